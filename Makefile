@@ -1,0 +1,27 @@
+# make run    installs what is missing, builds, starts the service, shows it
+# make test   installs what is missing, runs everything that CI runs
+# make help   lists the rest
+
+SHELL := /bin/bash
+B     := build
+
+all: build
+
+include mk/deps.mk
+include mk/core.mk
+include mk/nginx.mk
+-include mk/run.mk
+-include mk/test.mk
+-include mk/bench.mk
+-include mk/fuzz.mk
+
+build: core module        ## the command and the module
+
+clean: ## removes what was built (the data of a running service stays)
+	rm -rf $(B)
+
+help:
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n",$$1,$$2}' \
+	    $(MAKEFILE_LIST)
+
+.PHONY: all build clean help

@@ -1,0 +1,285 @@
+
+/*
+ * The front door of src/store: an exact dictionary of URLs in one piece of
+ * shared memory.
+ *
+ *     canonical URL -> id       dense, 0, 1, 2, ... in order of first sight
+ *     id -> canonical URL
+ *
+ * us_store_format() lays a fresh store out in a mapping; any number of
+ * processes us_store_open() a private handle on it.  The mapping may lie at
+ * another address in each: it holds offsets only.
+ *
+ * Readers never lock and never wait.  Writers take the lock given to
+ * us_store_open() inside us_store_add(), us_store_delete() and
+ * us_store_mark(), for bounded times (at most US_STORE_GROUP adds a hold).  A
+ * writer may be killed at any instruction: the next one to take the lock
+ * completes what it finds half done.
+ *
+ * A handle is for one thread.
+ */
+
+
+#ifndef _US_STORE_H_INCLUDED_
+#define _US_STORE_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+#define US_STORE_GROUP      256       /* adds in one hold of the lock */
+#define US_STORE_MARKS      16        /* marks that a store can declare */
+#define US_STORE_MARK_LEN   32
+#define US_STORE_NORM_LEN   128
+#define US_STORE_NO_ID      ((uint64_t) -1)
+
+
+typedef struct us_store_s  us_store_t;
+
+
+/* what a store is made with; all of it is kept in its header */
+
+typedef struct {
+    uint8_t       uuid[16];
+    uint8_t       hash_key[16];       /* random and secret */
+    uint64_t      epoch;
+
+    us_str_t      norm;               /* us_norm_signature() */
+    us_str_t      marks[US_STORE_MARKS];
+    unsigned      nmarks;
+
+    unsigned      schemes_first:1;    /* the scheme is not part of the key */
+    unsigned      sites:1;            /* count URLs by site */
+    unsigned      lookup:1;           /* retrieval only: no index is kept */
+
+    /*
+     * Bytes of the ring that carries operations to the journal, a power of
+     * two; 0: there is no journal.
+     */
+    size_t        ring;
+} us_store_conf_t;
+
+
+typedef struct {
+    void        (*lock)(void *data);
+    void        (*unlock)(void *data);
+    void         *data;
+} us_store_lock_t;
+
+
+typedef enum {
+    US_NEW = 0,
+    US_SEEN,
+    US_UNSEEN,
+    US_FULL,                          /* no room: nothing was changed */
+    US_BUSY,                          /* the ring is full: write it, again */
+    US_DELETED,
+    US_UNKNOWN,
+    US_OK
+} us_store_status_t;
+
+
+/*
+ * One URL of a batch.  The caller fills url and merge and keeps the text alive
+ * and unchanged during the call.
+ */
+
+typedef struct {
+    us_str_t      url;                /* canonical, http or https */
+    unsigned      merge:1;            /* us_canon_t.merge */
+
+    /* answers */
+
+    unsigned      status:4;           /* us_store_status_t */
+    unsigned      new_site:1;         /* the first URL of its site */
+
+    /*
+     * The spelling under which the URL is stored (US_NEW, US_SEEN), or would
+     * be by what is known of its site so far (after us_store_spell()).
+     */
+    unsigned      spelling:2;         /* bit 0: https, bit 1: www. */
+
+    uint64_t      id;                 /* or US_STORE_NO_ID */
+
+    /* the store's own: the key is `rest` and, unless schemes_first, scheme */
+
+    us_str_t      rest;               /* url from the host on, less a www. */
+    uint64_t      hash;
+} us_store_item_t;
+
+
+/* bytes; the least SIZE that us_store_format() takes, by configuration */
+size_t us_store_min_size(const us_store_conf_t *conf);
+
+/*
+ * mem: page aligned, zero filled.  Returns 0, or -1 if size is too small.  No
+ * other process may see mem yet.
+ */
+int us_store_format(void *mem, size_t size, const us_store_conf_t *conf);
+
+/*
+ * NULL: out of memory, or not a store of this layout version (errno EINVAL).
+ * lock is copied.  Never touches shared state beyond reading it.
+ */
+us_store_t *us_store_open(void *mem, const us_store_lock_t *lock);
+void us_store_close(us_store_t *s);
+
+/* reads the configuration back; the strings point into the mapping */
+void us_store_conf(const us_store_t *s, us_store_conf_t *conf);
+
+/*
+ * Looks n URLs up, overlapping their cache misses: US_SEEN or US_UNSEEN.
+ */
+void us_store_seen(us_store_t *s, us_store_item_t *items, size_t n);
+
+/*
+ * Adds what is new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY.  Two equal
+ * URLs of one batch: the first is new, the second seen.  Returns the LSN that
+ * covers all that the answers say (see us_store_published()).
+ */
+uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
+
+/*
+ * Settles `spelling` of an unseen item by its site, if the site is known.
+ */
+void us_store_spell(us_store_t *s, us_store_item_t *item);
+
+/*
+ * Writes the canonical URL of an answered item; buf has US_URL_MAX + 8 bytes.
+ * Returns its length.
+ */
+size_t us_store_item_url(const us_store_item_t *item, uint8_t *buf);
+
+/*
+ * id -> URL into buf, which has US_URL_MAX + 8 bytes: US_OK, US_UNKNOWN (not
+ * given yet) or US_DELETED.
+ */
+us_store_status_t us_store_get(us_store_t *s, uint64_t id, uint8_t *buf,
+    size_t *len);
+
+/* the ids given so far are 0 .. next_id - 1 */
+uint64_t us_store_next_id(const us_store_t *s);
+
+/*
+ * Forgets the URL of id and clears its marks: US_OK (also if it was deleted
+ * before; *was tells), US_UNKNOWN or US_BUSY.
+ */
+us_store_status_t us_store_delete(us_store_t *s, uint64_t id, int *was,
+    uint64_t *lsn);
+
+/*
+ * Sets (on = 1) or clears mark number m of id: US_OK, US_UNKNOWN, US_DELETED,
+ * US_FULL or US_BUSY.  us_store_marked() reads it, without a lock.
+ */
+us_store_status_t us_store_mark(us_store_t *s, unsigned m, uint64_t id,
+    int on, uint64_t *lsn);
+int us_store_marked(us_store_t *s, unsigned m, uint64_t id);
+int us_store_deleted(us_store_t *s, uint64_t id);
+
+/* the number of a declared mark, or -1 */
+int us_store_mark_number(const us_store_t *s, us_str_t name);
+
+
+/* a site: host[:port] without a mergeable www. */
+
+typedef struct {
+    uint64_t      first;              /* id of its first URL */
+    unsigned      spelling:2;         /* bit 0: https, bit 1: www. */
+    uint64_t      urls;               /* sites=on only, else 0 */
+    uint64_t      last;               /* sites=on only, else first */
+} us_store_site_t;
+
+/* US_OK or US_UNKNOWN */
+us_store_status_t us_store_site(us_store_t *s, us_str_t site,
+    us_store_site_t *out);
+
+/* whether id was the first URL of its site */
+int us_store_first_of_site(us_store_t *s, uint64_t id);
+
+
+/*
+ * Models are learnt from the store's own records, in the background.
+ * us_store_train_due() is cheap and may be asked at any time;
+ * us_store_train() takes seconds, never holds the lock for longer than one
+ * copy of a model, may run in a thread of its own with its own handle, and
+ * may be killed.  At most one trains at a time (a pid in shared memory whose
+ * death is noticed).  Returns 1 if a model was published, 0 if not.
+ * *cancel, if not NULL, ends it early.
+ */
+int us_store_train_due(us_store_t *s);
+int us_store_train(us_store_t *s, const volatile int *cancel);
+
+
+/*
+ * The journal's side.  Every operation (add, delete, mark, model) is appended
+ * to a stream of bytes under the lock; its LSN is the position where it ends.
+ * The stream passes through a ring in the mapping.  One process at a time
+ * takes bytes from it:
+ *
+ *     us_store_written()  <=  us_store_published()
+ *
+ * us_store_ops() gives the bytes from `lsn` on (at most two pieces, both may
+ * be empty), us_store_set_written() lets the ring reuse what lies below lsn,
+ * us_store_set_durable() only keeps the number for everybody to read.
+ * us_store_op_size() frames the stream: the size of the whole operation that
+ * starts at p, 0 if len bytes do not tell yet, or -1 if it cannot be one.
+ *
+ * us_store_apply() replays a stream into a store without a journal position
+ * of its own (before anybody else uses it): returns the bytes of the whole
+ * operations it has taken, or -1 on one that cannot be.
+ */
+uint64_t us_store_published(const us_store_t *s);
+uint64_t us_store_written(const us_store_t *s);
+uint64_t us_store_durable(const us_store_t *s);
+void us_store_ops(us_store_t *s, uint64_t lsn, us_str_t pieces[2]);
+void us_store_set_written(us_store_t *s, uint64_t lsn);
+void us_store_set_durable(us_store_t *s, uint64_t lsn);
+ssize_t us_store_op_size(const uint8_t *p, size_t len);
+ssize_t us_store_apply(us_store_t *s, const uint8_t *p, size_t len);
+
+/* the stream's position after recovery, before the first new operation */
+void us_store_set_lsn(us_store_t *s, uint64_t lsn);
+
+/*
+ * A snapshot is the stream that would build the store up to `lsn` as it
+ * is now, without what later operations made void: us_store_dump() writes it
+ * in pieces through `out` (which returns 0, or -1 to stop) and returns the
+ * LSN that it covers in *lsn, while writers go on.  us_store_apply() reads it.
+ */
+typedef int (*us_store_out_pt)(void *data, const uint8_t *p, size_t len);
+int us_store_dump(us_store_t *s, us_store_out_pt out, void *data,
+    uint64_t *lsn);
+
+
+/* memory and counters; every byte of the zone in use is in one of the parts */
+
+typedef enum {
+    US_PART_HEADER = 0,               /* header, directories, ring */
+    US_PART_LOG,                      /* record bytes */
+    US_PART_OFFSETS,
+    US_PART_INDEX,
+    US_PART_CACHES,
+    US_PART_NODES,
+    US_PART_MODELS,
+    US_PART_SITES,
+    US_PART_MARKS,
+    US_PARTS
+} us_store_part_t;
+
+typedef struct {
+    uint64_t      size;               /* of the zone */
+    uint64_t      used;               /* the sum of parts */
+    uint64_t      parts[US_PARTS];
+    uint64_t      urls;               /* ids given */
+    uint64_t      deleted;
+    uint64_t      sites;
+    uint64_t      fit;                /* estimate: URLs that still fit */
+    uint64_t      recoveries;         /* half-done updates completed */
+    unsigned      full:1;             /* the last add found no room */
+} us_store_info_t;
+
+void us_store_info(us_store_t *s, us_store_info_t *info);
+const char *us_store_part_name(us_store_part_t part);
+
+
+#endif /* _US_STORE_H_INCLUDED_ */

@@ -1,0 +1,166 @@
+
+/*
+ * The front door of src/url: a raw link in, its canonical URL out.
+ *
+ * A normalizer (us_norm_t) is configuration: profile, steps, user rules.  It
+ * is built once, before workers fork, and is read-only from us_norm_seal() on,
+ * so that any number of threads and processes may use it.  A workspace
+ * (us_norm_ws_t) holds the buffers of one caller: one for each thread, no
+ * locks, and nothing is allocated for ASCII URLs.
+ *
+ * A result lives in the workspace until its next use.
+ */
+
+
+#ifndef _US_NORMALIZE_H_INCLUDED_
+#define _US_NORMALIZE_H_INCLUDED_
+
+
+#include "../us_base.h"
+#include "us_url.h"
+
+
+typedef enum {
+    US_PROFILE_CRAWLER = 0,
+    US_PROFILE_CRAWLER_CLEAN,
+    US_PROFILE_WHATWG,
+    US_PROFILE_STRICT,
+    US_PROFILE_AGGRESSIVE
+} us_profile_t;
+
+
+typedef enum {
+    US_WWW_FIRST = 0,                 /* the first variant seen is canonical */
+    US_WWW_KEEP,                      /* two sites */
+    US_WWW_STRIP                      /* always without */
+} us_www_t;
+
+
+/* why an input has no canonical URL; us_verdict_name() gives API.md's word */
+
+typedef enum {
+    US_URL_OK = 0,
+
+    US_URL_SCHEME,                    /* invalid: */
+    US_URL_HOST,
+    US_URL_PORT,
+    US_URL_UTF8,
+    US_URL_CONTROL,
+    US_URL_LENGTH,
+    US_URL_NO_BASE,
+
+    US_URL_RULE,                      /* rejected: */
+    US_URL_DEPTH,
+    US_URL_ARGS,
+    US_URL_REPEAT,
+    US_URL_REWRITE_LOOP
+} us_verdict_t;
+
+
+typedef struct us_norm_s     us_norm_t;
+typedef struct us_norm_ws_s  us_norm_ws_t;
+
+
+/*
+ * The canonical URL: us_url_t has the href and where its parts begin (see
+ * us_url.h).
+ */
+
+typedef struct {
+    us_url_t      url;
+
+    /*
+     * "www." may be put before or taken from this host without changing the
+     * key: www=first, the rest has a dot, is no public suffix, no IP address
+     * and no exception.  True for both spellings of a site.
+     */
+    unsigned      merge:1;
+
+    us_str_t      rule;               /* the rule that refused, if any */
+} us_canon_t;
+
+
+/* a base URL, parsed once for a batch; owns a copy of its text */
+
+typedef struct us_base_s  us_base_t;
+
+
+/*
+ * One step that changed something, for explain.  The texts are valid during
+ * the call only.
+ */
+
+typedef void (*us_explain_pt)(void *data, const char *step, us_str_t before,
+    us_str_t after);
+
+
+us_norm_t *us_norm_create(us_profile_t profile);
+void us_norm_destroy(us_norm_t *n);
+
+/* settings, before us_norm_seal(); names and texts are copied */
+
+void us_norm_set_www(us_norm_t *n, us_www_t www);
+int us_norm_www_except(us_norm_t *n, us_str_t host);
+void us_norm_set_max_depth(us_norm_t *n, unsigned max);    /* 0: no limit */
+void us_norm_set_max_args(us_norm_t *n, unsigned max);
+void us_norm_set_max_repeat(us_norm_t *n, unsigned max);
+void us_norm_set_max_length(us_norm_t *n, unsigned max);   /* <= US_URL_MAX */
+
+/*
+ * User rules.  host may be empty (any host), else a glob that guards the
+ * regex.  On failure they return -1 and fill err with a readable text that
+ * has the offset in the pattern.
+ */
+
+typedef struct {
+    char          text[256];
+    size_t        offset;
+} us_rule_error_t;
+
+int us_norm_add_rewrite(us_norm_t *n, us_str_t host, us_str_t regex,
+    us_str_t replacement, us_rule_error_t *err);
+int us_norm_add_reject(us_norm_t *n, us_str_t regex, us_rule_error_t *err);
+int us_norm_add_accept(us_norm_t *n, us_str_t regex, us_rule_error_t *err);
+int us_norm_add_strip_arg(us_norm_t *n, us_str_t name_or_glob);
+
+/* opens ICU and libpsl, compiles what is left; 0 or -1 (out of memory) */
+int us_norm_seal(us_norm_t *n);
+
+/*
+ * Names the keys that this configuration makes, e.g. "crawler/1 unicode=15.0
+ * www=first"; stored with the data, because keys persist.  Points into n.
+ */
+us_str_t us_norm_signature(const us_norm_t *n);
+
+us_norm_ws_t *us_norm_ws_create(const us_norm_t *n);
+void us_norm_ws_destroy(us_norm_ws_t *ws);
+
+/*
+ * base may be NULL.  out is filled only if US_URL_OK is returned, but for
+ * out->rule.  Only http and https are US_URL_OK unless any_scheme was set.
+ */
+us_verdict_t us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_base_t *base, us_canon_t *out);
+
+/* the same, telling each step that changed something, in order */
+us_verdict_t us_normalize_explain(const us_norm_t *n, us_norm_ws_t *ws,
+    us_str_t in, const us_base_t *base, us_canon_t *out, us_explain_pt step,
+    void *data);
+
+/* a base: parsed by the profile's parser, any scheme; NULL and *why if bad */
+us_base_t *us_base_create(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    us_verdict_t *why);
+void us_base_destroy(us_base_t *base);
+
+/* conformance runs: answer every scheme (build/urlstore normalize) */
+void us_norm_set_any_scheme(us_norm_t *n, int on);
+
+const char *us_verdict_name(us_verdict_t v);     /* "scheme", "host", ... */
+int us_verdict_rejected(us_verdict_t v);         /* rejected, not invalid */
+
+/* -1 if there is no such name */
+int us_profile_parse(us_str_t name);
+const char *us_profile_name(us_profile_t p);
+
+
+#endif /* _US_NORMALIZE_H_INCLUDED_ */

@@ -1,0 +1,38 @@
+
+/*
+ * What every part of the core shares: the counted string and the limits.
+ * Included first, before any system header.
+ * No nginx header here or below (us_* is compiled into the module, the
+ * command line tool, tests, fuzzers and benchmarks alike).
+ */
+
+
+#ifndef _US_BASE_H_INCLUDED_
+#define _US_BASE_H_INCLUDED_
+
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/types.h>
+
+
+/* the longest canonical URL, in bytes */
+#define US_URL_MAX   8192
+
+
+typedef struct {
+    size_t          len;
+    const uint8_t  *data;
+} us_str_t;
+
+
+#define us_string(s)  ((us_str_t) { sizeof(s) - 1, (const uint8_t *) (s) })
+
+
+#endif /* _US_BASE_H_INCLUDED_ */
