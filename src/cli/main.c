@@ -1,0 +1,57 @@
+
+#include "us_cli.h"
+
+#include <stdio.h>
+
+
+typedef struct {
+    const char  *name;
+    us_cli_pt    run;
+    const char  *usage;
+} us_cli_command_t;
+
+
+static const us_cli_command_t  us_cli_commands[] = {
+    { NULL, NULL, NULL }
+};
+
+
+static void
+us_cli_usage(FILE *f)
+{
+    const us_cli_command_t  *c;
+
+    fprintf(f, "usage: urlstore COMMAND [OPTION...] [ARGUMENT...]\n\n");
+
+    for (c = us_cli_commands; c->name; c++) {
+        fprintf(f, "  urlstore %s %s\n", c->name, c->usage);
+    }
+}
+
+
+int
+main(int argc, char **argv)
+{
+    const us_cli_command_t  *c;
+
+    if (argc < 2) {
+        us_cli_usage(stderr);
+        return US_CLI_USAGE;
+    }
+
+    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
+        us_cli_usage(stdout);
+        return US_CLI_DONE;
+    }
+
+    for (c = us_cli_commands; c->name; c++) {
+        if (strcmp(argv[1], c->name) == 0) {
+            return c->run(argc - 1, argv + 1);
+        }
+    }
+
+    fprintf(stderr, "urlstore: no command \"%s\"\n", argv[1]);
+    us_cli_usage(stderr);
+
+    return US_CLI_USAGE;
+}

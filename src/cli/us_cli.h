@@ -1,0 +1,26 @@
+
+/*
+ * The urlstore command: one file per subcommand, one row in main.c each.
+ */
+
+
+#ifndef _US_CLI_H_INCLUDED_
+#define _US_CLI_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+/* exit codes: done, refused input or failed check, usage or I/O */
+
+#define US_CLI_DONE     0
+#define US_CLI_REFUSED  1
+#define US_CLI_USAGE    2
+
+
+/* argv[0] is the subcommand's name; returns an exit code */
+
+typedef int (*us_cli_pt)(int argc, char **argv);
+
+
+#endif /* _US_CLI_H_INCLUDED_ */
