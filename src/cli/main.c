@@ -1,4 +1,9 @@
 
+/*
+ * urlstore COMMAND ...: finds the subcommand in the table below and runs it.
+ */
+
+
 #include "us_cli.h"
 
 #include <stdio.h>

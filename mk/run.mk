@@ -1,0 +1,17 @@
+# The service, for a first look and for work on it: a private nginx from
+# Debian's binary and build/, with DATA as its prefix.
+
+PORT    ?= 8080
+DATA    ?= ./var
+WORKERS ?= 2
+
+run: build                ## starts the service and shows it working
+	@tools/run.sh start '$(PORT)' '$(DATA)' '$(WORKERS)'
+
+stop:                     ## stops it
+	@tools/run.sh stop '$(PORT)' '$(DATA)'
+
+reload: build             ## reloads its configuration, the store stays
+	@tools/run.sh reload '$(PORT)' '$(DATA)' '$(WORKERS)'
+
+.PHONY: run stop reload

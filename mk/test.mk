@@ -1,0 +1,75 @@
+# Tests.  `make test` is what everybody runs before a change goes in, and CI;
+# the others are longer and are run when their part changes.
+#
+#   t/unit/*.c   C, one program each, with the sanitized core and cmocka
+#   t/*.t        Perl, run by prove, against a private nginx (t/lib)
+#   t/web/*      what needs a browser, node or promtool (mk/web.mk)
+#
+#   make test T=t/load*.t      some of t/*.t only, without the rest
+
+T        ?=
+PROVE    := prove --timer -It/lib
+UNIT_SRC := $(sort $(wildcard t/unit/*.c))
+UNIT     := $(patsubst t/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
+
+ASAN_MODULE := $(B)/asan/ngx_http_urlstore_module.so
+ASAN_NGX    := $(ASAN) -fno-sanitize=nonnull-attribute $(NGX_WARN)
+ASAN_OUT    := $(abspath $(B))/asan/nginx-build
+
+test: $(B)/.deps-test build $(if $(T),,test-unit)  ## all that CI runs
+	@$(PROVE) $(or $(T),t)
+
+# one line for each program; its whole output if it fails
+
+test-unit: $(UNIT)        ## the C unit tests, with ASan and UBSan
+	@failed=0; for p in $(UNIT); do \
+	    start=$$(date +%s%N); \
+	    if timeout 300 env ASAN_OPTIONS=detect_leaks=1 \
+	        UBSAN_OPTIONS=print_stacktrace=1 $$p >$$p.log 2>&1; \
+	    then state="ok $$(grep -c '\[ *OK \]' $$p.log || true) tests"; \
+	    else state=FAILED; failed=1; cat $$p.log; fi; \
+	    printf '%-32s %s, %d ms\n' "unit $${p##*/}" "$$state" \
+	        $$((($$(date +%s%N) - start) / 1000000)); \
+	done; \
+	[ $$failed = 0 ] || { echo 'unit tests FAILED'; exit 1; }
+
+$(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) -It/unit $(filter-out -Wmissing-prototypes,$(WARN)) \
+	    $(ASAN) -MMD -MP -o $@ $< $(B)/asan/libus.a -lcmocka $(CORE_LIBS)
+
+test-full: $(B)/.deps-test build           ## the same with whole corpora
+	@US_FULL=1 $(PROVE) t
+
+# Debian's nginx with a sanitized module (and libasan before everything else)
+
+asan: $(ASAN_MODULE)      ## the module with AddressSanitizer and UBSan
+
+$(ASAN_OUT)/Makefile: config $(wildcard src/http/*.c) | $(B)/.deps-build
+	@mkdir -p $(ASAN_OUT)
+	@cd $(NGX_SRC) && . ./conf_flags && ./configure \
+	    --builddir=$(ASAN_OUT) \
+	    --with-cc-opt="$(ASAN_NGX)" \
+	    --with-ld-opt="-fPIC -fsanitize=address,undefined" \
+	    "$${NGX_CONF_FLAGS[@]}" --add-dynamic-module=$(CURDIR) \
+	    > $(ASAN_OUT)/configure.log \
+	    || { tail -20 $(ASAN_OUT)/configure.log; exit 1; }
+
+$(ASAN_MODULE): $(ASAN_OUT)/Makefile $(MODULE_SRC)
+	@$(MAKE) --no-print-directory -f $(ASAN_OUT)/Makefile -C $(NGX_SRC) \
+	    modules > $(ASAN_OUT)/make.log 2>&1 \
+	    || { tail -40 $(ASAN_OUT)/make.log; exit 1; }
+	@cp $(ASAN_OUT)/ngx_http_urlstore_module.so $@
+
+test-asan: $(B)/.deps-test build asan      ## t/ with the sanitized module
+	@US_ASAN=1 $(PROVE) t
+
+PKG_VALGRIND := valgrind
+
+$(B)/.deps-valgrind: mk/deps.mk
+	$(call install,$(PKG_VALGRIND))
+
+test-valgrind: $(B)/.deps-test $(B)/.deps-valgrind build  ## t/, slowly
+	@US_VALGRIND=1 $(PROVE) $(or $(T),t)
+
+.PHONY: test test-unit test-full test-asan test-valgrind asan

@@ -1,0 +1,742 @@
+package UrlStore::Test;
+
+# A private nginx with the module, for one test file.
+#
+#     use UrlStore::Test;
+#
+#     my $t = UrlStore::Test->new->run(<<'CONF');
+#     urlstore_zone u 16m;
+#     server {
+#         listen 127.0.0.1:%%PORT%%;
+#         location / { urlstore_api u; }
+#     }
+#     CONF
+#
+#     is($t->get('/health')->{status}, 200, 'ready');
+#     is($t->post('/add', "http://example.com/\n")->{body},
+#         "0\tnew\thttp://example.com/\n", 'added');
+#
+# run() wraps the text in http { }, unless it has an http block of its own.
+# In the text, %%PORT%% .. %%PORT9%% are free ports, %%DIR%% is the prefix (a
+# temporary directory), %%TOP%% the project's root.
+#
+# At the end of every file, for free: no [alert], [crit] or [emerg] in the
+# error log but for what was declared by allow() or by kill_worker(); no
+# report of a sanitizer or of valgrind; nginx left when told to, with 0.
+# So a file ends without done_testing().
+#
+# The environment:
+#
+#     US_ASAN=1       the module of `make asan` (AddressSanitizer, UBSan)
+#     US_VALGRIND=1   nginx under valgrind (slow)
+#     US_FULL=1       whole corpora (tests ask full())
+#     US_HUP=1        a reload before every request() of the test object
+#     US_LEAVE=1      keeps the prefix directory
+#     US_NGINX, US_MODULE, US_CORPORA   other places
+#
+# Core Perl only.
+
+use strict;
+use warnings;
+
+use base 'Exporter';
+
+use Cwd qw(abs_path);
+use Fcntl qw(:flock);
+use File::Basename qw(dirname);
+use File::Path qw(make_path remove_tree);
+use File::Temp qw(tempdir);
+use IO::Socket::INET;
+use JSON::PP ();
+use POSIX qw(:sys_wait_h);
+use Test::More;
+use Time::HiRes qw(sleep time);
+
+use UrlStore::Client;
+
+our @EXPORT = (@Test::More::EXPORT, qw(
+    http corpus corpus_file full json uri_escape wait_until slurp spew
+));
+
+our $TOP = abs_path(dirname(__FILE__) . '/../../..');
+
+my @TESTS;                 # objects of this process, for the END block
+my $MAIN = $$;
+
+
+sub import
+{
+    strict->import;
+    warnings->import;
+    __PACKAGE__->export_to_level(1, @_);
+}
+
+
+# options: workers (2), daemon (0; 1 for binary upgrades, which nginx refuses
+# to do below the shell that started it), log (info), user (of the workers,
+# when root runs the test: nobody), globals (lines of the main context), env
+
+sub new
+{
+    my ($class, %o) = @_;
+
+    my $self = bless {
+        workers => 2, daemon => 0, log => 'info', globals => '', env => {},
+        user => 'nobody nogroup', allow => [], pid => undef, ports => {},
+        %o
+    }, $class;
+
+    $self->{dir} = tempdir('urlstore-XXXXXXXX', TMPDIR => 1);
+    $self->{nginx} = $ENV{US_NGINX} || _nginx();
+    $self->{module} = $ENV{US_MODULE} // "$TOP/build/"
+        . ($ENV{US_ASAN} ? 'asan/' : '') . 'ngx_http_urlstore_module.so';
+
+    if ($self->{module} ne '' && !-e $self->{module}) {
+        Test::More::BAIL_OUT("no $self->{module}: run make"
+            . ($ENV{US_ASAN} ? ' asan' : ''));
+    }
+
+    make_path("$self->{dir}/logs");
+
+    if ($> == 0) {
+        my ($uid, $gid) = (getpwnam((split ' ', $self->{user})[0]))[2, 3];
+        chown $uid, $gid, $self->{dir}, "$self->{dir}/logs";
+    }
+
+    chmod 0755, $self->{dir};
+
+    push @TESTS, $self;
+    return $self;
+}
+
+
+sub _nginx
+{
+    my $asan = "$TOP/build/asan/nginx";
+
+    return $asan if $ENV{US_ASAN} && -x $asan;
+
+    for my $dir (split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/local/sbin') {
+        return "$dir/nginx" if -x "$dir/nginx";
+    }
+
+    Test::More::BAIL_OUT('no nginx: run make deps');
+}
+
+
+# the prefix directory, the port number n (0, 1, ...)
+
+sub dir { $_[0]{dir} }
+sub port
+{
+    my ($self, $n) = @_;
+
+    return $self->{ports}{$n || 0} //= _free_port();
+}
+
+
+# Below the ephemeral range, so that no outgoing connection takes it between
+# the test and nginx's bind.
+
+sub _free_port
+{
+    for (1 .. 1000) {
+        my $port = 10000 + int(rand(22000));
+
+        my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
+            LocalPort => $port, Proto => 'tcp', Listen => 1) or next;
+
+        close $s;
+        return $port;
+    }
+
+    die "no free port";
+}
+
+
+sub expand
+{
+    my ($self, $text) = @_;
+
+    $text =~ s/%%PORT(\d?)%%/$self->port($1 || 0)/ge;
+    $text =~ s/%%DIR%%/$self->{dir}/g;
+    $text =~ s/%%TOP%%/$TOP/g;
+
+    return $text;
+}
+
+
+# writes nginx.conf from the text, see the head of this file
+
+sub conf
+{
+    my ($self, $text) = @_;
+
+    my $dir = $self->{dir};
+    my $user = $> == 0 ? "user $self->{user};" : '';
+    my $daemon = $self->{daemon} ? 'on' : 'off';
+    my $load = $self->{module} ne '' ? "load_module $self->{module};" : '';
+
+    $text = "http {\n%%HTTP%%\n$text\n}\n" if $text !~ /^\s*http\s*\{/m;
+
+    my $temp = join "\n", map { "    ${_}_temp_path $dir/$_;" }
+        qw(client_body proxy fastcgi uwsgi scgi);
+
+    my $http = <<EOF;
+    access_log off;
+    default_type text/plain;
+$temp
+EOF
+
+    if ($text !~ s/%%HTTP%%/$http/) {
+        $text =~ s/^(\s*http\s*\{)/$1\n$http/m;
+    }
+
+    spew("$dir/nginx.conf", $self->expand(<<EOF . $text));
+$load
+$user
+daemon $daemon;
+worker_processes $self->{workers};
+pid $dir/nginx.pid;
+error_log $dir/error.log $self->{log};
+$self->{globals}
+events { worker_connections 512; }
+EOF
+
+    return $self;
+}
+
+
+# starts nginx; text as for conf(), unless that was called before
+
+sub run
+{
+    my ($self, $text) = @_;
+
+    $self->conf($text) if defined $text;
+
+    for my $try (1 .. 3) {
+        return $self if $self->_start;
+
+        last if ($self->error_log . slurp("$self->{dir}/stderr", 1))
+            !~ /Address already in use/ || !defined $text;
+
+        # somebody else took the port
+
+        $self->{ports} = {};
+        unlink "$self->{dir}/error.log", "$self->{dir}/stderr";
+        $self->conf($text);
+    }
+
+    Test::More::diag($self->error_log, slurp("$self->{dir}/stderr", 1));
+    die "nginx did not start";
+}
+
+
+# starts it again after stop() or kill_all(), with the same configuration
+
+sub start
+{
+    my ($self) = @_;
+
+    return $self->run;
+}
+
+
+sub _command
+{
+    my ($self, @args) = @_;
+
+    my @cmd = ($self->{nginx}, '-p', $self->{dir}, '-c',
+        "$self->{dir}/nginx.conf", '-e', "$self->{dir}/error.log", @args);
+
+    if ($ENV{US_VALGRIND}) {
+        unshift @cmd, 'valgrind', '-q', '--trace-children=yes',
+            "--log-file=$self->{dir}/valgrind.%p";
+    }
+
+    return @cmd;
+}
+
+
+# in the child: the environment of sanitizers and of the test
+
+sub _environ
+{
+    my ($self) = @_;
+
+    if ($ENV{US_ASAN}) {
+        $ENV{ASAN_OPTIONS} = "detect_leaks=0:abort_on_error=1"
+            . ":log_path=$self->{dir}/sanitizer";
+        $ENV{UBSAN_OPTIONS} = "print_stacktrace=1"
+            . ":log_path=$self->{dir}/sanitizer";
+
+        if ($self->{nginx} !~ m|/asan/|) {
+            chomp($ENV{LD_PRELOAD} = `gcc -print-file-name=libasan.so`);
+        }
+    }
+
+    $ENV{$_} = $self->{env}{$_} for keys %{ $self->{env} };
+}
+
+
+sub _start
+{
+    my ($self) = @_;
+
+    unlink "$self->{dir}/nginx.pid";
+
+    my $pid = fork() // die "fork: $!";
+
+    if ($pid == 0) {
+        open STDIN, '<', '/dev/null';
+        open STDOUT, '>>', "$self->{dir}/stderr";
+        open STDERR, '>>', "$self->{dir}/stderr";
+        $self->_environ;
+        exec $self->_command or POSIX::_exit(127);
+    }
+
+    if ($self->{daemon}) {
+        waitpid $pid, 0;
+        return 0 if $? != 0;
+    }
+
+    # nginx is up when the first port of the text answers
+
+    my @ports = map { $self->{ports}{$_} } sort keys %{ $self->{ports} };
+
+    my $up = wait_until(30, sub {
+        return -1 if !$self->{daemon} && waitpid($pid, WNOHANG) == $pid;
+        return 0 if !-s "$self->{dir}/nginx.pid";
+        return 1 if !@ports;
+
+        return IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+            PeerPort => $ports[0]) ? 1 : 0;
+    });
+
+    return 0 if $up != 1;
+
+    $self->{pid} = $self->{daemon} ? $self->pid : $pid;
+
+    return 1;
+}
+
+
+# Runs nginx -t on a text (or on the present configuration): the exit code and
+# what it said.  A text is not kept.
+
+sub check
+{
+    my ($self, $text) = @_;
+
+    my $old = slurp("$self->{dir}/nginx.conf", 1);
+
+    $self->conf($text) if defined $text;
+
+    my @cmd = $self->_command('-t');
+
+    $cmd[$_] = "$self->{dir}/check.log"
+        for grep { $cmd[$_ - 1] eq '-e' } 1 .. $#cmd;
+
+    my $pid = open(my $fh, '-|') // die "fork: $!";
+
+    if ($pid == 0) {
+        open STDERR, '>&', \*STDOUT;
+        $self->_environ;
+        exec @cmd or POSIX::_exit(127);
+    }
+
+    local $/;
+    my $out = <$fh> // '';
+    close $fh;
+    my $rc = $? >> 8;
+
+    spew("$self->{dir}/nginx.conf", $old) if defined $text && $old ne '';
+
+    return ($rc, $out);
+}
+
+
+# the master's pid as it stands in the pid file
+
+sub pid
+{
+    my ($self) = @_;
+
+    my ($pid) = slurp("$self->{dir}/nginx.pid", 1) =~ /(\d+)/;
+    return $pid;
+}
+
+
+# the pids of the workers (children of the master that are not shutting down)
+
+sub worker_pids
+{
+    my ($self, $master) = @_;
+
+    $master //= $self->{pid} // return;
+    my @pids;
+
+    for my $p (split ' ', slurp("/proc/$master/task/$master/children", 1)) {
+        my $cmd = slurp("/proc/$p/cmdline", 1);
+        push @pids, $p if $cmd =~ /worker process/
+            && $cmd !~ /shutting down/;
+    }
+
+    return @pids;
+}
+
+
+# declares that workers will be killed: what nginx says of that is no fault
+
+sub allow_kills
+{
+    my ($self) = @_;
+
+    return $self->allow(qr/worker process \d+ exited on signal \d+/,
+        qr/shared memory zone "[^"]+" was locked by \d+/);
+}
+
+
+# kills one worker, or the one with this pid; the pid, if there was one
+
+sub kill_worker
+{
+    my ($self, $signal, $pid) = @_;
+
+    my @pids = $self->worker_pids;
+
+    $pid ||= @pids ? $pids[rand @pids] : return;
+
+    $self->allow_kills;
+
+    return kill($signal || 'KILL', $pid) ? $pid : undef;
+}
+
+
+sub signal
+{
+    my ($self, $signal) = @_;
+
+    kill $signal, $self->{pid};
+}
+
+
+# HUP, and waits until all workers are new; false if the reload was refused
+
+sub reload
+{
+    my ($self, $text) = @_;
+
+    $self->conf($text) if defined $text;
+
+    my %old = map { $_ => 1 } $self->worker_pids;
+    my $from = length $self->error_log;
+
+    kill 'HUP', $self->{pid};
+
+    return wait_until(30, sub {
+        my @now = $self->worker_pids;
+
+        return 1 if @now && !grep { $old{$_} } @now;
+        return -1 if substr($self->error_log, $from) =~ /\[emerg\]/;
+        return 0;
+    }) == 1;
+}
+
+
+# Stops nginx (QUIT by default: requests under way are answered); true if it
+# left with 0 and in time.
+
+sub stop
+{
+    my ($self, $signal) = @_;
+
+    my $pid = delete $self->{pid} or return 1;
+    my $status;
+
+    kill $signal || 'QUIT', $pid;
+
+    my $done = wait_until(20, sub {
+        return !kill(0, $pid) if $self->{daemon};
+
+        my $got = waitpid($pid, WNOHANG);
+        $status = $? if $got == $pid;
+        return $got != 0;
+    });
+
+    if (!$done) {
+        Test::More::diag("nginx did not leave in time");
+        kill 'KILL', $pid, split ' ',
+            slurp("/proc/$pid/task/$pid/children", 1);
+        waitpid($pid, 0);
+        return 0;
+    }
+
+    if ($status && ($signal // '') ne 'KILL') {
+        Test::More::diag("nginx left with status $status");
+        return 0;
+    }
+
+    return 1;
+}
+
+
+# kills the master and its workers at once
+
+sub kill_all
+{
+    my ($self) = @_;
+
+    my $pid = delete $self->{pid} or return;
+    my @all = ($pid, split ' ', slurp("/proc/$pid/task/$pid/children", 1));
+
+    kill 'STOP', $pid;
+    kill 'KILL', @all;
+    waitpid($pid, 0);
+
+    wait_until(10, sub { !grep { kill 0, $_ } @all });
+}
+
+
+sub error_log
+{
+    my ($self) = @_;
+
+    return slurp("$self->{dir}/error.log", 1);
+}
+
+
+# declares lines of the error log that are no fault
+
+sub allow
+{
+    my ($self, @re) = @_;
+
+    for my $re (@re) {
+        push @{ $self->{allow} }, $re
+            if !grep { $_ eq $re } @{ $self->{allow} };
+    }
+
+    return $self;
+}
+
+
+# --- requests -----------------------------------------------------------
+
+
+# a keep-alive client to port number n: see UrlStore::Client
+
+sub client
+{
+    my ($self, $n) = @_;
+
+    return UrlStore::Client->new('127.0.0.1', $self->port($n));
+}
+
+
+# (method, path, body, header => value ...): an answer, status 0 if none came
+
+sub request
+{
+    my ($self, @args) = @_;
+
+    $self->reload if $ENV{US_HUP};
+
+    $self->{client} //= $self->client;
+
+    return $self->{client}->request(@args)
+        // UrlStore::Answer->none("no answer to $args[0] $args[1]");
+}
+
+
+sub get    { my ($t, $path, @h) = @_; $t->request('GET', $path, undef, @h) }
+sub post   { my $t = shift; $t->request('POST', @_) }
+sub forget { my ($t, $path, @h) = @_; $t->request('DELETE', $path, undef, @h) }
+
+
+# Sends bytes as they are and returns what comes back until the connection
+# ends.  Options: port (its number), and those of UrlStore::Client::raw().
+
+sub http
+{
+    my ($t, $raw, %o) = @_;
+
+    return UrlStore::Client::raw('127.0.0.1', $t->port($o{port}), $raw, %o);
+}
+
+
+# --- what tests need ----------------------------------------------------
+
+
+sub full { return $ENV{US_FULL} ? 1 : 0 }
+
+
+sub json
+{
+    my ($text) = @_;
+
+    return eval { JSON::PP->new->utf8->allow_nonref->decode($text) };
+}
+
+
+sub uri_escape
+{
+    my ($s) = @_;
+
+    utf8::encode($s) if utf8::is_utf8($s);
+    $s =~ s/([^A-Za-z0-9._~-])/sprintf('%%%02X', ord $1)/ge;
+    return $s;
+}
+
+
+# the path of a corpus, or ends the test file as skipped
+
+sub corpus_file
+{
+    my ($name) = @_;
+
+    my $dir = $ENV{US_CORPORA} || "$TOP/../shared/corpora";
+    my $path = "$dir/$name.txt.xz";
+
+    if (!-e $path) {
+        Test::More::plan(skip_all => "no corpus $path");
+    }
+
+    return $path;
+}
+
+
+# the first n lines of a corpus (all without n), as bytes
+
+sub corpus
+{
+    my ($name, $n) = @_;
+
+    open my $fh, '-|', 'xz', '-dc', corpus_file($name) or die "xz: $!";
+    binmode $fh;
+
+    my @lines;
+
+    while (my $line = <$fh>) {
+        chomp $line;
+        push @lines, $line;
+        last if $n && @lines == $n;
+    }
+
+    close $fh;
+
+    return \@lines;
+}
+
+
+# asks until the answer is true, or the seconds are over: the answer
+
+sub wait_until
+{
+    my ($seconds, $code) = @_;
+
+    $seconds *= 10 if $ENV{US_VALGRIND};
+
+    my $end = time + $seconds;
+
+    for ( ;; ) {
+        my $got = $code->();
+        return $got if $got;
+        return 0 if time > $end;
+        sleep 0.02;
+    }
+}
+
+
+sub slurp
+{
+    my ($path, $quiet) = @_;
+
+    open my $fh, '<:raw', $path or do {
+        return '' if $quiet;
+        die "$path: $!";
+    };
+
+    local $/;
+    return scalar(<$fh>) // '';
+}
+
+
+sub spew
+{
+    my ($path, $data) = @_;
+
+    open my $fh, '>:raw', $path or die "$path: $!";
+    print $fh $data;
+    close $fh or die "$path: $!";
+}
+
+
+# --- the end of every file ----------------------------------------------
+
+
+sub _finish
+{
+    my ($self) = @_;
+
+    delete $self->{client};
+
+    Test::More::ok($self->stop, 'nginx left in peace');
+
+    my @bad = grep { /\[(?:alert|crit|emerg)\]/ } split /\n/,
+        $self->error_log;
+
+    for my $re (@{ $self->{allow} }) {
+        @bad = grep { !/$re/ } @bad;
+    }
+
+    Test::More::is(join("\n", @bad[0 .. ($#bad > 9 ? 9 : $#bad)]), '',
+        'no alerts');
+
+    my $reports = '';
+
+    for my $f (glob("$self->{dir}/sanitizer.* $self->{dir}/valgrind.*"),
+               "$self->{dir}/error.log", "$self->{dir}/stderr")
+    {
+        my $text = slurp($f, 1);
+
+        $reports .= $text if $f =~ m|/valgrind\.\d+$| && $text =~ /^==/m
+            || $text =~ /(?:Address|UndefinedBehavior|Leak|Thread)Sanitizer/
+            || $text =~ /runtime error:/;
+    }
+
+    Test::More::is(substr($reports, 0, 8000), '', 'no reports of sanitizers');
+}
+
+
+END {
+    if ($$ == $MAIN) {
+        my $rc = $?;
+        my $plan = Test::More->builder->has_plan;
+
+        for my $t (@TESTS) {
+            if ($rc == 0 && !$plan) {
+                $t->_finish;
+
+            } else {
+                Test::More::diag(substr($t->error_log, -3000)) if $rc;
+                $t->stop('TERM');
+            }
+
+            if ($ENV{US_LEAVE}) {
+                Test::More::diag("left: $t->{dir}");
+
+            } else {
+                remove_tree($t->{dir}, { safe => 0 });
+            }
+        }
+
+        Test::More::done_testing() if $rc == 0 && !$plan;
+
+        $? = $rc if $rc;
+    }
+}
+
+
+1;

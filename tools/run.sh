@@ -1,0 +1,151 @@
+#!/bin/bash
+
+# make run, make stop: a private nginx with conf/urlstore.conf.
+#
+#     tools/run.sh start PORT DATA WORKERS
+#     tools/run.sh reload PORT DATA WORKERS
+#     tools/run.sh stop PORT DATA
+#
+# DATA is the prefix of that nginx: DATA/urlstore.conf (made from conf/, with
+# what was asked for filled in), DATA/logs, DATA/data (the store itself) and
+# DATA/urlstore.pid, by which alone it is stopped.
+
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+command=$1 port=${2:-8080} data=${3:-./var} workers=${4:-2}
+nginx=$(PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nginx || true)
+
+die() { echo "$*" >&2; exit 1; }
+
+[[ $port =~ ^[1-9][0-9]{0,4}$ ]] && [ "$port" -le 65535 ] \
+    || die "PORT=$port is no port"
+[[ $workers =~ ^([1-9][0-9]{0,2}|auto)$ ]] \
+    || die "WORKERS=$workers is no number of workers"
+
+mkdir -p "$data/logs" "$data/tmp" 2>/dev/null \
+    || die "DATA=$data: cannot make it"
+data=$(cd "$data" && pwd)
+pidfile=$data/urlstore.pid
+url=http://127.0.0.1:$port
+
+
+# the pid of the running service, if it runs
+
+pid() {
+    local p
+    p=$(cat "$pidfile" 2>/dev/null) || return 1
+    [ -n "$p" ] && kill -0 "$p" 2>/dev/null \
+        && grep -qs 'nginx: master' "/proc/$p/cmdline" && echo "$p"
+}
+
+
+# conf/urlstore.conf is complete as it stands; here only what differs from a
+# system-wide installation is put in
+
+configure() {
+    local user=
+    [ "$(id -u)" != 0 ] || user='user root;'
+
+    sed -e "s|^load_module modules/|load_module $top/build/|" \
+        -e "s|^#user .*|$user|" \
+        -e "s|^worker_processes .*|worker_processes $workers;|" \
+        -e "s|^pid .*|pid $pidfile;|" \
+        -e "s|127\.0\.0\.1:8080|127.0.0.1:$port|g" \
+        "$top/conf/urlstore.conf" > "$data/urlstore.conf"
+}
+
+
+run_nginx() {
+    "$nginx" -p "$data" -e "$data/logs/error.log" -c "$data/urlstore.conf" "$@"
+}
+
+
+wait_ready() {
+    local i
+    for i in $(seq 300); do
+        [ "$(curl -s -o /dev/null -w '%{http_code}' "$url/health")" != 200 ] \
+            || return 0
+        pid > /dev/null || break
+        sleep 0.1
+    done
+    tail -5 "$data/logs/error.log" >&2
+    die "the service does not answer $url/health"
+}
+
+
+# a command as one would type it, and what it answers
+
+show() {
+    printf '\n$ '
+    printf '%s' "$1"
+    echo
+    # a line without its newline (JSON) gets one
+    (cd "$top" && eval "$1" | sed -e '$a\')
+}
+
+
+tour() {
+    show "curl -d url=http://www.example.com/a/b.html $url/add"
+    show "curl -d url=http://example.com/a/b.html $url/add"
+    show "curl --get -d url=../c -d base=http://example.com/a/b.html $url/seen"
+    show "printf '%s\n' ../c 'HTTP://EXAMPLE.COM:80/a/./b.html#top' ftp://x/ |
+    curl --data-binary @- -H 'Content-Type: text/plain' \\
+         '$url/add?base=http://example.com/a/b.html'"
+    show "curl $url/url/1"
+    show "curl $url/stats"
+
+    cat <<END
+
+A page to look at:  $url/        the whole interface: $url/openapi.yaml
+Its log:            $data/logs/error.log
+To stop it:         make stop
+END
+}
+
+
+case $command in
+
+start)
+    [ -n "$nginx" ] || die "no nginx: apt install nginx"
+
+    if p=$(pid); then
+        echo "It is running already (pid $p): $url/"
+        echo "make stop ends it, make reload takes a new configuration."
+        exit 0
+    fi
+
+    configure
+    run_nginx || { tail -3 "$data/logs/error.log"; die "nginx did not start"; }
+    wait_ready
+    echo "The service runs (pid $(pid), $workers workers): $url/"
+    tour
+    ;;
+
+reload)
+    p=$(pid) || die "it does not run: make run"
+    configure
+    run_nginx -t -q || die "the configuration is not accepted"
+    kill -HUP "$p"
+    wait_ready
+    echo "reloaded"
+    ;;
+
+stop)
+    p=$(pid) || { echo "It does not run."; exit 0; }
+    kill -QUIT "$p"
+
+    for _ in $(seq 100); do
+        kill -0 "$p" 2>/dev/null || { echo "stopped"; exit 0; }
+        sleep 0.1
+    done
+
+    kill -TERM "$p"
+    sleep 1
+    ! kill -0 "$p" 2>/dev/null || die "pid $p does not leave"
+    echo "stopped"
+    ;;
+
+*)
+    die "usage: tools/run.sh start|reload|stop PORT DATA WORKERS"
+esac
