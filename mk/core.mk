@@ -1,5 +1,5 @@
-# The core (src/url, src/store, src/journal: no nginx header) and the command
-# built on it.
+# The core (src/input, src/url, src/store, src/journal: no nginx header) and
+# the command built on it.
 #
 #   build/obj/       optimized          -> build/urlstore
 #   build/asan/      ASan + UBSan       -> unit tests, build/asan/urlstore
@@ -16,7 +16,8 @@ ASAN     := -O1 -g -fPIC -fno-omit-frame-pointer \
             -fsanitize=address,undefined -fno-sanitize-recover=undefined
 TSAN     := -O1 -g -fPIC -fno-omit-frame-pointer -fsanitize=thread
 
-CORE_SRC := $(sort $(wildcard src/url/*.c src/store/*.c src/journal/*.c))
+CORE_SRC := $(sort $(wildcard src/input/*.c src/url/*.c src/store/*.c \
+                      src/journal/*.c))
 CLI_SRC  := $(sort $(wildcard src/cli/*.c))
 
 obj       = $(patsubst src/%.c,$(B)/$(1)/%.o,$(2))

@@ -1,0 +1,898 @@
+
+#include "us_json.h"
+
+#include <stdlib.h>
+
+
+/*
+ * States.  A number is a small machine of its own: the names say what has
+ * been read of it.
+ */
+
+typedef enum {
+    US_JSON_S_VALUE = 0,              /* a value must come */
+    US_JSON_S_FIRST,                  /* after [ : a value or ] */
+    US_JSON_S_FIELD,                  /* after { : a key or } */
+    US_JSON_S_KEY,                    /* after , in an object: a key */
+    US_JSON_S_COLON,
+    US_JSON_S_NEXT,                   /* after a value: , or the end */
+    US_JSON_S_DONE,                   /* nothing but white space */
+    US_JSON_S_STRING,
+    US_JSON_S_ESCAPE,                 /* after \ */
+    US_JSON_S_HEX,
+    US_JSON_S_LOW,                    /* after a high surrogate: \ */
+    US_JSON_S_LOW_U,                  /* and then u */
+    US_JSON_S_LITERAL,
+    US_JSON_S_MINUS,
+    US_JSON_S_ZERO,
+    US_JSON_S_INT,
+    US_JSON_S_DOT,
+    US_JSON_S_FRAC,
+    US_JSON_S_E,
+    US_JSON_S_ESIGN,
+    US_JSON_S_EXP
+} us_json_state_t;
+
+
+/* bytes that may stand in a string as they are: ASCII, but for " and \ */
+
+static const uint8_t  us_json_plain[256] = {
+    ['\x20' ... '!'] = 1, ['#' ... '['] = 1, [']' ... '\x7f'] = 1
+};
+
+
+static int us_json_fail(us_json_t *j, const char *error);
+static int us_json_append(us_json_t *j, const uint8_t *p, size_t len);
+static int us_json_append_char(us_json_t *j, uint32_t c);
+static int us_json_emit(us_json_t *j, us_json_event_t event,
+    const uint8_t *start, const uint8_t *end);
+static int us_json_value(us_json_t *j, uint8_t c);
+static int us_json_close(us_json_t *j, uint8_t c);
+static const uint8_t *us_json_string(us_json_t *j, const uint8_t *p,
+    const uint8_t *end);
+static int us_json_utf8(us_json_t *j, uint8_t c);
+static int us_json_escape(us_json_t *j, uint8_t c);
+static int us_json_hex(us_json_t *j, uint8_t c);
+static const uint8_t *us_json_number(us_json_t *j, const uint8_t *p,
+    const uint8_t *end);
+static int us_json_number_byte(us_json_t *j, uint8_t c);
+
+
+void
+us_json_init(us_json_t *j, us_json_pt event, void *data, size_t max)
+{
+    memset(j, 0, sizeof(us_json_t));
+
+    j->event = event;
+    j->data = data;
+    j->max = max;
+}
+
+
+void
+us_json_free(us_json_t *j)
+{
+    free(j->buf);
+    j->buf = NULL;
+    j->size = 0;
+}
+
+
+void
+us_json_reset(us_json_t *j)
+{
+    j->len = 0;
+    j->depth = 0;
+    j->state = US_JSON_S_VALUE;
+    j->cut = 0;
+    j->need = 0;
+    j->high = 0;
+    j->error = NULL;
+    j->offset = 0;
+}
+
+
+int
+us_json_feed(us_json_t *j, const uint8_t *p, size_t len)
+{
+    int             rc;
+    uint8_t         c;
+    const uint8_t  *start, *end;
+
+    if (j->error) {
+        return -1;
+    }
+
+    start = p;
+    end = p + len;
+
+    while (p < end) {
+
+        if (j->state == US_JSON_S_STRING) {
+            p = us_json_string(j, p, end);
+
+            if (p == NULL) {
+                goto failed;
+            }
+
+            continue;
+        }
+
+        if (j->state >= US_JSON_S_MINUS) {
+            p = us_json_number(j, p, end);
+
+            if (p == NULL) {
+                goto failed;
+            }
+
+            continue;
+        }
+
+        c = *p;
+
+        if (j->state <= US_JSON_S_DONE
+            && (c == ' ' || c == '\t' || c == '\n' || c == '\r'))
+        {
+            p++;
+            continue;
+        }
+
+        rc = -1;
+
+        switch (j->state) {
+
+        case US_JSON_S_FIRST:
+            if (c == ']') {
+                rc = us_json_close(j, c);
+                break;
+            }
+
+            /* fall through */
+
+        case US_JSON_S_VALUE:
+            rc = us_json_value(j, c);
+
+            if (j->state >= US_JSON_S_MINUS) {
+                /* the number starts with this byte */
+                p--;
+            }
+
+            break;
+
+        case US_JSON_S_FIELD:
+            if (c == '}') {
+                rc = us_json_close(j, c);
+                break;
+            }
+
+            /* fall through */
+
+        case US_JSON_S_KEY:
+            if (c != '"') {
+                rc = us_json_fail(j, "a key was expected");
+                break;
+            }
+
+            j->key = 1;
+            j->state = US_JSON_S_STRING;
+            rc = 0;
+            break;
+
+        case US_JSON_S_COLON:
+            if (c != ':') {
+                rc = us_json_fail(j, "a colon was expected");
+                break;
+            }
+
+            j->state = US_JSON_S_VALUE;
+            rc = 0;
+            break;
+
+        case US_JSON_S_NEXT:
+            if (c == ',') {
+                j->state = (j->arrays & 1) ? US_JSON_S_VALUE : US_JSON_S_KEY;
+                rc = 0;
+                break;
+            }
+
+            rc = us_json_close(j, c);
+            break;
+
+        case US_JSON_S_DONE:
+            rc = us_json_fail(j, "something follows the value");
+            break;
+
+        case US_JSON_S_ESCAPE:
+            rc = us_json_escape(j, c);
+            break;
+
+        case US_JSON_S_HEX:
+            rc = us_json_hex(j, c);
+            break;
+
+        case US_JSON_S_LOW:
+            j->state = US_JSON_S_LOW_U;
+            rc = (c == '\\') ? 0 : us_json_fail(j, "a lone surrogate");
+            break;
+
+        case US_JSON_S_LOW_U:
+            j->state = US_JSON_S_HEX;
+            rc = (c == 'u') ? 0 : us_json_fail(j, "a lone surrogate");
+            break;
+
+        case US_JSON_S_LITERAL:
+            if (c != (uint8_t) *j->literal) {
+                rc = us_json_fail(j, "an unknown word");
+                break;
+            }
+
+            j->literal++;
+
+            rc = *j->literal ? 0 : us_json_emit(j, j->literal_event, p, p);
+            break;
+        }
+
+        if (rc != 0) {
+            goto failed;
+        }
+
+        p++;
+    }
+
+    j->offset += len;
+
+    return 0;
+
+failed:
+
+    if (p) {
+        j->offset += p - start;
+    }
+
+    return -1;
+}
+
+
+int
+us_json_end(us_json_t *j)
+{
+    if (j->error) {
+        return -1;
+    }
+
+    /* only a number does not tell its end by itself */
+
+    if (j->state == US_JSON_S_ZERO || j->state == US_JSON_S_INT
+        || j->state == US_JSON_S_FRAC || j->state == US_JSON_S_EXP)
+    {
+        if (us_json_emit(j, US_JSON_NUM, NULL, NULL) != 0) {
+            return -1;
+        }
+    }
+
+    if (j->state != US_JSON_S_DONE) {
+        return us_json_fail(j, "the text ends too early");
+    }
+
+    return 0;
+}
+
+
+int
+us_utf8_valid(us_str_t s)
+{
+    size_t     i;
+    us_json_t  j;
+
+    memset(&j, 0, sizeof(us_json_t));
+
+    for (i = 0; i < s.len; i++) {
+        if ((s.data[i] >= 0x80 || j.need)
+            && us_json_utf8(&j, s.data[i]) != 0)
+        {
+            return 0;
+        }
+    }
+
+    return j.need == 0;
+}
+
+
+uint8_t *
+us_json_quote(uint8_t *dst, us_str_t text)
+{
+    uint8_t         c;
+    const uint8_t  *p, *last;
+
+    static const uint8_t  hex[] = "0123456789abcdef";
+
+    last = text.data + text.len;
+
+    *dst++ = '"';
+
+    for (p = text.data; p < last; p++) {
+        c = *p;
+
+        if (us_json_plain[c] || c >= 0x80) {
+            *dst++ = c;
+            continue;
+        }
+
+        *dst++ = '\\';
+
+        switch (c) {
+
+        case '"':
+        case '\\':
+            *dst++ = c;
+            break;
+
+        case '\n':
+            *dst++ = 'n';
+            break;
+
+        case '\t':
+            *dst++ = 't';
+            break;
+
+        case '\r':
+            *dst++ = 'r';
+            break;
+
+        default:
+            *dst++ = 'u';
+            *dst++ = '0';
+            *dst++ = '0';
+            *dst++ = hex[c >> 4];
+            *dst++ = hex[c & 15];
+        }
+    }
+
+    *dst++ = '"';
+
+    return dst;
+}
+
+
+static int
+us_json_fail(us_json_t *j, const char *error)
+{
+    j->error = error;
+    return -1;
+}
+
+
+/* a string that outgrows max is dropped, and only checked from there on */
+
+static int
+us_json_append(us_json_t *j, const uint8_t *p, size_t len)
+{
+    size_t    size;
+    uint8_t  *buf;
+
+    if (j->cut) {
+        return 0;
+    }
+
+    if (len > j->max - j->len) {
+        j->cut = 1;
+        j->len = 0;
+        return 0;
+    }
+
+    if (j->len + len > j->size) {
+        size = j->size ? j->size * 2 : 256;
+
+        while (size < j->len + len) {
+            size *= 2;
+        }
+
+        buf = realloc(j->buf, size);
+
+        if (buf == NULL) {
+            return us_json_fail(j, "out of memory");
+        }
+
+        j->buf = buf;
+        j->size = size;
+    }
+
+    if (len) {
+        memcpy(j->buf + j->len, p, len);
+        j->len += len;
+    }
+
+    return 0;
+}
+
+
+static int
+us_json_append_char(us_json_t *j, uint32_t c)
+{
+    uint8_t  s[4];
+
+    if (c < 0x80) {
+        s[0] = c;
+        return us_json_append(j, s, 1);
+    }
+
+    if (c < 0x800) {
+        s[0] = 0xc0 | (c >> 6);
+        s[1] = 0x80 | (c & 0x3f);
+        return us_json_append(j, s, 2);
+    }
+
+    if (c < 0x10000) {
+        s[0] = 0xe0 | (c >> 12);
+        s[1] = 0x80 | ((c >> 6) & 0x3f);
+        s[2] = 0x80 | (c & 0x3f);
+        return us_json_append(j, s, 3);
+    }
+
+    s[0] = 0xf0 | (c >> 18);
+    s[1] = 0x80 | ((c >> 12) & 0x3f);
+    s[2] = 0x80 | ((c >> 6) & 0x3f);
+    s[3] = 0x80 | (c & 0x3f);
+
+    return us_json_append(j, s, 4);
+}
+
+
+/*
+ * Hands a scalar over, from where it lies or from the buffer if a part of it
+ * went there, and says what may follow.
+ */
+
+static int
+us_json_emit(us_json_t *j, us_json_event_t event, const uint8_t *start,
+    const uint8_t *end)
+{
+    int       cut;
+    us_str_t  text;
+
+    if (j->len || j->cut) {
+        if (us_json_append(j, start, end - start) != 0) {
+            return -1;
+        }
+
+        text.data = j->buf;
+        text.len = j->len;
+
+    } else {
+        text.data = start;
+        text.len = end - start;
+
+        if (text.len > j->max) {
+            j->cut = 1;
+        }
+    }
+
+    cut = j->cut;
+
+    if (cut) {
+        text.len = 0;
+    }
+
+    j->len = 0;
+    j->cut = 0;
+
+    if (event == US_JSON_KEY) {
+        j->state = US_JSON_S_COLON;
+
+    } else {
+        j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
+    }
+
+    if (j->event(j->data, event, text, cut) != 0) {
+        return us_json_fail(j, "stopped");
+    }
+
+    return 0;
+}
+
+
+static int
+us_json_value(us_json_t *j, uint8_t c)
+{
+    us_str_t  none;
+
+    switch (c) {
+
+    case '"':
+        j->key = 0;
+        j->state = US_JSON_S_STRING;
+        return 0;
+
+    case '{':
+    case '[':
+        if (j->depth == US_JSON_DEPTH) {
+            return us_json_fail(j, "nested too deeply");
+        }
+
+        j->depth++;
+        j->arrays = j->arrays << 1 | (c == '[');
+        j->state = (c == '[') ? US_JSON_S_FIRST : US_JSON_S_FIELD;
+
+        none.len = 0;
+        none.data = NULL;
+
+        if (j->event(j->data, c == '[' ? US_JSON_ARRAY : US_JSON_OBJECT, none,
+                     0)
+            != 0)
+        {
+            return us_json_fail(j, "stopped");
+        }
+
+        return 0;
+
+    case 't':
+        j->literal = "rue";
+        j->literal_event = US_JSON_TRUE;
+        j->state = US_JSON_S_LITERAL;
+        return 0;
+
+    case 'f':
+        j->literal = "alse";
+        j->literal_event = US_JSON_FALSE;
+        j->state = US_JSON_S_LITERAL;
+        return 0;
+
+    case 'n':
+        j->literal = "ull";
+        j->literal_event = US_JSON_NULL;
+        j->state = US_JSON_S_LITERAL;
+        return 0;
+
+    case '-':
+        j->state = US_JSON_S_MINUS;
+        return 0;
+
+    case '0':
+        j->state = US_JSON_S_ZERO;
+        return 0;
+
+    default:
+        if (c >= '1' && c <= '9') {
+            j->state = US_JSON_S_INT;
+            return 0;
+        }
+
+        return us_json_fail(j, "a value was expected");
+    }
+}
+
+
+static int
+us_json_close(us_json_t *j, uint8_t c)
+{
+    us_str_t  none;
+
+    if (j->depth == 0 || c != ((j->arrays & 1) ? ']' : '}')) {
+        return us_json_fail(j, "a comma or the end was expected");
+    }
+
+    j->depth--;
+    j->arrays >>= 1;
+    j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
+
+    none.len = 0;
+    none.data = NULL;
+
+    if (j->event(j->data, c == ']' ? US_JSON_ARRAY_END : US_JSON_OBJECT_END,
+                 none, 0)
+        != 0)
+    {
+        return us_json_fail(j, "stopped");
+    }
+
+    return 0;
+}
+
+
+/* returns where to go on: behind the quote, at an escape, or at the end */
+
+static const uint8_t *
+us_json_string(us_json_t *j, const uint8_t *p, const uint8_t *end)
+{
+    uint8_t         c;
+    const uint8_t  *start;
+
+    start = p;
+
+    for ( ;; ) {
+
+        if (j->need == 0) {
+            while (p < end && us_json_plain[*p]) {
+                p++;
+            }
+        }
+
+        if (p == end) {
+            return us_json_append(j, start, p - start) == 0 ? p : NULL;
+        }
+
+        c = *p;
+
+        if (c >= 0x80 || j->need) {
+            if (us_json_utf8(j, c) != 0) {
+                return NULL;
+            }
+
+            p++;
+            continue;
+        }
+
+        if (c == '"') {
+            if (us_json_emit(j, j->key ? US_JSON_KEY : US_JSON_STRING, start,
+                             p)
+                != 0)
+            {
+                return NULL;
+            }
+
+            return p + 1;
+        }
+
+        if (c == '\\') {
+            j->state = US_JSON_S_ESCAPE;
+
+            return us_json_append(j, start, p - start) == 0 ? p + 1 : NULL;
+        }
+
+        us_json_fail(j, "a control byte in a string");
+
+        return NULL;
+    }
+}
+
+
+/* the well-formed byte sequences of Unicode, table 3-7 */
+
+static int
+us_json_utf8(us_json_t *j, uint8_t c)
+{
+    if (j->need) {
+        if (c < j->lo || c > j->hi) {
+            return us_json_fail(j, "broken UTF-8");
+        }
+
+        j->need--;
+        j->lo = 0x80;
+        j->hi = 0xbf;
+
+        return 0;
+    }
+
+    j->lo = 0x80;
+    j->hi = 0xbf;
+
+    if (c >= 0xc2 && c <= 0xdf) {
+        j->need = 1;
+
+    } else if (c >= 0xe0 && c <= 0xef) {
+        j->need = 2;
+
+        if (c == 0xe0) {
+            j->lo = 0xa0;
+
+        } else if (c == 0xed) {
+            j->hi = 0x9f;
+        }
+
+    } else if (c >= 0xf0 && c <= 0xf4) {
+        j->need = 3;
+
+        if (c == 0xf0) {
+            j->lo = 0x90;
+
+        } else if (c == 0xf4) {
+            j->hi = 0x8f;
+        }
+
+    } else {
+        return us_json_fail(j, "broken UTF-8");
+    }
+
+    return 0;
+}
+
+
+static int
+us_json_escape(us_json_t *j, uint8_t c)
+{
+    j->state = US_JSON_S_STRING;
+
+    switch (c) {
+
+    case '"':
+    case '\\':
+    case '/':
+        return us_json_append(j, &c, 1);
+
+    case 'b':
+        return us_json_append_char(j, '\b');
+
+    case 'f':
+        return us_json_append_char(j, '\f');
+
+    case 'n':
+        return us_json_append_char(j, '\n');
+
+    case 'r':
+        return us_json_append_char(j, '\r');
+
+    case 't':
+        return us_json_append_char(j, '\t');
+
+    case 'u':
+        j->state = US_JSON_S_HEX;
+        j->nhex = 0;
+        j->unit = 0;
+        return 0;
+
+    default:
+        return us_json_fail(j, "an unknown escape");
+    }
+}
+
+
+static int
+us_json_hex(us_json_t *j, uint8_t c)
+{
+    uint32_t  n;
+
+    if (c >= '0' && c <= '9') {
+        n = c - '0';
+
+    } else {
+        c |= 0x20;
+
+        if (c < 'a' || c > 'f') {
+            return us_json_fail(j, "a hexadecimal digit was expected");
+        }
+
+        n = c - 'a' + 10;
+    }
+
+    j->unit = j->unit << 4 | n;
+
+    if (++j->nhex < 4) {
+        return 0;
+    }
+
+    n = j->unit;
+
+    j->nhex = 0;
+    j->unit = 0;
+
+    if (j->high) {
+        if (n < 0xdc00 || n > 0xdfff) {
+            return us_json_fail(j, "a lone surrogate");
+        }
+
+        n = 0x10000 + ((j->high - 0xd800) << 10) + (n - 0xdc00);
+        j->high = 0;
+
+    } else if (n >= 0xd800 && n <= 0xdbff) {
+        j->high = n;
+        j->state = US_JSON_S_LOW;
+        return 0;
+
+    } else if (n >= 0xdc00 && n <= 0xdfff) {
+        return us_json_fail(j, "a lone surrogate");
+    }
+
+    j->state = US_JSON_S_STRING;
+
+    return us_json_append_char(j, n);
+}
+
+
+static const uint8_t *
+us_json_number(us_json_t *j, const uint8_t *p, const uint8_t *end)
+{
+    int             rc;
+    const uint8_t  *start;
+
+    start = p;
+
+    /* us_json_value() has settled the first byte's state */
+
+    if (j->len == 0) {
+        p++;
+    }
+
+    for ( /* void */ ; p < end; p++) {
+        rc = us_json_number_byte(j, *p);
+
+        if (rc < 0) {
+            us_json_fail(j, "a malformed number");
+            return NULL;
+        }
+
+        if (rc > 0) {
+            break;
+        }
+    }
+
+    if (j->len + (p - start) > US_JSON_NUMBER) {
+        us_json_fail(j, "a number that is too long");
+        return NULL;
+    }
+
+    if (p == end) {
+        return us_json_append(j, start, p - start) == 0 ? p : NULL;
+    }
+
+    return us_json_emit(j, US_JSON_NUM, start, p) == 0 ? p : NULL;
+}
+
+
+/* 0: goes on, 1: the number ended before c, -1: it cannot end here */
+
+static int
+us_json_number_byte(us_json_t *j, uint8_t c)
+{
+    int  digit;
+
+    digit = (c >= '0' && c <= '9');
+
+    switch (j->state) {
+
+    case US_JSON_S_MINUS:
+        j->state = (c == '0') ? US_JSON_S_ZERO : US_JSON_S_INT;
+        return digit ? 0 : -1;
+
+    case US_JSON_S_INT:
+        if (digit) {
+            return 0;
+        }
+
+        /* fall through */
+
+    case US_JSON_S_ZERO:
+        if (digit) {
+            return -1;
+        }
+
+        if (c == '.') {
+            j->state = US_JSON_S_DOT;
+            return 0;
+        }
+
+        break;
+
+    case US_JSON_S_DOT:
+        j->state = US_JSON_S_FRAC;
+        return digit ? 0 : -1;
+
+    case US_JSON_S_FRAC:
+        if (digit) {
+            return 0;
+        }
+
+        break;
+
+    case US_JSON_S_E:
+        if (c == '+' || c == '-') {
+            j->state = US_JSON_S_ESIGN;
+            return 0;
+        }
+
+        /* fall through */
+
+    case US_JSON_S_ESIGN:
+        j->state = US_JSON_S_EXP;
+        return digit ? 0 : -1;
+
+    case US_JSON_S_EXP:
+        return digit ? 0 : 1;
+    }
+
+    if (c == 'e' || c == 'E') {
+        j->state = US_JSON_S_E;
+        return 0;
+    }
+
+    return 1;
+}
