@@ -93,8 +93,12 @@ sub c_source
 
     $start++ while $start < @line && $line[$start] eq '';
 
+    # the header of a pair may say it for both
+
+    my $pair = $file =~ s/\.c$/.h/r;
+
     fault($start + 1, 'the file does not begin with what it is for')
-        if ($line[$start] // '') !~ m{^/\*};
+        if ($line[$start] // '') !~ m{^/\*} && ($pair eq $file || !-e $pair);
 
     my $blanks = 0;
 
@@ -190,7 +194,7 @@ sub definition
 
 sub layers
 {
-    my ($part) = $file =~ m{^src/(url|store|journal|cli)/} or return;
+    my ($part) = $file =~ m{^src/(input|url|store|journal|cli)/} or return;
 
     for my $n (1 .. @line) {
         my ($inc) = $line[$n - 1] =~ /^\s*#\s*include\s*["<]([^">]+)/ or next;
@@ -199,7 +203,7 @@ sub layers
 
         next if $part eq 'cli';
 
-        for my $other (qw(url store journal cli http)) {
+        for my $other (qw(input url store journal cli http)) {
             fault($n, "src/$part includes src/$other")
                 if $other ne $part && $inc =~ m{(?:^|/)$other/};
         }
