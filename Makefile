@@ -14,6 +14,7 @@ include mk/nginx.mk
 -include mk/test.mk
 -include mk/web.mk
 -include mk/bench.mk
+-include mk/lineage.mk
 -include mk/fuzz.mk
 
 build: core module        ## the command and the module
