@@ -167,7 +167,7 @@ main(int argc, char **argv)
 {
     int            ch;
     double         t, train_ns = 0, enc_ns = 0, dec_ns = 0, build_ns = 0;
-    size_t         i, limit = (size_t) -1, at, len, done = 0, raw = 0;
+    size_t         i, limit = (size_t) -1, most = limit, at, len, done = 0, raw = 0;
     size_t         models = 0;
     uint64_t       seed = 0, bits = 0, part = 0, partn = 0;
     unsigned       ntokens = 16384, ncontexts = 64, k;
@@ -175,10 +175,11 @@ main(int argc, char **argv)
     us_model_t    *model = NULL;
     us_encoder_t  *e = NULL;
 
-    while ((ch = getopt(argc, argv, "s:n:k:c:")) != -1) {
+    while ((ch = getopt(argc, argv, "s:n:m:k:c:")) != -1) {
         switch (ch) {
         case 's': seed = strtoull(optarg, NULL, 0); break;
         case 'n': limit = strtoull(optarg, NULL, 0); break;
+        case 'm': most = strtoull(optarg, NULL, 0); break;
         case 'k': ntokens = (unsigned) atoi(optarg); break;
         case 'c': ncontexts = (unsigned) atoi(optarg); break;
         default: return 2;
@@ -186,6 +187,10 @@ main(int argc, char **argv)
     }
 
     load(&c, limit, seed);
+
+    if (c.n > most) {
+        c.n = most;
+    }
 
     printf("%zu texts, %.1f bytes\n", c.n, c.offsets[c.n] / (double) c.n);
 
@@ -273,7 +278,7 @@ main(int argc, char **argv)
             for (i = at; i < to; i++) {
                 uint8_t    out[9000];
                 ssize_t    n;
-                us_bits_t  b = { buf, pos[i - at], pos[i - at + 1] };
+                us_bitin_t  b = { buf, pos[i - at], pos[i - at + 1] };
 
                 n = us_model_decode(model, US_CTX_START, &b, out, 8192);
                 len = c.offsets[i + 1] - c.offsets[i];
@@ -288,7 +293,7 @@ main(int argc, char **argv)
             dec_ns += now() - t;
 
             for (i = at; i < to; i++) {
-                us_bits_t  b = { buf, pos[i - at], pos[i - at + 1] };
+                us_bitin_t  b = { buf, pos[i - at], pos[i - at + 1] };
 
                 eq += (uint64_t) us_model_equal(model, US_CTX_START, &b,
                                    c.text + c.offsets[i],

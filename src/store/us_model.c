@@ -137,21 +137,34 @@ us_model_ncodes(const us_model_t *m)
 }
 
 
-/* the next 57 bits or more, left aligned */
+/* the next 57 bits or more, at the low end */
 
 static inline uint64_t
-us_bits_peek(const us_bits_t *b)
+us_bitin_peek(const us_bitin_t *b)
 {
     uint64_t  w;
 
     memcpy(&w, b->base + (b->pos >> 3), sizeof(uint64_t));
 
-    return be64toh(w) << (b->pos & 7);
+    return w >> (b->pos & 7);
+}
+
+
+/* the first bit of a code is its highest, but lies lowest in a word */
+
+static inline uint32_t
+us_model_reverse(uint32_t v)
+{
+    v = (v & 0x5555) << 1 | (v >> 1 & 0x5555);
+    v = (v & 0x3333) << 2 | (v >> 2 & 0x3333);
+    v = (v & 0x0f0f) << 4 | (v >> 4 & 0x0f0f);
+
+    return (v & 0xff) << 8 | v >> 8;
 }
 
 
 /*
- * Finds the symbol at the head of w: its entry, with the length of its code.
+ * Finds the symbol at the low end of w: its entry, with the length of its code.
  */
 
 static inline uint32_t
@@ -160,17 +173,19 @@ us_model_find(const us_model_t *m, unsigned code, uint64_t w)
     unsigned          len;
     uint32_t          e, v;
     const uint16_t   *list;
+    const uint32_t   *entries;
     const us_code_t  *c;
 
     c = us_model_codes(m) + code;
 
-    e = ((const uint32_t *) us_model_at(m, c->entries))[w >> (64 - c->bits)];
+    entries = us_model_at(m, c->entries);
+    e = entries[w & ((1u << c->bits) - 1)];
 
     if (e >> US_ENTRY_LEN & 31) {
         return e;
     }
 
-    v = (uint32_t) (w >> 48);
+    v = us_model_reverse((uint32_t) w & 0xffff);
 
     for (len = c->bits + 1u; v >= c->limit[len]; len++) { /* void */ }
 
@@ -184,16 +199,16 @@ us_model_find(const us_model_t *m, unsigned code, uint64_t w)
 
 /*
  * Reads a token.  Returns its entry, or 0 with *end = 1 if it would end
- * beyond the bits, and *w the bits behind it (40 of them, at least).
+ * beyond the bits, and *w the bits behind it (25 of them, at least).
  */
 
 static inline uint32_t
-us_model_next(const us_model_t *m, unsigned ctx, us_bits_t *b, uint64_t *w,
+us_model_next(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint64_t *w,
     int *end)
 {
     uint32_t  e, len;
 
-    *w = us_bits_peek(b);
+    *w = us_bitin_peek(b);
 
     e = us_model_find(m, ctx, *w);
     len = e >> US_ENTRY_LEN & 31;
@@ -204,7 +219,7 @@ us_model_next(const us_model_t *m, unsigned ctx, us_bits_t *b, uint64_t *w,
     }
 
     b->pos += len;
-    *w <<= len;
+    *w >>= len;
 
     if (e >> US_ENTRY_KIND == US_KIND_ESCAPE) {
         e = us_model_find(m, m->ncontexts + US_CODE_ESCAPE, *w);
@@ -216,7 +231,7 @@ us_model_next(const us_model_t *m, unsigned ctx, us_bits_t *b, uint64_t *w,
         }
 
         b->pos += len;
-        *w <<= len;
+        *w >>= len;
     }
 
     return e;
@@ -224,7 +239,7 @@ us_model_next(const us_model_t *m, unsigned ctx, us_bits_t *b, uint64_t *w,
 
 
 int
-us_model_symbol(const us_model_t *m, unsigned code, us_bits_t *b)
+us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b)
 {
     uint32_t  e, len;
 
@@ -232,7 +247,7 @@ us_model_symbol(const us_model_t *m, unsigned code, us_bits_t *b)
         return -1;
     }
 
-    e = us_model_find(m, m->ncontexts + code, us_bits_peek(b));
+    e = us_model_find(m, m->ncontexts + code, us_bitin_peek(b));
     len = e >> US_ENTRY_LEN & 31;
 
     if (len > b->end - b->pos) {
@@ -248,7 +263,7 @@ us_model_symbol(const us_model_t *m, unsigned code, us_bits_t *b)
 /* unpacks the run of a token; its length, or 0 if it ends beyond the bits */
 
 static unsigned
-us_model_run(unsigned token, us_bits_t *b, uint8_t *out)
+us_model_run(unsigned token, us_bitin_t *b, uint8_t *out)
 {
     unsigned  alphabet, len, bits, part;
 
@@ -264,7 +279,7 @@ us_model_run(unsigned token, us_bits_t *b, uint8_t *out)
     for (part = 0; part < len; part += 6) {
         bits = len - part < 6 ? len - part : 6;
 
-        us_run_get(us_bits_peek(b), alphabet, bits, out + part);
+        us_run_get(us_bitin_peek(b), alphabet, bits, out + part);
         b->pos += us_run_bits(alphabet, bits);
     }
 
@@ -273,7 +288,7 @@ us_model_run(unsigned token, us_bits_t *b, uint8_t *out)
 
 
 ssize_t
-us_model_decode(const us_model_t *m, unsigned ctx, us_bits_t *b, uint8_t *out,
+us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint8_t *out,
     size_t max)
 {
     int              end;
@@ -331,7 +346,7 @@ us_model_decode(const us_model_t *m, unsigned ctx, us_bits_t *b, uint8_t *out,
 
 
 int
-us_model_equal(const us_model_t *m, unsigned ctx, us_bits_t *b,
+us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
     const uint8_t *text, size_t len)
 {
     int              end;
@@ -582,13 +597,15 @@ us_model_build(us_model_t *dst, const uint8_t *core)
 
             for (k = 0; k < nlen[l]; k++) {
                 if (l <= c->bits) {
-                    uint32_t  e, n, *p;
+                    uint32_t  e, n;
 
                     e = us_model_entry(dst, i, list[index], l);
-                    p = entries + (code >> (16 - c->bits));
 
-                    for (n = 1u << (c->bits - l); n; n--) {
-                        *p++ = e;
+                    for (n = us_model_reverse(code);
+                         n < 1u << c->bits;
+                         n += 1u << l)
+                    {
+                        entries[n] = e;
                     }
                 }
 
@@ -760,7 +777,7 @@ us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
         }
 
         if (low < nlen[l] && list[low] == symbol) {
-            *bits = (next >> (16 - l)) + low;
+            *bits = us_model_reverse(next + (low << (16 - l)));
             return l;
         }
 

@@ -58,13 +58,13 @@ typedef enum {
 typedef struct us_model_s  us_model_t;
 
 
-/* most significant bit first */
+/* where to read on; the lowest bit of a byte comes first */
 
 typedef struct {
     const uint8_t  *base;
     uint64_t        pos;              /* bits */
     uint64_t        end;
-} us_bits_t;
+} us_bitin_t;
 
 
 /* one code, as the trainer hands it over */
@@ -126,7 +126,8 @@ unsigned us_model_tail_ctx(uint8_t before);
 
 /*
  * The code of a symbol in code number `code` (a context, or ncontexts +
- * US_CODE_*): its length, or 0 if the code does not have it.
+ * US_CODE_*): its length, or 0 if the code does not have it.  Its first bit is
+ * the lowest.
  */
 unsigned us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
     uint32_t *bits);
@@ -148,10 +149,10 @@ void us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
  *
  * us_model_equal() tells whether they say this text.
  */
-int us_model_symbol(const us_model_t *m, unsigned code, us_bits_t *b);
-ssize_t us_model_decode(const us_model_t *m, unsigned ctx, us_bits_t *b,
+int us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b);
+ssize_t us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b,
     uint8_t *out, size_t max);
-int us_model_equal(const us_model_t *m, unsigned ctx, us_bits_t *b,
+int us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
     const uint8_t *text, size_t len);
 
 

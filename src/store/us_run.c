@@ -99,8 +99,8 @@ us_run_get(uint64_t w, unsigned alphabet, unsigned len, uint8_t *out)
     for ( /* void */ ; len; len -= n) {
         n = len < 3 ? len : 3;
 
-        v = (unsigned) (w >> (64 - us_run_group[alphabet][n]));
-        w <<= us_run_group[alphabet][n];
+        v = (unsigned) w & ((1u << us_run_group[alphabet][n]) - 1);
+        w >>= us_run_group[alphabet][n];
 
         for (i = n; i-- > 0; /* void */) {
             out[i] = (uint8_t) us_run_chars[v % radix];

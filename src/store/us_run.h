@@ -30,11 +30,11 @@
 extern const uint8_t  us_run_classes[256];
 
 
-/* most significant bit first; the buffer is as long as its user worked out */
+/* lowest bit of a byte first; the buffer is as long as its user worked out */
 
 typedef struct {
     uint8_t   *p;
-    uint64_t   acc;                   /* n bits, at the low end */
+    uint64_t   acc;                   /* n bits */
     unsigned   n;                     /* less than 8 between the calls */
 } us_bitout_t;
 
@@ -42,12 +42,13 @@ typedef struct {
 static inline void
 us_bits_put(us_bitout_t *o, uint32_t bits, unsigned n)
 {
-    o->acc = o->acc << n | bits;
+    o->acc |= (uint64_t) bits << o->n;
     o->n += n;
 
     while (o->n >= 8) {
+        *o->p++ = (uint8_t) o->acc;
+        o->acc >>= 8;
         o->n -= 8;
-        *o->p++ = (uint8_t) (o->acc >> o->n);
     }
 }
 
@@ -58,7 +59,7 @@ unsigned us_run_bits(unsigned alphabet, unsigned len);
 void us_run_put(us_bitout_t *o, unsigned alphabet, const uint8_t *text,
     unsigned len);
 
-/* unpacks up to 6 characters from the head of w */
+/* unpacks up to 6 characters from the low end of w */
 void us_run_get(uint64_t w, unsigned alphabet, unsigned len, uint8_t *out);
 
 

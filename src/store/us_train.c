@@ -29,9 +29,18 @@
 
 #define US_TRAIN_GROWTH    2          /* vocabulary, from round to round */
 #define US_TRAIN_ROUNDS    8
+#ifndef US_TRAIN_MORE
+#define US_TRAIN_MORE 1
+#endif
+#ifndef US_TRAIN_SELDOM
 #define US_TRAIN_SELDOM    3          /* uses that keep a token, or a code */
+#endif
+#ifndef US_TRAIN_TOKEN
 #define US_TRAIN_TOKEN     20         /* bits that a token costs */
+#endif
+#ifndef US_TRAIN_BYTE
 #define US_TRAIN_BYTE      3          /* and each of its bytes */
+#endif
 #define US_TRAIN_PAIRS     (1 << 20)
 #define US_TRAIN_PROBES    8
 
@@ -193,12 +202,12 @@ us_train_vocabulary(us_trainer_t *t)
     learnt = t->in->ntokens - US_TOKEN_TEXT;
     t->ncontexts = 1;
 
-    for (round = 0; round <= US_TRAIN_ROUNDS + 1; round++) {
+    for (round = 0; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
 
         nth = round + 4 < US_TRAIN_ROUNDS ? 8
               : round + 1 < US_TRAIN_ROUNDS ? 2 : 1;
 
-        t->pairing = round <= US_TRAIN_ROUNDS;
+        t->pairing = round < US_TRAIN_ROUNDS + US_TRAIN_MORE;
 
         if (us_train_prepare(t) == -1) {
             return -1;
@@ -219,7 +228,7 @@ us_train_vocabulary(us_trainer_t *t)
             return -1;
         }
 
-        if (round <= US_TRAIN_ROUNDS) {
+        if (round < US_TRAIN_ROUNDS + US_TRAIN_MORE) {
             target = round < US_TRAIN_ROUNDS
                      ? learnt >> (US_TRAIN_ROUNDS - 1 - round) : learnt;
 
