@@ -116,8 +116,8 @@ sub c_source
             if /\b(if|for|while|switch|return)\(/ && !/^\s*#/;
         fault($n, 'blank inside of parentheses') if /\( \S/ && !/\( [);]/
             || /\S \)/ && !/[;(] \)/;
-        fault($n, '"else" without braces') if /\belse\b\s*[^\s{i\\]/
-            || /\belse$/;
+        fault($n, '"else" without braces') if !/^\s*#/
+            && /\belse\b(?:\s*[^\s{i\\]|$)/;
         fault($n, '"else" on a line without "}"') if /^\s*else\b/;
         fault($n, '"{" of a function at the end of its line')
             if /^\w.*\)\s*\{$/ && !/^(?:#|extern)/;

@@ -1,0 +1,192 @@
+
+#include "us_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+
+/* a stream of its own, so that dirfd's position does not matter */
+
+static DIR *
+us_dir_open(int dirfd)
+{
+    int   fd;
+    DIR  *d;
+
+    fd = openat(dirfd, ".", O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (fd == -1) {
+        return NULL;
+    }
+
+    d = fdopendir(fd);
+
+    if (d == NULL) {
+        (void) close(fd);
+    }
+
+    return d;
+}
+
+
+static int
+us_dir_push(uint64_t **list, size_t *n, uint64_t lsn)
+{
+    uint64_t  *p;
+
+    if ((*n & (*n - 1)) == 0) {
+        p = realloc(*list, (*n ? *n * 2 : 1) * sizeof(uint64_t));
+
+        if (p == NULL) {
+            return -1;
+        }
+
+        *list = p;
+    }
+
+    (*list)[(*n)++] = lsn;
+
+    return 0;
+}
+
+
+static int
+us_dir_compare(const void *one, const void *two)
+{
+    uint64_t  a, b;
+
+    a = *(const uint64_t *) one;
+    b = *(const uint64_t *) two;
+
+    return (a > b) - (a < b);
+}
+
+
+int
+us_dir_read(int dirfd, us_dir_t *dir, us_disk_error_t *e)
+{
+    DIR            *d;
+    int             rc;
+    uint64_t        lsn;
+    struct dirent  *de;
+
+    memset(dir, 0, sizeof(us_dir_t));
+
+    d = us_dir_open(dirfd);
+
+    if (d == NULL) {
+        return us_disk_fail(e, errno, "the directory could not be read");
+    }
+
+    rc = 0;
+
+    while (rc == 0 && (de = readdir(d)) != NULL) {
+
+        if (us_segment_parse_name(de->d_name, US_SEGMENT_JOURNAL, &lsn) == 0)
+        {
+            rc = us_dir_push(&dir->segments, &dir->nsegments, lsn);
+
+        } else if (us_segment_parse_name(de->d_name, US_SEGMENT_SNAPSHOT,
+                                         &lsn) == 0)
+        {
+            rc = us_dir_push(&dir->snapshots, &dir->nsnapshots, lsn);
+        }
+    }
+
+    (void) closedir(d);
+
+    if (rc == -1) {
+        us_dir_free(dir);
+        return us_disk_fail(e, ENOMEM, "the directory could not be read");
+    }
+
+    if (dir->nsegments) {
+        qsort(dir->segments, dir->nsegments, sizeof(uint64_t),
+              us_dir_compare);
+    }
+
+    if (dir->nsnapshots) {
+        qsort(dir->snapshots, dir->nsnapshots, sizeof(uint64_t),
+              us_dir_compare);
+    }
+
+    return 0;
+}
+
+
+void
+us_dir_free(us_dir_t *dir)
+{
+    free(dir->segments);
+    free(dir->snapshots);
+
+    memset(dir, 0, sizeof(us_dir_t));
+}
+
+
+uint64_t
+us_dir_bytes(int dirfd)
+{
+    DIR            *d;
+    uint64_t        sum;
+    struct stat     st;
+    struct dirent  *de;
+
+    d = us_dir_open(dirfd);
+
+    if (d == NULL) {
+        return 0;
+    }
+
+    sum = 0;
+
+    while ((de = readdir(d)) != NULL) {
+        if (fstatat(dirfd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
+            && S_ISREG(st.st_mode))
+        {
+            sum += st.st_size;
+        }
+    }
+
+    (void) closedir(d);
+
+    return sum;
+}
+
+
+int
+us_dir_clean(int dirfd)
+{
+    DIR            *d;
+    int             n;
+    size_t          len;
+    struct dirent  *de;
+
+    d = us_dir_open(dirfd);
+
+    if (d == NULL) {
+        return 0;
+    }
+
+    n = 0;
+
+    while ((de = readdir(d)) != NULL) {
+        len = strlen(de->d_name);
+
+        if (len > 4 && strcmp(de->d_name + len - 4, ".tmp") == 0
+            && (strncmp(de->d_name, "journal.", 8) == 0
+                || strncmp(de->d_name, "snapshot.", 9) == 0
+                || strncmp(de->d_name, "manifest.", 9) == 0))
+        {
+            n += (unlinkat(dirfd, de->d_name, 0) == 0);
+        }
+    }
+
+    (void) closedir(d);
+
+    return n;
+}

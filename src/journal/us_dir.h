@@ -1,0 +1,43 @@
+
+/*
+ * What lies in a data directory (see us_manifest.h), and its two locks:
+ *
+ *     lock      flock(2) LOCK_EX: the owner, who may write
+ *     readers   flock(2) LOCK_SH: whoever reads it without being the owner;
+ *               files are removed under LOCK_EX only
+ *
+ * An owner's lock lives in one open file description that his children
+ * inherit, so it is free when the last of them is gone.
+ */
+
+
+#ifndef _US_DIR_H_INCLUDED_
+#define _US_DIR_H_INCLUDED_
+
+
+#include "us_segment.h"
+
+
+#define US_DIR_LOCK     "lock"
+#define US_DIR_READERS  "readers"
+
+
+typedef struct {
+    uint64_t          *segments;      /* first LSNs, in order */
+    size_t             nsegments;
+    uint64_t          *snapshots;     /* LSNs, in order */
+    size_t             nsnapshots;
+} us_dir_t;
+
+
+int us_dir_read(int dirfd, us_dir_t *dir, us_disk_error_t *e);
+void us_dir_free(us_dir_t *dir);
+
+/* bytes of the directory's regular files */
+uint64_t us_dir_bytes(int dirfd);
+
+/* removes temporary files; the owner only.  Returns their number */
+int us_dir_clean(int dirfd);
+
+
+#endif /* _US_DIR_H_INCLUDED_ */

@@ -1,0 +1,225 @@
+
+#include "us_disk.h"
+#include "../us_fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+
+int
+us_disk_fail(us_disk_error_t *e, int err, const char *fmt, ...)
+{
+    int      n;
+    va_list  args;
+    char     why[80];
+
+    if (e == NULL) {
+        return -1;
+    }
+
+    e->err = err;
+
+    va_start(args, fmt);
+    n = vsnprintf(e->text, sizeof(e->text), fmt, args);
+    va_end(args);
+
+    if (err && n >= 0 && (size_t) n < sizeof(e->text)) {
+        snprintf(e->text + n, sizeof(e->text) - n, " (%d: %s)", err,
+                 strerror_r(err, why, sizeof(why)));
+    }
+
+    return -1;
+}
+
+
+int
+us_disk_pwrite(int fd, const void *p, size_t len, uint64_t offset)
+{
+    ssize_t         n;
+    const uint8_t  *c;
+
+    c = p;
+
+    while (len) {
+        n = pwrite(fd, c, len, (off_t) offset);
+
+        if (n == -1) {
+            if (errno == EINTR) {
+                continue;
+            }
+
+            return -1;
+        }
+
+        if (n == 0) {
+            errno = EIO;
+            return -1;
+        }
+
+        c += n;
+        offset += n;
+        len -= n;
+    }
+
+    return 0;
+}
+
+
+ssize_t
+us_disk_pread(int fd, void *p, size_t len, uint64_t offset)
+{
+    size_t   done;
+    ssize_t  n;
+
+    for (done = 0; done < len; done += n) {
+        n = pread(fd, (uint8_t *) p + done, len - done,
+                  (off_t) (offset + done));
+
+        if (n == 0) {
+            break;
+        }
+
+        if (n == -1) {
+            if (errno == EINTR) {
+                n = 0;
+                continue;
+            }
+
+            return -1;
+        }
+    }
+
+    return done;
+}
+
+
+const char *
+us_disk_temporary(char *buf, const char *name)
+{
+    snprintf(buf, US_DISK_NAME, "%s.tmp", name);
+
+    return buf;
+}
+
+
+int
+us_disk_rename(int dirfd, const char *from, const char *to,
+    us_disk_error_t *e)
+{
+    if (renameat(dirfd, from, dirfd, to) == -1) {
+        return us_disk_fail(e, errno, "rename of \"%s\" to \"%s\" failed",
+                            from, to);
+    }
+
+    us_fault(US_FAULT_RENAMED);
+
+    if (fsync(dirfd) == -1) {
+        return us_disk_fail(e, errno, "fsync of the directory failed");
+    }
+
+    return 0;
+}
+
+
+int
+us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
+    us_disk_error_t *e)
+{
+    int          fd;
+    char         buf[US_DISK_NAME];
+    const char  *tmp;
+
+    tmp = us_disk_temporary(buf, name);
+
+    fd = openat(dirfd, tmp, O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
+
+    if (fd == -1) {
+        return us_disk_fail(e, errno, "\"%s\" could not be made", tmp);
+    }
+
+    if (us_disk_pwrite(fd, p, len, 0) == -1) {
+        us_disk_fail(e, errno, "write to \"%s\" failed", tmp);
+        goto failed;
+    }
+
+    if (fsync(fd) == -1) {
+        us_disk_fail(e, errno, "fsync of \"%s\" failed", tmp);
+        goto failed;
+    }
+
+    (void) close(fd);
+
+    us_fault(US_FAULT_REPLACE);
+
+    return us_disk_rename(dirfd, tmp, name, e);
+
+failed:
+
+    (void) close(fd);
+    (void) unlinkat(dirfd, tmp, 0);
+
+    return -1;
+}
+
+
+int
+us_disk_lock(int dirfd, const char *name, int how, int op)
+{
+    int  fd, err;
+
+    fd = openat(dirfd, name, O_CLOEXEC | how | (how == O_RDWR ? O_CREAT : 0),
+                0600);
+
+    if (fd == -1) {
+        return -1;
+    }
+
+    while (flock(fd, op | LOCK_NB) == -1) {
+        if (errno != EINTR) {
+            err = errno;
+            (void) close(fd);
+            errno = err;
+            return -1;
+        }
+    }
+
+    return fd;
+}
+
+
+void
+us_put32(uint8_t *p, uint32_t n)
+{
+    p[0] = (uint8_t) n;
+    p[1] = (uint8_t) (n >> 8);
+    p[2] = (uint8_t) (n >> 16);
+    p[3] = (uint8_t) (n >> 24);
+}
+
+
+void
+us_put64(uint8_t *p, uint64_t n)
+{
+    us_put32(p, (uint32_t) n);
+    us_put32(p + 4, (uint32_t) (n >> 32));
+}
+
+
+uint32_t
+us_get32(const uint8_t *p)
+{
+    return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16
+           | (uint32_t) p[3] << 24;
+}
+
+
+uint64_t
+us_get64(const uint8_t *p)
+{
+    return (uint64_t) us_get32(p) | (uint64_t) us_get32(p + 4) << 32;
+}

@@ -1,0 +1,67 @@
+
+/*
+ * How src/journal touches the disk: whole writes at an offset, files replaced
+ * in one step, directories synced, locks, and errors that a person can read.
+ *
+ * Nothing here retries a failed sync: what a kernel does with the pages of one
+ * is not known, so the caller must stop trusting the file.
+ */
+
+
+#ifndef _US_DISK_H_INCLUDED_
+#define _US_DISK_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+/* what went wrong, in words, with the place; err is errno or 0 */
+
+typedef struct {
+    int           err;
+    char          text[480];
+} us_disk_error_t;
+
+
+/* fills e, which may be NULL, and returns -1 */
+int us_disk_fail(us_disk_error_t *e, int err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* writes all of it, or returns -1 with errno; some may have been written */
+int us_disk_pwrite(int fd, const void *p, size_t len, uint64_t offset);
+
+/* reads up to the end of the file; fewer than len bytes only there, or -1 */
+ssize_t us_disk_pread(int fd, void *p, size_t len, uint64_t offset);
+
+/*
+ * Writes a file under a temporary name, syncs it, renames it, syncs the
+ * directory: after a crash the old text is there, or the new.
+ */
+int us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
+    us_disk_error_t *e);
+
+/* renames within the directory and syncs it */
+int us_disk_rename(int dirfd, const char *from, const char *to,
+    us_disk_error_t *e);
+
+/* the name's temporary companion; buf has US_DISK_NAME bytes */
+#define US_DISK_NAME  64
+const char *us_disk_temporary(char *buf, const char *name);
+
+/*
+ * Opens a file of the directory (made if it is not there and how is
+ * O_RDWR) and takes flock(2) `op` on it without waiting.  Returns the
+ * descriptor, which carries the lock over fork() but not exec(); -1 with
+ * errno EWOULDBLOCK if another one has it.
+ */
+int us_disk_lock(int dirfd, const char *name, int how, int op);
+
+/* little-endian numbers of the formats */
+
+void us_put32(uint8_t *p, uint32_t n);
+void us_put64(uint8_t *p, uint64_t n);
+uint32_t us_get32(const uint8_t *p);
+uint64_t us_get64(const uint8_t *p);
+
+
+#endif /* _US_DISK_H_INCLUDED_ */

@@ -1,0 +1,334 @@
+
+#include "us_manifest.h"
+#include "us_crc32c.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+
+#define US_MANIFEST_MAX  (US_MANIFEST_SETTINGS * 2 + 1024)
+
+
+static const char  *us_manifest_states[] = { "clean", "open", NULL };
+
+
+static int us_manifest_parse(us_manifest_t *m, char *text);
+static int us_manifest_line(us_manifest_t *m, const char *key, char *value);
+static int us_manifest_hex(const char *p, uint8_t *out, size_t n);
+
+
+us_manifest_rc_t
+us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
+{
+    int       fd;
+    char     *crc, text[US_MANIFEST_MAX + 1];
+    ssize_t   n;
+    unsigned  sum, version;
+
+    memset(m, 0, sizeof(us_manifest_t));
+
+    fd = openat(dirfd, US_MANIFEST_NAME, O_RDONLY|O_CLOEXEC);
+
+    if (fd == -1) {
+        us_disk_fail(e, errno, "\"manifest\" could not be opened");
+        return (errno == ENOENT) ? US_MANIFEST_NONE : US_MANIFEST_BAD;
+    }
+
+    n = us_disk_pread(fd, text, US_MANIFEST_MAX, 0);
+
+    if (n == -1) {
+        us_disk_fail(e, errno, "\"manifest\" could not be read");
+        (void) close(fd);
+        return US_MANIFEST_BAD;
+    }
+
+    (void) close(fd);
+    text[n] = '\0';
+
+    crc = memmem(text, n, "\ncrc32c ", 8);
+
+    if (strncmp(text, "urlstore data ", 14) != 0 || crc == NULL) {
+        us_disk_fail(e, 0, "\"manifest\" is not one");
+        return US_MANIFEST_BAD;
+    }
+
+    crc++;
+
+    if (text + n - crc != 16 || text[n - 1] != '\n'
+        || sscanf(crc, "crc32c %8x\n", &sum) != 1
+        || sum != us_crc32c(0, text, crc - text))
+    {
+        us_disk_fail(e, 0, "\"manifest\" is damaged: its CRC is wrong");
+        return US_MANIFEST_BAD;
+    }
+
+    version = (unsigned) strtoul(text + 14, NULL, 10);
+
+    if (version != US_MANIFEST_VERSION) {
+        us_disk_fail(e, 0, "the directory has format version %u, this program "
+                     "reads version %u; no file was touched", version,
+                     US_MANIFEST_VERSION);
+        return US_MANIFEST_VERSION_OTHER;
+    }
+
+    *crc = '\0';
+
+    if (us_manifest_parse(m, text) == -1) {
+        us_disk_fail(e, 0, "\"manifest\" has a line that is not understood");
+        return US_MANIFEST_BAD;
+    }
+
+    return US_MANIFEST_OK;
+}
+
+
+static int
+us_manifest_parse(us_manifest_t *m, char *text)
+{
+    char  *line, *end, *value;
+
+    line = strchr(text, '\n') + 1;
+
+    for ( /* void */ ; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        value = strchr(line, ' ');
+
+        if (end == NULL || value == NULL || value > end) {
+            return -1;
+        }
+
+        *end = '\0';
+        *value++ = '\0';
+
+        if (us_manifest_line(m, line, value) == -1) {
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+us_manifest_line(us_manifest_t *m, const char *key, char *value)
+{
+    int     i;
+    char   *space;
+    size_t  len;
+
+    if (strcmp(key, "uuid") == 0) {
+        return us_manifest_hex(value, m->uuid, 16);
+    }
+
+    if (strcmp(key, "epoch") == 0) {
+        return (sscanf(value, "%" SCNu64, &m->epoch) == 1) ? 0 : -1;
+    }
+
+    if (strcmp(key, "state") == 0) {
+
+        for (i = 0; us_manifest_states[i]; i++) {
+            if (strcmp(value, us_manifest_states[i]) == 0) {
+                m->state = (us_manifest_state_t) i;
+                return 0;
+            }
+        }
+
+        return -1;
+    }
+
+    if (strcmp(key, "boot") == 0) {
+        snprintf(m->boot, sizeof(m->boot), "%s", value);
+        return 0;
+    }
+
+    if (strcmp(key, "sync") == 0) {
+        snprintf(m->sync, sizeof(m->sync), "%s", value);
+        return 0;
+    }
+
+    if (strcmp(key, "end") == 0) {
+        return (sscanf(value, "%" SCNx64 " %" SCNu64, &m->end, &m->end_ids)
+                == 2) ? 0 : -1;
+    }
+
+    if (strcmp(key, "snapshot") == 0) {
+        m->has_snapshot = 1;
+        return (sscanf(value, "%" SCNx64, &m->snapshot) == 1) ? 0 : -1;
+    }
+
+    if (strcmp(key, "store") == 0) {
+        space = strchr(value, ' ');
+
+        if (space == NULL) {
+            return -1;
+        }
+
+        *space++ = '\0';
+        len = strlen(space);
+
+        return us_manifest_set(m, value,
+                               (us_str_t) { len, (uint8_t *) space });
+    }
+
+    return -1;
+}
+
+
+static int
+us_manifest_hex(const char *p, uint8_t *out, size_t n)
+{
+    size_t    i;
+    unsigned  byte;
+
+    if (strlen(p) != n * 2) {
+        return -1;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (sscanf(p + i * 2, "%2x", &byte) != 1) {
+            return -1;
+        }
+
+        out[i] = (uint8_t) byte;
+    }
+
+    return 0;
+}
+
+
+int
+us_manifest_write(int dirfd, const us_manifest_t *m, us_disk_error_t *e)
+{
+    int          i;
+    FILE        *f;
+    char        *text;
+    size_t       len;
+    const char  *line, *end;
+
+    f = open_memstream(&text, &len);
+
+    if (f == NULL) {
+        return us_disk_fail(e, errno, "no memory for the manifest");
+    }
+
+    fprintf(f, "urlstore data %d\nuuid ", US_MANIFEST_VERSION);
+
+    for (i = 0; i < 16; i++) {
+        fprintf(f, "%02x", m->uuid[i]);
+    }
+
+    fprintf(f, "\nepoch %" PRIu64 "\nstate %s\nboot %s\nsync %s\n"
+            "end %016" PRIx64 " %" PRIu64 "\n",
+            m->epoch, us_manifest_states[m->state], m->boot, m->sync,
+            m->end, m->end_ids);
+
+    if (m->has_snapshot) {
+        fprintf(f, "snapshot %016" PRIx64 "\n", m->snapshot);
+    }
+
+    for (line = m->settings; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        fprintf(f, "store %.*s\n", (int) (end - line), line);
+    }
+
+    if (fflush(f) != 0) {
+        (void) fclose(f);
+        free(text);
+        return us_disk_fail(e, ENOMEM, "no memory for the manifest");
+    }
+
+    fprintf(f, "crc32c %08" PRIx32 "\n", us_crc32c(0, text, len));
+
+    if (fclose(f) != 0) {
+        free(text);
+        return us_disk_fail(e, ENOMEM, "no memory for the manifest");
+    }
+
+    i = us_disk_replace(dirfd, US_MANIFEST_NAME, text, len, e);
+    free(text);
+
+    return i;
+}
+
+
+int
+us_manifest_setting(const us_manifest_t *m, const char *key, char *buf,
+    size_t size)
+{
+    size_t       len;
+    const char  *line, *end;
+
+    len = strlen(key);
+
+    for (line = m->settings; *line; line = end + 1) {
+        end = strchr(line, '\n');
+
+        if (strncmp(line, key, len) == 0 && line[len] == ' ') {
+            line += len + 1;
+
+            if ((size_t) (end - line) >= size) {
+                return -1;
+            }
+
+            memcpy(buf, line, end - line);
+            buf[end - line] = '\0';
+
+            return 0;
+        }
+    }
+
+    return -1;
+}
+
+
+int
+us_manifest_set(us_manifest_t *m, const char *key, us_str_t value)
+{
+    size_t  i, used, len;
+
+    for (i = 0; i < value.len; i++) {
+        if (value.data[i] < 0x20) {
+            return -1;
+        }
+    }
+
+    used = strlen(m->settings);
+    len = strlen(key);
+
+    if (used + len + value.len + 3 > sizeof(m->settings)) {
+        return -1;
+    }
+
+    used += snprintf(m->settings + used, sizeof(m->settings) - used,
+                     "%s %.*s\n", key, (int) value.len,
+                     (const char *) value.data);
+
+    return 0;
+}
+
+
+void
+us_manifest_boot(char boot[US_BOOT_ID + 1])
+{
+    int      fd;
+    ssize_t  n;
+
+    memset(boot, 0, US_BOOT_ID + 1);
+
+    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY|O_CLOEXEC);
+
+    if (fd != -1) {
+        n = read(fd, boot, US_BOOT_ID);
+        (void) close(fd);
+
+        if (n == US_BOOT_ID) {
+            return;
+        }
+    }
+
+    strcpy(boot, "unknown");
+}

@@ -1,0 +1,84 @@
+
+/*
+ * The manifest: what a data directory holds, as text that a person can read.
+ *
+ * FORMAT (version 1), lines in this order, replaced as a whole:
+ *
+ *     urlstore data 1
+ *     uuid 5d0b1c6c0b8a4dc1a5cbd1ac4f3f0e11
+ *     epoch 1                     # raised when ids may have been cut
+ *     state open                  # or clean: closed in order
+ *     boot 2f6ac0f4-...           # of the machine that opened it last
+ *     sync always                 # the policy it was opened with
+ *     end 000000000a34f0c1 81723  # clean: LSN and ids at the end
+ *     snapshot 0000000004b2c000   # absent: none yet
+ *     store norm crawler/1 ...    # any number: the store's own settings
+ *     crc32c 9ae0daaf             # of all bytes before this line
+ *
+ * (without the remarks).  The directory then holds
+ *
+ *     manifest  watermark  lock  readers
+ *     snapshot.LSN                the one that is named, others are leftovers
+ *     journal.LSN                 from the snapshot's LSN on, without a gap
+ *     *.tmp                       leftovers
+ */
+
+
+#ifndef _US_MANIFEST_H_INCLUDED_
+#define _US_MANIFEST_H_INCLUDED_
+
+
+#include "us_writer.h"
+
+
+#define US_MANIFEST_VERSION   1
+#define US_MANIFEST_NAME      "manifest"
+#define US_MANIFEST_SETTINGS  4096
+
+
+typedef enum {
+    US_STATE_CLEAN = 0,
+    US_STATE_OPEN
+} us_manifest_state_t;
+
+
+typedef struct {
+    uint8_t              uuid[16];
+    uint64_t             epoch;
+    us_manifest_state_t  state;
+    char                 boot[US_BOOT_ID + 1];
+    char                 sync[16];
+    uint64_t             end;
+    uint64_t             end_ids;
+    unsigned             has_snapshot:1;
+    uint64_t             snapshot;
+
+    /* the store's settings: lines "KEY VALUE\n" that mean nothing here */
+    char                 settings[US_MANIFEST_SETTINGS];
+} us_manifest_t;
+
+
+typedef enum {
+    US_MANIFEST_OK = 0,
+    US_MANIFEST_NONE,                 /* no such file */
+    US_MANIFEST_VERSION_OTHER,
+    US_MANIFEST_BAD
+} us_manifest_rc_t;
+
+
+us_manifest_rc_t us_manifest_read(int dirfd, us_manifest_t *m,
+    us_disk_error_t *e);
+int us_manifest_write(int dirfd, const us_manifest_t *m, us_disk_error_t *e);
+
+/* the value of a setting into buf, or -1 if there is none or no room */
+int us_manifest_setting(const us_manifest_t *m, const char *key, char *buf,
+    size_t size);
+
+/* appends a setting; -1 if there is no room or a control byte in it */
+int us_manifest_set(us_manifest_t *m, const char *key, us_str_t value);
+
+/* this machine's boot id, or "unknown" */
+void us_manifest_boot(char boot[US_BOOT_ID + 1]);
+
+
+#endif /* _US_MANIFEST_H_INCLUDED_ */

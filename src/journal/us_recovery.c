@@ -1,0 +1,622 @@
+
+#include "us_recovery.h"
+#include "us_dir.h"
+#include "../us_fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+
+static us_recovery_rc_t us_recovery_snapshot(us_recovery_t *r);
+static us_recovery_rc_t us_recovery_journal(us_recovery_t *r,
+    const us_dir_t *dir, int owner);
+static us_recovery_rc_t us_recovery_segment(us_recovery_t *r,
+    us_reader_t *reader, us_read_t *end);
+static us_recovery_rc_t us_recovery_payload(us_recovery_t *r,
+    us_segment_kind_t kind, const us_block_t *b, const uint8_t *p);
+static us_recovery_rc_t us_recovery_end(us_recovery_t *r,
+    us_reader_t *reader, us_read_t end);
+static us_recovery_rc_t us_recovery_torn(us_recovery_t *r,
+    us_reader_t *reader);
+static us_recovery_rc_t us_recovery_told(us_recovery_t *r);
+static us_recovery_rc_t us_recovery_damage(us_recovery_t *r,
+    const us_reader_t *reader);
+
+
+us_recovery_rc_t
+us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
+    us_recovery_apply_pt apply, void *data, const char *boot)
+{
+    size_t            i;
+    us_dir_t          dir;
+    struct stat       st;
+    char              name[US_DISK_NAME];
+    us_manifest_rc_t  rc;
+
+    memset(r, 0, sizeof(us_recovery_t));
+
+    r->dirfd = dirfd;
+    r->ops = ops;
+    r->apply = apply;
+    r->data = data;
+    snprintf(r->boot, sizeof(r->boot), "%s", boot);
+
+    /* a read-only file system has no such file and nobody who removes */
+    r->readers = us_disk_lock(dirfd, US_DIR_READERS, O_RDWR, LOCK_SH);
+
+    if (r->readers == -1) {
+        r->readers = us_disk_lock(dirfd, US_DIR_READERS, O_RDONLY, LOCK_SH);
+    }
+
+    if (us_dir_read(dirfd, &dir, &r->error) == -1) {
+        return US_RECOVERY_FAILED;
+    }
+
+    for (i = 0; i < dir.nsegments; i++) {
+        us_segment_name(name, US_SEGMENT_JOURNAL, dir.segments[i]);
+
+        if (fstatat(dirfd, name, &st, 0) == 0) {
+            r->total += st.st_size;
+        }
+    }
+
+    rc = us_manifest_read(dirfd, &r->manifest, &r->error);
+
+    if (rc == US_MANIFEST_NONE && dir.nsegments + dir.nsnapshots == 0) {
+        us_dir_free(&dir);
+        return US_RECOVERY_FRESH;
+    }
+
+    us_dir_free(&dir);
+
+    if (rc == US_MANIFEST_NONE) {
+        us_disk_fail(&r->error, 0, "there is a journal, but no \"manifest\"");
+    }
+
+    if (rc != US_MANIFEST_OK) {
+        return US_RECOVERY_FAILED;
+    }
+
+    if (r->manifest.has_snapshot) {
+        us_segment_name(name, US_SEGMENT_SNAPSHOT, r->manifest.snapshot);
+
+        if (fstatat(dirfd, name, &st, 0) == 0) {
+            r->total += st.st_size;
+        }
+    }
+
+    return US_RECOVERY_OK;
+}
+
+
+void
+us_recovery_close(us_recovery_t *r)
+{
+    if (r->readers != -1) {
+        (void) close(r->readers);
+        r->readers = -1;
+    }
+}
+
+
+us_recovery_rc_t
+us_recovery_run(us_recovery_t *r, int owner)
+{
+    us_dir_t          dir;
+    us_recovery_rc_t  rc;
+
+    if (!r->started && r->manifest.has_snapshot) {
+        rc = us_recovery_snapshot(r);
+
+        if (rc != US_RECOVERY_OK) {
+            return rc;
+        }
+    }
+
+    r->started = 1;
+
+    if (us_dir_read(r->dirfd, &dir, &r->error) == -1) {
+        return US_RECOVERY_FAILED;
+    }
+
+    rc = us_recovery_journal(r, &dir, owner);
+
+    us_dir_free(&dir);
+
+    us_fault(US_FAULT_LOADED);
+
+    return rc;
+}
+
+
+static us_recovery_rc_t
+us_recovery_snapshot(us_recovery_t *r)
+{
+    char              name[US_DISK_NAME];
+    us_read_t         end;
+    us_reader_t       reader;
+    us_recovery_rc_t  rc;
+
+    us_segment_name(name, US_SEGMENT_SNAPSHOT, r->manifest.snapshot);
+
+    end = us_reader_open(&reader, r->dirfd, name, US_SEGMENT_SNAPSHOT,
+                         r->manifest.uuid, r->ops);
+
+    rc = us_recovery_segment(r, &reader, &end);
+
+    if (rc == US_RECOVERY_OK && end == US_READ_END) {
+        us_disk_fail(&reader.error, 0, "\"%s\" is cut off at offset %" PRIu64,
+                     name, reader.offset);
+        end = US_READ_BAD;
+    }
+
+    if (rc == US_RECOVERY_OK && end != US_READ_FOOTER) {
+        rc = us_recovery_damage(r, &reader);
+    }
+
+    if (rc == US_RECOVERY_OK && reader.lsn != r->manifest.snapshot) {
+        us_disk_fail(&r->error, 0, "\"%s\" covers another LSN, %016" PRIx64,
+                     name, reader.lsn);
+        rc = US_RECOVERY_DAMAGED;
+    }
+
+    if (rc == US_RECOVERY_OK) {
+        r->lsn = reader.lsn;
+    }
+
+    us_reader_close(&reader);
+
+    return rc;
+}
+
+
+/*
+ * Walks the segments from the one that holds r->lsn.  That one is read from
+ * its beginning again, also when a part of it has been applied: a reader that
+ * becomes the owner must find on the disk what it has read before.
+ */
+
+static us_recovery_rc_t
+us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
+{
+    char              name[US_DISK_NAME];
+    size_t            i;
+    unsigned          last;
+    uint32_t          prev;
+    us_read_t         end;
+    us_reader_t       reader;
+    us_recovery_rc_t  rc;
+
+    memset(&r->tail, 0, sizeof(us_tail_t));
+    r->tail.lsn = r->lsn;
+    r->tail.ids = r->ids;
+
+    for (i = dir->nsegments; i && dir->segments[i - 1] > r->lsn; i--) {
+        /* void */
+    }
+
+    if (i == 0) {
+        if (dir->nsegments) {
+            us_segment_name(name, US_SEGMENT_JOURNAL, dir->segments[0]);
+            us_disk_fail(&r->error, 0, "the journal from LSN %016" PRIx64
+                         " to \"%s\" is missing", r->lsn, name);
+            return US_RECOVERY_DAMAGED;
+        }
+
+        return owner ? us_recovery_told(r) : US_RECOVERY_OK;
+    }
+
+    prev = 0;
+    rc = US_RECOVERY_OK;
+
+    for (i--; rc == US_RECOVERY_OK; i++) {
+
+        last = (i == dir->nsegments - 1);
+        us_segment_name(name, US_SEGMENT_JOURNAL, dir->segments[i]);
+
+        end = us_reader_open(&reader, r->dirfd, name, US_SEGMENT_JOURNAL,
+                             r->manifest.uuid, r->ops);
+
+        if (end == US_READ_BLOCK && r->tail.segment != reader.head.lsn
+            && prev && (reader.head.lsn != r->lsn || reader.head.prev != prev))
+        {
+            us_disk_fail(&reader.error, 0, "\"%s\" does not follow the "
+                         "segment before, which ends at LSN %016" PRIx64,
+                         name, r->lsn);
+            end = US_READ_FAILED;
+        }
+
+        if (last && owner && end == US_READ_BLOCK) {
+
+            /* what is read below comes from the disk, not from the memory */
+
+            if (fdatasync(reader.fd) == -1) {
+                us_disk_fail(&reader.error, errno, "fdatasync of \"%s\" "
+                             "failed", name);
+                end = US_READ_FAILED;
+            }
+
+            (void) posix_fadvise(reader.fd, 0, 0, POSIX_FADV_DONTNEED);
+            reader.buf_len = 0;
+        }
+
+        if (end == US_READ_BLOCK) {
+            rc = us_recovery_segment(r, &reader, &end);
+        }
+
+        r->tail.segment = reader.head.lsn;
+        r->tail.offset = reader.offset;
+        r->tail.blocks = reader.blocks;
+        r->tail.lsn = reader.lsn;
+        r->tail.ids = reader.ids;
+        r->tail.crc = reader.crc;
+        r->tail.seed = reader.head.crc;
+        prev = reader.crc;
+
+        if (rc != US_RECOVERY_OK) {
+            /* void */
+
+        } else if (end == US_READ_FAILED || end == US_READ_VERSION
+                   || (end == US_READ_BAD && (!last || reader.offset == 0)))
+        {
+            rc = us_recovery_damage(r, &reader);
+
+        } else if (end == US_READ_END && !last) {
+            us_disk_fail(&r->error, 0, "\"%s\" is cut off at offset %" PRIu64,
+                         name, reader.offset);
+            rc = US_RECOVERY_DAMAGED;
+
+        } else if (last) {
+            rc = owner ? us_recovery_end(r, &reader, end) : US_RECOVERY_OK;
+        }
+
+        us_reader_close(&reader);
+
+        if (last) {
+            break;
+        }
+    }
+
+    return rc;
+}
+
+
+/* reads one file to its end, or to where it is bad: *end tells which */
+
+static us_recovery_rc_t
+us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
+{
+    uint64_t          ids, offset;
+    us_block_t        b;
+    us_recovery_rc_t  rc;
+    const uint8_t    *p;
+
+    while (*end == US_READ_BLOCK) {
+        ids = reader->ids;
+        offset = reader->offset;
+
+        *end = us_reader_next(reader, &b, &p);
+
+        if (*end == US_READ_FOOTER) {
+
+            if (us_reader_size(reader) != (int64_t) reader->offset) {
+                us_disk_fail(&reader->error, 0, "\"%s\" at offset %" PRIu64
+                             ": something follows the footer", reader->name,
+                             reader->offset);
+                *end = US_READ_FAILED;
+            }
+
+            break;
+        }
+
+        if (*end != US_READ_BLOCK) {
+            break;
+        }
+
+        r->done += reader->offset - offset;
+
+        us_fault(US_FAULT_LOAD);
+
+        rc = us_recovery_payload(r, reader->head.kind, &b, p);
+
+        if (rc == US_RECOVERY_DAMAGED) {
+            us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64
+                         ": the operations of a block do not fit the store "
+                         "(LSN %" PRIu64 ", %" PRIu64 " ids before)",
+                         reader->name, offset, b.lsn, ids);
+        }
+
+        if (rc != US_RECOVERY_OK) {
+            return rc;
+        }
+    }
+
+    /* behind what had been read before there must be something */
+
+    if (reader->head.kind == US_SEGMENT_JOURNAL && reader->lsn < r->lsn
+        && *end != US_READ_FAILED)
+    {
+        us_disk_fail(&r->error, 0, "\"%s\" ends at LSN %016" PRIx64 ", before "
+                     "%016" PRIx64 " that had been reached", reader->name,
+                     reader->lsn, r->lsn);
+        return US_RECOVERY_DAMAGED;
+    }
+
+    return US_RECOVERY_OK;
+}
+
+
+/* applies what of a block lies behind r->lsn */
+
+static us_recovery_rc_t
+us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,
+    const us_block_t *b, const uint8_t *p)
+{
+    int       rc;
+    size_t    skip;
+    uint64_t  ids;
+
+    skip = 0;
+
+    if (kind == US_SEGMENT_JOURNAL) {
+
+        if (b->lsn + b->len <= r->lsn) {
+            return US_RECOVERY_OK;
+        }
+
+        skip = r->lsn - b->lsn;
+
+        if (us_block_ids(p, skip, r->ops, &ids) == -1 || b->ids + ids != r->ids)
+        {
+            return US_RECOVERY_DAMAGED;
+        }
+    }
+
+    if (us_block_ids(p + skip, b->len - skip, r->ops, &ids) == -1) {
+        return US_RECOVERY_DAMAGED;
+    }
+
+    rc = r->apply(r->data, p + skip, b->len - skip);
+
+    if (rc != 0) {
+        return (rc == -1) ? US_RECOVERY_DAMAGED : US_RECOVERY_STOP;
+    }
+
+    r->ids += ids;
+
+    if (kind == US_SEGMENT_JOURNAL) {
+        r->lsn = b->lsn + b->len;
+    }
+
+    return US_RECOVERY_OK;
+}
+
+
+/* the owner has read the newest segment to its end */
+
+static us_recovery_rc_t
+us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
+{
+    us_recovery_rc_t  rc;
+
+    if (end == US_READ_BAD) {
+        rc = us_recovery_torn(r, reader);
+
+        if (rc != US_RECOVERY_OK) {
+            return rc;
+        }
+    }
+
+    if (end == US_READ_FOOTER) {
+        /* the next segment begins with the next operation */
+        r->tail.offset = 0;
+    }
+
+    return us_recovery_told(r);
+}
+
+
+/*
+ * The newest segment has a bad place at reader->offset.  Between a kill and
+ * the next start nothing gets lost in a running machine, so that only one
+ * that has been restarted excuses valid blocks behind it, and only those that
+ * do not know it to be durable.
+ */
+
+static us_recovery_rc_t
+us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
+{
+    int         same, fd;
+    int64_t     size;
+    uint64_t    at, known, valid;
+    us_block_t  b;
+
+    same = (r->manifest.state == US_STATE_CLEAN)
+           || (strcmp(r->boot, r->manifest.boot) == 0
+               && strcmp(r->boot, "unknown") != 0);
+
+    known = 0;
+    valid = 0;
+
+    for (at = us_reader_probe(reader, reader->offset + 1, &b);
+         at != 0;
+         at = us_reader_probe(reader, at + US_BLOCK_HEADER + b.len, &b))
+    {
+        valid++;
+
+        if (b.len && b.durable > known) {
+            known = b.durable;
+        }
+    }
+
+    if (valid && (same || known > reader->lsn)) {
+        us_disk_fail(&r->error, 0, "%.300s; %" PRIu64 " valid blocks follow",
+                     reader->error.text, valid);
+        return US_RECOVERY_DAMAGED;
+    }
+
+    size = us_reader_size(reader);
+
+    fd = openat(r->dirfd, reader->name, O_WRONLY|O_CLOEXEC);
+
+    if (size == -1 || fd == -1
+        || ftruncate(fd, (off_t) reader->offset) == -1 || fsync(fd) == -1)
+    {
+        us_disk_fail(&r->error, errno, "\"%s\" could not be cut to %" PRIu64
+                     " bytes", reader->name, reader->offset);
+
+        if (fd != -1) {
+            (void) close(fd);
+        }
+
+        return US_RECOVERY_FAILED;
+    }
+
+    (void) close(fd);
+
+    r->cut = size - reader->offset;
+    r->torn = reader->error;
+
+    return US_RECOVERY_OK;
+}
+
+
+/* whether more may have been answered than is there */
+
+static us_recovery_rc_t
+us_recovery_told(us_recovery_t *r)
+{
+    int             clean, same, marked;
+    uint64_t        end;
+    us_watermark_t  mark;
+
+    clean = (r->manifest.state == US_STATE_CLEAN);
+    same = (strcmp(r->boot, r->manifest.boot) == 0
+            && strcmp(r->boot, "unknown") != 0);
+
+    marked = (us_watermark_read(r->dirfd, &mark) == 0
+              && memcmp(mark.uuid, r->manifest.uuid, 16) == 0
+              && strcmp(mark.boot, r->manifest.boot) == 0);
+
+    if (clean) {
+        end = r->manifest.end;
+
+    } else if (marked) {
+        end = same ? mark.written : mark.durable;
+
+    } else {
+        end = r->cut ? r->lsn + 1 : 0;
+    }
+
+    if (end > r->lsn) {
+
+        /* it would begin the next segment, so that has gone as a whole */
+
+        if (r->tail.offset == 0) {
+            us_disk_fail(&r->error, 0, "the journal from LSN %016" PRIx64
+                         " on is missing", r->lsn);
+            return US_RECOVERY_DAMAGED;
+        }
+
+        r->lost = 1;
+
+        if (clean) {
+            r->lost_ids = r->manifest.end_ids - r->ids;
+
+        } else if (marked) {
+            r->lost_ids = (uint32_t) (mark.ids - (uint32_t) r->ids);
+        }
+
+        return US_RECOVERY_OK;
+    }
+
+    if (!clean && !same && strcmp(r->manifest.sync, "always") != 0) {
+        r->lost = 1;
+    }
+
+    return US_RECOVERY_OK;
+}
+
+
+static us_recovery_rc_t
+us_recovery_damage(us_recovery_t *r, const us_reader_t *reader)
+{
+    r->error = reader->error;
+
+    return US_RECOVERY_DAMAGED;
+}
+
+
+int
+us_recovery_finish(us_recovery_t *r, const char *sync)
+{
+    us_manifest_t   *m;
+    us_watermark_t   mark;
+
+    m = &r->manifest;
+
+    if (r->lost) {
+        m->epoch++;
+    }
+
+    m->state = US_STATE_OPEN;
+    m->end = r->lsn;
+    m->end_ids = r->ids;
+
+    snprintf(m->boot, sizeof(m->boot), "%s", r->boot);
+    snprintf(m->sync, sizeof(m->sync), "%s", sync);
+
+    if (us_manifest_write(r->dirfd, m, &r->error) == -1) {
+        return -1;
+    }
+
+    /* from now on what was lost is forgotten */
+
+    memcpy(mark.uuid, m->uuid, 16);
+    memcpy(mark.boot, r->boot, sizeof(mark.boot));
+    mark.written = r->lsn;
+    mark.durable = r->lsn;
+    mark.ids = (uint32_t) r->ids;
+
+    us_watermark_write(r->dirfd, &mark);
+
+    return 0;
+}
+
+
+int
+us_recovery_create(int dirfd, us_manifest_t *m, const char *boot,
+    const char *sync, us_disk_error_t *e)
+{
+    m->state = US_STATE_OPEN;
+    m->end = 0;
+    m->end_ids = 0;
+    m->has_snapshot = 0;
+
+    snprintf(m->boot, sizeof(m->boot), "%s", boot);
+    snprintf(m->sync, sizeof(m->sync), "%s", sync);
+
+    return us_manifest_write(dirfd, m, e);
+}
+
+
+int
+us_recovery_clean(int dirfd, uint64_t lsn, uint64_t ids, us_disk_error_t *e)
+{
+    us_manifest_t  m;
+
+    if (us_manifest_read(dirfd, &m, e) != US_MANIFEST_OK) {
+        return -1;
+    }
+
+    m.state = US_STATE_CLEAN;
+    m.end = lsn;
+    m.end_ids = ids;
+
+    return us_manifest_write(dirfd, &m, e);
+}

@@ -1,0 +1,107 @@
+
+/*
+ * Reads a data directory back: the manifest, its snapshot, the journal from
+ * there on; and decides what the end of the journal means.
+ *
+ *     manifest -> snapshot.S -> journal ... S ... -> end
+ *
+ *   the newest segment ends in a torn block, nothing valid behind:
+ *        a crash.  Cut off; r->cut and r->lost tell what.
+ *   the same, valid blocks behind, but the machine was restarted since and
+ *   none of them claims that the bad place was durable:
+ *        writes that the power failure let through out of order.  Cut off.
+ *   anything else that is not as it was written:
+ *        damage.  Everything before it is good, nothing is changed on the
+ *        disk, r->error says where.
+ *
+ * Ids are `lost` when something may have been answered that is no longer
+ * there: the watermark (us_writer.h) and the manifest's clean end tell
+ * exactly; after a failure of the machine only sync=always excludes it.
+ *
+ * A reader that does not own the directory may run as well, while the owner
+ * writes, and run on later.
+ */
+
+
+#ifndef _US_RECOVERY_H_INCLUDED_
+#define _US_RECOVERY_H_INCLUDED_
+
+
+#include "us_manifest.h"
+
+
+/*
+ * Takes whole operations: 0; -1: they cannot be, that is damage; or
+ * US_RECOVERY_STOP.
+ */
+typedef int (*us_recovery_apply_pt)(void *data, const uint8_t *p, size_t len);
+
+
+typedef enum {
+    US_RECOVERY_OK = 0,
+    US_RECOVERY_FRESH,                /* an empty directory */
+    US_RECOVERY_DAMAGED,              /* good up to r->lsn; r->error */
+    US_RECOVERY_FAILED,               /* nothing was read; r->error */
+    US_RECOVERY_STOP                  /* by apply */
+} us_recovery_rc_t;
+
+
+typedef struct {
+    int                   dirfd;      /* the caller's */
+    int                   readers;    /* lock, or -1 */
+    const us_ops_t       *ops;
+    us_recovery_apply_pt  apply;
+    void                 *data;
+    char                  boot[US_BOOT_ID + 1];
+
+    us_manifest_t         manifest;
+    unsigned              started:1;  /* the snapshot has been read */
+
+    uint64_t              lsn;        /* applied up to here */
+    uint64_t              ids;
+    us_tail_t             tail;       /* for the writer, after OK as owner */
+
+    uint64_t              done;       /* bytes of files */
+    uint64_t              total;
+
+    /* what the owner found at the end */
+    uint64_t              cut;        /* bytes */
+    us_disk_error_t       torn;       /* where, and how it looked */
+    unsigned              lost:1;     /* answered ids may have been cut */
+    uint64_t              lost_ids;   /* how many; 0: not known */
+
+    us_disk_error_t       error;
+} us_recovery_t;
+
+
+/*
+ * Reads the manifest.  boot: this machine's (us_manifest_boot()).  To be
+ * closed whatever it returned.
+ */
+us_recovery_rc_t us_recovery_open(us_recovery_t *r, int dirfd,
+    const us_ops_t *ops, us_recovery_apply_pt apply, void *data,
+    const char *boot);
+void us_recovery_close(us_recovery_t *r);
+
+/*
+ * Reads on from r->lsn.  owner: the directory is locked by us; what has been
+ * read is then on the disk, the end is settled and r->tail is set.
+ */
+us_recovery_rc_t us_recovery_run(us_recovery_t *r, int owner);
+
+/*
+ * Opens the directory for writing after a run as owner: writes the manifest,
+ * with a raised epoch if ids were lost.
+ */
+int us_recovery_finish(us_recovery_t *r, const char *sync);
+
+/* makes an empty directory a store's; m: uuid, epoch, settings */
+int us_recovery_create(int dirfd, us_manifest_t *m, const char *boot,
+    const char *sync, us_disk_error_t *e);
+
+/* closed in order: all below lsn is durable */
+int us_recovery_clean(int dirfd, uint64_t lsn, uint64_t ids,
+    us_disk_error_t *e);
+
+
+#endif /* _US_RECOVERY_H_INCLUDED_ */

@@ -1,0 +1,505 @@
+
+#include "us_segment.h"
+#include "us_crc32c.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+
+#define US_READER_BUFFER  (256 * 1024)
+
+
+static const char  *us_segment_magic[] = { "USJRNL\r\n", "USSNAP\r\n" };
+static const char  *us_segment_prefix[] = { "journal.", "snapshot." };
+
+
+static const uint8_t *us_reader_need(us_reader_t *r, uint64_t offset,
+    size_t len, size_t *got);
+static us_read_t us_reader_bad(us_reader_t *r, us_read_t rc, const char *what);
+
+
+const char *
+us_segment_name(char *buf, us_segment_kind_t kind, uint64_t lsn)
+{
+    snprintf(buf, US_DISK_NAME, "%s%016" PRIx64, us_segment_prefix[kind],
+             lsn);
+
+    return buf;
+}
+
+
+int
+us_segment_parse_name(const char *name, us_segment_kind_t kind, uint64_t *lsn)
+{
+    size_t  i, len;
+    char   *end;
+
+    len = strlen(us_segment_prefix[kind]);
+
+    if (strncmp(name, us_segment_prefix[kind], len) != 0
+        || strlen(name) != len + 16)
+    {
+        return -1;
+    }
+
+    for (i = len; name[i]; i++) {
+        if (!((name[i] >= '0' && name[i] <= '9')
+              || (name[i] >= 'a' && name[i] <= 'f')))
+        {
+            return -1;
+        }
+    }
+
+    *lsn = strtoull(name + len, &end, 16);
+
+    return 0;
+}
+
+
+size_t
+us_segment_head_write(uint8_t *p, us_segment_head_t *h)
+{
+    memset(p, 0, US_SEGMENT_HEADER);
+    memcpy(p, us_segment_magic[h->kind], 8);
+    us_put32(p + 8, US_SEGMENT_VERSION);
+    memcpy(p + 16, h->uuid, 16);
+    us_put64(p + 32, h->epoch);
+    us_put64(p + 40, h->lsn);
+    us_put64(p + 48, h->ids);
+    us_put32(p + 56, h->prev);
+
+    h->crc = us_crc32c(0, p, US_SEGMENT_HEADER - 4);
+    us_put32(p + 60, h->crc);
+
+    return US_SEGMENT_HEADER;
+}
+
+
+/*
+ * The payload, b->len bytes of it, already lies behind the place of the
+ * header.
+ */
+
+size_t
+us_block_write(uint8_t *p, us_block_t *b, uint32_t seed)
+{
+    memset(p, 0, US_BLOCK_HEADER);
+    memcpy(p, b->len ? "USBK" : "USFT", 4);
+    us_put32(p + 4, b->len);
+    us_put64(p + 8, b->lsn);
+    us_put64(p + 16, b->ids);
+    us_put32(p + 32, b->prev);
+
+    if (b->len) {
+        us_put64(p + 24, b->durable);
+
+    } else {
+        us_put64(p + 36, b->durable);
+    }
+
+    b->crc = us_crc32c(seed, p, US_BLOCK_HEADER - 4);
+    b->crc = us_crc32c(b->crc, p + US_BLOCK_HEADER, b->len);
+    us_put32(p + 44, b->crc);
+
+    return US_BLOCK_HEADER + b->len;
+}
+
+
+/*
+ * Reads a block's fields.  Returns 0 if it cannot be one: wrong magic, a
+ * length that no writer writes.
+ */
+
+static int
+us_block_parse(const uint8_t *p, us_block_t *b)
+{
+    b->len = us_get32(p + 4);
+    b->lsn = us_get64(p + 8);
+    b->ids = us_get64(p + 16);
+    b->prev = us_get32(p + 32);
+    b->crc = us_get32(p + 44);
+
+    if (memcmp(p, "USBK", 4) == 0) {
+        b->durable = us_get64(p + 24);
+        return b->len > 0 && b->len <= US_BLOCK_MAX;
+    }
+
+    b->durable = us_get64(p + 36);
+
+    return memcmp(p, "USFT", 4) == 0 && b->len == 0;
+}
+
+
+static int
+us_block_valid(const uint8_t *p, const us_block_t *b, uint32_t seed)
+{
+    uint32_t  crc;
+
+    crc = us_crc32c(seed, p, US_BLOCK_HEADER - 4);
+
+    return us_crc32c(crc, p + US_BLOCK_HEADER, b->len) == b->crc;
+}
+
+
+ssize_t
+us_block_fill(const uint8_t *p, size_t len, const us_ops_t *ops,
+    uint64_t *nids)
+{
+    size_t   used;
+    ssize_t  n;
+
+    *nids = 0;
+
+    for (used = 0; used < len; used += n) {
+        n = ops->size(p + used, len - used);
+
+        if (n == -1 || (n > 0 && n > US_BLOCK_MAX)) {
+            return used ? (ssize_t) used : -1;
+        }
+
+        if (n == 0 || (size_t) n > len - used) {
+            break;
+        }
+
+        if (used && used + n > US_BLOCK_SIZE) {
+            break;
+        }
+
+        *nids += ops->ids(p + used, n);
+    }
+
+    return used;
+}
+
+
+int
+us_block_ids(const uint8_t *p, size_t len, const us_ops_t *ops, uint64_t *ids)
+{
+    ssize_t  n;
+
+    for (*ids = 0; len; p += n, len -= n) {
+        n = ops->size(p, len);
+
+        if (n <= 0 || (size_t) n > len) {
+            return -1;
+        }
+
+        *ids += ops->ids(p, n);
+    }
+
+    return 0;
+}
+
+
+us_read_t
+us_reader_open(us_reader_t *r, int dirfd, const char *name,
+    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
+{
+    size_t          got;
+    uint64_t        lsn;
+    const uint8_t  *p;
+
+    memset(r, 0, sizeof(us_reader_t));
+    r->ops = ops;
+    snprintf(r->name, sizeof(r->name), "%s", name);
+
+    r->fd = openat(dirfd, name, O_RDONLY|O_CLOEXEC);
+
+    if (r->fd == -1) {
+        us_disk_fail(&r->error, errno, "\"%s\" could not be opened", name);
+        return US_READ_FAILED;
+    }
+
+    (void) posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+
+    p = us_reader_need(r, 0, US_SEGMENT_HEADER, &got);
+
+    if (p == NULL) {
+        return US_READ_FAILED;
+    }
+
+    if (got < US_SEGMENT_HEADER) {
+        return us_reader_bad(r, US_READ_BAD, "the header is cut off");
+    }
+
+    r->head.kind = kind;
+    r->head.crc = us_get32(p + 60);
+
+    if (memcmp(p, us_segment_magic[kind], 8) != 0) {
+        return us_reader_bad(r, US_READ_BAD, "the header is of another kind");
+    }
+
+    if (us_crc32c(0, p, US_SEGMENT_HEADER - 4) != r->head.crc) {
+        return us_reader_bad(r, US_READ_BAD, "the header is damaged");
+    }
+
+    if (us_get32(p + 8) != US_SEGMENT_VERSION) {
+        us_disk_fail(&r->error, 0, "\"%s\" has format version %u, this "
+                     "program reads version %u; the file was not touched",
+                     name, (unsigned) us_get32(p + 8), US_SEGMENT_VERSION);
+        return US_READ_VERSION;
+    }
+
+    memcpy(r->head.uuid, p + 16, 16);
+    r->head.epoch = us_get64(p + 32);
+    r->head.lsn = us_get64(p + 40);
+    r->head.ids = us_get64(p + 48);
+    r->head.prev = us_get32(p + 56);
+
+    if (uuid && memcmp(uuid, r->head.uuid, 16) != 0) {
+        return us_reader_bad(r, US_READ_BAD, "the file is of another store");
+    }
+
+    if (kind == US_SEGMENT_JOURNAL
+        && us_segment_parse_name(name, kind, &lsn) == 0
+        && lsn != r->head.lsn)
+    {
+        return us_reader_bad(r, US_READ_BAD, "the name is of another segment");
+    }
+
+    r->offset = US_SEGMENT_HEADER;
+    r->lsn = r->head.lsn;
+    r->ids = r->head.ids;
+    r->crc = r->head.crc;
+
+    return US_READ_BLOCK;
+}
+
+
+void
+us_reader_close(us_reader_t *r)
+{
+    if (r->fd != -1) {
+        (void) close(r->fd);
+        r->fd = -1;
+    }
+
+    free(r->buf);
+    r->buf = NULL;
+}
+
+
+us_read_t
+us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p)
+{
+    size_t          got;
+    uint64_t        ids;
+    const uint8_t  *c;
+
+    c = us_reader_need(r, r->offset, US_BLOCK_HEADER, &got);
+
+    if (c == NULL) {
+        return US_READ_FAILED;
+    }
+
+    if (got == 0) {
+        return US_READ_END;
+    }
+
+    if (got < US_BLOCK_HEADER) {
+        return us_reader_bad(r, US_READ_BAD, "a block's header is cut off");
+    }
+
+    if (!us_block_parse(c, b)) {
+        return us_reader_bad(r, US_READ_BAD, "no block begins here");
+    }
+
+    c = us_reader_need(r, r->offset, US_BLOCK_HEADER + b->len, &got);
+
+    if (c == NULL) {
+        return US_READ_FAILED;
+    }
+
+    if (got < US_BLOCK_HEADER + b->len) {
+        return us_reader_bad(r, US_READ_BAD, "a block is cut off");
+    }
+
+    if (!us_block_valid(c, b, r->head.crc)) {
+        return us_reader_bad(r, US_READ_BAD, "a block's CRC is wrong");
+    }
+
+    if (b->prev != r->crc
+        || (b->len == 0 && b->durable != r->blocks)
+        || b->ids != r->ids
+        || (b->lsn != r->lsn
+            && (b->len || r->head.kind == US_SEGMENT_JOURNAL)))
+    {
+        return us_reader_bad(r, US_READ_BAD,
+                             "a block does not follow the one before");
+    }
+
+    if (us_block_ids(c + US_BLOCK_HEADER, b->len, r->ops, &ids) == -1) {
+        return us_reader_bad(r, US_READ_BAD,
+                             "a block does not hold whole operations");
+    }
+
+    *p = c + US_BLOCK_HEADER;
+
+    r->offset += US_BLOCK_HEADER + b->len;
+    r->lsn = b->lsn + b->len;
+    r->ids += ids;
+    r->crc = b->crc;
+
+    if (b->len == 0) {
+        return US_READ_FOOTER;
+    }
+
+    r->blocks++;
+
+    if (b->durable > r->durable) {
+        r->durable = b->durable;
+    }
+
+    return US_READ_BLOCK;
+}
+
+
+static const uint8_t *
+us_block_magic(const uint8_t *p, const uint8_t *last)
+{
+    for ( ; last - p >= 4; p++) {
+        p = memchr(p, 'U', last - p - 3);
+
+        if (p == NULL) {
+            return NULL;
+        }
+
+        if (memcmp(p, "USBK", 4) == 0 || memcmp(p, "USFT", 4) == 0) {
+            return p;
+        }
+    }
+
+    return NULL;
+}
+
+
+/*
+ * A block is looked for at every byte.  Its magic is rare in compressed
+ * payloads, so that the CRC is seldom calculated in vain.
+ */
+
+uint64_t
+us_reader_probe(us_reader_t *r, uint64_t offset, us_block_t *b)
+{
+    size_t          got;
+    uint64_t        at;
+    const uint8_t  *p, *m;
+
+    if (offset < US_SEGMENT_HEADER) {
+        offset = US_SEGMENT_HEADER;
+    }
+
+    for ( ;; ) {
+        p = us_reader_need(r, offset, US_READER_BUFFER, &got);
+
+        if (p == NULL || got < US_BLOCK_HEADER) {
+            return 0;
+        }
+
+        m = us_block_magic(p, p + got - US_BLOCK_HEADER + 4);
+
+        if (m == NULL) {
+            offset += got - US_BLOCK_HEADER + 1;
+            continue;
+        }
+
+        at = offset + (m - p);
+        offset = at + 1;
+
+        m = us_reader_need(r, at, US_BLOCK_HEADER, &got);
+
+        if (m == NULL || got < US_BLOCK_HEADER || !us_block_parse(m, b)) {
+            continue;
+        }
+
+        m = us_reader_need(r, at, US_BLOCK_HEADER + b->len, &got);
+
+        if (m && got == US_BLOCK_HEADER + b->len
+            && us_block_valid(m, b, r->head.crc))
+        {
+            return at;
+        }
+    }
+}
+
+
+int64_t
+us_reader_size(const us_reader_t *r)
+{
+    struct stat  st;
+
+    if (fstat(r->fd, &st) == -1) {
+        return -1;
+    }
+
+    return st.st_size;
+}
+
+
+/*
+ * The bytes of the file at offset, at least len of them unless it ends: *got
+ * are there, at most len.  NULL with r->error if it cannot be read.
+ */
+
+static const uint8_t *
+us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
+{
+    size_t    size;
+    ssize_t   n;
+    uint8_t  *buf;
+
+    if (offset < r->buf_offset || offset + len > r->buf_offset + r->buf_len) {
+
+        if (len > r->buf_size) {
+            size = (len < US_READER_BUFFER) ? US_READER_BUFFER : len;
+            buf = malloc(size);
+
+            if (buf == NULL) {
+                us_disk_fail(&r->error, ENOMEM, "\"%s\" could not be read",
+                             r->name);
+                return NULL;
+            }
+
+            free(r->buf);
+            r->buf = buf;
+            r->buf_size = size;
+        }
+
+        r->buf_len = 0;
+        r->buf_offset = offset;
+
+        n = us_disk_pread(r->fd, r->buf, r->buf_size, offset);
+
+        if (n == -1) {
+            us_disk_fail(&r->error, errno, "read of \"%s\" at %" PRIu64
+                         " failed", r->name, offset);
+            return NULL;
+        }
+
+        r->buf_len = n;
+    }
+
+    *got = r->buf_len - (offset - r->buf_offset);
+
+    if (*got > len) {
+        *got = len;
+    }
+
+    return r->buf + (offset - r->buf_offset);
+}
+
+
+static us_read_t
+us_reader_bad(us_reader_t *r, us_read_t rc, const char *what)
+{
+    us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64 ": %s (LSN %" PRIu64
+                 ", %" PRIu64 " ids before)", r->name, r->offset, what,
+                 r->lsn, r->ids);
+
+    return rc;
+}

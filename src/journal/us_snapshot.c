@@ -1,0 +1,280 @@
+
+#include "us_snapshot.h"
+#include "us_dir.h"
+#include "../us_fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+
+#define US_SNAPSHOT_TMP  "snapshot.tmp"
+
+
+static int us_snapshot_block(us_snapshot_t *s, size_t *used);
+
+
+int
+us_snapshot_begin(us_snapshot_t *s, int dirfd, const uint8_t *uuid,
+    uint64_t epoch, const us_ops_t *ops)
+{
+    uint8_t  p[US_SEGMENT_HEADER];
+
+    memset(s, 0, sizeof(us_snapshot_t));
+
+    s->dirfd = dirfd;
+    s->ops = ops;
+    s->head.kind = US_SEGMENT_SNAPSHOT;
+    s->head.epoch = epoch;
+    memcpy(s->head.uuid, uuid, 16);
+
+    s->fd = openat(dirfd, US_SNAPSHOT_TMP,
+                   O_RDWR|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
+
+    if (s->fd == -1) {
+        return us_disk_fail(&s->error, errno, "\"" US_SNAPSHOT_TMP
+                            "\" could not be made");
+    }
+
+    s->offset = us_segment_head_write(p, &s->head);
+    s->crc = s->head.crc;
+
+    if (us_disk_pwrite(s->fd, p, sizeof(p), 0) == -1) {
+        return us_disk_fail(&s->error, errno, "write to \"" US_SNAPSHOT_TMP
+                            "\" failed");
+    }
+
+    return 0;
+}
+
+
+int
+us_snapshot_out(void *data, const uint8_t *p, size_t len)
+{
+    us_snapshot_t  *s = data;
+
+    size_t          size, used;
+    uint8_t        *buf;
+
+    if (s->len + len > s->buf_size) {
+        size = s->len + len;
+        size = (size < 4 * US_BLOCK_SIZE) ? 4 * US_BLOCK_SIZE : size * 2;
+        buf = realloc(s->buf, size);
+
+        if (buf == NULL) {
+            return us_disk_fail(&s->error, ENOMEM, "no memory");
+        }
+
+        s->buf = buf;
+        s->buf_size = size;
+    }
+
+    memcpy(s->buf + s->len, p, len);
+    s->len += len;
+
+    for (used = 0; s->len - used >= 2 * US_BLOCK_SIZE; /* void */ ) {
+        size = used;
+
+        if (us_snapshot_block(s, &used) == -1) {
+            return -1;
+        }
+
+        if (used == size) {
+            break;
+        }
+    }
+
+    s->len -= used;
+    memmove(s->buf, s->buf + used, s->len);
+
+    us_fault(US_FAULT_SNAPSHOT);
+
+    return 0;
+}
+
+
+/* writes the next block of what has gathered, from *used on */
+
+static int
+us_snapshot_block(us_snapshot_t *s, size_t *used)
+{
+    ssize_t     n;
+    uint8_t    *p;
+    uint64_t    ids;
+    us_block_t  b;
+
+    n = us_block_fill(s->buf + *used, s->len - *used, s->ops, &ids);
+
+    if (n == -1) {
+        return us_disk_fail(&s->error, 0, "the stream has no operation");
+    }
+
+    if (n == 0) {
+        return 0;
+    }
+
+    if ((size_t) n + US_BLOCK_HEADER > s->block_size) {
+        p = realloc(s->block, n + US_BLOCK_HEADER);
+
+        if (p == NULL) {
+            return us_disk_fail(&s->error, ENOMEM, "no memory");
+        }
+
+        s->block = p;
+        s->block_size = n + US_BLOCK_HEADER;
+    }
+
+    memset(&b, 0, sizeof(us_block_t));
+    b.len = (uint32_t) n;
+    b.lsn = s->lsn;
+    b.ids = s->nids;
+    b.prev = s->crc;
+
+    memcpy(s->block + US_BLOCK_HEADER, s->buf + *used, n);
+    (void) us_block_write(s->block, &b, s->head.crc);
+
+    if (us_disk_pwrite(s->fd, s->block, US_BLOCK_HEADER + n, s->offset) == -1)
+    {
+        return us_disk_fail(&s->error, errno, "write to \"" US_SNAPSHOT_TMP
+                            "\" failed");
+    }
+
+    s->offset += US_BLOCK_HEADER + n;
+    s->lsn += n;
+    s->nids += ids;
+    s->crc = b.crc;
+    s->blocks++;
+    *used += n;
+
+    return 0;
+}
+
+
+int
+us_snapshot_finish(us_snapshot_t *s, uint64_t lsn, us_manifest_t *m)
+{
+    char        name[US_DISK_NAME];
+    size_t      used, before;
+    uint8_t     p[US_BLOCK_HEADER];
+    us_block_t  b;
+
+    for (used = 0; used < s->len; /* void */ ) {
+        before = used;
+
+        if (us_snapshot_block(s, &used) == -1) {
+            return -1;
+        }
+
+        if (used == before) {
+            return us_disk_fail(&s->error, 0, "the stream ends in the middle "
+                                "of an operation");
+        }
+    }
+
+    s->len = 0;
+
+    memset(&b, 0, sizeof(us_block_t));
+    b.lsn = lsn;
+    b.ids = s->nids;
+    b.durable = s->blocks;
+    b.prev = s->crc;
+    (void) us_block_write(p, &b, s->head.crc);
+
+    if (us_disk_pwrite(s->fd, p, sizeof(p), s->offset) == -1) {
+        return us_disk_fail(&s->error, errno, "write to \"" US_SNAPSHOT_TMP
+                            "\" failed");
+    }
+
+    if (fsync(s->fd) == -1) {
+        return us_disk_fail(&s->error, errno, "fsync of \"" US_SNAPSHOT_TMP
+                            "\" failed");
+    }
+
+    us_segment_name(name, US_SEGMENT_SNAPSHOT, lsn);
+
+    if (us_disk_rename(s->dirfd, US_SNAPSHOT_TMP, name, &s->error) == -1) {
+        return -1;
+    }
+
+    (void) close(s->fd);
+    s->fd = -1;
+
+    us_fault(US_FAULT_SNAPSHOT_DONE);
+
+    m->has_snapshot = 1;
+    m->snapshot = lsn;
+
+    return us_manifest_write(s->dirfd, m, &s->error);
+}
+
+
+void
+us_snapshot_end(us_snapshot_t *s)
+{
+    if (s->fd != -1) {
+        (void) close(s->fd);
+        (void) unlinkat(s->dirfd, US_SNAPSHOT_TMP, 0);
+        s->fd = -1;
+    }
+
+    free(s->buf);
+    free(s->block);
+    s->buf = NULL;
+    s->block = NULL;
+}
+
+
+int
+us_snapshot_drop(int dirfd, const us_manifest_t *m, int temporary)
+{
+    int             lock, n;
+    char            name[US_DISK_NAME];
+    size_t          i;
+    us_dir_t        dir;
+
+    if (!m->has_snapshot) {
+        return 0;
+    }
+
+    us_fault(US_FAULT_DROP);
+
+    lock = us_disk_lock(dirfd, US_DIR_READERS, O_RDWR, LOCK_EX);
+
+    if (lock == -1) {
+        return 0;
+    }
+
+    n = 0;
+
+    if (us_dir_read(dirfd, &dir, NULL) == 0) {
+
+        for (i = 0; i < dir.nsnapshots; i++) {
+            if (dir.snapshots[i] != m->snapshot) {
+                us_segment_name(name, US_SEGMENT_SNAPSHOT, dir.snapshots[i]);
+                n += (unlinkat(dirfd, name, 0) == 0);
+            }
+        }
+
+        /* a segment ends where the next one begins */
+
+        for (i = 0; i + 1 < dir.nsegments; i++) {
+            if (dir.segments[i + 1] <= m->snapshot) {
+                us_segment_name(name, US_SEGMENT_JOURNAL, dir.segments[i]);
+                n += (unlinkat(dirfd, name, 0) == 0);
+            }
+        }
+
+        if (temporary) {
+            n += us_dir_clean(dirfd);
+        }
+
+        us_dir_free(&dir);
+    }
+
+    (void) close(lock);
+
+    return n;
+}

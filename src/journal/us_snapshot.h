@@ -1,0 +1,66 @@
+
+/*
+ * Writes a snapshot: a stream of operations that builds the store as it was
+ * at one LSN of its journal, in a file of blocks (us_segment.h).
+ *
+ *     snapshot.tmp --fsync, rename--> snapshot.LSN --> manifest names it -->
+ *     files that it makes void are removed
+ *
+ * A crash at any point leaves the old snapshot with its segments, or the new
+ * one; what is left over is removed by the next snapshot.
+ */
+
+
+#ifndef _US_SNAPSHOT_H_INCLUDED_
+#define _US_SNAPSHOT_H_INCLUDED_
+
+
+#include "us_manifest.h"
+
+
+typedef struct {
+    int                dirfd;
+    int                fd;
+    us_segment_head_t  head;
+    const us_ops_t    *ops;
+    uint64_t           offset;
+    uint64_t           lsn;           /* of its own stream */
+    uint64_t           nids;
+    uint64_t           blocks;
+    uint32_t           crc;
+
+    uint8_t           *buf;           /* bytes not yet in a block */
+    size_t             buf_size;
+    size_t             len;
+    uint8_t           *block;
+    size_t             block_size;
+
+    us_disk_error_t    error;
+} us_snapshot_t;
+
+
+int us_snapshot_begin(us_snapshot_t *s, int dirfd, const uint8_t *uuid,
+    uint64_t epoch, const us_ops_t *ops);
+
+/* us_store_out_pt: data is a us_snapshot_t */
+int us_snapshot_out(void *data, const uint8_t *p, size_t len);
+
+/*
+ * The snapshot covers the journal below lsn, which is durable.  After 0 it is
+ * the one that the manifest names; *m is what was written.
+ */
+int us_snapshot_finish(us_snapshot_t *s, uint64_t lsn, us_manifest_t *m);
+
+/* gives up, at any time; also frees after us_snapshot_finish() */
+void us_snapshot_end(us_snapshot_t *s);
+
+/*
+ * Removes what the manifest's snapshot makes void: older snapshots, segments
+ * that end at or below its LSN, temporary files if `temporary`.  Does nothing
+ * while somebody reads the directory (file "readers").  Returns the number
+ * of files removed.
+ */
+int us_snapshot_drop(int dirfd, const us_manifest_t *m, int temporary);
+
+
+#endif /* _US_SNAPSHOT_H_INCLUDED_ */

@@ -1,0 +1,547 @@
+
+#include "us_writer.h"
+#include "us_crc32c.h"
+#include "../us_fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+
+#define US_WATERMARK_NAME   "watermark"
+#define US_WATERMARK_MAGIC  "USMARK\r\n"
+#define US_WATERMARK_SIZE   96
+
+
+static int us_writer_open(us_writer_t *w, const us_tail_t *tail);
+static int us_writer_begin(us_writer_t *w, us_tail_t *tail);
+static int us_writer_seal(us_writer_t *w, us_tail_t *tail);
+static int us_writer_gather(us_writer_t *w, const us_str_t pieces[2],
+    size_t *len);
+static void us_watermark_encode(uint8_t *p, const us_watermark_t *mark);
+
+
+void
+us_writer_init(us_writer_t *w, int dirfd, const uint8_t *uuid, uint64_t epoch,
+    const char *boot, const us_ops_t *ops)
+{
+    memset(w, 0, sizeof(us_writer_t));
+
+    w->dirfd = dirfd;
+    w->fd = -1;
+    w->mark_fd = -1;
+    w->epoch = epoch;
+    w->ops = ops;
+    w->limit = US_SEGMENT_SIZE;
+
+    memcpy(w->mark.uuid, uuid, 16);
+    snprintf(w->mark.boot, sizeof(w->mark.boot), "%s", boot);
+}
+
+
+void
+us_writer_close(us_writer_t *w)
+{
+    if (w->fd != -1) {
+        (void) close(w->fd);
+    }
+
+    if (w->mark_fd != -1) {
+        (void) close(w->mark_fd);
+    }
+
+    free(w->buf);
+
+    w->fd = -1;
+    w->mark_fd = -1;
+    w->buf = NULL;
+    w->buf_size = 0;
+}
+
+
+int
+us_writer_attach(us_writer_t *w, const us_tail_t *tail)
+{
+    char         buf[US_DISK_NAME];
+    const char  *name;
+    struct stat  st;
+
+    if (w->mark_fd == -1) {
+        w->mark_fd = openat(w->dirfd, US_WATERMARK_NAME,
+                            O_WRONLY|O_CREAT|O_CLOEXEC, 0600);
+    }
+
+    if (tail->offset == 0) {
+        if (w->fd != -1) {
+            (void) close(w->fd);
+            w->fd = -1;
+        }
+
+        return 0;
+    }
+
+    if (us_writer_open(w, tail) == -1) {
+        return -1;
+    }
+
+    name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->segment);
+
+    if (fstat(w->fd, &st) == -1) {
+        return us_disk_fail(&w->error, errno, "fstat of \"%s\" failed", name);
+    }
+
+    if ((uint64_t) st.st_size < tail->offset) {
+        us_disk_fail(&w->error, 0, "\"%s\" has %" PRIu64 " bytes, %" PRIu64
+                     " were written: somebody has cut it", name,
+                     (uint64_t) st.st_size, tail->offset);
+        return US_WRITER_LOST;
+    }
+
+    if (tail->offset >= w->limit
+        && (uint64_t) st.st_size == tail->offset + US_BLOCK_HEADER)
+    {
+        /* the footer: it may be vouched for by a next segment's header */
+        return 0;
+    }
+
+    if ((uint64_t) st.st_size > tail->offset
+        && ftruncate(w->fd, (off_t) tail->offset) == -1)
+    {
+        return us_disk_fail(&w->error, errno, "\"%s\" could not be cut to %"
+                            PRIu64 " bytes", name, tail->offset);
+    }
+
+    return 0;
+}
+
+
+static int
+us_writer_open(us_writer_t *w, const us_tail_t *tail)
+{
+    char         buf[US_DISK_NAME];
+    const char  *name;
+
+    if (w->fd != -1) {
+        if (w->segment == tail->segment) {
+            return 0;
+        }
+
+        (void) close(w->fd);
+    }
+
+    name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->segment);
+
+    w->fd = openat(w->dirfd, name, O_RDWR|O_CLOEXEC);
+
+    if (w->fd == -1) {
+        return us_disk_fail(&w->error, errno, "\"%s\" could not be opened",
+                            name);
+    }
+
+    w->segment = tail->segment;
+
+    return 0;
+}
+
+
+int
+us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
+    uint64_t durable)
+{
+    int         rc;
+    size_t      len, used, out;
+    ssize_t     n;
+    uint8_t    *p;
+    uint64_t    ids;
+    us_tail_t   next;
+    us_block_t  b;
+
+    len = 0;
+
+    if (us_writer_gather(w, pieces, &len) == -1) {
+        return -1;
+    }
+
+    if (len == 0) {
+        return 0;
+    }
+
+    next = *tail;
+
+    if (next.offset >= w->limit) {
+        rc = us_writer_seal(w, &next);
+        if (rc != 0) {
+            return rc;
+        }
+
+        /* the caller keeps what is true now, should the rest fail */
+        *tail = next;
+    }
+
+    if (next.offset == 0) {
+        rc = us_writer_begin(w, &next);
+        if (rc != 0) {
+            return rc;
+        }
+
+        *tail = next;
+    }
+
+    us_fault(US_FAULT_APPEND);
+
+    /*
+     * The operations lie at the end of the buffer, blocks are put together at
+     * its beginning: a block's header is all the room it takes.
+     */
+
+    p = w->buf + w->buf_size - len;
+    used = 0;
+    out = 0;
+
+    while (used < len) {
+        n = us_block_fill(p + used, len - used, w->ops, &ids);
+
+        if (n == -1) {
+            us_disk_fail(&w->error, 0, "no operation at LSN %" PRIu64,
+                         next.lsn);
+            return US_WRITER_LOST;
+        }
+
+        if (n == 0) {
+            break;
+        }
+
+        memmove(w->buf + out + US_BLOCK_HEADER, p + used, n);
+
+        b.len = (uint32_t) n;
+        b.lsn = next.lsn;
+        b.ids = next.ids;
+        b.durable = durable;
+        b.prev = next.crc;
+
+        out += us_block_write(w->buf + out, &b, next.seed);
+        used += n;
+
+        next.lsn += n;
+        next.ids += ids;
+        next.crc = b.crc;
+        next.blocks++;
+    }
+
+    if (out == 0) {
+        return 0;
+    }
+
+    if (us_disk_pwrite(w->fd, w->buf, out, next.offset) == -1) {
+        us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
+                     " at %" PRIu64 " failed", next.segment, next.offset);
+
+        if (ftruncate(w->fd, (off_t) next.offset) == -1) {
+            return US_WRITER_LOST;
+        }
+
+        return -1;
+    }
+
+    us_fault(US_FAULT_WRITTEN);
+
+    next.offset += out;
+    *tail = next;
+
+    return 0;
+}
+
+
+int
+us_writer_sync(us_writer_t *w, const us_tail_t *tail)
+{
+    if (tail->offset == 0) {
+        /* sealed, and synced when it was */
+        return 0;
+    }
+
+    if (us_writer_open(w, tail) == -1) {
+        return US_WRITER_LOST;
+    }
+
+    us_fault(US_FAULT_SYNC);
+
+    if (fdatasync(w->fd) == -1) {
+        us_disk_fail(&w->error, errno, "fdatasync of journal.%016" PRIx64
+                     " failed", w->segment);
+        return US_WRITER_LOST;
+    }
+
+    us_fault(US_FAULT_SYNCED);
+
+    return 0;
+}
+
+
+/*
+ * Copies the operations to the end of the buffer, which has room for the
+ * blocks' headers before them.  Of more than US_WRITER_MAX bytes only as many
+ * are taken, but an operation is never too long.
+ */
+
+static int
+us_writer_gather(us_writer_t *w, const us_str_t pieces[2], size_t *len)
+{
+    size_t    n, first, size;
+    ssize_t   need;
+    uint8_t  *buf, head[64];
+
+    n = pieces[0].len + pieces[1].len;
+
+    if (n > US_WRITER_MAX) {
+        first = (pieces[0].len < sizeof(head)) ? pieces[0].len : sizeof(head);
+
+        memcpy(head, pieces[0].data, first);
+
+        if (first < sizeof(head)) {
+            memcpy(head + first, pieces[1].data, sizeof(head) - first);
+        }
+
+        need = w->ops->size(head, sizeof(head));
+
+        n = (need > US_WRITER_MAX && (size_t) need < n) ? (size_t) need
+                                                        : US_WRITER_MAX;
+    }
+
+    /* a block may hold little more than a half of what it could */
+    size = n + (2 * n / US_BLOCK_SIZE + 2) * US_BLOCK_HEADER;
+
+    if (size > w->buf_size) {
+        if (size < 256 * 1024) {
+            size = 256 * 1024;
+        }
+
+        buf = malloc(size);
+
+        if (buf == NULL) {
+            return us_disk_fail(&w->error, ENOMEM, "no memory for a group");
+        }
+
+        free(w->buf);
+        w->buf = buf;
+        w->buf_size = size;
+    }
+
+    buf = w->buf + w->buf_size - n;
+    first = (pieces[0].len < n) ? pieces[0].len : n;
+
+    memcpy(buf, pieces[0].data, first);
+
+    if (first < n) {
+        memcpy(buf + first, pieces[1].data, n - first);
+    }
+
+    *len = n;
+
+    return 0;
+}
+
+
+/* makes the next segment, whole or not at all, and opens it */
+
+static int
+us_writer_begin(us_writer_t *w, us_tail_t *tail)
+{
+    int                fd;
+    char               buf[US_DISK_NAME], tmp[US_DISK_NAME];
+    uint8_t            p[US_SEGMENT_HEADER];
+    const char        *name;
+    us_segment_head_t  head;
+
+    memset(&head, 0, sizeof(us_segment_head_t));
+    head.kind = US_SEGMENT_JOURNAL;
+    memcpy(head.uuid, w->mark.uuid, 16);
+    head.epoch = w->epoch;
+    head.lsn = tail->lsn;
+    head.ids = tail->ids;
+    head.prev = tail->crc;
+
+    (void) us_segment_head_write(p, &head);
+
+    name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->lsn);
+    us_disk_temporary(tmp, name);
+
+    fd = openat(w->dirfd, tmp, O_RDWR|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
+
+    if (fd == -1) {
+        return us_disk_fail(&w->error, errno, "\"%s\" could not be made", tmp);
+    }
+
+    if (us_disk_pwrite(fd, p, sizeof(p), 0) == -1 || fsync(fd) == -1) {
+        us_disk_fail(&w->error, errno, "\"%s\" could not be written", tmp);
+        goto failed;
+    }
+
+    us_fault(US_FAULT_SEGMENT);
+
+    if (us_disk_rename(w->dirfd, tmp, name, &w->error) == -1) {
+        goto failed;
+    }
+
+    if (w->fd != -1) {
+        (void) close(w->fd);
+    }
+
+    w->fd = fd;
+    w->segment = tail->lsn;
+
+    tail->segment = tail->lsn;
+    tail->offset = US_SEGMENT_HEADER;
+    tail->blocks = 0;
+    tail->crc = head.crc;
+    tail->seed = head.crc;
+
+    return 0;
+
+failed:
+
+    (void) close(fd);
+    (void) unlinkat(w->dirfd, tmp, 0);
+
+    return -1;
+}
+
+
+/*
+ * The footer may be there already, written by one who was killed before he
+ * could say so: then it is written again.
+ */
+
+static int
+us_writer_seal(us_writer_t *w, us_tail_t *tail)
+{
+    uint8_t     p[US_BLOCK_HEADER];
+    us_block_t  b;
+
+    memset(&b, 0, sizeof(us_block_t));
+    b.lsn = tail->lsn;
+    b.ids = tail->ids;
+    b.durable = tail->blocks;
+    b.prev = tail->crc;
+
+    (void) us_block_write(p, &b, tail->seed);
+
+    if (us_disk_pwrite(w->fd, p, sizeof(p), tail->offset) == -1) {
+        us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
+                     " at %" PRIu64 " failed", tail->segment, tail->offset);
+
+        if (ftruncate(w->fd, (off_t) tail->offset) == -1) {
+            return US_WRITER_LOST;
+        }
+
+        return -1;
+    }
+
+    us_fault(US_FAULT_SEAL);
+
+    if (fdatasync(w->fd) == -1) {
+        us_disk_fail(&w->error, errno, "fdatasync of journal.%016" PRIx64
+                     " failed", tail->segment);
+        return US_WRITER_LOST;
+    }
+
+    us_fault(US_FAULT_SEALED);
+
+    tail->offset = 0;
+    tail->crc = b.crc;
+
+    return 0;
+}
+
+
+void
+us_writer_mark(us_writer_t *w, uint64_t written, uint64_t durable,
+    uint64_t ids)
+{
+    uint8_t  p[US_WATERMARK_SIZE];
+
+    if (w->mark_fd == -1) {
+        return;
+    }
+
+    w->mark.written = written;
+    w->mark.durable = durable;
+    w->mark.ids = (uint32_t) ids;
+
+    us_watermark_encode(p, &w->mark);
+
+    (void) us_disk_pwrite(w->mark_fd, p, sizeof(p), 0);
+}
+
+
+void
+us_watermark_write(int dirfd, const us_watermark_t *mark)
+{
+    int      fd;
+    uint8_t  p[US_WATERMARK_SIZE];
+
+    fd = openat(dirfd, US_WATERMARK_NAME, O_WRONLY|O_CREAT|O_CLOEXEC, 0600);
+
+    if (fd == -1) {
+        return;
+    }
+
+    us_watermark_encode(p, mark);
+
+    (void) us_disk_pwrite(fd, p, sizeof(p), 0);
+    (void) close(fd);
+}
+
+
+static void
+us_watermark_encode(uint8_t *p, const us_watermark_t *mark)
+{
+    memset(p, 0, US_WATERMARK_SIZE);
+    memcpy(p, US_WATERMARK_MAGIC, 8);
+    us_put32(p + 8, 1);
+    memcpy(p + 16, mark->uuid, 16);
+    memcpy(p + 32, mark->boot, strlen(mark->boot));
+    us_put64(p + 72, mark->written);
+    us_put64(p + 80, mark->durable);
+    us_put32(p + 88, mark->ids);
+    us_put32(p + 92, us_crc32c(0, p, US_WATERMARK_SIZE - 4));
+}
+
+
+int
+us_watermark_read(int dirfd, us_watermark_t *mark)
+{
+    int      fd;
+    ssize_t  n;
+    uint8_t  p[US_WATERMARK_SIZE];
+
+    fd = openat(dirfd, US_WATERMARK_NAME, O_RDONLY|O_CLOEXEC);
+
+    if (fd == -1) {
+        return -1;
+    }
+
+    n = us_disk_pread(fd, p, sizeof(p), 0);
+    (void) close(fd);
+
+    if (n != US_WATERMARK_SIZE
+        || memcmp(p, US_WATERMARK_MAGIC, 8) != 0
+        || us_get32(p + 8) != 1
+        || us_get32(p + 92) != us_crc32c(0, p, US_WATERMARK_SIZE - 4))
+    {
+        return -1;
+    }
+
+    memcpy(mark->uuid, p + 16, 16);
+    memcpy(mark->boot, p + 32, US_BOOT_ID);
+    mark->boot[US_BOOT_ID] = '\0';
+    mark->written = us_get64(p + 72);
+    mark->durable = us_get64(p + 80);
+    mark->ids = us_get32(p + 88);
+
+    return 0;
+}

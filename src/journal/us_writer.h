@@ -1,0 +1,122 @@
+
+/*
+ * The end of the journal that is written: one process at a time appends whole
+ * operations, syncs, and begins new segments.
+ *
+ *     journal.0000000000000000   sealed
+ *     journal.0000000004000131   sealed
+ *     journal.00000000080002e7   ... block block |<- tail.offset
+ *
+ * All that a next writer needs is the tail (us_tail_t).  Its keeper (shared
+ * memory) stores it in one step after an append has returned.  A writer that
+ * was killed in between leaves bytes behind tail.offset; nobody was told of
+ * them, and us_writer_attach() cuts them off.
+ *
+ * A segment is synced and sealed before the next one is made, so that what is
+ * not durable lies in the newest segment.
+ *
+ * FORMAT of the file "watermark", 96 bytes, written in place after each
+ * append and sync, never synced itself:
+ *
+ *        0   8  "USMARK\r\n"
+ *        8   4  format version: 1
+ *       12   4  0
+ *       16  16  uuid of the store
+ *       32  36  boot id of the machine, as text
+ *       68   4  0
+ *       72   8  LSN written: what may have been answered ends here
+ *       80   8  LSN durable
+ *       88   4  number of ids given below LSN written, lower 32 bits
+ *       92   4  CRC-32C of bytes 0 .. 91
+ *
+ * It survives the death of every process.  After a start of the machine its
+ * first number means nothing, the second is a lower bound.
+ */
+
+
+#ifndef _US_WRITER_H_INCLUDED_
+#define _US_WRITER_H_INCLUDED_
+
+
+#include "us_segment.h"
+
+
+#define US_BOOT_ID     36
+#define US_WRITER_MAX  (1024 * 1024)  /* bytes of operations in one append */
+
+
+typedef struct {
+    uint64_t           segment;       /* its first LSN */
+    uint64_t           offset;        /* 0: the segment is to be made */
+    uint64_t           blocks;        /* in it */
+    uint64_t           lsn;           /* all below is written */
+    uint64_t           ids;           /* given below lsn */
+    uint32_t           crc;           /* of the last block */
+    uint32_t           seed;          /* of the segment's header */
+} us_tail_t;
+
+
+typedef struct {
+    uint8_t            uuid[16];
+    char               boot[US_BOOT_ID + 1];
+    uint64_t           written;
+    uint64_t           durable;
+    uint32_t           ids;
+} us_watermark_t;
+
+
+typedef struct {
+    int                dirfd;         /* the caller's */
+    int                fd;            /* of the newest segment, or -1 */
+    int                mark_fd;       /* of the watermark file, or -1 */
+    uint64_t           segment;
+    uint64_t           epoch;
+    us_watermark_t     mark;
+    const us_ops_t    *ops;
+    uint64_t           limit;         /* of a segment, US_SEGMENT_SIZE */
+    uint8_t           *buf;
+    size_t             buf_size;
+    us_disk_error_t    error;
+} us_writer_t;
+
+
+/*
+ * All functions that can fail return -1 with w->error.  After a failed
+ * us_writer_append() nothing was appended, the file ends at tail->offset again
+ * and the call may be repeated, say after ENOSPC.  After US_WRITER_LOST, most
+ * of all a failed sync, the journal must not be written again before a
+ * recovery: what is on the disk is not known.
+ */
+
+#define US_WRITER_LOST  -2
+
+
+void us_writer_init(us_writer_t *w, int dirfd, const uint8_t *uuid,
+    uint64_t epoch, const char *boot, const us_ops_t *ops);
+void us_writer_close(us_writer_t *w);
+
+/* takes the end over from whoever wrote before */
+int us_writer_attach(us_writer_t *w, const us_tail_t *tail);
+
+/*
+ * Appends what is whole of the two pieces, the stream from tail->lsn on, up to
+ * about US_WRITER_MAX bytes, and moves *tail, also by a new segment begun
+ * before a failure.  durable is told in the blocks.
+ */
+int us_writer_append(us_writer_t *w, us_tail_t *tail,
+    const us_str_t pieces[2], uint64_t durable);
+
+/*
+ * On success all below tail->lsn is durable.  May go on in one process while
+ * another appends; needs no us_writer_attach().
+ */
+int us_writer_sync(us_writer_t *w, const us_tail_t *tail);
+
+/* the watermark file; a failure is of no consequence */
+void us_writer_mark(us_writer_t *w, uint64_t written, uint64_t durable,
+    uint64_t ids);
+void us_watermark_write(int dirfd, const us_watermark_t *mark);
+int us_watermark_read(int dirfd, us_watermark_t *mark);
+
+
+#endif /* _US_WRITER_H_INCLUDED_ */

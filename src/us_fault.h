@@ -1,0 +1,76 @@
+
+/*
+ * Numbered places where a test build kills its own process: SIGKILL at the
+ * n-th passage of the point named by the environment,
+ *
+ *     US_FAULT=POINT:N
+ *
+ * Without US_FAULT_POINTS nothing of it is compiled.  Other parts keep their
+ * points here too, so that a number means one place.
+ */
+
+
+#ifndef _US_FAULT_H_INCLUDED_
+#define _US_FAULT_H_INCLUDED_
+
+
+typedef enum {
+    US_FAULT_APPEND = 1,              /* before a group is written */
+    US_FAULT_WRITTEN,                 /* written, nobody told */
+    US_FAULT_TAIL,                    /* the next tail half stored */
+    US_FAULT_SYNC,                    /* before fdatasync() of the journal */
+    US_FAULT_SYNCED,                  /* durable, nobody told */
+    US_FAULT_SEAL,                    /* the footer is written, not synced */
+    US_FAULT_SEALED,                  /* synced, no next segment yet */
+    US_FAULT_SEGMENT,                 /* next segment written as temporary */
+    US_FAULT_RENAMED,                 /* renamed, directory not synced */
+    US_FAULT_REPLACE,                 /* manifest written as temporary */
+    US_FAULT_SNAPSHOT,                /* in the middle of a snapshot */
+    US_FAULT_SNAPSHOT_DONE,           /* renamed, manifest still old */
+    US_FAULT_DROP,                    /* manifest new, old files still there */
+    US_FAULT_LOAD,                    /* in the middle of loading */
+    US_FAULT_LOADED,                  /* loaded, tail not yet settled */
+    US_FAULT_ROLE,                    /* a role was just taken */
+    US_FAULTS
+} us_fault_t;
+
+
+#if (US_FAULT_POINTS)
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+
+static inline void
+us_fault(us_fault_t point)
+{
+    static int   want, left;
+    const char  *env;
+    char        *end;
+
+    if (want == 0) {
+        env = getenv("US_FAULT");
+        want = -1;
+
+        if (env) {
+            want = (int) strtol(env, &end, 10);
+            left = (*end == ':') ? atoi(end + 1) : 1;
+        }
+    }
+
+    if (want == (int) point && __atomic_sub_fetch(&left, 1, __ATOMIC_RELAXED)
+                               == 0)
+    {
+        (void) kill(getpid(), SIGKILL);
+    }
+}
+
+#else
+
+#define us_fault(point)
+
+#endif
+
+
+#endif /* _US_FAULT_H_INCLUDED_ */
