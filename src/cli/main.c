@@ -17,6 +17,8 @@ typedef struct {
 
 
 static const us_cli_command_t  us_cli_commands[] = {
+    { "normalize", us_cli_normalize,
+      "[--profile P] [--base B] [--json]  < URLS" },
     { NULL, NULL, NULL }
 };
 
