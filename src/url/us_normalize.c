@@ -18,6 +18,7 @@
 #include "us_profile.h"
 #include "us_rules.h"
 #include "us_site.h"
+#include "us_strict.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ struct us_norm_ws_s {
     us_parser_t       parser;
     us_query_ws_t     query;
     uint8_t           href[US_HREF_ROOM];
-    uint8_t           prior[US_URL_MAX];
+    uint8_t           prior[US_HREF_ROOM];
     uint8_t           last[US_URL_MAX];
 };
 
@@ -390,7 +391,7 @@ us_explain_after(us_norm_ws_t *ws, const us_url_t *url, const char *step)
 }
 
 
-/* the profile's parser, and what holds for every URL that is stored */
+/* the profile's parser; only what has a host and is http is stored */
 
 static us_verdict_t
 us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
@@ -399,21 +400,23 @@ us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     us_scheme_t   scheme;
     us_verdict_t  rc;
 
-    rc = us_parse(&ws->parser, in, base, steps, ws->href, url);
+    rc = n->profile == US_PROFILE_STRICT
+         ? us_strict_parse(in, base, ws->href, url)
+         : us_parse(&ws->parser, in, base, steps, ws->href, url);
 
-    if (rc != US_URL_OK) {
+    if (rc != US_URL_OK || n->any_scheme) {
         return rc;
     }
 
-    if (!n->any_scheme) {
-        scheme = us_url_scheme(url);
+    scheme = us_url_scheme(url);
 
-        if (scheme != US_SCHEME_HTTP && scheme != US_SCHEME_HTTPS) {
-            return US_URL_SCHEME;
-        }
+    if (scheme != US_SCHEME_HTTP && scheme != US_SCHEME_HTTPS) {
+        return US_URL_SCHEME;
     }
 
-    return url->href.len <= US_URL_MAX ? US_URL_OK : US_URL_LENGTH;
+    /* "http:g" has no host in RFC 3986 */
+
+    return us_url_has_authority(url) ? US_URL_OK : US_URL_HOST;
 }
 
 
@@ -421,11 +424,21 @@ static us_verdict_t
 us_norm_parse(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     const us_url_t *base, us_url_t *url)
 {
+    us_verdict_t  rc;
+
     if (ws->explain) {
-        return us_norm_parse_explain(n, ws, in, base, url);
+        rc = us_norm_parse_explain(n, ws, in, base, url);
+
+    } else {
+        rc = us_norm_parse_steps(n, ws, in, base, n->steps & US_STEP_PARSE,
+                                 url);
     }
 
-    return us_norm_parse_steps(n, ws, in, base, n->steps & US_STEP_PARSE, url);
+    if (rc == US_URL_OK && url->href.len > US_URL_MAX) {
+        return US_URL_LENGTH;
+    }
+
+    return rc;
 }
 
 
@@ -614,8 +627,10 @@ us_base_create(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     us_url_t    url;
     us_base_t  *base;
 
-    *why = us_parse(&ws->parser, in, NULL, n->steps & US_STEP_PARSE, ws->href,
-                    &url);
+    *why = n->profile == US_PROFILE_STRICT
+           ? us_strict_parse(in, NULL, ws->href, &url)
+           : us_parse(&ws->parser, in, NULL, n->steps & US_STEP_PARSE,
+                      ws->href, &url);
 
     if (*why == US_URL_OK && url.href.len > US_URL_MAX) {
         *why = US_URL_LENGTH;

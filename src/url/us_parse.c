@@ -162,6 +162,32 @@ us_scheme_find(const uint8_t *p, size_t len)
 }
 
 
+unsigned
+us_scheme_port(us_scheme_t scheme)
+{
+    return us_schemes[scheme].port;
+}
+
+
+/* with the ':' */
+
+uint8_t *
+us_port_write(uint8_t *out, unsigned port)
+{
+    unsigned  power;
+
+    *out++ = ':';
+
+    for (power = 10000; power > 1 && port < power; power /= 10) { /* void */ }
+
+    for ( /* void */ ; power; power /= 10) {
+        *out++ = '0' + port / power % 10;
+    }
+
+    return out;
+}
+
+
 us_scheme_t
 us_url_scheme(const us_url_t *url)
 {
@@ -751,19 +777,12 @@ us_parse_port(us_parsing_t *s, const uint8_t *end)
         }
     }
 
-    if (us_special(s) && port == us_schemes[s->scheme].port) {
+    if (port == us_scheme_port(s->scheme) && us_special(s)) {
         return US_URL_OK;
     }
 
     s->url->port = port;
-
-    *s->out++ = ':';
-
-    for (c = s->p; c < end - 1 && *c == '0'; c++) { /* void */ }
-
-    while (c < end) {
-        *s->out++ = *c++;
-    }
+    s->out = us_port_write(s->out, port);
 
     return US_URL_OK;
 }
@@ -847,7 +866,7 @@ us_parse_path(us_parsing_t *s)
             } else if (*p == '?' || *p == '#') {
                 break;
 
-            } else if (*p == '\\' && s->steps == 0) {
+            } else if (*p == '\\') {
                 *out++ = *p++;
 
             } else if (*p == '%') {

@@ -63,6 +63,8 @@ us_verdict_t us_parse(us_parser_t *parser, us_str_t in, const us_url_t *base,
     unsigned steps, uint8_t *out, us_url_t *url);
 
 us_scheme_t us_scheme_find(const uint8_t *p, size_t len);
+unsigned us_scheme_port(us_scheme_t scheme);     /* 0: none */
+uint8_t *us_port_write(uint8_t *out, unsigned port);
 us_scheme_t us_url_scheme(const us_url_t *url);
 int us_url_has_authority(const us_url_t *url);
 
