@@ -510,7 +510,8 @@ us_recovery_told(us_recovery_t *r)
         end = same ? mark.written : mark.durable;
 
     } else {
-        end = r->cut ? r->lsn + 1 : 0;
+        /* a kill in the middle of a write, or more: assume more */
+        end = (same && r->cut) ? r->lsn + 1 : 0;
     }
 
     if (end > r->lsn) {

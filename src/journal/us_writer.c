@@ -377,7 +377,7 @@ us_writer_begin(us_writer_t *w, us_tail_t *tail)
     }
 
     if (us_disk_pwrite(fd, p, sizeof(p), 0) == -1 || fsync(fd) == -1) {
-        us_disk_fail(&w->error, errno, "\"%s\" could not be written", tmp);
+        us_disk_fail(&w->error, errno, "write or fsync of \"%s\" failed", tmp);
         goto failed;
     }
 
