@@ -10,7 +10,7 @@ MODULE_SRC := $(wildcard config src/*.[ch] src/*/*.[ch])
 
 module: $(MODULE)         ## the nginx module
 
-$(NGX_OUT)/Makefile: config $(wildcard src/*) $(B)/.deps-build
+$(NGX_OUT)/Makefile: config $(wildcard src/* front/*) | $(B)/.deps-build
 	@mkdir -p $(NGX_OUT)
 	@cd $(NGX_SRC) && . ./conf_flags && ./configure \
 	    --builddir=$(NGX_OUT) --with-cc-opt="-g -O2 -fPIC $(NGX_WARN)" \

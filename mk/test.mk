@@ -45,7 +45,7 @@ test-full: $(B)/.deps-test build           ## the same with whole corpora
 
 asan: $(ASAN_MODULE)      ## the module with AddressSanitizer and UBSan
 
-$(ASAN_OUT)/Makefile: config $(wildcard src/http/*.c) | $(B)/.deps-build
+$(ASAN_OUT)/Makefile: config $(wildcard src/* front/*) | $(B)/.deps-build
 	@mkdir -p $(ASAN_OUT)
 	@cd $(NGX_SRC) && . ./conf_flags && ./configure \
 	    --builddir=$(ASAN_OUT) \

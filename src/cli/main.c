@@ -17,6 +17,9 @@ typedef struct {
 
 
 static const us_cli_command_t  us_cli_commands[] = {
+    { "hash", us_cli_hash, "URL...  (or < URLS)" },
+    { "normalize", us_cli_normalize,
+      "[--profile P] [--base B] [--json]  < URLS" },
     { NULL, NULL, NULL }
 };
 

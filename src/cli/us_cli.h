@@ -22,5 +22,8 @@
 
 typedef int (*us_cli_pt)(int argc, char **argv);
 
+int us_cli_hash(int argc, char **argv);
+int us_cli_normalize(int argc, char **argv);
+
 
 #endif /* _US_CLI_H_INCLUDED_ */

@@ -1,0 +1,244 @@
+
+/*
+ * urlstore normalize [--profile P] [--base B] [--json]
+ *
+ * A line in, a line out: the canonical URL, or "!" and the reason.  With
+ * --json a line is {"url": .., "base": ..} and the answer {"url": ..} or
+ * {"error": ..}; bytes that JSON cannot carry come as U+FFFD, as browsers
+ * would have them.
+ *
+ * whatwg and strict-rfc3986 answer every scheme, because this is how their
+ * conformance is tested; the others what the store would take.
+ */
+
+
+#include "us_cli.h"
+#include "us_cli_json.h"
+#include "url/us_normalize.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+
+typedef struct {
+    us_norm_t      *norm;
+    us_norm_ws_t   *ws;
+    us_base_t      *base;             /* of --base */
+    us_verdict_t    base_error;
+    int             json;
+    int             refused;
+} us_cli_normalize_t;
+
+
+static int us_normalize_open(us_cli_normalize_t *ctx, us_profile_t profile);
+static void us_normalize_line(us_cli_normalize_t *ctx, us_str_t line);
+static void us_normalize_json(us_cli_normalize_t *ctx, us_str_t line);
+static us_verdict_t us_normalize_with(us_cli_normalize_t *ctx, us_str_t url,
+    us_str_t *base, us_canon_t *canon);
+
+
+int
+us_cli_normalize(int argc, char **argv)
+{
+    int                  c, profile;
+    char                *line, *base;
+    size_t               size;
+    ssize_t              n;
+    us_str_t             in;
+    us_cli_normalize_t   ctx;
+
+    static const struct option  options[] = {
+        { "profile", required_argument, NULL, 'p' },
+        { "base", required_argument, NULL, 'b' },
+        { "json", no_argument, NULL, 'j' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    memset(&ctx, 0, sizeof(ctx));
+    profile = US_PROFILE_CRAWLER;
+    base = NULL;
+
+    while ((c = getopt_long(argc, argv, "p:b:j", options, NULL)) != -1) {
+
+        switch (c) {
+
+        case 'p':
+            in.data = (uint8_t *) optarg;
+            in.len = strlen(optarg);
+            profile = us_profile_parse(in);
+
+            if (profile < 0) {
+                fprintf(stderr, "urlstore: no profile \"%s\"\n", optarg);
+                return US_CLI_USAGE;
+            }
+
+            break;
+
+        case 'b':
+            base = optarg;
+            break;
+
+        case 'j':
+            ctx.json = 1;
+            break;
+
+        default:
+            return US_CLI_USAGE;
+        }
+    }
+
+    if (optind < argc) {
+        fprintf(stderr, "urlstore: unexpected argument \"%s\"\n",
+                argv[optind]);
+        return US_CLI_USAGE;
+    }
+
+    if (us_normalize_open(&ctx, profile) != 0) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return US_CLI_USAGE;
+    }
+
+    if (base) {
+        in.data = (uint8_t *) base;
+        in.len = strlen(base);
+        ctx.base = us_base_create(ctx.norm, ctx.ws, in, &ctx.base_error);
+    }
+
+    line = NULL;
+    size = 0;
+
+    while ((n = getline(&line, &size, stdin)) > 0) {
+
+        if (line[n - 1] == '\n') {
+            n--;
+        }
+
+        if (n && line[n - 1] == '\r') {
+            n--;
+        }
+
+        in.data = (uint8_t *) line;
+        in.len = n;
+
+        if (ctx.json) {
+            us_normalize_json(&ctx, in);
+
+        } else {
+            us_normalize_line(&ctx, in);
+        }
+    }
+
+    free(line);
+    us_base_destroy(ctx.base);
+    us_norm_ws_destroy(ctx.ws);
+    us_norm_destroy(ctx.norm);
+
+    if (ferror(stdin) || fflush(stdout) != 0 || ferror(stdout)) {
+        perror("urlstore");
+        return US_CLI_USAGE;
+    }
+
+    return ctx.refused ? US_CLI_REFUSED : US_CLI_DONE;
+}
+
+
+static int
+us_normalize_open(us_cli_normalize_t *ctx, us_profile_t profile)
+{
+    ctx->norm = us_norm_create(profile);
+
+    if (ctx->norm == NULL) {
+        return -1;
+    }
+
+    us_norm_set_any_scheme(ctx->norm, profile == US_PROFILE_WHATWG
+                                      || profile == US_PROFILE_STRICT);
+
+    if (us_norm_seal(ctx->norm) != 0) {
+        return -1;
+    }
+
+    ctx->ws = us_norm_ws_create(ctx->norm);
+
+    return ctx->ws ? 0 : -1;
+}
+
+
+static void
+us_normalize_line(us_cli_normalize_t *ctx, us_str_t line)
+{
+    us_canon_t    canon;
+    us_verdict_t  rc;
+
+    rc = us_normalize_with(ctx, line, NULL, &canon);
+
+    if (rc == US_URL_OK) {
+        fwrite(canon.url.href.data, 1, canon.url.href.len, stdout);
+        putchar('\n');
+        return;
+    }
+
+    printf("!%s\n", us_verdict_name(rc));
+}
+
+
+static void
+us_normalize_json(us_cli_normalize_t *ctx, us_str_t line)
+{
+    us_str_t               value[2];
+    us_canon_t             canon;
+    us_verdict_t           rc;
+    static const us_str_t  keys[] = { us_string("url"), us_string("base") };
+
+    if (us_json_object(line, keys, 2, value) != 0 || value[0].data == NULL) {
+        ctx->refused = 1;
+        printf("{\"error\": \"json\"}\n");
+        return;
+    }
+
+    rc = us_normalize_with(ctx, value[0], value[1].data ? &value[1] : NULL,
+                           &canon);
+
+    if (rc == US_URL_OK) {
+        printf("{\"url\": ");
+        us_json_write(stdout, canon.url.href);
+        printf("}\n");
+
+    } else {
+        printf("{\"error\": \"%s\"}\n", us_verdict_name(rc));
+    }
+
+    free((void *) value[0].data);
+    free((void *) value[1].data);
+}
+
+
+static us_verdict_t
+us_normalize_with(us_cli_normalize_t *ctx, us_str_t url, us_str_t *text,
+    us_canon_t *canon)
+{
+    us_base_t     *base;
+    us_verdict_t   rc;
+
+    base = ctx->base;
+    rc = ctx->base_error;
+
+    if (text) {
+        base = us_base_create(ctx->norm, ctx->ws, *text, &rc);
+    }
+
+    if (rc == US_URL_OK) {
+        rc = us_normalize(ctx->norm, ctx->ws, url, base, canon);
+    }
+
+    if (text) {
+        us_base_destroy(base);
+    }
+
+    if (rc != US_URL_OK) {
+        ctx->refused = 1;
+    }
+
+    return rc;
+}

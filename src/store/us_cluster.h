@@ -1,0 +1,31 @@
+
+/*
+ * Groups tokens by what follows them.
+ */
+
+
+#ifndef _US_CLUSTER_H_INCLUDED_
+#define _US_CLUSTER_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+/* token `next` was seen `count` times after token `prev` */
+
+typedef struct {
+    uint16_t   prev;
+    uint16_t   next;
+    uint32_t   count;
+} us_follow_t;
+
+
+/*
+ * follows is sorted by prev; group[token] < ngroups is the first guess on
+ * entry (groups may be empty) and the answer on return.  0, or -1: no memory.
+ */
+int us_cluster(const us_follow_t *follows, size_t n, size_t ntokens,
+    unsigned ngroups, uint8_t *group, const volatile int *cancel);
+
+
+#endif /* _US_CLUSTER_H_INCLUDED_ */

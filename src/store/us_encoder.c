@@ -1,0 +1,225 @@
+
+/*
+ * The writing side of a model.
+ *
+ * Private to a process: the parser with the prices of all tokens in all
+ * contexts (a byte each), and the codes of headers.  The code of a token is
+ * looked up in the model's own lists when it is written.
+ */
+
+
+#include "us_encoder.h"
+
+#include <stdlib.h>
+
+
+struct us_encoder_s {
+    const us_model_t   *model;
+    us_parser_t        *parser;
+    us_token_def_t     *tokens;
+
+    unsigned            row;          /* the next row to be priced */
+    uint8_t            *lens;         /* work: code lengths of all tokens */
+    uint8_t            *escape;       /* lengths of the escape code */
+
+    uint8_t             head[US_HEAD_SYMBOLS];
+    uint8_t             near[US_PREFIX_SYMBOLS];
+    uint8_t             far[US_PREFIX_SYMBOLS];
+
+    /* of the last us_encoder_choose() */
+    const uint8_t      *text;
+    const us_piece_t   *pieces;
+    size_t              npieces;
+};
+
+
+us_encoder_t *
+us_encoder_create(const us_model_t *model)
+{
+    unsigned       i, n, ncontexts;
+    us_str_t       text;
+    us_encoder_t  *e;
+
+    e = calloc(1, sizeof(us_encoder_t));
+    if (e == NULL) {
+        return NULL;
+    }
+
+    n = us_model_ntokens(model);
+    ncontexts = us_model_ncontexts(model);
+
+    e->model = model;
+    e->tokens = malloc(n * sizeof(us_token_def_t));
+    e->lens = malloc(n + 1);
+    e->escape = malloc(n);
+
+    if (e->tokens == NULL || e->lens == NULL || e->escape == NULL) {
+        us_encoder_destroy(e);
+        return NULL;
+    }
+
+    for (i = 0; i < n; i++) {
+        text = us_model_token_text(model, i);
+
+        e->tokens[i].text = text.data;
+        e->tokens[i].len = (uint8_t) text.len;
+        e->tokens[i].ctx = (uint8_t) us_model_token_ctx(model, i);
+    }
+
+    e->parser = us_parser_create(e->tokens, n, ncontexts);
+    if (e->parser == NULL) {
+        us_encoder_destroy(e);
+        return NULL;
+    }
+
+    us_model_code_lengths(model, ncontexts + US_CODE_ESCAPE, e->escape, n);
+    us_model_code_lengths(model, ncontexts + US_CODE_HEAD, e->head,
+                          US_HEAD_SYMBOLS);
+    us_model_code_lengths(model, ncontexts + US_CODE_NEAR, e->near,
+                          US_PREFIX_SYMBOLS);
+    us_model_code_lengths(model, ncontexts + US_CODE_FAR, e->far,
+                          US_PREFIX_SYMBOLS);
+
+    return e;
+}
+
+
+void
+us_encoder_destroy(us_encoder_t *e)
+{
+    if (e->parser) {
+        us_parser_destroy(e->parser);
+    }
+
+    free(e->tokens);
+    free(e->lens);
+    free(e->escape);
+    free(e);
+}
+
+
+int
+us_encoder_build(us_encoder_t *e)
+{
+    uint8_t   *row;
+    unsigned   i, k, n, esc, price;
+
+    n = us_model_ntokens(e->model);
+
+    for (k = 0; k < 16; k++) {
+
+        if (e->row == us_model_ncontexts(e->model)) {
+            return us_parser_build(e->parser);
+        }
+
+        us_model_code_lengths(e->model, e->row, e->lens, n + 1);
+
+        row = us_parser_row(e->parser, e->row++);
+        esc = e->lens[n];
+
+        for (i = 0; i < n; i++) {
+            price = e->lens[i] ? e->lens[i] : esc + e->escape[i];
+            price *= US_PRICE_BIT;
+
+            row[i] = (uint8_t) (price < US_PRICE_MAX ? price : US_PRICE_MAX);
+        }
+    }
+
+    return 0;
+}
+
+
+const us_model_t *
+us_encoder_model(const us_encoder_t *e)
+{
+    return e->model;
+}
+
+
+size_t
+us_encoder_size(const us_encoder_t *e)
+{
+    return sizeof(us_encoder_t) + us_parser_size(e->parser)
+           + us_model_ntokens(e->model) * (sizeof(us_token_def_t) + 2);
+}
+
+
+unsigned
+us_encoder_symbol_bits(const us_encoder_t *e, us_model_code_t code,
+    unsigned symbol)
+{
+    switch (code) {
+
+    case US_CODE_HEAD:
+        return e->head[symbol];
+
+    case US_CODE_NEAR:
+        return e->near[symbol];
+
+    default:
+        return e->far[symbol];
+    }
+}
+
+
+void
+us_encoder_symbol(const us_encoder_t *e, us_bitout_t *o, us_model_code_t code,
+    unsigned symbol)
+{
+    unsigned  n;
+    uint32_t  bits;
+
+    n = us_model_code(e->model, us_model_ncontexts(e->model) + code, symbol,
+                      &bits);
+    us_bits_put(o, bits, n);
+}
+
+
+unsigned
+us_encoder_choose(us_encoder_t *e, const uint8_t *text, size_t len,
+    const us_start_t *starts, size_t nstarts, uint32_t *price)
+{
+    unsigned  start;
+
+    e->npieces = us_parse(e->parser, text, len, starts, nstarts, &e->pieces,
+                          &start, price);
+    e->text = text + starts[start].at;
+
+    return start;
+}
+
+
+void
+us_encoder_tail(us_encoder_t *e, us_bitout_t *o)
+{
+    size_t          i;
+    unsigned        n, token, ncontexts;
+    uint32_t        bits;
+    const uint8_t  *p;
+
+    p = e->text;
+    ncontexts = us_model_ncontexts(e->model);
+
+    for (i = 0; i < e->npieces; i++) {
+        token = e->pieces[i].token;
+        n = us_model_code(e->model, e->pieces[i].ctx, token, &bits);
+
+        if (n == 0) {
+            n = us_model_code(e->model, e->pieces[i].ctx,
+                              us_model_ntokens(e->model), &bits);
+            us_bits_put(o, bits, n);
+
+            n = us_model_code(e->model, ncontexts + US_CODE_ESCAPE, token,
+                              &bits);
+        }
+
+        us_bits_put(o, bits, n);
+
+        if (token - US_TOKEN_RUN < US_TOKEN_TEXT - US_TOKEN_RUN) {
+            us_run_put(o, (token - US_TOKEN_RUN) / US_RUN_LENGTHS, p,
+                       e->pieces[i].len);
+        }
+
+        p += e->pieces[i].len;
+    }
+}

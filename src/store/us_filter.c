@@ -1,0 +1,510 @@
+
+/*
+ * A Bloom filter in blocks of one cache line (Putze, Sanders, Singler: "Cache-,
+ * Hash- and Space-Efficient Bloom Filters", 2007, section 3): the hash of a URL
+ * chooses a block, and all its bits lie there, so that a URL costs one cache
+ * miss, not one for each hash.
+ *
+ *     +----------------+---------+---------+---------+--
+ *     | header, 4096 B | block 0 | block 1 | block 2 |
+ *     +----------------+---------+---------+---------+--
+ *                        512 bits
+ *
+ *     h      = SipHash-1-3 of the URL under a secret key, 64 bits
+ *     block  = h * blocks / 2^64
+ *     bit i  = 9 bits of a mix of h: 3 choose the word, 6 the bit in it
+ *
+ * Blocks fill unevenly, by Poisson's law, which costs some bits beside one
+ * large Bloom filter; us_filter_error() has the exact expectation, and
+ * us_filter_plan() chooses the size by it, not by the usual formula.
+ *
+ * FORMAT (version 1, native byte order; all integers as in us_filter_s):
+ * header, zeros up to 4096 bytes, blocks of eight 64-bit words.
+ *
+ * Invariants: bits are only ever set; `urls` is at most the number of URLs
+ * added and lags behind by what killed callers did not count.
+ *
+ * Ordering: a bit says nothing about other memory, so relaxed accesses do.  Of
+ * one word, all accesses are in one order for everybody, which is all that "no
+ * false negative" needs: the answer to an add is given after its bits are set.
+ */
+
+
+#include "us_filter.h"
+#include "us_hash.h"
+
+#include <math.h>
+
+
+#define US_FILTER_MAGIC     0x317265746c696675         /* "ufilter1" */
+#define US_FILTER_VERSION   1
+#define US_FILTER_HEADER    4096
+#define US_FILTER_BLOCK     64
+#define US_FILTER_BITS      512
+#define US_FILTER_HASHES    21        /* 3 mixes of 7 x 9 bits */
+#define US_FILTER_GROUP     32        /* prefetched together */
+#define US_FILTER_SAMPLE    4096      /* blocks */
+
+
+typedef struct {
+    uint64_t          words[8];
+} us_filter_block_t;
+
+
+struct us_filter_s {
+    uint64_t          magic;
+    uint32_t          version;
+    uint32_t          hashes;
+    uint64_t          blocks;
+    uint64_t          capacity;
+    double            error;
+    uint8_t           key[16];
+    us_filter_mark_t  mark;
+    uint64_t          norm_len;
+    uint8_t           norm[US_FILTER_NORM_LEN];
+
+    /* a line of its own: written by everybody who adds */
+
+    uint64_t          urls  __attribute__((aligned(64)));
+};
+
+
+static inline us_filter_block_t *
+us_filter_blocks(const us_filter_t *f)
+{
+    return (us_filter_block_t *) ((uintptr_t) f + US_FILTER_HEADER);
+}
+
+
+/* the finalizer of SplitMix64: another 64 bits from the same hash */
+
+static inline uint64_t
+us_filter_mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+
+    return x ^ x >> 31;
+}
+
+
+static inline us_filter_block_t *
+us_filter_block(const us_filter_t *f, uint64_t h)
+{
+    return us_filter_blocks(f)
+           + (size_t) (((unsigned __int128) h * f->blocks) >> 64);
+}
+
+
+/* the bits of a URL, by word of its block */
+
+static inline void
+us_filter_bits(uint64_t h, unsigned hashes, us_filter_block_t *bits)
+{
+    unsigned  i;
+    uint64_t  x;
+
+    memset(bits, 0, sizeof(us_filter_block_t));
+    x = 0;
+
+    for (i = 0; i < hashes; i++) {
+
+        if (i % 7 == 0) {
+            h = us_filter_mix(h);
+            x = h;
+        }
+
+        bits->words[x & 7] |= (uint64_t) 1 << (x >> 3 & 63);
+        x >>= 9;
+    }
+}
+
+
+static int
+us_filter_block_add(us_filter_block_t *b, const us_filter_block_t *bits)
+{
+    int       fresh;
+    unsigned  i;
+    uint64_t  m, old;
+
+    fresh = 0;
+
+    for (i = 0; i < 8; i++) {
+        m = bits->words[i];
+        old = __atomic_load_n(&b->words[i], __ATOMIC_RELAXED);
+
+        if ((old & m) != m) {
+            old = __atomic_fetch_or(&b->words[i], m, __ATOMIC_RELAXED);
+            fresh |= (old & m) != m;
+        }
+    }
+
+    return fresh;
+}
+
+
+static int
+us_filter_block_seen(const us_filter_block_t *b, const us_filter_block_t *bits)
+{
+    unsigned  i;
+    uint64_t  missing;
+
+    missing = 0;
+
+    for (i = 0; i < 8; i++) {
+        missing |= bits->words[i]
+                   & ~__atomic_load_n(&b->words[i], __ATOMIC_RELAXED);
+    }
+
+    return missing == 0;
+}
+
+
+int
+us_filter_add(us_filter_t *f, us_str_t url)
+{
+    uint8_t  answer;
+
+    us_filter_add_many(f, &url, 1, &answer);
+
+    return answer;
+}
+
+
+int
+us_filter_seen(const us_filter_t *f, us_str_t url)
+{
+    uint8_t  answer;
+
+    us_filter_seen_many(f, &url, 1, &answer);
+
+    return answer;
+}
+
+
+/* hashes a group and asks for its blocks */
+
+static void
+us_filter_prepare(const us_filter_t *f, const us_str_t *urls, size_t n,
+    us_filter_block_t **blocks, uint64_t *hashes)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        hashes[i] = us_hash(f->key, 0, urls[i].data, urls[i].len);
+        blocks[i] = us_filter_block(f, hashes[i]);
+        __builtin_prefetch(blocks[i], 1);
+    }
+}
+
+
+void
+us_filter_add_many(us_filter_t *f, const us_str_t *urls, size_t n,
+    uint8_t *answers)
+{
+    size_t              i, m;
+    uint64_t            fresh, hashes[US_FILTER_GROUP];
+    us_filter_block_t   bits, *blocks[US_FILTER_GROUP];
+
+    fresh = 0;
+
+    for ( /* void */ ; n; n -= m, urls += m, answers += m) {
+        m = n < US_FILTER_GROUP ? n : US_FILTER_GROUP;
+
+        us_filter_prepare(f, urls, m, blocks, hashes);
+
+        for (i = 0; i < m; i++) {
+            us_filter_bits(hashes[i], f->hashes, &bits);
+            answers[i] = us_filter_block_add(blocks[i], &bits);
+            fresh += answers[i];
+        }
+    }
+
+    if (fresh) {
+        __atomic_fetch_add(&f->urls, fresh, __ATOMIC_RELAXED);
+    }
+}
+
+
+void
+us_filter_seen_many(const us_filter_t *f, const us_str_t *urls, size_t n,
+    uint8_t *answers)
+{
+    size_t              i, m;
+    uint64_t            hashes[US_FILTER_GROUP];
+    us_filter_block_t   bits, *blocks[US_FILTER_GROUP];
+
+    for ( /* void */ ; n; n -= m, urls += m, answers += m) {
+        m = n < US_FILTER_GROUP ? n : US_FILTER_GROUP;
+
+        us_filter_prepare(f, urls, m, blocks, hashes);
+
+        for (i = 0; i < m; i++) {
+            us_filter_bits(hashes[i], f->hashes, &bits);
+            answers[i] = us_filter_block_seen(blocks[i], &bits);
+        }
+    }
+}
+
+
+/*
+ * The share of new URLs that a block with j URLs takes for seen ones: the
+ * k-th power of the share x of bits set by t = jk throws, of which x has mean
+ * and variance of the occupancy problem; second order in the variance, as
+ * the k-th power is convex.
+ */
+
+static double
+us_filter_block_error(double j, double k)
+{
+    double  b, t, one, two, mean, var, e;
+
+    b = US_FILTER_BITS;
+    t = j * k;
+
+    one = pow(1 - 1 / b, t);
+    two = pow(1 - 2 / b, t);
+    mean = 1 - one;
+
+    if (mean <= 0) {
+        return 0;
+    }
+
+    var = (1 - 1 / b) * two + one / b - one * one;
+    e = pow(mean, k);
+
+    if (var > 0) {
+        e += k * (k - 1) / 2 * pow(mean, k - 2) * var;
+    }
+
+    return e < 1 ? e : 1;
+}
+
+
+/* the expectation over blocks, whose numbers of URLs follow Poisson's law */
+
+static double
+us_filter_error(double urls, double blocks, unsigned hashes)
+{
+    double    load, p, sum;
+    unsigned  j, from, to;
+
+    load = urls / blocks;
+
+    from = load > 12 * sqrt(load) ? (unsigned) (load - 12 * sqrt(load)) : 0;
+    to = (unsigned) (load + 12 * sqrt(load) + 12);
+    sum = 0;
+
+    for (j = from; j <= to; j++) {
+        p = exp(j * log(load) - load - lgamma(j + 1.0));
+        sum += p * us_filter_block_error(j, hashes);
+    }
+
+    return sum;
+}
+
+
+/* the number of hashes that errs least */
+
+static unsigned
+us_filter_hashes(uint64_t urls, uint64_t blocks, double *error)
+{
+    double    e;
+    unsigned  k, best;
+
+    best = 1;
+    *error = 1;
+
+    for (k = 1; k <= US_FILTER_HASHES; k++) {
+        e = us_filter_error(urls, blocks, k);
+
+        if (e < *error) {
+            *error = e;
+            best = k;
+        }
+    }
+
+    return best;
+}
+
+
+int
+us_filter_plan(uint64_t capacity, double error, size_t size,
+    us_filter_plan_t *plan)
+{
+    double    e;
+    uint64_t  low, high, mid;
+
+    plan->size = 0;
+
+    if (capacity == 0 || capacity > (uint64_t) 1 << 40
+        || !(error >= US_FILTER_ERROR_MIN && error <= US_FILTER_ERROR_MAX))
+    {
+        return -1;
+    }
+
+    /* fewer than 2 bits a URL never do, and 128 always do */
+
+    low = capacity / (US_FILTER_BITS / 2) + 1;
+    high = capacity / 4 + 64;
+
+    while (low < high) {
+        mid = low + (high - low) / 2;
+        (void) us_filter_hashes(capacity, mid, &e);
+
+        if (e <= error) {
+            high = mid;
+        } else {
+            low = mid + 1;
+        }
+    }
+
+    plan->size = US_FILTER_HEADER + low * US_FILTER_BLOCK;
+
+    if (size) {
+        if (size < plan->size) {
+            return -1;
+        }
+
+        low = (size - US_FILTER_HEADER) / US_FILTER_BLOCK;
+        plan->size = US_FILTER_HEADER + low * US_FILTER_BLOCK;
+    }
+
+    plan->capacity = capacity;
+    plan->error = error;
+    plan->blocks = low;
+    plan->hashes = us_filter_hashes(capacity, low, &plan->expected);
+
+    return 0;
+}
+
+
+us_filter_t *
+us_filter_format(void *mem, const us_filter_plan_t *plan,
+    const uint8_t key[16], us_str_t norm)
+{
+    us_filter_t  *f;
+
+    f = mem;
+
+    f->version = US_FILTER_VERSION;
+    f->hashes = plan->hashes;
+    f->blocks = plan->blocks;
+    f->capacity = plan->capacity;
+    f->error = plan->error;
+    memcpy(f->key, key, 16);
+
+    f->norm_len = norm.len < US_FILTER_NORM_LEN ? norm.len
+                                                : US_FILTER_NORM_LEN;
+    if (f->norm_len) {
+        memcpy(f->norm, norm.data, f->norm_len);
+    }
+
+    /* last, so that what was killed half way is no filter */
+
+    __atomic_store_n(&f->magic, US_FILTER_MAGIC, __ATOMIC_RELEASE);
+
+    return f;
+}
+
+
+us_filter_t *
+us_filter_attach(void *mem, size_t size, const char **reason)
+{
+    us_filter_t  *f;
+
+    f = mem;
+
+    if (size < US_FILTER_HEADER + US_FILTER_BLOCK
+        || __atomic_load_n(&f->magic, __ATOMIC_ACQUIRE) != US_FILTER_MAGIC)
+    {
+        *reason = "it is not a filter of this byte order";
+        return NULL;
+    }
+
+    if (f->version != US_FILTER_VERSION) {
+        *reason = "it is a filter of another version";
+        return NULL;
+    }
+
+    if (f->blocks == 0 || f->blocks > (SIZE_MAX >> 7)
+        || f->blocks * US_FILTER_BLOCK + US_FILTER_HEADER != size)
+    {
+        *reason = "its length is not what its header says";
+        return NULL;
+    }
+
+    if (f->hashes == 0 || f->hashes > US_FILTER_HASHES || f->capacity == 0
+        || f->norm_len > US_FILTER_NORM_LEN)
+    {
+        *reason = "its header is damaged";
+        return NULL;
+    }
+
+    return f;
+}
+
+
+us_str_t
+us_filter_norm(const us_filter_t *f)
+{
+    us_str_t  norm;
+
+    norm.data = f->norm;
+    norm.len = f->norm_len;
+
+    return norm;
+}
+
+
+us_filter_mark_t *
+us_filter_mark(us_filter_t *f)
+{
+    return &f->mark;
+}
+
+
+int
+us_filter_full(const us_filter_t *f)
+{
+    return __atomic_load_n(&f->urls, __ATOMIC_RELAXED) >= f->capacity;
+}
+
+
+void
+us_filter_info(const us_filter_t *f, us_filter_info_t *info)
+{
+    double                    set, share, error;
+    size_t                    i, step, n;
+    unsigned                  j, ones;
+    const us_filter_block_t  *b;
+
+    b = us_filter_blocks(f);
+    step = f->blocks / US_FILTER_SAMPLE + 1;
+    set = 0;
+    error = 0;
+    n = 0;
+
+    for (i = 0; i < f->blocks; i += step) {
+        ones = 0;
+
+        for (j = 0; j < 8; j++) {
+            ones += __builtin_popcountll(__atomic_load_n(&b[i].words[j],
+                                                         __ATOMIC_RELAXED));
+        }
+
+        share = (double) ones / US_FILTER_BITS;
+        set += share;
+        error += pow(share, f->hashes);
+        n++;
+    }
+
+    info->capacity = f->capacity;
+    info->error = f->error;
+    info->urls = __atomic_load_n(&f->urls, __ATOMIC_RELAXED);
+    info->size = US_FILTER_HEADER + f->blocks * US_FILTER_BLOCK;
+    info->hashes = f->hashes;
+    info->filling = set / n;
+    info->expected = error / n;
+}

@@ -1,0 +1,107 @@
+
+/*
+ * An approximate set of URLs for one to two bytes each: no ids, no URL back,
+ * now and then a new URL is taken for a seen one, never the other way round.
+ *
+ * The filter lies in one piece of memory that any number of processes share,
+ * at any address.  Every call may be made by all of them at once, without a
+ * lock; a caller that is killed leaves bits that were never told to anybody.
+ */
+
+
+#ifndef _US_FILTER_H_INCLUDED_
+#define _US_FILTER_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+#define US_FILTER_ERROR_MIN  1e-6
+#define US_FILTER_ERROR_MAX  0.5
+#define US_FILTER_NORM_LEN   128
+
+
+typedef struct us_filter_s  us_filter_t;
+
+
+/* what a filter is made with: us_filter_plan() fills all of it */
+
+typedef struct {
+    uint64_t      capacity;           /* URLs */
+    double        error;              /* at capacity, as asked for */
+    double        expected;           /* at capacity, as these sizes give */
+    uint64_t      blocks;
+    unsigned      hashes;             /* bits for each URL */
+    size_t        size;               /* bytes in all */
+} us_filter_plan_t;
+
+
+typedef struct {
+    uint64_t      capacity;
+    double        error;
+    uint64_t      urls;               /* that were new */
+    size_t        size;
+    unsigned      hashes;
+    double        filling;            /* share of bits that are set, sampled */
+    double        expected;           /* error now, by the same sample */
+} us_filter_info_t;
+
+
+/*
+ * size: bytes to use, or 0 for the fewest that do.  Returns 0, or -1 with the
+ * bytes that are needed in plan->size if size is too small or if capacity or
+ * error are out of range (plan->size is 0 then).
+ */
+int us_filter_plan(uint64_t capacity, double error, size_t size,
+    us_filter_plan_t *plan);
+
+/*
+ * Lays an empty filter out in plan->size bytes, zero filled and 64 byte
+ * aligned.  norm: us_norm_signature() of the URLs it will see, or empty.
+ */
+us_filter_t *us_filter_format(void *mem, const us_filter_plan_t *plan,
+    const uint8_t key[16], us_str_t norm);
+
+/*
+ * NULL and a readable reason unless mem is a filter of just these size bytes,
+ * of this version, and consistent in itself.
+ */
+us_filter_t *us_filter_attach(void *mem, size_t size, const char **reason);
+
+us_str_t us_filter_norm(const us_filter_t *f);
+
+/*
+ * Adds; 1 if it was new, 0 if it was seen or is taken for it.  Of two callers
+ * who add the same new URL at the same moment, both may be told 1.
+ */
+int us_filter_add(us_filter_t *f, us_str_t url);
+
+/* the same without adding: 1 if it has been seen or is taken for it */
+int us_filter_seen(const us_filter_t *f, us_str_t url);
+
+/* n at a time, overlapping their cache misses; answers[i] as above */
+void us_filter_add_many(us_filter_t *f, const us_str_t *urls, size_t n,
+    uint8_t *answers);
+void us_filter_seen_many(const us_filter_t *f, const us_str_t *urls, size_t n,
+    uint8_t *answers);
+
+/* 1 when the capacity has been reached: the error grows from here on */
+int us_filter_full(const us_filter_t *f);
+
+void us_filter_info(const us_filter_t *f, us_filter_info_t *info);
+
+
+/*
+ * The mark that tells whether a mapped file may lack bits; see
+ * us_filter_file.c.
+ */
+
+typedef struct {
+    uint64_t      clean;              /* 1: closed, all of it on the disk */
+    uint8_t       boot[16];           /* the boot in which it was opened */
+} us_filter_mark_t;
+
+us_filter_mark_t *us_filter_mark(us_filter_t *f);
+
+
+#endif /* _US_FILTER_H_INCLUDED_ */

@@ -1,0 +1,343 @@
+
+/*
+ * A filter in a mapped file.
+ *
+ *     DIR/filter        header and blocks, see us_filter.c
+ *     DIR/filter.new    one that is being made
+ *     DIR               flock: its owner
+ *
+ * The mapping is the kernel's page cache, so what a killed process has set is
+ * there for the next one, without any write.  Only the end of the kernel can
+ * lose bits, and a lost bit is a false negative, which a filter must not have.
+ * So the header says:
+ *
+ *     clean = 1              closed: everything was on the disk
+ *     clean = 0, boot = B    opened under boot B, and not closed since
+ *
+ * A file that was not closed is as good as one that was while the machine is
+ * still in boot B.  After another boot it is refused, unless the user says
+ * that missing bits do not matter.
+ *
+ * The mark reaches the disk before the first bit can, and the blocks of the
+ * file are allocated before it is used: a full disk must not become a SIGBUS.
+ */
+
+
+#include "us_filter_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+
+#define US_FILTER_FILE_NAME  "filter"
+#define US_FILTER_FILE_NEW   "filter.new"
+
+
+static int us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+
+static int
+us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
+{
+    va_list  args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(err, size, fmt, args);
+    va_end(args);
+
+    return -1;
+}
+
+
+/* which start of the machine this is; zeros where the kernel does not tell */
+
+static void
+us_filter_file_boot(uint8_t boot[16])
+{
+    int      fd;
+    char     text[64];
+    size_t   n;
+    ssize_t  i, len;
+
+    memset(boot, 0, 16);
+
+    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY|O_CLOEXEC);
+    if (fd == -1) {
+        return;
+    }
+
+    len = read(fd, text, sizeof(text));
+    (void) close(fd);
+
+    /* 32 hexadecimal digits with some '-' between them */
+
+    for (i = 0, n = 0; i < len && n < 32; i++) {
+        if (text[i] >= '0' && text[i] <= '9') {
+            boot[n / 2] = boot[n / 2] << 4 | (text[i] - '0');
+            n++;
+
+        } else if (text[i] >= 'a' && text[i] <= 'f') {
+            boot[n / 2] = boot[n / 2] << 4 | (text[i] - 'a' + 10);
+            n++;
+        }
+    }
+}
+
+
+static void *
+us_filter_file_map(int fd, size_t size)
+{
+    void  *mem;
+
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED, fd, 0);
+
+    return mem == MAP_FAILED ? NULL : mem;
+}
+
+
+/* makes the empty file whole under another name first */
+
+static int
+us_filter_file_create(us_filter_file_t *file, const us_filter_plan_t *plan,
+    us_str_t norm, char *err, size_t size)
+{
+    int      fd, rc;
+    void    *mem;
+    uint8_t  key[16];
+
+    fd = openat(file->dir, US_FILTER_FILE_NEW,
+                O_RDWR|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
+    if (fd == -1) {
+        return us_filter_file_fail(err, size, "cannot make a filter: %s",
+                                   strerror(errno));
+    }
+
+    rc = posix_fallocate(fd, 0, plan->size);
+    if (rc != 0) {
+        (void) close(fd);
+        (void) unlinkat(file->dir, US_FILTER_FILE_NEW, 0);
+        return us_filter_file_fail(err, size,
+                                   "no room for a filter of %zu bytes: %s",
+                                   plan->size, strerror(rc));
+    }
+
+    mem = us_filter_file_map(fd, plan->size);
+
+    if (mem == NULL || getrandom(key, 16, 0) != 16) {
+        (void) close(fd);
+        return us_filter_file_fail(err, size,
+                                   "cannot map a filter of %zu bytes: %s",
+                                   plan->size, strerror(errno));
+    }
+
+    file->filter = us_filter_format(mem, plan, key, norm);
+    file->size = plan->size;
+    file->created = 1;
+    us_filter_mark(file->filter)->clean = 1;
+
+    if (msync(mem, plan->size, MS_SYNC) == -1 || fsync(fd) == -1
+        || renameat(file->dir, US_FILTER_FILE_NEW, file->dir,
+                    US_FILTER_FILE_NAME) == -1
+        || fsync(file->dir) == -1)
+    {
+        (void) close(fd);
+        return us_filter_file_fail(err, size, "cannot write a filter: %s",
+                                   strerror(errno));
+    }
+
+    (void) close(fd);
+
+    return 0;
+}
+
+
+static int
+us_filter_file_check(us_filter_file_t *file, const us_filter_plan_t *plan,
+    us_str_t norm, int force, char *err, size_t size)
+{
+    uint8_t            boot[16];
+    us_str_t           had;
+    us_filter_info_t   info;
+    us_filter_mark_t  *mark;
+
+    static const uint8_t  unknown[16];
+
+    us_filter_info(file->filter, &info);
+
+    if (info.capacity != plan->capacity || info.error != plan->error
+        || info.size != plan->size)
+    {
+        return us_filter_file_fail(err, size,
+            "it was made for %zu bytes, capacity=%llu error=%g; a filter "
+            "cannot be resized: remove it or name another path",
+            info.size, (unsigned long long) info.capacity, info.error);
+    }
+
+    had = us_filter_norm(file->filter);
+
+    if (had.len != norm.len || memcmp(had.data, norm.data, norm.len) != 0) {
+        return us_filter_file_fail(err, size,
+            "its URLs were normalized as \"%.*s\", not as \"%.*s\"",
+            (int) had.len, had.data, (int) norm.len, norm.data);
+    }
+
+    mark = us_filter_mark(file->filter);
+    us_filter_file_boot(boot);
+
+    if (mark->clean != 1
+        && (memcmp(mark->boot, boot, 16) != 0
+            || memcmp(boot, unknown, 16) == 0))
+    {
+        if (!force) {
+            return us_filter_file_fail(err, size,
+                "the machine went down while it was in use: bits may be "
+                "missing, and URLs that were seen would be taken for new "
+                "ones; remove it, or accept that");
+        }
+
+        file->doubtful = 1;
+    }
+
+    mark->clean = 0;
+    memcpy(mark->boot, boot, 16);
+
+    /* before any bit of this run: the header is less than a page */
+
+    if (msync(file->filter, 4096, MS_SYNC) == -1) {
+        return us_filter_file_fail(err, size, "cannot write its mark: %s",
+                                   strerror(errno));
+    }
+
+    return 0;
+}
+
+
+int
+us_filter_file_open(us_filter_file_t *file, const char *dir,
+    const us_filter_plan_t *plan, us_str_t norm, int force, char *err,
+    size_t size)
+{
+    int           fd;
+    void         *mem;
+    const char   *reason;
+    struct stat   st;
+
+    memset(file, 0, sizeof(us_filter_file_t));
+
+    file->dir = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    if (file->dir == -1) {
+        return us_filter_file_fail(err, size, "cannot open \"%s\": %s", dir,
+                                   strerror(errno));
+    }
+
+    if (flock(file->dir, LOCK_EX|LOCK_NB) == -1) {
+        us_filter_file_fail(err, size, errno == EWOULDBLOCK
+                            ? "\"%s\" belongs to another process"
+                            : "cannot lock \"%s\"", dir);
+        us_filter_file_drop(file);
+        return -1;
+    }
+
+    fd = openat(file->dir, US_FILTER_FILE_NAME, O_RDWR|O_CLOEXEC);
+
+    if (fd == -1) {
+
+        if (errno != ENOENT) {
+            us_filter_file_fail(err, size, "cannot open \"%s/%s\": %s", dir,
+                                US_FILTER_FILE_NAME, strerror(errno));
+            us_filter_file_drop(file);
+            return -1;
+        }
+
+        if (us_filter_file_create(file, plan, norm, err, size) == -1) {
+            us_filter_file_drop(file);
+            return -1;
+        }
+
+    } else {
+        mem = NULL;
+
+        if (fstat(fd, &st) == 0 && st.st_size >= 4096 + 64) {
+            mem = us_filter_file_map(fd, st.st_size);
+        }
+
+        (void) close(fd);
+
+        if (mem == NULL) {
+            us_filter_file_fail(err, size, "cannot map \"%s/%s\": it is too "
+                                "short or too long", dir,
+                                US_FILTER_FILE_NAME);
+            us_filter_file_drop(file);
+            return -1;
+        }
+
+        file->size = st.st_size;
+        file->filter = us_filter_attach(mem, file->size, &reason);
+
+        if (file->filter == NULL) {
+            (void) munmap(mem, file->size);
+            us_filter_file_fail(err, size, "\"%s/%s\": %s", dir,
+                                US_FILTER_FILE_NAME, reason);
+            us_filter_file_drop(file);
+            return -1;
+        }
+    }
+
+    if (us_filter_file_check(file, plan, norm, force, err, size) == -1) {
+        us_filter_file_drop(file);
+        return -1;
+    }
+
+    return 0;
+}
+
+
+int
+us_filter_file_close(us_filter_file_t *file)
+{
+    us_filter_mark_t  *mark;
+
+    mark = us_filter_mark(file->filter);
+
+    /* the bits first: a clean mark must never overtake them */
+
+    if (msync(file->filter, file->size, MS_SYNC) == -1) {
+        us_filter_file_drop(file);
+        return -1;
+    }
+
+    mark->clean = 1;
+
+    if (msync(file->filter, 4096, MS_SYNC) == -1) {
+        mark->clean = 0;
+        us_filter_file_drop(file);
+        return -1;
+    }
+
+    us_filter_file_drop(file);
+
+    return 0;
+}
+
+
+void
+us_filter_file_drop(us_filter_file_t *file)
+{
+    if (file->filter) {
+        (void) munmap(file->filter, file->size);
+        file->filter = NULL;
+    }
+
+    if (file->dir != -1) {
+        (void) close(file->dir);
+        file->dir = -1;
+    }
+}

@@ -1,0 +1,569 @@
+
+/*
+ * The cheapest way to cut a text into tokens.
+ *
+ *     text      y  o  u  t  u  b  e  .  c  o  m  /  ...
+ *     steps    [0][1][2][3][4][5][6][7][8][9] ...
+ *               |           ^              ^
+ *               `-- "yout" -'              |
+ *               `------ "youtube.c" -------'
+ *
+ * Steps are taken from left to right.  A step holds the cheapest way found so
+ * far to reach it: its price, its last token and the context behind that.
+ * From each step all tokens that match there are tried; they are found by
+ * walking a trie.  References enter as further beginnings: a step that a
+ * reference's common prefix reaches starts with the price of that header, so
+ * one walk decides between all references and none.
+ *
+ * The trie is a double array (Aoe, 1989): the child of a node by byte c is
+ * nodes[base + c], if its key says c.  No two nodes have the same base, so
+ * that the key is enough to know the parent.
+ *
+ *     uint32_t  base       0: no children
+ *     uint16_t  key        c + 1, 0: free
+ *     uint16_t  token      or US_NO_TOKEN
+ */
+
+
+#include "us_parse.h"
+
+#include <stdlib.h>
+
+
+#define US_NO_TOKEN      0xffff
+
+/* nodes that a slice of building makes; about .3 ms */
+#define US_PARSER_SLICE  4096
+
+/* a free place is looked for in so many slots, then at the end */
+#define US_PARSER_TRIES  256
+
+
+typedef struct {
+    uint32_t               base;
+    uint16_t               key;
+    uint16_t               token;
+} us_node_t;
+
+
+/* tokens sorted[low .. high - 1] share `depth` bytes, which lead to `node` */
+
+typedef struct {
+    uint32_t               node;
+    uint16_t               low;
+    uint16_t               high;
+    uint16_t               depth;
+} us_range_t;
+
+
+struct us_parser_s {
+    const us_token_def_t  *tokens;
+    size_t                 ntokens;
+    size_t                 ncontexts;
+
+    us_node_t             *nodes;
+    uint32_t               nnodes;    /* allocated */
+    uint8_t               *bases;     /* bit b: some node has base b */
+    uint32_t               hint;      /* no slot below it is free */
+    uint32_t               top;       /* no slot from it on is taken */
+
+    uint8_t               *prices;    /* [ncontexts][ntokens] */
+    uint32_t               rows[US_CTX_MAX];    /* where a context's begin */
+    uint8_t               *ctx;       /* of tokens */
+
+    /* one for each byte and one more: price 32 | token 16 | len 8 | ctx 8 */
+    uint64_t              *steps;
+    uint32_t              *runs;      /* run length left, by alphabet */
+    us_piece_t            *pieces;
+
+    /* building */
+    uint16_t              *sorted;
+    unsigned               bucket;
+    uint16_t               buckets[257];
+    us_range_t            *stack;
+    size_t                 nstack;
+};
+
+
+static void us_parser_bucket(us_parser_t *p);
+static int us_parser_node(us_parser_t *p, us_range_t r);
+static int us_parser_place(us_parser_t *p, const uint8_t *c, unsigned n,
+    uint32_t *base);
+static int us_parser_grow(us_parser_t *p, uint32_t need);
+static void us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from,
+    size_t len);
+
+
+static inline void
+us_parse_step(uint64_t *step, uint64_t price, unsigned token, unsigned len,
+    unsigned ctx)
+{
+    uint64_t  v;
+
+    v = price << 32 | (uint64_t) token << 16 | len << 8 | ctx;
+
+    if (v < *step) {
+        *step = v;
+    }
+}
+
+
+size_t
+us_parse(us_parser_t *p, const uint8_t *text, size_t len,
+    const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
+    unsigned *start, uint32_t *price)
+{
+    size_t            i, k, from, max;
+    uint64_t          cost, *steps;
+    unsigned          a, n, shorter, word, token;
+    const uint8_t    *row;
+    us_piece_t       *piece;
+    const us_node_t  *nodes, *node;
+
+    steps = p->steps;
+    nodes = p->nodes;
+    from = len;
+
+    for (i = 0; i < nstarts; i++) {
+        if (starts[i].at < from) {
+            from = starts[i].at;
+        }
+    }
+
+    memset(steps + from, 0xff, (len + 1 - from) * sizeof(uint64_t));
+
+    for (i = 0; i < nstarts; i++) {
+        k = starts[i].at;
+        us_parse_step(&steps[k], starts[i].price, (unsigned) i, 0,
+                      k ? us_model_tail_ctx(text[k - 1]) : US_CTX_START);
+    }
+
+    us_parse_runs(p, text, from, len);
+
+    for (i = from; i < len; i++) {
+
+        if (steps[i] == (uint64_t) -1) {
+            continue;
+        }
+
+        cost = steps[i] >> 32;
+        row = p->prices + p->rows[steps[i] & 0xff];
+
+        /* tokens with a text */
+
+        node = nodes;
+        max = len - i < US_TOKEN_MAX ? len - i : US_TOKEN_MAX;
+
+        for (k = 0; k < max && node->base; /* void */) {
+            unsigned  c = text[i + k];
+
+            node = &nodes[node->base + c];
+
+            if (node->key != c + 1) {
+                break;
+            }
+
+            k++;
+
+            if (node->token != US_NO_TOKEN) {
+                us_parse_step(&steps[i + k], cost + row[node->token],
+                              node->token, (unsigned) k, p->ctx[node->token]);
+            }
+        }
+
+        /*
+         * Runs: where a word may begin any length is tried, within a word
+         * only the whole rest.
+         */
+
+        if (p->runs[i] >> 24 < US_RUN_MIN) {
+            continue;
+        }
+
+        word = i == from || (steps[i] >> 8 & 0xff) == 0
+               || us_run_classes[text[i - 1]] == 0 || text[i - 1] == '-'
+               || text[i - 1] == '_';
+
+        shorter = US_RUN_MIN - 1;
+
+        for (a = 0; a < US_RUN_ALPHABETS; a++) {
+            n = p->runs[i] >> 8 * a & 0xff;
+
+            if (n <= shorter) {
+                continue;
+            }
+
+            for (k = word ? shorter + 1 : n; k <= n; k++) {
+                token = us_run_token(a, (unsigned) k);
+                us_parse_step(&steps[i + k],
+                              cost + row[token]
+                              + us_run_bits(a, (unsigned) k) * US_PRICE_BIT,
+                              token, (unsigned) k, p->ctx[token]);
+            }
+
+            shorter = n;
+        }
+    }
+
+    /* the way back, from the last piece to the first */
+
+    *price = (uint32_t) (steps[len] >> 32);
+    piece = p->pieces + US_URL_MAX + 1;
+
+    for (i = len; (steps[i] >> 8 & 0xff) != 0; /* void */) {
+        n = steps[i] >> 8 & 0xff;
+
+        piece--;
+        piece->token = (uint16_t) (steps[i] >> 16);
+        piece->len = (uint8_t) n;
+
+        i -= n;
+        piece->ctx = (uint8_t) steps[i];
+    }
+
+    *start = steps[i] >> 16 & 0xffff;
+    *pieces = piece;
+
+    return (size_t) (p->pieces + US_URL_MAX + 1 - piece);
+}
+
+
+/*
+ * From right to left: how many characters from here on are of each alphabet,
+ * at most US_RUN_MAX (32), in a byte each.
+ */
+
+static void
+us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from, size_t len)
+{
+    size_t    i;
+    uint32_t  run;
+
+    static const uint32_t  masks[16] = {
+        [US_RUN_DIGIT] = 0xffffffff,
+        [US_RUN_HEX] = 0xffffff00,
+        [US_RUN_LOWER] = 0xffff0000,
+        [US_RUN_UPPER] = 0xff000000
+    };
+
+    run = 0;
+
+    for (i = len; i-- > from; /* void */) {
+        run += 0x01010101 - (run >> 5 & 0x01010101);
+        run &= masks[us_run_classes[text[i]]];
+        p->runs[i] = run;
+    }
+}
+
+
+us_parser_t *
+us_parser_create(const us_token_def_t *tokens, size_t ntokens,
+    size_t ncontexts)
+{
+    size_t        i;
+    us_parser_t  *p;
+
+    p = calloc(1, sizeof(us_parser_t));
+    if (p == NULL) {
+        return NULL;
+    }
+
+    p->tokens = tokens;
+    p->ntokens = ntokens;
+    p->ncontexts = ncontexts;
+
+    p->prices = calloc(ncontexts, ntokens);
+    p->ctx = malloc(ntokens);
+    p->steps = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
+    p->runs = malloc((US_URL_MAX + 2) * sizeof(uint32_t));
+    p->pieces = malloc((US_URL_MAX + 2) * sizeof(us_piece_t));
+    p->sorted = malloc(ntokens * sizeof(uint16_t));
+    p->stack = malloc(US_TOKEN_MAX * 256 * sizeof(us_range_t));
+
+    if (p->prices == NULL || p->ctx == NULL || p->steps == NULL
+        || p->runs == NULL || p->pieces == NULL || p->sorted == NULL
+        || p->stack == NULL || us_parser_grow(p, 16384) == -1)
+    {
+        us_parser_destroy(p);
+        return NULL;
+    }
+
+    for (i = 0; i < ntokens; i++) {
+        p->ctx[i] = tokens[i].ctx;
+
+        if (i >= US_TOKEN_TEXT) {
+            p->buckets[tokens[i].text[0] + 1]++;
+        }
+    }
+
+    for (i = 0; i < 256; i++) {
+        p->buckets[i + 1] += p->buckets[i] + 1;     /* and the byte itself */
+    }
+
+    /* without contexts, all texts begin in the only one */
+
+    for (i = 0; i < US_CTX_MAX; i++) {
+        p->rows[i] = i < ncontexts ? (uint32_t) (i * ntokens) : 0;
+    }
+
+    us_parser_bucket(p);
+
+    return p;
+}
+
+
+void
+us_parser_destroy(us_parser_t *p)
+{
+    free(p->nodes);
+    free(p->bases);
+    free(p->prices);
+    free(p->ctx);
+    free(p->steps);
+    free(p->runs);
+    free(p->pieces);
+    free(p->sorted);
+    free(p->stack);
+    free(p);
+}
+
+
+uint8_t *
+us_parser_row(us_parser_t *p, unsigned ctx)
+{
+    return p->prices + ctx * p->ntokens;
+}
+
+
+size_t
+us_parser_size(const us_parser_t *p)
+{
+    return p->nnodes * sizeof(us_node_t) + p->ncontexts * p->ntokens
+           + p->ntokens + US_URL_MAX * 16;
+}
+
+
+/* sorts tokens by their first byte, and places the children of the root */
+
+static void
+us_parser_bucket(us_parser_t *p)
+{
+    size_t     i;
+    unsigned   c;
+    uint16_t   at[256];
+
+    for (c = 0; c < 256; c++) {
+        at[c] = p->buckets[c];
+        p->sorted[at[c]++] = (uint16_t) c;
+
+        p->nodes[1 + c].key = (uint16_t) (c + 1);
+        p->nodes[1 + c].token = (uint16_t) c;
+    }
+
+    for (i = US_TOKEN_TEXT; i < p->ntokens; i++) {
+        p->sorted[at[p->tokens[i].text[0]]++] = (uint16_t) i;
+    }
+
+    p->nodes[0].base = 1;
+    p->nodes[0].key = 1;
+    p->bases[0] = 2;
+    p->hint = 257;
+    p->top = 257;
+}
+
+
+static int
+us_parser_cmp(const void *one, const void *two, void *data)
+{
+    int                    rc;
+    const us_token_def_t  *a, *b;
+
+    a = (const us_token_def_t *) data + *(const uint16_t *) one;
+    b = (const us_token_def_t *) data + *(const uint16_t *) two;
+
+    rc = memcmp(a->text, b->text, a->len < b->len ? a->len : b->len);
+
+    return rc ? rc : a->len - b->len;
+}
+
+
+int
+us_parser_build(us_parser_t *p)
+{
+    unsigned    c, n;
+    us_range_t  r;
+
+    for (n = 0; n < US_PARSER_SLICE; n++) {
+
+        if (p->nstack == 0) {
+            if (p->bucket == 256) {
+                return 1;
+            }
+
+            c = p->bucket++;
+
+            r.low = (uint16_t) (p->buckets[c] + 1);
+            r.high = p->buckets[c + 1];
+            r.node = 1 + c;
+            r.depth = 1;
+
+            if (r.low == r.high) {
+                continue;
+            }
+
+            qsort_r(p->sorted + r.low, r.high - r.low, sizeof(uint16_t),
+                    us_parser_cmp, (void *) p->tokens);
+
+            n += (unsigned) (r.high - r.low) * 2;
+            p->stack[p->nstack++] = r;
+        }
+
+        if (us_parser_node(p, p->stack[--p->nstack]) == -1) {
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* makes the children of a node */
+
+static int
+us_parser_node(us_parser_t *p, us_range_t r)
+{
+    uint8_t                c[256];
+    uint16_t               lows[257];
+    uint32_t               base;
+    unsigned               i, k, n;
+    us_range_t             child;
+    const us_token_def_t  *t;
+
+    n = 0;
+
+    for (i = r.low; i < r.high; i++) {
+        t = &p->tokens[p->sorted[i]];
+
+        if (n == 0 || t->text[r.depth] != c[n - 1]) {
+            c[n] = t->text[r.depth];
+            lows[n++] = (uint16_t) i;
+        }
+    }
+
+    lows[n] = r.high;
+
+    if (us_parser_place(p, c, n, &base) == -1) {
+        return -1;
+    }
+
+    p->nodes[r.node].base = base;
+
+    for (k = 0; k < n; k++) {
+        child.node = base + c[k];
+        child.low = lows[k];
+        child.high = lows[k + 1];
+        child.depth = (uint16_t) (r.depth + 1);
+
+        p->nodes[child.node].key = (uint16_t) (c[k] + 1);
+
+        if (p->tokens[p->sorted[child.low]].len == child.depth) {
+            p->nodes[child.node].token = p->sorted[child.low];
+            child.low++;
+        }
+
+        if (child.low < child.high) {
+            p->stack[p->nstack++] = child;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+us_parser_place(us_parser_t *p, const uint8_t *c, unsigned n, uint32_t *base)
+{
+    unsigned  k, tries;
+    uint32_t  b, s;
+
+    while (p->hint < p->top && p->nodes[p->hint].key) {
+        p->hint++;
+    }
+
+    for (s = p->hint, tries = 0; /* void */; s++, tries++) {
+
+        if (tries == US_PARSER_TRIES && s < p->top) {
+            s = p->top;
+        }
+
+        if (us_parser_grow(p, s + 512) == -1) {
+            return -1;
+        }
+
+        if (p->nodes[s].key || s <= c[0]) {
+            continue;
+        }
+
+        b = s - c[0];
+
+        if (p->bases[b >> 3] & 1 << (b & 7)) {
+            continue;
+        }
+
+        for (k = 1; k < n && p->nodes[b + c[k]].key == 0; k++) { /* void */ }
+
+        if (k == n) {
+            break;
+        }
+    }
+
+    p->bases[b >> 3] |= (uint8_t) (1 << (b & 7));
+
+    if (p->top < b + c[n - 1] + 1) {
+        p->top = b + c[n - 1] + 1;
+    }
+
+    *base = b;
+
+    return 0;
+}
+
+
+static int
+us_parser_grow(us_parser_t *p, uint32_t need)
+{
+    uint32_t    n;
+    uint8_t    *bases;
+    us_node_t  *nodes;
+
+    if (need <= p->nnodes) {
+        return 0;
+    }
+
+    n = need + need / 4;
+    n = (n + 7) & ~7u;
+
+    nodes = realloc(p->nodes, n * sizeof(us_node_t));
+    if (nodes == NULL) {
+        return -1;
+    }
+
+    p->nodes = nodes;
+
+    bases = realloc(p->bases, n / 8);
+    if (bases == NULL) {
+        return -1;
+    }
+
+    p->bases = bases;
+
+    memset(bases + p->nnodes / 8, 0, (n - p->nnodes) / 8);
+
+    for ( /* void */ ; p->nnodes < n; p->nnodes++) {
+        nodes[p->nnodes].base = 0;
+        nodes[p->nnodes].key = 0;
+        nodes[p->nnodes].token = US_NO_TOKEN;
+    }
+
+    return 0;
+}

@@ -1,0 +1,73 @@
+
+/*
+ * The cheapest way to cut a text into tokens.  See us_parse.c.
+ */
+
+
+#ifndef _US_PARSE_H_INCLUDED_
+#define _US_PARSE_H_INCLUDED_
+
+
+#include "us_model.h"
+
+
+/* prices are in 1/8 bits; a token in a context costs at most 255 of them */
+
+#define US_PRICE_BIT     8
+#define US_PRICE_MAX     255
+
+#define US_STARTS_MAX    8
+
+
+/* a way to begin: `at` bytes of the text come otherwise, for that price */
+
+typedef struct {
+    uint32_t     at;
+    uint32_t     price;
+} us_start_t;
+
+
+typedef struct {
+    uint16_t     token;
+    uint8_t      len;
+    uint8_t      ctx;                 /* under which it is coded */
+} us_piece_t;
+
+
+typedef struct us_parser_s  us_parser_t;
+
+
+/*
+ * tokens: texts, lengths and contexts, kept by the caller as long as the
+ * parser is used.  All prices are 0 until us_parser_row() is filled.
+ * NULL: no memory.
+ */
+us_parser_t *us_parser_create(const us_token_def_t *tokens, size_t ntokens,
+    size_t ncontexts);
+void us_parser_destroy(us_parser_t *p);
+
+/*
+ * Does a part of what is left of the building, well below 1 ms; 1: done, 0:
+ * there is more to do, -1: no memory.
+ */
+int us_parser_build(us_parser_t *p);
+
+/* prices of all tokens in a context, to be filled by the caller */
+uint8_t *us_parser_row(us_parser_t *p, unsigned ctx);
+
+/* bytes of memory */
+size_t us_parser_size(const us_parser_t *p);
+
+/*
+ * Finds the cheapest of all ways to begin with one of the starts and to go on
+ * by tokens.  len <= US_URL_MAX.  Returns the number of pieces, *start is
+ * the chosen start and *price what it all costs.  The pieces are valid until
+ * the next call.  Not exact in one respect: at each byte only the cheapest way
+ * up to there is followed, although a dearer one could leave a better context.
+ */
+size_t us_parse(us_parser_t *p, const uint8_t *text, size_t len,
+    const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
+    unsigned *start, uint32_t *price);
+
+
+#endif /* _US_PARSE_H_INCLUDED_ */

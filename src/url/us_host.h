@@ -1,0 +1,37 @@
+
+/*
+ * The host parser of the WHATWG URL standard (section 3.5): domains, IPv4 in
+ * all its spellings, IPv6, opaque hosts of schemes that are not special.
+ */
+
+
+#ifndef _US_HOST_H_INCLUDED_
+#define _US_HOST_H_INCLUDED_
+
+
+#include "us_idna.h"
+#include "us_normalize.h"
+
+
+/* no host is written longer than this; there are no limits in the standard */
+#define US_HOST_MAX  4096
+
+
+/*
+ * Parse [p, end) and write the serialized host to *out, which has room for
+ * 3 * (end - p) + US_HOST_MAX bytes; *out is moved behind it.  tmp holds
+ * US_HOST_MAX bytes.
+ */
+
+us_verdict_t us_host_domain(const us_idna_t *idna, const uint8_t *p,
+    const uint8_t *end, uint8_t **out, uint8_t *tmp);
+us_verdict_t us_host_opaque(const uint8_t *p, const uint8_t *end,
+    uint8_t **out);
+us_verdict_t us_host_ipv6(const uint8_t *p, const uint8_t *end,
+    uint8_t **out);
+
+/* the last label is a number: such a host is an IPv4 address or an error */
+int us_host_ends_in_number(const uint8_t *p, const uint8_t *end);
+
+
+#endif /* _US_HOST_H_INCLUDED_ */

@@ -1,0 +1,681 @@
+
+/*
+ * The front door: see us_normalize.h.
+ *
+ *   in, base --> us_parse() --> late steps --> rewrite rules --.
+ *                   ^        (in place)                        |
+ *                   `------- at most 4 rounds, if changed -----'
+ *                                 |
+ *            limits, reject/accept rules, www strip --> merge --> out
+ *
+ * The URL is in the workspace's href, or in the caller's input if nothing had
+ * to be changed.
+ */
+
+
+#include "us_limits.h"
+#include "us_normalize.h"
+#include "us_profile.h"
+#include "us_rules.h"
+#include "us_site.h"
+#include "us_strict.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+
+#define US_REWRITE_ROUNDS  4
+
+
+struct us_norm_s {
+    us_profile_t      profile;
+    unsigned          steps;
+    us_www_t          www;
+    unsigned          any_scheme;
+
+    us_limits_t       limits;
+    us_args_t         args;
+    us_rules_t       *rules;
+    us_site_t        *site;
+    us_idna_t        *idna;
+
+    char              signature[96];
+};
+
+
+struct us_norm_ws_s {
+    us_rules_ws_t    *rules;          /* NULL: no rules */
+
+    us_explain_pt     explain;        /* NULL but in us_normalize_explain() */
+    void             *data;
+    us_str_t          before;         /* in prior[] */
+
+    us_parser_t       parser;
+    us_query_ws_t     query;
+    uint8_t           href[US_HREF_ROOM];
+    uint8_t           prior[US_HREF_ROOM];
+    uint8_t           last[US_URL_MAX];
+};
+
+
+struct us_base_s {
+    us_url_t          url;
+    uint8_t           text[];
+};
+
+
+static us_verdict_t us_norm_parse(const us_norm_t *n, us_norm_ws_t *ws,
+    us_str_t in, const us_url_t *base, us_url_t *url);
+static us_verdict_t us_norm_parse_explain(const us_norm_t *n,
+    us_norm_ws_t *ws, us_str_t in, const us_url_t *base, us_url_t *url);
+static void us_norm_late(const us_norm_t *n, us_norm_ws_t *ws, us_url_t *url);
+static us_verdict_t us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws,
+    us_canon_t *out);
+static us_verdict_t us_norm_again(const us_norm_t *n, us_norm_ws_t *ws,
+    us_str_t text, us_url_t *url);
+static void us_norm_www_strip(us_norm_ws_t *ws, us_url_t *url);
+
+
+us_norm_t *
+us_norm_create(us_profile_t profile)
+{
+    size_t      i;
+    us_str_t    name;
+    us_norm_t  *n;
+
+    n = calloc(1, sizeof(us_norm_t));
+
+    if (n == NULL) {
+        return NULL;
+    }
+
+    n->profile = profile;
+    n->steps = us_profile_steps(profile);
+    n->rules = us_rules_create();
+    n->site = us_site_create();
+
+    if (n->rules == NULL || n->site == NULL) {
+        goto failed;
+    }
+
+    for (i = 0; (n->steps & US_STEP_ARGS) && us_tracking_args[i]; i++) {
+        name.data = (const uint8_t *) us_tracking_args[i];
+        name.len = strlen(us_tracking_args[i]);
+
+        if (us_args_add(&n->args, name) != 0) {
+            goto failed;
+        }
+    }
+
+    return n;
+
+failed:
+
+    us_norm_destroy(n);
+
+    return NULL;
+}
+
+
+void
+us_norm_destroy(us_norm_t *n)
+{
+    if (n) {
+        us_args_free(&n->args);
+        us_rules_destroy(n->rules);
+        us_site_destroy(n->site);
+        us_idna_close(n->idna);
+        free(n);
+    }
+}
+
+
+void
+us_norm_set_www(us_norm_t *n, us_www_t www)
+{
+    n->www = www;
+}
+
+
+int
+us_norm_www_except(us_norm_t *n, us_str_t host)
+{
+    return us_site_except(n->site, host);
+}
+
+
+void
+us_norm_set_max_depth(us_norm_t *n, unsigned max)
+{
+    n->limits.depth = max;
+}
+
+
+void
+us_norm_set_max_args(us_norm_t *n, unsigned max)
+{
+    n->limits.args = max;
+}
+
+
+void
+us_norm_set_max_repeat(us_norm_t *n, unsigned max)
+{
+    n->limits.repeat = max;
+}
+
+
+void
+us_norm_set_max_length(us_norm_t *n, unsigned max)
+{
+    n->limits.length = max;
+}
+
+
+void
+us_norm_set_any_scheme(us_norm_t *n, int on)
+{
+    n->any_scheme = on;
+}
+
+
+int
+us_norm_add_rewrite(us_norm_t *n, us_str_t host, us_str_t regex,
+    us_str_t replacement, us_rule_error_t *err)
+{
+    return us_rules_rewrite(n->rules, host, regex, replacement, err);
+}
+
+
+int
+us_norm_add_reject(us_norm_t *n, us_str_t regex, us_rule_error_t *err)
+{
+    return us_rules_filter(n->rules, US_RULE_REJECT, regex, err);
+}
+
+
+int
+us_norm_add_accept(us_norm_t *n, us_str_t regex, us_rule_error_t *err)
+{
+    return us_rules_filter(n->rules, US_RULE_ACCEPT, regex, err);
+}
+
+
+int
+us_norm_add_strip_arg(us_norm_t *n, us_str_t name_or_glob)
+{
+    n->steps |= US_STEP_ARGS;
+
+    return us_args_add(&n->args, name_or_glob);
+}
+
+
+int
+us_norm_seal(us_norm_t *n)
+{
+    char                      unicode[US_IDNA_VERSION_LEN];
+    static const char *const  www[] = { "first", "keep", "strip" };
+
+    if (n->idna == NULL) {
+        n->idna = us_idna_open();
+    }
+
+    if (n->idna == NULL) {
+        return -1;
+    }
+
+    if (n->www != US_WWW_KEEP) {
+        us_site_load(n->site, n->idna);
+    }
+
+    us_idna_unicode(unicode);
+
+    snprintf(n->signature, sizeof(n->signature), "%s/%d unicode=%s www=%s",
+             us_profile_name(n->profile), US_PROFILE_VERSION, unicode,
+             www[n->www]);
+
+    return 0;
+}
+
+
+us_str_t
+us_norm_signature(const us_norm_t *n)
+{
+    us_str_t  s;
+
+    s.data = (const uint8_t *) n->signature;
+    s.len = strlen(n->signature);
+
+    return s;
+}
+
+
+us_norm_ws_t *
+us_norm_ws_create(const us_norm_t *n)
+{
+    us_norm_ws_t  *ws;
+
+    ws = malloc(sizeof(us_norm_ws_t));
+
+    if (ws == NULL) {
+        return NULL;
+    }
+
+    ws->rules = NULL;
+    ws->explain = NULL;
+    ws->parser.idna = n->idna;
+
+    if (us_rules_have_rewrites(n->rules) || us_rules_have_filters(n->rules)) {
+        ws->rules = us_rules_ws_create(n->rules);
+
+        if (ws->rules == NULL) {
+            free(ws);
+            return NULL;
+        }
+    }
+
+    return ws;
+}
+
+
+void
+us_norm_ws_destroy(us_norm_ws_t *ws)
+{
+    if (ws) {
+        us_rules_ws_destroy(ws->rules);
+        free(ws);
+    }
+}
+
+
+us_verdict_t
+us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_base_t *base, us_canon_t *out)
+{
+    us_url_t      *url;
+    us_verdict_t   rc;
+
+    url = &out->url;
+    out->rule.len = 0;
+    out->rule.data = NULL;
+    out->merge = 0;
+
+    rc = us_norm_parse(n, ws, in, base ? &base->url : NULL, url);
+
+    if (rc != US_URL_OK) {
+        return rc;
+    }
+
+    if (n->steps & US_STEP_LATE) {
+        us_norm_late(n, ws, url);
+    }
+
+    if (ws->rules && us_rules_have_rewrites(n->rules)) {
+        rc = us_norm_rewrite(n, ws, out);
+
+        if (rc != US_URL_OK) {
+            return rc;
+        }
+    }
+
+    rc = us_limits_check(&n->limits, url);
+
+    if (rc != US_URL_OK) {
+        return rc;
+    }
+
+    if (ws->rules && us_rules_have_filters(n->rules)) {
+        rc = us_rules_decide(n->rules, ws->rules, url->href, &out->rule);
+
+        if (rc != US_URL_OK) {
+            return rc;
+        }
+    }
+
+    if (n->www != US_WWW_KEEP && url->username_end == url->host_start) {
+        out->merge = us_site_merge(n->site, us_url_hostname(url));
+
+        if (n->www == US_WWW_STRIP) {
+
+            if (out->merge && us_site_has_www(us_url_hostname(url))) {
+                us_norm_www_strip(ws, url);
+            }
+
+            out->merge = 0;
+        }
+    }
+
+    return US_URL_OK;
+}
+
+
+us_verdict_t
+us_normalize_explain(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_base_t *base, us_canon_t *out, us_explain_pt step, void *data)
+{
+    us_verdict_t  rc;
+
+    ws->explain = step;
+    ws->data = data;
+
+    rc = us_normalize(n, ws, in, base, out);
+
+    ws->explain = NULL;
+
+    return rc;
+}
+
+
+/* keeps the URL to compare it with what the next step makes of it */
+
+static void
+us_explain_before(us_norm_ws_t *ws, const us_url_t *url)
+{
+    if (ws->explain) {
+        memcpy(ws->prior, url->href.data, url->href.len);
+        ws->before.data = ws->prior;
+        ws->before.len = url->href.len;
+    }
+}
+
+
+static void
+us_explain_after(us_norm_ws_t *ws, const us_url_t *url, const char *step)
+{
+    if (ws->explain
+        && (ws->before.len != url->href.len
+            || memcmp(ws->before.data, url->href.data, url->href.len) != 0))
+    {
+        ws->explain(ws->data, step, ws->before, url->href);
+    }
+}
+
+
+/* the profile's parser; only what has a host and is http is stored */
+
+static us_verdict_t
+us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_url_t *base, unsigned steps, us_url_t *url)
+{
+    us_scheme_t   scheme;
+    us_verdict_t  rc;
+
+    rc = n->profile == US_PROFILE_STRICT
+         ? us_strict_parse(in, base, ws->href, url)
+         : us_parse(&ws->parser, in, base, steps, ws->href, url);
+
+    if (rc != US_URL_OK || n->any_scheme) {
+        return rc;
+    }
+
+    scheme = us_url_scheme(url);
+
+    if (scheme != US_SCHEME_HTTP && scheme != US_SCHEME_HTTPS) {
+        return US_URL_SCHEME;
+    }
+
+    /* "http:g" has no host in RFC 3986 */
+
+    return us_url_has_authority(url) ? US_URL_OK : US_URL_HOST;
+}
+
+
+static us_verdict_t
+us_norm_parse(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_url_t *base, us_url_t *url)
+{
+    us_verdict_t  rc;
+
+    if (ws->explain) {
+        rc = us_norm_parse_explain(n, ws, in, base, url);
+
+    } else {
+        rc = us_norm_parse_steps(n, ws, in, base, n->steps & US_STEP_PARSE,
+                                 url);
+    }
+
+    if (rc == US_URL_OK && url->href.len > US_URL_MAX) {
+        return US_URL_LENGTH;
+    }
+
+    return rc;
+}
+
+
+/* parses once more for each step of the parser, with one step more each time */
+
+static us_verdict_t
+us_norm_parse_explain(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_url_t *base, us_url_t *url)
+{
+    unsigned          steps;
+    us_verdict_t      rc;
+    const us_step_t  *step;
+
+    ws->before = in;
+
+    rc = us_norm_parse_steps(n, ws, in, base, 0, url);
+
+    if (rc != US_URL_OK) {
+        return rc;
+    }
+
+    us_explain_after(ws, url, base ? "resolve" : "parse");
+
+    steps = 0;
+
+    for (step = us_steps; step->step & US_STEP_PARSE; step++) {
+
+        if (!(step->step & n->steps)) {
+            continue;
+        }
+
+        us_explain_before(ws, url);
+
+        steps |= step->step;
+        rc = us_norm_parse_steps(n, ws, in, base, steps, url);
+
+        if (rc != US_URL_OK) {
+            return rc;
+        }
+
+        us_explain_after(ws, url, step->name);
+    }
+
+    return US_URL_OK;
+}
+
+
+/* what is changed in place must be ours */
+
+static void
+us_norm_own(us_norm_ws_t *ws, us_url_t *url)
+{
+    if (url->href.data != ws->href) {
+        memcpy(ws->href, url->href.data, url->href.len);
+        url->href.data = ws->href;
+    }
+}
+
+
+static void
+us_norm_late(const us_norm_t *n, us_norm_ws_t *ws, us_url_t *url)
+{
+    us_step_ctx_t     ctx;
+    const us_step_t  *step;
+
+    ctx.args = &n->args;
+    ctx.query = &ws->query;
+
+    us_norm_own(ws, url);
+
+    for (step = us_steps; step->step; step++) {
+
+        if (!(step->step & n->steps & US_STEP_LATE)) {
+            continue;
+        }
+
+        us_explain_before(ws, url);
+        step->run(url, &ctx);
+        us_explain_after(ws, url, step->name);
+    }
+}
+
+
+/*
+ * Rewrites until nothing changes.  A change that normalization takes back is
+ * none, so that a normalized URL stays what it is.
+ */
+
+static us_verdict_t
+us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws, us_canon_t *out)
+{
+    int            changed;
+    size_t         len;
+    unsigned       round;
+    us_str_t       text;
+    us_url_t      *url;
+    us_verdict_t   rc;
+
+    url = &out->url;
+
+    for (round = 0; /* void */ ; round++) {
+
+        rc = us_rules_apply(n->rules, ws->rules, url, &text, &changed,
+                            &out->rule);
+
+        if (rc != US_URL_OK || !changed) {
+            return rc;
+        }
+
+        len = url->href.len;
+        memcpy(ws->last, url->href.data, len);
+
+        rc = us_norm_again(n, ws, text, url);
+
+        if (rc != US_URL_OK) {
+            return rc;
+        }
+
+        if (url->href.len == len && memcmp(url->href.data, ws->last, len) == 0)
+        {
+            return US_URL_OK;
+        }
+
+        if (round == US_REWRITE_ROUNDS) {
+            return US_URL_REWRITE_LOOP;
+        }
+
+        if (ws->explain) {
+            ws->before.data = ws->last;
+            ws->before.len = len;
+            us_explain_after(ws, url, "rewrite rules");
+        }
+    }
+}
+
+
+/* normalizes what a rule has made; one step for explain, whatever it changes */
+
+static us_verdict_t
+us_norm_again(const us_norm_t *n, us_norm_ws_t *ws, us_str_t text,
+    us_url_t *url)
+{
+    us_verdict_t   rc;
+    us_explain_pt  explain;
+
+    explain = ws->explain;
+    ws->explain = NULL;
+
+    rc = us_norm_parse(n, ws, text, NULL, url);
+
+    if (rc == US_URL_OK && (n->steps & US_STEP_LATE)) {
+        us_norm_late(n, ws, url);
+    }
+
+    ws->explain = explain;
+
+    return rc;
+}
+
+
+static void
+us_norm_www_strip(us_norm_ws_t *ws, us_url_t *url)
+{
+    uint8_t  *host;
+
+    us_norm_own(ws, url);
+    us_explain_before(ws, url);
+
+    host = ws->href + url->host_start;
+    memmove(host, host + 4, url->href.len - url->host_start - 4);
+
+    url->href.len -= 4;
+    url->host_end -= 4;
+    url->pathname_start -= 4;
+    url->search_start -= url->search_start == US_URL_OMITTED ? 0 : 4;
+    url->hash_start -= url->hash_start == US_URL_OMITTED ? 0 : 4;
+
+    us_explain_after(ws, url, "strip www");
+}
+
+
+us_base_t *
+us_base_create(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    us_verdict_t *why)
+{
+    us_url_t    url;
+    us_base_t  *base;
+
+    *why = n->profile == US_PROFILE_STRICT
+           ? us_strict_parse(in, NULL, ws->href, &url)
+           : us_parse(&ws->parser, in, NULL, n->steps & US_STEP_PARSE,
+                      ws->href, &url);
+
+    if (*why == US_URL_OK && url.href.len > US_URL_MAX) {
+        *why = US_URL_LENGTH;
+    }
+
+    if (*why != US_URL_OK) {
+        return NULL;
+    }
+
+    base = malloc(sizeof(us_base_t) + url.href.len);
+
+    if (base == NULL) {
+        *why = US_URL_LENGTH;
+        return NULL;
+    }
+
+    memcpy(base->text, url.href.data, url.href.len);
+    base->url = url;
+    base->url.href.data = base->text;
+
+    return base;
+}
+
+
+void
+us_base_destroy(us_base_t *base)
+{
+    free(base);
+}
+
+
+const char *
+us_verdict_name(us_verdict_t v)
+{
+    static const char *const  names[] = {
+        "ok", "scheme", "host", "port", "utf8", "control", "length",
+        "no-base", "rule", "depth", "args", "repeat", "rewrite-loop"
+    };
+
+    return names[v];
+}
+
+
+int
+us_verdict_rejected(us_verdict_t v)
+{
+    return v >= US_URL_RULE;
+}

@@ -1,0 +1,55 @@
+
+/*
+ * Profiles: which steps are done, in which order.
+ *
+ * A profile is a set of steps.  Steps of single bytes are done by the parser
+ * in its one pass (US_STEP_PARSE, see us_parse.h); the others work on the
+ * serialized URL, in the order of us_steps[].
+ */
+
+
+#ifndef _US_PROFILE_H_INCLUDED_
+#define _US_PROFILE_H_INCLUDED_
+
+
+#include "us_parse.h"
+#include "us_query.h"
+
+
+/* counted up when a profile makes another key of the same input */
+#define US_PROFILE_VERSION  1
+
+
+#define US_STEP_PATH_SESSION   0x0020  /* drop ;jsessionid=... */
+#define US_STEP_SLASHES        0x0040  /* // -> / but for what follows a : */
+#define US_STEP_ARGS           0x0080  /* drop listed arguments */
+#define US_STEP_SESSION        0x0100  /* drop session ids in the query */
+#define US_STEP_DUPLICATES     0x0200  /* drop equal pieces of the query */
+#define US_STEP_SORT           0x0400  /* sort arguments by name */
+
+#define US_STEP_LATE           0x07e0
+
+
+typedef struct {
+    const us_args_t  *args;
+    us_query_ws_t    *query;
+} us_step_ctx_t;
+
+
+typedef struct {
+    unsigned      step;
+    const char   *name;               /* for explain */
+    void        (*run)(us_url_t *url, const us_step_ctx_t *ctx);
+} us_step_t;
+
+
+/* in order; run is NULL for the steps of the parser; ends with step 0 */
+extern const us_step_t  us_steps[];
+
+unsigned us_profile_steps(us_profile_t profile);
+
+/* the tracking arguments that crawler-clean drops; ends with NULL */
+extern const char *const  us_tracking_args[];
+
+
+#endif /* _US_PROFILE_H_INCLUDED_ */

@@ -1,0 +1,479 @@
+
+/*
+ * User rules.  See us_rules.h.
+ */
+
+
+#include "us_rules.h"
+#include "us_query.h"
+
+#define PCRE2_CODE_UNIT_WIDTH  8
+
+#include <pcre2.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+
+/*
+ * Limits of one match.  PCRE2 counts backtracking points for each place where
+ * it tries to begin a match, so that the work for a URL of US_URL_MAX bytes is
+ * bounded by US_URL_MAX * US_MATCH_LIMIT.  Tuned by t/unit/url_rules.c.
+ */
+
+#define US_MATCH_LIMIT   2000
+#define US_DEPTH_LIMIT   250
+#define US_HEAP_LIMIT    1024          /* KiB */
+
+#define US_JIT_STACK     (64 * 1024)
+
+/* a rewrite may not make a URL longer than this; it is normalized after */
+#define US_REWRITE_MAX   (2 * US_URL_MAX)
+
+
+typedef struct {
+    pcre2_code       *code;
+    us_str_t          regex;
+    us_str_t          replacement;    /* of a rewrite */
+    us_str_t          host;           /* glob, or empty */
+    us_rule_kind_t    kind;           /* of a filter */
+} us_rule_t;
+
+
+typedef struct {
+    us_rule_t        *rule;
+    size_t            n;
+} us_rule_list_t;
+
+
+struct us_rules_s {
+    us_rule_list_t    rewrites;
+    us_rule_list_t    filters;
+    uint32_t          groups;         /* most of any rule, with group 0 */
+};
+
+
+struct us_rules_ws_s {
+    pcre2_match_data     *data;
+    pcre2_match_context  *context;
+    pcre2_jit_stack      *stack;
+    uint8_t               text[2][US_REWRITE_MAX];
+};
+
+
+static us_rule_t *us_rule_add(us_rules_t *r, us_rule_list_t *list,
+    us_str_t regex, us_rule_error_t *err);
+static int us_rule_compile(us_rule_t *rule, us_rule_error_t *err);
+static int us_replacement_check(const us_rule_t *rule, us_rule_error_t *err);
+static int us_str_copy(us_str_t *to, us_str_t from);
+
+
+us_rules_t *
+us_rules_create(void)
+{
+    us_rules_t  *r;
+
+    r = calloc(1, sizeof(us_rules_t));
+
+    if (r) {
+        r->groups = 1;
+    }
+
+    return r;
+}
+
+
+static void
+us_rule_free(us_rule_t *rule)
+{
+    pcre2_code_free(rule->code);
+    free((void *) rule->regex.data);
+    free((void *) rule->replacement.data);
+    free((void *) rule->host.data);
+}
+
+
+static void
+us_rule_list_free(us_rule_list_t *list)
+{
+    size_t  i;
+
+    for (i = 0; i < list->n; i++) {
+        us_rule_free(&list->rule[i]);
+    }
+
+    free(list->rule);
+}
+
+
+void
+us_rules_destroy(us_rules_t *r)
+{
+    if (r) {
+        us_rule_list_free(&r->rewrites);
+        us_rule_list_free(&r->filters);
+        free(r);
+    }
+}
+
+
+int
+us_rules_rewrite(us_rules_t *r, us_str_t host, us_str_t regex,
+    us_str_t replacement, us_rule_error_t *err)
+{
+    us_rule_t  *rule;
+
+    rule = us_rule_add(r, &r->rewrites, regex, err);
+
+    if (rule == NULL) {
+        return -1;
+    }
+
+    if (us_str_copy(&rule->host, host) != 0
+        || us_str_copy(&rule->replacement, replacement) != 0)
+    {
+        snprintf(err->text, sizeof(err->text), "out of memory");
+        goto failed;
+    }
+
+    if (us_replacement_check(rule, err) != 0) {
+        goto failed;
+    }
+
+    return 0;
+
+failed:
+
+    us_rule_free(rule);
+    r->rewrites.n--;
+
+    return -1;
+}
+
+
+int
+us_rules_filter(us_rules_t *r, us_rule_kind_t kind, us_str_t regex,
+    us_rule_error_t *err)
+{
+    us_rule_t  *rule;
+
+    rule = us_rule_add(r, &r->filters, regex, err);
+
+    if (rule == NULL) {
+        return -1;
+    }
+
+    rule->kind = kind;
+
+    return 0;
+}
+
+
+static us_rule_t *
+us_rule_add(us_rules_t *r, us_rule_list_t *list, us_str_t regex,
+    us_rule_error_t *err)
+{
+    uint32_t    groups;
+    us_rule_t  *rule;
+
+    err->offset = 0;
+
+    rule = realloc(list->rule, (list->n + 1) * sizeof(us_rule_t));
+
+    if (rule == NULL) {
+        snprintf(err->text, sizeof(err->text), "out of memory");
+        return NULL;
+    }
+
+    list->rule = rule;
+    rule += list->n;
+    memset(rule, 0, sizeof(us_rule_t));
+
+    if (us_str_copy(&rule->regex, regex) != 0) {
+        snprintf(err->text, sizeof(err->text), "out of memory");
+        return NULL;
+    }
+
+    if (us_rule_compile(rule, err) != 0) {
+        us_rule_free(rule);
+        return NULL;
+    }
+
+    pcre2_pattern_info(rule->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+
+    if (groups + 1 > r->groups) {
+        r->groups = groups + 1;
+    }
+
+    list->n++;
+
+    return rule;
+}
+
+
+static int
+us_rule_compile(us_rule_t *rule, us_rule_error_t *err)
+{
+    int          code;
+    size_t       n;
+    PCRE2_SIZE   offset;
+
+    rule->code = pcre2_compile(rule->regex.data, rule->regex.len,
+                               PCRE2_NEVER_UTF | PCRE2_NEVER_UCP
+                               | PCRE2_NEVER_BACKSLASH_C,
+                               &code, &offset, NULL);
+
+    if (rule->code == NULL) {
+        pcre2_get_error_message(code, (PCRE2_UCHAR *) err->text,
+                                sizeof(err->text) - 40);
+        n = strlen(err->text);
+        snprintf(err->text + n, sizeof(err->text) - n, " at offset %zu",
+                 (size_t) offset);
+        err->offset = offset;
+
+        return -1;
+    }
+
+    /* without JIT (some platforms have none) matching is only slower */
+
+    (void) pcre2_jit_compile(rule->code, PCRE2_JIT_COMPLETE);
+
+    return 0;
+}
+
+
+/*
+ * PCRE2 finds a bad replacement only when the pattern has matched: look now.
+ * $n, ${n}, $name, ${name}, $$.
+ */
+
+static int
+us_replacement_check(const us_rule_t *rule, us_rule_error_t *err)
+{
+    char       name[40];
+    size_t     i, n, from;
+    uint32_t   groups, number;
+    us_str_t   t;
+
+    t = rule->replacement;
+
+    pcre2_pattern_info(rule->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+
+    for (i = 0; i < t.len; i++) {
+
+        if (t.data[i] != '$') {
+            continue;
+        }
+
+        from = i++;
+
+        if (i < t.len && t.data[i] == '$') {
+            continue;
+        }
+
+        n = i < t.len && t.data[i] == '{';
+        i += n;
+
+        for (number = 0; i < t.len && number < sizeof(name) - 1; i++) {
+            if ((uint8_t) ((t.data[i] | 0x20) - 'a') > 25
+                && (uint8_t) (t.data[i] - '0') > 9 && t.data[i] != '_')
+            {
+                break;
+            }
+
+            name[number++] = t.data[i];
+        }
+
+        name[number] = '\0';
+
+        if (number == 0 || (n && (i == t.len || t.data[i] != '}'))) {
+            snprintf(err->text, sizeof(err->text),
+                     "invalid \"$\" in replacement at offset %zu", from);
+            err->offset = from;
+            return -1;
+        }
+
+        i -= !n;
+
+        if ((uint8_t) (name[0] - '0') <= 9
+            ? strtoul(name, NULL, 10) > groups
+            : pcre2_substring_number_from_name(rule->code,
+                                               (PCRE2_SPTR) name) < 0)
+        {
+            snprintf(err->text, sizeof(err->text),
+                     "no group \"%s\" for the replacement at offset %zu",
+                     name, from);
+            err->offset = from;
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+int
+us_rules_have_rewrites(const us_rules_t *r)
+{
+    return r->rewrites.n != 0;
+}
+
+
+int
+us_rules_have_filters(const us_rules_t *r)
+{
+    return r->filters.n != 0;
+}
+
+
+us_rules_ws_t *
+us_rules_ws_create(const us_rules_t *r)
+{
+    us_rules_ws_t  *ws;
+
+    ws = malloc(sizeof(us_rules_ws_t));
+
+    if (ws == NULL) {
+        return NULL;
+    }
+
+    ws->data = pcre2_match_data_create(r->groups, NULL);
+    ws->context = pcre2_match_context_create(NULL);
+    ws->stack = pcre2_jit_stack_create(US_JIT_STACK, US_JIT_STACK, NULL);
+
+    if (ws->data == NULL || ws->context == NULL) {
+        us_rules_ws_destroy(ws);
+        return NULL;
+    }
+
+    pcre2_set_match_limit(ws->context, US_MATCH_LIMIT);
+    pcre2_set_depth_limit(ws->context, US_DEPTH_LIMIT);
+    pcre2_set_heap_limit(ws->context, US_HEAP_LIMIT);
+
+    if (ws->stack) {
+        pcre2_jit_stack_assign(ws->context, NULL, ws->stack);
+    }
+
+    return ws;
+}
+
+
+void
+us_rules_ws_destroy(us_rules_ws_t *ws)
+{
+    if (ws) {
+        pcre2_match_data_free(ws->data);
+        pcre2_match_context_free(ws->context);
+        pcre2_jit_stack_free(ws->stack);
+        free(ws);
+    }
+}
+
+
+us_verdict_t
+us_rules_apply(const us_rules_t *r, us_rules_ws_t *ws, const us_url_t *url,
+    us_str_t *text, int *changed, us_str_t *name)
+{
+    int                rc;
+    size_t             i;
+    unsigned           turn;
+    us_str_t           host;
+    PCRE2_SIZE         len;
+    const us_rule_t   *rule;
+
+    *text = url->href;
+    *changed = 0;
+    host = us_url_hostname(url);
+    turn = 0;
+
+    for (i = 0; i < r->rewrites.n; i++) {
+        rule = &r->rewrites.rule[i];
+
+        if (rule->host.len && !us_glob(rule->host, host)) {
+            continue;
+        }
+
+        len = US_REWRITE_MAX;
+
+        rc = pcre2_substitute(rule->code, text->data, text->len, 0,
+                              PCRE2_SUBSTITUTE_GLOBAL, ws->data, ws->context,
+                              rule->replacement.data, rule->replacement.len,
+                              ws->text[turn], &len);
+
+        if (rc == 0) {
+            continue;
+        }
+
+        if (rc < 0) {
+            *name = rule->regex;
+            return rc == PCRE2_ERROR_NOMEMORY ? US_URL_LENGTH : US_URL_RULE;
+        }
+
+        if (len == text->len && memcmp(text->data, ws->text[turn], len) == 0) {
+            continue;
+        }
+
+        text->data = ws->text[turn];
+        text->len = len;
+        turn ^= 1;
+        *changed = 1;
+    }
+
+    return US_URL_OK;
+}
+
+
+us_verdict_t
+us_rules_decide(const us_rules_t *r, us_rules_ws_t *ws, us_str_t href,
+    us_str_t *name)
+{
+    int               rc;
+    size_t            i;
+    const us_rule_t  *rule;
+
+    for (i = 0; i < r->filters.n; i++) {
+        rule = &r->filters.rule[i];
+
+        rc = pcre2_match(rule->code, href.data, href.len, 0, 0, ws->data,
+                         ws->context);
+
+        if (rc == PCRE2_ERROR_NOMATCH) {
+            continue;
+        }
+
+        if (rc >= 0 && rule->kind == US_RULE_ACCEPT) {
+            return US_URL_OK;
+        }
+
+        *name = rule->regex;
+
+        return US_URL_RULE;
+    }
+
+    return US_URL_OK;
+}
+
+
+/* an empty string becomes an empty string that may be freed */
+
+static int
+us_str_copy(us_str_t *to, us_str_t from)
+{
+    uint8_t  *p;
+
+    p = malloc(from.len + 1);
+
+    if (p == NULL) {
+        return -1;
+    }
+
+    if (from.len) {
+        memcpy(p, from.data, from.len);
+    }
+
+    p[from.len] = '\0';
+
+    to->data = p;
+    to->len = from.len;
+
+    return 0;
+}

@@ -1,0 +1,56 @@
+
+/*
+ * User rules, by PCRE2 with JIT: rewrite, reject, accept.
+ *
+ * Patterns are compiled while the configuration is read and are read-only
+ * afterwards.  What a match needs (match data, limits, JIT stack) belongs to
+ * one caller, us_rules_ws_t.  Every match has limits, so that neither a
+ * pattern nor a URL can stall a worker; a match that meets one refuses the
+ * URL, naming the rule.
+ */
+
+
+#ifndef _US_RULES_H_INCLUDED_
+#define _US_RULES_H_INCLUDED_
+
+
+#include "us_normalize.h"
+
+
+typedef struct us_rules_s     us_rules_t;
+typedef struct us_rules_ws_s  us_rules_ws_t;
+
+
+typedef enum {
+    US_RULE_REJECT = 0,
+    US_RULE_ACCEPT
+} us_rule_kind_t;
+
+
+us_rules_t *us_rules_create(void);
+void us_rules_destroy(us_rules_t *r);
+
+int us_rules_rewrite(us_rules_t *r, us_str_t host, us_str_t regex,
+    us_str_t replacement, us_rule_error_t *err);
+int us_rules_filter(us_rules_t *r, us_rule_kind_t kind, us_str_t regex,
+    us_rule_error_t *err);
+
+int us_rules_have_rewrites(const us_rules_t *r);
+int us_rules_have_filters(const us_rules_t *r);
+
+us_rules_ws_t *us_rules_ws_create(const us_rules_t *r);
+void us_rules_ws_destroy(us_rules_ws_t *ws);
+
+/*
+ * Applies all rewrites in order, once.  If one changed the URL, *changed is
+ * 1 and text is the result, in ws until the next call.
+ */
+us_verdict_t us_rules_apply(const us_rules_t *r, us_rules_ws_t *ws,
+    const us_url_t *url, us_str_t *text, int *changed, us_str_t *rule);
+
+/* the first filter that matches decides; none: accepted */
+us_verdict_t us_rules_decide(const us_rules_t *r, us_rules_ws_t *ws,
+    us_str_t href, us_str_t *rule);
+
+
+#endif /* _US_RULES_H_INCLUDED_ */

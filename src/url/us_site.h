@@ -1,0 +1,41 @@
+
+/*
+ * Which hosts are two spellings of one site: example.com, www.example.com.
+ */
+
+
+#ifndef _US_SITE_H_INCLUDED_
+#define _US_SITE_H_INCLUDED_
+
+
+#include "us_idna.h"
+
+
+typedef struct us_site_s  us_site_t;
+
+
+/* NULL: out of memory */
+us_site_t *us_site_create(void);
+void us_site_destroy(us_site_t *site);
+
+/* host and www.host are two sites; 0, or -1: out of memory */
+int us_site_except(us_site_t *site, us_str_t host);
+
+/* reads the public suffix list, once, before workers fork */
+void us_site_load(us_site_t *site, const us_idna_t *idna);
+
+/*
+ * 1 if a leading "www." makes no difference in this host (lower case, without
+ * port).  The answer is a function of the host without it, so that it is the
+ * same for both spellings.
+ */
+int us_site_merge(const us_site_t *site, us_str_t host);
+
+static inline int
+us_site_has_www(us_str_t host)
+{
+    return host.len > 4 && memcmp(host.data, "www.", 4) == 0;
+}
+
+
+#endif /* _US_SITE_H_INCLUDED_ */

@@ -1,0 +1,491 @@
+
+/*
+ * The filter: what it promises (no false negative, the stated error), its
+ * file (kill -9, power failure, strangers), on the URLs of a corpus.
+ */
+
+
+#include "us_base.h"
+#include "store/us_filter.h"
+#include "store/us_filter_file.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+
+#define CORPUS  "../shared/corpora/tweetfeed_iocs.txt.xz"
+#define KILLS   100
+
+
+typedef struct {
+    char      *text;
+    us_str_t  *urls;                  /* distinct */
+    size_t     n;
+} corpus_t;
+
+
+static corpus_t  corpus;
+static uint8_t   key[16] = "0123456789abcdef";
+
+
+static int
+compare(const void *a, const void *b)
+{
+    int              rc;
+    const us_str_t  *x, *y;
+
+    x = a;
+    y = b;
+    rc = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
+
+    return rc ? rc : (x->len > y->len) - (x->len < y->len);
+}
+
+
+/* sorted, so neighbours are alike: members and non-members are taken in turn */
+
+static int
+load(void **state)
+{
+    FILE    *f;
+    char    *p, *end;
+    size_t   n, size, room;
+
+    f = popen("xz -dc " CORPUS, "r");
+    assert_non_null(f);
+
+    room = 32 << 20;
+    corpus.text = malloc(room);
+    size = fread(corpus.text, 1, room - 1, f);
+    assert_int_equal(pclose(f), 0);
+    assert_true(size > 1000000 && size < room - 1);
+
+    corpus.urls = malloc(500000 * sizeof(us_str_t));
+    n = 0;
+
+    for (p = corpus.text; p < corpus.text + size; p = end + 1) {
+        end = memchr(p, '\n', corpus.text + size - p);
+        assert_non_null(end);
+        assert_true(n < 500000);
+        corpus.urls[n].data = (uint8_t *) p;
+        corpus.urls[n++].len = end - p;
+    }
+
+    qsort(corpus.urls, n, sizeof(us_str_t), compare);
+
+    for (corpus.n = 1, size = 1; size < n; size++) {
+        if (compare(&corpus.urls[size], &corpus.urls[corpus.n - 1]) != 0) {
+            corpus.urls[corpus.n++] = corpus.urls[size];
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+unload(void **state)
+{
+    free(corpus.urls);
+    free(corpus.text);
+
+    return 0;
+}
+
+
+static us_filter_t *
+make(const us_filter_plan_t *plan)
+{
+    void  *mem;
+
+    mem = mmap(NULL, plan->size, PROT_READ|PROT_WRITE,
+               MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+    assert_true(mem != MAP_FAILED);
+
+    return us_filter_format(mem, plan, key, us_string(""));
+}
+
+
+static void
+plans(void **state)
+{
+    size_t            need;
+    us_filter_plan_t  plan;
+
+    assert_int_equal(us_filter_plan(1000000, 0.01, 0, &plan), 0);
+    need = plan.size;
+
+    /* 9.6 bits a URL is the least that any Bloom filter can take */
+    assert_true(need > 9.58 * 1000000 / 8 && need < 11.5 * 1000000 / 8);
+    assert_true(plan.expected <= 0.01 && plan.expected > 0.0095);
+    assert_int_equal((need - 4096) % 64, 0);
+
+    /* a size is taken whole, or the bytes that are needed are told */
+    assert_int_equal(us_filter_plan(1000000, 0.01, 2 * need, &plan), 0);
+    assert_true(plan.size <= 2 * need && plan.size + 64 > 2 * need);
+    assert_true(plan.expected < 0.001);
+    assert_int_equal(us_filter_plan(1000000, 0.01, need - 64, &plan), -1);
+    assert_int_equal(plan.size, need);
+
+    assert_int_equal(us_filter_plan(0, 0.01, 0, &plan), -1);
+    assert_int_equal(plan.size, 0);
+    assert_int_equal(us_filter_plan(100, 0, 0, &plan), -1);
+    assert_int_equal(us_filter_plan(100, 1, 0, &plan), -1);
+    assert_int_equal(us_filter_plan(100, 0.0 / 0.0, 0, &plan), -1);
+    assert_int_equal(us_filter_plan(UINT64_MAX, 0.01, 0, &plan), -1);
+
+    /* the ends of the range */
+    assert_int_equal(us_filter_plan(1, 1e-6, 0, &plan), 0);
+    assert_int_equal(us_filter_plan(50000000, 1e-6, 0, &plan), 0);
+    assert_int_equal(us_filter_plan(50000000, 0.5, 0, &plan), 0);
+}
+
+
+/* every second URL is added: no false negative, and errors as promised */
+
+static void
+errors(void **state)
+{
+    double             rate;
+    size_t             i, n, r, wrong;
+    us_filter_t       *f;
+    us_filter_info_t   info;
+    us_filter_plan_t   plan;
+
+    static const double  rates[] = { 0.1, 0.01, 0.001 };
+
+    for (r = 0; r < sizeof(rates) / sizeof(rates[0]); r++) {
+        n = corpus.n / 2;
+        assert_int_equal(us_filter_plan(n, rates[r], 0, &plan), 0);
+        f = make(&plan);
+
+        for (i = 0, wrong = 0; i < n; i++) {
+            wrong += !us_filter_add(f, corpus.urls[2 * i]);
+        }
+
+        /* on the way to capacity it errs less than at capacity */
+        assert_true(wrong < rates[r] * n / 2);
+
+        for (i = 0; i < n; i++) {
+            assert_int_equal(us_filter_seen(f, corpus.urls[2 * i]), 1);
+            assert_int_equal(us_filter_add(f, corpus.urls[2 * i]), 0);
+        }
+
+        us_filter_info(f, &info);
+        assert_false(us_filter_full(f));
+        assert_int_equal(info.urls, n - wrong);
+        assert_true(info.filling > 0.4 && info.filling < 0.6);
+
+        for (i = 0, wrong = 0; i < n; i++) {
+            wrong += us_filter_seen(f, corpus.urls[2 * i + 1]);
+        }
+
+        rate = (double) wrong / n;
+
+        for (i = 0; !us_filter_full(f); i++) {
+            assert_true(i < n);
+            us_filter_add(f, corpus.urls[2 * i + 1]);
+        }
+
+                print_message("stated %.4f measured %.5f sampled %.5f, %.2f B/URL\n",
+                      rates[r], rate, info.expected, (double) info.size / n);
+
+        assert_true(rate < 1.3 * rates[r]);
+        assert_true(rate > 0.6 * rates[r]);
+        assert_true(info.expected < 1.15 * rates[r]);
+        assert_true(info.expected > 0.85 * rates[r]);
+
+        munmap(f, plan.size);
+    }
+}
+
+
+/* grouped calls answer as single ones do, whatever the length */
+
+static void
+groups(void **state)
+{
+    size_t            i, n;
+    uint8_t           answers[200];
+    us_filter_t      *f, *g;
+    us_filter_plan_t  plan;
+
+    assert_int_equal(us_filter_plan(20000, 0.01, 0, &plan), 0);
+    f = make(&plan);
+    g = make(&plan);
+
+    for (i = 0, n = 0; i + n < 20000; i += n, n = (n + 1) % 200) {
+        us_filter_add_many(f, corpus.urls + i, n, answers);
+
+        for (size_t j = 0; j < n; j++) {
+            assert_int_equal(us_filter_add(g, corpus.urls[i + j]),
+                             answers[j]);
+        }
+
+        us_filter_seen_many(f, corpus.urls + i, n, answers);
+
+        for (size_t j = 0; j < n; j++) {
+            assert_int_equal(answers[j], 1);
+        }
+    }
+
+    assert_memory_equal(f, g, plan.size);
+
+    /* the same URL twice in a group: new once */
+    us_str_t  twice[2] = { us_string("http://a.test/"),
+                           us_string("http://a.test/") };
+    us_filter_add_many(f, twice, 2, answers);
+    assert_int_equal(answers[0], 1);
+    assert_int_equal(answers[1], 0);
+
+    munmap(f, plan.size);
+    munmap(g, plan.size);
+}
+
+
+/* four processes add overlapping parts at once: all bits arrive */
+
+static void
+processes(void **state)
+{
+    int               status;
+    pid_t             pid[4];
+    size_t            i, n;
+    us_filter_t      *f;
+    us_filter_plan_t  plan;
+
+    n = corpus.n;
+    assert_int_equal(us_filter_plan(n, 0.01, 0, &plan), 0);
+    f = make(&plan);
+
+    for (size_t p = 0; p < 4; p++) {
+        pid[p] = fork();
+
+        if (pid[p] == 0) {
+            for (i = p * n / 8; i < n && i < (p + 5) * n / 8; i++) {
+                us_filter_add(f, corpus.urls[i]);
+            }
+            _exit(0);
+        }
+    }
+
+    for (size_t p = 0; p < 4; p++) {
+        assert_int_equal(waitpid(pid[p], &status, 0), pid[p]);
+        assert_int_equal(status, 0);
+    }
+
+    for (i = 0; i < n; i++) {
+        assert_int_equal(us_filter_seen(f, corpus.urls[i]), 1);
+    }
+
+    munmap(f, plan.size);
+}
+
+
+static void
+clear(char *dir)
+{
+    char  path[256];
+
+    snprintf(path, sizeof(path), "%s/filter", dir);
+    unlink(path);
+    snprintf(path, sizeof(path), "%s/filter.new", dir);
+    unlink(path);
+    rmdir(dir);
+}
+
+
+/*
+ * A process adds and tells; it is killed in the midst of it, a hundred times:
+ * all it has told is there for the next one.
+ */
+
+static void
+kills(void **state)
+{
+    int               pipes[2], status;
+    char              dir[] = "/tmp/us-filter-XXXXXX", err[256];
+    pid_t             pid;
+    size_t            i, done, last;
+    us_filter_file_t  file;
+    us_filter_plan_t  plan;
+
+    assert_non_null(mkdtemp(dir));
+    assert_int_equal(us_filter_plan(corpus.n, 0.001, 0, &plan), 0);
+    done = 0;
+
+    for (unsigned round = 0; round < KILLS; round++) {
+        assert_int_equal(pipe(pipes), 0);
+        pid = fork();
+
+        if (pid == 0) {
+            if (us_filter_file_open(&file, dir, &plan, us_string("n"), 0, err,
+                                    sizeof(err)) != 0)
+            {
+                fprintf(stderr, "%s\n", err);
+                _exit(1);
+            }
+
+            for (i = done; i < corpus.n; i++) {
+                us_filter_add(file.filter, corpus.urls[i]);
+                last = i + 1;
+                if (write(pipes[1], &last, sizeof(last)) != sizeof(last)) {
+                    _exit(2);
+                }
+            }
+
+            _exit(0);
+        }
+
+        close(pipes[1]);
+
+        for (i = 0; i < 1 + (round * 7919) % 1500; i++) {
+            if (read(pipes[0], &last, sizeof(last)) != sizeof(last)) {
+                break;
+            }
+            done = last;
+        }
+
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+
+        while (read(pipes[0], &last, sizeof(last)) == sizeof(last)) {
+            done = last;
+        }
+
+        close(pipes[0]);
+    }
+
+    assert_true(done > KILLS);
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, us_string("n"), 0,
+                                         err, sizeof(err)), 0);
+    assert_false(file.created);
+
+    for (i = 0; i < done; i++) {
+        assert_int_equal(us_filter_seen(file.filter, corpus.urls[i]), 1);
+    }
+
+    print_message("%u kills, %zu URLs told\n", KILLS, done);
+    assert_int_equal(us_filter_file_close(&file), 0);
+    clear(dir);
+}
+
+
+static int
+reopen(const char *dir, const us_filter_plan_t *plan, us_str_t norm, int force,
+    const char *expected)
+{
+    int               rc;
+    char              err[256];
+    us_filter_file_t  file;
+
+    rc = us_filter_file_open(&file, dir, plan, norm, force, err, sizeof(err));
+
+    if (rc == 0) {
+        assert_null(expected);
+        assert_int_equal(us_filter_file_close(&file), 0);
+        return 0;
+    }
+
+    assert_non_null(expected);
+
+    if (strstr(err, expected) == NULL) {
+        fail_msg("said \"%s\", not \"%s\"", err, expected);
+    }
+
+    return rc;
+}
+
+
+static void
+marks(void **state)
+{
+    int               fd;
+    char              dir[] = "/tmp/us-filter-XXXXXX", err[256], path[256];
+    us_filter_file_t  file, other;
+    us_filter_plan_t  plan, wider;
+    us_str_t          norm = us_string("crawler/1");
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/filter", dir);
+    assert_int_equal(us_filter_plan(1000, 0.01, 0, &plan), 0);
+    assert_int_equal(us_filter_plan(2000, 0.01, 0, &wider), 0);
+
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
+                                         sizeof(err)), 0);
+    assert_true(file.created);
+    assert_int_equal(us_filter_mark(file.filter)->clean, 0);
+    us_filter_add(file.filter, us_string("http://a.test/"));
+
+    /* one owner */
+    assert_int_equal(us_filter_file_open(&other, dir, &plan, norm, 0, err,
+                                         sizeof(err)), -1);
+    assert_non_null(strstr(err, "belongs to another process"));
+
+    /* not closed, same boot: nothing is lost */
+    us_filter_file_drop(&file);
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
+                                         sizeof(err)), 0);
+    assert_false(file.created);
+    assert_false(file.doubtful);
+    assert_int_equal(us_filter_seen(file.filter,
+                                    us_string("http://a.test/")), 1);
+
+    /* not closed, another boot: refused, unless told otherwise */
+    us_filter_mark(file.filter)->boot[3] ^= 1;
+    us_filter_file_drop(&file);
+    reopen(dir, &plan, norm, 0, "bits may be missing");
+    reopen(dir, &plan, norm, 1, NULL);
+    reopen(dir, &plan, norm, 0, NULL);
+
+    /* closed, another boot */
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
+                                         sizeof(err)), 0);
+    us_filter_mark(file.filter)->boot[3] ^= 1;
+    assert_int_equal(us_filter_file_close(&file), 0);
+    reopen(dir, &plan, norm, 0, NULL);
+
+    /* another configuration */
+    reopen(dir, &wider, norm, 0, "a filter cannot be resized");
+    reopen(dir, &plan, us_string("crawler/2"), 1, "were normalized as");
+    reopen("/nonexistent", &plan, norm, 0, "cannot open");
+
+    /* a file cut short, and one that is something else */
+    assert_int_equal(truncate(path, plan.size - 64), 0);
+    reopen(dir, &plan, norm, 0, "length");
+    assert_int_equal(truncate(path, 100), 0);
+    reopen(dir, &plan, norm, 0, "too short");
+    fd = open(path, O_WRONLY|O_TRUNC);
+    assert_int_equal(posix_fallocate(fd, 0, plan.size), 0);
+    close(fd);
+    reopen(dir, &plan, norm, 0, "not a filter");
+
+    clear(dir);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(plans),
+        cmocka_unit_test(errors),
+        cmocka_unit_test(groups),
+        cmocka_unit_test(processes),
+        cmocka_unit_test(kills),
+        cmocka_unit_test(marks),
+    };
+
+    return cmocka_run_group_tests(tests, load, unload);
+}

@@ -1,0 +1,158 @@
+
+/*
+ * The site hash and the path hash: ranges, what they hash, and the load of
+ * seven nodes on a corpus.
+ */
+
+
+#include "us_base.h"
+#include "url/us_two_hash.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+
+#define CORPUS  "../shared/corpora/html_news_blogs_pages.txt.xz"
+#define NODES   7
+
+
+static us_norm_t     *norm;
+static us_norm_ws_t  *ws;
+
+
+static us_two_hash_t
+hash(const char *url)
+{
+    us_str_t    in;
+    us_canon_t  canon;
+
+    in.data = (const uint8_t *) url;
+    in.len = strlen(url);
+    assert_int_equal(us_normalize(norm, ws, in, NULL, &canon), US_URL_OK);
+
+    return us_two_hash(&canon);
+}
+
+
+static int
+same(us_two_hash_t a, us_two_hash_t b)
+{
+    return a.site == b.site && a.path == b.path;
+}
+
+
+/* by hand: 31 h + c, modulo the ranges */
+
+static void
+values(void **state)
+{
+    assert_int_equal(us_site_hash(us_string("")), 0);
+    assert_int_equal(us_site_hash(us_string("a.b")), 97 * 961 + 46 * 31 + 98);
+    assert_int_equal(us_path_hash(us_string("/")), 47);
+    assert_int_equal(us_path_hash(us_string("/ab")),
+                     (47 * 961 + 97 * 31 + 98) % 32768);
+
+    /* bytes above 127 count as such */
+    assert_int_equal(us_path_hash(us_string("\xff")), 255);
+
+    assert_int_equal(hash("http://a.test/ab").path,
+                     us_path_hash(us_string("/ab")));
+    assert_int_equal(hash("http://a.test:81/ab?c=d").site,
+                     us_site_hash(us_string("a.test:81")));
+    assert_int_equal(hash("http://a.test:81/ab?c=d").path,
+                     us_path_hash(us_string("/ab?c=d")));
+}
+
+
+/* what is one URL to the store goes to one node */
+
+static void
+spellings(void **state)
+{
+    assert_true(same(hash("http://www.example.com/x"),
+                     hash("https://EXAMPLE.com:443/./x")));
+    assert_true(same(hash("http://example.com"),
+                     hash("http://example.com/#top")));
+    assert_false(same(hash("http://example.com/x"),
+                      hash("http://example.com/y")));
+    assert_false(same(hash("http://example.com/x"),
+                      hash("http://example.org/x")));
+
+    /* www. is the site itself here */
+    assert_int_equal(hash("http://www.com/").site,
+                     us_site_hash(us_string("www.com")));
+}
+
+
+static void
+loads(void **state)
+{
+    FILE           *f;
+    char           *line;
+    size_t          n, size, load[NODES];
+    ssize_t         len;
+    us_str_t        in;
+    us_canon_t      canon;
+    us_two_hash_t   h;
+
+    f = popen("xz -dc " CORPUS " | sort -u", "r");
+    assert_non_null(f);
+
+    memset(load, 0, sizeof(load));
+    line = NULL;
+    size = 0;
+    n = 0;
+
+    while ((len = getline(&line, &size, f)) > 0) {
+        in.data = (uint8_t *) line;
+        in.len = len - 1;
+
+        if (us_normalize(norm, ws, in, NULL, &canon) != US_URL_OK) {
+            continue;
+        }
+
+        h = us_two_hash(&canon);
+        assert_true(h.site < 1 << 21 && h.path < 1 << 15);
+        load[us_two_hash_node(h, NODES)]++;
+        n++;
+    }
+
+    free(line);
+    assert_int_equal(pclose(f), 0);
+    assert_true(n > 100000);
+
+    /* four standard deviations of a uniform hash, sqrt(6 / n): 2.7 % */
+
+    for (size_t i = 0; i < NODES; i++) {
+        assert_true(load[i] * (double) NODES / n < 1.027);
+        assert_true(load[i] * (double) NODES / n > 0.973);
+    }
+}
+
+
+int
+main(void)
+{
+    int                      rc;
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(values),
+        cmocka_unit_test(spellings),
+        cmocka_unit_test(loads),
+    };
+
+    norm = us_norm_create(US_PROFILE_CRAWLER);
+    if (norm == NULL || us_norm_seal(norm) != 0) {
+        return 1;
+    }
+
+    ws = us_norm_ws_create(norm);
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    us_norm_ws_destroy(ws);
+    us_norm_destroy(norm);
+
+    return rc;
+}
