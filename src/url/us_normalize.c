@@ -13,6 +13,7 @@
  */
 
 
+#include "us_fast.h"
 #include "us_limits.h"
 #include "us_normalize.h"
 #include "us_profile.h"
@@ -428,6 +429,11 @@ us_norm_parse(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
 
     if (ws->explain) {
         rc = us_norm_parse_explain(n, ws, in, base, url);
+
+    } else if (n->profile != US_PROFILE_STRICT
+               && us_fast(in, n->steps & US_STEP_PARSE, url))
+    {
+        return US_URL_OK;
 
     } else {
         rc = us_norm_parse_steps(n, ws, in, base, n->steps & US_STEP_PARSE,

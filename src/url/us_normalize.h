@@ -8,7 +8,8 @@
  * (us_norm_ws_t) holds the buffers of one caller: one for each thread, no
  * locks, and nothing is allocated for ASCII URLs.
  *
- * A result lives in the workspace until its next use.
+ * A result lives in the workspace until its next use, or, where nothing had to
+ * be changed, in the caller's input: neither may be changed while it is used.
  */
 
 

@@ -1,0 +1,407 @@
+
+/*
+ * The fast path.  See us_fast.h.
+ *
+ *   http:// www.example.com /a/b.html ?q=1&r=2 #f
+ *   |       |               |          |
+ *   8 bytes 16 at a time: bytes that   16 at a time: bytes that want
+ *   compared end a host                attention, one by one in order
+ *
+ * A block of 16 bytes becomes a mask of bits with SSE2, or with a table where
+ * there is none; the code that reads the masks is the same.  The last block
+ * overlaps the one before it, so that nothing outside of the input is read;
+ * inputs shorter than a block take the other path.
+ *
+ * Bits of attention: bytes of a percent-encode set, "%", "?", "#"; a "." that
+ * follows a "/"; a "&" that follows a "&".  Anything not in place sends the
+ * URL to us_parse(), which alone knows how to repair.
+ */
+
+
+#include "us_fast.h"
+#include "us_percent.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+
+#define US_BLOCK  16
+
+
+typedef struct {
+    unsigned  attention;
+    unsigned  slash;
+    unsigned  dot;
+    unsigned  amp;
+} us_masks_t;
+
+
+#ifdef __SSE2__
+
+/* c - from <= n, for unsigned bytes */
+
+static inline __m128i
+us_in_range(__m128i c, char from, char n)
+{
+    c = _mm_sub_epi8(c, _mm_set1_epi8(from));
+
+    return _mm_cmpeq_epi8(_mm_min_epu8(c, _mm_set1_epi8(n)), c);
+}
+
+
+static inline __m128i
+us_equal(__m128i c, char with)
+{
+    return _mm_cmpeq_epi8(c, _mm_set1_epi8(with));
+}
+
+
+static inline unsigned
+us_attention(__m128i c)
+{
+    __m128i  m, or1, or2;
+
+    or1 = _mm_or_si128(c, _mm_set1_epi8(1));
+    or2 = _mm_or_si128(c, _mm_set1_epi8(2));
+
+    m = _mm_cmplt_epi8(c, _mm_set1_epi8(0x21));        /* C0, space, 80-FF */
+    m = _mm_or_si128(m, _mm_cmpgt_epi8(c, _mm_set1_epi8(0x7a))); /* {|}~ 7F */
+    m = _mm_or_si128(m, us_equal(or1, 0x23));          /* " # */
+    m = _mm_or_si128(m, us_equal(or1, 0x3f));          /* > ? */
+    m = _mm_or_si128(m, us_equal(or2, 0x27));          /* % ' */
+    m = _mm_or_si128(m, us_equal(or2, 0x3e));          /* < > */
+    m = _mm_or_si128(m, us_in_range(c, 0x5b, 3));      /* [ \ ] ^ */
+    m = _mm_or_si128(m, us_equal(c, 0x60));            /* ` */
+
+    return _mm_movemask_epi8(m);
+}
+
+
+static inline void
+us_masks(const uint8_t *p, us_masks_t *m)
+{
+    __m128i  c;
+
+    c = _mm_loadu_si128((const __m128i *) p);
+
+    m->attention = us_attention(c);
+    m->slash = _mm_movemask_epi8(us_equal(c, '/'));
+    m->dot = _mm_movemask_epi8(us_equal(c, '.'));
+    m->amp = _mm_movemask_epi8(us_equal(c, '&'));
+}
+
+
+/* bytes that are not a-z 0-9 - . _ ; and dots */
+
+static inline unsigned
+us_host_masks(const uint8_t *p, unsigned *dot)
+{
+    __m128i  c, m;
+
+    c = _mm_loadu_si128((const __m128i *) p);
+
+    m = us_in_range(c, '-', '9' - '-');
+    m = _mm_andnot_si128(us_equal(c, '/'), m);
+    m = _mm_or_si128(m, us_in_range(c, 'a', 25));
+    m = _mm_or_si128(m, us_equal(c, '_'));
+
+    *dot = _mm_movemask_epi8(us_equal(c, '.'));
+
+    return _mm_movemask_epi8(m) ^ 0xffff;
+}
+
+#else
+
+static inline void
+us_masks(const uint8_t *p, us_masks_t *m)
+{
+    unsigned  i;
+
+    memset(m, 0, sizeof(us_masks_t));
+
+    for (i = 0; i < US_BLOCK; i++) {
+        m->attention |= (us_is(p[i], US_SET_UNIQUE_PATH | US_SET_UNIQUE_QUERY)
+                         != 0) << i;
+        m->slash |= (p[i] == '/') << i;
+        m->dot |= (p[i] == '.') << i;
+        m->amp |= (p[i] == '&') << i;
+    }
+}
+
+
+static inline unsigned
+us_host_masks(const uint8_t *p, unsigned *dot)
+{
+    unsigned  i, m;
+
+    for (m = 0, *dot = 0, i = 0; i < US_BLOCK; i++) {
+        m |= !us_is(p[i], US_CH_HOST) << i;
+        *dot |= (p[i] == '.') << i;
+    }
+
+    return m;
+}
+
+#endif
+
+
+unsigned
+us_fast_attention(const uint8_t p[US_BLOCK])
+{
+    us_masks_t  m;
+
+    us_masks(p, &m);
+
+    return m.attention;
+}
+
+
+unsigned
+us_fast_no_host(const uint8_t p[US_BLOCK])
+{
+    unsigned  dot;
+
+    return us_host_masks(p, &dot);
+}
+
+
+/* where the host ends, or NULL: it is to be parsed */
+
+static inline const uint8_t *
+us_fast_host(const uint8_t *p, const uint8_t *end)
+{
+    unsigned        stop, dot, shift;
+    const uint8_t  *host, *label;
+
+    host = p;
+    label = p;
+
+    for ( ;; ) {
+
+        shift = 0;
+
+        if (end - p < US_BLOCK) {
+            shift = US_BLOCK - (end - p);
+            p = end - US_BLOCK;
+        }
+
+        stop = us_host_masks(p, &dot) >> shift << shift;
+        dot = dot >> shift << shift;
+
+        if (stop) {
+            dot &= (stop & -stop) - 1;
+        }
+
+        if (dot) {
+            label = p + (32 - __builtin_clz(dot));
+        }
+
+        if (stop) {
+            p += __builtin_ctz(stop);
+            break;
+        }
+
+        p += US_BLOCK;
+
+        if (p == end) {
+            return NULL;
+        }
+    }
+
+    /* a last label that begins with a digit may make this an IPv4 address */
+
+    if (*p != '/' || p == host || label == p || (uint8_t) (*label - '0') <= 9)
+    {
+        return NULL;
+    }
+
+    return p;
+}
+
+
+/* a triplet in its unique form; what is not decoded there may stay elsewhere */
+
+static inline int
+us_fast_triplet(const uint8_t *p, const uint8_t *end, unsigned steps)
+{
+    uint8_t  c;
+
+    if (!(steps & US_STEP_PERCENT)) {
+
+        /* only %2e may be (part of) a dot segment */
+
+        return end - p < 3 || p[1] != '2' || (p[2] | 0x20) != 'e';
+    }
+
+    if (end - p < 3 || us_hex[p[1]] < 0 || us_hex[p[2]] < 0
+        || p[1] >= 'a' || p[2] >= 'a')
+    {
+        return 0;
+    }
+
+    c = (uint8_t) (us_hex[p[1]] << 4 | us_hex[p[2]]);
+
+    return !us_is(c, US_CH_UNRESERVED);
+}
+
+
+static int
+us_fast_fragment(const uint8_t *p, const uint8_t *end)
+{
+    while (p < end && !us_is(*p, US_SET_FRAGMENT)) {
+        p++;
+    }
+
+    return p == end;
+}
+
+
+int
+us_fast(us_str_t in, unsigned steps, us_url_t *url)
+{
+    unsigned        set, shift, carry_slash, carry_amp, bits;
+    us_masks_t      m;
+    const uint8_t  *p, *end, *c, *search;
+
+    p = in.data;
+    end = p + in.len;
+
+    if (in.len < US_BLOCK || in.len > US_URL_MAX
+        || memcmp(p, "http", 4) != 0)
+    {
+        return 0;
+    }
+
+    url->protocol_end = 5 + (p[4] == 's');
+    p += url->protocol_end;
+
+    if (p[-1] != ':' || p[0] != '/' || p[1] != '/') {
+        return 0;
+    }
+
+    url->username_end = url->protocol_end + 2;
+    url->host_start = url->username_end;
+
+    p = us_fast_host(p + 2, end);
+
+    if (p == NULL) {
+        return 0;
+    }
+
+    url->host_end = p - in.data;
+    url->pathname_start = url->host_end;
+    url->port = US_URL_OMITTED;
+    url->search_start = US_URL_OMITTED;
+    url->hash_start = US_URL_OMITTED;
+
+    search = NULL;
+    set = US_CH_SLASH
+          | (steps & US_STEP_PERCENT ? US_SET_UNIQUE_PATH : US_SET_PATH);
+    carry_slash = 0;
+    carry_amp = 0;
+
+    while (p < end) {
+
+        shift = 0;
+
+        if (end - p < US_BLOCK) {
+            shift = US_BLOCK - (end - p);
+            p = end - US_BLOCK;
+        }
+
+        us_masks(p, &m);
+
+        bits = (m.attention | (m.dot & (m.slash << 1 | carry_slash))
+                | (m.amp & (m.amp << 1 | carry_amp))) >> shift << shift;
+
+        for ( /* void */ ; bits; bits &= bits - 1) {
+            c = p + __builtin_ctz(bits);
+
+            switch (*c) {
+
+            case '.':
+                if (search == NULL
+                    && (c + 1 == end || c[1] == '.' || c[1] == '/'
+                        || c[1] == '%' || c[1] == '?' || c[1] == '#'))
+                {
+                    return 0;
+                }
+
+                continue;
+
+            case '&':
+                if (search && (steps & US_STEP_QUERY)) {
+                    return 0;
+                }
+
+                continue;
+
+            case '?':
+                if (search) {
+                    continue;
+                }
+
+                if ((steps & US_STEP_QUERY) && c + 1 < end && c[1] == '&') {
+                    return 0;
+                }
+
+                search = c;
+                set = steps & US_STEP_PERCENT ? US_SET_UNIQUE_QUERY
+                                              : US_SET_SPECIAL_QUERY;
+                continue;
+
+            case '%':
+                if (!us_fast_triplet(c, end, steps)) {
+                    return 0;
+                }
+
+                continue;
+
+            case '#':
+                if (steps & US_STEP_FRAGMENT) {
+                    end = c;
+                    goto done;
+                }
+
+                if (!us_fast_fragment(c + 1, end)) {
+                    return 0;
+                }
+
+                url->hash_start = c - in.data;
+                goto done;
+
+            default:
+                if (us_is(*c, set)) {
+                    return 0;
+                }
+            }
+        }
+
+        carry_slash = m.slash >> (US_BLOCK - 1);
+        carry_amp = m.amp >> (US_BLOCK - 1);
+
+        p += US_BLOCK;
+    }
+
+done:
+
+    if (search) {
+
+        c = url->hash_start == US_URL_OMITTED ? end
+                                              : in.data + url->hash_start;
+
+        if ((steps & US_STEP_QUERY) && (c[-1] == '?' || c[-1] == '&')
+            && (c[-1] == '&' || c - 1 == search))
+        {
+            return 0;
+        }
+
+        url->search_start = search - in.data;
+    }
+
+    url->href.data = in.data;
+    url->href.len = end - in.data;
+
+    return 1;
+}

@@ -1,0 +1,31 @@
+
+/*
+ * The fast path: most URLs are canonical already.
+ */
+
+
+#ifndef _US_FAST_H_INCLUDED_
+#define _US_FAST_H_INCLUDED_
+
+
+#include "us_parse.h"
+
+
+/*
+ * If us_parse() with these steps would answer the very bytes of in (or, where
+ * only a fragment is to be dropped, a prefix of them), fills url with
+ * url->href.data = in.data and returns 1; else 0, and url is undefined.  It
+ * may say 0 of a canonical URL, never 1 of another.
+ */
+int us_fast(us_str_t in, unsigned steps, us_url_t *url);
+
+
+/*
+ * For tests: bit i is set if p[i] wants attention in a path or a query
+ * (a superset of both percent-encode sets), or cannot stand in a host.
+ */
+unsigned us_fast_attention(const uint8_t p[16]);
+unsigned us_fast_no_host(const uint8_t p[16]);
+
+
+#endif /* _US_FAST_H_INCLUDED_ */
