@@ -14,7 +14,7 @@
  *
  * Bits of attention: bytes of a percent-encode set, "%", "?", "#"; a "." that
  * follows a "/"; a "&" that follows a "&".  Anything not in place sends the
- * URL to us_parse(), which alone knows how to repair.
+ * URL to us_whatwg_parse(), which alone knows how to repair.
  */
 
 

@@ -8,12 +8,12 @@
 #define _US_FAST_H_INCLUDED_
 
 
-#include "us_parse.h"
+#include "us_whatwg.h"
 
 
 /*
- * If us_parse() with these steps would answer the very bytes of in (or, where
- * only a fragment is to be dropped, a prefix of them), fills url with
+ * If us_whatwg_parse() with these steps would answer the very bytes of in (or,
+ * where only a fragment is to be dropped, a prefix of them), fills url with
  * url->href.data = in.data and returns 1; else 0, and url is undefined.  It
  * may say 0 of a canonical URL, never 1 of another.
  */

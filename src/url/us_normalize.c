@@ -2,11 +2,11 @@
 /*
  * The front door: see us_normalize.h.
  *
- *   in, base --> us_parse() --> late steps --> rewrite rules --.
- *                   ^        (in place)                        |
- *                   `------- at most 4 rounds, if changed -----'
- *                                 |
- *            limits, reject/accept rules, www strip --> merge --> out
+ *   in, base --> fast, whatwg --> late steps --> rewrite rules --.
+ *                 or strict ^     (in place)                    |
+ *                           `-- at most 4 rounds, if changed ---'
+ *                                      |
+ *            limits, reject/accept rules, www strip, merge --> out
  *
  * The URL is in the workspace's href, or in the caller's input if nothing had
  * to be changed.
@@ -403,7 +403,7 @@ us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
 
     rc = n->profile == US_PROFILE_STRICT
          ? us_strict_parse(in, base, ws->href, url)
-         : us_parse(&ws->parser, in, base, steps, ws->href, url);
+         : us_whatwg_parse(&ws->parser, in, base, steps, ws->href, url);
 
     if (rc != US_URL_OK || n->any_scheme) {
         return rc;
@@ -635,7 +635,7 @@ us_base_create(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
 
     *why = n->profile == US_PROFILE_STRICT
            ? us_strict_parse(in, NULL, ws->href, &url)
-           : us_parse(&ws->parser, in, NULL, n->steps & US_STEP_PARSE,
+           : us_whatwg_parse(&ws->parser, in, NULL, n->steps & US_STEP_PARSE,
                       ws->href, &url);
 
     if (*why == US_URL_OK && url.href.len > US_URL_MAX) {

@@ -50,7 +50,7 @@
                           || (c) == '#' || (c) == '@' || (c) == ':')
 
 #define us_class(c)                                                           \
-    ( (us_c0(c) ? US_SET_C0 : 0)                                              \
+    ((us_c0(c) ? US_SET_C0 : 0)                                              \
     | (us_fragment(c) ? US_SET_FRAGMENT : 0)                                  \
     | (us_query(c) ? US_SET_QUERY : 0)                                        \
     | (us_special(c) ? US_SET_SPECIAL_QUERY : 0)                              \
@@ -65,7 +65,7 @@
     | (us_no_domain(c) ? US_CH_NO_DOMAIN : 0)                                 \
     | (us_unreserved(c) ? US_CH_UNRESERVED : 0)                               \
     | (us_end(c) ? US_CH_END : 0)                                             \
-    | ((c) == '&' ? US_CH_AMP : 0) )
+    | ((c) == '&' ? US_CH_AMP : 0))
 
 #define us_row4(c)                                                            \
     us_class(c), us_class((c) + 1), us_class((c) + 2), us_class((c) + 3)

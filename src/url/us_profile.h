@@ -3,7 +3,7 @@
  * Profiles: which steps are done, in which order.
  *
  * A profile is a set of steps.  Steps of single bytes are done by the parser
- * in its one pass (US_STEP_PARSE, see us_parse.h); the others work on the
+ * in its one pass (US_STEP_PARSE, see us_whatwg.h); the others work on the
  * serialized URL, in the order of us_steps[].
  */
 
@@ -12,7 +12,7 @@
 #define _US_PROFILE_H_INCLUDED_
 
 
-#include "us_parse.h"
+#include "us_whatwg.h"
 #include "us_query.h"
 
 

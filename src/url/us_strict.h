@@ -9,7 +9,7 @@
 #define _US_STRICT_H_INCLUDED_
 
 
-#include "us_parse.h"
+#include "us_whatwg.h"
 
 
 /*

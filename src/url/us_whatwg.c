@@ -1,6 +1,6 @@
 
 /*
- * The basic URL parser.  See us_parse.h; states and their names are those of
+ * The basic URL parser.  See us_whatwg.h; states and their names are those of
  * the WHATWG URL standard, section 4.4, written as functions that look ahead
  * instead of a machine that steps back:
  *
@@ -17,7 +17,7 @@
  */
 
 
-#include "us_parse.h"
+#include "us_whatwg.h"
 #include "us_percent.h"
 
 
@@ -105,7 +105,7 @@ us_slash(const us_parsing_t *s, const uint8_t *p)
 
 
 us_verdict_t
-us_parse(us_parser_t *parser, us_str_t in, const us_url_t *base,
+us_whatwg_parse(us_parser_t *parser, us_str_t in, const us_url_t *base,
     unsigned steps, uint8_t *out, us_url_t *url)
 {
     size_t        n;

@@ -8,8 +8,8 @@
  */
 
 
-#ifndef _US_PARSE_H_INCLUDED_
-#define _US_PARSE_H_INCLUDED_
+#ifndef _US_WHATWG_H_INCLUDED_
+#define _US_WHATWG_H_INCLUDED_
 
 
 #include "us_host.h"
@@ -59,8 +59,8 @@ typedef struct {
  * NULL; base->href is not longer than US_URL_MAX, and may lie anywhere but in
  * out.
  */
-us_verdict_t us_parse(us_parser_t *parser, us_str_t in, const us_url_t *base,
-    unsigned steps, uint8_t *out, us_url_t *url);
+us_verdict_t us_whatwg_parse(us_parser_t *parser, us_str_t in,
+    const us_url_t *base, unsigned steps, uint8_t *out, us_url_t *url);
 
 us_scheme_t us_scheme_find(const uint8_t *p, size_t len);
 unsigned us_scheme_port(us_scheme_t scheme);     /* 0: none */
@@ -69,4 +69,4 @@ us_scheme_t us_url_scheme(const us_url_t *url);
 int us_url_has_authority(const us_url_t *url);
 
 
-#endif /* _US_PARSE_H_INCLUDED_ */
+#endif /* _US_WHATWG_H_INCLUDED_ */
