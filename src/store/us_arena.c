@@ -1,0 +1,427 @@
+
+/*
+ * Layout of the zone, allotment of chunks, and the intent: see us_arena.h.
+ */
+
+
+#include "us_arena.h"
+
+
+#define US_CHUNK_SHIFT_MIN  14
+#define US_CHUNK_SHIFT_MAX  20
+
+/* the smallest zone has a few chunks for each area, and some log */
+#define US_CHUNKS_MIN       16
+
+/*
+ * Readers of records load whole words and so read up to this many bytes past
+ * the log's end: they must still be in the zone.
+ */
+#define US_LOG_GUARD        64
+
+
+static inline uint64_t
+us_align(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) & ~(to - 1);
+}
+
+
+static unsigned
+us_chunk_shift(size_t size)
+{
+    unsigned  shift;
+
+    shift = US_CHUNK_SHIFT_MIN;
+
+    while (shift < US_CHUNK_SHIFT_MAX && (size >> shift) > 12288) {
+        shift++;
+    }
+
+    return shift;
+}
+
+
+/*
+ * Entries of an area's directory in a zone of n chunks: what the area can
+ * come to own at most.  For the leaf directory, a power of two: it is a ring.
+ */
+
+static uint64_t
+us_area_max(us_area_id_t id, uint64_t n, const us_store_conf_t *conf)
+{
+    uint64_t  max;
+
+    switch (id) {
+
+    case US_AREA_LEAVES:
+        return 0;
+
+    case US_AREA_OFFSETS:
+    case US_AREA_LONG:
+        return n;
+
+    case US_AREA_SITES:
+        return conf->sites ? n : 0;
+
+    case US_AREA_DIRECTORY:
+        if (conf->lookup) {
+            return 0;
+        }
+
+        for (max = 8; max < n / 32; max *= 2) { /* void */ }
+        return max;
+
+    case US_AREA_CACHE:
+    case US_AREA_NODES:
+    case US_AREA_MODELS:
+        return n / 4 + 8;
+
+    default:
+
+        /* one bit for an id; no URL takes less than two bytes in all */
+
+        return id < US_AREA_MARK + conf->nmarks ? n / 16 + 1 : 0;
+    }
+}
+
+
+int
+us_arena_open(us_arena_t *a, void *mem)
+{
+    us_head_t  *h;
+
+    h = mem;
+
+    if (h->magic != US_MAGIC || h->layout != US_LAYOUT
+        || h->byte_order != US_BYTE_ORDER)
+    {
+        return -1;
+    }
+
+    a->base = mem;
+    a->head = h;
+    a->chunk_shift = h->chunk_shift;
+    a->intents = 0;
+
+    return 0;
+}
+
+
+/*
+ * Where the areas' directories and the ring lie in a zone of this size.
+ * Returns the offset of the log, or 0 if the zone is too small.
+ */
+
+static uint64_t
+us_arena_layout(size_t size, const us_store_conf_t *conf,
+    us_area_t area[US_AREAS], uint64_t *ring)
+{
+    unsigned  i, shift;
+    uint64_t  n, pos;
+
+    shift = us_chunk_shift(size);
+    n = size >> shift;
+    pos = us_align(sizeof(us_head_t), 64);
+
+    for (i = 0; i < US_AREAS; i++) {
+        area[i].n = 0;
+        area[i].max = us_area_max(i, n, conf);
+        area[i].directory = pos;
+        pos = us_align(pos + area[i].max * sizeof(uint32_t), 64);
+    }
+
+    *ring = pos;
+    pos = us_align(pos + conf->ring, 64);
+
+    return pos + ((uint64_t) US_CHUNKS_MIN << shift) <= n << shift ? pos : 0;
+}
+
+
+size_t
+us_arena_min_size(const us_store_conf_t *conf)
+{
+    size_t     size;
+    uint64_t   ring;
+    us_area_t  area[US_AREAS];
+
+    size = (size_t) 1 << US_CHUNK_SHIFT_MIN;
+
+    while (us_arena_layout(size, conf, area, &ring) == 0) {
+        size += (size_t) 1 << us_chunk_shift(size);
+    }
+
+    return size;
+}
+
+
+int
+us_arena_format(us_arena_t *a, void *mem, size_t size,
+    const us_store_conf_t *conf)
+{
+    unsigned    i, shift;
+    uint64_t    log, ring;
+    us_area_t   area[US_AREAS];
+    us_head_t  *h;
+
+    shift = us_chunk_shift(size);
+    log = us_arena_layout(size, conf, area, &ring);
+
+    if (log == 0) {
+        return -1;
+    }
+
+    h = mem;
+
+    memcpy(h->area, area, sizeof(area));
+
+    h->log = log;
+    h->ring = ring;
+    h->ring_size = conf->ring;
+
+    /* a leaf's address must fit 32 bits */
+
+    h->leaf_shift = 4;
+
+    while ((size >> h->leaf_shift) > UINT32_MAX) {
+        h->leaf_shift++;
+    }
+
+    h->magic = US_MAGIC;
+    h->layout = US_LAYOUT;
+    h->byte_order = US_BYTE_ORDER;
+    h->epoch = conf->epoch;
+    h->size = size;
+    h->chunk_shift = shift;
+    h->nmarks = conf->nmarks;
+    h->flags = (conf->schemes_first ? US_HEAD_SCHEMES_FIRST : 0)
+               | (conf->sites ? US_HEAD_SITES : 0)
+               | (conf->lookup ? US_HEAD_LOOKUP : 0);
+
+    memcpy(h->uuid, conf->uuid, sizeof(h->uuid));
+    memcpy(h->hash_key, conf->hash_key, sizeof(h->hash_key));
+
+    h->norm_len = conf->norm.len < US_STORE_NORM_LEN ? conf->norm.len
+                                                     : US_STORE_NORM_LEN;
+    memcpy(h->norm, conf->norm.data, h->norm_len);
+
+    for (i = 0; i < conf->nmarks; i++) {
+        h->mark_len[i] = conf->marks[i].len < US_STORE_MARK_LEN
+                         ? conf->marks[i].len : US_STORE_MARK_LEN;
+        memcpy(h->mark[i], conf->marks[i].data, h->mark_len[i]);
+    }
+
+    h->chunks_low = size >> shift;
+    h->log_end = h->log * 2;
+
+    return us_arena_open(a, mem);
+}
+
+
+int
+us_arena_fits(const us_arena_t *a, size_t chunks, size_t log)
+{
+    return (a->head->log_end + 1) / 2 + log + US_LOG_GUARD
+           + ((uint64_t) chunks << a->chunk_shift)
+           <= a->head->chunks_low << a->chunk_shift;
+}
+
+
+uint64_t
+us_arena_take(us_arena_t *a, us_area_id_t id, size_t n)
+{
+    us_head_t  *h;
+
+    h = a->head;
+
+    if (!us_arena_fits(a, n, 0)) {
+        return 0;
+    }
+
+    us_intend(a, &h->area[id].n, h->area[id].n + n);
+    us_intend(a, &h->chunks_low, h->chunks_low - n);
+
+    return (h->chunks_low - n) << a->chunk_shift;
+}
+
+
+int
+us_arena_grow(us_arena_t *a, us_area_id_t id, size_t n)
+{
+    size_t     i;
+    uint32_t  *directory;
+    uint64_t   at, chunk;
+
+    at = a->head->area[id].n;
+
+    if (at + n > a->head->area[id].max) {
+        return -1;
+    }
+
+    chunk = us_arena_take(a, id, n) >> a->chunk_shift;
+
+    if (chunk == 0) {
+        return -1;
+    }
+
+    /* entries behind area.n are nobody's: no intent is needed for them */
+
+    directory = (uint32_t *) (a->base + a->head->area[id].directory);
+
+    for (i = 0; i < n; i++) {
+        __atomic_store_n(&directory[at + i], chunk + i, __ATOMIC_RELAXED);
+    }
+
+    us_commit(a);
+
+    return 0;
+}
+
+
+int
+us_arena_allot(us_arena_t *a, us_area_id_t id, size_t at)
+{
+    uint32_t  *directory;
+    uint64_t   chunk;
+
+    if (at >= a->head->area[id].max) {
+        return -1;
+    }
+
+    directory = (uint32_t *) (a->base + a->head->area[id].directory);
+
+    if (directory[at]) {
+        return 0;
+    }
+
+    chunk = us_arena_take(a, id, 1) >> a->chunk_shift;
+
+    if (chunk == 0) {
+        return -1;
+    }
+
+    us_intend32(a, &directory[at], chunk);
+    us_commit(a);
+
+    return 0;
+}
+
+
+void
+us_intend(us_arena_t *a, uint64_t *word, uint64_t value)
+{
+    us_intent_t  *w;
+
+    if (a->intents == US_INTENT_MAX) {
+        __builtin_trap();
+    }
+
+    w = &a->head->intent[a->intents++];
+    w->offset = (uint8_t *) word - a->base;
+    w->value = value;
+}
+
+
+void
+us_intend32(us_arena_t *a, uint32_t *half, uint32_t value)
+{
+    uint64_t  *word, v;
+
+    word = (uint64_t *) ((uintptr_t) half & ~(uintptr_t) 7);
+    v = us_intended(a, word);
+
+    memcpy((uint8_t *) &v + ((uintptr_t) half & 7), &value, sizeof(value));
+
+    us_intend(a, word, v);
+}
+
+
+uint64_t
+us_intended(const us_arena_t *a, const uint64_t *word)
+{
+    unsigned  i;
+    uint64_t  offset;
+
+    offset = (const uint8_t *) word - a->base;
+
+    for (i = a->intents; i > 0; i--) {
+        if (a->head->intent[i - 1].offset == offset) {
+            return a->head->intent[i - 1].value;
+        }
+    }
+
+    return us_relaxed(word);
+}
+
+
+static void
+us_arena_fulfil(us_arena_t *a, uint64_t n)
+{
+    uint64_t      i;
+    us_intent_t  *w;
+
+    w = a->head->intent;
+
+    for (i = 0; i < n; i++) {
+
+        /*
+         * Release: a reader that acquires this word sees all that the writer
+         * wrote before, in particular the record, leaf or chunk that the word
+         * leads to, and the words before it in the list.
+         */
+
+        us_release((uint64_t *) (a->base + w[i].offset), w[i].value);
+    }
+
+    /*
+     * Release: were the number zero before the last word is stored, a kill
+     * between the two would leave a part of the update and nobody to know.
+     */
+
+    us_release(&a->head->intents, 0);
+}
+
+
+void
+us_commit(us_arena_t *a)
+{
+    uint64_t  n;
+
+    n = a->intents;
+    a->intents = 0;
+
+    /*
+     * Release: the list must be complete before its number is, or a writer
+     * that takes over stores words that were never meant.  The store itself
+     * is what decides: killed before it, nothing has happened; after it,
+     * everything will.
+     */
+
+    us_release(&a->head->intents, n);
+
+    us_arena_fulfil(a, n);
+}
+
+
+void
+us_arena_enter(us_arena_t *a)
+{
+    uint64_t  n;
+
+    a->intents = 0;
+
+    /*
+     * Acquire: pairs with the release in us_commit(); the list is read only
+     * after its number.
+     */
+
+    n = us_acquire(&a->head->intents);
+
+    if (n) {
+        us_arena_fulfil(a, n);
+
+        /* counted after: a kill here loses one count, not an update */
+
+        us_release(&a->head->recoveries, a->head->recoveries + 1);
+    }
+}

@@ -1,0 +1,236 @@
+
+/*
+ * The zone: its layout, who owns which memory, and the intent by which a
+ * killed writer's update is completed.
+ *
+ *   0        header: us_head_t, chunk directories of the areas, ring
+ *   log      records, one after the other         ---->  grows upwards
+ *            (free)
+ *            chunks, each owned by one area       <----  taken downwards
+ *   size
+ *
+ * The zone is full when the two meet.  Only the log is contiguous; all else
+ * grows by chunks of 1 << chunk_shift bytes (about zone / 8192, 16 KiB to
+ * 1 MiB), which an area finds by its directory of chunk numbers.  Nothing is
+ * ever given back, so a chunk is zero when it is taken.
+ *
+ * Offsets from the start of the zone only, never a pointer: processes may map
+ * it at different addresses.
+ *
+ *
+ * The intent.  A writer holds the lock and changes memory in two ways:
+ *
+ *   - it writes where no reader looks yet: behind the log's end, into slots
+ *     behind a leaf's count, into a leaf in hand.  A kill leaves garbage that
+ *     the next writer overwrites;
+ *
+ *   - it changes words that readers or the next writer rely on.  These never
+ *     change one by one: us_intend() collects (offset, value) pairs in
+ *     the header, us_commit() stores their number, then the words themselves
+ *     in the order of collection, then zero for the number.
+ *
+ * Whoever takes the lock and finds the number not zero stores the words again
+ * (us_arena_enter()): values are absolute, so doing it twice does no harm.
+ * Hence an update is done as a whole or not at all, whatever the instruction
+ * at which its writer died.
+ */
+
+
+#ifndef _US_ARENA_H_INCLUDED_
+#define _US_ARENA_H_INCLUDED_
+
+
+#include "us_store.h"
+#include "us_atomic.h"
+
+
+#define US_LAYOUT       1
+#define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
+#define US_BYTE_ORDER   0x01020304
+
+#define US_INTENT_MAX   64
+#define US_HANDS        2
+#define US_CLASSES      128           /* sizes of leaves, see us_index.c */
+
+
+/* who owns a chunk; the mark areas are sparse: allotted where a bit is set */
+
+typedef enum {
+    US_AREA_OFFSETS = 0,
+    US_AREA_LONG,                     /* ends of records that are very long */
+    US_AREA_LEAVES,
+    US_AREA_DIRECTORY,                /* of leaves */
+    US_AREA_SITES,
+    US_AREA_CACHE,                    /* the codec's three */
+    US_AREA_NODES,
+    US_AREA_MODELS,
+    US_AREA_DELETED,
+    US_AREA_MARK,
+    US_AREAS = US_AREA_MARK + US_STORE_MARKS
+} us_area_id_t;
+
+
+typedef struct {
+    uint64_t           n;             /* chunks owned */
+    uint64_t           max;           /* entries of the directory */
+    uint64_t           directory;     /* offset; uint32_t chunk numbers */
+} us_area_t;
+
+
+typedef struct {
+    uint64_t           offset;
+    uint64_t           value;
+} us_intent_t;
+
+
+/* FORMAT: the zone begins with this */
+
+typedef struct {
+
+    /* written by us_store_format() only */
+
+    uint64_t           magic;
+    uint32_t           layout;
+    uint32_t           byte_order;
+
+    uint8_t            uuid[16];
+    uint8_t            hash_key[16];
+
+    uint64_t           epoch;
+    uint64_t           size;
+    uint64_t           chunk_shift;
+    uint64_t           leaf_shift;    /* unit of leaf addresses and sizes */
+    uint64_t           log;           /* offset */
+    uint64_t           ring;          /* offset, bytes (0: no journal) */
+    uint64_t           ring_size;
+    uint64_t           nmarks;
+    uint64_t           flags;         /* US_HEAD_* */
+
+    uint64_t           norm_len;
+    uint8_t            norm[US_STORE_NORM_LEN];
+    uint8_t            mark_len[US_STORE_MARKS];
+    uint8_t            mark[US_STORE_MARKS][US_STORE_MARK_LEN];
+
+    /* read by everybody, all the time; next_id is what publishes a record */
+
+    uint64_t           next_id  __attribute__((aligned(64)));
+    uint64_t           leaves;        /* index: the live ones are n .. 2n-1 */
+    uint64_t           models;        /* the codec's: models published */
+    uint64_t           nodes;         /* the codec's: nodes published */
+
+    /* the journal's watermarks: one writer each, see us_ring.h */
+
+    uint64_t           published  __attribute__((aligned(64)));
+    uint64_t           written;
+    uint64_t           durable;
+
+    /* the lock holder's */
+
+    uint64_t           log_end  __attribute__((aligned(64)));  /* 4 bits each */
+    uint64_t           long_end;      /* bytes in US_AREA_LONG */
+    uint64_t           chunks_low;    /* chunks from here on are taken */
+    uint64_t           entries;       /* index: URLs and sites */
+    uint64_t           leaf_next;     /* bump allocation of leaves: offsets */
+    uint64_t           leaf_end;
+    uint64_t           directory_first;  /* directory chunks in use: these */
+    uint64_t           directory_last;
+    uint64_t           directory_spare;
+    uint64_t           sites;
+    uint64_t           deleted;
+    uint64_t           recoveries;
+    uint64_t           full;
+    uint64_t           trainer;       /* pid */
+    uint64_t           codec[16];     /* the codec's */
+
+    uint64_t           hand[US_HANDS];       /* leaves being filled */
+    uint64_t           free[US_CLASSES];     /* leaves by size */
+
+    us_area_t          area[US_AREAS];
+
+    uint64_t           intents  __attribute__((aligned(64)));
+    us_intent_t        intent[US_INTENT_MAX];
+} us_head_t;
+
+
+#define US_HEAD_SCHEMES_FIRST  1
+#define US_HEAD_SITES          2
+#define US_HEAD_LOOKUP         4
+
+
+/* one process's (thread's) view of the zone */
+
+typedef struct {
+    uint8_t           *base;
+    us_head_t         *head;
+    unsigned           chunk_shift;
+    unsigned           intents;       /* collected, not committed */
+} us_arena_t;
+
+
+/* the least size that us_arena_format() takes */
+size_t us_arena_min_size(const us_store_conf_t *conf);
+
+/* mem is zero; lays out the areas; -1: too small */
+int us_arena_format(us_arena_t *a, void *mem, size_t size,
+    const us_store_conf_t *conf);
+int us_arena_open(us_arena_t *a, void *mem);
+
+/* first thing under the lock: completes what a killed holder left */
+void us_arena_enter(us_arena_t *a);
+
+/*
+ * Under the lock, nothing intended: gives n more contiguous chunks to a listed
+ * area (the last n entries of its directory then ascend by one), or one to the
+ * entry `at` of a sparse one.  -1: no room, nothing was changed.
+ */
+int us_arena_grow(us_arena_t *a, us_area_id_t id, size_t n);
+int us_arena_allot(us_arena_t *a, us_area_id_t id, size_t at);
+
+/*
+ * Under the lock: intends to take n chunks, which the caller commits together
+ * with what makes them reachable.  Returns their offset, or 0: no room.
+ */
+uint64_t us_arena_take(us_arena_t *a, us_area_id_t id, size_t n);
+
+/* whether so many chunks and bytes of log still fit together */
+int us_arena_fits(const us_arena_t *a, size_t chunks, size_t log);
+
+/* under the lock: collects a word of the update, see above; reads it back */
+void us_intend(us_arena_t *a, uint64_t *word, uint64_t value);
+uint64_t us_intended(const us_arena_t *a, const uint64_t *word);
+
+/* the same for one half of a word: directories have 32-bit entries */
+void us_intend32(us_arena_t *a, uint32_t *half, uint32_t value);
+
+void us_commit(us_arena_t *a);
+
+
+/*
+ * Address of byte `pos` of an area.  The entry of the directory is immutable
+ * from its publication on.  Relaxed: the caller has acquired (next_id, a model
+ * number, ...) something that was released after the entry was stored.
+ */
+
+static inline uint8_t *
+us_area_at(const us_arena_t *a, us_area_id_t id, uint64_t pos)
+{
+    uint32_t   chunk;
+    uint32_t  *directory;
+
+    directory = (uint32_t *) (a->base + a->head->area[id].directory);
+    chunk = __atomic_load_n(&directory[pos >> a->chunk_shift],
+                            __ATOMIC_RELAXED);
+
+    return a->base + ((uint64_t) chunk << a->chunk_shift)
+           + (pos & (((uint64_t) 1 << a->chunk_shift) - 1));
+}
+
+
+static inline uint64_t
+us_area_bytes(const us_arena_t *a, us_area_id_t id)
+{
+    return us_relaxed(&a->head->area[id].n) << a->chunk_shift;
+}
+
+
+#endif /* _US_ARENA_H_INCLUDED_ */

@@ -1,0 +1,85 @@
+
+/*
+ * Words that several processes share.  Three accesses are enough for the
+ * whole store; each use says in its paragraph which reordering it prevents.
+ *
+ *     us_acquire()  what was written before the value was released is seen by
+ *                   every later read
+ *     us_release()  everything written before is seen by who acquires it
+ *     us_relaxed()  the word alone matters, or the lock is held
+ *
+ * On x86-64 all three are plain moves: what they bind is the compiler.  There
+ * is no fence and no read-modify-write: one writer at a time holds a lock,
+ * and fences are invisible to ThreadSanitizer.
+ */
+
+
+#ifndef _US_ATOMIC_H_INCLUDED_
+#define _US_ATOMIC_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+static inline uint64_t
+us_acquire(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+
+static inline void
+us_release(uint64_t *p, uint64_t v)
+{
+    __atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+
+static inline uint64_t
+us_relaxed(const uint64_t *p)
+{
+    return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+
+/*
+ * Record bytes are immutable once published, but a reader loads whole words
+ * and so touches bytes after its record, which a writer may be filling at the
+ * moment; it never uses their bits.  This is the only unsynchronized access
+ * in the store, and it is told to ThreadSanitizer here.
+ */
+
+#if defined(__SANITIZE_THREAD__)
+#define US_SANITIZE_THREAD  1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define US_SANITIZE_THREAD  1
+#endif
+#endif
+
+#ifdef US_SANITIZE_THREAD
+#define us_unsynchronized  static __attribute__((noinline, unused,            \
+                                                 no_sanitize("thread")))
+#else
+#define us_unsynchronized  static inline
+#endif
+
+
+typedef uint64_t  us_unaligned_t  __attribute__((aligned(1), may_alias));
+
+
+us_unsynchronized uint64_t
+us_load64(const uint8_t *p)
+{
+    return *(const us_unaligned_t *) p;
+}
+
+
+us_unsynchronized void
+us_store64(uint8_t *p, uint64_t v)
+{
+    *(us_unaligned_t *) p = v;
+}
+
+
+#endif /* _US_ATOMIC_H_INCLUDED_ */

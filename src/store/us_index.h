@@ -1,0 +1,84 @@
+
+/*
+ * The index: keyed hash -> ids that may have it.  See us_index.c.
+ */
+
+
+#ifndef _US_INDEX_H_INCLUDED_
+#define _US_INDEX_H_INCLUDED_
+
+
+#include "us_arena.h"
+
+
+void us_index_format(us_arena_t *a);
+
+
+/* a look-up in progress */
+
+typedef struct {
+    uint64_t         path;            /* of the hash: which leaf */
+    uint64_t         leaf;            /* its number */
+    uint64_t         header;
+    const uint64_t  *words;           /* NULL: an empty leaf */
+    uint32_t         address;
+    uint32_t         matches;         /* bits: slots from `slot` on */
+    unsigned         slot;
+    uint8_t          print;           /* fingerprint */
+} us_probe_t;
+
+
+/*
+ * Without a lock.
+ *
+ *     us_index_start()    reads where the leaf lies and asks for its lines
+ *     us_index_next()     1 and the next candidate in ascending order, else 0
+ *     us_index_stale()    after nothing was found: 1 if that proves nothing,
+ *                         because a writer was at work: start again
+ *
+ * A candidate is any id: it counts only if it is below next_id, its record is
+ * the text that was asked for, and it is not deleted.
+ */
+void us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash);
+int us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id);
+int us_index_stale(const us_arena_t *a, const us_probe_t *p);
+
+
+/*
+ * The hashes under which id may be found: as a URL, and as the first of its
+ * site.
+ */
+
+typedef struct {
+    uint64_t         url;
+    uint64_t         site;
+} us_hashes_t;
+
+typedef void (*us_index_hash_pt)(void *data, uint64_t id, us_hashes_t *hashes);
+
+
+/* Under the lock, nothing intended; 0, or -1: no room, nothing was changed. */
+
+/* splits one leaf, if it is time; that there is no room for it does no harm */
+void us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data);
+
+/* makes room for n more entries of this hash, none of which is above id */
+int us_index_reserve(us_arena_t *a, uint64_t hash, uint64_t id, unsigned n);
+
+/* whether two hashes have the same leaf */
+int us_index_same(const us_arena_t *a, uint64_t h1, uint64_t h2);
+
+/* after us_arena_enter(): puts back leaves that a killed writer had in hand */
+void us_index_enter(us_arena_t *a);
+
+
+/* Under the lock: intends; the caller commits. */
+
+/* after us_index_reserve(); id is not below any id that is in the index */
+void us_index_put(us_arena_t *a, uint64_t hash, uint64_t id);
+
+/* nothing intended before; does nothing if there is no such entry */
+void us_index_remove(us_arena_t *a, uint64_t hash, uint64_t id);
+
+
+#endif /* _US_INDEX_H_INCLUDED_ */

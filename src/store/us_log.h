@@ -1,0 +1,77 @@
+
+/*
+ * The record log, and where in it a record lies.  See us_log.c.
+ */
+
+
+#ifndef _US_LOG_H_INCLUDED_
+#define _US_LOG_H_INCLUDED_
+
+
+#include "us_arena.h"
+
+
+#define US_LOG_GROUP      56          /* records that share a base */
+
+/* the longest record: bytes, and the slack that us_log_get() may touch */
+#define US_RECORD_MAX     (US_URL_MAX + US_URL_MAX / 8 + 64)
+#define US_RECORD_BUFFER  (US_RECORD_MAX + 16)
+
+
+/*
+ * The bits of a record: they begin at bit `bit` (0 or 4) of *data, the lowest
+ * bit of a byte first, and there are units * 4 of them.  Eight bytes behind
+ * them may be read, but mean nothing.
+ */
+
+typedef struct {
+    const uint8_t  *data;
+    unsigned        bit;
+    uint32_t        units;
+} us_bits_t;
+
+
+/* n <= 56 bits from bit `at` on */
+
+static inline uint64_t
+us_bits(const us_bits_t *b, uint64_t at, unsigned n)
+{
+    at += b->bit;
+
+    return us_load64(b->data + (at >> 3)) >> (at & 7)
+           & (((uint64_t) 1 << n) - 1);
+}
+
+
+/*
+ * Finds the record of id, which must be below an acquired next_id.  buf, of
+ * US_RECORD_BUFFER bytes, is used for very long records only.
+ */
+void us_log_get(const us_arena_t *a, uint64_t id, uint8_t *buf,
+    us_bits_t *record);
+
+/* asks for the line that us_log_get() needs first */
+void us_log_prefetch(const us_arena_t *a, uint64_t id);
+
+/*
+ * Under the lock, nothing intended.  Makes room for a record of so many units
+ * as number id: 0, or -1 if there is none.
+ */
+int us_log_reserve(us_arena_t *a, uint64_t id, uint32_t units);
+
+/*
+ * Under the lock, after us_log_reserve(): writes the record where nobody looks
+ * yet; us_log_get() finds it from here on.  8 bytes behind bits must be
+ * readable.
+ */
+void us_log_write(us_arena_t *a, uint64_t id, const uint8_t *bits,
+    uint32_t units);
+
+/* intends what makes the record that was written part of the log */
+void us_log_append(us_arena_t *a, uint32_t units);
+
+/* copies the bits so that they begin at bit 0 of buf; returns bytes */
+size_t us_bits_copy(const us_bits_t *record, uint8_t *buf);
+
+
+#endif /* _US_LOG_H_INCLUDED_ */

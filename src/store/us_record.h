@@ -1,0 +1,121 @@
+
+/*
+ * Records: the text of a URL to bits and back.
+ *
+ * The text of a record is a class and a rest:
+ *
+ *     class   bit 0: https, bit 1: the merged "www." is part of the spelling
+ *     rest    the canonical URL from the host on, without that "www."
+ *
+ * This is the seam between the codec and everything around it.  The codec
+ * decides what the bits are: reference, common prefix, tail, models, nodes,
+ * caches.  It does not know where they lie: us_log_get() gives it the bits of
+ * a record by id.  Its shared memory are the areas US_AREA_CACHE, _NODES and
+ * _MODELS and the words head->models, nodes, codec[]; it changes them by
+ * us_intend() under the lock like everybody else.
+ *
+ * A us_codec_t is one handle's private side (tables, scratch): for one thread.
+ */
+
+
+#ifndef _US_RECORD_H_INCLUDED_
+#define _US_RECORD_H_INCLUDED_
+
+
+#include "us_log.h"
+
+
+/* a class and the longest rest, and slack for whoever copies words */
+#define US_TEXT_BUFFER  (US_URL_MAX + 32)
+
+#define US_CLASS_HTTPS  1
+#define US_CLASS_WWW    2
+
+
+typedef struct us_codec_s  us_codec_t;
+
+
+us_codec_t *us_codec_create(us_arena_t *a);
+void us_codec_destroy(us_codec_t *c);
+
+
+/*
+ * Reading, without a lock.  id is below an acquired next_id.
+ */
+
+/* class in text[0], then the rest; returns the length of both together */
+size_t us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text);
+
+/*
+ * The class if the record's rest is (begins with) this, else -1.  Comparing
+ * stops at the first difference.
+ */
+int us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest);
+int us_record_begins(us_codec_t *c, uint64_t id, us_str_t rest);
+
+/* asks for the lines of the record; us_log_prefetch() came long before */
+void us_record_prefetch(us_codec_t *c, uint64_t id);
+
+
+/*
+ * Writing, a group at a time.  A slot (< US_STORE_GROUP) is one new URL of the
+ * group.  In this order:
+ *
+ *     us_record_begin()    without the lock; ends the group before
+ *     us_record_encode()   without the lock, for slots in ascending order;
+ *                          rest stays as it is until the group ends
+ *     us_record_emit()     under the lock, nothing intended: the final bits of
+ *                          a slot, which is about to become record id
+ *     us_record_added()    under the lock, nothing intended: the slot was
+ *                          published as id, or turned out to be known as id
+ *
+ * A slot may refer to an earlier slot of its group, if that one was added by
+ * the time of us_record_emit(); else the codec takes another reference, none
+ * at worst.
+ */
+void us_record_begin(us_codec_t *c);
+void us_record_encode(us_codec_t *c, unsigned slot, unsigned klass,
+    us_str_t rest);
+
+/*
+ * Under the lock: encodes a slot once more, because its class has changed, in
+ * short bounded time, without a reference.
+ */
+void us_record_encode_plain(us_codec_t *c, unsigned slot, unsigned klass,
+    us_str_t rest);
+
+/*
+ * Returns the units, and where the bits are (until the next call; bits behind
+ * the last in its byte are zero, 8 bytes more are readable).
+ */
+uint32_t us_record_emit(us_codec_t *c, unsigned slot, uint64_t id,
+    const uint8_t **bits);
+void us_record_added(us_codec_t *c, unsigned slot, uint64_t id);
+
+
+/*
+ * Replay: record id has just been put into the log as it was; text is what
+ * us_record_decode() gave for it.  Does for caches and nodes what emit and
+ * added have done when it was first written.
+ */
+void us_record_replayed(us_codec_t *c, uint64_t id, const uint8_t *text,
+    size_t len);
+
+
+/*
+ * Models.  us_record_train() gives the bytes of a new model, in memory that
+ * it keeps until the next call; us_record_install() intends to publish
+ * it for the records from next_id on, which must be done under the same lock
+ * (-1: no room, nothing intended); us_record_model() gives back model number
+ * n and the first id that may use it (-1: there is no such).  The built-in
+ * model has no number.
+ */
+int us_record_train_due(us_codec_t *c);
+int us_record_train(us_codec_t *c, const volatile int *cancel,
+    us_str_t *model);
+int us_record_install(us_codec_t *c, us_str_t model);
+int us_record_model(us_codec_t *c, unsigned n, uint64_t *first,
+    us_str_t *model);
+
+
+#endif /* _US_RECORD_H_INCLUDED_ */

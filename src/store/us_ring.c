@@ -1,0 +1,288 @@
+
+/*
+ * FORMAT of the stream of operations.  Numbers are little endian base 128
+ * (7 bits to a byte, lowest first, the top bit says that more follow).
+ *
+ *   1 .. 254   add: a record of so many units, and its bits in (units + 1) / 2
+ *              bytes; its id is the next one
+ *   255        add: number of units, bits
+ *   0 1        delete: number of the id
+ *   0 2        set mark: byte which, number of the id
+ *   0 3        clear mark: byte which, number of the id
+ *   0 4        model: number of bytes, bytes; for the adds from here on
+ *   0 5        set marks: byte which, number of the first word (64 ids),
+ *              number of words, words of 8 bytes
+ *   0 6        delete: the same without the byte
+ *   0 7        the next add has this id (a check, at the start of a dump)
+ *
+ * 5 and 6 are found in dumps only.  An operation's LSN is the position in the
+ * stream at which it ends.
+ *
+ * The ring holds the bytes [written, published) of the stream, byte n at
+ * n % size:
+ *
+ *     |.....|#################|............|
+ *           written           published
+ *           (journal)         (lock holder)
+ *
+ * Each of the two watermarks has one writer and only grows.
+ */
+
+
+#include "us_ring.h"
+
+
+#define US_OP_UNITS_MAX   (2 * (US_URL_MAX + US_URL_MAX / 8 + 64))
+#define US_OP_MODEL_MAX   ((uint64_t) 1 << 26)
+#define US_OP_WORDS_MAX   ((uint64_t) 1 << 20)
+
+
+static size_t
+us_number_write(uint8_t *p, uint64_t n)
+{
+    size_t  i;
+
+    for (i = 0; n >= 0x80; i++) {
+        p[i] = n | 0x80;
+        n >>= 7;
+    }
+
+    p[i] = n;
+
+    return i + 1;
+}
+
+
+/* 0: incomplete; -1: more than 64 bits */
+
+static int
+us_number_read(const uint8_t **p, const uint8_t *end, uint64_t *n)
+{
+    unsigned  shift;
+
+    *n = 0;
+
+    for (shift = 0; shift < 63; shift += 7) {
+
+        if (*p == end) {
+            return 0;
+        }
+
+        *n |= (uint64_t) (**p & 0x7f) << shift;
+
+        if ((*(*p)++ & 0x80) == 0) {
+            return 1;
+        }
+    }
+
+    return -1;
+}
+
+
+size_t
+us_op_head(const us_op_t *op, uint8_t head[US_OP_HEAD_MAX])
+{
+    size_t  n;
+
+    if (op->type == US_OP_ADD) {
+
+        if (op->units < 255) {
+            head[0] = op->units;
+            return 1;
+        }
+
+        head[0] = 255;
+        return 1 + us_number_write(head + 1, op->units);
+    }
+
+    head[0] = 0;
+    head[1] = op->type;
+    n = 2;
+
+    switch (op->type) {
+
+    case US_OP_MODEL:
+        return n + us_number_write(head + n, op->bytes.len);
+
+    case US_OP_MARK:
+    case US_OP_UNMARK:
+        head[n++] = op->mark;
+        break;
+
+    case US_OP_MARKS:
+        head[n++] = op->mark;
+
+        /* fall through */
+
+    case US_OP_DELETED:
+        n += us_number_write(head + n, op->id);
+        return n + us_number_write(head + n, op->bytes.len / 8);
+
+    default:
+        break;
+    }
+
+    return n + us_number_write(head + n, op->id);
+}
+
+
+ssize_t
+us_op_parse(const uint8_t *p, size_t len, us_op_t *op)
+{
+    int             rc;
+    uint64_t        n;
+    const uint8_t  *start, *end;
+
+    start = p;
+    end = p + len;
+    n = 0;
+    memset(op, 0, sizeof(us_op_t));
+
+    if (len < 2) {
+        return 0;
+    }
+
+    if (*p != 0) {
+        op->type = US_OP_ADD;
+        op->units = *p++;
+
+        if (op->units == 255) {
+            rc = us_number_read(&p, end, &n);
+
+            if (rc <= 0) {
+                return rc;
+            }
+
+            if (n < 255 || n > US_OP_UNITS_MAX) {
+                return -1;
+            }
+
+            op->units = n;
+        }
+
+        n = (op->units + 1) / 2;
+        goto bytes;
+    }
+
+    op->type = p[1];
+    p += 2;
+
+    switch (op->type) {
+
+    case US_OP_MODEL:
+        rc = us_number_read(&p, end, &n);
+
+        if (rc <= 0) {
+            return rc;
+        }
+
+        if (n == 0 || n > US_OP_MODEL_MAX) {
+            return -1;
+        }
+
+        goto bytes;
+
+    case US_OP_MARK:
+    case US_OP_UNMARK:
+    case US_OP_MARKS:
+
+        if (p == end) {
+            return 0;
+        }
+
+        op->mark = *p++;
+
+        if (op->mark >= US_STORE_MARKS) {
+            return -1;
+        }
+
+        break;
+
+    case US_OP_DELETE:
+    case US_OP_DELETED:
+    case US_OP_AT:
+        break;
+
+    default:
+        return -1;
+    }
+
+    rc = us_number_read(&p, end, &op->id);
+
+    if (rc <= 0) {
+        return rc;
+    }
+
+    if (op->type == US_OP_MARKS || op->type == US_OP_DELETED) {
+        rc = us_number_read(&p, end, &n);
+
+        if (rc <= 0) {
+            return rc;
+        }
+
+        if (n == 0 || n > US_OP_WORDS_MAX) {
+            return -1;
+        }
+
+        n *= 8;
+    }
+
+bytes:
+
+    op->bytes.data = p;
+    op->bytes.len = n;
+
+    return p + n - start;
+}
+
+
+int
+us_ring_fits(const us_arena_t *a, size_t n)
+{
+    if (a->head->ring_size == 0) {
+        return 1;
+    }
+
+    /*
+     * Acquire: the journal has read the bytes below `written`; they must not
+     * be overwritten before.
+     */
+
+    return a->head->published + n - us_acquire(&a->head->written)
+           <= a->head->ring_size;
+}
+
+
+static void
+us_ring_write(us_arena_t *a, uint64_t lsn, const uint8_t *p, size_t n)
+{
+    size_t  at, part;
+
+    at = lsn & (a->head->ring_size - 1);
+    part = a->head->ring_size - at;
+    part = part < n ? part : n;
+
+    memcpy(a->base + a->head->ring + at, p, part);
+    memcpy(a->base + a->head->ring, p + part, n - part);
+}
+
+
+void
+us_ring_put(us_arena_t *a, const us_op_t *op)
+{
+    size_t    n;
+    uint8_t   head[US_OP_HEAD_MAX];
+    uint64_t  lsn;
+
+    if (a->head->ring_size == 0) {
+        return;
+    }
+
+    lsn = a->head->published;
+    n = us_op_head(op, head);
+
+    us_ring_write(a, lsn, head, n);
+    us_ring_write(a, lsn + n, op->bytes.data, op->bytes.len);
+
+    us_intend(a, &a->head->published, lsn + n + op->bytes.len);
+}

@@ -1,0 +1,68 @@
+
+/*
+ * Operations as bytes, and the ring through which they reach the journal.  See
+ * us_ring.c for the format.
+ */
+
+
+#ifndef _US_RING_H_INCLUDED_
+#define _US_RING_H_INCLUDED_
+
+
+#include "us_arena.h"
+
+
+#define US_OP_HEAD_MAX  24            /* what goes before the bytes of an op */
+
+
+typedef enum {
+    US_OP_ADD = 0,                    /* bytes: the record */
+    US_OP_DELETE = 1,
+    US_OP_MARK = 2,
+    US_OP_UNMARK = 3,
+    US_OP_MODEL = 4,                  /* bytes: the model */
+    US_OP_MARKS = 5,                  /* bytes: words of a mark, to be set */
+    US_OP_DELETED = 6,                /* bytes: words of ids to be deleted */
+    US_OP_AT = 7                      /* the next add has this id */
+} us_op_type_t;
+
+
+typedef struct {
+    us_op_type_t       type;
+    unsigned           mark;
+    uint64_t           id;            /* or the number of the first word */
+    uint32_t           units;         /* of a record */
+    us_str_t           bytes;
+} us_op_t;
+
+
+/* writes all but op->bytes; returns how much */
+size_t us_op_head(const us_op_t *op, uint8_t head[US_OP_HEAD_MAX]);
+
+/*
+ * The size of the whole operation at p, of which len bytes are there, and
+ * what it is: *op is filled, its bytes may only be read if they are there.  0:
+ * len bytes do not tell; -1: it cannot be one.
+ */
+ssize_t us_op_parse(const uint8_t *p, size_t len, us_op_t *op);
+
+
+/* whether there is room for n bytes, or no ring */
+int us_ring_fits(const us_arena_t *a, size_t n);
+
+/*
+ * Under the lock, after us_ring_fits(): writes the operation behind the
+ * published ones and intends to publish it.
+ */
+void us_ring_put(us_arena_t *a, const us_op_t *op);
+
+static inline size_t
+us_op_size(const us_op_t *op)
+{
+    uint8_t  head[US_OP_HEAD_MAX];
+
+    return us_op_head(op, head) + op->bytes.len;
+}
+
+
+#endif /* _US_RING_H_INCLUDED_ */

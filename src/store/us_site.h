@@ -1,0 +1,43 @@
+
+/*
+ * Sites: host[:port] without a mergeable "www.".
+ *
+ * That a site is known, and by which URL first, is an entry of the index: the
+ * hash of the site's text, in a domain of its own, leads to the id of the
+ * site's first URL.  If the store counts URLs by site (sites=on), there is
+ * also an array of counters, in the order in which the sites came, and thus
+ * sorted by first id: it is searched by halves.
+ *
+ * FORMAT of a counter, 16 bytes: a word of 40 bits first id and the low 24
+ * bits of the number of URLs, a word of 40 bits last id and the high 24.
+ */
+
+
+#ifndef _US_SITE_H_INCLUDED_
+#define _US_SITE_H_INCLUDED_
+
+
+#include "us_arena.h"
+
+
+/* the site at the beginning of a record's rest */
+us_str_t us_site(us_str_t rest);
+
+/* the number of the counter of the site whose first URL is id */
+uint64_t us_site_number(const us_arena_t *a, uint64_t first);
+
+void us_site_read(const us_arena_t *a, uint64_t number, uint64_t *urls,
+    uint64_t *last);
+
+/* under the lock, nothing intended: room for one more counter */
+int us_site_reserve(us_arena_t *a);
+
+/* intends a new counter for a site that begins with id */
+void us_site_add(us_arena_t *a, uint64_t id);
+
+/* intends to count one URL more, id, or one less */
+void us_site_count(us_arena_t *a, uint64_t number, uint64_t id);
+void us_site_uncount(us_arena_t *a, uint64_t number);
+
+
+#endif /* _US_SITE_H_INCLUDED_ */
