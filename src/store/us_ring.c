@@ -282,7 +282,10 @@ us_ring_put(us_arena_t *a, const us_op_t *op)
     n = us_op_head(op, head);
 
     us_ring_write(a, lsn, head, n);
-    us_ring_write(a, lsn + n, op->bytes.data, op->bytes.len);
+
+    if (op->bytes.len) {
+        us_ring_write(a, lsn + n, op->bytes.data, op->bytes.len);
+    }
 
     us_intend(a, &a->head->published, lsn + n + op->bytes.len);
 }

@@ -6,7 +6,7 @@
  *     us_log      id -> bits of the record
  *     us_record   bits <-> text (the codec)
  *     us_index    hash -> candidate ids
- *     us_site     sites and their counters
+ *     us_sites    sites and their counters
  *     us_marks    bits by id; deleted ids
  *     us_ring     operations for the journal
  *
@@ -27,7 +27,7 @@
 #include "us_marks.h"
 #include "us_record.h"
 #include "us_ring.h"
-#include "us_site.h"
+#include "us_sites.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -37,7 +37,7 @@
 
 #define US_LOOK_GROUP      32         /* look-ups whose cache misses overlap */
 #define US_LOOK_RETRIES    8
-#define US_CHUNKS_SPARE    3          /* kept from adds: for deletes and marks */
+#define US_CHUNKS_SPARE    3          /* kept from adds for other operations */
 
 #define US_DOMAIN_HTTP     0
 #define US_DOMAIN_HTTPS    1

@@ -13,8 +13,8 @@
  */
 
 
-#ifndef _US_SITE_H_INCLUDED_
-#define _US_SITE_H_INCLUDED_
+#ifndef _US_SITES_H_INCLUDED_
+#define _US_SITES_H_INCLUDED_
 
 
 #include "us_arena.h"
@@ -40,4 +40,4 @@ void us_site_count(us_arena_t *a, uint64_t number, uint64_t id);
 void us_site_uncount(us_arena_t *a, uint64_t number);
 
 
-#endif /* _US_SITE_H_INCLUDED_ */
+#endif /* _US_SITES_H_INCLUDED_ */

@@ -1,10 +1,10 @@
 
 /*
- * Sites and their counters: see us_site.h.
+ * Sites and their counters: see us_sites.h.
  */
 
 
-#include "us_site.h"
+#include "us_sites.h"
 
 
 #define US_SITE_SIZE   16

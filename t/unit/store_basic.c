@@ -1,0 +1,402 @@
+
+/*
+ * The front door of the store against a plain reference: arrays and strcmp().
+ */
+
+
+#include "store_zone.h"
+
+
+/* what the store must know */
+
+typedef struct {
+    char        *url;
+    int          deleted;
+    int          marked;
+    size_t       next;                /* of its bucket, plus one */
+} known_t;
+
+static known_t   known[100000];
+static size_t    nknown;
+static size_t    buckets[65536];
+
+
+static size_t *
+bucket(const char *url)
+{
+    unsigned  h;
+
+    for (h = 0; *url; url++) {
+        h = h * 31 + *url;
+    }
+
+    return &buckets[h % 65536];
+}
+
+
+static size_t
+find(const char *url)
+{
+    size_t  i;
+
+    for (i = *bucket(url); i > 0; i = known[i - 1].next) {
+        if (!known[i - 1].deleted && strcmp(known[i - 1].url, url) == 0) {
+            return i - 1;
+        }
+    }
+
+    return nknown;
+}
+
+
+static void
+forget(void)
+{
+    while (nknown) {
+        free(known[--nknown].url);
+    }
+
+    memset(buckets, 0, sizeof(buckets));
+}
+
+
+static void
+check(us_store_t *s, size_t id)
+{
+    size_t             len;
+    uint8_t            buf[US_URL_MAX + 8];
+    us_store_status_t  status;
+
+    status = us_store_get(s, id, buf, &len);
+
+    if (known[id].deleted) {
+        assert_int_equal(status, US_DELETED);
+        return;
+    }
+
+    assert_int_equal(status, US_OK);
+    assert_int_equal(len, strlen(known[id].url));
+    assert_memory_equal(buf, known[id].url, len);
+    assert_int_equal(us_store_marked(s, 1, id), known[id].marked);
+}
+
+
+/* few sites, short paths: many repetitions */
+
+static char *
+random_url(void)
+{
+    char    *url;
+    size_t   i, n;
+
+    url = malloc(100 + 600);
+    i = sprintf(url, "http%s://site%u.test/", rnd(2) ? "s" : "", rnd(200));
+
+    for (n = rnd(4); n; n--) {
+        i += sprintf(url + i, "%c/", 'a' + rnd(5));
+    }
+
+    i += sprintf(url + i, "%u", rnd(300));
+
+    if (rnd(50) == 0) {
+        memset(url + i, 'x', 500);
+        url[i + 500] = '\0';
+    }
+
+    return url;
+}
+
+
+static void
+step(us_store_t *s)
+{
+    int              was;
+    char            *url;
+    size_t           id;
+    uint64_t         lsn;
+    us_store_item_t  item;
+
+    url = random_url();
+    id = find(url);
+
+    switch (rnd(8)) {
+
+    case 0:
+        item = lookup(s, url);
+        assert_int_equal(item.status, id < nknown ? US_SEEN : US_UNSEEN);
+        break;
+
+    case 1:
+        if (nknown) {
+            id = rnd(nknown);
+            assert_int_equal(us_store_delete(s, id, &was, &lsn), US_OK);
+            assert_int_equal(was, known[id].deleted);
+            known[id].deleted = 1;
+            known[id].marked = 0;
+            check(s, id);
+        }
+
+        break;
+
+    case 2:
+        if (nknown) {
+            id = rnd(nknown);
+            was = rnd(2);
+            assert_int_equal(us_store_mark(s, 1, id, was, &lsn),
+                             known[id].deleted ? US_DELETED : US_OK);
+            known[id].marked = was && !known[id].deleted;
+            check(s, id);
+        }
+
+        break;
+
+    default:
+        item = add(s, url);
+        assert_int_equal(item.status, id < nknown ? US_SEEN : US_NEW);
+        assert_int_equal(item.id, id);
+
+        if (id == nknown) {
+            known[nknown].url = url;
+            known[nknown].deleted = 0;
+            known[nknown].next = *bucket(url);
+            *bucket(url) = nknown + 1;
+            known[nknown++].marked = 0;
+            check(s, id);
+            return;
+        }
+    }
+
+    free(url);
+}
+
+
+static void
+against_reference(void **state)
+{
+    size_t           i;
+    zone_t          *z;
+    us_store_info_t  info;
+
+    z = zone_create(8 << 20, 1 << 16);
+
+    for (i = 0; i < 60000; i++) {
+        step(z->store);
+        us_store_set_written(z->store, us_store_published(z->store));
+    }
+
+    for (i = 0; i < nknown; i++) {
+        check(z->store, i);
+    }
+
+    assert_true(nknown > 10000);
+    assert_int_equal(us_store_next_id(z->store), nknown);
+
+    us_store_info(z->store, &info);
+    assert_int_equal(info.urls, nknown);
+    assert_int_equal(info.sites, 200);
+    assert_int_equal(info.recoveries, 0);
+
+    forget();
+    zone_destroy(z);
+}
+
+
+/* ids are given in order, in batches, with repetitions inside */
+
+static void
+batches(void **state)
+{
+    size_t           i, n;
+    zone_t          *z;
+    char             text[1000][64];
+    us_store_item_t  items[1000];
+
+    z = zone_create(4 << 20, 0);
+
+    for (n = 0; n < 10; n++) {
+        for (i = 0; i < 1000; i++) {
+            items[i] = item(text[i], sprintf(text[i],
+                                             "http://a.test/%zu",
+                                             (n * 500 + i / 2)));
+        }
+
+        us_store_add(z->store, items, 1000);
+
+        for (i = 0; i < 1000; i++) {
+            assert_int_equal(items[i].id, n * 500 + i / 2);
+            assert_int_equal(items[i].status, i % 2 ? US_SEEN : US_NEW);
+            assert_int_equal(items[i].new_site, n == 0 && i == 0);
+        }
+    }
+
+    zone_destroy(z);
+}
+
+
+/* the spelling of a site is that of its first URL, for ever */
+
+static void
+spelling(void **state)
+{
+    int               was;
+    zone_t           *z;
+    uint8_t           buf[US_URL_MAX + 8];
+    uint64_t          lsn;
+    us_store_item_t   items[3];
+    us_store_site_t   site;
+
+    z = zone_create(1 << 20, 0);
+
+    items[0] = item("http://www.a.test/1", 0);
+    items[1] = item("http://a.test/2", 0);
+    items[2] = item("https://a.test/1", 0);
+    items[0].merge = items[1].merge = items[2].merge = 1;
+
+    us_store_add(z->store, items, 3);
+
+    assert_int_equal(items[0].new_site, 1);
+    assert_int_equal(items[1].new_site, 0);
+    assert_int_equal(items[2].status, US_NEW);
+    assert_string(buf, us_store_item_url(&items[0], buf),
+                  "http://www.a.test/1");
+    assert_string(buf, us_store_item_url(&items[1], buf),
+                  "http://www.a.test/2");
+    assert_string(buf, us_store_item_url(&items[2], buf),
+                  "https://www.a.test/1");
+
+    assert_int_equal(us_store_delete(z->store, 0, &was, &lsn), US_OK);
+
+    items[0] = item("http://a.test/3", 0);
+    items[0].merge = 1;
+    us_store_seen(z->store, items, 1);
+    assert_int_equal(items[0].status, US_UNSEEN);
+    us_store_spell(z->store, items);
+    assert_string(buf, us_store_item_url(&items[0], buf),
+                  "http://www.a.test/3");
+
+    assert_int_equal(us_store_site(z->store, us_string("a.test"), &site),
+                     US_OK);
+    assert_int_equal(site.first, 0);
+    assert_int_equal(site.spelling, 2);
+    assert_int_equal(us_store_site(z->store, us_string("a.tes"), &site),
+                     US_UNKNOWN);
+    assert_int_equal(us_store_site(z->store, us_string("www.a.test"), &site),
+                     US_UNKNOWN);
+    assert_int_equal(us_store_first_of_site(z->store, 0), 1);
+    assert_int_equal(us_store_first_of_site(z->store, 1), 0);
+
+    /* not to be merged: two sites */
+
+    items[0] = item("http://www.b.test/", 0);
+    items[1] = item("http://b.test/", 0);
+    us_store_add(z->store, items, 2);
+    assert_int_equal(items[0].new_site, 1);
+    assert_int_equal(items[1].new_site, 1);
+    assert_string(buf, us_store_item_url(&items[1], buf), "http://b.test/");
+
+    zone_destroy(z);
+}
+
+
+/* a full zone refuses adds, and everything else goes on */
+
+static void
+full(void **state)
+{
+    int               was;
+    char              url[64];
+    size_t            i, n;
+    zone_t           *z;
+    uint64_t          lsn;
+    us_store_info_t   info;
+    us_store_item_t   it;
+
+    z = zone_create(us_store_min_size(&zone_conf), 0);
+
+    for (n = 0; n < 1000000; n++) {
+        sprintf(url, "http://h%zu.test/%zu", n / 10, n);
+        it = add(z->store, url);
+
+        if (it.status == US_FULL) {
+            break;
+        }
+
+        assert_int_equal(it.status, US_NEW);
+    }
+
+    assert_int_equal(it.status, US_FULL);
+    assert_true(n > 1000);
+
+    us_store_info(z->store, &info);
+    assert_int_equal(info.full, 1);
+    assert_int_equal(us_store_next_id(z->store), n);
+    assert_true(info.used <= info.size);
+
+    for (i = 0; i < n; i++) {
+        sprintf(url, "http://h%zu.test/%zu", i / 10, i);
+        it = lookup(z->store, url);
+        assert_int_equal(it.status, US_SEEN);
+        assert_int_equal(it.id, i);
+    }
+
+    for (i = 0; i < n; i++) {
+        assert_int_equal(us_store_mark(z->store, 0, i, 1, &lsn), US_OK);
+        assert_int_equal(us_store_delete(z->store, i, &was, &lsn), US_OK);
+        sprintf(url, "http://h%zu.test/%zu", i / 10, i);
+        it = lookup(z->store, url);
+        assert_int_equal(it.status, US_UNSEEN);
+    }
+
+    zone_destroy(z);
+}
+
+
+/* a ring that nobody empties: busy, and nothing is half done */
+
+static void
+busy(void **state)
+{
+    char              url[64];
+    size_t            n;
+    zone_t           *z;
+    us_str_t          pieces[2];
+    us_store_item_t   it;
+
+    z = zone_create(1 << 20, 4096);
+
+    for (n = 0; n < 10000; n++) {
+        sprintf(url, "http://h%zu.test/%zu", n / 10, n);
+        it = add(z->store, url);
+
+        if (it.status == US_BUSY) {
+            break;
+        }
+    }
+
+    assert_int_equal(it.status, US_BUSY);
+    assert_int_equal(us_store_next_id(z->store), n);
+
+    us_store_ops(z->store, 0, pieces);
+    assert_true(pieces[0].len + pieces[1].len <= 4096);
+    assert_true(pieces[0].len + pieces[1].len > 4000);
+
+    us_store_set_written(z->store, us_store_published(z->store));
+    assert_int_equal(add(z->store, url).status, US_NEW);
+
+    zone_destroy(z);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(against_reference),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(spelling),
+        cmocka_unit_test(full),
+        cmocka_unit_test(busy),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
