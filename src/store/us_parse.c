@@ -73,7 +73,7 @@ struct us_parser_s {
 
     /* one for each byte and one more: price 32 | token 16 | len 8 | ctx 8 */
     uint64_t              *steps;
-    uint32_t              *runs;      /* run length left, by alphabet */
+    uint64_t              *runs;      /* us_parse_runs() */
     us_piece_t            *pieces;
 
     /* building */
@@ -108,14 +108,27 @@ us_parse_step(uint64_t *step, uint64_t price, unsigned token, unsigned len,
 }
 
 
+static inline void
+us_parse_run(us_parser_t *p, size_t i, uint64_t cost, const uint8_t *row,
+    unsigned alphabet, unsigned len)
+{
+    unsigned  token;
+
+    token = us_run_token(alphabet, len);
+    cost += row[token] + us_run_bits(alphabet, len) * US_PRICE_BIT;
+
+    us_parse_step(&p->steps[i + len], cost, token, len, p->ctx[token]);
+}
+
+
 size_t
 us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
     unsigned *start, uint32_t *price)
 {
     size_t            i, k, from, max;
-    uint64_t          cost, *steps;
-    unsigned          a, n, shorter, word, token;
+    uint64_t          cost, runs, *steps;
+    unsigned          a, n, shorter;
     const uint8_t    *row;
     us_piece_t       *piece;
     const us_node_t  *nodes, *node;
@@ -172,36 +185,26 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
         }
 
         /*
-         * Runs: where a word may begin any length is tried, within a word
-         * only the whole rest.
+         * Runs: as long as they go, which is where ids end; those that may
+         * hold '-' and '_' also up to there.
          */
 
-        if (p->runs[i] >> 24 < US_RUN_MIN) {
-            continue;
-        }
-
-        word = i == from || (steps[i] >> 8 & 0xff) == 0
-               || us_run_classes[text[i - 1]] == 0 || text[i - 1] == '-'
-               || text[i - 1] == '_';
-
+        runs = p->runs[i];
         shorter = US_RUN_MIN - 1;
 
         for (a = 0; a < US_RUN_ALPHABETS; a++) {
-            n = p->runs[i] >> 8 * a & 0xff;
+            n = runs >> 8 * a & 0xff;
 
-            if (n <= shorter) {
-                continue;
+            if (a == US_RUN_ALPHABETS - 1 && (k = runs >> 32) > shorter
+                && k < n)
+            {
+                us_parse_run(p, i, cost, row, a, (unsigned) k);
             }
 
-            for (k = word ? shorter + 1 : n; k <= n; k++) {
-                token = us_run_token(a, (unsigned) k);
-                us_parse_step(&steps[i + k],
-                              cost + row[token]
-                              + us_run_bits(a, (unsigned) k) * US_PRICE_BIT,
-                              token, (unsigned) k, p->ctx[token]);
+            if (n > shorter) {
+                us_parse_run(p, i, cost, row, a, n);
+                shorter = n;
             }
-
-            shorter = n;
         }
     }
 
@@ -230,27 +233,34 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
 
 /*
  * From right to left: how many characters from here on are of each alphabet,
- * at most US_RUN_MAX (32), in a byte each.
+ * at most US_RUN_MAX (32), in a byte each; in the fifth byte: letters and
+ * digits.
  */
 
 static void
 us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from, size_t len)
 {
     size_t    i;
-    uint32_t  run;
+    uint64_t  run, mask;
 
-    static const uint32_t  masks[16] = {
-        [US_RUN_DIGIT] = 0xffffffff,
-        [US_RUN_HEX] = 0xffffff00,
-        [US_RUN_LOWER] = 0xffff0000,
-        [US_RUN_UPPER] = 0xff000000
+    static const uint64_t  masks[16] = {
+        [US_RUN_DIGIT] = 0xffffffffff,
+        [US_RUN_HEX] = 0xffffffff00,
+        [US_RUN_LOWER] = 0xffffff0000,
+        [US_RUN_UPPER] = 0xffff000000
     };
 
     run = 0;
 
     for (i = len; i-- > from; /* void */) {
-        run += 0x01010101 - (run >> 5 & 0x01010101);
-        run &= masks[us_run_classes[text[i]]];
+        mask = masks[us_run_classes[text[i]]];
+
+        if (text[i] == '-' || text[i] == '_') {
+            mask = 0xff000000;
+        }
+
+        run += 0x0101010101 - (run >> 5 & 0x0101010101);
+        run &= mask;
         p->runs[i] = run;
     }
 }
@@ -275,7 +285,7 @@ us_parser_create(const us_token_def_t *tokens, size_t ntokens,
     p->prices = calloc(ncontexts, ntokens);
     p->ctx = malloc(ntokens);
     p->steps = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
-    p->runs = malloc((US_URL_MAX + 2) * sizeof(uint32_t));
+    p->runs = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
     p->pieces = malloc((US_URL_MAX + 2) * sizeof(us_piece_t));
     p->sorted = malloc(ntokens * sizeof(uint16_t));
     p->stack = malloc(US_TOKEN_MAX * 256 * sizeof(us_range_t));

@@ -32,6 +32,9 @@
 #ifndef US_TRAIN_MORE
 #define US_TRAIN_MORE 1
 #endif
+#ifndef US_TRAIN_RUNS
+#define US_TRAIN_RUNS 4
+#endif
 #ifndef US_TRAIN_SELDOM
 #define US_TRAIN_SELDOM    3          /* uses that keep a token, or a code */
 #endif
@@ -45,6 +48,9 @@
 #define US_TRAIN_PROBES    8
 
 
+#define US_MIN(a, b)       ((a) < (b) ? (a) : (b))
+
+
 typedef struct {
     uint32_t               key;       /* token << 16 | next */
     uint32_t               count;
@@ -54,6 +60,7 @@ typedef struct {
 typedef struct {
     float                  worth;
     uint32_t               key;
+    uint32_t               count;
 } us_worth_t;
 
 
@@ -220,6 +227,13 @@ us_train_vocabulary(us_trainer_t *t)
         } else {
             us_train_price(us_parser_row(t->parser, 0), t->counts,
                            t->ntokens);
+        }
+
+        /* while letters are dear, everything would look like a run */
+
+        if (round < US_TRAIN_RUNS) {
+            memset(us_parser_row(t->parser, 0) + US_TOKEN_RUN, US_PRICE_MAX,
+                   US_TOKEN_TEXT - US_TOKEN_RUN);
         }
 
         if (us_train_parse(t, nth) == -1
@@ -560,7 +574,8 @@ us_train_join(us_trainer_t *t, unsigned target)
 
         if (worth > 0) {
             list[nworth].worth = worth;
-            list[nworth++].key = t->pairs[i].key;
+            list[nworth].key = t->pairs[i].key;
+            list[nworth++].count = t->pairs[i].count;
         }
     }
 
@@ -605,7 +620,11 @@ us_train_join(us_trainer_t *t, unsigned target)
             continue;
         }
 
-        t->counts[t->ntokens++] = (uint32_t) (list[i].worth / 16) + 1;
+        /* what the next parse may find, for the prices */
+
+        t->counts[t->ntokens++] = list[i].count;
+        t->counts[a] -= US_MIN(t->counts[a], list[i].count);
+        t->counts[b] -= US_MIN(t->counts[b], list[i].count);
         t->text_used += d->len;
     }
 
