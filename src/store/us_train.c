@@ -30,7 +30,7 @@
 #define US_TRAIN_GROWTH    2          /* vocabulary, from round to round */
 #define US_TRAIN_ROUNDS    8
 #ifndef US_TRAIN_MORE
-#define US_TRAIN_MORE 1
+#define US_TRAIN_MORE 2
 #endif
 #ifndef US_TRAIN_RUNS
 #define US_TRAIN_RUNS 4

@@ -1,0 +1,585 @@
+
+/*
+ * The codec: what a learnt model encodes comes back, cores are checked, and
+ * no bits lead the decoder astray.
+ */
+
+
+#include "store/us_encoder.h"
+#include "store/us_train.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+
+#define TEXTS  6000
+
+
+typedef struct {
+    uint8_t       *text;
+    us_sample_t   *samples;
+    us_model_t    *model;
+    uint8_t       *core;
+    size_t         core_len;
+    us_encoder_t  *encoder;
+} test_t;
+
+
+static uint64_t  rnd = 1;
+
+
+static unsigned
+random_below(unsigned n)
+{
+    rnd = rnd * 6364136223846793005 + 1442695040888963407;
+
+    return (unsigned) (rnd >> 33) % n;
+}
+
+
+/* a URL of a small web: hosts, words, numbers, video ids */
+
+static size_t
+make_text(uint8_t *p)
+{
+    size_t    n;
+    unsigned  i, k;
+
+    static const char  *hosts[] = {
+        "example.com/", "youtube.com/watch?v=", "blog.example.org/2013/",
+        "forum.test/showthread.php?t=", "xn--bcher-kva.example/", "a.b/"
+    };
+    static const char  *words[] = {
+        "news", "politics", "index", "the", "of", "article", "%C3%BC", "x"
+    };
+
+    p[0] = (uint8_t) random_below(4);
+    n = 1 + (size_t) sprintf((char *) p + 1, "%s", hosts[random_below(6)]);
+
+    for (k = random_below(4); k; k--) {
+        n += (size_t) sprintf((char *) p + n, "%s%c", words[random_below(8)],
+                              "-/&."[random_below(4)]);
+    }
+
+    switch (random_below(4)) {
+
+    case 0:
+        n += (size_t) sprintf((char *) p + n, "%u", random_below(1000000));
+        break;
+
+    case 1:
+        for (i = random_below(40); i; i--) {
+            p[n++] = (uint8_t) "ABCDEFGHabcdefgh01234567-_"[random_below(26)];
+        }
+        break;
+
+    case 2:
+        n += (size_t) sprintf((char *) p + n, "%08x", random_below(1u << 31));
+        break;
+
+    default:
+        break;
+    }
+
+    return n;
+}
+
+
+static int
+setup(void **state)
+{
+    int          rc;
+    size_t       i, used;
+    test_t      *t;
+    us_train_t   in;
+
+    t = calloc(1, sizeof(test_t));
+    t->text = malloc(TEXTS * 256);
+    t->samples = calloc(TEXTS, sizeof(us_sample_t));
+
+    for (i = 0, used = 0; i < TEXTS; i++) {
+        t->samples[i].offset = (uint32_t) used;
+        t->samples[i].len = (uint16_t) make_text(t->text + used);
+
+        if (i % 3 == 0) {
+            t->samples[i].cut = t->samples[i].len / 2;
+            t->samples[i].price = 25 * US_PRICE_BIT;
+        }
+
+        used += t->samples[i].len;
+    }
+
+    memset(&in, 0, sizeof(us_train_t));
+
+    in.text = t->text;
+    in.samples = t->samples;
+    in.nsamples = TEXTS;
+    in.ntokens = 1500;
+    in.ncontexts = 24;
+    in.head[3] = 1000;
+
+    t->core = us_train(&in, NULL, &t->core_len);
+    assert_non_null(t->core);
+    assert_int_equal(us_model_core_size(t->core, t->core_len), t->core_len);
+
+    t->model = malloc(us_model_size(t->core));
+    us_model_build(t->model, t->core);
+
+    t->encoder = us_encoder_create(t->model);
+    assert_non_null(t->encoder);
+
+    do {
+        rc = us_encoder_build(t->encoder);
+    } while (rc == 0);
+
+    assert_int_equal(rc, 1);
+
+    *state = t;
+
+    return 0;
+}
+
+
+static int
+teardown(void **state)
+{
+    test_t  *t = *state;
+
+    us_encoder_destroy(t->encoder);
+    free(t->model);
+    free(t->core);
+    free(t->samples);
+    free(t->text);
+    free(t);
+
+    return 0;
+}
+
+
+/* encodes, pads, and leaves US_BITS_SLACK of `fill` behind; returns bits */
+
+static size_t
+encode(test_t *t, const uint8_t *text, size_t len, size_t cut, uint8_t **bits,
+    uint8_t fill)
+{
+    size_t        n;
+    uint32_t      price;
+    us_start_t    start;
+    us_bitout_t   o;
+
+    *bits = malloc(len * 8 + 16);
+    memset(*bits, fill, len * 8 + 16);
+
+    o.p = *bits;
+    o.acc = 0;
+    o.n = 0;
+
+    start.at = (uint32_t) cut;
+    start.price = 77;
+
+    assert_int_equal(us_encoder_choose(t->encoder, text, len, &start, 1,
+                                       &price), 0);
+    us_encoder_tail(t->encoder, &o);
+
+    n = (size_t) (o.p - *bits) * 8 + o.n;
+
+    /* the price is what it took */
+
+    if (price < 77 + 200 * US_PRICE_BIT) {
+        assert_int_equal(price, 77 + n * US_PRICE_BIT);
+    }
+
+    us_bits_put(&o, (1u << (-n & 3)) - 1, (unsigned) (-n & 3));
+    n += -n & 3;
+
+    if (o.n) {
+        *o.p = (uint8_t) ((*o.p & (0xff << o.n)) | o.acc);
+    }
+
+    return n;
+}
+
+
+static void
+check(test_t *t, const uint8_t *text, size_t len, size_t cut)
+{
+    ssize_t      n;
+    uint8_t     *bits, *out, *other;
+    unsigned     ctx, fill;
+    us_bitin_t   b;
+
+    out = malloc(US_URL_MAX + US_DECODE_SLACK);
+    other = malloc(len + 1);
+    memcpy(other, text, len);
+
+    ctx = cut ? us_model_tail_ctx(text[cut - 1]) : US_CTX_START;
+
+    for (fill = 0; fill < 256; fill += 85) {
+        b.end = encode(t, text, len, cut, &bits, (uint8_t) fill);
+        b.base = bits;
+        b.pos = 0;
+
+        n = us_model_decode(t->model, ctx, &b, out, US_URL_MAX);
+        assert_int_equal(n, len - cut);
+        assert_memory_equal(out, text + cut, len - cut);
+
+        b.pos = 0;
+        assert_true(us_model_equal(t->model, ctx, &b, text + cut, len - cut));
+
+        b.pos = 0;
+        other[len] = 'x';
+        assert_false(us_model_equal(t->model, ctx, &b, other + cut,
+                                    len + 1 - cut));
+
+        if (len > cut) {
+            b.pos = 0;
+            assert_false(us_model_equal(t->model, ctx, &b, text + cut,
+                                        len - 1 - cut));
+            b.pos = 0;
+            other[len - 1] ^= 1;
+            assert_false(us_model_equal(t->model, ctx, &b, other + cut,
+                                        len - cut));
+            other[len - 1] ^= 1;
+        }
+
+        free(bits);
+    }
+
+    free(other);
+    free(out);
+}
+
+
+static void
+test_round_trip(void **state)
+{
+    size_t    i, len;
+    test_t   *t = *state;
+    uint8_t   text[512];
+
+    for (i = 0; i < 2000; i++) {
+        len = make_text(text);
+        check(t, text, len, i % 2 ? random_below((unsigned) len + 1) : 0);
+    }
+}
+
+
+/* any bytes, any length: what was never seen goes by the escape */
+
+static void
+test_any_bytes(void **state)
+{
+    size_t    i, k;
+    test_t   *t = *state;
+    uint8_t  *text;
+
+    text = malloc(US_URL_MAX);
+
+    for (k = 0; k < US_URL_MAX; k++) {
+        text[k] = (uint8_t) random_below(256);
+    }
+
+    for (i = 0; i < 600; i++) {
+        check(t, text + i, i, 0);
+    }
+
+    check(t, text, US_URL_MAX, 0);
+    check(t, text, US_URL_MAX, 4000);
+
+    memset(text, 'a', US_URL_MAX);
+    check(t, text, US_URL_MAX, 0);
+
+    memset(text, '7', US_URL_MAX);
+    check(t, text, US_URL_MAX, 1);
+
+    free(text);
+}
+
+
+/* each run, alone and among others */
+
+static void
+test_runs(void **state)
+{
+    test_t       *t = *state;
+    uint8_t       text[64], out[64];
+    unsigned      a, n, i;
+    us_bitout_t   o;
+
+    static const char  *chars[] = {
+        "0123456789", "0123456789abcdef",
+        "0123456789abcdefghijklmnopqrstuvwxyz",
+        "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_"
+    };
+
+    for (a = 0; a < US_RUN_ALPHABETS; a++) {
+        for (n = 1; n <= US_RUN_MAX; n++) {
+            for (i = 0; i < n; i++) {
+                text[i] = (uint8_t)
+                          chars[a][random_below((unsigned) strlen(chars[a]))];
+                assert_true(us_run_classes[text[i]] & 1 << a);
+            }
+
+            check(t, text, n, 0);
+
+            memset(out, 0, sizeof(out));
+            o.p = out;
+            o.acc = 0;
+            o.n = 0;
+            us_run_put(&o, a, text, n);
+            i = (unsigned) (o.p - out) * 8 + o.n;
+            assert_int_equal(i, us_run_bits(a, n));
+        }
+    }
+
+    assert_int_equal(us_run_bits(0, 5), 17);
+    assert_int_equal(us_run_bits(1, 5), 20);
+    assert_int_equal(us_run_bits(2, 5), 27);
+    assert_int_equal(us_run_bits(3, 5), 30);
+
+}
+
+
+/* the best of several beginnings is found */
+
+static void
+test_starts(void **state)
+{
+    test_t      *t = *state;
+    size_t       len;
+    uint8_t      text[512];
+    uint32_t     each[3], best;
+    unsigned     i, k, got;
+    us_start_t   starts[3];
+
+    for (i = 0; i < 500; i++) {
+        len = make_text(text);
+
+        starts[0].at = 0;
+        starts[0].price = 8;
+        starts[1].at = random_below((unsigned) len + 1);
+        starts[1].price = random_below(400);
+        starts[2].at = (uint32_t) len;
+        starts[2].price = random_below(1200);
+
+        for (k = 0; k < 3; k++) {
+            us_encoder_choose(t->encoder, text, len, &starts[k], 1, &each[k]);
+        }
+
+        got = us_encoder_choose(t->encoder, text, len, starts, 3, &best);
+
+        assert_int_equal(best, each[got]);
+
+        /* one way is followed at each byte: nearly the cheapest */
+
+        for (k = 0; k < 3; k++) {
+            assert_true(best <= each[k] + 20 * US_PRICE_BIT);
+        }
+    }
+}
+
+
+/* random bits: whatever comes out, it ends and stays within its bounds */
+
+static void
+test_hostile_bits(void **state)
+{
+    test_t      *t = *state;
+    ssize_t      n;
+    uint8_t     *bits, *out;
+    unsigned     i, k, ctx, len;
+    us_bitin_t   b;
+
+    for (i = 0; i < 20000; i++) {
+        len = random_below(64);
+        bits = malloc(len + US_BITS_SLACK);
+
+        for (k = 0; k < len + US_BITS_SLACK; k++) {
+            bits[k] = i % 3 ? (uint8_t) random_below(256)
+                            : (uint8_t) (i % 2 ? 0 : 0xff);
+        }
+
+        k = random_below(100);
+        out = malloc(k + US_DECODE_SLACK);
+        ctx = random_below(us_model_ncontexts(t->model));
+
+        b.base = bits;
+        b.pos = len ? random_below(len * 8) : 0;
+        b.end = len * 8;
+
+        n = us_model_decode(t->model, ctx, &b, out, k);
+        assert_true(n >= -1 && n <= (ssize_t) k);
+
+        b.pos = 0;
+        (void) us_model_symbol(t->model, US_CODE_HEAD + random_below(3), &b);
+        (void) us_model_equal(t->model, ctx, &b, (uint8_t *) "abc", 3);
+
+        free(out);
+        free(bits);
+    }
+}
+
+
+/* a core with any byte changed is refused, and so is a part of one */
+
+static void
+test_damaged_core(void **state)
+{
+    test_t    *t = *state;
+    size_t     i;
+    uint8_t   *core;
+
+    core = malloc(t->core_len);
+    memcpy(core, t->core, t->core_len);
+
+    for (i = 0; i < t->core_len; i++) {
+        if (i > 400 && random_below(16)) {
+            continue;
+        }
+
+        core[i] ^= (uint8_t) (1 + random_below(255));
+
+        if (us_model_core_size(core, t->core_len) != 0) {
+            /* the two paddings of the head mean nothing */
+            assert_true(i == 7 || (i >= 52 && i < 56));
+        }
+
+        core[i] = t->core[i];
+    }
+
+    for (i = 0; i < t->core_len; i += 1 + random_below(97)) {
+        assert_int_equal(us_model_core_size(core, i), 0);
+    }
+
+    free(core);
+}
+
+
+/* what the model's header says, says the core it came from */
+
+static void
+test_core_of_model(void **state)
+{
+    test_t    *t = *state;
+    us_str_t   core;
+
+    core = us_model_core(t->model);
+
+    assert_int_equal(core.len, t->core_len);
+    assert_memory_equal(core.data, t->core, core.len);
+}
+
+
+static void
+test_header_symbols(void **state)
+{
+    test_t       *t = *state;
+    int           got;
+    uint8_t       bits[8 + US_BITS_SLACK];
+    unsigned      i, code, n;
+    us_bitin_t    b;
+    us_bitout_t   o;
+
+    for (code = US_CODE_HEAD; code <= US_CODE_FAR; code++) {
+        n = code == US_CODE_HEAD ? US_HEAD_SYMBOLS : US_PREFIX_SYMBOLS;
+
+        for (i = 0; i < n; i++) {
+            memset(bits, 0, sizeof(bits));
+            o.p = bits;
+            o.acc = 0;
+            o.n = 0;
+
+            us_encoder_symbol(t->encoder, &o, code, i);
+            us_bits_put(&o, 0, 7);
+
+            b.base = bits;
+            b.pos = 0;
+            b.end = 32;
+
+            got = us_model_symbol(t->model, code, &b);
+            assert_int_equal(got, i);
+            assert_int_equal(b.pos,
+                             us_encoder_symbol_bits(t->encoder, code, i));
+        }
+    }
+
+    /* what was seen often is cheap */
+
+    assert_true(us_encoder_symbol_bits(t->encoder, US_CODE_HEAD, 3) <= 2);
+}
+
+
+static void
+test_cancel(void **state)
+{
+    test_t       *t = *state;
+    size_t        len;
+    volatile int  cancel = 1;
+    us_train_t    in;
+
+    memset(&in, 0, sizeof(us_train_t));
+
+    in.text = t->text;
+    in.samples = t->samples;
+    in.nsamples = TEXTS;
+    in.ntokens = 1500;
+    in.ncontexts = 24;
+
+    assert_null(us_train(&in, &cancel, &len));
+}
+
+
+/* the same sample gives the same model; hardly any sample gives one, too */
+
+static void
+test_repeatable(void **state)
+{
+    test_t      *t = *state;
+    size_t       len, n;
+    uint8_t     *core, *again;
+    us_train_t   in;
+
+    for (n = 0; n < 64; n = n ? n * 8 : 1) {
+        memset(&in, 0, sizeof(us_train_t));
+
+        in.text = t->text;
+        in.samples = t->samples;
+        in.nsamples = n;
+        in.ntokens = 600;
+        in.ncontexts = US_CTX_GROUP + 3;
+
+        core = us_train(&in, NULL, &len);
+        assert_non_null(core);
+        assert_int_equal(us_model_core_size(core, len), len);
+
+        again = us_train(&in, NULL, &len);
+        assert_memory_equal(core, again, len);
+
+        free(core);
+        free(again);
+    }
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_any_bytes),
+        cmocka_unit_test(test_runs),
+        cmocka_unit_test(test_starts),
+        cmocka_unit_test(test_hostile_bits),
+        cmocka_unit_test(test_damaged_core),
+        cmocka_unit_test(test_core_of_model),
+        cmocka_unit_test(test_header_symbols),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_repeatable),
+    };
+
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
