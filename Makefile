@@ -15,6 +15,7 @@ include mk/nginx.mk
 -include mk/web.mk
 -include mk/bench.mk
 -include mk/lineage.mk
+-include mk/codec.mk
 -include mk/fuzz.mk
 
 build: core module        ## the command and the module

@@ -1,0 +1,33 @@
+# The built-in model, and the codec measured alone.  The model is made once
+# and committed: records refer to it for ever.
+#
+#   make builtin-model                       src/store/us_builtin_data.c
+#   xz -dc X.txt.xz | build/bench/codec      bytes, ns, training
+
+CORPORA       := ../shared/corpora
+BUILTIN_FROM  := html_forms_forums_shops_pages html_mdn_archived_pages \
+                 alphagov_old_urls brave_sitelist
+CODEC_SRC     := $(filter-out %us_builtin_data.c,$(wildcard \
+                 $(addprefix src/store/us_,model*.c huffman.c run.c parse.c \
+                 encoder.c train.c cluster.c)))
+
+# 16,000 distinct URLs of each, spread over the file
+
+builtin-model: $(B)/builtin   ## learns src/store/us_builtin_data.c anew
+	@for c in $(BUILTIN_FROM); do \
+	    xz -dc $(CORPORA)/$$c.txt.xz | awk '!s[$$0]++' \
+	        | awk '{ l[NR] = $$0 } END { n = 16000; \
+	            for (i = 0; i < n; i++) \
+	                if (NR >= n || i < NR) \
+	                    print l[int(i * (NR > n ? NR / n : 1)) + 1] }'; \
+	done | $< 3072 32 > $(B)/us_builtin_data.c
+	@mv $(B)/us_builtin_data.c src/store/us_builtin_data.c
+
+$(B)/builtin: tools/builtin.c $(CODEC_SRC) | $(B)/.deps-build
+	$(CC) $(CSTD) $(WARN) $(OPT) -o $@ $^ -lm
+
+$(B)/bench/codec: bench/codec.c $(B)/libus.a | $(B)/.deps-build
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) $(WARN) $(OPT) -o $@ $^ $(CORE_LIBS)
+
+.PHONY: builtin-model

@@ -1,0 +1,24 @@
+
+/*
+ * The model of the first records, before any can be learnt.
+ */
+
+
+#ifndef _US_BUILTIN_H_INCLUDED_
+#define _US_BUILTIN_H_INCLUDED_
+
+
+#include "us_model.h"
+
+
+/* allocated with malloc(); NULL: no memory */
+us_model_t *us_builtin_create(void);
+
+
+/* us_builtin_data.c, made by tools/builtin.c: the core in base 64 */
+
+extern const char    us_builtin_data[];
+extern const size_t  us_builtin_size;       /* of the core */
+
+
+#endif /* _US_BUILTIN_H_INCLUDED_ */
