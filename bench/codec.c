@@ -3,7 +3,8 @@
  * Measures the codec alone: texts without references, models learnt on the
  * way as the store would.
  *
- *     xz -dc CORPUS.txt.xz | build/bench/codec [-s SEED] [-n LIMIT] [-k TOKENS] [-c CONTEXTS]
+ *     xz -dc CORPUS.txt.xz | build/bench/codec [-s SEED] [-n LINES] [-m TEXTS]
+ *                                              [-k TOKENS] [-c CONTEXTS]
  */
 
 
@@ -148,7 +149,9 @@ load(corpus_t *c, size_t limit, uint64_t seed)
         }
 
         for (i = 0, used = 0; i < c->n; i++) {
-            uint32_t  n = c->offsets[order[i] + 1] - c->offsets[order[i]];
+            uint32_t  n;
+
+            n = c->offsets[order[i] + 1] - c->offsets[order[i]];
 
             off[i] = (uint32_t) used;
             memcpy(text + used, c->text + c->offsets[order[i]], n);
@@ -276,14 +279,14 @@ main(int argc, char **argv)
             t = now();
 
             for (i = at; i < to; i++) {
-                uint8_t    out[9000];
-                ssize_t    n;
+                uint8_t     out[9000];
+                ssize_t     got;
                 us_bitin_t  b = { buf, pos[i - at], pos[i - at + 1] };
 
-                n = us_model_decode(model, US_CTX_START, &b, out, 8192);
+                got = us_model_decode(model, US_CTX_START, &b, out, 8192);
                 len = c.offsets[i + 1] - c.offsets[i];
 
-                if (n != (ssize_t) len
+                if (got != (ssize_t) len
                     || memcmp(out, c.text + c.offsets[i], len) != 0)
                 {
                     bad++;

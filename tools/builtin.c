@@ -7,6 +7,7 @@
  */
 
 
+#include "store/us_parse.h"
 #include "store/us_train.h"
 
 #include <stdio.h>
@@ -59,13 +60,13 @@ inner(uint8_t *out, const char *line, size_t len)
 int
 main(int argc, char **argv)
 {
-    char        *line;
-    size_t       cap, len, i, used, room, nmax;
-    ssize_t      n;
-    uint8_t     *core, *text;
-    uint32_t     bits;
-    us_train_t   in;
-    us_sample_t *samples;
+    char         *line;
+    size_t        cap, len, i, used, room, nmax, same;
+    ssize_t       n;
+    uint8_t      *core, *text, *last;
+    uint32_t      bits;
+    us_train_t    in;
+    us_sample_t  *samples, *s;
 
     if (argc != 3) {
         fprintf(stderr, "usage: builtin TOKENS CONTEXTS < URLS\n");
@@ -94,11 +95,31 @@ main(int argc, char **argv)
     {
         len = inner(text + used, line, (size_t) n);
 
-        if (len) {
-            samples[in.nsamples].offset = (uint32_t) used;
-            samples[in.nsamples++].len = (uint16_t) len;
-            used += len;
+        if (len == 0) {
+            continue;
         }
+
+        s = &samples[in.nsamples];
+        s->offset = (uint32_t) used;
+        s->len = (uint16_t) len;
+
+        /* each other one is a tail behind what it shares with the last */
+
+        if (in.nsamples % 2) {
+            last = text + s[-1].offset;
+
+            for (same = 0; same < len && same < s[-1].len
+                           && last[same] == text[used + same]; same++)
+            {
+                /* void */
+            }
+
+            s->cut = (uint16_t) (same > 8 ? same : 0);
+            s->price = 8 * US_PRICE_BIT;
+        }
+
+        in.nsamples++;
+        used += len;
     }
 
     in.text = text;
