@@ -30,8 +30,8 @@ sub fault
 
 sub text
 {
-    my $wide = $file =~ /\.(?:md|html|ya?ml|json|txt|svg|csv|lock)$/;
-    my $tabs = $file =~ m{(?:^|/)Makefile$|\.mk$|^debian/rules$};
+    my $wide = $file =~ /\.(?:md|html|ya?ml|json|txt|svg|csv|lock|go)$/;
+    my $tabs = $file =~ m{(?:^|/)Makefile$|\.(?:mk|go|md)$|^debian/rules$};
 
     for my $n (1 .. @line) {
         local $_ = $line[$n - 1];

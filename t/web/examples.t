@@ -19,21 +19,21 @@ my %examples = (
     'Node'   => "node $top/examples/example.mjs",
 );
 
-my $expected = <<'END';
-0	new	http://example.com/shop/list.html
-1	new	http://example.com/shop/item?id=7
-2	new	http://example.com/about.html
-2	seen	http://example.com/about.html
--	invalid	scheme
-1	seen	http://example.com/shop/item?id=7
--	unseen	http://example.com/never
+my $expected = <<"END";
+0\tnew\thttp://example.com/shop/list.html
+1\tnew\thttp://example.com/shop/item?id=7
+2\tnew\thttp://example.com/about.html
+2\tseen\thttp://example.com/about.html
+-\tinvalid\tscheme
+1\tseen\thttp://example.com/shop/item?id=7
+-\tunseen\thttp://example.com/never
 http://example.com/shop/item?id=7
-0	http://example.com/shop/list.html
-2	http://example.com/about.html
-99	-	unknown
-0	http://example.com/shop/list.html
-1	http://example.com/shop/item?id=7
-2	http://example.com/about.html
+0\thttp://example.com/shop/list.html
+2\thttp://example.com/about.html
+99\t-\tunknown
+0\thttp://example.com/shop/list.html
+1\thttp://example.com/shop/item?id=7
+2\thttp://example.com/about.html
 END
 
 my $conf = '';
