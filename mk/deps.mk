@@ -6,7 +6,8 @@ PKG_BUILD := nginx nginx-dev gcc g++ make libpcre2-dev libicu-dev libpsl-dev \
 PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev
 PKG_BENCH := wrk redis-server libjudy-dev libmarisa-dev \
              liburiparser-dev libcurl4-openssl-dev gnuplot-nox
-PKG_WEB   := nodejs npm chromium prometheus
+PKG_WEB   := chromium prometheus nghttp2-client python3-minimal golang-go \
+             default-jdk-headless
 
 # Debian would start its own nginx and redis as services: keep them down while
 # we install, this project runs private ones.
@@ -40,9 +41,6 @@ $(B)/.deps-test: mk/deps.mk
 
 $(B)/.deps-bench: mk/deps.mk
 	$(call install,$(PKG_BENCH))
-
-$(B)/.deps-web: mk/deps.mk
-	$(call install,$(PKG_WEB))
 
 deps: $(B)/.deps-build $(B)/.deps-test        ## installs build and test tools
 

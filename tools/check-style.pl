@@ -114,8 +114,8 @@ sub c_source
         fault($n, '// comment') if m{//};
         fault($n, "no blank after \"$1\"")
             if /\b(if|for|while|switch|return)\(/ && !/^\s*#/;
-        fault($n, 'blank inside of parentheses') if /\( \S/ && !/\( [);]/
-            || /\S \)/ && !/[;(] \)/;
+        fault($n, 'blank inside of parentheses') if /\( \S/ && !/\( [();]/
+            || m{[^\s;()] \)};
         fault($n, '"else" without braces') if !/^\s*#/
             && /\belse\b(?:\s*[^\s{i\\]|$)/;
         fault($n, '"else" on a line without "}"') if /^\s*else\b/;

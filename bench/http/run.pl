@@ -1,0 +1,482 @@
+#!/usr/bin/perl
+
+# What the HTTP side costs and what it brings, beside Redis.
+#
+#     make bench-http            [LINES=2300000] [SECONDS=5] [ROUNDS=3]
+#
+# A store of real URLs (reddit_submissions) in a private nginx; wrk for
+# requests, worker CPU from /proc/PID/stat.  What is compared runs side by
+# side: each round runs every case once, the table shows medians.
+#
+#   1. single GET /seen of unknown and known URLs beside `return 200`
+#   2. batches of 1,000: /seen known, /seen unknown, /add known, /add with
+#      10 % new, by 1 and 2 workers
+#   3. the same members to Redis: SMISMEMBER, SADD
+#   4. the time of a batch at half of the load that one worker bears
+#
+# Figures for each CPU second of the serving processes do not depend on what
+# else the machine does; those for each second do.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/../../t/lib";
+
+use File::Temp qw(tempdir);
+use IO::Select;
+use IO::Socket::INET;
+use Time::HiRes qw(sleep time);
+
+use UrlStore::Redis qw(cpu_of);
+use UrlStore::Test;
+
+my $lines = $ENV{LINES} || 2_300_000;
+my $seconds = $ENV{SECONDS} || 5;
+my $rounds = $ENV{ROUNDS} || 3;
+my $dir = tempdir(CLEANUP => 1);
+
+$| = 1;
+$ENV{PATH} .= ':/usr/sbin';
+
+my $t = UrlStore::Test->new(workers => 2, log => 'warn', judge => 0)
+    ->run(config());
+
+
+sub config
+{
+    return <<'CONF';
+urlstore_zone u 1g;
+keepalive_requests 1000000000;
+client_max_body_size 8m;
+client_body_buffer_size 1m;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+    location /200/ { return 200 '{"id":null,"status":"unseen"}'; }
+}
+CONF
+}
+
+
+# --- the store and the bodies -------------------------------------------
+
+print "loading ... ";
+
+my (@known, @unknown, %have);
+my $start = time;
+my $client = $t->client;
+
+each_batch('reddit_submissions', $lines, sub {
+    my ($urls) = @_;
+
+    my $r = $client->request('POST', '/add', join("\n", @$urls) . "\n",
+        'Content-Type' => 'text/plain');
+
+    die "add: $r->{status} $r->{body}" if $r->{status} != 200;
+
+    # a sample for the bodies, by its canonical URLs
+
+    if (rand() < 0.2 || @known < 1000) {
+        push @known, grep { defined } map { /^\d+\t\w+\t(.*)/ ? $1 : undef }
+            split /\n/, $r->{body};
+    }
+});
+
+my $stats = $t->get('/stats')->json;
+
+printf "%d URLs in %.1f s, %.1f bytes each\n", $stats->{urls}, time - $start,
+    $stats->{bytes_per_url} // 0;
+
+each_batch('eot2024_A', 400_000, sub {
+    my ($urls) = @_;
+
+    my $r = $client->request('POST', '/seen', join("\n", @$urls) . "\n",
+        'Content-Type' => 'text/plain');
+
+    push @unknown, grep { defined } map { /^-\tunseen\t(.*)/ ? $1 : undef }
+        split /\n/, $r->{body};
+});
+
+shuffle(\@known);
+shuffle(\@unknown);
+
+my %bodies = (
+    known => [ batches(\@known, 100) ],
+    unknown => [ batches(\@unknown, 100) ],
+);
+
+$bodies{new} = [ map { join "\n", (split /\n/, $_)[0 .. 899] }
+    @{ $bodies{known} } ];
+
+for my $kind (sort keys %bodies) {
+    my $n = 0;
+
+    spew("$dir/$kind." . $n++, $_) for @{ $bodies{$kind} };
+}
+
+spew("$dir/known.paths", join '', map { '/seen?url=' . uri_escape($_) . "\n" }
+    @known[0 .. 19_999]);
+spew("$dir/unknown.paths", join '',
+    map { '/seen?url=' . uri_escape($_) . "\n" } @unknown[0 .. 19_999]);
+spew("$dir/200.paths", join '', map { '/200/?url=' . uri_escape($_) . "\n" }
+    @unknown[0 .. 19_999]);
+
+lua();
+
+
+# --- nginx --------------------------------------------------------------
+
+my @single = qw(200 unknown known);
+my @batch = (
+    [ '/seen known', '/seen', 'known' ],
+    [ '/seen unknown', '/seen', 'unknown' ],
+    [ '/add known', '/add', 'known' ],
+    [ '/add 10 % new', '/add', 'new' ],
+);
+my (%single, %batch);
+
+for my $workers (1, 2) {
+    workers($workers);
+
+    for my $round (1 .. $rounds) {
+        for my $case (@single) {
+            my $r = wrk("$dir/single.lua", $case, $dir, "$dir/$case.paths");
+
+            push @{ $single{$workers}{$case} }, $r;
+        }
+
+        for my $case (@batch) {
+            my ($name, $path, $kind) = @$case;
+            my $r = wrk("$dir/batch.lua", $path, $dir, $kind);
+
+            push @{ $batch{$workers}{$name} }, $r;
+        }
+    }
+}
+
+
+print "\nsingle requests, keep-alive, 32 connections\n\n";
+printf "%-22s %8s %10s %12s %10s\n", '', 'workers', 'req/s', 'CPU us/req',
+    'of 200';
+
+for my $workers (1, 2) {
+    for my $case (@single) {
+        my $all = $single{$workers}{$case};
+        my $cpu = median(map { $_->{cpu} } @$all);
+        my $base = median(map { $_->{cpu} } @{ $single{$workers}{200} });
+
+        printf "%-22s %8d %10.0f %12.2f %9.2fx\n",
+            $case eq '200' ? 'return 200' : "GET /seen $case", $workers,
+            median(map { $_->{rate} } @$all), $cpu, $base / $cpu;
+    }
+}
+
+print "\nbatches of 1,000, 8 connections\n\n";
+printf "%-22s %8s %12s %20s %8s\n", '', 'workers', 'M URLs/s',
+    'M URLs/CPU second', 'Redis';
+
+my $redis = redis();
+
+for my $workers (1, 2) {
+    for my $case (@batch) {
+        my ($name) = @$case;
+        my $all = $batch{$workers}{$name};
+        my $per_cpu = median(map { 1000 / $_->{cpu} } @$all);
+        my $peer = $redis->{$name};
+
+        printf "%-22s %8d %12.2f %20.2f %7s\n", $name, $workers,
+            median(map { $_->{rate} * 1000 / 1e6 } @$all), $per_cpu,
+            $peer ? sprintf('%.1fx', $per_cpu / $peer->{per_cpu}) : '-';
+    }
+}
+
+if ($redis) {
+    for my $case (@batch) {
+        my $peer = $redis->{ $case->[0] } or next;
+
+        printf "%-22s %8s %12.2f %20.2f\n", "Redis $peer->{name}", 1,
+            $peer->{rate}, $peer->{per_cpu};
+    }
+
+    print "\nRedis answers no ids: SMISMEMBER beside /seen, SADD beside"
+        . " /add,\n1,000 members a command, of the same canonical URLs.\n";
+}
+
+half_load();
+
+
+# --- pieces -------------------------------------------------------------
+
+
+sub each_batch
+{
+    my ($name, $n, $code) = @_;
+
+    open my $fh, '-|', 'xz', '-dc', corpus_file($name) or die "xz: $!";
+    binmode $fh;
+
+    my @urls;
+
+    while (my $line = <$fh>) {
+        chomp $line;
+        push @urls, $line;
+
+        if (@urls == 1000) {
+            $code->(\@urls);
+            @urls = ();
+        }
+
+        last if --$n <= 0;
+    }
+
+    $code->(\@urls) if @urls;
+    close $fh;
+}
+
+
+sub shuffle
+{
+    my ($a) = @_;
+
+    srand(1);
+
+    for (my $i = $#$a; $i > 0; $i--) {
+        my $k = int rand($i + 1);
+        @$a[$i, $k] = @$a[$k, $i];
+    }
+}
+
+
+sub batches
+{
+    my ($urls, $n) = @_;
+
+    my $most = int(@$urls / 1000);
+
+    $n = $most if $n > $most;
+
+    return map { join "\n", @$urls[$_ * 1000 .. $_ * 1000 + 999] }
+        0 .. $n - 1;
+}
+
+
+sub median
+{
+    my @s = sort { $a <=> $b } @_;
+
+    return $s[$#s / 2];
+}
+
+
+sub workers
+{
+    my ($n) = @_;
+
+    my $conf = slurp($t->dir . '/nginx.conf');
+
+    $conf =~ s/worker_processes \d+/worker_processes $n/;
+    spew($t->dir . '/nginx.conf', $conf);
+    $t->reload or die 'reload failed';
+}
+
+
+# one run of wrk: requests a second, and CPU microseconds of the workers a
+# request
+
+sub wrk
+{
+    my ($script, @args) = @_;
+
+    my @pids = $t->worker_pids;
+    my $conns = $script =~ /batch/ ? 8 : 32;
+    my $before = cpu_of(@pids);
+
+    my $out = `wrk -t1 -c$conns -d${seconds}s -s $script \\
+        http://127.0.0.1:@{[$t->port]} -- @args 2>&1`;
+
+    my $cpu = cpu_of(@pids) - $before;
+    my ($n) = $out =~ /(\d+) requests in/ or die $out;
+    my ($rate) = $out =~ m|Requests/sec:\s+([\d.]+)|;
+
+    die $out if $out =~ /Non-2xx/;
+
+    return { rate => $rate, cpu => $cpu / $n * 1e6 };
+}
+
+
+sub lua
+{
+    spew("$dir/single.lua", <<'LUA');
+local requests, n = {}, 0
+
+function init(args)
+    for line in io.lines(args[3]) do
+        requests[#requests + 1] = wrk.format("GET", line)
+    end
+end
+
+function request()
+    n = n % #requests + 1
+    return requests[n]
+end
+LUA
+
+    # "new": 900 known ones from the file, and 100 that nobody has sent
+
+    spew("$dir/batch.lua", <<'LUA');
+local requests, n, new, path = {}, 0, false, ""
+local headers = { ["Content-Type"] = "text/plain" }
+local run = os.time() % 100000 * 1000000
+
+function init(args)
+    path, new = args[1], args[3] == "new"
+
+    for i = 0, 99 do
+        local f = io.open(args[2] .. "/" .. args[3] .. "." .. i)
+        if not f then break end
+        local body = f:read("*a")
+        f:close()
+        requests[#requests + 1] = new and body
+            or wrk.format("POST", path, headers, body)
+    end
+end
+
+function request()
+    n = n + 1
+
+    local r = requests[n % #requests + 1]
+
+    if not new then return r end
+
+    local urls = { r }
+
+    for i = 1, 100 do
+        urls[#urls + 1] = "http://www.example" .. (n % 977) .. ".com/news/"
+            .. run + n .. "/article-" .. i * 7919 .. ".html"
+    end
+
+    return wrk.format("POST", path, headers, table.concat(urls, "\n"))
+end
+LUA
+}
+
+
+# --- Redis --------------------------------------------------------------
+
+
+sub redis
+{
+    my $redis = UrlStore::Redis->start($dir) or return;
+
+    # the same store: what nginx has
+
+    for (my $from = 0; ; $from += 10_000) {
+        my $r = $client->request('GET', "/urls?from=$from&limit=10000");
+        my @urls = map { (split /\t/, $_, 2)[1] // () } split /\n/, $r->{body};
+
+        last if !@urls;
+        $redis->pipeline(8, 'SADD', 'u', @urls);
+    }
+
+    $redis->drain;
+
+    my %out;
+
+    for my $case ([ '/seen known', 'SMISMEMBER', 'known' ],
+                  [ '/seen unknown', 'SMISMEMBER', 'unknown' ],
+                  [ '/add known', 'SADD', 'known' ])
+    {
+        my ($name, $cmd, $kind) = @$case;
+        my @wire = map { UrlStore::Redis::wire($cmd, 'u', split /\n/, $_) }
+            @{ $bodies{$kind} };
+        my (@rate, @per_cpu);
+
+        for my $round (1 .. $rounds) {
+            my ($n, $begin, $cpu) = (0, time, cpu_of($redis->pid));
+
+            # two in flight, so that it never waits for us
+
+            $redis->send_wire($wire[0]);
+
+            while (time - $begin < $seconds / 2) {
+                $redis->send_wire($wire[++$n % @wire]);
+                $redis->reply;
+            }
+
+            $redis->drain;
+            push @rate, ($n + 1) / (time - $begin) * 1000 / 1e6;
+            push @per_cpu, ($n + 1) / (cpu_of($redis->pid) - $cpu) * 1000
+                / 1e6;
+        }
+
+        $out{$name} = { name => "$cmd $kind", rate => median(@rate),
+            per_cpu => median(@per_cpu) };
+    }
+
+    $redis->stop;
+
+    return \%out;
+}
+
+
+# --- latency ------------------------------------------------------------
+
+
+# Batches at half of what one worker bears, sent by the clock over four
+# connections, whether or not the answers before have come.
+
+sub half_load
+{
+    workers(1);
+
+    my $rate = median(map { $_->{rate} }
+        @{ $batch{1}{'/add 10 % new'} }) / 2;
+    my $n = int($rate * $seconds);
+    my @socks = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+        PeerPort => $t->port) or die $! } 1 .. 4;
+    my $sel = IO::Select->new(@socks);
+    my (@times, %sent, %in);
+    my ($begin, $next, $serial) = (time, 0, time % 100_000 * 1e6);
+
+    while (@times < $n) {
+        my $now = time - $begin;
+
+        if ($next < $n && $now >= $next / $rate) {
+            my $s = $socks[$next % @socks];
+            my $body = $bodies{new}[$next % @{ $bodies{new} }] . "\n"
+                . join("\n", map { "http://www.example@{[$next % 977]}.org/"
+                . $serial++ . '/page.html' } 1 .. 100);
+
+            push @{ $sent{$s} }, $next / $rate;
+            syswrite $s, "POST /add HTTP/1.1\r\nHost: a\r\n"
+                . "Content-Type: text/plain\r\nContent-Length: "
+                . length($body) . "\r\n\r\n$body";
+            $next++;
+            next;
+        }
+
+        my $wait = $next < $n ? $next / $rate - $now : 1;
+
+        for my $s ($sel->can_read($wait > 0 ? $wait : 0)) {
+            $in{$s} //= '';
+            sysread($s, $in{$s}, 262144, length $in{$s}) or die 'closed';
+
+            while ($in{$s} =~ /\r\n\r\n/) {
+                my $head = $+[0];
+                my ($len) = $in{$s} =~ /Content-Length: (\d+)/i
+                    or die 'no length';
+
+                last if length $in{$s} < $head + $len;
+                substr $in{$s}, 0, $head + $len, '';
+                push @times, time - $begin - shift @{ $sent{$s} };
+            }
+        }
+    }
+
+    my @s = sort { $a <=> $b } @times;
+
+    printf "\na batch of 1,000 with 10 %% new at half load (%.0f a second,"
+        . " one worker), ms:\n  median %.2f, p90 %.2f, p99 %.2f, most %.2f\n",
+        $rate, map { 1000 * $s[$#s * $_] } 0.5, 0.9, 0.99, 1;
+}

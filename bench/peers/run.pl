@@ -1,0 +1,226 @@
+#!/usr/bin/perl
+
+# One table: what the same URLs take here, in Redis and in the structures that
+# Debian ships.
+#
+#     make bench                 [LIMIT=2300000] [FILE=corpus.txt.xz]
+#
+# URLs are canonical and all different, in the order of their corpus.  Times
+# are nanoseconds a URL of one thread; for Redis, of its CPU time, so that its
+# client does not count.  It gets commands of 1,000 members, pipelined, over a
+# Unix socket, and its own memory figure counts.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/../../t/lib";
+
+use File::Temp qw(tempdir);
+use JSON::PP ();
+
+use UrlStore::Redis qw(cpu_of);
+
+my $top = "$FindBin::Bin/../..";
+my $limit = $ENV{LIMIT} || 0;
+my $file = $ENV{FILE}
+    || "$top/../shared/corpora/reddit_submissions.txt.xz";
+my $shuffle = $ENV{SHUFFLE} ? "--shuffle $ENV{SHUFFLE}" : '';
+my $dir = tempdir(CLEANUP => 1);
+my $head = $limit ? "| head -n $limit" : '';
+my @rows;
+
+$| = 1;
+
+die "no $file\n" if !-e $file;
+
+system("xz -dc $file $head > $dir/lines") == 0 or die;
+
+my @urls;
+
+{
+    my %have;
+
+    open my $fh, '-|', "$top/build/urlstore normalize < $dir/lines" or die $!;
+
+    while (my $url = <$fh>) {
+        chomp $url;
+        push @urls, $url if $url !~ /^!/ && !$have{$url}++;
+    }
+}
+
+open my $fh, '>:raw', "$dir/urls" or die $!;
+print $fh "$_\n" for @urls;
+close $fh or die $!;
+
+my $bytes = (-s "$dir/urls") / @urls - 1;
+
+printf "%d different canonical URLs of %.1f bytes, %s\n\n", scalar @urls,
+    $bytes, $file =~ m|([^/]+)$|;
+printf "%-38s %5s %5s %5s %8s %8s %7s %7s\n", '', 'exact', 'back', 'grows',
+    'B/URL', 'add ns', 'hit ns', 'miss ns';
+
+row('plain text', 'yes', '-', '-', $bytes + 1);
+urlstore();
+redis_set();
+redis_hashes();
+redis_buckets();
+structures();
+
+print "\nback: id -> URL too.  grows: takes new URLs at any time.\n"
+    . "B/URL: all memory in use for the data; Redis: used_memory.\n"
+    . "ns: one thread; Redis: CPU time of the server.\n";
+
+
+sub row
+{
+    my ($name, @cells) = @_;
+
+    printf "%-38s %5s %5s %5s %8s %8s %7s %7s\n", $name, @cells[0 .. 2],
+        map { defined && /\d/ ? sprintf($_ < 1000 ? '%.4g' : '%.0f', $_) : '-' }
+        @cells[3 .. 6];
+}
+
+
+sub urlstore
+{
+    my $out = `$top/build/urlstore bench --json $shuffle $dir/urls`;
+    my $r = eval { JSON::PP->new->decode($out) } or die "urlstore: $out";
+
+    row('urlstore', 'yes', 'yes', 'yes', @$r{qw(bytes_per_url insert_ns
+        hit_ns miss_ns)});
+    row('urlstore, 1,000 at once', 'yes', 'yes', 'yes', undef, undef,
+        @$r{qw(batch_hit_ns batch_miss_ns)});
+}
+
+
+# a set: known or not, no ids
+
+sub redis_set
+{
+    measure('Redis SADD', 'no',
+        sub {
+            my ($redis, $from, $urls) = @_;
+            $redis->pipeline(8, 'SADD', 'u', @$urls);
+        },
+        sub {
+            my ($redis, $urls) = @_;
+            $redis->pipeline(8, 'SMISMEMBER', 'u', @$urls);
+        });
+}
+
+
+# two hashes: URL -> id and id -> URL
+
+sub redis_hashes
+{
+    measure('Redis HSET, two hashes', 'yes',
+        sub {
+            my ($redis, $from, $urls) = @_;
+            my $id = $from;
+
+            $redis->pipeline(8, 'HSET', 'u', map { ($_, $id++) } @$urls);
+            $id = $from;
+            $redis->pipeline(8, 'HSET', 'i', map { ($id++, $_) } @$urls);
+        });
+}
+
+
+# the same in many small hashes, which Redis keeps as lists: the trick that
+# its users know for saving memory
+
+sub redis_buckets
+{
+    my $buckets = int(@urls / 64) + 1;
+
+    measure('Redis HSET, small hashes', 'yes',
+        sub {
+            my ($redis, $from, $urls) = @_;
+            my $id = $from;
+
+            for my $url (@$urls) {
+                my $b = hash($url) % $buckets;
+
+                $redis->pipeline(2000, 'HSET', "u$b", $url, $id);
+                $redis->pipeline(2000, 'HSET', 'i' . int($id / 64), $id, $url);
+                $id++;
+            }
+        }, undef, '--hash-max-listpack-entries', 512,
+        '--hash-max-listpack-value', 8192);
+}
+
+
+# a hash that spreads, in core Perl
+
+sub hash
+{
+    my ($s) = @_;
+
+    my $h = 5381;
+
+    $h = ($h * 33 + $_) & 0xffffffff for unpack 'V*', "$s\0\0\0";
+    return $h;
+}
+
+
+sub measure
+{
+    my ($name, $back, $add, $look, @options) = @_;
+
+    my $redis = UrlStore::Redis->start($dir, @options) or return;
+    my ($empty) = $redis->memory;
+    my $start = cpu_of($redis->pid);
+
+    portions(sub { $add->($redis, @_) });
+    $redis->drain;
+
+    my $insert = (cpu_of($redis->pid) - $start) / @urls * 1e9;
+    my ($used) = $redis->memory;
+    my ($hit, $miss);
+
+    if ($look) {
+        $start = cpu_of($redis->pid);
+        portions(sub { $look->($redis, $_[1]) });
+        $redis->drain;
+        $hit = (cpu_of($redis->pid) - $start) / @urls * 1e9;
+
+        $start = cpu_of($redis->pid);
+        portions(sub { $look->($redis, [ map { "$_~\x7f" } @{ $_[1] } ]) });
+        $redis->drain;
+        $miss = (cpu_of($redis->pid) - $start) / @urls * 1e9;
+    }
+
+    row($name, 'yes', $back, 'yes', ($used - $empty) / @urls, $insert, $hit,
+        $miss);
+    $redis->stop;
+}
+
+
+sub portions
+{
+    my ($code) = @_;
+
+    for (my $from = 0; $from < @urls; $from += 1000) {
+        my $to = $from + 999 < $#urls ? $from + 999 : $#urls;
+
+        $code->($from, [ @urls[$from .. $to] ]);
+    }
+}
+
+
+sub structures
+{
+    my $program = "$top/build/bench/structures";
+
+    return if !-x $program;
+
+    open my $fh, '-|', "$program < $dir/urls" or die $!;
+
+    while (my $line = <$fh>) {
+        chomp $line;
+        my ($name, @cells) = split /\t/, $line;
+        row($name, @cells);
+    }
+
+    close $fh or die "structures failed";
+}

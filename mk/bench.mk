@@ -1,0 +1,28 @@
+# Benchmarks.  Each says what it compares and prints one table.
+#
+#   make bench        memory and time beside Redis and others    bench/peers
+#   make bench-http   requests and batches over HTTP             bench/http
+
+FILE    ?=
+LIMIT   ?=
+SHUFFLE ?=
+
+bench: $(B)/.deps-bench core $(B)/bench/structures  ## a table beside peers
+	@FILE='$(FILE)' LIMIT='$(LIMIT)' SHUFFLE='$(SHUFFLE)' \
+	    bench/peers/run.pl
+
+bench-http: $(B)/.deps-bench build                  ## the HTTP side, by wrk
+	@bench/http/run.pl
+
+$(B)/bench/structures: bench/peers/structures.cc | $(B)/.deps-bench
+	@mkdir -p $(@D)
+	$(CXX) -std=gnu++17 -O2 -Wall -Wextra -Werror -o $@ $< -lJudy -lmarisa
+
+# of one part each, by hand: build/bench/codec, ...
+
+$(B)/bench/%: bench/%.c $(B)/libus.a
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) $(filter-out -Wmissing-prototypes,$(WARN)) $(OPT) \
+	    -MMD -MP -o $@ $< $(B)/libus.a $(CORE_LIBS)
+
+.PHONY: bench bench-http
