@@ -17,7 +17,7 @@ ASAN     := -O1 -g -fPIC -fno-omit-frame-pointer \
 TSAN     := -O1 -g -fPIC -fno-omit-frame-pointer -fsanitize=thread
 
 CORE_SRC := $(sort $(wildcard src/input/*.c src/url/*.c src/store/*.c \
-                      src/journal/*.c))
+                      src/journal/*.c src/data/*.c))
 CLI_SRC  := $(sort $(wildcard src/cli/*.c))
 
 obj       = $(patsubst src/%.c,$(B)/$(1)/%.o,$(2))

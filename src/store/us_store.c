@@ -160,7 +160,7 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
     memcpy(conf->uuid, h->uuid, sizeof(conf->uuid));
     memcpy(conf->hash_key, h->hash_key, sizeof(conf->hash_key));
 
-    conf->epoch = h->epoch;
+    conf->epoch = us_acquire(&h->epoch);
     conf->norm.data = h->norm;
     conf->norm.len = h->norm_len;
     conf->nmarks = h->nmarks;
@@ -1195,6 +1195,23 @@ us_store_set_lsn(us_store_t *s, uint64_t lsn)
 }
 
 
+void
+us_store_set_identity(us_store_t *s, const uint8_t uuid[16], uint64_t epoch)
+{
+    memcpy(us_head(s)->uuid, uuid, 16);
+    us_release(&us_head(s)->epoch, epoch);
+}
+
+
+unsigned
+us_store_op_ids(const uint8_t *p, size_t len)
+{
+    us_op_t  op;
+
+    return us_op_parse(p, len, &op) > 0 && op.type == US_OP_ADD;
+}
+
+
 ssize_t
 us_store_op_size(const uint8_t *p, size_t len)
 {
@@ -1534,6 +1551,7 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_AT;
+    op.bytes.data = d.buf;            /* none, but memcpy() wants a pointer */
     us_dump_op(&d, &op);
 
     us_dump_adds(s, &d, n);

@@ -237,8 +237,18 @@ void us_store_set_durable(us_store_t *s, uint64_t lsn);
 ssize_t us_store_op_size(const uint8_t *p, size_t len);
 ssize_t us_store_apply(us_store_t *s, const uint8_t *p, size_t len);
 
+/* the ids that the whole operation at p gives: 1 or 0 */
+unsigned us_store_op_ids(const uint8_t *p, size_t len);
+
 /* the stream's position after recovery, before the first new operation */
 void us_store_set_lsn(us_store_t *s, uint64_t lsn);
+
+/*
+ * What the data say of themselves, by their only writer: the uuid before
+ * anybody reads, the epoch at any time.
+ */
+void us_store_set_identity(us_store_t *s, const uint8_t uuid[16],
+    uint64_t epoch);
 
 /*
  * A snapshot is the stream that would build the store up to `lsn` as it

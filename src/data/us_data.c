@@ -1,0 +1,244 @@
+
+#include "us_data.h"
+
+#include <stdio.h>
+
+
+#define US_DATA_SLICE  (1024 * 1024)  /* bytes of a dump between two waits */
+
+
+typedef struct {
+    us_snapshot_t    snapshot;
+    us_data_wait_pt  wait;
+    void            *data;
+    size_t           since;
+} us_data_dump_t;
+
+
+static void us_data_marks(const us_store_conf_t *conf, char *text);
+
+
+const us_ops_t  us_data_ops = { us_store_op_size, us_store_op_ids };
+
+
+int
+us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
+{
+    char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)];
+
+    memset(m, 0, sizeof(us_manifest_t));
+    memcpy(m->uuid, conf->uuid, sizeof(m->uuid));
+    m->epoch = conf->epoch;
+
+    us_data_marks(conf, marks);
+
+    if (us_manifest_set(m, "norm", conf->norm) == -1
+        || us_manifest_set(m, "schemes",
+                           conf->schemes_first ? us_string("first")
+                                               : us_string("keep")) == -1
+        || us_manifest_set(m, "sites",
+                           conf->sites ? us_string("on")
+                                       : us_string("off")) == -1)
+    {
+        return -1;
+    }
+
+    return (marks[0] == '\0') ? 0
+           : us_manifest_set(m, "marks", (us_str_t) { strlen(marks),
+                                                  (uint8_t *) marks });
+}
+
+
+static void
+us_data_marks(const us_store_conf_t *conf, char *text)
+{
+    unsigned  i;
+
+    *text = '\0';
+
+    for (i = 0; i < conf->nmarks; i++) {
+        text += sprintf(text, "%s%.*s", i ? "," : "",
+                        (int) conf->marks[i].len,
+                        (const char *) conf->marks[i].data);
+    }
+}
+
+
+static int
+us_data_setting(const us_manifest_t *m, const char *key, const char *value,
+    us_disk_error_t *e)
+{
+    char  have[US_MANIFEST_SETTINGS];
+
+    if (us_manifest_setting(m, key, have, sizeof(have)) == -1) {
+        have[0] = '\0';
+    }
+
+    if (strcmp(have, value) == 0) {
+        return 0;
+    }
+
+    return us_disk_fail(e, 0, "its data were stored with %s \"%.150s\", the "
+                        "configuration has \"%.150s\"", key, have, value);
+}
+
+
+int
+us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
+    us_disk_error_t *e)
+{
+    char    norm[US_STORE_NORM_LEN + 1], now[US_STORE_MARKS
+                                             * (US_STORE_MARK_LEN + 1)];
+    char    have[sizeof(now)];
+    size_t  len;
+
+    snprintf(norm, sizeof(norm), "%.*s", (int) conf->norm.len,
+             (const char *) conf->norm.data);
+
+    if (us_data_setting(m, "norm", norm, e) == -1
+        || us_data_setting(m, "schemes", conf->schemes_first ? "first"
+                                                             : "keep", e)
+           == -1)
+    {
+        return -1;
+    }
+
+    /* marks may be added at the end, and sites may be counted or not */
+
+    us_data_marks(conf, now);
+
+    if (us_manifest_setting(m, "marks", have, sizeof(have)) == -1) {
+        return 0;
+    }
+
+    len = strlen(have);
+
+    if (strncmp(have, now, len) == 0 && (now[len] == '\0' || now[len] == ','))
+    {
+        return 0;
+    }
+
+    return us_data_setting(m, "marks", now, e);
+}
+
+
+int
+us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
+    us_data_text_t *text, us_disk_error_t *e)
+{
+    char   value[16];
+    char  *p, *end;
+
+    memset(conf, 0, sizeof(us_store_conf_t));
+    memcpy(conf->uuid, m->uuid, sizeof(conf->uuid));
+    conf->epoch = m->epoch;
+
+    if (us_manifest_setting(m, "norm", text->norm, sizeof(text->norm)) == -1) {
+        return us_disk_fail(e, 0, "\"manifest\" names no normalization");
+    }
+
+    conf->norm.data = (uint8_t *) text->norm;
+    conf->norm.len = strlen(text->norm);
+
+    conf->schemes_first = (us_manifest_setting(m, "schemes", value,
+                                               sizeof(value)) == 0
+                           && strcmp(value, "first") == 0);
+    conf->sites = (us_manifest_setting(m, "sites", value, sizeof(value)) == 0
+                   && strcmp(value, "on") == 0);
+
+    if (us_manifest_setting(m, "marks", text->marks, sizeof(text->marks))
+        == -1)
+    {
+        return 0;
+    }
+
+    for (p = text->marks; p; p = end ? end + 1 : NULL) {
+        end = strchr(p, ',');
+
+        if (conf->nmarks == US_STORE_MARKS) {
+            return us_disk_fail(e, 0, "\"manifest\" names too many marks");
+        }
+
+        conf->marks[conf->nmarks].data = (uint8_t *) p;
+        conf->marks[conf->nmarks++].len = end ? (size_t) (end - p)
+                                              : strlen(p);
+    }
+
+    return 0;
+}
+
+
+int
+us_data_apply(void *data, const uint8_t *p, size_t len)
+{
+    return (us_store_apply(data, p, len) == (ssize_t) len) ? 0 : -1;
+}
+
+
+static int
+us_data_out(void *data, const uint8_t *p, size_t len)
+{
+    us_data_dump_t  *d = data;
+
+    d->since += len;
+
+    if (d->since >= US_DATA_SLICE) {
+        d->since = 0;
+
+        if (d->wait && d->wait(d->data, 0) != 0) {
+            return us_disk_fail(&d->snapshot.error, 0, "it was told to stop");
+        }
+    }
+
+    return us_snapshot_out(&d->snapshot, p, len);
+}
+
+
+int
+us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
+    us_disk_error_t *e)
+{
+    int              rc;
+    uint64_t         lsn;
+    us_manifest_t    m;
+    us_data_dump_t   d;
+    us_store_conf_t  conf;
+
+    us_store_conf(s, &conf);
+
+    d.wait = wait;
+    d.data = data;
+    d.since = 0;
+
+    rc = us_snapshot_begin(&d.snapshot, dirfd, conf.uuid, conf.epoch,
+                           &us_data_ops);
+
+    if (rc == 0) {
+        rc = us_store_dump(s, us_data_out, &d, &lsn);
+    }
+
+    if (rc == 0 && wait && wait(data, lsn) != 0) {
+        rc = us_disk_fail(&d.snapshot.error, 0, "its LSN %llu did not become "
+                          "durable", (unsigned long long) lsn);
+    }
+
+    if (rc == 0 && us_manifest_read(dirfd, &m, &d.snapshot.error)
+                   != US_MANIFEST_OK)
+    {
+        rc = -1;
+    }
+
+    if (rc == 0) {
+        rc = us_snapshot_finish(&d.snapshot, lsn, &m);
+    }
+
+    if (rc == 0) {
+        (void) us_snapshot_drop(dirfd, &m, 0);
+    }
+
+    *e = d.snapshot.error;
+
+    us_snapshot_end(&d.snapshot);
+
+    return rc;
+}

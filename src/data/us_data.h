@@ -1,0 +1,66 @@
+
+/*
+ * A store in a data directory: what ties src/store to src/journal, for the
+ * module and for the command alike.
+ *
+ *     store  --operations-->  journal     us_writer.h, by the caller
+ *     store  --dump-------->  snapshot    us_data_snapshot()
+ *     store  <--apply-------  both        us_data_apply(), by a recovery
+ *     its configuration  <->  manifest    us_data_describe(), _differs()
+ *
+ * Settings in the manifest:
+ *
+ *     store norm crawler/1 unicode=15.0 www=first
+ *     store marks visited,hot         # absent: none
+ *     store schemes keep              # or first
+ *     store sites off                 # or on
+ */
+
+
+#ifndef _US_DATA_H_INCLUDED_
+#define _US_DATA_H_INCLUDED_
+
+
+#include "../store/us_store.h"
+#include "../journal/us_recovery.h"
+#include "../journal/us_snapshot.h"
+
+
+/* us_store_op_size() and us_store_op_ids() */
+extern const us_ops_t  us_data_ops;
+
+
+/* fills a new directory's manifest in; -1: the settings are too long */
+int us_data_describe(us_manifest_t *m, const us_store_conf_t *conf);
+
+/*
+ * Whether a store of this configuration can hold the directory's data: 0, or
+ * -1 with the setting that differs, and both values, in e.
+ */
+int us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
+    us_disk_error_t *e);
+
+/* the other way round; the strings point into text */
+typedef struct {
+    char  norm[US_STORE_NORM_LEN + 1];
+    char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)];
+} us_data_text_t;
+
+int us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
+    us_data_text_t *text, us_disk_error_t *e);
+
+/* us_recovery_apply_pt: data is the us_store_t */
+int us_data_apply(void *data, const uint8_t *p, size_t len);
+
+/*
+ * Writes a snapshot and has the manifest name it.  wait() is called with the
+ * LSN that it covers and returns 0 once that is durable, -1 to give up;
+ * it is also called with 0, now and then, and may pause.
+ */
+typedef int (*us_data_wait_pt)(void *data, uint64_t lsn);
+
+int us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait,
+    void *data, us_disk_error_t *e);
+
+
+#endif /* _US_DATA_H_INCLUDED_ */

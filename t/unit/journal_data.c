@@ -1,0 +1,390 @@
+
+/*
+ * A real store through a real directory: real URLs are added, some deleted
+ * and marked, snapshots taken in between; what a recovery builds from the
+ * directory is the same, id by id and bit by bit, and goes on the same.
+ */
+
+#include "journal_fake.h"
+#include "data/us_data.h"
+
+#include <inttypes.h>
+#include <sys/mman.h>
+
+
+#define DATA_ZONE   (64 * 1024 * 1024)
+#define DATA_RING   (1024 * 1024)
+#define DATA_URLS   20000
+#define DATA_CORPUS "trackawesomelist_md.txt.xz"
+
+
+static void
+lock(void *data)
+{
+}
+
+
+typedef struct {
+    void         *mem;
+    us_store_t   *store;
+    us_writer_t   w;
+    us_tail_t     tail;
+    uint64_t      durable;
+    int           dirfd;
+} side_t;
+
+
+static char   *text;
+static size_t  nurls;
+static char   *urls[DATA_URLS];
+
+
+static void
+load_corpus(void)
+{
+    char         cmd[300];
+    FILE        *f;
+    size_t       len, room;
+    char        *p;
+    const char  *dir;
+
+    dir = getenv("US_CORPORA");
+    snprintf(cmd, sizeof(cmd), "xz -dc '%s/%s' 2>/dev/null | head -n %d",
+             dir ? dir : "../shared/corpora", DATA_CORPUS, DATA_URLS);
+
+    f = popen(cmd, "r");
+    assert_non_null(f);
+
+    room = 8 * 1024 * 1024;
+    text = malloc(room);
+    assert_non_null(text);
+    len = fread(text, 1, room - 1, f);
+    text[len] = '\0';
+    (void) pclose(f);
+
+    for (p = strtok(text, "\n"); p && nurls < DATA_URLS;
+         p = strtok(NULL, "\n"))
+    {
+        if (strncmp(p, "http", 4) == 0 && strchr(p + 8, '/')
+            && strlen(p) < 2000)
+        {
+            urls[nurls++] = p;
+        }
+    }
+}
+
+
+static void
+side_conf(us_store_conf_t *conf)
+{
+    memset(conf, 0, sizeof(us_store_conf_t));
+    memcpy(conf->uuid, fake_uuid, 16);
+    memcpy(conf->hash_key, "0123456789abcdef", 16);
+    conf->epoch = 1;
+    conf->norm = us_string("crawler/1");
+    conf->marks[0] = us_string("visited");
+    conf->marks[1] = us_string("hot");
+    conf->nmarks = 2;
+    conf->ring = DATA_RING;
+}
+
+
+static void
+side_open(side_t *s, int dirfd)
+{
+    us_store_conf_t  conf;
+    us_store_lock_t  l = { lock, lock, NULL };
+
+    memset(s, 0, sizeof(side_t));
+    s->dirfd = dirfd;
+    s->mem = mmap(NULL, DATA_ZONE, PROT_READ|PROT_WRITE,
+                  MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(s->mem, MAP_FAILED);
+
+    side_conf(&conf);
+    assert_int_equal(us_store_format(s->mem, DATA_ZONE, &conf), 0);
+    s->store = us_store_open(s->mem, &l);
+    assert_non_null(s->store);
+
+    us_writer_init(&s->w, dirfd, fake_uuid, 1, FAKE_BOOT, &us_data_ops);
+    s->w.limit = 100000;
+}
+
+
+static void
+side_close(side_t *s)
+{
+    us_writer_close(&s->w);
+    us_store_close(s->store);
+    assert_int_equal(munmap(s->mem, DATA_ZONE), 0);
+}
+
+
+static void
+side_write(side_t *s)
+{
+    uint64_t  lsn;
+    us_str_t  pieces[2];
+
+    while (us_store_written(s->store) < us_store_published(s->store)) {
+        lsn = s->tail.lsn;
+        us_store_ops(s->store, lsn, pieces);
+        assert_int_equal(us_writer_append(&s->w, &s->tail, pieces, s->durable),
+                         0);
+        assert_true(s->tail.lsn > lsn);
+        us_store_set_written(s->store, s->tail.lsn);
+    }
+
+    assert_int_equal(s->tail.lsn, us_store_published(s->store));
+    assert_int_equal(s->tail.ids, us_store_next_id(s->store));
+
+    us_writer_mark(&s->w, s->tail.lsn, s->durable, s->tail.ids);
+}
+
+
+static void
+side_add(side_t *s, size_t from, size_t n)
+{
+    size_t           i;
+    us_store_item_t  items[US_STORE_GROUP];
+
+    memset(items, 0, sizeof(items));
+
+    for (i = 0; i < n; i++) {
+        items[i].url.data = (uint8_t *) urls[from + i];
+        items[i].url.len = strlen(urls[from + i]);
+    }
+
+    us_store_add(s->store, items, n);
+
+    for (i = 0; i < n; i++) {
+        assert_true(items[i].status == US_NEW || items[i].status == US_SEEN);
+    }
+
+    side_write(s);
+}
+
+
+static int
+side_wait(void *data, uint64_t lsn)
+{
+    side_t  *s = data;
+
+    if (lsn == 0) {
+        return 0;
+    }
+
+    side_write(s);
+    assert_int_equal(us_writer_sync(&s->w, &s->tail), 0);
+    s->durable = s->tail.lsn;
+    us_store_set_durable(s->store, s->durable);
+
+    return 0;
+}
+
+
+static void
+side_same(side_t *a, side_t *b)
+{
+    size_t             n, m;
+    uint8_t            one[US_URL_MAX + 8], two[US_URL_MAX + 8];
+    uint64_t           id;
+    unsigned           k;
+    us_store_item_t    item[2];
+    us_store_status_t  rc;
+
+    assert_int_equal(us_store_next_id(a->store), us_store_next_id(b->store));
+
+    for (id = 0; id < us_store_next_id(a->store); id++) {
+        rc = us_store_get(a->store, id, one, &n);
+        assert_int_equal(us_store_get(b->store, id, two, &m), rc);
+
+        for (k = 0; k < 2; k++) {
+            assert_int_equal(us_store_marked(a->store, k, id),
+                             us_store_marked(b->store, k, id));
+        }
+
+        if (rc != US_OK) {
+            assert_int_equal(rc, US_DELETED);
+            continue;
+        }
+
+        assert_int_equal(n, m);
+        assert_memory_equal(one, two, n);
+
+        memset(item, 0, sizeof(item));
+        item[0].url = (us_str_t) { n, one };
+        item[1].url = (us_str_t) { n, one };
+        us_store_seen(a->store, &item[0], 1);
+        us_store_seen(b->store, &item[1], 1);
+
+        assert_int_equal(item[0].status, US_SEEN);
+        assert_int_equal(item[1].status, US_SEEN);
+        assert_int_equal(item[1].id, item[0].id);
+        assert_int_equal(item[1].spelling, item[0].spelling);
+    }
+}
+
+
+/* a second side from the directory */
+
+static us_recovery_rc_t
+side_recover(side_t *b, us_recovery_t *r, int dirfd)
+{
+    us_recovery_rc_t  rc;
+
+    side_open(b, dirfd);
+
+    rc = us_recovery_open(r, dirfd, &us_data_ops, us_data_apply, b->store,
+                          FAKE_BOOT);
+
+    if (rc == US_RECOVERY_OK) {
+        rc = us_recovery_run(r, 1);
+    }
+
+    us_recovery_close(r);
+
+    b->tail = r->tail;
+    b->durable = r->lsn;
+    us_store_set_lsn(b->store, r->lsn);
+
+    return rc;
+}
+
+
+static void
+test_same(void **state)
+{
+    int                was, dirfd, snapshots;
+    char               path[64];
+    side_t             a, b;
+    size_t             at, n;
+    uint64_t           r64, id, lsn;
+    us_recovery_t      r;
+    us_manifest_t      m;
+    us_store_conf_t    conf;
+    us_disk_error_t    e;
+
+    assert_true(nurls > 10000);
+
+    dirfd = fake_mkdir(path);
+    side_open(&a, dirfd);
+
+    side_conf(&conf);
+    assert_int_equal(us_data_describe(&m, &conf), 0);
+    assert_int_equal(us_recovery_create(dirfd, &m, FAKE_BOOT, "1s", &e), 0);
+    assert_int_equal(us_writer_attach(&a.w, &a.tail), 0);
+
+    snapshots = 0;
+
+    for (at = 0; at < nurls; at += n) {
+        r64 = fake_mix(at);
+        n = 1 + r64 % US_STORE_GROUP;
+        n = (n > nurls - at) ? nurls - at : n;
+
+        side_add(&a, at, n);
+
+        for (id = 0; id < 8; id++) {
+            r64 = fake_mix(r64);
+
+            if (id < 2) {
+                us_store_delete(a.store, r64 % us_store_next_id(a.store),
+                                &was, &lsn);
+
+            } else {
+                us_store_mark(a.store, r64 >> 63,
+                              r64 % us_store_next_id(a.store),
+                              (r64 >> 62) & 1, &lsn);
+            }
+        }
+
+        side_write(&a);
+
+        if (r64 % 23 == 0) {
+            snapshots++;
+            assert_int_equal(us_data_snapshot(a.store, dirfd, side_wait, &a,
+                                              &e), 0);
+        }
+
+        if (r64 % 11 == 0 || at + n == nurls) {
+            assert_int_equal(side_recover(&b, &r, dirfd), US_RECOVERY_OK);
+            assert_int_equal(r.ids, us_store_next_id(a.store));
+            assert_memory_equal(&r.tail, &a.tail, sizeof(us_tail_t));
+            side_same(&a, &b);
+
+            /* and it goes on in the other one's place */
+
+            us_recovery_finish(&r, "1s");
+            assert_int_equal(us_writer_attach(&b.w, &b.tail), 0);
+            side_close(&a);
+            a = b;
+        }
+    }
+
+    print_message("%zu URLs, %" PRIu64 " ids, %d snapshots, LSN %" PRIu64
+                  ", %" PRIu64 " bytes of files\n", nurls,
+                  us_store_next_id(a.store), snapshots, a.tail.lsn,
+                  us_dir_bytes(dirfd));
+    assert_true(snapshots > 3);
+
+    side_close(&a);
+    fake_rmdir(path, dirfd);
+}
+
+
+static void
+test_settings(void **state)
+{
+    us_manifest_t    m;
+    us_data_text_t   txt;
+    us_disk_error_t  e;
+    us_store_conf_t  conf, other;
+
+    side_conf(&conf);
+    assert_int_equal(us_data_describe(&m, &conf), 0);
+    assert_int_equal(us_data_differs(&m, &conf, &e), 0);
+
+    assert_int_equal(us_data_conf(&m, &other, &txt, &e), 0);
+    assert_int_equal(us_data_differs(&m, &other, &e), 0);
+    assert_int_equal(other.nmarks, 2);
+    assert_memory_equal(other.uuid, conf.uuid, 16);
+
+    /* a mark may be added */
+
+    other.marks[2] = us_string("new");
+    other.nmarks = 3;
+    assert_int_equal(us_data_differs(&m, &other, &e), 0);
+
+    other.marks[1] = us_string("cold");
+    assert_int_equal(us_data_differs(&m, &other, &e), -1);
+    assert_non_null(strstr(e.text, "visited,hot"));
+
+    other = conf;
+    other.nmarks = 1;
+    assert_int_equal(us_data_differs(&m, &other, &e), -1);
+
+    other = conf;
+    other.schemes_first = 1;
+    assert_int_equal(us_data_differs(&m, &other, &e), -1);
+    assert_non_null(strstr(e.text, "schemes"));
+
+    other = conf;
+    other.norm = us_string("whatwg/1");
+    assert_int_equal(us_data_differs(&m, &other, &e), -1);
+    assert_non_null(strstr(e.text, "crawler/1"));
+    assert_non_null(strstr(e.text, "whatwg/1"));
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_settings),
+    };
+
+    load_corpus();
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
