@@ -17,8 +17,6 @@ typedef struct {
 
 
 static const us_cli_command_t  us_cli_commands[] = {
-    { "bench", us_cli_bench,
-      "--json [--shuffle SEED] [--limit N] [--zone SIZE] [--fill] FILE" },
     { "hash", us_cli_hash, "URL...  (or < URLS)" },
     { "normalize", us_cli_normalize,
       "[--profile P] [--base B] [--json]  < URLS" },

@@ -22,7 +22,6 @@
 
 typedef int (*us_cli_pt)(int argc, char **argv);
 
-int us_cli_bench(int argc, char **argv);
 int us_cli_hash(int argc, char **argv);
 int us_cli_normalize(int argc, char **argv);
 

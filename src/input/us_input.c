@@ -1,5 +1,18 @@
 
+/*
+ * See us_input.h.  Four formats, one way out: us_input_emit().
+ *
+ *     text     us_input_text -> us_input_line ---------------------.
+ *     NDJSON   us_input_ndjson -> us_json_feed -> us_input_event   |
+ *                    `-> us_input_ndjson_line ---------------------+-> emit
+ *     JSON     us_json_feed -> us_input_event -> _element ---------|
+ *                                             `-> _object_end -----|
+ *     form     us_input_form (keeps) -> us_input_form_end ---------'
+ */
+
+
 #include "us_input.h"
+#include "../url/us_percent.h"
 
 #include <stdlib.h>
 
@@ -550,7 +563,7 @@ us_input_form_ref(us_input_t *in, us_str_t value)
         return us_input_fail(in, "\"ref\" is too long");
     }
 
-    if (!us_utf8_valid(s)) {
+    if (!us_utf8_valid(s.data, s.data + s.len)) {
         return us_input_fail(in, "\"ref\" is not UTF-8");
     }
 

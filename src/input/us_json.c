@@ -1,4 +1,10 @@
 
+/*
+ * See us_json.h.  A push-down machine: one state, one bit for each level
+ * ({ or [), and a buffer for the token that the end of a piece has cut.
+ */
+
+
 #include "us_json.h"
 
 #include <stdlib.h>
@@ -275,26 +281,6 @@ us_json_end(us_json_t *j)
     }
 
     return 0;
-}
-
-
-int
-us_utf8_valid(us_str_t s)
-{
-    size_t     i;
-    us_json_t  j;
-
-    memset(&j, 0, sizeof(us_json_t));
-
-    for (i = 0; i < s.len; i++) {
-        if ((s.data[i] >= 0x80 || j.need)
-            && us_json_utf8(&j, s.data[i]) != 0)
-        {
-            return 0;
-        }
-    }
-
-    return j.need == 0;
 }
 
 

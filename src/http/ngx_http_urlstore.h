@@ -1,0 +1,489 @@
+
+/*
+ * What the nginx side shares: the zone, the request's context, and which file
+ * does what.
+ *
+ *     ngx_http_urlstore_module.c    directives, configuration
+ *     ngx_http_urlstore_zone.c      a zone's life: created, reloaded, opened
+ *     ngx_http_urlstore_handler.c   which endpoint; may it answer now?
+ *     ngx_http_urlstore_args.c      query arguments, what the client accepts
+ *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
+ *     ngx_http_urlstore_batch.c     items -> normalizer -> store, in groups
+ *     ngx_http_urlstore_answer.c    answers of a batch, in three formats
+ *     ngx_http_urlstore_out.c       reply buffers
+ *     ngx_http_urlstore_reply.c     sends replies, and when they may be sent
+ *     ngx_http_urlstore_problem.c   errors
+ *     ngx_http_urlstore_add.c       /add, /seen
+ *     ...                           a file for each further endpoint
+ *
+ * A request's way: the handler finds the endpoint, asks
+ * ngx_http_urlstore_ready() whether the zone can answer, and calls it.  The
+ * endpoint collects its reply in ctx->out and leaves through
+ * ngx_http_urlstore_reply_when(), which holds it back until what it says is
+ * on disk as far as the zone promises.
+ */
+
+
+#ifndef _NGX_HTTP_URLSTORE_H_INCLUDED_
+#define _NGX_HTTP_URLSTORE_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "../url/us_normalize.h"
+#include "../store/us_store.h"
+#include "../input/us_input.h"
+
+
+#define NGX_HTTP_URLSTORE_PROFILES   5
+
+#define NGX_HTTP_URLSTORE_GONE            410
+#define NGX_HTTP_URLSTORE_UNPROCESSABLE   422
+
+/* bytes of the longest "rule:NAME" */
+#define NGX_HTTP_URLSTORE_REASON     160
+
+
+/*
+ * Counters.  Each worker has a slot of its own in the zone, so that counting
+ * costs no shared cache line; a scrape adds the slots up.  Two workers share
+ * a slot only while an old one drains, or beyond NGX_HTTP_URLSTORE_SLOTS, so
+ * they are atomic all the same.
+ */
+
+#define NGX_HTTP_URLSTORE_SLOTS      64
+#define NGX_HTTP_URLSTORE_BUCKETS    13
+
+
+typedef enum {
+    NGX_HTTP_URLSTORE_N_NEW = 0,      /* URLs, by answer */
+    NGX_HTTP_URLSTORE_N_SEEN,
+    NGX_HTTP_URLSTORE_N_UNSEEN,
+    NGX_HTTP_URLSTORE_N_INVALID,
+    NGX_HTTP_URLSTORE_N_REJECTED,
+    NGX_HTTP_URLSTORE_N_FULL,
+
+    NGX_HTTP_URLSTORE_N_LOCK_WAITS,
+    NGX_HTTP_URLSTORE_N_TRAININGS,
+    NGX_HTTP_URLSTORE_N_QUOTA,        /* requests refused by a quota */
+    NGX_HTTP_URLSTORE_N_UNREADY,      /* requests answered 503 */
+    NGX_HTTP_URLSTORE_N_BYTES,        /* of request bodies, inflated */
+
+    NGX_HTTP_URLSTORE_N_SUM,          /* of the batches' time, in us */
+    NGX_HTTP_URLSTORE_N_BUCKET,       /* batches, by time; the last: +Inf */
+
+    NGX_HTTP_URLSTORE_N_REQUESTS = NGX_HTTP_URLSTORE_N_BUCKET
+                                   + NGX_HTTP_URLSTORE_BUCKETS,
+
+    NGX_HTTP_URLSTORE_N = 48          /* six cache lines */
+} ngx_http_urlstore_counter_t;
+
+
+typedef struct {
+    ngx_atomic_t                    n[NGX_HTTP_URLSTORE_N];
+} ngx_http_urlstore_slot_t;
+
+
+/* what all workers share beside the store; never moves, never shrinks */
+
+typedef struct {
+    void                           *mem;      /* the store's mapping */
+    size_t                          size;
+    time_t                          started;
+    ngx_http_urlstore_slot_t       *slots;
+} ngx_http_urlstore_sh_t;
+
+
+typedef struct ngx_http_urlstore_zone_s  ngx_http_urlstore_zone_t;
+typedef struct ngx_http_urlstore_ctx_s   ngx_http_urlstore_ctx_t;
+typedef struct ngx_http_urlstore_train_s ngx_http_urlstore_train_t;
+
+
+/*
+ * A zone.  The first half is configuration, made before workers fork; the
+ * second belongs to one worker.
+ */
+
+struct ngx_http_urlstore_zone_s {
+    ngx_str_t                       name;
+    ngx_shm_zone_t                 *shm_zone; /* NULL: not declared (yet) */
+    ngx_slab_pool_t                *shpool;
+    ngx_http_urlstore_sh_t         *sh;
+
+    us_norm_t                      *norm;
+    us_profile_t                    profile;
+    us_www_t                        www;
+    us_store_conf_t                 conf;
+    ngx_flag_t                      huge;
+    ngx_uint_t                      rules;    /* user rules of all kinds */
+
+    /* of one worker */
+
+    us_store_t                     *store;
+    us_norm_ws_t                   *ws;
+    ngx_http_urlstore_slot_t       *slot;
+    ngx_http_urlstore_train_t      *train;
+
+    /* another profile's normalizer for /normalize, made when asked for */
+    us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
+
+    /* ids below `durable_ids` are on disk; the sample that will raise it */
+    uint64_t                        durable_ids;
+    uint64_t                        sample_ids;
+    uint64_t                        sample_lsn;
+};
+
+
+typedef struct {
+    ngx_array_t                     zones;    /* ngx_http_urlstore_zone_t * */
+} ngx_http_urlstore_main_conf_t;
+
+
+typedef struct ngx_http_urlstore_endpoint_s  ngx_http_urlstore_endpoint_t;
+typedef struct ngx_http_urlstore_quota_s     ngx_http_urlstore_quota_t;
+
+
+typedef struct {
+    ngx_http_urlstore_zone_t       *zone;
+    const ngx_http_urlstore_endpoint_t
+                                   *endpoint; /* NULL: urlstore_api */
+
+    ngx_http_urlstore_quota_t      *quota;
+
+    ngx_uint_t                      max_url;
+    size_t                          max_body;
+    ngx_uint_t                      max_batch;
+    time_t                          max_age;
+} ngx_http_urlstore_loc_conf_t;
+
+
+/* one endpoint; the table is in ngx_http_urlstore_handler.c */
+
+typedef ngx_int_t (*ngx_http_urlstore_handler_pt)(ngx_http_request_t *r);
+
+struct ngx_http_urlstore_endpoint_s {
+    ngx_str_t                       name;
+    ngx_uint_t                      methods;
+    unsigned                        tail:1;   /* NAME/... */
+    unsigned                        always:1; /* answers while loading */
+    ngx_http_urlstore_handler_pt    handler;
+};
+
+
+/* a reply, in pieces; see ngx_http_urlstore_out.c */
+
+typedef struct {
+    ngx_pool_t                     *pool;
+    ngx_chain_t                    *chain;
+    ngx_chain_t                    *last;
+    u_char                         *pos;      /* free room of the last piece */
+    u_char                         *end;
+    size_t                          size;     /* of the pieces before */
+} ngx_http_urlstore_out_t;
+
+
+typedef enum {
+    NGX_HTTP_URLSTORE_TEXT = 0,
+    NGX_HTTP_URLSTORE_JSON,
+    NGX_HTTP_URLSTORE_NDJSON
+} ngx_http_urlstore_format_t;
+
+
+/*
+ * Items on their way to the store: what the normalizer made of each, in the
+ * order of the input, and the URLs among them in one array for the store.
+ * One group serves a whole worker: it is flushed before the event loop goes
+ * on, unless the journal's ring is full (see ngx_http_urlstore_batch.c).
+ */
+
+typedef struct {
+    us_verdict_t                    verdict;
+    unsigned                        kind:2;       /* us_input_kind_t */
+    unsigned                        by_id:1;      /* mark by id */
+    us_store_status_t               status;       /* marks only */
+    us_store_item_t                *item;         /* NULL: not a URL */
+    us_str_t                        rule;         /* that refused */
+    ngx_str_t                       ref;
+    uint64_t                        id;           /* marks only */
+} ngx_http_urlstore_entry_t;
+
+
+#define NGX_HTTP_URLSTORE_TEXT_SIZE  (64 * 1024)
+
+
+typedef struct ngx_http_urlstore_group_s  ngx_http_urlstore_group_t;
+
+struct ngx_http_urlstore_group_s {
+    ngx_uint_t                      n;
+    ngx_uint_t                      urls;
+    ngx_uint_t                      done;         /* answered by the store */
+    u_char                         *last;         /* of text */
+    ngx_http_urlstore_group_t      *next;         /* free ones */
+    ngx_http_urlstore_entry_t       entries[US_STORE_GROUP];
+    us_store_item_t                 items[US_STORE_GROUP];
+    u_char                          text[NGX_HTTP_URLSTORE_TEXT_SIZE];
+};
+
+
+typedef struct ngx_http_urlstore_body_s   ngx_http_urlstore_body_t;
+
+
+typedef enum {
+    NGX_HTTP_URLSTORE_ADD = 0,
+    NGX_HTTP_URLSTORE_SEEN,
+    NGX_HTTP_URLSTORE_MARK
+} ngx_http_urlstore_action_t;
+
+
+/* what an item is answered with */
+
+typedef enum {
+    NGX_HTTP_URLSTORE_A_NEW = 0,
+    NGX_HTTP_URLSTORE_A_SEEN,
+    NGX_HTTP_URLSTORE_A_UNSEEN,
+    NGX_HTTP_URLSTORE_A_INVALID,
+    NGX_HTTP_URLSTORE_A_REJECTED,
+    NGX_HTTP_URLSTORE_A_FULL,
+    NGX_HTTP_URLSTORE_A_SET,
+    NGX_HTTP_URLSTORE_A_CLEAR,
+    NGX_HTTP_URLSTORE_A_UNKNOWN,
+    NGX_HTTP_URLSTORE_A_DELETED,
+    NGX_HTTP_URLSTORE_A
+} ngx_http_urlstore_answer_t;
+
+
+struct ngx_http_urlstore_ctx_s {
+    ngx_http_urlstore_zone_t       *zone;
+    const ngx_http_urlstore_endpoint_t
+                                   *endpoint;
+    ngx_str_t                       tail;         /* behind NAME/ */
+    ngx_http_urlstore_out_t         out;
+    ngx_http_urlstore_format_t      format;
+
+    /* what the reply depends on: see ngx_http_urlstore_reply_when() */
+    uint64_t                        lsn;
+    unsigned                        wrote:1;      /* it changed the store */
+    unsigned                        negative:1;   /* it says unseen/unknown */
+
+    /* the reply */
+    unsigned                        replied:1;    /* it is ours */
+    unsigned                        replaced:1;   /* for nginx's error page */
+    ngx_uint_t                      status;
+    ngx_str_t                       type;
+
+    /* batches */
+    ngx_http_urlstore_action_t      action;
+    unsigned                        single:1;
+    unsigned                        brief:1;
+    unsigned                        summary:1;
+    unsigned                        only_new:1;
+    unsigned                        sites:1;
+    unsigned                        clear:1;      /* marks */
+    unsigned                        query_id:1;   /* ?id=, not ?url= */
+    unsigned                        has_base:1;   /* in the query */
+    unsigned                        has_input:1;
+    unsigned                        busy:1;       /* the ring was full */
+    ngx_uint_t                      mark;
+    uint64_t                        next_id;      /* when it began */
+    uint64_t                        start;        /* us, monotonic */
+    ngx_uint_t                      items;        /* read */
+    ngx_uint_t                      processed;    /* answered */
+    ngx_uint_t                      shown;        /* with ?only=new */
+    ngx_uint_t                      counts[NGX_HTTP_URLSTORE_A];
+
+    us_input_t                      input;
+    ngx_http_urlstore_body_t       *body;
+    ngx_http_urlstore_group_t      *group;        /* being filled */
+    ngx_http_urlstore_group_t      *queue;        /* wait for the ring */
+
+    us_base_t                      *base;         /* of the query */
+    us_verdict_t                    base_verdict;
+    us_base_t                      *item_base;    /* of the last item */
+    us_verdict_t                    item_verdict;
+    ngx_str_t                       base_text;
+
+    u_char                         *reason;       /* of a single item */
+
+    /* a fault of the envelope, or nginx's result of reading */
+    ngx_uint_t                      fault;
+    ngx_str_t                       fault_text;
+    ngx_int_t                       rc;
+
+    /* variables */
+    uint64_t                        id;
+    ngx_str_t                       status_name;
+    ngx_str_t                       url;
+
+    void                           *data;         /* the endpoint's own */
+};
+
+
+extern ngx_module_t  ngx_http_urlstore_module;
+
+
+#define ngx_http_urlstore_count(zone, counter, k)                             \
+    (void) ngx_atomic_fetch_add(&(zone)->slot->n[counter], k)
+
+
+/* ngx_http_urlstore_zone.c */
+
+char *ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_find(ngx_conf_t *cf,
+    ngx_str_t *name);
+ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
+    ngx_log_t *log);
+void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
+    us_store_lock_t *lock);
+
+/* ngx_http_urlstore_rules.c */
+
+char *ngx_http_urlstore_rewrite(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_urlstore_names(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
+/* ngx_http_urlstore_handler.c */
+
+const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(
+    ngx_str_t *name);
+ngx_int_t ngx_http_urlstore_handler(ngx_http_request_t *r);
+ngx_uint_t ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name);
+
+/*
+ * What every endpoint asks before it answers: NGX_DECLINED if it may; else the
+ * problem has been sent, and the result is to be returned.
+ */
+ngx_int_t ngx_http_urlstore_ready(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone);
+
+/* ngx_http_urlstore_args.c */
+
+ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
+    const char *name);
+
+/* a decoded query argument, in the request's pool; NGX_DECLINED: not there */
+ngx_int_t ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
+    ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
+ngx_http_urlstore_format_t ngx_http_urlstore_accept(ngx_http_request_t *r,
+    ngx_http_urlstore_format_t preset);
+
+/* an id: NGX_OK, NGX_ERROR (not an id), NGX_DECLINED (never given: too big) */
+ngx_int_t ngx_http_urlstore_id(const u_char *p, size_t len, uint64_t *id);
+
+/* ngx_http_urlstore_out.c */
+
+ngx_int_t ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out,
+    ngx_pool_t *pool, size_t size);
+
+/* room for n bytes at out->pos, which the caller moves */
+ngx_int_t ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n);
+ngx_int_t ngx_http_urlstore_out_printf(ngx_http_urlstore_out_t *out,
+    size_t max, const char *fmt, ...);
+size_t ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out);
+
+/* hands the pieces over, the last with last_buf or flush */
+ngx_chain_t *ngx_http_urlstore_out_finish(ngx_http_urlstore_out_t *out);
+u_char *ngx_http_urlstore_u64(u_char *p, uint64_t n);
+void ngx_http_urlstore_out_exit(void);
+
+/* ngx_http_urlstore_reply.c */
+
+/*
+ * Every reply that changed the store or denies something passes here: calls
+ * handler once ctx->lsn is on disk as far as the zone promises, and returns
+ * its result; or NGX_DONE, and calls it later.
+ */
+ngx_int_t ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
+    ngx_http_urlstore_handler_pt handler);
+
+/* calls handler once the journal's ring has room again */
+ngx_int_t ngx_http_urlstore_room_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler);
+
+/* sends ctx->out with ctx->status and ctx->type */
+ngx_int_t ngx_http_urlstore_send(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
+    ngx_str_t *value);
+void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_format_t format);
+
+/* ids on disk as far as the zone promises are below it */
+uint64_t ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone);
+
+/* ngx_http_urlstore_problem.c */
+
+/*
+ * Sends application/problem+json (RFC 9457); extra is more members, such as
+ * "\"processed\":7", or NULL.  detail is escaped here.
+ */
+ngx_int_t ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
+    const char *extra, const char *detail, ...);
+ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
+
+/* ngx_http_urlstore_body.c */
+
+/* what Content-Type says: NGX_DECLINED, or the reply has been sent */
+ngx_int_t ngx_http_urlstore_body_format(ngx_http_request_t *r,
+    us_input_format_t *format);
+
+/* ends the reading with an error; NGX_ERROR always */
+ngx_int_t ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
+    const char *fmt, ...);
+
+ngx_int_t ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc);
+
+/*
+ * Reads the body and gives its pieces to `data` as they arrive, then calls
+ * `end`.  A result of `data` other than NGX_OK ends the reading: `end` is
+ * called with it.  r->main->count is held meanwhile.
+ */
+typedef ngx_int_t (*ngx_http_urlstore_data_pt)(ngx_http_request_t *r,
+    u_char *p, size_t len);
+typedef ngx_int_t (*ngx_http_urlstore_pause_pt)(ngx_http_request_t *r);
+typedef ngx_int_t (*ngx_http_urlstore_end_pt)(ngx_http_request_t *r,
+    ngx_int_t rc);
+
+ngx_int_t ngx_http_urlstore_body(ngx_http_request_t *r,
+    ngx_http_urlstore_data_pt data, ngx_http_urlstore_pause_pt pause,
+    ngx_http_urlstore_end_pt end);
+
+/* goes on after `data` returned NGX_AGAIN */
+void ngx_http_urlstore_body_resume(ngx_http_request_t *r);
+
+/* ngx_http_urlstore_batch.c */
+
+ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
+    ngx_http_urlstore_action_t action);
+void ngx_http_urlstore_batch_exit(void);
+/* ngx_http_urlstore_answer.c */
+
+ngx_int_t ngx_http_urlstore_answer(ngx_http_request_t *r,
+    ngx_http_urlstore_entry_t *e);
+ngx_int_t ngx_http_urlstore_answer_begin(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_answer_end(ngx_http_request_t *r);
+
+/* writes API.md's word for a refusal, of at most NGX_HTTP_URLSTORE_REASON */
+u_char *ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_entry_t *e);
+
+
+/* ngx_http_urlstore_metrics.c */
+
+uint64_t ngx_http_urlstore_now(void);        /* us, monotonic */
+void ngx_http_urlstore_observe(ngx_http_urlstore_zone_t *zone, uint64_t us);
+uint64_t ngx_http_urlstore_sum(ngx_http_urlstore_zone_t *zone,
+    ngx_uint_t counter);
+
+/* ngx_http_urlstore_train.c */
+
+void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_train_exit(ngx_http_urlstore_zone_t *zone);
+
+
+#endif /* _NGX_HTTP_URLSTORE_H_INCLUDED_ */

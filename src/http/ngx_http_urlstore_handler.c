@@ -1,0 +1,273 @@
+
+/*
+ * Which endpoint a request is for, and whether it may be answered now.
+ *
+ *     location /store/ { urlstore_api pages; }     /store/url/7
+ *                                                  ^^^^^^^^---- name "url"
+ *     location /ids/   { urlstore_url pages; }     /ids/7      `- tail "7"
+ */
+
+
+#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_endpoints.h"
+
+
+#define NGX_HTTP_URLSTORE_GET   (NGX_HTTP_GET|NGX_HTTP_HEAD)
+
+
+static const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_find(
+    ngx_http_request_t *r, ngx_str_t *tail);
+static void ngx_http_urlstore_behind(ngx_http_request_t *r, ngx_str_t *tail);
+static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
+    const ngx_http_urlstore_endpoint_t *ep);
+
+
+/* rows: name, methods, takes a tail, answers while loading, handler */
+
+static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
+
+    { ngx_string("add"), NGX_HTTP_POST, 0, 0,
+      ngx_http_urlstore_add_handler },
+
+    { ngx_string("seen"), NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST, 0, 0,
+      ngx_http_urlstore_seen_handler },
+
+    { ngx_string("url"),
+      NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST|NGX_HTTP_DELETE, 1, 0,
+      ngx_http_urlstore_url_handler },
+
+    { ngx_string("health"), NGX_HTTP_URLSTORE_GET, 0, 1,
+      ngx_http_urlstore_health_handler },
+
+    { ngx_string("stats"), NGX_HTTP_URLSTORE_GET, 0, 1,
+      ngx_http_urlstore_stats_handler },
+
+    { ngx_null_string, 0, 0, 0, NULL }
+};
+
+
+ngx_int_t
+ngx_http_urlstore_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                             rc;
+    ngx_str_t                             tail;
+    ngx_http_urlstore_ctx_t              *ctx;
+    ngx_http_urlstore_loc_conf_t         *ulcf;
+    const ngx_http_urlstore_endpoint_t   *ep;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    ep = ngx_http_urlstore_find(r, &tail);
+
+    if (ep == NULL) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "there is no such endpoint");
+    }
+
+    rc = ngx_http_urlstore_method(r, ep);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ngx_http_urlstore_count(ulcf->zone, NGX_HTTP_URLSTORE_N_REQUESTS
+                                        + (ep - ngx_http_urlstore_endpoints),
+                            1);
+
+    if (!ep->always) {
+        rc = ngx_http_urlstore_ready(r, ulcf->zone);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /*
+     * set by ngx_pcalloc():
+     *
+     *     ctx->format = NGX_HTTP_URLSTORE_TEXT;
+     *     ctx->lsn = 0;
+     *     ...
+     */
+
+    ctx->zone = ulcf->zone;
+    ctx->endpoint = ep;
+    ctx->tail = tail;
+    ctx->status = NGX_HTTP_OK;
+    ctx->id = US_STORE_NO_ID;
+
+    ngx_http_set_ctx(r, ctx, ngx_http_urlstore_module);
+
+    return ep->handler(r);
+}
+
+
+/* by the name of its directive or path */
+
+const ngx_http_urlstore_endpoint_t *
+ngx_http_urlstore_endpoint(ngx_str_t *name)
+{
+    const ngx_http_urlstore_endpoint_t  *ep;
+
+    for (ep = ngx_http_urlstore_endpoints; ep->handler; ep++) {
+        if (ep->name.len == name->len
+            && ngx_strncmp(ep->name.data, name->data, name->len) == 0)
+        {
+            return ep;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* the name of endpoint n for the metrics; 0: there are no more */
+
+ngx_uint_t
+ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name)
+{
+    if (n >= sizeof(ngx_http_urlstore_endpoints)
+             / sizeof(ngx_http_urlstore_endpoints[0]) - 1)
+    {
+        return 0;
+    }
+
+    *name = ngx_http_urlstore_endpoints[n].name;
+
+    return 1;
+}
+
+
+static const ngx_http_urlstore_endpoint_t *
+ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
+{
+    u_char                               *p, *last;
+    ngx_str_t                             name;
+    ngx_http_urlstore_loc_conf_t         *ulcf;
+    const ngx_http_urlstore_endpoint_t   *ep;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    ngx_http_urlstore_behind(r, tail);
+
+    if (ulcf->endpoint) {
+        ep = ulcf->endpoint;
+
+    } else {
+        last = tail->data + tail->len;
+        p = ngx_strlchr(tail->data, last, '/');
+
+        name.data = tail->data;
+        name.len = (p ? p : last) - tail->data;
+
+        ep = ngx_http_urlstore_endpoint(&name);
+
+        tail->data += name.len + (p ? 1 : 0);
+        tail->len = last - tail->data;
+    }
+
+    if (ep && !ep->tail && tail->len) {
+        return NULL;
+    }
+
+    return ep;
+}
+
+
+/* what the URI has behind its location, without a leading slash */
+
+static void
+ngx_http_urlstore_behind(ngx_http_request_t *r, ngx_str_t *tail)
+{
+    size_t                     len;
+    u_char                    *p;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    len = ngx_min(clcf->name.len, r->uri.len);
+
+#if (NGX_PCRE)
+
+    if (clcf->regex) {
+        for (len = r->uri.len; len && r->uri.data[len - 1] != '/'; len--) {
+            /* void: the last segment */
+        }
+    }
+
+#endif
+
+    p = r->uri.data + len;
+    len = r->uri.len - len;
+
+    if (len && *p == '/') {
+        p++;
+        len--;
+    }
+
+    tail->data = p;
+    tail->len = len;
+}
+
+
+/* NGX_DECLINED: the endpoint takes it; else the reply has been sent */
+
+static ngx_int_t
+ngx_http_urlstore_method(ngx_http_request_t *r,
+    const ngx_http_urlstore_endpoint_t *ep)
+{
+    u_char     *p;
+    ngx_str_t   allow;
+    ngx_uint_t  i;
+    u_char      buf[sizeof("GET, HEAD, POST, DELETE")];
+
+    static const struct {
+        ngx_uint_t   method;
+        const char  *name;
+    } names[] = {
+        { NGX_HTTP_GET, "GET" },
+        { NGX_HTTP_HEAD, "HEAD" },
+        { NGX_HTTP_POST, "POST" },
+        { NGX_HTTP_DELETE, "DELETE" }
+    };
+
+    if (r->method & ep->methods) {
+        return NGX_DECLINED;
+    }
+
+    p = buf;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (names[i].method & ep->methods) {
+            p = ngx_sprintf(p, "%s%s", p == buf ? "" : ", ", names[i].name);
+        }
+    }
+
+    allow.len = p - buf;
+    allow.data = ngx_pnalloc(r->pool, allow.len);
+
+    if (allow.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_memcpy(allow.data, buf, allow.len);
+
+    if (ngx_http_urlstore_header(r, "Allow", &allow) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
+                                     "/%V takes %V", &ep->name, &allow);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone)
+{
+    return NGX_DECLINED;
+}

@@ -1,0 +1,144 @@
+
+/*
+ * GET /health and /stats: what balancers, operators and the status page ask.
+ */
+
+
+#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_endpoints.h"
+
+
+static ngx_int_t ngx_http_urlstore_ops_send(ngx_http_request_t *r);
+
+
+ngx_int_t
+ngx_http_urlstore_health_handler(ngx_http_request_t *r)
+{
+    us_store_info_t           info;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    us_store_info(ctx->zone->store, &info);
+
+    if (info.full && ngx_http_urlstore_flag(r, "write")) {
+        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK
+        || ngx_http_urlstore_out_printf(&ctx->out, 512,
+                         "{\"status\":\"ready\",\"writable\":%s,\"full\":%s,"
+                         "\"epoch\":%uL}\n",
+                         info.full ? "false" : "true",
+                         info.full ? "true" : "false",
+                         ctx->zone->conf.epoch)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_ops_send(r);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
+{
+    double                     each;
+    ngx_uint_t                 i;
+    us_store_info_t            info;
+    ngx_http_urlstore_out_t   *out;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_zone_t  *zone;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    zone = ctx->zone;
+    out = &ctx->out;
+
+    us_store_info(zone->store, &info);
+
+    each = info.urls ? (double) info.used / info.urls : 0;
+
+    if (ngx_http_urlstore_out_init(out, r->pool, 4096) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    out->pos = ngx_sprintf(out->pos, "{\"zone\":\"%V\",\"urls\":%uL,"
+                           "\"deleted\":%uL,\"sites\":%uL,\"next_id\":%uL,"
+                           "\"epoch\":%uL,\"uuid\":\"",
+                           &zone->name, info.urls, info.deleted, info.sites,
+                           us_store_next_id(zone->store), zone->conf.epoch);
+
+    for (i = 0; i < 16; i++) {
+        out->pos = ngx_hex_dump(out->pos, &zone->conf.uuid[i], 1);
+
+        if (i == 3 || i == 5 || i == 7 || i == 9) {
+            *out->pos++ = '-';
+        }
+    }
+
+    out->pos = ngx_sprintf(out->pos, "\",\"normalization\":\"%*s\","
+                           "\"size\":%uL,\"bytes_used\":%uL,"
+                           "\"bytes_free\":%uL,\"bytes_per_url\":%.2f,"
+                           "\"fit\":%uL,\"full\":%s,\"parts\":{",
+                           zone->conf.norm.len, zone->conf.norm.data,
+                           info.size, info.used, info.size - info.used, each,
+                           info.fit, info.full ? "true" : "false");
+
+    for (i = 0; i < US_PARTS; i++) {
+        out->pos = ngx_sprintf(out->pos, "%s\"%s\":%uL", i ? "," : "",
+                               us_store_part_name(i), info.parts[i]);
+    }
+
+    out->pos = ngx_sprintf(out->pos, "},\"marks\":[");
+
+    for (i = 0; i < zone->conf.nmarks; i++) {
+        out->pos = ngx_sprintf(out->pos, "%s\"%*s\"", i ? "," : "",
+                               zone->conf.marks[i].len,
+                               zone->conf.marks[i].data);
+    }
+
+    out->pos = ngx_sprintf(out->pos, "],\"published\":%uL,\"written\":%uL,"
+                           "\"durable\":%uL,\"recoveries\":%uL,"
+                           "\"trainings\":%uL,\"lock_waits\":%uL,"
+                           "\"uptime\":%T}\n",
+                           us_store_published(zone->store),
+                           us_store_written(zone->store),
+                           us_store_durable(zone->store), info.recoveries,
+                           ngx_http_urlstore_sum(zone,
+                                         NGX_HTTP_URLSTORE_N_TRAININGS),
+                           ngx_http_urlstore_sum(zone,
+                                         NGX_HTTP_URLSTORE_N_LOCK_WAITS),
+                           ngx_time() - zone->sh->started);
+
+    return ngx_http_urlstore_ops_send(r);
+}
+
+
+/* never from a cache */
+
+static ngx_int_t
+ngx_http_urlstore_ops_send(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_str_t                 value;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ngx_str_set(&value, "no-store");
+
+    if (ngx_http_urlstore_header(r, "Cache-Control", &value) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
+
+    return ngx_http_urlstore_send(r);
+}

@@ -1,0 +1,268 @@
+
+/*
+ * Errors are application/problem+json (RFC 9457), ours and those that nginx
+ * itself makes in our locations: access rules, limit_req, a body over
+ * client_max_body_size.  For the latter a filter replaces nginx's HTML page.
+ */
+
+
+#include "ngx_http_urlstore.h"
+#include "../url/us_percent.h"
+
+
+#define NGX_HTTP_URLSTORE_DETAIL   256
+
+
+static ngx_str_t *ngx_http_urlstore_line(ngx_uint_t status);
+static ngx_int_t ngx_http_urlstore_problem_text(
+    ngx_http_urlstore_out_t *out, ngx_uint_t status, const char *extra,
+    ngx_str_t *detail);
+static ngx_int_t ngx_http_urlstore_problem_header_filter(
+    ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_problem_body_filter(ngx_http_request_t *r,
+    ngx_chain_t *in);
+
+
+static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
+static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
+
+
+/* status lines; the title is what stands behind the code */
+
+static ngx_str_t  ngx_http_urlstore_lines[] = {
+    ngx_string("400 Bad Request"),
+    ngx_string("401 Unauthorized"),
+    ngx_string("403 Forbidden"),
+    ngx_string("404 Not Found"),
+    ngx_string("405 Method Not Allowed"),
+    ngx_string("408 Request Timeout"),
+    ngx_string("410 Gone"),
+    ngx_string("411 Length Required"),
+    ngx_string("413 Content Too Large"),
+    ngx_string("414 URI Too Long"),
+    ngx_string("415 Unsupported Media Type"),
+    ngx_string("416 Range Not Satisfiable"),
+    ngx_string("422 Unprocessable Content"),
+    ngx_string("429 Too Many Requests"),
+    ngx_string("500 Internal Server Error"),
+    ngx_string("503 Service Unavailable"),
+    ngx_string("507 Insufficient Storage"),
+    ngx_null_string
+};
+
+
+ngx_int_t
+ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
+    const char *extra, const char *detail, ...)
+{
+    u_char                    buf[NGX_HTTP_URLSTORE_DETAIL];
+    va_list                   args;
+    ngx_int_t                 rc;
+    ngx_str_t                 text;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    va_start(args, detail);
+    text.data = buf;
+    text.len = ngx_vslprintf(buf, buf + sizeof(buf), detail, args) - buf;
+    va_end(args);
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK && rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ctx == NULL) {
+        ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
+        if (ctx == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        ngx_http_set_ctx(r, ctx, ngx_http_urlstore_module);
+    }
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 2048) != NGX_OK
+        || ngx_http_urlstore_problem_text(&ctx->out, status, extra, &text)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->status = status;
+
+    /* nginx has no words for some of them */
+
+    if (ngx_http_urlstore_line(status)->data[0] != ' ') {
+        r->headers_out.status_line = *ngx_http_urlstore_line(status);
+    }
+
+    ngx_str_set(&ctx->type, "application/problem+json");
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+/* detail may hold what a client sent */
+
+static ngx_int_t
+ngx_http_urlstore_problem_text(ngx_http_urlstore_out_t *out,
+    ngx_uint_t status, const char *extra, ngx_str_t *detail)
+{
+    us_str_t  s;
+
+    if (ngx_http_urlstore_out_printf(out, 256,
+                                     "{\"type\":\"about:blank\","
+                                     "\"title\":\"%s\",\"status\":%ui",
+                                     ngx_http_urlstore_line(status)->data + 4, status)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (detail->len) {
+        s.data = detail->data;
+        s.len = detail->len;
+
+        if (!us_utf8_valid(s.data, s.data + s.len)) {
+            for (s.len = 0; s.len < detail->len; s.len++) {
+                if (detail->data[s.len] >= 0x80) {
+                    detail->data[s.len] = '?';
+                }
+            }
+        }
+
+        if (ngx_http_urlstore_out_room(out, us_json_quoted_max(s.len) + 16)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        out->pos = ngx_cpymem(out->pos, ",\"detail\":", 10);
+        out->pos = us_json_quote(out->pos, s);
+    }
+
+    return ngx_http_urlstore_out_printf(out, 256, "%s%s}\n",
+                                        extra ? "," : "",
+                                        extra ? extra : "");
+}
+
+
+static ngx_str_t *
+ngx_http_urlstore_line(ngx_uint_t status)
+{
+    ngx_str_t  *line;
+
+    static ngx_str_t  other = ngx_string("    Error");
+
+    for (line = ngx_http_urlstore_lines; line->len; line++) {
+        if (ngx_atoi(line->data, 3) == (ngx_int_t) status) {
+            return line;
+        }
+    }
+
+    return &other;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_problem_init(ngx_conf_t *cf)
+{
+    ngx_http_next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = ngx_http_urlstore_problem_header_filter;
+
+    ngx_http_next_body_filter = ngx_http_top_body_filter;
+    ngx_http_top_body_filter = ngx_http_urlstore_problem_body_filter;
+
+    return NGX_OK;
+}
+
+
+/*
+ * An error that is not ours, in a location of ours, without an error_page of
+ * the operator.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
+{
+    ngx_str_t                      none;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    if (r->headers_out.status < NGX_HTTP_BAD_REQUEST || r != r->main
+        || r->error_page)
+    {
+        return ngx_http_next_header_filter(r);
+    }
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ulcf->zone == NULL || (ctx && ctx->replied)) {
+        return ngx_http_next_header_filter(r);
+    }
+
+    if (ctx == NULL) {
+        ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
+        if (ctx == NULL) {
+            return NGX_ERROR;
+        }
+
+        ngx_http_set_ctx(r, ctx, ngx_http_urlstore_module);
+    }
+
+    ngx_str_null(&none);
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK
+        || ngx_http_urlstore_problem_text(&ctx->out, r->headers_out.status,
+                                          NULL, &none)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ctx->replaced = 1;
+
+    ngx_http_clear_content_length(r);
+
+    r->headers_out.content_length_n = ngx_http_urlstore_out_size(&ctx->out);
+
+    ngx_str_set(&r->headers_out.content_type, "application/problem+json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_type_lowcase = NULL;
+
+    return ngx_http_next_header_filter(r);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_problem_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
+{
+    ngx_chain_t              *cl, *out;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ctx == NULL || !ctx->replaced || in == NULL) {
+        return ngx_http_next_body_filter(r, in);
+    }
+
+    for (cl = in; cl; cl = cl->next) {
+        cl->buf->pos = cl->buf->last;
+        cl->buf->file_pos = cl->buf->file_last;
+    }
+
+    if (ctx->out.chain == NULL) {
+        return NGX_OK;
+    }
+
+    out = ngx_http_urlstore_out_finish(&ctx->out);
+
+    ctx->out.last->buf->last_buf = 1;
+    ctx->out.last->buf->last_in_chain = 1;
+    ctx->out.chain = NULL;
+
+    return ngx_http_next_body_filter(r, out);
+}

@@ -1,0 +1,150 @@
+
+/*
+ * Sending replies, and when they may be sent.
+ *
+ * Every reply that changed the store, or that denies something, leaves
+ * through ngx_http_urlstore_reply_when() with the LSN that it depends on.
+ * Without path= nothing has to be waited for.
+ */
+
+
+#include "ngx_http_urlstore.h"
+
+
+ngx_int_t
+ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
+    ngx_http_urlstore_handler_pt handler)
+{
+    return handler(r);
+}
+
+
+/* without a journal no add is ever US_BUSY */
+
+ngx_int_t
+ngx_http_urlstore_room_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler)
+{
+    return handler(r);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_send(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_chain_t              *out;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ctx->replied = 1;
+
+    r->headers_out.status = ctx->status;
+    r->headers_out.content_type = ctx->type;
+    r->headers_out.content_type_len = ctx->type.len;
+    r->headers_out.content_type_lowcase = NULL;
+
+    if (ctx->status == NGX_HTTP_NO_CONTENT) {
+        ngx_str_null(&r->headers_out.content_type);
+        r->headers_out.content_type_len = 0;
+        r->header_only = 1;
+        return ngx_http_send_header(r);
+    }
+
+    r->headers_out.content_length_n = ngx_http_urlstore_out_size(&ctx->out);
+
+    rc = ngx_http_send_header(r);
+
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        return rc;
+    }
+
+    out = ngx_http_urlstore_out_finish(&ctx->out);
+
+    ctx->out.last->buf->last_buf = (r == r->main) ? 1 : 0;
+    ctx->out.last->buf->last_in_chain = 1;
+
+    return ngx_http_output_filter(r, out);
+}
+
+
+/* key is a literal; *value lives as long as the request */
+
+ngx_int_t
+ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
+    ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    h = ngx_list_push(&r->headers_out.headers);
+    if (h == NULL) {
+        return NGX_ERROR;
+    }
+
+#if (nginx_version >= 1023000)
+    h->next = NULL;
+#endif
+
+    h->hash = 1;
+    h->key.data = (u_char *) key;
+    h->key.len = ngx_strlen(key);
+    h->value = *value;
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_format_t format)
+{
+    ctx->format = format;
+
+    switch (format) {
+
+    case NGX_HTTP_URLSTORE_JSON:
+        ngx_str_set(&ctx->type, "application/json");
+        break;
+
+    case NGX_HTTP_URLSTORE_NDJSON:
+        ngx_str_set(&ctx->type, "application/x-ndjson");
+        break;
+
+    default:
+        ngx_str_set(&ctx->type, "text/plain");
+        break;
+    }
+}
+
+
+/*
+ * The store does not keep an id's LSN, so durability of ids is sampled: the
+ * number of ids is taken before an LSN, and once that LSN is durable, all
+ * these ids are.
+ */
+
+uint64_t
+ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone)
+{
+    uint64_t  durable;
+
+    if (zone->conf.ring == 0) {
+        return 0;
+    }
+
+    durable = us_store_durable(zone->store);
+
+    if (durable >= zone->sample_lsn) {
+        zone->durable_ids = zone->sample_ids;
+
+        zone->sample_ids = us_store_next_id(zone->store);
+        zone->sample_lsn = us_store_published(zone->store);
+
+        if (durable >= zone->sample_lsn) {
+            zone->durable_ids = zone->sample_ids;
+        }
+    }
+
+    return zone->durable_ids;
+}

@@ -1,0 +1,224 @@
+
+/*
+ * Directives that shape the normalizer of a zone: rewrite, reject, accept,
+ * strip_args, www_except, max_depth, max_args, max_repeat.  The zone must be
+ * declared above them, for its normalizer takes them at once, and refuses a
+ * bad pattern while the line is known.
+ */
+
+
+#include "ngx_http_urlstore.h"
+
+
+static ngx_http_urlstore_zone_t *ngx_http_urlstore_rule_zone(ngx_conf_t *cf,
+    ngx_str_t *name);
+static char *ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
+    us_rule_error_t *err);
+
+
+/* urlstore_rewrite NAME [host=GLOB] REGEX REPLACEMENT; */
+
+char *
+ngx_http_urlstore_rewrite(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    us_str_t                   host;
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    us_rule_error_t            err;
+    ngx_http_urlstore_zone_t  *zone;
+
+    value = cf->args->elts;
+
+    zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    i = 2;
+    host.len = 0;
+    host.data = NULL;
+
+    if (cf->args->nelts == 5) {
+        if (ngx_strncmp(value[2].data, "host=", 5) != 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\" of "
+                               "urlstore_rewrite, host=GLOB was expected",
+                               &value[2]);
+            return NGX_CONF_ERROR;
+        }
+
+        host.data = value[2].data + 5;
+        host.len = value[2].len - 5;
+        i = 3;
+    }
+
+    if (us_norm_add_rewrite(zone->norm, host,
+                            (us_str_t) { value[i].len, value[i].data },
+                            (us_str_t) { value[i + 1].len,
+                                         value[i + 1].data }, &err)
+        != 0)
+    {
+        return ngx_http_urlstore_rule_error(cf, &value[i], &err);
+    }
+
+    zone->rules++;
+
+    return NGX_CONF_OK;
+}
+
+
+/* urlstore_reject NAME REGEX;  urlstore_accept NAME REGEX; */
+
+char *
+ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    int                        rc;
+    us_str_t                   regex;
+    ngx_str_t                 *value;
+    us_rule_error_t            err;
+    ngx_http_urlstore_zone_t  *zone;
+
+    value = cf->args->elts;
+
+    zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    regex.data = value[2].data;
+    regex.len = value[2].len;
+
+    if (ngx_strcmp(cmd->name.data, "urlstore_reject") == 0) {
+        rc = us_norm_add_reject(zone->norm, regex, &err);
+
+    } else {
+        rc = us_norm_add_accept(zone->norm, regex, &err);
+    }
+
+    if (rc != 0) {
+        return ngx_http_urlstore_rule_error(cf, &value[2], &err);
+    }
+
+    zone->rules++;
+
+    return NGX_CONF_OK;
+}
+
+
+/* urlstore_strip_args NAME GLOB ...;  urlstore_www_except NAME HOST ...; */
+
+char *
+ngx_http_urlstore_names(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    int                        rc;
+    us_str_t                   name;
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    ngx_http_urlstore_zone_t  *zone;
+
+    value = cf->args->elts;
+
+    zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        name.data = value[i].data;
+        name.len = value[i].len;
+
+        if (ngx_strcmp(cmd->name.data, "urlstore_strip_args") == 0) {
+            rc = us_norm_add_strip_arg(zone->norm, name);
+
+        } else {
+            rc = us_norm_www_except(zone->norm, name);
+        }
+
+        if (rc != 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid value \"%V\" of \"%V\"", &value[i],
+                               &cmd->name);
+            return NGX_CONF_ERROR;
+        }
+
+        zone->rules++;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* urlstore_max_depth | urlstore_max_args | urlstore_max_repeat NAME N; */
+
+char *
+ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_int_t                  n;
+    ngx_str_t                 *value;
+    ngx_http_urlstore_zone_t  *zone;
+
+    value = cf->args->elts;
+
+    zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    n = ngx_atoi(value[2].data, value[2].len);
+
+    if (n == NGX_ERROR || n > US_URL_MAX) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid number \"%V\" of \"%V\"", &value[2],
+                           &cmd->name);
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_strcmp(cmd->name.data, "urlstore_max_depth") == 0) {
+        us_norm_set_max_depth(zone->norm, n);
+
+    } else if (ngx_strcmp(cmd->name.data, "urlstore_max_args") == 0) {
+        us_norm_set_max_args(zone->norm, n);
+
+    } else {
+        us_norm_set_max_repeat(zone->norm, n);
+    }
+
+    zone->rules++;
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_http_urlstore_zone_t *
+ngx_http_urlstore_rule_zone(ngx_conf_t *cf, ngx_str_t *name)
+{
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = ngx_http_urlstore_zone_find(cf, name);
+
+    if (zone && zone->shm_zone == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_zone \"%V\" must be declared above "
+                           "this directive", name);
+        return NULL;
+    }
+
+    return zone;
+}
+
+
+static char *
+ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
+    us_rule_error_t *err)
+{
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"%V\" of urlstore_zone \"%V\": %s at offset %uz "
+                       "in \"%V\"", &value[0], &value[1], err->text,
+                       err->offset, regex);
+
+    return NGX_CONF_ERROR;
+}

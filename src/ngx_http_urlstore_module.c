@@ -1,0 +1,413 @@
+
+/*
+ * The front door: directives, configuration, and what happens when a process
+ * starts and ends.  Where to find the rest is in http/ngx_http_urlstore.h.
+ */
+
+
+#include "http/ngx_http_urlstore.h"
+
+
+static void *ngx_http_urlstore_create_main_conf(ngx_conf_t *cf);
+static char *ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf);
+static void *ngx_http_urlstore_create_loc_conf(ngx_conf_t *cf);
+static char *ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent,
+    void *child);
+static ngx_int_t ngx_http_urlstore_postconfiguration(ngx_conf_t *cf);
+static ngx_int_t ngx_http_urlstore_init_process(ngx_cycle_t *cycle);
+static void ngx_http_urlstore_exit_process(ngx_cycle_t *cycle);
+static char *ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+
+static ngx_conf_num_bounds_t  ngx_http_urlstore_url_bounds = {
+    ngx_conf_check_num_bounds, 1, US_URL_MAX
+};
+
+
+#define ngx_http_urlstore_endpoint_command(name)                              \
+    { ngx_string("urlstore_" name),                                           \
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,                                       \
+      ngx_http_urlstore_api,                                                  \
+      NGX_HTTP_LOC_CONF_OFFSET,                                               \
+      0,                                                                      \
+      NULL }
+
+
+static ngx_command_t  ngx_http_urlstore_commands[] = {
+
+    { ngx_string("urlstore_zone"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
+      ngx_http_urlstore_zone,
+      0,
+      0,
+      NULL },
+
+    { ngx_string("urlstore_rewrite"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE3|NGX_CONF_TAKE4,
+      ngx_http_urlstore_rewrite,
+      0,
+      0,
+      NULL },
+
+    { ngx_string("urlstore_reject"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
+      ngx_http_urlstore_rule,
+      0,
+      0,
+      NULL },
+
+    { ngx_string("urlstore_accept"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
+      ngx_http_urlstore_rule,
+      0,
+      0,
+      NULL },
+
+    { ngx_string("urlstore_strip_args"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
+      ngx_http_urlstore_names,
+      0,
+      0,
+      NULL },
+
+    { ngx_string("urlstore_www_except"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
+      ngx_http_urlstore_names,
+      0,
+      0,
+      NULL },
+
+    { ngx_string("urlstore_max_depth"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
+      ngx_http_urlstore_limit,
+      0,
+      0,
+      NULL },
+
+    { ngx_string("urlstore_max_args"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
+      ngx_http_urlstore_limit,
+      0,
+      0,
+      NULL },
+
+    { ngx_string("urlstore_max_repeat"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
+      ngx_http_urlstore_limit,
+      0,
+      0,
+      NULL },
+
+    ngx_http_urlstore_endpoint_command("api"),
+    ngx_http_urlstore_endpoint_command("add"),
+    ngx_http_urlstore_endpoint_command("seen"),
+    ngx_http_urlstore_endpoint_command("url"),
+    ngx_http_urlstore_endpoint_command("health"),
+    ngx_http_urlstore_endpoint_command("stats"),
+
+    { ngx_string("urlstore_max_url"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_num_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_urlstore_loc_conf_t, max_url),
+      &ngx_http_urlstore_url_bounds },
+
+    { ngx_string("urlstore_max_batch"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_num_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_urlstore_loc_conf_t, max_batch),
+      NULL },
+
+    { ngx_string("urlstore_max_body"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_size_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_urlstore_loc_conf_t, max_body),
+      NULL },
+
+    { ngx_string("urlstore_max_age"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_sec_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_urlstore_loc_conf_t, max_age),
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_urlstore_module_ctx = {
+    NULL,                                  /* preconfiguration */
+    ngx_http_urlstore_postconfiguration,   /* postconfiguration */
+
+    ngx_http_urlstore_create_main_conf,    /* create main configuration */
+    ngx_http_urlstore_init_main_conf,      /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    ngx_http_urlstore_create_loc_conf,     /* create location configuration */
+    ngx_http_urlstore_merge_loc_conf       /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_urlstore_module = {
+    NGX_MODULE_V1,
+    &ngx_http_urlstore_module_ctx,         /* module context */
+    ngx_http_urlstore_commands,            /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    ngx_http_urlstore_init_process,        /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    ngx_http_urlstore_exit_process,        /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
+static void *
+ngx_http_urlstore_create_main_conf(ngx_conf_t *cf)
+{
+    ngx_http_urlstore_main_conf_t  *umcf;
+
+    umcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_main_conf_t));
+    if (umcf == NULL) {
+        return NULL;
+    }
+
+    if (ngx_array_init(&umcf->zones, cf->pool, 2,
+                       sizeof(ngx_http_urlstore_zone_t *))
+        != NGX_OK)
+    {
+        return NULL;
+    }
+
+    return umcf;
+}
+
+
+static char *
+ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf)
+{
+    ngx_http_urlstore_main_conf_t *umcf = conf;
+
+    ngx_uint_t                  i;
+    ngx_http_urlstore_zone_t  **zp;
+
+    zp = umcf->zones.elts;
+
+    for (i = 0; i < umcf->zones.nelts; i++) {
+
+        if (zp[i]->shm_zone == NULL) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "no urlstore_zone \"%V\" is declared",
+                               &zp[i]->name);
+            return NGX_CONF_ERROR;
+        }
+
+        if (us_norm_seal(zp[i]->norm) != 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "no memory for the normalizer of "
+                               "urlstore_zone \"%V\"", &zp[i]->name);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static void *
+ngx_http_urlstore_create_loc_conf(ngx_conf_t *cf)
+{
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_loc_conf_t));
+    if (ulcf == NULL) {
+        return NULL;
+    }
+
+    /*
+     * set by ngx_pcalloc():
+     *
+     *     ulcf->zone = NULL;
+     *     ulcf->endpoint = NULL;
+     */
+
+    ulcf->quota = NGX_CONF_UNSET_PTR;
+    ulcf->max_url = NGX_CONF_UNSET_UINT;
+    ulcf->max_body = NGX_CONF_UNSET_SIZE;
+    ulcf->max_batch = NGX_CONF_UNSET_UINT;
+    ulcf->max_age = NGX_CONF_UNSET;
+
+    return ulcf;
+}
+
+
+/*
+ * A location inherits limits, but no endpoint: the content handler, too, is
+ * for its own location only.
+ */
+
+static char *
+ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_urlstore_loc_conf_t *prev = parent;
+    ngx_http_urlstore_loc_conf_t *conf = child;
+
+    ngx_http_core_loc_conf_t  *clcf;
+
+    ngx_conf_merge_ptr_value(conf->quota, prev->quota, NULL);
+    ngx_conf_merge_uint_value(conf->max_url, prev->max_url, US_URL_MAX);
+    ngx_conf_merge_size_value(conf->max_body, prev->max_body,
+                              8 * 1024 * 1024);
+    ngx_conf_merge_uint_value(conf->max_batch, prev->max_batch, 10000);
+    ngx_conf_merge_sec_value(conf->max_age, prev->max_age, 60);
+
+    if (conf->zone == NULL) {
+
+        /* an if { } block, or limit_except */
+
+        clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+        if (clcf->noname && clcf->handler == NULL && prev->zone) {
+            conf->zone = prev->zone;
+            conf->endpoint = prev->endpoint;
+            clcf->handler = ngx_http_urlstore_handler;
+        }
+
+        return NGX_CONF_OK;
+    }
+
+    /* nginx's own limit is 1 MB unless set, and would come first */
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (clcf->client_max_body_size
+        && clcf->client_max_body_size < (off_t) conf->max_body)
+    {
+        clcf->client_max_body_size = conf->max_body;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_postconfiguration(ngx_conf_t *cf)
+{
+    return ngx_http_urlstore_problem_init(cf);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_init_process(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                       i;
+    ngx_http_urlstore_zone_t       **zp;
+    ngx_http_urlstore_main_conf_t   *umcf;
+
+    /* the cache manager runs this as well */
+
+    if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
+    {
+        return NGX_OK;
+    }
+
+    umcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                               ngx_http_urlstore_module);
+    if (umcf == NULL) {
+        return NGX_OK;
+    }
+
+    zp = umcf->zones.elts;
+
+    for (i = 0; i < umcf->zones.nelts; i++) {
+        if (ngx_http_urlstore_zone_open(zp[i], cycle->log) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_urlstore_exit_process(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                       i;
+    ngx_http_urlstore_zone_t       **zp;
+    ngx_http_urlstore_main_conf_t   *umcf;
+
+    if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
+    {
+        return;
+    }
+
+    umcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                               ngx_http_urlstore_module);
+    if (umcf == NULL) {
+        return;
+    }
+
+    zp = umcf->zones.elts;
+
+    for (i = 0; i < umcf->zones.nelts; i++) {
+        ngx_http_urlstore_zone_close(zp[i]);
+    }
+
+    ngx_http_urlstore_batch_exit();
+    ngx_http_urlstore_out_exit();
+}
+
+
+/* urlstore_api NAME; and one directive for each endpoint: urlstore_add NAME; */
+
+static char *
+ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_urlstore_loc_conf_t *ulcf = conf;
+
+    ngx_str_t                 *value, name;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    if (ulcf->zone) {
+        return "is duplicate: a location has one endpoint, or urlstore_api";
+    }
+
+    value = cf->args->elts;
+
+    ulcf->zone = ngx_http_urlstore_zone_find(cf, &value[1]);
+    if (ulcf->zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    name.data = cmd->name.data + sizeof("urlstore_") - 1;
+    name.len = cmd->name.len - (sizeof("urlstore_") - 1);
+
+    if (ngx_strcmp(name.data, "api") == 0) {
+
+#if (NGX_PCRE)
+        if (clcf->regex) {
+            return "needs a prefix location, not a regular expression";
+        }
+#endif
+
+        if (clcf->exact_match || clcf->named) {
+            return "needs a prefix location";
+        }
+
+    } else {
+        ulcf->endpoint = ngx_http_urlstore_endpoint(&name);
+    }
+
+    clcf->handler = ngx_http_urlstore_handler;
+
+    return NGX_CONF_OK;
+}
