@@ -333,7 +333,7 @@ us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
         }
     }
 
-    if (n->www != US_WWW_KEEP && url->username_end == url->host_start) {
+    if (n->www != US_WWW_KEEP && url->href.data[url->host_start] != '@') {
         out->merge = us_site_merge(n->site, us_url_hostname(url));
 
         if (n->www == US_WWW_STRIP) {

@@ -54,6 +54,10 @@ us_strict_parse(us_str_t in, const us_url_t *base, uint8_t *out, us_url_t *url)
         return US_URL_LENGTH;
     }
 
+    if (in.len == 0) {
+        in = us_string("");
+    }
+
     rc = us_strict_split(in, &r);
 
     if (rc != US_URL_OK) {
@@ -308,6 +312,10 @@ static uint8_t *
 us_strict_write(uint8_t *out, us_str_t s)
 {
     const uint8_t  *p, *end;
+
+    if (s.len == 0) {
+        return out;
+    }
 
     p = s.data;
     end = p + s.len;

@@ -1,0 +1,44 @@
+# Fuzzing of the normalizer (libFuzzer, clang), and its laws on the corpora.
+#
+#   make fuzz FUZZ_SECONDS=3600      all targets, the time shared among them
+#
+# fuzz/seeds/TARGET.txt holds what is kept, one input a line, written as in C:
+# inputs from the vectors, and each input that once found something.  What a
+# run finds is in build/fuzz/TARGET.
+
+FUZZ_SECONDS ?= 60
+FUZZERS      := url_parse url_resolve url_rules
+FUZZ_CFLAGS  := $(CSTD) -O1 -g -fno-omit-frame-pointer \
+                -fsanitize=address,undefined,fuzzer-no-link \
+                -fno-sanitize-recover=undefined
+FUZZ_OBJ     := $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(wildcard src/url/*.c))
+
+$(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-test
+	@mkdir -p $(@D)
+	clang $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/fuzz/bin/%: fuzz/%.c fuzz/laws.c fuzz/laws.h $(FUZZ_OBJ)
+	@mkdir -p $(@D)
+	clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $< fuzz/laws.c \
+	    $(FUZZ_OBJ) $(CORE_LIBS)
+
+fuzz: $(patsubst %,$(B)/fuzz/bin/%,$(FUZZERS))  ## fuzzes for FUZZ_SECONDS
+	@set -e; for t in $(FUZZERS); do \
+	    perl fuzz/unpack.pl fuzz/seeds/$$t.txt $(B)/fuzz/seeds/$$t; \
+	    mkdir -p $(B)/fuzz/$$t; \
+	    echo "$$t: $$(($(FUZZ_SECONDS) / 3)) seconds"; \
+	    $(B)/fuzz/bin/$$t -max_total_time=$$(($(FUZZ_SECONDS) / 3)) \
+	        -timeout=5 -rss_limit_mb=1024 -max_len=1024 -print_final_stats=1 \
+	        -artifact_prefix=$(B)/fuzz/$$t- $(B)/fuzz/$$t \
+	        $(B)/fuzz/seeds/$$t \
+	        >$(B)/fuzz/$$t.log 2>&1 || { tail -40 $(B)/fuzz/$$t.log; exit 1; }; \
+	    grep -E 'number_of_executed|new_units' $(B)/fuzz/$$t.log; \
+	done
+
+$(B)/laws: fuzz/corpus.c fuzz/laws.c fuzz/laws.h $(B)/libus.a
+	$(CC) $(CSTD) $(OPT) $(WARN) -o $@ fuzz/corpus.c fuzz/laws.c \
+	    $(B)/libus.a $(CORE_LIBS)
+
+test test-full: $(B)/laws
+
+.PHONY: fuzz
