@@ -17,9 +17,17 @@ typedef struct {
 
 
 static const us_cli_command_t  us_cli_commands[] = {
+    { "bench", us_cli_bench,
+      "--json [--shuffle SEED] [--limit N] [--zone SIZE] [--fill] FILE" },
+    { "dump", us_cli_dump,
+      "[--deleted] [--sorted [--delta] [--memory SIZE]] DIR" },
     { "hash", us_cli_hash, "URL...  (or < URLS)" },
+    { "import", us_cli_import,
+      "[--profile P] [--www first|keep|strip] DIR  < LINES" },
     { "normalize", us_cli_normalize,
       "[--profile P] [--base B] [--json]  < URLS" },
+    { "stat", us_cli_stat, "DIR" },
+    { "verify", us_cli_verify, "[--fast] DIR" },
     { NULL, NULL, NULL }
 };
 

@@ -22,8 +22,13 @@
 
 typedef int (*us_cli_pt)(int argc, char **argv);
 
+int us_cli_bench(int argc, char **argv);
+int us_cli_dump(int argc, char **argv);
 int us_cli_hash(int argc, char **argv);
+int us_cli_import(int argc, char **argv);
 int us_cli_normalize(int argc, char **argv);
+int us_cli_stat(int argc, char **argv);
+int us_cli_verify(int argc, char **argv);
 
 
 #endif /* _US_CLI_H_INCLUDED_ */

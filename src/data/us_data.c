@@ -175,6 +175,13 @@ us_data_apply(void *data, const uint8_t *p, size_t len)
 }
 
 
+int
+us_data_ignore(void *data, const uint8_t *p, size_t len)
+{
+    return 0;
+}
+
+
 static int
 us_data_out(void *data, const uint8_t *p, size_t len)
 {

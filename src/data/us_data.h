@@ -52,6 +52,9 @@ int us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
 /* us_recovery_apply_pt: data is the us_store_t */
 int us_data_apply(void *data, const uint8_t *p, size_t len);
 
+/* the same without a store: checks the files only */
+int us_data_ignore(void *data, const uint8_t *p, size_t len);
+
 /*
  * Writes a snapshot and has the manifest name it.  wait() is called with the
  * LSN that it covers and returns 0 once that is durable, -1 to give up;

@@ -1,0 +1,219 @@
+
+#include "us_cli_data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+
+static void
+us_cli_data_lock(void *data)
+{
+}
+
+
+int
+us_cli_data_open(us_cli_data_t *d, const char *path)
+{
+    memset(d, 0, sizeof(us_cli_data_t));
+
+    d->path = path;
+    d->recovery.readers = -1;
+    d->dirfd = open(path, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (d->dirfd == -1) {
+        fprintf(stderr, "urlstore: \"%s\": %s\n", path, strerror(errno));
+        return US_CLI_USAGE;
+    }
+
+    us_manifest_boot(d->boot);
+
+    return US_CLI_DONE;
+}
+
+
+void
+us_cli_data_close(us_cli_data_t *d)
+{
+    us_recovery_close(&d->recovery);
+
+    if (d->store) {
+        us_store_close(d->store);
+    }
+
+    if (d->mem) {
+        (void) munmap(d->mem, d->size);
+    }
+
+    if (d->dirfd != -1) {
+        (void) close(d->dirfd);
+    }
+}
+
+
+/* three quarters of the machine's memory, of which only what is used counts */
+
+int
+us_cli_data_format(us_cli_data_t *d, const us_store_conf_t *conf)
+{
+    us_store_lock_t  lock = { us_cli_data_lock, us_cli_data_lock, NULL };
+
+    d->size = (size_t) sysconf(_SC_PHYS_PAGES) / 4 * 3
+              * (size_t) sysconf(_SC_PAGESIZE);
+
+    d->mem = mmap(NULL, d->size, PROT_READ|PROT_WRITE,
+                  MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (d->mem == MAP_FAILED) {
+        d->mem = NULL;
+        fprintf(stderr, "urlstore: no memory: %s\n", strerror(errno));
+        return US_CLI_USAGE;
+    }
+
+    if (us_store_format(d->mem, d->size, conf) == 0) {
+        d->store = us_store_open(d->mem, &lock);
+    }
+
+    if (d->store == NULL) {
+        fprintf(stderr, "urlstore: no memory for a store\n");
+        return US_CLI_USAGE;
+    }
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_cli_data_apply(void *data, const uint8_t *p, size_t len)
+{
+    us_cli_data_t  *d = data;
+
+    return d->store ? us_data_apply(d->store, p, len) : 0;
+}
+
+
+int
+us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring)
+{
+    int              code;
+    us_recovery_t   *r;
+    us_data_text_t   text;
+    us_store_conf_t  conf;
+
+    r = &d->recovery;
+
+    d->rc = us_recovery_open(r, d->dirfd, &us_data_ops, us_cli_data_apply, d,
+                             d->boot);
+
+    if (d->rc != US_RECOVERY_OK) {
+        return US_CLI_DONE;
+    }
+
+    if (us_data_conf(&r->manifest, &conf, &text, &r->error) == -1) {
+        d->rc = US_RECOVERY_FAILED;
+        return US_CLI_DONE;
+    }
+
+    if (getrandom(conf.hash_key, sizeof(conf.hash_key), 0)
+        != sizeof(conf.hash_key))
+    {
+        fprintf(stderr, "urlstore: no random bytes: %s\n", strerror(errno));
+        return US_CLI_USAGE;
+    }
+
+    conf.lookup = lookup;
+    conf.ring = ring;
+
+    code = us_cli_data_format(d, &conf);
+
+    if (code == US_CLI_DONE) {
+        d->rc = us_recovery_run(r, owner);
+        us_store_set_lsn(d->store, r->lsn);
+    }
+
+    return code;
+}
+
+
+void
+us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
+    uint64_t lsn, const uint8_t *uuid)
+{
+    char            name[US_DISK_NAME];
+    uint64_t        at;
+    us_block_t      b;
+    us_reader_t     r;
+    const uint8_t  *p;
+
+    memset(f, 0, sizeof(us_cli_file_t));
+
+    us_segment_name(name, kind, lsn);
+
+    f->end = us_reader_open(&r, dirfd, name, kind, uuid, &us_data_ops);
+
+    while (f->end == US_READ_BLOCK) {
+        f->end = us_reader_next(&r, &b, &p);
+    }
+
+    f->head = r.head;
+    f->offset = r.offset;
+    f->blocks = r.blocks;
+    f->lsn = r.lsn;
+    f->ids = r.ids;
+    f->error = r.error;
+
+    if (r.fd != -1) {
+        f->size = us_reader_size(&r);
+    }
+
+    if (f->end == US_READ_BAD) {
+        for (at = us_reader_probe(&r, r.offset + 1, &b);
+             at != 0;
+             at = us_reader_probe(&r, at + US_BLOCK_HEADER + b.len, &b))
+        {
+            f->behind++;
+        }
+    }
+
+    us_reader_close(&r);
+}
+
+
+size_t
+us_cli_size(const char *text)
+{
+    char           *end;
+    unsigned long   n;
+
+    n = strtoul(text, &end, 10);
+
+    switch (*end) {
+
+    case 'g':
+    case 'G':
+        n *= 1024;
+
+        /* fall through */
+
+    case 'm':
+    case 'M':
+        n *= 1024;
+
+        /* fall through */
+
+    case 'k':
+    case 'K':
+        n *= 1024;
+        end++;
+        break;
+
+    default:
+        break;
+    }
+
+    return *end ? 0 : n;
+}

@@ -1,0 +1,66 @@
+
+/*
+ * What stat, verify, dump and import have in common: a data directory opened
+ * for reading, and its store built in this process's memory.
+ */
+
+
+#ifndef _US_CLI_DATA_H_INCLUDED_
+#define _US_CLI_DATA_H_INCLUDED_
+
+
+#include "us_cli.h"
+#include "../data/us_data.h"
+#include "../journal/us_dir.h"
+
+
+typedef struct {
+    const char        *path;
+    int                dirfd;
+    char               boot[US_BOOT_ID + 1];
+    us_recovery_t      recovery;
+    us_recovery_rc_t   rc;
+
+    void              *mem;           /* NULL: not loaded */
+    size_t             size;
+    us_store_t        *store;
+} us_cli_data_t;
+
+
+/* what one file looks like */
+
+typedef struct {
+    us_segment_head_t  head;
+    us_read_t          end;
+    uint64_t           size;
+    uint64_t           offset;        /* up to where it is good */
+    uint64_t           blocks;
+    uint64_t           lsn;
+    uint64_t           ids;
+    uint64_t           behind;        /* valid blocks behind a bad place */
+    us_disk_error_t    error;
+} us_cli_file_t;
+
+
+/* US_CLI_DONE, or a message was printed */
+int us_cli_data_open(us_cli_data_t *d, const char *path);
+
+/*
+ * Builds the store: d->rc tells how far.  lookup: for id -> URL only, which
+ * takes less memory.  owner: the caller holds the lock.
+ */
+int us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring);
+void us_cli_data_close(us_cli_data_t *d);
+
+/* an empty store of this configuration in d->mem; ring as in the conf */
+int us_cli_data_format(us_cli_data_t *d, const us_store_conf_t *conf);
+
+/* reads a file to its end; `uuid` may be NULL */
+void us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
+    uint64_t lsn, const uint8_t *uuid);
+
+/* "64m", "2g": bytes, or 0 if it is not a size */
+size_t us_cli_size(const char *text);
+
+
+#endif /* _US_CLI_DATA_H_INCLUDED_ */

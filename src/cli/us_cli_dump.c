@@ -1,0 +1,219 @@
+
+/*
+ * urlstore dump [--deleted] DIR
+ * urlstore dump --sorted [--delta] [--memory SIZE] DIR
+ *
+ * The first prints "ID<TAB>URL" in order of ids; with --deleted an id whose
+ * URL was deleted has "-".  The second prints URLs in order of their bytes,
+ * sorted through temporary files if there are more than fit SIZE (256m).
+ *
+ * --delta codes each URL by what it has in common with the one before, as the
+ * Connectivity Server stores its URLs:
+ *
+ *     byte: length of the common prefix, at most 255;  the rest;  newline
+ *
+ * With --sorted the last line, on standard error, has the bytes per URL in
+ * both forms.  A damaged directory is printed up to the damage.
+ */
+
+
+#include "us_cli_data.h"
+#include "us_cli_sort.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+
+#define US_DUMP_MEMORY  (256 * 1024 * 1024)
+
+
+typedef struct {
+    unsigned   sorted:1;
+    unsigned   delta:1;
+    unsigned   deleted:1;
+    size_t     memory;
+
+    uint64_t   urls;
+    uint64_t   raw;                   /* bytes, without newlines */
+    uint64_t   coded;
+    size_t     last_len;
+    uint8_t    last[US_URL_MAX + 8];
+} us_dump_options_t;
+
+
+static int
+us_dump_out(void *data, us_str_t s)
+{
+    us_dump_options_t  *o = data;
+
+    size_t  n, max;
+
+    max = (s.len < o->last_len) ? s.len : o->last_len;
+    max = (max > 255) ? 255 : max;
+
+    for (n = 0; n < max && s.data[n] == o->last[n]; n++) {
+        /* void */
+    }
+
+    memcpy(o->last, s.data, s.len);
+    o->last_len = s.len;
+
+    o->urls++;
+    o->raw += s.len;
+    o->coded += 2 + s.len - n;
+
+    if (o->delta) {
+        (void) putchar_unlocked((int) n);
+        s.data += n;
+        s.len -= n;
+    }
+
+    (void) fwrite_unlocked(s.data, s.len, 1, stdout);
+    (void) putchar_unlocked('\n');
+
+    return ferror(stdout) ? -1 : 0;
+}
+
+
+static int
+us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
+{
+    int                rc;
+    size_t             len;
+    uint8_t            buf[US_URL_MAX + 8];
+    uint64_t           id, next;
+    us_store_status_t  status;
+
+    next = us_store_next_id(d->store);
+    rc = 0;
+
+    for (id = 0; id < next && rc == 0; id++) {
+        status = us_store_get(d->store, id, buf, &len);
+
+        if (status == US_OK && sort) {
+            rc = us_sort_add(sort, (us_str_t) { len, buf });
+
+        } else if (status == US_OK) {
+            rc = printf("%" PRIu64 "\t%.*s\n", id, (int) len, buf) < 0;
+
+        } else if (status == US_DELETED && o->deleted) {
+            rc = printf("%" PRIu64 "\t-\n", id) < 0;
+        }
+    }
+
+    return rc;
+}
+
+
+static int
+us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
+{
+    int         rc;
+    us_sort_t  *sort;
+
+    sort = us_sort_create(o->memory);
+
+    if (sort == NULL) {
+        return -1;
+    }
+
+    rc = us_dump_ids(d, o, sort);
+
+    if (rc == 0) {
+        rc = us_sort_end(sort, us_dump_out, o);
+    }
+
+    us_sort_destroy(sort);
+
+    if (rc == 0 && o->urls) {
+        fprintf(stderr, "urlstore: %" PRIu64 " URLs, %.2f bytes each, %.2f "
+                "sorted and delta-coded\n", o->urls,
+                (double) o->raw / o->urls, (double) o->coded / o->urls);
+    }
+
+    return rc;
+}
+
+
+static int
+us_dump_options(us_dump_options_t *o, int argc, char **argv)
+{
+    int  i;
+
+    memset(o, 0, sizeof(us_dump_options_t));
+    o->memory = US_DUMP_MEMORY;
+
+    for (i = 1; i < argc - 1; i++) {
+
+        if (strcmp(argv[i], "--sorted") == 0) {
+            o->sorted = 1;
+
+        } else if (strcmp(argv[i], "--delta") == 0) {
+            o->delta = 1;
+
+        } else if (strcmp(argv[i], "--deleted") == 0) {
+            o->deleted = 1;
+
+        } else if (strcmp(argv[i], "--memory") == 0 && i + 1 < argc - 1) {
+            o->memory = us_cli_size(argv[++i]);
+
+            if (o->memory == 0) {
+                return -1;
+            }
+
+        } else {
+            return -1;
+        }
+    }
+
+    return (i == argc - 1 && (o->sorted || !o->delta)
+            && !(o->sorted && o->deleted)) ? 0 : -1;
+}
+
+
+int
+us_cli_dump(int argc, char **argv)
+{
+    int                code;
+    us_cli_data_t      d;
+    us_dump_options_t  o;
+
+    if (us_dump_options(&o, argc, argv) == -1) {
+        fprintf(stderr, "usage: urlstore dump [--deleted] DIR\n"
+                "       urlstore dump --sorted [--delta] [--memory SIZE] "
+                "DIR\n");
+        return US_CLI_USAGE;
+    }
+
+    code = us_cli_data_open(&d, argv[argc - 1]);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    code = us_cli_data_load(&d, 1, 0, 0);
+
+    if (code == US_CLI_DONE && d.store) {
+
+        if ((o.sorted ? us_dump_sorted(&d, &o) : us_dump_ids(&d, &o, NULL))
+            != 0 || fflush(stdout) != 0)
+        {
+            fprintf(stderr, "urlstore: %s\n", strerror(errno));
+            code = US_CLI_USAGE;
+        }
+    }
+
+    if (code == US_CLI_DONE && d.rc != US_RECOVERY_OK
+        && d.rc != US_RECOVERY_FRESH)
+    {
+        fprintf(stderr, "urlstore: \"%s\" is damaged: %s\n", d.path,
+                d.recovery.error.text);
+        code = US_CLI_REFUSED;
+    }
+
+    us_cli_data_close(&d);
+
+    return code;
+}

@@ -1,0 +1,381 @@
+
+/*
+ * urlstore import [--profile P] [--www first|keep|strip] DIR < LINES
+ *
+ * Adds a URL a line to a data directory, which is made if it is empty; lines
+ * of a dump, "ID<TAB>URL", are taken as well.  The directory must have no
+ * owner.  Ids are given in the order of the lines: to keep ids, copy the
+ * directory instead.
+ *
+ * Everything is on the disk when it returns.
+ */
+
+
+#include "us_cli_data.h"
+#include "../url/us_normalize.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+
+#define US_IMPORT_RING  (8 * 1024 * 1024)
+
+
+typedef struct {
+    us_cli_data_t     d;
+    us_norm_t        *norm;
+    us_norm_ws_t     *ws;
+    us_writer_t       w;
+    us_tail_t         tail;
+
+    unsigned          n;              /* items waiting */
+    us_store_item_t   items[US_STORE_GROUP];
+    uint8_t           text[US_STORE_GROUP][US_URL_MAX];
+
+    uint64_t          lines;
+    uint64_t          added;
+    uint64_t          seen;
+    uint64_t          refused;
+} us_import_t;
+
+
+/* writes what the store has published */
+
+static int
+us_import_write(us_import_t *im)
+{
+    uint64_t  before;
+    us_str_t  pieces[2];
+
+    while (im->tail.lsn < us_store_published(im->d.store)) {
+        before = im->tail.lsn;
+        us_store_ops(im->d.store, before, pieces);
+
+        if (us_writer_append(&im->w, &im->tail, pieces, 0) != 0
+            || im->tail.lsn == before)
+        {
+            return -1;
+        }
+
+        us_store_set_written(im->d.store, im->tail.lsn);
+    }
+
+    return 0;
+}
+
+
+static int
+us_import_group(us_import_t *im)
+{
+    unsigned  i, done, full;
+
+    for (done = 0; done < im->n; /* void */ ) {
+
+        us_store_add(im->d.store, im->items + done, im->n - done);
+
+        full = 0;
+
+        for (i = done; i < im->n && im->items[i].status != US_BUSY; i++) {
+            full |= (im->items[i].status == US_FULL);
+            im->added += (im->items[i].status == US_NEW);
+            im->seen += (im->items[i].status == US_SEEN);
+        }
+
+        if (us_import_write(im) == -1) {
+            return -1;
+        }
+
+        if (full) {
+            return us_disk_fail(&im->w.error, 0, "no memory for more URLs");
+        }
+
+        done = i;
+    }
+
+    im->n = 0;
+
+    if (us_store_train_due(im->d.store)) {
+        (void) us_store_train(im->d.store, NULL);
+    }
+
+    return 0;
+}
+
+
+static int
+us_import_line(us_import_t *im, char *line, size_t len)
+{
+    char             *tab;
+    us_str_t          in;
+    us_canon_t        canon;
+    us_store_item_t  *item;
+
+    if (len && line[len - 1] == '\n') {
+        len--;
+    }
+
+    tab = memchr(line, '\t', len);
+
+    if (tab && strspn(line, "0123456789") == (size_t) (tab - line)) {
+        len -= tab + 1 - line;
+        line = tab + 1;
+    }
+
+    if (len == 0 || (len == 1 && *line == '-')) {
+        return 0;
+    }
+
+    im->lines++;
+    in = (us_str_t) { len, (uint8_t *) line };
+
+    if (us_normalize(im->norm, im->ws, in, NULL, &canon) != US_URL_OK) {
+        im->refused++;
+        return 0;
+    }
+
+    item = &im->items[im->n];
+    memset(item, 0, sizeof(us_store_item_t));
+    memcpy(im->text[im->n], canon.url.href.data, canon.url.href.len);
+    item->url = (us_str_t) { canon.url.href.len, im->text[im->n] };
+    item->merge = canon.merge;
+
+    return (++im->n == US_STORE_GROUP) ? us_import_group(im) : 0;
+}
+
+
+/* what is there already, or a new store; error in d.recovery.error */
+
+static int
+us_import_open(us_import_t *im)
+{
+    us_manifest_t    *m;
+    us_cli_data_t    *d;
+    us_store_conf_t   conf;
+
+    d = &im->d;
+    m = &d->recovery.manifest;
+
+    if (us_cli_data_load(d, 0, 1, US_IMPORT_RING) != US_CLI_DONE) {
+        return -1;
+    }
+
+    memset(&conf, 0, sizeof(us_store_conf_t));
+    conf.norm = us_norm_signature(im->norm);
+    conf.ring = US_IMPORT_RING;
+    conf.epoch = 1;
+
+    if (d->rc == US_RECOVERY_FRESH) {
+
+        if (getrandom(conf.uuid, 16, 0) != 16
+            || getrandom(conf.hash_key, 16, 0) != 16)
+        {
+            return us_disk_fail(&d->recovery.error, errno, "no random bytes");
+        }
+
+        if (us_cli_data_format(d, &conf) != US_CLI_DONE
+            || us_data_describe(m, &conf) == -1)
+        {
+            return -1;
+        }
+
+        return us_recovery_create(d->dirfd, m, d->boot, "off",
+                                  &d->recovery.error);
+    }
+
+    if (d->rc != US_RECOVERY_OK) {
+        return -1;
+    }
+
+    us_store_conf(d->store, &conf);
+    conf.norm = us_norm_signature(im->norm);
+
+    if (us_data_differs(m, &conf, &d->recovery.error) == -1) {
+        return -1;
+    }
+
+    im->tail = d->recovery.tail;
+
+    return us_recovery_finish(&d->recovery, "off");
+}
+
+
+static int
+us_import_run(us_import_t *im)
+{
+    int       rc;
+    char     *line;
+    size_t    size;
+    ssize_t   n;
+
+    us_writer_init(&im->w, im->d.dirfd, im->d.recovery.manifest.uuid,
+                   im->d.recovery.manifest.epoch, im->d.boot, &us_data_ops);
+
+    rc = us_writer_attach(&im->w, &im->tail);
+    line = NULL;
+    size = 0;
+
+    while (rc == 0 && (n = getline(&line, &size, stdin)) > 0) {
+        rc = us_import_line(im, line, n);
+    }
+
+    free(line);
+
+    if (rc == 0) {
+        rc = us_import_group(im);
+    }
+
+    if (rc == 0) {
+        rc = us_writer_sync(&im->w, &im->tail);
+    }
+
+    us_writer_mark(&im->w, im->tail.lsn, rc ? 0 : im->tail.lsn, im->tail.ids);
+
+    if (rc == 0) {
+        rc = us_recovery_clean(im->d.dirfd, im->tail.lsn, im->tail.ids,
+                               &im->w.error);
+    }
+
+    us_writer_close(&im->w);
+
+    return rc;
+}
+
+
+static us_norm_t *
+us_import_norm(int argc, char **argv)
+{
+    int         i, profile;
+    us_www_t    www;
+    us_norm_t  *norm;
+
+    profile = US_PROFILE_CRAWLER;
+    www = US_WWW_FIRST;
+
+    for (i = 1; i + 1 < argc - 1; i += 2) {
+
+        if (strcmp(argv[i], "--profile") == 0) {
+            profile = us_profile_parse((us_str_t) { strlen(argv[i + 1]),
+                                              (uint8_t *) argv[i + 1] });
+
+            if (profile == -1) {
+                return NULL;
+            }
+
+        } else if (strcmp(argv[i], "--www") == 0) {
+
+            if (strcmp(argv[i + 1], "first") == 0) {
+                www = US_WWW_FIRST;
+
+            } else if (strcmp(argv[i + 1], "keep") == 0) {
+                www = US_WWW_KEEP;
+
+            } else if (strcmp(argv[i + 1], "strip") == 0) {
+                www = US_WWW_STRIP;
+
+            } else {
+                return NULL;
+            }
+
+        } else {
+            return NULL;
+        }
+    }
+
+    if (i != argc - 1) {
+        return NULL;
+    }
+
+    norm = us_norm_create((us_profile_t) profile);
+
+    if (norm) {
+        us_norm_set_www(norm, www);
+
+        if (us_norm_seal(norm) != 0) {
+            us_norm_destroy(norm);
+            return NULL;
+        }
+    }
+
+    return norm;
+}
+
+
+int
+us_cli_import(int argc, char **argv)
+{
+    int           code, lock;
+    us_norm_t    *norm;
+    us_import_t  *im;
+
+    norm = us_import_norm(argc, argv);
+
+    if (norm == NULL) {
+        fprintf(stderr, "usage: urlstore import [--profile P] "
+                "[--www first|keep|strip] DIR < LINES\n");
+        return US_CLI_USAGE;
+    }
+
+    im = calloc(1, sizeof(us_import_t));
+
+    if (im == NULL) {
+        us_norm_destroy(norm);
+        return US_CLI_USAGE;
+    }
+
+    im->norm = norm;
+    im->ws = us_norm_ws_create(norm);
+
+    (void) mkdir(argv[argc - 1], 0700);
+    code = us_cli_data_open(&im->d, argv[argc - 1]);
+    lock = -1;
+
+    if (code == US_CLI_DONE) {
+        lock = us_disk_lock(im->d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX);
+
+        if (lock == -1) {
+            fprintf(stderr, "urlstore: \"%s\" cannot be locked: %s\n",
+                    im->d.path, errno == EWOULDBLOCK ? "it has an owner"
+                                                     : strerror(errno));
+            code = US_CLI_USAGE;
+        }
+    }
+
+    if (code == US_CLI_DONE) {
+
+        if (im->ws == NULL || us_import_open(im) != 0) {
+            fprintf(stderr, "urlstore: \"%s\": %s\n", im->d.path,
+                    im->d.recovery.error.text);
+            code = US_CLI_REFUSED;
+
+        } else if (us_import_run(im) != 0) {
+            fprintf(stderr, "urlstore: \"%s\": %s\n", im->d.path,
+                    im->w.error.text);
+            code = US_CLI_USAGE;
+        }
+
+        fprintf(stderr, "urlstore: %" PRIu64 " lines: %" PRIu64 " new, %"
+                PRIu64 " seen, %" PRIu64 " refused\n", im->lines, im->added,
+                im->seen, im->refused);
+    }
+
+    if (im->d.dirfd != -1) {
+        us_cli_data_close(&im->d);
+    }
+
+    if (lock != -1) {
+        (void) close(lock);
+    }
+
+    us_norm_ws_destroy(im->ws);
+    us_norm_destroy(norm);
+    free(im);
+
+    return code;
+}

@@ -1,0 +1,126 @@
+
+/*
+ * urlstore stat DIR: what a data directory holds.
+ *
+ * Lines of a name and a value.  Reads the newest segment to its end, of the
+ * other files their headers only; takes no lock, so that it may run beside the
+ * service.
+ */
+
+
+#include "us_cli_data.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+
+static void
+us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
+{
+    int          i, fd;
+    const char  *line, *end;
+
+    printf("directory  %s\nformat     %d\nuuid       ", d->path,
+           US_MANIFEST_VERSION);
+
+    for (i = 0; i < 16; i++) {
+        printf("%02x", m->uuid[i]);
+    }
+
+    printf("\nepoch      %" PRIu64 "\nstate      %s\nsync       %s\n"
+           "boot       %s%s\n", m->epoch,
+           m->state == US_STATE_CLEAN ? "clean" : "open", m->sync, m->boot,
+           strcmp(m->boot, d->boot) == 0 ? ", this one" : ", an earlier one");
+
+    fd = us_disk_lock(d->dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH);
+    printf("owner      %s\n", fd == -1 ? "somebody" : "nobody");
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    for (line = m->settings; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        printf("store      %.*s\n", (int) (end - line), line);
+    }
+}
+
+
+int
+us_cli_stat(int argc, char **argv)
+{
+    int               code;
+    uint64_t          bytes;
+    us_dir_t          dir;
+    us_cli_data_t     d;
+    us_cli_file_t     f;
+    us_manifest_t     m;
+    us_watermark_t    mark;
+    us_disk_error_t   e;
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: urlstore stat DIR\n");
+        return US_CLI_USAGE;
+    }
+
+    code = us_cli_data_open(&d, argv[1]);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    if (us_manifest_read(d.dirfd, &m, &e) != US_MANIFEST_OK
+        || us_dir_read(d.dirfd, &dir, &e) == -1)
+    {
+        fprintf(stderr, "urlstore: \"%s\": %s\n", argv[1], e.text);
+        us_cli_data_close(&d);
+        return US_CLI_REFUSED;
+    }
+
+    us_stat_manifest(&d, &m);
+
+    if (m.has_snapshot) {
+        us_cli_data_file(&f, d.dirfd, US_SEGMENT_SNAPSHOT, m.snapshot, m.uuid);
+        printf("snapshot   %016" PRIx64 ", %" PRIu64 " bytes, %" PRIu64
+               " ids\n", m.snapshot, f.size, f.ids);
+        code |= (f.end != US_READ_FOOTER);
+
+    } else {
+        printf("snapshot   none\n");
+        memset(&f, 0, sizeof(us_cli_file_t));
+    }
+
+    printf("segments   %zu\n", dir.nsegments);
+
+    if (dir.nsegments) {
+        us_cli_data_file(&f, d.dirfd, US_SEGMENT_JOURNAL,
+                         dir.segments[dir.nsegments - 1], m.uuid);
+        code |= (f.end != US_READ_FOOTER && f.end != US_READ_END);
+    }
+
+    printf("ids        %" PRIu64 "\nlsn        %" PRIu64 "\n", f.ids, f.lsn);
+
+    if (us_watermark_read(d.dirfd, &mark) == 0) {
+        printf("written    %" PRIu64 "\ndurable    %" PRIu64 "\n",
+               mark.written, mark.durable);
+    }
+
+    bytes = us_dir_bytes(d.dirfd);
+    printf("bytes      %" PRIu64 "\n", bytes);
+
+    if (f.ids) {
+        printf("per id     %.2f\n", (double) bytes / f.ids);
+    }
+
+    if (code) {
+        fprintf(stderr, "urlstore: %s\n", f.error.text);
+    }
+
+    us_dir_free(&dir);
+    us_cli_data_close(&d);
+
+    return code ? US_CLI_REFUSED : US_CLI_DONE;
+}
