@@ -6,7 +6,7 @@ PKG_BUILD := nginx nginx-dev gcc g++ make libpcre2-dev libicu-dev libpsl-dev \
 PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev
 PKG_BENCH := wrk redis-server libjudy-dev libmarisa-dev \
              liburiparser-dev libcurl4-openssl-dev gnuplot-nox
-PKG_WEB   := chromium prometheus nghttp2-client python3-minimal golang-go \
+PKG_WEB   := chromium prometheus python3-minimal golang-go \
              default-jdk-headless
 
 # Debian would start its own nginx and redis as services: keep them down while

@@ -136,18 +136,6 @@ us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest)
 }
 
 
-int
-us_record_begins(us_codec_t *c, uint64_t id, us_str_t rest)
-{
-    size_t  len;
-
-    len = us_record_text(c, id, c->text, NULL) - 1;
-
-    return len >= rest.len && memcmp(c->text + 1, rest.data, rest.len) == 0
-           ? c->text[0] : -1;
-}
-
-
 void
 us_record_prefetch(us_codec_t *c, uint64_t id)
 {

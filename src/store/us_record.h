@@ -46,12 +46,8 @@ void us_codec_destroy(us_codec_t *c);
 /* class in text[0], then the rest; returns the length of both together */
 size_t us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text);
 
-/*
- * The class if the record's rest is (begins with) this, else -1.  Comparing
- * stops at the first difference.
- */
+/* the class if the record's rest is this, else -1, as early as possible */
 int us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest);
-int us_record_begins(us_codec_t *c, uint64_t id, us_str_t rest);
 
 /* asks for the lines of the record; us_log_prefetch() came long before */
 void us_record_prefetch(us_codec_t *c, uint64_t id);

@@ -369,36 +369,37 @@ us_store_seen(us_store_t *s, us_store_item_t *items, size_t n)
 }
 
 
-/* one pass over the candidates for a site; the first one that fits is it */
+/*
+ * One pass over the candidates for a site.  A URL of the site may be among
+ * them by chance, but the first one has the lowest id.
+ */
 
 static int
 us_store_site_look(us_store_t *s, us_probe_t *p, us_str_t site, uint64_t hash,
     us_store_site_t *out)
 {
-    int       klass;
-    size_t    len;
     uint64_t  id;
+    us_str_t  rest;
 
     us_index_start(&s->arena, p, hash);
 
     while (us_index_next(&s->arena, p, &id)) {
 
-        if (id >= us_acquire(&us_head(s)->next_id)
-            || us_record_begins(s->codec, id, site) < 0)
-        {
+        if (id >= us_acquire(&us_head(s)->next_id)) {
             continue;
         }
 
-        len = us_record_decode(s->codec, id, s->text);
-        klass = s->text[0];
+        rest.len = us_record_decode(s->codec, id, s->text) - 1;
+        rest.data = s->text + 1;
+        rest = us_site(rest);
 
-        if (us_site((us_str_t) { len - 1, s->text + 1 }).len != site.len) {
+        if (rest.len != site.len || memcmp(rest.data, site.data, site.len)) {
             continue;
         }
 
         out->first = id;
         out->last = id;
-        out->spelling = klass;
+        out->spelling = s->text[0];
         out->urls = 0;
 
         return 1;

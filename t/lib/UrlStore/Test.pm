@@ -133,14 +133,14 @@ sub port
 {
     my ($self, $n) = @_;
 
-    return $self->{ports}{$n || 0} //= _free_port();
+    return $self->{ports}{$n || 0} //= free_port();
 }
 
 
 # Below the ephemeral range, so that no outgoing connection takes it between
 # the test and nginx's bind.
 
-sub _free_port
+sub free_port
 {
     for (1 .. 1000) {
         my $port = 10000 + int(rand(22000));

@@ -1,0 +1,94 @@
+#!/usr/bin/perl
+
+# make run, make stop and conf/urlstore.conf, by tools/run.sh: what a newcomer
+# sees first.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use File::Temp qw(tempdir);
+use UrlStore::Test;
+use UrlStore::Client;
+
+my $run = "$UrlStore::Test::TOP/tools/run.sh";
+my $data = tempdir(CLEANUP => 1);
+my $port = UrlStore::Test::free_port();
+
+my ($rc, $out) = run('start', $port, $data, 2);
+
+is($rc, 0, 'start') or diag($out);
+like($out, qr/The service runs \(pid \d+, 2 workers\)/, 'says so');
+like($out, qr/"status": ?"new"/, 'the tour adds');
+like($out, qr/"status": ?"seen"/, 'the www variant is seen');
+like($out, qr|^\d+\tseen\t|m, 'a text answer');
+like($out, qr/^-\tinvalid\tscheme$/m, 'a refused one');
+like($out, qr|^http://www\.example\.com/|m, 'an id gives its URL');
+like($out, qr/"bytes_per_url":/, 'figures');
+
+my $c = UrlStore::Client->new('127.0.0.1', $port);
+
+is($c->request('GET', '/health')->{status}, 200, 'ready');
+
+my ($pid) = slurp("$data/urlstore.pid") =~ /(\d+)/;
+
+($rc, $out) = run('start', $port, $data, 2);
+is($rc, 0, 'start again');
+like($out, qr/running already \(pid $pid\)/, 'says that it runs');
+
+my $urls = $c->request('GET', '/stats')->json->{urls};
+
+cmp_ok($urls, '>', 0, 'the tour has left URLs');
+
+($rc, $out) = run('reload', $port, $data, 3);
+is($rc, 0, 'reload') or diag($out);
+is($c->request('GET', '/stats')->json->{urls}, $urls, 'keeps the store');
+ok(wait_until(10, sub { children($pid) == 3 }), 'with three workers now');
+
+($rc, $out) = run('stop', $port, $data);
+is($rc, 0, 'stop');
+ok(!kill(0, $pid), 'it is gone');
+
+($rc, $out) = run('stop', $port, $data);
+is($rc, 0, 'stop again');
+like($out, qr/does not run/, 'says so');
+
+is((run('start', 'x', $data, 2))[0], 1, 'a wrong port');
+is((run('start', 70000, $data, 2))[0], 1, 'a port that is too high');
+is((run('start', $port, $data, 'many'))[0], 1, 'a wrong number of workers');
+is((run('start', $port, '/proc/none', 2))[0], 1, 'a wrong directory');
+
+
+# somebody else has the port
+
+my $other = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
+    LocalPort => $port, Listen => 1, ReuseAddr => 1) or die $!;
+
+($rc, $out) = run('start', $port, $data, 2);
+is($rc, 1, 'a port in use');
+like($out, qr/Address already in use/, 'says why');
+
+unlike(slurp("$data/logs/error.log")
+    =~ s/^.*bind\(\) to .* failed.*$//mgr
+    =~ s/^.*still could not bind\(\).*$//mgr,
+    qr/\[(?:alert|crit|emerg)\]/, 'no alerts');
+
+done_testing();
+
+
+sub run
+{
+    my $out = `$run @_ 2>&1 < /dev/null`;
+
+    return ($? >> 8, $out);
+}
+
+
+sub children
+{
+    my ($pid) = @_;
+
+    return scalar grep {
+        slurp("/proc/$_/cmdline", 1) =~ /worker process(?! is)/
+    } split ' ', slurp("/proc/$pid/task/$pid/children", 1);
+}

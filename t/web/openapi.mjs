@@ -1,0 +1,234 @@
+// Is front/openapi.yaml a valid OpenAPI 3.1 description, and do live answers
+// have the form that it describes?
+//
+//     node t/web/openapi.mjs URL
+//
+// The cases below cover every operation; a case says what it sends and which
+// status comes.  That the status, the content type and the body are described
+// is checked for each.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Validator } from "@seriousme/openapi-schema-validator";
+import Ajv from "ajv/dist/2020.js";
+import YAML from "yaml";
+
+const base = process.argv[2];
+const text = { "Content-Type": "text/plain" };
+const json = { "Content-Type": "application/json" };
+const ndjson = { "Content-Type": "application/x-ndjson" };
+const form = { "Content-Type": "application/x-www-form-urlencoded" };
+const asJson = { Accept: "application/json" };
+const asText = { Accept: "text/plain" };
+const asNdjson = { Accept: "application/x-ndjson" };
+
+const urls = "http://example.com/\nhttp://www.example.com/\nftp://x/\n";
+
+// operation, method, path, headers, body, status
+
+const cases = [
+    ["addUrls", "POST", "/add", json, '{"url":"http://example.org/a"}', 201],
+    ["addUrls", "POST", "/add", json, '{"url":"http://example.org/a"}', 200],
+    ["addUrls", "POST", "/add?url=http://example.org/b", {}, "", 201],
+    ["addUrls", "POST", "/add", form, "url=http%3A%2F%2Fexample.org%2Fc",
+     201],
+    ["addUrls", "POST", "/add", form, "url=c&url=d&base=http://a.example/",
+     200],
+    ["addUrls", "POST", "/add", text, urls, 200],
+    ["addUrls", "POST", "/add?brief=1&summary=1", text, urls, 200],
+    ["addUrls", "POST", "/add?sites=1", text, "http://b.example/\n", 200],
+    ["addUrls", "POST", "/add?only=new", text,
+     "http://example.com/\nhttp://c.example/\n", 200],
+    ["addUrls", "POST", "/add?only=new&sites=1", { ...text, ...asJson },
+     "http://example.com/\nhttp://d.example/\n", 200],
+    ["addUrls", "POST", "/add", { ...text, ...asNdjson }, urls, 200],
+    ["addUrls", "POST", "/add", json,
+     '{"base":"http://example.com/x/","urls":["y","../z",7]}', 200],
+    ["addUrls", "POST", "/add?summary=1", ndjson,
+     '{"url":"http://example.com/q","ref":{"n":[1,null]}}\n{"url":"r",'
+     + '"base":"http://example.com/"}\n{broken\n', 200],
+    ["addUrls", "POST", "/add", json, '["http://example.com/', 400],
+    ["addUrls", "POST", "/add", json, '{"url":"mailto:x@example.com"}', 422],
+    ["addUrls", "POST", "/add", { "Content-Type": "image/png" }, "x", 415],
+    ["addUrls", "POST", "/add", text, "http://example.com/x\n".repeat(10001),
+     413],
+
+    ["seenUrl", "GET", "/seen?url=http://example.com/", {}, null, 200],
+    ["seenUrl", "GET", "/seen?url=never&base=http://example.com/", asText,
+     null, 200],
+    ["seenUrl", "GET", "/seen?url=http://[", {}, null, 422],
+    ["seenUrls", "POST", "/seen", text, urls, 200],
+    ["seenUrls", "POST", "/seen", json, '["http://example.com/","no"]', 200],
+    ["seenUrls", "POST", "/seen", json, '[[[', 400],
+
+    ["getUrl", "GET", "/url/0", {}, null, 200],
+    ["getUrl", "GET", "/url/0", asJson, null, 200],
+    ["getUrl", "GET", "/url/0,1,999", {}, null, 200],
+    ["getUrl", "GET", "/url/0,1,999", asJson, null, 200],
+    ["getUrl", "GET", "/url/0?redirect=1", {}, null, 302],
+    ["getUrl", "GET", "/url/999999", {}, null, 404],
+    ["getUrl", "GET", "/url/007", {}, null, 400],
+    ["getUrls", "POST", "/url", text, "0\n1\n999\n", 200],
+    ["getUrls", "POST", "/url", json, "[0,1,999]", 200],
+    ["getUrls", "POST", "/url", json, '{"ids":[0,1,999]}', 200],
+    ["listUrls", "GET", "/urls?from=0&limit=3", {}, null, 200],
+    ["listUrls", "GET", "/urls?from=0&limit=3&summary=1", {}, null, 200],
+    ["listUrls", "GET", "/urls?from=0&limit=3", asNdjson, null, 200],
+    ["listUrls", "GET", "/urls?from=x", {}, null, 400],
+    ["longestPrefix", "GET", "/prefix?url=http://example.com/x/y/z/1", {},
+     null, 200],
+    ["getSite", "GET", "/site/example.com", {}, null, 200],
+    ["getSite", "GET", "/site/nowhere.example", {}, null, 404],
+
+    ["setMark", "POST", "/mark/visited", text, "0\nhttp://example.com/\n999\n",
+     200],
+    ["setMark", "POST", "/mark/visited", json, '[0,"http://example.com/"]',
+     200],
+    ["setMark", "POST", "/mark/nothing", text, "0\n", 404],
+    ["clearMark", "DELETE", "/mark/visited", text, "0\n", 200],
+
+    ["deleteUrl", "DELETE", "/url/1", {}, null, 204],
+    ["deleteUrl", "DELETE", "/url/999999", {}, null, 404],
+    ["getUrl", "GET", "/url/1", {}, null, 410],
+    ["getUrl", "GET", "/url/0,1", asJson, null, 200],
+    ["listUrls", "GET", "/urls?from=0&limit=3&deleted=1", {}, null, 200],
+    ["listUrls", "GET", "/urls?from=0&limit=3&deleted=1", asNdjson, null,
+     200],
+
+    ["normalizeUrl", "GET", "/normalize?explain=1&url="
+     + encodeURIComponent("HTTP://Example.COM:80/a/../b?x#y"), {}, null, 200],
+    ["normalizeUrl", "GET", "/normalize?url=http://example.com/", asText,
+     null, 200],
+    ["normalizeUrl", "GET", "/normalize?url=ftp://x/", {}, null, 422],
+    ["health", "GET", "/health", {}, null, 200],
+    ["health", "GET", "/health", asJson, null, 200],
+    ["health", "GET", "/health?write=1", {}, null, 200],
+    ["stats", "GET", "/stats", {}, null, 200],
+    ["metrics", "GET", "/metrics", {}, null, 200],
+    ["statusPage", "GET", "/?q=http://example.com/", {}, null, 200],
+    ["openapi", "GET", "/openapi.yaml", {}, null, 200]
+];
+
+
+const source = await (await fetch(base + "/openapi.yaml")).text();
+const api = YAML.parse(source);
+const ajv = new Ajv({ strict: false, allErrors: true });
+
+ajv.addSchema(api, "api");
+
+
+// where a JSON pointer leads, with references followed on the way
+
+function find(...path) {
+    let at = api, pointer = "#";
+
+    for (const name of path) {
+        at = at?.[name];
+        pointer += "/" + name.replaceAll("~", "~0").replaceAll("/", "~1");
+
+        while (at?.$ref) {
+            pointer = at.$ref;
+            at = pointer.slice(2).split("/").reduce((o, k) => o[k], api);
+        }
+    }
+
+    return { at, pointer };
+}
+
+
+function operation(id) {
+    for (const path in api.paths) {
+        for (const method in api.paths[path]) {
+            if (api.paths[path][method].operationId === id) {
+                return [path, method];
+            }
+        }
+    }
+}
+
+
+function fits(pointer, value) {
+    const check = ajv.getSchema("api" + pointer)
+        ?? ajv.compile({ $ref: "api" + pointer });
+
+    assert.ok(check(value), JSON.stringify(value).slice(0, 500) + ": "
+        + ajv.errorsText(check.errors));
+}
+
+
+test("openapi.yaml is valid OpenAPI 3.1", async () => {
+    const result = await new Validator().validate(api);
+
+    assert.ok(result.valid, JSON.stringify(result.errors));
+    assert.match(api.openapi, /^3\.1/);
+});
+
+
+for (const [id, method, path, headers, body, status] of cases) {
+    test(`${id}: ${method} ${path} ${status}`, async () => {
+        const answer = await fetch(base + path, {
+            method, headers, body: body ?? undefined, redirect: "manual"
+        });
+        const content = await answer.text();
+
+        assert.equal(answer.status, status, content);
+
+        const [place, verb] = operation(id);
+        const { at } = find("paths", place, verb, "responses", String(status));
+
+        assert.ok(at, `${status} is not described`);
+
+        if (!at.content || answer.status === 302) {
+            return;
+        }
+
+        const type = answer.headers.get("content-type").split(";")[0];
+
+        assert.ok(at.content[type], `${type} is not described`);
+
+        const { pointer } = find("paths", place, verb, "responses",
+                                 String(status));
+        const schema = pointer + "/content/" + type.replaceAll("/", "~1")
+            + "/schema";
+
+        if (type === "application/x-ndjson") {
+            for (const line of content.trimEnd().split("\n")) {
+                fits(schema, JSON.parse(line));
+            }
+
+        } else if (/json$/.test(type)) {
+            fits(schema, JSON.parse(content));
+
+        } else {
+            fits(schema, content);
+        }
+
+        for (const name in at.headers ?? {}) {
+            const value = answer.headers.get(name);
+
+            if (value !== null && at.headers[name].schema) {
+                assert.match(value, new RegExp(
+                    at.headers[name].schema.pattern ?? ""), name);
+            }
+        }
+    });
+}
+
+
+test("every operation was asked", () => {
+    const asked = new Set(cases.map(c => c[0]));
+    const described = Object.values(api.paths).flatMap(Object.values)
+        .map(o => o.operationId).filter(id => id);
+
+    assert.deepEqual(described.filter(id => !asked.has(id)), []);
+});
+
+
+test("a wrong answer would be noticed", () => {
+    assert.throws(() => fits("#/components/schemas/Item",
+                             { id: null, status: "new" }));
+    assert.throws(() => fits("#/components/schemas/Lines", "0 new x\n"));
+    assert.throws(() => fits("#/components/schemas/Single",
+                             { id: 0, status: "seen", url: "http://a/" }));
+});

@@ -1,0 +1,26 @@
+#!/usr/bin/perl
+
+# openapi.yaml is valid, and live answers are what it says.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use UrlStore::Test;
+
+my $t = UrlStore::Test->new->run(<<'CONF');
+urlstore_zone u 64m marks=visited sites=on;
+client_max_body_size 8m;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+
+my $out = `node --test-reporter=tap $UrlStore::Test::TOP/t/web/openapi.mjs \\
+    http://127.0.0.1:@{[$t->port]} 2>&1`;
+
+is($?, 0, 'description and answers agree')
+    or diag(join "\n", grep { /^not ok/ .. /^\s+code:/ } split /\n/, $out);
+
+like($out, qr/^# pass [4-9]\d/m, 'all were asked');
