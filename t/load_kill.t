@@ -16,11 +16,11 @@ use UrlStore::Load;
 my $lines = corpus('reddit_submissions', full() ? undef : 300_000);
 my $size = full() ? '1g' : '256m';
 
-my $t = UrlStore::Test->new(workers => 2)->run(<<"CONF");
+my $t = UrlStore::Test->new(workers => 2,
+    globals => 'worker_shutdown_timeout 10s;')->run(<<"CONF");
 urlstore_zone u $size;
 client_max_body_size 8m;
 client_body_buffer_size 512k;
-worker_shutdown_timeout 10s;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
