@@ -197,7 +197,7 @@ errors(void **state)
             us_filter_add(f, corpus.urls[2 * i + 1]);
         }
 
-                print_message("stated %.4f measured %.5f sampled %.5f, %.2f B/URL\n",
+        print_message("stated %.4f measured %.5f sampled %.5f, %.2f B/URL\n",
                       rates[r], rate, info.expected, (double) info.size / n);
 
         assert_true(rate < 1.3 * rates[r]);
