@@ -19,6 +19,9 @@ typedef struct {
 static const us_cli_command_t  us_cli_commands[] = {
     { "bench", us_cli_bench,
       "--json [--shuffle SEED] [--limit N] [--zone SIZE] [--fill] FILE" },
+    { "dedup", us_cli_dedup,
+      "[-q] [--count] [--ids] [--filter N,RATE] [--normalize P]\n"
+      "                 [--follow DIR] [--memory SIZE] [FILE...]" },
     { "dump", us_cli_dump,
       "[--deleted] [--sorted [--delta] [--memory SIZE]] DIR" },
     { "hash", us_cli_hash, "URL...  (or < URLS)" },

@@ -23,6 +23,7 @@
 typedef int (*us_cli_pt)(int argc, char **argv);
 
 int us_cli_bench(int argc, char **argv);
+int us_cli_dedup(int argc, char **argv);
 int us_cli_dump(int argc, char **argv);
 int us_cli_hash(int argc, char **argv);
 int us_cli_import(int argc, char **argv);

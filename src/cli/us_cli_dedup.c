@@ -1,0 +1,477 @@
+
+/*
+ * urlstore dedup [-q] [--count] [--ids] [--filter N,RATE] [--normalize P]
+ *                [--follow DIR] [--memory SIZE] [FILE...]
+ *
+ * Prints each line the first time it comes, in order.
+ *
+ *     without --normalize   lines are bytes; the answer is that of
+ *                           awk '!seen[$0]++'                  (us_lineset)
+ *     --normalize P         lines are URLs, taken as a zone with profile=P
+ *                           and www=first takes them: printed canonical, and
+ *                           one for both spellings of a site     (us_store)
+ *     --filter N,RATE       either, approximately: up to N lines, of which
+ *                           RATE may be missing                 (us_filter)
+ */
+
+
+#include "us_cli.h"
+#include "us_dedup.h"
+#include "us_follow.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+
+#define US_DEDUP_TICK    500000000    /* ns between two lines of progress */
+
+
+static volatile sig_atomic_t  us_dedup_stop;
+
+
+static void
+us_dedup_signal(int signo)
+{
+    us_dedup_stop = 1;
+}
+
+
+static size_t
+us_dedup_size(const char *text)
+{
+    char                *end;
+    unsigned             shift;
+    unsigned long long   n;
+
+    errno = 0;
+    n = strtoull(text, &end, 10);
+    shift = 0;
+
+    switch (*end) {
+    case 'k': case 'K':
+        shift = 10;
+        break;
+    case 'm': case 'M':
+        shift = 20;
+        break;
+    case 'g': case 'G':
+        shift = 30;
+        break;
+    }
+
+    end += (shift != 0);
+
+    if (errno || *end || text[0] == '-' || n > (SIZE_MAX >> 1) >> shift) {
+        return 0;
+    }
+
+    return n << shift;
+}
+
+
+static int
+us_dedup_filter_option(us_dedup_t *d, const char *text)
+{
+    char    *end;
+    double   capacity, rate;
+
+    capacity = strtod(text, &end);
+
+    /* 50M and 5e7 are both what people write */
+
+    if (*end == 'k' || *end == 'K') {
+        capacity *= 1e3;
+        end++;
+
+    } else if (*end == 'm' || *end == 'M') {
+        capacity *= 1e6;
+        end++;
+    }
+
+    if (*end == ',' && capacity >= 1 && capacity <= 1e12) {
+        rate = strtod(end + 1, &end);
+
+        if (*end == '\0'
+            && us_filter_plan((uint64_t) capacity, rate, 0, &d->plan) == 0)
+        {
+            return 0;
+        }
+    }
+
+    fprintf(stderr, "urlstore: --filter \"%s\" is not N,RATE: a number of "
+            "lines, and an error between %g and %g\n", text,
+            US_FILTER_ERROR_MIN, US_FILTER_ERROR_MAX);
+
+    return US_CLI_USAGE;
+}
+
+
+static int
+us_dedup_options(us_dedup_t *d, int argc, char **argv)
+{
+    int       c;
+    us_str_t  name;
+
+    static const struct option  options[] = {
+        { "quiet", no_argument, NULL, 'q' },
+        { "count", no_argument, NULL, 'c' },
+        { "ids", no_argument, NULL, 'i' },
+        { "filter", required_argument, NULL, 'f' },
+        { "normalize", required_argument, NULL, 'n' },
+        { "follow", required_argument, NULL, 'F' },
+        { "memory", required_argument, NULL, 'm' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    d->profile = -1;
+
+    while ((c = getopt_long(argc, argv, "q", options, NULL)) != -1) {
+
+        switch (c) {
+
+        case 'q':
+            d->quiet = 1;
+            break;
+
+        case 'c':
+            d->count = 1;
+            break;
+
+        case 'i':
+            d->ids = 1;
+            break;
+
+        case 'f':
+            if (us_dedup_filter_option(d, optarg) != 0) {
+                return US_CLI_USAGE;
+            }
+            break;
+
+        case 'n':
+            name.data = (uint8_t *) optarg;
+            name.len = strlen(optarg);
+            d->profile = us_profile_parse(name);
+
+            if (d->profile == -1) {
+                fprintf(stderr, "urlstore: no profile \"%s\"\n", optarg);
+                return US_CLI_USAGE;
+            }
+            break;
+
+        case 'F':
+            d->follow = optarg;
+            break;
+
+        case 'm':
+            d->memory = us_dedup_size(optarg);
+
+            if (d->memory < 1 << 20) {
+                fprintf(stderr, "urlstore: --memory \"%s\" is not a size "
+                        "of at least 1M\n", optarg);
+                return US_CLI_USAGE;
+            }
+            break;
+
+        default:
+            return US_CLI_USAGE;
+        }
+    }
+
+    if (d->count && (d->ids || d->plan.size || d->profile != -1)) {
+        fprintf(stderr, "urlstore: --count counts lines as they are: it does "
+                "not go with --ids, --filter or --normalize\n");
+        return US_CLI_USAGE;
+    }
+
+    if (d->ids && d->plan.size) {
+        fprintf(stderr, "urlstore: a filter gives no ids\n");
+        return US_CLI_USAGE;
+    }
+
+    if (d->follow && optind < argc) {
+        fprintf(stderr, "urlstore: either --follow or files\n");
+        return US_CLI_USAGE;
+    }
+
+    return 0;
+}
+
+
+static double
+us_dedup_since(const struct timespec *t)
+{
+    struct timespec  now;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &now);
+
+    return now.tv_sec - t->tv_sec + (now.tv_nsec - t->tv_nsec) / 1e9;
+}
+
+
+/* "1234567" as "1.23M", into buf of 16 bytes */
+
+static const char *
+us_dedup_short(char *buf, double n)
+{
+    static const char  units[] = " kMGT";
+    unsigned           i;
+
+    for (i = 0; n >= 1000 && i < 4; i++) {
+        n /= 1000;
+    }
+
+    (void) snprintf(buf, 16, i ? "%.3g%c" : "%.0f", n, units[i]);
+
+    return buf;
+}
+
+
+/* one line on the terminal, written over again */
+
+static void
+us_dedup_tell(us_dedup_t *d, int last)
+{
+    char      a[16], b[16], c[16];
+    double    seconds, share;
+    uint64_t  pos, size;
+    unsigned  left;
+
+    seconds = us_dedup_since(&d->began);
+    (void) clock_gettime(CLOCK_MONOTONIC, &d->told);
+
+    fprintf(stderr, "\r%s lines, %s new, %s/s", us_dedup_short(a, d->lines),
+            us_dedup_short(b, d->fresh),
+            us_dedup_short(c, seconds > 0 ? d->lines / seconds : 0));
+
+    if (d->total && !last
+        && us_lines_position(&d->input, &pos, &size) == 0)
+    {
+        share = (double) (d->passed + pos) / d->total;
+
+        if (share > 0.001 && share <= 1) {
+            left = (unsigned) (seconds / share - seconds);
+            fprintf(stderr, ", %.0f%%, %u:%02u left", 100 * share, left / 60,
+                    left % 60);
+        }
+    }
+
+    fprintf(stderr, "\033[K%s", last ? "\n" : "");
+}
+
+
+static int
+us_dedup_idle(void *data)
+{
+    return us_dedup_flush(data) == 0 ? 0 : -1;
+}
+
+
+static int
+us_dedup_file(us_dedup_t *d, const char *name)
+{
+    int        rc;
+    ssize_t    n;
+    uint64_t   pos, size;
+    us_str_t   lines[US_DEDUP_GROUP];
+
+    if (us_lines_open(&d->input, name) == -1) {
+        return US_CLI_USAGE;
+    }
+
+    while ((n = us_lines_next(&d->input, lines, US_DEDUP_GROUP)) > 0) {
+        rc = d->take(d, lines, n);
+
+        if (rc != 0) {
+            return rc;
+        }
+
+        if (d->progress && us_dedup_since(&d->told) * 1e9 > US_DEDUP_TICK) {
+            us_dedup_tell(d, 0);
+        }
+    }
+
+    if (us_lines_position(&d->input, &pos, &size) == 0) {
+        d->passed += size;
+    }
+
+    if (us_lines_close(&d->input) == -1 || n == -1) {
+        (void) us_dedup_flush(d);
+        return US_CLI_USAGE;
+    }
+
+    return us_dedup_flush(d);
+}
+
+
+static int
+us_dedup_follow(us_dedup_t *d)
+{
+    int                failed, rc;
+    const char        *name;
+    us_follow_t       *f;
+    struct sigaction   sa;
+
+    memset(&sa, 0, sizeof(struct sigaction));
+    sa.sa_handler = us_dedup_signal;
+    (void) sigaction(SIGINT, &sa, NULL);
+    (void) sigaction(SIGTERM, &sa, NULL);
+
+    f = us_follow_open(d->follow);
+    if (f == NULL) {
+        return US_CLI_USAGE;
+    }
+
+    rc = 0;
+
+    while (rc == 0
+           && (name = us_follow_next(f, &us_dedup_stop, &failed)) != NULL)
+    {
+        rc = us_dedup_file(d, name);
+    }
+
+    us_follow_close(f);
+
+    return rc ? rc : failed ? US_CLI_USAGE : 0;
+}
+
+
+static int
+us_dedup_files(us_dedup_t *d, int n, char **names)
+{
+    int          i, rc;
+    struct stat  st;
+
+    if (n == 0) {
+        d->total = fstat(0, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
+        return us_dedup_file(d, "-");
+    }
+
+    for (i = 0; i < n; i++) {
+        if (stat(names[i], &st) == 0 && S_ISREG(st.st_mode)) {
+            d->total += st.st_size;
+        }
+    }
+
+    rc = 0;
+
+    for (i = 0; i < n && rc == 0; i++) {
+        rc = us_dedup_file(d, names[i]);
+    }
+
+    return rc;
+}
+
+
+/* the lines with their numbers, after all has been read */
+
+static int
+us_dedup_print_counts(us_dedup_t *d)
+{
+    size_t    pos;
+    uint32_t  count;
+    us_str_t  line;
+
+    pos = 0;
+
+    while (us_lineset_walk(d->set, &pos, &line, &count)) {
+        if (us_dedup_print(d, line, count) != 0) {
+            return US_CLI_USAGE;
+        }
+    }
+
+    return us_dedup_flush(d);
+}
+
+
+/* what was left out, and why; returns the exit code */
+
+static int
+us_dedup_close(us_dedup_t *d)
+{
+    int                rc;
+    unsigned           i;
+    us_filter_info_t   info;
+
+    rc = US_CLI_DONE;
+
+    for (i = 0; i < sizeof(d->refused) / sizeof(d->refused[0]); i++) {
+        if (d->refused[i]) {
+            rc = US_CLI_REFUSED;
+
+            if (!d->quiet) {
+                fprintf(stderr, "urlstore: %llu lines refused: %s\n",
+                        (unsigned long long) d->refused[i],
+                        us_verdict_name(i));
+            }
+        }
+    }
+
+    if (d->input.skipped) {
+        rc = US_CLI_REFUSED;
+        fprintf(stderr, "urlstore: %llu lines left out: longer than %d "
+                "bytes\n", (unsigned long long) d->input.skipped,
+                US_LINES_BUFFER);
+    }
+
+    if (d->filter) {
+        us_filter_info(d->filter, &info);
+
+        if (info.urls > info.capacity) {
+            rc = US_CLI_REFUSED;
+            fprintf(stderr, "urlstore: the filter was made for %llu lines "
+                    "and got %llu: its error has grown from %g to %.2g\n",
+                    (unsigned long long) info.capacity,
+                    (unsigned long long) info.urls, info.error,
+                    info.expected);
+        }
+    }
+
+    return rc;
+}
+
+
+int
+us_cli_dedup(int argc, char **argv)
+{
+    int         rc, code;
+    us_dedup_t  d;
+
+    memset(&d, 0, sizeof(us_dedup_t));
+
+    if (us_dedup_options(&d, argc, argv) != 0) {
+        return US_CLI_USAGE;
+    }
+
+    if (us_dedup_open(&d) != 0) {
+        us_dedup_free(&d);
+        return US_CLI_USAGE;
+    }
+
+    d.input.idle = us_dedup_idle;
+    d.input.data = &d;
+    d.progress = !d.quiet && isatty(2);
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &d.began);
+    d.told = d.began;
+
+    rc = d.follow ? us_dedup_follow(&d)
+                  : us_dedup_files(&d, argc - optind, argv + optind);
+
+    if (rc == 0 && d.count) {
+        rc = us_dedup_print_counts(&d);
+    }
+
+    if (d.progress) {
+        us_dedup_tell(&d, 1);
+    }
+
+    code = us_dedup_close(&d);
+    us_dedup_free(&d);
+
+    return rc ? rc : code;
+}

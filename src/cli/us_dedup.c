@@ -1,0 +1,483 @@
+
+/*
+ * Three kinds of memory for what has been seen, one interface:
+ *
+ *     lines as they are      us_lineset   exact
+ *     canonical URLs         us_store     exact, and as a zone would answer
+ *     either, approximately  us_filter
+ *
+ * Lines go through in groups, so that their cache misses overlap.
+ */
+
+
+#include "us_cli.h"
+#include "us_dedup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+
+#define US_DEDUP_OUT     (1 << 20)
+#define US_DEDUP_TEXT    (US_DEDUP_GROUP * (size_t) US_URL_MAX)
+#define US_DEDUP_ROOM    (US_URL_MAX + 64)
+
+
+int
+us_dedup_flush(us_dedup_t *d)
+{
+    uint8_t  *p;
+    ssize_t   n;
+
+    for (p = d->out; d->out_len; p += n, d->out_len -= n) {
+        n = write(1, p, d->out_len);
+
+        if (n == -1) {
+            if (errno == EINTR) {
+                n = 0;
+                continue;
+            }
+
+            fprintf(stderr, "urlstore: write: %s\n", strerror(errno));
+            return US_CLI_USAGE;
+        }
+    }
+
+    return 0;
+}
+
+
+/* a line of output; number: what comes before it, where the user wants one */
+
+int
+us_dedup_print(us_dedup_t *d, us_str_t line, uint64_t number)
+{
+    if (d->out_len + line.len + 32 > US_DEDUP_OUT + US_LINES_BUFFER) {
+        if (us_dedup_flush(d) != 0) {
+            return US_CLI_USAGE;
+        }
+    }
+
+    if (d->ids || d->count) {
+        d->out_len += sprintf((char *) d->out + d->out_len, "%llu\t",
+                              (unsigned long long) number);
+    }
+
+    memcpy(d->out + d->out_len, line.data, line.len);
+    d->out_len += line.len;
+    d->out[d->out_len++] = '\n';
+
+    return d->out_len < US_DEDUP_OUT ? 0 : us_dedup_flush(d);
+}
+
+
+static int
+us_dedup_full(us_dedup_t *d)
+{
+    (void) us_dedup_flush(d);
+
+    fprintf(stderr, "urlstore: %llu MB of memory are full after %llu lines, "
+            "%llu of them different; the rest was not read: give more "
+            "with --memory, or use --filter\n",
+            (unsigned long long) d->memory >> 20,
+            (unsigned long long) d->lines, (unsigned long long) d->fresh);
+
+    return US_CLI_USAGE;
+}
+
+
+static int
+us_dedup_take_lines(us_dedup_t *d, us_str_t *lines, size_t n)
+{
+    size_t   i, done;
+    uint8_t  answers[US_DEDUP_GROUP];
+
+    done = us_lineset_add(d->set, lines, n, answers);
+
+    for (i = 0; i < done; i++) {
+
+        if (answers[i]) {
+            if (!d->count && us_dedup_print(d, lines[i], d->fresh) != 0) {
+                return US_CLI_USAGE;
+            }
+
+            d->fresh++;
+        }
+    }
+
+    d->lines += done;
+
+    if (done < n) {
+        if (errno == ENOSPC) {
+            return us_dedup_full(d);
+        }
+
+        fprintf(stderr, "urlstore: out of memory after %llu lines\n",
+                (unsigned long long) d->lines);
+        return US_CLI_USAGE;
+    }
+
+    return 0;
+}
+
+
+static int
+us_dedup_take_filter(us_dedup_t *d, us_str_t *lines, size_t n)
+{
+    size_t   i;
+    uint8_t  answers[US_DEDUP_GROUP];
+
+    us_filter_add_many(d->filter, lines, n, answers);
+
+    for (i = 0; i < n; i++) {
+        if (answers[i] && us_dedup_print(d, lines[i], d->fresh++) != 0) {
+            return US_CLI_USAGE;
+        }
+    }
+
+    d->lines += n;
+
+    return 0;
+}
+
+
+/*
+ * The canonical URLs of a group, copied: a result of us_normalize() lives
+ * until the next.  Refused lines are counted and left out; returns how many
+ * remain.
+ */
+
+static size_t
+us_dedup_canonical(us_dedup_t *d, const us_str_t *lines, size_t n,
+    us_str_t *urls, uint8_t *merge)
+{
+    size_t        i, m;
+    uint8_t      *p;
+    us_str_t      line;
+    us_canon_t    canon;
+    us_verdict_t  rc;
+
+    p = d->text;
+    m = 0;
+
+    for (i = 0; i < n; i++) {
+        line = lines[i];
+
+        if (line.len && line.data[line.len - 1] == '\r') {
+            line.len--;
+        }
+
+        if (line.len == 0) {
+            continue;
+        }
+
+        rc = us_normalize(d->norm, d->ws, line, NULL, &canon);
+
+        if (rc != US_URL_OK) {
+            d->refused[rc]++;
+            continue;
+        }
+
+        urls[m].data = p;
+        urls[m].len = canon.url.href.len;
+        merge[m++] = canon.merge;
+        p = mempcpy(p, canon.url.href.data, canon.url.href.len);
+    }
+
+    return m;
+}
+
+
+static int
+us_dedup_take_filter_urls(us_dedup_t *d, us_str_t *lines, size_t n)
+{
+    size_t    m;
+    uint8_t   merge[US_DEDUP_GROUP];
+    us_str_t  urls[US_DEDUP_GROUP];
+
+    m = us_dedup_canonical(d, lines, n, urls, merge);
+    d->lines += n - m;
+
+    return us_dedup_take_filter(d, urls, m);
+}
+
+
+static void *
+us_dedup_train(void *data)
+{
+    us_dedup_t  *d;
+
+    d = data;
+
+    while (!d->cancel && us_store_train_due(d->trainer)) {
+        if (us_store_train(d->trainer, &d->cancel) == 0) {
+            break;
+        }
+    }
+
+    d->trained = 1;
+
+    return NULL;
+}
+
+
+/* the models are learnt beside the work, on another core if there is one */
+
+static void
+us_dedup_consider_training(us_dedup_t *d)
+{
+    if (d->training) {
+        if (!d->trained) {
+            return;
+        }
+
+        (void) pthread_join(d->thread, NULL);
+        d->training = 0;
+    }
+
+    if (us_store_train_due(d->store)) {
+        d->trained = 0;
+        d->training = pthread_create(&d->thread, NULL, us_dedup_train, d) == 0;
+    }
+}
+
+
+static int
+us_dedup_take_store(us_dedup_t *d, us_str_t *lines, size_t n)
+{
+    size_t            i, m;
+    uint8_t           merge[US_DEDUP_GROUP], url[US_DEDUP_ROOM];
+    us_str_t          urls[US_DEDUP_GROUP], line;
+    us_store_item_t   items[US_DEDUP_GROUP];
+
+    m = us_dedup_canonical(d, lines, n, urls, merge);
+
+    memset(items, 0, m * sizeof(us_store_item_t));
+
+    for (i = 0; i < m; i++) {
+        items[i].url = urls[i];
+        items[i].merge = merge[i];
+    }
+
+    (void) us_store_add(d->store, items, m);
+
+    for (i = 0; i < m; i++) {
+
+        if (items[i].status == US_FULL) {
+            d->lines += i;
+            return us_dedup_full(d);
+        }
+
+        if (items[i].status == US_NEW) {
+            line.data = url;
+            line.len = us_store_item_url(&items[i], url);
+
+            if (us_dedup_print(d, line, items[i].id) != 0) {
+                return US_CLI_USAGE;
+            }
+
+            d->fresh++;
+        }
+    }
+
+    d->lines += n;
+    us_dedup_consider_training(d);
+
+    return 0;
+}
+
+
+static int
+us_dedup_memory(void)
+{
+    fprintf(stderr, "urlstore: out of memory\n");
+
+    return US_CLI_USAGE;
+}
+
+
+static void *
+us_dedup_map(size_t size)
+{
+    void  *mem;
+
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
+               MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    return mem == MAP_FAILED ? NULL : mem;
+}
+
+
+static void
+us_dedup_lock(void *data)
+{
+    (void) pthread_mutex_lock(data);
+}
+
+
+static void
+us_dedup_unlock(void *data)
+{
+    (void) pthread_mutex_unlock(data);
+}
+
+
+/*
+ * A store in memory of our own.  Without --memory its zone is as large as the
+ * machine's memory: pages that are not used are not taken.
+ */
+
+static int
+us_dedup_open_store(us_dedup_t *d)
+{
+    us_store_conf_t   conf;
+    us_store_lock_t   lock;
+
+    memset(&conf, 0, sizeof(us_store_conf_t));
+    conf.norm = us_norm_signature(d->norm);
+
+    if (getrandom(conf.uuid, 16, 0) != 16
+        || getrandom(conf.hash_key, 16, 0) != 16)
+    {
+        return us_dedup_memory();
+    }
+
+    if (d->memory == 0) {
+        d->memory = (size_t) sysconf(_SC_PHYS_PAGES)
+                    * (size_t) sysconf(_SC_PAGESIZE);
+    }
+
+    if (d->memory < us_store_min_size(&conf)) {
+        fprintf(stderr, "urlstore: --memory is too small for a store, which "
+                "needs at least %zu MB\n",
+                (us_store_min_size(&conf) >> 20) + 1);
+        return US_CLI_USAGE;
+    }
+
+    d->memory &= ~(size_t) 4095;
+    d->mem = us_dedup_map(d->memory);
+    d->mem_size = d->memory;
+
+    if (d->mem == NULL || us_store_format(d->mem, d->memory, &conf) != 0) {
+        return us_dedup_memory();
+    }
+
+    lock.lock = us_dedup_lock;
+    lock.unlock = us_dedup_unlock;
+    lock.data = &d->mutex;
+
+    d->store = us_store_open(d->mem, &lock);
+    d->trainer = us_store_open(d->mem, &lock);
+
+    return d->store && d->trainer ? 0 : us_dedup_memory();
+}
+
+
+static int
+us_dedup_open_filter(us_dedup_t *d)
+{
+    uint8_t    key[16];
+    us_str_t   norm;
+
+    if (d->memory && d->memory < d->plan.size) {
+        fprintf(stderr, "urlstore: this filter needs %zu MB\n",
+                (d->plan.size >> 20) + 1);
+        return US_CLI_USAGE;
+    }
+
+    d->mem = us_dedup_map(d->plan.size);
+    d->mem_size = d->plan.size;
+
+    if (d->mem == NULL || getrandom(key, 16, 0) != 16) {
+        return us_dedup_memory();
+    }
+
+    (void) madvise(d->mem, d->plan.size, MADV_HUGEPAGE);
+
+    norm.len = 0;
+    norm.data = NULL;
+    d->filter = us_filter_format(d->mem, &d->plan, key, norm);
+
+    return 0;
+}
+
+
+int
+us_dedup_open(us_dedup_t *d)
+{
+    (void) pthread_mutex_init(&d->mutex, NULL);
+
+    d->out = malloc(US_DEDUP_OUT + 2 * US_LINES_BUFFER);
+
+    if (d->out == NULL || us_lines_init(&d->input) == -1) {
+        return us_dedup_memory();
+    }
+
+    if (d->profile != -1) {
+        d->text = us_dedup_map(US_DEDUP_TEXT);
+        d->norm = us_norm_create(d->profile);
+
+        if (d->text == NULL || d->norm == NULL || us_norm_seal(d->norm) != 0
+            || (d->ws = us_norm_ws_create(d->norm)) == NULL)
+        {
+            return us_dedup_memory();
+        }
+    }
+
+    if (d->plan.size) {
+        d->take = d->profile == -1 ? us_dedup_take_filter
+                                   : us_dedup_take_filter_urls;
+        return us_dedup_open_filter(d);
+    }
+
+    if (d->profile != -1) {
+        d->take = us_dedup_take_store;
+        return us_dedup_open_store(d);
+    }
+
+    d->take = us_dedup_take_lines;
+    d->set = us_lineset_create(d->memory, d->count);
+
+    return d->set ? 0 : us_dedup_memory();
+}
+
+
+void
+us_dedup_free(us_dedup_t *d)
+{
+    if (d->training) {
+        d->cancel = 1;
+        (void) pthread_join(d->thread, NULL);
+    }
+
+    if (d->store) {
+        us_store_close(d->store);
+    }
+
+    if (d->trainer) {
+        us_store_close(d->trainer);
+    }
+
+    if (d->set) {
+        us_lineset_destroy(d->set);
+    }
+
+    if (d->mem) {
+        (void) munmap(d->mem, d->mem_size);
+    }
+
+    if (d->text) {
+        (void) munmap(d->text, US_DEDUP_TEXT);
+    }
+
+    if (d->ws) {
+        us_norm_ws_destroy(d->ws);
+    }
+
+    us_norm_destroy(d->norm);
+    us_lines_free(&d->input);
+    free(d->out);
+}

@@ -1,0 +1,42 @@
+
+/*
+ * An exact set of lines, any bytes, in the order in which they came.
+ */
+
+
+#ifndef _US_LINESET_H_INCLUDED_
+#define _US_LINESET_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+typedef struct us_lineset_s  us_lineset_t;
+
+
+/*
+ * limit: bytes that it may take, 0: no limit.  counting: keeps how often
+ * each line came.  NULL: out of memory.
+ */
+us_lineset_t *us_lineset_create(size_t limit, int counting);
+void us_lineset_destroy(us_lineset_t *set);
+
+/*
+ * Adds; answers[i] is 1 if lines[i] was new.  Returns n, or fewer if there was
+ * no memory for the next one (errno ENOMEM, or ENOSPC for the limit).
+ */
+size_t us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
+    uint8_t *answers);
+
+uint64_t us_lineset_lines(const us_lineset_t *set);
+size_t us_lineset_memory(const us_lineset_t *set);
+
+/*
+ * The lines in order: *pos is 0 first, then what the last call left there.
+ * Returns 0 after the last one.  *count is 1 without counting.
+ */
+int us_lineset_walk(const us_lineset_t *set, size_t *pos, us_str_t *line,
+    uint32_t *count);
+
+
+#endif /* _US_LINESET_H_INCLUDED_ */
