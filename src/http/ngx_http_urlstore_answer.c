@@ -306,7 +306,7 @@ ngx_http_urlstore_answer_json(ngx_http_request_t *r,
 
         *out->pos++ = '"';
 
-    } else if (!ctx->brief) {
+    } else {
         out->pos = ngx_cpymem(out->pos, ",\"url\":\"", 8);
 
         /* the room may be in another piece than what is before it */

@@ -14,6 +14,8 @@ static ngx_int_t ngx_http_urlstore_ops_send(ngx_http_request_t *r);
 ngx_int_t
 ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 {
+    ngx_int_t                 rc;
+    const char               *state;
     us_store_info_t           info;
     ngx_http_urlstore_ctx_t  *ctx;
 
@@ -25,15 +27,29 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK
-        || ngx_http_urlstore_out_printf(&ctx->out, 512,
-                         "{\"status\":\"ready\",\"writable\":%s,\"full\":%s,"
-                         "\"epoch\":%uL}\n",
-                         info.full ? "false" : "true",
-                         info.full ? "true" : "false",
-                         ctx->zone->conf.epoch)
-           != NGX_OK)
-    {
+    state = info.full && ctx->status != NGX_HTTP_OK ? "full" : "ready";
+
+    ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
+                                                    NGX_HTTP_URLSTORE_JSON));
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+        rc = ngx_http_urlstore_out_printf(&ctx->out, 32, "%s\n", state);
+
+    } else {
+        rc = ngx_http_urlstore_out_printf(&ctx->out, 512,
+                                          "{\"status\":\"%s\","
+                                          "\"writable\":%s,\"full\":%s,"
+                                          "\"epoch\":%uL}\n", state,
+                                          info.full ? "false" : "true",
+                                          info.full ? "true" : "false",
+                                          ctx->zone->conf.epoch);
+    }
+
+    if (rc != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -78,8 +94,8 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
     }
 
     out->pos = ngx_sprintf(out->pos, "\",\"normalization\":\"%*s\","
-                           "\"size\":%uL,\"bytes_used\":%uL,"
-                           "\"bytes_free\":%uL,\"bytes_per_url\":%.2f,"
+                           "\"size\":%uL,\"used\":%uL,"
+                           "\"free\":%uL,\"bytes_per_url\":%.2f,"
                            "\"fit\":%uL,\"full\":%s,\"parts\":{",
                            zone->conf.norm.len, zone->conf.norm.data,
                            info.size, info.used, info.size - info.used, each,
@@ -111,6 +127,8 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
                                          NGX_HTTP_URLSTORE_N_LOCK_WAITS),
                            ngx_time() - zone->sh->started);
 
+    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
+
     return ngx_http_urlstore_ops_send(r);
 }
 
@@ -120,11 +138,8 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_urlstore_ops_send(ngx_http_request_t *r)
 {
-    ngx_int_t                 rc;
-    ngx_str_t                 value;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ngx_int_t  rc;
+    ngx_str_t  value;
 
     rc = ngx_http_discard_request_body(r);
 
@@ -137,8 +152,6 @@ ngx_http_urlstore_ops_send(ngx_http_request_t *r)
     if (ngx_http_urlstore_header(r, "Cache-Control", &value) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
 
     return ngx_http_urlstore_send(r);
 }

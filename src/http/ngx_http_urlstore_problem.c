@@ -7,7 +7,6 @@
 
 
 #include "ngx_http_urlstore.h"
-#include "../url/us_percent.h"
 
 
 #define NGX_HTTP_URLSTORE_DETAIL   256
@@ -115,7 +114,8 @@ ngx_http_urlstore_problem_text(ngx_http_urlstore_out_t *out,
     if (ngx_http_urlstore_out_printf(out, 256,
                                      "{\"type\":\"about:blank\","
                                      "\"title\":\"%s\",\"status\":%ui",
-                                     ngx_http_urlstore_line(status)->data + 4, status)
+                                     ngx_http_urlstore_line(status)->data + 4,
+                                     status)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -125,7 +125,7 @@ ngx_http_urlstore_problem_text(ngx_http_urlstore_out_t *out,
         s.data = detail->data;
         s.len = detail->len;
 
-        if (!us_utf8_valid(s.data, s.data + s.len)) {
+        if (!us_json_utf8_valid(s)) {
             for (s.len = 0; s.len < detail->len; s.len++) {
                 if (detail->data[s.len] >= 0x80) {
                     detail->data[s.len] = '?';

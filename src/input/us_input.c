@@ -12,7 +12,6 @@
 
 
 #include "us_input.h"
-#include "../url/us_percent.h"
 
 #include <stdlib.h>
 
@@ -563,7 +562,7 @@ us_input_form_ref(us_input_t *in, us_str_t value)
         return us_input_fail(in, "\"ref\" is too long");
     }
 
-    if (!us_utf8_valid(s.data, s.data + s.len)) {
+    if (!us_json_utf8_valid(s)) {
         return us_input_fail(in, "\"ref\" is not UTF-8");
     }
 

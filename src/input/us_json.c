@@ -284,6 +284,26 @@ us_json_end(us_json_t *j)
 }
 
 
+int
+us_json_utf8_valid(us_str_t s)
+{
+    size_t     i;
+    us_json_t  j;
+
+    memset(&j, 0, sizeof(us_json_t));
+
+    for (i = 0; i < s.len; i++) {
+        if ((s.data[i] >= 0x80 || j.need)
+            && us_json_utf8(&j, s.data[i]) != 0)
+        {
+            return 0;
+        }
+    }
+
+    return j.need == 0;
+}
+
+
 uint8_t *
 us_json_quote(uint8_t *dst, us_str_t text)
 {
