@@ -82,7 +82,7 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
 char *
 ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ssize_t                      size;
+    off_t                        size;
     ngx_str_t                   *value, v;
     ngx_uint_t                   i;
     ngx_http_urlstore_zone_t    *zone;
@@ -101,7 +101,7 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    size = ngx_parse_size(&value[2]);
+    size = ngx_parse_offset(&value[2]);          /* unlike _size, takes "g" */
 
     if (size == NGX_ERROR) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
