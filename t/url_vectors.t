@@ -1,0 +1,197 @@
+#!/usr/bin/perl
+
+# The vectors of the WHATWG URL standard, of RFC 3986 and of other crawlers.
+#
+# t/data/unicode.txt lists the hosts that need a newer Unicode than that of
+# the library, t/data/differences.txt where a profile differs from what
+# another project expects, with the reason.  Both must be exact: a line that is
+# missing fails, and so does one that is no longer true.
+
+use strict;
+use warnings;
+
+use Cwd qw(abs_path);
+use File::Basename qw(dirname);
+use Test::More;
+
+use lib dirname(abs_path(__FILE__)) . '/lib';
+use UrlStore::Vectors;
+
+my @profiles = qw(whatwg strict-rfc3986 crawler crawler-clean aggressive);
+
+plan skip_all => 'no vectors in ' . vectors_dir() if !-d vectors_dir();
+
+
+# 1. what must pass as a whole
+
+for my $name (qw(whatwg-urltestdata ada-extra-urltestdata)) {
+    my @v = vectors($name);
+
+    expect($name, 'whatwg',
+           [map { { url => $_->{input}, base => $_->{base} } } @v],
+           [map { $_->{failure} ? undef : $_->{href} } @v]);
+}
+
+{
+    my @v = vectors('wpt-percent-encoding');
+
+    expect('wpt-percent-encoding', 'whatwg',
+           [map { { url => "http://h/?$_->{input}" } } @v],
+           [map { "http://h/?$_->{output}{'utf-8'}" } @v]);
+}
+
+expect('rfc3986-5.4', 'strict-rfc3986', rows('rfc3986-5.4'));
+expect('crawler-consensus', 'crawler', rows('crawler-consensus'));
+
+{
+    my @v = vectors('rfc3986-5.4');
+
+    expect('rfc3986-5.4 by the URL standard', 'whatwg',
+           [map { { url => $_->{input}, base => $_->{base} } } @v],
+           [map { $_->{whatwg_differs} // $_->{expected} } @v]);
+}
+
+
+# 2. hosts, but for those that wait for newer tables
+
+my %waits;       # suite => { host => version }
+my %version;     # version => [number that pass, number that fail]
+
+$waits{$_->[0]}{$_->[1]} = $_->[2] for table('unicode.txt');
+
+for my $name (qw(whatwg-toascii whatwg-IdnaTestV2)) {
+    my @v = vectors($name);
+    my @got = normalize('whatwg',
+                        map { { url => "https://$_->{input}/x" } } @v);
+    my %left = %{$waits{$name}};
+    my @bad;
+
+    for my $i (0 .. $#v) {
+        my $host = printable($v[$i]{input});
+        my $want = $v[$i]{output};
+        my $ok = defined $want ? $got[$i] eq "https://$want/x"
+                               : $got[$i] =~ /^!/;
+
+        if (my $needs = delete $left{$host}) {
+            $version{$needs}[$ok ? 0 : 1]++;
+            next;
+        }
+
+        push @bad, "$host: $got[$i]" if !$ok;
+    }
+
+    is_deeply(\@bad, [], "$name: " . @v . ' hosts, '
+              . scalar(keys %{$waits{$name}}) . ' listed in unicode.txt');
+    is_deeply([sort keys %left], [], "$name: all that is listed exists");
+}
+
+# a library has the tables of a version or it has not
+
+for my $v (sort keys %version) {
+    my ($pass, $fail) = map { $_ || 0 } @{$version{$v}}[0, 1];
+
+    ok(!$pass || !$fail,
+       "hosts that need Unicode $v: $fail wait, $pass pass");
+}
+
+
+# 3. the suites that contradict each other: every difference has a reason
+
+my %reason;
+
+$reason{$_->[0]}{$_->[1]}{$_->[2]} = $_->[3] for table('differences.txt');
+
+for my $suite (
+    [ 'urlcanon-supplemental-whatwg', 'whatwg' ],
+    [ 'urlcanon-funky-ipv4', 'whatwg', 'http://%s/', 'host' ],
+    [ 'urlcanon-path-dots', 'whatwg', 'http://h%s' ],
+    [ 'crawler-commons', 'crawler' ],
+    [ 'nutch-basic', 'crawler' ],
+    [ 'w3lib-canonicalize', 'crawler' ],
+    [ 'wac-ordinary-ia', 'crawler' ],
+    [ 'heritrix', 'aggressive' ],
+    [ 'nutch-regex', 'aggressive' ])
+{
+    my ($name, $profile, $format) = @$suite;
+    my @v = vectors($name);
+    my $put = sub { defined $_[0] && $format ? sprintf $format, $_[0] : $_[0] };
+
+    my @got = normalize($profile, map {
+        { url => $put->($_->{input}), base => $_->{base} }
+    } @v);
+
+    my (@unlisted, %stale, $same);
+
+    $stale{$_}++ for keys %{$reason{$name}{$profile} || {}};
+
+    for my $i (0 .. $#v) {
+        my $want = $put->($v[$i]{expected});
+        my $ok = defined $want ? $got[$i] eq $want : $got[$i] =~ /^!/;
+        my $key = "$i " . printable($v[$i]{input});
+
+        if ($ok) {
+            $same++;
+            next;
+        }
+
+        delete $stale{$key}
+            or push @unlisted, join ' | ', $key, $want // '(refused)',
+                                    $got[$i];
+    }
+
+    is_deeply(\@unlisted, [], "$name, $profile: $same of " . @v
+              . ' agree, the others have a reason');
+    is_deeply([sort keys %stale], [], "$name, $profile: no reason is stale");
+}
+
+
+# 4. whatever it is: no crash, and normal means normal
+
+my @all;
+
+for my $file (glob vectors_dir() . '/*.json') {
+    my ($name) = $file =~ m{([^/]+)\.json$};
+    my $host = $name =~ /toascii|Idna|funky/;
+
+    push @all, map {
+        { url => $host ? "http://$_->{input}/" : $_->{input},
+          base => $_->{base} }
+    } vectors($name);
+}
+
+for my $profile (@profiles) {
+    my @once = grep { !/^!/ } normalize($profile, @all);
+    my @twice = normalize($profile, map { { url => $_ } } @once);
+    my @bad = grep { $once[$_] ne $twice[$_] } 0 .. $#once;
+
+    is_deeply([map { "$once[$_] -> $twice[$_]" } @bad], [],
+              "$profile: " . @once . ' of ' . @all . ' vectors, idempotent');
+}
+
+done_testing();
+
+
+sub rows
+{
+    my @v = vectors($_[0]);
+
+    return [map { { url => $_->{input}, base => $_->{base} } } @v],
+           [map { $_->{expected} } @v];
+}
+
+
+# undef expects a refusal
+
+sub expect
+{
+    my ($name, $profile, $rows, $want) = @_;
+
+    my @got = normalize($profile, @$rows);
+
+    my @bad = grep {
+        defined $want->[$_] ? $got[$_] ne $want->[$_] : $got[$_] !~ /^!/
+    } 0 .. $#got;
+
+    is_deeply([map { printable($rows->[$_]{url}) . ' -> ' . $got[$_] } @bad],
+              [], "$name, $profile: " . @got . ' of ' . @got);
+}
