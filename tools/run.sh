@@ -80,8 +80,8 @@ show() {
     printf '\n$ '
     printf '%s' "$1"
     echo
-    # a line without its newline (JSON) gets one
-    (cd "$top" && eval "$1" | sed -e '$a\')
+    # no progress meter; a line without its newline (JSON) gets one
+    (cd "$top" && curl() { command curl -sS "$@"; } && eval "$1" | sed -e '$a\')
 }
 
 
