@@ -64,7 +64,7 @@ run_nginx() {
 wait_ready() {
     local i
     for i in $(seq 300); do
-        [ "$(curl -s -o /dev/null -w '%{http_code}' "$url/health")" != 200 ] \
+        [ "$(command curl -s -o /dev/null -w '%{http_code}' "$url/health")" != 200 ] \
             || return 0
         pid > /dev/null || break
         sleep 0.1
@@ -72,6 +72,11 @@ wait_ready() {
     tail -5 "$data/logs/error.log" >&2
     die "the service does not answer $url/health"
 }
+
+
+# without its progress
+
+curl() { command curl -sS "$@"; }
 
 
 # a command as one would type it, and what it answers
