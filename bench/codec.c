@@ -283,7 +283,7 @@ main(int argc, char **argv)
                 ssize_t     got;
                 us_bitin_t  b = { buf, pos[i - at], pos[i - at + 1] };
 
-                got = us_model_decode(model, US_CTX_START, &b, out, 8192);
+                got = us_model_decode(model, US_CTX_START, &b, out, 8192, 8192);
                 len = c.offsets[i + 1] - c.offsets[i];
 
                 if (got != (ssize_t) len
@@ -300,7 +300,7 @@ main(int argc, char **argv)
 
                 eq += (uint64_t) us_model_equal(model, US_CTX_START, &b,
                                    c.text + c.offsets[i],
-                                   c.offsets[i + 1] - c.offsets[i]);
+                                   c.offsets[i + 1] - c.offsets[i], NULL);
             }
 
             if (bad || eq != partn) {

@@ -33,6 +33,7 @@
 
 
 #include "us_model.h"
+#include "us_atomic.h"
 
 #include <endian.h>
 #include <stdlib.h>
@@ -142,11 +143,7 @@ us_model_ncodes(const us_model_t *m)
 static inline uint64_t
 us_bitin_peek(const us_bitin_t *b)
 {
-    uint64_t  w;
-
-    memcpy(&w, b->base + (b->pos >> 3), sizeof(uint64_t));
-
-    return w >> (b->pos & 7);
+    return us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7);
 }
 
 
@@ -289,7 +286,7 @@ us_model_run(unsigned token, us_bitin_t *b, uint8_t *out)
 
 ssize_t
 us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint8_t *out,
-    size_t max)
+    size_t need, size_t max)
 {
     int              end;
     uint8_t         *p, *last;
@@ -308,7 +305,7 @@ us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint8_t *out,
     text = us_model_at(m, m->text);
     tokens = us_model_at(m, m->tokens);
 
-    for ( ;; ) {
+    while ((size_t) (p - out) < need) {
         e = us_model_next(m, ctx, b, &w, &end);
 
         if (end) {
@@ -342,12 +339,23 @@ us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint8_t *out,
             return -1;
         }
     }
+
+    return p - out;
 }
 
 
-int
-us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
-    const uint8_t *text, size_t len)
+/*
+ * Compares token by token, up to the first difference.  US_MODEL_MORE: the
+ * text has ended and there is more.
+ */
+
+#define US_MODEL_DIFFERS  0
+#define US_MODEL_EQUAL    1
+#define US_MODEL_MORE     2
+
+static inline int
+us_model_compare(const us_model_t *m, unsigned ctx, us_bitin_t *b,
+    const uint8_t *text, size_t len, uint8_t *first)
 {
     int              end;
     uint8_t          run[US_DECODE_SLACK];
@@ -357,7 +365,7 @@ us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
     const uint32_t  *tokens;
 
     if (b->pos > b->end) {
-        return 0;
+        return US_MODEL_DIFFERS;
     }
 
     p = text;
@@ -370,7 +378,8 @@ us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
         e = us_model_next(m, ctx, b, &w, &end);
 
         if (end) {
-            return p == last && b->end - b->pos < 4;
+            return p == last && first == NULL && b->end - b->pos < 4
+                   ? US_MODEL_EQUAL : US_MODEL_DIFFERS;
         }
 
         ctx = e >> US_ENTRY_CTX & 127;
@@ -385,16 +394,43 @@ us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
             from = run;
 
             if (n == 0) {
-                return 0;
+                return US_MODEL_DIFFERS;
             }
         }
 
-        if (n > (size_t) (last - p) || memcmp(p, from, n) != 0) {
-            return 0;
+        if (first) {
+            *first = *from++;
+            first = NULL;
+            n--;
+        }
+
+        if (n > (size_t) (last - p)) {
+            return memcmp(p, from, (size_t) (last - p)) == 0
+                   ? US_MODEL_MORE : US_MODEL_DIFFERS;
+        }
+
+        if (memcmp(p, from, n) != 0) {
+            return US_MODEL_DIFFERS;
         }
 
         p += n;
     }
+}
+
+
+int
+us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
+    const uint8_t *text, size_t len, uint8_t *first)
+{
+    return us_model_compare(m, ctx, b, text, len, first) == US_MODEL_EQUAL;
+}
+
+
+int
+us_model_begins(const us_model_t *m, unsigned ctx, us_bitin_t *b,
+    const uint8_t *text, size_t len, uint8_t *first)
+{
+    return us_model_compare(m, ctx, b, text, len, first) != US_MODEL_DIFFERS;
 }
 
 

@@ -145,15 +145,20 @@ void us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
  * ends before b->end.
  *
  * us_model_decode() writes what the rest of the bits say: a text's bytes from
- * there on.  Returns their number, or -1.
+ * there on, at least `need` of them if there are so many.  Returns their
+ * number, or -1.
  *
- * us_model_equal() tells whether they say this text.
+ * us_model_equal() tells whether they say this text, us_model_begins() whether
+ * what they say begins with it.  If first is not NULL, the text comes after
+ * one more byte, which goes to *first.
  */
 int us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b);
 ssize_t us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b,
-    uint8_t *out, size_t max);
+    uint8_t *out, size_t need, size_t max);
 int us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
-    const uint8_t *text, size_t len);
+    const uint8_t *text, size_t len, uint8_t *first);
+int us_model_begins(const us_model_t *m, unsigned ctx, us_bitin_t *b,
+    const uint8_t *text, size_t len, uint8_t *first);
 
 
 #endif /* _US_MODEL_H_INCLUDED_ */

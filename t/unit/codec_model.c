@@ -223,26 +223,28 @@ check(test_t *t, const uint8_t *text, size_t len, size_t cut)
         b.base = bits;
         b.pos = 0;
 
-        n = us_model_decode(t->model, ctx, &b, out, US_URL_MAX);
+        n = us_model_decode(t->model, ctx, &b, out, US_URL_MAX,
+                            US_URL_MAX);
         assert_int_equal(n, len - cut);
         assert_memory_equal(out, text + cut, len - cut);
 
         b.pos = 0;
-        assert_true(us_model_equal(t->model, ctx, &b, text + cut, len - cut));
+        assert_true(us_model_equal(t->model, ctx, &b, text + cut, len - cut,
+                                   NULL));
 
         b.pos = 0;
         other[len] = 'x';
         assert_false(us_model_equal(t->model, ctx, &b, other + cut,
-                                    len + 1 - cut));
+                                    len + 1 - cut, NULL));
 
         if (len > cut) {
             b.pos = 0;
             assert_false(us_model_equal(t->model, ctx, &b, text + cut,
-                                        len - 1 - cut));
+                                        len - 1 - cut, NULL));
             b.pos = 0;
             other[len - 1] ^= 1;
             assert_false(us_model_equal(t->model, ctx, &b, other + cut,
-                                        len - cut));
+                                        len - cut, NULL));
             other[len - 1] ^= 1;
         }
 
@@ -411,12 +413,13 @@ test_hostile_bits(void **state)
         b.pos = len ? random_below(len * 8) : 0;
         b.end = len * 8;
 
-        n = us_model_decode(t->model, ctx, &b, out, k);
+        n = us_model_decode(t->model, ctx, &b, out, k, k);
         assert_true(n >= -1 && n <= (ssize_t) k);
 
         b.pos = 0;
         (void) us_model_symbol(t->model, US_CODE_HEAD + random_below(3), &b);
-        (void) us_model_equal(t->model, ctx, &b, (uint8_t *) "abc", 3);
+        (void) us_model_equal(t->model, ctx, &b, (uint8_t *) "abc", 3,
+                               NULL);
 
         free(out);
         free(bits);
