@@ -43,7 +43,10 @@ void us_codec_destroy(us_codec_t *c);
  * Reading, without a lock.  id is below an acquired next_id.
  */
 
-/* class in text[0], then the rest; returns the length of both together */
+/*
+ * Class in text[0], then the rest; returns the length of both together.  A
+ * damaged record has an empty rest.
+ */
 size_t us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text);
 
 /* the class if the record's rest is this, else -1, as early as possible */

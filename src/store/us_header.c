@@ -1,0 +1,227 @@
+
+/*
+ * The header of a record.
+ *
+ * FORMAT, lowest bit first; symbols are those of US_CODE_HEAD, _NEAR, _FAR:
+ *
+ *   | WHOLE |                                tokens ...
+ *   | RAW   |                                8 bits for each byte ...
+ *   | TAIL + n | n - 1 bits | prefix symbol |   tokens ...
+ *   | OTHER | number: 3 |                    a header again, see below
+ *
+ * TAIL + n: the reference is `distance` records back, a number of n bits, of
+ * which the highest is 1 and not written.  The prefix symbol is the common
+ * prefix less US_CUT_MIN; near references (distance below US_NEAR) have a code
+ * of their own, because neighbours share more.
+ *
+ * A header is written under the newest model at the record's id.  OTHER: model
+ * `number` (US_MODEL_BUILTIN: the built-in one) has coded the rest of the
+ * record, a header of its own included.
+ */
+
+
+#include "us_header.h"
+
+
+#define US_HEAD_WHOLE    0
+#define US_HEAD_RAW      1
+#define US_HEAD_OTHER    2
+#define US_HEAD_TAIL     3            /* + 1 .. US_DISTANCE_BITS */
+
+#define US_DISTANCE_BITS 40
+#define US_NEAR          16
+
+
+static inline unsigned
+us_header_width(uint64_t distance)
+{
+    return 64 - (unsigned) __builtin_clzll(distance);
+}
+
+
+static inline unsigned
+us_header_prefix_code(uint64_t distance)
+{
+    return distance < US_NEAR ? US_CODE_NEAR : US_CODE_FAR;
+}
+
+
+int
+us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
+    us_header_t *h, us_bitin_t *b)
+{
+    int                symbol, prefix;
+    unsigned           width;
+    uint64_t           distance;
+    const us_model_t  *m;
+
+    b->base = record->data;
+    b->pos = record->bit;
+    b->end = record->bit + (uint64_t) record->units * 4;
+
+    h->number = us_models_number(ms, id);
+    m = us_models_get(ms, h->number);
+
+    symbol = us_model_symbol(m, US_CODE_HEAD, b);
+
+    if (symbol == US_HEAD_OTHER) {
+        if (b->end - b->pos < 3) {
+            return -1;
+        }
+
+        h->number = us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7) & 7;
+        b->pos += 3;
+
+        m = us_models_get(ms, h->number);
+        if (m == NULL) {
+            return -1;
+        }
+
+        symbol = us_model_symbol(m, US_CODE_HEAD, b);
+    }
+
+    if (symbol == US_HEAD_WHOLE) {
+        h->kind = US_WHOLE;
+        h->cut = 0;
+        return 0;
+    }
+
+    if (symbol == US_HEAD_RAW) {
+        h->kind = US_RAW;
+        h->cut = 0;
+        return 0;
+    }
+
+    if (symbol <= US_HEAD_TAIL || symbol > US_HEAD_TAIL + US_DISTANCE_BITS) {
+        return -1;
+    }
+
+    width = (unsigned) symbol - US_HEAD_TAIL - 1;
+
+    if (b->end - b->pos < width) {
+        return -1;
+    }
+
+    distance = (us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7)
+                & (((uint64_t) 1 << width) - 1))
+               | (uint64_t) 1 << width;
+    b->pos += width;
+
+    prefix = us_model_symbol(m, us_header_prefix_code(distance), b);
+
+    if (prefix < 0 || distance > id) {
+        return -1;
+    }
+
+    h->kind = US_TAIL;
+    h->reference = id - distance;
+    h->cut = (unsigned) prefix + US_CUT_MIN;
+
+    return 0;
+}
+
+
+static void
+us_header_symbol(const us_model_t *m, us_bitout_t *o, us_model_code_t code,
+    unsigned symbol)
+{
+    unsigned  n;
+    uint32_t  bits;
+
+    n = us_model_code(m, us_model_ncontexts(m) + code, symbol, &bits);
+    us_bits_put(o, bits, n);
+}
+
+
+void
+us_header_write(us_models_t *ms, uint64_t id, const us_header_t *h,
+    us_bitout_t *o)
+{
+    unsigned           newest, width;
+    uint64_t           distance;
+    const us_model_t  *m;
+
+    newest = us_models_number(ms, id);
+
+    if (h->number != newest) {
+        us_header_symbol(us_models_get(ms, newest), o, US_CODE_HEAD,
+                         US_HEAD_OTHER);
+        us_bits_put(o, h->number, 3);
+    }
+
+    m = us_models_get(ms, h->number);
+
+    if (h->kind != US_TAIL) {
+        us_header_symbol(m, o, US_CODE_HEAD,
+                         h->kind == US_RAW ? US_HEAD_RAW : US_HEAD_WHOLE);
+        return;
+    }
+
+    distance = id - h->reference;
+    width = us_header_width(distance) - 1;
+
+    us_header_symbol(m, o, US_CODE_HEAD, US_HEAD_TAIL + width + 1);
+
+    distance &= ((uint64_t) 1 << width) - 1;
+    us_bits_put(o, (uint32_t) distance & 0xfffff, width < 20 ? width : 20);
+
+    if (width > 20) {
+        us_bits_put(o, (uint32_t) (distance >> 20), width - 20);
+    }
+
+    us_header_symbol(m, o, us_header_prefix_code(id - h->reference),
+                     h->cut - US_CUT_MIN);
+}
+
+
+unsigned
+us_header_bits(const us_models_t *ms, uint64_t id, const us_header_t *h)
+{
+    unsigned             width;
+    uint64_t             distance;
+    const us_encoder_t  *e;
+
+    e = ms->encoder;
+
+    if (e == NULL) {
+        return 0;
+    }
+
+    if (h->kind != US_TAIL) {
+        return us_encoder_symbol_bits(e, US_CODE_HEAD,
+                                      h->kind == US_RAW ? US_HEAD_RAW
+                                                        : US_HEAD_WHOLE);
+    }
+
+    distance = id - h->reference;
+    width = us_header_width(distance) - 1;
+
+    return us_encoder_symbol_bits(e, US_CODE_HEAD, US_HEAD_TAIL + width + 1)
+           + width
+           + us_encoder_symbol_bits(e, us_header_prefix_code(distance),
+                                    h->cut - US_CUT_MIN);
+}
+
+
+void
+us_header_count(uint64_t id, const us_header_t *h, uint32_t *head,
+    uint32_t *near, uint32_t *far)
+{
+    uint64_t  distance;
+
+    if (h->kind != US_TAIL) {
+        head[h->kind == US_RAW ? US_HEAD_RAW : US_HEAD_WHOLE]++;
+        return;
+    }
+
+    distance = id - h->reference;
+
+    head[US_HEAD_TAIL + us_header_width(distance)]++;
+
+    if (distance < US_NEAR) {
+        near[h->cut - US_CUT_MIN]++;
+
+    } else {
+        far[h->cut - US_CUT_MIN]++;
+    }
+}

@@ -1,0 +1,187 @@
+
+/*
+ * When a store learns a model, and from what.
+ *
+ *     records   built-in | model 0 | model 1   | model 2 ...
+ *               0        32 K      256 K       2 M
+ *
+ * A model is learnt from the last records, with what their references supply
+ * (the trainer prices both ways, with and without).  Early models are small:
+ * they must pay in a store that may not grow any further.
+ */
+
+
+#include "us_learn.h"
+#include "us_header.h"
+#include "us_train.h"
+
+#include <stdlib.h>
+
+
+#define US_LEARN_MODELS   4
+#define US_LEARN_FIRST    15          /* bits of the first record number */
+#define US_LEARN_STEP     3           /* bits from one model to the next */
+
+#define US_LEARN_SAMPLE   (1 << 17)   /* records */
+#define US_LEARN_TEXT     (24 << 20)  /* bytes */
+
+
+/* sizes; tuned with urlstore bench */
+
+static const struct {
+    unsigned  ntokens;
+    unsigned  ncontexts;
+} us_learn_sizes[US_LEARN_MODELS] = {
+    { 4096, 32 },
+    { US_TOKENS_MAX, 48 },
+    { US_TOKENS_MAX, 48 },
+    { US_TOKENS_MAX, 64 }
+};
+
+
+int
+us_learn_due(const us_learn_t *l, const us_arena_t *a)
+{
+    uint64_t  n;
+
+    n = us_acquire(&a->head->models);
+
+    return n < US_LEARN_MODELS
+           && us_acquire(&a->head->next_id) >> (US_LEARN_FIRST
+                                                + US_LEARN_STEP * n) != 0;
+}
+
+
+/* the sample: 0, or -1: no memory, or damaged records */
+
+static int
+us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
+    const volatile int *cancel, uint8_t **text, us_sample_t **samples)
+{
+    size_t         used, len;
+    uint64_t       id, next;
+    uint8_t        buf[US_RECORD_BUFFER];
+    us_bits_t      record;
+    us_bitin_t     b;
+    us_header_t    h;
+    us_sample_t   *s;
+
+    next = us_acquire(&ms->arena->head->next_id);
+    id = next > US_LEARN_SAMPLE ? next - US_LEARN_SAMPLE : 0;
+
+    *text = malloc(US_LEARN_TEXT + US_TEXT_BUFFER);
+    *samples = malloc((size_t) (next - id) * sizeof(us_sample_t));
+
+    if (*text == NULL || *samples == NULL) {
+        return -1;
+    }
+
+    s = *samples;
+
+    for (used = 0; id < next && used < US_LEARN_TEXT; id++) {
+
+        if (cancel && *cancel) {
+            return -1;
+        }
+
+        us_log_get(ms->arena, id, buf, &record);
+
+        if (us_header_read(ms, id, &record, &h, &b) == -1) {
+            return -1;
+        }
+
+        len = us_record_decode(c, id, *text + used);
+
+        if (len == 1) {
+            return -1;
+        }
+
+        us_header_count(id, &h, t->head, t->near, t->far);
+
+        s->offset = (uint32_t) used;
+        s->len = (uint16_t) len;
+        s->cut = (uint16_t) h.cut;
+        s->price = (uint16_t) ((b.pos - record.bit) * US_PRICE_BIT);
+
+        s++;
+        used += len;
+    }
+
+    t->text = *text;
+    t->samples = *samples;
+    t->nsamples = (size_t) (s - *samples);
+
+    return 0;
+}
+
+
+int
+us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
+    const volatile int *cancel, us_str_t *core)
+{
+    uint8_t      *text;
+    uint64_t      number;
+    us_train_t   *t;
+    us_sample_t  *samples;
+
+    number = us_acquire(&ms->arena->head->models);
+
+    /* learnt before, but there was no room to install it */
+
+    if (l->model && l->number == number) {
+        goto done;
+    }
+
+    us_learn_free(l);
+
+    text = NULL;
+    samples = NULL;
+
+    t = calloc(1, sizeof(us_train_t));
+    if (t == NULL) {
+        return 0;
+    }
+
+    if (us_learn_sample(t, c, ms, cancel, &text, &samples) == 0) {
+        t->ntokens = us_learn_sizes[number].ntokens;
+        t->ncontexts = us_learn_sizes[number].ncontexts;
+
+        l->core = us_train(t, cancel, &l->len);
+    }
+
+    free(samples);
+    free(text);
+    free(t);
+
+    if (l->core == NULL) {
+        return 0;
+    }
+
+    l->size = us_model_size(l->core);
+    l->model = malloc(l->size);
+
+    if (l->model == NULL) {
+        return 0;
+    }
+
+    us_model_build(l->model, l->core);
+    l->number = number;
+
+done:
+
+    core->data = l->core;
+    core->len = l->len;
+
+    return 1;
+}
+
+
+void
+us_learn_free(us_learn_t *l)
+{
+    free(l->core);
+    free(l->model);
+
+    l->core = NULL;
+    l->model = NULL;
+}

@@ -1,0 +1,35 @@
+
+/*
+ * When a store learns a model, and from what.
+ */
+
+
+#ifndef _US_LEARN_H_INCLUDED_
+#define _US_LEARN_H_INCLUDED_
+
+
+#include "us_models.h"
+#include "us_record.h"
+
+
+/* what was learnt last, until it is installed */
+
+typedef struct {
+    uint8_t       *core;
+    size_t         len;
+    us_model_t    *model;
+    size_t         size;
+    uint64_t       number;            /* models that there were before it */
+} us_learn_t;
+
+
+int us_learn_due(const us_learn_t *l, const us_arena_t *a);
+
+/* 1: *core is what was learnt, kept in l; 0: nothing */
+int us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
+    const volatile int *cancel, us_str_t *core);
+
+void us_learn_free(us_learn_t *l);
+
+
+#endif /* _US_LEARN_H_INCLUDED_ */

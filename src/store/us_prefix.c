@@ -1,0 +1,206 @@
+
+/*
+ * The prefix cache: which record has this prefix?
+ *
+ *   entry     | tag: 8 | id + 1, low 24 bits |      0: empty
+ *
+ *   number of entries: 1 << head->codec[US_CODEC_CACHE], 0: none yet
+ *
+ * A hash table without chains, of hints: the last record with a prefix
+ * overwrites what was there.  Whoever uses an entry compares the texts.  An
+ * entry is one aligned word of 32 bits, so it is always whole; a reader that
+ * knows an old size looks in the wrong place, and finds nothing, or a hint
+ * that the comparison refutes.
+ *
+ * It doubles as the store grows.  Nothing is moved: as long as an entry of the
+ * new half is empty, that of the old half where its hashes fell before is asked
+ * instead.
+ *
+ * Prefixes end at the bytes where URLs part: / ? = & . - _ % +
+ */
+
+
+#include "us_prefix.h"
+
+
+#define US_CODEC_CACHE    8
+
+#define US_CACHE_MAX      20          /* bits of the number of entries */
+
+/* one entry for so many records; tuned with urlstore bench */
+#define US_CACHE_RECORDS  24
+
+#define US_CACHE_ID       0xffffff
+
+
+static const uint8_t  us_prefix_end[256] = {
+    ['/'] = 1, ['?'] = 1, ['='] = 1, ['&'] = 1, ['.'] = 1, ['-'] = 1,
+    ['_'] = 1, ['%'] = 1, ['+'] = 1
+};
+
+
+unsigned
+us_prefixes(const us_arena_t *a, const uint8_t *text, size_t len, size_t max,
+    us_prefix_t out[US_PREFIXES])
+{
+    size_t       i;
+    unsigned     n;
+    uint64_t     h, v;
+    us_prefix_t  ring[US_PREFIXES];
+
+    n = 0;
+    max = len < max ? len : max;
+
+    memcpy(&h, a->head->hash_key, sizeof(uint64_t));
+
+    for (i = 0; i < max; i++) {
+        h = (h ^ text[i]) * 0x9e3779b97f4a7c15;
+        h ^= h >> 29;
+
+        if (i + 1 < US_PREFIX_MIN || !us_prefix_end[text[i]]) {
+            continue;
+        }
+
+        v = h * 0xff51afd7ed558ccd;
+
+        ring[n % US_PREFIXES].hash = (uint32_t) (v >> 32);
+        ring[n % US_PREFIXES].len = (uint32_t) i + 1;
+        n++;
+    }
+
+    if (n <= US_PREFIXES) {
+        memcpy(out, ring, n * sizeof(us_prefix_t));
+        return n;
+    }
+
+    for (i = 0; i < US_PREFIXES; i++) {
+        out[i] = ring[(n + i) % US_PREFIXES];
+    }
+
+    return US_PREFIXES;
+}
+
+
+static inline uint32_t *
+us_prefix_entry(const us_arena_t *a, const us_prefix_t *p, uint64_t bits)
+{
+    uint64_t  i;
+
+    i = p->hash & (((uint32_t) 1 << bits) - 1);
+
+    return (uint32_t *) us_area_at(a, US_AREA_CACHE, i * sizeof(uint32_t));
+}
+
+
+static inline uint32_t
+us_prefix_tag(const us_prefix_t *p)
+{
+    return p->hash & 0xff000000;
+}
+
+
+void
+us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p)
+{
+    uint64_t  bits;
+
+    bits = us_acquire(&a->head->codec[US_CODEC_CACHE]);
+
+    if (bits) {
+        __builtin_prefetch(us_prefix_entry(a, p, bits));
+    }
+}
+
+
+uint64_t
+us_prefix_find(const us_arena_t *a, const us_prefix_t *p, uint64_t next)
+{
+    uint32_t  e;
+    uint64_t  id, bits;
+
+    /*
+     * Acquire: the chunks of a cache of this size are in the directory.
+     */
+
+    bits = us_acquire(&a->head->codec[US_CODEC_CACHE]);
+
+    if (bits == 0) {
+        return US_STORE_NO_ID;
+    }
+
+    e = __atomic_load_n(us_prefix_entry(a, p, bits), __ATOMIC_RELAXED);
+
+    if (e == 0) {
+        e = __atomic_load_n(us_prefix_entry(a, p, bits - 1),
+                            __ATOMIC_RELAXED);
+    }
+
+    if (e == 0 || (e & ~US_CACHE_ID) != us_prefix_tag(p)) {
+        return US_STORE_NO_ID;
+    }
+
+    /* the latest id with these low bits */
+
+    id = ((next & ~(uint64_t) US_CACHE_ID) | (e & US_CACHE_ID)) - 1;
+
+    if (id + 1 > next) {
+        id -= US_CACHE_ID + 1;
+    }
+
+    return id < next ? id : US_STORE_NO_ID;
+}
+
+
+void
+us_prefix_put(us_arena_t *a, const us_prefix_t *p, uint64_t id)
+{
+    uint64_t  bits;
+
+    bits = us_relaxed(&a->head->codec[US_CODEC_CACHE]);
+
+    if (bits == 0) {
+        return;
+    }
+
+    /* relaxed: a hint */
+
+    __atomic_store_n(us_prefix_entry(a, p, bits),
+                     us_prefix_tag(p) | ((uint32_t) (id + 1) & US_CACHE_ID),
+                     __ATOMIC_RELAXED);
+}
+
+
+void
+us_prefix_grow(us_arena_t *a)
+{
+    uint64_t    bits, bytes;
+    us_head_t  *h;
+
+    h = a->head;
+    bits = h->codec[US_CODEC_CACHE];
+
+    if (bits == US_CACHE_MAX
+        || h->next_id < (bits ? (uint64_t) US_CACHE_RECORDS << bits : 1))
+    {
+        return;
+    }
+
+    bits = bits ? bits + 1 : a->chunk_shift - 2;
+    bytes = sizeof(uint32_t) << bits;
+
+    if (us_area_bytes(a, US_AREA_CACHE) < bytes
+        && us_arena_grow(a, US_AREA_CACHE,
+                         (bytes - us_area_bytes(a, US_AREA_CACHE))
+                         >> a->chunk_shift)
+           != 0)
+    {
+        return;
+    }
+
+    /*
+     * Release: the new chunks are in the directory before the size tells of
+     * them.
+     */
+
+    us_release(&h->codec[US_CODEC_CACHE], bits);
+}

@@ -1,0 +1,44 @@
+
+/*
+ * The prefix cache: which record has this prefix?  See us_prefix.c.
+ */
+
+
+#ifndef _US_PREFIX_H_INCLUDED_
+#define _US_PREFIX_H_INCLUDED_
+
+
+#include "us_arena.h"
+
+
+#define US_PREFIX_MIN   8             /* bytes, with the class */
+#define US_PREFIXES     16            /* of a text, the longest ones */
+
+
+typedef struct {
+    uint32_t     hash;
+    uint32_t     len;
+} us_prefix_t;
+
+
+/*
+ * The prefixes of a text that end at a boundary, up to max bytes long; the
+ * shortest first.  Returns their number.
+ */
+unsigned us_prefixes(const us_arena_t *a, const uint8_t *text, size_t len,
+    size_t max, us_prefix_t out[US_PREFIXES]);
+
+/*
+ * The record that may have this prefix, below `next`; or US_STORE_NO_ID.  Only
+ * a hint.
+ */
+uint64_t us_prefix_find(const us_arena_t *a, const us_prefix_t *p,
+    uint64_t next);
+void us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p);
+
+/* under the lock, nothing intended */
+void us_prefix_put(us_arena_t *a, const us_prefix_t *p, uint64_t id);
+void us_prefix_grow(us_arena_t *a);
+
+
+#endif /* _US_PREFIX_H_INCLUDED_ */
