@@ -172,7 +172,7 @@ corpus(void **state)
     uint8_t       buf[US_URL_MAX];
     ssize_t       len;
     us_str_t      url;
-    uint32_t      id;
+    uint32_t      id, added;
     avl_info_t    info;
 
     f = popen("xz -dc " CORPUS, "r");
@@ -190,7 +190,8 @@ corpus(void **state)
 
         id = avl_find(t, url);
         known += id != AVL_NONE;
-        assert_int_equal(avl_add(t, url), id == AVL_NONE ? t->n - 1 : id);
+        added = avl_add(t, url);
+        assert_int_equal(added, id == AVL_NONE ? t->n - 1 : id);
         assert_int_equal(avl_get(t, avl_find(t, url), buf), url.len);
         assert_memory_equal(buf, url.data, url.len);
     }
