@@ -25,13 +25,19 @@ static ngx_conf_num_bounds_t  ngx_http_urlstore_url_bounds = {
 };
 
 
-#define ngx_http_urlstore_endpoint_command(name)                              \
+/* endpoints whose path is not the name of their directive */
+
+static ngx_str_t  ngx_http_urlstore_page_path = ngx_string("");
+static ngx_str_t  ngx_http_urlstore_openapi_path = ngx_string("openapi.yaml");
+
+
+#define ngx_http_urlstore_endpoint_command(name, path)                        \
     { ngx_string("urlstore_" name),                                           \
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,                                       \
       ngx_http_urlstore_api,                                                  \
       NGX_HTTP_LOC_CONF_OFFSET,                                               \
       0,                                                                      \
-      NULL }
+      path }
 
 
 static ngx_command_t  ngx_http_urlstore_commands[] = {
@@ -99,12 +105,15 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       0,
       NULL },
 
-    ngx_http_urlstore_endpoint_command("api"),
-    ngx_http_urlstore_endpoint_command("add"),
-    ngx_http_urlstore_endpoint_command("seen"),
-    ngx_http_urlstore_endpoint_command("url"),
-    ngx_http_urlstore_endpoint_command("health"),
-    ngx_http_urlstore_endpoint_command("stats"),
+    ngx_http_urlstore_endpoint_command("api", NULL),
+    ngx_http_urlstore_endpoint_command("add", NULL),
+    ngx_http_urlstore_endpoint_command("seen", NULL),
+    ngx_http_urlstore_endpoint_command("url", NULL),
+    ngx_http_urlstore_endpoint_command("health", NULL),
+    ngx_http_urlstore_endpoint_command("stats", NULL),
+    ngx_http_urlstore_endpoint_command("page", &ngx_http_urlstore_page_path),
+    ngx_http_urlstore_endpoint_command("openapi",
+                                       &ngx_http_urlstore_openapi_path),
 
     { ngx_string("urlstore_max_url"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -404,7 +413,8 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
 
     } else {
-        ulcf->endpoint = ngx_http_urlstore_endpoint(&name);
+        ulcf->endpoint = ngx_http_urlstore_endpoint(cmd->post ? cmd->post
+                                                              : &name);
     }
 
     clcf->handler = ngx_http_urlstore_handler;

@@ -216,7 +216,7 @@ for (@files) {
 
     next if !-f $file || -l $file || -B $file;
     next if $file =~ /(?:^LICENSE|package-lock\.json|\.h\.in)$/
-        || $file =~ m{(?:^|/)(?:vectors|corpus|data)/};
+        || $file =~ m{(?:^|/)(?:vectors|corpus|seeds)/};
 
     open my $fh, '<:raw', $file or die "$file: $!";
     local $/;

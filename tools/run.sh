@@ -64,8 +64,7 @@ run_nginx() {
 wait_ready() {
     local i
     for i in $(seq 300); do
-        [ "$(command curl -s -o /dev/null -w '%{http_code}' "$url/health")" != 200 ] \
-            || return 0
+        ! curl -f -o /dev/null "$url/health" 2>/dev/null || return 0
         pid > /dev/null || break
         sleep 0.1
     done

@@ -19,6 +19,8 @@ ngx_int_t ngx_http_urlstore_seen_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_url_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_health_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_stats_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_page_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_openapi_handler(ngx_http_request_t *r);
 
 
 #endif /* _NGX_HTTP_URLSTORE_ENDPOINTS_H_INCLUDED_ */

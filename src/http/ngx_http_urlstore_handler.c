@@ -42,6 +42,12 @@ static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
     { ngx_string("stats"), NGX_HTTP_URLSTORE_GET, 0, 1,
       ngx_http_urlstore_stats_handler },
 
+    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 1,
+      ngx_http_urlstore_page_handler },
+
+    { ngx_string("openapi.yaml"), NGX_HTTP_URLSTORE_GET, 0, 1,
+      ngx_http_urlstore_openapi_handler },
+
     { ngx_null_string, 0, 0, 0, NULL }
 };
 
