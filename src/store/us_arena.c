@@ -10,6 +10,11 @@
 #define US_CHUNK_SHIFT_MIN  14
 #define US_CHUNK_SHIFT_MAX  20
 
+/* leaves have sizes of so many bytes, in a zone of up to 32 GiB */
+#ifndef US_LEAF_SHIFT
+#define US_LEAF_SHIFT       3
+#endif
+
 /* the smallest zone has a few chunks for each area, and some log */
 #define US_CHUNKS_MIN       16
 
@@ -18,6 +23,9 @@
  * the log's end: they must still be in the zone.
  */
 #define US_LOG_GUARD        64
+
+/* readers of leaves look past their end, and a stale one even further */
+#define US_ZONE_GUARD       4096
 
 
 static inline uint64_t
@@ -121,7 +129,7 @@ us_arena_layout(size_t size, const us_store_conf_t *conf,
     uint64_t  n, pos;
 
     shift = us_chunk_shift(size);
-    n = size >> shift;
+    n = (size - US_ZONE_GUARD) >> shift;
     pos = us_align(sizeof(us_head_t), 64);
 
     for (i = 0; i < US_AREAS; i++) {
@@ -181,7 +189,7 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
 
     /* a leaf's address must fit 32 bits */
 
-    h->leaf_shift = 4;
+    h->leaf_shift = US_LEAF_SHIFT;
 
     while ((size >> h->leaf_shift) > UINT32_MAX) {
         h->leaf_shift++;
@@ -211,7 +219,7 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
         memcpy(h->mark[i], conf->marks[i].data, h->mark_len[i]);
     }
 
-    h->chunks_low = size >> shift;
+    h->chunks_low = (size - US_ZONE_GUARD) >> shift;
     h->log_end = h->log * 2;
 
     return us_arena_open(a, mem);

@@ -132,6 +132,7 @@ typedef struct {
     uint64_t           entries;       /* index: URLs and sites */
     uint64_t           leaf_next;     /* bump allocation of leaves: offsets */
     uint64_t           leaf_end;
+    uint64_t           leaf_serial;
     uint64_t           directory_first;  /* directory chunks in use: these */
     uint64_t           directory_last;
     uint64_t           directory_spare;

@@ -43,18 +43,18 @@
  * are the leaf's records decoded to hash them again.
  *
  * FORMAT of a header: bits 0-7 entries, 8-15 slots, 16-21 low, 22-24 extra,
- * 25-31 size in units of 1 << leaf_shift bytes, 32-63 times freed.  Then
+ * 25-31 size in units of 1 << leaf_shift bytes, 32-63 serial number.  Then
  * (slots + 7) / 8 words of fingerprints, (slots * (low + extra) + 63) / 64
- * words packed, the rest high bits.  A leaf's size never changes: a freed one
- * has no entries, and the next free one of its size in its second word.
+ * words packed, the rest high bits.  A free one has no entries, and in its
+ * second word the address of the next of its size.
  *
  *
  * Invariants for readers, who take no lock:
  *
  *   - a leaf that the directory leads to is complete;
  *   - slots below the header's count do not change while the leaf is in use;
- *   - before a leaf is written again, the directory word or head->leaves that
- *     led to it has changed, and the header's last 32 bits have.
+ *   - before its memory is written again, the directory word or head->leaves
+ *     that led to it has changed, and then the serial number in the header.
  *
  * So a reader that found nothing looks, in this order, at head->leaves, the
  * directory word and the header again: if all are as before, then the key was
@@ -73,11 +73,27 @@
  * Entries to a leaf, on average.  More: less memory, but more slots to scan,
  * and more of them with the right fingerprint by chance.
  */
-#define US_LEAF_MEAN    45
+#ifndef US_LEAF_MEAN
+#define US_LEAF_MEAN    64
+#endif
 
-#define US_LEAF_MAX     255
+/* units by which a leaf may be larger than needed rather than new memory */
+#define US_LEAF_SLACK   3
+
+#define US_LEAF_MAX     255           /* entries */
 #define US_LEAF_WORDS   4             /* the smallest leaf */
-#define US_EXTRA_BITS   3
+#define US_LEAF_WORDS_MAX  ((US_CLASSES << 5) / 8)
+#define US_WIDTH_MAX    48            /* low + extra */
+
+/*
+ * A leaf whose entries were hashed again has so many extra bits.  The numbers
+ * are mixed so that at any time every third leaf is about to be hashed again,
+ * and leaves of all sizes go on being used.
+ */
+#ifndef US_EXTRA_BITS
+#define US_EXTRA_BITS(leaf)  (2 + (leaf) % 3)
+#endif
+#define US_EXTRA_FIRST  3
 #define US_FIRST_LEAF   2
 
 
@@ -96,7 +112,7 @@ typedef struct {
     unsigned         low;
     unsigned         extra;
     unsigned         size;            /* units */
-    uint32_t         freed;
+    uint32_t         serial;
 
     unsigned         packed;          /* index of the first such word */
     unsigned         high;
@@ -163,7 +179,7 @@ us_leaf(uint64_t header)
     l.low = header >> 16 & 0x3f;
     l.extra = header >> 22 & 7;
     l.size = header >> 25 & 0x7f;
-    l.freed = header >> 32;
+    l.serial = header >> 32;
 
     l.packed = 1 + (l.slots + 7) / 8;
     l.high = l.packed + (l.slots * (l.low + l.extra) + 63) / 64;
@@ -176,7 +192,7 @@ static inline uint64_t
 us_leaf_header(const us_leaf_t *l)
 {
     return l->count | l->slots << 8 | l->low << 16 | l->extra << 22
-           | (uint64_t) l->size << 25 | (uint64_t) l->freed << 32;
+           | (uint64_t) l->size << 25 | (uint64_t) l->serial << 32;
 }
 
 
@@ -377,41 +393,88 @@ us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash)
 }
 
 
-/* the slots, of 16 from `slot` on, that have the fingerprint */
+/* which of the 64 slots from `slot` on have the fingerprint */
 
-static inline uint32_t
-us_leaf_matches(const us_probe_t *p, unsigned count)
+static inline uint64_t
+us_leaf_matches(const us_probe_t *p, unsigned slot)
 {
-    uint32_t         mask;
+    unsigned         i;
+    uint64_t         mask;
     const uint64_t  *w;
 
-    w = p->words + 1 + p->slot / 8;
+    w = p->words + 1 + slot / 8;
+    mask = 0;
 
 #ifdef __SSE2__
     {
     __m128i  v;
 
-    v = _mm_set_epi64x(us_acquire(w + 1), us_acquire(w));
-    mask = _mm_movemask_epi8(_mm_cmpeq_epi8(v, _mm_set1_epi8(p->print)));
+    for (i = 0; i < 4; i++) {
+        v = _mm_set_epi64x(us_acquire(w + 2 * i + 1), us_acquire(w + 2 * i));
+        v = _mm_cmpeq_epi8(v, _mm_set1_epi8(p->print));
+        mask |= (uint64_t) _mm_movemask_epi8(v) << (16 * i);
+    }
     }
 #else
-    {
-    unsigned  i;
-
-    mask = 0;
-
-    for (i = 0; i < 16; i++) {
-        mask |= (uint32_t) ((uint8_t) (us_acquire(w + i / 8) >> (i % 8 * 8))
+    for (i = 0; i < 64; i++) {
+        mask |= (uint64_t) ((uint8_t) (us_acquire(w + i / 8) >> (i % 8 * 8))
                             == p->print) << i;
-    }
     }
 #endif
 
-    if (count - p->slot < 16) {
-        mask &= ((uint32_t) 1 << (count - p->slot)) - 1;
-    }
-
     return mask;
+}
+
+
+/* the lowest n bits; n may be more than 64 */
+
+static inline uint64_t
+us_ones(unsigned n)
+{
+    return n < 64 ? ((uint64_t) 1 << n) - 1 : UINT64_MAX;
+}
+
+
+/*
+ * Reads the header and the fingerprints: always 128, though most leaves have
+ * less.  The words behind are readable, and a loop that ends by the number of
+ * entries would be mispredicted, which costs more than all the rest.
+ */
+
+static inline void
+us_index_scan(us_probe_t *p)
+{
+    unsigned  count;
+
+    /*
+     * Acquire: a slot is filled before the count that includes it is released.
+     */
+
+    p->header = us_acquire(p->words);
+    count = p->header & 0xff;
+
+    p->matches = us_leaf_matches(p, 0) & us_ones(count);
+    p->more = us_leaf_matches(p, 64) & (count > 64 ? us_ones(count - 64) : 0);
+}
+
+
+/* more than 128 entries: rare */
+
+static int
+us_index_scan_more(us_probe_t *p)
+{
+    unsigned  count;
+
+    count = p->header & 0xff;
+
+    p->slot += 64;
+    p->matches = p->more;
+    p->more = p->slot + 64 < count
+              ? us_leaf_matches(p, p->slot + 64)
+                & us_ones(count - p->slot - 64)
+              : 0;
+
+    return p->slot < count;
 }
 
 
@@ -422,53 +485,49 @@ us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id)
     uint64_t   v;
     us_leaf_t  l;
 
-    if (p->words == NULL) {
-        return 0;
-    }
-
     if (p->header == 0) {
 
-        /*
-         * Acquire: a slot is filled before the count that includes it is
-         * released.
-         */
-
-        p->header = us_acquire(p->words);
-        l = us_leaf(p->header);
-
-        if (l.count == 0) {
+        if (p->words == NULL) {
             return 0;
         }
 
-        p->matches = us_leaf_matches(p, l.count);
+        us_index_scan(p);
     }
-
-    l = us_leaf(p->header);
 
     for ( ;; ) {
 
-        while (p->matches == 0) {
-            p->slot += 16;
-
-            if (p->slot >= l.count) {
-                p->slot = l.count;
-                return 0;
-            }
-
-            p->matches = us_leaf_matches(p, l.count);
+        if ((p->matches | p->more) == 0 && (p->header & 0xff) <= 128) {
+            return 0;
         }
 
-        i = p->slot + __builtin_ctz(p->matches);
+        while (p->matches == 0) {
+            if (!us_index_scan_more(p)) {
+                return 0;
+            }
+        }
+
+        i = p->slot + __builtin_ctzll(p->matches);
         p->matches &= p->matches - 1;
 
+        l = us_leaf(p->header);
         width = l.low + l.extra;
+        words = us_leaf_words(a, &l);
+
+        if (l.high >= words || width > US_WIDTH_MAX) {
+
+            /* not a header: the memory has got another use meanwhile */
+
+            p->slot = p->header & 0xff;
+            p->matches = 0;
+            p->more = 0;
+            return 0;
+        }
+
         v = us_packed_get(p->words + l.packed, i * width, width);
 
         if (v >> l.low != us_extra(p->leaf, p->path, l.extra)) {
             continue;
         }
-
-        words = us_leaf_words(a, &l);
 
         at = us_select(p->words + l.high, words - l.high, i);
 
@@ -514,7 +573,7 @@ us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
 
     if (address == 0) {
         memset(leaf, 0, sizeof(us_leaf_t));
-        leaf->extra = US_EXTRA_BITS;
+        leaf->extra = US_EXTRA_FIRST;
         return 0;
     }
 
@@ -592,14 +651,14 @@ us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
 
 
 /*
- * The smallest leaf for n entries, the highest of which is id: sets low,
- * slots and size.  -1: there is none.
+ * The smallest leaf for n entries, the highest of which is id: sets low and
+ * size.  -1: there is none.
  */
 
 static int
 us_leaf_measure(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
 {
-    unsigned  words, unit, high;
+    unsigned  words, unit;
 
     if (n > US_LEAF_MAX) {
         return -1;
@@ -607,35 +666,56 @@ us_leaf_measure(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
 
     for (l->low = 0; (id + 1) >> (l->low + 1) >= n; l->low++) { /* void */ }
 
-    high = (id >> l->low) + n;
-    unit = ((unsigned) 1 << a->head->leaf_shift) / 8;
-
     l->slots = n;
-    words = us_leaf(us_leaf_header(l)).high + (high + 63) / 64;
+    words = us_leaf(us_leaf_header(l)).high + ((id >> l->low) + n + 63) / 64;
     words = words < US_LEAF_WORDS ? US_LEAF_WORDS : words;
 
+    unit = ((unsigned) 1 << a->head->leaf_shift) / 8;
     l->size = (words + unit - 1) / unit;
 
-    if (l->size >= US_CLASSES) {
-        return -1;
-    }
+    return l->size < US_CLASSES && words <= US_LEAF_WORDS_MAX ? 0 : -1;
+}
 
-    /* what rounding up gives is shared out among all three parts */
 
-    words = l->size * unit;
+/*
+ * Sets the slots of a leaf that was measured for n entries up to id, and may
+ * have become larger: all three parts get their share of what is to spare.
+ */
 
-    while (l->slots < US_LEAF_MAX) {
-        l->slots++;
+static void
+us_leaf_share(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
+{
+    unsigned   high, words;
+    us_leaf_t  more;
 
-        if (us_leaf(us_leaf_header(l)).high
-            + (high * l->slots / n + 63) / 64 > words)
-        {
-            l->slots--;
+    high = (id >> l->low) + n;
+    words = us_leaf_words(a, l);
+
+    more = *l;
+
+    for (more.slots = n; more.slots <= US_LEAF_MAX; more.slots++) {
+        more = us_leaf(us_leaf_header(&more));
+
+        if (more.high + (high * more.slots / n + 63) / 64 > words) {
             break;
         }
-    }
 
-    return 0;
+        *l = more;
+    }
+}
+
+
+/*
+ * A new serial number, which tells the leaf from all that its memory was
+ * before.  A killed writer may have used some up.
+ */
+
+static inline uint32_t
+us_leaf_serial(us_arena_t *a)
+{
+    us_release(&a->head->leaf_serial, a->head->leaf_serial + 1);
+
+    return a->head->leaf_serial;
 }
 
 
@@ -655,7 +735,7 @@ us_leaf_free(us_arena_t *a, uint32_t address)
     l = us_leaf(us_relaxed(w));
     list = &a->head->free[l.size];
 
-    l.freed++;
+    l.serial = us_leaf_serial(a);
     l.count = 0;
 
     us_intend(a, w, us_leaf_header(&l));
@@ -664,7 +744,7 @@ us_leaf_free(us_arena_t *a, uint32_t address)
 }
 
 
-/* intends to put n bytes of new memory, if they can be a leaf, on a list */
+/* intends to put n bytes of free memory, if they can be a leaf, on a list */
 
 static void
 us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n)
@@ -672,12 +752,13 @@ us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n)
     uint64_t   *w;
     us_leaf_t   l;
 
-    memset(&l, 0, sizeof(us_leaf_t));
-    l.size = n >> a->head->leaf_shift;
-
     if (n < US_LEAF_WORDS * 8) {
         return;
     }
+
+    memset(&l, 0, sizeof(us_leaf_t));
+    l.size = n >> a->head->leaf_shift;
+    l.serial = us_leaf_serial(a);
 
     w = (uint64_t *) (a->base + offset);
 
@@ -688,68 +769,118 @@ us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n)
 
 
 /*
- * Takes a leaf of so many units into a hand (a commit of its own), where it
- * can be filled without regard to a kill.  0: no room.
+ * Intends to take the first leaf of a list; what it has more than n bytes is
+ * made a leaf of its own.  Returns the offset.
+ */
+
+static uint64_t
+us_leaf_pop(us_arena_t *a, unsigned size, uint64_t n)
+{
+    uint64_t  address, offset;
+
+    address = a->head->free[size];
+    offset = address << a->head->leaf_shift;
+
+    us_intend(a, &a->head->free[size], us_relaxed(us_leaf_at(a, address) + 1));
+    us_leaf_carve(a, offset + n, ((uint64_t) size << a->head->leaf_shift) - n);
+
+    return offset;
+}
+
+
+/* the first size in [size, end) of which there is a free leaf, or `end` */
+
+static unsigned
+us_leaf_larger(const us_arena_t *a, unsigned size, unsigned end)
+{
+    while (size < end && a->head->free[size] == 0) {
+        size++;
+    }
+
+    return size;
+}
+
+
+/*
+ * Intends to take memory for a leaf of *size.  In this order: a free leaf that
+ * is at most a little larger (it will be grown into, and *size is what it
+ * has); a part of one of which the rest is a useful leaf; new memory; the zone
+ * being full, any.  Returns the offset, or 0.
+ */
+
+static uint64_t
+us_leaf_find(us_arena_t *a, unsigned *size)
+{
+    unsigned    larger, end;
+    uint64_t    n, offset;
+    us_head_t  *h;
+
+    h = a->head;
+    n = (uint64_t) *size << h->leaf_shift;
+    end = *size + US_LEAF_SLACK + 1;
+    end = end < US_CLASSES ? end : US_CLASSES;
+
+    larger = us_leaf_larger(a, *size, end);
+
+    if (larger < end) {
+        *size = larger;
+        return us_leaf_pop(a, larger, (uint64_t) larger << h->leaf_shift);
+    }
+
+    larger = us_leaf_larger(a, *size * 15 / 8, US_CLASSES);
+
+    if (larger < US_CLASSES) {
+        return us_leaf_pop(a, larger, n);
+    }
+
+    if (h->leaf_end - h->leaf_next >= n) {
+        us_intend(a, &h->leaf_next, h->leaf_next + n);
+        return h->leaf_next;
+    }
+
+    offset = us_arena_take(a, US_AREA_LEAVES, 1);
+
+    if (offset) {
+        us_leaf_carve(a, h->leaf_next, h->leaf_end - h->leaf_next);
+        us_intend(a, &h->leaf_end, offset + ((uint64_t) 1 << a->chunk_shift));
+        us_intend(a, &h->leaf_next, offset + n);
+        return offset;
+    }
+
+    larger = us_leaf_larger(a, *size, US_CLASSES);
+
+    return larger < US_CLASSES ? us_leaf_pop(a, larger, n) : 0;
+}
+
+
+/*
+ * Takes a leaf of l->size, or a little more, into a hand (a commit of its own),
+ * where it can be filled without regard to a kill.  0: no room.
  */
 
 static uint32_t
-us_leaf_take(us_arena_t *a, unsigned size, unsigned hand)
+us_leaf_take(us_arena_t *a, us_leaf_t *l, unsigned hand)
 {
-    uint64_t    address, chunk, n, *w;
-    us_head_t  *h;
-    us_leaf_t   l;
+    uint64_t   offset;
+    us_leaf_t  empty;
 
-    h = a->head;
-    address = h->free[size];
-    n = (uint64_t) size << h->leaf_shift;
+    offset = us_leaf_find(a, &l->size);
 
-    if (address == 0) {
-
-        if (h->leaf_end - h->leaf_next >= n) {
-            address = h->leaf_next;
-
-        } else {
-            chunk = us_arena_take(a, US_AREA_LEAVES, 1);
-
-            if (chunk) {
-                us_leaf_carve(a, h->leaf_next, h->leaf_end - h->leaf_next);
-                us_intend(a, &h->leaf_end,
-                          chunk + ((uint64_t) 1 << a->chunk_shift));
-                address = chunk;
-            }
-        }
-
-        if (address) {
-            us_intend(a, &h->leaf_next, address + n);
-
-            memset(&l, 0, sizeof(us_leaf_t));
-            l.size = size;
-            us_release((uint64_t *) (a->base + address), us_leaf_header(&l));
-
-            us_intend(a, &h->hand[hand], address >> h->leaf_shift);
-            us_commit(a);
-
-            return address >> h->leaf_shift;
-        }
-
-        /* the zone is full: a larger one will do */
-
-        while (address == 0) {
-            if (++size == US_CLASSES) {
-                return 0;
-            }
-
-            address = h->free[size];
-        }
+    if (offset == 0) {
+        return 0;
     }
 
-    w = us_leaf_at(a, address);
+    /* a killed writer's successor reads the size here, to free the leaf */
 
-    us_intend(a, &h->free[size], us_relaxed(w + 1));
-    us_intend(a, &h->hand[hand], address);
+    memset(&empty, 0, sizeof(us_leaf_t));
+    empty.size = l->size;
+    empty.serial = us_leaf_serial(a);
+
+    us_intend(a, (uint64_t *) (a->base + offset), us_leaf_header(&empty));
+    us_intend(a, &a->head->hand[hand], offset >> a->head->leaf_shift);
     us_commit(a);
 
-    return address;
+    return offset >> a->head->leaf_shift;
 }
 
 
@@ -762,10 +893,10 @@ static uint32_t
 us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned extra,
     unsigned room, uint64_t id, unsigned hand, int *failed)
 {
-    unsigned   i, used;
+    unsigned   i, at, width;
     uint32_t   address;
-    uint64_t  *w;
-    us_leaf_t  l, old;
+    uint64_t  *w, v, out[US_LEAF_WORDS_MAX];
+    us_leaf_t  l;
 
     if (n + room == 0) {
         return 0;
@@ -779,33 +910,46 @@ us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned extra,
         return 0;
     }
 
-    address = us_leaf_take(a, l.size, hand);
+    address = us_leaf_take(a, &l, hand);
 
     if (address == 0) {
         *failed = 1;
         return 0;
     }
 
-    w = us_leaf_at(a, address);
-    old = us_leaf(us_relaxed(w));
-
-    l.size = old.size;
-    l.freed = old.freed;
     l.count = n;
-    l = us_leaf(us_leaf_header(&l));
+    l.serial = us_leaf_serial(a);
+    us_leaf_share(a, &l, n + room, id);
 
-    for (i = l.high; i < us_leaf_words(a, &l); i++) {
-        us_release(&w[i], 0);
-    }
+    width = l.low + l.extra;
+    memset(out, 0, us_leaf_words(a, &l) * 8);
 
-    for (i = 0, used = 0; i < n; i++) {
-        used = us_slot_write(w, &l, i, &e[i], used);
+    for (i = 0; i < n; i++) {
+        out[1 + i / 8] |= (uint64_t) e[i].print << i % 8 * 8;
+
+        v = (uint64_t) e[i].extra << l.low
+            | (e[i].id & (((uint64_t) 1 << l.low) - 1));
+        at = l.packed * 64 + i * width;
+
+        out[at / 64] |= v << at % 64;
+        out[at / 64 + 1] |= v >> 1 >> (63 - at % 64);
+
+        at = l.high * 64 + (e[i].id >> l.low) + i;
+        out[at / 64] |= (uint64_t) 1 << at % 64;
     }
 
     /*
-     * Release: a reader that came here by an old address and takes this
-     * header for the leaf's must at least find the leaf that it describes.
+     * Release, each of them: a reader that has come here by an old address
+     * and sees one of the new words must find the serial number changed.  The
+     * header last: who takes it for the leaf's must at least find the leaf
+     * that it describes.
      */
+
+    w = us_leaf_at(a, address);
+
+    for (i = 1; i < us_leaf_words(a, &l); i++) {
+        us_release(&w[i], out[i]);
+    }
 
     us_release(w, us_leaf_header(&l));
 
@@ -882,8 +1026,8 @@ us_directory_extend(us_arena_t *a, uint64_t leaf)
 
 
 /*
- * Hashes the entries of a leaf again: afterwards extra has the US_EXTRA_BITS
- * bits behind the leaf's first child bit, and that bit on top.
+ * Hashes the entries of a leaf that is going to be split again: afterwards
+ * they have the bit that decides their side, and fresh extra bits below it.
  *
  * An id is here as a URL, as a site, or as both.  If both hashes lead here and
  * have the same fingerprint, then both entries are here, next to each other,
@@ -894,10 +1038,11 @@ static unsigned
 us_index_rehash(uint64_t leaf, us_entry_t *e, unsigned n, us_leaf_t *l,
     us_index_hash_pt hash, void *data)
 {
-    unsigned     i, k, out, both;
+    unsigned     i, k, out, both, bits;
     uint64_t     h, path, known;
     us_hashes_t  hashes;
 
+    bits = US_EXTRA_BITS(leaf) + 1;
     out = 0;
     both = 0;
 
@@ -915,7 +1060,7 @@ us_index_rehash(uint64_t leaf, us_entry_t *e, unsigned n, us_leaf_t *l,
                 && us_extra(leaf, path, l->extra) == known)
             {
                 e[out] = e[i];
-                e[out++].extra = us_extra(leaf, path, US_EXTRA_BITS + 1);
+                e[out++].extra = us_extra(leaf, path, bits);
                 break;
             }
         }
@@ -923,7 +1068,7 @@ us_index_rehash(uint64_t leaf, us_entry_t *e, unsigned n, us_leaf_t *l,
         both = k == 0;
     }
 
-    l->extra = US_EXTRA_BITS + 1;
+    l->extra = bits;
 
     return out;
 }

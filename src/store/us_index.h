@@ -22,7 +22,8 @@ typedef struct {
     uint64_t         header;
     const uint64_t  *words;           /* NULL: an empty leaf */
     uint32_t         address;
-    uint32_t         matches;         /* bits: slots from `slot` on */
+    uint64_t         matches;         /* bits: slots from `slot` on */
+    uint64_t         more;            /* the 64 behind those */
     unsigned         slot;
     uint8_t          print;           /* fingerprint */
 } us_probe_t;
