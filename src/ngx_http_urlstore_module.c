@@ -412,6 +412,12 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return "needs a prefix location";
         }
 
+        /* "/store" is led to "/store/" */
+
+        if (clcf->name.len && clcf->name.data[clcf->name.len - 1] == '/') {
+            clcf->auto_redirect = 1;
+        }
+
     } else {
         ulcf->endpoint = ngx_http_urlstore_endpoint(cmd->post ? cmd->post
                                                               : &name);

@@ -124,7 +124,8 @@ test("figures and curves follow the store", async () => {
     await page.goto(base);
     const before = await figure(page, "urls");
 
-    await page.waitForSelector("#charts path.curve", { timeout: 15000 });
+    await page.waitForSelector("#charts path.curve",
+                               { state: "attached", timeout: 15000 });
     await add(Array.from({ length: 500 },
                          (x, i) => `http://live.example/${i}\n`).join(""));
     await page.waitForFunction(
