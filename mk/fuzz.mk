@@ -22,18 +22,22 @@ $(B)/fuzz/bin/%: fuzz/%.c fuzz/laws.c fuzz/laws.h $(FUZZ_OBJ)
 	clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $< fuzz/laws.c \
 	    $(FUZZ_OBJ) $(CORE_LIBS)
 
+# one fuzzer, for a third of the time
+define fuzz
+	@perl fuzz/unpack.pl fuzz/seeds/$(1).txt $(B)/fuzz/seeds/$(1)
+	@mkdir -p $(B)/fuzz/$(1)
+	@echo "$(1): $$(($(FUZZ_SECONDS) / 3)) seconds"
+	@nice -n 19 $(B)/fuzz/bin/$(1) -timeout=5 -rss_limit_mb=2048 \
+	    -max_total_time=$$(($(FUZZ_SECONDS) / 3)) -max_len=1024 \
+	    -print_final_stats=1 -artifact_prefix=$(B)/fuzz/$(1)- \
+	    $(B)/fuzz/$(1) $(B)/fuzz/seeds/$(1) >$(B)/fuzz/$(1).log 2>&1 \
+	    || { tail -40 $(B)/fuzz/$(1).log; exit 1; }
+	@grep number_of_executed $(B)/fuzz/$(1).log
+
+endef
+
 fuzz: $(patsubst %,$(B)/fuzz/bin/%,$(FUZZERS))  ## fuzzes for FUZZ_SECONDS
-	@set -e; for t in $(FUZZERS); do \
-	    perl fuzz/unpack.pl fuzz/seeds/$$t.txt $(B)/fuzz/seeds/$$t; \
-	    mkdir -p $(B)/fuzz/$$t; \
-	    echo "$$t: $$(($(FUZZ_SECONDS) / 3)) seconds"; \
-	    $(B)/fuzz/bin/$$t -max_total_time=$$(($(FUZZ_SECONDS) / 3)) \
-	        -timeout=5 -rss_limit_mb=1024 -max_len=1024 -print_final_stats=1 \
-	        -artifact_prefix=$(B)/fuzz/$$t- $(B)/fuzz/$$t \
-	        $(B)/fuzz/seeds/$$t \
-	        >$(B)/fuzz/$$t.log 2>&1 || { tail -40 $(B)/fuzz/$$t.log; exit 1; }; \
-	    grep -E 'number_of_executed|new_units' $(B)/fuzz/$$t.log; \
-	done
+	$(foreach t,$(FUZZERS),$(call fuzz,$(t)))
 
 $(B)/laws: fuzz/corpus.c fuzz/laws.c fuzz/laws.h $(B)/libus.a
 	$(CC) $(CSTD) $(OPT) $(WARN) -o $@ fuzz/corpus.c fuzz/laws.c \

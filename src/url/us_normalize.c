@@ -595,8 +595,15 @@ us_norm_again(const us_norm_t *n, us_norm_ws_t *ws, us_str_t text,
 
     rc = us_norm_parse(n, ws, text, NULL, url);
 
-    if (rc == US_URL_OK && (n->steps & US_STEP_LATE)) {
-        us_norm_late(n, ws, url);
+    if (rc == US_URL_OK) {
+
+        /* not in the text of the rules: the next round overwrites it */
+
+        us_norm_own(ws, url);
+
+        if (n->steps & US_STEP_LATE) {
+            us_norm_late(n, ws, url);
+        }
     }
 
     ws->explain = explain;

@@ -1,0 +1,502 @@
+
+/*
+ * User rules: what they do, what is refused while they are read, and that no
+ * pattern and no URL stalls a worker.
+ */
+
+
+#include "us_base.h"
+#include "url/us_normalize.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+
+#define ANY  us_string("")
+
+/* CPU time that a hostile URL may take, with sanitizers on a busy machine */
+#define STALL_MS  500
+
+
+static us_norm_t     *norm;
+static us_norm_ws_t  *ws;
+
+
+static us_str_t
+str(const char *s)
+{
+    us_str_t  v;
+
+    v.data = (const uint8_t *) s;
+    v.len = strlen(s);
+
+    return v;
+}
+
+
+static int
+setup(void **state)
+{
+    norm = us_norm_create(US_PROFILE_CRAWLER);
+    ws = NULL;
+
+    return norm == NULL;
+}
+
+
+static int
+teardown(void **state)
+{
+    us_norm_ws_destroy(ws);
+    us_norm_destroy(norm);
+
+    return 0;
+}
+
+
+static void
+rewrite(const char *host, const char *regex, const char *replacement)
+{
+    us_rule_error_t  err;
+
+    if (us_norm_add_rewrite(norm, str(host), str(regex), str(replacement),
+                            &err) != 0)
+    {
+        fail_msg("%s: %s", regex, err.text);
+    }
+}
+
+
+static void
+reject(const char *regex)
+{
+    us_rule_error_t  err;
+
+    assert_int_equal(us_norm_add_reject(norm, str(regex), &err), 0);
+}
+
+
+static void
+accept(const char *regex)
+{
+    us_rule_error_t  err;
+
+    assert_int_equal(us_norm_add_accept(norm, str(regex), &err), 0);
+}
+
+
+static void
+seal(void)
+{
+    assert_int_equal(us_norm_seal(norm), 0);
+    ws = us_norm_ws_create(norm);
+    assert_non_null(ws);
+}
+
+
+static void
+becomes(const char *in, const char *want)
+{
+    us_canon_t    out;
+    us_verdict_t  rc;
+
+    rc = us_normalize(norm, ws, str(in), NULL, &out);
+
+    if (rc != US_URL_OK) {
+        fail_msg("%s: %s", in, us_verdict_name(rc));
+    }
+
+    assert_int_equal(out.url.href.len, strlen(want));
+    assert_memory_equal(out.url.href.data, want, strlen(want));
+}
+
+
+static void
+refused(const char *in, us_verdict_t want, const char *rule)
+{
+    us_canon_t    out;
+    us_verdict_t  rc;
+
+    rc = us_normalize(norm, ws, str(in), NULL, &out);
+
+    assert_string_equal(us_verdict_name(rc), us_verdict_name(want));
+    assert_int_equal(us_verdict_rejected(rc), want >= US_URL_RULE);
+
+    if (rule) {
+        assert_int_equal(out.rule.len, strlen(rule));
+        assert_memory_equal(out.rule.data, rule, strlen(rule));
+    }
+}
+
+
+static void
+rewrites_in_order(void **state)
+{
+    rewrite("", "/index\\.html$", "/");
+    rewrite("", "^http://([^/]+)/old/(?<rest>.*)", "http://$1/new/${rest}");
+    rewrite("", "/new/a", "/new/b");
+    seal();
+
+    becomes("http://x.org/index.html", "http://x.org/");
+    becomes("http://x.org/old/a/index.html", "http://x.org/new/b/");
+    becomes("http://x.org/c", "http://x.org/c");
+}
+
+
+/* all of them, as a session id may stand in a URL twice */
+
+static void
+rewrites_everywhere(void **state)
+{
+    rewrite("", "[?&]s=[0-9]+", "&");
+    seal();
+
+    becomes("http://x.org/a&s=1&s=2", "http://x.org/a&&");
+    becomes("http://x.org/?s=1&a=1&s=2", "http://x.org/&&a=1&");
+}
+
+
+/* the result is normalized again, and then is what rules see */
+
+static void
+rewritten_is_normalized(void **state)
+{
+    rewrite("", "/up/", "/x/../");
+    rewrite("", "/tilde/", "/%7e/");
+    rewrite("", "^http:", "HTTPS:");
+    seal();
+
+    becomes("http://x.org/up/a", "https://x.org/a");
+    becomes("http://x.org/tilde/a", "https://x.org/~/a");
+}
+
+
+static void
+rewritten_may_be_invalid(void **state)
+{
+    rewrite("", "^http://a/", "ftp://a/");
+    rewrite("", "^http://b/", "b");
+    rewrite("", "^http://c/", "http://c:99999/");
+    rewrite("", "^http://d/", "http://a b/");
+    seal();
+
+    refused("http://a/", US_URL_SCHEME, NULL);
+    refused("http://b/", US_URL_NO_BASE, NULL);
+    refused("http://c/", US_URL_PORT, NULL);
+    refused("http://d/", US_URL_HOST, NULL);
+}
+
+
+static void
+host_guard(void **state)
+{
+    rewrite("*.example.com", "/a/", "/b/");
+    rewrite("one.org", "/a/", "/c/");
+    seal();
+
+    becomes("http://www.example.com/a/", "http://www.example.com/b/");
+    becomes("http://example.com/a/", "http://example.com/a/");
+    becomes("http://one.org:8080/a/", "http://one.org:8080/c/");
+    becomes("http://two.org/one.org/a/", "http://two.org/one.org/a/");
+}
+
+
+static void
+loop_a_b(void **state)
+{
+    rewrite("", "/a$", "/b");
+    rewrite("", "/b$", "/a");
+    seal();
+
+    /* each round leads back: normalized, nothing has changed */
+
+    becomes("http://x.org/a", "http://x.org/a");
+    refused("http://x.org/b", US_URL_OK, NULL);
+}
+
+
+static void
+loop_grows(void **state)
+{
+    rewrite("", "/a", "/a/a");
+    seal();
+
+    refused("http://x.org/a", US_URL_REWRITE_LOOP, NULL);
+}
+
+
+/*
+ * Found by fuzz/url_rules: the fast path left the URL in the rules' own text,
+ * which the next round wrote over while it was read.
+ */
+
+static void
+rounds_do_not_share_text(void **state)
+{
+    rewrite("", "/two/(.*)$", "/three-is-longer/$1/$1");
+    rewrite("", "/one/", "/two/");
+    seal();
+
+    becomes("http://www.example.com/one/abcdefgh",
+            "http://www.example.com/three-is-longer/abcdefgh/abcdefgh");
+}
+
+
+static void
+loop_grows_long(void **state)
+{
+    rewrite("", "/aaaa", "/aaaa!/aaaa");
+    seal();
+
+    refused("http://www.example.com/aaaa", US_URL_REWRITE_LOOP, NULL);
+}
+
+
+static void
+loop_of_four_rounds_ends(void **state)
+{
+    rewrite("", "/9$", "/10");
+    rewrite("", "/8$", "/9");
+    rewrite("", "/7$", "/8");
+    rewrite("", "/6$", "/7");
+    rewrite("", "/5$", "/6");
+    seal();
+
+    becomes("http://x.org/6", "http://x.org/10");
+    refused("http://x.org/5", US_URL_REWRITE_LOOP, NULL);
+}
+
+
+static void
+first_filter_decides(void **state)
+{
+    accept("/keep/");
+    reject("\\.exe$");
+    reject("/private/");
+    accept("\\.exe$");
+    seal();
+
+    becomes("http://x.org/keep/a.exe", "http://x.org/keep/a.exe");
+    refused("http://x.org/a.exe", US_URL_RULE, "\\.exe$");
+    refused("http://x.org/private/", US_URL_RULE, "/private/");
+    becomes("http://x.org/", "http://x.org/");
+}
+
+
+static void
+only_what_is_accepted(void **state)
+{
+    accept("^http://one\\.org/");
+    reject("");
+    seal();
+
+    becomes("http://ONE.org", "http://one.org/");
+    refused("http://two.org/", US_URL_RULE, "");
+}
+
+
+static void
+a_hundred_rules(void **state)
+{
+    int         i;
+    char        regex[40], replacement[40];
+    us_canon_t  out;
+
+    for (i = 0; i < 100; i++) {
+        snprintf(regex, sizeof(regex), "/number-%d/", i);
+        snprintf(replacement, sizeof(replacement), "/n/%d/", i);
+        rewrite("", regex, replacement);
+        snprintf(regex, sizeof(regex), "\\.ext%d$", i);
+        reject(regex);
+    }
+
+    seal();
+
+    becomes("http://x.org/number-99/number-0/", "http://x.org/n/99/n/0/");
+    refused("http://x.org/a.ext99", US_URL_RULE, "\\.ext99$");
+    assert_int_equal(us_normalize(norm, ws, us_string("http://x.org/"), NULL,
+                                  &out), US_URL_OK);
+}
+
+
+static void
+bad(const char *regex, size_t offset, const char *text)
+{
+    us_rule_error_t  err;
+
+    assert_int_equal(us_norm_add_reject(norm, str(regex), &err), -1);
+    assert_int_equal(err.offset, offset);
+    assert_non_null(strstr(err.text, text));
+    assert_non_null(strstr(err.text, "at offset"));
+
+    assert_int_equal(us_norm_add_accept(norm, str(regex), &err), -1);
+    assert_int_equal(us_norm_add_rewrite(norm, ANY, str(regex), ANY, &err),
+                     -1);
+    assert_int_equal(err.offset, offset);
+}
+
+
+static void
+invalid_patterns(void **state)
+{
+    bad("a(b", 3, "missing closing parenthesis");
+    bad("abc[", 4, "missing terminating ]");
+    bad("*a", 0, "quantifier");
+    bad("ab\\", 3, "\\ at end of pattern");
+    bad("(?<n>a)(?<n>b)", 12, "same name");
+    bad("(*UTF)a", 6, "using UTF is disabled");
+    seal();
+
+    /* what was refused left nothing behind */
+
+    becomes("http://x.org/ab", "http://x.org/ab");
+}
+
+
+static void
+bad_replacement(const char *replacement, size_t offset)
+{
+    us_rule_error_t  err;
+
+    assert_int_equal(us_norm_add_rewrite(norm, ANY, us_string("(a)(?<n>b)"),
+                                         str(replacement), &err), -1);
+    assert_int_equal(err.offset, offset);
+    assert_non_null(strstr(err.text, "replacement"));
+}
+
+
+static void
+invalid_replacements(void **state)
+{
+    bad_replacement("x$", 1);
+    bad_replacement("$1$2$3", 4);
+    bad_replacement("${1", 0);
+    bad_replacement("ab${}", 2);
+    bad_replacement("$m", 0);
+    bad_replacement("$99999999999999999999", 0);
+
+    rewrite("", "(a)(?<n>b)", "$2${1}-$n-${n}$$");
+    seal();
+
+    becomes("http://x.org/-ab-", "http://x.org/-ba-b-b$-");
+}
+
+
+static double
+cpu_ms(void)
+{
+    struct timespec  t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+
+    return t.tv_sec * 1e3 + t.tv_nsec / 1e6;
+}
+
+
+/*
+ * Patterns made to be bad against URLs made for them, as long as can be: runs
+ * of one byte, each of which costs nearly as much as the limit allows.
+ */
+
+static void
+catastrophic(void **state)
+{
+    size_t         i, n, run;
+    double         from, ms, worst;
+    us_canon_t     out;
+    us_verdict_t   rc;
+
+    static char  url[US_URL_MAX + 1];
+
+    static const char *const  patterns[] = {
+        "(a+)+$", "(x+x+)+y", "(a|aa)+$", "(a|a?)+$", "^(.*a){20}$",
+        "(.*)(.*)(.*)(.*)(.*)z", ".*(/[^/]+)/[^/]+\\1/[^/]+\\1/",
+        "((a*)*)*b", "(?=(a+))a*b\\1", "([a-z/]+)*[0-9]",
+        "(?:a?){20}a{20}b", "(?:aa|a)+?b", "(a*)*(a*)*b$", "(.+)+z",
+        "(*NO_JIT)(a|aa)+$", "(*NO_JIT)(?:a?){20}a{20}b"
+    };
+
+    worst = 0;
+
+    for (i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+        teardown(NULL);
+        setup(NULL);
+        rewrite("", patterns[i], "q");
+        reject(patterns[i]);
+        seal();
+
+        for (run = 1; run < 80; run += 1 + run / 10) {
+            n = sprintf(url, "http://x.org/");
+
+            while (n + run + 5 < US_URL_MAX) {
+                memset(url + n, run & 1 ? 'a' : 'x', run);
+                n += run;
+                url[n++] = run % 3 ? '!' : '/';
+            }
+
+            strcpy(url + n, "byz9");
+
+            from = cpu_ms();
+            rc = us_normalize(norm, ws, str(url), NULL, &out);
+            ms = cpu_ms() - from;
+
+            /* whatever the answer is, it is one, and it comes in time */
+
+            assert_in_range(rc, US_URL_OK, US_URL_REWRITE_LOOP);
+
+            if (ms > worst) {
+                worst = ms;
+                printf("%-40s %3zu %-8s %8.2f ms\n", patterns[i], run,
+                       us_verdict_name(rc), ms);
+            }
+
+            if (ms > STALL_MS) {
+                fail_msg("%s on runs of %zu takes %.0f ms", patterns[i], run,
+                         ms);
+            }
+        }
+    }
+}
+
+
+/* the limit refuses and names the rule, it does not let pass */
+
+static void
+limit_refuses(void **state)
+{
+    static char  url[2000];
+
+    reject("(a|aa)+$");
+    seal();
+
+    strcpy(url, "http://x.org/");
+    memset(url + strlen(url), 'a', 1000);
+    strcat(url, "!");
+
+    refused(url, US_URL_RULE, "(a|aa)+$");
+    becomes("http://x.org/!", "http://x.org/!");
+}
+
+
+int
+main(void)
+{
+#define T(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+    const struct CMUnitTest  tests[] = {
+        T(rewrites_in_order), T(rewrites_everywhere),
+        T(rewritten_is_normalized), T(rewritten_may_be_invalid),
+        T(host_guard), T(loop_a_b), T(loop_grows), T(loop_grows_long),
+        T(rounds_do_not_share_text),
+        T(loop_of_four_rounds_ends), T(first_filter_decides),
+        T(only_what_is_accepted), T(a_hundred_rules), T(invalid_patterns),
+        T(invalid_replacements), T(catastrophic), T(limit_refuses)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
