@@ -1,0 +1,490 @@
+
+/*
+ * The record log and the index by themselves: records of every length at every
+ * place of a line, leaves from empty to split, ids and positions past 2^32.
+ */
+
+
+#include "store_zone.h"
+#include "store/us_index.h"
+#include "store/us_log.h"
+
+
+#define HUGE_ZONE  ((size_t) 300 << 30)
+
+
+static void *
+zone_map(us_arena_t *a, size_t size)
+{
+    void  *mem;
+
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
+               MAP_ANONYMOUS|MAP_PRIVATE|MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(mem, MAP_FAILED);
+    assert_int_equal(us_arena_format(a, mem, size, &zone_conf), 0);
+    us_index_format(a);
+
+    return mem;
+}
+
+
+/* a record whose bits follow from its id */
+
+static uint32_t
+record(uint64_t id, uint8_t *bits)
+{
+    size_t    i, n;
+    uint32_t  units;
+    uint64_t  seed;
+
+    seed = zone_seed;
+    zone_seed = id * 31 + 5;
+
+    switch (rnd(8)) {
+
+    case 0:
+        units = 250 + rnd(10);
+        break;
+
+    case 1:
+        units = 1 + rnd(US_RECORD_MAX * 2 - 1);
+        break;
+
+    default:
+        units = 1 + rnd(100);
+    }
+
+    n = (units + 1) / 2;
+
+    for (i = 0; i < n; i++) {
+        bits[i] = rnd64();
+    }
+
+    if (units & 1) {
+        bits[n - 1] &= 15;
+    }
+
+    zone_seed = seed;
+
+    return units;
+}
+
+
+static void
+put(us_arena_t *a, uint64_t id)
+{
+    uint8_t   bits[US_RECORD_BUFFER];
+    uint32_t  units;
+
+    units = record(id, bits);
+    assert_int_equal(us_log_reserve(a, id, units), 0);
+    us_log_write(a, id, bits, units);
+    us_log_append(a, units);
+    us_commit(a);
+}
+
+
+static void
+check(us_arena_t *a, uint64_t id)
+{
+    size_t      i;
+    uint8_t     bits[US_RECORD_BUFFER], buf[US_RECORD_BUFFER];
+    uint8_t     got[US_RECORD_BUFFER];
+    uint32_t    units;
+    us_bits_t   b;
+
+    units = record(id, bits);
+    us_log_get(a, id, buf, &b);
+
+    assert_int_equal(b.units, units);
+    assert_int_equal(us_bits_copy(&b, got), (units + 1) / 2);
+    assert_memory_equal(got, bits, (units + 1) / 2);
+
+    for (i = 0; i + 8 <= units * 4 && i < 200; i += 5) {
+        assert_int_equal(us_bits(&b, i, 8),
+                         (bits[i / 8] >> i % 8
+                          | (i % 8 ? bits[i / 8 + 1] << (8 - i % 8) : 0))
+                         & 255);
+    }
+}
+
+
+static void
+log_lengths(void **state)
+{
+    void        *mem;
+    uint64_t     id;
+    us_arena_t   a;
+
+    mem = zone_map(&a, 64 << 20);
+
+    for (id = 0; id < 20 * US_LOG_GROUP; id++) {
+        put(&a, id);
+        check(&a, id);
+    }
+
+    for (id = 0; id < 20 * US_LOG_GROUP; id++) {
+        check(&a, id);
+    }
+
+    munmap(mem, 64 << 20);
+}
+
+
+/* until it is full: nothing half done, nothing overwritten */
+
+static void
+log_full(void **state)
+{
+    void        *mem;
+    uint8_t      bits[US_RECORD_BUFFER];
+    size_t       size;
+    uint64_t     id, n;
+    us_arena_t   a;
+
+    size = us_arena_min_size(&zone_conf);
+    mem = zone_map(&a, size);
+
+    for (n = 0; us_log_reserve(&a, n, record(n, bits)) == 0; n++) {
+        put(&a, n);
+    }
+
+    assert_true(n > 200);
+    assert_true((a.head->log_end + 1) / 2
+                <= a.head->chunks_low << a.chunk_shift);
+
+    for (id = 0; id < n; id++) {
+        check(&a, id);
+    }
+
+    munmap(mem, size);
+}
+
+
+static void
+log_far(void **state)
+{
+    void        *mem;
+    uint64_t     id, first;
+    us_arena_t   a;
+
+    mem = zone_map(&a, HUGE_ZONE);
+    first = ((uint64_t) 1 << 33) - 100;
+
+    assert_int_equal(us_arena_grow(&a, US_AREA_OFFSETS,
+                                   (first / US_LOG_GROUP * 64
+                                    >> a.chunk_shift) + 1), 0);
+
+    a.head->log_end = ((uint64_t) 200 << 30) * 2 + 1;
+    a.head->long_end = 0;
+    first -= first % US_LOG_GROUP;
+
+    for (id = first; id < first + 300; id++) {
+        put(&a, id);
+    }
+
+    for (id = first; id < first + 300; id++) {
+        check(&a, id);
+    }
+
+    munmap(mem, HUGE_ZONE);
+}
+
+
+static uint64_t
+mix(uint64_t z)
+{
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+
+    return z ^ (z >> 31);
+}
+
+
+#define SITE  ((uint64_t) 1 << 63)
+
+static uint8_t  gone[300000];
+static uint64_t index_first;
+
+
+/* one in ten is the first of its site */
+
+static void
+hashes(void *data, uint64_t id, us_hashes_t *h)
+{
+    h->url = gone[id - index_first] ? 0 : mix(id + 1);
+    h->site = mix((id + 1) | SITE);
+}
+
+
+static int
+find(us_arena_t *a, uint64_t hash, uint64_t id)
+{
+    int         found;
+    uint64_t    candidate, last;
+    us_probe_t  p;
+
+    us_index_start(a, &p, hash);
+    found = 0;
+    last = 0;
+
+    while (us_index_next(a, &p, &candidate)) {
+        assert_true(candidate >= last);
+        last = candidate;
+        found += candidate == id;
+    }
+
+    assert_int_equal(us_index_stale(a, &p), 0);
+
+    return found;
+}
+
+
+static void
+insert(us_arena_t *a, uint64_t id, int site)
+{
+    us_hashes_t  h;
+
+    hashes(NULL, id, &h);
+    us_index_grow(a, hashes, NULL);
+
+    assert_int_equal(us_index_reserve(a, h.url, id, 1), 0);
+
+    if (site) {
+        assert_int_equal(us_index_reserve(a, h.site, id,
+                                          1 + us_index_same(a, h.url,
+                                                            h.site)), 0);
+    }
+
+    us_index_put(a, h.url, id);
+
+    if (site) {
+        us_index_put(a, h.site, id);
+    }
+
+    us_commit(a);
+}
+
+
+static void
+index_at(uint64_t first, size_t zone)
+{
+    void         *mem;
+    size_t        n, wrong;
+    uint64_t      id, old;
+    us_arena_t    a;
+
+    mem = zone_map(&a, zone);
+    index_first = first;
+    memset(gone, 0, sizeof(gone));
+    n = 0;
+
+    for (id = first; id < first + 150000; id++) {
+        insert(&a, id, id % 10 == 0);
+
+        if (id % 7 == 3) {
+            old = id - id % 5;
+
+            if (old >= first && !gone[old - first]) {
+                us_index_remove(&a, mix(old + 1), old);
+                us_commit(&a);
+                gone[old - first] = 1;
+                n++;
+            }
+        }
+    }
+
+    assert_int_equal(a.head->entries, 150000 + 15000 - n);
+
+    wrong = 0;
+
+    for (id = first; id < first + 150000; id++) {
+        wrong += find(&a, mix(id + 1), id) != !gone[id - first];
+        wrong += find(&a, mix((id + 1) | SITE), id) != (id % 10 == 0);
+    }
+
+    /*
+     * A wrong one is an entry that chance made look like another: the leaf,
+     * the fingerprint, and the id of both.
+     */
+
+    assert_true(wrong < 3);
+
+    munmap(mem, zone);
+}
+
+
+static void
+index_low(void **state)
+{
+    index_at(0, 16 << 20);
+}
+
+
+static void
+index_past_32_bits(void **state)
+{
+    index_at(((uint64_t) 1 << 32) - 75000, 16 << 20);
+}
+
+
+static void
+index_high(void **state)
+{
+    index_at(((uint64_t) 1 << 40) - 150001, 16 << 20);
+}
+
+
+/* leaves far from the beginning of a zone that needs larger units */
+
+static void
+index_huge_zone(void **state)
+{
+    index_at(1000, HUGE_ZONE);
+}
+
+
+/* all memory gone: reserving fails, removing does not */
+
+static void
+index_full(void **state)
+{
+    void         *mem;
+    size_t        size, n, wrong;
+    uint64_t      id;
+    us_arena_t    a;
+    us_hashes_t   h;
+
+    size = us_arena_min_size(&zone_conf);
+    mem = zone_map(&a, size);
+    index_first = 0;
+    memset(gone, 0, sizeof(gone));
+
+    for (n = 0; ; n++) {
+        hashes(NULL, n, &h);
+        us_index_grow(&a, hashes, NULL);
+
+        if (us_index_reserve(&a, h.url, n, 1) != 0) {
+            break;
+        }
+
+        us_index_put(&a, h.url, n);
+        us_commit(&a);
+    }
+
+    assert_true(n > 10000);
+    assert_int_equal(us_arena_fits(&a, 1, 0), 0);
+
+    for (id = 0, wrong = 0; id < n; id++) {
+        wrong += find(&a, mix(id + 1), id) != 1;
+        us_index_remove(&a, mix(id + 1), id);
+        us_commit(&a);
+        wrong += find(&a, mix(id + 1), id) != 0;
+    }
+
+    assert_int_equal(wrong, 0);
+    assert_int_equal(a.head->entries, 0);
+
+    munmap(mem, size);
+}
+
+
+/* keys that all lead to one leaf: an end, not a loop */
+
+static void
+index_one_leaf(void **state)
+{
+    void        *mem;
+    uint64_t     id;
+    us_arena_t   a;
+
+    mem = zone_map(&a, 4 << 20);
+
+    for (id = 0; id < 1000; id++) {
+        if (us_index_reserve(&a, 5, id, 1) != 0) {
+            break;
+        }
+
+        us_index_put(&a, 5, id);
+        us_commit(&a);
+    }
+
+    assert_int_equal(id, 255);
+    assert_int_equal(find(&a, 5, 254), 1);
+
+    munmap(mem, 4 << 20);
+}
+
+
+/*
+ * A killed writer leaves its intents, or leaves in hand: the next one
+ * completes the first and gives the second back.
+ */
+
+static void
+recovery(void **state)
+{
+    void        *mem;
+    uint64_t     size, serial;
+    us_arena_t   a;
+
+    mem = zone_map(&a, 4 << 20);
+    insert(&a, 0, 0);
+
+    /* died while it was collecting: nothing has happened */
+
+    us_intend(&a, &a.head->next_id, 77);
+    us_arena_enter(&a);
+    assert_int_equal(a.head->next_id, 0);
+    assert_int_equal(a.head->recoveries, 0);
+
+    /* died between the decision and the last word */
+
+    us_intend(&a, &a.head->next_id, 78);
+    us_intend(&a, &a.head->deleted, 3);
+    us_intend(&a, &a.head->next_id, 79);
+    assert_int_equal(us_intended(&a, &a.head->next_id), 79);
+    us_release(&a.head->intents, 3);
+    us_arena_enter(&a);
+    assert_int_equal(a.head->next_id, 79);
+    assert_int_equal(a.head->deleted, 3);
+    assert_int_equal(a.head->recoveries, 1);
+    assert_int_equal(a.head->intents, 0);
+
+    /* died with a leaf in hand */
+
+    a.head->hand[0] = a.head->leaf_next >> a.head->leaf_shift;
+    size = 5;
+    serial = a.head->leaf_serial;
+    *(uint64_t *) (a.base + a.head->leaf_next) = size << 25;
+    a.head->leaf_next += size << a.head->leaf_shift;
+
+    us_arena_enter(&a);
+    us_index_enter(&a);
+    assert_int_equal(a.head->hand[0], 0);
+    assert_int_not_equal(a.head->free[5], 0);
+    assert_true(a.head->leaf_serial > serial);
+    assert_int_equal(find(&a, mix(1), 0), 1);
+
+    munmap(mem, 4 << 20);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(log_lengths),
+        cmocka_unit_test(log_full),
+        cmocka_unit_test(log_far),
+        cmocka_unit_test(index_low),
+        cmocka_unit_test(index_past_32_bits),
+        cmocka_unit_test(index_high),
+        cmocka_unit_test(index_huge_zone),
+        cmocka_unit_test(index_full),
+        cmocka_unit_test(index_one_leaf),
+        cmocka_unit_test(recovery),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,378 @@
+
+/*
+ * The stream of operations: what the ring carries, replayed, gives the same
+ * store; so does a dump, followed by what came after it.
+ */
+
+
+#include "store_zone.h"
+
+
+typedef struct {
+    uint8_t      *data;
+    size_t        len;
+    size_t        size;
+} stream_t;
+
+
+static int
+stream_put(void *data, const uint8_t *p, size_t len)
+{
+    stream_t  *st = data;
+
+    if (st->len + len > st->size) {
+        st->size = (st->len + len) * 2;
+        st->data = realloc(st->data, st->size);
+    }
+
+    if (len) {
+        memcpy(st->data + st->len, p, len);
+        st->len += len;
+    }
+
+    return 0;
+}
+
+
+/* what the journal does */
+
+static void
+drain(us_store_t *s, stream_t *st)
+{
+    us_str_t  pieces[2];
+    uint64_t  lsn;
+
+    lsn = us_store_written(s);
+    us_store_ops(s, lsn, pieces);
+
+    stream_put(st, pieces[0].data, pieces[0].len);
+    stream_put(st, pieces[1].data, pieces[1].len);
+
+    assert_int_equal(pieces[0].len + pieces[1].len,
+                     us_store_published(s) - lsn);
+    us_store_set_written(s, us_store_published(s));
+}
+
+
+/* replays in pieces of any size; a copy of each, so that ASan sees its end */
+
+static void
+replay(us_store_t *s, const stream_t *st, size_t max)
+{
+    size_t    done, n;
+    uint8_t  *p;
+    ssize_t   rc;
+
+    n = 0;
+
+    for (done = 0; done < st->len; done += rc) {
+        n += 1 + rnd(max);
+        n = done + n < st->len ? n : st->len - done;
+
+        p = malloc(n);
+        memcpy(p, st->data + done, n);
+        rc = us_store_apply(s, p, n);
+        free(p);
+
+        assert_true(rc >= 0);
+        assert_true((size_t) rc <= n);
+        n -= rc;
+    }
+
+    assert_int_equal(done, st->len);
+}
+
+
+static void
+same(us_store_t *a, us_store_t *b)
+{
+    size_t             la, lb;
+    uint8_t            ua[US_URL_MAX + 8], ub[US_URL_MAX + 8];
+    uint64_t           id;
+    us_store_item_t    it;
+    us_store_info_t    ia, ib;
+    us_store_site_t    sa, sb;
+    us_store_status_t  status;
+
+    us_store_info(a, &ia);
+    us_store_info(b, &ib);
+
+    assert_int_equal(ia.urls, ib.urls);
+    assert_int_equal(ia.deleted, ib.deleted);
+    assert_int_equal(ia.sites, ib.sites);
+    assert_int_equal(ia.parts[US_PART_LOG], ib.parts[US_PART_LOG]);
+
+    for (id = 0; id < ia.urls; id++) {
+        status = us_store_get(a, id, ua, &la);
+        assert_int_equal(us_store_get(b, id, ub, &lb), status);
+        assert_int_equal(us_store_marked(a, 0, id), us_store_marked(b, 0, id));
+        assert_int_equal(us_store_marked(a, 1, id), us_store_marked(b, 1, id));
+        assert_int_equal(us_store_first_of_site(a, id),
+                         us_store_first_of_site(b, id));
+
+        if (status != US_OK) {
+            continue;
+        }
+
+        assert_int_equal(la, lb);
+        assert_memory_equal(ua, ub, la);
+
+        it = item((char *) ub, lb);
+        it.merge = 1;
+        us_store_seen(b, &it, 1);
+        assert_int_equal(it.status, US_SEEN);
+        assert_int_equal(it.id, id);
+    }
+
+    for (id = 0; id < 50; id++) {
+        la = sprintf((char *) ua, "s%u.test", (unsigned) id);
+        assert_int_equal(us_store_site(a, (us_str_t) { la, ua }, &sa),
+                         us_store_site(b, (us_str_t) { la, ua }, &sb));
+        assert_int_equal(sa.first, sb.first);
+        assert_int_equal(sa.last, sb.last);
+        assert_int_equal(sa.urls, sb.urls);
+        assert_int_equal(sa.spelling, sb.spelling);
+    }
+}
+
+
+static void
+step(us_store_t *s)
+{
+    int              was;
+    char             url[6000];
+    size_t           n;
+    uint64_t         lsn;
+    us_store_item_t  it;
+
+    switch (rnd(10)) {
+
+    case 0:
+        us_store_delete(s, rnd(us_store_next_id(s) + 1), &was, &lsn);
+        break;
+
+    case 1:
+    case 2:
+        us_store_mark(s, rnd(2), rnd(us_store_next_id(s) + 1), rnd(2), &lsn);
+        break;
+
+    default:
+        n = sprintf(url, "http%s://%ss%u.test/%u", rnd(2) ? "s" : "",
+                    rnd(2) ? "www." : "", rnd(50), rnd(3000));
+
+        if (rnd(100) == 0) {
+            memset(url + n, 'a' + rnd(26), 5000);
+            n += rnd(5000);
+        }
+
+        it = item(url, n);
+        it.merge = 1;
+        us_store_add(s, &it, 1);
+        assert_true(it.status == US_NEW || it.status == US_SEEN);
+    }
+}
+
+
+static void
+replayed(void **state)
+{
+    size_t     i;
+    zone_t    *a, *b;
+    stream_t   st = { 0 };
+
+    zone_conf.sites = 1;
+    a = zone_create(4 << 20, 1 << 14);
+    b = zone_create(4 << 20, 0);
+
+    for (i = 0; i < 20000; i++) {
+        step(a->store);
+
+        if (rnd(4) == 0) {
+            drain(a->store, &st);
+        }
+    }
+
+    drain(a->store, &st);
+    assert_int_equal(st.len, us_store_published(a->store));
+
+    replay(b->store, &st, 5000);
+    same(a->store, b->store);
+
+    /* and goes on: the same operation gives the same answer */
+
+    us_store_set_lsn(b->store, 12345);
+    assert_int_equal(us_store_published(b->store), 12345);
+    assert_int_equal(add(b->store, "http://new.test/").id,
+                     add(a->store, "http://new.test/").id);
+
+    free(st.data);
+    zone_destroy(a);
+    zone_destroy(b);
+    zone_conf.sites = 0;
+}
+
+
+/* a dump, taken in the middle, and the operations since */
+
+static stream_t    *after;
+static us_store_t  *busy_store;
+
+
+static int
+dump_put(void *data, const uint8_t *p, size_t len)
+{
+    size_t  i;
+
+    /* writers go on meanwhile */
+
+    for (i = 0; i < 50; i++) {
+        step(busy_store);
+        drain(busy_store, after);
+    }
+
+    return stream_put(data, p, len);
+}
+
+
+static void
+dumped(void **state)
+{
+    size_t     i;
+    zone_t    *a, *b;
+    uint64_t   lsn;
+    stream_t   dump = { 0 }, since = { 0 };
+
+    zone_conf.sites = 1;
+    a = zone_create(8 << 20, 1 << 14);
+    b = zone_create(8 << 20, 0);
+
+    for (i = 0; i < 20000; i++) {
+        step(a->store);
+        drain(a->store, &since);
+    }
+
+    after = &since;
+    busy_store = a->store;
+
+    assert_int_equal(us_store_dump(a->store, dump_put, &dump, &lsn), 0);
+    assert_true(lsn < since.len);
+
+    for (i = 0; i < 1000; i++) {
+        step(a->store);
+        drain(a->store, &since);
+    }
+
+    replay(b->store, &dump, 10000);
+
+    memmove(since.data, since.data + lsn, since.len - lsn);
+    since.len -= lsn;
+    replay(b->store, &since, 1000);
+
+    same(a->store, b->store);
+
+    free(dump.data);
+    free(since.data);
+    zone_destroy(a);
+    zone_destroy(b);
+    zone_conf.sites = 0;
+}
+
+
+/* retrieval only: ids, no index */
+
+static void
+lookup_mode(void **state)
+{
+    size_t           i, la, lb;
+    zone_t          *a, *b;
+    uint8_t          ua[US_URL_MAX + 8], ub[US_URL_MAX + 8];
+    uint64_t         lsn;
+    stream_t         dump = { 0 }, st = { 0 };
+    us_store_info_t  info;
+
+    a = zone_create(4 << 20, 1 << 14);
+    zone_conf.lookup = 1;
+    b = zone_create(4 << 20, 0);
+    zone_conf.lookup = 0;
+
+    for (i = 0; i < 10000; i++) {
+        step(a->store);
+        drain(a->store, &st);
+    }
+
+    assert_int_equal(us_store_dump(a->store, stream_put, &dump, &lsn), 0);
+    replay(b->store, &dump, 10000);
+
+    us_store_info(b->store, &info);
+    assert_int_equal(info.urls, us_store_next_id(a->store));
+    assert_int_equal(info.parts[US_PART_INDEX], 0);
+
+    for (i = 0; i < info.urls; i++) {
+        assert_int_equal(us_store_get(a->store, i, ua, &la),
+                         us_store_get(b->store, i, ub, &lb));
+        if (!us_store_deleted(b->store, i)) {
+            assert_int_equal(la, lb);
+            assert_memory_equal(ua, ub, la);
+        }
+    }
+
+    assert_int_equal(add(b->store, "http://x.test/").status, US_UNKNOWN);
+
+    free(dump.data);
+    free(st.data);
+    zone_destroy(a);
+    zone_destroy(b);
+}
+
+
+/* a stream from a hostile disk: refused or applied, never worse */
+
+static void
+hostile(void **state)
+{
+    size_t    i, k, n;
+    zone_t   *z;
+    uint8_t  *p;
+    ssize_t   size;
+
+    for (i = 0; i < 2000; i++) {
+        n = 1 + rnd(200);
+        p = malloc(n);
+
+        for (k = 0; k < n; k++) {
+            p[k] = rnd(4) ? rnd64() : 0;
+        }
+
+        size = us_store_op_size(p, n);
+        assert_true(size >= -1);
+
+        for (k = 0; size > 0 && k < n; k++) {
+            ssize_t  part = us_store_op_size(p, k);
+            assert_true(part == 0 || part == size);
+        }
+
+        free(p);
+    }
+
+    z = zone_create(1 << 20, 0);
+    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\0\7\1", 3), -1);
+    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\0\1\0", 3), -1);
+    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\0\2\0\0", 4), -1);
+    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\0\7\0", 3), 3);
+    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\0\7", 2), 0);
+    zone_destroy(z);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(replayed),
+        cmocka_unit_test(dumped),
+        cmocka_unit_test(lookup_mode),
+        cmocka_unit_test(hostile),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
