@@ -109,11 +109,24 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
     ngx_http_urlstore_endpoint_command("add", NULL),
     ngx_http_urlstore_endpoint_command("seen", NULL),
     ngx_http_urlstore_endpoint_command("url", NULL),
+    ngx_http_urlstore_endpoint_command("urls", NULL),
+    ngx_http_urlstore_endpoint_command("prefix", NULL),
+    ngx_http_urlstore_endpoint_command("site", NULL),
+    ngx_http_urlstore_endpoint_command("mark", NULL),
+    ngx_http_urlstore_endpoint_command("normalize", NULL),
     ngx_http_urlstore_endpoint_command("health", NULL),
     ngx_http_urlstore_endpoint_command("stats", NULL),
+    ngx_http_urlstore_endpoint_command("metrics", NULL),
     ngx_http_urlstore_endpoint_command("page", &ngx_http_urlstore_page_path),
     ngx_http_urlstore_endpoint_command("openapi",
                                        &ngx_http_urlstore_openapi_path),
+
+    { ngx_string("urlstore_quota"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_urlstore_quota,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
 
     { ngx_string("urlstore_max_url"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -148,7 +161,7 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_urlstore_module_ctx = {
-    NULL,                                  /* preconfiguration */
+    ngx_http_urlstore_add_variables,       /* preconfiguration */
     ngx_http_urlstore_postconfiguration,   /* postconfiguration */
 
     ngx_http_urlstore_create_main_conf,    /* create main configuration */

@@ -130,6 +130,7 @@ struct ngx_http_urlstore_zone_s {
 
     /* another profile's normalizer for /normalize, made when asked for */
     us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
+    us_norm_ws_t                   *wss[NGX_HTTP_URLSTORE_PROFILES];
 
     /* ids below `durable_ids` are on disk; the sample that will raise it */
     uint64_t                        durable_ids;
@@ -306,7 +307,7 @@ struct ngx_http_urlstore_ctx_s {
     us_verdict_t                    item_verdict;
     ngx_str_t                       base_text;
 
-    u_char                         *reason;       /* of a single item */
+    ngx_http_urlstore_entry_t       refused;      /* a single item */
 
     /* a fault of the envelope, or nginx's result of reading */
     ngx_uint_t                      fault;
@@ -427,6 +428,10 @@ ngx_int_t ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
     const char *extra, const char *detail, ...);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 
+/* 422 for a single URL, with the reason */
+ngx_int_t ngx_http_urlstore_refused(ngx_http_request_t *r,
+    ngx_http_urlstore_entry_t *e);
+
 /* ngx_http_urlstore_body.c */
 
 /* what Content-Type says: NGX_DECLINED, or the reply has been sent */
@@ -473,12 +478,43 @@ ngx_int_t ngx_http_urlstore_answer_end(ngx_http_request_t *r);
 u_char *ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_entry_t *e);
 
 
+/* ngx_http_urlstore_normalize.c */
+
+/* how to normalize, other than the zone does */
+
+typedef struct {
+    us_norm_t                      *norm;
+    us_norm_ws_t                   *ws;
+    us_explain_pt                   explain;
+    void                           *data;
+} ngx_http_urlstore_how_t;
+
+ngx_int_t ngx_http_urlstore_one_url(ngx_http_request_t *r,
+    ngx_http_urlstore_how_t *how, us_canon_t *canon);
+
+/* ngx_http_urlstore_site.c */
+
+ngx_int_t ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
+    us_str_t *key, int *merge);
+
+
 /* ngx_http_urlstore_metrics.c */
 
 uint64_t ngx_http_urlstore_now(void);        /* us, monotonic */
 void ngx_http_urlstore_observe(ngx_http_urlstore_zone_t *zone, uint64_t us);
 uint64_t ngx_http_urlstore_sum(ngx_http_urlstore_zone_t *zone,
     ngx_uint_t counter);
+
+/* ngx_http_urlstore_variables.c */
+
+ngx_int_t ngx_http_urlstore_add_variables(ngx_conf_t *cf);
+
+/* ngx_http_urlstore_quota.c */
+
+char *ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+ngx_int_t ngx_http_urlstore_quota_test(ngx_http_request_t *r);
+void ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n);
 
 /* ngx_http_urlstore_train.c */
 

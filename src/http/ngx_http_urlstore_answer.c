@@ -364,11 +364,8 @@ static ngx_int_t
 ngx_http_urlstore_answer_single(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 {
-    u_char                   *p;
-    us_str_t                  text;
     ngx_str_t                 location;
     ngx_http_urlstore_ctx_t  *ctx;
-    u_char                    reason[NGX_HTTP_URLSTORE_REASON];
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
@@ -378,19 +375,7 @@ ngx_http_urlstore_answer_single(ngx_http_request_t *r,
 
     case NGX_HTTP_URLSTORE_A_INVALID:
     case NGX_HTTP_URLSTORE_A_REJECTED:
-        text.data = reason;
-        text.len = ngx_http_urlstore_reason(reason, e) - reason;
-
-        p = ngx_pnalloc(r->pool, us_json_quoted_max(text.len) + 64);
-        if (p == NULL) {
-            return NGX_ERROR;
-        }
-
-        ctx->reason = p;
-        p = ngx_sprintf(p, "\"id\":null,\"reason\":");
-        p = us_json_quote(p, text);
-        *p = '\0';
-
+        ctx->refused = *e;
         ctx->status = NGX_HTTP_URLSTORE_UNPROCESSABLE;
 
         return NGX_OK;

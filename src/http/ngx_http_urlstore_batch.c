@@ -298,6 +298,11 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
     us = ngx_http_urlstore_now() - ctx->start;
     ngx_http_urlstore_observe(ctx->zone, us);
 
+    if (ctx->action == NGX_HTTP_URLSTORE_ADD) {
+        ngx_http_urlstore_quota_charge(r,
+                                       ctx->counts[NGX_HTTP_URLSTORE_A_NEW]);
+    }
+
     if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -315,9 +320,7 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
     }
 
     if (ctx->status == NGX_HTTP_URLSTORE_UNPROCESSABLE) {
-        return ngx_http_urlstore_problem(r, ctx->status,
-                                         (char *) ctx->reason,
-                                         "the URL is refused");
+        return ngx_http_urlstore_refused(r, &ctx->refused);
     }
 
     if (ctx->status == NGX_HTTP_INSUFFICIENT_STORAGE) {

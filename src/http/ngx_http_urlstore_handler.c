@@ -36,11 +36,29 @@ static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
       NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST|NGX_HTTP_DELETE, 1, 0,
       ngx_http_urlstore_url_handler },
 
+    { ngx_string("urls"), NGX_HTTP_URLSTORE_GET, 0, 0,
+      ngx_http_urlstore_urls_handler },
+
+    { ngx_string("prefix"), NGX_HTTP_URLSTORE_GET, 0, 0,
+      ngx_http_urlstore_prefix_handler },
+
+    { ngx_string("site"), NGX_HTTP_URLSTORE_GET, 1, 0,
+      ngx_http_urlstore_site_handler },
+
+    { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE, 1, 0,
+      ngx_http_urlstore_mark_handler },
+
+    { ngx_string("normalize"), NGX_HTTP_URLSTORE_GET, 0, 0,
+      ngx_http_urlstore_normalize_handler },
+
     { ngx_string("health"), NGX_HTTP_URLSTORE_GET, 0, 1,
       ngx_http_urlstore_health_handler },
 
     { ngx_string("stats"), NGX_HTTP_URLSTORE_GET, 0, 1,
       ngx_http_urlstore_stats_handler },
+
+    { ngx_string("metrics"), NGX_HTTP_URLSTORE_GET, 0, 1,
+      ngx_http_urlstore_metrics_handler },
 
     { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 1,
       ngx_http_urlstore_page_handler },

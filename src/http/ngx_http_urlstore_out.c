@@ -153,7 +153,10 @@ ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out)
 }
 
 
-/* nginx takes no empty buffer for data: they are left out, but for a last */
+/*
+ * nginx takes no empty buffer for data: they are left out, but for the last,
+ * which becomes a special one.
+ */
 
 ngx_chain_t *
 ngx_http_urlstore_out_finish(ngx_http_urlstore_out_t *out)
@@ -172,6 +175,10 @@ ngx_http_urlstore_out_finish(ngx_http_urlstore_out_t *out)
         }
 
         ll = &cl->next;
+    }
+
+    if (out->last->buf->pos == out->last->buf->last) {
+        out->last->buf->temporary = 0;
     }
 
     return out->chain;

@@ -103,6 +103,26 @@ ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
 }
 
 
+ngx_int_t
+ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_http_urlstore_entry_t *e)
+{
+    u_char    *p;
+    us_str_t   text;
+    u_char     reason[NGX_HTTP_URLSTORE_REASON];
+    u_char     extra[NGX_HTTP_URLSTORE_REASON * 7];
+
+    text.data = reason;
+    text.len = ngx_http_urlstore_reason(reason, e) - reason;
+
+    p = ngx_sprintf(extra, "\"id\":null,\"reason\":");
+    p = us_json_quote(p, text);
+    *p = '\0';
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_UNPROCESSABLE,
+                                     (char *) extra, "the URL is refused");
+}
+
+
 /* detail may hold what a client sent */
 
 static ngx_int_t
@@ -143,8 +163,8 @@ ngx_http_urlstore_problem_text(ngx_http_urlstore_out_t *out,
         out->pos = us_json_quote(out->pos, s);
     }
 
-    return ngx_http_urlstore_out_printf(out, 256, "%s%s}\n",
-                                        extra ? "," : "",
+    return ngx_http_urlstore_out_printf(out, extra ? ngx_strlen(extra) + 8 : 8,
+                                        "%s%s}\n", extra ? "," : "",
                                         extra ? extra : "");
 }
 

@@ -46,6 +46,7 @@ static ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old);
 static ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf,
     ngx_str_t *name, size_t size);
+static ngx_uint_t ngx_http_urlstore_word(u_char c);
 static void ngx_http_urlstore_zone_cleanup(void *data);
 static void ngx_http_urlstore_lock(void *data);
 static void ngx_http_urlstore_unlock(void *data);
@@ -89,6 +90,17 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_urlstore_option_t  *opt;
 
     value = cf->args->elts;
+
+    /* it becomes a label of the metrics, and a string of JSON */
+
+    for (i = 0; i < value[1].len; i++) {
+        if (!ngx_http_urlstore_word(value[1].data[i])) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid name \"%V\" of urlstore_zone: "
+                               "letters, digits, - and _", &value[1]);
+            return NGX_CONF_ERROR;
+        }
+    }
 
     zone = ngx_http_urlstore_zone_find(cf, &value[1]);
     if (zone == NULL) {
@@ -507,6 +519,7 @@ ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
 
     for (i = 0; i < NGX_HTTP_URLSTORE_PROFILES; i++) {
         if (zone->norms[i]) {
+            us_norm_ws_destroy(zone->wss[i]);
             us_norm_destroy(zone->norms[i]);
             zone->norms[i] = NULL;
         }
@@ -633,6 +646,14 @@ ngx_http_urlstore_opt_schemes(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 }
 
 
+static ngx_uint_t
+ngx_http_urlstore_word(u_char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+           || (c >= '0' && c <= '9') || c == '-' || c == '_';
+}
+
+
 /* marks=A,B,...: words of letters, digits, - and _ */
 
 static ngx_int_t
@@ -651,9 +672,7 @@ ngx_http_urlstore_opt_marks(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         c = p < last ? *p : ',';
 
         if (c != ',') {
-            if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z')
-                && !(c >= '0' && c <= '9') && c != '-' && c != '_')
-            {
+            if (!ngx_http_urlstore_word(c)) {
                 return NGX_ERROR;
             }
 

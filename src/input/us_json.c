@@ -47,6 +47,7 @@ static const uint8_t  us_json_plain[256] = {
 };
 
 
+static uint8_t *us_json_quote_char(uint8_t *dst, uint8_t c);
 static int us_json_fail(us_json_t *j, const char *error);
 static int us_json_append(us_json_t *j, const uint8_t *p, size_t len);
 static int us_json_append_char(us_json_t *j, uint32_t c);
@@ -307,54 +308,94 @@ us_json_utf8_valid(us_str_t s)
 uint8_t *
 us_json_quote(uint8_t *dst, us_str_t text)
 {
-    uint8_t         c;
     const uint8_t  *p, *last;
-
-    static const uint8_t  hex[] = "0123456789abcdef";
 
     last = text.data + text.len;
 
     *dst++ = '"';
 
     for (p = text.data; p < last; p++) {
-        c = *p;
 
-        if (us_json_plain[c] || c >= 0x80) {
-            *dst++ = c;
+        if (us_json_plain[*p] || *p >= 0x80) {
+            *dst++ = *p;
             continue;
         }
 
-        *dst++ = '\\';
+        dst = us_json_quote_char(dst, *p);
+    }
 
-        switch (c) {
+    *dst++ = '"';
 
-        case '"':
-        case '\\':
-            *dst++ = c;
-            break;
+    return dst;
+}
 
-        case '\n':
-            *dst++ = 'n';
-            break;
 
-        case '\t':
-            *dst++ = 't';
-            break;
+uint8_t *
+us_json_quote_bytes(uint8_t *dst, us_str_t text)
+{
+    const uint8_t  *p, *last;
 
-        case '\r':
-            *dst++ = 'r';
-            break;
+    if (us_json_utf8_valid(text)) {
+        return us_json_quote(dst, text);
+    }
 
-        default:
-            *dst++ = 'u';
-            *dst++ = '0';
-            *dst++ = '0';
-            *dst++ = hex[c >> 4];
-            *dst++ = hex[c & 15];
+    last = text.data + text.len;
+
+    *dst++ = '"';
+
+    for (p = text.data; p < last; p++) {
+
+        if (us_json_plain[*p]) {
+            *dst++ = *p;
+
+        } else if (*p >= 0x80) {
+            memcpy(dst, "\\ufffd", 6);
+            dst += 6;
+
+        } else {
+            dst = us_json_quote_char(dst, *p);
         }
     }
 
     *dst++ = '"';
+
+    return dst;
+}
+
+
+static uint8_t *
+us_json_quote_char(uint8_t *dst, uint8_t c)
+{
+    static const uint8_t  hex[] = "0123456789abcdef";
+
+    *dst++ = '\\';
+
+    switch (c) {
+
+    case '"':
+    case '\\':
+        *dst++ = c;
+        break;
+
+    case '\n':
+        *dst++ = 'n';
+        break;
+
+    case '\t':
+        *dst++ = 't';
+        break;
+
+    case '\r':
+        *dst++ = 'r';
+        break;
+
+    default:
+        *dst++ = 'u';
+        *dst++ = '0';
+        *dst++ = '0';
+        *dst++ = hex[c >> 4];
+        *dst++ = hex[c & 15];
+    }
 
     return dst;
 }

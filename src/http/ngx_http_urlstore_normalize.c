@@ -1,0 +1,397 @@
+
+/*
+ * GET /normalize: what would be stored, its parts, and how it came about.
+ *
+ *     {"url": .., "scheme", "host", "port", "path", "file", "query",
+ *      "steps": [{"step", "before", "after"}, ...]}
+ *
+ * Another profile than the zone's own gets a normalizer of this worker,
+ * without the zone's user rules, when it is first asked for.
+ */
+
+
+#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_endpoints.h"
+
+
+typedef struct {
+    ngx_http_urlstore_out_t         out;
+    ngx_uint_t                      n;
+    unsigned                        failed:1;
+} ngx_http_urlstore_steps_t;
+
+
+static ngx_int_t ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
+    ngx_http_urlstore_how_t *how);
+static ngx_int_t ngx_http_urlstore_normalize_send(ngx_http_request_t *r,
+    us_canon_t *canon, ngx_http_urlstore_steps_t *steps);
+static ngx_int_t ngx_http_urlstore_normalize_json(ngx_http_request_t *r,
+    us_canon_t *canon, ngx_http_urlstore_steps_t *steps);
+static u_char *ngx_http_urlstore_normalize_part(u_char *p, const char *name,
+    us_str_t part, ngx_uint_t given);
+static void ngx_http_urlstore_normalize_step(void *data, const char *step,
+    us_str_t before, us_str_t after);
+
+
+ngx_int_t
+ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                   rc;
+    us_canon_t                  canon;
+    ngx_http_urlstore_how_t     how;
+    ngx_http_urlstore_steps_t   steps;
+
+    ngx_memzero(&how, sizeof(ngx_http_urlstore_how_t));
+    ngx_memzero(&steps, sizeof(ngx_http_urlstore_steps_t));
+
+    rc = ngx_http_urlstore_normalize_profile(r, &how);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (ngx_http_urlstore_flag(r, "explain")) {
+
+        if (ngx_http_urlstore_out_init(&steps.out, r->pool, 1024) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        how.explain = ngx_http_urlstore_normalize_step;
+        how.data = &steps;
+    }
+
+    rc = ngx_http_urlstore_one_url(r, &how, &canon);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    return ngx_http_urlstore_normalize_send(r, &canon,
+                                            how.explain ? &steps : NULL);
+}
+
+
+/*
+ * ?url=U&base=B, normalized; how is NULL for the zone's own way.
+ * NGX_DECLINED: it is in *canon, which lives in a workspace of the worker;
+ * else the reply has been sent.
+ */
+
+ngx_int_t
+ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
+    us_canon_t *canon)
+{
+    us_str_t                       in, text;
+    us_base_t                     *base;
+    us_norm_t                     *norm;
+    ngx_int_t                      rc;
+    ngx_str_t                      url, value;
+    us_verdict_t                   verdict;
+    us_norm_ws_t                  *ws;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_entry_t      e;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    norm = (how && how->norm) ? how->norm : ctx->zone->norm;
+    ws = (how && how->norm) ? how->ws : ctx->zone->ws;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    rc = ngx_http_urlstore_arg(r, "url", &url);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "the query has no \"url\"");
+    }
+
+    if (rc == NGX_ERROR
+        || ngx_http_urlstore_arg(r, "base", &value) == NGX_ERROR)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    in.data = url.data;
+    in.len = url.len;
+    base = NULL;
+    verdict = US_URL_OK;
+    canon->rule.len = 0;
+
+    if (url.len > ulcf->max_url) {
+        verdict = US_URL_LENGTH;
+
+    } else if (value.data) {
+        text.data = value.data;
+        text.len = value.len;
+
+        base = us_base_create(norm, ws, text, &verdict);
+    }
+
+    if (verdict == US_URL_OK) {
+        verdict = (how && how->explain)
+                  ? us_normalize_explain(norm, ws, in, base, canon,
+                                         how->explain, how->data)
+                  : us_normalize(norm, ws, in, base, canon);
+    }
+
+    if (base) {
+        us_base_destroy(base);
+    }
+
+    if (verdict == US_URL_OK && canon->url.href.len > ulcf->max_url) {
+        verdict = US_URL_LENGTH;
+    }
+
+    if (verdict == US_URL_OK) {
+        return NGX_DECLINED;
+    }
+
+    e.kind = US_INPUT_URL;
+    e.verdict = verdict;
+    e.rule = canon->rule;
+
+    return ngx_http_urlstore_refused(r, &e);
+}
+
+
+/* ?profile=P; NGX_DECLINED: go on */
+
+static ngx_int_t
+ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
+    ngx_http_urlstore_how_t *how)
+{
+    int                        profile;
+    us_str_t                   name;
+    us_norm_t                 *norm;
+    ngx_int_t                  rc;
+    ngx_str_t                  value;
+    us_norm_ws_t              *ws;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_zone_t  *zone;
+
+    rc = ngx_http_urlstore_arg(r, "profile", &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_DECLINED
+                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    zone = ctx->zone;
+
+    name.data = value.data;
+    name.len = value.len;
+
+    profile = us_profile_parse(name);
+
+    if (profile < 0 || profile >= NGX_HTTP_URLSTORE_PROFILES) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "\"profile\" is crawler, "
+                                         "crawler-clean, whatwg, "
+                                         "strict-rfc3986 or aggressive");
+    }
+
+    if (zone->norms[profile] == NULL) {
+        norm = us_norm_create(profile);
+        if (norm == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        us_norm_set_www(norm, zone->www);
+
+        ws = us_norm_seal(norm) == 0 ? us_norm_ws_create(norm) : NULL;
+
+        if (ws == NULL) {
+            us_norm_destroy(norm);
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        zone->norms[profile] = norm;
+        zone->wss[profile] = ws;
+    }
+
+    if (profile != (int) zone->profile) {
+        how->norm = zone->norms[profile];
+        how->ws = zone->wss[profile];
+    }
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_normalize_send(ngx_http_request_t *r, us_canon_t *canon,
+    ngx_http_urlstore_steps_t *steps)
+{
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ngx_http_urlstore_out_init(&ctx->out, r->pool,
+                              us_json_quoted_max(canon->url.href.len * 3)
+                              + 256);
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_urlstore_type(ctx,
+               ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_JSON));
+
+    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+        ctx->out.pos = ngx_cpymem(ctx->out.pos, canon->url.href.data,
+                                  canon->url.href.len);
+        *ctx->out.pos++ = '\n';
+
+    } else {
+        rc = ngx_http_urlstore_normalize_json(r, canon, steps);
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_normalize_json(ngx_http_request_t *r, us_canon_t *canon,
+    ngx_http_urlstore_steps_t *steps)
+{
+    u_char                   *p;
+    size_t                    size;
+    us_str_t                  part, path;
+    us_url_t                 *u;
+    ngx_chain_t              *cl;
+    ngx_http_urlstore_out_t  *out;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    out = &ctx->out;
+    u = &canon->url;
+    p = out->pos;
+
+    p = ngx_cpymem(p, "{\"url\":", 7);
+    p = us_json_quote(p, u->href);
+
+    part.data = u->href.data;
+    part.len = u->protocol_end ? u->protocol_end - 1 : 0;
+    p = ngx_http_urlstore_normalize_part(p, "scheme", part, 1);
+
+    part = us_url_hostname(u);
+    p = ngx_http_urlstore_normalize_part(p, "host", part, 1);
+
+    if (u->port == US_URL_OMITTED) {
+        p = ngx_cpymem(p, ",\"port\":null", 12);
+
+    } else {
+        p = ngx_sprintf(p, ",\"port\":%uD", u->port);
+    }
+
+    path = us_url_pathname(u);
+    p = ngx_http_urlstore_normalize_part(p, "path", path, 1);
+
+    /* what stands behind the last slash */
+
+    part.data = path.data + path.len;
+
+    while (part.data > path.data && part.data[-1] != '/') {
+        part.data--;
+    }
+
+    part.len = path.data + path.len - part.data;
+    p = ngx_http_urlstore_normalize_part(p, "file", part, part.len);
+
+    part = us_url_search(u);
+
+    if (part.len) {
+        part.data++;
+        part.len--;
+    }
+
+    p = ngx_http_urlstore_normalize_part(p, "query", part,
+                                         u->search_start != US_URL_OMITTED);
+
+    out->pos = p;
+
+    if (steps) {
+        size = ngx_http_urlstore_out_size(&steps->out);
+
+        if (steps->failed
+            || ngx_http_urlstore_out_room(out, size + 64) != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        out->pos = ngx_cpymem(out->pos, ",\"steps\":[", 10);
+
+        cl = ngx_http_urlstore_out_finish(&steps->out);
+
+        for ( /* void */ ; cl; cl = cl->next) {
+            out->pos = ngx_cpymem(out->pos, cl->buf->pos,
+                                  cl->buf->last - cl->buf->pos);
+        }
+
+        *out->pos++ = ']';
+    }
+
+    if (ngx_http_urlstore_out_room(out, 2) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    *out->pos++ = '}';
+    *out->pos++ = '\n';
+
+    return NGX_OK;
+}
+
+
+static u_char *
+ngx_http_urlstore_normalize_part(u_char *p, const char *name, us_str_t part,
+    ngx_uint_t given)
+{
+    p = ngx_sprintf(p, ",\"%s\":", name);
+
+    return given ? us_json_quote(p, part) : ngx_cpymem(p, "null", 4);
+}
+
+
+/* texts before the host is checked may hold any byte */
+
+static void
+ngx_http_urlstore_normalize_step(void *data, const char *step,
+    us_str_t before, us_str_t after)
+{
+    ngx_http_urlstore_steps_t *steps = data;
+
+    ngx_http_urlstore_out_t  *out;
+
+    out = &steps->out;
+
+    if (steps->failed
+        || ngx_http_urlstore_out_room(out, us_json_quoted_max(before.len)
+                                           + us_json_quoted_max(after.len)
+                                           + ngx_strlen(step) + 64)
+           != NGX_OK)
+    {
+        steps->failed = 1;
+        return;
+    }
+
+    if (steps->n++) {
+        *out->pos++ = ',';
+    }
+
+    out->pos = ngx_sprintf(out->pos, "{\"step\":\"%s\",\"before\":", step);
+    out->pos = us_json_quote_bytes(out->pos, before);
+    out->pos = ngx_cpymem(out->pos, ",\"after\":", 9);
+    out->pos = us_json_quote_bytes(out->pos, after);
+    *out->pos++ = '}';
+}

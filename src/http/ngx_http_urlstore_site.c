@@ -1,0 +1,308 @@
+
+/*
+ * Questions about a site or a URL's surroundings.
+ *
+ *     GET /site/HOST     its first id, spelling and, with sites=on, count
+ *     GET /prefix?url=U  the longest stored URL that U begins with
+ */
+
+
+#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_endpoints.h"
+
+
+#define NGX_HTTP_URLSTORE_PROBES   64
+
+
+static ngx_int_t ngx_http_urlstore_site_missing(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_request_t *r,
+    us_store_item_t *item);
+static ngx_uint_t ngx_http_urlstore_prefix_cuts(us_canon_t *canon,
+    us_store_item_t *items);
+
+
+/*
+ * The key of a site from what a client calls it: a host, perhaps with www. or
+ * a port, in any spelling.  The key lies in the request's pool.  *merge tells
+ * whether www.KEY is the same site.
+ */
+
+ngx_int_t
+ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
+    us_str_t *key, int *merge)
+{
+    u_char                    *p;
+    us_str_t                   in, name;
+    us_canon_t                 canon;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_zone_t  *zone;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    zone = ctx->zone;
+
+    if (host->len == 0 || host->len > 512
+        || ngx_strlchr(host->data, host->data + host->len, '/')
+        || ngx_strlchr(host->data, host->data + host->len, '@'))
+    {
+        return NGX_DECLINED;
+    }
+
+    in.len = sizeof("http://") - 1 + host->len + 1;
+
+    p = ngx_pnalloc(r->pool, in.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    in.data = p;
+    p = ngx_cpymem(p, "http://", 7);
+    p = ngx_cpymem(p, host->data, host->len);
+    *p = '/';
+
+    if (us_normalize(zone->norm, zone->ws, in, NULL, &canon) != US_URL_OK) {
+        return NGX_DECLINED;
+    }
+
+    name = us_url_host(&canon.url);
+
+    if (canon.merge && name.len > 4 && ngx_strncmp(name.data, "www.", 4) == 0)
+    {
+        name.data += 4;
+        name.len -= 4;
+    }
+
+    p = ngx_pnalloc(r->pool, name.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(p, name.data, name.len);
+
+    key->data = p;
+    key->len = name.len;
+    *merge = canon.merge;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_site_handler(ngx_http_request_t *r)
+{
+    int                       merge;
+    us_str_t                  key;
+    ngx_int_t                 rc;
+    us_store_site_t           site;
+    ngx_http_urlstore_out_t  *out;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    out = &ctx->out;
+
+    rc = ngx_http_urlstore_site_key(r, &ctx->tail, &key, &merge);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc != NGX_OK) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "/site/ takes a host");
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+
+    if (us_store_site(ctx->zone->store, key, &site) != US_OK) {
+        ctx->negative = 1;
+
+        return ngx_http_urlstore_reply_when(r, ctx->lsn,
+                                            ngx_http_urlstore_site_missing);
+    }
+
+    if (ngx_http_urlstore_out_init(out, r->pool, key.len * 3 + 512) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    out->pos = ngx_sprintf(out->pos, "{\"site\":\"%*s\",\"first\":%uL,"
+                           "\"spelling\":\"%s%*s\",\"www\":%s",
+                           key.len, key.data, site.first,
+                           site.spelling & 2 ? "www." : "",
+                           key.len, key.data,
+                           site.spelling & 2 ? "true" : "false");
+
+    if (ctx->zone->conf.sites) {
+        out->pos = ngx_sprintf(out->pos, ",\"urls\":%uL,\"last\":%uL",
+                               site.urls, site.last);
+    }
+
+    out->pos = ngx_cpymem(out->pos, "}\n", 2);
+
+    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
+
+    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_site_missing(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                     "no URL of this site was added");
+}
+
+
+ngx_int_t
+ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                  rc;
+    ngx_uint_t                 i, n;
+    us_canon_t                 canon;
+    us_store_item_t           *items;
+    ngx_http_urlstore_ctx_t   *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ngx_http_urlstore_one_url(r, NULL, &canon);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    items = ngx_palloc(r->pool,
+                       sizeof(us_store_item_t) * NGX_HTTP_URLSTORE_PROBES);
+    if (items == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    n = ngx_http_urlstore_prefix_cuts(&canon, items);
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+
+    us_store_seen(ctx->zone->store, items, n);
+
+    for (i = 0; i < n; i++) {
+        if (items[i].status == US_SEEN) {
+            return ngx_http_urlstore_prefix_answer(r, &items[i]);
+        }
+    }
+
+    ctx->negative = 1;
+
+    return ngx_http_urlstore_prefix_answer(r, NULL);
+}
+
+
+/*
+ * The URL itself, then what is before its '?', then what ends with or before
+ * each '/', the longest first, down to the host.  Returns their number.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_prefix_cuts(us_canon_t *canon, us_store_item_t *items)
+{
+    size_t           i, len, path, query;
+    ngx_uint_t       n;
+    const uint8_t   *p;
+    us_store_item_t  item;
+
+    ngx_memzero(&item, sizeof(us_store_item_t));
+
+    item.url = canon->url.href;
+    item.merge = canon->merge;
+
+    n = 0;
+    items[n++] = item;
+
+    len = canon->url.href.len;
+    path = canon->url.pathname_start;
+    query = canon->url.search_start;
+    p = canon->url.href.data;
+
+    if (query != US_URL_OMITTED && query < len) {
+        len = query;
+        item.url.len = len;
+        items[n++] = item;
+    }
+
+    for (i = len; i > path && n < NGX_HTTP_URLSTORE_PROBES - 1; i--) {
+
+        if (p[i - 1] != '/') {
+            continue;
+        }
+
+        /* "dir/", and "dir" if it is not the root */
+
+        if (i < item.url.len) {
+            item.url.len = i;
+            items[n++] = item;
+        }
+
+        if (i - 1 > path) {
+            item.url.len = i - 1;
+            items[n++] = item;
+        }
+    }
+
+    return n;
+}
+
+
+/* item is NULL if there is none */
+
+static ngx_int_t
+ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
+{
+    size_t                    len;
+    us_str_t                  url;
+    ngx_http_urlstore_out_t  *out;
+    ngx_http_urlstore_ctx_t  *ctx;
+    u_char                    buf[US_URL_MAX + 8];
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    out = &ctx->out;
+
+    len = item ? us_store_item_url(item, buf) : 0;
+
+    if (ngx_http_urlstore_out_init(out, r->pool, us_json_quoted_max(len) + 64)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_urlstore_type(ctx,
+               ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_JSON));
+
+    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+
+        if (item) {
+            out->pos = ngx_sprintf(out->pos, "%uL\tseen\t", item->id);
+            out->pos = ngx_cpymem(out->pos, buf, len);
+            *out->pos++ = '\n';
+
+        } else {
+            out->pos = ngx_cpymem(out->pos, "-\tunseen\t\n", 10);
+        }
+
+    } else if (item) {
+        url.data = buf;
+        url.len = len;
+
+        out->pos = ngx_sprintf(out->pos, "{\"id\":%uL,\"status\":\"seen\","
+                               "\"url\":", item->id);
+        out->pos = us_json_quote(out->pos, url);
+        out->pos = ngx_cpymem(out->pos, "}\n", 2);
+
+    } else {
+        out->pos = ngx_sprintf(out->pos, "{\"id\":null,"
+                               "\"status\":\"unseen\"}\n");
+    }
+
+    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+}

@@ -1,0 +1,229 @@
+
+/*
+ * $urlstore_id, $urlstore_status and $urlstore_url: what a single look-up was
+ * answered, for logs; or, before there is an answer, what the zone knows of
+ * the request's ?url=, for `if` and `map`.  Such a look-up adds nothing.
+ */
+
+
+#include "ngx_http_urlstore.h"
+
+
+typedef enum {
+    NGX_HTTP_URLSTORE_V_ID = 0,
+    NGX_HTTP_URLSTORE_V_STATUS,
+    NGX_HTTP_URLSTORE_V_URL
+} ngx_http_urlstore_variable_t;
+
+
+static ngx_int_t ngx_http_urlstore_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_urlstore_lookup(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_ctx_t *ctx);
+static ngx_http_urlstore_zone_t *ngx_http_urlstore_variable_zone(
+    ngx_http_request_t *r);
+
+
+static ngx_http_variable_t  ngx_http_urlstore_vars[] = {
+
+    { ngx_string("urlstore_id"), NULL, ngx_http_urlstore_variable,
+      NGX_HTTP_URLSTORE_V_ID, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("urlstore_status"), NULL, ngx_http_urlstore_variable,
+      NGX_HTTP_URLSTORE_V_STATUS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("urlstore_url"), NULL, ngx_http_urlstore_variable,
+      NGX_HTTP_URLSTORE_V_URL, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+      ngx_http_null_variable
+};
+
+
+ngx_int_t
+ngx_http_urlstore_add_variables(ngx_conf_t *cf)
+{
+    ngx_http_variable_t  *var, *v;
+
+    for (v = ngx_http_urlstore_vars; v->name.len; v++) {
+        var = ngx_http_add_variable(cf, &v->name, v->flags);
+        if (var == NULL) {
+            return NGX_ERROR;
+        }
+
+        var->get_handler = v->get_handler;
+        var->data = v->data;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_variable(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    u_char                    *p;
+    ngx_str_t                  value;
+    ngx_http_urlstore_ctx_t   *ctx, *found;
+    ngx_http_urlstore_zone_t  *zone;
+
+    v->not_found = 1;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ctx == NULL || (ctx->status_name.len == 0 && !ctx->replied)) {
+
+        zone = ngx_http_urlstore_variable_zone(r);
+        if (zone == NULL) {
+            return NGX_OK;
+        }
+
+        found = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
+        if (found == NULL) {
+            return NGX_ERROR;
+        }
+
+        switch (ngx_http_urlstore_lookup(r, zone, found)) {
+
+        case NGX_OK:
+            break;
+
+        case NGX_DECLINED:
+            return NGX_OK;
+
+        default:
+            return NGX_ERROR;
+        }
+
+        ctx = found;
+    }
+
+    switch (data) {
+
+    case NGX_HTTP_URLSTORE_V_ID:
+        if (ctx->id == US_STORE_NO_ID || ctx->status_name.len == 0) {
+            return NGX_OK;
+        }
+
+        p = ngx_pnalloc(r->pool, NGX_INT64_LEN);
+        if (p == NULL) {
+            return NGX_ERROR;
+        }
+
+        value.data = p;
+        value.len = ngx_http_urlstore_u64(p, ctx->id) - p;
+        break;
+
+    case NGX_HTTP_URLSTORE_V_STATUS:
+        value = ctx->status_name;
+        break;
+
+    default: /* NGX_HTTP_URLSTORE_V_URL */
+        value = ctx->url;
+        break;
+    }
+
+    if (value.len == 0) {
+        return NGX_OK;
+    }
+
+    v->len = value.len;
+    v->data = value.data;
+    v->valid = 1;
+    v->not_found = 0;
+
+    return NGX_OK;
+}
+
+
+/* NGX_DECLINED: the request has no ?url= */
+
+static ngx_int_t
+ngx_http_urlstore_lookup(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_ctx_t *ctx)
+{
+    us_str_t          in;
+    ngx_str_t         url;
+    ngx_int_t         rc;
+    us_canon_t        canon;
+    us_verdict_t      verdict;
+    us_store_item_t   item;
+
+    rc = ngx_http_urlstore_arg(r, "url", &url);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx->id = US_STORE_NO_ID;
+
+    in.data = url.data;
+    in.len = url.len;
+
+    verdict = (url.len > US_URL_MAX)
+              ? US_URL_LENGTH
+              : us_normalize(zone->norm, zone->ws, in, NULL, &canon);
+
+    if (verdict != US_URL_OK) {
+        if (us_verdict_rejected(verdict)) {
+            ngx_str_set(&ctx->status_name, "rejected");
+
+        } else {
+            ngx_str_set(&ctx->status_name, "invalid");
+        }
+
+        return NGX_OK;
+    }
+
+    ngx_memzero(&item, sizeof(us_store_item_t));
+
+    item.url = canon.url.href;
+    item.merge = canon.merge;
+
+    us_store_seen(zone->store, &item, 1);
+
+    if (item.status == US_SEEN) {
+        ngx_str_set(&ctx->status_name, "seen");
+        ctx->id = item.id;
+
+    } else {
+        ngx_str_set(&ctx->status_name, "unseen");
+        us_store_spell(zone->store, &item);
+    }
+
+    ctx->url.data = ngx_pnalloc(r->pool, item.url.len + 8);
+    if (ctx->url.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    ctx->url.len = us_store_item_url(&item, ctx->url.data);
+
+    return NGX_OK;
+}
+
+
+/* the location's, or the only one that there is */
+
+static ngx_http_urlstore_zone_t *
+ngx_http_urlstore_variable_zone(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_zone_t       **zp;
+    ngx_http_urlstore_loc_conf_t    *ulcf;
+    ngx_http_urlstore_main_conf_t   *umcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ulcf->zone) {
+        return ulcf->zone;
+    }
+
+    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
+
+    if (umcf->zones.nelts != 1) {
+        return NULL;
+    }
+
+    zp = umcf->zones.elts;
+
+    return zp[0];
+}
