@@ -2,6 +2,12 @@
 # the generator of URLs that the larger benchmarks and tests use.
 #
 #   build/generate        URLs with the statistics of the real corpora
+#
+#   make bench-paper      the table and the figure of the founding paper
+#   make bench-dedup      urlstore dedup beside sort -u, awk and Perl
+#   make bench-hash       the load of seven nodes by the two hash functions
+#   make bench-engine     all corpora, both orders, beside the peers
+#   make bench-scale      1 M to 100 M generated URLs (SCALE=N for fewer)
 
 LINEAGE_CFLAGS := $(CSTD) $(WARN) $(OPT)
 
@@ -11,4 +17,13 @@ $(B)/generate: bench/generate.c
 
 generate: $(B)/generate   ## the generator of URLs: build/generate -n N -s SEED
 
-.PHONY: generate
+$(B)/bench/paper: bench/paper/paper.c bench/paper/avl.c bench/paper/avl.h \
+                  $(B)/libus.a
+	@mkdir -p $(@D)
+	$(CC) $(LINEAGE_CFLAGS) -o $@ bench/paper/paper.c bench/paper/avl.c \
+	    $(B)/libus.a $(CORE_LIBS)
+
+bench-paper: $(B)/.deps-bench core $(B)/bench/paper  ## the founding paper's
+	@bench/paper/run.pl
+
+.PHONY: generate bench-paper

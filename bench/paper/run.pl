@@ -1,0 +1,99 @@
+#!/usr/bin/perl
+
+# The founding paper's table and figure, for its structure and for the store,
+# on every corpus; see bench/paper/paper.c for what is measured.
+#
+#     make bench-paper         LIMIT=N: at most N URLs of each (1000000)
+#
+# The figure goes to docs/images/paper.svg and .png.
+
+use strict;
+use warnings;
+
+use File::Temp qw(tempdir);
+use FindBin;
+
+my $top = "$FindBin::Bin/../..";
+my $limit = $ENV{LIMIT} || 1000000;
+my $dir = tempdir(CLEANUP => 1);
+my %what = (avl => 'AVL + delta', store => 'urlstore');
+my @names = map { m|([^/]+)\.txt\.xz$| } glob "$top/../shared/corpora/*.xz";
+
+$| = 1;
+
+printf "at most %d URLs of each corpus, in file order; times in us\n\n", $limit;
+printf "%-30s %-12s %8s | %6s %7s %6s | %6s %7s %9s | %6s %7s %9s\n",
+    'corpus, URLs x bytes', '', '', 'B/URL', 'without', 'tails',
+    'store', 'mean', 'max', 'get', 'mean', 'max';
+printf "%-30s %-12s %8s | %6s %7s %6s | %6s %7s %9s | %6s %7s %9s\n",
+    '', '', 'records', '', 'search', '', 'min', '', '', 'min', '', '';
+
+for my $name (@names) {
+    my @rows = `xz -dc $top/../shared/corpora/$name.txt.xz \\
+        | $top/build/urlstore dedup -q --normalize crawler \\
+        | $top/build/bench/paper -n $limit -c $dir/$name $name \\
+          2>$dir/messages`;
+
+    die "$name failed\n" if $?  || @rows != 2;
+
+    for (@rows) {
+        chomp;
+        my ($n, $which, $urls, $raw, $with, $without, $tails, $hops, @ns)
+            = split /\t/;
+
+        printf "%-30s %-12s %8s | %6.2f %7.2f %6.2f"
+            . " | %6.2f %7.2f %9.0f | %6.2f %7.2f %9.0f\n",
+            $which eq 'avl' ? $n : "  $urls x $raw", $what{$which},
+            $hops > 0 ? $hops : '-', $with, $without, $tails,
+            map { $_ / 1000 } @ns;
+    }
+}
+
+print "\nwithout search: what id -> URL alone needs; the paper: 28, 20 of 55"
+    . " bytes, store 92 us, get 6 us\n";
+
+figure($_) for qw(svg png);
+
+
+sub figure
+{
+    my ($format) = @_;
+    my $terminal = $format eq 'svg'
+        ? "svg size 900,420 font 'sans,13' background rgb 'white'"
+        : "pngcairo size 1800,840 font 'sans,22'";
+
+    mkdir "$top/docs/images";
+
+    open my $p, '|-', 'gnuplot' or die "gnuplot: $!";
+    print $p <<"END";
+set terminal $terminal
+set output '$top/docs/images/paper.$format'
+set multiplot layout 1,2
+set logscale y
+set grid ytics lc rgb '#dddddd'
+set key top left
+set format x '%.1s %c'
+set format y '%g'
+set xlabel 'URLs stored'
+set ylabel 'microseconds, mean'
+set yrange [0.3:300]
+END
+
+    for my $c ([ 'reddit_submissions', 'reddit, order of arrival' ],
+        [ 'eot2024_A', 'eot2024, nearly sorted' ])
+    {
+        print $p <<"END";
+set title '$c->[1]'
+plot '$dir/$c->[0]' using 1:(\$2/1000) with linespoints pt 6 lw 2 \\
+         lc rgb '#b2182b' title 'AVL + delta: store', \\
+     '' using 1:(\$3/1000) with linespoints pt 4 lw 2 lc rgb '#ef8a62' \\
+         title 'AVL + delta: retrieve', \\
+     '' using 1:(\$4/1000) with linespoints pt 7 lw 2 lc rgb '#2166ac' \\
+         title 'urlstore: store', \\
+     '' using 1:(\$5/1000) with linespoints pt 5 lw 2 lc rgb '#67a9cf' \\
+         title 'urlstore: retrieve'
+END
+    }
+
+    close $p or die "gnuplot failed\n";
+}
