@@ -11,12 +11,13 @@
  *                                              else no public suffix
  *
  *    bitmap:  128 Ki bits = 16 KiB, fits in L1
- *             a rule "co.uk" sets h("co.uk"); a rule "*.ck" sets h'("ck")
+ *             a rule "co.uk" sets h("co.uk"); a rule "*.kobe.jp" sets
+ *             h'("kobe.jp"), and h("kobe.jp") because libpsl takes that for
+ *             a suffix too
  *             9,000 rules: 0.7 % of other hosts ask libpsl in vain
  *
- * Rules of one label are left out: the rest of a host has a dot, or it is
- * never merged.  Where the list is no file (only built into libpsl), every
- * bit is set and libpsl answers all.
+ * Where the list is no file (only built into libpsl), every bit is set and
+ * libpsl answers all.
  */
 
 
@@ -179,9 +180,9 @@ done:
 static void
 us_site_rule(us_site_t *site, const us_idna_t *idna, char *line)
 {
+    int        wild;
     ssize_t    n;
     uint8_t    ascii[256];
-    uint64_t   seed;
     us_str_t   name;
 
     name.data = (uint8_t *) line;
@@ -193,23 +194,26 @@ us_site_rule(us_site_t *site, const us_idna_t *idna, char *line)
         return;
     }
 
-    seed = US_SITE_RULE;
+    wild = name.len > 2 && line[0] == '*' && line[1] == '.';
 
-    if (name.len > 2 && line[0] == '*' && line[1] == '.') {
-        seed = US_SITE_WILD;
+    if (wild) {
         name.data += 2;
         name.len -= 2;
-
-    } else if (memchr(name.data, '.', name.len) == NULL) {
-        return;
     }
 
     n = us_idna_to_ascii(idna, name, ascii, sizeof(ascii));
 
-    if (n > 0) {
-        name.data = ascii;
-        name.len = n;
-        us_site_set(site, name, seed);
+    if (n <= 0) {
+        return;
+    }
+
+    name.data = ascii;
+    name.len = n;
+
+    us_site_set(site, name, US_SITE_RULE);
+
+    if (wild) {
+        us_site_set(site, name, US_SITE_WILD);
     }
 }
 

@@ -1,0 +1,301 @@
+
+/*
+ * Sites: which hosts are spellings of one, and that the filter in front of
+ * libpsl never changes its answer.
+ */
+
+
+#include "us_base.h"
+#include "url/us_normalize.h"
+#include "url/us_site.h"
+
+#include <libpsl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+
+#define CORPUS  "../shared/corpora/tweetfeed_iocs.txt.xz"
+
+
+static us_idna_t  *idna;
+static us_site_t  *site;
+
+
+static us_str_t
+str(const char *s)
+{
+    us_str_t  v;
+
+    v.data = (const uint8_t *) s;
+    v.len = strlen(s);
+
+    return v;
+}
+
+
+static int
+setup(void **state)
+{
+    idna = us_idna_open();
+    site = us_site_create();
+
+    if (idna == NULL || site == NULL) {
+        return -1;
+    }
+
+    us_site_load(site, idna);
+
+    return 0;
+}
+
+
+static int
+teardown(void **state)
+{
+    us_site_destroy(site);
+    us_idna_close(idna);
+
+    return 0;
+}
+
+
+/* the same answer for both spellings */
+
+static void
+merged(const char *host, int want)
+{
+    char  www[300];
+
+    snprintf(www, sizeof(www), "www.%s", host);
+
+    if (us_site_merge(site, str(host)) != want
+        || us_site_merge(site, str(www)) != want)
+    {
+        fail_msg("%s: %d, %s: %d", host, us_site_merge(site, str(host)), www,
+                 us_site_merge(site, str(www)));
+    }
+}
+
+
+static void
+sites(void **state)
+{
+    merged("example.com", 1);
+    merged("sub.example.com", 1);
+    merged("example.co.uk", 1);
+    merged("xn--bcher-kva.de", 1);
+    merged("blog.github.io", 1);
+    merged("a.b", 1);
+    merged("1.2.3.4.com", 1);
+    merged("4.com", 1);
+    merged("4x.4y", 1);
+
+    /* public suffixes: www.co.uk is not "co.uk with www" */
+
+    merged("com", 0);
+    merged("co.uk", 0);
+    merged("github.io", 0);
+    merged("blogspot.com", 0);
+    merged("xn--55qx5d.cn", 0);
+
+    /* *.ck is a suffix, www.ck is not (and is no www of ck) */
+
+    merged("foo.ck", 0);
+    merged("bar.foo.ck", 1);
+    merged("city.kobe.jp", 1);
+    merged("other.kobe.jp", 0);
+    merged("a.other.kobe.jp", 1);
+
+    /* addresses, dots, www of www */
+
+    merged("127.0.0.1", 0);
+    merged("1.2", 0);
+    merged("[::1]", 0);
+    merged("localhost", 0);
+    merged("example.com.", 0);
+    merged(".example.com", 0);
+    merged("..", 0);
+    merged("", 0);
+    merged("www.www.example.com", 0);
+
+    assert_int_equal(us_site_merge(site, str("www.www.example.com")), 0);
+    assert_int_equal(us_site_merge(site, str("www.ck")), 0);
+    assert_int_equal(us_site_merge(site, str("www.")), 0);
+}
+
+
+static void
+exceptions(void **state)
+{
+    assert_int_equal(us_site_except(site, str("Example.COM")), 0);
+    assert_int_equal(us_site_except(site, str("www.pony.at")), 0);
+    assert_int_equal(us_site_except(site, str("a.org")), 0);
+    assert_int_equal(us_site_except(site, str("a.org")), 0);
+
+    merged("example.com", 0);
+    merged("pony.at", 0);
+    merged("a.org", 0);
+    merged("b.org", 1);
+    merged("sub.example.com", 1);
+}
+
+
+/* "www.www.x" is no spelling of "www.x" */
+
+static int
+reference(const psl_ctx_t *psl, const char *rest)
+{
+    return !psl_is_public_suffix2(psl, rest, PSL_TYPE_ANY)
+           && strncmp(rest, "www.", 4) != 0;
+}
+
+
+/* every rule of the list, and its neighbours */
+
+static void
+filter_on_rules(void **state)
+{
+    FILE       *f;
+    char       *line, host[300];
+    size_t      size, n;
+    uint8_t     ascii[256];
+    ssize_t     len;
+    psl_ctx_t  *psl;
+
+    f = fopen(psl_builtin_filename(), "r");
+
+    if (f == NULL) {
+        skip();
+    }
+
+    psl = psl_load_fp(f);
+    assert_non_null(psl);
+    rewind(f);
+
+    line = NULL;
+    size = 0;
+
+    for (n = 0; getline(&line, &size, f) > 0; /* void */ ) {
+        line[strcspn(line, " \t\r\n")] = '\0';
+
+        if (*line == '\0' || strncmp(line, "//", 2) == 0) {
+            continue;
+        }
+
+        len = us_idna_to_ascii(idna, str(line + (*line == '!')
+                                         + 2 * (*line == '*')), ascii, 200);
+        assert_true(len > 0);
+
+        snprintf(host, sizeof(host), "%.*s", (int) len, ascii);
+
+        if (strchr(host, '.')) {
+            merged(host, reference(psl, host));
+            n++;
+        }
+
+        snprintf(host, sizeof(host), "x.%.*s", (int) len, ascii);
+        merged(host, reference(psl, host));
+    }
+
+    assert_true(n > 5000);
+
+    free(line);
+    psl_free(psl);
+    fclose(f);
+}
+
+
+/* the hosts of a corpus that has hardly one twice */
+
+static void
+filter_on_hosts(void **state)
+{
+    FILE           *f;
+    char           *line, *rest;
+    size_t          size, n, suffixes;
+    us_str_t        in, host;
+    us_norm_t      *norm;
+    us_canon_t      out;
+    psl_ctx_t      *psl;
+    us_norm_ws_t   *ws;
+
+    psl = psl_load_file(psl_builtin_filename());
+
+    if (psl == NULL || access(CORPUS, R_OK) != 0) {
+        psl_free(psl);
+        skip();
+    }
+
+    norm = us_norm_create(US_PROFILE_CRAWLER);
+    assert_non_null(norm);
+    assert_int_equal(us_norm_seal(norm), 0);
+    ws = us_norm_ws_create(norm);
+    assert_non_null(ws);
+
+    f = popen("xz -dc " CORPUS " | head -60000", "r");
+    assert_non_null(f);
+
+    line = NULL;
+    size = 0;
+    suffixes = 0;
+
+    for (n = 0; getline(&line, &size, f) > 0; n++) {
+        in.data = (uint8_t *) line;
+        in.len = strcspn(line, "\n");
+
+        if (us_normalize(norm, ws, in, NULL, &out) != US_URL_OK) {
+            continue;
+        }
+
+        host = us_url_hostname(&out.url);
+        rest = strndup((char *) host.data, host.len);
+        assert_non_null(rest);
+
+        if (strncmp(rest, "www.", 4) == 0) {
+            memmove(rest, rest + 4, strlen(rest) - 3);
+        }
+
+        if (out.merge) {
+            if (!reference(psl, rest)) {
+                fail_msg("%s is a public suffix", rest);
+            }
+
+        } else {
+            suffixes++;
+            if (reference(psl, rest) && strchr(rest, '.')
+                && strspn(rest, "0123456789.") < strlen(rest))
+            {
+                fail_msg("%s is no public suffix", rest);
+            }
+        }
+
+        free(rest);
+    }
+
+    assert_true(n > 50000);
+    assert_true(suffixes > 0);
+
+    pclose(f);
+    free(line);
+    us_norm_ws_destroy(ws);
+    us_norm_destroy(norm);
+    psl_free(psl);
+}
+
+
+int
+main(void)
+{
+#define T(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+    const struct CMUnitTest  tests[] = {
+        T(sites), T(exceptions), T(filter_on_rules), T(filter_on_hosts)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
