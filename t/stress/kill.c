@@ -1,0 +1,388 @@
+
+/*
+ * Processes that share a store and are killed at random instructions.
+ *
+ *     kill SECONDS
+ *
+ * Two writers and four readers, each with a mapping of its own at another
+ * address.  This process kills one of them every few milliseconds, releases
+ * its lock as nginx's master would, and starts another in its place; and it is
+ * the journal: it takes the operations out of the ring.  Every few seconds
+ * everybody is killed, the store is verified, and the operations are replayed
+ * into a second store, which must be the same; then it begins again with an
+ * empty zone.
+ */
+
+
+#include "stress.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+
+#define WRITERS   2
+#define READERS   4
+#define ROUND     4                   /* seconds */
+#define ZONE      ((size_t) 48 << 20)
+#define RING      ((size_t) 1 << 18)
+
+
+typedef struct {
+    uint64_t     lock;                /* pid of the holder */
+    uint64_t     full;
+    stress_t     st;
+} shared_t;
+
+
+static int        zone_fd;
+static shared_t  *shared;
+
+static struct {
+    uint8_t      *data;
+    size_t        len;
+    size_t        size;
+} stream;
+
+
+static void
+lock(void *data)
+{
+    uint64_t  expected;
+
+    for ( ;; ) {
+        expected = 0;
+
+        if (__atomic_compare_exchange_n(&shared->lock, &expected, getpid(), 0,
+                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        {
+            return;
+        }
+
+        sched_yield();
+    }
+}
+
+
+static void
+unlock(void *data)
+{
+    uint64_t  expected;
+
+    expected = getpid();
+    __atomic_compare_exchange_n(&shared->lock, &expected, 0, 0,
+                                __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+
+static const us_store_lock_t  locks = { lock, unlock, NULL };
+
+
+static void *
+map(int fd, size_t size)
+{
+    void  *mem;
+
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (mem == MAP_FAILED) {
+        perror("mmap");
+        exit(2);
+    }
+
+    return mem;
+}
+
+
+static void *
+zone_format(int fd, size_t ring)
+{
+    void             *mem;
+    us_store_conf_t   conf;
+
+    if (ftruncate(fd, 0) == -1 || ftruncate(fd, ZONE) == -1) {
+        perror("ftruncate");
+        exit(2);
+    }
+
+    mem = map(fd, ZONE);
+
+    memset(&conf, 0, sizeof(conf));
+    memcpy(conf.hash_key, "stressstressstres", 16);
+    conf.nmarks = 1;
+    conf.marks[0] = us_string("visited");
+    conf.ring = ring;
+    conf.sites = 1;
+
+    if (us_store_format(mem, ZONE, &conf) != 0) {
+        fprintf(stderr, "no store\n");
+        exit(2);
+    }
+
+    return mem;
+}
+
+
+static void
+child(int writer, uint64_t seed)
+{
+    char        *text;
+    us_store_t  *s;
+
+    /* somewhere else than the parent's */
+
+    map(zone_fd, 4096 * (1 + seed % 64));
+
+    s = us_store_open(map(zone_fd, ZONE), &locks);
+    text = malloc(STRESS_BATCH * STRESS_URL);
+
+    for ( ;; ) {
+
+        if (!writer) {
+            stress_read(s, &shared->st, &seed);
+
+        } else if (!stress_write(s, &shared->st, &seed, text)) {
+            stress_store(&shared->full, 1);
+        }
+    }
+}
+
+
+static pid_t
+start(int number, uint64_t *seed)
+{
+    pid_t     pid;
+    uint64_t  s;
+
+    s = stress_random(seed);
+    pid = fork();
+
+    if (pid == 0) {
+        child(number < WRITERS, s);
+        _exit(0);
+    }
+
+    if (pid == -1) {
+        perror("fork");
+        exit(2);
+    }
+
+    return pid;
+}
+
+
+/* 1: it held the lock */
+
+static int
+end(pid_t pid)
+{
+    int  status;
+
+    kill(pid, SIGKILL);
+    waitpid(pid, &status, 0);
+
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
+        stress_fail(&shared->st, "a child died of signal %d",
+                    WTERMSIG(status));
+    }
+
+    if (stress_load(&shared->lock) == (uint64_t) pid) {
+        stress_store(&shared->lock, 0);
+        return 1;
+    }
+
+    return 0;
+}
+
+
+static void
+drain(us_store_t *s)
+{
+    unsigned  i;
+    us_str_t  pieces[2];
+
+    us_store_ops(s, us_store_written(s), pieces);
+
+    for (i = 0; i < 2; i++) {
+
+        if (stream.len + pieces[i].len > stream.size) {
+            stream.size = (stream.len + pieces[i].len) * 2;
+            stream.data = realloc(stream.data, stream.size);
+        }
+
+        if (pieces[i].len) {
+            memcpy(stream.data + stream.len, pieces[i].data, pieces[i].len);
+            stream.len += pieces[i].len;
+        }
+    }
+
+    us_store_set_written(s, stream.len);
+}
+
+
+/* the store that the operations give must be the store that made them */
+
+static void
+compare(us_store_t *s)
+{
+    int           fd;
+    void         *mem;
+    size_t        la, lb;
+    uint8_t       ua[STRESS_URL], ub[STRESS_URL];
+    uint64_t      id, next;
+    us_store_t   *r;
+
+    fd = memfd_create("replay", 0);
+    mem = zone_format(fd, 0);
+    r = us_store_open(mem, &locks);
+
+    if (us_store_apply(r, stream.data, stream.len) != (ssize_t) stream.len) {
+        stress_fail(&shared->st, "the stream does not apply");
+    }
+
+    next = us_store_next_id(s);
+
+    if (us_store_next_id(r) != next) {
+        stress_fail(&shared->st, "replay has %lu ids, not %lu",
+                    (unsigned long) us_store_next_id(r), (unsigned long) next);
+    }
+
+    for (id = 0; id < next; id++) {
+        if (us_store_get(s, id, ua, &la) != us_store_get(r, id, ub, &lb)
+            || us_store_marked(s, 0, id) != us_store_marked(r, 0, id)
+            || (!us_store_deleted(s, id)
+                && (la != lb || memcmp(ua, ub, la) != 0)))
+        {
+            stress_fail(&shared->st, "replay: id %lu differs",
+                        (unsigned long) id);
+        }
+    }
+
+    us_store_close(r);
+    munmap(mem, ZONE);
+    close(fd);
+}
+
+
+static double
+now(void)
+{
+    struct timespec  ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+
+static void
+pause_us(unsigned us)
+{
+    struct timespec  ts = { 0, us * 1000L };
+
+    nanosleep(&ts, NULL);
+}
+
+
+static void
+round_of(double until, uint64_t *seed)
+{
+    int              i, held, kills;
+    void            *mem;
+    pid_t            pids[WRITERS + READERS];
+    uint64_t         ids;
+    us_store_t      *s;
+    us_store_info_t  info;
+
+    memset(shared, 0, sizeof(shared_t));
+    mem = zone_format(zone_fd, RING);
+    s = us_store_open(mem, &locks);
+    stream.len = 0;
+    held = 0;
+    kills = 0;
+
+    for (i = 0; i < WRITERS + READERS; i++) {
+        pids[i] = start(i, seed);
+    }
+
+    while (now() < until && !stress_load(&shared->full)
+           && !stress_load(&shared->st.failed))
+    {
+        pause_us(stress_random(seed) % 3000);
+        drain(s);
+
+        /* writers twice as often */
+
+        i = stress_random(seed) % (2 * WRITERS + READERS);
+        i = i < 2 * WRITERS ? i % WRITERS : i - WRITERS;
+
+        held += end(pids[i]);
+        kills++;
+        pids[i] = start(i, seed);
+    }
+
+    for (i = 0; i < WRITERS + READERS; i++) {
+        held += end(pids[i]);
+    }
+
+    /* the next one to take the lock completes what they left */
+
+    lock(NULL);
+    unlock(NULL);
+    us_store_mark(s, 0, 0, 1, &ids);
+    drain(s);
+
+    ids = stress_verify(s, &shared->st);
+    compare(s);
+
+    us_store_info(s, &info);
+
+    printf("%d kills, %d with the lock held, %lu completed; %lu ids, "
+           "%lu deleted, %lu adds, %lu look-ups%s\n",
+           kills, held, (unsigned long) info.recoveries, (unsigned long) ids,
+           (unsigned long) info.deleted, (unsigned long) shared->st.adds,
+           (unsigned long) shared->st.looks, shared->full ? ", full" : "");
+    fflush(stdout);
+
+    us_store_close(s);
+    munmap(mem, ZONE);
+}
+
+
+int
+main(int argc, char **argv)
+{
+    double     until, t;
+    uint64_t   seed;
+
+    until = now() + (argc > 1 ? atof(argv[1]) : 20);
+    seed = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t) time(NULL);
+    printf("seed %lu\n", (unsigned long) seed);
+
+    shared = mmap(NULL, sizeof(shared_t), PROT_READ|PROT_WRITE,
+                  MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+    zone_fd = memfd_create("zone", 0);
+
+    if (shared == MAP_FAILED || zone_fd == -1) {
+        perror("no memory");
+        return 2;
+    }
+
+    do {
+        t = now() + ROUND;
+        round_of(t < until ? t : until, &seed);
+
+        if (shared->st.failed) {
+            printf("FAILED: %lu\n", (unsigned long) shared->st.failed);
+            return 1;
+        }
+    } while (now() < until);
+
+    printf("ok\n");
+
+    return 0;
+}

@@ -1,0 +1,173 @@
+
+/*
+ * The same by threads, for ThreadSanitizer: two writers, three readers, a
+ * journal; each has a handle of its own.
+ *
+ *     threads SECONDS
+ */
+
+
+#include "stress.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <time.h>
+
+
+#define WRITERS   2
+#define READERS   3
+#define ZONE      ((size_t) 24 << 20)
+
+
+static void             *mem;
+static stress_t         *st;
+static int               stop;
+static pthread_mutex_t   mutex = PTHREAD_MUTEX_INITIALIZER;
+
+
+static void
+lock(void *data)
+{
+    pthread_mutex_lock(&mutex);
+}
+
+
+static void
+unlock(void *data)
+{
+    pthread_mutex_unlock(&mutex);
+}
+
+
+static const us_store_lock_t  locks = { lock, unlock, NULL };
+
+
+static void *
+writer(void *data)
+{
+    char        *text;
+    uint64_t     seed;
+    us_store_t  *s;
+
+    s = us_store_open(mem, &locks);
+    text = malloc(STRESS_BATCH * STRESS_URL);
+    seed = (uintptr_t) data;
+
+    while (!stress_load(&stop) && stress_write(s, st, &seed, text)) {
+        /* void */
+    }
+
+    free(text);
+    us_store_close(s);
+
+    return NULL;
+}
+
+
+static void *
+reader(void *data)
+{
+    uint64_t     seed;
+    us_store_t  *s;
+
+    s = us_store_open(mem, &locks);
+    seed = (uintptr_t) data;
+
+    while (!stress_load(&stop)) {
+        stress_read(s, st, &seed);
+    }
+
+    us_store_close(s);
+
+    return NULL;
+}
+
+
+/* reads every byte of the ring */
+
+static void *
+journal(void *data)
+{
+    size_t           i, k, sum;
+    uint64_t         lsn;
+    us_str_t         pieces[2];
+    us_store_t      *s;
+    struct timespec  ts = { 0, 1000000 };
+
+    s = us_store_open(mem, &locks);
+    sum = 0;
+
+    while (!stress_load(&stop)) {
+        lsn = us_store_published(s);
+        us_store_ops(s, us_store_written(s), pieces);
+
+        for (i = 0; i < 2; i++) {
+            for (k = 0; k < pieces[i].len; k++) {
+                sum += pieces[i].data[k];
+            }
+        }
+
+        us_store_set_written(s, us_store_written(s) + pieces[0].len
+                                + pieces[1].len);
+        us_store_set_durable(s, lsn);
+        nanosleep(&ts, NULL);
+    }
+
+    us_store_close(s);
+
+    return (void *) sum;
+}
+
+
+int
+main(int argc, char **argv)
+{
+    int               i;
+    uint64_t          ids;
+    pthread_t         t[WRITERS + READERS + 1];
+    us_store_t       *s;
+    us_store_conf_t   conf;
+    struct timespec   ts = { argc > 1 ? atoi(argv[1]) : 5, 0 };
+
+    mem = mmap(NULL, ZONE, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS, -1,
+               0);
+    st = calloc(1, sizeof(stress_t));
+
+    memset(&conf, 0, sizeof(conf));
+    memcpy(conf.hash_key, "threadsthreadsth", 16);
+    conf.nmarks = 1;
+    conf.marks[0] = us_string("visited");
+    conf.ring = 1 << 18;
+    conf.sites = 1;
+
+    if (us_store_format(mem, ZONE, &conf) != 0) {
+        return 2;
+    }
+
+    for (i = 0; i <= WRITERS + READERS; i++) {
+        pthread_create(&t[i], NULL, i == 0 ? journal : i <= WRITERS ? writer
+                                                                    : reader,
+                       (void *) (uintptr_t) (i + 1));
+    }
+
+    nanosleep(&ts, NULL);
+    stress_store(&stop, 1);
+
+    for (i = 0; i <= WRITERS + READERS; i++) {
+        pthread_join(t[i], NULL);
+    }
+
+    s = us_store_open(mem, &locks);
+    ids = stress_verify(s, st);
+    us_store_close(s);
+
+    printf("%lu ids, %lu adds, %lu deletes, %lu look-ups, %lu failed\n",
+           (unsigned long) ids, (unsigned long) st->adds,
+           (unsigned long) st->deletes, (unsigned long) st->looks,
+           (unsigned long) st->failed);
+
+    i = st->failed != 0 || ids == 0;
+    free(st);
+
+    return i;
+}
