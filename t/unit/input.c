@@ -1,0 +1,298 @@
+
+/*
+ * The body reader: four formats, cut at every byte, give the same items.
+ */
+
+
+#include "../../src/input/us_input.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+
+#define MAX  16
+
+
+typedef struct {
+    const char         *body;
+    us_input_format_t   format;
+    int                 ids;
+    int                 single;
+    const char         *want;         /* or "!" and the reason */
+} sample_t;
+
+
+/* an item: KIND TEXT [@BASE] [=REF], one a line */
+
+static const sample_t  samples[] = {
+
+    { "", US_INPUT_TEXT, 0, 0, "" },
+    { "a\nb\r\n\n\r\nc", US_INPUT_TEXT, 0, 0, "u a\nu b\nu c\n" },
+    { "a\rb\n", US_INPUT_TEXT, 0, 0, "u a\rb\n" },
+    { "1234567890123456\nx\n", US_INPUT_TEXT, 0, 0,
+      "u 1234567890123456\nu x\n" },
+    { "1234567890123456\r\nx", US_INPUT_TEXT, 0, 0,
+      "u 1234567890123456\nu x\n" },
+    { "12345678901234567\nx\n", US_INPUT_TEXT, 0, 0, "l\nu x\n" },
+    { "12345678901234567890123456789", US_INPUT_TEXT, 0, 0, "l\n" },
+
+    { "{\"url\":\"a\"}\n\n{\"base\":\"b\",\"url\":\"c\"}", US_INPUT_NDJSON,
+      0, 0, "u a\nu c @b\n" },
+    { "{\"url\":\"a\",\"ref\":[1,{\"x\":null,\"y\":[]},\"\\n\"]}\n",
+      US_INPUT_NDJSON, 0, 0, "u a =[1,{\"x\":null,\"y\":[]},\"\\n\"]\n" },
+    { "{\"ref\":{},\"url\":\"a\"}\r\n{\"ref\":-1.5e3,\"url\":\"b\"}\n",
+      US_INPUT_NDJSON, 0, 0, "u a ={}\nu b =-1.5e3\n" },
+    { "{\"ref\":false,\"url\":\"a\",\"z\":{\"url\":\"q\"}}\n",
+      US_INPUT_NDJSON, 0, 0, "u a =false\n" },
+    { "x\n{\"url\":1\n[]\n\"a\"\n{}\n{\"url\":null}\n{\"url\":\"k\"}\n",
+      US_INPUT_NDJSON, 0, 0, "b\nb\nb\nb\nb\nb\nu k\n" },
+    { "{\"url\":\"a\",\"url\":\"b\"}\n{\"url\":\"c\"} {}\n{\"url\":\"d\"}\n",
+      US_INPUT_NDJSON, 0, 0, "b\nb\nu d\n" },
+    { "{\"base\":null,\"url\":\"a\"}\n{\"base\":7,\"url\":\"a\"}\n",
+      US_INPUT_NDJSON, 0, 0, "u a\nb\n" },
+    { "{\"url\":\"12345678901234567\",\"ref\":3}\n{\"url\":\"x\"}",
+      US_INPUT_NDJSON, 0, 0, "l =3\nu x\n" },
+    { "{\"url\":\"x\",\"base\":\"12345678901234567\"}\n", US_INPUT_NDJSON,
+      0, 0, "l\n" },
+    { "{\"id\":7}\n{\"url\":\"x\"}\n{\"id\":\"8\"}\n", US_INPUT_NDJSON, 1, 0,
+      "n 7\nu x\nu 8\n" },
+    { "{\"id\":7}\n", US_INPUT_NDJSON, 0, 0, "b\n" },
+    { "{\"url\":7}\n", US_INPUT_NDJSON, 0, 0, "n 7\n" },
+
+    { "[]", US_INPUT_JSON, 0, 0, "" },
+    { "[\"a\",\"b\"]", US_INPUT_JSON, 0, 0, "u a\nu b\n" },
+    { "[\"a\",7,null,{\"url\":\"q\"},[\"r\"],\"b\"]", US_INPUT_JSON, 0, 0,
+      "u a\nn 7\nb\nb\nb\nu b\n" },
+    { "[\"12345678901234567\",\"\"]", US_INPUT_JSON, 0, 0, "l\nu \n" },
+    { "{\"urls\":[\"a\",1,[\"x\"]],\"base\":\"b\"}", US_INPUT_JSON, 0, 0,
+      "u a @b\nn 1 @b\nb @b\n" },
+    { "{\"base\":\"b\",\"urls\":[\"a\",\"c\"],\"x\":[1]}", US_INPUT_JSON, 0, 0,
+      "u a @b\nu c @b\n" },
+    { "{\"urls\":[]}", US_INPUT_JSON, 0, 0, "" },
+    { "{\"url\":\"a\",\"ref\":\"r\",\"base\":\"b\"}", US_INPUT_JSON, 0, 1,
+      "u a @b =\"r\"\n" },
+    { "{\"ids\":[1,2]}", US_INPUT_JSON, 1, 0, "n 1\nn 2\n" },
+    { "{\"id\":1}", US_INPUT_JSON, 1, 1, "n 1\n" },
+    { "{\"ids\":[1,2]}", US_INPUT_JSON, 0, 0,
+      "!neither \"urls\" nor \"url\"" },
+    { "{}", US_INPUT_JSON, 0, 0, "!neither \"urls\" nor \"url\"" },
+    { "7", US_INPUT_JSON, 0, 0, "!an array or an object was expected" },
+    { "{\"url\":[]}", US_INPUT_JSON, 0, 0, "!\"url\" must be a string" },
+    { "{\"urls\":\"a\"}", US_INPUT_JSON, 0, 0, "!a list must be an array" },
+    { "{\"urls\":[],\"url\":\"a\"}", US_INPUT_JSON, 0, 0,
+      "!one item or a list, not both" },
+    { "{\"url\":\"a\",\"url\":\"b\"}", US_INPUT_JSON, 0, 0,
+      "!a key is there twice" },
+    { "[\"a\"", US_INPUT_JSON, 0, 0, "!the text ends too early" },
+    { "", US_INPUT_JSON, 0, 0, "!the text ends too early" },
+
+    { "url=a%20b+c&base=http%3A//x", US_INPUT_FORM, 0, 1,
+      "u a b c @http://x\n" },
+    { "base=x%26url%3Dy&url=a&url=b", US_INPUT_FORM, 0, 0,
+      "u a @x&url=y\nu b @x&url=y\n" },
+    { "url=a&ref=%C3%A9%22&z=1\r\n", US_INPUT_FORM, 0, 1,
+      "u a =\"\xc3\xa9\\\"\"\n" },
+    { "url=", US_INPUT_FORM, 0, 1, "u \n" },
+    { "url=%zz%4", US_INPUT_FORM, 0, 1, "u %zz%4\n" },
+    { "id=7", US_INPUT_FORM, 1, 1, "u 7\n" },
+    { "url=12345678901234567&url=x", US_INPUT_FORM, 0, 0, "l\nu x\n" },
+    { "http://a/\nb\n", US_INPUT_FORM, 0, 0, "u http://a/\nu b\n" },
+    { "ab", US_INPUT_FORM, 0, 0, "u ab\n" },
+    { "urls=1", US_INPUT_FORM, 0, 0, "u urls=1\n" },
+    { "", US_INPUT_FORM, 0, 0, "" },
+    { "base=x", US_INPUT_FORM, 0, 0, "!no \"url\"" },
+    { "url=a&base=x&base=y", US_INPUT_FORM, 0, 0, "!more than one \"base\"" },
+    { "url=a&url=b&ref=1", US_INPUT_FORM, 0, 0,
+      "!\"ref\" is for a single URL in a form" }
+};
+
+
+typedef struct {
+    char         text[65536];
+    size_t       len;
+    int          stop_at;
+} record_t;
+
+
+static void
+put(record_t *r, const char *mark, us_str_t s)
+{
+    assert_true(r->len + s.len + 8 < sizeof(r->text));
+
+    r->len += sprintf(r->text + r->len, "%s", mark);
+    memcpy(r->text + r->len, s.data ? (char *) s.data : "", s.len);
+    r->len += s.len;
+    r->text[r->len] = '\0';
+}
+
+
+static int
+record(void *data, const us_input_item_t *item)
+{
+    record_t *r = data;
+
+    static const char  *kinds[] = { "u ", "n ", "b", "l" };
+
+    put(r, kinds[item->kind],
+        item->kind <= US_INPUT_NUMBER ? item->text : us_string(""));
+
+    if (item->base.data) {
+        put(r, " @", item->base);
+    }
+
+    if (item->ref.data) {
+        put(r, " =", item->ref);
+    }
+
+    put(r, "\n", us_string(""));
+
+    return r->stop_at && --r->stop_at == 0;
+}
+
+
+static int
+read_body(const sample_t *s, size_t n, record_t *r, int *single)
+{
+    int          rc;
+    size_t       i, k, len;
+    uint8_t     *copy;
+    us_input_t   in;
+
+    r->len = 0;
+    r->text[0] = '\0';
+
+    len = strlen(s->body);
+
+    us_input_init(&in, s->format, MAX, record, r);
+    in.ids = s->ids;
+
+    rc = 0;
+
+    for (i = 0; i < len && rc == 0; i += n) {
+        k = len - i < n ? len - i : n;
+
+        copy = malloc(k);
+        memcpy(copy, s->body + i, k);
+
+        rc = us_input_feed(&in, copy, k);
+
+        free(copy);
+    }
+
+    if (rc == 0) {
+        rc = us_input_end(&in);
+    }
+
+    if (rc != 0 && in.error) {
+        r->len = sprintf(r->text, "!%s", in.error);
+    }
+
+    *single = in.single;
+
+    us_input_free(&in);
+
+    return rc;
+}
+
+
+static void
+test_samples(void **state)
+{
+    int              single;
+    size_t           i, n;
+    record_t         r;
+    const sample_t  *s;
+
+    memset(&r, 0, sizeof(r));
+
+    for (i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+        s = &samples[i];
+
+        for (n = 1; n <= strlen(s->body) + 1; n++) {
+            read_body(s, n, &r, &single);
+
+            if (strcmp(r.text, s->want) != 0) {
+                fail_msg("%s in pieces of %zu:\n%s\ninstead of\n%s", s->body,
+                         n, r.text, s->want);
+            }
+
+            if (s->want[0] != '!') {
+                assert_int_equal(single, s->single);
+            }
+        }
+    }
+}
+
+
+static void
+test_stop(void **state)
+{
+    int             single;
+    record_t        r;
+    const sample_t  s = { "a\nb\nc\n", US_INPUT_TEXT, 0, 0, NULL };
+
+    memset(&r, 0, sizeof(r));
+
+    r.stop_at = 2;
+    assert_int_equal(read_body(&s, 64, &r, &single), -1);
+    assert_string_equal(r.text, "u a\nu b\n");
+}
+
+
+static void
+test_long_ref(void **state)
+{
+    char       body[2 * US_INPUT_REF];
+    int        single;
+    sample_t   s = { body, US_INPUT_NDJSON, 0, 0, NULL };
+    record_t   r;
+
+    memset(&r, 0, sizeof(r));
+
+    /* strings over the reader's limit, and many short ones */
+
+    strcpy(body, "{\"url\":\"a\",\"ref\":\"12345678901234567\"}\n");
+    assert_int_equal(read_body(&s, 5, &r, &single), 0);
+    assert_string_equal(r.text, "l\n");
+
+    strcpy(body, "{\"url\":\"a\",\"ref\":[1");
+
+    while (strlen(body) < US_INPUT_REF + 10) {
+        strcat(body, ",\"1234\"");
+    }
+
+    strcat(body, "]}\n{\"url\":\"b\",\"ref\":1}\n");
+
+    assert_int_equal(read_body(&s, 100, &r, &single), 0);
+    assert_string_equal(r.text, "l\nu b =1\n");
+}
+
+
+static void
+test_unescape(void **state)
+{
+    uint8_t  buf[64];
+    size_t   len;
+
+    len = us_input_unescape(buf, (uint8_t *) "a+b%2Bc%00%g1%2", 15);
+    assert_int_equal(len, 11);
+    assert_memory_equal(buf, "a b+c\0%g1%2", 11);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_long_ref),
+        cmocka_unit_test(test_unescape)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
