@@ -16,6 +16,7 @@ static char *ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent,
 static ngx_int_t ngx_http_urlstore_postconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_init_process(ngx_cycle_t *cycle);
 static void ngx_http_urlstore_exit_process(ngx_cycle_t *cycle);
+static void ngx_http_urlstore_exit_master(ngx_cycle_t *cycle);
 static char *ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
@@ -186,7 +187,7 @@ ngx_module_t  ngx_http_urlstore_module = {
     NULL,                                  /* init thread */
     NULL,                                  /* exit thread */
     ngx_http_urlstore_exit_process,        /* exit process */
-    NULL,                                  /* exit master */
+    ngx_http_urlstore_exit_master,         /* exit master */
     NGX_MODULE_V1_PADDING
 };
 
@@ -384,6 +385,27 @@ ngx_http_urlstore_exit_process(ngx_cycle_t *cycle)
 
     ngx_http_urlstore_batch_exit();
     ngx_http_urlstore_out_exit();
+}
+
+
+static void
+ngx_http_urlstore_exit_master(ngx_cycle_t *cycle)
+{
+    ngx_uint_t                       i;
+    ngx_http_urlstore_zone_t       **zp;
+    ngx_http_urlstore_main_conf_t   *umcf;
+
+    umcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                               ngx_http_urlstore_module);
+    if (umcf == NULL) {
+        return;
+    }
+
+    zp = umcf->zones.elts;
+
+    for (i = 0; i < umcf->zones.nelts; i++) {
+        ngx_http_urlstore_persist_exit(zp[i]);
+    }
 }
 
 

@@ -337,7 +337,7 @@ us_cli_import(int argc, char **argv)
     lock = -1;
 
     if (code == US_CLI_DONE) {
-        lock = us_disk_lock(im->d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX);
+        lock = us_disk_lock(im->d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
 
         if (lock == -1) {
             fprintf(stderr, "urlstore: \"%s\" cannot be locked: %s\n",

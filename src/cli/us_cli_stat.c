@@ -35,7 +35,7 @@ us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
            m->state == US_STATE_CLEAN ? "clean" : "open", m->sync, m->boot,
            strcmp(m->boot, d->boot) == 0 ? ", this one" : ", an earlier one");
 
-    fd = us_disk_lock(d->dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH);
+    fd = us_disk_lock(d->dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH|LOCK_NB);
     printf("owner      %s\n", fd == -1 ? "somebody" : "nobody");
 
     if (fd != -1) {

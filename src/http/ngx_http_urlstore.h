@@ -12,6 +12,7 @@
  *     ngx_http_urlstore_answer.c    answers of a batch, in three formats
  *     ngx_http_urlstore_out.c       reply buffers
  *     ngx_http_urlstore_reply.c     sends replies, and when they may be sent
+ *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
  *     ngx_http_urlstore_problem.c   errors
  *     ngx_http_urlstore_add.c       /add, /seen
  *     ...                           a file for each further endpoint
@@ -95,10 +96,12 @@ typedef struct {
     size_t                          size;
     time_t                          started;
     ngx_http_urlstore_slot_t       *slots;
+    void                           *persist;  /* of path=, or NULL */
 } ngx_http_urlstore_sh_t;
 
 
-typedef struct ngx_http_urlstore_zone_s  ngx_http_urlstore_zone_t;
+typedef struct ngx_http_urlstore_zone_s     ngx_http_urlstore_zone_t;
+typedef struct ngx_http_urlstore_persist_s  ngx_http_urlstore_persist_t;
 typedef struct ngx_http_urlstore_ctx_s   ngx_http_urlstore_ctx_t;
 typedef struct ngx_http_urlstore_train_s ngx_http_urlstore_train_t;
 
@@ -120,6 +123,7 @@ struct ngx_http_urlstore_zone_s {
     us_store_conf_t                 conf;
     ngx_flag_t                      huge;
     ngx_uint_t                      rules;    /* user rules of all kinds */
+    ngx_http_urlstore_persist_t    *persist;  /* NULL: no path= */
 
     /* of one worker */
 
@@ -267,6 +271,7 @@ struct ngx_http_urlstore_ctx_s {
 
     /* what the reply depends on: see ngx_http_urlstore_reply_when() */
     uint64_t                        lsn;
+    unsigned                        writes:1;     /* its method does */
     unsigned                        wrote:1;      /* it changed the store */
     unsigned                        negative:1;   /* it says unseen/unknown */
 
@@ -356,11 +361,53 @@ const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(
 ngx_int_t ngx_http_urlstore_handler(ngx_http_request_t *r);
 ngx_uint_t ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name);
 
+/* ngx_http_urlstore_persist.c; for all zones, with path= or without */
+
+ngx_int_t ngx_http_urlstore_opt_path(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_sync(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_mode(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_snapshot(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_scrub(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_persist_conf(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, size_t size);
+const char *ngx_http_urlstore_persist_same(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
+ngx_int_t ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
+ngx_int_t ngx_http_urlstore_persist_start(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_persist_stop(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone);
+
+/* of every request: another process may have changed state and epoch */
+void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
+
 /*
  * What every endpoint asks before it answers: NGX_DECLINED if it may; else the
  * problem has been sent, and the result is to be returned.
  */
 ngx_int_t ngx_http_urlstore_ready(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_endpoint_t *ep);
+
+/* whether the request would change the store */
+ngx_uint_t ngx_http_urlstore_writes(ngx_http_request_t *r,
+    const ngx_http_urlstore_endpoint_t *ep);
+
+/* sends that problem */
+ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone);
+
+ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
+const char *ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone);
+ngx_uint_t ngx_http_urlstore_progress(ngx_http_urlstore_zone_t *zone);
+
+/* members for /stats, with a comma before, of at most so many bytes */
+#define NGX_HTTP_URLSTORE_PERSIST_STATS  1024
+u_char *ngx_http_urlstore_persist_stats(u_char *p,
     ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_args.c */
@@ -404,7 +451,10 @@ void ngx_http_urlstore_out_exit(void);
 ngx_int_t ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
     ngx_http_urlstore_handler_pt handler);
 
-/* calls handler once the journal's ring has room again */
+/*
+ * Calls handler once the journal's ring has room again.  NGX_DECLINED: the
+ * disk refuses, nothing is waited for.
+ */
 ngx_int_t ngx_http_urlstore_room_when(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler);
 

@@ -291,8 +291,15 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
 
     rc = ngx_http_urlstore_batch_flush(r);
 
-    if (rc == NGX_AGAIN) {
-        return ngx_http_urlstore_room_when(r, ngx_http_urlstore_batch_finish);
+    if (rc == NGX_AGAIN && ctx->fault == 0) {
+        rc = ngx_http_urlstore_room_when(r, ngx_http_urlstore_batch_finish);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
+        (void) ngx_http_urlstore_fault(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                       "the disk refuses");
     }
 
     us = ngx_http_urlstore_now() - ctx->start;
@@ -722,10 +729,11 @@ ngx_http_urlstore_batch_store(ngx_http_urlstore_ctx_t *ctx,
 
     case NGX_HTTP_URLSTORE_SEEN:
 
-        /* what is published now covers what the look-up can see or miss */
+        us_store_seen(store, g->items, g->urls);
+
+        /* what is published now covers what the look-up has seen */
 
         ctx->lsn = us_store_published(store);
-        us_store_seen(store, g->items, g->urls);
 
         return NGX_OK;
 

@@ -383,6 +383,11 @@ wait:
 
     rc = ngx_http_urlstore_room_when(r, ngx_http_urlstore_body_wait);
 
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_fault(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                     "the disk refuses");
+    }
+
     if (rc != NGX_DONE) {
         ngx_http_urlstore_body_done(r, rc);
     }
@@ -394,8 +399,6 @@ wait:
 static ngx_int_t
 ngx_http_urlstore_body_wait(ngx_http_request_t *r)
 {
-    r->main->count++;
-
     ngx_http_urlstore_body_resume(r);
 
     return NGX_DONE;

@@ -98,8 +98,10 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
                                         + (ep - ngx_http_urlstore_endpoints),
                             1);
 
+    ngx_http_urlstore_refresh(ulcf->zone);
+
     if (!ep->always) {
-        rc = ngx_http_urlstore_ready(r, ulcf->zone);
+        rc = ngx_http_urlstore_ready(r, ulcf->zone, ep);
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -121,6 +123,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
     ctx->zone = ulcf->zone;
     ctx->endpoint = ep;
+    ctx->writes = ngx_http_urlstore_writes(r, ep);
     ctx->tail = tail;
     ctx->status = NGX_HTTP_OK;
     ctx->id = US_STORE_NO_ID;
@@ -287,11 +290,4 @@ ngx_http_urlstore_method(ngx_http_request_t *r,
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
                                      "/%V takes %V", &ep->name, &allow);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone)
-{
-    return NGX_DECLINED;
 }

@@ -15,6 +15,7 @@ ngx_int_t
 ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
+    ngx_uint_t                writable;
     const char               *state;
     us_store_info_t           info;
     ngx_http_urlstore_ctx_t  *ctx;
@@ -23,11 +24,16 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 
     us_store_info(ctx->zone->store, &info);
 
-    if (info.full && ngx_http_urlstore_flag(r, "write")) {
-        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
-    }
+    state = ngx_http_urlstore_state_name(ctx->zone);
+    writable = !info.full && ngx_http_urlstore_writable(ctx->zone);
 
-    state = info.full && ctx->status != NGX_HTTP_OK ? "full" : "ready";
+    if (ngx_strcmp(state, "ready") != 0) {
+        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+
+    } else if (!writable && ngx_http_urlstore_flag(r, "write")) {
+        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        state = info.full ? "full" : "read-only";
+    }
 
     ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
                                                     NGX_HTTP_URLSTORE_JSON));
@@ -44,7 +50,7 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
                                           "{\"status\":\"%s\","
                                           "\"writable\":%s,\"full\":%s,"
                                           "\"epoch\":%uL}\n", state,
-                                          info.full ? "false" : "true",
+                                          writable ? "true" : "false",
                                           info.full ? "true" : "false",
                                           ctx->zone->conf.epoch);
     }
@@ -75,7 +81,10 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
 
     each = info.urls ? (double) info.used / info.urls : 0;
 
-    if (ngx_http_urlstore_out_init(out, r->pool, 4096) != NGX_OK) {
+    if (ngx_http_urlstore_out_init(out, r->pool, 4096
+                                   + NGX_HTTP_URLSTORE_PERSIST_STATS)
+        != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -117,7 +126,7 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
     out->pos = ngx_sprintf(out->pos, "],\"published\":%uL,\"written\":%uL,"
                            "\"durable\":%uL,\"recoveries\":%uL,"
                            "\"trainings\":%uL,\"lock_waits\":%uL,"
-                           "\"uptime\":%T}\n",
+                           "\"uptime\":%T",
                            us_store_published(zone->store),
                            us_store_written(zone->store),
                            us_store_durable(zone->store), info.recoveries,
@@ -126,6 +135,9 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
                            ngx_http_urlstore_sum(zone,
                                          NGX_HTTP_URLSTORE_N_LOCK_WAITS),
                            ngx_time() - zone->sh->started);
+
+    out->pos = ngx_http_urlstore_persist_stats(out->pos, zone);
+    out->pos = ngx_cpymem(out->pos, "}\n", 2);
 
     ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
 

@@ -1,32 +1,12 @@
 
 /*
- * Sending replies, and when they may be sent.
- *
- * Every reply that changed the store, or that denies something, leaves
+ * Sending replies.  When they may be sent is in ngx_http_urlstore_park.c:
+ * every reply that changed the store, or that denies something, leaves
  * through ngx_http_urlstore_reply_when() with the LSN that it depends on.
- * Without path= nothing has to be waited for.
  */
 
 
 #include "ngx_http_urlstore.h"
-
-
-ngx_int_t
-ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
-    ngx_http_urlstore_handler_pt handler)
-{
-    return handler(r);
-}
-
-
-/* without a journal no add is ever US_BUSY */
-
-ngx_int_t
-ngx_http_urlstore_room_when(ngx_http_request_t *r,
-    ngx_http_urlstore_handler_pt handler)
-{
-    return handler(r);
-}
 
 
 ngx_int_t

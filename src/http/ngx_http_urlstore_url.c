@@ -106,13 +106,13 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
         return rc;
     }
 
-    ctx->lsn = us_store_published(ctx->zone->store);
-
     status = US_UNKNOWN;
 
     if (known == NGX_OK) {
         status = us_store_get(ctx->zone->store, id, buf, &len);
     }
+
+    ctx->lsn = us_store_published(ctx->zone->store);
 
     if (status == US_DELETED) {
         ngx_str_set(&ctx->status_name, "deleted");
@@ -314,7 +314,10 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
                                             ngx_http_urlstore_send);
 
     case US_BUSY:
-        return ngx_http_urlstore_room_when(r, ngx_http_urlstore_url_delete);
+        rc = ngx_http_urlstore_room_when(r, ngx_http_urlstore_url_delete);
+
+        return rc == NGX_DECLINED ? ngx_http_urlstore_unready(r, ctx->zone)
+                                  : rc;
 
     default: /* US_UNKNOWN */
         ctx->lsn = us_store_published(ctx->zone->store);

@@ -73,6 +73,11 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
     { ngx_string("marks"), ngx_http_urlstore_opt_marks },
     { ngx_string("sites"), ngx_http_urlstore_opt_sites },
     { ngx_string("huge"), ngx_http_urlstore_opt_huge },
+    { ngx_string("path"), ngx_http_urlstore_opt_path },
+    { ngx_string("sync"), ngx_http_urlstore_opt_sync },
+    { ngx_string("mode"), ngx_http_urlstore_opt_mode },
+    { ngx_string("snapshot"), ngx_http_urlstore_opt_snapshot },
+    { ngx_string("scrub"), ngx_http_urlstore_opt_scrub },
 
     { ngx_null_string, NULL }
 };
@@ -154,6 +159,10 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                                &v, &opt->name, &value[1]);
             return NGX_CONF_ERROR;
         }
+    }
+
+    if (ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK) {
+        return NGX_CONF_ERROR;
     }
 
     if ((size_t) size < us_store_min_size(&zone->conf)
@@ -317,7 +326,7 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 
         zone->sh = old->sh;
 
-        return NGX_OK;
+        return ngx_http_urlstore_persist_init(zone, old);
     }
 
     if (shm_zone->shm.exists) {
@@ -325,7 +334,11 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    return ngx_http_urlstore_zone_create(zone);
+    if (ngx_http_urlstore_zone_create(zone) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_urlstore_persist_init(zone, NULL);
 }
 
 
@@ -444,6 +457,9 @@ ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
     } else if (zone->conf.lookup != old->conf.lookup) {
         what = "mode";
 
+    } else if (ngx_http_urlstore_persist_same(zone, old)) {
+        what = ngx_http_urlstore_persist_same(zone, old);
+
     } else if (zone->conf.nmarks != old->conf.nmarks) {
         what = "marks";
 
@@ -506,7 +522,7 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
         return NGX_ERROR;
     }
 
-    return NGX_OK;
+    return ngx_http_urlstore_persist_start(zone);
 }
 
 
@@ -514,6 +530,8 @@ void
 ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
 {
     ngx_uint_t  i;
+
+    ngx_http_urlstore_persist_stop(zone);
 
     ngx_http_urlstore_train_exit(zone);
 

@@ -179,7 +179,7 @@ us_disk_lock(int dirfd, const char *name, int how, int op)
         return -1;
     }
 
-    while (flock(fd, op | LOCK_NB) == -1) {
+    while (flock(fd, op) == -1) {
         if (errno != EINTR) {
             err = errno;
             (void) close(fd);

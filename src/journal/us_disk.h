@@ -50,9 +50,9 @@ const char *us_disk_temporary(char *buf, const char *name);
 
 /*
  * Opens a file of the directory (made if it is not there and how is
- * O_RDWR) and takes flock(2) `op` on it without waiting.  Returns the
- * descriptor, which carries the lock over fork() but not exec(); -1 with
- * errno EWOULDBLOCK if another one has it.
+ * O_RDWR) and takes flock(2) `op` on it.  Returns the descriptor, which
+ * carries the lock over fork() but not exec(); -1 with errno EWOULDBLOCK if
+ * another one has it and op has LOCK_NB.
  */
 int us_disk_lock(int dirfd, const char *name, int how, int op);
 

@@ -241,7 +241,7 @@ us_snapshot_drop(int dirfd, const us_manifest_t *m, int temporary)
 
     us_fault(US_FAULT_DROP);
 
-    lock = us_disk_lock(dirfd, US_DIR_READERS, O_RDWR, LOCK_EX);
+    lock = us_disk_lock(dirfd, US_DIR_READERS, O_RDWR, LOCK_EX|LOCK_NB);
 
     if (lock == -1) {
         return 0;

@@ -442,9 +442,10 @@ test_follow(void **state)
 
     /* and only one can */
 
-    lock = us_disk_lock(dirfd_, US_DIR_LOCK, O_RDWR, LOCK_EX);
+    lock = us_disk_lock(dirfd_, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
     assert_int_not_equal(lock, -1);
-    assert_int_equal(us_disk_lock(dirfd_, US_DIR_LOCK, O_RDWR, LOCK_EX), -1);
+    assert_int_equal(us_disk_lock(dirfd_, US_DIR_LOCK, O_RDWR,
+                                  LOCK_EX|LOCK_NB), -1);
     assert_int_equal(errno, EWOULDBLOCK);
     (void) close(lock);
 }
