@@ -248,7 +248,7 @@ ngx_http_urlstore_scrape_store(ngx_http_urlstore_zone_t *zone,
 
     us_store_info(zone->store, &info);
 
-    ngx_http_urlstore_gauge(s, "ids", "Ids given.", info.urls);
+    ngx_http_urlstore_gauge(s, "urls", "Ids given.", info.urls);
     ngx_http_urlstore_gauge(s, "deleted_ids", "Ids deleted.", info.deleted);
     ngx_http_urlstore_gauge(s, "sites", "Sites.", info.sites);
     ngx_http_urlstore_gauge(s, "zone_size_bytes", "Size of the zone.",

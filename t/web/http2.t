@@ -47,8 +47,12 @@ sub curl
 {
     my ($path, @args) = @_;
 
-    open my $fh, '-|', 'curl', '-sS', '--http2-prior-knowledge', '-H',
-        'Content-Type: text/plain', @args,
+    # curl calls a body a form unless told otherwise
+
+    my @type = grep({ /^Content-Type|urlencode/ } @args) ? ()
+        : ('-H', 'Content-Type: text/plain');
+
+    open my $fh, '-|', 'curl', '-sS', '--http2-prior-knowledge', @type, @args,
         'http://127.0.0.1:' . $t->port . $path or die "curl: $!";
 
     local $/;
