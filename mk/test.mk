@@ -13,8 +13,10 @@ UNIT_SRC := $(sort $(wildcard t/unit/*.c))
 UNIT     := $(patsubst t/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
 
 ASAN_MODULE := $(B)/asan/ngx_http_urlstore_module.so
-ASAN_NGX    := $(ASAN) -fno-sanitize=nonnull-attribute $(NGX_WARN)
+ASAN_NGX    := $(ASAN) -fno-sanitize=nonnull-attribute -DNGX_DEBUG_PALLOC=1 \
+               $(NGX_WARN)
 ASAN_OUT    := $(abspath $(B))/asan/nginx-build
+NGX_SOURCE  := $(abspath $(B))/nginx-source
 
 test: $(B)/.deps-test build $(if $(T),,test-unit)  ## all that CI runs
 	@$(PROVE) $(or $(T),t)
@@ -41,25 +43,30 @@ $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 test-full: $(B)/.deps-test build           ## the same with whole corpora
 	@US_FULL=1 $(PROVE) t
 
-# Debian's nginx with a sanitized module (and libasan before everything else)
+# An nginx with the sanitizers, from Debian's source, and the module for it.
+# NGX_DEBUG_PALLOC makes each allocation from a pool one of malloc(), or ASan
+# would not see where it ends.
 
-asan: $(ASAN_MODULE)      ## the module with AddressSanitizer and UBSan
+asan: $(ASAN_MODULE)      ## nginx and the module with ASan and UBSan
 
-$(ASAN_OUT)/Makefile: config $(wildcard src/* front/*) | $(B)/.deps-build
+$(NGX_SOURCE)/configure: tools/nginx-source.sh | $(B)/.deps-build
+	@echo 'fetching the source of nginx'
+	@tools/nginx-source.sh $(NGX_SOURCE)
+
+$(ASAN_OUT)/Makefile: config $(wildcard src/* front/*) $(NGX_SOURCE)/configure
 	@mkdir -p $(ASAN_OUT)
-	@cd $(NGX_SRC) && . ./conf_flags && ./configure \
-	    --builddir=$(ASAN_OUT) \
+	@cd $(NGX_SOURCE) && . $(NGX_SRC)/conf_flags && ./configure \
+	    "$${NGX_CONF_FLAGS[@]}" --builddir=$(ASAN_OUT) \
 	    --with-cc-opt="$(ASAN_NGX)" \
 	    --with-ld-opt="-fPIC -fsanitize=address,undefined" \
-	    "$${NGX_CONF_FLAGS[@]}" --add-dynamic-module=$(CURDIR) \
-	    > $(ASAN_OUT)/configure.log \
+	    --add-dynamic-module=$(CURDIR) > $(ASAN_OUT)/configure.log \
 	    || { tail -20 $(ASAN_OUT)/configure.log; exit 1; }
 
 $(ASAN_MODULE): $(ASAN_OUT)/Makefile $(MODULE_SRC)
-	@$(MAKE) --no-print-directory -f $(ASAN_OUT)/Makefile -C $(NGX_SRC) \
-	    modules > $(ASAN_OUT)/make.log 2>&1 \
+	@$(MAKE) --no-print-directory -f $(ASAN_OUT)/Makefile \
+	    -C $(NGX_SOURCE) binary modules > $(ASAN_OUT)/make.log 2>&1 \
 	    || { tail -40 $(ASAN_OUT)/make.log; exit 1; }
-	@cp $(ASAN_OUT)/ngx_http_urlstore_module.so $@
+	@cp $(ASAN_OUT)/nginx $(ASAN_OUT)/ngx_http_urlstore_module.so $(@D)
 
 test-asan: $(B)/.deps-test build asan      ## t/ with the sanitized module
 	@US_ASAN=1 $(PROVE) t

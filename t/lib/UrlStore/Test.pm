@@ -114,9 +114,7 @@ sub new
 
 sub _nginx
 {
-    my $asan = "$TOP/build/asan/nginx";
-
-    return $asan if $ENV{US_ASAN} && -x $asan;
+    return "$TOP/build/asan/nginx" if $ENV{US_ASAN};
 
     for my $dir (split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/local/sbin') {
         return "$dir/nginx" if -x "$dir/nginx";
@@ -230,7 +228,8 @@ sub run
         $self->conf($text);
     }
 
-    Test::More::diag($self->error_log, slurp("$self->{dir}/stderr", 1));
+    Test::More::diag(map { slurp($_, 1) } "$self->{dir}/error.log",
+        "$self->{dir}/stderr", glob("$self->{dir}/sanitizer.*"));
     die "nginx did not start";
 }
 
@@ -268,14 +267,13 @@ sub _environ
     my ($self) = @_;
 
     if ($ENV{US_ASAN}) {
+        # each module has an ngx_module_names of its own
+
         $ENV{ASAN_OPTIONS} = "detect_leaks=0:abort_on_error=1"
+            . ":detect_odr_violation=0"
             . ":log_path=$self->{dir}/sanitizer";
         $ENV{UBSAN_OPTIONS} = "print_stacktrace=1"
             . ":log_path=$self->{dir}/sanitizer";
-
-        if ($self->{nginx} !~ m|/asan/|) {
-            chomp($ENV{LD_PRELOAD} = `gcc -print-file-name=libasan.so`);
-        }
     }
 
     $ENV{$_} = $self->{env}{$_} for keys %{ $self->{env} };
