@@ -193,7 +193,7 @@ void
 us_encoder_tail(us_encoder_t *e, us_bitout_t *o)
 {
     size_t          i;
-    unsigned        n, token, ncontexts;
+    unsigned        n, ctx, token, ncontexts;
     uint32_t        bits;
     const uint8_t  *p;
 
@@ -201,16 +201,27 @@ us_encoder_tail(us_encoder_t *e, us_bitout_t *o)
     ncontexts = us_model_ncontexts(e->model);
 
     for (i = 0; i < e->npieces; i++) {
+        ctx = e->pieces[i].ctx;
         token = e->pieces[i].token;
-        n = us_model_code(e->model, e->pieces[i].ctx, token, &bits);
+
+        /* its price tells the length, unless it is that of an escape */
+
+        n = us_parser_row(e->parser, ctx)[token] / US_PRICE_BIT;
+
+        if (n > US_HUFFMAN_MAX) {
+            n = 0;
+
+        } else {
+            n = us_model_code_of(e->model, ctx, token, n, &bits);
+        }
 
         if (n == 0) {
-            n = us_model_code(e->model, e->pieces[i].ctx,
-                              us_model_ntokens(e->model), &bits);
+            n = us_model_code(e->model, ctx, us_model_ntokens(e->model),
+                              &bits);
             us_bits_put(o, bits, n);
 
-            n = us_model_code(e->model, ncontexts + US_CODE_ESCAPE, token,
-                              &bits);
+            n = us_model_code_of(e->model, ncontexts + US_CODE_ESCAPE, token,
+                                 e->escape[token], &bits);
         }
 
         us_bits_put(o, bits, n);

@@ -786,39 +786,54 @@ us_model_tail_ctx(uint8_t before)
 
 
 unsigned
+us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
+    unsigned len, uint32_t *bits)
+{
+    uint32_t          next;
+    unsigned          low, high, mid;
+    const uint16_t   *list;
+    const us_code_t  *c;
+
+    c = us_model_codes(m) + code;
+    next = c->limit[len - 1];
+
+    list = us_model_at(m, c->symbols);
+    list += (int32_t) (next >> (16 - len)) + c->first[len];
+
+    low = 0;
+    high = (c->limit[len] - next) >> (16 - len);
+
+    while (low < high) {
+        mid = (low + high) / 2;
+
+        if (list[mid] < symbol) {
+            low = mid + 1;
+
+        } else {
+            high = mid;
+        }
+    }
+
+    if (low == (c->limit[len] - next) >> (16 - len) || list[low] != symbol) {
+        return 0;
+    }
+
+    *bits = us_model_reverse(next + (low << (16 - len)));
+
+    return len;
+}
+
+
+unsigned
 us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
     uint32_t *bits)
 {
-    unsigned          l, low, high, mid;
-    uint32_t          next;
-    const uint16_t   *list, *nlen;
+    unsigned  len;
 
-    nlen = (const uint16_t *) us_model_at(m, m->nlen) + code * 18;
-    list = us_model_at(m, us_model_codes(m)[code].symbols);
-    next = 0;
-
-    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
-        low = 0;
-        high = nlen[l];
-
-        while (low < high) {
-            mid = (low + high) / 2;
-
-            if (list[mid] < symbol) {
-                low = mid + 1;
-
-            } else {
-                high = mid;
-            }
+    for (len = 1; len <= US_HUFFMAN_MAX; len++) {
+        if (us_model_code_of(m, code, symbol, len, bits)) {
+            return len;
         }
-
-        if (low < nlen[l] && list[low] == symbol) {
-            *bits = us_model_reverse(next + (low << (16 - l)));
-            return l;
-        }
-
-        next += (uint32_t) nlen[l] << (16 - l);
-        list += nlen[l];
     }
 
     return 0;

@@ -132,6 +132,10 @@ unsigned us_model_tail_ctx(uint8_t before);
 unsigned us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
     uint32_t *bits);
 
+/* the same if the length may be known: 0 if there is no such code of it */
+unsigned us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
+    unsigned len, uint32_t *bits);
+
 /* the lengths of all symbols of a code, 0 where it has none */
 void us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
     size_t n);

@@ -121,13 +121,35 @@ us_parse_run(us_parser_t *p, size_t i, uint64_t cost, const uint8_t *row,
 }
 
 
+/* the cheapest beginning behind step i; *at: up to where that is so */
+
+static uint64_t
+us_parse_bound(const us_start_t *starts, size_t nstarts, size_t i, size_t *at)
+{
+    size_t    k;
+    uint64_t  bound;
+
+    *at = US_URL_MAX + 2;
+    bound = UINT64_MAX;
+
+    for (k = 0; k < nstarts; k++) {
+        if (starts[k].at > i && starts[k].price < bound) {
+            bound = starts[k].price;
+            *at = starts[k].at;
+        }
+    }
+
+    return bound;
+}
+
+
 size_t
 us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
     unsigned *start, uint32_t *price)
 {
-    size_t            i, k, from, max;
-    uint64_t          cost, runs, *steps;
+    size_t            i, k, at, from, max;
+    uint64_t          cost, bound, runs, *steps;
     unsigned          a, n, shorter;
     const uint8_t    *row;
     us_piece_t       *piece;
@@ -153,6 +175,9 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
 
     us_parse_runs(p, text, from, len);
 
+    at = 0;
+    bound = 0;
+
     for (i = from; i < len; i++) {
 
         if (steps[i] == (uint64_t) -1) {
@@ -160,6 +185,17 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
         }
 
         cost = steps[i] >> 32;
+
+        /* a beginning further on is cheaper than the way up to here */
+
+        if (i >= at) {
+            bound = us_parse_bound(starts, nstarts, i, &at);
+        }
+
+        if (cost > bound) {
+            continue;
+        }
+
         row = p->prices + p->rows[steps[i] & 0xff];
 
         /* tokens with a text */
