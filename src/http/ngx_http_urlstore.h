@@ -299,6 +299,7 @@ struct ngx_http_urlstore_ctx_s {
     ngx_uint_t                      items;        /* read */
     ngx_uint_t                      processed;    /* answered */
     ngx_uint_t                      shown;        /* with ?only=new */
+    ngx_uint_t                      logged;       /* refused ones */
     ngx_uint_t                      counts[NGX_HTTP_URLSTORE_A];
 
     us_input_t                      input;

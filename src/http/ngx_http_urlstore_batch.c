@@ -20,8 +20,9 @@
 #include "ngx_http_urlstore.h"
 
 
-/* bytes of a refused input that are logged */
+/* bytes of a refused input that are logged, and lines of one request */
 #define NGX_HTTP_URLSTORE_LOGGED   256
+#define NGX_HTTP_URLSTORE_LINES    100
 
 
 static ngx_int_t ngx_http_urlstore_batch_options(ngx_http_request_t *r);
@@ -425,8 +426,10 @@ ngx_http_urlstore_batch_item(void *data, const us_input_item_t *in)
     }
 
     if (e->item == NULL && !e->by_id
-        && r->connection->log->log_level >= NGX_LOG_INFO)
+        && r->connection->log->log_level >= NGX_LOG_INFO
+        && ctx->logged < NGX_HTTP_URLSTORE_LINES)
     {
+        ctx->logged++;
         ngx_http_urlstore_batch_log(r, e, &in->text);
     }
 

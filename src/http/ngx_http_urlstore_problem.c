@@ -65,10 +65,20 @@ ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
     text.len = ngx_vslprintf(buf, buf + sizeof(buf), detail, args) - buf;
     va_end(args);
 
-    rc = ngx_http_discard_request_body(r);
+    if (r->headers_in.expect && !r->expect_tested
+        && r->http_version == NGX_HTTP_VERSION_11)
+    {
+        /* the client has not sent its body yet, and need not any more */
 
-    if (rc != NGX_OK && rc != NGX_AGAIN) {
-        return rc;
+        r->expect_tested = 1;
+        r->keepalive = 0;
+
+    } else {
+        rc = ngx_http_discard_request_body(r);
+
+        if (rc != NGX_OK && rc != NGX_AGAIN) {
+            return rc;
+        }
     }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
