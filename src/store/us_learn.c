@@ -2,8 +2,8 @@
 /*
  * When a store learns a model, and from what.
  *
- *     records   built-in | model 0 | model 1   | model 2 ...
- *               0        32 K      256 K       2 M
+ *     records   built-in | model 0 | model 1 | model 2 | model 3 | model 4
+ *               0        32 K      256 K     1 M       4 M       16 M
  *
  * A model is learnt from the last records, with what their references supply
  * (the trainer prices both ways, with and without).  Early models are small:
@@ -18,25 +18,26 @@
 #include <stdlib.h>
 
 
-#define US_LEARN_MODELS   4
-#define US_LEARN_FIRST    15          /* bits of the first record number */
-#define US_LEARN_STEP     3           /* bits from one model to the next */
-
 #define US_LEARN_SAMPLE   (1 << 17)   /* records */
 #define US_LEARN_TEXT     (24 << 20)  /* bytes */
 
 
-/* sizes; tuned with urlstore bench */
+/* from when on, and how large; tuned with urlstore bench */
 
 static const struct {
+    uint64_t  records;
     unsigned  ntokens;
     unsigned  ncontexts;
-} us_learn_sizes[US_LEARN_MODELS] = {
-    { 4096, 32 },
-    { US_TOKENS_MAX, 48 },
-    { US_TOKENS_MAX, 48 },
-    { US_TOKENS_MAX, 64 }
+} us_learn_models[] = {
+    { 1 << 15, 4096, 32 },
+    { 1 << 18, US_TOKENS_MAX, 48 },
+    { 1 << 20, US_TOKENS_MAX, 48 },
+    { 1 << 22, US_TOKENS_MAX, 64 },
+    { 1 << 24, US_TOKENS_MAX, 64 }
 };
+
+#define US_LEARN_MODELS                                                      \
+    (sizeof(us_learn_models) / sizeof(us_learn_models[0]))
 
 
 int
@@ -47,8 +48,7 @@ us_learn_due(const us_learn_t *l, const us_arena_t *a)
     n = us_acquire(&a->head->models);
 
     return n < US_LEARN_MODELS
-           && us_acquire(&a->head->next_id) >> (US_LEARN_FIRST
-                                                + US_LEARN_STEP * n) != 0;
+           && us_acquire(&a->head->next_id) >= us_learn_models[n].records;
 }
 
 
@@ -143,8 +143,8 @@ us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
     }
 
     if (us_learn_sample(t, c, ms, cancel, &text, &samples) == 0) {
-        t->ntokens = us_learn_sizes[number].ntokens;
-        t->ncontexts = us_learn_sizes[number].ncontexts;
+        t->ntokens = us_learn_models[number].ntokens;
+        t->ncontexts = us_learn_models[number].ncontexts;
 
         l->core = us_train(t, cancel, &l->len);
     }
