@@ -1,6 +1,8 @@
-# Fuzzing of the normalizer (libFuzzer, clang), and its laws on the corpora.
+# The normalizer: fuzzing (libFuzzer, clang), its laws on the corpora, and its
+# benchmark.
 #
 #   make fuzz FUZZ_SECONDS=3600      all targets, the time shared among them
+#   make bench-url                   ns per URL beside uriparser and libcurl
 #
 # fuzz/seeds/TARGET.txt holds what is kept, one input a line, written as in C:
 # inputs from the vectors, and each input that once found something.  What a
@@ -45,4 +47,12 @@ $(B)/laws: fuzz/corpus.c fuzz/laws.c fuzz/laws.h $(B)/libus.a
 
 test test-full: $(B)/laws
 
-.PHONY: fuzz
+bench-url: $(B)/bench/normalize   ## ns per URL beside uriparser and libcurl
+	@$<
+
+$(B)/bench/normalize: bench/normalize.c $(B)/libus.a | $(B)/.deps-bench
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) $(OPT) $(WARN) -o $@ $< $(B)/libus.a $(CORE_LIBS) \
+	    -luriparser -lcurl
+
+.PHONY: fuzz bench-url

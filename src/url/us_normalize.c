@@ -507,8 +507,19 @@ us_norm_own(us_norm_ws_t *ws, us_url_t *url)
 static void
 us_norm_late(const us_norm_t *n, us_norm_ws_t *ws, us_url_t *url)
 {
+    unsigned          steps;
     us_step_ctx_t     ctx;
     const us_step_t  *step;
+
+    steps = n->steps & US_STEP_LATE;
+
+    if (url->search_start == US_URL_OMITTED) {
+        steps &= US_STEP_PATH;
+    }
+
+    if (steps == 0) {
+        return;
+    }
 
     ctx.args = &n->args;
     ctx.query = &ws->query;
@@ -517,7 +528,7 @@ us_norm_late(const us_norm_t *n, us_norm_ws_t *ws, us_url_t *url)
 
     for (step = us_steps; step->step; step++) {
 
-        if (!(step->step & n->steps & US_STEP_LATE)) {
+        if (!(step->step & steps)) {
             continue;
         }
 

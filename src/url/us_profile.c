@@ -177,6 +177,11 @@ us_step_path_session(us_url_t *url, const us_step_ctx_t *ctx)
 
     path = us_url_pathname(url);
     p = path.data;
+
+    if (memchr(p, ';', path.len) == NULL) {
+        return;
+    }
+
     end = p + path.len;
     out = (uint8_t *) p;
     segment = out;
@@ -226,6 +231,11 @@ us_step_slashes(us_url_t *url, const us_step_ctx_t *ctx)
 
     path = us_url_pathname(url);
     p = path.data;
+
+    if (memmem(p, path.len, "//", 2) == NULL) {
+        return;
+    }
+
     end = p + path.len;
     first = (uint8_t *) p;
     out = first;

@@ -27,6 +27,7 @@
 #define US_STEP_DUPLICATES     0x0200  /* drop equal pieces of the query */
 #define US_STEP_SORT           0x0400  /* sort arguments by name */
 
+#define US_STEP_PATH           0x0060
 #define US_STEP_LATE           0x07e0
 
 

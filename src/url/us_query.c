@@ -12,6 +12,14 @@
 typedef int (*us_piece_pt)(const void *data, us_str_t piece);
 
 
+struct us_arg_s {
+    us_arg_t         *next;
+    size_t            len;
+    unsigned          glob;
+    uint8_t           name[];
+};
+
+
 /* the name of a piece: up to the '=' or the end */
 
 static us_str_t
@@ -96,7 +104,21 @@ us_query_filter(us_url_t *url, us_piece_pt drop, const void *data)
     p = search.data + 1;
     end = search.data + search.len;
     first = (uint8_t *) p;
-    out = first;
+
+    /* nothing is written as long as nothing goes */
+
+    do {
+        out = (uint8_t *) p;
+
+        if (p == end) {
+            return;
+        }
+
+        piece = us_piece_next(&p, end);
+
+    } while (!drop(data, piece));
+
+    out -= out > first;
 
     while (p < end) {
         piece = us_piece_next(&p, end);
@@ -176,38 +198,24 @@ us_glob(us_str_t glob, us_str_t s)
 int
 us_args_add(us_args_t *args, us_str_t name)
 {
-    uint8_t   *copy;
-    us_str_t  *names;
+    us_arg_t  *arg;
 
     if (name.len == 0) {
         return -1;
     }
 
-    names = realloc(args->names, (args->n + 1) * sizeof(us_str_t));
+    arg = malloc(sizeof(us_arg_t) + name.len);
 
-    if (names == NULL) {
+    if (arg == NULL) {
         return -1;
     }
 
-    args->names = names;
+    memcpy(arg->name, name.data, name.len);
+    arg->len = name.len;
+    arg->glob = memchr(name.data, '*', name.len) != NULL;
+    arg->next = args->first[name.data[0]];
 
-    copy = malloc(name.len);
-
-    if (copy == NULL) {
-        return -1;
-    }
-
-    memcpy(copy, name.data, name.len);
-    names[args->n].data = copy;
-    names[args->n].len = name.len;
-    args->n++;
-
-    if (name.data[0] == '*') {
-        memset(args->first, 1, sizeof(args->first));
-
-    } else {
-        args->first[name.data[0]] = 1;
-    }
+    args->first[name.data[0]] = arg;
 
     return 0;
 }
@@ -216,37 +224,62 @@ us_args_add(us_args_t *args, us_str_t name)
 void
 us_args_free(us_args_t *args)
 {
-    size_t  i;
+    size_t     i;
+    us_arg_t  *arg, *next;
 
-    for (i = 0; i < args->n; i++) {
-        free((void *) args->names[i].data);
+    for (i = 0; i < 256; i++) {
+        for (arg = args->first[i]; arg; arg = next) {
+            next = arg->next;
+            free(arg);
+        }
+    }
+}
+
+
+static int
+us_arg_find(const us_arg_t *arg, us_str_t name)
+{
+    us_str_t  glob;
+
+    for ( /* void */ ; arg; arg = arg->next) {
+
+        if (arg->glob) {
+            glob.data = arg->name;
+            glob.len = arg->len;
+
+            if (us_glob(glob, name)) {
+                return 1;
+            }
+
+        } else if (arg->len == name.len
+                   && memcmp(arg->name, name.data, name.len) == 0)
+        {
+            return 1;
+        }
     }
 
-    free(args->names);
+    return 0;
 }
 
 
 static int
 us_args_match(const void *data, us_str_t piece)
 {
-    size_t            i;
     us_str_t          name;
     const us_args_t  *args;
 
     args = data;
-    name = us_piece_name(piece);
 
-    if (name.len == 0 || !args->first[name.data[0]]) {
+    if (piece.len == 0
+        || (args->first[piece.data[0]] == NULL && args->first['*'] == NULL))
+    {
         return 0;
     }
 
-    for (i = 0; i < args->n; i++) {
-        if (us_glob(args->names[i], name)) {
-            return 1;
-        }
-    }
+    name = us_piece_name(piece);
 
-    return 0;
+    return name.len != 0 && (us_arg_find(args->first[name.data[0]], name)
+                             || us_arg_find(args->first['*'], name));
 }
 
 
@@ -409,7 +442,9 @@ us_pieces_split(us_url_t *url, us_query_ws_t *ws)
 
     search = us_url_search(url);
 
-    if (search.len < 2 || search.len > sizeof(ws->text)) {
+    if (search.len < 2 || search.len > sizeof(ws->text)
+        || memchr(search.data, '&', search.len) == NULL)
+    {
         return 0;
     }
 

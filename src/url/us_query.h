@@ -18,12 +18,15 @@
 #define US_QUERY_PIECES  (US_URL_MAX / 2)
 
 
-/* names to strip: exact, or a glob with '*' */
+/*
+ * Names to strip: exact, or a glob with '*'.  A list for each first byte; the
+ * list of '*' is for names that begin with a glob.
+ */
+
+typedef struct us_arg_s  us_arg_t;
 
 typedef struct {
-    us_str_t          *names;
-    size_t             n;
-    uint8_t            first[256];    /* a name may begin with this byte */
+    us_arg_t          *first[256];
 } us_args_t;
 
 

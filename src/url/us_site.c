@@ -218,13 +218,15 @@ us_site_rule(us_site_t *site, const us_idna_t *idna, char *line)
 }
 
 
+/* 1 to 8 bytes as a number; the loads overlap, none is a loop */
+
 static inline uint64_t
 us_load(const uint8_t *p, size_t n)
 {
     uint32_t  a, b;
     uint64_t  v;
 
-    if (n >= 8) {
+    if (n == 8) {
         memcpy(&v, p, 8);
         return v;
     }
@@ -232,7 +234,7 @@ us_load(const uint8_t *p, size_t n)
     if (n >= 4) {
         memcpy(&a, p, 4);
         memcpy(&b, p + n - 4, 4);
-        return (uint64_t) a << 32 | b;
+        return (uint64_t) b << 32 | a;
     }
 
     return (uint64_t) p[0] << 16 | p[n / 2] << 8 | p[n - 1];
@@ -246,15 +248,22 @@ us_site_hash(const uint8_t *p, size_t n, uint64_t seed)
 {
     uint64_t  h;
 
-    for (h = n; n > 8; p += 8, n -= 8) {
+    if (n <= 8) {
+        h = us_load(p, n) ^ n;
+
+    } else {
+        for (h = n; n > 16; p += 8, n -= 8) {
+            h = (h ^ us_load(p, 8)) * seed;
+            h ^= h >> 32;
+        }
+
         h = (h ^ us_load(p, 8)) * seed;
-        h ^= h >> 32;
+        h ^= h >> 32 ^ us_load(p + n - 8, 8);
     }
 
-    h = (h ^ us_load(p, n)) * seed;
-    h ^= h >> 32;
+    h *= seed;
 
-    return h * seed;
+    return (h ^ h >> 32) * seed;
 }
 
 
@@ -273,23 +282,20 @@ us_site_set(us_site_t *site, us_str_t name, uint64_t seed)
 }
 
 
-static inline int
-us_site_maybe(const us_site_t *site, const uint8_t *p, size_t n, uint64_t seed)
+/* without branches: which of the bits is clear cannot be foreseen */
+
+static inline uint64_t
+us_site_maybe(const us_site_t *site, uint64_t h)
 {
     int       i;
-    uint64_t  h, bit;
+    uint64_t  bit, all;
 
-    h = us_site_hash(p, n, seed);
-
-    for (i = 0; i < 3; i++) {
+    for (all = 1, i = 0; i < 3; i++) {
         bit = h >> (64 - 17 * (i + 1)) & (US_SITE_BITS - 1);
-
-        if (!(site->bits[bit / 64] >> (bit % 64) & 1)) {
-            return 0;
-        }
+        all &= site->bits[bit / 64] >> (bit % 64);
     }
 
-    return 1;
+    return all;
 }
 
 
@@ -335,6 +341,19 @@ us_site_is_except(const us_site_t *site, us_str_t rest)
 }
 
 
+/* the last label, behind a dot, is a number */
+
+static inline int
+us_site_is_number(const uint8_t *dot, const uint8_t *end)
+{
+    while ((uint8_t) (end[-1] - '0') <= 9 && end - 1 > dot) {
+        end--;
+    }
+
+    return end[-1] == '.' && (uint8_t) (*end - '0') <= 9;
+}
+
+
 /*
  * "www.www.example.com" is not merged with "www.example.com", which is a
  * spelling of "example.com" already; nor are hosts that end in a dot or, in
@@ -362,25 +381,16 @@ us_site_merge(const us_site_t *site, us_str_t host)
 
     end = rest.data + rest.len;
 
-    if (end[-1] == '.' || end[-1] == ']' || us_site_has_www(rest)) {
+    if (end[-1] == '.' || end[-1] == ']' || us_site_has_www(rest)
+        || us_site_is_number(dot, end))
+    {
         return 0;
-    }
-
-    if ((uint8_t) (end[-1] - '0') <= 9) {
-
-        for (end--; (uint8_t) (end[-1] - '0') <= 9; end--) { /* void */ }
-
-        if (end[-1] == '.') {
-            return 0;
-        }
-
-        end = rest.data + rest.len;
     }
 
     dot++;
 
-    if ((us_site_maybe(site, rest.data, rest.len, US_SITE_RULE)
-         || us_site_maybe(site, dot, end - dot, US_SITE_WILD))
+    if ((us_site_maybe(site, us_site_hash(rest.data, rest.len, US_SITE_RULE))
+         | us_site_maybe(site, us_site_hash(dot, end - dot, US_SITE_WILD)))
         && us_site_is_suffix(site, rest))
     {
         return 0;

@@ -46,6 +46,8 @@ static us_verdict_t us_parse_file(us_parsing_t *s);
 static us_verdict_t us_parse_file_host(us_parsing_t *s);
 static us_verdict_t us_parse_authority(us_parsing_t *s);
 static void us_parse_userinfo(us_parsing_t *s, const uint8_t *end);
+static us_verdict_t us_parse_host_port(us_parsing_t *s, const uint8_t *colon,
+    const uint8_t *end);
 static us_verdict_t us_parse_host(us_parsing_t *s, const uint8_t *end);
 static us_verdict_t us_parse_port(us_parsing_t *s, const uint8_t *end);
 static us_verdict_t us_parse_path_start(us_parsing_t *s);
@@ -211,6 +213,28 @@ us_url_is_opaque(const us_url_t *url)
 }
 
 
+/* eight bytes at once; some byte is below 0x20 */
+
+static inline int
+us_has_control(const uint8_t *p, const uint8_t *end)
+{
+    uint64_t                v, found;
+    static const uint64_t   low = 0x2020202020202020ull;
+    static const uint64_t   high = 0x8080808080808080ull;
+
+    for (found = 0; end - p >= 8; p += 8) {
+        memcpy(&v, p, 8);
+        found |= (v - low) & ~v & high;
+    }
+
+    for ( /* void */ ; p < end; p++) {
+        found |= *p < 0x20;
+    }
+
+    return found != 0;
+}
+
+
 /*
  * Takes C0 controls and spaces from both ends, and tab, CR and LF from
  * anywhere.  Returns the new length.
@@ -240,11 +264,7 @@ us_parse_clean(us_parser_t *parser, us_str_t *in)
         return in->len;
     }
 
-    while (p < end && *p != '\t' && *p != '\n' && *p != '\r') {
-        p++;
-    }
-
-    if (p == end) {
+    if (!us_has_control(p, end)) {
         return in->len;
     }
 
@@ -594,7 +614,7 @@ us_parse_file_host(us_parsing_t *s)
 }
 
 
-/* authority, host and port states; p is behind the slashes */
+/* authority state; p is behind the slashes */
 
 static us_verdict_t
 us_parse_authority(us_parsing_t *s)
@@ -602,13 +622,28 @@ us_parse_authority(us_parsing_t *s)
     int             bracket;
     uint8_t        *start;
     us_url_t       *u;
-    us_verdict_t    rc;
     const uint8_t  *end, *at, *c;
 
     u = s->url;
-    at = NULL;
 
-    for (c = s->p; c < s->end; c++) {
+    *s->out++ = '/';
+    *s->out++ = '/';
+
+    start = s->out;
+    u->username_end = start - s->start;
+    u->host_start = u->username_end;
+
+    /* nearly all authorities are nothing but a host */
+
+    for (c = s->p; c < s->end && us_is(*c, US_CH_HOST); c++) { /* void */ }
+
+    if (c > s->p && us_special(s)
+        && (c == s->end || *c == '/' || *c == '?' || *c == '#'))
+    {
+        return us_parse_host_port(s, c, c);
+    }
+
+    for (at = NULL; c < s->end; c++) {
 
         if (!us_is(*c, US_CH_END)) {
             continue;
@@ -623,12 +658,6 @@ us_parse_authority(us_parsing_t *s)
     }
 
     end = c;
-
-    *s->out++ = '/';
-    *s->out++ = '/';
-
-    start = s->out;
-    u->username_end = start - s->start;
 
     if (at) {
         us_parse_userinfo(s, at);
@@ -658,16 +687,27 @@ us_parse_authority(us_parsing_t *s)
         return US_URL_HOST;
     }
 
-    rc = us_parse_host(s, c);
+    return us_parse_host_port(s, c, end);
+}
+
+
+/* host and port states; the host ends at the colon */
+
+static us_verdict_t
+us_parse_host_port(us_parsing_t *s, const uint8_t *colon, const uint8_t *end)
+{
+    us_verdict_t  rc;
+
+    rc = us_parse_host(s, colon);
 
     if (rc != US_URL_OK) {
         return rc;
     }
 
-    u->host_end = s->out - s->start;
+    s->url->host_end = s->out - s->start;
 
-    if (c < end) {
-        s->p = c + 1;
+    if (colon < end) {
+        s->p = colon + 1;
         rc = us_parse_port(s, end);
 
         if (rc != US_URL_OK) {
@@ -676,7 +716,7 @@ us_parse_authority(us_parsing_t *s)
     }
 
     s->p = end;
-    u->pathname_start = s->out - s->start;
+    s->url->pathname_start = s->out - s->start;
 
     return us_parse_path_start(s);
 }
