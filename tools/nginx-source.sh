@@ -34,3 +34,4 @@ apt update
 apt source --download-only nginx
 tar -xzf nginx_*.orig.tar.gz --strip-components=1
 rm -rf lists
+touch configure          # it is newer than this file

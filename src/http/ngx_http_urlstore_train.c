@@ -3,10 +3,11 @@
  * Training: a model is learnt from the store's own records, which takes
  * seconds, in a thread of its own with a handle of its own.
  *
- * Not in nginx's thread pool: its threads are waited for at exit, and a
- * worker that is told to end must not wait for a training.  This one is
- * cancelled and left behind; the store takes its death like a kill.  Nor is
- * the event loop told of the end: the next batch that adds looks.
+ * Not in nginx's thread pool: its threads finish what they do before a worker
+ * may exit, and a worker that is told to end must not wait for a training.
+ * This one is cancelled, and waited for, as it uses the zone and what the C
+ * library tears down at exit: it looks for the cancellation all the time.
+ * The event loop is not told of the end: the next batch that adds looks.
  */
 
 
@@ -82,13 +83,9 @@ ngx_http_urlstore_train_exit(ngx_http_urlstore_zone_t *zone)
     t->cancel = 1;
     zone->train = NULL;
 
-    if (__atomic_load_n(&t->done, __ATOMIC_ACQUIRE)) {
-        (void) pthread_join(t->thread, NULL);
-        ngx_http_urlstore_train_free(t);
-        return;
-    }
+    (void) pthread_join(t->thread, NULL);
 
-    (void) pthread_detach(t->thread);
+    ngx_http_urlstore_train_free(t);
 }
 
 
