@@ -125,12 +125,13 @@ us_dedup_take_lines(us_dedup_t *d, us_str_t *lines, size_t n)
 
 
 static int
-us_dedup_take_filter(us_dedup_t *d, us_str_t *lines, size_t n)
+us_dedup_take_hashes(us_dedup_t *d, const us_str_t *lines,
+    const uint64_t *hashes, size_t n)
 {
     size_t   i;
     uint8_t  answers[US_DEDUP_GROUP];
 
-    us_filter_add_many(d->filter, lines, n, answers);
+    us_filter_add_many(d->filter, hashes, n, answers);
 
     for (i = 0; i < n; i++) {
         if (answers[i] && us_dedup_print(d, lines[i], d->fresh++) != 0) {
@@ -141,6 +142,20 @@ us_dedup_take_filter(us_dedup_t *d, us_str_t *lines, size_t n)
     d->lines += n;
 
     return 0;
+}
+
+
+static int
+us_dedup_take_filter(us_dedup_t *d, us_str_t *lines, size_t n)
+{
+    size_t    i;
+    uint64_t  hashes[US_DEDUP_GROUP];
+
+    for (i = 0; i < n; i++) {
+        hashes[i] = us_filter_hash(d->filter, 0, lines[i]);
+    }
+
+    return us_dedup_take_hashes(d, lines, hashes, n);
 }
 
 
@@ -194,14 +209,24 @@ us_dedup_canonical(us_dedup_t *d, const us_str_t *lines, size_t n,
 static int
 us_dedup_take_filter_urls(us_dedup_t *d, us_str_t *lines, size_t n)
 {
-    size_t    m;
-    uint8_t   merge[US_DEDUP_GROUP];
-    us_str_t  urls[US_DEDUP_GROUP];
+    size_t            i, m;
+    uint8_t           merge[US_DEDUP_GROUP];
+    uint64_t          hashes[US_DEDUP_GROUP];
+    us_str_t          urls[US_DEDUP_GROUP];
+    us_store_item_t   item;
 
     m = us_dedup_canonical(d, lines, n, urls, merge);
     d->lines += n - m;
 
-    return us_dedup_take_filter(d, urls, m);
+    for (i = 0; i < m; i++) {
+        item.url = urls[i];
+        item.merge = merge[i];
+        us_store_item_split(&item);
+
+        hashes[i] = us_filter_hash(d->filter, item.spelling & 1, item.rest);
+    }
+
+    return us_dedup_take_hashes(d, urls, hashes, m);
 }
 
 

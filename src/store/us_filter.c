@@ -161,12 +161,21 @@ us_filter_block_seen(const us_filter_block_t *b, const us_filter_block_t *bits)
 }
 
 
+uint64_t
+us_filter_hash(const us_filter_t *f, unsigned domain, us_str_t url)
+{
+    return us_hash(f->key, domain, url.data, url.len);
+}
+
+
 int
 us_filter_add(us_filter_t *f, us_str_t url)
 {
-    uint8_t  answer;
+    uint8_t   answer;
+    uint64_t  h;
 
-    us_filter_add_many(f, &url, 1, &answer);
+    h = us_filter_hash(f, 0, url);
+    us_filter_add_many(f, &h, 1, &answer);
 
     return answer;
 }
@@ -175,24 +184,25 @@ us_filter_add(us_filter_t *f, us_str_t url)
 int
 us_filter_seen(const us_filter_t *f, us_str_t url)
 {
-    uint8_t  answer;
+    uint8_t   answer;
+    uint64_t  h;
 
-    us_filter_seen_many(f, &url, 1, &answer);
+    h = us_filter_hash(f, 0, url);
+    us_filter_seen_many(f, &h, 1, &answer);
 
     return answer;
 }
 
 
-/* hashes a group and asks for its blocks */
+/* asks for the blocks of a group */
 
 static void
-us_filter_prepare(const us_filter_t *f, const us_str_t *urls, size_t n,
-    us_filter_block_t **blocks, uint64_t *hashes)
+us_filter_prepare(const us_filter_t *f, const uint64_t *hashes, size_t n,
+    us_filter_block_t **blocks)
 {
     size_t  i;
 
     for (i = 0; i < n; i++) {
-        hashes[i] = us_hash(f->key, 0, urls[i].data, urls[i].len);
         blocks[i] = us_filter_block(f, hashes[i]);
         __builtin_prefetch(blocks[i], 1);
     }
@@ -200,19 +210,19 @@ us_filter_prepare(const us_filter_t *f, const us_str_t *urls, size_t n,
 
 
 void
-us_filter_add_many(us_filter_t *f, const us_str_t *urls, size_t n,
+us_filter_add_many(us_filter_t *f, const uint64_t *hashes, size_t n,
     uint8_t *answers)
 {
     size_t              i, m;
-    uint64_t            fresh, hashes[US_FILTER_GROUP];
+    uint64_t            fresh;
     us_filter_block_t   bits, *blocks[US_FILTER_GROUP];
 
     fresh = 0;
 
-    for ( /* void */ ; n; n -= m, urls += m, answers += m) {
+    for ( /* void */ ; n; n -= m, hashes += m, answers += m) {
         m = n < US_FILTER_GROUP ? n : US_FILTER_GROUP;
 
-        us_filter_prepare(f, urls, m, blocks, hashes);
+        us_filter_prepare(f, hashes, m, blocks);
 
         for (i = 0; i < m; i++) {
             us_filter_bits(hashes[i], f->hashes, &bits);
@@ -228,17 +238,16 @@ us_filter_add_many(us_filter_t *f, const us_str_t *urls, size_t n,
 
 
 void
-us_filter_seen_many(const us_filter_t *f, const us_str_t *urls, size_t n,
+us_filter_seen_many(const us_filter_t *f, const uint64_t *hashes, size_t n,
     uint8_t *answers)
 {
     size_t              i, m;
-    uint64_t            hashes[US_FILTER_GROUP];
     us_filter_block_t   bits, *blocks[US_FILTER_GROUP];
 
-    for ( /* void */ ; n; n -= m, urls += m, answers += m) {
+    for ( /* void */ ; n; n -= m, hashes += m, answers += m) {
         m = n < US_FILTER_GROUP ? n : US_FILTER_GROUP;
 
-        us_filter_prepare(f, urls, m, blocks, hashes);
+        us_filter_prepare(f, hashes, m, blocks);
 
         for (i = 0; i < m; i++) {
             us_filter_bits(hashes[i], f->hashes, &bits);
@@ -469,6 +478,14 @@ int
 us_filter_full(const us_filter_t *f)
 {
     return __atomic_load_n(&f->urls, __ATOMIC_RELAXED) >= f->capacity;
+}
+
+
+int
+us_filter_nearly_full(const us_filter_t *f)
+{
+    return __atomic_load_n(&f->urls, __ATOMIC_RELAXED)
+           >= f->capacity - f->capacity / 10;
 }
 
 

@@ -71,22 +71,32 @@ us_filter_t *us_filter_attach(void *mem, size_t size, const char **reason);
 us_str_t us_filter_norm(const us_filter_t *f);
 
 /*
- * Adds; 1 if it was new, 0 if it was seen or is taken for it.  Of two callers
- * who add the same new URL at the same moment, both may be told 1.
+ * What stands for a URL: its hash under the filter's key.  The same text under
+ * another domain (below 256) is another URL.
  */
+uint64_t us_filter_hash(const us_filter_t *f, unsigned domain, us_str_t url);
+
+/*
+ * Adds n URLs, overlapping their cache misses; answers[i] is 1 if it was new,
+ * 0 if it was seen or is taken for it.  Of two callers who add the same new URL
+ * at the same moment, both may be told 1.
+ */
+void us_filter_add_many(us_filter_t *f, const uint64_t *hashes, size_t n,
+    uint8_t *answers);
+
+/* without adding: 1 if it has been seen or is taken for it */
+void us_filter_seen_many(const us_filter_t *f, const uint64_t *hashes,
+    size_t n, uint8_t *answers);
+
+/* one, under domain 0 */
 int us_filter_add(us_filter_t *f, us_str_t url);
-
-/* the same without adding: 1 if it has been seen or is taken for it */
 int us_filter_seen(const us_filter_t *f, us_str_t url);
-
-/* n at a time, overlapping their cache misses; answers[i] as above */
-void us_filter_add_many(us_filter_t *f, const us_str_t *urls, size_t n,
-    uint8_t *answers);
-void us_filter_seen_many(const us_filter_t *f, const us_str_t *urls, size_t n,
-    uint8_t *answers);
 
 /* 1 when the capacity has been reached: the error grows from here on */
 int us_filter_full(const us_filter_t *f);
+
+/* 1 from nine tenths of the capacity on */
+int us_filter_nearly_full(const us_filter_t *f);
 
 void us_filter_info(const us_filter_t *f, us_filter_info_t *info);
 

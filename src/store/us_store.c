@@ -203,10 +203,8 @@ us_store_site_hash(const us_store_t *s, us_str_t site)
 }
 
 
-/* splits a URL into spelling and rest, and hashes it */
-
-static void
-us_store_prepare(const us_store_t *s, us_store_item_t *item)
+void
+us_store_item_split(us_store_item_t *item)
 {
     size_t  skip;
 
@@ -231,6 +229,15 @@ us_store_prepare(const us_store_t *s, us_store_item_t *item)
 
     item->id = US_STORE_NO_ID;
     item->new_site = 0;
+}
+
+
+/* splits and hashes a URL */
+
+static void
+us_store_prepare(const us_store_t *s, us_store_item_t *item)
+{
+    us_store_item_split(item);
     item->hash = us_store_hash(s, item->spelling, item->rest);
 }
 

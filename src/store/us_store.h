@@ -145,6 +145,12 @@ uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
 void us_store_spell(us_store_t *s, us_store_item_t *item);
 
 /*
+ * Splits item->url into item->spelling and item->rest, as every look-up does;
+ * for those who keep URLs elsewhere (us_filter) under the same key.
+ */
+void us_store_item_split(us_store_item_t *item);
+
+/*
  * Writes the canonical URL of an answered item; buf has US_URL_MAX + 8 bytes.
  * Returns its length.
  */
