@@ -50,6 +50,13 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       0,
       NULL },
 
+    { ngx_string("urlstore_filter"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
+      ngx_http_urlstore_filter,
+      0,
+      0,
+      NULL },
+
     { ngx_string("urlstore_rewrite"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE3|NGX_CONF_TAKE4,
       ngx_http_urlstore_rewrite,
@@ -406,6 +413,8 @@ ngx_http_urlstore_exit_master(ngx_cycle_t *cycle)
     for (i = 0; i < umcf->zones.nelts; i++) {
         ngx_http_urlstore_persist_exit(zp[i]);
     }
+
+    ngx_http_urlstore_filter_exit(cycle);
 }
 
 

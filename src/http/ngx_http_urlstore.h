@@ -5,6 +5,7 @@
  *
  *     ngx_http_urlstore_module.c    directives, configuration
  *     ngx_http_urlstore_zone.c      a zone's life: created, reloaded, opened
+ *     ngx_http_urlstore_filter.c    zones that are filters
  *     ngx_http_urlstore_handler.c   which endpoint; may it answer now?
  *     ngx_http_urlstore_args.c      query arguments, what the client accepts
  *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
@@ -37,6 +38,7 @@
 
 #include "../url/us_normalize.h"
 #include "../store/us_store.h"
+#include "../store/us_filter_file.h"
 #include "../input/us_input.h"
 
 
@@ -106,6 +108,19 @@ typedef struct ngx_http_urlstore_ctx_s   ngx_http_urlstore_ctx_t;
 typedef struct ngx_http_urlstore_train_s ngx_http_urlstore_train_t;
 
 
+/* what a filter zone has; see ngx_http_urlstore_filter.c */
+
+typedef struct {
+    us_filter_t                    *set;
+    us_filter_plan_t                plan;
+    uint64_t                        capacity;
+    double                          error;
+    ngx_str_t                       path;
+    ngx_uint_t                      accept;   /* unclean=accept */
+    ngx_uint_t                      warned;   /* of one worker */
+} ngx_http_urlstore_filter_t;
+
+
 /*
  * A zone.  The first half is configuration, made before workers fork; the
  * second belongs to one worker.
@@ -123,6 +138,7 @@ struct ngx_http_urlstore_zone_s {
     us_store_conf_t                 conf;
     ngx_flag_t                      huge;
     ngx_uint_t                      rules;    /* user rules of all kinds */
+    ngx_http_urlstore_filter_t     *filter;   /* NULL: it is a store */
     ngx_http_urlstore_persist_t    *persist;  /* NULL: no path= */
 
     /* of one worker */
@@ -146,6 +162,16 @@ struct ngx_http_urlstore_zone_s {
 typedef struct {
     ngx_array_t                     zones;    /* ngx_http_urlstore_zone_t * */
 } ngx_http_urlstore_main_conf_t;
+
+
+/* NAME=VALUE of a zone's directive; parse says NGX_OK or NGX_ERROR */
+
+typedef struct {
+    ngx_str_t                       name;
+    ngx_int_t                     (*parse)(ngx_conf_t *cf,
+                                           ngx_http_urlstore_zone_t *zone,
+                                           ngx_str_t *value);
+} ngx_http_urlstore_option_t;
 
 
 typedef struct ngx_http_urlstore_endpoint_s  ngx_http_urlstore_endpoint_t;
@@ -175,6 +201,7 @@ struct ngx_http_urlstore_endpoint_s {
     ngx_uint_t                      methods;
     unsigned                        tail:1;   /* NAME/... */
     unsigned                        always:1; /* answers while loading */
+    unsigned                        filter:1; /* a filter has it, too */
     ngx_http_urlstore_handler_pt    handler;
 };
 
@@ -346,6 +373,35 @@ ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
 void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
     us_store_lock_t *lock);
+
+/* for the directives that make a zone, in the order of their use */
+
+ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_declare(ngx_conf_t *cf,
+    size_t *size);
+ngx_int_t ngx_http_urlstore_zone_options(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_option_t *options);
+ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name,
+    size_t size);
+char *ngx_http_urlstore_zone_add(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, size_t size, ngx_shm_zone_init_pt init);
+ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(
+    ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
+ngx_int_t ngx_http_urlstore_opt_profile(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_www(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+
+/* ngx_http_urlstore_filter.c */
+
+char *ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+void ngx_http_urlstore_filter_group(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_group_t *g);
+void ngx_http_urlstore_filter_seen(ngx_http_urlstore_zone_t *zone,
+    us_store_item_t *item);
+void ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle);
 
 /* ngx_http_urlstore_rules.c */
 

@@ -385,6 +385,12 @@ ngx_http_urlstore_answer_single(ngx_http_request_t *r,
         return NGX_OK;
 
     case NGX_HTTP_URLSTORE_A_NEW:
+        ctx->status = NGX_HTTP_CREATED;
+
+        if (ctx->zone->filter) {
+            break;
+        }
+
         location.data = ngx_pnalloc(r->pool, NGX_INT64_LEN + 4);
         if (location.data == NULL) {
             return NGX_ERROR;
@@ -397,7 +403,6 @@ ngx_http_urlstore_answer_single(ngx_http_request_t *r,
             return NGX_ERROR;
         }
 
-        ctx->status = NGX_HTTP_CREATED;
         break;
 
     default:
@@ -468,9 +473,10 @@ ngx_http_urlstore_answer_url(ngx_http_urlstore_ctx_t *ctx,
         }
 
     } else {
-        if (answer == NGX_HTTP_URLSTORE_A_UNSEEN
-            || answer == NGX_HTTP_URLSTORE_A_FULL
-            || answer == NGX_HTTP_URLSTORE_A_UNKNOWN)
+        if (ctx->zone->filter == NULL
+            && (answer == NGX_HTTP_URLSTORE_A_UNSEEN
+                || answer == NGX_HTTP_URLSTORE_A_FULL
+                || answer == NGX_HTTP_URLSTORE_A_UNKNOWN))
         {
             us_store_spell(ctx->zone->store, e->item);
         }

@@ -76,7 +76,8 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
 
     ctx->action = action;
     ctx->start = ngx_http_urlstore_now();
-    ctx->next_id = us_store_next_id(ctx->zone->store);
+    ctx->next_id = ctx->zone->filter ? 0
+                                     : us_store_next_id(ctx->zone->store);
 
     cln = ngx_pool_cleanup_add(r->pool, 0);
     if (cln == NULL) {
@@ -153,6 +154,11 @@ ngx_http_urlstore_batch_options(ngx_http_request_t *r)
     ctx->brief = ngx_http_urlstore_flag(r, "brief");
     ctx->summary = ngx_http_urlstore_flag(r, "summary");
     ctx->sites = ngx_http_urlstore_flag(r, "sites");
+
+    if (ctx->sites && ctx->zone->filter) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "a filter knows no \"sites\"");
+    }
 
     rc = ngx_http_urlstore_arg(r, "only", &value);
 
@@ -699,6 +705,11 @@ ngx_http_urlstore_batch_store(ngx_http_urlstore_ctx_t *ctx,
     uint64_t          lsn;
     us_store_t       *store;
     us_store_item_t  *item;
+
+    if (ctx->zone->filter) {
+        ngx_http_urlstore_filter_group(ctx, g);
+        return NGX_OK;
+    }
 
     store = ctx->zone->store;
 

@@ -22,51 +22,54 @@ static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
     const ngx_http_urlstore_endpoint_t *ep);
 
 
-/* rows: name, methods, takes a tail, answers while loading, handler */
+/*
+ * rows: name, methods, takes a tail, answers while loading, is there for a
+ * filter as well, handler
+ */
 
 static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
-    { ngx_string("add"), NGX_HTTP_POST, 0, 0,
+    { ngx_string("add"), NGX_HTTP_POST, 0, 0, 1,
       ngx_http_urlstore_add_handler },
 
-    { ngx_string("seen"), NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST, 0, 0,
+    { ngx_string("seen"), NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST, 0, 0, 1,
       ngx_http_urlstore_seen_handler },
 
     { ngx_string("url"),
-      NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST|NGX_HTTP_DELETE, 1, 0,
+      NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST|NGX_HTTP_DELETE, 1, 0, 0,
       ngx_http_urlstore_url_handler },
 
-    { ngx_string("urls"), NGX_HTTP_URLSTORE_GET, 0, 0,
+    { ngx_string("urls"), NGX_HTTP_URLSTORE_GET, 0, 0, 0,
       ngx_http_urlstore_urls_handler },
 
-    { ngx_string("prefix"), NGX_HTTP_URLSTORE_GET, 0, 0,
+    { ngx_string("prefix"), NGX_HTTP_URLSTORE_GET, 0, 0, 0,
       ngx_http_urlstore_prefix_handler },
 
-    { ngx_string("site"), NGX_HTTP_URLSTORE_GET, 1, 0,
+    { ngx_string("site"), NGX_HTTP_URLSTORE_GET, 1, 0, 0,
       ngx_http_urlstore_site_handler },
 
-    { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE, 1, 0,
+    { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE, 1, 0, 0,
       ngx_http_urlstore_mark_handler },
 
-    { ngx_string("normalize"), NGX_HTTP_URLSTORE_GET, 0, 0,
+    { ngx_string("normalize"), NGX_HTTP_URLSTORE_GET, 0, 0, 1,
       ngx_http_urlstore_normalize_handler },
 
-    { ngx_string("health"), NGX_HTTP_URLSTORE_GET, 0, 1,
+    { ngx_string("health"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
       ngx_http_urlstore_health_handler },
 
-    { ngx_string("stats"), NGX_HTTP_URLSTORE_GET, 0, 1,
+    { ngx_string("stats"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
       ngx_http_urlstore_stats_handler },
 
-    { ngx_string("metrics"), NGX_HTTP_URLSTORE_GET, 0, 1,
+    { ngx_string("metrics"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
       ngx_http_urlstore_metrics_handler },
 
-    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 1,
+    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 1, 0,
       ngx_http_urlstore_page_handler },
 
-    { ngx_string("openapi.yaml"), NGX_HTTP_URLSTORE_GET, 0, 1,
+    { ngx_string("openapi.yaml"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
       ngx_http_urlstore_openapi_handler },
 
-    { ngx_null_string, 0, 0, 0, NULL }
+    { ngx_null_string, 0, 0, 0, 0, NULL }
 };
 
 
@@ -86,6 +89,12 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     if (ep == NULL) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                          "there is no such endpoint");
+    }
+
+    if (ulcf->zone->filter && !ep->filter) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "a filter has no /%V: it keeps "
+                                         "neither ids nor URLs", &ep->name);
     }
 
     rc = ngx_http_urlstore_method(r, ep);

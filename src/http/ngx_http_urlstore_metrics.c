@@ -29,6 +29,10 @@ static void ngx_http_urlstore_scrape_requests(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_scrape_t *s);
 static void ngx_http_urlstore_scrape_batches(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_scrape_t *s);
+static void ngx_http_urlstore_scrape_filter(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_scrape_t *s);
+static void ngx_http_urlstore_ratio(ngx_http_urlstore_scrape_t *s,
+    const char *name, const char *help, double value);
 static void ngx_http_urlstore_scrape_store(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_scrape_t *s);
 
@@ -117,7 +121,13 @@ ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
 
     ngx_http_urlstore_scrape_requests(ctx->zone, &s);
     ngx_http_urlstore_scrape_batches(ctx->zone, &s);
-    ngx_http_urlstore_scrape_store(ctx->zone, &s);
+
+    if (ctx->zone->filter) {
+        ngx_http_urlstore_scrape_filter(ctx->zone, &s);
+
+    } else {
+        ngx_http_urlstore_scrape_store(ctx->zone, &s);
+    }
 
     if (s.rc != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -304,6 +314,51 @@ ngx_http_urlstore_scrape_store(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_gauge(s, "sync_lag_bytes",
                             "Bytes of operations not yet on disk.",
                             published - ngx_min(durable, published));
+}
+
+
+static void
+ngx_http_urlstore_scrape_filter(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_scrape_t *s)
+{
+    us_filter_info_t  info;
+
+    us_filter_info(zone->filter->set, &info);
+
+    ngx_http_urlstore_gauge(s, "filter_urls",
+                            "URLs that were new to the filter.", info.urls);
+    ngx_http_urlstore_gauge(s, "filter_capacity_urls",
+                            "URLs that the filter was made for.",
+                            info.capacity);
+    ngx_http_urlstore_gauge(s, "filter_size_bytes", "Size of the filter.",
+                            info.size);
+    ngx_http_urlstore_ratio(s, "filter_filling_ratio",
+                            "Share of its bits that are set, by a sample.",
+                            info.filling);
+    ngx_http_urlstore_ratio(s, "filter_error_ratio",
+                            "Share of new URLs that are taken for seen ones "
+                            "now, by a sample.", info.expected);
+    ngx_http_urlstore_ratio(s, "filter_stated_error_ratio",
+                            "That share at capacity, as configured.",
+                            info.error);
+    ngx_http_urlstore_gauge(s, "full", "1 if adds are refused.",
+                            info.urls >= info.capacity);
+}
+
+
+static void
+ngx_http_urlstore_ratio(ngx_http_urlstore_scrape_t *s, const char *name,
+    const char *help, double value)
+{
+    ngx_http_urlstore_metric(s, name, "gauge", help);
+
+    if (ngx_http_urlstore_out_printf(s->out, 512,
+                                     "urlstore_%s{zone=\"%V\"} %.9f\n",
+                                     name, s->zone, value)
+        != NGX_OK)
+    {
+        s->rc = NGX_ERROR;
+    }
 }
 
 

@@ -8,6 +8,7 @@
 #include "ngx_http_urlstore_endpoints.h"
 
 
+static ngx_int_t ngx_http_urlstore_stats_filter(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_ops_send(ngx_http_request_t *r);
 
 
@@ -22,7 +23,12 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    us_store_info(ctx->zone->store, &info);
+    if (ctx->zone->filter) {
+        info.full = us_filter_full(ctx->zone->filter->set);
+
+    } else {
+        us_store_info(ctx->zone->store, &info);
+    }
 
     state = ngx_http_urlstore_state_name(ctx->zone);
     writable = !info.full && ngx_http_urlstore_writable(ctx->zone);
@@ -76,6 +82,10 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
     out = &ctx->out;
+
+    if (zone->filter) {
+        return ngx_http_urlstore_stats_filter(r);
+    }
 
     us_store_info(zone->store, &info);
 
@@ -138,6 +148,47 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
 
     out->pos = ngx_http_urlstore_persist_stats(out->pos, zone);
     out->pos = ngx_cpymem(out->pos, "}\n", 2);
+
+    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
+
+    return ngx_http_urlstore_ops_send(r);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_stats_filter(ngx_http_request_t *r)
+{
+    us_filter_info_t           info;
+    ngx_http_urlstore_out_t   *out;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_zone_t  *zone;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    zone = ctx->zone;
+    out = &ctx->out;
+
+    us_filter_info(zone->filter->set, &info);
+
+    if (ngx_http_urlstore_out_init(out, r->pool, 1024) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* nine digits: errors go down to a millionth */
+
+    out->pos = ngx_sprintf(out->pos, "{\"zone\":\"%V\",\"filter\":true,"
+                           "\"urls\":%uL,\"capacity\":%uL,"
+                           "\"error\":%.9f,\"expected_error\":%.9f,"
+                           "\"filling\":%.4f,\"hashes\":%ui,"
+                           "\"normalization\":\"%*s\","
+                           "\"size\":%uz,\"bytes_per_url\":%.2f,"
+                           "\"full\":%s,\"epoch\":%uL,\"uptime\":%T}\n",
+                           &zone->name, info.urls, info.capacity, info.error,
+                           info.expected, info.filling,
+                           (ngx_uint_t) info.hashes,
+                           zone->conf.norm.len, zone->conf.norm.data,
+                           info.size, (double) info.size / info.capacity,
+                           info.urls >= info.capacity ? "true" : "false",
+                           zone->conf.epoch, ngx_time() - zone->sh->started);
 
     ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
 

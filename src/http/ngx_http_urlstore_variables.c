@@ -3,16 +3,22 @@
  * $urlstore_id, $urlstore_status and $urlstore_url: what a single look-up was
  * answered, for logs; or, before there is an answer, what the zone knows of
  * the request's ?url=, for `if` and `map`.  Such a look-up adds nothing.
+ *
+ * $urlstore_site_hash and $urlstore_path_hash: of ?url=, to divide URLs among
+ * nodes; the store is not asked.
  */
 
 
 #include "ngx_http_urlstore.h"
+#include "../url/us_two_hash.h"
 
 
 typedef enum {
     NGX_HTTP_URLSTORE_V_ID = 0,
     NGX_HTTP_URLSTORE_V_STATUS,
-    NGX_HTTP_URLSTORE_V_URL
+    NGX_HTTP_URLSTORE_V_URL,
+    NGX_HTTP_URLSTORE_V_SITE,
+    NGX_HTTP_URLSTORE_V_PATH
 } ngx_http_urlstore_variable_t;
 
 
@@ -20,6 +26,8 @@ static ngx_int_t ngx_http_urlstore_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_urlstore_lookup(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_ctx_t *ctx);
+static ngx_int_t ngx_http_urlstore_variable_hash(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_http_urlstore_zone_t *ngx_http_urlstore_variable_zone(
     ngx_http_request_t *r);
 
@@ -34,6 +42,12 @@ static ngx_http_variable_t  ngx_http_urlstore_vars[] = {
 
     { ngx_string("urlstore_url"), NULL, ngx_http_urlstore_variable,
       NGX_HTTP_URLSTORE_V_URL, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("urlstore_site_hash"), NULL, ngx_http_urlstore_variable_hash,
+      NGX_HTTP_URLSTORE_V_SITE, 0, 0 },
+
+    { ngx_string("urlstore_path_hash"), NULL, ngx_http_urlstore_variable_hash,
+      NGX_HTTP_URLSTORE_V_PATH, 0, 0 },
 
       ngx_http_null_variable
 };
@@ -180,7 +194,12 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     item.url = canon.url.href;
     item.merge = canon.merge;
 
-    us_store_seen(zone->store, &item, 1);
+    if (zone->filter) {
+        ngx_http_urlstore_filter_seen(zone, &item);
+
+    } else {
+        us_store_seen(zone->store, &item, 1);
+    }
 
     if (item.status == US_SEEN) {
         ngx_str_set(&ctx->status_name, "seen");
@@ -188,7 +207,10 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
 
     } else {
         ngx_str_set(&ctx->status_name, "unseen");
-        us_store_spell(zone->store, &item);
+
+        if (zone->store) {
+            us_store_spell(zone->store, &item);
+        }
     }
 
     ctx->url.data = ngx_pnalloc(r->pool, item.url.len + 8);
@@ -197,6 +219,61 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     }
 
     ctx->url.len = us_store_item_url(&item, ctx->url.data);
+
+    return NGX_OK;
+}
+
+
+/* empty if there is no ?url=, or no canonical URL for it */
+
+static ngx_int_t
+ngx_http_urlstore_variable_hash(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    u_char                    *p;
+    us_str_t                   in;
+    ngx_int_t                  rc;
+    ngx_str_t                  url;
+    us_canon_t                 canon;
+    us_two_hash_t              h;
+    ngx_http_urlstore_zone_t  *zone;
+
+    v->not_found = 1;
+
+    zone = ngx_http_urlstore_variable_zone(r);
+    if (zone == NULL) {
+        return NGX_OK;
+    }
+
+    rc = ngx_http_urlstore_arg(r, "url", &url);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_OK : NGX_ERROR;
+    }
+
+    in.data = url.data;
+    in.len = url.len;
+
+    if (url.len > US_URL_MAX
+        || us_normalize(zone->norm, zone->ws, in, NULL, &canon) != US_URL_OK)
+    {
+        return NGX_OK;
+    }
+
+    h = us_two_hash(&canon);
+
+    p = ngx_pnalloc(r->pool, NGX_INT32_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    v->data = p;
+    v->len = ngx_sprintf(p, "%uD", data == NGX_HTTP_URLSTORE_V_SITE ? h.site
+                                                                    : h.path)
+             - p;
+    v->valid = 1;
+    v->not_found = 0;
+    v->no_cacheable = 0;
 
     return NGX_OK;
 }

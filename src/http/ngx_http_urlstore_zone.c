@@ -30,31 +30,15 @@
 #define NGX_HTTP_URLSTORE_SPARE   16
 
 
-typedef struct {
-    ngx_str_t                       name;
-    ngx_int_t                     (*parse)(ngx_conf_t *cf,
-                                           ngx_http_urlstore_zone_t *zone,
-                                           ngx_str_t *value);
-} ngx_http_urlstore_option_t;
-
-
 static ngx_int_t ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone,
     void *data);
 static ngx_int_t ngx_http_urlstore_zone_create(
     ngx_http_urlstore_zone_t *zone);
-static ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_zone_t *old);
-static ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf,
-    ngx_str_t *name, size_t size);
 static ngx_uint_t ngx_http_urlstore_word(u_char c);
 static void ngx_http_urlstore_zone_cleanup(void *data);
 static void ngx_http_urlstore_lock(void *data);
 static void ngx_http_urlstore_unlock(void *data);
 
-static ngx_int_t ngx_http_urlstore_opt_profile(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_opt_www(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_opt_schemes(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_opt_marks(ngx_conf_t *cf,
@@ -88,11 +72,56 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
 char *
 ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    off_t                        size;
-    ngx_str_t                   *value, v;
-    ngx_uint_t                   i;
-    ngx_http_urlstore_zone_t    *zone;
-    ngx_http_urlstore_option_t  *opt;
+    size_t                     size;
+    ngx_str_t                 *value;
+    ngx_http_urlstore_zone_t  *zone;
+
+    value = cf->args->elts;
+
+    zone = ngx_http_urlstore_zone_declare(cf, &size);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_urlstore_zone_options(cf, zone, ngx_http_urlstore_options)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (size < us_store_min_size(&zone->conf)
+               + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_zone \"%V\" is too small: %uz bytes, "
+                           "at least %uz are needed", &value[1], size,
+                           us_store_min_size(&zone->conf)
+                           + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize);
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_urlstore_zone_add(cf, zone, size,
+                                      ngx_http_urlstore_zone_init);
+}
+
+
+/* NAME and SIZE, the first two arguments of a directive that makes a zone */
+
+ngx_http_urlstore_zone_t *
+ngx_http_urlstore_zone_declare(ngx_conf_t *cf, size_t *size)
+{
+    off_t                      n;
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    ngx_http_urlstore_zone_t  *zone;
 
     value = cf->args->elts;
 
@@ -101,37 +130,54 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     for (i = 0; i < value[1].len; i++) {
         if (!ngx_http_urlstore_word(value[1].data[i])) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid name \"%V\" of urlstore_zone: "
-                               "letters, digits, - and _", &value[1]);
-            return NGX_CONF_ERROR;
+                               "invalid name \"%V\" of %V: "
+                               "letters, digits, - and _", &value[1],
+                               &value[0]);
+            return NULL;
         }
     }
 
     zone = ngx_http_urlstore_zone_find(cf, &value[1]);
     if (zone == NULL) {
-        return NGX_CONF_ERROR;
+        return NULL;
     }
 
     if (zone->shm_zone) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "duplicate urlstore_zone \"%V\"", &value[1]);
-        return NGX_CONF_ERROR;
+                           "duplicate %V \"%V\"", &value[0], &value[1]);
+        return NULL;
     }
 
-    size = ngx_parse_offset(&value[2]);          /* unlike _size, takes "g" */
+    n = ngx_parse_offset(&value[2]);             /* unlike _size, takes "g" */
 
-    if (size == NGX_ERROR) {
+    if (n == NGX_ERROR) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid size \"%V\" of urlstore_zone \"%V\"",
-                           &value[2], &value[1]);
-        return NGX_CONF_ERROR;
+                           "invalid size \"%V\" of %V \"%V\"",
+                           &value[2], &value[0], &value[1]);
+        return NULL;
     }
 
-    size = ngx_align((size_t) size, ngx_pagesize);
+    *size = ngx_align((size_t) n, ngx_pagesize);
+
+    return zone;
+}
+
+
+/* the arguments from the third on */
+
+ngx_int_t
+ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_option_t *options)
+{
+    ngx_str_t                   *value, v;
+    ngx_uint_t                   i;
+    ngx_http_urlstore_option_t  *opt;
+
+    value = cf->args->elts;
 
     for (i = 3; i < cf->args->nelts; i++) {
 
-        for (opt = ngx_http_urlstore_options; opt->name.len; opt++) {
+        for (opt = options; opt->name.len; opt++) {
 
             if (value[i].len > opt->name.len
                 && value[i].data[opt->name.len] == '='
@@ -144,9 +190,9 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         if (opt->name.len == 0) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\" of urlstore_zone",
-                               &value[i]);
-            return NGX_CONF_ERROR;
+                               "invalid parameter \"%V\" of %V",
+                               &value[i], &value[0]);
+            return NGX_ERROR;
         }
 
         v.data = value[i].data + opt->name.len + 1;
@@ -155,31 +201,22 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         if (opt->parse(cf, zone, &v) != NGX_OK) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid value \"%V\" of parameter \"%V\" "
-                               "of urlstore_zone \"%V\"",
-                               &v, &opt->name, &value[1]);
-            return NGX_CONF_ERROR;
+                               "of %V \"%V\"",
+                               &v, &opt->name, &value[0], &value[1]);
+            return NGX_ERROR;
         }
     }
 
-    if (ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
+    return NGX_OK;
+}
 
-    if ((size_t) size < us_store_min_size(&zone->conf)
-                        + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize)
-    {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_zone \"%V\" is too small: %z bytes, "
-                           "at least %uz are needed", &value[1], size,
-                           us_store_min_size(&zone->conf)
-                           + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize);
-        return NGX_CONF_ERROR;
-    }
 
-    if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
+/* its normalizer, and its shared memory */
 
+char *
+ngx_http_urlstore_zone_add(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    size_t size, ngx_shm_zone_init_pt init)
+{
     zone->norm = us_norm_create(zone->profile);
     if (zone->norm == NULL) {
         return NGX_CONF_ERROR;
@@ -187,13 +224,13 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     us_norm_set_www(zone->norm, zone->www);
 
-    zone->shm_zone = ngx_shared_memory_add(cf, &value[1], size,
+    zone->shm_zone = ngx_shared_memory_add(cf, &zone->name, size,
                                            &ngx_http_urlstore_module);
     if (zone->shm_zone == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    zone->shm_zone->init = ngx_http_urlstore_zone_init;
+    zone->shm_zone->init = init;
     zone->shm_zone->data = zone;
 
     return NGX_CONF_OK;
@@ -252,7 +289,7 @@ ngx_http_urlstore_zone_find(ngx_conf_t *cf, ngx_str_t *name)
  * has changed.
  */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name, size_t size)
 {
     ngx_uint_t        i;
@@ -342,28 +379,27 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
+/* what the workers share beside the URLs; NULL: no memory */
+
+ngx_http_urlstore_sh_t *
+ngx_http_urlstore_zone_share(ngx_http_urlstore_zone_t *zone)
 {
     size_t                   len;
-    ngx_log_t               *log;
-    ngx_time_t              *tp;
     ngx_slab_pool_t         *shpool;
     ngx_http_urlstore_sh_t  *sh;
 
-    log = zone->shm_zone->shm.log;
     shpool = zone->shpool;
 
     sh = ngx_slab_calloc(shpool, sizeof(ngx_http_urlstore_sh_t));
     if (sh == NULL) {
-        return NGX_ERROR;
+        return NULL;
     }
 
     len = sizeof(" in urlstore_zone \"\"") + zone->name.len;
 
     shpool->log_ctx = ngx_slab_alloc(shpool, len);
     if (shpool->log_ctx == NULL) {
-        return NGX_ERROR;
+        return NULL;
     }
 
     ngx_sprintf(shpool->log_ctx, " in urlstore_zone \"%V\"%Z", &zone->name);
@@ -373,6 +409,29 @@ ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
     sh->slots = ngx_slab_calloc(shpool, sizeof(ngx_http_urlstore_slot_t)
                                         * NGX_HTTP_URLSTORE_SLOTS);
     if (sh->slots == NULL) {
+        return NULL;
+    }
+
+    sh->started = ngx_time();
+    shpool->data = sh;
+
+    return sh;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_log_t               *log;
+    ngx_time_t              *tp;
+    ngx_slab_pool_t         *shpool;
+    ngx_http_urlstore_sh_t  *sh;
+
+    log = zone->shm_zone->shm.log;
+    shpool = zone->shpool;
+
+    sh = ngx_http_urlstore_zone_share(zone);
+    if (sh == NULL) {
         return NGX_ERROR;
     }
 
@@ -421,10 +480,7 @@ ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
         return NGX_ERROR;
     }
 
-    sh->started = tp->sec;
-
     zone->sh = sh;
-    shpool->data = sh;
 
     return NGX_OK;
 }
@@ -432,7 +488,7 @@ ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
 
 /* what cannot change as long as the data lives */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old)
 {
@@ -442,7 +498,10 @@ ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
 
     what = NULL;
 
-    if (zone->profile != old->profile) {
+    if ((zone->filter == NULL) != (old->filter == NULL)) {
+        what = "kind";
+
+    } else if (zone->profile != old->profile) {
         what = "profile";
 
     } else if (zone->www != old->www) {
@@ -499,19 +558,21 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 {
     us_store_lock_t  lock;
 
-    ngx_http_urlstore_zone_lock(zone, &lock);
-
     zone->slot = &zone->sh->slots[ngx_worker % NGX_HTTP_URLSTORE_SLOTS];
 
-    zone->store = us_store_open(zone->sh->mem, &lock);
+    if (zone->filter == NULL) {
+        ngx_http_urlstore_zone_lock(zone, &lock);
 
-    if (zone->store == NULL) {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                      "opening urlstore_zone \"%V\" failed", &zone->name);
-        return NGX_ERROR;
+        zone->store = us_store_open(zone->sh->mem, &lock);
+
+        if (zone->store == NULL) {
+            ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                          "opening urlstore_zone \"%V\" failed", &zone->name);
+            return NGX_ERROR;
+        }
+
+        us_store_conf(zone->store, &zone->conf);
     }
-
-    us_store_conf(zone->store, &zone->conf);
 
     zone->ws = us_norm_ws_create(zone->norm);
 
@@ -603,7 +664,7 @@ ngx_http_urlstore_zone_cleanup(void *data)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_opt_profile(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
@@ -625,7 +686,7 @@ ngx_http_urlstore_opt_profile(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_opt_www(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {

@@ -232,6 +232,13 @@ us_filter_file_open(us_filter_file_t *file, const char *dir,
 
     memset(file, 0, sizeof(us_filter_file_t));
 
+    file->dir = -1;
+
+    if (mkdir(dir, 0700) == -1 && errno != EEXIST) {
+        return us_filter_file_fail(err, size, "cannot make \"%s\": %s", dir,
+                                   strerror(errno));
+    }
+
     file->dir = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
     if (file->dir == -1) {
         return us_filter_file_fail(err, size, "cannot open \"%s\": %s", dir,

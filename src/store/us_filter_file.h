@@ -23,8 +23,8 @@ typedef struct {
 
 
 /*
- * Opens, or makes, the filter of plan in dir, which must be there; takes the
- * directory for this process and its children (flock).  force: take a filter
+ * Opens, or makes, the filter of plan in dir, which is made as well if only it
+ * itself is missing; takes the directory for this process and its children (flock).  force: take a filter
  * that a power failure may have hurt.  Returns 0, or -1 and a readable text
  * in err (of size bytes).
  */

@@ -468,7 +468,7 @@ marks(void **state)
     /* another configuration */
     reopen(dir, &wider, norm, 0, "a filter cannot be resized");
     reopen(dir, &plan, us_string("crawler/2"), 1, "were normalized as");
-    reopen("/nonexistent", &plan, norm, 0, "cannot open");
+    reopen("/nonexistent/a/b", &plan, norm, 0, "cannot make");
 
     /* a file cut short, and one that is something else */
     assert_int_equal(truncate(path, plan.size - 64), 0);

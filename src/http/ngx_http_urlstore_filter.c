@@ -1,0 +1,569 @@
+
+/*
+ * Filter zones: /add and /seen without ids, for one to two bytes a URL, with a
+ * stated share of new URLs taken for seen ones.
+ *
+ *     urlstore_filter NAME SIZE capacity=N error=RATE
+ *                     [path=DIR [unclean=refuse|accept]] [profile=P] [www=W];
+ *
+ *     without path       with path
+ *     nginx zone: SIZE   nginx zone: small      DIR/filter: SIZE
+ *     +---------------+  +----------+           +---------------+
+ *     | sh, slots     |  | sh, slots|           | us_filter     |
+ *     | us_filter     |  +----------+           +---------------+
+ *     +---------------+                         mapped by the master; its
+ *                                               workers inherit the mapping
+ *
+ * The rest of a zone (name, normalizer, rules, counters) is as everywhere;
+ * a filter zone is a zone with zone->filter and without zone->store.
+ *
+ * Files belong to the master from its first configuration with them to its
+ * end, also if a reload leaves them out: at its end, when no worker is left,
+ * it writes them out and marks them clean.  A new master (USR2) cannot take
+ * them over while the old one has them, and says so.
+ */
+
+
+#include "ngx_http_urlstore.h"
+
+#include <sys/random.h>
+
+
+/* nginx's part of a zone whose filter is a file */
+#define NGX_HTTP_URLSTORE_FILTER_ZONE  (192 * 1024)
+
+
+/* a file that this master has open */
+
+typedef struct ngx_http_urlstore_file_s  ngx_http_urlstore_file_t;
+
+struct ngx_http_urlstore_file_s {
+    ngx_http_urlstore_file_t       *next;
+    u_char                         *path;
+    us_filter_plan_t                plan;
+    us_filter_file_t                file;
+};
+
+
+static char *ngx_http_urlstore_filter_plan(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, size_t size);
+static ngx_int_t ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone,
+    void *data);
+static ngx_int_t ngx_http_urlstore_filter_same(
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_zone_t *old);
+static ngx_int_t ngx_http_urlstore_filter_create(
+    ngx_http_urlstore_zone_t *zone);
+static ngx_int_t ngx_http_urlstore_filter_file(
+    ngx_http_urlstore_zone_t *zone);
+static void ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone);
+
+static ngx_int_t ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+static ngx_int_t ngx_http_urlstore_filter_error(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+static ngx_int_t ngx_http_urlstore_filter_path(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+static ngx_int_t ngx_http_urlstore_filter_unclean(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+
+
+static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
+
+    { ngx_string("capacity"), ngx_http_urlstore_filter_capacity },
+    { ngx_string("error"), ngx_http_urlstore_filter_error },
+    { ngx_string("path"), ngx_http_urlstore_filter_path },
+    { ngx_string("unclean"), ngx_http_urlstore_filter_unclean },
+    { ngx_string("profile"), ngx_http_urlstore_opt_profile },
+    { ngx_string("www"), ngx_http_urlstore_opt_www },
+
+    { ngx_null_string, NULL }
+};
+
+
+/* of the master: workers have copies that they never look at */
+
+static ngx_http_urlstore_file_t  *ngx_http_urlstore_files;
+
+
+char *
+ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    size_t                     size;
+    char                      *rv;
+    ngx_str_t                 *value;
+    ngx_http_urlstore_zone_t  *zone;
+
+    value = cf->args->elts;
+
+    zone = ngx_http_urlstore_zone_declare(cf, &size);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    zone->filter = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_filter_t));
+    if (zone->filter == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_urlstore_zone_options(cf, zone,
+                                       ngx_http_urlstore_filter_options)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    rv = ngx_http_urlstore_filter_plan(cf, zone, size);
+
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    if (zone->filter->path.len) {
+        size = NGX_HTTP_URLSTORE_FILTER_ZONE;
+    }
+
+    if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_urlstore_zone_add(cf, zone, size,
+                                      ngx_http_urlstore_filter_init);
+}
+
+
+static char *
+ngx_http_urlstore_filter_plan(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    size_t size)
+{
+    size_t                       spare;
+    ngx_http_urlstore_filter_t  *f;
+
+    f = zone->filter;
+
+    if (f->capacity == 0 || f->error == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_filter \"%V\" needs \"capacity\" and "
+                           "\"error\"", &zone->name);
+        return NGX_CONF_ERROR;
+    }
+
+    /* nginx keeps 24 bytes for each page of a zone */
+
+    spare = f->path.len ? 0 : NGX_HTTP_URLSTORE_FILTER_ZONE + size / 128;
+
+    if (us_filter_plan(f->capacity, f->error, size > spare ? size - spare : 1,
+                       &f->plan)
+        == 0)
+    {
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "urlstore_filter \"%V\" is too small: %uz bytes, at "
+                       "least %uz are needed for capacity=%uL error=%.6f",
+                       &zone->name, size,
+                       ngx_align(f->plan.size + spare + f->plan.size / 64,
+                                 ngx_pagesize),
+                       f->capacity, f->error);
+    return NGX_CONF_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_http_urlstore_zone_t *old = data;
+
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = shm_zone->data;
+    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    zone->conf.norm = us_norm_signature(zone->norm);
+
+    if (old) {
+        if (ngx_http_urlstore_filter_same(zone, old) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        zone->sh = old->sh;
+        zone->conf.epoch = old->conf.epoch;
+
+    } else if (shm_zone->shm.exists) {
+        zone->sh = zone->shpool->data;
+
+    } else {
+        if (ngx_http_urlstore_filter_create(zone) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    if (zone->filter->path.len == 0) {
+        zone->filter->set = zone->sh->mem;
+        return NGX_OK;
+    }
+
+    return ngx_http_urlstore_filter_file(zone);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_same(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old)
+{
+    ngx_http_urlstore_filter_t  *a, *b;
+
+    a = zone->filter;
+    b = old->filter;
+
+    if (ngx_http_urlstore_zone_same(zone, old) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (a->capacity == b->capacity && a->error == b->error
+        && a->plan.size == b->plan.size && a->path.len == b->path.len
+        && ngx_strncmp(a->path.data, b->path.data, a->path.len) == 0)
+    {
+        return NGX_OK;
+    }
+
+    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
+                  "urlstore_filter \"%V\": its size, \"capacity\", \"error\" "
+                  "and \"path\" cannot change while nginx runs; stop nginx "
+                  "and start it again", &zone->name);
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
+{
+    u_char                       key[16];
+    ngx_time_t                  *tp;
+    ngx_http_urlstore_sh_t      *sh;
+    ngx_http_urlstore_filter_t  *f;
+
+    f = zone->filter;
+
+    sh = ngx_http_urlstore_zone_share(zone);
+    if (sh == NULL) {
+        return NGX_ERROR;
+    }
+
+    zone->sh = sh;
+
+    if (f->path.len) {
+        return NGX_OK;
+    }
+
+    /* it forgets with every start: what was seen may be new again */
+
+    tp = ngx_timeofday();
+    zone->conf.epoch = (uint64_t) tp->sec * 1000 + tp->msec;
+
+    sh->size = f->plan.size;
+    sh->mem = ngx_slab_alloc(zone->shpool, sh->size);
+
+    if (sh->mem == NULL || getrandom(key, 16, 0) != 16) {
+        ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, ngx_errno,
+                      "no memory for urlstore_filter \"%V\"", &zone->name);
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(sh->mem, sh->size);
+    (void) us_filter_format(sh->mem, &f->plan, key, zone->conf.norm);
+
+    return NGX_OK;
+}
+
+
+/* opens the file, or finds it open: a reload goes on with the same mapping */
+
+static ngx_int_t
+ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_log_t                   *log;
+    ngx_http_urlstore_file_t    *file;
+    ngx_http_urlstore_filter_t  *f;
+    char                         err[512];
+
+    f = zone->filter;
+    log = zone->shm_zone->shm.log;
+
+    /* "nginx -t" beside a running nginx must not want its files */
+
+    if (ngx_test_config) {
+        return NGX_OK;
+    }
+
+    for (file = ngx_http_urlstore_files; file; file = file->next) {
+        if (ngx_strcmp(file->path, f->path.data) == 0) {
+
+            if (ngx_memcmp(&file->plan, &f->plan, sizeof(us_filter_plan_t))
+                != 0)
+            {
+                ngx_log_error(NGX_LOG_EMERG, log, 0,
+                              "urlstore_filter \"%V\": \"%V\" is in use with "
+                              "another size, capacity or error",
+                              &zone->name, &f->path);
+                return NGX_ERROR;
+            }
+
+            f->set = file->file.filter;
+            return NGX_OK;
+        }
+    }
+
+    /* outlives the cycle: malloc(), not its pool */
+
+    file = ngx_calloc(sizeof(ngx_http_urlstore_file_t) + f->path.len + 1, log);
+    if (file == NULL) {
+        return NGX_ERROR;
+    }
+
+    file->path = (u_char *) &file[1];
+    ngx_memcpy(file->path, f->path.data, f->path.len);
+    file->plan = f->plan;
+
+    if (us_filter_file_open(&file->file, (char *) file->path, &f->plan,
+                            zone->conf.norm, f->accept, err, sizeof(err))
+        != 0)
+    {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "urlstore_filter \"%V\" path=%V: %s%s", &zone->name,
+                      &f->path, err,
+                      ngx_strstr(err, "accept that") ? " (unclean=accept)"
+                                                     : "");
+        ngx_free(file);
+        return NGX_ERROR;
+    }
+
+    if (file->file.doubtful) {
+        ngx_log_error(NGX_LOG_WARN, log, 0,
+                      "urlstore_filter \"%V\": bits may be missing since a "
+                      "power failure: some URLs that were seen will be new",
+                      &zone->name);
+    }
+
+    file->next = ngx_http_urlstore_files;
+    ngx_http_urlstore_files = file;
+
+    f->set = file->file.filter;
+
+    return NGX_OK;
+}
+
+
+/* the master's end: no worker is left that could set a bit */
+
+void
+ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle)
+{
+    ngx_http_urlstore_file_t  *file;
+
+    while (ngx_http_urlstore_files) {
+        file = ngx_http_urlstore_files;
+        ngx_http_urlstore_files = file->next;
+
+        if (us_filter_file_close(&file->file) != 0) {
+            ngx_log_error(NGX_LOG_ALERT, cycle->log, ngx_errno,
+                          "writing \"%s/filter\" failed: it is not marked "
+                          "clean", file->path);
+        }
+
+        ngx_free(file);
+    }
+}
+
+
+/* answers a group, as the store would, but for ids and sites */
+
+void
+ngx_http_urlstore_filter_group(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_group_t *g)
+{
+    u_char             answers[US_STORE_GROUP];
+    uint64_t           hashes[US_STORE_GROUP];
+    ngx_uint_t         i;
+    us_filter_t       *set;
+    us_store_item_t   *item;
+    ngx_uint_t         add, full;
+
+    set = ctx->zone->filter->set;
+
+    for (i = 0; i < g->urls; i++) {
+        item = &g->items[i];
+        us_store_item_split(item);
+
+        hashes[i] = us_filter_hash(set, item->spelling & 1, item->rest);
+    }
+
+    add = (ctx->action == NGX_HTTP_URLSTORE_ADD);
+    full = us_filter_full(set);
+
+    if (add && !full) {
+        us_filter_add_many(set, hashes, g->urls, answers);
+
+        for (i = 0; i < g->urls; i++) {
+            g->items[i].status = answers[i] ? US_NEW : US_SEEN;
+        }
+
+        ngx_http_urlstore_filter_warn(ctx->zone);
+
+    } else {
+        us_filter_seen_many(set, hashes, g->urls, answers);
+
+        for (i = 0; i < g->urls; i++) {
+            g->items[i].status = answers[i] ? US_SEEN
+                                            : add ? US_FULL : US_UNSEEN;
+        }
+    }
+
+    g->done = g->urls;
+}
+
+
+/* one URL, without adding it: US_SEEN or US_UNSEEN */
+
+void
+ngx_http_urlstore_filter_seen(ngx_http_urlstore_zone_t *zone,
+    us_store_item_t *item)
+{
+    u_char        answer;
+    uint64_t      h;
+    us_filter_t  *set;
+
+    set = zone->filter->set;
+
+    us_store_item_split(item);
+
+    h = us_filter_hash(set, item->spelling & 1, item->rest);
+    us_filter_seen_many(set, &h, 1, &answer);
+
+    item->status = answer ? US_SEEN : US_UNSEEN;
+}
+
+
+/* once by each worker: at nine tenths of the capacity, and when it is full */
+
+static void
+ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_uint_t                   level;
+    us_filter_info_t             info;
+    ngx_http_urlstore_filter_t  *f;
+
+    f = zone->filter;
+    level = us_filter_full(f->set) ? 2 : us_filter_nearly_full(f->set);
+
+    if (level <= f->warned) {
+        return;
+    }
+
+    f->warned = level;
+    us_filter_info(f->set, &info);
+
+    if (level == 2) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "urlstore_filter \"%V\" is full: %uL URLs, expected "
+                      "error %.6f", &zone->name, info.urls, info.expected);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                  "urlstore_filter \"%V\" is nearly full: %uL of %uL URLs, "
+                  "expected error %.6f", &zone->name, info.urls,
+                  info.capacity, info.expected);
+}
+
+
+/* "50000000", "50m": decimal millions */
+
+static ngx_int_t
+ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value)
+{
+    off_t       n;
+    ngx_str_t   digits;
+    ngx_uint_t  unit;
+
+    digits = *value;
+    unit = 1;
+
+    if (digits.len > 1) {
+        switch (digits.data[digits.len - 1]) {
+        case 'k': case 'K':
+            unit = 1000;
+            digits.len--;
+            break;
+        case 'm': case 'M':
+            unit = 1000000;
+            digits.len--;
+            break;
+        }
+    }
+
+    n = ngx_atoof(digits.data, digits.len);
+
+    if (n < 1 || n > ((off_t) 1 << 40) / (off_t) unit) {
+        return NGX_ERROR;
+    }
+
+    zone->filter->capacity = (uint64_t) n * unit;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_error(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    char    *end;
+    double   error;
+
+    /* a word of the configuration ends with a zero */
+
+    error = strtod((char *) value->data, &end);
+
+    if (*end != '\0' || end == (char *) value->data
+        || !(error >= US_FILTER_ERROR_MIN && error <= US_FILTER_ERROR_MAX))
+    {
+        return NGX_ERROR;
+    }
+
+    zone->filter->error = error;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    zone->filter->path = *value;
+
+    if (value->len == 0) {
+        return NGX_ERROR;
+    }
+
+    return ngx_conf_full_name(cf->cycle, &zone->filter->path, 0);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_unclean(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    if (ngx_strcmp(value->data, "accept") == 0) {
+        zone->filter->accept = 1;
+
+    } else if (ngx_strcmp(value->data, "refuse") == 0) {
+        zone->filter->accept = 0;
+
+    } else {
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
