@@ -36,6 +36,9 @@
 
 #define US_NO_TOKEN      0xffff
 
+/* a way is followed if it costs at most that much more; tuned: bench/codec */
+#define US_PARSE_MARGIN  (4 * US_PRICE_BIT)
+
 /* nodes that a slice of building makes; about .3 ms */
 #define US_PARSER_SLICE  4096
 
@@ -207,13 +210,13 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
 
         cost = steps[i] >> 32;
 
-        /* where a cheaper way leads further, this one is not followed */
+        /* where a much cheaper way leads further, this one is not followed */
 
         if (i >= at) {
             ahead = us_parse_ahead(steps, i, reach, &at);
         }
 
-        if (steps[i] > ahead) {
+        if (cost > (ahead >> 32) + US_PARSE_MARGIN) {
             continue;
         }
 
