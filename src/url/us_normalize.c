@@ -559,7 +559,7 @@ us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws, us_canon_t *out)
     for (round = 0; /* void */ ; round++) {
 
         rc = us_rules_apply(n->rules, ws->rules, url, &text, &changed,
-                            &out->rule);
+                            &out->rule, ws->explain, ws->data);
 
         if (rc != US_URL_OK || !changed) {
             return rc;
@@ -574,6 +574,11 @@ us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws, us_canon_t *out)
             return rc;
         }
 
+        if (ws->explain) {
+            ws->before = text;
+            us_explain_after(ws, url, "normalize again");
+        }
+
         if (url->href.len == len && memcmp(url->href.data, ws->last, len) == 0)
         {
             return US_URL_OK;
@@ -581,12 +586,6 @@ us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws, us_canon_t *out)
 
         if (round == US_REWRITE_ROUNDS) {
             return US_URL_REWRITE_LOOP;
-        }
-
-        if (ws->explain) {
-            ws->before.data = ws->last;
-            ws->before.len = len;
-            us_explain_after(ws, url, "rewrite rules");
         }
     }
 }

@@ -62,6 +62,7 @@ struct us_rules_ws_s {
     pcre2_match_context  *context;
     pcre2_jit_stack      *stack;
     uint8_t               text[2][US_REWRITE_MAX];
+    char                  step[200];  /* its name, for explain */
 };
 
 
@@ -379,12 +380,13 @@ us_rules_ws_destroy(us_rules_ws_t *ws)
 
 us_verdict_t
 us_rules_apply(const us_rules_t *r, us_rules_ws_t *ws, const us_url_t *url,
-    us_str_t *text, int *changed, us_str_t *name)
+    us_str_t *text, int *changed, us_str_t *name, us_explain_pt explain,
+    void *data)
 {
     int                rc;
     size_t             i;
     unsigned           turn;
-    us_str_t           host;
+    us_str_t           host, before;
     PCRE2_SIZE         len;
     const us_rule_t   *rule;
 
@@ -421,10 +423,17 @@ us_rules_apply(const us_rules_t *r, us_rules_ws_t *ws, const us_url_t *url,
             continue;
         }
 
+        before = *text;
         text->data = ws->text[turn];
         text->len = len;
         turn ^= 1;
         *changed = 1;
+
+        if (explain) {
+            snprintf(ws->step, sizeof(ws->step), "rewrite %s",
+                     (const char *) rule->regex.data);
+            explain(data, ws->step, before, *text);
+        }
     }
 
     return US_URL_OK;

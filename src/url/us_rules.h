@@ -43,10 +43,11 @@ void us_rules_ws_destroy(us_rules_ws_t *ws);
 
 /*
  * Applies all rewrites in order, once.  If one changed the URL, *changed is
- * 1 and text is the result, in ws until the next call.
+ * 1 and text is the result, in ws until the next call.  explain may be NULL.
  */
 us_verdict_t us_rules_apply(const us_rules_t *r, us_rules_ws_t *ws,
-    const us_url_t *url, us_str_t *text, int *changed, us_str_t *rule);
+    const us_url_t *url, us_str_t *text, int *changed, us_str_t *rule,
+    us_explain_pt explain, void *data);
 
 /* the first filter that matches decides; none: accepted */
 us_verdict_t us_rules_decide(const us_rules_t *r, us_rules_ws_t *ws,

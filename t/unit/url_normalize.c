@@ -667,7 +667,7 @@ explain(void **state)
     us_norm_set_www(norm, US_WWW_STRIP);
     assert_int_equal(us_norm_add_rewrite(norm, us_string(""),
                                          us_string("/old/"),
-                                         us_string("/new/"), &err), 0);
+                                         us_string("/new/%7e"), &err), 0);
     seal();
 
     memset(&s, 0, sizeof(s));
@@ -691,10 +691,12 @@ explain(void **state)
             " -> http://www.example.com/old/~?gclid=1&b=2\n"
         "strip arguments: http://www.example.com/old/~?gclid=1&b=2"
             " -> http://www.example.com/old/~?b=2\n"
-        "rewrite rules: http://www.example.com/old/~?b=2"
-            " -> http://www.example.com/new/~?b=2\n"
-        "strip www: http://www.example.com/new/~?b=2"
-            " -> http://example.com/new/~?b=2\n");
+        "rewrite /old/: http://www.example.com/old/~?b=2"
+            " -> http://www.example.com/new/%7e~?b=2\n"
+        "normalize again: http://www.example.com/new/%7e~?b=2"
+            " -> http://www.example.com/new/~~?b=2\n"
+        "strip www: http://www.example.com/new/~~?b=2"
+            " -> http://example.com/new/~~?b=2\n");
 
     memset(&s, 0, sizeof(s));
     base = us_base_create(norm, ws, us_string("http://a.org/b/c"), &why);
