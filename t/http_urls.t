@@ -141,7 +141,8 @@ is($t->get('/urls?from=99&summary=1')->{body}, "# next=99\n",
 is($t->get('/feed?deleted=1&limit=2')->{body}, "0\thttp://a.com/\n1\t-\n",
     'deleted ones shown');
 is($t->get("/urls?site=$_")->{body},
-    "0\thttp://a.com/\n5\thttp://a.com/d/e/f\n", "of the site $_") for 'a.com', 'www.a.com', 'A.COM';
+    "0\thttp://a.com/\n5\thttp://a.com/d/e/f\n", "of the site $_")
+    for 'a.com', 'www.a.com', 'A.COM';
 is($t->get('/urls?site=c.com')->{body}, '', 'the port is part of a site');
 is($t->get('/urls?site=c.com:8080')->{body}, "4\thttp://c.com:8080/x\n",
     'with its port');

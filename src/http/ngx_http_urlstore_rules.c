@@ -216,9 +216,8 @@ ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
     value = cf->args->elts;
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "\"%V\" of urlstore_zone \"%V\": %s at offset %uz "
-                       "in \"%V\"", &value[0], &value[1], err->text,
-                       err->offset, regex);
+                       "\"%V\" of urlstore_zone \"%V\": %s in \"%V\"",
+                       &value[0], &value[1], err->text, regex);
 
     return NGX_CONF_ERROR;
 }

@@ -1,0 +1,275 @@
+#!/usr/bin/perl
+
+# Directives: what is refused, with which words; rules, access, quota and
+# variables; reload.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use UrlStore::Test;
+
+my $server = <<'CONF';
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+
+my $t = UrlStore::Test->new->run(<<'CONF');
+urlstore_zone u 32m marks=visited;
+
+urlstore_rewrite u host=m.news.* ^(https?)://m\. $1://;
+urlstore_reject u /secret/;
+urlstore_accept u ^http://deep\.com/;
+urlstore_strip_args u utm_* gclid;
+urlstore_www_except u x.org;
+urlstore_max_depth u 4;
+urlstore_max_args u 3;
+urlstore_max_repeat u 3;
+
+log_format vars '[$urlstore_id|$urlstore_status|$urlstore_url]';
+limit_req_zone $server_port zone=lim:64k rate=1r/m;
+
+map $urlstore_status $known {
+    seen     yes;
+    default  no;
+}
+
+server {
+    listen 127.0.0.1:%%PORT%%;
+    access_log %%DIR%%/vars.log vars;
+
+    location / { urlstore_api u; }
+
+    location = /denied { deny all; urlstore_add u; }
+    location = /limited { limit_req zone=lim; urlstore_seen u; }
+    location = /secret { auth_basic x; auth_basic_user_file %%DIR%%/users;
+        urlstore_seen u; }
+    location = /own { error_page 405 = @own; urlstore_add u; }
+    location = /own403 { deny all; error_page 403 /sorry; urlstore_add u; }
+    location = /sorry { return 200 sorry; }
+
+    location = /only_reads {
+        limit_except GET { deny all; }
+        urlstore_seen u;
+    }
+
+    location = /if {
+        if ($arg_x) { set $y 1; }
+        urlstore_seen u;
+    }
+
+    location = /gate {
+        if ($urlstore_status = seen) { return 409; }
+        return 200 "$known $urlstore_id $urlstore_url";
+    }
+
+    location = /quota {
+        urlstore_quota $http_x_client 60/m burst=10 zone=q:64k;
+        urlstore_add u;
+    }
+}
+CONF
+
+my @text = ('Content-Type' => 'text/plain');
+my $r;
+
+# --- refused, with words
+
+for ([ 'urlstore_zone u 32m; urlstore_zone u 32m;', 'duplicate' ],
+    [ 'urlstore_zone u x;', 'invalid size "x" of urlstore_zone "u"' ],
+    [ 'urlstore_zone u 4k;', 'urlstore_zone "u" is too small: 4096 bytes' ],
+    [ "urlstore_zone 'u\"' 32m;", 'invalid name "u""' ],
+    [ 'urlstore_zone u 32m foo=1;', 'invalid parameter "foo=1"' ],
+    [ 'urlstore_zone u 32m profile=x;',
+        'invalid value "x" of parameter "profile" of urlstore_zone "u"' ],
+    [ 'urlstore_zone u 32m marks=a,,b;', 'invalid value "a,,b"' ],
+    [ 'urlstore_zone u 32m marks=a,a;', 'invalid value "a,a"' ],
+    [ 'urlstore_zone u 32m marks=' . join(',', 'a' .. 'q') . ';', 'marks' ],
+    [ 'urlstore_zone u 32m www=x;', 'parameter "www"' ],
+    [ 'urlstore_zone u 32m schemes=x;', 'parameter "schemes"' ],
+    [ 'urlstore_zone u 32m sites=x;', 'parameter "sites"' ],
+    [ 'urlstore_zone u 32m huge=x;', 'parameter "huge"' ],
+    [ '', 'no urlstore_zone "u" is declared' ],
+    [ 'urlstore_reject u x; urlstore_zone u 32m;', 'must be declared above' ],
+    [ 'urlstore_zone u 32m; urlstore_reject u "a(b";',
+        '"urlstore_reject" of urlstore_zone "u": missing closing '
+        . 'parenthesis at offset 3 in "a(b"' ],
+    [ 'urlstore_zone u 32m; urlstore_accept u "[";', 'at offset 1 in "["' ],
+    [ 'urlstore_zone u 32m; urlstore_rewrite u "x)" y;', 'at offset 1' ],
+    [ 'urlstore_zone u 32m; urlstore_rewrite u foo=1 x y;',
+        'invalid parameter "foo=1" of urlstore_rewrite' ],
+    [ 'urlstore_zone u 32m; urlstore_max_depth u x;',
+        'invalid number "x" of "urlstore_max_depth"' ],
+    [ 'urlstore_zone u 32m; urlstore_max_url 9000;', 'between 1 and 8192' ],
+    [ 'urlstore_zone u 32m; urlstore_quota $host x;', 'invalid rate "x"' ],
+    [ 'urlstore_zone u 32m; urlstore_quota $host 1/s burst=x;',
+        'invalid burst' ],
+    [ 'urlstore_zone u 32m; urlstore_quota $host 1/s zone=x:1;',
+        'invalid zone "x:1"' ],
+    [ 'urlstore_zone u 32m; urlstore_quota $host 1/s x;',
+        'invalid parameter "x" of urlstore_quota' ])
+{
+    my ($conf, $words) = @$_;
+    my ($rc, $out) = $t->check("$conf\n$server");
+
+    isnt($rc, 0, "refused: $conf");
+    like($out, qr/\[emerg\].*\Q$words\E/, '  with the words');
+}
+
+for ([ 'location ~ x { urlstore_api u; }', 'needs a prefix location' ],
+    [ 'location = /x { urlstore_api u; }', 'needs a prefix location' ],
+    [ 'location /x { urlstore_add u; urlstore_seen u; }', 'is duplicate' ])
+{
+    my ($conf, $words) = @$_;
+    my ($rc, $out) = $t->check("urlstore_zone u 32m;\nserver {\n"
+        . "listen 127.0.0.1:%%PORT%%;\n$conf\n}\n");
+
+    isnt($rc, 0, "refused: $conf");
+    like($out, qr/\[emerg\].*\Q$words\E/, '  with the words');
+}
+
+is(($t->check("$server urlstore_zone u 32m huge=on sites=on profile=whatwg"
+    . " www=keep schemes=first;"))[0], 0, 'a zone may be declared below');
+
+# --- rules
+
+is($t->post('/add', join("\n", 'http://m.news.com/a', 'http://m.else.com/a',
+    'http://a.com/secret/x', 'http://deep.com/secret/1/2/3/4/5/6',
+    'http://a.com/1/2/3/4/5/6', 'http://a.com/?a&b&c&d',
+    'http://a.com/x/x/x/x', 'http://a.com/?utm_a=1&b=2&gclid=3'), @text)->{body}
+    =~ s/^(\d+|-)/*/mgr,
+    "*\tnew\thttp://news.com/a\n*\tnew\thttp://m.else.com/a\n"
+    . "*\trejected\trule:/secret/\n"
+    . "*\trejected\tdepth\n*\trejected\tdepth\n*\trejected\targs\n"
+    . "*\trejected\trepeat\n*\tnew\thttp://a.com/?b=2\n", 'rules and limits');
+is($t->get('/seen?url=http://a.com/secret/x')->json->{reason},
+    'rule:/secret/', 'a single one names the rule');
+is($t->post('/add', "http://x.org/\nhttp://www.x.org/\n", @text)->{body}
+    =~ s/^\d+//mgr, "\tnew\thttp://x.org/\n\tnew\thttp://www.x.org/\n",
+    'a host that is not merged');
+
+# --- nginx's own errors, in our locations
+
+$r = $t->post('/denied', "x\n");
+is($r->{status}, 403, 'denied');
+is($r->{headers}{'content-type'}, 'application/problem+json', 'a problem');
+is_deeply($r->json, { type => 'about:blank', title => 'Forbidden',
+    status => 403 }, 'of the right kind');
+is($t->request('HEAD', '/denied')->{headers}{'content-type'},
+    'application/problem+json', 'HEAD');
+spew($t->dir . '/users', "a:{PLAIN}b\n");
+$r = $t->get('/secret?url=http://a.com/');
+is($r->{status}, 401, 'not authorized');
+is($r->json->{title}, 'Unauthorized', 'a problem');
+ok($r->{headers}{'www-authenticate'}, 'that keeps its header');
+is($t->get('/secret?url=http://a.com/', Authorization => 'Basic YTpi')
+    ->{status}, 200, 'authorized');
+$t->get('/limited?url=http://a.com/');
+$r = $t->get('/limited?url=http://a.com/');
+is("$r->{status} " . $r->json->{status}, '503 503', 'limit_req');
+is($t->post('/own403', 'x')->{body}, 'sorry', 'error_page of the operator');
+is($t->post('/only_reads', "http://a.com/\n", @text)->{status}, 403,
+    'limit_except');
+is($t->get('/only_reads?url=http://a.com/')->{status}, 200, 'and the rest');
+is($t->get('/if?x=1&url=http://a.com/?b=2')->json->{status}, 'seen',
+    'an if block');
+
+# --- variables
+
+$t->get('/seen?url=http://news.com/a');
+$t->get('/seen?url=http://none.com/');
+$t->get('/seen?url=ftp:x');
+$t->get('/url/0');
+$t->get('/url/999');
+$t->get('/health');
+
+ok(wait_until(5, sub { slurp($t->dir . '/vars.log')
+    =~ /\[0\|seen\|http:..news.com.a\]\n
+        \[-\|unseen\|http:..none.com.\]\n
+        \[-\|invalid\|-\]\n
+        \[0\|seen\|http:..news.com.a\]\n
+        \[\S+\|unknown\|-\]\n
+        \[-\|-\|-\]\n/x }), 'in logs') or diag(slurp($t->dir . '/vars.log'));
+
+is($t->get('/gate?url=http://m.news.com/a')->{status}, 409, 'in if');
+is($t->get('/gate?url=http://news.com/new')->{body},
+    'no  http://news.com/new', 'in map and texts');
+
+# --- the log of refused input
+
+$t->post('/seen', "x\x01\"\xff\\y z\n", @text);
+like($t->error_log, qr/\[info\].*urlstore[ ]zone=u[ ]endpoint=seen[ ]item=0
+    [ ]reason=no-base[ ]length=8[ ]input="x\\x01\\x22\\xff\\x5cy\\x20z"/x,
+    'refused input is logged, escaped');
+
+# --- quota
+
+my @client = (@text, 'X-Client' => 'one');
+is($t->post('/quota', join("\n", map { "http://q.com/$_" } 1 .. 30), @client)
+    ->{status}, 200, 'a batch may overdraw');
+$r = $t->post('/quota', "http://q.com/31\n", @client);
+is($r->{status}, 429, 'and then there is nothing left');
+cmp_ok($r->{headers}{'retry-after'}, '>=', 18, 'until later');
+cmp_ok($r->{headers}{'retry-after'}, '<=', 20, 'but not much');
+is($r->{headers}{'content-type'}, 'application/problem+json', 'a problem');
+is($t->get('/seen?url=http://q.com/31')->json->{status}, 'unseen',
+    'nothing was added');
+is($t->post('/quota', "http://q.com/32\n", @text, 'X-Client' => 'two')
+    ->{status}, 200, 'another client');
+is($t->post('/quota', "http://q.com/33\n", @text)->{status}, 200, 'no key');
+is($t->post('/quota', "http://q.com/1\n" x 100, @text, 'X-Client' => 'two')
+    ->{status}, 200, 'what is seen');
+is($t->post('/quota', "http://q.com/1\n", @text, 'X-Client' => 'two')
+    ->{status}, 200, 'costs nothing');
+
+for my $i (1 .. 2000) {
+    $t->post('/quota', "http://many.com/$i\n", @text, 'X-Client' => "c$i");
+}
+
+is($t->post('/quota', "http://q.com/34\n", @text, 'X-Client' => 'c1')
+    ->{status}, 200, 'more clients than the zone holds');
+like($t->get('/metrics')->{body}, qr/^urlstore_over_quota_total\{.*\} 1$/m,
+    'counted');
+
+# --- reload
+
+my $conf = slurp($t->dir . '/nginx.conf');
+
+ok($t->reload, 'reload');
+is($t->get('/url/0')->{body}, "http://news.com/a\n", 'keeps the store');
+my $epoch = $t->get('/health')->json->{epoch};
+
+for ([ '32m', '64m', qr/its size cannot change from 33554432 to 67108864/ ],
+    [ 'marks=visited', 'marks=other', qr/its "marks" cannot change/ ],
+    [ 'marks=visited', 'www=keep marks=visited', qr/its "www" cannot change/ ],
+    [ 'marks=visited', 'profile=whatwg marks=visited',
+        qr/its "profile" cannot change/ ],
+    [ 'marks=visited', 'schemes=first marks=visited',
+        qr/its "schemes" cannot change/ ],
+    [ 'marks=visited', 'sites=on marks=visited',
+        qr/its "sites" cannot change/ ])
+{
+    my ($old, $new, $words) = @$_;
+
+    $t->allow(qr/cannot change/);
+
+    (my $changed = $conf) =~ s/\Q$old\E/$new/;
+    spew($t->dir . '/nginx.conf', $changed);
+
+    is(($t->check)[0], 0, "nginx -t knows of no running store: $new");
+
+    my $seen = () = $t->error_log =~ /$words/g;
+    $t->signal('HUP');
+    ok(wait_until(5, sub { my $n = () = $t->error_log =~ /$words/g;
+        $n > $seen }), 'a reload is refused');
+    is($t->post('/add', "http://news.com/a\n", @text)->{body},
+        "0\tseen\thttp://news.com/a\n", 'and the store goes on');
+}
+
+spew($t->dir . '/nginx.conf', $conf =~ s/urlstore_max_depth u 4;//r);
+ok($t->reload, 'a rule that changed is taken');
+is($t->post('/add', "http://a.com/1/2/3/4/5/6\n", @text)->{body}
+    =~ s/^\d+//r, "\tnew\thttp://a.com/1/2/3/4/5/6\n", 'and holds');
+is($t->get('/health')->json->{epoch}, $epoch, 'the epoch stays');
