@@ -26,4 +26,11 @@ $(B)/bench/paper: bench/paper/paper.c bench/paper/avl.c bench/paper/avl.h \
 bench-paper: $(B)/.deps-bench core $(B)/bench/paper  ## the founding paper's
 	@bench/paper/run.pl
 
-.PHONY: generate bench-paper
+bench-hash: core $(B)/bench/hash     ## loads by the two hash functions
+	@bench/hash/run.pl
+
+$(B)/bench/hash: bench/hash/hash.c $(B)/libus.a
+	@mkdir -p $(@D)
+	$(CC) $(LINEAGE_CFLAGS) -o $@ $< $(B)/libus.a $(CORE_LIBS)
+
+.PHONY: generate bench-paper bench-hash

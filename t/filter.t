@@ -39,13 +39,13 @@ $t->run($text);
 
 is($t->post('/f/add', "http://www.a.test/\nhttp://b.test/x\n"
     . "https://A.test:443/\nhttp://a.test/#x\nftp://c.test/\n"
-    . "http://refused.test/\n")->{body}, <<'END', 'added');
--	new	http://www.a.test/
--	new	http://b.test/x
--	new	https://a.test/
--	seen	http://a.test/
--	invalid	scheme
--	rejected	rule:^https?://refused\.test/
+    . "http://refused.test/\n")->{body}, <<"END", 'added');
+-\tnew\thttp://www.a.test/
+-\tnew\thttp://b.test/x
+-\tnew\thttps://a.test/
+-\tseen\thttp://a.test/
+-\tinvalid\tscheme
+-\trejected\trule:^https?://refused\\.test/
 END
 
 is($t->post('/f/seen', "http://a.test/\nhttp://new.test/\n")->{body},
@@ -175,7 +175,8 @@ for my $zone (qw(f disk)) {
 for my $bad ([ 's/328k/3m/', 'size cannot change' ],
     [ 's/capacity=100k/capacity=90k/', 'cannot change while' ],
     [ 's/200k error=0.01 path/100k error=0.01 path/', 'cannot change' ],
-    [ 's/_filter tiny 1m capacity=20 error=0.01/_zone tiny 1m/', 'cannot change' ])
+    [ 's/_filter tiny 1m capacity=20 error=0.01/_zone tiny 1m/',
+        'cannot change' ])
 {
     local $_ = $text;
     eval $bad->[0];

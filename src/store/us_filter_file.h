@@ -24,9 +24,9 @@ typedef struct {
 
 /*
  * Opens, or makes, the filter of plan in dir, which is made as well if only it
- * itself is missing; takes the directory for this process and its children (flock).  force: take a filter
- * that a power failure may have hurt.  Returns 0, or -1 and a readable text
- * in err (of size bytes).
+ * itself is missing; takes the directory for this process and its children
+ * (flock).  force: take a filter that a power failure may have hurt.  Returns
+ * 0, or -1 and a readable text in err (of size bytes).
  */
 int us_filter_file_open(us_filter_file_t *file, const char *dir,
     const us_filter_plan_t *plan, us_str_t norm, int force, char *err,
