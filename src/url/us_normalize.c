@@ -51,6 +51,7 @@ struct us_norm_ws_s {
     void             *data;
     us_str_t          before;         /* in prior[] */
 
+    us_site_memo_t    memo[US_SITE_MEMO];
     us_parser_t       parser;
     us_query_ws_t     query;
     uint8_t           href[US_HREF_ROOM];
@@ -265,6 +266,7 @@ us_norm_ws_create(const us_norm_t *n)
     ws->rules = NULL;
     ws->explain = NULL;
     ws->parser.idna = n->idna;
+    memset(ws->memo, 0, sizeof(ws->memo));
 
     if (us_rules_have_rewrites(n->rules) || us_rules_have_filters(n->rules)) {
         ws->rules = us_rules_ws_create(n->rules);
@@ -334,7 +336,7 @@ us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     }
 
     if (n->www != US_WWW_KEEP && url->href.data[url->host_start] != '@') {
-        out->merge = us_site_merge(n->site, us_url_hostname(url));
+        out->merge = us_site_merge(n->site, us_url_hostname(url), ws->memo);
 
         if (n->www == US_WWW_STRIP) {
 

@@ -300,9 +300,15 @@ us_site_maybe(const us_site_t *site, uint64_t h)
 
 
 static int
-us_site_is_suffix(const us_site_t *site, us_str_t rest)
+us_site_is_suffix(const us_site_t *site, us_str_t rest, us_site_memo_t *memo)
 {
+    int   suffix;
     char  name[256];
+
+    if (memo->len == rest.len && memcmp(memo->name, rest.data, rest.len) == 0)
+    {
+        return memo->suffix;
+    }
 
     if (rest.len >= sizeof(name)) {
         return 0;
@@ -311,7 +317,15 @@ us_site_is_suffix(const us_site_t *site, us_str_t rest)
     memcpy(name, rest.data, rest.len);
     name[rest.len] = '\0';
 
-    return psl_is_public_suffix2(site->psl, name, PSL_TYPE_ANY);
+    suffix = psl_is_public_suffix2(site->psl, name, PSL_TYPE_ANY);
+
+    if (rest.len <= sizeof(memo->name)) {
+        memcpy(memo->name, rest.data, rest.len);
+        memo->len = (uint8_t) rest.len;
+        memo->suffix = suffix != 0;
+    }
+
+    return suffix;
 }
 
 
@@ -361,8 +375,10 @@ us_site_is_number(const uint8_t *dot, const uint8_t *end)
  */
 
 int
-us_site_merge(const us_site_t *site, us_str_t host)
+us_site_merge(const us_site_t *site, us_str_t host,
+    us_site_memo_t memo[US_SITE_MEMO])
 {
+    uint64_t        h;
     us_str_t        rest;
     const uint8_t  *dot, *end;
 
@@ -389,9 +405,11 @@ us_site_merge(const us_site_t *site, us_str_t host)
 
     dot++;
 
-    if ((us_site_maybe(site, us_site_hash(rest.data, rest.len, US_SITE_RULE))
+    h = us_site_hash(rest.data, rest.len, US_SITE_RULE);
+
+    if ((us_site_maybe(site, h)
          | us_site_maybe(site, us_site_hash(dot, end - dot, US_SITE_WILD)))
-        && us_site_is_suffix(site, rest))
+        && us_site_is_suffix(site, rest, &memo[h % US_SITE_MEMO]))
     {
         return 0;
     }

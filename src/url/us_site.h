@@ -14,6 +14,20 @@
 typedef struct us_site_s  us_site_t;
 
 
+/*
+ * Answers of libpsl that one caller remembers, because URLs come site by site
+ * (17 % of a list of government pages are www.gov.uk).  Zeroed at first.
+ */
+
+#define US_SITE_MEMO  8
+
+typedef struct {
+    uint8_t   len;                    /* 0: none */
+    uint8_t   suffix;
+    uint8_t   name[62];
+} us_site_memo_t;
+
+
 /* NULL: out of memory */
 us_site_t *us_site_create(void);
 void us_site_destroy(us_site_t *site);
@@ -29,7 +43,8 @@ void us_site_load(us_site_t *site, const us_idna_t *idna);
  * port).  The answer is a function of the host without it, so that it is the
  * same for both spellings.
  */
-int us_site_merge(const us_site_t *site, us_str_t host);
+int us_site_merge(const us_site_t *site, us_str_t host,
+    us_site_memo_t memo[US_SITE_MEMO]);
 
 static inline int
 us_site_has_www(us_str_t host)
