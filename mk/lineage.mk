@@ -33,4 +33,14 @@ $(B)/bench/hash: bench/hash/hash.c $(B)/libus.a
 	@mkdir -p $(@D)
 	$(CC) $(LINEAGE_CFLAGS) -o $@ $< $(B)/libus.a $(CORE_LIBS)
 
-.PHONY: generate bench-paper bench-hash
+bench-dedup: core $(B)/generate     ## dedup beside sort -u, awk and Perl
+	@bench/dedup/run.pl
+
+bench-engine: $(B)/.deps-bench core $(B)/bench/structures ## all the peers
+	@$(MAKE) --no-print-directory $(B)/bench/paper
+	@bench/engine/run.pl
+
+bench-scale: $(B)/.deps-bench core $(B)/generate  ## 1 M to 100 M URLs
+	@bench/scale/run.pl
+
+.PHONY: generate bench-paper bench-hash bench-dedup bench-engine bench-scale

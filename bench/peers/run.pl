@@ -25,7 +25,7 @@ my $top = "$FindBin::Bin/../..";
 my $limit = $ENV{LIMIT} || 0;
 my $file = $ENV{FILE}
     || "$top/../shared/corpora/reddit_submissions.txt.xz";
-my $shuffle = $ENV{SHUFFLE} ? "--shuffle $ENV{SHUFFLE}" : '';
+my $seed = $ENV{SHUFFLE} || 0;
 my $dir = tempdir(CLEANUP => 1);
 my $head = $limit ? "| head -n $limit" : '';
 my @rows;
@@ -48,6 +48,8 @@ my @urls;
         push @urls, $url if $url !~ /^!/ && !$have{$url}++;
     }
 }
+
+shuffle(\@urls, $seed) if $seed;
 
 open my $fh, '>:raw', "$dir/urls" or die $!;
 print $fh "$_\n" for @urls;
@@ -82,9 +84,31 @@ sub row
 }
 
 
+# as urlstore bench --shuffle has it: Fisher-Yates by SplitMix64
+
+sub shuffle
+{
+    my ($list, $state) = @_;
+
+    for (my $i = @$list; $i > 1; $i--) {
+        { use integer; $state += 0x9e3779b97f4a7c15; }
+        my $z = $state & ~0;
+
+        for ([ 30, 0xbf58476d1ce4e5b9 ], [ 27, 0x94d049bb133111eb ]) {
+            $z ^= $z >> $_->[0];
+            { use integer; $z *= $_->[1]; }
+            $z &= ~0;
+        }
+
+        my $k = ($z ^ $z >> 31) % $i;
+        @$list[$i - 1, $k] = @$list[$k, $i - 1];
+    }
+}
+
+
 sub urlstore
 {
-    my $out = `$top/build/urlstore bench --json $shuffle $dir/urls`;
+    my $out = `$top/build/urlstore bench --json $dir/urls`;
     my $r = eval { JSON::PP->new->decode($out) } or die "urlstore: $out";
 
     row('urlstore', 'yes', 'yes', 'yes', @$r{qw(bytes_per_url insert_ns
@@ -210,17 +234,17 @@ sub portions
 
 sub structures
 {
-    my $program = "$top/build/bench/structures";
+    for my $program ('structures', 'paper -s') {
+        next if !-x "$top/build/bench/" . ($program =~ /^(\w+)/)[0];
 
-    return if !-x $program;
+        open my $fh, '-|', "$top/build/bench/$program < $dir/urls" or die $!;
 
-    open my $fh, '-|', "$program < $dir/urls" or die $!;
+        while (my $line = <$fh>) {
+            chomp $line;
+            my ($name, @cells) = split /\t/, $line;
+            row($name, @cells);
+        }
 
-    while (my $line = <$fh>) {
-        chomp $line;
-        my ($name, @cells) = split /\t/, $line;
-        row($name, @cells);
+        close $fh or die "$program failed";
     }
-
-    close $fh or die "structures failed";
 }

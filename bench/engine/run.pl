@@ -1,0 +1,56 @@
+#!/usr/bin/perl
+
+# All corpora, in file order and shuffled, beside the structures that Debian
+# ships, Redis and the founding paper's: bytes per URL in one table, then the
+# times.  The rows of one corpus come from bench/peers.
+#
+#     make bench-engine        LIMIT=N: at most N lines of each (all)
+
+use strict;
+use warnings;
+
+use FindBin;
+
+my $top = "$FindBin::Bin/../..";
+my @names = map { m|([^/]+)\.txt\.xz$| } glob "$top/../shared/corpora/*.xz";
+my (@rows, %cell, @columns);
+
+$| = 1;
+delete $ENV{FILE};
+
+for my $name (@names) {
+    for my $seed ('', 1) {
+        my $column = $seed ? "$name shuffled" : $name;
+        push @columns, $column;
+
+        local $ENV{FILE} = "$top/../shared/corpora/$name.txt.xz";
+        local $ENV{SHUFFLE} = $seed;
+
+        open my $f, '-|', "$top/bench/peers/run.pl" or die $!;
+
+        while (<$f>) {
+            my ($what, @f) = unpack 'A38 (x1 A5)3 x1 A8 x1 A8 x1 A7 x1 A7', $_;
+            next if !defined $f[6] || $f[0] !~ /^\s*(?:yes|no)/;
+
+            s/\s//g for @f;
+            push @rows, $what if !grep { $_ eq $what } @rows;
+            $cell{$what}{$column} = [ @f[3 .. 6] ];
+        }
+
+        close $f or die "bench/peers/run.pl failed for $name\n";
+        print STDERR "$column\n";
+    }
+}
+
+my @heads = ('bytes per URL', 'add, ns', 'hit, ns', 'miss, ns');
+
+for my $k (0 .. 3) {
+    print "\n## $heads[$k]\n\n|  | ", join(' | ', @columns), " |\n|---|",
+        '--:|' x @columns, "\n";
+
+    for my $what (@rows) {
+        print "| $what | ", join(' | ',
+            map { $cell{$what}{$_} ? $cell{$what}{$_}[$k] : '' } @columns),
+            " |\n";
+    }
+}
