@@ -8,7 +8,7 @@ CORPORA       := ../shared/corpora
 BUILTIN_FROM  := html_forms_forums_shops_pages html_mdn_archived_pages \
                  alphagov_old_urls brave_sitelist
 CODEC_SRC     := $(filter-out %us_builtin_data.c,$(wildcard \
-                 $(addprefix src/store/us_,model*.c huffman.c run.c parse.c \
+                 $(addprefix src/store/us_,model.c huffman.c run.c parse.c \
                  encoder.c train.c cluster.c)))
 
 # 16,000 distinct URLs of each, spread over the file
@@ -30,4 +30,23 @@ $(B)/bench/codec: bench/codec.c $(B)/libus.a | $(B)/.deps-build
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(WARN) $(OPT) -o $@ $^ $(CORE_LIBS)
 
-.PHONY: builtin-model
+# hostile bits and models, and texts that must come back
+
+FUZZ_CODEC_OBJ  = $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(CODEC_SRC) \
+                  src/store/us_builtin.c src/store/us_builtin_data.c)
+
+$(B)/fuzz/bin/codec: fuzz/codec.c $(FUZZ_CODEC_OBJ)
+	@mkdir -p $(@D)
+	clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $^ -lm
+
+fuzz-codec: $(B)/fuzz/bin/codec  ## fuzzes the codec for FUZZ_SECONDS
+	@mkdir -p $(B)/fuzz/codec
+	@nice -n 19 $< -timeout=5 -max_total_time=$(FUZZ_SECONDS) -max_len=512 \
+	    -print_final_stats=1 -artifact_prefix=$(B)/fuzz/codec- \
+	    $(B)/fuzz/codec >$(B)/fuzz/codec.log 2>&1 \
+	    || { tail -40 $(B)/fuzz/codec.log; exit 1; }
+	@grep number_of_executed $(B)/fuzz/codec.log
+
+fuzz: fuzz-codec
+
+.PHONY: builtin-model fuzz-codec

@@ -101,6 +101,7 @@ us_encoder_destroy(us_encoder_t *e)
 int
 us_encoder_build(us_encoder_t *e)
 {
+    int        rc;
     uint8_t   *row;
     unsigned   i, k, n, esc, price;
 
@@ -109,7 +110,17 @@ us_encoder_build(us_encoder_t *e)
     for (k = 0; k < 16; k++) {
 
         if (e->row == us_model_ncontexts(e->model)) {
-            return us_parser_build(e->parser);
+            rc = us_parser_build(e->parser);
+
+            if (rc == 1) {
+                free(e->tokens);
+                free(e->lens);
+
+                e->tokens = NULL;
+                e->lens = NULL;
+            }
+
+            return rc;
         }
 
         us_model_code_lengths(e->model, e->row, e->lens, n + 1);
@@ -140,7 +151,7 @@ size_t
 us_encoder_size(const us_encoder_t *e)
 {
     return sizeof(us_encoder_t) + us_parser_size(e->parser)
-           + us_model_ntokens(e->model) * (sizeof(us_token_def_t) + 2);
+           + us_model_ntokens(e->model);
 }
 
 

@@ -566,6 +566,19 @@ us_model_sum(const us_model_t *m)
 }
 
 
+void
+us_model_seal(uint8_t *core, size_t len)
+{
+    us_model_t  *m;
+
+    m = (us_model_t *) core;
+
+    if (m->core_size <= len && m->core_size % 8 == 0) {
+        m->checksum = us_model_sum(m);
+    }
+}
+
+
 static unsigned
 us_model_table_bits(const uint16_t *nlen)
 {
@@ -999,7 +1012,7 @@ us_model_write(const us_model_def_t *def, size_t *len)
     }
 
     m->size = (uint32_t) us_model_size(core);
-    m->checksum = us_model_sum(m);
+    us_model_seal(core, *len);
 
 done:
 

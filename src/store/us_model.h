@@ -93,8 +93,8 @@ typedef struct {
 
 
 /*
- * The core is what has to be kept and carried about; the tables for decoding
- * follow from it.  us_model_core_size() is 0 if these len bytes are no core.
+ * The core is what has to be kept and carried about, aligned to 8 bytes; the
+ * tables for decoding follow from it.  us_model_core_size() is 0 if these len bytes are no core.
  * us_model_build() copies a checked core to dst, which is aligned to 8 bytes,
  * and adds the tables: us_model_size(core) bytes in all.
  */
@@ -109,6 +109,9 @@ us_run_token(unsigned alphabet, unsigned len)
     return US_TOKEN_RUN + alphabet * US_RUN_LENGTHS + (len - US_RUN_MIN);
 }
 
+
+/* makes the checksum right (writers of cores, and fuzzers) */
+void us_model_seal(uint8_t *core, size_t len);
 
 /* makes a core, allocated with malloc(); NULL if there is no memory */
 uint8_t *us_model_write(const us_model_def_t *def, size_t *len);

@@ -9,7 +9,7 @@
  * greatest first id that is not above it.  A model is immutable, and it is
  * published before the first record with its first id is.
  *
- * A process builds its encoder for a new model in steps, one with each group
+ * A process builds its encoder for a new model in steps, one with every few URLs
  * that it adds, and meanwhile encodes with the one that it has; such records
  * name their model's number.
  */
@@ -107,9 +107,8 @@ us_models_get(us_models_t *ms, unsigned number)
 
 
 /*
- * The first encoder is built at once, whatever it takes: without one nothing
- * can be written.  It is that of the newest model, or a process that starts
- * in a large store would write its first records with a poor one.
+ * The first encoder is that of the built-in model, which is small, and built
+ * at once: without one nothing can be written.
  */
 
 int
@@ -118,7 +117,8 @@ us_models_step(us_models_t *ms)
     int       rc;
     unsigned  newest;
 
-    newest = us_models_number(ms, US_STORE_NO_ID);
+    newest = ms->encoder ? us_models_number(ms, US_STORE_NO_ID)
+                         : US_MODEL_BUILTIN;
 
     if (ms->next && ms->next_number != newest) {
         us_encoder_destroy(ms->next);

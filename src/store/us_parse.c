@@ -426,7 +426,8 @@ size_t
 us_parser_size(const us_parser_t *p)
 {
     return p->nnodes * sizeof(us_node_t) + p->ncontexts * p->ntokens
-           + p->ntokens + US_URL_MAX * 16;
+           + p->ntokens
+           + (US_URL_MAX + 2) * (sizeof(uint64_t) * 2 + sizeof(us_piece_t));
 }
 
 
@@ -482,6 +483,36 @@ us_parser_push(us_parser_t *p, us_range_t r)
 }
 
 
+/* gives back what only the building needed */
+
+static void
+us_parser_trim(us_parser_t *p)
+{
+    uint32_t    n;
+    us_node_t  *nodes;
+
+    free(p->sorted);
+    free(p->queue);
+    free(p->bases);
+
+    p->sorted = NULL;
+    p->queue = NULL;
+    p->bases = NULL;
+    p->tokens = NULL;
+
+    /* any byte may be looked for behind the last base */
+
+    n = p->top + 256;
+
+    nodes = n < p->nnodes ? realloc(p->nodes, n * sizeof(us_node_t)) : NULL;
+
+    if (nodes) {
+        p->nodes = nodes;
+        p->nnodes = n;
+    }
+}
+
+
 int
 us_parser_build(us_parser_t *p)
 {
@@ -511,6 +542,7 @@ us_parser_build(us_parser_t *p)
     for (n = 0; n < US_PARSER_SLICE; n++) {
 
         if (p->head == p->tail) {
+            us_parser_trim(p);
             return 1;
         }
 

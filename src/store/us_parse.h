@@ -38,8 +38,8 @@ typedef struct us_parser_s  us_parser_t;
 
 
 /*
- * tokens: texts, lengths and contexts, kept by the caller as long as the
- * parser is used.  All prices are 0 until us_parser_row() is filled.
+ * tokens: texts, lengths and contexts, kept by the caller until the parser is
+ * built.  All prices are 0 until us_parser_row() is filled.
  * NULL: no memory.
  */
 us_parser_t *us_parser_create(const us_token_def_t *tokens, size_t ntokens,
@@ -55,7 +55,7 @@ int us_parser_build(us_parser_t *p);
 /* prices of all tokens in a context, to be filled by the caller */
 uint8_t *us_parser_row(us_parser_t *p, unsigned ctx);
 
-/* bytes of memory */
+/* bytes of memory, when it is built */
 size_t us_parser_size(const us_parser_t *p);
 
 /*

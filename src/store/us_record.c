@@ -51,6 +51,9 @@
 
 #define US_SLOT_NONE      ((unsigned) -1)
 
+/* slots for which the encoder of a new model is built one step further */
+#define US_STEP_SLOTS     64
+
 
 typedef struct {
     us_header_t       header;
@@ -501,6 +504,10 @@ us_record_encode(us_codec_t *c, unsigned slot, unsigned klass, us_str_t rest)
     us_start_t    starts[US_CANDIDATES + 2];
     us_choice_t   choices[US_CANDIDATES + 2], *choice;
 
+    if (slot % US_STEP_SLOTS == US_STEP_SLOTS - 1) {
+        us_models_step(&c->models);
+    }
+
     s = &c->slots[slot];
 
     c->own[0] = (uint8_t) klass;
@@ -793,27 +800,37 @@ us_record_install(us_codec_t *c, us_str_t model)
 {
     int          rc;
     size_t       size;
+    uint8_t     *core;
     us_model_t  *m;
 
     if (c->learn.model && model.data == c->learn.core) {
         return us_models_install(&c->models, c->learn.model, c->learn.size);
     }
 
-    if (us_model_core_size(model.data, model.len) == 0) {
+    /* an operation's bytes lie anywhere */
+
+    rc = -1;
+    m = NULL;
+    core = malloc(model.len + 1);
+
+    if (core == NULL) {
         return -1;
     }
 
-    size = us_model_size(model.data);
+    memcpy(core, model.data, model.len);
 
-    m = malloc(size);
-    if (m == NULL) {
-        return -1;
+    if (us_model_core_size(core, model.len) != 0) {
+        size = us_model_size(core);
+        m = malloc(size);
     }
 
-    us_model_build(m, model.data);
-    rc = us_models_install(&c->models, m, size);
+    if (m) {
+        us_model_build(m, core);
+        rc = us_models_install(&c->models, m, size);
+    }
 
     free(m);
+    free(core);
 
     return rc;
 }

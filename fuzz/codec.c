@@ -1,0 +1,181 @@
+
+/*
+ * The decoder and the reader of models, on bits that nobody wrote.
+ *
+ *   input   | kind: 1 | ...
+ *
+ * kind 0: a record's tail under the built-in model: context 1, then the bits.
+ * kind 1: a core.  Its checksum is made right first, or nothing would get
+ * beyond it; if it is accepted, the rest of the input is decoded with it.
+ * kind 2: a text, which must come back.
+ */
+
+
+#include "store/us_builtin.h"
+#include "store/us_encoder.h"
+
+#include <stdlib.h>
+
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+
+static us_model_t    *builtin;
+static us_encoder_t  *encoder;
+
+
+/* a copy whose end is watched, but for the slack that is allowed */
+
+static void
+decode(const us_model_t *m, unsigned ctx, const uint8_t *data, size_t size)
+{
+    uint8_t     *bits, *out, first;
+    ssize_t      n;
+    unsigned     code;
+    us_bitin_t   b;
+
+    bits = malloc(size + US_BITS_SLACK);
+    out = malloc(US_URL_MAX + US_DECODE_SLACK);
+
+    memcpy(bits, data, size);
+    memset(bits + size, 0xff, US_BITS_SLACK);
+
+    b.base = bits;
+    b.end = size * 8;
+
+    b.pos = 0;
+    n = us_model_decode(m, ctx, &b, out, US_URL_MAX, US_URL_MAX);
+
+    if (n > US_URL_MAX) {
+        abort();
+    }
+
+    /* what decodes is equal to itself */
+
+    b.pos = 0;
+
+    if (n > 0 && n < US_URL_MAX
+        && !us_model_equal(m, ctx, &b, out + 1, (size_t) n - 1, &first))
+    {
+        abort();
+    }
+
+    for (code = US_CODE_HEAD; code < US_CODES; code++) {
+        b.pos = 0;
+        while (us_model_symbol(m, code, &b) >= 0) { /* void */ }
+    }
+
+    free(out);
+    free(bits);
+}
+
+
+static void
+core(const uint8_t *data, size_t size)
+{
+    size_t       len, fixed;
+    uint8_t     *copy;
+    us_str_t     seed;
+    us_model_t  *m;
+
+    /* the input changes bytes of a good core: | offset: 2 | byte: 1 | ... */
+
+    seed = us_model_core(builtin);
+    copy = malloc(seed.len);
+    memcpy(copy, seed.data, seed.len);
+
+    fixed = 0;
+
+    while (size - fixed >= 3 && fixed < 48) {
+        copy[(data[fixed] | (size_t) data[fixed + 1] << 8) % seed.len]
+            ^= data[fixed + 2];
+        fixed += 3;
+    }
+
+    us_model_seal(copy, seed.len);
+    len = us_model_core_size(copy, seed.len);
+
+    if (len) {
+        m = malloc(us_model_size(copy));
+        us_model_build(m, copy);
+        decode(m, US_CTX_START, data + fixed, size - fixed);
+        free(m);
+    }
+
+    free(copy);
+}
+
+
+static void
+text(const uint8_t *data, size_t size)
+{
+    size_t        nbits;
+    uint8_t      *bits, *out;
+    uint32_t      price;
+    us_bitin_t    b;
+    us_start_t    start = { 0, 0 };
+    us_bitout_t   o = { NULL, 0, 0 };
+
+    if (size > US_URL_MAX) {
+        return;
+    }
+
+    bits = calloc(1, size * 8 + 16);
+    out = malloc(US_URL_MAX + US_DECODE_SLACK);
+    o.p = bits;
+
+    us_encoder_choose(encoder, data, size, &start, 1, &price);
+    us_encoder_tail(encoder, &o);
+
+    nbits = (size_t) (o.p - bits) * 8 + o.n;
+    us_bits_put(&o, (1u << (-nbits & 3)) - 1, (unsigned) (-nbits & 3));
+    *o.p = (uint8_t) o.acc;
+
+    b.base = bits;
+    b.pos = 0;
+    b.end = (nbits + 3) & ~(size_t) 3;
+
+    if (us_model_decode(builtin, US_CTX_START, &b, out, US_URL_MAX,
+                        US_URL_MAX)
+        != (ssize_t) size
+        || memcmp(out, data, size) != 0)
+    {
+        abort();
+    }
+
+    free(out);
+    free(bits);
+}
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (builtin == NULL) {
+        builtin = us_builtin_create();
+        encoder = us_encoder_create(builtin);
+
+        while (us_encoder_build(encoder) == 0) { /* void */ }
+    }
+
+    if (size < 2) {
+        return 0;
+    }
+
+    switch (data[0] % 3) {
+
+    case 0:
+        decode(builtin, data[1] % us_model_ncontexts(builtin), data + 2,
+               size - 2);
+        break;
+
+    case 1:
+        core(data + 1, size - 1);
+        break;
+
+    default:
+        text(data + 1, size - 1);
+    }
+
+    return 0;
+}

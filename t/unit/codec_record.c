@@ -1,0 +1,338 @@
+
+/*
+ * Records in a store: references, models learnt on the way, replay, and a
+ * store whose bits are damaged.
+ */
+
+
+#include "store_zone.h"
+
+
+#define URLS  40000
+
+
+/* a small web: some hosts, sections that recur, numbers, names, ids */
+
+static size_t
+url_make(char *p, unsigned i)
+{
+    size_t    n;
+    unsigned  k;
+
+    static const char  *words[] = {
+        "news", "politics", "sports", "the", "of", "story", "%C3%BCber", "2013"
+    };
+
+    zone_seed = i * 77 + 1;
+
+    n = (size_t) sprintf(p, "http%s://%shost%u.example/",
+                         rnd(3) ? "" : "s", rnd(4) ? "" : "www.", rnd(300));
+
+    for (k = rnd(5); k; k--) {
+        n += (size_t) sprintf(p + n, "%s%c", words[rnd(8)], "-/&."[rnd(4)]);
+    }
+
+    switch (rnd(4)) {
+
+    case 0:
+        n += (size_t) sprintf(p + n, "watch?v=");
+
+        for (k = 0; k < 11; k++) {
+            p[n++] = "ABCDEFGHabcdefgh01234567-_"[rnd(26)];
+        }
+
+        break;
+
+    case 1:
+        n += (size_t) sprintf(p + n, "thread.php?t=%u", i);
+        break;
+
+    default:
+        n += (size_t) sprintf(p + n, "%u/%u.html", rnd(200), i);
+    }
+
+    p[n] = '\0';
+
+    return n;
+}
+
+
+static void
+assert_get(us_store_t *s, uint64_t id, const char *url)
+{
+    size_t    len;
+    uint8_t   buf[US_URL_MAX + 8];
+
+    assert_int_equal(us_store_get(s, id, buf, &len), US_OK);
+    assert_string(buf, len, url);
+}
+
+
+static void
+assert_all(us_store_t *s, unsigned n)
+{
+    char              url[256];
+    unsigned          i;
+    us_store_item_t   it;
+
+    for (i = 0; i < n; i++) {
+        url_make(url, i);
+        it = lookup(s, url);
+
+        assert_int_equal(it.status, US_SEEN);
+        assert_int_equal(it.id, i);
+        assert_get(s, i, url);
+
+        strcat(url, "x");
+        assert_int_equal(lookup(s, url).status, US_UNSEEN);
+    }
+}
+
+
+/* adds URLs from .. to - 1 in batches of any size */
+
+static void
+add_all(us_store_t *s, unsigned from, unsigned to)
+{
+    char              url[US_STORE_GROUP][256];
+    unsigned          i, n;
+    us_store_item_t   items[US_STORE_GROUP];
+
+    for ( /* void */ ; from < to; from += n) {
+        zone_seed = from;
+        n = 1 + rnd(US_STORE_GROUP);
+        n = n < to - from ? n : to - from;
+
+        for (i = 0; i < n; i++) {
+            url_make(url[i], from + i);
+            items[i] = item(url[i], 0);
+        }
+
+        us_store_add(s, items, n);
+
+        for (i = 0; i < n; i++) {
+            assert_int_equal(items[i].status, US_NEW);
+            assert_int_equal(items[i].id, from + i);
+        }
+    }
+}
+
+
+/*
+ * A model is learnt at 32 K records; another process goes on with the old one
+ * for a while.  What the ring carried builds the same store again.
+ */
+
+static void
+models(void **state)
+{
+    zone_t           *z, *copy;
+    size_t            used;
+    uint64_t          lsn;
+    us_str_t          pieces[2];
+    us_store_t       *other;
+    us_store_info_t   info;
+
+    z = zone_create(16 << 20, 4 << 20);
+    other = us_store_open(z->mem, &zone_no_lock);
+
+    add_all(z->store, 0, 1000);
+    add_all(other, 1000, 2000);
+    assert_int_equal(us_store_train_due(z->store), 0);
+
+    add_all(z->store, 2000, 33000);
+    assert_int_equal(us_store_train_due(other), 1);
+
+    us_store_info(z->store, &info);
+    used = info.parts[US_PART_LOG];
+
+    assert_int_equal(us_store_train(z->store, NULL), 1);
+    assert_int_equal(us_store_train_due(z->store), 0);
+    assert_int_equal(us_store_train(other, NULL), 0);
+
+    add_all(other, 33000, 33010);
+    add_all(z->store, 33010, 33500);
+    add_all(other, 33500, URLS);
+
+    assert_all(z->store, URLS);
+    assert_all(other, URLS);
+
+    /* the model pays: fewer bytes a record than before */
+
+    us_store_info(z->store, &info);
+    assert_true((info.parts[US_PART_LOG] - used) / (URLS - 33000)
+                < used / 33000);
+
+    us_store_close(other);
+
+    copy = zone_create(16 << 20, 0);
+    us_store_ops(z->store, 0, pieces);
+
+    for (lsn = 0; lsn < us_store_published(z->store); /* void */) {
+        ssize_t  n;
+
+        us_store_ops(z->store, lsn, pieces);
+        n = us_store_apply(copy->store, pieces[0].data, pieces[0].len);
+        assert_true(n > 0);
+        lsn += (uint64_t) n;
+    }
+
+    assert_all(copy->store, URLS);
+    add_all(copy->store, URLS, URLS + 1000);
+    assert_all(copy->store, URLS + 1000);
+
+    zone_destroy(copy);
+    zone_destroy(z);
+}
+
+
+/* a URL that is the beginning of another; and one that differs in its end */
+
+static void
+beginnings(void **state)
+{
+    char      url[300];
+    size_t    i;
+    zone_t   *z;
+
+    z = zone_create(4 << 20, 0);
+
+    strcpy(url, "http://host.example/a/long/path/that/others/begin/with/x.html");
+
+    for (i = strlen(url); i > 12; i--) {
+        url[i] = '\0';
+        assert_int_equal(add(z->store, url).status, US_NEW);
+    }
+
+    strcpy(url, "http://host.example/a/long/path/that/others/begin/with/x.html");
+
+    for (i = strlen(url); i > 12; i--) {
+        url[i] = '\0';
+        assert_int_equal(lookup(z->store, url).status, US_SEEN);
+        url[i - 1] ^= 1;
+        assert_int_equal(add(z->store, url).status, US_NEW);
+        assert_int_equal(lookup(z->store, url).status, US_SEEN);
+        url[i - 1] ^= 1;
+    }
+
+    /* a, aa, aaa, ... */
+
+    strcpy(url, "http://chain.example/");
+
+    for (i = strlen(url); i < 299; i++) {
+        url[i] = 'a';
+        url[i + 1] = '\0';
+        assert_int_equal(add(z->store, url).status, US_NEW);
+        assert_get(z->store, us_store_next_id(z->store) - 1, url);
+    }
+
+    zone_destroy(z);
+}
+
+
+/* to 8 KB, of what compresses and of what does not */
+
+static void
+long_urls(void **state)
+{
+    char      *url;
+    size_t     len, i;
+    zone_t    *z;
+    unsigned   kind;
+    uint64_t   used;
+    us_store_info_t   info;
+
+    z = zone_create(16 << 20, 0);
+    url = malloc(US_URL_MAX + 1);
+    zone_seed = 5;
+
+    us_store_info(z->store, &info);
+    used = info.parts[US_PART_LOG];
+
+    for (len = 100; len <= US_URL_MAX; len += len < 1100 ? 7 : 997) {
+        for (kind = 0; kind < 3; kind++) {
+            strcpy(url, "http://host.example/");
+
+            for (i = strlen(url); i < len; i++) {
+                url[i] = kind == 0 ? (char) (0x21 + rnd(0x5e))
+                         : kind == 1 ? "0123456789"[rnd(10)]
+                         : "/news/2013"[i % 10];
+            }
+
+            url[len] = '\0';
+
+            assert_int_equal(add(z->store, url).status, US_NEW);
+            assert_int_equal(lookup(z->store, url).status, US_SEEN);
+            assert_get(z->store, us_store_next_id(z->store) - 1, url);
+
+            url[len - 1] ^= 1;
+            assert_int_equal(lookup(z->store, url).status, US_UNSEEN);
+
+            /* raw size and 12 bytes at most, with chunks left open */
+
+            us_store_info(z->store, &info);
+            assert_true(info.parts[US_PART_LOG] - used < len + 12 + (64 << 10));
+            used = info.parts[US_PART_LOG];
+        }
+    }
+
+    free(url);
+    zone_destroy(z);
+}
+
+
+/*
+ * Whatever the bits of the log are, reading ends and stays inside.  The URLs
+ * that come out are nonsense, of course.
+ */
+
+static void
+damaged(void **state)
+{
+    char              url[256];
+    size_t            len;
+    zone_t           *z;
+    uint8_t           buf[US_URL_MAX + 8], *log;
+    unsigned          i, round;
+    us_store_info_t   info;
+
+    z = zone_create(8 << 20, 0);
+    add_all(z->store, 0, 5000);
+    us_store_info(z->store, &info);
+
+    /* the log is what lies behind the header */
+
+    log = (uint8_t *) z->mem + info.parts[US_PART_HEADER];
+
+    for (round = 0; round < 20; round++) {
+        zone_seed = round;
+
+        for (i = 0; i < 2000; i++) {
+            log[rnd(info.parts[US_PART_LOG])] = (uint8_t) rnd(256);
+        }
+
+        for (i = 0; i < 5000; i++) {
+            us_store_get(z->store, i, buf, &len);
+            assert_true(len <= US_URL_MAX + 8);
+
+            url_make(url, i);
+            lookup(z->store, url);
+        }
+    }
+
+    zone_destroy(z);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(models),
+        cmocka_unit_test(beginnings),
+        cmocka_unit_test(long_urls),
+        cmocka_unit_test(damaged),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
