@@ -34,6 +34,7 @@ static ngx_int_t ngx_http_urlstore_batch_pause(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_batch_end(ngx_http_request_t *r,
     ngx_int_t rc);
 static ngx_int_t ngx_http_urlstore_batch_finish(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_batch_fault(ngx_http_request_t *r);
 static int ngx_http_urlstore_batch_item(void *data,
     const us_input_item_t *in);
 static void ngx_http_urlstore_batch_log(ngx_http_request_t *r,
@@ -321,10 +322,12 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_urlstore_body_fault(r, ctx->rc);
+    if (ctx->fault || ctx->rc) {
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+        /* "processed" is a promise, too */
+
+        return ngx_http_urlstore_reply_when(r, ctx->lsn,
+                                            ngx_http_urlstore_batch_fault);
     }
 
     rc = ngx_http_urlstore_answer_end(r);
@@ -343,6 +346,17 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
     }
 
     return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    return ngx_http_urlstore_body_fault(r, ctx->rc);
 }
 
 
