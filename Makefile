@@ -12,6 +12,7 @@ include mk/core.mk
 include mk/nginx.mk
 -include mk/run.mk
 -include mk/test.mk
+-include mk/faults.mk
 -include mk/store.mk
 -include mk/web.mk
 -include mk/bench.mk

@@ -5,6 +5,8 @@
  *
  *     US_FAULT=POINT:N
  *
+ * Such a build also takes numbers from it that are fixed otherwise.
+ *
  * Without US_FAULT_POINTS nothing of it is compiled.  Other parts keep their
  * points here too, so that a number means one place.
  */
@@ -66,9 +68,21 @@ us_fault(us_fault_t point)
     }
 }
 
+
+static inline unsigned long
+us_fault_number(const char *name, unsigned long preset)
+{
+    const char  *env;
+
+    env = getenv(name);
+
+    return env ? strtoul(env, NULL, 10) : preset;
+}
+
 #else
 
 #define us_fault(point)
+#define us_fault_number(name, preset)  (preset)
 
 #endif
 

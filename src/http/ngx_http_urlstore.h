@@ -151,11 +151,6 @@ struct ngx_http_urlstore_zone_s {
     /* another profile's normalizer for /normalize, made when asked for */
     us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
     us_norm_ws_t                   *wss[NGX_HTTP_URLSTORE_PROFILES];
-
-    /* ids below `durable_ids` are on disk; the sample that will raise it */
-    uint64_t                        durable_ids;
-    uint64_t                        sample_ids;
-    uint64_t                        sample_lsn;
 };
 
 
@@ -301,6 +296,8 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        writes:1;     /* its method does */
     unsigned                        wrote:1;      /* it changed the store */
     unsigned                        negative:1;   /* it says unseen/unknown */
+    unsigned                        tops:1;       /* top is kept */
+    uint64_t                        top;          /* ids told are below */
 
     /* the reply */
     unsigned                        replied:1;    /* it is ours */
@@ -521,6 +518,10 @@ ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
 void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_format_t format);
+
+/* around us_store_delete(), with its LSN or 0 */
+void ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn);
 
 /* ids on disk as far as the zone promises are below it */
 uint64_t ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone);

@@ -92,6 +92,10 @@ ngx_http_urlstore_answer(ngx_http_request_t *r, ngx_http_urlstore_entry_t *e)
 
     ctx->counts[answer]++;
 
+    if (answer == NGX_HTTP_URLSTORE_A_SEEN) {
+        ctx->top = ngx_max(ctx->top, e->item->id + 1);
+    }
+
     if (ctx->single) {
         return ngx_http_urlstore_answer_single(r, e, answer);
     }

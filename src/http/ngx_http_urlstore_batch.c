@@ -758,6 +758,7 @@ ngx_http_urlstore_batch_store(ngx_http_urlstore_ctx_t *ctx,
     case NGX_HTTP_URLSTORE_SEEN:
 
         us_store_seen(store, g->items, g->urls);
+        ctx->tops = 1;
 
         /* what is published now covers what the look-up has seen */
 

@@ -46,6 +46,8 @@ static ngx_int_t ngx_http_urlstore_load_own(ngx_http_urlstore_load_t *l);
 static ngx_int_t ngx_http_urlstore_load_fresh(ngx_http_urlstore_load_t *l);
 static ngx_int_t ngx_http_urlstore_load_ready(ngx_http_urlstore_load_t *l,
     ngx_http_urlstore_job_t *job);
+static ngx_int_t ngx_http_urlstore_load_newer(ngx_http_urlstore_persist_t *p,
+    us_disk_error_t *e);
 static ngx_int_t ngx_http_urlstore_load_empty(
     ngx_http_urlstore_persist_t *p);
 
@@ -84,6 +86,13 @@ ngx_http_urlstore_load_thread(void *data, ngx_log_t *log)
     ngx_memzero(&l, sizeof(ngx_http_urlstore_load_t));
     l.p = p;
     l.recovery.readers = -1;
+
+    if (p->sh->state == NGX_HTTP_URLSTORE_LOOKUP
+        && ngx_http_urlstore_load_newer(p, &job->error) != NGX_OK)
+    {
+        job->level = NGX_LOG_ERR;
+        goto done;
+    }
 
     if (p->sh->load_applying || p->sh->state == NGX_HTTP_URLSTORE_LOOKUP) {
 
@@ -382,6 +391,7 @@ ngx_http_urlstore_load_ready(ngx_http_urlstore_load_t *l,
     us_store_set_identity(l->store, r->manifest.uuid, r->manifest.epoch);
     us_store_set_lsn(l->store, r->lsn);
 
+    sh->durable_ids = r->ids;
     sh->snapshot_lsn = r->manifest.has_snapshot ? r->manifest.snapshot : 0;
     sh->cut_bytes = r->cut;
     sh->lost_ids = r->lost_ids;
@@ -409,6 +419,25 @@ ngx_http_urlstore_load_ready(ngx_http_urlstore_load_t *l,
     ngx_http_urlstore_state(p, NGX_HTTP_URLSTORE_READY, NULL);
 
     return NGX_OK;
+}
+
+
+/*
+ * mode=lookup at a reload: whether there is something to load, before what
+ * there is in memory is given up.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_load_newer(ngx_http_urlstore_persist_t *p,
+    us_disk_error_t *e)
+{
+    us_manifest_t  m;
+
+    if (us_manifest_read(p->dir->dirfd, &m, e) != US_MANIFEST_OK) {
+        return NGX_ERROR;
+    }
+
+    return us_data_differs(&m, &p->conf, e) == 0 ? NGX_OK : NGX_ERROR;
 }
 
 

@@ -52,7 +52,6 @@ ngx_http_urlstore_park_init(ngx_http_urlstore_persist_t *p)
     p->wake.handler = ngx_http_urlstore_park_timer;
     p->wake.data = p;
     p->wake.log = ngx_cycle->log;
-    p->wake.cancelable = 1;
 }
 
 
@@ -64,6 +63,69 @@ ngx_http_urlstore_promised(ngx_http_urlstore_persist_t *p)
     return (p->sync == NGX_HTTP_URLSTORE_SYNC_ALWAYS)
            ? us_store_durable(p->zone->store)
            : us_store_written(p->zone->store);
+}
+
+
+/*
+ * Whether a read tells of nothing that is not durable: of ids below those, and
+ * of absence where no delete is under way.  An add that is not durable is no
+ * absence: it is found.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_park_old(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_http_urlstore_persist_sh_t  *sh;
+
+    sh = ctx->zone->persist->sh;
+
+    return ctx->tops && ctx->top <= sh->durable_ids
+           && sh->deleting == 0
+           && sh->deleted_lsn <= us_store_durable(ctx->zone->store);
+}
+
+
+/*
+ * Around a delete: counted first, so that nobody takes its effect for
+ * durable.  A worker killed in between leaves the count, and reads then wait
+ * for the whole journal.
+ */
+
+void
+ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone)
+{
+    if (zone->persist) {
+        (void) ngx_atomic_fetch_add(&zone->persist->sh->deleting, 1);
+    }
+}
+
+
+void
+ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn)
+{
+    ngx_atomic_uint_t                last;
+    ngx_http_urlstore_persist_sh_t  *sh;
+
+    if (zone->persist == NULL) {
+        return;
+    }
+
+    sh = zone->persist->sh;
+
+    do {
+        last = sh->deleted_lsn;
+    } while (last < lsn && !ngx_atomic_cmp_set(&sh->deleted_lsn, last, lsn));
+
+    (void) ngx_atomic_fetch_add(&sh->deleting, -1);
+}
+
+
+/* ids that no failure takes back any more are below */
+
+uint64_t
+ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone)
+{
+    return zone->persist ? zone->persist->sh->durable_ids : 0;
 }
 
 
@@ -89,7 +151,10 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
         return ngx_http_urlstore_park_refuse(r);
     }
 
-    if (!ctx->writes && p->sync != NGX_HTTP_URLSTORE_SYNC_ALWAYS) {
+    if (!ctx->writes
+        && (p->sync != NGX_HTTP_URLSTORE_SYNC_ALWAYS
+            || ngx_http_urlstore_park_old(ctx)))
+    {
         return handler(r);
     }
 

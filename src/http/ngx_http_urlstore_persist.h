@@ -91,6 +91,11 @@ typedef struct {
     ngx_atomic_t                    load_total;
     ngx_atomic_t                    load_wanted;  /* lookup: at reload */
 
+    /* ids below are durable; deletes under way, and the last one's LSN */
+    ngx_atomic_t                    durable_ids;
+    ngx_atomic_t                    deleting;
+    ngx_atomic_t                    deleted_lsn;
+
     /* ms, monotonic: when the oldest byte that is not durable was written */
     ngx_atomic_t                    dirty_since;
     ngx_atomic_t                    stalled_at;

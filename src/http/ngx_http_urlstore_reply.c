@@ -96,35 +96,3 @@ ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
         break;
     }
 }
-
-
-/*
- * The store does not keep an id's LSN, so durability of ids is sampled: the
- * number of ids is taken before an LSN, and once that LSN is durable, all
- * these ids are.
- */
-
-uint64_t
-ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone)
-{
-    uint64_t  durable;
-
-    if (zone->conf.ring == 0) {
-        return 0;
-    }
-
-    durable = us_store_durable(zone->store);
-
-    if (durable >= zone->sample_lsn) {
-        zone->durable_ids = zone->sample_ids;
-
-        zone->sample_ids = us_store_next_id(zone->store);
-        zone->sample_lsn = us_store_published(zone->store);
-
-        if (durable >= zone->sample_lsn) {
-            zone->durable_ids = zone->sample_ids;
-        }
-    }
-
-    return zone->durable_ids;
-}

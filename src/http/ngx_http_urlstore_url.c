@@ -132,6 +132,9 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
 
     ngx_str_set(&ctx->status_name, "seen");
 
+    ctx->tops = 1;
+    ctx->top = id + 1;
+
     ctx->url.data = ngx_pnalloc(r->pool, len);
     if (ctx->url.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -302,7 +305,11 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
     }
 
     was = 0;
+    ngx_http_urlstore_deleting(ctx->zone);
+
     status = us_store_delete(ctx->zone->store, ctx->id, &was, &ctx->lsn);
+
+    ngx_http_urlstore_deleted(ctx->zone, status == US_OK ? ctx->lsn : 0);
 
     switch (status) {
 
@@ -598,7 +605,12 @@ ngx_http_urlstore_url_answer(ngx_http_request_t *r, const u_char *text,
 
     if (status == US_UNKNOWN) {
         ctx->negative = 1;
+
+    } else {
+        ctx->top = ngx_max(ctx->top, id + 1);
     }
+
+    ctx->tops = 1;
 
     name = (status == US_OK) ? "ok"
                              : (status == US_DELETED) ? "deleted" : "unknown";

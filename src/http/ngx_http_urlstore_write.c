@@ -237,6 +237,7 @@ ngx_http_urlstore_write_group(ngx_http_urlstore_persist_t *p,
     ngx_atomic_fetch_add(&sh->syncs, 1);
 
     us_store_set_durable(store, tail->lsn);
+    sh->durable_ids = tail->ids;
 
     return 0;
 }
@@ -324,6 +325,7 @@ ngx_http_urlstore_sync_thread(void *data, ngx_log_t *log)
     } else {
         ngx_atomic_fetch_add(&sh->syncs, 1);
         us_store_set_durable(store, tail.lsn);
+        sh->durable_ids = tail.ids;
     }
 
     ngx_http_urlstore_role_release(p, NGX_HTTP_URLSTORE_SYNCER);

@@ -108,6 +108,24 @@ us_disk_temporary(char *buf, const char *name)
 
 
 int
+us_disk_create(int dirfd, const char *name, int flags)
+{
+    int          fd;
+    struct stat  st;
+
+    fd = openat(dirfd, name, flags|O_CREAT|O_CLOEXEC, 0600);
+
+    if (fd != -1 && geteuid() == 0 && fstat(dirfd, &st) == 0) {
+        if (fchown(fd, st.st_uid, st.st_gid) == -1) {
+            /* then only root can go on with it */
+        }
+    }
+
+    return fd;
+}
+
+
+int
 us_disk_rename(int dirfd, const char *from, const char *to,
     us_disk_error_t *e)
 {
@@ -136,7 +154,7 @@ us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
 
     tmp = us_disk_temporary(buf, name);
 
-    fd = openat(dirfd, tmp, O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
+    fd = us_disk_create(dirfd, tmp, O_WRONLY|O_TRUNC);
 
     if (fd == -1) {
         return us_disk_fail(e, errno, "\"%s\" could not be made", tmp);
@@ -172,8 +190,8 @@ us_disk_lock(int dirfd, const char *name, int how, int op)
 {
     int  fd, err;
 
-    fd = openat(dirfd, name, O_CLOEXEC | how | (how == O_RDWR ? O_CREAT : 0),
-                0600);
+    fd = (how == O_RDWR) ? us_disk_create(dirfd, name, how)
+                         : openat(dirfd, name, how|O_CLOEXEC);
 
     if (fd == -1) {
         return -1;

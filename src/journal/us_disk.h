@@ -40,6 +40,12 @@ ssize_t us_disk_pread(int fd, void *p, size_t len, uint64_t offset);
 int us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
     us_disk_error_t *e);
 
+/*
+ * Opens a file of the directory to write it, made if it is not there; what
+ * root makes belongs to the directory's owner.  Returns the descriptor or -1.
+ */
+int us_disk_create(int dirfd, const char *name, int flags);
+
 /* renames within the directory and syncs it */
 int us_disk_rename(int dirfd, const char *from, const char *to,
     us_disk_error_t *e);

@@ -31,8 +31,7 @@ us_snapshot_begin(us_snapshot_t *s, int dirfd, const uint8_t *uuid,
     s->head.epoch = epoch;
     memcpy(s->head.uuid, uuid, 16);
 
-    s->fd = openat(dirfd, US_SNAPSHOT_TMP,
-                   O_RDWR|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
+    s->fd = us_disk_create(dirfd, US_SNAPSHOT_TMP, O_RDWR|O_TRUNC);
 
     if (s->fd == -1) {
         return us_disk_fail(&s->error, errno, "\"" US_SNAPSHOT_TMP

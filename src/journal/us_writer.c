@@ -36,7 +36,7 @@ us_writer_init(us_writer_t *w, int dirfd, const uint8_t *uuid, uint64_t epoch,
     w->mark_fd = -1;
     w->epoch = epoch;
     w->ops = ops;
-    w->limit = US_SEGMENT_SIZE;
+    w->limit = us_fault_number("US_SEGMENT_SIZE", US_SEGMENT_SIZE);
 
     memcpy(w->mark.uuid, uuid, 16);
     snprintf(w->mark.boot, sizeof(w->mark.boot), "%s", boot);
@@ -71,8 +71,7 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
     struct stat  st;
 
     if (w->mark_fd == -1) {
-        w->mark_fd = openat(w->dirfd, US_WATERMARK_NAME,
-                            O_WRONLY|O_CREAT|O_CLOEXEC, 0600);
+        w->mark_fd = us_disk_create(w->dirfd, US_WATERMARK_NAME, O_WRONLY);
     }
 
     if (tail->offset == 0) {
@@ -370,7 +369,7 @@ us_writer_begin(us_writer_t *w, us_tail_t *tail)
     name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->lsn);
     us_disk_temporary(tmp, name);
 
-    fd = openat(w->dirfd, tmp, O_RDWR|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
+    fd = us_disk_create(w->dirfd, tmp, O_RDWR|O_TRUNC);
 
     if (fd == -1) {
         return us_disk_fail(&w->error, errno, "\"%s\" could not be made", tmp);
@@ -484,7 +483,7 @@ us_watermark_write(int dirfd, const us_watermark_t *mark)
     int      fd;
     uint8_t  p[US_WATERMARK_SIZE];
 
-    fd = openat(dirfd, US_WATERMARK_NAME, O_WRONLY|O_CREAT|O_CLOEXEC, 0600);
+    fd = us_disk_create(dirfd, US_WATERMARK_NAME, O_WRONLY);
 
     if (fd == -1) {
         return;

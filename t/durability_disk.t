@@ -1,0 +1,217 @@
+#!/usr/bin/perl
+
+# Disks that refuse: a full one (a small tmpfs), write errors, a failed sync, a
+# slow one (t/fault/disk.c).  Adds answer 503 with the reason, reads go on,
+# an [alert] and /stats tell; after a full disk the store goes on by itself,
+# after a failed sync it is read-only until a restart.
+#
+# US_CYCLES: how often the disk is filled (3).
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use Time::HiRes qw(sleep time);
+
+use UrlStore::Test;
+use UrlStore::Record;
+
+my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
+
+plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
+plan(skip_all => "no $shim") if !-e $shim;
+
+my $lines = corpus('trackawesomelist_md', 20_000);
+my $cycles = $ENV{US_CYCLES} || 3;
+
+sub server
+{
+    my ($options) = @_;
+
+    my $t = UrlStore::Test->new(workers => 2, globals => 'env US_DISK;');
+
+    $t->allow(qr/the master process is gone/);    # kill_all()
+
+    $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
+
+    $t->conf(<<"CONF");
+urlstore_zone u 64m path=%%DIR%%/data $options;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+    return $t;
+}
+
+sub disk { UrlStore::Test::spew("$_[0]{dir}/disk", $_[1]) }
+
+sub ready
+{
+    my ($t) = @_;
+
+    return wait_until(20, sub {
+        $t->get('/health?write=1')->{status} == 200
+    });
+}
+
+sub add
+{
+    my ($t, $n, $many) = @_;
+
+    return $t->post('/add', join("\n", @$lines[$n .. $n + $many - 1]) . "\n");
+}
+
+# write errors: nothing is lost, and it goes on
+
+my $t = server('sync=1s');
+$t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
+$t->run;
+ok(ready($t), 'ready');
+is(add($t, 0, 100)->{status}, 200, 'added');
+
+for my $err (5, 28) {
+    disk($t, "write $err");
+
+    my $a = add($t, 100 * $err, 100);
+    is($a->{status}, 503, "errno $err: an add is refused");
+    like($a->json->{detail}, qr/journal.*\($err: /, 'with the reason');
+    is($a->{headers}{'retry-after'}, 1, 'and when to come again');
+    is($t->get('/health?write=1')->{status}, 503, 'not writable');
+    is($t->get('/health')->{status}, 200, 'but healthy');
+    is($t->get('/stats')->json->{stalled}, JSON::PP::true(), '/stats tells');
+    is($t->get('/url/0')->{status}, 200, 'reads go on');
+    is($t->post('/seen', "http://never.example/\n")->{status}, 200,
+        'denials, too');
+
+    disk($t, '');
+    ok(ready($t), 'it goes on by itself');
+
+    $a = add($t, 100 * $err, 100);
+    is($a->{status}, 200, 'the same add is taken');
+    unlike($a->{body}, qr/\tnew\t/, 'what was refused had been kept');
+}
+
+my $urls = $t->get('/stats')->json->{urls};
+$t->kill_all;
+$t->start;
+ok(ready($t), 'started again');
+is($t->get('/stats')->json->{urls}, $urls, 'all is there');
+ok($t->stop, 'stopped');
+
+# a failed sync
+
+$t = server('sync=always');
+$t->allow(qr/\[alert\].*fdatasync of journal\.\S+ failed/);
+$t->run;
+ok(ready($t), 'ready');
+is(add($t, 0, 100)->{status}, 200, 'added');
+
+disk($t, 'sync 5');
+my $a = add($t, 1000, 10);
+is($a->{status}, 503, 'not durable: refused');
+like($a->json->{detail}, qr/read-only until a restart.*fdatasync/, 'says why');
+disk($t, '');
+sleep 0.5;
+is(add($t, 2000, 10)->{status}, 503, 'it stays read-only');
+is($t->get('/url/0')->{status}, 200, 'reads of what is durable go on');
+isnt($t->post('/seen', "$lines->[1000]\n")->{status}, 200,
+    'what is not durable is not told');
+is($t->get('/stats')->json->{sync_failed}, JSON::PP::true(), '/stats tells');
+ok($t->reload, 'reloaded');
+is(add($t, 2000, 10)->{status}, 503, 'a reload does not help');
+$urls = $t->get('/stats')->json->{urls};
+ok($t->stop, 'stopped');
+$t->start;
+ok(ready($t), 'a restart does');
+is(add($t, 2000, 10)->{status}, 200, 'adds are taken');
+is($t->post('/url', join("\n", 0 .. 90), Accept => 'text/plain')->{body}
+    =~ tr/\n//, 91, 'what was answered is there');
+
+# a slow one: reads wait for what they would tell, a second at most
+
+disk($t, 'slow 1500');
+my $pid = fork() // die;
+
+if ($pid == 0) {
+    add($t, 3000, 5);
+    POSIX::_exit(0);
+}
+
+sleep 0.3;
+
+my $start = time;
+$a = $t->client->request('POST', '/seen', "$lines->[3000]\n");
+is($a->{status}, 503, 'a read of what is not durable yet');
+cmp_ok(time - $start, '>', 0.8, 'has waited');
+cmp_ok(time - $start, '<', 1.4, 'a second');
+disk($t, '');
+waitpid $pid, 0;
+like($t->post('/seen', "$lines->[3000]\n")->{body}, qr/\tseen\t/, 'now it is');
+ok($t->stop, 'stopped');
+
+# a full disk
+
+SKIP: {
+    skip('only root can mount', 1) if $> != 0;
+
+    $t = server('sync=50ms');
+    $t->allow(qr/\[alert\].*journal.* failed/);
+
+    my $data = "$t->{dir}/data";
+    mkdir $data;
+    skip('no tmpfs', 1) if system("mount -t tmpfs -o size=2m,mode=777 none "
+        . "$data 2>/dev/null") != 0;
+
+    $t->run;
+    ok(ready($t), 'ready');
+
+    my $rec = UrlStore::Record->new($t, pause => 0.005);
+    my ($refused, $again, $read, @faults) = (0, 0, 0);
+
+    for my $n (1 .. $cycles) {
+        open my $fh, '>', "$data/ballast";
+        $fh->autoflush(1);
+
+        for my $size (65536, 4096, 512) {
+            while (defined syswrite($fh, "\0" x $size)) { }
+        }
+
+        $refused += wait_until(5, sub {
+            $t->get('/health?write=1')->{status} == 503
+        });
+        $read += $t->get('/url/0')->{status} == 200;
+
+        close $fh;
+        unlink "$data/ballast";
+
+        # a small disk: what the clients have added must not fill it
+
+        $again += ready($t);
+        push @faults, @{ $rec->check } if $n % 10 == 0;
+
+        if (-s "$data/journal.0000000000000000" > 700_000) {
+            $rec->stop;
+            push @faults, @{ $rec->check(1) };
+            ok($t->stop, 'stopped');
+            unlink glob("$data/*");
+            $t->start;
+            ready($t);
+            $rec = UrlStore::Record->new($t, pause => 0.005);
+        }
+    }
+
+    $rec->stop;
+    is($refused, $cycles, "$cycles times full: adds were refused");
+    is($read, $cycles, 'reads went on');
+    is($again, $cycles, 'and it went on by itself');
+
+    $t->kill_all;
+    $t->start;
+    ok(ready($t), 'started after kill -9');
+    is_deeply([ @faults, @{ $rec->check(1) } ], [],
+        "$rec->{answers} answers kept");
+    is_deeply($rec->dense, [], 'ids are dense');
+    ok($t->stop, 'stopped');
+    system("umount $data");
+}

@@ -1,0 +1,163 @@
+#!/usr/bin/perl
+
+# Life under load: a storm of reloads, nginx -t, stop and start, and binary
+# upgrades (USR2, then QUIT to the old master).  Clients keep their own record:
+# no answered add is lost, no id forks.
+#
+# US_CYCLES: upgrades (3), half as many stops and starts, reloads tenfold.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use Time::HiRes qw(sleep time);
+
+use UrlStore::Test;
+use UrlStore::Record;
+
+my $cycles = $ENV{US_CYCLES} || 3;
+
+my $t = UrlStore::Test->new(workers => 2, daemon => 1,
+    globals => 'worker_shutdown_timeout 5s;')->run(<<'CONF');
+urlstore_zone u 256m path=%%DIR%%/data sync=100ms snapshot=256k scrub=1s;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+
+sub ready
+{
+    return wait_until(20, sub { $t->client->request('GET', '/health')
+        ->{status} == 200 });
+}
+
+ok(ready(), 'ready');
+
+my $rec = UrlStore::Record->new($t);
+sleep 0.3;
+
+# reloads, with nginx -t in between
+
+my $bad = 0;
+
+for my $n (1 .. 10 * $cycles) {
+    $t->signal('HUP');
+    $bad++ if $n % 10 == 0 && ($t->check)[0] != 0;
+    sleep 0.05;
+}
+
+is($bad, 0, 'nginx -t is content');
+ok(wait_until(20, sub { $t->worker_pids == 2 }), 'two workers in the end');
+is_deeply($rec->check, [], 10 * $cycles . ' reloads');
+is($t->get('/stats')->json->{state}, 'ready', 'nothing was loaded again');
+
+# stop and start
+
+my $half = int($cycles / 2) || 1;
+my @stops;
+
+for my $n (1 .. $half) {
+    push @stops, 'not stopped' if !$t->stop($n % 2 ? 'QUIT' : 'TERM');
+    $t->start;
+    push @stops, 'not ready' if !ready();
+    sleep 0.1;
+}
+
+is_deeply([ @stops, @{ $rec->check } ], [], "stopped and started $half times");
+
+# binary upgrades
+
+my (@faults, $slowest, $neither);
+
+for my $n (1 .. $cycles) {
+    my $old = $t->pid;
+
+    kill 'USR2', $old;
+
+    push @faults, 'no new master' if !wait_until(10, sub {
+        my $new = $t->pid;
+        return $new && $new != $old && $t->worker_pids($new) == 2;
+    });
+
+    my $new = $t->pid;
+
+    # both are there: the new one knows what it has read and denies nothing
+
+    if ($n == 1) {
+        my (%seen, %denied);
+        my ($known) = keys %{ $rec->{id} };
+
+        sleep 0.3;
+
+        for (1 .. 100) {
+            my $c = $t->client;
+            my $health = $c->request('GET', '/health')->json->{status};
+            my $seen = $c->request('POST', '/seen', "$known\n");
+            my $never = $c->request('POST', '/seen', "http://never.x/$_\n");
+            my $url = $c->request('GET', '/url/0');
+
+            # two answers of one connection are of one process
+            $seen{$health}{$seen->{status} . ' '
+                . (split /\t/, $seen->{body})[1]}++ if $seen->{status} == 200;
+            $denied{$health}{$never->{status}}++;
+            $denied{"url $health"}{$url->{status}}++;
+        }
+
+        is_deeply([ sort keys %denied ], [ 'not-owner', 'ready',
+            'url not-owner', 'url ready' ], 'both answer');
+        is_deeply([ keys %{ $seen{'not-owner'} } ], [ '200 seen' ],
+            'the new one knows a hit');
+        is_deeply([ keys %{ $denied{'not-owner'} } ], [ 503 ],
+            'and denies nothing');
+        is_deeply([ keys %{ $denied{'url not-owner'} } ], [ 200 ],
+            'an id has its URL');
+        is_deeply([ keys %{ $denied{ready} } ], [ 200 ], 'the old one denies');
+    }
+
+    kill 'QUIT', $old;
+    my $start = time;
+    push @faults, 'the old one stays' if !wait_until(10, sub {
+        !kill 0, $old
+    });
+    push @faults, 'not ready' if !ready();
+    $slowest = time - $start if !$slowest || time - $start > $slowest;
+
+    $t->{pid} = $new;
+    push @faults, @{ $rec->check };
+    sleep 0.1;
+}
+
+$rec->stop;
+is_deeply([ @faults, @{ $rec->check(1) } ], [],
+    "$cycles upgrades, $rec->{answers} answers kept");
+is_deeply($rec->dense, [], 'ids are dense');
+cmp_ok($slowest, '<', 6, 'handed over in time');
+cmp_ok($t->get('/stats')->json->{snapshots}, '>=', 0, 'snapshots in between');
+
+like(`$UrlStore::Test::TOP/build/urlstore verify $t->{dir}/data | tail -1`,
+    qr/^ok/, 'the directory is whole');
+
+# a second server on the same directory
+
+my $two = UrlStore::Test->new(workers => 1);
+$two->run(<<"CONF");
+urlstore_zone u 256m path=$t->{dir}/data sync=100ms;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+
+ok(wait_until(10, sub {
+    $two->get('/health')->json->{status} eq 'not-owner'
+}), 'a second server does not own the directory');
+is($two->get('/url/0')->{status}, 200, 'it answers what it has read');
+is($two->post('/add', "http://example.com/\n")->{status}, 503, 'adds nothing');
+is($two->get('/seen?url=http://never.example/')->{status}, 503,
+    'denies nothing');
+is($two->get('/url/99999999')->{status}, 503, 'no id either');
+ok($t->stop, 'the first ends');
+ok(wait_until(10, sub { $two->get('/health')->{status} == 200 }),
+    'the second takes over');
+is($two->post('/add', "http://example.com/\n")->{status}, 200, 'and adds');
