@@ -170,7 +170,8 @@ main(int argc, char **argv)
 {
     int            ch;
     double         t, train_ns = 0, enc_ns = 0, dec_ns = 0, build_ns = 0;
-    size_t         i, limit = (size_t) -1, most = limit, at, len, done = 0, raw = 0;
+    size_t         i, limit = (size_t) -1, most = limit, at, len;
+    size_t         done = 0, raw = 0;
     size_t         models = 0;
     uint64_t       seed = 0, bits = 0, part = 0, partn = 0;
     unsigned       ntokens = 16384, ncontexts = 64, k;

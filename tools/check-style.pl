@@ -30,7 +30,7 @@ sub fault
 
 sub text
 {
-    my $wide = $file =~ /\.(?:md|html|ya?ml|json|txt|svg|csv|lock|go)$/;
+    my $wide = $file =~ /\.(?:md|html|ya?ml|json|txt|svg|csv|lock|go|mk)$/;
     my $tabs = $file =~ m{(?:^|/)Makefile$|\.(?:mk|go|md)$|^debian/rules$};
 
     for my $n (1 .. @line) {
@@ -216,7 +216,7 @@ for (@files) {
 
     next if !-f $file || -l $file || -B $file;
     next if $file =~ /(?:^LICENSE|package-lock\.json|\.h\.in)$/
-        || $file =~ m{(?:^|/)(?:vectors|corpus|seeds)/};
+        || $file =~ m{^(?:t/data|fuzz/seeds)/|(?:^|/)(?:vectors|corpus)/};
 
     open my $fh, '<:raw', $file or die "$file: $!";
     local $/;

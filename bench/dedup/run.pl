@@ -24,7 +24,8 @@ my @ways = (
     [ 'urlstore dedup --normalize',    "$dedup --normalize crawler FILE" ],
     [ 'LC_ALL=C sort -u',              'LC_ALL=C sort -u FILE' ],
     [ "awk '!s[\$0]++' (mawk)",        "mawk '!s[\$0]++' FILE" ],
-    [ 'Perl hash',                     "perl -ne 'print unless \$s{\$_}++' FILE" ],
+    [ 'Perl hash',
+      "perl -ne 'print unless \$s{\$_}++' FILE" ],
 );
 
 $| = 1;
@@ -80,7 +81,8 @@ for my $name (qw(reddit_submissions eot2024_A trackawesomelist_md
     my $distinct = `$dedup $file | wc -l` + 0;
     my $bytes = (-s $file) / $lines - 1;
 
-    printf "%s: %d lines of %.1f bytes, %d different\n\n%-34s %8s %8s %8s %12s\n",
+    printf "%s: %d lines of %.1f bytes, %d different\n\n"
+        . "%-34s %8s %8s %8s %12s\n",
         $name, $lines, $bytes, $distinct, '', 's', 'CPU s', 'MB', 'B/different';
 
     for my $way (@ways) {

@@ -19,6 +19,7 @@
 
 #include "ngx_http_urlstore.h"
 #include "ngx_http_urlstore_endpoints.h"
+#include "ngx_http_urlstore_persist.h"
 
 
 typedef enum {
@@ -59,6 +60,7 @@ typedef struct {
     us_store_info_t                info;
     ngx_str_t                      query;
     ngx_uint_t                     steps;
+    ngx_uint_t                     ready;
     ngx_int_t                      rc;        /* of the last write */
 } ngx_http_urlstore_page_t;
 
@@ -144,9 +146,9 @@ ngx_http_urlstore_page_handler(ngx_http_request_t *r)
     p.ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     p.zone = p.ctx->zone;
 
-    if (p.zone->store) {
-        us_store_info(p.zone->store, &p.info);
-    }
+    p.ready = ngx_strcmp(ngx_http_urlstore_state_name(p.zone), "ready") == 0;
+
+    us_store_info(p.zone->store, &p.info);
 
     if (ngx_http_urlstore_arg(r, "q", &p.query) == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -287,34 +289,55 @@ ngx_http_urlstore_page_zone(ngx_http_urlstore_page_t *p)
 static void
 ngx_http_urlstore_page_store(ngx_http_urlstore_page_t *p)
 {
-    us_str_t  norm;
+    ngx_http_urlstore_persist_t  *persist;
 
-    norm = us_norm_signature(p->zone->norm);
+    persist = p->zone->persist;
 
-    ngx_http_urlstore_page_escaped(p, norm.data, norm.len);
-    ngx_http_urlstore_page_text(p, "; in memory only: a restart forgets");
+    ngx_http_urlstore_page_escaped(p, p->zone->conf.norm.data,
+                                   p->zone->conf.norm.len);
+
+    if (persist == NULL) {
+        ngx_http_urlstore_page_text(p, "; in memory only: a restart forgets");
+        return;
+    }
+
+    ngx_http_urlstore_page_text(p, "; kept in ");
+    ngx_http_urlstore_page_escaped(p, persist->path.data, persist->path.len);
+    ngx_http_urlstore_page_text(p, ", sync=");
+    ngx_http_urlstore_page_escaped(p, persist->sync_name.data,
+                                   persist->sync_name.len);
 }
 
 
 static void
 ngx_http_urlstore_page_health(ngx_http_urlstore_page_t *p)
 {
-    ngx_http_urlstore_page_text(p, p->zone->store == NULL || p->info.full
-                                   ? "bad" : "good");
+    ngx_http_urlstore_page_text(p, p->ready && !p->info.full
+                                   && ngx_http_urlstore_writable(p->zone)
+                                   ? "good" : "bad");
 }
 
 
 static void
 ngx_http_urlstore_page_state(ngx_http_urlstore_page_t *p)
 {
-    if (p->zone->store == NULL) {
-        ngx_http_urlstore_page_text(p, "loading");
+    ngx_uint_t  done;
+
+    ngx_http_urlstore_page_text(p, ngx_http_urlstore_state_name(p->zone));
+
+    if (!p->ready) {
+        done = ngx_http_urlstore_progress(p->zone);
+
+        if (done < 100) {
+            p->rc |= ngx_http_urlstore_out_printf(p->out, 64, ", %ui %%",
+                                                  done);
+        }
 
     } else if (p->info.full) {
-        ngx_http_urlstore_page_text(p, "full: new URLs are refused");
+        ngx_http_urlstore_page_text(p, ", full: new URLs are refused");
 
-    } else {
-        ngx_http_urlstore_page_text(p, "ready");
+    } else if (!ngx_http_urlstore_writable(p->zone)) {
+        ngx_http_urlstore_page_text(p, " to read only: see the error log");
     }
 }
 
@@ -340,9 +363,9 @@ ngx_http_urlstore_page_result(ngx_http_urlstore_page_t *p)
         return;
     }
 
-    if (p->zone->store == NULL) {
+    if (!p->ready) {
         ngx_http_urlstore_page_text(p,
-            "<p class=\"hint\">The store is not loaded yet.</p>");
+            "<p class=\"hint\">The store cannot answer yet.</p>");
         return;
     }
 

@@ -27,8 +27,9 @@
  *
  * Invariants, checked before a core is built and relied on ever after: every
  * code is complete (the sum of 2^-length is 1) and has a length of at least
- * 4; symbols of one length ascend; symbols, contexts and text offsets are in range; the core's checksum is
- * right.  So no bits, however hostile, lead the decoder out of the model.
+ * 4; symbols of one length ascend; symbols, contexts and text offsets are in
+ * range; the core's checksum is right.  So no bits, however hostile, lead the
+ * decoder out of the model.
  */
 
 
