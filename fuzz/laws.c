@@ -39,7 +39,7 @@ static us_laws_norm_t  stored[PROFILES];      /* as the store asks */
 static us_laws_norm_t  whatwg;                /* every scheme */
 static us_laws_norm_t  strict;
 
-static uint8_t         first[US_URL_MAX];
+static uint8_t         first[US_HREF_ROOM];
 static uint8_t         absolute[US_HREF_ROOM];
 
 
@@ -386,7 +386,7 @@ us_laws_fast(us_str_t in, unsigned steps)
     us_url_t            quick, slow;
     static us_parser_t  parser;
 
-    if (!us_fast(in, steps, &quick)) {
+    if (!us_fast(in, steps, first, &quick)) {
         return;
     }
 

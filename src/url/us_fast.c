@@ -205,13 +205,14 @@ us_fast_host(const uint8_t *p, const uint8_t *end)
         p += US_BLOCK;
 
         if (p == end) {
-            return NULL;
+            break;
         }
     }
 
     /* a last label that begins with a digit may make this an IPv4 address */
 
-    if (*p != '/' || p == host || label == p || (uint8_t) (*label - '0') <= 9)
+    if (p == host || label == p || (uint8_t) (*label - '0') <= 9
+        || (p < end && *p != '/'))
     {
         return NULL;
     }
@@ -258,7 +259,7 @@ us_fast_fragment(const uint8_t *p, const uint8_t *end)
 
 
 int
-us_fast(us_str_t in, unsigned steps, us_url_t *url)
+us_fast(us_str_t in, unsigned steps, uint8_t *out, us_url_t *url)
 {
     unsigned        set, shift, carry_slash, carry_amp, bits;
     us_masks_t      m;
@@ -267,7 +268,7 @@ us_fast(us_str_t in, unsigned steps, us_url_t *url)
     p = in.data;
     end = p + in.len;
 
-    if (in.len < US_BLOCK || in.len > US_URL_MAX
+    if (in.len < US_BLOCK || in.len >= US_URL_MAX
         || memcmp(p, "http", 4) != 0)
     {
         return 0;
@@ -294,6 +295,16 @@ us_fast(us_str_t in, unsigned steps, us_url_t *url)
     url->port = US_URL_OMITTED;
     url->search_start = US_URL_OMITTED;
     url->hash_start = US_URL_OMITTED;
+
+    if (p == end) {
+        memcpy(out, in.data, in.len);
+        out[in.len] = '/';
+
+        url->href.data = out;
+        url->href.len = in.len + 1;
+
+        return 1;
+    }
 
     search = NULL;
     set = US_CH_SLASH

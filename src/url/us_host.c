@@ -33,10 +33,6 @@ us_host_domain(const us_idna_t *idna, const uint8_t *p, const uint8_t *end,
     us_str_t   name;
     ssize_t    n;
 
-    if (end - p > US_HOST_MAX) {
-        return US_URL_LENGTH;
-    }
-
     last = us_percent_decode(tmp, p, end);
     any = 0;
 

@@ -13,14 +13,14 @@
 #include "us_normalize.h"
 
 
-/* no host is written longer than this; there are no limits in the standard */
-#define US_HOST_MAX  4096
+/* no host that ICU writes is longer; there are no limits in the standard */
+#define US_HOST_MAX  US_URL_MAX
 
 
 /*
  * Parse [p, end) and write the serialized host to *out, which has room for
- * 3 * (end - p) + US_HOST_MAX bytes; *out is moved behind it.  tmp holds
- * US_HOST_MAX bytes.
+ * 3 * (end - p) + US_HOST_MAX bytes; *out is moved behind it.  tmp holds as
+ * many bytes as [p, end).
  */
 
 us_verdict_t us_host_domain(const us_idna_t *idna, const uint8_t *p,

@@ -433,7 +433,7 @@ us_norm_parse(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
         rc = us_norm_parse_explain(n, ws, in, base, url);
 
     } else if (n->profile != US_PROFILE_STRICT
-               && us_fast(in, n->steps & US_STEP_PARSE, url))
+               && us_fast(in, n->steps & US_STEP_PARSE, ws->href, url))
     {
         return US_URL_OK;
 

@@ -50,7 +50,7 @@ typedef enum {
 typedef struct {
     const us_idna_t  *idna;
     uint8_t           clean[US_INPUT_MAX];   /* input without tab, CR, LF */
-    uint8_t           host[US_HOST_MAX];
+    uint8_t           host[US_INPUT_MAX];    /* percent-decoded */
 } us_parser_t;
 
 

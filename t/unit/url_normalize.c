@@ -369,6 +369,20 @@ lengths(void **state)
     strcat(in, "a");
     becomes(in, "!length");
 
+    n = sprintf(in, "http://");
+    memset(in + n, 'a', US_URL_MAX - n);
+    sprintf(in + US_URL_MAX - 4, ".org");
+    becomes(in, "!length");
+    sprintf(in + US_URL_MAX - 5, ".org");
+    strcpy(want, in);
+    strcat(want, "/");
+    becomes(in, want);
+    in[7] = 'A';
+    becomes(in, want);
+
+    n = sprintf(in, "http://x.org/");
+    memset(in + n, 'a', US_URL_MAX - n);
+
     /* what goes does not count */
 
     in[US_URL_MAX] = '\0';
