@@ -1233,16 +1233,17 @@ us_index_put(us_arena_t *a, uint64_t hash, uint64_t id)
 
 
 void
-us_index_remove(us_arena_t *a, uint64_t hash, uint64_t id)
+us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
+    us_removal_t *r)
 {
     int          failed;
-    unsigned     i, n;
-    uint32_t     address;
-    uint64_t     leaf, candidate, *w;
+    unsigned     i, n, extra;
+    uint64_t     candidate;
     us_leaf_t    l;
     us_probe_t   p;
     us_entry_t   e[US_LEAF_MAX];
 
+    memset(r, 0, sizeof(us_removal_t));
     us_index_start(a, &p, hash);
 
     do {
@@ -1251,31 +1252,45 @@ us_index_remove(us_arena_t *a, uint64_t hash, uint64_t id)
         }
     } while (candidate != id);
 
-    leaf = p.leaf;
-    address = p.address;
-    n = us_leaf_read(a, address, e, &l);
+    r->leaf = p.leaf;
+    r->address = p.address;
 
-    for (i = 0; e[i].id != id || e[i].print != p.print
-                || e[i].extra != us_extra(leaf, p.path, l.extra); i++)
+    n = us_leaf_read(a, p.address, e, &l);
+    extra = us_extra(p.leaf, p.path, l.extra);
+
+    for (i = 0; e[i].id != id || e[i].print != p.print || e[i].extra != extra;
+         i++)
     {
         /* void */
     }
 
-    failed = 0;
-
     memmove(&e[i], &e[i + 1], (n - i - 1) * sizeof(us_entry_t));
-    hash = us_leaf_make(a, e, n - 1, l.extra, 0, n > 1 ? e[n - 2].id : 0, 0,
-                        &failed);
 
-    if (!failed) {
-        us_index_replace(a, leaf, hash, address);
+    failed = 0;
+    r->copy = us_leaf_make(a, e, n - 1, l.extra, 0, n > 1 ? e[n - 2].id : 0,
+                           0, &failed);
+    r->slot = failed ? (int) i : -1;
+}
+
+
+void
+us_index_remove(us_arena_t *a, const us_removal_t *r)
+{
+    uint64_t  *w;
+
+    if (r->address == 0) {
+        return;
+    }
+
+    if (r->slot < 0) {
+        us_index_replace(a, r->leaf, r->copy, r->address);
 
     } else {
 
         /* not even room for a copy: a wrong fingerprint makes it forgotten */
 
-        w = us_leaf_at(a, address) + 1 + i / 8;
-        us_intend(a, w, us_relaxed(w) ^ (uint64_t) 1 << (i % 8 * 8));
+        w = us_leaf_at(a, r->address) + 1 + r->slot / 8;
+        us_intend(a, w, us_relaxed(w) ^ (uint64_t) 1 << (r->slot % 8 * 8));
     }
 
     us_intend(a, &a->head->entries, a->head->entries - 1);

@@ -78,8 +78,21 @@ void us_index_enter(us_arena_t *a);
 /* after us_index_reserve(); id is not below any id that is in the index */
 void us_index_put(us_arena_t *a, uint64_t hash, uint64_t id);
 
-/* nothing intended before; does nothing if there is no such entry */
-void us_index_remove(us_arena_t *a, uint64_t hash, uint64_t id);
+/*
+ * Forgetting an entry: first, nothing intended, what needs room is prepared;
+ * then it is intended.  There need not be such an entry.
+ */
+
+typedef struct {
+    uint64_t         leaf;
+    uint32_t         address;         /* of the leaf; 0: nothing to do */
+    uint32_t         copy;            /* the leaf without the entry */
+    int              slot;            /* or, without room, that slot: else -1 */
+} us_removal_t;
+
+void us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
+    us_removal_t *r);
+void us_index_remove(us_arena_t *a, const us_removal_t *r);
 
 
 #endif /* _US_INDEX_H_INCLUDED_ */

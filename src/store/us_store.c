@@ -866,6 +866,7 @@ us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
     us_head_t        *h;
     us_arena_t       *a;
     us_hashes_t       hashes;
+    us_removal_t      removal;
     us_store_site_t   out;
 
     a = &s->arena;
@@ -887,14 +888,18 @@ us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
             us_store_site_find(s, us_site(site), hashes.site, &out);
         }
 
-        us_index_remove(a, hashes.url, id);
+        us_index_remove_prepare(a, hashes.url, id, &removal);
 
         if (out.first != US_STORE_NO_ID) {
             us_site_uncount(a, us_site_number(a, out.first));
         }
     }
 
-    /* the LSN before the bits: who sees a bit also sees what covers it */
+    /*
+     * The LSN before the bit: who sees the bit also sees what covers it.  The
+     * bit before the index: a URL must not be unseen while its id still gives
+     * it.
+     */
 
     if (op) {
         us_ring_put(a, op);
@@ -907,6 +912,10 @@ us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
         if (us_marked(a, US_AREA_MARK + m, id)) {
             us_mark_set(a, US_AREA_MARK + m, id, 0);
         }
+    }
+
+    if (!(h->flags & US_HEAD_LOOKUP)) {
+        us_index_remove(a, &removal);
     }
 
     us_commit(a);

@@ -267,6 +267,17 @@ insert(us_arena_t *a, uint64_t id, int site)
 
 
 static void
+forget(us_arena_t *a, uint64_t id)
+{
+    us_removal_t  r;
+
+    us_index_remove_prepare(a, mix(id + 1), id, &r);
+    us_index_remove(a, &r);
+    us_commit(a);
+}
+
+
+static void
 index_at(uint64_t first, size_t zone)
 {
     void         *mem;
@@ -286,8 +297,7 @@ index_at(uint64_t first, size_t zone)
             old = id - id % 5;
 
             if (old >= first && !gone[old - first]) {
-                us_index_remove(&a, mix(old + 1), old);
-                us_commit(&a);
+                forget(&a, old);
                 gone[old - first] = 1;
                 n++;
             }
@@ -377,8 +387,7 @@ index_full(void **state)
 
     for (id = 0, wrong = 0; id < n; id++) {
         wrong += find(&a, mix(id + 1), id) != 1;
-        us_index_remove(&a, mix(id + 1), id);
-        us_commit(&a);
+        forget(&a, id);
         wrong += find(&a, mix(id + 1), id) != 0;
     }
 
