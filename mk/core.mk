@@ -5,6 +5,9 @@
 #   build/asan/      ASan + UBSan       -> unit tests, build/asan/urlstore
 #   build/tsan/      TSan               -> threaded tests of the store
 
+# make V=1 shows whole command lines
+Q        := $(if $(V),,@)
+
 CC       := gcc
 WARN     := -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
             -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
@@ -31,13 +34,15 @@ $(B)/libus.a: $(CORE_OBJ)
 	@rm -f $@; ar rcs $@ $^
 
 $(B)/urlstore: $(CLI_OBJ) $(B)/libus.a
-	$(CC) $(OPT) -o $@ $(CLI_OBJ) $(B)/libus.a $(CORE_LIBS)
+	@echo "  LD    $@"
+	$(Q)$(CC) $(OPT) -o $@ $(CLI_OBJ) $(B)/libus.a $(CORE_LIBS)
 
 $(B)/asan/libus.a: $(call obj,asan,$(CORE_SRC))
 	@rm -f $@; ar rcs $@ $^
 
 $(B)/asan/urlstore: $(call obj,asan,$(CLI_SRC)) $(B)/asan/libus.a
-	$(CC) $(ASAN) -o $@ $(call obj,asan,$(CLI_SRC)) $(B)/asan/libus.a \
+	@echo "  LD    $@"
+	$(Q)$(CC) $(ASAN) -o $@ $(call obj,asan,$(CLI_SRC)) $(B)/asan/libus.a \
 	    $(CORE_LIBS)
 
 $(B)/tsan/libus.a: $(call obj,tsan,$(CORE_SRC))
@@ -45,7 +50,8 @@ $(B)/tsan/libus.a: $(call obj,tsan,$(CORE_SRC))
 
 define compile
 	@mkdir -p $(@D)
-	$(CC) $(CSTD) $(WARN) $(1) -MMD -MP -c -o $@ $<
+	@echo "  CC    $(patsubst $(B)/%,%,$@)"
+	$(Q)$(CC) $(CSTD) $(WARN) $(1) -MMD -MP -c -o $@ $<
 endef
 
 $(B)/obj/%.o: src/%.c | $(B)/.deps-build

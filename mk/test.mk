@@ -37,7 +37,8 @@ test-unit: $(UNIT)        ## the C unit tests, with ASan and UBSan
 
 $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 	@mkdir -p $(@D)
-	$(CC) $(CSTD) -It/unit $(filter-out -Wmissing-prototypes,$(WARN)) \
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CSTD) -It/unit $(filter-out -Wmissing-prototypes,$(WARN)) \
 	    $(ASAN) -MMD -MP -o $@ $< $(B)/asan/libus.a -lcmocka $(CORE_LIBS)
 
 test-full: $(B)/.deps-test build           ## the same with whole corpora
