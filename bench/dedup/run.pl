@@ -24,8 +24,8 @@ my @ways = (
     [ 'urlstore dedup --normalize',    "$dedup --normalize crawler FILE" ],
     [ 'LC_ALL=C sort -u',              'LC_ALL=C sort -u FILE' ],
     [ "awk '!s[\$0]++' (mawk)",        "mawk '!s[\$0]++' FILE" ],
-    [ 'Perl hash',
-      "perl -ne 'print unless \$s{\$_}++' FILE" ],
+    [ 'Perl hash',                     "perl -ne 'print unless \$s{\$_}++'"
+                                       . ' FILE' ],
 );
 
 $| = 1;
@@ -82,8 +82,8 @@ for my $name (qw(reddit_submissions eot2024_A trackawesomelist_md
     my $bytes = (-s $file) / $lines - 1;
 
     printf "%s: %d lines of %.1f bytes, %d different\n\n"
-        . "%-34s %8s %8s %8s %12s\n",
-        $name, $lines, $bytes, $distinct, '', 's', 'CPU s', 'MB', 'B/different';
+        . "%-34s %8s %8s %8s %12s\n", $name, $lines, $bytes, $distinct,
+        '', 's', 'CPU s', 'MB', 'B/different';
 
     for my $way (@ways) {
         my $command = $way->[1];
