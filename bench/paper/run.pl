@@ -3,23 +3,29 @@
 # The founding paper's table and figure, for its structure and for the store,
 # on every corpus; see bench/paper/paper.c for what is measured.
 #
-#     make bench-paper         LIMIT=N: at most N URLs of each (1000000)
+#     make bench-paper         LIMIT=N: at most N URLs of each (400000)
+#                              ONLY=NAME,NAME: these corpora
 #
 # The figure goes to docs/images/paper.svg and .png.
 
 use strict;
 use warnings;
 
-use File::Temp qw(tempdir);
 use FindBin;
 
 my $top = "$FindBin::Bin/../..";
-my $limit = $ENV{LIMIT} || 1000000;
-my $dir = tempdir(CLEANUP => 1);
+my $limit = $ENV{LIMIT} || 400000;
+my $dir = "$top/build/paper";                   # the curves
 my %what = (avl => 'AVL + delta', store => 'urlstore');
 my @names = map { m|([^/]+)\.txt\.xz$| } glob "$top/../shared/corpora/*.xz";
 
+if ($ENV{ONLY}) {
+    my %only = map { $_ => 1 } split /,/, $ENV{ONLY};
+    @names = grep { $only{$_} } @names;
+}
+
 $| = 1;
+mkdir $dir;
 
 printf "at most %d URLs of each corpus, in file order; times in us\n\n", $limit;
 printf "%-30s %-12s %8s | %6s %7s %6s | %6s %7s %9s | %6s %7s %9s\n",
@@ -71,8 +77,9 @@ set output '$top/docs/images/paper.$format'
 set multiplot layout 1,2
 set logscale y
 set grid ytics lc rgb '#dddddd'
+set xtics $limit / 4.0
 set key top left
-set format x '%.1s %c'
+set format x '%.0s%c'
 set format y '%g'
 set xlabel 'URLs stored'
 set ylabel 'microseconds, mean'
