@@ -2,6 +2,7 @@
 #
 #   make bench        memory and time beside Redis and others    bench/peers
 #   make bench-http   requests and batches over HTTP             bench/http
+#   make bench-durability  adds on disk, restart                 bench/durability
 
 FILE    ?=
 LIMIT   ?=
@@ -18,6 +19,9 @@ $(B)/bench/structures: bench/peers/structures.cc | $(B)/.deps-bench
 	@mkdir -p $(@D)
 	$(CXX) -std=gnu++17 -O2 -Wall -Wextra -Werror -o $@ $< -lJudy -lmarisa
 
+bench-durability: $(B)/.deps-bench build $(B)/bench/generate ## the disk side
+	@bench/durability/run.pl
+
 # of one part each, by hand: build/bench/codec, ...
 
 $(B)/bench/%: bench/%.c $(B)/libus.a
@@ -25,4 +29,4 @@ $(B)/bench/%: bench/%.c $(B)/libus.a
 	$(CC) $(CSTD) $(filter-out -Wmissing-prototypes,$(WARN)) $(OPT) \
 	    -MMD -MP -o $@ $< $(B)/libus.a $(CORE_LIBS)
 
-.PHONY: bench bench-http
+.PHONY: bench bench-http bench-durability
