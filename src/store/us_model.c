@@ -4,7 +4,7 @@
  * decoder.
  *
  *     us_model_s   magic, version, sizes, checksum
- *     uint16_t     nlen[ncodes][17]    how many symbols of each code length
+ *     uint16_t     nlen[ncodes][18]    how many symbols of each code length
  *     uint32_t     tokens[ntokens]     text offset 19 | length 6 | context 7
  *     uint16_t     symbols[nsymbols]   by code, then by length
  *     uint8_t      text[text_size]     of bytes and learnt tokens
@@ -33,7 +33,7 @@
  */
 
 
-#include "us_model.h"
+#include "us_model_format.h"
 #include "us_atomic.h"
 
 #include <endian.h>
@@ -45,40 +45,8 @@
 #endif
 
 
-#define US_MODEL_MAGIC    0x6c646f6d  /* "modl" */
-
-#define US_TEXT_BITS      19
-#define US_LEN_BITS       6
-#define US_LEN_MASK       ((1 << US_LEN_BITS) - 1)
-#define US_CTX_SHIFT      (US_TEXT_BITS + US_LEN_BITS)
-#define US_TEXT_MAX       (1 << US_TEXT_BITS)
-
-/* copies of a token's text are made in pieces of 16 bytes */
-#define US_TEXT_SLACK     64
-
 /* bits of a first-level table; tuned with bench/codec on reddit_submissions */
 #define US_TABLE_BITS     9
-
-
-struct us_model_s {
-    uint32_t      magic;
-    uint16_t      version;
-    uint8_t       ncontexts;
-    uint8_t       pad;
-    uint32_t      core_size;
-    uint32_t      ntokens;
-    uint32_t      nsymbols;
-    uint32_t      text_size;
-    uint32_t      checksum;
-
-    uint32_t      nlen;               /* offsets from the model's address */
-    uint32_t      tokens;
-    uint32_t      symbols;
-    uint32_t      text;
-    uint32_t      codes;
-    uint32_t      size;               /* with the tables */
-    uint32_t      pad2;
-};
 
 
 /*
@@ -112,10 +80,6 @@ static uint32_t us_model_sum(const us_model_t *m);
 static unsigned us_model_code_symbols(const us_model_t *m, unsigned code);
 static uint32_t us_model_entry(const us_model_t *m, unsigned code,
     unsigned symbol, unsigned len);
-static int us_model_text_find(const uint8_t *pool, size_t used,
-    const int32_t *heads, const int32_t *chain, const uint8_t *text,
-    unsigned len);
-static int us_model_cmp_symbol(const void *one, const void *two);
 
 
 static inline const void *
@@ -460,7 +424,7 @@ us_model_core_size(const uint8_t *core, size_t len)
     ncodes = us_model_ncodes(m);
 
     if (m->nlen != sizeof(us_model_t)
-        || m->tokens != m->nlen + ncodes * sizeof(uint16_t) * 18
+        || m->tokens != m->nlen + ncodes * sizeof(uint16_t) * US_NLEN
         || m->symbols != m->tokens + m->ntokens * sizeof(uint32_t)
         || m->text != m->symbols + m->nsymbols * sizeof(uint16_t)
         || m->core_size != ((m->text + m->text_size + 7) & ~7u)
@@ -488,7 +452,7 @@ us_model_core_size(const uint8_t *core, size_t len)
     sum = 0;
 
     for (i = 0; i < ncodes; i++) {
-        nlen = (const uint16_t *) us_model_at(m, m->nlen) + i * 18;
+        nlen = (const uint16_t *) us_model_at(m, m->nlen) + i * US_NLEN;
         kraft = 0;
         n = 0;
 
@@ -604,7 +568,7 @@ us_model_size(const uint8_t *core)
     for (i = 0; i < us_model_ncodes(m); i++) {
         size += sizeof(uint32_t)
                 << us_model_table_bits((const uint16_t *)
-                                       us_model_at(m, m->nlen) + i * 18);
+                                       us_model_at(m, m->nlen) + i * US_NLEN);
     }
 
     return (size + 7) & ~(size_t) 7;
@@ -626,7 +590,7 @@ us_model_build(us_model_t *dst, const uint8_t *core)
     symbols = dst->symbols;
 
     for (i = 0; i < us_model_ncodes(dst); i++, c++) {
-        nlen = (const uint16_t *) us_model_at(dst, dst->nlen) + i * 18;
+        nlen = (const uint16_t *) us_model_at(dst, dst->nlen) + i * US_NLEN;
 
         memset(c, 0, sizeof(us_code_t));
 
@@ -861,7 +825,7 @@ us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
     unsigned          l, i;
     const uint16_t   *list, *nlen;
 
-    nlen = (const uint16_t *) us_model_at(m, m->nlen) + code * 18;
+    nlen = (const uint16_t *) us_model_at(m, m->nlen) + code * US_NLEN;
     list = us_model_at(m, us_model_codes(m)[code].symbols);
 
     memset(lens, 0, n);
@@ -873,180 +837,4 @@ us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
             }
         }
     }
-}
-
-
-/*
- * Texts are shared: a token whose text lies within what is there already is
- * pointed at it.  Long texts go first, so that they can hold others.  heads
- * and chain list the positions of each pair of bytes, latest first.
- */
-
-#define US_TEXT_PAIRS  65536
-
-uint8_t *
-us_model_write(const us_model_def_t *def, size_t *len)
-{
-    int                    at;
-    size_t                 i, n, size, ncodes, nsymbols, used;
-    uint8_t               *core, *pool;
-    int32_t               *heads, *chain;
-    unsigned               l, k, longest;
-    uint16_t              *nlen, *symbols;
-    uint32_t              *tokens;
-    us_model_t            *m;
-    const us_token_def_t  *t;
-
-    core = NULL;
-    ncodes = def->ncontexts + US_CODES;
-    nsymbols = 0;
-    size = 256 + US_TEXT_SLACK;
-
-    for (i = 0; i < ncodes; i++) {
-        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
-            nsymbols += def->codes[i].nlen[l];
-        }
-    }
-
-    for (i = US_TOKEN_TEXT; i < def->ntokens; i++) {
-        size += def->tokens[i].len;
-    }
-
-    pool = calloc(1, size);
-    heads = malloc((US_TEXT_PAIRS + size) * sizeof(int32_t));
-    tokens = calloc(def->ntokens, sizeof(uint32_t));
-
-    if (pool == NULL || heads == NULL || tokens == NULL) {
-        goto done;
-    }
-
-    chain = heads + US_TEXT_PAIRS;
-    memset(heads, 0xff, US_TEXT_PAIRS * sizeof(int32_t));
-
-    for (used = 0; used < 256; used++) {
-        pool[used] = (uint8_t) used;
-        tokens[used] = (uint32_t) used | 1u << US_TEXT_BITS;
-    }
-
-    for (i = US_TOKEN_RUN; i < US_TOKEN_TEXT; i++) {
-        tokens[i] = (uint32_t) ((i - US_TOKEN_RUN) % US_RUN_LENGTHS
-                                + US_RUN_MIN) << US_TEXT_BITS;
-    }
-
-    for (longest = US_TOKEN_MAX; longest; longest--) {
-        for (i = US_TOKEN_TEXT; i < def->ntokens; i++) {
-            t = &def->tokens[i];
-
-            if (t->len != longest) {
-                continue;
-            }
-
-            at = us_model_text_find(pool, used, heads, chain, t->text,
-                                    t->len);
-            if (at == -1) {
-                at = (int) used;
-                memcpy(pool + used, t->text, t->len);
-
-                for (k = 0; k + 1u < t->len; k++) {
-                    n = (size_t) pool[used + k] << 8 | pool[used + k + 1];
-                    chain[used + k] = heads[n];
-                    heads[n] = (int32_t) (used + k);
-                }
-
-                used += t->len;
-            }
-
-            tokens[i] = (uint32_t) at | (uint32_t) t->len << US_TEXT_BITS;
-        }
-    }
-
-    if (used + US_TEXT_SLACK > US_TEXT_MAX) {
-        goto done;
-    }
-
-    *len = sizeof(us_model_t) + ncodes * sizeof(uint16_t) * 18
-           + def->ntokens * sizeof(uint32_t) + nsymbols * sizeof(uint16_t)
-           + used + US_TEXT_SLACK;
-    *len = (*len + 7) & ~(size_t) 7;
-
-    core = calloc(1, *len);
-    if (core == NULL) {
-        goto done;
-    }
-
-    m = (us_model_t *) core;
-
-    m->magic = US_MODEL_MAGIC;
-    m->version = US_MODEL_VERSION;
-    m->ncontexts = (uint8_t) def->ncontexts;
-    m->core_size = (uint32_t) *len;
-    m->ntokens = def->ntokens;
-    m->nsymbols = (uint32_t) nsymbols;
-    m->text_size = (uint32_t) (used + US_TEXT_SLACK);
-    m->nlen = sizeof(us_model_t);
-    m->tokens = m->nlen + (uint32_t) (ncodes * sizeof(uint16_t) * 18);
-    m->symbols = m->tokens + m->ntokens * (uint32_t) sizeof(uint32_t);
-    m->text = m->symbols + m->nsymbols * (uint32_t) sizeof(uint16_t);
-    m->codes = m->core_size;
-
-    for (i = 0; i < def->ntokens; i++) {
-        tokens[i] |= (uint32_t) def->tokens[i].ctx << US_CTX_SHIFT;
-    }
-
-    memcpy(core + m->tokens, tokens, def->ntokens * sizeof(uint32_t));
-    memcpy(core + m->text, pool, used);
-
-    nlen = (uint16_t *) (core + m->nlen);
-    symbols = (uint16_t *) (core + m->symbols);
-
-    for (i = 0; i < ncodes; i++, nlen += 18) {
-        memcpy(nlen, def->codes[i].nlen, sizeof(def->codes[i].nlen));
-
-        for (l = 1, n = 0; l <= US_HUFFMAN_MAX; l++) {
-            memcpy(symbols, def->codes[i].symbols + n,
-                   nlen[l] * sizeof(uint16_t));
-            qsort(symbols, nlen[l], sizeof(uint16_t), us_model_cmp_symbol);
-
-            symbols += nlen[l];
-            n += nlen[l];
-        }
-    }
-
-    m->size = (uint32_t) us_model_size(core);
-    us_model_seal(core, *len);
-
-done:
-
-    free(tokens);
-    free(heads);
-    free(pool);
-
-    return core;
-}
-
-
-static int
-us_model_text_find(const uint8_t *pool, size_t used, const int32_t *heads,
-    const int32_t *chain, const uint8_t *text, unsigned len)
-{
-    int32_t  at;
-
-    if (len < 2) {
-        return text[0];
-    }
-
-    for (at = heads[text[0] << 8 | text[1]]; at != -1; at = chain[at]) {
-        if ((size_t) at + len <= used && memcmp(pool + at, text, len) == 0) {
-            return at;
-        }
-    }
-
-    return -1;
-}
-
-
-static int
-us_model_cmp_symbol(const void *one, const void *two)
-{
-    return *(const uint16_t *) one - *(const uint16_t *) two;
 }

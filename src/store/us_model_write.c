@@ -1,0 +1,315 @@
+
+/*
+ * Writes a model's core.
+ *
+ *     token      "youtube.com/watch?v="      "tube.com/"       "watch"
+ *                 |                              |                |
+ *     text     ...youtube.com/watch?v=...  <-----'----------------'
+ *
+ * Texts are shared: a token whose text lies within that of a longer one is
+ * pointed into it.  Those that remain, the hosts, lie in the order of the
+ * most used token that they hold: tokens are numbered by use, and the decoder
+ * finds the common texts in few cache lines.
+ */
+
+
+#include "us_model_format.h"
+
+#include <stdlib.h>
+
+
+#define US_TEXT_PAIRS  65536
+
+
+typedef struct {
+    const us_model_def_t  *def;
+
+    uint8_t               *text;      /* all hosts, as they were found */
+    size_t                 used;
+    uint16_t              *owner;     /* the host of each byte */
+
+    /* positions of each pair of bytes, latest first */
+    int32_t               *heads;
+    int32_t               *chain;
+
+    uint16_t              *host;      /* of each token */
+    uint8_t               *within;    /* where in the host it begins */
+    uint32_t              *place;     /* of each host, in the core */
+} us_pool_t;
+
+
+static int us_pool_find(const us_pool_t *p, const us_token_def_t *t);
+static void us_pool_add(us_pool_t *p, unsigned token);
+static void us_pool_share(us_pool_t *p);
+static size_t us_pool_lay(us_pool_t *p, uint8_t *out);
+static int us_model_cmp_symbol(const void *one, const void *two);
+
+
+/* the position of a text among the hosts, within one of them; or -1 */
+
+static int
+us_pool_find(const us_pool_t *p, const us_token_def_t *t)
+{
+    int32_t  at;
+
+    for (at = p->heads[t->text[0] << 8 | t->text[1]]; at != -1;
+         at = p->chain[at])
+    {
+        if ((size_t) at + t->len <= p->used
+            && p->owner[at] == p->owner[at + t->len - 1]
+            && memcmp(p->text + at, t->text, t->len) == 0)
+        {
+            return at;
+        }
+    }
+
+    return -1;
+}
+
+
+static void
+us_pool_add(us_pool_t *p, unsigned token)
+{
+    unsigned               k, pair;
+    const us_token_def_t  *t;
+
+    t = &p->def->tokens[token];
+
+    for (k = 0; k < t->len; k++) {
+        p->text[p->used + k] = t->text[k];
+        p->owner[p->used + k] = (uint16_t) token;
+
+        if (k + 1u < t->len) {
+            pair = (unsigned) t->text[k] << 8 | t->text[k + 1];
+            p->chain[p->used + k] = p->heads[pair];
+            p->heads[pair] = (int32_t) (p->used + k);
+        }
+    }
+
+    p->used += t->len;
+}
+
+
+/* finds a host for each token: long ones first, so that they can be hosts */
+
+static void
+us_pool_share(us_pool_t *p)
+{
+    int       at, begin;
+    unsigned  i, longest;
+
+    memset(p->heads, 0xff, US_TEXT_PAIRS * sizeof(int32_t));
+
+    for (longest = US_TOKEN_MAX; longest > 1; longest--) {
+        for (i = US_TOKEN_TEXT; i < p->def->ntokens; i++) {
+
+            if (p->def->tokens[i].len != longest) {
+                continue;
+            }
+
+            at = us_pool_find(p, &p->def->tokens[i]);
+
+            if (at == -1) {
+                p->host[i] = (uint16_t) i;
+                us_pool_add(p, i);
+                continue;
+            }
+
+            for (begin = at; begin > 0
+                             && p->owner[begin - 1] == p->owner[at]; begin--)
+            {
+                /* void */
+            }
+
+            p->host[i] = p->owner[at];
+            p->within[i] = (uint8_t) (at - begin);
+        }
+    }
+}
+
+
+/* writes the hosts, behind the single bytes; returns what they take */
+
+static size_t
+us_pool_lay(us_pool_t *p, uint8_t *out)
+{
+    size_t    used;
+    unsigned  i, host;
+
+    for (used = 0; used < 256; used++) {
+        out[used] = (uint8_t) used;
+    }
+
+    for (i = US_TOKEN_TEXT; i < p->def->ntokens; i++) {
+        host = p->host[i];
+
+        if (p->place[host] == 0) {
+            p->place[host] = (uint32_t) used;
+            memcpy(out + used, p->def->tokens[host].text,
+                   p->def->tokens[host].len);
+            used += p->def->tokens[host].len;
+        }
+    }
+
+    return used;
+}
+
+
+/* a token: where its text is, its length, the context behind it */
+
+static uint32_t
+us_pool_token(const us_pool_t *p, unsigned i)
+{
+    uint32_t               at, len;
+    const us_token_def_t  *t;
+
+    t = &p->def->tokens[i];
+
+    if (i < US_TOKEN_RUN) {
+        at = i;
+        len = 1;
+
+    } else if (i < US_TOKEN_TEXT) {
+        at = 0;
+        len = (i - US_TOKEN_RUN) % US_RUN_LENGTHS + US_RUN_MIN;
+
+    } else {
+        at = p->place[p->host[i]] + p->within[i];
+        len = t->len;
+    }
+
+    return at | len << US_TEXT_BITS | (uint32_t) t->ctx << US_CTX_SHIFT;
+}
+
+
+/* the codes: how many symbols of each length, and which */
+
+static void
+us_model_write_codes(const us_model_def_t *def, uint16_t *nlen,
+    uint16_t *symbols)
+{
+    size_t    n;
+    unsigned  i, l;
+
+    for (i = 0; i < def->ncontexts + US_CODES; i++, nlen += US_NLEN) {
+        memcpy(nlen, def->codes[i].nlen, sizeof(def->codes[i].nlen));
+
+        for (l = 1, n = 0; l <= US_HUFFMAN_MAX; l++) {
+            memcpy(symbols, def->codes[i].symbols + n,
+                   nlen[l] * sizeof(uint16_t));
+            qsort(symbols, nlen[l], sizeof(uint16_t), us_model_cmp_symbol);
+
+            symbols += nlen[l];
+            n += nlen[l];
+        }
+    }
+}
+
+
+uint8_t *
+us_model_write(const us_model_def_t *def, size_t *len)
+{
+    size_t       i, room, used, ncodes, nsymbols;
+    uint8_t     *core, *text;
+    unsigned     l;
+    us_pool_t    p;
+    us_model_t  *m;
+
+    core = NULL;
+    ncodes = def->ncontexts + US_CODES;
+    nsymbols = 0;
+    room = 256;
+
+    for (i = 0; i < ncodes; i++) {
+        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+            nsymbols += def->codes[i].nlen[l];
+        }
+    }
+
+    for (i = US_TOKEN_TEXT; i < def->ntokens; i++) {
+        room += def->tokens[i].len;
+    }
+
+    memset(&p, 0, sizeof(us_pool_t));
+
+    p.def = def;
+    p.text = malloc(room);
+    p.owner = malloc(room * sizeof(uint16_t));
+    p.heads = malloc(US_TEXT_PAIRS * sizeof(int32_t));
+    p.chain = malloc(room * sizeof(int32_t));
+    p.host = calloc(def->ntokens, sizeof(uint16_t));
+    p.within = calloc(def->ntokens, 1);
+    p.place = calloc(def->ntokens, sizeof(uint32_t));
+    text = malloc(room);
+
+    if (p.text == NULL || p.owner == NULL || p.heads == NULL
+        || p.chain == NULL || p.host == NULL || p.within == NULL
+        || p.place == NULL || text == NULL)
+    {
+        goto done;
+    }
+
+    us_pool_share(&p);
+    used = us_pool_lay(&p, text);
+
+    if (used + US_TEXT_SLACK > US_TEXT_MAX) {
+        goto done;
+    }
+
+    *len = sizeof(us_model_t) + ncodes * sizeof(uint16_t) * US_NLEN
+           + def->ntokens * sizeof(uint32_t) + nsymbols * sizeof(uint16_t)
+           + used + US_TEXT_SLACK;
+    *len = (*len + 7) & ~(size_t) 7;
+
+    core = calloc(1, *len);
+    if (core == NULL) {
+        goto done;
+    }
+
+    m = (us_model_t *) core;
+
+    m->magic = US_MODEL_MAGIC;
+    m->version = US_MODEL_VERSION;
+    m->ncontexts = (uint8_t) def->ncontexts;
+    m->core_size = (uint32_t) *len;
+    m->ntokens = def->ntokens;
+    m->nsymbols = (uint32_t) nsymbols;
+    m->text_size = (uint32_t) (used + US_TEXT_SLACK);
+    m->nlen = sizeof(us_model_t);
+    m->tokens = m->nlen + (uint32_t) (ncodes * sizeof(uint16_t) * US_NLEN);
+    m->symbols = m->tokens + m->ntokens * (uint32_t) sizeof(uint32_t);
+    m->text = m->symbols + m->nsymbols * (uint32_t) sizeof(uint16_t);
+    m->codes = m->core_size;
+
+    for (i = 0; i < def->ntokens; i++) {
+        ((uint32_t *) (core + m->tokens))[i] = us_pool_token(&p, (unsigned) i);
+    }
+
+    us_model_write_codes(def, (uint16_t *) (core + m->nlen),
+                         (uint16_t *) (core + m->symbols));
+
+    memcpy(core + m->text, text, used);
+
+    m->size = (uint32_t) us_model_size(core);
+    us_model_seal(core, *len);
+
+done:
+
+    free(text);
+    free(p.place);
+    free(p.within);
+    free(p.host);
+    free(p.chain);
+    free(p.heads);
+    free(p.owner);
+    free(p.text);
+
+    return core;
+}
+
+
+static int
+us_model_cmp_symbol(const void *one, const void *two)
+{
+    return *(const uint16_t *) one - *(const uint16_t *) two;
+}
