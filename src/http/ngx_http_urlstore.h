@@ -315,7 +315,6 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        clear:1;      /* marks */
     unsigned                        query_id:1;   /* ?id=, not ?url= */
     unsigned                        has_base:1;   /* in the query */
-    unsigned                        has_input:1;
     unsigned                        busy:1;       /* the ring was full */
     ngx_uint_t                      mark;
     uint64_t                        next_id;      /* when it began */
@@ -326,7 +325,7 @@ struct ngx_http_urlstore_ctx_s {
     ngx_uint_t                      logged;       /* refused ones */
     ngx_uint_t                      counts[NGX_HTTP_URLSTORE_A];
 
-    us_input_t                      input;
+    us_input_t                     *input;        /* NULL: the query is */
     ngx_http_urlstore_body_t       *body;
     ngx_http_urlstore_group_t      *group;        /* being filled */
     ngx_http_urlstore_group_t      *queue;        /* wait for the ring */

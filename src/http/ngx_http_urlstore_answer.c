@@ -68,7 +68,9 @@ ngx_http_urlstore_answer_begin(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    format = ngx_http_urlstore_accept(r, presets[ctx->input.format]);
+    format = ngx_http_urlstore_accept(r, ctx->input
+                                         ? presets[ctx->input->format]
+                                         : NGX_HTTP_URLSTORE_JSON);
 
     ngx_http_urlstore_type(ctx, format);
 

@@ -8,9 +8,47 @@
 #include "ngx_http_urlstore.h"
 
 
+static ngx_int_t ngx_http_urlstore_raw_arg(ngx_http_request_t *r,
+    const char *name, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_media(u_char *p, size_t len,
     ngx_http_urlstore_format_t preset, ngx_http_urlstore_format_t *format);
 static ngx_uint_t ngx_http_urlstore_quality(u_char *p, u_char *last);
+
+
+/*
+ * The first NAME=VALUE.  ngx_http_arg() looks for the name at each byte, in
+ * any case; a single look-up asks for six names.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_raw_arg(ngx_http_request_t *r, const char *name,
+    ngx_str_t *value)
+{
+    size_t   len;
+    u_char  *p, *next, *last;
+
+    len = ngx_strlen(name);
+    p = r->args.data;
+    last = p + r->args.len;
+
+    for ( /* void */ ; p < last; p = next + 1) {
+
+        next = memchr(p, '&', last - p);
+        if (next == NULL) {
+            next = last;
+        }
+
+        if ((size_t) (next - p) > len && p[len] == '='
+            && ngx_memcmp(p, name, len) == 0)
+        {
+            value->data = p + len + 1;
+            value->len = next - value->data;
+            return NGX_OK;
+        }
+    }
+
+    return NGX_DECLINED;
+}
 
 
 ngx_int_t
@@ -22,9 +60,7 @@ ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
     value->len = 0;
     value->data = NULL;
 
-    if (r->args.len == 0
-        || ngx_http_arg(r, (u_char *) name, ngx_strlen(name), &raw) != NGX_OK)
-    {
+    if (ngx_http_urlstore_raw_arg(r, name, &raw) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -47,9 +83,7 @@ ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name)
 {
     ngx_str_t  value;
 
-    return r->args.len
-           && ngx_http_arg(r, (u_char *) name, ngx_strlen(name), &value)
-              == NGX_OK
+    return ngx_http_urlstore_raw_arg(r, name, &value) == NGX_OK
            && value.len
            && !(value.len == 1 && value.data[0] == '0');
 }

@@ -88,7 +88,7 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
     cln->handler = ngx_http_urlstore_batch_cleanup;
     cln->data = ctx;
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK) {
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 640) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -124,11 +124,15 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
         return rc;
     }
 
-    us_input_init(&ctx->input, format, ulcf->max_url,
+    ctx->input = ngx_palloc(r->pool, sizeof(us_input_t));
+    if (ctx->input == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    us_input_init(ctx->input, format, ulcf->max_url,
                   ngx_http_urlstore_batch_item, r);
 
-    ctx->input.ids = (action == NGX_HTTP_URLSTORE_MARK);
-    ctx->has_input = 1;
+    ctx->input->ids = (action == NGX_HTTP_URLSTORE_MARK);
 
     return ngx_http_urlstore_body(r, ngx_http_urlstore_batch_data,
                                   ngx_http_urlstore_batch_pause,
@@ -228,7 +232,6 @@ ngx_http_urlstore_batch_query(ngx_http_request_t *r, ngx_str_t *url)
     }
 
     ctx->single = 1;
-    ctx->input.format = US_INPUT_FORM;
 
     (void) ngx_http_urlstore_batch_item(r, &in);
 
@@ -243,11 +246,11 @@ ngx_http_urlstore_batch_data(ngx_http_request_t *r, u_char *p, size_t len)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (us_input_feed(&ctx->input, p, len) != 0) {
+    if (us_input_feed(ctx->input, p, len) != 0) {
 
-        if (ctx->input.error) {
+        if (ctx->input->error) {
             return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
-                                           "%s", ctx->input.error);
+                                           "%s", ctx->input->error);
         }
 
         return NGX_ERROR;
@@ -273,11 +276,11 @@ ngx_http_urlstore_batch_end(ngx_http_request_t *r, ngx_int_t rc)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (rc == NGX_OK && ctx->has_input && us_input_end(&ctx->input) != 0
-        && ctx->input.error)
+    if (rc == NGX_OK && ctx->input && us_input_end(ctx->input) != 0
+        && ctx->input->error)
     {
         (void) ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST, "%s",
-                                       ctx->input.error);
+                                       ctx->input->error);
     }
 
     if (rc > NGX_OK) {
@@ -403,8 +406,8 @@ ngx_http_urlstore_batch_item(void *data, const us_input_item_t *in)
         ctx->group = g;
     }
 
-    if (ctx->items == 0 && ctx->has_input) {
-        ctx->single = ctx->input.single;
+    if (ctx->items == 0 && ctx->input) {
+        ctx->single = ctx->input->single;
     }
 
     ctx->items++;
@@ -516,7 +519,9 @@ ngx_http_urlstore_batch_id(ngx_http_urlstore_ctx_t *ctx,
 
     if (e->kind == US_INPUT_URL) {
 
-        if (ctx->input.format != US_INPUT_TEXT || text->len == 0) {
+        if (ctx->input == NULL || ctx->input->format != US_INPUT_TEXT
+            || text->len == 0)
+        {
             return 0;
         }
 
@@ -882,8 +887,8 @@ ngx_http_urlstore_batch_cleanup(void *data)
         ngx_http_urlstore_group_free(g);
     }
 
-    if (ctx->has_input) {
-        us_input_free(&ctx->input);
+    if (ctx->input) {
+        us_input_free(ctx->input);
     }
 
     if (ctx->base) {

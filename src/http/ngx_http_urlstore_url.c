@@ -432,10 +432,15 @@ ngx_http_urlstore_url_post(ngx_http_request_t *r)
         format = US_INPUT_TEXT;
     }
 
-    us_input_init(&ctx->input, format, US_URL_MAX,
+    ctx->input = ngx_palloc(r->pool, sizeof(us_input_t));
+    if (ctx->input == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    us_input_init(ctx->input, format, US_URL_MAX,
                   ngx_http_urlstore_url_item, r);
 
-    ctx->input.ids = 1;
+    ctx->input->ids = 1;
 
     cln->handler = ngx_http_urlstore_url_cleanup;
     cln->data = ctx;
@@ -463,13 +468,13 @@ ngx_http_urlstore_url_data(ngx_http_request_t *r, u_char *p, size_t len)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (us_input_feed(&ctx->input, p, len) == 0) {
+    if (us_input_feed(ctx->input, p, len) == 0) {
         return NGX_OK;
     }
 
-    if (ctx->input.error) {
+    if (ctx->input->error) {
         return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST, "%s",
-                                       ctx->input.error);
+                                       ctx->input->error);
     }
 
     return NGX_ERROR;
@@ -490,9 +495,9 @@ ngx_http_urlstore_url_end(ngx_http_request_t *r, ngx_int_t rc)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (rc == NGX_OK && us_input_end(&ctx->input) != 0 && ctx->input.error) {
+    if (rc == NGX_OK && us_input_end(ctx->input) != 0 && ctx->input->error) {
         (void) ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST, "%s",
-                                       ctx->input.error);
+                                       ctx->input->error);
     }
 
     rc = ngx_http_urlstore_body_fault(r, rc);
@@ -687,5 +692,5 @@ ngx_http_urlstore_url_cleanup(void *data)
 {
     ngx_http_urlstore_ctx_t *ctx = data;
 
-    us_input_free(&ctx->input);
+    us_input_free(ctx->input);
 }
