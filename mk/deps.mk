@@ -2,7 +2,7 @@
 # in build/ is newer than this file as long as nothing has to be done.
 
 PKG_BUILD := nginx nginx-dev gcc g++ make libpcre2-dev libicu-dev libpsl-dev \
-             zlib1g-dev xz-utils curl perl ca-certificates
+             publicsuffix zlib1g-dev xz-utils curl perl ca-certificates
 PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev
 PKG_BENCH := wrk redis-server libjudy-dev libmarisa-dev \
              liburiparser-dev libcurl4-openssl-dev gnuplot-nox

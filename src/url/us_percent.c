@@ -179,28 +179,6 @@ us_percent_triplet(uint8_t **out, const uint8_t *p, const uint8_t *end)
 }
 
 
-/* set is one of US_SET_UNIQUE_* */
-
-uint8_t *
-us_percent_unique(uint8_t *out, const uint8_t *p, const uint8_t *end,
-    unsigned set)
-{
-    while (p < end) {
-        if (!us_is(*p, set)) {
-            *out++ = *p++;
-
-        } else if (*p == '%') {
-            p += us_percent_triplet(&out, p, end);
-
-        } else {
-            out = us_percent_byte(out, *p++);
-        }
-    }
-
-    return out;
-}
-
-
 /* well-formed UTF-8 (RFC 3629): no overlong forms, no surrogates */
 
 int

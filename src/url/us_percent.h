@@ -5,13 +5,12 @@
  * Sets have the names of the WHATWG URL standard (section 1.3): a byte in the
  * "path percent-encode set" is written %XX in a path.  Two forms of encoding:
  *
- *   us_percent_encode()   the standard's: bytes of the set become %XX, a '%'
- *                         that is there already is left as it is;
- *   us_percent_unique()   the crawler profile's: besides, %41 becomes A (only
- *                         ALPHA DIGIT - . _ ~ are ever decoded, never a
- *                         reserved character), %2f becomes %2F, and a '%' that
- *                         begins no triplet becomes %25.  One text for each
- *                         meaning, so the function is idempotent.
+ *   standard   bytes of the set become %XX, a '%' that is there already is
+ *              left as it is;
+ *   unique     of the crawler profiles: besides, %41 becomes A (only ALPHA
+ *              DIGIT - . _ ~ are ever decoded, never a reserved character),
+ *              %2f becomes %2F, and a '%' that begins no triplet becomes %25.
+ *              One text for each meaning, so doing it again changes nothing.
  *
  * Both write at most three bytes for each byte read.
  */
@@ -59,8 +58,6 @@ uint8_t *us_percent_encode(uint8_t *out, const uint8_t *p, const uint8_t *end,
     unsigned set);
 uint8_t *us_percent_decode(uint8_t *out, const uint8_t *p, const uint8_t *end);
 size_t us_percent_triplet(uint8_t **out, const uint8_t *p, const uint8_t *end);
-uint8_t *us_percent_unique(uint8_t *out, const uint8_t *p, const uint8_t *end,
-    unsigned set);
 
 int us_utf8_valid(const uint8_t *p, const uint8_t *end);
 

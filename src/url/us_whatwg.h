@@ -28,7 +28,7 @@
 #define US_STEP_USERINFO  0x0001      /* drop user and password */
 #define US_STEP_FRAGMENT  0x0002      /* drop it */
 #define US_STEP_HOST_DOT  0x0004      /* drop one dot at the end of the host */
-#define US_STEP_PERCENT   0x0008      /* us_percent_unique() */
+#define US_STEP_PERCENT   0x0008      /* unique percent form */
 #define US_STEP_QUERY     0x0010      /* drop empty pieces, and the empty ? */
 
 #define US_STEP_PARSE     0x001f
