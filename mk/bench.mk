@@ -2,7 +2,7 @@
 #
 #   make bench        memory and time beside Redis and others    bench/peers
 #   make bench-http   requests and batches over HTTP             bench/http
-#   make bench-durability  adds on disk, restart                 bench/durability
+#   make bench-durability   adds on disk, restart         bench/durability
 
 FILE    ?=
 LIMIT   ?=

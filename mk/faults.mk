@@ -15,7 +15,7 @@ $(FAULT_DISK): t/fault/disk.c | $(B)/.deps-build
 
 test: $(FAULT_DISK)
 
-$(FAULT_OUT)/Makefile: config | $(B)/.deps-build
+$(FAULT_OUT)/Makefile: config $(wildcard src/*/*.c) | $(B)/.deps-build
 	@mkdir -p $(FAULT_OUT)
 	@cd $(NGX_SRC) && . ./conf_flags && ./configure \
 	    --builddir=$(FAULT_OUT) \

@@ -8,8 +8,7 @@
  * They stand in a queue of their worker.  Its own writing wakes them when the
  * thread is done; for another worker's there is a timer of a millisecond that
  * looks at the watermarks in shared memory and runs only while somebody
- * waits.  (Measured against an eventfd for each worker, inherited over fork:
- * docs/decisions/wake.md.)
+ * waits.
  *
  * Whoever waits while the disk refuses gets 503 at once.  Reads wait a second
  * at most.
