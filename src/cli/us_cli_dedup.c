@@ -276,14 +276,24 @@ us_dedup_file(us_dedup_t *d, const char *name)
 {
     int        rc;
     ssize_t    n;
-    uint64_t   pos, size;
+    uint64_t   pos, size, told;
     us_str_t   lines[US_DEDUP_GROUP];
 
     if (us_lines_open(&d->input, name) == -1) {
         return US_CLI_USAGE;
     }
 
+    told = 0;
+
     while ((n = us_lines_next(&d->input, lines, US_DEDUP_GROUP)) > 0) {
+
+        if (d->set && d->total && d->input.bytes != told
+            && us_lines_position(&d->input, &pos, &size) == 0)
+        {
+            told = d->input.bytes;
+            us_lineset_progress(d->set, (double) (d->passed + pos) / d->total);
+        }
+
         rc = d->take(d, lines, n);
 
         if (rc != 0) {

@@ -12,7 +12,10 @@
  * slots, ask for the records that the slots name, then compare.
  *
  * Both arrays grow by mremap() and mmap(), which moves no byte of text; to
- * grow the slots, the text is read once in order and hashed again.
+ * grow the slots, the text is read once in order and hashed again.  That would
+ * be half of all the work if they only doubled each time: where the input's
+ * length is known, they grow at once to what it will need if the rest of it
+ * has as many new lines as its beginning.
  *
  * The store would take a third of the memory and ten times the time
  * (docs/decisions/dedup.md); --normalize, which asks for the store's answers,
@@ -45,6 +48,7 @@ struct us_lineset_s {
     size_t         mask;
 
     uint64_t       lines;
+    double         share;             /* of the input that is in, or 0 */
     size_t         limit;
     size_t         count_len;         /* 4 if counting */
     uint8_t        key[16];
@@ -172,6 +176,46 @@ us_lineset_offset(uint64_t slot)
 }
 
 
+void
+us_lineset_progress(us_lineset_t *set, double share)
+{
+    set->share = share;
+}
+
+
+/* how many slots to have next, less one */
+
+static size_t
+us_lineset_next_mask(const us_lineset_t *set)
+{
+    size_t  mask;
+    double  expected;
+
+    mask = 2 * set->mask + 1;
+
+    if (set->share <= 0) {
+        return mask;
+    }
+
+    expected = set->lines / set->share;
+
+    while (expected / 3 * 4 > mask && mask < set->mask << 5) {
+        mask = 2 * mask + 1;
+    }
+
+    /* not at the price of memory that doubling would have left */
+
+    while (mask > 2 * set->mask + 1
+           && set->used + (set->mask + mask + 2) * sizeof(uint64_t)
+              > set->limit)
+    {
+        mask /= 2;
+    }
+
+    return mask;
+}
+
+
 static int
 us_lineset_grow_slots(us_lineset_t *set)
 {
@@ -180,7 +224,7 @@ us_lineset_grow_slots(us_lineset_t *set)
     uint64_t   h, slot, *slots;
     us_str_t   line;
 
-    mask = 2 * set->mask + 1;
+    mask = us_lineset_next_mask(set);
 
     if (set->used + (set->mask + mask + 2) * sizeof(uint64_t) > set->limit) {
         errno = ENOSPC;
@@ -239,6 +283,8 @@ us_lineset_grow_text(us_lineset_t *set, size_t more)
 
     set->text = p;
     set->size = size;
+
+    (void) madvise(p, size, MADV_HUGEPAGE);
 
     return 0;
 }

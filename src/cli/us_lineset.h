@@ -28,6 +28,12 @@ void us_lineset_destroy(us_lineset_t *set);
 size_t us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
     uint8_t *answers);
 
+/*
+ * How much of the input has been added, 0 to 1: the next growth takes the rest
+ * into account.  0: unknown.
+ */
+void us_lineset_progress(us_lineset_t *set, double share);
+
 uint64_t us_lineset_lines(const us_lineset_t *set);
 size_t us_lineset_memory(const us_lineset_t *set);
 
