@@ -48,6 +48,10 @@ us_host_domain(const us_idna_t *idna, const uint8_t *p, const uint8_t *end,
         n = last - tmp;
 
     } else {
+        if (last - tmp > US_IDNA_MAX) {
+            return US_URL_LENGTH;
+        }
+
         if (!us_utf8_valid(tmp, last)) {
             return US_URL_UTF8;
         }

@@ -142,6 +142,31 @@ us_norm_set_www(us_norm_t *n, us_www_t www)
 int
 us_norm_www_except(us_norm_t *n, us_str_t host)
 {
+    size_t   i;
+    uint8_t  ascii[256], any;
+    ssize_t  len;
+
+    for (any = 0, i = 0; i < host.len; i++) {
+        any |= host.data[i];
+    }
+
+    if (any >= 0x80) {
+
+        if (n->idna == NULL) {
+            n->idna = us_idna_open();
+        }
+
+        len = n->idna ? us_idna_to_ascii(n->idna, host, ascii, sizeof(ascii))
+                      : -1;
+
+        if (len <= 0) {
+            return -1;
+        }
+
+        host.data = ascii;
+        host.len = len;
+    }
+
     return us_site_except(n->site, host);
 }
 

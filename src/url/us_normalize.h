@@ -101,7 +101,7 @@ void us_norm_destroy(us_norm_t *n);
 /* settings, before us_norm_seal(); names and texts are copied */
 
 void us_norm_set_www(us_norm_t *n, us_www_t www);
-int us_norm_www_except(us_norm_t *n, us_str_t host);
+int us_norm_www_except(us_norm_t *n, us_str_t host);     /* -1: no host */
 void us_norm_set_max_depth(us_norm_t *n, unsigned max);    /* 0: no limit */
 void us_norm_set_max_args(us_norm_t *n, unsigned max);
 void us_norm_set_max_repeat(us_norm_t *n, unsigned max);
@@ -137,8 +137,9 @@ us_norm_ws_t *us_norm_ws_create(const us_norm_t *n);
 void us_norm_ws_destroy(us_norm_ws_t *ws);
 
 /*
- * base may be NULL.  out is filled only if US_URL_OK is returned, but for
- * out->rule.  Only http and https are US_URL_OK unless any_scheme was set.
+ * base may be NULL; in may not lie in ws (the result of another call), copy it
+ * first.  out is filled only if US_URL_OK is returned, but for out->rule.
+ * Only http and https are US_URL_OK unless any_scheme was set.
  */
 us_verdict_t us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     const us_base_t *base, us_canon_t *out);

@@ -408,6 +408,19 @@ lengths(void **state)
     strcat(in, "|");
     becomes(in, "!length");
 
+    /* a host in Unicode, which takes time by the square of its length */
+
+    n = sprintf(in, "http://");
+
+    while (n < 7 + 1022) {
+        n += sprintf(in + n, "\xcc\xa3");
+    }
+
+    strcpy(in + n, ".org");
+    becomes(in, "!length");
+    strcpy(in + 7, "%c3%bc.org");
+    becomes(in, "http://xn--tda.org/");
+
     /* longer input is not looked at */
 
     memset(in, ' ', sizeof(in) - 1);
@@ -508,13 +521,18 @@ www_first(void **state)
         { "http://www.co.uk/", 0 }, { "http://127.0.0.1/", 0 },
         { "http://[::1]/", 0 }, { "http://localhost/", 0 },
         { "http://www.www.example.com/", 0 }, { "http://pony.at/", 0 },
-        { "http://www.pony.at/", 0 }
+        { "http://www.pony.at/", 0 }, { "http://xn--bcher-kva.de/", 0 },
+        { "http://www.b\xc3\xbc" "cher.de/", 0 },
+        { "http://www.b\xc3\xa4" "cher.de/", 1 }
     };
 
     size_t  i;
 
     create(US_PROFILE_CRAWLER);
     assert_int_equal(us_norm_www_except(norm, us_string("pony.at")), 0);
+    assert_int_equal(us_norm_www_except(norm,
+                                        us_string("B\xc3\xbc" "cher.de")), 0);
+    assert_int_equal(us_norm_www_except(norm, us_string("a\xff")), -1);
     seal();
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
