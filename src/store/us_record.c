@@ -36,7 +36,7 @@
 
 /* records in a chain; prices of a hop in 1/8 bits; tuned with urlstore bench */
 #define US_HOPS           4
-#define US_HOP_PRICE      (3 * US_PRICE_BIT)
+#define US_HOP_PRICE      (10 * US_PRICE_BIT)
 
 /* a damaged store could have longer chains: they are not followed */
 #define US_HOPS_READ      16
