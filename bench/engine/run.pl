@@ -29,12 +29,13 @@ for my $name (@names) {
         open my $f, '-|', "$top/bench/peers/run.pl" or die $!;
 
         while (<$f>) {
-            my ($what, @f) = unpack 'A38 (x1 A5)3 x1 A8 x1 A8 x1 A7 x1 A7', $_;
-            next if !defined $f[6] || $f[0] !~ /^\s*(?:yes|no)/;
+            next if !/^(.{38})(?: +\S+){3} +(\S+) +(\S+) +(\S+) +(\S+)$/
+                || $1 =~ /^\s*$/;
 
-            s/\s//g for @f;
+            my ($what, @f) = ($1, $2, $3, $4, $5);
+            $what =~ s/\s+$//;
             push @rows, $what if !grep { $_ eq $what } @rows;
-            $cell{$what}{$column} = [ @f[3 .. 6] ];
+            $cell{$what}{$column} = \@f;
         }
 
         close $f or die "bench/peers/run.pl failed for $name\n";

@@ -90,6 +90,8 @@ sub shuffle
 {
     my ($list, $state) = @_;
 
+    no warnings 'portable';
+
     for (my $i = @$list; $i > 1; $i--) {
         { use integer; $state += 0x9e3779b97f4a7c15; }
         my $z = $state & ~0;
