@@ -215,7 +215,7 @@ for (@files) {
     $file = $_;
 
     next if !-f $file || -l $file || -B $file;
-    next if $file =~ /(?:^LICENSE|package-lock\.json|\.h\.in|\.svg)$/
+    next if $file =~ /(?:^LICENSE|package-lock\.json|\.svg$|\.h\.in|\.svg)$/
         || $file =~ m{^(?:t/data|fuzz/seeds)/|(?:^|/)(?:vectors|corpus)/};
 
     open my $fh, '<:raw', $file or die "$file: $!";

@@ -94,7 +94,8 @@ typedef struct {
 
 /*
  * The core is what has to be kept and carried about, aligned to 8 bytes; the
- * tables for decoding follow from it.  us_model_core_size() is 0 if these len bytes are no core.
+ * tables for decoding follow from it.  us_model_core_size() is 0 if these len
+ * bytes are no core.
  * us_model_build() copies a checked core to dst, which is aligned to 8 bytes,
  * and adds the tables: us_model_size(core) bytes in all.
  */

@@ -197,14 +197,16 @@ beginnings(void **state)
 
     z = zone_create(4 << 20, 0);
 
-    strcpy(url, "http://host.example/a/long/path/that/others/begin/with/x.html");
+    strcpy(url, "http://host.example/a/long/path/"
+           "that/others/begin/with/x.html");
 
     for (i = strlen(url); i > 12; i--) {
         url[i] = '\0';
         assert_int_equal(add(z->store, url).status, US_NEW);
     }
 
-    strcpy(url, "http://host.example/a/long/path/that/others/begin/with/x.html");
+    strcpy(url, "http://host.example/a/long/path/"
+           "that/others/begin/with/x.html");
 
     for (i = strlen(url); i > 12; i--) {
         url[i] = '\0';
