@@ -10,8 +10,8 @@
  * published before the first record with its first id is.
  *
  * A process builds its encoder for a new model in steps, one with every few
- * URLs that it adds, and meanwhile encodes with the one that it has; such records
- * name their model's number.
+ * URLs that it adds, and meanwhile encodes with the one that it has; such
+ * records name their model's number.
  */
 
 
