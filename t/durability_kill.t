@@ -22,6 +22,7 @@ my $workers = $ENV{US_KILLS_WORKERS} // ($kills < 240 ? 40 : int($kills / 6));
 my $group = $ENV{US_KILLS_GROUP} // ($kills < 240 ? 4 : int($kills / 60));
 my $master = $ENV{US_KILLS_MASTER} // $group;
 my $point = $ENV{US_KILLS_POINT} // int($kills / 60);
+my $only = $ENV{US_POINT};                     # one of them
 my $faults = $ENV{US_FAULT_MODULE};
 
 sub conf
@@ -144,8 +145,14 @@ unlike($done{verify} // '', qr/DAMAGED/, 'the directories are whole');
 my @names = qw(- append written tail sync synced seal sealed segment renamed
     replace snapshot snapshot-done drop load loaded role);
 
+# a worker passes these but a few times in its life
+
+my %rare = (seal => 2, sealed => 2, renamed => 2, replace => 1,
+    'snapshot-done' => 2, load => 3, loaded => 1);
+
 for my $p (1 .. $#names) {
     last if !$faults || $point < 1;
+    next if $only && $only != $p;
 
     my $load = $names[$p] =~ /^load/;
     local $ENV{US_MODULE} = $faults;
@@ -155,6 +162,7 @@ for my $p (1 .. $#names) {
         env => { US_SEGMENT_SIZE => 65536 });
 
     $t->allow_kills;
+    $t->allow(qr/the master process is gone/);
 
     my $options = 'snapshot=64k sync='
         . ($p <= 5 ? 'always' : '50ms');
@@ -164,11 +172,11 @@ for my $p (1 .. $#names) {
 
     my $rec = UrlStore::Record->new($t);
     my ($n, @faults) = (0);
-    my $end = time + 10 + $point;
+    my $end = time + 60 + 2 * $point;
 
     while ($n < $point && time < $end && !@faults) {
         $t->kill_all;
-        $t->{env}{US_FAULT} = "$p:" . (1 + int(rand($load ? 3 : 5)));
+        $t->{env}{US_FAULT} = "$p:" . (1 + int rand($rare{$names[$p]} || 5));
         unlink "$t->{dir}/error.log";
         $t->start;
 

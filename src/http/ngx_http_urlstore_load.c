@@ -242,8 +242,6 @@ ngx_http_urlstore_load_run(ngx_http_urlstore_load_t *l,
 
         sh->load_lsn = r->lsn;
         sh->load_ids = r->ids;
-        ngx_memory_barrier();
-        sh->load_applying = 0;
 
         if (rc != US_RECOVERY_OK) {
             job->error = r->error;
@@ -264,7 +262,14 @@ ngx_http_urlstore_load_run(ngx_http_urlstore_load_t *l,
             break;
         }
 
+        /*
+         * Only a state that says so lets the next loader go on from here: one
+         * that is killed before must not have it all applied once more.
+         */
+
         ngx_http_urlstore_state(p, NGX_HTTP_URLSTORE_FOLLOWING, NULL);
+        ngx_memory_barrier();
+        sh->load_applying = 0;
 
         while (own != NGX_OK) {
 
