@@ -70,7 +70,13 @@ typedef struct {
 
     uint64_t           insert_ns;     /* in all */
     uint64_t           train_ns;
+    uint64_t           apply_ns;
     uint64_t           errors;
+
+    uint8_t           *dump;
+    size_t             dump_len;
+    size_t             dump_size;
+
     double             hit, miss, get, batch_hit, batch_miss;
 } us_bench_t;
 
@@ -722,6 +728,63 @@ us_bench_verify(us_bench_t *b)
 }
 
 
+static int
+us_bench_dump(void *data, const uint8_t *p, size_t len)
+{
+    us_bench_t  *b = data;
+
+    if (b->dump_len + len > b->dump_size) {
+        b->dump_size = (b->dump_len + len) * 2;
+        b->dump = us_bench_alloc(b->dump, b->dump_size);
+    }
+
+    memcpy(b->dump + b->dump_len, p, len);
+    b->dump_len += len;
+
+    return 0;
+}
+
+
+/* how long it takes to build the store from its dump, as a start does */
+
+static void
+us_bench_replay(us_bench_t *b)
+{
+    void             *mem;
+    uint64_t          t, lsn;
+    us_store_t       *s;
+    us_store_conf_t   sc;
+    us_store_lock_t   lock = { us_bench_lock, us_bench_unlock, b };
+
+    us_store_conf(b->store, &sc);
+    us_store_dump(b->store, us_bench_dump, b, &lsn);
+
+    mem = mmap(NULL, b->size, PROT_READ|PROT_WRITE, MAP_ANONYMOUS|MAP_SHARED,
+               -1, 0);
+
+    if (mem == MAP_FAILED || us_store_format(mem, b->size, &sc) != 0
+        || (s = us_store_open(mem, &lock)) == NULL)
+    {
+        b->errors++;
+        return;
+    }
+
+    t = us_bench_now();
+
+    if (us_store_apply(s, b->dump, b->dump_len) != (ssize_t) b->dump_len
+        || us_store_next_id(s) != us_store_next_id(b->store))
+    {
+        b->errors++;
+    }
+
+    b->apply_ns = us_bench_now() - t;
+
+    us_store_close(s);
+    munmap(mem, b->size);
+    free(b->dump);
+}
+
+
 static void
 us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
 {
@@ -756,9 +819,10 @@ us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
     printf("},\n \"insert_ns\": %.0f, \"train_ns\": %.0f, \"hit_ns\": %.0f, "
            "\"miss_ns\": %.0f, \"get_ns\": %.0f,\n"
            " \"batch_hit_ns\": %.0f, \"batch_miss_ns\": %.0f, "
-           "\"longest_pause_us\": %.1f, \"errors\": %" PRIu64 "}\n",
+           "\"apply_ns\": %.0f, \"longest_pause_us\": %.1f, \"errors\": %" PRIu64 "}\n",
            b->insert_ns / n, b->train_ns / n, b->hit, b->miss, b->get,
-           b->batch_hit, b->batch_miss, b->longest / 1e3, b->errors);
+           b->batch_hit, b->batch_miss, b->apply_ns / n, b->longest / 1e3,
+           b->errors);
 }
 
 
@@ -875,6 +939,7 @@ us_cli_bench(int argc, char **argv)
         us_bench_add(&b);
         us_bench_measure(&b);
         us_bench_verify(&b);
+        us_bench_replay(&b);
         us_bench_print(&b, &conf);
 
         rc = b.errors ? US_CLI_REFUSED : US_CLI_DONE;

@@ -1025,6 +1025,34 @@ us_directory_extend(us_arena_t *a, uint64_t leaf)
 }
 
 
+void
+us_index_presize(us_arena_t *a, uint64_t n)
+{
+    uint64_t  leaf, leaves;
+
+    leaves = n / US_LEAF_MEAN + 1;
+
+    if (a->head->entries || leaves <= a->head->leaves) {
+        return;
+    }
+
+    us_intend(a, &a->head->directory_first,
+              us_directory_chunk_number(a, leaves));
+    us_intend(a, &a->head->directory_last,
+              us_directory_chunk_number(a, leaves));
+    us_commit(a);
+
+    for (leaf = leaves; leaf < 2 * leaves; leaf++) {
+        if (us_directory_extend(a, leaf) != 0) {
+            return;
+        }
+    }
+
+    us_intend(a, &a->head->leaves, leaves);
+    us_commit(a);
+}
+
+
 /*
  * Hashes the entries of a leaf that is going to be split again: afterwards
  * they have the bit that decides their side, and fresh extra bits below it.
@@ -1039,20 +1067,25 @@ us_index_rehash(uint64_t leaf, us_entry_t *e, unsigned n, us_leaf_t *l,
     us_index_hash_pt hash, void *data)
 {
     unsigned     i, k, out, both, bits;
-    uint64_t     h, path, known;
-    us_hashes_t  hashes;
+    uint64_t     h, path, known, id[US_LEAF_MAX];
+    us_hashes_t  hashes[US_LEAF_MAX];
 
     bits = US_EXTRA_BITS(leaf) + 1;
     out = 0;
     both = 0;
 
     for (i = 0; i < n; i++) {
+        id[i] = e[i].id;
+    }
 
-        hash(data, e[i].id, &hashes);
+    hash(data, id, n, hashes);
+
+    for (i = 0; i < n; i++) {
+
         known = e[i].extra;
 
-        for (k = both && i && e[i].id == e[i - 1].id; k < 2; k++) {
-            h = k ? hashes.site : hashes.url;
+        for (k = both && id[i] == id[i - 1]; k < 2; k++) {
+            h = k ? hashes[i].site : hashes[i].url;
             path = us_path(h);
 
             if (h && us_print(h) == e[i].print

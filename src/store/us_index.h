@@ -55,10 +55,18 @@ typedef struct {
     uint64_t         site;
 } us_hashes_t;
 
-typedef void (*us_index_hash_pt)(void *data, uint64_t id, us_hashes_t *hashes);
+/* all n at once, so that their cache misses overlap */
+typedef void (*us_index_hash_pt)(void *data, const uint64_t *ids, unsigned n,
+    us_hashes_t *hashes);
 
 
 /* Under the lock, nothing intended; 0, or -1: no room, nothing was changed. */
+
+/*
+ * Before the first entry, nobody else at work: as many leaves as n entries are
+ * going to need, all empty.  It is a hint: does nothing if there is no room.
+ */
+void us_index_presize(us_arena_t *a, uint64_t n);
 
 /* splits one leaf, if it is time; that there is no room for it does no harm */
 void us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data);

@@ -13,9 +13,10 @@
  *   0 5        set marks: byte which, number of the first word (64 ids),
  *              number of words, words of 8 bytes
  *   0 6        delete: the same without the byte
- *   0 7        the next add has this id (a check, at the start of a dump)
+ *   0 7        the next add has this id (a check)
+ *   0 8        the index is going to have so many entries (a hint)
  *
- * 5 and 6 are found in dumps only.  An operation's LSN is the position in the
+ * 5 to 8 are found in dumps only.  An operation's LSN is the position in the
  * stream at which it ends.
  *
  * The ring holds the bytes [written, published) of the stream, byte n at
@@ -201,6 +202,7 @@ us_op_parse(const uint8_t *p, size_t len, us_op_t *op)
     case US_OP_DELETE:
     case US_OP_DELETED:
     case US_OP_AT:
+    case US_OP_EXPECT:
         break;
 
     default:

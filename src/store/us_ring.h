@@ -23,7 +23,8 @@ typedef enum {
     US_OP_MODEL = 4,                  /* bytes: the model */
     US_OP_MARKS = 5,                  /* bytes: words of a mark, to be set */
     US_OP_DELETED = 6,                /* bytes: words of ids to be deleted */
-    US_OP_AT = 7                      /* the next add has this id */
+    US_OP_AT = 7,                     /* the next add has this id */
+    US_OP_EXPECT = 8                  /* about as many entries of the index */
 } us_op_type_t;
 
 

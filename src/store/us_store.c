@@ -54,11 +54,15 @@ typedef struct {
 } us_store_slot_t;
 
 
+typedef struct us_replay_s  us_replay_t;
+
+
 struct us_store_s {
     us_arena_t        arena;
     us_codec_t       *codec;
     us_store_lock_t   lock;
     us_store_slot_t   slots[US_STORE_GROUP];
+    us_replay_t      *replay;         /* us_store_apply()'s, else NULL */
     uint8_t           text[US_TEXT_BUFFER];
     uint8_t           url[US_TEXT_BUFFER];
     uint8_t           bits[US_RECORD_BUFFER];
@@ -144,6 +148,7 @@ void
 us_store_close(us_store_t *s)
 {
     us_codec_destroy(s->codec);
+    free(s->replay);
     free(s);
 }
 
@@ -569,15 +574,12 @@ us_store_next_id(const us_store_t *s)
 }
 
 
-/* for the index: the hashes of a stored URL */
+/* the hashes of a stored URL */
 
 static void
-us_store_hashes(void *data, uint64_t id, us_hashes_t *hashes)
+us_store_hashes(us_store_t *s, uint64_t id, us_hashes_t *hashes)
 {
-    us_str_t     rest;
-    us_store_t  *s;
-
-    s = data;
+    us_str_t  rest;
 
     rest.len = us_record_decode(s->codec, id, s->text) - 1;
     rest.data = s->text + 1;
@@ -588,100 +590,96 @@ us_store_hashes(void *data, uint64_t id, us_hashes_t *hashes)
 }
 
 
+/* for the index: those of the entries of a leaf */
+
+static void
+us_store_hash_all(void *data, const uint64_t *ids, unsigned n,
+    us_hashes_t *hashes)
+{
+    unsigned     i;
+    us_store_t  *s;
+
+    s = data;
+
+    for (i = 0; i < n; i++) {
+        us_log_prefetch(&s->arena, ids[i]);
+    }
+
+    for (i = 0; i < n; i++) {
+        us_record_prefetch(s->codec, ids[i]);
+    }
+
+    for (i = 0; i < n; i++) {
+        us_store_hashes(s, ids[i], &hashes[i]);
+    }
+}
+
+
 /*
- * Room in every part for one record more, as next_id.  Nothing that can be
- * seen changes.
+ * Room in the index and among the sites' counters for record id.  Nothing that
+ * can be seen changes.
  */
 
 static int
-us_store_reserve(us_store_t *s, uint32_t units, const us_hashes_t *hashes,
+us_store_reserve_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     int new_site)
 {
     unsigned     both;
-    uint64_t     id;
-    us_head_t   *h;
     us_arena_t  *a;
 
     a = &s->arena;
-    h = a->head;
-    id = h->next_id;
 
-    if (us_log_reserve(a, id, units) != 0) {
-        return -1;
-    }
-
-    if (h->flags & US_HEAD_LOOKUP) {
-        return 0;
-    }
-
-    us_index_grow(a, us_store_hashes, s);
+    us_index_grow(a, us_store_hash_all, s);
 
     if (us_index_reserve(a, hashes->url, id, 1) != 0) {
         return -1;
     }
 
-    if (new_site) {
-        both = us_index_same(a, hashes->url, hashes->site);
-
-        if (us_index_reserve(a, hashes->site, id, 1 + both) != 0) {
-            return -1;
-        }
-
-        if ((h->flags & US_HEAD_SITES) && us_site_reserve(a) != 0) {
-            return -1;
-        }
+    if (!new_site) {
+        return 0;
     }
 
-    /* what was reserved may have come out of the log's room */
+    both = us_index_same(a, hashes->url, hashes->site);
 
-    return us_log_reserve(a, id, units);
+    if (us_index_reserve(a, hashes->site, id, 1 + both) != 0) {
+        return -1;
+    }
+
+    return us_head(s)->flags & US_HEAD_SITES ? us_site_reserve(a) : 0;
 }
 
 
-/*
- * Writes record next_id, for which there is room, and publishes it; op: what
- * the journal is told, or NULL.
- */
+/* intends the entries of record id and what its site counts */
 
 static void
-us_store_append(us_store_t *s, const uint8_t *bits, uint32_t units,
-    const us_hashes_t *hashes, uint64_t site_first, const us_op_t *op)
+us_store_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
+    uint64_t site_first)
 {
-    uint64_t     id;
     us_head_t   *h;
     us_arena_t  *a;
 
     a = &s->arena;
     h = a->head;
-    id = h->next_id;
 
-    us_log_write(a, id, bits, units);
-    us_log_append(a, units);
+    us_index_put(a, hashes->url, id);
 
-    if (!(h->flags & US_HEAD_LOOKUP)) {
-        us_index_put(a, hashes->url, id);
+    if (site_first != US_STORE_NO_ID) {
 
-        if (site_first == US_STORE_NO_ID) {
-            us_index_put(a, hashes->site, id);
+        if (h->flags & US_HEAD_SITES) {
+            us_site_count(a, us_site_number(a, site_first), id);
         }
+
+        return;
     }
 
-    if (h->flags & US_HEAD_SITES && site_first != US_STORE_NO_ID) {
-        us_site_count(a, us_site_number(a, site_first), id);
+    us_index_put(a, hashes->site, id);
 
-    } else if (h->flags & US_HEAD_SITES) {
+    if (h->flags & US_HEAD_SITES) {
         us_site_add(a, id);
 
-    } else if (site_first == US_STORE_NO_ID) {
+    } else {
         us_intend(a, &h->sites, h->sites + 1);
     }
-
-    if (op) {
-        us_ring_put(a, op);
-    }
-
-    us_intend(a, &h->next_id, id + 1);
-    us_commit(a);
 }
 
 
@@ -740,10 +738,14 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     hashes.url = item->hash;
     hashes.site = sl->site_hash;
 
+    /* the log twice: the index may have taken its room */
+
     if (!us_arena_fits(a, US_CHUNKS_SPARE, op.bytes.len)
-        || us_store_reserve(s, units, &hashes,
-                            sl->site_first == US_STORE_NO_ID)
-           != 0)
+        || us_log_reserve(a, h->next_id, units) != 0
+        || us_store_reserve_index(s, h->next_id, &hashes,
+                                  sl->site_first == US_STORE_NO_ID)
+           != 0
+        || us_log_reserve(a, h->next_id, units) != 0)
     {
         us_release(&h->full, 1);
         item->status = US_FULL;
@@ -754,7 +756,13 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     item->new_site = sl->site_first == US_STORE_NO_ID;
     item->status = US_NEW;
 
-    us_store_append(s, bits, units, &hashes, sl->site_first, &op);
+    us_log_write(a, item->id, bits, units);
+
+    us_store_index(s, item->id, &hashes, sl->site_first);
+    us_log_append(a, units);
+    us_ring_put(a, &op);
+    us_intend(a, &h->next_id, item->id + 1);
+    us_commit(a);
 
     us_release(&h->full, 0);
     us_record_added(s->codec, slot, item->id);
@@ -1239,23 +1247,125 @@ us_store_op_size(const uint8_t *p, size_t len)
 
 
 /*
- * Replays an add.  Nobody else uses the store.  The text is decoded from where
- * the record is going to be.
+ * Replay.  Nobody else uses the store, so an add may be done in two halves:
+ * the log at once, because the next record may refer to it; the index later,
+ * for a group of records whose leaves have been asked for meanwhile.
+ *
+ * Most records have a site that was met before: a table of those met last
+ * spares the look-up.
  */
 
+#define US_REPLAY_GROUP  16
+#define US_REPLAY_SITES  4096
+#define US_REPLAY_SITE   47           /* longer ones are looked up */
+
+
+typedef struct {
+    uint64_t          first;
+    uint8_t           len;
+    uint8_t           text[US_REPLAY_SITE];
+} us_replay_site_t;
+
+
+typedef struct {
+    uint64_t          id;
+    us_hashes_t       hashes;
+    size_t            site_len;
+    uint8_t           site[US_REPLAY_SITE];
+} us_replay_add_t;
+
+
+struct us_replay_s {
+    unsigned          n;
+    us_replay_add_t   adds[US_REPLAY_GROUP];
+    us_replay_site_t  sites[US_REPLAY_SITES];
+};
+
+
+/* the id of the first URL of an add's site, or US_STORE_NO_ID */
+
+static uint64_t
+us_replay_site(us_store_t *s, us_replay_add_t *add)
+{
+    us_str_t           site;
+    us_store_site_t    out;
+    us_replay_site_t  *known;
+
+    if (add->site_len == 0 || add->site_len > US_REPLAY_SITE) {
+        site.len = us_record_decode(s->codec, add->id, s->url) - 1;
+        site.data = s->url + 1;
+
+        return us_store_site_find(s, us_site(site), add->hashes.site, &out)
+               ? out.first : US_STORE_NO_ID;
+    }
+
+    known = &s->replay->sites[add->hashes.site % US_REPLAY_SITES];
+
+    if (known->len == add->site_len
+        && memcmp(known->text, add->site, add->site_len) == 0)
+    {
+        return known->first;
+    }
+
+    site.len = add->site_len;
+    site.data = add->site;
+
+    known->len = add->site_len;
+    memcpy(known->text, add->site, add->site_len);
+    known->first = add->id;
+
+    if (us_store_site_find(s, site, add->hashes.site, &out)) {
+        known->first = out.first;
+        return out.first;
+    }
+
+    return US_STORE_NO_ID;
+}
+
+
+/* the second half of the adds that wait for it */
+
 static int
-us_store_apply_add(us_store_t *s, const us_op_t *op)
+us_replay_flush(us_store_t *s)
+{
+    unsigned          i, n;
+    uint64_t          first;
+    us_replay_add_t  *add;
+
+    n = s->replay->n;
+    s->replay->n = 0;
+
+    for (i = 0; i < n; i++) {
+        add = &s->replay->adds[i];
+        first = us_replay_site(s, add);
+
+        if (us_store_reserve_index(s, add->id, &add->hashes,
+                                   first == US_STORE_NO_ID)
+            != 0)
+        {
+            return -1;
+        }
+
+        us_store_index(s, add->id, &add->hashes, first);
+        us_commit(&s->arena);
+    }
+
+    return 0;
+}
+
+
+static int
+us_replay_add(us_store_t *s, const us_op_t *op)
 {
     size_t            len;
-    uint64_t          id, first;
+    uint64_t          id;
     us_str_t          rest, site;
     us_arena_t       *a;
-    us_hashes_t       hashes;
-    us_store_site_t   out;
+    us_probe_t        p;
+    us_replay_add_t  *add;
 
     a = &s->arena;
     id = a->head->next_id;
-    first = id;
 
     /* who reads bits may look at 8 bytes more than there are */
 
@@ -1266,31 +1376,35 @@ us_store_apply_add(us_store_t *s, const us_op_t *op)
     }
 
     us_log_write(a, id, s->bits, op->units);
+    us_log_append(a, op->units);
+    us_intend(a, &a->head->next_id, id + 1);
+    us_commit(a);
 
     len = us_record_decode(s->codec, id, s->url);
-
-    if (!(a->head->flags & US_HEAD_LOOKUP)) {
-        rest.len = len - 1;
-        rest.data = s->url + 1;
-        site = us_site(rest);
-
-        hashes.url = us_store_hash(s, s->url[0], rest);
-        hashes.site = us_store_site_hash(s, site);
-
-        first = us_store_site_find(s, site, hashes.site, &out)
-                ? out.first : US_STORE_NO_ID;
-    }
-
-    if (us_store_reserve(s, op->units, &hashes, first == US_STORE_NO_ID)
-        != 0)
-    {
-        return -1;
-    }
-
-    us_store_append(s, s->bits, op->units, &hashes, first, NULL);
     us_record_replayed(s->codec, id, s->url, len);
 
-    return 0;
+    if (a->head->flags & US_HEAD_LOOKUP) {
+        return 0;
+    }
+
+    rest.len = len - 1;
+    rest.data = s->url + 1;
+    site = us_site(rest);
+
+    add = &s->replay->adds[s->replay->n++];
+
+    add->id = id;
+    add->hashes.url = us_store_hash(s, s->url[0], rest);
+    add->hashes.site = us_store_site_hash(s, site);
+    add->site_len = site.len;
+
+    if (site.len <= US_REPLAY_SITE) {
+        memcpy(add->site, site.data, site.len);
+    }
+
+    us_index_start(a, &p, add->hashes.url);
+
+    return s->replay->n == US_REPLAY_GROUP ? us_replay_flush(s) : 0;
 }
 
 
@@ -1354,10 +1468,15 @@ us_store_apply_words(us_store_t *s, const us_op_t *op)
 static int
 us_store_apply_op(us_store_t *s, const us_op_t *op)
 {
-    switch (op->type) {
+    if (op->type == US_OP_ADD) {
+        return us_replay_add(s, op);
+    }
 
-    case US_OP_ADD:
-        return us_store_apply_add(s, op);
+    if (us_replay_flush(s) != 0) {
+        return -1;
+    }
+
+    switch (op->type) {
 
     case US_OP_DELETE:
         return us_store_apply_delete(s, op->id);
@@ -1382,9 +1501,17 @@ us_store_apply_op(us_store_t *s, const us_op_t *op)
 
     case US_OP_AT:
         return op->id == us_head(s)->next_id ? 0 : -1;
-    }
 
-    return -1;
+    case US_OP_EXPECT:
+        if (!(us_head(s)->flags & US_HEAD_LOOKUP)) {
+            us_index_presize(&s->arena, op->id);
+        }
+
+        return 0;
+
+    default:
+        return -1;
+    }
 }
 
 
@@ -1394,6 +1521,14 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
     size_t   done;
     ssize_t  n;
     us_op_t  op;
+
+    if (s->replay == NULL) {
+        s->replay = calloc(1, sizeof(us_replay_t));
+
+        if (s->replay == NULL) {
+            return -1;
+        }
+    }
 
     us_arena_enter(&s->arena);
     us_index_enter(&s->arena);
@@ -1410,7 +1545,7 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
         }
     }
 
-    return done;
+    return us_replay_flush(s) == 0 ? (ssize_t) done : -1;
 }
 
 

@@ -210,10 +210,12 @@ static uint64_t index_first;
 /* one in ten is the first of its site */
 
 static void
-hashes(void *data, uint64_t id, us_hashes_t *h)
+hashes(void *data, const uint64_t *ids, unsigned n, us_hashes_t *h)
 {
-    h->url = gone[id - index_first] ? 0 : mix(id + 1);
-    h->site = mix((id + 1) | SITE);
+    for ( /* void */ ; n; n--, ids++, h++) {
+        h->url = gone[*ids - index_first] ? 0 : mix(*ids + 1);
+        h->site = mix((*ids + 1) | SITE);
+    }
 }
 
 
@@ -245,7 +247,7 @@ insert(us_arena_t *a, uint64_t id, int site)
 {
     us_hashes_t  h;
 
-    hashes(NULL, id, &h);
+    hashes(NULL, &id, 1, &h);
     us_index_grow(a, hashes, NULL);
 
     assert_int_equal(us_index_reserve(a, h.url, id, 1), 0);
@@ -360,8 +362,8 @@ static void
 index_full(void **state)
 {
     void         *mem;
-    size_t        size, n, wrong;
-    uint64_t      id;
+    size_t        size, wrong;
+    uint64_t      id, n;
     us_arena_t    a;
     us_hashes_t   h;
 
@@ -371,7 +373,7 @@ index_full(void **state)
     memset(gone, 0, sizeof(gone));
 
     for (n = 0; ; n++) {
-        hashes(NULL, n, &h);
+        hashes(NULL, &n, 1, &h);
         us_index_grow(&a, hashes, NULL);
 
         if (us_index_reserve(&a, h.url, n, 1) != 0) {
