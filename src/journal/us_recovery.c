@@ -23,6 +23,9 @@ static us_recovery_rc_t us_recovery_end(us_recovery_t *r,
     us_reader_t *reader, us_read_t end);
 static us_recovery_rc_t us_recovery_torn(us_recovery_t *r,
     us_reader_t *reader);
+static int us_recovery_running(const us_recovery_t *r);
+static us_recovery_rc_t us_recovery_cut(us_recovery_t *r,
+    const us_reader_t *reader);
 static us_recovery_rc_t us_recovery_told(us_recovery_t *r);
 static us_recovery_rc_t us_recovery_damage(us_recovery_t *r,
     const us_reader_t *reader);
@@ -266,6 +269,14 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
         {
             rc = us_recovery_damage(r, &reader);
 
+        } else if (end == US_READ_FOOTER && !last
+                   && us_reader_size(&reader) != (int64_t) reader.offset)
+        {
+            us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64
+                         ": something follows the footer", name,
+                         reader.offset);
+            rc = US_RECOVERY_DAMAGED;
+
         } else if (end == US_READ_END && !last) {
             us_disk_fail(&r->error, 0, "\"%s\" is cut off at offset %" PRIu64,
                          name, reader.offset);
@@ -302,16 +313,21 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
 
         *end = us_reader_next(reader, &b, &p);
 
-        if (*end == US_READ_FOOTER) {
+        /*
+         * A writer was killed, the next one cut what he had written and
+         * sealed: a power failure may let through the footer and not the cut.
+         * No one was told of what lies behind, see us_recovery_end().
+         */
 
-            if (us_reader_size(reader) != (int64_t) reader->offset) {
-                us_disk_fail(&reader->error, 0, "\"%s\" at offset %" PRIu64
-                             ": something follows the footer", reader->name,
-                             reader->offset);
-                *end = US_READ_FAILED;
-            }
-
-            break;
+        if (*end == US_READ_FOOTER
+            && us_reader_size(reader) != (int64_t) reader->offset
+            && (reader->head.kind == US_SEGMENT_SNAPSHOT
+                || us_recovery_running(r)))
+        {
+            us_disk_fail(&reader->error, 0, "\"%s\" at offset %" PRIu64
+                         ": something follows the footer", reader->name,
+                         reader->offset);
+            *end = US_READ_FAILED;
         }
 
         if (*end != US_READ_BLOCK) {
@@ -413,6 +429,19 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
     }
 
     if (end == US_READ_FOOTER) {
+
+        if (us_reader_size(reader) != (int64_t) reader->offset) {
+            us_disk_fail(&reader->error, 0, "\"%s\" at offset %" PRIu64
+                         ": something follows the footer", reader->name,
+                         reader->offset);
+
+            rc = us_recovery_cut(r, reader);
+
+            if (rc != US_RECOVERY_OK) {
+                return rc;
+            }
+        }
+
         /* the next segment begins with the next operation */
         r->tail.offset = 0;
     }
@@ -431,15 +460,11 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
 static us_recovery_rc_t
 us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
 {
-    int         same, fd;
-    int64_t     size;
+    int         same;
     uint64_t    at, known, valid;
     us_block_t  b;
 
-    same = (r->manifest.state == US_STATE_CLEAN)
-           || (strcmp(r->boot, r->manifest.boot) == 0
-               && strcmp(r->boot, "unknown") != 0);
-
+    same = us_recovery_running(r);
     known = 0;
     valid = 0;
 
@@ -459,6 +484,32 @@ us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
                      reader->error.text, valid);
         return US_RECOVERY_DAMAGED;
     }
+
+    return us_recovery_cut(r, reader);
+}
+
+
+/*
+ * Whether the machine has run, or the directory was closed in order, since it
+ * was written: then the disk holds all of it, in order.
+ */
+
+static int
+us_recovery_running(const us_recovery_t *r)
+{
+    return r->manifest.state == US_STATE_CLEAN
+           || (strcmp(r->boot, r->manifest.boot) == 0
+               && strcmp(r->boot, "unknown") != 0);
+}
+
+
+/* cuts a segment at reader->offset; reader->error tells why */
+
+static us_recovery_rc_t
+us_recovery_cut(us_recovery_t *r, const us_reader_t *reader)
+{
+    int      fd;
+    int64_t  size;
 
     size = us_reader_size(reader);
 
