@@ -25,9 +25,9 @@ us_manifest_rc_t
 us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
 {
     int       fd;
-    char     *crc, text[US_MANIFEST_MAX + 1];
+    char     *crc, line[32], text[US_MANIFEST_MAX + 1];
     ssize_t   n;
-    unsigned  sum, version;
+    unsigned  version;
 
     memset(m, 0, sizeof(us_manifest_t));
 
@@ -58,10 +58,12 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
 
     crc++;
 
-    if (text + n - crc != 16 || text[n - 1] != '\n'
-        || sscanf(crc, "crc32c %8x\n", &sum) != 1
-        || sum != us_crc32c(0, text, crc - text))
-    {
+    /* compared as text: a digit in upper case is a changed bit, too */
+
+    snprintf(line, sizeof(line), "crc32c %08" PRIx32 "\n",
+             us_crc32c(0, text, crc - text));
+
+    if (text + n - crc != 16 || memcmp(crc, line, 16) != 0) {
         us_disk_fail(e, 0, "\"manifest\" is damaged: its CRC is wrong");
         return US_MANIFEST_BAD;
     }

@@ -274,8 +274,15 @@ test_flip(void **state)
             rc = fake_recover(&r, &s, dirfd, 200, FAKE_BOOT, 1);
 
             tried++;
-            found += (rc == US_RECOVERY_DAMAGED || rc == US_RECOVERY_FAILED
-                      || (rc == US_RECOVERY_OK && r.lost && r.cut));
+            if (rc == US_RECOVERY_DAMAGED || rc == US_RECOVERY_FAILED
+                || (rc == US_RECOVERY_OK && r.lost && r.cut))
+            {
+                found++;
+
+            } else {
+                print_message("not found: bit %zu of \"%s\"\n", bit,
+                              names[f]);
+            }
         }
 
         fake_write(dirfd, names[f], p, len);
