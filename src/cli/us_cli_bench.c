@@ -819,7 +819,8 @@ us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
     printf("},\n \"insert_ns\": %.0f, \"train_ns\": %.0f, \"hit_ns\": %.0f, "
            "\"miss_ns\": %.0f, \"get_ns\": %.0f,\n"
            " \"batch_hit_ns\": %.0f, \"batch_miss_ns\": %.0f, "
-           "\"apply_ns\": %.0f, \"longest_pause_us\": %.1f, \"errors\": %" PRIu64 "}\n",
+           "\"apply_ns\": %.0f, \"longest_pause_us\": %.1f, "
+           "\"errors\": %" PRIu64 "}\n",
            b->insert_ns / n, b->train_ns / n, b->hit, b->miss, b->get,
            b->batch_hit, b->batch_miss, b->apply_ns / n, b->longest / 1e3,
            b->errors);
