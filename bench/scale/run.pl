@@ -6,9 +6,9 @@
 #     make bench-scale         SCALE=N: up to N URLs (100000000)
 #                              CHECK=0: without the comparison
 #
-# 100 million need about 24 GB of memory, most of it for the benchmark's own
-# copy of the URLs, and an hour.  The figure goes to docs/images/scale.svg and
-# .png.
+# 100 million need about 13 GB of memory, most of it for the benchmark's own
+# copy of the URLs, and half an hour.  The figure goes to docs/images/scale.svg
+# and .png, after each line; what it shows is kept in build/scale.data.
 
 use strict;
 use warnings;
@@ -21,6 +21,7 @@ my $top = "$FindBin::Bin/../..";
 my $most = $ENV{SCALE} || 100_000_000;
 my $part = 400_000;
 my $dir = tempdir(CLEANUP => 1);
+my $data = "$top/build/scale.data";
 
 $| = 1;
 
@@ -32,10 +33,10 @@ scale();
 
 sub check
 {
-    printf "%-32s %8s %6s %6s %6s %6s %8s %8s\n", "first $part lines",
-        'distinct', 'bytes', 'URLs', '? in', '% in', 'xz', 'xz';
-    printf "%-32s %8s %6s %6s %6s %6s %8s %8s\n", '', '', '', '/host', '%',
-        '%', 'B/URL', 'sorted';
+    printf "%-32s %8s %6s %6s %6s %6s %8s %8s %8s\n", "first $part lines",
+        'distinct', 'bytes', 'URLs', '? in', '% in', 'xz', 'xz', 'store';
+    printf "%-32s %8s %6s %6s %6s %6s %8s %8s %8s\n", '', '', '', '/host',
+        '%', '%', 'B/URL', 'sorted', 'B/URL';
 
     for my $name (qw(reddit_submissions html_news_blogs_pages
         trackawesomelist_md eot2024_A alphagov_old_urls))
@@ -68,38 +69,51 @@ sub like_real
         $host{$1}++ if $url =~ m|://([^/?]*)|;
     }
 
-    printf "%-32s %8d %6.1f %6.1f %6.1f %6.1f %8.2f %8.2f\n", $name, $n,
+    printf "%-32s %8d %6.1f %6.1f %6.1f %6.1f %8.2f %8.2f %8.2f\n", $name, $n,
         $bytes / $n, $n / keys %host, 100 * $query / $n, 100 * $percent / $n,
         `xz -6c $dir/part | wc -c` / $n,
-        `LC_ALL=C sort $dir/part | xz -6c | wc -c` / $n;
+        `LC_ALL=C sort $dir/part | xz -6c | wc -c` / $n,
+        bench("$dir/part")->{bytes_per_url};
+}
+
+
+sub bench
+{
+    my ($file) = @_;
+    my $out = `bash -c '$top/build/urlstore bench --json $file'`;
+    my $r = eval { JSON::PP->new->decode($out) } or die "bench: $out";
+
+    die "wrong answers: $out" if $r->{errors};
+
+    return $r;
 }
 
 
 sub scale
 {
     my @keys = qw(bytes_per_url insert_ns hit_ns miss_ns get_ns batch_hit_ns
-        batch_miss_ns longest_pause_us);
+        batch_miss_ns train_ns apply_ns longest_pause_us);
 
-    open my $data, '>', "$dir/data" or die $!;
-    printf "%10s %8s %8s %8s %8s %8s %9s %10s %8s\n", 'URLs', 'B/URL',
-        'insert', 'hit', 'miss', 'get', 'batch hit', 'batch miss', 'pause us';
+    printf "%10s %8s %8s %8s %8s %8s %9s %10s %8s %8s %8s\n", 'URLs', 'B/URL',
+        'insert', 'hit', 'miss', 'get', 'batch hit', 'batch miss', 'train',
+        'replay', 'pause us';
+
+    unlink $data;
 
     for my $n (map { ($_ * 1e6, $_ * 3e6) } 1, 10, 100) {
         last if $n > $most;
 
-        system("$top/build/generate -n $n >$dir/urls") == 0 or die;
-        my $out = `$top/build/urlstore bench --json $dir/urls`;
-        my $r = eval { JSON::PP->new->decode($out) } or die "bench: $out";
+        my $r = bench("- < <($top/build/generate -n $n)");
 
-        die "wrong answers: $out" if $r->{errors};
+        printf "%10d %8.2f %8.0f %8.0f %8.0f %8.0f %9.0f %10.0f %8.0f %8.0f"
+            . " %8.0f\n", $r->{urls}, @$r{@keys};
 
-        printf "%10d %8.2f %8.0f %8.0f %8.0f %8.0f %9.0f %10.0f %8.0f\n",
-            $r->{urls}, @$r{@keys};
-        print $data join(' ', $r->{urls}, @$r{@keys}), "\n";
+        open my $f, '>>', $data or die "$data: $!\n";
+        print $f join(' ', $r->{urls}, @$r{@keys}), "\n";
+        close $f or die "$data: $!\n";
+
+        figure($_) for qw(svg png);
     }
-
-    close $data or die $!;
-    figure($_) for qw(svg png);
 }
 
 
@@ -123,10 +137,10 @@ set format x '%.0s %c'
 set xlabel 'URLs'
 set yrange [0:*]
 set title 'bytes per URL, everything counted'
-plot '$dir/data' using 1:2 with linespoints pt 7 lw 2 lc rgb '#2166ac' notitle
+plot '$data' using 1:2 with linespoints pt 7 lw 2 lc rgb '#2166ac' notitle
 set title 'ns per operation'
 set key top left
-plot '$dir/data' using 1:3 with linespoints pt 7 lw 2 lc rgb '#b2182b' \\
+plot '$data' using 1:3 with linespoints pt 7 lw 2 lc rgb '#b2182b' \\
          title 'insert', \\
      '' using 1:4 with linespoints pt 5 lw 2 lc rgb '#2166ac' title 'hit', \\
      '' using 1:6 with linespoints pt 9 lw 2 lc rgb '#4daf4a' \\

@@ -728,6 +728,21 @@ us_bench_verify(us_bench_t *b)
 }
 
 
+/* the URLs of the file */
+
+static void
+us_bench_free(us_bench_t *b)
+{
+    free(b->pool);
+    free(b->urls);
+    free(b->set);
+
+    b->pool = NULL;
+    b->urls = NULL;
+    b->set = NULL;
+}
+
+
 static int
 us_bench_dump(void *data, const uint8_t *p, size_t len)
 {
@@ -745,7 +760,10 @@ us_bench_dump(void *data, const uint8_t *p, size_t len)
 }
 
 
-/* how long it takes to build the store from its dump, as a start does */
+/*
+ * How long it takes to build the store from its dump, as a start does.  The
+ * URLs are needed no more: with 100 million, memory would not do for both.
+ */
 
 static void
 us_bench_replay(us_bench_t *b)
@@ -755,6 +773,8 @@ us_bench_replay(us_bench_t *b)
     us_store_t       *s;
     us_store_conf_t   sc;
     us_store_lock_t   lock = { us_bench_lock, us_bench_unlock, b };
+
+    us_bench_free(b);
 
     us_store_conf(b->store, &sc);
     us_store_dump(b->store, us_bench_dump, b, &lsn);
@@ -949,9 +969,7 @@ us_cli_bench(int argc, char **argv)
         munmap(b.mem, b.size);
     }
 
-    free(b.pool);
-    free(b.urls);
-    free(b.set);
+    us_bench_free(&b);
 
     return rc;
 }
