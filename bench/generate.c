@@ -41,8 +41,10 @@
 #include <unistd.h>
 
 
-#define VOCABULARY   4096
-#define DRAWS        65536
+#define WORD_BITS    16
+#define VOCABULARY   (1 << WORD_BITS)
+#define WORD_ROOM    20
+#define DRAWS        (1 << 20)
 #define OUT_SIZE     (1 << 20)
 #define URL_ROOM     2048
 
@@ -73,9 +75,10 @@ typedef struct {
     size_t       nsites;
     size_t       mask;
 
-    char         words[VOCABULARY][16];
+    char         words[VOCABULARY][WORD_ROOM];
     uint8_t      word_len[VOCABULARY];
-    uint16_t     draw[DRAWS];         /* word numbers, as often as Zipf says */
+    uint32_t     draw[DRAWS];         /* word numbers, as often as Zipf says */
+    uint32_t     word_set[2 * VOCABULARY];    /* number + 1 by hash, or 0 */
 
     char        *out;
     size_t       len;
@@ -263,8 +266,8 @@ put_id(char *p, uint64_t x, unsigned n)
 
 
 /*
- * n words drawn by Zipf, then two that are a permutation of k; above 2^24 of
- * one site a number follows.
+ * n words drawn by Zipf, then two that are a permutation of k; above 2^32 of
+ * one site a number would follow.
  */
 
 static char *
@@ -281,15 +284,15 @@ put_slug(const generator_t *g, char *p, const site_t *s, uint64_t k,
         r = mix(r);
     }
 
-    x = permute(k, 24, s->h);
+    x = permute(k, 2 * WORD_BITS, s->h);
 
-    p = put_word(g, p, x >> 12);
+    p = put_word(g, p, x >> WORD_BITS);
     *p++ = separator;
-    p = put_word(g, p, x & 4095);
+    p = put_word(g, p, x & (VOCABULARY - 1));
 
-    if (k >> 24) {
+    if (k >> 2 * WORD_BITS) {
         *p++ = separator;
-        p = put_number(p, k >> 24, 1);
+        p = put_number(p, k >> 2 * WORD_BITS, 1);
     }
 
     return p;
@@ -320,7 +323,7 @@ put_directory(const generator_t *g, char *p, const site_t *s, uint64_t d)
 
         if ((r >> 16) % 4 == 0) {
             *p++ = (s->h & 1) ? '-' : '_';
-            p = put_word(g, p, g->draw[(r >> 20) & (DRAWS - 1)]);
+            p = put_word(g, p, g->draw[(r >> 24) & (DRAWS - 1)]);
         }
 
         *p++ = '/';
@@ -429,8 +432,8 @@ put_code(const generator_t *g, char *p, const site_t *s, uint64_t k)
 
     /* one user has a few projects in a row */
 
-    p = put_word(g, p, mix(s->h ^ k / 3) & 4095);
-    p = put_word(g, p, mix(s->h ^ k / 3) >> 12 & 4095);
+    p = put_word(g, p, mix(s->h ^ k / 3) & (VOCABULARY - 1));
+    p = put_word(g, p, mix(s->h ^ k / 3) >> 20 & 4095);
     *p++ = '/';
     p = put_slug(g, p, s, k, r % 2, '-');
 
@@ -477,7 +480,7 @@ put_social(const generator_t *g, char *p, const site_t *s, uint64_t k)
 
     if (s->h & 0x200) {
         p = put_word(g, p, g->draw[r & (DRAWS - 1)]);
-        p = put_word(g, p, (r >> 20) & 4095);
+        p = put_word(g, p, (r >> 20) & (VOCABULARY - 1));
         p = put(p, "/status/");
         return put_number(p, 200000000000000000 + (number(s, k) << 32)
                              + (r >> 34), 1);
@@ -486,7 +489,7 @@ put_social(const generator_t *g, char *p, const site_t *s, uint64_t k)
     p = put(p, "r/");
     r = mix(s->h ^ (k / 5));
     p = put_word(g, p, g->draw[r & (DRAWS - 1)]);
-    p = put_word(g, p, g->draw[r >> 16 & 1023]);
+    p = put_word(g, p, g->draw[r >> 24 & (DRAWS - 1)]);
     p = put(p, "/comments/");
     p = put_id(p, permute(k, 30, s->h), 5);
     *p++ = '/';
@@ -632,7 +635,7 @@ put_docs(const generator_t *g, char *p, const site_t *s, uint64_t k)
     p = put_directory(g, p, s, directory(s, k));
 
     if (r % 40 == 0) {
-        p = put_word(g, p, g->draw[r >> 48]);
+        p = put_word(g, p, g->draw[r >> 44]);
         p = put(p, "%20");
     }
 
@@ -874,6 +877,35 @@ generate(generator_t *g, uint64_t n)
 }
 
 
+/* whether word w differs from those before; it is one of them then */
+
+static int
+new_word(generator_t *g, size_t w)
+{
+    char      *p;
+    size_t     i;
+    uint64_t   h;
+
+    h = 0;
+
+    for (p = g->words[w]; *p; p++) {
+        h = mix(h + (uint8_t) *p);
+    }
+
+    for (i = h % (2 * VOCABULARY); g->word_set[i]; ) {
+        if (strcmp(g->words[g->word_set[i] - 1], g->words[w]) == 0) {
+            return 0;
+        }
+
+        i = (i + 1) % (2 * VOCABULARY);
+    }
+
+    g->word_set[i] = w + 1;
+
+    return 1;
+}
+
+
 /*
  * After the common words, pseudo-words of one to four syllables: rare words
  * are longer.  Distinct: a repetition is drawn again.
@@ -884,7 +916,7 @@ make_words(generator_t *g)
 {
     char     *p;
     double    sum, acc;
-    size_t    i, j, n, w;
+    size_t    i, n, w;
 
     static const char  *heads[] = {
         "b", "br", "c", "ch", "d", "f", "g", "h", "l", "m", "n", "p", "pr",
@@ -901,13 +933,8 @@ make_words(generator_t *g)
     w = 0;
 
     for (i = 0; common[i]; i++) {
-        for (j = 0; j < w && strcmp(g->words[j], common[i]) != 0; j++) {
-            /* void */
-        }
-
-        if (j == w) {
-            strcpy(g->words[w++], common[i]);
-        }
+        strcpy(g->words[w], common[i]);
+        w += new_word(g, w);
     }
 
     while (w < VOCABULARY) {
@@ -922,11 +949,7 @@ make_words(generator_t *g)
         p = put(p, tails[next(g) % 12]);
         *p = '\0';
 
-        for (j = 0; j < w && strcmp(g->words[j], g->words[w]) != 0; j++) {
-            /* void */
-        }
-
-        w += (j == w && p - g->words[w] > 2);
+        w += (p - g->words[w] > 2 && new_word(g, w));
     }
 
     sum = 0;
