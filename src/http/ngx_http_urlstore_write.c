@@ -47,9 +47,22 @@ void
 ngx_http_urlstore_tail_get(ngx_http_urlstore_persist_sh_t *sh,
     us_tail_t *tail)
 {
-    /* acquire: the tail was stored before the index */
+    ngx_atomic_uint_t  at;
 
-    *tail = sh->tail[__atomic_load_n(&sh->tail_at, __ATOMIC_ACQUIRE) & 1];
+    do {
+        /* acquire: the tail was stored before its number */
+
+        at = __atomic_load_n(&sh->tail_at, __ATOMIC_ACQUIRE);
+        *tail = sh->tail[at & 1];
+
+        /*
+         * Acquire: the copy is made before the number is read again.  It is
+         * whole if that is the same: the writer is at most in the other one.
+         */
+
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+
+    } while (__atomic_load_n(&sh->tail_at, __ATOMIC_RELAXED) != at);
 }
 
 
@@ -59,12 +72,12 @@ ngx_http_urlstore_tail_set(ngx_http_urlstore_persist_sh_t *sh,
 {
     ngx_atomic_uint_t  next;
 
-    next = (sh->tail_at + 1) & 1;
-    sh->tail[next] = *tail;
+    next = sh->tail_at + 1;
+    sh->tail[next & 1] = *tail;
 
     us_fault(US_FAULT_TAIL);
 
-    /* release: whoever reads the index finds the whole tail */
+    /* release: whoever reads the number finds the whole tail */
 
     __atomic_store_n(&sh->tail_at, next, __ATOMIC_RELEASE);
 }
@@ -103,6 +116,7 @@ ngx_http_urlstore_write(ngx_http_urlstore_persist_t *p)
     }
 
     if (ngx_http_urlstore_role_take(p, NGX_HTTP_URLSTORE_WRITER) == NGX_OK) {
+        ngx_http_urlstore_open(p, p->zone->store);
         (void) ngx_http_urlstore_job_start(p, NGX_HTTP_URLSTORE_WRITER,
                                            ngx_http_urlstore_write_thread,
                                            ngx_http_urlstore_write_done);
@@ -128,7 +142,6 @@ ngx_http_urlstore_write_thread(void *data, ngx_log_t *log)
 
     start = ngx_http_urlstore_ms();
 
-    ngx_http_urlstore_open(p, store);
     ngx_http_urlstore_tail_get(sh, &tail);
 
     rc = us_writer_attach(&p->writer, &tail);
@@ -287,6 +300,7 @@ ngx_http_urlstore_sync(ngx_http_urlstore_persist_t *p)
     }
 
     if (ngx_http_urlstore_role_take(p, NGX_HTTP_URLSTORE_SYNCER) == NGX_OK) {
+        ngx_http_urlstore_open(p, p->zone->store);
         (void) ngx_http_urlstore_job_start(p, NGX_HTTP_URLSTORE_SYNCER,
                                            ngx_http_urlstore_sync_thread,
                                            ngx_http_urlstore_sync_done);
@@ -307,8 +321,6 @@ ngx_http_urlstore_sync_thread(void *data, ngx_log_t *log)
     p = job->data;
     sh = p->sh;
     store = p->zone->store;
-
-    ngx_http_urlstore_open(p, store);
 
     /* first: what is written from here on makes it dirty again */
 
@@ -344,7 +356,10 @@ ngx_http_urlstore_sync_done(ngx_event_t *ev)
 }
 
 
-/* uuid and epoch are known once the zone is loaded */
+/*
+ * Uuid and epoch are known once the zone is loaded.  In the event loop, before
+ * a thread is started: the writer's and the syncer's may run at once.
+ */
 
 static void
 ngx_http_urlstore_open(ngx_http_urlstore_persist_t *p, us_store_t *store)
@@ -352,9 +367,11 @@ ngx_http_urlstore_open(ngx_http_urlstore_persist_t *p, us_store_t *store)
     char             boot[US_BOOT_ID + 1];
     us_store_conf_t  conf;
 
-    if (__atomic_exchange_n(&p->opened, 1, __ATOMIC_ACQ_REL)) {
+    if (p->opened) {
         return;
     }
+
+    p->opened = 1;
 
     us_manifest_boot(boot);
     us_store_conf(store, &conf);
