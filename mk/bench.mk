@@ -19,7 +19,7 @@ $(B)/bench/structures: bench/peers/structures.cc | $(B)/.deps-bench
 	@mkdir -p $(@D)
 	$(CXX) -std=gnu++17 -O2 -Wall -Wextra -Werror -o $@ $< -lJudy -lmarisa
 
-bench-durability: $(B)/.deps-bench build $(B)/bench/generate ## the disk side
+bench-durability: $(B)/.deps-bench build $(B)/generate ## the disk side
 	@bench/durability/run.pl
 
 # of one part each, by hand: build/bench/codec, ...

@@ -41,15 +41,6 @@ sub newest
     return $files[-1];
 }
 
-# whoever inherits a process may leave it a zombie for a while
-
-sub alive
-{
-    my ($pid) = @_;
-
-    return UrlStore::Test::slurp("/proc/$pid/stat", 1) =~ /\) [^ZX] /;
-}
-
 my (%id, $n);
 
 sub add

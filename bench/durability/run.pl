@@ -76,7 +76,7 @@ sub batches
 {
     my ($seed) = @_;
 
-    open my $fh, '-|', "$top/build/bench/generate", '-n', $lines, '-s', $seed
+    open my $fh, '-|', "$top/build/generate", '-n', $lines, '-s', $seed
         or die "generate: $!";
 
     my (@part, @batch, $n);
@@ -265,7 +265,7 @@ exit if !$restart;
 my $t = server('2g', 'path=%%DIR%%/data sync=off');
 my $from = time;
 
-system("$top/build/bench/generate -n $restart -s 1 "
+system("$top/build/generate -n $restart -s 1 "
     . "| $top/build/urlstore import $t->{dir}/data 2>/dev/null") == 0
     or die 'import';
 

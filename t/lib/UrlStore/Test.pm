@@ -55,7 +55,7 @@ use Time::HiRes qw(sleep time);
 use UrlStore::Client;
 
 our @EXPORT = (@Test::More::EXPORT, qw(
-    http corpus corpus_file full json uri_escape wait_until slurp spew
+    http corpus corpus_file full json uri_escape wait_until slurp spew alive
 ));
 
 our $TOP = abs_path(dirname(__FILE__) . '/../../..');
@@ -489,13 +489,30 @@ sub kill_all
     my ($self) = @_;
 
     my $pid = delete $self->{pid} or return;
-    my @all = ($pid, split ' ', slurp("/proc/$pid/task/$pid/children", 1));
+
+    # stopped first, so that it makes no children meanwhile
 
     kill 'STOP', $pid;
+    wait_until(5, sub { slurp("/proc/$pid/stat", 1) !~ /\) [^TZX] / });
+
+    my @all = (split(' ', slurp("/proc/$pid/task/$pid/children", 1)),
+        $pid);
+
     kill 'KILL', @all;
     waitpid($pid, 0);
 
-    wait_until(10, sub { !grep { kill 0, $_ } @all });
+    wait_until(10, sub { !grep { alive($_) } @all });
+}
+
+
+# Whoever inherits a process may leave it a zombie for a while: gone it is when
+# all its threads are, which share its files.
+
+sub alive
+{
+    my ($pid) = @_;
+
+    return grep { slurp($_, 1) =~ /\) [^ZX] / } glob("/proc/$pid/task/*/stat");
 }
 
 
@@ -644,7 +661,7 @@ sub wait_until
         my $got = $code->();
         return $got if $got;
         return 0 if time > $end;
-        sleep 0.02;
+        sleep 0.01;
     }
 }
 

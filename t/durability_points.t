@@ -1,0 +1,140 @@
+#!/usr/bin/perl
+
+# SIGKILL at each numbered fault point (src/us_fault.h), by a module built
+# with them.  In a round workers kill themselves at the point again and again,
+# then all is killed and started whole: all that was answered is there.
+# Clients keep their own record.
+#
+# US_KILLS_POINT=N: kills at each point (3); US_POINT=P: at that one only.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use Time::HiRes qw(sleep time);
+
+use UrlStore::Test;
+use UrlStore::Record;
+
+my $urlstore = "$UrlStore::Test::TOP/build/urlstore";
+my $kills = $ENV{US_KILLS_POINT} // 3;
+my $module = $ENV{US_FAULT_MODULE}
+    || "$UrlStore::Test::TOP/build/faults/ngx_http_urlstore_module.so";
+
+plan(skip_all => 'the sanitizers have their own module') if $ENV{US_ASAN};
+plan(skip_all => "no $module: run make faults") if !-e $module;
+$ENV{US_MODULE} = $module;
+
+# their names, and up to which passage of it a worker goes on: as many as it
+# is sure to come to
+
+my @points = ([], [ append => 5 ], [ written => 5 ], [ tail => 5 ],
+    [ sync => 5 ], [ synced => 5 ], [ seal => 2 ], [ sealed => 2 ],
+    [ segment => 2 ], [ renamed => 2 ], [ replace => 1 ], [ snapshot => 5 ],
+    [ 'snapshot-done' => 1 ], [ drop => 1 ], [ load => 2 ], [ loaded => 1 ],
+    [ role => 5 ]);
+
+my $ROUND = 20;                        # kills in a round
+my $STORE = 100;                       # and in one directory
+
+# segments of 16 KiB, so that each point is passed often
+
+sub fresh
+{
+    my ($p) = @_;
+
+    my $t = UrlStore::Test->new(workers => 2, log => 'notice',
+        globals => 'env US_FAULT; env US_SEGMENT_SIZE;',
+        env => { US_SEGMENT_SIZE => 16384 });
+
+    $t->allow_kills;
+
+    my $sync = $p <= 5 ? 'always' : '50ms';
+
+    return $t->run(<<"CONF");
+urlstore_zone u 64m path=%%DIR%%/data snapshot=64k sync=$sync;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+}
+
+sub ready
+{
+    my ($t) = @_;
+
+    return wait_until(20, sub { $t->get('/health')->{status} == 200 });
+}
+
+# the server as it is: answers must come, and all that came must be right
+
+sub whole
+{
+    my ($t, $rec) = @_;
+
+    return 'not ready' if !ready($t);
+
+    my $known = $rec->{answers} + 500;
+    my @faults;
+
+    wait_until(5, sub {
+        push @faults, @{ $rec->check };
+        return @faults || $rec->{answers} > $known;
+    });
+
+    return @faults, $rec->{answers} > $known ? () : 'no adds are answered';
+}
+
+for my $p (1 .. $#points) {
+    next if $ENV{US_POINT} && $ENV{US_POINT} != $p;
+
+    my ($name, $passages) = @{ $points[$p] };
+    my ($n, $answers, @faults) = (0, 0);
+    my $end = time + 20 + $kills;
+
+    while ($n < $kills && time < $end && !@faults) {
+        my $t = fresh($p);
+        my $rec = UrlStore::Record->new($t, pause => 0.001,
+            batch => $p >= 6 && $p <= 13 ? 200 : 20);
+        my $here = 0;
+
+        push @faults, whole($t, $rec);
+
+        while ($n < $kills && $here < $STORE && time < $end && !@faults) {
+            my $want = $kills - $n < $ROUND ? $kills - $n : $ROUND;
+            my $died = 0;
+
+            $t->kill_all;
+            $t->{env}{US_FAULT} = "$p:" . (1 + int rand $passages);
+            unlink "$t->{dir}/error.log";
+            $t->start;
+
+            wait_until(2, sub {
+                $died = () = $t->error_log =~ /exited on signal 9/g;
+                return $died >= $want;
+            });
+
+            $n += $died;
+            $here += $died;
+
+            $t->kill_all;
+            delete $t->{env}{US_FAULT};
+            $t->start;
+            push @faults, whole($t, $rec);
+        }
+
+        $rec->stop;
+        $answers += $rec->{answers};
+
+        push @faults, @{ $rec->check(1) }, @{ $rec->dense };
+        push @faults, 'not stopped' if !$t->stop;
+
+        my $verify = `$urlstore verify $t->{dir}/data`;
+        push @faults, $verify if $? != 0;
+    }
+
+    is_deeply(\@faults, [],
+        "point $p, $name: $n kills, $answers answers kept");
+    cmp_ok($n, '>=', $kills, 'often enough');
+}
