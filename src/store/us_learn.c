@@ -8,6 +8,14 @@
  * A model is learnt from the last records, with what their references supply
  * (the trainer prices both ways, with and without).  Early models are small:
  * they must pay in a store that may not grow any further.
+ *
+ * A model reaches the journal as one operation, through the ring.  Where the
+ * ring is small, so is the model: with half the tokens, or a quarter, ... .  A
+ * model for which there is no room nevertheless is given up for good, and with
+ * it all that would come after it: memory is never given back, so there would
+ * be no room later either.
+ *
+ *   head->codec[US_CODEC_GIVEN_UP]   1: no model is learnt any more
  */
 
 
@@ -20,6 +28,11 @@
 
 #define US_LEARN_SAMPLE   (1 << 17)   /* records */
 #define US_LEARN_TEXT     (24 << 20)  /* bytes */
+
+#define US_LEARN_TOKEN    20          /* bytes of a model for each; 16.6 used */
+#define US_LEARN_LEAST    512         /* tokens */
+
+#define US_CODEC_GIVEN_UP 9
 
 
 /* from when on, and how large; tuned with urlstore bench */
@@ -40,6 +53,23 @@ static const struct {
     (sizeof(us_learn_models) / sizeof(us_learn_models[0]))
 
 
+/* at most so many, of which the ring takes a model; 0: of none */
+
+static unsigned
+us_learn_tokens(const us_arena_t *a, unsigned ntokens)
+{
+    uint64_t  ring;
+
+    ring = a->head->ring_size;
+
+    while (ring && (uint64_t) ntokens * US_LEARN_TOKEN > ring) {
+        ntokens /= 2;
+    }
+
+    return ntokens < US_LEARN_LEAST ? 0 : ntokens;
+}
+
+
 int
 us_learn_due(const us_learn_t *l, const us_arena_t *a)
 {
@@ -48,7 +78,17 @@ us_learn_due(const us_learn_t *l, const us_arena_t *a)
     n = us_acquire(&a->head->models);
 
     return n < US_LEARN_MODELS
-           && us_acquire(&a->head->next_id) >= us_learn_models[n].records;
+           && us_acquire(&a->head->next_id) >= us_learn_models[n].records
+           && us_learn_tokens(a, us_learn_models[n].ntokens) != 0
+           && us_acquire(&a->head->codec[US_CODEC_GIVEN_UP]) == 0;
+}
+
+
+void
+us_learn_give_up(us_learn_t *l, us_arena_t *a)
+{
+    us_release(&a->head->codec[US_CODEC_GIVEN_UP], 1);
+    us_learn_free(l);
 }
 
 
@@ -143,7 +183,8 @@ us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
     }
 
     if (us_learn_sample(t, c, ms, cancel, &text, &samples) == 0) {
-        t->ntokens = us_learn_models[number].ntokens;
+        t->ntokens = us_learn_tokens(ms->arena,
+                                     us_learn_models[number].ntokens);
         t->ncontexts = us_learn_models[number].ncontexts;
 
         l->core = us_train(t, cancel, &l->len);

@@ -29,6 +29,9 @@ int us_learn_due(const us_learn_t *l, const us_arena_t *a);
 int us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
     const volatile int *cancel, us_str_t *core);
 
+/* there is no room for what was learnt, and never will be */
+void us_learn_give_up(us_learn_t *l, us_arena_t *a);
+
 void us_learn_free(us_learn_t *l);
 
 

@@ -793,6 +793,13 @@ us_record_train(us_codec_t *c, const volatile int *cancel, us_str_t *model)
 }
 
 
+void
+us_record_give_up(us_codec_t *c)
+{
+    us_learn_give_up(&c->learn, c->arena);
+}
+
+
 /* a model that was learnt here is there already as it is going to be */
 
 int

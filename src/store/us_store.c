@@ -1106,33 +1106,57 @@ us_store_train_enter(us_store_t *s)
 }
 
 
+/* publishes what was learnt: 1; 0: not now (the ring is full), or never */
+
+static int
+us_store_train_publish(us_store_t *s, us_str_t model)
+{
+    int         done;
+    us_op_t     op;
+    us_head_t  *h;
+
+    h = us_head(s);
+    done = 0;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_MODEL;
+    op.bytes = model;
+
+    us_store_enter(s);
+
+    if (h->ring_size && us_op_size(&op) > h->ring_size) {
+        us_record_give_up(s->codec);
+
+    } else if (us_ring_fits(&s->arena, us_op_size(&op))) {
+
+        if (us_record_install(s->codec, op.bytes) == 0) {
+            us_ring_put(&s->arena, &op);
+            us_commit(&s->arena);
+            done = 1;
+
+        } else {
+            us_record_give_up(s->codec);
+        }
+    }
+
+    us_store_leave(s);
+
+    return done;
+}
+
+
 int
 us_store_train(us_store_t *s, const volatile int *cancel)
 {
     int       done;
-    us_op_t   op;
+    us_str_t  model;
 
     if (!us_record_train_due(s->codec) || !us_store_train_enter(s)) {
         return 0;
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_MODEL;
-    done = 0;
-
-    if (us_record_train(s->codec, cancel, &op.bytes)) {
-        us_store_enter(s);
-
-        if (us_ring_fits(&s->arena, us_op_size(&op))
-            && us_record_install(s->codec, op.bytes) == 0)
-        {
-            us_ring_put(&s->arena, &op);
-            us_commit(&s->arena);
-            done = 1;
-        }
-
-        us_store_leave(s);
-    }
+    done = us_record_train(s->codec, cancel, &model)
+           && us_store_train_publish(s, model);
 
     us_release(&us_head(s)->trainer, 0);
 
