@@ -121,6 +121,13 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
                                          "the URL of id %uL was deleted", id);
     }
 
+    if (status == US_DAMAGED) {
+        ngx_log_error(NGX_LOG_ALERT, r->connection->log, 0,
+                      "urlstore_zone \"%V\": the record of id %uL is damaged",
+                      &ctx->zone->name, id);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     if (status != US_OK) {
         ngx_str_set(&ctx->status_name, "unknown");
 
@@ -618,7 +625,8 @@ ngx_http_urlstore_url_answer(ngx_http_request_t *r, const u_char *text,
     ctx->tops = 1;
 
     name = (status == US_OK) ? "ok"
-                             : (status == US_DELETED) ? "deleted" : "unknown";
+           : (status == US_DELETED) ? "deleted"
+           : (status == US_DAMAGED) ? "damaged" : "unknown";
 
     /* an id of any length is echoed as it was written */
 

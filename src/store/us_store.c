@@ -556,6 +556,10 @@ us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
     rest.len = us_record_decode(s->codec, id, s->text) - 1;
     rest.data = s->text + 1;
 
+    if (rest.len == 0) {
+        return US_DAMAGED;
+    }
+
     *len = us_store_url(s->text[0], rest, buf);
 
     return US_OK;
@@ -1407,7 +1411,9 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     len = us_record_decode(s->codec, id, s->url);
     us_record_replayed(s->codec, id, s->url, len);
 
-    if (a->head->flags & US_HEAD_LOOKUP) {
+    /* a damaged record has its id, but nothing to be found by */
+
+    if ((a->head->flags & US_HEAD_LOOKUP) || len == 1) {
         return 0;
     }
 

@@ -75,7 +75,8 @@ typedef enum {
     US_BUSY,                          /* the ring is full: write it, again */
     US_DELETED,
     US_UNKNOWN,
-    US_OK
+    US_OK,
+    US_DAMAGED                        /* the bits of the record are no URL */
 } us_store_status_t;
 
 
@@ -158,7 +159,7 @@ size_t us_store_item_url(const us_store_item_t *item, uint8_t *buf);
 
 /*
  * id -> URL into buf, which has US_URL_MAX + 8 bytes: US_OK, US_UNKNOWN (not
- * given yet) or US_DELETED.
+ * given yet), US_DELETED or US_DAMAGED.
  */
 us_store_status_t us_store_get(us_store_t *s, uint64_t id, uint8_t *buf,
     size_t *len);
