@@ -19,6 +19,7 @@ include mk/nginx.mk
 -include mk/lineage.mk
 -include mk/codec.mk
 -include mk/fuzz.mk
+-include mk/builds.mk
 
 build: core module        ## the command and the module
 

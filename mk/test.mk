@@ -16,7 +16,7 @@ ASAN_MODULE := $(B)/asan/ngx_http_urlstore_module.so
 ASAN_NGX    := $(ASAN) -fno-sanitize=nonnull-attribute -DNGX_DEBUG_PALLOC=1 \
                $(NGX_WARN)
 ASAN_OUT    := $(abspath $(B))/asan/nginx-build
-NGX_SOURCE  := $(abspath $(B))/nginx-source
+NGX_SOURCE  := $(abspath $(B))/source/bookworm
 
 test: $(B)/.deps-test build $(if $(T),,test-unit)  ## all that CI runs
 	@$(PROVE) $(or $(T),t)
@@ -50,9 +50,9 @@ test-full: $(B)/.deps-test build           ## the same with whole corpora
 
 asan: $(ASAN_MODULE)      ## nginx and the module with ASan and UBSan
 
-$(NGX_SOURCE)/configure: tools/nginx-source.sh | $(B)/.deps-build
-	@echo 'fetching the source of nginx'
-	@tools/nginx-source.sh $(NGX_SOURCE)
+$(abspath $(B))/source/%/configure: tools/nginx-source.sh | $(B)/.deps-build
+	@echo 'fetching the source of nginx in $*'
+	@tools/nginx-source.sh $(@D) $*
 
 $(ASAN_OUT)/Makefile: config $(wildcard src/* front/*) $(NGX_SOURCE)/configure
 	@mkdir -p $(ASAN_OUT)

@@ -1,37 +1,36 @@
 #!/bin/sh
 
-# Fetches the source of Debian's nginx (the package nginx-dev has headers only)
-# and unpacks it:
+# Fetches the source of the nginx that Debian's release SUITE has (the package
+# nginx-dev has headers only), without Debian's patches, and unpacks it:
 #
-#     tools/nginx-source.sh DIRECTORY
+#     tools/nginx-source.sh DIRECTORY SUITE
 #
 # apt gets source lists of its own for that, the system's stay as they are.
 
 set -eu
 
 dir=$1
+suite=$2
 mirror=http://deb.debian.org
 key=/usr/share/keyrings/debian-archive-keyring.gpg
-. /etc/os-release
 
 rm -rf "$dir"
 mkdir -p "$dir/lists/partial"
 cd "$dir"
 
 cat > sources.list <<END
-deb-src [signed-by=$key] $mirror/debian $VERSION_CODENAME main
-deb-src [signed-by=$key] $mirror/debian-security $VERSION_CODENAME-security main
+deb-src [signed-by=$key] $mirror/debian $suite main
 END
 
 apt() {
     apt-get -q -o Dir::Etc::SourceList="$PWD/sources.list" \
         -o Dir::Etc::SourceParts=- -o Dir::State::Lists="$PWD/lists" \
         -o APT::Sandbox::User=root "$@" > apt.log 2>&1 \
-        || { tail -5 apt.log; exit 1; }
+        || { tail -n 5 apt.log; exit 1; }
 }
 
 apt update
-apt source --download-only nginx
+apt source --download-only --tar-only nginx
 tar -xzf nginx_*.orig.tar.gz --strip-components=1
 rm -rf lists
 touch configure          # it is newer than this file

@@ -120,7 +120,7 @@ start)
     fi
 
     configure
-    run_nginx || { tail -3 "$data/logs/error.log"; die "nginx did not start"; }
+    run_nginx || die "nginx did not start"      # it has said why
     wait_ready
     echo "The service runs (pid $(pid), $workers workers): $url/"
     tour
