@@ -133,8 +133,9 @@ my $known = keys %id;
 truncate newest(), (-s newest()) - 7;
 $t->start;
 ok(ready(), 'started with a torn end');
-like($t->error_log, qr/\[warn\].*torn end was cut: \d+ bytes, \d+ ids/,
-    'it was cut, and told');
+ok(wait_until(5, sub {
+    $t->error_log =~ /\[warn\].*torn end was cut: \d+ bytes, \d+ ids/
+}), 'it was cut, and told');
 cmp_ok($t->get('/stats')->json->{epoch}, '>', $epoch, 'a new epoch');
 
 my ($ids) = $t->error_log =~ /torn end was cut: \d+ bytes, (\d+) ids/;
@@ -221,7 +222,7 @@ waitpid $master, 0;
 
 my $start = time;
 ok(wait_until(5, sub { !grep { alive($_) } @workers }), 'its workers end');
-cmp_ok(time - $start, '<', 1, 'within a second');
+cmp_ok(time - $start, '<', 3, 'soon');
 
 $t->start;
 ok(ready(), 'started');

@@ -86,7 +86,7 @@ my %kill = (
 
         my $start = time;
         wait_until(5, sub { !grep { alive($_) } @children });
-        $slow++ if time - $start > 1;
+        $slow++ if time - $start > 3;
 
         $t->start;
         return 'not ready' if !ready($t);
@@ -129,6 +129,6 @@ for my $who (qw(worker group master)) {
         is_deeply(\@faults, [],
             "sync=$sync: $who killed $n times, $answers answers kept");
         cmp_ok($answers, '>', $n, 'answers came in between');
-        cmp_ok($slow, '<=', $n / 20, 'the workers ended within a second');
+        cmp_ok($slow, '<=', $n / 20, 'the workers ended soon');
     }
 }

@@ -33,7 +33,10 @@ my ($kills, $reloads) = (0, 0);
 my $start = time;
 
 my $load = UrlStore::Load->new($t, $lines);
-my $answers = $load->post('/add', spread => 7, meanwhile => sub {
+my @loads;
+
+sub harm
+{
     if ($kills < 50 && time >= $start + 0.1 * ($kills + 1)
         && $t->kill_worker)
     {
@@ -46,13 +49,21 @@ my $answers = $load->post('/add', spread => 7, meanwhile => sub {
     }
 
     sleep 0.01;
-});
+}
+
+# seven seconds are enough, unless the machine has much else to do
+
+do {
+    push @loads, $load->post('/add', spread => 7, meanwhile => \&harm);
+} while ($kills < 50 && @loads < 10);
+
+my $answers = $loads[0];
 
 is($kills, 50, 'fifty workers were killed');
 cmp_ok($reloads, '>=', 5, 'a reload every second');
 is(scalar @$answers, @$lines, 'each line got an answer');
 
-my $book = UrlStore::Load::book($answers);
+my $book = UrlStore::Load::book(@loads);
 
 is_deeply($book->{faults}, [], 'one id a URL, one URL an id, no gap');
 

@@ -125,16 +125,16 @@ test("figures and curves follow the store", async () => {
     const before = await figure(page, "urls");
 
     await page.waitForSelector("#charts path.curve",
-                               { state: "attached", timeout: 15000 });
+                               { state: "attached", timeout: 60000 });
     await add(Array.from({ length: 500 },
                          (x, i) => `http://live.example/${i}\n`).join(""));
     await page.waitForFunction(
         n => Number(document.getElementById("urls").textContent
                     .replace(/,/g, "")) === n, before + 500,
-        { timeout: 15000 });
+        { timeout: 60000 });
     await page.waitForFunction(
         () => /a second/.test(document.getElementById("rate").textContent),
-        null, { timeout: 15000 });
+        null, { timeout: 60000 });
 
     assert.equal(await page.locator("#charts path.curve").count(), 2);
 
@@ -176,7 +176,7 @@ test("the state tells when the service is gone", async () => {
     await page.route("**/*", route => route.abort());
     await page.waitForFunction(
         () => /no answer/.test(document.getElementById("state").textContent),
-        null, { timeout: 15000 });
+        null, { timeout: 60000 });
 });
 
 

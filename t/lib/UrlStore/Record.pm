@@ -60,13 +60,14 @@ sub start
     my ($self) = @_;
 
     my $port = $self->{t}->port;
+    my $parent = $$;
 
     for my $k (1 .. $self->{clients}) {
         my $pid = fork() // die "fork: $!";
 
         if ($pid == 0) {
             $SIG{TERM} = 'DEFAULT';
-            eval { $self->_client($k, $port) };
+            eval { $self->_client($k, $port, $parent) };
             POSIX::_exit(0);
         }
 
@@ -87,7 +88,7 @@ sub stop
 
 sub _client
 {
-    my ($self, $k, $port) = @_;
+    my ($self, $k, $port, $parent) = @_;
 
     open my $fh, '>>', $self->_file($k) or die "$!";
     $fh->autoflush(1);
@@ -96,7 +97,9 @@ sub _client
     my (@known, $client);
     my $mark = "$$";
 
-    for ( ;; ) {
+    # a test that dies does not leave them behind
+
+    while (getppid() == $parent) {
         my @batch;
 
         for (1 .. $self->{batch}) {
