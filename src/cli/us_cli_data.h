@@ -59,6 +59,10 @@ int us_cli_data_format(us_cli_data_t *d, const us_store_conf_t *conf);
 void us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
     uint64_t lsn, const uint8_t *uuid);
 
+/* 1: a block of that file gives the id, and the text says where; else 0 */
+int us_cli_data_block(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
+    uint64_t id, char *text, size_t size);
+
 /* "64m", "2g": bytes, or 0 if it is not a size */
 size_t us_cli_size(const char *text);
 

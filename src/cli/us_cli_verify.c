@@ -5,8 +5,8 @@
  *     each file on its own      header, blocks, CRCs, footer
  *     how they follow           snapshot, journal, nothing missing
  *     what was answered         the watermark, a clean end
- *     the store                 built from them, each id read back; not with
- *                               --fast
+ *     the store                 built from them, each id read back, and a URL
+ *                               that can be; not with --fast
  *
  * A line for each file, and a verdict.  Changes nothing and takes no lock;
  * beside a running service the end of the newest segment may seem torn.
@@ -17,6 +17,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+
+
+#define US_VERIFY_LINES  10           /* damaged ids that are told one by one */
 
 
 static int
@@ -97,13 +100,62 @@ us_verify_told(us_cli_data_t *d)
 }
 
 
+/* the file and the block that give an id, into a text for messages */
+
+static void
+us_verify_where(us_cli_data_t *d, uint64_t id, char *text, size_t size)
+{
+    size_t          i;
+    us_dir_t        dir;
+    us_manifest_t  *m;
+
+    m = &d->recovery.manifest;
+    snprintf(text, size, "nowhere");
+
+    if (m->has_snapshot
+        && us_cli_data_block(d, US_SEGMENT_SNAPSHOT, m->snapshot, id, text,
+                             size))
+    {
+        return;
+    }
+
+    if (us_dir_read(d->dirfd, &dir, &d->recovery.error) != 0) {
+        return;
+    }
+
+    for (i = 0; i < dir.nsegments; i++) {
+        if (us_cli_data_block(d, US_SEGMENT_JOURNAL, dir.segments[i], id,
+                              text, size))
+        {
+            break;
+        }
+    }
+
+    us_dir_free(&dir);
+}
+
+
+/* whether that is a URL of the store: of a host at least */
+
+static int
+us_verify_url(const uint8_t *p, size_t len)
+{
+    size_t  n;
+
+    n = (len > 8 && memcmp(p, "https://", 8) == 0) ? 8
+        : (len > 7 && memcmp(p, "http://", 7) == 0) ? 7 : len;
+
+    return n < len && p[n] != '/';
+}
+
+
 static int
 us_verify_store(us_cli_data_t *d)
 {
-    int                bad;
+    char               where[US_DISK_NAME + 64];
     size_t             len;
     uint8_t            buf[US_URL_MAX + 8];
-    uint64_t           id, next, deleted;
+    uint64_t           id, next, deleted, bad;
     us_store_status_t  rc;
 
     next = us_store_next_id(d->store);
@@ -122,16 +174,19 @@ us_verify_store(us_cli_data_t *d)
         if (rc == US_DELETED) {
             deleted++;
 
-        } else if (rc != US_OK || len < 8 || memcmp(buf, "http", 4) != 0) {
-            printf("DAMAGED  id %" PRIu64 " has no URL\n", id);
-            bad = 1;
+        } else if ((rc != US_OK || !us_verify_url(buf, len))
+                   && bad++ < US_VERIFY_LINES)
+        {
+            us_verify_where(d, id, where, sizeof(where));
+            printf("DAMAGED  id %" PRIu64 " is no URL, %s\n", id, where);
         }
     }
 
-    printf("ok       store  %" PRIu64 " ids read back, %" PRIu64
-           " deleted\n", next, deleted);
+    printf("%s  store  %" PRIu64 " ids read back, %" PRIu64 " deleted, %"
+           PRIu64 " damaged\n", bad ? "DAMAGED" : "ok     ", next, deleted,
+           bad);
 
-    return bad;
+    return bad != 0;
 }
 
 

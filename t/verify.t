@@ -1,0 +1,111 @@
+#!/usr/bin/perl
+
+# urlstore import, dump, stat and verify on a directory; and what only verify
+# can tell: a record whose bits are no URL, in a block whose CRC is right.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use File::Temp qw(tempdir);
+
+use UrlStore::Test;
+
+my $urlstore = "$UrlStore::Test::TOP/build/urlstore";
+my $dir = tempdir(CLEANUP => 1) . '/data';
+my $lines = corpus('trackawesomelist_md', 2000);
+
+# Castagnoli's polynomial, reflected; begun with another CRC
+
+sub crc
+{
+    my ($crc, $data) = @_;
+
+    $crc ^= 0xffffffff;
+
+    for my $byte (unpack 'C*', $data) {
+        $crc ^= $byte;
+        $crc = $crc >> 1 ^ ($crc & 1 ? 0x82f63b78 : 0) for 1 .. 8;
+    }
+
+    return $crc ^ 0xffffffff;
+}
+
+sub import_lines
+{
+    open my $fh, '|-', "$urlstore import $dir 2>&1 >/dev/null"
+        or die "import: $!";
+    print $fh map { "$_\n" } @_;
+    return close $fh;
+}
+
+ok(import_lines(@$lines[0 .. 39]), 'imported');
+
+my $dump = `$urlstore dump $dir`;
+my $n = $dump =~ tr/\n//;
+cmp_ok($n, '>', 30, 'dumped');
+like(`$urlstore verify $dir`,
+    qr/^ok .* $n ids read back, 0 deleted, 0 damaged$/m, 'verified');
+is($?, 0, 'with 0');
+like(`$urlstore stat $dir`, qr/^ids\s+$n$/m, 'stat');
+
+# the file: header, one block
+
+my ($file) = glob("$dir/journal.*");
+my $whole = slurp($file);
+my $seed = unpack 'V', substr $whole, 60, 4;
+my $len = unpack 'V', substr $whole, 68, 4;
+
+is(length $whole, 64 + 48 + $len, 'one block');
+is(crc(0, substr $whole, 0, 60), $seed, "the header's CRC");
+is(crc($seed, substr($whole, 64, 44) . substr($whole, 112)),
+    unpack('V', substr $whole, 108, 4), "the block's CRC");
+
+# one more add, of bits that no model decodes
+
+sub block
+{
+    my ($payload) = @_;
+
+    my $head = substr $whole, 64, 44;
+    substr($head, 4, 4) = pack 'V', length $payload;
+
+    return substr($whole, 0, 64) . $head
+        . pack('V', crc($seed, $head . $payload)) . $payload;
+}
+
+my $payload = substr $whole, 112;
+is(block($payload), $whole, 'the test writes the same');
+
+spew($file, block("$payload\4\377\377"));
+my $out = `$urlstore verify $dir`;
+is($? >> 8, 1, 'a record that is no URL: verify fails');
+like($out, qr/^DAMAGED  id $n is no URL, given by "journal\.0+" at offset 64$/m,
+    'and says where');
+like($out, qr/^DAMAGED .* @{[ $n + 1 ]} ids read back, 0 deleted, 1 damaged$/m,
+    'and how many');
+like($out, qr/^ok       journal/m, 'though the file is whole');
+
+# any bytes at the end: no crash, and not the same URLs without a word
+
+my ($crashed, $quiet) = (0, 0);
+
+for my $from (1 .. 24) {
+    for my $byte ("\0", "\x55", "\xff") {
+        my $bad = $payload;
+        substr($bad, -$from, 8) = substr $byte x 8, 0, $from;
+        spew($file, block($bad));
+
+        my $code = system("$urlstore verify $dir >/dev/null");
+        my $text = `$urlstore dump $dir 2>/dev/null`;
+
+        $crashed++ if $code & 127 || $? & 127;
+        $quiet++ if $code == 0 && $text eq $dump;
+    }
+}
+
+is($crashed, 0, 'no crash');
+is($quiet, 0, 'no change without consequence');
+
+spew($file, $whole);
+is(`$urlstore dump $dir`, $dump, 'as before');
