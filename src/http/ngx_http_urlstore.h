@@ -414,7 +414,7 @@ const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(
 ngx_int_t ngx_http_urlstore_handler(ngx_http_request_t *r);
 ngx_uint_t ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name);
 
-/* ngx_http_urlstore_persist.c; for all zones, with path= or without */
+/* ngx_http_urlstore_path.c; for all zones, with path= or without */
 
 ngx_int_t ngx_http_urlstore_opt_path(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
@@ -432,12 +432,17 @@ const char *ngx_http_urlstore_persist_same(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old);
 ngx_int_t ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old);
+
+/* ngx_http_urlstore_persist.c; also for all zones */
+
 ngx_int_t ngx_http_urlstore_persist_start(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_persist_stop(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone);
 
 /* of every request: another process may have changed state and epoch */
 void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
+
+/* ngx_http_urlstore_state.c; also for all zones */
 
 /*
  * What every endpoint asks before it answers: NGX_DECLINED if it may; else the

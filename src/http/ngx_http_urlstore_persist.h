@@ -3,7 +3,9 @@
  * A zone with path=: what its processes share beside the store, and who does
  * what.
  *
- *     ngx_http_urlstore_persist.c   options, the directory, states, the tick
+ *     ngx_http_urlstore_path.c      options, the directory in the master
+ *     ngx_http_urlstore_persist.c   roles, each worker's tick, the end
+ *     ngx_http_urlstore_state.c     what requests are told of the state
  *     ngx_http_urlstore_load.c      loading; following another owner
  *     ngx_http_urlstore_write.c     the journal's end: writing and syncing
  *     ngx_http_urlstore_keep.c      snapshots and scrubbing

@@ -1,0 +1,272 @@
+
+/*
+ * See ngx_http_urlstore_persist.h: what a zone with path= can answer in each
+ * state, the 503 that says why it cannot, and its part of /stats.
+ */
+
+
+#include "ngx_http_urlstore_persist.h"
+
+
+static ngx_int_t ngx_http_urlstore_retry_after(ngx_http_request_t *r);
+
+
+ngx_uint_t
+ngx_http_urlstore_writes(ngx_http_request_t *r,
+    const ngx_http_urlstore_endpoint_t *ep)
+{
+    return r->method == NGX_HTTP_DELETE
+           || (ep->name.len == 3 && ngx_strncmp(ep->name.data, "add", 3) == 0)
+           || (ep->name.len == 4 && ngx_strncmp(ep->name.data, "mark", 4)
+                                    == 0);
+}
+
+
+/* by id, which mode=lookup can */
+
+static ngx_uint_t
+ngx_http_urlstore_by_id(const ngx_http_urlstore_endpoint_t *ep)
+{
+    return (ep->name.len == 3 || (ep->name.len == 4 && ep->name.data[3] == 's'))
+           && ngx_strncmp(ep->name.data, "url", 3) == 0;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
+    const ngx_http_urlstore_endpoint_t *ep)
+{
+    ngx_uint_t                       writes;
+    ngx_http_urlstore_persist_t     *p;
+    ngx_http_urlstore_persist_sh_t  *sh;
+
+    p = zone->persist;
+
+    if (p == NULL) {
+        return NGX_DECLINED;
+    }
+
+    sh = p->sh;
+    writes = ngx_http_urlstore_writes(r, ep);
+
+    switch (sh->state) {
+
+    case NGX_HTTP_URLSTORE_READY:
+
+        if (!writes || ngx_http_urlstore_writable(zone)) {
+            return NGX_DECLINED;
+        }
+
+        break;
+
+    case NGX_HTTP_URLSTORE_FOLLOWING:
+    case NGX_HTTP_URLSTORE_DAMAGED:
+
+        if (!writes) {
+            return NGX_DECLINED;
+        }
+
+        break;
+
+    case NGX_HTTP_URLSTORE_LOOKUP:
+
+        if (!writes && ngx_http_urlstore_by_id(ep)) {
+            return NGX_DECLINED;
+        }
+
+        break;
+
+    default:
+        break;
+    }
+
+    ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_UNREADY, 1);
+
+    return ngx_http_urlstore_unready(r, zone);
+}
+
+
+ngx_uint_t
+ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_http_urlstore_persist_t  *p;
+
+    p = zone->persist;
+
+    return p == NULL
+           || (p->sh->state == NGX_HTTP_URLSTORE_READY && !p->orphan
+               && !p->sh->stalled && !p->sh->lost);
+}
+
+
+/* the state in API.md's word */
+
+const char *
+ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone)
+{
+    if (zone->persist == NULL) {
+        return "ready";
+    }
+
+    switch (zone->persist->sh->state) {
+
+    case NGX_HTTP_URLSTORE_COLD:
+    case NGX_HTTP_URLSTORE_LOADING:
+        return "loading";
+
+    case NGX_HTTP_URLSTORE_FOLLOWING:
+        return "not-owner";
+
+    case NGX_HTTP_URLSTORE_DAMAGED:
+        return "damaged";
+
+    case NGX_HTTP_URLSTORE_FAILED:
+        return "failed";
+
+    default:
+        return "ready";
+    }
+}
+
+
+/* of loading, 0 .. 100 */
+
+ngx_uint_t
+ngx_http_urlstore_progress(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_http_urlstore_persist_sh_t  *sh;
+
+    if (zone->persist == NULL) {
+        return 100;
+    }
+
+    sh = zone->persist->sh;
+
+    if (sh->state > NGX_HTTP_URLSTORE_LOADING) {
+        return 100;
+    }
+
+    return sh->load_total ? ngx_min(99, sh->load_done * 100 / sh->load_total)
+                          : 0;
+}
+
+
+/* 503 with the reason */
+
+ngx_int_t
+ngx_http_urlstore_unready(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone)
+{
+    u_char                           extra[64];
+    ngx_http_urlstore_persist_t     *p;
+    ngx_http_urlstore_persist_sh_t  *sh;
+
+    p = zone->persist;
+    sh = p->sh;
+
+    switch (sh->state) {
+
+    case NGX_HTTP_URLSTORE_DAMAGED:
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       NULL, "read-only, good up to a damage of the "
+                       "directory: %s", sh->reason);
+
+    case NGX_HTTP_URLSTORE_FAILED:
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       NULL, "the directory cannot be read: %s", sh->reason);
+
+    case NGX_HTTP_URLSTORE_LOOKUP:
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       NULL, "this zone answers /url and /urls only "
+                       "(mode=lookup)");
+
+    default:
+        break;
+    }
+
+    if (sh->lost) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       NULL, "read-only until a restart: %s", sh->reason);
+    }
+
+    if (ngx_http_urlstore_retry_after(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (sh->state <= NGX_HTTP_URLSTORE_LOADING) {
+        ngx_sprintf(extra, "\"progress\":%ui%Z",
+                    ngx_http_urlstore_progress(zone));
+
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       (char *) extra, "loading: %ui%%",
+                       ngx_http_urlstore_progress(zone));
+    }
+
+    if (sh->state == NGX_HTTP_URLSTORE_FOLLOWING) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       NULL, "another server owns the directory");
+    }
+
+    if (p->orphan) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       NULL, "this process is ending");
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                     "the disk is behind: %s",
+                                     sh->stalled ? (char *) sh->reason
+                                                 : "it did not answer in a "
+                                                   "second");
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_retry_after(ngx_http_request_t *r)
+{
+    ngx_str_t  value;
+
+    ngx_str_set(&value, "1");
+
+    return ngx_http_urlstore_header(r, "Retry-After", &value);
+}
+
+
+u_char *
+ngx_http_urlstore_persist_stats(u_char *p, ngx_http_urlstore_zone_t *zone)
+{
+    us_tail_t                        tail;
+    ngx_http_urlstore_persist_t     *persist;
+    ngx_http_urlstore_persist_sh_t  *sh;
+
+    persist = zone->persist;
+
+    if (persist == NULL) {
+        return ngx_sprintf(p, ",\"persistent\":false");
+    }
+
+    sh = persist->sh;
+    ngx_http_urlstore_tail_get(sh, &tail);
+
+    return ngx_sprintf(p, ",\"persistent\":true,\"sync\":\"%V\","
+                       "\"state\":\"%s\",\"progress\":%ui,"
+                       "\"writable\":%s,\"stalled\":%s,\"sync_failed\":%s,"
+                       "\"lag_bytes\":%uL,\"unsynced_bytes\":%uL,"
+                       "\"segment\":%uL,\"journal_writes\":%uA,"
+                       "\"journal_syncs\":%uA,\"journal_errors\":%uA,"
+                       "\"snapshots\":%uA,\"snapshot_lsn\":%uL,"
+                       "\"scrubbed_bytes\":%uA,\"takeovers\":%uA,"
+                       "\"cut_bytes\":%uL,\"lost_ids\":%uL",
+                       &persist->sync_name,
+                       ngx_http_urlstore_state_name(zone),
+                       ngx_http_urlstore_progress(zone),
+                       ngx_http_urlstore_writable(zone) ? "true" : "false",
+                       sh->stalled ? "true" : "false",
+                       sh->lost ? "true" : "false",
+                       us_store_published(zone->store)
+                       - us_store_written(zone->store),
+                       us_store_written(zone->store)
+                       - us_store_durable(zone->store),
+                       tail.segment, sh->writes, sh->syncs, sh->errors,
+                       sh->snapshots, sh->snapshot_lsn, sh->scrubbed,
+                       sh->takeovers, sh->cut_bytes, sh->lost_ids);
+}
