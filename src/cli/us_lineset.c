@@ -216,13 +216,48 @@ us_lineset_next_mask(const us_lineset_t *set)
 }
 
 
+/* hashes all lines into slots, in groups for the sake of the cache */
+
+static void
+us_lineset_fill_slots(const us_lineset_t *set, uint64_t *slots, size_t mask)
+{
+    size_t     i, k, n, pos, offset[US_LINESET_GROUP];
+    uint32_t   count;
+    uint64_t   h[US_LINESET_GROUP];
+    us_str_t   line;
+
+    pos = 0;
+
+    do {
+        for (n = 0; n < US_LINESET_GROUP; n++) {
+            offset[n] = pos;
+
+            if (!us_lineset_walk(set, &pos, &line, &count)) {
+                break;
+            }
+
+            h[n] = us_hash(set->key, 0, line.data, line.len);
+            __builtin_prefetch(&slots[h[n] & mask], 1);
+        }
+
+        for (i = 0; i < n; i++) {
+
+            for (k = h[i] & mask; slots[k]; k = (k + 1) & mask) {
+                /* void */
+            }
+
+            slots[k] = us_lineset_slot(h[i], offset[i]);
+        }
+
+    } while (n == US_LINESET_GROUP);
+}
+
+
 static int
 us_lineset_grow_slots(us_lineset_t *set)
 {
-    size_t     i, pos, mask;
-    uint32_t   count;
-    uint64_t   h, slot, *slots;
-    us_str_t   line;
+    size_t     mask;
+    uint64_t  *slots;
 
     mask = us_lineset_next_mask(set);
 
@@ -238,16 +273,7 @@ us_lineset_grow_slots(us_lineset_t *set)
 
     (void) madvise(slots, (mask + 1) * sizeof(uint64_t), MADV_HUGEPAGE);
 
-    for (pos = 0, i = 0; us_lineset_walk(set, &pos, &line, &count); i = pos) {
-        h = us_hash(set->key, 0, line.data, line.len);
-        slot = us_lineset_slot(h, i);
-
-        for (h &= mask; slots[h]; h = (h + 1) & mask) {
-            /* void */
-        }
-
-        slots[h] = slot;
-    }
+    us_lineset_fill_slots(set, slots, mask);
 
     (void) munmap(set->slots, (set->mask + 1) * sizeof(uint64_t));
     set->slots = slots;
