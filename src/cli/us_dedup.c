@@ -230,46 +230,6 @@ us_dedup_take_filter_urls(us_dedup_t *d, us_str_t *lines, size_t n)
 }
 
 
-static void *
-us_dedup_train(void *data)
-{
-    us_dedup_t  *d;
-
-    d = data;
-
-    while (!d->cancel && us_store_train_due(d->trainer)) {
-        if (us_store_train(d->trainer, &d->cancel) == 0) {
-            break;
-        }
-    }
-
-    d->trained = 1;
-
-    return NULL;
-}
-
-
-/* the models are learnt beside the work, on another core if there is one */
-
-static void
-us_dedup_consider_training(us_dedup_t *d)
-{
-    if (d->training) {
-        if (!d->trained) {
-            return;
-        }
-
-        (void) pthread_join(d->thread, NULL);
-        d->training = 0;
-    }
-
-    if (us_store_train_due(d->store)) {
-        d->trained = 0;
-        d->training = pthread_create(&d->thread, NULL, us_dedup_train, d) == 0;
-    }
-}
-
-
 static int
 us_dedup_take_store(us_dedup_t *d, us_str_t *lines, size_t n)
 {
@@ -309,7 +269,6 @@ us_dedup_take_store(us_dedup_t *d, us_str_t *lines, size_t n)
     }
 
     d->lines += n;
-    us_dedup_consider_training(d);
 
     return 0;
 }
@@ -336,30 +295,27 @@ us_dedup_map(size_t size)
 }
 
 
+/* nobody else has the store */
+
 static void
 us_dedup_lock(void *data)
 {
-    (void) pthread_mutex_lock(data);
-}
-
-
-static void
-us_dedup_unlock(void *data)
-{
-    (void) pthread_mutex_unlock(data);
+    /* void */
 }
 
 
 /*
  * A store in memory of our own.  Without --memory its zone is as large as the
- * machine's memory: pages that are not used are not taken.
+ * machine's memory: pages that are not used are not taken.  It learns no models
+ * of its own: that took longer than all the rest, and more memory than it
+ * saved (docs/decisions/dedup.md).
  */
 
 static int
 us_dedup_open_store(us_dedup_t *d)
 {
-    us_store_conf_t   conf;
-    us_store_lock_t   lock;
+    us_store_conf_t  conf;
+    us_store_lock_t  lock = { us_dedup_lock, us_dedup_lock, NULL };
 
     memset(&conf, 0, sizeof(us_store_conf_t));
     conf.norm = us_norm_signature(d->norm);
@@ -390,14 +346,9 @@ us_dedup_open_store(us_dedup_t *d)
         return us_dedup_memory();
     }
 
-    lock.lock = us_dedup_lock;
-    lock.unlock = us_dedup_unlock;
-    lock.data = &d->mutex;
-
     d->store = us_store_open(d->mem, &lock);
-    d->trainer = us_store_open(d->mem, &lock);
 
-    return d->store && d->trainer ? 0 : us_dedup_memory();
+    return d->store ? 0 : us_dedup_memory();
 }
 
 
@@ -433,8 +384,6 @@ us_dedup_open_filter(us_dedup_t *d)
 int
 us_dedup_open(us_dedup_t *d)
 {
-    (void) pthread_mutex_init(&d->mutex, NULL);
-
     d->out = malloc(US_DEDUP_OUT + 2 * US_LINES_BUFFER);
 
     if (d->out == NULL || us_lines_init(&d->input) == -1) {
@@ -473,17 +422,8 @@ us_dedup_open(us_dedup_t *d)
 void
 us_dedup_free(us_dedup_t *d)
 {
-    if (d->training) {
-        d->cancel = 1;
-        (void) pthread_join(d->thread, NULL);
-    }
-
     if (d->store) {
         us_store_close(d->store);
-    }
-
-    if (d->trainer) {
-        us_store_close(d->trainer);
     }
 
     if (d->set) {

@@ -14,7 +14,6 @@
 #include "store/us_store.h"
 #include "url/us_normalize.h"
 
-#include <pthread.h>
 #include <time.h>
 
 
@@ -36,12 +35,6 @@ struct us_dedup_s {
     size_t           mem_size;
 
     us_store_t      *store;
-    us_store_t      *trainer;         /* the handle of the training thread */
-    pthread_t        thread;
-    pthread_mutex_t  mutex;
-    unsigned         training:1;
-    volatile int     trained;
-    volatile int     cancel;
 
     us_norm_t       *norm;
     us_norm_ws_t    *ws;
