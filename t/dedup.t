@@ -133,6 +133,14 @@ for my $p (qw(gzip xz)) {
 }
 
 
+# files that cannot be read do not keep the others back
+
+($out, $err, $code) = run("$dir/missing " . put('some', "x\n"));
+is($out, "x\n", 'a missing file');
+is($code, 2, 'is told by the exit code');
+like($err, qr/missing: open: No such file/, 'and a message');
+
+
 # numbers
 
 ($out) = run("--ids $dir/urls");
@@ -180,6 +188,23 @@ cmp_ok(abs($n - $sites), '<', 20, 'as many as without www. (but for hosts '
     . 'such as www.com)');
 
 
+# the same as the store itself tells
+
+system("build/urlstore import $dir/store <$dir/urls 2>/dev/null; "
+    . "build/urlstore dump $dir/store >$dir/dump");
+($out) = run("-q --ids --normalize crawler $dir/urls");
+ok($out eq get("$dir/dump"), '--normalize: URLs and ids of a store');
+is(scalar(() = $out =~ /\n/g), 130252, 'all of them');
+
+($out) = run("-q --normalize crawler --count $dir/norm $dir/norm");
+is($out, <<"END", '--count of canonical URLs');
+4\thttp://www.example.com/b
+2\thttps://www.example.com/b
+2\thttp://www.example.com/c
+4\thttp://other.example/x
+END
+
+
 # approximate
 
 for my $rate (0.01, 0.0001) {
@@ -207,11 +232,21 @@ like($err, qr/4 MB of memory are full after \d+ lines, \d+ of them different/,
 cmp_ok(length $out, '>', 1000000, 'what fitted is printed');
 ok($out eq substr($expected, 0, length $out), 'and right');
 
+($out, $err, $code) = run("-q --memory 4M --normalize crawler $dir/urls");
+is($code, 2, '--memory reached, normalized');
+like($err, qr/4 MB of memory are full after \d+ lines/, 'and told');
+cmp_ok(length $out, '>', 1000000, 'what fitted is printed');
+ok(index(get("$dir/dump") =~ s/^\d+\t//gmr, $out) == 0, 'and right');
+
 ($out, $err, $code) = run("--memory 1M --filter 10000000,0.01 $dir/urls");
 is($code, 2, 'a filter larger than --memory');
 
 
 # usage
+
+($out, $err, $code) = run('--help');
+like($out, qr/^usage: urlstore dedup .*--follow DIR/s, '--help');
+is($code, 0, 'is no error');
 
 for my $bad ('--filter 5', '--filter 0,0.1', '--filter 10,2', '--memory 5x',
     '--normalize nothing', '--count --ids', '--ids --filter 10,0.1',
@@ -289,8 +324,29 @@ put("in/many$_", "$_\n") for 1 .. 300;
 follows(join('', map { "$_\n" } qw(a b c d e f temporary), 1 .. 300),
     'many at once');
 
+system("gzip -c $dir/urls | head -c 1000 >$dir/cut.gz; mv $dir/cut.gz $dir/in/");
+put('in/after', "after\n");
+
+my $end = time + 10;
+sleep 0.05 while time < $end && get("$dir/out") !~ /\nafter\n\z/;
+like(get("$dir/out"), qr/\nafter\n\z/, '--follow: a broken file is no end');
+
 kill 'TERM', $pid;
 waitpid $pid, 0;
-is($?, 0, '--follow: ends with 0 when told to');
+is($? >> 8, 2, '--follow: ends when told to, with 2 as a file was broken');
+
+unlink "$dir/in/cut.gz";
+$pid = fork;
+
+if ($pid == 0) {
+    open STDOUT, '>', "$dir/out";
+    exec 'build/urlstore', 'dedup', '--count', '--follow', "$dir/in";
+}
+
+sleep 3;
+kill 'INT', $pid;
+waitpid $pid, 0;
+like(get("$dir/out"), qr/^2\te$/m, '--follow: counts at the end');
+is($?, 0, '--follow: ends with 0 if all could be read');
 
 done_testing();

@@ -35,6 +35,15 @@ static const us_cli_command_t  us_cli_commands[] = {
 };
 
 
+/* is "--help" what a command is asked for?  none takes it as an argument */
+
+static int
+us_cli_help(int argc, char **argv)
+{
+    return argc == 3 && strcmp(argv[2], "--help") == 0;
+}
+
+
 static void
 us_cli_usage(FILE *f)
 {
@@ -64,9 +73,16 @@ main(int argc, char **argv)
     }
 
     for (c = us_cli_commands; c->name; c++) {
-        if (strcmp(argv[1], c->name) == 0) {
-            return c->run(argc - 1, argv + 1);
+        if (strcmp(argv[1], c->name) != 0) {
+            continue;
         }
+
+        if (us_cli_help(argc, argv)) {
+            printf("usage: urlstore %s %s\n", c->name, c->usage);
+            return US_CLI_DONE;
+        }
+
+        return c->run(argc - 1, argv + 1);
     }
 
     fprintf(stderr, "urlstore: no command \"%s\"\n", argv[1]);

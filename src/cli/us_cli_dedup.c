@@ -9,7 +9,7 @@
  *                           awk '!seen[$0]++'                  (us_lineset)
  *     --normalize P         lines are URLs, taken as a zone with profile=P
  *                           and www=first takes them: printed canonical, and
- *                           one for both spellings of a site     (us_store)
+ *                           one for both spellings of a site    (us_urlset)
  *     --filter N,RATE       either, approximately: up to N lines, of which
  *                           RATE may be missing                 (us_filter)
  */
@@ -182,9 +182,9 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
         }
     }
 
-    if (d->count && (d->ids || d->plan.size || d->profile != -1)) {
-        fprintf(stderr, "urlstore: --count counts lines as they are: it does "
-                "not go with --ids, --filter or --normalize\n");
+    if (d->count && (d->ids || d->plan.size)) {
+        fprintf(stderr, "urlstore: --count does not go with --ids or "
+                "--filter\n");
         return US_CLI_USAGE;
     }
 
@@ -271,6 +271,22 @@ us_dedup_idle(void *data)
 }
 
 
+/* the sets size themselves by it */
+
+static void
+us_dedup_progress(us_dedup_t *d, double share)
+{
+    if (d->set) {
+        us_lineset_progress(d->set, share);
+
+    } else if (d->urls) {
+        us_urlset_progress(d->urls, share);
+    }
+}
+
+
+/* what cannot be read is told, and does not keep the other files back */
+
 static int
 us_dedup_file(us_dedup_t *d, const char *name)
 {
@@ -280,18 +296,20 @@ us_dedup_file(us_dedup_t *d, const char *name)
     us_str_t   lines[US_DEDUP_GROUP];
 
     if (us_lines_open(&d->input, name) == -1) {
-        return US_CLI_USAGE;
+        (void) us_lines_close(&d->input);
+        d->failed = 1;
+        return 0;
     }
 
     told = 0;
 
     while ((n = us_lines_next(&d->input, lines, US_DEDUP_GROUP)) > 0) {
 
-        if (d->set && d->total && d->input.bytes != told
+        if (d->total && d->input.bytes != told
             && us_lines_position(&d->input, &pos, &size) == 0)
         {
             told = d->input.bytes;
-            us_lineset_progress(d->set, (double) (d->passed + pos) / d->total);
+            us_dedup_progress(d, (double) (d->passed + pos) / d->total);
         }
 
         rc = d->take(d, lines, n);
@@ -310,8 +328,7 @@ us_dedup_file(us_dedup_t *d, const char *name)
     }
 
     if (us_lines_close(&d->input) == -1 || n == -1) {
-        (void) us_dedup_flush(d);
-        return US_CLI_USAGE;
+        d->failed = 1;
     }
 
     return us_dedup_flush(d);
@@ -382,14 +399,21 @@ us_dedup_files(us_dedup_t *d, int n, char **names)
 static int
 us_dedup_print_counts(us_dedup_t *d)
 {
-    size_t    pos;
-    uint32_t  count;
-    us_str_t  line;
+    size_t            pos;
+    uint32_t          count;
+    us_str_t          line;
+    us_store_item_t   item;
 
     pos = 0;
 
-    while (us_lineset_walk(d->set, &pos, &line, &count)) {
+    while (d->set && us_lineset_walk(d->set, &pos, &line, &count)) {
         if (us_dedup_print(d, line, count) != 0) {
+            return US_CLI_USAGE;
+        }
+    }
+
+    while (d->urls && us_urlset_walk(d->urls, &pos, &item, &count)) {
+        if (us_dedup_print_url(d, &item, count) != 0) {
             return US_CLI_USAGE;
         }
     }
@@ -441,7 +465,7 @@ us_dedup_close(us_dedup_t *d)
         }
     }
 
-    return rc;
+    return d->failed ? US_CLI_USAGE : rc;
 }
 
 

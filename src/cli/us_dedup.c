@@ -3,7 +3,7 @@
  * Three kinds of memory for what has been seen, one interface:
  *
  *     lines as they are      us_lineset   exact
- *     canonical URLs         us_store     exact, and as a zone would answer
+ *     canonical URLs         us_urlset    exact, and as a zone would answer
  *     either, approximately  us_filter
  *
  * Lines go through in groups, so that their cache misses overlap.
@@ -74,6 +74,19 @@ us_dedup_print(us_dedup_t *d, us_str_t line, uint64_t number)
 }
 
 
+int
+us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item, uint64_t number)
+{
+    uint8_t   url[US_DEDUP_ROOM];
+    us_str_t  line;
+
+    line.data = url;
+    line.len = us_store_item_url(item, url);
+
+    return us_dedup_print(d, line, number);
+}
+
+
 static int
 us_dedup_full(us_dedup_t *d)
 {
@@ -84,6 +97,28 @@ us_dedup_full(us_dedup_t *d)
             "with --memory, or use --filter\n",
             (unsigned long long) d->memory >> 20,
             (unsigned long long) d->lines, (unsigned long long) d->fresh);
+
+    return US_CLI_USAGE;
+}
+
+
+/* `done` of n lines went in: 0, or a message if there was no room for all */
+
+static int
+us_dedup_taken(us_dedup_t *d, size_t done, size_t n)
+{
+    d->lines += done;
+
+    if (done == n) {
+        return 0;
+    }
+
+    if (errno == ENOSPC) {
+        return us_dedup_full(d);
+    }
+
+    fprintf(stderr, "urlstore: out of memory after %llu lines\n",
+            (unsigned long long) d->lines);
 
     return US_CLI_USAGE;
 }
@@ -108,19 +143,7 @@ us_dedup_take_lines(us_dedup_t *d, us_str_t *lines, size_t n)
         }
     }
 
-    d->lines += done;
-
-    if (done < n) {
-        if (errno == ENOSPC) {
-            return us_dedup_full(d);
-        }
-
-        fprintf(stderr, "urlstore: out of memory after %llu lines\n",
-                (unsigned long long) d->lines);
-        return US_CLI_USAGE;
-    }
-
-    return 0;
+    return us_dedup_taken(d, done, n);
 }
 
 
@@ -231,36 +254,27 @@ us_dedup_take_filter_urls(us_dedup_t *d, us_str_t *lines, size_t n)
 
 
 static int
-us_dedup_take_store(us_dedup_t *d, us_str_t *lines, size_t n)
+us_dedup_take_urls(us_dedup_t *d, us_str_t *lines, size_t n)
 {
-    size_t            i, m;
-    uint8_t           merge[US_DEDUP_GROUP], url[US_DEDUP_ROOM];
-    us_str_t          urls[US_DEDUP_GROUP], line;
+    size_t            i, m, done;
+    uint8_t           merge[US_DEDUP_GROUP];
+    us_str_t          urls[US_DEDUP_GROUP];
     us_store_item_t   items[US_DEDUP_GROUP];
 
     m = us_dedup_canonical(d, lines, n, urls, merge);
-
-    memset(items, 0, m * sizeof(us_store_item_t));
+    d->lines += n - m;
 
     for (i = 0; i < m; i++) {
         items[i].url = urls[i];
         items[i].merge = merge[i];
     }
 
-    (void) us_store_add(d->store, items, m);
+    done = us_urlset_add(d->urls, items, m);
 
-    for (i = 0; i < m; i++) {
-
-        if (items[i].status == US_FULL) {
-            d->lines += i;
-            return us_dedup_full(d);
-        }
+    for (i = 0; i < done; i++) {
 
         if (items[i].status == US_NEW) {
-            line.data = url;
-            line.len = us_store_item_url(&items[i], url);
-
-            if (us_dedup_print(d, line, items[i].id) != 0) {
+            if (!d->count && us_dedup_print_url(d, &items[i], d->fresh) != 0) {
                 return US_CLI_USAGE;
             }
 
@@ -268,9 +282,7 @@ us_dedup_take_store(us_dedup_t *d, us_str_t *lines, size_t n)
         }
     }
 
-    d->lines += n;
-
-    return 0;
+    return us_dedup_taken(d, done, m);
 }
 
 
@@ -292,63 +304,6 @@ us_dedup_map(size_t size)
                MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
 
     return mem == MAP_FAILED ? NULL : mem;
-}
-
-
-/* nobody else has the store */
-
-static void
-us_dedup_lock(void *data)
-{
-    /* void */
-}
-
-
-/*
- * A store in memory of our own.  Without --memory its zone is as large as the
- * machine's memory: pages that are not used are not taken.  It learns no models
- * of its own: that took longer than all the rest, and more memory than it
- * saved (docs/decisions/dedup.md).
- */
-
-static int
-us_dedup_open_store(us_dedup_t *d)
-{
-    us_store_conf_t  conf;
-    us_store_lock_t  lock = { us_dedup_lock, us_dedup_lock, NULL };
-
-    memset(&conf, 0, sizeof(us_store_conf_t));
-    conf.norm = us_norm_signature(d->norm);
-
-    if (getrandom(conf.uuid, 16, 0) != 16
-        || getrandom(conf.hash_key, 16, 0) != 16)
-    {
-        return us_dedup_memory();
-    }
-
-    if (d->memory == 0) {
-        d->memory = (size_t) sysconf(_SC_PHYS_PAGES)
-                    * (size_t) sysconf(_SC_PAGESIZE);
-    }
-
-    if (d->memory < us_store_min_size(&conf)) {
-        fprintf(stderr, "urlstore: --memory is too small for a store, which "
-                "needs at least %zu MB\n",
-                (us_store_min_size(&conf) >> 20) + 1);
-        return US_CLI_USAGE;
-    }
-
-    d->memory &= ~(size_t) 4095;
-    d->mem = us_dedup_map(d->memory);
-    d->mem_size = d->memory;
-
-    if (d->mem == NULL || us_store_format(d->mem, d->memory, &conf) != 0) {
-        return us_dedup_memory();
-    }
-
-    d->store = us_store_open(d->mem, &lock);
-
-    return d->store ? 0 : us_dedup_memory();
 }
 
 
@@ -408,8 +363,10 @@ us_dedup_open(us_dedup_t *d)
     }
 
     if (d->profile != -1) {
-        d->take = us_dedup_take_store;
-        return us_dedup_open_store(d);
+        d->take = us_dedup_take_urls;
+        d->urls = us_urlset_create(d->memory, d->count);
+
+        return d->urls ? 0 : us_dedup_memory();
     }
 
     d->take = us_dedup_take_lines;
@@ -422,12 +379,12 @@ us_dedup_open(us_dedup_t *d)
 void
 us_dedup_free(us_dedup_t *d)
 {
-    if (d->store) {
-        us_store_close(d->store);
-    }
-
     if (d->set) {
         us_lineset_destroy(d->set);
+    }
+
+    if (d->urls) {
+        us_urlset_destroy(d->urls);
     }
 
     if (d->mem) {

@@ -10,8 +10,8 @@
 
 #include "us_lines.h"
 #include "us_lineset.h"
+#include "us_urlset.h"
 #include "store/us_filter.h"
-#include "store/us_store.h"
 #include "url/us_normalize.h"
 
 #include <time.h>
@@ -29,12 +29,12 @@ struct us_dedup_s {
 
     int            (*take)(us_dedup_t *d, us_str_t *lines, size_t n);
 
-    us_lineset_t    *set;
+    us_lineset_t    *set;             /* one of the three */
+    us_urlset_t     *urls;
     us_filter_t     *filter;
-    void            *mem;             /* of filter or store */
-    size_t           mem_size;
 
-    us_store_t      *store;
+    void            *mem;             /* of the filter */
+    size_t           mem_size;
 
     us_norm_t       *norm;
     us_norm_ws_t    *ws;
@@ -44,6 +44,7 @@ struct us_dedup_s {
     unsigned         count:1;
     unsigned         ids:1;
     unsigned         progress:1;
+    unsigned         failed:1;        /* some input could not be read */
     int              profile;         /* -1: lines as they are */
     const char      *follow;
     size_t           memory;
@@ -75,6 +76,8 @@ void us_dedup_free(us_dedup_t *d);
 
 /* a line of output; number goes before it with ids or count; 0 or as above */
 int us_dedup_print(us_dedup_t *d, us_str_t line, uint64_t number);
+int us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item,
+    uint64_t number);
 
 
 #endif /* _US_DEDUP_H_INCLUDED_ */

@@ -18,8 +18,7 @@
  * has as many new lines as its beginning.
  *
  * The store would take a third of the memory and ten times the time
- * (docs/decisions/dedup.md); --normalize, which asks for the store's answers,
- * uses the store.
+ * (docs/decisions/dedup.md).
  */
 
 
@@ -173,6 +172,13 @@ static inline size_t
 us_lineset_offset(uint64_t slot)
 {
     return (slot & (US_LINESET_TEXTS - 1)) - 1;
+}
+
+
+void
+us_lineset_limit(us_lineset_t *set, size_t limit)
+{
+    set->limit = limit;
 }
 
 
@@ -358,33 +364,54 @@ us_lineset_append(us_lineset_t *set, us_str_t line)
 }
 
 
+/* the record of a line, or NULL and the slot that it would have */
+
+static uint8_t *
+us_lineset_find(const us_lineset_t *set, us_str_t line, uint64_t h,
+    uint64_t **slot)
+{
+    size_t     i;
+    uint8_t   *p;
+    us_str_t   known;
+
+    for (i = h & set->mask; set->slots[i]; i = (i + 1) & set->mask) {
+
+        if (set->slots[i] >> US_LINESET_TAG != h >> US_LINESET_TAG) {
+            continue;
+        }
+
+        p = set->text + us_lineset_offset(set->slots[i]);
+        known = us_lineset_line(set, p);
+
+        if (known.len == line.len
+            && memcmp(known.data, line.data, line.len) == 0)
+        {
+            return p;
+        }
+    }
+
+    *slot = &set->slots[i];
+
+    return NULL;
+}
+
+
 /* 1: new, 0: seen */
 
 static int
 us_lineset_put(us_lineset_t *set, us_str_t line, uint64_t h)
 {
-    size_t     i;
-    uint64_t   slot;
-    us_str_t   known;
+    uint8_t   *p;
+    uint64_t  *slot;
 
-    for (i = h & set->mask; set->slots[i]; i = (i + 1) & set->mask) {
-        slot = set->slots[i];
+    p = us_lineset_find(set, line, h, &slot);
 
-        if (slot >> US_LINESET_TAG != h >> US_LINESET_TAG) {
-            continue;
-        }
-
-        known = us_lineset_line(set, set->text + us_lineset_offset(slot));
-
-        if (known.len == line.len
-            && memcmp(known.data, line.data, line.len) == 0)
-        {
-            us_lineset_count(set, set->text + us_lineset_offset(slot));
-            return 0;
-        }
+    if (p) {
+        us_lineset_count(set, p);
+        return 0;
     }
 
-    set->slots[i] = us_lineset_slot(h, us_lineset_append(set, line));
+    *slot = us_lineset_slot(h, us_lineset_append(set, line));
 
     return 1;
 }
@@ -455,4 +482,33 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
     }
 
     return done;
+}
+
+
+int
+us_lineset_number(us_lineset_t *set, us_str_t line, uint32_t *number)
+{
+    uint8_t   *p;
+    uint64_t   h, *slot;
+
+    h = us_hash(set->key, 0, line.data, line.len);
+    p = us_lineset_find(set, line, h, &slot);
+
+    if (p) {
+        memcpy(number, p, set->count_len);
+        return 0;
+    }
+
+    if (us_lineset_reserve(set, 1, line.len) == -1) {
+        return -1;
+    }
+
+    /* the slots may be others now */
+
+    (void) us_lineset_find(set, line, h, &slot);
+
+    *slot = us_lineset_slot(h, us_lineset_append(set, line));
+    memcpy(set->text + us_lineset_offset(*slot), number, set->count_len);
+
+    return 0;
 }
