@@ -324,7 +324,8 @@ put("in/many$_", "$_\n") for 1 .. 300;
 follows(join('', map { "$_\n" } qw(a b c d e f temporary), 1 .. 300),
     'many at once');
 
-system("gzip -c $dir/urls | head -c 1000 >$dir/cut.gz; mv $dir/cut.gz $dir/in/");
+system("gzip -c $dir/urls | head -c 1000 >$dir/cut.gz");
+rename "$dir/cut.gz", "$dir/in/cut.gz";
 put('in/after', "after\n");
 
 my $end = time + 10;
