@@ -1,12 +1,14 @@
 # Stress tests and the model of the store.
 #
-#   t/stress/kill.c      processes, killed at random instructions
+#   t/stress/kill.c      processes, killed at random instructions; on URLs of
+#                        a corpus, from which models are learnt meanwhile
 #   t/stress/steps.c     a process, killed at each of its instructions
 #   t/stress/threads.c   threads under ThreadSanitizer
 #   t/model/store.pml    the protocol, for spin
 
 STRESS_SECONDS ?= 20
 STRESS_WARN    := $(filter-out -Wmissing-prototypes,$(WARN))
+STRESS_CORPUS  := ../shared/corpora/reddit_submissions.txt.xz
 PKG_MODEL      := spin
 
 $(B)/.deps-model: mk/deps.mk
@@ -21,14 +23,19 @@ $(B)/stress/%: t/stress/%.c t/stress/stress.h $(B)/libus.a
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(STRESS_WARN) $(OPT) -o $@ $< $(B)/libus.a $(CORE_LIBS)
 
-test-stress: $(addprefix $(B)/stress/,kill steps threads) ## kills and threads
+$(B)/stress/urls: $(B)/urlstore
+	@mkdir -p $(@D)
+	@xz -dc $(STRESS_CORPUS) | head -n 250000 | $< normalize \
+	    | grep ^http >$@
+
+test-stress: $(addprefix $(B)/stress/,kill steps threads urls) ## kills, threads
 	@cd $(B)/stress; for t in "kill $(STRESS_SECONDS)" steps "threads 5"; do \
-	    ./$$t >$${t%% *}.log 2>&1 || { cat $${t%% *}.log; exit 1; }; \
+	    ./$$t >$${t%% *}.log 2>&1 <urls || { cat $${t%% *}.log; exit 1; }; \
 	    echo "stress $$t: $$(tail -1 $${t%% *}.log)"; \
 	done
 
-test-kill: $(B)/stress/kill ## 2 writers, 4 readers, random SIGKILL, 10 min
-	$(B)/stress/kill 600
+test-kill: $(addprefix $(B)/stress/,kill urls) ## random SIGKILL, 10 minutes
+	$(B)/stress/kill 600 <$(B)/stress/urls
 
 check-model: $(B)/.deps-build $(B)/.deps-model ## the model of the store, and its mutants
 	@tools/check-model.sh $(B)/model

@@ -2,15 +2,19 @@
 /*
  * Processes that share a store and are killed at random instructions.
  *
- *     kill SECONDS
+ *     xz -dc CORPUS.txt.xz | urlstore normalize -q | kill SECONDS [SEED]
  *
- * Two writers and four readers, each with a mapping of its own at another
- * address.  This process kills one of them every few milliseconds, releases
+ * Two writers, four readers and a trainer, each with a mapping of its own at
+ * another address.  This process kills one of them every few milliseconds (the
+ * trainer now and then, so that some of its models are published), releases
  * its lock as nginx's master would, and starts another in its place; and it is
- * the journal: it takes the operations out of the ring.  Every few seconds
+ * the journal: it takes the operations out of the ring.  After a while
  * everybody is killed, the store is verified, and the operations are replayed
  * into a second store, which must be the same; then it begins again with an
  * empty zone.
+ *
+ * A run ends when a trainer was killed at work and a model was published, too;
+ * one that takes LATE times as long as it should has failed.
  */
 
 
@@ -27,7 +31,12 @@
 
 #define WRITERS   2
 #define READERS   4
-#define ROUND     4                   /* seconds */
+#define TRAINER   (WRITERS + READERS)
+#define PROCESSES (TRAINER + 1)
+#define ROUND     30                  /* seconds */
+#define LATE      6
+#define LEARNING  0.5                 /* seconds after which a trainer dies */
+#define CORPUS    200000              /* URLs of the corpus that are read */
 #define ZONE      ((size_t) 48 << 20)
 #define RING      ((size_t) 1 << 18)
 
@@ -35,8 +44,24 @@
 typedef struct {
     uint64_t     lock;                /* pid of the holder */
     uint64_t     full;
+    uint64_t     learning;            /* the trainer is at work */
+    uint64_t     learnt;              /* models published */
     stress_t     st;
 } shared_t;
+
+
+/* of all rounds */
+
+static struct {
+    unsigned     kills;
+    unsigned     held;                /* of these, with the lock held */
+    unsigned     learning;            /* of these, trainers at work */
+    unsigned     learnt;
+    uint64_t     completed;
+    uint64_t     ids;
+    uint64_t     deleted;
+    uint64_t     looks;
+} total;
 
 
 static int        zone_fd;
@@ -128,7 +153,34 @@ zone_format(int fd, size_t ring)
 
 
 static void
-child(int writer, uint64_t seed)
+pause_us(unsigned us)
+{
+    struct timespec  ts = { 0, us * 1000L };
+
+    nanosleep(&ts, NULL);
+}
+
+
+static void
+train(us_store_t *s)
+{
+    if (!us_store_train_due(s)) {
+        pause_us(1000);
+        return;
+    }
+
+    stress_store(&shared->learning, 1);
+
+    if (us_store_train(s, NULL)) {
+        stress_count(&shared->learnt);
+    }
+
+    stress_store(&shared->learning, 0);
+}
+
+
+static void
+child(int number, uint64_t seed)
 {
     char        *text;
     us_store_t  *s;
@@ -140,9 +192,22 @@ child(int writer, uint64_t seed)
     s = us_store_open(map(zone_fd, ZONE), &locks);
     text = malloc(STRESS_BATCH * STRESS_URL);
 
+    /* or it would take the trainer a round to learn a model */
+
+    if (number != TRAINER) {
+        errno = 0;
+
+        if (nice(5) == -1 && errno) {
+            perror("nice");
+        }
+    }
+
     for ( ;; ) {
 
-        if (!writer) {
+        if (number == TRAINER) {
+            train(s);
+
+        } else if (number >= WRITERS) {
             stress_read(s, &shared->st, &seed);
 
         } else if (!stress_write(s, &shared->st, &seed, text)) {
@@ -162,7 +227,7 @@ start(int number, uint64_t *seed)
     pid = fork();
 
     if (pid == 0) {
-        child(number < WRITERS, s);
+        child(number, s);
         _exit(0);
     }
 
@@ -279,21 +344,42 @@ now(void)
 }
 
 
-static void
-pause_us(unsigned us)
-{
-    struct timespec  ts = { 0, us * 1000L };
+/*
+ * Writers twice as often as readers; every second trainer, when it has been at
+ * work for a while (*at: until then, or 0).
+ */
 
-    nanosleep(&ts, NULL);
+static int
+victim(uint64_t *seed, double *at)
+{
+    int              i;
+    static unsigned  lives;
+
+    if (!stress_load(&shared->learning)) {
+        *at = 0;
+
+    } else if (*at == 0) {
+        *at = now() + LEARNING * (stress_random(seed) % 1000) / 1e3
+              + (lives++ % 2 ? ROUND : 0);
+
+    } else if (now() > *at) {
+        *at = 0;
+        return TRAINER;
+    }
+
+    i = stress_random(seed) % (2 * WRITERS + READERS);
+
+    return i < 2 * WRITERS ? i % WRITERS : i - WRITERS;
 }
 
 
 static void
 round_of(double until, uint64_t *seed)
 {
-    int              i, held, kills;
+    int              i, held, kills, learning;
     void            *mem;
-    pid_t            pids[WRITERS + READERS];
+    pid_t            pids[PROCESSES];
+    double           trainer_at;
     uint64_t         ids;
     us_store_t      *s;
     us_store_info_t  info;
@@ -304,8 +390,10 @@ round_of(double until, uint64_t *seed)
     stream.len = 0;
     held = 0;
     kills = 0;
+    learning = 0;
+    trainer_at = 0;
 
-    for (i = 0; i < WRITERS + READERS; i++) {
+    for (i = 0; i < PROCESSES; i++) {
         pids[i] = start(i, seed);
     }
 
@@ -315,17 +403,19 @@ round_of(double until, uint64_t *seed)
         pause_us(stress_random(seed) % 3000);
         drain(s);
 
-        /* writers twice as often */
-
-        i = stress_random(seed) % (2 * WRITERS + READERS);
-        i = i < 2 * WRITERS ? i % WRITERS : i - WRITERS;
-
+        i = victim(seed, &trainer_at);
         held += end(pids[i]);
         kills++;
+
+        if (i == TRAINER) {
+            learning += stress_load(&shared->learning);
+            stress_store(&shared->learning, 0);
+        }
+
         pids[i] = start(i, seed);
     }
 
-    for (i = 0; i < WRITERS + READERS; i++) {
+    for (i = 0; i < PROCESSES; i++) {
         held += end(pids[i]);
     }
 
@@ -341,27 +431,50 @@ round_of(double until, uint64_t *seed)
 
     us_store_info(s, &info);
 
-    printf("%d kills, %d with the lock held, %lu completed; %lu ids, "
-           "%lu deleted, %lu adds, %lu look-ups%s\n",
-           kills, held, (unsigned long) info.recoveries, (unsigned long) ids,
+    printf("%d kills, %d with the lock held, %lu completed, %d while learning; "
+           "%lu models, %lu ids, %lu deleted, %lu adds, %lu look-ups%s\n",
+           kills, held, (unsigned long) info.recoveries, learning,
+           (unsigned long) shared->learnt, (unsigned long) ids,
            (unsigned long) info.deleted, (unsigned long) shared->st.adds,
            (unsigned long) shared->st.looks, shared->full ? ", full" : "");
     fflush(stdout);
+
+    total.kills += kills;
+    total.held += held;
+    total.learning += learning;
+    total.learnt += shared->learnt;
+    total.completed += info.recoveries;
+    total.ids += ids;
+    total.deleted += info.deleted;
+    total.looks += shared->st.looks;
 
     us_store_close(s);
     munmap(mem, ZONE);
 }
 
 
+static int
+met(void)
+{
+    return total.learning && total.learnt && total.deleted;
+}
+
+
 int
 main(int argc, char **argv)
 {
-    double     until, t;
+    double     until, late, round, t;
     uint64_t   seed;
 
-    until = now() + (argc > 1 ? atof(argv[1]) : 20);
+    t = argc > 1 ? atof(argv[1]) : 20;
     seed = argc > 2 ? strtoull(argv[2], NULL, 10) : (uint64_t) time(NULL);
-    printf("seed %lu\n", (unsigned long) seed);
+
+    printf("seed %lu, %u URLs of a corpus\n", (unsigned long) seed,
+           stress_corpus_read(stdin, CORPUS));
+
+    until = now() + t;
+    late = now() + t * LATE;
+    round = t < ROUND ? t : ROUND;
 
     shared = mmap(NULL, sizeof(shared_t), PROT_READ|PROT_WRITE,
                   MAP_SHARED|MAP_ANONYMOUS, -1, 0);
@@ -373,16 +486,25 @@ main(int argc, char **argv)
     }
 
     do {
-        t = now() + ROUND;
-        round_of(t < until ? t : until, &seed);
+        round_of(now() + round, &seed);
 
         if (shared->st.failed) {
             printf("FAILED: %lu\n", (unsigned long) shared->st.failed);
             return 1;
         }
-    } while (now() < until);
 
-    printf("ok\n");
+        if (now() > late) {
+            printf("FAILED: not all was met\n");
+            return 1;
+        }
+
+    } while (now() < until || !met());
+
+    printf("ok: %u kills, %u with the lock held, %lu completed, %u while "
+           "learning; %u models, %lu ids, %lu deleted, %lu look-ups\n",
+           total.kills, total.held, (unsigned long) total.completed,
+           total.learning, total.learnt, (unsigned long) total.ids,
+           (unsigned long) total.deleted, (unsigned long) total.looks);
 
     return 0;
 }

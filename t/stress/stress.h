@@ -3,6 +3,9 @@
  * What the stress tests share: URLs that follow from a number, what a writer
  * does, and what a reader must find at any moment.
  *
+ *     URL k        line k of a corpus, if one was read and has so many lines;
+ *                  else made up
+ *
  *     ack[k]   id + 1 of the last answer that URL k got from an add
  *
  * A published URL may only disappear by a delete, and "deleted" never goes
@@ -25,7 +28,7 @@
 
 
 #define STRESS_KEYS   400000
-#define STRESS_URL    (US_URL_MAX + 8)
+#define STRESS_URL    (US_URL_MAX + 16)
 #define STRESS_BATCH  300
 
 
@@ -36,6 +39,22 @@ typedef struct {
     uint64_t     looks;
     uint64_t     failed;              /* what a check found */
 } stress_t;
+
+
+/* distinct URLs; read before anybody else starts */
+
+typedef struct {
+    char        *text;
+    size_t       used;
+    size_t      *at;                  /* URL k ends where k + 1 begins */
+    unsigned     n;
+    unsigned    *set;                 /* k + 1 by hash, or 0 */
+} stress_corpus_t;
+
+
+static stress_corpus_t  stress_corpus;
+
+#define STRESS_SET  (1u << 20)
 
 
 #define stress_load(p)       __atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -56,6 +75,75 @@ stress_random(uint64_t *seed)
 }
 
 
+/* where a text is in the set, or would be */
+
+static inline unsigned *
+stress_slot(const char *p, size_t len)
+{
+    size_t            i, k;
+    uint64_t          h;
+    stress_corpus_t  *c;
+
+    c = &stress_corpus;
+    h = 0;
+
+    for (i = 0; i < len; i++) {
+        h = (h ^ (uint8_t) p[i]) * 0x9e3779b97f4a7c15;
+        h ^= h >> 29;
+    }
+
+    for ( /* void */ ; c->set[h % STRESS_SET]; h++) {
+        k = c->set[h % STRESS_SET] - 1;
+
+        if (c->at[k + 1] - c->at[k] == len
+            && memcmp(c->text + c->at[k], p, len) == 0)
+        {
+            break;
+        }
+    }
+
+    return &c->set[h % STRESS_SET];
+}
+
+
+/* reads canonical URLs, `max` at most; returns how many distinct ones */
+
+static inline unsigned
+stress_corpus_read(FILE *f, unsigned max)
+{
+    char             *line;
+    size_t            size;
+    ssize_t           n;
+    unsigned         *slot;
+    stress_corpus_t  *c;
+
+    c = &stress_corpus;
+    c->set = calloc(STRESS_SET, sizeof(unsigned));
+    c->at = calloc(max + 1, sizeof(size_t));
+    line = NULL;
+    size = 0;
+
+    while (c->n < max && (n = getline(&line, &size, f)) > 1) {
+        n -= line[n - 1] == '\n';
+        slot = stress_slot(line, n);
+
+        if (strncmp(line, "http", 4) != 0 || n > US_URL_MAX || *slot) {
+            continue;
+        }
+
+        c->text = realloc(c->text, c->used + n);
+        memcpy(c->text + c->used, line, n);
+        c->used += n;
+        c->at[++c->n] = c->used;
+        *slot = c->n;
+    }
+
+    free(line);
+
+    return c->n;
+}
+
+
 /* some share much with their neighbours, some are long, a few very long */
 
 static inline size_t
@@ -63,6 +151,12 @@ stress_url(unsigned k, char *buf)
 {
     size_t    n;
     uint64_t  seed;
+
+    if (k < stress_corpus.n) {
+        n = stress_corpus.at[k + 1] - stress_corpus.at[k];
+        memcpy(buf, stress_corpus.text + stress_corpus.at[k], n);
+        return n;
+    }
 
     seed = k;
     n = sprintf(buf, "http%s://%ssite%u.test/%s/%u", k & 1 ? "s" : "",
@@ -76,6 +170,32 @@ stress_url(unsigned k, char *buf)
     }
 
     return n;
+}
+
+
+/* the number of a text that a store gave, or STRESS_KEYS: it has none */
+
+static inline unsigned
+stress_number(const uint8_t *text, size_t len)
+{
+    char           *p, buf[200];
+    unsigned        k;
+
+    k = stress_corpus.n ? *stress_slot((const char *) text, len) : 0;
+
+    if (k) {
+        return k - 1;
+    }
+
+    len = len < sizeof(buf) ? len : sizeof(buf) - 1;
+    memcpy(buf, text, len);
+    buf[len] = '\0';
+
+    p = strstr(buf, ".test/");
+    p = p ? strrchr(p, '/') : NULL;
+    k = p ? strtoul(p + 1, NULL, 10) : STRESS_KEYS;
+
+    return k < STRESS_KEYS && k >= stress_corpus.n ? k : STRESS_KEYS;
 }
 
 
@@ -119,9 +239,12 @@ stress_write(us_store_t *s, stress_t *st, uint64_t *seed, char *text)
     switch (stress_random(seed) % 10) {
 
     case 0:
-        id = stress_random(seed) % (us_store_next_id(s) + 1);
-        us_store_delete(s, id, &was, &lsn);
-        stress_count(&st->deletes);
+        for (n = 1 + stress_random(seed) % 8; n; n--) {
+            id = stress_random(seed) % (us_store_next_id(s) + 1);
+            us_store_delete(s, id, &was, &lsn);
+            stress_count(&st->deletes);
+        }
+
         break;
 
     case 1:
@@ -224,13 +347,14 @@ stress_read(us_store_t *s, stress_t *st, uint64_t *seed)
 
             if (us_store_get(s, id, buf, &len) == US_OK) {
 
-                /* the number is in the text: is it the text of the number? */
+                /* a text has a number: is it the text of the number? */
 
-                buf[len < 200 ? len : 200] = '\0';
-                k = strtoul(strrchr((char *) buf, '/') + 1, NULL, 10);
+                k = stress_number(buf, len);
 
-                if (k >= STRESS_KEYS) {
-                    stress_fail(st, "id %lu: \"%s\"", (unsigned long) id, buf);
+                if (k == STRESS_KEYS) {
+                    stress_fail(st, "id %lu: \"%.*s\"", (unsigned long) id,
+                                (int) len, buf);
+                    k = 0;
 
                 } else {
                     stress_check(s, st, k, id);
@@ -238,8 +362,10 @@ stress_read(us_store_t *s, stress_t *st, uint64_t *seed)
             }
         }
 
+        /* no URL ends so */
+
         it = stress_item(k, url);
-        it.url.len += sprintf(url + it.url.len, "?");
+        it.url.len += sprintf(url + it.url.len, "<");
         us_store_seen(s, &it, 1);
 
         if (it.status != US_UNSEEN) {
@@ -277,10 +403,9 @@ stress_verify(us_store_t *s, stress_t *st)
             break;
 
         case US_OK:
-            buf[len < 200 ? len : 200] = '\0';
-            k = strtoul(strrchr((char *) buf, '/') + 1, NULL, 10);
+            k = stress_number(buf, len);
 
-            if (k >= STRESS_KEYS || owner[k]) {
+            if (k == STRESS_KEYS || owner[k]) {
                 stress_fail(st, "id %lu: url %u twice", (unsigned long) id, k);
                 break;
             }
