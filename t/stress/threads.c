@@ -1,7 +1,8 @@
 
 /*
  * The same by threads, for ThreadSanitizer: two writers, three readers, a
- * journal; each has a handle of its own.
+ * trainer, a journal; each has a handle of its own.  It ends when a model has
+ * been published, too; one that takes LATE times as long has failed.
  *
  *     threads SECONDS
  */
@@ -16,12 +17,15 @@
 
 #define WRITERS   2
 #define READERS   3
+#define THREADS   (WRITERS + READERS + 2)
+#define LATE      12
 #define ZONE      ((size_t) 24 << 20)
 
 
 static void             *mem;
 static stress_t         *st;
 static int               stop;
+static unsigned          learnt;
 static pthread_mutex_t   mutex = PTHREAD_MUTEX_INITIALIZER;
 
 
@@ -83,6 +87,28 @@ reader(void *data)
 }
 
 
+static void *
+trainer(void *data)
+{
+    us_store_t      *s;
+    struct timespec  ts = { 0, 1000000 };
+
+    s = us_store_open(mem, &locks);
+
+    while (!stress_load(&stop)) {
+        if (us_store_train_due(s) && us_store_train(s, &stop)) {
+            stress_count(&learnt);
+        }
+
+        nanosleep(&ts, NULL);
+    }
+
+    us_store_close(s);
+
+    return NULL;
+}
+
+
 /* reads every byte of the ring */
 
 static void *
@@ -124,7 +150,7 @@ main(int argc, char **argv)
 {
     int               i;
     uint64_t          ids;
-    pthread_t         t[WRITERS + READERS + 1];
+    pthread_t         t[THREADS];
     us_store_t       *s;
     us_store_conf_t   conf;
     struct timespec   ts = { argc > 1 ? atoi(argv[1]) : 5, 0 };
@@ -144,16 +170,19 @@ main(int argc, char **argv)
         return 2;
     }
 
-    for (i = 0; i <= WRITERS + READERS; i++) {
-        pthread_create(&t[i], NULL, i == 0 ? journal : i <= WRITERS ? writer
-                                                                    : reader,
+    for (i = 0; i < THREADS; i++) {
+        pthread_create(&t[i], NULL, i == 0 ? journal : i == 1 ? trainer
+                                    : i <= 1 + WRITERS ? writer : reader,
                        (void *) (uintptr_t) (i + 1));
     }
 
-    nanosleep(&ts, NULL);
+    for (i = 0; i < LATE && (i == 0 || !stress_load(&learnt)); i++) {
+        nanosleep(&ts, NULL);
+    }
+
     stress_store(&stop, 1);
 
-    for (i = 0; i <= WRITERS + READERS; i++) {
+    for (i = 0; i < THREADS; i++) {
         pthread_join(t[i], NULL);
     }
 
@@ -161,12 +190,13 @@ main(int argc, char **argv)
     ids = stress_verify(s, st);
     us_store_close(s);
 
-    printf("%lu ids, %lu adds, %lu deletes, %lu look-ups, %lu failed\n",
-           (unsigned long) ids, (unsigned long) st->adds,
+    printf("%lu ids, %u models, %lu adds, %lu deletes, %lu look-ups, "
+           "%lu failed\n",
+           (unsigned long) ids, learnt, (unsigned long) st->adds,
            (unsigned long) st->deletes, (unsigned long) st->looks,
            (unsigned long) st->failed);
 
-    i = st->failed != 0 || ids == 0;
+    i = st->failed != 0 || ids == 0 || learnt == 0;
     free(st);
 
     return i;
