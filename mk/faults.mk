@@ -13,7 +13,7 @@ $(FAULT_DISK): t/fault/disk.c | $(B)/.deps-build
 	@mkdir -p $(@D)
 	$(CC) -O1 -fPIC -shared -Wall -o $@ $< -ldl
 
-test: $(FAULT_DISK) $(FAULT_MODULE)
+test-programs: $(FAULT_DISK) $(FAULT_MODULE)
 
 $(FAULT_OUT)/Makefile: config $(wildcard src/*/*.c) | $(B)/.deps-build
 	@mkdir -p $(FAULT_OUT)

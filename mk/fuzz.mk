@@ -45,7 +45,7 @@ $(B)/laws: fuzz/corpus.c fuzz/laws.c fuzz/laws.h $(B)/libus.a
 	$(CC) $(CSTD) $(OPT) $(WARN) -o $@ fuzz/corpus.c fuzz/laws.c \
 	    $(B)/libus.a $(CORE_LIBS)
 
-test test-full: $(B)/laws
+test-programs: $(B)/laws
 
 bench-url: $(B)/bench/normalize   ## ns per URL beside uriparser and libcurl
 	@$<

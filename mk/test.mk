@@ -18,8 +18,12 @@ ASAN_NGX    := $(ASAN) -fno-sanitize=nonnull-attribute -DNGX_DEBUG_PALLOC=1 \
 ASAN_OUT    := $(abspath $(B))/asan/nginx-build
 NGX_SOURCE  := $(abspath $(B))/source/bookworm
 
-test: $(B)/.deps-test build $(if $(T),,test-unit)  ## all that CI runs
+test: test-programs $(if $(T),,test-unit)     ## all that CI runs
 	@$(PROVE) $(or $(T),t)
+
+# all that t/*.t run; other parts add what is theirs
+
+test-programs: $(B)/.deps-test build
 
 # one line for each program; its whole output if it fails
 
@@ -41,8 +45,8 @@ $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 	$(Q)$(CC) $(CSTD) -It/unit $(filter-out -Wmissing-prototypes,$(WARN)) \
 	    $(ASAN) -MMD -MP -o $@ $< $(B)/asan/libus.a -lcmocka $(CORE_LIBS)
 
-test-full: $(B)/.deps-test build           ## the same with whole corpora
-	@US_FULL=1 $(PROVE) t
+test-full: test-programs  ## the same with whole corpora
+	@US_FULL=1 $(PROVE) $(or $(T),t)
 
 # An nginx with the sanitizers, from Debian's source, and the module for it.
 # NGX_DEBUG_PALLOC makes each allocation from a pool one of malloc(), or ASan
@@ -69,15 +73,15 @@ $(ASAN_MODULE): $(ASAN_OUT)/Makefile $(MODULE_SRC)
 	    || { tail -40 $(ASAN_OUT)/make.log; exit 1; }
 	@cp $(ASAN_OUT)/nginx $(ASAN_OUT)/ngx_http_urlstore_module.so $(@D)
 
-test-asan: $(B)/.deps-test build asan      ## t/ with the sanitized module
-	@US_ASAN=1 $(PROVE) t
+test-asan: test-programs asan             ## t/ with the sanitized module
+	@US_ASAN=1 $(PROVE) $(or $(T),t)
 
 PKG_VALGRIND := valgrind
 
 $(B)/.deps-valgrind: mk/deps.mk
 	$(call install,$(PKG_VALGRIND))
 
-test-valgrind: $(B)/.deps-test $(B)/.deps-valgrind build  ## t/, slowly
+test-valgrind: test-programs $(B)/.deps-valgrind  ## t/, slowly
 	@US_VALGRIND=1 $(PROVE) $(or $(T),t)
 
-.PHONY: test test-unit test-full test-asan test-valgrind asan
+.PHONY: test test-programs test-unit test-full test-asan test-valgrind asan

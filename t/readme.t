@@ -1,0 +1,125 @@
+#!/usr/bin/perl
+
+# The documentation says what is so: the tour of the README, typed after `make
+# run`, is answered byte for byte; links lead somewhere; targets of make and
+# directives exist.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use Cwd qw(abs_path);
+use File::Basename qw(dirname);
+use File::Temp qw(tempdir);
+use Test::More;
+
+use UrlStore::Test;
+
+my $top = $UrlStore::Test::TOP;
+
+chdir $top or die $!;
+
+
+# the tour
+
+my @steps = tour(slurp('README.md'));
+my $data = tempdir(CLEANUP => 1);
+my $port = UrlStore::Test::free_port();
+
+is(scalar @steps, 5, 'five commands');
+is(system("tools/run.sh start $port $data 2 >$data/out 2>&1"), 0, 'make run')
+    or diag(slurp("$data/out"));
+
+for my $step (@steps) {
+    my ($command, $answer) = @$step;
+
+    my $told = $command =~ s/localhost:8080/localhost:$port/gr;
+
+    is(`curl() { command curl -sS "\$@"; }; $told`, $answer, $command);
+}
+
+is(system("tools/run.sh stop $port $data >/dev/null"), 0, 'make stop');
+
+
+# links, targets, directives
+
+my @docs = glob 'README.md docs/*.md docs/decisions/*.md';
+my (@broken, %target, %named, %directive);
+
+for my $doc (@docs) {
+    my $text = slurp($doc) =~ s/^```.*?^```//gmsr;
+
+    for my $link ($text =~ /\]\(([^)\s]+)\)/g) {
+        next if $link =~ m{^[a-z]+:};
+
+        my ($path, $anchor) = $link =~ /^([^#]*)(?:#(.*))?$/;
+        my $file = $path eq '' ? $doc : dirname($doc) . "/$path";
+
+        push @broken, "$doc: $link" if !-e $file || defined $anchor
+            && !grep { $_ eq $anchor } anchors(slurp($file));
+    }
+
+    $named{$1} = $doc while $text =~ /(?:`|^    )(?:\w+=\S+ )?make ([a-z-]+)/mg;
+    $directive{$1} = $doc while $text =~ /\b(urlstore_[a-z_]+)\b(?!_?\*)/g;
+}
+
+is("@broken", '', 'all links lead somewhere');
+
+$target{$_} = 1 for map { /^([a-z-]+(?: [a-z-]+)*):(?!=)/ ? split ' ', $1 : () }
+    map { split /\n/, slurp($_) } 'Makefile', glob 'mk/*.mk';
+
+delete $named{modules};                # of nginx
+
+is(join(' ', sort grep { !$target{$_} } keys %named), '',
+    'targets of make that the documentation names exist');
+
+my $source = slurp('src/ngx_http_urlstore_module.c');
+my %real = map { ("urlstore_$_" => 1) }
+    $source =~ /ngx_string\("urlstore_(\w+)"/g,
+    $source =~ /_endpoint_command\("(\w+)"/g;
+
+my %other = map { $_ => 1 } slurp('src/http/ngx_http_urlstore_variables.c')
+    =~ /ngx_string\("(\w+)"/g;
+
+is(join(' ', sort grep { !$real{$_} && !$other{$_} } keys %directive), '',
+    'so do directives and variables');
+is(join(' ', sort grep { !$directive{$_} } keys %real, keys %other), '',
+    'and all of them are described');
+
+done_testing();
+
+
+# the commands of "    $ ..." lines, each with the lines below it
+
+sub tour
+{
+    my ($text) = @_;
+
+    my @steps;
+
+    for my $line (split /\n/, $text) {
+        if ($line =~ /^    \$ (.*)/) {
+            push @steps, [ $1, '' ];
+
+        } elsif (@steps && $line =~ /^    (.*)/) {
+            $steps[-1][1] .= "$1\n";
+
+        } elsif (@steps) {
+            last;
+        }
+    }
+
+    return @steps;
+}
+
+
+# of headings, as web sites for code make them
+
+sub anchors
+{
+    my ($text) = @_;
+
+    $text =~ s/^```.*?^```//gms;
+
+    return map { lc(s/[^\w\- ]//gr) =~ tr/ /-/r } $text =~ /^#+ +(.*)/mg;
+}
