@@ -19,8 +19,10 @@
  *
  * Files belong to the master from its first configuration with them to its
  * end, also if a reload leaves them out: at its end, when no worker is left,
- * it writes them out and marks them clean.  A new master (USR2) cannot take
- * them over while the old one has them, and says so.
+ * it writes them out and marks them clean, unless another master uses them.
+ * That is how a binary upgrade (USR2) goes: the new master maps the file beside
+ * the old one, what one side adds the other has seen, and the last one to end
+ * marks it.
  */
 
 

@@ -4,7 +4,8 @@
  *
  *     DIR/filter        header and blocks, see us_filter.c
  *     DIR/filter.new    one that is being made
- *     DIR               flock: its owner
+ *     DIR               flock: shared while it is used, exclusive to open it
+ *                       first and to close it last
  *
  * The mapping is the kernel's page cache, so what a killed process has set is
  * there for the next one, without any write.  Only the end of the kernel can
@@ -17,6 +18,12 @@
  * A file that was not closed is as good as one that was while the machine is
  * still in boot B.  After another boot it is refused, unless the user says
  * that missing bits do not matter.
+ *
+ * Bits are set atomically, so that any number of servers may use one file, as
+ * the two masters of a binary upgrade do: what one adds the other has seen.
+ * Only the mark has an order: set by whoever is alone when it opens, cleared
+ * by whoever is alone when it closes.  Invariant: under a lock, clean is 0 and
+ * boot is this one once the file has been opened.
  *
  * The mark reaches the disk before the first bit can, and the blocks of the
  * file are allocated before it is used: a full disk must not become a SIGBUS.
@@ -38,6 +45,8 @@
 
 #define US_FILTER_FILE_NAME  "filter"
 #define US_FILTER_FILE_NEW   "filter.new"
+
+#define US_FILTER_FILE_TRIES  16      /* to open it while others close it */
 
 
 static int us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
@@ -159,16 +168,47 @@ us_filter_file_create(us_filter_file_t *file, const us_filter_plan_t *plan,
 }
 
 
-static int
-us_filter_file_check(us_filter_file_t *file, const us_filter_plan_t *plan,
-    us_str_t norm, int force, char *err, size_t size)
-{
-    uint8_t            boot[16];
-    us_str_t           had;
-    us_filter_info_t   info;
-    us_filter_mark_t  *mark;
+/* maps what is there */
 
-    static const uint8_t  unknown[16];
+static int
+us_filter_file_attach(us_filter_file_t *file, int fd, char *err, size_t size)
+{
+    void         *mem;
+    const char   *reason;
+    struct stat   st;
+
+    mem = NULL;
+
+    if (fstat(fd, &st) == 0 && st.st_size >= 4096 + 64) {
+        mem = us_filter_file_map(fd, st.st_size);
+    }
+
+    if (mem == NULL) {
+        return us_filter_file_fail(err, size, "cannot map \"%s\": it is too "
+                                   "short or too long", US_FILTER_FILE_NAME);
+    }
+
+    file->size = st.st_size;
+    file->filter = us_filter_attach(mem, file->size, &reason);
+
+    if (file->filter == NULL) {
+        (void) munmap(mem, file->size);
+        return us_filter_file_fail(err, size, "\"%s\": %s",
+                                   US_FILTER_FILE_NAME, reason);
+    }
+
+    return 0;
+}
+
+
+/* whether it is what the caller wants */
+
+static int
+us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
+    us_str_t norm, char *err, size_t size)
+{
+    us_str_t          had;
+    us_filter_info_t  info;
 
     us_filter_info(file->filter, &info);
 
@@ -188,6 +228,20 @@ us_filter_file_check(us_filter_file_t *file, const us_filter_plan_t *plan,
             "its URLs were normalized as \"%.*s\", not as \"%.*s\"",
             (int) had.len, had.data, (int) norm.len, norm.data);
     }
+
+    return 0;
+}
+
+
+/* alone: may its bits be trusted?  marks it as used under this boot */
+
+static int
+us_filter_file_take(us_filter_file_t *file, int force, char *err, size_t size)
+{
+    uint8_t            boot[16];
+    us_filter_mark_t  *mark;
+
+    static const uint8_t  unknown[16];
 
     mark = us_filter_mark(file->filter);
     us_filter_file_boot(boot);
@@ -220,15 +274,98 @@ us_filter_file_check(us_filter_file_t *file, const us_filter_plan_t *plan,
 }
 
 
+/* 1: alone, 0: beside others that use it, -1 */
+
+static int
+us_filter_file_lock(const us_filter_file_t *file)
+{
+    int  rc;
+
+    if (flock(file->dir, LOCK_EX|LOCK_NB) == 0) {
+        return 1;
+    }
+
+    if (errno != EWOULDBLOCK) {
+        return -1;
+    }
+
+    /* somebody opens it first or closes it last: that ends */
+
+    do {
+        rc = flock(file->dir, LOCK_SH);
+    } while (rc == -1 && errno == EINTR);
+
+    return rc;
+}
+
+
+/* 0, -1, or 1 if others closed it in between: once more */
+
+static int
+us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
+    us_str_t norm, int force, char *err, size_t size)
+{
+    int      fd, rc, alone;
+    uint8_t  boot[16];
+
+    alone = us_filter_file_lock(file);
+
+    if (alone == -1) {
+        return us_filter_file_fail(err, size, "cannot lock it: %s",
+                                   strerror(errno));
+    }
+
+    fd = openat(file->dir, US_FILTER_FILE_NAME, O_RDWR|O_CLOEXEC);
+
+    if (fd != -1) {
+        rc = us_filter_file_attach(file, fd, err, size);
+        (void) close(fd);
+
+    } else if (errno == ENOENT && alone) {
+        rc = us_filter_file_create(file, plan, norm, err, size);
+
+    } else {
+        rc = us_filter_file_fail(err, size, "cannot open \"%s\", which %s: %s",
+                                 US_FILTER_FILE_NAME,
+                                 alone ? "is there" : "others use",
+                                 strerror(errno));
+    }
+
+    if (rc == -1 || us_filter_file_match(file, plan, norm, err, size) == -1) {
+        return -1;
+    }
+
+    if (alone) {
+        if (us_filter_file_take(file, force, err, size) == -1) {
+            return -1;
+        }
+
+        /* the lock is free for a moment: others may open it, and close it */
+
+        do {
+            rc = flock(file->dir, LOCK_SH);
+        } while (rc == -1 && errno == EINTR);
+
+        if (rc == -1) {
+            return us_filter_file_fail(err, size, "cannot lock it: %s",
+                                       strerror(errno));
+        }
+    }
+
+    us_filter_file_boot(boot);
+
+    return us_filter_mark(file->filter)->clean == 1
+           || memcmp(us_filter_mark(file->filter)->boot, boot, 16) != 0;
+}
+
+
 int
 us_filter_file_open(us_filter_file_t *file, const char *dir,
     const us_filter_plan_t *plan, us_str_t norm, int force, char *err,
     size_t size)
 {
-    int           fd;
-    void         *mem;
-    const char   *reason;
-    struct stat   st;
+    int       rc;
+    unsigned  i;
 
     memset(file, 0, sizeof(us_filter_file_t));
 
@@ -239,99 +376,59 @@ us_filter_file_open(us_filter_file_t *file, const char *dir,
                                    strerror(errno));
     }
 
-    file->dir = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
-    if (file->dir == -1) {
-        return us_filter_file_fail(err, size, "cannot open \"%s\": %s", dir,
-                                   strerror(errno));
-    }
+    for (i = 0; i < US_FILTER_FILE_TRIES; i++) {
 
-    if (flock(file->dir, LOCK_EX|LOCK_NB) == -1) {
-        us_filter_file_fail(err, size, errno == EWOULDBLOCK
-                            ? "\"%s\" belongs to another process"
-                            : "cannot lock \"%s\"", dir);
+        file->dir = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+        if (file->dir == -1) {
+            return us_filter_file_fail(err, size, "cannot open \"%s\": %s",
+                                       dir, strerror(errno));
+        }
+
+        rc = us_filter_file_try(file, plan, norm, force, err, size);
+
+        if (rc == 0) {
+            return 0;
+        }
+
         us_filter_file_drop(file);
-        return -1;
-    }
 
-    fd = openat(file->dir, US_FILTER_FILE_NAME, O_RDWR|O_CLOEXEC);
-
-    if (fd == -1) {
-
-        if (errno != ENOENT) {
-            us_filter_file_fail(err, size, "cannot open \"%s/%s\": %s", dir,
-                                US_FILTER_FILE_NAME, strerror(errno));
-            us_filter_file_drop(file);
-            return -1;
-        }
-
-        if (us_filter_file_create(file, plan, norm, err, size) == -1) {
-            us_filter_file_drop(file);
-            return -1;
-        }
-
-    } else {
-        mem = NULL;
-
-        if (fstat(fd, &st) == 0 && st.st_size >= 4096 + 64) {
-            mem = us_filter_file_map(fd, st.st_size);
-        }
-
-        (void) close(fd);
-
-        if (mem == NULL) {
-            us_filter_file_fail(err, size, "cannot map \"%s/%s\": it is too "
-                                "short or too long", dir,
-                                US_FILTER_FILE_NAME);
-            us_filter_file_drop(file);
-            return -1;
-        }
-
-        file->size = st.st_size;
-        file->filter = us_filter_attach(mem, file->size, &reason);
-
-        if (file->filter == NULL) {
-            (void) munmap(mem, file->size);
-            us_filter_file_fail(err, size, "\"%s/%s\": %s", dir,
-                                US_FILTER_FILE_NAME, reason);
-            us_filter_file_drop(file);
+        if (rc == -1) {
             return -1;
         }
     }
 
-    if (us_filter_file_check(file, plan, norm, force, err, size) == -1) {
-        us_filter_file_drop(file);
-        return -1;
-    }
-
-    return 0;
+    return us_filter_file_fail(err, size, "others open and close it without "
+                               "end");
 }
 
 
 int
 us_filter_file_close(us_filter_file_t *file)
 {
+    int                rc;
     us_filter_mark_t  *mark;
 
+    rc = 0;
     mark = us_filter_mark(file->filter);
 
     /* the bits first: a clean mark must never overtake them */
 
-    if (msync(file->filter, file->size, MS_SYNC) == -1) {
-        us_filter_file_drop(file);
-        return -1;
-    }
+    if (flock(file->dir, LOCK_EX|LOCK_NB) == 0) {
+        rc = msync(file->filter, file->size, MS_SYNC);
 
-    mark->clean = 1;
+        if (rc == 0) {
+            mark->clean = 1;
+            rc = msync(file->filter, 4096, MS_SYNC);
+            mark->clean = (rc == 0);
+        }
 
-    if (msync(file->filter, 4096, MS_SYNC) == -1) {
-        mark->clean = 0;
-        us_filter_file_drop(file);
-        return -1;
+    } else if (errno != EWOULDBLOCK) {
+        rc = -1;
     }
 
     us_filter_file_drop(file);
 
-    return 0;
+    return rc;
 }
 
 

@@ -16,7 +16,7 @@
 typedef struct {
     us_filter_t  *filter;
     size_t        size;
-    int           dir;                /* holds the lock */
+    int           dir;                /* holds a shared lock */
     unsigned      created:1;          /* it was not there before */
     unsigned      doubtful:1;         /* bits may be missing: force was used */
 } us_filter_file_t;
@@ -24,18 +24,19 @@ typedef struct {
 
 /*
  * Opens, or makes, the filter of plan in dir, which is made as well if only it
- * itself is missing; takes the directory for this process and its children
- * (flock).  force: take a filter that a power failure may have hurt.  Returns
- * 0, or -1 and a readable text in err (of size bytes).
+ * itself is missing, for this process and its children, be it alone or beside
+ * others that use it; waits for one that writes it at its end.  force: take a
+ * filter that a power failure may have hurt.  Returns 0, or -1 and a readable
+ * text in err (of size bytes).
  */
 int us_filter_file_open(us_filter_file_t *file, const char *dir,
     const us_filter_plan_t *plan, us_str_t norm, int force, char *err,
     size_t size);
 
 /*
- * Writes all of it to the disk and marks it clean; to be called once, by the
- * last process that uses it, when nobody adds any more.  Returns 0, or -1 if
- * the disk refused (it stays marked as it was).
+ * Gives it back when none of the caller's processes adds any more.  Unless
+ * others use it, writes all of it to the disk and marks it clean.  Returns 0,
+ * or -1 if the disk refused (it stays marked as it was).
  */
 int us_filter_file_close(us_filter_file_t *file);
 

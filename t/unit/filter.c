@@ -25,6 +25,7 @@
 
 #define CORPUS  "../shared/corpora/tweetfeed_iocs.txt.xz"
 #define KILLS   100
+#define STORM   200
 
 
 typedef struct {
@@ -417,6 +418,22 @@ reopen(const char *dir, const us_filter_plan_t *plan, us_str_t norm, int force,
 }
 
 
+/* the mark in the file of that name: the eighth word */
+
+static int
+clean(const char *path)
+{
+    int       fd;
+    uint64_t  mark;
+
+    fd = open(path, O_RDONLY);
+    assert_int_equal(pread(fd, &mark, sizeof(mark), 56), sizeof(mark));
+    close(fd);
+
+    return mark;
+}
+
+
 static void
 marks(void **state)
 {
@@ -437,10 +454,37 @@ marks(void **state)
     assert_int_equal(us_filter_mark(file.filter)->clean, 0);
     us_filter_add(file.filter, us_string("http://a.test/"));
 
-    /* one owner */
+    /* two at a time: each sees what the other adds, the last one marks it */
     assert_int_equal(us_filter_file_open(&other, dir, &plan, norm, 0, err,
-                                         sizeof(err)), -1);
-    assert_non_null(strstr(err, "belongs to another process"));
+                                         sizeof(err)), 0);
+    assert_false(other.created);
+    assert_int_equal(us_filter_seen(other.filter,
+                                    us_string("http://a.test/")), 1);
+    us_filter_add(other.filter, us_string("http://b.test/"));
+    assert_int_equal(us_filter_file_close(&other), 0);
+    assert_int_equal(us_filter_mark(file.filter)->clean, 0);
+    assert_int_equal(us_filter_seen(file.filter,
+                                    us_string("http://b.test/")), 1);
+
+    assert_int_equal(us_filter_file_open(&other, dir, &plan, norm, 0, err,
+                                         sizeof(err)), 0);
+    assert_int_equal(us_filter_file_close(&file), 0);
+    assert_int_equal(us_filter_mark(other.filter)->clean, 0);
+    assert_int_equal(us_filter_file_close(&other), 0);
+    assert_int_equal(clean(path), 1);
+
+    /* both want the same filter */
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
+                                         sizeof(err)), 0);
+    reopen(dir, &wider, norm, 0, "a filter cannot be resized");
+
+    /* a file that was removed while it is used is not made a second time */
+    assert_int_equal(unlink(path), 0);
+    reopen(dir, &plan, norm, 0, "which others use");
+    us_filter_file_drop(&file);
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
+                                         sizeof(err)), 0);
+    us_filter_add(file.filter, us_string("http://a.test/"));
 
     /* not closed, same boot: nothing is lost */
     us_filter_file_drop(&file);
@@ -484,6 +528,83 @@ marks(void **state)
 }
 
 
+/*
+ * Four processes open, add, and close or die, over and over: whenever one has
+ * the file open it is marked as used, and when all have closed it is clean.
+ */
+
+static void
+storm(void **state)
+{
+    int               status;
+    char              dir[] = "/tmp/us-filter-XXXXXX", err[256], path[256];
+    char              url[64];
+    pid_t             pids[4];
+    unsigned          i, k, n;
+    us_filter_file_t  file;
+    us_filter_plan_t  plan;
+    us_str_t          text;
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/filter", dir);
+    assert_int_equal(us_filter_plan(100000, 0.001, 0, &plan), 0);
+
+    for (k = 0; k < 4; k++) {
+        pids[k] = fork();
+
+        for (i = 0; pids[k] == 0; i++) {
+            if (i == STORM) {
+                _exit(0);
+            }
+
+            if (us_filter_file_open(&file, dir, &plan, us_string("n"), 0, err,
+                                    sizeof(err)) != 0)
+            {
+                fprintf(stderr, "%s\n", err);
+                _exit(1);
+            }
+
+            n = snprintf(url, sizeof(url), "http://%u.test/%u", k, i);
+            text.data = (uint8_t *) url;
+            text.len = n;
+            us_filter_add(file.filter, text);
+
+            if (us_filter_mark(file.filter)->clean != 0) {
+                _exit(2);
+            }
+
+            if (i % 8 == 7) {
+                us_filter_file_drop(&file);
+
+            } else if (us_filter_file_close(&file) != 0) {
+                _exit(3);
+            }
+        }
+    }
+
+    for (k = 0; k < 4; k++) {
+        assert_int_equal(waitpid(pids[k], &status, 0), pids[k]);
+        assert_int_equal(status, 0);
+    }
+
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, us_string("n"), 0,
+                                         err, sizeof(err)), 0);
+
+    for (k = 0; k < 4; k++) {
+        for (i = 0; i < STORM; i++) {
+            n = snprintf(url, sizeof(url), "http://%u.test/%u", k, i);
+            text.data = (uint8_t *) url;
+            text.len = n;
+            assert_int_equal(us_filter_seen(file.filter, text), 1);
+        }
+    }
+
+    assert_int_equal(us_filter_file_close(&file), 0);
+    assert_int_equal(clean(path), 1);
+    clear(dir);
+}
+
+
 int
 main(void)
 {
@@ -494,6 +615,7 @@ main(void)
         cmocka_unit_test(processes),
         cmocka_unit_test(kills),
         cmocka_unit_test(marks),
+        cmocka_unit_test(storm),
     };
 
     return cmocka_run_group_tests(tests, load, unload);
