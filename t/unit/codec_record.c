@@ -6,9 +6,14 @@
 
 
 #include "store_zone.h"
+#include "store/us_arena.h"
 
 
-#define URLS  40000
+#define URLS       40000
+#define HUGE_ZONE  ((size_t) 300 << 30)
+
+
+static uint64_t  first_id;            /* of URL 0 */
 
 
 /* a small web: some hosts, sections that recur, numbers, names, ids */
@@ -80,8 +85,8 @@ assert_all(us_store_t *s, unsigned n)
         it = lookup(s, url);
 
         assert_int_equal(it.status, US_SEEN);
-        assert_int_equal(it.id, i);
-        assert_get(s, i, url);
+        assert_int_equal(it.id, first_id + i);
+        assert_get(s, first_id + i, url);
 
         strcat(url, "x");
         assert_int_equal(lookup(s, url).status, US_UNSEEN);
@@ -112,7 +117,7 @@ add_all(us_store_t *s, unsigned from, unsigned to)
 
         for (i = 0; i < n; i++) {
             assert_int_equal(items[i].status, US_NEW);
-            assert_int_equal(items[i].id, from + i);
+            assert_int_equal(items[i].id, first_id + from + i);
         }
     }
 }
@@ -381,6 +386,135 @@ damaged_replay(void **state)
 }
 
 
+/* a store whose next id, and whose log's end, lie far away */
+
+static zone_t *
+far_zone(uint64_t id)
+{
+    zone_t      *z;
+    us_arena_t   a;
+
+    z = malloc(sizeof(zone_t));
+    z->size = HUGE_ZONE;
+    z->mem = mmap(NULL, z->size, PROT_READ|PROT_WRITE,
+                  MAP_ANONYMOUS|MAP_PRIVATE|MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(z->mem, MAP_FAILED);
+    assert_int_equal(us_store_format(z->mem, z->size, &zone_conf), 0);
+
+    z->store = us_store_open(z->mem, &zone_no_lock);
+    assert_non_null(z->store);
+
+    assert_int_equal(us_arena_open(&a, z->mem), 0);
+    assert_int_equal(us_arena_grow(&a, US_AREA_OFFSETS,
+                                   (id / 56 * 64 >> a.chunk_shift) + 1), 0);
+
+    a.head->next_id = id - id % 56;
+    first_id = a.head->next_id;
+
+    if (id) {
+        a.head->log_end = ((uint64_t) 200 << 30) * 2 + 1;
+    }
+
+    return z;
+}
+
+
+/* the bytes that URLS URLs take in the log, all of which are there */
+
+static uint64_t
+far_bytes(uint64_t id)
+{
+    zone_t           *z;
+    uint64_t          before;
+    us_store_info_t   info;
+
+    z = far_zone(id);
+    us_store_info(z->store, &info);
+    before = info.parts[US_PART_LOG];
+
+    add_all(z->store, 0, URLS);
+    assert_all(z->store, URLS);
+
+    us_store_info(z->store, &info);
+    zone_destroy(z);
+    first_id = 0;
+
+    return info.parts[US_PART_LOG] - before;
+}
+
+
+/*
+ * The prefix cache keeps 24 bits of an id.  Across the places where they begin
+ * again, and where 32 bits do, the same URLs take the same bytes.
+ */
+
+static void
+high_ids(void **state)
+{
+    unsigned  i;
+    uint64_t  low, high;
+
+    static const uint64_t  ids[] = {
+        ((uint64_t) 1 << 24) - URLS / 2,
+        5 * ((uint64_t) 1 << 24) - URLS / 2,
+        ((uint64_t) 1 << 32) - URLS / 2,
+        (uint64_t) 1 << 33
+    };
+
+    low = far_bytes(0);
+    assert_true(low > URLS * 4);
+
+    for (i = 0; i < 4; i++) {
+        high = far_bytes(ids[i]);
+        assert_in_range(high, low - low / 100, low + low / 100);
+    }
+}
+
+
+/*
+ * 2^24 records later a hint means another record: nothing comes out wrong.  The
+ * ids between have no records, as if all were damaged.
+ */
+
+static void
+old_hints(void **state)
+{
+    char          url[256];
+    zone_t       *z;
+    unsigned      i;
+    us_arena_t    a;
+
+    z = far_zone(1 << 20);
+    add_all(z->store, 0, URLS);
+
+    assert_int_equal(us_arena_open(&a, z->mem), 0);
+    assert_int_equal(us_arena_grow(&a, US_AREA_OFFSETS,
+                                   ((1 << 24) / 56 * 64 >> a.chunk_shift) + 1),
+                     0);
+
+    a.head->next_id += 1 << 24;
+    a.head->next_id -= a.head->next_id % 56;
+    i = a.head->next_id - first_id;
+
+    add_all(z->store, i, i + URLS);
+
+    for ( /* void */ ; i < a.head->next_id - first_id; i++) {
+        url_make(url, i);
+        assert_int_equal(lookup(z->store, url).id, first_id + i);
+        assert_get(z->store, first_id + i, url);
+    }
+
+    for (i = 0; i < URLS; i++) {
+        url_make(url, i);
+        assert_int_equal(lookup(z->store, url).id, first_id + i);
+        assert_get(z->store, first_id + i, url);
+    }
+
+    first_id = 0;
+    zone_destroy(z);
+}
+
+
 int
 main(void)
 {
@@ -388,6 +522,8 @@ main(void)
         cmocka_unit_test(models),
         cmocka_unit_test(beginnings),
         cmocka_unit_test(long_urls),
+        cmocka_unit_test(high_ids),
+        cmocka_unit_test(old_hints),
         cmocka_unit_test(damaged),
         cmocka_unit_test(damaged_replay),
     };
