@@ -10,24 +10,24 @@ all: build
 include mk/deps.mk
 include mk/core.mk
 include mk/nginx.mk
--include mk/run.mk
--include mk/test.mk
--include mk/faults.mk
--include mk/store.mk
--include mk/web.mk
--include mk/bench.mk
--include mk/lineage.mk
--include mk/codec.mk
--include mk/fuzz.mk
--include mk/builds.mk
+include mk/run.mk
+include mk/test.mk
+include mk/faults.mk
+include mk/store.mk
+include mk/web.mk
+include mk/bench.mk
+include mk/lineage.mk
+include mk/codec.mk
+include mk/fuzz.mk
+include mk/builds.mk
 
 build: core module        ## the command and the module
 
-clean: ## removes what was built (the data of a running service stays)
+clean: ## removes build/ (the data of a running service stays)
 	rm -rf $(B)
 
 help:
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n",$$1,$$2}' \
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n",$$1,$$2}' \
 	    $(MAKEFILE_LIST)
 
 .PHONY: all build clean help

@@ -8,18 +8,18 @@ FILE    ?=
 LIMIT   ?=
 SHUFFLE ?=
 
-bench: $(B)/.deps-bench core $(B)/bench/structures  ## a table beside peers
+bench: $(B)/.deps-bench core $(B)/bench/structures  ## memory and time beside Redis and others
 	@FILE='$(FILE)' LIMIT='$(LIMIT)' SHUFFLE='$(SHUFFLE)' \
 	    bench/peers/run.pl
 
-bench-http: $(B)/.deps-bench build                  ## the HTTP side, by wrk
+bench-http: $(B)/.deps-bench build                  ## requests and batches over HTTP, by wrk
 	@bench/http/run.pl
 
 $(B)/bench/structures: bench/peers/structures.cc | $(B)/.deps-bench
 	@mkdir -p $(@D)
 	$(CXX) -std=gnu++17 -O2 -Wall -Wextra -Werror -o $@ $< -lJudy -lmarisa
 
-bench-durability: $(B)/.deps-bench build $(B)/generate ## the disk side
+bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
 	@bench/durability/run.pl
 
 # of one part each, by hand: build/bench/codec, ...

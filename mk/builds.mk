@@ -12,7 +12,7 @@ BUILD_TESTS ?= $(sort $(wildcard t/http_*.t) t/filter.t t/durability.t)
 BUILD_SOURCES := $(patsubst %,$(abspath $(B))/source/%/configure,\
                  bookworm trixie)
 
-test-builds: $(patsubst %,$(B)/builds/%.ok,$(BUILDS))  ## other nginx, clang
+test-builds: $(patsubst %,$(B)/builds/%.ok,$(BUILDS))  ## static, nginx of the next Debian, clang
 	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang core
 
 $(B)/builds/%.ok: $(MODULE_SRC) $(wildcard front/*) tools/test-build.sh \

@@ -19,7 +19,9 @@ define install
 	done; \
 	if [ -n "$$missing" ]; then \
 	    echo "installing:$$missing"; \
-	    sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
+	    sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; \
+	        command -v sudo >/dev/null || { \
+	            echo 'no sudo: install these as root'; exit 1; }; fi; \
 	    made=; if [ ! -e /usr/sbin/policy-rc.d ]; then made=1; \
 	        printf '#!/bin/sh\nexit 101\n' \
 	            | $$sudo tee /usr/sbin/policy-rc.d >/dev/null; \

@@ -38,7 +38,7 @@ FAULT_PROVE := US_FAULT_MODULE=$(abspath $(FAULT_MODULE)) $(PROVE)
 
 # Kills wait for processes more than they compute: some files at a time.
 
-test-faults: $(B)/.deps-test build faults $(UNIT_FAULTS)  ## long campaigns
+test-faults: $(B)/.deps-test build faults $(UNIT_FAULTS)  ## kills and power failures by the thousand
 	US_FULL=1 $(B)/unit/journal_segment
 	US_IMAGES=$$(($(KILLS) * 12)) $(B)/unit/journal_power
 	US_CYCLES=$$(($(KILLS) / 50)) $(PROVE) t/durability_disk.t

@@ -23,10 +23,10 @@ $(B)/bench/paper: bench/paper/paper.c bench/paper/avl.c bench/paper/avl.h \
 	$(CC) $(LINEAGE_CFLAGS) -o $@ bench/paper/paper.c bench/paper/avl.c \
 	    $(B)/libus.a $(CORE_LIBS)
 
-bench-paper: $(B)/.deps-bench core $(B)/bench/paper  ## the founding paper's
+bench-paper: $(B)/.deps-bench core $(B)/bench/paper  ## the table of the founding paper
 	@bench/paper/run.pl
 
-bench-hash: core $(B)/bench/hash     ## loads by the two hash functions
+bench-hash: core $(B)/bench/hash     ## the load of nodes by the two hash functions
 	@bench/hash/run.pl
 
 $(B)/bench/hash: bench/hash/hash.c $(B)/libus.a
@@ -36,11 +36,11 @@ $(B)/bench/hash: bench/hash/hash.c $(B)/libus.a
 bench-dedup: core $(B)/generate     ## dedup beside sort -u, awk and Perl
 	@bench/dedup/run.pl
 
-bench-engine: $(B)/.deps-bench core $(B)/bench/structures ## all the peers
+bench-engine: $(B)/.deps-bench core $(B)/bench/structures ## all corpora, both orders, all peers
 	@$(MAKE) --no-print-directory $(B)/bench/paper
 	@bench/engine/run.pl
 
-bench-scale: $(B)/.deps-bench core $(B)/generate  ## 1 M to 100 M URLs
+bench-scale: $(B)/.deps-bench core $(B)/generate  ## 1 M to 100 M generated URLs
 	@bench/scale/run.pl
 
 .PHONY: generate bench-paper bench-hash bench-dedup bench-engine bench-scale

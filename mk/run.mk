@@ -5,7 +5,7 @@ PORT    ?= 8080
 DATA    ?= ./var
 WORKERS ?= 2
 
-run: build                ## starts the service and shows it working
+run: build                ## starts the service (PORT, DATA, WORKERS) and shows it
 	@tools/run.sh start '$(PORT)' '$(DATA)' '$(WORKERS)'
 
 stop:                     ## stops it

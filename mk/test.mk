@@ -45,7 +45,7 @@ $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 	$(Q)$(CC) $(CSTD) -It/unit $(filter-out -Wmissing-prototypes,$(WARN)) \
 	    $(ASAN) -MMD -MP -o $@ $< $(B)/asan/libus.a -lcmocka $(CORE_LIBS)
 
-test-full: test-programs  ## the same with whole corpora
+test-full: test-programs  ## t/ with whole corpora
 	@US_FULL=1 $(PROVE) $(or $(T),t)
 
 # An nginx with the sanitizers, from Debian's source, and the module for it.
@@ -73,7 +73,7 @@ $(ASAN_MODULE): $(ASAN_OUT)/Makefile $(MODULE_SRC)
 	    || { tail -40 $(ASAN_OUT)/make.log; exit 1; }
 	@cp $(ASAN_OUT)/nginx $(ASAN_OUT)/ngx_http_urlstore_module.so $(@D)
 
-test-asan: test-programs asan             ## t/ with the sanitized module
+test-asan: test-programs asan             ## t/ in an nginx with ASan and UBSan
 	@US_ASAN=1 $(PROVE) $(or $(T),t)
 
 PKG_VALGRIND := valgrind
@@ -81,7 +81,7 @@ PKG_VALGRIND := valgrind
 $(B)/.deps-valgrind: mk/deps.mk
 	$(call install,$(PKG_VALGRIND))
 
-test-valgrind: test-programs $(B)/.deps-valgrind  ## t/, slowly
+test-valgrind: test-programs $(B)/.deps-valgrind  ## t/ with nginx under valgrind
 	@US_VALGRIND=1 $(PROVE) $(or $(T),t)
 
 .PHONY: test test-programs test-unit test-full test-asan test-valgrind asan

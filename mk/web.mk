@@ -3,7 +3,7 @@
 
 WEB_MODULES := t/web/node_modules/.package-lock.json
 
-test-web: $(B)/.deps-test $(B)/.deps-web $(WEB_MODULES) build  ## page, metrics
+test-web: $(B)/.deps-test $(B)/.deps-web $(WEB_MODULES) build  ## page, metrics, OpenAPI, examples
 	@$(PROVE) t/web
 
 # Debian's npm brings hundreds of packages along; where there is another one,

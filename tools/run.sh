@@ -40,6 +40,29 @@ pid() {
 }
 
 
+# the port that it was started with
+
+its_port() {
+    sed -n 's/.*listen 127\.0\.0\.1:\([0-9]*\);.*/\1/p' \
+        "$data/urlstore.conf" | head -n 1
+}
+
+
+taken() { (exec 3<> "/dev/tcp/127.0.0.1/$port") 2>/dev/null; }
+
+
+# whether a process has left, after so many seconds at most
+
+gone() {
+    local i
+    for i in $(seq "$((10 * $2))"); do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
+
 # conf/urlstore.conf is complete as it stands; here only what differs from a
 # system-wide installation is put in
 
@@ -47,10 +70,10 @@ configure() {
     local user=
     [ "$(id -u)" != 0 ] || user='user root;'
 
-    sed -e "s|^load_module modules/|load_module $top/build/|" \
+    sed -e "s|^load_module modules/\(.*\);|load_module \"$top/build/\1\";|" \
         -e "s|^#user .*|$user|" \
         -e "s|^worker_processes .*|worker_processes $workers;|" \
-        -e "s|^pid .*|pid $pidfile;|" \
+        -e "s|^pid .*|pid \"$pidfile\";|" \
         -e "s|127\.0\.0\.1:8080|127.0.0.1:$port|g" \
         "$top/conf/urlstore.conf" > "$data/urlstore.conf"
 }
@@ -114,10 +137,13 @@ start)
     [ -n "$nginx" ] || die "no nginx: apt install nginx"
 
     if p=$(pid); then
-        echo "It is running already (pid $p): $url/"
+        echo "It is running already (pid $p): http://127.0.0.1:$(its_port)/"
         echo "make stop ends it, make reload takes a new configuration."
         exit 0
     fi
+
+    ! taken || die "Port $port is taken by another program:" \
+        "make run PORT=$((port % 65535 + 1)), for example"
 
     configure
     run_nginx || die "nginx did not start"      # it has said why
@@ -138,15 +164,8 @@ reload)
 stop)
     p=$(pid) || { echo "It does not run."; exit 0; }
     kill -QUIT "$p"
-
-    for _ in $(seq 100); do
-        kill -0 "$p" 2>/dev/null || { echo "stopped"; exit 0; }
-        sleep 0.1
-    done
-
-    kill -TERM "$p"
-    sleep 1
-    ! kill -0 "$p" 2>/dev/null || die "pid $p does not leave"
+    gone "$p" 20 || kill -TERM "$p" 2>/dev/null || true
+    gone "$p" 20 || die "pid $p does not leave"
     echo "stopped"
     ;;
 

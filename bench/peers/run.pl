@@ -3,12 +3,12 @@
 # One table: what the same URLs take here, in Redis and in the structures that
 # Debian ships.
 #
-#     make bench                 [LIMIT=2300000] [FILE=corpus.txt.xz]
+#     make bench                 [LIMIT=N] [FILE=corpus.txt.xz] [SHUFFLE=SEED]
 #
-# URLs are canonical and all different, in the order of their corpus.  Times
-# are nanoseconds a URL of one thread; for Redis, of its CPU time, so that its
-# client does not count.  It gets commands of 1,000 members, pipelined, over a
-# Unix socket, and its own memory figure counts.
+# URLs are canonical and all different, in the order of their corpus, or
+# shuffled.  Times are nanoseconds a URL of one thread; for Redis, of its CPU
+# time, so that its client does not count.  It gets commands of 1,000 members,
+# pipelined, over a Unix socket, and its own memory figure counts.
 
 use strict;
 use warnings;
@@ -57,8 +57,8 @@ close $fh or die $!;
 
 my $bytes = (-s "$dir/urls") / @urls - 1;
 
-printf "%d different canonical URLs of %.1f bytes, %s\n\n", scalar @urls,
-    $bytes, $file =~ m|([^/]+)$|;
+printf "%d different canonical URLs of %.1f bytes, %s%s\n\n", scalar @urls,
+    $bytes, $file =~ m|([^/]+)$|, $seed ? ", shuffled (seed $seed)" : '';
 printf "%-38s %5s %5s %5s %8s %8s %7s %7s\n", '', 'exact', 'back', 'grows',
     'B/URL', 'add ns', 'hit ns', 'miss ns';
 
