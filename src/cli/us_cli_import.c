@@ -25,7 +25,8 @@
 #include <unistd.h>
 
 
-#define US_IMPORT_RING  (8 * 1024 * 1024)
+#define US_IMPORT_RING      (8 * 1024 * 1024)
+#define US_IMPORT_SNAPSHOT  (1024 * 1024)     /* bytes of the journal */
 
 
 typedef struct {
@@ -34,6 +35,7 @@ typedef struct {
     us_norm_ws_t     *ws;
     us_writer_t       w;
     us_tail_t         tail;
+    uint64_t          begun;          /* the LSN before the first line */
 
     unsigned          n;              /* items waiting */
     us_store_item_t   items[US_STORE_GROUP];
@@ -201,6 +203,7 @@ us_import_open(us_import_t *im)
     }
 
     im->tail = d->recovery.tail;
+    im->begun = im->tail.lsn;
 
     return us_recovery_finish(&d->recovery, "off");
 }
@@ -236,6 +239,13 @@ us_import_run(us_import_t *im)
     }
 
     us_writer_mark(&im->w, im->tail.lsn, rc ? 0 : im->tail.lsn, im->tail.ids);
+
+    /* much that is new: the next start need not read it line by line */
+
+    if (rc == 0 && im->tail.lsn - im->begun >= US_IMPORT_SNAPSHOT) {
+        rc = us_data_snapshot(im->d.store, im->d.dirfd, NULL, NULL,
+                              &im->w.error);
+    }
 
     if (rc == 0) {
         rc = us_recovery_clean(im->d.dirfd, im->tail.lsn, im->tail.ids,

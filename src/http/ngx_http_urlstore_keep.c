@@ -2,8 +2,8 @@
 /*
  * Keeping the directory: snapshots while the service runs, and scrubbing.
  *
- * A snapshot is taken when the journal has grown by as much as the last one
- * is long, at least by snapshot=SIZE: what was deleted, and marks that were
+ * A snapshot is taken when the journal has grown by a quarter of the directory,
+ * at least by snapshot=SIZE: what was deleted, and marks that were
  * set and cleared, then leave the disk, and the segments before it go.
  *
  * A scrub reads what is sealed, at most NGX_HTTP_URLSTORE_SCRUB_RATE bytes a
@@ -61,7 +61,7 @@ ngx_http_urlstore_keep(ngx_http_urlstore_persist_t *p)
     snapshot = p->snapshot && now >= sh->snapshot_next && grown
                && (sh->snapshot_now
                    || (grown >= (uint64_t) p->snapshot
-                       && grown >= sh->snapshot_size));
+                       && grown * 4 >= sh->snapshot_size));
 
     if (sh->scrub_next == 0) {
         sh->scrub_next = now + p->scrub;

@@ -64,6 +64,8 @@
 
 #include "us_index.h"
 
+#include <stdlib.h>
+
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
@@ -562,23 +564,15 @@ us_index_stale(const us_arena_t *a, const us_probe_t *p)
 }
 
 
-/* the entries of a leaf; returns their number */
+/* the entries of a leaf of n words; 0 if the words cannot be those of one */
 
 static unsigned
-us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
-    us_leaf_t *leaf)
+us_leaf_entries(const uint64_t *w, unsigned n, const us_leaf_t *leaf,
+    us_entry_t *e)
 {
-    unsigned   i, at, width;
-    uint64_t   v, high, *w;
+    unsigned  i, at, width;
+    uint64_t  v, high;
 
-    if (address == 0) {
-        memset(leaf, 0, sizeof(us_leaf_t));
-        leaf->extra = US_EXTRA_FIRST;
-        return 0;
-    }
-
-    w = us_leaf_at(a, address);
-    *leaf = us_leaf(us_relaxed(w));
     width = leaf->low + leaf->extra;
     at = leaf->high;
     high = us_relaxed(&w[at]);
@@ -586,7 +580,11 @@ us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
     for (i = 0; i < leaf->count; i++) {
 
         while (high == 0) {
-            high = us_relaxed(&w[++at]);
+            if (++at == n) {
+                return 0;
+            }
+
+            high = us_relaxed(&w[at]);
         }
 
         v = us_packed_get(w + leaf->packed, i * width, width);
@@ -601,6 +599,27 @@ us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
     }
 
     return leaf->count;
+}
+
+
+/* the entries of a leaf; returns their number */
+
+static unsigned
+us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
+    us_leaf_t *leaf)
+{
+    uint64_t  *w;
+
+    if (address == 0) {
+        memset(leaf, 0, sizeof(us_leaf_t));
+        leaf->extra = US_EXTRA_FIRST;
+        return 0;
+    }
+
+    w = us_leaf_at(a, address);
+    *leaf = us_leaf(us_relaxed(w));
+
+    return us_leaf_entries(w, us_leaf_words(a, leaf), leaf, e);
 }
 
 
@@ -1025,15 +1044,15 @@ us_directory_extend(us_arena_t *a, uint64_t leaf)
 }
 
 
-void
-us_index_presize(us_arena_t *a, uint64_t n)
+int
+us_index_begin(us_arena_t *a, uint64_t leaves)
 {
-    uint64_t  leaf, leaves;
+    uint64_t  leaf;
 
-    leaves = n / US_LEAF_MEAN + 1;
-
-    if (a->head->entries || leaves <= a->head->leaves) {
-        return;
+    if (a->head->entries || leaves < a->head->leaves
+        || leaves > a->head->size)
+    {
+        return -1;
     }
 
     us_intend(a, &a->head->directory_first,
@@ -1044,12 +1063,27 @@ us_index_presize(us_arena_t *a, uint64_t n)
 
     for (leaf = leaves; leaf < 2 * leaves; leaf++) {
         if (us_directory_extend(a, leaf) != 0) {
-            return;
+            return -1;
         }
     }
 
     us_intend(a, &a->head->leaves, leaves);
     us_commit(a);
+
+    return 0;
+}
+
+
+void
+us_index_presize(us_arena_t *a, uint64_t n)
+{
+    uint64_t  leaves;
+
+    leaves = n / US_LEAF_MEAN + 1;
+
+    if (leaves > a->head->leaves) {
+        (void) us_index_begin(a, leaves);
+    }
 }
 
 
@@ -1327,4 +1361,149 @@ us_index_remove(us_arena_t *a, const us_removal_t *r)
     }
 
     us_intend(a, &a->head->entries, a->head->entries - 1);
+}
+
+
+#define US_IMAGE_STEP  256            /* leaves copied in one lock hold */
+
+
+int
+us_index_image_room(us_index_image_t *im)
+{
+    void    *p;
+    size_t   need, size;
+
+    need = im->n + US_IMAGE_STEP * (US_LEAF_WORDS_MAX + 1);
+
+    if (need <= im->size) {
+        return 0;
+    }
+
+    size = 2 * need;
+    p = realloc(im->words, size * sizeof(uint64_t));
+
+    if (p == NULL) {
+        return -1;
+    }
+
+    im->words = p;
+    im->size = size;
+
+    return 0;
+}
+
+
+int
+us_index_image(us_arena_t *a, us_index_image_t *im)
+{
+    unsigned   n;
+    uint32_t   address;
+    uint64_t   last, *w;
+    us_leaf_t  l;
+
+    if (im->leaves == 0) {
+        im->leaves = a->head->leaves;
+        im->next = im->leaves;
+    }
+
+    /* the leaf that is split next must have been copied as it was */
+
+    if (im->next < a->head->leaves) {
+        return -1;
+    }
+
+    last = im->next + US_IMAGE_STEP;
+    last = (last < 2 * im->leaves) ? last : 2 * im->leaves;
+
+    for ( /* void */ ; im->next < last; im->next++) {
+
+        address = us_directory_get(a, im->next);
+        w = address ? us_leaf_at(a, address) : NULL;
+        n = 0;
+
+        if (w && (us_relaxed(w) & 0xff)) {
+            l = us_leaf(us_relaxed(w));
+            n = l.high + us_select(w + l.high, us_leaf_words(a, &l) - l.high,
+                                   l.count - 1) / 64 + 1;
+        }
+
+        im->words[im->n++] = n;
+
+        if (n) {
+            memcpy(&im->words[im->n], w, n * sizeof(uint64_t));
+            im->n += n;
+        }
+    }
+
+    return im->next < 2 * im->leaves;
+}
+
+
+void
+us_index_image_free(us_index_image_t *im)
+{
+    free(im->words);
+    memset(im, 0, sizeof(us_index_image_t));
+}
+
+
+int
+us_index_leaf(us_arena_t *a, uint64_t leaf, const uint8_t *words, size_t n,
+    uint64_t end)
+{
+    int         failed;
+    unsigned    count;
+    uint32_t    address;
+    uint64_t    w[US_LEAF_WORDS_MAX + 1];
+    us_leaf_t   l;
+    us_entry_t  e[US_LEAF_MAX];
+
+    if (n == 0) {
+        return 0;
+    }
+
+    if (n > US_LEAF_WORDS_MAX || leaf < a->head->leaves
+        || leaf >= 2 * a->head->leaves)
+    {
+        return -1;
+    }
+
+    memcpy(w, words, n * sizeof(uint64_t));
+    w[n] = 0;
+    l = us_leaf(w[0]);
+
+    if (l.count > l.slots || l.low + l.extra > US_WIDTH_MAX || l.high >= n) {
+        return -1;
+    }
+
+    count = us_leaf_entries(w, n, &l, e);
+
+    if (count == 0) {
+        return -1;
+    }
+
+    while (count && e[count - 1].id >= end) {
+        count--;
+    }
+
+    if (count == 0) {
+        return 0;
+    }
+
+    if (us_directory_extend(a, leaf) != 0 || us_directory_get(a, leaf)) {
+        return -1;
+    }
+
+    failed = 0;
+    address = us_leaf_make(a, e, count, l.extra, 0, e[count - 1].id, 0,
+                           &failed);
+    if (failed) {
+        return -1;
+    }
+
+    us_index_replace(a, leaf, address, 0);
+    us_intend(a, &a->head->entries, a->head->entries + count);
+    us_commit(a);
+
+    return 0;
 }

@@ -102,5 +102,41 @@ void us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
     us_removal_t *r);
 void us_index_remove(us_arena_t *a, const us_removal_t *r);
 
+/*
+ * An image: all leaves, copied into memory of the caller's process while
+ * others add.
+ *
+ *     | number of words | the words of a leaf |  ...  leaves, leaves + 1, ...
+ *
+ * us_index_image(), under the lock, copies some more: 1 (there are more), 0
+ * (that is all), or -1: growth has overtaken the copy.  Each time before, and
+ * not under the lock, us_index_image_room() makes room for it (-1: no memory).
+ * A memset() begins one, us_index_image_free() ends it.
+ *
+ * It holds what was in the index at some moment while it was made, as seen for
+ * each hash; ids that were given meanwhile may be there.
+ */
+
+typedef struct {
+    uint64_t         leaves;
+    uint64_t         next;            /* to be copied */
+    uint64_t        *words;
+    size_t           n;
+    size_t           size;
+} us_index_image_t;
+
+int us_index_image_room(us_index_image_t *im);
+int us_index_image(us_arena_t *a, us_index_image_t *im);
+void us_index_image_free(us_index_image_t *im);
+
+/*
+ * From an image into an empty index, nobody else at work: as many leaves, then
+ * the words of each, of which entries below `end` are taken.  -1: no room, or
+ * it cannot be one.
+ */
+int us_index_begin(us_arena_t *a, uint64_t leaves);
+int us_index_leaf(us_arena_t *a, uint64_t leaf, const uint8_t *words,
+    size_t n, uint64_t end);
+
 
 #endif /* _US_INDEX_H_INCLUDED_ */

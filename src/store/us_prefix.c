@@ -204,3 +204,77 @@ us_prefix_grow(us_arena_t *a)
 
     us_release(&h->codec[US_CODEC_CACHE], bits);
 }
+
+
+uint64_t
+us_prefix_bytes(const us_arena_t *a)
+{
+    uint64_t  bits;
+
+    bits = us_acquire(&a->head->codec[US_CODEC_CACHE]);
+
+    return bits ? sizeof(uint32_t) << bits : 0;
+}
+
+
+void
+us_prefix_copy(const us_arena_t *a, uint64_t at, uint8_t *p, size_t len)
+{
+    size_t     i;
+    uint32_t  *from, e;
+
+    from = (uint32_t *) us_area_at(a, US_AREA_CACHE, at);
+
+    for (i = 0; i < len / sizeof(uint32_t); i++) {
+        e = __atomic_load_n(&from[i], __ATOMIC_RELAXED);
+        memcpy(p + i * sizeof(uint32_t), &e, sizeof(uint32_t));
+    }
+}
+
+
+int
+us_prefix_restore(us_arena_t *a, uint64_t bytes)
+{
+    uint64_t  bits;
+
+    if (bytes == 0) {
+        return 0;
+    }
+
+    bits = 63 - __builtin_clzll(bytes / sizeof(uint32_t) | 1);
+
+    if (bits > US_CACHE_MAX || bytes != sizeof(uint32_t) << bits
+        || bytes % US_PREFIX_PIECE || a->head->codec[US_CODEC_CACHE])
+    {
+        return -1;
+    }
+
+    if (us_area_bytes(a, US_AREA_CACHE) < bytes
+        && us_arena_grow(a, US_AREA_CACHE,
+                         (bytes - us_area_bytes(a, US_AREA_CACHE)
+                          + ((uint64_t) 1 << a->chunk_shift) - 1)
+                         >> a->chunk_shift)
+           != 0)
+    {
+        return -1;
+    }
+
+    us_release(&a->head->codec[US_CODEC_CACHE], bits);
+
+    return 0;
+}
+
+
+int
+us_prefix_paste(us_arena_t *a, uint64_t at, const uint8_t *p, size_t len)
+{
+    if (len > US_PREFIX_PIECE || at % US_PREFIX_PIECE
+        || at > us_prefix_bytes(a) || len > us_prefix_bytes(a) - at)
+    {
+        return -1;
+    }
+
+    memcpy(us_area_at(a, US_AREA_CACHE, at), p, len);
+
+    return 0;
+}

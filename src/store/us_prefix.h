@@ -40,5 +40,18 @@ void us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p);
 void us_prefix_put(us_arena_t *a, const us_prefix_t *p, uint64_t id);
 void us_prefix_grow(us_arena_t *a);
 
+/*
+ * The cache as bytes, for a dump: how many there are, and those from `at` on,
+ * while others write.  Restoring one needs the hash key that it had, and
+ * nobody else at work; -1: it cannot be, or there is no room.  No piece may
+ * be longer than US_PREFIX_PIECE, or begin but at a multiple of it.
+ */
+#define US_PREFIX_PIECE  8192
+
+uint64_t us_prefix_bytes(const us_arena_t *a);
+void us_prefix_copy(const us_arena_t *a, uint64_t at, uint8_t *p, size_t len);
+int us_prefix_restore(us_arena_t *a, uint64_t bytes);
+int us_prefix_paste(us_arena_t *a, uint64_t at, const uint8_t *p, size_t len);
+
 
 #endif /* _US_PREFIX_H_INCLUDED_ */

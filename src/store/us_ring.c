@@ -16,7 +16,12 @@
  *   0 7        the next add has this id (a check)
  *   0 8        the index is going to have so many entries (a hint)
  *
- * 5 to 8 are found in dumps only.  An operation's LSN is the position in the
+ *   0 9        an image of the index follows, and of the cache that finds
+ *              references: number 0, of bytes, us_store_image_t
+ *   0 10       leaves: number of the first one, of bytes, us_index_image_t
+ *   0 11       the cache: position, number of bytes, bytes
+ *
+ * 5 to 11 are found in dumps only.  An operation's LSN is the position in the
  * stream at which it ends.
  *
  * The ring holds the bytes [written, published) of the stream, byte n at
@@ -36,6 +41,7 @@
 #define US_OP_UNITS_MAX   (2 * (US_URL_MAX + US_URL_MAX / 8 + 64))
 #define US_OP_MODEL_MAX   ((uint64_t) 1 << 26)
 #define US_OP_WORDS_MAX   ((uint64_t) 1 << 20)
+#define US_OP_IMAGE_MAX   ((uint64_t) 1 << 20)
 
 
 static size_t
@@ -118,6 +124,12 @@ us_op_head(const us_op_t *op, uint8_t head[US_OP_HEAD_MAX])
     case US_OP_DELETED:
         n += us_number_write(head + n, op->id);
         return n + us_number_write(head + n, op->bytes.len / 8);
+
+    case US_OP_IMAGE:
+    case US_OP_LEAVES:
+    case US_OP_CACHE:
+        n += us_number_write(head + n, op->id);
+        return n + us_number_write(head + n, op->bytes.len);
 
     default:
         break;
@@ -203,6 +215,9 @@ us_op_parse(const uint8_t *p, size_t len, us_op_t *op)
     case US_OP_DELETED:
     case US_OP_AT:
     case US_OP_EXPECT:
+    case US_OP_IMAGE:
+    case US_OP_LEAVES:
+    case US_OP_CACHE:
         break;
 
     default:
@@ -227,6 +242,18 @@ us_op_parse(const uint8_t *p, size_t len, us_op_t *op)
         }
 
         n *= 8;
+    }
+
+    if (op->type >= US_OP_IMAGE) {
+        rc = us_number_read(&p, end, &n);
+
+        if (rc <= 0) {
+            return rc;
+        }
+
+        if (n == 0 || n > US_OP_IMAGE_MAX) {
+            return -1;
+        }
     }
 
 bytes:

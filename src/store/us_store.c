@@ -25,6 +25,7 @@
 #include "us_index.h"
 #include "us_log.h"
 #include "us_marks.h"
+#include "us_prefix.h"
 #include "us_record.h"
 #include "us_ring.h"
 #include "us_sites.h"
@@ -1303,7 +1304,23 @@ typedef struct {
 } us_replay_add_t;
 
 
+/*
+ * The image of an index, in a dump: what US_OP_IMAGE says of those that follow.
+ * It spares the adds below `ids` to be decoded and hashed once more.
+ */
+
+typedef struct {
+    uint64_t          layout;         /* US_LAYOUT */
+    uint8_t           hash_key[16];
+    uint64_t          ids;
+    uint64_t          leaves;
+    uint64_t          sites;
+    uint64_t          cache;          /* bytes */
+} us_store_image_t;
+
+
 struct us_replay_s {
+    uint64_t          indexed;        /* ids that an image has, or 0 */
     unsigned          n;
     us_replay_add_t   adds[US_REPLAY_GROUP];
     us_replay_site_t  sites[US_REPLAY_SITES];
@@ -1408,12 +1425,16 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     us_intend(a, &a->head->next_id, id + 1);
     us_commit(a);
 
+    if ((a->head->flags & US_HEAD_LOOKUP) || id < s->replay->indexed) {
+        return 0;
+    }
+
     len = us_record_decode(s->codec, id, s->url);
     us_record_replayed(s->codec, id, s->url, len);
 
     /* a damaged record has its id, but nothing to be found by */
 
-    if ((a->head->flags & US_HEAD_LOOKUP) || len == 1) {
+    if (len == 1) {
         return 0;
     }
 
@@ -1495,6 +1516,76 @@ us_store_apply_words(us_store_t *s, const us_op_t *op)
 }
 
 
+/*
+ * An image that does not fit this zone, or is of another layout, is passed
+ * over: its adds are hashed then like all others.
+ */
+
+static int
+us_replay_image(us_store_t *s, const us_op_t *op)
+{
+    us_head_t         *h;
+    us_store_image_t   im;
+
+    h = us_head(s);
+
+    if (op->bytes.len != sizeof(us_store_image_t) || h->next_id) {
+        return -1;
+    }
+
+    memcpy(&im, op->bytes.data, sizeof(us_store_image_t));
+
+    if (im.layout != US_LAYOUT || (h->flags & (US_HEAD_LOOKUP|US_HEAD_SITES))
+        || us_index_begin(&s->arena, im.leaves) != 0
+        || us_prefix_restore(&s->arena, im.cache) != 0)
+    {
+        return 0;
+    }
+
+    memcpy(h->hash_key, im.hash_key, sizeof(h->hash_key));
+
+    us_intend(&s->arena, &h->sites, im.sites);
+    us_commit(&s->arena);
+
+    s->replay->indexed = im.ids;
+
+    return 0;
+}
+
+
+static int
+us_replay_leaves(us_store_t *s, const us_op_t *op)
+{
+    size_t          left;
+    uint64_t        n, leaf;
+    const uint8_t  *p;
+
+    if (s->replay->indexed == 0) {
+        return 0;
+    }
+
+    p = op->bytes.data;
+    left = op->bytes.len / sizeof(uint64_t);
+
+    for (leaf = op->id; left; leaf++) {
+        memcpy(&n, p, sizeof(uint64_t));
+        p += sizeof(uint64_t);
+        left--;
+
+        if (n > left
+            || us_index_leaf(&s->arena, leaf, p, n, s->replay->indexed) != 0)
+        {
+            return -1;
+        }
+
+        p += n * sizeof(uint64_t);
+        left -= n;
+    }
+
+    return 0;
+}
+
+
 static int
 us_store_apply_op(us_store_t *s, const us_op_t *op)
 {
@@ -1539,6 +1630,18 @@ us_store_apply_op(us_store_t *s, const us_op_t *op)
 
         return 0;
 
+    case US_OP_IMAGE:
+        return us_replay_image(s, op);
+
+    case US_OP_LEAVES:
+        return us_replay_leaves(s, op);
+
+    case US_OP_CACHE:
+        return s->replay->indexed
+               ? us_prefix_paste(&s->arena, op->id, op->bytes.data,
+                                 op->bytes.len)
+               : 0;
+
     default:
         return -1;
     }
@@ -1581,6 +1684,9 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
 
 /* a dump in progress: operations are collected in pieces */
 
+#define US_IMAGE_TRIES  3
+#define US_IMAGE_WORDS  512           /* of leaves in an operation, at least */
+
 typedef struct {
     us_store_out_pt   out;
     void             *data;
@@ -1620,6 +1726,104 @@ us_dump_op(us_dump_t *d, const us_op_t *op)
 
     if (!d->failed && d->out(d->data, op->bytes.data, op->bytes.len) != 0) {
         d->failed = 1;
+    }
+}
+
+
+/*
+ * A copy of the index, which goes on growing: once it overtook the copy, from
+ * the beginning again.  0, or -1: the dump goes without.
+ */
+
+static int
+us_dump_copy(us_store_t *s, us_index_image_t *im)
+{
+    int       rc;
+    unsigned  i;
+
+    for (i = 0; i < US_IMAGE_TRIES; i++) {
+        memset(im, 0, sizeof(us_index_image_t));
+
+        do {
+            rc = us_index_image_room(im);
+
+            if (rc == 0) {
+                us_store_enter(s);
+                rc = us_index_image(&s->arena, im);
+                us_store_leave(s);
+            }
+        } while (rc == 1);
+
+        if (rc == 0) {
+            return 0;
+        }
+
+        us_index_image_free(im);
+    }
+
+    return -1;
+}
+
+
+/* counters of sites would count what follows: with them, no image */
+
+static void
+us_dump_image(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t sites)
+{
+    us_op_t            op;
+    size_t             at, end;
+    uint8_t            piece[US_PREFIX_PIECE];
+    uint64_t           leaf, pos;
+    us_head_t         *h;
+    us_index_image_t   im;
+    us_store_image_t   out;
+
+    h = us_head(s);
+
+    if (n == 0 || (h->flags & (US_HEAD_SITES|US_HEAD_LOOKUP))
+        || us_dump_copy(s, &im) != 0)
+    {
+        return;
+    }
+
+    memset(&out, 0, sizeof(us_store_image_t));
+    out.layout = US_LAYOUT;
+    memcpy(out.hash_key, h->hash_key, sizeof(out.hash_key));
+    out.ids = n;
+    out.leaves = im.leaves;
+    out.sites = sites;
+    out.cache = us_prefix_bytes(&s->arena);
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_IMAGE;
+    op.bytes.data = (uint8_t *) &out;
+    op.bytes.len = sizeof(us_store_image_t);
+    us_dump_op(d, &op);
+
+    op.type = US_OP_LEAVES;
+
+    for (at = 0, leaf = im.leaves; at < im.n && !d->failed; at = end) {
+        op.id = leaf;
+
+        for (end = at; end < im.n && end - at < US_IMAGE_WORDS; leaf++) {
+            end += 1 + im.words[end];
+        }
+
+        op.bytes.data = (uint8_t *) &im.words[at];
+        op.bytes.len = (end - at) * sizeof(uint64_t);
+        us_dump_op(d, &op);
+    }
+
+    us_index_image_free(&im);
+
+    op.type = US_OP_CACHE;
+    op.bytes.data = piece;
+    op.bytes.len = sizeof(piece);
+
+    for (pos = 0; pos < out.cache && !d->failed; pos += sizeof(piece)) {
+        us_prefix_copy(&s->arena, pos, piece, sizeof(piece));
+        op.id = pos;
+        us_dump_op(d, &op);
     }
 }
 
@@ -1716,12 +1920,13 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 {
     unsigned    m;
     us_op_t     op;
-    uint64_t    n;
+    uint64_t    n, sites;
     us_dump_t   d;
 
     us_store_enter(s);
 
     n = us_store_next_id(s);
+    sites = us_head(s)->sites;
     *lsn = us_store_published(s);
 
     us_store_leave(s);
@@ -1736,6 +1941,7 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     op.bytes.data = d.buf;            /* none, but memcpy() wants a pointer */
     us_dump_op(&d, &op);
 
+    us_dump_image(s, &d, n, sites);
     us_dump_adds(s, &d, n);
 
     /*

@@ -102,6 +102,10 @@ side_open(side_t *s, int dirfd)
     assert_ptr_not_equal(s->mem, MAP_FAILED);
 
     side_conf(&conf);
+
+    /* a snapshot brings the key of its index along */
+    conf.hash_key[0] = (uint8_t) random();
+
     assert_int_equal(us_store_format(s->mem, DATA_ZONE, &conf), 0);
     s->store = us_store_open(s->mem, &l);
     assert_non_null(s->store);
