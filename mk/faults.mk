@@ -28,7 +28,7 @@ $(FAULT_MODULE): $(FAULT_OUT)/Makefile $(MODULE_SRC)
 	@$(MAKE) --no-print-directory -f $(FAULT_OUT)/Makefile -C $(NGX_SRC) \
 	    modules > $(FAULT_OUT)/make.log 2>&1 \
 	    || { tail -40 $(FAULT_OUT)/make.log; exit 1; }
-	@cp $(FAULT_OUT)/ngx_http_urlstore_module.so $@
+	$(call replace,$(FAULT_OUT)/ngx_http_urlstore_module.so,$@)
 
 faults: $(FAULT_MODULE) $(FAULT_DISK)
 

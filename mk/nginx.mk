@@ -8,6 +8,12 @@ NGX_WARN := -Wall -Wextra -Werror -Wno-unused-parameter
 
 MODULE_SRC := $(wildcard config src/*.[ch] src/*/*.[ch])
 
+# a running nginx has the file mapped: it is replaced, never written to
+
+define replace
+	@cp $(1) $(2).new && mv $(2).new $(2)
+endef
+
 module: $(MODULE)         ## the nginx module
 
 $(NGX_OUT)/Makefile: config $(wildcard src/* front/*) | $(B)/.deps-build
@@ -22,6 +28,6 @@ $(MODULE): $(NGX_OUT)/Makefile $(MODULE_SRC)
 	@$(MAKE) --no-print-directory -f $(NGX_OUT)/Makefile -C $(NGX_SRC) \
 	    modules > $(NGX_OUT)/make.log 2>&1 \
 	    || { tail -40 $(NGX_OUT)/make.log; exit 1; }
-	@cp $(NGX_OUT)/ngx_http_urlstore_module.so $@
+	$(call replace,$(NGX_OUT)/ngx_http_urlstore_module.so,$@)
 
 .PHONY: module

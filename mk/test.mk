@@ -71,7 +71,8 @@ $(ASAN_MODULE): $(ASAN_OUT)/Makefile $(MODULE_SRC)
 	@$(MAKE) --no-print-directory -f $(ASAN_OUT)/Makefile \
 	    -C $(NGX_SOURCE) binary modules > $(ASAN_OUT)/make.log 2>&1 \
 	    || { tail -40 $(ASAN_OUT)/make.log; exit 1; }
-	@cp $(ASAN_OUT)/nginx $(ASAN_OUT)/ngx_http_urlstore_module.so $(@D)
+	$(call replace,$(ASAN_OUT)/nginx,$(@D)/nginx)
+	$(call replace,$(ASAN_OUT)/ngx_http_urlstore_module.so,$@)
 
 test-asan: test-programs asan             ## t/ in an nginx with ASan and UBSan
 	@US_ASAN=1 $(PROVE) $(or $(T),t)
