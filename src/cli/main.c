@@ -1,12 +1,15 @@
 
 /*
- * urlstore COMMAND ...: finds the subcommand in the table below and runs it.
+ * urlstore COMMAND ...: finds the subcommand in the table below and runs it;
+ * and what subcommands share.
  */
 
 
 #include "us_cli.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 
 typedef struct {
@@ -23,7 +26,7 @@ static const us_cli_command_t  us_cli_commands[] = {
       "[-q] [--count] [--ids] [--filter N,RATE] [--normalize P]\n"
       "                 [--follow DIR] [--memory SIZE] [FILE...]" },
     { "dump", us_cli_dump,
-      "[--deleted] [--sorted [--delta] [--memory SIZE]] DIR" },
+      "[--deleted | --sorted [--delta] [--memory SIZE]] DIR" },
     { "hash", us_cli_hash, "URL...  (or < URLS)" },
     { "import", us_cli_import,
       "[--profile P] [--www first|keep|strip] DIR  < LINES" },
@@ -33,6 +36,61 @@ static const us_cli_command_t  us_cli_commands[] = {
     { "verify", us_cli_verify, "[--fast] DIR" },
     { NULL, NULL, NULL }
 };
+
+
+static void
+us_cli_usage_one(FILE *f, const us_cli_command_t *c)
+{
+    fprintf(f, "usage: urlstore %s %s\n", c->name, c->usage);
+}
+
+
+int
+us_cli_usage(const char *name)
+{
+    const us_cli_command_t  *c;
+
+    for (c = us_cli_commands; c->name; c++) {
+        if (strcmp(name, c->name) == 0) {
+            us_cli_usage_one(stderr, c);
+        }
+    }
+
+    return US_CLI_USAGE;
+}
+
+
+size_t
+us_cli_size(const char *text)
+{
+    char                *end;
+    unsigned             shift;
+    unsigned long long   n;
+
+    errno = 0;
+    n = strtoull(text, &end, 10);
+    shift = 0;
+
+    switch (*end) {
+    case 'k': case 'K':
+        shift = 10;
+        break;
+    case 'm': case 'M':
+        shift = 20;
+        break;
+    case 'g': case 'G':
+        shift = 30;
+        break;
+    }
+
+    end += (shift != 0);
+
+    if (errno || *end || text[0] == '-' || n > (SIZE_MAX >> 1) >> shift) {
+        return 0;
+    }
+
+    return n << shift;
+}
 
 
 /* is "--help" what a command is asked for?  none takes it as an argument */
@@ -45,7 +103,7 @@ us_cli_help(int argc, char **argv)
 
 
 static void
-us_cli_usage(FILE *f)
+us_cli_usage_all(FILE *f)
 {
     const us_cli_command_t  *c;
 
@@ -63,12 +121,12 @@ main(int argc, char **argv)
     const us_cli_command_t  *c;
 
     if (argc < 2) {
-        us_cli_usage(stderr);
+        us_cli_usage_all(stderr);
         return US_CLI_USAGE;
     }
 
     if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
-        us_cli_usage(stdout);
+        us_cli_usage_all(stdout);
         return US_CLI_DONE;
     }
 
@@ -78,7 +136,7 @@ main(int argc, char **argv)
         }
 
         if (us_cli_help(argc, argv)) {
-            printf("usage: urlstore %s %s\n", c->name, c->usage);
+            us_cli_usage_one(stdout, c);
             return US_CLI_DONE;
         }
 
@@ -86,7 +144,7 @@ main(int argc, char **argv)
     }
 
     fprintf(stderr, "urlstore: no command \"%s\"\n", argv[1]);
-    us_cli_usage(stderr);
+    us_cli_usage_all(stderr);
 
     return US_CLI_USAGE;
 }

@@ -22,6 +22,12 @@
 
 typedef int (*us_cli_pt)(int argc, char **argv);
 
+/* says how subcommand `name` is used; returns US_CLI_USAGE */
+int us_cli_usage(const char *name);
+
+/* "4096", "64k", "512M", "4G"; 0: it is none */
+size_t us_cli_size(const char *text);
+
 int us_cli_bench(int argc, char **argv);
 int us_cli_dedup(int argc, char **argv);
 int us_cli_dump(int argc, char **argv);

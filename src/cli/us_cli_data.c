@@ -217,39 +217,3 @@ us_cli_data_block(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
 
     return found;
 }
-
-
-size_t
-us_cli_size(const char *text)
-{
-    char           *end;
-    unsigned long   n;
-
-    n = strtoul(text, &end, 10);
-
-    switch (*end) {
-
-    case 'g':
-    case 'G':
-        n *= 1024;
-
-        /* fall through */
-
-    case 'm':
-    case 'M':
-        n *= 1024;
-
-        /* fall through */
-
-    case 'k':
-    case 'K':
-        n *= 1024;
-        end++;
-        break;
-
-    default:
-        break;
-    }
-
-    return *end ? 0 : n;
-}

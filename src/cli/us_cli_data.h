@@ -63,8 +63,5 @@ void us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
 int us_cli_data_block(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
     uint64_t id, char *text, size_t size);
 
-/* "64m", "2g": bytes, or 0 if it is not a size */
-size_t us_cli_size(const char *text);
-
 
 #endif /* _US_CLI_DATA_H_INCLUDED_ */

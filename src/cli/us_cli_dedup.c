@@ -19,7 +19,6 @@
 #include "us_dedup.h"
 #include "us_follow.h"
 
-#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -38,39 +37,6 @@ static void
 us_dedup_signal(int signo)
 {
     us_dedup_stop = 1;
-}
-
-
-static size_t
-us_dedup_size(const char *text)
-{
-    char                *end;
-    unsigned             shift;
-    unsigned long long   n;
-
-    errno = 0;
-    n = strtoull(text, &end, 10);
-    shift = 0;
-
-    switch (*end) {
-    case 'k': case 'K':
-        shift = 10;
-        break;
-    case 'm': case 'M':
-        shift = 20;
-        break;
-    case 'g': case 'G':
-        shift = 30;
-        break;
-    }
-
-    end += (shift != 0);
-
-    if (errno || *end || text[0] == '-' || n > (SIZE_MAX >> 1) >> shift) {
-        return 0;
-    }
-
-    return n << shift;
 }
 
 
@@ -168,7 +134,7 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
             break;
 
         case 'm':
-            d->memory = us_dedup_size(optarg);
+            d->memory = us_cli_size(optarg);
 
             if (d->memory < 1 << 20) {
                 fprintf(stderr, "urlstore: --memory \"%s\" is not a size "
@@ -178,7 +144,7 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
             break;
 
         default:
-            return US_CLI_USAGE;
+            return us_cli_usage("dedup");
         }
     }
 

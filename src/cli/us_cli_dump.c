@@ -181,10 +181,7 @@ us_cli_dump(int argc, char **argv)
     us_dump_options_t  o;
 
     if (us_dump_options(&o, argc, argv) == -1) {
-        fprintf(stderr, "usage: urlstore dump [--deleted] DIR\n"
-                "       urlstore dump --sorted [--delta] [--memory SIZE] "
-                "DIR\n");
-        return US_CLI_USAGE;
+        return us_cli_usage("dump");
     }
 
     code = us_cli_data_open(&d, argv[argc - 1]);

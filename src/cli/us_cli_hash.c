@@ -72,8 +72,7 @@ us_cli_hash(int argc, char **argv)
     us_norm_ws_t  *ws;
 
     if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "--") != 0) {
-        fprintf(stderr, "urlstore: hash has no option \"%s\"\n", argv[1]);
-        return US_CLI_USAGE;
+        return us_cli_usage("hash");
     }
 
     norm = us_norm_create(US_PROFILE_CRAWLER);

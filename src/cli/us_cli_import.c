@@ -298,7 +298,7 @@ us_import_norm(int argc, char **argv)
         }
     }
 
-    if (i != argc - 1) {
+    if (i != argc - 1 || argv[i][0] == '-') {
         return NULL;
     }
 
@@ -327,9 +327,7 @@ us_cli_import(int argc, char **argv)
     norm = us_import_norm(argc, argv);
 
     if (norm == NULL) {
-        fprintf(stderr, "usage: urlstore import [--profile P] "
-                "[--www first|keep|strip] DIR < LINES\n");
-        return US_CLI_USAGE;
+        return us_cli_usage("import");
     }
 
     im = calloc(1, sizeof(us_import_t));

@@ -24,14 +24,18 @@
 typedef struct {
     us_norm_t      *norm;
     us_norm_ws_t   *ws;
-    us_base_t      *base;             /* of --base */
+    int             profile;
+    const char     *base_text;        /* of --base */
+    us_base_t      *base;
     us_verdict_t    base_error;
     int             json;
     int             refused;
 } us_cli_normalize_t;
 
 
-static int us_normalize_open(us_cli_normalize_t *ctx, us_profile_t profile);
+static int us_normalize_options(us_cli_normalize_t *ctx, int argc,
+    char **argv);
+static int us_normalize_open(us_cli_normalize_t *ctx);
 static void us_normalize_line(us_cli_normalize_t *ctx, us_str_t line);
 static void us_normalize_json(us_cli_normalize_t *ctx, us_str_t line);
 static us_verdict_t us_normalize_with(us_cli_normalize_t *ctx, us_str_t url,
@@ -41,68 +45,21 @@ static us_verdict_t us_normalize_with(us_cli_normalize_t *ctx, us_str_t url,
 int
 us_cli_normalize(int argc, char **argv)
 {
-    int                  c, profile;
-    char                *line, *base;
+    char                *line;
     size_t               size;
     ssize_t              n;
     us_str_t             in;
     us_cli_normalize_t   ctx;
 
-    static const struct option  options[] = {
-        { "profile", required_argument, NULL, 'p' },
-        { "base", required_argument, NULL, 'b' },
-        { "json", no_argument, NULL, 'j' },
-        { NULL, 0, NULL, 0 }
-    };
-
     memset(&ctx, 0, sizeof(ctx));
-    profile = US_PROFILE_CRAWLER;
-    base = NULL;
 
-    while ((c = getopt_long(argc, argv, "p:b:j", options, NULL)) != -1) {
-
-        switch (c) {
-
-        case 'p':
-            in.data = (uint8_t *) optarg;
-            in.len = strlen(optarg);
-            profile = us_profile_parse(in);
-
-            if (profile < 0) {
-                fprintf(stderr, "urlstore: no profile \"%s\"\n", optarg);
-                return US_CLI_USAGE;
-            }
-
-            break;
-
-        case 'b':
-            base = optarg;
-            break;
-
-        case 'j':
-            ctx.json = 1;
-            break;
-
-        default:
-            return US_CLI_USAGE;
-        }
-    }
-
-    if (optind < argc) {
-        fprintf(stderr, "urlstore: unexpected argument \"%s\"\n",
-                argv[optind]);
+    if (us_normalize_options(&ctx, argc, argv) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
-    if (us_normalize_open(&ctx, profile) != 0) {
+    if (us_normalize_open(&ctx) != 0) {
         fprintf(stderr, "urlstore: out of memory\n");
         return US_CLI_USAGE;
-    }
-
-    if (base) {
-        in.data = (uint8_t *) base;
-        in.len = strlen(base);
-        ctx.base = us_base_create(ctx.norm, ctx.ws, in, &ctx.base_error);
     }
 
     line = NULL;
@@ -144,16 +101,72 @@ us_cli_normalize(int argc, char **argv)
 
 
 static int
-us_normalize_open(us_cli_normalize_t *ctx, us_profile_t profile)
+us_normalize_options(us_cli_normalize_t *ctx, int argc, char **argv)
 {
-    ctx->norm = us_norm_create(profile);
+    int       c;
+    us_str_t  name;
+
+    static const struct option  options[] = {
+        { "profile", required_argument, NULL, 'p' },
+        { "base", required_argument, NULL, 'b' },
+        { "json", no_argument, NULL, 'j' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    ctx->profile = US_PROFILE_CRAWLER;
+
+    while ((c = getopt_long(argc, argv, "p:b:j", options, NULL)) != -1) {
+
+        switch (c) {
+
+        case 'p':
+            name.data = (uint8_t *) optarg;
+            name.len = strlen(optarg);
+            ctx->profile = us_profile_parse(name);
+
+            if (ctx->profile < 0) {
+                fprintf(stderr, "urlstore: no profile \"%s\"\n", optarg);
+                return US_CLI_USAGE;
+            }
+
+            break;
+
+        case 'b':
+            ctx->base_text = optarg;
+            break;
+
+        case 'j':
+            ctx->json = 1;
+            break;
+
+        default:
+            return us_cli_usage("normalize");
+        }
+    }
+
+    if (optind < argc) {
+        fprintf(stderr, "urlstore: unexpected argument \"%s\"\n",
+                argv[optind]);
+        return us_cli_usage("normalize");
+    }
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_normalize_open(us_cli_normalize_t *ctx)
+{
+    us_str_t  base;
+
+    ctx->norm = us_norm_create((us_profile_t) ctx->profile);
 
     if (ctx->norm == NULL) {
         return -1;
     }
 
-    us_norm_set_any_scheme(ctx->norm, profile == US_PROFILE_WHATWG
-                                      || profile == US_PROFILE_STRICT);
+    us_norm_set_any_scheme(ctx->norm, ctx->profile == US_PROFILE_WHATWG
+                                      || ctx->profile == US_PROFILE_STRICT);
 
     if (us_norm_seal(ctx->norm) != 0) {
         return -1;
@@ -161,7 +174,17 @@ us_normalize_open(us_cli_normalize_t *ctx, us_profile_t profile)
 
     ctx->ws = us_norm_ws_create(ctx->norm);
 
-    return ctx->ws ? 0 : -1;
+    if (ctx->ws == NULL) {
+        return -1;
+    }
+
+    if (ctx->base_text) {
+        base.data = (const uint8_t *) ctx->base_text;
+        base.len = strlen(ctx->base_text);
+        ctx->base = us_base_create(ctx->norm, ctx->ws, base, &ctx->base_error);
+    }
+
+    return 0;
 }
 
 

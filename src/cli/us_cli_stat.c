@@ -62,8 +62,7 @@ us_cli_stat(int argc, char **argv)
     us_disk_error_t   e;
 
     if (argc != 2) {
-        fprintf(stderr, "usage: urlstore stat DIR\n");
-        return US_CLI_USAGE;
+        return us_cli_usage("stat");
     }
 
     code = us_cli_data_open(&d, argv[1]);

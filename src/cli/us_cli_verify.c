@@ -201,8 +201,7 @@ us_cli_verify(int argc, char **argv)
     fast = (argc == 3 && strcmp(argv[1], "--fast") == 0);
 
     if (argc != 2 + fast) {
-        fprintf(stderr, "usage: urlstore verify [--fast] DIR\n");
-        return US_CLI_USAGE;
+        return us_cli_usage("verify");
     }
 
     code = us_cli_data_open(&d, argv[1 + fast]);
