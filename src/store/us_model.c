@@ -39,47 +39,78 @@
 #include <endian.h>
 #include <stdlib.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 
 #if (__BYTE_ORDER != __LITTLE_ENDIAN)
 #error "models are kept in little-endian byte order"
 #endif
 
 
+/* left to itself, the compiler calls what each token needs */
+#define us_inline         inline __attribute__((always_inline))
+
 /* bits of a first-level table; tuned with bench/codec on reddit_submissions */
+#ifndef US_TABLE_BITS
 #define US_TABLE_BITS     9
+#endif
+
+/* lengths of codes that are not in it */
+#define US_TABLE_LONGER   (US_HUFFMAN_MAX - US_TABLE_BITS)
 
 
 /*
- * Codes are compared left aligned in 16 bits: those of length l are below
- * limit[l], and symbol number (code >> (16 - l)) + first[l] of the list.
+ * What the decoder needs to know of a code: one cache line.  Codes that are
+ * longer than the table's bits are compared left aligned in 16 bits: those of
+ * the l-th length are below limit[l], and such a code is number
+ * (code >> (16 - length)) + first[l], modulo 65536, of the code's list.  A
+ * limit of 65536 is 65535 here; the code 65535 has the greatest length.
  */
 
 typedef struct {
-    uint32_t      limit[US_HUFFMAN_MAX + 1];
-    int32_t       first[US_HUFFMAN_MAX + 1];
-    uint32_t      symbols;            /* offset of the code's list */
-    uint32_t      entries;
-    uint16_t      nsymbols;
-    uint8_t       bits;               /* of the first level */
-    uint8_t       pad;
+    uint16_t      limit[8];
+    uint16_t      first[8];
+    uint32_t      entries;            /* offset of the table */
+    uint32_t      symbols;            /* and of the list, in the core */
+    uint16_t      mask;               /* of the table's bits */
+    uint8_t       bits;
+    uint8_t       last;               /* the greatest l */
+    uint8_t       pad[20];
 } us_code_t;
 
 
 /* an entry: symbol 16 | length 5 (0: a longer code) | context 7 | kind 2 */
 
 #define US_ENTRY_LEN      16
+#define US_ENTRY_LENGTH   (31u << US_ENTRY_LEN)
 #define US_ENTRY_CTX      21
 #define US_ENTRY_KIND     28
 
 #define US_KIND_TEXT      0
 #define US_KIND_RUN       1
 #define US_KIND_ESCAPE    2
+#define US_KIND_END       3           /* made by who reads */
 
 
 static uint32_t us_model_sum(const us_model_t *m);
 static unsigned us_model_code_symbols(const us_model_t *m, unsigned code);
-static uint32_t us_model_entry(const us_model_t *m, unsigned code,
-    unsigned symbol, unsigned len);
+
+
+/* bytes, the lowest bit first */
+
+#define US_R2(n)  n, n + 128, n + 64, n + 192
+#define US_R4(n)  US_R2(n), US_R2(n + 32), US_R2(n + 16), US_R2(n + 48)
+#define US_R6(n)  US_R4(n), US_R4(n + 8), US_R4(n + 4), US_R4(n + 12)
+
+static const uint8_t  us_reversed[256] = {
+    US_R6(0), US_R6(2), US_R6(1), US_R6(3)
+};
+
+#undef US_R2
+#undef US_R4
+#undef US_R6
 
 
 static inline const void *
@@ -89,10 +120,17 @@ us_model_at(const us_model_t *m, uint32_t offset)
 }
 
 
+static inline uint32_t
+us_model_codes_at(const us_model_t *m)
+{
+    return (m->core_size + US_LINE - 1) & ~(US_LINE - 1);
+}
+
+
 static inline const us_code_t *
 us_model_codes(const us_model_t *m)
 {
-    return us_model_at(m, m->codes);
+    return us_model_at(m, us_model_codes_at(m));
 }
 
 
@@ -103,12 +141,10 @@ us_model_ncodes(const us_model_t *m)
 }
 
 
-/* the next 57 bits or more, at the low end */
-
-static inline uint64_t
-us_bitin_peek(const us_bitin_t *b)
+static inline const uint16_t *
+us_model_nlen(const us_model_t *m, unsigned code)
 {
-    return us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7);
+    return (const uint16_t *) us_model_at(m, m->nlen) + code * US_NLEN;
 }
 
 
@@ -117,99 +153,199 @@ us_bitin_peek(const us_bitin_t *b)
 static inline uint32_t
 us_model_reverse(uint32_t v)
 {
-    v = (v & 0x5555) << 1 | (v >> 1 & 0x5555);
-    v = (v & 0x3333) << 2 | (v >> 2 & 0x3333);
-    v = (v & 0x0f0f) << 4 | (v >> 4 & 0x0f0f);
-
-    return (v & 0xff) << 8 | v >> 8;
+    return (uint32_t) us_reversed[v & 0xff] << 8 | us_reversed[v >> 8];
 }
 
 
-/*
- * Finds the symbol at the low end of w: its entry, with the length of its code.
- */
+/* completes the entry e, symbol and length, of a token */
 
-static inline uint32_t
-us_model_find(const us_model_t *m, unsigned code, uint64_t w)
+static us_inline uint32_t
+us_model_entry(const us_model_t *m, const uint32_t *tokens, unsigned symbol,
+    uint32_t e)
 {
-    unsigned          len;
-    uint32_t          e, v;
-    const uint16_t   *list;
-    const uint32_t   *entries;
-    const us_code_t  *c;
-
-    c = us_model_codes(m) + code;
-
-    entries = us_model_at(m, c->entries);
-    e = entries[w & ((1u << c->bits) - 1)];
-
-    if (e >> US_ENTRY_LEN & 31) {
-        return e;
+    if (symbol == m->ntokens) {
+        return e | (uint32_t) US_KIND_ESCAPE << US_ENTRY_KIND;
     }
 
-    v = us_model_reverse((uint32_t) w & 0xffff);
+    e |= tokens[symbol] >> US_CTX_SHIFT << US_ENTRY_CTX;
 
-    for (len = c->bits + 1u; v >= c->limit[len]; len++) { /* void */ }
-
-    list = us_model_at(m, c->symbols);
-
-    return us_model_entry(m, code,
-                          list[(int32_t) (v >> (16 - len)) + c->first[len]],
-                          len);
-}
-
-
-/*
- * Reads a token.  Returns its entry, or 0 with *end = 1 if it would end
- * beyond the bits, and *w the bits behind it (25 of them, at least).
- */
-
-static inline uint32_t
-us_model_next(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint64_t *w,
-    int *end)
-{
-    uint32_t  e, len;
-
-    *w = us_bitin_peek(b);
-
-    e = us_model_find(m, ctx, *w);
-    len = e >> US_ENTRY_LEN & 31;
-
-    if (len > b->end - b->pos) {
-        *end = 1;
-        return 0;
-    }
-
-    b->pos += len;
-    *w >>= len;
-
-    if (e >> US_ENTRY_KIND == US_KIND_ESCAPE) {
-        e = us_model_find(m, m->ncontexts + US_CODE_ESCAPE, *w);
-        len = e >> US_ENTRY_LEN & 31;
-
-        if (len > b->end - b->pos) {
-            *end = 1;
-            return 0;
-        }
-
-        b->pos += len;
-        *w >>= len;
+    if (symbol - US_TOKEN_RUN < US_TOKEN_TEXT - US_TOKEN_RUN) {
+        e |= US_KIND_RUN << US_ENTRY_KIND;
     }
 
     return e;
 }
 
 
+/*
+ * A code longer than the table's bits, at the low end of w: its symbol and
+ * length, as an entry has them.
+ */
+
+static us_inline uint32_t
+us_model_longer(const us_model_t *m, const us_code_t *c, uint64_t w)
+{
+    unsigned         l;
+    uint32_t         v;
+    const uint16_t  *list;
+
+    v = us_model_reverse((uint32_t) w & 0xffff);
+
+#ifdef __SSE2__
+    {
+    __m128i  left;
+
+    /*
+     * Limit - v saturates to zero where the code is not below the limit.  No
+     * branch: it would be mispredicted for every second code.
+     */
+
+    left = _mm_subs_epu16(_mm_loadu_si128((const __m128i *) c->limit),
+                          _mm_set1_epi16((short) v));
+    left = _mm_cmpeq_epi16(left, _mm_setzero_si128());
+
+    l = (unsigned) __builtin_ctz(~(unsigned) _mm_movemask_epi8(left)) / 2;
+    }
+#else
+    for (l = 0; l < US_TABLE_LONGER && v >= c->limit[l]; l++) { /* void */ }
+#endif
+
+    l = l < c->last ? l : c->last;
+    list = us_model_at(m, c->symbols);
+
+    return list[(uint16_t) ((v >> (US_TABLE_LONGER - 1 - l)) + c->first[l])]
+           | (US_TABLE_BITS + 1 + l) << US_ENTRY_LEN;
+}
+
+
+/*
+ * What reads tokens.  It is copied before use, so that the compiler keeps it
+ * in registers: bytes that are written could be any of these.
+ */
+
+typedef struct {
+    const us_model_t  *m;
+    const us_code_t   *codes;
+    const uint32_t    *tokens;
+    const uint8_t     *pool;
+    const uint8_t     *base;
+    uint64_t           pos;
+    uint64_t           end;
+    unsigned           ctx;
+} us_reader_t;
+
+
+static us_inline us_reader_t
+us_reader(const us_model_t *m, unsigned ctx, const us_bitin_t *b)
+{
+    us_reader_t  r;
+
+    r.m = m;
+    r.codes = us_model_codes(m);
+    r.tokens = us_model_at(m, m->tokens);
+    r.pool = us_model_at(m, m->text);
+    r.base = b->base;
+    r.pos = b->pos;
+    r.end = b->end;
+    r.ctx = ctx;
+
+    return r;
+}
+
+
+/* the entry of the token at the low end of w */
+
+static us_inline uint32_t
+us_reader_find(const us_reader_t *r, unsigned code, uint64_t w)
+{
+    uint32_t          e;
+    const uint32_t   *entries;
+    const us_code_t  *c;
+
+    c = r->codes + code;
+
+    entries = us_model_at(r->m, c->entries);
+    e = entries[w & c->mask];
+
+    if (e & US_ENTRY_LENGTH) {
+        return e;
+    }
+
+    e = us_model_longer(r->m, c, w);
+
+    return us_model_entry(r->m, r->tokens, e & 0xffff, e);
+}
+
+
+/*
+ * Reads a token, an escape before it included: its entry, or one of kind
+ * US_KIND_END if it would end beyond the bits.
+ */
+
+static us_inline uint32_t
+us_reader_next(us_reader_t *r)
+{
+    uint32_t  e;
+    uint64_t  w, pos;
+
+    pos = r->pos;
+    w = us_load64(r->base + (pos >> 3)) >> (pos & 7);
+    e = us_reader_find(r, r->ctx, w);
+
+    if (e >> US_ENTRY_KIND == US_KIND_ESCAPE) {
+        e >>= US_ENTRY_LEN;
+        e &= 31;
+
+        w >>= e;
+        pos += e;
+
+        e = us_reader_find(r, r->m->ncontexts + US_CODE_ESCAPE, w);
+    }
+
+    pos += e >> US_ENTRY_LEN & 31;
+
+    if (pos > r->end) {
+        return (uint32_t) US_KIND_END << US_ENTRY_KIND;
+    }
+
+    r->pos = pos;
+    r->ctx = e >> US_ENTRY_CTX & 127;
+
+    return e;
+}
+
+
+/* that there are no more tokens because there are no more bits */
+
+static inline int
+us_reader_ended(const us_reader_t *r)
+{
+    return r->end - r->pos < 4;
+}
+
+
 int
 us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b)
 {
-    uint32_t  e, len;
+    uint32_t          e, len;
+    uint64_t          w;
+    const uint32_t   *entries;
+    const us_code_t  *c;
 
     if (b->pos >= b->end) {
         return -1;
     }
 
-    e = us_model_find(m, m->ncontexts + code, us_bitin_peek(b));
+    c = us_model_codes(m) + m->ncontexts + code;
+    w = us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7);
+
+    entries = us_model_at(m, c->entries);
+    e = entries[w & c->mask];
+
+    if ((e & US_ENTRY_LENGTH) == 0) {
+        e = us_model_longer(m, c, w);
+    }
+
     len = e >> US_ENTRY_LEN & 31;
 
     if (len > b->end - b->pos) {
@@ -225,40 +361,45 @@ us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b)
 /* unpacks the run of a token; its length, or 0 if it ends beyond the bits */
 
 static unsigned
-us_model_run(unsigned token, us_bitin_t *b, uint8_t *out)
+us_reader_run(const us_reader_t *r, unsigned token, uint64_t *next,
+    uint8_t *out)
 {
-    unsigned  alphabet, len, bits, part;
+    unsigned  alphabet, len, n, part;
+    uint64_t  pos;
 
     alphabet = (token - US_TOKEN_RUN) / US_RUN_LENGTHS;
     len = (token - US_TOKEN_RUN) % US_RUN_LENGTHS + US_RUN_MIN;
+    pos = r->pos;
 
-    if (us_run_bits(alphabet, len) > b->end - b->pos) {
+    if (us_run_bits(alphabet, len) > r->end - pos) {
         return 0;
     }
 
     /* 6 characters of any alphabet are whole groups, of at most 36 bits */
 
     for (part = 0; part < len; part += 6) {
-        bits = len - part < 6 ? len - part : 6;
+        n = len - part < 6 ? len - part : 6;
 
-        us_run_get(us_bitin_peek(b), alphabet, bits, out + part);
-        b->pos += us_run_bits(alphabet, bits);
+        us_run_get(us_load64(r->base + (pos >> 3)) >> (pos & 7), alphabet, n,
+                   out + part);
+        pos += us_run_bits(alphabet, n);
     }
+
+    *next = pos;
 
     return len;
 }
 
 
 ssize_t
-us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint8_t *out,
-    size_t need, size_t max)
+us_model_decode(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
+    uint8_t *out, size_t need, size_t max)
 {
-    int              end;
-    uint8_t         *p, *last;
-    uint32_t         e, t, len, i;
-    uint64_t         w;
-    const uint8_t   *text, *from;
-    const uint32_t  *tokens;
+    uint8_t        *p, *last;
+    uint32_t        e, t, len, i;
+    uint64_t        next;
+    us_reader_t     r, copy;
+    const uint8_t  *from;
 
     if (b->pos > b->end) {
         return -1;
@@ -266,23 +407,15 @@ us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint8_t *out,
 
     p = out;
     last = out + max;
-    end = 0;
-    text = us_model_at(m, m->text);
-    tokens = us_model_at(m, m->tokens);
+    r = us_reader(m, ctx, b);
 
     while ((size_t) (p - out) < need) {
-        e = us_model_next(m, ctx, b, &w, &end);
-
-        if (end) {
-            return b->end - b->pos < 4 ? p - out : -1;
-        }
-
-        ctx = e >> US_ENTRY_CTX & 127;
+        e = us_reader_next(&r);
 
         if (e >> US_ENTRY_KIND == US_KIND_TEXT) {
-            t = tokens[e & 0xffff];
+            t = r.tokens[e & 0xffff];
             len = t >> US_TEXT_BITS & US_LEN_MASK;
-            from = text + (t & (US_TEXT_MAX - 1));
+            from = r.pool + (t & (US_TEXT_MAX - 1));
 
             memcpy(p, from, 16);
 
@@ -290,12 +423,18 @@ us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint8_t *out,
                 memcpy(p + i, from + i, 16);
             }
 
-        } else {
-            len = us_model_run(e & 0xffff, b, p);
+        } else if (e >> US_ENTRY_KIND == US_KIND_RUN) {
+            copy = r;
+            len = us_reader_run(&copy, e & 0xffff, &next, p);
 
             if (len == 0) {
                 return -1;
             }
+
+            r.pos = next;
+
+        } else {
+            return us_reader_ended(&r) ? p - out : -1;
         }
 
         p += len;
@@ -310,6 +449,28 @@ us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint8_t *out,
 
 
 /*
+ * Whether the first n bytes differ; 8 more of both can be read.  A call of
+ * memcmp() for each token costs more than its work.
+ */
+
+static inline int
+us_model_differ(const uint8_t *p, const uint8_t *q, size_t n)
+{
+    uint64_t  d;
+
+    for ( /* void */ ; n > 8; n -= 8, p += 8, q += 8) {
+        if (us_load64(p) != us_load64(q)) {
+            return 1;
+        }
+    }
+
+    d = us_load64(p) ^ us_load64(q);
+
+    return n && d << (64 - 8 * n);
+}
+
+
+/*
  * Compares token by token, up to the first difference.  US_MODEL_MORE: the
  * text has ended and there is more.
  */
@@ -319,48 +480,46 @@ us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b, uint8_t *out,
 #define US_MODEL_MORE     2
 
 static inline int
-us_model_compare(const us_model_t *m, unsigned ctx, us_bitin_t *b,
+us_model_compare(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
     const uint8_t *text, size_t len, uint8_t *first)
 {
-    int              end;
-    uint8_t          run[US_DECODE_SLACK];
-    uint32_t         e, t, n;
-    uint64_t         w;
-    const uint8_t   *p, *last, *from, *pool;
-    const uint32_t  *tokens;
+    uint8_t         run[US_DECODE_SLACK];
+    size_t          left;
+    uint32_t        e, t, n;
+    uint64_t        next;
+    us_reader_t     r, copy;
+    const uint8_t  *p, *from;
 
     if (b->pos > b->end) {
         return US_MODEL_DIFFERS;
     }
 
     p = text;
-    last = text + len;
-    end = 0;
-    pool = us_model_at(m, m->text);
-    tokens = us_model_at(m, m->tokens);
+    left = len;
+    r = us_reader(m, ctx, b);
 
     for ( ;; ) {
-        e = us_model_next(m, ctx, b, &w, &end);
-
-        if (end) {
-            return p == last && first == NULL && b->end - b->pos < 4
-                   ? US_MODEL_EQUAL : US_MODEL_DIFFERS;
-        }
-
-        ctx = e >> US_ENTRY_CTX & 127;
+        e = us_reader_next(&r);
 
         if (e >> US_ENTRY_KIND == US_KIND_TEXT) {
-            t = tokens[e & 0xffff];
+            t = r.tokens[e & 0xffff];
             n = t >> US_TEXT_BITS & US_LEN_MASK;
-            from = pool + (t & (US_TEXT_MAX - 1));
+            from = r.pool + (t & (US_TEXT_MAX - 1));
 
-        } else {
-            n = us_model_run(e & 0xffff, b, run);
+        } else if (e >> US_ENTRY_KIND == US_KIND_RUN) {
+            copy = r;
+            n = us_reader_run(&copy, e & 0xffff, &next, run);
             from = run;
 
             if (n == 0) {
                 return US_MODEL_DIFFERS;
             }
+
+            r.pos = next;
+
+        } else {
+            return left == 0 && first == NULL && us_reader_ended(&r)
+                   ? US_MODEL_EQUAL : US_MODEL_DIFFERS;
         }
 
         if (first) {
@@ -369,22 +528,27 @@ us_model_compare(const us_model_t *m, unsigned ctx, us_bitin_t *b,
             n--;
         }
 
-        if (n > (size_t) (last - p)) {
-            return memcmp(p, from, (size_t) (last - p)) == 0
-                   ? US_MODEL_MORE : US_MODEL_DIFFERS;
-        }
+        if (left >= n + 8) {
+            if (us_model_differ(p, from, n)) {
+                return US_MODEL_DIFFERS;
+            }
 
-        if (memcmp(p, from, n) != 0) {
+        } else if (left < n) {
+            return memcmp(p, from, left) == 0 ? US_MODEL_MORE
+                                              : US_MODEL_DIFFERS;
+
+        } else if (memcmp(p, from, n) != 0) {
             return US_MODEL_DIFFERS;
         }
 
         p += n;
+        left -= n;
     }
 }
 
 
 int
-us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
+us_model_equal(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
     const uint8_t *text, size_t len, uint8_t *first)
 {
     return us_model_compare(m, ctx, b, text, len, first) == US_MODEL_EQUAL;
@@ -392,7 +556,7 @@ us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
 
 
 int
-us_model_begins(const us_model_t *m, unsigned ctx, us_bitin_t *b,
+us_model_begins(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
     const uint8_t *text, size_t len, uint8_t *first)
 {
     return us_model_compare(m, ctx, b, text, len, first) != US_MODEL_DIFFERS;
@@ -412,6 +576,7 @@ us_model_core_size(const uint8_t *core, size_t len)
 
     if (len < sizeof(us_model_t)
         || m->magic != US_MODEL_MAGIC || m->version != US_MODEL_VERSION
+        || m->pad || m->pad2[0] || m->pad2[1] || m->pad2[2]
         || m->core_size > len
         || m->ncontexts <= US_CTX_GROUP || m->ncontexts > US_CTX_MAX
         || m->ntokens < US_TOKEN_TEXT || m->ntokens > US_TOKENS_MAX
@@ -428,7 +593,6 @@ us_model_core_size(const uint8_t *core, size_t len)
         || m->symbols != m->tokens + m->ntokens * sizeof(uint32_t)
         || m->text != m->symbols + m->nsymbols * sizeof(uint16_t)
         || m->core_size != ((m->text + m->text_size + 7) & ~7u)
-        || m->codes != m->core_size
         || m->checksum != us_model_sum(m))
     {
         return 0;
@@ -452,7 +616,7 @@ us_model_core_size(const uint8_t *core, size_t len)
     sum = 0;
 
     for (i = 0; i < ncodes; i++) {
-        nlen = (const uint16_t *) us_model_at(m, m->nlen) + i * US_NLEN;
+        nlen = us_model_nlen(m, i);
         kraft = 0;
         n = 0;
 
@@ -480,11 +644,7 @@ us_model_core_size(const uint8_t *core, size_t len)
         }
     }
 
-    if (sum != m->nsymbols || m->size != us_model_size(core)) {
-        return 0;
-    }
-
-    return m->core_size;
+    return sum == m->nsymbols ? m->core_size : 0;
 }
 
 
@@ -563,106 +723,96 @@ us_model_size(const uint8_t *core)
     const us_model_t  *m;
 
     m = (const us_model_t *) core;
-    size = m->core_size + us_model_ncodes(m) * sizeof(us_code_t);
+    size = us_model_codes_at(m) + us_model_ncodes(m) * sizeof(us_code_t);
 
     for (i = 0; i < us_model_ncodes(m); i++) {
-        size += sizeof(uint32_t)
-                << us_model_table_bits((const uint16_t *)
-                                       us_model_at(m, m->nlen) + i * US_NLEN);
+        size += sizeof(uint32_t) << us_model_table_bits(us_model_nlen(m, i));
     }
 
     return (size + 7) & ~(size_t) 7;
 }
 
 
-void
-us_model_build(us_model_t *dst, const uint8_t *core)
+/*
+ * The tables of a code, whose symbols are in the core from list on; returns
+ * their number.
+ */
+
+static unsigned
+us_model_build_code(us_model_t *m, unsigned code, us_code_t *c,
+    const uint16_t *list)
 {
-    unsigned         i, l, k;
-    uint32_t         code, index, at, symbols, *entries;
-    us_code_t       *c;
-    const uint16_t  *nlen, *list;
+    unsigned         i, k, l, index;
+    uint32_t         v, e, n, *entries;
+    const uint16_t  *nlen;
 
-    memcpy(dst, core, ((const us_model_t *) core)->core_size);
+    nlen = us_model_nlen(m, code);
+    entries = (uint32_t *) us_model_at(m, c->entries);
 
-    c = (us_code_t *) us_model_at(dst, dst->codes);
-    at = dst->codes + us_model_ncodes(dst) * (uint32_t) sizeof(us_code_t);
-    symbols = dst->symbols;
+    memset(entries, 0, sizeof(uint32_t) << c->bits);
 
-    for (i = 0; i < us_model_ncodes(dst); i++, c++) {
-        nlen = (const uint16_t *) us_model_at(dst, dst->nlen) + i * US_NLEN;
+    v = 0;
+    index = 0;
 
-        memset(c, 0, sizeof(us_code_t));
+    for (l = 1; l <= c->bits; l++) {
+        for (k = 0; k < nlen[l]; k++, v += 1u << (16 - l)) {
+            e = list[index++] | (uint32_t) l << US_ENTRY_LEN;
 
-        c->bits = (uint8_t) us_model_table_bits(nlen);
-        c->symbols = symbols;
-        c->entries = at;
-
-        entries = (uint32_t *) us_model_at(dst, at);
-        list = us_model_at(dst, symbols);
-
-        memset(entries, 0, sizeof(uint32_t) << c->bits);
-
-        code = 0;
-        index = 0;
-
-        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
-            c->first[l] = (int32_t) index - (int32_t) (code >> (16 - l));
-
-            for (k = 0; k < nlen[l]; k++) {
-                if (l <= c->bits) {
-                    uint32_t  e, n;
-
-                    e = us_model_entry(dst, i, list[index], l);
-
-                    for (n = us_model_reverse(code);
-                         n < 1u << c->bits;
-                         n += 1u << l)
-                    {
-                        entries[n] = e;
-                    }
-                }
-
-                code += 1u << (16 - l);
-                index++;
+            if (code <= m->ncontexts + US_CODE_ESCAPE) {
+                e = us_model_entry(m, us_model_at(m, m->tokens), e & 0xffff,
+                                   e);
             }
 
-            c->limit[l] = code;
+            for (n = us_model_reverse(v); n < 1u << c->bits; n += 1u << l) {
+                entries[n] = e;
+            }
         }
-
-        c->nsymbols = (uint16_t) index;
-        symbols += index * (uint32_t) sizeof(uint16_t);
-        at += (uint32_t) sizeof(uint32_t) << c->bits;
     }
 
+    for (i = 0; c->bits == US_TABLE_BITS && i < US_TABLE_LONGER; i++) {
+        l = US_TABLE_BITS + 1 + i;
+        c->first[i] = (uint16_t) (index - (v >> (16 - l)));
+
+        index += nlen[l];
+        v += (uint32_t) nlen[l] << (16 - l);
+
+        c->limit[i] = (uint16_t) (v < 65535 ? v : 65535);
+
+        if (nlen[l]) {
+            c->last = (uint8_t) i;
+        }
+    }
+
+    return index;
 }
 
 
-static uint32_t
-us_model_entry(const us_model_t *m, unsigned code, unsigned symbol,
-    unsigned len)
+void
+us_model_build(us_model_t *dst, const uint8_t *core)
 {
-    uint32_t         e;
-    const uint32_t  *tokens;
+    unsigned         i;
+    uint32_t         at, symbols;
+    us_code_t       *c;
 
-    e = symbol | len << US_ENTRY_LEN;
+    memcpy(dst, core, ((const us_model_t *) core)->core_size);
 
-    if (code > m->ncontexts + US_CODE_ESCAPE) {
-        return e;
+    c = (us_code_t *) us_model_codes(dst);
+    at = us_model_codes_at(dst)
+         + us_model_ncodes(dst) * (uint32_t) sizeof(us_code_t);
+    symbols = dst->symbols;
+
+    for (i = 0; i < us_model_ncodes(dst); i++, c++) {
+        memset(c, 0, sizeof(us_code_t));
+
+        c->bits = (uint8_t) us_model_table_bits(us_model_nlen(dst, i));
+        c->mask = (uint16_t) ((1u << c->bits) - 1);
+        c->symbols = symbols;
+        c->entries = at;
+
+        symbols += us_model_build_code(dst, i, c, us_model_at(dst, symbols))
+                   * (uint32_t) sizeof(uint16_t);
+        at += (uint32_t) sizeof(uint32_t) << c->bits;
     }
-
-    if (symbol == m->ntokens) {
-        return e | US_KIND_ESCAPE << US_ENTRY_KIND;
-    }
-
-    tokens = us_model_at(m, m->tokens);
-    e |= (tokens[symbol] >> US_CTX_SHIFT) << US_ENTRY_CTX;
-
-    if (symbol - US_TOKEN_RUN < US_TOKEN_TEXT - US_TOKEN_RUN) {
-        e |= US_KIND_RUN << US_ENTRY_KIND;
-    }
-
-    return e;
 }
 
 
@@ -767,19 +917,21 @@ unsigned
 us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
     unsigned len, uint32_t *bits)
 {
-    uint32_t          next;
-    unsigned          low, high, mid;
-    const uint16_t   *list;
-    const us_code_t  *c;
+    uint32_t         next;
+    unsigned         l, low, high, mid;
+    const uint16_t  *list, *nlen;
 
-    c = us_model_codes(m) + code;
-    next = c->limit[len - 1];
+    nlen = us_model_nlen(m, code);
+    list = us_model_at(m, us_model_codes(m)[code].symbols);
+    next = 0;
 
-    list = us_model_at(m, c->symbols);
-    list += (int32_t) (next >> (16 - len)) + c->first[len];
+    for (l = 1; l < len; l++) {
+        next += (uint32_t) nlen[l] << (16 - l);
+        list += nlen[l];
+    }
 
     low = 0;
-    high = (c->limit[len] - next) >> (16 - len);
+    high = nlen[len];
 
     while (low < high) {
         mid = (low + high) / 2;
@@ -792,7 +944,7 @@ us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
         }
     }
 
-    if (low == (c->limit[len] - next) >> (16 - len) || list[low] != symbol) {
+    if (low == nlen[len] || list[low] != symbol) {
         return 0;
     }
 
@@ -825,7 +977,7 @@ us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
     unsigned          l, i;
     const uint16_t   *list, *nlen;
 
-    nlen = (const uint16_t *) us_model_at(m, m->nlen) + code * US_NLEN;
+    nlen = us_model_nlen(m, code);
     list = us_model_at(m, us_model_codes(m)[code].symbols);
 
     memset(lens, 0, n);

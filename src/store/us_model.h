@@ -161,11 +161,11 @@ void us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
  * one more byte, which goes to *first.
  */
 int us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b);
-ssize_t us_model_decode(const us_model_t *m, unsigned ctx, us_bitin_t *b,
-    uint8_t *out, size_t need, size_t max);
-int us_model_equal(const us_model_t *m, unsigned ctx, us_bitin_t *b,
+ssize_t us_model_decode(const us_model_t *m, unsigned ctx,
+    const us_bitin_t *b, uint8_t *out, size_t need, size_t max);
+int us_model_equal(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
     const uint8_t *text, size_t len, uint8_t *first);
-int us_model_begins(const us_model_t *m, unsigned ctx, us_bitin_t *b,
+int us_model_begins(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
     const uint8_t *text, size_t len, uint8_t *first);
 
 

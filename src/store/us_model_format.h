@@ -23,6 +23,9 @@
 #define US_CTX_SHIFT      (US_TEXT_BITS + US_LEN_BITS)
 #define US_TEXT_MAX       (1 << US_TEXT_BITS)
 
+/* the tables for decoding are aligned to cache lines, if the model is */
+#define US_LINE           64u
+
 /* copies of a token's text are made in pieces of 16 bytes */
 #define US_TEXT_SLACK     64
 
@@ -42,9 +45,7 @@ struct us_model_s {
     uint32_t      tokens;
     uint32_t      symbols;
     uint32_t      text;
-    uint32_t      codes;
-    uint32_t      size;               /* with the tables */
-    uint32_t      pad2;
+    uint32_t      pad2[3];
 };
 
 

@@ -279,7 +279,6 @@ us_model_write(const us_model_def_t *def, size_t *len)
     m->tokens = m->nlen + (uint32_t) (ncodes * sizeof(uint16_t) * US_NLEN);
     m->symbols = m->tokens + m->ntokens * (uint32_t) sizeof(uint32_t);
     m->text = m->symbols + m->nsymbols * (uint32_t) sizeof(uint16_t);
-    m->codes = m->core_size;
 
     for (i = 0; i < def->ntokens; i++) {
         ((uint32_t *) (core + m->tokens))[i] = us_pool_token(&p, (unsigned) i);
@@ -290,7 +289,6 @@ us_model_write(const us_model_def_t *def, size_t *len)
 
     memcpy(core + m->text, text, used);
 
-    m->size = (uint32_t) us_model_size(core);
     us_model_seal(core, *len);
 
 done:

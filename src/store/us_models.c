@@ -3,7 +3,7 @@
  * The models of a zone, and a process's encoders.
  *
  *   head->models     how many there are; number n was published before n + 1
- *   head->codec[n]   offset of model n:  | first id: 8 | us_model_t |
+ *   head->codec[n]   offset of model n:  | first id: 64 | us_model_t |
  *
  * A record is written under the newest model at its id: the one with the
  * greatest first id that is not above it.  A model is immutable, and it is
@@ -19,6 +19,10 @@
 #include "us_builtin.h"
 
 #include <stdlib.h>
+
+
+/* of 8 bytes: a model's tables are aligned to cache lines */
+#define US_FIRST_WORDS  8
 
 
 /* learns of models that were published since */
@@ -40,7 +44,7 @@ us_models_update(us_models_t *ms)
             (ms->arena->base + us_relaxed(&ms->arena->head->codec[ms->n]));
 
         ms->first[ms->n] = p[0];
-        ms->model[ms->n] = (const us_model_t *) (p + 1);
+        ms->model[ms->n] = (const us_model_t *) (p + US_FIRST_WORDS);
     }
 }
 
@@ -177,7 +181,8 @@ us_models_install(us_models_t *ms, const us_model_t *m, size_t size)
     h = a->head;
     number = h->models;
     chunk = (size_t) 1 << a->chunk_shift;
-    n = (size + sizeof(uint64_t) + chunk - 1) >> a->chunk_shift;
+    n = (size + US_FIRST_WORDS * sizeof(uint64_t) + chunk - 1)
+        >> a->chunk_shift;
 
     if (number == US_MODELS_MAX) {
         return -1;
@@ -194,7 +199,7 @@ us_models_install(us_models_t *ms, const us_model_t *m, size_t size)
     p = (uint64_t *) us_area_at(a, US_AREA_MODELS, at);
 
     p[0] = h->next_id;
-    memcpy(p + 1, m, size);
+    memcpy(p + US_FIRST_WORDS, m, size);
 
     us_intend(a, &h->codec[number], (uint64_t) ((uint8_t *) p - a->base));
     us_intend(a, &h->models, number + 1);
