@@ -17,7 +17,8 @@ bench-http: $(B)/.deps-bench build                  ## requests and batches over
 
 $(B)/bench/structures: bench/peers/structures.cc | $(B)/.deps-bench
 	@mkdir -p $(@D)
-	$(CXX) -std=gnu++17 -O2 -Wall -Wextra -Werror -o $@ $< -lJudy -lmarisa
+	$(CXX) -std=gnu++17 -O2 -Wall -Wextra -Werror -o $@ $< -lJudy \
+	    -lhat-trie -lmarisa
 
 bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
 	@bench/durability/run.pl

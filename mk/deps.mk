@@ -4,7 +4,7 @@
 PKG_BUILD := nginx nginx-dev gcc g++ make libpcre2-dev libicu-dev libpsl-dev \
              publicsuffix zlib1g-dev xz-utils curl perl ca-certificates
 PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev
-PKG_BENCH := wrk redis-server libjudy-dev libmarisa-dev \
+PKG_BENCH := wrk redis-server libjudy-dev libmarisa-dev libhat-trie-dev \
              liburiparser-dev libcurl4-openssl-dev gnuplot-nox
 PKG_WEB   := chromium prometheus python3-minimal golang-go \
              default-jdk-headless

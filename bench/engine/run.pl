@@ -43,15 +43,22 @@ for my $name (@names) {
     }
 }
 
-my @heads = ('bytes per URL', 'add, ns', 'hit, ns', 'miss, ns');
+# a table for each figure: a line for each corpus, a column for each structure
+
+my @heads = ('Bytes per URL', 'Add, ns', 'Hit, ns', 'Miss, ns');
 
 for my $k (0 .. 3) {
-    print "\n## $heads[$k]\n\n|  | ", join(' | ', @columns), " |\n|---|",
-        '--:|' x @columns, "\n";
+    my @with = grep {
+        my $what = $_;
+        grep { ($cell{$what}{$_}[$k] // '-') ne '-' } @columns;
+    } @rows;
 
-    for my $what (@rows) {
-        print "| $what | ", join(' | ',
-            map { $cell{$what}{$_} ? $cell{$what}{$_}[$k] : '' } @columns),
+    print "\n## $heads[$k]\n\n| | ", join(' | ', @with), " |\n|---|",
+        '--:|' x @with, "\n";
+
+    for my $column (@columns) {
+        print "| $column | ", join(' | ',
+            map { $cell{$_}{$column} ? $cell{$_}{$column}[$k] : '' } @with),
             " |\n";
     }
 }
