@@ -11,6 +11,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use List::Util qw(max);
 use Time::HiRes qw(sleep time);
 
 use UrlStore::Test;
@@ -26,16 +27,19 @@ my $cycles = $ENV{US_CYCLES} || 3;
 
 sub server
 {
-    my ($options) = @_;
+    my ($options, $size) = @_;
 
     my $t = UrlStore::Test->new(workers => 2, globals => 'env US_DISK;');
+
+    $size //= '64m';
 
     $t->allow(qr/the master process is gone/);    # kill_all()
 
     $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
 
     $t->conf(<<"CONF");
-urlstore_zone u 64m path=%%DIR%%/data $options;
+urlstore_zone u $size path=%%DIR%%/data $options;
+client_max_body_size 8m;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
@@ -152,6 +156,38 @@ disk($t, '');
 waitpid $pid, 0;
 like($t->post('/seen', "$lines->[3000]\n")->{body}, qr/\tseen\t/, 'now it is');
 ok($t->stop, 'stopped');
+
+# more than the ring takes while the disk is slow: the request waits for room
+
+{
+    $t = server('sync=always', '1m');
+    $t->run;
+    ok(ready($t), 'ready');
+
+    disk($t, 'slow 300');
+    my $before = time;
+    $a = add($t, 0, 8000);
+    my $took = time - $before;
+    disk($t, '');
+
+    is($a->{status}, 200, 'a batch longer than the ring is taken');
+    cmp_ok($took, '>', 0.55, 'after more than one sync');
+
+    my %id = map { (split /\t/)[0, 2] } split /\n/, $a->{body};
+    delete $id{'-'};
+    my @ids = keys %id;
+    is(max(@ids), $#ids, 'its ids are dense');
+
+    $t->kill_all;
+    $t->start;
+    ok(ready($t), 'started after kill -9');
+
+    my $all = $t->post('/url', join("\n", @ids) . "\n",
+        Accept => 'text/plain')->{body};
+    my %now = map { split /\t/ } split /\n/, $all;
+    is_deeply(\%now, \%id, 'all of it is there');
+    ok($t->stop, 'stopped');
+}
 
 # a full disk
 

@@ -243,6 +243,10 @@ us_import_run(us_import_t *im)
     /* much that is new: the next start need not read it line by line */
 
     if (rc == 0 && im->tail.lsn - im->begun >= US_IMPORT_SNAPSHOT) {
+
+        /* nobody removes files while somebody reads, and that was us */
+        us_recovery_close(&im->d.recovery);
+
         rc = us_data_snapshot(im->d.store, im->d.dirfd, NULL, NULL,
                               &im->w.error);
     }

@@ -58,7 +58,9 @@ ngx_http_urlstore_keep(ngx_http_urlstore_persist_t *p)
     now = ngx_http_urlstore_ms();
     grown = tail.lsn - sh->snapshot_lsn;
 
-    snapshot = p->snapshot && now >= sh->snapshot_next && grown
+    /* one that is to repair may have nothing new: it replaces the last one */
+
+    snapshot = p->snapshot && now >= sh->snapshot_next
                && (sh->snapshot_now
                    || (grown >= (uint64_t) p->snapshot
                        && grown * 4 >= sh->snapshot_size));

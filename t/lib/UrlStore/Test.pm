@@ -56,6 +56,7 @@ use UrlStore::Client;
 
 our @EXPORT = (@Test::More::EXPORT, qw(
     http corpus corpus_file full json uri_escape wait_until slurp spew alive
+    crc32c
 ));
 
 our $TOP = abs_path(dirname(__FILE__) . '/../../..');
@@ -688,6 +689,23 @@ sub spew
     open my $fh, '>:raw', $path or die "$path: $!";
     print $fh $data;
     close $fh or die "$path: $!";
+}
+
+
+# CRC-32C (Castagnoli), reflected; begun with another CRC
+
+sub crc32c
+{
+    my ($crc, $data) = @_;
+
+    $crc ^= 0xffffffff;
+
+    for my $byte (unpack 'C*', $data) {
+        $crc ^= $byte;
+        $crc = $crc >> 1 ^ ($crc & 1 ? 0x82f63b78 : 0) for 1 .. 8;
+    }
+
+    return $crc ^ 0xffffffff;
 }
 
 

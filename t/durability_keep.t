@@ -1,0 +1,154 @@
+#!/usr/bin/perl
+
+# Snapshots while the service runs, and what a scrub finds; a directory of
+# another format version; path= that comes, goes or moves at a reload.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use Time::HiRes qw(sleep);
+
+use UrlStore::Test;
+
+my $lines = corpus('trackawesomelist_md', 6000);
+
+sub conf
+{
+    my ($options) = @_;
+
+    return <<"CONF";
+urlstore_zone u 64m $options;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+}
+
+my $t = UrlStore::Test->new(workers => 2, log => 'notice');
+my $data = "$t->{dir}/data";
+
+sub ready
+{
+    return wait_until(20, sub { $t->get('/health')->{status} == 200 });
+}
+
+sub add
+{
+    my ($from, $n) = @_;
+
+    return $t->post('/add', join("\n", @$lines[$from .. $from + $n - 1])
+        . "\n");
+}
+
+# a snapshot, the journal behind it, and a start from both
+
+$t->run(conf('path=%%DIR%%/data sync=1s snapshot=16k scrub=200ms'));
+ok(ready(), 'ready');
+is(add(0, 1000)->{status}, 200, 'added') for 1;
+is(add(1000, 1000)->{status}, 200, 'added');
+ok(wait_until(10, sub { glob("$data/snapshot.0*") }), 'a snapshot was taken');
+is(add(2000, 200)->{status}, 200, 'more was added');
+
+my $next = $t->get('/stats')->json->{next_id};
+my $ids = join("\n", 0 .. $next - 1) . "\n";
+my $urls = $t->post('/url', $ids, Accept => 'text/plain')->{body};
+
+$t->kill_all;
+$t->start;
+ok(ready(), 'started from snapshot and journal');
+is($t->post('/url', $ids, Accept => 'text/plain')->{body}, $urls,
+    'each id has its URL');
+unlike(add(0, 2200)->{body}, qr/\tnew\t/, 'and each URL its id');
+is($t->get('/stats')->json->{next_id}, $next, 'none is new');
+
+# a scrub finds a bit that has changed, and the snapshot is written anew
+
+my ($file) = reverse sort glob("$data/snapshot.0*");
+my $bad = slurp($file);
+substr($bad, length($bad) / 2, 1) ^= "\x10";
+
+$t->allow(qr/\[alert\].*snapshot\..* at offset \d+/);
+
+open my $fh, '+<:raw', $file or die "$file: $!";
+syswrite $fh, $bad;
+close $fh;
+
+ok(wait_until(10, sub { $t->error_log =~ /\[alert\].*snapshot\./ }),
+    'a scrub finds it');
+ok(wait_until(10, sub {
+    my ($now) = reverse sort glob("$data/snapshot.0*");
+    return slurp($now, 1) ne $bad && !-e "$data/snapshot.tmp";
+}), 'a new one takes its place');
+ok(wait_until(10, sub {
+    `$UrlStore::Test::TOP/build/urlstore verify $data | tail -1` =~ /^ok/
+}), 'the directory is whole');
+ok(wait_until(10, sub {
+    $t->get('/stats')->json->{scrubbed_bytes} > length $bad
+}),
+    '/stats tells what was read');
+is(add(2200, 100)->{status}, 200, 'the service goes on');
+
+# path= at a reload
+
+$t->allow(qr/\[emerg\].*its "path" cannot change/);
+ok(!$t->reload(conf('')), 'it cannot go');
+ok(!$t->reload(conf('path=%%DIR%%/other')), 'nor move');
+ok(!-e "$t->{dir}/other", 'nothing was made there');
+is(add(2300, 100)->{status}, 200, 'the service goes on');
+$t->conf(conf('path=%%DIR%%/data sync=1s snapshot=16k scrub=200ms'));
+ok($t->reload, 'as before');
+
+ok($t->stop, 'stopped');
+
+my $memory = UrlStore::Test->new(workers => 1)->run(conf(''));
+is($memory->post('/add', "$lines->[0]\n")->{status}, 200, 'in memory only');
+$memory->allow(qr/\[emerg\].*its "path" cannot change/);
+ok(!$memory->reload(conf('path=%%DIR%%/data')), 'path= cannot come');
+ok(!-e "$memory->{dir}/data/manifest", 'nothing was made');
+is($memory->get('/url/0')->{status}, 200, 'the store is as it was');
+
+# format versions: refused readably, nothing is touched
+
+my $manifest = slurp("$data/manifest");
+my $future = $manifest =~ s/^urlstore data 1/urlstore data 2/r
+    =~ s/^crc32c.*//mrs;
+$future .= sprintf "crc32c %08x\n", crc32c(0, $future);
+spew("$data/manifest", $future);
+
+sub files
+{
+    return { map { $_ => slurp($_) }
+        grep { !/(?:lock|readers)$/ } glob("$data/*") };
+}
+
+my $was = files();
+$t->allow(qr/\[emerg\].*version/);
+ok(!$t->_start, 'another version of the directory: not started');
+like($t->error_log,
+    qr/\[emerg\].*format version 2, this program reads version 1/, 'says why');
+is_deeply(files(), $was, 'no file was touched');
+
+spew("$data/manifest", $manifest);
+my ($journal) = reverse sort glob("$data/journal.0*");
+my $segment = slurp($journal);
+my $other = $segment;
+substr($other, 8, 1) = "\2";
+substr($other, 60, 4) = pack 'V', crc32c(0, substr $other, 0, 60);
+spew($journal, $other);
+$was = files();
+$t->start;
+ok(wait_until(10, sub { $t->get('/health')->json->{status} eq 'damaged' }),
+    'another version of a segment: read-only');
+like($t->error_log, qr/\[emerg\].*journal\.\S+" has format version 2/,
+    'says why');
+is_deeply(files(), $was, 'no file was touched');
+ok($t->stop, 'stopped');
+is_deeply(files(), $was, 'nor at the end');
+
+spew($journal, $segment);
+$t->start;
+ok(ready(), 'the right one again');
+is($t->post('/url', $ids, Accept => 'text/plain')->{body}, $urls,
+    'each id has its URL');
