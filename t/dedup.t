@@ -6,6 +6,7 @@
 use strict;
 use warnings;
 
+use Cwd qw(getcwd);
 use File::Temp qw(tempdir);
 use Test::More;
 use Time::HiRes qw(sleep time);
@@ -349,5 +350,30 @@ kill 'INT', $pid;
 waitpid $pid, 0;
 like(get("$dir/out"), qr/^2\te$/m, '--follow: counts at the end');
 is($?, 0, '--follow: ends with 0 if all could be read');
+
+
+
+# the examples of docs/dedup.md
+
+my @examples = grep { !/\[/ } get('docs/dedup.md')
+    =~ /^    ((?:xz -dc|urlstore dedup) .*)$/gm;
+
+is(scalar @examples, 2, 'two examples');
+
+system("xz -1 -c $dir/urls >$dir/links.xz; mkdir $dir/spool");
+put('spool/links', $expected);
+system("touch -d '1 minute ago' $dir/spool/links");
+
+for my $example (@examples) {
+    my $command = $example =~ s{/var/spool/links}{spool}r;
+    my $urlstore = getcwd . '/build/urlstore';
+
+    $command =~ s/\burlstore\b/timeout 10 $urlstore/;
+    $command =~ s/timeout 10/timeout -s TERM 5/ if $command =~ /--follow/;
+
+    system("cd $dir && $command 2>$dir/err");
+    cmp_ok(scalar(() = get("$dir/$1") =~ /\n/g), '>', 130_000, $example)
+        if $command =~ /(\w+\.txt)$/;
+}
 
 done_testing();

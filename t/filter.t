@@ -200,7 +200,15 @@ for my $bad ([ 'urlstore_filter x 1m capacity=10m error=0.01;',
     like($out, qr/\[emerg\].*$bad->[1]/, 'and why');
 }
 
-my ($rc, $out) = $t->check;
+# the example of docs/dedup.md: a crawler's share by its hash
+
+my ($share) = slurp('docs/dedup.md') =~ /^    (split_clients .*)$/m;
+my ($rc, $out) = $t->check("urlstore_filter x 1m capacity=10 error=0.1;\n"
+    . "$share\nserver { listen 127.0.0.1:%%PORT%%; location / {\n"
+    . "urlstore_seen x; add_header X-Node \$node; } }\n");
+is($rc, 0, 'split_clients by a hash') or diag($out);
+
+($rc, $out) = $t->check;
 is($rc, 0, 'nginx -t beside a running nginx') or diag($out);
 
 
