@@ -178,6 +178,10 @@ sub conf
     my $daemon = $self->{daemon} ? 'on' : 'off';
     my $load = $self->{module} ne '' ? "load_module $self->{module};" : '';
 
+    # a binary upgrade passes on only what is named
+
+    $load .= "\nenv ASAN_OPTIONS;\nenv UBSAN_OPTIONS;" if $ENV{US_ASAN};
+
     $text = "http {\n%%HTTP%%\n$text\n}\n" if $text !~ /^\s*http\s*\{/m;
 
     my $temp = join "\n", map { "    ${_}_temp_path $dir/$_;" }
