@@ -399,6 +399,22 @@ us_record_prefetch(us_codec_t *c, uint64_t id)
 }
 
 
+uint64_t
+us_record_reference(us_codec_t *c, uint64_t id)
+{
+    us_bitin_t   b;
+    us_header_t  h;
+
+    if (us_record_open(c, id, &h, &b) == -1 || h.kind != US_TAIL) {
+        return US_STORE_NO_ID;
+    }
+
+    us_log_prefetch(c->arena, h.reference);
+
+    return h.reference;
+}
+
+
 void
 us_record_begin(us_codec_t *c)
 {

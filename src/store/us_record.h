@@ -52,8 +52,14 @@ size_t us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text);
 /* the class if the record's rest is this, else -1, as early as possible */
 int us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest);
 
-/* asks for the lines of the record; us_log_prefetch() came long before */
+/*
+ * For look-ups of several records at once, which overlap their cache misses:
+ * us_log_prefetch() for each, then us_record_prefetch(), which asks for the
+ * bits of the record, then us_record_reference(), which asks for where its
+ * reference lies and tells which record that is, or US_STORE_NO_ID.
+ */
 void us_record_prefetch(us_codec_t *c, uint64_t id);
+uint64_t us_record_reference(us_codec_t *c, uint64_t id);
 
 
 /*

@@ -335,6 +335,35 @@ us_store_look_again(us_store_t *s, us_store_item_t *item)
 }
 
 
+/* asks for the records of a group of candidates, and for their references */
+
+static void
+us_store_prefetch(us_store_t *s, const uint64_t *ids, unsigned n)
+{
+    unsigned  i;
+    uint64_t  next, references[US_LOOK_GROUP];
+
+    next = us_store_next_id(s);
+
+    for (i = 0; i < n; i++) {
+        if (ids[i] < next) {
+            us_record_prefetch(s->codec, ids[i]);
+        }
+    }
+
+    for (i = 0; i < n; i++) {
+        references[i] = ids[i] < next ? us_record_reference(s->codec, ids[i])
+                                : US_STORE_NO_ID;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (references[i] != US_STORE_NO_ID) {
+            us_record_prefetch(s->codec, references[i]);
+        }
+    }
+}
+
+
 void
 us_store_seen(us_store_t *s, us_store_item_t *items, size_t n)
 {
@@ -359,10 +388,8 @@ us_store_seen(us_store_t *s, us_store_item_t *items, size_t n)
             }
         }
 
-        for (i = 0; group > 1 && i < group; i++) {
-            if (id[i] < us_acquire(&us_head(s)->next_id)) {
-                us_record_prefetch(s->codec, id[i]);
-            }
+        if (group > 1) {
+            us_store_prefetch(s, id, group);
         }
 
         for (i = 0; i < group; i++) {
