@@ -913,12 +913,34 @@ us_model_tail_ctx(uint8_t before)
 }
 
 
+/* a symbol among the n of one length, which ascend: its place, or n */
+
+static unsigned
+us_model_search(const uint16_t *list, unsigned n, unsigned symbol)
+{
+    unsigned  low, high, mid;
+
+    for (low = 0, high = n; low < high; /* void */) {
+        mid = (low + high) / 2;
+
+        if (list[mid] < symbol) {
+            low = mid + 1;
+
+        } else {
+            high = mid;
+        }
+    }
+
+    return low < n && list[low] == symbol ? low : n;
+}
+
+
 unsigned
 us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
     unsigned len, uint32_t *bits)
 {
     uint32_t         next;
-    unsigned         l, low, high, mid;
+    unsigned         l, i;
     const uint16_t  *list, *nlen;
 
     nlen = us_model_nlen(m, code);
@@ -930,25 +952,13 @@ us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
         list += nlen[l];
     }
 
-    low = 0;
-    high = nlen[len];
+    i = us_model_search(list, nlen[len], symbol);
 
-    while (low < high) {
-        mid = (low + high) / 2;
-
-        if (list[mid] < symbol) {
-            low = mid + 1;
-
-        } else {
-            high = mid;
-        }
-    }
-
-    if (low == nlen[len] || list[low] != symbol) {
+    if (i == nlen[len]) {
         return 0;
     }
 
-    *bits = us_model_reverse(next + (low << (16 - len)));
+    *bits = us_model_reverse(next + (i << (16 - len)));
 
     return len;
 }
@@ -958,12 +968,24 @@ unsigned
 us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
     uint32_t *bits)
 {
-    unsigned  len;
+    uint32_t         next;
+    unsigned         l, i;
+    const uint16_t  *list, *nlen;
 
-    for (len = 1; len <= US_HUFFMAN_MAX; len++) {
-        if (us_model_code_of(m, code, symbol, len, bits)) {
-            return len;
+    nlen = us_model_nlen(m, code);
+    list = us_model_at(m, us_model_codes(m)[code].symbols);
+    next = 0;
+
+    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+        i = us_model_search(list, nlen[l], symbol);
+
+        if (i < nlen[l]) {
+            *bits = us_model_reverse(next + (i << (16 - l)));
+            return l;
         }
+
+        next += (uint32_t) nlen[l] << (16 - l);
+        list += nlen[l];
     }
 
     return 0;
