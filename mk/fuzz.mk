@@ -28,9 +28,9 @@ $(B)/fuzz/bin/%: fuzz/%.c fuzz/laws.c fuzz/laws.h $(FUZZ_OBJ)
 define fuzz
 	@perl fuzz/unpack.pl fuzz/seeds/$(1).txt $(B)/fuzz/seeds/$(1)
 	@mkdir -p $(B)/fuzz/$(1)
-	@echo "$(1): $$(($(FUZZ_SECONDS) / 3)) seconds"
+	@echo "$(1): $$((($(FUZZ_SECONDS) + 2) / 3)) seconds"
 	@nice -n 19 $(B)/fuzz/bin/$(1) -timeout=5 -rss_limit_mb=2048 \
-	    -max_total_time=$$(($(FUZZ_SECONDS) / 3)) -max_len=1024 \
+	    -max_total_time=$$((($(FUZZ_SECONDS) + 2) / 3)) -max_len=1024 \
 	    -print_final_stats=1 -artifact_prefix=$(B)/fuzz/$(1)- \
 	    $(B)/fuzz/$(1) $(B)/fuzz/seeds/$(1) >$(B)/fuzz/$(1).log 2>&1 \
 	    || { tail -40 $(B)/fuzz/$(1).log; exit 1; }

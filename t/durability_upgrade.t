@@ -100,13 +100,16 @@ for my $n (1 .. $cycles) {
         my (%seen, %denied);
         my ($known) = keys %{ $rec->{id} };
 
-        sleep 0.3;
-
         for my $other ($old, $new) {
             my @others = $t->worker_pids($other);
 
             kill 'STOP', @others;
             wait_until(5, sub { !grep { !halted($_) } @others });
+
+            wait_until(20, sub {
+                my $health = $t->client->request('GET', '/health')->json;
+                return $health->{status} ne 'loading';
+            });
 
             for (1 .. 50) {
                 my $c = $t->client;
