@@ -1,0 +1,463 @@
+
+/*
+ * What is done under the lock.
+ *
+ * An add looks up first, all URLs of a group at once, encodes those not found,
+ * and only then takes the lock; there it looks again, asks every part for
+ * room (steps that change nothing that anybody can see), writes where nobody
+ * looks yet, and publishes with one commit.  The order of words in the commit
+ * is: leaves, log, LSN, next_id.  So whoever sees a URL also sees the LSN that
+ * covers it.
+ */
+
+
+#include "us_store_private.h"
+
+
+#define US_CHUNKS_SPARE    3          /* kept from adds for other operations */
+
+
+int
+us_store_reserve_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
+    int new_site)
+{
+    unsigned     both;
+    us_arena_t  *a;
+
+    a = &s->arena;
+
+    us_index_grow(a, us_store_hash_all, s);
+
+    if (us_index_reserve(a, hashes->url, id, 1) != 0) {
+        return -1;
+    }
+
+    if (!new_site) {
+        return 0;
+    }
+
+    both = us_index_same(a, hashes->url, hashes->site);
+
+    if (us_index_reserve(a, hashes->site, id, 1 + both) != 0) {
+        return -1;
+    }
+
+    return us_head(s)->flags & US_HEAD_SITES ? us_site_reserve(a) : 0;
+}
+
+
+void
+us_store_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
+    uint64_t site_first)
+{
+    us_head_t   *h;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    h = a->head;
+
+    us_index_put(a, hashes->url, id);
+
+    if (site_first != US_STORE_NO_ID) {
+
+        if (h->flags & US_HEAD_SITES) {
+            us_site_count(a, us_site_number(a, site_first), id);
+        }
+
+        return;
+    }
+
+    us_index_put(a, hashes->site, id);
+
+    if (h->flags & US_HEAD_SITES) {
+        us_site_add(a, id);
+
+    } else {
+        us_intend(a, &h->sites, h->sites + 1);
+    }
+}
+
+
+/* under the lock: an item that was unseen without it */
+
+static void
+us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
+{
+    uint32_t          units;
+    us_op_t           op;
+    us_head_t        *h;
+    us_arena_t       *a;
+    us_hashes_t       hashes;
+    us_store_site_t   site;
+    us_store_slot_t  *sl;
+    const uint8_t    *bits;
+
+    a = &s->arena;
+    h = a->head;
+    sl = &s->slots[slot];
+
+    us_store_look(s, item);
+
+    if (item->status == US_SEEN) {
+        us_record_added(s->codec, slot, item->id);
+        return;
+    }
+
+    if (sl->site_first == US_STORE_NO_ID
+        && us_store_site_find(s, sl->site, sl->site_hash, &site))
+    {
+        /* somebody, or an earlier URL of this group, was first */
+
+        sl->site_first = site.first;
+        item->spelling = us_store_class(item, site.spelling);
+
+        if (item->spelling != sl->klass) {
+            us_record_encode_plain(s->codec, slot, item->spelling,
+                                   item->rest);
+        }
+    }
+
+    units = us_record_emit(s->codec, slot, h->next_id, &bits);
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_ADD;
+    op.units = units;
+    op.bytes.data = bits;
+    op.bytes.len = (units + 1) / 2;
+
+    if (!us_ring_fits(a, us_op_size(&op))) {
+        item->status = US_BUSY;
+        return;
+    }
+
+    hashes.url = item->hash;
+    hashes.site = sl->site_hash;
+
+    /* the log twice: the index may have taken its room */
+
+    if (!us_arena_fits(a, US_CHUNKS_SPARE, op.bytes.len)
+        || us_log_reserve(a, h->next_id, units) != 0
+        || us_store_reserve_index(s, h->next_id, &hashes,
+                                  sl->site_first == US_STORE_NO_ID)
+           != 0
+        || us_log_reserve(a, h->next_id, units) != 0)
+    {
+        us_release(&h->full, 1);
+        item->status = US_FULL;
+        return;
+    }
+
+    item->id = h->next_id;
+    item->new_site = sl->site_first == US_STORE_NO_ID;
+    item->status = US_NEW;
+
+    us_log_write(a, item->id, bits, units);
+
+    us_store_index(s, item->id, &hashes, sl->site_first);
+    us_log_append(a, units);
+    us_ring_put(a, &op);
+    us_intend(a, &h->next_id, item->id + 1);
+    us_commit(a);
+
+    us_release(&h->full, 0);
+    us_record_added(s->codec, slot, item->id);
+}
+
+
+/* settles the site and the spelling of an unseen item as far as known now */
+
+static void
+us_store_place(us_store_t *s, us_store_item_t *items, size_t i)
+{
+    size_t            k;
+    us_store_site_t   site;
+    us_store_slot_t  *sl;
+
+    sl = &s->slots[i];
+
+    sl->site = us_site(items[i].rest);
+    sl->site_hash = us_store_site_hash(s, sl->site);
+    sl->site_first = US_STORE_NO_ID;
+
+    for (k = 0; k < i; k++) {
+        if (items[k].status == US_UNSEEN
+            && s->slots[k].site_hash == sl->site_hash)
+        {
+            sl->site_first = s->slots[k].site_first;
+            items[i].spelling = us_store_class(&items[i],
+                                               s->slots[k].klass);
+            goto done;
+        }
+    }
+
+    if (us_store_site_find(s, sl->site, sl->site_hash, &site)) {
+        sl->site_first = site.first;
+        items[i].spelling = us_store_class(&items[i], site.spelling);
+    }
+
+done:
+
+    sl->klass = items[i].spelling;
+}
+
+
+static void
+us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t  i, unseen;
+
+    us_store_seen(s, items, n);
+
+    for (i = 0, unseen = 0; i < n; i++) {
+        if (items[i].status != US_UNSEEN) {
+            continue;
+        }
+
+        if (us_head(s)->flags & US_HEAD_LOOKUP) {
+            items[i].status = US_UNKNOWN;
+            continue;
+        }
+
+        if (unseen++ == 0) {
+            us_record_begin(s->codec);
+        }
+
+        us_store_place(s, items, i);
+        us_record_encode(s->codec, i, s->slots[i].klass, items[i].rest);
+    }
+
+    if (unseen == 0) {
+        return;
+    }
+
+    us_store_enter(s);
+
+    for (i = 0; i < n; i++) {
+        if (items[i].status == US_UNSEEN) {
+            us_store_put(s, &items[i], i);
+        }
+    }
+
+    us_store_leave(s);
+}
+
+
+uint64_t
+us_store_add(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t  group;
+
+    for ( /* void */ ; n; n -= group, items += group) {
+        group = n < US_STORE_GROUP ? n : US_STORE_GROUP;
+        us_store_add_group(s, items, group);
+    }
+
+    return us_store_published(s);
+}
+
+
+us_store_status_t
+us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
+{
+    unsigned          m;
+    us_str_t          site;
+    us_head_t        *h;
+    us_arena_t       *a;
+    us_hashes_t       hashes;
+    us_removal_t      removal;
+    us_store_site_t   out;
+
+    a = &s->arena;
+    h = a->head;
+
+    if (us_mark_reserve(a, US_AREA_DELETED, id) != 0) {
+        return US_FULL;
+    }
+
+    us_store_hashes(s, id, &hashes);
+
+    if (!(h->flags & US_HEAD_LOOKUP)) {
+
+        out.first = US_STORE_NO_ID;
+
+        if (h->flags & US_HEAD_SITES) {
+            site.len = us_record_decode(s->codec, id, s->url) - 1;
+            site.data = s->url + 1;
+            us_store_site_find(s, us_site(site), hashes.site, &out);
+        }
+
+        us_index_remove_prepare(a, hashes.url, id, &removal);
+
+        if (out.first != US_STORE_NO_ID) {
+            us_site_uncount(a, us_site_number(a, out.first));
+        }
+    }
+
+    /*
+     * The LSN before the bit: who sees the bit also sees what covers it.  The
+     * bit before the index: a URL must not be unseen while its id still gives
+     * it.
+     */
+
+    if (op) {
+        us_ring_put(a, op);
+    }
+
+    us_mark_set(a, US_AREA_DELETED, id, 1);
+    us_intend(a, &h->deleted, h->deleted + 1);
+
+    for (m = 0; m < h->nmarks; m++) {
+        if (us_marked(a, US_AREA_MARK + m, id)) {
+            us_mark_set(a, US_AREA_MARK + m, id, 0);
+        }
+    }
+
+    if (!(h->flags & US_HEAD_LOOKUP)) {
+        us_index_remove(a, &removal);
+    }
+
+    us_commit(a);
+
+    return US_OK;
+}
+
+
+us_store_status_t
+us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
+{
+    us_op_t            op;
+    us_head_t         *h;
+    us_arena_t        *a;
+    us_store_status_t  status;
+
+    a = &s->arena;
+    h = a->head;
+    *was = 0;
+
+    us_store_enter(s);
+
+    if (id >= h->next_id) {
+        status = US_UNKNOWN;
+        goto done;
+    }
+
+    if (us_marked(a, US_AREA_DELETED, id)) {
+        *was = 1;
+        status = US_OK;
+        goto done;
+    }
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_DELETE;
+    op.id = id;
+
+    if (!us_ring_fits(a, us_op_size(&op))) {
+        status = US_BUSY;
+        goto done;
+    }
+
+    status = us_store_forget(s, id, &op);
+
+done:
+
+    *lsn = h->published;
+    us_store_leave(s);
+
+    return status;
+}
+
+
+us_store_status_t
+us_store_set_mark(us_store_t *s, unsigned m, uint64_t id, int on,
+    const us_op_t *op)
+{
+    us_arena_t  *a;
+
+    a = &s->arena;
+
+    if (on && us_mark_reserve(a, US_AREA_MARK + m, id) != 0) {
+        return US_FULL;
+    }
+
+    if (op) {
+        us_ring_put(a, op);
+    }
+
+    us_mark_set(a, US_AREA_MARK + m, id, on);
+    us_commit(a);
+
+    return US_OK;
+}
+
+
+us_store_status_t
+us_store_mark(us_store_t *s, unsigned m, uint64_t id, int on, uint64_t *lsn)
+{
+    us_op_t            op;
+    us_head_t         *h;
+    us_store_status_t  status;
+
+    h = us_head(s);
+
+    us_store_enter(s);
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = on ? US_OP_MARK : US_OP_UNMARK;
+    op.mark = m;
+    op.id = id;
+
+    if (id >= h->next_id) {
+        status = US_UNKNOWN;
+
+    } else if (us_marked(&s->arena, US_AREA_DELETED, id)) {
+        status = US_DELETED;
+
+    } else if (us_marked(&s->arena, US_AREA_MARK + m, id) == on) {
+        status = US_OK;
+
+    } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
+        status = US_BUSY;
+
+    } else {
+        status = us_store_set_mark(s, m, id, on, &op);
+    }
+
+    *lsn = h->published;
+    us_store_leave(s);
+
+    return status;
+}
+
+
+int
+us_store_marked(us_store_t *s, unsigned m, uint64_t id)
+{
+    return us_marked(&s->arena, US_AREA_MARK + m, id);
+}
+
+
+int
+us_store_deleted(us_store_t *s, uint64_t id)
+{
+    return us_marked(&s->arena, US_AREA_DELETED, id);
+}
+
+
+int
+us_store_mark_number(const us_store_t *s, us_str_t name)
+{
+    unsigned    i;
+    us_head_t  *h;
+
+    h = us_head(s);
+
+    for (i = 0; i < h->nmarks; i++) {
+        if (h->mark_len[i] == name.len
+            && memcmp(h->mark[i], name.data, name.len) == 0)
+        {
+            return i;
+        }
+    }
+
+    return -1;
+}

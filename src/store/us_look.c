@@ -1,0 +1,432 @@
+
+/*
+ * Look-ups, which take no lock: hash, leaf, candidate, compare.
+ *
+ * A reader never uses an id that is not below next_id, and that is the last
+ * word of an add's commit.  If a writer was at work at the leaf, nothing found
+ * proves nothing: the reader starts again, and after some tries under the lock.
+ */
+
+
+#include "us_store_private.h"
+
+
+#define US_LOOK_GROUP      32         /* look-ups whose cache misses overlap */
+#define US_LOOK_RETRIES    8
+
+
+void
+us_store_item_split(us_store_item_t *item)
+{
+    size_t  skip;
+
+    item->spelling = 0;
+    skip = sizeof("http://") - 1;
+
+    if (item->url.len > 4 && item->url.data[4] == 's') {
+        item->spelling = US_CLASS_HTTPS;
+        skip++;
+    }
+
+    item->rest.data = item->url.data + skip;
+    item->rest.len = item->url.len - skip;
+
+    if (item->merge && item->rest.len > 4
+        && memcmp(item->rest.data, "www.", 4) == 0)
+    {
+        item->spelling |= US_CLASS_WWW;
+        item->rest.data += 4;
+        item->rest.len -= 4;
+    }
+
+    item->id = US_STORE_NO_ID;
+    item->new_site = 0;
+}
+
+
+/* splits and hashes a URL */
+
+static void
+us_store_prepare(const us_store_t *s, us_store_item_t *item)
+{
+    us_store_item_split(item);
+    item->hash = us_store_hash(s, item->spelling, item->rest);
+}
+
+
+/*
+ * Goes through the candidates of a probe from *id on, if it is one.  1: the
+ * item was found.
+ */
+
+static int
+us_store_confirm(us_store_t *s, us_probe_t *p, us_store_item_t *item,
+    uint64_t id)
+{
+    int  klass;
+
+    for ( ;; ) {
+
+        /*
+         * Acquire: the record of an id below next_id is complete.
+         */
+
+        if (id < us_acquire(&us_head(s)->next_id)) {
+            klass = us_record_equal(s->codec, id, item->rest);
+
+            if (klass >= 0
+                && us_store_domain(s, klass)
+                   == us_store_domain(s, item->spelling)
+                && !us_marked(&s->arena, US_AREA_DELETED, id))
+            {
+                item->id = id;
+                item->spelling = klass;
+                item->status = US_SEEN;
+                return 1;
+            }
+        }
+
+        if (!us_index_next(&s->arena, p, &id)) {
+            return 0;
+        }
+    }
+}
+
+
+void
+us_store_look(us_store_t *s, us_store_item_t *item)
+{
+    uint64_t    id;
+    us_probe_t  p;
+
+    us_index_start(&s->arena, &p, item->hash);
+
+    if (!us_index_next(&s->arena, &p, &id)
+        || !us_store_confirm(s, &p, item, id))
+    {
+        item->status = US_UNSEEN;
+    }
+}
+
+
+/* the same without the lock, for an item whose first look met a writer */
+
+static void
+us_store_look_again(us_store_t *s, us_store_item_t *item)
+{
+    unsigned    i;
+    uint64_t    id;
+    us_probe_t  p;
+
+    for (i = 0; i < US_LOOK_RETRIES; i++) {
+        us_index_start(&s->arena, &p, item->hash);
+
+        if (us_index_next(&s->arena, &p, &id)
+            && us_store_confirm(s, &p, item, id))
+        {
+            return;
+        }
+
+        if (!us_index_stale(&s->arena, &p)) {
+            item->status = US_UNSEEN;
+            return;
+        }
+    }
+
+    us_store_enter(s);
+    us_store_look(s, item);
+    us_store_leave(s);
+}
+
+
+/* asks for the records of a group of candidates, and for their references */
+
+static void
+us_store_prefetch(us_store_t *s, const uint64_t *ids, unsigned n)
+{
+    unsigned  i;
+    uint64_t  next, references[US_LOOK_GROUP];
+
+    next = us_store_next_id(s);
+
+    for (i = 0; i < n; i++) {
+        if (ids[i] < next) {
+            us_record_prefetch(s->codec, ids[i]);
+        }
+    }
+
+    for (i = 0; i < n; i++) {
+        references[i] = ids[i] < next ? us_record_reference(s->codec, ids[i])
+                                : US_STORE_NO_ID;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (references[i] != US_STORE_NO_ID) {
+            us_record_prefetch(s->codec, references[i]);
+        }
+    }
+}
+
+
+void
+us_store_seen(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t      i, group;
+    uint64_t    id[US_LOOK_GROUP];
+    us_probe_t  p[US_LOOK_GROUP];
+
+    for ( /* void */ ; n; n -= group, items += group) {
+        group = n < US_LOOK_GROUP ? n : US_LOOK_GROUP;
+
+        for (i = 0; i < group; i++) {
+            us_store_prepare(s, &items[i]);
+            us_index_start(&s->arena, &p[i], items[i].hash);
+        }
+
+        for (i = 0; i < group; i++) {
+            if (!us_index_next(&s->arena, &p[i], &id[i])) {
+                id[i] = US_STORE_NO_ID;
+
+            } else if (id[i] < us_acquire(&us_head(s)->next_id)) {
+                us_log_prefetch(&s->arena, id[i]);
+            }
+        }
+
+        if (group > 1) {
+            us_store_prefetch(s, id, group);
+        }
+
+        for (i = 0; i < group; i++) {
+            if (id[i] != US_STORE_NO_ID
+                && us_store_confirm(s, &p[i], &items[i], id[i]))
+            {
+                continue;
+            }
+
+            items[i].status = US_UNSEEN;
+
+            if (us_index_stale(&s->arena, &p[i])) {
+                us_store_look_again(s, &items[i]);
+            }
+        }
+    }
+}
+
+
+/*
+ * One pass over the candidates for a site.  A URL of the site may be among
+ * them by chance, but the first one has the lowest id.
+ */
+
+static int
+us_store_site_look(us_store_t *s, us_probe_t *p, us_str_t site, uint64_t hash,
+    us_store_site_t *out)
+{
+    uint64_t  id;
+    us_str_t  rest;
+
+    us_index_start(&s->arena, p, hash);
+
+    while (us_index_next(&s->arena, p, &id)) {
+
+        if (id >= us_acquire(&us_head(s)->next_id)) {
+            continue;
+        }
+
+        rest.len = us_record_decode(s->codec, id, s->text) - 1;
+        rest.data = s->text + 1;
+        rest = us_site(rest);
+
+        if (rest.len != site.len || memcmp(rest.data, site.data, site.len)) {
+            continue;
+        }
+
+        out->first = id;
+        out->last = id;
+        out->spelling = s->text[0];
+        out->urls = 0;
+
+        return 1;
+    }
+
+    return 0;
+}
+
+
+int
+us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
+    us_store_site_t *out)
+{
+    int         found;
+    unsigned    i;
+    us_probe_t  p;
+
+    for (i = 0; i < US_LOOK_RETRIES; i++) {
+
+        if (us_store_site_look(s, &p, site, hash, out)) {
+            return 1;
+        }
+
+        if (!us_index_stale(&s->arena, &p)) {
+            return 0;
+        }
+    }
+
+    us_store_enter(s);
+    found = us_store_site_look(s, &p, site, hash, out);
+    us_store_leave(s);
+
+    return found;
+}
+
+
+us_store_status_t
+us_store_site(us_store_t *s, us_str_t site, us_store_site_t *out)
+{
+    if (!us_store_site_find(s, site, us_store_site_hash(s, site), out)) {
+        return US_UNKNOWN;
+    }
+
+    if (us_head(s)->flags & US_HEAD_SITES) {
+        us_site_read(&s->arena, us_site_number(&s->arena, out->first),
+                     &out->urls, &out->last);
+    }
+
+    return US_OK;
+}
+
+
+int
+us_store_first_of_site(us_store_t *s, uint64_t id)
+{
+    us_str_t         site;
+    us_store_site_t  out;
+
+    if (id >= us_store_next_id(s)) {
+        return 0;
+    }
+
+    site.len = us_record_decode(s->codec, id, s->url) - 1;
+    site.data = s->url + 1;
+    site = us_site(site);
+
+    return us_store_site_find(s, site, us_store_site_hash(s, site), &out)
+           && out.first == id;
+}
+
+
+void
+us_store_spell(us_store_t *s, us_store_item_t *item)
+{
+    us_str_t         site;
+    us_store_site_t  out;
+
+    site = us_site(item->rest);
+
+    if (item->merge
+        && us_store_site_find(s, site, us_store_site_hash(s, site), &out))
+    {
+        item->spelling = us_store_class(item, out.spelling);
+    }
+}
+
+
+static size_t
+us_store_url(unsigned klass, us_str_t rest, uint8_t *buf)
+{
+    uint8_t  *p;
+
+    p = buf;
+
+    memcpy(p, "https", 5);
+    p += klass & US_CLASS_HTTPS ? 5 : 4;
+
+    memcpy(p, "://www.", 7);
+    p += klass & US_CLASS_WWW ? 7 : 3;
+
+    memcpy(p, rest.data, rest.len);
+
+    return p + rest.len - buf;
+}
+
+
+size_t
+us_store_item_url(const us_store_item_t *item, uint8_t *buf)
+{
+    return us_store_url(item->spelling, item->rest, buf);
+}
+
+
+us_store_status_t
+us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
+{
+    us_str_t  rest;
+
+    if (id >= us_store_next_id(s)) {
+        return US_UNKNOWN;
+    }
+
+    if (us_marked(&s->arena, US_AREA_DELETED, id)) {
+        return US_DELETED;
+    }
+
+    rest.len = us_record_decode(s->codec, id, s->text) - 1;
+    rest.data = s->text + 1;
+
+    if (rest.len == 0) {
+        return US_DAMAGED;
+    }
+
+    *len = us_store_url(s->text[0], rest, buf);
+
+    return US_OK;
+}
+
+
+uint64_t
+us_store_next_id(const us_store_t *s)
+{
+    /*
+     * Acquire: all that there is to know of the ids below was written before
+     * the number was released.
+     */
+
+    return us_acquire(&us_head(s)->next_id);
+}
+
+
+void
+us_store_hashes(us_store_t *s, uint64_t id, us_hashes_t *hashes)
+{
+    us_str_t  rest;
+
+    rest.len = us_record_decode(s->codec, id, s->text) - 1;
+    rest.data = s->text + 1;
+
+    hashes->site = us_store_site_hash(s, us_site(rest));
+    hashes->url = us_marked(&s->arena, US_AREA_DELETED, id)
+                  ? 0 : us_store_hash(s, s->text[0], rest);
+}
+
+
+void
+us_store_hash_all(void *data, const uint64_t *ids, unsigned n,
+    us_hashes_t *hashes)
+{
+    unsigned     i;
+    us_store_t  *s;
+
+    s = data;
+
+    for (i = 0; i < n; i++) {
+        us_log_prefetch(&s->arena, ids[i]);
+    }
+
+    for (i = 0; i < n; i++) {
+        us_record_prefetch(s->codec, ids[i]);
+    }
+
+    for (i = 0; i < n; i++) {
+        us_store_hashes(s, ids[i], &hashes[i]);
+    }
+}

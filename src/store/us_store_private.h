@@ -1,0 +1,160 @@
+
+/*
+ * What the files of the store share and nobody else sees.
+ *
+ *     us_store.c    a store opened; its journal's side, its trainer, its parts
+ *     us_look.c     look-ups, which take no lock
+ *     us_add.c      what is done under the lock: adds, deletes, marks
+ *     us_replay.c   operations from a journal or a dump
+ *     us_dump.c     a store as such operations
+ */
+
+
+#ifndef _US_STORE_PRIVATE_H_INCLUDED_
+#define _US_STORE_PRIVATE_H_INCLUDED_
+
+
+#include "us_hash.h"
+#include "us_index.h"
+#include "us_log.h"
+#include "us_marks.h"
+#include "us_prefix.h"
+#include "us_record.h"
+#include "us_ring.h"
+#include "us_sites.h"
+
+
+#define US_DOMAIN_HTTP     0
+#define US_DOMAIN_HTTPS    1
+#define US_DOMAIN_SITE     2
+
+
+/* a URL of the group that is being added */
+
+typedef struct {
+    us_str_t          site;
+    uint64_t          site_hash;
+    uint64_t          site_first;     /* or US_STORE_NO_ID: not known */
+    unsigned          klass;          /* as encoded */
+} us_store_slot_t;
+
+
+typedef struct us_replay_s  us_replay_t;
+
+
+struct us_store_s {
+    us_arena_t        arena;
+    us_codec_t       *codec;
+    us_store_lock_t   lock;
+    us_store_slot_t   slots[US_STORE_GROUP];
+    us_replay_t      *replay;         /* us_store_apply()'s, else NULL */
+    uint8_t           text[US_TEXT_BUFFER];
+    uint8_t           url[US_TEXT_BUFFER];
+    uint8_t           bits[US_RECORD_BUFFER];
+};
+
+
+/*
+ * The image of an index, in a dump: what US_OP_IMAGE says of those that follow.
+ * It spares the adds below `ids` to be decoded and hashed once more.
+ */
+
+typedef struct {
+    uint64_t          layout;         /* US_LAYOUT */
+    uint8_t           hash_key[16];
+    uint64_t          ids;
+    uint64_t          leaves;
+    uint64_t          sites;
+    uint64_t          cache;          /* bytes */
+} us_store_image_t;
+
+
+/* us_store.c */
+
+void us_store_enter(us_store_t *s);
+void us_store_leave(us_store_t *s);
+
+/* us_look.c */
+
+/* one look, for who holds the lock */
+void us_store_look(us_store_t *s, us_store_item_t *item);
+
+/* 1: the site is known, out (but for its counter) is filled */
+int us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
+    us_store_site_t *out);
+
+/* the hashes of a stored URL; and for the index, those of a leaf's entries */
+void us_store_hashes(us_store_t *s, uint64_t id, us_hashes_t *hashes);
+void us_store_hash_all(void *data, const uint64_t *ids, unsigned n,
+    us_hashes_t *hashes);
+
+/* us_add.c: under the lock */
+
+/*
+ * Room in the index and among the sites' counters for record id.  Nothing that
+ * can be seen changes.
+ */
+int us_store_reserve_index(us_store_t *s, uint64_t id,
+    const us_hashes_t *hashes, int new_site);
+
+/* intends the entries of record id and what its site counts */
+void us_store_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
+    uint64_t site_first);
+
+/*
+ * Takes the URL of a live id out of the index, clears its marks, and makes it
+ * deleted; changes a mark of a live id.  op: what the journal is told, or NULL.
+ */
+us_store_status_t us_store_forget(us_store_t *s, uint64_t id,
+    const us_op_t *op);
+us_store_status_t us_store_set_mark(us_store_t *s, unsigned m, uint64_t id,
+    int on, const us_op_t *op);
+
+
+static inline us_head_t *
+us_head(const us_store_t *s)
+{
+    return s->arena.head;
+}
+
+
+static inline unsigned
+us_store_domain(const us_store_t *s, unsigned klass)
+{
+    if (us_head(s)->flags & US_HEAD_SCHEMES_FIRST) {
+        return US_DOMAIN_HTTP;
+    }
+
+    return klass & US_CLASS_HTTPS ? US_DOMAIN_HTTPS : US_DOMAIN_HTTP;
+}
+
+
+static inline uint64_t
+us_store_hash(const us_store_t *s, unsigned klass, us_str_t rest)
+{
+    return us_hash(us_head(s)->hash_key, us_store_domain(s, klass), rest.data,
+                   rest.len);
+}
+
+
+static inline uint64_t
+us_store_site_hash(const us_store_t *s, us_str_t site)
+{
+    return us_hash(us_head(s)->hash_key, US_DOMAIN_SITE, site.data, site.len);
+}
+
+
+/* the class under which an item is stored if its site has this one */
+
+static inline unsigned
+us_store_class(const us_store_item_t *item, unsigned site)
+{
+    if (!item->merge) {
+        return item->spelling;
+    }
+
+    return (item->spelling & ~US_CLASS_WWW) | (site & US_CLASS_WWW);
+}
+
+
+#endif /* _US_STORE_PRIVATE_H_INCLUDED_ */
