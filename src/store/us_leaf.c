@@ -1,0 +1,426 @@
+
+/*
+ * Leaves of the index: their coding, and the memory that they take.
+ *
+ *     | header | fingerprints | low, extra | low, extra ... | high |
+ *       8 bytes  1 byte each    packed bits                   bits
+ *
+ * A leaf's entries are in ascending order of id, because ids are given in
+ * order.  So the ids are a sorted list, and are kept as one (Elias, Fano:
+ * 1974): the lowest `low` bits of each packed, and the rest as a bit vector
+ * with a one for each entry i at position (id_i >> low) + i.  This takes
+ * about log2(ids / entries) + 2 bits for an id instead of log2(ids).  A new
+ * entry has the highest id: it is appended in place if there is room.
+ *
+ * FORMAT of a header: bits 0-7 entries, 8-15 slots, 16-21 low, 22-24 extra,
+ * 25-31 size in units of 1 << leaf_shift bytes, 32-63 serial number.  Then
+ * (slots + 7) / 8 words of fingerprints, (slots * (low + extra) + 63) / 64
+ * words packed, the rest high bits.  A free one has no entries, and in its
+ * second word the address of the next of its size.
+ *
+ * A leaf that is made lies in a hand, where no reader looks and where a killed
+ * writer's successor finds it; us_index.c puts it into the directory.
+ */
+
+
+#include "us_leaf.h"
+
+
+/* units by which a leaf may be larger than needed rather than new memory */
+#define US_LEAF_SLACK   3
+
+
+unsigned
+us_leaf_entries(const uint64_t *w, unsigned n, const us_leaf_t *leaf,
+    us_entry_t *e)
+{
+    unsigned  i, at, width;
+    uint64_t  v, high;
+
+    width = leaf->low + leaf->extra;
+    at = leaf->high;
+    high = us_relaxed(&w[at]);
+
+    for (i = 0; i < leaf->count; i++) {
+
+        while (high == 0) {
+            if (++at == n) {
+                return 0;
+            }
+
+            high = us_relaxed(&w[at]);
+        }
+
+        v = us_packed_get(w + leaf->packed, i * width, width);
+
+        e[i].print = us_relaxed(&w[1 + i / 8]) >> (i % 8 * 8);
+        e[i].extra = v >> leaf->low;
+        e[i].id = (uint64_t) ((at - leaf->high) * 64 + __builtin_ctzll(high)
+                              - i) << leaf->low
+                  | (v & (((uint64_t) 1 << leaf->low) - 1));
+
+        high &= high - 1;
+    }
+
+    return leaf->count;
+}
+
+
+unsigned
+us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
+    us_leaf_t *leaf)
+{
+    uint64_t  *w;
+
+    if (address == 0) {
+        memset(leaf, 0, sizeof(us_leaf_t));
+        leaf->extra = US_EXTRA_FIRST;
+        return 0;
+    }
+
+    w = us_leaf_at(a, address);
+    *leaf = us_leaf(us_relaxed(w));
+
+    return us_leaf_entries(w, us_leaf_words(a, leaf), leaf, e);
+}
+
+
+unsigned
+us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
+    const us_entry_t *e, unsigned used)
+{
+    unsigned  at, word, width;
+    uint64_t  low;
+
+    us_packed_set(w + 1, i * 8, 8, e->print);
+
+    width = l->low + l->extra;
+    low = e->id & (((uint64_t) 1 << l->low) - 1);
+
+    us_packed_set(w + l->packed, i * width, width,
+                  (uint64_t) e->extra << l->low | low);
+
+    /*
+     * Ones behind those in use were left by a killed writer.  It wrote an id
+     * not above this one into this slot, so its one is not behind this one.
+     */
+
+    at = (e->id >> l->low) + i;
+    w += l->high;
+
+    for (word = used / 64; word <= at / 64; word++) {
+        low = 0;
+
+        if (word == used / 64) {
+            low = us_relaxed(&w[word]) & (((uint64_t) 1 << used % 64) - 1);
+        }
+
+        if (word == at / 64) {
+            low |= (uint64_t) 1 << at % 64;
+        }
+
+        us_release(&w[word], low);
+    }
+
+    return at + 1;
+}
+
+
+/*
+ * The smallest leaf for n entries, the highest of which is id: sets low and
+ * size.  -1: there is none.
+ */
+
+static int
+us_leaf_measure(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
+{
+    unsigned  words, unit;
+
+    if (n > US_LEAF_MAX) {
+        return -1;
+    }
+
+    for (l->low = 0; (id + 1) >> (l->low + 1) >= n; l->low++) { /* void */ }
+
+    l->slots = n;
+    words = us_leaf(us_leaf_header(l)).high + ((id >> l->low) + n + 63) / 64;
+    words = words < US_LEAF_WORDS ? US_LEAF_WORDS : words;
+
+    unit = ((unsigned) 1 << a->head->leaf_shift) / 8;
+    l->size = (words + unit - 1) / unit;
+
+    return l->size < US_CLASSES && words <= US_LEAF_WORDS_MAX ? 0 : -1;
+}
+
+
+/*
+ * Sets the slots of a leaf that was measured for n entries up to id, and may
+ * have become larger: all three parts get their share of what is to spare.
+ */
+
+static void
+us_leaf_share(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
+{
+    unsigned   high, words;
+    us_leaf_t  more;
+
+    high = (id >> l->low) + n;
+    words = us_leaf_words(a, l);
+
+    more = *l;
+
+    for (more.slots = n; more.slots <= US_LEAF_MAX; more.slots++) {
+        more = us_leaf(us_leaf_header(&more));
+
+        if (more.high + (high * more.slots / n + 63) / 64 > words) {
+            break;
+        }
+
+        *l = more;
+    }
+}
+
+
+/*
+ * A new serial number, which tells the leaf from all that its memory was
+ * before.  A killed writer may have used some up.
+ */
+
+static inline uint32_t
+us_leaf_serial(us_arena_t *a)
+{
+    us_release(&a->head->leaf_serial, a->head->leaf_serial + 1);
+
+    return a->head->leaf_serial;
+}
+
+
+void
+us_leaf_free(us_arena_t *a, uint32_t address)
+{
+    uint64_t   *w, *list;
+    us_leaf_t   l;
+
+    if (address == 0) {
+        return;
+    }
+
+    w = us_leaf_at(a, address);
+    l = us_leaf(us_relaxed(w));
+    list = &a->head->free[l.size];
+
+    l.serial = us_leaf_serial(a);
+    l.count = 0;
+
+    us_intend(a, w, us_leaf_header(&l));
+    us_intend(a, w + 1, us_intended(a, list));
+    us_intend(a, list, address);
+}
+
+
+/* intends to put n bytes of free memory, if they can be a leaf, on a list */
+
+static void
+us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n)
+{
+    uint64_t   *w;
+    us_leaf_t   l;
+
+    if (n < US_LEAF_WORDS * 8) {
+        return;
+    }
+
+    memset(&l, 0, sizeof(us_leaf_t));
+    l.size = n >> a->head->leaf_shift;
+    l.serial = us_leaf_serial(a);
+
+    w = (uint64_t *) (a->base + offset);
+
+    us_release(w, us_leaf_header(&l));
+    us_release(w + 1, a->head->free[l.size]);
+    us_intend(a, &a->head->free[l.size], offset >> a->head->leaf_shift);
+}
+
+
+/*
+ * Intends to take the first leaf of a list; what it has more than n bytes is
+ * made a leaf of its own.  Returns the offset.
+ */
+
+static uint64_t
+us_leaf_pop(us_arena_t *a, unsigned size, uint64_t n)
+{
+    uint64_t  address, offset;
+
+    address = a->head->free[size];
+    offset = address << a->head->leaf_shift;
+
+    us_intend(a, &a->head->free[size], us_relaxed(us_leaf_at(a, address) + 1));
+    us_leaf_carve(a, offset + n, ((uint64_t) size << a->head->leaf_shift) - n);
+
+    return offset;
+}
+
+
+/* the first size in [size, end) of which there is a free leaf, or `end` */
+
+static unsigned
+us_leaf_larger(const us_arena_t *a, unsigned size, unsigned end)
+{
+    while (size < end && a->head->free[size] == 0) {
+        size++;
+    }
+
+    return size;
+}
+
+
+/*
+ * Intends to take memory for a leaf of *size.  In this order: a free leaf that
+ * is at most a little larger (it will be grown into, and *size is what it
+ * has); a part of one of which the rest is a useful leaf; new memory; the zone
+ * being full, any.  Returns the offset, or 0.
+ */
+
+static uint64_t
+us_leaf_find(us_arena_t *a, unsigned *size)
+{
+    unsigned    larger, end;
+    uint64_t    n, offset;
+    us_head_t  *h;
+
+    h = a->head;
+    n = (uint64_t) *size << h->leaf_shift;
+    end = *size + US_LEAF_SLACK + 1;
+    end = end < US_CLASSES ? end : US_CLASSES;
+
+    larger = us_leaf_larger(a, *size, end);
+
+    if (larger < end) {
+        *size = larger;
+        return us_leaf_pop(a, larger, (uint64_t) larger << h->leaf_shift);
+    }
+
+    larger = us_leaf_larger(a, *size * 15 / 8, US_CLASSES);
+
+    if (larger < US_CLASSES) {
+        return us_leaf_pop(a, larger, n);
+    }
+
+    if (h->leaf_end - h->leaf_next >= n) {
+        us_intend(a, &h->leaf_next, h->leaf_next + n);
+        return h->leaf_next;
+    }
+
+    offset = us_arena_take(a, US_AREA_LEAVES, 1);
+
+    if (offset) {
+        us_leaf_carve(a, h->leaf_next, h->leaf_end - h->leaf_next);
+        us_intend(a, &h->leaf_end, offset + ((uint64_t) 1 << a->chunk_shift));
+        us_intend(a, &h->leaf_next, offset + n);
+        return offset;
+    }
+
+    larger = us_leaf_larger(a, *size, US_CLASSES);
+
+    return larger < US_CLASSES ? us_leaf_pop(a, larger, n) : 0;
+}
+
+
+/*
+ * Takes a leaf of l->size, or a little more, into a hand (a commit of its own),
+ * where it can be filled without regard to a kill.  0: no room.
+ */
+
+static uint32_t
+us_leaf_take(us_arena_t *a, us_leaf_t *l, unsigned hand)
+{
+    uint64_t   offset;
+    us_leaf_t  empty;
+
+    offset = us_leaf_find(a, &l->size);
+
+    if (offset == 0) {
+        return 0;
+    }
+
+    /* a killed writer's successor reads the size here, to free the leaf */
+
+    memset(&empty, 0, sizeof(us_leaf_t));
+    empty.size = l->size;
+    empty.serial = us_leaf_serial(a);
+
+    us_intend(a, (uint64_t *) (a->base + offset), us_leaf_header(&empty));
+    us_intend(a, &a->head->hand[hand], offset >> a->head->leaf_shift);
+    us_commit(a);
+
+    return offset >> a->head->leaf_shift;
+}
+
+
+uint32_t
+us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned extra,
+    unsigned room, uint64_t id, unsigned hand, int *failed)
+{
+    unsigned   i, at, width;
+    uint32_t   address;
+    uint64_t  *w, v, out[US_LEAF_WORDS_MAX];
+    us_leaf_t  l;
+
+    if (n + room == 0) {
+        return 0;
+    }
+
+    memset(&l, 0, sizeof(us_leaf_t));
+    l.extra = extra;
+
+    if (us_leaf_measure(a, &l, n + room, id) != 0) {
+        *failed = 1;
+        return 0;
+    }
+
+    address = us_leaf_take(a, &l, hand);
+
+    if (address == 0) {
+        *failed = 1;
+        return 0;
+    }
+
+    l.count = n;
+    l.serial = us_leaf_serial(a);
+    us_leaf_share(a, &l, n + room, id);
+
+    width = l.low + l.extra;
+    memset(out, 0, us_leaf_words(a, &l) * 8);
+
+    for (i = 0; i < n; i++) {
+        out[1 + i / 8] |= (uint64_t) e[i].print << i % 8 * 8;
+
+        v = (uint64_t) e[i].extra << l.low
+            | (e[i].id & (((uint64_t) 1 << l.low) - 1));
+        at = l.packed * 64 + i * width;
+
+        out[at / 64] |= v << at % 64;
+        out[at / 64 + 1] |= v >> 1 >> (63 - at % 64);
+
+        at = l.high * 64 + (e[i].id >> l.low) + i;
+        out[at / 64] |= (uint64_t) 1 << at % 64;
+    }
+
+    /*
+     * Release, each of them: a reader that has come here by an old address
+     * and sees one of the new words must find the serial number changed.  The
+     * header last: who takes it for the leaf's must at least find the leaf
+     * that it describes.
+     */
+
+    w = us_leaf_at(a, address);
+
+    for (i = 1; i < us_leaf_words(a, &l); i++) {
+        us_release(&w[i], out[i]);
+    }
+
+    us_release(w, us_leaf_header(&l));
+
+    return address;
+}

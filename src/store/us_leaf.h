@@ -1,0 +1,196 @@
+
+/*
+ * A leaf of the index: its coding.  See us_index.c for the whole, us_leaf.c for
+ * the format.  For us_index.c only.
+ */
+
+
+#ifndef _US_LEAF_H_INCLUDED_
+#define _US_LEAF_H_INCLUDED_
+
+
+#include "us_arena.h"
+
+
+#define US_LEAF_MAX     255           /* entries */
+#define US_LEAF_WORDS   4             /* the smallest leaf */
+#define US_LEAF_WORDS_MAX  ((US_CLASSES << 5) / 8)
+#define US_WIDTH_MAX    48            /* low + extra */
+#define US_EXTRA_FIRST  3             /* of the first leaves */
+
+
+typedef struct {
+    uint64_t         id;
+    uint8_t          print;
+    uint8_t          extra;
+} us_entry_t;
+
+
+/* a header, taken apart */
+
+typedef struct {
+    unsigned         count;
+    unsigned         slots;
+    unsigned         low;
+    unsigned         extra;
+    unsigned         size;            /* units */
+    uint32_t         serial;
+
+    unsigned         packed;          /* index of the first such word */
+    unsigned         high;
+} us_leaf_t;
+
+
+static inline us_leaf_t
+us_leaf(uint64_t header)
+{
+    us_leaf_t  l;
+
+    l.count = header & 0xff;
+    l.slots = header >> 8 & 0xff;
+    l.low = header >> 16 & 0x3f;
+    l.extra = header >> 22 & 7;
+    l.size = header >> 25 & 0x7f;
+    l.serial = header >> 32;
+
+    l.packed = 1 + (l.slots + 7) / 8;
+    l.high = l.packed + (l.slots * (l.low + l.extra) + 63) / 64;
+
+    return l;
+}
+
+
+static inline uint64_t
+us_leaf_header(const us_leaf_t *l)
+{
+    return l->count | l->slots << 8 | l->low << 16 | l->extra << 22
+           | (uint64_t) l->size << 25 | (uint64_t) l->serial << 32;
+}
+
+
+static inline unsigned
+us_leaf_words(const us_arena_t *a, const us_leaf_t *l)
+{
+    return (l->size << a->head->leaf_shift) / 8;
+}
+
+
+static inline uint64_t *
+us_leaf_at(const us_arena_t *a, uint32_t address)
+{
+    return (uint64_t *) (a->base
+                         + ((uint64_t) address << a->head->leaf_shift));
+}
+
+
+static inline unsigned
+us_popcount(uint64_t v)
+{
+    v = v - (v >> 1 & 0x5555555555555555);
+    v = (v & 0x3333333333333333) + (v >> 2 & 0x3333333333333333);
+    v = (v + (v >> 4)) & 0x0f0f0f0f0f0f0f0f;
+
+    return v * 0x0101010101010101 >> 56;
+}
+
+
+/* the position of one number i of n words, or of their end */
+
+static inline unsigned
+us_select(const uint64_t *words, unsigned n, unsigned i)
+{
+    unsigned  w, ones;
+    uint64_t  v;
+
+    for (w = 0; w < n; w++) {
+        v = us_acquire(&words[w]);
+        ones = us_popcount(v);
+
+        if (i < ones) {
+            while (i--) {
+                v &= v - 1;
+            }
+
+            return w * 64 + __builtin_ctzll(v);
+        }
+
+        i -= ones;
+    }
+
+    return n * 64;
+}
+
+
+/* n < 64 bits from bit `at` on; they may lie in two words */
+
+static inline uint64_t
+us_packed_get(const uint64_t *words, unsigned at, unsigned n)
+{
+    unsigned  shift;
+    uint64_t  v;
+
+    words += at / 64;
+    shift = at % 64;
+    v = us_acquire(words) >> shift;
+
+    if (shift + n > 64) {
+        v |= us_acquire(words + 1) << (64 - shift);
+    }
+
+    return v & (((uint64_t) 1 << n) - 1);
+}
+
+
+static inline void
+us_packed_set(uint64_t *words, unsigned at, unsigned n, uint64_t v)
+{
+    unsigned  shift;
+    uint64_t  mask;
+
+    words += at / 64;
+    shift = at % 64;
+    mask = ((uint64_t) 1 << n) - 1;
+
+    /*
+     * Release, here and wherever a word of a leaf is written: if the leaf was
+     * freed, a reader that sees the new word must find the header changed
+     * when it looks again.  Bits of other slots in the word stay as they are.
+     */
+
+    us_release(words, (us_relaxed(words) & ~(mask << shift)) | v << shift);
+
+    if (shift + n > 64) {
+        words++;
+        us_release(words, (us_relaxed(words) & ~(mask >> (64 - shift)))
+                          | v >> (64 - shift));
+    }
+}
+
+
+/* the entries of a leaf of n words; 0 if the words cannot be those of one */
+unsigned us_leaf_entries(const uint64_t *w, unsigned n, const us_leaf_t *leaf,
+    us_entry_t *e);
+
+/* the entries of a leaf; returns their number */
+unsigned us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
+    us_leaf_t *leaf);
+
+/*
+ * Writes slot i, behind the leaf's count or in a leaf in hand; the slots before
+ * it use so many high bits.  Returns how many it and they use.
+ */
+unsigned us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
+    const us_entry_t *e, unsigned used);
+
+/* intends to free a leaf: its header first, see the invariants */
+void us_leaf_free(us_arena_t *a, uint32_t address);
+
+/*
+ * Fills a new leaf, in a hand, with n entries; room: the leaf takes so many
+ * more, up to id.  0 and *failed: no room.  An empty leaf is 0, too.
+ */
+uint32_t us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned extra,
+    unsigned room, uint64_t id, unsigned hand, int *failed);
+
+
+#endif /* _US_LEAF_H_INCLUDED_ */
