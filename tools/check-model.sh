@@ -35,12 +35,12 @@ expect() {
     echo "model $1: $errors errors, $states states, $ok"
 }
 
-expect kills     0 '-DREADERS=0 -DOPS=4'
-expect readers   0 "-DKILLS=0 -DOPS=${OPS:-3}"
-expect both      0 '-DOPS=2'
-expect mutant-1  1 '-DMUTANT=1 -DREADERS=0 -DOPS=3'
-expect mutant-2  1 '-DMUTANT=2 -DKILLS=0 -DOPS=2'
-expect mutant-3  1 '-DMUTANT=3 -DKILLS=0 -DOPS=4'
-expect mutant-4  1 '-DMUTANT=4 -DKILLS=0 -DOPS=3'
+expect kills                     0 '-DREADERS=0 -DOPS=4'
+expect readers                   0 "-DKILLS=0 -DOPS=${OPS:-3}"
+expect both                      0 '-DOPS=2'
+expect mutant-1-intents-early    1 '-DMUTANT=1 -DREADERS=0 -DOPS=3'
+expect mutant-2-leaves-first     1 '-DMUTANT=2 -DKILLS=0 -DOPS=2'
+expect mutant-3-serial-kept      1 '-DMUTANT=3 -DKILLS=0 -DOPS=4'
+expect mutant-4-directory-once   1 '-DMUTANT=4 -DKILLS=0 -DOPS=3'
 
 exit $failed

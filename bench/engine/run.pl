@@ -18,6 +18,10 @@ my (@rows, %cell, @columns);
 $| = 1;
 delete $ENV{FILE};
 
+# told to end: the table of what there is
+
+$SIG{TERM} = $SIG{INT} = sub { table(); exit 1 };
+
 for my $name (@names) {
     for my $seed ('', 1) {
         my $column = $seed ? "$name shuffled" : $name;
@@ -43,22 +47,28 @@ for my $name (@names) {
     }
 }
 
-# a table for each figure: a line for each corpus, a column for each structure
+table();
 
-my @heads = ('Bytes per URL', 'Add, ns', 'Hit, ns', 'Miss, ns');
 
-for my $k (0 .. 3) {
-    my @with = grep {
-        my $what = $_;
-        grep { ($cell{$what}{$_}[$k] // '-') ne '-' } @columns;
-    } @rows;
+# one for each figure: a line for each corpus, a column for each structure
 
-    print "\n## $heads[$k]\n\n| | ", join(' | ', @with), " |\n|---|",
-        '--:|' x @with, "\n";
+sub table
+{
+    my @heads = ('Bytes per URL', 'Add, ns', 'Hit, ns', 'Miss, ns');
 
-    for my $column (@columns) {
-        print "| $column | ", join(' | ',
-            map { $cell{$_}{$column} ? $cell{$_}{$column}[$k] : '' } @with),
-            " |\n";
+    for my $k (0 .. 3) {
+        my @with = grep {
+            my $what = $_;
+            grep { ($cell{$what}{$_}[$k] // '-') ne '-' } @columns;
+        } @rows;
+
+        print "\n## $heads[$k]\n\n| | ", join(' | ', @with), " |\n|---|",
+            '--:|' x @with, "\n";
+
+        for my $column (@columns) {
+            print "| $column | ", join(' | ',
+                map { $cell{$_}{$column} ? $cell{$_}{$column}[$k] : '' } @with),
+                " |\n";
+        }
     }
 }
