@@ -194,6 +194,16 @@ is($r->{status}, 422, 'a single one that is invalid is 422');
 is($r->{headers}{'content-type'}, 'application/problem+json', 'a problem');
 is($r->json->{reason}, 'scheme', 'with the reason');
 is($t->post('/add', '{"url":"x"}', @json)->{status}, 422, 'in JSON as well');
+
+for my $ref (q(7), q("x\ny"), q(null), q({"a":[1.50,true]}),
+    '"' . 'z' x 4000 . '"')
+{
+    $r = $t->post('/seen', qq({"url":"x","ref":$ref}), @json);
+    is_deeply($r->json, { type => 'about:blank', status => 422,
+        title => 'Unprocessable Content', detail => 'the URL is refused',
+        id => undef, reason => 'no-base', ref => json($ref) },
+        'and its ref is echoed: ' . substr $ref, 0, 20);
+}
 is($t->post('/add', 'url=x', @form)->{status}, 422, 'and as a form');
 is($t->get('/limits/seen?url=' . 'a' x 41)->json->{reason}, 'length',
     'a long one');

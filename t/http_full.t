@@ -50,6 +50,8 @@ is($r->{status}, 507, 'a single add of a new URL: 507');
 like($r->{headers}{'content-type'}, qr{^application/problem\+json},
     'a problem');
 is(json($r->{body})->{status}, 507, 'that tells its code');
+is($t->post('/add', JSON::PP::encode_json({ url => $url, ref => [7] }),
+    'Content-Type' => 'application/json')->json->{ref}[0], 7, 'and the ref');
 ok(!exists $r->{headers}{location}, 'and no Location');
 
 # a batch, in each format

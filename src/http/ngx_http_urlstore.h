@@ -540,8 +540,8 @@ ngx_int_t ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
     const char *extra, const char *detail, ...);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 
-/* 422 for a single URL, with the reason */
-ngx_int_t ngx_http_urlstore_refused(ngx_http_request_t *r,
+/* a single URL, with its ref: 422 with the reason, or 507 */
+ngx_int_t ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_uint_t status,
     ngx_http_urlstore_entry_t *e);
 
 /* ngx_http_urlstore_body.c */

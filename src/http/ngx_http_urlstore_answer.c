@@ -381,13 +381,21 @@ ngx_http_urlstore_answer_single(ngx_http_request_t *r,
 
     case NGX_HTTP_URLSTORE_A_INVALID:
     case NGX_HTTP_URLSTORE_A_REJECTED:
-        ctx->refused = *e;
-        ctx->status = NGX_HTTP_URLSTORE_UNPROCESSABLE;
-
-        return NGX_OK;
-
     case NGX_HTTP_URLSTORE_A_FULL:
-        ctx->status = NGX_HTTP_INSUFFICIENT_STORAGE;
+        ctx->refused = *e;
+        ctx->status = answer == NGX_HTTP_URLSTORE_A_FULL
+                      ? NGX_HTTP_INSUFFICIENT_STORAGE
+                      : NGX_HTTP_URLSTORE_UNPROCESSABLE;
+
+        /* until the body has ended, others may use the group that holds it */
+
+        if (e->ref.len) {
+            ctx->refused.ref.data = ngx_pstrdup(r->pool, &ctx->refused.ref);
+            if (ctx->refused.ref.data == NULL) {
+                return NGX_ERROR;
+            }
+        }
+
         return NGX_OK;
 
     case NGX_HTTP_URLSTORE_A_NEW:

@@ -339,13 +339,10 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ctx->status == NGX_HTTP_URLSTORE_UNPROCESSABLE) {
-        return ngx_http_urlstore_refused(r, &ctx->refused);
-    }
-
-    if (ctx->status == NGX_HTTP_INSUFFICIENT_STORAGE) {
-        return ngx_http_urlstore_problem(r, ctx->status, "\"id\":null",
-                                         "the zone is full");
+    if (ctx->status == NGX_HTTP_URLSTORE_UNPROCESSABLE
+        || ctx->status == NGX_HTTP_INSUFFICIENT_STORAGE)
+    {
+        return ngx_http_urlstore_refused(r, ctx->status, &ctx->refused);
     }
 
     return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);

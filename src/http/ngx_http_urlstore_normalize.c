@@ -155,8 +155,9 @@ ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
     e.kind = US_INPUT_URL;
     e.verdict = verdict;
     e.rule = canon->rule;
+    e.ref.len = 0;
 
-    return ngx_http_urlstore_refused(r, &e);
+    return ngx_http_urlstore_refused(r, NGX_HTTP_URLSTORE_UNPROCESSABLE, &e);
 }
 
 

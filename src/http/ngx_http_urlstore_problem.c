@@ -114,22 +114,41 @@ ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
 
 
 ngx_int_t
-ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_http_urlstore_entry_t *e)
+ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_uint_t status,
+    ngx_http_urlstore_entry_t *e)
 {
-    u_char    *p;
-    us_str_t   text;
-    u_char     reason[NGX_HTTP_URLSTORE_REASON];
-    u_char     extra[NGX_HTTP_URLSTORE_REASON * 7];
+    u_char      *p, *extra;
+    us_str_t     text;
+    const char  *detail;
+    u_char       reason[NGX_HTTP_URLSTORE_REASON];
 
-    text.data = reason;
-    text.len = ngx_http_urlstore_reason(reason, e) - reason;
+    extra = ngx_pnalloc(r->pool, NGX_HTTP_URLSTORE_REASON * 7 + e->ref.len);
+    if (extra == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
-    p = ngx_sprintf(extra, "\"id\":null,\"reason\":");
-    p = us_json_quote(p, text);
+    p = ngx_cpymem(extra, "\"id\":null", 9);
+    detail = "the zone is full";
+
+    if (status == NGX_HTTP_URLSTORE_UNPROCESSABLE) {
+        text.data = reason;
+        text.len = ngx_http_urlstore_reason(reason, e) - reason;
+
+        p = ngx_cpymem(p, ",\"reason\":", 10);
+        p = us_json_quote(p, text);
+        detail = "the URL is refused";
+    }
+
+    /* JSON as it is, of which the parser has seen that it has no NUL */
+
+    if (e->ref.len) {
+        p = ngx_cpymem(p, ",\"ref\":", 7);
+        p = ngx_cpymem(p, e->ref.data, e->ref.len);
+    }
+
     *p = '\0';
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_UNPROCESSABLE,
-                                     (char *) extra, "the URL is refused");
+    return ngx_http_urlstore_problem(r, status, (char *) extra, detail);
 }
 
 

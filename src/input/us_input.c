@@ -547,6 +547,7 @@ us_input_form_end(us_input_t *in)
 static int
 us_input_form_ref(us_input_t *in, us_str_t value)
 {
+    size_t    len;
     us_str_t  s;
 
     in->text.len = 0;
@@ -558,7 +559,9 @@ us_input_form_ref(us_input_t *in, us_str_t value)
     s.data = in->text.data;
     s.len = us_input_unescape(in->text.data, in->text.data, in->text.len);
 
-    if (us_json_quoted_max(s.len) > US_INPUT_REF) {
+    len = us_json_quoted_len(s);
+
+    if (len > US_INPUT_REF) {
         return us_input_fail(in, "\"ref\" is too long");
     }
 
@@ -568,7 +571,7 @@ us_input_form_ref(us_input_t *in, us_str_t value)
 
     in->ref.len = 0;
 
-    if (us_input_append(in, &in->ref, NULL, us_json_quoted_max(s.len)) != 0) {
+    if (us_input_append(in, &in->ref, NULL, len) != 0) {
         return -1;
     }
 
@@ -966,15 +969,20 @@ us_input_release(us_input_t *in)
 static int
 us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
 {
+    size_t           room;
     uint8_t          c;
     unsigned         nested;
     us_input_buf_t  *b;
 
     b = &in->ref;
 
+    /* with what may stand around it */
+
+    room = us_json_quoted_len(text) + 8;
+
     in->have |= 1 << US_INPUT_F_REF;
 
-    if (cut || b->len + us_json_quoted_max(text.len) + 8 > US_INPUT_REF) {
+    if (cut || b->len + room > US_INPUT_REF) {
 
         /* check the rest, and answer with none */
 
@@ -986,11 +994,11 @@ us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
         goto done;
     }
 
-    if (us_input_append(in, b, NULL, us_json_quoted_max(text.len) + 8) != 0) {
+    if (us_input_append(in, b, NULL, room) != 0) {
         return -1;
     }
 
-    b->len -= us_json_quoted_max(text.len) + 8;
+    b->len -= room;
 
     if (event != US_JSON_OBJECT_END && event != US_JSON_ARRAY_END) {
         if (in->ref_comma) {

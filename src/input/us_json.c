@@ -330,6 +330,28 @@ us_json_quote(uint8_t *dst, us_str_t text)
 }
 
 
+size_t
+us_json_quoted_len(us_str_t text)
+{
+    size_t   i, len;
+    uint8_t  one[6];
+
+    len = 2;
+
+    for (i = 0; i < text.len; i++) {
+
+        if (us_json_plain[text.data[i]] || text.data[i] >= 0x80) {
+            len++;
+            continue;
+        }
+
+        len += us_json_quote_char(one, text.data[i]) - one;
+    }
+
+    return len;
+}
+
+
 uint8_t *
 us_json_quote_bytes(uint8_t *dst, us_str_t text)
 {

@@ -101,6 +101,9 @@ int us_json_end(us_json_t *j);
 #define us_json_quoted_max(len)  ((len) * 6 + 2)
 uint8_t *us_json_quote(uint8_t *dst, us_str_t text);
 
+/* the bytes that us_json_quote() writes */
+size_t us_json_quoted_len(us_str_t text);
+
 /* the same for text of any bytes: U+FFFD for each that is broken or near */
 uint8_t *us_json_quote_bytes(uint8_t *dst, us_str_t text);
 
