@@ -18,6 +18,7 @@
 #include "us_normalize.h"
 #include "us_profile.h"
 #include "us_rules.h"
+#include "us_scheme.h"
 #include "us_site.h"
 #include "us_strict.h"
 

@@ -18,6 +18,7 @@
 
 #include "us_strict.h"
 #include "us_percent.h"
+#include "us_scheme.h"
 
 
 typedef struct {

@@ -45,4 +45,11 @@ us_str_t us_url_pathname(const us_url_t *u);
 us_str_t us_url_search(const us_url_t *u);     /* with the '?', or empty */
 
 
+static inline int
+us_url_has_authority(const us_url_t *u)
+{
+    return u->username_end > u->protocol_end;
+}
+
+
 #endif /* _US_URL_H_INCLUDED_ */

@@ -34,17 +34,6 @@
 #define US_STEP_PARSE     0x001f
 
 
-typedef enum {
-    US_SCHEME_OTHER = 0,
-    US_SCHEME_HTTP,
-    US_SCHEME_HTTPS,
-    US_SCHEME_WS,
-    US_SCHEME_WSS,
-    US_SCHEME_FTP,
-    US_SCHEME_FILE
-} us_scheme_t;
-
-
 /* what the parser works with; one for each workspace */
 
 typedef struct {
@@ -61,12 +50,6 @@ typedef struct {
  */
 us_verdict_t us_whatwg_parse(us_parser_t *parser, us_str_t in,
     const us_url_t *base, unsigned steps, uint8_t *out, us_url_t *url);
-
-us_scheme_t us_scheme_find(const uint8_t *p, size_t len);
-unsigned us_scheme_port(us_scheme_t scheme);     /* 0: none */
-uint8_t *us_port_write(uint8_t *out, unsigned port);
-us_scheme_t us_url_scheme(const us_url_t *url);
-int us_url_has_authority(const us_url_t *url);
 
 
 #endif /* _US_WHATWG_H_INCLUDED_ */
