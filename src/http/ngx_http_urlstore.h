@@ -40,6 +40,7 @@
 #include "../store/us_store.h"
 #include "../store/us_filter_file.h"
 #include "../input/us_input.h"
+#include "../input/us_json_quote.h"
 
 
 #define NGX_HTTP_URLSTORE_PROFILES   5

@@ -174,7 +174,7 @@ ngx_http_urlstore_problem_text(ngx_http_urlstore_out_t *out,
         s.data = detail->data;
         s.len = detail->len;
 
-        if (!us_json_utf8_valid(s)) {
+        if (!us_utf8_valid(s)) {
             for (s.len = 0; s.len < detail->len; s.len++) {
                 if (detail->data[s.len] >= 0x80) {
                     detail->data[s.len] = '?';

@@ -12,6 +12,7 @@
 
 
 #include "us_input.h"
+#include "us_json_quote.h"
 
 #include <stdlib.h>
 
@@ -565,7 +566,7 @@ us_input_form_ref(us_input_t *in, us_str_t value)
         return us_input_fail(in, "\"ref\" is too long");
     }
 
-    if (!us_json_utf8_valid(s)) {
+    if (!us_utf8_valid(s)) {
         return us_input_fail(in, "\"ref\" is not UTF-8");
     }
 

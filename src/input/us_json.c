@@ -2,67 +2,36 @@
 /*
  * See us_json.h.  A push-down machine: one state, one bit for each level
  * ({ or [), and a buffer for the token that the end of a piece has cut.
+ *
+ *     feed --+-- in a string ---> us_json_string --.
+ *            |-- in a number ---> us_json_number --+--> emit
+ *            |-- a word ---------------------------'
+ *            |-- { [ or a first byte --> us_json_value
+ *            `-- } ] ------------------> us_json_close
+ *
+ * A part of a string that lies in the piece is copied only if the string has
+ * an escape or is cut:
+ *
+ *     " plain bytes \ escape plain bytes "
+ *       `---------'   |     `---------'
+ *        where they   |      behind it, in the buffer
+ *        lie          `-- n, ", ... or uXXXX; a high surrogate \ u low one
  */
 
 
-#include "us_json.h"
+#include "us_json_private.h"
+#include "us_json_quote.h"
 
 #include <stdlib.h>
 
 
-/*
- * States.  A number is a small machine of its own: the names say what has
- * been read of it.
- */
-
-typedef enum {
-    US_JSON_S_VALUE = 0,              /* a value must come */
-    US_JSON_S_FIRST,                  /* after [ : a value or ] */
-    US_JSON_S_FIELD,                  /* after { : a key or } */
-    US_JSON_S_KEY,                    /* after , in an object: a key */
-    US_JSON_S_COLON,
-    US_JSON_S_NEXT,                   /* after a value: , or the end */
-    US_JSON_S_DONE,                   /* nothing but white space */
-    US_JSON_S_STRING,
-    US_JSON_S_ESCAPE,                 /* after \ */
-    US_JSON_S_HEX,
-    US_JSON_S_LOW,                    /* after a high surrogate: \ */
-    US_JSON_S_LOW_U,                  /* and then u */
-    US_JSON_S_LITERAL,
-    US_JSON_S_MINUS,
-    US_JSON_S_ZERO,
-    US_JSON_S_INT,
-    US_JSON_S_DOT,
-    US_JSON_S_FRAC,
-    US_JSON_S_E,
-    US_JSON_S_ESIGN,
-    US_JSON_S_EXP
-} us_json_state_t;
-
-
-/* bytes that may stand in a string as they are: ASCII, but for " and \ */
-
-static const uint8_t  us_json_plain[256] = {
-    ['\x20' ... '!'] = 1, ['#' ... '['] = 1, [']' ... '\x7f'] = 1
-};
-
-
-static uint8_t *us_json_quote_char(uint8_t *dst, uint8_t c);
-static int us_json_fail(us_json_t *j, const char *error);
-static int us_json_append(us_json_t *j, const uint8_t *p, size_t len);
 static int us_json_append_char(us_json_t *j, uint32_t c);
-static int us_json_emit(us_json_t *j, us_json_event_t event,
-    const uint8_t *start, const uint8_t *end);
 static int us_json_value(us_json_t *j, uint8_t c);
 static int us_json_close(us_json_t *j, uint8_t c);
 static const uint8_t *us_json_string(us_json_t *j, const uint8_t *p,
     const uint8_t *end);
-static int us_json_utf8(us_json_t *j, uint8_t c);
 static int us_json_escape(us_json_t *j, uint8_t c);
 static int us_json_hex(us_json_t *j, uint8_t c);
-static const uint8_t *us_json_number(us_json_t *j, const uint8_t *p,
-    const uint8_t *end);
-static int us_json_number_byte(us_json_t *j, uint8_t c);
 
 
 void
@@ -92,7 +61,7 @@ us_json_reset(us_json_t *j)
     j->depth = 0;
     j->state = US_JSON_S_VALUE;
     j->cut = 0;
-    j->need = 0;
+    j->utf8.need = 0;
     j->high = 0;
     j->error = NULL;
     j->offset = 0;
@@ -286,144 +255,6 @@ us_json_end(us_json_t *j)
 
 
 int
-us_json_utf8_valid(us_str_t s)
-{
-    size_t     i;
-    us_json_t  j;
-
-    memset(&j, 0, sizeof(us_json_t));
-
-    for (i = 0; i < s.len; i++) {
-        if ((s.data[i] >= 0x80 || j.need)
-            && us_json_utf8(&j, s.data[i]) != 0)
-        {
-            return 0;
-        }
-    }
-
-    return j.need == 0;
-}
-
-
-uint8_t *
-us_json_quote(uint8_t *dst, us_str_t text)
-{
-    const uint8_t  *p, *last;
-
-    last = text.data + text.len;
-
-    *dst++ = '"';
-
-    for (p = text.data; p < last; p++) {
-
-        if (us_json_plain[*p] || *p >= 0x80) {
-            *dst++ = *p;
-            continue;
-        }
-
-        dst = us_json_quote_char(dst, *p);
-    }
-
-    *dst++ = '"';
-
-    return dst;
-}
-
-
-size_t
-us_json_quoted_len(us_str_t text)
-{
-    size_t   i, len;
-    uint8_t  one[6];
-
-    len = 2;
-
-    for (i = 0; i < text.len; i++) {
-
-        if (us_json_plain[text.data[i]] || text.data[i] >= 0x80) {
-            len++;
-            continue;
-        }
-
-        len += us_json_quote_char(one, text.data[i]) - one;
-    }
-
-    return len;
-}
-
-
-uint8_t *
-us_json_quote_bytes(uint8_t *dst, us_str_t text)
-{
-    const uint8_t  *p, *last;
-
-    if (us_json_utf8_valid(text)) {
-        return us_json_quote(dst, text);
-    }
-
-    last = text.data + text.len;
-
-    *dst++ = '"';
-
-    for (p = text.data; p < last; p++) {
-
-        if (us_json_plain[*p]) {
-            *dst++ = *p;
-
-        } else if (*p >= 0x80) {
-            memcpy(dst, "\\ufffd", 6);
-            dst += 6;
-
-        } else {
-            dst = us_json_quote_char(dst, *p);
-        }
-    }
-
-    *dst++ = '"';
-
-    return dst;
-}
-
-
-static uint8_t *
-us_json_quote_char(uint8_t *dst, uint8_t c)
-{
-    static const uint8_t  hex[] = "0123456789abcdef";
-
-    *dst++ = '\\';
-
-    switch (c) {
-
-    case '"':
-    case '\\':
-        *dst++ = c;
-        break;
-
-    case '\n':
-        *dst++ = 'n';
-        break;
-
-    case '\t':
-        *dst++ = 't';
-        break;
-
-    case '\r':
-        *dst++ = 'r';
-        break;
-
-    default:
-        *dst++ = 'u';
-        *dst++ = '0';
-        *dst++ = '0';
-        *dst++ = hex[c >> 4];
-        *dst++ = hex[c & 15];
-    }
-
-    return dst;
-}
-
-
-static int
 us_json_fail(us_json_t *j, const char *error)
 {
     j->error = error;
@@ -431,9 +262,7 @@ us_json_fail(us_json_t *j, const char *error)
 }
 
 
-/* a string that outgrows max is dropped, and only checked from there on */
-
-static int
+int
 us_json_append(us_json_t *j, const uint8_t *p, size_t len)
 {
     size_t    size;
@@ -507,12 +336,7 @@ us_json_append_char(us_json_t *j, uint32_t c)
 }
 
 
-/*
- * Hands a scalar over, from where it lies or from the buffer if a part of it
- * went there, and says what may follow.
- */
-
-static int
+int
 us_json_emit(us_json_t *j, us_json_event_t event, const uint8_t *start,
     const uint8_t *end)
 {
@@ -670,7 +494,7 @@ us_json_string(us_json_t *j, const uint8_t *p, const uint8_t *end)
 
     for ( ;; ) {
 
-        if (j->need == 0) {
+        if (j->utf8.need == 0) {
             while (p < end && us_json_plain[*p]) {
                 p++;
             }
@@ -682,8 +506,9 @@ us_json_string(us_json_t *j, const uint8_t *p, const uint8_t *end)
 
         c = *p;
 
-        if (c >= 0x80 || j->need) {
-            if (us_json_utf8(j, c) != 0) {
+        if (c >= 0x80 || j->utf8.need) {
+            if (us_utf8_byte(&j->utf8, c) != 0) {
+                us_json_fail(j, "broken UTF-8");
                 return NULL;
             }
 
@@ -712,57 +537,6 @@ us_json_string(us_json_t *j, const uint8_t *p, const uint8_t *end)
 
         return NULL;
     }
-}
-
-
-/* the well-formed byte sequences of Unicode, table 3-7 */
-
-static int
-us_json_utf8(us_json_t *j, uint8_t c)
-{
-    if (j->need) {
-        if (c < j->lo || c > j->hi) {
-            return us_json_fail(j, "broken UTF-8");
-        }
-
-        j->need--;
-        j->lo = 0x80;
-        j->hi = 0xbf;
-
-        return 0;
-    }
-
-    j->lo = 0x80;
-    j->hi = 0xbf;
-
-    if (c >= 0xc2 && c <= 0xdf) {
-        j->need = 1;
-
-    } else if (c >= 0xe0 && c <= 0xef) {
-        j->need = 2;
-
-        if (c == 0xe0) {
-            j->lo = 0xa0;
-
-        } else if (c == 0xed) {
-            j->hi = 0x9f;
-        }
-
-    } else if (c >= 0xf0 && c <= 0xf4) {
-        j->need = 3;
-
-        if (c == 0xf0) {
-            j->lo = 0x90;
-
-        } else if (c == 0xf4) {
-            j->hi = 0x8f;
-        }
-
-    } else {
-        return us_json_fail(j, "broken UTF-8");
-    }
-
-    return 0;
 }
 
 
@@ -854,114 +628,4 @@ us_json_hex(us_json_t *j, uint8_t c)
     j->state = US_JSON_S_STRING;
 
     return us_json_append_char(j, n);
-}
-
-
-static const uint8_t *
-us_json_number(us_json_t *j, const uint8_t *p, const uint8_t *end)
-{
-    int             rc;
-    const uint8_t  *start;
-
-    start = p;
-
-    /* us_json_value() has settled the first byte's state */
-
-    if (j->len == 0) {
-        p++;
-    }
-
-    for ( /* void */ ; p < end; p++) {
-        rc = us_json_number_byte(j, *p);
-
-        if (rc < 0) {
-            us_json_fail(j, "a malformed number");
-            return NULL;
-        }
-
-        if (rc > 0) {
-            break;
-        }
-    }
-
-    if (j->len + (p - start) > US_JSON_NUMBER) {
-        us_json_fail(j, "a number that is too long");
-        return NULL;
-    }
-
-    if (p == end) {
-        return us_json_append(j, start, p - start) == 0 ? p : NULL;
-    }
-
-    return us_json_emit(j, US_JSON_NUM, start, p) == 0 ? p : NULL;
-}
-
-
-/* 0: goes on, 1: the number ended before c, -1: it cannot end here */
-
-static int
-us_json_number_byte(us_json_t *j, uint8_t c)
-{
-    int  digit;
-
-    digit = (c >= '0' && c <= '9');
-
-    switch (j->state) {
-
-    case US_JSON_S_MINUS:
-        j->state = (c == '0') ? US_JSON_S_ZERO : US_JSON_S_INT;
-        return digit ? 0 : -1;
-
-    case US_JSON_S_INT:
-        if (digit) {
-            return 0;
-        }
-
-        /* fall through */
-
-    case US_JSON_S_ZERO:
-        if (digit) {
-            return -1;
-        }
-
-        if (c == '.') {
-            j->state = US_JSON_S_DOT;
-            return 0;
-        }
-
-        break;
-
-    case US_JSON_S_DOT:
-        j->state = US_JSON_S_FRAC;
-        return digit ? 0 : -1;
-
-    case US_JSON_S_FRAC:
-        if (digit) {
-            return 0;
-        }
-
-        break;
-
-    case US_JSON_S_E:
-        if (c == '+' || c == '-') {
-            j->state = US_JSON_S_ESIGN;
-            return 0;
-        }
-
-        /* fall through */
-
-    case US_JSON_S_ESIGN:
-        j->state = US_JSON_S_EXP;
-        return digit ? 0 : -1;
-
-    case US_JSON_S_EXP:
-        return digit ? 0 : 1;
-    }
-
-    if (c == 'e' || c == 'E') {
-        j->state = US_JSON_S_E;
-        return 0;
-    }
-
-    return 1;
 }

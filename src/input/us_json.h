@@ -23,6 +23,7 @@
 
 
 #include "../us_base.h"
+#include "../us_utf8.h"
 
 
 #define US_JSON_DEPTH    64
@@ -68,9 +69,7 @@ typedef struct {
     unsigned        key:1;            /* the string is a key */
     unsigned        cut:1;            /* the string is longer than max */
 
-    uint8_t         need;             /* UTF-8: bytes that must follow, */
-    uint8_t         lo;               /* and the range of the next one */
-    uint8_t         hi;
+    us_utf8_t       utf8;             /* of the string */
 
     uint8_t         nhex;
     uint32_t        unit;             /* of \uXXXX */
@@ -93,21 +92,6 @@ void us_json_reset(us_json_t *j);
 /* 0, or -1: j->error and j->offset tell */
 int us_json_feed(us_json_t *j, const uint8_t *p, size_t len);
 int us_json_end(us_json_t *j);
-
-/*
- * Writes text as a JSON string with its quotes; dst has room for
- * us_json_quoted_max(len) bytes.  text is UTF-8.  Returns the end.
- */
-#define us_json_quoted_max(len)  ((len) * 6 + 2)
-uint8_t *us_json_quote(uint8_t *dst, us_str_t text);
-
-/* the bytes that us_json_quote() writes */
-size_t us_json_quoted_len(us_str_t text);
-
-/* the same for text of any bytes: U+FFFD for each that is broken or near */
-uint8_t *us_json_quote_bytes(uint8_t *dst, us_str_t text);
-
-int us_json_utf8_valid(us_str_t s);
 
 
 #endif /* _US_JSON_H_INCLUDED_ */

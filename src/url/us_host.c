@@ -15,6 +15,8 @@
 #include "us_host.h"
 #include "us_percent.h"
 
+#include "../us_utf8.h"
+
 
 static us_verdict_t us_host_ipv4(const uint8_t *p, const uint8_t *end,
     uint8_t **out);
@@ -52,12 +54,12 @@ us_host_domain(const us_idna_t *idna, const uint8_t *p, const uint8_t *end,
             return US_URL_LENGTH;
         }
 
-        if (!us_utf8_valid(tmp, last)) {
-            return US_URL_UTF8;
-        }
-
         name.data = tmp;
         name.len = last - tmp;
+
+        if (!us_utf8_valid(name)) {
+            return US_URL_UTF8;
+        }
 
         n = us_idna_to_ascii(idna, name, *out, US_HOST_MAX);
     }

@@ -59,7 +59,5 @@ uint8_t *us_percent_encode(uint8_t *out, const uint8_t *p, const uint8_t *end,
 uint8_t *us_percent_decode(uint8_t *out, const uint8_t *p, const uint8_t *end);
 size_t us_percent_triplet(uint8_t **out, const uint8_t *p, const uint8_t *end);
 
-int us_utf8_valid(const uint8_t *p, const uint8_t *end);
-
 
 #endif /* _US_PERCENT_H_INCLUDED_ */

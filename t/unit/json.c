@@ -5,6 +5,7 @@
 
 
 #include "../../src/input/us_json.h"
+#include "../../src/input/us_json_quote.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -306,10 +307,55 @@ test_quote(void **state)
     end = us_json_quote_bytes(buf, s);
     *end = '\0';
     assert_string_equal((char *) buf, "\"a\\ufffd\\\"\"");
+}
 
-    assert_true(us_json_utf8_valid(us_string("a\xc3\xa9")));
-    assert_false(us_json_utf8_valid(us_string("a\xc3")));
-    assert_false(us_json_utf8_valid(us_string("\xed\xa0\x80")));
+
+static void
+test_utf8(void **state)
+{
+    size_t    i, n, valid;
+    uint8_t   text[3];
+    us_str_t  s;
+
+    static const struct {
+        const char  *s;
+        int          valid;
+    } t[] = {
+        { "", 1 }, { "a", 1 }, { "\xc3\xa9", 1 }, { "\xe2\x82\xac", 1 },
+        { "\xf0\x9f\x98\x80", 1 }, { "\xf4\x8f\xbf\xbf", 1 },
+        { "\x80", 0 }, { "\xc3", 0 }, { "\xc0\x80", 0 }, { "\xc1\xbf", 0 },
+        { "\xe0\x9f\xbf", 0 }, { "\xed\xa0\x80", 0 }, { "\xe2\x82", 0 },
+        { "\xf0\x8f\xbf\xbf", 0 }, { "\xf4\x90\x80\x80", 0 },
+        { "\xf5\x80\x80\x80", 0 }, { "\xe2\x82\x41", 0 }, { "a\xff", 0 },
+        { "\xf0\x9f\x98", 0 }, { "\xe2\x82\xac\xe2", 0 }
+    };
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        s.data = (uint8_t *) t[i].s;
+        s.len = strlen(t[i].s);
+
+        if (us_utf8_valid(s) != t[i].valid) {
+            fail_msg("case %zu", i);
+        }
+    }
+
+    /* all of two and three bytes: there are 128, 1920 and 61440 characters */
+
+    for (n = 2; n <= 3; n++) {
+        valid = 0;
+        s.data = text;
+        s.len = n;
+
+        for (i = 0; i < (size_t) 1 << 8 * n; i++) {
+            text[0] = i;
+            text[1] = i >> 8;
+            text[2] = i >> 16;
+            valid += us_utf8_valid(s);
+        }
+
+        assert_int_equal(valid, n == 2 ? 128 * 128 + 1920
+                                : 128 * 128 * 128 + 2 * 128 * 1920 + 61440);
+    }
 }
 
 
@@ -322,7 +368,8 @@ main(void)
         cmocka_unit_test(test_decoding),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_quote)
+        cmocka_unit_test(test_quote),
+        cmocka_unit_test(test_utf8)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -832,34 +832,6 @@ fast_masks(void **state)
 }
 
 
-static void
-utf8(void **state)
-{
-    size_t  i;
-
-    static const struct {
-        const char  *s;
-        int          valid;
-    } t[] = {
-        { "", 1 }, { "a", 1 }, { "\xc3\xa9", 1 }, { "\xe2\x82\xac", 1 },
-        { "\xf0\x9f\x98\x80", 1 }, { "\xf4\x8f\xbf\xbf", 1 },
-        { "\x80", 0 }, { "\xc3", 0 }, { "\xc0\x80", 0 }, { "\xc1\xbf", 0 },
-        { "\xe0\x9f\xbf", 0 }, { "\xed\xa0\x80", 0 }, { "\xe2\x82", 0 },
-        { "\xf0\x8f\xbf\xbf", 0 }, { "\xf4\x90\x80\x80", 0 },
-        { "\xf5\x80\x80\x80", 0 }, { "\xe2\x82\x41", 0 }, { "a\xff", 0 },
-        { "\xf0\x9f\x98", 0 }, { "\xe2\x82\xac\xe2", 0 }
-    };
-
-    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-        if (us_utf8_valid(str(t[i].s).data, str(t[i].s).data + strlen(t[i].s))
-            != t[i].valid)
-        {
-            fail_msg("case %zu", i);
-        }
-    }
-}
-
-
 int
 main(void)
 {
@@ -870,7 +842,7 @@ main(void)
         T(aggressive), T(whatwg), T(strict), T(lengths), T(limits),
         T(repeats), T(www_first), T(www_and_userinfo), T(www_strip),
         T(www_keep), T(parts), T(canonical_is_not_copied), T(explain),
-        T(names), T(signature), T(fast_masks), T(utf8)
+        T(names), T(signature), T(fast_masks)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
