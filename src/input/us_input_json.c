@@ -1,0 +1,595 @@
+
+/*
+ * The events of a JSON text as items: NDJSON, an array, an object with a list
+ * or of one item.  See us_input.h.
+ *
+ *     depth 0   1          2
+ *           |   |          |
+ *           {   "url":     "..."    a value of the object: us_input_value
+ *           {   "urls": [  "..."    an element: us_input_element
+ *           [              "..."    the same, at depth 1
+ *           {   "ref":     any      written down again: us_input_ref
+ *           {   "other":   any      checked, and left out
+ *
+ * in->field tells whose value comes next, in->have which have been seen: none
+ * may come twice.  Elements that come before their base wait in in->held:
+ *
+ *     | us_input_held_t | text | us_input_held_t | text | ...
+ */
+
+
+#include "us_input_private.h"
+#include "us_json_quote.h"
+
+
+typedef enum {
+    US_INPUT_F_OTHER = 0,
+    US_INPUT_F_ITEM,                  /* url or id */
+    US_INPUT_F_LIST,                  /* urls or ids */
+    US_INPUT_F_BASE,
+    US_INPUT_F_REF
+} us_input_field_t;
+
+
+/* in `held`: what each entry begins with */
+
+typedef struct {
+    us_input_kind_t     kind;
+    size_t              len;
+} us_input_held_t;
+
+
+static int us_input_top(us_input_t *in, us_json_event_t event);
+static int us_input_element(us_input_t *in, us_json_event_t event,
+    us_str_t text, int cut);
+static int us_input_key(us_input_t *in, us_str_t key);
+static int us_input_value(us_input_t *in, us_json_event_t event,
+    us_str_t text, int cut);
+static int us_input_object_end(us_input_t *in);
+static int us_input_release(us_input_t *in);
+static int us_input_hold(us_input_t *in, us_input_kind_t kind, us_str_t text);
+static int us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text,
+    int cut);
+
+
+/*
+ * A line feed cannot be part of a JSON text other than as white space, so a
+ * line's end is known without the JSON reader, and a broken line is left at
+ * the next one.
+ */
+
+int
+us_input_ndjson(us_input_t *in, const uint8_t *p, size_t len)
+{
+    const uint8_t  *lf, *last, *end;
+
+    end = p + len;
+
+    while (p < end) {
+        lf = memchr(p, '\n', end - p);
+        last = lf ? lf : end;
+
+        if (!in->begun) {
+            while (p < last && (*p == ' ' || *p == '\t' || *p == '\r')) {
+                p++;
+            }
+
+            if (p < last) {
+                in->begun = 1;
+            }
+        }
+
+        if (p < last && !in->bad) {
+            if (us_json_feed(&in->json, p, last - p) != 0) {
+                if (in->error) {
+                    return -1;
+                }
+
+                in->bad = 1;
+            }
+        }
+
+        if (lf == NULL) {
+            return 0;
+        }
+
+        if (us_input_ndjson_line(in) != 0) {
+            return -1;
+        }
+
+        p = lf + 1;
+    }
+
+    return 0;
+}
+
+
+int
+us_input_ndjson_line(us_input_t *in)
+{
+    int              rc;
+    us_str_t         text;
+    us_input_buf_t  *base, *ref;
+
+    if (!in->begun) {
+        return 0;
+    }
+
+    if (!in->bad && us_json_end(&in->json) != 0) {
+        if (in->error) {
+            return -1;
+        }
+
+        in->bad = 1;
+    }
+
+    base = (in->have & 1 << US_INPUT_F_BASE) ? &in->base : NULL;
+    ref = (in->have & 1 << US_INPUT_F_REF) ? &in->ref : NULL;
+
+    text.data = in->text.data;
+    text.len = in->text.len;
+
+    if (in->bad || !(in->have & 1 << US_INPUT_F_ITEM)) {
+        text.len = 0;
+
+        /* a ref of which half was read would be broken JSON */
+
+        rc = us_input_emit(in, US_INPUT_BAD, text, NULL,
+                           in->bad ? NULL : ref);
+
+    } else if (in->too_long) {
+        text.len = 0;
+        rc = us_input_emit(in, US_INPUT_LONG, text, NULL,
+                           in->ref_long ? NULL : ref);
+
+    } else {
+        rc = us_input_emit(in, in->number ? US_INPUT_NUMBER : US_INPUT_URL,
+                           text, base, ref);
+    }
+
+    in->begun = 0;
+    in->bad = 0;
+    in->have = 0;
+    in->field = US_INPUT_F_OTHER;
+
+    us_json_reset(&in->json);
+
+    return rc;
+}
+
+
+int
+us_input_event(void *data, us_json_event_t event, us_str_t text, int cut)
+{
+    us_input_t *in = data;
+
+    unsigned  depth;
+
+    /* the depth at which the value stands: 0 is the whole text */
+
+    depth = in->json.depth;
+
+    if (event == US_JSON_OBJECT || event == US_JSON_ARRAY) {
+        depth--;
+    }
+
+    if (depth == 0) {
+        if (event == US_JSON_OBJECT_END) {
+            return us_input_object_end(in);
+        }
+
+        if (event == US_JSON_ARRAY_END) {
+            return 0;
+        }
+
+        return us_input_top(in, event);
+    }
+
+    if (in->field == US_INPUT_F_REF && event != US_JSON_KEY) {
+        return us_input_ref(in, event, text, cut);
+    }
+
+    if (in->field == US_INPUT_F_REF && depth > 1) {
+        return us_input_ref(in, event, text, cut);
+    }
+
+    if (in->list) {
+        if (depth == (in->field == US_INPUT_F_LIST ? 2u : 1u)
+            && event != US_JSON_OBJECT_END && event != US_JSON_ARRAY_END)
+        {
+            return us_input_element(in, event, text, cut);
+        }
+
+        if (in->field == US_INPUT_F_LIST && depth == 1) {
+            /* the end of the list */
+            in->list = 0;
+            in->field = US_INPUT_F_OTHER;
+        }
+
+        return 0;
+    }
+
+    if (depth == 1) {
+        if (event == US_JSON_KEY) {
+            return us_input_key(in, text);
+        }
+
+        return us_input_value(in, event, text, cut);
+    }
+
+    return 0;
+}
+
+
+static int
+us_input_top(us_input_t *in, us_json_event_t event)
+{
+    if (event == US_JSON_OBJECT) {
+        in->have = 0;
+        in->list = 0;
+        in->number = 0;
+        in->too_long = 0;
+        in->ref_long = 0;
+        in->field = US_INPUT_F_OTHER;
+        return 0;
+    }
+
+    if (in->format == US_INPUT_NDJSON) {
+
+        /* the rest of the line is still checked, to no avail */
+
+        in->bad = 1;
+        return -1;
+    }
+
+    if (event == US_JSON_ARRAY) {
+        in->list = 1;
+        in->field = US_INPUT_F_OTHER;
+        return 0;
+    }
+
+    return us_input_fail(in, "an array or an object was expected");
+}
+
+
+static int
+us_input_element(us_input_t *in, us_json_event_t event, us_str_t text,
+    int cut)
+{
+    us_input_kind_t  kind;
+
+    kind = US_INPUT_BAD;
+
+    if (event == US_JSON_STRING) {
+        kind = cut ? US_INPUT_LONG : US_INPUT_URL;
+
+    } else if (event == US_JSON_NUM) {
+        kind = US_INPUT_NUMBER;
+
+    } else {
+        text.len = 0;
+    }
+
+    if (in->field == US_INPUT_F_LIST
+        && !(in->have & 1 << US_INPUT_F_BASE))
+    {
+        return us_input_hold(in, kind, text);
+    }
+
+    return us_input_emit(in, kind, text,
+                         in->have & 1 << US_INPUT_F_BASE ? &in->base : NULL,
+                         NULL);
+}
+
+
+static int
+us_input_key(us_input_t *in, us_str_t key)
+{
+    us_input_field_t  field;
+
+    field = US_INPUT_F_OTHER;
+
+    if (us_input_is_item(in, key)) {
+        field = US_INPUT_F_ITEM;
+
+    } else if ((us_input_is(key, "urls")
+                || (in->ids && us_input_is(key, "ids")))
+               && in->format == US_INPUT_JSON)
+    {
+        field = US_INPUT_F_LIST;
+
+    } else if (us_input_is(key, "base")) {
+        field = US_INPUT_F_BASE;
+
+    } else if (us_input_is(key, "ref")) {
+        field = US_INPUT_F_REF;
+        in->ref.len = 0;
+        in->ref_comma = 0;
+        in->ref_long = 0;
+    }
+
+    if (field != US_INPUT_F_OTHER && (in->have & 1 << field)) {
+        if (in->format == US_INPUT_NDJSON) {
+            in->bad = 1;
+            return -1;
+        }
+
+        return us_input_fail(in, "a key is there twice");
+    }
+
+    in->field = field;
+
+    return 0;
+}
+
+
+/* a value of the object itself */
+
+static int
+us_input_value(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
+{
+    us_input_buf_t  *b;
+
+    if (in->field == US_INPUT_F_OTHER) {
+        return 0;
+    }
+
+    in->have |= 1 << in->field;
+
+    if (in->field == US_INPUT_F_LIST) {
+        if (event != US_JSON_ARRAY) {
+            return us_input_fail(in, "a list must be an array");
+        }
+
+        in->list = 1;
+        in->held.len = 0;
+        return 0;
+    }
+
+    b = &in->text;
+
+    if (in->field == US_INPUT_F_BASE) {
+        b = &in->base;
+
+        if (event == US_JSON_NULL) {
+            in->have &= ~(1 << US_INPUT_F_BASE);
+            return 0;
+        }
+    }
+
+    if (event == US_JSON_NUM && in->field == US_INPUT_F_ITEM) {
+        in->number = 1;
+
+    } else if (event != US_JSON_STRING) {
+        if (in->format == US_INPUT_NDJSON) {
+            in->bad = 1;
+            return -1;
+        }
+
+        return us_input_fail(in, in->field == US_INPUT_F_BASE
+                                 ? "\"base\" must be a string"
+                                 : "\"url\" must be a string");
+    }
+
+    if (cut) {
+        in->too_long = 1;
+    }
+
+    b->len = 0;
+
+    if (us_input_append(in, b, text.data, text.len) != 0) {
+        return -1;
+    }
+
+    in->field = US_INPUT_F_OTHER;
+
+    return 0;
+}
+
+
+/* of the whole text; NDJSON waits for the line's end */
+
+static int
+us_input_object_end(us_input_t *in)
+{
+    us_str_t         text;
+    us_input_buf_t  *base, *ref;
+
+    if (in->format == US_INPUT_NDJSON) {
+        return 0;
+    }
+
+    if ((in->have & 1 << US_INPUT_F_ITEM)
+        && (in->have & 1 << US_INPUT_F_LIST))
+    {
+        return us_input_fail(in, "one item or a list, not both");
+    }
+
+    if (in->have & 1 << US_INPUT_F_LIST) {
+        return us_input_release(in);
+    }
+
+    if (!(in->have & 1 << US_INPUT_F_ITEM)) {
+        return us_input_fail(in, in->ids ? "neither \"ids\" nor \"id\""
+                                         : "neither \"urls\" nor \"url\"");
+    }
+
+    in->single = 1;
+
+    base = (in->have & 1 << US_INPUT_F_BASE) ? &in->base : NULL;
+    ref = (in->have & 1 << US_INPUT_F_REF) ? &in->ref : NULL;
+
+    text.data = in->text.data;
+    text.len = in->text.len;
+
+    if (in->too_long) {
+        text.len = 0;
+        return us_input_emit(in, US_INPUT_LONG, text, NULL,
+                             in->ref_long ? NULL : ref);
+    }
+
+    return us_input_emit(in, in->number ? US_INPUT_NUMBER : US_INPUT_URL,
+                         text, base, ref);
+}
+
+
+static int
+us_input_hold(us_input_t *in, us_input_kind_t kind, us_str_t text)
+{
+    us_input_held_t  h;
+
+    h.kind = kind;
+    h.len = text.len;
+
+    if (us_input_append(in, &in->held, (uint8_t *) &h, sizeof(h)) != 0) {
+        return -1;
+    }
+
+    return us_input_append(in, &in->held, text.data, text.len);
+}
+
+
+static int
+us_input_release(us_input_t *in)
+{
+    uint8_t          *p, *end;
+    us_str_t          text;
+    us_input_held_t   h;
+
+    p = in->held.data;
+    end = p + in->held.len;
+
+    while (p < end) {
+        memcpy(&h, p, sizeof(h));
+
+        text.data = p + sizeof(h);
+        text.len = h.len;
+
+        p += sizeof(h) + h.len;
+
+        if (in->too_long) {
+
+            /* the base was */
+
+            h.kind = US_INPUT_LONG;
+            text.len = 0;
+        }
+
+        if (us_input_emit(in, h.kind, text,
+                          in->have & 1 << US_INPUT_F_BASE ? &in->base : NULL,
+                          NULL)
+            != 0)
+        {
+            return -1;
+        }
+    }
+
+    in->held.len = 0;
+
+    return 0;
+}
+
+
+/*
+ * Writes the events of a ref down again as JSON without white space.  Numbers
+ * stay as they were written.
+ */
+
+static int
+us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
+{
+    size_t           room;
+    uint8_t          c;
+    unsigned         nested;
+    us_input_buf_t  *b;
+
+    b = &in->ref;
+
+    /* with what may stand around it */
+
+    room = us_json_quoted_len(text) + 8;
+
+    in->have |= 1 << US_INPUT_F_REF;
+
+    if (cut || b->len + room > US_INPUT_REF) {
+
+        /* check the rest, and answer with none */
+
+        in->ref_long = 1;
+        in->too_long = 1;
+    }
+
+    if (in->ref_long) {
+        goto done;
+    }
+
+    if (us_input_append(in, b, NULL, room) != 0) {
+        return -1;
+    }
+
+    b->len -= room;
+
+    if (event != US_JSON_OBJECT_END && event != US_JSON_ARRAY_END) {
+        if (in->ref_comma) {
+            b->data[b->len++] = ',';
+        }
+
+        in->ref_comma = 1;
+    }
+
+    switch (event) {
+
+    case US_JSON_OBJECT:
+    case US_JSON_ARRAY:
+        b->data[b->len++] = (event == US_JSON_OBJECT) ? '{' : '[';
+        in->ref_comma = 0;
+        return 0;
+
+    case US_JSON_OBJECT_END:
+    case US_JSON_ARRAY_END:
+        c = (event == US_JSON_OBJECT_END) ? '}' : ']';
+        b->data[b->len++] = c;
+        in->ref_comma = 1;
+        break;
+
+    case US_JSON_KEY:
+        b->len = us_json_quote(b->data + b->len, text) - b->data;
+        b->data[b->len++] = ':';
+        in->ref_comma = 0;
+        return 0;
+
+    case US_JSON_STRING:
+        b->len = us_json_quote(b->data + b->len, text) - b->data;
+        break;
+
+    case US_JSON_NUM:
+        memcpy(b->data + b->len, text.data, text.len);
+        b->len += text.len;
+        break;
+
+    case US_JSON_TRUE:
+        memcpy(b->data + b->len, "true", 4);
+        b->len += 4;
+        break;
+
+    case US_JSON_FALSE:
+        memcpy(b->data + b->len, "false", 5);
+        b->len += 5;
+        break;
+
+    case US_JSON_NULL:
+        memcpy(b->data + b->len, "null", 4);
+        b->len += 4;
+        break;
+    }
+
+done:
+
+    nested = in->json.depth - 1;
+
+    if (nested == 0 && event != US_JSON_OBJECT && event != US_JSON_ARRAY) {
+        in->field = US_INPUT_F_OTHER;
+    }
+
+    return 0;
+}

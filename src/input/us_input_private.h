@@ -1,0 +1,69 @@
+
+/*
+ * What the files of the body reader share and nobody else sees.
+ *
+ *     us_input.c         what all formats share, and text
+ *     us_input_json.c    NDJSON, arrays and objects
+ *     us_input_form.c    forms
+ *
+ * Functions return 0, or -1: then in->error tells why, unless in->stopped.
+ */
+
+
+#ifndef _US_INPUT_PRIVATE_H_INCLUDED_
+#define _US_INPUT_PRIVATE_H_INCLUDED_
+
+
+#include "us_input.h"
+
+
+static inline int
+us_input_is(us_str_t s, const char *name)
+{
+    return s.len == strlen(name) && memcmp(s.data, name, s.len) == 0;
+}
+
+
+/* what names an item: in a form, and in an object */
+
+static inline int
+us_input_is_item(us_input_t *in, us_str_t name)
+{
+    return us_input_is(name, "url") || (in->ids && us_input_is(name, "id"));
+}
+
+
+/* us_input.c */
+
+int us_input_text(us_input_t *in, const uint8_t *p, size_t len);
+
+/* the only way out; base and ref may be NULL */
+int us_input_emit(us_input_t *in, us_input_kind_t kind, us_str_t text,
+    us_input_buf_t *base, us_input_buf_t *ref);
+
+/* keeps the first reason; -1 */
+int us_input_fail(us_input_t *in, const char *error);
+
+/* p may be NULL: room only */
+int us_input_append(us_input_t *in, us_input_buf_t *b, const uint8_t *p,
+    size_t len);
+
+/* us_input_json.c */
+
+int us_input_ndjson(us_input_t *in, const uint8_t *p, size_t len);
+int us_input_ndjson_line(us_input_t *in);
+
+/* a us_json_pt */
+int us_input_event(void *data, us_json_event_t event, us_str_t text,
+    int cut);
+
+/* us_input_form.c */
+
+int us_input_form(us_input_t *in, const uint8_t *p, size_t len);
+int us_input_form_end(us_input_t *in);
+
+/* after it the format is text, if this is no form */
+int us_input_form_sniff(us_input_t *in);
+
+
+#endif /* _US_INPUT_PRIVATE_H_INCLUDED_ */
