@@ -10,8 +10,8 @@
  * has read before comes whole, from memory or from its temporary file, by the
  * same way.  Before the event loop goes on, `pause` is called, so that
  * nothing of a worker's own is held while a client is slow.  Both may answer
- * NGX_AGAIN, "taken, but no more for now": then reading stops until
- * ngx_http_urlstore_body_resume().
+ * NGX_AGAIN, "taken, but no more for now": then reading stops until the
+ * journal's ring has room.
  *
  * Limits count bytes behind the inflation, so a bomb ends at urlstore_max_body
  * like any other body; more than one gzip member is allowed.
@@ -39,7 +39,6 @@ struct ngx_http_urlstore_body_s {
     u_char                         *inflated;
     unsigned                        more:1;   /* in the inflater */
     unsigned                        member:1; /* a gzip member is open */
-    unsigned                        ended:1;
 
     size_t                          size;     /* bytes given to `data` */
 };
@@ -118,7 +117,7 @@ static ngx_int_t
 ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body)
 {
-    ngx_str_t           *value;
+    ngx_str_t           *value, accepted;
     ngx_pool_cleanup_t  *cln;
 
     value = ngx_http_urlstore_header_in(r, "content-encoding");
@@ -135,6 +134,14 @@ ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
         && !(value->len == 6
              && ngx_strncasecmp(value->data, (u_char *) "x-gzip", 6) == 0))
     {
+        ngx_str_set(&accepted, "gzip");
+
+        if (ngx_http_urlstore_header(r, "Accept-Encoding", &accepted)
+            != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
         return ngx_http_urlstore_problem(r,
                                          NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
                                          NULL, "Content-Encoding: gzip is "
@@ -301,15 +308,6 @@ ngx_http_urlstore_body_post(ngx_http_request_t *r)
 }
 
 
-void
-ngx_http_urlstore_body_resume(ngx_http_request_t *r)
-{
-    r->read_event_handler = ngx_http_urlstore_body_read;
-
-    ngx_http_urlstore_body_read(r);
-}
-
-
 static void
 ngx_http_urlstore_body_read(ngx_http_request_t *r)
 {
@@ -319,6 +317,12 @@ ngx_http_urlstore_body_read(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     body = ctx->body;
+
+    /* after a wait: what waits goes first, or nobody would find the room */
+
+    if (body->pause(r) == NGX_AGAIN) {
+        goto wait;
+    }
 
     for ( ;; ) {
         rc = ngx_http_urlstore_body_next(r, body);
@@ -352,8 +356,6 @@ ngx_http_urlstore_body_read(ngx_http_request_t *r)
             return;
         }
     }
-
-    body->ended = 1;
 
     if (body->pause(r) == NGX_AGAIN) {
         goto wait;
@@ -399,7 +401,7 @@ wait:
 static ngx_int_t
 ngx_http_urlstore_body_wait(ngx_http_request_t *r)
 {
-    ngx_http_urlstore_body_resume(r);
+    ngx_http_urlstore_body_post(r);
 
     return NGX_DONE;
 }

@@ -279,6 +279,12 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
         return NGX_OK;
     }
 
+    /* the writer was done before we came: nothing more may come, and wake us */
+
+    if (w->room && lsn == us_store_published(p->zone->store)) {
+        return NGX_OK;
+    }
+
     if (p->orphan || p->sh->lost || p->sh->stalled
         || p->sh->state != NGX_HTTP_URLSTORE_READY)
     {

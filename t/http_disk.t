@@ -1,0 +1,231 @@
+#!/usr/bin/perl
+
+# Requests that find the journal's ring full, because the disk is slow: they
+# wait for room and are answered; if the disk then refuses, they are, too, and
+# nothing is half done.  t/fault/disk.c is the disk.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+
+use Digest::SHA qw(sha1_hex);
+use Storable qw(lock_store lock_retrieve);
+use Time::HiRes qw(sleep time);
+
+use UrlStore::Test;
+
+my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
+
+plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
+plan(skip_all => "no $shim") if !-e $shim;
+
+my $t = UrlStore::Test->new(globals => 'env US_DISK;');
+
+$t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
+$t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
+
+$t->run(<<'CONF');
+urlstore_zone u 1m path=%%DIR%%/data sync=always marks=m;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+    location = /quota {
+        urlstore_quota $http_x_client 1/h burst=1 zone=q:64k;
+        urlstore_add u;
+    }
+}
+CONF
+
+my @text = ('Content-Type' => 'text/plain');
+my @lines = grep { m{^https?://[\w.-]+/} }
+    @{ corpus('trackawesomelist_md', 300) };
+my (%later, $r);
+
+ok(ready(), 'ready');
+is($t->post('/add', join("\n", @lines), @text)->{status}, 200, 'added');
+
+my $ids = $t->get('/stats')->json->{next_id};
+my $marks = join '', map { "$_\n" } 0 .. $ids - 1;
+
+cmp_ok($ids, '>', 200, 'some URLs');
+
+# --- slow
+
+disk('slow 700');
+fill('one');
+
+later(mark => 'POST', '/mark/m', $marks, @text);
+sleep 0.3;
+later(forget => 'DELETE', "/url/7");
+later(single => 'POST', '/add?url=http://single.example/x/' . 'y' x 500, '');
+
+$r = $t->post('/seen', "$lines[0]\n", @text);
+is($r->{status}, 200, 'what is durable is told meanwhile');
+
+for my $name (qw(add mark forget single)) {
+    ok(waits($name), "$name waits");
+}
+
+disk('');
+
+$r = answer('add');
+is($r->{status}, 200, 'a batch that met a full ring');
+is(scalar(() = $r->{body} =~ /\tnew\t/g), 3000, '  all of it is new');
+$r = answer('mark');
+is($r->{status}, 200, 'marks');
+is(scalar(() = $r->{body} =~ /\t(?:set|deleted)\t/g), $ids,
+    '  all of them');
+is(answer('forget')->{status}, 204, 'DELETE');
+is(answer('single')->{status}, 201, 'a single add');
+is($t->get("/url/7")->{status}, 410, 'deleted it is');
+is($t->get('/urls?mark=m')->{body} =~ tr/\n//, $ids - 1,
+    'and all the others are marked');
+
+# --- refused while they wait
+
+my $next = $t->get('/stats')->json->{next_id};
+
+disk('slow 700');
+fill('two');
+
+later(mark => 'DELETE', '/mark/m', $marks, @text);
+sleep 0.3;
+later(forget => 'DELETE', "/url/9");
+later(quota => 'POST', '/quota', "http://q.example/1\nhttp://q.example/2\n"
+    . "http://q.example/3\n", @text, 'X-Client' => 'one');
+
+ok(waits($_), "$_ waits") for qw(add mark forget quota);
+
+disk('write 28');
+
+for my $name (qw(add mark forget quota)) {
+    $r = answer($name);
+    is($r->{status}, 503, "$name is refused");
+    is($r->{headers}{'content-type'}, 'application/problem+json',
+        '  with a problem');
+    is($r->{headers}{'retry-after'}, 1, '  for now');
+    like($r->json->{detail}, qr/the disk/, '  and why');
+}
+
+is($t->post('/add', "http://later.example/\n", @text)->{status}, 503,
+    'adds are refused at once now');
+is($t->get('/health?write=1')->{status}, 503, 'as /health?write=1 tells');
+is($t->get("/url/0")->{status}, 200, 'reads are not');
+
+disk('');
+ok(ready(), 'the disk takes writes again');
+
+$r = $t->post('/add', batch('two'), @text);
+is($r->{status}, 200, 'the same batch again');
+like($r->{body}, qr/^(?:\d+\t(?:seen|new)\t.*\n){3000}$/, '  is taken');
+is($t->request('DELETE', '/mark/m', $marks, @text)->{status}, 200, 'marks');
+is($t->forget("/url/9")->{status}, 204, 'DELETE');
+is($t->get('/urls?mark=m')->{body}, '', 'no mark is left');
+is($t->get("/url/9")->{status}, 410, 'and the URL is gone');
+is(dense(), 1, 'ids are dense');
+
+ok($t->stop, 'stopped');
+$t->start;
+ok(ready(), 'started again');
+is(dense(), 1, 'they still are');
+is($t->get('/urls?mark=m')->{body}, '', 'as are the marks');
+
+
+sub disk { spew("$t->{dir}/disk", $_[0]) }
+
+
+sub ready
+{
+    return wait_until(20, sub {
+        $t->get('/health?write=1')->{status} == 200
+    });
+}
+
+
+# more than the ring holds, and nothing in it that compresses
+
+sub batch
+{
+    my ($seed) = @_;
+
+    my $n = 0;
+
+    return join '', map { "$_\n" } map {
+        my $line = $lines[$n++ % @lines];
+        $line =~ s/[?#].*//;
+        "$line?$seed=" . join '', map { substr sha1_hex("$seed $n $_"), 0, 39 }
+            1 .. 4;
+    } 1 .. 3000;
+}
+
+
+# until it is full
+
+sub fill
+{
+    my ($seed) = @_;
+
+    later(add => 'POST', '/add', batch($seed), @text);
+
+    my $was = -1;
+
+    ok(wait_until(5, sub {
+        my $lag = $t->get('/stats')->json->{lag_bytes};
+        my $same = $lag > 100_000 && $lag == $was;
+        $was = $lag;
+        return $same;
+    }), "the ring is full: $was");
+}
+
+
+# a request of another process, on a connection of its own
+
+sub later
+{
+    my ($name, @request) = @_;
+
+    my $file = "$t->{dir}/answer.$name";
+    unlink $file;
+
+    my $pid = fork() // die "fork: $!";
+
+    if ($pid == 0) {
+        delete $t->{client};
+        my $got = $t->request(@request);
+        lock_store({ %$got }, "$file.new");
+        rename "$file.new", $file;
+        POSIX::_exit(0);
+    }
+
+    $later{$name} = { pid => $pid, file => $file };
+}
+
+
+sub waits { return !-e $later{$_[0]}{file} }
+
+
+sub answer
+{
+    my ($name) = @_;
+
+    waitpid $later{$name}{pid}, 0;
+    return bless lock_retrieve($later{$name}{file}), 'UrlStore::Answer';
+}
+
+
+# whether each id given has a URL, or has been deleted
+
+sub dense
+{
+    my $next = $t->get('/stats')->json->{next_id};
+    my $body = '';
+
+    for (my $from = 0; $from < $next; $from += 10_000) {
+        $body .= $t->get("/urls?deleted=1&from=$from&limit=10000")->{body};
+    }
+
+    my @ids = map { (split /\t/)[0] } split /\n/, $body;
+
+    return "@ids" eq join(' ', 0 .. $next - 1);
+}
