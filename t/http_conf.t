@@ -44,6 +44,8 @@ server {
 
     location = /denied { deny all; urlstore_add u; }
     location = /limited { limit_req zone=lim; urlstore_seen u; }
+    location = /limited429 { limit_req zone=lim; limit_req_status 429;
+        urlstore_seen u; }
     location = /secret { auth_basic x; auth_basic_user_file %%DIR%%/users;
         urlstore_seen u; }
     location = /own { error_page 405 = @own; urlstore_add u; }
@@ -169,6 +171,9 @@ is($t->get('/secret?url=http://a.com/', Authorization => 'Basic YTpi')
 $t->get('/limited?url=http://a.com/');
 $r = $t->get('/limited?url=http://a.com/');
 is("$r->{status} " . $r->json->{status}, '503 503', 'limit_req');
+$r = $t->get('/limited429?url=http://a.com/');
+is("$r->{status} " . $r->json->{status} . " $r->{headers}{'retry-after'}",
+    '429 429 1', 'limit_req_status 429 tells when to come again');
 is($t->post('/own403', 'x')->{body}, 'sorry', 'error_page of the operator');
 is($t->post('/only_reads', "http://a.com/\n", @text)->{status}, 403,
     'limit_except');
@@ -183,6 +188,9 @@ $t->get('/seen?url=http://none.com/');
 $t->get('/seen?url=ftp:x');
 $t->get('/url/0');
 $t->get('/url/999');
+$t->get('/url/' . '9' x 20);
+$t->get('/prefix?url=http://news.com/a/b');
+$t->get('/prefix?url=http://none.com/a/b');
 $t->get('/health');
 
 ok(wait_until(5, sub { slurp($t->dir . '/vars.log')
@@ -190,12 +198,18 @@ ok(wait_until(5, sub { slurp($t->dir . '/vars.log')
         \[-\|unseen\|http:..none.com.\]\n
         \[-\|invalid\|-\]\n
         \[0\|seen\|http:..news.com.a\]\n
-        \[\S+\|unknown\|-\]\n
+        \[999\|unknown\|-\]\n
+        \[-\|unknown\|-\]\n
+        \[0\|seen\|http:..news.com.a\]\n
+        \[-\|unseen\|-\]\n
         \[-\|-\|-\]\n/x }), 'in logs') or diag(slurp($t->dir . '/vars.log'));
 
 is($t->get('/gate?url=http://m.news.com/a')->{status}, 409, 'in if');
 is($t->get('/gate?url=http://news.com/new')->{body},
     'no  http://news.com/new', 'in map and texts');
+is($t->get('/gate?url=../new&base=http://news.com/a/')->{body},
+    'no  http://news.com/new', 'with a base');
+is($t->get('/gate')->{body}, 'no  ', 'without a URL');
 
 # --- the log of refused input
 

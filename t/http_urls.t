@@ -20,6 +20,7 @@ server {
     location /big/ { urlstore_api big; urlstore_max_batch 100000; }
     location /ids/ { urlstore_url u; }
     location = /ids { urlstore_url u; }
+    location /bare { urlstore_api u; }
     location ~ ^/re/(\d+)$ { urlstore_url u; }
     location = /feed { urlstore_urls u; }
     location /m/ { urlstore_mark u; }
@@ -58,6 +59,20 @@ is($t->get("/url/$_")->{status}, 400, "no id: $_")
     for '', '01', '-1', '1x', '%31%00', '1.0', '1,x', ',1', '1,', '00';
 is($t->get('/ids/1')->{body}, "http://a.com/b?x=1\n", 'a location of its own');
 is($t->get('/re/1')->{body}, "http://a.com/b?x=1\n", 'a regular expression');
+is($t->get('/bare/url/1')->{body}, "http://a.com/b?x=1\n",
+    'a location without a slash');
+is($t->get('/bareurl/1')->{status}, 404, 'which has no other names');
+
+for ([ 'POST', '/url/1', 'GET, HEAD, DELETE' ],
+    [ 'PUT', '/url', 'GET, HEAD, POST, DELETE' ],
+    [ 'OPTIONS', '/url/1', 'GET, HEAD, DELETE' ],
+    [ 'POST', '/site/a.com', 'GET, HEAD' ])
+{
+    my ($method, $path, $allow) = @$_;
+
+    $r = $t->request($method, $path, '');
+    is("$r->{status} $r->{headers}{allow}", "405 $allow", "$method $path");
+}
 
 # --- many
 
@@ -102,7 +117,7 @@ is($t->forget('/url/0,1')->{status}, 400, 'one at a time');
 is($t->post('/mark/visited', "0\nhttp://www.a.com/b?x=1\nhttp://no.com/\n77\n"
     . "3\n007\nfoo\n", @text)->{body},
     "0\tset\thttp://a.com/\n1\tset\thttp://a.com/b?x=1\n"
-    . "-\tunknown\thttp://no.com/\n-\tunknown\t\n3\tdeleted\t\n"
+    . "-\tunknown\thttp://no.com/\n-\tunknown\t-\n3\tdeleted\t-\n"
     . "-\tinvalid\tjson\n-\tinvalid\tno-base\n", 'marks by id and URL');
 is($t->post('/mark/visited?brief=1', "0\n", @text)->{body}, "0\tset\n",
     'setting twice is the same');
@@ -111,8 +126,8 @@ is_deeply($t->post('/m/todo?summary=1', '[2,"https://b.com/","2",3,9]', @json)
     { id => 2, status => 'set', url => 'https://www.b.com/' },
     { id => 2, status => 'set', url => 'https://www.b.com/' },
     { id => undef, status => 'invalid', reason => 'no-base' },
-    { id => 3, status => 'deleted', url => '' },
-    { id => undef, status => 'unknown', url => '' } ], set => 2, clear => 0,
+    { id => 3, status => 'deleted', url => undef },
+    { id => undef, status => 'unknown', url => undef } ], set => 2, clear => 0,
     unknown => 1, deleted => 1, errors => 1, next_id => 6, epoch => $epoch },
     'marks by JSON');
 is($t->get('/urls?mark=visited')->{body}, "0\thttp://a.com/\n"
@@ -179,6 +194,10 @@ is($t->get("/prefix?url=http://a.com/" . '/' x 500)->json->{id}, undef,
     'at most 64 probes');
 is($t->get("/prefix?url=$s/g", Accept => 'text/plain')->{body},
     "5\tseen\t$s\n", 'as text');
+is($t->get('/prefix?url=http://aa.com/', Accept => 'text/plain')->{body},
+    "-\tunseen\t-\n", 'none, as text');
+is_deeply($t->get('/prefix?url=http://aa.com/')->json, { id => undef,
+    status => 'unseen', url => undef }, 'and as JSON');
 is($t->get('/prefix')->{status}, 400, 'no URL');
 is($t->get('/prefix?url=x')->{status}, 422, 'a bad one');
 
@@ -215,6 +234,23 @@ is($t->get('/normalize?url=../b&base=http://a.com/c/d',
     Accept => 'text/plain')->{body}, "http://a.com/b\n", 'as text');
 is($t->get('/normalize?explain=1&url=http://a%00b%ff/%ff')->{status}, 422,
     'bytes of any kind');
+
+# --- only an id's URL may be kept by a cache
+
+for (qw(/seen?url=http://a.com/ /seen?url=http://zz.com/ /seen /url/0,1 /url/x
+    /url/99 /url/3 /urls /prefix?url=http://a.com/x /site/a.com /site/nope.com
+    /normalize?url=http://a.com/ /normalize?url=x /health /stats /metrics /
+    /openapi.yaml /nothing))
+{
+    is($t->get($_)->{headers}{'cache-control'}, 'no-store', "no-store: $_");
+}
+
+is($t->request('HEAD', '/seen?url=http://a.com/')->{headers}{'cache-control'},
+    'no-store', 'HEAD, too');
+is($t->post('/seen', "http://a.com/\n", @text)->{headers}{'cache-control'},
+    undef, 'POST needs no word');
+like($t->get('/metrics')->{body}, qr/^urlstore_requests_total\{zone="u",
+    endpoint="page"\}\ [1-9]/mx, 'the page is counted, by a name');
 
 # --- a large export, to a slow client, while others are served
 

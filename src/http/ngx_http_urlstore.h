@@ -194,8 +194,8 @@ typedef ngx_int_t (*ngx_http_urlstore_handler_pt)(ngx_http_request_t *r);
 
 struct ngx_http_urlstore_endpoint_s {
     ngx_str_t                       name;
-    ngx_uint_t                      methods;
-    unsigned                        tail:1;   /* NAME/... */
+    ngx_uint_t                      methods;  /* of NAME */
+    ngx_uint_t                      tail;     /* of NAME/..., or 0 */
     unsigned                        always:1; /* answers while loading */
     unsigned                        filter:1; /* a filter has it, too */
     ngx_http_urlstore_handler_pt    handler;
@@ -303,6 +303,7 @@ struct ngx_http_urlstore_ctx_s {
     /* the reply */
     unsigned                        replied:1;    /* it is ours */
     unsigned                        replaced:1;   /* for nginx's error page */
+    unsigned                        cacheable:1;  /* it has Cache-Control */
     ngx_uint_t                      status;
     ngx_str_t                       type;
 
@@ -461,6 +462,8 @@ ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone);
 
 ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
+ngx_uint_t ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone,
+    ngx_uint_t found);
 const char *ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone);
 ngx_uint_t ngx_http_urlstore_progress(ngx_http_urlstore_zone_t *zone);
 
@@ -572,9 +575,6 @@ ngx_int_t ngx_http_urlstore_body(ngx_http_request_t *r,
     ngx_http_urlstore_data_pt data, ngx_http_urlstore_pause_pt pause,
     ngx_http_urlstore_end_pt end);
 
-/* goes on after `data` returned NGX_AGAIN */
-void ngx_http_urlstore_body_resume(ngx_http_request_t *r);
-
 /* ngx_http_urlstore_batch.c */
 
 ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
@@ -602,6 +602,16 @@ typedef struct {
     void                           *data;
 } ngx_http_urlstore_how_t;
 
+/*
+ * What ?url=U[&base=B] comes to, in *canon if the verdict is US_URL_OK; how is
+ * NULL for the zone's own way.  NGX_DECLINED: there is no url.  *canon lives
+ * in a workspace of the worker.
+ */
+ngx_int_t ngx_http_urlstore_query_url(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_how_t *how,
+    us_canon_t *canon, us_verdict_t *verdict);
+
+/* the same; NGX_DECLINED: it is in *canon, else the reply has been sent */
 ngx_int_t ngx_http_urlstore_one_url(ngx_http_request_t *r,
     ngx_http_urlstore_how_t *how, us_canon_t *canon);
 

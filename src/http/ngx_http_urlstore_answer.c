@@ -26,6 +26,8 @@ static ngx_int_t ngx_http_urlstore_answer_single(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
 static ngx_uint_t ngx_http_urlstore_answer_of(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_entry_t *e);
+static ngx_uint_t ngx_http_urlstore_answer_has_url(
+    ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
 static ngx_int_t ngx_http_urlstore_answer_url(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
 static ngx_int_t ngx_http_urlstore_answer_escape(ngx_http_urlstore_ctx_t *ctx,
@@ -228,8 +230,14 @@ ngx_http_urlstore_answer_text(ngx_http_request_t *r,
         {
             out->pos = ngx_http_urlstore_reason(out->pos, e);
 
-        } else if (ngx_http_urlstore_answer_url(ctx, e, answer) != NGX_OK) {
-            return NGX_ERROR;
+        } else if (ngx_http_urlstore_answer_has_url(e, answer)) {
+
+            if (ngx_http_urlstore_answer_url(ctx, e, answer) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
+        } else {
+            *out->pos++ = '-';
         }
     }
 
@@ -311,6 +319,9 @@ ngx_http_urlstore_answer_json(ngx_http_request_t *r,
         }
 
         *out->pos++ = '"';
+
+    } else if (!ngx_http_urlstore_answer_has_url(e, answer)) {
+        out->pos = ngx_cpymem(out->pos, ",\"url\":null", 11);
 
     } else {
         out->pos = ngx_cpymem(out->pos, ",\"url\":\"", 8);
@@ -451,6 +462,17 @@ ngx_http_urlstore_answer_id(ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 }
 
 
+/* not the URL of a mark by an id that is unknown or deleted */
+
+static ngx_uint_t
+ngx_http_urlstore_answer_has_url(ngx_http_urlstore_entry_t *e,
+    ngx_uint_t answer)
+{
+    return e->item || answer == NGX_HTTP_URLSTORE_A_SET
+           || answer == NGX_HTTP_URLSTORE_A_CLEAR;
+}
+
+
 /* writes the canonical URL, with room for NGX_HTTP_URLSTORE_FIXED behind it */
 
 static ngx_int_t
@@ -475,12 +497,6 @@ ngx_http_urlstore_answer_url(ngx_http_urlstore_ctx_t *ctx,
     if (e->item == NULL) {
 
         /* a mark by id */
-
-        if (answer != NGX_HTTP_URLSTORE_A_SET
-            && answer != NGX_HTTP_URLSTORE_A_CLEAR)
-        {
-            return NGX_OK;
-        }
 
         if (us_store_get(ctx->zone->store, e->id, out->pos, &len) == US_OK) {
             out->pos += len;

@@ -17,14 +17,15 @@
 
 static const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_find(
     ngx_http_request_t *r, ngx_str_t *tail);
-static void ngx_http_urlstore_behind(ngx_http_request_t *r, ngx_str_t *tail);
+static ngx_int_t ngx_http_urlstore_behind(ngx_http_request_t *r,
+    ngx_str_t *tail);
 static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
-    const ngx_http_urlstore_endpoint_t *ep);
+    const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail);
 
 
 /*
- * rows: name, methods, takes a tail, answers while loading, is there for a
- * filter as well, handler
+ * rows: name, its methods, those with a tail, answers while loading, is there
+ * for a filter as well, handler
  */
 
 static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
@@ -36,7 +37,8 @@ static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
       ngx_http_urlstore_seen_handler },
 
     { ngx_string("url"),
-      NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST|NGX_HTTP_DELETE, 1, 0, 0,
+      NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
+      NGX_HTTP_URLSTORE_GET|NGX_HTTP_DELETE, 0, 0,
       ngx_http_urlstore_url_handler },
 
     { ngx_string("urls"), NGX_HTTP_URLSTORE_GET, 0, 0, 0,
@@ -45,11 +47,11 @@ static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
     { ngx_string("prefix"), NGX_HTTP_URLSTORE_GET, 0, 0, 0,
       ngx_http_urlstore_prefix_handler },
 
-    { ngx_string("site"), NGX_HTTP_URLSTORE_GET, 1, 0, 0,
+    { ngx_string("site"), NGX_HTTP_URLSTORE_GET, NGX_HTTP_URLSTORE_GET, 0, 0,
       ngx_http_urlstore_site_handler },
 
-    { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE, 1, 0, 0,
-      ngx_http_urlstore_mark_handler },
+    { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE,
+      NGX_HTTP_POST|NGX_HTTP_DELETE, 0, 0, ngx_http_urlstore_mark_handler },
 
     { ngx_string("normalize"), NGX_HTTP_URLSTORE_GET, 0, 0, 1,
       ngx_http_urlstore_normalize_handler },
@@ -97,7 +99,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
                                          "neither ids nor URLs", &ep->name);
     }
 
-    rc = ngx_http_urlstore_method(r, ep);
+    rc = ngx_http_urlstore_method(r, ep, &tail);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -175,6 +177,12 @@ ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name)
 
     *name = ngx_http_urlstore_endpoints[n].name;
 
+    /* an empty label would be none */
+
+    if (name->len == 0) {
+        ngx_str_set(name, "page");
+    }
+
     return 1;
 }
 
@@ -189,7 +197,9 @@ ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    ngx_http_urlstore_behind(r, tail);
+    if (ngx_http_urlstore_behind(r, tail) != NGX_OK) {
+        return NULL;
+    }
 
     if (ulcf->endpoint) {
         ep = ulcf->endpoint;
@@ -215,9 +225,12 @@ ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
 }
 
 
-/* what the URI has behind its location, without a leading slash */
+/*
+ * What the URI has behind its location, without a leading slash.
+ * NGX_DECLINED: "location /store" got /storehouse.
+ */
 
-static void
+static ngx_int_t
 ngx_http_urlstore_behind(ngx_http_request_t *r, ngx_str_t *tail)
 {
     size_t                     len;
@@ -244,10 +257,15 @@ ngx_http_urlstore_behind(ngx_http_request_t *r, ngx_str_t *tail)
     if (len && *p == '/') {
         p++;
         len--;
+
+    } else if (len && p > r->uri.data && p[-1] != '/') {
+        return NGX_DECLINED;
     }
 
     tail->data = p;
     tail->len = len;
+
+    return NGX_OK;
 }
 
 
@@ -255,11 +273,11 @@ ngx_http_urlstore_behind(ngx_http_request_t *r, ngx_str_t *tail)
 
 static ngx_int_t
 ngx_http_urlstore_method(ngx_http_request_t *r,
-    const ngx_http_urlstore_endpoint_t *ep)
+    const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail)
 {
     u_char     *p;
     ngx_str_t   allow;
-    ngx_uint_t  i;
+    ngx_uint_t  i, methods;
     u_char      buf[sizeof("GET, HEAD, POST, DELETE")];
 
     static const struct {
@@ -272,14 +290,16 @@ ngx_http_urlstore_method(ngx_http_request_t *r,
         { NGX_HTTP_DELETE, "DELETE" }
     };
 
-    if (r->method & ep->methods) {
+    methods = tail->len ? ep->tail : ep->methods;
+
+    if (r->method & methods) {
         return NGX_DECLINED;
     }
 
     p = buf;
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (names[i].method & ep->methods) {
+        if (names[i].method & methods) {
             p = ngx_sprintf(p, "%s%s", p == buf ? "" : ", ", names[i].name);
         }
     }
@@ -298,5 +318,6 @@ ngx_http_urlstore_method(ngx_http_request_t *r,
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
-                                     "/%V takes %V", &ep->name, &allow);
+                                     "/%V%s takes %V", &ep->name,
+                                     tail->len ? "/..." : "", &allow);
 }

@@ -95,7 +95,6 @@ ngx_int_t
 ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
 {
     ngx_int_t                    rc;
-    ngx_str_t                    value;
     ngx_http_urlstore_ctx_t     *ctx;
     ngx_http_urlstore_scrape_t   s;
 
@@ -107,11 +106,7 @@ ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    ngx_str_set(&value, "no-store");
-
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 8192) != NGX_OK
-        || ngx_http_urlstore_header(r, "Cache-Control", &value) != NGX_OK)
-    {
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 8192) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -71,32 +71,16 @@ ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
 }
 
 
-/*
- * ?url=U&base=B, normalized; how is NULL for the zone's own way.
- * NGX_DECLINED: it is in *canon, which lives in a workspace of the worker;
- * else the reply has been sent.
- */
-
 ngx_int_t
 ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
     us_canon_t *canon)
 {
-    us_str_t                       in, text;
-    us_base_t                     *base;
-    us_norm_t                     *norm;
-    ngx_int_t                      rc;
-    ngx_str_t                      url, value;
-    us_verdict_t                   verdict;
-    us_norm_ws_t                  *ws;
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_entry_t      e;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_int_t                   rc;
+    us_verdict_t                verdict;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_entry_t   e;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    norm = (how && how->norm) ? how->norm : ctx->zone->norm;
-    ws = (how && how->norm) ? how->ws : ctx->zone->ws;
 
     rc = ngx_http_discard_request_body(r);
 
@@ -104,48 +88,15 @@ ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
         return rc;
     }
 
-    rc = ngx_http_urlstore_arg(r, "url", &url);
+    rc = ngx_http_urlstore_query_url(r, ctx->zone, how, canon, &verdict);
 
     if (rc == NGX_DECLINED) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                          "the query has no \"url\"");
     }
 
-    if (rc == NGX_ERROR
-        || ngx_http_urlstore_arg(r, "base", &value) == NGX_ERROR)
-    {
+    if (rc != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    in.data = url.data;
-    in.len = url.len;
-    base = NULL;
-    verdict = US_URL_OK;
-    canon->rule.len = 0;
-
-    if (url.len > ulcf->max_url) {
-        verdict = US_URL_LENGTH;
-
-    } else if (value.data) {
-        text.data = value.data;
-        text.len = value.len;
-
-        base = us_base_create(norm, ws, text, &verdict);
-    }
-
-    if (verdict == US_URL_OK) {
-        verdict = (how && how->explain)
-                  ? us_normalize_explain(norm, ws, in, base, canon,
-                                         how->explain, how->data)
-                  : us_normalize(norm, ws, in, base, canon);
-    }
-
-    if (base) {
-        us_base_destroy(base);
-    }
-
-    if (verdict == US_URL_OK && canon->url.href.len > ulcf->max_url) {
-        verdict = US_URL_LENGTH;
     }
 
     if (verdict == US_URL_OK) {
@@ -158,6 +109,69 @@ ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
     e.ref.len = 0;
 
     return ngx_http_urlstore_refused(r, NGX_HTTP_URLSTORE_UNPROCESSABLE, &e);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_query_url(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_how_t *how,
+    us_canon_t *canon, us_verdict_t *verdict)
+{
+    us_str_t                       in, text;
+    us_base_t                     *base;
+    us_norm_t                     *norm;
+    ngx_int_t                      rc;
+    ngx_str_t                      url, value;
+    us_norm_ws_t                  *ws;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    norm = (how && how->norm) ? how->norm : zone->norm;
+    ws = (how && how->norm) ? how->ws : zone->ws;
+
+    rc = ngx_http_urlstore_arg(r, "url", &url);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (ngx_http_urlstore_arg(r, "base", &value) == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    in.data = url.data;
+    in.len = url.len;
+    base = NULL;
+    canon->rule.len = 0;
+    *verdict = US_URL_OK;
+
+    if (url.len > ulcf->max_url) {
+        *verdict = US_URL_LENGTH;
+
+    } else if (value.data) {
+        text.data = value.data;
+        text.len = value.len;
+
+        base = us_base_create(norm, ws, text, verdict);
+    }
+
+    if (*verdict == US_URL_OK) {
+        *verdict = (how && how->explain)
+                   ? us_normalize_explain(norm, ws, in, base, canon,
+                                          how->explain, how->data)
+                   : us_normalize(norm, ws, in, base, canon);
+    }
+
+    if (base) {
+        us_base_destroy(base);
+    }
+
+    if (*verdict == US_URL_OK && canon->url.href.len > ulcf->max_url) {
+        *verdict = US_URL_LENGTH;
+    }
+
+    return NGX_OK;
 }
 
 

@@ -196,24 +196,15 @@ ngx_http_urlstore_stats_filter(ngx_http_request_t *r)
 }
 
 
-/* never from a cache */
-
 static ngx_int_t
 ngx_http_urlstore_ops_send(ngx_http_request_t *r)
 {
     ngx_int_t  rc;
-    ngx_str_t  value;
 
     rc = ngx_http_discard_request_body(r);
 
     if (rc != NGX_OK) {
         return rc;
-    }
-
-    ngx_str_set(&value, "no-store");
-
-    if (ngx_http_urlstore_header(r, "Cache-Control", &value) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     return ngx_http_urlstore_send(r);

@@ -100,6 +100,7 @@ ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
     }
 
     ctx->status = status;
+    ctx->cacheable = 0;
 
     /* nginx has no words for some of them */
 
@@ -236,7 +237,7 @@ ngx_http_urlstore_problem_init(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 {
-    ngx_str_t                      none;
+    ngx_str_t                      none, value;
     ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
@@ -270,6 +271,17 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
            != NGX_OK)
     {
         return NGX_ERROR;
+    }
+
+    if (r->headers_out.status == NGX_HTTP_TOO_MANY_REQUESTS) {
+
+        /* limit_req and limit_conn do not tell */
+
+        ngx_str_set(&value, "1");
+
+        if (ngx_http_urlstore_header(r, "Retry-After", &value) != NGX_OK) {
+            return NGX_ERROR;
+        }
     }
 
     ctx->replaced = 1;

@@ -9,10 +9,16 @@
 #include "ngx_http_urlstore.h"
 
 
+/*
+ * What a GET tells may be another thing in a second: without a word a cache
+ * may keep a 200, 404 or 410 for as long as it likes (RFC 9111, 4.2.2).
+ */
+
 ngx_int_t
 ngx_http_urlstore_send(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
+    ngx_str_t                 value;
     ngx_chain_t              *out;
     ngx_http_urlstore_ctx_t  *ctx;
 
@@ -24,6 +30,14 @@ ngx_http_urlstore_send(ngx_http_request_t *r)
     r->headers_out.content_type = ctx->type;
     r->headers_out.content_type_len = ctx->type.len;
     r->headers_out.content_type_lowcase = NULL;
+
+    if (!ctx->cacheable && (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+        ngx_str_set(&value, "no-store");
+
+        if (ngx_http_urlstore_header(r, "Cache-Control", &value) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
 
     if (ctx->status == NGX_HTTP_NO_CONTENT) {
         ngx_str_null(&r->headers_out.content_type);

@@ -268,7 +268,26 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     out = &ctx->out;
 
-    len = item ? us_store_item_url(item, buf) : 0;
+    len = 0;
+
+    if (item) {
+        len = us_store_item_url(item, buf);
+
+        ctx->id = item->id;
+        ngx_str_set(&ctx->status_name, "seen");
+
+        ctx->url.len = len;
+        ctx->url.data = ngx_pnalloc(r->pool, len);
+
+        if (ctx->url.data == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        ngx_memcpy(ctx->url.data, buf, len);
+
+    } else {
+        ngx_str_set(&ctx->status_name, "unseen");
+    }
 
     if (ngx_http_urlstore_out_init(out, r->pool, us_json_quoted_max(len) + 64)
         != NGX_OK)
@@ -287,7 +306,7 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
             *out->pos++ = '\n';
 
         } else {
-            out->pos = ngx_cpymem(out->pos, "-\tunseen\t\n", 10);
+            out->pos = ngx_cpymem(out->pos, "-\tunseen\t-\n", 11);
         }
 
     } else if (item) {
@@ -301,7 +320,7 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
 
     } else {
         out->pos = ngx_sprintf(out->pos, "{\"id\":null,"
-                               "\"status\":\"unseen\"}\n");
+                               "\"status\":\"unseen\",\"url\":null}\n");
     }
 
     return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);

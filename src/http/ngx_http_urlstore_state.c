@@ -99,6 +99,30 @@ ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone)
 }
 
 
+/* whether a look-up tells anything, found or not, for which nobody can wait */
+
+ngx_uint_t
+ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
+{
+    if (zone->persist == NULL) {
+        return 1;
+    }
+
+    switch (zone->persist->sh->state) {
+
+    case NGX_HTTP_URLSTORE_READY:
+        return 1;
+
+    case NGX_HTTP_URLSTORE_FOLLOWING:
+    case NGX_HTTP_URLSTORE_DAMAGED:
+        return found;
+
+    default:
+        return 0;
+    }
+}
+
+
 /* the state in API.md's word */
 
 const char *

@@ -47,13 +47,6 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     if (r->method == NGX_HTTP_POST) {
-
-        if (ctx->tail.len) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "ids are in the path, or in a "
-                                             "body, not both");
-        }
-
         return ngx_http_urlstore_url_post(r);
     }
 
@@ -70,7 +63,9 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
                                          "an id is a decimal number");
     }
 
-    ctx->id = id;
+    if (rc == NGX_OK) {
+        ctx->id = id;
+    }
 
     if (r->method == NGX_HTTP_DELETE) {
 
@@ -249,6 +244,8 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
     } else {
         ngx_str_set(&value, "no-cache");
     }
+
+    ctx->cacheable = 1;
 
     return ngx_http_urlstore_header(r, "Cache-Control", &value);
 }

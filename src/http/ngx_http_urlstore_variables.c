@@ -150,33 +150,27 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
 }
 
 
-/* NGX_DECLINED: the request has no ?url= */
+/*
+ * ?url=U[&base=B]; NGX_DECLINED: the request has none, or the zone cannot tell
+ * yet.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_lookup(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_ctx_t *ctx)
 {
-    us_str_t          in;
-    ngx_str_t         url;
     ngx_int_t         rc;
     us_canon_t        canon;
     us_verdict_t      verdict;
     us_store_item_t   item;
 
-    rc = ngx_http_urlstore_arg(r, "url", &url);
+    rc = ngx_http_urlstore_query_url(r, zone, NULL, &canon, &verdict);
 
     if (rc != NGX_OK) {
         return rc;
     }
 
     ctx->id = US_STORE_NO_ID;
-
-    in.data = url.data;
-    in.len = url.len;
-
-    verdict = (url.len > US_URL_MAX)
-              ? US_URL_LENGTH
-              : us_normalize(zone->norm, zone->ws, in, NULL, &canon);
 
     if (verdict != US_URL_OK) {
         if (us_verdict_rejected(verdict)) {
@@ -198,7 +192,17 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
         ngx_http_urlstore_filter_seen(zone, &item);
 
     } else {
+        ngx_http_urlstore_refresh(zone);
+
+        if (!ngx_http_urlstore_tells(zone, 1)) {
+            return NGX_DECLINED;
+        }
+
         us_store_seen(zone->store, &item, 1);
+    }
+
+    if (!ngx_http_urlstore_tells(zone, item.status == US_SEEN)) {
+        return NGX_DECLINED;
     }
 
     if (item.status == US_SEEN) {
@@ -231,10 +235,9 @@ ngx_http_urlstore_variable_hash(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
     u_char                    *p;
-    us_str_t                   in;
     ngx_int_t                  rc;
-    ngx_str_t                  url;
     us_canon_t                 canon;
+    us_verdict_t               verdict;
     us_two_hash_t              h;
     ngx_http_urlstore_zone_t  *zone;
 
@@ -245,18 +248,13 @@ ngx_http_urlstore_variable_hash(ngx_http_request_t *r,
         return NGX_OK;
     }
 
-    rc = ngx_http_urlstore_arg(r, "url", &url);
+    rc = ngx_http_urlstore_query_url(r, zone, NULL, &canon, &verdict);
 
-    if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_OK : NGX_ERROR;
+    if (rc == NGX_ERROR) {
+        return NGX_ERROR;
     }
 
-    in.data = url.data;
-    in.len = url.len;
-
-    if (url.len > US_URL_MAX
-        || us_normalize(zone->norm, zone->ws, in, NULL, &canon) != US_URL_OK)
-    {
+    if (rc == NGX_DECLINED || verdict != US_URL_OK) {
         return NGX_OK;
     }
 
