@@ -157,29 +157,47 @@ us_dump_image(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t sites)
 }
 
 
+/*
+ * The first `models` models, each before the first record that may have it.
+ * One that was published later must not be there: the operation that follows
+ * the dump's LSN would install it twice, and others would change their number.
+ */
+
 static void
-us_dump_adds(us_store_t *s, us_dump_t *d, uint64_t n)
+us_dump_models(us_store_t *s, us_dump_t *d, uint64_t models, uint64_t id,
+    unsigned *number)
 {
-    int        more;
+    us_op_t   op;
+    uint64_t  first;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_MODEL;
+
+    while (*number < models
+           && us_record_model(s->codec, *number, &first, &op.bytes) == 0
+           && first <= id)
+    {
+        us_dump_op(d, &op);
+        (*number)++;
+    }
+}
+
+
+static void
+us_dump_adds(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t models)
+{
     uint8_t    buf[US_RECORD_BUFFER];
-    us_op_t    op, model;
+    us_op_t    op;
     unsigned   number;
-    uint64_t   id, first;
+    uint64_t   id;
     us_bits_t  b;
 
     memset(&op, 0, sizeof(us_op_t));
-    memset(&model, 0, sizeof(us_op_t));
-    model.type = US_OP_MODEL;
     number = 0;
-    more = us_record_model(s->codec, number, &first, &model.bytes) == 0;
 
     for (id = 0; id < n && !d->failed; id++) {
 
-        while (more && first <= id) {
-            us_dump_op(d, &model);
-            more = us_record_model(s->codec, ++number, &first, &model.bytes)
-                   == 0;
-        }
+        us_dump_models(s, d, models, id, &number);
 
         us_log_get(&s->arena, id, buf, &b);
 
@@ -193,10 +211,7 @@ us_dump_adds(us_store_t *s, us_dump_t *d, uint64_t n)
 
     /* models that no record of the dump has: what follows the LSN may */
 
-    while (more && first <= n) {
-        us_dump_op(d, &model);
-        more = us_record_model(s->codec, ++number, &first, &model.bytes) == 0;
-    }
+    us_dump_models(s, d, models, n, &number);
 }
 
 
@@ -249,13 +264,14 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 {
     unsigned    m;
     us_op_t     op;
-    uint64_t    n, sites;
+    uint64_t    n, sites, models;
     us_dump_t   d;
 
     us_store_enter(s);
 
     n = us_store_next_id(s);
     sites = us_head(s)->sites;
+    models = us_head(s)->models;
     *lsn = us_store_published(s);
 
     us_store_leave(s);
@@ -271,7 +287,7 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     us_dump_op(&d, &op);
 
     us_dump_image(s, &d, n, sites);
-    us_dump_adds(s, &d, n);
+    us_dump_adds(s, &d, n, models);
 
     /*
      * Marks may be newer than the LSN: an operation that follows it sets them

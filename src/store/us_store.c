@@ -208,7 +208,10 @@ us_store_train(us_store_t *s, const volatile int *cancel)
         return 0;
     }
 
-    done = us_record_train(s->codec, cancel, &model)
+    /* once more: somebody may have learnt it between the two */
+
+    done = us_record_train_due(s->codec)
+           && us_record_train(s->codec, cancel, &model)
            && us_store_train_publish(s, model);
 
     us_release(&us_head(s)->trainer, 0);

@@ -6,6 +6,7 @@
 
 
 #include "store_zone.h"
+#include "store/us_arena.h"
 
 #include <unistd.h>
 
@@ -255,6 +256,126 @@ late_journal(void **state)
 }
 
 
+static uint64_t
+models(const zone_t *z)
+{
+    us_arena_t  a;
+
+    assert_int_equal(us_arena_open(&a, z->mem), 0);
+
+    return a.head->models;
+}
+
+
+/* a handle that learns a model the moment another one asks for the lock */
+
+static us_store_t  *rival;
+
+
+static void
+rival_lock(void *data)
+{
+    us_store_t  *s;
+
+    if (rival) {
+        s = rival;
+        rival = NULL;
+        assert_int_equal(us_store_train(s, NULL), 1);
+    }
+}
+
+
+static void
+two_trainers(void **state)
+{
+    zone_t           *z;
+    kept_t            kept = { NULL, 0 };
+    us_store_t       *other;
+    us_store_lock_t   lock = { rival_lock, zone_lock, NULL };
+
+    z = zone_create(8 << 20, 128 << 10);
+    add_to(z->store, 0, URLS, &kept);
+
+    other = us_store_open(z->mem, &lock);
+    assert_non_null(other);
+
+    rival = z->store;
+    assert_int_equal(us_store_train(other, NULL), 0);
+    assert_null(rival);
+    assert_int_equal(models(z), 1);
+
+    us_store_close(other);
+    free(kept.data);
+    zone_destroy(z);
+}
+
+
+/*
+ * A model is published while a dump is made, no URL is added meanwhile: it is
+ * installed once, by the operation behind the dump.
+ */
+
+typedef struct {
+    zone_t       *z;
+    us_store_t   *trainer;
+    kept_t        dump;
+    kept_t        since;
+} dumped_t;
+
+
+static int
+dump_put(void *data, const uint8_t *p, size_t len)
+{
+    dumped_t  *d = data;
+
+    if (us_store_train_due(d->trainer)) {
+        assert_int_equal(us_store_train(d->trainer, NULL), 1);
+        drain(d->z->store, &d->since);
+    }
+
+    d->dump.data = realloc(d->dump.data, d->dump.len + len);
+    memcpy(d->dump.data + d->dump.len, p, len);
+    d->dump.len += len;
+
+    return 0;
+}
+
+
+static void
+dumped(void **state)
+{
+    zone_t     *copy;
+    uint64_t    lsn;
+    dumped_t    d;
+
+    memset(&d, 0, sizeof(dumped_t));
+    d.z = zone_create(8 << 20, 128 << 10);
+    d.trainer = us_store_open(d.z->mem, &zone_no_lock);
+    add_to(d.z->store, 0, URLS, &d.since);
+
+    assert_int_equal(us_store_dump(d.z->store, dump_put, &d, &lsn), 0);
+    assert_int_equal(models(d.z), 1);
+    assert_true(lsn < d.since.len);
+
+    add_to(d.z->store, URLS, URLS + 1000, &d.since);
+
+    copy = zone_create(8 << 20, 0);
+    assert_int_equal(us_store_apply(copy->store, d.dump.data, d.dump.len),
+                     d.dump.len);
+    assert_int_equal(us_store_apply(copy->store, d.since.data + lsn,
+                                    d.since.len - lsn),
+                     d.since.len - lsn);
+    assert_int_equal(models(copy), 1);
+    assert_all(copy->store, URLS + 1000);
+
+    free(d.dump.data);
+    free(d.since.data);
+    us_store_close(d.trainer);
+    zone_destroy(copy);
+    zone_destroy(d.z);
+}
+
+
 int
 main(void)
 {
@@ -263,6 +384,8 @@ main(void)
         cmocka_unit_test(tiny_ring),
         cmocka_unit_test(full_zone),
         cmocka_unit_test(late_journal),
+        cmocka_unit_test(two_trainers),
+        cmocka_unit_test(dumped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
