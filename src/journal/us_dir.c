@@ -83,6 +83,7 @@ us_dir_read(int dirfd, us_dir_t *dir, us_disk_error_t *e)
     }
 
     rc = 0;
+    errno = 0;
 
     while (rc == 0 && (de = readdir(d)) != NULL) {
 
@@ -95,14 +96,22 @@ us_dir_read(int dirfd, us_dir_t *dir, us_disk_error_t *e)
         {
             rc = us_dir_push(&dir->snapshots, &dir->nsnapshots, lsn);
         }
+
+        if (rc == 0) {
+            errno = 0;
+        }
+    }
+
+    /* a file that is not told of would be taken for one that is not there */
+
+    if (rc == -1 || errno) {
+        us_disk_fail(e, errno, "the directory could not be read");
+        (void) closedir(d);
+        us_dir_free(dir);
+        return -1;
     }
 
     (void) closedir(d);
-
-    if (rc == -1) {
-        us_dir_free(dir);
-        return us_disk_fail(e, ENOMEM, "the directory could not be read");
-    }
 
     if (dir->nsegments) {
         qsort(dir->segments, dir->nsegments, sizeof(uint64_t),

@@ -137,7 +137,8 @@ us_disk_rename(int dirfd, const char *from, const char *to,
     us_fault(US_FAULT_RENAMED);
 
     if (fsync(dirfd) == -1) {
-        return us_disk_fail(e, errno, "fsync of the directory failed");
+        (void) us_disk_fail(e, errno, "fsync of the directory failed");
+        return US_DISK_LOST;
     }
 
     return 0;
@@ -174,7 +175,7 @@ us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
 
     us_fault(US_FAULT_REPLACE);
 
-    return us_disk_rename(dirfd, tmp, name, e);
+    return us_disk_rename(dirfd, tmp, name, e) == 0 ? 0 : -1;
 
 failed:
 

@@ -46,7 +46,13 @@ int us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
  */
 int us_disk_create(int dirfd, const char *name, int flags);
 
-/* renames within the directory and syncs it */
+/*
+ * Renames within the directory and syncs it.  0; -1: nothing has happened; or
+ * US_DISK_LOST: renamed, but whether a crash undoes it is not known, and must
+ * not be tried again.
+ */
+#define US_DISK_LOST  -2
+
 int us_disk_rename(int dirfd, const char *from, const char *to,
     us_disk_error_t *e);
 

@@ -194,7 +194,7 @@ us_snapshot_finish(us_snapshot_t *s, uint64_t lsn, us_manifest_t *m)
 
     us_segment_name(name, US_SEGMENT_SNAPSHOT, lsn);
 
-    if (us_disk_rename(s->dirfd, US_SNAPSHOT_TMP, name, &s->error) == -1) {
+    if (us_disk_rename(s->dirfd, US_SNAPSHOT_TMP, name, &s->error) != 0) {
         return -1;
     }
 

@@ -350,7 +350,7 @@ us_writer_gather(us_writer_t *w, const us_str_t pieces[2], size_t *len)
 static int
 us_writer_begin(us_writer_t *w, us_tail_t *tail)
 {
-    int                fd;
+    int                fd, rc;
     char               buf[US_DISK_NAME], tmp[US_DISK_NAME];
     uint8_t            p[US_SEGMENT_HEADER];
     const char        *name;
@@ -376,13 +376,17 @@ us_writer_begin(us_writer_t *w, us_tail_t *tail)
     }
 
     if (us_disk_pwrite(fd, p, sizeof(p), 0) == -1 || fsync(fd) == -1) {
-        us_disk_fail(&w->error, errno, "write or fsync of \"%s\" failed", tmp);
+        rc = us_disk_fail(&w->error, errno, "write or fsync of \"%s\" failed",
+                          tmp);
         goto failed;
     }
 
     us_fault(US_FAULT_SEGMENT);
 
-    if (us_disk_rename(w->dirfd, tmp, name, &w->error) == -1) {
+    rc = us_disk_rename(w->dirfd, tmp, name, &w->error);
+
+    if (rc != 0) {
+        rc = (rc == US_DISK_LOST) ? US_WRITER_LOST : -1;
         goto failed;
     }
 
@@ -406,7 +410,7 @@ failed:
     (void) close(fd);
     (void) unlinkat(w->dirfd, tmp, 0);
 
-    return -1;
+    return rc;
 }
 
 

@@ -1,11 +1,13 @@
 
 /*
  * What the end of a journal means, one rule a test; and failing disks: each
- * call of pwrite(), fdatasync(), fsync() and rename() fails once.
+ * call of pwrite(), fdatasync(), fsync() and rename() fails once; so does a
+ * readdir().
  */
 
 #include "journal_fake.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <sys/syscall.h>
 
@@ -16,6 +18,7 @@ static int       fault_errno;
 static unsigned  fault_at;
 static unsigned  fault_calls;
 static unsigned  fault_syncs;
+static int       fault_fd;            /* whose sync failed */
 
 
 static int
@@ -49,6 +52,7 @@ fsync(int fd)
 {
     if (fault()) {
         fault_syncs++;
+        fault_fd = fd;
         errno = fault_errno;
         return -1;
     }
@@ -73,6 +77,27 @@ renameat(int from_fd, const char *from, int to_fd, const char *to)
     }
 
     return (int) syscall(SYS_renameat, from_fd, from, to_fd, to);
+}
+
+
+static unsigned  fault_entry;         /* the entry that cannot be read */
+
+
+struct dirent *
+readdir(DIR *d)
+{
+    static struct dirent *(*next)(DIR *);
+
+    if (next == NULL) {
+        next = (struct dirent *(*)(DIR *)) dlsym(RTLD_NEXT, "readdir");
+    }
+
+    if (fault_entry && --fault_entry == 0) {
+        errno = EIO;
+        return NULL;
+    }
+
+    return next(d);
 }
 
 
@@ -453,8 +478,8 @@ test_follow(void **state)
 
 /*
  * Each call fails once, with ENOSPC and with EIO.  An append that failed is
- * tried again, a failed sync ends the writing.  What comes back is all that
- * succeeded.
+ * tried again; a failed sync ends the writing, unless it is that of a new
+ * file, which is made once more.  What comes back is all that succeeded.
  */
 
 static void
@@ -480,6 +505,7 @@ test_faults(void **state)
 
             fault_calls = 0;
             fault_syncs = 0;
+            fault_fd = -1;
             fault_at = at;
             fault_errno = k ? EIO : ENOSPC;
 
@@ -489,6 +515,7 @@ test_faults(void **state)
 
                 if (rc == -1) {
                     again++;
+                    assert_int_not_equal(fault_fd, dirfd_);
                     assert_int_equal(j.tail.lsn, before.lsn);
                     assert_int_equal(j.w.error.err, fault_errno);
                     assert_non_null(strstr(j.w.error.text, "failed"));
@@ -566,6 +593,32 @@ test_manifest(void **state)
 }
 
 
+/* a directory that cannot be read is not an empty one */
+
+static void
+test_readdir(void **state)
+{
+    us_dir_t         dir;
+    unsigned         at, n;
+    fake_journal_t   j;
+    us_disk_error_t  e;
+
+    fill(&j, "1s");
+    us_writer_close(&j.w);
+
+    assert_int_equal(us_dir_read(dirfd_, &dir, &e), 0);
+    n = dir.nsegments;
+    us_dir_free(&dir);
+
+    for (at = 1; at <= n; at++) {
+        fault_entry = at;
+        assert_int_equal(us_dir_read(dirfd_, &dir, &e), -1);
+        assert_int_equal(e.err, EIO);
+        assert_int_equal(fault_entry, 0);
+    }
+}
+
+
 #define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 
@@ -583,6 +636,7 @@ main(void)
         test(test_missing),
         test(test_follow),
         test(test_faults),
+        test(test_readdir),
         test(test_manifest),
     };
 
