@@ -27,9 +27,10 @@
  *
  * Invariants, checked before a core is built and relied on ever after: every
  * code is complete (the sum of 2^-length is 1) and has a length of at least
- * 4; symbols of one length ascend; symbols, contexts and text offsets are in
- * range; the core's checksum is right.  So no bits, however hostile, lead the
- * decoder out of the model.
+ * 4; symbols of one length ascend, none is there twice, and none is missing
+ * that a writer could need; symbols, contexts and text offsets are in range;
+ * the core's checksum is right.  So no bits, however hostile, lead the decoder
+ * out of the model, and there is a way to write any text.
  */
 
 
@@ -563,10 +564,54 @@ us_model_begins(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
 }
 
 
+/*
+ * The symbols of a code are in range, those of one length ascend, none is there
+ * twice; and none is missing that a writer could need: a context has its
+ * escape, all other codes have all their symbols.  0 or -1.
+ */
+
+static int
+us_model_code_check(const us_model_t *m, unsigned code, const uint16_t *list)
+{
+    unsigned         l, i, n, limit;
+    uint64_t         seen[(US_TOKENS_MAX + 1 + 63) / 64], bit;
+    const uint16_t  *nlen;
+
+    nlen = us_model_nlen(m, code);
+    limit = us_model_code_symbols(m, code);
+    n = 0;
+
+    memset(seen, 0, sizeof(seen));
+
+    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+        for (i = 0; i < nlen[l]; i++, n++) {
+
+            if (list[n] >= limit || (i && list[n] <= list[n - 1])) {
+                return -1;
+            }
+
+            bit = (uint64_t) 1 << list[n] % 64;
+
+            if (seen[list[n] / 64] & bit) {
+                return -1;
+            }
+
+            seen[list[n] / 64] |= bit;
+        }
+    }
+
+    if (code >= m->ncontexts) {
+        return n == limit ? 0 : -1;
+    }
+
+    return seen[m->ntokens / 64] >> m->ntokens % 64 & 1 ? 0 : -1;
+}
+
+
 size_t
 us_model_core_size(const uint8_t *core, size_t len)
 {
-    unsigned           i, l, ncodes, n, limit;
+    unsigned           i, l, ncodes, n;
     uint32_t           kraft, sum, t;
     const uint16_t    *nlen, *list;
     const uint32_t    *tokens;
@@ -631,17 +676,11 @@ us_model_core_size(const uint8_t *core, size_t len)
             return 0;
         }
 
-        limit = us_model_code_symbols(m, i);
-
-        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
-            for (n = 0; n < nlen[l]; n++, sum++) {
-                if (list[sum] >= limit
-                    || (n && list[sum] <= list[sum - 1]))
-                {
-                    return 0;
-                }
-            }
+        if (us_model_code_check(m, i, list + sum) == -1) {
+            return 0;
         }
+
+        sum += n;
     }
 
     return sum == m->nsymbols ? m->core_size : 0;

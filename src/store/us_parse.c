@@ -475,9 +475,22 @@ us_parser_cmp(const void *one, const void *two, void *data)
 }
 
 
+/*
+ * Those that end here come first.  One of them is the node's token; a model of
+ * strange origin may have more with the same text, which are never found.
+ */
+
 static void
 us_parser_push(us_parser_t *p, us_range_t r)
 {
+    while (r.low < r.high && p->tokens[p->sorted[r.low]].len == r.depth) {
+        r.low++;
+    }
+
+    if (r.low == r.high) {
+        return;
+    }
+
     p->queue[p->tail] = r;
     p->tail = p->tail + 1 < p->nqueue ? p->tail + 1 : 0;
 }
@@ -532,11 +545,9 @@ us_parser_build(us_parser_t *p)
         r.node = 1 + c;
         r.depth = 1;
 
-        if (r.low < r.high) {
-            qsort_r(p->sorted + r.low, r.high - r.low, sizeof(uint16_t),
-                    us_parser_cmp, (void *) p->tokens);
-            us_parser_push(p, r);
-        }
+        qsort_r(p->sorted + r.low, r.high - r.low, sizeof(uint16_t),
+                us_parser_cmp, (void *) p->tokens);
+        us_parser_push(p, r);
     }
 
     for (n = 0; n < US_PARSER_SLICE; n++) {
@@ -600,12 +611,9 @@ us_parser_node(us_parser_t *p, us_range_t r)
 
         if (p->tokens[p->sorted[child.low]].len == child.depth) {
             p->nodes[child.node].token = p->sorted[child.low];
-            child.low++;
         }
 
-        if (child.low < child.high) {
-            us_parser_push(p, child);
-        }
+        us_parser_push(p, child);
     }
 
     return 0;

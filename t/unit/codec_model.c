@@ -6,6 +6,7 @@
 
 
 #include "store/us_encoder.h"
+#include "store/us_model_format.h"
 #include "store/us_train.h"
 
 #include <setjmp.h>
@@ -459,6 +460,119 @@ test_damaged_core(void **state)
 }
 
 
+/*
+ * A core whose checksum is right, from a strange hand: two tokens have the same
+ * text, and one has that of a byte.  An encoder is built, finds one of each.
+ */
+
+static void
+test_same_tokens(void **state)
+{
+    test_t        *t = *state;
+    int            rc;
+    uint8_t       *core;
+    uint32_t      *tokens;
+    unsigned       i, n;
+    us_model_t    *m;
+    us_encoder_t  *e;
+
+    core = malloc(t->core_len);
+    memcpy(core, t->core, t->core_len);
+
+    m = (us_model_t *) core;
+    tokens = (uint32_t *) (core + m->tokens);
+    n = m->ntokens - US_TOKEN_TEXT;
+
+    assert_true(n > 100);
+
+    for (i = 0; i < n / 2; i++) {
+        tokens[US_TOKEN_TEXT + n / 2 + i] = tokens[US_TOKEN_TEXT + i];
+    }
+
+    tokens[US_TOKEN_TEXT + 5] = tokens['a'];
+    us_model_seal(core, t->core_len);
+
+    assert_int_equal(us_model_core_size(core, t->core_len), t->core_len);
+
+    m = malloc(us_model_size(core));
+    us_model_build(m, core);
+
+    e = us_encoder_create(m);
+    assert_non_null(e);
+
+    do {
+        rc = us_encoder_build(e);
+    } while (rc == 0);
+
+    assert_int_equal(rc, 1);
+
+    us_encoder_destroy(e);
+    free(m);
+    free(core);
+}
+
+
+/* a core under which some text could not be written is none */
+
+static void
+test_missing_symbols(void **state)
+{
+    test_t            *t = *state;
+    uint8_t           *core;
+    uint16_t          *list;
+    unsigned           code, l, at, refused;
+    const uint16_t    *nlen;
+    const us_model_t  *m;
+
+    core = malloc(t->core_len);
+    memcpy(core, t->core, t->core_len);
+
+    m = (us_model_t *) core;
+    list = (uint16_t *) (core + m->symbols);
+    nlen = (uint16_t *) (core + m->nlen);
+    refused = 0;
+
+    for (code = 0; code < (unsigned) m->ncontexts + US_CODES; code++) {
+        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+
+            if (nlen[l] == 0) {
+                continue;
+            }
+
+            /* the last symbol of a length becomes the one before, if it can */
+
+            at = nlen[l] - 1;
+
+            if (list[at] && (at == 0 || list[at - 1] + 1 < list[at])) {
+                list[at]--;
+                us_model_seal(core, t->core_len);
+
+                if (us_model_core_size(core, t->core_len) == 0) {
+                    refused++;
+
+                } else {
+                    /* a context may have any symbols, but for its escape */
+                    assert_true(code < m->ncontexts);
+                    assert_int_not_equal(list[at] + 1, m->ntokens);
+                }
+
+                list[at]++;
+            }
+
+            list += nlen[l];
+        }
+
+        nlen += US_NLEN;
+    }
+
+    assert_true(refused > m->ncontexts);
+
+    us_model_seal(core, t->core_len);
+    assert_int_equal(us_model_core_size(core, t->core_len), t->core_len);
+    free(core);
+}
+
+
 /* what the model's header says, says the core it came from */
 
 static void
@@ -575,6 +689,8 @@ main(void)
         cmocka_unit_test(test_starts),
         cmocka_unit_test(test_hostile_bits),
         cmocka_unit_test(test_damaged_core),
+        cmocka_unit_test(test_same_tokens),
+        cmocka_unit_test(test_missing_symbols),
         cmocka_unit_test(test_core_of_model),
         cmocka_unit_test(test_header_symbols),
         cmocka_unit_test(test_cancel),
