@@ -24,8 +24,11 @@
  */
 #define US_LOG_GUARD        64
 
-/* readers of leaves look past their end, and a stale one even further */
-#define US_ZONE_GUARD       4096
+/*
+ * Readers of leaves look past their end by this many bytes at most, and one
+ * that takes anything for a header by the largest leaf that it could tell of.
+ */
+#define US_LEAF_GUARD       4096
 
 
 static inline uint64_t
@@ -47,6 +50,35 @@ us_chunk_shift(size_t size)
     }
 
     return shift;
+}
+
+
+/* the unit of leaves: their addresses must fit 32 bits */
+
+static unsigned
+us_leaf_shift(size_t size)
+{
+    unsigned  shift;
+
+    for (shift = US_LEAF_SHIFT; size >> shift > UINT32_MAX; shift++) {
+        /* void */
+    }
+
+    return shift;
+}
+
+
+/* whole chunks, behind which there is enough for readers of the last one */
+
+static uint64_t
+us_arena_chunks(size_t size)
+{
+    uint64_t  guard;
+
+    guard = (uint64_t) US_CLASSES << us_leaf_shift(size);
+    guard = guard > US_LEAF_GUARD ? guard : US_LEAF_GUARD;
+
+    return (size - guard) >> us_chunk_shift(size);
 }
 
 
@@ -129,7 +161,7 @@ us_arena_layout(size_t size, const us_store_conf_t *conf,
     uint64_t  n, pos;
 
     shift = us_chunk_shift(size);
-    n = (size - US_ZONE_GUARD) >> shift;
+    n = us_arena_chunks(size);
     pos = us_align(sizeof(us_head_t), 64);
 
     for (i = 0; i < US_AREAS; i++) {
@@ -187,14 +219,7 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
     h->ring = ring;
     h->ring_size = conf->ring;
 
-    /* a leaf's address must fit 32 bits */
-
-    h->leaf_shift = US_LEAF_SHIFT;
-
-    while ((size >> h->leaf_shift) > UINT32_MAX) {
-        h->leaf_shift++;
-    }
-
+    h->leaf_shift = us_leaf_shift(size);
     h->magic = US_MAGIC;
     h->layout = US_LAYOUT;
     h->byte_order = US_BYTE_ORDER;
@@ -219,7 +244,7 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
         memcpy(h->mark[i], conf->marks[i].data, h->mark_len[i]);
     }
 
-    h->chunks_low = (size - US_ZONE_GUARD) >> shift;
+    h->chunks_low = us_arena_chunks(size);
     h->log_end = h->log * 2;
 
     return us_arena_open(a, mem);

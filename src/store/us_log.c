@@ -165,8 +165,7 @@ us_log_get(const us_arena_t *a, uint64_t id, uint8_t *buf, us_bits_t *record)
     us_bits_t  part;
 
     line = us_log_line(a, id);
-    pos = (us_relaxed(line) & US_LONG_POS)
-          + us_log_sum(line, id % US_LOG_GROUP);
+    pos = us_relaxed(line) + us_log_sum(line, id % US_LOG_GROUP);
 
     record->data = a->base + pos / 2;
     record->bit = (pos & 1) * 4;
@@ -241,6 +240,10 @@ us_log_reserve(us_arena_t *a, uint64_t id, uint32_t units)
 
     if (units >= US_LONG) {
         bytes = a->head->long_end + us_unit_bytes(us_long_rest(units));
+
+        if (bytes > US_LONG_POS) {
+            return -1;
+        }
 
         while (us_area_bytes(a, US_AREA_LONG) < bytes) {
             if (us_arena_grow(a, US_AREA_LONG, 1) != 0) {

@@ -10,7 +10,7 @@
 
 
 #define URLS       40000
-#define HUGE_ZONE  ((size_t) 300 << 30)
+#define HUGE_ZONE  ((size_t) 700 << 30)
 
 
 static uint64_t  first_id;            /* of URL 0 */
@@ -412,7 +412,7 @@ far_zone(uint64_t id)
     first_id = a.head->next_id;
 
     if (id) {
-        a.head->log_end = ((uint64_t) 200 << 30) * 2 + 1;
+        a.head->log_end = ((uint64_t) 600 << 30) * 2 + 1;
     }
 
     return z;

@@ -448,6 +448,38 @@ aimed(void **state)
 }
 
 
+/*
+ * Who takes anything for a leaf's header, at any address in the zone, looks at
+ * nothing behind the zone; whatever its size.
+ */
+
+static void
+guard(void **state)
+{
+    void        *mem;
+    size_t       size;
+    uint64_t     i;
+    us_arena_t   a;
+
+    size = ((size_t) 1 << 40) + (64 << 10);
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
+               MAP_ANONYMOUS|MAP_PRIVATE|MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(mem, MAP_FAILED);
+
+    for (i = 20; i <= 40; i++) {
+        size = ((size_t) 1 << i) + 4096 + rnd(8192);
+
+        memset(mem, 0, 4096);
+        assert_int_equal(us_arena_format(&a, mem, size, &zone_conf), 0);
+        assert_true((a.head->chunks_low << a.chunk_shift)
+                    + ((uint64_t) US_CLASSES << a.head->leaf_shift) <= size);
+        assert_true(size >> a.head->leaf_shift <= UINT32_MAX);
+    }
+
+    munmap(mem, ((size_t) 1 << 40) + (64 << 10));
+}
+
+
 int
 main(void)
 {
@@ -455,6 +487,7 @@ main(void)
         cmocka_unit_test(hostile),
         cmocka_unit_test(sip_hash),
         cmocka_unit_test(aimed),
+        cmocka_unit_test(guard),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
