@@ -368,7 +368,10 @@ kills(void **state)
 
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_true(WIFSIGNALED(status));
+
+        /* on a busy machine it may have come to the end of the corpus */
+
+        assert_true(WIFSIGNALED(status) || status == 0);
 
         while (read(pipes[0], &last, sizeof(last)) == sizeof(last)) {
             done = last;
