@@ -246,14 +246,14 @@ ngx_http_urlstore_load_run(ngx_http_urlstore_load_t *l,
         if (rc != US_RECOVERY_OK) {
             job->error = r->error;
             job->level = NGX_LOG_EMERG;
-            us_store_set_lsn(l->store, r->lsn);
+            (void) us_store_set_lsn(l->store, r->lsn);
             ngx_http_urlstore_state(p, NGX_HTTP_URLSTORE_DAMAGED,
                                     r->error.text);
             return;
         }
 
         if (p->zone->conf.lookup) {
-            us_store_set_lsn(l->store, r->lsn);
+            (void) us_store_set_lsn(l->store, r->lsn);
             ngx_http_urlstore_state(p, NGX_HTTP_URLSTORE_LOOKUP, NULL);
             return;
         }
@@ -357,7 +357,7 @@ ngx_http_urlstore_load_fresh(ngx_http_urlstore_load_t *l)
     }
 
     us_store_set_identity(l->store, conf.uuid, conf.epoch);
-    us_store_set_lsn(l->store, 0);
+    (void) us_store_set_lsn(l->store, 0);
 
     ngx_memzero(&tail, sizeof(us_tail_t));
     ngx_http_urlstore_tail_set(p->sh, &tail);
@@ -389,12 +389,17 @@ ngx_http_urlstore_load_ready(ngx_http_urlstore_load_t *l,
         return NGX_ERROR;
     }
 
+    if (us_store_set_lsn(l->store, r->lsn) == -1) {
+        us_disk_fail(&r->error, 0, "the snapshot's index has more ids than "
+                     "the snapshot gives");
+        return NGX_ERROR;
+    }
+
     if (us_recovery_finish(r, (char *) p->sync_name.data) == -1) {
         return NGX_ERROR;
     }
 
     us_store_set_identity(l->store, r->manifest.uuid, r->manifest.epoch);
-    us_store_set_lsn(l->store, r->lsn);
 
     sh->durable_ids = r->ids;
     sh->snapshot_lsn = r->manifest.has_snapshot ? r->manifest.snapshot : 0;

@@ -464,27 +464,39 @@ us_directory_extend(us_arena_t *a, uint64_t leaf)
 int
 us_index_begin(us_arena_t *a, uint64_t leaves)
 {
-    uint64_t  leaf;
+    uint64_t    leaf, first, last;
+    us_head_t  *h;
 
-    if (a->head->entries || leaves < a->head->leaves
-        || leaves > a->head->size)
+    h = a->head;
+
+    if (h->entries || leaves < h->leaves || leaves > h->size) {
+        return -1;
+    }
+
+    /* all of the directory or nothing: that of the leaves before is lost */
+
+    first = us_directory_chunk_number(a, leaves);
+    last = us_directory_chunk_number(a, 2 * leaves - 1);
+
+    if (last - first >= h->area[US_AREA_DIRECTORY].max
+        || !us_arena_fits(a, last - first + 1, 0))
     {
         return -1;
     }
 
-    us_intend(a, &a->head->directory_first,
-              us_directory_chunk_number(a, leaves));
-    us_intend(a, &a->head->directory_last,
-              us_directory_chunk_number(a, leaves));
+    us_intend(a, &h->directory_first, first);
+    us_intend(a, &h->directory_last, first);
     us_commit(a);
 
-    for (leaf = leaves; leaf < 2 * leaves; leaf++) {
-        if (us_directory_extend(a, leaf) != 0) {
-            return -1;
-        }
+    for (leaf = leaves; leaf < 2 * leaves;
+         leaf += (uint64_t) 1 << (a->chunk_shift - 2))
+    {
+        (void) us_directory_extend(a, leaf);
     }
 
-    us_intend(a, &a->head->leaves, leaves);
+    (void) us_directory_extend(a, 2 * leaves - 1);
+
+    us_intend(a, &h->leaves, leaves);
     us_commit(a);
 
     return 0;
@@ -869,7 +881,7 @@ us_index_leaf(us_arena_t *a, uint64_t leaf, const uint8_t *words, size_t n,
     uint64_t end)
 {
     int         failed;
-    unsigned    count;
+    unsigned    i, count;
     uint32_t    address;
     uint64_t    w[US_LEAF_WORDS_MAX + 1];
     us_leaf_t   l;
@@ -897,6 +909,12 @@ us_index_leaf(us_arena_t *a, uint64_t leaf, const uint8_t *words, size_t n,
 
     if (count == 0) {
         return -1;
+    }
+
+    for (i = 1; i < count; i++) {
+        if (e[i].id < e[i - 1].id) {
+            return -1;
+        }
     }
 
     while (count && e[count - 1].id >= end) {

@@ -373,7 +373,7 @@ us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
     rest.len = us_record_decode(s->codec, id, s->text) - 1;
     rest.data = s->text + 1;
 
-    if (rest.len == 0) {
+    if (rest.len == 0 || rest.len > US_REST_MAX) {
         return US_DAMAGED;
     }
 

@@ -216,6 +216,10 @@ us_store_apply_words(us_store_t *s, const us_op_t *op)
 
     rc = 0;
 
+    if (op->id > UINT64_MAX / 64 - US_OP_WORDS_MAX) {
+        return -1;
+    }
+
     for (i = 0; i < op->bytes.len / 8; i++) {
         memcpy(&word, op->bytes.data + i * 8, 8);
 
@@ -252,6 +256,7 @@ us_replay_image(us_store_t *s, const us_op_t *op)
     memcpy(&im, op->bytes.data, sizeof(us_store_image_t));
 
     if (im.layout != US_LAYOUT || (h->flags & (US_HEAD_LOOKUP|US_HEAD_SITES))
+        || im.ids > h->size
         || us_index_begin(&s->arena, im.leaves) != 0
         || us_prefix_restore(&s->arena, im.cache) != 0)
     {
@@ -395,4 +400,15 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
     }
 
     return us_replay_flush(s) == 0 ? (ssize_t) done : -1;
+}
+
+
+int
+us_store_set_lsn(us_store_t *s, uint64_t lsn)
+{
+    us_release(&us_head(s)->published, lsn);
+    us_release(&us_head(s)->written, lsn);
+    us_release(&us_head(s)->durable, lsn);
+
+    return s->replay && us_head(s)->next_id < s->replay->indexed ? -1 : 0;
 }

@@ -40,7 +40,6 @@
 
 #define US_OP_UNITS_MAX   (2 * (US_URL_MAX + US_URL_MAX / 8 + 64))
 #define US_OP_MODEL_MAX   ((uint64_t) 1 << 26)
-#define US_OP_WORDS_MAX   ((uint64_t) 1 << 20)
 #define US_OP_IMAGE_MAX   ((uint64_t) 1 << 20)
 
 

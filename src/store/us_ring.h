@@ -12,7 +12,8 @@
 #include "us_arena.h"
 
 
-#define US_OP_HEAD_MAX  24            /* what goes before the bytes of an op */
+#define US_OP_HEAD_MAX   24           /* what goes before the bytes of an op */
+#define US_OP_WORDS_MAX  ((uint64_t) 1 << 20)  /* of US_OP_MARKS, _DELETED */
 
 
 typedef enum {

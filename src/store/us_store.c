@@ -292,15 +292,6 @@ us_store_set_durable(us_store_t *s, uint64_t lsn)
 
 
 void
-us_store_set_lsn(us_store_t *s, uint64_t lsn)
-{
-    us_release(&us_head(s)->published, lsn);
-    us_release(&us_head(s)->written, lsn);
-    us_release(&us_head(s)->durable, lsn);
-}
-
-
-void
 us_store_set_identity(us_store_t *s, const uint8_t uuid[16], uint64_t epoch)
 {
     memcpy(us_head(s)->uuid, uuid, 16);

@@ -247,8 +247,12 @@ ssize_t us_store_apply(us_store_t *s, const uint8_t *p, size_t len);
 /* the ids that the whole operation at p gives: 1 or 0 */
 unsigned us_store_op_ids(const uint8_t *p, size_t len);
 
-/* the stream's position after recovery, before the first new operation */
-void us_store_set_lsn(us_store_t *s, uint64_t lsn);
+/*
+ * The stream's position after recovery, before the first new operation.  -1:
+ * what was applied has an index of more ids than it has given, so that the
+ * store must not be written.
+ */
+int us_store_set_lsn(us_store_t *s, uint64_t lsn);
 
 /*
  * What the data say of themselves, by their only writer: the uuid before

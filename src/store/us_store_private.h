@@ -24,6 +24,9 @@
 #include "us_sites.h"
 
 
+/* the longest URL, less the shortest that stands before a host */
+#define US_REST_MAX        (US_URL_MAX - (sizeof("http://") - 1))
+
 #define US_DOMAIN_HTTP     0
 #define US_DOMAIN_HTTPS    1
 #define US_DOMAIN_SITE     2

@@ -336,6 +336,160 @@ test_same(void **state)
 }
 
 
+/*
+ * Changes bytes of the operations in a file of blocks, one in `rare`, and makes
+ * all CRCs right again: what a fault of the memory or of the program would
+ * leave, or a hostile disk.  how 0: only the bits of records; 1: only what is
+ * not a record, behind its first two bytes.
+ */
+
+static void
+spoil(int dirfd, const char *name, int how, unsigned rare)
+{
+    size_t      len, at, op, n, i;
+    uint8_t    *p, *payload;
+    uint32_t    seed, prev;
+    us_block_t  b;
+
+    p = fake_read(dirfd, name, &len);
+    seed = us_get32(p + 60);
+    prev = seed;
+
+    for (at = US_SEGMENT_HEADER; at < len; at += US_BLOCK_HEADER + b.len) {
+        b.len = us_get32(p + at + 4);
+        b.lsn = us_get64(p + at + 8);
+        b.ids = us_get64(p + at + 16);
+        b.durable = us_get64(p + at + (b.len ? 24 : 36));
+        b.prev = prev;
+
+        payload = p + at + US_BLOCK_HEADER;
+
+        for (op = 0; op < b.len; op += n) {
+            n = us_store_op_size(payload + op, b.len - op);
+
+            if (payload[op] == 255 || (how == 0) != (payload[op] != 0)) {
+                continue;
+            }
+
+            for (i = 1 + how; i < n; i++) {
+                if (random() % rare == 0) {
+                    payload[op + i] ^= (uint8_t) (1 << random() % 8);
+                }
+            }
+        }
+
+        (void) us_block_write(p + at, &b, seed);
+        prev = b.crc;
+    }
+
+    fake_write(dirfd, name, p, len);
+    free(p);
+}
+
+
+/*
+ * A recovery of nonsense with the right CRCs: it is refused, or ends with a
+ * store that says which records are damaged, and works.
+ */
+
+static void
+test_nonsense(void **state)
+{
+    int                dirfd, how;
+    char               path[64], name[US_DISK_NAME], url[64];
+    side_t             a, b;
+    size_t             n, at, len, damaged, refused;
+    uint8_t            buf[US_URL_MAX + 8];
+    uint64_t           id;
+    unsigned           i;
+    us_recovery_t      r;
+    us_manifest_t      m;
+    us_store_conf_t    conf;
+    us_store_item_t    item;
+    us_disk_error_t    e;
+    us_store_status_t  rc;
+
+    damaged = 0;
+    refused = 0;
+
+    for (i = 0; i < 60; i++) {
+        dirfd = fake_mkdir(path);
+        side_open(&a, dirfd);
+        a.w.limit = US_SEGMENT_SIZE;
+
+        side_conf(&conf);
+        assert_int_equal(us_data_describe(&m, &conf), 0);
+        assert_int_equal(us_recovery_create(dirfd, &m, FAKE_BOOT, "1s", &e),
+                         0);
+        assert_int_equal(us_writer_attach(&a.w, &a.tail), 0);
+
+        for (at = 0; at < 2000; at += US_STORE_GROUP) {
+            side_add(&a, at, US_STORE_GROUP);
+        }
+
+        how = i & 1;
+
+        if (i & 3) {
+            assert_int_equal(us_data_snapshot(a.store, dirfd, side_wait, &a,
+                                              &e), 0);
+            side_add(&a, at, US_STORE_GROUP);
+            assert_int_equal(us_manifest_read(dirfd, &m, &e), US_MANIFEST_OK);
+            us_segment_name(name, US_SEGMENT_SNAPSHOT, m.snapshot);
+
+        } else {
+            us_segment_name(name, US_SEGMENT_JOURNAL, 0);
+        }
+
+        side_close(&a);
+        spoil(dirfd, name, how, 1 << random() % 12);
+
+        if (side_recover(&b, &r, dirfd) != US_RECOVERY_OK
+            || us_store_set_lsn(b.store, r.lsn) != 0)
+        {
+            refused++;
+            assert_true(r.lsn <= a.tail.lsn);
+            goto next;
+        }
+
+        for (id = 0; id < us_store_next_id(b.store); id++) {
+            rc = us_store_get(b.store, id, buf, &len);
+
+            if (rc == US_OK) {
+                memset(&item, 0, sizeof(item));
+                item.url = (us_str_t) { len, buf };
+                us_store_seen(b.store, &item, 1);
+
+            } else {
+                assert_true(rc == US_DAMAGED || rc == US_DELETED);
+                damaged += (rc == US_DAMAGED);
+            }
+        }
+
+        for (n = 0; n < 2000; n++) {
+            memset(&item, 0, sizeof(item));
+            item.url.data = (uint8_t *) url;
+            item.url.len = sprintf(url, "http://s%zu.test/new/%zu", n % 50, n);
+            us_store_add(b.store, &item, 1);
+            assert_int_equal(item.status, US_NEW);
+            us_store_set_written(b.store, us_store_published(b.store));
+
+            us_store_seen(b.store, &item, 1);
+            assert_int_equal(item.status, US_SEEN);
+        }
+
+    next:
+
+        side_close(&b);
+        fake_rmdir(path, dirfd);
+    }
+
+    print_message("%zu records damaged, %zu recoveries refused\n", damaged,
+                  refused);
+    assert_true(damaged > 100);
+    assert_in_range(refused, 10, 50);
+}
+
+
 static void
 test_settings(void **state)
 {
@@ -385,6 +539,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_same),
+        cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_settings),
     };
 

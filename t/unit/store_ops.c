@@ -6,6 +6,8 @@
 
 
 #include "store_zone.h"
+#include "store/us_header.h"
+#include "store/us_store_private.h"
 
 
 typedef struct {
@@ -364,6 +366,244 @@ hostile(void **state)
 }
 
 
+/* an operation of id and bytes into a store; what us_store_apply() says */
+
+static ssize_t
+apply(us_store_t *s, us_op_type_t type, uint64_t id, const void *p, size_t len)
+{
+    size_t    n;
+    us_op_t   op;
+    uint8_t  *buf;
+    ssize_t   rc;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = type;
+    op.id = id;
+    op.bytes = (us_str_t) { len, p };
+
+    buf = malloc(US_OP_HEAD_MAX + len);
+    n = us_op_head(&op, buf);
+
+    if (len) {
+        memcpy(buf + n, p, len);
+    }
+
+    rc = us_store_apply(s, buf, n + len);
+    free(buf);
+
+    return rc == (ssize_t) (n + len) ? 0 : -1;
+}
+
+
+/* a hundred URLs, and they are all there */
+
+static void
+assert_usable(us_store_t *s)
+{
+    char      url[64];
+    unsigned  i;
+
+    for (i = 0; i < 100; i++) {
+        sprintf(url, "http://s%u.test/%u", i % 9, i);
+        assert_int_equal(add(s, url).status, US_NEW);
+        assert_int_equal(lookup(s, url).status, US_SEEN);
+    }
+}
+
+
+static us_store_image_t
+image_of(const zone_t *z, uint64_t ids, uint64_t leaves)
+{
+    us_store_image_t  im;
+
+    memset(&im, 0, sizeof(us_store_image_t));
+    im.layout = US_LAYOUT;
+    memcpy(im.hash_key, zone_conf.hash_key, 16);
+    im.ids = ids;
+    im.leaves = leaves;
+
+    return im;
+}
+
+
+/*
+ * A hint of more entries, or an image of a larger index, than the zone can
+ * have: the index is as it was, and works.
+ */
+
+static void
+too_large(void **state)
+{
+    zone_t            *z;
+    uint64_t           n;
+    us_store_image_t   im;
+
+    for (n = 1; n < (uint64_t) 1 << 40; n *= 2) {
+        z = zone_create(1 << 20, 0);
+        assert_int_equal(apply(z->store, US_OP_EXPECT, n, NULL, 0), 0);
+        assert_usable(z->store);
+        zone_destroy(z);
+
+        z = zone_create(1 << 20, 0);
+        im = image_of(z, n, n);
+        assert_int_equal(apply(z->store, US_OP_IMAGE, 0, &im, sizeof(im)), 0);
+
+        if (us_store_set_lsn(z->store, 0) == 0) {
+            assert_usable(z->store);
+        }
+
+        zone_destroy(z);
+    }
+}
+
+
+/* a leaf whose ids do not ascend; one that begins where the zone has none */
+
+static void
+hostile_leaf(void **state)
+{
+    zone_t            *z;
+    unsigned           low;
+    uint64_t           words[8];
+    us_store_image_t   im;
+
+    for (low = 1; low <= 40; low++) {
+        z = zone_create(1 << 20, 0);
+        im = image_of(z, 1000, 4);
+        assert_int_equal(apply(z->store, US_OP_IMAGE, 0, &im, sizeof(im)), 0);
+
+        /* two entries: all ones, and zero */
+
+        memset(words, 0, sizeof(words));
+        words[0] = 7;
+        words[1] = 2 | 2 << 8 | low << 16 | 3 << 22 | (uint64_t) 8 << 25;
+        words[3] = ((uint64_t) 1 << low) - 1;
+        words[3 + (2 * (low + 3) + 63) / 64] = 3;
+
+        assert_int_equal(apply(z->store, US_OP_LEAVES, 4, words,
+                               sizeof(words)), -1);
+        zone_destroy(z);
+    }
+
+    z = zone_create(1 << 20, 0);
+    im = image_of(z, 1000, 4);
+    assert_int_equal(apply(z->store, US_OP_IMAGE, 0, &im, sizeof(im)), 0);
+    assert_int_equal(apply(z->store, US_OP_LEAVES, 3, words, sizeof(words)),
+                     -1);
+    assert_int_equal(apply(z->store, US_OP_LEAVES, 8, words, sizeof(words)),
+                     -1);
+    zone_destroy(z);
+}
+
+
+/* an image of ids that are not given: the store is not to be written */
+
+static void
+image_alone(void **state)
+{
+    zone_t            *z;
+    us_store_image_t   im;
+
+    z = zone_create(1 << 20, 0);
+    im = image_of(z, 2, 4);
+    assert_int_equal(apply(z->store, US_OP_IMAGE, 0, &im, sizeof(im)), 0);
+    assert_int_equal(us_store_set_lsn(z->store, 0), -1);
+
+    /* two records, whatever they are */
+
+    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\4\1\1", 3), 3);
+    assert_int_equal(us_store_set_lsn(z->store, 0), -1);
+    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\4\1\1", 3), 3);
+    assert_int_equal(us_store_set_lsn(z->store, 0), 0);
+    zone_destroy(z);
+}
+
+
+/* words of ids that do not fit 64 bits are no ids */
+
+static void
+far_words(void **state)
+{
+    zone_t    *z;
+    uint64_t   word;
+
+    z = zone_create(1 << 20, 0);
+    assert_int_equal(add(z->store, "http://a.test/").id, 0);
+
+    word = 1;
+    assert_int_equal(apply(z->store, US_OP_MARKS, (uint64_t) 1 << 58, &word,
+                           8), -1);
+    assert_int_equal(apply(z->store, US_OP_DELETED, (uint64_t) 1 << 58, &word,
+                           8), -1);
+    assert_int_equal(us_store_marked(z->store, 0, 0), 0);
+    assert_int_equal(us_store_deleted(z->store, 0), 0);
+    assert_int_equal(lookup(z->store, "http://a.test/").status, US_SEEN);
+    zone_destroy(z);
+}
+
+
+/* a record of the longest text that there is: with its scheme, no URL */
+
+static void
+long_record(void **state)
+{
+    size_t        i, len, rest;
+    zone_t       *z;
+    us_op_t       op;
+    us_arena_t    a;
+    us_models_t   ms;
+    us_header_t   h;
+    us_bitout_t   o;
+    uint8_t      *url, bits[US_RECORD_BUFFER], stream[US_RECORD_BUFFER + 32];
+
+    /* ASan tells of the first byte behind */
+
+    url = malloc(US_URL_MAX + 8);
+    z = zone_create(1 << 20, 0);
+    assert_int_equal(us_arena_open(&a, z->mem), 0);
+    assert_int_equal(us_models_open(&ms, &a), 0);
+
+    for (rest = US_URL_MAX - 16; rest <= US_URL_MAX; rest++) {
+        memset(&h, 0, sizeof(us_header_t));
+        h.kind = US_RAW;
+        h.number = US_MODEL_BUILTIN;
+
+        memset(&o, 0, sizeof(us_bitout_t));
+        o.p = bits;
+        us_header_write(&ms, us_store_next_id(z->store), &h, &o);
+        us_bits_put(&o, US_CLASS_HTTPS | US_CLASS_WWW, 8);
+
+        for (i = 0; i < rest; i++) {
+            us_bits_put(&o, 'a', 8);
+        }
+
+        memset(&op, 0, sizeof(us_op_t));
+        op.type = US_OP_ADD;
+        op.units = ((o.p - bits) * 8 + o.n + 3) / 4;
+        *o.p = (uint8_t) o.acc;
+
+        len = us_op_head(&op, stream);
+        memcpy(stream + len, bits, (op.units + 1) / 2);
+        len += (op.units + 1) / 2;
+        assert_int_equal(us_store_apply(z->store, stream, len), len);
+
+        if (us_store_get(z->store, us_store_next_id(z->store) - 1, url, &len)
+            == US_OK)
+        {
+            assert_int_equal(len, rest + 12);
+            assert_true(rest <= US_URL_MAX - 7);
+
+        } else {
+            assert_true(rest > US_URL_MAX - 7);
+        }
+    }
+
+    us_models_close(&ms);
+    free(url);
+    zone_destroy(z);
+}
+
+
 int
 main(void)
 {
@@ -372,6 +612,11 @@ main(void)
         cmocka_unit_test(dumped),
         cmocka_unit_test(lookup_mode),
         cmocka_unit_test(hostile),
+        cmocka_unit_test(too_large),
+        cmocka_unit_test(hostile_leaf),
+        cmocka_unit_test(image_alone),
+        cmocka_unit_test(far_words),
+        cmocka_unit_test(long_record),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
