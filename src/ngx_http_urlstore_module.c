@@ -25,6 +25,10 @@ static ngx_conf_num_bounds_t  ngx_http_urlstore_url_bounds = {
     ngx_conf_check_num_bounds, 1, US_URL_MAX
 };
 
+static ngx_conf_num_bounds_t  ngx_http_urlstore_batch_bounds = {
+    ngx_conf_check_num_bounds, 1, -1
+};
+
 
 /* endpoints whose path is not the name of their directive */
 
@@ -148,7 +152,7 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       ngx_conf_set_num_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_urlstore_loc_conf_t, max_batch),
-      NULL },
+      &ngx_http_urlstore_batch_bounds },
 
     { ngx_string("urlstore_max_body"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,

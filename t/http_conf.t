@@ -83,6 +83,20 @@ for ([ 'urlstore_zone u 32m; urlstore_zone u 32m;', 'duplicate' ],
     [ 'urlstore_zone u x;', 'invalid size "x" of urlstore_zone "u"' ],
     [ 'urlstore_zone u 4k;', 'urlstore_zone "u" is too small: 4096 bytes' ],
     [ "urlstore_zone 'u\"' 32m;", 'invalid name "u""' ],
+    [ 'urlstore_zone "" 32m;', 'invalid name ""' ],
+    [ 'urlstore_zone u;', 'invalid number of arguments' ],
+    [ 'urlstore_zone u 32m www=keep www=first;',
+        'duplicate parameter "www" of urlstore_zone "u"' ],
+    [ 'urlstore_zone u 32m path=;', 'invalid value "" of parameter "path"' ],
+    [ 'urlstore_zone u 32m path=d sync=x;',
+        'invalid value "x" of parameter "sync"' ],
+    [ 'urlstore_zone u 32m sync=1s;', 'its "sync" needs a "path"' ],
+    [ 'urlstore_zone u 32m mode=lookup;', 'its "mode" needs a "path"' ],
+    [ 'urlstore_zone u 32m mode=x;', 'invalid value "x" of parameter "mode"' ],
+    [ 'urlstore_zone u 32m path=%%DIR%%/d; urlstore_zone v 32m '
+        . 'path=%%DIR%%/d/;', '/d/ of "v" is that of "u" already' ],
+    [ 'urlstore_zone u 32m path=%%DIR%%/d; urlstore_filter v 32m capacity=9 '
+        . 'error=0.1 path=%%DIR%%/d;', '/d of "v" is that of "u" already' ],
     [ 'urlstore_zone u 32m foo=1;', 'invalid parameter "foo=1"' ],
     [ 'urlstore_zone u 32m profile=x;',
         'invalid value "x" of parameter "profile" of urlstore_zone "u"' ],
@@ -102,6 +116,19 @@ for ([ 'urlstore_zone u 32m; urlstore_zone u 32m;', 'duplicate' ],
     [ 'urlstore_zone u 32m; urlstore_rewrite u "x)" y;', 'at offset 1' ],
     [ 'urlstore_zone u 32m; urlstore_rewrite u foo=1 x y;',
         'invalid parameter "foo=1" of urlstore_rewrite' ],
+    [ 'urlstore_zone u 32m; urlstore_rewrite u host= x y;',
+        'invalid parameter "host=" of urlstore_rewrite' ],
+    [ 'urlstore_zone u 32m; urlstore_rewrite u (x) $2;', 'no group "2"' ],
+    [ 'urlstore_zone u 32m; urlstore_www_except u *.x.org;',
+        'invalid value "*.x.org" of "urlstore_www_except"' ],
+    [ 'urlstore_zone u 32m; urlstore_www_except u "";', 'invalid value ""' ],
+    [ 'urlstore_zone u 32m; urlstore_strip_args u "";', 'invalid value ""' ],
+    [ 'urlstore_zone u 32m; urlstore_max_batch 0;', 'equal to or greater' ],
+    [ 'urlstore_zone u 32m; urlstore_max_body x;', 'invalid value' ],
+    [ 'urlstore_zone u 32m; urlstore_max_age x;', 'invalid value' ],
+    [ 'urlstore_zone u 32m; urlstore_quota $host;', 'needs KEY and RATE' ],
+    [ 'urlstore_zone u 32m; urlstore_quota $host 1/s; urlstore_quota off;',
+        'is duplicate' ],
     [ 'urlstore_zone u 32m; urlstore_max_depth u x;',
         'invalid number "x" of "urlstore_max_depth"' ],
     [ 'urlstore_zone u 32m; urlstore_max_url 9000;', 'between 1 and 8192' ],
@@ -130,6 +157,15 @@ for ([ 'location ~ x { urlstore_api u; }', 'needs a prefix location' ],
 
     isnt($rc, 0, "refused: $conf");
     like($out, qr/\[emerg\].*\Q$words\E/, '  with the words');
+}
+
+for ('urlstore_zone u 32m path=%%DIR%%/d; urlstore_zone v 32m '
+    . 'path=%%DIR%%/dd;', 'urlstore_zone u 32m; urlstore_quota $host 10r/s '
+    . 'burst=100; urlstore_www_except u X.org www.bÃ¼cher.de;'
+    . ' urlstore_max_age 0;')
+{
+    my ($rc, $out) = $t->check("$_\n$server");
+    is($rc, 0, "taken: $_") or diag($out);
 }
 
 is(($t->check("$server urlstore_zone u 32m huge=on sites=on profile=whatwg"

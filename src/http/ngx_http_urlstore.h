@@ -430,6 +430,8 @@ ngx_int_t ngx_http_urlstore_opt_scrub(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 ngx_int_t ngx_http_urlstore_persist_conf(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, size_t size);
+ngx_int_t ngx_http_urlstore_path_free(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *path);
 const char *ngx_http_urlstore_persist_same(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old);
 ngx_int_t ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,

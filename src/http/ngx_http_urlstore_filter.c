@@ -122,6 +122,12 @@ ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (zone->filter->path.len) {
         size = NGX_HTTP_URLSTORE_FILTER_ZONE;
+
+        if (ngx_http_urlstore_path_free(cf, zone, &zone->filter->path)
+            != NGX_OK)
+        {
+            return NGX_CONF_ERROR;
+        }
     }
 
     if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {

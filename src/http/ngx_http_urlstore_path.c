@@ -230,6 +230,10 @@ ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_OK;
     }
 
+    if (ngx_http_urlstore_path_free(cf, zone, &p->path) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     if (zone->conf.lookup) {
         return NGX_OK;
     }
@@ -248,6 +252,50 @@ ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
            && zone->conf.ring * 2 <= most)
     {
         zone->conf.ring *= 2;
+    }
+
+    return NGX_OK;
+}
+
+
+/* two zones would each wait for the other one to leave the directory */
+
+ngx_int_t
+ngx_http_urlstore_path_free(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *path)
+{
+    size_t                           len;
+    ngx_str_t                       *other;
+    ngx_uint_t                       i;
+    ngx_http_urlstore_zone_t       **zp;
+    ngx_http_urlstore_main_conf_t   *umcf;
+
+    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_urlstore_module);
+
+    zp = umcf->zones.elts;
+
+    for (i = 0; i < umcf->zones.nelts; i++) {
+
+        other = zp[i]->persist ? &zp[i]->persist->path
+                : zp[i]->filter ? &zp[i]->filter->path : NULL;
+
+        if (zp[i] == zone || other == NULL) {
+            continue;
+        }
+
+        /* with a slash at the end or without */
+
+        len = ngx_min(other->len, path->len);
+
+        if (len && ngx_strncmp(other->data, path->data, len) == 0
+            && (other->len == len || ngx_strcmp(other->data + len, "/") == 0)
+            && (path->len == len || ngx_strcmp(path->data + len, "/") == 0))
+        {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "path=%V of \"%V\" is that of \"%V\" already",
+                               path, &zone->name, &zp[i]->name);
+            return NGX_ERROR;
+        }
     }
 
     return NGX_OK;

@@ -39,7 +39,9 @@ ngx_http_urlstore_rewrite(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     host.data = NULL;
 
     if (cf->args->nelts == 5) {
-        if (ngx_strncmp(value[2].data, "host=", 5) != 0) {
+        if (ngx_strncmp(value[2].data, "host=", 5) != 0
+            || value[2].len == 5)
+        {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid parameter \"%V\" of "
                                "urlstore_rewrite, host=GLOB was expected",
@@ -129,6 +131,12 @@ ngx_http_urlstore_names(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         if (ngx_strcmp(cmd->name.data, "urlstore_strip_args") == 0) {
             rc = us_norm_add_strip_arg(zone->norm, name);
+
+        } else if (name.len == 0
+                   || strcspn((char *) value[i].data, "*?/ ") != name.len)
+        {
+            /* a glob would match nothing */
+            rc = -1;
 
         } else {
             rc = us_norm_www_except(zone->norm, name);

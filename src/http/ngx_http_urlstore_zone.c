@@ -129,12 +129,15 @@ ngx_http_urlstore_zone_declare(ngx_conf_t *cf, size_t *size)
 
     for (i = 0; i < value[1].len; i++) {
         if (!ngx_http_urlstore_word(value[1].data[i])) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid name \"%V\" of %V: "
-                               "letters, digits, - and _", &value[1],
-                               &value[0]);
-            return NULL;
+            break;
         }
+    }
+
+    if (i == 0 || i < value[1].len) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid name \"%V\" of %V: "
+                           "letters, digits, - and _", &value[1], &value[0]);
+        return NULL;
     }
 
     zone = ngx_http_urlstore_zone_find(cf, &value[1]);
@@ -170,10 +173,11 @@ ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_option_t *options)
 {
     ngx_str_t                   *value, v;
-    ngx_uint_t                   i;
+    ngx_uint_t                   i, seen;
     ngx_http_urlstore_option_t  *opt;
 
     value = cf->args->elts;
+    seen = 0;
 
     for (i = 3; i < cf->args->nelts; i++) {
 
@@ -194,6 +198,15 @@ ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
                                &value[i], &value[0]);
             return NGX_ERROR;
         }
+
+        if (seen & ((ngx_uint_t) 1 << (opt - options))) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "duplicate parameter \"%V\" of %V \"%V\"",
+                               &opt->name, &value[0], &value[1]);
+            return NGX_ERROR;
+        }
+
+        seen |= (ngx_uint_t) 1 << (opt - options);
 
         v.data = value[i].data + opt->name.len + 1;
         v.len = value[i].len - opt->name.len - 1;
