@@ -64,7 +64,6 @@ us_json_reset(us_json_t *j)
     j->utf8.need = 0;
     j->high = 0;
     j->error = NULL;
-    j->offset = 0;
 }
 
 
@@ -73,13 +72,12 @@ us_json_feed(us_json_t *j, const uint8_t *p, size_t len)
 {
     int             rc;
     uint8_t         c;
-    const uint8_t  *start, *end;
+    const uint8_t  *end;
 
     if (j->error) {
         return -1;
     }
 
-    start = p;
     end = p + len;
 
     while (p < end) {
@@ -88,7 +86,7 @@ us_json_feed(us_json_t *j, const uint8_t *p, size_t len)
             p = us_json_string(j, p, end);
 
             if (p == NULL) {
-                goto failed;
+                return -1;
             }
 
             continue;
@@ -98,7 +96,7 @@ us_json_feed(us_json_t *j, const uint8_t *p, size_t len)
             p = us_json_number(j, p, end);
 
             if (p == NULL) {
-                goto failed;
+                return -1;
             }
 
             continue;
@@ -209,23 +207,13 @@ us_json_feed(us_json_t *j, const uint8_t *p, size_t len)
         }
 
         if (rc != 0) {
-            goto failed;
+            return -1;
         }
 
         p++;
     }
 
-    j->offset += len;
-
     return 0;
-
-failed:
-
-    if (p) {
-        j->offset += p - start;
-    }
-
-    return -1;
 }
 
 
@@ -262,6 +250,15 @@ us_json_fail(us_json_t *j, const char *error)
 }
 
 
+/* of the token; us_json_number() refuses a number over it, never cuts it */
+
+static inline size_t
+us_json_limit(const us_json_t *j)
+{
+    return j->state >= US_JSON_S_MINUS ? US_JSON_NUMBER : j->max;
+}
+
+
 int
 us_json_append(us_json_t *j, const uint8_t *p, size_t len)
 {
@@ -272,7 +269,7 @@ us_json_append(us_json_t *j, const uint8_t *p, size_t len)
         return 0;
     }
 
-    if (len > j->max - j->len) {
+    if (len > us_json_limit(j) - j->len) {
         j->cut = 1;
         j->len = 0;
         return 0;
@@ -355,7 +352,7 @@ us_json_emit(us_json_t *j, us_json_event_t event, const uint8_t *start,
         text.data = start;
         text.len = end - start;
 
-        if (text.len > j->max) {
+        if (text.len > us_json_limit(j)) {
             j->cut = 1;
         }
     }

@@ -10,6 +10,7 @@
  * has no escapes is handed over where it lies; any other is put together in
  * a buffer of the reader's own, of at most `max` bytes.  A longer string is
  * still checked to its end, but comes without its text and with cut = 1.
+ * A number is never cut, whatever max is.
  *
  * Strict: UTF-8 without surrogates, overlong forms or a byte order mark, no
  * lone \u surrogates, no control bytes in strings, one value and nothing
@@ -78,8 +79,7 @@ typedef struct {
     const char     *literal;          /* what is left of true, false, null */
     us_json_event_t literal_event;
 
-    const char     *error;            /* after a failure: why, */
-    uint64_t        offset;           /* and where */
+    const char     *error;            /* after a failure */
 } us_json_t;
 
 
@@ -89,7 +89,7 @@ void us_json_free(us_json_t *j);
 /* begins a new text; what was allocated stays */
 void us_json_reset(us_json_t *j);
 
-/* 0, or -1: j->error and j->offset tell */
+/* 0, or -1: j->error tells */
 int us_json_feed(us_json_t *j, const uint8_t *p, size_t len);
 int us_json_end(us_json_t *j);
 

@@ -20,9 +20,10 @@ const uint8_t *
 us_json_number(us_json_t *j, const uint8_t *p, const uint8_t *end)
 {
     int             rc;
-    const uint8_t  *start;
+    const uint8_t  *start, *last;
 
     start = p;
+    last = p + (US_JSON_NUMBER - j->len);
 
     /* us_json_value() has settled the first byte's state */
 
@@ -41,11 +42,11 @@ us_json_number(us_json_t *j, const uint8_t *p, const uint8_t *end)
         if (rc > 0) {
             break;
         }
-    }
 
-    if (j->len + (p - start) > US_JSON_NUMBER) {
-        us_json_fail(j, "a number that is too long");
-        return NULL;
+        if (p == last) {
+            us_json_fail(j, "a number that is too long");
+            return NULL;
+        }
     }
 
     if (p == end) {
