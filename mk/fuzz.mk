@@ -1,36 +1,58 @@
-# The normalizer: fuzzing (libFuzzer, clang), its laws on the corpora, and its
-# benchmark.
+# Fuzzing (libFuzzer, clang) of all that reads what others wrote; the laws of
+# the normalizer on the corpora, and its benchmark.
 #
 #   make fuzz FUZZ_SECONDS=3600      all targets, the time shared among them
 #   make bench-url                   ns per URL beside uriparser and libcurl
+#
+#   json, input                  bodies, cut anywhere
+#   journal                      segments, snapshots and manifests
+#   url_parse, _resolve, _rules  URLs, links, rules
+#   codec                        records (mk/codec.mk)
 #
 # fuzz/seeds/TARGET.txt holds what is kept, one input a line, written as in C:
 # inputs from the vectors, and each input that once found something.  What a
 # run finds is in build/fuzz/TARGET.
 
 FUZZ_SECONDS ?= 60
-FUZZERS      := url_parse url_resolve url_rules
+FUZZERS      := json input journal url_parse url_resolve url_rules
 FUZZ_CFLAGS  := $(CSTD) -O1 -g -fno-omit-frame-pointer \
                 -fsanitize=address,undefined,fuzzer-no-link \
                 -fno-sanitize-recover=undefined
-FUZZ_OBJ     := $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(wildcard src/url/*.c))
+FUZZ_SHARE   := $(shell expr \( $(FUZZ_SECONDS) + $(words $(FUZZERS)) - 1 \) \
+                / $(words $(FUZZERS)))
+
+# the longest input; a ref of more than 4096 bytes has to fit in
+FUZZ_MAX_json  := 8192
+FUZZ_MAX_input := 8192
+
+fuzz_obj      = $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(wildcard src/$(1)/*.c))
+
+FUZZ_URL     := fuzz/laws.c $(call fuzz_obj,url)
 
 $(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-test
 	@mkdir -p $(@D)
 	clang $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/fuzz/bin/%: fuzz/%.c fuzz/laws.c fuzz/laws.h $(FUZZ_OBJ)
-	@mkdir -p $(@D)
-	clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $< fuzz/laws.c \
-	    $(FUZZ_OBJ) $(CORE_LIBS)
+$(B)/fuzz/bin/json:        $(call fuzz_obj,input) fuzz/pieces.h
+$(B)/fuzz/bin/input:       $(call fuzz_obj,input) fuzz/pieces.h
+$(B)/fuzz/bin/journal:     $(call fuzz_obj,journal)
+$(B)/fuzz/bin/url_parse:   $(FUZZ_URL) fuzz/laws.h
+$(B)/fuzz/bin/url_resolve: $(FUZZ_URL) fuzz/laws.h
+$(B)/fuzz/bin/url_rules:   $(FUZZ_URL) fuzz/laws.h
 
-# one fuzzer, for a third of the time
+$(B)/fuzz/bin/%: fuzz/%.c
+	@mkdir -p $(@D)
+	clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) \
+	    $(CORE_LIBS)
+
+# one fuzzer, for its share of the time
 define fuzz
 	@perl fuzz/unpack.pl fuzz/seeds/$(1).txt $(B)/fuzz/seeds/$(1)
 	@mkdir -p $(B)/fuzz/$(1)
-	@echo "$(1): $$((($(FUZZ_SECONDS) + 2) / 3)) seconds"
+	@echo "$(1): $(FUZZ_SHARE) seconds"
 	@nice -n 19 $(B)/fuzz/bin/$(1) -timeout=5 -rss_limit_mb=2048 \
-	    -max_total_time=$$((($(FUZZ_SECONDS) + 2) / 3)) -max_len=1024 \
+	    -max_total_time=$(FUZZ_SHARE) \
+	    -max_len=$(or $(FUZZ_MAX_$(1)),1024) \
 	    -print_final_stats=1 -artifact_prefix=$(B)/fuzz/$(1)- \
 	    $(B)/fuzz/$(1) $(B)/fuzz/seeds/$(1) >$(B)/fuzz/$(1).log 2>&1 \
 	    || { tail -40 $(B)/fuzz/$(1).log; exit 1; }

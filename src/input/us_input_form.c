@@ -68,7 +68,7 @@ us_input_form_sniff(us_input_t *in)
 
     in->format = US_INPUT_TEXT;
 
-    rc = us_input_text(in, b.data, b.len);
+    rc = b.len ? us_input_text(in, b.data, b.len) : 0;
 
     free(b.data);
 

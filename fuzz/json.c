@@ -1,0 +1,338 @@
+
+/*
+ * The JSON reader and the JSON writer on any bytes:
+ *
+ *   input   | cuts: 1 | max: 1 | text
+ *
+ *   cut      wherever a text is cut, its events are those of the whole
+ *   nested   events stand where they may, and no text is over its limit
+ *   written  the events of a text, written down, are a text that gives them
+ *   quoted   a string as it is written is read back, in as many bytes as
+ *            were foretold; any bytes quoted are JSON
+ */
+
+
+#include "pieces.h"
+#include "input/us_json.h"
+#include "input/us_json_quote.h"
+
+#include <stdio.h>
+
+
+/* an event: | event: 1 | cut: 1 | length: 4 | text | */
+#define EVENT  6
+
+
+typedef struct {
+    us_json_t   json;
+    uint64_t    arrays;               /* a bit for each level */
+    unsigned    depth;
+    unsigned    cut:1;                /* some text was left out */
+
+    uint8_t    *log;
+    size_t      len;
+    size_t      size;
+} reading_t;
+
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+
+static reading_t  whole, other;
+static uint8_t   *text;
+static size_t     text_size;
+
+
+static void
+broken(const char *law, us_str_t in)
+{
+    fprintf(stderr, "law \"%s\" broken\n  input: \"%.*s\"\n", law,
+            (int) in.len, in.data);
+    abort();
+}
+
+
+static void
+nested(reading_t *r, us_json_event_t event, us_str_t s, int cut)
+{
+    switch (event) {
+
+    case US_JSON_OBJECT:
+    case US_JSON_ARRAY:
+        r->depth++;
+        r->arrays = r->arrays << 1 | (event == US_JSON_ARRAY);
+        break;
+
+    case US_JSON_OBJECT_END:
+    case US_JSON_ARRAY_END:
+        if (r->depth == 0
+            || (r->arrays & 1) != (event == US_JSON_ARRAY_END))
+        {
+            broken("nested", s);
+        }
+
+        r->depth--;
+        r->arrays >>= 1;
+        break;
+
+    case US_JSON_KEY:
+        if (r->depth == 0 || (r->arrays & 1)) {
+            broken("nested: key", s);
+        }
+
+        /* fall through */
+
+    case US_JSON_STRING:
+        if (!us_utf8_valid(s)) {
+            broken("nested: UTF-8", s);
+        }
+
+        if (s.len > r->json.max || (cut && s.len)) {
+            broken("nested: length", s);
+        }
+
+        return;
+
+    case US_JSON_NUM:
+        if (cut || s.len == 0 || s.len > US_JSON_NUMBER) {
+            broken("nested: number", s);
+        }
+
+        return;
+
+    default:
+        break;
+    }
+
+    if (cut || s.len || r->depth > US_JSON_DEPTH
+        || r->depth != r->json.depth)
+    {
+        broken("nested: depth", s);
+    }
+}
+
+
+static int
+record(void *data, us_json_event_t event, us_str_t s, int cut)
+{
+    reading_t *r = data;
+
+    uint8_t   *p;
+    uint32_t   len;
+
+    nested(r, event, s, cut);
+
+    if (r->len + EVENT + s.len > r->size) {
+        r->size = 2 * (r->len + EVENT + s.len);
+        r->log = realloc(r->log, r->size);
+    }
+
+    len = (uint32_t) s.len;
+    r->cut |= cut;
+
+    p = r->log + r->len;
+    p[0] = (uint8_t) event;
+    p[1] = (uint8_t) cut;
+    memcpy(p + 2, &len, sizeof(len));
+
+    if (s.len) {
+        memcpy(p + EVENT, s.data, s.len);
+    }
+
+    r->len += EVENT + s.len;
+
+    return 0;
+}
+
+
+static int
+feed(void *data, const uint8_t *p, size_t len)
+{
+    reading_t *r = data;
+
+    return us_json_feed(&r->json, p, len);
+}
+
+
+static int
+read_text(reading_t *r, us_str_t in, uint32_t seed, size_t max)
+{
+    int  rc;
+
+    r->len = 0;
+    r->depth = 0;
+    r->cut = 0;
+
+    us_json_init(&r->json, record, r, max);
+
+    rc = pieces_feed(in.data, in.len, seed, feed, r);
+
+    if (rc == 0) {
+        rc = us_json_end(&r->json);
+    }
+
+    if ((rc == 0) != (r->json.error == NULL)) {
+        broken("an error has its reason", in);
+    }
+
+    us_json_free(&r->json);
+
+    return rc;
+}
+
+
+static void
+same(const char *law, us_str_t in)
+{
+    if (whole.len != other.len
+        || (whole.len && memcmp(whole.log, other.log, whole.len) != 0))
+    {
+        broken(law, in);
+    }
+}
+
+
+/* the events of `whole` as JSON, in `text`; returns its length */
+
+static size_t
+write_text(void)
+{
+    int              comma;
+    uint8_t         *p, *w;
+    us_str_t         s;
+    uint32_t         len;
+    us_json_event_t  event;
+
+    static const char  *words[] = {
+        "{", "}", "[", "]", "", "", "", "true", "false", "null"
+    };
+
+    w = text;
+    comma = 0;
+
+    for (p = whole.log; p < whole.log + whole.len; p += EVENT + len) {
+        event = p[0];
+        memcpy(&len, p + 2, sizeof(len));
+        s.data = p + EVENT;
+        s.len = len;
+
+        if (comma && event != US_JSON_OBJECT_END && event != US_JSON_ARRAY_END)
+        {
+            *w++ = ',';
+        }
+
+        comma = 1;
+
+        switch (event) {
+
+        case US_JSON_KEY:
+            w = us_json_quote(w, s);
+            *w++ = ':';
+            comma = 0;
+            break;
+
+        case US_JSON_STRING:
+            w = us_json_quote(w, s);
+            break;
+
+        case US_JSON_NUM:
+            memcpy(w, s.data, s.len);
+            w += s.len;
+            break;
+
+        default:
+            w = (uint8_t *) stpcpy((char *) w, words[event]);
+            comma = event != US_JSON_OBJECT && event != US_JSON_ARRAY;
+        }
+    }
+
+    return w - text;
+}
+
+
+static void
+quoted(us_str_t in, uint32_t seed)
+{
+    uint8_t   *bytes;
+    uint32_t   len;
+    us_str_t   s;
+
+    bytes = malloc(us_json_quoted_max(in.len));
+    s.data = bytes;
+    s.len = us_json_quote_bytes(bytes, in) - bytes;
+
+    if (s.len > us_json_quoted_max(in.len)
+        || read_text(&other, s, seed, 3 * in.len + 1) != 0
+        || other.log[0] != US_JSON_STRING || other.cut)
+    {
+        broken("quoted: any bytes", in);
+    }
+
+    if (us_utf8_valid(in)) {
+        memcpy(&len, other.log + 2, sizeof(len));
+
+        if (s.len != us_json_quoted_len(in) || len != in.len
+            || memcmp(other.log + EVENT, in.data, len) != 0)
+        {
+            broken("quoted", in);
+        }
+    }
+
+    free(bytes);
+}
+
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int                  rc;
+    size_t               max;
+    us_str_t             in;
+    uint32_t             seed;
+    const char          *error;
+    static const size_t  limits[] = { 8192, 64, 8, 1 };
+
+    if (size < 2) {
+        return -1;
+    }
+
+    seed = 1 + data[0];
+    max = limits[data[1] & 3];
+    in.data = data + 2;
+    in.len = size - 2;
+
+    rc = read_text(&whole, in, 0, max);
+    error = whole.json.error;
+
+    if (read_text(&other, in, seed, max) != rc || other.json.error != error) {
+        broken("cut: verdict", in);
+    }
+
+    same("cut", in);
+
+    if (rc == 0 && !whole.cut) {
+
+        /* each event has a comma or colon and two quotes at most */
+
+        if (text_size < 6 * whole.len) {
+            text_size = 6 * whole.len;
+            text = realloc(text, text_size);
+        }
+
+        in.data = text;
+        in.len = write_text();
+
+        if (read_text(&other, in, seed, max) != 0) {
+            broken("written: verdict", in);
+        }
+
+        same("written", in);
+    }
+
+    in.data = data + 2;
+    in.len = size - 2;
+
+    quoted(in, seed);
+
+    return 0;
+}
