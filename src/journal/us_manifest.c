@@ -51,7 +51,9 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
 
     crc = memmem(text, n, "\ncrc32c ", 8);
 
-    if (strncmp(text, "urlstore data ", 14) != 0 || crc == NULL) {
+    if (strncmp(text, "urlstore data ", 14) != 0 || crc == NULL
+        || strlen(text) != (size_t) n)
+    {
         us_disk_fail(e, 0, "\"manifest\" is not one");
         return US_MANIFEST_BAD;
     }

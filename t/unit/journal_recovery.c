@@ -6,6 +6,7 @@
  */
 
 #include "journal_fake.h"
+#include "journal/us_crc32c.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -558,6 +559,7 @@ static void
 test_manifest(void **state)
 {
     char             text[100];
+    size_t           len;
     us_manifest_t    m, n;
     us_disk_error_t  e;
 
@@ -587,6 +589,14 @@ test_manifest(void **state)
     assert_string_equal(text, "x,y");
     assert_int_equal(us_manifest_setting(&n, "mark", text, sizeof(text)), -1);
     assert_int_equal(us_manifest_setting(&n, "norm", text, 6), -1);
+
+    /* a zero byte under a good CRC */
+
+    len = sprintf(text, "urlstore data 1?\n");
+    text[len - 2] = '\0';
+    len += sprintf(text + len, "crc32c %08x\n", us_crc32c(0, text, len));
+    fake_write(dirfd_, US_MANIFEST_NAME, (uint8_t *) text, len);
+    assert_int_equal(us_manifest_read(dirfd_, &n, &e), US_MANIFEST_BAD);
 
     us_manifest_boot(text);
     assert_true(strlen(text) == US_BOOT_ID || strcmp(text, "unknown") == 0);
