@@ -394,7 +394,7 @@ ngx_http_urlstore_exit_process(ngx_cycle_t *cycle)
         ngx_http_urlstore_zone_close(zp[i]);
     }
 
-    ngx_http_urlstore_batch_exit();
+    ngx_http_urlstore_group_exit();
     ngx_http_urlstore_out_exit();
 }
 

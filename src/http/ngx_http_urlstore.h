@@ -4,12 +4,15 @@
  * does what.
  *
  *     ngx_http_urlstore_module.c    directives, configuration
+ *     ngx_http_urlstore_declare.c   a zone's directive: name, size, options
  *     ngx_http_urlstore_zone.c      a zone's life: created, reloaded, opened
  *     ngx_http_urlstore_filter.c    zones that are filters
  *     ngx_http_urlstore_handler.c   which endpoint; may it answer now?
  *     ngx_http_urlstore_args.c      query arguments, what the client accepts
  *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
- *     ngx_http_urlstore_batch.c     items -> normalizer -> store, in groups
+ *     ngx_http_urlstore_batch.c     a request of /add, /seen and /mark
+ *     ngx_http_urlstore_item.c      its items, through the normalizer
+ *     ngx_http_urlstore_group.c     groups of them, through the store
  *     ngx_http_urlstore_answer.c    answers of a batch, in three formats
  *     ngx_http_urlstore_out.c       reply buffers
  *     ngx_http_urlstore_reply.c     sends replies, and when they may be sent
@@ -225,7 +228,7 @@ typedef enum {
  * Items on their way to the store: what the normalizer made of each, in the
  * order of the input, and the URLs among them in one array for the store.
  * One group serves a whole worker: it is flushed before the event loop goes
- * on, unless the journal's ring is full (see ngx_http_urlstore_batch.c).
+ * on, unless the journal's ring is full (see ngx_http_urlstore_group.c).
  */
 
 typedef struct {
@@ -361,16 +364,11 @@ extern ngx_module_t  ngx_http_urlstore_module;
     (void) ngx_atomic_fetch_add(&(zone)->slot->n[counter], k)
 
 
-/* ngx_http_urlstore_zone.c */
+/* ngx_http_urlstore_declare.c */
 
 char *ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_find(ngx_conf_t *cf,
     ngx_str_t *name);
-ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
-    ngx_log_t *log);
-void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
-void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
-    us_store_lock_t *lock);
 
 /* for the directives that make a zone, in the order of their use */
 
@@ -382,14 +380,26 @@ ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name,
     size_t size);
 char *ngx_http_urlstore_zone_add(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, size_t size, ngx_shm_zone_init_pt init);
-ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(
-    ngx_http_urlstore_zone_t *zone);
-ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_zone_t *old);
 ngx_int_t ngx_http_urlstore_opt_profile(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 ngx_int_t ngx_http_urlstore_opt_www(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+
+/* ngx_http_urlstore_zone.c */
+
+/* pages of the slab pool that are left to nginx and to small things */
+#define NGX_HTTP_URLSTORE_SPARE   16
+
+ngx_int_t ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data);
+ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
+    ngx_log_t *log);
+void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
+    us_store_lock_t *lock);
+ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(
+    ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
 
 /* ngx_http_urlstore_filter.c */
 
@@ -581,7 +591,25 @@ ngx_int_t ngx_http_urlstore_body(ngx_http_request_t *r,
 
 ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
     ngx_http_urlstore_action_t action);
-void ngx_http_urlstore_batch_exit(void);
+
+/* ngx_http_urlstore_item.c */
+
+/* takes one item of the input (data is the request); not 0: no more of them */
+int ngx_http_urlstore_item(void *data, const us_input_item_t *in);
+
+/* ngx_http_urlstore_group.c */
+
+/* an empty group; NULL: no memory */
+ngx_http_urlstore_group_t *ngx_http_urlstore_group_get(ngx_log_t *log);
+
+/*
+ * Sends all groups of the request to the store and answers them.  NGX_AGAIN:
+ * the ring is full, and the request keeps what is left.
+ */
+ngx_int_t ngx_http_urlstore_group_flush(ngx_http_request_t *r);
+void ngx_http_urlstore_group_drop(ngx_http_urlstore_ctx_t *ctx);
+void ngx_http_urlstore_group_exit(void);
+
 /* ngx_http_urlstore_answer.c */
 
 ngx_int_t ngx_http_urlstore_answer(ngx_http_request_t *r,
