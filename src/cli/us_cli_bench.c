@@ -16,8 +16,7 @@
 
 
 #include "us_cli.h"
-#include "../store/us_store.h"
-#include "../url/us_normalize.h"
+#include "us_bench_urls.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -25,9 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 
 #define US_BENCH_QUERIES   500000
@@ -36,34 +33,14 @@
 #define US_BENCH_OTHERS    1000000    /* non-members that are looked up */
 
 
-/* a URL of the file, canonical */
-
-typedef struct {
-    uint64_t           text;          /* offset in the pool */
-    uint32_t           len;
-    uint32_t           spelling:2;    /* once added */
-    uint32_t           merge:1;
-} us_bench_url_t;
-
-
 typedef struct {
     us_store_t        *store;
     void              *mem;
     size_t             size;
 
-    char              *pool;          /* texts */
-    size_t             pool_len;
-    size_t             pool_size;
-
-    us_bench_url_t    *urls;          /* distinct ones, in order: by id */
-    size_t             n;
-    size_t             max;
-    size_t             lines;
-    size_t             invalid;
+    us_bench_urls_t    urls;
+    size_t             n;             /* of them in the store, by id */
     uint64_t           raw;           /* canonical bytes as stored */
-
-    uint32_t          *set;           /* open hash table of numbers + 1 */
-    size_t             set_mask;
 
     uint64_t           held_since;
     uint64_t           longest;
@@ -84,11 +61,8 @@ typedef struct {
 typedef struct {
     int                json;
     int                fill;
-    int                shuffle;
-    uint64_t           seed;
-    uint64_t           limit;
     uint64_t           zone;
-    const char        *file;
+    us_bench_source_t  source;
 } us_bench_conf_t;
 
 
@@ -100,284 +74,6 @@ us_bench_now(void)
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 
     return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-
-static uint64_t
-us_bench_random(uint64_t *seed)
-{
-    uint64_t  z;
-
-    /* SplitMix64 (Steele, Lea, Flood: 2014) */
-
-    z = *seed += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-
-    return z ^ (z >> 31);
-}
-
-
-static void *
-us_bench_alloc(void *p, size_t size)
-{
-    p = realloc(p, size);
-
-    if (p == NULL) {
-        fprintf(stderr, "urlstore bench: out of memory\n");
-        exit(US_CLI_USAGE);
-    }
-
-    return p;
-}
-
-
-/* opens the file, through xz if it is packed; *pid is to be waited for */
-
-static FILE *
-us_bench_open(const char *name, pid_t *pid)
-{
-    int     fd[2];
-    size_t  len;
-
-    *pid = 0;
-    len = strlen(name);
-
-    if (len < 3 || strcmp(name + len - 3, ".xz") != 0) {
-        return strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
-    }
-
-    if (pipe(fd) == -1) {
-        return NULL;
-    }
-
-    *pid = fork();
-
-    if (*pid == 0) {
-        dup2(fd[1], STDOUT_FILENO);
-        close(fd[0]);
-        close(fd[1]);
-        execlp("xz", "xz", "-dc", "--", name, NULL);
-        _exit(127);
-    }
-
-    close(fd[1]);
-
-    return *pid == -1 ? NULL : fdopen(fd[0], "r");
-}
-
-
-/* the key of a canonical URL: what follows the scheme, less a merged www. */
-
-static us_str_t
-us_bench_key(const us_bench_t *b, const us_bench_url_t *u, unsigned *https)
-{
-    us_str_t  key;
-
-    key.data = (uint8_t *) b->pool + u->text;
-    key.len = u->len;
-    *https = key.data[4] == 's';
-
-    key.data += 7 + *https;
-    key.len -= 7 + *https;
-
-    if (u->merge && key.len > 4 && memcmp(key.data, "www.", 4) == 0) {
-        key.data += 4;
-        key.len -= 4;
-    }
-
-    return key;
-}
-
-
-/* the slot of a URL in the set: of its number + 1, or free */
-
-static uint32_t *
-us_bench_slot(us_bench_t *b, const us_bench_url_t *u)
-{
-    size_t     i;
-    uint64_t   h;
-    unsigned   https, other;
-    us_str_t   key, k;
-    uint32_t  *slot;
-
-    key = us_bench_key(b, u, &https);
-    h = 0xcbf29ce484222325 ^ https;
-
-    for (i = 0; i < key.len; i++) {
-        h = (h ^ key.data[i]) * 0x100000001b3;
-    }
-
-    h ^= h >> 29;
-
-    for ( ;; h++) {
-        slot = &b->set[h & b->set_mask];
-
-        if (*slot == 0) {
-            return slot;
-        }
-
-        k = us_bench_key(b, &b->urls[*slot - 1], &other);
-
-        if (other == https && k.len == key.len
-            && memcmp(k.data, key.data, k.len) == 0)
-        {
-            return slot;
-        }
-    }
-}
-
-
-static void
-us_bench_set_grow(us_bench_t *b)
-{
-    size_t  i;
-
-    free(b->set);
-    b->set_mask = b->set_mask * 2 + 1;
-    b->set = us_bench_alloc(NULL, (b->set_mask + 1) * sizeof(uint32_t));
-    memset(b->set, 0, (b->set_mask + 1) * sizeof(uint32_t));
-
-    for (i = 0; i < b->n; i++) {
-        *us_bench_slot(b, &b->urls[i]) = i + 1;
-    }
-}
-
-
-/* the text of the newest URL in the pool, made into a URL if it is new */
-
-static void
-us_bench_first(us_bench_t *b, us_bench_url_t *u)
-{
-    uint32_t  *slot;
-
-    slot = us_bench_slot(b, u);
-
-    if (*slot) {
-        return;
-    }
-
-    if (b->n == b->max) {
-        b->max = b->max * 2 + 1024;
-        b->urls = us_bench_alloc(b->urls, b->max * sizeof(us_bench_url_t));
-    }
-
-    b->urls[b->n++] = *u;
-    *slot = b->n;
-
-    if (b->n * 2 > b->set_mask) {
-        us_bench_set_grow(b);
-    }
-}
-
-
-static void
-us_bench_line(us_bench_t *b, const us_norm_t *norm, us_norm_ws_t *ws,
-    us_str_t line, us_bench_url_t **all, size_t *max)
-{
-    us_canon_t       canon;
-    us_bench_url_t  *u;
-
-    if (us_normalize(norm, ws, line, NULL, &canon) != US_URL_OK) {
-        b->invalid++;
-        return;
-    }
-
-    if (b->pool_len + canon.url.href.len > b->pool_size) {
-        b->pool_size = (b->pool_size + canon.url.href.len) * 2;
-        b->pool = us_bench_alloc(b->pool, b->pool_size);
-    }
-
-    if (b->lines == *max) {
-        *max = *max * 2 + 1024;
-        *all = us_bench_alloc(*all, *max * sizeof(us_bench_url_t));
-    }
-
-    u = &(*all)[b->lines++];
-    u->text = b->pool_len;
-    u->len = canon.url.href.len;
-    u->spelling = 0;
-    u->merge = canon.merge;
-
-    memcpy(b->pool + b->pool_len, canon.url.href.data, canon.url.href.len);
-    b->pool_len += canon.url.href.len;
-}
-
-
-/* reads, normalizes and shuffles the lines, and keeps the first of equals */
-
-static int
-us_bench_read(us_bench_t *b, const us_bench_conf_t *conf)
-{
-    FILE            *f;
-    char            *buf;
-    pid_t            pid;
-    size_t           i, k, size, max;
-    ssize_t          n;
-    uint64_t         seed;
-    us_norm_t       *norm;
-    us_norm_ws_t    *ws;
-    us_bench_url_t  *all, u;
-
-    f = us_bench_open(conf->file, &pid);
-
-    if (f == NULL) {
-        fprintf(stderr, "urlstore bench: \"%s\": %s\n", conf->file,
-                strerror(errno));
-        return -1;
-    }
-
-    norm = us_norm_create(US_PROFILE_CRAWLER);
-
-    if (norm == NULL || us_norm_seal(norm) != 0
-        || (ws = us_norm_ws_create(norm)) == NULL)
-    {
-        fprintf(stderr, "urlstore bench: no normalizer\n");
-        return -1;
-    }
-
-    all = NULL;
-    buf = NULL;
-    size = 0;
-    max = 0;
-
-    while ((conf->limit == 0 || b->lines < conf->limit)
-           && (n = getline(&buf, &size, f)) > 0)
-    {
-        n -= buf[n - 1] == '\n';
-        us_bench_line(b, norm, ws, (us_str_t) { n, (uint8_t *) buf }, &all,
-                      &max);
-    }
-
-    free(buf);
-    fclose(f);
-
-    if (pid) {
-        waitpid(pid, NULL, 0);
-    }
-
-    us_norm_ws_destroy(ws);
-    us_norm_destroy(norm);
-
-    seed = conf->seed;
-
-    for (i = b->lines; conf->shuffle && i > 1; i--) {
-        k = us_bench_random(&seed) % i;
-        u = all[i - 1];
-        all[i - 1] = all[k];
-        all[k] = u;
-    }
-
-    b->set_mask = 1023;
-    us_bench_set_grow(b);
-
-    for (i = 0; i < b->lines; i++) {
-        us_bench_first(b, &all[i]);
-    }
-
-    free(all);
-
-    return 0;
 }
 
 
@@ -408,6 +104,8 @@ us_bench_create(us_bench_t *b, const us_bench_conf_t *conf)
     us_store_conf_t  sc;
     us_store_lock_t  lock = { us_bench_lock, us_bench_unlock, b };
 
+    b->n = b->urls.n;
+
     memset(&sc, 0, sizeof(sc));
     memcpy(sc.hash_key, "bench bench bench", sizeof(sc.hash_key));
 
@@ -416,7 +114,7 @@ us_bench_create(us_bench_t *b, const us_bench_conf_t *conf)
     need = (size_t) 2 << 20;
 
     for (i = 0; i < b->n; i++) {
-        need += b->urls[i].len / 5 + 12;
+        need += b->urls.urls[i].len / 5 + 12;
     }
 
     b->size = conf->zone ? conf->zone : conf->fill ? need / 2 : need * 4;
@@ -445,20 +143,6 @@ us_bench_create(us_bench_t *b, const us_bench_conf_t *conf)
 }
 
 
-static us_store_item_t
-us_bench_item(const us_bench_t *b, size_t i)
-{
-    us_store_item_t  item;
-
-    memset(&item, 0, sizeof(item));
-    item.url.data = (uint8_t *) b->pool + b->urls[i].text;
-    item.url.len = b->urls[i].len;
-    item.merge = b->urls[i].merge;
-
-    return item;
-}
-
-
 /* adds all, or until the zone is full: then n becomes smaller */
 
 static void
@@ -472,7 +156,7 @@ us_bench_add(us_bench_t *b)
         group = b->n - i < US_STORE_GROUP ? b->n - i : US_STORE_GROUP;
 
         for (k = 0; k < group; k++) {
-            items[k] = us_bench_item(b, i + k);
+            items[k] = us_bench_item(&b->urls, i + k);
         }
 
         t = us_bench_now();
@@ -486,7 +170,7 @@ us_bench_add(us_bench_t *b)
                 return;
             }
 
-            b->urls[i + k].spelling = items[k].spelling;
+            b->urls.urls[i + k].spelling = items[k].spelling;
             b->errors += items[k].status != US_NEW || items[k].id != i + k;
         }
 
@@ -496,58 +180,6 @@ us_bench_add(us_bench_t *b)
             b->train_ns += us_bench_now() - t;
         }
     }
-}
-
-
-/* fills text with count URLs: those of `order`, changed if they are to miss */
-
-static size_t
-us_bench_queries(us_bench_t *b, us_store_item_t *items, const uint32_t *order,
-    size_t count, int miss, uint64_t *seed, char *text)
-{
-    char            *p;
-    size_t           i, n;
-    us_bench_url_t   u;
-
-    n = 0;
-
-    for (i = 0; i < count; i++) {
-        items[n] = us_bench_item(b, order[i]);
-        p = text;
-        memcpy(p, items[n].url.data, items[n].url.len);
-        items[n].url.data = (uint8_t *) p;
-
-        if (miss) {
-
-            /* the last character changed, or one more */
-
-            u = b->urls[order[i]];
-
-            if (i % 2 && p[u.len - 1] != '/') {
-                p[u.len - 1] = 'a' + us_bench_random(seed) % 26;
-
-            } else {
-                p[u.len++] = 'a' + us_bench_random(seed) % 26;
-                items[n].url.len++;
-            }
-
-            if (b->pool_len + u.len > b->pool_size) {
-                b->pool_size = (b->pool_size + u.len) * 2;
-                b->pool = us_bench_alloc(b->pool, b->pool_size);
-            }
-
-            u.text = b->pool_len;
-            memcpy(b->pool + u.text, p, u.len);
-
-            if (*us_bench_slot(b, &u)) {
-                continue;
-            }
-        }
-
-        text += items[n++].url.len;
-    }
-
-    return n;
 }
 
 
@@ -651,17 +283,17 @@ us_bench_measure(us_bench_t *b)
     size = US_URL_MAX + 8;
 
     for (i = 0; i < count; i++) {
-        size += b->urls[order[i]].len + 1;
+        size += b->urls.urls[order[i]].len + 1;
     }
 
     text = us_bench_alloc(NULL, size);
 
-    us_bench_queries(b, items, order, count, 0, &seed, text);
+    us_bench_queries(&b->urls, items, order, count, 0, &seed, text);
     b->hit = us_bench_look(b, items, count, 1);
     b->batch_hit = us_bench_look(b, items, count, US_BENCH_BATCH);
     b->get = us_bench_get(b, order, count);
 
-    n = us_bench_queries(b, items, order, count, 1, &seed, text);
+    n = us_bench_queries(&b->urls, items, order, count, 1, &seed, text);
     b->miss = us_bench_look(b, items, n, 1);
     b->batch_miss = us_bench_look(b, items, n, US_BENCH_BATCH);
 
@@ -687,14 +319,14 @@ us_bench_verify(us_bench_t *b)
         n = b->n - i < US_BENCH_BATCH ? b->n - i : US_BENCH_BATCH;
 
         for (k = 0; k < n; k++) {
-            items[k] = us_bench_item(b, i + k);
+            items[k] = us_bench_item(&b->urls, i + k);
         }
 
         us_store_seen(b->store, items, n);
 
         for (k = 0; k < n; k++) {
             b->errors += items[k].status != US_SEEN || items[k].id != i + k
-                         || items[k].spelling != b->urls[i + k].spelling;
+                         || items[k].spelling != b->urls.urls[i + k].spelling;
 
             len = us_store_item_url(&items[k], want);
             b->raw += len;
@@ -716,7 +348,8 @@ us_bench_verify(us_bench_t *b)
             order[k] = us_bench_random(&seed) % b->n;
         }
 
-        n = us_bench_queries(b, items, order, US_BENCH_BATCH, 1, &seed, text);
+        n = us_bench_queries(&b->urls, items, order, US_BENCH_BATCH, 1, &seed,
+                             text);
         us_store_seen(b->store, items, n);
 
         for (k = 0; k < n; k++) {
@@ -725,21 +358,6 @@ us_bench_verify(us_bench_t *b)
     }
 
     free(text);
-}
-
-
-/* the URLs of the file */
-
-static void
-us_bench_free(us_bench_t *b)
-{
-    free(b->pool);
-    free(b->urls);
-    free(b->set);
-
-    b->pool = NULL;
-    b->urls = NULL;
-    b->set = NULL;
 }
 
 
@@ -774,7 +392,7 @@ us_bench_replay(us_bench_t *b)
     us_store_conf_t   sc;
     us_store_lock_t   lock = { us_bench_lock, us_bench_unlock, b };
 
-    us_bench_free(b);
+    us_bench_free(&b->urls);
 
     us_store_conf(b->store, &sc);
     us_store_dump(b->store, us_bench_dump, b, &lsn);
@@ -824,7 +442,7 @@ us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
            ", \"raw_bytes\": %" PRIu64 ", \"zone_size\": %" PRIu64
            ", \"zone_bytes\": %" PRIu64 ", \"bytes_per_url\": %.3f,\n"
            " \"parts\": {",
-           b->n, b->invalid, info.sites, b->raw, info.size, bytes,
+           b->n, b->urls.invalid, info.sites, b->raw, info.size, bytes,
            bytes / n);
 
     for (i = 0; i < US_PARTS; i++) {
@@ -844,38 +462,6 @@ us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
            b->insert_ns / n, b->train_ns / n, b->hit, b->miss, b->get,
            b->batch_hit, b->batch_miss, b->apply_ns / n, b->longest / 1e3,
            b->errors);
-}
-
-
-/* 64m, 1g, ...; 0: not a size */
-
-static uint64_t
-us_bench_size(const char *s)
-{
-    char      *end;
-    uint64_t   n;
-
-    n = strtoull(s, &end, 10);
-
-    switch (*end) {
-
-    case '\0':
-        return n;
-
-    case 'k':
-    case 'K':
-        return end[1] ? 0 : n << 10;
-
-    case 'm':
-    case 'M':
-        return end[1] ? 0 : n << 20;
-
-    case 'g':
-    case 'G':
-        return end[1] ? 0 : n << 30;
-    }
-
-    return 0;
 }
 
 
@@ -907,16 +493,16 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
             break;
 
         case 's':
-            conf->shuffle = 1;
-            conf->seed = strtoull(optarg, NULL, 10);
+            conf->source.shuffle = 1;
+            conf->source.seed = strtoull(optarg, NULL, 10);
             break;
 
         case 'l':
-            conf->limit = us_bench_size(optarg);
+            conf->source.limit = us_cli_size(optarg);
             break;
 
         case 'z':
-            conf->zone = us_bench_size(optarg);
+            conf->zone = us_cli_size(optarg);
 
             if (conf->zone == 0) {
                 fprintf(stderr, "urlstore bench: not a size: %s\n", optarg);
@@ -926,17 +512,15 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
             break;
 
         default:
-            return -1;
+            return us_cli_usage("bench");
         }
     }
 
     if (optind != argc - 1 || !conf->json) {
-        fprintf(stderr, "usage: urlstore bench --json [--shuffle SEED] "
-                "[--limit N] [--zone SIZE] [--fill] FILE\n");
-        return -1;
+        return us_cli_usage("bench");
     }
 
-    conf->file = argv[optind];
+    conf->source.file = argv[optind];
 
     return 0;
 }
@@ -956,7 +540,9 @@ us_cli_bench(int argc, char **argv)
     memset(&b, 0, sizeof(b));
     rc = US_CLI_USAGE;
 
-    if (us_bench_read(&b, &conf) == 0 && us_bench_create(&b, &conf) == 0) {
+    if (us_bench_read(&b.urls, &conf.source) == 0
+        && us_bench_create(&b, &conf) == 0)
+    {
         us_bench_add(&b);
         us_bench_measure(&b);
         us_bench_verify(&b);
@@ -969,7 +555,7 @@ us_cli_bench(int argc, char **argv)
         munmap(b.mem, b.size);
     }
 
-    us_bench_free(&b);
+    us_bench_free(&b.urls);
 
     return rc;
 }

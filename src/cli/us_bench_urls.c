@@ -1,0 +1,374 @@
+
+/*
+ * The distinct canonical URLs of a file: see us_bench_urls.h.
+ *
+ * Texts lie in one pool, in the order of the lines.  A hash table of numbers
+ * tells equal URLs, by the same key as the store's: what follows the scheme,
+ * less a merged "www.".
+ */
+
+
+#include "us_cli.h"
+#include "us_bench_urls.h"
+#include "../url/us_normalize.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+
+uint64_t
+us_bench_random(uint64_t *seed)
+{
+    uint64_t  z;
+
+    /* SplitMix64 (Steele, Lea, Flood: 2014) */
+
+    z = *seed += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+
+    return z ^ (z >> 31);
+}
+
+
+void *
+us_bench_alloc(void *p, size_t size)
+{
+    p = realloc(p, size);
+
+    if (p == NULL) {
+        fprintf(stderr, "urlstore bench: out of memory\n");
+        exit(US_CLI_USAGE);
+    }
+
+    return p;
+}
+
+
+/* opens the file, through xz if it is packed; *pid is to be waited for */
+
+static FILE *
+us_bench_open(const char *name, pid_t *pid)
+{
+    int     fd[2];
+    size_t  len;
+
+    *pid = 0;
+    len = strlen(name);
+
+    if (len < 3 || strcmp(name + len - 3, ".xz") != 0) {
+        return strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
+    }
+
+    if (pipe(fd) == -1) {
+        return NULL;
+    }
+
+    *pid = fork();
+
+    if (*pid == 0) {
+        dup2(fd[1], STDOUT_FILENO);
+        close(fd[0]);
+        close(fd[1]);
+        execlp("xz", "xz", "-dc", "--", name, NULL);
+        _exit(127);
+    }
+
+    close(fd[1]);
+
+    return *pid == -1 ? NULL : fdopen(fd[0], "r");
+}
+
+
+/* the key of a canonical URL: what follows the scheme, less a merged www. */
+
+static us_str_t
+us_bench_key(const us_bench_urls_t *b, const us_bench_url_t *u, unsigned *https)
+{
+    us_str_t  key;
+
+    key.data = (uint8_t *) b->pool + u->text;
+    key.len = u->len;
+    *https = key.data[4] == 's';
+
+    key.data += 7 + *https;
+    key.len -= 7 + *https;
+
+    if (u->merge && key.len > 4 && memcmp(key.data, "www.", 4) == 0) {
+        key.data += 4;
+        key.len -= 4;
+    }
+
+    return key;
+}
+
+
+/* the slot of a URL in the set: of its number + 1, or free */
+
+static uint32_t *
+us_bench_slot(us_bench_urls_t *b, const us_bench_url_t *u)
+{
+    size_t     i;
+    uint64_t   h;
+    unsigned   https, other;
+    us_str_t   key, k;
+    uint32_t  *slot;
+
+    key = us_bench_key(b, u, &https);
+    h = 0xcbf29ce484222325 ^ https;
+
+    for (i = 0; i < key.len; i++) {
+        h = (h ^ key.data[i]) * 0x100000001b3;
+    }
+
+    h ^= h >> 29;
+
+    for ( ;; h++) {
+        slot = &b->set[h & b->set_mask];
+
+        if (*slot == 0) {
+            return slot;
+        }
+
+        k = us_bench_key(b, &b->urls[*slot - 1], &other);
+
+        if (other == https && k.len == key.len
+            && memcmp(k.data, key.data, k.len) == 0)
+        {
+            return slot;
+        }
+    }
+}
+
+
+static void
+us_bench_set_grow(us_bench_urls_t *b)
+{
+    size_t  i;
+
+    free(b->set);
+    b->set_mask = b->set_mask * 2 + 1;
+    b->set = us_bench_alloc(NULL, (b->set_mask + 1) * sizeof(uint32_t));
+    memset(b->set, 0, (b->set_mask + 1) * sizeof(uint32_t));
+
+    for (i = 0; i < b->n; i++) {
+        *us_bench_slot(b, &b->urls[i]) = i + 1;
+    }
+}
+
+
+/* the text of the newest URL in the pool, made into a URL if it is new */
+
+static void
+us_bench_first(us_bench_urls_t *b, us_bench_url_t *u)
+{
+    uint32_t  *slot;
+
+    slot = us_bench_slot(b, u);
+
+    if (*slot) {
+        return;
+    }
+
+    if (b->n == b->max) {
+        b->max = b->max * 2 + 1024;
+        b->urls = us_bench_alloc(b->urls, b->max * sizeof(us_bench_url_t));
+    }
+
+    b->urls[b->n++] = *u;
+    *slot = b->n;
+
+    if (b->n * 2 > b->set_mask) {
+        us_bench_set_grow(b);
+    }
+}
+
+
+static void
+us_bench_line(us_bench_urls_t *b, const us_norm_t *norm, us_norm_ws_t *ws,
+    us_str_t line, us_bench_url_t **all, size_t *max)
+{
+    us_canon_t       canon;
+    us_bench_url_t  *u;
+
+    if (us_normalize(norm, ws, line, NULL, &canon) != US_URL_OK) {
+        b->invalid++;
+        return;
+    }
+
+    if (b->pool_len + canon.url.href.len > b->pool_size) {
+        b->pool_size = (b->pool_size + canon.url.href.len) * 2;
+        b->pool = us_bench_alloc(b->pool, b->pool_size);
+    }
+
+    if (b->lines == *max) {
+        *max = *max * 2 + 1024;
+        *all = us_bench_alloc(*all, *max * sizeof(us_bench_url_t));
+    }
+
+    u = &(*all)[b->lines++];
+    u->text = b->pool_len;
+    u->len = canon.url.href.len;
+    u->spelling = 0;
+    u->merge = canon.merge;
+
+    memcpy(b->pool + b->pool_len, canon.url.href.data, canon.url.href.len);
+    b->pool_len += canon.url.href.len;
+}
+
+
+/* reads, normalizes and shuffles the lines, and keeps the first of equals */
+
+int
+us_bench_read(us_bench_urls_t *b, const us_bench_source_t *source)
+{
+    FILE            *f;
+    char            *buf;
+    pid_t            pid;
+    size_t           i, k, size, max;
+    ssize_t          n;
+    uint64_t         seed;
+    us_norm_t       *norm;
+    us_norm_ws_t    *ws;
+    us_bench_url_t  *all, u;
+
+    f = us_bench_open(source->file, &pid);
+
+    if (f == NULL) {
+        fprintf(stderr, "urlstore bench: \"%s\": %s\n", source->file,
+                strerror(errno));
+        return -1;
+    }
+
+    norm = us_norm_create(US_PROFILE_CRAWLER);
+
+    if (norm == NULL || us_norm_seal(norm) != 0
+        || (ws = us_norm_ws_create(norm)) == NULL)
+    {
+        fprintf(stderr, "urlstore bench: no normalizer\n");
+        return -1;
+    }
+
+    all = NULL;
+    buf = NULL;
+    size = 0;
+    max = 0;
+
+    while ((source->limit == 0 || b->lines < source->limit)
+           && (n = getline(&buf, &size, f)) > 0)
+    {
+        n -= buf[n - 1] == '\n';
+        us_bench_line(b, norm, ws, (us_str_t) { n, (uint8_t *) buf }, &all,
+                      &max);
+    }
+
+    free(buf);
+    fclose(f);
+
+    if (pid) {
+        waitpid(pid, NULL, 0);
+    }
+
+    us_norm_ws_destroy(ws);
+    us_norm_destroy(norm);
+
+    seed = source->seed;
+
+    for (i = b->lines; source->shuffle && i > 1; i--) {
+        k = us_bench_random(&seed) % i;
+        u = all[i - 1];
+        all[i - 1] = all[k];
+        all[k] = u;
+    }
+
+    b->set_mask = 1023;
+    us_bench_set_grow(b);
+
+    for (i = 0; i < b->lines; i++) {
+        us_bench_first(b, &all[i]);
+    }
+
+    free(all);
+
+    return 0;
+}
+
+
+us_store_item_t
+us_bench_item(const us_bench_urls_t *b, size_t i)
+{
+    us_store_item_t  item;
+
+    memset(&item, 0, sizeof(item));
+    item.url.data = (uint8_t *) b->pool + b->urls[i].text;
+    item.url.len = b->urls[i].len;
+    item.merge = b->urls[i].merge;
+
+    return item;
+}
+
+
+size_t
+us_bench_queries(us_bench_urls_t *b, us_store_item_t *items,
+    const uint32_t *order, size_t count, int miss, uint64_t *seed, char *text)
+{
+    char            *p;
+    size_t           i, n;
+    us_bench_url_t   u;
+
+    n = 0;
+
+    for (i = 0; i < count; i++) {
+        items[n] = us_bench_item(b, order[i]);
+        p = text;
+        memcpy(p, items[n].url.data, items[n].url.len);
+        items[n].url.data = (uint8_t *) p;
+
+        if (miss) {
+
+            /* the last character changed, or one more */
+
+            u = b->urls[order[i]];
+
+            if (i % 2 && p[u.len - 1] != '/') {
+                p[u.len - 1] = 'a' + us_bench_random(seed) % 26;
+
+            } else {
+                p[u.len++] = 'a' + us_bench_random(seed) % 26;
+                items[n].url.len++;
+            }
+
+            if (b->pool_len + u.len > b->pool_size) {
+                b->pool_size = (b->pool_size + u.len) * 2;
+                b->pool = us_bench_alloc(b->pool, b->pool_size);
+            }
+
+            u.text = b->pool_len;
+            memcpy(b->pool + u.text, p, u.len);
+
+            if (*us_bench_slot(b, &u)) {
+                continue;
+            }
+        }
+
+        text += items[n++].url.len;
+    }
+
+    return n;
+}
+
+
+void
+us_bench_free(us_bench_urls_t *b)
+{
+    free(b->pool);
+    free(b->urls);
+    free(b->set);
+
+    b->pool = NULL;
+    b->urls = NULL;
+    b->set = NULL;
+}
