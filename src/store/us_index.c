@@ -8,7 +8,7 @@
  *            8 bytes  1 byte each    packed bits                   bits
  *
  * Memory follows content: a leaf has the size that its entries need, rounded
- * up to 16 bytes; it is replaced by a larger copy when it is full.
+ * up to 8 bytes; it is replaced by a larger copy when it is full.
  *
  *
  * Which leaf.  Leaves are numbered like the nodes of a binary heap: the root
@@ -48,9 +48,8 @@
 
 
 #include "us_index.h"
+#include "us_directory.h"
 #include "us_leaf.h"
-
-#include <stdlib.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -123,66 +122,6 @@ us_extra(uint64_t leaf, uint64_t path, unsigned bits)
     depth = 63 - __builtin_clzll(leaf);
 
     return path << depth >> 1 >> (63 - bits);
-}
-
-
-/*
- * The directory is a ring of chunks: those before head->leaves are taken out
- * and used again.  A word that a reader gets from a chunk that was just used
- * again leads to another leaf; us_index_stale() tells.
- */
-
-static inline uint32_t *
-us_directory_chunk(const us_arena_t *a, uint64_t number)
-{
-    us_area_t  *area;
-
-    area = &a->head->area[US_AREA_DIRECTORY];
-
-    return (uint32_t *) (a->base + area->directory)
-           + (number & (area->max - 1));
-}
-
-
-static inline uint64_t
-us_directory_chunk_number(const us_arena_t *a, uint64_t leaf)
-{
-    return leaf >> (a->chunk_shift - 2);
-}
-
-
-/* NULL: no leaf was ever made there */
-
-static inline uint32_t *
-us_directory_word(const us_arena_t *a, uint64_t leaf)
-{
-    uint32_t   chunk;
-
-    chunk = __atomic_load_n(us_directory_chunk(a,
-                                          us_directory_chunk_number(a, leaf)),
-                            __ATOMIC_ACQUIRE);
-    if (chunk == 0) {
-        return NULL;
-    }
-
-    return (uint32_t *) (a->base + ((uint64_t) chunk << a->chunk_shift))
-           + (leaf & (((uint64_t) 1 << (a->chunk_shift - 2)) - 1));
-}
-
-
-static inline uint32_t
-us_directory_get(const us_arena_t *a, uint64_t leaf)
-{
-    uint32_t  *word;
-
-    word = us_directory_word(a, leaf);
-
-    /*
-     * Acquire: the leaf was filled before its address was released; a reader
-     * that follows the address must not see the leaf as it was before.
-     */
-
-    return word ? __atomic_load_n(word, __ATOMIC_ACQUIRE) : 0;
 }
 
 
@@ -393,17 +332,6 @@ us_index_stale(const us_arena_t *a, const us_probe_t *p)
 }
 
 
-/* intends to put a leaf in hand into the directory, in place of another */
-
-static void
-us_index_replace(us_arena_t *a, uint64_t leaf, uint32_t address, uint32_t old)
-{
-    us_intend32(a, us_directory_word(a, leaf), address);
-    us_leaf_free(a, old);
-    us_intend(a, &a->head->hand[0], 0);
-}
-
-
 void
 us_index_enter(us_arena_t *a)
 {
@@ -419,82 +347,18 @@ us_index_enter(us_arena_t *a)
 }
 
 
-/* makes sure that the directory has a word for this leaf; -1: no room */
-
-static int
-us_directory_extend(us_arena_t *a, uint64_t leaf)
-{
-    uint32_t   *entry;
-    uint64_t    number, chunk;
-    us_head_t  *h;
-
-    h = a->head;
-    number = us_directory_chunk_number(a, leaf);
-    entry = us_directory_chunk(a, number);
-
-    if (number < h->directory_last
-        || (number == h->directory_last && *entry))
-    {
-        return 0;
-    }
-
-    if (number - h->directory_first >= h->area[US_AREA_DIRECTORY].max) {
-        return -1;
-    }
-
-    chunk = h->directory_spare;
-
-    if (chunk == 0) {
-        chunk = us_arena_take(a, US_AREA_DIRECTORY, 1) >> a->chunk_shift;
-
-        if (chunk == 0) {
-            return -1;
-        }
-    }
-
-    us_intend(a, &h->directory_spare, 0);
-    us_intend32(a, entry, chunk);
-    us_intend(a, &h->directory_last, number);
-    us_commit(a);
-
-    return 0;
-}
-
-
 int
 us_index_begin(us_arena_t *a, uint64_t leaves)
 {
-    uint64_t    leaf, first, last;
     us_head_t  *h;
 
     h = a->head;
 
-    if (h->entries || leaves < h->leaves || leaves > h->size) {
-        return -1;
-    }
-
-    /* all of the directory or nothing: that of the leaves before is lost */
-
-    first = us_directory_chunk_number(a, leaves);
-    last = us_directory_chunk_number(a, 2 * leaves - 1);
-
-    if (last - first >= h->area[US_AREA_DIRECTORY].max
-        || !us_arena_fits(a, last - first + 1, 0))
+    if (h->entries || leaves < h->leaves || leaves > h->size
+        || us_directory_begin(a, leaves) != 0)
     {
         return -1;
     }
-
-    us_intend(a, &h->directory_first, first);
-    us_intend(a, &h->directory_last, first);
-    us_commit(a);
-
-    for (leaf = leaves; leaf < 2 * leaves;
-         leaf += (uint64_t) 1 << (a->chunk_shift - 2))
-    {
-        (void) us_directory_extend(a, leaf);
-    }
-
-    (void) us_directory_extend(a, 2 * leaves - 1);
 
     us_intend(a, &h->leaves, leaves);
     us_commit(a);
@@ -575,8 +439,8 @@ us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
 {
     int          failed;
     unsigned     i, n, left;
-    uint32_t     address, child[2], *chunk;
-    uint64_t     leaf, first;
+    uint32_t     address, child[2];
+    uint64_t     leaf;
     us_leaf_t    l;
     us_head_t   *h;
     us_entry_t   e[US_LEAF_MAX], side[2][US_LEAF_MAX];
@@ -630,13 +494,7 @@ us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
     us_intend(a, &h->hand[0], 0);
     us_intend(a, &h->hand[1], 0);
 
-    first = us_directory_chunk_number(a, leaf + 1);
-
-    if (first != h->directory_first && h->directory_spare == 0) {
-        chunk = us_directory_chunk(a, h->directory_first);
-        us_intend(a, &h->directory_spare, *chunk);
-        us_intend(a, &h->directory_first, first);
-    }
+    us_directory_drop(a, leaf + 1);
 
     us_commit(a);
 }
@@ -680,7 +538,7 @@ us_index_reserve(us_arena_t *a, uint64_t hash, uint64_t id, unsigned more)
         return -1;
     }
 
-    us_index_replace(a, leaf, hash, address);
+    us_directory_replace(a, leaf, hash, address);
     us_commit(a);
 
     return 0;
@@ -779,7 +637,7 @@ us_index_remove(us_arena_t *a, const us_removal_t *r)
     }
 
     if (r->slot < 0) {
-        us_index_replace(a, r->leaf, r->copy, r->address);
+        us_directory_replace(a, r->leaf, r->copy, r->address);
 
     } else {
 
@@ -790,155 +648,4 @@ us_index_remove(us_arena_t *a, const us_removal_t *r)
     }
 
     us_intend(a, &a->head->entries, a->head->entries - 1);
-}
-
-
-#define US_IMAGE_STEP  256            /* leaves copied in one lock hold */
-
-
-int
-us_index_image_room(us_index_image_t *im)
-{
-    void    *p;
-    size_t   need, size;
-
-    need = im->n + US_IMAGE_STEP * (US_LEAF_WORDS_MAX + 1);
-
-    if (need <= im->size) {
-        return 0;
-    }
-
-    size = 2 * need;
-    p = realloc(im->words, size * sizeof(uint64_t));
-
-    if (p == NULL) {
-        return -1;
-    }
-
-    im->words = p;
-    im->size = size;
-
-    return 0;
-}
-
-
-int
-us_index_image(us_arena_t *a, us_index_image_t *im)
-{
-    unsigned   n;
-    uint32_t   address;
-    uint64_t   last, *w;
-    us_leaf_t  l;
-
-    if (im->leaves == 0) {
-        im->leaves = a->head->leaves;
-        im->next = im->leaves;
-    }
-
-    /* the leaf that is split next must have been copied as it was */
-
-    if (im->next < a->head->leaves) {
-        return -1;
-    }
-
-    last = im->next + US_IMAGE_STEP;
-    last = (last < 2 * im->leaves) ? last : 2 * im->leaves;
-
-    for ( /* void */ ; im->next < last; im->next++) {
-
-        address = us_directory_get(a, im->next);
-        w = address ? us_leaf_at(a, address) : NULL;
-        n = 0;
-
-        if (w && (us_relaxed(w) & 0xff)) {
-            l = us_leaf(us_relaxed(w));
-            n = l.high + us_select(w + l.high, us_leaf_words(a, &l) - l.high,
-                                   l.count - 1) / 64 + 1;
-        }
-
-        im->words[im->n++] = n;
-
-        if (n) {
-            memcpy(&im->words[im->n], w, n * sizeof(uint64_t));
-            im->n += n;
-        }
-    }
-
-    return im->next < 2 * im->leaves;
-}
-
-
-void
-us_index_image_free(us_index_image_t *im)
-{
-    free(im->words);
-    memset(im, 0, sizeof(us_index_image_t));
-}
-
-
-int
-us_index_leaf(us_arena_t *a, uint64_t leaf, const uint8_t *words, size_t n,
-    uint64_t end)
-{
-    int         failed;
-    unsigned    i, count;
-    uint32_t    address;
-    uint64_t    w[US_LEAF_WORDS_MAX + 1];
-    us_leaf_t   l;
-    us_entry_t  e[US_LEAF_MAX];
-
-    if (n == 0) {
-        return 0;
-    }
-
-    if (n > US_LEAF_WORDS_MAX || leaf < a->head->leaves
-        || leaf >= 2 * a->head->leaves)
-    {
-        return -1;
-    }
-
-    memcpy(w, words, n * sizeof(uint64_t));
-    w[n] = 0;
-    l = us_leaf(w[0]);
-
-    if (l.count > l.slots || l.low + l.extra > US_WIDTH_MAX || l.high >= n) {
-        return -1;
-    }
-
-    count = us_leaf_entries(w, n, &l, e);
-
-    if (count == 0) {
-        return -1;
-    }
-
-    for (i = 1; i < count; i++) {
-        if (e[i].id < e[i - 1].id) {
-            return -1;
-        }
-    }
-
-    while (count && e[count - 1].id >= end) {
-        count--;
-    }
-
-    if (count == 0) {
-        return 0;
-    }
-
-    if (us_directory_extend(a, leaf) != 0 || us_directory_get(a, leaf)) {
-        return -1;
-    }
-
-    failed = 0;
-    address = us_leaf_make(a, e, count, l.extra, 0, e[count - 1].id, 0,
-                           &failed);
-    if (failed) {
-        return -1;
-    }
-
-    us_index_replace(a, leaf, address, 0);
-    us_intend(a, &a->head->entries, a->head->entries + count);
-    us_commit(a);
-
-    return 0;
 }

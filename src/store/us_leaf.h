@@ -1,7 +1,7 @@
 
 /*
  * A leaf of the index: its coding.  See us_index.c for the whole, us_leaf.c for
- * the format.  For us_index.c only.
+ * the format.  For the files of the index only.
  */
 
 

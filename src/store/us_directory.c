@@ -1,0 +1,110 @@
+
+/*
+ * The directory of the index: see us_directory.h.
+ */
+
+
+#include "us_directory.h"
+#include "us_leaf.h"
+
+
+int
+us_directory_begin(us_arena_t *a, uint64_t n)
+{
+    uint64_t    leaf, first, last;
+    us_head_t  *h;
+
+    h = a->head;
+
+    /* all or nothing */
+
+    first = us_directory_chunk_number(a, n);
+    last = us_directory_chunk_number(a, 2 * n - 1);
+
+    if (last - first >= h->area[US_AREA_DIRECTORY].max
+        || !us_arena_fits(a, last - first + 1, 0))
+    {
+        return -1;
+    }
+
+    us_intend(a, &h->directory_first, first);
+    us_intend(a, &h->directory_last, first);
+    us_commit(a);
+
+    for (leaf = n; leaf < 2 * n; leaf += (uint64_t) 1 << (a->chunk_shift - 2)) {
+        (void) us_directory_extend(a, leaf);
+    }
+
+    (void) us_directory_extend(a, 2 * n - 1);
+
+    return 0;
+}
+
+
+int
+us_directory_extend(us_arena_t *a, uint64_t leaf)
+{
+    uint32_t   *entry;
+    uint64_t    number, chunk;
+    us_head_t  *h;
+
+    h = a->head;
+    number = us_directory_chunk_number(a, leaf);
+    entry = us_directory_chunk(a, number);
+
+    if (number < h->directory_last
+        || (number == h->directory_last && *entry))
+    {
+        return 0;
+    }
+
+    if (number - h->directory_first >= h->area[US_AREA_DIRECTORY].max) {
+        return -1;
+    }
+
+    chunk = h->directory_spare;
+
+    if (chunk == 0) {
+        chunk = us_arena_take(a, US_AREA_DIRECTORY, 1) >> a->chunk_shift;
+
+        if (chunk == 0) {
+            return -1;
+        }
+    }
+
+    us_intend(a, &h->directory_spare, 0);
+    us_intend32(a, entry, chunk);
+    us_intend(a, &h->directory_last, number);
+    us_commit(a);
+
+    return 0;
+}
+
+
+void
+us_directory_replace(us_arena_t *a, uint64_t leaf, uint32_t address,
+    uint32_t old)
+{
+    us_intend32(a, us_directory_word(a, leaf), address);
+    us_leaf_free(a, old);
+    us_intend(a, &a->head->hand[0], 0);
+}
+
+
+void
+us_directory_drop(us_arena_t *a, uint64_t leaf)
+{
+    uint64_t    first;
+    us_head_t  *h;
+
+    h = a->head;
+    first = us_directory_chunk_number(a, leaf);
+
+    if (first == h->directory_first || h->directory_spare) {
+        return;
+    }
+
+    us_intend(a, &h->directory_spare,
+              *us_directory_chunk(a, h->directory_first));
+    us_intend(a, &h->directory_first, first);
+}
