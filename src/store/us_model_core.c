@@ -1,0 +1,510 @@
+
+/*
+ * A model's core: whether it is one, the tables that follow from it, and what
+ * its writers ask: texts, contexts, and the code of a symbol.
+ */
+
+
+#include "us_model_format.h"
+
+#include <endian.h>
+
+
+#if (__BYTE_ORDER != __LITTLE_ENDIAN)
+#error "models are kept in little-endian byte order"
+#endif
+
+
+/* bytes, the lowest bit first */
+
+#define US_R2(n)  n, n + 128, n + 64, n + 192
+#define US_R4(n)  US_R2(n), US_R2(n + 32), US_R2(n + 16), US_R2(n + 48)
+#define US_R6(n)  US_R4(n), US_R4(n + 8), US_R4(n + 4), US_R4(n + 12)
+
+const uint8_t  us_model_reversed[256] = {
+    US_R6(0), US_R6(2), US_R6(1), US_R6(3)
+};
+
+#undef US_R2
+#undef US_R4
+#undef US_R6
+
+
+/* symbols that a code may have are below that */
+
+static unsigned
+us_model_code_symbols(const us_model_t *m, unsigned code)
+{
+    if (code < m->ncontexts) {
+        return m->ntokens + 1;
+    }
+
+    switch (code - m->ncontexts) {
+
+    case US_CODE_ESCAPE:
+        return m->ntokens;
+
+    case US_CODE_HEAD:
+        return US_HEAD_SYMBOLS;
+
+    default:
+        return US_PREFIX_SYMBOLS;
+    }
+}
+
+
+/* FNV-1a over words; the fields before the checksum are checked one by one */
+
+static uint32_t
+us_model_sum(const us_model_t *m)
+{
+    size_t    i;
+    uint64_t  sum, w;
+
+    sum = 0xcbf29ce484222325;
+
+    for (i = sizeof(us_model_t); i < m->core_size; i += 8) {
+        memcpy(&w, (const uint8_t *) m + i, sizeof(uint64_t));
+        sum = (sum ^ w) * 0x100000001b3;
+        sum ^= sum >> 29;
+    }
+
+    return (uint32_t) (sum ^ sum >> 32);
+}
+
+
+/*
+ * The symbols of a code are in range, those of one length ascend, none is there
+ * twice; and none is missing that a writer could need: a context has its
+ * escape, all other codes have all their symbols.  0 or -1.
+ */
+
+static int
+us_model_code_check(const us_model_t *m, unsigned code, const uint16_t *list)
+{
+    unsigned         l, i, n, limit;
+    uint64_t         seen[(US_TOKENS_MAX + 1 + 63) / 64], bit;
+    const uint16_t  *nlen;
+
+    nlen = us_model_nlen(m, code);
+    limit = us_model_code_symbols(m, code);
+    n = 0;
+
+    memset(seen, 0, sizeof(seen));
+
+    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+        for (i = 0; i < nlen[l]; i++, n++) {
+
+            if (list[n] >= limit || (i && list[n] <= list[n - 1])) {
+                return -1;
+            }
+
+            bit = (uint64_t) 1 << list[n] % 64;
+
+            if (seen[list[n] / 64] & bit) {
+                return -1;
+            }
+
+            seen[list[n] / 64] |= bit;
+        }
+    }
+
+    if (code >= m->ncontexts) {
+        return n == limit ? 0 : -1;
+    }
+
+    return seen[m->ntokens / 64] >> m->ntokens % 64 & 1 ? 0 : -1;
+}
+
+
+/* the fields before the checksum, one by one, and the checksum; 0 or -1 */
+
+static int
+us_model_head_check(const us_model_t *m, size_t len)
+{
+    unsigned  ncodes;
+
+    if (len < sizeof(us_model_t)
+        || m->magic != US_MODEL_MAGIC || m->version != US_MODEL_VERSION
+        || m->pad || m->pad2[0] || m->pad2[1] || m->pad2[2]
+        || m->core_size > len
+        || m->ncontexts <= US_CTX_GROUP || m->ncontexts > US_CTX_MAX
+        || m->ntokens < US_TOKEN_TEXT || m->ntokens > US_TOKENS_MAX
+        || m->nsymbols > (US_CTX_MAX + US_CODES) * (US_TOKENS_MAX + 1)
+        || m->text_size > US_TEXT_MAX || m->text_size < US_TEXT_SLACK)
+    {
+        return -1;
+    }
+
+    ncodes = us_model_ncodes(m);
+
+    if (m->nlen != sizeof(us_model_t)
+        || m->tokens != m->nlen + ncodes * sizeof(uint16_t) * US_NLEN
+        || m->symbols != m->tokens + m->ntokens * sizeof(uint32_t)
+        || m->text != m->symbols + m->nsymbols * sizeof(uint16_t)
+        || m->core_size != ((m->text + m->text_size + 7) & ~7u)
+        || m->checksum != us_model_sum(m))
+    {
+        return -1;
+    }
+
+    return 0;
+}
+
+
+/* texts are within the pool, contexts are in range; 0 or -1 */
+
+static int
+us_model_tokens_check(const us_model_t *m)
+{
+    unsigned         i;
+    uint32_t         t;
+    const uint32_t  *tokens;
+
+    tokens = us_model_at(m, m->tokens);
+
+    for (i = 0; i < m->ntokens; i++) {
+        t = tokens[i];
+
+        if (t >> US_CTX_SHIFT >= m->ncontexts
+            || (t >> US_TEXT_BITS & US_LEN_MASK) == 0
+            || (t >> US_TEXT_BITS & US_LEN_MASK) > US_TOKEN_MAX
+            || (t & (US_TEXT_MAX - 1)) + US_TEXT_SLACK > m->text_size)
+        {
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* all codes: complete, long enough, and their symbols; 0 or -1 */
+
+static int
+us_model_codes_check(const us_model_t *m)
+{
+    unsigned         i, l, n;
+    uint32_t         kraft, sum;
+    const uint16_t  *nlen, *list;
+
+    list = us_model_at(m, m->symbols);
+    sum = 0;
+
+    for (i = 0; i < us_model_ncodes(m); i++) {
+        nlen = us_model_nlen(m, i);
+        kraft = 0;
+        n = 0;
+
+        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+            kraft += (uint32_t) nlen[l] << (US_HUFFMAN_MAX - l);
+            n += nlen[l];
+        }
+
+        for (l = US_HUFFMAN_MAX; l && nlen[l] == 0; l--) { /* void */ }
+
+        if (kraft != 1 << US_HUFFMAN_MAX || l < 4 || n > m->nsymbols - sum
+            || us_model_code_check(m, i, list + sum) == -1)
+        {
+            return -1;
+        }
+
+        sum += n;
+    }
+
+    return sum == m->nsymbols ? 0 : -1;
+}
+
+
+size_t
+us_model_core_size(const uint8_t *core, size_t len)
+{
+    const us_model_t  *m;
+
+    m = (const us_model_t *) core;
+
+    if (us_model_head_check(m, len) == -1
+        || us_model_tokens_check(m) == -1
+        || us_model_codes_check(m) == -1)
+    {
+        return 0;
+    }
+
+    return m->core_size;
+}
+
+
+void
+us_model_seal(uint8_t *core, size_t len)
+{
+    us_model_t  *m;
+
+    m = (us_model_t *) core;
+
+    if (m->core_size <= len && m->core_size % 8 == 0) {
+        m->checksum = us_model_sum(m);
+    }
+}
+
+
+static unsigned
+us_model_table_bits(const uint16_t *nlen)
+{
+    unsigned  l;
+
+    for (l = US_HUFFMAN_MAX; l > 4 && nlen[l] == 0; l--) { /* void */ }
+
+    return l < US_TABLE_BITS ? l : US_TABLE_BITS;
+}
+
+
+size_t
+us_model_size(const uint8_t *core)
+{
+    size_t             size;
+    unsigned           i;
+    const us_model_t  *m;
+
+    m = (const us_model_t *) core;
+    size = us_model_codes_at(m) + us_model_ncodes(m) * sizeof(us_code_t);
+
+    for (i = 0; i < us_model_ncodes(m); i++) {
+        size += sizeof(uint32_t) << us_model_table_bits(us_model_nlen(m, i));
+    }
+
+    return (size + 7) & ~(size_t) 7;
+}
+
+
+/*
+ * The tables of a code, whose symbols are in the core from list on; returns
+ * their number.
+ */
+
+static unsigned
+us_model_build_code(us_model_t *m, unsigned code, us_code_t *c,
+    const uint16_t *list)
+{
+    unsigned         i, k, l, index;
+    uint32_t         v, e, n, *entries;
+    const uint16_t  *nlen;
+
+    nlen = us_model_nlen(m, code);
+    entries = (uint32_t *) us_model_at(m, c->entries);
+
+    memset(entries, 0, sizeof(uint32_t) << c->bits);
+
+    v = 0;
+    index = 0;
+
+    for (l = 1; l <= c->bits; l++) {
+        for (k = 0; k < nlen[l]; k++, v += 1u << (16 - l)) {
+            e = list[index++] | (uint32_t) l << US_ENTRY_LEN;
+
+            if (code <= m->ncontexts + US_CODE_ESCAPE) {
+                e = us_model_entry(m, us_model_at(m, m->tokens), e & 0xffff,
+                                   e);
+            }
+
+            for (n = us_model_reverse(v); n < 1u << c->bits; n += 1u << l) {
+                entries[n] = e;
+            }
+        }
+    }
+
+    for (i = 0; c->bits == US_TABLE_BITS && i < US_TABLE_LONGER; i++) {
+        l = US_TABLE_BITS + 1 + i;
+        c->first[i] = (uint16_t) (index - (v >> (16 - l)));
+
+        index += nlen[l];
+        v += (uint32_t) nlen[l] << (16 - l);
+
+        c->limit[i] = (uint16_t) (v < 65535 ? v : 65535);
+
+        if (nlen[l]) {
+            c->last = (uint8_t) i;
+        }
+    }
+
+    return index;
+}
+
+
+void
+us_model_build(us_model_t *dst, const uint8_t *core)
+{
+    unsigned         i;
+    uint32_t         at, symbols;
+    us_code_t       *c;
+
+    memcpy(dst, core, ((const us_model_t *) core)->core_size);
+
+    c = (us_code_t *) us_model_codes(dst);
+    at = us_model_codes_at(dst)
+         + us_model_ncodes(dst) * (uint32_t) sizeof(us_code_t);
+    symbols = dst->symbols;
+
+    for (i = 0; i < us_model_ncodes(dst); i++, c++) {
+        memset(c, 0, sizeof(us_code_t));
+
+        c->bits = (uint8_t) us_model_table_bits(us_model_nlen(dst, i));
+        c->mask = (uint16_t) ((1u << c->bits) - 1);
+        c->symbols = symbols;
+        c->entries = at;
+
+        symbols += us_model_build_code(dst, i, c, us_model_at(dst, symbols))
+                   * (uint32_t) sizeof(uint16_t);
+        at += (uint32_t) sizeof(uint32_t) << c->bits;
+    }
+}
+
+
+us_str_t
+us_model_core(const us_model_t *m)
+{
+    us_str_t  core;
+
+    core.data = (const uint8_t *) m;
+    core.len = m->core_size;
+
+    return core;
+}
+
+
+unsigned
+us_model_ncontexts(const us_model_t *m)
+{
+    return m->ncontexts;
+}
+
+
+unsigned
+us_model_ntokens(const us_model_t *m)
+{
+    return m->ntokens;
+}
+
+
+unsigned
+us_model_token_ctx(const us_model_t *m, unsigned token)
+{
+    return ((const uint32_t *) us_model_at(m, m->tokens))[token]
+           >> US_CTX_SHIFT;
+}
+
+
+us_str_t
+us_model_token_text(const us_model_t *m, unsigned token)
+{
+    uint32_t  t;
+    us_str_t  text;
+
+    t = ((const uint32_t *) us_model_at(m, m->tokens))[token];
+
+    text.len = t >> US_TEXT_BITS & US_LEN_MASK;
+    text.data = (const uint8_t *) us_model_at(m, m->text)
+                + (t & (US_TEXT_MAX - 1));
+
+    return text;
+}
+
+
+/* a symbol among the n of one length, which ascend: its place, or n */
+
+static unsigned
+us_model_search(const uint16_t *list, unsigned n, unsigned symbol)
+{
+    unsigned  low, high, mid;
+
+    for (low = 0, high = n; low < high; /* void */) {
+        mid = (low + high) / 2;
+
+        if (list[mid] < symbol) {
+            low = mid + 1;
+
+        } else {
+            high = mid;
+        }
+    }
+
+    return low < n && list[low] == symbol ? low : n;
+}
+
+
+unsigned
+us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
+    unsigned len, uint32_t *bits)
+{
+    uint32_t         next;
+    unsigned         l, i;
+    const uint16_t  *list, *nlen;
+
+    nlen = us_model_nlen(m, code);
+    list = us_model_at(m, us_model_codes(m)[code].symbols);
+    next = 0;
+
+    for (l = 1; l < len; l++) {
+        next += (uint32_t) nlen[l] << (16 - l);
+        list += nlen[l];
+    }
+
+    i = us_model_search(list, nlen[len], symbol);
+
+    if (i == nlen[len]) {
+        return 0;
+    }
+
+    *bits = us_model_reverse(next + (i << (16 - len)));
+
+    return len;
+}
+
+
+unsigned
+us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
+    uint32_t *bits)
+{
+    uint32_t         next;
+    unsigned         l, i;
+    const uint16_t  *list, *nlen;
+
+    nlen = us_model_nlen(m, code);
+    list = us_model_at(m, us_model_codes(m)[code].symbols);
+    next = 0;
+
+    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+        i = us_model_search(list, nlen[l], symbol);
+
+        if (i < nlen[l]) {
+            *bits = us_model_reverse(next + (i << (16 - l)));
+            return l;
+        }
+
+        next += (uint32_t) nlen[l] << (16 - l);
+        list += nlen[l];
+    }
+
+    return 0;
+}
+
+
+void
+us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
+    size_t n)
+{
+    unsigned          l, i;
+    const uint16_t   *list, *nlen;
+
+    nlen = us_model_nlen(m, code);
+    list = us_model_at(m, us_model_codes(m)[code].symbols);
+
+    memset(lens, 0, n);
+
+    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+        for (i = 0; i < nlen[l]; i++, list++) {
+            if (*list < n) {
+                lens[*list] = (uint8_t) l;
+            }
+        }
+    }
+}
