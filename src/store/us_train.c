@@ -2,113 +2,27 @@
 /*
  * Learns a model from a sample of texts.
  *
- *     vocabulary    bytes and runs; then in rounds: parse the sample, drop
- *                   the tokens that are hardly used, join the pairs of
- *                   neighbours that save most
+ *     vocabulary    the tokens (us_vocabulary.c)
  *     contexts      tokens that are followed by much the same are put into
  *                   one group (us_cluster.c)
  *     codes         parse under what is known of the contexts, count, twice
- *
- * A pair's worth is the likelihood it gains, n12 * log2(n12 * T / (n1 * n2)),
- * less what the token costs in the model.  By mere frequency the vocabulary
- * would fill with pieces of random ids.
  */
 
 
-#include "us_train.h"
+#include "us_trainer.h"
 #include "us_cluster.h"
-#include "us_parse.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 
-/*
- * Tuned with bench/codec on reddit_submissions and eot2024_A.
- */
-
-#define US_TRAIN_GROWTH    2          /* vocabulary, from round to round */
-#define US_TRAIN_ROUNDS    8
-#ifndef US_TRAIN_MORE
-#define US_TRAIN_MORE 2
-#endif
-#ifndef US_TRAIN_RUNS
-#define US_TRAIN_RUNS 4
-#endif
-#ifndef US_TRAIN_SELDOM
-#define US_TRAIN_SELDOM    3          /* uses that keep a token, or a code */
-#endif
-#ifndef US_TRAIN_TOKEN
-#define US_TRAIN_TOKEN     20         /* bits that a token costs */
-#endif
-#ifndef US_TRAIN_BYTE
-#define US_TRAIN_BYTE      3          /* and each of its bytes */
-#endif
-#define US_TRAIN_PAIRS     (1 << 20)
-#define US_TRAIN_PROBES    8
-
-
-#define US_MIN(a, b)       ((a) < (b) ? (a) : (b))
-
-
-typedef struct {
-    uint32_t               key;       /* token << 16 | next */
-    uint32_t               count;
-} us_pair_t;
-
-
-typedef struct {
-    float                  worth;
-    uint32_t               key;
-    uint32_t               count;
-} us_worth_t;
-
-
-typedef struct {
-    const us_train_t      *in;
-    const volatile int    *cancel;
-
-    us_token_def_t        *tokens;
-    unsigned               ntokens;
-    uint8_t               *text;      /* of the tokens */
-    size_t                 text_used;
-
-    us_parser_t           *parser;
-    unsigned               ncontexts; /* of the parser */
-
-    uint32_t              *counts;    /* [ncontexts][ntokens + 1] */
-    us_pair_t             *pairs;
-    int                    pairing;   /* pairs are counted */
-
-    unsigned               ncodes;
-    us_code_def_t         *codes;
-    uint16_t              *symbols;
-    uint64_t              *work;
-} us_trainer_t;
-
-
-static int us_train_vocabulary(us_trainer_t *t);
-static int us_train_prepare(us_trainer_t *t);
-static void us_train_price(uint8_t *row, const uint32_t *counts, size_t n);
-static int us_train_parse(us_trainer_t *t, unsigned nth);
-static void us_train_pair(us_trainer_t *t, unsigned token, unsigned next);
-static int us_train_drop(us_trainer_t *t);
-static int us_train_join(us_trainer_t *t, unsigned target);
 static int us_train_contexts(us_trainer_t *t);
-static int us_train_codes(us_trainer_t *t, int last);
+static int us_train_codes(us_trainer_t *t);
+static int us_train_recount(us_trainer_t *t);
 static void us_train_code(us_trainer_t *t, unsigned code, uint32_t *counts,
     unsigned n, unsigned max);
 static void us_train_header(us_trainer_t *t, unsigned code,
     const uint32_t *counts, unsigned n);
-
-
-/* what us_train_parse() keeps of a token that begins or ends a sample */
-
-static inline uint32_t *
-us_train_counts(us_trainer_t *t, unsigned ctx)
-{
-    return t->counts + (size_t) ctx * (t->ntokens + 1);
-}
 
 
 uint8_t *
@@ -162,8 +76,9 @@ us_train(const us_train_t *in, const volatile int *cancel, size_t *len)
 
     if (us_train_vocabulary(&t) == -1
         || us_train_contexts(&t) == -1
-        || us_train_codes(&t, 0) == -1
-        || us_train_codes(&t, 1) == -1)
+        || us_train_codes(&t) == -1
+        || us_train_recount(&t) == -1
+        || us_train_codes(&t) == -1)
     {
         goto done;
     }
@@ -197,66 +112,7 @@ done:
 }
 
 
-/*
- * Early rounds look at a part of the sample: what they look for is common.
- */
-
-static int
-us_train_vocabulary(us_trainer_t *t)
-{
-    unsigned  round, nth, target, learnt;
-
-    learnt = t->in->ntokens - US_TOKEN_TEXT;
-    t->ncontexts = 1;
-
-    for (round = 0; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
-
-        nth = round + 4 < US_TRAIN_ROUNDS ? 8
-              : round + 1 < US_TRAIN_ROUNDS ? 2 : 1;
-
-        t->pairing = round < US_TRAIN_ROUNDS + US_TRAIN_MORE;
-
-        if (us_train_prepare(t) == -1) {
-            return -1;
-        }
-
-        if (round == 0) {
-            memset(us_parser_row(t->parser, 0), 8 * US_PRICE_BIT,
-                   t->ntokens);
-
-        } else {
-            us_train_price(us_parser_row(t->parser, 0), t->counts,
-                           t->ntokens);
-        }
-
-        /* while letters are dear, everything would look like a run */
-
-        if (round < US_TRAIN_RUNS) {
-            memset(us_parser_row(t->parser, 0) + US_TOKEN_RUN, US_PRICE_MAX,
-                   US_TOKEN_TEXT - US_TOKEN_RUN);
-        }
-
-        if (us_train_parse(t, nth) == -1
-            || us_train_drop(t) == -1)
-        {
-            return -1;
-        }
-
-        if (round < US_TRAIN_ROUNDS + US_TRAIN_MORE) {
-            target = round < US_TRAIN_ROUNDS
-                     ? learnt >> (US_TRAIN_ROUNDS - 1 - round) : learnt;
-
-            if (us_train_join(t, US_TOKEN_TEXT + target) == -1) {
-                return -1;
-            }
-        }
-    }
-
-    return 0;
-}
-
-
-static int
+int
 us_train_prepare(us_trainer_t *t)
 {
     int  rc;
@@ -278,9 +134,7 @@ us_train_prepare(us_trainer_t *t)
 }
 
 
-/* prices by the counts of the last parse; what was not seen has half a use */
-
-static void
+void
 us_train_price(uint8_t *row, const uint32_t *counts, size_t n)
 {
     float   price, total;
@@ -300,9 +154,7 @@ us_train_price(uint8_t *row, const uint32_t *counts, size_t n)
 }
 
 
-/* parses each nth sample and counts */
-
-static int
+int
 us_train_parse(us_trainer_t *t, unsigned nth)
 {
     size_t              i, k, n;
@@ -350,299 +202,6 @@ us_train_parse(us_trainer_t *t, unsigned nth)
 }
 
 
-/* counts a pair; a rare one may find no room */
-
-static void
-us_train_pair(us_trainer_t *t, unsigned token, unsigned next)
-{
-    uint32_t    key, h;
-    unsigned    i;
-    us_pair_t  *p;
-
-    key = token << 16 | next;
-    h = key * 0x9e3779b1u >> 12;
-
-    for (i = 0; i < US_TRAIN_PROBES; i++) {
-        p = &t->pairs[(h + i) & (US_TRAIN_PAIRS - 1)];
-
-        if (p->key == key || p->count == 0) {
-            p->key = key;
-            p->count++;
-            return;
-        }
-    }
-}
-
-
-/* drops the tokens that are hardly used, renumbers all, most used first */
-
-static int
-us_train_cmp_count(const void *one, const void *two)
-{
-    const uint32_t  *a = one, *b = two;
-
-    if (a[0] != b[0]) {
-        return a[0] < b[0] ? 1 : -1;
-    }
-
-    return (a[1] > b[1]) - (a[1] < b[1]);
-}
-
-
-static int
-us_train_drop(us_trainer_t *t)
-{
-    size_t           i, n;
-    uint16_t        *number;
-    uint32_t        (*order)[2];
-    us_token_def_t  *tokens;
-
-    n = t->ntokens - US_TOKEN_TEXT;
-
-    number = malloc(t->ntokens * sizeof(uint16_t));
-    order = malloc((n + 1) * sizeof(*order));
-    tokens = malloc((n + 1) * sizeof(us_token_def_t));
-
-    if (number == NULL || order == NULL || tokens == NULL) {
-        free(number);
-        free(order);
-        free(tokens);
-        return -1;
-    }
-
-    memcpy(tokens, t->tokens + US_TOKEN_TEXT, n * sizeof(us_token_def_t));
-
-    for (i = 0; i < n; i++) {
-        order[i][0] = t->counts[US_TOKEN_TEXT + i];
-        order[i][1] = (uint32_t) i;
-    }
-
-    qsort(order, n, sizeof(*order), us_train_cmp_count);
-
-    for (i = 0; i < t->ntokens; i++) {
-        number[i] = i < US_TOKEN_TEXT ? (uint16_t) i : 0;
-    }
-
-    for (i = 0; i < n && order[i][0] >= US_TRAIN_SELDOM; i++) {
-        number[US_TOKEN_TEXT + order[i][1]] = (uint16_t) (US_TOKEN_TEXT + i);
-        t->tokens[US_TOKEN_TEXT + i] = tokens[order[i][1]];
-        t->counts[US_TOKEN_TEXT + i] = order[i][0];
-    }
-
-    t->ntokens = US_TOKEN_TEXT + (unsigned) i;
-
-    /* pairs of dropped tokens are left to the next round */
-
-    if (t->pairing) {
-        for (i = 0; i < US_TRAIN_PAIRS; i++) {
-            uint32_t  a, b;
-
-            if (t->pairs[i].count == 0) {
-                continue;
-            }
-
-            a = t->pairs[i].key >> 16;
-            b = t->pairs[i].key & 0xffff;
-
-            if ((a && number[a] == 0) || (b && number[b] == 0)) {
-                t->pairs[i].count = 0;
-                continue;
-            }
-
-            t->pairs[i].key = (uint32_t) number[a] << 16 | number[b];
-        }
-    }
-
-    free(number);
-    free(order);
-    free(tokens);
-
-    return 0;
-}
-
-
-static int
-us_train_cmp_worth(const void *one, const void *two)
-{
-    const us_worth_t  *a = one, *b = two;
-
-    if (a->worth != b->worth) {
-        return a->worth < b->worth ? 1 : -1;
-    }
-
-    return (a->key > b->key) - (a->key < b->key);
-}
-
-
-static int
-us_train_is_run(unsigned token)
-{
-    return token >= US_TOKEN_RUN && token < US_TOKEN_TEXT;
-}
-
-
-static uint32_t
-us_train_hash(const uint8_t *p, unsigned len)
-{
-    uint32_t  h;
-
-    for (h = 2166136261u; len; len--) {
-        h = (h ^ *p++) * 16777619u;
-    }
-
-    return h ^ h >> 15;
-}
-
-
-/*
- * Whether there is such a token; if not, its place in the set becomes that of
- * token number `next`.
- */
-
-static int
-us_train_known(us_trainer_t *t, uint16_t *set, uint32_t mask, unsigned next,
-    const uint8_t *text, unsigned len)
-{
-    uint32_t               h;
-    const us_token_def_t  *d;
-
-    for (h = us_train_hash(text, len) & mask; set[h]; h = (h + 1) & mask) {
-        d = &t->tokens[set[h]];
-
-        if (d->len == len && memcmp(d->text, text, len) == 0) {
-            return 1;
-        }
-    }
-
-    set[h] = (uint16_t) next;
-
-    return 0;
-}
-
-
-static int
-us_train_join(us_trainer_t *t, unsigned target)
-{
-    int              rc;
-    float            total, n12, worth;
-    size_t           i, nworth;
-    uint8_t         *text;
-    uint16_t        *set;
-    uint32_t         a, b, len;
-    us_worth_t      *list;
-    us_token_def_t  *d;
-
-    rc = -1;
-    nworth = 0;
-
-    for (i = 0, total = 0; i < t->ntokens; i++) {
-        total += (float) t->counts[i];
-    }
-
-    set = calloc(4 * US_TOKENS_MAX, sizeof(uint16_t));
-    list = malloc(US_TRAIN_PAIRS / 2 * sizeof(us_worth_t));
-    text = malloc(t->in->ntokens * (size_t) US_TOKEN_MAX);
-
-    if (set == NULL || list == NULL || text == NULL) {
-        free(text);
-        goto done;
-    }
-
-    for (i = 0; i < US_TRAIN_PAIRS && nworth < US_TRAIN_PAIRS / 2; i++) {
-
-        if (t->pairs[i].count < US_TRAIN_SELDOM) {
-            continue;
-        }
-
-        a = t->pairs[i].key >> 16;
-        b = t->pairs[i].key & 0xffff;
-
-        if (us_train_is_run(a) || us_train_is_run(b)) {
-            continue;
-        }
-
-        len = t->tokens[a].len + t->tokens[b].len;
-
-        if (len > US_TOKEN_MAX) {
-            continue;
-        }
-
-        n12 = (float) t->pairs[i].count;
-        worth = n12 * log2f(n12 * total
-                            / ((float) t->counts[a] * (float) t->counts[b]))
-                - US_TRAIN_TOKEN - (float) (US_TRAIN_BYTE * len);
-
-        if (worth > 0) {
-            list[nworth].worth = worth;
-            list[nworth].key = t->pairs[i].key;
-            list[nworth++].count = t->pairs[i].count;
-        }
-    }
-
-    qsort(list, nworth, sizeof(us_worth_t), us_train_cmp_worth);
-
-    /* texts are packed anew, so that those of dropped tokens are gone */
-
-    for (i = 0, t->text_used = 0; i < t->ntokens; i++) {
-        d = &t->tokens[i];
-
-        if (us_train_is_run((unsigned) i)) {
-            continue;
-        }
-
-        memcpy(text + t->text_used, d->text, d->len);
-        d->text = text + t->text_used;
-        t->text_used += d->len;
-
-        us_train_known(t, set, 4 * US_TOKENS_MAX - 1, (unsigned) i, d->text,
-                       d->len);
-    }
-
-    free(t->text);
-    t->text = text;
-
-    for (i = 0; i < nworth && t->ntokens < target; i++) {
-        a = list[i].key >> 16;
-        b = list[i].key & 0xffff;
-
-        d = &t->tokens[t->ntokens];
-        d->text = text + t->text_used;
-        d->len = (uint8_t) (t->tokens[a].len + t->tokens[b].len);
-        d->ctx = 0;
-
-        memcpy(text + t->text_used, t->tokens[a].text, t->tokens[a].len);
-        memcpy(text + t->text_used + t->tokens[a].len, t->tokens[b].text,
-               t->tokens[b].len);
-
-        if (us_train_known(t, set, 4 * US_TOKENS_MAX - 1, t->ntokens,
-                           d->text, d->len))
-        {
-            continue;
-        }
-
-        /* what the next parse may find, for the prices */
-
-        t->counts[t->ntokens++] = list[i].count;
-        t->counts[a] -= US_MIN(t->counts[a], list[i].count);
-        t->counts[b] -= US_MIN(t->counts[b], list[i].count);
-        t->text_used += d->len;
-    }
-
-    rc = 0;
-
-done:
-
-    free(set);
-    free(list);
-
-    return rc;
-}
-
-
-/*
- * The first guess: tokens that end in the same common byte, the rest, runs.
- */
-
 static int
 us_train_cmp_follow(const void *one, const void *two)
 {
@@ -656,39 +215,12 @@ us_train_cmp_follow(const void *one, const void *two)
 }
 
 
-static int
-us_train_contexts(us_trainer_t *t)
+/* the pairs in order, US_TRAIN_PAIRS at most; returns their number */
+
+static size_t
+us_train_follows(const us_trainer_t *t, us_follow_t *follows)
 {
-    int           rc;
-    size_t        i, n;
-    uint8_t      *group, of[256], last;
-    unsigned      ngroups, g, k, best;
-    uint64_t      ends[256];
-    us_follow_t  *follows;
-
-    rc = -1;
-    ngroups = t->in->ncontexts - US_CTX_GROUP;
-
-    /* pairs under the final vocabulary */
-
-    t->pairing = 1;
-
-    if (us_train_prepare(t) == -1) {
-        return -1;
-    }
-
-    us_train_price(us_parser_row(t->parser, 0), t->counts, t->ntokens);
-
-    if (us_train_parse(t, 1) == -1) {
-        return -1;
-    }
-
-    group = calloc(t->ntokens, 1);
-    follows = malloc(US_TRAIN_PAIRS * sizeof(us_follow_t));
-
-    if (group == NULL || follows == NULL) {
-        goto done;
-    }
+    size_t  i, n;
 
     for (i = 0, n = 0; i < US_TRAIN_PAIRS; i++) {
         if (t->pairs[i].count) {
@@ -700,6 +232,23 @@ us_train_contexts(us_trainer_t *t)
 
     qsort(follows, n, sizeof(us_follow_t), us_train_cmp_follow);
 
+    return n;
+}
+
+
+/*
+ * The first guess: tokens that end in the same common byte, the rest (group 0),
+ * runs (group 1).  A good half of the groups: the others are left empty.
+ */
+
+static void
+us_train_guess(const us_trainer_t *t, uint8_t *group, unsigned ngroups)
+{
+    size_t    i;
+    uint8_t   of[256], last;
+    unsigned  g, k, best;
+    uint64_t  ends[256];
+
     memset(ends, 0, sizeof(ends));
     memset(of, 0, sizeof(of));
 
@@ -708,8 +257,6 @@ us_train_contexts(us_trainer_t *t)
             ends[t->tokens[i].text[t->tokens[i].len - 1]] += t->counts[i];
         }
     }
-
-    /* group 0: the rest, 1: runs; a good half of the others: by last byte */
 
     for (g = 2; g < 2 + (ngroups - 2) * 5 / 8; g++) {
         for (k = 1, best = 0; k < 256; k++) {
@@ -731,74 +278,106 @@ us_train_contexts(us_trainer_t *t)
             group[i] = of[last];
         }
     }
+}
 
-    if (us_cluster(follows, n, t->ntokens, ngroups, group, t->cancel) == -1) {
-        goto done;
+
+/* counts in each context, now that there are some, under the prices of all */
+
+static int
+us_train_count(us_trainer_t *t)
+{
+    int        rc;
+    unsigned   k;
+    uint32_t  *all;
+
+    all = malloc(t->ntokens * sizeof(uint32_t));
+    if (all == NULL) {
+        return -1;
     }
 
-    for (i = 0; i < t->ntokens; i++) {
-        t->tokens[i].ctx = (uint8_t) (US_CTX_GROUP + group[i]);
-    }
-
-    /* contexts are numbered by now: count in each, under prices of all */
+    memcpy(all, t->counts, t->ntokens * sizeof(uint32_t));
 
     t->ncontexts = t->in->ncontexts;
     t->pairing = 0;
 
-    {
-        uint32_t  *all;
+    rc = us_train_prepare(t);
 
-        all = malloc(t->ntokens * sizeof(uint32_t));
-        if (all == NULL) {
-            goto done;
+    if (rc == 0) {
+        for (k = 0; k < t->ncontexts; k++) {
+            us_train_price(us_parser_row(t->parser, k), all, t->ntokens);
         }
 
-        memcpy(all, t->counts, t->ntokens * sizeof(uint32_t));
-
-        if (us_train_prepare(t) == 0) {
-            for (k = 0; k < t->ncontexts; k++) {
-                us_train_price(us_parser_row(t->parser, k), all, t->ntokens);
-            }
-
-            rc = us_train_parse(t, 1);
-        }
-
-        free(all);
+        rc = us_train_parse(t, 1);
     }
 
-done:
-
-    free(follows);
-    free(group);
+    free(all);
 
     return rc;
 }
 
 
-/*
- * Makes the codes by the counts; unless they are the last ones, parses and
- * counts again under their prices.
- */
-
 static int
-us_train_codes(us_trainer_t *t, int last)
+us_train_contexts(us_trainer_t *t)
 {
-    uint8_t        *row, *lens;
-    size_t          i;
-    unsigned        c, k, l, esc, price;
-    uint32_t       *counts, *all;
-    us_code_def_t  *code;
+    int           rc;
+    size_t        i, n;
+    uint8_t      *group;
+    unsigned      ngroups;
+    us_follow_t  *follows;
 
-    all = calloc(t->ntokens + 1u, sizeof(uint32_t));
-    lens = malloc(t->ntokens + 1u);
+    /* pairs under the final vocabulary */
 
-    if (all == NULL || lens == NULL) {
-        free(all);
-        free(lens);
+    t->pairing = 1;
+
+    if (us_train_prepare(t) == -1) {
         return -1;
     }
 
-    /* what is rare in a context goes by the escape, and counts there */
+    us_train_price(us_parser_row(t->parser, 0), t->counts, t->ntokens);
+
+    if (us_train_parse(t, 1) == -1) {
+        return -1;
+    }
+
+    rc = -1;
+    ngroups = t->in->ncontexts - US_CTX_GROUP;
+    group = calloc(t->ntokens, 1);
+    follows = malloc(US_TRAIN_PAIRS * sizeof(us_follow_t));
+
+    if (group && follows) {
+        n = us_train_follows(t, follows);
+        us_train_guess(t, group, ngroups);
+
+        rc = us_cluster(follows, n, t->ntokens, ngroups, group, t->cancel);
+    }
+
+    for (i = 0; i < t->ntokens && rc == 0; i++) {
+        t->tokens[i].ctx = (uint8_t) (US_CTX_GROUP + group[i]);
+    }
+
+    free(follows);
+    free(group);
+
+    return rc == 0 ? us_train_count(t) : -1;
+}
+
+
+/*
+ * Makes the codes by the counts.  What is rare in a context goes by the escape,
+ * and counts there.
+ */
+
+static int
+us_train_codes(us_trainer_t *t)
+{
+    size_t     i;
+    unsigned   c;
+    uint32_t  *counts, *all;
+
+    all = malloc((t->ntokens + 1u) * sizeof(uint32_t));
+    if (all == NULL) {
+        return -1;
+    }
 
     for (i = 0; i < t->ntokens; i++) {
         all[i] = 1;
@@ -829,48 +408,60 @@ us_train_codes(us_trainer_t *t, int last)
 
     us_train_code(t, t->ncontexts + US_CODE_ESCAPE, all, t->ntokens, 16);
 
-    if (last) {
-        free(all);
-        free(lens);
-        return 0;
-    }
+    free(all);
 
-    memset(lens, 0, t->ntokens + 1u);
-    code = &t->codes[t->ncontexts + US_CODE_ESCAPE];
+    return 0;
+}
+
+
+/* the length of each symbol of a code; 0: it is not in it */
+
+static void
+us_train_lengths(const us_code_def_t *code, uint8_t *lens, size_t n)
+{
+    size_t    i;
+    unsigned  l, k;
+
+    memset(lens, 0, n);
 
     for (l = 1, i = 0; l <= US_HUFFMAN_MAX; l++) {
         for (k = 0; k < code->nlen[l]; k++) {
             lens[code->symbols[i++]] = (uint8_t) l;
         }
     }
+}
+
+
+/* parses and counts again, under the prices of the codes */
+
+static int
+us_train_recount(us_trainer_t *t)
+{
+    size_t     i;
+    uint8_t   *row, *lens, *escape;
+    unsigned   c, price;
+
+    lens = malloc(2 * (t->ntokens + 1u));
+    if (lens == NULL) {
+        return -1;
+    }
+
+    escape = lens + t->ntokens + 1;
+    us_train_lengths(&t->codes[t->ncontexts + US_CODE_ESCAPE], escape,
+                     t->ntokens + 1u);
 
     for (c = 0; c < t->ncontexts; c++) {
         row = us_parser_row(t->parser, c);
-        code = &t->codes[c];
-        memset(row, 0, t->ntokens);
-        esc = 0;
-
-        for (l = 1, i = 0; l <= US_HUFFMAN_MAX; l++) {
-            for (k = 0; k < code->nlen[l]; k++, i++) {
-                if (code->symbols[i] == t->ntokens) {
-                    esc = l;
-
-                } else {
-                    row[code->symbols[i]] = (uint8_t) (l * US_PRICE_BIT);
-                }
-            }
-        }
+        us_train_lengths(&t->codes[c], lens, t->ntokens + 1u);
 
         for (i = 0; i < t->ntokens; i++) {
-            if (row[i] == 0) {
-                price = (esc + lens[i]) * US_PRICE_BIT;
-                row[i] = (uint8_t) (price < US_PRICE_MAX ? price
-                                                         : US_PRICE_MAX);
-            }
+            price = lens[i] ? lens[i] : lens[t->ntokens] + escape[i];
+            price *= US_PRICE_BIT;
+
+            row[i] = (uint8_t) (price < US_PRICE_MAX ? price : US_PRICE_MAX);
         }
     }
 
-    free(all);
     free(lens);
 
     return us_train_parse(t, 1);

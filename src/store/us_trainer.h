@@ -1,0 +1,92 @@
+
+/*
+ * What the two halves of learning share: us_vocabulary.c finds the tokens,
+ * us_train.c the contexts and codes.
+ */
+
+
+#ifndef _US_TRAINER_H_INCLUDED_
+#define _US_TRAINER_H_INCLUDED_
+
+
+#include "us_train.h"
+#include "us_parse.h"
+
+
+/*
+ * Tuned with bench/codec on reddit_submissions and eot2024_A.
+ */
+
+#ifndef US_TRAIN_SELDOM
+#define US_TRAIN_SELDOM    3          /* uses that keep a token, or a code */
+#endif
+#define US_TRAIN_PAIRS     (1 << 20)
+
+
+/* two tokens, one behind the other; count 0: a free place */
+
+typedef struct {
+    uint32_t               key;       /* token << 16 | next */
+    uint32_t               count;
+} us_pair_t;
+
+
+typedef struct {
+    const us_train_t      *in;
+    const volatile int    *cancel;
+
+    us_token_def_t        *tokens;
+    unsigned               ntokens;
+    uint8_t               *text;      /* of the tokens */
+    size_t                 text_used;
+
+    us_parser_t           *parser;
+    unsigned               ncontexts; /* of the parser */
+
+    /* by the last parse */
+    uint32_t              *counts;    /* [ncontexts][ntokens + 1] */
+    us_pair_t             *pairs;     /* US_TRAIN_PAIRS places */
+    int                    pairing;   /* pairs are counted */
+
+    unsigned               ncodes;
+    us_code_def_t         *codes;
+    uint16_t              *symbols;
+    uint64_t              *work;
+} us_trainer_t;
+
+
+static inline uint32_t *
+us_train_counts(us_trainer_t *t, unsigned ctx)
+{
+    return t->counts + (size_t) ctx * (t->ntokens + 1);
+}
+
+
+static inline int
+us_train_is_run(unsigned token)
+{
+    return token >= US_TOKEN_RUN && token < US_TOKEN_TEXT;
+}
+
+
+/* us_vocabulary.c; 0, or -1: no memory, or it was cancelled */
+
+int us_train_vocabulary(us_trainer_t *t);
+
+/* counts a pair; a rare one may find no room */
+void us_train_pair(us_trainer_t *t, unsigned token, unsigned next);
+
+
+/* us_train.c; the same */
+
+/* a parser of the tokens as they are now */
+int us_train_prepare(us_trainer_t *t);
+
+/* prices by the counts of the last parse; what was not seen has half a use */
+void us_train_price(uint8_t *row, const uint32_t *counts, size_t n);
+
+/* parses each nth sample and counts */
+int us_train_parse(us_trainer_t *t, unsigned nth);
+
+
+#endif /* _US_TRAINER_H_INCLUDED_ */
