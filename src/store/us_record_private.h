@@ -1,0 +1,98 @@
+
+/*
+ * What reading (us_record.c) and writing (us_record_write.c) of records share.
+ */
+
+
+#ifndef _US_RECORD_PRIVATE_H_INCLUDED_
+#define _US_RECORD_PRIVATE_H_INCLUDED_
+
+
+#include "us_record.h"
+#include "us_header.h"
+#include "us_learn.h"
+#include "us_prefix.h"
+
+
+/* a damaged store could have longer chains: they are not followed */
+#define US_HOPS_READ      16
+
+/*
+ * Tails of a group: none is longer than its text, and two more bytes; each may
+ * be encoded twice.  Only what is used costs memory.
+ */
+#define US_TAILS_SIZE     (2 * US_STORE_GROUP * US_TEXT_BUFFER)
+
+#define US_SLOT_NONE      ((unsigned) -1)
+
+
+/* a new URL of the group; the order of calls: us_record.h */
+
+typedef struct {
+    us_header_t       header;
+    unsigned          slot;           /* the reference is that slot */
+    unsigned          depth;          /* references to follow */
+    unsigned          klass;
+    us_str_t          rest;
+    size_t            at;             /* of the tail in c->tails */
+    size_t            nbits;
+
+    unsigned          emitted:1;      /* as id */
+    unsigned          added:1;
+    uint64_t          id;
+
+    unsigned          nprefixes;
+    us_prefix_t       prefixes[US_PREFIXES];
+} us_slot_t;
+
+
+/* what a chain supplies: record k has the bytes from cut[k] on */
+
+typedef struct {
+    unsigned          n;
+    uint64_t          id[US_HOPS_READ];
+    us_header_t       header[US_HOPS_READ];
+    us_bitin_t        bits[US_HOPS_READ];
+} us_chain_t;
+
+
+struct us_codec_s {
+    us_arena_t       *arena;
+    us_models_t       models;
+    us_learn_t        learn;
+
+    us_slot_t         slots[US_STORE_GROUP];
+    unsigned          last;           /* slot encoded last, or none */
+
+    uint8_t          *tails;
+    size_t            tails_used;
+
+    uint8_t           own[US_TEXT_BUFFER];     /* the text being encoded */
+    uint8_t           text[US_TEXT_BUFFER + US_DECODE_SLACK];
+    uint8_t           bits[US_RECORD_BUFFER + US_HEADER_BYTES];
+    uint8_t           buf[US_RECORD_BUFFER];
+};
+
+
+/* reads a record's header; 0, or -1: it is damaged */
+
+static inline int
+us_record_open(us_codec_t *c, uint64_t id, us_header_t *h, us_bitin_t *b)
+{
+    us_bits_t  record;
+
+    us_log_get(c->arena, id, c->buf, &record);
+
+    return us_header_read(&c->models, id, &record, h, b);
+}
+
+
+/*
+ * Decodes a record and tells its chain, from the record itself inwards.
+ * Returns the length, 0: it is damaged.
+ */
+size_t us_record_text(us_codec_t *c, uint64_t id, uint8_t *text,
+    us_chain_t *chain);
+
+
+#endif /* _US_RECORD_PRIVATE_H_INCLUDED_ */
