@@ -109,13 +109,6 @@ us_lineset_destroy(us_lineset_t *set)
 }
 
 
-uint64_t
-us_lineset_lines(const us_lineset_t *set)
-{
-    return set->lines;
-}
-
-
 size_t
 us_lineset_memory(const us_lineset_t *set)
 {

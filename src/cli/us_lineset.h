@@ -44,7 +44,6 @@ int us_lineset_number(us_lineset_t *set, us_str_t line, uint32_t *number);
 /* another limit from now on */
 void us_lineset_limit(us_lineset_t *set, size_t limit);
 
-uint64_t us_lineset_lines(const us_lineset_t *set);
 size_t us_lineset_memory(const us_lineset_t *set);
 
 /*

@@ -113,7 +113,6 @@ us_area_max(us_area_id_t id, uint64_t n, const us_store_conf_t *conf)
         return max;
 
     case US_AREA_CACHE:
-    case US_AREA_NODES:
     case US_AREA_MODELS:
         return n / 4 + 8;
 

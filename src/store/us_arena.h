@@ -44,13 +44,13 @@
 #include "us_atomic.h"
 
 
-#define US_LAYOUT       1
+#define US_LAYOUT       2
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
 #define US_INTENT_MAX   64
 #define US_HANDS        2
-#define US_CLASSES      128           /* sizes of leaves, see us_index.c */
+#define US_CLASSES      128           /* sizes of leaves, see us_leaf.c */
 
 
 /* who owns a chunk; the mark areas are sparse: allotted where a bit is set */
@@ -61,8 +61,7 @@ typedef enum {
     US_AREA_LEAVES,
     US_AREA_DIRECTORY,                /* of leaves */
     US_AREA_SITES,
-    US_AREA_CACHE,                    /* the codec's three */
-    US_AREA_NODES,
+    US_AREA_CACHE,                    /* the codec's two */
     US_AREA_MODELS,
     US_AREA_DELETED,
     US_AREA_MARK,
@@ -116,7 +115,6 @@ typedef struct {
     uint64_t           next_id  __attribute__((aligned(64)));
     uint64_t           leaves;        /* index: the live ones are n .. 2n-1 */
     uint64_t           models;        /* the codec's: models published */
-    uint64_t           nodes;         /* the codec's: nodes published */
 
     /* the journal's watermarks: one writer each, see us_ring.h */
 

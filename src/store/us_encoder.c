@@ -140,13 +140,6 @@ us_encoder_build(us_encoder_t *e)
 }
 
 
-const us_model_t *
-us_encoder_model(const us_encoder_t *e)
-{
-    return e->model;
-}
-
-
 size_t
 us_encoder_size(const us_encoder_t *e)
 {
@@ -170,19 +163,6 @@ us_encoder_symbol_bits(const us_encoder_t *e, us_model_code_t code,
     default:
         return e->far[symbol];
     }
-}
-
-
-void
-us_encoder_symbol(const us_encoder_t *e, us_bitout_t *o, us_model_code_t code,
-    unsigned symbol)
-{
-    unsigned  n;
-    uint32_t  bits;
-
-    n = us_model_code(e->model, us_model_ncontexts(e->model) + code, symbol,
-                      &bits);
-    us_bits_put(o, bits, n);
 }
 
 

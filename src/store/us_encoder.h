@@ -22,14 +22,12 @@ void us_encoder_destroy(us_encoder_t *e);
 /* at most about 1 ms of work; 1: ready, 0: not yet, -1: no memory */
 int us_encoder_build(us_encoder_t *e);
 
-const us_model_t *us_encoder_model(const us_encoder_t *e);
+/* bytes of memory, when it is built */
 size_t us_encoder_size(const us_encoder_t *e);
 
 /* the price of a header's symbol, in bits */
 unsigned us_encoder_symbol_bits(const us_encoder_t *e, us_model_code_t code,
     unsigned symbol);
-void us_encoder_symbol(const us_encoder_t *e, us_bitout_t *o,
-    us_model_code_t code, unsigned symbol);
 
 /*
  * Writes the tail of a text: chosen from starts (us_parse()), its price with

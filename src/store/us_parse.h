@@ -16,8 +16,6 @@
 #define US_PRICE_BIT     8
 #define US_PRICE_MAX     255
 
-#define US_STARTS_MAX    8
-
 
 /* a way to begin: `at` bytes of the text come otherwise, for that price */
 

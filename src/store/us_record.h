@@ -8,11 +8,11 @@
  *     rest    the canonical URL from the host on, without that "www."
  *
  * This is the seam between the codec and everything around it.  The codec
- * decides what the bits are: reference, common prefix, tail, models, nodes,
- * caches.  It does not know where they lie: us_log_get() gives it the bits of
- * a record by id.  Its shared memory are the areas US_AREA_CACHE, _NODES and
- * _MODELS and the words head->models, nodes, codec[]; it changes them by
- * us_intend() under the lock like everybody else.
+ * decides what the bits are: reference, common prefix, tail, models, cache.  It
+ * does not know where they lie: us_log_get() gives it the bits of a record by
+ * id.  Its shared memory are the areas US_AREA_CACHE and _MODELS and the words
+ * head->models and codec[]; it changes them by us_intend() under the lock like
+ * everybody else, but for the cache, which holds hints only.
  *
  * A us_codec_t is one handle's private side (tables, scratch): for one thread.
  */
@@ -100,7 +100,7 @@ void us_record_added(us_codec_t *c, unsigned slot, uint64_t id);
 
 /*
  * Replay: record id has just been put into the log as it was; text is what
- * us_record_decode() gave for it.  Does for caches and nodes what emit and
+ * us_record_decode() gave for it.  Does for the cache what emit and
  * added have done when it was first written.
  */
 void us_record_replayed(us_codec_t *c, uint64_t id, const uint8_t *text,

@@ -326,7 +326,6 @@ static const us_store_part_t  us_store_area_parts[US_AREA_DELETED] = {
     [US_AREA_DIRECTORY] = US_PART_INDEX,
     [US_AREA_SITES] = US_PART_SITES,
     [US_AREA_CACHE] = US_PART_CACHES,
-    [US_AREA_NODES] = US_PART_NODES,
     [US_AREA_MODELS] = US_PART_MODELS,
 };
 
@@ -376,7 +375,6 @@ static const char  *us_store_part_names[US_PARTS] = {
     [US_PART_OFFSETS] = "offsets",
     [US_PART_INDEX] = "index",
     [US_PART_CACHES] = "caches",
-    [US_PART_NODES] = "nodes",
     [US_PART_MODELS] = "models",
     [US_PART_SITES] = "sites",
     [US_PART_MARKS] = "marks",

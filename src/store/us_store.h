@@ -280,7 +280,6 @@ typedef enum {
     US_PART_OFFSETS,
     US_PART_INDEX,
     US_PART_CACHES,
-    US_PART_NODES,
     US_PART_MODELS,
     US_PART_SITES,
     US_PART_MARKS,
