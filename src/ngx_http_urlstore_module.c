@@ -302,29 +302,29 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_uint_value(conf->max_batch, prev->max_batch, 10000);
     ngx_conf_merge_sec_value(conf->max_age, prev->max_age, 60);
 
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    /* an if { } block, or limit_except */
+
+    if (conf->zone == NULL && prev->zone && clcf->noname
+        && clcf->handler == NULL)
+    {
+        conf->zone = prev->zone;
+        conf->endpoint = prev->endpoint;
+        clcf->handler = ngx_http_urlstore_handler;
+    }
+
     if (conf->zone == NULL) {
-
-        /* an if { } block, or limit_except */
-
-        clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-
-        if (clcf->noname && clcf->handler == NULL && prev->zone) {
-            conf->zone = prev->zone;
-            conf->endpoint = prev->endpoint;
-            clcf->handler = ngx_http_urlstore_handler;
-        }
-
         return NGX_CONF_OK;
     }
 
-    /* nginx's own limit is 1 MB unless set, and would come first */
+    /*
+     * nginx's own limit would come first: it is 1 MB, unless the operator
+     * wants another one.
+     */
 
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-
-    if (clcf->client_max_body_size
-        && clcf->client_max_body_size < (off_t) conf->max_body)
-    {
-        clcf->client_max_body_size = conf->max_body;
+    if (clcf->client_max_body_size == 1024 * 1024) {
+        clcf->client_max_body_size = ngx_max(conf->max_body, 1024 * 1024);
     }
 
     return NGX_CONF_OK;

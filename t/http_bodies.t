@@ -15,6 +15,7 @@ use Time::HiRes qw(sleep);
 
 my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone u 128m;
+urlstore_zone second 32m;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
@@ -34,6 +35,19 @@ server {
     }
 
     location = /mirror { internal; return 204; }
+
+    location /lower/ { client_max_body_size 1k; urlstore_api u; }
+    location = /if { if ($arg_x) { set $y 1; } urlstore_seen u; }
+    location = /except { limit_except GET { allow all; } urlstore_seen u; }
+
+    # both ways: added here and sent on, sent on and added here
+
+    location = /first { mirror /copy; urlstore_add u; }
+    location = /copy { internal; proxy_pass $back/second/add; }
+    location = /last { mirror /add_copy; proxy_pass $back/second/add; }
+    location = /add_copy { internal; urlstore_add u; }
+    location /second/ { urlstore_api second; }
+    set $back http://127.0.0.1:%%PORT%%;
 }
 CONF
 
@@ -112,8 +126,22 @@ for my $size (1, 2, 100, 4095, 16384, 16385, 100_000, 1 << 20, 8 << 20) {
     }
 }
 
-is($t->post('/seen', 'x' x (8 << 20) . "\n", @text)->{status}, 413,
-    'a byte more than 8 MiB');
+my $r = $t->post('/seen', 'x' x (8 << 20) . "\n", @text);
+is($r->{status}, 413, 'a byte more than 8 MiB');
+is($r->json->{processed}, 0, 'nothing of it was processed');
+
+for my $path ('/seen', '/if', '/if?x=1', '/except') {
+    my @two = ('x' x 1000 . "\n") x 2500;
+    is($t->post($path, join('', @two), @text)->{status}, 200,
+        "$path takes more than nginx's 1 MB");
+    is($t->post($path, sub { shift @two }, @text)->{status}, 200,
+        '  chunked, too');
+}
+
+$r = $t->post('/lower/seen', 'x' x 2000, @text);
+is("$r->{status} $r->{headers}{'content-type'}",
+    '413 application/problem+json', "the operator's own limit");
+is($t->post('/lower/seen', 'x' x 900, @text)->{status}, 200, 'is kept to');
 is($t->post('/seen', "x\n" x 10001, @text)->{status}, 413, '10,001 lines');
 is($t->post('/seen?brief=1', "x\n" x 10000, @text)->{status}, 200,
     '10,000 lines');
@@ -142,11 +170,34 @@ is($t->post('/seen', $body, @gzip)->{status}, 400, 'no gzip');
 
 my $bomb = gzip("\n" x (64 << 20));
 cmp_ok(length $bomb, '<', 100_000, 'a bomb is small');
-my $r = $t->post('/seen', $bomb, @gzip);
+$r = $t->post('/seen', $bomb, @gzip);
 is($r->{status}, 413, 'a gzip bomb');
 is($r->json->{processed}, 0, 'processed nothing');
 is($t->post('/seen', gzip("x\n" x 10001), @gzip)->{status}, 413,
     'a bomb of items');
+
+# --- mirror: the same body, by us and by another server
+
+for my $path ('/first', '/last') {
+    my $name = substr $path, 1;
+
+    for my $n (1, 3000) {
+        $r = $t->post($path, join('', map { "http://$name.test/$_/$n\n" }
+            1 .. $n), @text);
+        is($r->{status}, 200, "$path with $n lines");
+    }
+
+    ok(wait_until(10, sub {
+        my $seen = 0;
+
+        for my $at ('', '/second') {
+            $seen += $t->get("$at/seen?url=http://$name.test/$_/$_")->{body}
+                =~ /"seen"/ for 1, 3000;
+        }
+
+        return $seen == 4;
+    }), '  both have them all');
+}
 
 # --- slow and vanished clients
 

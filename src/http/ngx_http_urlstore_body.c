@@ -33,7 +33,10 @@ struct ngx_http_urlstore_body_s {
 
     u_char                         *pos;      /* what is to be read next */
     u_char                         *last;
-    u_char                         *file;     /* a window on a file */
+
+    ngx_chain_t                    *rest;     /* of a body read by others */
+    off_t                           offset;   /* in its file */
+    u_char                         *file;     /* a window on that */
 
     z_stream                       *z;
     u_char                         *inflated;
@@ -51,6 +54,8 @@ static void ngx_http_urlstore_body_read(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_body_next(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body);
 static ngx_int_t ngx_http_urlstore_body_window(ngx_http_request_t *r,
+    ngx_http_urlstore_body_t *body);
+static ngx_int_t ngx_http_urlstore_body_rest(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body);
 static ngx_int_t ngx_http_urlstore_body_piece(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body, u_char *p, size_t len);
@@ -302,6 +307,14 @@ ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc)
 static void
 ngx_http_urlstore_body_post(ngx_http_request_t *r)
 {
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (!r->request_body_no_buffering && r->request_body) {
+        ctx->body->rest = r->request_body->bufs;
+    }
+
     r->read_event_handler = ngx_http_urlstore_body_read;
 
     ngx_http_urlstore_body_read(r);
@@ -401,7 +414,9 @@ wait:
 static ngx_int_t
 ngx_http_urlstore_body_wait(ngx_http_request_t *r)
 {
-    ngx_http_urlstore_body_post(r);
+    r->read_event_handler = ngx_http_urlstore_body_read;
+
+    ngx_http_urlstore_body_read(r);
 
     return NGX_DONE;
 }
@@ -449,16 +464,18 @@ ngx_http_urlstore_body_next(ngx_http_request_t *r,
 }
 
 
-/* the next buffer, or the next part of a file; NGX_DONE: there is none */
+/* the next buffer, which is used up; NGX_DONE: there is none yet, or no more */
 
 static ngx_int_t
 ngx_http_urlstore_body_window(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body)
 {
-    off_t         rest;
-    ssize_t       n;
     ngx_buf_t    *b;
     ngx_chain_t  *cl;
+
+    if (!r->request_body_no_buffering) {
+        return ngx_http_urlstore_body_rest(r, body);
+    }
 
     for ( ;; ) {
 
@@ -469,7 +486,7 @@ ngx_http_urlstore_body_window(ngx_http_request_t *r,
         cl = r->request_body->bufs;
         b = cl->buf;
 
-        if (ngx_buf_in_memory(b) && b->pos < b->last) {
+        if (b->pos < b->last) {
             body->pos = b->pos;
             body->last = b->last;
 
@@ -478,36 +495,71 @@ ngx_http_urlstore_body_window(ngx_http_request_t *r,
             return NGX_OK;
         }
 
-        if (b->in_file && !ngx_buf_in_memory(b) && b->file_pos < b->file_last)
-        {
-            if (body->file == NULL) {
-                body->file = ngx_palloc(r->pool, NGX_HTTP_URLSTORE_WINDOW);
-                if (body->file == NULL) {
-                    return NGX_HTTP_INTERNAL_SERVER_ERROR;
-                }
+        r->request_body->bufs = cl->next;
+        ngx_free_chain(r->pool, cl);
+    }
+}
+
+
+/*
+ * The same of a body that has been read before, whose buffers others may need
+ * after us: `mirror` sends them to another server.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_body_rest(ngx_http_request_t *r,
+    ngx_http_urlstore_body_t *body)
+{
+    off_t       rest;
+    ssize_t     n;
+    ngx_buf_t  *b;
+
+    for ( /* void */ ; body->rest; body->rest = body->rest->next) {
+        b = body->rest->buf;
+
+        if (ngx_buf_in_memory(b)) {
+            if (b->pos == b->last) {
+                continue;
             }
 
-            rest = b->file_last - b->file_pos;
-
-            n = ngx_read_file(b->file, body->file,
-                              (size_t) ngx_min(rest, NGX_HTTP_URLSTORE_WINDOW),
-                              b->file_pos);
-
-            if (n <= 0) {
-                return NGX_HTTP_INTERNAL_SERVER_ERROR;
-            }
-
-            b->file_pos += n;
-
-            body->pos = body->file;
-            body->last = body->file + n;
+            body->pos = b->pos;
+            body->last = b->last;
+            body->rest = body->rest->next;
 
             return NGX_OK;
         }
 
-        r->request_body->bufs = cl->next;
-        ngx_free_chain(r->pool, cl);
+        rest = b->in_file ? b->file_last - b->file_pos - body->offset : 0;
+
+        if (rest == 0) {
+            body->offset = 0;
+            continue;
+        }
+
+        if (body->file == NULL) {
+            body->file = ngx_palloc(r->pool, NGX_HTTP_URLSTORE_WINDOW);
+            if (body->file == NULL) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+        }
+
+        n = ngx_read_file(b->file, body->file,
+                          (size_t) ngx_min(rest, NGX_HTTP_URLSTORE_WINDOW),
+                          b->file_pos + body->offset);
+
+        if (n <= 0) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        body->offset += n;
+
+        body->pos = body->file;
+        body->last = body->file + n;
+
+        return NGX_OK;
     }
+
+    return NGX_DONE;
 }
 
 

@@ -238,6 +238,7 @@ static ngx_int_t
 ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 {
     ngx_str_t                      none, value;
+    const char                    *extra;
     ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
@@ -265,9 +266,14 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 
     ngx_str_null(&none);
 
+    /* nginx has looked at Content-Length, and not called us at all */
+
+    extra = r->headers_out.status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE
+            ? "\"processed\":0" : NULL;
+
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK
         || ngx_http_urlstore_problem_text(&ctx->out, r->headers_out.status,
-                                          NULL, &none)
+                                          extra, &none)
            != NGX_OK)
     {
         return NGX_ERROR;
