@@ -70,4 +70,35 @@ for my $bad ('', 'nothing') {
 
 is(join(' ', glob '*'), 'err', 'nothing was made');
 
+
+# input that cannot be read, output that cannot be written
+
+my $lines = join '', map "http://a.test/$_\n", 1 .. 5000;
+
+{
+    open my $f, '>', 'lines' or die "lines: $!";
+    print $f $lines;
+}
+
+my $import = `$urlstore import data <lines 2>&1`;
+is($?, 0, 'a directory');
+
+for my $command ('import data', 'normalize', 'hash', 'dedup', 'bench --json -')
+{
+    my $out = `$urlstore $command <. 2>&1 >/dev/null`;
+
+    is($? >> 8, 2, "$command: an error of the input is told");
+    like($out, qr/^urlstore: standard input/m, 'and of which');
+}
+
+for my $command ('normalize <lines', 'hash <lines', 'dedup lines',
+    'bench --json lines', 'dump data', 'dump --sorted data', 'stat data',
+    'verify data', 'stat --help', '--help')
+{
+    my $out = `$urlstore $command 2>&1 >/dev/full`;
+
+    is($? >> 8, 2, "$command: an error of the output is told");
+    like($out, qr/No space left/, 'and which');
+}
+
 done_testing();

@@ -115,6 +115,35 @@ us_cli_usage_all(FILE *f)
 }
 
 
+/*
+ * The exit code of a command: what it read from standard input, or wrote to
+ * standard output, must have been all.
+ */
+
+static int
+us_cli_streams(int code)
+{
+    if (code == US_CLI_USAGE) {
+        /* it has said why */
+        return code;
+    }
+
+    if (ferror(stdin)) {
+        fprintf(stderr, "urlstore: standard input could not be read to its "
+                "end\n");
+        return US_CLI_USAGE;
+    }
+
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "urlstore: standard output could not be written: "
+                "%s\n", strerror(errno));
+        return US_CLI_USAGE;
+    }
+
+    return code;
+}
+
+
 int
 main(int argc, char **argv)
 {
@@ -127,7 +156,7 @@ main(int argc, char **argv)
 
     if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
         us_cli_usage_all(stdout);
-        return US_CLI_DONE;
+        return us_cli_streams(US_CLI_DONE);
     }
 
     for (c = us_cli_commands; c->name; c++) {
@@ -137,10 +166,10 @@ main(int argc, char **argv)
 
         if (us_cli_help(argc, argv)) {
             us_cli_usage_one(stdout, c);
-            return US_CLI_DONE;
+            return us_cli_streams(US_CLI_DONE);
         }
 
-        return c->run(argc - 1, argv + 1);
+        return us_cli_streams(c->run(argc - 1, argv + 1));
     }
 
     fprintf(stderr, "urlstore: no command \"%s\"\n", argv[1]);

@@ -10,13 +10,14 @@
 
 #include "us_cli.h"
 #include "us_bench_urls.h"
+#include "us_lines.h"
 #include "../url/us_normalize.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
-#include <unistd.h>
+
+
+#define US_BENCH_LINES  256
 
 
 uint64_t
@@ -45,41 +46,6 @@ us_bench_alloc(void *p, size_t size)
     }
 
     return p;
-}
-
-
-/* opens the file, through xz if it is packed; *pid is to be waited for */
-
-static FILE *
-us_bench_open(const char *name, pid_t *pid)
-{
-    int     fd[2];
-    size_t  len;
-
-    *pid = 0;
-    len = strlen(name);
-
-    if (len < 3 || strcmp(name + len - 3, ".xz") != 0) {
-        return strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
-    }
-
-    if (pipe(fd) == -1) {
-        return NULL;
-    }
-
-    *pid = fork();
-
-    if (*pid == 0) {
-        dup2(fd[1], STDOUT_FILENO);
-        close(fd[0]);
-        close(fd[1]);
-        execlp("xz", "xz", "-dc", "--", name, NULL);
-        _exit(127);
-    }
-
-    close(fd[1]);
-
-    return *pid == -1 ? NULL : fdopen(fd[0], "r");
 }
 
 
@@ -220,60 +186,75 @@ us_bench_line(us_bench_urls_t *b, const us_norm_t *norm, us_norm_ws_t *ws,
 }
 
 
-/* reads, normalizes and shuffles the lines, and keeps the first of equals */
+/* the URLs of all lines, in order; 0, or -1 after a message */
 
-int
-us_bench_read(us_bench_urls_t *b, const us_bench_source_t *source)
+static int
+us_bench_lines(us_bench_urls_t *b, const us_bench_source_t *source,
+    us_bench_url_t **all)
 {
-    FILE            *f;
-    char            *buf;
-    pid_t            pid;
-    size_t           i, k, size, max;
-    ssize_t          n;
-    uint64_t         seed;
-    us_norm_t       *norm;
-    us_norm_ws_t    *ws;
-    us_bench_url_t  *all, u;
-
-    f = us_bench_open(source->file, &pid);
-
-    if (f == NULL) {
-        fprintf(stderr, "urlstore bench: \"%s\": %s\n", source->file,
-                strerror(errno));
-        return -1;
-    }
+    int            rc;
+    size_t         max;
+    ssize_t        i, n;
+    us_str_t       lines[US_BENCH_LINES];
+    us_norm_t     *norm;
+    us_lines_t     in;
+    us_norm_ws_t  *ws;
 
     norm = us_norm_create(US_PROFILE_CRAWLER);
 
     if (norm == NULL || us_norm_seal(norm) != 0
-        || (ws = us_norm_ws_create(norm)) == NULL)
+        || (ws = us_norm_ws_create(norm)) == NULL
+        || us_lines_init(&in) == -1)
     {
         fprintf(stderr, "urlstore bench: no normalizer\n");
         return -1;
     }
 
-    all = NULL;
-    buf = NULL;
-    size = 0;
+    rc = us_lines_open(&in, source->file);
     max = 0;
+    n = 0;
 
-    while ((source->limit == 0 || b->lines < source->limit)
-           && (n = getline(&buf, &size, f)) > 0)
-    {
-        n -= buf[n - 1] == '\n';
-        us_bench_line(b, norm, ws, (us_str_t) { n, (uint8_t *) buf }, &all,
-                      &max);
+    while (rc == 0 && (n = us_lines_next(&in, lines, US_BENCH_LINES)) > 0) {
+
+        for (i = 0;
+             i < n && (source->limit == 0 || b->lines < source->limit);
+             i++)
+        {
+            us_bench_line(b, norm, ws, lines[i], all, &max);
+        }
+
+        if (i < n) {
+            break;
+        }
     }
 
-    free(buf);
-    fclose(f);
-
-    if (pid) {
-        waitpid(pid, NULL, 0);
+    if (us_lines_close(&in) == -1 || n == -1) {
+        rc = -1;
     }
 
+    us_lines_free(&in);
     us_norm_ws_destroy(ws);
     us_norm_destroy(norm);
+
+    return rc;
+}
+
+
+/* reads, normalizes and shuffles the lines, and keeps the first of equals */
+
+int
+us_bench_read(us_bench_urls_t *b, const us_bench_source_t *source)
+{
+    size_t           i, k;
+    uint64_t         seed;
+    us_bench_url_t  *all, u;
+
+    all = NULL;
+
+    if (us_bench_lines(b, source, &all) == -1) {
+        free(all);
+        return -1;
+    }
 
     seed = source->seed;
 

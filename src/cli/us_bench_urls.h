@@ -39,7 +39,7 @@ typedef struct {
 } us_bench_urls_t;
 
 
-/* where they come from: .xz is unpacked, "-" is the standard input */
+/* where they come from: a packed file is unpacked, "-": standard input */
 
 typedef struct {
     const char        *file;

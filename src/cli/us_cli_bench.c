@@ -3,7 +3,7 @@
  * urlstore bench --json [--shuffle SEED] [--limit N] [--zone SIZE] [--fill]
  *     FILE
  *
- * Fills a store in shared memory with the URLs of a file (.xz is unpacked) and
+ * Fills a store in shared memory with the URLs of a file, packed or not, and
  * prints one JSON object of sizes and times; then checks every URL and id, and
  * as many URLs that were never added.
  *

@@ -195,7 +195,7 @@ us_cli_dump(int argc, char **argv)
     if (code == US_CLI_DONE && d.store) {
 
         if ((o.sorted ? us_dump_sorted(&d, &o) : us_dump_ids(&d, &o, NULL))
-            != 0 || fflush(stdout) != 0)
+            != 0)
         {
             fprintf(stderr, "urlstore: %s\n", strerror(errno));
             code = US_CLI_USAGE;

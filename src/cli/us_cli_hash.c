@@ -59,7 +59,7 @@ us_hash_lines(const us_norm_t *norm, us_norm_ws_t *ws)
 
     free(line);
 
-    return ferror(stdin) ? US_CLI_USAGE : code;
+    return code;
 }
 
 
@@ -100,11 +100,6 @@ us_cli_hash(int argc, char **argv)
 
     us_norm_ws_destroy(ws);
     us_norm_destroy(norm);
-
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        perror("urlstore");
-        return US_CLI_USAGE;
-    }
 
     return code;
 }

@@ -91,11 +91,6 @@ us_cli_normalize(int argc, char **argv)
     us_norm_ws_destroy(ctx.ws);
     us_norm_destroy(ctx.norm);
 
-    if (ferror(stdin) || fflush(stdout) != 0 || ferror(stdout)) {
-        perror("urlstore");
-        return US_CLI_USAGE;
-    }
-
     return ctx.refused ? US_CLI_REFUSED : US_CLI_DONE;
 }
 

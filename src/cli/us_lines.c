@@ -369,6 +369,11 @@ us_lines_close(us_lines_t *l)
     rc = us_lines_wait(&l->unpacker);
     rc |= us_lines_wait(&l->feeder);
 
+    if (!l->eof) {
+        /* who stops before the end breaks their pipes */
+        rc = 0;
+    }
+
     if (rc != 0) {
         fprintf(stderr, "urlstore: %s: it could not be unpacked whole\n",
                 l->name);
