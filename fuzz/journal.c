@@ -233,6 +233,8 @@ valid(size_t at, uint32_t seed)
 static int
 walk_open(walk_t *w, us_segment_kind_t kind)
 {
+    memset(w, 0, sizeof(*w));
+
     if (file_len < US_SEGMENT_HEADER
         || memcmp(file, kind == US_SEGMENT_JOURNAL ? "USJRNL\r\n"
                                                    : "USSNAP\r\n", 8) != 0
@@ -242,8 +244,6 @@ walk_open(walk_t *w, us_segment_kind_t kind)
     {
         return 0;
     }
-
-    memset(w, 0, sizeof(*w));
 
     w->kind = kind;
     w->seed = us_get32(file + 60);
@@ -447,6 +447,48 @@ check_file(const char *name, size_t left)
 }
 
 
+/* a crash explains why the journal ends as it does: us_recovery.h */
+
+static int
+excused(const walk_t *w, us_read_t end, int restarted)
+{
+    size_t    at;
+    unsigned  behind;
+    uint64_t  known;
+
+    if (end == US_READ_END) {
+        return 1;
+    }
+
+    if (end == US_READ_FOOTER) {
+        return w->at == file_len || restarted;
+    }
+
+    if (w->at == 0) {
+        return 0;
+    }
+
+    behind = 0;
+    known = 0;
+
+    for (at = w->at + 1; at < file_len; at++) {
+        if (!valid(at, w->seed)) {
+            continue;
+        }
+
+        behind++;
+
+        if (file[at + 2] == 'B' && us_get64(file + at + 24) > known) {
+            known = us_get64(file + at + 24);
+        }
+
+        at += US_BLOCK_HEADER + us_get32(file + at + 4) - 1;
+    }
+
+    return behind == 0 || (restarted && known <= w->lsn);
+}
+
+
 static void
 check_recovery(us_segment_kind_t kind, us_read_t end, const walk_t *w,
     int restarted)
@@ -468,6 +510,13 @@ check_recovery(us_segment_kind_t kind, us_read_t end, const walk_t *w,
     }
 
     check_file(names[kind], file_len - cut);
+
+    if (kind == US_SEGMENT_JOURNAL
+        && rc != (excused(w, end, restarted) ? US_RECOVERY_OK
+                                             : US_RECOVERY_DAMAGED))
+    {
+        broken("recovery: the journal's end");
+    }
 
     if (rc == US_RECOVERY_OK && (first.len != payload_len
                                  || w->at != file_len - cut))
@@ -492,28 +541,36 @@ check_recovery(us_segment_kind_t kind, us_read_t end, const walk_t *w,
 }
 
 
-/* appends a block to `file`; w tells what it should say */
+/* appends a block of two operations to `file`; w tells what it should say */
 
 static void
 add_block(walk_t *w, const uint8_t *p, size_t len, unsigned wrong)
 {
-    uint8_t     *out;
+    uint8_t     *out, *op;
+    unsigned     ids;
     us_block_t   b;
 
     out = file + file_len;
     memset(&b, 0, sizeof(b));
 
+    ids = 0;
+
     if (!(wrong & WRONG_FOOTER)) {
-        b.len = 2 + len;
-        out[US_BLOCK_HEADER] = (wrong & WRONG_OPS) ? '?' : 'A';
-        out[US_BLOCK_HEADER + 1] = len + !!(wrong & WRONG_SIZE);
-        memcpy(out + US_BLOCK_HEADER + 2, p, len);
+        ids = 1 + (len & 1);
+        b.len = 2 + len + 2;
+
+        op = out + US_BLOCK_HEADER;
+        *op++ = (wrong & WRONG_OPS) ? '?' : 'A';
+        *op++ = len + !!(wrong & WRONG_SIZE);
+        op = (uint8_t *) memcpy(op, p, len) + len;
+        *op++ = (len & 1) ? 'A' : 'M';
+        *op = 0;
     }
 
     b.lsn = w->lsn + !!(wrong & WRONG_LSN);
     b.ids = w->ids + !!(wrong & WRONG_IDS);
     b.prev = w->prev ^ !!(wrong & WRONG_PREV);
-    b.durable = (wrong & WRONG_DURABLE) ? UINT64_MAX : 0;
+    b.durable = (wrong & WRONG_DURABLE) && len ? p[0] : 0;
 
     if (wrong & WRONG_FOOTER) {
         b.durable = w->blocks + !!(wrong & WRONG_COUNT);
@@ -523,7 +580,7 @@ add_block(walk_t *w, const uint8_t *p, size_t len, unsigned wrong)
 
     w->prev = b.crc;
     w->lsn += b.len;
-    w->ids += !(wrong & WRONG_FOOTER);
+    w->ids += ids;
     w->blocks++;
 }
 

@@ -6,7 +6,8 @@
  *
  *   cut      wherever a text is cut, its events are those of the whole
  *   nested   events stand where they may, and no text is over its limit
- *   written  the events of a text, written down, are a text that gives them
+ *   written  the events of a text, written down, are a text that gives them,
+ *            and so they are with each character escaped
  *   quoted   a string as it is written is read back, in as many bytes as
  *            were foretold; any bytes quoted are JSON
  */
@@ -192,10 +193,51 @@ same(const char *law, us_str_t in)
 }
 
 
-/* the events of `whole` as JSON, in `text`; returns its length */
+/* all of s, which is UTF-8, as \uXXXX, and surrogates if it must be */
+
+static uint8_t *
+write_escaped(uint8_t *w, us_str_t s)
+{
+    uint32_t        c;
+    const uint8_t  *p;
+
+    *w++ = '"';
+
+    for (p = s.data; p < s.data + s.len; /* void */ ) {
+        c = *p++;
+
+        if (c >= 0x80) {
+            c &= c >= 0xf0 ? 0x07 : c >= 0xe0 ? 0x0f : 0x1f;
+
+            for ( /* void */ ; p < s.data + s.len && (*p & 0xc0) == 0x80; p++)
+            {
+                c = c << 6 | (*p & 0x3f);
+            }
+        }
+
+        if (c >= 0x10000) {
+            c -= 0x10000;
+            w += sprintf((char *) w, "\\u%04X\\u%04x", 0xd800 | c >> 10,
+                         0xdc00 | (c & 0x3ff));
+
+        } else {
+            w += sprintf((char *) w, "\\u%04x", c);
+        }
+    }
+
+    *w++ = '"';
+
+    return w;
+}
+
+
+/*
+ * The events of `whole` as JSON, in `text`, strings by `quote`.  Returns the
+ * length.
+ */
 
 static size_t
-write_text(void)
+write_text(uint8_t *(*quote)(uint8_t *w, us_str_t s))
 {
     int              comma;
     uint8_t         *p, *w;
@@ -226,13 +268,13 @@ write_text(void)
         switch (event) {
 
         case US_JSON_KEY:
-            w = us_json_quote(w, s);
+            w = quote(w, s);
             *w++ = ':';
             comma = 0;
             break;
 
         case US_JSON_STRING:
-            w = us_json_quote(w, s);
+            w = quote(w, s);
             break;
 
         case US_JSON_NUM:
@@ -312,21 +354,29 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (rc == 0 && !whole.cut) {
 
-        /* each event has a comma or colon and two quotes at most */
+        /* each event has a comma or colon and two quotes at most, and a 0 */
 
-        if (text_size < 6 * whole.len) {
-            text_size = 6 * whole.len;
+        if (text_size < 6 * whole.len + 1) {
+            text_size = 6 * whole.len + 1;
             text = realloc(text, text_size);
         }
 
         in.data = text;
-        in.len = write_text();
+        in.len = write_text(us_json_quote);
 
         if (read_text(&other, in, seed, max) != 0) {
             broken("written: verdict", in);
         }
 
         same("written", in);
+
+        in.len = write_text(write_escaped);
+
+        if (read_text(&other, in, seed, max) != 0) {
+            broken("written: escaped", in);
+        }
+
+        same("written: escaped", in);
     }
 
     in.data = data + 2;

@@ -456,6 +456,10 @@ us_input_release(us_input_t *in)
     us_str_t          text;
     us_input_held_t   h;
 
+    if (in->held.len == 0) {
+        return 0;
+    }
+
     p = in->held.data;
     end = p + in->held.len;
 
