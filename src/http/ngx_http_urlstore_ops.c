@@ -147,7 +147,16 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
                            ngx_time() - zone->sh->started);
 
     out->pos = ngx_http_urlstore_persist_stats(out->pos, zone);
-    out->pos = ngx_cpymem(out->pos, "}\n", 2);
+
+    if (ngx_http_urlstore_flag(r, "history")
+        && ngx_http_urlstore_history(out, zone) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_urlstore_out_printf(out, 2, "}\n") != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
 
