@@ -122,6 +122,8 @@ us_filter_file_create(us_filter_file_t *file, const us_filter_plan_t *plan,
     void    *mem;
     uint8_t  key[16];
 
+    mem = NULL;
+
     fd = openat(file->dir, US_FILTER_FILE_NEW,
                 O_RDWR|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
     if (fd == -1) {
@@ -131,40 +133,51 @@ us_filter_file_create(us_filter_file_t *file, const us_filter_plan_t *plan,
 
     rc = posix_fallocate(fd, 0, plan->size);
     if (rc != 0) {
-        (void) close(fd);
-        (void) unlinkat(file->dir, US_FILTER_FILE_NEW, 0);
-        return us_filter_file_fail(err, size,
+        (void) us_filter_file_fail(err, size,
                                    "no room for a filter of %zu bytes: %s",
                                    plan->size, strerror(rc));
+        goto failed;
     }
 
     mem = us_filter_file_map(fd, plan->size);
 
     if (mem == NULL || getrandom(key, 16, 0) != 16) {
-        (void) close(fd);
-        return us_filter_file_fail(err, size,
+        (void) us_filter_file_fail(err, size,
                                    "cannot map a filter of %zu bytes: %s",
                                    plan->size, strerror(errno));
+        goto failed;
     }
 
-    file->filter = us_filter_format(mem, plan, key, norm);
-    file->size = plan->size;
-    file->created = 1;
-    us_filter_mark(file->filter)->clean = 1;
+    us_filter_mark(us_filter_format(mem, plan, key, norm))->clean = 1;
 
     if (msync(mem, plan->size, MS_SYNC) == -1 || fsync(fd) == -1
         || renameat(file->dir, US_FILTER_FILE_NEW, file->dir,
                     US_FILTER_FILE_NAME) == -1
         || fsync(file->dir) == -1)
     {
-        (void) close(fd);
-        return us_filter_file_fail(err, size, "cannot write a filter: %s",
+        (void) us_filter_file_fail(err, size, "cannot write a filter: %s",
                                    strerror(errno));
+        goto failed;
     }
 
     (void) close(fd);
 
+    file->filter = mem;
+    file->size = plan->size;
+    file->created = 1;
+
     return 0;
+
+failed:
+
+    if (mem) {
+        (void) munmap(mem, plan->size);
+    }
+
+    (void) close(fd);
+    (void) unlinkat(file->dir, US_FILTER_FILE_NEW, 0);
+
+    return -1;
 }
 
 

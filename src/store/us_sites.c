@@ -78,9 +78,11 @@ us_site_read(const us_arena_t *a, uint64_t number, uint64_t *urls,
     w = us_site_words(a, number);
 
     /*
-     * Acquire, all of them: the two halves of the number of URLs belong
-     * together if the second word did not change while the first was read.
-     * The word carries the last id, so it never changes back.
+     * Acquire, all of them: the two words belong together if the second did
+     * not change while the first was read.  It carries the last id, so it never
+     * changes back.  A writer that is between its two stores may show a number
+     * that is one ahead of the last id; and one of 2^24 too low, the one time
+     * that the low half overflows, as no lock is taken for a counter.
      */
 
     do {
