@@ -15,6 +15,10 @@
 static us_recovery_rc_t us_recovery_snapshot(us_recovery_t *r);
 static us_recovery_rc_t us_recovery_journal(us_recovery_t *r,
     const us_dir_t *dir, int owner);
+static us_read_t us_recovery_next(us_recovery_t *r, us_reader_t *reader,
+    const char *name, uint32_t prev, int settle);
+static us_recovery_rc_t us_recovery_ended(us_recovery_t *r,
+    const us_reader_t *reader, us_read_t end, int last);
 static us_recovery_rc_t us_recovery_segment(us_recovery_t *r,
     us_reader_t *reader, us_read_t *end);
 static us_recovery_rc_t us_recovery_payload(us_recovery_t *r,
@@ -215,38 +219,14 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
     }
 
     prev = 0;
-    rc = US_RECOVERY_OK;
 
-    for (i--; rc == US_RECOVERY_OK; i++) {
+    for (i--; ; i++) {
 
         last = (i == dir->nsegments - 1);
         us_segment_name(name, US_SEGMENT_JOURNAL, dir->segments[i]);
 
-        end = us_reader_open(&reader, r->dirfd, name, US_SEGMENT_JOURNAL,
-                             r->manifest.uuid, r->ops);
-
-        if (end == US_READ_BLOCK && r->tail.segment != reader.head.lsn
-            && prev && (reader.head.lsn != r->lsn || reader.head.prev != prev))
-        {
-            us_disk_fail(&reader.error, 0, "\"%s\" does not follow the "
-                         "segment before, which ends at LSN %016" PRIx64,
-                         name, r->lsn);
-            end = US_READ_FAILED;
-        }
-
-        if (last && owner && end == US_READ_BLOCK) {
-
-            /* what is read below comes from the disk, not from the memory */
-
-            if (fdatasync(reader.fd) == -1) {
-                us_disk_fail(&reader.error, errno, "fdatasync of \"%s\" "
-                             "failed", name);
-                end = US_READ_FAILED;
-            }
-
-            (void) posix_fadvise(reader.fd, 0, 0, POSIX_FADV_DONTNEED);
-            reader.buf_len = 0;
-        }
+        end = us_recovery_next(r, &reader, name, prev, last && owner);
+        rc = US_RECOVERY_OK;
 
         if (end == US_READ_BLOCK) {
             rc = us_recovery_segment(r, &reader, &end);
@@ -261,39 +241,99 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
         r->tail.seed = reader.head.crc;
         prev = reader.crc;
 
-        if (rc != US_RECOVERY_OK) {
-            /* void */
+        if (rc == US_RECOVERY_OK) {
+            rc = us_recovery_ended(r, &reader, end, last);
+        }
 
-        } else if (end == US_READ_FAILED || end == US_READ_VERSION
-                   || (end == US_READ_BAD && (!last || reader.offset == 0)))
-        {
-            rc = us_recovery_damage(r, &reader);
-
-        } else if (end == US_READ_FOOTER && !last
-                   && us_reader_size(&reader) != (int64_t) reader.offset)
-        {
-            us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64
-                         ": something follows the footer", name,
-                         reader.offset);
-            rc = US_RECOVERY_DAMAGED;
-
-        } else if (end == US_READ_END && !last) {
-            us_disk_fail(&r->error, 0, "\"%s\" is cut off at offset %" PRIu64,
-                         name, reader.offset);
-            rc = US_RECOVERY_DAMAGED;
-
-        } else if (last) {
-            rc = owner ? us_recovery_end(r, &reader, end) : US_RECOVERY_OK;
+        if (rc == US_RECOVERY_OK && last && owner) {
+            rc = us_recovery_end(r, &reader, end);
         }
 
         us_reader_close(&reader);
 
-        if (last) {
-            break;
+        if (rc != US_RECOVERY_OK || last) {
+            return rc;
         }
     }
+}
 
-    return rc;
+
+/*
+ * Opens the next segment; prev: the CRC at the end of the one before, or 0.
+ * settle: what is read then comes from the disk, not from the memory.
+ */
+
+static us_read_t
+us_recovery_next(us_recovery_t *r, us_reader_t *reader, const char *name,
+    uint32_t prev, int settle)
+{
+    us_read_t  end;
+
+    end = us_reader_open(reader, r->dirfd, name, US_SEGMENT_JOURNAL,
+                         r->manifest.uuid, r->ops);
+
+    if (end != US_READ_BLOCK) {
+        return end;
+    }
+
+    if (r->tail.segment != reader->head.lsn
+        && prev && (reader->head.lsn != r->lsn || reader->head.prev != prev))
+    {
+        us_disk_fail(&reader->error, 0, "\"%s\" does not follow the "
+                     "segment before, which ends at LSN %016" PRIx64,
+                     name, r->lsn);
+        return US_READ_FAILED;
+    }
+
+    if (!settle) {
+        return US_READ_BLOCK;
+    }
+
+    if (fdatasync(reader->fd) == -1) {
+        us_disk_fail(&reader->error, errno, "fdatasync of \"%s\" failed",
+                     name);
+        end = US_READ_FAILED;
+    }
+
+    (void) posix_fadvise(reader->fd, 0, 0, POSIX_FADV_DONTNEED);
+    reader->buf_len = 0;
+
+    return end;
+}
+
+
+/* whether a segment may end so: only the last one may be cut off, or torn */
+
+static us_recovery_rc_t
+us_recovery_ended(us_recovery_t *r, const us_reader_t *reader, us_read_t end,
+    int last)
+{
+    if (end == US_READ_FAILED || end == US_READ_VERSION
+        || (end == US_READ_BAD && (!last || reader->offset == 0)))
+    {
+        return us_recovery_damage(r, reader);
+    }
+
+    if (last) {
+        return US_RECOVERY_OK;
+    }
+
+    if (end == US_READ_FOOTER
+        && us_reader_size(reader) != (int64_t) reader->offset)
+    {
+        us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64
+                     ": something follows the footer", reader->name,
+                     reader->offset);
+        return US_RECOVERY_DAMAGED;
+    }
+
+    if (end == US_READ_END) {
+        us_disk_fail(&r->error, 0, "\"%s\" is cut off at offset %" PRIu64,
+                     reader->name, reader->offset);
+        return US_RECOVERY_DAMAGED;
+    }
+
+    return US_RECOVERY_OK;
 }
 
 

@@ -22,6 +22,8 @@ static int us_writer_begin(us_writer_t *w, us_tail_t *tail);
 static int us_writer_seal(us_writer_t *w, us_tail_t *tail);
 static int us_writer_gather(us_writer_t *w, const us_str_t pieces[2],
     size_t *len);
+static ssize_t us_writer_blocks(us_writer_t *w, us_tail_t *next, size_t len,
+    uint64_t durable);
 static void us_watermark_encode(uint8_t *p, const us_watermark_t *mark);
 
 
@@ -151,13 +153,10 @@ int
 us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
     uint64_t durable)
 {
-    int         rc;
-    size_t      len, used, out;
-    ssize_t     n;
-    uint8_t    *p;
-    uint64_t    ids;
-    us_tail_t   next;
-    us_block_t  b;
+    int        rc;
+    size_t     len;
+    ssize_t    n;
+    us_tail_t  next;
 
     len = 0;
 
@@ -192,50 +191,13 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
 
     us_fault(US_FAULT_APPEND);
 
-    /*
-     * The operations lie at the end of the buffer, blocks are put together at
-     * its beginning: a block's header is all the room it takes.
-     */
+    n = us_writer_blocks(w, &next, len, durable);
 
-    p = w->buf + w->buf_size - len;
-    used = 0;
-    out = 0;
-
-    while (used < len) {
-        n = us_block_fill(p + used, len - used, w->ops, &ids);
-
-        if (n == -1) {
-            us_disk_fail(&w->error, 0, "no operation at LSN %" PRIu64,
-                         next.lsn);
-            return US_WRITER_LOST;
-        }
-
-        if (n == 0) {
-            break;
-        }
-
-        memmove(w->buf + out + US_BLOCK_HEADER, p + used, n);
-
-        b.len = (uint32_t) n;
-        b.lsn = next.lsn;
-        b.ids = next.ids;
-        b.durable = durable;
-        b.prev = next.crc;
-
-        out += us_block_write(w->buf + out, &b, next.seed);
-        used += n;
-
-        next.lsn += n;
-        next.ids += ids;
-        next.crc = b.crc;
-        next.blocks++;
+    if (n <= 0) {
+        return n == 0 ? 0 : US_WRITER_LOST;
     }
 
-    if (out == 0) {
-        return 0;
-    }
-
-    if (us_disk_pwrite(w->fd, w->buf, out, next.offset) == -1) {
+    if (us_disk_pwrite(w->fd, w->buf, n, next.offset) == -1) {
         us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
                      " at %" PRIu64 " failed", next.segment, next.offset);
 
@@ -248,10 +210,61 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
 
     us_fault(US_FAULT_WRITTEN);
 
-    next.offset += out;
+    next.offset += n;
     *tail = next;
 
     return 0;
+}
+
+
+/*
+ * Puts blocks together of the whole ones among len bytes of operations, which
+ * lie at the end of the buffer; the blocks at its beginning, where a header is
+ * all the room that each takes.  *next becomes the tail behind them, but for
+ * its offset.  Returns their bytes, or -1: that is no operation.
+ */
+
+static ssize_t
+us_writer_blocks(us_writer_t *w, us_tail_t *next, size_t len, uint64_t durable)
+{
+    size_t      used, out;
+    ssize_t     n;
+    uint8_t    *p;
+    uint64_t    ids;
+    us_block_t  b;
+
+    p = w->buf + w->buf_size - len;
+    out = 0;
+
+    for (used = 0; used < len; used += n) {
+        n = us_block_fill(p + used, len - used, w->ops, &ids);
+
+        if (n == -1) {
+            return us_disk_fail(&w->error, 0, "no operation at LSN %" PRIu64,
+                                next->lsn);
+        }
+
+        if (n == 0) {
+            break;
+        }
+
+        memmove(w->buf + out + US_BLOCK_HEADER, p + used, n);
+
+        b.len = (uint32_t) n;
+        b.lsn = next->lsn;
+        b.ids = next->ids;
+        b.durable = durable;
+        b.prev = next->crc;
+
+        out += us_block_write(w->buf + out, &b, next->seed);
+
+        next->lsn += n;
+        next->ids += ids;
+        next->crc = b.crc;
+        next->blocks++;
+    }
+
+    return out;
 }
 
 

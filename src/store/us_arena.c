@@ -106,7 +106,8 @@ us_area_max(us_area_id_t id, uint64_t n, const us_store_conf_t *conf)
 
     case US_AREA_DIRECTORY:
         if (conf->lookup) {
-            return 0;
+            /* for look-ups all the same: it stays empty, and so do they */
+            return 1;
         }
 
         for (max = 8; max < n / 32; max *= 2) { /* void */ }

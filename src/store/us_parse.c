@@ -164,6 +164,36 @@ us_parse_ahead(const uint64_t *steps, size_t i, size_t reach, size_t *at)
 }
 
 
+/* the way back, from the last piece to the first; returns their number */
+
+static size_t
+us_parse_back(us_parser_t *p, size_t len, const us_piece_t **pieces,
+    unsigned *start)
+{
+    size_t       i;
+    uint64_t     step;
+    unsigned     n;
+    us_piece_t  *piece;
+
+    piece = p->pieces + US_URL_MAX + 1;
+
+    for (i = len; (n = p->steps[i] >> 8 & 0xff) != 0; /* void */) {
+        step = p->steps[i];
+        i -= n;
+
+        piece--;
+        piece->token = (uint16_t) (step >> 16);
+        piece->len = (uint8_t) n;
+        piece->ctx = (uint8_t) p->steps[i];
+    }
+
+    *start = p->steps[i] >> 16 & 0xffff;
+    *pieces = piece;
+
+    return (size_t) (p->pieces + US_URL_MAX + 1 - piece);
+}
+
+
 size_t
 us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
@@ -174,7 +204,6 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     size_t            last;
     unsigned          a, n, shorter;
     const uint8_t    *row;
-    us_piece_t       *piece;
     const us_node_t  *nodes, *node;
 
     steps = p->steps;
@@ -284,26 +313,9 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
         reach = i + shorter > reach ? i + shorter : reach;
     }
 
-    /* the way back, from the last piece to the first */
-
     *price = (uint32_t) (steps[len] >> 32);
-    piece = p->pieces + US_URL_MAX + 1;
 
-    for (i = len; (steps[i] >> 8 & 0xff) != 0; /* void */) {
-        n = steps[i] >> 8 & 0xff;
-
-        piece--;
-        piece->token = (uint16_t) (steps[i] >> 16);
-        piece->len = (uint8_t) n;
-
-        i -= n;
-        piece->ctx = (uint8_t) steps[i];
-    }
-
-    *start = steps[i] >> 16 & 0xffff;
-    *pieces = piece;
-
-    return (size_t) (p->pieces + US_URL_MAX + 1 - piece);
+    return us_parse_back(p, len, pieces, start);
 }
 
 

@@ -39,8 +39,33 @@
 
 
 #define US_OP_UNITS_MAX   (2 * (US_URL_MAX + US_URL_MAX / 8 + 64))
-#define US_OP_MODEL_MAX   ((uint64_t) 1 << 26)
-#define US_OP_IMAGE_MAX   ((uint64_t) 1 << 20)
+
+
+/* what follows the type of an operation, but of an add */
+
+typedef struct {
+    unsigned          mark:1;         /* a byte */
+    unsigned          id:1;           /* a number */
+    unsigned          unit;           /* a number of pieces of that size, and */
+    uint32_t          max;            /* they: at most so many */
+} us_op_form_t;
+
+
+static const us_op_form_t  us_op_forms[] = {
+    [US_OP_DELETE] = { .id = 1 },
+    [US_OP_MARK] = { .mark = 1, .id = 1 },
+    [US_OP_UNMARK] = { .mark = 1, .id = 1 },
+    [US_OP_MODEL] = { .unit = 1, .max = 1 << 26 },
+    [US_OP_MARKS] = { .mark = 1, .id = 1, .unit = 8, .max = US_OP_WORDS_MAX },
+    [US_OP_DELETED] = { .id = 1, .unit = 8, .max = US_OP_WORDS_MAX },
+    [US_OP_AT] = { .id = 1 },
+    [US_OP_EXPECT] = { .id = 1 },
+    [US_OP_IMAGE] = { .id = 1, .unit = 1, .max = 1 << 20 },
+    [US_OP_LEAVES] = { .id = 1, .unit = 1, .max = 1 << 20 },
+    [US_OP_CACHE] = { .id = 1, .unit = 1, .max = 1 << 20 },
+};
+
+#define US_OP_TYPES  (sizeof(us_op_forms) / sizeof(us_op_forms[0]))
 
 
 static size_t
@@ -88,7 +113,8 @@ us_number_read(const uint8_t **p, const uint8_t *end, uint64_t *n)
 size_t
 us_op_head(const us_op_t *op, uint8_t head[US_OP_HEAD_MAX])
 {
-    size_t  n;
+    size_t               n;
+    const us_op_form_t  *f;
 
     if (op->type == US_OP_ADD) {
 
@@ -101,40 +127,111 @@ us_op_head(const us_op_t *op, uint8_t head[US_OP_HEAD_MAX])
         return 1 + us_number_write(head + 1, op->units);
     }
 
+    f = &us_op_forms[op->type];
+
     head[0] = 0;
     head[1] = op->type;
     n = 2;
 
-    switch (op->type) {
-
-    case US_OP_MODEL:
-        return n + us_number_write(head + n, op->bytes.len);
-
-    case US_OP_MARK:
-    case US_OP_UNMARK:
+    if (f->mark) {
         head[n++] = op->mark;
-        break;
-
-    case US_OP_MARKS:
-        head[n++] = op->mark;
-
-        /* fall through */
-
-    case US_OP_DELETED:
-        n += us_number_write(head + n, op->id);
-        return n + us_number_write(head + n, op->bytes.len / 8);
-
-    case US_OP_IMAGE:
-    case US_OP_LEAVES:
-    case US_OP_CACHE:
-        n += us_number_write(head + n, op->id);
-        return n + us_number_write(head + n, op->bytes.len);
-
-    default:
-        break;
     }
 
-    return n + us_number_write(head + n, op->id);
+    if (f->id) {
+        n += us_number_write(head + n, op->id);
+    }
+
+    if (f->unit) {
+        n += us_number_write(head + n, op->bytes.len / f->unit);
+    }
+
+    return n;
+}
+
+
+/* the two ways in which an operation goes on; 1, or as us_op_parse() */
+
+static int
+us_op_parse_add(const uint8_t **p, const uint8_t *end, us_op_t *op)
+{
+    int       rc;
+    uint64_t  n;
+
+    op->type = US_OP_ADD;
+    op->units = *(*p)++;
+
+    if (op->units == 255) {
+        rc = us_number_read(p, end, &n);
+
+        if (rc <= 0) {
+            return rc;
+        }
+
+        if (n < 255 || n > US_OP_UNITS_MAX) {
+            return -1;
+        }
+
+        op->units = n;
+    }
+
+    op->bytes.len = (op->units + 1) / 2;
+
+    return 1;
+}
+
+
+static int
+us_op_parse_other(const uint8_t **p, const uint8_t *end, us_op_t *op)
+{
+    int                  rc;
+    uint64_t             n;
+    const us_op_form_t  *f;
+
+    op->type = (*p)[1];
+    *p += 2;
+
+    if (op->type == US_OP_ADD || op->type >= US_OP_TYPES) {
+        return -1;
+    }
+
+    f = &us_op_forms[op->type];
+
+    if (f->mark) {
+
+        if (*p == end) {
+            return 0;
+        }
+
+        op->mark = *(*p)++;
+
+        if (op->mark >= US_STORE_MARKS) {
+            return -1;
+        }
+    }
+
+    if (f->id) {
+        rc = us_number_read(p, end, &op->id);
+
+        if (rc <= 0) {
+            return rc;
+        }
+    }
+
+    if (f->unit) {
+        rc = us_number_read(p, end, &n);
+
+        if (rc <= 0) {
+            return rc;
+        }
+
+        if (n == 0 || n > f->max) {
+            return -1;
+        }
+
+        op->bytes.len = n * f->unit;
+    }
+
+    return 1;
 }
 
 
@@ -142,125 +239,25 @@ ssize_t
 us_op_parse(const uint8_t *p, size_t len, us_op_t *op)
 {
     int             rc;
-    uint64_t        n;
     const uint8_t  *start, *end;
 
     start = p;
     end = p + len;
-    n = 0;
     memset(op, 0, sizeof(us_op_t));
 
     if (len < 2) {
         return 0;
     }
 
-    if (*p != 0) {
-        op->type = US_OP_ADD;
-        op->units = *p++;
-
-        if (op->units == 255) {
-            rc = us_number_read(&p, end, &n);
-
-            if (rc <= 0) {
-                return rc;
-            }
-
-            if (n < 255 || n > US_OP_UNITS_MAX) {
-                return -1;
-            }
-
-            op->units = n;
-        }
-
-        n = (op->units + 1) / 2;
-        goto bytes;
-    }
-
-    op->type = p[1];
-    p += 2;
-
-    switch (op->type) {
-
-    case US_OP_MODEL:
-        rc = us_number_read(&p, end, &n);
-
-        if (rc <= 0) {
-            return rc;
-        }
-
-        if (n == 0 || n > US_OP_MODEL_MAX) {
-            return -1;
-        }
-
-        goto bytes;
-
-    case US_OP_MARK:
-    case US_OP_UNMARK:
-    case US_OP_MARKS:
-
-        if (p == end) {
-            return 0;
-        }
-
-        op->mark = *p++;
-
-        if (op->mark >= US_STORE_MARKS) {
-            return -1;
-        }
-
-        break;
-
-    case US_OP_DELETE:
-    case US_OP_DELETED:
-    case US_OP_AT:
-    case US_OP_EXPECT:
-    case US_OP_IMAGE:
-    case US_OP_LEAVES:
-    case US_OP_CACHE:
-        break;
-
-    default:
-        return -1;
-    }
-
-    rc = us_number_read(&p, end, &op->id);
+    rc = *p ? us_op_parse_add(&p, end, op) : us_op_parse_other(&p, end, op);
 
     if (rc <= 0) {
         return rc;
     }
 
-    if (op->type == US_OP_MARKS || op->type == US_OP_DELETED) {
-        rc = us_number_read(&p, end, &n);
-
-        if (rc <= 0) {
-            return rc;
-        }
-
-        if (n == 0 || n > US_OP_WORDS_MAX) {
-            return -1;
-        }
-
-        n *= 8;
-    }
-
-    if (op->type >= US_OP_IMAGE) {
-        rc = us_number_read(&p, end, &n);
-
-        if (rc <= 0) {
-            return rc;
-        }
-
-        if (n == 0 || n > US_OP_IMAGE_MAX) {
-            return -1;
-        }
-    }
-
-bytes:
-
     op->bytes.data = p;
-    op->bytes.len = n;
 
-    return p + n - start;
+    return p - start + op->bytes.len;
 }
 
 

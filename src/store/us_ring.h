@@ -13,7 +13,7 @@
 
 
 #define US_OP_HEAD_MAX   24           /* what goes before the bytes of an op */
-#define US_OP_WORDS_MAX  ((uint64_t) 1 << 20)  /* of US_OP_MARKS, _DELETED */
+#define US_OP_WORDS_MAX  (1 << 20)    /* of US_OP_MARKS, US_OP_DELETED */
 
 
 typedef enum {
