@@ -50,6 +50,30 @@ my $marks = join '', map { "$_\n" } 0 .. $ids - 1;
 
 cmp_ok($ids, '>', 200, 'some URLs');
 
+# --- a delete that is not durable yet: only who would tell of it waits
+
+disk('slow 3000');
+later(forget => 'DELETE', '/url/5');
+ok(wait_until(2, sub { my $s = $t->get('/stats')->json;
+    $s->{published} > $s->{durable} }), 'deleted, but not durable');
+
+my $start = time;
+
+is($t->get('/url/0')->{status}, 200, 'another id');
+is($t->post('/seen', "$lines[0]\n", @text)->{status}, 200, 'a URL');
+is($t->get('/url/0,1,2')->{status}, 200, 'some ids');
+cmp_ok(time - $start, '<', 0.8, '  are told at once');
+
+my @gone = ('/url/5', '/url/0,5', '/seen?url=http://no.example/');
+
+later($_ => 'GET', $gone[$_]) for 0 .. 2;
+is(answer($_)->{status}, 503, "$gone[$_] waits, a second at most") for 0 .. 2;
+
+is(answer('forget')->{status}, 204, 'durable');
+is($t->get('/url/5')->{status}, 410, '  and told');
+is($t->get('/url/0,5')->{body} =~ s/.*\n//r, "5\t-\tdeleted\n", '  in lists');
+disk('');
+
 # --- slow
 
 disk('slow 700');
@@ -79,7 +103,7 @@ is(scalar(() = $r->{body} =~ /\t(?:set|deleted)\t/g), $ids,
 is(answer('forget')->{status}, 204, 'DELETE');
 is(answer('single')->{status}, 201, 'a single add');
 is($t->get("/url/7")->{status}, 410, 'deleted it is');
-is($t->get('/urls?mark=m')->{body} =~ tr/\n//, $ids - 1,
+is($t->get('/urls?mark=m')->{body} =~ tr/\n//, $ids - 2,
     'and all the others are marked');
 
 # --- refused while they wait

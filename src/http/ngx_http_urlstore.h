@@ -306,6 +306,7 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        writes:1;     /* its method does */
     unsigned                        wrote:1;      /* it changed the store */
     unsigned                        negative:1;   /* it says unseen/unknown */
+    unsigned                        absent:1;     /* the same, or deleted */
     unsigned                        tops:1;       /* top is kept */
     uint64_t                        top;          /* ids told are below */
 
@@ -475,9 +476,9 @@ ngx_int_t ngx_http_urlstore_ready(ngx_http_request_t *r,
 ngx_uint_t ngx_http_urlstore_writes(ngx_http_request_t *r,
     const ngx_http_urlstore_endpoint_t *ep);
 
-/* sends that problem */
+/* sends that problem, with members as ngx_http_urlstore_problem() has them */
 ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone);
+    ngx_http_urlstore_zone_t *zone, const char *extra);
 
 ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
 ngx_uint_t ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone,

@@ -173,6 +173,7 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_ctx_t *ctx,
 
     case US_UNSEEN:
         ctx->negative = 1;
+        ctx->absent = 1;
         return NGX_HTTP_URLSTORE_A_UNSEEN;
 
     case US_OK:

@@ -299,6 +299,10 @@ ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc)
 
     ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
 
+    if (ctx->fault == NGX_HTTP_SERVICE_UNAVAILABLE) {
+        return ngx_http_urlstore_unready(r, ctx->zone, (char *) extra);
+    }
+
     return ngx_http_urlstore_problem(r, ctx->fault, (char *) extra, "%V",
                                      &ctx->fault_text);
 }

@@ -67,8 +67,8 @@ ngx_http_urlstore_promised(ngx_http_urlstore_persist_t *p)
 
 /*
  * Whether a read tells of nothing that is not durable: of ids below those, and
- * of absence where no delete is under way.  An add that is not durable is no
- * absence: it is found.
+ * of absence only where no delete is under way.  An add that is not durable is
+ * no absence: it is found.
  */
 
 static ngx_uint_t
@@ -79,8 +79,9 @@ ngx_http_urlstore_park_old(ngx_http_urlstore_ctx_t *ctx)
     sh = ctx->zone->persist->sh;
 
     return ctx->tops && ctx->top <= sh->durable_ids
-           && sh->deleting == 0
-           && sh->deleted_lsn <= us_store_durable(ctx->zone->store);
+           && (!ctx->absent
+               || (sh->deleting == 0
+                   && sh->deleted_lsn <= us_store_durable(ctx->zone->store)));
 }
 
 
@@ -361,5 +362,5 @@ ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
 
     ngx_http_clean_header(r);
 
-    return ngx_http_urlstore_unready(r, ctx->zone);
+    return ngx_http_urlstore_unready(r, ctx->zone, NULL);
 }

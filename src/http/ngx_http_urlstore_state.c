@@ -82,7 +82,7 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 
     ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_UNREADY, 1);
 
-    return ngx_http_urlstore_unready(r, zone);
+    return ngx_http_urlstore_unready(r, zone, NULL);
 }
 
 
@@ -179,9 +179,9 @@ ngx_http_urlstore_progress(ngx_http_urlstore_zone_t *zone)
 
 ngx_int_t
 ngx_http_urlstore_unready(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone)
+    ngx_http_urlstore_zone_t *zone, const char *extra)
 {
-    u_char                           extra[64];
+    u_char                           progress[64];
     ngx_http_urlstore_persist_t     *p;
     ngx_http_urlstore_persist_sh_t  *sh;
 
@@ -192,16 +192,16 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
 
     case NGX_HTTP_URLSTORE_DAMAGED:
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       NULL, "read-only, good up to a damage of the "
+                       extra, "read-only, good up to a damage of the "
                        "directory: %s", sh->reason);
 
     case NGX_HTTP_URLSTORE_FAILED:
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       NULL, "the directory cannot be read: %s", sh->reason);
+                       extra, "the directory cannot be read: %s", sh->reason);
 
     case NGX_HTTP_URLSTORE_LOOKUP:
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       NULL, "this zone answers /url and /urls only "
+                       extra, "this zone answers /url and /urls only "
                        "(mode=lookup)");
 
     default:
@@ -210,7 +210,7 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
 
     if (sh->lost) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       NULL, "read-only until a restart: %s", sh->reason);
+                       extra, "read-only until a restart: %s", sh->reason);
     }
 
     if (ngx_http_urlstore_retry_after(r) != NGX_OK) {
@@ -218,25 +218,25 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
     }
 
     if (sh->state <= NGX_HTTP_URLSTORE_LOADING) {
-        ngx_sprintf(extra, "\"progress\":%ui%Z",
+        ngx_sprintf(progress, "\"progress\":%ui%Z",
                     ngx_http_urlstore_progress(zone));
 
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       (char *) extra, "loading: %ui%%",
+                       (char *) progress, "loading: %ui%%",
                        ngx_http_urlstore_progress(zone));
     }
 
     if (sh->state == NGX_HTTP_URLSTORE_FOLLOWING) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       NULL, "another server owns the directory");
+                       extra, "another server owns the directory");
     }
 
     if (p->orphan) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       NULL, "this process is ending");
+                       extra, "this process is ending");
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, extra,
                                      "the disk is behind: %s",
                                      sh->stalled ? (char *) sh->reason
                                                  : "it did not answer in a "

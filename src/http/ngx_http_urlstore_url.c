@@ -21,6 +21,7 @@ static ngx_int_t ngx_http_urlstore_url_redirect(ngx_http_request_t *r,
     u_char *url, size_t len);
 static ngx_int_t ngx_http_urlstore_url_delete(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_missing(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_url_gone(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_list(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_post(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_data(ngx_http_request_t *r, u_char *p,
@@ -112,8 +113,12 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
     if (status == US_DELETED) {
         ngx_str_set(&ctx->status_name, "deleted");
 
-        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
-                                         "the URL of id %uL was deleted", id);
+        ctx->tops = 1;
+        ctx->top = id + 1;
+        ctx->absent = 1;
+
+        return ngx_http_urlstore_reply_when(r, ctx->lsn,
+                                            ngx_http_urlstore_url_gone);
     }
 
     if (status == US_DAMAGED) {
@@ -127,6 +132,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
         ngx_str_set(&ctx->status_name, "unknown");
 
         ctx->negative = 1;
+        ctx->absent = 1;
 
         return ngx_http_urlstore_reply_when(r, ctx->lsn,
                                             ngx_http_urlstore_url_missing);
@@ -327,8 +333,8 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
     case US_BUSY:
         rc = ngx_http_urlstore_room_when(r, ngx_http_urlstore_url_delete);
 
-        return rc == NGX_DECLINED ? ngx_http_urlstore_unready(r, ctx->zone)
-                                  : rc;
+        return rc == NGX_DECLINED
+               ? ngx_http_urlstore_unready(r, ctx->zone, NULL) : rc;
 
     default: /* US_UNKNOWN */
         ctx->lsn = us_store_published(ctx->zone->store);
@@ -345,6 +351,19 @@ ngx_http_urlstore_url_missing(ngx_http_request_t *r)
 {
     return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                      "no such id was given yet");
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_url_gone(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
+                                     "the URL of id %uL was deleted",
+                                     ctx->id);
 }
 
 
@@ -614,8 +633,10 @@ ngx_http_urlstore_url_answer(ngx_http_request_t *r, const u_char *text,
 
     if (status == US_UNKNOWN) {
         ctx->negative = 1;
+        ctx->absent = 1;
 
     } else {
+        ctx->absent |= (status == US_DELETED);
         ctx->top = ngx_max(ctx->top, id + 1);
     }
 
