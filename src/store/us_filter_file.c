@@ -408,6 +408,10 @@ us_filter_file_open(us_filter_file_t *file, const char *dir,
         if (rc == -1) {
             return -1;
         }
+
+        /* on a busy machine all tries may meet the same ones, half done */
+
+        (void) usleep(i * 1000);
     }
 
     return us_filter_file_fail(err, size, "others open and close it without "
