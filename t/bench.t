@@ -46,7 +46,7 @@ for my $name (qw(trackawesomelist_md html_news_blogs_pages)) {
     cmp_ok($all->{bytes_per_url}, '<', 28, 'and that is little');
 }
 
-my $some = bench('--zone', '4m', '--limit', 1000, '--shuffle', 1,
+my $some = bench('--zone', '4m', '--limit', 1000, '--shuffle', 1, '--huge',
     "$corpora/zhihu_hot_daily.txt.xz");
 
 is($some->{zone_size}, 4 << 20, '--zone');

@@ -21,7 +21,8 @@ typedef struct {
 
 static const us_cli_command_t  us_cli_commands[] = {
     { "bench", us_cli_bench,
-      "--json [--shuffle SEED] [--limit N] [--zone SIZE] [--fill] FILE" },
+      "--json [--shuffle SEED] [--limit N] [--zone SIZE] [--fill]\n"
+      "                 [--huge] FILE" },
     { "dedup", us_cli_dedup,
       "[-q] [--count] [--ids] [--filter N,RATE] [--normalize P]\n"
       "                 [--follow DIR] [--memory SIZE] [FILE...]" },

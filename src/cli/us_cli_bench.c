@@ -1,7 +1,7 @@
 
 /*
  * urlstore bench --json [--shuffle SEED] [--limit N] [--zone SIZE] [--fill]
- *     FILE
+ *     [--huge] FILE
  *
  * Fills a store in shared memory with the URLs of a file, packed or not, and
  * prints one JSON object of sizes and times; then checks every URL and id, and
@@ -12,6 +12,9 @@
  * the queries, so that fetching the query itself costs no memory access.
  * Training is timed apart.  longest_pause_us is the longest time for which the
  * lock was held, by a group of US_STORE_GROUP adds or by a model.
+ *
+ * --huge asks for huge pages, as huge=on does for a zone: the kernel gives
+ * them if /sys/kernel/mm/transparent_hugepage/shmem_enabled says "advise".
  */
 
 
@@ -61,6 +64,7 @@ typedef struct {
 typedef struct {
     int                json;
     int                fill;
+    int                huge;
     uint64_t           zone;
     us_bench_source_t  source;
 } us_bench_conf_t;
@@ -130,6 +134,11 @@ us_bench_create(us_bench_t *b, const us_bench_conf_t *conf)
         fprintf(stderr, "urlstore bench: mmap(%zu): %s\n", b->size,
                 strerror(errno));
         return -1;
+    }
+
+    if (conf->huge && madvise(b->mem, b->size, MADV_HUGEPAGE) == -1) {
+        fprintf(stderr, "urlstore bench: no huge pages: %s\n",
+                strerror(errno));
     }
 
     if (us_store_format(b->mem, b->size, &sc) != 0
@@ -472,6 +481,7 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
     static const struct option  options[] = {
         { "json",    no_argument,       NULL, 'j' },
         { "fill",    no_argument,       NULL, 'f' },
+        { "huge",    no_argument,       NULL, 'h' },
         { "shuffle", required_argument, NULL, 's' },
         { "limit",   required_argument, NULL, 'l' },
         { "zone",    required_argument, NULL, 'z' },
@@ -490,6 +500,10 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
 
         case 'f':
             conf->fill = 1;
+            break;
+
+        case 'h':
+            conf->huge = 1;
             break;
 
         case 's':
