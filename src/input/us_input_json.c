@@ -39,6 +39,7 @@ typedef struct {
 } us_input_held_t;
 
 
+static us_input_buf_t *us_input_whole_ref(us_input_t *in);
 static int us_input_top(us_input_t *in, us_json_event_t event);
 static int us_input_element(us_input_t *in, us_json_event_t event,
     us_str_t text, int cut);
@@ -124,7 +125,7 @@ us_input_ndjson_line(us_input_t *in)
     }
 
     base = (in->have & 1 << US_INPUT_F_BASE) ? &in->base : NULL;
-    ref = (in->have & 1 << US_INPUT_F_REF) ? &in->ref : NULL;
+    ref = us_input_whole_ref(in);
 
     text.data = in->text.data;
     text.len = in->text.len;
@@ -132,15 +133,11 @@ us_input_ndjson_line(us_input_t *in)
     if (in->bad || !(in->have & 1 << US_INPUT_F_ITEM)) {
         text.len = 0;
 
-        /* a ref of which half was read would be broken JSON */
-
-        rc = us_input_emit(in, US_INPUT_BAD, text, NULL,
-                           in->bad ? NULL : ref);
+        rc = us_input_emit(in, US_INPUT_BAD, text, NULL, ref);
 
     } else if (in->too_long) {
         text.len = 0;
-        rc = us_input_emit(in, US_INPUT_LONG, text, NULL,
-                           in->ref_long ? NULL : ref);
+        rc = us_input_emit(in, US_INPUT_LONG, text, NULL, ref);
 
     } else {
         rc = us_input_emit(in, in->number ? US_INPUT_NUMBER : US_INPUT_URL,
@@ -417,15 +414,14 @@ us_input_object_end(us_input_t *in)
     in->single = 1;
 
     base = (in->have & 1 << US_INPUT_F_BASE) ? &in->base : NULL;
-    ref = (in->have & 1 << US_INPUT_F_REF) ? &in->ref : NULL;
+    ref = us_input_whole_ref(in);
 
     text.data = in->text.data;
     text.len = in->text.len;
 
     if (in->too_long) {
         text.len = 0;
-        return us_input_emit(in, US_INPUT_LONG, text, NULL,
-                             in->ref_long ? NULL : ref);
+        return us_input_emit(in, US_INPUT_LONG, text, NULL, ref);
     }
 
     return us_input_emit(in, in->number ? US_INPUT_NUMBER : US_INPUT_URL,
@@ -491,6 +487,19 @@ us_input_release(us_input_t *in)
     in->held.len = 0;
 
     return 0;
+}
+
+
+/* NULL: there is none, or half of it, which would be broken JSON */
+
+static us_input_buf_t *
+us_input_whole_ref(us_input_t *in)
+{
+    if (in->bad || in->ref_long) {
+        return NULL;
+    }
+
+    return (in->have & 1 << US_INPUT_F_REF) ? &in->ref : NULL;
 }
 
 

@@ -58,6 +58,8 @@ static const sample_t  samples[] = {
       US_INPUT_NDJSON, 0, 0, "l =3\nu x\n" },
     { "{\"url\":\"x\",\"base\":\"12345678901234567\"}\n", US_INPUT_NDJSON,
       0, 0, "l\n" },
+    { "{\"ref\":[1,{\"12345678901234567\":1}]}\n", US_INPUT_NDJSON, 0, 0,
+      "b\n" },
     { "{\"id\":7}\n{\"url\":\"x\"}\n{\"id\":\"8\"}\n", US_INPUT_NDJSON, 1, 0,
       "n 7\nu x\nu 8\n" },
     { "{\"id\":7}\n", US_INPUT_NDJSON, 0, 0, "b\n" },
