@@ -1,14 +1,12 @@
 
 /*
  * The normalizer by its front door: links as pages write them, profiles,
- * limits, the www merge, explain; and the tables of the fast path.
+ * limits, the www merge, explain.
  */
 
 
 #include "us_base.h"
-#include "url/us_fast.h"
 #include "url/us_normalize.h"
-#include "url/us_percent.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -649,23 +647,6 @@ parts(void **state)
 }
 
 
-/* what needs no change is answered where it lies */
-
-static void
-canonical_is_not_copied(void **state)
-{
-    us_str_t    in;
-    us_canon_t  out;
-
-    open_profile(US_PROFILE_CRAWLER);
-
-    in = us_string("https://www.example.com/a/b.html?c=%20d#fragment");
-    assert_int_equal(us_normalize(norm, ws, in, NULL, &out), US_URL_OK);
-    assert_ptr_equal(out.url.href.data, in.data);
-    assert_int_equal(out.url.href.len, in.len - strlen("#fragment"));
-}
-
-
 typedef struct {
     unsigned  n;
     char      text[4000];
@@ -796,42 +777,6 @@ signature(void **state)
 }
 
 
-/* SIMD against the tables: every byte, in every place */
-
-static void
-fast_masks(void **state)
-{
-    unsigned  c, i, want, got;
-    uint8_t   block[16];
-
-    for (c = 0; c < 256; c++) {
-        for (i = 0; i < 16; i++) {
-            memset(block, 'a', sizeof(block));
-            block[i] = (uint8_t) c;
-
-            got = us_fast_attention(block);
-            want = us_is(c, US_SET_UNIQUE_PATH | US_SET_UNIQUE_QUERY) ? 1 : 0;
-
-            /* more attention than needed is allowed for one byte only */
-
-            assert_int_equal(got & ~(1u << i), 0);
-            assert_true((got >> i) >= want);
-            assert_true((got >> i) == want || c == '~');
-
-            got = us_fast_no_host(block);
-            assert_int_equal(got, us_is(c, US_CH_HOST) ? 0 : 1u << i);
-        }
-    }
-
-    /* the set covers what the standard encodes */
-
-    for (c = 0; c < 256; c++) {
-        assert_true(!us_is(c, US_SET_PATH | US_SET_SPECIAL_QUERY)
-                    || us_is(c, US_SET_UNIQUE_PATH | US_SET_UNIQUE_QUERY));
-    }
-}
-
-
 int
 main(void)
 {
@@ -841,8 +786,7 @@ main(void)
         T(relative_links), T(crawler), T(clean), T(strip_arguments),
         T(aggressive), T(whatwg), T(strict), T(lengths), T(limits),
         T(repeats), T(www_first), T(www_and_userinfo), T(www_strip),
-        T(www_keep), T(parts), T(canonical_is_not_copied), T(explain),
-        T(names), T(signature), T(fast_masks)
+        T(www_keep), T(parts), T(explain), T(names), T(signature)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
