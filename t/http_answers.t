@@ -272,6 +272,8 @@ $r = $t->post('/limits/add', join("\n", map { "http://m.com/$_" } 1 .. 4),
     @text);
 is($r->{status}, 413, 'urlstore_max_batch');
 is($r->json->{processed}, 3, 'the first are applied');
+like($t->get('/limits/metrics')->{body}, qr/^urlstore_answers_total
+    \{zone="small",status="new"\}[ ]4$/mx, 'and counted');
 $r = $t->post('/limits/add', 'x' x 201, @text);
 is($r->{status}, 413, 'urlstore_max_body');
 is($r->{headers}{'content-type'}, 'application/problem+json', 'a problem');

@@ -116,22 +116,14 @@ ngx_http_urlstore_answer(ngx_http_request_t *r, ngx_http_urlstore_entry_t *e)
 }
 
 
-/* what closes a batch, and the counters of the zone */
+/* what closes a batch */
 
 ngx_int_t
 ngx_http_urlstore_answer_end(ngx_http_request_t *r)
 {
-    ngx_uint_t                i;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    for (i = NGX_HTTP_URLSTORE_A_NEW; i <= NGX_HTTP_URLSTORE_A_FULL; i++) {
-        if (ctx->counts[i]) {
-            ngx_http_urlstore_count(ctx->zone, NGX_HTTP_URLSTORE_N_NEW + i,
-                                    ctx->counts[i]);
-        }
-    }
 
     if (ctx->processed == 0 && ngx_http_urlstore_answer_begin(r) != NGX_OK) {
         return NGX_ERROR;
@@ -142,6 +134,22 @@ ngx_http_urlstore_answer_end(ngx_http_request_t *r)
     }
 
     return ngx_http_urlstore_answer_summary(r);
+}
+
+
+/* for the metrics: all that was processed, whatever the reply is */
+
+void
+ngx_http_urlstore_answer_count(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_uint_t  i;
+
+    for (i = NGX_HTTP_URLSTORE_A_NEW; i <= NGX_HTTP_URLSTORE_A_FULL; i++) {
+        if (ctx->counts[i]) {
+            ngx_http_urlstore_count(ctx->zone, NGX_HTTP_URLSTORE_N_NEW + i,
+                                    ctx->counts[i]);
+        }
+    }
 }
 
 

@@ -286,6 +286,7 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
 
     us = ngx_http_urlstore_now() - ctx->start;
     ngx_http_urlstore_observe(ctx->zone, us);
+    ngx_http_urlstore_answer_count(ctx);
 
     if (ctx->action == NGX_HTTP_URLSTORE_ADD) {
         ngx_http_urlstore_quota_charge(r,
