@@ -1,4 +1,10 @@
 
+/*
+ * A data directory as the commands see it: opened, loaded, looked at file by
+ * file.  See us_cli_data.h.
+ */
+
+
 #include "us_cli_data.h"
 
 #include <errno.h>

@@ -1,4 +1,16 @@
 
+/*
+ * Sorts strings that need not fit memory.  See us_cli_sort.h.
+ *
+ *     mem   |len text|len text|len text|     ...     | -> | -> | -> |
+ *           from here strings,                 from there their places
+ *
+ * When the two meet, the strings are sorted and written to a file that has no
+ * name: a run.  At the end all runs and what is left are merged; before there
+ * are more runs than US_SORT_RUNS, those that there are become one.
+ */
+
+
 #include "us_cli_sort.h"
 
 #include <errno.h>

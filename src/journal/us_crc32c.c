@@ -1,4 +1,9 @@
 
+/*
+ * CRC-32C: see us_crc32c.h.
+ */
+
+
 #include "us_crc32c.h"
 
 

@@ -1,4 +1,9 @@
 
+/*
+ * The files of a data directory, and their names.  See us_dir.h.
+ */
+
+
 #include "us_dir.h"
 
 #include <dirent.h>

@@ -1,4 +1,12 @@
 
+/*
+ * How the journal touches the disk.  See us_disk.h.
+ *
+ * Every write is repeated until all is written, and every interrupted call;
+ * what fails otherwise is told with errno, and is the caller's to judge.
+ */
+
+
 #include "us_disk.h"
 #include "../us_fault.h"
 

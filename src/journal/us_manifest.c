@@ -1,4 +1,12 @@
 
+/*
+ * Reads and writes the manifest.  See us_manifest.h for its format.
+ *
+ * It is text, for people.  A program looks at the CRC first, and then each line
+ * must be one that it knows.
+ */
+
+
 #include "us_manifest.h"
 #include "us_crc32c.h"
 

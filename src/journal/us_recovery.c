@@ -1,4 +1,19 @@
 
+/*
+ * Reads a data directory back.  See us_recovery.h for what its end may mean.
+ *
+ *     us_recovery_run()
+ *         us_recovery_snapshot()     once
+ *         us_recovery_journal()      for each segment:
+ *             us_recovery_next()         the header, and what it follows
+ *             us_recovery_segment()      its blocks, applied
+ *             us_recovery_ended()        may it end so?
+ *         us_recovery_end()          the owner settles the last one's end:
+ *             us_recovery_torn()         a crash, or damage?
+ *             us_recovery_told()         was more answered than is there?
+ */
+
+
 #include "us_recovery.h"
 #include "us_dir.h"
 #include "../us_fault.h"

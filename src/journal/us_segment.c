@@ -1,4 +1,10 @@
 
+/*
+ * Blocks: written, read, checked, and looked for where they should not be.  See
+ * us_segment.h for the format.
+ */
+
+
 #include "us_segment.h"
 #include "us_crc32c.h"
 

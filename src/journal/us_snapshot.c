@@ -1,4 +1,12 @@
 
+/*
+ * Writes a snapshot, and removes what it makes void.  See us_snapshot.h.
+ *
+ * The stream comes in pieces of any size.  It gathers in buf until there is
+ * enough for a block, which is put together in block and written.
+ */
+
+
 #include "us_snapshot.h"
 #include "us_dir.h"
 #include "../us_fault.h"

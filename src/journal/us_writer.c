@@ -1,4 +1,18 @@
 
+/*
+ * The end of the journal.  See us_writer.h.
+ *
+ *     us_writer_append()
+ *         us_writer_gather()     operations from the ring, into the buffer
+ *         us_writer_seal()       the segment is full: footer, sync
+ *         us_writer_begin()      a new one: header, sync, rename, sync
+ *         us_writer_blocks()     headers between the operations
+ *         one pwrite()
+ *
+ * *tail moves only behind what is done.
+ */
+
+
 #include "us_writer.h"
 #include "us_crc32c.h"
 #include "../us_fault.h"
