@@ -92,7 +92,10 @@ us_learn_give_up(us_learn_t *l, us_arena_t *a)
 }
 
 
-/* the sample: 0, or -1: no memory, or damaged records */
+/*
+ * The sample, without damaged records: one of them must not keep a store from
+ * learning for ever.  0, or -1: no memory, or it was cancelled.
+ */
 
 static int
 us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
@@ -127,13 +130,13 @@ us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
         us_log_get(ms->arena, id, buf, &record);
 
         if (us_header_read(ms, id, &record, &h, &b) == -1) {
-            return -1;
+            continue;
         }
 
         len = us_record_decode(c, id, *text + used);
 
         if (len == 1) {
-            return -1;
+            continue;
         }
 
         us_header_count(id, &h, t->head, t->near, t->far);

@@ -256,6 +256,26 @@ late_journal(void **state)
 }
 
 
+/* a record that no model decodes does not keep a store from learning */
+
+static void
+damaged(void **state)
+{
+    zone_t   *z;
+    kept_t    kept = { NULL, 0 };
+
+    z = zone_create(8 << 20, 0);
+    add_to(z->store, 0, URLS, &kept);
+    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\4\377\377", 3), 3);
+
+    assert_int_equal(us_store_train(z->store, NULL), 1);
+    assert_int_equal(us_store_train_due(z->store), 0);
+
+    free(kept.data);
+    zone_destroy(z);
+}
+
+
 static uint64_t
 models(const zone_t *z)
 {
@@ -384,6 +404,7 @@ main(void)
         cmocka_unit_test(tiny_ring),
         cmocka_unit_test(full_zone),
         cmocka_unit_test(late_journal),
+        cmocka_unit_test(damaged),
         cmocka_unit_test(two_trainers),
         cmocka_unit_test(dumped),
     };
