@@ -142,6 +142,8 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
            != 0
         || us_log_reserve(a, h->next_id, units) != 0)
     {
+        /* the word alone matters, here and below */
+
         us_release(&h->full, 1);
         item->status = US_FULL;
         return;

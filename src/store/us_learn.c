@@ -71,9 +71,14 @@ us_learn_tokens(const us_arena_t *a, unsigned ntokens)
 
 
 int
-us_learn_due(const us_learn_t *l, const us_arena_t *a)
+us_learn_due(const us_arena_t *a)
 {
     uint64_t  n;
+
+    /*
+     * Acquire, all three: what else is read of the header is not older.  It is
+     * a hint: who wants to learn asks again when he is the only one.
+     */
 
     n = us_acquire(&a->head->models);
 
@@ -108,6 +113,8 @@ us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
     us_bitin_t     b;
     us_header_t    h;
     us_sample_t   *s;
+
+    /* acquire: the records below are complete */
 
     next = us_acquire(&ms->arena->head->next_id);
     id = next > US_LEARN_SAMPLE ? next - US_LEARN_SAMPLE : 0;

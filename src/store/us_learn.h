@@ -23,9 +23,13 @@ typedef struct {
 } us_learn_t;
 
 
-int us_learn_due(const us_learn_t *l, const us_arena_t *a);
+/* whether the next model is due; without a lock, and cheap */
+int us_learn_due(const us_arena_t *a);
 
-/* 1: *core is what was learnt, kept in l; 0: nothing */
+/*
+ * Learns it, which takes seconds, without a lock, from what c decodes.  1:
+ * *core is what was learnt, kept in l; 0: no memory, or it was cancelled.
+ */
 int us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
     const volatile int *cancel, us_str_t *core);
 

@@ -187,7 +187,7 @@ us_store_seen(us_store_t *s, us_store_item_t *items, size_t n)
             if (!us_index_next(&s->arena, &p[i], &id[i])) {
                 id[i] = US_STORE_NO_ID;
 
-            } else if (id[i] < us_acquire(&us_head(s)->next_id)) {
+            } else if (id[i] < us_store_next_id(s)) {
                 us_log_prefetch(&s->arena, id[i]);
             }
         }
@@ -229,7 +229,7 @@ us_store_site_look(us_store_t *s, us_probe_t *p, us_str_t site, uint64_t hash,
 
     while (us_index_next(&s->arena, p, &id)) {
 
-        if (id >= us_acquire(&us_head(s)->next_id)) {
+        if (id >= us_store_next_id(s)) {
             continue;
         }
 

@@ -104,6 +104,8 @@ us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p)
 {
     uint64_t  bits;
 
+    /* acquire: see us_prefix_find() */
+
     bits = us_acquire(&a->head->codec[US_CODEC_CACHE]);
 
     if (bits) {

@@ -309,7 +309,7 @@ us_record_reference(us_codec_t *c, uint64_t id)
 int
 us_record_train_due(us_codec_t *c)
 {
-    return us_learn_due(&c->learn, c->arena);
+    return us_learn_due(c->arena);
 }
 
 

@@ -214,6 +214,8 @@ us_store_train(us_store_t *s, const volatile int *cancel)
            && us_record_train(s->codec, cancel, &model)
            && us_store_train_publish(s, model);
 
+    /* release: the next one finds the model that this one has published */
+
     us_release(&us_head(s)->trainer, 0);
 
     return done;
@@ -234,6 +236,11 @@ us_store_published(const us_store_t *s)
 uint64_t
 us_store_written(const us_store_t *s)
 {
+    /*
+     * Acquire, here and in the next: who answers by it does so after the write,
+     * or the sync, that it tells of.
+     */
+
     return us_acquire(&us_head(s)->written);
 }
 
@@ -287,6 +294,8 @@ us_store_set_written(us_store_t *s, uint64_t lsn)
 void
 us_store_set_durable(us_store_t *s, uint64_t lsn)
 {
+    /* release: see us_store_written() */
+
     us_release(&us_head(s)->durable, lsn);
 }
 
