@@ -26,7 +26,7 @@ $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
 $t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
 
 $t->run(<<'CONF');
-urlstore_zone u 1m path=%%DIR%%/data sync=always marks=m;
+urlstore_zone u 3m path=%%DIR%%/data sync=always marks=m;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
@@ -76,7 +76,7 @@ disk('');
 
 # --- slow
 
-disk('slow 700');
+disk('slow 1500');
 fill('one');
 
 later(mark => 'POST', '/mark/m', $marks, @text);
@@ -95,7 +95,7 @@ disk('');
 
 $r = answer('add');
 is($r->{status}, 200, 'a batch that met a full ring');
-is(scalar(() = $r->{body} =~ /\tnew\t/g), 3000, '  all of it is new');
+is(scalar(() = $r->{body} =~ /\tnew\t/g), 4500, '  all of it is new');
 $r = answer('mark');
 is($r->{status}, 200, 'marks');
 is(scalar(() = $r->{body} =~ /\t(?:set|deleted)\t/g), $ids,
@@ -110,7 +110,7 @@ is($t->get('/urls?mark=m')->{body} =~ tr/\n//, $ids - 2,
 
 my $next = $t->get('/stats')->json->{next_id};
 
-disk('slow 700');
+disk('slow 1500');
 fill('two');
 
 later(mark => 'DELETE', '/mark/m', $marks, @text);
@@ -142,11 +142,42 @@ ok(ready(), 'the disk takes writes again');
 
 $r = $t->post('/add', batch('two'), @text);
 is($r->{status}, 200, 'the same batch again');
-like($r->{body}, qr/^(?:\d+\t(?:seen|new)\t.*\n){3000}$/, '  is taken');
+like($r->{body}, qr/^(?:\d+\t(?:seen|new)\t.*\n){4500}$/, '  is taken');
 is($t->request('DELETE', '/mark/m', $marks, @text)->{status}, 200, 'marks');
 is($t->forget("/url/9")->{status}, 204, 'DELETE');
 is($t->get('/urls?mark=m')->{body}, '', 'no mark is left');
 is($t->get("/url/9")->{status}, 410, 'and the URL is gone');
+is(dense(), 1, 'ids are dense');
+
+# --- clients that leave while they wait, and a reload meanwhile
+
+disk('slow 1500');
+fill('three');
+
+later(mark => 'POST', '/mark/m', $marks, @text);
+later(forget => 'DELETE', '/url/20');
+later(stays => 'POST', '/add', batch('four'), @text);
+later(read => 'GET', '/url/999999');
+sleep 0.3;
+
+ok(waits('stays'), 'they wait');
+
+for my $name (qw(add mark forget read)) {
+    kill 'KILL', $later{$name}{pid};
+    waitpid $later{$name}{pid}, 0;
+}
+
+$t->signal('HUP');
+sleep 0.3;
+disk('');
+
+$r = answer('stays');
+is($r->{status}, 200, 'who stays is answered');
+is(scalar(() = $r->{body} =~ /\tnew\t/g), 4500, '  all of it');
+ok(ready(), 'and the service goes on');
+is($t->post('/add', "http://after.example/\n", @text)->{status}, 200,
+    '  as before');
+is($t->request('DELETE', '/mark/m', $marks, @text)->{status}, 200, 'marks');
 is(dense(), 1, 'ids are dense');
 
 ok($t->stop, 'stopped');
@@ -180,7 +211,7 @@ sub batch
         $line =~ s/[?#].*//;
         "$line?$seed=" . join '', map { substr sha1_hex("$seed $n $_"), 0, 39 }
             1 .. 4;
-    } 1 .. 3000;
+    } 1 .. 4500;
 }
 
 
@@ -196,7 +227,7 @@ sub fill
 
     ok(wait_until(5, sub {
         my $lag = $t->get('/stats')->json->{lag_bytes};
-        my $same = $lag > 100_000 && $lag == $was;
+        my $same = $lag > 200_000 && $lag == $was;
         $was = $lag;
         return $same;
     }), "the ring is full: $was");
