@@ -92,6 +92,7 @@ ngx_http_urlstore_history_tick(ngx_event_t *ev)
 {
     ngx_http_urlstore_zone_t *zone = ev->data;
 
+    ngx_int_t                     wait;
     ngx_http_urlstore_history_t  *h;
 
     h = zone->sh->history;
@@ -104,7 +105,11 @@ ngx_http_urlstore_history_tick(ngx_event_t *ev)
                                    NGX_HTTP_URLSTORE_OLDER,
                                    NGX_HTTP_URLSTORE_OLDER_EVERY);
 
-    ngx_add_timer(ev, NGX_HTTP_URLSTORE_RECENT_EVERY * 1000);
+    wait = (ngx_int_t) h->recent.due - ngx_time();
+    wait = ngx_max(wait, 1);
+    wait = ngx_min(wait, NGX_HTTP_URLSTORE_RECENT_EVERY);
+
+    ngx_add_timer(ev, wait * 1000);
 }
 
 
@@ -113,14 +118,15 @@ ngx_http_urlstore_history_take(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_ring_t *ring, ngx_http_urlstore_sample_t *samples,
     ngx_uint_t size, time_t every)
 {
-    ngx_atomic_uint_t  due;
+    time_t  now, due;
 
+    now = ngx_time();
     due = ring->due;
 
-    /* a second of grace: timers are not punctual */
+    /* the clock may have been put back */
 
-    if ((ngx_atomic_uint_t) ngx_time() + 1 < due
-        || !ngx_atomic_cmp_set(&ring->due, due, ngx_time() + every))
+    if ((now < due && due - now <= every)
+        || !ngx_atomic_cmp_set(&ring->due, due, now + every))
     {
         return;
     }
