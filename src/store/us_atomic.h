@@ -43,6 +43,18 @@ us_relaxed(const uint64_t *p)
 
 
 /*
+ * Whether the thread that waits for a long job wants it to end; cancel may be
+ * NULL.  Relaxed: the word alone matters.
+ */
+
+static inline int
+us_cancelled(const volatile int *cancel)
+{
+    return cancel && __atomic_load_n(cancel, __ATOMIC_RELAXED);
+}
+
+
+/*
  * Record bytes are immutable once published, but a reader loads whole words
  * and so touches bytes after its record, which a writer may be filling at the
  * moment; it never uses their bits.  This is the only unsynchronized access

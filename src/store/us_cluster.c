@@ -14,6 +14,7 @@
 
 
 #include "us_cluster.h"
+#include "us_atomic.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -87,7 +88,7 @@ us_cluster(const us_follow_t *follows, size_t n, size_t ntokens,
             goto done;
         }
 
-        if (cancel && *cancel) {
+        if (us_cancelled(cancel)) {
             break;
         }
 

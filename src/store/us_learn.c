@@ -130,7 +130,7 @@ us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
 
     for (used = 0; id < next && used < US_LEARN_TEXT; id++) {
 
-        if (cancel && *cancel) {
+        if (us_cancelled(cancel)) {
             return -1;
         }
 

@@ -10,6 +10,7 @@
 
 
 #include "us_trainer.h"
+#include "us_atomic.h"
 #include "us_cluster.h"
 
 #include <math.h>
@@ -173,7 +174,7 @@ us_train_parse(us_trainer_t *t, unsigned nth)
 
     for (i = 0; i < t->in->nsamples; i += nth) {
 
-        if (i % 1024 < nth && t->cancel && *t->cancel) {
+        if (i % 1024 < nth && us_cancelled(t->cancel)) {
             return -1;
         }
 
