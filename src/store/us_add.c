@@ -203,7 +203,9 @@ done:
 }
 
 
-static void
+/* -1: the ring is full */
+
+static int
 us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
 {
     size_t  i, unseen;
@@ -229,7 +231,7 @@ us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
     }
 
     if (unseen == 0) {
-        return;
+        return 0;
     }
 
     us_store_enter(s);
@@ -237,10 +239,16 @@ us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
     for (i = 0; i < n; i++) {
         if (items[i].status == US_UNSEEN) {
             us_store_put(s, &items[i], i);
+
+            if (items[i].status == US_BUSY) {
+                break;
+            }
         }
     }
 
     us_store_leave(s);
+
+    return i < n ? -1 : 0;
 }
 
 
@@ -251,7 +259,24 @@ us_store_add(us_store_t *s, us_store_item_t *items, size_t n)
 
     for ( /* void */ ; n; n -= group, items += group) {
         group = n < US_STORE_GROUP ? n : US_STORE_GROUP;
-        us_store_add_group(s, items, group);
+
+        if (us_store_add_group(s, items, group) != 0) {
+            break;
+        }
+    }
+
+    /*
+     * None behind the busy one, though a shorter one may fit: the caller comes
+     * back with them, and would be told that it has been seen.
+     */
+
+    while (n && items->status != US_BUSY) {
+        items++;
+        n--;
+    }
+
+    while (n--) {
+        items++->status = US_BUSY;
     }
 
     return us_store_published(s);

@@ -134,7 +134,8 @@ void us_store_conf(const us_store_t *s, us_store_conf_t *conf);
 void us_store_seen(us_store_t *s, us_store_item_t *items, size_t n);
 
 /*
- * Adds what is new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY.  Two equal
+ * Adds what is new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY, which all
+ * behind a busy one are, too, whether new or seen: add them again.  Two equal
  * URLs of one batch: the first is new, the second seen.  Returns the LSN that
  * covers all that the answers say (see us_store_published()).
  */

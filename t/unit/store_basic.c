@@ -387,6 +387,57 @@ busy(void **state)
 }
 
 
+/*
+ * Long and short URLs of one batch in a small ring: behind one that does not
+ * fit none is added, or the next round would call it seen.
+ */
+
+static void
+busy_in_order(void **state)
+{
+    size_t           i, k, done, rounds;
+    zone_t          *z;
+    static char      text[600][520];
+    us_store_item_t  items[600];
+
+    z = zone_create(1 << 20, 4096);
+
+    for (i = 0; i < 600; i++) {
+        k = sprintf(text[i], "http://h%zu.test/%zu/", i / 10, i);
+
+        while (i % 3 == 0 && k < 500) {
+            k += sprintf(text[i] + k, "%x", (unsigned) (k * i * 2654435761u));
+        }
+
+        items[i] = item(text[i], k);
+    }
+
+    for (done = 0, rounds = 0; done < 600; rounds++) {
+
+        us_store_add(z->store, items + done, 600 - done);
+
+        for (i = done; i < 600 && items[i].status != US_BUSY; i++) {
+            assert_int_equal(items[i].status, US_NEW);
+            assert_int_equal(items[i].id, i);
+        }
+
+        assert_true(i > done);
+        assert_int_equal(us_store_next_id(z->store), i);
+        done = i;
+
+        for ( /* void */ ; i < 600; i++) {
+            assert_int_equal(items[i].status, US_BUSY);
+        }
+
+        us_store_set_written(z->store, us_store_published(z->store));
+    }
+
+    assert_true(rounds > 5);
+
+    zone_destroy(z);
+}
+
+
 int
 main(void)
 {
@@ -396,6 +447,7 @@ main(void)
         cmocka_unit_test(spelling),
         cmocka_unit_test(full),
         cmocka_unit_test(busy),
+        cmocka_unit_test(busy_in_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
