@@ -74,9 +74,9 @@ is($t->get('/url/5')->{status}, 410, '  and told');
 is($t->get('/url/0,5')->{body} =~ s/.*\n//r, "5\t-\tdeleted\n", '  in lists');
 disk('');
 
-# --- slow
+# --- writes that stall
 
-disk('slow 1500');
+disk('stall 1');
 fill('one');
 
 later(mark => 'POST', '/mark/m', $marks, @text);
@@ -110,7 +110,7 @@ is($t->get('/urls?mark=m')->{body} =~ tr/\n//, $ids - 2,
 
 my $next = $t->get('/stats')->json->{next_id};
 
-disk('slow 1500');
+disk('stall 1');
 fill('two');
 
 later(mark => 'DELETE', '/mark/m', $marks, @text);
@@ -151,7 +151,7 @@ is(dense(), 1, 'ids are dense');
 
 # --- clients that leave while they wait, and a reload meanwhile
 
-disk('slow 1500');
+disk('stall 1');
 fill('three');
 
 later(mark => 'POST', '/mark/m', $marks, @text);

@@ -6,6 +6,7 @@
  *     write ERRNO      pwrite() to a journal or snapshot fails
  *     sync ERRNO       fsync() and fdatasync() fail
  *     slow MS          they take so long first
+ *     stall 1          pwrite() to them waits for as long as this stands here
  *
  * a word and a number; an empty or missing file: nothing.  The file is read at
  * each call, so that a test changes its mind while the server runs.
@@ -90,11 +91,18 @@ pwrite(int fd, const void *p, size_t len, off_t at)
         next = dlsym(RTLD_NEXT, "pwrite");
     }
 
-    err = disk_says("write");
+    if (disk_ours(fd)) {
 
-    if (err && disk_ours(fd)) {
-        errno = err;
-        return -1;
+        while (disk_says("stall")) {
+            usleep(10 * 1000);
+        }
+
+        err = disk_says("write");
+
+        if (err) {
+            errno = err;
+            return -1;
+        }
     }
 
     return next(fd, p, len, at);
