@@ -1,4 +1,9 @@
 
+/*
+ * A store in a data directory.  See us_data.h.
+ */
+
+
 #include "us_data.h"
 
 #include <stdio.h>

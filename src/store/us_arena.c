@@ -10,6 +10,9 @@
 #define US_CHUNK_SHIFT_MIN  14
 #define US_CHUNK_SHIFT_MAX  20
 
+/* more chunks only if they have their greatest size */
+#define US_CHUNKS_MAX       12288
+
 /* leaves have sizes of so many bytes, in a zone of up to 32 GiB */
 #ifndef US_LEAF_SHIFT
 #define US_LEAF_SHIFT       3
@@ -45,7 +48,7 @@ us_chunk_shift(size_t size)
 
     shift = US_CHUNK_SHIFT_MIN;
 
-    while (shift < US_CHUNK_SHIFT_MAX && (size >> shift) > 12288) {
+    while (shift < US_CHUNK_SHIFT_MAX && (size >> shift) > US_CHUNKS_MAX) {
         shift++;
     }
 
@@ -75,7 +78,7 @@ us_arena_chunks(size_t size)
 {
     uint64_t  guard;
 
-    guard = (uint64_t) US_CLASSES << us_leaf_shift(size);
+    guard = (uint64_t) US_LEAF_SIZES << us_leaf_shift(size);
     guard = guard > US_LEAF_GUARD ? guard : US_LEAF_GUARD;
 
     return (size - guard) >> us_chunk_shift(size);

@@ -10,9 +10,9 @@
  *   size
  *
  * The zone is full when the two meet.  Only the log is contiguous; all else
- * grows by chunks of 1 << chunk_shift bytes (about zone / 8192, 16 KiB to
- * 1 MiB), which an area finds by its directory of chunk numbers.  Nothing is
- * ever given back, so a chunk is zero when it is taken.
+ * grows by chunks of 1 << chunk_shift bytes (a 6,144th to a 12,288th of the
+ * zone, 16 KiB to 1 MiB), which an area finds by its directory of chunk
+ * numbers.  Nothing is ever given back, so a chunk is zero when it is taken.
  *
  * Offsets from the start of the zone only, never a pointer: processes may map
  * it at different addresses.
@@ -50,7 +50,7 @@
 
 #define US_INTENT_MAX   64
 #define US_HANDS        2
-#define US_CLASSES      128           /* sizes of leaves, see us_leaf.c */
+#define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
 
 
 /* who owns a chunk; the mark areas are sparse: allotted where a bit is set */
@@ -139,10 +139,10 @@ typedef struct {
     uint64_t           recoveries;
     uint64_t           full;
     uint64_t           trainer;       /* pid */
-    uint64_t           codec[16];     /* the codec's */
+    uint64_t           codec[16];     /* the codec's: US_CODEC_* */
 
     uint64_t           hand[US_HANDS];       /* leaves being filled */
-    uint64_t           free[US_CLASSES];     /* leaves by size */
+    uint64_t           free[US_LEAF_SIZES];  /* leaves by size */
 
     us_area_t          area[US_AREAS];
 
@@ -154,6 +154,11 @@ typedef struct {
 #define US_HEAD_SCHEMES_FIRST  1
 #define US_HEAD_SITES          2
 #define US_HEAD_LOOKUP         4
+
+/* words of codec[]: the offset of model n is word n, and */
+
+#define US_CODEC_CACHE         8      /* us_prefix.c: 1 << it are its entries */
+#define US_CODEC_GIVEN_UP      9      /* us_learn.c: no model is due any more */
 
 
 /* one process's (thread's) view of the zone */

@@ -3,7 +3,7 @@
  * The model of the first records, before any can be learnt.
  *
  * Its core comes with the program.  Records refer to it for ever: a change of
- * the data makes another store format (US_LAYOUT_VERSION).
+ * the data makes another store format (US_LAYOUT).
  */
 
 

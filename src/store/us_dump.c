@@ -12,6 +12,7 @@
 
 #define US_IMAGE_TRIES  3
 #define US_IMAGE_WORDS  512           /* of leaves in an operation, at least */
+#define US_MARK_WORDS   512           /* of marks in one, at most */
 
 
 /* a dump in progress: operations are collected in pieces */
@@ -220,7 +221,7 @@ us_dump_adds(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t models)
 static void
 us_dump_marks(us_store_t *s, us_dump_t *d, us_area_id_t area, uint64_t n)
 {
-    uint64_t   i, k, w, *p, words[512];
+    uint64_t   i, k, w, *p, words[US_MARK_WORDS];
     us_op_t    op;
 
     memset(&op, 0, sizeof(us_op_t));
@@ -245,7 +246,7 @@ us_dump_marks(us_store_t *s, us_dump_t *d, us_area_id_t area, uint64_t n)
             words[k++] = w;
         }
 
-        if (k && (w == 0 || k == 512)) {
+        if (k && (w == 0 || k == US_MARK_WORDS)) {
             op.bytes.len = k * 8;
             us_dump_op(d, &op);
             k = 0;

@@ -23,10 +23,10 @@
 #include "us_header.h"
 
 
-#define US_HEAD_WHOLE    0
-#define US_HEAD_RAW      1
-#define US_HEAD_OTHER    2
-#define US_HEAD_TAIL     3            /* + 1 .. US_DISTANCE_BITS */
+#define US_HEADER_WHOLE  0
+#define US_HEADER_RAW    1
+#define US_HEADER_OTHER  2
+#define US_HEADER_TAIL   3            /* + 1 .. US_DISTANCE_BITS */
 
 #define US_DISTANCE_BITS 40
 #define US_NEAR          16
@@ -64,7 +64,7 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
 
     symbol = us_model_symbol(m, US_CODE_HEAD, b);
 
-    if (symbol == US_HEAD_OTHER) {
+    if (symbol == US_HEADER_OTHER) {
         if (b->end - b->pos < 3) {
             return -1;
         }
@@ -80,23 +80,25 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
         symbol = us_model_symbol(m, US_CODE_HEAD, b);
     }
 
-    if (symbol == US_HEAD_WHOLE) {
+    if (symbol == US_HEADER_WHOLE) {
         h->kind = US_WHOLE;
         h->cut = 0;
         return 0;
     }
 
-    if (symbol == US_HEAD_RAW) {
+    if (symbol == US_HEADER_RAW) {
         h->kind = US_RAW;
         h->cut = 0;
         return 0;
     }
 
-    if (symbol <= US_HEAD_TAIL || symbol > US_HEAD_TAIL + US_DISTANCE_BITS) {
+    if (symbol <= US_HEADER_TAIL
+        || symbol > US_HEADER_TAIL + US_DISTANCE_BITS)
+    {
         return -1;
     }
 
-    width = (unsigned) symbol - US_HEAD_TAIL - 1;
+    width = (unsigned) symbol - US_HEADER_TAIL - 1;
 
     if (b->end - b->pos < width) {
         return -1;
@@ -145,7 +147,7 @@ us_header_write(us_models_t *ms, uint64_t id, const us_header_t *h,
 
     if (h->number != newest) {
         us_header_symbol(us_models_get(ms, newest), o, US_CODE_HEAD,
-                         US_HEAD_OTHER);
+                         US_HEADER_OTHER);
         us_bits_put(o, h->number, 3);
     }
 
@@ -153,14 +155,14 @@ us_header_write(us_models_t *ms, uint64_t id, const us_header_t *h,
 
     if (h->kind != US_TAIL) {
         us_header_symbol(m, o, US_CODE_HEAD,
-                         h->kind == US_RAW ? US_HEAD_RAW : US_HEAD_WHOLE);
+                         h->kind == US_RAW ? US_HEADER_RAW : US_HEADER_WHOLE);
         return;
     }
 
     distance = id - h->reference;
     width = us_header_width(distance) - 1;
 
-    us_header_symbol(m, o, US_CODE_HEAD, US_HEAD_TAIL + width + 1);
+    us_header_symbol(m, o, US_CODE_HEAD, US_HEADER_TAIL + width + 1);
 
     distance &= ((uint64_t) 1 << width) - 1;
     us_bits_put(o, (uint32_t) distance & 0xfffff, width < 20 ? width : 20);
@@ -189,14 +191,14 @@ us_header_bits(const us_models_t *ms, uint64_t id, const us_header_t *h)
 
     if (h->kind != US_TAIL) {
         return us_encoder_symbol_bits(e, US_CODE_HEAD,
-                                      h->kind == US_RAW ? US_HEAD_RAW
-                                                        : US_HEAD_WHOLE);
+                                      h->kind == US_RAW ? US_HEADER_RAW
+                                                        : US_HEADER_WHOLE);
     }
 
     distance = id - h->reference;
     width = us_header_width(distance) - 1;
 
-    return us_encoder_symbol_bits(e, US_CODE_HEAD, US_HEAD_TAIL + width + 1)
+    return us_encoder_symbol_bits(e, US_CODE_HEAD, US_HEADER_TAIL + width + 1)
            + width
            + us_encoder_symbol_bits(e, us_header_prefix_code(distance),
                                     h->cut - US_CUT_MIN);
@@ -210,13 +212,13 @@ us_header_count(uint64_t id, const us_header_t *h, uint32_t *head,
     uint64_t  distance;
 
     if (h->kind != US_TAIL) {
-        head[h->kind == US_RAW ? US_HEAD_RAW : US_HEAD_WHOLE]++;
+        head[h->kind == US_RAW ? US_HEADER_RAW : US_HEADER_WHOLE]++;
         return;
     }
 
     distance = id - h->reference;
 
-    head[US_HEAD_TAIL + us_header_width(distance)]++;
+    head[US_HEADER_TAIL + us_header_width(distance)]++;
 
     if (distance < US_NEAR) {
         near[h->cut - US_CUT_MIN]++;

@@ -505,7 +505,7 @@ us_index_reserve(us_arena_t *a, uint64_t hash, uint64_t id, unsigned more)
 {
     int          failed;
     unsigned     n;
-    uint32_t     address;
+    uint32_t     address, larger;
     uint64_t     leaf;
     us_leaf_t    l;
     us_entry_t   e[US_LEAF_MAX];
@@ -532,13 +532,13 @@ us_index_reserve(us_arena_t *a, uint64_t hash, uint64_t id, unsigned more)
     failed = 0;
     n = us_leaf_read(a, address, e, &l);
 
-    hash = us_leaf_make(a, e, n, l.extra, more, id, 0, &failed);
+    larger = us_leaf_make(a, e, n, l.extra, more, id, 0, &failed);
 
     if (failed) {
         return -1;
     }
 
-    us_directory_replace(a, leaf, hash, address);
+    us_directory_replace(a, leaf, larger, address);
     us_commit(a);
 
     return 0;

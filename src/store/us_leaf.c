@@ -149,7 +149,7 @@ us_leaf_measure(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
     unit = ((unsigned) 1 << a->head->leaf_shift) / 8;
     l->size = (words + unit - 1) / unit;
 
-    return l->size < US_CLASSES && words <= US_LEAF_WORDS_MAX ? 0 : -1;
+    return l->size < US_LEAF_SIZES && words <= US_LEAF_WORDS_MAX ? 0 : -1;
 }
 
 
@@ -294,7 +294,7 @@ us_leaf_find(us_arena_t *a, unsigned *size)
     h = a->head;
     n = (uint64_t) *size << h->leaf_shift;
     end = *size + US_LEAF_SLACK + 1;
-    end = end < US_CLASSES ? end : US_CLASSES;
+    end = end < US_LEAF_SIZES ? end : US_LEAF_SIZES;
 
     larger = us_leaf_larger(a, *size, end);
 
@@ -303,9 +303,9 @@ us_leaf_find(us_arena_t *a, unsigned *size)
         return us_leaf_pop(a, larger, (uint64_t) larger << h->leaf_shift);
     }
 
-    larger = us_leaf_larger(a, *size * 15 / 8, US_CLASSES);
+    larger = us_leaf_larger(a, *size * 15 / 8, US_LEAF_SIZES);
 
-    if (larger < US_CLASSES) {
+    if (larger < US_LEAF_SIZES) {
         return us_leaf_pop(a, larger, n);
     }
 
@@ -323,9 +323,9 @@ us_leaf_find(us_arena_t *a, unsigned *size)
         return offset;
     }
 
-    larger = us_leaf_larger(a, *size, US_CLASSES);
+    larger = us_leaf_larger(a, *size, US_LEAF_SIZES);
 
-    return larger < US_CLASSES ? us_leaf_pop(a, larger, n) : 0;
+    return larger < US_LEAF_SIZES ? us_leaf_pop(a, larger, n) : 0;
 }
 
 

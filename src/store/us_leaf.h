@@ -14,7 +14,7 @@
 
 #define US_LEAF_MAX     255           /* entries */
 #define US_LEAF_WORDS   4             /* the smallest leaf */
-#define US_LEAF_WORDS_MAX  ((US_CLASSES << 5) / 8)
+#define US_LEAF_WORDS_MAX  ((US_LEAF_SIZES << 5) / 8)
 #define US_WIDTH_MAX    48            /* low + extra */
 #define US_EXTRA_FIRST  3             /* of the first leaves */
 

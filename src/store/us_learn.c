@@ -14,8 +14,6 @@
  * model for which there is no room nevertheless is given up for good, and with
  * it all that would come after it: memory is never given back, so there would
  * be no room later either.
- *
- *   head->codec[US_CODEC_GIVEN_UP]   1: no model is learnt any more
  */
 
 
@@ -31,8 +29,6 @@
 
 #define US_LEARN_TOKEN    20          /* bytes of a model for each; 16.6 used */
 #define US_LEARN_LEAST    512         /* tokens */
-
-#define US_CODEC_GIVEN_UP 9
 
 
 /* from when on, and how large; tuned with urlstore bench */

@@ -39,7 +39,7 @@
 
 typedef enum {
     US_CODE_ESCAPE = 0,               /* all tokens, whatever the context */
-    US_CODE_HEAD,                     /* US_HEAD_* */
+    US_CODE_HEAD,                     /* kinds of header: us_header.c */
     US_CODE_NEAR,                     /* common prefix with a near record */
     US_CODE_FAR,                      /* common prefix with any other */
     US_CODES

@@ -23,8 +23,6 @@
 #include "us_prefix.h"
 
 
-#define US_CODEC_CACHE    8
-
 #define US_CACHE_MAX      20          /* bits of the number of entries */
 
 /* one entry for so many records; tuned with urlstore bench */

@@ -36,9 +36,10 @@
 
 
 #include "us_ring.h"
+#include "us_log.h"
 
 
-#define US_OP_UNITS_MAX   (2 * (US_URL_MAX + US_URL_MAX / 8 + 64))
+#define US_OP_UNITS_MAX   (2 * US_RECORD_MAX)      /* of 4 bits */
 
 
 /* what follows the type of an operation, but of an add */

@@ -472,7 +472,7 @@ guard(void **state)
         memset(mem, 0, 4096);
         assert_int_equal(us_arena_format(&a, mem, size, &zone_conf), 0);
         assert_true((a.head->chunks_low << a.chunk_shift)
-                    + ((uint64_t) US_CLASSES << a.head->leaf_shift) <= size);
+                    + ((uint64_t) US_LEAF_SIZES << a.head->leaf_shift) <= size);
         assert_true(size >> a.head->leaf_shift <= UINT32_MAX);
     }
 
