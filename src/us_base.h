@@ -1,6 +1,7 @@
 
 /*
- * What every part of the core shares: the counted string and the limits.
+ * What every part of the core shares: the counted string, the longest URL,
+ * and what a "www." is.
  * Included first, before any system header.
  * No nginx header here or below (us_* is compiled into the module, the
  * command line tool, tests, fuzzers and benchmarks alike).
@@ -33,6 +34,15 @@ typedef struct {
 
 
 #define us_string(s)  ((us_str_t) { sizeof(s) - 1, (const uint8_t *) (s) })
+
+
+/* whether a host, or what begins with one, begins with "www." and goes on */
+
+static inline int
+us_has_www(us_str_t host)
+{
+    return host.len > 4 && memcmp(host.data, "www.", 4) == 0;
+}
 
 
 #endif /* _US_BASE_H_INCLUDED_ */

@@ -54,21 +54,16 @@ us_bench_alloc(void *p, size_t size)
 static us_str_t
 us_bench_key(const us_bench_urls_t *b, const us_bench_url_t *u, unsigned *https)
 {
-    us_str_t  key;
+    us_store_item_t  item;
 
-    key.data = (uint8_t *) b->pool + u->text;
-    key.len = u->len;
-    *https = key.data[4] == 's';
+    item.url.data = (uint8_t *) b->pool + u->text;
+    item.url.len = u->len;
+    item.merge = u->merge;
 
-    key.data += 7 + *https;
-    key.len -= 7 + *https;
+    us_store_item_split(&item);
+    *https = item.spelling & US_SPELLING_HTTPS;
 
-    if (u->merge && key.len > 4 && memcmp(key.data, "www.", 4) == 0) {
-        key.data += 4;
-        key.len -= 4;
-    }
-
-    return key;
+    return item.rest;
 }
 
 

@@ -246,7 +246,9 @@ us_dedup_take_filter_urls(us_dedup_t *d, us_str_t *lines, size_t n)
         item.merge = merge[i];
         us_store_item_split(&item);
 
-        hashes[i] = us_filter_hash(d->filter, item.spelling & 1, item.rest);
+        hashes[i] = us_filter_hash(d->filter,
+                                   item.spelling & US_SPELLING_HTTPS,
+                                   item.rest);
     }
 
     return us_dedup_take_hashes(d, urls, hashes, m);

@@ -97,13 +97,13 @@ us_urlset_spell(us_urlset_t *set, us_store_item_t *item)
 {
     uint32_t  www;
 
-    www = item->spelling & 2;
+    www = item->spelling & US_SPELLING_WWW;
 
     if (us_lineset_number(set->sites, us_site(item->rest), &www) == -1) {
         return -1;
     }
 
-    item->spelling = (item->spelling & 1) | www;
+    item->spelling = (item->spelling & ~US_SPELLING_WWW) | www;
 
     return 0;
 }
@@ -120,7 +120,7 @@ us_urlset_add_group(us_urlset_t *set, us_store_item_t *items, size_t n)
         us_store_item_split(&items[i]);
 
         key = (uint8_t *) items[i].rest.data - 1;
-        *key = items[i].spelling & 1 ? 's' : 'h';
+        *key = items[i].spelling & US_SPELLING_HTTPS ? 's' : 'h';
 
         keys[i].data = key;
         keys[i].len = items[i].rest.len + 1;
@@ -173,7 +173,7 @@ us_urlset_walk(us_urlset_t *set, size_t *pos, us_store_item_t *item,
         return 0;
     }
 
-    item->spelling = key.data[0] == 's';
+    item->spelling = key.data[0] == 's' ? US_SPELLING_HTTPS : 0;
     item->rest.data = key.data + 1;
     item->rest.len = key.len - 1;
 

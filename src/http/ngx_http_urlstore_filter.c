@@ -402,7 +402,8 @@ ngx_http_urlstore_filter_group(ngx_http_urlstore_ctx_t *ctx,
         item = &g->items[i];
         us_store_item_split(item);
 
-        hashes[i] = us_filter_hash(set, item->spelling & 1, item->rest);
+        hashes[i] = us_filter_hash(set, item->spelling & US_SPELLING_HTTPS,
+                                   item->rest);
     }
 
     add = (ctx->action == NGX_HTTP_URLSTORE_ADD);
@@ -444,7 +445,7 @@ ngx_http_urlstore_filter_seen(ngx_http_urlstore_zone_t *zone,
 
     us_store_item_split(item);
 
-    h = us_filter_hash(set, item->spelling & 1, item->rest);
+    h = us_filter_hash(set, item->spelling & US_SPELLING_HTTPS, item->rest);
     us_filter_seen_many(set, &h, 1, &answer);
 
     item->status = answer ? US_SEEN : US_UNSEEN;

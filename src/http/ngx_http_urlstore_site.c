@@ -63,13 +63,7 @@ ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
         return NGX_DECLINED;
     }
 
-    name = us_url_host(&canon.url);
-
-    if (canon.merge && name.len > 4 && ngx_strncmp(name.data, "www.", 4) == 0)
-    {
-        name.data += 4;
-        name.len -= 4;
-    }
+    name = us_canon_site(&canon);
 
     p = ngx_pnalloc(r->pool, name.len);
     if (p == NULL) {
@@ -133,9 +127,9 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
     out->pos = ngx_sprintf(out->pos, "{\"site\":\"%*s\",\"first\":%uL,"
                            "\"spelling\":\"%s%*s\",\"www\":%s",
                            key.len, key.data, site.first,
-                           site.spelling & 2 ? "www." : "",
+                           site.spelling & US_SPELLING_WWW ? "www." : "",
                            key.len, key.data,
-                           site.spelling & 2 ? "true" : "false");
+                           site.spelling & US_SPELLING_WWW ? "true" : "false");
 
     if (ctx->zone->conf.sites) {
         out->pos = ngx_sprintf(out->pos, ",\"urls\":%uL,\"last\":%uL",

@@ -620,27 +620,17 @@ ngx_http_urlstore_urls_line(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* a stored URL is SCHEME://[www.]HOST[:PORT]/... */
-
 static ngx_uint_t
 ngx_http_urlstore_urls_of_site(ngx_http_urlstore_urls_t *urls, us_str_t *url)
 {
-    const u_char  *p, *last;
+    us_store_item_t  item;
 
-    last = url->data + url->len;
-    p = memchr(url->data, ':', url->len);
+    item.url = *url;
+    item.merge = urls->merge;
 
-    if (p == NULL || last - p < 3) {
-        return 0;
-    }
+    us_store_item_split(&item);
 
-    p += 3;
-
-    if (urls->merge && last - p > 4 && ngx_strncmp(p, "www.", 4) == 0) {
-        p += 4;
-    }
-
-    return (size_t) (last - p) > urls->site.len
-           && ngx_memcmp(p, urls->site.data, urls->site.len) == 0
-           && p[urls->site.len] == '/';
+    return item.rest.len > urls->site.len
+           && ngx_memcmp(item.rest.data, urls->site.data, urls->site.len) == 0
+           && item.rest.data[urls->site.len] == '/';
 }

@@ -24,17 +24,15 @@ us_store_item_split(us_store_item_t *item)
     skip = sizeof("http://") - 1;
 
     if (item->url.len > 4 && item->url.data[4] == 's') {
-        item->spelling = US_CLASS_HTTPS;
+        item->spelling = US_SPELLING_HTTPS;
         skip++;
     }
 
     item->rest.data = item->url.data + skip;
     item->rest.len = item->url.len - skip;
 
-    if (item->merge && item->rest.len > 4
-        && memcmp(item->rest.data, "www.", 4) == 0)
-    {
-        item->spelling |= US_CLASS_WWW;
+    if (item->merge && us_has_www(item->rest)) {
+        item->spelling |= US_SPELLING_WWW;
         item->rest.data += 4;
         item->rest.len -= 4;
     }
@@ -339,10 +337,10 @@ us_store_url(unsigned klass, us_str_t rest, uint8_t *buf)
     p = buf;
 
     memcpy(p, "https", 5);
-    p += klass & US_CLASS_HTTPS ? 5 : 4;
+    p += klass & US_SPELLING_HTTPS ? 5 : 4;
 
     memcpy(p, "://www.", 7);
-    p += klass & US_CLASS_WWW ? 7 : 3;
+    p += klass & US_SPELLING_WWW ? 7 : 3;
 
     memcpy(p, rest.data, rest.len);
 

@@ -4,7 +4,7 @@
  *
  * The text of a record is a class and a rest:
  *
- *     class   bit 0: https, bit 1: the merged "www." is part of the spelling
+ *     class   its spelling: US_SPELLING_HTTPS, US_SPELLING_WWW
  *     rest    the canonical URL from the host on, without that "www."
  *
  * This is the seam between the codec and everything around it.  The codec
@@ -27,10 +27,6 @@
 
 /* a class and the longest rest, and slack for whoever copies words */
 #define US_TEXT_BUFFER  (US_URL_MAX + 32)
-
-#define US_CLASS_HTTPS  1
-#define US_CLASS_WWW    2
-
 
 typedef struct us_codec_s  us_codec_t;
 

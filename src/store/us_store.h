@@ -33,6 +33,11 @@
 #define US_STORE_NORM_LEN   128
 #define US_STORE_NO_ID      ((uint64_t) -1)
 
+/* what a record does not say of its URL */
+
+#define US_SPELLING_HTTPS   1         /* else http */
+#define US_SPELLING_WWW     2         /* a mergeable "www." stands before it */
+
 
 typedef struct us_store_s  us_store_t;
 
@@ -98,7 +103,7 @@ typedef struct {
      * The spelling under which the URL is stored (US_NEW, US_SEEN), or would
      * be by what is known of its site so far (after us_store_spell()).
      */
-    unsigned      spelling:2;         /* bit 0: https, bit 1: www. */
+    unsigned      spelling:2;         /* US_SPELLING_* */
 
     uint64_t      id;                 /* or US_STORE_NO_ID */
 
@@ -192,7 +197,7 @@ int us_store_mark_number(const us_store_t *s, us_str_t name);
 
 typedef struct {
     uint64_t      first;              /* id of its first URL */
-    unsigned      spelling:2;         /* bit 0: https, bit 1: www. */
+    unsigned      spelling:2;         /* US_SPELLING_* */
     uint64_t      urls;               /* sites=on only, else 0 */
     uint64_t      last;               /* sites=on only, else first */
 } us_store_site_t;

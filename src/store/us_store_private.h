@@ -128,7 +128,7 @@ us_store_domain(const us_store_t *s, unsigned klass)
         return US_DOMAIN_HTTP;
     }
 
-    return klass & US_CLASS_HTTPS ? US_DOMAIN_HTTPS : US_DOMAIN_HTTP;
+    return klass & US_SPELLING_HTTPS ? US_DOMAIN_HTTPS : US_DOMAIN_HTTP;
 }
 
 
@@ -156,7 +156,7 @@ us_store_class(const us_store_item_t *item, unsigned site)
         return item->spelling;
     }
 
-    return (item->spelling & ~US_CLASS_WWW) | (site & US_CLASS_WWW);
+    return (item->spelling & ~US_SPELLING_WWW) | (site & US_SPELLING_WWW);
 }
 
 

@@ -366,7 +366,7 @@ us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
 
         if (n->www == US_WWW_STRIP) {
 
-            if (out->merge && us_site_has_www(us_url_hostname(url))) {
+            if (out->merge && us_has_www(us_url_hostname(url))) {
                 us_norm_www_strip(ws, url);
             }
 
@@ -710,6 +710,22 @@ void
 us_base_destroy(us_base_t *base)
 {
     free(base);
+}
+
+
+us_str_t
+us_canon_site(const us_canon_t *canon)
+{
+    us_str_t  site;
+
+    site = us_url_host(&canon->url);
+
+    if (canon->merge && us_has_www(site)) {
+        site.data += 4;
+        site.len -= 4;
+    }
+
+    return site;
 }
 
 

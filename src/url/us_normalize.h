@@ -157,6 +157,9 @@ void us_base_destroy(us_base_t *base);
 /* conformance runs: answer every scheme (build/urlstore normalize) */
 void us_norm_set_any_scheme(us_norm_t *n, int on);
 
+/* the site: host, with :port if the URL shows one, less a mergeable "www." */
+us_str_t us_canon_site(const us_canon_t *canon);
+
 const char *us_verdict_name(us_verdict_t v);     /* "scheme", "host", ... */
 int us_verdict_rejected(us_verdict_t v);         /* rejected, not invalid */
 

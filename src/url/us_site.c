@@ -100,7 +100,7 @@ us_site_except(us_site_t *site, us_str_t host)
     uint8_t   *copy;
     us_str_t  *list;
 
-    if (us_site_has_www(host)) {
+    if (us_has_www(host)) {
         host.data += 4;
         host.len -= 4;
     }
@@ -384,7 +384,7 @@ us_site_merge(const us_site_t *site, us_str_t host,
 
     rest = host;
 
-    if (us_site_has_www(host)) {
+    if (us_has_www(host)) {
         rest.data += 4;
         rest.len -= 4;
     }
@@ -397,7 +397,7 @@ us_site_merge(const us_site_t *site, us_str_t host,
 
     end = rest.data + rest.len;
 
-    if (end[-1] == '.' || end[-1] == ']' || us_site_has_www(rest)
+    if (end[-1] == '.' || end[-1] == ']' || us_has_www(rest)
         || us_site_is_number(dot, end))
     {
         return 0;

@@ -46,11 +46,5 @@ void us_site_load(us_site_t *site, const us_idna_t *idna);
 int us_site_merge(const us_site_t *site, us_str_t host,
     us_site_memo_t memo[US_SITE_MEMO]);
 
-static inline int
-us_site_has_www(us_str_t host)
-{
-    return host.len > 4 && memcmp(host.data, "www.", 4) == 0;
-}
-
 
 #endif /* _US_SITE_H_INCLUDED_ */

@@ -24,7 +24,6 @@
 
 
 #include "us_two_hash.h"
-#include "us_site.h"
 
 
 static uint32_t
@@ -60,20 +59,13 @@ us_path_hash(us_str_t path)
 us_two_hash_t
 us_two_hash(const us_canon_t *canon)
 {
-    us_str_t       site, path;
+    us_str_t       path;
     us_two_hash_t  h;
-
-    site = us_url_host(&canon->url);
-
-    if (canon->merge && us_site_has_www(site)) {
-        site.data += 4;
-        site.len -= 4;
-    }
 
     path.data = canon->url.href.data + canon->url.pathname_start;
     path.len = canon->url.href.len - canon->url.pathname_start;
 
-    h.site = us_site_hash(site);
+    h.site = us_site_hash(us_canon_site(canon));
     h.path = us_path_hash(path);
 
     return h;
