@@ -58,6 +58,21 @@ for my $a ($ro->post('/add', "http://example.com/\n"),
     like($a->json->{detail}, qr/mode=lookup/, 'with the reason');
 }
 
+# nothing is denied for want of an index
+
+for my $filter ('site=example.com', 'new_sites=1') {
+    my $a = $ro->get("/urls?$filter");
+
+    is($a->{status}, 400, "/urls?$filter");
+    like($a->json->{detail}, qr/mode=lookup/, 'with the reason');
+}
+
+my $page = $ro->get('/?q=' . uri_escape($lines->[0]))->{body};
+
+like($page, qr/by id only/, 'the page knows ids');
+unlike($page, qr/tag unseen/, 'and denies no URL');
+like($ro->get('/?q=0')->{body}, qr/id="url">http/, 'an id on the page');
+
 cmp_ok($ro->get('/stats')->json->{parts}{index}, '<=',
     $t->get('/stats')->json->{parts}{index}, 'there is no index');
 

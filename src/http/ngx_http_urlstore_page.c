@@ -371,7 +371,12 @@ ngx_http_urlstore_page_result(ngx_http_urlstore_page_t *p)
 
     rc = ngx_http_urlstore_id(p->query.data, p->query.len, &id);
 
-    if (rc == NGX_ERROR) {
+    if (rc == NGX_ERROR && p->zone->conf.lookup) {
+        ngx_http_urlstore_page_text(p,
+            "<p class=\"hint\">This zone knows URLs by id only "
+            "(mode=lookup).</p>");
+
+    } else if (rc == NGX_ERROR) {
         ngx_http_urlstore_page_by_url(p);
 
     } else {

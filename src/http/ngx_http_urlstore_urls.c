@@ -59,6 +59,7 @@ static ngx_int_t ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
 static ngx_int_t ngx_http_urlstore_urls_site(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
+static ngx_int_t ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_urls_start(ngx_http_request_t *r);
 static void ngx_http_urlstore_urls_write(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_urls_run(ngx_http_request_t *r);
@@ -141,6 +142,11 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
     urls->next = ngx_max(urls->at, urls->end);
 
     urls->new_sites = ngx_http_urlstore_flag(r, "new_sites");
+
+    if (urls->new_sites && ctx->zone->conf.lookup) {
+        return ngx_http_urlstore_urls_no_sites(r);
+    }
+
     urls->deleted = ngx_http_urlstore_flag(r, "deleted");
     urls->summary = ngx_http_urlstore_flag(r, "summary");
 
@@ -244,6 +250,10 @@ ngx_http_urlstore_urls_site(ngx_http_request_t *r,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
+    if (ctx->zone->conf.lookup) {
+        return ngx_http_urlstore_urls_no_sites(r);
+    }
+
     rc = ngx_http_urlstore_site_key(r, &value, &urls->site, &merge);
 
     if (rc != NGX_OK) {
@@ -265,6 +275,16 @@ ngx_http_urlstore_urls_site(ngx_http_request_t *r,
     }
 
     return NGX_DECLINED;
+}
+
+
+/* without an index every site would be unknown, and its list empty */
+
+static ngx_int_t
+ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                     "a zone with mode=lookup knows no sites");
 }
 
 
