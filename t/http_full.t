@@ -13,9 +13,11 @@ use UrlStore::Test;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone small 1m marks=visited;
+urlstore_zone tight 1m marks=a,b,c,d,e,f;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api small; }
+    location /tight/ { urlstore_api tight; }
 }
 CONF
 
@@ -112,3 +114,25 @@ is(json($t->get('/stats')->{body})->{full} ? 1 : 0, 1, '/stats');
 
 is($t->forget("/url/$last")->{status}, 204, 'DELETE');
 is($t->get("/url/$last")->{status}, 410, 'and its id is gone');
+
+# bits of marks and of deleted ids take room as well, which adds leave to them,
+# but not for ever
+
+@lines = @{corpus('eot2024_A', 60_000)};
+
+while (@lines) {
+    my $body = join '', map { "$_\n" } splice @lines, 0, 1000;
+
+    last if $t->post('/tight/add?brief=1', $body)->{body} !~ /\tnew$/m;
+}
+
+my %mark = map { $_ => $t->post("/tight/mark/$_", "0\n")->{body} } 'a' .. 'f';
+
+like($mark{a}, qr/^0\tset/, 'a mark finds room in a full zone');
+like($mark{f}, qr/^-\tfull/, 'the last one does not');
+
+$r = $t->forget('/tight/url/0');
+
+is($r->{status}, 507, 'DELETE without room: 507');
+like($r->json->{detail}, qr/full/, 'with the reason');
+is($t->get('/tight/url/0')->{status}, 200, 'and the URL is still there');

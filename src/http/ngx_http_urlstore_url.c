@@ -336,6 +336,11 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
         return rc == NGX_DECLINED
                ? ngx_http_urlstore_unready(r, ctx->zone, NULL) : rc;
 
+    case US_FULL:
+        return ngx_http_urlstore_problem(r, NGX_HTTP_INSUFFICIENT_STORAGE,
+                                         NULL, "the zone is full, it cannot "
+                                         "note that the URL is deleted");
+
     default: /* US_UNKNOWN */
         ctx->lsn = us_store_published(ctx->zone->store);
         ctx->negative = 1;

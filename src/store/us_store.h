@@ -141,8 +141,9 @@ void us_store_seen(us_store_t *s, us_store_item_t *items, size_t n);
 /*
  * Adds what is new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY, which all
  * behind a busy one are, too, whether new or seen: add them again.  Two equal
- * URLs of one batch: the first is new, the second seen.  Returns the LSN that
- * covers all that the answers say (see us_store_published()).
+ * URLs of one batch: the first is new, the second seen.  A store that is made
+ * for look-ups answers US_UNKNOWN.  Returns the LSN that covers all that the
+ * answers say (see us_store_published()).
  */
 uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
 
@@ -175,7 +176,8 @@ uint64_t us_store_next_id(const us_store_t *s);
 
 /*
  * Forgets the URL of id and clears its marks: US_OK (also if it was deleted
- * before; *was tells), US_UNKNOWN or US_BUSY.
+ * before; *was tells), US_UNKNOWN, US_FULL (no room for the bit that says so)
+ * or US_BUSY.
  */
 us_store_status_t us_store_delete(us_store_t *s, uint64_t id, int *was,
     uint64_t *lsn);
