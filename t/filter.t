@@ -286,6 +286,8 @@ is($rc, 0, 'nginx -t does not look');
 ok(!eval { $t->start }, 'not closed: refused');
 like($t->error_log, qr/\[emerg\].*urlstore_filter "disk".*bits may be missing/,
     'and told');
+like($t->error_log, qr/bits may be missing.*\(unclean=accept\)/,
+    'with the way out');
 
 $text =~ s/path=/unclean=accept path=/;
 $t->conf($text);

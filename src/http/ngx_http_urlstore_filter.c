@@ -289,6 +289,7 @@ ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
 static ngx_int_t
 ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 {
+    int                          rc;
     ngx_log_t                   *log;
     ngx_http_urlstore_file_t    *file;
     ngx_http_urlstore_filter_t  *f;
@@ -332,15 +333,14 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
     ngx_memcpy(file->path, f->path.data, f->path.len);
     file->plan = f->plan;
 
-    if (us_filter_file_open(&file->file, (char *) file->path, &f->plan,
-                            zone->conf.norm, f->accept, err, sizeof(err))
-        != 0)
-    {
+    rc = us_filter_file_open(&file->file, (char *) file->path, &f->plan,
+                             zone->conf.norm, f->accept, err, sizeof(err));
+
+    if (rc != 0) {
         ngx_log_error(NGX_LOG_EMERG, log, 0,
                       "urlstore_filter \"%V\" path=%V: %s%s", &zone->name,
                       &f->path, err,
-                      ngx_strstr(err, "accept that") ? " (unclean=accept)"
-                                                     : "");
+                      rc == US_FILTER_UNCLEAN ? " (unclean=accept)" : "");
         ngx_free(file);
         return NGX_ERROR;
     }

@@ -20,6 +20,10 @@
 #define US_FILTER_ERROR_MAX  0.5
 #define US_FILTER_NORM_LEN   128
 
+/* bytes: the header, one page, and each block behind it */
+#define US_FILTER_HEADER     4096
+#define US_FILTER_BLOCK      64
+
 
 typedef struct us_filter_s  us_filter_t;
 

@@ -192,7 +192,9 @@ us_filter_file_attach(us_filter_file_t *file, int fd, char *err, size_t size)
 
     mem = NULL;
 
-    if (fstat(fd, &st) == 0 && st.st_size >= 4096 + 64) {
+    if (fstat(fd, &st) == 0
+        && st.st_size >= US_FILTER_HEADER + US_FILTER_BLOCK)
+    {
         mem = us_filter_file_map(fd, st.st_size);
     }
 
@@ -246,7 +248,10 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
 }
 
 
-/* alone: may its bits be trusted?  marks it as used under this boot */
+/*
+ * Alone: may its bits be trusted?  Marks it as used under this boot; returns as
+ * us_filter_file_open().
+ */
 
 static int
 us_filter_file_take(us_filter_file_t *file, int force, char *err, size_t size)
@@ -264,10 +269,11 @@ us_filter_file_take(us_filter_file_t *file, int force, char *err, size_t size)
             || memcmp(boot, unknown, 16) == 0))
     {
         if (!force) {
-            return us_filter_file_fail(err, size,
+            (void) us_filter_file_fail(err, size,
                 "the machine went down while it was in use: bits may be "
                 "missing, and URLs that were seen would be taken for new "
                 "ones; remove it, or accept that");
+            return US_FILTER_UNCLEAN;
         }
 
         file->doubtful = 1;
@@ -276,9 +282,9 @@ us_filter_file_take(us_filter_file_t *file, int force, char *err, size_t size)
     mark->clean = 0;
     memcpy(mark->boot, boot, 16);
 
-    /* before any bit of this run: the header is less than a page */
+    /* before any bit of this run: the header is a page */
 
-    if (msync(file->filter, 4096, MS_SYNC) == -1) {
+    if (msync(file->filter, US_FILTER_HEADER, MS_SYNC) == -1) {
         return us_filter_file_fail(err, size, "cannot write its mark: %s",
                                    strerror(errno));
     }
@@ -312,7 +318,7 @@ us_filter_file_lock(const us_filter_file_t *file)
 }
 
 
-/* 0, -1, or 1 if others closed it in between: once more */
+/* as us_filter_file_open(), or 1 if others closed it in between: once more */
 
 static int
 us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
@@ -349,8 +355,10 @@ us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
     }
 
     if (alone) {
-        if (us_filter_file_take(file, force, err, size) == -1) {
-            return -1;
+        rc = us_filter_file_take(file, force, err, size);
+
+        if (rc != 0) {
+            return rc;
         }
 
         /* the lock is free for a moment: others may open it, and close it */
@@ -405,8 +413,8 @@ us_filter_file_open(us_filter_file_t *file, const char *dir,
 
         us_filter_file_drop(file);
 
-        if (rc == -1) {
-            return -1;
+        if (rc < 0) {
+            return rc;
         }
 
         /* on a busy machine all tries may meet the same ones, half done */
@@ -435,7 +443,7 @@ us_filter_file_close(us_filter_file_t *file)
 
         if (rc == 0) {
             mark->clean = 1;
-            rc = msync(file->filter, 4096, MS_SYNC);
+            rc = msync(file->filter, US_FILTER_HEADER, MS_SYNC);
             mark->clean = (rc == 0);
         }
 

@@ -26,9 +26,11 @@ typedef struct {
  * Opens, or makes, the filter of plan in dir, which is made as well if only it
  * itself is missing, for this process and its children, be it alone or beside
  * others that use it; waits for one that writes it at its end.  force: take a
- * filter that a power failure may have hurt.  Returns 0, or -1 and a readable
- * text in err (of size bytes).
+ * filter that a power failure may have hurt, which is US_FILTER_UNCLEAN without
+ * it.  Returns 0, or that or -1 and a readable text in err (of size bytes).
  */
+#define US_FILTER_UNCLEAN  -2
+
 int us_filter_file_open(us_filter_file_t *file, const char *dir,
     const us_filter_plan_t *plan, us_str_t norm, int force, char *err,
     size_t size);

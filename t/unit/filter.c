@@ -501,7 +501,8 @@ marks(void **state)
     /* not closed, another boot: refused, unless told otherwise */
     us_filter_mark(file.filter)->boot[3] ^= 1;
     us_filter_file_drop(&file);
-    reopen(dir, &plan, norm, 0, "bits may be missing");
+    assert_int_equal(reopen(dir, &plan, norm, 0, "bits may be missing"),
+                     US_FILTER_UNCLEAN);
     reopen(dir, &plan, norm, 1, NULL);
     reopen(dir, &plan, norm, 0, NULL);
 
