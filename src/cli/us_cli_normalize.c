@@ -13,7 +13,8 @@
 
 
 #include "us_cli.h"
-#include "us_cli_json.h"
+#include "input/us_json.h"
+#include "input/us_json_quote.h"
 #include "url/us_normalize.h"
 
 #include <getopt.h>
@@ -21,15 +22,29 @@
 #include <stdlib.h>
 
 
+/* a string of a line's object; data is kept from line to line */
+
 typedef struct {
-    us_norm_t      *norm;
-    us_norm_ws_t   *ws;
-    int             profile;
-    const char     *base_text;        /* of --base */
-    us_base_t      *base;
-    us_verdict_t    base_error;
-    int             json;
-    int             refused;
+    uint8_t        *data;
+    size_t          len;
+    unsigned        given:1;
+} us_cli_member_t;
+
+
+typedef struct {
+    us_norm_t        *norm;
+    us_norm_ws_t     *ws;
+    int               profile;
+    const char       *base_text;      /* of --base */
+    us_base_t        *base;
+    us_verdict_t      base_error;
+    int               json;
+    int               refused;
+
+    us_json_t         reader;
+    us_cli_member_t   url;
+    us_cli_member_t   base_url;
+    us_cli_member_t  *member;         /* whose value comes next, or NULL */
 } us_cli_normalize_t;
 
 
@@ -38,6 +53,9 @@ static int us_normalize_options(us_cli_normalize_t *ctx, int argc,
 static int us_normalize_open(us_cli_normalize_t *ctx);
 static void us_normalize_line(us_cli_normalize_t *ctx, us_str_t line);
 static void us_normalize_json(us_cli_normalize_t *ctx, us_str_t line);
+static int us_normalize_read(us_cli_normalize_t *ctx, us_str_t line);
+static int us_normalize_event(void *data, us_json_event_t event, us_str_t text,
+    int cut);
 static us_verdict_t us_normalize_with(us_cli_normalize_t *ctx, us_str_t url,
     us_str_t *base, us_canon_t *canon);
 
@@ -87,6 +105,9 @@ us_cli_normalize(int argc, char **argv)
     }
 
     free(line);
+    free(ctx.url.data);
+    free(ctx.base_url.data);
+    us_json_free(&ctx.reader);
     us_base_destroy(ctx.base);
     us_norm_ws_destroy(ctx.ws);
     us_norm_destroy(ctx.norm);
@@ -154,6 +175,9 @@ us_normalize_open(us_cli_normalize_t *ctx)
 {
     us_str_t  base;
 
+    us_json_init(&ctx->reader, us_normalize_event, ctx, SIZE_MAX);
+    ctx->reader.lone = 1;
+
     ctx->norm = us_norm_create((us_profile_t) ctx->profile);
 
     if (ctx->norm == NULL) {
@@ -204,31 +228,112 @@ us_normalize_line(us_cli_normalize_t *ctx, us_str_t line)
 static void
 us_normalize_json(us_cli_normalize_t *ctx, us_str_t line)
 {
-    us_str_t               value[2];
-    us_canon_t             canon;
-    us_verdict_t           rc;
-    static const us_str_t  keys[] = { us_string("url"), us_string("base") };
+    uint8_t       *end, quoted[us_json_quoted_max(US_URL_MAX)];
+    us_str_t       url, base;
+    us_canon_t     canon;
+    us_verdict_t   rc;
 
-    if (us_json_object(line, keys, 2, value) != 0 || value[0].data == NULL) {
+    if (us_normalize_read(ctx, line) != 0) {
         ctx->refused = 1;
         printf("{\"error\": \"json\"}\n");
         return;
     }
 
-    rc = us_normalize_with(ctx, value[0], value[1].data ? &value[1] : NULL,
+    url = (us_str_t) { ctx->url.len, ctx->url.data };
+    base = (us_str_t) { ctx->base_url.len, ctx->base_url.data };
+
+    rc = us_normalize_with(ctx, url, ctx->base_url.given ? &base : NULL,
                            &canon);
 
     if (rc == US_URL_OK) {
-        printf("{\"url\": ");
-        us_json_write(stdout, canon.url.href);
-        printf("}\n");
+        end = us_json_quote(quoted, canon.url.href);
+        printf("{\"url\": %.*s}\n", (int) (end - quoted), (char *) quoted);
 
     } else {
         printf("{\"error\": \"%s\"}\n", us_verdict_name(rc));
     }
+}
 
-    free((void *) value[0].data);
-    free((void *) value[1].data);
+
+/* one object with "url", a string, and perhaps "base"; others are skipped */
+
+static int
+us_normalize_read(us_cli_normalize_t *ctx, us_str_t line)
+{
+    ctx->url.given = 0;
+    ctx->base_url.given = 0;
+    ctx->member = NULL;
+
+    us_json_reset(&ctx->reader);
+
+    if (us_json_feed(&ctx->reader, line.data, line.len) != 0
+        || us_json_end(&ctx->reader) != 0)
+    {
+        return -1;
+    }
+
+    return ctx->url.given ? 0 : -1;
+}
+
+
+static int
+us_normalize_event(void *data, us_json_event_t event, us_str_t text, int cut)
+{
+    us_cli_normalize_t *ctx = data;
+
+    uint8_t          *p;
+    unsigned          depth;
+    us_cli_member_t  *m;
+
+    depth = ctx->reader.depth - (event == US_JSON_OBJECT
+                                 || event == US_JSON_ARRAY);
+
+    if (depth == 0) {
+        return event != US_JSON_OBJECT && event != US_JSON_OBJECT_END;
+    }
+
+    if (depth > 1 || event == US_JSON_OBJECT_END
+        || event == US_JSON_ARRAY_END)
+    {
+        return 0;
+    }
+
+    if (event == US_JSON_KEY) {
+        ctx->member = NULL;
+
+        if (text.len == 3 && memcmp(text.data, "url", 3) == 0) {
+            ctx->member = &ctx->url;
+
+        } else if (text.len == 4 && memcmp(text.data, "base", 4) == 0) {
+            ctx->member = &ctx->base_url;
+        }
+
+        return 0;
+    }
+
+    m = ctx->member;
+
+    if (m == NULL || event == US_JSON_NULL) {
+        return 0;
+    }
+
+    if (event != US_JSON_STRING || m->given) {
+        return -1;
+    }
+
+    p = realloc(m->data, text.len + 1);
+
+    if (p == NULL) {
+        return -1;
+    }
+
+    memcpy(p, text.data, text.len);
+
+    m->data = p;
+    m->len = text.len;
+    m->given = 1;
+
+    return 0;
 }
 
 

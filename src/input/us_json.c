@@ -3,11 +3,12 @@
  * See us_json.h.  A push-down machine: one state, one bit for each level
  * ({ or [), and a buffer for the token that the end of a piece has cut.
  *
- *     feed --+-- in a string ---> us_json_string --.
- *            |-- in a number ---> us_json_number --+--> emit
- *            |-- a word ---------------------------'
- *            |-- { [ or a first byte --> us_json_value
- *            `-- } ] ------------------> us_json_close
+ *     feed --+-- in a string -----------> us_json_string --.
+ *            |-- in a number -----------> us_json_number --+--> emit
+ *            |-- in a word, an escape --> us_json_inside --'
+ *            `-- else ------------------> us_json_between
+ *                    { [ or a first byte --> us_json_value
+ *                    } ] ------------------> us_json_close
  *
  * A part of a string that lies in the piece is copied only if the string has
  * an escape or is cut:
@@ -26,12 +27,15 @@
 
 
 static int us_json_append_char(us_json_t *j, uint32_t c);
+static const uint8_t *us_json_between(us_json_t *j, const uint8_t *p);
+static const uint8_t *us_json_inside(us_json_t *j, const uint8_t *p);
 static int us_json_value(us_json_t *j, uint8_t c);
 static int us_json_close(us_json_t *j, uint8_t c);
 static const uint8_t *us_json_string(us_json_t *j, const uint8_t *p,
     const uint8_t *end);
 static int us_json_escape(us_json_t *j, uint8_t c);
 static int us_json_hex(us_json_t *j, uint8_t c);
+static int us_json_lone(us_json_t *j);
 
 
 void
@@ -70,8 +74,6 @@ us_json_reset(us_json_t *j)
 int
 us_json_feed(us_json_t *j, const uint8_t *p, size_t len)
 {
-    int             rc;
-    uint8_t         c;
     const uint8_t  *end;
 
     if (j->error) {
@@ -85,135 +87,153 @@ us_json_feed(us_json_t *j, const uint8_t *p, size_t len)
         if (j->state == US_JSON_S_STRING) {
             p = us_json_string(j, p, end);
 
-            if (p == NULL) {
-                return -1;
-            }
-
-            continue;
-        }
-
-        if (j->state >= US_JSON_S_MINUS) {
+        } else if (j->state >= US_JSON_S_MINUS) {
             p = us_json_number(j, p, end);
 
-            if (p == NULL) {
-                return -1;
-            }
+        } else if (j->state >= US_JSON_S_ESCAPE) {
+            p = us_json_inside(j, p);
 
-            continue;
+        } else {
+            p = us_json_between(j, p);
         }
 
-        c = *p;
-
-        if (j->state <= US_JSON_S_DONE
-            && (c == ' ' || c == '\t' || c == '\n' || c == '\r'))
-        {
-            p++;
-            continue;
-        }
-
-        rc = -1;
-
-        switch (j->state) {
-
-        case US_JSON_S_FIRST:
-            if (c == ']') {
-                rc = us_json_close(j, c);
-                break;
-            }
-
-            /* fall through */
-
-        case US_JSON_S_VALUE:
-            rc = us_json_value(j, c);
-
-            if (j->state >= US_JSON_S_MINUS) {
-                /* the number starts with this byte */
-                p--;
-            }
-
-            break;
-
-        case US_JSON_S_FIELD:
-            if (c == '}') {
-                rc = us_json_close(j, c);
-                break;
-            }
-
-            /* fall through */
-
-        case US_JSON_S_KEY:
-            if (c != '"') {
-                rc = us_json_fail(j, "a key was expected");
-                break;
-            }
-
-            j->key = 1;
-            j->state = US_JSON_S_STRING;
-            rc = 0;
-            break;
-
-        case US_JSON_S_COLON:
-            if (c != ':') {
-                rc = us_json_fail(j, "a colon was expected");
-                break;
-            }
-
-            j->state = US_JSON_S_VALUE;
-            rc = 0;
-            break;
-
-        case US_JSON_S_NEXT:
-            if (c == ',') {
-                j->state = (j->arrays & 1) ? US_JSON_S_VALUE : US_JSON_S_KEY;
-                rc = 0;
-                break;
-            }
-
-            rc = us_json_close(j, c);
-            break;
-
-        case US_JSON_S_DONE:
-            rc = us_json_fail(j, "something follows the value");
-            break;
-
-        case US_JSON_S_ESCAPE:
-            rc = us_json_escape(j, c);
-            break;
-
-        case US_JSON_S_HEX:
-            rc = us_json_hex(j, c);
-            break;
-
-        case US_JSON_S_LOW:
-            j->state = US_JSON_S_LOW_U;
-            rc = (c == '\\') ? 0 : us_json_fail(j, "a lone surrogate");
-            break;
-
-        case US_JSON_S_LOW_U:
-            j->state = US_JSON_S_HEX;
-            rc = (c == 'u') ? 0 : us_json_fail(j, "a lone surrogate");
-            break;
-
-        case US_JSON_S_LITERAL:
-            if (c != (uint8_t) *j->literal) {
-                rc = us_json_fail(j, "an unknown word");
-                break;
-            }
-
-            j->literal++;
-
-            rc = *j->literal ? 0 : us_json_emit(j, j->literal_event, p, p);
-            break;
-        }
-
-        if (rc != 0) {
+        if (p == NULL) {
             return -1;
         }
-
-        p++;
     }
 
     return 0;
+}
+
+
+/* a byte between two tokens, or the first of one; returns where to go on */
+
+static const uint8_t *
+us_json_between(us_json_t *j, const uint8_t *p)
+{
+    int      rc;
+    uint8_t  c;
+
+    c = *p;
+
+    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+        return p + 1;
+    }
+
+    rc = 0;
+
+    switch (j->state) {
+
+    case US_JSON_S_FIRST:
+        if (c == ']') {
+            rc = us_json_close(j, c);
+            break;
+        }
+
+        /* fall through */
+
+    case US_JSON_S_VALUE:
+        rc = us_json_value(j, c);
+
+        if (j->state >= US_JSON_S_MINUS) {
+            /* the number starts with this byte */
+            return p;
+        }
+
+        break;
+
+    case US_JSON_S_FIELD:
+        if (c == '}') {
+            rc = us_json_close(j, c);
+            break;
+        }
+
+        /* fall through */
+
+    case US_JSON_S_KEY:
+        if (c != '"') {
+            rc = us_json_fail(j, "a key was expected");
+            break;
+        }
+
+        j->key = 1;
+        j->state = US_JSON_S_STRING;
+        break;
+
+    case US_JSON_S_COLON:
+        if (c != ':') {
+            rc = us_json_fail(j, "a colon was expected");
+            break;
+        }
+
+        j->state = US_JSON_S_VALUE;
+        break;
+
+    case US_JSON_S_NEXT:
+        if (c == ',') {
+            j->state = (j->arrays & 1) ? US_JSON_S_VALUE : US_JSON_S_KEY;
+            break;
+        }
+
+        rc = us_json_close(j, c);
+        break;
+
+    default: /* US_JSON_S_DONE */
+        rc = us_json_fail(j, "something follows the value");
+    }
+
+    return rc == 0 ? p + 1 : NULL;
+}
+
+
+/* a byte of a word, or of an escape; returns where to go on */
+
+static const uint8_t *
+us_json_inside(us_json_t *j, const uint8_t *p)
+{
+    int  rc;
+
+    rc = 0;
+
+    switch (j->state) {
+
+    case US_JSON_S_ESCAPE:
+        rc = us_json_escape(j, *p);
+        break;
+
+    case US_JSON_S_HEX:
+        rc = us_json_hex(j, *p);
+        break;
+
+    case US_JSON_S_LOW:
+        if (*p != '\\') {
+            j->state = US_JSON_S_STRING;
+            return us_json_lone(j) == 0 ? p : NULL;
+        }
+
+        j->state = US_JSON_S_LOW_U;
+        break;
+
+    case US_JSON_S_LOW_U:
+        if (*p != 'u') {
+            j->state = US_JSON_S_ESCAPE;
+            return us_json_lone(j) == 0 ? p : NULL;
+        }
+
+        j->state = US_JSON_S_HEX;
+        break;
+
+    default: /* US_JSON_S_LITERAL */
+
+        if (*p != (uint8_t) *j->literal) {
+            rc = us_json_fail(j, "an unknown word");
+
+        } else if (*++j->literal == '\0') {
+            rc = us_json_emit(j, j->literal_event, p, p);
+        }
+    }
+
+    return rc == 0 ? p + 1 : NULL;
 }
 
 
@@ -604,25 +624,37 @@ us_json_hex(us_json_t *j, uint8_t c)
 
     j->nhex = 0;
     j->unit = 0;
+    j->state = US_JSON_S_STRING;
 
-    if (j->high) {
-        if (n < 0xdc00 || n > 0xdfff) {
-            return us_json_fail(j, "a lone surrogate");
-        }
-
+    if (j->high && n >= 0xdc00 && n <= 0xdfff) {
         n = 0x10000 + ((j->high - 0xd800) << 10) + (n - 0xdc00);
         j->high = 0;
 
-    } else if (n >= 0xd800 && n <= 0xdbff) {
+        return us_json_append_char(j, n);
+    }
+
+    if (j->high && us_json_lone(j) != 0) {
+        return -1;
+    }
+
+    if (n >= 0xd800 && n <= 0xdbff) {
         j->high = n;
         j->state = US_JSON_S_LOW;
         return 0;
-
-    } else if (n >= 0xdc00 && n <= 0xdfff) {
-        return us_json_fail(j, "a lone surrogate");
     }
 
-    j->state = US_JSON_S_STRING;
+    return (n >= 0xdc00 && n <= 0xdfff) ? us_json_lone(j)
+                                        : us_json_append_char(j, n);
+}
 
-    return us_json_append_char(j, n);
+
+/* a surrogate without the other half */
+
+static int
+us_json_lone(us_json_t *j)
+{
+    j->high = 0;
+
+    return j->lone ? us_json_append_char(j, 0xfffd)
+                   : us_json_fail(j, "a lone surrogate");
 }

@@ -13,9 +13,9 @@
  * A number is never cut, whatever max is.
  *
  * Strict: UTF-8 without surrogates, overlong forms or a byte order mark, no
- * lone \u surrogates, no control bytes in strings, one value and nothing
- * after it, at most US_JSON_DEPTH levels, numbers of at most US_JSON_NUMBER
- * characters.
+ * lone \u surrogates (with j->lone, set after us_json_init(), they are U+FFFD
+ * as in browsers), no control bytes in strings, one value and nothing after it,
+ * at most US_JSON_DEPTH levels, numbers of at most US_JSON_NUMBER characters.
  */
 
 
@@ -69,6 +69,7 @@ typedef struct {
     unsigned        state;
     unsigned        key:1;            /* the string is a key */
     unsigned        cut:1;            /* the string is longer than max */
+    unsigned        lone:1;           /* the caller's: see above */
 
     us_utf8_t       utf8;             /* of the string */
 

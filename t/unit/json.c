@@ -30,6 +30,7 @@ typedef struct {
     char         text[65536];
     size_t       len;
     int          stop_at;
+    int          lone;
     const char  *error;
 } record_t;
 
@@ -150,6 +151,7 @@ parse(const char *text, size_t len, size_t n, size_t max, record_t *r)
     r->len = 0;
 
     us_json_init(&j, record, r, max);
+    j.lone = r->lone;
 
     rc = 0;
 
@@ -239,6 +241,48 @@ test_decoding(void **state)
         r.text[r.len] = '\0';
         assert_string_equal(r.text, want);
     }
+}
+
+
+/* half a pair is U+FFFD, and takes nothing of what follows it */
+
+static void
+test_lone(void **state)
+{
+    size_t    i, n;
+    char      want[64];
+    record_t  r;
+
+    static const struct {
+        const char  *text;
+        const char  *want;
+    } texts[] = {
+        { "\"\\ud800\"", "\xef\xbf\xbd" },
+        { "\"\\udc00x\"", "\xef\xbf\xbdx" },
+        { "\"\\ud800x\"", "\xef\xbf\xbdx" },
+        { "\"\\ud800\\n\"", "\xef\xbf\xbd\n" },
+        { "\"\\ud800\\u0041\"", "\xef\xbf\xbd" "A" },
+        { "\"\\ud800\\ud83d\\ude39\"", "\xef\xbf\xbd\xf0\x9f\x98\xb9" },
+        { "\"\\udc00\\ud800\"", "\xef\xbf\xbd\xef\xbf\xbd" }
+    };
+
+    memset(&r, 0, sizeof(r));
+    r.lone = 1;
+
+    for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        snprintf(want, sizeof(want), "s0:%zu:%s", strlen(texts[i].want),
+                 texts[i].want);
+
+        for (n = 1; n <= strlen(texts[i].text); n++) {
+            assert_int_equal(parse(texts[i].text, strlen(texts[i].text), n,
+                                   8192, &r), 0);
+            r.text[r.len] = '\0';
+            assert_string_equal(r.text, want);
+        }
+    }
+
+    assert_int_equal(parse("\"\\ud800\\q\"", 10, 1, 8192, &r), -1);
+    assert_int_equal(parse("\"\\ud800", 7, 1, 8192, &r), -1);
 }
 
 
@@ -383,6 +427,7 @@ main(void)
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_decoding),
+        cmocka_unit_test(test_lone),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_stop),
         cmocka_unit_test(test_quote),
