@@ -383,8 +383,8 @@ us_laws_resolve(us_profile_t p, us_str_t in, us_str_t base)
 static void
 us_laws_fast(us_str_t in, unsigned steps)
 {
-    us_url_t            quick, slow;
-    static us_parser_t  parser;
+    us_url_t               quick, slow;
+    static us_whatwg_ws_t  ws;
 
     if (!us_fast(in, steps, first, &quick)) {
         return;
@@ -392,7 +392,7 @@ us_laws_fast(us_str_t in, unsigned steps)
 
     /* what is canonical has no host that needs ICU */
 
-    if (us_whatwg_parse(&parser, in, NULL, steps, absolute, &slow)
+    if (us_whatwg_parse(&ws, in, NULL, steps, absolute, &slow)
         != US_URL_OK || !us_same_parts(&quick, &slow))
     {
         us_laws_broken("fast", in, NULL, quick.href, slow.href);

@@ -76,13 +76,13 @@ typedef struct {
     uint64_t           pos;
     uint64_t           end;
     unsigned           ctx;
-} us_reader_t;
+} us_cursor_t;
 
 
-static us_inline us_reader_t
-us_reader(const us_model_t *m, unsigned ctx, const us_bitin_t *b)
+static us_inline us_cursor_t
+us_cursor(const us_model_t *m, unsigned ctx, const us_bitin_t *b)
 {
-    us_reader_t  r;
+    us_cursor_t  r;
 
     r.m = m;
     r.codes = us_model_codes(m);
@@ -100,7 +100,7 @@ us_reader(const us_model_t *m, unsigned ctx, const us_bitin_t *b)
 /* the entry of the token at the low end of w */
 
 static us_inline uint32_t
-us_reader_find(const us_reader_t *r, unsigned code, uint64_t w)
+us_cursor_find(const us_cursor_t *r, unsigned code, uint64_t w)
 {
     uint32_t          e;
     const uint32_t   *entries;
@@ -127,14 +127,14 @@ us_reader_find(const us_reader_t *r, unsigned code, uint64_t w)
  */
 
 static us_inline uint32_t
-us_reader_next(us_reader_t *r)
+us_cursor_next(us_cursor_t *r)
 {
     uint32_t  e;
     uint64_t  w, pos;
 
     pos = r->pos;
     w = us_load64(r->base + (pos >> 3)) >> (pos & 7);
-    e = us_reader_find(r, r->ctx, w);
+    e = us_cursor_find(r, r->ctx, w);
 
     if (e >> US_ENTRY_KIND == US_KIND_ESCAPE) {
         e >>= US_ENTRY_LEN;
@@ -143,7 +143,7 @@ us_reader_next(us_reader_t *r)
         w >>= e;
         pos += e;
 
-        e = us_reader_find(r, r->m->ncontexts + US_CODE_ESCAPE, w);
+        e = us_cursor_find(r, r->m->ncontexts + US_CODE_ESCAPE, w);
     }
 
     pos += e >> US_ENTRY_LEN & 31;
@@ -162,7 +162,7 @@ us_reader_next(us_reader_t *r)
 /* that there are no more tokens because there are no more bits */
 
 static inline int
-us_reader_ended(const us_reader_t *r)
+us_cursor_ended(const us_cursor_t *r)
 {
     return r->end - r->pos < 4;
 }
@@ -205,7 +205,7 @@ us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b)
 /* unpacks the run of a token; its length, or 0 if it ends beyond the bits */
 
 static unsigned
-us_reader_run(const us_reader_t *r, unsigned token, uint64_t *next,
+us_cursor_run(const us_cursor_t *r, unsigned token, uint64_t *next,
     uint8_t *out)
 {
     unsigned  alphabet, len, n, part;
@@ -242,7 +242,7 @@ us_model_decode(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
     uint8_t        *p, *last;
     uint32_t        e, t, len, i;
     uint64_t        next;
-    us_reader_t     r, copy;
+    us_cursor_t     r, copy;
     const uint8_t  *from;
 
     if (b->pos > b->end) {
@@ -251,10 +251,10 @@ us_model_decode(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
 
     p = out;
     last = out + max;
-    r = us_reader(m, ctx, b);
+    r = us_cursor(m, ctx, b);
 
     while ((size_t) (p - out) < need) {
-        e = us_reader_next(&r);
+        e = us_cursor_next(&r);
 
         if (e >> US_ENTRY_KIND == US_KIND_TEXT) {
             t = r.tokens[e & 0xffff];
@@ -269,7 +269,7 @@ us_model_decode(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
 
         } else if (e >> US_ENTRY_KIND == US_KIND_RUN) {
             copy = r;
-            len = us_reader_run(&copy, e & 0xffff, &next, p);
+            len = us_cursor_run(&copy, e & 0xffff, &next, p);
 
             if (len == 0) {
                 return -1;
@@ -278,7 +278,7 @@ us_model_decode(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
             r.pos = next;
 
         } else {
-            return us_reader_ended(&r) ? p - out : -1;
+            return us_cursor_ended(&r) ? p - out : -1;
         }
 
         p += len;
@@ -331,7 +331,7 @@ us_model_compare(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
     size_t          left;
     uint32_t        e, t, n;
     uint64_t        next;
-    us_reader_t     r, copy;
+    us_cursor_t     r, copy;
     const uint8_t  *p, *from;
 
     if (b->pos > b->end) {
@@ -340,10 +340,10 @@ us_model_compare(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
 
     p = text;
     left = len;
-    r = us_reader(m, ctx, b);
+    r = us_cursor(m, ctx, b);
 
     for ( ;; ) {
-        e = us_reader_next(&r);
+        e = us_cursor_next(&r);
 
         if (e >> US_ENTRY_KIND == US_KIND_TEXT) {
             t = r.tokens[e & 0xffff];
@@ -352,7 +352,7 @@ us_model_compare(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
 
         } else if (e >> US_ENTRY_KIND == US_KIND_RUN) {
             copy = r;
-            n = us_reader_run(&copy, e & 0xffff, &next, run);
+            n = us_cursor_run(&copy, e & 0xffff, &next, run);
             from = run;
 
             if (n == 0) {
@@ -362,7 +362,7 @@ us_model_compare(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
             r.pos = next;
 
         } else {
-            return left == 0 && first == NULL && us_reader_ended(&r)
+            return left == 0 && first == NULL && us_cursor_ended(&r)
                    ? US_MODEL_EQUAL : US_MODEL_DIFFERS;
         }
 

@@ -53,7 +53,7 @@ struct us_norm_ws_s {
     us_str_t          before;         /* in prior[] */
 
     us_site_memo_t    memo[US_SITE_MEMO];
-    us_parser_t       parser;
+    us_whatwg_ws_t    whatwg;
     us_query_ws_t     query;
     uint8_t           href[US_HREF_ROOM];
     uint8_t           prior[US_HREF_ROOM];
@@ -291,7 +291,7 @@ us_norm_ws_create(const us_norm_t *n)
 
     ws->rules = NULL;
     ws->explain = NULL;
-    ws->parser.idna = n->idna;
+    ws->whatwg.idna = n->idna;
     memset(ws->memo, 0, sizeof(ws->memo));
 
     if (us_rules_have_rewrites(n->rules) || us_rules_have_filters(n->rules)) {
@@ -420,7 +420,19 @@ us_explain_after(us_norm_ws_t *ws, const us_url_t *url, const char *step)
 }
 
 
-/* the profile's parser; only what has a host and is http is stored */
+/* the profile's parser, with some of its steps */
+
+static us_verdict_t
+us_norm_parse_any(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_url_t *base, unsigned steps, us_url_t *url)
+{
+    return n->profile == US_PROFILE_STRICT
+           ? us_strict_parse(in, base, ws->href, url)
+           : us_whatwg_parse(&ws->whatwg, in, base, steps, ws->href, url);
+}
+
+
+/* the same: only what has a host and is http is stored */
 
 static us_verdict_t
 us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
@@ -429,9 +441,7 @@ us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     us_scheme_t   scheme;
     us_verdict_t  rc;
 
-    rc = n->profile == US_PROFILE_STRICT
-         ? us_strict_parse(in, base, ws->href, url)
-         : us_whatwg_parse(&ws->parser, in, base, steps, ws->href, url);
+    rc = us_norm_parse_any(n, ws, in, base, steps, url);
 
     if (rc != US_URL_OK || n->any_scheme) {
         return rc;
@@ -678,10 +688,7 @@ us_base_create(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     us_url_t    url;
     us_base_t  *base;
 
-    *why = n->profile == US_PROFILE_STRICT
-           ? us_strict_parse(in, NULL, ws->href, &url)
-           : us_whatwg_parse(&ws->parser, in, NULL, n->steps & US_STEP_PARSE,
-                      ws->href, &url);
+    *why = us_norm_parse_any(n, ws, in, NULL, n->steps & US_STEP_PARSE, &url);
 
     if (*why == US_URL_OK && url.href.len > US_URL_MAX) {
         *why = US_URL_LENGTH;

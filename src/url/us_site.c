@@ -28,7 +28,8 @@
 #include <stdlib.h>
 
 
-#define US_SITE_BITS   (1 << 17)
+#define US_BITMAP_SHIFT  17
+#define US_BITMAP_BITS   (1 << US_BITMAP_SHIFT)
 #define US_SITE_RULE   0x9e3779b97f4a7c15ull      /* odd, as good as any */
 #define US_SITE_WILD   0xc2b2ae3d27d4eb4full
 
@@ -40,7 +41,7 @@ struct us_site_s {
     us_str_t         *except;         /* hosts without "www.", sorted */
     size_t            nexcept;
 
-    uint64_t          bits[US_SITE_BITS / 64];
+    uint64_t          bits[US_BITMAP_BITS / 64];
 };
 
 
@@ -244,7 +245,7 @@ us_load(const uint8_t *p, size_t n)
 /* n > 0; the result is used by its upper bits */
 
 static inline uint64_t
-us_site_hash(const uint8_t *p, size_t n, uint64_t seed)
+us_site_mix(const uint8_t *p, size_t n, uint64_t seed)
 {
     uint64_t  h;
 
@@ -267,16 +268,25 @@ us_site_hash(const uint8_t *p, size_t n, uint64_t seed)
 }
 
 
+/* the place of the i-th of a hash's three bits */
+
+static inline uint64_t
+us_site_bit(uint64_t h, int i)
+{
+    return h >> (64 - US_BITMAP_SHIFT * (i + 1)) & (US_BITMAP_BITS - 1);
+}
+
+
 static void
 us_site_set(us_site_t *site, us_str_t name, uint64_t seed)
 {
     int       i;
     uint64_t  h, bit;
 
-    h = us_site_hash(name.data, name.len, seed);
+    h = us_site_mix(name.data, name.len, seed);
 
     for (i = 0; i < 3; i++) {
-        bit = h >> (64 - 17 * (i + 1)) & (US_SITE_BITS - 1);
+        bit = us_site_bit(h, i);
         site->bits[bit / 64] |= 1ull << (bit % 64);
     }
 }
@@ -291,7 +301,7 @@ us_site_maybe(const us_site_t *site, uint64_t h)
     uint64_t  bit, all;
 
     for (all = 1, i = 0; i < 3; i++) {
-        bit = h >> (64 - 17 * (i + 1)) & (US_SITE_BITS - 1);
+        bit = us_site_bit(h, i);
         all &= site->bits[bit / 64] >> (bit % 64);
     }
 
@@ -405,10 +415,10 @@ us_site_merge(const us_site_t *site, us_str_t host,
 
     dot++;
 
-    h = us_site_hash(rest.data, rest.len, US_SITE_RULE);
+    h = us_site_mix(rest.data, rest.len, US_SITE_RULE);
 
     if ((us_site_maybe(site, h)
-         | us_site_maybe(site, us_site_hash(dot, end - dot, US_SITE_WILD)))
+         | us_site_maybe(site, us_site_mix(dot, end - dot, US_SITE_WILD)))
         && us_site_is_suffix(site, rest, &memo[h % US_SITE_MEMO]))
     {
         return 0;

@@ -12,7 +12,7 @@
 #include "us_whatwg_private.h"
 
 
-static size_t us_parse_clean(us_parser_t *parser, us_str_t *in);
+static size_t us_parse_clean(us_whatwg_ws_t *ws, us_str_t *in);
 static size_t us_parse_scheme_len(const uint8_t *p, const uint8_t *end);
 static us_verdict_t us_parse_scheme(us_parsing_t *s, size_t len);
 static us_verdict_t us_parse_no_scheme(us_parsing_t *s);
@@ -33,14 +33,14 @@ us_set_scheme(us_parsing_t *s, us_scheme_t scheme)
 
 
 us_verdict_t
-us_whatwg_parse(us_parser_t *parser, us_str_t in, const us_url_t *base,
+us_whatwg_parse(us_whatwg_ws_t *ws, us_str_t in, const us_url_t *base,
     unsigned steps, uint8_t *out, us_url_t *url)
 {
     size_t        n;
     us_verdict_t  rc;
     us_parsing_t  s;
 
-    if (us_parse_clean(parser, &in) > US_INPUT_MAX) {
+    if (us_parse_clean(ws, &in) > US_INPUT_MAX) {
         return US_URL_LENGTH;
     }
 
@@ -50,7 +50,7 @@ us_whatwg_parse(us_parser_t *parser, us_str_t in, const us_url_t *base,
     s.out = out;
     s.url = url;
     s.base = base;
-    s.parser = parser;
+    s.ws = ws;
     s.scheme = US_SCHEME_OTHER;
     s.steps = steps;
 
@@ -110,7 +110,7 @@ us_has_control(const uint8_t *p, const uint8_t *end)
  */
 
 static size_t
-us_parse_clean(us_parser_t *parser, us_str_t *in)
+us_parse_clean(us_whatwg_ws_t *ws, us_str_t *in)
 {
     uint8_t        *w;
     const uint8_t  *p, *end;
@@ -137,7 +137,7 @@ us_parse_clean(us_parser_t *parser, us_str_t *in)
         return in->len;
     }
 
-    w = parser->clean;
+    w = ws->clean;
 
     for (p = in->data; p < end; p++) {
         if (*p != '\t' && *p != '\n' && *p != '\r') {
@@ -145,8 +145,8 @@ us_parse_clean(us_parser_t *parser, us_str_t *in)
         }
     }
 
-    in->data = parser->clean;
-    in->len = w - parser->clean;
+    in->data = ws->clean;
+    in->len = w - ws->clean;
 
     return in->len;
 }

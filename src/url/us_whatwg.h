@@ -40,7 +40,7 @@ typedef struct {
     const us_idna_t  *idna;
     uint8_t           clean[US_INPUT_MAX];   /* input without tab, CR, LF */
     uint8_t           host[US_INPUT_MAX];    /* percent-decoded */
-} us_parser_t;
+} us_whatwg_ws_t;
 
 
 /*
@@ -48,7 +48,7 @@ typedef struct {
  * NULL; base->href is not longer than US_URL_MAX, and may lie anywhere but in
  * out.
  */
-us_verdict_t us_whatwg_parse(us_parser_t *parser, us_str_t in,
+us_verdict_t us_whatwg_parse(us_whatwg_ws_t *ws, us_str_t in,
     const us_url_t *base, unsigned steps, uint8_t *out, us_url_t *url);
 
 

@@ -43,7 +43,7 @@ typedef struct {
 
     us_url_t        *url;
     const us_url_t  *base;
-    us_parser_t     *parser;
+    us_whatwg_ws_t  *ws;
 
     us_scheme_t      scheme;
     unsigned         steps;
