@@ -13,6 +13,9 @@
 #include <stdlib.h>
 
 
+#define US_ENCODER_ROWS  16           /* priced in a step */
+
+
 struct us_encoder_s {
     const us_model_t   *model;
     us_parser_t        *parser;
@@ -101,13 +104,12 @@ us_encoder_destroy(us_encoder_t *e)
 int
 us_encoder_build(us_encoder_t *e)
 {
-    int        rc;
-    uint8_t   *row;
-    unsigned   i, k, n, esc, price;
+    int       rc;
+    unsigned  k, n;
 
     n = us_model_ntokens(e->model);
 
-    for (k = 0; k < 16; k++) {
+    for (k = 0; k < US_ENCODER_ROWS; k++) {
 
         if (e->row == us_model_ncontexts(e->model)) {
             rc = us_parser_build(e->parser);
@@ -124,16 +126,7 @@ us_encoder_build(us_encoder_t *e)
         }
 
         us_model_code_lengths(e->model, e->row, e->lens, n + 1);
-
-        row = us_parser_row(e->parser, e->row++);
-        esc = e->lens[n];
-
-        for (i = 0; i < n; i++) {
-            price = e->lens[i] ? e->lens[i] : esc + e->escape[i];
-            price *= US_PRICE_BIT;
-
-            row[i] = (uint8_t) (price < US_PRICE_MAX ? price : US_PRICE_MAX);
-        }
+        us_parser_price(e->parser, e->row++, e->lens, e->escape);
     }
 
     return 0;
@@ -217,9 +210,8 @@ us_encoder_tail(us_encoder_t *e, us_bitout_t *o)
 
         us_bits_put(o, bits, n);
 
-        if (token - US_TOKEN_RUN < US_TOKEN_TEXT - US_TOKEN_RUN) {
-            us_run_put(o, (token - US_TOKEN_RUN) / US_RUN_LENGTHS, p,
-                       e->pieces[i].len);
+        if (us_token_is_run(token)) {
+            us_run_put(o, us_token_run_alphabet(token), p, e->pieces[i].len);
         }
 
         p += e->pieces[i].len;

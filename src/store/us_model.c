@@ -211,8 +211,8 @@ us_cursor_run(const us_cursor_t *r, unsigned token, uint64_t *next,
     unsigned  alphabet, len, n, part;
     uint64_t  pos;
 
-    alphabet = (token - US_TOKEN_RUN) / US_RUN_LENGTHS;
-    len = (token - US_TOKEN_RUN) % US_RUN_LENGTHS + US_RUN_MIN;
+    alphabet = us_token_run_alphabet(token);
+    len = us_token_run_len(token);
     pos = r->pos;
 
     if (us_run_bits(alphabet, len) > r->end - pos) {

@@ -104,10 +104,33 @@ size_t us_model_size(const uint8_t *core);
 void us_model_build(us_model_t *dst, const uint8_t *core);
 us_str_t us_model_core(const us_model_t *m);
 
+/* tokens of runs; one comparison, as it is asked for each token */
+
+static inline int
+us_token_is_run(unsigned token)
+{
+    return token - US_TOKEN_RUN < US_TOKEN_TEXT - US_TOKEN_RUN;
+}
+
+
 static inline unsigned
-us_run_token(unsigned alphabet, unsigned len)
+us_token_run(unsigned alphabet, unsigned len)
 {
     return US_TOKEN_RUN + alphabet * US_RUN_LENGTHS + (len - US_RUN_MIN);
+}
+
+
+static inline unsigned
+us_token_run_alphabet(unsigned token)
+{
+    return (token - US_TOKEN_RUN) / US_RUN_LENGTHS;
+}
+
+
+static inline unsigned
+us_token_run_len(unsigned token)
+{
+    return (token - US_TOKEN_RUN) % US_RUN_LENGTHS + US_RUN_MIN;
 }
 
 

@@ -184,7 +184,7 @@ us_model_entry(const us_model_t *m, const uint32_t *tokens, unsigned symbol,
 
     e |= tokens[symbol] >> US_CTX_SHIFT << US_ENTRY_CTX;
 
-    if (symbol - US_TOKEN_RUN < US_TOKEN_TEXT - US_TOKEN_RUN) {
+    if (us_token_is_run(symbol)) {
         e |= US_KIND_RUN << US_ENTRY_KIND;
     }
 

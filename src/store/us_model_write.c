@@ -171,7 +171,7 @@ us_pool_token(const us_pool_t *p, unsigned i)
 
     } else if (i < US_TOKEN_TEXT) {
         at = 0;
-        len = (i - US_TOKEN_RUN) % US_RUN_LENGTHS + US_RUN_MIN;
+        len = us_token_run_len(i);
 
     } else {
         at = p->place[p->host[i]] + p->within[i];

@@ -136,7 +136,7 @@ us_parse_run(us_parser_t *p, size_t i, uint64_t cost, const uint8_t *row,
 {
     unsigned  token;
 
-    token = us_run_token(alphabet, len);
+    token = us_token_run(alphabet, len);
     cost += row[token] + us_run_bits(alphabet, len) * US_PRICE_BIT;
 
     us_parse_step(&p->steps[i + len], cost, token, len, p->ctx[token]);
@@ -431,6 +431,25 @@ uint8_t *
 us_parser_row(us_parser_t *p, unsigned ctx)
 {
     return p->prices + ctx * p->ntokens;
+}
+
+
+void
+us_parser_price(us_parser_t *p, unsigned ctx, const uint8_t *lens,
+    const uint8_t *escape)
+{
+    size_t     i;
+    uint8_t   *row;
+    unsigned   price;
+
+    row = us_parser_row(p, ctx);
+
+    for (i = 0; i < p->ntokens; i++) {
+        price = lens[i] ? lens[i] : lens[p->ntokens] + escape[i];
+        price *= US_PRICE_BIT;
+
+        row[i] = (uint8_t) (price < US_PRICE_MAX ? price : US_PRICE_MAX);
+    }
 }
 
 

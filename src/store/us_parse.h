@@ -53,6 +53,14 @@ int us_parser_build(us_parser_t *p);
 /* prices of all tokens in a context, to be filled by the caller */
 uint8_t *us_parser_row(us_parser_t *p, unsigned ctx);
 
+/*
+ * Fills a row by code lengths: lens has that of each token, 0 if the context's
+ * code does not have it, and behind them that of the escape, after which comes
+ * the code in `escape`.
+ */
+void us_parser_price(us_parser_t *p, unsigned ctx, const uint8_t *lens,
+    const uint8_t *escape);
+
 /* bytes of memory, when it is built */
 size_t us_parser_size(const us_parser_t *p);
 

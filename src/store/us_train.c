@@ -17,6 +17,9 @@
 #include <stdlib.h>
 
 
+#define US_TRAIN_LETTERS  16          /* of each context, used or not */
+
+
 static int us_train_contexts(us_trainer_t *t);
 static int us_train_codes(us_trainer_t *t);
 static int us_train_recount(us_trainer_t *t);
@@ -68,8 +71,7 @@ us_train(const us_train_t *in, const volatile int *cancel, size_t *len)
     for (i = 0; i < US_TOKEN_TEXT; i++) {
         t.tokens[i].text = t.text + i;
         t.tokens[i].len = i < US_TOKEN_RUN
-                          ? 1
-                          : (i - US_TOKEN_RUN) % US_RUN_LENGTHS + US_RUN_MIN;
+                          ? 1 : (uint8_t) us_token_run_len((unsigned) i);
         t.text[i] = (uint8_t) i;
     }
 
@@ -254,7 +256,7 @@ us_train_guess(const us_trainer_t *t, uint8_t *group, unsigned ngroups)
     memset(of, 0, sizeof(of));
 
     for (i = 0; i < t->ntokens; i++) {
-        if (!us_train_is_run((unsigned) i)) {
+        if (!us_token_is_run((unsigned) i)) {
             ends[t->tokens[i].text[t->tokens[i].len - 1]] += t->counts[i];
         }
     }
@@ -271,7 +273,7 @@ us_train_guess(const us_trainer_t *t, uint8_t *group, unsigned ngroups)
     }
 
     for (i = 0; i < t->ntokens; i++) {
-        if (us_train_is_run((unsigned) i)) {
+        if (us_token_is_run((unsigned) i)) {
             group[i] = 1;
 
         } else {
@@ -396,9 +398,12 @@ us_train_codes(us_trainer_t *t)
             }
         }
 
-        /* a code has a length of 4 bits at least: 9 symbols make sure */
+        /*
+         * The longest code must have 4 bits, as it has with 9 symbols: so many
+         * letters are always there.
+         */
 
-        for (i = 0; i < 16; i++) {
+        for (i = 0; i < US_TRAIN_LETTERS; i++) {
             if (counts['a' + i] == 0) {
                 counts['a' + i] = 1;
             }
@@ -438,9 +443,8 @@ us_train_lengths(const us_code_def_t *code, uint8_t *lens, size_t n)
 static int
 us_train_recount(us_trainer_t *t)
 {
-    size_t     i;
-    uint8_t   *row, *lens, *escape;
-    unsigned   c, price;
+    uint8_t   *lens, *escape;
+    unsigned   c;
 
     lens = malloc(2 * (t->ntokens + 1u));
     if (lens == NULL) {
@@ -452,15 +456,8 @@ us_train_recount(us_trainer_t *t)
                      t->ntokens + 1u);
 
     for (c = 0; c < t->ncontexts; c++) {
-        row = us_parser_row(t->parser, c);
         us_train_lengths(&t->codes[c], lens, t->ntokens + 1u);
-
-        for (i = 0; i < t->ntokens; i++) {
-            price = lens[i] ? lens[i] : lens[t->ntokens] + escape[i];
-            price *= US_PRICE_BIT;
-
-            row[i] = (uint8_t) (price < US_PRICE_MAX ? price : US_PRICE_MAX);
-        }
+        us_parser_price(t->parser, c, lens, escape);
     }
 
     free(lens);

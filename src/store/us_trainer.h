@@ -62,13 +62,6 @@ us_train_counts(us_trainer_t *t, unsigned ctx)
 }
 
 
-static inline int
-us_train_is_run(unsigned token)
-{
-    return token >= US_TOKEN_RUN && token < US_TOKEN_TEXT;
-}
-
-
 /* us_vocabulary.c; 0, or -1: no memory, or it was cancelled */
 
 int us_train_vocabulary(us_trainer_t *t);

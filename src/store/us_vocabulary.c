@@ -249,7 +249,7 @@ us_train_rank(us_trainer_t *t, us_worth_t *list)
         a = p->key >> 16;
         b = p->key & 0xffff;
 
-        if (us_train_is_run(a) || us_train_is_run(b)) {
+        if (us_token_is_run(a) || us_token_is_run(b)) {
             continue;
         }
 
@@ -291,7 +291,7 @@ us_train_pack(us_trainer_t *t, uint8_t *text, uint16_t *set)
     for (i = 0, t->text_used = 0; i < t->ntokens; i++) {
         d = &t->tokens[i];
 
-        if (us_train_is_run(i)) {
+        if (us_token_is_run(i)) {
             continue;
         }
 
