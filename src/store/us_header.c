@@ -69,7 +69,7 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
             return -1;
         }
 
-        h->number = us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7) & 7;
+        h->number = us_bitin_peek(b) & 7;
         b->pos += 3;
 
         m = us_models_get(ms, h->number);
@@ -104,8 +104,7 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
         return -1;
     }
 
-    distance = (us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7)
-                & (((uint64_t) 1 << width) - 1))
+    distance = (us_bitin_peek(b) & (((uint64_t) 1 << width) - 1))
                | (uint64_t) 1 << width;
     b->pos += width;
 

@@ -10,7 +10,6 @@
 
 
 #include "us_model_format.h"
-#include "us_atomic.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -181,7 +180,7 @@ us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b)
     }
 
     c = us_model_codes(m) + m->ncontexts + code;
-    w = us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7);
+    w = us_bitin_peek(b);
 
     entries = us_model_at(m, c->entries);
     e = entries[w & c->mask];

@@ -11,6 +11,7 @@
 #define _US_MODEL_H_INCLUDED_
 
 
+#include "us_atomic.h"
 #include "us_huffman.h"
 #include "us_run.h"
 
@@ -65,6 +66,15 @@ typedef struct {
     uint64_t        pos;              /* bits */
     uint64_t        end;
 } us_bitin_t;
+
+
+/* the bits from pos on, at least 57; those behind the end mean nothing */
+
+static inline uint64_t
+us_bitin_peek(const us_bitin_t *b)
+{
+    return us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7);
+}
 
 
 /* one code, as the trainer hands it over */

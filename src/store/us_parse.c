@@ -98,6 +98,18 @@ struct us_parser_s {
 };
 
 
+/* a step from which tokens are tried */
+
+typedef struct {
+    size_t                 i;
+    uint64_t               cost;      /* to reach it */
+    const uint8_t         *row;       /* prices in its context */
+
+    uint64_t               ahead;     /* the cheapest step behind it */
+    size_t                 at;        /* that one */
+} us_walk_t;
+
+
 static void us_parser_bucket(us_parser_t *p);
 static int us_parser_node(us_parser_t *p, us_range_t r);
 static int us_parser_place(us_parser_t *p, const uint8_t *c, unsigned n,
@@ -194,22 +206,19 @@ us_parse_back(us_parser_t *p, size_t len, const us_piece_t **pieces,
 }
 
 
-size_t
-us_parse(us_parser_t *p, const uint8_t *text, size_t len,
-    const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
-    unsigned *start, uint32_t *price)
-{
-    size_t            i, k, at, from, max, reach;
-    uint64_t          v, cost, ahead, runs, *steps;
-    size_t            last;
-    unsigned          a, n, shorter;
-    const uint8_t    *row;
-    const us_node_t  *nodes, *node;
+/*
+ * The steps of the starts, all others being out of reach.  Returns the first
+ * one, and the last one in *reach.
+ */
 
-    steps = p->steps;
-    nodes = p->nodes;
+static size_t
+us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
+    const us_start_t *starts, size_t nstarts, size_t *reach)
+{
+    size_t  i, at, from;
+
     from = len;
-    reach = 0;
+    *reach = 0;
 
     for (i = 0; i < nstarts; i++) {
         if (starts[i].at < from) {
@@ -217,100 +226,142 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
         }
     }
 
-    memset(steps + from, 0xff, (len + 1 - from) * sizeof(uint64_t));
+    memset(p->steps + from, 0xff, (len + 1 - from) * sizeof(uint64_t));
 
     for (i = 0; i < nstarts; i++) {
-        k = starts[i].at;
-        reach = k > reach ? k : reach;
-        us_parse_step(&steps[k], starts[i].price, (unsigned) i, 0,
-                      k ? us_model_tail_ctx(text[k - 1]) : US_CTX_START);
+        at = starts[i].at;
+        *reach = at > *reach ? at : *reach;
+        us_parse_step(&p->steps[at], starts[i].price, (unsigned) i, 0,
+                      at ? us_model_tail_ctx(text[at - 1]) : US_CTX_START);
     }
 
-    us_parse_runs(p, text, from, len);
+    return from;
+}
 
-    at = 0;
-    ahead = 0;
 
-    for (i = from; i < len; i++) {
+/* tries the tokens with a text; returns the length of the longest */
 
-        if (steps[i] == (uint64_t) -1) {
+static inline size_t
+us_parse_texts(us_parser_t *p, us_walk_t *w, const uint8_t *text, size_t max)
+{
+    size_t            k, last;
+    uint64_t          v, *steps;
+    unsigned          c;
+    const us_node_t  *nodes, *node;
+
+    steps = p->steps + w->i;
+    nodes = p->nodes;
+    node = nodes;
+    last = 0;
+
+    for (k = 0; k < max; /* void */) {
+        c = text[k];
+
+        if ((node->mask & us_parse_bit(c)) == 0) {
+            break;
+        }
+
+        node = &nodes[(node->link >> US_KEY_BITS) + c];
+
+        if ((node->link & US_KEY_MASK) != c + 1) {
+            break;
+        }
+
+        k++;
+
+        if (node->token != US_NO_TOKEN) {
+            v = us_parse_step(&steps[k], w->cost + w->row[node->token],
+                              node->token, (unsigned) k,
+                              p->ctx[node->token]);
+            last = k;
+
+            if (v < w->ahead) {
+                w->ahead = v;
+                w->at = w->i + k;
+            }
+        }
+    }
+
+    return last;
+}
+
+
+/*
+ * Tries runs: as long as they go, which is where ids end; those that may hold
+ * '-' and '_' also up to there.  Returns the length of the longest, or what is
+ * too short for any.
+ */
+
+static inline size_t
+us_parse_packed(us_parser_t *p, const us_walk_t *w)
+{
+    uint64_t  runs;
+    unsigned  a, n, alnum, longest;
+
+    runs = p->runs[w->i];
+    alnum = (unsigned) (runs >> 32);
+    longest = US_RUN_MIN - 1;
+
+    for (a = 0; a < US_RUN_ALPHABETS; a++) {
+        n = runs >> 8 * a & 0xff;
+
+        if (a == US_RUN_ALPHABETS - 1 && alnum > longest && alnum < n) {
+            us_parse_run(p, w->i, w->cost, w->row, a, alnum);
+        }
+
+        if (n > longest) {
+            us_parse_run(p, w->i, w->cost, w->row, a, n);
+            longest = n;
+        }
+    }
+
+    return longest;
+}
+
+
+size_t
+us_parse(us_parser_t *p, const uint8_t *text, size_t len,
+    const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
+    unsigned *start, uint32_t *price)
+{
+    size_t      n, max, reach;
+    uint64_t   *steps;
+    us_walk_t   w;
+
+    steps = p->steps;
+
+    w.i = us_parse_starts(p, text, len, starts, nstarts, &reach);
+    w.at = 0;
+    w.ahead = 0;
+
+    us_parse_runs(p, text, w.i, len);
+
+    for ( /* void */ ; w.i < len; w.i++) {
+
+        if (steps[w.i] == (uint64_t) -1) {
             continue;
         }
 
-        cost = steps[i] >> 32;
+        w.cost = steps[w.i] >> 32;
 
         /* where a much cheaper way leads further, this one is not followed */
 
-        if (i >= at) {
-            ahead = us_parse_ahead(steps, i, reach, &at);
+        if (w.i >= w.at) {
+            w.ahead = us_parse_ahead(steps, w.i, reach, &w.at);
         }
 
-        if (cost > (ahead >> 32) + US_PARSE_MARGIN) {
+        if (w.cost > (w.ahead >> 32) + US_PARSE_MARGIN) {
             continue;
         }
 
-        row = p->prices + p->rows[steps[i] & 0xff];
+        w.row = p->prices + p->rows[steps[w.i] & 0xff];
+        max = len - w.i < US_TOKEN_MAX ? len - w.i : US_TOKEN_MAX;
 
-        /* tokens with a text */
+        n = w.i + us_parse_texts(p, &w, text + w.i, max);
+        reach = n > reach ? n : reach;
 
-        node = nodes;
-        last = 0;
-        max = len - i < US_TOKEN_MAX ? len - i : US_TOKEN_MAX;
-
-        for (k = 0; k < max; /* void */) {
-            unsigned  c = text[i + k];
-
-            if ((node->mask & us_parse_bit(c)) == 0) {
-                break;
-            }
-
-            node = &nodes[(node->link >> US_KEY_BITS) + c];
-
-            if ((node->link & US_KEY_MASK) != c + 1) {
-                break;
-            }
-
-            k++;
-
-            if (node->token != US_NO_TOKEN) {
-                v = us_parse_step(&steps[i + k], cost + row[node->token],
-                                  node->token, (unsigned) k,
-                                  p->ctx[node->token]);
-                last = k;
-
-                if (v < ahead) {
-                    ahead = v;
-                    at = i + k;
-                }
-            }
-        }
-
-        reach = i + last > reach ? i + last : reach;
-
-        /*
-         * Runs: as long as they go, which is where ids end; those that may
-         * hold '-' and '_' also up to there.
-         */
-
-        runs = p->runs[i];
-        shorter = US_RUN_MIN - 1;
-
-        for (a = 0; a < US_RUN_ALPHABETS; a++) {
-            n = runs >> 8 * a & 0xff;
-
-            if (a == US_RUN_ALPHABETS - 1 && (k = runs >> 32) > shorter
-                && k < n)
-            {
-                us_parse_run(p, i, cost, row, a, (unsigned) k);
-            }
-
-            if (n > shorter) {
-                us_parse_run(p, i, cost, row, a, n);
-                shorter = n;
-            }
-        }
-
-        reach = i + shorter > reach ? i + shorter : reach;
+        n = w.i + us_parse_packed(p, &w);
+        reach = n > reach ? n : reach;
     }
 
     *price = (uint32_t) (steps[len] >> 32);

@@ -83,8 +83,7 @@ us_record_put(us_codec_t *c, const us_header_t *h, us_bitin_t *b,
         }
 
         for (i = 0; i < n; i++, b->pos += 8) {
-            text[i] = (uint8_t) (us_load64(b->base + (b->pos >> 3))
-                                 >> (b->pos & 7));
+            text[i] = (uint8_t) us_bitin_peek(b);
         }
 
         return (ssize_t) n;
@@ -178,105 +177,108 @@ us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text)
 }
 
 
-/*
- * Compares from the record itself inwards, up to the first difference; the
- * class is the first byte of all, which rest does not have.
- */
+/* whether bytes that are kept as they are are, or begin with, a text */
 
 static int
-us_record_compare(us_codec_t *c, uint64_t id, us_str_t rest, int whole)
+us_record_is_raw(us_bitin_t *b, us_str_t rest, size_t limit, int whole,
+    uint8_t *klass)
 {
-    size_t             limit, i, n;
+    size_t   i, n;
+    uint8_t  byte;
+
+    n = (b->end - b->pos) / 8;
+
+    if (whole ? n != limit : n < limit) {
+        return 0;
+    }
+
+    for (i = 0; i < limit; i++, b->pos += 8) {
+        byte = (uint8_t) us_bitin_peek(b);
+
+        if (i == 0) {
+            *klass = byte;
+
+        } else if (byte != rest.data[i - 1]) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* the same of tokens; see us_model_equal() */
+
+static inline int
+us_record_is(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
+    const uint8_t *text, size_t len, int whole, uint8_t *klass)
+{
+    return whole ? us_model_equal(m, ctx, b, text, len, klass)
+                 : us_model_begins(m, ctx, b, text, len, klass);
+}
+
+
+/*
+ * Compares from the record itself inwards, up to the first difference; the
+ * class is the first byte of all, which rest does not have.  `limit` bytes of
+ * the text are left to be compared; of a reference's text, more may follow.
+ */
+
+int
+us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest)
+{
+    int                whole;
+    size_t             limit;
     uint8_t            klass;
     unsigned           hops;
     us_bitin_t         b;
     us_header_t        h;
     const us_model_t  *m;
 
+    klass = 0;
     limit = rest.len + 1;
 
-    for (hops = 0; hops < US_HOPS_READ; hops++) {
+    for (hops = 0, whole = 1; hops < US_HOPS_READ; hops++, whole = 0) {
 
         if (us_record_open(c, id, &h, &b) == -1) {
             return -1;
         }
 
+        if (h.kind == US_RAW) {
+            return us_record_is_raw(&b, rest, limit, whole, &klass) ? klass
+                                                                    : -1;
+        }
+
         m = us_models_get(&c->models, h.number);
 
-        switch (h.kind) {
+        if (h.kind == US_WHOLE) {
+            return us_record_is(m, US_CTX_START, &b, rest.data, limit - 1,
+                                whole, &klass) ? klass : -1;
+        }
 
-        case US_RAW:
-            n = (b.end - b.pos) / 8;
+        us_log_prefetch(c->arena, h.reference);
+        id = h.reference;
 
-            if (whole ? n != limit : n < limit) {
+        if (h.cut > limit && whole) {
+            return -1;
+        }
+
+        /* the tail can be empty */
+
+        if (h.cut < limit || whole) {
+
+            if (!us_record_is(m, us_model_tail_ctx(rest.data[h.cut - 2]), &b,
+                              rest.data + h.cut - 1, limit - h.cut, whole,
+                              NULL))
+            {
                 return -1;
             }
 
-            for (i = 0; i < limit; i++, b.pos += 8) {
-                uint8_t  byte;
-
-                byte = (uint8_t) (us_load64(b.base + (b.pos >> 3))
-                                  >> (b.pos & 7));
-                if (i == 0) {
-                    klass = byte;
-
-                } else if (byte != rest.data[i - 1]) {
-                    return -1;
-                }
-            }
-
-            return klass;
-
-        case US_WHOLE:
-            n = whole
-                ? us_model_equal(m, US_CTX_START, &b, rest.data, limit - 1,
-                                 &klass)
-                : us_model_begins(m, US_CTX_START, &b, rest.data, limit - 1,
-                                  &klass);
-
-            return n ? klass : -1;
-
-        case US_TAIL:
-            us_log_prefetch(c->arena, h.reference);
-
-            if (h.cut > limit && whole) {
-                return -1;
-            }
-
-            /* the tail can be empty */
-
-            if (h.cut < limit || whole) {
-                unsigned  ctx;
-
-                ctx = us_model_tail_ctx(rest.data[h.cut - 2]);
-
-                n = whole
-                    ? us_model_equal(m, ctx, &b, rest.data + h.cut - 1,
-                                     limit - h.cut, NULL)
-                    : us_model_begins(m, ctx, &b, rest.data + h.cut - 1,
-                                      limit - h.cut, NULL);
-
-                if (n == 0) {
-                    return -1;
-                }
-
-                limit = h.cut;
-            }
-
-            id = h.reference;
-            whole = 0;
-            break;
+            limit = h.cut;
         }
     }
 
     return -1;
-}
-
-
-int
-us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest)
-{
-    return us_record_compare(c, id, rest, 1);
 }
 
 

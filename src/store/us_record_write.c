@@ -21,7 +21,10 @@
 #define US_HOPS           4
 #define US_HOP_PRICE      (10 * US_PRICE_BIT)
 
-#define US_CANDIDATES     2           /* from the cache */
+#define US_CANDIDATES     2           /* records that are decoded */
+
+/* these, the slot before, and no reference */
+#define US_CHOICES        (US_CANDIDATES + 2)
 
 /* slots for which the encoder of a new model is built one step further */
 #define US_STEP_SLOTS     64
@@ -165,16 +168,78 @@ us_record_find(us_codec_t *c, const us_slot_t *s, uint64_t next,
 }
 
 
+/*
+ * The ways to begin the text in c->own, without a reference first; returns
+ * their number.
+ */
+
+static unsigned
+us_record_choices(us_codec_t *c, const us_slot_t *s, size_t len, uint64_t next,
+    us_choice_t *choices)
+{
+    size_t      n, same;
+    unsigned    i, nchoices, found;
+    uint64_t    tried[US_CANDIDATES];
+    us_chain_t  chain;
+
+    memset(&choices[0], 0, sizeof(us_choice_t));
+    choices[0].header.kind = US_WHOLE;
+    choices[0].slot = US_SLOT_NONE;
+    nchoices = 1;
+
+    if (c->last != US_SLOT_NONE) {
+        nchoices += (unsigned) us_record_candidate_slot(c, c->own, len,
+                                                        &choices[nchoices]);
+    }
+
+    found = us_record_find(c, s, next, tried);
+
+    for (i = 0; i < found; i++) {
+        n = us_record_text(c, tried[i], c->text, &chain);
+        same = us_record_same(c->text, n, c->own, len);
+
+        if (same >= US_CUT_MIN) {
+            nchoices += (unsigned) us_record_candidate(&chain, same,
+                                                       &choices[nchoices]);
+        }
+    }
+
+    return nchoices;
+}
+
+
+/* what each costs: its header, as of record next + slot, and its hops */
+
+static void
+us_record_prices(us_codec_t *c, uint64_t next, unsigned slot,
+    const us_choice_t *choices, us_start_t *starts, unsigned n)
+{
+    unsigned     i;
+    us_header_t  h;
+
+    for (i = 0; i < n; i++) {
+        h = choices[i].header;
+
+        if (choices[i].slot != US_SLOT_NONE) {
+            h.reference = next + choices[i].slot;
+        }
+
+        starts[i].at = h.cut;
+        starts[i].price = us_header_bits(&c->models, next + slot, &h)
+                          * US_PRICE_BIT + choices[i].depth * US_HOP_PRICE;
+    }
+}
+
+
 void
 us_record_encode(us_codec_t *c, unsigned slot, unsigned klass, us_str_t rest)
 {
-    size_t        len, same, n;
-    unsigned      i, k, nchoices, found;
-    uint64_t      next, tried[US_CANDIDATES];
+    size_t        len;
+    unsigned      i, n;
+    uint64_t      next;
     us_slot_t    *s;
-    us_chain_t    chain;
-    us_start_t    starts[US_CANDIDATES + 2];
-    us_choice_t   choices[US_CANDIDATES + 2], *choice;
+    us_start_t    starts[US_CHOICES];
+    us_choice_t   choices[US_CHOICES];
 
     if (slot % US_STEP_SLOTS == US_STEP_SLOTS - 1) {
         us_models_step(&c->models);
@@ -197,50 +262,14 @@ us_record_encode(us_codec_t *c, unsigned slot, unsigned klass, us_str_t rest)
         us_prefix_prefetch(c->arena, &s->prefixes[i]);
     }
 
-    memset(&choices[0], 0, sizeof(us_choice_t));
-    choices[0].header.kind = US_WHOLE;
-    choices[0].slot = US_SLOT_NONE;
-    nchoices = 1;
-
     /* acquire: the records below, and the chunks that hold them, are there */
 
     next = us_acquire(&c->arena->head->next_id);
 
-    if (c->last != US_SLOT_NONE) {
-        nchoices += (unsigned) us_record_candidate_slot(c, c->own, len,
-                                                        &choices[nchoices]);
-    }
+    n = us_record_choices(c, s, len, next, choices);
+    us_record_prices(c, next, slot, choices, starts, n);
 
-    found = us_record_find(c, s, next, tried);
-
-    for (k = 0; k < found; k++) {
-        n = us_record_text(c, tried[k], c->text, &chain);
-        same = us_record_same(c->text, n, c->own, len);
-
-        if (same < US_CUT_MIN) {
-            continue;
-        }
-
-        nchoices += (unsigned) us_record_candidate(&chain, same,
-                                                   &choices[nchoices]);
-    }
-
-    for (k = 0; k < nchoices; k++) {
-        us_header_t  h;
-
-        choice = &choices[k];
-        h = choice->header;
-
-        if (choice->slot != US_SLOT_NONE) {
-            h.reference = next + choice->slot;
-        }
-
-        starts[k].at = h.cut;
-        starts[k].price = us_header_bits(&c->models, next + slot, &h)
-                          * US_PRICE_BIT + choice->depth * US_HOP_PRICE;
-    }
-
-    us_record_tail(c, s, c->own, len, choices, starts, nchoices);
+    us_record_tail(c, s, c->own, len, choices, starts, n);
 
     c->last = slot;
 }
