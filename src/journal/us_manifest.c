@@ -342,5 +342,5 @@ us_manifest_boot(char boot[US_BOOT_ID + 1])
         }
     }
 
-    strcpy(boot, "unknown");
+    strcpy(boot, US_BOOT_UNKNOWN);
 }

@@ -30,6 +30,7 @@
 static us_recovery_rc_t us_recovery_snapshot(us_recovery_t *r);
 static us_recovery_rc_t us_recovery_journal(us_recovery_t *r,
     const us_dir_t *dir, int owner);
+static void us_recovery_tail(us_recovery_t *r, const us_reader_t *reader);
 static us_read_t us_recovery_next(us_recovery_t *r, us_reader_t *reader,
     const char *name, uint32_t prev, int settle);
 static us_recovery_rc_t us_recovery_ended(us_recovery_t *r,
@@ -42,7 +43,10 @@ static us_recovery_rc_t us_recovery_end(us_recovery_t *r,
     us_reader_t *reader, us_read_t end);
 static us_recovery_rc_t us_recovery_torn(us_recovery_t *r,
     us_reader_t *reader);
+static int us_recovery_goes_on(const us_reader_t *reader,
+    us_disk_error_t *e);
 static int us_recovery_running(const us_recovery_t *r);
+static int us_recovery_same_boot(const us_recovery_t *r);
 static us_recovery_rc_t us_recovery_cut(us_recovery_t *r,
     const us_reader_t *reader);
 static us_recovery_rc_t us_recovery_told(us_recovery_t *r);
@@ -247,13 +251,7 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
             rc = us_recovery_segment(r, &reader, &end);
         }
 
-        r->tail.segment = reader.head.lsn;
-        r->tail.offset = reader.offset;
-        r->tail.blocks = reader.blocks;
-        r->tail.lsn = reader.lsn;
-        r->tail.ids = reader.ids;
-        r->tail.crc = reader.crc;
-        r->tail.seed = reader.head.crc;
+        us_recovery_tail(r, &reader);
         prev = reader.crc;
 
         if (rc == US_RECOVERY_OK) {
@@ -270,6 +268,21 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
             return rc;
         }
     }
+}
+
+
+/* a writer would go on where the reader has come to */
+
+static void
+us_recovery_tail(us_recovery_t *r, const us_reader_t *reader)
+{
+    r->tail.segment = reader->head.lsn;
+    r->tail.offset = reader->offset;
+    r->tail.blocks = reader->blocks;
+    r->tail.lsn = reader->lsn;
+    r->tail.ids = reader->ids;
+    r->tail.crc = reader->crc;
+    r->tail.seed = reader->head.crc;
 }
 
 
@@ -333,12 +346,7 @@ us_recovery_ended(us_recovery_t *r, const us_reader_t *reader, us_read_t end,
         return US_RECOVERY_OK;
     }
 
-    if (end == US_READ_FOOTER
-        && us_reader_size(reader) != (int64_t) reader->offset)
-    {
-        us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64
-                     ": something follows the footer", reader->name,
-                     reader->offset);
+    if (end == US_READ_FOOTER && us_recovery_goes_on(reader, &r->error)) {
         return US_RECOVERY_DAMAGED;
     }
 
@@ -349,6 +357,23 @@ us_recovery_ended(us_recovery_t *r, const us_reader_t *reader, us_read_t end,
     }
 
     return US_RECOVERY_OK;
+}
+
+
+/* whether the file goes on behind its footer, which is a fault */
+
+static int
+us_recovery_goes_on(const us_reader_t *reader, us_disk_error_t *e)
+{
+    if (us_reader_size(reader) == (int64_t) reader->offset) {
+        return 0;
+    }
+
+    us_disk_fail(e, 0, "\"%s\" at offset %" PRIu64
+                 ": something follows the footer", reader->name,
+                 reader->offset);
+
+    return 1;
 }
 
 
@@ -375,13 +400,10 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
          */
 
         if (*end == US_READ_FOOTER
-            && us_reader_size(reader) != (int64_t) reader->offset
             && (reader->head.kind == US_SEGMENT_SNAPSHOT
-                || us_recovery_running(r)))
+                || us_recovery_running(r))
+            && us_recovery_goes_on(reader, &reader->error))
         {
-            us_disk_fail(&reader->error, 0, "\"%s\" at offset %" PRIu64
-                         ": something follows the footer", reader->name,
-                         reader->offset);
             *end = US_READ_FAILED;
         }
 
@@ -485,11 +507,7 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
 
     if (end == US_READ_FOOTER) {
 
-        if (us_reader_size(reader) != (int64_t) reader->offset) {
-            us_disk_fail(&reader->error, 0, "\"%s\" at offset %" PRIu64
-                         ": something follows the footer", reader->name,
-                         reader->offset);
-
+        if (us_recovery_goes_on(reader, &reader->error)) {
             rc = us_recovery_cut(r, reader);
 
             if (rc != US_RECOVERY_OK) {
@@ -515,11 +533,9 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
 static us_recovery_rc_t
 us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
 {
-    int         same;
     uint64_t    at, known, valid;
     us_block_t  b;
 
-    same = us_recovery_running(r);
     known = 0;
     valid = 0;
 
@@ -534,7 +550,7 @@ us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
         }
     }
 
-    if (valid && (same || known > reader->lsn)) {
+    if (valid && (us_recovery_running(r) || known > reader->lsn)) {
         us_disk_fail(&r->error, 0, "%.300s; %" PRIu64 " valid blocks follow",
                      reader->error.text, valid);
         return US_RECOVERY_DAMAGED;
@@ -552,9 +568,15 @@ us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
 static int
 us_recovery_running(const us_recovery_t *r)
 {
-    return r->manifest.state == US_STATE_CLEAN
-           || (strcmp(r->boot, r->manifest.boot) == 0
-               && strcmp(r->boot, "unknown") != 0);
+    return r->manifest.state == US_STATE_CLEAN || us_recovery_same_boot(r);
+}
+
+
+static int
+us_recovery_same_boot(const us_recovery_t *r)
+{
+    return strcmp(r->boot, r->manifest.boot) == 0
+           && strcmp(r->boot, US_BOOT_UNKNOWN) != 0;
 }
 
 
@@ -602,8 +624,7 @@ us_recovery_told(us_recovery_t *r)
     us_watermark_t  mark;
 
     clean = (r->manifest.state == US_STATE_CLEAN);
-    same = (strcmp(r->boot, r->manifest.boot) == 0
-            && strcmp(r->boot, "unknown") != 0);
+    same = us_recovery_same_boot(r);
 
     marked = (us_watermark_read(r->dirfd, &mark) == 0
               && memcmp(mark.uuid, r->manifest.uuid, 16) == 0

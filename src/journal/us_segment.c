@@ -202,12 +202,59 @@ us_block_ids(const uint8_t *p, size_t len, const us_ops_t *ops, uint64_t *ids)
 }
 
 
+/* reads and checks the header; US_READ_BLOCK: it is good */
+
+static us_read_t
+us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
+    const uint8_t *uuid)
+{
+    uint64_t  lsn;
+
+    r->head.kind = kind;
+    r->head.crc = us_get32(p + 60);
+
+    if (memcmp(p, us_segment_magic[kind], 8) != 0) {
+        return us_reader_bad(r, US_READ_BAD, "the header is of another kind");
+    }
+
+    if (us_crc32c(0, p, US_SEGMENT_HEADER - 4) != r->head.crc) {
+        return us_reader_bad(r, US_READ_BAD, "the header is damaged");
+    }
+
+    if (us_get32(p + 8) != US_SEGMENT_VERSION) {
+        us_disk_fail(&r->error, 0, "\"%s\" has format version %u, this "
+                     "program reads version %u; the file was not touched",
+                     r->name, (unsigned) us_get32(p + 8), US_SEGMENT_VERSION);
+        return US_READ_VERSION;
+    }
+
+    memcpy(r->head.uuid, p + 16, 16);
+    r->head.epoch = us_get64(p + 32);
+    r->head.lsn = us_get64(p + 40);
+    r->head.ids = us_get64(p + 48);
+    r->head.prev = us_get32(p + 56);
+
+    if (uuid && memcmp(uuid, r->head.uuid, 16) != 0) {
+        return us_reader_bad(r, US_READ_BAD, "the file is of another store");
+    }
+
+    if (kind == US_SEGMENT_JOURNAL
+        && us_segment_parse_name(r->name, kind, &lsn) == 0
+        && lsn != r->head.lsn)
+    {
+        return us_reader_bad(r, US_READ_BAD, "the name is of another segment");
+    }
+
+    return US_READ_BLOCK;
+}
+
+
 us_read_t
 us_reader_open(us_reader_t *r, int dirfd, const char *name,
     us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
 {
     size_t          got;
-    uint64_t        lsn;
+    us_read_t       rc;
     const uint8_t  *p;
 
     memset(r, 0, sizeof(us_reader_t));
@@ -233,39 +280,10 @@ us_reader_open(us_reader_t *r, int dirfd, const char *name,
         return us_reader_bad(r, US_READ_BAD, "the header is cut off");
     }
 
-    r->head.kind = kind;
-    r->head.crc = us_get32(p + 60);
+    rc = us_reader_head(r, p, kind, uuid);
 
-    if (memcmp(p, us_segment_magic[kind], 8) != 0) {
-        return us_reader_bad(r, US_READ_BAD, "the header is of another kind");
-    }
-
-    if (us_crc32c(0, p, US_SEGMENT_HEADER - 4) != r->head.crc) {
-        return us_reader_bad(r, US_READ_BAD, "the header is damaged");
-    }
-
-    if (us_get32(p + 8) != US_SEGMENT_VERSION) {
-        us_disk_fail(&r->error, 0, "\"%s\" has format version %u, this "
-                     "program reads version %u; the file was not touched",
-                     name, (unsigned) us_get32(p + 8), US_SEGMENT_VERSION);
-        return US_READ_VERSION;
-    }
-
-    memcpy(r->head.uuid, p + 16, 16);
-    r->head.epoch = us_get64(p + 32);
-    r->head.lsn = us_get64(p + 40);
-    r->head.ids = us_get64(p + 48);
-    r->head.prev = us_get32(p + 56);
-
-    if (uuid && memcmp(uuid, r->head.uuid, 16) != 0) {
-        return us_reader_bad(r, US_READ_BAD, "the file is of another store");
-    }
-
-    if (kind == US_SEGMENT_JOURNAL
-        && us_segment_parse_name(name, kind, &lsn) == 0
-        && lsn != r->head.lsn)
-    {
-        return us_reader_bad(r, US_READ_BAD, "the name is of another segment");
+    if (rc != US_READ_BLOCK) {
+        return rc;
     }
 
     r->offset = US_SEGMENT_HEADER;

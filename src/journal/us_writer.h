@@ -41,8 +41,9 @@
 #include "us_segment.h"
 
 
-#define US_BOOT_ID     36
-#define US_WRITER_MAX  (1024 * 1024)  /* bytes of operations in one append */
+#define US_BOOT_ID       36
+#define US_BOOT_UNKNOWN  "unknown"    /* the kernel does not tell */
+#define US_WRITER_MAX    (1024 * 1024)  /* bytes of operations in an append */
 
 
 typedef struct {

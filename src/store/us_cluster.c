@@ -175,6 +175,7 @@ us_cluster_token(const us_cluster_t *c, size_t i, double *total)
 static void
 us_cluster_seed(us_cluster_t *c)
 {
+    float      loss;
     size_t     i, next, nlosses;
     double     total, p;
     uint8_t    used[256];
@@ -194,8 +195,7 @@ us_cluster_seed(us_cluster_t *c)
     nlosses = 0;
 
     for (i = 0; i < c->n; i = next) {
-        float  loss = 0;
-
+        loss = 0;
         token = c->follows[i].prev;
         next = us_cluster_token(c, i, &total);
 

@@ -25,7 +25,7 @@ us_huffman_lengths(const uint32_t *counts, uint16_t *sym, size_t n,
     unsigned max, uint16_t nlen[US_HUFFMAN_MAX + 1], uint64_t *work)
 {
     size_t     i, j, k, leaf, node;
-    uint64_t  *w, *up;
+    uint64_t  *w, *up, sum;
     uint32_t   depths[64], l, kraft, full;
 
     w = work;
@@ -48,7 +48,7 @@ us_huffman_lengths(const uint32_t *counts, uint16_t *sym, size_t n,
     node = 0;
 
     for (k = 0; k < n - 1; k++) {
-        uint64_t  sum = 0;
+        sum = 0;
 
         for (j = 0; j < 2; j++) {
             if (node < k && (leaf == n || w[node] < w[leaf])) {

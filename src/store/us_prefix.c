@@ -170,10 +170,40 @@ us_prefix_put(us_arena_t *a, const us_prefix_t *p, uint64_t id)
 }
 
 
+/* 0, or -1: no room */
+
+static int
+us_prefix_resize(us_arena_t *a, uint64_t bits)
+{
+    uint64_t  bytes, chunk, have;
+
+    bytes = sizeof(uint32_t) << bits;
+    chunk = (uint64_t) 1 << a->chunk_shift;
+    have = us_area_bytes(a, US_AREA_CACHE);
+
+    if (have < bytes
+        && us_arena_grow(a, US_AREA_CACHE,
+                         (bytes - have + chunk - 1) >> a->chunk_shift)
+           != 0)
+    {
+        return -1;
+    }
+
+    /*
+     * Release: the new chunks are in the directory before the size tells of
+     * them.
+     */
+
+    us_release(&a->head->codec[US_CODEC_CACHE], bits);
+
+    return 0;
+}
+
+
 void
 us_prefix_grow(us_arena_t *a)
 {
-    uint64_t    bits, bytes;
+    uint64_t    bits;
     us_head_t  *h;
 
     h = a->head;
@@ -185,24 +215,7 @@ us_prefix_grow(us_arena_t *a)
         return;
     }
 
-    bits = bits ? bits + 1 : a->chunk_shift - 2;
-    bytes = sizeof(uint32_t) << bits;
-
-    if (us_area_bytes(a, US_AREA_CACHE) < bytes
-        && us_arena_grow(a, US_AREA_CACHE,
-                         (bytes - us_area_bytes(a, US_AREA_CACHE))
-                         >> a->chunk_shift)
-           != 0)
-    {
-        return;
-    }
-
-    /*
-     * Release: the new chunks are in the directory before the size tells of
-     * them.
-     */
-
-    us_release(&h->codec[US_CODEC_CACHE], bits);
+    (void) us_prefix_resize(a, bits ? bits + 1 : a->chunk_shift - 2);
 }
 
 
@@ -249,19 +262,7 @@ us_prefix_restore(us_arena_t *a, uint64_t bytes)
         return -1;
     }
 
-    if (us_area_bytes(a, US_AREA_CACHE) < bytes
-        && us_arena_grow(a, US_AREA_CACHE,
-                         (bytes - us_area_bytes(a, US_AREA_CACHE)
-                          + ((uint64_t) 1 << a->chunk_shift) - 1)
-                         >> a->chunk_shift)
-           != 0)
-    {
-        return -1;
-    }
-
-    us_release(&a->head->codec[US_CODEC_CACHE], bits);
-
-    return 0;
+    return us_prefix_resize(a, bits);
 }
 
 

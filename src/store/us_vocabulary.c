@@ -38,9 +38,6 @@
 #define US_TRAIN_SET       (4 * US_TOKENS_MAX)
 
 
-#define US_MIN(a, b)       ((a) < (b) ? (a) : (b))
-
-
 typedef struct {
     float                  worth;
     uint32_t               key;
@@ -307,6 +304,13 @@ us_train_pack(us_trainer_t *t, uint8_t *text, uint16_t *set)
 }
 
 
+static inline void
+us_train_uncount(uint32_t *count, uint32_t n)
+{
+    *count -= *count < n ? *count : n;
+}
+
+
 /* makes a token of a pair, unless there is one of the same text */
 
 static void
@@ -336,8 +340,8 @@ us_train_add(us_trainer_t *t, const us_worth_t *w, uint16_t *set)
     /* what the next parse may find, for the prices */
 
     t->counts[t->ntokens++] = w->count;
-    t->counts[a] -= US_MIN(t->counts[a], w->count);
-    t->counts[b] -= US_MIN(t->counts[b], w->count);
+    us_train_uncount(&t->counts[a], w->count);
+    us_train_uncount(&t->counts[b], w->count);
     t->text_used += d->len;
 }
 
