@@ -5,34 +5,21 @@
  */
 
 
-#include "us_base.h"
+#include "url_norm.h"
 #include "url/us_two_hash.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 
 #define CORPUS  "../shared/corpora/html_news_blogs_pages.txt.xz"
 #define NODES   7
 
 
-static us_norm_t     *norm;
-static us_norm_ws_t  *ws;
-
-
 static us_two_hash_t
 hash(const char *url)
 {
-    us_str_t    in;
     us_canon_t  canon;
 
-    in.data = (const uint8_t *) url;
-    in.len = strlen(url);
-    assert_int_equal(us_normalize(norm, ws, in, NULL, &canon), US_URL_OK);
+    assert_int_equal(us_normalize(norm, ws, str(url), NULL, &canon),
+                     US_URL_OK);
 
     return us_two_hash(&canon);
 }
@@ -134,25 +121,23 @@ loads(void **state)
 }
 
 
+static int
+setup(void **state)
+{
+    open_profile(US_PROFILE_CRAWLER);
+
+    return 0;
+}
+
+
 int
 main(void)
 {
-    int                      rc;
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(values),
         cmocka_unit_test(spellings),
-        cmocka_unit_test(loads),
+        cmocka_unit_test(loads)
     };
 
-    norm = us_norm_create(US_PROFILE_CRAWLER);
-    if (norm == NULL || us_norm_seal(norm) != 0) {
-        return 1;
-    }
-
-    ws = us_norm_ws_create(norm);
-    rc = cmocka_run_group_tests(tests, NULL, NULL);
-    us_norm_ws_destroy(ws);
-    us_norm_destroy(norm);
-
-    return rc;
+    return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -5,16 +5,9 @@
  */
 
 
-#include "us_base.h"
+#include "url_norm.h"
 #include "url/us_fast.h"
-#include "url/us_normalize.h"
 #include "url/us_percent.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 
 /* SIMD against the tables: every byte, in every place */
@@ -58,24 +51,15 @@ fast_masks(void **state)
 static void
 canonical_is_not_copied(void **state)
 {
-    us_str_t       in;
-    us_norm_t     *norm;
-    us_canon_t     out;
-    us_norm_ws_t  *ws;
+    us_str_t    in;
+    us_canon_t  out;
 
-    norm = us_norm_create(US_PROFILE_CRAWLER);
-    assert_non_null(norm);
-    assert_int_equal(us_norm_seal(norm), 0);
-    ws = us_norm_ws_create(norm);
-    assert_non_null(ws);
+    open_profile(US_PROFILE_CRAWLER);
 
     in = us_string("https://www.example.com/a/b.html?c=%20d#fragment");
     assert_int_equal(us_normalize(norm, ws, in, NULL, &out), US_URL_OK);
     assert_ptr_equal(out.url.href.data, in.data);
     assert_int_equal(out.url.href.len, in.len - strlen("#fragment"));
-
-    us_norm_ws_destroy(ws);
-    us_norm_destroy(norm);
 }
 
 
@@ -84,7 +68,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(fast_masks),
-        cmocka_unit_test(canonical_is_not_copied)
+        cmocka_unit_test_teardown(canonical_is_not_copied, teardown)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,16 +5,9 @@
  */
 
 
-#include "us_base.h"
-#include "url/us_normalize.h"
+#include "url_norm.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
-
-#include <cmocka.h>
 
 
 #define ANY  us_string("")
@@ -23,37 +16,10 @@
 #define STALL_MS  500
 
 
-static us_norm_t     *norm;
-static us_norm_ws_t  *ws;
-
-
-static us_str_t
-str(const char *s)
-{
-    us_str_t  v;
-
-    v.data = (const uint8_t *) s;
-    v.len = strlen(s);
-
-    return v;
-}
-
-
 static int
 setup(void **state)
 {
-    norm = us_norm_create(US_PROFILE_CRAWLER);
-    ws = NULL;
-
-    return norm == NULL;
-}
-
-
-static int
-teardown(void **state)
-{
-    us_norm_ws_destroy(ws);
-    us_norm_destroy(norm);
+    create(US_PROFILE_CRAWLER);
 
     return 0;
 }
@@ -87,32 +53,6 @@ accept(const char *regex)
     us_rule_error_t  err;
 
     assert_int_equal(us_norm_add_accept(norm, str(regex), &err), 0);
-}
-
-
-static void
-seal(void)
-{
-    assert_int_equal(us_norm_seal(norm), 0);
-    ws = us_norm_ws_create(norm);
-    assert_non_null(ws);
-}
-
-
-static void
-becomes(const char *in, const char *want)
-{
-    us_canon_t    out;
-    us_verdict_t  rc;
-
-    rc = us_normalize(norm, ws, str(in), NULL, &out);
-
-    if (rc != US_URL_OK) {
-        fail_msg("%s: %s", in, us_verdict_name(rc));
-    }
-
-    assert_int_equal(out.url.href.len, strlen(want));
-    assert_memory_equal(out.url.href.data, want, strlen(want));
 }
 
 

@@ -5,18 +5,11 @@
  */
 
 
-#include "us_base.h"
-#include "url/us_normalize.h"
+#include "url_norm.h"
 #include "url/us_site.h"
 
 #include <libpsl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 
 #define CORPUS  "../shared/corpora/tweetfeed_iocs.txt.xz"
@@ -27,20 +20,8 @@ static us_site_t       *site;
 static us_site_memo_t   memo[US_SITE_MEMO];
 
 
-static us_str_t
-str(const char *s)
-{
-    us_str_t  v;
-
-    v.data = (const uint8_t *) s;
-    v.len = strlen(s);
-
-    return v;
-}
-
-
 static int
-setup(void **state)
+load(void **state)
 {
     idna = us_idna_open();
     site = us_site_create();
@@ -57,7 +38,7 @@ setup(void **state)
 
 
 static int
-teardown(void **state)
+unload(void **state)
 {
     us_site_destroy(site);
     us_idna_close(idna);
@@ -222,10 +203,8 @@ filter_on_hosts(void **state)
     char           *line, *rest;
     size_t          size, n, suffixes;
     us_str_t        in, host;
-    us_norm_t      *norm;
     us_canon_t      out;
     psl_ctx_t      *psl;
-    us_norm_ws_t   *ws;
 
     psl = psl_load_file(psl_builtin_filename());
 
@@ -234,11 +213,7 @@ filter_on_hosts(void **state)
         skip();
     }
 
-    norm = us_norm_create(US_PROFILE_CRAWLER);
-    assert_non_null(norm);
-    assert_int_equal(us_norm_seal(norm), 0);
-    ws = us_norm_ws_create(norm);
-    assert_non_null(ws);
+    open_profile(US_PROFILE_CRAWLER);
 
     f = popen("xz -dc " CORPUS " | head -60000", "r");
     assert_non_null(f);
@@ -285,8 +260,7 @@ filter_on_hosts(void **state)
 
     pclose(f);
     free(line);
-    us_norm_ws_destroy(ws);
-    us_norm_destroy(norm);
+    teardown(NULL);
     psl_free(psl);
 }
 
@@ -294,7 +268,7 @@ filter_on_hosts(void **state)
 int
 main(void)
 {
-#define T(f)  cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define T(f)  cmocka_unit_test_setup_teardown(f, load, unload)
 
     const struct CMUnitTest  tests[] = {
         T(sites), T(exceptions), T(filter_on_rules), T(filter_on_hosts)
