@@ -30,11 +30,6 @@ server {
 CONF
 }
 
-sub ready
-{
-    return wait_until(20, sub { $t->get('/health')->{status} == 200 });
-}
-
 sub newest
 {
     my @files = sort glob($t->dir . '/data/journal.*');
@@ -87,7 +82,7 @@ sub wrong
 }
 
 $t->run(conf('sync=1s'));
-ok(ready(), 'ready with an empty directory');
+ok($t->ready, 'ready with an empty directory');
 
 is($t->get('/stats')->json->{sync}, '1s', 'sync is in /stats');
 is(add(@$lines[$n .. $n + 999])->{status}, 200, "added $n") for
@@ -107,7 +102,7 @@ like(UrlStore::Test::slurp($t->dir . '/data/manifest'), qr/^state clean$/m,
     'closed in order');
 
 $t->start;
-ok(ready(), 'started');
+ok($t->ready, 'started');
 is(wrong(), 0, 'every id has its URL');
 is($t->get('/url/3')->{status}, 410, 'the forgotten one is gone');
 is($t->get('/stats')->json->{epoch}, $epoch, 'the same epoch');
@@ -121,7 +116,7 @@ is(wrong(), 0, 'all were seen under the same ids');
 add(@$lines[5000 .. 5999]);
 $t->kill_all;
 $t->start;
-ok(ready(), 'started after kill -9');
+ok($t->ready, 'started after kill -9');
 is(wrong(), 0, 'every id has its URL');
 is($t->get('/stats')->json->{epoch}, $epoch, 'the same epoch');
 
@@ -132,7 +127,7 @@ $t->kill_all;
 my $known = keys %id;
 truncate newest(), (-s newest()) - 7;
 $t->start;
-ok(ready(), 'started with a torn end');
+ok($t->ready, 'started with a torn end');
 ok(wait_until(5, sub {
     $t->error_log =~ /\[warn\].*torn end was cut: \d+ bytes, \d+ ids/
 }), 'it was cut, and told');
@@ -182,7 +177,7 @@ is($? >> 8, 1, 'and says so');
 
 UrlStore::Test::spew($file, $whole);
 $t->start;
-ok(ready(), 'repaired');
+ok($t->ready, 'repaired');
 is(wrong(), 0, 'all is there');
 
 # options that cannot change
@@ -193,7 +188,7 @@ ok(!$t->reload(conf('sync=always')), 'sync= cannot change at a reload');
 ok(!$t->reload(conf('') =~ s|path=\S+/data||r), 'nor path= go');
 ok(!$t->reload(conf('') =~ s|/data|/other|r), 'nor move');
 ok($t->reload(conf('sync=1s')), 'the same again');
-ok(ready(), 'ready');
+ok($t->ready, 'ready');
 is(wrong(), 0, 'all is there');
 
 ok($t->stop, 'stopped');
@@ -208,7 +203,7 @@ like($t->error_log, qr/\[emerg\].*stored with schemes "keep"/, 'readably');
 
 $t->conf(conf('sync=1s'));
 $t->start;
-ok(ready(), 'started');
+ok($t->ready, 'started');
 
 # the master alone
 
@@ -225,5 +220,5 @@ ok(wait_until(5, sub { !grep { alive($_) } @workers }), 'its workers end');
 cmp_ok(time - $start, '<', 3, 'soon');
 
 $t->start;
-ok(ready(), 'started');
+ok($t->ready, 'started');
 is(wrong(), 0, 'all is there');

@@ -50,15 +50,6 @@ CONF
 
 sub disk { UrlStore::Test::spew("$_[0]{dir}/disk", $_[1]) }
 
-sub ready
-{
-    my ($t) = @_;
-
-    return wait_until(20, sub {
-        $t->get('/health?write=1')->{status} == 200
-    });
-}
-
 sub add
 {
     my ($t, $n, $many) = @_;
@@ -71,7 +62,7 @@ sub add
 my $t = server('sync=1s');
 $t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
 $t->run;
-ok(ready($t), 'ready');
+ok($t->ready(write => 1), 'ready');
 is(add($t, 0, 100)->{status}, 200, 'added');
 
 for my $err (5, 28) {
@@ -89,7 +80,7 @@ for my $err (5, 28) {
         'denials, too');
 
     disk($t, '');
-    ok(ready($t), 'it goes on by itself');
+    ok($t->ready(write => 1), 'it goes on by itself');
 
     $a = add($t, 100 * $err, 100);
     is($a->{status}, 200, 'the same add is taken');
@@ -99,7 +90,7 @@ for my $err (5, 28) {
 my $urls = $t->get('/stats')->json->{urls};
 $t->kill_all;
 $t->start;
-ok(ready($t), 'started again');
+ok($t->ready(write => 1), 'started again');
 is($t->get('/stats')->json->{urls}, $urls, 'all is there');
 ok($t->stop, 'stopped');
 
@@ -108,7 +99,7 @@ ok($t->stop, 'stopped');
 $t = server('sync=always');
 $t->allow(qr/\[alert\].*fdatasync of journal\.\S+ failed/);
 $t->run;
-ok(ready($t), 'ready');
+ok($t->ready(write => 1), 'ready');
 is(add($t, 0, 100)->{status}, 200, 'added');
 
 disk($t, 'sync 5');
@@ -127,7 +118,7 @@ is(add($t, 2000, 10)->{status}, 503, 'a reload does not help');
 $urls = $t->get('/stats')->json->{urls};
 ok($t->stop, 'stopped');
 $t->start;
-ok(ready($t), 'a restart does');
+ok($t->ready(write => 1), 'a restart does');
 is(add($t, 2000, 10)->{status}, 200, 'adds are taken');
 is($t->post('/url', join("\n", 0 .. 90), Accept => 'text/plain')->{body}
     =~ tr/\n//, 91, 'what was answered is there');
@@ -162,7 +153,7 @@ ok($t->stop, 'stopped');
 {
     $t = server('sync=always', '1m');
     $t->run;
-    ok(ready($t), 'ready');
+    ok($t->ready(write => 1), 'ready');
 
     disk($t, 'slow 300');
     my $before = time;
@@ -180,7 +171,7 @@ ok($t->stop, 'stopped');
 
     $t->kill_all;
     $t->start;
-    ok(ready($t), 'started after kill -9');
+    ok($t->ready(write => 1), 'started after kill -9');
 
     my $all = $t->post('/url', join("\n", @ids) . "\n",
         Accept => 'text/plain')->{body};
@@ -203,7 +194,7 @@ SKIP: {
         . "$data 2>/dev/null") != 0;
 
     $t->run;
-    ok(ready($t), 'ready');
+    ok($t->ready(write => 1), 'ready');
 
     my $rec = UrlStore::Record->new($t, pause => 0.005);
     my ($refused, $again, $read, @faults) = (0, 0, 0);
@@ -226,7 +217,7 @@ SKIP: {
 
         # a small disk: what the clients have added must not fill it
 
-        $again += ready($t);
+        $again += $t->ready(write => 1);
         push @faults, @{ $rec->check } if $n % 10 == 0;
 
         if (-s "$data/journal.0000000000000000" > 700_000) {
@@ -235,7 +226,7 @@ SKIP: {
             ok($t->stop, 'stopped');
             unlink glob("$data/*");
             $t->start;
-            ready($t);
+            $t->ready(write => 1);
             $rec = UrlStore::Record->new($t, pause => 0.005);
         }
     }
@@ -247,7 +238,7 @@ SKIP: {
 
     $t->kill_all;
     $t->start;
-    ok(ready($t), 'started after kill -9');
+    ok($t->ready(write => 1), 'started after kill -9');
     is_deeply([ @faults, @{ $rec->check(1) } ], [],
         "$rec->{answers} answers kept");
     is_deeply($rec->dense, [], 'ids are dense');

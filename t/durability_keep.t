@@ -29,11 +29,6 @@ CONF
 my $t = UrlStore::Test->new(workers => 2, log => 'notice');
 my $data = "$t->{dir}/data";
 
-sub ready
-{
-    return wait_until(20, sub { $t->get('/health')->{status} == 200 });
-}
-
 sub add
 {
     my ($from, $n) = @_;
@@ -45,7 +40,7 @@ sub add
 # a snapshot, the journal behind it, and a start from both
 
 $t->run(conf('path=%%DIR%%/data sync=1s snapshot=16k scrub=200ms'));
-ok(ready(), 'ready');
+ok($t->ready, 'ready');
 is(add(0, 1000)->{status}, 200, 'added') for 1;
 is(add(1000, 1000)->{status}, 200, 'added');
 ok(wait_until(10, sub { glob("$data/snapshot.0*") }), 'a snapshot was taken');
@@ -57,7 +52,7 @@ my $urls = $t->post('/url', $ids, Accept => 'text/plain')->{body};
 
 $t->kill_all;
 $t->start;
-ok(ready(), 'started from snapshot and journal');
+ok($t->ready, 'started from snapshot and journal');
 is($t->post('/url', $ids, Accept => 'text/plain')->{body}, $urls,
     'each id has its URL');
 unlike(add(0, 2200)->{body}, qr/\tnew\t/, 'and each URL its id');
@@ -149,6 +144,6 @@ is_deeply(files(), $was, 'nor at the end');
 
 spew($journal, $segment);
 $t->start;
-ok(ready(), 'the right one again');
+ok($t->ready, 'the right one again');
 is($t->post('/url', $ids, Accept => 'text/plain')->{body}, $urls,
     'each id has its URL');

@@ -16,7 +16,6 @@ use Time::HiRes qw(sleep time);
 use UrlStore::Test;
 use UrlStore::Record;
 
-my $urlstore = "$UrlStore::Test::TOP/build/urlstore";
 my %kills = (
     worker => $ENV{US_KILLS_WORKERS} // 40,
     group => $ENV{US_KILLS_GROUP} // 4,
@@ -43,13 +42,6 @@ server {
 CONF
 }
 
-sub ready
-{
-    my ($t) = @_;
-
-    return wait_until(20, sub { $t->get('/health')->{status} == 200 });
-}
-
 # each returns faults
 
 my ($seen, $slow) = (0, 0);
@@ -61,7 +53,7 @@ my %kill = (
         sleep 0.005 + rand 0.06;
         wait_until(5, sub { $t->kill_worker }) or return 'no worker';
         return if ++$seen % 200;
-        return ready($t) ? @{ $rec->check } : 'not ready';
+        return $t->ready ? @{ $rec->check } : 'not ready';
     },
 
     group => sub {
@@ -70,7 +62,7 @@ my %kill = (
         sleep 0.02 + rand 0.08;
         $t->kill_all;
         $t->start;
-        return 'not ready' if !ready($t);
+        return 'not ready' if !$t->ready;
         return ++$seen % 5 ? () : @{ $rec->check };
     },
 
@@ -89,7 +81,7 @@ my %kill = (
         $slow++ if time - $start > 3;
 
         $t->start;
-        return 'not ready' if !ready($t);
+        return 'not ready' if !$t->ready;
         return ++$seen % 5 ? () : @{ $rec->check };
     },
 );
@@ -106,7 +98,7 @@ for my $who (qw(worker group master)) {
 
         while ($n < $want && !@faults) {
             my $t = fresh($sync);
-            push @faults, 'not ready' if !ready($t);
+            push @faults, 'not ready' if !$t->ready;
             my $rec = UrlStore::Record->new($t, pause => 0.005);
             wait_until(5, sub { @{ $rec->check } || $rec->{answers} });
 
@@ -115,15 +107,9 @@ for my $who (qw(worker group master)) {
                 $n++;
             }
 
-            push @faults, 'not ready' if !ready($t);
-            $rec->stop;
+            push @faults, 'not ready' if !$t->ready;
+            push @faults, $rec->finish;
             $answers += $rec->{answers};
-
-            push @faults, @{ $rec->check(1) }, @{ $rec->dense };
-            push @faults, 'not stopped' if !$t->stop;
-
-            my $told = `$urlstore verify $t->{dir}/data`;
-            push @faults, $told if $? != 0;
         }
 
         is_deeply(\@faults, [],

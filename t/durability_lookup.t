@@ -20,13 +20,7 @@ server {
 }
 CONF
 
-sub ready
-{
-    my ($s) = @_;
-    return wait_until(20, sub { $s->get('/health')->{status} == 200 });
-}
-
-ok(ready($t), 'ready');
+ok($t->ready, 'ready');
 is($t->post('/add', join("\n", @$lines[0 .. 999]) . "\n")->{status}, 200,
     'added');
 is($t->forget('/url/5')->{status}, 204, 'one forgotten');
@@ -41,7 +35,7 @@ server {
 }
 CONF
 
-ok(ready($ro), 'a reader is ready beside the owner');
+ok($ro->ready, 'a reader is ready beside the owner');
 
 my $ids = join ',', 0 .. $next - 1;
 my @want = ('/url/' . $ids, Accept => 'text/plain');
@@ -80,7 +74,7 @@ is($t->post('/add', join("\n", @$lines[1000 .. 1999]) . "\n")->{status}, 200,
     'more is added');
 ok($ro->reload, 'the reader reloads');
 ok(wait_until(10, sub {
-    ready($ro) && $ro->get("/url/$next")->{status} == 200
+    $ro->ready && $ro->get("/url/$next")->{status} == 200
 }), 'and has what is new');
 
 $next = $t->get('/stats')->json->{next_id};
@@ -89,5 +83,5 @@ is($ro->get(@want)->{body}, $t->get(@want)->{body}, 'the same answers');
 
 ok($t->stop, 'the owner ends');
 ok($ro->reload, 'the reader reloads');
-ok(ready($ro), 'without an owner');
+ok($ro->ready, 'without an owner');
 is(length $ro->get('/url/0')->{body}, length("$lines->[0]\n"), 'it reads');

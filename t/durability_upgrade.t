@@ -26,16 +26,6 @@ server {
 }
 CONF
 
-sub ready
-{
-    # a worker that leaves may close a connection that it has just accepted
-
-    return wait_until(20, sub {
-        my $r = $t->client->request('GET', '/health');
-        return $r && $r->{status} == 200;
-    });
-}
-
 sub halted
 {
     my ($pid) = @_;
@@ -43,7 +33,7 @@ sub halted
     return slurp("/proc/$pid/stat", 1) =~ /\) T /;
 }
 
-ok(ready(), 'ready');
+ok($t->ready, 'ready');
 
 my $rec = UrlStore::Record->new($t);
 sleep 0.3;
@@ -71,7 +61,7 @@ my @stops;
 for my $n (1 .. $half) {
     push @stops, 'not stopped' if !$t->stop($n % 2 ? 'QUIT' : 'TERM');
     $t->start;
-    push @stops, 'not ready' if !ready();
+    push @stops, 'not ready' if !$t->ready;
     sleep 0.1;
 }
 
@@ -145,7 +135,7 @@ for my $n (1 .. $cycles) {
     push @faults, 'the old one stays' if !wait_until(10, sub {
         !kill 0, $old
     });
-    push @faults, 'not ready' if !ready();
+    push @faults, 'not ready' if !$t->ready;
     $slowest = time - $start if !$slowest || time - $start > $slowest;
 
     $t->{pid} = $new;

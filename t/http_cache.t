@@ -39,7 +39,7 @@ my @zones = qw(always later off memory);
 my $lines = corpus('html_news_blogs_pages', 100);
 my ($r, %etag);
 
-ok(ready($t, $_), "$_ is ready") for @zones;
+ok($t->ready(below => "/$_", write => 1), "$_ is ready") for @zones;
 
 # --- how long
 
@@ -97,7 +97,7 @@ my %before = map { $_ => $t->get("/$_/url/0")->{headers}{etag} } @zones;
 
 ok($t->stop, 'stopped');
 $t->start;
-ok(ready($t, $_), "$_ is ready again") for @zones;
+ok($t->ready(below => "/$_", write => 1), "$_ is ready again") for @zones;
 
 is($t->get("/$_/url/0")->{headers}{etag}, $before{$_},
     "$_: the same store, the same ETag") for 'always', 'later', 'off';
@@ -111,7 +111,7 @@ isnt($t->get('/memory/url/0')->{headers}{etag}, $before{memory},
 ok($t->stop, 'stopped');
 remove_tree("$t->{dir}/always");
 $t->start;
-ok(ready($t, 'always'), 'with a new directory');
+ok($t->ready(below => '/always', write => 1), 'with a new directory');
 $t->post('/always/add', join("\n", @$lines));
 isnt($t->get('/always/url/0')->{headers}{etag}, $before{always},
     'another store');
@@ -163,16 +163,7 @@ is($second->get('/always/normalize?url=http://a/')->{status}, 200,
     '/normalize');
 
 ok($t->stop, 'the owner leaves');
-ok(ready($second, 'always'), 'and the other one takes over');
+ok($second->ready(below => '/always', write => 1),
+    'and the other one takes over');
 is($second->get('/known?url=http://no.test/')->{body},
     'unseen||http://no.test/', 'now it denies');
-
-
-sub ready
-{
-    my ($t, $zone) = @_;
-
-    return wait_until(20, sub {
-        $t->get("/$zone/health?write=1")->{status} == 200
-    });
-}

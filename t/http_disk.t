@@ -42,7 +42,7 @@ my @lines = grep { m{^https?://[\w.-]+/} }
     @{ corpus('trackawesomelist_md', 300) };
 my (%later, $r);
 
-ok(ready(), 'ready');
+ok($t->ready(write => 1), 'ready');
 is($t->post('/add', join("\n", @lines), @text)->{status}, 200, 'added');
 
 my $ids = $t->get('/stats')->json->{next_id};
@@ -138,7 +138,7 @@ is($t->get('/health?write=1')->{status}, 503, 'as /health?write=1 tells');
 is($t->get("/url/0")->{status}, 200, 'reads are not');
 
 disk('');
-ok(ready(), 'the disk takes writes again');
+ok($t->ready(write => 1), 'the disk takes writes again');
 
 $r = $t->post('/add', batch('two'), @text);
 is($r->{status}, 200, 'the same batch again');
@@ -174,7 +174,7 @@ disk('');
 $r = answer('stays');
 is($r->{status}, 200, 'who stays is answered');
 is(scalar(() = $r->{body} =~ /\tnew\t/g), 4500, '  all of it');
-ok(ready(), 'and the service goes on');
+ok($t->ready(write => 1), 'and the service goes on');
 is($t->post('/add', "http://after.example/\n", @text)->{status}, 200,
     '  as before');
 is($t->request('DELETE', '/mark/m', $marks, @text)->{status}, 200, 'marks');
@@ -182,20 +182,13 @@ is(dense(), 1, 'ids are dense');
 
 ok($t->stop, 'stopped');
 $t->start;
-ok(ready(), 'started again');
+ok($t->ready(write => 1), 'started again');
 is(dense(), 1, 'they still are');
 is($t->get('/urls?mark=m')->{body}, '', 'as are the marks');
 
 
 sub disk { spew("$t->{dir}/disk", $_[0]) }
 
-
-sub ready
-{
-    return wait_until(20, sub {
-        $t->get('/health?write=1')->{status} == 200
-    });
-}
 
 
 # more than the ring holds, and nothing in it that compresses

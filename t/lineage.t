@@ -19,12 +19,6 @@ server {
 }
 CONF
 
-sub ready
-{
-    return wait_until(20, sub { $t->client->request('GET', '/health')
-        ->{status} == 200 });
-}
-
 
 sub site
 {
@@ -41,7 +35,7 @@ my @lines = grep { m{^https?://[\w.-]+(?::\d+)?(?:[/?]|$)}a }
 my (@urls, %site, @first, %id);
 my ($wrong, $seen) = (0, 0);
 
-ok(ready(), 'ready');
+ok($t->ready, 'ready');
 
 while (my @part = splice @lines, 0, 5_000) {
     my $answer = $t->post('/add?sites=1', join('', map { "$_\n" } @part));
@@ -177,7 +171,7 @@ while (1) {
         $t->kill_all;
         delete $t->{client};
         $t->start;
-        ok(ready(), 'killed, and started');
+        ok($t->ready, 'killed, and started');
         $from = 0;
 
     } else {

@@ -6,7 +6,7 @@ package UrlStore::Record;
 #     my $rec = UrlStore::Record->new($t, clients => 2, batch => 20);
 #     ... kill, restart ...
 #     is_deeply($rec->check, [], 'all that was answered is there');
-#     $rec->stop;
+#     is_deeply([ $rec->finish ], [], 'and whole');
 #
 # Each client is a process.  It adds batches of URLs that nobody else adds,
 # made of real ones, with some that were answered before in between; an answer
@@ -241,6 +241,28 @@ sub dense
     }
 
     return \@faults;
+}
+
+
+# The end: stops the clients and the server, and looks at all that they leave:
+# a list of faults.
+
+sub finish
+{
+    my ($self) = @_;
+
+    my $t = $self->{t};
+
+    $self->stop;
+
+    my @faults = (@{ $self->check(1) }, @{ $self->dense });
+
+    push @faults, 'not stopped' if !$t->stop;
+
+    my $told =
+        `$UrlStore::Test::TOP/build/urlstore verify $t->{dir}/data`;
+
+    return @faults, $? == 0 ? () : $told;
 }
 
 

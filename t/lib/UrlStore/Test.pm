@@ -544,6 +544,22 @@ sub allow
 }
 
 
+# Waits until it answers, each time over a connection of its own.  Options:
+# below (the path of its location, ''), write (1: adds, too).
+
+sub ready
+{
+    my ($self, %o) = @_;
+
+    my $path = ($o{below} // '') . '/health' . ($o{write} ? '?write=1' : '');
+
+    return wait_until(20, sub {
+        my $r = $self->client->request('GET', $path);
+        return $r && $r->{status} == 200;
+    });
+}
+
+
 # --- requests -----------------------------------------------------------
 
 
