@@ -15,7 +15,8 @@
  *     ngx_http_urlstore_group.c     groups of them, through the store
  *     ngx_http_urlstore_answer.c    answers of a batch, in three formats
  *     ngx_http_urlstore_out.c       reply buffers
- *     ngx_http_urlstore_reply.c     sends replies, and when they may be sent
+ *     ngx_http_urlstore_reply.c     sends replies
+ *     ngx_http_urlstore_park.c      when they may be sent
  *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
  *     ngx_http_urlstore_problem.c   errors
  *     ngx_http_urlstore_history.c   what the zone held over time
@@ -113,8 +114,8 @@ typedef struct {
 
 typedef struct ngx_http_urlstore_zone_s     ngx_http_urlstore_zone_t;
 typedef struct ngx_http_urlstore_persist_s  ngx_http_urlstore_persist_t;
-typedef struct ngx_http_urlstore_ctx_s   ngx_http_urlstore_ctx_t;
-typedef struct ngx_http_urlstore_train_s ngx_http_urlstore_train_t;
+typedef struct ngx_http_urlstore_ctx_s      ngx_http_urlstore_ctx_t;
+typedef struct ngx_http_urlstore_train_s    ngx_http_urlstore_train_t;
 
 
 /* what a filter zone has; see ngx_http_urlstore_filter.c */
@@ -534,6 +535,15 @@ void ngx_http_urlstore_out_exit(void);
 
 /* ngx_http_urlstore_reply.c */
 
+/* sends ctx->out with ctx->status and ctx->type */
+ngx_int_t ngx_http_urlstore_send(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
+    ngx_str_t *value);
+void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_format_t format);
+
+/* ngx_http_urlstore_park.c; also for zones without path= */
+
 /*
  * Every reply that changed the store or denies something passes here: calls
  * handler once ctx->lsn is on disk as far as the zone promises, and returns
@@ -548,13 +558,6 @@ ngx_int_t ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
  */
 ngx_int_t ngx_http_urlstore_room_when(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler);
-
-/* sends ctx->out with ctx->status and ctx->type */
-ngx_int_t ngx_http_urlstore_send(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
-    ngx_str_t *value);
-void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_format_t format);
 
 /* around us_store_delete(), with its LSN or 0 */
 void ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone);
@@ -591,8 +594,10 @@ ngx_int_t ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc);
 
 /*
  * Reads the body and gives its pieces to `data` as they arrive, then calls
- * `end`.  A result of `data` other than NGX_OK ends the reading: `end` is
- * called with it.  r->main->count is held meanwhile.
+ * `end`; calls `pause` each time before the event loop goes on.  NGX_AGAIN
+ * from `data` or `pause`: taken, but no more until the journal's ring has room.
+ * Any other result of `data` than NGX_OK ends the reading: `end` is called
+ * with it.  r->main->count is held meanwhile.
  */
 typedef ngx_int_t (*ngx_http_urlstore_data_pt)(ngx_http_request_t *r,
     u_char *p, size_t len);

@@ -194,7 +194,7 @@ ngx_http_urlstore_state(ngx_http_urlstore_persist_t *p,
 
     if (reason) {
         ngx_cpystrn(p->sh->reason, (u_char *) reason,
-                    NGX_HTTP_URLSTORE_REASON_LEN);
+                    NGX_HTTP_URLSTORE_TROUBLE);
     }
 
     /* release: what a state promises was stored before */

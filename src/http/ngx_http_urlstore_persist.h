@@ -35,8 +35,10 @@
 #include "../data/us_data.h"
 
 
-#define NGX_HTTP_URLSTORE_TICK    100     /* ms */
-#define NGX_HTTP_URLSTORE_REASON_LEN  512
+#define NGX_HTTP_URLSTORE_TICK        100                 /* ms */
+#define NGX_HTTP_URLSTORE_TROUBLE     512                 /* bytes of why */
+
+/* presets of snapshot=, bytes, and scrub=, ms */
 #define NGX_HTTP_URLSTORE_SNAPSHOT    (64 * 1024 * 1024)
 #define NGX_HTTP_URLSTORE_SCRUB       (3600 * 1000)
 
@@ -119,7 +121,7 @@ typedef struct {
     uint64_t                        cut_bytes;
     uint64_t                        lost_ids;
 
-    u_char                          reason[NGX_HTTP_URLSTORE_REASON_LEN];
+    u_char                          reason[NGX_HTTP_URLSTORE_TROUBLE];
 } ngx_http_urlstore_persist_sh_t;
 
 

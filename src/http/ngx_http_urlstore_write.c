@@ -401,7 +401,7 @@ ngx_http_urlstore_write_failed(ngx_http_urlstore_persist_t *p, int rc,
 
     if (first || rc == US_WRITER_LOST) {
         ngx_cpystrn(sh->reason, (u_char *) e->text,
-                    NGX_HTTP_URLSTORE_REASON_LEN);
+                    NGX_HTTP_URLSTORE_TROUBLE);
         ngx_memory_barrier();
     }
 
