@@ -117,7 +117,6 @@ typedef struct {
     ngx_atomic_t                    scrubbed;     /* bytes */
     ngx_atomic_t                    errors;
     ngx_atomic_t                    takeovers;    /* of a dead one's role */
-    ngx_atomic_t                    disk_bytes;
     uint64_t                        cut_bytes;
     uint64_t                        lost_ids;
 

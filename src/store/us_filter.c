@@ -166,32 +166,6 @@ us_filter_hash(const us_filter_t *f, unsigned domain, us_str_t url)
 }
 
 
-int
-us_filter_add(us_filter_t *f, us_str_t url)
-{
-    uint8_t   answer;
-    uint64_t  h;
-
-    h = us_filter_hash(f, 0, url);
-    us_filter_add_many(f, &h, 1, &answer);
-
-    return answer;
-}
-
-
-int
-us_filter_seen(const us_filter_t *f, us_str_t url)
-{
-    uint8_t   answer;
-    uint64_t  h;
-
-    h = us_filter_hash(f, 0, url);
-    us_filter_seen_many(f, &h, 1, &answer);
-
-    return answer;
-}
-
-
 /* asks for the blocks of a group */
 
 static void

@@ -92,10 +92,6 @@ void us_filter_add_many(us_filter_t *f, const uint64_t *hashes, size_t n,
 void us_filter_seen_many(const us_filter_t *f, const uint64_t *hashes,
     size_t n, uint8_t *answers);
 
-/* one, under domain 0 */
-int us_filter_add(us_filter_t *f, us_str_t url);
-int us_filter_seen(const us_filter_t *f, us_str_t url);
-
 /* 1 when the capacity has been reached: the error grows from here on */
 int us_filter_full(const us_filter_t *f);
 

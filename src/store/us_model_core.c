@@ -431,9 +431,11 @@ us_model_search(const uint16_t *list, unsigned n, unsigned symbol)
 }
 
 
-unsigned
-us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
-    unsigned len, uint32_t *bits)
+/* the code of a symbol, if its length is in [least, most]; or 0 */
+
+static unsigned
+us_model_code_find(const us_model_t *m, unsigned code, unsigned symbol,
+    unsigned least, unsigned most, uint32_t *bits)
 {
     uint32_t         next;
     unsigned         l, i;
@@ -443,41 +445,15 @@ us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
     list = us_model_at(m, us_model_codes(m)[code].symbols);
     next = 0;
 
-    for (l = 1; l < len; l++) {
-        next += (uint32_t) nlen[l] << (16 - l);
-        list += nlen[l];
-    }
+    for (l = 1; l <= most; l++) {
 
-    i = us_model_search(list, nlen[len], symbol);
+        if (l >= least) {
+            i = us_model_search(list, nlen[l], symbol);
 
-    if (i == nlen[len]) {
-        return 0;
-    }
-
-    *bits = us_model_reverse(next + (i << (16 - len)));
-
-    return len;
-}
-
-
-unsigned
-us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
-    uint32_t *bits)
-{
-    uint32_t         next;
-    unsigned         l, i;
-    const uint16_t  *list, *nlen;
-
-    nlen = us_model_nlen(m, code);
-    list = us_model_at(m, us_model_codes(m)[code].symbols);
-    next = 0;
-
-    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
-        i = us_model_search(list, nlen[l], symbol);
-
-        if (i < nlen[l]) {
-            *bits = us_model_reverse(next + (i << (16 - l)));
-            return l;
+            if (i < nlen[l]) {
+                *bits = us_model_reverse(next + (i << (16 - l)));
+                return l;
+            }
         }
 
         next += (uint32_t) nlen[l] << (16 - l);
@@ -485,6 +461,22 @@ us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
     }
 
     return 0;
+}
+
+
+unsigned
+us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
+    unsigned len, uint32_t *bits)
+{
+    return us_model_code_find(m, code, symbol, len, len, bits);
+}
+
+
+unsigned
+us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
+    uint32_t *bits)
+{
+    return us_model_code_find(m, code, symbol, 1, US_HUFFMAN_MAX, bits);
 }
 
 

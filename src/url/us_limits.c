@@ -20,10 +20,6 @@ static int us_path_repeats(us_str_t path, unsigned max);
 us_verdict_t
 us_limits_check(const us_limits_t *limits, const us_url_t *url)
 {
-    if (limits->length && url->href.len > limits->length) {
-        return US_URL_LENGTH;
-    }
-
     if (limits->depth && us_path_depth(us_url_pathname(url)) > limits->depth) {
         return US_URL_DEPTH;
     }

@@ -15,7 +15,6 @@ typedef struct {
     unsigned  depth;                  /* 0 everywhere: no limit */
     unsigned  args;
     unsigned  repeat;
-    unsigned  length;
 } us_limits_t;
 
 

@@ -194,13 +194,6 @@ us_norm_set_max_repeat(us_norm_t *n, unsigned max)
 
 
 void
-us_norm_set_max_length(us_norm_t *n, unsigned max)
-{
-    n->limits.length = max;
-}
-
-
-void
 us_norm_set_any_scheme(us_norm_t *n, int on)
 {
     n->any_scheme = on;

@@ -105,7 +105,6 @@ int us_norm_www_except(us_norm_t *n, us_str_t host);     /* -1: no host */
 void us_norm_set_max_depth(us_norm_t *n, unsigned max);    /* 0: no limit */
 void us_norm_set_max_args(us_norm_t *n, unsigned max);
 void us_norm_set_max_repeat(us_norm_t *n, unsigned max);
-void us_norm_set_max_length(us_norm_t *n, unsigned max);   /* <= US_URL_MAX */
 
 /*
  * User rules.  host may be empty (any host), else a glob that guards the

@@ -324,14 +324,6 @@ lengths(void **state)
     memset(in, 'a', sizeof(in) - 1);
     memcpy(in, "http://x.org/#", 14);
     becomes(in, "!length");
-
-    teardown(NULL);
-    create(US_PROFILE_CRAWLER);
-    us_norm_set_max_length(norm, 20);
-    seal();
-
-    becomes("http://x.org/2345678#9", "http://x.org/2345678");
-    becomes("http://x.org/23456789", "!length");
 }
 
 
