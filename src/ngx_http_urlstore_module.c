@@ -14,6 +14,8 @@ static void *ngx_http_urlstore_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
 static ngx_int_t ngx_http_urlstore_postconfiguration(ngx_conf_t *cf);
+static ngx_http_urlstore_zone_t **ngx_http_urlstore_zones(ngx_cycle_t *cycle,
+    ngx_uint_t *n);
 static ngx_int_t ngx_http_urlstore_init_process(ngx_cycle_t *cycle);
 static void ngx_http_urlstore_exit_process(ngx_cycle_t *cycle);
 static void ngx_http_urlstore_exit_master(ngx_cycle_t *cycle);
@@ -338,12 +340,27 @@ ngx_http_urlstore_postconfiguration(ngx_conf_t *cf)
 }
 
 
+/* all n of them; there may be no http { } */
+
+static ngx_http_urlstore_zone_t **
+ngx_http_urlstore_zones(ngx_cycle_t *cycle, ngx_uint_t *n)
+{
+    ngx_http_urlstore_main_conf_t  *umcf;
+
+    umcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                               ngx_http_urlstore_module);
+
+    *n = umcf ? umcf->zones.nelts : 0;
+
+    return umcf ? umcf->zones.elts : NULL;
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_init_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                       i;
-    ngx_http_urlstore_zone_t       **zp;
-    ngx_http_urlstore_main_conf_t   *umcf;
+    ngx_uint_t                  i, n;
+    ngx_http_urlstore_zone_t  **zp;
 
     /* the cache manager runs this as well */
 
@@ -352,15 +369,9 @@ ngx_http_urlstore_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
-    umcf = ngx_http_cycle_get_module_main_conf(cycle,
-                                               ngx_http_urlstore_module);
-    if (umcf == NULL) {
-        return NGX_OK;
-    }
+    zp = ngx_http_urlstore_zones(cycle, &n);
 
-    zp = umcf->zones.elts;
-
-    for (i = 0; i < umcf->zones.nelts; i++) {
+    for (i = 0; i < n; i++) {
         if (ngx_http_urlstore_zone_open(zp[i], cycle->log) != NGX_OK) {
             return NGX_ERROR;
         }
@@ -373,24 +384,17 @@ ngx_http_urlstore_init_process(ngx_cycle_t *cycle)
 static void
 ngx_http_urlstore_exit_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                       i;
-    ngx_http_urlstore_zone_t       **zp;
-    ngx_http_urlstore_main_conf_t   *umcf;
+    ngx_uint_t                  i, n;
+    ngx_http_urlstore_zone_t  **zp;
 
     if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
     {
         return;
     }
 
-    umcf = ngx_http_cycle_get_module_main_conf(cycle,
-                                               ngx_http_urlstore_module);
-    if (umcf == NULL) {
-        return;
-    }
+    zp = ngx_http_urlstore_zones(cycle, &n);
 
-    zp = umcf->zones.elts;
-
-    for (i = 0; i < umcf->zones.nelts; i++) {
+    for (i = 0; i < n; i++) {
         ngx_http_urlstore_zone_close(zp[i]);
     }
 
@@ -402,19 +406,12 @@ ngx_http_urlstore_exit_process(ngx_cycle_t *cycle)
 static void
 ngx_http_urlstore_exit_master(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                       i;
-    ngx_http_urlstore_zone_t       **zp;
-    ngx_http_urlstore_main_conf_t   *umcf;
+    ngx_uint_t                  i, n;
+    ngx_http_urlstore_zone_t  **zp;
 
-    umcf = ngx_http_cycle_get_module_main_conf(cycle,
-                                               ngx_http_urlstore_module);
-    if (umcf == NULL) {
-        return;
-    }
+    zp = ngx_http_urlstore_zones(cycle, &n);
 
-    zp = umcf->zones.elts;
-
-    for (i = 0; i < umcf->zones.nelts; i++) {
+    for (i = 0; i < n; i++) {
         ngx_http_urlstore_persist_exit(zp[i]);
     }
 

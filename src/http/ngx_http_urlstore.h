@@ -146,7 +146,7 @@ struct ngx_http_urlstore_zone_s {
     us_profile_t                    profile;
     us_www_t                        www;
     us_store_conf_t                 conf;
-    ngx_flag_t                      huge;
+    ngx_uint_t                      huge;
     ngx_uint_t                      rules;    /* user rules of all kinds */
     ngx_http_urlstore_filter_t     *filter;   /* NULL: it is a store */
     ngx_http_urlstore_persist_t    *persist;  /* NULL: no path= */
@@ -392,6 +392,10 @@ ngx_int_t ngx_http_urlstore_opt_profile(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 ngx_int_t ngx_http_urlstore_opt_www(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+
+/* a value that is one of two words, *on if it is the second */
+ngx_int_t ngx_http_urlstore_opt_either(ngx_str_t *value, const char *no,
+    const char *yes, ngx_uint_t *on);
 
 /* ngx_http_urlstore_zone.c */
 

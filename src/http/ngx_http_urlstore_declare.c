@@ -395,15 +395,15 @@ static ngx_int_t
 ngx_http_urlstore_opt_schemes(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
-    if (ngx_strcmp(value->data, "first") == 0) {
-        zone->conf.schemes_first = 1;
+    ngx_uint_t  first;
 
-    } else if (ngx_strcmp(value->data, "keep") == 0) {
-        zone->conf.schemes_first = 0;
-
-    } else {
+    if (ngx_http_urlstore_opt_either(value, "keep", "first", &first)
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
+
+    zone->conf.schemes_first = first;
 
     return NGX_OK;
 }
@@ -472,15 +472,13 @@ static ngx_int_t
 ngx_http_urlstore_opt_sites(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
-    if (ngx_strcmp(value->data, "on") == 0) {
-        zone->conf.sites = 1;
+    ngx_uint_t  on;
 
-    } else if (ngx_strcmp(value->data, "off") == 0) {
-        zone->conf.sites = 0;
-
-    } else {
+    if (ngx_http_urlstore_opt_either(value, "off", "on", &on) != NGX_OK) {
         return NGX_ERROR;
     }
+
+    zone->conf.sites = on;
 
     return NGX_OK;
 }
@@ -490,15 +488,17 @@ static ngx_int_t
 ngx_http_urlstore_opt_huge(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
-    if (ngx_strcmp(value->data, "on") == 0) {
-        zone->huge = 1;
+    return ngx_http_urlstore_opt_either(value, "off", "on", &zone->huge);
+}
 
-    } else if (ngx_strcmp(value->data, "off") == 0) {
-        zone->huge = 0;
 
-    } else {
-        return NGX_ERROR;
-    }
+/* one of two words: 0 or 1 */
 
-    return NGX_OK;
+ngx_int_t
+ngx_http_urlstore_opt_either(ngx_str_t *value, const char *no,
+    const char *yes, ngx_uint_t *on)
+{
+    *on = (ngx_strcmp(value->data, yes) == 0);
+
+    return *on || ngx_strcmp(value->data, no) == 0 ? NGX_OK : NGX_ERROR;
 }

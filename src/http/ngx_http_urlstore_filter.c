@@ -564,15 +564,6 @@ static ngx_int_t
 ngx_http_urlstore_filter_unclean(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
-    if (ngx_strcmp(value->data, "accept") == 0) {
-        zone->filter->accept = 1;
-
-    } else if (ngx_strcmp(value->data, "refuse") == 0) {
-        zone->filter->accept = 0;
-
-    } else {
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+    return ngx_http_urlstore_opt_either(value, "refuse", "accept",
+                                        &zone->filter->accept);
 }

@@ -135,15 +135,15 @@ ngx_int_t
 ngx_http_urlstore_opt_mode(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
-    if (ngx_strcmp(value->data, "lookup") == 0) {
-        zone->conf.lookup = 1;
+    ngx_uint_t  lookup;
 
-    } else if (ngx_strcmp(value->data, "store") == 0) {
-        zone->conf.lookup = 0;
-
-    } else {
+    if (ngx_http_urlstore_opt_either(value, "store", "lookup", &lookup)
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
+
+    zone->conf.lookup = lookup;
 
     return NGX_OK;
 }
