@@ -29,12 +29,34 @@
 #define US_BLOCK  16
 
 
+/* left to itself, the compiler keeps a scan in memory */
+#define us_inline  inline __attribute__((always_inline))
+
+
 typedef struct {
     unsigned  attention;
     unsigned  slash;
     unsigned  dot;
     unsigned  amp;
 } us_masks_t;
+
+
+/* what lies behind the host */
+
+typedef struct {
+    const uint8_t  *end;              /* less a fragment that is dropped */
+    const uint8_t  *search;           /* at the '?', or NULL */
+    const uint8_t  *hash;             /* at the '#', or NULL */
+    unsigned        steps;
+    unsigned        set;              /* bytes that may not be there */
+} us_scan_t;
+
+
+typedef enum {
+    US_FAST_ON = 0,                   /* all is in place so far */
+    US_FAST_DONE,                     /* and that is all */
+    US_FAST_NO                        /* it is to be parsed */
+} us_fast_t;
 
 
 #ifdef __SSE2__
@@ -258,36 +280,33 @@ us_fast_fragment(const uint8_t *p, const uint8_t *end)
 }
 
 
-int
-us_fast(us_str_t in, unsigned steps, uint8_t *out, us_url_t *url)
+/* scheme and host: the offsets up to the path, where it begins, or NULL */
+
+static inline const uint8_t *
+us_fast_origin(us_str_t in, us_url_t *url)
 {
-    unsigned        set, shift, carry_slash, carry_amp, bits;
-    us_masks_t      m;
-    const uint8_t  *p, *end, *c, *search;
+    const uint8_t  *p;
 
     p = in.data;
-    end = p + in.len;
 
-    if (in.len < US_BLOCK || in.len >= US_URL_MAX
-        || memcmp(p, "http", 4) != 0)
-    {
-        return 0;
+    if (memcmp(p, "http", 4) != 0) {
+        return NULL;
     }
 
     url->protocol_end = 5 + (p[4] == 's');
     p += url->protocol_end;
 
     if (p[-1] != ':' || p[0] != '/' || p[1] != '/') {
-        return 0;
+        return NULL;
     }
 
     url->username_end = url->protocol_end + 2;
     url->host_start = url->username_end;
 
-    p = us_fast_host(p + 2, end);
+    p = us_fast_host(p + 2, in.data + in.len);
 
     if (p == NULL) {
-        return 0;
+        return NULL;
     }
 
     url->host_end = p - in.data;
@@ -296,29 +315,82 @@ us_fast(us_str_t in, unsigned steps, uint8_t *out, us_url_t *url)
     url->search_start = US_URL_OMITTED;
     url->hash_start = US_URL_OMITTED;
 
-    if (p == end) {
-        memcpy(out, in.data, in.len);
-        out[in.len] = '/';
+    return p;
+}
 
-        url->href.data = out;
-        url->href.len = in.len + 1;
 
-        return 1;
+/* a byte that wants attention */
+
+static us_inline us_fast_t
+us_fast_byte(us_scan_t *s, const uint8_t *c)
+{
+    switch (*c) {
+
+    case '.':
+        return s->search == NULL
+               && (c + 1 == s->end || c[1] == '.' || c[1] == '/'
+                   || c[1] == '%' || c[1] == '?' || c[1] == '#')
+               ? US_FAST_NO : US_FAST_ON;
+
+    case '&':
+        return s->search && (s->steps & US_STEP_QUERY) ? US_FAST_NO
+                                                       : US_FAST_ON;
+
+    case '?':
+        if (s->search) {
+            return US_FAST_ON;
+        }
+
+        if ((s->steps & US_STEP_QUERY) && c + 1 < s->end && c[1] == '&') {
+            return US_FAST_NO;
+        }
+
+        s->search = c;
+        s->set = s->steps & US_STEP_PERCENT ? US_SET_UNIQUE_QUERY
+                                            : US_SET_SPECIAL_QUERY;
+        return US_FAST_ON;
+
+    case '%':
+        return us_fast_triplet(c, s->end, s->steps) ? US_FAST_ON : US_FAST_NO;
+
+    case '#':
+        if (s->steps & US_STEP_FRAGMENT) {
+            s->end = c;
+            return US_FAST_DONE;
+        }
+
+        if (!us_fast_fragment(c + 1, s->end)) {
+            return US_FAST_NO;
+        }
+
+        s->hash = c;
+        return US_FAST_DONE;
+
+    default:
+        return us_is(*c, s->set) ? US_FAST_NO : US_FAST_ON;
     }
+}
 
-    search = NULL;
-    set = US_CH_SLASH
-          | (steps & US_STEP_PERCENT ? US_SET_UNIQUE_PATH : US_SET_PATH);
+
+/* path, query and fragment; 1, or 0: they are to be parsed */
+
+static us_inline int
+us_fast_scan(us_scan_t *s, const uint8_t *p)
+{
+    unsigned    shift, carry_slash, carry_amp, bits;
+    us_fast_t   rc;
+    us_masks_t  m;
+
     carry_slash = 0;
     carry_amp = 0;
 
-    while (p < end) {
+    while (p < s->end) {
 
         shift = 0;
 
-        if (end - p < US_BLOCK) {
-            shift = US_BLOCK - (end - p);
-            p = end - US_BLOCK;
+        if (s->end - p < US_BLOCK) {
+            shift = US_BLOCK - (s->end - p);
+            p = s->end - US_BLOCK;
         }
 
         us_masks(p, &m);
@@ -327,65 +399,10 @@ us_fast(us_str_t in, unsigned steps, uint8_t *out, us_url_t *url)
                 | (m.amp & (m.amp << 1 | carry_amp))) >> shift << shift;
 
         for ( /* void */ ; bits; bits &= bits - 1) {
-            c = p + __builtin_ctz(bits);
+            rc = us_fast_byte(s, p + __builtin_ctz(bits));
 
-            switch (*c) {
-
-            case '.':
-                if (search == NULL
-                    && (c + 1 == end || c[1] == '.' || c[1] == '/'
-                        || c[1] == '%' || c[1] == '?' || c[1] == '#'))
-                {
-                    return 0;
-                }
-
-                continue;
-
-            case '&':
-                if (search && (steps & US_STEP_QUERY)) {
-                    return 0;
-                }
-
-                continue;
-
-            case '?':
-                if (search) {
-                    continue;
-                }
-
-                if ((steps & US_STEP_QUERY) && c + 1 < end && c[1] == '&') {
-                    return 0;
-                }
-
-                search = c;
-                set = steps & US_STEP_PERCENT ? US_SET_UNIQUE_QUERY
-                                              : US_SET_SPECIAL_QUERY;
-                continue;
-
-            case '%':
-                if (!us_fast_triplet(c, end, steps)) {
-                    return 0;
-                }
-
-                continue;
-
-            case '#':
-                if (steps & US_STEP_FRAGMENT) {
-                    end = c;
-                    goto done;
-                }
-
-                if (!us_fast_fragment(c + 1, end)) {
-                    return 0;
-                }
-
-                url->hash_start = c - in.data;
-                goto done;
-
-            default:
-                if (us_is(*c, set)) {
-                    return 0;
-                }
+            if (rc != US_FAST_ON) {
+                return rc == US_FAST_DONE;
             }
         }
 
@@ -395,24 +412,67 @@ us_fast(us_str_t in, unsigned steps, uint8_t *out, us_url_t *url)
         p += US_BLOCK;
     }
 
-done:
+    return 1;
+}
 
-    if (search) {
 
-        c = url->hash_start == US_URL_OMITTED ? end
-                                              : in.data + url->hash_start;
+int
+us_fast(us_str_t in, unsigned steps, uint8_t *out, us_url_t *url)
+{
+    us_scan_t       s;
+    const uint8_t  *p, *c;
 
-        if ((steps & US_STEP_QUERY) && (c[-1] == '?' || c[-1] == '&')
-            && (c[-1] == '&' || c - 1 == search))
+    if (in.len < US_BLOCK || in.len >= US_URL_MAX) {
+        return 0;
+    }
+
+    p = us_fast_origin(in, url);
+
+    if (p == NULL) {
+        return 0;
+    }
+
+    if (p == in.data + in.len) {
+        memcpy(out, in.data, in.len);
+        out[in.len] = '/';
+
+        url->href.data = out;
+        url->href.len = in.len + 1;
+
+        return 1;
+    }
+
+    s.end = in.data + in.len;
+    s.search = NULL;
+    s.hash = NULL;
+    s.steps = steps;
+    s.set = US_CH_SLASH
+            | (steps & US_STEP_PERCENT ? US_SET_UNIQUE_PATH : US_SET_PATH);
+
+    if (!us_fast_scan(&s, p)) {
+        return 0;
+    }
+
+    if (s.hash) {
+        url->hash_start = s.hash - in.data;
+    }
+
+    if (s.search) {
+        c = s.hash ? s.hash : s.end;
+
+        /* an empty query, or an empty piece at its end */
+
+        if ((steps & US_STEP_QUERY)
+            && (c[-1] == '&' || (c[-1] == '?' && c - 1 == s.search)))
         {
             return 0;
         }
 
-        url->search_start = search - in.data;
+        url->search_start = s.search - in.data;
     }
 
     url->href.data = in.data;
-    url->href.len = end - in.data;
+    url->href.len = s.end - in.data;
 
     return 1;
 }
