@@ -14,6 +14,11 @@
 #include <stdlib.h>
 
 
+/* the longest of the names, "base=", tells a form from text */
+#define US_INPUT_FORM_SNIFF  (sizeof("base=") - 1)
+
+
+static int us_input_form_begins(us_input_t *in, const char *name);
 static int us_input_form_ref(us_input_t *in, us_str_t value);
 static int us_input_form_field(us_str_t *name, us_str_t *value, uint8_t **p,
     uint8_t *end);
@@ -26,7 +31,7 @@ us_input_form(us_input_t *in, const uint8_t *p, size_t len)
         return -1;
     }
 
-    if (!in->sniffed && in->carry.len >= 5) {
+    if (!in->sniffed && in->carry.len >= US_INPUT_FORM_SNIFF) {
         return us_input_form_sniff(in);
     }
 
@@ -39,25 +44,14 @@ us_input_form(us_input_t *in, const uint8_t *p, size_t len)
 int
 us_input_form_sniff(us_input_t *in)
 {
-    int              rc;
-    us_str_t         s;
-    us_input_buf_t   b;
+    int             rc;
+    us_input_buf_t  b;
 
     in->sniffed = 1;
 
-    s.data = in->carry.data;
-    s.len = in->carry.len < 5 ? in->carry.len : 5;
-
-    if (s.len == 5
-        && (us_input_is(s, "base=") || memcmp(s.data, "url=", 4) == 0
-            || memcmp(s.data, "ref=", 4) == 0
-            || (in->ids && memcmp(s.data, "id=", 3) == 0)))
-    {
-        return 0;
-    }
-
-    if (s.len == 4 && (us_input_is(s, "url=") || us_input_is(s, "ref=")
-                       || (in->ids && memcmp(s.data, "id=", 3) == 0)))
+    if (us_input_form_begins(in, "url=") || us_input_form_begins(in, "base=")
+        || us_input_form_begins(in, "ref=")
+        || (in->ids && us_input_form_begins(in, "id=")))
     {
         return 0;
     }
@@ -73,6 +67,17 @@ us_input_form_sniff(us_input_t *in)
     free(b.data);
 
     return rc;
+}
+
+
+static int
+us_input_form_begins(us_input_t *in, const char *name)
+{
+    size_t  len;
+
+    len = strlen(name);
+
+    return in->carry.len >= len && memcmp(in->carry.data, name, len) == 0;
 }
 
 

@@ -182,11 +182,11 @@ us_input_event(void *data, us_json_event_t event, us_str_t text, int cut)
         return us_input_top(in, event);
     }
 
-    if (in->field == US_INPUT_F_REF && event != US_JSON_KEY) {
-        return us_input_ref(in, event, text, cut);
-    }
+    /* a key at depth 1 is the next member's */
 
-    if (in->field == US_INPUT_F_REF && depth > 1) {
+    if (in->field == US_INPUT_F_REF
+        && (depth > 1 || event != US_JSON_KEY))
+    {
         return us_input_ref(in, event, text, cut);
     }
 
