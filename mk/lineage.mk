@@ -8,6 +8,7 @@
 #   make bench-hash       the load of seven nodes by the two hash functions
 #   make bench-engine     all corpora, both orders, beside the peers
 #   make bench-scale      1 M to 100 M generated URLs (SCALE=N for fewer)
+#   make bench-memory     what a load costs here, from 1 MB to 2 GB
 
 LINEAGE_CFLAGS := $(CSTD) $(WARN) $(OPT)
 
@@ -43,4 +44,12 @@ bench-engine: $(B)/.deps-bench core $(B)/bench/structures ## all corpora, both o
 bench-scale: $(B)/.deps-bench core $(B)/generate  ## 1 M to 100 M generated URLs
 	@bench/scale/run.pl
 
-.PHONY: generate bench-paper bench-hash bench-dedup bench-engine bench-scale
+$(B)/bench/memory: bench/memory.c
+	@mkdir -p $(@D)
+	$(CC) $(LINEAGE_CFLAGS) -o $@ $<
+
+bench-memory: $(B)/bench/memory      ## what a load costs on this machine
+	@$<
+
+.PHONY: generate bench-paper bench-hash bench-dedup bench-engine bench-scale \
+        bench-memory

@@ -80,7 +80,7 @@ ngx_http_urlstore_train_exit(ngx_http_urlstore_zone_t *zone)
         return;
     }
 
-    t->cancel = 1;
+    __atomic_store_n(&t->cancel, 1, __ATOMIC_RELAXED);
     zone->train = NULL;
 
     (void) pthread_join(t->thread, NULL);
