@@ -32,7 +32,12 @@ typedef struct {
 
 static us_verdict_t us_strict_split(us_str_t in, us_reference_t *r);
 static us_verdict_t us_strict_check(us_str_t s, const char *more);
+static void us_strict_resolve(us_reference_t *r, const us_url_t *base,
+    us_str_t *dir);
 static void us_strict_base(const us_url_t *base, us_reference_t *b);
+static us_verdict_t us_strict_recompose(us_reference_t *r, us_str_t dir,
+    uint8_t *out, us_url_t *url);
+static uint8_t *us_strict_scheme(uint8_t *out, us_str_t s);
 static uint8_t *us_strict_write(uint8_t *out, us_str_t s);
 static us_verdict_t us_strict_authority(us_str_t s, uint8_t *start,
     uint8_t **out, us_url_t *url);
@@ -46,10 +51,9 @@ static uint8_t *us_strict_remove_dots(uint8_t *path, uint8_t *end);
 us_verdict_t
 us_strict_parse(us_str_t in, const us_url_t *base, uint8_t *out, us_url_t *url)
 {
-    uint8_t         *start, *path, *last;
-    us_str_t         dir;
-    us_verdict_t     rc;
-    us_reference_t   r, b;
+    us_str_t        dir;
+    us_verdict_t    rc;
+    us_reference_t  r;
 
     if (in.len > US_INPUT_MAX) {
         return US_URL_LENGTH;
@@ -74,45 +78,70 @@ us_strict_parse(us_str_t in, const us_url_t *base, uint8_t *out, us_url_t *url)
             return US_URL_NO_BASE;
         }
 
-        us_strict_base(base, &b);
-
-        r.scheme = b.scheme;
-
-        if (r.authority.data == NULL) {
-            r.authority = b.authority;
-
-            if (r.path.len == 0) {
-                r.path = b.path;
-
-                if (r.query.data == NULL) {
-                    r.query = b.query;
-                }
-
-            } else if (r.path.data[0] != '/') {
-
-                /* merge: all of the base's path up to its last slash */
-
-                last = memrchr(b.path.data, '/', b.path.len);
-
-                dir.data = b.path.data;
-                dir.len = last ? (size_t) (last + 1 - b.path.data) : 0;
-
-                if (b.path.len == 0 && b.authority.data) {
-                    dir = us_string("/");
-                }
-            }
-        }
+        us_strict_resolve(&r, base, &dir);
     }
+
+    return us_strict_recompose(&r, dir, out, url);
+}
+
+
+/* 5.2.2 but for the dot segments; *dir is what 5.2.3 puts before the path */
+
+static void
+us_strict_resolve(us_reference_t *r, const us_url_t *base, us_str_t *dir)
+{
+    const uint8_t   *last;
+    us_reference_t   b;
+
+    us_strict_base(base, &b);
+
+    r->scheme = b.scheme;
+
+    if (r->authority.data) {
+        return;
+    }
+
+    r->authority = b.authority;
+
+    if (r->path.len == 0) {
+        r->path = b.path;
+
+        if (r->query.data == NULL) {
+            r->query = b.query;
+        }
+
+        return;
+    }
+
+    if (r->path.data[0] == '/') {
+        return;
+    }
+
+    /* merge: all of the base's path up to its last slash */
+
+    last = memrchr(b.path.data, '/', b.path.len);
+
+    dir->data = b.path.data;
+    dir->len = last ? (size_t) (last + 1 - b.path.data) : 0;
+
+    if (b.path.len == 0 && b.authority.data) {
+        *dir = us_string("/");
+    }
+}
+
+
+/* 5.3, each part in its normal form */
+
+static us_verdict_t
+us_strict_recompose(us_reference_t *r, us_str_t dir, uint8_t *out,
+    us_url_t *url)
+{
+    uint8_t       *start, *path;
+    us_verdict_t   rc;
 
     start = out;
 
-    for ( /* void */ ; r.scheme.len; r.scheme.len--) {
-        *out++ = us_is(*r.scheme.data, US_CH_SCHEME) && *r.scheme.data >= 'A'
-                 ? *r.scheme.data | 0x20 : *r.scheme.data;
-        r.scheme.data++;
-    }
-
-    *out++ = ':';
+    out = us_strict_scheme(out, r->scheme);
 
     url->protocol_end = out - start;
     url->username_end = url->protocol_end;
@@ -122,8 +151,8 @@ us_strict_parse(us_str_t in, const us_url_t *base, uint8_t *out, us_url_t *url)
     url->search_start = US_URL_OMITTED;
     url->hash_start = US_URL_OMITTED;
 
-    if (r.authority.data) {
-        rc = us_strict_authority(r.authority, start, &out, url);
+    if (r->authority.data) {
+        rc = us_strict_authority(r->authority, start, &out, url);
 
         if (rc != US_URL_OK) {
             return rc;
@@ -132,12 +161,12 @@ us_strict_parse(us_str_t in, const us_url_t *base, uint8_t *out, us_url_t *url)
 
     path = out;
     out = us_strict_write(out, dir);
-    out = us_strict_write(out, r.path);
+    out = us_strict_write(out, r->path);
     out = us_strict_remove_dots(path, out);
 
     /* "//" behind no authority would be read as one */
 
-    if (r.authority.data == NULL && out - path > 1 && path[0] == '/'
+    if (r->authority.data == NULL && out - path > 1 && path[0] == '/'
         && path[1] == '/')
     {
         memmove(path + 2, path, out - path);
@@ -148,22 +177,37 @@ us_strict_parse(us_str_t in, const us_url_t *base, uint8_t *out, us_url_t *url)
 
     url->pathname_start = path - start;
 
-    if (r.query.data) {
+    if (r->query.data) {
         url->search_start = out - start;
         *out++ = '?';
-        out = us_strict_write(out, r.query);
+        out = us_strict_write(out, r->query);
     }
 
-    if (r.fragment.data) {
+    if (r->fragment.data) {
         url->hash_start = out - start;
         *out++ = '#';
-        out = us_strict_write(out, r.fragment);
+        out = us_strict_write(out, r->fragment);
     }
 
     url->href.data = start;
     url->href.len = out - start;
 
     return US_URL_OK;
+}
+
+
+static uint8_t *
+us_strict_scheme(uint8_t *out, us_str_t s)
+{
+    size_t  i;
+
+    for (i = 0; i < s.len; i++) {
+        *out++ = s.data[i] >= 'A' ? s.data[i] | 0x20 : s.data[i];
+    }
+
+    *out++ = ':';
+
+    return out;
 }
 
 
@@ -365,18 +409,17 @@ us_strict_authority(us_str_t s, uint8_t *start, uint8_t **out, us_url_t *url)
 
         colon = memchr(p, ':', at - p);
 
-        if (colon) {
-            userinfo.len = colon - p;
-            *out = us_strict_write(*out, userinfo);
-            url->username_end = *out - start;
-            userinfo.data = colon;
-            userinfo.len = at - colon;
-            *out = us_strict_write(*out, userinfo);
-
-        } else {
-            *out = us_strict_write(*out, userinfo);
-            url->username_end = *out - start;
+        if (colon == NULL) {
+            colon = at;
         }
+
+        userinfo.len = colon - p;
+        *out = us_strict_write(*out, userinfo);
+        url->username_end = *out - start;
+
+        userinfo.data = colon;
+        userinfo.len = at - colon;
+        *out = us_strict_write(*out, userinfo);
 
         p = at + 1;
     }
