@@ -15,6 +15,10 @@
 #include "ngx_http_urlstore.h"
 
 
+/* of a zone's name: lines of /metrics and members of /stats have room for it */
+#define NGX_HTTP_URLSTORE_NAME  255
+
+
 static ngx_uint_t ngx_http_urlstore_word(u_char c);
 static void ngx_http_urlstore_zone_cleanup(void *data);
 
@@ -112,10 +116,11 @@ ngx_http_urlstore_zone_declare(ngx_conf_t *cf, size_t *size)
         }
     }
 
-    if (i == 0 || i < value[1].len) {
+    if (i == 0 || i < value[1].len || i > NGX_HTTP_URLSTORE_NAME) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid name \"%V\" of %V: "
-                           "letters, digits, - and _", &value[1], &value[0]);
+                           "invalid name \"%V\" of %V: at most %ui "
+                           "letters, digits, - and _", &value[1], &value[0],
+                           (ngx_uint_t) NGX_HTTP_URLSTORE_NAME);
         return NULL;
     }
 

@@ -337,7 +337,7 @@ ngx_http_urlstore_scrape_filter(ngx_http_urlstore_zone_t *zone,
                             "That share at capacity, as configured.",
                             info.error);
     ngx_http_urlstore_gauge(s, "full", "1 if adds are refused.",
-                            info.urls >= info.capacity);
+                            us_filter_full(zone->filter->set));
 }
 
 

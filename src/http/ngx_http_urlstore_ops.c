@@ -196,7 +196,7 @@ ngx_http_urlstore_stats_filter(ngx_http_request_t *r)
                            (ngx_uint_t) info.hashes,
                            zone->conf.norm.len, zone->conf.norm.data,
                            info.size, (double) info.size / info.capacity,
-                           info.urls >= info.capacity ? "true" : "false",
+                           us_filter_full(zone->filter->set) ? "true" : "false",
                            zone->conf.epoch, ngx_time() - zone->sh->started);
 
     ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
