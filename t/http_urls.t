@@ -212,6 +212,10 @@ is($t->get('/site/c.com')->{status}, 404, 'an unknown one');
 is($t->get('/site/')->{status}, 400, 'none');
 is($t->get('/site/a%20b')->{status}, 400, 'no host');
 
+$t->post('/add', "https://www.q\"q.com/\n", @text);
+$r = $t->get('/site/q%22q.com')->json;
+is("$r->{site} $r->{spelling}", 'q"q.com www.q"q.com', 'a host with a quote');
+
 # --- /normalize
 
 $r = $t->get('/normalize?explain=1&url=' . uri_escape(

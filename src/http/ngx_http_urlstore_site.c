@@ -84,8 +84,10 @@ ngx_int_t
 ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 {
     int                       merge;
-    us_str_t                  key;
+    u_char                   *p;
+    us_str_t                  key, spelling;
     ngx_int_t                 rc;
+    ngx_uint_t                www;
     us_store_site_t           site;
     ngx_http_urlstore_out_t  *out;
     ngx_http_urlstore_ctx_t  *ctx;
@@ -119,17 +121,36 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
                                             ngx_http_urlstore_site_missing);
     }
 
-    if (ngx_http_urlstore_out_init(out, r->pool, key.len * 3 + 512) != NGX_OK)
+    www = site.spelling & US_SPELLING_WWW;
+
+    p = ngx_pnalloc(r->pool, 4 + key.len);
+
+    if (p == NULL
+        || ngx_http_urlstore_out_init(out, r->pool,
+                                      us_json_quoted_max(key.len)
+                                      + us_json_quoted_max(4 + key.len) + 256)
+           != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    out->pos = ngx_sprintf(out->pos, "{\"site\":\"%*s\",\"first\":%uL,"
-                           "\"spelling\":\"%s%*s\",\"www\":%s",
-                           key.len, key.data, site.first,
-                           site.spelling & US_SPELLING_WWW ? "www." : "",
-                           key.len, key.data,
-                           site.spelling & US_SPELLING_WWW ? "true" : "false");
+    spelling.data = p;
+    spelling.len = (www ? 4 : 0) + key.len;
+
+    if (www) {
+        p = ngx_cpymem(p, "www.", 4);
+    }
+
+    ngx_memcpy(p, key.data, key.len);
+
+    /* a host may hold a quotation mark */
+
+    out->pos = ngx_cpymem(out->pos, "{\"site\":", 8);
+    out->pos = us_json_quote(out->pos, key);
+    out->pos = ngx_sprintf(out->pos, ",\"first\":%uL,\"spelling\":",
+                           site.first);
+    out->pos = us_json_quote(out->pos, spelling);
+    out->pos = ngx_sprintf(out->pos, ",\"www\":%s", www ? "true" : "false");
 
     if (ctx->zone->conf.sites) {
         out->pos = ngx_sprintf(out->pos, ",\"urls\":%uL,\"last\":%uL",
