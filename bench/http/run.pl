@@ -6,7 +6,7 @@
 #
 # A store of real URLs (reddit_submissions) in a private nginx; wrk for
 # requests, worker CPU from /proc/PID/stat.  What is compared runs side by
-# side: each round runs every case once, the table shows medians.
+# side: each round runs every case of a table once, the table shows medians.
 #
 #   1. single GET /seen of unknown and known URLs beside `return 200`
 #   2. batches of 1,000: /seen known, /seen unknown, /add known, /add with
@@ -136,21 +136,28 @@ my @batch = (
 );
 my (%single, %batch);
 
+# singles first: adds change the store
+
 for my $workers (1, 2) {
     workers($workers);
 
-    for my $round (1 .. $rounds) {
+    for (1 .. $rounds) {
         for my $case (@single) {
-            my $r = wrk("$dir/single.lua", $case, $dir, "$dir/$case.paths");
-
-            push @{ $single{$workers}{$case} }, $r;
+            push @{ $single{$workers}{$case} },
+                wrk("$dir/single.lua", $case, $dir, "$dir/$case.paths");
         }
+    }
+}
 
+for my $workers (1, 2) {
+    workers($workers);
+
+    for (1 .. $rounds) {
         for my $case (@batch) {
             my ($name, $path, $kind) = @$case;
-            my $r = wrk("$dir/batch.lua", $path, $dir, $kind);
 
-            push @{ $batch{$workers}{$name} }, $r;
+            push @{ $batch{$workers}{$name} },
+                wrk("$dir/batch.lua", $path, $dir, $kind);
         }
     }
 }
