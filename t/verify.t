@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use Digest::SHA qw(sha1_hex);
 use File::Temp qw(tempdir);
 
 use UrlStore::Test;
@@ -93,3 +94,18 @@ is($quiet, 0, 'no change without consequence');
 
 spew($file, $whole);
 is(`$urlstore dump $dir`, $dump, 'as before');
+
+# a last group with which a model is learnt, and then a snapshot is taken
+
+$dir = tempdir(CLEANUP => 1) . '/data';
+my @sites = grep { m{^https?://[\w.-]+/[^?#]*$} } @$lines;
+my $k = 0;
+
+ok(import_lines(map {
+    $sites[$k++ % @sites] . "?$k=" . sha1_hex($k) . sha1_hex("$k again")
+} 1 .. 32768), 'imported as many as a model is learnt from');
+like(`$urlstore stat $dir`, qr/^ids\s+32768$/m, '  all of them');
+ok(glob("$dir/snapshot.*"), '  with a snapshot');
+is(system("$urlstore verify $dir >/dev/null"), 0, '  that fits the journal');
+ok(import_lines($lines->[0]), '  and it goes on');
+is(`$urlstore dump $dir` =~ tr/\n//, 32769, '  with one more');

@@ -103,8 +103,12 @@ us_import_group(us_import_t *im)
 
     im->n = 0;
 
-    if (us_store_train_due(im->d.store)) {
-        (void) us_store_train(im->d.store, NULL);
+    /* a model is in the store's stream, too: no snapshot may have more of it */
+
+    if (us_store_train_due(im->d.store)
+        && us_store_train(im->d.store, NULL))
+    {
+        return us_import_write(im);
     }
 
     return 0;
