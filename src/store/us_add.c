@@ -103,13 +103,19 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
         return;
     }
 
-    if (sl->site_first == US_STORE_NO_ID
-        && us_store_site_find(s, sl->site, sl->site_hash, &site))
-    {
-        /* somebody, or an earlier URL of this group, was first */
+    if (sl->site_first == US_STORE_NO_ID) {
 
-        sl->site_first = site.first;
-        item->spelling = us_store_class(item, site.spelling);
+        /*
+         * An earlier URL of this group, or somebody's, is the first one now;
+         * or this one is, in its own spelling: the earlier found no room.
+         */
+
+        us_store_item_split(item);
+
+        if (us_store_site_find(s, sl->site, sl->site_hash, &site)) {
+            sl->site_first = site.first;
+            item->spelling = us_store_class(item, site.spelling);
+        }
 
         if (item->spelling != sl->klass) {
             us_record_encode_plain(s->codec, slot, item->spelling,

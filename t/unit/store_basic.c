@@ -298,6 +298,68 @@ spelling(void **state)
 }
 
 
+/*
+ * The first URL of a site finds no room, a shorter one of the other spelling
+ * behind it does: it is the first one, as it is spelled.
+ */
+
+static void
+spelling_full(void **state)
+{
+    size_t           i, len;
+    zone_t          *z;
+    uint8_t          buf[US_URL_MAX + 8];
+    static char      url[4096], text[4096];
+    us_store_item_t  items[3];
+
+    z = zone_create(1 << 20, 0);
+
+    do {
+        len = sprintf(url, "http://long.test/");
+
+        while (len < 200) {
+            len += sprintf(url + len, "%016llx", (unsigned long long) rnd64());
+        }
+
+        items[0] = add(z->store, url);
+
+    } while (items[0].status == US_NEW);
+
+    assert_int_equal(items[0].status, US_FULL);
+
+    memcpy(text, "http://www.a.test/", 18);
+    memcpy(text + 18, url + 18, len - 18);
+
+    items[0] = item(text, len);
+    items[1] = item("http://a.test/1", 0);
+    items[2] = item("http://www.a.test/2", 0);
+
+    for (i = 0; i < 3; i++) {
+        items[i].merge = 1;
+    }
+
+    us_store_add(z->store, items, 3);
+
+    assert_int_equal(items[0].status, US_FULL);
+    assert_int_equal(items[1].status, US_NEW);
+    assert_int_equal(items[1].new_site, 1);
+    assert_string(buf, us_store_item_url(&items[1], buf), "http://a.test/1");
+    assert_int_equal(items[2].status, US_NEW);
+    assert_int_equal(items[2].new_site, 0);
+    assert_string(buf, us_store_item_url(&items[2], buf), "http://a.test/2");
+
+    for (i = 1; i < 3; i++) {
+        assert_int_equal(us_store_get(z->store, items[i].id, buf, &len),
+                         US_OK);
+        assert_int_equal(len, 15);
+        assert_memory_equal(buf, i == 1 ? "http://a.test/1"
+                                        : "http://a.test/2", len);
+    }
+
+    zone_destroy(z);
+}
+
+
 /* a full zone refuses adds, and everything else goes on */
 
 static void
@@ -445,6 +507,7 @@ main(void)
         cmocka_unit_test(against_reference),
         cmocka_unit_test(batches),
         cmocka_unit_test(spelling),
+        cmocka_unit_test(spelling_full),
         cmocka_unit_test(full),
         cmocka_unit_test(busy),
         cmocka_unit_test(busy_in_order),
