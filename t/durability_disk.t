@@ -148,6 +148,31 @@ waitpid $pid, 0;
 like($t->post('/seen', "$lines->[3000]\n")->{body}, qr/\tseen\t/, 'now it is');
 ok($t->stop, 'stopped');
 
+# workers killed while one of them syncs: the next ones do
+
+{
+    $t = server('sync=200ms');
+    $t->run;
+    ok($t->ready(write => 1), 'ready');
+
+    is(add($t, 0, 100)->{status}, 200, 'added');
+
+    disk($t, 'slow 60000');
+    is(add($t, 100, 100)->{status}, 200, 'written');
+    sleep 0.8;
+
+    my @pids = $t->worker_pids;
+    $t->kill_worker('KILL', $_) for @pids;
+    disk($t, '');
+
+    ok($t->ready(write => 1), 'others work');
+    ok(wait_until(2, sub {
+        my $s = $t->get('/stats')->json;
+        return $s->{durable} && $s->{durable} == $s->{published};
+    }), 'and sync what was left, though nothing is added');
+    ok($t->stop, 'stopped');
+}
+
 # more than the ring takes while the disk is slow: the request waits for room
 
 {
@@ -197,9 +222,11 @@ SKIP: {
     ok($t->ready(write => 1), 'ready');
 
     my $rec = UrlStore::Record->new($t, pause => 0.005);
+    my $first = sub { $t->get('/url/0')->{status} == 200 };
     my ($refused, $again, $read, @faults) = (0, 0, 0);
 
     for my $n (1 .. $cycles) {
+        wait_until(5, $first);
         open my $fh, '>', "$data/ballast";
         $fh->autoflush(1);
 
@@ -210,7 +237,7 @@ SKIP: {
         $refused += wait_until(5, sub {
             $t->get('/health?write=1')->{status} == 503
         });
-        $read += $t->get('/url/0')->{status} == 200;
+        $read += $first->();
 
         close $fh;
         unlink "$data/ballast";

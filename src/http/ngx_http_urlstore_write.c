@@ -271,7 +271,10 @@ ngx_http_urlstore_write_done(ngx_event_t *ev)
 }
 
 
-/* sync=TIME: if the oldest byte is old enough */
+/*
+ * sync=TIME: if the oldest byte is old enough; or if nobody says how old it
+ * is, because he who was going to sync it was killed.
+ */
 
 void
 ngx_http_urlstore_sync(ngx_http_urlstore_persist_t *p)
@@ -283,9 +286,15 @@ ngx_http_urlstore_sync(ngx_http_urlstore_persist_t *p)
     sh = p->sh;
     since = sh->dirty_since;
 
-    if (p->sync != NGX_HTTP_URLSTORE_SYNC_TIME || since == 0 || p->orphan
-        || sh->lost || sh->state != NGX_HTTP_URLSTORE_READY
+    if (p->sync != NGX_HTTP_URLSTORE_SYNC_TIME || p->orphan || sh->lost
+        || sh->state != NGX_HTTP_URLSTORE_READY
         || p->jobs[NGX_HTTP_URLSTORE_SYNCER].active)
+    {
+        return;
+    }
+
+    if (since == 0
+        && us_store_durable(p->zone->store) >= us_store_written(p->zone->store))
     {
         return;
     }
@@ -295,7 +304,7 @@ ngx_http_urlstore_sync(ngx_http_urlstore_persist_t *p)
     margin = ngx_min(p->interval / 2, 3 * NGX_HTTP_URLSTORE_TICK);
     now = ngx_http_urlstore_ms();
 
-    if (now < since + p->interval - margin) {
+    if (since && now < since + p->interval - margin) {
         return;
     }
 
