@@ -67,9 +67,13 @@ cmp_ok(time - $start, '<', 0.8, '  are told at once');
 my @gone = ('/url/5', '/url/0,5', '/seen?url=http://no.example/');
 
 later($_ => 'GET', $gone[$_]) for 0 .. 2;
+later(mark => 'POST', '/mark/m', "5\n", @text);
 is(answer($_)->{status}, 503, "$gone[$_] waits, a second at most") for 0 .. 2;
 
+ok(waits('mark'), 'a mark that says "deleted" waits');
+
 is(answer('forget')->{status}, 204, 'durable');
+is(answer('mark')->{body}, "5\tdeleted\t-\n", '  and the mark says so');
 is($t->get('/url/5')->{status}, 410, '  and told');
 is($t->get('/url/0,5')->{body} =~ s/.*\n//r, "5\t-\tdeleted\n", '  in lists');
 disk('');

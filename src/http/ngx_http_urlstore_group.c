@@ -244,6 +244,10 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_ctx_t *ctx,
         }
     }
 
+    /* what was unknown or deleted is told as well: it is so by now */
+
+    ctx->lsn = ngx_max(ctx->lsn, us_store_published(ctx->zone->store));
+
     return NGX_OK;
 }
 
