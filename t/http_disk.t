@@ -78,6 +78,28 @@ is($t->get('/url/5')->{status}, 410, '  and told');
 is($t->get('/url/0,5')->{body} =~ s/.*\n//r, "5\t-\tdeleted\n", '  in lists');
 disk('');
 
+# --- a list of ids that comes slowly: what was added meanwhile is not durable
+
+my $new = $t->get('/stats')->json->{next_id};
+my $list = open(my $slowly, '-|') // die "fork: $!";
+
+if ($list == 0) {
+    print $t->http('', pause => 1, parts => [ "POST /url HTTP/1.1\r\n"
+        . "Host: x\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+        . 'Content-Length: ' . length("$new\n") . "\r\n\r\n", "$new\n" ]);
+    close STDOUT;
+    POSIX::_exit(0);
+}
+
+sleep 0.3;
+disk('slow 4000');
+later(add => 'POST', '/add?url=http://meanwhile.example/', '');
+like(join('', <$slowly>), qr{^HTTP/1.1 503 }, 'it is not told');
+close $slowly;
+is(answer('add')->{status}, 201, '  before who added it is told');
+is($t->get("/url/$new")->{body}, "http://meanwhile.example/\n", '  then it is');
+disk('');
+
 # --- writes that stall
 
 disk('stall 1');

@@ -112,9 +112,10 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
         return rc;
     }
 
+    rc = us_store_site(ctx->zone->store, key, &site);
     ctx->lsn = us_store_published(ctx->zone->store);
 
-    if (us_store_site(ctx->zone->store, key, &site) != US_OK) {
+    if (rc != US_OK) {
         ctx->negative = 1;
 
         return ngx_http_urlstore_reply_when(r, ctx->lsn,
@@ -198,9 +199,8 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
 
     n = ngx_http_urlstore_prefix_cuts(&canon, items);
 
-    ctx->lsn = us_store_published(ctx->zone->store);
-
     us_store_seen(ctx->zone->store, items, n);
+    ctx->lsn = us_store_published(ctx->zone->store);
 
     for (i = 0; i < n; i++) {
         if (items[i].status == US_SEEN) {

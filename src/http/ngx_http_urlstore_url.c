@@ -584,8 +584,6 @@ ngx_http_urlstore_url_begin(ngx_http_request_t *r,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    ctx->lsn = us_store_published(ctx->zone->store);
-
     ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r, preset));
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK) {
@@ -713,6 +711,10 @@ ngx_http_urlstore_url_finish(ngx_http_request_t *r)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
+
+    /* after the look-ups, and all of them: the body may have come slowly */
+
+    ctx->lsn = us_store_published(ctx->zone->store);
 
     return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
 }
