@@ -27,9 +27,17 @@ $t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
 
 $t->run(<<'CONF');
 urlstore_zone u 3m path=%%DIR%%/data sync=always marks=m;
+urlstore_zone v 3m path=%%DIR%%/lazy sync=1s marks=m;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
+    location /lazy/ {
+        urlstore_api v;
+        location /lazy/knows {
+            urlstore_api v;
+            return 200 "$urlstore_status $urlstore_id";
+        }
+    }
     location = /quota {
         urlstore_quota $http_x_client 1/h burst=1 zone=q:64k;
         urlstore_add u;
@@ -99,6 +107,41 @@ close $slowly;
 is(answer('add')->{status}, 201, '  before who added it is told');
 is($t->get("/url/$new")->{body}, "http://meanwhile.example/\n", '  then it is');
 disk('');
+
+# --- without sync=always nobody is told of what is not written
+
+is($t->post('/lazy/add', "http://a.example/\nhttp://a.example/b/\n", @text)
+    ->{status}, 200, 'another zone, sync=1s');
+disk('stall 1');
+later(lazy => 'POST', '/lazy/add?url=http://a.example/b/c', '');
+ok(wait_until(2, sub { $t->get('/lazy/stats')->json->{next_id} == 3 }),
+    'added, but not written');
+
+my @told = ('/url/2', '/url/0,2', '/seen?url=http://a.example/b/c',
+    '/prefix?url=http://a.example/b/c/d', '/urls?mark=!m');
+
+later($_ => 'GET', "/lazy$told[$_]") for 0 .. $#told;
+
+$start = time;
+is($t->get('/lazy/urls?summary=1')->{body}, "0\thttp://a.example/\n"
+    . "1\thttp://a.example/b/\n# next=2\n", '/urls ends before it');
+is($t->get('/lazy/seen?url=http://a.example/')->json->{next_id}, 2,
+    'next_id does not tell of it');
+is($t->get('/lazy/knows?url=http://a.example/b/c')->{body}, ' ',
+    'nor does a variable');
+is($t->get('/lazy/knows?url=http://a.example/b/')->{body}, 'seen 1',
+    '  which knows all else');
+is($t->get('/lazy/prefix?url=http://a.example/x')->json->{id}, 0,
+    'nor does /prefix wait');
+is($t->get('/lazy/site/a.example')->json->{first}, 0, '  or /site');
+cmp_ok(time - $start, '<', 0.8, 'that was told at once');
+is(answer($_)->{status}, 503, "$told[$_] waits, a second at most")
+    for 0 .. $#told;
+ok(waits('lazy'), 'as does who has added it');
+disk('');
+is(answer('lazy')->{status}, 201, '  and is told');
+is($t->get('/lazy/seen?url=http://a.example/b/c')->json->{next_id}, 3,
+    'then all are');
 
 # --- writes that stall
 

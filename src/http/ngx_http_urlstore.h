@@ -567,8 +567,12 @@ ngx_int_t ngx_http_urlstore_room_when(ngx_http_request_t *r,
 void ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn);
 
-/* ids on disk as far as the zone promises are below it */
+/* ids below it are on the disk; or there as far as the zone promises */
 uint64_t ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone);
+uint64_t ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone);
+
+/* whether what a read tells is: lsn, tops, top and absent are set */
+ngx_uint_t ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_problem.c */
 

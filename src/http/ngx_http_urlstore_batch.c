@@ -48,8 +48,19 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
 
     ctx->action = action;
     ctx->start = ngx_http_urlstore_now();
-    ctx->next_id = ctx->zone->filter ? 0
-                                     : us_store_next_id(ctx->zone->store);
+
+    /*
+     * What is told of ids given is promised as well: a writer waits for it, a
+     * look-up leaves out what is on its way.
+     */
+
+    if (ctx->zone->store) {
+        ctx->next_id = (action == NGX_HTTP_URLSTORE_SEEN)
+                       ? ngx_http_urlstore_promised_ids(ctx->zone)
+                       : us_store_next_id(ctx->zone->store);
+        ctx->lsn = us_store_published(ctx->zone->store);
+        ctx->tops = 1;
+    }
 
     cln = ngx_pool_cleanup_add(r->pool, 0);
     if (cln == NULL) {

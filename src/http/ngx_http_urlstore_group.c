@@ -178,7 +178,6 @@ ngx_http_urlstore_group_store(ngx_http_urlstore_ctx_t *ctx,
     case NGX_HTTP_URLSTORE_SEEN:
 
         us_store_seen(store, g->items, g->urls);
-        ctx->tops = 1;
 
         /* what is published now covers what the look-up has seen */
 

@@ -401,6 +401,7 @@ ngx_http_urlstore_load_ready(ngx_http_urlstore_load_t *l,
 
     us_store_set_identity(l->store, r->manifest.uuid, r->manifest.epoch);
 
+    sh->written_ids = r->ids;
     sh->durable_ids = r->ids;
     sh->snapshot_lsn = r->manifest.has_snapshot ? r->manifest.snapshot : 0;
     sh->cut_bytes = r->cut;

@@ -11,7 +11,9 @@
  * waits.
  *
  * Whoever waits while the disk refuses gets 503 at once.  Reads wait a second
- * at most.
+ * at most; they need not if all that they tell is older than what is on its
+ * way: a read that told of an id which then gets lost would have its client
+ * take another URL for that one, in the same epoch.
  */
 
 
@@ -57,7 +59,7 @@ ngx_http_urlstore_park_init(ngx_http_urlstore_persist_t *p)
 /* how far the zone's promise goes now */
 
 static uint64_t
-ngx_http_urlstore_promised(ngx_http_urlstore_persist_t *p)
+ngx_http_urlstore_promised_lsn(ngx_http_urlstore_persist_t *p)
 {
     return (p->sync == NGX_HTTP_URLSTORE_SYNC_ALWAYS)
            ? us_store_durable(p->zone->store)
@@ -65,23 +67,53 @@ ngx_http_urlstore_promised(ngx_http_urlstore_persist_t *p)
 }
 
 
+/* ids that are below are there as far as the zone promises */
+
+uint64_t
+ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_http_urlstore_persist_t  *p;
+
+    p = zone->persist;
+
+    /* who only reads a directory knows nothing else */
+
+    if (p == NULL || p->sh->state != NGX_HTTP_URLSTORE_READY) {
+        return us_store_next_id(zone->store);
+    }
+
+    return (p->sync == NGX_HTTP_URLSTORE_SYNC_ALWAYS) ? p->sh->durable_ids
+                                                      : p->sh->written_ids;
+}
+
+
 /*
- * Whether a read tells of nothing that is not durable: of ids below those, and
- * of absence only where no delete is under way.  An add that is not durable is
- * no absence: it is found.
+ * Whether a read may be told now: because there is nothing that the disk has
+ * not; or because the read tells of ids that it has, and of absence only while
+ * no delete is under way.  An add under way is no absence: it is found.
  */
 
-static ngx_uint_t
-ngx_http_urlstore_park_old(ngx_http_urlstore_ctx_t *ctx)
+ngx_uint_t
+ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx)
 {
+    uint64_t                         lsn;
+    ngx_http_urlstore_persist_t     *p;
     ngx_http_urlstore_persist_sh_t  *sh;
 
-    sh = ctx->zone->persist->sh;
+    p = ctx->zone->persist;
 
-    return ctx->tops && ctx->top <= sh->durable_ids
-           && (!ctx->absent
-               || (sh->deleting == 0
-                   && sh->deleted_lsn <= us_store_durable(ctx->zone->store)));
+    if (p == NULL) {
+        return 1;
+    }
+
+    sh = p->sh;
+    lsn = ngx_http_urlstore_promised_lsn(p);
+
+    return lsn >= ctx->lsn
+           || (ctx->tops
+               && ctx->top <= ngx_http_urlstore_promised_ids(ctx->zone)
+               && (!ctx->absent
+                   || (sh->deleting == 0 && sh->deleted_lsn <= lsn)));
 }
 
 
@@ -151,14 +183,9 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
         return ngx_http_urlstore_park_refuse(r);
     }
 
-    if (!ctx->writes
-        && (p->sync != NGX_HTTP_URLSTORE_SYNC_ALWAYS
-            || ngx_http_urlstore_park_old(ctx)))
+    if (ctx->writes ? ngx_http_urlstore_promised_lsn(p) >= lsn
+                    : ngx_http_urlstore_promised(ctx))
     {
-        return handler(r);
-    }
-
-    if (ngx_http_urlstore_promised(p) >= lsn) {
         return handler(r);
     }
 
@@ -274,7 +301,7 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
     p = w->persist;
 
     lsn = w->room ? us_store_written(p->zone->store)
-                  : ngx_http_urlstore_promised(p);
+                  : ngx_http_urlstore_promised_lsn(p);
 
     if (lsn >= w->lsn) {
         return NGX_OK;

@@ -95,7 +95,8 @@ typedef struct {
     ngx_atomic_t                    load_total;
     ngx_atomic_t                    load_wanted;  /* lookup: at reload */
 
-    /* ids below are durable; deletes under way, and the last one's LSN */
+    /* ids below are; deletes under way, and the last one's LSN */
+    ngx_atomic_t                    written_ids;
     ngx_atomic_t                    durable_ids;
     ngx_atomic_t                    deleting;
     ngx_atomic_t                    deleted_lsn;

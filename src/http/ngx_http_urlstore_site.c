@@ -114,6 +114,7 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 
     rc = us_store_site(ctx->zone->store, key, &site);
     ctx->lsn = us_store_published(ctx->zone->store);
+    ctx->tops = 1;
 
     if (rc != US_OK) {
         ctx->negative = 1;
@@ -121,6 +122,11 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
         return ngx_http_urlstore_reply_when(r, ctx->lsn,
                                             ngx_http_urlstore_site_missing);
     }
+
+    /* a delete makes the number of URLs smaller */
+
+    ctx->top = site.last + 1;
+    ctx->absent = ctx->zone->conf.sites;
 
     www = site.spelling & US_SPELLING_WWW;
 
@@ -201,14 +207,19 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
 
     us_store_seen(ctx->zone->store, items, n);
     ctx->lsn = us_store_published(ctx->zone->store);
+    ctx->tops = 1;
 
     for (i = 0; i < n; i++) {
         if (items[i].status == US_SEEN) {
+            ctx->top = items[i].id + 1;
             return ngx_http_urlstore_prefix_answer(r, &items[i]);
         }
-    }
 
-    ctx->negative = 1;
+        /* this one, which is longer, is not there: that is told as well */
+
+        ctx->negative = 1;
+        ctx->absent = 1;
+    }
 
     return ngx_http_urlstore_prefix_answer(r, NULL);
 }

@@ -3,7 +3,7 @@
  * GET /urls: the store's URLs in id order, from a cursor; an export, and a
  * feed of new URLs.
  *
- *     ids   from ......... at ......... end (given when it began)
+ *     ids   from ......... at ......... end (given when it began, on disk)
  *                          |
  *                 slice: at most 2,048 ids and one buffer --> client
  *
@@ -108,6 +108,11 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
 
     ctx->lsn = us_store_published(ctx->zone->store);
 
+    /* no id from `end` on is told, and no mark waits alone */
+
+    ctx->tops = (urls->mark == -1);
+    ctx->absent = 1;
+
     return ngx_http_urlstore_reply_when(r, ctx->lsn,
                                         ngx_http_urlstore_urls_start);
 }
@@ -138,7 +143,7 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
 
     urls->limit = ngx_min(n, NGX_HTTP_URLSTORE_EXAMINE);
     urls->left = NGX_HTTP_URLSTORE_EXAMINE;
-    urls->end = us_store_next_id(ctx->zone->store);
+    urls->end = ngx_http_urlstore_promised_ids(ctx->zone);
     urls->next = ngx_max(urls->at, urls->end);
 
     urls->new_sites = ngx_http_urlstore_flag(r, "new_sites");

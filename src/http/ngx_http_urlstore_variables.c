@@ -199,6 +199,16 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
         }
 
         us_store_seen(zone->store, &item, 1);
+
+        ctx->zone = zone;
+        ctx->lsn = us_store_published(zone->store);
+        ctx->tops = 1;
+        ctx->top = item.status == US_SEEN ? item.id + 1 : 0;
+        ctx->absent = item.status != US_SEEN;
+
+        if (!ngx_http_urlstore_promised(ctx)) {
+            return NGX_DECLINED;
+        }
     }
 
     if (!ngx_http_urlstore_tells(zone, item.status == US_SEEN)) {

@@ -149,6 +149,7 @@ ngx_http_urlstore_write_thread(void *data, ngx_log_t *log)
     /* what a killed writer has written and not told */
 
     if (rc == 0 && us_store_written(store) < tail.lsn) {
+        sh->written_ids = tail.ids;
         us_store_set_written(store, tail.lsn);
     }
 
@@ -231,6 +232,9 @@ ngx_http_urlstore_write_group(ngx_http_urlstore_persist_t *p,
                                       ngx_http_urlstore_ms());
         }
 
+        /* the ids first: who is told by the LSN is believed by them */
+
+        sh->written_ids = tail->ids;
         us_store_set_written(store, tail->lsn);
     }
 
@@ -249,8 +253,8 @@ ngx_http_urlstore_write_group(ngx_http_urlstore_persist_t *p,
 
     ngx_atomic_fetch_add(&sh->syncs, 1);
 
-    us_store_set_durable(store, tail->lsn);
     sh->durable_ids = tail->ids;
+    us_store_set_durable(store, tail->lsn);
 
     return 0;
 }
@@ -345,8 +349,8 @@ ngx_http_urlstore_sync_thread(void *data, ngx_log_t *log)
 
     } else {
         ngx_atomic_fetch_add(&sh->syncs, 1);
-        us_store_set_durable(store, tail.lsn);
         sh->durable_ids = tail.ids;
+        us_store_set_durable(store, tail.lsn);
     }
 
     ngx_http_urlstore_role_release(p, NGX_HTTP_URLSTORE_SYNCER);
