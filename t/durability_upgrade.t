@@ -155,6 +155,8 @@ like(`$UrlStore::Test::TOP/build/urlstore verify $t->{dir}/data | tail -1`,
 
 # a second server on the same directory
 
+is($t->post('/add', "http://prefix.example/a\n")->{status}, 200, 'a URL');
+
 my $two = UrlStore::Test->new(workers => 1);
 $two->run(<<"CONF");
 urlstore_zone u 256m path=$t->{dir}/data sync=100ms;
@@ -172,7 +174,35 @@ is($two->post('/add', "http://example.com/\n")->{status}, 503, 'adds nothing');
 is($two->get('/seen?url=http://never.example/')->{status}, 503,
     'denies nothing');
 is($two->get('/url/99999999')->{status}, 503, 'no id either');
+is($two->get('/prefix?url=http://prefix.example/a')->{status}, 200,
+    'the URL that was asked for is its own longest prefix');
+is($t->post('/add', "http://prefix.example/a/b\n")->{status}, 200,
+    'the first adds another one');
+is($two->get('/prefix?url=http://prefix.example/a/b/c')->{status}, 503,
+    'a prefix that may not be the longest is not told');
+
+# a request that begins before the second takes over, and ends after
+
+my $slow = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+    PeerPort => $two->port);
+my @late = ("http://prefix.example/a/b\n", "http://prefix.example/a\n");
+
+print $slow "POST /seen HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    . "Content-Type: text/plain\r\nContent-Length: "
+    . length("@late") . "\r\n\r\n", $late[0];
+$slow->flush;
+sleep 0.3;
+
 ok($t->stop, 'the first ends');
 ok(wait_until(10, sub { $two->get('/health')->{status} == 200 }),
     'the second takes over');
+
+print $slow " $late[1]";
+$slow->flush;
+
+my $answer = join '', <$slow>;
+
+like($answer, qr{^HTTP/1.1 503 }, 'what was not found before is not denied');
+like($answer, qr/loaded meanwhile/, '  as it may be there now');
+like($two->post('/seen', $late[0])->{body}, qr/\tseen\t/, '  and is');
 is($two->post('/add', "http://example.com/\n")->{status}, 200, 'and adds');

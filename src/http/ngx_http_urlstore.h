@@ -309,7 +309,9 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        negative:1;   /* it says unseen/unknown */
     unsigned                        absent:1;     /* the same, or deleted */
     unsigned                        tops:1;       /* top is kept */
+    unsigned                        partial:1;    /* begun while loading */
     uint64_t                        top;          /* ids told are below */
+    ngx_uint_t                      generation;   /* of the data, at first */
 
     /* the reply */
     unsigned                        replied:1;    /* it is ours */
@@ -476,6 +478,10 @@ void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
  */
 ngx_int_t ngx_http_urlstore_ready(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_endpoint_t *ep);
+
+/* remembers which data the request begins with, and whether they changed */
+void ngx_http_urlstore_begin(ngx_http_urlstore_ctx_t *ctx);
+ngx_uint_t ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx);
 
 /* whether the request would change the store */
 ngx_uint_t ngx_http_urlstore_writes(ngx_http_request_t *r,

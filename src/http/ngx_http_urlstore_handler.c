@@ -139,6 +139,8 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     ctx->status = NGX_HTTP_OK;
     ctx->id = US_STORE_NO_ID;
 
+    ngx_http_urlstore_begin(ctx);
+
     ngx_http_set_ctx(r, ctx, ngx_http_urlstore_module);
 
     return ep->handler(r);

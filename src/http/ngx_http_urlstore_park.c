@@ -177,9 +177,7 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
 
     /* what is not known here may be known to the owner, or was before */
 
-    if (ctx->negative && p->sh->state != NGX_HTTP_URLSTORE_READY
-        && p->sh->state != NGX_HTTP_URLSTORE_LOOKUP)
-    {
+    if (ngx_http_urlstore_overtaken(ctx)) {
         return ngx_http_urlstore_park_refuse(r);
     }
 

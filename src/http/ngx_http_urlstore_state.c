@@ -86,6 +86,49 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 }
 
 
+/* all that there is: of a directory that is ours, or of a look-up zone's */
+
+static ngx_uint_t
+ngx_http_urlstore_whole(ngx_http_urlstore_persist_t *p)
+{
+    return p->sh->state == NGX_HTTP_URLSTORE_READY
+           || p->sh->state == NGX_HTTP_URLSTORE_LOOKUP;
+}
+
+
+void
+ngx_http_urlstore_begin(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_http_urlstore_persist_t  *p;
+
+    p = ctx->zone->persist;
+
+    if (p) {
+        ctx->partial = !ngx_http_urlstore_whole(p);
+        ctx->generation = p->generation;
+    }
+}
+
+
+/*
+ * What a request did not find before the zone owned its directory may be there
+ * now; if the zone began anew, what it found is worth nothing, either.
+ */
+
+ngx_uint_t
+ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_http_urlstore_persist_t  *p;
+
+    p = ctx->zone->persist;
+
+    return p
+           && (ctx->generation != p->sh->load_generation
+               || (ctx->negative
+                   && (ctx->partial || !ngx_http_urlstore_whole(p))));
+}
+
+
 ngx_uint_t
 ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone)
 {
@@ -182,11 +225,13 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, const char *extra)
 {
     u_char                           progress[64];
+    ngx_http_urlstore_ctx_t         *ctx;
     ngx_http_urlstore_persist_t     *p;
     ngx_http_urlstore_persist_sh_t  *sh;
 
     p = zone->persist;
     sh = p->sh;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     switch (sh->state) {
 
@@ -234,6 +279,11 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
     if (p->orphan) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                        extra, "this process is ending");
+    }
+
+    if (ctx && ngx_http_urlstore_overtaken(ctx)) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       extra, "the directory was loaded meanwhile");
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, extra,

@@ -367,6 +367,12 @@ ngx_http_urlstore_urls_run(ngx_http_request_t *r)
     urls = ctx->data;
     wev = r->connection->write;
 
+    /* mode=lookup, reloaded: nobody must take the rest for the same data's */
+
+    if (ngx_http_urlstore_overtaken(ctx)) {
+        return NGX_ERROR;
+    }
+
     /* takes back what has been sent */
 
     cl = NULL;
