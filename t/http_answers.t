@@ -184,11 +184,16 @@ is_deeply($r->json, { id => $id, status => 'new', url => 'http://s.com/',
 $r = $t->post('/add', '{"url":"http://s.com/","ref":{"a":1.50}}', @json);
 is($r->{status}, 200, 'and 200 if it was there');
 like($r->{body}, qr/"ref":\{"a":1\.50\}/, 'ref is echoed as it was written');
+$r = $t->post('/add', '{"url":"http://s.com/"} and more', @json);
+is("$r->{status} " . $r->json->{processed}, '400 1', 'a fault behind it');
+$r = $t->post('/add', '{"url":"http://t.com/"} and more', @json);
+is($r->{status}, 400, '  behind a new one');
+ok(!exists $r->{headers}{location}, '  which is no resource of an error');
 is($t->get('/seen?url=http://www.s.com/')->json->{id}, $id,
     'the other spelling of the site is the same URL');
 is_deeply($t->get('/seen?url=http://www.s.com/x')->json,
     { id => undef, status => 'unseen', url => 'http://s.com/x',
-    next_id => $id + 1, epoch => $epoch }, 'unseen, in the spelling it has');
+    next_id => $id + 2, epoch => $epoch }, 'unseen, in the spelling it has');
 $r = $t->get('/seen?url=ftp://x/');
 is($r->{status}, 422, 'a single one that is invalid is 422');
 is($r->{headers}{'content-type'}, 'application/problem+json', 'a problem');

@@ -26,11 +26,12 @@ $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
 $t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
 
 $t->run(<<'CONF');
+log_format u '$request_uri $status $urlstore_status $urlstore_id $urlstore_url';
 urlstore_zone u 3m path=%%DIR%%/data sync=always marks=m;
 urlstore_zone v 3m path=%%DIR%%/lazy sync=1s marks=m;
 server {
     listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
+    location / { urlstore_api u; access_log %%DIR%%/access.log u; }
     location /lazy/ {
         urlstore_api v;
         location /lazy/knows {
@@ -78,6 +79,9 @@ later($_ => 'GET', $gone[$_]) for 0 .. 2;
 later(mark => 'POST', '/mark/m', "5\n", @text);
 is(answer($_)->{status}, 503, "$gone[$_] waits, a second at most") for 0 .. 2;
 
+ok(wait_until(1, sub {
+    slurp("$t->{dir}/access.log") =~ m{^/url/5 503 - - -$}m
+}), 'the log has no other answer');
 ok(waits('mark'), 'a mark that says "deleted" waits');
 
 is(answer('forget')->{status}, 204, 'durable');

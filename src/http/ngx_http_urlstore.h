@@ -653,6 +653,7 @@ ngx_int_t ngx_http_urlstore_answer(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_answer_begin(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_answer_end(ngx_http_request_t *r);
 void ngx_http_urlstore_answer_count(ngx_http_urlstore_ctx_t *ctx);
+void ngx_http_urlstore_answer_forget(ngx_http_urlstore_ctx_t *ctx);
 
 /* writes API.md's word for a refusal, of at most NGX_HTTP_URLSTORE_REASON */
 u_char *ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_entry_t *e);

@@ -24,6 +24,7 @@ static ngx_int_t ngx_http_urlstore_answer_json(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
 static ngx_int_t ngx_http_urlstore_answer_single(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
+static ngx_int_t ngx_http_urlstore_answer_location(ngx_http_request_t *r);
 static ngx_uint_t ngx_http_urlstore_answer_of(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_entry_t *e);
 static ngx_uint_t ngx_http_urlstore_answer_has_url(
@@ -130,10 +131,33 @@ ngx_http_urlstore_answer_end(ngx_http_request_t *r)
     }
 
     if (ctx->single) {
-        return NGX_OK;
+        return (ctx->status == NGX_HTTP_CREATED && ctx->zone->store)
+               ? ngx_http_urlstore_answer_location(r) : NGX_OK;
     }
 
     return ngx_http_urlstore_answer_summary(r);
+}
+
+
+/* of a new URL, once it is sure that there is nothing wrong behind it */
+
+static ngx_int_t
+ngx_http_urlstore_answer_location(ngx_http_request_t *r)
+{
+    ngx_str_t                 location;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    location.data = ngx_pnalloc(r->pool, NGX_INT64_LEN + 4);
+    if (location.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    location.len = ngx_sprintf(location.data, "url/%uL", ctx->id)
+                   - location.data;
+
+    return ngx_http_urlstore_header(r, "Location", &location);
 }
 
 
@@ -390,7 +414,6 @@ static ngx_int_t
 ngx_http_urlstore_answer_single(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 {
-    ngx_str_t                 location;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -420,23 +443,6 @@ ngx_http_urlstore_answer_single(ngx_http_request_t *r,
 
     case NGX_HTTP_URLSTORE_A_NEW:
         ctx->status = NGX_HTTP_CREATED;
-
-        if (ctx->zone->filter) {
-            break;
-        }
-
-        location.data = ngx_pnalloc(r->pool, NGX_INT64_LEN + 4);
-        if (location.data == NULL) {
-            return NGX_ERROR;
-        }
-
-        location.len = ngx_sprintf(location.data, "url/%uL", e->item->id)
-                       - location.data;
-
-        if (ngx_http_urlstore_header(r, "Location", &location) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
         break;
 
     default:
@@ -661,6 +667,17 @@ ngx_http_urlstore_answer_summary(ngx_http_request_t *r)
                                    ctx->counts[NGX_HTTP_URLSTORE_A_UNSEEN],
                                    errors, ctx->next_id,
                                    ctx->zone->conf.epoch);
+}
+
+
+/* an error is answered instead */
+
+void
+ngx_http_urlstore_answer_forget(ngx_http_urlstore_ctx_t *ctx)
+{
+    ctx->id = US_STORE_NO_ID;
+    ngx_str_null(&ctx->status_name);
+    ngx_str_null(&ctx->url);
 }
 
 

@@ -339,6 +339,8 @@ ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
+    ngx_http_urlstore_answer_forget(ctx);
+
     return ngx_http_urlstore_body_fault(r, ctx->rc);
 }
 

@@ -386,6 +386,7 @@ ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     ngx_http_clean_header(r);
+    ngx_http_urlstore_answer_forget(ctx);
 
     return ngx_http_urlstore_unready(r, ctx->zone, NULL);
 }
