@@ -25,7 +25,7 @@ my $t = UrlStore::Test->new(globals => 'env US_DISK;');
 $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
 $t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
 
-$t->run(<<'CONF');
+my $conf = <<'CONF';
 log_format u '$request_uri $status $urlstore_status $urlstore_id $urlstore_url';
 urlstore_zone u 3m path=%%DIR%%/data sync=always marks=m;
 urlstore_zone v 3m path=%%DIR%%/lazy sync=1s marks=m;
@@ -45,6 +45,8 @@ server {
     }
 }
 CONF
+
+$t->run($conf);
 
 my @text = ('Content-Type' => 'text/plain');
 my @lines = grep { m{^https?://[\w.-]+/} }
@@ -221,6 +223,7 @@ is($t->forget("/url/9")->{status}, 204, 'DELETE');
 is($t->get('/urls?mark=m')->{body}, '', 'no mark is left');
 is($t->get("/url/9")->{status}, 410, 'and the URL is gone');
 is(dense(), 1, 'ids are dense');
+is(counted(), 1, 'all that was new is counted, told or not');
 
 # --- clients that leave while they wait, and a reload meanwhile
 
@@ -252,6 +255,43 @@ is($t->post('/add', "http://after.example/\n", @text)->{status}, 200,
     '  as before');
 is($t->request('DELETE', '/mark/m', $marks, @text)->{status}, 200, 'marks');
 is(dense(), 1, 'ids are dense');
+
+# --- ended by the server while they wait
+
+$t->{globals} .= ' worker_shutdown_timeout 1s;';
+ok($t->reload($conf), 'reloaded');
+
+disk('stall 1');
+fill('five');
+$t->signal('HUP');
+is(eval { answer('add')->{status} }, 0, 'a batch that is not answered');
+disk('');
+ok($t->ready(write => 1), 'ready');
+is(counted(), 1, '  what was new of it is counted all the same');
+is(dense(), 1, '  and ids are dense');
+
+# --- no memory for a reply in the middle of it
+
+$t->allow(qr/malloc\(65536\) failed/);
+disk('memory 65536');
+
+my $body = batch('six');
+my $first = length(($body =~ /^((?:.*\n){100})/)[0]);
+my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->port);
+
+print $s "POST /add HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+    . "Content-Length: " . length($body) . "\r\n\r\n"
+    . substr $body, 0, $first;
+$s->flush;
+sleep 0.5;
+disk('');
+print $s substr $body, $first;
+$s->flush;
+
+like(join('', <$s>), qr{^HTTP/1.1 500 }, 'no memory for a moment: no answer');
+like($t->post('/add', batch('six'), @text)->{body},
+    qr/^(?:\d+\tseen\t.*\n){4500}$/, '  it was taken, all the same');
+is(counted(), 1, '  and counted once');
 
 ok($t->stop, 'stopped');
 $t->start;
@@ -332,6 +372,19 @@ sub answer
 
     waitpid $later{$name}{pid}, 0;
     return bless lock_retrieve($later{$name}{file}), 'UrlStore::Answer';
+}
+
+
+# whether the metrics know each id
+
+sub counted
+{
+    my ($new) = $t->get('/metrics')->{body}
+        =~ /^urlstore_answers_total\{zone="u",status="new"\} (\d+)$/m;
+
+    my $next = $t->get('/stats')->json->{next_id};
+    diag("counted $new of $next") if $new != $next;
+    return $new == $next;
 }
 
 

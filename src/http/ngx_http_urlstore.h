@@ -258,7 +258,8 @@ typedef struct ngx_http_urlstore_group_s  ngx_http_urlstore_group_t;
 struct ngx_http_urlstore_group_s {
     ngx_uint_t                      n;
     ngx_uint_t                      urls;
-    ngx_uint_t                      done;         /* answered by the store */
+    ngx_uint_t                      done;         /* taken by the store */
+    ngx_uint_t                      answered;     /* entries */
     u_char                         *last;         /* of text */
     ngx_http_urlstore_group_t      *next;         /* free ones */
     ngx_http_urlstore_entry_t       entries[US_STORE_GROUP];
@@ -331,6 +332,7 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        query_id:1;   /* ?id=, not ?url= */
     unsigned                        has_base:1;   /* in the query */
     unsigned                        busy:1;       /* the ring was full */
+    unsigned                        counted:1;    /* in metrics and quota */
     ngx_uint_t                      mark;
     uint64_t                        next_id;      /* when it began */
     uint64_t                        start;        /* us, monotonic */

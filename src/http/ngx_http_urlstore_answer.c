@@ -88,6 +88,7 @@ ngx_http_urlstore_answer_begin(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_urlstore_answer(ngx_http_request_t *r, ngx_http_urlstore_entry_t *e)
 {
+    ngx_int_t                 rc;
     ngx_uint_t                answer;
     ngx_http_urlstore_ctx_t  *ctx;
 
@@ -95,25 +96,28 @@ ngx_http_urlstore_answer(ngx_http_request_t *r, ngx_http_urlstore_entry_t *e)
 
     answer = ngx_http_urlstore_answer_of(ctx, e);
 
-    ctx->counts[answer]++;
-
     if (answer == NGX_HTTP_URLSTORE_A_SEEN) {
         ctx->top = ngx_max(ctx->top, e->item->id + 1);
     }
 
     if (ctx->single) {
-        return ngx_http_urlstore_answer_single(r, e, answer);
+        rc = ngx_http_urlstore_answer_single(r, e, answer);
+
+    } else if (ctx->only_new && answer != NGX_HTTP_URLSTORE_A_NEW) {
+        rc = NGX_OK;
+
+    } else if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+        rc = ngx_http_urlstore_answer_text(r, e, answer);
+
+    } else {
+        rc = ngx_http_urlstore_answer_json(r, e, answer);
     }
 
-    if (ctx->only_new && answer != NGX_HTTP_URLSTORE_A_NEW) {
-        return NGX_OK;
+    if (rc == NGX_OK) {
+        ctx->counts[answer]++;
     }
 
-    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
-        return ngx_http_urlstore_answer_text(r, e, answer);
-    }
-
-    return ngx_http_urlstore_answer_json(r, e, answer);
+    return rc;
 }
 
 

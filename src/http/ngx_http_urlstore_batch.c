@@ -19,6 +19,14 @@
 #include "ngx_http_urlstore.h"
 
 
+/* what an end of any kind needs */
+
+typedef struct {
+    ngx_http_request_t             *r;
+    ngx_http_urlstore_ctx_t        *ctx;
+} ngx_http_urlstore_batch_t;
+
+
 static ngx_int_t ngx_http_urlstore_batch_options(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_batch_query(ngx_http_request_t *r,
     ngx_str_t *url);
@@ -29,6 +37,7 @@ static ngx_int_t ngx_http_urlstore_batch_end(ngx_http_request_t *r,
     ngx_int_t rc);
 static ngx_int_t ngx_http_urlstore_batch_finish(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_batch_fault(ngx_http_request_t *r);
+static void ngx_http_urlstore_batch_count(void *data);
 static void ngx_http_urlstore_batch_cleanup(void *data);
 
 
@@ -39,8 +48,10 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
     ngx_int_t                      rc;
     ngx_str_t                      url;
     us_input_format_t              format;
+    ngx_http_cleanup_t            *end;
     ngx_pool_cleanup_t            *cln;
     ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_batch_t     *batch;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -63,12 +74,21 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
     }
 
     cln = ngx_pool_cleanup_add(r->pool, 0);
-    if (cln == NULL) {
+    end = ngx_http_cleanup_add(r, sizeof(ngx_http_urlstore_batch_t));
+
+    if (cln == NULL || end == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     cln->handler = ngx_http_urlstore_batch_cleanup;
     cln->data = ctx;
+
+    batch = end->data;
+    batch->r = r;
+    batch->ctx = ctx;
+    ctx->data = batch;
+
+    end->handler = ngx_http_urlstore_batch_count;
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 640) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -297,12 +317,7 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
 
     us = ngx_http_urlstore_now() - ctx->start;
     ngx_http_urlstore_observe(ctx->zone, us);
-    ngx_http_urlstore_answer_count(ctx);
-
-    if (ctx->action == NGX_HTTP_URLSTORE_ADD) {
-        ngx_http_urlstore_quota_charge(r,
-                                       ctx->counts[NGX_HTTP_URLSTORE_A_NEW]);
-    }
+    ngx_http_urlstore_batch_count(ctx->data);
 
     if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -342,6 +357,36 @@ ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
     ngx_http_urlstore_answer_forget(ctx);
 
     return ngx_http_urlstore_body_fault(r, ctx->rc);
+}
+
+
+/*
+ * Once: at the end of the batch; or at that of the request, if it is ended
+ * while it waits.
+ */
+
+static void
+ngx_http_urlstore_batch_count(void *data)
+{
+    ngx_http_urlstore_batch_t *batch = data;
+
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = batch->ctx;
+
+    if (ctx->counted) {
+        return;
+    }
+
+    ctx->counted = 1;
+
+    ngx_http_urlstore_group_drop(ctx);
+    ngx_http_urlstore_answer_count(ctx);
+
+    if (ctx->action == NGX_HTTP_URLSTORE_ADD) {
+        ngx_http_urlstore_quota_charge(batch->r,
+                                       ctx->counts[NGX_HTTP_URLSTORE_A_NEW]);
+    }
 }
 
 

@@ -48,6 +48,7 @@ ngx_http_urlstore_group_get(ngx_log_t *log)
     g->n = 0;
     g->urls = 0;
     g->done = 0;
+    g->answered = 0;
     g->last = g->text;
     g->next = NULL;
 
@@ -92,7 +93,11 @@ ngx_http_urlstore_group_flush(ngx_http_request_t *r)
         }
 
         if (rc != NGX_OK) {
-            return NGX_ERROR;
+
+            /* the reply may end in the middle of an answer: it is not sent */
+
+            return ngx_http_urlstore_fault(r, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                           "no memory for the reply");
         }
 
         ctx->queue = g->next;
@@ -107,7 +112,6 @@ static ngx_int_t
 ngx_http_urlstore_group_run(ngx_http_request_t *r,
     ngx_http_urlstore_group_t *g)
 {
-    ngx_uint_t                i;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -120,8 +124,8 @@ ngx_http_urlstore_group_run(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    for (i = 0; i < g->n; i++) {
-        if (ngx_http_urlstore_answer(r, &g->entries[i]) != NGX_OK) {
+    for ( /* void */ ; g->answered < g->n; g->answered++) {
+        if (ngx_http_urlstore_answer(r, &g->entries[g->answered]) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -141,7 +145,11 @@ ngx_http_urlstore_group_store(ngx_http_urlstore_ctx_t *ctx,
     us_store_item_t  *item;
 
     if (ctx->zone->filter) {
-        ngx_http_urlstore_filter_group(ctx, g);
+
+        if (g->done < g->urls) {
+            ngx_http_urlstore_filter_group(ctx, g);
+        }
+
         return NGX_OK;
     }
 
@@ -251,12 +259,32 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* those of a request that ends */
+/*
+ * Those of a request that ends.  What the store has taken of the first one is
+ * new for nobody else any more, and counts.
+ */
 
 void
 ngx_http_urlstore_group_drop(ngx_http_urlstore_ctx_t *ctx)
 {
+    ngx_uint_t                  i;
+    ngx_http_urlstore_entry_t  *e;
     ngx_http_urlstore_group_t  *g;
+
+    g = ctx->queue;
+
+    if (g && ctx->action == NGX_HTTP_URLSTORE_ADD) {
+
+        for (i = g->answered; i < g->n; i++) {
+            e = &g->entries[i];
+
+            if (e->item && e->item < &g->items[g->done]
+                && e->item->status == US_NEW)
+            {
+                ctx->counts[NGX_HTTP_URLSTORE_A_NEW]++;
+            }
+        }
+    }
 
     if (ctx->group) {
         ngx_http_urlstore_group_free(ctx->group);

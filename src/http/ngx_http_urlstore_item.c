@@ -58,8 +58,7 @@ ngx_http_urlstore_item(void *data, const us_input_item_t *in)
                  < US_URL_MAX + 8 + US_INPUT_REF))
     {
         if (ngx_http_urlstore_group_flush(r) == NGX_ERROR) {
-            return ngx_http_urlstore_fault(r, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                           "no memory for the reply");
+            return NGX_ERROR;
         }
 
         g = ctx->group;

@@ -7,6 +7,7 @@
  *     sync ERRNO       fsync() and fdatasync() fail
  *     slow MS          they take so long first
  *     stall 1          pwrite() to them waits for as long as this stands here
+ *     memory BYTES     malloc() of so many fails
  *
  * a word and a number; an empty or missing file: nothing.  The file is read at
  * each call, so that a test changes its mind while the server runs.
@@ -78,6 +79,22 @@ disk_ours(int fd)
 
     return strstr(path, "/journal.") || strstr(path, "/snapshot.")
            || strstr(path, "/manifest");
+}
+
+
+/* of what an nginx module asks for in one piece; all else is quick */
+
+void *
+malloc(size_t size)
+{
+    extern void  *__libc_malloc(size_t size);
+
+    if (size == 64 * 1024 && disk_says("memory") == 64 * 1024) {
+        errno = ENOMEM;
+        return NULL;
+    }
+
+    return __libc_malloc(size);
 }
 
 
