@@ -10,10 +10,14 @@ use UrlStore::Test;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone u 64m marks=visited sites=on;
+urlstore_zone kept 32m path=%%DIR%%/kept;
+urlstore_filter filter 1m capacity=1000 error=0.01;
 client_max_body_size 8m;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
+    location /kept/ { urlstore_api kept; }
+    location /filter/ { urlstore_api filter; }
 }
 CONF
 
