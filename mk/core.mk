@@ -1,5 +1,5 @@
-# The core (src/input, src/url, src/store, src/journal: no nginx header) and
-# the command built on it.
+# The core (src/input, src/url, src/store, src/journal, src/data: no nginx
+# header) and the command built on it.
 #
 #   build/obj/       optimized          -> build/urlstore
 #   build/asan/      ASan + UBSan       -> unit tests, build/asan/urlstore

@@ -17,6 +17,10 @@
 #include <stdlib.h>
 
 
+static void us_huffman_tree(uint64_t *w, uint64_t *up, size_t n,
+    uint32_t *depths);
+static void us_huffman_limit(const uint32_t *depths, size_t n, unsigned max,
+    uint16_t *nlen);
 static int us_huffman_cmp(const void *one, const void *two);
 
 
@@ -24,12 +28,11 @@ void
 us_huffman_lengths(const uint32_t *counts, uint16_t *sym, size_t n,
     unsigned max, uint16_t nlen[US_HUFFMAN_MAX + 1], uint64_t *work)
 {
-    size_t     i, j, k, leaf, node;
-    uint64_t  *w, *up, sum;
-    uint32_t   depths[64], l, kraft, full;
+    size_t     i;
+    uint64_t  *w;
+    uint32_t   depths[US_HUFFMAN_MAX + 1];
 
     w = work;
-    up = work + n;
 
     for (i = 0; i < n; i++) {
         w[i] = (uint64_t) counts[sym[i]] << 16 | (uint16_t) ~sym[i];
@@ -41,6 +44,20 @@ us_huffman_lengths(const uint32_t *counts, uint16_t *sym, size_t n,
         sym[n - 1 - i] = (uint16_t) ~w[i];
         w[i] >>= 16;
     }
+
+    us_huffman_tree(w, work + n, n, depths);
+    us_huffman_limit(depths, n, max, nlen);
+}
+
+
+/* from the weights of n leaves, ascending, to the inner nodes by depth */
+
+static void
+us_huffman_tree(uint64_t *w, uint64_t *up, size_t n, uint32_t *depths)
+{
+    size_t    j, k, leaf, node;
+    uint32_t  l;
+    uint64_t  sum;
 
     /* w[k] becomes the weight of inner node k; leaf >= k always */
 
@@ -65,29 +82,39 @@ us_huffman_lengths(const uint32_t *counts, uint16_t *sym, size_t n,
 
     /* w[k] is now the parent of inner node k, up[k] becomes its depth */
 
-    memset(depths, 0, sizeof(depths));
+    memset(depths, 0, (US_HUFFMAN_MAX + 1) * sizeof(uint32_t));
 
     up[n - 2] = 0;
     depths[0] = 1;
 
     for (k = n - 2; k-- > 0; /* void */) {
         l = (uint32_t) up[w[k]] + 1;
-        if (l > 62) {
-            l = 62;
+
+        if (l > US_HUFFMAN_MAX) {
+            l = US_HUFFMAN_MAX;       /* no code is that long: all are one */
         }
 
         up[k] = l;
         depths[l]++;
     }
+}
 
-    /* inner nodes by depth -> leaves by depth, cut at max */
+
+/* from inner nodes by depth to leaves by depth, none below max */
+
+static void
+us_huffman_limit(const uint32_t *depths, size_t n, unsigned max,
+    uint16_t *nlen)
+{
+    size_t    i, k;
+    uint32_t  l, kraft, full;
 
     memset(nlen, 0, sizeof(uint16_t) * (US_HUFFMAN_MAX + 1));
 
-    for (l = 1, i = 0; l < 64 && i < n; l++) {
+    for (l = 1, i = 0; i < n; l++) {
         k = 2 * (size_t) depths[l - 1] - depths[l];
 
-        if (l == 63 || l >= max) {
+        if (l >= max) {
             nlen[max] += (uint16_t) (n - i);
             break;
         }

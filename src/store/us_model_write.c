@@ -35,14 +35,65 @@ typedef struct {
     uint16_t              *host;      /* of each token */
     uint8_t               *within;    /* where in the host it begins */
     uint32_t              *place;     /* of each host, in the core */
+
+    uint8_t               *out;       /* the hosts as the core has them */
 } us_pool_t;
 
 
+static int us_pool_init(us_pool_t *p, const us_model_def_t *def);
+static void us_pool_free(us_pool_t *p);
 static int us_pool_find(const us_pool_t *p, const us_token_def_t *t);
 static void us_pool_add(us_pool_t *p, unsigned token);
 static void us_pool_share(us_pool_t *p);
-static size_t us_pool_lay(us_pool_t *p, uint8_t *out);
+static size_t us_pool_lay(us_pool_t *p);
+static uint32_t us_pool_token(const us_pool_t *p, unsigned i);
+static uint8_t *us_model_write_core(us_pool_t *p, size_t text, size_t *len);
+static void us_model_write_codes(const us_model_def_t *def, uint16_t *nlen,
+    uint16_t *symbols);
 static int us_model_cmp_symbol(const void *one, const void *two);
+
+
+static int
+us_pool_init(us_pool_t *p, const us_model_def_t *def)
+{
+    size_t    room;
+    unsigned  i;
+
+    memset(p, 0, sizeof(us_pool_t));
+
+    room = 256;
+
+    for (i = US_TOKEN_TEXT; i < def->ntokens; i++) {
+        room += def->tokens[i].len;
+    }
+
+    p->def = def;
+    p->text = malloc(room);
+    p->owner = malloc(room * sizeof(uint16_t));
+    p->heads = malloc(US_TEXT_PAIRS * sizeof(int32_t));
+    p->chain = malloc(room * sizeof(int32_t));
+    p->host = calloc(def->ntokens, sizeof(uint16_t));
+    p->within = calloc(def->ntokens, 1);
+    p->place = calloc(def->ntokens, sizeof(uint32_t));
+    p->out = malloc(room);
+
+    return p->text && p->owner && p->heads && p->chain && p->host
+           && p->within && p->place && p->out ? 0 : -1;
+}
+
+
+static void
+us_pool_free(us_pool_t *p)
+{
+    free(p->out);
+    free(p->place);
+    free(p->within);
+    free(p->host);
+    free(p->chain);
+    free(p->heads);
+    free(p->owner);
+    free(p->text);
+}
 
 
 /* the position of a text among the hosts, within one of them; or -1 */
@@ -131,13 +182,13 @@ us_pool_share(us_pool_t *p)
 /* writes the hosts, behind the single bytes; returns what they take */
 
 static size_t
-us_pool_lay(us_pool_t *p, uint8_t *out)
+us_pool_lay(us_pool_t *p)
 {
     size_t    used;
     unsigned  i, host;
 
     for (used = 0; used < 256; used++) {
-        out[used] = (uint8_t) used;
+        p->out[used] = (uint8_t) used;
     }
 
     for (i = US_TOKEN_TEXT; i < p->def->ntokens; i++) {
@@ -145,7 +196,7 @@ us_pool_lay(us_pool_t *p, uint8_t *out)
 
         if (p->place[host] == 0) {
             p->place[host] = (uint32_t) used;
-            memcpy(out + used, p->def->tokens[host].text,
+            memcpy(p->out + used, p->def->tokens[host].text,
                    p->def->tokens[host].len);
             used += p->def->tokens[host].len;
         }
@@ -209,16 +260,41 @@ us_model_write_codes(const us_model_def_t *def, uint16_t *nlen,
 uint8_t *
 us_model_write(const us_model_def_t *def, size_t *len)
 {
-    size_t       i, room, used, ncodes, nsymbols;
-    uint8_t     *core, *text;
-    unsigned     l;
-    us_pool_t    p;
-    us_model_t  *m;
+    uint8_t    *core;
+    us_pool_t   p;
 
     core = NULL;
+
+    if (us_pool_init(&p, def) == 0) {
+        us_pool_share(&p);
+        core = us_model_write_core(&p, us_pool_lay(&p), len);
+    }
+
+    us_pool_free(&p);
+
+    return core;
+}
+
+
+/* text: the bytes of the hosts */
+
+static uint8_t *
+us_model_write_core(us_pool_t *p, size_t text, size_t *len)
+{
+    size_t                 i, ncodes, nsymbols;
+    uint8_t               *core;
+    unsigned               l;
+    us_model_t            *m;
+    const us_model_def_t  *def;
+
+    def = p->def;
+
+    if (text + US_TEXT_SLACK > US_TEXT_MAX) {
+        return NULL;
+    }
+
     ncodes = def->ncontexts + US_CODES;
     nsymbols = 0;
-    room = 256;
 
     for (i = 0; i < ncodes; i++) {
         for (l = 1; l <= US_HUFFMAN_MAX; l++) {
@@ -226,44 +302,14 @@ us_model_write(const us_model_def_t *def, size_t *len)
         }
     }
 
-    for (i = US_TOKEN_TEXT; i < def->ntokens; i++) {
-        room += def->tokens[i].len;
-    }
-
-    memset(&p, 0, sizeof(us_pool_t));
-
-    p.def = def;
-    p.text = malloc(room);
-    p.owner = malloc(room * sizeof(uint16_t));
-    p.heads = malloc(US_TEXT_PAIRS * sizeof(int32_t));
-    p.chain = malloc(room * sizeof(int32_t));
-    p.host = calloc(def->ntokens, sizeof(uint16_t));
-    p.within = calloc(def->ntokens, 1);
-    p.place = calloc(def->ntokens, sizeof(uint32_t));
-    text = malloc(room);
-
-    if (p.text == NULL || p.owner == NULL || p.heads == NULL
-        || p.chain == NULL || p.host == NULL || p.within == NULL
-        || p.place == NULL || text == NULL)
-    {
-        goto done;
-    }
-
-    us_pool_share(&p);
-    used = us_pool_lay(&p, text);
-
-    if (used + US_TEXT_SLACK > US_TEXT_MAX) {
-        goto done;
-    }
-
     *len = sizeof(us_model_t) + ncodes * sizeof(uint16_t) * US_NLEN
            + def->ntokens * sizeof(uint32_t) + nsymbols * sizeof(uint16_t)
-           + used + US_TEXT_SLACK;
+           + text + US_TEXT_SLACK;
     *len = (*len + 7) & ~(size_t) 7;
 
     core = calloc(1, *len);
     if (core == NULL) {
-        goto done;
+        return NULL;
     }
 
     m = (us_model_t *) core;
@@ -274,33 +320,22 @@ us_model_write(const us_model_def_t *def, size_t *len)
     m->core_size = (uint32_t) *len;
     m->ntokens = def->ntokens;
     m->nsymbols = (uint32_t) nsymbols;
-    m->text_size = (uint32_t) (used + US_TEXT_SLACK);
+    m->text_size = (uint32_t) (text + US_TEXT_SLACK);
     m->nlen = sizeof(us_model_t);
     m->tokens = m->nlen + (uint32_t) (ncodes * sizeof(uint16_t) * US_NLEN);
     m->symbols = m->tokens + m->ntokens * (uint32_t) sizeof(uint32_t);
     m->text = m->symbols + m->nsymbols * (uint32_t) sizeof(uint16_t);
 
     for (i = 0; i < def->ntokens; i++) {
-        ((uint32_t *) (core + m->tokens))[i] = us_pool_token(&p, (unsigned) i);
+        ((uint32_t *) (core + m->tokens))[i] = us_pool_token(p, (unsigned) i);
     }
 
     us_model_write_codes(def, (uint16_t *) (core + m->nlen),
                          (uint16_t *) (core + m->symbols));
 
-    memcpy(core + m->text, text, used);
+    memcpy(core + m->text, p->out, text);
 
     us_model_seal(core, *len);
-
-done:
-
-    free(text);
-    free(p.place);
-    free(p.within);
-    free(p.host);
-    free(p.chain);
-    free(p.heads);
-    free(p.owner);
-    free(p.text);
 
     return core;
 }

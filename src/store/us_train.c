@@ -20,6 +20,9 @@
 #define US_TRAIN_LETTERS  16          /* of each context, used or not */
 
 
+static int us_trainer_init(us_trainer_t *t, const us_train_t *in,
+    const volatile int *cancel);
+static void us_trainer_free(us_trainer_t *t);
 static int us_train_contexts(us_trainer_t *t);
 static int us_train_codes(us_trainer_t *t);
 static int us_train_recount(us_trainer_t *t);
@@ -32,52 +35,14 @@ static void us_train_header(us_trainer_t *t, unsigned code,
 uint8_t *
 us_train(const us_train_t *in, const volatile int *cancel, size_t *len)
 {
-    size_t          i, max;
     uint8_t        *core;
     us_trainer_t    t;
     us_model_def_t  def;
 
     core = NULL;
 
-    memset(&t, 0, sizeof(us_trainer_t));
-
-    t.in = in;
-    t.cancel = cancel;
-    t.ncodes = in->ncontexts + US_CODES;
-
-    max = in->ntokens + 1;
-
-    t.tokens = calloc(max, sizeof(us_token_def_t));
-    t.text = malloc(max * US_TOKEN_MAX);
-    t.counts = malloc(in->ncontexts * max * sizeof(uint32_t));
-    t.pairs = malloc(US_TRAIN_PAIRS * sizeof(us_pair_t));
-    t.codes = calloc(t.ncodes, sizeof(us_code_def_t));
-    t.symbols = malloc(t.ncodes * max * sizeof(uint16_t));
-    t.work = malloc(2 * max * sizeof(uint64_t));
-
-    if (t.tokens == NULL || t.text == NULL || t.counts == NULL
-        || t.pairs == NULL || t.codes == NULL || t.symbols == NULL
-        || t.work == NULL)
-    {
-        goto done;
-    }
-
-    for (i = 0; i < t.ncodes; i++) {
-        t.codes[i].symbols = t.symbols + i * max;
-    }
-
-    t.ntokens = US_TOKEN_TEXT;
-
-    for (i = 0; i < US_TOKEN_TEXT; i++) {
-        t.tokens[i].text = t.text + i;
-        t.tokens[i].len = i < US_TOKEN_RUN
-                          ? 1 : (uint8_t) us_token_run_len((unsigned) i);
-        t.text[i] = (uint8_t) i;
-    }
-
-    t.text_used = US_TOKEN_TEXT;
-
-    if (us_train_vocabulary(&t) == -1
+    if (us_trainer_init(&t, in, cancel) == -1
+        || us_train_vocabulary(&t) == -1
         || us_train_contexts(&t) == -1
         || us_train_codes(&t) == -1
         || us_train_recount(&t) == -1
@@ -99,19 +64,75 @@ us_train(const us_train_t *in, const volatile int *cancel, size_t *len)
 
 done:
 
-    if (t.parser) {
-        us_parser_destroy(t.parser);
-    }
-
-    free(t.work);
-    free(t.symbols);
-    free(t.codes);
-    free(t.pairs);
-    free(t.counts);
-    free(t.text);
-    free(t.tokens);
+    us_trainer_free(&t);
 
     return core;
+}
+
+
+/* single bytes and runs are tokens from the start */
+
+static int
+us_trainer_init(us_trainer_t *t, const us_train_t *in,
+    const volatile int *cancel)
+{
+    size_t  i, max;
+
+    memset(t, 0, sizeof(us_trainer_t));
+
+    t->in = in;
+    t->cancel = cancel;
+    t->ncodes = in->ncontexts + US_CODES;
+
+    max = in->ntokens + 1;
+
+    t->tokens = calloc(max, sizeof(us_token_def_t));
+    t->text = malloc(max * US_TOKEN_MAX);
+    t->counts = malloc(in->ncontexts * max * sizeof(uint32_t));
+    t->pairs = malloc(US_TRAIN_PAIRS * sizeof(us_pair_t));
+    t->codes = calloc(t->ncodes, sizeof(us_code_def_t));
+    t->symbols = malloc(t->ncodes * max * sizeof(uint16_t));
+    t->work = malloc(2 * max * sizeof(uint64_t));
+
+    if (t->tokens == NULL || t->text == NULL || t->counts == NULL
+        || t->pairs == NULL || t->codes == NULL || t->symbols == NULL
+        || t->work == NULL)
+    {
+        return -1;
+    }
+
+    for (i = 0; i < t->ncodes; i++) {
+        t->codes[i].symbols = t->symbols + i * max;
+    }
+
+    for (i = 0; i < US_TOKEN_TEXT; i++) {
+        t->tokens[i].text = t->text + i;
+        t->tokens[i].len = i < US_TOKEN_RUN
+                           ? 1 : (uint8_t) us_token_run_len((unsigned) i);
+        t->text[i] = (uint8_t) i;
+    }
+
+    t->ntokens = US_TOKEN_TEXT;
+    t->text_used = US_TOKEN_TEXT;
+
+    return 0;
+}
+
+
+static void
+us_trainer_free(us_trainer_t *t)
+{
+    if (t->parser) {
+        us_parser_destroy(t->parser);
+    }
+
+    free(t->work);
+    free(t->symbols);
+    free(t->codes);
+    free(t->pairs);
+    free(t->counts);
+    free(t->text);
+    free(t->tokens);
 }
 
 
