@@ -15,8 +15,6 @@
 #include "pieces.h"
 #include "input/us_input.h"
 
-#include <stdio.h>
-
 
 typedef struct {
     us_input_t   in;
@@ -33,15 +31,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 
 static reading_t  whole, other;
-
-
-static void
-broken(const char *law, us_str_t in)
-{
-    fprintf(stderr, "law \"%s\" broken\n  input: \"%.*s\"\n", law,
-            (int) in.len, in.data);
-    abort();
-}
 
 
 /* | length: 8 | bytes | ; absent is not the same as empty */

@@ -45,15 +45,6 @@ static size_t     text_size;
 
 
 static void
-broken(const char *law, us_str_t in)
-{
-    fprintf(stderr, "law \"%s\" broken\n  input: \"%.*s\"\n", law,
-            (int) in.len, in.data);
-    abort();
-}
-
-
-static void
 nested(reading_t *r, us_json_event_t event, us_str_t s, int cut)
 {
     switch (event) {

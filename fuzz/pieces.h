@@ -12,7 +12,17 @@
 
 #include "us_base.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+
+
+static inline void
+broken(const char *law, us_str_t in)
+{
+    fprintf(stderr, "law \"%s\" broken\n  input: \"%.*s\"\n", law,
+            (int) in.len, in.data);
+    abort();
+}
 
 
 /* 0: go on; anything else ends the feeding and is returned */

@@ -36,6 +36,19 @@ typedef struct {
 #define us_string(s)  ((us_str_t) { sizeof(s) - 1, (const uint8_t *) (s) })
 
 
+/* the order of their bytes, a prefix first */
+
+static inline int
+us_str_compare(us_str_t a, us_str_t b)
+{
+    int  rc;
+
+    rc = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
+
+    return rc ? rc : (a.len > b.len) - (a.len < b.len);
+}
+
+
 /* whether a host, or what begins with one, begins with "www." and goes on */
 
 static inline int

@@ -59,17 +59,6 @@ CONF
 }
 
 
-sub ready
-{
-    my ($t) = @_;
-
-    return wait_until(120, sub {
-        my $a = $t->client->request('GET', '/health');
-        return $a && $a->{status} == 200;
-    });
-}
-
-
 # the URLs, in batches of 1,000; one array for each connection
 
 sub batches
@@ -143,7 +132,7 @@ sub nginx_case
 
     my $t = server('1g', $options);
     $t->run;
-    ready($t) or die 'not ready';
+    $t->ready(within => 120) or die 'not ready';
 
     my $port = $t->port;
 

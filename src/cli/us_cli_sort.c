@@ -46,17 +46,6 @@ typedef struct {
 } us_sort_run_t;
 
 
-static int
-us_sort_order(us_str_t a, us_str_t b)
-{
-    int  rc;
-
-    rc = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
-
-    return rc ? rc : (a.len > b.len) - (a.len < b.len);
-}
-
-
 static us_str_t
 us_sort_string(const uint8_t *p)
 {
@@ -71,7 +60,7 @@ us_sort_string(const uint8_t *p)
 static int
 us_sort_compare(const void *one, const void *two)
 {
-    return us_sort_order(us_sort_string(*(uint8_t *const *) one),
+    return us_str_compare(us_sort_string(*(uint8_t *const *) one),
                          us_sort_string(*(uint8_t *const *) two));
 }
 
@@ -217,11 +206,11 @@ us_sort_sink(us_sort_run_t **heap, unsigned n, unsigned i)
             return;
         }
 
-        if (k + 1 < n && us_sort_order(heap[k + 1]->s, heap[k]->s) < 0) {
+        if (k + 1 < n && us_str_compare(heap[k + 1]->s, heap[k]->s) < 0) {
             k++;
         }
 
-        if (us_sort_order(heap[i]->s, heap[k]->s) <= 0) {
+        if (us_str_compare(heap[i]->s, heap[k]->s) <= 0) {
             return;
         }
 

@@ -378,20 +378,9 @@ us_query_strip_sessions(us_url_t *url)
 
 
 static int
-us_piece_compare(us_str_t a, us_str_t b)
-{
-    int  rc;
-
-    rc = memcmp(a.data, b.data, a.len < b.len ? a.len : b.len);
-
-    return rc ? rc : (a.len > b.len) - (a.len < b.len);
-}
-
-
-static int
 us_name_compare(us_str_t a, us_str_t b)
 {
-    return us_piece_compare(us_piece_name(a), us_piece_name(b));
+    return us_str_compare(us_piece_name(a), us_piece_name(b));
 }
 
 
@@ -530,10 +519,10 @@ us_query_drop_duplicates(us_url_t *url, us_query_ws_t *ws)
         return;
     }
 
-    us_pieces_sort(ws, n, us_piece_compare);
+    us_pieces_sort(ws, n, us_str_compare);
 
     for (kept = 1, i = 1; i < n; i++) {
-        if (us_piece_compare(ws->piece[i], ws->piece[kept - 1]) != 0) {
+        if (us_str_compare(ws->piece[i], ws->piece[kept - 1]) != 0) {
             ws->piece[kept++] = ws->piece[i];
         }
     }

@@ -70,14 +70,7 @@ seen(const us_filter_t *f, us_str_t url)
 static int
 compare(const void *a, const void *b)
 {
-    int              rc;
-    const us_str_t  *x, *y;
-
-    x = a;
-    y = b;
-    rc = memcmp(x->data, y->data, x->len < y->len ? x->len : y->len);
-
-    return rc ? rc : (x->len > y->len) - (x->len < y->len);
+    return us_str_compare(*(const us_str_t *) a, *(const us_str_t *) b);
 }
 
 

@@ -545,7 +545,7 @@ sub allow
 
 
 # Waits until it answers, each time over a connection of its own.  Options:
-# below (the path of its location, ''), write (1: adds, too).
+# below (the path of its location, ''), write (1: adds, too), within (20 s).
 
 sub ready
 {
@@ -553,7 +553,7 @@ sub ready
 
     my $path = ($o{below} // '') . '/health' . ($o{write} ? '?write=1' : '');
 
-    return wait_until(20, sub {
+    return wait_until($o{within} // 20, sub {
         my $r = $self->client->request('GET', $path);
         return $r && $r->{status} == 200;
     });
