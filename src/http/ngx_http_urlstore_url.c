@@ -15,10 +15,11 @@
 
 static ngx_int_t ngx_http_urlstore_url_one(ngx_http_request_t *r,
     uint64_t id, ngx_int_t known);
+static ngx_int_t ngx_http_urlstore_url_found(ngx_http_request_t *r,
+    uint64_t id);
 static ngx_int_t ngx_http_urlstore_url_cache(ngx_http_request_t *r,
     uint64_t id);
-static ngx_int_t ngx_http_urlstore_url_redirect(ngx_http_request_t *r,
-    u_char *url, size_t len);
+static ngx_int_t ngx_http_urlstore_url_redirect(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_delete(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_missing(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_gone(ngx_http_request_t *r);
@@ -34,6 +35,8 @@ static ngx_int_t ngx_http_urlstore_url_begin(ngx_http_request_t *r,
     ngx_http_urlstore_format_t preset);
 static ngx_int_t ngx_http_urlstore_url_answer(ngx_http_request_t *r,
     const u_char *text, size_t len);
+static ngx_int_t ngx_http_urlstore_url_line(ngx_http_urlstore_ctx_t *ctx,
+    us_str_t id, us_str_t url, us_store_status_t status);
 static ngx_int_t ngx_http_urlstore_url_finish(ngx_http_request_t *r);
 static void ngx_http_urlstore_url_cleanup(void *data);
 
@@ -88,7 +91,6 @@ static ngx_int_t
 ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
 {
     size_t                    len;
-    us_str_t                  url;
     ngx_int_t                 rc;
     us_store_status_t         status;
     ngx_http_urlstore_ctx_t  *ctx;
@@ -151,30 +153,45 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
     ngx_memcpy(ctx->url.data, buf, len);
     ctx->url.len = len;
 
+    return ngx_http_urlstore_url_found(r, id);
+}
+
+
+/* ctx->url is the URL of the id */
+
+static ngx_int_t
+ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
+{
+    us_str_t                  url;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    url.data = ctx->url.data;
+    url.len = ctx->url.len;
+
     if (ngx_http_urlstore_url_cache(r, id) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, len * 6 + 64)
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool,
+                                   us_json_quoted_max(url.len) + 64)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (ngx_http_urlstore_flag(r, "redirect")) {
-        return ngx_http_urlstore_url_redirect(r, buf, len);
+        return ngx_http_urlstore_url_redirect(r);
     }
 
     ngx_http_urlstore_type(ctx,
                ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_TEXT));
 
     if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
-        ctx->out.pos = ngx_cpymem(ctx->out.pos, buf, len);
+        ctx->out.pos = ngx_cpymem(ctx->out.pos, url.data, url.len);
 
     } else {
-        url.data = buf;
-        url.len = len;
-
         ctx->out.pos = ngx_sprintf(ctx->out.pos, "{\"id\":%uL,\"url\":", id);
         ctx->out.pos = us_json_quote(ctx->out.pos, url);
         *ctx->out.pos++ = '}';
@@ -196,7 +213,6 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
 {
     u_char                        *p;
     ngx_str_t                      value;
-    ngx_uint_t                     i;
     ngx_table_elt_t               *h;
     ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_urlstore_loc_conf_t  *ulcf;
@@ -212,10 +228,7 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
     value.data = p;
     *p++ = '"';
 
-    for (i = 0; i < 16; i++) {
-        p = ngx_hex_dump(p, &ctx->zone->conf.uuid[i], 1);
-    }
-
+    p = ngx_hex_dump(p, ctx->zone->conf.uuid, 16);
     p = ngx_sprintf(p, "-%xL-%xL%s\"", ctx->zone->conf.epoch, id,
                     ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_TEXT)
                     == NGX_HTTP_URLSTORE_TEXT ? "" : "-j");
@@ -260,28 +273,29 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
 /* a canonical URL is ASCII without control bytes: make sure all the same */
 
 static ngx_int_t
-ngx_http_urlstore_url_redirect(ngx_http_request_t *r, u_char *url, size_t len)
+ngx_http_urlstore_url_redirect(ngx_http_request_t *r)
 {
     size_t                    i;
     u_char                   *p;
-    ngx_str_t                 value;
+    ngx_str_t                *url, value;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    url = &ctx->url;
 
-    value.data = ngx_pnalloc(r->pool, len * 3);
+    value.data = ngx_pnalloc(r->pool, url->len * 3);
     if (value.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     p = value.data;
 
-    for (i = 0; i < len; i++) {
-        if (url[i] <= 0x20 || url[i] >= 0x7f) {
-            p = ngx_sprintf(p, "%%%02XD", (int) url[i]);
+    for (i = 0; i < url->len; i++) {
+        if (url->data[i] <= 0x20 || url->data[i] >= 0x7f) {
+            p = ngx_sprintf(p, "%%%02XD", (int) url->data[i]);
 
         } else {
-            *p++ = url[i];
+            *p++ = url->data[i];
         }
     }
 
@@ -606,16 +620,12 @@ ngx_http_urlstore_url_answer(ngx_http_request_t *r, const u_char *text,
 {
     size_t                    size;
     uint64_t                  id;
-    us_str_t                  url;
     ngx_int_t                 rc;
-    const char               *name;
     us_store_status_t         status;
-    ngx_http_urlstore_out_t  *out;
     ngx_http_urlstore_ctx_t  *ctx;
     u_char                    buf[US_URL_MAX + 8];
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    out = &ctx->out;
 
     rc = ngx_http_urlstore_id(text, len, &id);
 
@@ -645,24 +655,41 @@ ngx_http_urlstore_url_answer(ngx_http_request_t *r, const u_char *text,
 
     ctx->tops = 1;
 
+    return ngx_http_urlstore_url_line(ctx, (us_str_t) { len, text },
+                                      (us_str_t) { size, buf }, status);
+}
+
+
+/* the answer for an id of many; url is empty but for US_OK */
+
+static ngx_int_t
+ngx_http_urlstore_url_line(ngx_http_urlstore_ctx_t *ctx, us_str_t id,
+    us_str_t url, us_store_status_t status)
+{
+    const char               *name;
+    ngx_http_urlstore_out_t  *out;
+
+    out = &ctx->out;
+
     name = (status == US_OK) ? "ok"
            : (status == US_DELETED) ? "deleted"
            : (status == US_DAMAGED) ? "damaged" : "unknown";
 
     /* an id of any length is echoed as it was written */
 
-    if (ngx_http_urlstore_out_room(out, len + us_json_quoted_max(size) + 64)
+    if (ngx_http_urlstore_out_room(out, id.len + us_json_quoted_max(url.len)
+                                        + 64)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
     if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
-        out->pos = ngx_cpymem(out->pos, text, len);
+        out->pos = ngx_cpymem(out->pos, id.data, id.len);
         *out->pos++ = '\t';
 
         if (status == US_OK) {
-            out->pos = ngx_cpymem(out->pos, buf, size);
+            out->pos = ngx_cpymem(out->pos, url.data, url.len);
 
         } else {
             out->pos = ngx_sprintf(out->pos, "-\t%s", name);
@@ -680,12 +707,10 @@ ngx_http_urlstore_url_answer(ngx_http_request_t *r, const u_char *text,
     }
 
     out->pos = ngx_cpymem(out->pos, "{\"id\":", 6);
-    out->pos = ngx_cpymem(out->pos, text, len);
+    out->pos = ngx_cpymem(out->pos, id.data, id.len);
     out->pos = ngx_cpymem(out->pos, ",\"url\":", 7);
 
     if (status == US_OK) {
-        url.data = buf;
-        url.len = size;
         out->pos = us_json_quote(out->pos, url);
 
     } else {
