@@ -320,6 +320,7 @@ us_dedup_follow(us_dedup_t *d)
     }
 
     rc = 0;
+    failed = 0;
 
     while (rc == 0
            && (name = us_follow_next(f, &us_dedup_stop, &failed)) != NULL)

@@ -221,6 +221,7 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
     d.wait = wait;
     d.data = data;
     d.since = 0;
+    lsn = 0;
 
     rc = us_snapshot_begin(&d.snapshot, dirfd, conf.uuid, conf.epoch,
                            &us_data_ops);

@@ -449,6 +449,7 @@ ngx_http_urlstore_quota_find(ngx_http_urlstore_quota_t *quota, uint64_t tag,
     row = &zone->sh->clients[(tag >> 1) % zone->sh->rows
                              * NGX_HTTP_URLSTORE_ROW];
     oldest = row;
+    client = row;
 
     for (i = 0; i < NGX_HTTP_URLSTORE_ROW; i++) {
         client = &row[i];

@@ -105,6 +105,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
     }
 
     status = US_UNKNOWN;
+    len = 0;
 
     if (known == NGX_OK) {
         status = us_store_get(ctx->zone->store, id, buf, &len);

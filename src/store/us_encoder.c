@@ -183,6 +183,7 @@ us_encoder_tail(us_encoder_t *e, us_bitout_t *o)
 
     p = e->text;
     ncontexts = us_model_ncontexts(e->model);
+    bits = 0;
 
     for (i = 0; i < e->npieces; i++) {
         ctx = e->pieces[i].ctx;

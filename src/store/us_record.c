@@ -347,6 +347,7 @@ us_record_install(us_codec_t *c, us_str_t model)
 
     rc = -1;
     m = NULL;
+    size = 0;
     core = malloc(model.len + 1);
 
     if (core == NULL) {
