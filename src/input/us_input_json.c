@@ -51,6 +51,8 @@ static int us_input_release(us_input_t *in);
 static int us_input_hold(us_input_t *in, us_input_kind_t kind, us_str_t text);
 static int us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text,
     int cut);
+static int us_input_ref_write(us_input_t *in, us_json_event_t event,
+    us_str_t text, size_t room);
 
 
 /*
@@ -503,20 +505,12 @@ us_input_whole_ref(us_input_t *in)
 }
 
 
-/*
- * Writes the events of a ref down again as JSON without white space.  Numbers
- * stay as they were written.
- */
+/* an event of a ref, which may be too long to be kept */
 
 static int
 us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
 {
-    size_t           room;
-    uint8_t          c;
-    unsigned         nested;
-    us_input_buf_t  *b;
-
-    b = &in->ref;
+    size_t  room;
 
     /* with what may stand around it */
 
@@ -524,7 +518,7 @@ us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
 
     in->have |= 1 << US_INPUT_F_REF;
 
-    if (cut || b->len + room > US_INPUT_REF) {
+    if (cut || in->ref.len + room > US_INPUT_REF) {
 
         /* check the rest, and answer with none */
 
@@ -532,77 +526,86 @@ us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
         in->too_long = 1;
     }
 
-    if (in->ref_long) {
-        goto done;
-    }
-
-    if (us_input_append(in, b, NULL, room) != 0) {
+    if (!in->ref_long && us_input_ref_write(in, event, text, room) != 0) {
         return -1;
     }
 
-    b->len -= room;
-
-    if (event != US_JSON_OBJECT_END && event != US_JSON_ARRAY_END) {
-        if (in->ref_comma) {
-            b->data[b->len++] = ',';
-        }
-
-        in->ref_comma = 1;
+    if (in->json.depth == 1 && event != US_JSON_OBJECT
+        && event != US_JSON_ARRAY)
+    {
+        in->field = US_INPUT_F_OTHER;
     }
+
+    return 0;
+}
+
+
+/*
+ * Writes the events of a ref down again as JSON without white space.  Numbers
+ * stay as they were written.
+ */
+
+static int
+us_input_ref_write(us_input_t *in, us_json_event_t event, us_str_t text,
+    size_t room)
+{
+    uint8_t  *p;
+
+    if (us_input_append(in, &in->ref, NULL, room) != 0) {
+        return -1;
+    }
+
+    p = in->ref.data + in->ref.len - room;
+
+    if (in->ref_comma && event != US_JSON_OBJECT_END
+        && event != US_JSON_ARRAY_END)
+    {
+        *p++ = ',';
+    }
+
+    in->ref_comma = 1;
 
     switch (event) {
 
     case US_JSON_OBJECT:
     case US_JSON_ARRAY:
-        b->data[b->len++] = (event == US_JSON_OBJECT) ? '{' : '[';
+        *p++ = (event == US_JSON_OBJECT) ? '{' : '[';
         in->ref_comma = 0;
-        return 0;
+        break;
 
     case US_JSON_OBJECT_END:
     case US_JSON_ARRAY_END:
-        c = (event == US_JSON_OBJECT_END) ? '}' : ']';
-        b->data[b->len++] = c;
-        in->ref_comma = 1;
+        *p++ = (event == US_JSON_OBJECT_END) ? '}' : ']';
         break;
 
     case US_JSON_KEY:
-        b->len = us_json_quote(b->data + b->len, text) - b->data;
-        b->data[b->len++] = ':';
+        p = us_json_quote(p, text);
+        *p++ = ':';
         in->ref_comma = 0;
-        return 0;
+        break;
 
     case US_JSON_STRING:
-        b->len = us_json_quote(b->data + b->len, text) - b->data;
+        p = us_json_quote(p, text);
         break;
 
     case US_JSON_NUM:
-        memcpy(b->data + b->len, text.data, text.len);
-        b->len += text.len;
+        p = mempcpy(p, text.data, text.len);
         break;
 
     case US_JSON_TRUE:
-        memcpy(b->data + b->len, "true", 4);
-        b->len += 4;
+        p = mempcpy(p, "true", 4);
         break;
 
     case US_JSON_FALSE:
-        memcpy(b->data + b->len, "false", 5);
-        b->len += 5;
+        p = mempcpy(p, "false", 5);
         break;
 
     case US_JSON_NULL:
-        memcpy(b->data + b->len, "null", 4);
-        b->len += 4;
+        p = mempcpy(p, "null", 4);
         break;
     }
 
-done:
-
-    nested = in->json.depth - 1;
-
-    if (nested == 0 && event != US_JSON_OBJECT && event != US_JSON_ARRAY) {
-        in->field = US_INPUT_F_OTHER;
-    }
+    in->ref.len = p - in->ref.data;
 
     return 0;
 }
