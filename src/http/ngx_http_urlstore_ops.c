@@ -8,6 +8,10 @@
 #include "ngx_http_urlstore_endpoints.h"
 
 
+static u_char *ngx_http_urlstore_stats_ids(u_char *p,
+    ngx_http_urlstore_zone_t *zone, us_store_info_t *info);
+static u_char *ngx_http_urlstore_stats_memory(u_char *p,
+    us_store_info_t *info);
 static ngx_int_t ngx_http_urlstore_stats_filter(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_ops_send(ngx_http_request_t *r);
 
@@ -72,7 +76,6 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
 {
-    double                     each;
     ngx_uint_t                 i;
     us_store_info_t            info;
     ngx_http_urlstore_out_t   *out;
@@ -89,8 +92,6 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
 
     us_store_info(zone->store, &info);
 
-    each = info.urls ? (double) info.used / info.urls : 0;
-
     if (ngx_http_urlstore_out_init(out, r->pool, 4096
                                    + NGX_HTTP_URLSTORE_PERSIST_STATS)
         != NGX_OK)
@@ -98,34 +99,10 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    out->pos = ngx_sprintf(out->pos, "{\"zone\":\"%V\",\"urls\":%uL,"
-                           "\"deleted\":%uL,\"sites\":%uL,\"next_id\":%uL,"
-                           "\"epoch\":%uL,\"uuid\":\"",
-                           &zone->name, info.urls, info.deleted, info.sites,
-                           us_store_next_id(zone->store), zone->conf.epoch);
+    out->pos = ngx_http_urlstore_stats_ids(out->pos, zone, &info);
+    out->pos = ngx_http_urlstore_stats_memory(out->pos, &info);
 
-    for (i = 0; i < 16; i++) {
-        out->pos = ngx_hex_dump(out->pos, &zone->conf.uuid[i], 1);
-
-        if (i == 3 || i == 5 || i == 7 || i == 9) {
-            *out->pos++ = '-';
-        }
-    }
-
-    out->pos = ngx_sprintf(out->pos, "\",\"normalization\":\"%*s\","
-                           "\"size\":%uL,\"used\":%uL,"
-                           "\"free\":%uL,\"bytes_per_url\":%.2f,"
-                           "\"fit\":%uL,\"full\":%s,\"parts\":{",
-                           zone->conf.norm.len, zone->conf.norm.data,
-                           info.size, info.used, info.size - info.used, each,
-                           info.fit, info.full ? "true" : "false");
-
-    for (i = 0; i < US_PARTS; i++) {
-        out->pos = ngx_sprintf(out->pos, "%s\"%s\":%uL", i ? "," : "",
-                               us_store_part_name(i), info.parts[i]);
-    }
-
-    out->pos = ngx_sprintf(out->pos, "},\"marks\":[");
+    out->pos = ngx_sprintf(out->pos, ",\"marks\":[");
 
     for (i = 0; i < zone->conf.nmarks; i++) {
         out->pos = ngx_sprintf(out->pos, "%s\"%*s\"", i ? "," : "",
@@ -161,6 +138,56 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
     ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
 
     return ngx_http_urlstore_ops_send(r);
+}
+
+
+static u_char *
+ngx_http_urlstore_stats_ids(u_char *p, ngx_http_urlstore_zone_t *zone,
+    us_store_info_t *info)
+{
+    ngx_uint_t  i;
+
+    p = ngx_sprintf(p, "{\"zone\":\"%V\",\"urls\":%uL,\"deleted\":%uL,"
+                    "\"sites\":%uL,\"next_id\":%uL,\"epoch\":%uL,"
+                    "\"uuid\":\"",
+                    &zone->name, info->urls, info->deleted, info->sites,
+                    us_store_next_id(zone->store), zone->conf.epoch);
+
+    for (i = 0; i < 16; i++) {
+        p = ngx_hex_dump(p, &zone->conf.uuid[i], 1);
+
+        if (i == 3 || i == 5 || i == 7 || i == 9) {
+            *p++ = '-';
+        }
+    }
+
+    return ngx_sprintf(p, "\",\"normalization\":\"%*s\",",
+                       zone->conf.norm.len, zone->conf.norm.data);
+}
+
+
+static u_char *
+ngx_http_urlstore_stats_memory(u_char *p, us_store_info_t *info)
+{
+    double      each;
+    ngx_uint_t  i;
+
+    each = info->urls ? (double) info->used / info->urls : 0;
+
+    p = ngx_sprintf(p, "\"size\":%uL,\"used\":%uL,\"free\":%uL,"
+                    "\"bytes_per_url\":%.2f,\"fit\":%uL,\"full\":%s,"
+                    "\"parts\":{",
+                    info->size, info->used, info->size - info->used, each,
+                    info->fit, info->full ? "true" : "false");
+
+    for (i = 0; i < US_PARTS; i++) {
+        p = ngx_sprintf(p, "%s\"%s\":%uL", i ? "," : "",
+                        us_store_part_name(i), info->parts[i]);
+    }
+
+    *p++ = '}';
+
+    return p;
 }
 
 

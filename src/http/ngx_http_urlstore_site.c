@@ -14,6 +14,8 @@
 #define NGX_HTTP_URLSTORE_PROBES   64
 
 
+static ngx_int_t ngx_http_urlstore_site_json(ngx_http_request_t *r,
+    us_str_t key, us_store_site_t *site);
 static ngx_int_t ngx_http_urlstore_site_missing(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_request_t *r,
     us_store_item_t *item);
@@ -84,16 +86,12 @@ ngx_int_t
 ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 {
     int                       merge;
-    u_char                   *p;
-    us_str_t                  key, spelling;
+    us_str_t                  key;
     ngx_int_t                 rc;
-    ngx_uint_t                www;
     us_store_site_t           site;
-    ngx_http_urlstore_out_t  *out;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    out = &ctx->out;
 
     rc = ngx_http_urlstore_site_key(r, &ctx->tail, &key, &merge);
 
@@ -128,7 +126,29 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
     ctx->top = site.last + 1;
     ctx->absent = ctx->zone->conf.sites;
 
-    www = site.spelling & US_SPELLING_WWW;
+    if (ngx_http_urlstore_site_json(r, key, &site) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
+
+    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_site_json(ngx_http_request_t *r, us_str_t key,
+    us_store_site_t *site)
+{
+    u_char                   *p;
+    us_str_t                  spelling;
+    ngx_uint_t                www;
+    ngx_http_urlstore_out_t  *out;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    out = &ctx->out;
+    www = site->spelling & US_SPELLING_WWW;
 
     p = ngx_pnalloc(r->pool, 4 + key.len);
 
@@ -138,7 +158,7 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
                                       + us_json_quoted_max(4 + key.len) + 256)
            != NGX_OK)
     {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
     spelling.data = p;
@@ -155,20 +175,18 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
     out->pos = ngx_cpymem(out->pos, "{\"site\":", 8);
     out->pos = us_json_quote(out->pos, key);
     out->pos = ngx_sprintf(out->pos, ",\"first\":%uL,\"spelling\":",
-                           site.first);
+                           site->first);
     out->pos = us_json_quote(out->pos, spelling);
     out->pos = ngx_sprintf(out->pos, ",\"www\":%s", www ? "true" : "false");
 
     if (ctx->zone->conf.sites) {
         out->pos = ngx_sprintf(out->pos, ",\"urls\":%uL,\"last\":%uL",
-                               site.urls, site.last);
+                               site->urls, site->last);
     }
 
     out->pos = ngx_cpymem(out->pos, "}\n", 2);
 
-    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
-
-    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+    return NGX_OK;
 }
 
 
