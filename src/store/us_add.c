@@ -78,6 +78,33 @@ us_store_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
 }
 
 
+/*
+ * No URL of the site was known.  An earlier one of this group, or somebody's,
+ * is the first one now; or this one is, in its own spelling: the earlier found
+ * no room.
+ */
+
+static void
+us_store_put_first(us_store_t *s, us_store_item_t *item, unsigned slot)
+{
+    us_store_site_t   site;
+    us_store_slot_t  *sl;
+
+    sl = &s->slots[slot];
+
+    us_store_item_split(item);
+
+    if (us_store_site_find(s, sl->site, sl->site_hash, &site)) {
+        sl->site_first = site.first;
+        item->spelling = us_store_class(item, site.spelling);
+    }
+
+    if (item->spelling != sl->klass) {
+        us_record_encode_plain(s->codec, slot, item->spelling, item->rest);
+    }
+}
+
+
 /* under the lock: an item that was unseen without it */
 
 static void
@@ -88,7 +115,6 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     us_head_t        *h;
     us_arena_t       *a;
     us_hashes_t       hashes;
-    us_store_site_t   site;
     us_store_slot_t  *sl;
     const uint8_t    *bits;
 
@@ -104,23 +130,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     }
 
     if (sl->site_first == US_STORE_NO_ID) {
-
-        /*
-         * An earlier URL of this group, or somebody's, is the first one now;
-         * or this one is, in its own spelling: the earlier found no room.
-         */
-
-        us_store_item_split(item);
-
-        if (us_store_site_find(s, sl->site, sl->site_hash, &site)) {
-            sl->site_first = site.first;
-            item->spelling = us_store_class(item, site.spelling);
-        }
-
-        if (item->spelling != sl->klass) {
-            us_record_encode_plain(s->codec, slot, item->spelling,
-                                   item->rest);
-        }
+        us_store_put_first(s, item, slot);
     }
 
     units = us_record_emit(s->codec, slot, h->next_id, &bits);
