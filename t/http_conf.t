@@ -185,6 +185,23 @@ is($t->post('/add', join("\n", 'http://m.news.com/a', 'http://m.else.com/a',
     . "*\trejected\trepeat\n*\tnew\thttp://a.com/?b=2\n", 'rules and limits');
 is($t->get('/seen?url=http://a.com/secret/x')->json->{reason},
     'rule:/secret/', 'a single one names the rule');
+{
+    my $long = 'a' . "\xc3\xa9" x 64;            # 129 octets of UTF-8
+    my $odd = UrlStore::Test->new->run(<<"CONF");
+urlstore_zone u 32m;
+urlstore_reject u "tab\\t|tab";
+urlstore_reject u $long|long;
+urlstore_reject u \xff|latin;
+$server
+CONF
+
+    $r = $odd->post('/add', join("\n", map { "http://a.com/$_" } 'tab', 'long',
+        'latin'), @text, Accept => 'application/json');
+    is_deeply([ map { $_->{reason} } @{ $r->json->{results} } ],
+        [ 'rule:tab?|tab', 'rule:a' . "\x{e9}" x 63, 'rule:?|latin' ],
+        'a rule of any octets is told in text that is JSON');
+}
+
 is($t->post('/add', "http://x.org/\nhttp://www.x.org/\n", @text)->{body}
     =~ s/^\d+//mgr, "\tnew\thttp://x.org/\n\tnew\thttp://www.x.org/\n",
     'a host that is not merged');

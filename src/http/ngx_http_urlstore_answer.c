@@ -17,11 +17,20 @@
 /* the longest answer without its URL and ref */
 #define NGX_HTTP_URLSTORE_FIXED   256
 
+/* of a rule, what a reason tells */
+#define NGX_HTTP_URLSTORE_RULE    128
+
 
 static ngx_int_t ngx_http_urlstore_answer_text(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
 static ngx_int_t ngx_http_urlstore_answer_json(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
+static ngx_int_t ngx_http_urlstore_answer_json_url(
+    ngx_http_urlstore_ctx_t *ctx, ngx_http_urlstore_entry_t *e,
+    ngx_uint_t answer);
+static ngx_int_t ngx_http_urlstore_answer_json_rest(
+    ngx_http_urlstore_ctx_t *ctx, ngx_http_urlstore_entry_t *e,
+    ngx_uint_t answer);
 static ngx_int_t ngx_http_urlstore_answer_single(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
 static ngx_int_t ngx_http_urlstore_answer_location(ngx_http_request_t *r);
@@ -311,7 +320,6 @@ static ngx_int_t
 ngx_http_urlstore_answer_json(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 {
-    u_char                   *start;
     uint64_t                  id;
     ngx_str_t                *name;
     ngx_http_urlstore_out_t  *out;
@@ -344,6 +352,33 @@ ngx_http_urlstore_answer_json(ngx_http_request_t *r,
     out->pos = ngx_cpymem(out->pos, name->data, name->len);
     *out->pos++ = '"';
 
+    if (ngx_http_urlstore_answer_json_url(ctx, e, answer) != NGX_OK
+        || ngx_http_urlstore_answer_json_rest(ctx, e, answer) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    *out->pos++ = '}';
+
+    if (ctx->format != NGX_HTTP_URLSTORE_JSON || ctx->single) {
+        *out->pos++ = '\n';
+    }
+
+    return NGX_OK;
+}
+
+
+/* "url", or "reason" in its place */
+
+static ngx_int_t
+ngx_http_urlstore_answer_json_url(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
+{
+    u_char                   *start;
+    ngx_http_urlstore_out_t  *out;
+
+    out = &ctx->out;
+
     if (answer == NGX_HTTP_URLSTORE_A_INVALID
         || answer == NGX_HTTP_URLSTORE_A_REJECTED)
     {
@@ -371,6 +406,20 @@ ngx_http_urlstore_answer_json(ngx_http_request_t *r,
 
         *out->pos++ = '"';
     }
+
+    return NGX_OK;
+}
+
+
+/* the members that a client asked for, or sent */
+
+static ngx_int_t
+ngx_http_urlstore_answer_json_rest(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
+{
+    ngx_http_urlstore_out_t  *out;
+
+    out = &ctx->out;
 
     if (ctx->sites && (answer == NGX_HTTP_URLSTORE_A_NEW
                        || answer == NGX_HTTP_URLSTORE_A_SEEN))
@@ -402,12 +451,6 @@ ngx_http_urlstore_answer_json(ngx_http_request_t *r,
         out->pos = ngx_http_urlstore_u64(out->pos, ctx->next_id);
         out->pos = ngx_cpymem(out->pos, ",\"epoch\":", 9);
         out->pos = ngx_http_urlstore_u64(out->pos, ctx->zone->conf.epoch);
-    }
-
-    *out->pos++ = '}';
-
-    if (ctx->format != NGX_HTTP_URLSTORE_JSON || ctx->single) {
-        *out->pos++ = '\n';
     }
 
     return NGX_OK;
@@ -592,6 +635,10 @@ ngx_http_urlstore_answer_escape(ngx_http_urlstore_ctx_t *ctx, u_char *start)
 u_char *
 ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_entry_t *e)
 {
+    u_char       c;
+    size_t       i;
+    us_str_t     rule;
+    ngx_uint_t   utf8;
     const char  *name;
 
     if (e->kind == US_INPUT_BAD) {
@@ -604,7 +651,26 @@ ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_entry_t *e)
 
     if (e->verdict == US_URL_RULE) {
         p = ngx_cpymem(p, "rule:", 5);
-        return ngx_cpymem(p, e->rule.data, ngx_min(e->rule.len, 128));
+
+        /* a regex may hold any byte; it is to be a field, and JSON */
+
+        rule.data = e->rule.data;
+        rule.len = ngx_min(e->rule.len, NGX_HTTP_URLSTORE_RULE);
+
+        while (rule.len && rule.len < e->rule.len
+               && (rule.data[rule.len] & 0xc0) == 0x80)
+        {
+            rule.len--;
+        }
+
+        utf8 = us_utf8_valid(rule);
+
+        for (i = 0; i < rule.len; i++) {
+            c = rule.data[i];
+            *p++ = (c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8)) ? '?' : c;
+        }
+
+        return p;
     }
 
     name = us_verdict_name(e->verdict);
