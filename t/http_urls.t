@@ -24,6 +24,16 @@ server {
     location ~ ^/re/(\d+)$ { urlstore_url u; }
     location = /feed { urlstore_urls u; }
     location /m/ { urlstore_mark u; }
+    ssi_types *;
+    location = /none {
+        ssi on;
+        return 200 '(<!--# include virtual="/urls?from=999999" -->)';
+    }
+    location = /parts {
+        ssi on;
+        return 200 '<!--# include virtual="/big/urls?limit=100000" -->,
+                    <!--# include virtual="/big/urls?limit=100000" -->';
+    }
 }
 CONF
 
@@ -290,3 +300,10 @@ for (1 .. 20) {
 }
 
 is($t->get('/big/urls?limit=1')->{body}, "0\t$urls[0]\n", 'and all is well');
+
+# parts of a page: an empty list, and long ones that are made at the same time
+
+my $list = $t->get('/big/urls?limit=100000')->{body};
+
+is($t->get('/none')->{body}, '()', 'a page of an empty list');
+ok($t->get('/parts')->{body} =~ /^\Q$list\E,\s+\Q$list\E$/, 'of long ones');

@@ -179,6 +179,7 @@ ngx_http_urlstore_out_finish(ngx_http_urlstore_out_t *out)
 
     if (out->last->buf->pos == out->last->buf->last) {
         out->last->buf->temporary = 0;
+        out->last->buf->sync = 1;
     }
 
     return out->chain;

@@ -424,8 +424,13 @@ ngx_http_urlstore_urls_run(ngx_http_request_t *r)
         cl->buf->last_in_chain = urls->done;
         cl->buf->flush = !urls->done;
 
-        /* without data it must not call itself a buffer in memory */
+        /*
+         * Without data it must not call itself a buffer in memory; and what
+         * ends a subrequest is special by nothing else.
+         */
+
         cl->buf->temporary = (cl->buf->pos != cl->buf->last);
+        cl->buf->sync = !cl->buf->temporary;
 
         rc = ngx_http_output_filter(r, cl);
 
