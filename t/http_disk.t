@@ -265,6 +265,11 @@ disk('stall 1');
 fill('five');
 $t->signal('HUP');
 is(eval { answer('add')->{status} }, 0, 'a batch that is not answered');
+
+my $busy = ticks();
+sleep 0.5;
+cmp_ok(ticks() - $busy, '<', 15, '  the old workers wait, in peace');
+
 disk('');
 ok($t->ready(write => 1), 'ready');
 is(counted(), 1, '  what was new of it is counted all the same');
@@ -372,6 +377,22 @@ sub answer
 
     waitpid $later{$name}{pid}, 0;
     return bless lock_retrieve($later{$name}{file}), 'UrlStore::Answer';
+}
+
+
+# hundredths of a second that the workers have computed, the old ones as well
+
+sub ticks
+{
+    my $sum = 0;
+
+    for my $pid (split ' ', slurp("/proc/$t->{pid}/task/$t->{pid}/children"))
+    {
+        my @stat = split ' ', slurp("/proc/$pid/stat", 1) =~ s/.*\) //sr;
+        $sum += $stat[11] + $stat[12] if @stat;
+    }
+
+    return $sum;
 }
 
 

@@ -60,7 +60,6 @@ ngx_http_urlstore_persist_start(ngx_http_urlstore_zone_t *zone)
     p->tick.handler = ngx_http_urlstore_tick;
     p->tick.data = p;
     p->tick.log = ngx_cycle->log;
-    p->tick.cancelable = 1;
 
     ngx_add_timer(&p->tick, 1);
 
@@ -100,6 +99,7 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
 {
     ngx_http_urlstore_persist_t *p = ev->data;
 
+    ngx_uint_t  i;
     ngx_msec_t  next;
 
     if (ngx_process == NGX_PROCESS_WORKER && !p->orphan
@@ -142,6 +142,16 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
     }
 
     next = ngx_min(NGX_HTTP_URLSTORE_TICK, ngx_max(p->interval / 4, 5));
+
+    /* a worker that left its loop would wait for its thread in another one */
+
+    ev->cancelable = 1;
+
+    for (i = 0; i < NGX_HTTP_URLSTORE_ROLES; i++) {
+        if (p->jobs[i].active) {
+            ev->cancelable = 0;
+        }
+    }
 
     ngx_add_timer(ev, next);
 }
