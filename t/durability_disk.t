@@ -48,8 +48,6 @@ CONF
     return $t;
 }
 
-sub disk { UrlStore::Test::spew("$_[0]{dir}/disk", $_[1]) }
-
 sub add
 {
     my ($t, $n, $many) = @_;
@@ -66,7 +64,7 @@ ok($t->ready(write => 1), 'ready');
 is(add($t, 0, 100)->{status}, 200, 'added');
 
 for my $err (5, 28) {
-    disk($t, "write $err");
+    $t->disk("write $err");
 
     my $a = add($t, 100 * $err, 100);
     is($a->{status}, 503, "errno $err: an add is refused");
@@ -79,7 +77,7 @@ for my $err (5, 28) {
     is($t->post('/seen', "http://never.example/\n")->{status}, 200,
         'denials, too');
 
-    disk($t, '');
+    $t->disk('');
     ok($t->ready(write => 1), 'it goes on by itself');
 
     $a = add($t, 100 * $err, 100);
@@ -102,11 +100,11 @@ $t->run;
 ok($t->ready(write => 1), 'ready');
 is(add($t, 0, 100)->{status}, 200, 'added');
 
-disk($t, 'sync 5');
+$t->disk('sync 5');
 my $a = add($t, 1000, 10);
 is($a->{status}, 503, 'not durable: refused');
 like($a->json->{detail}, qr/read-only until a restart.*fdatasync/, 'says why');
-disk($t, '');
+$t->disk('');
 sleep 0.5;
 is(add($t, 2000, 10)->{status}, 503, 'it stays read-only');
 is($t->get('/url/0')->{status}, 200, 'reads of what is durable go on');
@@ -125,7 +123,7 @@ is($t->post('/url', join("\n", 0 .. 90), Accept => 'text/plain')->{body}
 
 # a slow one: reads wait for what they would tell, a second at most
 
-disk($t, 'slow 5000');
+$t->disk('slow 5000');
 my $next = $t->get('/stats')->json->{next_id};
 my $pid = fork() // die;
 
@@ -143,7 +141,7 @@ $a = $t->post('/seen', "$lines->[3000]\n");
 is($a->{status}, 503, 'a read of what is not durable yet');
 cmp_ok(time - $start, '>', 0.8, 'has waited');
 cmp_ok(time - $start, '<', 3, 'but not until it is');
-disk($t, '');
+$t->disk('');
 waitpid $pid, 0;
 like($t->post('/seen', "$lines->[3000]\n")->{body}, qr/\tseen\t/, 'now it is');
 ok($t->stop, 'stopped');
@@ -157,13 +155,13 @@ ok($t->stop, 'stopped');
 
     is(add($t, 0, 100)->{status}, 200, 'added');
 
-    disk($t, 'slow 60000');
+    $t->disk('slow 60000');
     is(add($t, 100, 100)->{status}, 200, 'written');
     sleep 0.8;
 
     my @pids = $t->worker_pids;
     $t->kill_worker('KILL', $_) for @pids;
-    disk($t, '');
+    $t->disk('');
 
     ok($t->ready(write => 1), 'others work');
     ok(wait_until(2, sub {
@@ -180,11 +178,11 @@ ok($t->stop, 'stopped');
     $t->run;
     ok($t->ready(write => 1), 'ready');
 
-    disk($t, 'slow 300');
+    $t->disk('slow 300');
     my $before = time;
     $a = add($t, 0, 8000);
     my $took = time - $before;
-    disk($t, '');
+    $t->disk('');
 
     is($a->{status}, 200, 'a batch longer than the ring is taken');
     cmp_ok($took, '>', 0.55, 'after more than one sync');

@@ -63,7 +63,7 @@ cmp_ok($ids, '>', 200, 'some URLs');
 
 # --- a delete that is not durable yet: only who would tell of it waits
 
-disk('slow 3000');
+$t->disk('slow 3000');
 later(forget => 'DELETE', '/url/5');
 ok(wait_until(2, sub { my $s = $t->get('/stats')->json;
     $s->{published} > $s->{durable} }), 'deleted, but not durable');
@@ -90,7 +90,7 @@ is(answer('forget')->{status}, 204, 'durable');
 is(answer('mark')->{body}, "5\tdeleted\t-\n", '  and the mark says so');
 is($t->get('/url/5')->{status}, 410, '  and told');
 is($t->get('/url/0,5')->{body} =~ s/.*\n//r, "5\t-\tdeleted\n", '  in lists');
-disk('');
+$t->disk('');
 
 # --- a list of ids that comes slowly: what was added meanwhile is not durable
 
@@ -106,19 +106,19 @@ if ($list == 0) {
 }
 
 sleep 0.3;
-disk('slow 4000');
+$t->disk('slow 4000');
 later(add => 'POST', '/add?url=http://meanwhile.example/', '');
 like(join('', <$slowly>), qr{^HTTP/1.1 503 }, 'it is not told');
 close $slowly;
 is(answer('add')->{status}, 201, '  before who added it is told');
 is($t->get("/url/$new")->{body}, "http://meanwhile.example/\n", '  then it is');
-disk('');
+$t->disk('');
 
 # --- without sync=always nobody is told of what is not written
 
 is($t->post('/lazy/add', "http://a.example/\nhttp://a.example/b/\n", @text)
     ->{status}, 200, 'another zone, sync=1s');
-disk('stall 1');
+$t->disk('stall 1');
 later(lazy => 'POST', '/lazy/add?url=http://a.example/b/c', '');
 ok(wait_until(2, sub { $t->get('/lazy/stats')->json->{next_id} == 3 }),
     'added, but not written');
@@ -144,14 +144,14 @@ cmp_ok(time - $start, '<', 0.8, 'that was told at once');
 is(answer($_)->{status}, 503, "$told[$_] waits, a second at most")
     for 0 .. $#told;
 ok(waits('lazy'), 'as does who has added it');
-disk('');
+$t->disk('');
 is(answer('lazy')->{status}, 201, '  and is told');
 is($t->get('/lazy/seen?url=http://a.example/b/c')->json->{next_id}, 3,
     'then all are');
 
 # --- writes that stall
 
-disk('stall 1');
+$t->disk('stall 1');
 fill('one');
 
 later(mark => 'POST', '/mark/m', $marks, @text);
@@ -166,7 +166,7 @@ for my $name (qw(add mark forget single)) {
     ok(waits($name), "$name waits");
 }
 
-disk('');
+$t->disk('');
 
 $r = answer('add');
 is($r->{status}, 200, 'a batch that met a full ring');
@@ -185,7 +185,7 @@ is($t->get('/urls?mark=m')->{body} =~ tr/\n//, $ids - 2,
 
 my $next = $t->get('/stats')->json->{next_id};
 
-disk('stall 1');
+$t->disk('stall 1');
 fill('two');
 
 later(mark => 'DELETE', '/mark/m', $marks, @text);
@@ -196,7 +196,7 @@ later(quota => 'POST', '/quota', "http://q.example/1\nhttp://q.example/2\n"
 
 ok(waits($_), "$_ waits") for qw(add mark forget quota);
 
-disk('write 28');
+$t->disk('write 28');
 
 for my $name (qw(add mark forget quota)) {
     $r = answer($name);
@@ -212,7 +212,7 @@ is($t->post('/add', "http://later.example/\n", @text)->{status}, 503,
 is($t->get('/health?write=1')->{status}, 503, 'as /health?write=1 tells');
 is($t->get("/url/0")->{status}, 200, 'reads are not');
 
-disk('');
+$t->disk('');
 ok($t->ready(write => 1), 'the disk takes writes again');
 
 $r = $t->post('/add', batch('two'), @text);
@@ -227,7 +227,7 @@ is(counted(), 1, 'all that was new is counted, told or not');
 
 # --- clients that leave while they wait, and a reload meanwhile
 
-disk('stall 1');
+$t->disk('stall 1');
 fill('three');
 
 later(mark => 'POST', '/mark/m', $marks, @text);
@@ -245,7 +245,7 @@ for my $name (qw(add mark forget read)) {
 
 $t->signal('HUP');
 sleep 0.3;
-disk('');
+$t->disk('');
 
 $r = answer('stays');
 is($r->{status}, 200, 'who stays is answered');
@@ -261,7 +261,7 @@ is(dense(), 1, 'ids are dense');
 $t->{globals} .= ' worker_shutdown_timeout 1s;';
 ok($t->reload($conf), 'reloaded');
 
-disk('stall 1');
+$t->disk('stall 1');
 fill('five');
 $t->signal('HUP');
 is(eval { answer('add')->{status} }, 0, 'a batch that is not answered');
@@ -270,7 +270,7 @@ my $busy = ticks();
 sleep 0.5;
 cmp_ok(ticks() - $busy, '<', 15, '  the old workers wait, in peace');
 
-disk('');
+$t->disk('');
 ok($t->ready(write => 1), 'ready');
 is(counted(), 1, '  what was new of it is counted all the same');
 is(dense(), 1, '  and ids are dense');
@@ -278,18 +278,21 @@ is(dense(), 1, '  and ids are dense');
 # --- no memory for a reply in the middle of it
 
 $t->allow(qr/malloc\(65536\) failed/);
-disk('memory 65536');
+$t->disk('memory 65536');
 
 my $body = batch('six');
 my $first = length(($body =~ /^((?:.*\n){100})/)[0]);
 my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->port);
+my $had = $t->get('/stats')->json->{next_id};
 
 print $s "POST /add HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
     . "Content-Length: " . length($body) . "\r\n\r\n"
     . substr $body, 0, $first;
 $s->flush;
-sleep 0.5;
-disk('');
+ok(wait_until(5, sub { $t->get('/stats')->json->{next_id} > $had }),
+    'the store has the first of them');
+sleep 0.2;
+$t->disk('');
 print $s substr $body, $first;
 $s->flush;
 
@@ -303,10 +306,6 @@ $t->start;
 ok($t->ready(write => 1), 'started again');
 is(dense(), 1, 'they still are');
 is($t->get('/urls?mark=m')->{body}, '', 'as are the marks');
-
-
-sub disk { spew("$t->{dir}/disk", $_[0]) }
-
 
 
 # more than the ring holds, and nothing in it that compresses
@@ -413,8 +412,15 @@ sub counted
 
 sub dense
 {
-    my $next = $t->get('/stats')->json->{next_id};
-    my $body = '';
+    my ($s, $body);
+
+    # /urls ends before what is on its way to the disk
+
+    wait_until(5, sub { $s = $t->get('/stats')->json;
+        $s->{published} == $s->{durable} });
+
+    my $next = $s->{next_id};
+    $body = '';
 
     for (my $from = 0; $from < $next; $from += 10_000) {
         $body .= $t->get("/urls?deleted=1&from=$from&limit=10000")->{body};

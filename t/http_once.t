@@ -86,7 +86,7 @@ for my $n (0 .. $#forms) {
 my ($full, $stalls, $failed) = (0, 0, 0);
 
 while (running()) {
-    disk('stall 1');
+    $t->disk('stall 1');
 
     my ($lag, $same) = (-1, 0);
 
@@ -101,11 +101,11 @@ while (running()) {
     $full++ if $lag > RING - 4096;
     $t->signal('HUP') if $stalls++ % 3 == 1;
 
-    disk($stalls % 2 ? '' : 'slow 30');
+    $t->disk($stalls % 2 ? '' : 'slow 30');
     sleep 0.03;
 }
 
-disk('');
+$t->disk('');
 
 is($failed, 0, 'every client has whole answers that agree with themselves');
 cmp_ok($full, '>=', 2, "the ring was full, $full times of $stalls");
@@ -163,13 +163,6 @@ $t->kill_all;
 $t->start;
 ok($t->ready(write => 1), 'started after kill -9');
 is_deeply({ stored($next) }, \%stored, 'all is there');
-
-
-sub disk
-{
-    spew("$t->{dir}/disk.new", $_[0]);
-    rename "$t->{dir}/disk.new", "$t->{dir}/disk";
-}
 
 
 sub running

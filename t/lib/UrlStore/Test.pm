@@ -392,6 +392,18 @@ sub worker_pids
 }
 
 
+# What the disk of t/fault/disk.c does from now on: "slow 100", or '' for
+# nothing.  The server reads the file at any time: it is never half written.
+
+sub disk
+{
+    my ($t, $does) = @_;
+
+    spew("$t->{dir}/disk.new", $does);
+    rename "$t->{dir}/disk.new", "$t->{dir}/disk" or die "rename: $!";
+}
+
+
 # declares that workers will be killed: what nginx says of that is no fault
 
 sub allow_kills
