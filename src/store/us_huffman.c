@@ -91,7 +91,7 @@ us_huffman_tree(uint64_t *w, uint64_t *up, size_t n, uint32_t *depths)
         l = (uint32_t) up[w[k]] + 1;
 
         if (l > US_HUFFMAN_MAX) {
-            l = US_HUFFMAN_MAX;       /* no code is that long: all are one */
+            l = US_HUFFMAN_MAX;       /* longer codes are cut in any case */
         }
 
         up[k] = l;
