@@ -18,6 +18,9 @@
 
 
 static void ngx_http_urlstore_tick(ngx_event_t *ev);
+static void ngx_http_urlstore_role_free(ngx_http_urlstore_persist_t *p,
+    ngx_http_urlstore_role_e role);
+static void ngx_http_urlstore_role_sweep(ngx_http_urlstore_persist_t *p);
 static void *ngx_http_urlstore_flush_thread(void *data);
 
 
@@ -114,6 +117,7 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
     }
 
     ngx_http_urlstore_refresh(p->zone);
+    ngx_http_urlstore_role_sweep(p);
 
     switch (p->sh->state) {
 
@@ -214,31 +218,49 @@ ngx_http_urlstore_state(ngx_http_urlstore_persist_t *p,
 }
 
 
+/*
+ * The role of a dead worker is free.  A zombie counts as alive until the master
+ * has reaped it, and then all its threads are gone.
+ */
+
+static void
+ngx_http_urlstore_role_free(ngx_http_urlstore_persist_t *p,
+    ngx_http_urlstore_role_e role)
+{
+    ngx_atomic_uint_t  holder;
+
+    holder = p->sh->roles[role];
+
+    if (holder && kill(holder, 0) == -1 && ngx_errno == NGX_ESRCH
+        && ngx_atomic_cmp_set(&p->sh->roles[role], holder, 0))
+    {
+        (void) ngx_atomic_fetch_add(&p->sh->takeovers, 1);
+    }
+}
+
+
+/* before another process gets the pid of a dead one, and seems to have it */
+
+static void
+ngx_http_urlstore_role_sweep(ngx_http_urlstore_persist_t *p)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < NGX_HTTP_URLSTORE_ROLES; i++) {
+        ngx_http_urlstore_role_free(p, i);
+    }
+}
+
+
 ngx_int_t
 ngx_http_urlstore_role_take(ngx_http_urlstore_persist_t *p,
     ngx_http_urlstore_role_e role)
 {
-    ngx_atomic_t       *word;
-    ngx_atomic_uint_t   holder;
+    ngx_http_urlstore_role_free(p, role);
 
-    word = &p->sh->roles[role];
-    holder = *word;
-
-    if (holder) {
-
-        /*
-         * A zombie counts as alive until the master has reaped it, and then
-         * all its threads are gone.
-         */
-
-        if (kill(holder, 0) == 0 || ngx_errno != NGX_ESRCH) {
-            return NGX_DECLINED;
-        }
-
-        (void) ngx_atomic_fetch_add(&p->sh->takeovers, 1);
-    }
-
-    if (!ngx_atomic_cmp_set(word, holder, (ngx_atomic_uint_t) ngx_pid)) {
+    if (!ngx_atomic_cmp_set(&p->sh->roles[role], 0,
+                            (ngx_atomic_uint_t) ngx_pid))
+    {
         return NGX_DECLINED;
     }
 
