@@ -557,11 +557,11 @@ void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
 /* ngx_http_urlstore_park.c; also for zones without path= */
 
 /*
- * Every reply that changed the store or denies something passes here: calls
+ * Every reply that tells what the store has, or has not, passes here: calls
  * handler once ctx->lsn is on disk as far as the zone promises, and returns
  * its result; or NGX_DONE, and calls it later.
  */
-ngx_int_t ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
+ngx_int_t ngx_http_urlstore_reply_when(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler);
 
 /*

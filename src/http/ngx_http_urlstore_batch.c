@@ -327,8 +327,7 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
 
         /* "processed" is a promise, too */
 
-        return ngx_http_urlstore_reply_when(r, ctx->lsn,
-                                            ngx_http_urlstore_batch_fault);
+        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_batch_fault);
     }
 
     rc = ngx_http_urlstore_answer_end(r);
@@ -343,7 +342,7 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
         return ngx_http_urlstore_refused(r, ctx->status, &ctx->refused);
     }
 
-    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
 
 

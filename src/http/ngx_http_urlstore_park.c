@@ -2,8 +2,8 @@
 /*
  * Requests that wait for the disk.
  *
- *     reply_when(lsn)     until lsn is written; durable, under sync=always
- *     room_when()         until the journal's ring has room again
+ *     reply_when()    until ctx->lsn is written; durable, under sync=always
+ *     room_when()     until the journal's ring has room again
  *
  * They stand in a queue of their worker.  Its own writing wakes them when the
  * thread is done; for another worker's there is a timer of a millisecond that
@@ -162,7 +162,7 @@ ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone)
 
 
 ngx_int_t
-ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
+ngx_http_urlstore_reply_when(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler)
 {
     ngx_http_urlstore_ctx_t      *ctx;
@@ -181,13 +181,13 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r, uint64_t lsn,
         return ngx_http_urlstore_park_refuse(r);
     }
 
-    if (ctx->writes ? ngx_http_urlstore_promised_lsn(p) >= lsn
+    if (ctx->writes ? ngx_http_urlstore_promised_lsn(p) >= ctx->lsn
                     : ngx_http_urlstore_promised(ctx))
     {
         return handler(r);
     }
 
-    return ngx_http_urlstore_park(r, handler, lsn, ctx->writes, 0);
+    return ngx_http_urlstore_park(r, handler, ctx->lsn, ctx->writes, 0);
 }
 
 

@@ -1,8 +1,8 @@
 
 /*
  * Sending replies.  When they may be sent is in ngx_http_urlstore_park.c:
- * every reply that changed the store, or that denies something, leaves
- * through ngx_http_urlstore_reply_when() with the LSN that it depends on.
+ * every reply that tells what the store has, or has not, leaves through
+ * ngx_http_urlstore_reply_when(), with the LSN that it depends on in ctx->lsn.
  */
 
 

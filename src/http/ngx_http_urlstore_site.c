@@ -117,8 +117,7 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
     if (rc != US_OK) {
         ctx->negative = 1;
 
-        return ngx_http_urlstore_reply_when(r, ctx->lsn,
-                                            ngx_http_urlstore_site_missing);
+        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_site_missing);
     }
 
     /* a delete makes the number of URLs smaller */
@@ -132,7 +131,7 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 
     ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
 
-    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
 
 
@@ -367,5 +366,5 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
                                "\"status\":\"unseen\",\"url\":null}\n");
     }
 
-    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }

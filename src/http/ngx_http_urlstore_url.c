@@ -120,8 +120,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
         ctx->top = id + 1;
         ctx->absent = 1;
 
-        return ngx_http_urlstore_reply_when(r, ctx->lsn,
-                                            ngx_http_urlstore_url_gone);
+        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_gone);
     }
 
     if (status == US_DAMAGED) {
@@ -137,8 +136,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
         ctx->negative = 1;
         ctx->absent = 1;
 
-        return ngx_http_urlstore_reply_when(r, ctx->lsn,
-                                            ngx_http_urlstore_url_missing);
+        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_missing);
     }
 
     ngx_str_set(&ctx->status_name, "seen");
@@ -200,7 +198,7 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
 
     *ctx->out.pos++ = '\n';
 
-    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
 
 
@@ -309,7 +307,7 @@ ngx_http_urlstore_url_redirect(ngx_http_request_t *r)
     ctx->status = NGX_HTTP_MOVED_TEMPORARILY;
     ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_TEXT);
 
-    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
 
 
@@ -342,8 +340,7 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
         ctx->wrote = 1;
         ctx->status = NGX_HTTP_NO_CONTENT;
 
-        return ngx_http_urlstore_reply_when(r, ctx->lsn,
-                                            ngx_http_urlstore_send);
+        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 
     case US_BUSY:
         rc = ngx_http_urlstore_room_when(r, ngx_http_urlstore_url_delete);
@@ -360,8 +357,7 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
         ctx->lsn = us_store_published(ctx->zone->store);
         ctx->negative = 1;
 
-        return ngx_http_urlstore_reply_when(r, ctx->lsn,
-                                            ngx_http_urlstore_url_missing);
+        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_missing);
     }
 }
 
@@ -742,7 +738,7 @@ ngx_http_urlstore_url_finish(ngx_http_request_t *r)
 
     ctx->lsn = us_store_published(ctx->zone->store);
 
-    return ngx_http_urlstore_reply_when(r, ctx->lsn, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
 
 

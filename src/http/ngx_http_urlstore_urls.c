@@ -113,8 +113,7 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
     ctx->tops = (urls->mark == -1);
     ctx->absent = 1;
 
-    return ngx_http_urlstore_reply_when(r, ctx->lsn,
-                                        ngx_http_urlstore_urls_start);
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_urls_start);
 }
 
 
