@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
-# Directives: what is refused, with which words; rules, access, quota and
-# variables; reload.
+# Directives: what is refused, with which words; rules, access and variables;
+# reload.
 
 use strict;
 use warnings;
@@ -66,11 +66,6 @@ server {
         if ($urlstore_status = seen) { return 409; }
         return 200 "$known $urlstore_id $urlstore_url";
     }
-
-    location = /quota {
-        urlstore_quota $http_x_client 60/m burst=10 zone=q:64k;
-        urlstore_add u;
-    }
 }
 CONF
 
@@ -127,19 +122,9 @@ for ([ 'urlstore_zone u 32m; urlstore_zone u 32m;', 'duplicate' ],
     [ 'urlstore_zone u 32m; urlstore_max_batch 0;', 'equal to or greater' ],
     [ 'urlstore_zone u 32m; urlstore_max_body x;', 'invalid value' ],
     [ 'urlstore_zone u 32m; urlstore_max_age x;', 'invalid value' ],
-    [ 'urlstore_zone u 32m; urlstore_quota $host;', 'needs KEY and RATE' ],
-    [ 'urlstore_zone u 32m; urlstore_quota $host 1/s; urlstore_quota off;',
-        'is duplicate' ],
     [ 'urlstore_zone u 32m; urlstore_max_depth u x;',
         'invalid number "x" of "urlstore_max_depth"' ],
-    [ 'urlstore_zone u 32m; urlstore_max_url 9000;', 'between 1 and 8192' ],
-    [ 'urlstore_zone u 32m; urlstore_quota $host x;', 'invalid rate "x"' ],
-    [ 'urlstore_zone u 32m; urlstore_quota $host 1/s burst=x;',
-        'invalid burst' ],
-    [ 'urlstore_zone u 32m; urlstore_quota $host 1/s zone=x:1;',
-        'invalid zone "x:1"' ],
-    [ 'urlstore_zone u 32m; urlstore_quota $host 1/s x;',
-        'invalid parameter "x" of urlstore_quota' ])
+    [ 'urlstore_zone u 32m; urlstore_max_url 9000;', 'between 1 and 8192' ])
 {
     my ($conf, $words) = @$_;
     my ($rc, $out) = $t->check("$conf\n$server");
@@ -161,8 +146,8 @@ for ([ 'location ~ x { urlstore_api u; }', 'needs a prefix location' ],
 }
 
 for ('urlstore_zone u 32m path=%%DIR%%/d; urlstore_zone v 32m '
-    . 'path=%%DIR%%/dd;', 'urlstore_zone u 32m; urlstore_quota $host 10r/s '
-    . 'burst=100; urlstore_www_except u X.org www.bÃ¼cher.de;'
+    . 'path=%%DIR%%/dd;', 'urlstore_zone u 32m; urlstore_www_except u X.org '
+    . 'www.bÃ¼cher.de;'
     . ' urlstore_max_age 0;')
 {
     my ($rc, $out) = $t->check("$_\n$server");
@@ -271,35 +256,6 @@ $t->post('/seen', "x\x01\"\xff\\y z\n", @text);
 like($t->error_log, qr/\[info\].*urlstore[ ]zone=u[ ]endpoint=seen[ ]item=0
     [ ]reason=no-base[ ]length=8[ ]input="x\\x01\\x22\\xff\\x5cy\\x20z"/x,
     'refused input is logged, escaped');
-
-# --- quota
-
-my @client = (@text, 'X-Client' => 'one');
-is($t->post('/quota', join("\n", map { "http://q.com/$_" } 1 .. 30), @client)
-    ->{status}, 200, 'a batch may overdraw');
-$r = $t->post('/quota', "http://q.com/31\n", @client);
-is($r->{status}, 429, 'and then there is nothing left');
-cmp_ok($r->{headers}{'retry-after'}, '>=', 18, 'until later');
-cmp_ok($r->{headers}{'retry-after'}, '<=', 20, 'but not much');
-is($r->{headers}{'content-type'}, 'application/problem+json', 'a problem');
-is($t->get('/seen?url=http://q.com/31')->json->{status}, 'unseen',
-    'nothing was added');
-is($t->post('/quota', "http://q.com/32\n", @text, 'X-Client' => 'two')
-    ->{status}, 200, 'another client');
-is($t->post('/quota', "http://q.com/33\n", @text)->{status}, 200, 'no key');
-is($t->post('/quota', "http://q.com/1\n" x 100, @text, 'X-Client' => 'two')
-    ->{status}, 200, 'what is seen');
-is($t->post('/quota', "http://q.com/1\n", @text, 'X-Client' => 'two')
-    ->{status}, 200, 'costs nothing');
-
-for my $i (1 .. 2000) {
-    $t->post('/quota', "http://many.com/$i\n", @text, 'X-Client' => "c$i");
-}
-
-is($t->post('/quota', "http://q.com/34\n", @text, 'X-Client' => 'c1')
-    ->{status}, 200, 'more clients than the zone holds');
-like($t->get('/metrics')->{body}, qr/^urlstore_over_quota_total\{.*\} 1$/m,
-    'counted');
 
 # --- reload
 

@@ -2,22 +2,28 @@
 /*
  * urlstore_quota KEY RATE [burst=N] [zone=NAME:SIZE];
  *
- * How many *new* URLs a client may add: a leaky bucket for each value of KEY.
+ * Limits how many *new* URLs a client may add: a leaky bucket for each value
+ * of KEY.  As in limit_req, KEY and RATE belong to the zone that holds the
+ * buckets, and burst belongs to the directive.  Without zone=, directives of
+ * the same KEY and RATE share a zone.
  *
- *     zone   | 8 slots | 8 slots | ...     row = hash of the key
- *     slot   tag     the hash; 0: free
- *            excess  what the client has added and the bucket has not yet
- *                    drained, in thousandths of a URL; RATE drains it
- *            last    when it was drained last, ms
+ *     zone      | row of 8 buckets | row of 8 buckets | ...
+ *     bucket    tag      keyed hash of KEY's value; 0: free
+ *               level    new URLs that have not drained yet, in units
+ *               drained  the time up to which RATE has drained it, ms
  *
- * A request is refused with 429 if the bucket holds more than burst when it
- * begins; what was really new is charged when it ends, so one batch may
- * overdraw, and the client waits for longer then.  A full row forgets the
- * client that was idle for the longest time: it starts anew.
+ * A tag belongs to one row.  A unit is the 3,600,000th part of a URL: N/h
+ * drains N units a millisecond, N/m 60 N, N/s 3600 N, all of them exactly.
  *
- * There are no pointers: a worker killed under the lock leaves one client
- * with a wrong figure, and nothing else.  Tags are keyed (SipHash), so that
- * nobody can be made to share a slot.
+ * A request is refused with 429 if the bucket holds more than burst when the
+ * request begins.  The URLs that were new are charged when it ends: a batch
+ * may overdraw the bucket, and the client waits the longer.  If a row is full,
+ * the bucket with the lowest level is forgotten, so that a client cannot get
+ * rid of its debt by naming many others.
+ *
+ * A worker that is killed while it holds the lock leaves one bucket with a
+ * wrong level and nothing else.  Tags are keyed (SipHash), so that nobody can
+ * choose the client with which to share a row.
  */
 
 
@@ -27,48 +33,71 @@
 #include <sys/random.h>
 
 
-#define NGX_HTTP_URLSTORE_ROW   8
+#define NGX_HTTP_URLSTORE_ROW          8
+#define NGX_HTTP_URLSTORE_UNITS        3600000          /* a URL */
+
+/* the greatest number of a directive */
+#define NGX_HTTP_URLSTORE_QUOTA_MAX    1000000000
+
+/* of zones: the default in bytes, the least in pages */
+#define NGX_HTTP_URLSTORE_QUOTA_SIZE   (1024 * 1024)
+#define NGX_HTTP_URLSTORE_QUOTA_PAGES  8
 
 
 typedef struct {
     uint64_t                        tag;
-    uint64_t                        excess;
-    uint64_t                        last;
-    uint64_t                        spare;
-} ngx_http_urlstore_client_t;
+    uint64_t                        level;
+    uint64_t                        drained;
+} ngx_http_urlstore_bucket_t;
 
 
 typedef struct {
-    uint8_t                         key[16];
+    uint8_t                         key[16];  /* of the tags */
     ngx_uint_t                      rows;
-    ngx_http_urlstore_client_t     *clients;
+    ngx_http_urlstore_bucket_t     *buckets;
 } ngx_http_urlstore_quota_sh_t;
-
-
-struct ngx_http_urlstore_quota_s {
-    ngx_http_complex_value_t        key;
-    ngx_shm_zone_t                 *shm_zone;
-    uint64_t                        rate;     /* URLs * 1000 a second */
-    uint64_t                        burst;    /* URLs * 1000 */
-};
 
 
 typedef struct {
     ngx_slab_pool_t                *shpool;
     ngx_http_urlstore_quota_sh_t   *sh;
+    ngx_http_complex_value_t        key;
+    uint64_t                        rate;     /* units a millisecond */
+    ngx_str_t                       rate_text;
 } ngx_http_urlstore_quota_zone_t;
 
 
-static ngx_shm_zone_t *ngx_http_urlstore_quota_zone(ngx_conf_t *cf,
-    ngx_str_t *value);
+/* one directive */
+
+struct ngx_http_urlstore_quota_s {
+    ngx_shm_zone_t                 *shm_zone;
+    uint64_t                        burst;    /* units */
+};
+
+
+static ngx_int_t ngx_http_urlstore_quota_burst(ngx_conf_t *cf,
+    ngx_str_t *value, uint64_t *burst);
+static ngx_int_t ngx_http_urlstore_quota_named(ngx_conf_t *cf,
+    ngx_str_t *value, ngx_str_t *name, size_t *size);
 static ngx_int_t ngx_http_urlstore_quota_rate(ngx_str_t *value,
     uint64_t *rate);
+static ngx_int_t ngx_http_urlstore_quota_duplicate(ngx_conf_t *cf,
+    const char *name);
+static ngx_int_t ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate,
+    ngx_str_t *name);
+static ngx_shm_zone_t *ngx_http_urlstore_quota_zone(ngx_conf_t *cf,
+    ngx_str_t *name, size_t size, uint64_t rate);
 static ngx_int_t ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone,
     void *data);
-static ngx_int_t ngx_http_urlstore_quota_tag_of(ngx_http_request_t *r,
-    ngx_http_urlstore_quota_t *quota, uint64_t *tag);
-static ngx_http_urlstore_client_t *ngx_http_urlstore_quota_find(
-    ngx_http_urlstore_quota_t *quota, uint64_t tag, ngx_uint_t create);
+static ngx_int_t ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone);
+static ngx_int_t ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
+    ngx_http_urlstore_quota_t *quota, uint64_t level);
+static ngx_int_t ngx_http_urlstore_quota_client(ngx_http_request_t *r,
+    ngx_http_urlstore_quota_zone_t *zone, uint64_t *tag);
+static ngx_http_urlstore_bucket_t *ngx_http_urlstore_quota_find_locked(
+    ngx_http_urlstore_quota_zone_t *zone, uint64_t tag, ngx_uint_t create);
+static void ngx_http_urlstore_quota_drain_locked(
+    ngx_http_urlstore_quota_zone_t *zone, ngx_http_urlstore_bucket_t *bucket);
 
 
 /* its address is the tag of quota zones */
@@ -80,11 +109,11 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_loc_conf_t *ulcf = conf;
 
-    ngx_int_t                          n;
-    ngx_str_t                         *value, zone;
-    ngx_uint_t                         i;
-    ngx_http_urlstore_quota_t         *quota;
-    ngx_http_compile_complex_value_t   ccv;
+    size_t                      size;
+    uint64_t                    rate;
+    ngx_str_t                  *value, name;
+    ngx_uint_t                  i;
+    ngx_http_urlstore_quota_t  *quota;
 
     if (ulcf->quota != NGX_CONF_UNSET_PTR) {
         return "is duplicate";
@@ -92,7 +121,11 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     value = cf->args->elts;
 
-    if (cf->args->nelts == 2 && ngx_strcmp(value[1].data, "off") == 0) {
+    if (ngx_strcmp(value[1].data, "off") == 0) {
+        if (cf->args->nelts > 2) {
+            return "is wrong: \"off\" stands alone";
+        }
+
         ulcf->quota = NULL;
         return NGX_CONF_OK;
     }
@@ -101,60 +134,72 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "needs KEY and RATE, or \"off\"";
     }
 
-    quota = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_quota_t));
+    if (value[1].len == 0) {
+        return "is wrong: KEY is empty";
+    }
+
+    if (ngx_http_urlstore_quota_rate(&value[2], &rate) != NGX_OK) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid rate \"%V\" of urlstore_quota: a number "
+                           "of 1 to %ui, then \"/s\", \"/m\" or \"/h\" is "
+                           "expected", &value[2],
+                           (ngx_uint_t) NGX_HTTP_URLSTORE_QUOTA_MAX);
+        return NGX_CONF_ERROR;
+    }
+
+    quota = ngx_palloc(cf->pool, sizeof(ngx_http_urlstore_quota_t));
     if (quota == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-    ccv.cf = cf;
-    ccv.value = &value[1];
-    ccv.complex_value = &quota->key;
-
-    if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (ngx_http_urlstore_quota_rate(&value[2], &quota->rate) != NGX_OK) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid rate \"%V\" of urlstore_quota, such as "
-                           "100/s, 5000/m or 100000/h was expected",
-                           &value[2]);
-        return NGX_CONF_ERROR;
-    }
-
-    ngx_str_set(&zone, "urlstore_quota:1m");
+    quota->burst = NGX_CONF_UNSET_SIZE;
+    ngx_str_null(&name);
+    size = 0;
 
     for (i = 3; i < cf->args->nelts; i++) {
 
         if (ngx_strncmp(value[i].data, "burst=", 6) == 0) {
-            n = ngx_atoi(value[i].data + 6, value[i].len - 6);
 
-            if (n == NGX_ERROR) {
-                ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                                   "invalid burst \"%V\" of urlstore_quota",
-                                   &value[i]);
+            if (ngx_http_urlstore_quota_burst(cf, &value[i], &quota->burst)
+                != NGX_OK)
+            {
                 return NGX_CONF_ERROR;
             }
 
-            quota->burst = (uint64_t) n * 1000;
             continue;
         }
 
         if (ngx_strncmp(value[i].data, "zone=", 5) == 0) {
-            zone.data = value[i].data + 5;
-            zone.len = value[i].len - 5;
+
+            if (ngx_http_urlstore_quota_named(cf, &value[i], &name, &size)
+                != NGX_OK)
+            {
+                return NGX_CONF_ERROR;
+            }
+
             continue;
         }
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of urlstore_quota",
+                           "invalid parameter \"%V\" of urlstore_quota: "
+                           "burst=N or zone=NAME:SIZE is expected",
                            &value[i]);
         return NGX_CONF_ERROR;
     }
 
-    quota->shm_zone = ngx_http_urlstore_quota_zone(cf, &zone);
+    if (quota->burst == NGX_CONF_UNSET_SIZE) {
+        quota->burst = 0;
+    }
+
+    if (name.data == NULL) {
+        size = NGX_HTTP_URLSTORE_QUOTA_SIZE;
+
+        if (ngx_http_urlstore_quota_own(cf, rate, &name) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    quota->shm_zone = ngx_http_urlstore_quota_zone(cf, &name, size, rate);
     if (quota->shm_zone == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -165,13 +210,12 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* N/s, N/m or N/h, also with an r before the slash */
+/* N/s, N/m or N/h, also with an r before the slash; in units a millisecond */
 
 static ngx_int_t
 ngx_http_urlstore_quota_rate(ngx_str_t *value, uint64_t *rate)
 {
     size_t     len;
-    u_char    *unit;
     ngx_int_t  n, seconds;
 
     len = value->len;
@@ -180,71 +224,214 @@ ngx_http_urlstore_quota_rate(ngx_str_t *value, uint64_t *rate)
         return NGX_ERROR;
     }
 
-    unit = value->data + len - 1;
-    seconds = (*unit == 's') ? 1 : (*unit == 'm') ? 60
-                             : (*unit == 'h') ? 3600 : 0;
+    switch (value->data[len - 1]) {
+    case 's':
+        seconds = 1;
+        break;
+    case 'm':
+        seconds = 60;
+        break;
+    case 'h':
+        seconds = 3600;
+        break;
+    default:
+        return NGX_ERROR;
+    }
+
     len -= 2;
 
-    if (len && value->data[len - 1] == 'r') {
+    if (value->data[len - 1] == 'r') {
         len--;
     }
 
     n = ngx_atoi(value->data, len);
 
-    if (seconds == 0 || n == NGX_ERROR || n == 0 || n > 1000000000) {
+    if (n == NGX_ERROR || n == 0 || n > NGX_HTTP_URLSTORE_QUOTA_MAX) {
         return NGX_ERROR;
     }
 
-    *rate = ngx_max((uint64_t) n * 1000 / seconds, 1);
+    *rate = (uint64_t) n * (NGX_HTTP_URLSTORE_UNITS / 1000 / seconds);
 
     return NGX_OK;
 }
 
 
-static ngx_shm_zone_t *
-ngx_http_urlstore_quota_zone(ngx_conf_t *cf, ngx_str_t *value)
+/* burst=N, in units */
+
+static ngx_int_t
+ngx_http_urlstore_quota_burst(ngx_conf_t *cf, ngx_str_t *value,
+    uint64_t *burst)
 {
-    u_char                          *p;
-    ssize_t                          size;
-    ngx_str_t                        name, s;
-    ngx_shm_zone_t                  *shm_zone;
-    ngx_http_urlstore_quota_zone_t  *zone;
+    ngx_int_t  n;
+    ngx_str_t  v;
 
-    size = 0;
-    name = *value;
+    if (*burst != NGX_CONF_UNSET_SIZE) {
+        return ngx_http_urlstore_quota_duplicate(cf, "burst");
+    }
 
-    p = ngx_strlchr(value->data, value->data + value->len, ':');
+    v.data = value->data + 6;
+    v.len = value->len - 6;
+
+    n = ngx_atoi(v.data, v.len);
+
+    if (n == NGX_ERROR || n > NGX_HTTP_URLSTORE_QUOTA_MAX) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid burst \"%V\" of urlstore_quota: a number "
+                           "of 0 to %ui is expected", &v,
+                           (ngx_uint_t) NGX_HTTP_URLSTORE_QUOTA_MAX);
+        return NGX_ERROR;
+    }
+
+    *burst = (uint64_t) n * NGX_HTTP_URLSTORE_UNITS;
+
+    return NGX_OK;
+}
+
+
+/* zone=NAME:SIZE, or zone=NAME where the size stands in another directive */
+
+static ngx_int_t
+ngx_http_urlstore_quota_named(ngx_conf_t *cf, ngx_str_t *value,
+    ngx_str_t *name, size_t *size)
+{
+    u_char     *p, *last;
+    ssize_t     n;
+    ngx_str_t   v, s;
+
+    if (name->data) {
+        return ngx_http_urlstore_quota_duplicate(cf, "zone");
+    }
+
+    v.data = value->data + 5;
+    v.len = value->len - 5;
+
+    last = v.data + v.len;
+    p = ngx_strlchr(v.data, last, ':');
+    n = 0;
+
+    *name = v;
 
     if (p) {
-        name.len = p - value->data;
-        s.data = p + 1;
-        s.len = value->data + value->len - s.data;
+        name->len = p - v.data;
 
-        size = ngx_parse_size(&s);
+        s.data = p + 1;
+        s.len = last - s.data;
+
+        n = ngx_parse_size(&s);
     }
 
-    if (name.len == 0 || size == NGX_ERROR
-        || (p && size < (ssize_t) (8 * ngx_pagesize)))
+    if (name->len == 0
+        || (p && n < (ssize_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES
+                                * ngx_pagesize)))
     {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid zone \"%V\" of urlstore_quota", value);
-        return NULL;
+                           "invalid zone \"%V\" of urlstore_quota: NAME, or "
+                           "NAME:SIZE with at least %uzk is expected", &v,
+                           NGX_HTTP_URLSTORE_QUOTA_PAGES * ngx_pagesize
+                           / 1024);
+        return NGX_ERROR;
     }
 
-    shm_zone = ngx_shared_memory_add(cf, &name, size,
+    *size = n;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_quota_duplicate(ngx_conf_t *cf, const char *name)
+{
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "duplicate parameter \"%s\" of urlstore_quota", name);
+
+    return NGX_ERROR;
+}
+
+
+/* the zone of all directives of this KEY and RATE that name none */
+
+static ngx_int_t
+ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate, ngx_str_t *name)
+{
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    name->data = ngx_pnalloc(cf->pool, sizeof("urlstore_quota  ")
+                                       + value[1].len + NGX_INT64_LEN);
+    if (name->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    name->len = ngx_sprintf(name->data, "urlstore_quota %V %uL", &value[1],
+                            rate)
+                - name->data;
+
+    return NGX_OK;
+}
+
+
+/* the first directive that names a zone decides on its key and its rate */
+
+static ngx_shm_zone_t *
+ngx_http_urlstore_quota_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size,
+    uint64_t rate)
+{
+    ngx_str_t                         *value;
+    ngx_shm_zone_t                    *shm_zone;
+    ngx_http_urlstore_quota_zone_t    *zone;
+    ngx_http_compile_complex_value_t   ccv;
+
+    value = cf->args->elts;
+
+    shm_zone = ngx_shared_memory_add(cf, name, size,
                                      &ngx_http_urlstore_quota_tag);
     if (shm_zone == NULL) {
         return NULL;
     }
 
-    if (shm_zone->data == NULL) {
+    zone = shm_zone->data;
+
+    if (zone == NULL) {
         zone = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_quota_zone_t));
         if (zone == NULL) {
             return NULL;
         }
 
+        ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+        ccv.cf = cf;
+        ccv.value = &value[1];
+        ccv.complex_value = &zone->key;
+
+        if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+            return NULL;
+        }
+
+        zone->rate = rate;
+        zone->rate_text = value[2];
+
         shm_zone->init = ngx_http_urlstore_quota_init;
         shm_zone->data = zone;
+
+        return shm_zone;
+    }
+
+    if (zone->key.value.len != value[1].len
+        || ngx_strncmp(zone->key.value.data, value[1].data, value[1].len)
+           != 0)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_quota zone \"%V\" has the key \"%V\", "
+                           "not \"%V\"", name, &zone->key.value, &value[1]);
+        return NULL;
+    }
+
+    if (zone->rate != rate) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_quota zone \"%V\" has the rate \"%V\", "
+                           "not \"%V\"", name, &zone->rate_text, &value[2]);
+        return NULL;
     }
 
     return shm_zone;
@@ -256,14 +443,25 @@ ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
 {
     ngx_http_urlstore_quota_zone_t *old = data;
 
-    size_t                           len, size;
-    ngx_http_urlstore_quota_sh_t    *sh;
     ngx_http_urlstore_quota_zone_t  *zone;
 
     zone = shm_zone->data;
     zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
 
     if (old) {
+        if (zone->key.value.len != old->key.value.len
+            || ngx_strncmp(zone->key.value.data, old->key.value.data,
+                           zone->key.value.len)
+               != 0)
+        {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "urlstore_quota zone \"%V\" uses the key \"%V\", "
+                          "but used \"%V\" before: give it another name",
+                          &shm_zone->shm.name, &zone->key.value,
+                          &old->key.value);
+            return NGX_ERROR;
+        }
+
         zone->sh = old->sh;
         return NGX_OK;
     }
@@ -273,53 +471,70 @@ ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    sh = ngx_slab_calloc(zone->shpool, sizeof(ngx_http_urlstore_quota_sh_t));
+    return ngx_http_urlstore_quota_create(shm_zone);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
+{
+    size_t                           len, size;
+    ngx_slab_pool_t                 *shpool;
+    ngx_http_urlstore_quota_sh_t    *sh;
+    ngx_http_urlstore_quota_zone_t  *zone;
+
+    zone = shm_zone->data;
+    shpool = zone->shpool;
+
+    sh = ngx_slab_calloc(shpool, sizeof(ngx_http_urlstore_quota_sh_t));
     if (sh == NULL) {
         return NGX_ERROR;
     }
 
     len = sizeof(" in urlstore_quota zone \"\"") + shm_zone->shm.name.len;
 
-    zone->shpool->log_ctx = ngx_slab_alloc(zone->shpool, len);
-    if (zone->shpool->log_ctx == NULL) {
+    shpool->log_ctx = ngx_slab_alloc(shpool, len);
+    if (shpool->log_ctx == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_sprintf(zone->shpool->log_ctx, " in urlstore_quota zone \"%V\"%Z",
+    ngx_sprintf(shpool->log_ctx, " in urlstore_quota zone \"%V\"%Z",
                 &shm_zone->shm.name);
 
-    size = (zone->shpool->pfree - 2) * ngx_pagesize;
+    /* two pages are left to the slab allocator */
 
-    sh->rows = size / sizeof(ngx_http_urlstore_client_t)
+    size = (shpool->pfree - 2) * ngx_pagesize;
+
+    sh->rows = size / sizeof(ngx_http_urlstore_bucket_t)
                / NGX_HTTP_URLSTORE_ROW;
 
-    sh->clients = ngx_slab_calloc(zone->shpool, size);
-    if (sh->clients == NULL) {
+    sh->buckets = ngx_slab_calloc(shpool, size);
+    if (sh->buckets == NULL) {
         return NGX_ERROR;
     }
 
-    if (getrandom(sh->key, 16, 0) != 16) {
+    if (getrandom(sh->key, sizeof(sh->key), 0) != sizeof(sh->key)) {
+        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, ngx_errno,
+                      "getrandom() failed");
         return NGX_ERROR;
     }
 
     zone->sh = sh;
-    zone->shpool->data = sh;
+    shpool->data = sh;
 
     return NGX_OK;
 }
 
 
-/* NGX_DECLINED: it may add; else the reply has been sent */
+/* NGX_DECLINED: the request may add; else the reply has been sent */
 
 ngx_int_t
 ngx_http_urlstore_quota_test(ngx_http_request_t *r)
 {
-    uint64_t                         excess, tag;
+    uint64_t                         level, tag;
     ngx_int_t                        rc;
-    ngx_str_t                        value;
-    ngx_http_urlstore_ctx_t         *ctx;
     ngx_http_urlstore_quota_t       *quota;
-    ngx_http_urlstore_client_t      *client;
+    ngx_http_urlstore_bucket_t      *bucket;
     ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
@@ -330,75 +545,107 @@ ngx_http_urlstore_quota_test(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_urlstore_quota_tag_of(r, quota, &tag);
+    zone = quota->shm_zone->data;
+
+    rc = ngx_http_urlstore_quota_client(r, zone, &tag);
 
     if (rc != NGX_OK) {
         return rc == NGX_DECLINED ? NGX_DECLINED
                                   : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    zone = quota->shm_zone->data;
-
     ngx_shmtx_lock(&zone->shpool->mutex);
 
-    client = ngx_http_urlstore_quota_find(quota, tag, 0);
-    excess = client ? client->excess : 0;
+    bucket = ngx_http_urlstore_quota_find_locked(zone, tag, 0);
+    level = bucket ? bucket->level : 0;
 
     ngx_shmtx_unlock(&zone->shpool->mutex);
 
-    if (excess <= quota->burst) {
+    if (level <= quota->burst) {
         return NGX_DECLINED;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    return ngx_http_urlstore_quota_refuse(r, quota, level);
+}
 
-    ngx_http_urlstore_count(ctx->zone, NGX_HTTP_URLSTORE_N_QUOTA, 1);
 
-    excess = (excess - quota->burst + quota->rate - 1) / quota->rate;
+/* 429, with the time after which the bucket holds no more than burst */
+
+static ngx_int_t
+ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
+    ngx_http_urlstore_quota_t *quota, uint64_t level)
+{
+    uint64_t                         seconds;
+    ngx_str_t                        value;
+    ngx_http_urlstore_loc_conf_t    *ulcf;
+    ngx_http_urlstore_quota_zone_t  *zone;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    zone = quota->shm_zone->data;
+
+    ngx_http_urlstore_count(ulcf->zone, NGX_HTTP_URLSTORE_N_QUOTA, 1);
+
+    seconds = (level - quota->burst - 1) / (zone->rate * 1000) + 1;
 
     value.data = ngx_pnalloc(r->pool, NGX_INT64_LEN);
     if (value.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    value.len = ngx_sprintf(value.data, "%uL", excess) - value.data;
+    value.len = ngx_sprintf(value.data, "%uL", seconds) - value.data;
 
     if (ngx_http_urlstore_header(r, "Retry-After", &value) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_TOO_MANY_REQUESTS, NULL,
-                                     "the quota of new URLs is used up, for "
-                                     "%V seconds", &value);
+                                     "over the quota of new URLs: the "
+                                     "client's bucket holds %uL, drains at "
+                                     "%V and admits requests at %uL or "
+                                     "less; retry in %uL seconds",
+                                     (level + NGX_HTTP_URLSTORE_UNITS - 1)
+                                     / NGX_HTTP_URLSTORE_UNITS,
+                                     &zone->rate_text,
+                                     quota->burst / NGX_HTTP_URLSTORE_UNITS,
+                                     seconds);
 }
 
 
-/* n URLs were new */
+/* charges n URLs that were new */
 
 void
 ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n)
 {
     uint64_t                         tag;
     ngx_http_urlstore_quota_t       *quota;
-    ngx_http_urlstore_client_t      *client;
+    ngx_http_urlstore_bucket_t      *bucket;
     ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     quota = ulcf->quota;
 
-    if (quota == NULL || n == 0
-        || ngx_http_urlstore_quota_tag_of(r, quota, &tag) != NGX_OK)
-    {
+    if (quota == NULL || n == 0) {
         return;
     }
 
     zone = quota->shm_zone->data;
 
+    if (ngx_http_urlstore_quota_client(r, zone, &tag) != NGX_OK) {
+        return;
+    }
+
+    /* 2 ^ 64 units are 5,000 times the greatest burst */
+
+    n = ngx_min(n, NGX_HTTP_URLSTORE_QUOTA_MAX);
+
     ngx_shmtx_lock(&zone->shpool->mutex);
 
-    client = ngx_http_urlstore_quota_find(quota, tag, 1);
-    client->excess += (uint64_t) n * 1000;
+    bucket = ngx_http_urlstore_quota_find_locked(zone, tag, 1);
+
+    if (bucket->level < (uint64_t) 1 << 63) {
+        bucket->level += (uint64_t) n * NGX_HTTP_URLSTORE_UNITS;
+    }
 
     ngx_shmtx_unlock(&zone->shpool->mutex);
 }
@@ -407,13 +654,12 @@ ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n)
 /* NGX_DECLINED: an empty key has no quota, as in limit_req */
 
 static ngx_int_t
-ngx_http_urlstore_quota_tag_of(ngx_http_request_t *r,
-    ngx_http_urlstore_quota_t *quota, uint64_t *tag)
+ngx_http_urlstore_quota_client(ngx_http_request_t *r,
+    ngx_http_urlstore_quota_zone_t *zone, uint64_t *tag)
 {
-    ngx_str_t                        key;
-    ngx_http_urlstore_quota_zone_t  *zone;
+    ngx_str_t  key;
 
-    if (ngx_http_complex_value(r, &quota->key, &key) != NGX_OK) {
+    if (ngx_http_complex_value(r, &zone->key, &key) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -421,69 +667,71 @@ ngx_http_urlstore_quota_tag_of(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    zone = quota->shm_zone->data;
-
     *tag = us_hash(zone->sh->key, 0, key.data, key.len) | 1;
 
     return NGX_OK;
 }
 
 
-/*
- * The client's slot, drained to now; NULL if it has none and create is 0.
- * Under the lock.
- */
+/* the client's bucket, drained to now; NULL: it has none, and create is 0 */
 
-static ngx_http_urlstore_client_t *
-ngx_http_urlstore_quota_find(ngx_http_urlstore_quota_t *quota, uint64_t tag,
-    ngx_uint_t create)
+static ngx_http_urlstore_bucket_t *
+ngx_http_urlstore_quota_find_locked(ngx_http_urlstore_quota_zone_t *zone,
+    uint64_t tag, ngx_uint_t create)
 {
-    uint64_t                         now, drained;
-    ngx_uint_t                       i;
-    ngx_http_urlstore_client_t      *row, *oldest, *client;
-    ngx_http_urlstore_quota_zone_t  *zone;
+    ngx_uint_t                   i;
+    ngx_http_urlstore_bucket_t  *row, *bucket, *lowest;
 
-    zone = quota->shm_zone->data;
-    now = ngx_current_msec;
-
-    row = &zone->sh->clients[(tag >> 1) % zone->sh->rows
+    row = &zone->sh->buckets[(tag >> 1) % zone->sh->rows
                              * NGX_HTTP_URLSTORE_ROW];
-    oldest = row;
-    client = row;
+    lowest = row;
 
     for (i = 0; i < NGX_HTTP_URLSTORE_ROW; i++) {
-        client = &row[i];
+        bucket = &row[i];
 
-        if (client->tag == tag) {
-            break;
+        ngx_http_urlstore_quota_drain_locked(zone, bucket);
+
+        if (bucket->tag == tag) {
+            return bucket;
         }
 
-        if (client->last < oldest->last) {
-            oldest = client;
+        if (bucket->level < lowest->level) {
+            lowest = bucket;
         }
     }
 
-    if (i == NGX_HTTP_URLSTORE_ROW) {
-
-        if (!create) {
-            return NULL;
-        }
-
-        client = oldest;
-        client->excess = 0;
-        client->last = now;
-        client->tag = tag;
+    if (!create) {
+        return NULL;
     }
 
-    /* another worker's clock may be ahead, and a fraction is kept for later */
+    lowest->level = 0;
+    lowest->tag = tag;
 
-    drained = now > client->last ? quota->rate * (now - client->last) / 1000
-                                 : 0;
+    return lowest;
+}
 
-    if (drained) {
-        client->excess -= ngx_min(drained, client->excess);
-        client->last = now;
+
+static void
+ngx_http_urlstore_quota_drain_locked(ngx_http_urlstore_quota_zone_t *zone,
+    ngx_http_urlstore_bucket_t *bucket)
+{
+    uint64_t  now, elapsed;
+
+    /* the cached time of another worker may be later than ours */
+
+    now = ngx_current_msec;
+
+    if (now <= bucket->drained) {
+        return;
     }
 
-    return client;
+    elapsed = now - bucket->drained;
+    bucket->drained = now;
+
+    if (elapsed > bucket->level / zone->rate) {
+        bucket->level = 0;
+
+    } else {
+        bucket->level -= elapsed * zone->rate;
+    }
 }
