@@ -1,0 +1,155 @@
+
+/*
+ * The identity of a process: see us_process.h.
+ */
+
+
+#include "us_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+
+#define US_PROCESS_STAT  1024         /* bytes, more than the file ever has */
+
+
+/* what /proc/PID/stat says */
+
+typedef struct {
+    long                   pid;
+    char                   state;
+    long                   threads;
+    unsigned long long     start;
+} us_process_stat_t;
+
+
+static int
+us_process_read(const char *path, char *buf)
+{
+    int      fd, err;
+    ssize_t  n;
+
+    fd = open(path, O_RDONLY|O_CLOEXEC);
+
+    if (fd == -1) {
+        return -1;
+    }
+
+    do {
+        n = read(fd, buf, US_PROCESS_STAT - 1);
+    } while (n == -1 && errno == EINTR);
+
+    err = errno;
+    (void) close(fd);
+    errno = err;
+
+    if (n <= 0) {
+        return -1;
+    }
+
+    buf[n] = '\0';
+
+    return 0;
+}
+
+
+/*
+ * 0, or -1 with errno.  The second field, the name of the program, may contain
+ * blanks and parentheses: the fields that follow are counted from its end.
+ */
+
+static int
+us_process_stat(const char *path, us_process_stat_t *st)
+{
+    int          n;
+    char         buf[US_PROCESS_STAT];
+    const char  *p;
+
+    if (us_process_read(path, buf) != 0) {
+        return -1;
+    }
+
+    p = strrchr(buf, ')');
+
+    if (p == NULL || sscanf(buf, "%ld", &st->pid) != 1) {
+        errno = EINVAL;
+        return -1;
+    }
+
+    /* state, 16 fields, the number of threads, one field, the start */
+
+    n = sscanf(p + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+               " %*s %*s %*s %*s %ld %*s %llu",
+               &st->state, &st->threads, &st->start);
+
+    if (n != 3) {
+        errno = EINVAL;
+        return -1;
+    }
+
+    return 0;
+}
+
+
+static inline us_process_t
+us_process_word(pid_t pid, unsigned long long start)
+{
+    return (us_process_t) start << US_PROCESS_PID_BITS | (us_process_t) pid;
+}
+
+
+us_process_t
+us_process_self(void)
+{
+    us_process_stat_t  st;
+
+    /* a /proc of another pid namespace has another number for this process */
+
+    if (us_process_stat("/proc/self/stat", &st) != 0 || st.pid != getpid()) {
+        return us_process_word(getpid(), 0);
+    }
+
+    return us_process_word(getpid(), st.start);
+}
+
+
+int
+us_process_alive(us_process_t process)
+{
+    char               path[32];
+    pid_t              pid;
+    us_process_stat_t  st;
+
+    pid = us_process_pid(process);
+
+    if (pid == 0 || (kill(pid, 0) == -1 && errno == ESRCH)) {
+        return 0;
+    }
+
+    if (process == us_process_word(pid, 0)) {
+        return 1;
+    }
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
+
+    if (us_process_stat(path, &st) != 0) {
+
+        /* ended between kill() and read(), or not to be seen */
+
+        return !(errno == ESRCH || (kill(pid, 0) == -1 && errno == ESRCH));
+    }
+
+    if (us_process_word(pid, st.start) != process) {
+        return 0;
+    }
+
+    /*
+     * A zombie whose parent has not waited for it yet.  While it has other
+     * threads, they may still be in a system call, such as a write.
+     */
+
+    return !(st.state == 'X' || (st.state == 'Z' && st.threads <= 1));
+}
