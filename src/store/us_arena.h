@@ -138,7 +138,7 @@ typedef struct {
     uint64_t           deleted;
     uint64_t           recoveries;
     uint64_t           full;
-    uint64_t           trainer;       /* pid */
+    uint64_t           trainer;       /* us_process_t, or 0 */
     uint64_t           codec[16];     /* the codec's: US_CODEC_* */
 
     uint64_t           hand[US_HANDS];       /* leaves being filled */

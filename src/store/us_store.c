@@ -15,11 +15,10 @@
 
 
 #include "us_store_private.h"
+#include "../us_process.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 
 void
@@ -135,22 +134,34 @@ us_store_train_due(us_store_t *s)
 }
 
 
-/* the trainer's pid is a lock that a death opens; 1: it is ours */
+/*
+ * The trainer word is a lock that the death of its holder opens.  /proc is not
+ * read while the store's lock is held: the word is compared once more under
+ * it.  Returns 1 if this process is the trainer now.
+ */
 
 static int
 us_store_train_enter(us_store_t *s)
 {
-    int        got;
-    pid_t      pid;
+    int           got;
+    uint64_t     *trainer;
+    us_process_t  held, self;
+
+    trainer = &us_head(s)->trainer;
+    held = us_acquire(trainer);
+
+    if (us_process_alive(held)) {
+        return 0;
+    }
+
+    self = us_process_self();
 
     us_store_enter(s);
 
-    pid = us_head(s)->trainer;
-    got = pid == 0 || pid == getpid()
-          || (kill(pid, 0) == -1 && errno == ESRCH);
+    got = *trainer == held;
 
     if (got) {
-        us_release(&us_head(s)->trainer, getpid());
+        us_release(trainer, self);
     }
 
     us_store_leave(s);
@@ -343,7 +354,6 @@ void
 us_store_info(us_store_t *s, us_store_info_t *info)
 {
     unsigned          i;
-    uint64_t          content;
     us_head_t        *h;
     us_store_part_t   part;
 
@@ -358,7 +368,8 @@ us_store_info(us_store_t *s, us_store_info_t *info)
     info->recoveries = us_relaxed(&h->recoveries);
     info->full = us_relaxed(&h->full);
 
-    info->parts[US_PART_HEADER] = h->log;
+    info->parts[US_PART_HEADER] = h->log - h->ring_size;
+    info->parts[US_PART_RING] = h->ring_size;
     info->parts[US_PART_LOG] = (us_relaxed(&h->log_end) + 1) / 2 - h->log;
 
     for (i = 0; i < US_AREAS; i++) {
@@ -370,16 +381,18 @@ us_store_info(us_store_t *s, us_store_info_t *info)
         info->used += info->parts[i];
     }
 
+    info->content = info->used - h->log;
+
     /* as many bytes for each as so far; 40 as long as there are few */
 
-    content = info->used - h->log;
     info->fit = (info->size - info->used)
-                / (info->urls > 1000 ? content / info->urls + 1 : 40);
+                / (info->urls > 1000 ? info->content / info->urls + 1 : 40);
 }
 
 
 static const char  *us_store_part_names[US_PARTS] = {
     [US_PART_HEADER] = "header",
+    [US_PART_RING] = "ring",
     [US_PART_LOG] = "log",
     [US_PART_OFFSETS] = "offsets",
     [US_PART_INDEX] = "index",

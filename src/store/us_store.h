@@ -217,8 +217,8 @@ int us_store_first_of_site(us_store_t *s, uint64_t id);
  * us_store_train_due() is cheap and may be asked at any time;
  * us_store_train() takes seconds, never holds the lock for longer than one
  * copy of a model, may run in a thread of its own with its own handle, and
- * may be killed.  At most one trains at a time (a pid in shared memory whose
- * death is noticed).  Returns 1 if a model was published, 0 if not.
+ * may be killed.  At most one process trains at a time; it is recorded in the
+ * zone by pid and start time, so that its death is noticed (us_process.h).  Returns 1 if a model was published, 0 if not.
  * *cancel, if not NULL, ends it early.
  */
 int us_store_train_due(us_store_t *s);
@@ -283,7 +283,8 @@ int us_store_dump(us_store_t *s, us_store_out_pt out, void *data,
 /* memory and counters; every byte of the zone in use is in one of the parts */
 
 typedef enum {
-    US_PART_HEADER = 0,               /* header, directories, ring */
+    US_PART_HEADER = 0,               /* and directories: fixed by SIZE */
+    US_PART_RING,                     /* operations for the journal: fixed */
     US_PART_LOG,                      /* record bytes */
     US_PART_OFFSETS,
     US_PART_INDEX,
@@ -297,6 +298,7 @@ typedef enum {
 typedef struct {
     uint64_t      size;               /* of the zone */
     uint64_t      used;               /* the sum of parts */
+    uint64_t      content;            /* without header and ring: the URLs' */
     uint64_t      parts[US_PARTS];
     uint64_t      urls;               /* ids given */
     uint64_t      deleted;

@@ -360,6 +360,47 @@ spelling_full(void **state)
 }
 
 
+/*
+ * What URLs cost is apart from what SIZE and the ring cost: an empty store has
+ * no content, and the same URLs have as much with a ring as without.
+ */
+
+static void
+parts(void **state)
+{
+    char             url[64];
+    size_t           ring;
+    zone_t          *z;
+    unsigned         i;
+    uint64_t         content[2];
+    us_store_info_t  info;
+
+    for (ring = 0; ring <= 1 << 16; ring += 1 << 16) {
+        z = zone_create(4 << 20, ring);
+
+        us_store_info(z->store, &info);
+        assert_int_equal(info.parts[US_PART_RING], ring);
+        assert_in_range(info.parts[US_PART_HEADER], 1, 1 << 16);
+        assert_int_equal(info.content, 0);
+        assert_int_equal(info.used, info.parts[US_PART_HEADER] + ring);
+
+        for (i = 0; i < 2000; i++) {
+            sprintf(url, "http://h%u.test/%u", i / 10, i);
+            assert_int_equal(add(z->store, url).status, US_NEW);
+            us_store_set_written(z->store, us_store_published(z->store));
+        }
+
+        us_store_info(z->store, &info);
+        assert_int_equal(info.content, info.used - ring
+                                       - info.parts[US_PART_HEADER]);
+        content[ring != 0] = info.content;
+        zone_destroy(z);
+    }
+
+    assert_int_equal(content[0], content[1]);
+}
+
+
 /* a full zone refuses adds, and everything else goes on */
 
 static void
@@ -508,6 +549,7 @@ main(void)
         cmocka_unit_test(batches),
         cmocka_unit_test(spelling),
         cmocka_unit_test(spelling_full),
+        cmocka_unit_test(parts),
         cmocka_unit_test(full),
         cmocka_unit_test(busy),
         cmocka_unit_test(busy_in_order),

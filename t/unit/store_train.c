@@ -7,6 +7,7 @@
 
 #include "store_zone.h"
 #include "store/us_arena.h"
+#include "us_process.h"
 
 #include <unistd.h>
 
@@ -330,6 +331,50 @@ two_trainers(void **state)
 }
 
 
+static void
+trainer_is(const zone_t *z, us_process_t process)
+{
+    us_arena_t  a;
+
+    assert_int_equal(us_arena_open(&a, z->mem), 0);
+    a.head->trainer = process;
+}
+
+
+/*
+ * A trainer was killed and another process has its pid: the next one learns.
+ * As long as the trainer lives, be it a thread of the same process, no other
+ * one does.
+ */
+
+static void
+dead_trainer(void **state)
+{
+    pid_t         pid;
+    zone_t       *z;
+    kept_t        kept = { NULL, 0 };
+    us_process_t  self;
+
+    z = zone_create(8 << 20, 128 << 10);
+    add_to(z->store, 0, URLS, &kept);
+
+    self = us_process_self();
+    trainer_is(z, self);
+    assert_int_equal(us_store_train(z->store, NULL), 0);
+    assert_int_equal(us_store_train_due(z->store), 1);
+
+    /* of another one that had the parent's pid, which is in use */
+
+    pid = getppid();
+    trainer_is(z, ((uint64_t) 1 << US_PROCESS_PID_BITS) | (uint64_t) pid);
+    assert_int_equal(us_store_train(z->store, NULL), 1);
+    assert_int_equal(models(z), 1);
+
+    free(kept.data);
+    zone_destroy(z);
+}
+
+
 /*
  * A model is published while a dump is made, no URL is added meanwhile: it is
  * installed once, by the operation behind the dump.
@@ -406,6 +451,7 @@ main(void)
         cmocka_unit_test(late_journal),
         cmocka_unit_test(damaged),
         cmocka_unit_test(two_trainers),
+        cmocka_unit_test(dead_trainer),
         cmocka_unit_test(dumped),
     };
 
