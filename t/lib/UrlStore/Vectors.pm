@@ -1,7 +1,7 @@
 package UrlStore::Vectors;
 
-# Vectors of other projects (../shared/vectors) and what build/urlstore makes
-# of them.
+# Vectors of other projects (t/data/vectors) and what build/urlstore makes of
+# them.
 #
 #     my @rows = vectors('whatwg-toascii');
 #     my @urls = normalize('whatwg', { url => 'http://x', base => '..' }, ..);
@@ -26,7 +26,7 @@ my $json = JSON::PP->new->ascii;
 
 sub vectors_dir
 {
-    return $ENV{US_VECTORS} || "$top/../shared/vectors";
+    return "$top/t/data/vectors";
 }
 
 
