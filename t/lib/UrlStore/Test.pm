@@ -29,10 +29,11 @@ package UrlStore::Test;
 #
 #     US_ASAN=1       the module of `make asan` (AddressSanitizer, UBSan)
 #     US_VALGRIND=1   nginx under valgrind (slow)
-#     US_FULL=1       whole corpora (tests ask full())
+#     US_FULL=1       whole lists of URLs (tests ask full())
 #     US_HUP=1        a reload before every request() of the test object
 #     US_LEAVE=1      keeps the prefix directory
-#     US_NGINX, US_MODULE, US_CORPORA   other places
+#     US_NGINX, US_MODULE   other places
+#     CORPORA         where lists of URLs are (UrlStore::Corpora)
 #
 # Core Perl only.
 
@@ -53,10 +54,10 @@ use Test::More;
 use Time::HiRes qw(sleep time);
 
 use UrlStore::Client;
+use UrlStore::Corpora;
 
-our @EXPORT = (@Test::More::EXPORT, qw(
-    http corpus corpus_file full json uri_escape wait_until slurp spew alive
-    crc32c
+our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
+    http full json uri_escape wait_until slurp spew alive crc32c
 ));
 
 our $TOP = abs_path(dirname(__FILE__) . '/../../..');
@@ -637,46 +638,6 @@ sub uri_escape
     utf8::encode($s) if utf8::is_utf8($s);
     $s =~ s/([^A-Za-z0-9._~-])/sprintf('%%%02X', ord $1)/ge;
     return $s;
-}
-
-
-# the path of a corpus, or ends the test file as skipped
-
-sub corpus_file
-{
-    my ($name) = @_;
-
-    my $dir = $ENV{US_CORPORA} || "$TOP/../shared/corpora";
-    my $path = "$dir/$name.txt.xz";
-
-    if (!-e $path) {
-        Test::More::plan(skip_all => "no corpus $path");
-    }
-
-    return $path;
-}
-
-
-# the first n lines of a corpus (all without n), as bytes
-
-sub corpus
-{
-    my ($name, $n) = @_;
-
-    open my $fh, '-|', 'xz', '-dc', corpus_file($name) or die "xz: $!";
-    binmode $fh;
-
-    my @lines;
-
-    while (my $line = <$fh>) {
-        chomp $line;
-        push @lines, $line;
-        last if $n && @lines == $n;
-    }
-
-    close $fh;
-
-    return \@lines;
 }
 
 

@@ -1,0 +1,104 @@
+package UrlStore::Corpora;
+
+# The URLs that tests and benchmarks read: those of real lists, as
+# tools/corpus.sh finds them, and generated ones.
+#
+#     my $urls = corpus('eot2024_A', 60_000);     # the first lines
+#     my $all = corpus('eot2024_A');              # the whole list
+#     my $more = generated(200_000, 7);           # by build/generate
+#
+# The samples in t/data/corpora are the heads of the whole lists: with a
+# number of lines, every machine reads the same ones.
+#
+# Core Perl only.
+
+use strict;
+use warnings;
+
+use base 'Exporter';
+
+use Cwd qw(abs_path);
+use File::Basename qw(dirname);
+
+our @EXPORT = qw(corpus corpus_file corpus_names corpus_about generated);
+
+my $top = abs_path(dirname(__FILE__) . '/../../..');
+
+
+# the path of a list; dies if there is none
+
+sub corpus_file
+{
+    my ($name) = @_;
+
+    return _finder('path', $name);
+}
+
+
+# the names of all lists
+
+sub corpus_names { return split /\n/, _finder('names') }
+
+
+# one line: which of these lists are whole, and which samples
+
+sub corpus_about { return _finder('about', @_) }
+
+
+# the first n lines of a list (all without n), as bytes; dies if there are
+# fewer
+
+sub corpus
+{
+    my ($name, $n) = @_;
+
+    return _lines($n, 1, "$top/tools/corpus.sh", 'cat', $name);
+}
+
+
+# n URLs, all different, of a seed (1)
+
+sub generated
+{
+    my ($n, $seed) = @_;
+
+    return _lines($n, 0, "$top/build/generate", '-n', $n, '-s', $seed // 1);
+}
+
+
+sub _finder
+{
+    open my $fh, '-|', "$top/tools/corpus.sh", @_ or die "corpus.sh: $!";
+    local $/;
+    my $out = <$fh> // '';
+    close $fh or die "tools/corpus.sh @_ failed\n";
+    chomp $out;
+
+    return $out;
+}
+
+
+# The lines of a command.  It may be cut off by a reader that has enough.
+
+sub _lines
+{
+    my ($n, $cut, @command) = @_;
+
+    open my $fh, '-|:raw', @command or die "$command[0]: $!";
+
+    my @lines;
+
+    while (my $line = <$fh>) {
+        chomp $line;
+        push @lines, $line;
+        last if $n && @lines == $n;
+    }
+
+    close $fh or $n && @lines == $n && $cut or die "@command failed\n";
+    die "@command: " . @lines . " lines, $n are needed\n" if $n && @lines < $n;
+
+    return \@lines;
+}
+
+
+1;
