@@ -12,7 +12,7 @@
 
 LINEAGE_CFLAGS := $(CSTD) $(WARN) $(OPT)
 
-$(B)/generate: bench/generate.c
+$(B)/generate: bench/generate.c | $(B)/.deps-build
 	@mkdir -p $(@D)
 	$(CC) $(LINEAGE_CFLAGS) -o $@ $< -lm
 

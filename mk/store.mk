@@ -1,14 +1,13 @@
 # Stress tests and the model of the store.
 #
-#   t/stress/kill.c      processes, killed at random instructions; on URLs of
-#                        a corpus, from which models are learnt meanwhile
+#   t/stress/kill.c      processes, killed at random instructions; on real and
+#                        generated URLs, from which models are learnt meanwhile
 #   t/stress/steps.c     a process, killed at each of its instructions
 #   t/stress/threads.c   threads under ThreadSanitizer
 #   t/model/store.pml    the protocol, for spin
 
 STRESS_SECONDS ?= 20
 STRESS_WARN    := $(filter-out -Wmissing-prototypes,$(WARN))
-STRESS_CORPUS  := ../shared/corpora/reddit_submissions.txt.xz
 PKG_MODEL      := spin
 
 $(B)/.deps-model: mk/deps.mk
@@ -23,10 +22,10 @@ $(B)/stress/%: t/stress/%.c t/stress/stress.h $(B)/libus.a
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(STRESS_WARN) $(OPT) -o $@ $< $(B)/libus.a $(CORE_LIBS)
 
-$(B)/stress/urls: $(B)/urlstore
+$(B)/stress/urls: $(B)/urlstore $(B)/generate
 	@mkdir -p $(@D)
-	@xz -dc $(STRESS_CORPUS) | head -n 250000 | $< normalize \
-	    | grep ^http >$@
+	@{ tools/corpus.sh cat reddit_submissions | head -n 100000; \
+	    $(B)/generate -n 110000; } | $< normalize | grep ^http >$@
 
 test-stress: $(addprefix $(B)/stress/,kill steps threads urls) ## kills, threads
 	@cd $(B)/stress; for t in "kill $(STRESS_SECONDS)" steps "threads 5"; do \

@@ -23,11 +23,11 @@ test: test-programs $(if $(T),,test-unit)     ## all that CI runs
 
 # all that t/*.t run; other parts add what is theirs
 
-test-programs: $(B)/.deps-test build
+test-programs: $(B)/.deps-test build $(B)/generate
 
 # one line for each program; its whole output if it fails
 
-test-unit: $(UNIT)        ## the C unit tests, with ASan and UBSan
+test-unit: $(UNIT) $(B)/generate  ## the C unit tests, with ASan and UBSan
 	@failed=0; for p in $(UNIT); do \
 	    start=$$(date +%s%N); \
 	    if timeout 300 env ASAN_OPTIONS=detect_leaks=1 \
@@ -45,7 +45,7 @@ $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 	$(Q)$(CC) $(CSTD) -It/unit $(filter-out -Wmissing-prototypes,$(WARN)) \
 	    $(ASAN) -MMD -MP -o $@ $< $(B)/asan/libus.a -lcmocka $(CORE_LIBS)
 
-test-full: test-programs  ## t/ with whole corpora
+test-full: test-programs  ## t/ with whole lists of URLs
 	@US_FULL=1 $(PROVE) $(or $(T),t)
 
 # An nginx with the sanitizers, from Debian's source, and the module for it.

@@ -6,12 +6,12 @@
 use strict;
 use warnings;
 
+use File::Temp qw(tempdir);
 use JSON::PP ();
 use Test::More;
 
-my $corpora = '../shared/corpora';
-
-plan skip_all => 'no corpora' if !-e "$corpora/trackawesomelist_md.txt.xz";
+use lib 't/lib';
+use UrlStore::Corpora;
 
 
 sub bench
@@ -24,10 +24,15 @@ sub bench
 }
 
 
+my $urls = tempdir(CLEANUP => 1) . '/urls';
+
 for my $name (qw(trackawesomelist_md html_news_blogs_pages)) {
-    my $file = "$corpora/$name.txt.xz";
-    my $all = bench($file);
-    my $full = bench('--fill', $file);
+    open my $f, '>', $urls or die "$urls: $!";
+    print $f "$_\n" for @{ corpus($name, 100_000) }, @{ generated(100_000) };
+    close $f or die "$urls: $!";
+
+    my $all = bench($urls);
+    my $full = bench('--fill', $urls);
     my $sum = 0;
 
     is($all->{errors} + $full->{errors}, 0, 'no wrong answer');
@@ -47,7 +52,7 @@ for my $name (qw(trackawesomelist_md html_news_blogs_pages)) {
 }
 
 my $some = bench('--zone', '4m', '--limit', 1000, '--shuffle', 1, '--huge',
-    "$corpora/zhihu_hot_daily.txt.xz");
+    corpus_file('zhihu_hot_daily'));
 
 is($some->{zone_size}, 4 << 20, '--zone');
 cmp_ok($some->{urls}, '<=', 1000, '--limit: lines');

@@ -120,7 +120,8 @@ is($t->get('/tiny/health?write=1')->{status}, 503, '/health tells');
 
 my %distinct;
 my @urls = grep { !$distinct{$_}++ } map { s/\s+$//r }
-    grep { /^[\x21-\x7e]+\s*$/ } @{ corpus('tweetfeed_iocs', 250_000) };
+    grep { /^[\x21-\x7e]+\s*$/ } @{ corpus('tweetfeed_iocs', 60_000) },
+    @{ generated(150_000) };
 @urls = @urls[0 .. 199_999] if @urls > 200_000;
 
 

@@ -13,7 +13,8 @@ use Time::HiRes qw(sleep time);
 use UrlStore::Test;
 use UrlStore::Load;
 
-my $lines = corpus('reddit_submissions', full() ? undef : 300_000);
+my $lines = full() ? corpus('reddit_submissions')
+    : [ @{ corpus('reddit_submissions', 100_000) }, @{ generated(200_000) } ];
 my $size = full() ? '1g' : '256m';
 
 my $t = UrlStore::Test->new(workers => 2,

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 
-# A crawl in small: 300,000 real links (US_FULL=1: all 2.26 million) in
-# batches of 1,000 over four connections to two workers.
+# A crawl in small: 100,000 real links and 200,000 generated ones (US_FULL=1:
+# the whole list, and none generated) in batches of 1,000 over four
+# connections to two workers.
 
 use strict;
 use warnings;
@@ -10,7 +11,8 @@ use lib 't/lib';
 use UrlStore::Test;
 use UrlStore::Load;
 
-my $lines = corpus('reddit_submissions', full() ? undef : 300_000);
+my $lines = full() ? corpus('reddit_submissions')
+    : [ @{ corpus('reddit_submissions', 100_000) }, @{ generated(200_000) } ];
 my $size = full() ? '1g' : '256m';
 
 my $t = UrlStore::Test->new(workers => 2)->run(<<"CONF");
@@ -73,11 +75,12 @@ is(changed($first, $second), 0, 'and answers the same ids');
 is($t->get('/stats')->json->{urls}, @$urls, 'the store counts them');
 
 
-# as many URLs that were never added: real ones of another corpus, of which
-# a few may have been posted on reddit too
+# URLs that were never added: of another list, of which a few may have been
+# posted on reddit too, and generated ones of another seed
 
 {
-    my $other = corpus('eot2024_A', scalar @$lines);
+    my $other = full() ? corpus('eot2024_A')
+        : [ @{ corpus('eot2024_A', 100_000) }, @{ generated(200_000, 2) } ];
     my $answers = UrlStore::Load->new($t, $other)->post('/seen');
     my ($wrong, $unseen) = (0, 0);
 

@@ -12,18 +12,13 @@
 
 #include "../../bench/paper/avl.c"
 
+#include "corpus.h"
 #include "store/us_store.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
 
-
-#define CORPUS  "../shared/corpora/html_news_blogs_pages.txt.xz"
-#define LINES   100000
+#define LINES  100000
 
 
 static const us_str_t  four[] = {
@@ -175,15 +170,13 @@ corpus(void **state)
     uint32_t      id, added;
     avl_info_t    info;
 
-    f = popen("xz -dc " CORPUS, "r");
-    assert_non_null(f);
-
+    f = corpus_open("html_news_blogs_pages", LINES, 0);
     t = avl_create();
     line = NULL;
     size = 0;
     known = 0;
 
-    for (n = 0; n < LINES && (len = getline(&line, &size, f)) > 0; n++) {
+    for (n = 0; (len = getline(&line, &size, f)) > 0; n++) {
         url.data = (uint8_t *) line;
         url.len = len - 1;
         assert_true(url.len <= US_URL_MAX);
@@ -197,7 +190,7 @@ corpus(void **state)
     }
 
     free(line);
-    pclose(f);
+    corpus_close(f);
 
     assert_int_equal(n, LINES);
     assert_true(avl_check(t));

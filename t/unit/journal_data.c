@@ -5,6 +5,7 @@
  * directory is the same, id by id and bit by bit, and goes on the same.
  */
 
+#include "corpus.h"
 #include "journal_fake.h"
 #include "data/us_data.h"
 
@@ -15,7 +16,6 @@
 #define DATA_ZONE   (64 * 1024 * 1024)
 #define DATA_RING   (1024 * 1024)
 #define DATA_URLS   20000
-#define DATA_CORPUS "trackawesomelist_md.txt.xz"
 
 
 static void
@@ -42,25 +42,17 @@ static char   *urls[DATA_URLS];
 static void
 load_corpus(void)
 {
-    char         cmd[300];
-    FILE        *f;
-    size_t       len, room;
-    char        *p;
-    const char  *dir;
+    FILE    *f;
+    size_t   len, room;
+    char    *p;
 
-    dir = getenv("US_CORPORA");
-    snprintf(cmd, sizeof(cmd), "xz -dc '%s/%s' 2>/dev/null | head -n %d",
-             dir ? dir : "../shared/corpora", DATA_CORPUS, DATA_URLS);
-
-    f = popen(cmd, "r");
-    assert_non_null(f);
-
+    f = corpus_open("trackawesomelist_md", DATA_URLS, 0);
     room = 8 * 1024 * 1024;
     text = malloc(room);
     assert_non_null(text);
     len = fread(text, 1, room - 1, f);
     text[len] = '\0';
-    (void) pclose(f);
+    corpus_close(f);
 
     for (p = strtok(text, "\n"); p && nurls < DATA_URLS;
          p = strtok(NULL, "\n"))
