@@ -21,6 +21,11 @@
 #include <stdlib.h>
 
 
+/* from so many chunks on, the bytes of a URL are known; until then, these */
+#define US_STORE_CHUNKS  32
+#define US_STORE_EACH    40
+
+
 void
 us_store_enter(us_store_t *s)
 {
@@ -355,6 +360,7 @@ us_store_info(us_store_t *s, us_store_info_t *info)
 {
     unsigned          i;
     us_head_t        *h;
+    double            each;
     us_store_part_t   part;
 
     h = us_head(s);
@@ -383,10 +389,17 @@ us_store_info(us_store_t *s, us_store_info_t *info)
 
     info->content = info->used - h->log;
 
-    /* as many bytes for each as so far; 40 as long as there are few */
+    /*
+     * Areas grow by whole chunks.  A few chunks, of which one in each area is
+     * partly empty, tell nothing about the bytes of a URL.
+     */
 
-    info->fit = (info->size - info->used)
-                / (info->urls > 1000 ? info->content / info->urls + 1 : 40);
+    if (info->urls && info->content >> h->chunk_shift >= US_STORE_CHUNKS) {
+        info->bytes_per_url = (double) info->content / info->urls;
+    }
+
+    each = info->bytes_per_url ? info->bytes_per_url : US_STORE_EACH;
+    info->fit = (info->size - info->used) / each;
 }
 
 

@@ -300,6 +300,7 @@ typedef struct {
     uint64_t      used;               /* the sum of parts */
     uint64_t      content;            /* without header and ring: the URLs' */
     uint64_t      parts[US_PARTS];
+    double        bytes_per_url;      /* of content; 0: not known yet */
     uint64_t      urls;               /* ids given */
     uint64_t      deleted;
     uint64_t      sites;
