@@ -73,6 +73,8 @@ for my $err (5, 28) {
     is($t->get('/health?write=1')->{status}, 503, 'not writable');
     is($t->get('/health')->{status}, 200, 'but healthy');
     is($t->get('/stats')->json->{stalled}, JSON::PP::true(), '/stats tells');
+    like($t->get('/metrics')->{body}, qr/^urlstore_stalled\{.*\} 1$/m,
+        'so does a gauge');
     is($t->get('/url/0')->{status}, 200, 'reads go on');
     is($t->post('/seen', "http://never.example/\n")->{status}, 200,
         'denials, too');
@@ -111,6 +113,8 @@ is($t->get('/url/0')->{status}, 200, 'reads of what is durable go on');
 isnt($t->post('/seen', "$lines->[1000]\n")->{status}, 200,
     'what is not durable is not told');
 is($t->get('/stats')->json->{sync_failed}, JSON::PP::true(), '/stats tells');
+like($t->get('/metrics')->{body}, qr/^urlstore_sync_failed\{.*\} 1$/m,
+    'so does a gauge');
 ok($t->reload, 'reloaded');
 is(add($t, 2000, 10)->{status}, 503, 'a reload does not help');
 $urls = $t->get('/stats')->json->{urls};

@@ -81,8 +81,12 @@ my %real = map { ("urlstore_$_" => 1) }
 my %other = map { $_ => 1 } slurp('src/http/ngx_http_urlstore_variables.c')
     =~ /ngx_string\("(\w+)"/g;
 
-is(join(' ', sort grep { !$real{$_} && !$other{$_} } keys %directive), '',
-    'so do directives and variables');
+my %metric = map { ("urlstore_$_" => 1) }
+    map { /"([a-z_]+)"/g } map { slurp("src/http/ngx_http_urlstore_$_.c") }
+    qw(figures metrics);
+
+is(join(' ', sort grep { !$real{$_} && !$other{$_} && !$metric{$_} }
+    keys %directive), '', 'so do directives, variables and metrics');
 is(join(' ', sort grep { !$directive{$_} } keys %real, keys %other), '',
     'and all of them are described');
 

@@ -19,7 +19,7 @@
  *     ngx_http_urlstore_park.c      when they may be sent
  *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
  *     ngx_http_urlstore_problem.c   errors
- *     ngx_http_urlstore_history.c   what the zone held over time
+ *     ngx_http_urlstore_figures.c   the figures of /stats and /metrics
  *     ngx_http_urlstore_add.c       /add, /seen
  *     ...                           a file for each further endpoint
  *
@@ -97,9 +97,6 @@ typedef struct {
 } ngx_http_urlstore_slot_t;
 
 
-typedef struct ngx_http_urlstore_history_s  ngx_http_urlstore_history_t;
-
-
 /* what all workers share beside the store; never moves, never shrinks */
 
 typedef struct {
@@ -107,7 +104,6 @@ typedef struct {
     size_t                          size;
     time_t                          started;
     ngx_http_urlstore_slot_t       *slots;
-    ngx_http_urlstore_history_t    *history;  /* NULL: a filter */
     void                           *persist;  /* of path=, or NULL */
 } ngx_http_urlstore_sh_t;
 
@@ -157,7 +153,6 @@ struct ngx_http_urlstore_zone_s {
     us_norm_ws_t                   *ws;
     ngx_http_urlstore_slot_t       *slot;
     ngx_http_urlstore_train_t      *train;
-    ngx_event_t                     sampler;
 
     /* another profile's normalizer for /normalize, made when asked for */
     us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
@@ -496,23 +491,17 @@ ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
 ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
 ngx_uint_t ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone,
     ngx_uint_t found);
+
+/* whether look-ups are answered; the word for the state */
+ngx_uint_t ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone);
 const char *ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone);
+
+/* the word for state n (0, 1, ...), NULL past the last; some have the same */
+const char *ngx_http_urlstore_state_word(ngx_http_urlstore_zone_t *zone,
+    ngx_uint_t n);
+
+/* of loading, per cent */
 ngx_uint_t ngx_http_urlstore_progress(ngx_http_urlstore_zone_t *zone);
-
-/* members for /stats, with a comma before, of at most so many bytes */
-#define NGX_HTTP_URLSTORE_PERSIST_STATS  1024
-u_char *ngx_http_urlstore_persist_stats(u_char *p,
-    ngx_http_urlstore_zone_t *zone);
-
-/* ngx_http_urlstore_history.c */
-
-ngx_http_urlstore_history_t *ngx_http_urlstore_history_create(
-    ngx_slab_pool_t *shpool);
-void ngx_http_urlstore_history_start(ngx_http_urlstore_zone_t *zone);
-
-/* "history" for /stats, with a comma before */
-ngx_int_t ngx_http_urlstore_history(ngx_http_urlstore_out_t *out,
-    ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_args.c */
 

@@ -1,40 +1,41 @@
 
 /*
- * Counters, and GET /metrics in Prometheus' text format 0.0.4.  A scrape adds
- * up the workers' slots and asks the store for its figures: its cost does not
- * depend on the number of URLs.
+ * Counters, and GET /metrics in Prometheus' text format 0.0.4: the table of
+ * ngx_http_urlstore_figures.c, then the figures with labels.
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_figures.h"
 #include "ngx_http_urlstore_endpoints.h"
 
 
+/* room for a line; the longest parts are the zone's name and a help text */
+#define NGX_HTTP_URLSTORE_LINE  768
+
+
 typedef struct {
+    ngx_http_urlstore_zone_t       *zone;
     ngx_http_urlstore_out_t        *out;
-    ngx_str_t                      *zone;
-    ngx_int_t                       rc;
+    ngx_int_t                       rc;       /* the first error */
 } ngx_http_urlstore_scrape_t;
 
+
+static void ngx_http_urlstore_scrape_figures(ngx_http_urlstore_scrape_t *s,
+    ngx_http_urlstore_figures_t *f);
+static void ngx_http_urlstore_scrape_states(ngx_http_urlstore_scrape_t *s);
+static void ngx_http_urlstore_scrape_parts(ngx_http_urlstore_scrape_t *s,
+    ngx_http_urlstore_figures_t *f);
+static void ngx_http_urlstore_scrape_requests(
+    ngx_http_urlstore_scrape_t *s);
+static void ngx_http_urlstore_scrape_answers(ngx_http_urlstore_scrape_t *s);
+static void ngx_http_urlstore_scrape_batches(ngx_http_urlstore_scrape_t *s);
 
 static void ngx_http_urlstore_metric(ngx_http_urlstore_scrape_t *s,
     const char *name, const char *type, const char *help);
 static void ngx_http_urlstore_sample(ngx_http_urlstore_scrape_t *s,
-    const char *name, const char *label, ngx_str_t *value, uint64_t n);
-static void ngx_http_urlstore_gauge(ngx_http_urlstore_scrape_t *s,
-    const char *name, const char *help, uint64_t n);
-static void ngx_http_urlstore_counter(ngx_http_urlstore_scrape_t *s,
-    const char *name, const char *help, uint64_t n);
-static void ngx_http_urlstore_scrape_requests(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_scrape_t *s);
-static void ngx_http_urlstore_scrape_batches(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_scrape_t *s);
-static void ngx_http_urlstore_scrape_filter(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_scrape_t *s);
-static void ngx_http_urlstore_ratio(ngx_http_urlstore_scrape_t *s,
-    const char *name, const char *help, double value);
-static void ngx_http_urlstore_scrape_store(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_scrape_t *s);
+    const char *name, const char *label, const char *value, uint64_t n);
+static void ngx_http_urlstore_decimal(ngx_http_urlstore_scrape_t *s,
+    const char *name, double n);
 
 
 /* upper bounds of the batch histogram, in us; the last bucket has none */
@@ -55,7 +56,7 @@ ngx_http_urlstore_now(void)
 }
 
 
-/* one batch that took us microseconds */
+/* counts one batch that took so many microseconds */
 
 void
 ngx_http_urlstore_observe(ngx_http_urlstore_zone_t *zone, uint64_t us)
@@ -94,9 +95,10 @@ ngx_http_urlstore_sum(ngx_http_urlstore_zone_t *zone, ngx_uint_t counter)
 ngx_int_t
 ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                    rc;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_scrape_t   s;
+    ngx_int_t                     rc;
+    ngx_http_urlstore_ctx_t      *ctx;
+    ngx_http_urlstore_scrape_t    s;
+    ngx_http_urlstore_figures_t   f;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
@@ -106,23 +108,26 @@ ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 8192) != NGX_OK) {
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 16384) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    s.zone = ctx->zone;
     s.out = &ctx->out;
-    s.zone = &ctx->zone->name;
     s.rc = NGX_OK;
 
-    ngx_http_urlstore_scrape_requests(ctx->zone, &s);
-    ngx_http_urlstore_scrape_batches(ctx->zone, &s);
+    ngx_http_urlstore_figures_get(s.zone, &f);
 
-    if (ctx->zone->filter) {
-        ngx_http_urlstore_scrape_filter(ctx->zone, &s);
+    ngx_http_urlstore_scrape_figures(&s, &f);
+    ngx_http_urlstore_scrape_states(&s);
 
-    } else {
-        ngx_http_urlstore_scrape_store(ctx->zone, &s);
+    if (s.zone->filter == NULL) {
+        ngx_http_urlstore_scrape_parts(&s, &f);
     }
+
+    ngx_http_urlstore_scrape_requests(&s);
+    ngx_http_urlstore_scrape_answers(&s);
+    ngx_http_urlstore_scrape_batches(&s);
 
     if (s.rc != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -135,243 +140,160 @@ ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
 
 
 static void
-ngx_http_urlstore_scrape_requests(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_scrape_t *s)
+ngx_http_urlstore_scrape_figures(ngx_http_urlstore_scrape_t *s,
+    ngx_http_urlstore_figures_t *f)
+{
+    u_char                            *p;
+    ngx_uint_t                         of;
+    const ngx_http_urlstore_figure_t  *row;
+
+    of = ngx_http_urlstore_figures_of(s->zone);
+
+    for (row = ngx_http_urlstore_figures; row->of; row++) {
+
+        if (row->metric == NULL || !(row->of & of)) {
+            continue;
+        }
+
+        p = (u_char *) f + row->offset;
+
+        ngx_http_urlstore_metric(s, row->metric,
+                                 row->kind == NGX_HTTP_URLSTORE_COUNTER
+                                 ? "counter" : "gauge", row->help);
+
+        if (row->kind == NGX_HTTP_URLSTORE_RATIO
+            || row->kind == NGX_HTTP_URLSTORE_SECONDS)
+        {
+            ngx_http_urlstore_decimal(s, row->metric, *(double *) p);
+
+        } else {
+            ngx_http_urlstore_sample(s, row->metric, NULL, NULL,
+                                     *(uint64_t *) p);
+        }
+    }
+}
+
+
+/* a state set: 1 for the present state, 0 for all others */
+
+static void
+ngx_http_urlstore_scrape_states(ngx_http_urlstore_scrape_t *s)
+{
+    ngx_uint_t   i;
+    const char  *now, *name, *last;
+
+    ngx_http_urlstore_metric(s, "state", "gauge",
+                             "State of the zone: 1 for the present one.");
+
+    now = ngx_http_urlstore_state_name(s->zone);
+    last = "";
+
+    for (i = 0; /* void */ ; i++) {
+        name = ngx_http_urlstore_state_word(s->zone, i);
+
+        if (name == NULL) {
+            break;
+        }
+
+        if (ngx_strcmp(name, last) != 0) {
+            ngx_http_urlstore_sample(s, "state", "state", name,
+                                     ngx_strcmp(name, now) == 0);
+            last = name;
+        }
+    }
+}
+
+
+static void
+ngx_http_urlstore_scrape_parts(ngx_http_urlstore_scrape_t *s,
+    ngx_http_urlstore_figures_t *f)
+{
+    ngx_uint_t  i;
+
+    ngx_http_urlstore_metric(s, "zone_used_bytes", "gauge",
+                             "Bytes of the zone in use, by part.");
+
+    for (i = 0; i < US_PARTS; i++) {
+        ngx_http_urlstore_sample(s, "zone_used_bytes", "part",
+                                 us_store_part_name(i), f->parts[i]);
+    }
+}
+
+
+static void
+ngx_http_urlstore_scrape_requests(ngx_http_urlstore_scrape_t *s)
 {
     ngx_str_t   name;
     ngx_uint_t  i;
 
-    static ngx_str_t  statuses[] = {
-        ngx_string("new"),
-        ngx_string("seen"),
-        ngx_string("unseen"),
-        ngx_string("invalid"),
-        ngx_string("rejected"),
-        ngx_string("full")
-    };
-
     ngx_http_urlstore_metric(s, "requests_total", "counter",
-                             "Requests by endpoint.");
+                             "Requests, by endpoint.");
 
     for (i = 0; ngx_http_urlstore_endpoint_name(i, &name); i++) {
-        ngx_http_urlstore_sample(s, "requests_total", "endpoint", &name,
-                                 ngx_http_urlstore_sum(zone,
+        ngx_http_urlstore_sample(s, "requests_total", "endpoint",
+                                 (char *) name.data,
+                                 ngx_http_urlstore_sum(s->zone,
                                      NGX_HTTP_URLSTORE_N_REQUESTS + i));
     }
-
-    ngx_http_urlstore_metric(s, "answers_total", "counter",
-                             "URLs of /add and /seen by what they were "
-                             "answered.");
-
-    for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-        ngx_http_urlstore_sample(s, "answers_total", "status", &statuses[i],
-                                 ngx_http_urlstore_sum(zone,
-                                     NGX_HTTP_URLSTORE_N_NEW + i));
-    }
-
-    ngx_http_urlstore_counter(s, "body_bytes_total",
-                              "Bytes of request bodies, inflated.",
-                              ngx_http_urlstore_sum(zone,
-                                      NGX_HTTP_URLSTORE_N_BYTES));
-
-    ngx_http_urlstore_counter(s, "over_quota_total",
-                              "Requests refused by urlstore_quota.",
-                              ngx_http_urlstore_sum(zone,
-                                      NGX_HTTP_URLSTORE_N_QUOTA));
-
-    ngx_http_urlstore_counter(s, "unready_total",
-                              "Requests answered 503: loading, not the "
-                              "owner or read-only.",
-                              ngx_http_urlstore_sum(zone,
-                                      NGX_HTTP_URLSTORE_N_UNREADY));
 }
 
 
 static void
-ngx_http_urlstore_scrape_batches(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_scrape_t *s)
+ngx_http_urlstore_scrape_answers(ngx_http_urlstore_scrape_t *s)
 {
-    u_char      buf[32];
+    ngx_uint_t  i;
+
+    ngx_http_urlstore_metric(s, "answers_total", "counter",
+                             "URLs in requests of /add and /seen, by the "
+                             "status answered.");
+
+    for (i = 0; i < NGX_HTTP_URLSTORE_ANSWERS; i++) {
+        ngx_http_urlstore_sample(s, "answers_total", "status",
+                                 ngx_http_urlstore_answers[i],
+                                 ngx_http_urlstore_sum(s->zone,
+                                     NGX_HTTP_URLSTORE_N_NEW + i));
+    }
+}
+
+
+static void
+ngx_http_urlstore_scrape_batches(ngx_http_urlstore_scrape_t *s)
+{
+    char        le[32];
+    u_char     *p;
     uint64_t    n, us;
-    ngx_str_t   le;
     ngx_uint_t  i;
 
     ngx_http_urlstore_metric(s, "batch_seconds", "histogram",
                              "Time from a request's first item to its "
-                             "answer, the wait for its client included.");
+                             "reply, the wait for its client included.");
 
     n = 0;
-    le.data = buf;
 
-    for (i = 0; i < NGX_HTTP_URLSTORE_BUCKETS; i++) {
-        n += ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_BUCKET + i);
+    for (i = 0; i < NGX_HTTP_URLSTORE_BUCKETS - 1; i++) {
+        us = ngx_http_urlstore_bounds[i];
+        n += ngx_http_urlstore_sum(s->zone, NGX_HTTP_URLSTORE_N_BUCKET + i);
 
-        if (i < NGX_HTTP_URLSTORE_BUCKETS - 1) {
-            us = ngx_http_urlstore_bounds[i];
-            le.len = ngx_sprintf(buf, "%uL.%06uL", us / 1000000, us % 1000000)
-                     - buf;
+        p = ngx_sprintf((u_char *) le, "%uL.%06uL", us / 1000000,
+                        us % 1000000);
 
-            /* 0.05, not 0.050000 */
+        /* 0.05 and 1.0, not 0.050000 and 1.000000 */
 
-            while (buf[le.len - 1] == '0') {
-                le.len--;
-            }
-
-            if (buf[le.len - 1] == '.') {
-                buf[le.len++] = '0';
-            }
-
-        } else {
-            le.len = ngx_sprintf(buf, "+Inf") - buf;
+        while (p[-1] == '0' && p[-2] != '.') {
+            p--;
         }
 
-        ngx_http_urlstore_sample(s, "batch_seconds_bucket", "le", &le, n);
+        *p = '\0';
+
+        ngx_http_urlstore_sample(s, "batch_seconds_bucket", "le", le, n);
     }
 
-    us = ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_SUM);
+    n += ngx_http_urlstore_sum(s->zone, NGX_HTTP_URLSTORE_N_BUCKET + i);
+    us = ngx_http_urlstore_sum(s->zone, NGX_HTTP_URLSTORE_N_SUM);
 
-    if (ngx_http_urlstore_out_printf(s->out, 512,
-                           "urlstore_batch_seconds_sum{zone=\"%V\"} "
-                           "%uL.%06uL\n", s->zone, us / 1000000, us % 1000000)
-        != NGX_OK)
-    {
-        s->rc = NGX_ERROR;
-    }
-
+    ngx_http_urlstore_sample(s, "batch_seconds_bucket", "le", "+Inf", n);
+    ngx_http_urlstore_decimal(s, "batch_seconds_sum", us / 1e6);
     ngx_http_urlstore_sample(s, "batch_seconds_count", NULL, NULL, n);
-}
-
-
-static void
-ngx_http_urlstore_scrape_store(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_scrape_t *s)
-{
-    uint64_t         published, written, durable;
-    ngx_str_t        name;
-    ngx_uint_t       i;
-    us_store_info_t  info;
-
-    us_store_info(zone->store, &info);
-
-    ngx_http_urlstore_gauge(s, "urls", "Ids given.", info.urls);
-    ngx_http_urlstore_gauge(s, "deleted_ids", "Ids deleted.", info.deleted);
-    ngx_http_urlstore_gauge(s, "sites", "Sites.", info.sites);
-    ngx_http_urlstore_gauge(s, "zone_size_bytes", "Size of the zone.",
-                            info.size);
-    ngx_http_urlstore_gauge(s, "zone_free_bytes", "Bytes not in use.",
-                            info.size - info.used);
-
-    ngx_http_urlstore_metric(s, "zone_used_bytes", "gauge",
-                             "Bytes in use by part.");
-
-    for (i = 0; i < US_PARTS; i++) {
-        name.data = (u_char *) us_store_part_name(i);
-        name.len = ngx_strlen(name.data);
-
-        ngx_http_urlstore_sample(s, "zone_used_bytes", "part", &name,
-                                 info.parts[i]);
-    }
-
-    ngx_http_urlstore_gauge(s, "fit_urls",
-                            "Estimate of the URLs that still fit.", info.fit);
-    ngx_http_urlstore_gauge(s, "full", "1 if the last add found no room.",
-                            info.full);
-
-    ngx_http_urlstore_counter(s, "lock_waits_total",
-                              "Times that the writers' lock was waited "
-                              "for.",
-                              ngx_http_urlstore_sum(zone,
-                                      NGX_HTTP_URLSTORE_N_LOCK_WAITS));
-    ngx_http_urlstore_counter(s, "lock_recoveries_total",
-                              "Updates of a killed writer that the next one "
-                              "completed.", info.recoveries);
-    ngx_http_urlstore_counter(s, "trainings_total",
-                              "Models learnt from the store's records.",
-                              ngx_http_urlstore_sum(zone,
-                                      NGX_HTTP_URLSTORE_N_TRAININGS));
-
-    /* the later ones first: an operation between would make a lag negative */
-
-    durable = us_store_durable(zone->store);
-    written = us_store_written(zone->store);
-    published = us_store_published(zone->store);
-
-    ngx_http_urlstore_gauge(s, "published_lsn",
-                            "Position that readers see.", published);
-
-    if (zone->conf.ring == 0) {
-        return;
-    }
-
-    ngx_http_urlstore_gauge(s, "write_lag_bytes",
-                            "Bytes of operations not yet written.",
-                            published - ngx_min(written, published));
-    ngx_http_urlstore_gauge(s, "sync_lag_bytes",
-                            "Bytes of operations not yet on disk.",
-                            published - ngx_min(durable, published));
-}
-
-
-static void
-ngx_http_urlstore_scrape_filter(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_scrape_t *s)
-{
-    us_filter_info_t  info;
-
-    us_filter_info(zone->filter->set, &info);
-
-    ngx_http_urlstore_gauge(s, "filter_urls",
-                            "URLs that were new to the filter.", info.urls);
-    ngx_http_urlstore_gauge(s, "filter_capacity_urls",
-                            "URLs that the filter was made for.",
-                            info.capacity);
-    ngx_http_urlstore_gauge(s, "filter_size_bytes", "Size of the filter.",
-                            info.size);
-    ngx_http_urlstore_ratio(s, "filter_filling_ratio",
-                            "Share of its bits that are set, by a sample.",
-                            info.filling);
-    ngx_http_urlstore_ratio(s, "filter_error_ratio",
-                            "Share of new URLs that are taken for seen ones "
-                            "now, by a sample.", info.expected);
-    ngx_http_urlstore_ratio(s, "filter_stated_error_ratio",
-                            "That share at capacity, as configured.",
-                            info.error);
-    ngx_http_urlstore_gauge(s, "full", "1 if adds are refused.",
-                            us_filter_full(zone->filter->set));
-}
-
-
-static void
-ngx_http_urlstore_ratio(ngx_http_urlstore_scrape_t *s, const char *name,
-    const char *help, double value)
-{
-    ngx_http_urlstore_metric(s, name, "gauge", help);
-
-    if (ngx_http_urlstore_out_printf(s->out, 512,
-                                     "urlstore_%s{zone=\"%V\"} %.9f\n",
-                                     name, s->zone, value)
-        != NGX_OK)
-    {
-        s->rc = NGX_ERROR;
-    }
-}
-
-
-static void
-ngx_http_urlstore_counter(ngx_http_urlstore_scrape_t *s, const char *name,
-    const char *help, uint64_t n)
-{
-    ngx_http_urlstore_metric(s, name, "counter", help);
-    ngx_http_urlstore_sample(s, name, NULL, NULL, n);
-}
-
-
-static void
-ngx_http_urlstore_gauge(ngx_http_urlstore_scrape_t *s, const char *name,
-    const char *help, uint64_t n)
-{
-    ngx_http_urlstore_metric(s, name, "gauge", help);
-    ngx_http_urlstore_sample(s, name, NULL, NULL, n);
 }
 
 
@@ -379,37 +301,48 @@ static void
 ngx_http_urlstore_metric(ngx_http_urlstore_scrape_t *s, const char *name,
     const char *type, const char *help)
 {
-    if (ngx_http_urlstore_out_printf(s->out, 512,
-                                     "# HELP urlstore_%s %s\n"
-                                     "# TYPE urlstore_%s %s\n",
-                                     name, help, name, type)
-        != NGX_OK)
-    {
-        s->rc = NGX_ERROR;
+    if (s->rc == NGX_OK) {
+        s->rc = ngx_http_urlstore_out_printf(s->out, NGX_HTTP_URLSTORE_LINE,
+                                             "# HELP urlstore_%s %s\n"
+                                             "# TYPE urlstore_%s %s\n",
+                                             name, help, name, type);
     }
 }
 
 
-/* label may be NULL; zone names are words of the configuration */
+/* label may be NULL; names of zones and values of labels are plain words */
 
 static void
 ngx_http_urlstore_sample(ngx_http_urlstore_scrape_t *s, const char *name,
-    const char *label, ngx_str_t *value, uint64_t n)
+    const char *label, const char *value, uint64_t n)
 {
-    ngx_int_t  rc;
-
-    if (label) {
-        rc = ngx_http_urlstore_out_printf(s->out, 512,
-                              "urlstore_%s{zone=\"%V\",%s=\"%V\"} %uL\n",
-                              name, s->zone, label, value, n);
-
-    } else {
-        rc = ngx_http_urlstore_out_printf(s->out, 512,
-                              "urlstore_%s{zone=\"%V\"} %uL\n",
-                              name, s->zone, n);
+    if (s->rc != NGX_OK) {
+        return;
     }
 
-    if (rc != NGX_OK) {
-        s->rc = NGX_ERROR;
+    if (label) {
+        s->rc = ngx_http_urlstore_out_printf(s->out, NGX_HTTP_URLSTORE_LINE,
+                                             "urlstore_%s{zone=\"%V\","
+                                             "%s=\"%s\"} %uL\n", name,
+                                             &s->zone->name, label, value, n);
+
+    } else {
+        s->rc = ngx_http_urlstore_out_printf(s->out, NGX_HTTP_URLSTORE_LINE,
+                                             "urlstore_%s{zone=\"%V\"} %uL\n",
+                                             name, &s->zone->name, n);
+    }
+}
+
+
+/* nine digits: the errors of filters go down to a millionth */
+
+static void
+ngx_http_urlstore_decimal(ngx_http_urlstore_scrape_t *s, const char *name,
+    double n)
+{
+    if (s->rc == NGX_OK) {
+        s->rc = ngx_http_urlstore_out_printf(s->out, NGX_HTTP_URLSTORE_LINE,
+                                             "urlstore_%s{zone=\"%V\"} %.9f\n",
+                                             name, &s->zone->name, n);
     }
 }

@@ -1,54 +1,60 @@
 
 /*
- * GET /health and /stats: what balancers, operators and the status page ask.
+ * GET /health, for balancers, and GET /stats, for operators and the status
+ * page: the table of ngx_http_urlstore_figures.c, and what is no number.
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_figures.h"
 #include "ngx_http_urlstore_endpoints.h"
+#include "ngx_http_urlstore_persist.h"
 
 
-static u_char *ngx_http_urlstore_stats_ids(u_char *p,
-    ngx_http_urlstore_zone_t *zone, us_store_info_t *info);
-static u_char *ngx_http_urlstore_stats_memory(u_char *p,
-    us_store_info_t *info);
-static ngx_int_t ngx_http_urlstore_stats_filter(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_ops_send(ngx_http_request_t *r);
+/* room for one member of /stats */
+#define NGX_HTTP_URLSTORE_MEMBER  512
+
+
+static ngx_int_t ngx_http_urlstore_stats_zone(ngx_http_urlstore_out_t *out,
+    ngx_http_urlstore_zone_t *zone);
+static ngx_int_t ngx_http_urlstore_stats_figures(
+    ngx_http_urlstore_out_t *out, ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_figures_t *f);
+static ngx_int_t ngx_http_urlstore_stats_lists(ngx_http_urlstore_out_t *out,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_figures_t *f);
 
 
 ngx_int_t
 ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                 rc;
-    ngx_uint_t                writable;
-    const char               *state;
-    us_store_info_t           info;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t                     rc;
+    const char                   *state;
+    ngx_http_urlstore_ctx_t      *ctx;
+    ngx_http_urlstore_figures_t   f;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (ctx->zone->filter) {
-        info.full = us_filter_full(ctx->zone->filter->set);
-
-    } else {
-        us_store_info(ctx->zone->store, &info);
-    }
+    ngx_http_urlstore_figures_get(ctx->zone, &f);
 
     state = ngx_http_urlstore_state_name(ctx->zone);
-    writable = !info.full && ngx_http_urlstore_writable(ctx->zone);
 
-    if (ngx_strcmp(state, "ready") != 0) {
+    if (!f.ready) {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
 
-    } else if (!writable && ngx_http_urlstore_flag(r, "write")) {
+    } else if (!f.writable && ngx_http_urlstore_flag(r, "write")) {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        state = info.full ? "full" : "read-only";
+        state = f.full ? "full" : "read-only";
     }
 
     ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
                                                     NGX_HTTP_URLSTORE_JSON));
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK) {
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 256) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -56,102 +62,81 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
         rc = ngx_http_urlstore_out_printf(&ctx->out, 32, "%s\n", state);
 
     } else {
-        rc = ngx_http_urlstore_out_printf(&ctx->out, 512,
+        rc = ngx_http_urlstore_out_printf(&ctx->out, 256,
                                           "{\"status\":\"%s\","
                                           "\"writable\":%s,\"full\":%s,"
                                           "\"epoch\":%uL}\n", state,
-                                          writable ? "true" : "false",
-                                          info.full ? "true" : "false",
-                                          ctx->zone->conf.epoch);
+                                          f.writable ? "true" : "false",
+                                          f.full ? "true" : "false",
+                                          f.epoch);
     }
 
     if (rc != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_ops_send(r);
+    return ngx_http_urlstore_send(r);
 }
 
 
 ngx_int_t
 ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
 {
-    ngx_uint_t                 i;
-    us_store_info_t            info;
-    ngx_http_urlstore_out_t   *out;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_zone_t  *zone;
+    ngx_int_t                     rc;
+    ngx_http_urlstore_out_t      *out;
+    ngx_http_urlstore_ctx_t      *ctx;
+    ngx_http_urlstore_figures_t   f;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    zone = ctx->zone;
     out = &ctx->out;
 
-    if (zone->filter) {
-        return ngx_http_urlstore_stats_filter(r);
-    }
+    ngx_http_urlstore_figures_get(ctx->zone, &f);
 
-    us_store_info(zone->store, &info);
-
-    if (ngx_http_urlstore_out_init(out, r->pool, 4096
-                                   + NGX_HTTP_URLSTORE_PERSIST_STATS)
-        != NGX_OK)
+    if (ngx_http_urlstore_out_init(out, r->pool, 4096) != NGX_OK
+        || ngx_http_urlstore_stats_zone(out, ctx->zone) != NGX_OK
+        || ngx_http_urlstore_stats_figures(out, ctx->zone, &f) != NGX_OK
+        || ngx_http_urlstore_stats_lists(out, ctx->zone, &f) != NGX_OK)
     {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    out->pos = ngx_http_urlstore_stats_ids(out->pos, zone, &info);
-    out->pos = ngx_http_urlstore_stats_memory(out->pos, &info);
-
-    out->pos = ngx_sprintf(out->pos, ",\"marks\":[");
-
-    for (i = 0; i < zone->conf.nmarks; i++) {
-        out->pos = ngx_sprintf(out->pos, "%s\"%*s\"", i ? "," : "",
-                               zone->conf.marks[i].len,
-                               zone->conf.marks[i].data);
-    }
-
-    out->pos = ngx_sprintf(out->pos, "],\"published\":%uL,\"written\":%uL,"
-                           "\"durable\":%uL,\"recoveries\":%uL,"
-                           "\"trainings\":%uL,\"lock_waits\":%uL,"
-                           "\"uptime\":%T",
-                           us_store_published(zone->store),
-                           us_store_written(zone->store),
-                           us_store_durable(zone->store), info.recoveries,
-                           ngx_http_urlstore_sum(zone,
-                                         NGX_HTTP_URLSTORE_N_TRAININGS),
-                           ngx_http_urlstore_sum(zone,
-                                         NGX_HTTP_URLSTORE_N_LOCK_WAITS),
-                           ngx_time() - zone->sh->started);
-
-    out->pos = ngx_http_urlstore_persist_stats(out->pos, zone);
-
-    if (ngx_http_urlstore_flag(r, "history")
-        && ngx_http_urlstore_history(out, zone) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (ngx_http_urlstore_out_printf(out, 2, "}\n") != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
 
-    return ngx_http_urlstore_ops_send(r);
+    return ngx_http_urlstore_send(r);
 }
 
 
-static u_char *
-ngx_http_urlstore_stats_ids(u_char *p, ngx_http_urlstore_zone_t *zone,
-    us_store_info_t *info)
-{
-    ngx_uint_t  i;
+/* what the zone is, in strings */
 
-    p = ngx_sprintf(p, "{\"zone\":\"%V\",\"urls\":%uL,\"deleted\":%uL,"
-                    "\"sites\":%uL,\"next_id\":%uL,\"epoch\":%uL,"
-                    "\"uuid\":\"",
-                    &zone->name, info->urls, info->deleted, info->sites,
-                    us_store_next_id(zone->store), zone->conf.epoch);
+static ngx_int_t
+ngx_http_urlstore_stats_zone(ngx_http_urlstore_out_t *out,
+    ngx_http_urlstore_zone_t *zone)
+{
+    u_char                       *p, uuid[37];
+    ngx_int_t                     rc;
+    ngx_uint_t                    i;
+    ngx_http_urlstore_persist_t  *persist;
+
+    rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_MEMBER,
+                                      "{\"zone\":\"%V\",\"normalization\":"
+                                      "\"%*s\",\"state\":\"%s\"",
+                                      &zone->name, zone->conf.norm.len,
+                                      zone->conf.norm.data,
+                                      ngx_http_urlstore_state_name(zone));
+
+    if (rc != NGX_OK || zone->filter) {
+        return rc == NGX_OK ? ngx_http_urlstore_out_printf(out, 16,
+                                                   ",\"filter\":true")
+                            : NGX_ERROR;
+    }
+
+    p = uuid;
 
     for (i = 0; i < 16; i++) {
         p = ngx_hex_dump(p, &zone->conf.uuid[i], 1);
@@ -161,87 +146,130 @@ ngx_http_urlstore_stats_ids(u_char *p, ngx_http_urlstore_zone_t *zone,
         }
     }
 
-    return ngx_sprintf(p, "\",\"normalization\":\"%*s\",",
-                       zone->conf.norm.len, zone->conf.norm.data);
+    *p = '\0';
+
+    persist = zone->persist;
+
+    if (persist == NULL) {
+        return ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_MEMBER,
+                                            ",\"uuid\":\"%s\","
+                                            "\"persistent\":false", uuid);
+    }
+
+    return ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_MEMBER,
+                                        ",\"uuid\":\"%s\",\"persistent\":true,"
+                                        "\"sync\":\"%V\"", uuid,
+                                        &persist->sync_name);
 }
 
 
-static u_char *
-ngx_http_urlstore_stats_memory(u_char *p, us_store_info_t *info)
+static ngx_int_t
+ngx_http_urlstore_stats_figures(ngx_http_urlstore_out_t *out,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_figures_t *f)
 {
-    double      each;
+    u_char                            *p;
+    ngx_int_t                          rc;
+    ngx_uint_t                         of;
+    const ngx_http_urlstore_figure_t  *row;
+
+    of = ngx_http_urlstore_figures_of(zone);
+
+    for (row = ngx_http_urlstore_figures; row->of; row++) {
+
+        if (row->stat == NULL || !(row->of & of)) {
+            continue;
+        }
+
+        p = (u_char *) f + row->offset;
+
+        switch (row->kind) {
+
+        case NGX_HTTP_URLSTORE_FLAG:
+            rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_MEMBER,
+                                              ",\"%s\":%s", row->stat,
+                                              *(uint64_t *) p ? "true"
+                                                              : "false");
+            break;
+
+        case NGX_HTTP_URLSTORE_RATIO:
+            rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_MEMBER,
+                                              ",\"%s\":%.9f", row->stat,
+                                              *(double *) p);
+            break;
+
+        case NGX_HTTP_URLSTORE_SECONDS:
+            rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_MEMBER,
+                                              ",\"%s\":%.3f", row->stat,
+                                              *(double *) p);
+            break;
+
+        default:
+            rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_MEMBER,
+                                              ",\"%s\":%uL", row->stat,
+                                              *(uint64_t *) p);
+            break;
+        }
+
+        if (rc != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* bytes_per_url, parts, marks and answers */
+
+static ngx_int_t
+ngx_http_urlstore_stats_lists(ngx_http_urlstore_out_t *out,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_figures_t *f)
+{
     ngx_uint_t  i;
 
-    each = info->urls ? (double) info->used / info->urls : 0;
+    /* room for all of it: names are at most US_STORE_MARK_LEN long */
 
-    p = ngx_sprintf(p, "\"size\":%uL,\"used\":%uL,\"free\":%uL,"
-                    "\"bytes_per_url\":%.2f,\"fit\":%uL,\"full\":%s,"
-                    "\"parts\":{",
-                    info->size, info->used, info->size - info->used, each,
-                    info->fit, info->full ? "true" : "false");
-
-    for (i = 0; i < US_PARTS; i++) {
-        p = ngx_sprintf(p, "%s\"%s\":%uL", i ? "," : "",
-                        us_store_part_name(i), info->parts[i]);
+    if (ngx_http_urlstore_out_room(out, 4096) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    *p++ = '}';
+    if (f->bytes_per_url) {
+        out->pos = ngx_sprintf(out->pos, ",\"bytes_per_url\":%.2f",
+                               f->bytes_per_url);
 
-    return p;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_stats_filter(ngx_http_request_t *r)
-{
-    us_filter_info_t           info;
-    ngx_http_urlstore_out_t   *out;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_zone_t  *zone;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    zone = ctx->zone;
-    out = &ctx->out;
-
-    us_filter_info(zone->filter->set, &info);
-
-    if (ngx_http_urlstore_out_init(out, r->pool, 1024) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    } else {
+        out->pos = ngx_sprintf(out->pos, ",\"bytes_per_url\":null");
     }
 
-    /* nine digits: errors go down to a millionth */
+    if (zone->filter == NULL) {
+        out->pos = ngx_sprintf(out->pos, ",\"parts\":");
 
-    out->pos = ngx_sprintf(out->pos, "{\"zone\":\"%V\",\"filter\":true,"
-                           "\"urls\":%uL,\"capacity\":%uL,"
-                           "\"error\":%.9f,\"expected_error\":%.9f,"
-                           "\"filling\":%.4f,\"hashes\":%ui,"
-                           "\"normalization\":\"%*s\","
-                           "\"size\":%uz,\"bytes_per_url\":%.2f,"
-                           "\"full\":%s,\"epoch\":%uL,\"uptime\":%T}\n",
-                           &zone->name, info.urls, info.capacity, info.error,
-                           info.expected, info.filling,
-                           (ngx_uint_t) info.hashes,
-                           zone->conf.norm.len, zone->conf.norm.data,
-                           info.size, (double) info.size / info.capacity,
-                           us_filter_full(zone->filter->set) ? "true" : "false",
-                           zone->conf.epoch, ngx_time() - zone->sh->started);
+        for (i = 0; i < US_PARTS; i++) {
+            out->pos = ngx_sprintf(out->pos, "%c\"%s\":%uL", i ? ',' : '{',
+                                   us_store_part_name(i), f->parts[i]);
+        }
 
-    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
+        out->pos = ngx_sprintf(out->pos, "},\"marks\":[");
 
-    return ngx_http_urlstore_ops_send(r);
-}
+        for (i = 0; i < zone->conf.nmarks; i++) {
+            out->pos = ngx_sprintf(out->pos, "%s\"%*s\"", i ? "," : "",
+                                   zone->conf.marks[i].len,
+                                   zone->conf.marks[i].data);
+        }
 
-
-static ngx_int_t
-ngx_http_urlstore_ops_send(ngx_http_request_t *r)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
+        *out->pos++ = ']';
     }
 
-    return ngx_http_urlstore_send(r);
+    out->pos = ngx_sprintf(out->pos, ",\"answers\":");
+
+    for (i = 0; i < NGX_HTTP_URLSTORE_ANSWERS; i++) {
+        out->pos = ngx_sprintf(out->pos, "%c\"%s\":%uL", i ? ',' : '{',
+                               ngx_http_urlstore_answers[i],
+                               ngx_http_urlstore_sum(zone,
+                                             NGX_HTTP_URLSTORE_N_NEW + i));
+    }
+
+    out->pos = ngx_sprintf(out->pos, "}}\n");
+
+    return NGX_OK;
 }

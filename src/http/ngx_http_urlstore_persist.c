@@ -211,6 +211,13 @@ ngx_http_urlstore_state(ngx_http_urlstore_persist_t *p,
                     NGX_HTTP_URLSTORE_TROUBLE);
     }
 
+    if (state == NGX_HTTP_URLSTORE_LOADING) {
+        p->sh->load_began = ngx_http_urlstore_ms();
+
+    } else if (p->sh->state == NGX_HTTP_URLSTORE_LOADING) {
+        p->sh->load_ms = ngx_http_urlstore_ms() - p->sh->load_began;
+    }
+
     /* release: what a state promises was stored before */
 
     __atomic_store_n(&p->sh->state, state, __ATOMIC_RELEASE);

@@ -94,6 +94,8 @@ typedef struct {
     ngx_atomic_t                    load_done;
     ngx_atomic_t                    load_total;
     ngx_atomic_t                    load_wanted;  /* lookup: at reload */
+    uint64_t                        load_began;   /* ms, monotonic */
+    uint64_t                        load_ms;      /* what it took */
 
     /* ids below are; deletes under way, and the last one's LSN */
     ngx_atomic_t                    written_ids;

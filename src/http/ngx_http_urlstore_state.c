@@ -1,7 +1,7 @@
 
 /*
  * See ngx_http_urlstore_persist.h: what a zone with path= can answer in each
- * state, the 503 that says why it cannot, and its part of /stats.
+ * state, and the 503 that says why it cannot.
  */
 
 
@@ -166,33 +166,44 @@ ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
 }
 
 
-/* the state in API.md's word */
+/* in docs/api.md's words; states of one name stand together */
+
+static const char  *ngx_http_urlstore_states[] = {
+    [NGX_HTTP_URLSTORE_COLD] = "loading",
+    [NGX_HTTP_URLSTORE_LOADING] = "loading",
+    [NGX_HTTP_URLSTORE_FOLLOWING] = "not-owner",
+    [NGX_HTTP_URLSTORE_READY] = "ready",
+    [NGX_HTTP_URLSTORE_LOOKUP] = "ready",
+    [NGX_HTTP_URLSTORE_DAMAGED] = "damaged",
+    [NGX_HTTP_URLSTORE_FAILED] = "failed"
+};
+
 
 const char *
 ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone)
 {
+    return zone->persist ? ngx_http_urlstore_states[zone->persist->sh->state]
+                         : "ready";
+}
+
+
+const char *
+ngx_http_urlstore_state_word(ngx_http_urlstore_zone_t *zone, ngx_uint_t n)
+{
     if (zone->persist == NULL) {
-        return "ready";
+        return n == 0 ? "ready" : NULL;
     }
 
-    switch (zone->persist->sh->state) {
+    return n < sizeof(ngx_http_urlstore_states)
+               / sizeof(ngx_http_urlstore_states[0])
+           ? ngx_http_urlstore_states[n] : NULL;
+}
 
-    case NGX_HTTP_URLSTORE_COLD:
-    case NGX_HTTP_URLSTORE_LOADING:
-        return "loading";
 
-    case NGX_HTTP_URLSTORE_FOLLOWING:
-        return "not-owner";
-
-    case NGX_HTTP_URLSTORE_DAMAGED:
-        return "damaged";
-
-    case NGX_HTTP_URLSTORE_FAILED:
-        return "failed";
-
-    default:
-        return "ready";
-    }
+ngx_uint_t
+ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone)
+{
+    return zone->persist == NULL || ngx_http_urlstore_whole(zone->persist);
 }
 
 
@@ -302,45 +313,4 @@ ngx_http_urlstore_retry_after(ngx_http_request_t *r)
     ngx_str_set(&value, "1");
 
     return ngx_http_urlstore_header(r, "Retry-After", &value);
-}
-
-
-u_char *
-ngx_http_urlstore_persist_stats(u_char *p, ngx_http_urlstore_zone_t *zone)
-{
-    us_tail_t                        tail;
-    ngx_http_urlstore_persist_t     *persist;
-    ngx_http_urlstore_persist_sh_t  *sh;
-
-    persist = zone->persist;
-
-    if (persist == NULL) {
-        return ngx_sprintf(p, ",\"persistent\":false");
-    }
-
-    sh = persist->sh;
-    ngx_http_urlstore_tail_get(sh, &tail);
-
-    return ngx_sprintf(p, ",\"persistent\":true,\"sync\":\"%V\","
-                       "\"state\":\"%s\",\"progress\":%ui,"
-                       "\"writable\":%s,\"stalled\":%s,\"sync_failed\":%s,"
-                       "\"lag_bytes\":%uL,\"unsynced_bytes\":%uL,"
-                       "\"segment\":%uL,\"journal_writes\":%uA,"
-                       "\"journal_syncs\":%uA,\"journal_errors\":%uA,"
-                       "\"snapshots\":%uA,\"snapshot_lsn\":%uL,"
-                       "\"scrubbed_bytes\":%uA,\"takeovers\":%uA,"
-                       "\"cut_bytes\":%uL,\"lost_ids\":%uL",
-                       &persist->sync_name,
-                       ngx_http_urlstore_state_name(zone),
-                       ngx_http_urlstore_progress(zone),
-                       ngx_http_urlstore_writable(zone) ? "true" : "false",
-                       sh->stalled ? "true" : "false",
-                       sh->lost ? "true" : "false",
-                       us_store_published(zone->store)
-                       - us_store_written(zone->store),
-                       us_store_written(zone->store)
-                       - us_store_durable(zone->store),
-                       tail.segment, sh->writes, sh->syncs, sh->errors,
-                       sh->snapshots, sh->snapshot_lsn, sh->scrubbed,
-                       sh->takeovers, sh->cut_bytes, sh->lost_ids);
 }

@@ -100,14 +100,6 @@ ngx_http_urlstore_zone_share(ngx_http_urlstore_zone_t *zone)
         return NULL;
     }
 
-    if (zone->filter == NULL) {
-        sh->history = ngx_http_urlstore_history_create(shpool);
-
-        if (sh->history == NULL) {
-            return NULL;
-        }
-    }
-
     sh->started = ngx_time();
     shpool->data = sh;
 
@@ -277,10 +269,6 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
                       "no memory for the normalizer of urlstore_zone \"%V\"",
                       &zone->name);
         return NGX_ERROR;
-    }
-
-    if (zone->filter == NULL) {
-        ngx_http_urlstore_history_start(zone);
     }
 
     return ngx_http_urlstore_persist_start(zone);

@@ -105,7 +105,7 @@ const cases = [
     ["health", "GET", "/health", asJson, null, 200],
     ["health", "GET", "/health?write=1", {}, null, 200],
     ["stats", "GET", "/stats", {}, null, 200],
-    ["stats", "GET", "/kept/stats?history=1", {}, null, 200],
+    ["stats", "GET", "/kept/stats", {}, null, 200],
     ["stats", "GET", "/filter/stats", {}, null, 200],
     ["metrics", "GET", "/metrics", {}, null, 200],
     ["statusPage", "GET", "/?q=http://example.com/", {}, null, 200],
