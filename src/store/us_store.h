@@ -218,8 +218,9 @@ int us_store_first_of_site(us_store_t *s, uint64_t id);
  * us_store_train() takes seconds, never holds the lock for longer than one
  * copy of a model, may run in a thread of its own with its own handle, and
  * may be killed.  At most one process trains at a time; it is recorded in the
- * zone by pid and start time, so that its death is noticed (us_process.h).  Returns 1 if a model was published, 0 if not.
- * *cancel, if not NULL, ends it early.
+ * zone by pid and start time, so that its death is noticed (us_process.h).
+ * Returns 1 if a model was published, 0 if not.  *cancel, if not NULL, ends
+ * it early.
  */
 int us_store_train_due(us_store_t *s);
 int us_store_train(us_store_t *s, const volatile int *cancel);
