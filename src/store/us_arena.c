@@ -22,10 +22,11 @@
 #define US_CHUNKS_MIN       16
 
 /*
- * Readers of records load whole words and so read up to this many bytes past
- * the log's end: they must still be in the zone.
+ * No chunk begins nearer to the log's end.  A writer that is killed after
+ * us_log_write() leaves a record there, of up to 128 bytes written in whole
+ * words; and readers of records load whole words.
  */
-#define US_LOG_GUARD        64
+#define US_LOG_GUARD        192
 
 /*
  * Readers of leaves look past their end by this many bytes at most, and one

@@ -161,6 +161,73 @@ log_full(void **state)
 }
 
 
+/*
+ * A writer that is killed after us_log_write() leaves its record behind the
+ * log's end.  The chunk that is taken next must not have a byte of it.
+ */
+
+static void
+log_killed(void **state)
+{
+    void           *mem;
+    size_t          size, i, chunk, near;
+    uint8_t         ones[US_RECORD_BUFFER], bits[US_RECORD_BUFFER];
+    uint32_t        n;
+    uint64_t        id;
+    unsigned        round;
+    us_arena_t      a;
+    const uint8_t  *p;
+
+    memset(ones, 0xff, sizeof(ones));
+    memset(bits, 0x11, sizeof(bits));
+    size = us_arena_min_size(&zone_conf);
+    near = 0;
+
+    for (round = 0; round < 20; round++) {
+        mem = zone_map(&a, size);
+        chunk = (size_t) 1 << a.chunk_shift;
+
+        for (id = 0; ; id++) {
+
+            /* of the greatest length there is in the log, and killed */
+
+            if (us_log_reserve(&a, id, US_RECORD_MAX * 2) != 0) {
+                break;
+            }
+
+            us_log_write(&a, id, ones, US_RECORD_MAX * 2);
+
+            if (us_arena_fits(&a, 1, 0)) {
+                p = a.base + ((a.head->chunks_low - 1) << a.chunk_shift);
+                near += (a.head->log_end / 2 + 512
+                         > (a.head->chunks_low - 1) << a.chunk_shift);
+
+                for (i = 0; i < chunk; i++) {
+                    assert_int_equal(p[i], 0);
+                }
+            }
+
+            n = 1 + rnd(40);
+            us_log_write(&a, id, bits, n);
+            us_log_append(&a, n);
+            us_commit(&a);
+
+            /* all but the last chunk is of no interest */
+
+            while (a.head->log_end / 2 + 3 * chunk
+                   < a.head->chunks_low << a.chunk_shift)
+            {
+                a.head->log_end += chunk;
+            }
+        }
+
+        munmap(mem, size);
+    }
+
+    assert_true(near > 50);
+}
+
+
 static void
 log_far(void **state)
 {
@@ -487,6 +554,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(log_lengths),
         cmocka_unit_test(log_full),
+        cmocka_unit_test(log_killed),
         cmocka_unit_test(log_far),
         cmocka_unit_test(index_low),
         cmocka_unit_test(index_past_32_bits),
