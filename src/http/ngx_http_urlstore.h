@@ -581,9 +581,12 @@ ngx_int_t ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
     const char *extra, const char *detail, ...);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 
-/* a single URL, with its ref: 422 with the reason, or 507 */
+/*
+ * A single URL, with its ref: 422 with the reason, or 507.  extra is NULL, or
+ * a text (u_char) with more members and a comma before each.
+ */
 ngx_int_t ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_http_urlstore_entry_t *e);
+    ngx_http_urlstore_entry_t *e, ngx_array_t *extra);
 
 /* ngx_http_urlstore_body.c */
 
@@ -655,10 +658,9 @@ u_char *ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_entry_t *e);
 /* how to normalize, other than the zone does */
 
 typedef struct {
-    us_norm_t                      *norm;
+    us_norm_t                      *norm;     /* NULL: the zone's */
     us_norm_ws_t                   *ws;
-    us_explain_pt                   explain;
-    void                           *data;
+    ngx_array_t                    *steps;    /* u_char: the member "steps" */
 } ngx_http_urlstore_how_t;
 
 /*

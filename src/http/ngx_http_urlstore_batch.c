@@ -339,7 +339,7 @@ ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
     if (ctx->status == NGX_HTTP_URLSTORE_UNPROCESSABLE
         || ctx->status == NGX_HTTP_INSUFFICIENT_STORAGE)
     {
-        return ngx_http_urlstore_refused(r, ctx->status, &ctx->refused);
+        return ngx_http_urlstore_refused(r, ctx->status, &ctx->refused, NULL);
     }
 
     return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);

@@ -3,7 +3,11 @@
  * GET /normalize: what would be stored, its parts, and how it came about.
  *
  *     {"url": .., "scheme", "host", "port", "path", "file", "query",
- *      "steps": [{"step", "before", "after"}, ...]}
+ *      "steps": [{"step", "before", "after"}, ...,
+ *                {"step": "spell as first seen", .., "first": ID}]}
+ *
+ * The last step is the store's: a URL takes the spelling (www, and the scheme
+ * where the first one stays) of the URL with that id.
  *
  * Another profile than the zone's own gets a normalizer of this worker,
  * without the zone's user rules, when it is first asked for.
@@ -14,23 +18,21 @@
 #include "ngx_http_urlstore_endpoints.h"
 
 
-typedef struct {
-    ngx_http_urlstore_out_t         out;
-    ngx_uint_t                      n;
-    unsigned                        failed:1;
-} ngx_http_urlstore_steps_t;
-
-
 static ngx_int_t ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
     ngx_http_urlstore_how_t *how);
-static ngx_int_t ngx_http_urlstore_normalize_send(ngx_http_request_t *r,
-    us_canon_t *canon, ngx_http_urlstore_steps_t *steps);
+static ngx_int_t ngx_http_urlstore_normalize_spell(ngx_http_request_t *r,
+    us_canon_t *canon, ngx_http_urlstore_how_t *how);
+static void ngx_http_urlstore_normalize_respell(us_url_t *u, us_str_t text);
+static ngx_int_t ngx_http_urlstore_normalize_out(ngx_http_request_t *r,
+    us_canon_t *canon, ngx_http_urlstore_how_t *how);
 static ngx_int_t ngx_http_urlstore_normalize_json(ngx_http_request_t *r,
-    us_canon_t *canon, ngx_http_urlstore_steps_t *steps);
+    us_canon_t *canon, ngx_http_urlstore_how_t *how);
 static u_char *ngx_http_urlstore_normalize_part(u_char *p, const char *name,
     us_str_t part, ngx_uint_t given);
 static void ngx_http_urlstore_normalize_step(void *data, const char *step,
     us_str_t before, us_str_t after);
+static void ngx_http_urlstore_normalize_first(ngx_http_urlstore_how_t *how,
+    uint64_t id);
 
 
 ngx_int_t
@@ -38,11 +40,10 @@ ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
 {
     ngx_int_t                   rc;
     us_canon_t                  canon;
+    ngx_http_urlstore_ctx_t    *ctx;
     ngx_http_urlstore_how_t     how;
-    ngx_http_urlstore_steps_t   steps;
 
     ngx_memzero(&how, sizeof(ngx_http_urlstore_how_t));
-    ngx_memzero(&steps, sizeof(ngx_http_urlstore_steps_t));
 
     rc = ngx_http_urlstore_normalize_profile(r, &how);
 
@@ -52,12 +53,13 @@ ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
 
     if (ngx_http_urlstore_flag(r, "explain")) {
 
-        if (ngx_http_urlstore_out_init(&steps.out, r->pool, 1024) != NGX_OK) {
+        how.steps = ngx_array_create(r->pool, 1024, 1);
+        if (how.steps == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        how.explain = ngx_http_urlstore_normalize_step;
-        how.data = &steps;
+        how.steps->nelts = ngx_sprintf(how.steps->elts, ",\"steps\":[]")
+                           - (u_char *) how.steps->elts;
     }
 
     rc = ngx_http_urlstore_one_url(r, &how, &canon);
@@ -66,8 +68,116 @@ ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    return ngx_http_urlstore_normalize_send(r, &canon,
-                                            how.explain ? &steps : NULL);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (how.norm == NULL && ctx->zone->filter == NULL
+        && ngx_http_urlstore_normalize_spell(r, &canon, &how) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_urlstore_normalize_out(r, &canon, &how) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+}
+
+
+/*
+ * The spelling under which the URL is stored, or would be.  A reply that
+ * depends on it waits until the URL that decided on it is on disk.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_normalize_spell(ngx_http_request_t *r, us_canon_t *canon,
+    ngx_http_urlstore_how_t *how)
+{
+    u_char                   *p;
+    uint64_t                  first;
+    us_str_t                  text, before;
+    us_store_t               *store;
+    us_store_item_t           item;
+    us_store_site_t           site;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    store = ctx->zone->store;
+    before = canon->url.href;
+
+    ngx_memzero(&item, sizeof(us_store_item_t));
+    item.url = before;
+    item.merge = canon->merge;
+
+    us_store_seen(store, &item, 1);
+
+    if (item.status == US_SEEN) {
+        first = item.id;
+
+    } else if (canon->merge
+               && us_store_site(store, us_canon_site(canon), &site) == US_OK)
+    {
+        first = site.first;
+        us_store_spell(store, &item);
+
+    } else {
+        return NGX_OK;
+    }
+
+    p = ngx_pnalloc(r->pool, before.len + sizeof("swww.") - 1);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    text.data = p;
+    text.len = us_store_item_url(&item, p);
+
+    if (text.len == before.len
+        && ngx_memcmp(text.data, before.data, text.len) == 0)
+    {
+        return NGX_OK;
+    }
+
+    ctx->lsn = us_store_published(store);
+    ctx->tops = 1;
+    ctx->top = first + 1;
+
+    ngx_http_urlstore_normalize_respell(&canon->url, text);
+
+    if (how->steps) {
+        ngx_http_urlstore_normalize_step(how, "spell as first seen", before,
+                                         text);
+        ngx_http_urlstore_normalize_first(how, first);
+    }
+
+    return NGX_OK;
+}
+
+
+/* text is the same URL with or without www., with another scheme or not */
+
+static void
+ngx_http_urlstore_normalize_respell(us_url_t *u, us_str_t text)
+{
+    int32_t  scheme, all;
+
+    all = (int32_t) text.len - (int32_t) u->href.len;
+    scheme = (text.data[4] == 's') - (u->href.data[4] == 's');
+
+    u->href = text;
+    u->protocol_end += scheme;
+    u->username_end += scheme;
+    u->host_start += scheme;
+    u->host_end += all;
+    u->pathname_start += all;
+
+    if (u->search_start != US_URL_OMITTED) {
+        u->search_start += all;
+    }
+
+    if (u->hash_start != US_URL_OMITTED) {
+        u->hash_start += all;
+    }
 }
 
 
@@ -108,7 +218,8 @@ ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
     e.rule = canon->rule;
     e.ref.len = 0;
 
-    return ngx_http_urlstore_refused(r, NGX_HTTP_URLSTORE_UNPROCESSABLE, &e);
+    return ngx_http_urlstore_refused(r, NGX_HTTP_URLSTORE_UNPROCESSABLE, &e,
+                                     how ? how->steps : NULL);
 }
 
 
@@ -157,9 +268,10 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
     }
 
     if (*verdict == US_URL_OK) {
-        *verdict = (how && how->explain)
+        *verdict = (how && how->steps)
                    ? us_normalize_explain(norm, ws, in, base, canon,
-                                          how->explain, how->data)
+                                          ngx_http_urlstore_normalize_step,
+                                          how)
                    : us_normalize(norm, ws, in, base, canon);
     }
 
@@ -241,8 +353,8 @@ ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_urlstore_normalize_send(ngx_http_request_t *r, us_canon_t *canon,
-    ngx_http_urlstore_steps_t *steps)
+ngx_http_urlstore_normalize_out(ngx_http_request_t *r, us_canon_t *canon,
+    ngx_http_urlstore_how_t *how)
 {
     ngx_int_t                 rc;
     ngx_http_urlstore_ctx_t  *ctx;
@@ -253,7 +365,7 @@ ngx_http_urlstore_normalize_send(ngx_http_request_t *r, us_canon_t *canon,
                               us_json_quoted_max(canon->url.href.len * 3)
                               + 256);
     if (rc != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
     ngx_http_urlstore_type(ctx,
@@ -265,26 +377,21 @@ ngx_http_urlstore_normalize_send(ngx_http_request_t *r, us_canon_t *canon,
         *ctx->out.pos++ = '\n';
 
     } else {
-        rc = ngx_http_urlstore_normalize_json(r, canon, steps);
+        rc = ngx_http_urlstore_normalize_json(r, canon, how);
     }
 
-    if (rc != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_send(r);
+    return rc;
 }
 
 
 static ngx_int_t
 ngx_http_urlstore_normalize_json(ngx_http_request_t *r, us_canon_t *canon,
-    ngx_http_urlstore_steps_t *steps)
+    ngx_http_urlstore_how_t *how)
 {
+    size_t                    n;
     u_char                   *p;
-    size_t                    size;
     us_str_t                  part, path;
     us_url_t                 *u;
-    ngx_chain_t              *cl;
     ngx_http_urlstore_out_t  *out;
     ngx_http_urlstore_ctx_t  *ctx;
 
@@ -336,29 +443,14 @@ ngx_http_urlstore_normalize_json(ngx_http_request_t *r, us_canon_t *canon,
 
     out->pos = p;
 
-    if (steps) {
-        size = ngx_http_urlstore_out_size(&steps->out);
+    n = how->steps ? how->steps->nelts : 0;
 
-        if (steps->failed
-            || ngx_http_urlstore_out_room(out, size + 64) != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        out->pos = ngx_cpymem(out->pos, ",\"steps\":[", 10);
-
-        cl = ngx_http_urlstore_out_finish(&steps->out);
-
-        for ( /* void */ ; cl; cl = cl->next) {
-            out->pos = ngx_cpymem(out->pos, cl->buf->pos,
-                                  cl->buf->last - cl->buf->pos);
-        }
-
-        *out->pos++ = ']';
+    if (ngx_http_urlstore_out_room(out, n + 2) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    if (ngx_http_urlstore_out_room(out, 2) != NGX_OK) {
-        return NGX_ERROR;
+    if (n) {
+        out->pos = ngx_cpymem(out->pos, how->steps->elts, n);
     }
 
     *out->pos++ = '}';
@@ -378,35 +470,62 @@ ngx_http_urlstore_normalize_part(u_char *p, const char *name, us_str_t part,
 }
 
 
-/* texts before the host is checked may hold any byte */
+/*
+ * One more element of "steps".  Texts may hold any byte before the host is
+ * checked, names the expression of a rule.  Without memory a step is left out.
+ */
 
 static void
 ngx_http_urlstore_normalize_step(void *data, const char *step,
     us_str_t before, us_str_t after)
 {
-    ngx_http_urlstore_steps_t *steps = data;
+    ngx_http_urlstore_how_t *how = data;
 
-    ngx_http_urlstore_out_t  *out;
+    u_char    *p;
+    us_str_t   name;
 
-    out = &steps->out;
+    name.data = (u_char *) step;
+    name.len = ngx_strlen(step);
 
-    if (steps->failed
-        || ngx_http_urlstore_out_room(out, us_json_quoted_max(before.len)
-                                           + us_json_quoted_max(after.len)
-                                           + ngx_strlen(step) + 64)
-           != NGX_OK)
-    {
-        steps->failed = 1;
+    p = ngx_array_push_n(how->steps, us_json_quoted_max(name.len)
+                                     + us_json_quoted_max(before.len)
+                                     + us_json_quoted_max(after.len) + 64);
+    if (p == NULL) {
         return;
     }
 
-    if (steps->n++) {
-        *out->pos++ = ',';
+    /* over the bracket at the end */
+
+    p--;
+
+    if (p[-1] == '}') {
+        *p++ = ',';
     }
 
-    out->pos = ngx_sprintf(out->pos, "{\"step\":\"%s\",\"before\":", step);
-    out->pos = us_json_quote_bytes(out->pos, before);
-    out->pos = ngx_cpymem(out->pos, ",\"after\":", 9);
-    out->pos = us_json_quote_bytes(out->pos, after);
-    *out->pos++ = '}';
+    p = ngx_cpymem(p, "{\"step\":", 8);
+    p = us_json_quote_bytes(p, name);
+    p = ngx_cpymem(p, ",\"before\":", 10);
+    p = us_json_quote_bytes(p, before);
+    p = ngx_cpymem(p, ",\"after\":", 9);
+    p = us_json_quote_bytes(p, after);
+    *p++ = '}';
+    *p++ = ']';
+
+    how->steps->nelts = p - (u_char *) how->steps->elts;
+}
+
+
+/* the last element gets the id of the URL whose spelling it takes */
+
+static void
+ngx_http_urlstore_normalize_first(ngx_http_urlstore_how_t *how, uint64_t id)
+{
+    u_char  *p;
+
+    p = ngx_array_push_n(how->steps, NGX_INT64_LEN + 16);
+
+    if (p) {
+        p = ngx_sprintf(p - 2, ",\"first\":%uL}]", id);
+        how->steps->nelts = p - (u_char *) how->steps->elts;
+    }
 }

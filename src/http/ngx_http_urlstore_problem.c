@@ -116,19 +116,20 @@ ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
 
 ngx_int_t
 ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_http_urlstore_entry_t *e)
+    ngx_http_urlstore_entry_t *e, ngx_array_t *extra)
 {
-    u_char      *p, *extra;
+    u_char      *p, *members;
     us_str_t     text;
     const char  *detail;
     u_char       reason[NGX_HTTP_URLSTORE_REASON];
 
-    extra = ngx_pnalloc(r->pool, NGX_HTTP_URLSTORE_REASON * 7 + e->ref.len);
-    if (extra == NULL) {
+    members = ngx_pnalloc(r->pool, NGX_HTTP_URLSTORE_REASON * 7 + e->ref.len
+                                   + (extra ? extra->nelts : 0));
+    if (members == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    p = ngx_cpymem(extra, "\"id\":null", 9);
+    p = ngx_cpymem(members, "\"id\":null", 9);
     detail = "the zone is full";
 
     if (status == NGX_HTTP_URLSTORE_UNPROCESSABLE) {
@@ -147,9 +148,13 @@ ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_uint_t status,
         p = ngx_cpymem(p, e->ref.data, e->ref.len);
     }
 
+    if (extra) {
+        p = ngx_cpymem(p, extra->elts, extra->nelts);
+    }
+
     *p = '\0';
 
-    return ngx_http_urlstore_problem(r, status, (char *) extra, detail);
+    return ngx_http_urlstore_problem(r, status, (char *) members, detail);
 }
 
 
