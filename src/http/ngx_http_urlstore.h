@@ -14,8 +14,8 @@
  *     ngx_http_urlstore_item.c      its items, through the normalizer
  *     ngx_http_urlstore_group.c     groups of them, through the store
  *     ngx_http_urlstore_answer.c    answers of a batch, in three formats
- *     ngx_http_urlstore_out.c       reply buffers
- *     ngx_http_urlstore_reply.c     sends replies
+ *     ngx_http_urlstore_out.c       output: text in pieces
+ *     ngx_http_urlstore_reply.c     the writer of replies
  *     ngx_http_urlstore_park.c      when they may be sent
  *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
  *     ngx_http_urlstore_problem.c   errors
@@ -216,6 +216,10 @@ typedef struct {
     u_char                         *pos;      /* free room of the last piece */
     u_char                         *end;
     size_t                          size;     /* of the pieces before */
+
+    ngx_chain_t                    *busy;     /* on their way to the client */
+    ngx_chain_t                    *free;
+    ngx_queue_t                    *pieces;   /* that are the request's */
 } ngx_http_urlstore_out_t;
 
 
@@ -290,6 +294,12 @@ typedef enum {
 } ngx_http_urlstore_answer_t;
 
 
+/* see ngx_http_urlstore_stream() */
+
+typedef ngx_int_t (*ngx_http_urlstore_produce_pt)(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out);
+
+
 struct ngx_http_urlstore_ctx_s {
     ngx_http_urlstore_zone_t       *zone;
     const ngx_http_urlstore_endpoint_t
@@ -313,6 +323,8 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        replied:1;    /* it is ours */
     unsigned                        replaced:1;   /* for nginx's error page */
     unsigned                        cacheable:1;  /* it has Cache-Control */
+    unsigned                        produced:1;   /* all of it is in out */
+    ngx_http_urlstore_produce_pt    produce;
     ngx_uint_t                      status;
     ngx_str_t                       type;
 
@@ -528,9 +540,11 @@ ngx_int_t ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n);
 ngx_int_t ngx_http_urlstore_out_printf(ngx_http_urlstore_out_t *out,
     size_t max, const char *fmt, ...);
 size_t ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out);
+ngx_uint_t ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out);
 
-/* hands the pieces over, the last with last_buf or flush */
-ngx_chain_t *ngx_http_urlstore_out_finish(ngx_http_urlstore_out_t *out);
+ngx_chain_t *ngx_http_urlstore_out_take(ngx_http_urlstore_out_t *out,
+    ngx_uint_t last);
+ngx_uint_t ngx_http_urlstore_out_sent(ngx_http_urlstore_out_t *out);
 u_char *ngx_http_urlstore_u64(u_char *p, uint64_t n);
 void ngx_http_urlstore_out_exit(void);
 
@@ -538,6 +552,16 @@ void ngx_http_urlstore_out_exit(void);
 
 /* sends ctx->out with ctx->status and ctx->type */
 ngx_int_t ngx_http_urlstore_send(ngx_http_request_t *r);
+
+/*
+ * Sends what a producer writes to ctx->out, slice by slice, as the client
+ * takes it.  A producer returns after some 100 us, or when the output has
+ * enough; what it has written depends on ctx->lsn and the members beside it.
+ * NGX_AGAIN: there is more to come, NGX_OK: that was all, NGX_ERROR: no
+ * memory.
+ */
+ngx_int_t ngx_http_urlstore_stream(ngx_http_request_t *r,
+    ngx_http_urlstore_produce_pt produce);
 ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
 void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
@@ -675,6 +699,11 @@ ngx_int_t ngx_http_urlstore_query_url(ngx_http_request_t *r,
 /* the same; NGX_DECLINED: it is in *canon, else the reply has been sent */
 ngx_int_t ngx_http_urlstore_one_url(ngx_http_request_t *r,
     ngx_http_urlstore_how_t *how, us_canon_t *canon);
+
+/* ngx_http_urlstore_ids.c */
+
+ngx_int_t ngx_http_urlstore_ids_get(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_ids_post(ngx_http_request_t *r);
 
 /* ngx_http_urlstore_site.c */
 

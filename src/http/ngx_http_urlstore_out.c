@@ -1,42 +1,64 @@
 
 /*
- * Reply buffers.  A reply is a chain of pieces:
+ * Output: text in a chain of pieces, on its way from a producer to the client,
+ * or kept until it is needed.
  *
- *     +-- 1 KB --+   +------- 64 KB -------+   +------- 64 KB -------+
- *     | in pool  |-->|                     |-->|       pos ->    end |
- *     +----------+   +---------------------+   +---------------------+
+ *     out->chain   +- small -+   +------- 64 KB -------+
+ *                  | in pool |-->|       pos ->    end |      being filled
+ *                  +---------+   +---------------------+
+ *     out->busy    +------- 64 KB -------+
+ *                  |                     |--> ...             handed over
+ *                  +---------------------+
+ *     out->free    links and buffers without a piece, to be used again
  *
- * The first is small and of the request's pool, so that a single answer costs
- * no more than that.  Large ones are kept by the worker from one request to
- * the next: fresh ones would be page faults, a third of a batch's time.
+ * The first piece can be small and of the request's pool, so that a single
+ * answer costs no more than that.  Pieces of 64 KB have pages of their own.  A
+ * worker keeps some from one request to the next, because fresh pages are page
+ * faults, a third of a batch's time; it returns the others to the system.
  */
 
 
 #include "ngx_http_urlstore.h"
 
-
-#define NGX_HTTP_URLSTORE_PIECE   (64 * 1024)
-#define NGX_HTTP_URLSTORE_KEEP    64
+#include <sys/mman.h>
 
 
-typedef struct ngx_http_urlstore_piece_s  ngx_http_urlstore_piece_t;
-
-struct ngx_http_urlstore_piece_s {
-    ngx_http_urlstore_piece_t  *next;
-};
+#define NGX_HTTP_URLSTORE_ENOUGH  (96 * 1024)
+#define NGX_HTTP_URLSTORE_KEEP    32
 
 
-static u_char *ngx_http_urlstore_piece(ngx_pool_t *pool);
-static void ngx_http_urlstore_piece_free(void *data);
-static void ngx_http_urlstore_out_link(ngx_http_urlstore_out_t *out,
+/* at the start of each piece: its place in its request's list, or worker's */
+
+typedef ngx_queue_t  ngx_http_urlstore_piece_t;
+
+
+#define NGX_HTTP_URLSTORE_MAP     (64 * 1024)
+#define NGX_HTTP_URLSTORE_PIECE   (NGX_HTTP_URLSTORE_MAP                      \
+                                   - sizeof(ngx_http_urlstore_piece_t))
+
+
+static ngx_http_urlstore_piece_t *ngx_http_urlstore_piece_get(
+    ngx_http_urlstore_out_t *out);
+static void ngx_http_urlstore_piece_put(ngx_http_urlstore_piece_t *piece);
+static void *ngx_http_urlstore_piece_map(ngx_log_t *log);
+static void ngx_http_urlstore_piece_unmap(void *p);
+static void ngx_http_urlstore_piece_cleanup(void *data);
+static ngx_chain_t *ngx_http_urlstore_out_link(ngx_http_urlstore_out_t *out);
+static void ngx_http_urlstore_out_release(ngx_http_urlstore_out_t *out,
+    ngx_chain_t *cl);
+static void ngx_http_urlstore_out_append(ngx_http_urlstore_out_t *out,
     ngx_chain_t *cl);
 
 
-static ngx_http_urlstore_piece_t  *ngx_http_urlstore_pieces;
-static ngx_uint_t                  ngx_http_urlstore_npieces;
+/* free ones of the worker */
+static ngx_queue_t  ngx_http_urlstore_pieces = {
+    &ngx_http_urlstore_pieces, &ngx_http_urlstore_pieces
+};
+
+static ngx_uint_t   ngx_http_urlstore_npieces;
 
 
-/* size: of the first piece */
+/* size: of the first piece; 0: there is none */
 
 ngx_int_t
 ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out, ngx_pool_t *pool,
@@ -49,6 +71,10 @@ ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out, ngx_pool_t *pool,
 
     out->pool = pool;
 
+    if (size == 0) {
+        return NGX_OK;
+    }
+
     b = ngx_create_temp_buf(pool, size);
     cl = ngx_alloc_chain_link(pool);
 
@@ -59,7 +85,7 @@ ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out, ngx_pool_t *pool,
     cl->buf = b;
     cl->next = NULL;
 
-    ngx_http_urlstore_out_link(out, cl);
+    ngx_http_urlstore_out_append(out, cl);
 
     return NGX_OK;
 }
@@ -68,30 +94,37 @@ ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out, ngx_pool_t *pool,
 ngx_int_t
 ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n)
 {
-    size_t        size;
-    u_char       *p;
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
+    size_t                      size;
+    u_char                     *p;
+    ngx_buf_t                  *b;
+    ngx_chain_t                *cl;
+    ngx_http_urlstore_piece_t  *piece;
 
     if ((size_t) (out->end - out->pos) >= n) {
         return NGX_OK;
     }
 
-    if (n > NGX_HTTP_URLSTORE_PIECE) {
+    piece = NULL;
+    size = NGX_HTTP_URLSTORE_PIECE;
+
+    if (n > size) {
         size = n;
         p = ngx_palloc(out->pool, n);
 
     } else {
-        size = NGX_HTTP_URLSTORE_PIECE;
-        p = ngx_http_urlstore_piece(out->pool);
+        piece = ngx_http_urlstore_piece_get(out);
+        p = (u_char *) (piece ? piece + 1 : NULL);
     }
 
-    b = ngx_calloc_buf(out->pool);
-    cl = ngx_alloc_chain_link(out->pool);
+    cl = ngx_http_urlstore_out_link(out);
 
-    if (p == NULL || b == NULL || cl == NULL) {
+    if (p == NULL || cl == NULL) {
         return NGX_ERROR;
     }
+
+    b = cl->buf;
+
+    ngx_memzero(b, sizeof(ngx_buf_t));
 
     b->start = p;
     b->pos = p;
@@ -99,17 +132,48 @@ ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n)
     b->end = p + size;
     b->temporary = 1;
 
-    cl->buf = b;
-    cl->next = NULL;
+    /* tells that a piece is before b->start */
 
-    ngx_http_urlstore_out_link(out, cl);
+    b->tag = piece ? (ngx_buf_tag_t) &ngx_http_urlstore_pieces : NULL;
+
+    ngx_http_urlstore_out_append(out, cl);
 
     return NGX_OK;
 }
 
 
+/* a link with a buffer */
+
+static ngx_chain_t *
+ngx_http_urlstore_out_link(ngx_http_urlstore_out_t *out)
+{
+    ngx_chain_t  *cl;
+
+    cl = out->free;
+
+    if (cl) {
+        out->free = cl->next;
+
+    } else {
+        cl = ngx_alloc_chain_link(out->pool);
+        if (cl == NULL) {
+            return NULL;
+        }
+
+        cl->buf = ngx_calloc_buf(out->pool);
+        if (cl->buf == NULL) {
+            return NULL;
+        }
+    }
+
+    cl->next = NULL;
+
+    return cl;
+}
+
+
 static void
-ngx_http_urlstore_out_link(ngx_http_urlstore_out_t *out, ngx_chain_t *cl)
+ngx_http_urlstore_out_append(ngx_http_urlstore_out_t *out, ngx_chain_t *cl)
 {
     if (out->last) {
         out->last->buf->last = out->pos;
@@ -149,99 +213,226 @@ ngx_http_urlstore_out_printf(ngx_http_urlstore_out_t *out, size_t max,
 size_t
 ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out)
 {
-    return out->size + (out->pos - out->last->buf->pos);
+    return out->last ? out->size + (out->pos - out->last->buf->pos) : 0;
+}
+
+
+/* whether it is a slice: no more is produced until the client has taken it */
+
+ngx_uint_t
+ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out)
+{
+    return ngx_http_urlstore_out_size(out) >= NGX_HTTP_URLSTORE_ENOUGH;
 }
 
 
 /*
- * nginx takes no empty buffer for data: they are left out, but for the last,
- * which becomes a special one.
+ * Hands over what has been written, to be sent, and leaves the output ready for
+ * more.  nginx takes no empty buffer for data: those are left out.  With last
+ * set the chain has a buffer, if only a special one.  NULL: there is nothing,
+ * or no memory for that.
  */
 
 ngx_chain_t *
-ngx_http_urlstore_out_finish(ngx_http_urlstore_out_t *out)
+ngx_http_urlstore_out_take(ngx_http_urlstore_out_t *out, ngx_uint_t last)
 {
-    ngx_chain_t  *cl, **ll;
+    ngx_chain_t  *cl, *next, *chain, **ll;
 
-    out->last->buf->last = out->pos;
+    if (out->last) {
+        out->last->buf->last = out->pos;
+    }
 
-    ll = &out->chain;
+    chain = NULL;
+    ll = &chain;
 
-    for (cl = out->chain; cl; cl = cl->next) {
+    for (cl = out->chain; cl; cl = next) {
+        next = cl->next;
 
-        if (cl->buf->pos == cl->buf->last && cl->next) {
-            *ll = cl->next;
+        if (cl->buf->pos == cl->buf->last) {
+            ngx_http_urlstore_out_release(out, cl);
             continue;
         }
 
+        *ll = cl;
         ll = &cl->next;
     }
 
-    if (out->last->buf->pos == out->last->buf->last) {
-        out->last->buf->temporary = 0;
-        out->last->buf->sync = 1;
+    *ll = NULL;
+
+    out->chain = NULL;
+    out->last = NULL;
+    out->pos = NULL;
+    out->end = NULL;
+    out->size = 0;
+
+    if (chain == NULL && last) {
+        chain = ngx_http_urlstore_out_link(out);
+        if (chain == NULL) {
+            return NULL;
+        }
+
+        ngx_memzero(chain->buf, sizeof(ngx_buf_t));
+        chain->buf->sync = 1;
     }
 
-    return out->chain;
+    for (ll = &out->busy; *ll; ll = &(*ll)->next) { /* void */ }
+
+    *ll = chain;
+
+    return chain;
 }
 
 
-static u_char *
-ngx_http_urlstore_piece(ngx_pool_t *pool)
+/* returns the pieces of what has been sent; 1: all of it has */
+
+ngx_uint_t
+ngx_http_urlstore_out_sent(ngx_http_urlstore_out_t *out)
 {
-    ngx_pool_cleanup_t         *cln;
-    ngx_http_urlstore_piece_t  *p;
+    ngx_chain_t  *cl;
 
-    cln = ngx_pool_cleanup_add(pool, 0);
-    if (cln == NULL) {
-        return NULL;
+    while (out->busy && ngx_buf_size(out->busy->buf) == 0) {
+        cl = out->busy;
+        out->busy = cl->next;
+
+        ngx_http_urlstore_out_release(out, cl);
     }
 
-    p = ngx_http_urlstore_pieces;
-
-    if (p) {
-        ngx_http_urlstore_pieces = p->next;
-        ngx_http_urlstore_npieces--;
-
-    } else {
-        p = ngx_alloc(NGX_HTTP_URLSTORE_PIECE, pool->log);
-        if (p == NULL) {
-            return NULL;
-        }
-    }
-
-    cln->handler = ngx_http_urlstore_piece_free;
-    cln->data = p;
-
-    return (u_char *) p;
+    return out->busy == NULL;
 }
 
 
 static void
-ngx_http_urlstore_piece_free(void *data)
+ngx_http_urlstore_out_release(ngx_http_urlstore_out_t *out, ngx_chain_t *cl)
 {
-    ngx_http_urlstore_piece_t *p = data;
+    if (cl->buf->tag == (ngx_buf_tag_t) &ngx_http_urlstore_pieces) {
+        ngx_http_urlstore_piece_put((ngx_http_urlstore_piece_t *)
+                                    cl->buf->start - 1);
+        cl->buf->tag = NULL;
+    }
+
+    cl->next = out->free;
+    out->free = cl;
+}
+
+
+static ngx_http_urlstore_piece_t *
+ngx_http_urlstore_piece_get(ngx_http_urlstore_out_t *out)
+{
+    ngx_queue_t         *q;
+    ngx_pool_cleanup_t  *cln;
+
+    if (out->pieces == NULL) {
+        cln = ngx_pool_cleanup_add(out->pool, sizeof(ngx_queue_t));
+        if (cln == NULL) {
+            return NULL;
+        }
+
+        cln->handler = ngx_http_urlstore_piece_cleanup;
+
+        out->pieces = cln->data;
+        ngx_queue_init(out->pieces);
+    }
+
+    if (ngx_queue_empty(&ngx_http_urlstore_pieces)) {
+        q = ngx_http_urlstore_piece_map(out->pool->log);
+        if (q == NULL) {
+            return NULL;
+        }
+
+    } else {
+        q = ngx_queue_head(&ngx_http_urlstore_pieces);
+        ngx_queue_remove(q);
+        ngx_http_urlstore_npieces--;
+    }
+
+    ngx_queue_insert_tail(out->pieces, q);
+
+    return q;
+}
+
+
+static void
+ngx_http_urlstore_piece_put(ngx_http_urlstore_piece_t *piece)
+{
+    ngx_queue_remove(piece);
 
     if (ngx_http_urlstore_npieces == NGX_HTTP_URLSTORE_KEEP) {
-        ngx_free(p);
+        ngx_http_urlstore_piece_unmap(piece);
         return;
     }
 
-    p->next = ngx_http_urlstore_pieces;
-    ngx_http_urlstore_pieces = p;
+    ngx_queue_insert_head(&ngx_http_urlstore_pieces, piece);
     ngx_http_urlstore_npieces++;
+}
+
+
+/* of the request's pool: those that it has still */
+
+static void
+ngx_http_urlstore_piece_cleanup(void *data)
+{
+    ngx_queue_t *pieces = data;
+
+    while (!ngx_queue_empty(pieces)) {
+        ngx_http_urlstore_piece_put(ngx_queue_head(pieces));
+    }
+}
+
+
+/*
+ * Memory of malloc() would stay in the middle of the heap after a busy hour.
+ * AddressSanitizer sees the end of malloc()'s only.
+ */
+
+static void *
+ngx_http_urlstore_piece_map(ngx_log_t *log)
+{
+#if (NGX_DEBUG_PALLOC)
+
+    return ngx_alloc(NGX_HTTP_URLSTORE_MAP, log);
+
+#else
+
+    void  *p;
+
+    p = mmap(NULL, NGX_HTTP_URLSTORE_MAP, PROT_READ|PROT_WRITE,
+             MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED) {
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "mmap() failed");
+        return NULL;
+    }
+
+    return p;
+
+#endif
+}
+
+
+static void
+ngx_http_urlstore_piece_unmap(void *p)
+{
+#if (NGX_DEBUG_PALLOC)
+
+    ngx_free(p);
+
+#else
+
+    (void) munmap(p, NGX_HTTP_URLSTORE_MAP);
+
+#endif
 }
 
 
 void
 ngx_http_urlstore_out_exit(void)
 {
-    ngx_http_urlstore_piece_t  *p;
+    ngx_queue_t  *q;
 
-    while (ngx_http_urlstore_pieces) {
-        p = ngx_http_urlstore_pieces;
-        ngx_http_urlstore_pieces = p->next;
-        ngx_free(p);
+    while (!ngx_queue_empty(&ngx_http_urlstore_pieces)) {
+        q = ngx_queue_head(&ngx_http_urlstore_pieces);
+        ngx_queue_remove(q);
+        ngx_http_urlstore_piece_unmap(q);
     }
 
     ngx_http_urlstore_npieces = 0;

@@ -385,6 +385,13 @@ ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
+    if (r->header_sent) {
+
+        /* in the middle of a long reply: the client must see that it is cut */
+
+        return NGX_ERROR;
+    }
+
     ngx_http_clean_header(r);
     ngx_http_urlstore_answer_forget(ctx);
 

@@ -326,15 +326,14 @@ ngx_http_urlstore_problem_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
         cl->buf->file_pos = cl->buf->file_last;
     }
 
-    if (ctx->out.chain == NULL) {
+    out = ngx_http_urlstore_out_take(&ctx->out, 0);
+
+    if (out == NULL) {
         return NGX_OK;
     }
 
-    out = ngx_http_urlstore_out_finish(&ctx->out);
-
-    ctx->out.last->buf->last_buf = 1;
-    ctx->out.last->buf->last_in_chain = 1;
-    ctx->out.chain = NULL;
+    out->buf->last_buf = 1;
+    out->buf->last_in_chain = 1;
 
     return ngx_http_next_body_filter(r, out);
 }

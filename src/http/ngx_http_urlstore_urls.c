@@ -5,11 +5,10 @@
  *
  *     ids   from ......... at ......... end (given when it began, on disk)
  *                          |
- *                 slice: at most 2,048 ids and one buffer --> client
+ *                 slice: at most 256 ids --> ngx_http_urlstore_stream()
  *
- * One slice is produced at a time, between two turns of the event loop, and
- * none while all buffers wait for the client.  No lock is held, and nothing
- * is remembered between requests but the cursor that the client keeps.
+ * No lock is held between slices, and nothing is kept between requests but the
+ * cursor that the client has.
  */
 
 
@@ -17,10 +16,8 @@
 #include "ngx_http_urlstore_endpoints.h"
 
 
-#define NGX_HTTP_URLSTORE_SLICE     2048      /* ids, 1 to 2 ms */
+#define NGX_HTTP_URLSTORE_SLICE     256       /* ids, .2 ms */
 #define NGX_HTTP_URLSTORE_EXAMINE   1000000   /* ids of one request */
-#define NGX_HTTP_URLSTORE_BUFS      4
-#define NGX_HTTP_URLSTORE_BUF       (32 * 1024)
 
 /* the longest line: JSON, each byte of the URL escaped */
 #define NGX_HTTP_URLSTORE_LINE      (us_json_quoted_max(US_URL_MAX) + 64)
@@ -42,12 +39,8 @@ typedef struct {
     unsigned                        deleted:1;
     unsigned                        summary:1;
     unsigned                        begun:1;
-    unsigned                        done:1;
 
     ngx_uint_t                      shown;
-    ngx_uint_t                      nbufs;
-    ngx_chain_t                    *free;
-    ngx_chain_t                    *busy;
 } ngx_http_urlstore_urls_t;
 
 
@@ -60,15 +53,10 @@ static ngx_int_t ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
 static ngx_int_t ngx_http_urlstore_urls_site(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
 static ngx_int_t ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_urls_start(ngx_http_request_t *r);
-static void ngx_http_urlstore_urls_write(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_urls_run(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_urls_header(ngx_http_request_t *r,
-    ngx_buf_t *b);
-static ngx_chain_t *ngx_http_urlstore_urls_buf(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls);
-static void ngx_http_urlstore_urls_slice(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls, ngx_buf_t *b);
+static ngx_int_t ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out);
+static u_char *ngx_http_urlstore_urls_one(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_urls_t *urls, u_char *p, uint64_t id);
 static u_char *ngx_http_urlstore_urls_line(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_urls_t *urls, u_char *p, uint64_t id, us_str_t *url);
 static ngx_uint_t ngx_http_urlstore_urls_of_site(
@@ -106,14 +94,16 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
     ngx_http_urlstore_type(ctx,
                ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_TEXT));
 
-    ctx->lsn = us_store_published(ctx->zone->store);
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
-    /* no id from `end` on is told, and no mark waits alone */
+    /* a mark may be newer than its id */
 
     ctx->tops = (urls->mark == -1);
     ctx->absent = 1;
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_urls_start);
+    return ngx_http_urlstore_stream(r, ngx_http_urlstore_urls_produce);
 }
 
 
@@ -292,326 +282,131 @@ ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_urls_start(ngx_http_request_t *r)
-{
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ctx->replied = 1;
-
-    if (r->method == NGX_HTTP_HEAD) {
-        return ngx_http_urlstore_urls_header(r, NULL);
-    }
-
-    rc = ngx_http_urlstore_urls_run(r);
-
-    if (rc != NGX_AGAIN) {
-        return rc;
-    }
-
-    r->read_event_handler = ngx_http_test_reading;
-    r->write_event_handler = ngx_http_urlstore_urls_write;
-    r->main->count++;
-
-    return NGX_DONE;
-}
-
-
-static void
-ngx_http_urlstore_urls_write(ngx_http_request_t *r)
-{
-    ngx_int_t     rc;
-    ngx_event_t  *wev;
-
-    wev = r->connection->write;
-
-    if (wev->timedout) {
-        r->connection->timedout = 1;
-        ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
-        return;
-    }
-
-    if (ngx_http_output_filter(r, NULL) == NGX_ERROR) {
-        ngx_http_finalize_request(r, NGX_ERROR);
-        return;
-    }
-
-    rc = ngx_http_urlstore_urls_run(r);
-
-    if (rc != NGX_AGAIN) {
-        ngx_http_finalize_request(r, rc);
-    }
-}
-
-
-/*
- * One slice.  NGX_AGAIN: the write event, posted or awaited, goes on; else
- * the request is done.
- */
+/* one slice: see ngx_http_urlstore_stream() */
 
 static ngx_int_t
-ngx_http_urlstore_urls_run(ngx_http_request_t *r)
+ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out)
 {
-    ngx_int_t                  rc;
-    ngx_chain_t               *cl;
-    ngx_event_t               *wev;
+    uint64_t                   last;
     ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_urls_t  *urls;
-    ngx_http_core_loc_conf_t  *clcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     urls = ctx->data;
-    wev = r->connection->write;
 
-    /* mode=lookup, reloaded: nobody must take the rest for the same data's */
+    if (!urls->begun) {
+        urls->begun = 1;
 
-    if (ngx_http_urlstore_overtaken(ctx)) {
-        return NGX_ERROR;
+        if (ctx->format == NGX_HTTP_URLSTORE_JSON
+            && ngx_http_urlstore_out_printf(out, 16, "{\"results\":[")
+               != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
     }
 
-    /* takes back what has been sent */
+    last = urls->at + ngx_min(NGX_HTTP_URLSTORE_SLICE, urls->left);
+    last = ngx_min(last, urls->end);
 
-    cl = NULL;
-    ngx_chain_update_chains(r->pool, &urls->free, &urls->busy, &cl,
-                            (ngx_buf_tag_t) &ngx_http_urlstore_module);
-
-    cl = ngx_http_urlstore_urls_buf(r, urls);
-
-    if (cl == NULL) {
-        if (urls->nbufs < NGX_HTTP_URLSTORE_BUFS) {
+    for ( /* void */ ;
+          urls->at < last && urls->shown < urls->limit
+          && !ngx_http_urlstore_out_enough(out);
+          urls->at++)
+    {
+        if (ngx_http_urlstore_out_room(out, NGX_HTTP_URLSTORE_LINE)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
 
-        /* the client is slower */
+        urls->left--;
+        out->pos = ngx_http_urlstore_urls_one(ctx, urls, out->pos, urls->at);
+    }
 
-        clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-        ngx_add_timer(wev, clcf->send_timeout);
+    /* what the slice depends on: also on deletes, and marks, until now */
 
-        if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
-            return NGX_ERROR;
-        }
+    ctx->lsn = us_store_published(ctx->zone->store);
+    ctx->top = ngx_max(ctx->top, urls->at);
 
+    if (urls->at < urls->end && urls->left && urls->shown < urls->limit) {
         return NGX_AGAIN;
     }
 
-    if (wev->timer_set) {
-        ngx_del_timer(wev);
+    if (urls->at >= urls->end) {
+        urls->at = urls->next;
     }
 
-    ngx_http_urlstore_urls_slice(ctx, urls, cl->buf);
-
-    if (!r->header_sent) {
-        rc = ngx_http_urlstore_urls_header(r, cl->buf);
-
-        if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-            return rc;
-        }
+    if (ctx->format == NGX_HTTP_URLSTORE_JSON) {
+        return ngx_http_urlstore_out_printf(out, 64, "],\"next\":%uL}\n",
+                                            urls->at);
     }
 
-    if (cl->buf->pos == cl->buf->last && !urls->done) {
-
-        /* nothing was found: the buffer goes back */
-
-        cl->next = urls->free;
-        urls->free = cl;
-
-    } else {
-        cl->buf->last_buf = urls->done && r == r->main;
-        cl->buf->last_in_chain = urls->done;
-        cl->buf->flush = !urls->done;
-
-        /*
-         * Without data it must not call itself a buffer in memory; and what
-         * ends a subrequest is special by nothing else.
-         */
-
-        cl->buf->temporary = (cl->buf->pos != cl->buf->last);
-        cl->buf->sync = !cl->buf->temporary;
-
-        rc = ngx_http_output_filter(r, cl);
-
-        ngx_chain_update_chains(r->pool, &urls->free, &urls->busy, &cl,
-                                (ngx_buf_tag_t) &ngx_http_urlstore_module);
-
-        if (rc == NGX_ERROR || urls->done) {
-            return rc;
-        }
+    if (ctx->format == NGX_HTTP_URLSTORE_NDJSON) {
+        return ngx_http_urlstore_out_printf(out, 64, "{\"next\":%uL}\n",
+                                            urls->at);
     }
 
-    /* others first */
+    if (urls->summary) {
+        return ngx_http_urlstore_out_printf(out, 64, "# next=%uL\n",
+                                            urls->at);
+    }
 
-    ngx_post_event(wev, &ngx_posted_next_events);
-
-    return NGX_AGAIN;
+    return NGX_OK;
 }
 
 
-/* b is the first slice; if it is all, its length is known */
+/* the id's line, if the filters let it through */
 
-static ngx_int_t
-ngx_http_urlstore_urls_header(ngx_http_request_t *r, ngx_buf_t *b)
+static u_char *
+ngx_http_urlstore_urls_one(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_urls_t *urls, u_char *p, uint64_t id)
 {
-    ngx_str_t                  value;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_urls_t  *urls;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    urls = ctx->data;
-
-    r->headers_out.status = NGX_HTTP_OK;
-    r->headers_out.content_type = ctx->type;
-    r->headers_out.content_type_len = ctx->type.len;
-
-    if (b && urls->done) {
-        r->headers_out.content_length_n = b->last - b->pos;
-    }
-
-    ngx_str_set(&value, "no-store");
-
-    if (ngx_http_urlstore_header(r, "Cache-Control", &value) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    return ngx_http_send_header(r);
-}
-
-
-/* NULL: all are on their way to the client, or there is no memory */
-
-static ngx_chain_t *
-ngx_http_urlstore_urls_buf(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls)
-{
-    u_char       *start;
-    ngx_chain_t  *cl;
-
-    if (urls->free == NULL && urls->nbufs == NGX_HTTP_URLSTORE_BUFS) {
-        return NULL;
-    }
-
-    cl = ngx_chain_get_free_buf(r->pool, &urls->free);
-    if (cl == NULL) {
-        return NULL;
-    }
-
-    start = cl->buf->start;
-
-    if (start == NULL) {
-        start = ngx_palloc(r->pool, NGX_HTTP_URLSTORE_BUF
-                                    + NGX_HTTP_URLSTORE_LINE);
-        if (start == NULL) {
-            return NULL;
-        }
-
-        urls->nbufs++;
-    }
-
-    ngx_memzero(cl->buf, sizeof(ngx_buf_t));
-
-    cl->buf->start = start;
-    cl->buf->pos = start;
-    cl->buf->last = start;
-    cl->buf->end = start + NGX_HTTP_URLSTORE_BUF + NGX_HTTP_URLSTORE_LINE;
-    cl->buf->temporary = 1;
-    cl->buf->tag = (ngx_buf_tag_t) &ngx_http_urlstore_module;
-
-    return cl;
-}
-
-
-static void
-ngx_http_urlstore_urls_slice(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls, ngx_buf_t *b)
-{
-    u_char             *p;
     size_t              len;
-    uint64_t            id, last;
     us_str_t            url;
     us_store_t         *store;
     us_store_status_t   status;
     u_char              buf[US_URL_MAX + 8];
 
     store = ctx->zone->store;
-    p = b->pos;
 
-    if (!urls->begun) {
-        urls->begun = 1;
-
-        if (ctx->format == NGX_HTTP_URLSTORE_JSON) {
-            p = ngx_cpymem(p, "{\"results\":[", 12);
-        }
+    if (urls->mark != -1
+        && us_store_marked(store, urls->mark, id) == (int) urls->unmarked)
+    {
+        return p;
     }
 
-    last = urls->at + NGX_HTTP_URLSTORE_SLICE;
+    if (urls->new_sites && !us_store_first_of_site(store, id)) {
+        return p;
+    }
+
+    status = us_store_get(store, id, buf, &len);
+
+    if (status == US_DELETED && urls->deleted && !urls->site.len
+        && !urls->prefix.len)
+    {
+        return ngx_http_urlstore_urls_line(ctx, urls, p, id, NULL);
+    }
+
+    if (status != US_OK) {
+        return p;
+    }
+
     url.data = buf;
+    url.len = len;
 
-    while (urls->at < urls->end && urls->at < last && urls->left
-           && urls->shown < urls->limit
-           && p < b->start + NGX_HTTP_URLSTORE_BUF)
+    if (urls->prefix.len
+        && (len < urls->prefix.len
+            || ngx_memcmp(buf, urls->prefix.data, urls->prefix.len) != 0))
     {
-        id = urls->at++;
-        urls->left--;
-
-        if (urls->mark != -1
-            && us_store_marked(store, urls->mark, id) == (int) urls->unmarked)
-        {
-            continue;
-        }
-
-        if (urls->new_sites && !us_store_first_of_site(store, id)) {
-            continue;
-        }
-
-        status = us_store_get(store, id, buf, &len);
-
-        if (status != US_OK) {
-
-            if (status == US_DELETED && urls->deleted && !urls->site.len
-                && !urls->prefix.len)
-            {
-                p = ngx_http_urlstore_urls_line(ctx, urls, p, id, NULL);
-            }
-
-            continue;
-        }
-
-        url.len = len;
-
-        if ((urls->prefix.len
-             && (len < urls->prefix.len
-                 || ngx_memcmp(buf, urls->prefix.data, urls->prefix.len) != 0))
-            || (urls->site.len && !ngx_http_urlstore_urls_of_site(urls, &url)))
-        {
-            continue;
-        }
-
-        p = ngx_http_urlstore_urls_line(ctx, urls, p, id, &url);
+        return p;
     }
 
-    if (urls->at >= urls->end || urls->left == 0
-        || urls->shown == urls->limit)
-    {
-        urls->done = 1;
-
-        if (urls->at >= urls->end) {
-            urls->at = urls->next;
-        }
-
-        if (ctx->format == NGX_HTTP_URLSTORE_JSON) {
-            p = ngx_sprintf(p, "],\"next\":%uL}\n", urls->at);
-
-        } else if (ctx->format == NGX_HTTP_URLSTORE_NDJSON) {
-            p = ngx_sprintf(p, "{\"next\":%uL}\n", urls->at);
-
-        } else if (urls->summary) {
-            p = ngx_sprintf(p, "# next=%uL\n", urls->at);
-        }
+    if (urls->site.len && !ngx_http_urlstore_urls_of_site(urls, &url)) {
+        return p;
     }
 
-    b->last = p;
+    return ngx_http_urlstore_urls_line(ctx, urls, p, id, &url);
 }
 
 
