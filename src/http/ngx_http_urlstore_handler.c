@@ -65,7 +65,7 @@ static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
     { ngx_string("metrics"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
       ngx_http_urlstore_metrics_handler },
 
-    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 1, 0,
+    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
       ngx_http_urlstore_page_handler },
 
     { ngx_string("openapi.yaml"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
-# The status page in headless Chromium, below two different locations.  The
-# screenshot is build/status.png.
+# The status page in headless Chromium, below several locations.  Screenshots
+# are build/status*.png.
 
 use strict;
 use warnings;
@@ -12,30 +12,46 @@ use UrlStore::Test;
 my $top = $UrlStore::Test::TOP;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
-urlstore_zone pages 64m;
-urlstore_zone other 64m;
+urlstore_zone pages 16m marks=visited;
+urlstore_zone other 64m path=%%DIR%%/other;
+urlstore_zone few 16m;
+urlstore_filter filter 1m capacity=100000 error=0.01;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api pages; }
     location /crawl/one/ { urlstore_api other; }
+    location /few/ { urlstore_api few; }
+    location /filter/ { urlstore_api filter; }
+
+    location /closed/ { urlstore_api pages; }
+    location = /closed/seen { deny all; urlstore_seen pages; }
+    location = /closed/stats { deny all; urlstore_stats pages; }
 }
 CONF
 
 my ($chromium) = grep { -x } qw(/usr/bin/chromium /usr/bin/chromium-browser);
 
-for my $path ('/', '/crawl/one/') {
+ok($t->ready(below => '/crawl/one', write => 1), 'ready');
+
+for my $path ('/', '/crawl/one/', '/filter/') {
     my $r = $t->post("${path}add",
-        join('', map { "$_\n" } @{ corpus('html_news_blogs_pages', 5000) }),
-        'Content-Type' => 'text/plain');
+        join('', map { "http://www.filled.example/$_/page-$_.html\n" }
+            1 .. 10000), 'Content-Type' => 'text/plain');
 
-    is($r->{status}, 200, "filled $path");
+    is($r->{status}, 200, "filled $path") for 1 .. 6;
 
-    my $url = 'http://127.0.0.1:' . $t->port . $path;
-    my $out = `node --test-reporter=tap $top/t/web/page.mjs $url $chromium \\
-        $top/build/status.png 2>&1`;
-
-    is($?, 0, "page at $path") or diag($out);
+    for my $n (1 .. ($path eq '/filter/' ? 0 : 5)) {
+        $t->post("${path}add",
+            join('', map { "http://s$n.example/$_/page-$_.html\n" }
+                1 .. 10000), 'Content-Type' => 'text/plain');
+    }
 }
+
+for my $path ('/', '/crawl/one/') {
+    run('page.mjs', $path);
+}
+
+run('page_kinds.mjs', '/');
 
 my $r = $t->get('/crawl/one');
 is($r->{status}, 301, 'a location without its slash is led to it');
@@ -43,7 +59,25 @@ like($r->{headers}{location}, qr|/one/$|, 'by a redirect');
 
 $r = $t->get('/');
 is($r->{headers}{'content-type'}, 'text/html; charset=utf-8', 'HTML');
-like($r->{headers}{'content-security-policy'}, qr/default-src 'none'/,
-    'nothing from elsewhere');
+is($r->{body}, slurp("$top/front/status.html"), 'the file, as it is');
+is($r->{headers}{'content-security-policy'}, "default-src 'none'; "
+    . "style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+    . "img-src data:; connect-src 'self'; form-action 'self'; "
+    . "base-uri 'none'; frame-ancestors 'none'", 'nothing from elsewhere');
+is($t->get('/?q=<script>')->{body}, $r->{body}, 'whatever the query');
+cmp_ok(length $r->{body}, '<', 32768, 'and small');
 is($t->request('HEAD', '/')->{status}, 200, 'HEAD');
 is($t->post('/', '')->{status}, 405, 'POST');
+
+
+sub run
+{
+    my ($script, $path) = @_;
+
+    my $url = 'http://127.0.0.1:' . $t->port . $path;
+    my $out = `node --test-reporter=tap $top/t/web/$script $url $chromium \\
+        $top/build/status 2>&1`;
+
+    is($?, 0, "$script at $path") or diag($out);
+    like($out, qr/^# pass [5-9]/m, 'all of it');
+}

@@ -1,0 +1,110 @@
+// The status page of zones of other kinds, and under access rules
+// (t/web/page.t).
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { add, base, figure, lookUp, open, shot, text } from "./browser.mjs";
+
+
+test("an empty store, and one of three URLs", async () => {
+    const page = await open();
+
+    await page.goto(base + "few/");
+    assert.equal(await figure(page, "urls"), 0);
+
+    for (let i = 0; i < 2; i++) {
+        assert.equal(await text(page, "each"), "\u2013");
+        assert.match(await text(page, "each-sub"), /not known yet/);
+
+        await add(["http://a.example/1", "http://a.example/2",
+                   "http://b.example/"], base + "few/");
+        await page.waitForFunction(
+            () => document.getElementById("urls").textContent === "3");
+    }
+
+    await page.waitForSelector("#c-urls path.curve",
+                               { state: "attached", timeout: 60000 });
+    assert.equal(await page.isVisible("#c-each"), false,
+                 "no curve of what is not known");
+    await page.screenshot({ path: shot + "-few.png", fullPage: true });
+    assert.deepEqual(page.faults, []);
+});
+
+
+test("the curve of bytes per URL begins where they are known", async () => {
+    const page = await open();
+
+    await page.goto(base + "few/");
+    await figure(page, "urls");
+
+    for (let n = 1; n <= 6; n++) {
+        await add(Array.from({ length: 10000 },
+                  (x, i) => `http://s${n}.example/${i}/page.html`),
+                  base + "few/");
+    }
+
+    await page.waitForSelector("#c-each path.curve",
+                               { state: "attached", timeout: 60000 });
+
+    const high = await page.evaluate(() => Math.max(...samples
+        .map(s => s[2] ?? 0)));
+
+    assert.ok(high > 0 && high < 60, "no spike: " + high);
+});
+
+
+test("a filter", async () => {
+    const page = await open();
+
+    await page.goto(base + "filter/");
+    assert.equal(await figure(page, "urls"), 10000);
+    assert.match(await page.textContent("#about"), /a filter/);
+    assert.equal(await text(page, "fit"), "90 k");
+    assert.match(await page.textContent("#parts"), /at capacity/);
+
+    let r = await lookUp(page, "http://filled.example/1/page-1.html");
+    assert.equal(r.status, "seen");
+    assert.equal(r.id, undefined);
+    r = await lookUp(page, "http://filled.example/none");
+    assert.equal(r.status, "unseen");
+    r = await lookUp(page, "17");
+    assert.equal(r.reason, "no-base", "there are no ids");
+
+    await page.screenshot({ path: shot + "-filter.png", fullPage: true });
+    assert.deepEqual(page.faults, []);
+});
+
+
+test("what an endpoint holds back, the page has not", async () => {
+    const page = await open();
+
+    await page.goto(base + "closed/");
+    await page.waitForFunction(
+        () => /403/.test(document.getElementById("state").textContent));
+    assert.equal(await page.textContent("#urls"), "");
+
+    const r = await lookUp(page, "http://filled.example/1/page-1.html");
+    assert.match(r.hint, /Forbidden/);
+    assert.equal(r.status, undefined);
+    assert.equal((await lookUp(page, "0")).status, "known");
+});
+
+
+test("a marked word of a zone is text", async () => {
+    const page = await open();
+
+    await page.route("**/stats", async route => {
+        const answer = await route.fetch();
+        const s = await answer.json();
+
+        s.zone = s.state = s.normalization = "<img src=x onerror=alert(1)>";
+        s.parts["<b>"] = 1;
+        await route.fulfill({ json: s });
+    });
+
+    await page.goto(base);
+    await figure(page, "urls");
+    assert.equal(await page.locator("img, b").count(), 0);
+    assert.match(await page.textContent("#zone"), /<img/);
+});
