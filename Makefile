@@ -15,6 +15,7 @@ include mk/test.mk
 include mk/faults.mk
 include mk/store.mk
 include mk/web.mk
+include mk/clients.mk
 include mk/bench.mk
 include mk/lineage.mk
 include mk/codec.mk

@@ -1,0 +1,61 @@
+"""What a call raises when it has no answer to return."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
+
+if TYPE_CHECKING:
+    from .values import Item
+
+
+class UrlStoreError(Exception):
+    """A request failed for good.
+
+    tries   how often it was sent
+    done    of a call that takes several requests: the items that earlier
+            requests of this call answered
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.tries = 0
+        self.done: List[Item] = []
+
+
+class NoAnswer(UrlStoreError):
+    """No whole answer came: refused, cut off, timed out, or not readable.
+
+    The service may have applied the request.
+    """
+
+
+class Problem(UrlStoreError):
+    """The service refused the request.
+
+    status       the HTTP status code
+    document     the problem document (RFC 9457); empty if there was none
+    retry_after  seconds the service asked to wait, or None
+    """
+
+    def __init__(self, status: int, document: Dict[str, Any],
+                 retry_after: Optional[float]) -> None:
+        self.status = status
+        self.document = document
+        self.retry_after = retry_after
+        super().__init__(": ".join(
+            [f"{status} {self.title}"] + ([self.detail] if self.detail
+                                          else [])))
+
+    @property
+    def title(self) -> str:
+        return str(self.document.get("title", ""))
+
+    @property
+    def detail(self) -> str:
+        return str(self.document.get("detail", ""))
+
+    @property
+    def processed(self) -> int:
+        """How many items of the batch were applied before the fault."""
+        n = self.document.get("processed", 0)
+        return n if isinstance(n, int) else 0

@@ -1,0 +1,562 @@
+"""The requests of the service, and the rules of retrying, without I/O.
+
+A call is a generator.  It yields what a transport has to do,
+
+    Send    send this request: the transport sends back Reply or Lost
+    Sleep   wait: the transport sends back None
+
+and its return value is the answer.  Store (sync.py) and AsyncStore (aio.py)
+are two transports of the same calls.
+
+The rules, which the clients in other languages share:
+
+- A request is sent again when no whole answer came, on the codes in RETRIED
+  and on any refusal that brings Retry-After.
+- It is sent again with the same bytes and the same Idempotency-Key.
+- The wait is what Retry-After says, plus a random part of a backoff that
+  doubles from BACKOFF to BACKOFF_MAX seconds.
+- A wait that would end later than `patience` seconds after the first try is
+  not begun: the call raises what the last try met.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import random
+import time
+import uuid
+from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
+from threading import Lock
+from typing import (Any, Callable, Dict, Generator, Iterable, Iterator, List,
+                    Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar,
+                    Union)
+from urllib.parse import unquote, urlencode, urlsplit
+
+from .cache import Cache, Known
+from .errors import NoAnswer, Problem, UrlStoreError
+from .values import Batch, Entry, Found, Item, Marked, Progress
+
+T = TypeVar("T")
+
+RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504))
+BACKOFF = 0.1
+BACKOFF_MAX = 5.0
+GZIP_FROM = 1024
+
+JSON = "application/json"
+NDJSON = "application/x-ndjson"
+
+
+class Send(NamedTuple):
+    method: str
+    target: str                 # path and query
+    headers: Dict[str, str]
+    body: Optional[bytes]
+
+
+class Sleep(NamedTuple):
+    seconds: float
+
+
+class Reply(NamedTuple):
+    status: int
+    headers: Mapping[str, str]  # names in lower case
+    body: bytes
+
+
+class Lost(NamedTuple):
+    """No whole answer.
+
+    sent    the service may have received the request
+    stale   it was sent over a connection that an earlier request had used,
+            and nothing came back: the service may have closed it meanwhile
+    """
+
+    reason: str
+    sent: bool
+    stale: bool = False
+
+
+Step = Union[Send, Sleep]
+Got = Union[Reply, Lost, None]
+Call = Generator[Step, Got, T]
+
+Duration = Union[str, int, float, timedelta]
+Ref = Union[int, str]           # an id, or an URL
+
+
+class Options:
+    """Of a store: its address and how to talk to it; see sync.Store."""
+
+    def __init__(self, address: str, *, timeout: float = 30.0,
+                 patience: float = 50.0, batch: int = 1000,
+                 body: int = 1 << 20, gzip: bool = False, cache: int = 0,
+                 headers: Optional[Mapping[str, str]] = None) -> None:
+        parts = urlsplit(address)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"address {address!r}: an http or https URL "
+                             "is needed")
+        if not 1 <= batch <= 10000:
+            raise ValueError(f"batch {batch}: 1 to 10000 items are allowed")
+        self.secure = parts.scheme == "https"
+        self.host = parts.hostname
+        self.port = parts.port or (443 if self.secure else 80)
+        self.netloc = parts.netloc.rpartition("@")[2]
+        self.prefix = parts.path.rstrip("/")
+        self.timeout = timeout
+        self.patience = patience
+        self.batch = batch
+        self.body = body
+        self.gzip = gzip
+        self.cache = cache
+        self.headers = {"User-Agent": "urlstore-python/1.0"}
+        if parts.username is not None:
+            user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            self.headers["Authorization"] = "Basic " + base64.b64encode(
+                user.encode()).decode()
+        self.headers.update(headers or {})
+
+
+class Core:
+    """What all calls of one store share."""
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self.cache = Cache(options.cache)
+        self._lock = Lock()
+        self._epoch: Optional[int] = None
+        self._next_id: Optional[int] = None
+
+    # one request
+
+    def exchange(self, method: str, path: str,
+                 args: Mapping[str, Optional[str]], payload: Optional[bytes],
+                 read: Callable[[Reply], T], accept: str = JSON,
+                 patience: Optional[float] = None) -> Call[Tuple[T, int, bool]]:
+        """The answer as `read` returns it, the number of tries, and whether
+        an answer was lost.  `read` raises ValueError for an answer that is
+        not whole."""
+        send = self._request(method, path, args, payload, accept)
+        limit = self.options.patience if patience is None else patience
+        first = time.monotonic()
+        tries = pauses = 0
+        lost = False
+        while True:
+            got = yield send
+            tries += 1
+            after: Optional[float] = None
+            fault: UrlStoreError
+            if isinstance(got, Reply):
+                if 200 <= got.status < 300:
+                    try:
+                        return read(got), tries, lost
+                    except (ValueError, KeyError, TypeError) as e:
+                        fault = NoAnswer(f"{method} {path}: "
+                                         f"the answer is not whole: {e}")
+                        lost = True
+                else:
+                    after = retry_after(got.headers.get("retry-after"))
+                    fault = Problem(got.status, document(got), after)
+                    if got.status not in RETRIED and after is None:
+                        fault.tries = tries
+                        raise fault
+            else:
+                assert isinstance(got, Lost)
+                fault = NoAnswer(f"{method} {path}: {got.reason}")
+                lost = lost or got.sent
+                if got.stale and tries == pauses + 1:
+                    continue
+            wait = (after or 0.0) + backoff(pauses)
+            pauses += 1
+            if time.monotonic() - first + wait > limit:
+                fault.tries = tries
+                raise fault
+            yield Sleep(wait)
+
+    def _request(self, method: str, path: str,
+                 args: Mapping[str, Optional[str]], payload: Optional[bytes],
+                 accept: str) -> Send:
+        query = urlencode({k: v for k, v in args.items() if v is not None})
+        headers = dict(self.options.headers)
+        headers["Accept"] = accept
+        if payload is not None:
+            headers["Content-Type"] = JSON
+            if self.options.gzip and len(payload) >= GZIP_FROM:
+                payload = gzip.compress(payload, 1)
+                headers["Content-Encoding"] = "gzip"
+        if changes(method, path):
+            headers["Idempotency-Key"] = uuid.uuid4().hex
+        return Send(method, self.options.prefix + path
+                    + ("?" + query if query else ""), headers, payload)
+
+    # what was learnt from answers
+
+    def _snapshot(self) -> Tuple[Optional[int], Optional[int]]:
+        with self._lock:
+            return self._epoch, self._next_id
+
+    def _learn(self, answer: Mapping[str, Any]) -> None:
+        """Remembers how many ids were given, at least."""
+        epoch = answer.get("epoch")
+        next_id = max([answer.get("next_id") or 0]
+                      + [result["id"] + 1 for result in answer["results"]
+                         if result["id"] is not None])
+        with self._lock:
+            if epoch != self._epoch:
+                self._epoch, self._next_id = epoch, None
+            self._next_id = max(next_id, self._next_id or 0)
+            self.cache.at(epoch)
+
+    # calls
+
+    def look_up(self, path: str, urls: Iterable[str], base: Optional[str],
+                only_new: bool, older: Optional[Duration], sites: bool,
+                times: bool) -> Iterator[Call[Batch]]:
+        """One call for each request that the URLs take, in order."""
+        args = {"only": "new" if only_new else None,
+                "older": None if older is None else duration(older),
+                "sites": "1" if sites else None,
+                "times": "1" if times else None}
+        cached = older is None and not times
+        index = 0
+        for part in chunks(urls, self.options.batch,
+                           self.options.body - len(encoded(base or ""))):
+            yield self._part(path, part, index, base, args, cached)
+            index += len(part)
+
+    def _part(self, path: str, urls: Sequence[str], index: int,
+              base: Optional[str], args: Mapping[str, Optional[str]],
+              cached: bool) -> Call[Batch]:
+        batch = Batch()
+        only_new = args["only"] is not None
+        asked: List[int] = []
+        for at, url in enumerate(urls):
+            known = self.cache.get(url, base) if cached else None
+            if known is not None:
+                batch.seen += 1
+                if not only_new:
+                    batch.items.append(Item(
+                        index + at, known.id, "seen", known.url,
+                        new_site=False if args["sites"] else None))
+            elif len(encoded(url)) > self.options.body:
+                batch.errors += 1
+                if not only_new:
+                    batch.items.append(Item(index + at, None, "invalid",
+                                            reason="length"))
+            else:
+                asked.append(at)
+        try:
+            if asked:
+                yield from self._ask(path, urls, asked, index, base, args,
+                                     batch)
+        except UrlStoreError as e:
+            e.done = in_order(batch.items)
+            raise
+        batch.items = in_order(batch.items)
+        return batch
+
+    def _ask(self, path: str, urls: Sequence[str], asked: Sequence[int],
+             index: int, base: Optional[str],
+             args: Mapping[str, Optional[str]],
+             batch: Batch) -> Call[None]:
+        """Adds to the batch what the service answers for urls[asked]."""
+
+        def read(reply: Reply) -> Dict[str, Any]:
+            answer = parsed(reply)
+            only_new = args["only"] is not None
+            if not only_new and len(answer["results"]) != len(asked):
+                raise ValueError(f"{len(answer['results'])} results for "
+                                 f"{len(asked)} URLs")
+            return answer
+
+        epoch, known = self._snapshot()
+        payload = b'{"urls":[' + b",".join(encoded(urls[at])
+                                           for at in asked) + b"]"
+        if base is not None:
+            payload += b',"base":' + encoded(base)
+        try:
+            answer, tries, lost = yield from self.exchange(
+                "POST", path, args, payload + b"}", read)
+        except Problem as e:
+            if e.status != 413 or e.processed or len(asked) == 1:
+                raise
+            half = len(asked) // 2
+            yield from self._ask(path, urls, asked[:half], index, base, args,
+                                 batch)
+            yield from self._ask(path, urls, asked[half:], index, base, args,
+                                 batch)
+            return
+        if answer.get("epoch") != epoch:
+            known = None
+        self._learn(answer)
+        for at, result in enumerate(answer["results"]):
+            at = asked[result.get("index", at)]
+            item = Item(index + at, result["id"], result["status"],
+                        result.get("url"), result.get("reason"),
+                        result.get("new_site"), result.get("time"))
+            if item.id is not None and item.status == "seen" and lost:
+                item.unsure = known is None or item.id >= known
+            if (item.id is not None and item.url is not None
+                    and item.status in ("new", "seen")):
+                self.cache.put(urls[at], base, Known(item.id, item.url))
+            batch.items.append(item)
+        batch.tries += tries
+        batch.new += answer["new"]
+        batch.due += answer.get("due", 0)
+        batch.seen += answer["seen"]
+        batch.unseen += answer["unseen"]
+        batch.errors += answer["errors"]
+        if batch.next_id is None:
+            batch.next_id = answer.get("next_id")
+        batch.epoch = answer.get("epoch")
+
+    def url(self, number: int) -> Call[str]:
+        answer, _, _ = yield from self.exchange(
+            "GET", f"/url/{number:d}", {}, None,
+            lambda reply: str(parsed(reply)["url"]))
+        return answer
+
+    def urls(self, ids: Iterable[int], times: bool) -> Iterator[
+            Call[List[Found]]]:
+        args = {"times": "1" if times else None}
+        for part in chunks(ids, self.options.batch, self.options.body):
+            yield self._found(part, args)
+
+    def _found(self, ids: Sequence[int],
+               args: Mapping[str, Optional[str]]) -> Call[List[Found]]:
+        def read(reply: Reply) -> List[Found]:
+            results = parsed(reply)["results"]
+            if len(results) != len(ids):
+                raise ValueError(f"{len(results)} results for {len(ids)} ids")
+            return [Found(r["id"], r["status"], r.get("url"), r.get("time"))
+                    for r in results]
+
+        payload = b'{"ids":[' + b",".join(encoded(n) for n in ids) + b"]}"
+        found, _, _ = yield from self.exchange("POST", "/url", args, payload,
+                                               read)
+        return found
+
+    def mark(self, path: str, refs: Iterable[Ref],
+             args: Mapping[str, Optional[str]]) -> Iterator[
+                 Call[List[Marked]]]:
+        index = 0
+        for part in chunks(refs, self.options.batch, self.options.body):
+            yield self._marked(path, part, index, args)
+            index += len(part)
+
+    def _marked(self, path: str, refs: Sequence[Ref], index: int,
+                args: Mapping[str, Optional[str]]) -> Call[List[Marked]]:
+        def read(reply: Reply) -> List[Marked]:
+            results = parsed(reply)["results"]
+            if len(results) != len(refs):
+                raise ValueError(f"{len(results)} results for "
+                                 f"{len(refs)} items")
+            return [Marked(index + at, r["id"], r["status"], r.get("url"),
+                           r.get("reason"))
+                    for at, r in enumerate(results)]
+
+        payload = b"[" + b",".join(encoded(ref) for ref in refs) + b"]"
+        marked, _, _ = yield from self.exchange("POST", path, args, payload,
+                                                read)
+        return marked
+
+    def delete(self, number: int) -> Call[None]:
+        self.cache.clear()
+        try:
+            yield from self.exchange("DELETE", f"/url/{number:d}", {}, None,
+                                     lambda reply: None)
+        except Problem as e:
+            if e.status != 410:
+                raise
+
+    def page(self, start: int, args: Mapping[str, Optional[str]]) -> Call[
+            Tuple[List[Entry], int]]:
+        """The next entries of the feed, and where to go on."""
+        def read(reply: Reply) -> Tuple[List[Entry], int]:
+            entries: List[Entry] = []
+            for line in reply.body.splitlines():
+                entry = json.loads(line)
+                if "next" in entry:
+                    return entries, int(entry["next"])
+                entries.append(Entry(entry["id"], entry.get("url"),
+                                     entry.get("time")))
+            raise ValueError("the last line is missing")
+
+        answer, _, _ = yield from self.exchange(
+            "GET", "/urls", {"from": str(start), **args}, None, read, NDJSON)
+        return answer
+
+    def get(self, path: str, args: Mapping[str, Optional[str]]) -> Call[
+            Dict[str, Any]]:
+        answer, _, _ = yield from self.exchange("GET", path, args, None,
+                                                parsed)
+        return answer
+
+    def health(self, write: bool) -> Call[Dict[str, Any]]:
+        try:
+            answer, _, _ = yield from self.exchange(
+                "GET", "/health", {"write": "1" if write else None}, None,
+                parsed, patience=0)
+            return answer
+        except Problem as e:
+            if e.status == 503 and e.document:
+                return e.document
+            raise
+
+
+# --- parts of requests and answers --------------------------------------
+
+
+def changes(method: str, path: str) -> bool:
+    """Whether a request changes the store."""
+    return method == "POST" and (path in ("/add", "/claim")
+                                 or path.startswith("/mark/"))
+
+
+def encoded(value: Union[int, str]) -> bytes:
+    """JSON of a number or a string.  A lone surrogate, which no URL has,
+    becomes U+FFFD as in browsers; the service refuses a body with one."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return (text.encode("utf-16-le", "surrogatepass")
+                .decode("utf-16-le", "replace").encode())
+
+
+V = TypeVar("V", int, str, Ref)
+
+
+def chunks(values: Iterable[V], count: int, size: int) -> Iterator[List[V]]:
+    """Lists of at most `count` values and, with more than one, `size`
+    bytes."""
+    part: List[V] = []
+    used = 64
+    for value in values:
+        need = len(encoded(value)) + 1
+        if part and (len(part) == count or used + need > size):
+            yield part
+            part, used = [], 64
+        part.append(value)
+        used += need
+    if part:
+        yield part
+
+
+def parsed(reply: Reply) -> Dict[str, Any]:
+    answer = json.loads(reply.body)
+    if not isinstance(answer, dict):
+        raise ValueError("no JSON object")
+    return answer
+
+
+def document(reply: Reply) -> Dict[str, Any]:
+    """The problem document of a refusal; {} if there is none."""
+    if "json" not in reply.headers.get("content-type", ""):
+        return {}
+    try:
+        return parsed(reply)
+    except ValueError:
+        return {}
+
+
+def retry_after(value: Optional[str]) -> Optional[float]:
+    """Seconds, of a number of seconds or an HTTP date."""
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(int(value)))
+    except ValueError:
+        pass
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, TypeError):
+        return None
+    if date.tzinfo is None:
+        date = date.replace(tzinfo=timezone.utc)
+    return max(0.0, (date - datetime.now(timezone.utc)).total_seconds())
+
+
+def backoff(pauses: int) -> float:
+    """Seconds before the next try, after this many pauses."""
+    return random.uniform(0.5, 1.0) * min(BACKOFF_MAX,
+                                          BACKOFF * 2.0 ** min(pauses, 20))
+
+
+def duration(value: Duration) -> str:
+    """As the service reads it: "30d", or a number of seconds."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    return f"{int(value)}s"
+
+
+def moment(value: Union[str, int, float, datetime]) -> str:
+    """Seconds since 1970, or RFC 3339."""
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return value if isinstance(value, str) else str(int(value))
+
+
+def feed_args(limit: int, site: Optional[str], prefix: Optional[str],
+              mark: Optional[str], older: Optional[Duration], times: bool,
+              deleted: bool, new_sites: bool) -> Dict[str, Optional[str]]:
+    return {"limit": str(limit), "site": site, "prefix": prefix,
+            "mark": mark,
+            "older": None if older is None else duration(older),
+            "times": "1" if times else None,
+            "deleted": "1" if deleted else None,
+            "new_sites": "1" if new_sites else None}
+
+
+def claim_args(at: Union[str, int, float, datetime, None],
+               clear: bool) -> Dict[str, Optional[str]]:
+    return {"at": None if at is None else moment(at),
+            "clear": "1" if clear else None}
+
+
+def join(batch: Batch, part: Batch) -> None:
+    """Appends the answer of one request to those before it."""
+    batch.items += part.items
+    batch.new += part.new
+    batch.due += part.due
+    batch.seen += part.seen
+    batch.unseen += part.unseen
+    batch.errors += part.errors
+    batch.tries += part.tries
+    if batch.next_id is None:
+        batch.next_id = part.next_id
+    if part.epoch is not None:
+        batch.epoch = part.epoch
+
+
+def in_order(items: List[Item]) -> List[Item]:
+    return sorted(items, key=lambda item: item.index)
+
+
+class Counter:
+    """Counts a stream, and reports it after each of its requests."""
+
+    def __init__(self, urls: Iterable[str],
+                 report: Optional[Callable[[Progress], object]]) -> None:
+        size = getattr(urls, "__len__", None)
+        self._total: Optional[int] = size() if size else None
+        self._report = report
+        self._start = time.monotonic()
+        self._sum = Batch()
+
+    def add(self, part: Batch) -> None:
+        if self._report is None:
+            return
+        part.items, items = [], part.items
+        join(self._sum, part)
+        part.items = items
+        n = self._sum
+        self._report(Progress(
+            n.new + n.due + n.seen + n.unseen + n.errors, self._total,
+            n.new + n.due, n.seen, n.errors,
+            time.monotonic() - self._start))
