@@ -316,19 +316,6 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
         clcf->handler = ngx_http_urlstore_handler;
     }
 
-    if (conf->zone == NULL) {
-        return NGX_CONF_OK;
-    }
-
-    /*
-     * nginx's own limit would come first: it is 1 MB, unless the operator
-     * wants another one.
-     */
-
-    if (clcf->client_max_body_size == 1024 * 1024) {
-        clcf->client_max_body_size = ngx_max(conf->max_body, 1024 * 1024);
-    }
-
     return NGX_CONF_OK;
 }
 

@@ -220,6 +220,42 @@ is($t->get('/only_reads?url=http://a.com/')->{status}, 200, 'and the rest');
 is($t->get('/if?x=1&url=http://a.com/?b=2')->json->{status}, 'seen',
     'an if block');
 
+# --- client_max_body_size is nginx's, and what it says holds
+
+{
+    my $t = UrlStore::Test->new(workers => 1)->run(<<'CONF');
+urlstore_zone u 32m;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+    location /1m/ { urlstore_api u; client_max_body_size 1m; }
+    location /m1/ { client_max_body_size 1m; urlstore_api u; }
+    location /2m/ { urlstore_api u; client_max_body_size 2m; }
+    location /0/ { urlstore_api u; client_max_body_size 0;
+        urlstore_max_body 3m; }
+}
+server {
+    listen 127.0.0.1:%%PORT1%%;
+    client_max_body_size 1m;
+    location / { urlstore_api u; }
+}
+CONF
+
+    my $body = ('http://a.example/' . 'x' x 1000 . "\n") x 1200;
+
+    for ([ '/' => 413 ], [ '/1m/' => 413 ], [ '/m1/' => 413 ],
+        [ '/2m/' => 200 ], [ '/0/' => 200 ], [ '/', 413, 1 ])
+    {
+        my ($at, $status, $port) = @$_;
+
+        is($t->client($port)->request('POST', "${at}add", $body, @text)
+            ->{status}, $status, "1.2 MB at $at" . ($port // ''));
+    }
+
+    is($t->client->request('POST', '/0/add', $body x 3, @text)->{status}, 413,
+        'the limit of urlstore_max_body');
+}
+
 # --- variables
 
 $t->get('/seen?url=http://news.com/a');
