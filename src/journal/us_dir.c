@@ -5,10 +5,12 @@
 
 
 #include "us_dir.h"
+#include "us_manifest.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -139,6 +141,158 @@ us_dir_free(us_dir_t *dir)
     free(dir->snapshots);
 
     memset(dir, 0, sizeof(us_dir_t));
+}
+
+
+/*
+ * A name of ours, or of a temporary file of ours.  What an NFS client makes of
+ * a file that is removed while it is open is ours as well.  A file system's
+ * own directory is nobody's.
+ */
+
+static int
+us_dir_ours(const char *name)
+{
+    char               own[US_DISK_NAME];
+    size_t             i, len;
+    uint64_t           lsn;
+
+    static const char  *names[] = { US_MANIFEST_NAME, US_WATERMARK_NAME,
+                                    US_DIR_LOCK, US_DIR_READERS, "snapshot" };
+
+    if (strncmp(name, ".nfs", 4) == 0) {
+        return 1;
+    }
+
+    len = strlen(name);
+
+    if (len >= sizeof(own)) {
+        return 0;
+    }
+
+    memcpy(own, name, len + 1);
+
+    if (len > 4 && strcmp(own + len - 4, ".tmp") == 0) {
+        own[len - 4] = '\0';
+    }
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(own, names[i]) == 0) {
+            return 1;
+        }
+    }
+
+    return us_segment_parse_name(own, US_SEGMENT_JOURNAL, &lsn) == 0
+           || us_segment_parse_name(own, US_SEGMENT_SNAPSHOT, &lsn) == 0;
+}
+
+
+/* "." and "..", and a file system's own directory */
+
+static int
+us_dir_nobodys(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0
+           || strcmp(name, "lost+found") == 0;
+}
+
+
+int
+us_dir_foreign(int dirfd, char *name, us_disk_error_t *e)
+{
+    DIR            *d;
+    int             rc;
+    struct stat     st;
+    struct dirent  *de;
+
+    d = us_dir_open(dirfd);
+
+    if (d == NULL) {
+        return us_disk_fail(e, errno, "the directory could not be read");
+    }
+
+    rc = 0;
+    errno = 0;
+
+    while (rc == 0 && (de = readdir(d)) != NULL) {
+
+        if (!us_dir_nobodys(de->d_name)) {
+
+            /* one that is gone by now is nobody's, too */
+
+            if (fstatat(dirfd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
+                && !(S_ISREG(st.st_mode) && us_dir_ours(de->d_name)))
+            {
+                (void) snprintf(name, US_DIR_NAME, "%s", de->d_name);
+                rc = 1;
+            }
+        }
+
+        errno = 0;
+    }
+
+    if (rc == 0 && errno) {
+        rc = us_disk_fail(e, errno, "the directory could not be read");
+    }
+
+    (void) closedir(d);
+
+    return rc;
+}
+
+
+static int
+us_dir_give_one(int dirfd, const char *name, uid_t uid, us_disk_error_t *e)
+{
+    int  fd, rc;
+
+    /* not the name that is given away, but the file that was looked at */
+
+    fd = openat(dirfd, name, O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
+
+    if (fd == -1) {
+        return errno == ENOENT ? 0
+               : us_disk_fail(e, errno, "\"%s\" could not be opened", name);
+    }
+
+    rc = us_disk_give(fd, uid, -1);
+
+    if (rc == -1) {
+        us_disk_fail(e, errno, "\"%s\" belongs to another user and could not "
+                     "be given to user %u; it must be a regular file without "
+                     "another name", name, (unsigned) uid);
+    }
+
+    (void) close(fd);
+
+    return rc;
+}
+
+
+int
+us_dir_give(int dirfd, uid_t uid, us_disk_error_t *e)
+{
+    DIR            *d;
+    int             rc;
+    struct dirent  *de;
+
+    d = us_dir_open(dirfd);
+
+    if (d == NULL) {
+        return us_disk_fail(e, errno, "the directory could not be read");
+    }
+
+    rc = 0;
+
+    while (rc == 0 && (de = readdir(d)) != NULL) {
+        if (us_dir_ours(de->d_name)) {
+            rc = us_dir_give_one(dirfd, de->d_name, uid, e);
+        }
+    }
+
+    (void) closedir(d);
+
+    return rc;
 }
 
 

@@ -33,6 +33,21 @@ typedef struct {
 int us_dir_read(int dirfd, us_dir_t *dir, us_disk_error_t *e);
 void us_dir_free(us_dir_t *dir);
 
+/*
+ * The first name that is not one of a data directory's, or is one but not that
+ * of a regular file with one name only: 1, *name (US_DIR_NAME bytes) is it; 0:
+ * there is none; -1, e: the directory cannot be read.
+ */
+#define US_DIR_NAME  256
+
+int us_dir_foreign(int dirfd, char *name, us_disk_error_t *e);
+
+/*
+ * Gives the files to another user, who has the directory; as root.  Follows no
+ * link.  0, or -1 with e.
+ */
+int us_dir_give(int dirfd, uid_t uid, us_disk_error_t *e);
+
 /* bytes of the directory's regular files */
 uint64_t us_dir_bytes(int dirfd);
 

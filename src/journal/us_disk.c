@@ -14,7 +14,9 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -78,13 +80,22 @@ us_disk_pwrite(int fd, const void *p, size_t len, uint64_t offset)
 }
 
 
-ssize_t
-us_disk_pread(int fd, void *p, size_t len, uint64_t offset)
+static ssize_t
+us_disk_read(int fd, void *p, size_t len, uint64_t offset, size_t block)
 {
     size_t   done;
     ssize_t  n;
 
+    n = 0;
+
     for (done = 0; done < len; done += n) {
+
+        /* only the file's end is within a block, and no read begins there */
+
+        if (done % block) {
+            break;
+        }
+
         n = pread(fd, (uint8_t *) p + done, len - done,
                   (off_t) (offset + done));
 
@@ -106,6 +117,124 @@ us_disk_pread(int fd, void *p, size_t len, uint64_t offset)
 }
 
 
+ssize_t
+us_disk_pread(int fd, void *p, size_t len, uint64_t offset)
+{
+    return us_disk_read(fd, p, len, offset, 1);
+}
+
+
+ssize_t
+us_disk_pread_blocks(int fd, void *p, size_t len, uint64_t offset)
+{
+    return us_disk_read(fd, p, len, offset, US_DISK_BLOCK);
+}
+
+
+int
+us_disk_passing(int err)
+{
+    switch (err) {
+
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOSPC:
+    case EDQUOT:
+    case EROFS:
+    case EACCES:
+    case EPERM:
+    case EAGAIN:
+    case EINTR:
+    case ESTALE:
+    case ETIMEDOUT:
+        return 1;
+
+    default:
+        return 0;
+    }
+}
+
+
+int
+us_disk_sync(int fd)
+{
+    int  rc;
+
+    do {
+        rc = fdatasync(fd);
+    } while (rc == -1 && errno == EINTR);
+
+    return rc;
+}
+
+
+/* whether the cache holds any page of the file */
+
+static int
+us_disk_cached(int fd)
+{
+    int             cached;
+    void           *p;
+    size_t          i, pages, page;
+    struct stat     st;
+    unsigned char  *resident;
+
+    if (fstat(fd, &st) == -1) {
+        return 1;
+    }
+
+    if (st.st_size == 0) {
+        return 0;
+    }
+
+    page = (size_t) sysconf(_SC_PAGESIZE);
+    pages = ((size_t) st.st_size + page - 1) / page;
+
+    p = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+
+    if (p == MAP_FAILED) {
+        return 1;
+    }
+
+    cached = 1;
+    resident = malloc(pages);
+
+    if (resident && mincore(p, (size_t) st.st_size, resident) == 0) {
+
+        for (i = 0; i < pages && !(resident[i] & 1); i++) {
+            /* void */
+        }
+
+        cached = (i < pages);
+    }
+
+    free(resident);
+    (void) munmap(p, (size_t) st.st_size);
+
+    return cached;
+}
+
+
+int
+us_disk_uncached(int fd)
+{
+    int  flags;
+
+    flags = fcntl(fd, F_GETFL);
+
+    if (flags != -1 && fcntl(fd, F_SETFL, flags|O_DIRECT) == 0) {
+        return 1;
+    }
+
+    /* clean pages leave the cache; of a sealed file all are */
+
+    (void) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+
+    return !us_disk_cached(fd);
+}
+
+
 const char *
 us_disk_temporary(char *buf, const char *name)
 {
@@ -116,17 +245,37 @@ us_disk_temporary(char *buf, const char *name)
 
 
 int
+us_disk_give(int fd, uid_t uid, gid_t gid)
+{
+    struct stat  st;
+
+    if (fstat(fd, &st) == -1) {
+        return -1;
+    }
+
+    if (st.st_uid == uid) {
+        return 0;
+    }
+
+    if (!S_ISREG(st.st_mode) || st.st_nlink != 1) {
+        errno = EPERM;
+        return -1;
+    }
+
+    return fchown(fd, uid, gid);
+}
+
+
+int
 us_disk_create(int dirfd, const char *name, int flags)
 {
     int          fd;
     struct stat  st;
 
-    fd = openat(dirfd, name, flags|O_CREAT|O_CLOEXEC, 0600);
+    fd = openat(dirfd, name, flags|O_CREAT|O_NOFOLLOW|O_CLOEXEC, 0600);
 
     if (fd != -1 && geteuid() == 0 && fstat(dirfd, &st) == 0) {
-        if (fchown(fd, st.st_uid, st.st_gid) == -1) {
-            /* then only root can go on with it */
-        }
+        (void) us_disk_give(fd, st.st_uid, st.st_gid);
     }
 
     return fd;
@@ -183,7 +332,7 @@ us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
 
     us_fault(US_FAULT_REPLACE);
 
-    return us_disk_rename(dirfd, tmp, name, e) == 0 ? 0 : -1;
+    return us_disk_rename(dirfd, tmp, name, e);
 
 failed:
 
@@ -200,7 +349,7 @@ us_disk_lock(int dirfd, const char *name, int how, int op)
     int  fd, err;
 
     fd = (how == O_RDWR) ? us_disk_create(dirfd, name, how)
-                         : openat(dirfd, name, how|O_CLOEXEC);
+                         : openat(dirfd, name, how|O_NOFOLLOW|O_CLOEXEC);
 
     if (fd == -1) {
         return -1;

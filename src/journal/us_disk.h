@@ -33,9 +33,31 @@ int us_disk_pwrite(int fd, const void *p, size_t len, uint64_t offset);
 /* reads up to the end of the file; fewer than len bytes only there, or -1 */
 ssize_t us_disk_pread(int fd, void *p, size_t len, uint64_t offset);
 
+/* the same after us_disk_uncached(), of multiples of US_DISK_BLOCK */
+ssize_t us_disk_pread_blocks(int fd, void *p, size_t len, uint64_t offset);
+
+/*
+ * Whether a failure may pass without anybody touching the data: no descriptor,
+ * no memory, no room, no permission.
+ */
+int us_disk_passing(int err);
+
+/* fdatasync(), until it is not interrupted any more */
+int us_disk_sync(int fd);
+
+/*
+ * Has reads of fd come from the disk, not from the kernel's cache.  They must
+ * begin at multiples of US_DISK_BLOCK then, in place and in memory.  1; 0: the
+ * file system cannot, or keeps what was cached.
+ */
+#define US_DISK_BLOCK  4096
+
+int us_disk_uncached(int fd);
+
 /*
  * Writes a file under a temporary name, syncs it, renames it, syncs the
- * directory: after a crash the old text is there, or the new.
+ * directory: after a crash the old text is there, or the new.  0, -1 or
+ * US_DISK_LOST, as us_disk_rename().
  */
 int us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
     us_disk_error_t *e);
@@ -47,9 +69,14 @@ int us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
 int us_disk_create(int dirfd, const char *name, int flags);
 
 /*
+ * Gives a file of ours to another user: only a regular one without a second
+ * name, which could be somebody else's.  0, or -1 with errno.
+ */
+int us_disk_give(int fd, uid_t uid, gid_t gid);
+
+/*
  * Renames within the directory and syncs it.  0; -1: nothing has happened; or
- * US_DISK_LOST: renamed, but whether a crash undoes it is not known, and must
- * not be tried again.
+ * US_DISK_LOST: renamed, but whether a crash undoes it is not known.
  */
 #define US_DISK_LOST  -2
 

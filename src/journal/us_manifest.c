@@ -39,7 +39,7 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
 
     memset(m, 0, sizeof(us_manifest_t));
 
-    fd = openat(dirfd, US_MANIFEST_NAME, O_RDONLY|O_CLOEXEC);
+    fd = openat(dirfd, US_MANIFEST_NAME, O_RDONLY|O_NOFOLLOW|O_CLOEXEC);
 
     if (fd == -1) {
         us_disk_fail(e, errno, "\"manifest\" could not be opened");

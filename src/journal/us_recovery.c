@@ -229,8 +229,8 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
     if (i == 0) {
         if (dir->nsegments) {
             us_segment_name(name, US_SEGMENT_JOURNAL, dir->segments[0]);
-            us_disk_fail(&r->error, 0, "the journal from LSN %016" PRIx64
-                         " to \"%s\" is missing", r->lsn, name);
+            us_disk_fail(&r->error, ENOENT, "the journal from LSN %016"
+                         PRIx64 " to \"%s\" is missing", r->lsn, name);
             return US_RECOVERY_DAMAGED;
         }
 
@@ -288,7 +288,8 @@ us_recovery_tail(us_recovery_t *r, const us_reader_t *reader)
 
 /*
  * Opens the next segment; prev: the CRC at the end of the one before, or 0.
- * settle: what is read then comes from the disk, not from the memory.
+ * settle: what is read then is on the disk, whatever a sync has reported to
+ * a process before.
  */
 
 static us_read_t
@@ -297,8 +298,11 @@ us_recovery_next(us_recovery_t *r, us_reader_t *reader, const char *name,
 {
     us_read_t  end;
 
-    end = us_reader_open(reader, r->dirfd, name, US_SEGMENT_JOURNAL,
-                         r->manifest.uuid, r->ops);
+    end = settle ? us_reader_open_uncached(reader, r->dirfd, name,
+                                           US_SEGMENT_JOURNAL,
+                                           r->manifest.uuid, r->ops)
+                 : us_reader_open(reader, r->dirfd, name, US_SEGMENT_JOURNAL,
+                                  r->manifest.uuid, r->ops);
 
     if (end != US_READ_BLOCK) {
         return end;
@@ -317,13 +321,13 @@ us_recovery_next(us_recovery_t *r, us_reader_t *reader, const char *name,
         return US_READ_BLOCK;
     }
 
-    if (fdatasync(reader->fd) == -1) {
+    if (us_disk_sync(reader->fd) == -1) {
         us_disk_fail(&reader->error, errno, "fdatasync of \"%s\" failed",
                      name);
         end = US_READ_FAILED;
     }
 
-    (void) posix_fadvise(reader->fd, 0, 0, POSIX_FADV_DONTNEED);
+    reader->uncached = us_disk_uncached(reader->fd);
     reader->buf_len = 0;
 
     return end;
@@ -590,7 +594,7 @@ us_recovery_cut(us_recovery_t *r, const us_reader_t *reader)
 
     size = us_reader_size(reader);
 
-    fd = openat(r->dirfd, reader->name, O_WRONLY|O_CLOEXEC);
+    fd = openat(r->dirfd, reader->name, O_WRONLY|O_NOFOLLOW|O_CLOEXEC);
 
     if (size == -1 || fd == -1
         || ftruncate(fd, (off_t) reader->offset) == -1 || fsync(fd) == -1)
@@ -681,37 +685,54 @@ us_recovery_damage(us_recovery_t *r, const us_reader_t *reader)
 
 
 int
-us_recovery_finish(us_recovery_t *r, const char *sync)
+us_recovery_settle(int dirfd, us_manifest_t *m, const us_tail_t *tail,
+    const char *boot, const char *sync, us_disk_error_t *e)
 {
-    us_manifest_t   *m;
-    us_watermark_t   mark;
-
-    m = &r->manifest;
-
-    if (r->lost) {
-        m->epoch++;
-    }
+    us_watermark_t  mark;
 
     m->state = US_STATE_OPEN;
-    m->end = r->lsn;
-    m->end_ids = r->ids;
+    m->end = tail->lsn;
+    m->end_ids = tail->ids;
 
-    snprintf(m->boot, sizeof(m->boot), "%s", r->boot);
+    snprintf(m->boot, sizeof(m->boot), "%s", boot);
     snprintf(m->sync, sizeof(m->sync), "%s", sync);
 
-    if (us_manifest_write(r->dirfd, m, &r->error) == -1) {
+    if (us_manifest_write(dirfd, m, e) != 0) {
         return -1;
     }
 
     /* from now on what was lost is forgotten */
 
     memcpy(mark.uuid, m->uuid, 16);
-    memcpy(mark.boot, r->boot, sizeof(mark.boot));
-    mark.written = r->lsn;
-    mark.durable = r->lsn;
-    mark.ids = (uint32_t) r->ids;
+    snprintf(mark.boot, sizeof(mark.boot), "%s", boot);
+    mark.written = tail->lsn;
+    mark.durable = tail->lsn;
+    mark.ids = (uint32_t) tail->ids;
 
-    us_watermark_write(r->dirfd, &mark);
+    us_watermark_write(dirfd, &mark);
+
+    return 0;
+}
+
+
+int
+us_recovery_finish(us_recovery_t *r, const char *sync)
+{
+    us_manifest_t  m;
+
+    m = r->manifest;
+
+    if (r->lost) {
+        m.epoch++;
+    }
+
+    if (us_recovery_settle(r->dirfd, &m, &r->tail, r->boot, sync, &r->error)
+        != 0)
+    {
+        return -1;
+    }
+
+    r->manifest = m;
 
     return 0;
 }
@@ -721,15 +742,12 @@ int
 us_recovery_create(int dirfd, us_manifest_t *m, const char *boot,
     const char *sync, us_disk_error_t *e)
 {
-    m->state = US_STATE_OPEN;
-    m->end = 0;
-    m->end_ids = 0;
+    us_tail_t  tail;
+
+    memset(&tail, 0, sizeof(us_tail_t));
     m->has_snapshot = 0;
 
-    snprintf(m->boot, sizeof(m->boot), "%s", boot);
-    snprintf(m->sync, sizeof(m->sync), "%s", sync);
-
-    return us_manifest_write(dirfd, m, e);
+    return us_recovery_settle(dirfd, m, &tail, boot, sync, e);
 }
 
 

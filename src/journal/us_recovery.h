@@ -90,12 +90,17 @@ void us_recovery_close(us_recovery_t *r);
 us_recovery_rc_t us_recovery_run(us_recovery_t *r, int owner);
 
 /*
- * Opens the directory for writing after a run as owner: writes the manifest,
- * with a raised epoch if ids were lost.
+ * Opens a directory for writing, by its owner: writes the manifest, of which m
+ * has uuid, epoch, snapshot and settings, and the watermark.  0, or -1 with e:
+ * it may be tried again as long as nothing was appended.
  */
+int us_recovery_settle(int dirfd, us_manifest_t *m, const us_tail_t *tail,
+    const char *boot, const char *sync, us_disk_error_t *e);
+
+/* the same after a run as owner, with a raised epoch if ids were lost */
 int us_recovery_finish(us_recovery_t *r, const char *sync);
 
-/* makes an empty directory a store's; m: uuid, epoch, settings */
+/* the same for an empty directory */
 int us_recovery_create(int dirfd, us_manifest_t *m, const char *boot,
     const char *sync, us_disk_error_t *e);
 

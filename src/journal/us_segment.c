@@ -249,19 +249,17 @@ us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
 }
 
 
-us_read_t
-us_reader_open(us_reader_t *r, int dirfd, const char *name,
-    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
+static us_read_t
+us_reader_begin(us_reader_t *r, int dirfd, const char *name,
+    us_segment_kind_t kind, const uint8_t *uuid, int uncached)
 {
     size_t          got;
     us_read_t       rc;
     const uint8_t  *p;
 
-    memset(r, 0, sizeof(us_reader_t));
-    r->ops = ops;
     snprintf(r->name, sizeof(r->name), "%s", name);
 
-    r->fd = openat(dirfd, name, O_RDONLY|O_CLOEXEC);
+    r->fd = openat(dirfd, name, O_RDONLY|O_NOFOLLOW|O_CLOEXEC);
 
     if (r->fd == -1) {
         us_disk_fail(&r->error, errno, "\"%s\" could not be opened", name);
@@ -269,6 +267,11 @@ us_reader_open(us_reader_t *r, int dirfd, const char *name,
     }
 
     (void) posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+
+    if (uncached) {
+        r->aligned = 1;
+        r->uncached = us_disk_uncached(r->fd);
+    }
 
     p = us_reader_need(r, 0, US_SEGMENT_HEADER, &got);
 
@@ -292,6 +295,28 @@ us_reader_open(us_reader_t *r, int dirfd, const char *name,
     r->crc = r->head.crc;
 
     return US_READ_BLOCK;
+}
+
+
+us_read_t
+us_reader_open(us_reader_t *r, int dirfd, const char *name,
+    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
+{
+    memset(r, 0, sizeof(us_reader_t));
+    r->ops = ops;
+
+    return us_reader_begin(r, dirfd, name, kind, uuid, 0);
+}
+
+
+us_read_t
+us_reader_open_uncached(us_reader_t *r, int dirfd, const char *name,
+    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
+{
+    memset(r, 0, sizeof(us_reader_t));
+    r->ops = ops;
+
+    return us_reader_begin(r, dirfd, name, kind, uuid, 1);
 }
 
 
@@ -465,6 +490,47 @@ us_reader_size(const us_reader_t *r)
 }
 
 
+/* fills the buffer from `offset` on */
+
+static int
+us_reader_fill(us_reader_t *r, uint64_t offset, size_t size)
+{
+    ssize_t   n;
+    uint8_t  *buf;
+
+    if (size > r->buf_size) {
+        size = (size < US_READER_BUFFER) ? US_READER_BUFFER : size;
+        size = (size + US_DISK_BLOCK - 1) & ~(size_t) (US_DISK_BLOCK - 1);
+        buf = aligned_alloc(US_DISK_BLOCK, size);
+
+        if (buf == NULL) {
+            return us_disk_fail(&r->error, ENOMEM, "\"%s\" could not be read",
+                                r->name);
+        }
+
+        free(r->buf);
+        r->buf = buf;
+        r->buf_size = size;
+    }
+
+    r->buf_len = 0;
+    r->buf_offset = offset;
+
+    n = r->aligned
+        ? us_disk_pread_blocks(r->fd, r->buf, r->buf_size, offset)
+        : us_disk_pread(r->fd, r->buf, r->buf_size, offset);
+
+    if (n == -1) {
+        return us_disk_fail(&r->error, errno, "read of \"%s\" at %" PRIu64
+                            " failed", r->name, offset);
+    }
+
+    r->buf_len = n;
+
+    return 0;
+}
+
+
 /*
  * The bytes of the file at offset, at least len of them unless it ends: *got
  * are there, at most len.  NULL with r->error if it cannot be read.
@@ -473,42 +539,19 @@ us_reader_size(const us_reader_t *r)
 static const uint8_t *
 us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
 {
-    size_t    size;
-    ssize_t   n;
-    uint8_t  *buf;
+    size_t  skip;
 
     if (offset < r->buf_offset || offset + len > r->buf_offset + r->buf_len) {
 
-        if (len > r->buf_size) {
-            size = (len < US_READER_BUFFER) ? US_READER_BUFFER : len;
-            buf = malloc(size);
+        skip = r->aligned ? offset & (US_DISK_BLOCK - 1) : 0;
 
-            if (buf == NULL) {
-                us_disk_fail(&r->error, ENOMEM, "\"%s\" could not be read",
-                             r->name);
-                return NULL;
-            }
-
-            free(r->buf);
-            r->buf = buf;
-            r->buf_size = size;
-        }
-
-        r->buf_len = 0;
-        r->buf_offset = offset;
-
-        n = us_disk_pread(r->fd, r->buf, r->buf_size, offset);
-
-        if (n == -1) {
-            us_disk_fail(&r->error, errno, "read of \"%s\" at %" PRIu64
-                         " failed", r->name, offset);
+        if (us_reader_fill(r, offset - skip, skip + len) == -1) {
             return NULL;
         }
-
-        r->buf_len = n;
     }
 
-    *got = r->buf_len - (offset - r->buf_offset);
+    *got = r->buf_offset + r->buf_len;
+    *got = (*got > offset) ? *got - offset : 0;
 
     if (*got > len) {
         *got = len;

@@ -143,6 +143,8 @@ typedef struct {
     const us_ops_t    *ops;
     char               name[US_DISK_NAME];
     us_segment_head_t  head;
+    unsigned           aligned:1;     /* reads begin at US_DISK_BLOCKs */
+    unsigned           uncached:1;    /* what is read comes from the disk */
 
     uint64_t           offset;
     uint64_t           lsn;
@@ -166,6 +168,14 @@ typedef struct {
  */
 us_read_t us_reader_open(us_reader_t *r, int dirfd, const char *name,
     us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops);
+
+/*
+ * The same, past the kernel's cache: r->uncached says whether the file system
+ * can do that.
+ */
+us_read_t us_reader_open_uncached(us_reader_t *r, int dirfd,
+    const char *name, us_segment_kind_t kind, const uint8_t *uuid,
+    const us_ops_t *ops);
 void us_reader_close(us_reader_t *r);
 
 /* US_READ_BLOCK: p is valid until the next call */

@@ -163,6 +163,7 @@ us_snapshot_block(us_snapshot_t *s, size_t *used)
 int
 us_snapshot_finish(us_snapshot_t *s, uint64_t lsn, us_manifest_t *m)
 {
+    int         rc;
     char        name[US_DISK_NAME];
     size_t      used, before;
     uint8_t     p[US_BLOCK_HEADER];
@@ -202,8 +203,10 @@ us_snapshot_finish(us_snapshot_t *s, uint64_t lsn, us_manifest_t *m)
 
     us_segment_name(name, US_SEGMENT_SNAPSHOT, lsn);
 
-    if (us_disk_rename(s->dirfd, US_SNAPSHOT_TMP, name, &s->error) != 0) {
-        return -1;
+    rc = us_disk_rename(s->dirfd, US_SNAPSHOT_TMP, name, &s->error);
+
+    if (rc != 0) {
+        return rc;
     }
 
     (void) close(s->fd);

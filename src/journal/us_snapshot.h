@@ -47,7 +47,8 @@ int us_snapshot_out(void *data, const uint8_t *p, size_t len);
 
 /*
  * The snapshot covers the journal below lsn, which is durable.  After 0 it is
- * the one that the manifest names; *m is what was written.
+ * the one that the manifest names; *m is what was written.  Else -1, or
+ * US_DISK_LOST if a sync of the directory has failed.
  */
 int us_snapshot_finish(us_snapshot_t *s, uint64_t lsn, us_manifest_t *m);
 

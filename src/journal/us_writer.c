@@ -26,12 +26,14 @@
 #include <unistd.h>
 
 
-#define US_WATERMARK_NAME   "watermark"
 #define US_WATERMARK_MAGIC  "USMARK\r\n"
 #define US_WATERMARK_SIZE   96
 
 
 static int us_writer_open(us_writer_t *w, const us_tail_t *tail);
+static int us_writer_settle(us_writer_t *w, const us_tail_t *tail);
+static int us_writer_failed(us_writer_t *w);
+static int us_writer_check(us_writer_t *w, const us_tail_t *tail);
 static int us_writer_begin(us_writer_t *w, us_tail_t *tail);
 static int us_writer_seal(us_writer_t *w, us_tail_t *tail);
 static int us_writer_gather(us_writer_t *w, const us_str_t pieces[2],
@@ -48,6 +50,7 @@ us_writer_init(us_writer_t *w, int dirfd, const uint8_t *uuid, uint64_t epoch,
     memset(w, 0, sizeof(us_writer_t));
 
     w->dirfd = dirfd;
+    w->syncfd = -1;
     w->fd = -1;
     w->mark_fd = -1;
     w->epoch = epoch;
@@ -70,10 +73,15 @@ us_writer_close(us_writer_t *w)
         (void) close(w->mark_fd);
     }
 
+    if (w->syncfd != -1) {
+        (void) close(w->syncfd);
+    }
+
     free(w->buf);
 
     w->fd = -1;
     w->mark_fd = -1;
+    w->syncfd = -1;
     w->buf = NULL;
     w->buf_size = 0;
 }
@@ -82,25 +90,19 @@ us_writer_close(us_writer_t *w)
 int
 us_writer_attach(us_writer_t *w, const us_tail_t *tail)
 {
+    int          rc;
     char         buf[US_DISK_NAME];
     const char  *name;
-    struct stat  st;
+    struct stat  st, there;
 
     if (w->mark_fd == -1) {
         w->mark_fd = us_disk_create(w->dirfd, US_WATERMARK_NAME, O_WRONLY);
     }
 
-    if (tail->offset == 0) {
-        if (w->fd != -1) {
-            (void) close(w->fd);
-            w->fd = -1;
-        }
+    rc = us_writer_ready(w, tail);
 
-        return 0;
-    }
-
-    if (us_writer_open(w, tail) == -1) {
-        return -1;
+    if (rc != 0 || tail->offset == 0) {
+        return rc;
     }
 
     name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->segment);
@@ -109,11 +111,21 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
         return us_disk_fail(&w->error, errno, "fstat of \"%s\" failed", name);
     }
 
+    if (fstatat(w->dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == -1) {
+        us_disk_fail(&w->error, errno, "\"%s\" has been removed", name);
+        return errno == ENOENT ? US_WRITER_GONE : -1;
+    }
+
+    if (there.st_ino != st.st_ino || there.st_dev != st.st_dev) {
+        us_disk_fail(&w->error, 0, "\"%s\" has been replaced", name);
+        return US_WRITER_GONE;
+    }
+
     if ((uint64_t) st.st_size < tail->offset) {
         us_disk_fail(&w->error, 0, "\"%s\" has %" PRIu64 " bytes, %" PRIu64
-                     " were written: somebody has cut it", name,
+                     " were written: it has been cut", name,
                      (uint64_t) st.st_size, tail->offset);
-        return US_WRITER_LOST;
+        return US_WRITER_GONE;
     }
 
     if (tail->offset >= w->limit
@@ -134,30 +146,60 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
 }
 
 
+int
+us_writer_ready(us_writer_t *w, const us_tail_t *tail)
+{
+    /*
+     * The directory by a descriptor of our own, opened before anything is
+     * renamed: an error is reported once to each open file.
+     */
+
+    if (w->syncfd == -1) {
+        w->syncfd = openat(w->dirfd, ".", O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+        if (w->syncfd == -1) {
+            return us_disk_fail(&w->error, errno, "the directory could not "
+                                "be opened");
+        }
+    }
+
+    return tail->offset ? us_writer_open(w, tail) : 0;
+}
+
+
 static int
 us_writer_open(us_writer_t *w, const us_tail_t *tail)
 {
+    int          fd;
     char         buf[US_DISK_NAME];
     const char  *name;
 
-    if (w->fd != -1) {
-        if (w->segment == tail->segment) {
-            return 0;
-        }
+    if (w->fd != -1 && w->segment == tail->segment
+        && w->renewed == tail->renewed)
+    {
+        return 0;
+    }
 
+    /* its place among the descriptors is ours, and is taken again at once */
+
+    if (w->fd != -1) {
         (void) close(w->fd);
+        w->fd = -1;
     }
 
     name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->segment);
 
-    w->fd = openat(w->dirfd, name, O_RDWR|O_CLOEXEC);
+    fd = openat(w->dirfd, name, O_RDWR|O_NOFOLLOW|O_CLOEXEC);
 
-    if (w->fd == -1) {
-        return us_disk_fail(&w->error, errno, "\"%s\" could not be opened",
-                            name);
+    if (fd == -1) {
+        us_disk_fail(&w->error, errno, "\"%s\" could not be opened", name);
+        return errno == ENOENT ? US_WRITER_GONE : -1;
     }
 
+    w->fd = fd;
     w->segment = tail->segment;
+    w->renewed = tail->renewed;
+    w->doubt = us_watch_doubt(w->watch);
 
     return 0;
 }
@@ -215,9 +257,9 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
         us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
                      " at %" PRIu64 " failed", next.segment, next.offset);
 
-        if (ftruncate(w->fd, (off_t) next.offset) == -1) {
-            return US_WRITER_LOST;
-        }
+        /* what has been written of it is cut, at the latest by an attach */
+
+        (void) !ftruncate(w->fd, (off_t) next.offset);
 
         return -1;
     }
@@ -285,26 +327,107 @@ us_writer_blocks(us_writer_t *w, us_tail_t *next, size_t len, uint64_t durable)
 int
 us_writer_sync(us_writer_t *w, const us_tail_t *tail)
 {
+    int  rc;
+
     if (tail->offset == 0) {
         /* sealed, and synced when it was */
-        return 0;
+        return us_watch_failed(w->watch) ? us_writer_failed(w) : 0;
     }
 
-    if (us_writer_open(w, tail) == -1) {
-        return US_WRITER_LOST;
-    }
+    rc = us_writer_open(w, tail);
 
+    return rc == 0 ? us_writer_settle(w, tail) : rc;
+}
+
+
+/* syncs w->fd, which all that lies before the tail was written to */
+
+static int
+us_writer_settle(us_writer_t *w, const us_tail_t *tail)
+{
+    int  rc;
+
+    us_watch_begin(w->watch, w->who);
     us_fault(US_FAULT_SYNC);
 
-    if (fdatasync(w->fd) == -1) {
+    if (us_disk_sync(w->fd) == -1) {
         us_disk_fail(&w->error, errno, "fdatasync of journal.%016" PRIx64
                      " failed", w->segment);
-        return US_WRITER_LOST;
+        rc = US_WRITER_LOST;
+
+    } else {
+        us_fault(US_FAULT_SYNCED);
+        rc = w->doubt ? us_writer_check(w, tail) : 0;
     }
 
-    us_fault(US_FAULT_SYNCED);
+    /* it stays busy if it is not known what is on the disk */
 
-    return 0;
+    if (rc != -1) {
+        us_watch_end(w->watch, w->who, rc == US_WRITER_LOST);
+    }
+
+    if (rc == 0) {
+        w->doubt = 0;
+
+        if (us_watch_failed(w->watch)) {
+            return us_writer_failed(w);
+        }
+    }
+
+    return rc;
+}
+
+
+static int
+us_writer_failed(us_writer_t *w)
+{
+    us_disk_fail(&w->error, 0, "a sync of journal.%016" PRIx64 " has failed "
+                 "in another process", w->segment);
+    return US_WRITER_LOST;
+}
+
+
+/*
+ * An error may have been reported to a process that was killed then: whether
+ * the disk holds the newest segment up to the tail.
+ */
+
+static int
+us_writer_check(us_writer_t *w, const us_tail_t *tail)
+{
+    int             rc;
+    char            name[US_DISK_NAME];
+    us_read_t       got;
+    us_block_t      b;
+    us_reader_t     r;
+    const uint8_t  *p;
+
+    us_segment_name(name, US_SEGMENT_JOURNAL, tail->segment);
+
+    got = us_reader_open_uncached(&r, w->dirfd, name, US_SEGMENT_JOURNAL,
+                                  w->mark.uuid, w->ops);
+
+    while (got == US_READ_BLOCK && r.offset < tail->offset) {
+        got = us_reader_next(&r, &b, &p);
+    }
+
+    if (got == US_READ_FAILED && us_disk_passing(r.error.err)) {
+        w->error = r.error;
+        rc = -1;
+
+    } else if (r.offset == tail->offset && r.crc == tail->crc) {
+        rc = 0;
+
+    } else {
+        us_disk_fail(&w->error, 0, "journal.%016" PRIx64 " is not on the disk "
+                     "as it was written: good up to %" PRIu64 " of %" PRIu64
+                     " bytes", tail->segment, r.offset, tail->offset);
+        rc = US_WRITER_LOST;
+    }
+
+    us_reader_close(&r);
+
+    return rc;
 }
 
 
@@ -396,6 +519,13 @@ us_writer_begin(us_writer_t *w, us_tail_t *tail)
     name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->lsn);
     us_disk_temporary(tmp, name);
 
+    /* the segment before is sealed: its descriptor is the new one's */
+
+    if (w->fd != -1) {
+        (void) close(w->fd);
+        w->fd = -1;
+    }
+
     fd = us_disk_create(w->dirfd, tmp, O_RDWR|O_TRUNC);
 
     if (fd == -1) {
@@ -410,19 +540,17 @@ us_writer_begin(us_writer_t *w, us_tail_t *tail)
 
     us_fault(US_FAULT_SEGMENT);
 
-    rc = us_disk_rename(w->dirfd, tmp, name, &w->error);
+    rc = us_disk_rename(w->syncfd, tmp, name, &w->error);
 
     if (rc != 0) {
         rc = (rc == US_DISK_LOST) ? US_WRITER_LOST : -1;
         goto failed;
     }
 
-    if (w->fd != -1) {
-        (void) close(w->fd);
-    }
-
     w->fd = fd;
     w->segment = tail->lsn;
+    w->renewed = tail->renewed;
+    w->doubt = 0;
 
     tail->segment = tail->lsn;
     tail->offset = US_SEGMENT_HEADER;
@@ -441,14 +569,34 @@ failed:
 }
 
 
+int
+us_writer_renew(us_writer_t *w, us_tail_t *tail)
+{
+    int        rc;
+    us_tail_t  next;
+
+    next = *tail;
+    next.renewed++;
+
+    rc = us_writer_begin(w, &next);
+
+    if (rc == 0) {
+        *tail = next;
+    }
+
+    return rc;
+}
+
+
 /*
- * The footer may be there already, written by one who was killed before he
- * could say so: then it is written again.
+ * The footer may be there already, written by a process that was killed before
+ * the tail was stored: then it is written again.
  */
 
 static int
 us_writer_seal(us_writer_t *w, us_tail_t *tail)
 {
+    int         rc;
     uint8_t     p[US_BLOCK_HEADER];
     us_block_t  b;
 
@@ -463,20 +611,15 @@ us_writer_seal(us_writer_t *w, us_tail_t *tail)
     if (us_disk_pwrite(w->fd, p, sizeof(p), tail->offset) == -1) {
         us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
                      " at %" PRIu64 " failed", tail->segment, tail->offset);
-
-        if (ftruncate(w->fd, (off_t) tail->offset) == -1) {
-            return US_WRITER_LOST;
-        }
-
         return -1;
     }
 
     us_fault(US_FAULT_SEAL);
 
-    if (fdatasync(w->fd) == -1) {
-        us_disk_fail(&w->error, errno, "fdatasync of journal.%016" PRIx64
-                     " failed", tail->segment);
-        return US_WRITER_LOST;
+    rc = us_writer_settle(w, tail);
+
+    if (rc != 0) {
+        return rc;
     }
 
     us_fault(US_FAULT_SEALED);
@@ -549,7 +692,7 @@ us_watermark_read(int dirfd, us_watermark_t *mark)
     ssize_t  n;
     uint8_t  p[US_WATERMARK_SIZE];
 
-    fd = openat(dirfd, US_WATERMARK_NAME, O_RDONLY|O_CLOEXEC);
+    fd = openat(dirfd, US_WATERMARK_NAME, O_RDONLY|O_NOFOLLOW|O_CLOEXEC);
 
     if (fd == -1) {
         return -1;

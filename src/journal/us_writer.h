@@ -9,7 +9,7 @@
  *
  * All that a next writer needs is the tail (us_tail_t).  Its keeper (shared
  * memory) stores it in one step after an append has returned.  A writer that
- * was killed in between leaves bytes behind tail.offset; nobody was told of
+ * was killed in between leaves bytes past tail.offset.  No reply depends on
  * them, and us_writer_attach() cuts them off.
  *
  * A segment is synced and sealed before the next one is made, so that what is
@@ -39,10 +39,13 @@
 
 
 #include "us_segment.h"
+#include "us_watch.h"
 
+
+#define US_WATERMARK_NAME  "watermark"
 
 #define US_BOOT_ID       36
-#define US_BOOT_UNKNOWN  "unknown"    /* the kernel does not tell */
+#define US_BOOT_UNKNOWN  "unknown"    /* the kernel does not say */
 #define US_WRITER_MAX    (1024 * 1024)  /* bytes of operations in an append */
 
 
@@ -54,6 +57,7 @@ typedef struct {
     uint64_t           ids;           /* given below lsn */
     uint32_t           crc;           /* of the last block */
     uint32_t           seed;          /* of the segment's header */
+    uint64_t           renewed;       /* times: see us_writer_renew() */
 } us_tail_t;
 
 
@@ -66,11 +70,21 @@ typedef struct {
 } us_watermark_t;
 
 
+/*
+ * A process's descriptors.  watch: the words of all processes that sync this
+ * journal, of which `who` is ours alone; NULL: there is no other one.
+ */
+
 typedef struct {
     int                dirfd;         /* the caller's */
+    int                syncfd;        /* the directory once more, or -1 */
     int                fd;            /* of the newest segment, or -1 */
     int                mark_fd;       /* of the watermark file, or -1 */
-    uint64_t           segment;
+    uint64_t           segment;       /* of fd */
+    uint64_t           renewed;       /* of fd */
+    unsigned           doubt:1;       /* fd is in doubt, see us_watch.h */
+    us_watch_t        *watch;
+    unsigned           who;
     uint64_t           epoch;
     us_watermark_t     mark;
     const us_ops_t    *ops;
@@ -82,30 +96,46 @@ typedef struct {
 
 
 /*
- * All functions that can fail return -1 with w->error.  After a failed
- * us_writer_append() nothing was appended, the file ends at tail->offset again
- * and the call may be repeated, say after ENOSPC.  After US_WRITER_LOST, most
- * of all a failed sync, the journal must not be written again before a
- * recovery: what is on the disk is not known.
+ * Functions that can fail return, with w->error,
+ *
+ *     -1               nothing was done, the tail is as it was: the call may be
+ *                      repeated, say after ENOSPC or EMFILE
+ *     US_WRITER_GONE   the same, but the newest segment is not there any more,
+ *                      or a part of it: only us_writer_renew() helps
+ *     US_WRITER_LOST   a sync has failed.  What is on the disk is not known:
+ *                      nothing must be written before a recovery
  */
 
 #define US_WRITER_LOST  -2
+#define US_WRITER_GONE  -3
 
 
 void us_writer_init(us_writer_t *w, int dirfd, const uint8_t *uuid,
     uint64_t epoch, const char *boot, const us_ops_t *ops);
 void us_writer_close(us_writer_t *w);
 
-/* takes the end over from whoever wrote before */
+/*
+ * The writer: takes the end over from whoever wrote before.  Opens what it will
+ * need, so that it does not fail for want of a descriptor later.
+ */
 int us_writer_attach(us_writer_t *w, const us_tail_t *tail);
+
+/* the syncer: opens what it will need */
+int us_writer_ready(us_writer_t *w, const us_tail_t *tail);
 
 /*
  * Appends what is whole of the two pieces, the stream from tail->lsn on, up to
  * about US_WRITER_MAX bytes, and moves *tail, also by a new segment begun
- * before a failure.  durable is told in the blocks.
+ * before a failure.  durable is written into the blocks.
  */
 int us_writer_append(us_writer_t *w, us_tail_t *tail,
     const us_str_t pieces[2], uint64_t durable);
+
+/*
+ * Begins a new segment at tail->lsn, without the end of the one before: the
+ * journal has a gap, until a snapshot covers tail->lsn.
+ */
+int us_writer_renew(us_writer_t *w, us_tail_t *tail);
 
 /*
  * On success all below tail->lsn is durable.  May go on in one process while

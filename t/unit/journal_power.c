@@ -63,6 +63,18 @@ static disk_entry_t  entries[64];
 static size_t        nentries;
 
 
+/* whether fd is the directory, by this descriptor or another one */
+
+static int
+record_dir(int fd)
+{
+    struct stat  st, dir;
+
+    return fstat(fd, &st) == 0 && fstat(record_dirfd, &dir) == 0
+           && st.st_ino == dir.st_ino && st.st_dev == dir.st_dev;
+}
+
+
 static disk_op_t *
 record_op(disk_kind_t kind, int file)
 {
@@ -144,7 +156,7 @@ openat(int dirfd, const char *name, int flags, ...)
 
     fd = (int) syscall(SYS_openat, dirfd, name, flags, mode);
 
-    if (fd == -1 || !recording || dirfd != record_dirfd || fd >= 1024) {
+    if (fd == -1 || !recording || !record_dir(dirfd) || fd >= 1024) {
         return fd;
     }
 
@@ -200,7 +212,7 @@ int
 fsync(int fd)
 {
     if (recording) {
-        if (fd == record_dirfd) {
+        if (record_dir(fd)) {
             record_op(DISK_SYNC_DIR, -1);
 
         } else if (fd < 1024 && file_of_fd[fd] != -1) {
@@ -225,7 +237,7 @@ renameat(int from_fd, const char *from, int to_fd, const char *to)
     disk_op_t     *op;
     disk_entry_t  *e;
 
-    if (recording && from_fd == record_dirfd) {
+    if (recording && record_dir(from_fd)) {
         e = find_entry(entries, nentries, from);
         assert_non_null(e);
 
@@ -247,7 +259,7 @@ unlinkat(int dirfd, const char *name, int flags)
 {
     disk_op_t  *op;
 
-    if (recording && dirfd == record_dirfd) {
+    if (recording && record_dir(dirfd)) {
         op = record_op(DISK_REMOVE, -1);
         snprintf(op->name, sizeof(op->name), "%s", name);
         remove_entry(entries, &nentries, name);
