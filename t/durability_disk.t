@@ -127,7 +127,7 @@ is($t->post('/url', join("\n", 0 .. 90), Accept => 'text/plain')->{body}
 
 # a slow one: reads wait for what they would tell, a second at most
 
-$t->disk('slow 5000');
+$t->disk('slow 3000');
 my $next = $t->get('/stats')->json->{next_id};
 my $pid = fork() // die;
 

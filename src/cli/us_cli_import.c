@@ -252,7 +252,7 @@ us_import_run(us_import_t *im)
         us_recovery_close(&im->d.recovery);
 
         rc = us_data_snapshot(im->d.store, im->d.dirfd, NULL, NULL,
-                              &im->w.error);
+                              &im->d.recovery.manifest, &im->w.error);
     }
 
     if (rc == 0) {

@@ -20,6 +20,7 @@ typedef struct {
 } us_data_dump_t;
 
 
+static int us_data_settings(us_manifest_t *m, const us_store_conf_t *conf);
 static void us_data_marks(const us_store_conf_t *conf, char *text);
 
 
@@ -29,11 +30,22 @@ const us_ops_t  us_data_ops = { us_store_op_size, us_store_op_ids };
 int
 us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
 {
+    memset(m, 0, sizeof(us_manifest_t));
+
+    return us_data_settings(m, conf);
+}
+
+
+/* uuid, epoch and settings of m are the store's, and no others */
+
+static int
+us_data_settings(us_manifest_t *m, const us_store_conf_t *conf)
+{
     char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)];
 
-    memset(m, 0, sizeof(us_manifest_t));
     memcpy(m->uuid, conf->uuid, sizeof(m->uuid));
     m->epoch = conf->epoch;
+    m->settings[0] = '\0';
 
     us_data_marks(conf, marks);
 
@@ -174,6 +186,35 @@ us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
 
 
 int
+us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
+    const char *sync, us_disk_error_t *e)
+{
+    char              boot[US_BOOT_ID + 1];
+    us_manifest_t     m;
+    us_store_conf_t   conf;
+    us_manifest_rc_t  rc;
+
+    /* the snapshot stays that of the manifest; a new directory has none */
+
+    rc = us_manifest_read(dirfd, &m, e);
+
+    if (rc != US_MANIFEST_OK && rc != US_MANIFEST_NONE) {
+        return -1;
+    }
+
+    us_store_conf(s, &conf);
+
+    if (us_data_settings(&m, &conf) == -1) {
+        return us_disk_fail(e, 0, "the settings are too long");
+    }
+
+    us_manifest_boot(boot);
+
+    return us_recovery_settle(dirfd, &m, tail, boot, sync, e);
+}
+
+
+int
 us_data_apply(void *data, const uint8_t *p, size_t len)
 {
     return (us_store_apply(data, p, len) == (ssize_t) len) ? 0 : -1;
@@ -208,11 +249,10 @@ us_data_out(void *data, const uint8_t *p, size_t len)
 
 int
 us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
-    us_disk_error_t *e)
+    us_manifest_t *m, us_disk_error_t *e)
 {
     int              rc;
     uint64_t         lsn;
-    us_manifest_t    m;
     us_data_dump_t   d;
     us_store_conf_t  conf;
 
@@ -235,18 +275,18 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
                           "durable", (unsigned long long) lsn);
     }
 
-    if (rc == 0 && us_manifest_read(dirfd, &m, &d.snapshot.error)
+    if (rc == 0 && us_manifest_read(dirfd, m, &d.snapshot.error)
                    != US_MANIFEST_OK)
     {
         rc = -1;
     }
 
     if (rc == 0) {
-        rc = us_snapshot_finish(&d.snapshot, lsn, &m);
+        rc = us_snapshot_finish(&d.snapshot, lsn, m);
     }
 
     if (rc == 0) {
-        (void) us_snapshot_drop(dirfd, &m, 0);
+        (void) us_snapshot_drop(dirfd, m, 0);
     }
 
     *e = d.snapshot.error;

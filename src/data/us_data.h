@@ -49,6 +49,14 @@ typedef struct {
 int us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
     us_data_text_t *text, us_disk_error_t *e);
 
+/*
+ * Opens the directory for writing, by its owner, for a store that holds all of
+ * it: the manifest gets the store's uuid, epoch and settings.  0, or -1 with e:
+ * it may be tried again as long as nothing was appended.
+ */
+int us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
+    const char *sync, us_disk_error_t *e);
+
 /* us_recovery_apply_pt: data is the us_store_t */
 int us_data_apply(void *data, const uint8_t *p, size_t len);
 
@@ -56,14 +64,15 @@ int us_data_apply(void *data, const uint8_t *p, size_t len);
 int us_data_ignore(void *data, const uint8_t *p, size_t len);
 
 /*
- * Writes a snapshot and has the manifest name it.  wait() is called with the
- * LSN that it covers and returns 0 once that is durable, -1 to give up;
- * it is also called with 0, now and then, and may pause.
+ * Writes a snapshot and has the manifest name it, which is *m then.  wait() is
+ * called with the LSN that it covers and returns 0 once that is durable, -1 to
+ * give up; it is also called with 0, now and then, and may pause.  0, -1 or
+ * US_DISK_LOST, as us_snapshot_finish().
  */
 typedef int (*us_data_wait_pt)(void *data, uint64_t lsn);
 
 int us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait,
-    void *data, us_disk_error_t *e);
+    void *data, us_manifest_t *m, us_disk_error_t *e);
 
 
 #endif /* _US_DATA_H_INCLUDED_ */

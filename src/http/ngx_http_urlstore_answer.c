@@ -45,6 +45,8 @@ static ngx_int_t ngx_http_urlstore_answer_escape(ngx_http_urlstore_ctx_t *ctx,
 static uint64_t ngx_http_urlstore_answer_id(ngx_http_urlstore_entry_t *e,
     ngx_uint_t answer);
 static ngx_int_t ngx_http_urlstore_answer_summary(ngx_http_request_t *r);
+static u_char *ngx_http_urlstore_next_id(u_char *p,
+    ngx_http_urlstore_ctx_t *ctx);
 static void ngx_http_urlstore_answer_remember(ngx_http_request_t *r,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
 
@@ -448,7 +450,7 @@ ngx_http_urlstore_answer_json_rest(ngx_http_urlstore_ctx_t *ctx,
 
     if (ctx->single) {
         out->pos = ngx_cpymem(out->pos, ",\"next_id\":", 11);
-        out->pos = ngx_http_urlstore_u64(out->pos, ctx->next_id);
+        out->pos = ngx_http_urlstore_next_id(out->pos, ctx);
         out->pos = ngx_cpymem(out->pos, ",\"epoch\":", 9);
         out->pos = ngx_http_urlstore_u64(out->pos, ctx->zone->conf.epoch);
     }
@@ -682,6 +684,7 @@ ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_entry_t *e)
 static ngx_int_t
 ngx_http_urlstore_answer_summary(ngx_http_request_t *r)
 {
+    u_char                    next_id[NGX_INT64_LEN + 1];
     const char               *fmt;
     ngx_uint_t                errors;
     ngx_http_urlstore_out_t  *out;
@@ -704,6 +707,8 @@ ngx_http_urlstore_answer_summary(ngx_http_request_t *r)
         }
     }
 
+    *ngx_http_urlstore_next_id(next_id, ctx) = '\0';
+
     errors = ctx->counts[NGX_HTTP_URLSTORE_A_INVALID]
              + ctx->counts[NGX_HTTP_URLSTORE_A_REJECTED]
              + ctx->counts[NGX_HTTP_URLSTORE_A_FULL];
@@ -712,31 +717,45 @@ ngx_http_urlstore_answer_summary(ngx_http_request_t *r)
 
         fmt = (ctx->format == NGX_HTTP_URLSTORE_TEXT)
               ? "# set=%ui clear=%ui unknown=%ui deleted=%ui errors=%ui"
-                " next_id=%uL epoch=%uL\n"
+                " next_id=%s epoch=%uL\n"
               : "\"set\":%ui,\"clear\":%ui,\"unknown\":%ui,\"deleted\":%ui,"
-                "\"errors\":%ui,\"next_id\":%uL,\"epoch\":%uL}\n";
+                "\"errors\":%ui,\"next_id\":%s,\"epoch\":%uL}\n";
 
         return ngx_http_urlstore_out_printf(out, 512, fmt,
                                    ctx->counts[NGX_HTTP_URLSTORE_A_SET],
                                    ctx->counts[NGX_HTTP_URLSTORE_A_CLEAR],
                                    ctx->counts[NGX_HTTP_URLSTORE_A_UNKNOWN],
                                    ctx->counts[NGX_HTTP_URLSTORE_A_DELETED],
-                                   errors, ctx->next_id,
+                                   errors, next_id,
                                    ctx->zone->conf.epoch);
     }
 
     fmt = (ctx->format == NGX_HTTP_URLSTORE_TEXT)
-          ? "# new=%ui seen=%ui unseen=%ui errors=%ui next_id=%uL"
+          ? "# new=%ui seen=%ui unseen=%ui errors=%ui next_id=%s"
             " epoch=%uL\n"
           : "\"new\":%ui,\"seen\":%ui,\"unseen\":%ui,\"errors\":%ui,"
-            "\"next_id\":%uL,\"epoch\":%uL}\n";
+            "\"next_id\":%s,\"epoch\":%uL}\n";
 
     return ngx_http_urlstore_out_printf(out, 512, fmt,
                                    ctx->counts[NGX_HTTP_URLSTORE_A_NEW],
                                    ctx->counts[NGX_HTTP_URLSTORE_A_SEEN],
                                    ctx->counts[NGX_HTTP_URLSTORE_A_UNSEEN],
-                                   errors, ctx->next_id,
+                                   errors, next_id,
                                    ctx->zone->conf.epoch);
+}
+
+
+/* a server that does not own the directory does not know it */
+
+static u_char *
+ngx_http_urlstore_next_id(u_char *p, ngx_http_urlstore_ctx_t *ctx)
+{
+    if (ctx->next_id != US_STORE_NO_ID) {
+        return ngx_http_urlstore_u64(p, ctx->next_id);
+    }
+
+    return ctx->format == NGX_HTTP_URLSTORE_TEXT
+           ? ngx_cpymem(p, "-", 1) : ngx_cpymem(p, "null", 4);
 }
 
 

@@ -61,14 +61,12 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
     ctx->start = ngx_http_urlstore_now();
 
     /*
-     * What is told of ids given is promised as well: a writer waits for it, a
-     * look-up leaves out what is on its way.
+     * One source for next_id, whatever the request does: the number never
+     * falls, and the ids below it are promised.
      */
 
     if (ctx->zone->store) {
-        ctx->next_id = (action == NGX_HTTP_URLSTORE_SEEN)
-                       ? ngx_http_urlstore_promised_ids(ctx->zone)
-                       : us_store_next_id(ctx->zone->store);
+        ctx->next_id = ngx_http_urlstore_promised_ids(ctx->zone);
         ctx->lsn = us_store_published(ctx->zone->store);
         ctx->tops = 1;
     }

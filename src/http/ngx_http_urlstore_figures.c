@@ -240,17 +240,17 @@ static void
 ngx_http_urlstore_figures_disk(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_figures_t *f)
 {
-    us_tail_t                        tail;
-    ngx_http_urlstore_persist_sh_t  *sh;
+    us_share_t      *sh;
+    us_life_info_t   info;
 
-    sh = zone->persist->sh;
+    sh = zone->persist->life.sh;
 
-    ngx_http_urlstore_tail_get(sh, &tail);
+    us_life_info(&zone->persist->life, &info);
 
-    f->segment = tail.segment;
-    f->progress = ngx_http_urlstore_progress(zone);
-    f->stalled = sh->stalled;
-    f->sync_failed = sh->lost;
+    f->segment = info.segment;
+    f->progress = info.progress;
+    f->stalled = info.stalled;
+    f->sync_failed = info.sync_failed;
     f->writes = sh->writes;
     f->syncs = sh->syncs;
     f->errors = sh->errors;

@@ -5,22 +5,25 @@
  *     reply_when()    until ctx->lsn is written; durable, under sync=always
  *     room_when()     until the journal's ring has room again
  *
- * They stand in a queue of their worker.  Its own writing wakes them when the
- * thread is done; for another worker's there is a timer of a millisecond that
- * looks at the watermarks in shared memory and runs only while somebody
+ * They stand in a queue of their worker.  The end of a job of this worker wakes
+ * them; for the jobs of other workers there is a timer of a millisecond, which
+ * looks at the watermarks in shared memory and runs only while a request
  * waits.
  *
- * Whoever waits while the disk refuses gets 503 at once.  Reads wait a second
- * at most; they need not if all that they tell is older than what is on its
- * way: a read that told of an id which then gets lost would have its client
- * take another URL for that one, in the same epoch.
+ * While the disk refuses, or does not come back (US_LIFE_HUNG), those that wait
+ * are answered 503 at once.  A read waits a second at most, a write ten.
+ *
+ * A read need not wait if all ids that it reports are promised.  A read that
+ * reported an id which then gets lost would have its client take another URL
+ * for that one, in the same epoch.
  */
 
 
 #include "ngx_http_urlstore_persist.h"
 
 
-#define NGX_HTTP_URLSTORE_READ_WAIT  1000     /* ms */
+#define NGX_HTTP_URLSTORE_READ_WAIT   1000    /* ms */
+#define NGX_HTTP_URLSTORE_WRITE_WAIT  (2 * US_LIFE_HUNG)
 
 
 typedef struct {
@@ -29,7 +32,7 @@ typedef struct {
     ngx_http_urlstore_handler_pt    handler;
     ngx_http_urlstore_persist_t    *persist;
     uint64_t                        lsn;
-    uint64_t                        since;
+    uint64_t                        since;    /* us */
     unsigned                        write:1;
     unsigned                        room:1;
     unsigned                        linked:1;
@@ -56,78 +59,43 @@ ngx_http_urlstore_park_init(ngx_http_urlstore_persist_t *p)
 }
 
 
-/* how far the zone's promise goes now */
-
-static uint64_t
-ngx_http_urlstore_promised_lsn(ngx_http_urlstore_persist_t *p)
-{
-    return (p->sync == NGX_HTTP_URLSTORE_SYNC_ALWAYS)
-           ? us_store_durable(p->zone->store)
-           : us_store_written(p->zone->store);
-}
-
-
-/* ids that are below are there as far as the zone promises */
-
 uint64_t
 ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone)
 {
-    ngx_http_urlstore_persist_t  *p;
-
-    p = zone->persist;
-
-    /* who only reads a directory knows nothing else */
-
-    if (p == NULL || p->sh->state != NGX_HTTP_URLSTORE_READY) {
-        return us_store_next_id(zone->store);
-    }
-
-    return (p->sync == NGX_HTTP_URLSTORE_SYNC_ALWAYS) ? p->sh->durable_ids
-                                                      : p->sh->written_ids;
+    return zone->persist ? us_life_ids(&zone->persist->life)
+                         : us_store_next_id(zone->store);
 }
 
 
 /*
- * Whether a read may be told now: because there is nothing that the disk has
- * not; or because the read tells of ids that it has, and of absence only while
- * no delete is under way.  An add under way is no absence: it is found.
+ * Whether a read may be answered now: because all that it may depend on is
+ * promised; or because the ids that it reports are, and it reports an absence
+ * only while no delete is under way.  An add under way is no absence: its URL
+ * is found.
  */
 
 ngx_uint_t
 ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx)
 {
-    uint64_t                         lsn;
-    ngx_http_urlstore_persist_t     *p;
-    ngx_http_urlstore_persist_sh_t  *sh;
+    us_life_t  *l;
 
-    p = ctx->zone->persist;
-
-    if (p == NULL) {
+    if (ctx->zone->persist == NULL) {
         return 1;
     }
 
-    sh = p->sh;
-    lsn = ngx_http_urlstore_promised_lsn(p);
+    l = &ctx->zone->persist->life;
 
-    return lsn >= ctx->lsn
-           || (ctx->tops
-               && ctx->top <= ngx_http_urlstore_promised_ids(ctx->zone)
-               && (!ctx->absent
-                   || (sh->deleting == 0 && sh->deleted_lsn <= lsn)));
+    return us_life_lsn(l) >= ctx->lsn
+           || (ctx->tops && ctx->top <= us_life_ids(l)
+               && (!ctx->absent || us_life_deletes_promised(l)));
 }
 
-
-/*
- * Around a delete: counted first, so that nobody takes its effect for
- * durable.  A worker killed in between leaves the count, and reads then wait
- * for the whole journal.
- */
 
 void
 ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone)
 {
     if (zone->persist) {
-        (void) ngx_atomic_fetch_add(&zone->persist->sh->deleting, 1);
+        us_life_deleting(&zone->persist->life);
     }
 }
 
@@ -135,29 +103,16 @@ ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone)
 void
 ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn)
 {
-    ngx_atomic_uint_t                last;
-    ngx_http_urlstore_persist_sh_t  *sh;
-
-    if (zone->persist == NULL) {
-        return;
+    if (zone->persist) {
+        us_life_deleted(&zone->persist->life, lsn);
     }
-
-    sh = zone->persist->sh;
-
-    do {
-        last = sh->deleted_lsn;
-    } while (last < lsn && !ngx_atomic_cmp_set(&sh->deleted_lsn, last, lsn));
-
-    (void) ngx_atomic_fetch_add(&sh->deleting, -1);
 }
 
-
-/* ids that no failure takes back any more are below */
 
 uint64_t
 ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone)
 {
-    return zone->persist ? zone->persist->sh->durable_ids : 0;
+    return zone->persist ? us_life_durable_ids(&zone->persist->life) : 0;
 }
 
 
@@ -181,7 +136,7 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r,
         return ngx_http_urlstore_park_refuse(r);
     }
 
-    if (ctx->writes ? ngx_http_urlstore_promised_lsn(p) >= ctx->lsn
+    if (ctx->writes ? us_life_lsn(&p->life) >= ctx->lsn
                     : ngx_http_urlstore_promised(ctx))
     {
         return handler(r);
@@ -234,7 +189,7 @@ ngx_http_urlstore_park(ngx_http_request_t *r,
     w->handler = handler;
     w->persist = p;
     w->lsn = lsn;
-    w->since = ngx_http_urlstore_ms();
+    w->since = ngx_http_urlstore_now();
     w->write = write;
     w->room = room;
     w->linked = 1;
@@ -249,7 +204,7 @@ ngx_http_urlstore_park(ngx_http_request_t *r,
         r->write_event_handler = ngx_http_request_empty_handler;
     }
 
-    ngx_http_urlstore_write(p);
+    us_life_write(&p->life);
 
     if (!p->wake.timer_set) {
         ngx_add_timer(&p->wake, 1);
@@ -282,7 +237,7 @@ ngx_http_urlstore_park_timer(ngx_event_t *ev)
 
         /* whoever was writing may have been just done, or killed */
 
-        ngx_http_urlstore_write(p);
+        us_life_write(&p->life);
         ngx_add_timer(&p->wake, 1);
     }
 }
@@ -293,32 +248,34 @@ ngx_http_urlstore_park_timer(ngx_event_t *ev)
 static ngx_int_t
 ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
 {
-    uint64_t                      lsn;
-    ngx_http_urlstore_persist_t  *p;
+    uint64_t     lsn, ms;
+    us_life_t   *l;
+    us_store_t  *store;
 
-    p = w->persist;
+    l = &w->persist->life;
+    store = w->persist->zone->store;
 
-    lsn = w->room ? us_store_written(p->zone->store)
-                  : ngx_http_urlstore_promised_lsn(p);
+    if (us_life_state(l) != US_LIFE_READY) {
+        return NGX_DECLINED;
+    }
+
+    lsn = w->room ? us_store_written(store) : us_life_lsn(l);
 
     if (lsn >= w->lsn) {
         return NGX_OK;
     }
 
-    /* the writer was done before we came: nothing more may come, and wake us */
+    /* the writer was done before: nothing more may come that wakes us */
 
-    if (w->room && lsn == us_store_published(p->zone->store)) {
+    if (w->room && lsn == us_store_published(store)) {
         return NGX_OK;
     }
 
-    if (p->orphan || p->sh->lost || p->sh->stalled
-        || p->sh->state != NGX_HTTP_URLSTORE_READY)
-    {
-        return NGX_DECLINED;
-    }
+    ms = (ngx_http_urlstore_now() - w->since) / 1000;
 
-    if (!w->write && ngx_http_urlstore_ms() - w->since
-                     > NGX_HTTP_URLSTORE_READ_WAIT)
+    if (l->ending || us_life_refuses(l, NULL)
+        || ms > (w->write ? NGX_HTTP_URLSTORE_WRITE_WAIT
+                          : NGX_HTTP_URLSTORE_READ_WAIT))
     {
         return NGX_DECLINED;
     }

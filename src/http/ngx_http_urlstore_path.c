@@ -28,6 +28,7 @@ static void ngx_http_urlstore_dir_cleanup(void *data);
 static ngx_http_urlstore_persist_t *
 ngx_http_urlstore_persist_of(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 {
+    us_life_conf_t               *conf;
     ngx_http_urlstore_persist_t  *p;
 
     if (zone->persist) {
@@ -41,10 +42,13 @@ ngx_http_urlstore_persist_of(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 
     p->zone = zone;
     p->cycle = cf->cycle;
-    p->interval = 1000;
-    p->snapshot = NGX_HTTP_URLSTORE_SNAPSHOT;
-    p->scrub = NGX_HTTP_URLSTORE_SCRUB;
     ngx_str_set(&p->sync_name, "1s");
+
+    conf = &p->life.conf;
+    conf->sync_name = (char *) p->sync_name.data;
+    conf->interval = 1000;
+    conf->snapshot = NGX_HTTP_URLSTORE_SNAPSHOT;
+    conf->scrub = NGX_HTTP_URLSTORE_SCRUB;
 
     zone->persist = p;
 
@@ -81,7 +85,13 @@ ngx_http_urlstore_opt_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
     p->path = *value;
 
-    return ngx_conf_full_name(cf->cycle, &p->path, 0);
+    if (ngx_conf_full_name(cf->cycle, &p->path, 0) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    p->life.conf.path = (char *) p->path.data;
+
+    return NGX_OK;
 }
 
 
@@ -108,14 +118,15 @@ ngx_http_urlstore_opt_sync(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
     p->sync_name.data = name;
     p->sync_name.len = value->len;
+    p->life.conf.sync_name = (char *) name;
 
     if (ngx_strcmp(name, "always") == 0) {
-        p->sync = NGX_HTTP_URLSTORE_SYNC_ALWAYS;
+        p->life.conf.sync = US_SYNC_ALWAYS;
         return NGX_OK;
     }
 
     if (ngx_strcmp(name, "off") == 0) {
-        p->sync = NGX_HTTP_URLSTORE_SYNC_OFF;
+        p->life.conf.sync = US_SYNC_OFF;
         return NGX_OK;
     }
 
@@ -125,7 +136,7 @@ ngx_http_urlstore_opt_sync(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_ERROR;
     }
 
-    p->interval = ms;
+    p->life.conf.interval = ms;
 
     return NGX_OK;
 }
@@ -155,6 +166,7 @@ ngx_int_t
 ngx_http_urlstore_opt_snapshot(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
+    off_t                         size;
     ngx_http_urlstore_persist_t  *p;
 
     p = ngx_http_urlstore_persist_of(cf, zone);
@@ -164,13 +176,19 @@ ngx_http_urlstore_opt_snapshot(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     }
 
     if (ngx_strcmp(value->data, "off") == 0) {
-        p->snapshot = 0;
+        p->life.conf.snapshot = 0;
         return NGX_OK;
     }
 
-    p->snapshot = ngx_parse_offset(value);
+    size = ngx_parse_offset(value);
 
-    return p->snapshot > 0 ? NGX_OK : NGX_ERROR;
+    if (size <= 0) {
+        return NGX_ERROR;
+    }
+
+    p->life.conf.snapshot = size;
+
+    return NGX_OK;
 }
 
 
@@ -190,7 +208,7 @@ ngx_http_urlstore_opt_scrub(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     }
 
     if (ngx_strcmp(value->data, "off") == 0) {
-        p->scrub = 0;
+        p->life.conf.scrub = 0;
         return NGX_OK;
     }
 
@@ -200,7 +218,7 @@ ngx_http_urlstore_opt_scrub(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_ERROR;
     }
 
-    p->scrub = ms;
+    p->life.conf.scrub = ms;
 
     return NGX_OK;
 }
@@ -327,7 +345,9 @@ ngx_http_urlstore_persist_same(ngx_http_urlstore_zone_t *zone,
         return "path";
     }
 
-    if (a->sync != b->sync || a->interval != b->interval) {
+    if (a->life.conf.sync != b->life.conf.sync
+        || a->life.conf.interval != b->life.conf.interval)
+    {
         return "sync";
     }
 
@@ -352,26 +372,25 @@ ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,
         return NGX_OK;
     }
 
-    p->conf = zone->conf;
+    p->life.conf.store = zone->conf;
 
     if (ngx_test_config) {
         return NGX_OK;
     }
 
     if (old) {
-        p->sh = zone->sh->persist;
-        (void) ngx_atomic_fetch_add(&p->sh->load_wanted, 1);
+        p->life.sh = zone->sh->persist;
+        us_share_count(&p->life.sh->load_wanted, 1);
 
         return ngx_http_urlstore_dir_keep(p, old->persist->dir);
     }
 
-    p->sh = ngx_slab_calloc(zone->shpool,
-                            sizeof(ngx_http_urlstore_persist_sh_t));
-    if (p->sh == NULL) {
+    p->life.sh = ngx_slab_calloc(zone->shpool, sizeof(us_share_t));
+    if (p->life.sh == NULL) {
         return NGX_ERROR;
     }
 
-    zone->sh->persist = p->sh;
+    zone->sh->persist = p->life.sh;
 
     if (ngx_http_urlstore_dir_open(zone) != NGX_OK) {
         return NGX_ERROR;

@@ -1,7 +1,9 @@
 
 /*
- * See ngx_http_urlstore_persist.h: states and roles, each worker's tick, which
- * looks every 100 ms at what there is to do for a zone, and the master's end.
+ * See ngx_http_urlstore_persist.h: what a store on disk needs of nginx.  Jobs
+ * run in nginx's thread pool, the tick is a timer, messages go to the cycle's
+ * log; and at the end of the master, when no worker is left, a thread closes
+ * the directory.
  *
  * A worker whose master is gone ends by itself: nobody would restart it, nor
  * release the zone's mutex, and a new master waits for the directory.
@@ -9,19 +11,52 @@
 
 
 #include "ngx_http_urlstore_persist.h"
-#include "../us_fault.h"
 
 #include <pthread.h>
 
 
-#define NGX_HTTP_URLSTORE_FLUSH  3000     /* ms, at the master's end */
+#define NGX_HTTP_URLSTORE_CLOSE  3000     /* ms, at the master's end */
 
 
+static uint64_t ngx_http_urlstore_life_now(void *data);
+static int ngx_http_urlstore_life_start(void *data, us_job_t *job);
+static void ngx_http_urlstore_life_run(void *data, ngx_log_t *log);
+static void ngx_http_urlstore_life_done(ngx_event_t *ev);
+static void ngx_http_urlstore_life_pause(void *data, unsigned ms);
+static int ngx_http_urlstore_life_stopping(void *data);
+static int ngx_http_urlstore_life_quiet(void *data);
+static void ngx_http_urlstore_life_moved(void *data);
+static void ngx_http_urlstore_life_say(void *data, us_say_t level,
+    const char *text);
 static void ngx_http_urlstore_tick(ngx_event_t *ev);
-static void ngx_http_urlstore_role_free(ngx_http_urlstore_persist_t *p,
-    ngx_http_urlstore_role_e role);
-static void ngx_http_urlstore_role_sweep(ngx_http_urlstore_persist_t *p);
-static void *ngx_http_urlstore_flush_thread(void *data);
+static void *ngx_http_urlstore_close_thread(void *data);
+
+
+/* what both a worker and the master need */
+
+static void
+ngx_http_urlstore_life_init(ngx_http_urlstore_zone_t *zone)
+{
+    us_life_t                    *l;
+    ngx_http_urlstore_persist_t  *p;
+
+    p = zone->persist;
+    l = &p->life;
+
+    l->env.now = ngx_http_urlstore_life_now;
+    l->env.start = ngx_http_urlstore_life_start;
+    l->env.pause = ngx_http_urlstore_life_pause;
+    l->env.stopping = ngx_http_urlstore_life_stopping;
+    l->env.quiet = ngx_http_urlstore_life_quiet;
+    l->env.moved = ngx_http_urlstore_life_moved;
+    l->env.say = ngx_http_urlstore_life_say;
+    l->env.data = p;
+
+    l->mem = zone->sh->mem;
+    l->size = zone->sh->size;
+    l->dirfd = p->dir->dirfd;
+    l->lockfd = p->dir->lock;
+}
 
 
 /* a worker */
@@ -30,35 +65,34 @@ ngx_int_t
 ngx_http_urlstore_persist_start(ngx_http_urlstore_zone_t *zone)
 {
     ngx_uint_t                    i;
-    ngx_http_urlstore_job_t      *job;
     ngx_http_urlstore_persist_t  *p;
 
     p = zone->persist;
 
-    if (p == NULL || p->sh == NULL) {
+    if (p == NULL) {
         return NGX_OK;
     }
 
-    p->writer.fd = -1;
-    p->writer.mark_fd = -1;
-    p->syncer.fd = -1;
-    p->syncer.mark_fd = -1;
-    p->generation = p->sh->load_generation;
-
+    ngx_http_urlstore_life_init(zone);
+    ngx_http_urlstore_zone_lock(zone, &p->life.lock);
     ngx_http_urlstore_park_init(p);
 
-    for (i = 0; i < NGX_HTTP_URLSTORE_ROLES; i++) {
-        job = &p->jobs[i];
-        job->data = p;
-        job->role = i;
-        job->task = ngx_thread_task_alloc(p->cycle->pool, sizeof(job));
-
-        if (job->task == NULL) {
+    for (i = 0; i < US_ROLES; i++) {
+        p->tasks[i] = ngx_thread_task_alloc(p->cycle->pool,
+                                            sizeof(us_job_t *));
+        if (p->tasks[i] == NULL) {
             return NGX_ERROR;
         }
-
-        *(ngx_http_urlstore_job_t **) job->task->ctx = job;
     }
+
+    if (us_life_start(&p->life) != 0) {
+        ngx_log_error(NGX_LOG_EMERG, ngx_cycle->log, ngx_errno,
+                      "opening urlstore_zone \"%V\" failed", &zone->name);
+        return NGX_ERROR;
+    }
+
+    zone->store = p->life.store;
+    us_store_conf(zone->store, &zone->conf);
 
     p->tick.handler = ngx_http_urlstore_tick;
     p->tick.data = p;
@@ -70,30 +104,19 @@ ngx_http_urlstore_persist_start(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/*
- * At the end of a worker: its threads have ended.  Whoever looks next finds
- * the roles free without waiting for the process to be gone.
- */
+/* the end of a worker: its threads have ended */
 
 void
 ngx_http_urlstore_persist_stop(ngx_http_urlstore_zone_t *zone)
 {
-    ngx_uint_t                    i;
     ngx_http_urlstore_persist_t  *p;
 
     p = zone->persist;
 
-    if (p == NULL || p->sh == NULL) {
-        return;
+    if (p && p->life.store) {
+        us_life_stop(&p->life);
+        zone->store = NULL;
     }
-
-    for (i = 0; i < NGX_HTTP_URLSTORE_ROLES; i++) {
-        ngx_http_urlstore_role_release(p, i);
-    }
-
-    us_writer_close(&p->writer);
-    us_writer_close(&p->syncer);
-    p->opened = 0;
 }
 
 
@@ -105,54 +128,27 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
     ngx_uint_t  i;
     ngx_msec_t  next;
 
-    if (ngx_process == NGX_PROCESS_WORKER && !p->orphan
+    if (ngx_process == NGX_PROCESS_WORKER && !p->life.ending
         && getppid() != ngx_parent)
     {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
                       "the master process is gone, this worker ends");
-        p->orphan = 1;
+        p->life.ending = 1;
         ngx_http_urlstore_park_wake(p);
         ngx_terminate = 1;
         return;
     }
 
     ngx_http_urlstore_refresh(p->zone);
-    ngx_http_urlstore_role_sweep(p);
 
-    switch (p->sh->state) {
-
-    case NGX_HTTP_URLSTORE_COLD:
-    case NGX_HTTP_URLSTORE_LOADING:
-    case NGX_HTTP_URLSTORE_FOLLOWING:
-        ngx_http_urlstore_load(p);
-        break;
-
-    case NGX_HTTP_URLSTORE_READY:
-        ngx_http_urlstore_write(p);
-        ngx_http_urlstore_sync(p);
-        ngx_http_urlstore_keep(p);
-        break;
-
-    case NGX_HTTP_URLSTORE_LOOKUP:
-        if (p->sh->load_wanted) {
-            p->sh->load_wanted = 0;
-            ngx_http_urlstore_load(p);
-        }
-
-        break;
-
-    default:
-        break;
-    }
-
-    next = ngx_min(NGX_HTTP_URLSTORE_TICK, ngx_max(p->interval / 4, 5));
+    next = us_life_tick(&p->life);
 
     /* a worker that left its loop would wait for its thread in another one */
 
     ev->cancelable = 1;
 
-    for (i = 0; i < NGX_HTTP_URLSTORE_ROLES; i++) {
-        if (p->jobs[i].active) {
+    for (i = 0; i < US_ROLES; i++) {
+        if (p->life.jobs[i].active) {
             ev->cancelable = 0;
         }
     }
@@ -161,205 +157,117 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
 }
 
 
-/* what other processes have changed since */
-
 void
 ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone)
 {
-    us_store_t                   *store;
-    us_store_lock_t               lock;
     ngx_http_urlstore_persist_t  *p;
 
     p = zone->persist;
 
-    if (p == NULL) {
-        return;
-    }
-
-    if (p->generation != p->sh->load_generation) {
-
-        ngx_http_urlstore_zone_lock(p->zone, &lock);
-        store = us_store_open(p->zone->sh->mem, &lock);
-
-        if (store) {
-            us_store_close(p->zone->store);
-            p->zone->store = store;
-            p->generation = p->sh->load_generation;
-            p->version = 0;
-        }
-    }
-
-    if (p->version != p->sh->version) {
-        p->version = p->sh->version;
-        us_store_conf(p->zone->store, &p->zone->conf);
+    if (p && us_life_refresh(&p->life)) {
+        zone->store = p->life.store;
+        us_store_conf(zone->store, &zone->conf);
     }
 }
 
 
-/* states, roles, jobs */
+/* the environment of us_life_t; data: the zone's ngx_http_urlstore_persist_t */
 
-void
-ngx_http_urlstore_state(ngx_http_urlstore_persist_t *p,
-    ngx_http_urlstore_state_e state, const char *reason)
+static uint64_t
+ngx_http_urlstore_life_now(void *data)
 {
-    if (p->sh->state == (ngx_atomic_uint_t) state) {
-        return;
-    }
-
-    if (reason) {
-        ngx_cpystrn(p->sh->reason, (u_char *) reason,
-                    NGX_HTTP_URLSTORE_TROUBLE);
-    }
-
-    if (state == NGX_HTTP_URLSTORE_LOADING) {
-        p->sh->load_began = ngx_http_urlstore_ms();
-
-    } else if (p->sh->state == NGX_HTTP_URLSTORE_LOADING) {
-        p->sh->load_ms = ngx_http_urlstore_ms() - p->sh->load_began;
-    }
-
-    /* release: what a state promises was stored before */
-
-    __atomic_store_n(&p->sh->state, state, __ATOMIC_RELEASE);
-    (void) ngx_atomic_fetch_add(&p->sh->version, 1);
+    return ngx_http_urlstore_now() / 1000;
 }
 
 
-/*
- * The role of a dead worker is free.  A zombie counts as alive until the master
- * has reaped it, and then all its threads are gone.
- */
+static int
+ngx_http_urlstore_life_start(void *data, us_job_t *job)
+{
+    ngx_http_urlstore_persist_t *p = data;
+
+    ngx_thread_task_t  *task;
+
+    task = p->tasks[job->role];
+
+    *(us_job_t **) task->ctx = job;
+
+    task->handler = ngx_http_urlstore_life_run;
+    task->event.handler = ngx_http_urlstore_life_done;
+    task->event.data = job;
+    task->event.complete = 0;
+
+    return ngx_thread_task_post(p->pool, task) == NGX_OK ? 0 : -1;
+}
+
 
 static void
-ngx_http_urlstore_role_free(ngx_http_urlstore_persist_t *p,
-    ngx_http_urlstore_role_e role)
+ngx_http_urlstore_life_run(void *data, ngx_log_t *log)
 {
-    ngx_atomic_uint_t  holder;
-
-    holder = p->sh->roles[role];
-
-    if (holder && kill(holder, 0) == -1 && ngx_errno == NGX_ESRCH
-        && ngx_atomic_cmp_set(&p->sh->roles[role], holder, 0))
-    {
-        (void) ngx_atomic_fetch_add(&p->sh->takeovers, 1);
-    }
+    us_job_run(*(us_job_t **) data);
 }
 
-
-/* before another process gets the pid of a dead one, and seems to have it */
 
 static void
-ngx_http_urlstore_role_sweep(ngx_http_urlstore_persist_t *p)
+ngx_http_urlstore_life_done(ngx_event_t *ev)
 {
-    ngx_uint_t  i;
-
-    for (i = 0; i < NGX_HTTP_URLSTORE_ROLES; i++) {
-        ngx_http_urlstore_role_free(p, i);
-    }
+    us_job_done(ev->data);
 }
 
 
-ngx_int_t
-ngx_http_urlstore_role_take(ngx_http_urlstore_persist_t *p,
-    ngx_http_urlstore_role_e role)
+static void
+ngx_http_urlstore_life_pause(void *data, unsigned ms)
 {
-    ngx_http_urlstore_role_free(p, role);
-
-    if (!ngx_atomic_cmp_set(&p->sh->roles[role], 0,
-                            (ngx_atomic_uint_t) ngx_pid))
-    {
-        return NGX_DECLINED;
-    }
-
-    us_fault(US_FAULT_ROLE);
-
-    return NGX_OK;
+    ngx_msleep(ms);
 }
 
 
-void
-ngx_http_urlstore_role_release(ngx_http_urlstore_persist_t *p,
-    ngx_http_urlstore_role_e role)
-{
-    (void) ngx_atomic_cmp_set(&p->sh->roles[role],
-                              (ngx_atomic_uint_t) ngx_pid, 0);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_job_start(ngx_http_urlstore_persist_t *p,
-    ngx_http_urlstore_role_e role, void (*run)(void *data, ngx_log_t *log),
-    ngx_event_handler_pt done)
-{
-    ngx_http_urlstore_job_t  *job;
-
-    job = &p->jobs[role];
-
-    job->active = 1;
-    job->level = 0;
-    job->error.text[0] = '\0';
-    job->note.text[0] = '\0';
-
-    job->task->handler = run;
-    job->task->event.handler = done;
-    job->task->event.data = job;
-    job->task->event.complete = 0;
-
-    if (ngx_thread_task_post(p->pool, job->task) != NGX_OK) {
-        job->active = 0;
-        ngx_http_urlstore_role_release(p, role);
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
-}
-
-
-/* an error is never lost: each message once */
-
-void
-ngx_http_urlstore_job_log(ngx_http_urlstore_job_t *job)
-{
-    ngx_http_urlstore_persist_t  *p;
-
-    p = job->data;
-
-    if (job->level && job->error.text[0]) {
-        ngx_log_error(job->level, ngx_cycle->log, 0,
-                      "urlstore_zone \"%V\", \"%V\": %s", &p->zone->name,
-                      &p->path, job->error.text);
-    }
-
-    if (job->note.text[0]) {
-        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                      "urlstore_zone \"%V\", \"%V\": %s", &p->zone->name,
-                      &p->path, job->note.text);
-    }
-}
-
-
-uint64_t
-ngx_http_urlstore_ms(void)
-{
-    struct timespec  ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-
-ngx_uint_t
-ngx_http_urlstore_stopping(void)
+static int
+ngx_http_urlstore_life_stopping(void *data)
 {
     return ngx_terminate || ngx_quit || ngx_exiting;
 }
 
 
+/* a training has a handle of its own on the store */
+
+static int
+ngx_http_urlstore_life_quiet(void *data)
+{
+    ngx_http_urlstore_persist_t *p = data;
+
+    return p->zone->train == NULL;
+}
+
+
+static void
+ngx_http_urlstore_life_moved(void *data)
+{
+    ngx_http_urlstore_park_wake(data);
+}
+
+
+static void
+ngx_http_urlstore_life_say(void *data, us_say_t level, const char *text)
+{
+    ngx_http_urlstore_persist_t *p = data;
+
+    static ngx_uint_t  levels[] = {
+        [US_SAY_NOTICE] = NGX_LOG_NOTICE,
+        [US_SAY_WARN] = NGX_LOG_WARN,
+        [US_SAY_ERROR] = NGX_LOG_ERR,
+        [US_SAY_ALERT] = NGX_LOG_ALERT,
+        [US_SAY_EMERG] = NGX_LOG_EMERG
+    };
+
+    ngx_log_error(levels[level], ngx_cycle->log, 0,
+                  "urlstore_zone \"%V\", \"%V\": %s", &p->zone->name, &p->path,
+                  text);
+}
+
+
 /*
- * The master's end, after all workers': what is published goes to the disk,
- * and the manifest says that it was closed in order.  In a thread, because a
- * disk may not come back, and an init system would not wait.
+ * The master's end, after that of all workers.  In a thread, because a disk may
+ * not come back, and an init system would not wait.
  */
 
 void
@@ -371,20 +279,15 @@ ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone)
 
     p = zone->persist;
 
-    if (p == NULL || p->sh == NULL || p->sh->lost
-        || p->sh->state != NGX_HTTP_URLSTORE_READY)
-    {
-        return;
-    }
-
-    if (pthread_create(&thread, NULL, ngx_http_urlstore_flush_thread, zone)
-        != 0)
+    if (p == NULL || p->life.sh == NULL
+        || pthread_create(&thread, NULL, ngx_http_urlstore_close_thread, zone)
+           != 0)
     {
         return;
     }
 
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += NGX_HTTP_URLSTORE_FLUSH / 1000 + 1;
+    until.tv_sec += NGX_HTTP_URLSTORE_CLOSE / 1000 + 1;
 
     if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
@@ -402,21 +305,20 @@ ngx_http_urlstore_no_lock(void *data)
 
 
 static void *
-ngx_http_urlstore_flush_thread(void *data)
+ngx_http_urlstore_close_thread(void *data)
 {
     ngx_http_urlstore_zone_t *zone = data;
 
-    us_store_t       *store;
-    us_store_lock_t   lock = { ngx_http_urlstore_no_lock,
-                               ngx_http_urlstore_no_lock, NULL };
+    us_life_t  *l;
 
-    store = us_store_open(zone->sh->mem, &lock);
+    l = &zone->persist->life;
 
-    if (store) {
-        (void) ngx_http_urlstore_flush(zone->persist, store,
-                                       NGX_HTTP_URLSTORE_FLUSH);
-        us_store_close(store);
-    }
+    ngx_http_urlstore_life_init(zone);
+
+    l->lock.lock = ngx_http_urlstore_no_lock;
+    l->lock.unlock = ngx_http_urlstore_no_lock;
+
+    (void) us_life_close(l, NGX_HTTP_URLSTORE_CLOSE);
 
     return NULL;
 }

@@ -8,6 +8,8 @@
 #include "ngx_http_urlstore_persist.h"
 
 
+static ngx_int_t ngx_http_urlstore_unloaded(ngx_http_request_t *r,
+    us_life_info_t *info);
 static ngx_int_t ngx_http_urlstore_retry_after(ngx_http_request_t *r);
 
 
@@ -32,13 +34,31 @@ ngx_http_urlstore_by_id(const ngx_http_urlstore_endpoint_t *ep)
 }
 
 
+/*
+ * A list, or a count: what is not in it is denied.  Only a store that has all
+ * can give one.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_lists(ngx_http_urlstore_zone_t *zone,
+    const ngx_http_urlstore_endpoint_t *ep)
+{
+    if (ep->name.len != 4) {
+        return 0;
+    }
+
+    return ngx_strncmp(ep->name.data, "urls", 4) == 0
+           || (zone->conf.sites
+               && ngx_strncmp(ep->name.data, "site", 4) == 0);
+}
+
+
 ngx_int_t
 ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     const ngx_http_urlstore_endpoint_t *ep)
 {
-    ngx_uint_t                       writes;
-    ngx_http_urlstore_persist_t     *p;
-    ngx_http_urlstore_persist_sh_t  *sh;
+    ngx_uint_t                    writes;
+    ngx_http_urlstore_persist_t  *p;
 
     p = zone->persist;
 
@@ -46,12 +66,11 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
         return NGX_DECLINED;
     }
 
-    sh = p->sh;
     writes = ngx_http_urlstore_writes(r, ep);
 
-    switch (sh->state) {
+    switch (us_life_state(&p->life)) {
 
-    case NGX_HTTP_URLSTORE_READY:
+    case US_LIFE_READY:
 
         if (!writes || ngx_http_urlstore_writable(zone)) {
             return NGX_DECLINED;
@@ -59,16 +78,16 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 
         break;
 
-    case NGX_HTTP_URLSTORE_FOLLOWING:
-    case NGX_HTTP_URLSTORE_DAMAGED:
+    case US_LIFE_FOLLOWING:
+    case US_LIFE_DAMAGED:
 
-        if (!writes) {
+        if (!writes && !ngx_http_urlstore_lists(zone, ep)) {
             return NGX_DECLINED;
         }
 
         break;
 
-    case NGX_HTTP_URLSTORE_LOOKUP:
+    case US_LIFE_LOOKUP:
 
         if (!writes && ngx_http_urlstore_by_id(ep)) {
             return NGX_DECLINED;
@@ -86,16 +105,6 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 }
 
 
-/* all that there is: of a directory that is ours, or of a look-up zone's */
-
-static ngx_uint_t
-ngx_http_urlstore_whole(ngx_http_urlstore_persist_t *p)
-{
-    return p->sh->state == NGX_HTTP_URLSTORE_READY
-           || p->sh->state == NGX_HTTP_URLSTORE_LOOKUP;
-}
-
-
 void
 ngx_http_urlstore_begin(ngx_http_urlstore_ctx_t *ctx)
 {
@@ -104,8 +113,8 @@ ngx_http_urlstore_begin(ngx_http_urlstore_ctx_t *ctx)
     p = ctx->zone->persist;
 
     if (p) {
-        ctx->partial = !ngx_http_urlstore_whole(p);
-        ctx->generation = p->generation;
+        ctx->partial = !us_life_whole(&p->life);
+        ctx->generation = p->life.generation;
     }
 }
 
@@ -123,26 +132,22 @@ ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx)
     p = ctx->zone->persist;
 
     return p
-           && (ctx->generation != p->sh->load_generation
+           && (ctx->generation != us_share_generation(p->life.sh)
+               || us_life_state(&p->life) <= US_LIFE_LOADING
                || (ctx->negative
-                   && (ctx->partial || !ngx_http_urlstore_whole(p))));
+                   && (ctx->partial || !us_life_whole(&p->life))));
 }
 
 
 ngx_uint_t
 ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone)
 {
-    ngx_http_urlstore_persist_t  *p;
-
-    p = zone->persist;
-
-    return p == NULL
-           || (p->sh->state == NGX_HTTP_URLSTORE_READY && !p->orphan
-               && !p->sh->stalled && !p->sh->lost);
+    return zone->persist == NULL
+           || us_life_writable(&zone->persist->life, NULL);
 }
 
 
-/* whether a look-up tells anything, found or not, for which nobody can wait */
+/* whether a look-up may be answered, found or not, by one that cannot wait */
 
 ngx_uint_t
 ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
@@ -151,13 +156,13 @@ ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
         return 1;
     }
 
-    switch (zone->persist->sh->state) {
+    switch (us_life_state(&zone->persist->life)) {
 
-    case NGX_HTTP_URLSTORE_READY:
+    case US_LIFE_READY:
         return 1;
 
-    case NGX_HTTP_URLSTORE_FOLLOWING:
-    case NGX_HTTP_URLSTORE_DAMAGED:
+    case US_LIFE_FOLLOWING:
+    case US_LIFE_DAMAGED:
         return found;
 
     default:
@@ -166,24 +171,12 @@ ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
 }
 
 
-/* in docs/api.md's words; states of one name stand together */
-
-static const char  *ngx_http_urlstore_states[] = {
-    [NGX_HTTP_URLSTORE_COLD] = "loading",
-    [NGX_HTTP_URLSTORE_LOADING] = "loading",
-    [NGX_HTTP_URLSTORE_FOLLOWING] = "not-owner",
-    [NGX_HTTP_URLSTORE_READY] = "ready",
-    [NGX_HTTP_URLSTORE_LOOKUP] = "ready",
-    [NGX_HTTP_URLSTORE_DAMAGED] = "damaged",
-    [NGX_HTTP_URLSTORE_FAILED] = "failed"
-};
-
-
 const char *
 ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone)
 {
-    return zone->persist ? ngx_http_urlstore_states[zone->persist->sh->state]
-                         : "ready";
+    return us_life_state_word(zone->persist
+                              ? us_life_state(&zone->persist->life)
+                              : US_LIFE_READY);
 }
 
 
@@ -191,41 +184,32 @@ const char *
 ngx_http_urlstore_state_word(ngx_http_urlstore_zone_t *zone, ngx_uint_t n)
 {
     if (zone->persist == NULL) {
-        return n == 0 ? "ready" : NULL;
+        return n == 0 ? us_life_state_word(US_LIFE_READY) : NULL;
     }
 
-    return n < sizeof(ngx_http_urlstore_states)
-               / sizeof(ngx_http_urlstore_states[0])
-           ? ngx_http_urlstore_states[n] : NULL;
+    return n < US_LIFE_STATES ? us_life_state_word(n) : NULL;
 }
 
 
 ngx_uint_t
 ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone)
 {
-    return zone->persist == NULL || ngx_http_urlstore_whole(zone->persist);
+    return zone->persist == NULL || us_life_whole(&zone->persist->life);
 }
 
-
-/* of loading, 0 .. 100 */
 
 ngx_uint_t
 ngx_http_urlstore_progress(ngx_http_urlstore_zone_t *zone)
 {
-    ngx_http_urlstore_persist_sh_t  *sh;
+    us_life_info_t  info;
 
     if (zone->persist == NULL) {
         return 100;
     }
 
-    sh = zone->persist->sh;
+    us_life_info(&zone->persist->life, &info);
 
-    if (sh->state > NGX_HTTP_URLSTORE_LOADING) {
-        return 100;
-    }
-
-    return sh->load_total ? ngx_min(99, sh->load_done * 100 / sh->load_total)
-                          : 0;
+    return info.progress;
 }
 
 
@@ -235,27 +219,30 @@ ngx_int_t
 ngx_http_urlstore_unready(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, const char *extra)
 {
-    u_char                           progress[64];
-    ngx_http_urlstore_ctx_t         *ctx;
-    ngx_http_urlstore_persist_t     *p;
-    ngx_http_urlstore_persist_sh_t  *sh;
+    us_life_t                *l;
+    us_life_info_t            info;
+    us_life_state_t           state;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    p = zone->persist;
-    sh = p->sh;
+    l = &zone->persist->life;
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    switch (sh->state) {
+    us_life_info(l, &info);
+    state = us_life_state(l);
 
-    case NGX_HTTP_URLSTORE_DAMAGED:
+    switch (state) {
+
+    case US_LIFE_DAMAGED:
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                        extra, "read-only, good up to a damage of the "
-                       "directory: %s", sh->reason);
+                       "directory: %s", info.reason);
 
-    case NGX_HTTP_URLSTORE_FAILED:
+    case US_LIFE_FAILED:
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "the directory cannot be read: %s", sh->reason);
+                       extra, "the directory cannot be read: %s",
+                       info.reason);
 
-    case NGX_HTTP_URLSTORE_LOOKUP:
+    case US_LIFE_LOOKUP:
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                        extra, "this zone answers /url and /urls only "
                        "(mode=lookup)");
@@ -264,30 +251,25 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
         break;
     }
 
-    if (sh->lost) {
+    if (info.sync_failed) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "read-only until a restart: %s", sh->reason);
+                       extra, "read-only until a restart: %s", info.reason);
     }
 
     if (ngx_http_urlstore_retry_after(r) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (sh->state <= NGX_HTTP_URLSTORE_LOADING) {
-        ngx_sprintf(progress, "\"progress\":%ui%Z",
-                    ngx_http_urlstore_progress(zone));
-
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       (char *) progress, "loading: %ui%%",
-                       ngx_http_urlstore_progress(zone));
+    if (state <= US_LIFE_LOADING) {
+        return ngx_http_urlstore_unloaded(r, &info);
     }
 
-    if (sh->state == NGX_HTTP_URLSTORE_FOLLOWING) {
+    if (state == US_LIFE_FOLLOWING) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                        extra, "another server owns the directory");
     }
 
-    if (p->orphan) {
+    if (l->ending) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                        extra, "this process is ending");
     }
@@ -299,9 +281,24 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, extra,
                                      "the disk is behind: %s",
-                                     sh->stalled ? (char *) sh->reason
-                                                 : "it did not answer in a "
-                                                   "second");
+                                     info.stalled ? info.reason
+                                                  : "it did not answer in a "
+                                                    "second");
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_unloaded(ngx_http_request_t *r, us_life_info_t *info)
+{
+    u_char  progress[64];
+
+    ngx_sprintf(progress, "\"progress\":%ui%Z", (ngx_uint_t) info->progress);
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                     (char *) progress, "loading: %ui%%%s%s",
+                                     (ngx_uint_t) info->progress,
+                                     info->reason[0] ? ", " : "",
+                                     info->reason);
 }
 
 

@@ -248,7 +248,7 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 
     zone->slot = &zone->sh->slots[ngx_worker % NGX_HTTP_URLSTORE_SLOTS];
 
-    if (zone->filter == NULL) {
+    if (zone->filter == NULL && zone->persist == NULL) {
         ngx_http_urlstore_zone_lock(zone, &lock);
 
         zone->store = us_store_open(zone->sh->mem, &lock);

@@ -1,0 +1,98 @@
+
+/*
+ * See us_job.h.
+ */
+
+
+#include "us_job.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+
+int
+us_job_start(us_life_t *l, us_role_t role, void (*run)(us_job_t *job),
+    void (*done)(us_job_t *job))
+{
+    us_job_t  *job;
+
+    job = &l->jobs[role];
+
+    if (job->active
+        || us_role_take(l->sh, role, l->self, us_job_now(l)) != 0)
+    {
+        return -1;
+    }
+
+    job->life = l;
+    job->role = role;
+    job->active = 1;
+    job->stays = 0;
+    job->run = run;
+    job->done = done;
+    job->said[0].level = US_SAY_NOTHING;
+    job->said[1].level = US_SAY_NOTHING;
+
+    if (l->env.start(l->env.data, job) != 0) {
+        job->active = 0;
+        us_role_release(l->sh, role, l->self);
+        return -1;
+    }
+
+    return 0;
+}
+
+
+void
+us_job_run(us_job_t *job)
+{
+    us_life_t  *l;
+
+    l = job->life;
+
+    job->run(job);
+
+    if (job->stays) {
+        us_role_rest(l->sh, job->role, l->self);
+
+    } else {
+        us_role_release(l->sh, job->role, l->self);
+    }
+}
+
+
+void
+us_job_done(us_job_t *job)
+{
+    unsigned    i;
+    us_life_t  *l;
+
+    l = job->life;
+    job->active = 0;
+
+    for (i = 0; i < 2; i++) {
+        if (job->said[i].level != US_SAY_NOTHING) {
+            l->env.say(l->env.data, job->said[i].level, job->said[i].e.text);
+        }
+    }
+
+    if (job->done) {
+        job->done(job);
+    }
+}
+
+
+void
+us_job_say(us_job_t *job, us_say_t level, const char *fmt, ...)
+{
+    va_list         args;
+    us_job_said_t  *said;
+
+    said = &job->said[job->said[0].level != US_SAY_NOTHING];
+
+    said->level = level;
+
+    va_start(args, fmt);
+    (void) vsnprintf(said->e.text, sizeof(said->e.text), fmt, args);
+    va_end(args);
+}

@@ -1,0 +1,347 @@
+
+/*
+ * Keeping the directory.
+ *
+ * A snapshot is taken when us_policy.c says so.  What was deleted, and marks
+ * that were set and cleared, then leave the disk, and the segments before it
+ * go.
+ *
+ * A scrub reads what is sealed, from the disk, at most US_SCRUB_RATE bytes a
+ * second.  What it finds damaged is still whole in memory: a snapshot is taken
+ * at once, and with it the damaged file leaves the disk.
+ */
+
+
+#include "us_keep.h"
+#include "us_job.h"
+#include "us_policy.h"
+#include "../journal/us_dir.h"
+
+#include <errno.h>
+
+
+#define US_SCRUB_RATE  (32 * 1024 * 1024)
+#define US_SCRUB_STEP  (1024 * 1024)
+#define US_KEEP_RETRY  (60 * 1000)    /* ms after a failure */
+#define US_KEEP_GAP    1000           /* the same while requests are refused */
+#define US_KEEP_WAIT   10000          /* ms for an LSN to become durable */
+
+
+/* a snapshot in the making */
+
+typedef struct {
+    us_life_t        *l;
+    us_store_t       *store;
+} us_keep_t;
+
+
+static int us_keep_due(us_life_t *l, uint64_t now);
+static void us_snapshot_job(us_job_t *job);
+static int us_snapshot_wait(void *data, uint64_t lsn);
+static void us_snapshot_done(us_job_t *job, const us_manifest_t *m);
+static void us_scrub_job(us_job_t *job);
+static int us_scrub_files(us_life_t *l, const us_manifest_t *m,
+    const us_dir_t *dir, us_disk_error_t *e);
+static int us_scrub_file(us_life_t *l, us_segment_kind_t kind, uint64_t lsn,
+    us_disk_error_t *e);
+
+
+void
+us_keep(us_life_t *l)
+{
+    uint64_t     now;
+    us_share_t  *sh;
+
+    sh = l->sh;
+
+    if (l->ending || us_acquire(&sh->lost) || l->jobs[US_ROLE_KEEPER].active
+        || us_share_state(sh) != US_LIFE_READY
+        || us_acquire(&sh->unsettled)
+        || us_share_stalled(sh, US_ROLE_WRITER)
+        || us_share_stalled(sh, US_ROLE_SYNCER)
+        || l->env.stopping(l->env.data))
+    {
+        return;
+    }
+
+    now = us_job_now(l);
+
+    if (us_keep_due(l, now)) {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_snapshot_job, NULL);
+        return;
+    }
+
+    if (us_acquire(&sh->scrub_next) == 0) {
+        us_release(&sh->scrub_next, now + l->conf.scrub);
+    }
+
+    if (l->conf.scrub && now >= us_acquire(&sh->scrub_next)) {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_scrub_job, NULL);
+    }
+}
+
+
+static int
+us_keep_due(us_life_t *l, uint64_t now)
+{
+    us_tail_t    tail;
+    us_share_t  *sh;
+    us_policy_t  p;
+
+    sh = l->sh;
+
+    if (now < us_acquire(&sh->snapshot_next)) {
+        return 0;
+    }
+
+    if (us_share_stalled(sh, US_ROLE_KEEPER)) {
+        return 1;
+    }
+
+    if (l->conf.snapshot == 0) {
+        return 0;
+    }
+
+    /* one that is to repair may have nothing new: it replaces the last one */
+
+    if (us_acquire(&sh->snapshot_now)) {
+        return 1;
+    }
+
+    us_share_tail(sh, &tail);
+
+    p.least = l->conf.snapshot;
+    p.journal = tail.lsn - us_acquire(&sh->snapshot_lsn);
+    p.size = us_acquire(&sh->snapshot_size);
+
+    return us_policy_due(&p);
+}
+
+
+static void
+us_snapshot_job(us_job_t *job)
+{
+    int               rc;
+    us_keep_t         k;
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    l = job->life;
+    sh = l->sh;
+
+    k.l = l;
+    k.store = us_store_open(l->mem, &l->lock);
+
+    if (k.store == NULL) {
+        return;
+    }
+
+    rc = us_data_snapshot(k.store, l->dirfd, us_snapshot_wait, &k, &m, &e);
+
+    us_store_close(k.store);
+
+    if (rc == 0) {
+        us_snapshot_done(job, &m);
+        return;
+    }
+
+    us_release(&sh->snapshot_next, us_job_now(l)
+               + (us_share_stalled(sh, US_ROLE_KEEPER) ? US_KEEP_GAP
+                                                       : US_KEEP_RETRY));
+
+    if (rc == US_DISK_LOST && us_share_lose(sh, e.text)) {
+        us_job_say(job, US_SAY_ALERT, "%s", e.text);
+        return;
+    }
+
+    us_job_say(job, l->env.stopping(l->env.data) ? US_SAY_NOTICE
+                                                 : US_SAY_ERROR,
+               "no snapshot: %s", e.text);
+}
+
+
+static void
+us_snapshot_done(us_job_t *job, const us_manifest_t *m)
+{
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = job->life;
+    sh = l->sh;
+
+    us_release(&sh->snapshot_lsn, m->snapshot);
+    us_release(&sh->snapshot_size, us_dir_bytes(l->dirfd));
+    us_release(&sh->snapshot_now, 0);
+    us_release(&sh->snapshot_next, 0);
+    us_share_count(&sh->snapshots, 1);
+
+    us_job_say(job, US_SAY_NOTICE, "snapshot up to LSN %llu, %llu bytes in "
+               "the directory", (unsigned long long) m->snapshot,
+               (unsigned long long) us_acquire(&sh->snapshot_size));
+
+    if (us_share_resume(sh, US_ROLE_KEEPER)) {
+        us_job_say(job, US_SAY_WARN, "the directory is whole again");
+    }
+}
+
+
+/*
+ * us_data_wait_pt: an LSN that is to be durable, or 0: may it go on?  The
+ * keeper syncs nothing itself: the syncer does, and its failure is everybody's.
+ */
+
+static int
+us_snapshot_wait(void *data, uint64_t lsn)
+{
+    us_keep_t *k = data;
+
+    uint64_t     start;
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = k->l;
+    sh = l->sh;
+    start = us_job_now(l);
+
+    us_share_raise(&sh->sync_wanted, lsn);
+
+    for ( ;; ) {
+
+        if (l->env.stopping(l->env.data) || us_acquire(&sh->lost)) {
+            return -1;
+        }
+
+        if (us_store_durable(k->store) >= lsn) {
+            return 0;
+        }
+
+        if (us_job_now(l) - start > US_KEEP_WAIT) {
+            return -1;
+        }
+
+        l->env.pause(l->env.data, 5);
+    }
+}
+
+
+static void
+us_scrub_job(us_job_t *job)
+{
+    int               rc;
+    us_dir_t          dir;
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    l = job->life;
+    sh = l->sh;
+
+    us_release(&sh->scrub_next, us_job_now(l) + l->conf.scrub);
+
+    if (us_manifest_read(l->dirfd, &m, &e) != US_MANIFEST_OK
+        || us_dir_read(l->dirfd, &dir, &e) == -1)
+    {
+        us_job_say(job, US_SAY_ALERT, "%s", e.text);
+        return;
+    }
+
+    rc = us_scrub_files(l, &m, &dir, &e);
+
+    us_dir_free(&dir);
+
+    if (rc == -1) {
+        us_share_count(&sh->errors, 1);
+
+        us_job_say(job, US_SAY_ALERT, "%s", e.text);
+        us_job_say(job, US_SAY_WARN, "what is in memory is not touched by the "
+                   "damage; %s", l->conf.snapshot
+                                 ? "a snapshot replaces the file"
+                                 : "snapshots are off");
+
+        us_release(&sh->snapshot_next, 0);
+        us_release(&sh->snapshot_now, 1);
+    }
+}
+
+
+/* 0; -1: damaged, with e; 1: there is no time any more */
+
+static int
+us_scrub_files(us_life_t *l, const us_manifest_t *m, const us_dir_t *dir,
+    us_disk_error_t *e)
+{
+    int     rc;
+    size_t  i;
+
+    rc = 0;
+
+    if (m->has_snapshot) {
+        rc = us_scrub_file(l, US_SEGMENT_SNAPSHOT, m->snapshot, e);
+    }
+
+    for (i = 0; rc == 0 && i + 1 < dir->nsegments; i++) {
+        rc = us_scrub_file(l, US_SEGMENT_JOURNAL, dir->segments[i], e);
+    }
+
+    return rc;
+}
+
+
+static int
+us_scrub_file(us_life_t *l, us_segment_kind_t kind, uint64_t lsn,
+    us_disk_error_t *e)
+{
+    int             stop;
+    char            name[US_DISK_NAME];
+    uint64_t        since;
+    us_read_t       rc;
+    us_block_t      b;
+    us_reader_t     r;
+    const uint8_t  *payload;
+
+    us_segment_name(name, kind, lsn);
+
+    rc = us_reader_open_uncached(&r, l->dirfd, name, kind, NULL,
+                                 &us_data_ops);
+    since = 0;
+    stop = 0;
+
+    while (rc == US_READ_BLOCK && !stop) {
+        rc = us_reader_next(&r, &b, &payload);
+
+        if (r.offset - since >= US_SCRUB_STEP) {
+            us_share_count(&l->sh->scrubbed, r.offset - since);
+            since = r.offset;
+
+            l->env.pause(l->env.data, US_SCRUB_STEP * 1000 / US_SCRUB_RATE);
+            stop = l->env.stopping(l->env.data);
+        }
+    }
+
+    us_share_count(&l->sh->scrubbed, r.offset - since);
+    us_reader_close(&r);
+
+    if (stop) {
+        return 1;
+    }
+
+    /* dropped by a snapshot meanwhile, or not to be opened for now */
+
+    if (rc == US_READ_FOOTER
+        || (rc == US_READ_FAILED && (r.error.err == ENOENT
+                                     || us_disk_passing(r.error.err))))
+    {
+        return 0;
+    }
+
+    if (rc == US_READ_END) {
+        return us_disk_fail(e, 0, "\"%s\" has no footer", name);
+    }
+
+    *e = r.error;
+
+    return -1;
+}

@@ -1,0 +1,334 @@
+
+/*
+ * See us_life.h: a process takes part, looks what there is to do, and leaves.
+ *
+ * While the store is emptied (us_load.c), a process has another one in its
+ * place: an empty one of its own, in which a request that goes on finds
+ * nothing.  Its reply is refused, as the state is not READY then.
+ */
+
+
+#include "us_life.h"
+#include "us_job.h"
+#include "us_keep.h"
+#include "us_load.h"
+#include "us_write.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+
+#define US_LIFE_FOLLOW  20            /* ms between two tries of the lock */
+#define US_LIFE_REAP    1000          /* ms between two looks at the dead */
+
+
+static void us_life_reap(us_life_t *l);
+static int us_life_open(us_life_t *l);
+static int us_life_open_empty(us_life_t *l);
+
+
+int
+us_life_start(us_life_t *l)
+{
+    unsigned  i;
+
+    l->self = us_process_self();
+    l->readers = -1;
+
+    /* a process before this one, which cannot be told from it */
+
+    for (i = 0; i < US_ROLES; i++) {
+        us_role_release(l->sh, i, l->self);
+    }
+
+    /* a member before a reader of the store, or of what stands for it */
+
+    l->member = us_member_join(l->sh, l->self);
+
+    (void) us_life_refresh(l);
+
+    if (l->store == NULL) {
+        return -1;
+    }
+
+    if (l->member == NULL) {
+        us_life_reap(l);
+    }
+
+    return 0;
+}
+
+
+void
+us_life_stop(us_life_t *l)
+{
+    unsigned  i;
+
+    for (i = 0; i < US_ROLES; i++) {
+        us_role_release(l->sh, i, l->self);
+    }
+
+    if (l->writer.ops) {
+        us_writer_close(&l->writer);
+    }
+
+    if (l->syncer.ops) {
+        us_writer_close(&l->syncer);
+    }
+
+    if (l->readers != -1) {
+        (void) close(l->readers);
+        l->readers = -1;
+    }
+
+    if (l->store) {
+        us_store_close(l->store);
+        l->store = NULL;
+    }
+
+    if (l->empty_mem) {
+        (void) munmap(l->empty_mem, l->empty_size);
+        l->empty_mem = NULL;
+    }
+
+    if (l->member) {
+        us_member_leave(l->member);
+        l->member = NULL;
+    }
+}
+
+
+unsigned
+us_life_tick(us_life_t *l)
+{
+    uint64_t  next;
+
+    us_role_sweep(l->sh);
+
+    if (l->member == NULL || us_members_deleting(l->sh)) {
+        us_life_reap(l);
+    }
+
+    switch (us_share_state(l->sh)) {
+
+    case US_LIFE_COLD:
+    case US_LIFE_LOADING:
+    case US_LIFE_LOOKUP:
+        us_load(l);
+        break;
+
+    case US_LIFE_FOLLOWING:
+        us_load(l);
+        return US_LIFE_FOLLOW;
+
+    case US_LIFE_READY:
+        us_write(l);
+        us_sync(l);
+        us_keep(l);
+        break;
+
+    default:
+        break;
+    }
+
+    if (l->conf.sync != US_SYNC_TIME) {
+        return US_LIFE_TICK;
+    }
+
+    next = l->conf.interval / 4;
+    next = next > 5 ? next : 5;
+
+    return next < US_LIFE_TICK ? (unsigned) next : US_LIFE_TICK;
+}
+
+
+/*
+ * The places of dead members are free.  One may have deleted something, and not
+ * have stored its LSN.  The store is asked for one that covers it: it completes
+ * what was left half done.
+ */
+
+static void
+us_life_reap(us_life_t *l)
+{
+    int           was;
+    uint64_t      lsn;
+    us_member_t  *m;
+
+    if (us_job_now(l) < l->reap_next || l->empty || l->store == NULL) {
+        return;
+    }
+
+    l->reap_next = us_job_now(l) + US_LIFE_REAP;
+
+    while ((m = us_member_inherit(l->sh, l->self)) != NULL) {
+
+        if (us_acquire(&m->deleting)) {
+            (void) us_store_delete(l->store, US_STORE_NO_ID, &was, &lsn);
+            us_share_raise(&l->sh->deleted_lsn, lsn);
+        }
+
+        us_member_leave(m);
+    }
+
+    if (l->member == NULL) {
+        l->member = us_member_join(l->sh, l->self);
+    }
+}
+
+
+int
+us_life_refresh(us_life_t *l)
+{
+    int          news;
+    uint64_t     version;
+    us_share_t  *sh;
+
+    sh = l->sh;
+    news = 0;
+
+    /* acquire: what the version is about was stored before it */
+
+    version = us_acquire(&sh->version);
+
+    if (us_acquire(&sh->emptying)) {
+
+        if (!l->empty && us_life_open_empty(l) == 0) {
+            news = 1;
+        }
+
+    } else if (l->store == NULL || l->empty
+               || l->generation != us_acquire(&sh->load_generation))
+    {
+        news = us_life_open(l) == 0;
+    }
+
+    if (version != l->version) {
+        l->version = version;
+        news = 1;
+    }
+
+    /*
+     * Release: the last read of a store that was given up, by this thread or
+     * another one, came before.
+     */
+
+    if (l->member && us_relaxed(&l->member->version) != version
+        && (l->empty || us_acquire(&sh->emptying) == 0)
+        && l->env.quiet(l->env.data))
+    {
+        us_release(&l->member->version, version);
+    }
+
+    return news;
+}
+
+
+static int
+us_life_open(us_life_t *l)
+{
+    uint64_t     generation;
+    us_store_t  *store;
+
+    generation = us_acquire(&l->sh->load_generation);
+    store = us_store_open(l->mem, &l->lock);
+
+    if (store == NULL) {
+        return -1;
+    }
+
+    if (l->store) {
+        us_store_close(l->store);
+    }
+
+    l->store = store;
+    l->generation = generation;
+    l->empty = 0;
+
+    return 0;
+}
+
+
+static int
+us_life_open_empty(us_life_t *l)
+{
+    us_store_t       *store;
+    us_store_conf_t   conf;
+
+    conf = l->conf.store;
+    conf.ring = 0;
+
+    if (l->empty_mem == NULL) {
+        l->empty_size = us_store_min_size(&conf);
+        l->empty_mem = mmap(NULL, l->empty_size, PROT_READ|PROT_WRITE,
+                            MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+
+        if (l->empty_mem == MAP_FAILED) {
+            l->empty_mem = NULL;
+            return -1;
+        }
+
+        if (us_store_format(l->empty_mem, l->empty_size, &conf) != 0) {
+            (void) munmap(l->empty_mem, l->empty_size);
+            l->empty_mem = NULL;
+            return -1;
+        }
+    }
+
+    store = us_store_open(l->empty_mem, &l->lock);
+
+    if (store == NULL) {
+        return -1;
+    }
+
+    if (l->store) {
+        us_store_close(l->store);
+    }
+
+    l->store = store;
+    l->empty = 1;
+
+    return 0;
+}
+
+
+int
+us_life_close(us_life_t *l, uint64_t ms)
+{
+    int               rc;
+    uint64_t          until;
+    us_tail_t         tail;
+    us_disk_error_t   e;
+
+    if (us_share_state(l->sh) != US_LIFE_READY || us_acquire(&l->sh->lost)) {
+        return 0;
+    }
+
+    until = us_job_now(l) + ms;
+
+    l->store = us_store_open(l->mem, &l->lock);
+
+    if (l->store == NULL) {
+        return -1;
+    }
+
+    rc = us_write_all(l, l->store, until, &tail);
+
+    if (rc == 0) {
+        rc = us_recovery_clean(l->dirfd, tail.lsn, tail.ids, &e);
+    }
+
+    us_writer_close(&l->writer);
+    us_store_close(l->store);
+    l->store = NULL;
+
+    return rc == 0 ? 0 : -1;
+}
+
+
+void
+us_life_write(us_life_t *l)
+{
+    us_write(l);
+}

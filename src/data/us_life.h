@@ -1,0 +1,273 @@
+
+/*
+ * The life of a store on disk: loaded, written, synced, kept, handed over.
+ *
+ *     us_life.h     a process's part, and what it may answer      (public)
+ *     us_share.h    what the processes share: state, roles, members, tail
+ *     us_job.h      work of a role, in a thread
+ *     us_load.c     files -> store; waiting for another owner
+ *     us_write.c    store -> journal, journal -> disk
+ *     us_keep.c     snapshots, scrubs, repairs
+ *     us_policy.c   when a snapshot is worth it
+ *     us_data.c     what ties a store to a directory, for the command as well
+ *
+ * STATES, of a store, shared by its processes:
+ *
+ *              .--------.  a fault that passes: no descriptor, no memory
+ *              v        |
+ *     COLD -> LOADING --+-> FOLLOWING --lock--> READY
+ *                |              |                 stalled  the disk refuses
+ *                |              |                 lost     a sync failed
+ *                |              v
+ *                +--------> DAMAGED   good up to a place, read-only
+ *                +--------> FAILED    nothing could be read
+ *                `--------> LOOKUP    mode=lookup: id to URL only
+ *
+ *     FOLLOWING  another server owns the directory.  What was read is
+ *                answered, nothing is denied and nothing is written
+ *     READY      the directory is ours and all of it is in the store
+ *
+ * ROLES.  Work on the directory is done by one process at a time:
+ *
+ *     loader     reads the directory; while FOLLOWING, waits for its lock
+ *     writer     takes operations from the store's ring and appends them
+ *     syncer     makes durable what was appended (sync=TIME, or on request),
+ *                and looks whether the files are still there
+ *     keeper     takes snapshots, and reads what is sealed
+ *
+ * Each process looks in us_life_tick() what there is to do, takes the role and
+ * starts a job in a thread.  A process may be killed at any instruction: the
+ * next one to look takes its role over, and begins where the shared words say.
+ *
+ * WATERMARKS, in LSNs of the journal:
+ *
+ *     durable  <=  written = tail.lsn  <=  published
+ *
+ *     published  in the store, and in its ring
+ *     written    in the file: survives every process
+ *     durable    synced: survives the machine
+ *
+ * Invariants:
+ *
+ *  1. A reply waits for the watermark that the zone promises (us_life_lsn()):
+ *     written, or durable under sync=always.  It is sent if what it reports
+ *     lies at or below it, and refused otherwise.
+ *  2. durable moves after a sync by a descriptor that would have reported each
+ *     error since the bytes were written (us_watch.h).  A sync that fails ends
+ *     the writing for good (lost), whoever made it.
+ *  3. Any other failure is tried again, and no reply is given meanwhile.
+ *  4. Only an owner writes, and only an owner's READY store denies anything.
+ *  5. The store's memory is replaced when no process reads it (us_share.h).
+ */
+
+
+#ifndef _US_LIFE_H_INCLUDED_
+#define _US_LIFE_H_INCLUDED_
+
+
+#include "us_share.h"
+#include "us_data.h"
+
+
+#define US_LIFE_TICK  100             /* ms between two looks, at most */
+#define US_LIFE_HUNG  5000            /* ms that a write or a sync may take */
+
+
+typedef enum {
+    US_SYNC_TIME = 0,
+    US_SYNC_ALWAYS,
+    US_SYNC_OFF
+} us_sync_t;
+
+
+typedef enum {
+    US_SAY_NOTHING = 0,
+    US_SAY_NOTICE,
+    US_SAY_WARN,
+    US_SAY_ERROR,
+    US_SAY_ALERT,
+    US_SAY_EMERG
+} us_say_t;
+
+
+typedef struct us_job_s   us_job_t;
+typedef struct us_life_s  us_life_t;
+
+
+/* what a process does for its us_life_t; data is the caller's */
+
+typedef struct {
+    /* ms, monotonic, the same for all processes of the machine */
+    uint64_t        (*now)(void *data);
+
+    /* us_job_run() in a thread and then us_job_done() in the loop; or -1 */
+    int             (*start)(void *data, us_job_t *job);
+
+    /* of a thread: waits so many ms */
+    void            (*pause)(void *data, unsigned ms);
+
+    /* whether threads are to end soon, for the process ends */
+    int             (*stopping)(void *data);
+
+    /* whether no other thread of the process is inside the store */
+    int             (*quiet)(void *data);
+
+    /* in the loop: watermarks have moved, or will not any more */
+    void            (*moved)(void *data);
+
+    void            (*say)(void *data, us_say_t level, const char *text);
+
+    void             *data;
+} us_life_env_t;
+
+
+/* a zone's options */
+
+typedef struct {
+    const char       *path;
+    const char       *sync_name;
+    us_sync_t         sync;
+    uint64_t          interval;       /* ms, of US_SYNC_TIME */
+    uint64_t          snapshot;       /* bytes; 0: never */
+    uint64_t          scrub;          /* ms; 0: never */
+    us_store_conf_t   store;
+} us_life_conf_t;
+
+
+/* one message of a job: threads do not log */
+
+typedef struct {
+    us_say_t          level;
+    us_disk_error_t   e;
+} us_job_said_t;
+
+
+struct us_job_s {
+    us_life_t        *life;
+    us_role_t         role;
+    int               active;
+    int               stays;          /* the role is kept after the job */
+    void            (*run)(us_job_t *job);
+    void            (*done)(us_job_t *job);
+    us_job_said_t     said[2];
+};
+
+
+/*
+ * A process's part.  The caller zeroes it, sets the first half and calls
+ * us_life_start(); all but the thread's side of jobs belongs to its event loop.
+ */
+
+struct us_life_s {
+    us_life_env_t     env;
+    us_life_conf_t    conf;
+    us_share_t       *sh;
+    void             *mem;            /* the store's */
+    size_t            size;
+    us_store_lock_t   lock;
+    int               dirfd;          /* the directory */
+    int               lockfd;         /* its lock: of all our processes */
+
+    us_process_t      self;
+    us_member_t      *member;
+    us_store_t       *store;          /* for the event loop */
+    uint64_t          generation;     /* of store */
+    uint64_t          version;
+    uint64_t          reap_next;      /* ms */
+    int               empty;          /* store stands in, see us_life.c */
+    void             *empty_mem;
+    size_t            empty_size;
+
+    int               ending;         /* this process must not write */
+    int               readers;        /* while FOLLOWING; or -1 */
+    us_writer_t       writer;
+    us_writer_t       syncer;
+    us_job_t          jobs[US_ROLES];
+};
+
+
+/* how it is doing, for people; the counters are in the shared words */
+
+typedef struct {
+    unsigned          progress;       /* of loading, percent */
+    int               stalled;
+    int               sync_failed;
+    uint64_t          segment;
+    char              reason[US_SHARE_REASON];  /* why it is not well, or "" */
+} us_life_info_t;
+
+
+/* for us_life_env_t.start */
+void us_job_run(us_job_t *job);
+void us_job_done(us_job_t *job);
+
+
+/* 0, or -1 with errno; l->dirfd and l->lockfd stay the caller's */
+int us_life_start(us_life_t *l);
+
+/* the end of the process: no job is active any more, roles are free */
+void us_life_stop(us_life_t *l);
+
+/*
+ * What there is to do, after us_life_refresh(); returns the ms until it wants
+ * to be called again.
+ */
+unsigned us_life_tick(us_life_t *l);
+
+/*
+ * Acts upon what other processes have changed: at each tick and before each
+ * request, outside the store.  Returns 1 if l->store is another one now, or
+ * its configuration has changed.
+ */
+int us_life_refresh(us_life_t *l);
+
+/* somebody waits for the disk: writes now, if nobody does */
+void us_life_write(us_life_t *l);
+
+/*
+ * The last process, without any other: writes and syncs all that is published
+ * and closes the directory in order, in at most so many ms.  0: done.
+ */
+int us_life_close(us_life_t *l, uint64_t ms);
+
+
+/* what may be answered; in the event loop, after us_life_refresh() */
+
+us_life_state_t us_life_state(const us_life_t *l);
+
+/* docs/api.md's word for it; states of one word stand together */
+const char *us_life_state_word(us_life_state_t state);
+
+/* all that there is, so that a denial is true: READY or LOOKUP */
+int us_life_whole(const us_life_t *l);
+
+/* whether a write may begin; reason (US_SHARE_REASON bytes, or NULL): if not */
+int us_life_writable(const us_life_t *l, char *reason);
+
+/* whether what waits for the disk is to be refused */
+int us_life_refuses(const us_life_t *l, char *reason);
+
+/* operations below this LSN are there as far as the zone promises */
+uint64_t us_life_lsn(const us_life_t *l);
+
+/*
+ * The ids that a reply may report as given are below; the one source of
+ * next_id.  US_STORE_NO_ID: this process does not know, as another one owns
+ * the directory.
+ */
+uint64_t us_life_ids(const us_life_t *l);
+
+/* ids below are durable */
+uint64_t us_life_durable_ids(const us_life_t *l);
+
+/* around us_store_delete(), with its LSN or 0 */
+void us_life_deleting(us_life_t *l);
+void us_life_deleted(us_life_t *l, uint64_t lsn);
+
+/* whether an answer "deleted", or "not found", is as good as us_life_lsn() */
+int us_life_deletes_promised(const us_life_t *l);
+
+void us_life_info(const us_life_t *l, us_life_info_t *info);
+
+
+#endif /* _US_LIFE_H_INCLUDED_ */

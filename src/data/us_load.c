@@ -1,0 +1,552 @@
+
+/*
+ * The loader: snapshot and journal into the store, in a thread, while the
+ * service answers what it can.
+ *
+ *     LOADING    snapshot and journal are applied, up to their end as it is
+ *                now
+ *     FOLLOWING  another server owns the directory.  Each job tries its lock;
+ *                once it is ours nobody writes any more, and the rest of the
+ *                journal is applied.  The role stays with the process, which
+ *                holds a lock on the files that it has still to read
+ *     READY      it is ours, the journal's end is settled, the manifest
+ *                says so
+ *
+ * A job never waits.  What cannot be done now is done by a later job.
+ *
+ * A loader that is killed while it applies has left a store that is no
+ * longer a prefix of anything.  The next one empties it first:
+ *
+ *     1. state LOADING, a new version, `emptying` is that version
+ *     2. each process closes its handle and acts upon the version
+ *     3. when all have, the memory is cleared and formatted, `emptying` is
+ *        zero, and each process opens it by the new generation
+ *
+ * so that nobody ever reads memory that is being cleared.
+ */
+
+
+#include "us_load.h"
+#include "us_job.h"
+#include "../journal/us_dir.h"
+
+#include <errno.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+
+#define US_LOAD_RETRY     1000        /* ms after a fault that may pass */
+#define US_LOAD_PENDING   UINT64_MAX  /* `emptying`, its version comes next */
+
+
+typedef struct {
+    us_life_t        *l;
+    us_job_t         *job;
+    us_store_t       *store;
+    us_recovery_t     recovery;
+} us_load_t;
+
+
+static void us_load_job(us_job_t *job);
+static void us_load_begin(us_load_t *ld);
+static void us_load_fresh(us_load_t *ld);
+static void us_load_follow(us_load_t *ld);
+static us_recovery_rc_t us_load_open(us_load_t *ld);
+static void us_load_run(us_load_t *ld, int own);
+static int us_load_apply(void *data, const uint8_t *p, size_t len);
+static void us_load_failed(us_load_t *ld, us_life_state_t state);
+static void us_load_ready(us_load_t *ld);
+static void us_load_ended(us_load_t *ld);
+static int us_load_own(us_life_t *l);
+static int us_load_newer(us_life_t *l, us_disk_error_t *e);
+static int us_load_empty(us_life_t *l);
+
+
+void
+us_load(us_life_t *l)
+{
+    us_share_t  *sh;
+
+    sh = l->sh;
+
+    if (l->ending || l->env.stopping(l->env.data)
+        || us_job_now(l) < us_acquire(&sh->load_next))
+    {
+        return;
+    }
+
+    if (us_share_state(sh) == US_LIFE_LOOKUP
+        && us_acquire(&sh->load_wanted) == 0)
+    {
+        return;
+    }
+
+    (void) us_job_start(l, US_ROLE_LOADER, us_load_job, NULL);
+}
+
+
+static void
+us_load_job(us_job_t *job)
+{
+    us_load_t        ld;
+    us_life_t       *l;
+    us_share_t      *sh;
+    us_life_state_t  state;
+    us_disk_error_t  e;
+
+    l = job->life;
+    sh = l->sh;
+
+    memset(&ld, 0, sizeof(us_load_t));
+    ld.l = l;
+    ld.job = job;
+    ld.recovery.readers = -1;
+
+    state = us_share_state(sh);
+
+    if (state == US_LIFE_LOOKUP) {
+        us_release(&sh->load_wanted, 0);
+
+        if (us_load_newer(l, &e) != 0) {
+            us_job_say(job, US_SAY_ERROR, "%s", e.text);
+            return;
+        }
+    }
+
+    if (state == US_LIFE_FOLLOWING && us_acquire(&sh->load_applying) == 0
+        && l->readers != -1 && !us_load_own(l))
+    {
+        job->stays = 1;
+        return;
+    }
+
+    if ((state == US_LIFE_LOOKUP || us_acquire(&sh->load_applying)
+         || us_acquire(&sh->emptying))
+        && us_load_empty(l) != 0)
+    {
+        return;
+    }
+
+    ld.store = us_store_open(l->mem, &l->lock);
+
+    if (ld.store == NULL) {
+        us_release(&sh->load_next, us_job_now(l) + US_LOAD_RETRY);
+        return;
+    }
+
+    if (us_share_state(sh) == US_LIFE_FOLLOWING) {
+        us_load_follow(&ld);
+
+    } else {
+        us_share_set_state(sh, US_LIFE_LOADING, NULL);
+        us_release(&sh->load_began, us_job_now(l));
+        us_load_begin(&ld);
+        us_release(&sh->load_ms,
+                   us_job_now(l) - us_acquire(&sh->load_began));
+    }
+
+    us_store_close(ld.store);
+    us_load_ended(&ld);
+}
+
+
+/* the lock on the files is kept as long as they are to be read on */
+
+static void
+us_load_ended(us_load_t *ld)
+{
+    us_life_t  *l;
+
+    l = ld->l;
+
+    if (us_share_state(l->sh) == US_LIFE_FOLLOWING) {
+        ld->job->stays = 1;
+
+        if (l->readers == -1) {
+            l->readers = ld->recovery.readers;
+            ld->recovery.readers = -1;
+        }
+
+    } else if (l->readers != -1) {
+        (void) close(l->readers);
+        l->readers = -1;
+    }
+
+    us_recovery_close(&ld->recovery);
+}
+
+
+static void
+us_load_begin(us_load_t *ld)
+{
+    int  own;
+
+    switch (us_load_open(ld)) {
+
+    case US_RECOVERY_FRESH:
+
+        /* nothing there: it is ours to make, or its owner is making it */
+
+        if (us_load_own(ld->l)) {
+            us_load_fresh(ld);
+        }
+
+        return;
+
+    case US_RECOVERY_OK:
+        own = us_load_own(ld->l);
+
+        us_store_set_identity(ld->store, ld->recovery.manifest.uuid,
+                              ld->recovery.manifest.epoch);
+        us_load_run(ld, own);
+        return;
+
+    default:
+        us_load_failed(ld, US_LIFE_FAILED);
+        return;
+    }
+}
+
+
+static void
+us_load_follow(us_load_t *ld)
+{
+    us_share_t     *sh;
+    us_recovery_t  *r;
+
+    sh = ld->l->sh;
+    r = &ld->recovery;
+
+    if (!us_load_own(ld->l)) {
+        return;
+    }
+
+    if (us_load_open(ld) != US_RECOVERY_OK) {
+        us_load_failed(ld, US_LIFE_DAMAGED);
+        return;
+    }
+
+    /* from where the loader before has come to */
+
+    r->started = 1;
+    r->lsn = us_acquire(&sh->load_lsn);
+    r->ids = us_acquire(&sh->load_ids);
+
+    us_load_run(ld, 1);
+}
+
+
+/* the manifest, and whether the store can hold what it names */
+
+static us_recovery_rc_t
+us_load_open(us_load_t *ld)
+{
+    char              boot[US_BOOT_ID + 1];
+    us_life_t        *l;
+    us_recovery_t    *r;
+    us_store_conf_t   conf;
+    us_recovery_rc_t  rc;
+
+    l = ld->l;
+    r = &ld->recovery;
+
+    us_manifest_boot(boot);
+
+    rc = us_recovery_open(r, l->dirfd, &us_data_ops, us_load_apply, ld, boot);
+
+    if (rc != US_RECOVERY_OK) {
+        return rc;
+    }
+
+    us_store_conf(ld->store, &conf);
+
+    return us_data_differs(&r->manifest, &conf, &r->error) == 0
+           ? US_RECOVERY_OK : US_RECOVERY_FAILED;
+}
+
+
+static void
+us_load_run(us_load_t *ld, int own)
+{
+    us_share_t        *sh;
+    us_recovery_t     *r;
+    us_recovery_rc_t   rc;
+
+    sh = ld->l->sh;
+    r = &ld->recovery;
+
+    us_release(&sh->load_total, r->total);
+    us_release(&sh->load_applying, 1);
+
+    rc = us_recovery_run(r, own);
+
+    if (rc == US_RECOVERY_STOP) {
+        return;
+    }
+
+    us_release(&sh->load_lsn, r->lsn);
+    us_release(&sh->load_ids, r->ids);
+
+    if (rc != US_RECOVERY_OK) {
+        (void) us_store_set_lsn(ld->store, r->lsn);
+        us_load_failed(ld, US_LIFE_DAMAGED);
+        return;
+    }
+
+    if (ld->l->conf.store.lookup) {
+        (void) us_store_set_lsn(ld->store, r->lsn);
+        us_share_set_state(sh, US_LIFE_LOOKUP, NULL);
+
+    } else if (own) {
+        us_load_ready(ld);
+
+    } else {
+
+        /*
+         * Only the state lets the next loader go on from here: one that is
+         * killed before it is set must not have it all applied once more.
+         */
+
+        us_share_set_state(sh, US_LIFE_FOLLOWING, NULL);
+    }
+
+    us_release(&sh->load_applying, 0);
+}
+
+
+static int
+us_load_apply(void *data, const uint8_t *p, size_t len)
+{
+    us_load_t *ld = data;
+
+    int         rc, shared;
+    us_life_t  *l;
+
+    l = ld->l;
+
+    if (l->env.stopping(l->env.data)) {
+        return US_RECOVERY_STOP;
+    }
+
+    /*
+     * While FOLLOWING, requests read the store.  One that meets a writer again
+     * and again takes the lock, and completes what its holder has left half
+     * done: this process must be that holder.
+     */
+
+    shared = us_share_state(l->sh) == US_LIFE_FOLLOWING;
+
+    if (shared) {
+        l->lock.lock(l->lock.data);
+    }
+
+    rc = us_data_apply(ld->store, p, len);
+
+    if (shared) {
+        l->lock.unlock(l->lock.data);
+    }
+
+    us_release(&l->sh->load_done, ld->recovery.done);
+
+    return rc;
+}
+
+
+static void
+us_load_failed(us_load_t *ld, us_life_state_t state)
+{
+    us_job_say(ld->job, US_SAY_EMERG, "%s", ld->recovery.error.text);
+    us_share_set_state(ld->l->sh, state, ld->recovery.error.text);
+}
+
+
+/*
+ * The lock belongs to an open file that all processes of this master share,
+ * so trying it again succeeds once it is ours.
+ */
+
+static int
+us_load_own(us_life_t *l)
+{
+    return !l->conf.store.lookup && flock(l->lockfd, LOCK_EX|LOCK_NB) == 0;
+}
+
+
+static void
+us_load_fresh(us_load_t *ld)
+{
+    us_life_t        *l;
+    us_tail_t         tail;
+    us_recovery_t    *r;
+    us_store_conf_t   conf;
+
+    l = ld->l;
+    r = &ld->recovery;
+
+    us_store_conf(ld->store, &conf);
+    conf.epoch = 1;
+
+    if (us_data_describe(&r->manifest, &conf) == -1) {
+        us_disk_fail(&r->error, 0, "the settings are too long");
+        us_load_failed(ld, US_LIFE_FAILED);
+        return;
+    }
+
+    if (us_recovery_create(l->dirfd, &r->manifest, r->boot,
+                           l->conf.sync_name, &r->error)
+        == -1)
+    {
+        us_load_failed(ld, US_LIFE_FAILED);
+        return;
+    }
+
+    us_store_set_identity(ld->store, conf.uuid, conf.epoch);
+    (void) us_store_set_lsn(ld->store, 0);
+
+    memset(&tail, 0, sizeof(us_tail_t));
+    us_share_set_tail(l->sh, &tail);
+
+    us_share_set_state(l->sh, US_LIFE_READY, NULL);
+}
+
+
+/* everything is applied and the directory is ours */
+
+static void
+us_load_ready(us_load_t *ld)
+{
+    us_life_t      *l;
+    us_share_t     *sh;
+    us_recovery_t  *r;
+
+    l = ld->l;
+    sh = l->sh;
+    r = &ld->recovery;
+
+    if (us_store_next_id(ld->store) != r->ids) {
+        us_disk_fail(&r->error, 0, "the files give %llu ids, the store %llu",
+                     (unsigned long long) r->ids,
+                     (unsigned long long) us_store_next_id(ld->store));
+        us_load_failed(ld, US_LIFE_DAMAGED);
+        return;
+    }
+
+    if (us_store_set_lsn(ld->store, r->lsn) == -1) {
+        us_disk_fail(&r->error, 0, "the snapshot's index has more ids than "
+                     "the snapshot gives");
+        us_load_failed(ld, US_LIFE_DAMAGED);
+        return;
+    }
+
+    if (us_recovery_finish(r, l->conf.sync_name) == -1) {
+        us_load_failed(ld, US_LIFE_DAMAGED);
+        return;
+    }
+
+    us_store_set_identity(ld->store, r->manifest.uuid, r->manifest.epoch);
+
+    us_release(&sh->written_ids, r->ids);
+    us_release(&sh->durable_ids, r->ids);
+    us_release(&sh->snapshot_lsn,
+               r->manifest.has_snapshot ? r->manifest.snapshot : 0);
+    us_release(&sh->cut_bytes, r->cut);
+    us_release(&sh->lost_ids, r->lost_ids);
+
+    if (r->cut) {
+        us_job_say(ld->job, US_SAY_WARN, "the journal's torn end was cut: "
+                   "%llu bytes, %llu ids that had been answered; %.280s",
+                   (unsigned long long) r->cut,
+                   (unsigned long long) r->lost_ids, r->torn.text);
+    }
+
+    if (r->lost) {
+        us_job_say(ld->job, US_SAY_WARN, "answered ids may have been lost, "
+                   "by a failure of the machine or of its disk: epoch %llu "
+                   "begins, at %llu ids",
+                   (unsigned long long) r->manifest.epoch,
+                   (unsigned long long) r->ids);
+    }
+
+    us_share_set_tail(sh, &r->tail);
+
+    (void) us_dir_clean(l->dirfd);
+
+    us_share_set_state(sh, US_LIFE_READY, NULL);
+}
+
+
+/*
+ * mode=lookup at a reload: whether there is something to load, before what
+ * there is in memory is given up.
+ */
+
+static int
+us_load_newer(us_life_t *l, us_disk_error_t *e)
+{
+    us_manifest_t  m;
+
+    if (us_manifest_read(l->dirfd, &m, e) != US_MANIFEST_OK) {
+        return -1;
+    }
+
+    return us_data_differs(&m, &l->conf.store, e);
+}
+
+
+/*
+ * Begins again with an empty store of the same configuration.  0: done; -1:
+ * processes are still reading the one that is there, or nothing can be done.
+ */
+
+static int
+us_load_empty(us_life_t *l)
+{
+    us_share_t       *sh;
+    us_store_conf_t   conf;
+
+    sh = l->sh;
+    conf = l->conf.store;
+
+    if (us_acquire(&sh->emptying) == 0
+        || us_acquire(&sh->emptying) == US_LOAD_PENDING)
+    {
+        /*
+         * Not zero before the version is made: whoever knows the version has
+         * seen it.
+         */
+
+        us_release(&sh->emptying, US_LOAD_PENDING);
+        us_share_set_state(sh, US_LIFE_LOADING, NULL);
+        us_release(&sh->emptying, us_share_change(sh));
+    }
+
+    if (!us_members_know(sh, us_acquire(&sh->emptying))
+        || getrandom(conf.hash_key, 16, 0) != 16)
+    {
+        return -1;
+    }
+
+    us_release(&sh->load_applying, 1);
+
+    if (madvise(l->mem, l->size, MADV_REMOVE) == -1) {
+        memset(l->mem, 0, l->size);
+    }
+
+    if (us_store_format(l->mem, l->size, &conf) != 0) {
+        return -1;
+    }
+
+    us_release(&sh->load_done, 0);
+    us_release(&sh->load_lsn, 0);
+    us_release(&sh->load_ids, 0);
+    us_release(&sh->load_applying, 0);
+
+    (void) __atomic_add_fetch(&sh->load_generation, 1, __ATOMIC_SEQ_CST);
+
+    us_release(&sh->emptying, 0);
+    (void) us_share_change(sh);
+
+    return 0;
+}

@@ -1,0 +1,248 @@
+
+/*
+ * See us_life.h: what a store on disk may answer now.
+ */
+
+
+#include "us_job.h"
+
+#include <stdio.h>
+
+
+us_life_state_t
+us_life_state(const us_life_t *l)
+{
+    us_life_state_t  state;
+
+    state = us_share_state(l->sh);
+
+    /* others have a new store already, this process not yet */
+
+    if (l->member == NULL || l->empty
+        || l->generation != us_acquire(&l->sh->load_generation))
+    {
+        return state == US_LIFE_FAILED ? state : US_LIFE_LOADING;
+    }
+
+    return state;
+}
+
+
+int
+us_life_whole(const us_life_t *l)
+{
+    us_life_state_t  state;
+
+    state = us_life_state(l);
+
+    return state == US_LIFE_READY || state == US_LIFE_LOOKUP;
+}
+
+
+/*
+ * ms that the write or the sync has taken which began first, or that the
+ * oldest byte is older than the zone promises to sync it.
+ */
+
+static uint64_t
+us_life_age(const us_life_t *l)
+{
+    uint64_t         now, since, age;
+    unsigned         i;
+    const us_share_t  *sh;
+
+    sh = l->sh;
+    now = us_job_now(l);
+    age = 0;
+
+    for (i = US_ROLE_WRITER; i <= US_ROLE_SYNCER; i++) {
+        since = us_acquire(&sh->roles[i].since);
+
+        if (since && since < now && us_acquire(&sh->roles[i].holder)) {
+            age = now - since > age ? now - since : age;
+        }
+    }
+
+    since = us_acquire(&sh->dirty_since);
+
+    if (l->conf.sync == US_SYNC_TIME && since
+        && since + l->conf.interval < now)
+    {
+        since = now - since - l->conf.interval;
+        age = since > age ? since : age;
+    }
+
+    return age;
+}
+
+
+int
+us_life_refuses(const us_life_t *l, char *reason)
+{
+    uint64_t          age, stalled;
+    const char        *why;
+    const us_share_t  *sh;
+
+    sh = l->sh;
+    stalled = us_acquire(&sh->stalled);
+
+    if (us_acquire(&sh->lost) || stalled) {
+
+        why = us_acquire(&sh->lost) ? sh->reason
+                                    : sh->why[__builtin_ctzll(stalled)];
+
+        if (reason) {
+            snprintf(reason, US_SHARE_REASON, "%s", why);
+        }
+
+        return 1;
+    }
+
+    age = us_life_age(l);
+
+    if (age > US_LIFE_HUNG) {
+
+        if (reason) {
+            snprintf(reason, US_SHARE_REASON, "a write or a sync has not "
+                     "returned for %u seconds", (unsigned) (age / 1000));
+        }
+
+        return 1;
+    }
+
+    return 0;
+}
+
+
+int
+us_life_writable(const us_life_t *l, char *reason)
+{
+    return us_life_state(l) == US_LIFE_READY && !l->ending
+           && !us_life_refuses(l, reason);
+}
+
+
+uint64_t
+us_life_lsn(const us_life_t *l)
+{
+    return l->conf.sync == US_SYNC_ALWAYS ? us_store_durable(l->store)
+                                          : us_store_written(l->store);
+}
+
+
+uint64_t
+us_life_ids(const us_life_t *l)
+{
+    switch (us_life_state(l)) {
+
+    case US_LIFE_READY:
+        return us_acquire(l->conf.sync == US_SYNC_ALWAYS
+                          ? &l->sh->durable_ids : &l->sh->written_ids);
+
+    case US_LIFE_LOOKUP:
+        return us_store_next_id(l->store);
+
+    default:
+        return US_STORE_NO_ID;
+    }
+}
+
+
+uint64_t
+us_life_durable_ids(const us_life_t *l)
+{
+    return us_acquire(&l->sh->durable_ids);
+}
+
+
+/*
+ * Counted before the delete, so that nobody takes its effect for durable: the
+ * LSN is known afterwards only.
+ */
+
+void
+us_life_deleting(us_life_t *l)
+{
+    us_share_count(&l->member->deleting, 1);
+}
+
+
+void
+us_life_deleted(us_life_t *l, uint64_t lsn)
+{
+    us_share_raise(&l->sh->deleted_lsn, lsn);
+    us_share_count(&l->member->deleting, -1);
+}
+
+
+int
+us_life_deletes_promised(const us_life_t *l)
+{
+    return !us_members_deleting(l->sh)
+           && us_acquire(&l->sh->deleted_lsn) <= us_life_lsn(l);
+}
+
+
+/* of loading, percent */
+
+static unsigned
+us_life_progress(const us_share_t *sh)
+{
+    uint64_t  total;
+
+    if (us_share_state(sh) > US_LIFE_LOADING) {
+        return 100;
+    }
+
+    total = us_acquire(&sh->load_total);
+
+    if (total == 0) {
+        return 0;
+    }
+
+    total = us_acquire(&sh->load_done) * 100 / total;
+
+    return total < 99 ? (unsigned) total : 99;
+}
+
+
+/* states of one word stand together */
+
+static const char  *us_life_words[US_LIFE_STATES] = {
+    [US_LIFE_COLD] = "loading",
+    [US_LIFE_LOADING] = "loading",
+    [US_LIFE_FOLLOWING] = "not-owner",
+    [US_LIFE_READY] = "ready",
+    [US_LIFE_LOOKUP] = "ready",
+    [US_LIFE_DAMAGED] = "damaged",
+    [US_LIFE_FAILED] = "failed",
+};
+
+
+const char *
+us_life_state_word(us_life_state_t state)
+{
+    return us_life_words[state];
+}
+
+
+void
+us_life_info(const us_life_t *l, us_life_info_t *info)
+{
+    us_tail_t          tail;
+    const us_share_t  *sh;
+
+    sh = l->sh;
+    memset(info, 0, sizeof(us_life_info_t));
+
+    info->progress = us_life_progress(sh);
+    info->sync_failed = us_acquire(&sh->lost) != 0;
+    info->stalled = us_life_refuses(l, info->reason) && !info->sync_failed;
+
+    if (us_share_state(sh) != US_LIFE_READY) {
+        snprintf(info->reason, sizeof(info->reason), "%s", sh->reason);
+    }
+
+    us_share_tail(sh, &tail);
+    info->segment = tail.segment;
+}

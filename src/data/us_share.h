@@ -1,0 +1,215 @@
+
+/*
+ * What the processes of a store on disk share beside the store: its state, who
+ * does what, how far the disk has come.  It lies in memory that outlives each
+ * process, so every update is one store, or is repeated by the next process.
+ *
+ *     state      us_life_state_t, see us_life.h
+ *     version    grows with each change that a process has to look at
+ *     roles      the process that has a role, and since when its job runs
+ *     members    the processes that use the store, and the version they know
+ *     tail       the end of the journal, for its next writer
+ *
+ * A role is a lock that its holder's death opens: its word identifies the
+ * process (us_process.h), so that another one with the same pid is never taken
+ * for it.
+ *
+ * A member is a process that reads the store.  Its event loop stores the
+ * version that it has acted upon (us_life_refresh()), at a moment when none of
+ * its threads is inside the store.  Whoever has to replace the store makes a
+ * new version and waits until every live member knows it: then nobody reads
+ * the old one any more.
+ */
+
+
+#ifndef _US_SHARE_H_INCLUDED_
+#define _US_SHARE_H_INCLUDED_
+
+
+#include "../us_process.h"
+#include "../journal/us_writer.h"
+#include "../store/us_atomic.h"
+
+
+#define US_SHARE_MEMBERS  512         /* processes, those that drain included */
+#define US_SHARE_REASON   512         /* bytes */
+
+
+typedef enum {
+    US_LIFE_COLD = 0,
+    US_LIFE_LOADING,
+    US_LIFE_FOLLOWING,
+    US_LIFE_READY,
+    US_LIFE_LOOKUP,
+    US_LIFE_DAMAGED,
+    US_LIFE_FAILED,
+    US_LIFE_STATES
+} us_life_state_t;
+
+
+typedef enum {
+    US_ROLE_LOADER = 0,
+    US_ROLE_WRITER,
+    US_ROLE_SYNCER,
+    US_ROLE_KEEPER,
+    US_ROLES
+} us_role_t;
+
+
+typedef struct {
+    uint64_t          holder;         /* us_process_self(), or 0 */
+    uint64_t          since;          /* ms: its job began; 0: it has none */
+} us_role_word_t;
+
+
+typedef struct {
+    uint64_t          process;        /* 0: a free place */
+    uint64_t          version;        /* that it has acted upon */
+    uint64_t          deleting;       /* deletes that it has under way */
+} us_member_t;
+
+
+typedef struct {
+    uint64_t          state;
+    uint64_t          version;
+
+    /* the disk: refuses (tried again), has lost a sync (final) */
+    uint64_t          stalled;
+    uint64_t          stalled_at;     /* ms */
+    uint64_t          lost;
+
+    uint64_t          unsettled;      /* the manifest is to be written first */
+    uint64_t          gap;            /* of the journal: see us_write.c */
+
+    us_role_word_t    roles[US_ROLES];
+    us_watch_t        watch;          /* of the journal's syncs */
+    uint64_t          members_top;    /* places below have been used */
+    us_member_t       members[US_SHARE_MEMBERS];
+
+    /*
+     * The journal's end.  The writer fills the other one and then turns the
+     * index, so that the next writer after a kill finds a whole tail.
+     */
+    uint64_t          tail_at;
+    us_tail_t         tail[2];
+
+    /*
+     * Loading.  load_applying: a killed loader has left a half-made store.
+     * emptying: from this version on nobody is to read the store.
+     */
+    uint64_t          load_applying;
+    uint64_t          load_generation;
+    uint64_t          load_lsn;
+    uint64_t          load_ids;
+    uint64_t          load_done;
+    uint64_t          load_total;
+    uint64_t          load_wanted;    /* lookup: at reload */
+    uint64_t          load_next;      /* ms: not before */
+    uint64_t          load_began;     /* ms */
+    uint64_t          load_ms;        /* what it took */
+    uint64_t          emptying;
+
+    /* ids below are; the last delete's LSN */
+    uint64_t          written_ids;
+    uint64_t          durable_ids;
+    uint64_t          deleted_lsn;
+
+    uint64_t          dirty_since;    /* ms: of the oldest byte not durable */
+    uint64_t          sync_wanted;    /* an LSN, for the syncer */
+    uint64_t          look_next;      /* ms: of the syncer at the files */
+
+    uint64_t          snapshot_lsn;
+    uint64_t          snapshot_size;  /* of its stream */
+    uint64_t          snapshot_next;  /* ms: not before */
+    uint64_t          snapshot_now;   /* to repair the disk */
+    uint64_t          scrub_next;     /* ms */
+
+    /* counters */
+    uint64_t          writes;
+    uint64_t          syncs;
+    uint64_t          snapshots;
+    uint64_t          scrubbed;       /* bytes */
+    uint64_t          errors;
+    uint64_t          takeovers;      /* of a dead process's role */
+    uint64_t          cut_bytes;
+    uint64_t          lost_ids;
+
+    char              reason[US_SHARE_REASON];      /* of state, or lost */
+    char              why[US_ROLES][US_SHARE_REASON];    /* of stalled */
+} us_share_t;
+
+
+/* the state as it is; acquire: what it promises was stored before it */
+us_life_state_t us_share_state(const us_share_t *sh);
+
+/* reason: why, or NULL */
+void us_share_set_state(us_share_t *sh, us_life_state_t state,
+    const char *reason);
+
+/* a change that each process has to act upon: returns the new version */
+uint64_t us_share_change(us_share_t *sh);
+
+/* a counter of several processes; a word that only grows */
+void us_share_count(uint64_t *counter, uint64_t n);
+void us_share_raise(uint64_t *word, uint64_t value);
+
+
+/* roles: 0, it is ours; -1, a live process has it */
+int us_role_take(us_share_t *sh, us_role_t role, us_process_t self,
+    uint64_t now);
+
+/* of `self` only: no job runs, but the role stays; or it goes, too */
+void us_role_rest(us_share_t *sh, us_role_t role, us_process_t self);
+void us_role_release(us_share_t *sh, us_role_t role, us_process_t self);
+
+/* the roles of the dead are free */
+void us_role_sweep(us_share_t *sh);
+
+
+/* a free place among the members, or NULL: there are too many processes */
+us_member_t *us_member_join(us_share_t *sh, us_process_t self);
+void us_member_leave(us_member_t *m);
+
+/* takes over the place of a dead member, as that has left it; NULL: none */
+us_member_t *us_member_inherit(us_share_t *sh, us_process_t self);
+
+/* whether all live members have acted upon this version */
+int us_members_know(const us_share_t *sh, uint64_t version);
+
+/* whether a delete may be under way, of a dead member as well */
+int us_members_deleting(const us_share_t *sh);
+
+
+/* a whole tail, whatever its writer does meanwhile */
+void us_share_tail(const us_share_t *sh, us_tail_t *tail);
+
+/* the writer only */
+void us_share_set_tail(us_share_t *sh, const us_tail_t *tail);
+
+
+/*
+ * A role cannot go on for now; it can again; a sync has failed.  Each returns 1
+ * if that is news.
+ */
+int us_share_stall(us_share_t *sh, us_role_t role, uint64_t now,
+    const char *why);
+int us_share_resume(us_share_t *sh, us_role_t role);
+int us_share_lose(us_share_t *sh, const char *reason);
+
+static inline int
+us_share_stalled(const us_share_t *sh, us_role_t role)
+{
+    return (us_acquire(&sh->stalled) >> role) & 1;
+}
+
+
+/* grows each time that the store is emptied */
+
+static inline uint64_t
+us_share_generation(const us_share_t *sh)
+{
+    return us_acquire(&sh->load_generation);
+}
+
+
+#endif /* _US_SHARE_H_INCLUDED_ */
