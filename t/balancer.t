@@ -1,58 +1,50 @@
 #!/usr/bin/perl
 
-# conf/balancer.conf: a balancer, a writer, two readers that follow it.
+# conf/balancer.conf as it stands, before a writer and two readers, each with
+# conf/urlstore.conf: every call reaches the right node, however it is
+# spelled; CORS; nodes that are down.
 
 use strict;
 use warnings;
 
 use lib 't/lib';
 use UrlStore::Test;
+use UrlStore::Conf;
 
 my $top = $UrlStore::Test::TOP;
+my @text = ('Content-Type' => 'text/plain');
+my @json = ('Content-Type' => 'application/json');
+my @other = ('X-Client' => '192.0.2.1');
 
-my $node = <<'CONF';
-urlstore_zone u 64m;
-client_max_body_size 8m;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+my ($writer, @readers) = map { UrlStore::Conf::run('urlstore') } 1 .. 3;
 
-my ($writer, @readers) = map { UrlStore::Test->new(workers => 1)->run($node) }
-    1 .. 3;
+ok($_->ready(write => 1), 'a node') for $writer, @readers;
 
-my ($http) = slurp("$top/conf/balancer.conf") =~ /^(http \{.*)/ms;
-
-$http =~ s/^.*_temp_path.*\n//mg;
-$http =~ s/127\.0\.0\.1:8081/'127.0.0.1:' . $writer->port/eg;
-$http =~ s/127\.0\.0\.1:8082/'127.0.0.1:' . $readers[0]->port/eg;
-$http =~ s/127\.0\.0\.1:8083/'127.0.0.1:' . $readers[1]->port/eg;
-$http =~ s/127\.0\.0\.1:8080/127.0.0.1:%%PORT%%/g;
-$http =~ s/access_log off;//;
-unlike($http, qr/127\.0\.0\.1:8/, 'all ports are filled in');
-
-my $t = UrlStore::Test->new(workers => 1)->run($http);
+my $t = UrlStore::Conf::run('balancer', ports => { 8081 => $writer->port,
+    8082 => $readers[0]->port, 8083 => $readers[1]->port });
 
 my @urls = @{ corpus('html_news_blogs_pages', 3000) };
-my $added = post($t, '/add', @urls);
+my $added = post('/add', @urls);
 
 is(scalar(() = $added =~ /\n/g), 3000, 'added through the balancer');
-is($writer->get('/stats')->json->{urls} > 1000, 1, 'to the writer');
-is($readers[0]->get('/stats')->json->{urls}, 0, 'not to a reader');
+cmp_ok(urls($writer), '>', 1000, 'to the writer');
+is(urls($_), 0, 'not to a reader') for @readers;
 
 like($t->get('/url/7')->{body}, qr|^https?://|,
     'an id that no reader has yet comes from the writer');
+is($t->get('/url/99999999')->{status}, 404, 'one that nobody has');
 
 
-my $n = $writer->get('/stats')->json->{urls};
+# --- the readers follow
+
+my $n = urls($writer);
 
 for my $reader (@readers) {
     my $out = `$top/tools/follow.sh --once http://127.0.0.1:@{[
         $writer->port]} http://127.0.0.1:@{[$reader->port]} 2>&1`;
 
     is("$?$out", '0', 'follows');
-    is($reader->get('/stats')->json->{urls}, $n, 'and has them all');
+    is(urls($reader), $n, 'and has them all');
 
     my $ids = join ',', 0 .. 99;
 
@@ -60,54 +52,225 @@ for my $reader (@readers) {
         'under the same ids');
 }
 
-is(post($t, '/seen', @urls), $added =~ s/\tnew\t/\tseen\t/gr,
+is(post('/seen', @urls), $added =~ s/\tnew\t/\tseen\t/gr,
     'readers know what the writer knows');
 
 
-# CORS
+# --- each call
 
-my $r = $t->request('OPTIONS', '/seen', undef,
-    Origin => 'https://search.example.com',
-    'Access-Control-Request-Method' => 'GET');
-is($r->{status}, 204, 'preflight');
+my $requests = requests(@readers);
 
-$r = $t->get('/url/7', Origin => 'https://search.example.com');
-is($r->{headers}{'access-control-allow-origin'},
-    'https://search.example.com', 'an allowed origin');
-$r = $t->get('/url/7', Origin => 'https://elsewhere.example');
-ok(!$r->{headers}{'access-control-allow-origin'}, 'another origin');
+for ([ GET => '/seen?url=http://x.example/' ], [ GET => '/urls?limit=3' ],
+    [ POST => '/seen', '["http://x.example/"]' ], [ POST => '/url', '[0, 1]' ],
+    [ GET => '/url/0' ], [ HEAD => '/url/0' ], [ GET => '/url/0,1,2' ],
+    [ GET => '/prefix?url=http://x.example/a' ], [ GET => '/site/x.example' ],
+    [ GET => '/normalize?explain=1&url=http://x.example/' ])
+{
+    my ($method, $path, $body) = @$_;
+    my $r = $t->request($method, $path, $body, @json, @other);
+
+    ok($r->{status} == 200 || $path =~ /site/ && $r->{status} == 404,
+        "for everybody: $method $path") or diag($r->{status});
+}
+
+cmp_ok(requests(@readers) - $requests, '>=', 9, 'the readers answered');
+
+is($t->get($_, @other)->{status}, 200, "of the writer: $_")
+    for qw(/ /stats /metrics /health /openapi.yaml);
+is($t->get('/stats')->json->{uuid}, $writer->get('/stats')->json->{uuid},
+    'in its name');
+is($t->post('/mark/visited', '0', @text)->{body} =~ s/\thttp.*//r,
+    "0\tset\n", 'a mark');
+is($t->forget('/url/5')->{status}, 204, 'DELETE');
+is($writer->get('/url/5')->{status}, 410, 'at the writer');
 
 
-# one reader dies, then both
+# --- writes, by others and in every spelling
+
+my $before = content($writer, @readers);
+
+for ([ POST => '/add', "http://w.example/\n" ],
+    [ POST => '/mark/visited', "1\n" ], [ DELETE => '/mark/visited', "0\n" ],
+    [ DELETE => '/url/0', '' ])
+{
+    my ($method, $path, $body) = @$_;
+    my @got;
+
+    for my $spelling ($path, UrlStore::Conf::spellings($path)) {
+        my $r = raw($method, $spelling, $body, '192.0.2.1');
+
+        push @got, "$spelling: $r" if $r !~ /^HTTP\S+ 4\d\d /;
+    }
+
+    is("@got", '', "refused in every spelling: $method $path");
+}
+
+is(content($writer, @readers), $before, 'nothing has changed');
+
+# a crawler's are the writer's, or refused
+
+$before = content(@readers);
+my (%status, @wrong);
+
+for my $spelling ('/add', UrlStore::Conf::spellings('/add')) {
+    my ($status) = raw('POST', $spelling, "http://s.example/\n", '10.1.2.3')
+        =~ /^HTTP\S+ (\d+)/;
+
+    $status{$status}++;
+    push @wrong, "$spelling $status" if $status !~ /^(?:200|400|40[45])$/;
+}
+
+raw('POST', $_, "1\n", '10.1.2.3')
+    for UrlStore::Conf::spellings('/mark/visited');
+raw('DELETE', $_, '', '10.1.2.3') for UrlStore::Conf::spellings('/url/9');
+
+is("@wrong", '', 'a crawler is answered 200, or that there is no such call');
+cmp_ok($status{200}, '>=', 5, 'nginx knows some spellings');
+is(content(@readers), $before, 'and no reader has changed');
+
+
+# --- CORS
+
+my $page = 'https://search.example.com';
+
+for (qw(GET/seen POST/seen GET/url/7 POST/url GET/urls GET/prefix
+    GET/site/a.example GET/normalize))
+{
+    my ($method, $path) = m{^(\w+)(/.*)$};
+
+    my $r = $t->request('OPTIONS', $path, undef, @other, Origin => $page,
+        'Access-Control-Request-Method' => $method,
+        'Access-Control-Request-Headers' => 'content-type');
+    my %h = %{ $r->{headers} };
+
+    is($r->{status}, 204, "preflight of $method $path");
+    is($h{'access-control-allow-origin'}, $page, '  the origin is allowed');
+    like($h{'access-control-allow-methods'} // '', qr/\bPOST\b/,
+        '  so is the method') if $method eq 'POST';
+    like($h{'access-control-allow-headers'} // '', qr/\bContent-Type\b/,
+        '  and the header') if $method eq 'POST';
+
+    $r = $t->request('OPTIONS', $path, undef, @other,
+        Origin => 'https://elsewhere.example');
+    ok(!$r->{headers}{'access-control-allow-origin'}, '  no other origin is');
+}
+
+for ([ GET => '/url/7' ], [ GET => '/url/99999999' ], [ GET => '/urls' ],
+    [ POST => '/url', '[7, 8]' ], [ POST => '/seen', '["http://x.example/"]' ],
+    [ GET => '/seen?url=no' ])
+{
+    my ($method, $path, $body) = @$_;
+
+    my $r = $t->request($method, $path, $body, @json, @other,
+        Origin => $page);
+    is($r->{headers}{'access-control-allow-origin'}, $page,
+        "an answer for the page: $method $path $r->{status}");
+    $r = $t->request($method, $path, $body, @json, @other,
+        Origin => 'https://elsewhere.example');
+    ok(!$r->{headers}{'access-control-allow-origin'}, 'but for no other page');
+}
+
+for (qw(POST/add POST/mark/visited DELETE/url/7)) {
+    my ($method, $path) = m{^(\w+)(/.*)$};
+
+    my $r = $t->request('OPTIONS', $path, undef, Origin => $page,
+        'Access-Control-Request-Method' => $method);
+
+    ok(!$r->{headers}{'access-control-allow-origin'}
+        || ($r->{headers}{'access-control-allow-methods'} // '') !~ /$method/,
+        "no page may $method $path");
+}
+
+
+# --- nodes that are down
+
+my $one = $urls[17];
+my $last = urls($writer) - 1;
+
+$writer->stop;
+
+is($t->post('/add', "http://lost.example/\n", @text)->{status}, 502,
+    'writer down: no adds');
+is($t->get("/url/$_")->{status}, 200, "reads go on: /url/$_") for 0, 1, 10;
+is(post('/seen', @urls[0 .. 9]), seen(0 .. 9), 'and /seen');
+is($t->get('/url/99999999')->{status}, 502, 'who knows of an unknown id?');
+$writer->start;
+ok($writer->ready(write => 1), 'the writer is back');
+like(post('/add', 'http://back.example/'), qr/\tnew\t/, 'and adds');
 
 $readers[0]->stop;
-
-is(scalar(grep { $t->get("/url/$_")->{status} != 200 } 0 .. 49), 0,
+is(scalar(grep { $t->get("/url/$_")->{status} != 200 } 10 .. 59), 0,
     'one reader is enough');
-is(post($t, '/seen', @urls[0 .. 9]),
-    join('', ($added =~ s/\tnew\t/\tseen\t/gr =~ /(.*\n)/g)[0 .. 9]),
-    'also for batches');
+is(post('/seen', @urls[0 .. 9]), seen(0 .. 9), 'also for batches');
 
 $readers[1]->stop;
+is(scalar(grep { $t->get("/url/$_")->{status} != 200 } 10 .. 59), 0,
+    'no reader: the writer answers');
+is(post('/seen', @urls[0 .. 9]), seen(0 .. 9), 'batches, too');
+like(post('/add', 'http://still.example/'), qr/\tnew\t/, 'and goes on');
 
-is($t->get('/seen?url=http://example.com/')->{status}, 502,
-    'without readers there is no answer');
-like(post($t, '/add', 'http://still.example/'), qr/\tnew\t/,
-    'the writer goes on');
-
-
-# deleting goes to the writer
-
-is($t->forget('/url/3')->{status}, 204, 'DELETE');
-is($writer->get('/url/3')->{status}, 410, 'at the writer');
+$writer->stop;
+is($t->get('/url/0')->{status}, 502, 'no node, no answer');
+is($t->post('/add', "http://lost.example/\n", @text)->{status}, 502,
+    'to anything');
 
 $t->allow(qr/connect\(\) failed/, qr/no live upstreams/);
 
 
 sub post
 {
-    my ($t, $path, @urls) = @_;
+    my ($path, @urls) = @_;
 
-    return $t->post($path, join('', map { "$_\n" } @urls),
-        'Content-Type' => 'text/plain')->{body};
+    return $t->post($path, join('', map { "$_\n" } @urls), @text)->{body};
+}
+
+
+# what /seen says of lines that were added
+
+sub seen
+{
+    return join '', ($added =~ s/\tnew\t/\tseen\t/gr =~ /(.*\n)/g)[@_];
+}
+
+
+sub urls
+{
+    return $_[0]->get('/stats')->json->{urls};
+}
+
+
+# what nodes have: URLs, deleted ones, marks
+
+sub content
+{
+    return join '|', map { my $node = $_; map { $node->get("/urls?$_")->{body} }
+        'deleted=1&limit=1000000', 'mark=visited&limit=1000000' } @_;
+}
+
+
+# requests that nodes have answered, but for those of this test
+
+sub requests
+{
+    my $sum = 0;
+
+    for my $node (@_) {
+        my $metrics = $node->get('/metrics')->{body};
+
+        $sum += $1 while $metrics
+            =~ /^urlstore_requests_total\{.*"(?!stats|metrics).*"\} (\d+)/mg;
+    }
+
+    return $sum;
+}
+
+
+sub raw
+{
+    my ($method, $path, $body, $client) = @_;
+
+    return http($t, "$method $path HTTP/1.1\r\nHost: localhost\r\n"
+        . "Connection: close\r\nX-Client: $client\r\n"
+        . "Content-Type: text/plain\r\nContent-Length: " . length($body)
+        . "\r\n\r\n$body");
 }

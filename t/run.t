@@ -24,7 +24,11 @@ like($out, qr/"status": ?"seen"/, 'the www variant is seen');
 like($out, qr|^\d+\tseen\t|m, 'a text answer');
 like($out, qr/^-\tinvalid\tscheme$/m, 'a refused one');
 like($out, qr|^http://www\.example\.com/|m, 'an id gives its URL');
-like($out, qr/"bytes_per_url":/, 'figures');
+like($out, qr/^\{"status":"ready".*"writable":true/m, 'ready');
+like($out, qr/^To stop it: +(make stop DATA='\Q$data\E')$/m,
+    'the whole command to stop it');
+
+my ($stop) = $out =~ /^To stop it: +(.*)/m;
 
 my $c = UrlStore::Client->new('127.0.0.1', $port);
 
@@ -35,6 +39,7 @@ my ($pid) = slurp("$data/urlstore.pid") =~ /(\d+)/;
 ($rc, $out) = run('start', $port, $data, 2);
 is($rc, 0, 'start again');
 like($out, qr/running already \(pid $pid\)/, 'says that it runs');
+like($out, qr/^\Q$stop\E ends it/m, 'and how to stop it');
 
 ($rc, $out) = run('start', $port + 1, $data, 2);
 is($rc, 0, 'start on another port');
@@ -49,9 +54,23 @@ is($rc, 0, 'reload') or diag($out);
 is($c->request('GET', '/stats')->json->{urls}, $urls, 'keeps the store');
 ok(wait_until(10, sub { children($pid) == 3 }), 'with three workers now');
 
+is(system("cd '$UrlStore::Test::TOP' && $stop >/dev/null 2>&1"), 0,
+    'the command that was printed');
+ok(!kill(0, $pid), 'it is gone');
+
+
+# a store that has URLs gets no others
+
+($rc, $out) = run('start', $port, $data, 2);
+is($rc, 0, 'start of a store that is not empty') or diag($out);
+like($out, qr/^The store has $urls URLs\b/m, 'says so');
+unlike($out, qr/"new"|\tnew\t/, 'adds none');
+like($out, qr/^0\thttp:/m, 'but shows some');
+like($out, qr/^To stop it: +\Q$stop\E$/m, 'and how to stop it');
+is($c->request('GET', '/stats')->json->{urls}, $urls, 'as many as before');
+
 ($rc, $out) = run('stop', $port, $data);
 is($rc, 0, 'stop');
-ok(!kill(0, $pid), 'it is gone');
 
 ($rc, $out) = run('stop', $port, $data);
 is($rc, 0, 'stop again');
@@ -70,7 +89,8 @@ my $other = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
 
 ($rc, $out) = run('start', $port, $data, 2);
 is($rc, 1, 'a port in use');
-like($out, qr/^Port $port is taken .*: make run PORT=\d+/, 'says so');
+like($out, qr/^Port $port is taken .*: make run DATA='.*' PORT=\d+/,
+    'says so');
 
 unlike(slurp("$data/logs/error.log"), qr/\[(?:alert|crit|emerg)\]/,
     'no alerts');

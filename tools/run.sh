@@ -9,6 +9,9 @@
 # DATA is the prefix of that nginx: DATA/urlstore.conf (made from conf/, with
 # what was asked for filled in), DATA/logs, DATA/data (the store itself) and
 # DATA/urlstore.pid, by which alone it is stopped.
+#
+# start shows the service with some requests.  They add URLs only if the store
+# is empty.
 
 set -eu
 
@@ -37,6 +40,15 @@ pid() {
     p=$(cat "$pidfile" 2>/dev/null) || return 1
     [ -n "$p" ] && kill -0 "$p" 2>/dev/null \
         && grep -qs 'nginx: master' "/proc/$p/cmdline" && echo "$p"
+}
+
+
+# a command of make for this service, as one types it
+
+make_() {
+    local args=
+    [ "$data" = "$top/var" ] || args=" DATA='$data'"
+    echo "make $1$args"
 }
 
 
@@ -113,20 +125,32 @@ show() {
 
 
 tour() {
-    show "curl -d url=http://www.example.com/a/b.html $url/add"
-    show "curl -d url=http://example.com/a/b.html $url/add"
-    show "curl --get -d url=../c -d base=http://example.com/a/b.html $url/seen"
-    show "printf '%s\n' ../c 'HTTP://EXAMPLE.COM:80/a/./b.html#top' ftp://x/ |
-    curl --data-binary @- -H 'Content-Type: text/plain' \\
-         '$url/add?base=http://example.com/a/b.html'"
-    show "curl $url/url/1"
-    show "curl $url/stats"
+    local urls
+    urls=$(curl "$url/stats" | sed -n 's/.*"urls":\([0-9]*\).*/\1/p')
+
+    if [ "$urls" = 0 ]; then
+        show "curl -d url=http://www.example.com/a/b.html $url/add"
+        show "curl -d url=http://example.com/a/b.html $url/add"
+        show "curl --get -d url=../c -d base=http://example.com/a/b.html \\
+    $url/seen"
+        show "printf '%s\n' ../c HTTP://EXAMPLE.COM:80/a/./b.html ftp://x/ |
+    curl --data-binary @- '$url/add?base=http://example.com/a/b.html'"
+        show "curl $url/url/1"
+
+    else
+        echo "The store has $urls URLs."
+        show "curl '$url/urls?limit=3'"
+    fi
+
+    show "curl '$url/health?write=1'"
 
     cat <<END
 
-A page to look at:  $url/        the whole interface: $url/openapi.yaml
+A page to look at:  $url/
+The interface:      $url/openapi.yaml
+Its figures:        $url/stats
 Its log:            $data/logs/error.log
-To stop it:         make stop
+To stop it:         $(make_ stop)
 END
 }
 
@@ -138,12 +162,13 @@ start)
 
     if p=$(pid); then
         echo "It is running already (pid $p): http://127.0.0.1:$(its_port)/"
-        echo "make stop ends it, make reload takes a new configuration."
+        echo "$(make_ stop) ends it," \
+            "$(make_ reload) takes a new configuration."
         exit 0
     fi
 
     ! taken || die "Port $port is taken by another program:" \
-        "make run PORT=$((port % 65535 + 1)), for example"
+        "$(make_ run) PORT=$((port % 65535 + 1)), for example"
 
     configure
     run_nginx || die "nginx did not start"      # it has said why
@@ -153,7 +178,7 @@ start)
     ;;
 
 reload)
-    p=$(pid) || die "it does not run: make run"
+    p=$(pid) || die "it does not run: $(make_ run)"
     configure
     run_nginx -t -q || die "the configuration is not accepted"
     kill -HUP "$p"
