@@ -142,6 +142,13 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       0,
       NULL },
 
+    { ngx_string("urlstore_allow_origin"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_urlstore_allow_origin,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     { ngx_string("urlstore_max_url"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_num_slot,
@@ -275,6 +282,7 @@ ngx_http_urlstore_create_loc_conf(ngx_conf_t *cf)
      */
 
     ulcf->quota = NGX_CONF_UNSET_PTR;
+    ulcf->origins = NGX_CONF_UNSET_PTR;
     ulcf->max_url = NGX_CONF_UNSET_UINT;
     ulcf->max_body = NGX_CONF_UNSET_SIZE;
     ulcf->max_batch = NGX_CONF_UNSET_UINT;
@@ -298,6 +306,7 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_core_loc_conf_t  *clcf;
 
     ngx_conf_merge_ptr_value(conf->quota, prev->quota, NULL);
+    ngx_conf_merge_ptr_value(conf->origins, prev->origins, NULL);
     ngx_conf_merge_uint_value(conf->max_url, prev->max_url, US_URL_MAX);
     ngx_conf_merge_size_value(conf->max_body, prev->max_body,
                               8 * 1024 * 1024);
@@ -313,6 +322,8 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     {
         conf->zone = prev->zone;
         conf->endpoint = prev->endpoint;
+        conf->name = prev->name;
+        conf->regex = prev->regex;
         clcf->handler = ngx_http_urlstore_handler;
     }
 
@@ -428,6 +439,12 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    ulcf->name = clcf->name;
+
+#if (NGX_PCRE)
+    ulcf->regex = (clcf->regex != NULL);
+#endif
 
     name.data = cmd->name.data + sizeof("urlstore_") - 1;
     name.len = cmd->name.len - (sizeof("urlstore_") - 1);

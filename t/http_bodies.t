@@ -37,7 +37,7 @@ server {
     location = /mirror { internal; return 204; }
 
     location /lower/ { client_max_body_size 1k; urlstore_api u; }
-    location = /if { if ($arg_x) { set $y 1; } urlstore_seen u; }
+    location = /if { if ($arg_brief) { set $y 1; } urlstore_seen u; }
     location = /except { limit_except GET { allow all; } urlstore_seen u; }
 
     # both ways: added here and sent on, sent on and added here
@@ -130,7 +130,7 @@ my $r = $t->post('/seen', 'x' x (8 << 20) . "\n", @text);
 is($r->{status}, 413, 'a byte more than 8 MiB');
 is($r->json->{processed}, 0, 'nothing of it was processed');
 
-for my $path ('/seen', '/if', '/if?x=1', '/except') {
+for my $path ('/seen', '/if', '/if?brief=1', '/except') {
     my @two = ('x' x 1000 . "\n") x 2500;
     is($t->post($path, join('', @two), @text)->{status}, 200,
         "$path takes what client_max_body_size allows");

@@ -58,7 +58,7 @@ server {
     }
 
     location = /if {
-        if ($arg_x) { set $y 1; }
+        if ($arg_brief) { set $y 1; }
         urlstore_seen u;
     }
 
@@ -217,7 +217,7 @@ is($t->post('/own403', 'x')->{body}, 'sorry', 'error_page of the operator');
 is($t->post('/only_reads', "http://a.com/\n", @text)->{status}, 403,
     'limit_except');
 is($t->get('/only_reads?url=http://a.com/')->{status}, 200, 'and the rest');
-is($t->get('/if?x=1&url=http://a.com/?b=2')->json->{status}, 'seen',
+is($t->get('/if?brief=1&url=http://a.com/?b=2')->json->{status}, 'seen',
     'an if block');
 
 # --- client_max_body_size is nginx's, and what it says holds

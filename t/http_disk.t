@@ -277,7 +277,7 @@ is(dense(), 1, '  and ids are dense');
 
 # --- no memory for a reply in the middle of it
 
-$t->allow(qr/malloc\(65536\) failed/);
+$t->allow(qr/mmap\(65536\) failed/);
 $t->disk('memory 65536');
 
 my $body = batch('six');

@@ -24,6 +24,7 @@ urlstore_zone rules 16m;
 urlstore_rewrite rules ^http://loop\.test/(.*) http://loop.test/x$1;
 urlstore_rewrite rules ^http://once\.test/(.*) http://two.test/$1;
 urlstore_zone million 64m marks=m;
+client_max_body_size 8m;
 
 server {
     listen 127.0.0.1:%%PORT%%;

@@ -26,6 +26,7 @@ use constant URLS => 40_000;
 my $conf = <<'CONF';
 urlstore_zone u 64m marks=m sites=on;
 send_timeout 20s;
+client_max_body_size 8m;
 keepalive_requests 100000;
 server {
     listen 127.0.0.1:%%PORT%%;

@@ -14,6 +14,7 @@ use IO::Socket::INET;
 my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone u 64m marks=visited,todo sites=on;
 urlstore_zone big 64m;
+client_max_body_size 8m;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
@@ -66,7 +67,7 @@ is("$r->{status} $r->{headers}{location}", '302 https://www.b.com/',
 is($t->get("/url/$_")->{status}, 404, "no such id: $_")
     for 5, '99999999999999999999', '1' x 200;
 is($t->get("/url/$_")->{status}, 400, "no id: $_")
-    for '', '01', '-1', '1x', '%31%00', '1.0', '1,x', ',1', '1,', '00';
+    for '01', '-1', '1x', '%31%00', '1.0', '1,x', ',1', '1,', '00';
 is($t->get('/ids/1')->{body}, "http://a.com/b?x=1\n", 'a location of its own');
 is($t->get('/re/1')->{body}, "http://a.com/b?x=1\n", 'a regular expression');
 is($t->get('/bare/url/1')->{body}, "http://a.com/b?x=1\n",
@@ -219,7 +220,7 @@ is_deeply($t->get("/site/$_")->json, { site => 'b.com', first => 2, last => 2,
 is($t->get('/site/a.com')->json->{www}, JSON::PP::false, 'without www');
 is($t->get('/site/c.com:8080')->json->{first}, 4, 'with a port');
 is($t->get('/site/c.com')->{status}, 404, 'an unknown one');
-is($t->get('/site/')->{status}, 400, 'none');
+is($t->get('/site')->{status}, 400, 'none');
 is($t->get('/site/a%20b')->{status}, 400, 'no host');
 
 $t->post('/add', "https://www.q\"q.com/\n", @text);

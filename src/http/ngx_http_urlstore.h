@@ -8,6 +8,7 @@
  *     ngx_http_urlstore_zone.c      a zone's life: created, reloaded, opened
  *     ngx_http_urlstore_filter.c    zones that are filters
  *     ngx_http_urlstore_handler.c   which endpoint; may it answer now?
+ *     ngx_http_urlstore_origin.c    pages of other sites
  *     ngx_http_urlstore_args.c      query arguments, what the client accepts
  *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
  *     ngx_http_urlstore_batch.c     a request of /add, /seen and /mark
@@ -184,7 +185,12 @@ typedef struct {
     const ngx_http_urlstore_endpoint_t
                                    *endpoint; /* NULL: urlstore_api */
 
+    /* of the location that has the directive; blocks in it have others */
+    ngx_str_t                       name;
+    ngx_uint_t                      regex;
+
     ngx_http_urlstore_quota_t      *quota;
+    ngx_array_t                    *origins;  /* NULL: no other than its own */
 
     ngx_uint_t                      max_url;
     size_t                          max_body;
@@ -201,8 +207,11 @@ struct ngx_http_urlstore_endpoint_s {
     ngx_str_t                       name;
     ngx_uint_t                      methods;  /* of NAME */
     ngx_uint_t                      tail;     /* of NAME/..., or 0 */
+    ngx_uint_t                      writes;   /* those that change the store */
+    unsigned                        by_id:1;  /* which mode=lookup can do */
     unsigned                        always:1; /* answers while loading */
     unsigned                        filter:1; /* a filter has it, too */
+    const char                     *args;     /* of the query */
     ngx_http_urlstore_handler_pt    handler;
 };
 
@@ -447,6 +456,7 @@ char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(
     ngx_str_t *name);
 ngx_int_t ngx_http_urlstore_handler(ngx_http_request_t *r);
+ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
 ngx_uint_t ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name);
 
 /* ngx_http_urlstore_path.c; for all zones, with path= or without */
@@ -515,8 +525,17 @@ const char *ngx_http_urlstore_state_word(ngx_http_urlstore_zone_t *zone,
 /* of loading, per cent */
 ngx_uint_t ngx_http_urlstore_progress(ngx_http_urlstore_zone_t *zone);
 
+/* ngx_http_urlstore_origin.c */
+
+char *ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+ngx_int_t ngx_http_urlstore_origin(ngx_http_request_t *r,
+    const ngx_http_urlstore_endpoint_t *ep);
+ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r);
+
 /* ngx_http_urlstore_args.c */
 
+ngx_int_t ngx_http_urlstore_args(ngx_http_request_t *r, const char *known);
 ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
     const char *name);
 

@@ -8,11 +8,114 @@
 #include "ngx_http_urlstore.h"
 
 
+/* of an argument's name, what a problem shows */
+#define NGX_HTTP_URLSTORE_ARG   40
+
+
+static ngx_int_t ngx_http_urlstore_arg_known(const char *known, u_char *name,
+    size_t len);
+static ngx_int_t ngx_http_urlstore_arg_unknown(ngx_http_request_t *r,
+    const char *known, u_char *name, size_t len);
 static ngx_int_t ngx_http_urlstore_raw_arg(ngx_http_request_t *r,
     const char *name, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_media(u_char *p, size_t len,
     ngx_http_urlstore_format_t preset, ngx_http_urlstore_format_t *format);
 static ngx_uint_t ngx_http_urlstore_quality(u_char *p, u_char *last);
+
+
+/*
+ * Each argument must be one of the known ones, which are words with a space
+ * between, and be there once, with a value: a misspelt one, left out, would
+ * change what is answered.  NGX_DECLINED: they are; else the reply has been
+ * sent.
+ */
+
+ngx_int_t
+ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
+{
+    u_char      *p, *next, *last, *eq;
+    ngx_int_t    n;
+    ngx_uint_t   seen;
+
+    seen = 0;
+    p = r->args.data;
+    last = p + r->args.len;
+
+    for ( /* void */ ; p < last; p = next + 1) {
+
+        next = ngx_strlchr(p, last, '&');
+        if (next == NULL) {
+            next = last;
+        }
+
+        if (next == p) {
+            continue;
+        }
+
+        eq = ngx_strlchr(p, next, '=');
+
+        n = ngx_http_urlstore_arg_known(known, p, (eq ? eq : next) - p);
+
+        if (n == -1) {
+            return ngx_http_urlstore_arg_unknown(r, known, p,
+                                                 (eq ? eq : next) - p);
+        }
+
+        if (eq == NULL || (seen & (ngx_uint_t) 1 << n)) {
+            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                             "the query argument \"%*s\" %s",
+                                             (eq ? eq : next) - p, p,
+                                             eq ? "is there twice"
+                                                : "has no value");
+        }
+
+        seen |= (ngx_uint_t) 1 << n;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* its number among the words; -1: it is none of them */
+
+static ngx_int_t
+ngx_http_urlstore_arg_known(const char *known, u_char *name, size_t len)
+{
+    size_t     n;
+    ngx_int_t  i;
+
+    for (i = 0; *known; i++) {
+        n = strcspn(known, " ");
+
+        if (n == len && ngx_strncmp(known, name, n) == 0) {
+            return i;
+        }
+
+        known += n;
+
+        if (*known == ' ') {
+            known++;
+        }
+    }
+
+    return -1;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_arg_unknown(ngx_http_request_t *r, const char *known,
+    u_char *name, size_t len)
+{
+    if (*known == '\0') {
+        known = "none";
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                     "unknown query argument \"%*s\", there "
+                                     "are: %s",
+                                     ngx_min(len, NGX_HTTP_URLSTORE_ARG),
+                                     name, known);
+}
 
 
 /*

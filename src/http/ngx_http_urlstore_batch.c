@@ -208,7 +208,11 @@ ngx_http_urlstore_batch_query(ngx_http_request_t *r, ngx_str_t *url)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    if (r->headers_in.content_length_n > 0 || r->headers_in.chunked) {
+    /* a subrequest, such as that of auth_request, has the main one's headers */
+
+    if (r == r->main
+        && (r->headers_in.content_length_n > 0 || r->headers_in.chunked))
+    {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                          "a \"url\" in the query, or a body, "
                                          "not both");

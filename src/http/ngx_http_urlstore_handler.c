@@ -5,6 +5,10 @@
  *     location /store/ { urlstore_api pages; }     /store/url/7
  *                                                  ^^^^^^^^---- name "url"
  *     location /ids/   { urlstore_url pages; }     /ids/7      `- tail "7"
+ *
+ * An endpoint has one spelling below its location: access rules for it are
+ * other locations, such as "location = /store/add", and another spelling would
+ * pass them by.  So there is no endpoint at /store/add/ nor at /store//add.
  */
 
 
@@ -17,61 +21,77 @@
 
 static const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_find(
     ngx_http_request_t *r, ngx_str_t *tail);
-static ngx_int_t ngx_http_urlstore_behind(ngx_http_request_t *r,
-    ngx_str_t *tail);
+static ngx_int_t ngx_http_urlstore_rest(ngx_http_request_t *r,
+    ngx_str_t *rest);
 static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
     const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail);
 
 
 /*
- * rows: name, its methods, those with a tail, answers while loading, is there
- * for a filter as well, handler
+ * rows: name, its methods, those with a tail, those that change the store,
+ * whether it looks up by id only, answers while loading, is there for a filter
+ * as well; its query arguments; handler
  */
 
 static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
-    { ngx_string("add"), NGX_HTTP_POST, 0, 0, 1,
+    { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0, 0, 1,
+      "url base brief summary sites only",
       ngx_http_urlstore_add_handler },
 
-    { ngx_string("seen"), NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST, 0, 0, 1,
+    { ngx_string("seen"), NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST, 0, 0, 0, 0, 1,
+      "url base brief summary sites only",
       ngx_http_urlstore_seen_handler },
 
     { ngx_string("url"),
       NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
-      NGX_HTTP_URLSTORE_GET|NGX_HTTP_DELETE, 0, 0,
+      NGX_HTTP_URLSTORE_GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, 1, 0, 0,
+      "redirect",
       ngx_http_urlstore_url_handler },
 
-    { ngx_string("urls"), NGX_HTTP_URLSTORE_GET, 0, 0, 0,
+    { ngx_string("urls"), NGX_HTTP_URLSTORE_GET, 0, 0, 1, 0, 0,
+      "from limit site prefix mark new_sites deleted summary",
       ngx_http_urlstore_urls_handler },
 
-    { ngx_string("prefix"), NGX_HTTP_URLSTORE_GET, 0, 0, 0,
+    { ngx_string("prefix"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 0, 0,
+      "url base",
       ngx_http_urlstore_prefix_handler },
 
     { ngx_string("site"), NGX_HTTP_URLSTORE_GET, NGX_HTTP_URLSTORE_GET, 0, 0,
+      0, 0,
+      "",
       ngx_http_urlstore_site_handler },
 
     { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE,
-      NGX_HTTP_POST|NGX_HTTP_DELETE, 0, 0, ngx_http_urlstore_mark_handler },
+      NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE, 0, 0, 0,
+      "url id base brief summary clear",
+      ngx_http_urlstore_mark_handler },
 
-    { ngx_string("normalize"), NGX_HTTP_URLSTORE_GET, 0, 0, 1,
+    { ngx_string("normalize"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 0, 1,
+      "url base profile explain",
       ngx_http_urlstore_normalize_handler },
 
-    { ngx_string("health"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
+    { ngx_string("health"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
+      "write",
       ngx_http_urlstore_health_handler },
 
-    { ngx_string("stats"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
+    { ngx_string("stats"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
+      "history",
       ngx_http_urlstore_stats_handler },
 
-    { ngx_string("metrics"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
+    { ngx_string("metrics"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
+      "",
       ngx_http_urlstore_metrics_handler },
 
-    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
+    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 0,
+      "q",
       ngx_http_urlstore_page_handler },
 
-    { ngx_string("openapi.yaml"), NGX_HTTP_URLSTORE_GET, 0, 1, 1,
+    { ngx_string("openapi.yaml"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
+      "",
       ngx_http_urlstore_openapi_handler },
 
-    { ngx_null_string, 0, 0, 0, 0, NULL }
+    { ngx_null_string, 0, 0, 0, 0, 0, 0, NULL, NULL }
 };
 
 
@@ -79,49 +99,88 @@ ngx_int_t
 ngx_http_urlstore_handler(ngx_http_request_t *r)
 {
     ngx_int_t                             rc;
-    ngx_str_t                             tail;
     ngx_http_urlstore_ctx_t              *ctx;
-    ngx_http_urlstore_loc_conf_t         *ulcf;
+    ngx_http_urlstore_zone_t             *zone;
     const ngx_http_urlstore_endpoint_t   *ep;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ctx = ngx_http_urlstore_ctx(r);
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
-    ep = ngx_http_urlstore_find(r, &tail);
+    zone = ctx->zone;
+
+    ep = ngx_http_urlstore_find(r, &ctx->tail);
 
     if (ep == NULL) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                          "there is no such endpoint");
     }
 
-    if (ulcf->zone->filter && !ep->filter) {
+    ctx->endpoint = ep;
+
+    if (zone->filter && !ep->filter) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                          "a filter has no /%V: it keeps "
                                          "neither ids nor URLs", &ep->name);
     }
 
-    rc = ngx_http_urlstore_method(r, ep, &tail);
+    rc = ngx_http_urlstore_origin(r, ep);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    ngx_http_urlstore_count(ulcf->zone, NGX_HTTP_URLSTORE_N_REQUESTS
-                                        + (ep - ngx_http_urlstore_endpoints),
-                            1);
+    rc = ngx_http_urlstore_method(r, ep, &ctx->tail);
 
-    ngx_http_urlstore_refresh(ulcf->zone);
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_REQUESTS
+                                  + (ep - ngx_http_urlstore_endpoints), 1);
+
+    rc = ngx_http_urlstore_args(r, ep->args);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ngx_http_urlstore_refresh(zone);
 
     if (!ep->always) {
-        rc = ngx_http_urlstore_ready(r, ulcf->zone, ep);
+        rc = ngx_http_urlstore_ready(r, zone, ep);
 
         if (rc != NGX_DECLINED) {
             return rc;
         }
     }
 
+    ctx->writes = ngx_http_urlstore_writes(r, ep);
+
+    ngx_http_urlstore_begin(ctx);
+
+    return ep->handler(r);
+}
+
+
+/* the request's, which begins here; NULL: no memory */
+
+ngx_http_urlstore_ctx_t *
+ngx_http_urlstore_ctx(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ctx) {
+        return ctx;
+    }
+
     ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
     if (ctx == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NULL;
     }
 
     /*
@@ -132,18 +191,15 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
      *     ...
      */
 
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
     ctx->zone = ulcf->zone;
-    ctx->endpoint = ep;
-    ctx->writes = ngx_http_urlstore_writes(r, ep);
-    ctx->tail = tail;
     ctx->status = NGX_HTTP_OK;
     ctx->id = US_STORE_NO_ID;
 
-    ngx_http_urlstore_begin(ctx);
-
     ngx_http_set_ctx(r, ctx, ngx_http_urlstore_module);
 
-    return ep->handler(r);
+    return ctx;
 }
 
 
@@ -199,7 +255,7 @@ ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    if (ngx_http_urlstore_behind(r, tail) != NGX_OK) {
+    if (ngx_http_urlstore_rest(r, tail) != NGX_OK) {
         return NULL;
     }
 
@@ -217,6 +273,10 @@ ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
 
         tail->data += name.len + (p ? 1 : 0);
         tail->len = last - tail->data;
+
+        if (p && tail->len == 0) {
+            return NULL;
+        }
     }
 
     if (ep && !ep->tail && tail->len) {
@@ -228,44 +288,48 @@ ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
 
 
 /*
- * What the URI has behind its location, without a leading slash.
- * NGX_DECLINED: "location /store" got /storehouse.
+ * What follows the location in the URI; in a location by a regular expression,
+ * the last segment.  NGX_DECLINED: "location /store" got /storehouse, or
+ * /store/.
  */
 
 static ngx_int_t
-ngx_http_urlstore_behind(ngx_http_request_t *r, ngx_str_t *tail)
+ngx_http_urlstore_rest(ngx_http_request_t *r, ngx_str_t *rest)
 {
-    size_t                     len;
-    u_char                    *p;
-    ngx_http_core_loc_conf_t  *clcf;
+    u_char                        *p, *last;
+    ngx_str_t                     *name;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    name = &ulcf->name;
 
-    len = ngx_min(clcf->name.len, r->uri.len);
+    last = r->uri.data + r->uri.len;
 
-#if (NGX_PCRE)
+    if (ulcf->regex) {
+        for (p = last; p > r->uri.data && p[-1] != '/'; p--) { /* void */ }
 
-    if (clcf->regex) {
-        for (len = r->uri.len; len && r->uri.data[len - 1] != '/'; len--) {
-            /* void: the last segment */
+        rest->data = p;
+        rest->len = last - p;
+
+        return rest->len ? NGX_OK : NGX_DECLINED;
+    }
+
+    p = r->uri.data + ngx_min(name->len, r->uri.len);
+
+    if (p < last && (name->len == 0 || name->data[name->len - 1] != '/')) {
+
+        /*
+         * The page's links are relative: it is sent from /store to /store/,
+         * which is the only path with a slash too many.
+         */
+
+        if (*p++ != '/' || (p == last && ulcf->endpoint)) {
+            return NGX_DECLINED;
         }
     }
 
-#endif
-
-    p = r->uri.data + len;
-    len = r->uri.len - len;
-
-    if (len && *p == '/') {
-        p++;
-        len--;
-
-    } else if (len && p > r->uri.data && p[-1] != '/') {
-        return NGX_DECLINED;
-    }
-
-    tail->data = p;
-    tail->len = len;
+    rest->data = p;
+    rest->len = last - p;
 
     return NGX_OK;
 }
@@ -320,6 +384,7 @@ ngx_http_urlstore_method(ngx_http_request_t *r,
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
-                                     "/%V%s takes %V", &ep->name,
-                                     tail->len ? "/..." : "", &allow);
+                                     "the method is not allowed, /%V%s has %V",
+                                     &ep->name, tail->len ? "/..." : "",
+                                     &allow);
 }

@@ -399,7 +399,8 @@ ngx_http_urlstore_piece_map(ngx_log_t *log)
              MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
 
     if (p == MAP_FAILED) {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "mmap() failed");
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "mmap(%d) failed",
+                      NGX_HTTP_URLSTORE_MAP);
         return NULL;
     }
 

@@ -83,15 +83,6 @@ ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (ctx == NULL) {
-        ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
-        if (ctx == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        ngx_http_set_ctx(r, ctx, ngx_http_urlstore_module);
-    }
-
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 2048) != NGX_OK
         || ngx_http_urlstore_problem_text(&ctx->out, status, extra, &text)
            != NGX_OK)
@@ -247,26 +238,21 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
     ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    if (r->headers_out.status < NGX_HTTP_BAD_REQUEST || r != r->main
-        || r->error_page)
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ulcf->zone == NULL || r != r->main
+        || r->headers_out.status < NGX_HTTP_BAD_REQUEST || r->error_page)
     {
         return ngx_http_next_header_filter(r);
     }
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (ulcf->zone == NULL || (ctx && ctx->replied)) {
-        return ngx_http_next_header_filter(r);
+    ctx = ngx_http_urlstore_ctx(r);
+    if (ctx == NULL) {
+        return NGX_ERROR;
     }
 
-    if (ctx == NULL) {
-        ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
-        if (ctx == NULL) {
-            return NGX_ERROR;
-        }
-
-        ngx_http_set_ctx(r, ctx, ngx_http_urlstore_module);
+    if (ctx->replied) {
+        return ngx_http_next_header_filter(r);
     }
 
     ngx_str_null(&none);

@@ -106,6 +106,10 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
         }
     }
 
+    if (ngx_http_urlstore_origin_headers(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     if (ctx->status == NGX_HTTP_NO_CONTENT) {
         ngx_str_null(&r->headers_out.content_type);
         r->headers_out.content_type_len = 0;

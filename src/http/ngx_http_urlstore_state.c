@@ -17,20 +17,7 @@ ngx_uint_t
 ngx_http_urlstore_writes(ngx_http_request_t *r,
     const ngx_http_urlstore_endpoint_t *ep)
 {
-    return r->method == NGX_HTTP_DELETE
-           || (ep->name.len == 3 && ngx_strncmp(ep->name.data, "add", 3) == 0)
-           || (ep->name.len == 4 && ngx_strncmp(ep->name.data, "mark", 4)
-                                    == 0);
-}
-
-
-/* by id, which mode=lookup can */
-
-static ngx_uint_t
-ngx_http_urlstore_by_id(const ngx_http_urlstore_endpoint_t *ep)
-{
-    return (ep->name.len == 3 || (ep->name.len == 4 && ep->name.data[3] == 's'))
-           && ngx_strncmp(ep->name.data, "url", 3) == 0;
+    return (r->method & ep->writes) != 0;
 }
 
 
@@ -89,7 +76,7 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 
     case US_LIFE_LOOKUP:
 
-        if (!writes && ngx_http_urlstore_by_id(ep)) {
+        if (!writes && ep->by_id) {
             return NGX_DECLINED;
         }
 

@@ -7,7 +7,7 @@
  *     sync ERRNO       fsync() and fdatasync() fail
  *     slow MS          they take so long first
  *     stall 1          pwrite() to them waits for as long as this stands here
- *     memory BYTES     malloc() of so many fails
+ *     memory BYTES     mmap() of so many, of memory, fails
  *
  * a word and a number; an empty or missing file: nothing.  The file is read at
  * each call, so that a test changes its mind while the server runs.
@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 
@@ -82,19 +83,25 @@ disk_ours(int fd)
 }
 
 
-/* of what an nginx module asks for in one piece; all else is quick */
+/* of what an nginx module asks for in one piece; malloc()'s own is not here */
 
 void *
-malloc(size_t size)
+mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
 {
-    extern void  *__libc_malloc(size_t size);
+    static void  *(*next)(void *, size_t, int, int, int, off_t);
 
-    if (size == 64 * 1024 && disk_says("memory") == 64 * 1024) {
-        errno = ENOMEM;
-        return NULL;
+    if (next == NULL) {
+        next = dlsym(RTLD_NEXT, "mmap");
     }
 
-    return __libc_malloc(size);
+    if ((flags & MAP_ANONYMOUS) && len == 64 * 1024
+        && disk_says("memory") == 64 * 1024)
+    {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    }
+
+    return next(addr, len, prot, flags, fd, at);
 }
 
 

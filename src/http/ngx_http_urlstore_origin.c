@@ -1,0 +1,281 @@
+
+/*
+ * Requests that a browser sends for the page of another site.
+ *
+ *     urlstore_allow_origin https://ui.example.com ...;   or *, or off
+ *
+ * A page of any site can make its visitor's browser send a POST to a service
+ * on localhost or in an intranet, without asking first.  So a request that
+ * changes the store is refused if its Origin is neither the server's own nor
+ * allowed.  For an allowed one, preflights are answered, and its pages may read
+ * the replies (Fetch Standard, "CORS protocol").
+ */
+
+
+#include "ngx_http_urlstore.h"
+
+
+static ngx_uint_t ngx_http_urlstore_origin_own(ngx_http_request_t *r,
+    ngx_str_t *origin);
+static ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_request_t *r,
+    ngx_str_t *origin);
+static ngx_int_t ngx_http_urlstore_origin_preflight(ngx_http_request_t *r);
+
+
+char *
+ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_urlstore_loc_conf_t *ulcf = conf;
+
+    u_char      *p;
+    ngx_str_t   *value, *origin;
+    ngx_uint_t   i;
+
+    if (ulcf->origins != NGX_CONF_UNSET_PTR) {
+        return "is duplicate";
+    }
+
+    value = cf->args->elts;
+
+    if (cf->args->nelts == 2 && ngx_strcmp(value[1].data, "off") == 0) {
+        ulcf->origins = NULL;
+        return NGX_CONF_OK;
+    }
+
+    ulcf->origins = ngx_array_create(cf->pool, cf->args->nelts - 1,
+                                     sizeof(ngx_str_t));
+    if (ulcf->origins == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 1; i < cf->args->nelts; i++) {
+        p = (u_char *) ngx_strstr(value[i].data, "://");
+
+        if (ngx_strcmp(value[i].data, "*") != 0
+            && (p == NULL || p == value[i].data || p[3] == '\0'
+                || ngx_strlchr(p + 3, value[i].data + value[i].len, '/')))
+        {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid origin \"%V\" of "
+                               "urlstore_allow_origin, SCHEME://HOST[:PORT], "
+                               "\"*\" or \"off\" was expected", &value[i]);
+            return NGX_CONF_ERROR;
+        }
+
+        origin = ngx_array_push(ulcf->origins);
+        if (origin == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *origin = value[i];
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* NGX_DECLINED: go on; else the reply has been sent */
+
+ngx_int_t
+ngx_http_urlstore_origin(ngx_http_request_t *r,
+    const ngx_http_urlstore_endpoint_t *ep)
+{
+    ngx_str_t  *origin;
+
+    origin = ngx_http_urlstore_header_in(r, "origin");
+
+    if (origin == NULL) {
+        return NGX_DECLINED;
+    }
+
+    if (r->method == NGX_HTTP_OPTIONS
+        && ngx_http_urlstore_header_in(r, "access-control-request-method"))
+    {
+        return ngx_http_urlstore_origin_preflight(r);
+    }
+
+    if (!(r->method & ep->writes) || ngx_http_urlstore_origin_own(r, origin)
+        || ngx_http_urlstore_origin_allowed(r, origin))
+    {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_FORBIDDEN, NULL,
+                                     "the origin \"%*s\" may not change the "
+                                     "store: it is not this server's, and "
+                                     "urlstore_allow_origin does not name it",
+                                     ngx_min(origin->len, 100), origin->data);
+}
+
+
+/* an Origin is SCHEME://HOST[:PORT] without a port that is the scheme's */
+
+static ngx_uint_t
+ngx_http_urlstore_origin_own(ngx_http_request_t *r, ngx_str_t *origin)
+{
+    ngx_str_t  host, own, port;
+
+    if (r->headers_in.host == NULL) {
+        return 0;
+    }
+
+    host = *origin;
+
+    if (host.len > 7 && ngx_strncasecmp(host.data, (u_char *) "http://", 7)
+                        == 0)
+    {
+        host.data += 7;
+        host.len -= 7;
+        ngx_str_set(&port, ":80");
+
+    } else if (host.len > 8
+               && ngx_strncasecmp(host.data, (u_char *) "https://", 8) == 0)
+    {
+        host.data += 8;
+        host.len -= 8;
+        ngx_str_set(&port, ":443");
+
+    } else {
+        return 0;
+    }
+
+    own = r->headers_in.host->value;
+
+    if (own.len > port.len
+        && ngx_strncmp(own.data + own.len - port.len, port.data, port.len)
+           == 0)
+    {
+        own.len -= port.len;
+    }
+
+    return own.len == host.len
+           && ngx_strncasecmp(own.data, host.data, host.len) == 0;
+}
+
+
+static ngx_uint_t
+ngx_http_urlstore_origin_allowed(ngx_http_request_t *r, ngx_str_t *origin)
+{
+    ngx_str_t                     *allowed;
+    ngx_uint_t                     i;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ulcf->origins == NULL) {
+        return 0;
+    }
+
+    allowed = ulcf->origins->elts;
+
+    for (i = 0; i < ulcf->origins->nelts; i++) {
+
+        if ((allowed[i].len == 1 && allowed[i].data[0] == '*')
+            || (allowed[i].len == origin->len
+                && ngx_strncasecmp(allowed[i].data, origin->data, origin->len)
+                   == 0))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_origin_preflight(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_uint_t                i;
+    ngx_str_t                *origin;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    static struct {
+        const char  *name;
+        ngx_str_t    value;
+    } headers[] = {
+        { "Access-Control-Allow-Methods",
+          ngx_string("GET, HEAD, POST, DELETE") },
+        { "Access-Control-Allow-Headers",
+          ngx_string("Accept, Authorization, Content-Encoding, "
+                     "Content-Type") },
+        { "Access-Control-Max-Age", ngx_string("86400") }
+    };
+
+    origin = ngx_http_urlstore_header_in(r, "origin");
+
+    if (!ngx_http_urlstore_origin_own(r, origin)
+        && !ngx_http_urlstore_origin_allowed(r, origin))
+    {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_FORBIDDEN, NULL,
+                                         "urlstore_allow_origin does not "
+                                         "name the origin \"%*s\"",
+                                         ngx_min(origin->len, 100),
+                                         origin->data);
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx = ngx_http_urlstore_ctx(r);
+    if (ctx == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+        if (ngx_http_urlstore_header(r, headers[i].name, &headers[i].value)
+            != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
+    ctx->status = NGX_HTTP_NO_CONTENT;
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+/* of any reply: whether the page that asked may read it */
+
+ngx_int_t
+ngx_http_urlstore_origin_headers(ngx_http_request_t *r)
+{
+    ngx_str_t                     *origin, value;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ulcf->origins == NULL) {
+        return NGX_OK;
+    }
+
+    /* a cache must not give one origin's answer to another */
+
+    ngx_str_set(&value, "Origin");
+
+    if (ngx_http_urlstore_header(r, "Vary", &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    origin = ngx_http_urlstore_header_in(r, "origin");
+
+    if (origin == NULL || !ngx_http_urlstore_origin_allowed(r, origin)) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_urlstore_header(r, "Access-Control-Allow-Origin", origin)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&value, "ETag, Location, Retry-After");
+
+    return ngx_http_urlstore_header(r, "Access-Control-Expose-Headers",
+                                    &value);
+}
