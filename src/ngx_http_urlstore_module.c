@@ -19,6 +19,8 @@ static ngx_http_urlstore_zone_t **ngx_http_urlstore_zones(ngx_cycle_t *cycle,
 static ngx_int_t ngx_http_urlstore_init_process(ngx_cycle_t *cycle);
 static void ngx_http_urlstore_exit_process(ngx_cycle_t *cycle);
 static void ngx_http_urlstore_exit_master(ngx_cycle_t *cycle);
+static char *ngx_http_urlstore_check_body(ngx_conf_t *cf, void *post,
+    void *data);
 static char *ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
@@ -29,6 +31,10 @@ static ngx_conf_num_bounds_t  ngx_http_urlstore_url_bounds = {
 
 static ngx_conf_num_bounds_t  ngx_http_urlstore_batch_bounds = {
     ngx_conf_check_num_bounds, 1, -1
+};
+
+static ngx_conf_post_t  ngx_http_urlstore_body_post = {
+    ngx_http_urlstore_check_body
 };
 
 
@@ -86,14 +92,14 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
 
     { ngx_string("urlstore_strip_args"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
-      ngx_http_urlstore_names,
+      ngx_http_urlstore_strip_args,
       0,
       0,
       NULL },
 
     { ngx_string("urlstore_www_except"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
-      ngx_http_urlstore_names,
+      ngx_http_urlstore_www_except,
       0,
       0,
       NULL },
@@ -168,7 +174,7 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       ngx_conf_set_size_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_urlstore_loc_conf_t, max_body),
-      NULL },
+      &ngx_http_urlstore_body_post },
 
     { ngx_string("urlstore_max_age"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -414,6 +420,17 @@ ngx_http_urlstore_exit_master(ngx_cycle_t *cycle)
     }
 
     ngx_http_urlstore_filter_exit(cycle);
+}
+
+
+/* unlike client_max_body_size, 0 is not "no limit": it would refuse all */
+
+static char *
+ngx_http_urlstore_check_body(ngx_conf_t *cf, void *post, void *data)
+{
+    size_t *size = data;
+
+    return *size ? NGX_CONF_OK : "must be at least 1";
 }
 
 

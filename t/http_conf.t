@@ -74,66 +74,130 @@ my $r;
 
 # --- refused, with words
 
-for ([ 'urlstore_zone u 32m; urlstore_zone u 32m;', 'duplicate' ],
-    [ 'urlstore_zone u x;', 'invalid size "x" of urlstore_zone "u"' ],
-    [ 'urlstore_zone u 4k;', 'urlstore_zone "u" is too small: 4096 bytes' ],
-    [ "urlstore_zone 'u\"' 32m;", 'invalid name "u""' ],
+# a value of an option, and what is allowed
+
+my %zone = (
+    profile => [ 'crawler, crawler-clean, whatwg, strict-rfc3986 or '
+        . 'aggressive', 'x', '', 'Crawler' ],
+    www => [ 'first, keep or strip', 'x', '' ],
+    schemes => [ 'keep or first', 'x', '' ],
+    sites => [ 'on or off', 'x', '' ],
+    huge => [ 'on or off', 'x', '' ],
+    mode => [ 'store or lookup', 'x', '' ],
+    path => [ 'a directory', '' ],
+    sync => [ 'always, off or a time such as 1s', 'x', '', '0', '-1s', '1x' ],
+    snapshot => [ 'off or a size such as 64m', 'x', '', '0', '-1', '1x' ],
+    scrub => [ 'off or a time such as 1h', 'x', '', '0', '-1s' ],
+    marks => [ 'at most 16 different names of at most 32 letters, digits, '
+        . '- and _, with commas between them,', 'a,,b', ',', 'a,', '', 'a,a',
+        'a.b', 'a' x 33, join ',', 'a' .. 'q' ],
+);
+
+my %filter = (
+    capacity => [ 'a number of URLs such as 500000, 500k or 50m', 'x', '', '0',
+        '-1', 'k', '1g', '1.5m', '9' x 20, '99999999999999m' ],
+    error => [ 'a share of 0.000001 to 0.5', 'x', '', '0', '-1', '0.6', '1e-7',
+        'nan', 'inf', '0.1x', '0x1p-3', '1%' ],
+    path => [ 'a directory', '' ],
+    unclean => [ 'refuse or accept', 'x', '' ],
+    profile => $zone{profile},
+    www => $zone{www},
+);
+
+for my $kind ([ 'urlstore_zone', \%zone, '' ],
+    [ 'urlstore_filter', \%filter, 'capacity=1 error=0.1' ])
+{
+    my ($directive, $options, $rest) = @$kind;
+
+    for my $name (sort keys %$options) {
+        my ($allowed, @values) = @{ $options->{$name} };
+
+        refused("$directive u 32m " . ($rest =~ s/\b$name=\S+//r)
+            . " \"$name=$_\";", qq/invalid value "$_" of parameter "$name" /
+            . qq/of $directive "u": $allowed is expected/) for @values;
+    }
+}
+
+my $u = 'urlstore_zone u 32m; ';
+my $size = 'a size such as 512m or 4g is expected';
+
+refused(@$_) for
+    [ "$u urlstore_zone u 32m;", 'duplicate urlstore_zone "u"' ],
+    [ "$u urlstore_filter u 32m capacity=1 error=.1;",
+        'duplicate urlstore_filter "u"' ],
+    (map { [ "urlstore_zone u $_;", qq/invalid size "$_" of urlstore_zone /
+        . qq/"u": $size/ ] } 'x', '-1', '1x', '32m32', '9' x 20 . 'g'),
+    [ 'urlstore_filter u x capacity=1 error=.1;',
+        qq/invalid size "x" of urlstore_filter "u": $size/ ],
+    [ 'urlstore_zone u 4k;', 'urlstore_zone "u" is too small: 4096 bytes, at '
+        . 'least' ],
+    [ "urlstore_zone 'u\"' 32m;", 'invalid name "u"" of urlstore_zone: at '
+        . 'most 255 letters, digits, - and _' ],
     [ 'urlstore_zone "" 32m;', 'invalid name ""' ],
     [ 'urlstore_zone ' . 'u' x 256 . ' 32m;', 'at most 255 letters' ],
     [ 'urlstore_zone u;', 'invalid number of arguments' ],
     [ 'urlstore_zone u 32m www=keep www=first;',
         'duplicate parameter "www" of urlstore_zone "u"' ],
-    [ 'urlstore_zone u 32m path=;', 'invalid value "" of parameter "path"' ],
-    [ 'urlstore_zone u 32m path=d sync=x;',
-        'invalid value "x" of parameter "sync"' ],
-    [ 'urlstore_zone u 32m sync=1s;', 'its "sync" needs a "path"' ],
-    [ 'urlstore_zone u 32m mode=lookup;', 'its "mode" needs a "path"' ],
-    [ 'urlstore_zone u 32m mode=x;', 'invalid value "x" of parameter "mode"' ],
+    [ 'urlstore_zone u 32m foo=1;', 'invalid parameter "foo=1" of '
+        . 'urlstore_zone "u": it has profile, www, schemes, marks, sites, '
+        . 'huge, path, sync, mode, snapshot, scrub' ],
+    [ 'urlstore_filter u 32m capacity=1 error=.1 marks=a;',
+        'invalid parameter "marks=a" of urlstore_filter "u": it has capacity, '
+        . 'error, path, unclean, profile, www' ],
+    (map { [ "urlstore_zone u 32m $_;", qq/urlstore_zone "u": its "/
+        . s/=.*//r . '" needs a "path"' ] } 'sync=1s', 'snapshot=off',
+        'snapshot=1m', 'scrub=1h'),
+    [ 'urlstore_zone u 32m mode=lookup;',
+        'urlstore_zone "u": mode=lookup needs a "path"' ],
+    [ 'urlstore_filter u 32m capacity=1 error=.1 unclean=accept;',
+        'urlstore_filter "u": its "unclean" needs a "path"' ],
     [ 'urlstore_zone u 32m path=%%DIR%%/d; urlstore_zone v 32m '
         . 'path=%%DIR%%/d/;', '/d/ of "v" is that of "u" already' ],
     [ 'urlstore_zone u 32m path=%%DIR%%/d; urlstore_filter v 32m capacity=9 '
         . 'error=0.1 path=%%DIR%%/d;', '/d of "v" is that of "u" already' ],
-    [ 'urlstore_zone u 32m foo=1;', 'invalid parameter "foo=1"' ],
-    [ 'urlstore_zone u 32m profile=x;',
-        'invalid value "x" of parameter "profile" of urlstore_zone "u"' ],
-    [ 'urlstore_zone u 32m marks=a,,b;', 'invalid value "a,,b"' ],
-    [ 'urlstore_zone u 32m marks=a,a;', 'invalid value "a,a"' ],
-    [ 'urlstore_zone u 32m marks=' . join(',', 'a' .. 'q') . ';', 'marks' ],
-    [ 'urlstore_zone u 32m www=x;', 'parameter "www"' ],
-    [ 'urlstore_zone u 32m schemes=x;', 'parameter "schemes"' ],
-    [ 'urlstore_zone u 32m sites=x;', 'parameter "sites"' ],
-    [ 'urlstore_zone u 32m huge=x;', 'parameter "huge"' ],
     [ '', 'no urlstore_zone "u" is declared' ],
-    [ 'urlstore_reject u x; urlstore_zone u 32m;', 'must be declared above' ],
-    [ 'urlstore_zone u 32m; urlstore_reject u "a(b";',
-        '"urlstore_reject" of urlstore_zone "u": missing closing '
-        . 'parenthesis at offset 3 in "a(b"' ],
-    [ 'urlstore_zone u 32m; urlstore_accept u "[";', 'at offset 1 in "["' ],
-    [ 'urlstore_zone u 32m; urlstore_rewrite u "x)" y;', 'at offset 1' ],
-    [ 'urlstore_zone u 32m; urlstore_rewrite u foo=1 x y;',
-        'invalid parameter "foo=1" of urlstore_rewrite' ],
-    [ 'urlstore_zone u 32m; urlstore_rewrite u host= x y;',
-        'invalid parameter "host=" of urlstore_rewrite' ],
-    [ 'urlstore_zone u 32m; urlstore_rewrite u (x) $2;', 'no group "2"' ],
-    [ 'urlstore_zone u 32m; urlstore_www_except u *.x.org;',
-        'invalid value "*.x.org" of "urlstore_www_except"' ],
-    [ 'urlstore_zone u 32m; urlstore_www_except u "";', 'invalid value ""' ],
-    [ 'urlstore_zone u 32m; urlstore_strip_args u "";', 'invalid value ""' ],
-    [ 'urlstore_zone u 32m; urlstore_max_batch 0;', 'equal to or greater' ],
-    [ 'urlstore_zone u 32m; urlstore_max_body x;', 'invalid value' ],
-    [ 'urlstore_zone u 32m; urlstore_max_age x;', 'invalid value' ],
-    [ 'urlstore_zone u 32m; urlstore_max_depth u x;',
-        'invalid number "x" of "urlstore_max_depth"' ],
-    [ 'urlstore_zone u 32m; urlstore_max_url 9000;', 'between 1 and 8192' ])
-{
-    my ($conf, $words) = @$_;
-    my ($rc, $out) = $t->check("$conf\n$server");
 
-    isnt($rc, 0, "refused: $conf");
-    like($out, qr/\[emerg\].*\Q$words\E/, '  with the words');
-}
+    [ "urlstore_reject u x; $u", 'must be declared above' ],
+    [ "$u urlstore_reject u \"a(b\";",
+        '"urlstore_reject" of zone "u": missing closing '
+        . 'parenthesis at offset 3 in "a(b"' ],
+    [ "$u urlstore_accept u \"[\";", 'at offset 1 in "["' ],
+    [ "$u urlstore_rewrite u \"x)\" y;", 'at offset 1' ],
+    [ "$u urlstore_rewrite u foo=1 x y;",
+        'invalid parameter "foo=1" of urlstore_rewrite' ],
+    [ "$u urlstore_rewrite u host= x y;",
+        'invalid parameter "host=" of urlstore_rewrite' ],
+    [ "$u urlstore_rewrite u (x) \$2;", 'no group "2"' ],
+    (map { [ "$u urlstore_www_except u $_;", qq/invalid value "/ . tr/"//dr
+        . '" of "urlstore_www_except": a host is expected' ] }
+        '*.x.org', '""', 'x.org/', 'a?b'),
+    [ "$u urlstore_strip_args u \"\";", 'invalid value "" of '
+        . '"urlstore_strip_args": the name of an argument or a glob is '
+        . 'expected' ],
+    (map { my $limit = $_; map { [ "$u urlstore_$limit u $_;",
+        qq/invalid value "$_" of "urlstore_$limit": 0 to 8192, where 0 is /
+        . 'no limit, is expected' ] } 'x', '-1', '8193', '9' x 20 }
+        qw(max_depth max_args max_repeat)),
+    (map { [ "$u urlstore_$_ u 1; urlstore_$_ u 2;",
+        qq/duplicate "urlstore_$_" of urlstore_zone "u"/ ] }
+        qw(max_depth max_args max_repeat)),
+
+    [ "$u urlstore_max_batch 0;", 'equal to or greater' ],
+    [ "$u urlstore_max_body x;", 'invalid value' ],
+    [ "$u urlstore_max_body 0;",
+        '"urlstore_max_body" directive must be at least 1' ],
+    [ "$u urlstore_max_age x;", 'invalid value' ],
+    [ "$u urlstore_max_url 9000;", 'between 1 and 8192' ],
+    [ "$u urlstore_max_url 0;", 'between 1 and 8192' ],
+
+    # a zone in a directive of another kind
+
+    [ 'urlstore_filter u 32m capacity=1 error=.1; urlstore_reject u "(";',
+        '"urlstore_reject" of zone "u": missing closing' ],
+    [ "$u urlstore_quota \$host 1/s zone=u;", 'different use' ];
 
 for ([ 'location ~ x { urlstore_api u; }', 'needs a prefix location' ],
+    [ 'location @x { urlstore_api u; }', 'needs a prefix location' ],
     [ 'location = /x { urlstore_api u; }', 'needs a prefix location' ],
     [ 'location /x { urlstore_add u; urlstore_seen u; }', 'is duplicate' ])
 {
@@ -333,3 +397,13 @@ ok($t->reload, 'a rule that changed is taken');
 is($t->post('/add', "http://a.com/1/2/3/4/5/6\n", @text)->{body}
     =~ s/^\d+//r, "\tnew\thttp://a.com/1/2/3/4/5/6\n", 'and holds');
 is($t->get('/health')->json->{epoch}, $epoch, 'the epoch stays');
+
+
+sub refused
+{
+    my ($conf, $words) = @_;
+    my ($rc, $out) = $t->check("$conf\n$server");
+
+    isnt($rc, 0, "refused: $conf");
+    like($out, qr/\[emerg\].*\Q$words\E/, '  with the words');
+}

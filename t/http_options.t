@@ -40,7 +40,12 @@ server {
     location /schemes/ { urlstore_api schemes; }
     location /marks/ { urlstore_api marks; }
     location /rules/ { urlstore_api rules; }
-    location /million/ { urlstore_api million; urlstore_max_batch 100000; }
+
+    location /million/ {
+        urlstore_api million;
+        urlstore_max_batch 100000;
+        client_max_body_size 8m;
+    }
 
     location = /1/add { urlstore_add u; }
     location = /1/seen { urlstore_seen u; }

@@ -145,6 +145,7 @@ struct ngx_http_urlstore_zone_s {
     us_store_conf_t                 conf;
     ngx_uint_t                      huge;
     ngx_uint_t                      rules;    /* user rules of all kinds */
+    ngx_uint_t                      limits;   /* urlstore_max_*, one bit each */
     ngx_http_urlstore_filter_t     *filter;   /* NULL: it is a store */
     ngx_http_urlstore_persist_t    *persist;  /* NULL: no path= */
 
@@ -166,13 +167,15 @@ typedef struct {
 } ngx_http_urlstore_main_conf_t;
 
 
-/* NAME=VALUE of a zone's directive; parse says NGX_OK or NGX_ERROR */
+/* NAME=VALUE of a zone's directive; parse() returns NGX_OK or NGX_ERROR */
 
 typedef struct {
     ngx_str_t                       name;
     ngx_int_t                     (*parse)(ngx_conf_t *cf,
                                            ngx_http_urlstore_zone_t *zone,
                                            ngx_str_t *value);
+    ngx_uint_t                      on_disk;  /* only with "path" */
+    const char                     *allowed;  /* values, for the message */
 } ngx_http_urlstore_option_t;
 
 
@@ -413,6 +416,12 @@ ngx_int_t ngx_http_urlstore_opt_profile(ngx_conf_t *cf,
 ngx_int_t ngx_http_urlstore_opt_www(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 
+/* what the options of both kinds of zones allow */
+#define NGX_HTTP_URLSTORE_ALLOWED_PROFILE                                     \
+    "crawler, crawler-clean, whatwg, strict-rfc3986 or aggressive"
+#define NGX_HTTP_URLSTORE_ALLOWED_WWW   "first, keep or strip"
+#define NGX_HTTP_URLSTORE_ALLOWED_PATH  "a directory"
+
 /* a value that is one of two words, *on if it is the second */
 ngx_int_t ngx_http_urlstore_opt_either(ngx_str_t *value, const char *no,
     const char *yes, ngx_uint_t *on);
@@ -448,7 +457,10 @@ void ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle);
 char *ngx_http_urlstore_rewrite(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_urlstore_names(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 /* ngx_http_urlstore_handler.c */

@@ -19,6 +19,8 @@
 #define NGX_HTTP_URLSTORE_NAME  255
 
 
+static ngx_http_urlstore_option_t *ngx_http_urlstore_option(ngx_conf_t *cf,
+    ngx_str_t *arg, ngx_http_urlstore_option_t *options);
 static ngx_uint_t ngx_http_urlstore_word(u_char c);
 static void ngx_http_urlstore_zone_cleanup(void *data);
 
@@ -34,19 +36,41 @@ static ngx_int_t ngx_http_urlstore_opt_huge(ngx_conf_t *cf,
 
 static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
 
-    { ngx_string("profile"), ngx_http_urlstore_opt_profile },
-    { ngx_string("www"), ngx_http_urlstore_opt_www },
-    { ngx_string("schemes"), ngx_http_urlstore_opt_schemes },
-    { ngx_string("marks"), ngx_http_urlstore_opt_marks },
-    { ngx_string("sites"), ngx_http_urlstore_opt_sites },
-    { ngx_string("huge"), ngx_http_urlstore_opt_huge },
-    { ngx_string("path"), ngx_http_urlstore_opt_path },
-    { ngx_string("sync"), ngx_http_urlstore_opt_sync },
-    { ngx_string("mode"), ngx_http_urlstore_opt_mode },
-    { ngx_string("snapshot"), ngx_http_urlstore_opt_snapshot },
-    { ngx_string("scrub"), ngx_http_urlstore_opt_scrub },
+    { ngx_string("profile"), ngx_http_urlstore_opt_profile, 0,
+      NGX_HTTP_URLSTORE_ALLOWED_PROFILE },
 
-    { ngx_null_string, NULL }
+    { ngx_string("www"), ngx_http_urlstore_opt_www, 0,
+      NGX_HTTP_URLSTORE_ALLOWED_WWW },
+
+    { ngx_string("schemes"), ngx_http_urlstore_opt_schemes, 0,
+      "keep or first" },
+
+    { ngx_string("marks"), ngx_http_urlstore_opt_marks, 0,
+      "at most 16 different names of at most 32 letters, digits, - and _, "
+      "with commas between them," },
+
+    { ngx_string("sites"), ngx_http_urlstore_opt_sites, 0,
+      "on or off" },
+
+    { ngx_string("huge"), ngx_http_urlstore_opt_huge, 0,
+      "on or off" },
+
+    { ngx_string("path"), ngx_http_urlstore_opt_path, 1,
+      NGX_HTTP_URLSTORE_ALLOWED_PATH },
+
+    { ngx_string("sync"), ngx_http_urlstore_opt_sync, 1,
+      "always, off or a time such as 1s" },
+
+    { ngx_string("mode"), ngx_http_urlstore_opt_mode, 0,
+      "store or lookup" },
+
+    { ngx_string("snapshot"), ngx_http_urlstore_opt_snapshot, 1,
+      "off or a size such as 64m" },
+
+    { ngx_string("scrub"), ngx_http_urlstore_opt_scrub, 1,
+      "off or a time such as 1h" },
+
+    { ngx_null_string, NULL, 0, NULL }
 };
 
 
@@ -139,7 +163,8 @@ ngx_http_urlstore_zone_declare(ngx_conf_t *cf, size_t *size)
 
     if (n == NGX_ERROR) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid size \"%V\" of %V \"%V\"",
+                           "invalid size \"%V\" of %V \"%V\": a size such "
+                           "as 512m or 4g is expected",
                            &value[2], &value[0], &value[1]);
         return NULL;
     }
@@ -157,40 +182,32 @@ ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_option_t *options)
 {
     ngx_str_t                   *value, v;
-    ngx_uint_t                   i, seen;
-    ngx_http_urlstore_option_t  *opt;
+    ngx_uint_t                   i, bit, seen, path;
+    ngx_http_urlstore_option_t  *opt, *on_disk;
 
     value = cf->args->elts;
     seen = 0;
+    path = 0;
+    on_disk = NULL;
 
     for (i = 3; i < cf->args->nelts; i++) {
 
-        for (opt = options; opt->name.len; opt++) {
+        opt = ngx_http_urlstore_option(cf, &value[i], options);
 
-            if (value[i].len > opt->name.len
-                && value[i].data[opt->name.len] == '='
-                && ngx_strncmp(value[i].data, opt->name.data, opt->name.len)
-                   == 0)
-            {
-                break;
-            }
-        }
-
-        if (opt->name.len == 0) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\" of %V",
-                               &value[i], &value[0]);
+        if (opt == NULL) {
             return NGX_ERROR;
         }
 
-        if (seen & ((ngx_uint_t) 1 << (opt - options))) {
+        bit = (ngx_uint_t) 1 << (opt - options);
+
+        if (seen & bit) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "duplicate parameter \"%V\" of %V \"%V\"",
                                &opt->name, &value[0], &value[1]);
             return NGX_ERROR;
         }
 
-        seen |= (ngx_uint_t) 1 << (opt - options);
+        seen |= bit;
 
         v.data = value[i].data + opt->name.len + 1;
         v.len = value[i].len - opt->name.len - 1;
@@ -198,13 +215,61 @@ ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         if (opt->parse(cf, zone, &v) != NGX_OK) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid value \"%V\" of parameter \"%V\" "
-                               "of %V \"%V\"",
-                               &v, &opt->name, &value[0], &value[1]);
+                               "of %V \"%V\": %s is expected", &v, &opt->name,
+                               &value[0], &value[1], opt->allowed);
             return NGX_ERROR;
+        }
+
+        if (ngx_strcmp(opt->name.data, "path") == 0) {
+            path = 1;
+
+        } else if (opt->on_disk) {
+            on_disk = opt;
         }
     }
 
+    if (on_disk && !path) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "%V \"%V\": its \"%V\" needs a \"path\"",
+                           &value[0], &value[1], &on_disk->name);
+        return NGX_ERROR;
+    }
+
     return NGX_OK;
+}
+
+
+/* the option of an argument NAME=VALUE; NULL: an error has been logged */
+
+static ngx_http_urlstore_option_t *
+ngx_http_urlstore_option(ngx_conf_t *cf, ngx_str_t *arg,
+    ngx_http_urlstore_option_t *options)
+{
+    u_char                      *p, names[256];
+    ngx_str_t                   *value;
+    ngx_http_urlstore_option_t  *opt;
+
+    p = names;
+
+    for (opt = options; opt->name.len; opt++) {
+
+        if (arg->len > opt->name.len && arg->data[opt->name.len] == '='
+            && ngx_strncmp(arg->data, opt->name.data, opt->name.len) == 0)
+        {
+            return opt;
+        }
+
+        p = ngx_slprintf(p, names + sizeof(names), "%s%V",
+                         p == names ? "" : ", ", &opt->name);
+    }
+
+    value = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid parameter \"%V\" of %V \"%V\": it has %*s",
+                       arg, &value[0], &value[1], (size_t) (p - names), names);
+
+    return NULL;
 }
 
 

@@ -71,14 +71,25 @@ static ngx_int_t ngx_http_urlstore_filter_unclean(ngx_conf_t *cf,
 
 static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
 
-    { ngx_string("capacity"), ngx_http_urlstore_filter_capacity },
-    { ngx_string("error"), ngx_http_urlstore_filter_error },
-    { ngx_string("path"), ngx_http_urlstore_filter_path },
-    { ngx_string("unclean"), ngx_http_urlstore_filter_unclean },
-    { ngx_string("profile"), ngx_http_urlstore_opt_profile },
-    { ngx_string("www"), ngx_http_urlstore_opt_www },
+    { ngx_string("capacity"), ngx_http_urlstore_filter_capacity, 0,
+      "a number of URLs such as 500000, 500k or 50m" },
 
-    { ngx_null_string, NULL }
+    { ngx_string("error"), ngx_http_urlstore_filter_error, 0,
+      "a share of 0.000001 to 0.5" },
+
+    { ngx_string("path"), ngx_http_urlstore_filter_path, 1,
+      NGX_HTTP_URLSTORE_ALLOWED_PATH },
+
+    { ngx_string("unclean"), ngx_http_urlstore_filter_unclean, 1,
+      "refuse or accept" },
+
+    { ngx_string("profile"), ngx_http_urlstore_opt_profile, 0,
+      NGX_HTTP_URLSTORE_ALLOWED_PROFILE },
+
+    { ngx_string("www"), ngx_http_urlstore_opt_www, 0,
+      NGX_HTTP_URLSTORE_ALLOWED_WWW },
+
+    { ngx_null_string, NULL, 0, NULL }
 };
 
 
@@ -529,6 +540,12 @@ ngx_http_urlstore_filter_error(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 {
     char    *end;
     double   error;
+
+    /* strtod() has more than decimals: "inf", "0x1p-3" */
+
+    if (strspn((char *) value->data, "0123456789.eE-") != value->len) {
+        return NGX_ERROR;
+    }
 
     /* a word of the configuration ends with a zero */
 

@@ -235,13 +235,12 @@ ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
     p = zone->persist;
 
-    if (p == NULL || p->path.len == 0) {
+    if (p == NULL) {
 
-        if (p || zone->conf.lookup) {
+        if (zone->conf.lookup) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "urlstore_zone \"%V\": its \"%s\" needs a "
-                               "\"path\"", &zone->name,
-                               zone->conf.lookup ? "mode" : "sync");
+                               "urlstore_zone \"%V\": mode=lookup needs a "
+                               "\"path\"", &zone->name);
             return NGX_ERROR;
         }
 

@@ -12,6 +12,8 @@
 
 static ngx_http_urlstore_zone_t *ngx_http_urlstore_rule_zone(ngx_conf_t *cf,
     ngx_str_t *name);
+static char *ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
+    const char *allowed);
 static char *ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
     us_rule_error_t *err);
 
@@ -107,12 +109,11 @@ ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* urlstore_strip_args NAME GLOB ...;  urlstore_www_except NAME HOST ...; */
+/* urlstore_strip_args NAME GLOB ...; */
 
 char *
-ngx_http_urlstore_names(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    int                        rc;
     us_str_t                   name;
     ngx_str_t                 *value;
     ngx_uint_t                 i;
@@ -129,24 +130,46 @@ ngx_http_urlstore_names(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         name.data = value[i].data;
         name.len = value[i].len;
 
-        if (ngx_strcmp(cmd->name.data, "urlstore_strip_args") == 0) {
-            rc = us_norm_add_strip_arg(zone->norm, name);
-
-        } else if (name.len == 0
-                   || strcspn((char *) value[i].data, "*?/ ") != name.len)
-        {
-            /* a glob would match nothing */
-            rc = -1;
-
-        } else {
-            rc = us_norm_www_except(zone->norm, name);
+        if (us_norm_add_strip_arg(zone->norm, name) != 0) {
+            return ngx_http_urlstore_rule_value(cf, &value[i], "the name of "
+                                                "an argument or a glob");
         }
 
-        if (rc != 0) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid value \"%V\" of \"%V\"", &value[i],
-                               &cmd->name);
-            return NGX_CONF_ERROR;
+        zone->rules++;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* urlstore_www_except NAME HOST ...; */
+
+char *
+ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    us_str_t                   name;
+    ngx_str_t                 *value;
+    ngx_uint_t                 i;
+    ngx_http_urlstore_zone_t  *zone;
+
+    value = cf->args->elts;
+
+    zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 2; i < cf->args->nelts; i++) {
+        name.data = value[i].data;
+        name.len = value[i].len;
+
+        /* a glob would match nothing */
+
+        if (name.len == 0
+            || strcspn((char *) value[i].data, "*?/ ") != name.len
+            || us_norm_www_except(zone->norm, name) != 0)
+        {
+            return ngx_http_urlstore_rule_value(cf, &value[i], "a host");
         }
 
         zone->rules++;
@@ -163,7 +186,17 @@ ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_int_t                  n;
     ngx_str_t                 *value;
+    ngx_uint_t                 i;
     ngx_http_urlstore_zone_t  *zone;
+
+    static struct {
+        const char            *name;
+        void                 (*set)(us_norm_t *n, unsigned max);
+    }  limits[] = {
+        { "urlstore_max_depth", us_norm_set_max_depth },
+        { "urlstore_max_args", us_norm_set_max_args },
+        { "urlstore_max_repeat", us_norm_set_max_repeat }
+    };
 
     value = cf->args->elts;
 
@@ -175,25 +208,43 @@ ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     n = ngx_atoi(value[2].data, value[2].len);
 
     if (n == NGX_ERROR || n > US_URL_MAX) {
+        return ngx_http_urlstore_rule_value(cf, &value[2], "0 to 8192, where "
+                                            "0 is no limit,");
+    }
+
+    for (i = 0; ngx_strcmp(cmd->name.data, limits[i].name) != 0; i++) {
+        /* void */
+    }
+
+    if (zone->limits & ((ngx_uint_t) 1 << i)) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid number \"%V\" of \"%V\"", &value[2],
-                           &cmd->name);
+                           "duplicate \"%V\" of urlstore_zone \"%V\"",
+                           &cmd->name, &zone->name);
         return NGX_CONF_ERROR;
     }
 
-    if (ngx_strcmp(cmd->name.data, "urlstore_max_depth") == 0) {
-        us_norm_set_max_depth(zone->norm, n);
-
-    } else if (ngx_strcmp(cmd->name.data, "urlstore_max_args") == 0) {
-        us_norm_set_max_args(zone->norm, n);
-
-    } else {
-        us_norm_set_max_repeat(zone->norm, n);
-    }
-
+    zone->limits |= (ngx_uint_t) 1 << i;
     zone->rules++;
 
+    limits[i].set(zone->norm, n);
+
     return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
+    const char *allowed)
+{
+    ngx_str_t  *args;
+
+    args = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V\" of \"%V\": %s is expected",
+                       value, &args[0], allowed);
+
+    return NGX_CONF_ERROR;
 }
 
 
@@ -224,7 +275,7 @@ ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
     value = cf->args->elts;
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "\"%V\" of urlstore_zone \"%V\": %s in \"%V\"",
+                       "\"%V\" of zone \"%V\": %s in \"%V\"",
                        &value[0], &value[1], err->text, regex);
 
     return NGX_CONF_ERROR;
