@@ -209,9 +209,10 @@ class Store:
                 time.sleep(step.seconds)
                 got = None
             else:
-                got = self._send(step)
+                got = self.transport(step)
 
-    def _send(self, send: Send) -> Union[Reply, Lost]:
+    def transport(self, send: Send) -> Union[Reply, Lost]:
+        """Sends one request, once."""
         connection, used = self._take()
         whole = False
         try:

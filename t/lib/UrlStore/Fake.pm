@@ -10,6 +10,9 @@ package UrlStore::Fake;
 # The code returns the step for the n-th request (from 0) below /WHO/NAME, or
 # nothing: then the answer is 500.  clients/README.md describes the steps.
 #
+# A step with `forward` sends the request to that port of this machine, and
+# answers what came back, unless it drops it.
+#
 # Each connection has a process of its own.  A log for each WHO/NAME, which
 # they lock, numbers the requests.
 #
@@ -27,6 +30,8 @@ use JSON::PP ();
 use POSIX ();
 use Socket qw(SOL_SOCKET SO_LINGER);
 use Time::HiRes qw(sleep time);
+
+use UrlStore::Client;
 
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;
 
@@ -148,6 +153,7 @@ sub _connection
             _body($s, \$buf, $r) or last;
         }
 
+        $step = _forward($step, $r) // last if $step->{forward};
         $self->_record($key, $n, $r);
 
         _step($s, $step) or last;
@@ -240,6 +246,24 @@ sub _body
 }
 
 
+# the step with the answer of another server
+
+sub _forward
+{
+    my ($step, $r) = @_;
+
+    my %h = map { $_ => $r->{headers}{$_} }
+        qw(content-type content-encoding accept idempotency-key);
+    my $answer = UrlStore::Client->new('127.0.0.1', $step->{forward})
+        ->request($r->{method}, $r->{target}, $r->{body}, %h) // return;
+
+    return { %$step, status => $answer->{status}, text => $answer->{body},
+        headers => { map { ucfirst $_ => $answer->{headers}{$_} }
+            grep { exists $answer->{headers}{$_} }
+            qw(content-type retry-after) } };
+}
+
+
 # does the step; false if the connection ends
 
 sub _step
@@ -270,6 +294,8 @@ sub _step
 
     my %h = ('Content-Type' => $type, 'Content-Length' => length $body,
         %{ $step->{headers} // {} });
+
+    $h{'Content-Type'} = delete $h{'Content-type'} if $h{'Content-type'};
 
     if ($step->{date}) {
         $h{'Retry-After'} = POSIX::strftime('%a, %d %b %Y %H:%M:%S GMT',
