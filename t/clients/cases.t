@@ -20,6 +20,7 @@ my $python = "/usr/bin/python3 -B $top/clients/python/test/cases.py";
 my %drivers = (
     'python' => $python,
     'asyncio' => "$python --async",
+    'node' => "node $top/clients/node/test/cases.js",
 );
 
 my @names = $ENV{CLIENTS} ? split(' ', $ENV{CLIENTS}) : sort keys %drivers;

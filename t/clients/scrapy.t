@@ -263,16 +263,36 @@ note('they fetched ' . join(' and ',
 
 my ($kills, $all) = (0, {});
 
-for my $after (2.8, 3.3, 3.8) {
-    my $pid = crawl('killed', "$store/three", URLSTORE_RESUME => 1,
-        DOWNLOAD_DELAY => .02, CONCURRENT_REQUESTS => 4);
-    sleep $after * ($ENV{US_VALGRIND} ? 3 : 1);
+
+# kills a crawler after some seconds
+
+sub kill_crawler
+{
+    my ($port, $after, @options) = @_;
+
+    my $pid = crawl('killed', $port, @options);
+
+    sleep $after;
     kill 'KILL', $pid;
-    $kills++;
     ends($pid);
+    $kills++;
     $got = fetched();
     $all->{$_} += $got->{all}{$_} for keys %{ $got->{all} // {} };
 }
+
+
+# the first one marks pages, and cannot store their links
+
+my $stuck = UrlStore::Fake->new(sub {
+    my ($name, $n, $target) = @_;
+    return $n > 6 && $target =~ m{/add} ? { status => 503 }
+        : { forward => $store };
+});
+
+kill_crawler($stuck->port . '/x/y/three', 4);
+
+kill_crawler("$store/three", $_, URLSTORE_RESUME => 1,
+    DOWNLOAD_DELAY => .02, CONCURRENT_REQUESTS => 4) for 2.8, 3.3;
 
 my $before = keys %$all;
 ok(ends(crawl('resumed', "$store/three", URLSTORE_RESUME => 1)),

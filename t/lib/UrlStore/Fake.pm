@@ -7,8 +7,9 @@ package UrlStore::Fake;
 #     ... requests to http://127.0.0.1:PORT/WHO/NAME/add ...
 #     my @requests = $fake->requests('WHO/NAME');
 #
-# The code returns the step for the n-th request (from 0) below /WHO/NAME, or
-# nothing: then the answer is 500.  clients/README.md describes the steps.
+# The code gets NAME, n and the target of the n-th request (from 0) below
+# /WHO/NAME and returns its step, or nothing for the answer 500.
+# clients/README.md describes the steps.
 #
 # A step with `forward` sends the request to that port of this machine, and
 # answers what came back, unless it drops it.
@@ -146,7 +147,7 @@ sub _connection
         # the step says whether the body is read before the answer
 
         my $n = $self->_count($key);
-        my $step = $self->{script}->($key =~ s{.*/}{}r, $n)
+        my $step = $self->{script}->($key =~ s{.*/}{}r, $n, $target)
             // { status => 500, text => 'unexpected' };
 
         if (!$step->{early}) {
