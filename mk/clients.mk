@@ -4,7 +4,8 @@
 #   make test-clients                  all
 #   make test-clients T=t/clients/x.t  some
 
-PKG_CLIENTS := python3-minimal python3-aiohttp python3-scrapy mypy
+PKG_CLIENTS := python3-minimal python3-aiohttp python3-scrapy mypy golang-go \
+               default-jdk-headless $(if $(shell command -v node),,nodejs)
 
 $(B)/.deps-clients: mk/deps.mk mk/clients.mk
 	$(call install,$(PKG_CLIENTS))
