@@ -61,11 +61,13 @@ for my $filter ('site=example.com', 'new_sites=1') {
     like($a->json->{detail}, qr/mode=lookup/, 'with the reason');
 }
 
-my $page = $ro->get('/?q=' . uri_escape($lines->[0]))->{body};
+# what the page asks for
 
-like($page, qr/by id only/, 'the page knows ids');
-unlike($page, qr/tag unseen/, 'and denies no URL');
-like($ro->get('/?q=0')->{body}, qr/id="url">http/, 'an id on the page');
+is($ro->get('/')->{status}, 200, 'the page');
+is($ro->get('/stats')->json->{ready}, JSON::PP::true(), 'is ready');
+is($ro->get('/stats')->json->{writable}, JSON::PP::false(), 'to read');
+like($ro->get('/url/0', Accept => 'application/json')->json->{url},
+    qr/^http/, 'knows ids');
 
 cmp_ok($ro->get('/stats')->json->{parts}{index}, '<=',
     $t->get('/stats')->json->{parts}{index}, 'there is no index');

@@ -445,7 +445,7 @@ us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
 
     /* a zone that was filled costs what it has, used or not */
 
-    bytes = conf->fill ? info.size : info.content;
+    bytes = conf->fill ? info.size : info.used;
 
     printf("{\"urls\": %zu, \"invalid\": %zu, \"sites\": %" PRIu64
            ", \"raw_bytes\": %" PRIu64 ", \"zone_size\": %" PRIu64

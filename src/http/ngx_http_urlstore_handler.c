@@ -76,14 +76,14 @@ static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
       ngx_http_urlstore_health_handler },
 
     { ngx_string("stats"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
-      "history",
+      "",
       ngx_http_urlstore_stats_handler },
 
     { ngx_string("metrics"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
       "",
       ngx_http_urlstore_metrics_handler },
 
-    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 0,
+    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
       "q",
       ngx_http_urlstore_page_handler },
 
