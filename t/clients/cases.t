@@ -17,10 +17,14 @@ my $top = $UrlStore::Test::TOP;
 
 my $python = "/usr/bin/python3 -B $top/clients/python/test/cases.py";
 
+# what reads the jobs from $FILE and prints the results
+
 my %drivers = (
-    'python' => $python,
-    'asyncio' => "$python --async",
-    'node' => "node $top/clients/node/test/cases.js",
+    'python' => "$python < \$FILE",
+    'asyncio' => "$python --async < \$FILE",
+    'node' => "node $top/clients/node/test/cases.js < \$FILE",
+    'go' => "cd $top/clients/go && RESULTS=\$FILE.out go test -count=1"
+        . ' -run TestCases >&2 && cat $FILE.out && rm $FILE.out',
 );
 
 my @names = $ENV{CLIENTS} ? split(' ', $ENV{CLIENTS}) : sort keys %drivers;
@@ -94,7 +98,7 @@ sub differs
 }
 
 
-# /add?only=new&older=1d -> path, arguments
+# /add?only=new&older=1d -> path, arguments; a duration in seconds
 
 sub target
 {
@@ -103,6 +107,9 @@ sub target
     my ($path, $query) = split /\?/, $target, 2;
     my %args = map { s/\+/ /gr =~ s/%(..)/chr hex $1/ger }
         map { split /=/, $_, 2 } split /&/, $query // '';
+    my %unit = (s => 1, h => 3600, d => 86400);
+
+    $args{older} =~ s/^(\d+)([shd])$/$1 * $unit{$2}/e if $args{older};
 
     return ($path, \%args);
 }
@@ -215,8 +222,8 @@ sub start
     print $fh jobs($who);
     close $fh;
 
-    open my $pipe, '-|', "$drivers{$who} < $file"
-        or die "$drivers{$who}: $!";
+    local $ENV{FILE} = $file;
+    open my $pipe, '-|', $drivers{$who} or die "$drivers{$who}: $!";
 
     return $pipe;
 }

@@ -1,0 +1,541 @@
+package urlstore
+
+// One request, as often as it takes. The rules are those of all clients:
+//
+//   - A request is sent again when no whole answer came, on the codes in
+//     retried and on any refusal that brings Retry-After.
+//   - It is sent again with the same bytes and the same Idempotency-Key.
+//   - The wait is what Retry-After says, plus a random part of a backoff that
+//     doubles from backoff to backoffMax.
+//   - A wait that would end later than Patience after the first try is not
+//     begun: the call returns what the last try met.
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	crand "crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand"
+	"net"
+	"net/http"
+	"net/url"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	backoff    = 100 * time.Millisecond
+	backoffMax = 5 * time.Second
+	gzipFrom   = 1024
+)
+
+var retried = map[int]bool{408: true, 425: true, 429: true, 500: true, 502: true,
+	503: true, 504: true}
+
+// NoAnswer says that no whole answer came: refused, cut off, timed out, or not
+// readable. The service may have applied the request.
+type NoAnswer struct {
+	Text  string
+	Tries int    // how often it was sent
+	Done  []Item // what earlier requests of the call answered
+	Err   error
+}
+
+func (e *NoAnswer) Error() string { return e.Text + ": " + e.Err.Error() }
+func (e *NoAnswer) Unwrap() error { return e.Err }
+
+// Problem says that the service refused the request.
+type Problem struct {
+	Status     int
+	Document   map[string]any // RFC 9457; empty if there was none
+	RetryAfter *time.Duration // what the service asked to wait, or nil
+	Tries      int            // how often it was sent
+	Done       []Item         // what earlier requests of the call answered
+}
+
+func (e *Problem) Error() string {
+	text := strconv.Itoa(e.Status)
+	for _, member := range []string{"title", "detail"} {
+		if s, ok := e.Document[member].(string); ok {
+			text += " " + s
+		}
+	}
+	return text
+}
+
+func (e *Problem) processed() float64 {
+	n, _ := e.Document["processed"].(float64)
+	return n
+}
+
+// outcome is how an exchange went: how many tries, and whether an answer was
+// lost.
+type outcome struct {
+	tries int
+	lost  bool
+}
+
+// exchange sends a request until it is answered. read returns an error for an
+// answer that is not whole.
+func (s *Store) exchange(ctx context.Context, method, path string, args url.Values,
+	payload any, read func([]byte) error) (outcome, error) {
+	var out outcome
+	request, err := s.request(method, path, args, payload)
+	if err != nil {
+		return out, err
+	}
+	start := time.Now()
+	for pauses := 0; ; pauses++ {
+		var fault error
+		var after time.Duration
+		status, header, body, sent, err := s.send(ctx, request)
+		out.tries++
+		switch {
+		case ctx.Err() != nil:
+			return out, ctx.Err()
+		case err != nil:
+			fault = &NoAnswer{Text: method + " " + path, Tries: out.tries, Err: err}
+			out.lost = out.lost || sent
+		case status >= 200 && status < 300:
+			err := read(body)
+			if err == nil {
+				return out, nil
+			}
+			fault = &NoAnswer{Text: method + " " + path + ": the answer is not whole",
+				Tries: out.tries, Err: err}
+			out.lost = true
+		default:
+			p := &Problem{Status: status, Document: document(header, body),
+				RetryAfter: retryAfter(header.Get("Retry-After")), Tries: out.tries}
+			if !retried[status] && p.RetryAfter == nil {
+				return out, p
+			}
+			if p.RetryAfter != nil {
+				after = *p.RetryAfter
+			}
+			fault = p
+		}
+		wait := after + pause(pauses)
+		if time.Since(start)+wait > s.options.Patience {
+			return out, fault
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return out, err
+		}
+	}
+}
+
+type request struct {
+	method, address string
+	header          http.Header
+	body            []byte
+}
+
+func (s *Store) request(method, path string, args url.Values, payload any) (*request, error) {
+	r := &request{method: method, address: s.address + path, header: s.header.Clone()}
+	if len(args) > 0 {
+		r.address += "?" + args.Encode()
+	}
+	r.header.Set("Accept", "application/json")
+	if path == "/urls" {
+		r.header.Set("Accept", "application/x-ndjson")
+	}
+	if payload != nil {
+		r.body = encoded(payload)
+		r.header.Set("Content-Type", "application/json")
+		if s.options.Gzip && len(r.body) >= gzipFrom {
+			var packed bytes.Buffer
+			w, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+			_, _ = w.Write(r.body)
+			_ = w.Close()
+			r.body = packed.Bytes()
+			r.header.Set("Content-Encoding", "gzip")
+		}
+	}
+	if method == "POST" && (path == "/add" || path == "/claim" ||
+		strings.HasPrefix(path, "/mark/")) {
+		var key [16]byte
+		if _, err := crand.Read(key[:]); err != nil {
+			return nil, err
+		}
+		r.header.Set("Idempotency-Key", hex.EncodeToString(key[:]))
+	}
+	return r, nil
+}
+
+// send sends a request once. With an error, sent says whether the service may
+// have received it.
+func (s *Store) send(ctx context.Context, r *request) (status int, header http.Header,
+	body []byte, sent bool, err error) {
+	outer := ctx
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	silent := time.AfterFunc(s.options.Timeout, cancel)
+	defer silent.Stop()
+	q, err := http.NewRequestWithContext(ctx, r.method, r.address, bytes.NewReader(r.body))
+	if err != nil {
+		return 0, nil, nil, false, err
+	}
+	q.Header = r.header
+	// Without GetBody the transport does not send a request again by itself:
+	// that an answer was lost has to be known here.
+	q.GetBody = nil
+	response, err := s.client.Do(q)
+	if err != nil {
+		if outer.Err() == nil && ctx.Err() != nil {
+			return 0, nil, nil, true, fmt.Errorf("no answer for %v", s.options.Timeout)
+		}
+		var op *net.OpError
+		return 0, nil, nil, !(errors.As(err, &op) && op.Op == "dial"), err
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(&patient{response.Body, silent, s.options.Timeout})
+	return response.StatusCode, response.Header, body, true, err
+}
+
+// patient is a reader that puts off a timer while bytes come.
+type patient struct {
+	io.Reader
+	timer *time.Timer
+	limit time.Duration
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	p.timer.Reset(p.limit)
+	return n, err
+}
+
+// lookUp adds or looks up what next returns, in as many requests as it takes,
+// and hands on the answer of each.
+func (s *Store) lookUp(ctx context.Context, path string, next func() (string, bool), how Adding,
+	each func(*Batch) error) error {
+	var urls []string
+	index, empty := 0, 64+len(encoded(how.Base))
+	size := empty
+	flush := func() error {
+		batch, err := s.part(ctx, path, urls, index, how)
+		index += len(urls)
+		urls = urls[:0]
+		size = empty
+		if err != nil {
+			return err
+		}
+		return each(batch)
+	}
+	for {
+		u, more := next()
+		if !more {
+			break
+		}
+		need := len(encoded(u)) + 1
+		if len(urls) > 0 && (len(urls) == s.options.Batch || size+need > s.options.Body) {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+		urls = append(urls, u)
+		size += need
+	}
+	if len(urls) == 0 {
+		return nil
+	}
+	return flush()
+}
+
+func (s *Store) gather(ctx context.Context, path string, urls []string, how Adding) (*Batch, error) {
+	batch := &Batch{Items: []Item{}}
+	at := 0
+	err := s.lookUp(ctx, path, func() (string, bool) {
+		if at == len(urls) {
+			return "", false
+		}
+		at++
+		return urls[at-1], true
+	}, how, func(part *Batch) error {
+		batch.join(part)
+		return nil
+	})
+	if err != nil {
+		done(err, batch.Items)
+		return nil, err
+	}
+	return batch, nil
+}
+
+// done notes in an error what was answered before it.
+func done(err error, items []Item) {
+	switch e := err.(type) {
+	case *Problem:
+		e.Done = append(append([]Item{}, items...), e.Done...)
+	case *NoAnswer:
+		e.Done = append(append([]Item{}, items...), e.Done...)
+	}
+}
+
+// part answers URLs that fit in one request: those in the cache at once.
+func (s *Store) part(ctx context.Context, path string, urls []string, index int, how Adding) (
+	*Batch, error) {
+	batch := &Batch{}
+	var asked []int
+	add := func(item Item) {
+		if !how.OnlyNew {
+			batch.Items = append(batch.Items, item)
+		}
+	}
+	for at, u := range urls {
+		if how.Older == 0 && !how.Times {
+			if k, found := s.cache.get(u, how.Base); found {
+				item := Item{Index: index + at, ID: &k.id, Status: "seen", URL: k.url}
+				if how.Sites {
+					item.NewSite = new(bool)
+				}
+				batch.Seen++
+				add(item)
+				continue
+			}
+		}
+		if len(encoded(u)) > s.options.Body {
+			batch.Errors++
+			add(Item{Index: index + at, Status: "invalid", Reason: "length"})
+			continue
+		}
+		asked = append(asked, at)
+	}
+	var err error
+	if len(asked) > 0 {
+		err = s.ask(ctx, path, urls, asked, index, how, batch)
+	}
+	sort.SliceStable(batch.Items, func(a, b int) bool {
+		return batch.Items[a].Index < batch.Items[b].Index
+	})
+	if err != nil {
+		done(err, batch.Items)
+		return nil, err
+	}
+	return batch, nil
+}
+
+type answered struct {
+	Results []struct {
+		Item
+		Index *int `json:"index"`
+	} `json:"results"`
+	New    int     `json:"new"`
+	Due    int     `json:"due"`
+	Seen   int     `json:"seen"`
+	Unseen int     `json:"unseen"`
+	Errors int     `json:"errors"`
+	NextID *uint64 `json:"next_id"`
+	Epoch  *uint64 `json:"epoch"`
+}
+
+// ask adds to the batch what the service answers for the URLs at `asked`.
+func (s *Store) ask(ctx context.Context, path string, urls []string, asked []int, index int,
+	how Adding, batch *Batch) error {
+	s.lock.Lock()
+	epoch, known := s.epoch, s.nextID
+	s.lock.Unlock()
+	payload := map[string]any{"urls": pick(urls, asked)}
+	if how.Base != "" {
+		payload["base"] = how.Base
+	}
+	var answer answered
+	out, err := s.exchange(ctx, "POST", path, how.args(), payload, func(body []byte) error {
+		answer = answered{}
+		if err := json.Unmarshal(body, &answer); err != nil {
+			return err
+		}
+		if answer.Results == nil || !how.OnlyNew && len(answer.Results) != len(asked) {
+			return fmt.Errorf("%d results for %d URLs", len(answer.Results), len(asked))
+		}
+		for n, r := range answer.Results {
+			if r.Index != nil {
+				n = *r.Index
+			}
+			if n < 0 || n >= len(asked) {
+				return fmt.Errorf("index %d of %d URLs", n, len(asked))
+			}
+		}
+		return nil
+	})
+	if p, ok := err.(*Problem); ok && p.Status == http.StatusRequestEntityTooLarge &&
+		p.processed() == 0 && len(asked) > 1 {
+		half := len(asked) / 2
+		if err := s.ask(ctx, path, urls, asked[:half], index, how, batch); err != nil {
+			return err
+		}
+		return s.ask(ctx, path, urls, asked[half:], index, how, batch)
+	}
+	if err != nil {
+		return err
+	}
+	if !same(answer.Epoch, epoch) {
+		known = nil
+	}
+	s.learn(&answer)
+	part := &Batch{New: answer.New, Due: answer.Due, Seen: answer.Seen, Unseen: answer.Unseen,
+		Errors: answer.Errors, NextID: answer.NextID, Epoch: answer.Epoch, Tries: out.tries}
+	for n, r := range answer.Results {
+		if r.Index != nil {
+			n = *r.Index
+		}
+		item := r.Item
+		item.Index = index + asked[n]
+		item.Unsure = item.ID != nil && item.Status == "seen" && out.lost &&
+			(known == nil || *item.ID >= *known)
+		if item.ID != nil && item.URL != "" && (item.Status == "new" || item.Status == "seen") {
+			s.cache.put(urls[asked[n]], how.Base, *item.ID, item.URL)
+		}
+		part.Items = append(part.Items, item)
+	}
+	batch.join(part)
+	return nil
+}
+
+// learn remembers how many ids were given, at least.
+func (s *Store) learn(answer *answered) {
+	var most uint64
+	if answer.NextID != nil {
+		most = *answer.NextID
+	}
+	for _, r := range answer.Results {
+		if r.ID != nil && *r.ID >= most {
+			most = *r.ID + 1
+		}
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if !same(s.epoch, answer.Epoch) {
+		s.epoch, s.nextID = answer.Epoch, nil
+	}
+	if s.nextID == nil || *s.nextID < most {
+		s.nextID = &most
+	}
+	s.cache.at(answer.Epoch)
+}
+
+// results posts items and returns one result for each.
+func results[T any](ctx context.Context, s *Store, path string, args url.Values, payload any,
+	count int) ([]T, error) {
+	var answer struct {
+		Results []T `json:"results"`
+	}
+	_, err := s.exchange(ctx, "POST", path, args, payload, func(body []byte) error {
+		answer.Results = nil
+		if err := json.Unmarshal(body, &answer); err != nil {
+			return err
+		}
+		if len(answer.Results) != count {
+			return fmt.Errorf("%d results for %d items", len(answer.Results), count)
+		}
+		return nil
+	})
+	return answer.Results, err
+}
+
+// page returns the next entries of the feed, and where to go on.
+func (s *Store) page(ctx context.Context, args url.Values) (entries []Entry, next uint64, err error) {
+	_, err = s.exchange(ctx, "GET", "/urls", args, nil, func(body []byte) error {
+		entries = nil
+		lines := json.NewDecoder(bytes.NewReader(body))
+		for {
+			var line struct {
+				Entry
+				Next *uint64 `json:"next"`
+			}
+			if err := lines.Decode(&line); err == io.EOF {
+				return errors.New("the last line is missing")
+			} else if err != nil {
+				return err
+			}
+			if line.Next != nil {
+				next = *line.Next
+				return nil
+			}
+			entries = append(entries, line.Entry)
+		}
+	})
+	return entries, next, err
+}
+
+// view is a copy of what a Store talks with.
+func (s *Store) view() *Store {
+	return &Store{address: s.address, options: s.options, header: s.header, client: s.client,
+		cache: newCache(0)}
+}
+
+func pick(urls []string, at []int) []string {
+	picked := make([]string, len(at))
+	for n, i := range at {
+		picked[n] = urls[i]
+	}
+	return picked
+}
+
+// encoded is the JSON of a value, its strings as they are; bytes that are not
+// UTF-8 become U+FFFD.
+func encoded(value any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(value); err != nil {
+		panic(err) // what is sent can be encoded
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// document is the problem document of a refusal; empty if there is none.
+func document(header http.Header, body []byte) map[string]any {
+	d := map[string]any{}
+	if strings.Contains(header.Get("Content-Type"), "json") && json.Unmarshal(body, &d) != nil {
+		return map[string]any{}
+	}
+	return d
+}
+
+// retryAfter reads a number of seconds or an HTTP date.
+func retryAfter(value string) *time.Duration {
+	if value == "" {
+		return nil
+	}
+	wait := time.Duration(0)
+	if n, err := strconv.ParseUint(value, 10, 31); err == nil {
+		wait = time.Duration(n) * time.Second
+	} else if date, err := http.ParseTime(value); err != nil {
+		return nil
+	} else if wait = time.Until(date); wait < 0 {
+		wait = 0
+	}
+	return &wait
+}
+
+// pause is how long to wait before the next try, after so many pauses.
+func pause(pauses int) time.Duration {
+	if pauses > 20 {
+		pauses = 20
+	}
+	most := backoff << pauses
+	if most > backoffMax {
+		most = backoffMax
+	}
+	return most/2 + time.Duration(rand.Int63n(int64(most/2)))
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,3 @@
+module urlstore
+
+go 1.19
