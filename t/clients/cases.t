@@ -25,6 +25,9 @@ my %drivers = (
     'node' => "node $top/clients/node/test/cases.js < \$FILE",
     'go' => "cd $top/clients/go && RESULTS=\$FILE.out go test -count=1"
         . ' -run TestCases >&2 && cat $FILE.out && rm $FILE.out',
+    'java' => "cd $top/clients/java && javac --release 11 -Xlint:all -Werror"
+        . " -d $top/build/clients UrlStore.java test/Cases.java"
+        . " && java -cp $top/build/clients Cases < \$FILE",
 );
 
 my @names = $ENV{CLIENTS} ? split(' ', $ENV{CLIENTS}) : sort keys %drivers;
