@@ -239,7 +239,7 @@ final class Cases {
     }
 
 
-    // --- JSON: the client reads it, this writes it ----------------------------
+    // --- JSON: the client reads it, this writes it -------------------------
 
 
     private static Map<String, Object> members(Object... all)
