@@ -1,8 +1,8 @@
 
 /*
  * See ngx_http_urlstore_figures.h.  A look at a zone adds up the workers'
- * counters and asks the store for its own: the cost does not depend on the
- * number of URLs.
+ * counters and asks the store for its own, or takes a sample of the filter:
+ * the cost does not depend on the number of URLs.
  */
 
 
@@ -164,6 +164,21 @@ ngx_http_urlstore_figures_of(ngx_http_urlstore_zone_t *zone)
 }
 
 
+ngx_uint_t
+ngx_http_urlstore_full(ngx_http_urlstore_zone_t *zone)
+{
+    us_store_info_t  info;
+
+    if (zone->filter) {
+        return us_filter_full(zone->filter->set);
+    }
+
+    us_store_info(zone->store, &info);
+
+    return info.full;
+}
+
+
 void
 ngx_http_urlstore_figures_get(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_figures_t *f)
@@ -184,6 +199,7 @@ ngx_http_urlstore_figures_get(ngx_http_urlstore_zone_t *zone,
     f->epoch = zone->conf.epoch;
     f->uptime = ngx_time() - zone->sh->started;
     f->ready = ngx_http_urlstore_is_ready(zone);
+    f->full = ngx_http_urlstore_full(zone);
     f->writable = !f->full && ngx_http_urlstore_writable(zone);
 
     f->trainings = ngx_http_urlstore_sum(zone,
@@ -214,7 +230,6 @@ ngx_http_urlstore_figures_store(ngx_http_urlstore_zone_t *zone,
     f->free = info.size - info.used;
     f->content = info.content;
     f->fit = info.fit;
-    f->full = info.full;
     f->bytes_per_url = info.bytes_per_url;
     ngx_memcpy(f->parts, info.parts, sizeof(f->parts));
 
@@ -281,5 +296,4 @@ ngx_http_urlstore_figures_filter(ngx_http_urlstore_zone_t *zone,
     f->filling = info.filling;
     f->size = info.size;
     f->bytes_per_url = (double) info.size / info.capacity;
-    f->full = us_filter_full(zone->filter->set);
 }

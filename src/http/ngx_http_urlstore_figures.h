@@ -105,6 +105,9 @@ extern const ngx_http_urlstore_figure_t  ngx_http_urlstore_figures[];
 /* which of the three a zone is */
 ngx_uint_t ngx_http_urlstore_figures_of(ngx_http_urlstore_zone_t *zone);
 
+/* whether new URLs are refused for lack of room */
+ngx_uint_t ngx_http_urlstore_full(ngx_http_urlstore_zone_t *zone);
+
 void ngx_http_urlstore_figures_get(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_figures_t *f);
 

@@ -26,10 +26,10 @@ static ngx_int_t ngx_http_urlstore_stats_lists(ngx_http_urlstore_out_t *out,
 ngx_int_t
 ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                     rc;
-    const char                   *state;
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_figures_t   f;
+    ngx_int_t                 rc;
+    ngx_uint_t                full, writable;
+    const char               *state;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     rc = ngx_http_discard_request_body(r);
 
@@ -39,16 +39,16 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    ngx_http_urlstore_figures_get(ctx->zone, &f);
-
     state = ngx_http_urlstore_state_name(ctx->zone);
+    full = ngx_http_urlstore_full(ctx->zone);
+    writable = !full && ngx_http_urlstore_writable(ctx->zone);
 
-    if (!f.ready) {
+    if (!ngx_http_urlstore_is_ready(ctx->zone)) {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
 
-    } else if (!f.writable && ngx_http_urlstore_flag(r, "write")) {
+    } else if (!writable && ngx_http_urlstore_flag(r, "write")) {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        state = f.full ? "full" : "read-only";
+        state = full ? "full" : "read-only";
     }
 
     ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
@@ -66,9 +66,9 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
                                           "{\"status\":\"%s\","
                                           "\"writable\":%s,\"full\":%s,"
                                           "\"epoch\":%uL}\n", state,
-                                          f.writable ? "true" : "false",
-                                          f.full ? "true" : "false",
-                                          f.epoch);
+                                          writable ? "true" : "false",
+                                          full ? "true" : "false",
+                                          ctx->zone->conf.epoch);
     }
 
     if (rc != NGX_OK) {
