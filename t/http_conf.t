@@ -196,6 +196,25 @@ refused(@$_) for
         '"urlstore_reject" of zone "u": missing closing' ],
     [ "$u urlstore_quota \$host 1/s zone=u;", 'different use' ];
 
+# the size that a message names is enough
+
+for my $zone ('urlstore_zone u %s;', 'urlstore_zone u %s marks=a,b sites=on;',
+    'urlstore_zone u %s path=%%%%DIR%%%%/size;',
+    'urlstore_filter u %s capacity=1m error=0.01;',
+    'urlstore_filter u %s capacity=7 error=0.5;',
+    'urlstore_filter u %s capacity=3m error=0.000001;',
+    'urlstore_filter u %s capacity=1m error=0.01 path=%%%%DIR%%%%/size;')
+{
+    my ($rc, $out) = $t->check(sprintf("$zone\n", 4096) . $server);
+    my ($least) = $out =~ /at least (\d+) are needed/;
+
+    is($rc, 1, "too small: $zone");
+    ($rc, $out) = $t->check(sprintf("$zone\n", $least // 'x') . $server);
+    is($rc, 0, "  $least is enough") or diag($out);
+    ($rc, $out) = $t->check(sprintf("$zone\n", int($least * 0.95)) . $server);
+    is($rc, 1, '  a twentieth less is not') if $zone =~ /_filter.*m /;
+}
+
 for ([ 'location ~ x { urlstore_api u; }', 'needs a prefix location' ],
     [ 'location @x { urlstore_api u; }', 'needs a prefix location' ],
     [ 'location = /x { urlstore_api u; }', 'needs a prefix location' ],

@@ -12,9 +12,17 @@ use UrlStore::Test;
 
 my $t = UrlStore::Test->new(workers => 1)->run(<<'CONF');
 urlstore_zone u 32m;
+urlstore_filter f 1m capacity=100000 error=0.001;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
+
+    location = /filter { urlstore_quota $http_x_client 2/h; urlstore_add f; }
+    location /off {
+        urlstore_quota $http_x_client 1/h;
+
+        location = /off/add { urlstore_quota off; urlstore_add u; }
+    }
 
     location = /named {
         urlstore_quota $http_x_client 60/m burst=10 zone=q:64k;
@@ -71,6 +79,12 @@ is($t->post('/named', "http://q.example/1\n" x 100, client('two'))->{status},
     200, 'what is seen');
 is(add('/named', 'two', 1)->{status}, 200, 'costs nothing');
 is(add('/named', undef, 1)->{status}, 200, 'no key, no quota')
+    for 1 .. 2;
+
+
+is(add('/filter', 'one', 2)->{status}, 200, 'a filter');
+wait_is(add('/filter', 'one', 1), 3600, 'counts what was new to it');
+is(add('/off/add', 'one', 5)->{status}, 200, 'off')
     for 1 .. 2;
 
 
