@@ -176,7 +176,7 @@ ok($t->reload, 'as it was');
 # --- what is refused, with which words
 
 my $rate = 'a number of 1 to 1000000000, then "/s", "/m" or "/h" is expected';
-my $room = 'NAME, or NAME:SIZE with at least 32k is expected';
+my $room = 'NAME, or NAME:SIZE with at least 8 pages (32k) is expected';
 
 for ([ '$host', 'needs KEY and RATE, or "off"' ],
     [ 'off 1/s', '"off" stands alone' ],

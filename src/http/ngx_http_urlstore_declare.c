@@ -1,21 +1,21 @@
 
 /*
- * What the configuration says of a zone.
+ * The directive of a zone.
  *
  *     urlstore_zone  NAME SIZE [OPTION=VALUE ...];
  *
  * Name, size and options are read here, for urlstore_filter as well, and the
- * zone gets its normalizer and its shared memory.  What the data could not
- * follow at a reload is refused where it can be known: a changed size here
- * (nginx would silently hand out an empty zone), the rest where the old data
- * is at hand (ngx_http_urlstore_zone_same()).
+ * zone gets its normalizer and its shared memory.  At a reload, options that
+ * the stored data depend on cannot change.  Another size is refused here,
+ * because nginx would silently create an empty zone; the rest is refused where
+ * the old zone is at hand, in ngx_http_urlstore_zone_same().
  */
 
 
 #include "ngx_http_urlstore.h"
 
 
-/* of a zone's name: lines of /metrics and members of /stats have room for it */
+/* the longest name of a zone: /metrics and /stats have room for it in a line */
 #define NGX_HTTP_URLSTORE_NAME  255
 
 
@@ -132,7 +132,7 @@ ngx_http_urlstore_zone_declare(ngx_conf_t *cf, size_t *size)
 
     value = cf->args->elts;
 
-    /* it becomes a label of the metrics, and a string of JSON */
+    /* the name becomes a label in /metrics and a string in /stats */
 
     for (i = 0; i < value[1].len; i++) {
         if (!ngx_http_urlstore_word(value[1].data[i])) {
@@ -175,7 +175,7 @@ ngx_http_urlstore_zone_declare(ngx_conf_t *cf, size_t *size)
 }
 
 
-/* the arguments from the third on */
+/* reads the arguments from the third on */
 
 ngx_int_t
 ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
@@ -273,7 +273,7 @@ ngx_http_urlstore_option(ngx_conf_t *cf, ngx_str_t *arg,
 }
 
 
-/* its normalizer, and its shared memory */
+/* creates the zone's normalizer and declares its shared memory */
 
 char *
 ngx_http_urlstore_zone_add(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
@@ -299,7 +299,7 @@ ngx_http_urlstore_zone_add(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 }
 
 
-/* the zone of this name, which may be declared further down */
+/* returns the zone of this name, which may be declared further down */
 
 ngx_http_urlstore_zone_t *
 ngx_http_urlstore_zone_find(ngx_conf_t *cf, ngx_str_t *name)
@@ -346,7 +346,7 @@ ngx_http_urlstore_zone_find(ngx_conf_t *cf, ngx_str_t *name)
 }
 
 
-/* of the configuration's pool: the mapping may be gone by now */
+/* runs when the configuration's pool goes: the mapping may be gone already */
 
 static void
 ngx_http_urlstore_zone_cleanup(void *data)
@@ -360,10 +360,7 @@ ngx_http_urlstore_zone_cleanup(void *data)
 }
 
 
-/*
- * nginx would give the workers of a reload a new, empty zone if only its size
- * has changed.
- */
+/* if only SIZE changed, nginx would create a new and empty zone at a reload */
 
 ngx_int_t
 ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name, size_t size)
@@ -408,7 +405,7 @@ ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name, size_t size)
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "urlstore_zone \"%V\": its size cannot change "
-                           "from %uz to %uz while nginx runs, for its URLs "
+                           "from %uz to %uz while nginx runs, its URLs "
                            "would be lost; stop nginx and start it again",
                            name, shm_zone[i].shm.size, size);
         return NGX_ERROR;
@@ -562,7 +559,7 @@ ngx_http_urlstore_opt_huge(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 }
 
 
-/* one of two words: 0 or 1 */
+/* *on is 0 for the first of two words, 1 for the second */
 
 ngx_int_t
 ngx_http_urlstore_opt_either(ngx_str_t *value, const char *no,

@@ -1,7 +1,7 @@
 
 /*
- * Filter zones: /add and /seen without ids, for one to two bytes a URL, with a
- * stated share of new URLs taken for seen ones.
+ * Filter zones: /add and /seen without ids, in one to two bytes a URL.  A
+ * stated share of new URLs is answered as seen.
  *
  *     urlstore_filter NAME SIZE capacity=N error=RATE
  *                     [path=DIR [unclean=refuse|accept]] [profile=P] [www=W];
@@ -14,15 +14,15 @@
  *     +---------------+                         mapped by the master; its
  *                                               workers inherit the mapping
  *
- * The rest of a zone (name, normalizer, rules, counters) is as everywhere;
- * a filter zone is a zone with zone->filter and without zone->store.
+ * A filter zone is a zone with zone->filter and without zone->store.  It has a
+ * name, a normalizer, rules and counters as every zone.
  *
- * Files belong to the master from its first configuration with them to its
- * end, also if a reload leaves them out: at its end, when no worker is left,
- * it writes them out and marks them clean, unless another master uses them.
- * That is how a binary upgrade (USR2) goes: the new master maps the file beside
- * the old one, what one side adds the other has seen, and the last one to end
- * marks it.
+ * The master opens a file with the first configuration that names it and keeps
+ * it to its own end, even if a reload leaves it out.  At its end, when it has
+ * no worker any more, it writes the file out and marks it clean, unless
+ * another master uses the file.  In a binary upgrade (USR2) the new master
+ * maps the same file, so that each side sees what the other adds, and the
+ * master that ends last marks it.
  */
 
 
@@ -31,11 +31,11 @@
 #include <sys/random.h>
 
 
-/* nginx's part of a zone whose filter is a file */
+/* bytes of shared memory for a zone whose filter is a file */
 #define NGX_HTTP_URLSTORE_FILTER_ZONE  (192 * 1024)
 
 
-/* a file that this master has open */
+/* a file that the master has open */
 
 typedef struct ngx_http_urlstore_file_s  ngx_http_urlstore_file_t;
 
@@ -93,7 +93,7 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
 };
 
 
-/* of the master: workers have copies that they never look at */
+/* the master's files; workers inherit the list and do not use it */
 
 static ngx_http_urlstore_file_t  *ngx_http_urlstore_files;
 
@@ -274,7 +274,7 @@ ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
         return NGX_OK;
     }
 
-    /* it forgets with every start: what was seen may be new again */
+    /* each start begins with an empty filter, hence with a new epoch */
 
     tp = ngx_timeofday();
     zone->conf.epoch = (uint64_t) tp->sec * 1000 + tp->msec;
@@ -295,7 +295,7 @@ ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* opens the file, or finds it open: a reload goes on with the same mapping */
+/* opens the file; at a reload it is open already, and its mapping stays */
 
 static ngx_int_t
 ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
@@ -309,7 +309,7 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
     f = zone->filter;
     log = zone->shm_zone->shm.log;
 
-    /* "nginx -t" beside a running nginx must not want its files */
+    /* "nginx -t" must not open the files of a running nginx */
 
     if (ngx_test_config) {
         return NGX_OK;
@@ -372,7 +372,7 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* the master's end: no worker is left that could set a bit */
+/* at the master's end, when no worker is left that could set a bit */
 
 void
 ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle)
@@ -394,7 +394,7 @@ ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle)
 }
 
 
-/* answers a group, as the store would, but for ids and sites */
+/* answers a group as the store does, without ids and sites */
 
 void
 ngx_http_urlstore_filter_group(ngx_http_urlstore_ctx_t *ctx,
@@ -463,7 +463,7 @@ ngx_http_urlstore_filter_seen(ngx_http_urlstore_zone_t *zone,
 }
 
 
-/* once by each worker: at nine tenths of the capacity, and when it is full */
+/* each worker logs once at nine tenths of the capacity, and once when full */
 
 static void
 ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone)

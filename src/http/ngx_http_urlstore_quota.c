@@ -39,7 +39,7 @@
 /* the greatest number of a directive */
 #define NGX_HTTP_URLSTORE_QUOTA_MAX    1000000000
 
-/* of zones: the default in bytes, the least in pages */
+/* of zones: the default in bytes, the least in pages of memory */
 #define NGX_HTTP_URLSTORE_QUOTA_SIZE   (1024 * 1024)
 #define NGX_HTTP_URLSTORE_QUOTA_PAGES  8
 
@@ -75,16 +75,17 @@ struct ngx_http_urlstore_quota_s {
 };
 
 
-static ngx_int_t ngx_http_urlstore_quota_burst(ngx_conf_t *cf,
-    ngx_str_t *value, uint64_t *burst);
-static ngx_int_t ngx_http_urlstore_quota_named(ngx_conf_t *cf,
-    ngx_str_t *value, ngx_str_t *name, size_t *size);
+static ngx_int_t ngx_http_urlstore_quota_args(ngx_conf_t *cf,
+    ngx_str_t *burst, ngx_str_t *zone);
+static char *ngx_http_urlstore_quota_invalid(ngx_conf_t *cf,
+    const char *what, ngx_str_t *value, const char *allowed);
 static ngx_int_t ngx_http_urlstore_quota_rate(ngx_str_t *value,
     uint64_t *rate);
-static ngx_int_t ngx_http_urlstore_quota_duplicate(ngx_conf_t *cf,
-    const char *name);
+static ngx_int_t ngx_http_urlstore_quota_burst(ngx_str_t *value,
+    uint64_t *burst);
+static ngx_int_t ngx_http_urlstore_quota_named(ngx_str_t *zone, size_t *size);
 static ngx_int_t ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate,
-    ngx_str_t *name);
+    ngx_str_t *zone);
 static ngx_shm_zone_t *ngx_http_urlstore_quota_zone(ngx_conf_t *cf,
     ngx_str_t *name, size_t size, uint64_t rate);
 static ngx_int_t ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone,
@@ -111,8 +112,7 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     size_t                      size;
     uint64_t                    rate;
-    ngx_str_t                  *value, name;
-    ngx_uint_t                  i;
+    ngx_str_t                  *value, burst, zone;
     ngx_http_urlstore_quota_t  *quota;
 
     if (ulcf->quota != NGX_CONF_UNSET_PTR) {
@@ -138,68 +138,42 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is wrong: KEY is empty";
     }
 
-    if (ngx_http_urlstore_quota_rate(&value[2], &rate) != NGX_OK) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid rate \"%V\" of urlstore_quota: a number "
-                           "of 1 to %ui, then \"/s\", \"/m\" or \"/h\" is "
-                           "expected", &value[2],
-                           (ngx_uint_t) NGX_HTTP_URLSTORE_QUOTA_MAX);
-        return NGX_CONF_ERROR;
-    }
-
     quota = ngx_palloc(cf->pool, sizeof(ngx_http_urlstore_quota_t));
     if (quota == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    quota->burst = NGX_CONF_UNSET_SIZE;
-    ngx_str_null(&name);
-    size = 0;
+    ngx_str_set(&burst, "0");
+    ngx_str_null(&zone);
 
-    for (i = 3; i < cf->args->nelts; i++) {
-
-        if (ngx_strncmp(value[i].data, "burst=", 6) == 0) {
-
-            if (ngx_http_urlstore_quota_burst(cf, &value[i], &quota->burst)
-                != NGX_OK)
-            {
-                return NGX_CONF_ERROR;
-            }
-
-            continue;
-        }
-
-        if (ngx_strncmp(value[i].data, "zone=", 5) == 0) {
-
-            if (ngx_http_urlstore_quota_named(cf, &value[i], &name, &size)
-                != NGX_OK)
-            {
-                return NGX_CONF_ERROR;
-            }
-
-            continue;
-        }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of urlstore_quota: "
-                           "burst=N or zone=NAME:SIZE is expected",
-                           &value[i]);
+    if (ngx_http_urlstore_quota_args(cf, &burst, &zone) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
-    if (quota->burst == NGX_CONF_UNSET_SIZE) {
-        quota->burst = 0;
+    if (ngx_http_urlstore_quota_rate(&value[2], &rate) != NGX_OK) {
+        return ngx_http_urlstore_quota_invalid(cf, "rate", &value[2],
+                   "a number of 1 to 1000000000, then \"/s\", \"/m\" or "
+                   "\"/h\"");
     }
 
-    if (name.data == NULL) {
+    if (ngx_http_urlstore_quota_burst(&burst, &quota->burst) != NGX_OK) {
+        return ngx_http_urlstore_quota_invalid(cf, "burst", &burst,
+                   "a number of 0 to 1000000000");
+    }
+
+    if (zone.data == NULL) {
         size = NGX_HTTP_URLSTORE_QUOTA_SIZE;
 
-        if (ngx_http_urlstore_quota_own(cf, rate, &name) != NGX_OK) {
+        if (ngx_http_urlstore_quota_own(cf, rate, &zone) != NGX_OK) {
             return NGX_CONF_ERROR;
         }
+
+    } else if (ngx_http_urlstore_quota_named(&zone, &size) != NGX_OK) {
+        return ngx_http_urlstore_quota_invalid(cf, "zone", &zone,
+                   "NAME, or NAME:SIZE with at least 8 pages (32k)");
     }
 
-    quota->shm_zone = ngx_http_urlstore_quota_zone(cf, &name, size, rate);
+    quota->shm_zone = ngx_http_urlstore_quota_zone(cf, &zone, size, rate);
     if (quota->shm_zone == NULL) {
         return NGX_CONF_ERROR;
     }
@@ -207,6 +181,66 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ulcf->quota = quota;
 
     return NGX_CONF_OK;
+}
+
+
+/* burst=N and zone=NAME:SIZE, each once */
+
+static ngx_int_t
+ngx_http_urlstore_quota_args(ngx_conf_t *cf, ngx_str_t *burst,
+    ngx_str_t *zone)
+{
+    size_t       len;
+    ngx_str_t   *value, *v;
+    ngx_uint_t   i, seen, bit;
+
+    value = cf->args->elts;
+    seen = 0;
+
+    for (i = 3; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "burst=", 6) == 0) {
+            v = burst;
+            len = 6;
+            bit = 1;
+
+        } else if (ngx_strncmp(value[i].data, "zone=", 5) == 0) {
+            v = zone;
+            len = 5;
+            bit = 2;
+
+        } else {
+            (void) ngx_http_urlstore_quota_invalid(cf, "parameter", &value[i],
+                                             "burst=N or zone=NAME:SIZE");
+            return NGX_ERROR;
+        }
+
+        if (seen & bit) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "duplicate parameter \"%*s\" of "
+                               "urlstore_quota", len - 1, value[i].data);
+            return NGX_ERROR;
+        }
+
+        seen |= bit;
+
+        v->data = value[i].data + len;
+        v->len = value[i].len - len;
+    }
+
+    return NGX_OK;
+}
+
+
+static char *
+ngx_http_urlstore_quota_invalid(ngx_conf_t *cf, const char *what,
+    ngx_str_t *value, const char *allowed)
+{
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid %s \"%V\" of urlstore_quota: %s is expected",
+                       what, value, allowed);
+
+    return NGX_CONF_ERROR;
 }
 
 
@@ -256,29 +290,16 @@ ngx_http_urlstore_quota_rate(ngx_str_t *value, uint64_t *rate)
 }
 
 
-/* burst=N, in units */
+/* in units */
 
 static ngx_int_t
-ngx_http_urlstore_quota_burst(ngx_conf_t *cf, ngx_str_t *value,
-    uint64_t *burst)
+ngx_http_urlstore_quota_burst(ngx_str_t *value, uint64_t *burst)
 {
     ngx_int_t  n;
-    ngx_str_t  v;
 
-    if (*burst != NGX_CONF_UNSET_SIZE) {
-        return ngx_http_urlstore_quota_duplicate(cf, "burst");
-    }
-
-    v.data = value->data + 6;
-    v.len = value->len - 6;
-
-    n = ngx_atoi(v.data, v.len);
+    n = ngx_atoi(value->data, value->len);
 
     if (n == NGX_ERROR || n > NGX_HTTP_URLSTORE_QUOTA_MAX) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid burst \"%V\" of urlstore_quota: a number "
-                           "of 0 to %ui is expected", &v,
-                           (ngx_uint_t) NGX_HTTP_URLSTORE_QUOTA_MAX);
         return NGX_ERROR;
     }
 
@@ -288,84 +309,60 @@ ngx_http_urlstore_quota_burst(ngx_conf_t *cf, ngx_str_t *value,
 }
 
 
-/* zone=NAME:SIZE, or zone=NAME where the size stands in another directive */
+/* NAME:SIZE becomes NAME; size is 0 if another directive has it */
 
 static ngx_int_t
-ngx_http_urlstore_quota_named(ngx_conf_t *cf, ngx_str_t *value,
-    ngx_str_t *name, size_t *size)
+ngx_http_urlstore_quota_named(ngx_str_t *zone, size_t *size)
 {
     u_char     *p, *last;
     ssize_t     n;
-    ngx_str_t   v, s;
+    ngx_str_t   s;
 
-    if (name->data) {
-        return ngx_http_urlstore_quota_duplicate(cf, "zone");
+    *size = 0;
+
+    last = zone->data + zone->len;
+    p = ngx_strlchr(zone->data, last, ':');
+
+    if (p == NULL) {
+        return zone->len ? NGX_OK : NGX_ERROR;
     }
 
-    v.data = value->data + 5;
-    v.len = value->len - 5;
+    s.data = p + 1;
+    s.len = last - s.data;
 
-    last = v.data + v.len;
-    p = ngx_strlchr(v.data, last, ':');
-    n = 0;
+    n = ngx_parse_size(&s);
 
-    *name = v;
-
-    if (p) {
-        name->len = p - v.data;
-
-        s.data = p + 1;
-        s.len = last - s.data;
-
-        n = ngx_parse_size(&s);
-    }
-
-    if (name->len == 0
-        || (p && n < (ssize_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES
-                                * ngx_pagesize)))
+    if (p == zone->data
+        || n < (ssize_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES * ngx_pagesize))
     {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid zone \"%V\" of urlstore_quota: NAME, or "
-                           "NAME:SIZE with at least %uzk is expected", &v,
-                           NGX_HTTP_URLSTORE_QUOTA_PAGES * ngx_pagesize
-                           / 1024);
         return NGX_ERROR;
     }
 
+    zone->len = p - zone->data;
     *size = n;
 
     return NGX_OK;
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_quota_duplicate(ngx_conf_t *cf, const char *name)
-{
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "duplicate parameter \"%s\" of urlstore_quota", name);
-
-    return NGX_ERROR;
-}
-
-
 /* the zone of all directives of this KEY and RATE that name none */
 
 static ngx_int_t
-ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate, ngx_str_t *name)
+ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate, ngx_str_t *zone)
 {
     ngx_str_t  *value;
 
     value = cf->args->elts;
 
-    name->data = ngx_pnalloc(cf->pool, sizeof("urlstore_quota  ")
+    zone->data = ngx_pnalloc(cf->pool, sizeof("urlstore_quota  ")
                                        + value[1].len + NGX_INT64_LEN);
-    if (name->data == NULL) {
+    if (zone->data == NULL) {
         return NGX_ERROR;
     }
 
-    name->len = ngx_sprintf(name->data, "urlstore_quota %V %uL", &value[1],
+    zone->len = ngx_sprintf(zone->data, "urlstore_quota %V %uL", &value[1],
                             rate)
-                - name->data;
+                - zone->data;
 
     return NGX_OK;
 }

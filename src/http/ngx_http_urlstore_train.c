@@ -1,13 +1,15 @@
 
 /*
- * Training: a model is learnt from the store's own records, which takes
+ * Training: a worker learns a model from the store's own records, which takes
  * seconds, in a thread of its own with a handle of its own.
  *
- * Not in nginx's thread pool: its threads finish what they do before a worker
- * may exit, and a worker that is told to end must not wait for a training.
- * This one is cancelled, and waited for, as it uses the zone and what the C
- * library tears down at exit: it looks for the cancellation all the time.
- * The event loop is not told of the end: the next batch that adds looks.
+ * It is no thread of nginx's pool, because those finish their work before a
+ * worker may exit.  An exiting worker cancels this one, which looks for the
+ * cancellation all the time, and waits for its end, because the thread uses
+ * the zone and what the C library tears down at exit.
+ *
+ * Nothing wakes the event loop at the end of a training.  Each batch that adds
+ * looks whether a training is done or due.
  */
 
 
@@ -33,7 +35,7 @@ static void *ngx_http_urlstore_train_thread(void *data);
 static void ngx_http_urlstore_train_free(ngx_http_urlstore_train_t *t);
 
 
-/* cheap: starts a training if one is due, and ends one that is done */
+/* starts a training that is due, and ends one that is done; cheap */
 
 void
 ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone)
