@@ -242,7 +242,9 @@ us_import_run(us_import_t *im)
         rc = us_writer_sync(&im->w, &im->tail);
     }
 
-    us_writer_mark(&im->w, im->tail.lsn, rc ? 0 : im->tail.lsn, im->tail.ids);
+    if (rc == 0) {
+        rc = us_writer_mark(&im->w, &im->tail, im->tail.lsn, im->tail.lsn);
+    }
 
     /* much that is new: the next start need not read it line by line */
 

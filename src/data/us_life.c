@@ -71,10 +71,12 @@ us_life_stop(us_life_t *l)
 
     if (l->writer.ops) {
         us_writer_close(&l->writer);
+        l->writer.ops = NULL;
     }
 
     if (l->syncer.ops) {
         us_writer_close(&l->syncer);
+        l->syncer.ops = NULL;
     }
 
     if (l->readers != -1) {

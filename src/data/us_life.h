@@ -130,6 +130,7 @@ typedef struct {
     uint64_t          interval;       /* ms, of US_SYNC_TIME */
     uint64_t          snapshot;       /* bytes; 0: never */
     uint64_t          scrub;          /* ms; 0: never */
+    uint64_t          segment;        /* bytes; 0: US_SEGMENT_SIZE */
     us_store_conf_t   store;
 } us_life_conf_t;
 
@@ -240,6 +241,9 @@ const char *us_life_state_word(us_life_state_t state);
 
 /* all that there is, so that a denial is true: READY or LOOKUP */
 int us_life_whole(const us_life_t *l);
+
+/* whether what is found is there still: no delete was missed (FOLLOWING) */
+int us_life_current(const us_life_t *l);
 
 /* whether a write may begin; reason (US_SHARE_REASON bytes, or NULL): if not */
 int us_life_writable(const us_life_t *l, char *reason);

@@ -7,8 +7,9 @@
  *                now
  *     FOLLOWING  another server owns the directory.  Each job tries its lock;
  *                once it is ours nobody writes any more, and the rest of the
- *                journal is applied.  The role stays with the process, which
- *                holds a lock on the files that it has still to read
+ *                journal is applied.  What comes meanwhile is read if something
+ *                was deleted.  The role stays with the process, which holds a
+ *                lock on the files that it has still to read
  *     READY      it is ours, the journal's end is settled, the manifest
  *                says so
  *
@@ -38,6 +39,7 @@
 
 
 #define US_LOAD_RETRY     1000        /* ms after a fault that may pass */
+#define US_LOAD_AGAIN     200         /* ms until the end is read again */
 #define US_LOAD_PENDING   UINT64_MAX  /* `emptying`, its version comes next */
 
 
@@ -46,6 +48,7 @@ typedef struct {
     us_job_t         *job;
     us_store_t       *store;
     us_recovery_t     recovery;
+    int               own;            /* the directory is ours */
 } us_load_t;
 
 
@@ -54,10 +57,12 @@ static void us_load_begin(us_load_t *ld);
 static void us_load_fresh(us_load_t *ld);
 static void us_load_follow(us_load_t *ld);
 static us_recovery_rc_t us_load_open(us_load_t *ld);
-static void us_load_run(us_load_t *ld, int own);
+static void us_load_run(us_load_t *ld);
 static int us_load_apply(void *data, const uint8_t *p, size_t len);
 static void us_load_failed(us_load_t *ld, us_life_state_t state);
+static int us_load_passing(us_load_t *ld);
 static void us_load_ready(us_load_t *ld);
+static void us_load_settle(us_load_t *ld, const us_tail_t *tail);
 static void us_load_ended(us_load_t *ld);
 static int us_load_own(us_life_t *l);
 static int us_load_newer(us_life_t *l, us_disk_error_t *e);
@@ -116,7 +121,7 @@ us_load_job(us_job_t *job)
     }
 
     if (state == US_LIFE_FOLLOWING && us_acquire(&sh->load_applying) == 0
-        && l->readers != -1 && !us_load_own(l))
+        && l->readers != -1 && us_life_current(l) && !us_load_own(l))
     {
         job->stays = 1;
         return;
@@ -181,7 +186,9 @@ us_load_ended(us_load_t *ld)
 static void
 us_load_begin(us_load_t *ld)
 {
-    int  own;
+    /* first: what another owner has made is there then */
+
+    ld->own = us_load_own(ld->l);
 
     switch (us_load_open(ld)) {
 
@@ -189,18 +196,16 @@ us_load_begin(us_load_t *ld)
 
         /* nothing there: it is ours to make, or its owner is making it */
 
-        if (us_load_own(ld->l)) {
+        if (ld->own) {
             us_load_fresh(ld);
         }
 
         return;
 
     case US_RECOVERY_OK:
-        own = us_load_own(ld->l);
-
         us_store_set_identity(ld->store, ld->recovery.manifest.uuid,
                               ld->recovery.manifest.epoch);
-        us_load_run(ld, own);
+        us_load_run(ld);
         return;
 
     default:
@@ -219,9 +224,7 @@ us_load_follow(us_load_t *ld)
     sh = ld->l->sh;
     r = &ld->recovery;
 
-    if (!us_load_own(ld->l)) {
-        return;
-    }
+    ld->own = us_load_own(ld->l);
 
     if (us_load_open(ld) != US_RECOVERY_OK) {
         us_load_failed(ld, US_LIFE_DAMAGED);
@@ -234,7 +237,7 @@ us_load_follow(us_load_t *ld)
     r->lsn = us_acquire(&sh->load_lsn);
     r->ids = us_acquire(&sh->load_ids);
 
-    us_load_run(ld, 1);
+    us_load_run(ld);
 }
 
 
@@ -268,7 +271,7 @@ us_load_open(us_load_t *ld)
 
 
 static void
-us_load_run(us_load_t *ld, int own)
+us_load_run(us_load_t *ld)
 {
     us_share_t        *sh;
     us_recovery_t     *r;
@@ -280,7 +283,7 @@ us_load_run(us_load_t *ld, int own)
     us_release(&sh->load_total, r->total);
     us_release(&sh->load_applying, 1);
 
-    rc = us_recovery_run(r, own);
+    rc = us_recovery_run(r, ld->own);
 
     if (rc == US_RECOVERY_STOP) {
         return;
@@ -299,7 +302,7 @@ us_load_run(us_load_t *ld, int own)
         (void) us_store_set_lsn(ld->store, r->lsn);
         us_share_set_state(sh, US_LIFE_LOOKUP, NULL);
 
-    } else if (own) {
+    } else if (ld->own) {
         us_load_ready(ld);
 
     } else {
@@ -310,6 +313,7 @@ us_load_run(us_load_t *ld, int own)
          */
 
         us_share_set_state(sh, US_LIFE_FOLLOWING, NULL);
+        us_release(&sh->load_next, us_job_now(ld->l) + US_LOAD_AGAIN);
     }
 
     us_release(&sh->load_applying, 0);
@@ -354,11 +358,70 @@ us_load_apply(void *data, const uint8_t *p, size_t len)
 }
 
 
+/*
+ * A fault that may pass is tried again, and said once.  What was applied so far
+ * stays, if that is a state from which to go on; else the next loader empties
+ * the store.
+ */
+
 static void
 us_load_failed(us_load_t *ld, us_life_state_t state)
 {
-    us_job_say(ld->job, US_SAY_EMERG, "%s", ld->recovery.error.text);
-    us_share_set_state(ld->l->sh, state, ld->recovery.error.text);
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_disk_error_t  *e;
+
+    l = ld->l;
+    sh = l->sh;
+    e = &ld->recovery.error;
+
+    if (us_load_passing(ld)) {
+        us_release(&sh->load_next, us_job_now(l) + US_LOAD_RETRY);
+
+        /* whole blocks were applied: others may go on reading, and we later */
+
+        if (us_share_state(sh) == US_LIFE_FOLLOWING && e->err != ENOENT) {
+            us_release(&sh->load_applying, 0);
+        }
+
+        if (us_share_reason(sh, e->text)) {
+            us_job_say(ld->job, US_SAY_ERROR, "%s; it is tried again",
+                       e->text);
+        }
+
+        return;
+    }
+
+    us_job_say(ld->job, US_SAY_EMERG, "%s", e->text);
+    us_share_set_state(sh, state, e->text);
+    us_release(&sh->load_applying, 0);
+}
+
+
+/*
+ * A file that is missing may have been removed by the owner, after this
+ * process had looked which there are: then all is read once more.
+ */
+
+static int
+us_load_passing(us_load_t *ld)
+{
+    us_share_t  *sh;
+
+    sh = ld->l->sh;
+
+    if (us_disk_passing(ld->recovery.error.err)) {
+        return 1;
+    }
+
+    if (ld->recovery.error.err == ENOENT
+        && (!ld->own || us_share_state(sh) == US_LIFE_FOLLOWING))
+    {
+        us_release(&sh->load_applying, 1);
+        return 1;
+    }
+
+    return 0;
 }
 
 
@@ -377,38 +440,17 @@ us_load_own(us_life_t *l)
 static void
 us_load_fresh(us_load_t *ld)
 {
-    us_life_t        *l;
     us_tail_t         tail;
-    us_recovery_t    *r;
     us_store_conf_t   conf;
 
-    l = ld->l;
-    r = &ld->recovery;
-
     us_store_conf(ld->store, &conf);
-    conf.epoch = 1;
 
-    if (us_data_describe(&r->manifest, &conf) == -1) {
-        us_disk_fail(&r->error, 0, "the settings are too long");
-        us_load_failed(ld, US_LIFE_FAILED);
-        return;
-    }
-
-    if (us_recovery_create(l->dirfd, &r->manifest, r->boot,
-                           l->conf.sync_name, &r->error)
-        == -1)
-    {
-        us_load_failed(ld, US_LIFE_FAILED);
-        return;
-    }
-
-    us_store_set_identity(ld->store, conf.uuid, conf.epoch);
+    us_store_set_identity(ld->store, conf.uuid, 1);
     (void) us_store_set_lsn(ld->store, 0);
 
     memset(&tail, 0, sizeof(us_tail_t));
-    us_share_set_tail(l->sh, &tail);
 
-    us_share_set_state(l->sh, US_LIFE_READY, NULL);
+    us_load_settle(ld, &tail);
 }
 
 
@@ -417,12 +459,10 @@ us_load_fresh(us_load_t *ld)
 static void
 us_load_ready(us_load_t *ld)
 {
-    us_life_t      *l;
     us_share_t     *sh;
     us_recovery_t  *r;
 
-    l = ld->l;
-    sh = l->sh;
+    sh = ld->l->sh;
     r = &ld->recovery;
 
     if (us_store_next_id(ld->store) != r->ids) {
@@ -440,15 +480,9 @@ us_load_ready(us_load_t *ld)
         return;
     }
 
-    if (us_recovery_finish(r, l->conf.sync_name) == -1) {
-        us_load_failed(ld, US_LIFE_DAMAGED);
-        return;
-    }
+    us_store_set_identity(ld->store, r->manifest.uuid,
+                          r->manifest.epoch + r->lost);
 
-    us_store_set_identity(ld->store, r->manifest.uuid, r->manifest.epoch);
-
-    us_release(&sh->written_ids, r->ids);
-    us_release(&sh->durable_ids, r->ids);
     us_release(&sh->snapshot_lsn,
                r->manifest.has_snapshot ? r->manifest.snapshot : 0);
     us_release(&sh->cut_bytes, r->cut);
@@ -465,13 +499,43 @@ us_load_ready(us_load_t *ld)
         us_job_say(ld->job, US_SAY_WARN, "answered ids may have been lost, "
                    "by a failure of the machine or of its disk: epoch %llu "
                    "begins, at %llu ids",
-                   (unsigned long long) r->manifest.epoch,
+                   (unsigned long long) r->manifest.epoch + 1,
                    (unsigned long long) r->ids);
     }
 
-    us_share_set_tail(sh, &r->tail);
+    us_load_settle(ld, &r->tail);
 
-    (void) us_dir_clean(l->dirfd);
+    (void) us_dir_clean(ld->l->dirfd);
+}
+
+
+/*
+ * The store has all, and the directory is opened for writing.  If that fails,
+ * for want of room perhaps, the writer does it later, before all else.
+ */
+
+static void
+us_load_settle(us_load_t *ld, const us_tail_t *tail)
+{
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_disk_error_t   e;
+
+    l = ld->l;
+    sh = l->sh;
+
+    us_release(&sh->written_ids, tail->ids);
+    us_release(&sh->durable_ids, tail->ids);
+    us_share_set_tail(sh, tail);
+
+    if (us_data_settle(ld->store, l->dirfd, tail, l->conf.sync_name, &e) != 0)
+    {
+        us_release(&sh->unsettled, 1);
+
+        if (us_share_stall(sh, US_ROLE_WRITER, us_job_now(l), e.text)) {
+            us_job_say(ld->job, US_SAY_ALERT, "%s", e.text);
+        }
+    }
 
     us_share_set_state(sh, US_LIFE_READY, NULL);
 }

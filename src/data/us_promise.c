@@ -28,6 +28,33 @@ us_life_state(const us_life_t *l)
 }
 
 
+/*
+ * A server that does not own the directory: whether it has read all deletes
+ * that may have been answered.  Its owner writes the watermark before that.
+ */
+
+int
+us_life_current(const us_life_t *l)
+{
+    us_watermark_t   mark;
+    us_store_conf_t  conf;
+
+    if (us_life_state(l) != US_LIFE_FOLLOWING) {
+        return 1;
+    }
+
+    us_store_conf(l->store, &conf);
+
+    if (us_watermark_read(l->dirfd, &mark) == -1
+        || memcmp(mark.uuid, conf.uuid, 16) != 0)
+    {
+        return 0;
+    }
+
+    return mark.deleted <= us_acquire(&l->sh->load_lsn);
+}
+
+
 int
 us_life_whole(const us_life_t *l)
 {

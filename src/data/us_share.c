@@ -35,6 +35,19 @@ us_share_set_state(us_share_t *sh, us_life_state_t state, const char *reason)
 }
 
 
+int
+us_share_reason(us_share_t *sh, const char *reason)
+{
+    if (strncmp(sh->reason, reason, sizeof(sh->reason) - 1) == 0) {
+        return 0;
+    }
+
+    snprintf(sh->reason, sizeof(sh->reason), "%s", reason);
+
+    return 1;
+}
+
+
 uint64_t
 us_share_change(us_share_t *sh)
 {
@@ -45,7 +58,7 @@ us_share_change(us_share_t *sh)
 void
 us_share_count(uint64_t *counter, uint64_t n)
 {
-    (void) __atomic_add_fetch(counter, n, __ATOMIC_RELAXED);
+    (void) __atomic_add_fetch(counter, n, __ATOMIC_SEQ_CST);
 }
 
 

@@ -146,6 +146,9 @@ us_life_state_t us_share_state(const us_share_t *sh);
 void us_share_set_state(us_share_t *sh, us_life_state_t state,
     const char *reason);
 
+/* the same without another state: 1, if the reason is news */
+int us_share_reason(us_share_t *sh, const char *reason);
+
 /* a change that each process has to act upon: returns the new version */
 uint64_t us_share_change(us_share_t *sh);
 

@@ -53,6 +53,8 @@ static int us_write_begin(us_life_t *l, us_store_t *store, us_tail_t *tail,
     us_disk_error_t *e);
 static int us_write_group(us_life_t *l, us_store_t *store, us_tail_t *tail,
     us_disk_error_t *e);
+static int us_write_written(us_life_t *l, us_store_t *store,
+    const us_tail_t *tail, us_disk_error_t *e);
 static int us_write_durable(us_life_t *l, us_store_t *store, us_writer_t *w,
     const us_tail_t *tail, us_disk_error_t *e);
 static int us_write_gone(us_job_t *job, us_tail_t *tail, us_disk_error_t *e);
@@ -125,8 +127,7 @@ us_write_job(us_job_t *job)
     /* what a killed writer has appended, and moved the tail past */
 
     if (rc == 0 && us_store_written(store) < tail.lsn) {
-        us_release(&l->sh->written_ids, tail.ids);
-        us_store_set_written(store, tail.lsn);
+        rc = us_write_written(l, store, &tail, &e);
     }
 
     while (rc == 0) {
@@ -235,19 +236,17 @@ us_write_group(us_life_t *l, us_store_t *store, us_tail_t *tail,
 
         us_share_count(&sh->writes, 1);
 
-        us_writer_mark(&l->writer, tail->lsn, us_store_durable(store),
-                       tail->ids);
-
         if (l->conf.sync != US_SYNC_ALWAYS
             && us_acquire(&sh->dirty_since) == 0)
         {
             us_release(&sh->dirty_since, us_job_now(l));
         }
 
-        /* the ids first: a reply that waits for the LSN reports them */
+        rc = us_write_written(l, store, tail, e);
 
-        us_release(&sh->written_ids, tail->ids);
-        us_store_set_written(store, tail->lsn);
+        if (rc != 0) {
+            return rc;
+        }
     }
 
     if (l->conf.sync != US_SYNC_ALWAYS
@@ -257,6 +256,44 @@ us_write_group(us_life_t *l, us_store_t *store, us_tail_t *tail,
     }
 
     return us_write_durable(l, store, &l->writer, tail, e);
+}
+
+
+/*
+ * The one place where `written` moves, after the watermark file: another server
+ * that reads the directory knows of a delete before its reply is sent.
+ */
+
+static int
+us_write_written(us_life_t *l, us_store_t *store, const us_tail_t *tail,
+    us_disk_error_t *e)
+{
+    uint64_t     deleted;
+    us_share_t  *sh;
+
+    sh = l->sh;
+
+    /* one under way, whose LSN is not known yet, may be below the tail */
+
+    deleted = us_members_deleting(sh) ? tail->lsn : 0;
+
+    if (us_acquire(&sh->deleted_lsn) > deleted) {
+        deleted = us_acquire(&sh->deleted_lsn);
+    }
+
+    if (us_writer_mark(&l->writer, tail, us_store_durable(store), deleted)
+        != 0)
+    {
+        *e = l->writer.error;
+        return -1;
+    }
+
+    /* the ids first: a reply that waits for the LSN reports them */
+
+    us_release(&sh->written_ids, tail->ids);
+    us_store_set_written(store, tail->lsn);
+
+    return 0;
 }
 
 
@@ -519,6 +556,10 @@ us_write_open(us_life_t *l, us_writer_t *w, unsigned who)
 
     w->watch = &l->sh->watch;
     w->who = who;
+
+    if (l->conf.segment) {
+        w->limit = l->conf.segment;
+    }
 }
 
 

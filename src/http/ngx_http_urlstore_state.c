@@ -68,7 +68,9 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     case US_LIFE_FOLLOWING:
     case US_LIFE_DAMAGED:
 
-        if (!writes && !ngx_http_urlstore_lists(zone, ep)) {
+        if (!writes && !ngx_http_urlstore_lists(zone, ep)
+            && us_life_current(&p->life))
+        {
             return NGX_DECLINED;
         }
 

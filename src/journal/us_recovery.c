@@ -661,7 +661,7 @@ us_recovery_told(us_recovery_t *r)
             r->lost_ids = r->manifest.end_ids - r->ids;
 
         } else if (marked) {
-            r->lost_ids = (uint32_t) (mark.ids - (uint32_t) r->ids);
+            r->lost_ids = (uint32_t) (mark.ids - r->ids);
         }
 
         return US_RECOVERY_OK;
@@ -707,7 +707,8 @@ us_recovery_settle(int dirfd, us_manifest_t *m, const us_tail_t *tail,
     snprintf(mark.boot, sizeof(mark.boot), "%s", boot);
     mark.written = tail->lsn;
     mark.durable = tail->lsn;
-    mark.ids = (uint32_t) tail->ids;
+    mark.ids = tail->ids;
+    mark.deleted = tail->lsn;
 
     us_watermark_write(dirfd, &mark);
 

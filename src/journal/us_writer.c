@@ -27,7 +27,9 @@
 
 
 #define US_WATERMARK_MAGIC  "USMARK\r\n"
-#define US_WATERMARK_SIZE   96
+#define US_WATERMARK_SIZE   112
+#define US_WATERMARK_OLD    96        /* of version 1 */
+#define US_WATERMARK_TRIES  4         /* while it is being written */
 
 
 static int us_writer_open(us_writer_t *w, const us_tail_t *tail);
@@ -97,6 +99,11 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
 
     if (w->mark_fd == -1) {
         w->mark_fd = us_disk_create(w->dirfd, US_WATERMARK_NAME, O_WRONLY);
+
+        if (w->mark_fd == -1) {
+            return us_disk_fail(&w->error, errno, "\"" US_WATERMARK_NAME
+                                "\" could not be opened");
+        }
     }
 
     rc = us_writer_ready(w, tail);
@@ -631,23 +638,25 @@ us_writer_seal(us_writer_t *w, us_tail_t *tail)
 }
 
 
-void
-us_writer_mark(us_writer_t *w, uint64_t written, uint64_t durable,
-    uint64_t ids)
+int
+us_writer_mark(us_writer_t *w, const us_tail_t *tail, uint64_t durable,
+    uint64_t deleted)
 {
     uint8_t  p[US_WATERMARK_SIZE];
 
-    if (w->mark_fd == -1) {
-        return;
-    }
-
-    w->mark.written = written;
+    w->mark.written = tail->lsn;
     w->mark.durable = durable;
-    w->mark.ids = (uint32_t) ids;
+    w->mark.ids = tail->ids;
+    w->mark.deleted = deleted;
 
     us_watermark_encode(p, &w->mark);
 
-    (void) us_disk_pwrite(w->mark_fd, p, sizeof(p), 0);
+    if (us_disk_pwrite(w->mark_fd, p, sizeof(p), 0) == -1) {
+        return us_disk_fail(&w->error, errno, "write to \"" US_WATERMARK_NAME
+                            "\" failed");
+    }
+
+    return 0;
 }
 
 
@@ -675,36 +684,30 @@ us_watermark_encode(uint8_t *p, const us_watermark_t *mark)
 {
     memset(p, 0, US_WATERMARK_SIZE);
     memcpy(p, US_WATERMARK_MAGIC, 8);
-    us_put32(p + 8, 1);
+    us_put32(p + 8, 2);
     memcpy(p + 16, mark->uuid, 16);
     memcpy(p + 32, mark->boot, strlen(mark->boot));
     us_put64(p + 72, mark->written);
     us_put64(p + 80, mark->durable);
-    us_put32(p + 88, mark->ids);
-    us_put32(p + 92, us_crc32c(0, p, US_WATERMARK_SIZE - 4));
+    us_put64(p + 88, mark->ids);
+    us_put64(p + 96, mark->deleted);
+    us_put32(p + 108, us_crc32c(0, p, US_WATERMARK_SIZE - 4));
 }
 
 
-int
-us_watermark_read(int dirfd, us_watermark_t *mark)
+static int
+us_watermark_decode(const uint8_t *p, size_t len, us_watermark_t *mark)
 {
-    int      fd;
-    ssize_t  n;
-    uint8_t  p[US_WATERMARK_SIZE];
+    size_t  size;
 
-    fd = openat(dirfd, US_WATERMARK_NAME, O_RDONLY|O_NOFOLLOW|O_CLOEXEC);
-
-    if (fd == -1) {
+    if (len < US_WATERMARK_OLD || memcmp(p, US_WATERMARK_MAGIC, 8) != 0) {
         return -1;
     }
 
-    n = us_disk_pread(fd, p, sizeof(p), 0);
-    (void) close(fd);
+    size = us_get32(p + 8) == 1 ? US_WATERMARK_OLD : US_WATERMARK_SIZE;
 
-    if (n != US_WATERMARK_SIZE
-        || memcmp(p, US_WATERMARK_MAGIC, 8) != 0
-        || us_get32(p + 8) != 1
-        || us_get32(p + 92) != us_crc32c(0, p, US_WATERMARK_SIZE - 4))
+    if (us_get32(p + 8) > 2 || len < size
+        || us_get32(p + size - 4) != us_crc32c(0, p, size - 4))
     {
         return -1;
     }
@@ -714,7 +717,42 @@ us_watermark_read(int dirfd, us_watermark_t *mark)
     mark->boot[US_BOOT_ID] = '\0';
     mark->written = us_get64(p + 72);
     mark->durable = us_get64(p + 80);
-    mark->ids = us_get32(p + 88);
+
+    if (size == US_WATERMARK_OLD) {
+        mark->ids = us_get32(p + 88);
+        mark->deleted = 0;
+
+    } else {
+        mark->ids = us_get64(p + 88);
+        mark->deleted = us_get64(p + 96);
+    }
 
     return 0;
+}
+
+
+int
+us_watermark_read(int dirfd, us_watermark_t *mark)
+{
+    int       fd, rc;
+    ssize_t   n;
+    uint8_t   p[US_WATERMARK_SIZE];
+    unsigned  i;
+
+    fd = openat(dirfd, US_WATERMARK_NAME, O_RDONLY|O_NOFOLLOW|O_CLOEXEC);
+
+    if (fd == -1) {
+        return -1;
+    }
+
+    rc = -1;
+
+    for (i = 0; i < US_WATERMARK_TRIES && rc == -1; i++) {
+        n = us_disk_pread(fd, p, sizeof(p), 0);
+        rc = n == -1 ? -1 : us_watermark_decode(p, n, mark);
+    }
+
+    (void) close(fd);
+
+    return rc;
 }

@@ -15,22 +15,29 @@
  * A segment is synced and sealed before the next one is made, so that what is
  * not durable lies in the newest segment.
  *
- * FORMAT of the file "watermark", 96 bytes, written in place after each
- * append and sync, never synced itself:
+ * FORMAT of the file "watermark", 112 bytes, written in place after each
+ * append and before any reply that depends on it, never synced itself:
  *
  *        0   8  "USMARK\r\n"
- *        8   4  format version: 1
+ *        8   4  format version: 2
  *       12   4  0
  *       16  16  uuid of the store
  *       32  36  boot id of the machine, as text
  *       68   4  0
  *       72   8  LSN written: what may have been answered ends here
  *       80   8  LSN durable
- *       88   4  number of ids given below LSN written, lower 32 bits
- *       92   4  CRC-32C of bytes 0 .. 91
+ *       88   8  number of ids given below LSN written
+ *       96   8  LSN of the last delete, or more
+ *      104   4  0
+ *      108   4  CRC-32C of bytes 0 .. 107
+ *
+ * Version 1 had 96 bytes, the lower half of the number of ids only, no LSN of a
+ * delete, and the CRC at 92.  It is read as well.
  *
  * It survives the death of every process.  After a start of the machine its
- * first number means nothing, the second is a lower bound.
+ * first number means nothing, the second is a lower bound.  A server that reads
+ * the directory of another one learns by it that something was deleted that it
+ * has not read yet.
  */
 
 
@@ -66,7 +73,8 @@ typedef struct {
     char               boot[US_BOOT_ID + 1];
     uint64_t           written;
     uint64_t           durable;
-    uint32_t           ids;
+    uint64_t           ids;
+    uint64_t           deleted;
 } us_watermark_t;
 
 
@@ -143,9 +151,11 @@ int us_writer_renew(us_writer_t *w, us_tail_t *tail);
  */
 int us_writer_sync(us_writer_t *w, const us_tail_t *tail);
 
-/* the watermark file; a failure is of no consequence */
-void us_writer_mark(us_writer_t *w, uint64_t written, uint64_t durable,
-    uint64_t ids);
+/* the watermark file: 0, or -1 with w->error */
+int us_writer_mark(us_writer_t *w, const us_tail_t *tail, uint64_t durable,
+    uint64_t deleted);
+
+/* a failure is of no consequence: there will be a next one */
 void us_watermark_write(int dirfd, const us_watermark_t *mark);
 int us_watermark_read(int dirfd, us_watermark_t *mark);
 

@@ -227,7 +227,7 @@ fake_append(fake_journal_t *j, unsigned n)
         assert_int_equal(j->tail.lsn, j->at.bytes);
         assert_int_equal(j->tail.ids, j->at.ids);
 
-        us_writer_mark(&j->w, j->tail.lsn, j->durable, j->tail.ids);
+        (void) us_writer_mark(&j->w, &j->tail, j->durable, 0);
     }
 
     free(buf);
@@ -245,7 +245,7 @@ fake_sync(fake_journal_t *j)
 
     if (rc == 0) {
         j->durable = j->tail.lsn;
-        us_writer_mark(&j->w, j->tail.lsn, j->durable, j->tail.ids);
+        (void) us_writer_mark(&j->w, &j->tail, j->durable, 0);
     }
 
     return rc;

@@ -603,6 +603,50 @@ test_manifest(void **state)
 }
 
 
+/* the watermark as it is written, as version 1 wrote it, and damaged */
+
+static void
+test_watermark(void **state)
+{
+    size_t          len;
+    uint8_t        *p, old[96];
+    us_watermark_t  mark, got;
+
+    assert_int_equal(us_watermark_read(dirfd_, &got), -1);
+
+    memset(&mark, 0, sizeof(mark));
+    memcpy(mark.uuid, fake_uuid, 16);
+    strcpy(mark.boot, FAKE_BOOT);
+    mark.written = 0x123456789a;
+    mark.durable = 0x1234567890;
+    mark.ids = 0x700000001;
+    mark.deleted = 0x1234560000;
+    us_watermark_write(dirfd_, &mark);
+
+    assert_int_equal(us_watermark_read(dirfd_, &got), 0);
+    assert_memory_equal(&got, &mark, sizeof(mark));
+
+    p = fake_read(dirfd_, US_WATERMARK_NAME, &len);
+    assert_int_equal(len, 112);
+    memcpy(old, p, sizeof(old));
+    us_put32(old + 8, 1);
+    us_put32(old + 92, us_crc32c(0, old, 92));
+
+    p[100] ^= 1;
+    fake_write(dirfd_, US_WATERMARK_NAME, p, len);
+    assert_int_equal(us_watermark_read(dirfd_, &got), -1);
+    fake_write(dirfd_, US_WATERMARK_NAME, p, 100);
+    assert_int_equal(us_watermark_read(dirfd_, &got), -1);
+    free(p);
+
+    fake_write(dirfd_, US_WATERMARK_NAME, old, sizeof(old));
+    assert_int_equal(us_watermark_read(dirfd_, &got), 0);
+    assert_int_equal(got.written, mark.written);
+    assert_int_equal(got.ids, 1);
+    assert_int_equal(got.deleted, 0);
+}
+
+
 /* a directory that cannot be read is not an empty one */
 
 static void
@@ -648,6 +692,7 @@ main(void)
         test(test_faults),
         test(test_readdir),
         test(test_manifest),
+        test(test_watermark),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

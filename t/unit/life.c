@@ -1,0 +1,1139 @@
+
+/*
+ * The life of a store on disk (src/data), with the clock, the threads, the
+ * processes and the disk of t/unit/life_fake.h.
+ */
+
+#include "life_fake.h"
+
+
+static int  dirfd_, lockfd_;
+
+
+static int
+setup(void **state)
+{
+    (void) world_setup(state);
+
+    dirfd_ = world_open(".", O_RDONLY|O_DIRECTORY);
+    lockfd_ = world_open("lock", O_RDWR|O_CREAT);
+    assert_true(dirfd_ >= 0 && lockfd_ >= 0);
+
+    return 0;
+}
+
+
+static int
+teardown(void **state)
+{
+    (void) close(dirfd_);
+    (void) close(lockfd_);
+
+    return world_teardown(state);
+}
+
+
+static us_life_state_t
+state_of(proc_t *p)
+{
+    return us_life_state(&p->l);
+}
+
+
+static int
+said(proc_t *p, const char *text)
+{
+    return strstr(p->said, text) != NULL;
+}
+
+
+static char *
+newest(void)
+{
+    us_tail_t    tail;
+    static char  name[US_DISK_NAME];
+
+    us_share_tail(world.sh, &tail);
+    us_segment_name(name, US_SEGMENT_JOURNAL, tail.segment);
+
+    return name;
+}
+
+
+/* as after the end of all processes: one more, with an empty zone */
+
+static proc_t *
+restart(void)
+{
+    unsigned  i;
+
+    for (i = 0; i < FAKE_PROCS; i++) {
+        if (world.procs[i].alive) {
+            proc_kill(&world.procs[i]);
+        }
+    }
+
+    world_zone();
+
+    return proc_start(dirfd_, lockfd_);
+}
+
+
+/* a directory is made, written, synced in time, closed, opened again */
+
+static void
+test_life(void **state)
+{
+    proc_t         *p;
+    uint64_t        lsn;
+    us_manifest_t   m;
+
+    p = proc_start(dirfd_, lockfd_);
+    assert_true(state_of(p) <= US_LIFE_LOADING);
+    assert_int_equal(us_life_ids(&p->l), US_STORE_NO_ID);
+
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_true(us_life_writable(&p->l, NULL));
+    assert_int_equal(us_life_ids(&p->l), 0);
+
+    lsn = add_some(p, 0, 100);
+    assert_true(us_life_lsn(&p->l) < lsn);
+    assert_int_equal(us_life_ids(&p->l), 0);
+
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+    assert_int_equal(us_life_lsn(&p->l), lsn);
+    assert_int_equal(us_life_ids(&p->l), 100);
+    assert_int_equal(us_life_durable_ids(&p->l), 0);
+    assert_true(p->moved > 0);
+
+    /* a second at most */
+
+    pass(900);
+    assert_int_equal(us_life_durable_ids(&p->l), 100);
+
+    (void) add_some(p, 100, 50);
+    proc_stop(p);
+    world.current = p;
+    assert_int_equal(us_life_close(&p->l, 1000), 0);
+    world.current = NULL;
+    assert_int_equal(us_manifest_read(dirfd_, &m, NULL), US_MANIFEST_OK);
+    assert_int_equal(m.state, US_STATE_CLEAN);
+    assert_int_equal(m.end_ids, 150);
+
+    p = restart();
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_true(has_all(p, 150));
+    assert_int_equal(us_life_ids(&p->l), 150);
+}
+
+
+/* sync=always: one job writes and syncs; sync=off: on request only */
+
+static void
+test_policies(void **state)
+{
+    proc_t    *p;
+    uint64_t   lsn;
+
+    world.conf.sync = US_SYNC_ALWAYS;
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+
+    lsn = add_some(p, 0, 10);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+    assert_int_equal(us_life_lsn(&p->l), lsn);
+    assert_int_equal(us_store_durable(p->l.store), lsn);
+
+    p->l.conf.sync = US_SYNC_OFF;
+    lsn = add_some(p, 10, 10);
+    pass(5000);
+    assert_int_equal(us_store_written(p->l.store), lsn);
+    assert_true(us_store_durable(p->l.store) < lsn);
+
+    us_share_raise(&world.sh->sync_wanted, lsn);
+    pass(100);
+    assert_int_equal(us_store_durable(p->l.store), lsn);
+}
+
+
+/* --- A2: an error of write-back is everybody's -------------------------- */
+
+static void
+test_sync_error(void **state)
+{
+    char      reason[US_SHARE_REASON];
+    proc_t   *p, *q;
+    uint64_t  durable;
+
+    p = proc_start(dirfd_, lockfd_);
+    q = proc_start(dirfd_, lockfd_);
+    pass(100);
+
+    (void) add_some(p, 0, 10);
+    pass(1000);
+    durable = us_store_durable(p->l.store);
+
+    (void) add_some(p, 10, 10);
+    pass(100);
+    fake_writeback_fails(newest(), 20);
+    pass(1000);
+
+    assert_int_equal(us_store_durable(p->l.store), durable);
+    assert_false(us_life_writable(&p->l, NULL));
+    assert_false(us_life_writable(&q->l, reason));
+    assert_non_null(strstr(reason, "fdatasync of journal."));
+    assert_true(said(p, "fdatasync") || said(q, "fdatasync"));
+
+    /* and for good */
+
+    pass(5000);
+    assert_false(us_life_writable(&p->l, NULL));
+    assert_int_equal(us_store_durable(p->l.store), durable);
+}
+
+
+/*
+ * The error is reported to a process that is killed before it can say so.  The
+ * next one's descriptor is younger: the kernel tells it nothing.
+ */
+
+static void
+swallowed(int lost)
+{
+    char      reason[US_SHARE_REASON];
+    proc_t   *p, *q;
+    uint64_t  lsn;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+
+    (void) add_some(p, 0, 10);
+    pass(1000);
+    lsn = add_some(p, 10, 10);
+    pass(100);
+
+    if (lost) {
+        fake_writeback_fails(newest(), 20);
+    }
+
+    /* to the return of the sync that reports it */
+
+    world.now += 1000;
+    proc_tick(p);
+    assert_non_null(p->jobs[US_ROLE_SYNCER]);
+
+    world.calls = 0;
+    world.kill_at = 2;
+
+    __lsan_disable();
+
+    if (setjmp(world.killed) == 0) {
+        proc_thread(p, US_ROLE_SYNCER);
+        fail();
+    }
+
+    __lsan_enable();
+    proc_kill(p);
+
+    assert_int_equal(us_share_state(world.sh), US_LIFE_READY);
+    assert_int_equal(world.sh->lost, 0);
+    assert_true(world.sh->watch.busy[US_ROLE_SYNCER]);
+
+    q = proc_start(dirfd_, lockfd_);
+    pass(1500);
+
+    if (lost) {
+        assert_true(us_store_durable(q->l.store) < lsn);
+        assert_false(us_life_writable(&q->l, reason));
+        assert_non_null(strstr(reason, "is not on the disk as it was written"));
+
+    } else {
+        assert_int_equal(us_store_durable(q->l.store), lsn);
+        assert_true(us_life_writable(&q->l, NULL));
+    }
+}
+
+
+static void
+test_sync_swallowed(void **state)
+{
+    swallowed(1);
+}
+
+
+static void
+test_sync_killed(void **state)
+{
+    swallowed(0);
+}
+
+
+/* the same where reads past the cache are made by dropping it */
+
+static void
+test_sync_swallowed_no_direct(void **state)
+{
+    world.no_direct = 1;
+    swallowed(1);
+}
+
+
+/* the keeper's snapshot waits for the syncer, and makes no sync of its own */
+
+static void
+test_snapshot_syncs(void **state)
+{
+    proc_t   *p;
+    unsigned  syncs;
+
+    world.conf.snapshot = 100;
+    world.conf.sync = US_SYNC_OFF;
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+
+    (void) add_some(p, 0, 50);
+    pass(50);
+    syncs = world.syncs;
+    pass(200);
+    assert_int_equal(world.sh->snapshots, 1);
+    assert_int_equal(world.syncs, syncs + 1);
+    assert_int_equal(world.sh->syncs, 1);
+
+    (void) add_some(p, 50, 50);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+    fake_writeback_fails(newest(), 20);
+    us_release(&world.sh->snapshot_now, 1);
+    pass(15000);
+    assert_int_equal(world.sh->snapshots, 1);
+    assert_int_equal(world.sh->lost, 1);
+}
+
+
+/* --- A4, V6: roles ------------------------------------------------------ */
+
+static void
+test_roles(void **state)
+{
+    proc_t   *p, *q;
+    uint64_t  lsn;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+
+    /* killed with its job; the next process has the same pid */
+
+    lsn = add_some(p, 0, 10);
+    us_life_write(&p->l);
+    assert_non_null(p->jobs[US_ROLE_WRITER]);
+    proc_kill(p);
+
+    q = proc_start(dirfd_, lockfd_);
+    assert_int_equal(us_process_pid(q->l.self), us_process_pid(p->l.self));
+    pass(100);
+    assert_int_equal(us_life_lsn(&q->l), lsn);
+    assert_int_equal(world.sh->takeovers, 1);
+
+    /* cannot be told from the dead one at all, say without /proc */
+
+    lsn = add_some(q, 10, 10);
+    us_life_write(&q->l);
+    proc_kill(q);
+    world.serial--;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    assert_int_equal(us_life_lsn(&p->l), lsn);
+
+    /* a live one is left alone */
+
+    lsn = add_some(p, 20, 10);
+    us_life_write(&p->l);
+    q = proc_start(dirfd_, lockfd_);
+    proc_tick(q);
+    us_life_write(&q->l);
+    assert_null(q->jobs[US_ROLE_WRITER]);
+    proc_thread(p, US_ROLE_WRITER);
+    assert_int_equal(us_life_lsn(&q->l), lsn);
+}
+
+
+/* --- A9: a store is emptied when nobody reads it any more --------------- */
+
+static void
+test_emptying(void **state)
+{
+    char        url[] = "http://s0.test/page/0";
+    proc_t     *p, *q, *r;
+    uint64_t    id, lsn;
+    us_store_t *old;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 100);
+    pass(1000);
+
+    /* a loader is killed while it applies */
+
+    p = restart();
+    q = proc_start(dirfd_, lockfd_);
+    r = proc_start(dirfd_, lockfd_);
+    proc_tick(p);
+    proc_tick(q);
+    proc_tick(r);
+    old = q->l.store;
+
+    us_share_set_state(world.sh, US_LIFE_LOADING, NULL);
+    us_release(&world.sh->load_applying, 1);
+    proc_kill(p);
+    p = proc_start(dirfd_, lockfd_);
+
+    /* q is held up: as long as that may be, it may be inside of the store */
+
+    world.now += 100000;
+    r->quiet = 0;
+    proc_step(p);
+    proc_step(r);
+    proc_step(p);
+    proc_step(p);
+    assert_int_equal(us_share_generation(world.sh), 0);
+    assert_true(p->l.empty);
+    assert_ptr_equal(q->l.store, old);
+
+    proc_step(q);
+    assert_true(q->l.empty);
+    assert_int_equal(state_of(q), US_LIFE_LOADING);
+    proc_step(p);
+    assert_int_equal(us_share_generation(world.sh), 0);
+
+    /* what goes on meanwhile finds nothing, and touches nothing */
+
+    assert_int_equal(add(q, url, &id, &lsn), US_NEW);
+
+    /* r's other thread is in the store; then r is killed */
+
+    proc_step(r);
+    proc_step(p);
+    assert_int_equal(us_share_generation(world.sh), 0);
+    proc_kill(r);
+    pass(200);
+    assert_int_equal(us_share_generation(world.sh), 1);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_int_equal(state_of(q), US_LIFE_READY);
+    assert_true(has_all(p, 100));
+    assert_true(has_all(q, 100));
+
+    /* one that comes when it is all over */
+
+    r = proc_start(dirfd_, lockfd_);
+    assert_int_equal(state_of(r), US_LIFE_READY);
+    assert_true(has_all(r, 100));
+}
+
+
+/* more processes than there are places, most of them dead */
+
+static void
+test_members(void **state)
+{
+    int           was;
+    proc_t       *p, *q;
+    uint64_t      lsn;
+    unsigned      i;
+    us_member_t  *m;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 10);
+
+    /* one is killed around a delete: its LSN is not known to anybody */
+
+    q = proc_start(dirfd_, lockfd_);
+    us_life_deleting(&q->l);
+    assert_int_equal(us_store_delete(q->l.store, 3, &was, &lsn), US_OK);
+    proc_kill(q);
+    assert_false(us_life_deletes_promised(&p->l));
+
+    for (i = 0; i < US_SHARE_MEMBERS; i++) {
+        m = &world.sh->members[i];
+        m->process = m->process ? m->process
+                                : (uint64_t) 1000 << US_PROCESS_PID_BITS;
+    }
+
+    world.sh->members_top = US_SHARE_MEMBERS;
+
+    q = proc_start(dirfd_, lockfd_);
+    assert_non_null(q->l.member);
+    assert_int_equal(state_of(q), US_LIFE_READY);
+    assert_int_equal(world.sh->deleted_lsn, lsn);
+    pass(100);
+    assert_true(us_life_deletes_promised(&p->l));
+}
+
+
+/* --- B4: a disk that hangs ---------------------------------------------- */
+
+static void
+test_hung(void **state)
+{
+    proc_t          *p, *q;
+    us_life_info_t   info;
+
+    p = proc_start(dirfd_, lockfd_);
+    q = proc_start(dirfd_, lockfd_);
+    pass(100);
+
+    (void) add_some(p, 0, 10);
+    us_life_write(&p->l);
+    world.now += US_LIFE_HUNG - 100;
+    proc_tick(q);
+    assert_true(us_life_writable(&q->l, NULL));
+
+    world.now += 200;
+    proc_tick(q);
+    assert_false(us_life_writable(&q->l, NULL));
+    assert_true(us_life_refuses(&q->l, NULL));
+    us_life_info(&q->l, &info);
+    assert_true(info.stalled);
+    assert_non_null(strstr(info.reason, "has not returned for 5 seconds"));
+
+    /* it comes back */
+
+    proc_thread(p, US_ROLE_WRITER);
+    assert_true(us_life_writable(&q->l, NULL));
+    assert_int_equal(us_life_ids(&q->l), 10);
+
+    /* the same with a sync; a kill ends it, too */
+
+    world.now += 900;
+    proc_tick(q);
+    assert_non_null(q->jobs[US_ROLE_SYNCER]);
+    world.now += US_LIFE_HUNG + 1000;
+    proc_tick(p);
+    assert_false(us_life_writable(&p->l, NULL));
+    proc_kill(q);
+    pass(100);
+    assert_true(us_life_writable(&p->l, NULL));
+}
+
+
+/* --- V3: a start on a full disk ------------------------------------------ */
+
+static void
+test_start_full(void **state)
+{
+    char      reason[US_SHARE_REASON];
+    proc_t   *p;
+    uint64_t  lsn;
+
+    /* an empty directory */
+
+    world.write_errno = ENOSPC;
+    p = proc_start(dirfd_, lockfd_);
+    pass(1000);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_false(us_life_writable(&p->l, reason));
+    assert_non_null(strstr(reason, "No space left"));
+    assert_int_equal(us_life_ids(&p->l), 0);
+
+    world.write_errno = 0;
+    pass(300);
+    assert_true(us_life_writable(&p->l, NULL));
+    lsn = add_some(p, 0, 10);
+    pass(50);
+    assert_int_equal(us_life_lsn(&p->l), lsn);
+
+    /* one with data */
+
+    p = restart();
+    world.write_errno = ENOSPC;
+    pass(1000);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_true(has_all(p, 10));
+    assert_false(us_life_writable(&p->l, NULL));
+
+    /* the process that found it out is killed: another one goes on */
+
+    proc_kill(p);
+    p = proc_start(dirfd_, lockfd_);
+    pass(500);
+    assert_false(us_life_writable(&p->l, NULL));
+    world.write_errno = 0;
+    pass(300);
+    assert_true(us_life_writable(&p->l, NULL));
+
+    /* one failing sync of the manifest */
+
+    p = restart();
+    world.manifest_errno = EIO;
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_false(us_life_writable(&p->l, reason));
+    assert_non_null(strstr(reason, "manifest.tmp"));
+    world.manifest_errno = 0;
+    pass(300);
+    assert_true(us_life_writable(&p->l, NULL));
+    assert_int_equal(world.sh->lost, 0);
+    lsn = add_some(p, 10, 10);
+    pass(50);
+    assert_int_equal(us_life_lsn(&p->l), lsn);
+
+    p = restart();
+    pass(100);
+    assert_true(has_all(p, 20));
+}
+
+
+/* --- V4: no descriptor is no failed sync ---------------------------------- */
+
+static void
+test_no_descriptor(void **state)
+{
+    proc_t   *p, *q;
+    uint64_t  lsn;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 10);
+    pass(1000);
+
+    /* all is open already */
+
+    world.open_errno = EMFILE;
+    lsn = add_some(p, 10, 10);
+    pass(1500);
+    assert_int_equal(us_store_durable(p->l.store), lsn);
+    assert_true(us_life_writable(&p->l, NULL));
+
+    /* of a process that comes now nothing is */
+
+    q = proc_start(dirfd_, lockfd_);
+    proc_kill(p);
+    (void) add_some(q, 20, 10);
+    pass(2000);
+    assert_false(us_life_writable(&q->l, NULL));
+    assert_int_equal(world.sh->lost, 0);
+    assert_true(said(q, "Too many open files"));
+
+    world.open_errno = 0;
+    pass(500);
+    assert_true(us_life_writable(&q->l, NULL));
+    lsn = add_some(q, 30, 10);
+    pass(1500);
+    assert_int_equal(us_store_durable(q->l.store), lsn);
+
+    /* at a start */
+
+    p = restart();
+    world.open_errno = EMFILE;
+    pass(5000);
+    assert_int_equal(state_of(p), US_LIFE_LOADING);
+    assert_true(said(p, "Too many open files"));
+    assert_null(strstr(strstr(p->said, "Too many") + 1, "Too many"));
+    world.open_errno = 0;
+    pass(1100);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_true(has_all(p, 40));
+}
+
+
+/* --- V12: what somebody removes while it is in use ------------------------ */
+
+static void
+gone(const char *how)
+{
+    int       fd;
+    char      path[200], aside[200];
+    proc_t   *p, *q;
+    uint64_t  lsn;
+
+    world.conf.snapshot = 1000000;
+    p = proc_start(dirfd_, lockfd_);
+    q = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 50);
+    pass(1000);
+
+    snprintf(path, sizeof(path), "%s/%s", world.path, newest());
+    snprintf(aside, sizeof(aside), "%s/journal.tmp", world.path);
+
+    if (strcmp(how, "cut") == 0) {
+        assert_int_equal(truncate(path, 100), 0);
+
+    } else {
+        assert_int_equal(rename(path, aside), 0);
+    }
+
+    if (strcmp(how, "replaced") == 0) {
+        fd = open(path, O_RDWR|O_CREAT, 0600);
+        assert_true(fd >= 0);
+        assert_int_equal(write(fd, path, sizeof(path)), sizeof(path));
+        (void) close(fd);
+    }
+
+    /* within a second, though nothing is written */
+
+    world.now += 1000;
+    proc_step(p);
+    proc_step(q);
+    assert_false(us_life_writable(&p->l, NULL));
+    assert_true(said(p, "journal.") || said(q, "journal."));
+
+    /* what is in memory closes the gap */
+
+    pass(3000);
+    assert_true(us_life_writable(&q->l, NULL));
+    assert_int_equal(world.sh->snapshots, 1);
+    lsn = add_some(q, 50, 50);
+    pass(1500);
+    assert_int_equal(us_store_durable(q->l.store), lsn);
+
+    p = restart();
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_true(has_all(p, 100));
+}
+
+
+static void
+test_segment_removed(void **state)
+{
+    gone("removed");
+}
+
+
+static void
+test_segment_replaced(void **state)
+{
+    gone("replaced");
+}
+
+
+static void
+test_segment_cut(void **state)
+{
+    gone("cut");
+}
+
+
+/* the next add finds it out, too: it is not answered */
+
+static void
+test_segment_removed_add(void **state)
+{
+    char      path[200];
+    proc_t   *p;
+    uint64_t  lsn;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(1000);
+    (void) add_some(p, 0, 50);
+    pass(50);
+
+    snprintf(path, sizeof(path), "%s/%s", world.path, newest());
+    assert_int_equal(unlink(path), 0);
+
+    lsn = add_some(p, 50, 1);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+    assert_true(us_life_refuses(&p->l, NULL));
+
+    pass(3000);
+    assert_true(us_life_writable(&p->l, NULL));
+    assert_true(us_life_lsn(&p->l) >= lsn);
+
+    p = restart();
+    pass(100);
+    assert_true(has_all(p, 51));
+}
+
+
+static void
+test_directory_moved(void **state)
+{
+    int      fd;
+    char     aside[100], name[100];
+    proc_t  *p;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 10);
+    pass(1000);
+
+    snprintf(aside, sizeof(aside), "%s-aside", world.path);
+    assert_int_equal(rename(world.path, aside), 0);
+    pass(1000);
+    assert_false(us_life_writable(&p->l, NULL));
+    assert_true(said(p, "the directory is not there any more"));
+
+    assert_int_equal(mkdir(world.path, 0700), 0);
+    pass(1000);
+    assert_false(us_life_writable(&p->l, NULL));
+    assert_int_equal(rmdir(world.path), 0);
+
+    assert_int_equal(rename(aside, world.path), 0);
+    pass(300);
+    assert_true(us_life_writable(&p->l, NULL));
+
+    /* another lock file: another server could own it */
+
+    snprintf(name, sizeof(name), "%s/lock", world.path);
+    assert_int_equal(unlink(name), 0);
+    fd = open(name, O_RDWR|O_CREAT, 0600);
+    (void) close(fd);
+    pass(1000);
+    assert_false(us_life_writable(&p->l, NULL));
+    assert_true(said(p, "another server may own it"));
+    assert_int_equal(world.sh->lost, 0);
+}
+
+
+/* --- A5: a scrub reads the disk ------------------------------------------- */
+
+static void
+scrub(void)
+{
+    char           name[US_DISK_NAME];
+    proc_t        *p;
+    us_manifest_t  m;
+
+    world.conf.snapshot = 500;
+    world.conf.scrub = 10000;
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 200);
+    pass(3000);
+    assert_int_equal(world.sh->snapshots, 1);
+    assert_int_equal(us_manifest_read(dirfd_, &m, NULL), US_MANIFEST_OK);
+    us_segment_name(name, US_SEGMENT_SNAPSHOT, m.snapshot);
+
+    pass(9000);
+    assert_true(world.sh->scrubbed > 0);
+    assert_int_equal(world.sh->snapshots, 1);
+
+    /* the cache has it as it was written */
+
+    fake_writeback_fails(name, 100);
+    pass(10100);
+    assert_true(said(p, name));
+    assert_true(said(p, "a snapshot replaces the file"));
+    pass(1000);
+    assert_int_equal(world.sh->snapshots, 2);
+    assert_true(us_life_writable(&p->l, NULL));
+}
+
+
+static void
+test_scrub(void **state)
+{
+    scrub();
+}
+
+
+static void
+test_scrub_no_direct(void **state)
+{
+    world.no_direct = 1;
+    scrub();
+}
+
+
+/* --- U1: marks ------------------------------------------------------------ */
+
+static void
+test_marks(void **state)
+{
+    proc_t          *p;
+    uint64_t         lsn;
+    us_manifest_t    m;
+    us_store_conf_t  conf;
+    us_data_text_t   text;
+    us_disk_error_t  e;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 10);
+    pass(1000);
+
+    /* two are added, before any is set the manifest has them */
+
+    world.conf.store.marks[0] = us_string("visited");
+    world.conf.store.marks[1] = us_string("hot");
+    world.conf.store.nmarks = 2;
+    p = restart();
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+
+    assert_int_equal(us_manifest_read(dirfd_, &m, NULL), US_MANIFEST_OK);
+    assert_int_equal(us_data_conf(&m, &conf, &text, &e), 0);
+    assert_int_equal(conf.nmarks, 2);
+
+    assert_int_equal(us_store_mark(p->l.store, 1, 3, 1, &lsn), US_OK);
+    pass(1000);
+
+    /* removed: refused, and by its name */
+
+    world.conf.store.nmarks = 1;
+    p = restart();
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_FAILED);
+    assert_true(said(p, "visited,hot"));
+
+    world.conf.store.nmarks = 2;
+    p = restart();
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_true(us_store_marked(p->l.store, 1, 3));
+}
+
+
+/* --- V5, V10: a server that does not own the directory -------------------- */
+
+static void
+test_follow(void **state)
+{
+    int              was, dirfd, lockfd;
+    void            *mem;
+    proc_t          *p, *q;
+    uint64_t         lsn;
+    us_share_t      *sh;
+
+    world.conf.segment = 150;
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 10);
+    pass(1000);
+
+    /* another server: a zone of its own */
+
+    sh = world.sh;
+    mem = world.mem;
+    world.sh = calloc(1, sizeof(us_share_t));
+    world.mem = NULL;
+    world_zone();
+
+    dirfd = world_open(".", O_RDONLY|O_DIRECTORY);
+    lockfd = world_open("lock", O_RDWR);
+    q = proc_start(dirfd, lockfd);
+    pass(1000);
+
+    assert_int_equal(state_of(q), US_LIFE_FOLLOWING);
+    assert_false(us_life_whole(&q->l));
+    assert_int_equal(us_life_ids(&q->l), US_STORE_NO_ID);
+    assert_true(us_life_current(&q->l));
+    assert_true(has_all(q, 10));
+
+    /* adds do not matter to it, a delete does, before it is answered */
+
+    lsn = add_some(p, 10, 10);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+    assert_int_equal(us_life_lsn(&p->l), lsn);
+    assert_true(us_life_current(&q->l));
+
+    us_life_deleting(&p->l);
+    assert_int_equal(us_store_delete(p->l.store, 3, &was, &lsn), US_OK);
+
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+    assert_int_equal(us_life_lsn(&p->l), lsn);
+    assert_false(us_life_current(&q->l));
+    us_life_deleted(&p->l, lsn);
+
+    pass(300);
+    assert_true(us_life_current(&q->l));
+    assert_true(us_store_deleted(q->l.store, 3));
+    assert_int_equal(us_store_next_id(q->l.store), 20);
+    assert_int_equal(state_of(q), US_LIFE_FOLLOWING);
+
+    /*
+     * The process that held the files is killed, the owner removes some of
+     * them: all is read from the beginning.
+     */
+
+    proc_kill(q);
+    p->l.conf.snapshot = 1;
+
+    for (lsn = 20; lsn < 40; lsn += 10) {
+        (void) add_some(p, lsn, 10);
+        us_release(&sh->snapshot_now, 1);
+        pass(2000);
+    }
+
+    assert_true(sh->snapshots > 0);
+
+    q = proc_start(dirfd, lockfd);
+    assert_int_equal(state_of(q), US_LIFE_FOLLOWING);
+    pass(500);
+    lsn = us_share_generation(world.sh);
+
+    /* the owner ends */
+
+    proc_kill(p);
+    (void) flock(lockfd_, LOCK_UN);
+    pass(3000);
+    assert_int_equal(state_of(q), US_LIFE_READY);
+    assert_int_equal(us_share_generation(world.sh), lsn + 1);
+    assert_int_equal(us_life_ids(&q->l), 40);
+    assert_true(us_life_writable(&q->l, NULL));
+
+    proc_kill(q);
+    (void) close(dirfd);
+    (void) close(lockfd);
+    free(sh);
+    (void) munmap(mem, FAKE_ZONE);
+}
+
+
+/* --- a kill before and after each call that touches the disk -------------- */
+
+typedef struct {
+    unsigned          added;
+    unsigned          answered;
+    uint64_t          lsn[400];
+} client_t;
+
+
+static void
+work(proc_t *p, client_t *c)
+{
+    if (us_life_writable(&p->l, NULL)
+        && c->added < sizeof(c->lsn) / sizeof(c->lsn[0]))
+    {
+        c->lsn[c->added] = add_some(p, c->added, 1);
+        c->added++;
+    }
+
+    world.now += 50;
+    proc_all(p);
+
+    while (c->answered < c->added
+           && c->lsn[c->answered] <= us_life_lsn(&p->l))
+    {
+        c->answered++;
+    }
+}
+
+
+static void
+test_kills(void **state)
+{
+    unsigned          n;
+    proc_t *volatile  p;
+
+    /* not in registers: a killed process comes back by longjmp() */
+
+    static int        done;
+    static unsigned   at, kills, after;
+    static client_t   c;
+
+    for (at = 1; !done; at++) {
+        (void) teardown(state);
+        (void) setup(state);
+
+        world.conf.snapshot = 400;
+        world.conf.interval = 100;
+        world.conf.segment = 1500;
+        memset(&c, 0, sizeof(c));
+
+        __lsan_disable();
+        p = proc_start(dirfd_, lockfd_);
+        world.calls = 0;
+        world.kill_at = at;
+
+        if (setjmp(world.killed) == 0) {
+            for (n = 0; n < 60; n++) {
+                work(p, &c);
+            }
+
+            done = 1;
+            world.kill_at = 0;
+
+        } else {
+            kills++;
+            proc_kill(p);
+        }
+
+        __lsan_enable();
+
+        /* others go on, or all are gone: each answer stays */
+
+        if (at & 2) {
+            p = proc_start(dirfd_, lockfd_);
+
+        } else {
+            p = restart();
+            pass(200);
+            assert_int_equal(state_of(p), US_LIFE_READY);
+            assert_in_range(us_store_next_id(p->l.store), c.answered,
+                            c.added);
+            assert_true(has_all(p, us_store_next_id(p->l.store)));
+            c.added = us_store_next_id(p->l.store);
+            c.answered = c.added;
+        }
+
+        for (n = 0; n < 20; n++) {
+            work(p, &c);
+        }
+
+        after += c.answered;
+        assert_int_equal(c.answered, c.added);
+
+        p = restart();
+        pass(200);
+        if (state_of(p) != US_LIFE_READY) {
+            print_message("kill %u: %s", at, p->said);
+        }
+
+        assert_int_equal(state_of(p), US_LIFE_READY);
+        assert_true(has_all(p, c.added));
+        assert_int_equal(world.sh->lost_ids, 0);
+    }
+
+    print_message("%u kills, %u answers\n", kills, after);
+    assert_true(kills > 300);
+}
+
+
+#define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest  tests[] = {
+        test(test_life),
+        test(test_policies),
+        test(test_sync_error),
+        test(test_sync_swallowed),
+        test(test_sync_killed),
+        test(test_sync_swallowed_no_direct),
+        test(test_snapshot_syncs),
+        test(test_roles),
+        test(test_emptying),
+        test(test_members),
+        test(test_hung),
+        test(test_start_full),
+        test(test_no_descriptor),
+        test(test_segment_removed),
+        test(test_segment_replaced),
+        test(test_segment_cut),
+        test(test_segment_removed_add),
+        test(test_directory_moved),
+        test(test_scrub),
+        test(test_scrub_no_direct),
+        test(test_marks),
+        test(test_follow),
+        test(test_kills),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
