@@ -206,3 +206,6 @@ like($answer, qr{^HTTP/1.1 503 }, 'what was not found before is not denied');
 like($answer, qr/loaded meanwhile/, '  as it may be there now');
 like($two->post('/seen', $late[0])->{body}, qr/\tseen\t/, '  and is');
 is($two->post('/add', "http://example.com/\n")->{status}, 200, 'and adds');
+
+# before its directory goes with the first one's
+ok($two->stop, 'stopped');
