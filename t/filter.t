@@ -212,6 +212,27 @@ is($rc, 0, 'split_clients by a hash') or diag($out);
 ($rc, $out) = $t->check;
 is($rc, 0, 'nginx -t beside a running nginx') or diag($out);
 
+$t->allow(qr/cannot be resized/, qr/were normalized as/, qr/cannot make/);
+
+for my $bad ([ 'capacity=\d+', 'capacity=777',
+        'it was made for \d+ bytes, capacity=\d+ error=\S+; a filter cannot be '
+        . 'resized' ],
+    [ 'path=', 'profile=whatwg path=', 'its URLs were normalized as "crawler' ],
+    [ 'path=\S+/filter', 'path=%%DIR%%/none/filter',
+        'cannot make "\S+/none/filter": No such file' ])
+{
+    my ($from, $to, $words) = @$bad;
+    my $other = join '', map { /^urlstore_filter disk/ ? s/$from/$to/r : $_ }
+        $text =~ /(.*\n)/g;
+
+    isnt($other, $text, "changed: $from");
+    ($rc, $out) = $t->check($other);
+    is($rc, 1, 'nginx -t refuses what a start would refuse');
+    like($out, qr/\[emerg\].*urlstore_filter "disk".*$words/, 'and says why');
+}
+
+like($t->error_log, qr/\[notice\].*urlstore_filter "disk" path=\S+: created /,
+    'a file that is created');
 
 # stop and start: memory forgets, a file does not
 
@@ -219,6 +240,8 @@ ok($t->stop, 'stop');
 ok($t->start, 'start');
 @s = batch('disk', 'seen', @urls[0 .. 9_999]);
 is(scalar(grep { $_ ne 'seen' } @s), 0, 'the file has everything');
+like($t->error_log, qr/urlstore_filter "disk" \S+ opened with [1-9]\d* URLs/,
+    'a line says what was opened');
 @s = batch('f', 'seen', @urls[0 .. 99]);
 is(scalar(grep { $_ ne 'unseen' } @s), 0, 'memory has nothing');
 
@@ -283,7 +306,8 @@ ok($t->stop, 'stop');
 crash(0);
 $t->allow(qr/bits may be missing/);
 ($rc, $out) = $t->check;
-is($rc, 0, 'nginx -t does not look');
+is($rc, 1, 'not closed: nginx -t refuses what a start would refuse');
+like($out, qr/bits may be missing/, 'and says why');
 ok(!eval { $t->start }, 'not closed: refused');
 like($t->error_log, qr/\[emerg\].*urlstore_filter "disk".*bits may be missing/,
     'and told');

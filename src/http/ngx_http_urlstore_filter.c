@@ -57,6 +57,8 @@ static ngx_int_t ngx_http_urlstore_filter_create(
     ngx_http_urlstore_zone_t *zone);
 static ngx_int_t ngx_http_urlstore_filter_file(
     ngx_http_urlstore_zone_t *zone);
+static ngx_int_t ngx_http_urlstore_filter_refuse(
+    ngx_http_urlstore_zone_t *zone, int rc, const char *err);
 static void ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone);
 
 static ngx_int_t ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
@@ -302,6 +304,7 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 {
     int                          rc;
     ngx_log_t                   *log;
+    us_filter_info_t             info;
     ngx_http_urlstore_file_t    *file;
     ngx_http_urlstore_filter_t  *f;
     char                         err[512];
@@ -309,10 +312,15 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
     f = zone->filter;
     log = zone->shm_zone->shm.log;
 
-    /* "nginx -t" must not open the files of a running nginx */
+    /* "nginx -t" changes nothing and refuses what a start would refuse */
 
     if (ngx_test_config) {
-        return NGX_OK;
+        rc = us_filter_file_check((char *) f->path.data, &f->plan,
+                                  zone->conf.norm, f->accept, err,
+                                  sizeof(err));
+
+        return rc == 0 ? NGX_OK
+               : ngx_http_urlstore_filter_refuse(zone, rc, err);
     }
 
     for (file = ngx_http_urlstore_files; file; file = file->next) {
@@ -348,13 +356,17 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
                              zone->conf.norm, f->accept, err, sizeof(err));
 
     if (rc != 0) {
-        ngx_log_error(NGX_LOG_EMERG, log, 0,
-                      "urlstore_filter \"%V\" path=%V: %s%s", &zone->name,
-                      &f->path, err,
-                      rc == US_FILTER_UNCLEAN ? " (unclean=accept)" : "");
         ngx_free(file);
-        return NGX_ERROR;
+        return ngx_http_urlstore_filter_refuse(zone, rc, err);
     }
+
+    us_filter_info(file->file.filter, &info);
+
+    ngx_log_error(NGX_LOG_NOTICE, log, 0,
+                  "urlstore_filter \"%V\" path=%V: %s with %uL URLs of %uL",
+                  &zone->name, &f->path,
+                  file->file.created ? "created" : "opened", info.urls,
+                  info.capacity);
 
     if (file->file.doubtful) {
         ngx_log_error(NGX_LOG_WARN, log, 0,
@@ -369,6 +381,19 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
     f->set = file->file.filter;
 
     return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_refuse(ngx_http_urlstore_zone_t *zone, int rc,
+    const char *err)
+{
+    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
+                  "urlstore_filter \"%V\" path=%V: %s%s", &zone->name,
+                  &zone->filter->path, err,
+                  rc == US_FILTER_UNCLEAN ? " (unclean=accept)" : "");
+
+    return NGX_ERROR;
 }
 
 

@@ -34,6 +34,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/file.h>
@@ -51,6 +52,7 @@
 
 static int us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+static int us_filter_file_parent(const char *dir, char *err, size_t size);
 
 
 static int
@@ -102,11 +104,11 @@ us_filter_file_boot(uint8_t boot[16])
 
 
 static void *
-us_filter_file_map(int fd, size_t size)
+us_filter_file_map(int fd, size_t size, int prot)
 {
     void  *mem;
 
-    mem = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED, fd, 0);
+    mem = mmap(NULL, size, prot, MAP_SHARED, fd, 0);
 
     return mem == MAP_FAILED ? NULL : mem;
 }
@@ -139,7 +141,7 @@ us_filter_file_create(us_filter_file_t *file, const us_filter_plan_t *plan,
         goto failed;
     }
 
-    mem = us_filter_file_map(fd, plan->size);
+    mem = us_filter_file_map(fd, plan->size, PROT_READ|PROT_WRITE);
 
     if (mem == NULL || getrandom(key, 16, 0) != 16) {
         (void) us_filter_file_fail(err, size,
@@ -184,7 +186,8 @@ failed:
 /* maps what is there */
 
 static int
-us_filter_file_attach(us_filter_file_t *file, int fd, char *err, size_t size)
+us_filter_file_attach(us_filter_file_t *file, int fd, int prot, char *err,
+    size_t size)
 {
     void         *mem;
     const char   *reason;
@@ -195,7 +198,7 @@ us_filter_file_attach(us_filter_file_t *file, int fd, char *err, size_t size)
     if (fstat(fd, &st) == 0
         && st.st_size >= US_FILTER_HEADER + US_FILTER_BLOCK)
     {
-        mem = us_filter_file_map(fd, st.st_size);
+        mem = us_filter_file_map(fd, st.st_size, prot);
     }
 
     if (mem == NULL) {
@@ -249,38 +252,62 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
 
 
 /*
- * Alone: may its bits be trusted?  Marks it as used under this boot; returns as
- * us_filter_file_open().
+ * Whether the bits can be trusted: 0, or US_FILTER_UNCLEAN.  *doubtful is set
+ * if they cannot, and force accepts that.
  */
 
 static int
-us_filter_file_take(us_filter_file_t *file, int force, char *err, size_t size)
+us_filter_file_trust(const us_filter_file_t *file, int force,
+    unsigned *doubtful, char *err, size_t size)
 {
-    uint8_t            boot[16];
-    us_filter_mark_t  *mark;
+    uint8_t                  boot[16];
+    const us_filter_mark_t  *mark;
 
     static const uint8_t  unknown[16];
 
     mark = us_filter_mark(file->filter);
     us_filter_file_boot(boot);
 
-    if (mark->clean != 1
-        && (memcmp(mark->boot, boot, 16) != 0
-            || memcmp(boot, unknown, 16) == 0))
-    {
-        if (!force) {
-            (void) us_filter_file_fail(err, size,
-                "the machine went down while it was in use: bits may be "
-                "missing, and URLs that were seen would be taken for new "
-                "ones; remove it, or accept that");
-            return US_FILTER_UNCLEAN;
-        }
+    *doubtful = (mark->clean != 1
+                 && (memcmp(mark->boot, boot, 16) != 0
+                     || memcmp(boot, unknown, 16) == 0));
 
-        file->doubtful = 1;
+    if (!*doubtful || force) {
+        return 0;
     }
 
+    (void) us_filter_file_fail(err, size,
+        "the machine went down while it was in use: bits may be missing, and "
+        "URLs that were seen would be taken for new ones; remove it, or "
+        "accept that");
+
+    return US_FILTER_UNCLEAN;
+}
+
+
+/*
+ * For who has it alone: marks it as used under this boot; returns as
+ * us_filter_file_open().
+ */
+
+static int
+us_filter_file_take(us_filter_file_t *file, int force, char *err, size_t size)
+{
+    int                rc;
+    unsigned           doubtful;
+    us_filter_mark_t  *mark;
+
+    rc = us_filter_file_trust(file, force, &doubtful, err, size);
+
+    if (rc != 0) {
+        return rc;
+    }
+
+    file->doubtful = doubtful;
+
+    mark = us_filter_mark(file->filter);
     mark->clean = 0;
-    memcpy(mark->boot, boot, 16);
+    us_filter_file_boot(mark->boot);
 
     /* before any bit of this run: the header is a page */
 
@@ -337,7 +364,7 @@ us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
     fd = openat(file->dir, US_FILTER_FILE_NAME, O_RDWR|O_CLOEXEC);
 
     if (fd != -1) {
-        rc = us_filter_file_attach(file, fd, err, size);
+        rc = us_filter_file_attach(file, fd, PROT_READ|PROT_WRITE, err, size);
         (void) close(fd);
 
     } else if (errno == ENOENT && alone) {
@@ -424,6 +451,84 @@ us_filter_file_open(us_filter_file_t *file, const char *dir,
 
     return us_filter_file_fail(err, size, "others open and close it without "
                                "end");
+}
+
+
+int
+us_filter_file_check(const char *dir, const us_filter_plan_t *plan,
+    us_str_t norm, int force, char *err, size_t size)
+{
+    int                fd, rc;
+    unsigned           doubtful;
+    us_filter_file_t   file;
+
+    memset(&file, 0, sizeof(us_filter_file_t));
+
+    file.dir = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (file.dir == -1) {
+        return errno == ENOENT ? us_filter_file_parent(dir, err, size)
+               : us_filter_file_fail(err, size, "cannot open \"%s\": %s",
+                                     dir, strerror(errno));
+    }
+
+    fd = openat(file.dir, US_FILTER_FILE_NAME, O_RDONLY|O_CLOEXEC);
+
+    if (fd == -1) {
+        rc = errno == ENOENT ? 0
+             : us_filter_file_fail(err, size, "cannot open \"%s\": %s",
+                                   US_FILTER_FILE_NAME, strerror(errno));
+        goto done;
+    }
+
+    rc = us_filter_file_attach(&file, fd, PROT_READ, err, size);
+    (void) close(fd);
+
+    if (rc == 0) {
+        rc = us_filter_file_match(&file, plan, norm, err, size);
+    }
+
+    if (rc == 0) {
+        rc = us_filter_file_trust(&file, force, &doubtful, err, size);
+    }
+
+done:
+
+    us_filter_file_drop(&file);
+
+    return rc;
+}
+
+
+/* dir is not there, but it can be made if only it itself is missing */
+
+static int
+us_filter_file_parent(const char *dir, char *err, size_t size)
+{
+    size_t  len;
+    char    parent[PATH_MAX];
+
+    len = strlen(dir);
+
+    while (len > 1 && dir[len - 1] == '/') {
+        len--;
+    }
+
+    while (len > 1 && dir[len - 1] != '/') {
+        len--;
+    }
+
+    if (len < sizeof(parent)) {
+        memcpy(parent, dir, len);
+        parent[len] = '\0';
+
+        if (access(parent, F_OK) == 0) {
+            return 0;
+        }
+    }
+
+    return us_filter_file_fail(err, size, "cannot make \"%s\": %s", dir,
+                               strerror(errno));
 }
 
 

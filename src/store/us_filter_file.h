@@ -36,6 +36,14 @@ int us_filter_file_open(us_filter_file_t *file, const char *dir,
     size_t size);
 
 /*
+ * Whether us_filter_file_open() would accept what is there, without a lock and
+ * without a change to anything.  A filter that is not there yet is accepted.
+ * Returns as that does.
+ */
+int us_filter_file_check(const char *dir, const us_filter_plan_t *plan,
+    us_str_t norm, int force, char *err, size_t size);
+
+/*
  * Gives it back when none of the caller's processes adds any more.  Unless
  * others use it, writes all of it to the disk and marks it clean.  Returns 0,
  * or -1 if the disk refused (it stays marked as it was).
