@@ -8,6 +8,7 @@
  */
 
 
+#include "store/us_decoder.h"
 #include "store/us_encoder.h"
 #include "store/us_train.h"
 
@@ -176,8 +177,10 @@ main(int argc, char **argv)
     uint64_t       seed = 0, bits = 0, part = 0, partn = 0;
     unsigned       ntokens = 16384, ncontexts = 64, k;
     corpus_t       c;
-    us_model_t    *model = NULL;
+    us_decoder_t  *d = NULL;
     us_encoder_t  *e = NULL;
+
+    const us_model_t  *model = NULL;
 
     while ((ch = getopt(argc, argv, "s:n:m:k:c:")) != -1) {
         switch (ch) {
@@ -225,24 +228,30 @@ main(int argc, char **argv)
         core = us_train(&in, NULL, &len);
         train_ns += now() - t;
 
-        if (core == NULL || us_model_core_size(core, len) != len) {
+        if (core == NULL || (model = us_model_check(core, len)) == NULL) {
             fprintf(stderr, "no model\n");
             return 1;
         }
 
-        model = malloc(us_model_size(core));
-        us_model_build(model, core);
-        models += us_model_size(core);
+        models += len;
+        d = aligned_alloc(US_DECODER_ALIGN, us_decoder_size(model));
+
+        t = now();
+        us_decoder_build(d, model);
+        build_ns = now() - t;
+
+        printf("decoder %zu in %.1f ms, ", us_decoder_size(model),
+               build_ns / 1e6);
 
         t = now();
         e = us_encoder_create(model);
         for (k = 0; us_encoder_build(e) == 0; k++) { /* void */ }
         build_ns = now() - t;
 
-        printf("at %zu: %u tokens, core %zu, model %zu, encoder %zu in %.1f "
+        printf("at %zu: %u tokens, model %zu, encoder %zu in %.1f "
                "ms, %u slices; training %.2f s\n", at,
-               us_model_ntokens(model), len, us_model_size(core),
-               us_encoder_size(e), build_ns / 1e6, k, train_ns / 1e9);
+               us_model_ntokens(model), len, us_encoder_size(e),
+               build_ns / 1e6, k, train_ns / 1e9);
 
         to = at * 8 < c.n ? at * 8 : c.n;
         part = 0;
@@ -284,7 +293,7 @@ main(int argc, char **argv)
                 ssize_t     got;
                 us_bitin_t  b = { buf, pos[i - at], pos[i - at + 1] };
 
-                got = us_model_decode(model, US_CTX_START, &b, out, 8192, 8192);
+                got = us_decode(d, US_CTX_START, &b, out, 8192, 8192);
                 len = c.offsets[i + 1] - c.offsets[i];
 
                 if (got != (ssize_t) len
@@ -297,11 +306,13 @@ main(int argc, char **argv)
             dec_ns += now() - t;
 
             for (i = at; i < to; i++) {
-                us_bitin_t  b = { buf, pos[i - at], pos[i - at + 1] };
+                us_comparison_t  q = {
+                    d, US_CTX_START, 0, { buf, pos[i - at], pos[i - at + 1] },
+                    c.text + c.offsets[i], c.offsets[i + 1] - c.offsets[i],
+                    NULL, 0
+                };
 
-                eq += (uint64_t) us_model_equal(model, US_CTX_START, &b,
-                                   c.text + c.offsets[i],
-                                   c.offsets[i + 1] - c.offsets[i], NULL);
+                eq += (uint64_t) us_decode_equal(&q);
             }
 
             if (bad || eq != partn) {
@@ -319,7 +330,7 @@ main(int argc, char **argv)
                (double) part / 8 / (double) partn);
 
         us_encoder_destroy(e);
-        free(model);
+        free(d);
         free(core);
         free(s);
     }

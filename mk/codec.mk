@@ -8,7 +8,7 @@ CORPORA       := ../shared/corpora
 BUILTIN_FROM  := html_forms_forums_shops_pages html_mdn_archived_pages \
                  alphagov_old_urls brave_sitelist
 CODEC_SRC     := $(filter-out %us_builtin_data.c,$(wildcard \
-                 $(addprefix src/store/us_,model.c model_core.c model_write.c huffman.c \
+                 $(addprefix src/store/us_,model.c decoder.c model_write.c huffman.c \
                  run.c parse.c encoder.c train.c vocabulary.c cluster.c)))
 
 # 16,000 distinct URLs of each, spread over the file

@@ -2,8 +2,8 @@
 /*
  * The model of the first records, before any can be learnt.
  *
- * Its core comes with the program.  Records refer to it for ever: a change of
- * the data makes another store format (US_LAYOUT).
+ * It comes with the program.  Records refer to it for ever: a change of the
+ * data makes another store format (US_LAYOUT).
  */
 
 
@@ -18,16 +18,14 @@ static unsigned us_builtin_digit(char c);
 us_model_t *
 us_builtin_create(void)
 {
-    size_t       i, n;
-    uint8_t     *core;
-    uint32_t     bits;
-    us_model_t  *m;
+    size_t    i, n;
+    uint8_t  *p;
+    uint32_t  bits;
 
-    m = NULL;
     n = (us_builtin_size + 2) / 3;
 
-    core = malloc(n * 3);
-    if (core == NULL) {
+    p = malloc(n * 3);
+    if (p == NULL) {
         return NULL;
     }
 
@@ -37,22 +35,17 @@ us_builtin_create(void)
                | us_builtin_digit(us_builtin_data[4 * i + 2]) << 6
                | us_builtin_digit(us_builtin_data[4 * i + 3]);
 
-        core[3 * i] = (uint8_t) (bits >> 16);
-        core[3 * i + 1] = (uint8_t) (bits >> 8);
-        core[3 * i + 2] = (uint8_t) bits;
+        p[3 * i] = (uint8_t) (bits >> 16);
+        p[3 * i + 1] = (uint8_t) (bits >> 8);
+        p[3 * i + 2] = (uint8_t) bits;
     }
 
-    if (us_model_core_size(core, us_builtin_size) == us_builtin_size) {
-        m = malloc(us_model_size(core));
+    if (us_model_check(p, us_builtin_size) == NULL) {
+        free(p);
+        return NULL;
     }
 
-    if (m) {
-        us_model_build(m, core);
-    }
-
-    free(core);
-
-    return m;
+    return (us_model_t *) p;
 }
 
 

@@ -25,9 +25,9 @@ struct us_encoder_s {
     uint8_t            *lens;         /* work: code lengths of all tokens */
     uint8_t            *escape;       /* lengths of the escape code */
 
-    uint8_t             head[US_HEAD_SYMBOLS];
-    uint8_t             near[US_PREFIX_SYMBOLS];
-    uint8_t             far[US_PREFIX_SYMBOLS];
+    /* of each context, and of the escape code */
+    const uint16_t     *symbols[US_CTX_MAX + 1];
+    uint32_t            escapes[US_CTX_MAX];    /* us_code_make() */
 
     /* of the last us_encoder_choose() */
     const uint8_t      *text;
@@ -76,12 +76,9 @@ us_encoder_create(const us_model_t *model)
     }
 
     us_model_code_lengths(model, ncontexts + US_CODE_ESCAPE, e->escape, n);
-    us_model_code_lengths(model, ncontexts + US_CODE_HEAD, e->head,
-                          US_HEAD_SYMBOLS);
-    us_model_code_lengths(model, ncontexts + US_CODE_NEAR, e->near,
-                          US_PREFIX_SYMBOLS);
-    us_model_code_lengths(model, ncontexts + US_CODE_FAR, e->far,
-                          US_PREFIX_SYMBOLS);
+    for (i = 0; i <= ncontexts + US_CODE_ESCAPE; i++) {
+        e->symbols[i] = us_model_symbols(model, i);
+    }
 
     return e;
 }
@@ -106,6 +103,7 @@ us_encoder_build(us_encoder_t *e)
 {
     int       rc;
     unsigned  k, n;
+    uint32_t  bits;
 
     n = us_model_ntokens(e->model);
 
@@ -126,7 +124,12 @@ us_encoder_build(us_encoder_t *e)
         }
 
         us_model_code_lengths(e->model, e->row, e->lens, n + 1);
-        us_parser_price(e->parser, e->row++, e->lens, e->escape);
+        us_parser_price(e->parser, e->row, e->lens, e->escape);
+
+        bits = us_model_code(e->model, e->row, e->symbols[e->row], n,
+                             e->lens[n]);
+        e->escapes[e->row] = us_code_make(bits, e->lens[n]);
+        e->row++;
     }
 
     return 0;
@@ -138,24 +141,6 @@ us_encoder_size(const us_encoder_t *e)
 {
     return sizeof(us_encoder_t) + us_parser_size(e->parser)
            + us_model_ntokens(e->model);
-}
-
-
-unsigned
-us_encoder_symbol_bits(const us_encoder_t *e, us_model_code_t code,
-    unsigned symbol)
-{
-    switch (code) {
-
-    case US_CODE_HEAD:
-        return e->head[symbol];
-
-    case US_CODE_NEAR:
-        return e->near[symbol];
-
-    default:
-        return e->far[symbol];
-    }
 }
 
 
@@ -173,43 +158,38 @@ us_encoder_choose(us_encoder_t *e, const uint8_t *text, size_t len,
 }
 
 
+static inline void
+us_encoder_put(const us_encoder_t *e, us_bitout_t *o, unsigned code,
+    unsigned symbol, unsigned len)
+{
+    us_bits_put(o, us_model_code(e->model, code, e->symbols[code], symbol,
+                                 len), len);
+}
+
+
 void
 us_encoder_tail(us_encoder_t *e, us_bitout_t *o)
 {
     size_t          i;
-    unsigned        n, ctx, token, ncontexts;
-    uint32_t        bits;
+    unsigned        price, ctx, token, escape;
     const uint8_t  *p;
 
     p = e->text;
-    ncontexts = us_model_ncontexts(e->model);
-    bits = 0;
+    escape = us_model_ncontexts(e->model) + US_CODE_ESCAPE;
 
     for (i = 0; i < e->npieces; i++) {
         ctx = e->pieces[i].ctx;
         token = e->pieces[i].token;
+        price = us_parser_row(e->parser, ctx)[token];
 
-        /* its price tells the length, unless it is that of an escape */
-
-        n = us_parser_row(e->parser, ctx)[token] / US_PRICE_BIT;
-
-        if (n > US_HUFFMAN_MAX) {
-            n = 0;
+        if (price % US_PRICE_BIT == 0) {
+            us_encoder_put(e, o, ctx, token, price / US_PRICE_BIT);
 
         } else {
-            n = us_model_code_of(e->model, ctx, token, n, &bits);
+            us_bits_put(o, us_code_bits(e->escapes[ctx]),
+                        us_code_len(e->escapes[ctx]));
+            us_encoder_put(e, o, escape, token, e->escape[token]);
         }
-
-        if (n == 0) {
-            n = us_model_code(e->model, ctx, us_model_ntokens(e->model),
-                              &bits);
-            us_bits_put(o, bits, n);
-
-            n = us_model_code_of(e->model, ncontexts + US_CODE_ESCAPE, token,
-                                 e->escape[token], &bits);
-        }
-
-        us_bits_put(o, bits, n);
 
         if (us_token_is_run(token)) {
             us_run_put(o, us_token_run_alphabet(token), p, e->pieces[i].len);

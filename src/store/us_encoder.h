@@ -25,10 +25,6 @@ int us_encoder_build(us_encoder_t *e);
 /* bytes of memory, when it is built */
 size_t us_encoder_size(const us_encoder_t *e);
 
-/* the price of a header's symbol, in bits */
-unsigned us_encoder_symbol_bits(const us_encoder_t *e, us_model_code_t code,
-    unsigned symbol);
-
 /*
  * Writes the tail of a text: chosen from starts (us_parse()), its price with
  * the start's own in *price, to o, which needs room for 8 bytes for every

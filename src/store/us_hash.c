@@ -57,10 +57,31 @@ us_sip_word(const uint8_t *p, size_t len)
 }
 
 
+/* the last len & 7 bytes, at p, as the low ones of a word */
+
+static inline uint64_t
+us_sip_rest(const uint8_t *p, size_t len)
+{
+    uint64_t  m;
+    unsigned  n;
+
+    n = len & 7;
+
+    if (len < 8) {
+        return us_sip_word(p, n);
+    }
+
+    /* no loop: its end would be mispredicted */
+
+    m = us_sip_word(p + n - 8, 8);
+
+    return m >> 8 >> (56 - 8 * n);
+}
+
+
 uint64_t
 us_hash(const uint8_t key[16], unsigned domain, const uint8_t *p, size_t len)
 {
-    size_t          i;
     uint64_t        k0, k1, m, v[4];
     const uint8_t  *end;
 
@@ -79,11 +100,7 @@ us_hash(const uint8_t key[16], unsigned domain, const uint8_t *p, size_t len)
         v[0] ^= m;
     }
 
-    m = (uint64_t) len << 56;
-
-    for (i = 0; i < (len & 7); i++) {
-        m |= (uint64_t) p[i] << (8 * i);
-    }
+    m = (uint64_t) len << 56 | us_sip_rest(p, len);
 
     v[3] ^= m;
     us_sip_round(v);

@@ -50,19 +50,20 @@ int
 us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
     us_header_t *h, us_bitin_t *b)
 {
-    int                symbol, prefix;
-    unsigned           width;
-    uint64_t           distance;
-    const us_model_t  *m;
+    int                       symbol, prefix;
+    unsigned                  width;
+    uint64_t                  distance;
+    const us_decoder_t       *d;
+    const us_model_tables_t  *t;
 
     b->base = record->data;
     b->pos = record->bit;
     b->end = record->bit + (uint64_t) record->units * 4;
 
     h->number = us_models_number(ms, id);
-    m = us_models_get(ms, h->number);
+    d = ms->tables[h->number].decoder;
 
-    symbol = us_model_symbol(m, US_CODE_HEAD, b);
+    symbol = us_decoder_symbol(d, US_CODE_HEAD, b);
 
     if (symbol == US_HEADER_OTHER) {
         if (b->end - b->pos < 3) {
@@ -72,12 +73,13 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
         h->number = us_bitin_peek(b) & 7;
         b->pos += 3;
 
-        m = us_models_get(ms, h->number);
-        if (m == NULL) {
+        t = us_models_get(ms, h->number);
+        if (t == NULL) {
             return -1;
         }
 
-        symbol = us_model_symbol(m, US_CODE_HEAD, b);
+        d = t->decoder;
+        symbol = us_decoder_symbol(d, US_CODE_HEAD, b);
     }
 
     if (symbol == US_HEADER_WHOLE) {
@@ -108,7 +110,7 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
                | (uint64_t) 1 << width;
     b->pos += width;
 
-    prefix = us_model_symbol(m, us_header_prefix_code(distance), b);
+    prefix = us_decoder_symbol(d, us_header_prefix_code(distance), b);
 
     if (prefix < 0 || distance > id) {
         return -1;
@@ -122,15 +124,21 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
 }
 
 
-static void
-us_header_symbol(const us_model_t *m, us_bitout_t *o, us_model_code_t code,
-    unsigned symbol)
+static inline void
+us_header_put(us_bitout_t *o, uint32_t code)
 {
-    unsigned  n;
-    uint32_t  bits;
+    us_bits_put(o, us_code_bits(code), us_code_len(code));
+}
 
-    n = us_model_code(m, us_model_ncontexts(m) + code, symbol, &bits);
-    us_bits_put(o, bits, n);
+
+/* the code of a common prefix with a record at this distance */
+
+static inline uint32_t
+us_header_prefix(const us_header_codes_t *codes, uint64_t distance,
+    unsigned cut)
+{
+    return distance < US_NEAR ? codes->near[cut - US_CUT_MIN]
+                              : codes->far[cut - US_CUT_MIN];
 }
 
 
@@ -138,69 +146,64 @@ void
 us_header_write(us_models_t *ms, uint64_t id, const us_header_t *h,
     us_bitout_t *o)
 {
-    unsigned           newest, width;
-    uint64_t           distance;
-    const us_model_t  *m;
+    unsigned                  newest, width;
+    uint64_t                  distance, low;
+    const us_header_codes_t  *codes;
 
     newest = us_models_number(ms, id);
 
     if (h->number != newest) {
-        us_header_symbol(us_models_get(ms, newest), o, US_CODE_HEAD,
-                         US_HEADER_OTHER);
+        us_header_put(o, ms->tables[newest].codes.head[US_HEADER_OTHER]);
         us_bits_put(o, h->number, 3);
     }
 
-    m = us_models_get(ms, h->number);
+    codes = &ms->tables[h->number].codes;
 
     if (h->kind != US_TAIL) {
-        us_header_symbol(m, o, US_CODE_HEAD,
-                         h->kind == US_RAW ? US_HEADER_RAW : US_HEADER_WHOLE);
+        us_header_put(o, codes->head[h->kind == US_RAW ? US_HEADER_RAW
+                                                       : US_HEADER_WHOLE]);
         return;
     }
 
     distance = id - h->reference;
     width = us_header_width(distance) - 1;
 
-    us_header_symbol(m, o, US_CODE_HEAD, US_HEADER_TAIL + width + 1);
+    us_header_put(o, codes->head[US_HEADER_TAIL + width + 1]);
 
-    distance &= ((uint64_t) 1 << width) - 1;
-    us_bits_put(o, (uint32_t) distance & 0xfffff, width < 20 ? width : 20);
+    low = distance & (((uint64_t) 1 << width) - 1);
+    us_bits_put(o, (uint32_t) low & 0xfffff, width < 20 ? width : 20);
 
     if (width > 20) {
-        us_bits_put(o, (uint32_t) (distance >> 20), width - 20);
+        us_bits_put(o, (uint32_t) (low >> 20), width - 20);
     }
 
-    us_header_symbol(m, o, us_header_prefix_code(id - h->reference),
-                     h->cut - US_CUT_MIN);
+    us_header_put(o, us_header_prefix(codes, distance, h->cut));
 }
 
 
 unsigned
 us_header_bits(const us_models_t *ms, uint64_t id, const us_header_t *h)
 {
-    unsigned             width;
-    uint64_t             distance;
-    const us_encoder_t  *e;
+    unsigned                  width;
+    uint64_t                  distance;
+    const us_header_codes_t  *codes;
 
-    e = ms->encoder;
-
-    if (e == NULL) {
+    if (ms->encoder == NULL) {
         return 0;
     }
 
+    codes = &ms->tables[ms->number].codes;
+
     if (h->kind != US_TAIL) {
-        return us_encoder_symbol_bits(e, US_CODE_HEAD,
-                                      h->kind == US_RAW ? US_HEADER_RAW
-                                                        : US_HEADER_WHOLE);
+        return us_code_len(codes->head[h->kind == US_RAW ? US_HEADER_RAW
+                                                         : US_HEADER_WHOLE]);
     }
 
     distance = id - h->reference;
     width = us_header_width(distance) - 1;
 
-    return us_encoder_symbol_bits(e, US_CODE_HEAD, US_HEADER_TAIL + width + 1)
-           + width
-           + us_encoder_symbol_bits(e, us_header_prefix_code(distance),
-                                    h->cut - US_CUT_MIN);
+    return us_code_len(codes->head[US_HEADER_TAIL + width + 1]) + width
+           + us_code_len(us_header_prefix(codes, distance, h->cut));
 }
 
 

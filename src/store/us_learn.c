@@ -163,7 +163,7 @@ us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
 
 int
 us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
-    const volatile int *cancel, us_str_t *core)
+    const volatile int *cancel, us_str_t *model)
 {
     uint8_t      *text;
     uint64_t      number;
@@ -193,31 +193,23 @@ us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
                                      us_learn_models[number].ntokens);
         t->ncontexts = us_learn_models[number].ncontexts;
 
-        l->core = us_train(t, cancel, &l->len);
+        l->model = us_train(t, cancel, &l->len);
     }
 
     free(samples);
     free(text);
     free(t);
 
-    if (l->core == NULL) {
-        return 0;
-    }
-
-    l->size = us_model_size(l->core);
-    l->model = malloc(l->size);
-
     if (l->model == NULL) {
         return 0;
     }
 
-    us_model_build(l->model, l->core);
     l->number = number;
 
 done:
 
-    core->data = l->core;
-    core->len = l->len;
+    model->data = l->model;
+    model->len = l->len;
 
     return 1;
 }
@@ -226,9 +218,6 @@ done:
 void
 us_learn_free(us_learn_t *l)
 {
-    free(l->core);
     free(l->model);
-
-    l->core = NULL;
     l->model = NULL;
 }

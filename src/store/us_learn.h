@@ -15,10 +15,8 @@
 /* what was learnt last, until it is installed */
 
 typedef struct {
-    uint8_t       *core;
+    uint8_t       *model;             /* its bytes */
     size_t         len;
-    us_model_t    *model;
-    size_t         size;
     uint64_t       number;            /* models that there were before it */
 } us_learn_t;
 
@@ -28,10 +26,10 @@ int us_learn_due(const us_arena_t *a);
 
 /*
  * Learns it, which takes seconds, without a lock, from what c decodes.  1:
- * *core is what was learnt, kept in l; 0: no memory, or it was cancelled.
+ * *model is what was learnt, kept in l; 0: no memory, or it was cancelled.
  */
 int us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
-    const volatile int *cancel, us_str_t *core);
+    const volatile int *cancel, us_str_t *model);
 
 /* there is no room for what was learnt, and never will be */
 void us_learn_give_up(us_learn_t *l, us_arena_t *a);

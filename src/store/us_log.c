@@ -49,36 +49,49 @@ us_log_line(const us_arena_t *a, uint64_t id)
 }
 
 
-/* the sum of the first n length bytes of a line */
+/*
+ * The sum of the first n length bytes of a line.  The others, which may be
+ * written meanwhile, are masked out.
+ */
 
-static uint64_t
-us_log_sum(const uint64_t *line, unsigned n)
-{
 #ifdef __SSE2__
 
-    unsigned  i;
-    __m128i   sum, mask, v, number;
+/* from byte 56 - n on: ones for the base and n lengths, then zeros */
 
-    /* bytes are numbered as they lie, the base has numbers below zero */
+static const uint8_t  us_log_mask[64 + US_LOG_GROUP] = {
+    [0 ... 63] = 0xff
+};
 
-    number = _mm_setr_epi8(-8, -7, -6, -5, -4, -3, -2, -1,
-                           0, 1, 2, 3, 4, 5, 6, 7);
-    sum = _mm_setzero_si128();
 
-    for (i = 0; i < 4; i++) {
-        v = _mm_set_epi64x(us_relaxed(&line[2 * i + 1]),
-                           i ? us_relaxed(&line[2 * i]) : 0);
-        mask = _mm_cmplt_epi8(number, _mm_set1_epi8(n));
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(_mm_and_si128(v, mask),
-                                              _mm_setzero_si128()));
-        number = _mm_add_epi8(number, _mm_set1_epi8(16));
+us_unsynchronized uint64_t
+us_log_sum(const uint64_t *line, unsigned n)
+{
+    unsigned        i;
+    __m128i         sum, v;
+    const __m128i  *p, *mask;
+
+    p = (const __m128i *) line;
+    mask = (const __m128i *) (us_log_mask + US_LOG_GROUP - n);
+
+    /* without the base */
+
+    v = _mm_srli_si128(_mm_and_si128(p[0], _mm_loadu_si128(mask)), 8);
+    sum = _mm_sad_epu8(v, _mm_setzero_si128());
+
+    for (i = 1; i < 4; i++) {
+        v = _mm_and_si128(p[i], _mm_loadu_si128(&mask[i]));
+        sum = _mm_add_epi64(sum, _mm_sad_epu8(v, _mm_setzero_si128()));
     }
 
     return (uint64_t) _mm_cvtsi128_si64(sum)
            + (uint64_t) _mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum));
+}
 
 #else
 
+static uint64_t
+us_log_sum(const uint64_t *line, unsigned n)
+{
     uint64_t        sum;
     const uint8_t  *p;
 
@@ -89,9 +102,9 @@ us_log_sum(const uint64_t *line, unsigned n)
     }
 
     return sum;
+}
 
 #endif
-}
 
 
 static inline uint8_t *
@@ -157,12 +170,10 @@ us_unit_bytes(uint32_t units)
 }
 
 
-void
-us_log_get(const us_arena_t *a, uint64_t id, uint8_t *buf, us_bits_t *record)
+int
+us_log_find(const us_arena_t *a, uint64_t id, us_bits_t *record)
 {
-    size_t     head;
-    uint64_t   pos, link, *line;
-    us_bits_t  part;
+    uint64_t  pos, *line;
 
     line = us_log_line(a, id);
     pos = us_relaxed(line) + us_log_sum(line, id % US_LOG_GROUP);
@@ -171,7 +182,18 @@ us_log_get(const us_arena_t *a, uint64_t id, uint8_t *buf, us_bits_t *record)
     record->bit = (pos & 1) * 4;
     record->units = __atomic_load_n(us_log_length(line, id), __ATOMIC_RELAXED);
 
-    if (record->units != US_LONG) {
+    return record->units != US_LONG;
+}
+
+
+void
+us_log_get(const us_arena_t *a, uint64_t id, uint8_t *buf, us_bits_t *record)
+{
+    size_t     head;
+    uint64_t   link;
+    us_bits_t  part;
+
+    if (us_log_find(a, id, record)) {
         return;
     }
 

@@ -50,7 +50,10 @@ us_bits(const us_bits_t *b, uint64_t at, unsigned n)
 void us_log_get(const us_arena_t *a, uint64_t id, uint8_t *buf,
     us_bits_t *record);
 
-/* asks for the line that us_log_get() needs first */
+/* the same; 0: it is a very long record, of which *record is not the whole */
+int us_log_find(const us_arena_t *a, uint64_t id, us_bits_t *record);
+
+/* asks for the line that us_log_get() and us_log_find() need first */
 void us_log_prefetch(const us_arena_t *a, uint64_t id);
 
 /*

@@ -11,7 +11,8 @@
 #include "us_store_private.h"
 
 
-#define US_LOOK_GROUP      32         /* look-ups whose cache misses overlap */
+/* look-ups whose cache misses overlap */
+#define US_LOOK_GROUP      US_CANDIDATE_GROUP
 #define US_LOOK_RETRIES    8
 
 
@@ -52,18 +53,35 @@ us_store_prepare(const us_store_t *s, us_store_item_t *item)
 }
 
 
-/*
- * Goes through the candidates of a probe from *id on, if it is one.  1: the
- * item was found.
- */
+/* the answer, if record id, of that class, is the item's URL */
+
+static inline int
+us_store_accept(us_store_t *s, us_store_item_t *item, uint64_t id, int klass)
+{
+    if (klass < 0
+        || us_store_domain(s, klass) != us_store_domain(s, item->spelling)
+        || us_marked(&s->arena, US_AREA_DELETED, id))
+    {
+        return 0;
+    }
+
+    item->id = id;
+    item->spelling = klass;
+    item->status = US_SEEN;
+
+    return 1;
+}
+
+
+/* goes through what is left of a probe's candidates; 1: the item was found */
 
 static int
-us_store_confirm(us_store_t *s, us_probe_t *p, us_store_item_t *item,
-    uint64_t id)
+us_store_confirm(us_store_t *s, us_probe_t *p, us_store_item_t *item)
 {
-    int  klass;
+    int       klass;
+    uint64_t  id;
 
-    for ( ;; ) {
+    while (us_index_next(&s->arena, p, &id)) {
 
         /*
          * Acquire: the record of an id below next_id is complete.
@@ -72,36 +90,24 @@ us_store_confirm(us_store_t *s, us_probe_t *p, us_store_item_t *item,
         if (id < us_acquire(&us_head(s)->next_id)) {
             klass = us_record_equal(s->codec, id, item->rest);
 
-            if (klass >= 0
-                && us_store_domain(s, klass)
-                   == us_store_domain(s, item->spelling)
-                && !us_marked(&s->arena, US_AREA_DELETED, id))
-            {
-                item->id = id;
-                item->spelling = klass;
-                item->status = US_SEEN;
+            if (us_store_accept(s, item, id, klass)) {
                 return 1;
             }
         }
-
-        if (!us_index_next(&s->arena, p, &id)) {
-            return 0;
-        }
     }
+
+    return 0;
 }
 
 
 void
 us_store_look(us_store_t *s, us_store_item_t *item)
 {
-    uint64_t    id;
     us_probe_t  p;
 
     us_index_start(&s->arena, &p, item->hash);
 
-    if (!us_index_next(&s->arena, &p, &id)
-        || !us_store_confirm(s, &p, item, id))
-    {
+    if (!us_store_confirm(s, &p, item)) {
         item->status = US_UNSEEN;
     }
 }
@@ -113,15 +119,12 @@ static void
 us_store_look_again(us_store_t *s, us_store_item_t *item)
 {
     unsigned    i;
-    uint64_t    id;
     us_probe_t  p;
 
     for (i = 0; i < US_LOOK_RETRIES; i++) {
         us_index_start(&s->arena, &p, item->hash);
 
-        if (us_index_next(&s->arena, &p, &id)
-            && us_store_confirm(s, &p, item, id))
-        {
+        if (us_store_confirm(s, &p, item)) {
             return;
         }
 
@@ -137,30 +140,53 @@ us_store_look_again(us_store_t *s, us_store_item_t *item)
 }
 
 
-/* asks for the records of a group of candidates, and for their references */
+/*
+ * A group: the first candidates of all are compared together, further ones, if
+ * that was another URL, one by one.
+ */
 
 static void
-us_store_prefetch(us_store_t *s, const uint64_t *ids, unsigned n)
+us_store_seen_group(us_store_t *s, us_store_item_t *items, unsigned n)
 {
-    unsigned  i;
-    uint64_t  next, references[US_LOOK_GROUP];
-
-    next = us_store_next_id(s);
+    unsigned        i, found;
+    uint64_t        id;
+    unsigned        of[US_LOOK_GROUP];
+    us_probe_t      p[US_LOOK_GROUP];
+    us_candidate_t  first[US_LOOK_GROUP];
 
     for (i = 0; i < n; i++) {
-        if (ids[i] < next) {
-            us_record_prefetch(s->codec, ids[i]);
+        us_store_prepare(s, &items[i]);
+        items[i].status = US_UNSEEN;
+        us_index_start(&s->arena, &p[i], items[i].hash);
+    }
+
+    for (i = 0, found = 0; i < n; i++) {
+
+        /* next_id is acquired after the id was read: see us_store_confirm() */
+
+        if (us_index_next(&s->arena, &p[i], &id)
+            && id < us_store_next_id(s))
+        {
+            us_log_prefetch(&s->arena, id);
+
+            first[found].id = id;
+            first[found].rest = items[i].rest;
+            of[found++] = i;
         }
     }
 
-    for (i = 0; i < n; i++) {
-        references[i] = ids[i] < next ? us_record_reference(s->codec, ids[i])
-                                : US_STORE_NO_ID;
+    us_record_compare(s->codec, first, found);
+
+    for (i = 0; i < found; i++) {
+        us_store_accept(s, &items[of[i]], first[i].id, first[i].klass);
     }
 
     for (i = 0; i < n; i++) {
-        if (references[i] != US_STORE_NO_ID) {
-            us_record_prefetch(s->codec, references[i]);
+        if (items[i].status == US_UNSEEN
+            && !us_store_confirm(s, &p[i], &items[i])
+            && us_index_stale(&s->arena, &p[i]))
+        {
+            us_store_look_again(s, &items[i]);
         }
     }
 }
@@ -169,44 +195,11 @@ us_store_prefetch(us_store_t *s, const uint64_t *ids, unsigned n)
 void
 us_store_seen(us_store_t *s, us_store_item_t *items, size_t n)
 {
-    size_t      i, group;
-    uint64_t    id[US_LOOK_GROUP];
-    us_probe_t  p[US_LOOK_GROUP];
+    unsigned  group;
 
     for ( /* void */ ; n; n -= group, items += group) {
-        group = n < US_LOOK_GROUP ? n : US_LOOK_GROUP;
-
-        for (i = 0; i < group; i++) {
-            us_store_prepare(s, &items[i]);
-            us_index_start(&s->arena, &p[i], items[i].hash);
-        }
-
-        for (i = 0; i < group; i++) {
-            if (!us_index_next(&s->arena, &p[i], &id[i])) {
-                id[i] = US_STORE_NO_ID;
-
-            } else if (id[i] < us_store_next_id(s)) {
-                us_log_prefetch(&s->arena, id[i]);
-            }
-        }
-
-        if (group > 1) {
-            us_store_prefetch(s, id, group);
-        }
-
-        for (i = 0; i < group; i++) {
-            if (id[i] != US_STORE_NO_ID
-                && us_store_confirm(s, &p[i], &items[i], id[i]))
-            {
-                continue;
-            }
-
-            items[i].status = US_UNSEEN;
-
-            if (us_index_stale(&s->arena, &p[i])) {
-                us_store_look_again(s, &items[i]);
-            }
-        }
+        group = n < US_LOOK_GROUP ? (unsigned) n : US_LOOK_GROUP;
+        us_store_seen_group(s, items, group);
     }
 }
 

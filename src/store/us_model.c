@@ -1,453 +1,420 @@
 
 /*
- * The decoder: from the bits of a record to tokens, and to text.  See
- * us_model_format.h for what a model looks like.
- *
- * Bits are read a word at a time.  The next code indexes the table of its
- * context; the entry there tells symbol, length, what kind of token it is and
- * the context behind it.  Longer codes are found by their lengths' limits.
+ * A model: whether some bytes are one, and what its writers ask: texts,
+ * contexts, and the code of a symbol.
  */
 
 
 #include "us_model_format.h"
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#include <endian.h>
+
+
+#if (__BYTE_ORDER != __LITTLE_ENDIAN)
+#error "models are kept in little-endian byte order"
 #endif
 
 
-/* left to itself, the compiler calls what each token needs */
-#define us_inline         inline __attribute__((always_inline))
+/* bytes, the lowest bit first */
+
+#define US_R2(n)  n, n + 128, n + 64, n + 192
+#define US_R4(n)  US_R2(n), US_R2(n + 32), US_R2(n + 16), US_R2(n + 48)
+#define US_R6(n)  US_R4(n), US_R4(n + 8), US_R4(n + 4), US_R4(n + 12)
+
+const uint8_t  us_model_reversed[256] = {
+    US_R6(0), US_R6(2), US_R6(1), US_R6(3)
+};
+
+#undef US_R2
+#undef US_R4
+#undef US_R6
 
 
-/*
- * A code longer than the table's bits, at the low end of w: its symbol and
- * length, as an entry has them.
- */
-
-static us_inline uint32_t
-us_model_longer(const us_model_t *m, const us_code_t *c, uint64_t w)
-{
-    unsigned         l;
-    uint32_t         v;
-    const uint16_t  *list;
-
-    v = us_model_reverse((uint32_t) w & 0xffff);
-
-#ifdef __SSE2__
-    {
-    __m128i  left;
-
-    /*
-     * Limit - v saturates to zero where the code is not below the limit.  No
-     * branch: it would be mispredicted for every second code.
-     */
-
-    left = _mm_subs_epu16(_mm_loadu_si128((const __m128i *) c->limit),
-                          _mm_set1_epi16((short) v));
-    left = _mm_cmpeq_epi16(left, _mm_setzero_si128());
-
-    l = (unsigned) __builtin_ctz(~(unsigned) _mm_movemask_epi8(left)) / 2;
-    }
-#else
-    for (l = 0; l < US_TABLE_LONGER && v >= c->limit[l]; l++) { /* void */ }
-#endif
-
-    l = l < c->last ? l : c->last;
-    list = us_model_at(m, c->symbols);
-
-    return list[(uint16_t) ((v >> (US_TABLE_LONGER - 1 - l)) + c->first[l])]
-           | (US_TABLE_BITS + 1 + l) << US_ENTRY_LEN;
-}
-
-
-/*
- * What reads tokens.  It is copied before use, so that the compiler keeps it
- * in registers: bytes that are written could be any of these.
- */
-
-typedef struct {
-    const us_model_t  *m;
-    const us_code_t   *codes;
-    const uint32_t    *tokens;
-    const uint8_t     *pool;
-    const uint8_t     *base;
-    uint64_t           pos;
-    uint64_t           end;
-    unsigned           ctx;
-} us_cursor_t;
-
-
-static us_inline us_cursor_t
-us_cursor(const us_model_t *m, unsigned ctx, const us_bitin_t *b)
-{
-    us_cursor_t  r;
-
-    r.m = m;
-    r.codes = us_model_codes(m);
-    r.tokens = us_model_at(m, m->tokens);
-    r.pool = us_model_at(m, m->text);
-    r.base = b->base;
-    r.pos = b->pos;
-    r.end = b->end;
-    r.ctx = ctx;
-
-    return r;
-}
-
-
-/* the entry of the token at the low end of w */
-
-static us_inline uint32_t
-us_cursor_find(const us_cursor_t *r, unsigned code, uint64_t w)
-{
-    uint32_t          e;
-    const uint32_t   *entries;
-    const us_code_t  *c;
-
-    c = r->codes + code;
-
-    entries = us_model_at(r->m, c->entries);
-    e = entries[w & c->mask];
-
-    if (e & US_ENTRY_LENGTH) {
-        return e;
-    }
-
-    e = us_model_longer(r->m, c, w);
-
-    return us_model_entry(r->m, r->tokens, e & 0xffff, e);
-}
-
-
-/*
- * Reads a token, an escape before it included: its entry, or one of kind
- * US_KIND_END if it would end beyond the bits.
- */
-
-static us_inline uint32_t
-us_cursor_next(us_cursor_t *r)
-{
-    uint32_t  e;
-    uint64_t  w, pos;
-
-    pos = r->pos;
-    w = us_load64(r->base + (pos >> 3)) >> (pos & 7);
-    e = us_cursor_find(r, r->ctx, w);
-
-    if (e >> US_ENTRY_KIND == US_KIND_ESCAPE) {
-        e >>= US_ENTRY_LEN;
-        e &= 31;
-
-        w >>= e;
-        pos += e;
-
-        e = us_cursor_find(r, r->m->ncontexts + US_CODE_ESCAPE, w);
-    }
-
-    pos += e >> US_ENTRY_LEN & 31;
-
-    if (pos > r->end) {
-        return (uint32_t) US_KIND_END << US_ENTRY_KIND;
-    }
-
-    r->pos = pos;
-    r->ctx = e >> US_ENTRY_CTX & 127;
-
-    return e;
-}
-
-
-/* that there are no more tokens because there are no more bits */
-
-static inline int
-us_cursor_ended(const us_cursor_t *r)
-{
-    return r->end - r->pos < 4;
-}
-
-
-int
-us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b)
-{
-    uint32_t          e, len;
-    uint64_t          w;
-    const uint32_t   *entries;
-    const us_code_t  *c;
-
-    if (b->pos >= b->end) {
-        return -1;
-    }
-
-    c = us_model_codes(m) + m->ncontexts + code;
-    w = us_bitin_peek(b);
-
-    entries = us_model_at(m, c->entries);
-    e = entries[w & c->mask];
-
-    if ((e & US_ENTRY_LENGTH) == 0) {
-        e = us_model_longer(m, c, w);
-    }
-
-    len = e >> US_ENTRY_LEN & 31;
-
-    if (len > b->end - b->pos) {
-        return -1;
-    }
-
-    b->pos += len;
-
-    return (int) (e & 0xffff);
-}
-
-
-/* unpacks the run of a token; its length, or 0 if it ends beyond the bits */
+/* symbols that a code may have are below that */
 
 static unsigned
-us_cursor_run(const us_cursor_t *r, unsigned token, uint64_t *next,
-    uint8_t *out)
+us_model_code_symbols(const us_model_t *m, unsigned code)
 {
-    unsigned  alphabet, len, n, part;
-    uint64_t  pos;
-
-    alphabet = us_token_run_alphabet(token);
-    len = us_token_run_len(token);
-    pos = r->pos;
-
-    if (us_run_bits(alphabet, len) > r->end - pos) {
-        return 0;
+    if (code < m->ncontexts) {
+        return m->ntokens + 1;
     }
 
-    /* 6 characters of any alphabet are whole groups, of at most 36 bits */
+    switch (code - m->ncontexts) {
 
-    for (part = 0; part < len; part += 6) {
-        n = len - part < 6 ? len - part : 6;
+    case US_CODE_ESCAPE:
+        return m->ntokens;
 
-        us_run_get(us_load64(r->base + (pos >> 3)) >> (pos & 7), alphabet, n,
-                   out + part);
-        pos += us_run_bits(alphabet, n);
+    case US_CODE_HEAD:
+        return US_HEAD_SYMBOLS;
+
+    default:
+        return US_PREFIX_SYMBOLS;
     }
-
-    *next = pos;
-
-    return len;
 }
 
 
-ssize_t
-us_model_decode(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
-    uint8_t *out, size_t need, size_t max)
-{
-    uint8_t        *p, *last;
-    uint32_t        e, t, len, i;
-    uint64_t        next;
-    us_cursor_t     r, copy;
-    const uint8_t  *from;
+/* FNV-1a over words; the fields before the checksum are checked one by one */
 
-    if (b->pos > b->end) {
-        return -1;
+static uint32_t
+us_model_sum(const us_model_t *m)
+{
+    size_t    i;
+    uint64_t  sum, w;
+
+    sum = 0xcbf29ce484222325;
+
+    for (i = sizeof(us_model_t); i < m->core_size; i += 8) {
+        memcpy(&w, (const uint8_t *) m + i, sizeof(uint64_t));
+        sum = (sum ^ w) * 0x100000001b3;
+        sum ^= sum >> 29;
     }
 
-    p = out;
-    last = out + max;
-    r = us_cursor(m, ctx, b);
+    return (uint32_t) (sum ^ sum >> 32);
+}
 
-    while ((size_t) (p - out) < need) {
-        e = us_cursor_next(&r);
 
-        if (e >> US_ENTRY_KIND == US_KIND_TEXT) {
-            t = r.tokens[e & 0xffff];
-            len = t >> US_TEXT_BITS & US_LEN_MASK;
-            from = r.pool + (t & (US_TEXT_MAX - 1));
+/*
+ * The symbols of a code are in range, those of one length ascend, none is there
+ * twice; and none is missing that a writer could need: a context has its
+ * escape, all other codes have all their symbols.  0 or -1.
+ */
 
-            memcpy(p, from, 16);
+static int
+us_model_code_check(const us_model_t *m, unsigned code, const uint16_t *list)
+{
+    unsigned         l, i, n, limit;
+    uint64_t         seen[(US_TOKENS_MAX + 1 + 63) / 64], bit;
+    const uint16_t  *nlen;
 
-            for (i = 16; i < len; i += 16) {
-                memcpy(p + i, from + i, 16);
-            }
+    nlen = us_model_nlen(m, code);
+    limit = us_model_code_symbols(m, code);
+    n = 0;
 
-        } else if (e >> US_ENTRY_KIND == US_KIND_RUN) {
-            copy = r;
-            len = us_cursor_run(&copy, e & 0xffff, &next, p);
+    memset(seen, 0, sizeof(seen));
 
-            if (len == 0) {
+    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+        for (i = 0; i < nlen[l]; i++, n++) {
+
+            if (list[n] >= limit || (i && list[n] <= list[n - 1])) {
                 return -1;
             }
 
-            r.pos = next;
+            bit = (uint64_t) 1 << list[n] % 64;
 
-        } else {
-            return us_cursor_ended(&r) ? p - out : -1;
+            if (seen[list[n] / 64] & bit) {
+                return -1;
+            }
+
+            seen[list[n] / 64] |= bit;
         }
+    }
 
-        p += len;
+    if (code >= m->ncontexts) {
+        return n == limit ? 0 : -1;
+    }
 
-        if (p > last) {
+    return seen[m->ntokens / 64] >> m->ntokens % 64 & 1 ? 0 : -1;
+}
+
+
+/* the fields before the checksum, one by one, and the checksum; 0 or -1 */
+
+static int
+us_model_head_check(const us_model_t *m, size_t len)
+{
+    unsigned  ncodes;
+
+    if (len < sizeof(us_model_t)
+        || m->magic != US_MODEL_MAGIC || m->version != US_MODEL_VERSION
+        || m->pad || m->pad2[0] || m->pad2[1] || m->pad2[2]
+        || m->core_size > len
+        || m->ncontexts <= US_CTX_GROUP || m->ncontexts > US_CTX_MAX
+        || m->ntokens < US_TOKEN_TEXT || m->ntokens > US_TOKENS_MAX
+        || m->nsymbols > (US_CTX_MAX + US_CODES) * (US_TOKENS_MAX + 1)
+        || m->text_size > US_TEXT_MAX || m->text_size < US_TEXT_SLACK)
+    {
+        return -1;
+    }
+
+    ncodes = us_model_ncodes(m);
+
+    if (m->nlen != sizeof(us_model_t)
+        || m->tokens != m->nlen + ncodes * sizeof(uint16_t) * US_NLEN
+        || m->symbols != m->tokens + m->ntokens * sizeof(uint32_t)
+        || m->text != m->symbols + m->nsymbols * sizeof(uint16_t)
+        || m->core_size != ((m->text + m->text_size + 7) & ~7u)
+        || m->checksum != us_model_sum(m))
+    {
+        return -1;
+    }
+
+    return 0;
+}
+
+
+/* texts are within the pool, contexts are in range; 0 or -1 */
+
+static int
+us_model_tokens_check(const us_model_t *m)
+{
+    unsigned         i;
+    uint32_t         t;
+    const uint32_t  *tokens;
+
+    tokens = us_model_at(m, m->tokens);
+
+    for (i = 0; i < m->ntokens; i++) {
+        t = tokens[i];
+
+        if (t >> US_CTX_SHIFT >= m->ncontexts
+            || (t >> US_TEXT_BITS & US_LEN_MASK) == 0
+            || (t >> US_TEXT_BITS & US_LEN_MASK) > US_TOKEN_MAX
+            || (t & (US_TEXT_MAX - 1)) + US_TEXT_SLACK > m->text_size)
+        {
             return -1;
         }
     }
 
-    return p - out;
+    return 0;
 }
 
 
-/*
- * Whether the first n bytes differ; 8 more of both can be read.  A call of
- * memcmp() for each token costs more than its work.
- */
+/* all codes: complete, long enough, and their symbols; 0 or -1 */
 
-static inline int
-us_model_differ(const uint8_t *p, const uint8_t *q, size_t n)
+static int
+us_model_codes_check(const us_model_t *m)
 {
-    uint64_t  d;
+    unsigned         i, l, n;
+    uint32_t         kraft, sum;
+    const uint16_t  *nlen, *list;
 
-    for ( /* void */ ; n > 8; n -= 8, p += 8, q += 8) {
-        if (us_load64(p) != us_load64(q)) {
-            return 1;
+    list = us_model_at(m, m->symbols);
+    sum = 0;
+
+    for (i = 0; i < us_model_ncodes(m); i++) {
+        nlen = us_model_nlen(m, i);
+        kraft = 0;
+        n = 0;
+
+        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+            kraft += (uint32_t) nlen[l] << (US_HUFFMAN_MAX - l);
+            n += nlen[l];
         }
+
+        for (l = US_HUFFMAN_MAX; l && nlen[l] == 0; l--) { /* void */ }
+
+        if (kraft != 1 << US_HUFFMAN_MAX || l < 4 || n > m->nsymbols - sum
+            || us_model_code_check(m, i, list + sum) == -1)
+        {
+            return -1;
+        }
+
+        sum += n;
     }
 
-    d = us_load64(p) ^ us_load64(q);
-
-    return n && d << (64 - 8 * n);
+    return sum == m->nsymbols ? 0 : -1;
 }
 
 
-/*
- * Compares token by token, up to the first difference.  US_MODEL_MORE: the
- * text has ended and there is more.
- */
-
-#define US_MODEL_DIFFERS  0
-#define US_MODEL_EQUAL    1
-#define US_MODEL_MORE     2
-
-static inline int
-us_model_compare(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
-    const uint8_t *text, size_t len, uint8_t *first)
+const us_model_t *
+us_model_check(const uint8_t *p, size_t len)
 {
-    uint8_t         run[US_DECODE_SLACK];
-    size_t          left;
-    uint32_t        e, t, n;
-    uint64_t        next;
-    us_cursor_t     r, copy;
-    const uint8_t  *p, *from;
+    const us_model_t  *m;
 
-    if (b->pos > b->end) {
-        return US_MODEL_DIFFERS;
+    m = (const us_model_t *) p;
+
+    if (us_model_head_check(m, len) == -1
+        || us_model_tokens_check(m) == -1
+        || us_model_codes_check(m) == -1)
+    {
+        return NULL;
     }
 
-    p = text;
-    left = len;
-    r = us_cursor(m, ctx, b);
+    return m;
+}
 
-    for ( ;; ) {
-        e = us_cursor_next(&r);
 
-        if (e >> US_ENTRY_KIND == US_KIND_TEXT) {
-            t = r.tokens[e & 0xffff];
-            n = t >> US_TEXT_BITS & US_LEN_MASK;
-            from = r.pool + (t & (US_TEXT_MAX - 1));
+void
+us_model_seal(uint8_t *core, size_t len)
+{
+    us_model_t  *m;
 
-        } else if (e >> US_ENTRY_KIND == US_KIND_RUN) {
-            copy = r;
-            n = us_cursor_run(&copy, e & 0xffff, &next, run);
-            from = run;
+    m = (us_model_t *) core;
 
-            if (n == 0) {
-                return US_MODEL_DIFFERS;
-            }
-
-            r.pos = next;
-
-        } else {
-            return left == 0 && first == NULL && us_cursor_ended(&r)
-                   ? US_MODEL_EQUAL : US_MODEL_DIFFERS;
-        }
-
-        if (first) {
-            *first = *from++;
-            first = NULL;
-            n--;
-        }
-
-        if (left >= n + 8) {
-            if (us_model_differ(p, from, n)) {
-                return US_MODEL_DIFFERS;
-            }
-
-        } else if (left < n) {
-            return memcmp(p, from, left) == 0 ? US_MODEL_MORE
-                                              : US_MODEL_DIFFERS;
-
-        } else if (memcmp(p, from, n) != 0) {
-            return US_MODEL_DIFFERS;
-        }
-
-        p += n;
-        left -= n;
+    if (m->core_size <= len && m->core_size % 8 == 0) {
+        m->checksum = us_model_sum(m);
     }
 }
 
 
-int
-us_model_equal(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
-    const uint8_t *text, size_t len, uint8_t *first)
+us_str_t
+us_model_bytes(const us_model_t *m)
 {
-    return us_model_compare(m, ctx, b, text, len, first) == US_MODEL_EQUAL;
-}
+    us_str_t  bytes;
 
+    bytes.data = (const uint8_t *) m;
+    bytes.len = m->core_size;
 
-int
-us_model_begins(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
-    const uint8_t *text, size_t len, uint8_t *first)
-{
-    return us_model_compare(m, ctx, b, text, len, first) != US_MODEL_DIFFERS;
+    return bytes;
 }
 
 
 unsigned
-us_model_tail_ctx(uint8_t before)
+us_model_ncontexts(const us_model_t *m)
 {
-    unsigned  class;
+    return m->ncontexts;
+}
 
-    switch (before) {
 
-    case '/':
-        class = 0;
-        break;
+unsigned
+us_model_ntokens(const us_model_t *m)
+{
+    return m->ntokens;
+}
 
-    case '=': case '&': case '?':
-        class = 1;
-        break;
 
-    case '-': case '_': case '+': case '%':
-        class = 2;
-        break;
+unsigned
+us_model_token_ctx(const us_model_t *m, unsigned token)
+{
+    return ((const uint32_t *) us_model_at(m, m->tokens))[token]
+           >> US_CTX_SHIFT;
+}
 
-    case '.':
-        class = 3;
-        break;
 
-    default:
-        switch (us_run_classes[before]) {
+us_str_t
+us_model_token_text(const us_model_t *m, unsigned token)
+{
+    uint32_t  t;
+    us_str_t  text;
 
-        case 0:
-            class = 7;
-            break;
+    t = ((const uint32_t *) us_model_at(m, m->tokens))[token];
 
-        case US_RUN_DIGIT:
-            class = 4;
-            break;
+    text.len = t >> US_TEXT_BITS & US_LEN_MASK;
+    text.data = (const uint8_t *) us_model_at(m, m->text)
+                + (t & (US_TEXT_MAX - 1));
 
-        case US_RUN_UPPER:
-            class = 6;
-            break;
+    return text;
+}
 
-        default:
-            class = 5;
+
+const uint16_t *
+us_model_symbols(const us_model_t *m, unsigned code)
+{
+    unsigned         i, l;
+    const uint16_t  *list, *nlen;
+
+    list = us_model_at(m, m->symbols);
+
+    for (i = 0; i < code; i++) {
+        nlen = us_model_nlen(m, i);
+
+        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+            list += nlen[l];
         }
     }
 
-    return US_CTX_TAIL + class;
+    return list;
 }
+
+
+/* a symbol among the n of one length, which ascend: its place, or n */
+
+static unsigned
+us_model_search(const uint16_t *list, unsigned n, unsigned symbol)
+{
+    unsigned  low, high, mid;
+
+    for (low = 0, high = n; low < high; /* void */) {
+        mid = (low + high) / 2;
+
+        if (list[mid] < symbol) {
+            low = mid + 1;
+
+        } else {
+            high = mid;
+        }
+    }
+
+    return low < n && list[low] == symbol ? low : n;
+}
+
+
+uint32_t
+us_model_code(const us_model_t *m, unsigned code, const uint16_t *list,
+    unsigned symbol, unsigned len)
+{
+    unsigned         l, i;
+    uint32_t         v;
+    const uint16_t  *nlen;
+
+    nlen = us_model_nlen(m, code);
+
+    for (l = 1, v = 0; l < len; l++) {
+        v += (uint32_t) nlen[l] << (US_HUFFMAN_MAX - l);
+        list += nlen[l];
+    }
+
+    i = us_model_search(list, nlen[len], symbol);
+
+    return us_model_reverse(v + (i << (US_HUFFMAN_MAX - len)));
+}
+
+
+void
+us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
+    size_t n)
+{
+    unsigned          l, i;
+    const uint16_t   *list, *nlen;
+
+    nlen = us_model_nlen(m, code);
+    list = us_model_symbols(m, code);
+
+    memset(lens, 0, n);
+
+    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+        for (i = 0; i < nlen[l]; i++, list++) {
+            if (*list < n) {
+                lens[*list] = (uint8_t) l;
+            }
+        }
+    }
+}
+
+
+void
+us_model_codes(const us_model_t *m, unsigned code, uint32_t *codes, size_t n)
+{
+    unsigned         l, i;
+    uint32_t         v;
+    const uint16_t  *list, *nlen;
+
+    nlen = us_model_nlen(m, code);
+    list = us_model_symbols(m, code);
+    v = 0;
+
+    memset(codes, 0, n * sizeof(uint32_t));
+
+    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+        for (i = 0; i < nlen[l]; i++, list++) {
+            if (*list < n) {
+                codes[*list] = us_code_make(us_model_reverse(v), l);
+            }
+
+            v += 1u << (US_HUFFMAN_MAX - l);
+        }
+    }
+}
+
+
+/* 7 less the class of the byte before a tail: 0 is the class of the rest */
+
+const uint8_t  us_model_before[256] = {
+    ['/'] = 7,
+    ['='] = 6, ['&'] = 6, ['?'] = 6,
+    ['-'] = 5, ['_'] = 5, ['+'] = 5, ['%'] = 5,
+    ['.'] = 4,
+    ['0' ... '9'] = 3,
+    ['a' ... 'z'] = 2,
+    ['A' ... 'Z'] = 1
+};

@@ -1,7 +1,7 @@
 
 /*
- * A model: the tokens and codes under which records are written, and the
- * decoder.  See us_model_format.h for the picture.
+ * A model: the tokens and codes under which records are written.  See
+ * us_model_format.h for the picture.
  *
  * A text is a class byte (0 .. 3) and the URL from the host on.
  */
@@ -49,32 +49,7 @@ typedef enum {
 #define US_HEAD_SYMBOLS    128
 #define US_PREFIX_SYMBOLS  256
 
-/* a text to be decoded may write that much beyond its end */
-#define US_DECODE_SLACK    64
-
-/* bits are read in words: that many bytes after their end can be read */
-#define US_BITS_SLACK      8
-
-
 typedef struct us_model_s  us_model_t;
-
-
-/* where to read on; the lowest bit of a byte comes first */
-
-typedef struct {
-    const uint8_t  *base;
-    uint64_t        pos;              /* bits */
-    uint64_t        end;
-} us_bitin_t;
-
-
-/* the bits from pos on, at least 57; those behind the end mean nothing */
-
-static inline uint64_t
-us_bitin_peek(const us_bitin_t *b)
-{
-    return us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7);
-}
 
 
 /* one code, as the trainer hands it over */
@@ -103,16 +78,13 @@ typedef struct {
 
 
 /*
- * The core is what has to be kept and carried about, aligned to 8 bytes; the
- * tables for decoding follow from it.  us_model_core_size() is 0 if these len
- * bytes are no core.
- * us_model_build() copies a checked core to dst, which is aligned to 8 bytes,
- * and adds the tables: us_model_size(core) bytes in all.
+ * The model that these bytes are, aligned to 8; or NULL: they are none.  Only
+ * a model that was checked by this function may be given to any other.
  */
-size_t us_model_core_size(const uint8_t *core, size_t len);
-size_t us_model_size(const uint8_t *core);
-void us_model_build(us_model_t *dst, const uint8_t *core);
-us_str_t us_model_core(const us_model_t *m);
+const us_model_t *us_model_check(const uint8_t *p, size_t len);
+
+/* the bytes of a model */
+us_str_t us_model_bytes(const us_model_t *m);
 
 /* tokens of runs; one comparison, as it is asked for each token */
 
@@ -159,47 +131,37 @@ unsigned us_model_token_ctx(const us_model_t *m, unsigned token);
 us_str_t us_model_token_text(const us_model_t *m, unsigned token);
 
 /* the context of a tail after this byte */
-unsigned us_model_tail_ctx(uint8_t before);
+
+extern const uint8_t  us_model_before[256];
+
+static inline unsigned
+us_model_tail_ctx(uint8_t before)
+{
+    return US_CTX_TAIL + US_CTX_TAILS - 1 - us_model_before[before];
+}
+
 
 /*
- * The code of a symbol in code number `code` (a context, or ncontexts +
- * US_CODE_*): its length, or 0 if the code does not have it.  Its first bit is
- * the lowest.
+ * Codes are numbered: contexts, then ncontexts + US_CODE_*.  The first bit of
+ * a symbol's code is the lowest.
+ *
+ * us_model_code_lengths() and us_model_codes() fill in the lengths, or the
+ * codes with their lengths, of all symbols below n; 0 where the code has none.
+ * us_model_symbols() is the list of a code's symbols, from which
+ * us_model_code() finds the bits of one whose length is known.
  */
-unsigned us_model_code(const us_model_t *m, unsigned code, unsigned symbol,
-    uint32_t *bits);
 
-/* the same if the length may be known: 0 if there is no such code of it */
-unsigned us_model_code_of(const us_model_t *m, unsigned code, unsigned symbol,
-    unsigned len, uint32_t *bits);
+#define us_code_make(bits, len)  ((uint32_t) (len) << 16 | (bits))
+#define us_code_bits(code)       ((code) & 0xffff)
+#define us_code_len(code)        ((code) >> 16)
 
-/* the lengths of all symbols of a code, 0 where it has none */
 void us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
     size_t n);
-
-
-/*
- * Decoding.  None of these trusts the bits: they end at b->end, never write
- * beyond max (+ US_DECODE_SLACK) and never loop without eating bits.
- *
- * us_model_symbol() reads a symbol of US_CODE_HEAD, _NEAR or _FAR: -1 if none
- * ends before b->end.
- *
- * us_model_decode() writes what the rest of the bits say: a text's bytes from
- * there on, at least `need` of them if there are so many.  Returns their
- * number, or -1.
- *
- * us_model_equal() tells whether they say this text, us_model_begins() whether
- * what they say begins with it.  If first is not NULL, the text comes after
- * one more byte, which goes to *first.
- */
-int us_model_symbol(const us_model_t *m, unsigned code, us_bitin_t *b);
-ssize_t us_model_decode(const us_model_t *m, unsigned ctx,
-    const us_bitin_t *b, uint8_t *out, size_t need, size_t max);
-int us_model_equal(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
-    const uint8_t *text, size_t len, uint8_t *first);
-int us_model_begins(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
-    const uint8_t *text, size_t len, uint8_t *first);
+void us_model_codes(const us_model_t *m, unsigned code, uint32_t *codes,
+    size_t n);
+const uint16_t *us_model_symbols(const us_model_t *m, unsigned code);
+uint32_t us_model_code(const us_model_t *m, unsigned code,
+    const uint16_t *list, unsigned symbol, unsigned len);
 
 
 #endif /* _US_MODEL_H_INCLUDED_ */

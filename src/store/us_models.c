@@ -1,6 +1,6 @@
 
 /*
- * The models of a zone, and a process's encoders.
+ * The models of a zone, and a process's tables for them.
  *
  *   head->models     how many there are; number n was published before n + 1
  *   head->codec[n]   offset of model n:  | first id: 64 | us_model_t |
@@ -8,6 +8,12 @@
  * A record is written under the newest model at its id: the one with the
  * greatest first id that is not above it.  A model is immutable, and it is
  * published before the first record with its first id is.
+ *
+ * The tables for decoding are private to a handle: they follow from the models,
+ * and are laid out for speed.  They are made when the first record is read, and
+ * when a new model is seen (about 1 ms for each), in memory that was reserved
+ * when the store was opened, so that a look-up cannot fail for want of it.  A
+ * huge page holds the first 2 MB of them.
  *
  * A process builds its encoder for a new model in steps, one with every few
  * URLs that it adds, and meanwhile encodes with the one that it has; such
@@ -19,33 +25,110 @@
 #include "us_builtin.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 
-/* of 8 bytes: a model's tables are aligned to cache lines */
-#define US_FIRST_WORDS  8
+/* of 8 bytes */
+#define US_FIRST_WORDS    8
+
+/*
+ * Bytes of a model's tables.  Those that the trainer makes take less than .7
+ * MB.
+ */
+#define US_TABLES_MAX     ((size_t) 1 << 20)
+
+#define US_HUGE_PAGE      ((size_t) 2 << 20)
+#define US_TABLES_SIZE    ((US_MODELS_MAX + 1) * US_TABLES_MAX)
 
 
-/* learns of models that were published since */
+/* the tables of a model, in memory that is there */
 
 static void
+us_models_add(us_models_t *ms, unsigned number, const us_model_t *m)
+{
+    unsigned            codes;
+    us_model_tables_t  *t;
+
+    t = &ms->tables[number];
+    codes = us_model_ncontexts(m);
+
+    t->decoder = us_decoder_build(ms->memory + ms->used, m);
+    ms->used += us_decoder_size(m);
+
+    us_model_codes(m, codes + US_CODE_HEAD, t->codes.head, US_HEAD_SYMBOLS);
+    us_model_codes(m, codes + US_CODE_NEAR, t->codes.near, US_PREFIX_SYMBOLS);
+    us_model_codes(m, codes + US_CODE_FAR, t->codes.far, US_PREFIX_SYMBOLS);
+
+    t->model = m;
+}
+
+
+void
 us_models_update(us_models_t *ms)
 {
-    uint64_t         n;
+    uint64_t         n, limit;
     const uint64_t  *p;
 
     /*
-     * Acquire: a model and its offset were written before it was counted.
+     * Acquire, in this order: the models of all records below next_id were
+     * counted before it was released, and a model and its offset were written
+     * before it was counted.
      */
 
+    limit = us_acquire(&ms->arena->head->next_id);
     n = us_acquire(&ms->arena->head->models);
+
+    if (ms->tables[US_MODEL_BUILTIN].model == NULL) {
+        us_models_add(ms, US_MODEL_BUILTIN, ms->builtin);
+    }
 
     for ( /* void */ ; ms->n < n && ms->n < US_MODELS_MAX; ms->n++) {
         p = (const uint64_t *)
             (ms->arena->base + us_relaxed(&ms->arena->head->codec[ms->n]));
 
+        us_models_add(ms, ms->n, (const us_model_t *) (p + US_FIRST_WORDS));
         ms->first[ms->n] = p[0];
-        ms->model[ms->n] = (const us_model_t *) (p + US_FIRST_WORDS);
     }
+
+    ms->limit = limit;
+}
+
+
+/*
+ * Memory for decoders, and the address at which it begins: that of a huge page.
+ * What is not used costs none.
+ */
+
+static int
+us_models_reserve(us_models_t *ms)
+{
+    uint8_t    *p;
+    uintptr_t   skip;
+
+    p = mmap(NULL, US_TABLES_SIZE + US_HUGE_PAGE, PROT_READ|PROT_WRITE,
+             MAP_ANONYMOUS|MAP_PRIVATE|MAP_NORESERVE, -1, 0);
+
+    if (p == MAP_FAILED) {
+        return -1;
+    }
+
+    skip = -(uintptr_t) p & (US_HUGE_PAGE - 1);
+
+    if (skip) {
+        munmap(p, skip);
+    }
+
+    if (skip != US_HUGE_PAGE) {
+        munmap(p + skip + US_TABLES_SIZE, US_HUGE_PAGE - skip);
+    }
+
+    ms->memory = p + skip;
+
+    /* without them it works as well */
+
+    (void) madvise(ms->memory, US_HUGE_PAGE, MADV_HUGEPAGE);
+
+    return 0;
 }
 
 
@@ -55,13 +138,17 @@ us_models_open(us_models_t *ms, us_arena_t *a)
     memset(ms, 0, sizeof(us_models_t));
 
     ms->arena = a;
-    ms->builtin = us_builtin_create();
 
-    if (ms->builtin == NULL) {
+    if (us_models_reserve(ms) == -1) {
         return -1;
     }
 
-    us_models_update(ms);
+    ms->builtin = us_builtin_create();
+
+    if (ms->builtin == NULL) {
+        munmap(ms->memory, US_TABLES_SIZE);
+        return -1;
+    }
 
     return 0;
 }
@@ -78,35 +165,8 @@ us_models_close(us_models_t *ms)
         us_encoder_destroy(ms->next);
     }
 
+    munmap(ms->memory, US_TABLES_SIZE);
     free(ms->builtin);
-}
-
-
-unsigned
-us_models_number(us_models_t *ms, uint64_t id)
-{
-    unsigned  i;
-
-    us_models_update(ms);
-
-    for (i = ms->n; i > 0; i--) {
-        if (ms->first[i - 1] <= id) {
-            return i - 1;
-        }
-    }
-
-    return US_MODEL_BUILTIN;
-}
-
-
-const us_model_t *
-us_models_get(us_models_t *ms, unsigned number)
-{
-    if (number == US_MODEL_BUILTIN) {
-        return ms->builtin;
-    }
-
-    return number < ms->n ? ms->model[number] : NULL;
 }
 
 
@@ -121,8 +181,11 @@ us_models_step(us_models_t *ms)
     int       rc;
     unsigned  newest;
 
-    newest = ms->encoder ? us_models_number(ms, US_STORE_NO_ID)
-                         : US_MODEL_BUILTIN;
+    newest = us_models_newest(ms);
+
+    if (ms->encoder == NULL) {
+        newest = US_MODEL_BUILTIN;
+    }
 
     if (ms->next && ms->next_number != newest) {
         us_encoder_destroy(ms->next);
@@ -134,7 +197,7 @@ us_models_step(us_models_t *ms)
             return 0;
         }
 
-        ms->next = us_encoder_create(us_models_get(ms, newest));
+        ms->next = us_encoder_create(ms->tables[newest].model);
         ms->next_number = newest;
 
         if (ms->next == NULL) {
@@ -170,9 +233,10 @@ us_models_step(us_models_t *ms)
 
 
 int
-us_models_install(us_models_t *ms, const us_model_t *m, size_t size)
+us_models_install(us_models_t *ms, const us_model_t *m)
 {
     size_t       n, chunk;
+    us_str_t     bytes;
     uint64_t     number, at, *p;
     us_head_t   *h;
     us_arena_t  *a;
@@ -180,11 +244,12 @@ us_models_install(us_models_t *ms, const us_model_t *m, size_t size)
     a = ms->arena;
     h = a->head;
     number = h->models;
+    bytes = us_model_bytes(m);
     chunk = (size_t) 1 << a->chunk_shift;
-    n = (size + US_FIRST_WORDS * sizeof(uint64_t) + chunk - 1)
+    n = (bytes.len + US_FIRST_WORDS * sizeof(uint64_t) + chunk - 1)
         >> a->chunk_shift;
 
-    if (number == US_MODELS_MAX) {
+    if (number == US_MODELS_MAX || us_decoder_size(m) > US_TABLES_MAX) {
         return -1;
     }
 
@@ -199,7 +264,7 @@ us_models_install(us_models_t *ms, const us_model_t *m, size_t size)
     p = (uint64_t *) us_area_at(a, US_AREA_MODELS, at);
 
     p[0] = h->next_id;
-    memcpy(p + US_FIRST_WORDS, m, size);
+    memcpy(p + US_FIRST_WORDS, bytes.data, bytes.len);
 
     us_intend(a, &h->codec[number], (uint64_t) ((uint8_t *) p - a->base));
     us_intend(a, &h->models, number + 1);

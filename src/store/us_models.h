@@ -1,6 +1,6 @@
 
 /*
- * The models of a zone, and a process's encoders.  See us_models.c.
+ * The models of a zone, and a process's tables for them.  See us_models.c.
  */
 
 
@@ -9,26 +9,49 @@
 
 
 #include "us_arena.h"
+#include "us_decoder.h"
 #include "us_encoder.h"
 
 
 #define US_MODELS_MAX     6
 #define US_MODEL_BUILTIN  7           /* its number in an escape, of 3 bits */
 
+/* codes of a header's symbols, as us_code_make() makes them */
 
 typedef struct {
-    us_arena_t         *arena;
-    us_model_t         *builtin;
+    uint32_t             head[US_HEAD_SYMBOLS];
+    uint32_t             near[US_PREFIX_SYMBOLS];
+    uint32_t             far[US_PREFIX_SYMBOLS];
+} us_header_codes_t;
 
-    /* what is known of head->models */
-    unsigned            n;
-    const us_model_t   *model[US_MODELS_MAX];
-    uint64_t            first[US_MODELS_MAX];
 
-    us_encoder_t       *encoder;      /* ready */
-    unsigned            number;       /* its model's */
-    us_encoder_t       *next;         /* being built */
-    unsigned            next_number;
+typedef struct {
+    const us_model_t    *model;
+    const us_decoder_t  *decoder;
+    us_header_codes_t    codes;
+} us_model_tables_t;
+
+
+typedef struct {
+    us_arena_t          *arena;
+    us_model_t          *builtin;
+
+    /*
+     * What is known of head->models.  Records below `limit` have one of these
+     * models: number i from id first[i] on.
+     */
+    uint64_t             limit;
+    unsigned             n;
+    uint64_t             first[US_MODELS_MAX];
+    us_model_tables_t    tables[US_MODEL_BUILTIN + 1];
+
+    uint8_t             *memory;      /* of decoders */
+    size_t               used;
+
+    us_encoder_t        *encoder;     /* ready */
+    unsigned             number;      /* its model's */
+    us_encoder_t        *next;        /* being built */
+    unsigned             next_number;
 } us_models_t;
 
 
@@ -39,17 +62,56 @@ void us_models_close(us_models_t *ms);
 /* takes a step towards an encoder for the newest model; 0, -1: no memory */
 int us_models_step(us_models_t *ms);
 
-/* the number of the newest model when id was or will be written */
-unsigned us_models_number(us_models_t *ms, uint64_t id);
+/* looks for models that were published since */
+void us_models_update(us_models_t *ms);
 
-/* NULL: there is no such model */
-const us_model_t *us_models_get(us_models_t *ms, unsigned number);
 
 /*
- * Under the lock, nothing intended: copies a built model to the zone and
- * intends to publish it for ids from next_id on.  -1: no room.
+ * The number of the newest model when id, which is not US_STORE_NO_ID, was or
+ * will be written.
  */
-int us_models_install(us_models_t *ms, const us_model_t *m, size_t size);
+
+static inline unsigned
+us_models_number(us_models_t *ms, uint64_t id)
+{
+    unsigned  i;
+
+    if (id >= ms->limit) {
+        us_models_update(ms);
+    }
+
+    for (i = ms->n; i > 0 && ms->first[i - 1] > id; i--) { /* void */ }
+
+    return i ? i - 1 : US_MODEL_BUILTIN;
+}
+
+
+/* that of the newest model of all */
+
+static inline unsigned
+us_models_newest(us_models_t *ms)
+{
+    us_models_update(ms);
+
+    return ms->n ? ms->n - 1 : US_MODEL_BUILTIN;
+}
+
+
+/* NULL: there is no such model */
+
+static inline const us_model_tables_t *
+us_models_get(const us_models_t *ms, unsigned number)
+{
+    return ms->tables[number].model ? &ms->tables[number] : NULL;
+}
+
+
+/*
+ * Under the lock, nothing intended: copies a model to the zone and intends to
+ * publish it for ids from next_id on.  -1: no room, or its tables would be too
+ * large.
+ */
+int us_models_install(us_models_t *ms, const us_model_t *m);
 
 
 #endif /* _US_MODELS_H_INCLUDED_ */

@@ -496,8 +496,8 @@ us_parser_price(us_parser_t *p, unsigned ctx, const uint8_t *lens,
     row = us_parser_row(p, ctx);
 
     for (i = 0; i < p->ntokens; i++) {
-        price = lens[i] ? lens[i] : lens[p->ntokens] + escape[i];
-        price *= US_PRICE_BIT;
+        price = lens[i] ? lens[i] * US_PRICE_BIT
+                        : (lens[p->ntokens] + escape[i]) * US_PRICE_BIT + 1;
 
         row[i] = (uint8_t) (price < US_PRICE_MAX ? price : US_PRICE_MAX);
     }

@@ -55,8 +55,9 @@ uint8_t *us_parser_row(us_parser_t *p, unsigned ctx);
 
 /*
  * Fills a row by code lengths: lens has that of each token, 0 if the context's
- * code does not have it, and behind them that of the escape, after which comes
- * the code in `escape`.
+ * code does not have it, and after them that of the escape, which the code in
+ * `escape` follows.  Only the price of a token that needs an escape is no
+ * multiple of US_PRICE_BIT: it has 1 more.
  */
 void us_parser_price(us_parser_t *p, unsigned ctx, const uint8_t *lens,
     const uint8_t *escape);

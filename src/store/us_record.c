@@ -89,10 +89,10 @@ us_record_put(us_codec_t *c, const us_header_t *h, us_bitin_t *b,
         return (ssize_t) n;
     }
 
-    return us_model_decode(us_models_get(&c->models, h->number),
-                           us_record_ctx(h, h->cut ? text[h->cut - 1] : 0),
-                           b, text + h->cut, need - h->cut,
-                           US_URL_MAX + 1 - h->cut);
+    return us_decode(c->models.tables[h->number].decoder,
+                     us_record_ctx(h, h->cut ? text[h->cut - 1] : 0),
+                     b, text + h->cut, need - h->cut,
+                     US_URL_MAX + 1 - h->cut);
 }
 
 
@@ -207,78 +207,211 @@ us_record_is_raw(us_bitin_t *b, us_str_t rest, size_t limit, int whole,
 }
 
 
-/* the same of tokens; see us_model_equal() */
+/*
+ * A text is compared with a record from the record itself inwards: the bytes
+ * after its common prefix with the reference, then the end of that prefix by
+ * the reference, and so on.
+ */
 
-static inline int
-us_record_is(const us_model_t *m, unsigned ctx, const us_bitin_t *b,
-    const uint8_t *text, size_t len, int whole, uint8_t *klass)
+typedef struct {
+    uint64_t     id;                  /* the next record of the chain */
+    us_bits_t    bits;                /* where it lies */
+    us_str_t     rest;
+    size_t       limit;               /* bytes left to be compared */
+    int          whole;               /* it has no more bytes than these */
+    uint8_t      klass;               /* the first byte: not in rest */
+} us_walk_t;
+
+
+static inline void
+us_walk(us_walk_t *w, uint64_t id, us_str_t rest)
 {
-    return whole ? us_model_equal(m, ctx, b, text, len, klass)
-                 : us_model_begins(m, ctx, b, text, len, klass);
+    w->id = id;
+    w->rest = rest;
+    w->limit = rest.len + 1;
+    w->whole = 1;
+    w->klass = 0;
 }
 
 
 /*
- * Compares from the record itself inwards, up to the first difference; the
- * class is the first byte of all, which rest does not have.  `limit` bytes of
- * the text are left to be compared; of a reference's text, more may follow.
+ * Reads the header of the record that was found.  What is to be compared goes
+ * to *next; its len is 0 and its decoder NULL if that is nothing.  1: the
+ * chain goes on, 0: it ends here, -1: it is another text.
  */
+
+static inline int
+us_walk_step(us_codec_t *c, us_walk_t *w, us_comparison_t *next)
+{
+    us_header_t  h;
+
+    next->decoder = NULL;
+    next->len = 0;
+
+    if (us_header_read(&c->models, w->id, &w->bits, &h, &next->bits) == -1) {
+        return -1;
+    }
+
+    if (h.kind == US_RAW) {
+        return us_record_is_raw(&next->bits, w->rest, w->limit, w->whole,
+                                &w->klass) ? 0 : -1;
+    }
+
+    next->begins = !w->whole;
+
+    if (h.kind == US_WHOLE) {
+        next->decoder = c->models.tables[h.number].decoder;
+        next->ctx = US_CTX_START;
+        next->text = w->rest.data - 1;
+        next->len = w->limit;
+        next->first = &w->klass;
+        return 0;
+    }
+
+    w->id = h.reference;
+
+    if (h.cut > w->limit) {
+        return w->whole ? -1 : 1;
+    }
+
+    /* the tail of the record itself can be empty, and must be if it is here */
+
+    if (h.cut < w->limit || w->whole) {
+        next->decoder = c->models.tables[h.number].decoder;
+        next->ctx = us_model_tail_ctx(w->rest.data[h.cut - 2]);
+        next->text = w->rest.data + h.cut - 1;
+        next->len = w->limit - h.cut;
+        next->first = NULL;
+    }
+
+    w->limit = h.cut;
+    w->whole = 0;
+
+    return 1;
+}
+
 
 int
 us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest)
 {
-    int                whole;
-    size_t             limit;
-    uint8_t            klass;
-    unsigned           hops;
-    us_bitin_t         b;
-    us_header_t        h;
-    const us_model_t  *m;
+    int              rc;
+    unsigned         hops;
+    us_walk_t        w;
+    us_comparison_t  next;
 
-    klass = 0;
-    limit = rest.len + 1;
+    us_walk(&w, id, rest);
 
-    for (hops = 0, whole = 1; hops < US_HOPS_READ; hops++, whole = 0) {
+    for (hops = 0; hops < US_HOPS_READ; hops++) {
+        us_log_get(c->arena, w.id, c->buf, &w.bits);
+        rc = us_walk_step(c, &w, &next);
 
-        if (us_record_open(c, id, &h, &b) == -1) {
+        if (rc == 1) {
+            us_log_prefetch(c->arena, w.id);
+        }
+
+        if (rc == -1 || (next.decoder && !us_decode_equal(&next))) {
             return -1;
         }
 
-        if (h.kind == US_RAW) {
-            return us_record_is_raw(&b, rest, limit, whole, &klass) ? klass
-                                                                    : -1;
-        }
-
-        m = us_models_get(&c->models, h.number);
-
-        if (h.kind == US_WHOLE) {
-            return us_record_is(m, US_CTX_START, &b, rest.data, limit - 1,
-                                whole, &klass) ? klass : -1;
-        }
-
-        us_log_prefetch(c->arena, h.reference);
-        id = h.reference;
-
-        if (h.cut > limit && whole) {
-            return -1;
-        }
-
-        /* the tail can be empty */
-
-        if (h.cut < limit || whole) {
-
-            if (!us_record_is(m, us_model_tail_ctx(rest.data[h.cut - 2]), &b,
-                              rest.data + h.cut - 1, limit - h.cut, whole,
-                              NULL))
-            {
-                return -1;
-            }
-
-            limit = h.cut;
+        if (rc == 0) {
+            return w.klass;
         }
     }
 
     return -1;
+}
+
+
+/* finds a record and asks for its bits; 0: it is a very long one */
+
+static inline int
+us_walk_find(us_codec_t *c, us_walk_t *w)
+{
+    if (!us_log_find(c->arena, w->id, &w->bits)) {
+        return 0;
+    }
+
+    __builtin_prefetch(w->bits.data);
+
+    return 1;
+}
+
+
+/*
+ * All chains are followed at once, a record at a time; then all is compared
+ * that they say.  Records that are very long, or at the end of a very long
+ * chain, are compared by themselves.
+ */
+
+void
+us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
+{
+    int              rc;
+    unsigned         i, k, hops, live, ncomp;
+    unsigned         of[US_CANDIDATE_GROUP];
+    unsigned         owner[US_CANDIDATE_GROUP * US_HOPS_TOGETHER];
+    us_walk_t        walks[US_CANDIDATE_GROUP];
+    us_comparison_t  comp[US_CANDIDATE_GROUP * US_HOPS_TOGETHER];
+
+    ncomp = 0;
+    live = n;
+
+    for (i = 0; i < n; i++) {
+        us_walk(&walks[i], all[i].id, all[i].rest);
+        all[i].klass = 0;
+        of[i] = i;
+    }
+
+    for (hops = 0; hops < US_HOPS_TOGETHER && live; hops++) {
+
+        for (i = 0, k = 0; i < live; i++) {
+            if (us_walk_find(c, &walks[of[i]])) {
+                of[k++] = of[i];
+
+            } else {
+                all[of[i]].klass = US_CLASS_ALONE;
+            }
+        }
+
+        for (i = 0, live = 0; i < k; i++) {
+            rc = us_walk_step(c, &walks[of[i]], &comp[ncomp]);
+
+            if (rc == -1) {
+                all[of[i]].klass = -1;
+                continue;
+            }
+
+            if (comp[ncomp].decoder) {
+                owner[ncomp++] = of[i];
+            }
+
+            if (rc == 1) {
+                us_log_prefetch(c->arena, walks[of[i]].id);
+                of[live++] = of[i];
+            }
+        }
+    }
+
+    us_decode_compare(comp, ncomp);
+
+    for (i = 0; i < ncomp; i++) {
+        if (!comp[i].answer) {
+            all[owner[i]].klass = -1;
+        }
+    }
+
+    for (i = 0; i < live; i++) {
+        all[of[i]].klass = US_CLASS_ALONE;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (all[i].klass == 0) {
+            all[i].klass = walks[i].klass;
+
+        } else if (all[i].klass == US_CLASS_ALONE) {
+            all[i].klass = us_record_equal(c, all[i].id, all[i].rest);
+        }
+    }
 }
 
 
@@ -287,24 +420,9 @@ us_record_prefetch(us_codec_t *c, uint64_t id)
 {
     us_bits_t  b;
 
-    us_log_get(c->arena, id, c->buf, &b);
-    __builtin_prefetch(b.data);
-}
-
-
-uint64_t
-us_record_reference(us_codec_t *c, uint64_t id)
-{
-    us_bitin_t   b;
-    us_header_t  h;
-
-    if (us_record_open(c, id, &h, &b) == -1 || h.kind != US_TAIL) {
-        return US_STORE_NO_ID;
+    if (us_log_find(c->arena, id, &b)) {
+        __builtin_prefetch(b.data);
     }
-
-    us_log_prefetch(c->arena, h.reference);
-
-    return h.reference;
 }
 
 
@@ -329,45 +447,33 @@ us_record_give_up(us_codec_t *c)
 }
 
 
-/* a model that was learnt here is there already as it is going to be */
+/* what was learnt here is a model; an operation's bytes must be looked at */
 
 int
 us_record_install(us_codec_t *c, us_str_t model)
 {
-    int          rc;
-    size_t       size;
-    uint8_t     *core;
-    us_model_t  *m;
+    int                rc;
+    uint8_t           *copy;
+    const us_model_t  *m;
 
-    if (c->learn.model && model.data == c->learn.core) {
-        return us_models_install(&c->models, c->learn.model, c->learn.size);
+    if (model.data == c->learn.model) {
+        return us_models_install(&c->models, (us_model_t *) c->learn.model);
     }
 
-    /* an operation's bytes lie anywhere */
+    /* they lie anywhere */
 
-    rc = -1;
-    m = NULL;
-    size = 0;
-    core = malloc(model.len + 1);
+    copy = malloc(model.len + 1);
 
-    if (core == NULL) {
+    if (copy == NULL) {
         return -1;
     }
 
-    memcpy(core, model.data, model.len);
+    memcpy(copy, model.data, model.len);
 
-    if (us_model_core_size(core, model.len) != 0) {
-        size = us_model_size(core);
-        m = malloc(size);
-    }
+    m = us_model_check(copy, model.len);
+    rc = m ? us_models_install(&c->models, m) : -1;
 
-    if (m) {
-        us_model_build(m, core);
-        rc = us_models_install(&c->models, m, size);
-    }
-
-    free(m);
-    free(core);
+    free(copy);
 
     return rc;
 }
@@ -376,14 +482,14 @@ us_record_install(us_codec_t *c, us_str_t model)
 int
 us_record_model(us_codec_t *c, unsigned n, uint64_t *first, us_str_t *model)
 {
-    us_models_number(&c->models, 0);
+    us_models_update(&c->models);
 
     if (n >= c->models.n) {
         return -1;
     }
 
     *first = c->models.first[n];
-    *model = us_model_core(c->models.model[n]);
+    *model = us_model_bytes(c->models.tables[n].model);
 
     return 0;
 }

@@ -45,17 +45,28 @@ void us_codec_destroy(us_codec_t *c);
  */
 size_t us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text);
 
-/* the class if the record's rest is this, else -1, as early as possible */
+/*
+ * The class if the record's rest is this, else -1, as early as possible.  There
+ * is a readable byte before rest.
+ */
 int us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest);
 
 /*
- * For look-ups of several records at once, which overlap their cache misses:
- * us_log_prefetch() for each, then us_record_prefetch(), which asks for the
- * bits of the record, then us_record_reference(), which asks for where its
- * reference lies and tells which record that is, or US_STORE_NO_ID.
+ * The same of several records at once, whose cache misses overlap.  The lines
+ * of us_log_prefetch() have been asked for.
  */
+#define US_CANDIDATE_GROUP  32
+
+typedef struct {
+    uint64_t    id;
+    us_str_t    rest;
+    int         klass;                /* or -1 */
+} us_candidate_t;
+
+void us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n);
+
+/* after us_log_prefetch(): asks for the bits of a record to be decoded soon */
 void us_record_prefetch(us_codec_t *c, uint64_t id);
-uint64_t us_record_reference(us_codec_t *c, uint64_t id);
 
 
 /*

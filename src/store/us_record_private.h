@@ -17,6 +17,12 @@
 /* a damaged store could have longer chains: they are not followed */
 #define US_HOPS_READ      16
 
+/* records of a chain that a group of comparisons follows */
+#define US_HOPS_TOGETHER  4
+
+/* the class of a record that is to be compared by itself */
+#define US_CLASS_ALONE    256
+
 /*
  * Tails of a group: none is longer than its text, and two more bytes; each may
  * be encoded twice.  Only what is used costs memory.

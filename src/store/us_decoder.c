@@ -1,0 +1,804 @@
+
+/*
+ * The decoder: from the bits of a record to tokens, and to text.  See
+ * us_model_format.h for what a model looks like.
+ *
+ * A code is found by two tables, without a branch: half of the codes are
+ * longer than a single table of a useful size, so that a branch on it would be
+ * mispredicted for every second token.
+ *
+ *   bits ...|c8 c7 c6 c5|c4 c3 c2 c1 c0|       c0 is read first
+ *                |             |
+ *                |             `-> first[context][c4 .. c0]
+ *                |                   where | mask
+ *                `------ & mask -------------|
+ *                                            v
+ *                             second[where + masked bits]
+ *                                text | length of it | context | length
+ *
+ * A code of up to US_FIRST_BITS bits has a mask of 0 and one entry, wherever
+ * its bits occur in the first table; longer ones that begin alike share a
+ * table as large as the longest of them needs.  Since these differ little in
+ * length, the second table has hardly more entries than there are codes: what
+ * counts is that both are small, so that they stay in the cache.
+ *
+ * An entry has the context that follows, so the way from a token to the next
+ * leads over these two loads; and where in the pool its text is, of which 16
+ * bytes are copied, or compared, whatever its length.  An escape is a token
+ * without text whose context is the code of all tokens.  What is not so simple
+ * (US_LEN_OTHER: runs, long texts) has the token's number in place of the text.
+ */
+
+
+#include "us_decoder.h"
+#include "us_model_format.h"
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+
+/* left to itself, the compiler calls what each token needs */
+#define us_inline          inline __attribute__((always_inline))
+
+
+#define US_LEN_OTHER       15         /* in an entry: the length is not */
+#define US_TEXT_SHORT      16         /* bytes that are looked at */
+
+/* tokens that are decoded from one word of bits */
+#define US_WORD_TOKENS     3
+
+/* comparisons that are done in turns; tuned with urlstore bench */
+#ifndef US_LANES
+#define US_LANES           4
+#endif
+
+
+static inline size_t
+us_decoder_align(size_t n)
+{
+    return (n + US_DECODER_ALIGN - 1) & ~(size_t) (US_DECODER_ALIGN - 1);
+}
+
+
+/*
+ * The greatest length among the codes that begin with these US_FIRST_BITS
+ * bits, of which the first is the highest.
+ */
+
+static unsigned
+us_decoder_longest(const uint16_t *nlen, unsigned prefix)
+{
+    unsigned  l;
+    uint32_t  last, v;
+
+    last = ((prefix + 1) << (US_HUFFMAN_MAX - US_FIRST_BITS)) - 1;
+
+    for (l = 1, v = 0; l < US_HUFFMAN_MAX; l++) {
+        v += (uint32_t) nlen[l] << (US_HUFFMAN_MAX - l);
+
+        if (v > last) {
+            break;
+        }
+    }
+
+    return l;
+}
+
+
+/* entries of a code in the second table */
+
+static size_t
+us_decoder_entries(const uint16_t *nlen)
+{
+    size_t    n;
+    unsigned  prefix, l;
+
+    n = 0;
+
+    for (l = 1; l <= US_FIRST_BITS; l++) {
+        n += nlen[l];
+    }
+
+    for (prefix = 0; prefix < US_FIRST_SIZE; prefix++) {
+        l = us_decoder_longest(nlen, prefix);
+        n += l > US_FIRST_BITS ? (size_t) 1 << (l - US_FIRST_BITS) : 0;
+    }
+
+    return n;
+}
+
+
+size_t
+us_decoder_size(const us_model_t *m)
+{
+    size_t    n;
+    unsigned  i;
+
+    n = 0;
+
+    for (i = 0; i < us_model_ncodes(m); i++) {
+        n += us_decoder_entries(us_model_nlen(m, i));
+    }
+
+    return us_decoder_align(sizeof(us_decoder_t))
+           + us_decoder_align(us_model_ncodes(m) * US_FIRST_SIZE
+                              * sizeof(uint32_t))
+           + us_decoder_align(m->text_size)
+           + us_decoder_align(n * sizeof(uint32_t));
+}
+
+
+/* the entry of a symbol, without the length of its code */
+
+static uint32_t
+us_decoder_symbol_entry(const us_model_t *m, unsigned code, unsigned symbol)
+{
+    uint32_t  t, at, len, ctx;
+
+    if (code > m->ncontexts + US_CODE_ESCAPE) {
+        return symbol << US_ENTRY_TEXT;
+    }
+
+    if (symbol == m->ntokens) {
+        return (m->ncontexts + US_CODE_ESCAPE) << US_ENTRY_CTX;
+    }
+
+    t = ((const uint32_t *) us_model_at(m, m->tokens))[symbol];
+
+    at = t & (US_TEXT_MAX - 1);
+    len = t >> US_TEXT_BITS & US_LEN_MASK;
+    ctx = t >> US_CTX_SHIFT;
+
+    if (us_token_is_run(symbol) || len >= US_LEN_OTHER || at > UINT16_MAX) {
+        at = symbol;
+        len = US_LEN_OTHER;
+    }
+
+    return at << US_ENTRY_TEXT | len << US_ENTRY_LEN | ctx << US_ENTRY_CTX;
+}
+
+
+/*
+ * The tables of a code, whose entries in the second one are numbered from at
+ * on.  Returns the number after the last.
+ */
+
+static uint32_t
+us_decoder_code(uint32_t *first, uint32_t *second, const us_model_t *m,
+    unsigned code, const uint16_t *list, uint32_t at)
+{
+    unsigned         l, k, longest, prefix, n;
+    uint32_t         v, e, low, bits;
+    const uint16_t  *nlen;
+
+    nlen = us_model_nlen(m, code);
+    longest = 0;
+    n = 0;
+    v = 0;
+
+    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+        for (k = 0; k < nlen[l]; k++, v += 1u << (US_HUFFMAN_MAX - l)) {
+
+            e = us_decoder_symbol_entry(m, code, *list++) | l;
+            low = us_model_reverse(v);
+
+            if (l <= US_FIRST_BITS) {
+                for (bits = low; bits < US_FIRST_SIZE; bits += 1u << l) {
+                    first[bits] = at << US_MASK_BITS;
+                }
+
+                second[at++] = e;
+                continue;
+            }
+
+            prefix = v >> (US_HUFFMAN_MAX - US_FIRST_BITS);
+
+            if ((v & ((1u << (US_HUFFMAN_MAX - US_FIRST_BITS)) - 1)) == 0) {
+                at += n;
+                longest = us_decoder_longest(nlen, prefix);
+                n = 1u << (longest - US_FIRST_BITS);
+                first[low & (US_FIRST_SIZE - 1)] = at << US_MASK_BITS
+                                                   | (n - 1);
+            }
+
+            for (bits = low >> US_FIRST_BITS; bits < n;
+                 bits += 1u << (l - US_FIRST_BITS))
+            {
+                second[at + bits] = e;
+            }
+        }
+    }
+
+    return at + n;
+}
+
+
+us_decoder_t *
+us_decoder_build(void *dst, const us_model_t *m)
+{
+    uint8_t         *p;
+    uint32_t         at, *first, *second;
+    unsigned         i, l;
+    us_decoder_t    *d;
+    const uint16_t  *list;
+
+    p = dst;
+    d = dst;
+
+    p += us_decoder_align(sizeof(us_decoder_t));
+    first = (uint32_t *) p;
+    p += us_decoder_align(us_model_ncodes(m) * US_FIRST_SIZE
+                          * sizeof(uint32_t));
+    d->pool = memcpy(p, us_model_at(m, m->text), m->text_size);
+    p += us_decoder_align(m->text_size);
+    second = (uint32_t *) p;
+
+    d->codes = m->ncontexts;
+    d->tokens = us_model_at(m, m->tokens);
+    d->first = first;
+    d->second = second;
+
+    list = us_model_at(m, m->symbols);
+    at = 0;
+
+    for (i = 0; i < us_model_ncodes(m); i++) {
+        at = us_decoder_code(first + i * US_FIRST_SIZE, second, m, i, list,
+                             at);
+
+        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+            list += us_model_nlen(m, i)[l];
+        }
+    }
+
+    return d;
+}
+
+
+/*
+ * What reads tokens.  It lives in registers: bytes that are written could be
+ * any of the decoder's fields, so these are copied.
+ */
+
+typedef struct {
+    us_decoder_t       d;
+    const uint8_t     *base;
+    uint64_t           pos;
+    uint64_t           end;
+    uint64_t           word;          /* the bits from pos on */
+    uint32_t           entry;         /* the last token's */
+} us_cursor_t;
+
+
+static us_inline us_cursor_t
+us_cursor(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b)
+{
+    us_cursor_t  r;
+
+    r.d = *d;
+    r.base = b->base;
+    r.pos = b->pos;
+    r.end = b->end;
+    r.entry = ctx << US_ENTRY_CTX;
+
+    return r;
+}
+
+
+static us_inline void
+us_cursor_load(us_cursor_t *r)
+{
+    r->word = us_load64(r->base + (r->pos >> 3)) >> (r->pos & 7);
+}
+
+
+/* steps over a token: its entry */
+
+static us_inline uint32_t
+us_cursor_next(us_cursor_t *r)
+{
+    uint32_t  e;
+
+    e = us_decoder_entry(&r->d, r->entry, r->word);
+
+    r->word >>= e & US_ENTRY_LENGTH;
+    r->pos += e & US_ENTRY_LENGTH;
+    r->entry = e;
+
+    return e;
+}
+
+
+/* there are no more tokens: see us_model_format.h for how a record ends */
+
+static inline int
+us_cursor_ended(const us_cursor_t *r)
+{
+    uint64_t  left, ones;
+
+    /* a great number if pos is beyond the end */
+
+    left = r->end - r->pos;
+
+    if (left >= 4) {
+        return 0;
+    }
+
+    ones = ((uint64_t) 1 << left) - 1;
+
+    return (us_load64(r->base + (r->pos >> 3)) >> (r->pos & 7) & ones) == ones;
+}
+
+
+/* unpacks the run of a token; its length, or 0 if it ends beyond the bits */
+
+static __attribute__((noinline)) unsigned
+us_decode_run(const uint8_t *base, uint64_t pos, uint64_t end, unsigned token,
+    uint8_t *out)
+{
+    unsigned  alphabet, len, n, part;
+
+    alphabet = us_token_run_alphabet(token);
+    len = us_token_run_len(token);
+
+    if (us_run_bits(alphabet, len) > end - pos) {
+        return 0;
+    }
+
+    /* 6 characters of any alphabet are whole groups, of at most 36 bits */
+
+    for (part = 0; part < len; part += 6) {
+        n = len - part < 6 ? len - part : 6;
+
+        us_run_get(us_load64(base + (pos >> 3)) >> (pos & 7), alphabet, n,
+                   out + part);
+        pos += us_run_bits(alphabet, n);
+    }
+
+    return len;
+}
+
+
+/*
+ * The text of a token that is not simple: a run's is unpacked to buf, which has
+ * US_RUN_MAX bytes, and read over.  NULL: it ends beyond the bits.
+ */
+
+static const uint8_t *
+us_decode_text(us_cursor_t *r, uint8_t *buf, unsigned *len)
+{
+    uint32_t  t;
+    unsigned  token;
+
+    token = r->entry >> US_ENTRY_TEXT;
+
+    if (!us_token_is_run(token)) {
+        t = r->d.tokens[token];
+        *len = t >> US_TEXT_BITS & US_LEN_MASK;
+
+        return r->d.pool + (t & (US_TEXT_MAX - 1));
+    }
+
+    *len = us_decode_run(r->base, r->pos, r->end, token, buf);
+
+    if (*len == 0) {
+        return NULL;
+    }
+
+    r->pos += us_run_bits(us_token_run_alphabet(token), *len);
+
+    return buf;
+}
+
+
+static inline unsigned
+us_entry_len(uint32_t e)
+{
+    return e >> US_ENTRY_LEN & US_ENTRY_LEN_MASK;
+}
+
+
+ssize_t
+us_decode(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
+    uint8_t *out, size_t need, size_t max)
+{
+    uint8_t        *p, *stop, run[US_RUN_MAX];
+    uint32_t        e, last;
+    unsigned        i, len;
+    us_cursor_t     r, copy;
+    const uint8_t  *from;
+
+    if (b->pos > b->end) {
+        return -1;
+    }
+
+    p = out;
+    stop = out + (need <= max ? need : max + 1);
+    r = us_cursor(d, ctx, b);
+
+    while (p < stop) {
+        us_cursor_load(&r);
+
+        for (i = 0; i < US_WORD_TOKENS; i++) {
+            last = r.entry;
+            e = us_cursor_next(&r);
+
+            if (r.pos > r.end) {
+
+                /* no token may be missing after an escape */
+
+                r.pos -= e & US_ENTRY_LENGTH;
+
+                return us_cursor_ended(&r)
+                       && (last & US_ENTRY_CTX_MASK)
+                          != d->codes << US_ENTRY_CTX ? p - out : -1;
+            }
+
+            len = us_entry_len(e);
+
+            if (len == US_LEN_OTHER) {
+                copy = r;
+                from = us_decode_text(&copy, run, &len);
+
+                if (from == NULL) {
+                    return -1;
+                }
+
+                r.pos = copy.pos;
+                memcpy(p, from, len);
+                p += len;
+                break;
+            }
+
+            memcpy(p, r.d.pool + (e >> US_ENTRY_TEXT), US_TEXT_SHORT);
+            p += len;
+
+            if (p >= stop) {
+                break;
+            }
+        }
+    }
+
+    return (size_t) (p - out) <= max ? p - out : -1;
+}
+
+
+/*
+ * How many of 16 readable bytes are equal before the first that differs; the
+ * first `skip` (0 or 1) may differ.
+ */
+
+static us_inline unsigned
+us_short_same(const uint8_t *p, const uint8_t *q, unsigned skip)
+{
+#ifdef __SSE2__
+    unsigned  equal;
+
+    equal = (unsigned) _mm_movemask_epi8(
+                _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *) p),
+                               _mm_loadu_si128((const __m128i *) q)));
+
+    return (unsigned) __builtin_ctz(~(equal | skip));
+#else
+    unsigned  i;
+
+    for (i = skip; i < US_TEXT_SHORT && p[i] == q[i]; i++) { /* void */ }
+
+    return i;
+#endif
+}
+
+
+/*
+ * The rest of a text that is being compared.  Its last bytes are copied to
+ * where US_TEXT_SHORT bytes can be read from any of them.
+ */
+
+typedef struct {
+    const uint8_t     *p;
+    const uint8_t     *stop;
+    const uint8_t     *safe;          /* up to there so many can be read */
+} us_text_t;
+
+#define US_TEXT_DIFFERS    0
+#define US_TEXT_GOES_ON    1
+#define US_TEXT_DONE       2          /* equal up to the end */
+
+
+static us_inline us_text_t
+us_text(const uint8_t *text, size_t len, uint8_t end[2 * US_TEXT_SHORT])
+{
+    us_text_t  t;
+
+    if (len < US_TEXT_SHORT) {
+        text = memcpy(end, text, len);
+    }
+
+    t.p = text;
+    t.stop = text + len;
+    t.safe = len < US_TEXT_SHORT ? t.stop : t.stop - US_TEXT_SHORT;
+
+    return t;
+}
+
+
+/* compares a short token */
+
+static us_inline int
+us_text_compare(us_text_t *t, const uint8_t *from, unsigned len, unsigned skip,
+    uint8_t end[2 * US_TEXT_SHORT])
+{
+    unsigned  same;
+
+    if (t->p > t->safe) {
+        memcpy(end, t->safe, US_TEXT_SHORT);
+
+        t->p = end + (t->p - t->safe);
+        t->stop = end + US_TEXT_SHORT;
+        t->safe = t->stop;
+    }
+
+    same = us_short_same(t->p, from, skip);
+
+    if (same < len && same < (size_t) (t->stop - t->p)) {
+        return US_TEXT_DIFFERS;
+    }
+
+    t->p += len;
+
+    return t->p < t->stop ? US_TEXT_GOES_ON : US_TEXT_DONE;
+}
+
+
+/* compares a token that is not short; *first, if not NULL: its first byte */
+
+static __attribute__((noinline)) int
+us_text_compare_other(us_cursor_t *r, us_text_t *t, uint8_t *first)
+{
+    size_t          left, n, skip;
+    uint8_t         run[US_RUN_MAX];
+    unsigned        len;
+    const uint8_t  *from;
+
+    from = r->pos <= r->end ? us_decode_text(r, run, &len) : NULL;
+
+    if (from == NULL) {
+        return US_TEXT_DIFFERS;
+    }
+
+    if (first) {
+        *first = from[0];
+    }
+
+    skip = first != NULL;
+    left = (size_t) (t->stop - t->p);
+    n = len < left ? len : left;
+
+    if (memcmp(t->p + skip, from + skip, n - skip) != 0) {
+        return US_TEXT_DIFFERS;
+    }
+
+    t->p += len;
+
+    return len < left ? US_TEXT_GOES_ON : US_TEXT_DONE;
+}
+
+
+/* compares the token of an entry; *first, if not NULL: its first byte */
+
+static us_inline int
+us_decode_token(us_cursor_t *r, us_text_t *t, uint32_t e,
+    uint8_t *first, uint8_t end[2 * US_TEXT_SHORT])
+{
+    int             rc;
+    us_text_t       rest;
+    us_cursor_t     copy;
+    const uint8_t  *from;
+
+    if (us_entry_len(e) == US_LEN_OTHER) {
+        copy = *r;
+        rest = *t;
+
+        rc = us_text_compare_other(&copy, &rest, first);
+
+        if (rc != US_TEXT_DIFFERS) {
+            t->p = rest.p;
+            r->pos = copy.pos;
+            us_cursor_load(r);
+        }
+
+        return rc;
+    }
+
+    from = r->d.pool + (e >> US_ENTRY_TEXT);
+
+    if (first) {
+        *first = from[0];
+    }
+
+    return us_text_compare(t, from, us_entry_len(e), first != NULL, end);
+}
+
+
+/*
+ * A comparison in progress: token by token, up to the first difference.  The
+ * end of the bits is looked for once in a word: beyond it there are no tokens,
+ * but what is found there does no harm.
+ */
+
+typedef struct {
+    us_cursor_t       r;
+    us_text_t         t;
+    uint8_t          *first;          /* or NULL: it was read */
+    us_comparison_t  *c;
+} us_lane_t;
+
+
+static us_inline void
+us_lane(us_lane_t *lane, us_comparison_t *c, uint8_t end[2 * US_TEXT_SHORT])
+{
+    lane->r = us_cursor(c->decoder, c->ctx, &c->bits);
+    lane->t = us_text(c->text, c->len, end);
+    lane->first = c->first;
+    lane->c = c;
+}
+
+
+/* compares the tokens of a word; returns US_TEXT_* */
+
+static us_inline int
+us_lane_step(us_lane_t *lane, uint8_t end[2 * US_TEXT_SHORT])
+{
+    int          rc;
+    uint32_t     e;
+    unsigned     i;
+    us_text_t    t;
+    us_cursor_t  r;
+
+    r = lane->r;
+    t = lane->t;
+
+    if (r.pos > r.end) {
+        return US_TEXT_DIFFERS;
+    }
+
+    us_cursor_load(&r);
+    rc = US_TEXT_GOES_ON;
+
+    if (lane->first) {
+
+        /* one token, before which there may be an escape */
+
+        e = us_cursor_next(&r);
+
+        if (us_entry_len(e)) {
+            rc = us_decode_token(&r, &t, e, lane->first, end);
+            lane->first = NULL;
+        }
+
+    } else {
+#pragma GCC unroll 3
+        for (i = 0; i < US_WORD_TOKENS; i++) {
+            e = us_cursor_next(&r);
+            rc = us_decode_token(&r, &t, e, NULL, end);
+
+            if (rc != US_TEXT_GOES_ON) {
+                break;
+            }
+        }
+    }
+
+    lane->r = r;
+    lane->t = t;
+
+    return rc;
+}
+
+
+/* the answer, after the last step */
+
+static us_inline int
+us_lane_answer(const us_lane_t *lane, int rc)
+{
+    if (rc == US_TEXT_DIFFERS) {
+        return 0;
+    }
+
+    return lane->c->begins ? lane->r.pos <= lane->r.end
+                           : lane->t.p == lane->t.stop
+                             && us_cursor_ended(&lane->r);
+}
+
+
+/* nothing to compare: the tail can be empty */
+
+static us_inline int
+us_lane_empty(us_comparison_t *c)
+{
+    us_cursor_t  r;
+
+    r = us_cursor(c->decoder, c->ctx, &c->bits);
+
+    return c->begins || us_cursor_ended(&r);
+}
+
+
+/* begins the next comparison that there is to be done; 0: none */
+
+static us_inline int
+us_lane_next(us_lane_t *lane, us_comparison_t *all, unsigned n, unsigned *next,
+    uint8_t end[2 * US_TEXT_SHORT])
+{
+    us_comparison_t  *c;
+
+    while (*next < n) {
+        c = &all[(*next)++];
+
+        if (c->len) {
+            us_lane(lane, c, end);
+            return 1;
+        }
+
+        c->answer = us_lane_empty(c);
+    }
+
+    return 0;
+}
+
+
+int
+us_decode_equal(us_comparison_t *c)
+{
+    int        rc;
+    uint8_t    end[2 * US_TEXT_SHORT];
+    us_lane_t  lane;
+
+    if (c->len == 0) {
+        return us_lane_empty(c);
+    }
+
+    us_lane(&lane, c, end);
+
+    do {
+        rc = us_lane_step(&lane, end);
+    } while (rc == US_TEXT_GOES_ON);
+
+    return us_lane_answer(&lane, rc);
+}
+
+
+void
+us_decode_compare(us_comparison_t *all, unsigned n)
+{
+    int         rc;
+    uint8_t     ends[US_LANES][2 * US_TEXT_SHORT];
+    unsigned    i, k, live, next;
+    unsigned    busy[US_LANES];
+    us_lane_t   lanes[US_LANES];
+
+    next = 0;
+    live = 0;
+
+    for (k = 0; k < US_LANES; k++) {
+        if (us_lane_next(&lanes[k], all, n, &next, ends[k])) {
+            busy[live++] = k;
+        }
+    }
+
+    while (live) {
+        for (i = 0; i < live; i++) {
+            k = busy[i];
+            rc = us_lane_step(&lanes[k], ends[k]);
+
+            if (rc == US_TEXT_GOES_ON) {
+                continue;
+            }
+
+            lanes[k].c->answer = us_lane_answer(&lanes[k], rc);
+
+            if (!us_lane_next(&lanes[k], all, n, &next, ends[k])) {
+                busy[i--] = busy[--live];
+            }
+        }
+    }
+}
