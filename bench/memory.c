@@ -136,6 +136,7 @@ main(int argc, char **argv)
         argv = usual;
     }
 
+    printf("no URLs: loads that depend on each other, in random order\n\n");
     printf("%8s %12s %12s\n", "MB", "ns a load", "huge pages");
 
     while (*++argv) {

@@ -5,9 +5,10 @@
  *
  *     build/bench/normalize [FILE...]
  *
- * FILE has a URL a line; without one, 100,000 lines of each corpus are taken,
- * spread over it.  CPU time of the thread, all columns interleaved, median of
- * the rounds: compare columns of one run, not runs.
+ * FILE has a URL a line; without one, 100,000 lines of each of six lists are
+ * taken, spread over it (all of a shorter one).  CPU time of the thread, all
+ * columns interleaved, median of the rounds: compare columns of one run, not
+ * runs.
  */
 
 
@@ -20,9 +21,8 @@
 #include <uriparser/Uri.h>
 
 
-#define LINES    100000
-#define ROUNDS   11
-#define CORPORA  "../shared/corpora"
+#define LINES   100000
+#define ROUNDS  11
 
 
 typedef struct {
@@ -312,22 +312,34 @@ profile_open(profile_t *p, us_profile_t profile, us_www_t www)
 }
 
 
+/* LINES of a list, spread over it */
+
+static FILE *
+list_open(const char *name)
+{
+    char  command[300];
+
+    snprintf(command, sizeof(command),
+             "tools/corpus.sh cat %s | awk '{ line[NR] = $0 } END {"
+             " step = NR < %u ? 1 : NR / %u;"
+             " for (i = 1; i <= NR; i += step) print line[int(i)] }'",
+             name, LINES, LINES);
+
+    return popen(command, "r");
+}
+
+
 int
 main(int argc, char **argv)
 {
     int         i;
-    char        command[300];
     FILE       *f;
     size_t      k;
     profile_t   p[6];
 
-    static const struct {
-        const char  *name;
-        unsigned     step;
-    } corpora[] = {
-        { "reddit_submissions", 22 }, { "eot2024_A", 21 },
-        { "alphagov_old_urls", 6 }, { "html_news_blogs_pages", 1 },
-        { "brave_sitelist", 1 }, { "tweetfeed_iocs", 4 }
+    static const char  *lists[] = {
+        "reddit_submissions", "eot2024_A", "alphagov_old_urls",
+        "html_news_blogs_pages", "brave_sitelist", "tweetfeed_iocs"
     };
 
     column_t  columns[] = {
@@ -370,16 +382,19 @@ main(int argc, char **argv)
         fclose(f);
     }
 
-    for (k = 0; argc == 1 && k < sizeof(corpora) / sizeof(corpora[0]); k++) {
-        snprintf(command, sizeof(command),
-                 "xz -dc " CORPORA "/%s.txt.xz | awk 'NR %% %u == 0'",
-                 corpora[k].name, corpora[k].step);
-        f = popen(command, "r");
+    for (k = 0; argc == 1 && k < sizeof(lists) / sizeof(lists[0]); k++) {
+        f = list_open(lists[k]);
 
-        if (f) {
-            bench(corpora[k].name, f, columns,
-                  sizeof(columns) / sizeof(columns[0]));
-            pclose(f);
+        if (f == NULL) {
+            perror(lists[k]);
+            return 2;
+        }
+
+        bench(lists[k], f, columns, sizeof(columns) / sizeof(columns[0]));
+
+        if (pclose(f) != 0) {
+            fprintf(stderr, "%s could not be read\n", lists[k]);
+            return 2;
         }
     }
 

@@ -1,10 +1,9 @@
 # The built-in model, and the codec measured alone.  The model is made once
 # and committed: records refer to it for ever.
 #
-#   make builtin-model                       src/store/us_builtin_data.c
-#   xz -dc X.txt.xz | build/bench/codec      bytes, ns, training
+#   make builtin-model                 src/store/us_builtin_data.c
+#   xz -dc X.txt.xz | build/bench/codec   bytes, ns, training
 
-CORPORA       := ../shared/corpora
 BUILTIN_FROM  := html_forms_forums_shops_pages html_mdn_archived_pages \
                  alphagov_old_urls brave_sitelist
 CODEC_SRC     := $(filter-out %us_builtin_data.c,$(wildcard \
@@ -14,8 +13,9 @@ CODEC_SRC     := $(filter-out %us_builtin_data.c,$(wildcard \
 # 16,000 distinct URLs of each, spread over the file
 
 builtin-model: $(B)/builtin   ## learns src/store/us_builtin_data.c anew
+	@tools/corpus.sh whole $(BUILTIN_FROM)
 	@for c in $(BUILTIN_FROM); do \
-	    xz -dc $(CORPORA)/$$c.txt.xz | awk '!s[$$0]++' \
+	    tools/corpus.sh cat $$c | awk '!s[$$0]++' \
 	        | awk '{ l[NR] = $$0 } END { n = 16000; \
 	            for (i = 0; i < n; i++) \
 	                if (NR >= n || i < NR) \

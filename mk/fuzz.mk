@@ -70,6 +70,9 @@ $(B)/laws: fuzz/corpus.c fuzz/laws.c fuzz/laws.h $(B)/libus.a
 test-programs: $(B)/laws
 
 bench-url: $(B)/bench/normalize   ## ns per URL beside uriparser and libcurl
+	@printf 'URLs: '; tools/corpus.sh about reddit_submissions eot2024_A \
+	    alphagov_old_urls html_news_blogs_pages brave_sitelist \
+	    tweetfeed_iocs
 	@$<
 
 $(B)/bench/normalize: bench/normalize.c $(B)/libus.a | $(B)/.deps-bench

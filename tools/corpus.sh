@@ -6,6 +6,7 @@
 #     tools/corpus.sh cat NAME         its lines
 #     tools/corpus.sh names            all lists
 #     tools/corpus.sh about NAME...    one line: where these are read from
+#     tools/corpus.sh whole NAME...    fails if one of them is a sample
 #
 # A list is NAME.txt.xz, NAME.txt.gz or NAME.txt.  The first of these
 # directories that exists is used:
@@ -98,7 +99,12 @@ names)
 about)
     about "$@"
     ;;
+whole)
+    case $(about "$@") in
+    *'samples in t'*) die "whole lists are needed: $(about "$@")" ;;
+    esac
+    ;;
 *)
-    die 'usage: tools/corpus.sh path NAME | cat NAME | names | about NAME...'
+    die 'usage: tools/corpus.sh path|cat NAME, names, about|whole NAME...'
     ;;
 esac

@@ -13,6 +13,9 @@ use File::Temp qw(tempdir);
 use FindBin;
 use Time::HiRes qw(sleep time);
 
+use lib "$FindBin::Bin/../../t/lib";
+use UrlStore::Corpora;
+
 my $top = "$FindBin::Bin/../..";
 my $dedup = "$top/build/urlstore dedup -q";
 my $dir = tempdir(CLEANUP => 1);
@@ -28,7 +31,11 @@ my @ways = (
                                        . ' FILE' ],
 );
 
+my @names = qw(reddit_submissions eot2024_A trackawesomelist_md
+    html_mdn_archived_pages);
+
 $| = 1;
+announce($many, @names);
 
 
 # runs a command line: seconds, CPU seconds, MB at its peak
@@ -65,12 +72,10 @@ sub measure
 }
 
 
-for my $name (qw(reddit_submissions eot2024_A trackawesomelist_md
-    html_mdn_archived_pages))
-{
+for my $name (@names) {
     my $file = "$dir/lines";
 
-    system("xz -dc $top/../shared/corpora/$name.txt.xz >$file") == 0 or die;
+    system(corpus_command($name) . " >$file") == 0 or die;
 
     system("head -n 100000 $file >$dir/part") == 0 or die;
     my ($ours, $theirs) = map { scalar `$_ $dir/part | cksum` }
@@ -107,7 +112,7 @@ for my $rate (0.01, 0.001) {
     my $pid = fork // die;
 
     if ($pid == 0) {
-        exec "$top/build/generate -n $many >$dir/fifo$rate";
+        exec generator($many) . " >$dir/fifo$rate";
     }
 
     my @before = times;

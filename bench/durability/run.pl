@@ -39,6 +39,9 @@ $| = 1;
 $ENV{PATH} .= ':/usr/sbin';
 
 
+announce("$lines and $restart");
+
+
 sub server
 {
     my ($size, $options) = @_;
@@ -65,8 +68,7 @@ sub batches
 {
     my ($seed) = @_;
 
-    open my $fh, '-|', "$top/build/generate", '-n', $lines, '-s', $seed
-        or die "generate: $!";
+    open my $fh, '-|', generator($lines, $seed) or die "generate: $!";
 
     my (@part, @batch, $n);
 
@@ -254,7 +256,7 @@ exit if !$restart;
 my $t = server('2g', 'path=%%DIR%%/data sync=off');
 my $from = time;
 
-system("$top/build/generate -n $restart -s 1 "
+system(generator($restart) . ' '
     . "| $top/build/urlstore import $t->{dir}/data 2>/dev/null") == 0
     or die 'import';
 

@@ -10,13 +10,16 @@ use strict;
 use warnings;
 
 use FindBin;
+use lib "$FindBin::Bin/../../t/lib";
+
+use UrlStore::Corpora;
 
 my $top = "$FindBin::Bin/../..";
-my @names = map { m|([^/]+)\.txt\.xz$| } glob "$top/../shared/corpora/*.xz";
+my @names = corpus_names();
 my (@rows, %cell, @columns);
 
 $| = 1;
-delete $ENV{FILE};
+announce(0, @names);
 
 # told to end: the table of what there is
 
@@ -27,7 +30,7 @@ for my $name (@names) {
         my $column = $seed ? "$name shuffled" : $name;
         push @columns, $column;
 
-        local $ENV{FILE} = "$top/../shared/corpora/$name.txt.xz";
+        local $ENV{FILE} = corpus_file($name);
         local $ENV{SHUFFLE} = $seed;
 
         open my $f, '-|', "$top/bench/peers/run.pl" or die $!;

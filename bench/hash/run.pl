@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 
 # The load of seven nodes under hash functions for URLs, on as many URLs as
-# the source of the idea had, drawn from three corpora; see hash.c.
+# the source of the idea had (all of a list that has less), drawn from three
+# lists, and on generated ones; see hash.c.
 #
 #     make bench-hash          URLS=N NODES=N for others than 246951 and 7
 
@@ -9,19 +10,25 @@ use strict;
 use warnings;
 
 use FindBin;
+use lib "$FindBin::Bin/../../t/lib";
+
+use UrlStore::Corpora;
 
 my $top = "$FindBin::Bin/../..";
 my $urls = $ENV{URLS} || 246951;
 my $nodes = $ENV{NODES} || 7;
+my @names = qw(reddit_submissions eot2024_A alphagov_old_urls);
 
 $| = 1;
+announce($urls, @names);
 
-for my $name (qw(reddit_submissions eot2024_A alphagov_old_urls)) {
-    print "$name, $urls different canonical URLs drawn at random\n\n";
+for my $name (@names, 'generated') {
+    my $command = $name eq 'generated' ? generator($urls)
+        : corpus_command($name);
 
     # drawn by a generator that is the same everywhere
 
-    open my $in, '-|', "xz -dc $top/../shared/corpora/$name.txt.xz"
+    open my $in, '-|', "$command"
         . " | $top/build/urlstore dedup -q --normalize crawler" or die $!;
     my @lines = <$in>;
     close $in;
@@ -36,6 +43,9 @@ for my $name (qw(reddit_submissions eot2024_A alphagov_old_urls)) {
     }
 
     splice @lines, $urls if @lines > $urls;
+
+    printf "%s, %d different canonical URLs drawn at random\n\n", $name,
+        scalar @lines;
 
     open my $out, '|-', "$top/build/bench/hash -n $urls -m $nodes" or die $!;
     print $out @lines;

@@ -4,9 +4,10 @@
 #
 #     make bench-http            [LINES=2300000] [SECONDS=5] [ROUNDS=3]
 #
-# A store of real URLs (reddit_submissions) in a private nginx; wrk for
-# requests, worker CPU from /proc/PID/stat.  What is compared runs side by
-# side: each round runs every case of a table once, the table shows medians.
+# A store of real URLs (reddit_submissions, completed by generated ones) in a
+# private nginx; wrk for requests, worker CPU from /proc/PID/stat.  What is
+# compared runs side by side: each round runs every case of a table once, the
+# table shows medians.
 #
 #   1. single GET /seen of unknown and known URLs beside `return 200`
 #   2. batches of 1,000: /seen known, /seen unknown, /add known, /add with
@@ -39,6 +40,11 @@ my $dir = tempdir(CLEANUP => 1);
 $| = 1;
 $ENV{PATH} .= ':/usr/sbin';
 
+my $real = corpus('reddit_submissions');
+
+splice @$real, $lines if @$real > $lines;
+announce($lines - @$real, qw(reddit_submissions eot2024_A));
+
 my $t = UrlStore::Test->new(workers => 2, log => 'warn', judge => 0)
     ->run(config());
 
@@ -67,7 +73,7 @@ my (@known, @unknown, %have);
 my $start = time;
 my $client = $t->client;
 
-each_batch('reddit_submissions', $lines, sub {
+my $add = sub {
     my ($urls) = @_;
 
     my $r = $client->request('POST', '/add', join("\n", @$urls) . "\n",
@@ -81,14 +87,18 @@ each_batch('reddit_submissions', $lines, sub {
         push @known, grep { defined } map { /^\d+\t\w+\t(.*)/ ? $1 : undef }
             split /\n/, $r->{body};
     }
-});
+};
+
+each_batch($real, $add);
+each_batch(generated($lines - @$real), $add) if @$real < $lines;
+$real = undef;
 
 my $stats = $t->get('/stats')->json;
 
 printf "%d URLs in %.1f s, %.1f bytes each\n", $stats->{urls}, time - $start,
     $stats->{bytes_per_url} // 0;
 
-each_batch('eot2024_A', 400_000, sub {
+each_batch(corpus('eot2024_A'), sub {
     my ($urls) = @_;
 
     my $r = $client->request('POST', '/seen', join("\n", @$urls) . "\n",
@@ -218,27 +228,13 @@ half_load();
 
 sub each_batch
 {
-    my ($name, $n, $code) = @_;
+    my ($urls, $code) = @_;
 
-    open my $fh, '-|', 'xz', '-dc', corpus_file($name) or die "xz: $!";
-    binmode $fh;
+    for (my $from = 0; $from < @$urls; $from += 1000) {
+        my $to = $from + 999 < $#$urls ? $from + 999 : $#$urls;
 
-    my @urls;
-
-    while (my $line = <$fh>) {
-        chomp $line;
-        push @urls, $line;
-
-        if (@urls == 1000) {
-            $code->(\@urls);
-            @urls = ();
-        }
-
-        last if --$n <= 0;
+        $code->([ @$urls[$from .. $to] ]);
     }
-
-    $code->(\@urls) if @urls;
-    close $fh;
 }
 
 

@@ -6,18 +6,22 @@
 #     make bench-paper         LIMIT=N: at most N URLs of each (400000)
 #                              ONLY=NAME,NAME: these corpora
 #
-# The figure goes to docs/images/paper.svg and .png.
+# The figure goes to build/paper/paper.svg and .png; docs/images has that of
+# the whole lists.
 
 use strict;
 use warnings;
 
 use FindBin;
+use lib "$FindBin::Bin/../../t/lib";
+
+use UrlStore::Corpora;
 
 my $top = "$FindBin::Bin/../..";
 my $limit = $ENV{LIMIT} || 400000;
-my $dir = "$top/build/paper";                   # the curves
+my $dir = "$top/build/paper";                   # the curves, the figure
 my %what = (avl => 'AVL + delta', store => 'urlstore');
-my @names = map { m|([^/]+)\.txt\.xz$| } glob "$top/../shared/corpora/*.xz";
+my @names = corpus_names();
 
 if ($ENV{ONLY}) {
     my %only = map { $_ => 1 } split /,/, $ENV{ONLY};
@@ -26,6 +30,7 @@ if ($ENV{ONLY}) {
 
 $| = 1;
 mkdir $dir;
+announce(0, @names);
 
 printf "at most %d URLs of each corpus, in file order; times in us\n\n", $limit;
 printf "%-30s %-12s %8s | %6s %7s %6s | %6s %7s %9s | %6s %7s %9s\n",
@@ -35,7 +40,8 @@ printf "%-30s %-12s %8s | %6s %7s %6s | %6s %7s %9s | %6s %7s %9s\n",
     '', '', 'records', '', 'search', '', 'min', '', '', 'min', '', '';
 
 for my $name (@names) {
-    my @rows = `xz -dc $top/../shared/corpora/$name.txt.xz \\
+    my $lines = corpus_command($name);
+    my @rows = `$lines \\
         | $top/build/urlstore dedup -q --normalize crawler \\
         | $top/build/bench/paper -n $limit -c $dir/$name $name \\
           2>$dir/messages`;
@@ -58,7 +64,8 @@ for my $name (@names) {
 print "\nwithout search: what id -> URL alone needs; the paper: 28, 20 of 55"
     . " bytes, store 92 us, get 6 us\n";
 
-figure($_) for qw(svg png);
+figure($_) for grep { -e "$dir/reddit_submissions" && -e "$dir/eot2024_A" }
+    qw(svg png);
 
 
 sub figure
@@ -68,12 +75,10 @@ sub figure
         ? "svg size 900,420 font 'sans,13' background rgb 'white'"
         : "pngcairo size 1800,840 font 'sans,22'";
 
-    mkdir "$top/docs/images";
-
     open my $p, '|-', 'gnuplot' or die "gnuplot: $!";
     print $p <<"END";
 set terminal $terminal
-set output '$top/docs/images/paper.$format'
+set output '$dir/paper.$format'
 set multiplot layout 1,2
 set logscale y
 set grid ytics lc rgb '#dddddd'

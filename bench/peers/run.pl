@@ -3,7 +3,10 @@
 # One table: what the same URLs take here, in Redis and in the structures that
 # Debian ships.
 #
-#     make bench                 [LIMIT=N] [FILE=corpus.txt.xz] [SHUFFLE=SEED]
+#     make bench                 [LIMIT=N] [FILE=X.txt.xz] [SHUFFLE=SEED]
+#
+# Without FILE, the URLs of reddit_submissions; if there is only a sample of
+# that, generated ones too.
 #
 # URLs are canonical and all different, in the order of their corpus, or
 # shuffled.  Times are nanoseconds a URL of one thread; for Redis, of its CPU
@@ -19,59 +22,90 @@ use lib "$FindBin::Bin/../../t/lib";
 use File::Temp qw(tempdir);
 use JSON::PP ();
 
+use UrlStore::Corpora;
 use UrlStore::Redis qw(cpu_of);
 
 my $top = "$FindBin::Bin/../..";
 my $limit = $ENV{LIMIT} || 0;
-my $file = $ENV{FILE}
-    || "$top/../shared/corpora/reddit_submissions.txt.xz";
 my $seed = $ENV{SHUFFLE} || 0;
+my $list = 'reddit_submissions';
 my $dir = tempdir(CLEANUP => 1);
-my $head = $limit ? "| head -n $limit" : '';
-my @rows;
+my @urls;
 
 $| = 1;
 
-die "no $file\n" if !-e $file;
+if ($ENV{FILE}) {
+    print "URLs: $ENV{FILE}\n\n";
+    compare($ENV{FILE} =~ m|([^/]+)$|, unpacked($ENV{FILE}));
 
-system("xz -dc $file $head > $dir/lines") == 0 or die;
+} else {
+    my $more = corpus_sampled($list) ? $limit || 1_000_000 : 0;
 
-my @urls;
+    announce($more, $list);
+    compare($list, corpus_command($list));
+    compare('generated', generator($more)) if $more;
+}
 
+print "back: id -> URL too.  grows: takes new URLs at any time.\n"
+    . "B/URL: all memory in use for the data; Redis: used_memory.\n"
+    . "ns: one thread; Redis: CPU time of the server.\n";
+
+
+# a shell command that prints the lines of a file
+
+sub unpacked
 {
+    my ($file) = @_;
+
+    die "no file $file\n" if !-f $file;
+
+    return ($file =~ /\.xz$/ ? 'xz -dc ' : $file =~ /\.gz$/ ? 'gzip -dc '
+        : 'cat ') . quotemeta $file;
+}
+
+
+# one table, of the URLs that a command prints
+
+sub compare
+{
+    my ($name, $command) = @_;
+    my $head = $limit ? "| head -n $limit" : '';
     my %have;
 
-    open my $fh, '-|', "$top/build/urlstore normalize < $dir/lines" or die $!;
+    system("$command $head > $dir/lines") == 0 or die "$command failed\n";
 
-    while (my $url = <$fh>) {
+    open my $in, '-|', "$top/build/urlstore normalize < $dir/lines" or die $!;
+
+    @urls = ();
+
+    while (my $url = <$in>) {
         chomp $url;
         push @urls, $url if $url !~ /^!/ && !$have{$url}++;
     }
+
+    die "$name has no URL\n" if !@urls;
+
+    shuffle(\@urls, $seed) if $seed;
+
+    open my $out, '>:raw', "$dir/urls" or die $!;
+    print $out "$_\n" for @urls;
+    close $out or die $!;
+
+    my $bytes = (-s "$dir/urls") / @urls - 1;
+
+    printf "%d different canonical URLs of %.1f bytes, %s%s\n\n",
+        scalar @urls, $bytes, $name, $seed ? ", shuffled (seed $seed)" : '';
+    printf "%-38s %5s %5s %5s %8s %8s %7s %7s\n", '', 'exact', 'back',
+        'grows', 'B/URL', 'add ns', 'hit ns', 'miss ns';
+
+    row('plain text', 'yes', '-', '-', $bytes + 1);
+    urlstore();
+    redis_set();
+    redis_hashes();
+    redis_buckets();
+    structures();
+    print "\n";
 }
-
-shuffle(\@urls, $seed) if $seed;
-
-open my $fh, '>:raw', "$dir/urls" or die $!;
-print $fh "$_\n" for @urls;
-close $fh or die $!;
-
-my $bytes = (-s "$dir/urls") / @urls - 1;
-
-printf "%d different canonical URLs of %.1f bytes, %s%s\n\n", scalar @urls,
-    $bytes, $file =~ m|([^/]+)$|, $seed ? ", shuffled (seed $seed)" : '';
-printf "%-38s %5s %5s %5s %8s %8s %7s %7s\n", '', 'exact', 'back', 'grows',
-    'B/URL', 'add ns', 'hit ns', 'miss ns';
-
-row('plain text', 'yes', '-', '-', $bytes + 1);
-urlstore();
-redis_set();
-redis_hashes();
-redis_buckets();
-structures();
-
-print "\nback: id -> URL too.  grows: takes new URLs at any time.\n"
-    . "B/URL: all memory in use for the data; Redis: used_memory.\n"
-    . "ns: one thread; Redis: CPU time of the server.\n";
 
 
 sub row
@@ -193,7 +227,10 @@ sub measure
 {
     my ($name, $back, $add, $look, @options) = @_;
 
-    my $redis = UrlStore::Redis->start($dir, @options) or return;
+    my $redis = UrlStore::Redis->start($dir, @options);
+
+    return row("$name: no redis-server", '-', '-', '-') if !$redis;
+
     my ($empty) = $redis->memory;
     my $start = cpu_of($redis->pid);
 
@@ -237,7 +274,9 @@ sub portions
 sub structures
 {
     for my $program ('structures', 'paper -s') {
-        next if !-x "$top/build/bench/" . ($program =~ /^(\w+)/)[0];
+        my ($file) = $program =~ /^(\w+)/;
+
+        next if !-x "$top/build/bench/$file";
 
         open my $fh, '-|', "$top/build/bench/$program < $dir/urls" or die $!;
 

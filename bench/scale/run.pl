@@ -7,8 +7,9 @@
 #                              CHECK=0: without the comparison
 #
 # 100 million need about 13 GB of memory, most of it for the benchmark's own
-# copy of the URLs, and half an hour.  The figure goes to docs/images/scale.svg
-# and .png, after each line; what it shows is kept in build/scale.data.
+# copy of the URLs, and half an hour; it ends before a line for which there is
+# no memory.  The figure goes to build/scale/scale.svg and .png after each
+# line, what it shows to build/scale/data; docs/images has that of 100 million.
 
 use strict;
 use warnings;
@@ -17,13 +18,21 @@ use File::Temp qw(tempdir);
 use FindBin;
 use JSON::PP ();
 
+use lib "$FindBin::Bin/../../t/lib";
+use UrlStore::Corpora;
+
 my $top = "$FindBin::Bin/../..";
 my $most = $ENV{SCALE} || 100_000_000;
 my $part = 400_000;
 my $dir = tempdir(CLEANUP => 1);
-my $data = "$top/build/scale.data";
+my $figures = "$top/build/scale";
+my $data = "$figures/data";
+my @names = qw(reddit_submissions html_news_blogs_pages trackawesomelist_md
+    eot2024_A alphagov_old_urls);
 
 $| = 1;
+mkdir $figures;
+announce("up to $most", ($ENV{CHECK} // 1) ? @names : ());
 
 check() if $ENV{CHECK} // 1;
 scale();
@@ -38,14 +47,8 @@ sub check
     printf "%-32s %8s %6s %6s %6s %6s %8s %8s %8s\n", '', '', '', '/host',
         '%', '%', 'B/URL', 'sorted', 'B/URL';
 
-    for my $name (qw(reddit_submissions html_news_blogs_pages
-        trackawesomelist_md eot2024_A alphagov_old_urls))
-    {
-        like_real($name, "xz -dc $top/../shared/corpora/$name.txt.xz");
-    }
-
-    like_real("generated, seed $_", "$top/build/generate -n $part -s $_")
-        for 1 .. 3;
+    like_real($_, corpus_command($_)) for @names;
+    like_real("generated, seed $_", generator($part, $_)) for 1 .. 3;
 
     print "\n";
 }
@@ -103,7 +106,15 @@ sub scale
     for my $n (map { ($_ * 1e6, $_ * 3e6) } 1, 10, 100) {
         last if $n > $most;
 
-        my $r = bench("- < <($top/build/generate -n $n)");
+        my $free = available();
+
+        if ($n * 130 > $free) {
+            printf "%10d URLs need %.1f GB of memory, %.1f are free\n", $n,
+                $n * 130 / 1e9, $free / 1e9;
+            last;
+        }
+
+        my $r = bench('- < <(' . generator($n) . ')');
 
         printf "%10d %8.2f %8.0f %8.0f %8.0f %8.0f %9.0f %10.0f %8.0f %8.0f"
             . " %8.0f\n", $r->{urls}, @$r{@keys};
@@ -117,6 +128,17 @@ sub scale
 }
 
 
+# bytes of memory that a process can get
+
+sub available
+{
+    open my $f, '<', '/proc/meminfo' or die "/proc/meminfo: $!\n";
+    my ($kb) = map { /^MemAvailable:\s+(\d+)/ } <$f>;
+
+    return $kb * 1024;
+}
+
+
 sub figure
 {
     my ($format) = @_;
@@ -124,12 +146,10 @@ sub figure
         ? "svg size 900,400 font 'sans,13' background rgb 'white'"
         : "pngcairo size 1800,800 font 'sans,22'";
 
-    mkdir "$top/docs/images";
-
     open my $p, '|-', 'gnuplot' or die "gnuplot: $!";
     print $p <<"END";
 set terminal $terminal
-set output '$top/docs/images/scale.$format'
+set output '$figures/scale.$format'
 set multiplot layout 1,2
 set logscale x
 set grid ytics lc rgb '#dddddd'

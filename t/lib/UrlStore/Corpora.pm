@@ -20,7 +20,10 @@ use base 'Exporter';
 use Cwd qw(abs_path);
 use File::Basename qw(dirname);
 
-our @EXPORT = qw(corpus corpus_file corpus_names corpus_about generated);
+our @EXPORT = qw(
+    corpus corpus_command corpus_file corpus_names corpus_sampled announce
+    generated generator
+);
 
 my $top = abs_path(dirname(__FILE__) . '/../../..');
 
@@ -40,9 +43,35 @@ sub corpus_file
 sub corpus_names { return split /\n/, _finder('names') }
 
 
-# one line: which of these lists are whole, and which samples
+# a shell command that prints the lines of a list
 
-sub corpus_about { return _finder('about', @_) }
+sub corpus_command
+{
+    my ($name) = @_;
+
+    return "$top/tools/corpus.sh cat $name";
+}
+
+
+# those of these lists that are read from the samples
+
+sub corpus_sampled
+{
+    return grep { corpus_file($_) =~ m{^\Q$top\E/t/data/} } @_;
+}
+
+
+# The first line of a benchmark: the lists, whether they are whole, and how
+# many generated URLs come to them (0 for none).
+
+sub announce
+{
+    my ($generated, @names) = @_;
+    my @from = @names ? _finder('about', @names) : ();
+
+    push @from, "$generated generated URLs" if $generated;
+    print 'URLs: ', join('; ', @from), "\n\n";
+}
 
 
 # the first n lines of a list (all without n), as bytes; dies if there are
@@ -62,7 +91,17 @@ sub generated
 {
     my ($n, $seed) = @_;
 
-    return _lines($n, 0, "$top/build/generate", '-n', $n, '-s', $seed // 1);
+    return _lines($n, 0, split ' ', generator($n, $seed));
+}
+
+
+# a shell command that prints them
+
+sub generator
+{
+    my ($n, $seed) = @_;
+
+    return "$top/build/generate -n $n -s " . ($seed // 1);
 }
 
 
@@ -72,7 +111,7 @@ sub _finder
     local $/;
     my $out = <$fh> // '';
     close $fh or die "tools/corpus.sh @_ failed\n";
-    chomp $out;
+    $out =~ s{\n\z}{};
 
     return $out;
 }
