@@ -21,7 +21,7 @@ reddit_submissions             100000
 eot2024_A                      100000
 html_news_blogs_pages          100000
 html_mdn_archived_pages        100000
-html_forms_forums_shops_pages   50000
+html_forms_forums_shops_pages   35000
 trackawesomelist_md            100000
 tweetfeed_iocs                  60000
 alphagov_old_urls               50000
