@@ -6,6 +6,7 @@ PKG_BUILD := nginx nginx-dev gcc g++ make libpcre2-dev libicu-dev libpsl-dev \
 PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev
 PKG_BENCH := wrk redis-server libjudy-dev libmarisa-dev libhat-trie-dev \
              liburiparser-dev libcurl4-openssl-dev gnuplot-nox
+PKG_CORPORA := git libhtml-parser-perl
 PKG_WEB   := chromium prometheus python3-minimal golang-go \
              default-jdk-headless
 
@@ -43,6 +44,9 @@ $(B)/.deps-test: mk/deps.mk
 
 $(B)/.deps-bench: mk/deps.mk
 	$(call install,$(PKG_BENCH))
+
+$(B)/.deps-corpora: mk/deps.mk
+	$(call install,$(PKG_CORPORA))
 
 deps: $(B)/.deps-build $(B)/.deps-test        ## installs build and test tools
 
