@@ -194,7 +194,8 @@ is(wrong(), 0, 'all is there');
 ok($t->stop, 'stopped');
 
 my ($rc, $out) = $t->check(conf('sync=1s schemes=first'));
-is($rc, 0, 'nginx -t does not read the directory');
+is($rc, 1, 'nginx -t refuses what a start would refuse');
+like($out, qr/stored with schemes "keep"/, 'readably');
 
 $t->conf(conf('sync=1s schemes=first'));
 $t->allow(qr/\[emerg\].*stored with schemes/);

@@ -135,6 +135,15 @@ us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring)
     conf.lookup = lookup;
     conf.ring = ring;
 
+    /*
+     * A version that did not write added marks to the manifest may have
+     * journaled some all the same: to be read, all are taken.
+     */
+
+    while (lookup && conf.nmarks < US_STORE_MARKS) {
+        conf.marks[conf.nmarks++] = us_string("-");
+    }
+
     code = us_cli_data_format(d, &conf);
 
     if (code == US_CLI_DONE) {

@@ -471,7 +471,7 @@ ngx_int_t ngx_http_urlstore_handler(ngx_http_request_t *r);
 ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
 ngx_uint_t ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name);
 
-/* ngx_http_urlstore_path.c; for all zones, with path= or without */
+/* ngx_http_urlstore_path.c, _dir.c; for all zones, with path= or without */
 
 ngx_int_t ngx_http_urlstore_opt_path(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);

@@ -4,7 +4,8 @@
  * without nginx, see src/data/us_life.h; here is what it needs of nginx, and
  * what nginx needs of it.
  *
- *     ngx_http_urlstore_path.c      options, the directory in the master
+ *     ngx_http_urlstore_path.c      options
+ *     ngx_http_urlstore_dir.c       the directory, in the master
  *     ngx_http_urlstore_persist.c   threads, the tick, the log, the end
  *     ngx_http_urlstore_state.c     which requests the state lets pass
  *     ngx_http_urlstore_park.c      requests that wait for the disk

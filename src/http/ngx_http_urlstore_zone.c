@@ -59,6 +59,12 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
+    /* "nginx -t" touches no memory that it does not need */
+
+    if (ngx_test_config) {
+        return ngx_http_urlstore_persist_init(zone, NULL);
+    }
+
     if (ngx_http_urlstore_zone_create(zone) != NGX_OK) {
         return NGX_ERROR;
     }

@@ -269,12 +269,68 @@ us_dir_give_one(int dirfd, const char *name, uid_t uid, us_disk_error_t *e)
 }
 
 
+/* a manifest that a program of ours has written: so was the directory */
+
+static int
+us_dir_data(int dirfd)
+{
+    us_manifest_t     m;
+    us_manifest_rc_t  rc;
+
+    rc = us_manifest_read(dirfd, &m, NULL);
+
+    return rc == US_MANIFEST_OK || rc == US_MANIFEST_VERSION_OTHER;
+}
+
+
 int
-us_dir_give(int dirfd, uid_t uid, us_disk_error_t *e)
+us_dir_usable(int dirfd, uid_t uid, gid_t gid, us_disk_error_t *e)
+{
+    int          rc;
+    char         name[US_DIR_NAME];
+    struct stat  st;
+
+    rc = us_dir_foreign(dirfd, name, e);
+
+    if (rc == 1) {
+        return us_disk_fail(e, 0, "it holds \"%.200s\", which is no file of a "
+                            "URL store; name a directory that is empty, or "
+                            "that is to be made", name);
+    }
+
+    if (rc == -1) {
+        return -1;
+    }
+
+    if (fstat(dirfd, &st) == -1) {
+        return us_disk_fail(e, errno, "fstat failed");
+    }
+
+    if (st.st_uid == uid || (st.st_mode & S_IWOTH)
+        || (st.st_gid == gid && (st.st_mode & S_IWGRP))
+        || us_dir_data(dirfd))
+    {
+        return 0;
+    }
+
+    return us_disk_fail(e, 0, "it belongs to user %u, and user %u of the "
+                        "workers cannot write to it; change its owner, or "
+                        "name a directory that is to be made",
+                        (unsigned) st.st_uid, (unsigned) uid);
+}
+
+
+int
+us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e)
 {
     DIR            *d;
     int             rc;
     struct dirent  *de;
+
+    if ((made || us_dir_data(dirfd)) && fchown(dirfd, uid, -1) == -1) {
+        return us_disk_fail(e, errno, "it could not be given to user %u",
+                            (unsigned) uid);
+    }
 
     d = us_dir_open(dirfd);
 

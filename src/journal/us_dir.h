@@ -43,10 +43,17 @@ void us_dir_free(us_dir_t *dir);
 int us_dir_foreign(int dirfd, char *name, us_disk_error_t *e);
 
 /*
- * Gives the files to another user, who has the directory; as root.  Follows no
- * link.  0, or -1 with e.
+ * Whether root may take the directory for data of that user: it holds nothing
+ * else, and it is the user's, or lets him write, or is a data directory
+ * already.  Nothing is changed.  0, or -1 with e.
  */
-int us_dir_give(int dirfd, uid_t uid, us_disk_error_t *e);
+int us_dir_usable(int dirfd, uid_t uid, gid_t gid, us_disk_error_t *e);
+
+/*
+ * Gives the files to that user, as root, and the directory too if it was `made`
+ * by us, or is a data directory.  Follows no link.  0, or -1 with e.
+ */
+int us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e);
 
 /* bytes of the directory's regular files */
 uint64_t us_dir_bytes(int dirfd);

@@ -1,0 +1,371 @@
+
+/*
+ * See ngx_http_urlstore_persist.h: the directory of a zone in the master.
+ *
+ * The master opens it, refuses what would never load or is not its own, and
+ * passes its descriptors on to workers and to the next cycle.  As root it gives
+ * away what it has made: the directory, and files of ours in it.
+ *
+ * "nginx -t" looks at the same things and changes nothing, so that it refuses
+ * what a start would refuse.
+ */
+
+
+#include "ngx_http_urlstore_persist.h"
+#include "../journal/us_dir.h"
+
+
+static ngx_int_t ngx_http_urlstore_dir_test(ngx_http_urlstore_zone_t *zone);
+static ngx_int_t ngx_http_urlstore_dir_parent(
+    ngx_http_urlstore_zone_t *zone);
+static ngx_int_t ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone);
+static ngx_int_t ngx_http_urlstore_dir_own(ngx_http_urlstore_zone_t *zone,
+    ngx_uint_t made);
+static ngx_int_t ngx_http_urlstore_dir_usable(ngx_http_urlstore_zone_t *zone,
+    int dirfd);
+static ngx_int_t ngx_http_urlstore_dir_check(ngx_http_urlstore_zone_t *zone,
+    int dirfd);
+static ngx_int_t ngx_http_urlstore_dir_refuse(ngx_http_urlstore_zone_t *zone,
+    us_disk_error_t *e);
+static ngx_uint_t ngx_http_urlstore_dir_user(ngx_http_urlstore_persist_t *p,
+    uid_t *uid, gid_t *gid);
+static ngx_int_t ngx_http_urlstore_dir_keep(ngx_http_urlstore_persist_t *p,
+    ngx_http_urlstore_dir_t *dir);
+static void ngx_http_urlstore_dir_cleanup(void *data);
+
+
+/*
+ * Of the zone's init callback, in the master: a new mapping (old is NULL), or
+ * one that goes on.
+ */
+
+ngx_int_t
+ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old)
+{
+    ngx_http_urlstore_persist_t  *p;
+
+    p = zone->persist;
+
+    if (p == NULL) {
+        return NGX_OK;
+    }
+
+    p->life.conf.store = zone->conf;
+
+    if (ngx_test_config) {
+        return ngx_http_urlstore_dir_test(zone);
+    }
+
+    if (old) {
+        p->life.sh = zone->sh->persist;
+        us_share_count(&p->life.sh->load_wanted, 1);
+
+        return ngx_http_urlstore_dir_keep(p, old->persist->dir);
+    }
+
+    p->life.sh = ngx_slab_calloc(zone->shpool, sizeof(us_share_t));
+    if (p->life.sh == NULL) {
+        return NGX_ERROR;
+    }
+
+    zone->sh->persist = p->life.sh;
+
+    return ngx_http_urlstore_dir_open(zone);
+}
+
+
+/* as dir_open(), but nothing is made, locked or given away */
+
+static ngx_int_t
+ngx_http_urlstore_dir_test(ngx_http_urlstore_zone_t *zone)
+{
+    int                           dirfd;
+    ngx_int_t                     rc;
+    ngx_log_t                    *log;
+    ngx_http_urlstore_persist_t  *p;
+
+    p = zone->persist;
+    log = zone->shm_zone->shm.log;
+
+    dirfd = open((char *) p->path.data, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (dirfd == -1) {
+
+        if (ngx_errno == NGX_ENOENT && !zone->conf.lookup) {
+            return ngx_http_urlstore_dir_parent(zone);
+        }
+
+        /* another user than the one who starts nginx cannot tell */
+
+        if (ngx_errno == NGX_EACCES && geteuid() != 0) {
+            ngx_log_error(NGX_LOG_WARN, log, ngx_errno,
+                          "urlstore_zone \"%V\": its path \"%V\" was not "
+                          "looked at", &zone->name, &p->path);
+            return NGX_OK;
+        }
+
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                      "opening urlstore_zone \"%V\"'s path \"%V\" failed",
+                      &zone->name, &p->path);
+        return NGX_ERROR;
+    }
+
+    rc = zone->conf.lookup ? NGX_OK
+                           : ngx_http_urlstore_dir_usable(zone, dirfd);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_urlstore_dir_check(zone, dirfd);
+    }
+
+    (void) close(dirfd);
+
+    return rc;
+}
+
+
+/* whether the directory could be made */
+
+static ngx_int_t
+ngx_http_urlstore_dir_parent(ngx_http_urlstore_zone_t *zone)
+{
+    u_char                        *slash, *parent;
+    struct stat                    st;
+    ngx_http_urlstore_persist_t   *p;
+
+    p = zone->persist;
+
+    parent = ngx_pnalloc(p->cycle->pool, p->path.len + 1);
+    if (parent == NULL) {
+        return NGX_ERROR;
+    }
+
+    (void) ngx_cpystrn(parent, p->path.data, p->path.len + 1);
+
+    slash = parent + p->path.len;
+
+    while (slash > parent + 1 && slash[-1] == '/') {
+        *--slash = '\0';
+    }
+
+    slash = (u_char *) strrchr((char *) parent, '/');
+    slash[slash == parent] = '\0';
+
+    if (stat((char *) parent, &st) == 0 && S_ISDIR(st.st_mode)) {
+        return NGX_OK;
+    }
+
+    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
+                  "urlstore_zone \"%V\": its path \"%V\" cannot be made, as "
+                  "\"%s\" is no directory", &zone->name, &p->path, parent);
+
+    return NGX_ERROR;
+}
+
+
+/* made if it is not there */
+
+static ngx_int_t
+ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_log_t                    *log;
+    ngx_uint_t                    made;
+    ngx_http_urlstore_dir_t      *dir;
+    ngx_http_urlstore_persist_t  *p;
+
+    p = zone->persist;
+    log = zone->shm_zone->shm.log;
+    made = 0;
+
+    if (!zone->conf.lookup) {
+        made = (ngx_create_dir(p->path.data, 0700) != NGX_FILE_ERROR);
+
+        if (!made && ngx_errno != NGX_EEXIST) {
+            ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                          ngx_create_dir_n " \"%V\" failed", &p->path);
+            return NGX_ERROR;
+        }
+    }
+
+    dir = ngx_calloc(sizeof(ngx_http_urlstore_dir_t), log);
+    if (dir == NULL) {
+        return NGX_ERROR;
+    }
+
+    dir->lock = -1;
+    dir->dirfd = open((char *) p->path.data, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (dir->dirfd == -1) {
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                      "opening urlstore_zone \"%V\"'s path \"%V\" failed",
+                      &zone->name, &p->path);
+        ngx_free(dir);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_urlstore_dir_keep(p, dir) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (!zone->conf.lookup && ngx_http_urlstore_dir_own(zone, made) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_urlstore_dir_check(zone, dir->dirfd);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_dir_own(ngx_http_urlstore_zone_t *zone, ngx_uint_t made)
+{
+    uid_t                         uid;
+    gid_t                         gid;
+    us_disk_error_t               e;
+    ngx_http_urlstore_dir_t      *dir;
+    ngx_http_urlstore_persist_t  *p;
+
+    p = zone->persist;
+    dir = p->dir;
+
+    if (!made && ngx_http_urlstore_dir_usable(zone, dir->dirfd) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    dir->lock = openat(dir->dirfd, US_DIR_LOCK,
+                       O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC, 0600);
+
+    if (dir->lock == -1) {
+        ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, ngx_errno,
+                      "opening \"%V/%s\" failed", &p->path, US_DIR_LOCK);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_urlstore_dir_user(p, &uid, &gid)
+        && us_dir_give(dir->dirfd, made, uid, &e) == -1)
+    {
+        return ngx_http_urlstore_dir_refuse(zone, &e);
+    }
+
+    return NGX_OK;
+}
+
+
+/* whether it is ours to use: root could write to any */
+
+static ngx_int_t
+ngx_http_urlstore_dir_usable(ngx_http_urlstore_zone_t *zone, int dirfd)
+{
+    uid_t            uid;
+    gid_t            gid;
+    us_disk_error_t  e;
+
+    (void) ngx_http_urlstore_dir_user(zone->persist, &uid, &gid);
+
+    return us_dir_usable(dirfd, uid, gid, &e) == 0
+           ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
+}
+
+
+/* 1: the workers are to be another user than root, who we are */
+
+static ngx_uint_t
+ngx_http_urlstore_dir_user(ngx_http_urlstore_persist_t *p, uid_t *uid,
+    gid_t *gid)
+{
+    ngx_core_conf_t  *ccf;
+
+    *uid = geteuid();
+    *gid = getegid();
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(p->cycle->conf_ctx,
+                                           ngx_core_module);
+
+    if (*uid != 0 || ccf->user == (ngx_uid_t) NGX_CONF_UNSET_UINT) {
+        return 0;
+    }
+
+    *uid = ccf->user;
+    *gid = ccf->group;
+
+    return *uid != 0;
+}
+
+
+/* refuses at once, before anything is loaded, what would never load */
+
+static ngx_int_t
+ngx_http_urlstore_dir_check(ngx_http_urlstore_zone_t *zone, int dirfd)
+{
+    us_manifest_t     m;
+    us_disk_error_t   e;
+    us_manifest_rc_t  rc;
+
+    rc = us_manifest_read(dirfd, &m, &e);
+
+    if (rc == US_MANIFEST_NONE
+        || (rc == US_MANIFEST_OK
+            && us_data_differs(&m, &zone->conf, &e) == 0))
+    {
+        return NGX_OK;
+    }
+
+    return ngx_http_urlstore_dir_refuse(zone, &e);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_dir_refuse(ngx_http_urlstore_zone_t *zone,
+    us_disk_error_t *e)
+{
+    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
+                  "urlstore_zone \"%V\", path \"%V\": %s", &zone->name,
+                  &zone->persist->path, e->text);
+
+    return NGX_ERROR;
+}
+
+
+/*
+ * Cycles share the descriptors: a configuration that is given up, and the one
+ * that goes on, each drop their part.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_dir_keep(ngx_http_urlstore_persist_t *p,
+    ngx_http_urlstore_dir_t *dir)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    cln = ngx_pool_cleanup_add(p->cycle->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    dir->refs++;
+    p->dir = dir;
+
+    cln->handler = ngx_http_urlstore_dir_cleanup;
+    cln->data = dir;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_urlstore_dir_cleanup(void *data)
+{
+    ngx_http_urlstore_dir_t *dir = data;
+
+    if (--dir->refs) {
+        return;
+    }
+
+    if (dir->lock != -1) {
+        (void) close(dir->lock);
+    }
+
+    (void) close(dir->dirfd);
+
+    ngx_free(dir);
+}
