@@ -173,7 +173,7 @@ for my $zone (qw(f disk)) {
     is(scalar(grep { $_ ne 'seen' } @s), 0, "$zone: nothing forgotten");
 }
 
-for my $bad ([ 's/328k/3m/', 'size cannot change' ],
+for my $bad ([ 's/328k/3m/', 'urlstore_filter "f": its size cannot change' ],
     [ 's/capacity=100k/capacity=90k/', 'cannot change while' ],
     [ 's/200k error=0.01 path/100k error=0.01 path/', 'cannot change' ],
     [ 's/_filter tiny 1m capacity=20 error=0.01/_zone tiny 1m/',

@@ -365,11 +365,13 @@ ngx_http_urlstore_zone_cleanup(void *data)
 ngx_int_t
 ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name, size_t size)
 {
+    ngx_str_t        *value;
     ngx_uint_t        i;
     ngx_cycle_t      *old;
     ngx_list_part_t  *part;
     ngx_shm_zone_t   *shm_zone;
 
+    value = cf->args->elts;
     old = cf->cycle->old_cycle;
 
     if (old == NULL || ngx_is_init_cycle(old)) {
@@ -404,10 +406,10 @@ ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name, size_t size)
         }
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_zone \"%V\": its size cannot change "
-                           "from %uz to %uz while nginx runs, its URLs "
-                           "would be lost; stop nginx and start it again",
-                           name, shm_zone[i].shm.size, size);
+                           "%V \"%V\": its size cannot change from %uz to "
+                           "%uz while nginx runs, its URLs would be lost; "
+                           "stop nginx and start it again",
+                           &value[0], name, shm_zone[i].shm.size, size);
         return NGX_ERROR;
     }
 
