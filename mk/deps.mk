@@ -3,7 +3,7 @@
 
 PKG_BUILD := nginx nginx-dev gcc g++ make libpcre2-dev libicu-dev libpsl-dev \
              publicsuffix zlib1g-dev xz-utils curl perl ca-certificates
-PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev
+PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev git libhtml-parser-perl
 PKG_BENCH := wrk redis-server libjudy-dev libmarisa-dev libhat-trie-dev \
              liburiparser-dev libcurl4-openssl-dev gnuplot-nox
 PKG_CORPORA := git libhtml-parser-perl

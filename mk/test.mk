@@ -8,7 +8,7 @@
 #   make test T=t/load*.t      some of t/*.t only, without the rest
 
 T        ?=
-PROVE    := prove --timer -It/lib
+PROVE    := perl -It/lib -S prove --timer --harness UrlStore::Harness -It/lib
 UNIT_SRC := $(sort $(wildcard t/unit/*.c))
 UNIT     := $(patsubst t/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
 
@@ -32,7 +32,9 @@ test-unit: $(UNIT) $(B)/generate  ## the C unit tests, with ASan and UBSan
 	    start=$$(date +%s%N); \
 	    if timeout 300 env ASAN_OPTIONS=detect_leaks=1 \
 	        UBSAN_OPTIONS=print_stacktrace=1 $$p >$$p.log 2>&1; \
-	    then state="ok $$(grep -c '\[ *OK \]' $$p.log || true) tests"; \
+	    then state="ok $$(grep -c '\[ *OK \]' $$p.log || true) tests,"; \
+	        state="$$state $$(awk '/SKIPPED TEST/ { n = $$1 } \
+	            END { print n + 0 }' $$p.log) skipped"; \
 	    else state=FAILED; failed=1; cat $$p.log; fi; \
 	    printf '%-32s %s, %d ms\n' "unit $${p##*/}" "$$state" \
 	        $$((($$(date +%s%N) - start) / 1000000)); \

@@ -20,7 +20,7 @@ use UrlStore::Record;
 my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
 
 plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
-plan(skip_all => "no $shim") if !-e $shim;
+die "no $shim: run make test-programs\n" if !-e $shim;
 
 my $lines = corpus('trackawesomelist_md', 20_000);
 my $cycles = $ENV{US_CYCLES} || 3;

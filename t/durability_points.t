@@ -21,7 +21,7 @@ my $module = $ENV{US_FAULT_MODULE}
     || "$UrlStore::Test::TOP/build/faults/ngx_http_urlstore_module.so";
 
 plan(skip_all => 'the sanitizers have their own module') if $ENV{US_ASAN};
-plan(skip_all => "no $module: run make faults") if !-e $module;
+die "no $module: run make faults\n" if !-e $module;
 $ENV{US_MODULE} = $module;
 
 # their names, and up to which passage of it a worker goes on: as many as it

@@ -18,7 +18,7 @@ use UrlStore::Test;
 my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
 
 plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
-plan(skip_all => "no $shim") if !-e $shim;
+die "no $shim: run make test-programs\n" if !-e $shim;
 
 my $t = UrlStore::Test->new(globals => 'env US_DISK;');
 

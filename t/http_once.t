@@ -23,7 +23,7 @@ use UrlStore::Test;
 my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
 
 plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
-plan(skip_all => "no $shim") if !-e $shim;
+die "no $shim: run make test-programs\n" if !-e $shim;
 
 use constant RING => 256 * 1024;          # of a zone of less than 4m
 
