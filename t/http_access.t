@@ -225,7 +225,7 @@ for ([ 'GET', '/in/urls?form=5', 'form', 'from limit site prefix mark '
     [ 'POST', '/in/mark/m?sites=1', 'sites', 'url id base brief summary' ],
     [ 'GET', '/in/normalize?url=x&explian=1', 'explian', 'url base profile' ],
     [ 'GET', '/in/health?x=1', 'x', 'write' ],
-    [ 'GET', '/in/stats?x=1', 'x', 'history' ],
+    [ 'GET', '/in/stats?x=1', 'x', 'none' ],
     [ 'GET', '/in/metrics?x=1', 'x', 'none' ],
     [ 'GET', '/in/?x=1', 'x', 'q' ],
     [ 'GET', '/in/openapi.yaml?x=1', 'x', 'none' ],

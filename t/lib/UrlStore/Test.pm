@@ -752,7 +752,11 @@ END {
                 Test::More::diag(substr($t->error_log, -3000)) if $rc;
                 $t->stop('TERM');
             }
+        }
 
+        # a server may use a directory of another one: all have left now
+
+        for my $t (@TESTS) {
             if ($ENV{US_LEAVE}) {
                 Test::More::diag("left: $t->{dir}");
 
