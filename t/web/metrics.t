@@ -50,3 +50,68 @@ for my $at ('', '/kept', '/f') {
 spew($t->dir . '/wrong', "urlstore_x 1\nurlstore_x 2\n");
 isnt(system("promtool check metrics < @{[$t->dir]}/wrong >/dev/null 2>&1"), 0,
     'promtool refuses a wrong file');
+
+
+# conf/alerts.yml: rules on figures that there are, each of which fires
+
+my $rules = "$UrlStore::Test::TOP/conf/alerts.yml";
+
+is(system("promtool check rules '$rules' >/dev/null 2>&1"), 0,
+    'promtool accepts the alerts');
+
+my %exists = map { $_ => 1 }
+    $t->get('/kept/metrics')->{body} =~ /^(urlstore_\w+)/mg;
+
+is(join(' ', grep { !$exists{$_} } slurp($rules) =~ /\b(urlstore_\w+)/g), '',
+    'all figures of the alerts exist');
+
+my @alerts = slurp($rules) =~ /alert: (\w+)/g;
+my %bad = (
+    ready => '0+0x99', writable => '0+0x99', sync_failed => '1+0x99',
+    stalled => '1+0x99', write_lag_bytes => '900+0x99',
+    ring_size_bytes => '1000+0x99', fit_urls => '1000+0x99',
+    'answers_total{status="new"' => '0+600x99',
+    epoch => '1+1x99', lock_recoveries_total => '0+1x99',
+    replay_seconds => '11+0x99',
+);
+my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
+    sync_failed => '0+0x99', stalled => '0+0x99',
+    write_lag_bytes => '10+0x99', fit_urls => '100000000000+0x99',
+    epoch => '7+0x99', lock_recoveries_total => '3+0x99',
+    replay_seconds => '1+0x99');
+
+is_deeply(fired(%bad), [ sort grep { $_ ne 'UrlstoreNotWritable' } @alerts ],
+    'each fires');
+is_deeply(fired(%bad, ready => '1+0x99'),
+    [ sort grep { $_ ne 'UrlstoreNotReady' } @alerts ],
+    'that new URLs are refused, only where look-ups are answered');
+is_deeply(fired(%good), [], 'none without a cause');
+
+
+# the alerts that fire after 99 minutes of these figures
+
+sub fired
+{
+    my %series = @_;
+
+    my $test = "rule_files: [ $rules ]\nevaluation_interval: 1m\ntests:\n"
+        . "  - interval: 1m\n    input_series:\n";
+
+    for my $name (sort keys %series) {
+        my $labels = 'zone="u", job="j", instance="i"';
+        my $metric = $name =~ /\{/ ? "$name, $labels}" : "$name\{$labels}";
+
+        $test .= "      - series: 'urlstore_$metric'\n"
+            . "        values: '$series{$name}'\n";
+    }
+
+    $test .= "    alert_rule_test:\n";
+    $test .= "      - { eval_time: 95m, alertname: $_, exp_alerts: [] }\n"
+        for @alerts;
+
+    spew($t->dir . '/alerts', $test);
+
+    my $out = `promtool test rules @{[$t->dir]}/alerts 2>&1`;
+
+    return [ sort $out =~ /alertname: ?(\w+), time:/g ];
+}
