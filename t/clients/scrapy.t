@@ -1,114 +1,24 @@
 #!/usr/bin/perl
 
 # Scrapy with the duplicate filter and the middleware of clients/python, on a
-# site of stored pages: their URLs are those of a list of real links, their
-# links the ones that follow in it, and nginx is the proxy that serves them.
-# An URL that has a page only with www., or only without, redirects there.
-#
-# What was fetched is what nginx logged.
+# site of stored pages.
 
 use strict;
 use warnings;
 
 use lib 't/lib';
-use File::Path qw(make_path);
 use Time::HiRes qw(sleep time);
 use UrlStore::Fake;
+use UrlStore::Site;
 use UrlStore::Test;
 
 my $top = $UrlStore::Test::TOP;
-my $pages = full() ? 3000 : 300;
+my $pages = full() ? 3000 : 200;
 my @scrapy = ('/usr/bin/python3', '-B', '-m', 'scrapy', 'runspider',
     "$top/clients/python/examples/links.py");
 
-# the site, and a store that says which spellings are one page
-
-my $site = UrlStore::Test->new->run(<<'CONF');
-log_format crawl '$http_user_agent $status $scheme://$host$request_uri';
-urlstore_zone pages 16m;
-map $host $moved {
-    ~^www\.(?<bare>.*) $bare;
-    default www.$host;
-}
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api pages; }
-}
-server {
-    listen 127.0.0.1:%%PORT1%%;
-    access_log %%DIR%%/crawl.log crawl;
-    root %%DIR%%/pages;
-    default_type text/html;
-    location / {
-        try_files "/$host$request_uri.page" @moved;
-    }
-    location @moved {
-        if (-f "$document_root/$moved$request_uri.page") {
-            return 301 http://$moved$request_uri;
-        }
-        return 404;
-    }
-}
-CONF
-
-my @urls = make_pages();
-
-is(scalar @urls, $pages, "a site of $pages pages");
-
-
-# Takes the first URLs of a list whose path is a file name as well; each page
-# links to what follows in the list, and to two others, so that all can be
-# reached.
-
-sub make_pages
-{
-    my (%url, @urls, @order);
-
-    for my $url (@{ corpus('html_forms_forums_shops_pages', 40_000) }) {
-        next if $url !~ m{^http://[\w.-]+/[\w./?=&;+-]*$}
-            || $url =~ m{//.*//|/\.|\.\./} || length $url > 200;
-
-        if (!exists $url{$url}) {
-            last if @urls == $pages;
-
-            my ($id, $status) = split /\t/,
-                $site->post('/add', "$url\n")->{body};
-            $url{$url} = $urls[$id] // $url;
-            push @urls, $url if $status eq 'new';
-        }
-
-        push @order, $url;
-    }
-
-    my $at = 0;
-
-    for my $i (0 .. $#urls) {
-        my @links = map { $order[($at + $_) % @order] } 0 .. 19;
-
-        push @links, map { $urls[$_] } grep { $_ < @urls }
-            2 * $i + 1, 2 * $i + 2;
-
-        $at += 13;
-        write_page($urls[$i], @links);
-    }
-
-    return @urls;
-}
-
-
-sub write_page
-{
-    my ($url, @links) = @_;
-
-    my ($host, $path) = $url =~ m{^http://([^/]+)(/.*)};
-    my ($dir) = "$host$path" =~ m{^(.*)/};
-    my $file = "$site->{dir}/pages/$host$path";
-
-    make_path("$site->{dir}/pages/$dir");
-    spew("$file.page", "<html><head><title>$host</title></head><body>"
-        . join('', map { '<a href="' . s/&/&amp;/gr . "\">link</a>\n" }
-            @links) . '</body></html>');
-}
+my $site = UrlStore::Site->new($pages);
+my $dir = $site->dir;
 
 
 # starts a crawler: its pid
@@ -122,15 +32,15 @@ sub crawl
     return $pid if $pid;
 
     open STDIN, '<', '/dev/null';
-    open STDOUT, '>>', "$site->{dir}/$name.out";
-    open STDERR, '>>', "$site->{dir}/$name.out";
+    open STDOUT, '>>', "$dir/$name.out";
+    open STDERR, '>>', "$dir/$name.out";
 
     $ENV{PYTHONPATH} = "$top/clients/python";
-    $ENV{http_proxy} = 'http://127.0.0.1:' . $site->port(1);
+    $ENV{http_proxy} = $site->proxy;
     $ENV{no_proxy} = '';
-    chdir $site->{dir};
+    chdir $dir;
 
-    my $start = delete $o{start} // $urls[0];
+    my $start = delete $o{start} // $site->urls->[0];
     my %s = (URLSTORE_URL => "http://127.0.0.1:$port", USER_AGENT => $name,
         LOG_LEVEL => 'INFO', CONCURRENT_REQUESTS_PER_DOMAIN => 16, %o);
 
@@ -148,38 +58,12 @@ sub ends
 }
 
 
-# what was fetched since the last call: by the name of the crawler, the number
-# of the page -> how often
-
-sub fetched
-{
-    my $log = "$site->{dir}/crawl.log";
-    my %got;
-
-    for my $line (split /\n/, slurp($log, 1)) {
-        my ($name, $status, $url) = split / /, $line;
-
-        next if $status != 200;
-
-        my ($id) = split /\t/, $site->post('/seen', "$url\n")->{body};
-        $got{$name}{$id}++;
-        $got{all}{$id}++;
-    }
-
-    truncate $log, 0 or die "truncate: $!";
-    return \%got;
-}
-
-
 sub sum
 {
     my ($n, %of) = (0, @_);
     $n += $_ for values %of;
     return $n;
 }
-
-
-sub missing { my ($got) = @_; return grep { !$got->{$_} } 0 .. $#urls }
 
 
 # the pages of a store without the mark
@@ -192,7 +76,7 @@ sub left
 }
 
 
-sub show_log { diag(substr slurp("$site->{dir}/$_[0].out", 1), -2000) }
+sub show_log { diag(substr slurp("$dir/$_[0].out", 1), -2000) }
 
 
 # --- one after the other, and at the same time ----------------------------
@@ -224,14 +108,14 @@ CONF
 my $store = $t->port;
 
 ok(ends(crawl('first', "$store/one")), 'a crawler') or show_log('first');
-my $got = fetched();
+my $got = $site->fetched;
 is(sum(%{ $got->{all} }), $pages, '... fetches each page')
     or show_log('first');
-is(scalar missing($got->{all}), 0, '... each once');
+is(scalar $site->missing($got->{all}), 0, '... each once');
 is(left($t, '/one'), '', '... and all are marked');
 
 ok(ends(crawl('second', "$store/one")), 'a second one, later');
-$got = fetched();
+$got = $site->fetched;
 is(sum(%{ $got->{all} // {} }), 0, '... fetches nothing of the first');
 
 # they may miss each other: then once more
@@ -243,17 +127,17 @@ for my $try (1 .. 4) {
 
     my @pids = (crawl('a', "$store/$two", DOWNLOAD_DELAY => .01),
         crawl('b', "$store/$two", DOWNLOAD_DELAY => .01,
-            start => $urls[-1]));
+            start => $site->urls->[-1]));
 
     $both = grep { ends($_) } @pids;
-    $got = fetched();
+    $got = $site->fetched;
     last if $got->{a} && $got->{b};
 }
 
 is($both, 2, 'two crawlers at the same time');
 ok($got->{a} && $got->{b}, '... share the work');
 is(sum(%{ $got->{all} }), $pages, '... fetch each page once');
-is(scalar missing($got->{all}), 0, '... all of them');
+is(scalar $site->missing($got->{all}), 0, '... all of them');
 is(left($t, "/$two"), '', '... all are marked');
 note('they fetched ' . join(' and ',
     map { sum(%{ $got->{$_} // {} }) } qw(a b)));
@@ -276,7 +160,7 @@ sub kill_crawler
     kill 'KILL', $pid;
     ends($pid);
     $kills++;
-    $got = fetched();
+    $got = $site->fetched;
     $all->{$_} += $got->{all}{$_} for keys %{ $got->{all} // {} };
 }
 
@@ -289,7 +173,7 @@ my $stuck = UrlStore::Fake->new(sub {
         : { forward => $store };
 });
 
-kill_crawler($stuck->port . '/x/y/three', 4);
+kill_crawler($stuck->port . '/x/y/three', 3.5);
 
 kill_crawler("$store/three", $_, URLSTORE_RESUME => 1,
     DOWNLOAD_DELAY => .02, CONCURRENT_REQUESTS => 4) for 2.8, 3.3;
@@ -297,9 +181,9 @@ kill_crawler("$store/three", $_, URLSTORE_RESUME => 1,
 my $before = keys %$all;
 ok(ends(crawl('resumed', "$store/three", URLSTORE_RESUME => 1)),
     "a crawler after $kills kills");
-$got = fetched();
+$got = $site->fetched;
 $all->{$_} += $got->{all}{$_} for keys %{ $got->{all} // {} };
-is(join(' ', missing($all)), '', '... fetches every page that was left')
+is(join(' ', $site->missing($all)), '', '... fetches every page that was left')
     or show_log('resumed');
 is(left($t, '/three'), '', '... and all are marked');
 note("$before of $pages pages before the last run, "
@@ -327,11 +211,11 @@ for my $n (1 .. 60) {
 
 unlink "$t->{dir}/busy";
 ends($pid) if $pid;
-$got = fetched();
+$got = $site->fetched;
 is(sum(%{ $got->{all} }), $pages,
     "a crawler whose store is busy $busy times fetches each page once")
     or show_log('busy');
-is(scalar missing($got->{all}), 0, '... all of them');
+is(scalar $site->missing($got->{all}), 0, '... all of them');
 is(left($t, '/four'), '', '... and all are marked');
 
 # each third answer is lost after the store has done what it was asked for
@@ -342,8 +226,8 @@ my $fake = UrlStore::Fake->new(sub {
 });
 
 ends(crawl('lost', $fake->port . '/x/y/five'));
-$got = fetched();
-is(join(' ', missing($got->{all})), '',
+$got = $site->fetched;
+is(join(' ', $site->missing($got->{all})), '',
     'a crawler that loses each third answer of its store loses no page')
     or show_log('lost');
 is(left($t, '/five'), '', '... all are marked');
@@ -371,9 +255,68 @@ for (1 .. 6) {
 }
 
 ends($pid) if $pid;
-$got = fetched();
-is(join(' ', missing($got->{all})), '',
+$got = $site->fetched;
+is(join(' ', $site->missing($got->{all})), '',
     "a crawler whose store is killed and started $restarts times loses no"
     . ' page') or show_log('restarted');
 is(left($d, ''), '', '... all are marked') or show_log('restarted');
 note('fetched again: ' . (sum(%{ $got->{all} }) - $pages));
+
+
+# --- claims: with the service once it has them, until then with a model ------
+
+our $model_port;       # closed after END, which ends the model
+
+my ($claims, $model) = ($d->port . '/claims');
+
+if ($d->get('/openapi.yaml')->{body} !~ m{^ +/claim:}m) {
+    note('the service has no claims yet: a model of one');
+    $model = open($model_port, '-|', '/usr/bin/python3', '-B',
+        "$top/clients/python/test/claims.py") // die "claims.py: $!";
+    chomp($claims = <$model_port>);
+}
+
+END {
+    local $?;
+    kill 'TERM', $model if $model;
+}
+
+my @lease = (URLSTORE_LEASE => '3s', DOWNLOAD_DELAY => .01,
+    CONCURRENT_REQUESTS => 4);
+my $a = crawl('a', $claims, @lease);
+my $b = crawl('b', $claims, @lease, start => $site->urls->[-1]);
+
+wait_until(20, sub { $site->requests >= 40 });
+kill 'KILL', $a;
+ends($a);
+ok(ends($b), 'of two crawlers with a lease, one is killed') or show_log('b');
+$got = $site->fetched;
+is(join(' ', $site->missing($got->{all})), '',
+    '... the other fetches what is left') or show_log('b');
+note('they fetched ' . join(' and ',
+    map { sum(%{ $got->{$_} // {} }) } qw(a b)) . ' of ' . $pages);
+
+ok(ends(crawl('none', $claims, URLSTORE_OLDER => '30d')), 'nothing is due');
+is(sum(%{ $site->fetched->{all} }), 0, '... and nothing is fetched');
+
+claim_back(0, 1);
+ok(ends(crawl('due', $claims, URLSTORE_OLDER => '30d')), 'two pages are due');
+is(sum(%{ $site->fetched->{all} }), 2, '... and fetched');
+
+
+# makes the first pages of the site due, by their numbers in the store
+
+sub claim_back
+{
+    my $client = UrlStore::Client->new(split /:/, "127.0.0.1:"
+        . $claims =~ s{/.*}{}r);
+    my $below = $claims =~ m{(/.*)} ? $1 : '';
+    my @h = ('Content-Type' => 'application/json');
+    my $answer = $client->request('POST', "$below/add", JSON::PP->new->encode(
+        { urls => [@{ $site->urls }[@_]] }), @h)->json;
+    my @ids = map { $_->{id} } @{ $answer->{results} };
+
+    $client->disconnect;
+    $client->request('POST', "$below/claim?clear=1",
+        JSON::PP->new->encode(\@ids), @h);
+}

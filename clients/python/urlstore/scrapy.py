@@ -38,7 +38,7 @@ import logging
 import re
 from itertools import islice
 from typing import (Any, AsyncIterator, Dict, Iterable, Iterator, List,
-                    Optional, Set, TypeVar)
+                    Optional, Set, Tuple, TypeVar)
 
 from itemadapter import is_item
 from scrapy import Request, signals
@@ -52,7 +52,7 @@ from twisted.internet.threads import deferToThread
 from .errors import UrlStoreError
 from .protocol import Call, Got, Sleep
 from .sync import Store
-from .values import Item
+from .values import Entry, Item
 
 T = TypeVar("T")
 
@@ -146,8 +146,6 @@ class Shared:
     async def run(self, call: Call[T]) -> T:
         """A call of the client.  Only its requests are in a thread: while it
         waits for the next try, it holds none."""
-        from twisted.internet import reactor
-
         got: Got = None
         while True:
             try:
@@ -158,14 +156,27 @@ class Shared:
             if isinstance(step, Sleep):
                 logger.warning("the store does not answer, next try in "
                                "%.1f s", step.seconds)
-                await maybe_deferred_to_future(
-                    task.deferLater(reactor,  # type: ignore[arg-type]
-                                    step.seconds, lambda: None))
+                await self.pause(step.seconds)
                 got = None
             else:
                 got = await maybe_deferred_to_future(
                     deferToThread(  # type: ignore[no-untyped-call]
                         self.store.transport, step))
+
+    @staticmethod
+    async def pause(interval: float) -> None:
+        from twisted.internet import reactor
+
+        await maybe_deferred_to_future(
+            task.deferLater(reactor,  # type: ignore[arg-type]
+                            interval, lambda: None))
+
+    async def left(self, start: int, older: Optional[str]) -> Tuple[
+            List[Entry], int]:
+        """The next pages without the mark, and where to go on."""
+        return await self.run(self.store._core.page(start, {
+            "limit": str(RESUMED), "mark": "!" + self.mark,
+            "older": older}))
 
     async def add_all(self, urls: List[str],
                       older: Optional[str]) -> List[Item]:
@@ -173,7 +184,7 @@ class Shared:
         for call in self.store._core.look_up("/add", urls, None, False,
                                              older, False, False):
             items += await self.run(call)
-        if self.mark and older is not None:
+        if self.mark and older is not None and older == self.older:
             # A page that is due again is without the mark until it is done.
             due = [item.id for item in items
                    if item.status == "due" and item.id is not None]
@@ -453,14 +464,12 @@ class SpiderMiddleware:
         """Schedules the next pages that are stored and have no mark; after
         the last one, lets the spider close."""
         await self.shared.flush()
-        args: Dict[str, Optional[str]] = {
-            "limit": str(RESUMED), "mark": "!" + self.shared.mark,
-            "older": self.shared.lease}
-        entries, after = await self.shared.run(
-            self.shared.store._core.page(self._next, args))
+        entries, after = await self.shared.left(self._next,
+                                                self.shared.lease)
         if after == self._next:
-            self.resume = False
-        self._next = after
+            await self.end_of_list()
+        else:
+            self._next = after
         entries = [entry for entry in entries
                    if entry.url is not None and entry.id not in self._tried]
         if self.shared.lease is not None:
@@ -477,6 +486,28 @@ class SpiderMiddleware:
             self.shared.count("resumed")
             self.crawler.engine.crawl(request)
         self._taking = False
+
+    async def end_of_list(self) -> None:
+        """Begins again while others are at work on pages, which this crawler
+        may have to take over."""
+        lease = self.shared.lease
+        if lease is None or not await self.others_at_work():
+            self.resume = False
+            return
+        self._next = 0
+        await self.shared.pause(seconds(lease) / 3)
+
+    async def others_at_work(self) -> bool:
+        at = -1
+        after = 0
+        while after != at:
+            at = after
+            entries, after = await self.shared.left(at, None)
+            if any(entry.id not in self._tried
+                   and entry.id not in self.shared.taken
+                   for entry in entries):
+                return True
+        return False
 
     @staticmethod
     def request_of(spider: Any, number: int, url: str) -> Any:

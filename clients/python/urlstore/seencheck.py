@@ -1,0 +1,218 @@
+"""The Internet Archive's seencheck protocol, as Zeno speaks it, over a store:
+
+    python3 -m urlstore.seencheck --listen 127.0.0.1:8087 STORE
+
+    zeno get hq --hq-seencheck-url http://127.0.0.1:8087/ ...
+
+POST of a JSON array of objects with a "value", the URL.  The answer is 200
+with those objects that were not seen before, byte for byte as they came and
+in their order, or 204 if all were seen.  docs/clients.md has the contract.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import zlib
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Dict, List, NamedTuple, Optional, Tuple
+
+from .errors import Problem, UrlStoreError
+from .sync import Store
+
+MAX_BODY = 8 << 20
+MAX_ITEMS = 10000
+PATIENCE = 4.0              # Zeno gives up after 5 s, and asks again
+
+_BLANK = re.compile(r"[ \t\r\n]*")
+_decoder = json.JSONDecoder()
+
+
+class Refused(Exception):
+    """The request is answered by a problem document."""
+
+    def __init__(self, status: int, title: str, detail: str,
+                 retry_after: Optional[float] = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.title = title
+        self.detail = detail
+        self.retry_after = retry_after
+
+
+class Element(NamedTuple):
+    value: str
+    text: str               # as it came
+
+
+def elements(text: str) -> List[Element]:
+    """The objects of a JSON array."""
+    found: List[Element] = []
+    at = blank(text, 0)
+    if text[at:at + 1] != "[":
+        raise Refused(400, "Bad Request", "the body is no JSON array")
+    at = blank(text, at + 1)
+    while text[at:at + 1] != "]" or found:
+        try:
+            value, end = _decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            raise Refused(400, "Bad Request", f"no JSON at character {at}"
+                          ) from None
+        url = value.get("value") if isinstance(value, dict) else None
+        if not isinstance(url, str):
+            raise Refused(400, "Bad Request", f"element {len(found)} is no "
+                          'object with a "value"')
+        if len(found) == MAX_ITEMS:
+            raise Refused(413, "Content Too Large", "a request has at most "
+                          f"{MAX_ITEMS} elements")
+        found.append(Element(url, text[at:end]))
+        at = blank(text, end)
+        if text[at:at + 1] == "]":
+            break
+        if text[at:at + 1] != ",":
+            raise Refused(400, "Bad Request", f"no JSON at character {at}")
+        at = blank(text, at + 1)
+    if blank(text, at + 1) != len(text):
+        raise Refused(400, "Bad Request", "text after the array")
+    return found
+
+
+def blank(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def unseen(store: Store, asked: List[Element]) -> List[str]:
+    """Adds what is new.  What the store cannot hold counts as unseen, or it
+    would be lost; what a rule of the store rejects, as seen."""
+    items = store.add_all([element.value for element in asked])
+    return [element.text for element, item in zip(asked, items)
+            if item.status not in ("seen", "rejected") or item.unsure]
+
+
+def answer(store: Store, body: bytes) -> Tuple[int, bytes]:
+    """The status and the body."""
+    try:
+        asked = elements(body.decode())
+    except UnicodeDecodeError:
+        raise Refused(400, "Bad Request", "the body is no UTF-8") from None
+    try:
+        new = unseen(store, asked)
+    except Problem as e:
+        raise Refused(503, "Service Unavailable", str(e),
+                      e.retry_after or 1) from None
+    except UrlStoreError as e:
+        raise Refused(503, "Service Unavailable", str(e), 1) from None
+    if not new:
+        return 204, b""
+    return 200, ("[" + ",".join(new) + "]").encode()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    store: Store
+
+    def do_POST(self) -> None:
+        try:
+            status, body = answer(self.store, self.body())
+            self.reply(status, body, "application/json", {})
+        except Refused as e:
+            self.refuse(e)
+
+    def do_GET(self) -> None:
+        self.refuse(Refused(405, "Method Not Allowed", "seencheck is a POST"))
+
+    def body(self) -> bytes:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdigit():
+            self.close_connection = True
+            raise Refused(411, "Length Required", "Content-Length is needed")
+        if int(length) > MAX_BODY:
+            self.close_connection = True
+            raise Refused(413, "Content Too Large",
+                          f"a body has at most {MAX_BODY} bytes")
+        body = self.rfile.read(int(length))
+        coding = self.headers.get("Content-Encoding", "identity")
+        if coding == "gzip":
+            return inflated(body)
+        if coding != "identity":
+            raise Refused(415, "Unsupported Media Type",
+                          "Content-Encoding: use gzip or identity")
+        return body
+
+    def refuse(self, e: Refused) -> None:
+        headers: Dict[str, str] = {}
+        if e.retry_after is not None:
+            headers["Retry-After"] = str(int(e.retry_after + 0.999))
+        if e.status == 405:
+            headers["Allow"] = "POST"
+        document = {"type": "about:blank", "title": e.title,
+                    "status": e.status, "detail": e.detail}
+        self.reply(e.status, json.dumps(document).encode(),
+                   "application/problem+json", headers)
+
+    def reply(self, status: int, body: bytes, kind: str,
+              headers: Dict[str, str]) -> None:
+        self.send_response(status)
+        if status != 204:
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """No line for each request."""
+
+
+def inflated(body: bytes) -> bytes:
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    try:
+        text = unpack.decompress(body, MAX_BODY)
+    except zlib.error:
+        raise Refused(400, "Bad Request", "the body is no gzip") from None
+    if unpack.unconsumed_tail:
+        raise Refused(413, "Content Too Large",
+                      f"a body has at most {MAX_BODY} bytes")
+    if not unpack.eof:
+        raise Refused(400, "Bad Request", "the gzip body is cut off")
+    return text
+
+
+def server(host: str, port: int, store: Store) -> ThreadingHTTPServer:
+    """Listens; serve_forever() of it answers."""
+    handler = type("StoreHandler", (Handler,), {"store": store})
+    listening = ThreadingHTTPServer((host, port), handler)
+    listening.daemon_threads = True
+    return listening
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m urlstore.seencheck",
+        description="The seencheck protocol over an URL store.")
+    parser.add_argument("store", metavar="STORE",
+                        help="its address, such as http://127.0.0.1:8080")
+    parser.add_argument("--listen", metavar="HOST:PORT",
+                        default="127.0.0.1:8087",
+                        help="where to listen (127.0.0.1:8087)")
+    parser.add_argument("--cache", metavar="N", type=int, default=100000,
+                        help="URLs kept in memory (100000)")
+    options = parser.parse_args()
+    host, _, port = options.listen.rpartition(":")
+    if not port.isdigit():
+        parser.error(f"--listen {options.listen}: HOST:PORT is needed")
+    store = Store(options.store, patience=PATIENCE, timeout=PATIENCE,
+                  cache=options.cache)
+    try:
+        server(host.strip("[]"), int(port), store).serve_forever()
+    except KeyboardInterrupt:
+        pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+#!/usr/bin/perl
+
+# The seencheck protocol: the requests are those that Zeno's client sends, the
+# answers those that it understands.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use IO::Compress::Gzip qw(gzip);
+use UrlStore::Client;
+use UrlStore::Test;
+
+my $t = UrlStore::Test->new->run(<<'CONF');
+urlstore_zone u 16m;
+urlstore_reject u /trap/;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+my $port = UrlStore::Test::free_port();
+my $pid = fork() // die "fork: $!";
+
+if ($pid == 0) {
+    $ENV{PYTHONPATH} = "$UrlStore::Test::TOP/clients/python";
+    exec '/usr/bin/python3', '-B', '-m', 'urlstore.seencheck', '--listen',
+        "127.0.0.1:$port", 'http://127.0.0.1:' . $t->port
+        or POSIX::_exit(127);
+}
+
+END {
+    local $?;
+    kill 'TERM', $pid if $pid;
+    waitpid $pid, 0 if $pid;
+}
+
+ok(wait_until(20, sub {
+    IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port)
+}), 'it listens');
+
+my $zeno = UrlStore::Client->new('127.0.0.1', $port);
+
+
+# an URL as gocrawlhq writes it
+
+sub element
+{
+    my ($value, $type, $more) = @_;
+
+    return qq({"id":"","value":"$value","type":"$type",)
+        . ($more // '') . '"status":"","lift_off":0,"timestamp":0}';
+}
+
+
+# its client sends no Content-Type
+
+sub seencheck
+{
+    my ($body, %h) = @_;
+
+    return $zeno->request('POST', '/api/projects/p/seencheck', $body,
+        'X-Auth-Key' => 'k', 'X-Auth-Secret' => 's',
+        'X-Identifier' => 'host-p', 'User-Agent' => 'gocrawlhq/1.2.15', %h)
+        // UrlStore::Answer->none('no answer');
+}
+
+
+my $a = element('http://example.com/a', 'asset');
+my $b = element('HTTP://Example.com/a/../b#x', 'seed', '"via":"\u00e9/",');
+my $c = element('http://example.com/c', 'asset');
+
+my $r = seencheck("[$a,$b]");
+is("$r->{status} $r->{body}", "200 [$a,$b]",
+    'all are new: 200, the objects byte for byte');
+
+$r = seencheck("[ $a ,\n$c, $b]");
+is("$r->{status} $r->{body}", "200 [$c]", 'one is new: that one');
+
+$r = seencheck("[$a,$b,$c]");
+is("$r->{status} $r->{body}", '204 ', 'none is new: 204');
+
+$r = seencheck('[' . element('http://example.com/b', 'asset') . ']');
+is($r->{status}, 204, 'another spelling of one that is known');
+
+$r = seencheck('[]');
+is($r->{status}, 204, 'no URL: 204');
+
+my $d = element('http://example.com/d', 'asset');
+gzip(\"[$d]", \(my $packed));
+$r = seencheck($packed, 'Content-Encoding' => 'gzip');
+is("$r->{status} $r->{body}", "200 [$d]", 'a gzip body');
+
+my $same = element('http://example.com/e', 'asset');
+$r = seencheck("[$same,$same]");
+is($r->{body}, "[$same]", 'the same URL twice: once');
+
+my $ftp = element('ftp://example.com/', 'asset');
+my $trap = element('http://example.com/trap/1', 'asset');
+$r = seencheck("[$ftp,$trap]");
+is("$r->{status} $r->{body}", "200 [$ftp]",
+    'what the store cannot hold is unseen, what a rule rejects is seen');
+
+for my $bad ('{}', '[1]', '[{"value":1}]', '["http://example.com/"]', '[',
+             "[$a", "[$a $b]", "[$a,]", "[$a]x", '', "\xff", '[' x 100000)
+{
+    $r = seencheck($bad);
+    is($r->{status}, 400, 'refused: ' . substr($bad, 0, 30) =~ s/[^ -~]/?/gr);
+}
+
+is($r->{headers}{'content-type'}, 'application/problem+json',
+    'a problem document');
+is(seencheck($packed . 'x', 'Content-Encoding' => 'br')->{status}, 415,
+    'another coding');
+is(seencheck('x', 'Content-Encoding' => 'gzip')->{status}, 400, 'no gzip');
+is(seencheck('[' . join(',', ($a) x 10001) . ']')->{status}, 413,
+    'too many elements');
+
+gzip(\('[' . ' ' x (9 << 20) . ']'), \$packed);
+is(seencheck($packed, 'Content-Encoding' => 'gzip')->{status}, 413,
+    'too large when unpacked');
+is($zeno->request('GET', '/')->{headers}{allow}, 'POST', 'GET is 405');
+
+$t->stop;
+$r = seencheck('[' . element('http://example.com/f', 'asset') . ']');
+is("$r->{status} $r->{headers}{'retry-after'}", '503 1',
+    'the store is down: 503, which the crawler tries again');
+$t->start;
+$r = seencheck('[' . element('http://example.com/f', 'asset') . ']');
+is($r->{status}, 200, 'it is back');

@@ -1,0 +1,168 @@
+package UrlStore::Site;
+
+# A site of stored pages, to be crawled: their URLs are those of a list of
+# real links, their links the ones that follow in it, and nginx is the HTTP
+# proxy that serves them and logs what was fetched.  An URL that has a page
+# only with www., or only without, redirects there.
+#
+#     my $site = UrlStore::Site->new(300);
+#     ... a crawler with $site->proxy that begins at $site->urls->[0] ...
+#     my $got = $site->fetched;       # by user agent, and by all: page -> n
+#
+# A store of its own says which spellings are one page; pages are numbered by
+# its ids.
+
+use strict;
+use warnings;
+
+use File::Path qw(make_path);
+use UrlStore::Test;
+
+
+sub new
+{
+    my ($class, $pages) = @_;
+
+    my $nginx = UrlStore::Test->new->run(<<'CONF');
+log_format crawl '$status $scheme://$host$request_uri $http_user_agent';
+urlstore_zone pages 16m;
+map $host $moved {
+    ~^www\.(?<bare>.*) $bare;
+    default www.$host;
+}
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api pages; }
+}
+server {
+    listen 127.0.0.1:%%PORT1%%;
+    access_log %%DIR%%/crawl.log crawl;
+    root %%DIR%%/pages;
+    default_type text/html;
+    location / {
+        try_files "/$host$request_uri.page" @moved;
+    }
+    location @moved {
+        if (-f "$document_root/$moved$request_uri.page") {
+            return 301 http://$moved$request_uri;
+        }
+        return 404;
+    }
+}
+CONF
+    my $self = bless { nginx => $nginx, dir => $nginx->dir, urls => [] },
+        $class;
+
+    $self->_make($pages);
+    return $self;
+}
+
+
+sub dir { return $_[0]{dir} }
+
+sub urls { return $_[0]{urls} }
+
+sub proxy { return 'http://127.0.0.1:' . $_[0]{nginx}->port(1) }
+
+
+# Takes the first URLs of the list whose path is a file name as well; each
+# page links to what follows in the list, and to two others, so that all can
+# be reached.
+
+sub _make
+{
+    my ($self, $pages) = @_;
+
+    my $urls = $self->{urls};
+    my (%known, @order);
+
+    for my $url (@{ corpus('html_forms_forums_shops_pages', 40_000) }) {
+        next if $url !~ m{^http://[\w.-]+/[\w./?=&;+-]*$}
+            || $url =~ m{//.*//|/\.|\.\./} || length $url > 200;
+
+        if (!$known{$url}) {
+            last if @$urls == $pages;
+
+            $known{$url} = 1;
+            push @$urls, $url if $self->{nginx}->post('/add', "$url\n")->{body}
+                =~ /\tnew\t/;
+        }
+
+        push @order, $url;
+    }
+
+    die scalar(@$urls) . " pages, $pages are needed\n" if @$urls != $pages;
+
+    for my $i (0 .. $#$urls) {
+        my @links = map { $order[($i * 13 + $_) % @order] } 0 .. 19;
+
+        push @links, map { $urls->[$_] } grep { $_ < @$urls }
+            2 * $i + 1, 2 * $i + 2;
+
+        $self->_write($urls->[$i], @links);
+    }
+}
+
+
+sub _write
+{
+    my ($self, $url, @links) = @_;
+
+    my ($host, $path) = $url =~ m{^http://([^/]+)(/.*)};
+    my ($dir) = "$host$path" =~ m{^(.*)/};
+
+    make_path("$self->{dir}/pages/$dir");
+    spew("$self->{dir}/pages/$host$path.page",
+        "<html><head><title>$host</title></head><body>"
+        . join('', map { '<a href="' . s/&/&amp;/gr . "\">link</a>\n" }
+            @links) . '</body></html>');
+}
+
+
+# what was fetched since the last call: by the user agent, and by all, the
+# number of the page -> how often
+
+sub fetched
+{
+    my ($self) = @_;
+
+    my $log = "$self->{dir}/crawl.log";
+    my %got = (all => {});
+
+    for my $line (split /\n/, slurp($log, 1)) {
+        my ($status, $url, $agent) = split / /, $line, 3;
+
+        next if $status != 200;
+
+        my ($id) = split /\t/,
+            $self->{nginx}->post('/seen', "$url\n")->{body};
+        $got{$agent}{$id}++;
+        $got{all}{$id}++;
+    }
+
+    truncate $log, 0 or die "truncate: $!";
+    return \%got;
+}
+
+
+# how many requests came since the last call of fetched()
+
+sub requests
+{
+    my ($self) = @_;
+
+    return slurp("$self->{dir}/crawl.log", 1) =~ tr/\n//;
+}
+
+
+# the numbers of the pages that are not in such a list
+
+sub missing
+{
+    my ($self, $got) = @_;
+
+    return grep { !$got->{$_} } 0 .. $#{ $self->{urls} };
+}
+
+
+1;
