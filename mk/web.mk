@@ -1,9 +1,8 @@
-# Tests that need more than nginx and perl: a browser, node, promtool, and the
-# languages of the examples.
+# Tests that need more than nginx and perl: a browser, node, promtool.
 
 WEB_MODULES := t/web/node_modules/.package-lock.json
 
-test-web: $(B)/.deps-test $(B)/.deps-web $(WEB_MODULES) build  ## page, metrics, OpenAPI, examples
+test-web: $(B)/.deps-test $(B)/.deps-web $(WEB_MODULES) build  ## page, metrics, OpenAPI
 	@$(PROVE) t/web
 
 # Debian's npm brings hundreds of packages along; where there is another one,
