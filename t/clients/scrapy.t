@@ -13,7 +13,7 @@ use UrlStore::Site;
 use UrlStore::Test;
 
 my $top = $UrlStore::Test::TOP;
-my $pages = full() ? 3000 : 200;
+my $pages = full() ? 2000 : 200;
 my @scrapy = ('/usr/bin/python3', '-B', '-m', 'scrapy', 'runspider',
     "$top/clients/python/examples/links.py");
 

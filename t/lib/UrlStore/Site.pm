@@ -76,7 +76,7 @@ sub _make
     my $urls = $self->{urls};
     my (%known, @order);
 
-    for my $url (@{ corpus('html_forms_forums_shops_pages', 40_000) }) {
+    for my $url (@{ corpus('html_forms_forums_shops_pages', 30_000) }) {
         next if $url !~ m{^http://[\w.-]+/[\w./?=&;+-]*$}
             || $url =~ m{//.*//|/\.|\.\./} || length $url > 200;
 
