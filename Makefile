@@ -8,21 +8,11 @@ B     := build
 all: build
 
 include mk/deps.mk
-include mk/core.mk
-include mk/nginx.mk
+include mk/build.mk
 include mk/run.mk
 include mk/test.mk
-include mk/faults.mk
-include mk/store.mk
-include mk/web.mk
-include mk/clients.mk
 include mk/bench.mk
-include mk/lineage.mk
-include mk/codec.mk
 include mk/fuzz.mk
-include mk/builds.mk
-
-build: core module        ## the command and the module
 
 clean: ## removes build/ (the data of a running service stays)
 	rm -rf $(B)
@@ -31,4 +21,4 @@ help:
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n",$$1,$$2}' \
 	    $(MAKEFILE_LIST)
 
-.PHONY: all build clean help
+.PHONY: all clean help

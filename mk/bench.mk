@@ -1,10 +1,19 @@
-# Benchmarks.  Each says what it compares and prints one table.
+# Benchmarks.  Each says in its first line which URLs it reads, and prints what
+# it compares in a table.
 #
-#   make bench        memory and time beside Redis and others    bench/peers
-#   make bench-http   requests and batches over HTTP             bench/http
-#   make bench-durability   adds on disk, restart         bench/durability
+#   make bench              memory and time beside Redis and others
+#   make bench-engine       the same: all lists, both orders
+#   make bench-http         requests and batches over HTTP
+#   make bench-durability   adds on disk, restart
+#   make bench-scale        1 M to 100 M generated URLs (SCALE=N for fewer)
+#   make bench-url          ns per URL beside uriparser and libcurl
+#   make bench-dedup        urlstore dedup beside sort -u, awk and Perl
+#   make bench-hash         the load of seven nodes by the two hash functions
+#   make bench-paper        the table and the figure of the founding paper
+#   make bench-memory       what a load costs here, from 1 MB to 2 GB
 #
-# They read the lists of URLs in build/corpora, else the samples.
+# They read the whole lists in CORPORA=DIR or build/corpora, else the samples
+# in t/data and generated URLs (build/generate).
 #
 #   make corpora                   from public git repositories, 1 GB to fetch
 #   make corpora MIRROR=DIR        from bare ones, DIR/OWNER+NAME
@@ -14,33 +23,99 @@
 FILE    ?=
 LIMIT   ?=
 SHUFFLE ?=
-
 LISTS   ?=
+MIRROR  ?=
+CORPORA ?=
+
+export CORPORA
 
 corpora: $(B)/.deps-corpora        ## whole lists of URLs (MIRROR, CORPORA, LISTS)
-	@MIRROR='$(MIRROR)' CORPORA='$(CORPORA)' \
-	    tools/corpora/make.pl $(B)/corpora $(LISTS)
+	@MIRROR='$(MIRROR)' tools/corpora/make.pl $(B)/corpora $(LISTS)
 
-bench: $(B)/.deps-bench core $(B)/bench/structures  ## memory and time beside Redis and others
+$(B)/generate: bench/generate.c | $(B)/.deps-build
+	$(call program,$(OPT))
+
+generate: $(B)/generate   ## the generator of URLs: build/generate -n N -s SEED
+
+bench: $(B)/.deps-bench core $(B)/generate $(B)/bench/structures  ## memory and time beside Redis and others
 	@FILE='$(FILE)' LIMIT='$(LIMIT)' SHUFFLE='$(SHUFFLE)' \
 	    bench/peers/run.pl
 
-bench-http: $(B)/.deps-bench build                  ## requests and batches over HTTP, by wrk
+bench-engine: $(B)/.deps-bench core $(B)/bench/structures $(B)/bench/paper ## all lists, both orders, all peers
+	@LIMIT='$(LIMIT)' bench/engine/run.pl
+
+bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over HTTP, by wrk
 	@bench/http/run.pl
+
+bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
+	@bench/durability/run.pl
+
+bench-scale: $(B)/.deps-bench core $(B)/generate  ## 1 M to 100 M generated URLs
+	@bench/scale/run.pl
+
+bench-url: $(B)/bench/normalize   ## ns per URL beside uriparser and libcurl
+	@printf 'URLs: '; tools/corpus.sh about reddit_submissions eot2024_A \
+	    alphagov_old_urls html_news_blogs_pages brave_sitelist \
+	    tweetfeed_iocs
+	@$<
+
+bench-dedup: core $(B)/generate     ## dedup beside sort -u, awk and Perl
+	@bench/dedup/run.pl
+
+bench-hash: core $(B)/generate $(B)/bench/hash     ## the load of nodes by the two hash functions
+	@bench/hash/run.pl
+
+bench-paper: $(B)/.deps-bench core $(B)/bench/paper  ## the table of the founding paper
+	@LIMIT='$(LIMIT)' bench/paper/run.pl
+
+bench-memory: $(B)/bench/memory      ## what a load costs on this machine
+	@$<
 
 $(B)/bench/structures: bench/peers/structures.cc | $(B)/.deps-bench
 	@mkdir -p $(@D)
 	$(CXX) -std=gnu++17 -O2 -Wall -Wextra -Werror -o $@ $< -lJudy \
 	    -lhat-trie -lmarisa
 
-bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
-	@bench/durability/run.pl
+$(B)/bench/normalize: bench/normalize.c $(B)/libus.a | $(B)/.deps-bench
+	$(call program,$(OPT),-luriparser -lcurl)
 
-# of one part each, by hand: build/bench/codec, ...
+$(B)/bench/paper: bench/paper/paper.c bench/paper/avl.c $(B)/libus.a
+	$(call program,$(OPT))
+
+$(B)/bench/hash: bench/hash/hash.c $(B)/libus.a
+	$(call program,$(OPT))
+
+# of one part each, some by hand: build/bench/codec, ...
 
 $(B)/bench/%: bench/%.c $(B)/libus.a
-	@mkdir -p $(@D)
-	$(CC) $(CSTD) $(filter-out -Wmissing-prototypes,$(WARN)) $(OPT) \
-	    -MMD -MP -o $@ $< $(B)/libus.a $(CORE_LIBS)
+	$(call program,$(OPT))
 
-.PHONY: corpora bench bench-http bench-durability
+
+# The built-in model is made once and committed: records refer to it for ever.
+# It is learnt from 16,000 different URLs of each of these lists, spread over
+# the list.
+
+BUILTIN_FROM  := html_forms_forums_shops_pages html_mdn_archived_pages \
+                 alphagov_old_urls brave_sitelist
+CODEC_SRC     := $(filter-out %us_builtin_data.c,$(wildcard \
+                 $(addprefix src/store/us_,model.c decoder.c model_write.c \
+                 huffman.c run.c parse.c encoder.c train.c vocabulary.c \
+                 cluster.c)))
+
+builtin-model: $(B)/builtin   ## learns src/store/us_builtin_data.c anew
+	@tools/corpus.sh whole $(BUILTIN_FROM)
+	@for c in $(BUILTIN_FROM); do \
+	    tools/corpus.sh cat $$c | awk '!s[$$0]++' \
+	        | awk '{ l[NR] = $$0 } END { n = 16000; \
+	            for (i = 0; i < n; i++) \
+	                if (NR >= n || i < NR) \
+	                    print l[int(i * (NR > n ? NR / n : 1)) + 1] }'; \
+	done | $< 3072 32 > $(B)/us_builtin_data.c
+	@mv $(B)/us_builtin_data.c src/store/us_builtin_data.c
+
+$(B)/builtin: tools/builtin.c $(CODEC_SRC) | $(B)/.deps-build
+	$(call program,$(OPT))
+
+.PHONY: corpora generate bench bench-engine bench-http bench-durability \
+        bench-scale bench-url bench-dedup bench-hash bench-paper bench-memory \
+        builtin-model

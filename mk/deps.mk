@@ -1,39 +1,40 @@
-# Installs, once, the Debian packages that the project needs.  A list's stamp
-# in build/ is newer than this file as long as nothing has to be done.
+# The Debian packages that the project needs, by what they are for.  Each list
+# is installed once, by tools/packages.sh; its stamp in build/ is newer than
+# this file as long as nothing has to be done.  nginx and prometheus, which
+# Debian would start as services, are unpacked into build/debian.
 
-PKG_BUILD := nginx nginx-dev gcc g++ make libpcre2-dev libicu-dev libpsl-dev \
-             publicsuffix zlib1g-dev xz-utils curl perl ca-certificates
+PKG_BUILD := gcc make pkg-config libpcre2-dev libssl-dev libicu-dev \
+             libpsl-dev publicsuffix zlib1g-dev xz-utils curl perl \
+             ca-certificates
 PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev git libhtml-parser-perl
-PKG_BENCH := wrk redis-server libjudy-dev libmarisa-dev libhat-trie-dev \
-             liburiparser-dev libcurl4-openssl-dev gnuplot-nox
-PKG_CORPORA := git libhtml-parser-perl
-PKG_WEB   := chromium prometheus python3-minimal golang-go \
-             default-jdk-headless
+PKG_WEB   := chromium
+PKG_CLIENTS  := python3-minimal python3-aiohttp python3-scrapy mypy golang-go \
+                default-jdk-headless
+PKG_BENCH    := g++ wrk redis-tools libjudy-dev libmarisa-dev libhat-trie-dev \
+                liburiparser-dev libcurl4-openssl-dev gnuplot-nox
+PKG_CORPORA  := git libhtml-parser-perl
+PKG_MODEL    := spin
+PKG_VALGRIND := valgrind
 
-# Debian would start its own nginx and redis as services: keep them down while
-# we install, this project runs private ones.
+# Debian's npm brings hundreds of packages along; if there is another one, it
+# is taken
+
+PKG_WEB     += $(if $(shell command -v npm),,nodejs npm)
+PKG_CLIENTS += $(if $(shell command -v npm),,nodejs npm)
+
+# what is unpacked comes first
+
+DEBIAN      := $(abspath $(B))/debian
+export PATH := $(DEBIAN)/usr/bin:$(DEBIAN)/usr/sbin:$(PATH)
+
+$(B)/.deps-build: UNPACK := nginx nginx-dev
+$(B)/.deps-web:   UNPACK := prometheus
+
 define install
-	@set -e; mkdir -p $(B); missing=; \
-	for p in $(1); do \
-	    dpkg-query -W -f='$${Status}' $$p 2>/dev/null \
-	        | grep -q 'ok installed' || missing="$$missing $$p"; \
-	done; \
-	if [ -n "$$missing" ]; then \
-	    echo "installing:$$missing"; \
-	    sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; \
-	        command -v sudo >/dev/null || { \
-	            echo 'no sudo: install these as root'; exit 1; }; fi; \
-	    made=; if [ ! -e /usr/sbin/policy-rc.d ]; then made=1; \
-	        printf '#!/bin/sh\nexit 101\n' \
-	            | $$sudo tee /usr/sbin/policy-rc.d >/dev/null; \
-	        $$sudo chmod +x /usr/sbin/policy-rc.d; fi; \
-	    trap '[ -z "$$made" ] || $$sudo rm -f /usr/sbin/policy-rc.d' EXIT; \
-	    $$sudo apt-get update -qq; \
-	    $$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-	        --no-install-recommends $$missing >$(B)/apt.log 2>&1 \
-	        || { tail -20 $(B)/apt.log; exit 1; }; \
-	fi; \
-	touch $@
+	@mkdir -p $(B)
+	@tools/packages.sh install $(1)
+	$(if $(UNPACK),@tools/packages.sh unpack $(B)/debian $(UNPACK))
+	@touch $@
 endef
 
 $(B)/.deps-build: mk/deps.mk
@@ -42,12 +43,30 @@ $(B)/.deps-build: mk/deps.mk
 $(B)/.deps-test: mk/deps.mk
 	$(call install,$(PKG_TEST))
 
+$(B)/.deps-web: mk/deps.mk
+	$(call install,$(PKG_WEB))
+
+$(B)/.deps-clients: mk/deps.mk
+	$(call install,$(PKG_CLIENTS))
+
 $(B)/.deps-bench: mk/deps.mk
 	$(call install,$(PKG_BENCH))
 
 $(B)/.deps-corpora: mk/deps.mk
 	$(call install,$(PKG_CORPORA))
 
-deps: $(B)/.deps-build $(B)/.deps-test        ## installs build and test tools
+$(B)/.deps-model: mk/deps.mk
+	$(call install,$(PKG_MODEL))
+
+$(B)/.deps-valgrind: mk/deps.mk
+	$(call install,$(PKG_VALGRIND))
+
+# the libraries by pkg-config; one that is missing has a word of its own
+
+$(B)/.libraries: tools/libraries.sh | $(B)/.deps-build
+	@tools/libraries.sh check
+	@touch $@
+
+deps: $(B)/.libraries $(B)/.deps-test        ## installs build and test tools
 
 .PHONY: deps

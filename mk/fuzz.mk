@@ -1,20 +1,19 @@
-# Fuzzing (libFuzzer, clang) of all that reads what others wrote; the laws of
-# the normalizer on the corpora, and its benchmark.
+# Fuzzing (libFuzzer, clang) of all that reads what others wrote.
 #
 #   make fuzz FUZZ_SECONDS=3600      all targets, the time shared among them
-#   make bench-url                   ns per URL beside uriparser and libcurl
 #
 #   json, input                  bodies, cut anywhere
 #   journal                      segments, snapshots and manifests
 #   url_parse, _resolve, _rules  URLs, links, rules
-#   codec                        records (mk/codec.mk)
+#   codec                        hostile records and models, and texts that
+#                                must come back
 #
 # fuzz/seeds/TARGET.txt holds what is kept, one input a line, written as in C:
 # inputs from the vectors, and each input that once found something.  What a
 # run finds is in build/fuzz/TARGET.
 
 FUZZ_SECONDS ?= 60
-FUZZERS      := json input journal url_parse url_resolve url_rules
+FUZZERS      := json input journal url_parse url_resolve url_rules codec
 FUZZ_CFLAGS  := $(CSTD) -O1 -g -fno-omit-frame-pointer \
                 -fsanitize=address,undefined,fuzzer-no-link \
                 -fno-sanitize-recover=undefined
@@ -24,31 +23,36 @@ FUZZ_SHARE   := $(shell expr \( $(FUZZ_SECONDS) + $(words $(FUZZERS)) - 1 \) \
 # the longest input; a ref of more than 4096 bytes has to fit in
 FUZZ_MAX_json  := 8192
 FUZZ_MAX_input := 8192
+FUZZ_MAX_codec := 512
 
-fuzz_obj      = $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(wildcard src/$(1)/*.c))
-
-FUZZ_URL     := fuzz/laws.c $(call fuzz_obj,url)
+fuzz_obj      = $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(1))
+FUZZ_URL     := fuzz/laws.c $(call fuzz_obj,$(wildcard src/url/*.c))
+FUZZ_INPUT   := $(call fuzz_obj,$(wildcard src/input/*.c)) fuzz/pieces.h
 
 $(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-test
 	@mkdir -p $(@D)
 	clang $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/fuzz/bin/json:        $(call fuzz_obj,input) fuzz/pieces.h
-$(B)/fuzz/bin/input:       $(call fuzz_obj,input) fuzz/pieces.h
-$(B)/fuzz/bin/journal:     $(call fuzz_obj,journal)
+$(B)/fuzz/bin/json:        $(FUZZ_INPUT)
+$(B)/fuzz/bin/input:       $(FUZZ_INPUT)
+$(B)/fuzz/bin/journal:     $(call fuzz_obj,$(wildcard src/journal/*.c))
 $(B)/fuzz/bin/url_parse:   $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_resolve: $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_rules:   $(FUZZ_URL) fuzz/laws.h
+$(B)/fuzz/bin/codec:       $(call fuzz_obj,$(CODEC_SRC) \
+                           src/store/us_builtin.c src/store/us_builtin_data.c)
 
 $(B)/fuzz/bin/%: fuzz/%.c
 	@mkdir -p $(@D)
 	clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) \
 	    $(CORE_LIBS)
 
-# one fuzzer, for its share of the time
+# one fuzzer, for its share of the time; not all have seeds
+
 define fuzz
-	@perl fuzz/unpack.pl fuzz/seeds/$(1).txt $(B)/fuzz/seeds/$(1)
-	@mkdir -p $(B)/fuzz/$(1)
+	@mkdir -p $(B)/fuzz/$(1) $(B)/fuzz/seeds/$(1)
+	@[ ! -e fuzz/seeds/$(1).txt ] \
+	    || perl fuzz/unpack.pl fuzz/seeds/$(1).txt $(B)/fuzz/seeds/$(1)
 	@echo "$(1): $(FUZZ_SHARE) seconds"
 	@nice -n 19 $(B)/fuzz/bin/$(1) -timeout=5 -rss_limit_mb=2048 \
 	    -max_total_time=$(FUZZ_SHARE) \
@@ -63,21 +67,4 @@ endef
 fuzz: $(patsubst %,$(B)/fuzz/bin/%,$(FUZZERS))  ## fuzzes for FUZZ_SECONDS
 	$(foreach t,$(FUZZERS),$(call fuzz,$(t)))
 
-$(B)/laws: fuzz/corpus.c fuzz/laws.c fuzz/laws.h $(B)/libus.a
-	$(CC) $(CSTD) $(OPT) $(WARN) -o $@ fuzz/corpus.c fuzz/laws.c \
-	    $(B)/libus.a $(CORE_LIBS)
-
-test-programs: $(B)/laws
-
-bench-url: $(B)/bench/normalize   ## ns per URL beside uriparser and libcurl
-	@printf 'URLs: '; tools/corpus.sh about reddit_submissions eot2024_A \
-	    alphagov_old_urls html_news_blogs_pages brave_sitelist \
-	    tweetfeed_iocs
-	@$<
-
-$(B)/bench/normalize: bench/normalize.c $(B)/libus.a | $(B)/.deps-bench
-	@mkdir -p $(@D)
-	$(CC) $(CSTD) $(OPT) $(WARN) -o $@ $< $(B)/libus.a $(CORE_LIBS) \
-	    -luriparser -lcurl
-
-.PHONY: fuzz bench-url
+.PHONY: fuzz

@@ -1,31 +1,49 @@
-# Tests.  `make test` is what everybody runs before a change goes in, and CI;
-# the others are longer and are run when their part changes.
+# Tests.  `make test` is what everybody runs before a change goes in, and CI
+# with `make test-web`; the others are longer and are run when their part
+# changes.
 #
-#   t/unit/*.c   C, one program each, with the sanitized core and cmocka
-#   t/*.t        Perl, run by prove, against a private nginx (t/lib)
-#   t/web/*      what needs a browser, node or promtool (mk/web.mk)
+#   t/unit/*.c      C, one program each, with the sanitized core and cmocka
+#   t/*.t           Perl, run by prove, against a private nginx (t/lib)
+#   t/stress/*.c    kill.c: processes, killed at random instructions, on real
+#                   and generated URLs, from which models are learnt meanwhile;
+#                   steps.c: a process, killed at each of its instructions;
+#                   threads.c: threads under ThreadSanitizer
+#   t/web/*         what needs a browser, node or promtool
+#   t/clients/*     the clients, in each language
+#   t/fault/*.c     a disk that fails
+#   t/model/*.pml   the protocol of the store, for spin
 #
 #   make test T=t/load*.t      some of t/*.t only, without the rest
 
-T        ?=
-PROVE    := perl -It/lib -S prove --timer --harness UrlStore::Harness -It/lib
-UNIT_SRC := $(sort $(wildcard t/unit/*.c))
-UNIT     := $(patsubst t/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
-
-ASAN_MODULE := $(B)/asan/ngx_http_urlstore_module.so
-ASAN_NGX    := $(ASAN) -fno-sanitize=nonnull-attribute -DNGX_DEBUG_PALLOC=1 \
-               $(NGX_WARN)
-ASAN_OUT    := $(abspath $(B))/asan/nginx-build
-NGX_SOURCE  := $(abspath $(B))/source/bookworm
+T     ?=
+PROVE := perl -It/lib -S prove --timer --harness UrlStore::Harness -It/lib
 
 test: test-programs $(if $(T),,test-unit)     ## all that CI runs
 	@$(PROVE) $(or $(T),t)
 
-# all that t/*.t run; other parts add what is theirs
+test: $(if $(T),,test-stress)
 
-test-programs: $(B)/.deps-test build $(B)/generate
+test-full: test-programs  ## t/ with whole lists of URLs
+	@US_FULL=1 $(PROVE) $(or $(T),t)
 
-# one line for each program; its whole output if it fails
+# all that t/*.t run
+
+FAULT_DISK := $(B)/faults/disk.so
+
+test-programs: $(B)/.deps-test build $(B)/generate $(B)/laws $(FAULT_DISK) \
+               $(FAULT_MODULE)
+
+$(FAULT_DISK): t/fault/disk.c | $(B)/.deps-build
+	@mkdir -p $(@D)
+	$(CC) -O1 -fPIC -shared -Wall -o $@ $< -ldl
+
+$(B)/laws: fuzz/corpus.c fuzz/laws.c $(B)/libus.a
+	$(call program,$(OPT))
+
+
+# --- unit tests: a line for each program; its whole output if it fails ---
+
+UNIT := $(patsubst t/unit/%.c,$(B)/unit/%,$(sort $(wildcard t/unit/*.c)))
 
 test-unit: $(UNIT) $(B)/generate  ## the C unit tests, with ASan and UBSan
 	@failed=0; for p in $(UNIT); do \
@@ -42,49 +60,126 @@ test-unit: $(UNIT) $(B)/generate  ## the C unit tests, with ASan and UBSan
 	[ $$failed = 0 ] || { echo 'unit tests FAILED'; exit 1; }
 
 $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
+	$(call program,-It/unit $(ASAN),-lcmocka)
+
+
+# --- stress, the model ---------------------------------------------------
+
+STRESS_SECONDS ?= 20
+
+$(B)/stress/threads: t/stress/threads.c $(B)/tsan/libus.a
+	$(call program,$(TSAN))
+
+$(B)/stress/%: t/stress/%.c $(B)/libus.a
+	$(call program,$(OPT))
+
+$(B)/stress/urls: $(B)/urlstore $(B)/generate
 	@mkdir -p $(@D)
-	@echo "  CC    $@"
-	$(Q)$(CC) $(CSTD) -It/unit $(filter-out -Wmissing-prototypes,$(WARN)) \
-	    $(ASAN) -MMD -MP -o $@ $< $(B)/asan/libus.a -lcmocka $(CORE_LIBS)
+	@{ tools/corpus.sh cat reddit_submissions | head -n 100000; \
+	    $(B)/generate -n 110000; } | $< normalize | grep ^http >$@
 
-test-full: test-programs  ## t/ with whole lists of URLs
-	@US_FULL=1 $(PROVE) $(or $(T),t)
+test-stress: $(addprefix $(B)/stress/,kill steps threads urls) ## kills, threads
+	@cd $(B)/stress; for t in "kill $(STRESS_SECONDS)" steps "threads 5"; do \
+	    ./$$t >$${t%% *}.log 2>&1 <urls || { cat $${t%% *}.log; exit 1; }; \
+	    echo "stress $$t: $$(tail -1 $${t%% *}.log)"; \
+	done
 
-# An nginx with the sanitizers, from Debian's source, and the module for it.
-# NGX_DEBUG_PALLOC makes each allocation from a pool one of malloc(), or ASan
-# would not see where it ends.
+test-kill: $(addprefix $(B)/stress/,kill urls) ## random SIGKILL, 10 minutes
+	$(B)/stress/kill 600 <$(B)/stress/urls
 
-asan: $(ASAN_MODULE)      ## nginx and the module with ASan and UBSan
+check-model: $(B)/.deps-build $(B)/.deps-model ## the model of the store, and its mutants
+	@tools/check-model.sh $(B)/model
 
-$(abspath $(B))/source/%/configure: tools/nginx-source.sh | $(B)/.deps-build
-	@echo 'fetching the source of nginx in $*'
-	@tools/nginx-source.sh $(@D) $*
 
-$(ASAN_OUT)/Makefile: config $(wildcard src/* front/*) $(NGX_SOURCE)/configure
-	@mkdir -p $(ASAN_OUT)
-	@cd $(NGX_SOURCE) && . $(NGX_SRC)/conf_flags && ./configure \
-	    "$${NGX_CONF_FLAGS[@]}" --builddir=$(ASAN_OUT) \
-	    --with-cc-opt="$(ASAN_NGX)" \
-	    --with-ld-opt="-fPIC -fsanitize=address,undefined" \
-	    --add-dynamic-module=$(CURDIR) > $(ASAN_OUT)/configure.log \
-	    || { tail -20 $(ASAN_OUT)/configure.log; exit 1; }
-
-$(ASAN_MODULE): $(ASAN_OUT)/Makefile $(MODULE_SRC)
-	@$(MAKE) --no-print-directory -f $(ASAN_OUT)/Makefile \
-	    -C $(NGX_SOURCE) binary modules > $(ASAN_OUT)/make.log 2>&1 \
-	    || { tail -40 $(ASAN_OUT)/make.log; exit 1; }
-	$(call replace,$(ASAN_OUT)/nginx,$(@D)/nginx)
-	$(call replace,$(ASAN_OUT)/ngx_http_urlstore_module.so,$@)
+# --- t/ in another nginx ------------------------------------------------
 
 test-asan: test-programs asan             ## t/ in an nginx with ASan and UBSan
 	@US_ASAN=1 $(PROVE) $(or $(T),t)
 
-PKG_VALGRIND := valgrind
-
-$(B)/.deps-valgrind: mk/deps.mk
-	$(call install,$(PKG_VALGRIND))
-
 test-valgrind: test-programs $(B)/.deps-valgrind  ## t/ with nginx under valgrind
 	@US_VALGRIND=1 $(PROVE) $(or $(T),t)
 
-.PHONY: test test-programs test-unit test-full test-asan test-valgrind asan
+# Other builds than the one of `make`: inside of nginx (--add-module), in the
+# nginx of the next Debian, and by clang.  Each is a whole nginx, in which a
+# part of t/ is run.
+#
+#   make test-builds                         all of them
+#   make build/builds/trixie-static-gcc.ok   one: SUITE-KIND-COMPILER
+
+BUILDS      := bookworm-static-gcc trixie-static-gcc trixie-dynamic-gcc \
+               bookworm-dynamic-clang
+BUILD_TESTS ?= $(sort $(wildcard t/http_*.t) t/filter.t t/durability.t)
+
+test-builds: $(patsubst %,$(B)/builds/%.ok,$(BUILDS))  ## static, nginx of the next Debian, clang
+	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang core
+
+$(B)/builds/%.ok: $(MODULE_SRC) tools/test-build.sh \
+                  $(NGX_SOURCE)/bookworm/configure \
+                  $(NGX_SOURCE)/trixie/configure | test-programs
+	@tools/test-build.sh $* $(B) '$(NGX_WARN)' $(BUILD_TESTS)
+	@touch $@
+
+
+# --- fault injection: the long campaigns --------------------------------
+#
+#   make test-faults               all of it (hours on two cores)
+#   make test-faults KILLS=1000    a tenth
+
+KILLS       ?= 10000
+UNIT_FAULTS := $(B)/unit/journal_segment $(B)/unit/journal_power \
+               $(B)/unit/journal_recovery
+FAULT_PROVE := US_FAULT_MODULE=$(abspath $(FAULT_MODULE)) $(PROVE)
+
+faults: $(FAULT_MODULE) $(FAULT_DISK)
+
+# Kills wait for processes more than they compute: some files at a time.
+
+test-faults: test-programs $(UNIT_FAULTS)  ## kills and power failures by the thousand
+	US_FULL=1 $(B)/unit/journal_segment
+	US_IMAGES=$$(($(KILLS) * 12)) $(B)/unit/journal_power
+	US_CYCLES=$$(($(KILLS) / 50)) $(PROVE) t/durability_disk.t
+	US_CYCLES=$$(($(KILLS) / 50)) $(PROVE) t/durability_upgrade.t
+	US_KILLS_WORKERS=$(KILLS) US_KILLS_GROUP=0 US_KILLS_MASTER=0 \
+	    $(PROVE) t/durability_kill.t
+	@mkdir -p $(B)/faults/log
+	@printf '%s\n' GROUP MASTER $$(seq 16) | xargs -P 3 -I {} \
+	    $(MAKE) --no-print-directory -s test-faults-{}
+	@cat $(B)/faults/log/*
+
+# one of them: its output is a file
+
+test-faults-%:
+	@nice env $(if $(filter GROUP MASTER,$*),US_KILLS_WORKERS=0 \
+	    US_KILLS_GROUP=0 US_KILLS_MASTER=0 US_KILLS_$*,US_POINT=$* \
+	    US_KILLS_POINT)=$$(($(KILLS) / 10)) $(FAULT_PROVE) -v \
+	    t/durability_$(if $(filter GROUP MASTER,$*),kill,points).t \
+	    > $(B)/faults/log/$* 2>&1 || { cat $(B)/faults/log/$*; exit 1; }
+
+
+# --- the page; the clients and what the guides say of them --------------
+
+WEB_MODULES    := t/web/node_modules/.package-lock.json
+CLIENT_MODULES := t/clients/node_modules/.package-lock.json
+
+test-web: $(B)/.deps-test $(B)/.deps-web $(WEB_MODULES) build  ## page, metrics, OpenAPI
+	@$(PROVE) t/web
+
+# they wait more than they compute: two at a time, the longest first
+
+CLIENT_TESTS := t/clients/scrapy.t \
+                $(filter-out %/scrapy.t,$(wildcard t/clients/*.t))
+
+test-clients: $(B)/.deps-test $(B)/.deps-clients $(CLIENT_MODULES) build  ## the clients, Scrapy, Crawlee
+	@$(PROVE) -j 2 $(or $(T),$(CLIENT_TESTS))
+
+$(WEB_MODULES): | $(B)/.deps-web
+$(CLIENT_MODULES): | $(B)/.deps-clients
+
+%/node_modules/.package-lock.json: %/package.json %/package-lock.json
+	@cd $* && npm ci --ignore-scripts --no-audit --no-fund --silent \
+	    || npm ci --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+.PHONY: test test-full test-programs test-unit test-stress test-kill \
+        check-model test-asan test-valgrind test-builds faults test-faults \
+        test-web test-clients

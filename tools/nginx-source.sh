@@ -11,15 +11,20 @@ set -eu
 
 dir=$1
 suite=$2
-mirror=http://deb.debian.org
 key=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# the mirror that this system uses
+
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
+    'Origin: Debian' 'Label: Debian' 'Component: main' | head -n 1)
+[ -n "$mirror" ] || { echo 'apt has no lists: apt-get update' >&2; exit 1; }
 
 rm -rf "$dir"
 mkdir -p "$dir/lists/partial"
 cd "$dir"
 
 cat > sources.list <<END
-deb-src [signed-by=$key] $mirror/debian $suite main
+deb-src [signed-by=$key] $mirror $suite main
 END
 
 apt() {

@@ -17,7 +17,8 @@ set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
 command=$1 port=${2:-8080} data=${3:-./var} workers=${4:-2}
-nginx=$(PATH=$PATH:/usr/sbin:/usr/local/sbin command -v nginx || true)
+nginx=$(PATH=$top/build/debian/usr/sbin:$PATH:/usr/sbin:/usr/local/sbin
+    command -v nginx || true)
 
 die() { echo "$*" >&2; exit 1; }
 

@@ -14,7 +14,6 @@ shift 3
 IFS=- read -r suite kind cc <<< "$name"
 top=$(cd "$(dirname "$0")/.." && pwd)
 out=$build/builds/$name
-. /usr/share/nginx/src/conf_flags
 
 case $kind in
 static)  add=--add-module targets=binary ;;
@@ -23,17 +22,8 @@ esac
 
 # the source is shared, its configuration is not
 
-rm -rf "$out"
-mkdir -p "$out"
-cd "$build/source/$suite"
-
-./configure "${NGX_CONF_FLAGS[@]}" --builddir="$out" --with-cc="$cc" \
-    --with-cc-opt="-g -O2 -fPIC $warnings" "$add=$top" > "$out/configure.log" \
-    || { tail -n 20 "$out/configure.log"; exit 1; }
-
-# shellcheck disable=SC2086
-make -f "$out/Makefile" $targets > "$out/make.log" 2>&1 \
-    || { tail -n 40 "$out/make.log"; exit 1; }
+"$top/tools/nginx-build.sh" "$out" "$build/source/$suite" "$targets" \
+    --with-cc="$cc" --with-cc-opt="-g -O2 -fPIC $warnings" "$add=$top"
 
 # all names are the project's
 

@@ -22,15 +22,15 @@ sub start
 {
     my ($class, $dir, @options) = @_;
 
-    return if system('command -v redis-server >/dev/null') != 0;
+    my $program = _program() // return;
 
     my $sock = "$dir/redis.sock";
     my $pid = fork() // die "fork: $!";
 
     if ($pid == 0) {
         open STDOUT, '>', '/dev/null';
-        exec 'redis-server', '--port', 0, '--unixsocket', $sock, '--save', '',
-            '--appendonly', 'no', '--dir', $dir, @options
+        exec { $program } 'redis-server', '--port', 0, '--unixsocket', $sock,
+            '--save', '', '--appendonly', 'no', '--dir', $dir, @options
             or POSIX::_exit(127);
     }
 
@@ -44,6 +44,21 @@ sub start
     die 'redis did not start' if !$s;
 
     return bless { pid => $pid, sock => $s, buf => '', sent => 0 }, $class;
+}
+
+
+# The server is a name of a program that Debian's redis-tools has; the package
+# redis-server only adds the service.
+
+sub _program
+{
+    for my $name (qw(redis-server redis-check-rdb)) {
+        my @found = grep { -x } map { "$_/$name" } split /:/, $ENV{PATH};
+
+        return $found[0] if @found;
+    }
+
+    return;
 }
 
 

@@ -118,7 +118,9 @@ sub _nginx
 {
     return "$TOP/build/asan/nginx" if $ENV{US_ASAN};
 
-    for my $dir (split(/:/, $ENV{PATH}), '/usr/sbin', '/usr/local/sbin') {
+    for my $dir ("$TOP/build/debian/usr/sbin", split(/:/, $ENV{PATH}),
+        '/usr/sbin', '/usr/local/sbin')
+    {
         return "$dir/nginx" if -x "$dir/nginx";
     }
 

@@ -1,0 +1,165 @@
+# The core (src without src/http: no nginx header), the command built on it,
+# and the module for the nginx that Debian ships.
+#
+#   build/obj/       optimized          -> build/urlstore, build/libus.a
+#   build/asan/      ASan + UBSan       -> unit tests, an nginx of its own
+#   build/tsan/      TSan               -> threaded tests of the store
+#   build/faults/    with fault points  -> kills at chosen instructions
+#
+#   make CC=clang CFLAGS=-O3            obeyed, as LDFLAGS; after make clean
+#   make install DESTDIR=DIR prefix=/usr
+#   make V=1                            shows whole command lines
+
+Q         := $(if $(V),,@)
+
+ifeq ($(origin CC),default)
+CC        := gcc
+endif
+
+CFLAGS    ?= -O2 -g
+WARN      := -Wall -Wextra -Werror -Wno-unused-parameter -Wshadow \
+             -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith
+CSTD      := -std=gnu11 -Isrc
+OPT       := $(CFLAGS) -fno-omit-frame-pointer -fPIC -fvisibility=hidden
+CORE_LIBS  = $(LDFLAGS) $(shell tools/libraries.sh libs) -lpthread -lm
+
+ASAN      := -O1 -g -fPIC -fno-omit-frame-pointer \
+             -fsanitize=address,undefined -fno-sanitize-recover=undefined
+TSAN      := -O1 -g -fPIC -fno-omit-frame-pointer -fsanitize=thread
+
+CORE_SRC  := $(sort $(wildcard src/us_*.c src/input/*.c src/url/*.c \
+                       src/store/*.c src/journal/*.c src/data/*.c))
+CLI_SRC   := $(sort $(wildcard src/cli/*.c))
+
+obj        = $(patsubst src/%.c,$(B)/$(1)/%.o,$(2))
+
+build: core module        ## the command and the module
+
+core: $(B)/urlstore       ## the core and the urlstore command
+
+define compile
+	@mkdir -p $(@D)
+	@echo "  CC    $(patsubst $(B)/%,%,$@)"
+	$(Q)$(CC) $(CSTD) $(WARN) $(1) -MMD -MP -c -o $@ $<
+endef
+
+# a program of its prerequisites; flags, more libraries
+
+define program
+	@mkdir -p $(@D)
+	@echo "  LD    $(patsubst $(B)/%,%,$@)"
+	$(Q)$(CC) $(CSTD) $(filter-out -Wmissing-prototypes,$(WARN)) $(1) \
+	    -MMD -MP -o $@ $(filter %.c %.o %.a,$^) $(2) $(CORE_LIBS)
+endef
+
+define archive
+	@rm -f $@; ar rcs $@ $^
+endef
+
+$(B)/obj/%.o: src/%.c | $(B)/.libraries
+	$(call compile,$(OPT))
+
+$(B)/asan/%.o: src/%.c | $(B)/.libraries
+	$(call compile,$(ASAN))
+
+$(B)/tsan/%.o: src/%.c | $(B)/.libraries
+	$(call compile,$(TSAN))
+
+$(B)/libus.a: $(call obj,obj,$(CORE_SRC))
+	$(archive)
+
+$(B)/asan/libus.a: $(call obj,asan,$(CORE_SRC))
+	$(archive)
+
+$(B)/tsan/libus.a: $(call obj,tsan,$(CORE_SRC))
+	$(archive)
+
+$(B)/urlstore: $(call obj,obj,$(CLI_SRC)) $(B)/libus.a
+	$(call program,$(OPT))
+
+$(B)/asan/urlstore: $(call obj,asan,$(CLI_SRC)) $(B)/asan/libus.a
+	$(call program,$(ASAN))
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+
+# --- the module, by one recipe ------------------------------------------
+
+MODULE       := $(B)/ngx_http_urlstore_module.so
+FAULT_MODULE := $(B)/faults/ngx_http_urlstore_module.so
+ASAN_MODULE  := $(B)/asan/ngx_http_urlstore_module.so
+
+comma        := ,
+NGX_WARN     := -Wall -Wextra -Werror -Wno-unused-parameter
+NGX_SOURCE   := $(abspath $(B))/source
+MODULE_SRC    = $(wildcard config src/*.[ch] src/*/*.[ch] front/*) \
+                tools/nginx-build.sh
+
+# a folder below build/, source, targets, flags of the compiler, of the linker;
+# a running nginx has its files mapped: they are replaced, never written to
+
+define nginx
+	@echo "  NGINX $@"
+	+@tools/nginx-build.sh $(B)/$(1) $(2) '$(3)' --with-cc='$(CC)' \
+	    --with-cc-opt='$(4) -fPIC $(NGX_WARN)' --with-ld-opt='-fPIC $(5)' \
+	    --add-dynamic-module='$(CURDIR)'
+	@cp $(B)/$(1)/$(@F) $@.new && mv $@.new $@
+endef
+
+module: $(MODULE)         ## the nginx module
+
+$(MODULE): $(MODULE_SRC) | $(B)/.libraries
+	$(call nginx,nginx,debian,modules,$(CFLAGS),$(LDFLAGS))
+
+$(FAULT_MODULE): $(MODULE_SRC) | $(B)/.libraries
+	@mkdir -p $(@D)
+	$(call nginx,faults/nginx-build,debian,modules,-O2 -g -DUS_FAULT_POINTS=1)
+
+# An nginx with the sanitizers, from Debian's source, and the module for it.
+# NGX_DEBUG_PALLOC makes each allocation from a pool one of malloc(), or ASan
+# would not see where it ends.
+
+$(NGX_SOURCE)/%/configure: tools/nginx-source.sh | $(B)/.deps-build
+	@echo 'fetching the source of nginx in $*'
+	@tools/nginx-source.sh $(@D) $*
+
+$(ASAN_MODULE): $(MODULE_SRC) $(NGX_SOURCE)/bookworm/configure | $(B)/.libraries
+	@mkdir -p $(@D)
+	$(call nginx,asan/nginx-build,$(NGX_SOURCE)/bookworm,binary modules,\
+	    $(ASAN) -fno-sanitize=nonnull-attribute -DNGX_DEBUG_PALLOC=1,\
+	    -fsanitize=address$(comma)undefined)
+	@cp $(B)/asan/nginx-build/nginx $(@D)/nginx.new
+	@mv $(@D)/nginx.new $(@D)/nginx
+
+asan: $(ASAN_MODULE)      ## nginx and the module with ASan and UBSan
+
+
+# --- make install -------------------------------------------------------
+
+DESTDIR   ?=
+prefix    ?= /usr/local
+bindir    ?= $(prefix)/bin
+moduledir ?= $(prefix)/lib/nginx/modules
+docdir    ?= $(prefix)/share/doc/urlstore
+
+DOCS      := README.md LICENSE $(wildcard docs/*.md docs/*/* conf/*)
+
+install: build            ## the command, the module, documents (DESTDIR, prefix)
+	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(moduledir)'
+	install -m 755 $(B)/urlstore '$(DESTDIR)$(bindir)'
+	install -m 644 $(MODULE) '$(DESTDIR)$(moduledir)'
+	@for f in $(DOCS); do \
+	    install -D -m 644 $$f '$(DESTDIR)$(docdir)'/$$f || exit 1; \
+	done
+	@echo 'For nginx.conf: load_module $(moduledir)/$(notdir $(MODULE));'
+
+uninstall:                ## removes what make install has installed
+	rm -f '$(DESTDIR)$(bindir)/urlstore' \
+	    '$(DESTDIR)$(moduledir)/$(notdir $(MODULE))'
+	@for f in $(DOCS); do rm -f '$(DESTDIR)$(docdir)'/$$f; done
+	@cd '$(DESTDIR)$(docdir)' 2>/dev/null && rmdir \
+	    $(sort $(filter-out ./,$(dir $(DOCS)))) 2>/dev/null || true
+	@rmdir '$(DESTDIR)$(docdir)/docs' '$(DESTDIR)$(docdir)' \
+	    2>/dev/null || true
+
+.PHONY: build core module asan install uninstall

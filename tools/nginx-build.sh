@@ -1,0 +1,46 @@
+#!/bin/bash
+
+# Configures an nginx as Debian's is, with this module, and makes it:
+#
+#     tools/nginx-build.sh OUT SOURCE TARGETS OPTION...
+#
+# OUT gets Makefile, logs and results.  SOURCE is a source of nginx, or
+# "debian": the headers of the package nginx-dev, which are enough for modules.
+# TARGETS are those of nginx's Makefile ("modules", "binary modules").  The
+# OPTIONs go to its configure, among them --add-module or --add-dynamic-module.
+#
+# It is configured again only if that can change something.
+
+set -eu
+
+out=$1 source=$2 targets=$3
+shift 3
+top=$(cd "$(dirname "$0")/.." && pwd)
+debian=$top/build/debian/usr/share/nginx/src
+[ -d "$debian" ] || debian=/usr/share/nginx/src
+[ "$source" != debian ] || source=$debian
+
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+
+. "$debian/conf_flags"
+
+# config names the sources and makes a header of front/
+
+state=$({ printf '%s\n' "$source" "${NGX_CONF_FLAGS[@]}" "$@"
+    cd "$top" && ls src src/*/ && cat config front/*; } | cksum)
+
+cd "$source"
+
+if [ "$state" != "$(cat "$out/state" 2>/dev/null)" ]; then
+    rm -f "$out/state"
+    ./configure --builddir="$out" "${NGX_CONF_FLAGS[@]}" "$@" \
+        > "$out/configure.log" 2>&1 \
+        || { tail -n 20 "$out/configure.log" >&2; exit 1; }
+    echo "$state" > "$out/state"
+fi
+
+# shellcheck disable=SC2086
+"${MAKE:-make}" --no-print-directory -f "$out/Makefile" $targets \
+    > "$out/make.log" 2>&1 \
+    || { tail -n 40 "$out/make.log" >&2; exit 1; }
