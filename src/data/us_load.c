@@ -526,6 +526,8 @@ us_load_settle(us_load_t *ld, const us_tail_t *tail)
 
     us_release(&sh->written_ids, tail->ids);
     us_release(&sh->durable_ids, tail->ids);
+    us_watch_append(&sh->watch, tail->lsn);
+    us_watch_durable(&sh->watch, tail->lsn);
     us_share_set_tail(sh, tail);
 
     if (us_data_settle(ld->store, l->dirfd, tail, l->conf.sync_name, &e) != 0)

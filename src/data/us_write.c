@@ -63,7 +63,7 @@ static int us_sync_due(const us_life_t *l, uint64_t now);
 static void us_sync_job(us_job_t *job);
 static void us_sync_look(us_job_t *job, const us_tail_t *tail);
 static void us_sync_done(us_job_t *job);
-static void us_write_open(us_life_t *l, us_writer_t *w, unsigned who);
+static void us_write_open(us_life_t *l, us_writer_t *w);
 
 
 void
@@ -169,7 +169,7 @@ us_write_begin(us_life_t *l, us_store_t *store, us_tail_t *tail,
 {
     int  rc;
 
-    us_write_open(l, &l->writer, US_ROLE_WRITER);
+    us_write_open(l, &l->writer);
 
     if (us_write_look(l, e) != 0) {
         return -1;
@@ -375,6 +375,7 @@ void
 us_sync(us_life_t *l)
 {
     uint64_t     now;
+    us_tail_t    tail;
     us_share_t  *sh;
 
     sh = l->sh;
@@ -386,9 +387,10 @@ us_sync(us_life_t *l)
     }
 
     now = us_job_now(l);
+    us_share_tail(sh, &tail);
 
-    if (l->syncer.ops == NULL || us_sync_due(l, now)
-        || now >= us_acquire(&sh->look_next))
+    if (l->syncer.ops == NULL || us_writer_stale(&l->syncer, &tail)
+        || us_sync_due(l, now) || now >= us_acquire(&sh->look_next))
     {
         (void) us_job_start(l, US_ROLE_SYNCER, us_sync_job, us_sync_done);
     }
@@ -452,11 +454,14 @@ us_sync_job(us_job_t *job)
         us_sync_look(job, &tail);
     }
 
-    us_write_open(l, &l->syncer, US_ROLE_SYNCER);
+    us_write_open(l, &l->syncer);
 
     if (!us_sync_due(l, now)) {
 
-        /* a descriptor is there before there is none left */
+        /*
+         * A descriptor is open before there is none left, and before most of
+         * what it is to vouch for is written.
+         */
 
         (void) us_writer_ready(&l->syncer, &tail);
         return;
@@ -540,7 +545,7 @@ us_sync_done(us_job_t *job)
  */
 
 static void
-us_write_open(us_life_t *l, us_writer_t *w, unsigned who)
+us_write_open(us_life_t *l, us_writer_t *w)
 {
     char             boot[US_BOOT_ID + 1];
     us_store_conf_t  conf;
@@ -555,7 +560,6 @@ us_write_open(us_life_t *l, us_writer_t *w, unsigned who)
     us_writer_init(w, l->dirfd, conf.uuid, conf.epoch, boot, &us_data_ops);
 
     w->watch = &l->sh->watch;
-    w->who = who;
 
     if (l->conf.segment) {
         w->limit = l->conf.segment;

@@ -7,53 +7,69 @@
 #include "us_watch.h"
 
 
-int
-us_watch_doubt(const us_watch_t *watch)
+static void
+us_watch_raise(uint64_t *word, uint64_t value)
 {
-    unsigned  i;
+    uint64_t  old;
 
+    old = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+
+    while (old < value
+           && !__atomic_compare_exchange_n(word, &old, value, 0,
+                                           __ATOMIC_SEQ_CST,
+                                           __ATOMIC_SEQ_CST))
+    {
+        /* void */
+    }
+}
+
+
+void
+us_watch_append(us_watch_t *watch, uint64_t lsn)
+{
+    if (watch) {
+        us_watch_raise(&watch->appended, lsn);
+    }
+}
+
+
+uint64_t
+us_watch_opened(const us_watch_t *watch)
+{
     if (watch == NULL) {
         return 0;
     }
 
-    /*
-     * The descriptor was opened before the words are read.  A sync that begins
-     * after that cannot take an error away from it.
-     */
+    /* the file was opened before the word is read */
 
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
 
-    for (i = 0; i < US_WATCH_MAX; i++) {
-        if (__atomic_load_n(&watch->busy[i], __ATOMIC_SEQ_CST)) {
-            return 1;
-        }
-    }
+    return __atomic_load_n(&watch->appended, __ATOMIC_SEQ_CST);
+}
 
-    return 0;
+
+int
+us_watch_doubt(const us_watch_t *watch, uint64_t lsn)
+{
+    return watch && __atomic_load_n(&watch->durable, __ATOMIC_SEQ_CST) < lsn;
 }
 
 
 void
-us_watch_begin(us_watch_t *watch, unsigned who)
+us_watch_durable(us_watch_t *watch, uint64_t lsn)
 {
     if (watch) {
-        __atomic_store_n(&watch->busy[who], 1, __ATOMIC_SEQ_CST);
+        us_watch_raise(&watch->durable, lsn);
     }
 }
 
 
 void
-us_watch_end(us_watch_t *watch, unsigned who, int failed)
+us_watch_fail(us_watch_t *watch)
 {
-    if (watch == NULL) {
-        return;
-    }
-
-    if (failed) {
+    if (watch) {
         __atomic_store_n(&watch->failed, 1, __ATOMIC_SEQ_CST);
     }
-
-    __atomic_store_n(&watch->busy[who], 0, __ATOMIC_SEQ_CST);
 }
 
 

@@ -1,12 +1,12 @@
 
 /*
- * Syncs of one file by several descriptors, in several processes: which of
- * their results can be believed.
+ * Which result of a sync can be believed, of a file that several processes
+ * write and sync by descriptors of their own.
  *
- * Linux reports an error of write-back (fs/errseq: since 4.13) once to each
+ * Linux reports an error of write-back (errseq_t, since 4.13) once to each
  * descriptor that was open when it happened, at its next fsync().  A descriptor
- * that is opened later reports it too, but only if nobody has been told of it
- * before.  The pages are clean then, and what they held is lost.
+ * that is opened later reports it too, but only if no other one has reported
+ * it before.  The pages are clean then, and what they held is lost.
  *
  *     page written        x
  *     write-back fails       x
@@ -14,23 +14,23 @@
  *     B = open()                    x
  *     B.fsync()                       0     and the page is not on the disk
  *
- * So fsync() == 0 says something of a page only if it was written after the
- * descriptor was opened, or if no error had been reported to anybody when it
- * was opened.  Who is told of an error records it where everybody sees it.  But
- * between the return of fsync() and that record its process may be killed.
- * Hence each sync is recorded before it begins:
+ * A may be another process that is killed before it has recorded the error, or
+ * a program that is none of ours.
  *
- *     begin     busy[who] = 1
- *     fsync()
- *     failed    failed = 1
- *     end       busy[who] = 0
+ * So fsync() == 0 proves that a byte is on the disk only if the byte was
+ * written after the descriptor was opened, or was known to be durable then.
+ * Hence two words of shared memory:
  *
- * A descriptor is in doubt if any sync was under way, or was never ended, when
- * it was opened.  After its first sync the file is read back from the disk
- * (us_writer.c); from then on it is as good as any other.
+ *     appended   raised before bytes are written: none lies at or past it
+ *     durable    raised after they were proved to be on the disk
  *
- * The words lie in memory that outlives the processes.  Each `who` is one
- * process at a time.
+ * A descriptor is in doubt up to `appended` as it is after the open().  Once
+ * `durable` has come there, the doubt is over.  If the descriptor is synced
+ * before that, the file is read back from the disk, past the cache
+ * (us_writer.c).
+ *
+ * Both are LSNs and only grow.  A third word says that a sync has failed,
+ * whoever made it: nothing is written then.
  */
 
 
@@ -41,26 +41,27 @@
 #include "us_disk.h"
 
 
-#define US_WATCH_MAX  4
-
-
 typedef struct {
-    uint32_t           busy[US_WATCH_MAX];
-    uint32_t           failed;
+    uint64_t           appended;
+    uint64_t           durable;
+    uint64_t           failed;
 } us_watch_t;
 
 
-/*
- * After a descriptor was opened: 1, it is in doubt; 0, it is not, or watch is
- * NULL, as nobody else syncs the file.
- */
-int us_watch_doubt(const us_watch_t *watch);
+/* watch may be NULL in all of them: no other process has the file open */
 
-/* around fdatasync(), and around the reading back of what is in doubt */
-void us_watch_begin(us_watch_t *watch, unsigned who);
-void us_watch_end(us_watch_t *watch, unsigned who, int failed);
+/* before bytes are written whose stream ends at lsn */
+void us_watch_append(us_watch_t *watch, uint64_t lsn);
 
-/* whether a sync has failed, whoever made it */
+/* after a descriptor was opened: the LSN up to which it is in doubt */
+uint64_t us_watch_opened(const us_watch_t *watch);
+
+/* whether such a doubt lasts */
+int us_watch_doubt(const us_watch_t *watch, uint64_t lsn);
+
+/* all below lsn is on the disk; or a sync has failed */
+void us_watch_durable(us_watch_t *watch, uint64_t lsn);
+void us_watch_fail(us_watch_t *watch);
 int us_watch_failed(const us_watch_t *watch);
 
 

@@ -174,6 +174,15 @@ us_writer_ready(us_writer_t *w, const us_tail_t *tail)
 }
 
 
+int
+us_writer_stale(const us_writer_t *w, const us_tail_t *tail)
+{
+    return tail->offset
+           && (w->fd == -1 || w->segment != tail->segment
+               || w->renewed != tail->renewed);
+}
+
+
 static int
 us_writer_open(us_writer_t *w, const us_tail_t *tail)
 {
@@ -181,9 +190,7 @@ us_writer_open(us_writer_t *w, const us_tail_t *tail)
     char         buf[US_DISK_NAME];
     const char  *name;
 
-    if (w->fd != -1 && w->segment == tail->segment
-        && w->renewed == tail->renewed)
-    {
+    if (!us_writer_stale(w, tail)) {
         return 0;
     }
 
@@ -206,7 +213,7 @@ us_writer_open(us_writer_t *w, const us_tail_t *tail)
     w->fd = fd;
     w->segment = tail->segment;
     w->renewed = tail->renewed;
-    w->doubt = us_watch_doubt(w->watch);
+    w->doubt = us_watch_opened(w->watch);
 
     return 0;
 }
@@ -259,6 +266,8 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
     if (n <= 0) {
         return n == 0 ? 0 : US_WRITER_LOST;
     }
+
+    us_watch_append(w->watch, next.lsn);
 
     if (us_disk_pwrite(w->fd, w->buf, n, next.offset) == -1) {
         us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
@@ -347,41 +356,39 @@ us_writer_sync(us_writer_t *w, const us_tail_t *tail)
 }
 
 
-/* syncs w->fd, which all that lies before the tail was written to */
+/* syncs w->fd, the segment of the tail */
 
 static int
 us_writer_settle(us_writer_t *w, const us_tail_t *tail)
 {
     int  rc;
 
-    us_watch_begin(w->watch, w->who);
     us_fault(US_FAULT_SYNC);
 
     if (us_disk_sync(w->fd) == -1) {
         us_disk_fail(&w->error, errno, "fdatasync of journal.%016" PRIx64
                      " failed", w->segment);
-        rc = US_WRITER_LOST;
-
-    } else {
-        us_fault(US_FAULT_SYNCED);
-        rc = w->doubt ? us_writer_check(w, tail) : 0;
+        us_watch_fail(w->watch);
+        return US_WRITER_LOST;
     }
 
-    /* it stays busy if it is not known what is on the disk */
+    us_fault(US_FAULT_SYNCED);
 
-    if (rc != -1) {
-        us_watch_end(w->watch, w->who, rc == US_WRITER_LOST);
-    }
+    if (us_watch_doubt(w->watch, w->doubt)) {
+        rc = us_writer_check(w, tail);
 
-    if (rc == 0) {
-        w->doubt = 0;
-
-        if (us_watch_failed(w->watch)) {
-            return us_writer_failed(w);
+        if (rc != 0) {
+            return rc;
         }
     }
 
-    return rc;
+    if (us_watch_failed(w->watch)) {
+        return us_writer_failed(w);
+    }
+
+    us_watch_durable(w->watch, tail->lsn);
+
+    return 0;
 }
 
 
@@ -395,8 +402,9 @@ us_writer_failed(us_writer_t *w)
 
 
 /*
- * An error may have been reported to a process that was killed then: whether
- * the disk holds the newest segment up to the tail.
+ * w->fd is in doubt: whether the disk holds the newest segment up to the tail,
+ * whatever was reported to others.  The sync came first, so that all of it was
+ * given to the disk.
  */
 
 static int
@@ -429,6 +437,7 @@ us_writer_check(us_writer_t *w, const us_tail_t *tail)
         us_disk_fail(&w->error, 0, "journal.%016" PRIx64 " is not on the disk "
                      "as it was written: good up to %" PRIu64 " of %" PRIu64
                      " bytes", tail->segment, r.offset, tail->offset);
+        us_watch_fail(w->watch);
         rc = US_WRITER_LOST;
     }
 

@@ -79,8 +79,8 @@ typedef struct {
 
 
 /*
- * A process's descriptors.  watch: the words of all processes that sync this
- * journal, of which `who` is ours alone; NULL: there is no other one.
+ * A process's descriptors.  watch: the words of all processes that write and
+ * sync this journal; NULL: there is no other one.
  */
 
 typedef struct {
@@ -90,9 +90,8 @@ typedef struct {
     int                mark_fd;       /* of the watermark file, or -1 */
     uint64_t           segment;       /* of fd */
     uint64_t           renewed;       /* of fd */
-    unsigned           doubt:1;       /* fd is in doubt, see us_watch.h */
+    uint64_t           doubt;         /* of fd, an LSN: see us_watch.h */
     us_watch_t        *watch;
-    unsigned           who;
     uint64_t           epoch;
     us_watermark_t     mark;
     const us_ops_t    *ops;
@@ -128,8 +127,9 @@ void us_writer_close(us_writer_t *w);
  */
 int us_writer_attach(us_writer_t *w, const us_tail_t *tail);
 
-/* the syncer: opens what it will need */
+/* the syncer: opens what it will need; whether it has to */
 int us_writer_ready(us_writer_t *w, const us_tail_t *tail);
+int us_writer_stale(const us_writer_t *w, const us_tail_t *tail);
 
 /*
  * Appends what is whole of the two pieces, the stream from tail->lsn on, up to

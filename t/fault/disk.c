@@ -8,9 +8,16 @@
  *     slow MS          they take so long first
  *     stall 1          pwrite() to them waits for as long as this stands here
  *     memory BYTES     mmap() of so many, of memory, fails
+ *     writeback N      the Nth error of write-back has happened, see below
+ *     die 1            the process that reports it first is killed at once
+ *     rot OFFSET       segments read as 0xee from there on, past the cache
  *
  * a word and a number; an empty or missing file: nothing.  The file is read at
  * each call, so that a test changes its mind while the server runs.
+ *
+ * Errors of write-back are reported as Linux does: once by each descriptor that
+ * was open when it happened, and by one that is opened later only if none has
+ * reported it before, in any process (the file US_DISK.told).
  */
 
 #define _GNU_SOURCE
@@ -18,6 +25,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +142,147 @@ pwrite(int fd, const void *p, size_t len, off_t at)
 }
 
 
+/* the last error that a descriptor has reported, or is not to report */
+
+#define DISK_FDS  4096
+
+static int  disk_told[DISK_FDS];
+
+
+/* the last error that any descriptor has reported */
+
+static int
+disk_told_any(int tell)
+{
+    int    fd, n;
+    char   path[4200], buf[20];
+
+    snprintf(path, sizeof(path), "%s.told", getenv("US_DISK"));
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+
+    if (fd == -1) {
+        return 0;
+    }
+
+    memset(buf, 0, sizeof(buf));
+    n = read(fd, buf, sizeof(buf) - 1) > 0 ? atoi(buf) : 0;
+
+    if (tell > n) {
+        n = snprintf(buf, sizeof(buf), "%d\n", tell);
+        lseek(fd, 0, SEEK_SET);
+
+        if (write(fd, buf, n) != n) {
+            abort();
+        }
+
+        n = tell;
+    }
+
+    close(fd);
+
+    return n;
+}
+
+
+int
+openat(int dirfd, const char *name, int flags, ...)
+{
+    int            fd, event;
+    mode_t         mode;
+    va_list        args;
+    static int   (*next)(int, const char *, int, ...);
+
+    if (next == NULL) {
+        next = dlsym(RTLD_NEXT, "openat");
+    }
+
+    va_start(args, flags);
+    mode = (flags & O_CREAT) ? va_arg(args, mode_t) : 0;
+    va_end(args);
+
+    fd = next(dirfd, name, flags, mode);
+
+    if (fd >= 0 && fd < DISK_FDS) {
+        event = disk_says("writeback");
+        disk_told[fd] = (event && disk_told_any(0) < event) ? event - 1
+                                                            : event;
+    }
+
+    return fd;
+}
+
+
+static int
+disk_segment(int fd)
+{
+    char     link[64], path[4096];
+    ssize_t  n;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = '\0';
+
+    return strstr(path, "/journal.") != NULL;
+}
+
+
+/* 1: this descriptor has an error of write-back to report */
+
+static int
+disk_writeback(int fd)
+{
+    int  event;
+
+    event = disk_says("writeback");
+
+    if (event == 0 || fd >= DISK_FDS || disk_told[fd] >= event
+        || !disk_segment(fd))
+    {
+        return 0;
+    }
+
+    disk_told[fd] = event;
+
+    if (disk_told_any(0) < event) {
+        (void) disk_told_any(event);
+
+        if (disk_says("die")) {
+            kill(getpid(), SIGKILL);
+        }
+    }
+
+    return 1;
+}
+
+
+ssize_t
+pread(int fd, void *p, size_t len, off_t at)
+{
+    int              rot;
+    off_t            i;
+    ssize_t          n;
+    static ssize_t (*next)(int, void *, size_t, off_t);
+
+    if (next == NULL) {
+        next = dlsym(RTLD_NEXT, "pread");
+    }
+
+    n = next(fd, p, len, at);
+
+    if (n > 0 && (fcntl(fd, F_GETFL) & O_DIRECT) && disk_segment(fd)) {
+        rot = disk_says("rot");
+
+        for (i = at; rot && i < at + n; i++) {
+            if (i >= rot) {
+                ((unsigned char *) p)[i - at] = 0xee;
+            }
+        }
+    }
+
+    return n;
+}
+
+
 static int
 disk_sync(int fd, const char *name)
 {
@@ -152,6 +302,11 @@ disk_sync(int fd, const char *name)
 
         if (err) {
             errno = err;
+            return -1;
+        }
+
+        if (disk_writeback(fd)) {
+            errno = EIO;
             return -1;
         }
     }

@@ -241,7 +241,7 @@ swallowed(int lost)
 
     assert_int_equal(us_share_state(world.sh), US_LIFE_READY);
     assert_int_equal(world.sh->lost, 0);
-    assert_true(world.sh->watch.busy[US_ROLE_SYNCER]);
+    assert_int_equal(world.sh->watch.failed, 0);
 
     q = proc_start(dirfd_, lockfd_);
     pass(1500);
@@ -279,6 +279,73 @@ test_sync_swallowed_no_direct(void **state)
 {
     world.no_direct = 1;
     swallowed(1);
+}
+
+
+/* the same, and who was told is no process of ours at all */
+
+static void
+test_sync_told_elsewhere(void **state)
+{
+    proc_t    *p, *q;
+    uint64_t   durable;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 10);
+    pass(1000);
+    durable = us_store_durable(p->l.store);
+    (void) add_some(p, 10, 10);
+    pass(100);
+
+    fake_writeback_fails(newest(), 20);
+    world.files[fake_index(newest())].seen = 1;
+    proc_kill(p);
+
+    q = proc_start(dirfd_, lockfd_);
+    pass(1500);
+    assert_int_equal(us_store_durable(q->l.store), durable);
+    assert_int_equal(world.sh->lost, 1);
+}
+
+
+/*
+ * A descriptor that was opened while something was not durable is no more in
+ * doubt once that is: it is not read back without need.
+ */
+
+static void
+test_sync_doubt_ends(void **state)
+{
+    proc_t   *p, *q;
+    uint64_t  lsn;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(1000);
+    (void) add_some(p, 0, 10);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+
+    q = proc_start(dirfd_, lockfd_);
+    proc_step(q);
+    assert_true(q->l.syncer.doubt > world.sh->watch.durable);
+
+    /* p syncs; from here on q does, whose reads from the disk would fail */
+
+    world.now += 1000;
+    proc_step(p);
+    assert_true(q->l.syncer.doubt <= world.sh->watch.durable);
+    p->stopping = 1;
+    p->l.ending = 1;
+
+    lsn = add_some(q, 10, 10);
+    us_life_write(&q->l);
+    proc_thread(q, US_ROLE_WRITER);
+    world.read_errno = EIO;
+    world.now += 1000;
+    proc_step(q);
+    world.read_errno = 0;
+    assert_int_equal(us_store_durable(q->l.store), lsn);
 }
 
 
@@ -346,6 +413,7 @@ test_roles(void **state)
     world.serial--;
 
     p = proc_start(dirfd_, lockfd_);
+    assert_int_equal(world.sh->roles[US_ROLE_WRITER].holder, 0);
     pass(100);
     assert_int_equal(us_life_lsn(&p->l), lsn);
 
@@ -1112,6 +1180,8 @@ main(int argc, char **argv)
         test(test_sync_swallowed),
         test(test_sync_killed),
         test(test_sync_swallowed_no_direct),
+        test(test_sync_told_elsewhere),
+        test(test_sync_doubt_ends),
         test(test_snapshot_syncs),
         test(test_roles),
         test(test_emptying),

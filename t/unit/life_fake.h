@@ -103,6 +103,7 @@ static struct {
     int              sync_errno;      /* of all */
     int              manifest_errno;  /* of a sync of manifest.tmp */
     int              no_direct;
+    int              read_errno;      /* of segments */
     unsigned         syncs;           /* of segments */
 
     /* a kill at the n-th call: before it (2n) or after it (2n + 1) */
@@ -211,6 +212,20 @@ close(int fd)
 }
 
 
+static int
+fake_named(int fd, const char *name)
+{
+    char     link[64], path[300];
+    ssize_t  n;
+
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    n = readlink(link, path, sizeof(path) - 1);
+    path[n > 0 ? n : 0] = '\0';
+
+    return strstr(path, name) != NULL;
+}
+
+
 ssize_t
 pwrite(int fd, const void *p, size_t len, off_t at)
 {
@@ -231,20 +246,6 @@ pwrite(int fd, const void *p, size_t len, off_t at)
     fake_call(1);
 
     return n;
-}
-
-
-static int
-fake_named(int fd, const char *name)
-{
-    char     link[64], path[300];
-    ssize_t  n;
-
-    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-    n = readlink(link, path, sizeof(path) - 1);
-    path[n > 0 ? n : 0] = '\0';
-
-    return strstr(path, name) != NULL;
 }
 
 
@@ -348,6 +349,11 @@ pread(int fd, void *p, size_t len, off_t at)
     ssize_t       n;
     fake_file_t  *file;
 
+    if (world.read_errno && fake_named(fd, "/journal.")) {
+        errno = world.read_errno;
+        return -1;
+    }
+
     n = syscall(SYS_pread64, fd, p, len, at);
     file = fd < FAKE_FDS ? world.fds[fd].file : NULL;
 
@@ -433,6 +439,22 @@ fake_writeback_fails(const char *name, off_t bytes)
     file->lost_to = st.st_size;
 
     (void) syscall(SYS_close, fd);
+}
+
+
+static inline unsigned
+fake_index(const char *name)
+{
+    int          fd;
+    char         path[300];
+    fake_file_t  *file;
+
+    snprintf(path, sizeof(path), "%s/%s", world.path, name);
+    fd = (int) syscall(SYS_openat, AT_FDCWD, path, O_RDONLY);
+    file = fake_file(fd);
+    (void) syscall(SYS_close, fd);
+
+    return file - world.files;
 }
 
 
