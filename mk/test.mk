@@ -91,6 +91,11 @@ check-model: $(B)/.deps-build $(B)/.deps-model ## the model of the store, and it
 	@tools/check-model.sh $(B)/model
 
 
+# --- where nothing is installed -----------------------------------------
+
+test-bare:      ## make test in a bare Debian: root, debootstrap, 10 GB
+	@tools/bare.sh $(B)/bare
+
 # --- t/ in another nginx ------------------------------------------------
 
 test-asan: test-programs asan             ## t/ in an nginx with ASan and UBSan
@@ -180,6 +185,6 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	    || npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-.PHONY: test test-full test-programs test-unit test-stress test-kill \
+.PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
         check-model test-asan test-valgrind test-builds faults test-faults \
         test-web test-clients

@@ -1,0 +1,60 @@
+#!/bin/bash
+
+# Runs `make test` where nothing is but a bare Debian, git and make:
+#
+#     tools/bare.sh DIRECTORY [TARGET...]       test, or these targets
+#
+# DIRECTORY gets a system by debootstrap (minbase), with a clone of the commit
+# of this repository in /root/clone; it is removed afterwards unless KEEP=1.
+# The targets are run by root, then `make test` again by a user who is not.
+# Needs root and debootstrap.  All processes end with this one.
+
+set -eu
+
+dir=${1:?usage: tools/bare.sh DIRECTORY [TARGET...]}
+shift
+targets=${*:-test}
+top=$(cd "$(dirname "$0")/.." && pwd)
+suite=bookworm
+mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
+    'Origin: Debian' 'Label: Debian' 'Component: main' | head -n 1)
+
+[ ! -e "$dir" ] || { echo "$dir is there already" >&2; exit 1; }
+[ "${KEEP:-}" = 1 ] || trap 'rm -rf --one-file-system "$dir"' EXIT
+
+debootstrap --variant=minbase --include=git,make,ca-certificates \
+    "$suite" "$dir" "$mirror" > "$dir.log" 2>&1 \
+    || { tail -n 20 "$dir.log" >&2; exit 1; }
+rm -f "$dir.log"
+cp -L /etc/resolv.conf "$dir/etc/resolv.conf"
+git -c safe.directory='*' clone -q --no-hardlinks "$top" "$dir/root/clone"
+
+cat > "$dir/root/run" <<END
+set -e
+mount -t proc proc /proc
+mount -t tmpfs tmpfs /dev/shm 2>/dev/null || true
+cd /root/clone
+start=\$(date +%s)
+make $targets < /dev/null
+echo "bare, root: make $targets passed in \$((\$(date +%s) - start)) s"
+ls /usr/sbin/policy-rc.d 2>/dev/null && { echo 'left: policy-rc.d'; exit 1; }
+
+# one who cannot install
+
+useradd -m tester
+cp -r /root/clone /home/tester/clone
+rm -rf /home/tester/clone/build
+chown -R tester: /home/tester/clone
+start=\$(date +%s)
+su tester -c 'cd ~/clone && make test < /dev/null'
+echo "bare, another user: make test passed in \$((\$(date +%s) - start)) s"
+END
+
+# the namespace takes its mounts and processes along when it ends
+
+unshare --mount --pid --fork --kill-child -- bash -c '
+    mount --make-rprivate /
+    mount --rbind /dev "$1/dev"
+    exec chroot "$1" env -i HOME=/root LANG=C.UTF-8 TERM=dumb \
+        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        bash /root/run' - "$dir"
