@@ -41,10 +41,10 @@ ls /usr/sbin/policy-rc.d 2>/dev/null && { echo 'left: policy-rc.d'; exit 1; }
 
 # one who cannot install
 
-useradd -m tester
-cp -r /root/clone /home/tester/clone
-rm -rf /home/tester/clone/build
-chown -R tester: /home/tester/clone
+useradd -m -d /srv/tester tester
+cp -r /root/clone /srv/tester/clone
+rm -rf /srv/tester/clone/build
+chown -R tester: /srv/tester/clone
 start=\$(date +%s)
 su tester -c 'cd ~/clone && make test < /dev/null'
 echo "bare, another user: make test passed in \$((\$(date +%s) - start)) s"
