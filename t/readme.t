@@ -85,8 +85,14 @@ my %metric = map { ("urlstore_$_" => 1) }
     map { /"([a-z_]+)"/g } map { slurp("src/http/ngx_http_urlstore_$_.c") }
     qw(figures metrics);
 
-is(join(' ', sort grep { !$real{$_} && !$other{$_} && !$metric{$_} }
-    keys %directive), '', 'so do directives, variables and metrics');
+# what a spider may define for the scheduler of Scrapy
+
+my %spider = map { $_ => 1 } slurp('clients/python/urlstore/scrapy.py')
+    =~ /\bgetattr\(spider, "(urlstore_\w+)"/g;
+
+is(join(' ', sort grep { !$real{$_} && !$other{$_} && !$metric{$_}
+    && !$spider{$_} } keys %directive), '',
+    'so do directives, variables, metrics and methods of spiders');
 is(join(' ', sort grep { !$directive{$_} } keys %real, keys %other), '',
     'and all of them are described');
 
