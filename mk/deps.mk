@@ -8,7 +8,8 @@ PKG_BUILD := gcc make pkg-config libpcre2-dev libssl-dev libicu-dev \
              ca-certificates
 PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev git libhtml-parser-perl
 PKG_WEB   := chromium
-PKG_CLIENTS  := python3-minimal python3-aiohttp python3-scrapy mypy golang-go \
+PKG_CLIENTS  := python3-minimal python3-aiohttp python3-scrapy mypy \
+                python3-pip python3-setuptools python3-wheel golang-go \
                 default-jdk-headless
 PKG_BENCH    := g++ wrk redis-tools libjudy-dev libmarisa-dev libhat-trie-dev \
                 liburiparser-dev libcurl4-openssl-dev gnuplot-nox

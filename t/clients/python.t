@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 
 # The Python package: typed for the oldest Python that it supports, and what
-# it needs is what it says.
+# it needs is what it says.  From threads and processes, and while workers are
+# killed, each URL is returned as new to at least one caller.
 
 use strict;
 use warnings;
@@ -49,3 +50,51 @@ print(urlstore.Store('http://127.0.0.1:1').health.__name__)
 END
 
 is($out, "health\n", 'the synchronous client needs the standard library only');
+
+my $t = UrlStore::Test->new->run(<<'CONF');
+urlstore_zone calm 16m;
+urlstore_zone kills 16m;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location /calm/ { urlstore_api calm; }
+    location /kills/ { urlstore_api kills; }
+}
+CONF
+
+# built in a copy, for setuptools writes into the folder
+
+system('cp', '-r', $dir, $t->dir . '/package');
+my $pip = 'pip wheel -q --no-index --no-deps --no-build-isolation -w wheel';
+my $wheel = `cd ${\ $t->dir} && { /usr/bin/python3 -m $pip ./package &&
+    /usr/bin/python3 -m zipfile -l wheel/urlstore-*.whl; } 2>&1`;
+my @files = sort map { m{([^/]+)$} } glob("$dir/urlstore/{*.py,py.typed}");
+
+is(join(' ', sort $wheel =~ m{^urlstore/(\S+)}mg), "@files",
+    'a wheel has all modules, and that they are typed') or diag($wheel);
+
+my $store = 'http://127.0.0.1:' . $t->port;
+my @threads = qw(/usr/bin/python3 -B test/threads.py);
+
+($rc, $out) = run_python(@threads, "$store/calm");
+is($out, "0 0\n", 'threads and processes: each URL is new to one caller');
+
+# kills until it ends
+
+my $killer = fork() // die "fork: $!";
+
+if ($killer == 0) {
+    for (1 .. 200) {
+        my @pids = $t->worker_pids;
+        kill 'KILL', $pids[rand @pids] if @pids;
+        select undef, undef, undef, .05 + rand .1;
+    }
+    POSIX::_exit(0);
+}
+
+$t->allow_kills;
+($rc, $out) = run_python(@threads, "$store/kills");
+kill 'KILL', $killer;
+waitpid $killer, 0;
+
+like($out, qr/^0 \d+$/, '... while workers are killed: to at least one');
+note("URLs without a caller, and with several: $out");

@@ -84,6 +84,9 @@ Step = Union[Send, Sleep]
 Got = Union[Reply, Lost, None]
 Call = Generator[Step, Got, T]
 
+V = TypeVar("V", int, str, Union[int, str])
+Part = Sequence[Tuple[V, bytes]]    # values, each with its JSON
+
 Duration = Union[str, int, float, timedelta]
 Ref = Union[int, str]           # an id, or an URL
 
@@ -227,13 +230,13 @@ class Core:
             yield self._part(path, part, index, base, args, cached)
             index += len(part)
 
-    def _part(self, path: str, urls: Sequence[str], index: int,
+    def _part(self, path: str, urls: Part[str], index: int,
               base: Optional[str], args: Mapping[str, Optional[str]],
               cached: bool) -> Call[Batch]:
         batch = Batch()
         only_new = args["only"] is not None
         asked: List[int] = []
-        for at, url in enumerate(urls):
+        for at, (url, text) in enumerate(urls):
             known = self.cache.get(url, base) if cached else None
             if known is not None:
                 batch.seen += 1
@@ -241,7 +244,7 @@ class Core:
                     batch.items.append(Item(
                         index + at, known.id, "seen", known.url,
                         new_site=False if args["sites"] else None))
-            elif len(encoded(url)) > self.options.body:
+            elif len(text) > self.options.body:
                 batch.errors += 1
                 if not only_new:
                     batch.items.append(Item(index + at, None, "invalid",
@@ -258,7 +261,7 @@ class Core:
         batch.items = in_order(batch.items)
         return batch
 
-    def _ask(self, path: str, urls: Sequence[str], asked: Sequence[int],
+    def _ask(self, path: str, urls: Part[str], asked: Sequence[int],
              index: int, base: Optional[str],
              args: Mapping[str, Optional[str]],
              batch: Batch) -> Call[None]:
@@ -273,8 +276,8 @@ class Core:
             return answer
 
         epoch, known = self._snapshot()
-        payload = b'{"urls":[' + b",".join(encoded(urls[at])
-                                           for at in asked) + b"]"
+        payload = b'{"urls":[' + b",".join([urls[at][1]
+                                            for at in asked]) + b"]"
         if base is not None:
             payload += b',"base":' + encoded(base)
         try:
@@ -301,7 +304,7 @@ class Core:
                 item.unsure = known is None or item.id >= known
             if (item.id is not None and item.url is not None
                     and item.status in ("new", "seen")):
-                self.cache.put(urls[at], base, Known(item.id, item.url))
+                self.cache.put(urls[at][0], base, Known(item.id, item.url))
             batch.items.append(item)
         batch.tries += tries
         batch.new += answer["new"]
@@ -325,7 +328,7 @@ class Core:
         for part in chunks(ids, self.options.batch, self.options.body):
             yield self._found(part, args)
 
-    def _found(self, ids: Sequence[int],
+    def _found(self, ids: Part[int],
                args: Mapping[str, Optional[str]]) -> Call[List[Found]]:
         def read(reply: Reply) -> List[Found]:
             results = parsed(reply)["results"]
@@ -334,7 +337,7 @@ class Core:
             return [Found(r["id"], r["status"], r.get("url"), r.get("time"))
                     for r in results]
 
-        payload = b'{"ids":[' + b",".join(encoded(n) for n in ids) + b"]}"
+        payload = b'{"ids":[' + joined(ids) + b"]}"
         found, _, _ = yield from self.exchange("POST", "/url", args, payload,
                                                read)
         return found
@@ -347,7 +350,7 @@ class Core:
             yield self._marked(path, part, index, args)
             index += len(part)
 
-    def _marked(self, path: str, refs: Sequence[Ref], index: int,
+    def _marked(self, path: str, refs: Part[Ref], index: int,
                 args: Mapping[str, Optional[str]]) -> Call[List[Marked]]:
         def read(reply: Reply) -> List[Marked]:
             results = parsed(reply)["results"]
@@ -358,7 +361,7 @@ class Core:
                            r.get("reason"))
                     for at, r in enumerate(results)]
 
-        payload = b"[" + b",".join(encoded(ref) for ref in refs) + b"]"
+        payload = b"[" + joined(refs) + b"]"
         marked, _, _ = yield from self.exchange("POST", path, args, payload,
                                                 read)
         return marked
@@ -410,6 +413,9 @@ class Core:
 # --- parts of requests and answers --------------------------------------
 
 
+_encode = json.JSONEncoder(ensure_ascii=False).encode
+
+
 def changes(method: str, path: str) -> bool:
     """Whether a request changes the store."""
     return method == "POST" and (path in ("/add", "/claim")
@@ -419,7 +425,7 @@ def changes(method: str, path: str) -> bool:
 def encoded(value: Union[int, str]) -> bytes:
     """JSON of a number or a string.  A lone surrogate, which no URL has,
     becomes U+FFFD as in browsers; the service refuses a body with one."""
-    text = json.dumps(value, ensure_ascii=False)
+    text = _encode(value)
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -427,23 +433,24 @@ def encoded(value: Union[int, str]) -> bytes:
                 .decode("utf-16-le", "replace").encode())
 
 
-V = TypeVar("V", int, str, Ref)
-
-
-def chunks(values: Iterable[V], count: int, size: int) -> Iterator[List[V]]:
-    """Lists of at most `count` values and, with more than one, `size`
+def chunks(values: Iterable[V], count: int, size: int) -> Iterator[Part[V]]:
+    """Parts of at most `count` values and, with more than one, `size`
     bytes."""
-    part: List[V] = []
+    part: List[Tuple[V, bytes]] = []
     used = 64
     for value in values:
-        need = len(encoded(value)) + 1
-        if part and (len(part) == count or used + need > size):
+        text = encoded(value)
+        if part and (len(part) == count or used + len(text) + 1 > size):
             yield part
             part, used = [], 64
-        part.append(value)
-        used += need
+        part.append((value, text))
+        used += len(text) + 1
     if part:
         yield part
+
+
+def joined(part: Part[V]) -> bytes:
+    return b",".join([text for _, text in part])
 
 
 def parsed(reply: Reply) -> Dict[str, Any]:

@@ -284,7 +284,7 @@ class DupeFilter:
         self.shared.done(came_by)
         return True
 
-    def log(self, request: Any, spider: Any) -> None:
+    def log(self, request: Any, spider: Any = None) -> None:
         logger.debug("filtered, the store has it: %s", request,
                      extra={"spider": spider})
 
@@ -321,7 +321,7 @@ class SpiderMiddleware:
     # requests
 
     def process_start_requests(self, start_requests: Iterable[Any],
-                               spider: Any) -> Iterator[Any]:
+                               spider: Any = None) -> Iterator[Any]:
         """Blocks until the store answers for the next START_AHEAD."""
         store = self.shared.client(START_PATIENCE)
         requests = iter(start_requests)
@@ -357,7 +357,7 @@ class SpiderMiddleware:
         return not self.filter_start
 
     async def process_spider_output(self, response: Any, result: Any,
-                                    spider: Any) -> AsyncIterator[Any]:
+                                    spider: Any = None) -> AsyncIterator[Any]:
         page = Page(response, (note(response.request) or {"ids": []})["ids"])
         self._pages[id(response)] = page
         links: List[Any] = []
@@ -385,7 +385,7 @@ class SpiderMiddleware:
             raise fault
 
     def process_spider_exception(self, response: Any, exception: Exception,
-                                 spider: Any) -> None:
+                                 spider: Any = None) -> None:
         if isinstance(exception, HttpError) and response.status in DONE:
             self.shared.done((note(response.request) or {"ids": []})["ids"])
 
@@ -515,8 +515,8 @@ class SpiderMiddleware:
         make = getattr(spider, "urlstore_request", None)
         return Request(url) if make is None else make(number, url)
 
-    def spider_closed(self, spider: Any) -> Any:
+    async def spider_closed(self, spider: Any) -> None:
         for clock in self._clocks:
             if clock.running:
                 clock.stop()
-        return deferred_from_coro(self.shared.flush())
+        await self.shared.flush()
