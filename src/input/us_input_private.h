@@ -2,11 +2,14 @@
 /*
  * What the files of the body reader share and nobody else sees.
  *
- *     us_input.c         what all formats share, and text
+ *     us_input.c         chooses the format
+ *     us_input_text.c    lines
  *     us_input_json.c    NDJSON, arrays and objects
- *     us_input_form.c    forms
+ *     us_input_form.c    forms; a form that is none is text
+ *     us_input_item.c    what the formats share
  *
- * Functions return 0, or -1: then in->error tells why, unless in->stopped.
+ * Functions return 0, or -1.  After -1, in->error is the reason, unless
+ * in->stopped is set.
  */
 
 
@@ -33,9 +36,12 @@ us_input_is_item(us_input_t *in, us_str_t name)
 }
 
 
-/* us_input.c */
+/* us_input_text.c */
 
 int us_input_text(us_input_t *in, const uint8_t *p, size_t len);
+int us_input_text_end(us_input_t *in);
+
+/* us_input_item.c */
 
 /* the only way out; base and ref may be NULL */
 int us_input_emit(us_input_t *in, us_input_kind_t kind, us_str_t text,

@@ -4,9 +4,10 @@
  *
  *     us_json.c           the machine: structure, words, strings
  *     us_json_number.c    numbers, a machine of their own
+ *     us_json_token.c     the token that is being read
  *
  * A token that the end of a piece has cut goes to j->buf, j->len bytes of it,
- * and j->state tells what of it has been read; between tokens j->len is 0.
+ * and j->state says what of it has been read.  Between tokens j->len is 0.
  * Functions return 0, or -1 (NULL) after us_json_fail().
  */
 
@@ -48,7 +49,7 @@ typedef enum {
 } us_json_state_t;
 
 
-/* us_json.c */
+/* us_json_token.c */
 
 /* -1 */
 int us_json_fail(us_json_t *j, const char *error);

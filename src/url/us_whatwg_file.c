@@ -15,14 +15,6 @@
 static us_verdict_t us_parse_file_host(us_parsing_t *s);
 
 
-int
-us_is_drive_letter(const uint8_t *p, const uint8_t *end)
-{
-    return end - p == 2 && (uint8_t) ((*p | 0x20) - 'a') < 26
-           && (p[1] == ':' || p[1] == '|');
-}
-
-
 static int
 us_starts_with_drive_letter(const uint8_t *p, const uint8_t *end)
 {

@@ -3,6 +3,7 @@
  * What the files of the basic URL parser share and nobody else sees.
  *
  *     us_whatwg.c             the input cleaned; the scheme, or the base's
+ *     us_whatwg_base.c        parts copied from the base
  *     us_whatwg_file.c        file URLs, and their drive letters
  *     us_whatwg_authority.c   user, password, host and port
  *     us_whatwg_path.c        all that follows: path, query, fragment
@@ -66,20 +67,28 @@ us_slash(const us_parsing_t *s, const uint8_t *p)
 }
 
 
-/* us_whatwg.c */
+/* a letter and a : or |, no more */
+
+static inline int
+us_is_drive_letter(const uint8_t *p, const uint8_t *end)
+{
+    return end - p == 2 && (uint8_t) ((*p | 0x20) - 'a') < 26
+           && (p[1] == ':' || p[1] == '|');
+}
+
+
+/* us_whatwg_base.c */
 
 /*
- * Copies the base from what is written already up to the offset, and the
- * offsets that lie before it; without the "/." that guards a path.
+ * Appends the base from where the output ends up to the offset `to`, and
+ * takes over the offsets of the parts that lie before it.  Leaves out the "/."
+ * that guards a path.
  */
 void us_copy_base(us_parsing_t *s, size_t to);
 
 /* us_whatwg_file.c: "file:" is written */
 
 us_verdict_t us_parse_file(us_parsing_t *s);
-
-/* a letter and a : or |, no more */
-int us_is_drive_letter(const uint8_t *p, const uint8_t *end);
 
 /* us_whatwg_authority.c */
 
