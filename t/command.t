@@ -1,12 +1,13 @@
 #!/usr/bin/perl
 
-# The command as a whole: --help of each subcommand, what is no command, and
-# arguments that are none, which say how it is used and touch nothing.
+# The command as a whole: --help, man pages and completions, what is no
+# command, and wrong arguments, which print the usage and touch nothing.
 
 use strict;
 use warnings;
 
 use Cwd qw(getcwd);
+use File::Basename qw(dirname);
 use File::Temp qw(tempdir);
 use Test::More;
 
@@ -35,24 +36,53 @@ sub run
 my ($all, $err, $code) = run('--help');
 is($code, 0, '--help');
 
-my @commands = $all =~ /^  urlstore (\w+) /gm;
-is("@commands", 'bench dedup dump hash import normalize stat verify',
+my @commands = $all =~ /^  (\w+)  /gm;
+is("@commands", 'bench dedup dump hash help import normalize stat verify',
     'every command');
+
+my ($bash) = run('help --bash');
+my ($zsh) = run('help --zsh');
+my ($man) = run('help --man');
+
+like($bash, qr/--help --version @commands'/, 'bash completes commands');
+is(system('bash', '-n', '-c', $bash), 0, '... in its syntax');
 
 for my $command (@commands) {
     my ($out, $err, $code) = run("$command --help");
 
     like($out, qr/^usage: urlstore $command /, "$command --help");
     is("$err$code", '0', 'is no error');
-    ok(index($all, $out =~ s/^usage: //r) > 0, 'and as in the list');
+    is((run("help $command"))[0], $out, "help $command");
+
+    # each option of the synopsis, in each form
+
+    my %text = (
+        help => $out =~ s/.*^Options://smr,
+        bash => join(' ', $bash =~ /^ +$command\) words='(.*)'/m),
+        zsh => join(' ', $zsh =~ /^$command\)(.*?);;/ms),
+        man => (run("help --man $command"))[0] =~ s/\\-/-/gr,
+    );
+
+    for my $option ($out =~ /\[(--\w+)/g) {
+        is(join(' ', grep { $text{$_} !~ /$option\b/ } sort keys %text), '',
+            "$option is everywhere");
+    }
+
+    like($man, qr/urlstore\\-$command \(1\)/, 'its man page is referred to');
 }
+
+my ($version) = run('--version');
+open my $base, '<', dirname($urlstore) . '/../src/us_version.h' or die;
+like(join('', <$base>), qr/"@{[$version =~ s{^urlstore (.*)\n}{$1}r]}"/,
+    "--version: $version");
 
 for my $bad ('dump', 'dump --delta .', 'dump --sorted --memory 5x .',
     'dump --sorted --memory -1m .',
     'dump --sorted --memory 99999999999999999999g .', 'stat', 'stat . .',
     'verify --slow .', 'import', 'import --profle', 'import --profile x y',
     'normalize x', 'normalize --nothing', 'hash --nothing', 'dedup --nothing',
-    'bench')
+    'bench',
+    'help --nothing', 'help --man --bash', 'help --bash dump', 'help a b')
 {
     my ($command) = $bad =~ /^(\w+)/;
     my ($out, $err, $code) = run($bad);
@@ -65,7 +95,7 @@ for my $bad ('', 'nothing') {
     my ($out, $err, $code) = run($bad);
 
     is("$out$code", '2', "\"$bad\" is no command");
-    like($err, qr/^  urlstore dedup /m, 'which are told');
+    like($err, qr/^  dedup /m, 'which are told');
 }
 
 is(join(' ', glob '*'), 'err', 'nothing was made');

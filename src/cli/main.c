@@ -6,58 +6,82 @@
 
 
 #include "us_cli.h"
+#include "../us_version.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 
-typedef struct {
-    const char  *name;
-    us_cli_pt    run;
-    const char  *usage;
-} us_cli_command_t;
+#define US_CLI_OPTIONS  32            /* of a command, at most */
 
 
-static const us_cli_command_t  us_cli_commands[] = {
-    { "bench", us_cli_bench,
-      "--json [--shuffle SEED] [--limit N] [--zone SIZE] [--fill]\n"
-      "                 [--huge] FILE" },
-    { "dedup", us_cli_dedup,
-      "[-q] [--count] [--ids] [--filter N,RATE] [--normalize P]\n"
-      "                 [--follow DIR] [--memory SIZE] [FILE...]" },
-    { "dump", us_cli_dump,
-      "[--deleted | --sorted [--delta] [--memory SIZE]] DIR" },
-    { "hash", us_cli_hash, "URL...  (or < URLS)" },
-    { "import", us_cli_import,
-      "[--profile P] [--www first|keep|strip] DIR  < LINES" },
-    { "normalize", us_cli_normalize,
-      "[--profile P] [--base B] [--json]  < URLS" },
-    { "stat", us_cli_stat, "DIR" },
-    { "verify", us_cli_verify, "[--fast] DIR" },
-    { NULL, NULL, NULL }
+const us_cli_command_t  *const us_cli_commands[] = {
+    &us_cli_bench,
+    &us_cli_dedup,
+    &us_cli_dump,
+    &us_cli_hash,
+    &us_cli_help,
+    &us_cli_import,
+    &us_cli_normalize,
+    &us_cli_stat,
+    &us_cli_verify,
+    NULL
 };
 
 
-static void
-us_cli_usage_one(FILE *f, const us_cli_command_t *c)
+const us_cli_command_t *
+us_cli_find(const char *name)
 {
-    fprintf(f, "usage: urlstore %s %s\n", c->name, c->usage);
+    const us_cli_command_t  *const *c;
+
+    for (c = us_cli_commands; *c; c++) {
+        if (strcmp(name, (*c)->name) == 0) {
+            return *c;
+        }
+    }
+
+    return NULL;
 }
 
 
 int
-us_cli_usage(const char *name)
+us_cli_usage(const us_cli_command_t *c)
 {
-    const us_cli_command_t  *c;
-
-    for (c = us_cli_commands; c->name; c++) {
-        if (strcmp(name, c->name) == 0) {
-            us_cli_usage_one(stderr, c);
-        }
-    }
+    us_cli_synopsis(stderr, c);
 
     return US_CLI_USAGE;
+}
+
+
+int
+us_cli_option(const us_cli_command_t *c, int argc, char **argv)
+{
+    char                    letters[2 * US_CLI_OPTIONS + 1], *p;
+    struct option           options[US_CLI_OPTIONS + 1], *to;
+    const us_cli_option_t  *o;
+
+    p = letters;
+    to = options;
+
+    for (o = c->options; o && o->name && to < options + US_CLI_OPTIONS; o++) {
+
+        if (o->key < US_CLI_LONG) {
+            *p++ = (char) o->key;
+
+            if (o->arg) {
+                *p++ = ':';
+            }
+        }
+
+        *to++ = (struct option) {
+            o->name, o->arg ? required_argument : no_argument, NULL, o->key
+        };
+    }
+
+    *p = '\0';
+    memset(to, 0, sizeof(struct option));
+
+    return getopt_long(argc, argv, letters, options, NULL);
 }
 
 
@@ -94,25 +118,20 @@ us_cli_size(const char *text)
 }
 
 
-/* is "--help" what a command is asked for?  none takes it as an argument */
+/* whether --help is among the options; no command has it as an argument */
 
 static int
-us_cli_help(int argc, char **argv)
+us_cli_asks(int argc, char **argv)
 {
-    return argc == 3 && strcmp(argv[2], "--help") == 0;
-}
+    int  i;
 
-
-static void
-us_cli_usage_all(FILE *f)
-{
-    const us_cli_command_t  *c;
-
-    fprintf(f, "usage: urlstore COMMAND [OPTION...] [ARGUMENT...]\n\n");
-
-    for (c = us_cli_commands; c->name; c++) {
-        fprintf(f, "  urlstore %s %s\n", c->name, c->usage);
+    for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            return 1;
+        }
     }
+
+    return 0;
 }
 
 
@@ -148,33 +167,41 @@ us_cli_streams(int code)
 int
 main(int argc, char **argv)
 {
+    static char              name[64];
     const us_cli_command_t  *c;
 
     if (argc < 2) {
-        us_cli_usage_all(stderr);
+        us_cli_synopsis(stderr, NULL);
         return US_CLI_USAGE;
     }
 
-    if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0) {
-        us_cli_usage_all(stdout);
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("urlstore %s\n", US_VERSION);
         return us_cli_streams(US_CLI_DONE);
     }
 
-    for (c = us_cli_commands; c->name; c++) {
-        if (strcmp(argv[1], c->name) != 0) {
-            continue;
-        }
-
-        if (us_cli_help(argc, argv)) {
-            us_cli_usage_one(stdout, c);
-            return us_cli_streams(US_CLI_DONE);
-        }
-
-        return us_cli_streams(c->run(argc - 1, argv + 1));
+    if (strcmp(argv[1], "--help") == 0) {
+        us_cli_manual(NULL);
+        return us_cli_streams(US_CLI_DONE);
     }
 
-    fprintf(stderr, "urlstore: no command \"%s\"\n", argv[1]);
-    us_cli_usage_all(stderr);
+    c = us_cli_find(argv[1]);
 
-    return US_CLI_USAGE;
+    if (c == NULL) {
+        fprintf(stderr, "urlstore: no command \"%s\"\n", argv[1]);
+        us_cli_synopsis(stderr, NULL);
+        return US_CLI_USAGE;
+    }
+
+    if (us_cli_asks(argc - 1, argv + 1)) {
+        us_cli_manual(c);
+        return us_cli_streams(US_CLI_DONE);
+    }
+
+    /* the name that getopt_long() puts before its messages */
+
+    (void) snprintf(name, sizeof(name), "urlstore %s", c->name);
+    argv[1] = name;
+
+    return us_cli_streams(c->run(argc - 1, argv + 1));
 }

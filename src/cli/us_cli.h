@@ -1,6 +1,10 @@
 
 /*
  * The urlstore command: one file per subcommand, one row in main.c each.
+ *
+ * A subcommand describes itself by a us_cli_command_t.  Its options are parsed
+ * by that description, and --help, the man pages and the completions are
+ * printed from it (us_cli_help.c).
  */
 
 
@@ -9,6 +13,9 @@
 
 
 #include "../us_base.h"
+
+#include <getopt.h>
+#include <stdio.h>
 
 
 /* exit codes: done, refused input or failed check, usage or I/O */
@@ -22,20 +29,69 @@
 
 typedef int (*us_cli_pt)(int argc, char **argv);
 
-/* says how subcommand `name` is used; returns US_CLI_USAGE */
-int us_cli_usage(const char *name);
+
+typedef struct {
+    int                     key;      /* above 255: it has no letter */
+    const char             *name;     /* NULL: the end of the list */
+    const char             *arg;      /* what it takes, or NULL */
+    const char             *text;
+} us_cli_option_t;
+
+
+/*
+ * Texts are plain sentences.  In `text` and `exits` an empty line ends a
+ * paragraph, and a line that begins with a blank is printed as it is.
+ */
+
+typedef struct {
+    const char             *name;
+    us_cli_pt               run;
+    const char             *args;     /* after the options */
+    const char             *summary;  /* a line, without a full stop */
+    const char             *text;
+    const us_cli_option_t  *options;  /* or NULL */
+    const char             *exits;    /* what 0, 1 and 2 mean here, or NULL */
+} us_cli_command_t;
+
+
+/* the key of an option without a letter */
+
+#define US_CLI_LONG  256
+
+
+extern const us_cli_command_t  *const us_cli_commands[];
+
+extern const us_cli_command_t  us_cli_bench;
+extern const us_cli_command_t  us_cli_dedup;
+extern const us_cli_command_t  us_cli_dump;
+extern const us_cli_command_t  us_cli_hash;
+extern const us_cli_command_t  us_cli_help;
+extern const us_cli_command_t  us_cli_import;
+extern const us_cli_command_t  us_cli_normalize;
+extern const us_cli_command_t  us_cli_stat;
+extern const us_cli_command_t  us_cli_verify;
+
+
+/* the command of this name, or NULL */
+const us_cli_command_t *us_cli_find(const char *name);
+
+/*
+ * The key of the next option, its argument in optarg; -1 after the last one,
+ * when optind is the first argument; '?' after a message.
+ */
+int us_cli_option(const us_cli_command_t *c, int argc, char **argv);
+
+/* prints how the command is used, to standard error; returns US_CLI_USAGE */
+int us_cli_usage(const us_cli_command_t *c);
+
+/* "usage: urlstore NAME OPTIONS ARGUMENTS", in lines of at most 79 columns */
+void us_cli_synopsis(FILE *f, const us_cli_command_t *c);
+
+/* the answer to --help */
+void us_cli_manual(const us_cli_command_t *c);
 
 /* "4096", "64k", "512M", "4G"; 0: it is none */
 size_t us_cli_size(const char *text);
-
-int us_cli_bench(int argc, char **argv);
-int us_cli_dedup(int argc, char **argv);
-int us_cli_dump(int argc, char **argv);
-int us_cli_hash(int argc, char **argv);
-int us_cli_import(int argc, char **argv);
-int us_cli_normalize(int argc, char **argv);
-int us_cli_stat(int argc, char **argv);
-int us_cli_verify(int argc, char **argv);
 
 
 #endif /* _US_CLI_H_INCLUDED_ */

@@ -22,7 +22,6 @@
 #include "us_bench_urls.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +33,42 @@
 #define US_BENCH_PASSES    3
 #define US_BENCH_BATCH     1000
 #define US_BENCH_OTHERS    1000000    /* non-members that are looked up */
+
+
+static int us_bench_run(int argc, char **argv);
+
+
+static const us_cli_option_t  us_bench_list[] = {
+    { 'j', "json", NULL, "The default, and the only format." },
+    { 's', "shuffle", "SEED", "Add the URLs in an order of chance, the same "
+      "for the same SEED." },
+    { 'l', "limit", "N", "Take the first N URLs only." },
+    { 'z', "zone", "SIZE", "The size of the store (four times what is "
+      "needed)." },
+    { 'f', "fill", NULL, "A store of half the size that is needed, which "
+      "becomes full." },
+    { US_CLI_LONG, "huge", NULL, "Ask for huge pages, as huge=on does for a "
+      "zone." },
+    { 0, NULL, NULL, NULL }
+};
+
+
+const us_cli_command_t  us_cli_bench = {
+    .name = "bench",
+    .run = us_bench_run,
+    .args = "FILE",
+    .summary = "measure a store on the URLs of a file",
+    .text =
+        "Fills a store in memory with the URLs of FILE, plain or packed, and "
+        "prints one JSON object of sizes and times; then checks every URL and "
+        "id, and as many URLs that were never added. Times are CPU time of "
+        "one thread in nanoseconds for one URL.",
+    .options = us_bench_list,
+    .exits =
+        " 0   all answers were right\n"
+        " 1   some answers were wrong\n"
+        " 2   wrong usage, FILE could not be read, no memory"
+};
 
 
 typedef struct {
@@ -62,7 +97,6 @@ typedef struct {
 
 
 typedef struct {
-    int                json;
     int                fill;
     int                huge;
     uint64_t           zone;
@@ -477,32 +511,22 @@ us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
 static int
 us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
 {
-    int                         c;
-    static const struct option  options[] = {
-        { "json",    no_argument,       NULL, 'j' },
-        { "fill",    no_argument,       NULL, 'f' },
-        { "huge",    no_argument,       NULL, 'h' },
-        { "shuffle", required_argument, NULL, 's' },
-        { "limit",   required_argument, NULL, 'l' },
-        { "zone",    required_argument, NULL, 'z' },
-        { NULL, 0, NULL, 0 }
-    };
+    int  c;
 
     memset(conf, 0, sizeof(us_bench_conf_t));
 
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    while ((c = us_cli_option(&us_cli_bench, argc, argv)) != -1) {
 
         switch (c) {
 
         case 'j':
-            conf->json = 1;
             break;
 
         case 'f':
             conf->fill = 1;
             break;
 
-        case 'h':
+        case US_CLI_LONG:
             conf->huge = 1;
             break;
 
@@ -526,12 +550,12 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
             break;
 
         default:
-            return us_cli_usage("bench");
+            return us_cli_usage(&us_cli_bench);
         }
     }
 
-    if (optind != argc - 1 || !conf->json) {
-        return us_cli_usage("bench");
+    if (optind != argc - 1) {
+        return us_cli_usage(&us_cli_bench);
     }
 
     conf->source.file = argv[optind];
@@ -540,8 +564,8 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
 }
 
 
-int
-us_cli_bench(int argc, char **argv)
+static int
+us_bench_run(int argc, char **argv)
 {
     int              rc;
     us_bench_t       b;

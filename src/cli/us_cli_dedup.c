@@ -19,7 +19,6 @@
 #include "us_dedup.h"
 #include "us_follow.h"
 
-#include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,47 @@
 #define US_DEDUP_TICK    500000000    /* ns between two lines of progress */
 
 
+static int us_dedup_run(int argc, char **argv);
+
+
 static volatile sig_atomic_t  us_dedup_stop;
+
+
+static const us_cli_option_t  us_dedup_list[] = {
+    { 'q', "quiet", NULL, "Print no progress, and no reasons for refused "
+      "lines." },
+    { 'c', "count", NULL, "Print each line once, at the end, after the number "
+      "of times that it came and a tab." },
+    { 'i', "ids", NULL, "Print before each line its number, from 0, and a "
+      "tab." },
+    { 'f', "filter", "N,RATE", "Approximately, in a fixed amount of memory: "
+      "up to N lines (50M), of which RATE (0.001) may be missing." },
+    { 'n', "normalize", "P", "Lines are URLs: print them canonical, by the "
+      "rules of profile P, once for both spellings of a site (www.)." },
+    { 'F', "follow", "DIR", "Read the files of DIR as they are finished, "
+      "until a signal comes." },
+    { 'm', "memory", "SIZE", "Use at most SIZE (64k, 512M, 4G) for the "
+      "lines." },
+    { 0, NULL, NULL, NULL }
+};
+
+
+const us_cli_command_t  us_cli_dedup = {
+    .name = "dedup",
+    .run = us_dedup_run,
+    .args = "[FILE...]",
+    .summary = "print each line the first time it comes",
+    .text =
+        "Prints the different lines of files, or of standard input (\"-\"), "
+        "in their order. Files packed by gzip, xz or zstd are unpacked by "
+        "these programs. On a terminal it shows the progress.",
+    .options = us_dedup_list,
+    .exits =
+        " 0   all was done\n"
+        " 1   lines were refused, too long, or more than the filter was made "
+        "for\n"
+        " 2   wrong usage, some input or the output failed, no memory"
+};
 
 
 static void
@@ -83,20 +122,9 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
     int       c;
     us_str_t  name;
 
-    static const struct option  options[] = {
-        { "quiet", no_argument, NULL, 'q' },
-        { "count", no_argument, NULL, 'c' },
-        { "ids", no_argument, NULL, 'i' },
-        { "filter", required_argument, NULL, 'f' },
-        { "normalize", required_argument, NULL, 'n' },
-        { "follow", required_argument, NULL, 'F' },
-        { "memory", required_argument, NULL, 'm' },
-        { NULL, 0, NULL, 0 }
-    };
-
     d->profile = -1;
 
-    while ((c = getopt_long(argc, argv, "q", options, NULL)) != -1) {
+    while ((c = us_cli_option(&us_cli_dedup, argc, argv)) != -1) {
 
         switch (c) {
 
@@ -144,7 +172,7 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
             break;
 
         default:
-            return us_cli_usage("dedup");
+            return us_cli_usage(&us_cli_dedup);
         }
     }
 
@@ -436,8 +464,8 @@ us_dedup_close(us_dedup_t *d)
 }
 
 
-int
-us_cli_dedup(int argc, char **argv)
+static int
+us_dedup_run(int argc, char **argv)
 {
     int         rc, code;
     us_dedup_t  d;

@@ -29,6 +29,39 @@
 #define US_DUMP_MEMORY  (256 * 1024 * 1024)
 
 
+static int us_dump_run(int argc, char **argv);
+
+
+static const us_cli_option_t  us_dump_list[] = {
+    { 'd', "deleted", NULL, "Print deleted ids, too, with \"-\" as the URL." },
+    { 's', "sorted", NULL, "Print URLs without ids, in order of their "
+      "bytes." },
+    { US_CLI_LONG, "delta", NULL, "With --sorted: code each URL by what it "
+      "has in common with the one before, as a byte for the length of the "
+      "common prefix (at most 255), the rest and a newline." },
+    { 'm', "memory", "SIZE", "With --sorted: sort through temporary files "
+      "what is more than SIZE (256m)." },
+    { 0, NULL, NULL, NULL }
+};
+
+
+const us_cli_command_t  us_cli_dump = {
+    .name = "dump",
+    .run = us_dump_run,
+    .args = "DIR",
+    .summary = "print the URLs of a data directory",
+    .text =
+        "Prints \"ID<TAB>URL\" lines in order of ids. With --sorted, the last "
+        "line on standard error is the bytes per URL, plain and delta-coded. "
+        "A damaged directory is printed up to the damage.",
+    .options = us_dump_list,
+    .exits =
+        " 0   all URLs were printed\n"
+        " 1   DIR is damaged: URLs up to the damage were printed\n"
+        " 2   wrong usage, or something could not be read or written"
+};
+
+
 typedef struct {
     unsigned   sorted:1;
     unsigned   delta:1;
@@ -140,51 +173,59 @@ us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
 static int
 us_dump_options(us_dump_options_t *o, int argc, char **argv)
 {
-    int  i;
+    int  key;
 
     memset(o, 0, sizeof(us_dump_options_t));
     o->memory = US_DUMP_MEMORY;
 
-    for (i = 1; i < argc - 1; i++) {
+    while ((key = us_cli_option(&us_cli_dump, argc, argv)) != -1) {
 
-        if (strcmp(argv[i], "--sorted") == 0) {
+        switch (key) {
+
+        case 's':
             o->sorted = 1;
+            break;
 
-        } else if (strcmp(argv[i], "--delta") == 0) {
+        case US_CLI_LONG:
             o->delta = 1;
+            break;
 
-        } else if (strcmp(argv[i], "--deleted") == 0) {
+        case 'd':
             o->deleted = 1;
+            break;
 
-        } else if (strcmp(argv[i], "--memory") == 0 && i + 1 < argc - 1) {
-            o->memory = us_cli_size(argv[++i]);
+        case 'm':
+            o->memory = us_cli_size(optarg);
 
             if (o->memory == 0) {
+                fprintf(stderr, "urlstore: --memory \"%s\" is not a size\n",
+                        optarg);
                 return -1;
             }
+            break;
 
-        } else {
+        default:
             return -1;
         }
     }
 
-    return (i == argc - 1 && (o->sorted || !o->delta)
+    return (optind == argc - 1 && (o->sorted || !o->delta)
             && !(o->sorted && o->deleted)) ? 0 : -1;
 }
 
 
-int
-us_cli_dump(int argc, char **argv)
+static int
+us_dump_run(int argc, char **argv)
 {
     int                code;
     us_cli_data_t      d;
     us_dump_options_t  o;
 
     if (us_dump_options(&o, argc, argv) == -1) {
-        return us_cli_usage("dump");
+        return us_cli_usage(&us_cli_dump);
     }
 
-    code = us_cli_data_open(&d, argv[argc - 1]);
+    code = us_cli_data_open(&d, argv[optind]);
 
     if (code != US_CLI_DONE) {
         return code;

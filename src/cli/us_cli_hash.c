@@ -15,6 +15,22 @@
 #include <stdlib.h>
 
 
+static int us_hash_run(int argc, char **argv);
+
+
+const us_cli_command_t  us_cli_hash = {
+    .name = "hash",
+    .run = us_hash_run,
+    .args = "[URL...]",
+    .summary = "print the site and path hashes of URLs",
+    .text =
+        "Prints a line for each URL: site hash, path hash and the canonical "
+        "URL, separated by tabs, or \"!\" and the reason why the URL is "
+        "refused. Without arguments it reads URLs from standard input, one a "
+        "line."
+};
+
+
 static int
 us_hash_url(const us_norm_t *norm, us_norm_ws_t *ws, us_str_t in)
 {
@@ -63,16 +79,16 @@ us_hash_lines(const us_norm_t *norm, us_norm_ws_t *ws)
 }
 
 
-int
-us_cli_hash(int argc, char **argv)
+static int
+us_hash_run(int argc, char **argv)
 {
     int            i, code;
     us_str_t       in;
     us_norm_t     *norm;
     us_norm_ws_t  *ws;
 
-    if (argc > 1 && argv[1][0] == '-' && strcmp(argv[1], "--") != 0) {
-        return us_cli_usage("hash");
+    if (us_cli_option(&us_cli_hash, argc, argv) != -1) {
+        return us_cli_usage(&us_cli_hash);
     }
 
     norm = us_norm_create(US_PROFILE_CRAWLER);
@@ -85,7 +101,7 @@ us_cli_hash(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
-    i = argc > 1 && strcmp(argv[1], "--") == 0 ? 2 : 1;
+    i = optind;
     code = US_CLI_DONE;
 
     if (i == argc) {

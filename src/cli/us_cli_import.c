@@ -29,6 +29,32 @@
 #define US_IMPORT_SNAPSHOT  (1024 * 1024)     /* bytes of the journal */
 
 
+static int us_import_command(int argc, char **argv);
+
+
+static const us_cli_option_t  us_import_list[] = {
+    { 'p', "profile", "P", "The rules of a new store: crawler (the default), "
+      "crawler-clean, aggressive, whatwg or strict-rfc3986." },
+    { 'w', "www", "HOW", "Of a new store, what www. in front of a host means: "
+      "first (the default), keep, strip." },
+    { 0, NULL, NULL, NULL }
+};
+
+
+const us_cli_command_t  us_cli_import = {
+    .name = "import",
+    .run = us_import_command,
+    .args = "DIR < LINES",
+    .summary = "add URLs to a data directory",
+    .text =
+        "Adds a URL a line to DIR, which is made if it does not exist. Lines "
+        "of a dump, \"ID<TAB>URL\", are accepted, too. Ids are given in the "
+        "order of the lines: to keep ids, copy the directory instead. No "
+        "service may own DIR. All is on the disk when the command ends.",
+    .options = us_import_list
+};
+
+
 typedef struct {
     us_cli_data_t     d;
     us_norm_t        *norm;
@@ -268,54 +294,49 @@ us_import_run(us_import_t *im)
 }
 
 
+static int
+us_import_www(const char *name)
+{
+    return strcmp(name, "first") == 0 ? US_WWW_FIRST
+           : strcmp(name, "keep") == 0 ? US_WWW_KEEP
+           : strcmp(name, "strip") == 0 ? US_WWW_STRIP : -1;
+}
+
+
+/* NULL: wrong options, or no memory */
+
 static us_norm_t *
 us_import_norm(int argc, char **argv)
 {
-    int         i, profile;
-    us_www_t    www;
+    int         key, profile, www;
     us_norm_t  *norm;
 
     profile = US_PROFILE_CRAWLER;
     www = US_WWW_FIRST;
 
-    for (i = 1; i + 1 < argc - 1; i += 2) {
+    while ((key = us_cli_option(&us_cli_import, argc, argv)) != -1) {
 
-        if (strcmp(argv[i], "--profile") == 0) {
-            profile = us_profile_parse((us_str_t) { strlen(argv[i + 1]),
-                                              (uint8_t *) argv[i + 1] });
+        if (key == 'p') {
+            profile = us_profile_parse((us_str_t) { strlen(optarg),
+                                                    (uint8_t *) optarg });
 
-            if (profile == -1) {
-                return NULL;
-            }
+        } else if (key == 'w') {
+            www = us_import_www(optarg);
+        }
 
-        } else if (strcmp(argv[i], "--www") == 0) {
-
-            if (strcmp(argv[i + 1], "first") == 0) {
-                www = US_WWW_FIRST;
-
-            } else if (strcmp(argv[i + 1], "keep") == 0) {
-                www = US_WWW_KEEP;
-
-            } else if (strcmp(argv[i + 1], "strip") == 0) {
-                www = US_WWW_STRIP;
-
-            } else {
-                return NULL;
-            }
-
-        } else {
+        if (key == '?' || profile == -1 || www == -1) {
             return NULL;
         }
     }
 
-    if (i != argc - 1 || argv[i][0] == '-') {
+    if (optind != argc - 1) {
         return NULL;
     }
 
     norm = us_norm_create((us_profile_t) profile);
 
     if (norm) {
-        us_norm_set_www(norm, www);
+        us_norm_set_www(norm, (us_www_t) www);
 
         if (us_norm_seal(norm) != 0) {
             us_norm_destroy(norm);
@@ -327,8 +348,8 @@ us_import_norm(int argc, char **argv)
 }
 
 
-int
-us_cli_import(int argc, char **argv)
+static int
+us_import_command(int argc, char **argv)
 {
     int           code, lock;
     us_norm_t    *norm;
@@ -337,7 +358,7 @@ us_cli_import(int argc, char **argv)
     norm = us_import_norm(argc, argv);
 
     if (norm == NULL) {
-        return us_cli_usage("import");
+        return us_cli_usage(&us_cli_import);
     }
 
     im = calloc(1, sizeof(us_import_t));
@@ -350,8 +371,8 @@ us_cli_import(int argc, char **argv)
     im->norm = norm;
     im->ws = us_norm_ws_create(norm);
 
-    (void) mkdir(argv[argc - 1], 0700);
-    code = us_cli_data_open(&im->d, argv[argc - 1]);
+    (void) mkdir(argv[optind], 0700);
+    code = us_cli_data_open(&im->d, argv[optind]);
     lock = -1;
 
     if (code == US_CLI_DONE) {

@@ -17,7 +17,6 @@
 #include "input/us_json_quote.h"
 #include "url/us_normalize.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -48,6 +47,7 @@ typedef struct {
 } us_cli_normalize_t;
 
 
+static int us_normalize_run(int argc, char **argv);
 static int us_normalize_options(us_cli_normalize_t *ctx, int argc,
     char **argv);
 static int us_normalize_open(us_cli_normalize_t *ctx);
@@ -60,8 +60,31 @@ static us_verdict_t us_normalize_with(us_cli_normalize_t *ctx, us_str_t url,
     us_str_t *base, us_canon_t *canon);
 
 
-int
-us_cli_normalize(int argc, char **argv)
+static const us_cli_option_t  us_normalize_list[] = {
+    { 'p', "profile", "P", "The rules: crawler (the default), "
+      "crawler-clean, aggressive, whatwg or strict-rfc3986." },
+    { 'b', "base", "URL", "What relative references refer to." },
+    { 'j', "json", NULL, "Read lines of {\"url\": .., \"base\": ..}, print "
+      "{\"url\": ..} or {\"error\": ..}." },
+    { 0, NULL, NULL, NULL }
+};
+
+
+const us_cli_command_t  us_cli_normalize = {
+    .name = "normalize",
+    .run = us_normalize_run,
+    .args = "< URLS",
+    .summary = "print the canonical form of URLs",
+    .text =
+        "Prints a line for each line: the canonical URL, or \"!\" and the "
+        "reason why it is refused. whatwg and strict-rfc3986 take every "
+        "scheme, the other profiles those of a store.",
+    .options = us_normalize_list
+};
+
+
+static int
+us_normalize_run(int argc, char **argv)
 {
     char                *line;
     size_t               size;
@@ -122,16 +145,9 @@ us_normalize_options(us_cli_normalize_t *ctx, int argc, char **argv)
     int       c;
     us_str_t  name;
 
-    static const struct option  options[] = {
-        { "profile", required_argument, NULL, 'p' },
-        { "base", required_argument, NULL, 'b' },
-        { "json", no_argument, NULL, 'j' },
-        { NULL, 0, NULL, 0 }
-    };
-
     ctx->profile = US_PROFILE_CRAWLER;
 
-    while ((c = getopt_long(argc, argv, "p:b:j", options, NULL)) != -1) {
+    while ((c = us_cli_option(&us_cli_normalize, argc, argv)) != -1) {
 
         switch (c) {
 
@@ -156,14 +172,14 @@ us_normalize_options(us_cli_normalize_t *ctx, int argc, char **argv)
             break;
 
         default:
-            return us_cli_usage("normalize");
+            return us_cli_usage(&us_cli_normalize);
         }
     }
 
     if (optind < argc) {
         fprintf(stderr, "urlstore: unexpected argument \"%s\"\n",
                 argv[optind]);
-        return us_cli_usage("normalize");
+        return us_cli_usage(&us_cli_normalize);
     }
 
     return US_CLI_DONE;

@@ -17,6 +17,25 @@
 #include <unistd.h>
 
 
+static int us_stat_run(int argc, char **argv);
+
+
+const us_cli_command_t  us_cli_stat = {
+    .name = "stat",
+    .run = us_stat_run,
+    .args = "DIR",
+    .summary = "print what a data directory holds",
+    .text =
+        "Prints lines of a name and a value. It reads the newest segment to "
+        "its end, of the other files the headers only, and takes no lock: it "
+        "can run beside the service.",
+    .exits =
+        " 0   the files that were read are whole\n"
+        " 1   one of them is damaged\n"
+        " 2   wrong usage, or DIR could not be read"
+};
+
+
 static void
 us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
 {
@@ -49,8 +68,8 @@ us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
 }
 
 
-int
-us_cli_stat(int argc, char **argv)
+static int
+us_stat_run(int argc, char **argv)
 {
     int               code;
     uint64_t          bytes;
@@ -61,11 +80,11 @@ us_cli_stat(int argc, char **argv)
     us_watermark_t    mark;
     us_disk_error_t   e;
 
-    if (argc != 2) {
-        return us_cli_usage("stat");
+    if (us_cli_option(&us_cli_stat, argc, argv) != -1 || optind != argc - 1) {
+        return us_cli_usage(&us_cli_stat);
     }
 
-    code = us_cli_data_open(&d, argv[1]);
+    code = us_cli_data_open(&d, argv[optind]);
 
     if (code != US_CLI_DONE) {
         return code;
@@ -74,7 +93,7 @@ us_cli_stat(int argc, char **argv)
     if (us_manifest_read(d.dirfd, &m, &e) != US_MANIFEST_OK
         || us_dir_read(d.dirfd, &dir, &e) == -1)
     {
-        fprintf(stderr, "urlstore: \"%s\": %s\n", argv[1], e.text);
+        fprintf(stderr, "urlstore: \"%s\": %s\n", d.path, e.text);
         us_cli_data_close(&d);
         return US_CLI_REFUSED;
     }

@@ -19,7 +19,36 @@
 #include <stdio.h>
 
 
-#define US_VERIFY_LINES  10           /* damaged ids that are told one by one */
+#define US_VERIFY_LINES  10           /* damaged ids that get a line each */
+
+
+static int us_verify_run(int argc, char **argv);
+
+
+static const us_cli_option_t  us_verify_options[] = {
+    { 'f', "fast", NULL, "Check the files only; build no store." },
+    { 0, NULL, NULL, NULL }
+};
+
+
+const us_cli_command_t  us_cli_verify = {
+    .name = "verify",
+    .run = us_verify_run,
+    .args = "DIR",
+    .summary = "check everything that a data directory holds",
+    .text =
+        "Checks each file on its own, that the files follow each other, that "
+        "nothing is missing that a client was answered, and, by building the "
+        "store, that each id has a URL. Prints a line for each file and a "
+        "verdict.\n\n"
+        "It changes nothing and takes no lock. While a service writes to DIR, "
+        "the end of the newest segment can look torn.",
+    .options = us_verify_options,
+    .exits =
+        " 0   nothing is damaged\n"
+        " 1   something is damaged\n"
+        " 2   wrong usage, or DIR could not be read"
+};
 
 
 static int
@@ -65,7 +94,7 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
 }
 
 
-/* what may have been answered is not behind the end */
+/* nothing that may have been answered lies past the end */
 
 static int
 us_verify_told(us_cli_data_t *d)
@@ -190,21 +219,30 @@ us_verify_store(us_cli_data_t *d)
 }
 
 
-int
-us_cli_verify(int argc, char **argv)
+static int
+us_verify_run(int argc, char **argv)
 {
-    int            code, fast, bad;
+    int            code, fast, bad, key;
     size_t         i;
     us_dir_t       dir;
     us_cli_data_t  d;
 
-    fast = (argc == 3 && strcmp(argv[1], "--fast") == 0);
+    fast = 0;
 
-    if (argc != 2 + fast) {
-        return us_cli_usage("verify");
+    while ((key = us_cli_option(&us_cli_verify, argc, argv)) != -1) {
+
+        if (key == '?') {
+            return us_cli_usage(&us_cli_verify);
+        }
+
+        fast = 1;
     }
 
-    code = us_cli_data_open(&d, argv[1 + fast]);
+    if (optind != argc - 1) {
+        return us_cli_usage(&us_cli_verify);
+    }
+
+    code = us_cli_data_open(&d, argv[optind]);
 
     if (code != US_CLI_DONE) {
         return code;
