@@ -7,6 +7,7 @@
 #   t/stress/*.c    kill.c: processes, killed at random instructions, on real
 #                   and generated URLs, from which models are learnt meanwhile;
 #                   steps.c: a process, killed at each of its instructions;
+#                   room.c: full zones, restarted in the same SIZE;
 #                   threads.c: threads under ThreadSanitizer
 #   t/web/*         what needs a browser, node or promtool
 #   t/clients/*     the clients, in each language
@@ -78,14 +79,18 @@ $(B)/stress/urls: $(B)/urlstore $(B)/generate
 	@{ tools/corpus.sh cat reddit_submissions | head -n 100000; \
 	    $(B)/generate -n 110000; } | $< normalize | grep ^http >$@
 
-test-stress: $(addprefix $(B)/stress/,kill steps threads urls) ## kills, threads
-	@cd $(B)/stress; for t in "kill $(STRESS_SECONDS)" steps "threads 5"; do \
+test-stress: $(addprefix $(B)/stress/,kill room steps threads urls) ## kills, threads, full zones
+	@cd $(B)/stress; for t in "kill $(STRESS_SECONDS)" "room 4 6" steps \
+	    "threads 5"; do \
 	    ./$$t >$${t%% *}.log 2>&1 <urls || { cat $${t%% *}.log; exit 1; }; \
 	    echo "stress $$t: $$(tail -1 $${t%% *}.log)"; \
 	done
 
 test-kill: $(addprefix $(B)/stress/,kill urls) ## random SIGKILL, 10 minutes
 	$(B)/stress/kill 600 <$(B)/stress/urls
+
+test-room: $(B)/stress/room  ## full zones that restart, 500 kinds
+	$< 500
 
 check-model: $(B)/.deps-build $(B)/.deps-model ## the model of the store, and its mutants
 	@tools/check-model.sh $(B)/model
@@ -186,5 +191,5 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	@touch $@
 
 .PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
-        check-model test-asan test-valgrind test-builds faults test-faults \
-        test-web test-clients
+        test-room check-model test-asan test-valgrind test-builds faults \
+        test-faults test-web test-clients

@@ -23,6 +23,10 @@
 static const char  *us_segment_magic[] = { "USJRNL\r\n", "USSNAP\r\n" };
 static const char  *us_segment_prefix[] = { "journal.", "snapshot." };
 
+static const unsigned  us_segment_version[] = {
+    US_SEGMENT_VERSION, US_SNAPSHOT_VERSION
+};
+
 
 static const uint8_t *us_reader_need(us_reader_t *r, uint64_t offset,
     size_t len, size_t *got);
@@ -72,7 +76,7 @@ us_segment_head_write(uint8_t *p, us_segment_head_t *h)
 {
     memset(p, 0, US_SEGMENT_HEADER);
     memcpy(p, us_segment_magic[h->kind], 8);
-    us_put32(p + 8, US_SEGMENT_VERSION);
+    us_put32(p + 8, us_segment_version[h->kind]);
     memcpy(p + 16, h->uuid, 16);
     us_put64(p + 32, h->epoch);
     us_put64(p + 40, h->lsn);
@@ -208,6 +212,7 @@ static us_read_t
 us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
     const uint8_t *uuid)
 {
+    unsigned  version;
     uint64_t  lsn;
 
     r->head.kind = kind;
@@ -221,10 +226,12 @@ us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
         return us_reader_bad(r, US_READ_BAD, "the header is damaged");
     }
 
-    if (us_get32(p + 8) != US_SEGMENT_VERSION) {
+    version = us_get32(p + 8);
+
+    if (version == 0 || version > us_segment_version[kind]) {
         us_disk_fail(&r->error, 0, "\"%s\" has format version %u, this "
-                     "program reads version %u; the file was not touched",
-                     r->name, (unsigned) us_get32(p + 8), US_SEGMENT_VERSION);
+                     "program reads versions up to %u; the file was not "
+                     "touched", r->name, version, us_segment_version[kind]);
         return US_READ_VERSION;
     }
 

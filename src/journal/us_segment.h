@@ -2,7 +2,7 @@
 /*
  * A file of blocks: a journal segment or a snapshot.
  *
- * FORMAT (version 1; all numbers little-endian)
+ * FORMAT (version 1, of a snapshot 2; all numbers little-endian)
  *
  *     +--------+-------+-------+-----     -----+-------+--------+
  *     | header | block | block |      ...      | block | footer |
@@ -10,7 +10,8 @@
  *
  *     header, 64 bytes
  *        0   8  "USJRNL\r\n" (segment) or "USSNAP\r\n" (snapshot)
- *        8   4  format version: 1
+ *        8   4  format version: 1, of a snapshot 2 (what differs is the stream
+ *               that it holds, see us_ring.c; version 1 is read)
  *       12   4  0
  *       16  16  uuid of the store
  *       32   8  epoch of the store when the file was begun
@@ -56,6 +57,7 @@
 
 
 #define US_SEGMENT_VERSION  1
+#define US_SNAPSHOT_VERSION 2
 #define US_SEGMENT_SIZE     (64 * 1024 * 1024)
 #define US_SEGMENT_HEADER   64
 #define US_BLOCK_HEADER     48

@@ -14,9 +14,6 @@
 #include "us_store_private.h"
 
 
-#define US_CHUNKS_SPARE    3          /* kept from adds for other operations */
-
-
 int
 us_store_reserve_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     int new_site)
@@ -148,6 +145,8 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
 
     hashes.url = item->hash;
     hashes.site = sl->site_hash;
+
+    us_store_keep(s, 2);
 
     /* the log twice: the index may have taken its room */
 
@@ -313,6 +312,10 @@ us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
     a = &s->arena;
     h = a->head;
 
+    if (op) {
+        us_store_keep(s, 0);
+    }
+
     if (us_mark_reserve(a, US_AREA_DELETED, id) != 0) {
         return US_FULL;
     }
@@ -417,6 +420,10 @@ us_store_set_mark(us_store_t *s, unsigned m, uint64_t id, int on,
     us_arena_t  *a;
 
     a = &s->arena;
+
+    if (op) {
+        us_store_keep(s, 0);
+    }
 
     if (on && us_mark_reserve(a, US_AREA_MARK + m, id) != 0) {
         return US_FULL;

@@ -22,13 +22,6 @@
 #define US_CHUNKS_MIN       16
 
 /*
- * No chunk begins nearer to the log's end.  A writer that is killed after
- * us_log_write() leaves a record there, of up to 128 bytes written in whole
- * words; and readers of records load whole words.
- */
-#define US_LOG_GUARD        192
-
-/*
  * Readers of leaves look past their end by this many bytes at most, and one
  * that takes anything for a header by the largest leaf that it could tell of.
  */
@@ -123,9 +116,13 @@ us_area_max(us_area_id_t id, uint64_t n, const us_store_conf_t *conf)
 
     default:
 
-        /* one bit for an id; no URL takes less than two bytes in all */
+        /*
+         * One bit for an id; no URL takes less than two bytes in all.  Marks
+         * that are not declared have their directory too: that one is declared
+         * later must not take room from a full zone.
+         */
 
-        return id < US_AREA_MARK + conf->nmarks ? n / 16 + 1 : 0;
+        return n / 16 + 1;
     }
 }
 
@@ -147,51 +144,48 @@ us_arena_open(us_arena_t *a, void *mem)
     a->head = h;
     a->chunk_shift = h->chunk_shift;
     a->intents = 0;
+    a->keep = 0;
 
     return 0;
 }
 
 
-/*
- * Where the areas' directories and the ring lie in a zone of this size.
- * Returns the offset of the log, or 0 if the zone is too small.
- */
-
-static uint64_t
-us_arena_layout(size_t size, const us_store_conf_t *conf,
-    us_area_t area[US_AREAS], uint64_t *ring)
+int
+us_arena_layout(size_t size, const us_store_conf_t *conf, us_layout_t *l)
 {
-    unsigned  i, shift;
-    uint64_t  n, pos;
+    unsigned  i;
+    uint64_t  pos;
 
-    shift = us_chunk_shift(size);
-    n = us_arena_chunks(size);
+    l->chunk_shift = us_chunk_shift(size);
+    l->leaf_shift = us_leaf_shift(size);
+    l->chunks = us_arena_chunks(size);
+
     pos = us_align(sizeof(us_head_t), 64);
 
     for (i = 0; i < US_AREAS; i++) {
-        area[i].n = 0;
-        area[i].max = us_area_max(i, n, conf);
-        area[i].directory = pos;
-        pos = us_align(pos + area[i].max * sizeof(uint32_t), 64);
+        l->area[i].n = 0;
+        l->area[i].max = us_area_max(i, l->chunks, conf);
+        l->area[i].directory = pos;
+        pos = us_align(pos + l->area[i].max * sizeof(uint32_t), 64);
     }
 
-    *ring = pos;
-    pos = us_align(pos + conf->ring, 64);
+    l->ring = pos;
+    l->log = us_align(pos + conf->ring, 64);
 
-    return pos + ((uint64_t) US_CHUNKS_MIN << shift) <= n << shift ? pos : 0;
+    return l->log + ((uint64_t) US_CHUNKS_MIN << l->chunk_shift)
+           <= l->chunks << l->chunk_shift ? 0 : -1;
 }
 
 
 size_t
 us_arena_min_size(const us_store_conf_t *conf)
 {
-    size_t     size;
-    uint64_t   ring;
-    us_area_t  area[US_AREAS];
+    size_t       size;
+    us_layout_t  layout;
 
     size = (size_t) 1 << US_CHUNK_SHIFT_MIN;
 
-    while (us_arena_layout(size, conf, area, &ring) == 0) {
+    while (us_arena_layout(size, conf, &layout) != 0) {
         size += (size_t) 1 << us_chunk_shift(size);
     }
 
@@ -203,33 +197,29 @@ int
 us_arena_format(us_arena_t *a, void *mem, size_t size,
     const us_store_conf_t *conf)
 {
-    unsigned    i, shift;
-    uint64_t    log, ring;
-    us_area_t   area[US_AREAS];
-    us_head_t  *h;
+    unsigned      i;
+    us_head_t    *h;
+    us_layout_t   l;
 
-    shift = us_chunk_shift(size);
-    log = us_arena_layout(size, conf, area, &ring);
-
-    if (log == 0) {
+    if (us_arena_layout(size, conf, &l) != 0) {
         return -1;
     }
 
     h = mem;
 
-    memcpy(h->area, area, sizeof(area));
+    memcpy(h->area, l.area, sizeof(l.area));
 
-    h->log = log;
-    h->ring = ring;
+    h->log = l.log;
+    h->ring = l.ring;
     h->ring_size = conf->ring;
 
-    h->leaf_shift = us_leaf_shift(size);
+    h->leaf_shift = l.leaf_shift;
     h->magic = US_MAGIC;
     h->layout = US_LAYOUT;
     h->byte_order = US_BYTE_ORDER;
     h->epoch = conf->epoch;
     h->size = size;
-    h->chunk_shift = shift;
+    h->chunk_shift = l.chunk_shift;
     h->nmarks = conf->nmarks;
     h->flags = (conf->schemes_first ? US_HEAD_SCHEMES_FIRST : 0)
                | (conf->sites ? US_HEAD_SITES : 0)
@@ -248,37 +238,115 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
         memcpy(h->mark[i], conf->marks[i].data, h->mark_len[i]);
     }
 
-    h->chunks_low = us_arena_chunks(size);
+    h->chunks_low = l.chunks;
     h->log_end = h->log * 2;
 
     return us_arena_open(a, mem);
 }
 
 
+/* chunks that lie free behind so much more log, or -1: not even that fits */
+
+static int64_t
+us_arena_gap(const us_arena_t *a, size_t log)
+{
+    uint64_t  end, low;
+
+    end = (a->head->log_end + 1) / 2 + log + US_LOG_GUARD;
+    low = a->head->chunks_low << a->chunk_shift;
+
+    return end <= low ? (int64_t) ((low - end) >> a->chunk_shift) : -1;
+}
+
+
+uint64_t
+us_arena_free(const us_arena_t *a)
+{
+    int64_t  gap;
+
+    gap = us_arena_gap(a, 0);
+
+    return (gap > 0 ? (uint64_t) gap : 0) + a->head->nspare;
+}
+
+
 int
 us_arena_fits(const us_arena_t *a, size_t chunks, size_t log)
 {
-    return (a->head->log_end + 1) / 2 + log + US_LOG_GUARD
-           + ((uint64_t) chunks << a->chunk_shift)
-           <= a->head->chunks_low << a->chunk_shift;
+    int64_t  gap;
+
+    gap = us_arena_gap(a, log);
+
+    return gap >= 0
+           && (uint64_t) gap + a->head->nspare >= chunks + a->keep;
+}
+
+
+/* intends to take the first spare chunk, which is made zero; its offset */
+
+static uint64_t
+us_arena_reuse(us_arena_t *a)
+{
+    uint64_t  *chunk, offset;
+
+    offset = a->head->spare << a->chunk_shift;
+    chunk = (uint64_t *) (a->base + offset);
+
+    /* the first word is the list's until the commit */
+
+    memset(chunk + 1, 0, ((size_t) 1 << a->chunk_shift) - sizeof(uint64_t));
+
+    us_intend(a, &a->head->spare, *chunk);
+    us_intend(a, &a->head->nspare, a->head->nspare - 1);
+    us_intend(a, chunk, 0);
+
+    return offset;
 }
 
 
 uint64_t
 us_arena_take(us_arena_t *a, us_area_id_t id, size_t n)
 {
+    int64_t     gap;
+    uint64_t    keep;
     us_head_t  *h;
 
     h = a->head;
+    gap = us_arena_gap(a, 0);
+    keep = id == US_AREA_LEAVES || id == US_AREA_DIRECTORY
+           || id == US_AREA_CACHE ? 0 : a->keep;
 
-    if (!us_arena_fits(a, n, 0)) {
+    if (gap < 0 || (uint64_t) gap + h->nspare < n + keep
+        || (n > 1 && (uint64_t) gap < n))
+    {
         return 0;
     }
 
     us_intend(a, &h->area[id].n, h->area[id].n + n);
+
+    if (n == 1 && h->nspare) {
+        return us_arena_reuse(a);
+    }
+
     us_intend(a, &h->chunks_low, h->chunks_low - n);
 
     return (h->chunks_low - n) << a->chunk_shift;
+}
+
+
+void
+us_arena_give(us_arena_t *a, us_area_id_t id, uint64_t chunk)
+{
+    us_head_t  *h;
+
+    h = a->head;
+
+    us_release((uint64_t *) (a->base + (chunk << a->chunk_shift)), h->spare);
+
+    us_intend(a, &h->area[id].n, h->area[id].n - 1);
+    us_intend(a, &h->spare, chunk);
+    us_intend(a, &h->nspare, h->nspare + 1);
+    us_commit(a);
 }
 
 
@@ -446,6 +514,7 @@ us_arena_enter(us_arena_t *a)
     uint64_t  n;
 
     a->intents = 0;
+    a->keep = 0;
 
     /*
      * Acquire: pairs with the release in us_commit(); the list is read only

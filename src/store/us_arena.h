@@ -12,7 +12,19 @@
  * The zone is full when the two meet.  Only the log is contiguous; all else
  * grows by chunks of 1 << chunk_shift bytes (a 6,144th to a 12,288th of the
  * zone, 16 KiB to 1 MiB), which an area finds by its directory of chunk
- * numbers.  Nothing is ever given back, so a chunk is zero when it is taken.
+ * numbers.  A chunk is zero when it is taken.
+ *
+ * While a store serves, nothing is given back.  A replay, which has the zone to
+ * itself, builds the index anew and gives back what it no longer needs: such
+ * chunks are a list, head->spare, of which each begins with the number of the
+ * next.
+ *
+ *
+ * The reserve.  A store whose zone is full must fit the same zone when it is
+ * replayed.  All areas but the index take there what they take here, or less.
+ * The index is built anew, under another hash key, and us_bulk_chunks() bounds
+ * what it takes.  So every operation leaves as many chunks free as that bound
+ * exceeds what index and cache have: a->keep, set by the writer.
  *
  * Offsets from the start of the zone only, never a pointer: processes may map
  * it at different addresses.
@@ -44,12 +56,13 @@
 #include "us_atomic.h"
 
 
-#define US_LAYOUT       2
+#define US_LAYOUT       3
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
 #define US_INTENT_MAX   64
 #define US_HANDS        2
+#define US_CHUNKS_SPARE 3             /* kept from adds for other operations */
 #define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
 
 
@@ -127,7 +140,10 @@ typedef struct {
     uint64_t           log_end  __attribute__((aligned(64)));  /* 4 bits each */
     uint64_t           long_end;      /* bytes in US_AREA_LONG */
     uint64_t           chunks_low;    /* chunks from here on are taken */
+    uint64_t           spare;         /* the first one given back, or 0 */
+    uint64_t           nspare;
     uint64_t           entries;       /* index: URLs and sites */
+    uint64_t           ghosts;        /* and slots that nothing leads to */
     uint64_t           leaf_next;     /* bump allocation of leaves: offsets */
     uint64_t           leaf_end;
     uint64_t           leaf_serial;
@@ -138,6 +154,7 @@ typedef struct {
     uint64_t           deleted;
     uint64_t           recoveries;
     uint64_t           full;
+    uint64_t           settled;       /* a replay has ended: see us_replay.c */
     uint64_t           trainer;       /* us_process_t, or 0 */
     uint64_t           codec[16];     /* the codec's: US_CODEC_* */
 
@@ -168,8 +185,30 @@ typedef struct {
     us_head_t         *head;
     unsigned           chunk_shift;
     unsigned           intents;       /* collected, not committed */
+    uint64_t           keep;          /* chunks that are for the index only */
 } us_arena_t;
 
+
+/* how a zone of some size is laid out */
+
+typedef struct {
+    unsigned           chunk_shift;
+    unsigned           leaf_shift;
+    uint64_t           chunks;        /* whole ones, which areas can take */
+    uint64_t           ring;          /* offsets */
+    uint64_t           log;
+    us_area_t          area[US_AREAS];
+} us_layout_t;
+
+/*
+ * Bytes behind the log's end in which no chunk begins.  A writer that is killed
+ * after us_log_write() leaves a record there, of up to 128 bytes written in
+ * whole words; and readers of records load whole words.
+ */
+#define US_LOG_GUARD   192
+
+/* -1: too small */
+int us_arena_layout(size_t size, const us_store_conf_t *conf, us_layout_t *l);
 
 /* the least size that us_arena_format() takes */
 size_t us_arena_min_size(const us_store_conf_t *conf);
@@ -196,8 +235,15 @@ int us_arena_allot(us_arena_t *a, us_area_id_t id, size_t at);
  */
 uint64_t us_arena_take(us_arena_t *a, us_area_id_t id, size_t n);
 
-/* whether so many chunks and bytes of log still fit together */
+/* a replay alone: takes a chunk from an area and puts it on the list */
+void us_arena_give(us_arena_t *a, us_area_id_t id, uint64_t chunk);
+
+/*
+ * Whether so many chunks and bytes of log still fit together, beside those
+ * that are kept; how many chunks are free.
+ */
 int us_arena_fits(const us_arena_t *a, size_t chunks, size_t log);
+uint64_t us_arena_free(const us_arena_t *a);
 
 /* under the lock: collects a word of the update, see above; reads it back */
 void us_intend(us_arena_t *a, uint64_t *word, uint64_t value);

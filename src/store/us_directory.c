@@ -8,34 +8,56 @@
 #include "us_leaf.h"
 
 
+static void
+us_directory_give(us_arena_t *a, uint32_t *entry)
+{
+    uint32_t  chunk;
+
+    chunk = *entry;
+
+    if (chunk) {
+        us_intend32(a, entry, 0);
+        us_commit(a);
+        us_arena_give(a, US_AREA_DIRECTORY, chunk);
+    }
+}
+
+
 int
 us_directory_begin(us_arena_t *a, uint64_t n)
 {
-    uint64_t    leaf, first, last;
+    uint64_t    number, last;
     us_head_t  *h;
 
     h = a->head;
 
-    /* all or nothing */
+    for (number = h->directory_first; number <= h->directory_last; number++) {
+        us_directory_give(a, us_directory_chunk(a, number));
+    }
 
-    first = us_directory_chunk_number(a, n);
+    if (h->directory_spare) {
+        number = h->directory_spare;
+        us_intend(a, &h->directory_spare, 0);
+        us_commit(a);
+        us_arena_give(a, US_AREA_DIRECTORY, number);
+    }
+
+    number = us_directory_chunk_number(a, n);
     last = us_directory_chunk_number(a, 2 * n - 1);
 
-    if (last - first >= h->area[US_AREA_DIRECTORY].max
-        || !us_arena_fits(a, last - first + 1, 0))
-    {
+    us_intend(a, &h->directory_first, number);
+    us_intend(a, &h->directory_last, number);
+    us_commit(a);
+
+    if (last - number >= h->area[US_AREA_DIRECTORY].max) {
         return -1;
     }
 
-    us_intend(a, &h->directory_first, first);
-    us_intend(a, &h->directory_last, first);
-    us_commit(a);
-
-    for (leaf = n; leaf < 2 * n; leaf += (uint64_t) 1 << (a->chunk_shift - 2)) {
-        (void) us_directory_extend(a, leaf);
+    for ( /* void */ ; number <= last; number++) {
+        if (us_directory_extend(a, number << (a->chunk_shift - 2)) != 0) {
+            return -1;
+        }
     }
-
-    (void) us_directory_extend(a, 2 * n - 1);
 
     return 0;
 }

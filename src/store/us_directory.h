@@ -14,7 +14,7 @@
  * again.  A word that a reader gets from a chunk that was just used again leads
  * to another leaf; us_index_stale() tells.
  *
- * For us_index.c and us_index_image.c only.
+ * For the files of the index only.
  */
 
 
@@ -85,12 +85,23 @@ us_directory_get(const us_arena_t *a, uint64_t leaf)
 }
 
 
+/* chunks for the words of leaves n .. 2n-1 */
+
+static inline uint64_t
+us_directory_chunks(const us_arena_t *a, uint64_t n)
+{
+    return us_directory_chunk_number(a, 2 * n - 1)
+           - us_directory_chunk_number(a, n) + 1;
+}
+
+
 /*
- * Under the lock, nothing intended; 0, or -1: no room, nothing was changed.
- * us_directory_begin(), before the first entry and with nobody else at work:
- * words for leaves n .. 2n-1; those that there were are lost.
+ * A replay alone, nothing intended: gives all words back and makes zero words
+ * for leaves n .. 2n-1.  0, or -1: no room, there are no words at all.
  */
 int us_directory_begin(us_arena_t *a, uint64_t n);
+
+/* Under the lock, nothing intended; 0, or -1: no room, nothing was changed. */
 
 /* makes sure that there is a word for this leaf, the last one or the next */
 int us_directory_extend(us_arena_t *a, uint64_t leaf);

@@ -10,9 +10,7 @@
 #include <stdlib.h>
 
 
-#define US_IMAGE_TRIES  3
-#define US_IMAGE_WORDS  512           /* of leaves in an operation, at least */
-#define US_MARK_WORDS   512           /* of marks in one, at most */
+#define US_MARK_WORDS   512           /* of marks in one operation, at most */
 
 
 /* a dump in progress: operations are collected in pieces */
@@ -24,6 +22,17 @@ typedef struct {
     size_t            n;
     uint8_t           buf[16384];
 } us_dump_t;
+
+
+/* the store when the dump was begun */
+
+typedef struct {
+    uint64_t          ids;
+    uint64_t          leaves;
+    uint64_t          entries;
+    uint64_t          sites;
+    uint64_t          models;
+} us_dump_head_t;
 
 
 static void
@@ -60,68 +69,61 @@ us_dump_op(us_dump_t *d, const us_op_t *op)
 }
 
 
-/*
- * A copy of the index, which goes on growing: once it overtook the copy, from
- * the beginning again.  0, or -1: the dump goes without.
- */
+/* the cache is of hints: it may be newer than the rest */
 
-static int
-us_dump_copy(us_store_t *s, us_index_image_t *im)
+static void
+us_dump_cache(us_store_t *s, us_dump_t *d, uint64_t bytes)
 {
-    int       rc;
-    unsigned  i;
+    us_op_t   op;
+    uint8_t   piece[US_PREFIX_PIECE];
+    uint64_t  pos;
 
-    for (i = 0; i < US_IMAGE_TRIES; i++) {
-        memset(im, 0, sizeof(us_index_image_t));
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_CACHE;
+    op.bytes.data = piece;
+    op.bytes.len = sizeof(piece);
 
-        do {
-            rc = us_index_image_room(im);
-
-            if (rc == 0) {
-                us_store_enter(s);
-                rc = us_index_image(&s->arena, im);
-                us_store_leave(s);
-            }
-        } while (rc == 1);
-
-        if (rc == 0) {
-            return 0;
-        }
-
-        us_index_image_free(im);
+    for (pos = 0; pos < bytes && !d->failed; pos += sizeof(piece)) {
+        us_prefix_copy(&s->arena, pos, piece, sizeof(piece));
+        op.id = pos;
+        us_dump_op(d, &op);
     }
-
-    return -1;
 }
 
 
-/* counters of sites would count what follows: with them, no image */
+/*
+ * Leaf after leaf as it is now.  In a replay, entries of ids from n on are left
+ * out, and those deleted meanwhile are not there: an operation that follows the
+ * dump deletes them.  Counters of sites would count what follows: with them
+ * there is no image.
+ */
 
 static void
-us_dump_image(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t sites)
+us_dump_image(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 {
+    int                more;
     us_op_t            op;
-    size_t             at, end;
-    uint8_t            piece[US_PREFIX_PIECE];
-    uint64_t           leaf, pos;
-    us_head_t         *h;
-    us_index_image_t   im;
     us_store_image_t   out;
+    us_index_image_t  *im;
 
-    h = us_head(s);
-
-    if (n == 0 || (h->flags & (US_HEAD_SITES|US_HEAD_LOOKUP))
-        || us_dump_copy(s, &im) != 0)
+    if (head->ids == 0
+        || (us_head(s)->flags & (US_HEAD_SITES|US_HEAD_LOOKUP)))
     {
         return;
     }
 
+    im = calloc(1, sizeof(us_index_image_t));
+
+    if (im == NULL) {
+        return;
+    }
+
     memset(&out, 0, sizeof(us_store_image_t));
-    out.layout = US_LAYOUT;
-    memcpy(out.hash_key, h->hash_key, sizeof(out.hash_key));
-    out.ids = n;
-    out.leaves = im.leaves;
-    out.sites = sites;
+    out.version = US_IMAGE_VERSION;
+    memcpy(out.hash_key, us_head(s)->hash_key, sizeof(out.hash_key));
+    out.ids = head->ids;
+    out.leaves = head->leaves;
+    out.sites = head->sites;
     out.cache = us_prefix_bytes(&s->arena);
 
     memset(&op, 0, sizeof(us_op_t));
@@ -132,29 +134,23 @@ us_dump_image(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t sites)
 
     op.type = US_OP_LEAVES;
 
-    for (at = 0, leaf = im.leaves; at < im.n && !d->failed; at = end) {
-        op.id = leaf;
+    do {
+        us_store_enter(s);
+        more = us_index_image(&s->arena, im);
+        us_store_leave(s);
 
-        for (end = at; end < im.n && end - at < US_IMAGE_WORDS; leaf++) {
-            end += 1 + im.words[end];
+        op.id = im->leaf;
+        op.bytes.data = (uint8_t *) im->words;
+        op.bytes.len = im->n * sizeof(uint64_t);
+
+        if (more) {
+            us_dump_op(d, &op);
         }
+    } while (more && !d->failed);
 
-        op.bytes.data = (uint8_t *) &im.words[at];
-        op.bytes.len = (end - at) * sizeof(uint64_t);
-        us_dump_op(d, &op);
-    }
+    free(im);
 
-    us_index_image_free(&im);
-
-    op.type = US_OP_CACHE;
-    op.bytes.data = piece;
-    op.bytes.len = sizeof(piece);
-
-    for (pos = 0; pos < out.cache && !d->failed; pos += sizeof(piece)) {
-        us_prefix_copy(&s->arena, pos, piece, sizeof(piece));
-        op.id = pos;
-        us_dump_op(d, &op);
-    }
+    us_dump_cache(s, d, out.cache);
 }
 
 
@@ -263,16 +259,18 @@ us_dump_marks(us_store_t *s, us_dump_t *d, us_area_id_t area, uint64_t n)
 int
 us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 {
-    unsigned    m;
-    us_op_t     op;
-    uint64_t    n, sites, models;
-    us_dump_t   d;
+    unsigned         m;
+    us_op_t          op;
+    us_dump_t        d;
+    us_dump_head_t   head;
 
     us_store_enter(s);
 
-    n = us_store_next_id(s);
-    sites = us_head(s)->sites;
-    models = us_head(s)->models;
+    head.ids = us_store_next_id(s);
+    head.leaves = us_head(s)->leaves;
+    head.entries = us_head(s)->entries + us_head(s)->ghosts;
+    head.sites = us_head(s)->sites;
+    head.models = us_head(s)->models;
     *lsn = us_store_published(s);
 
     us_store_leave(s);
@@ -283,23 +281,32 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     d.n = 0;
 
     memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_AT;
     op.bytes.data = d.buf;            /* none, but memcpy() wants a pointer */
+
+    op.type = US_OP_AT;
     us_dump_op(&d, &op);
 
-    us_dump_image(s, &d, n, sites);
-    us_dump_adds(s, &d, n, models);
+    op.type = US_OP_EXPECT;
+    op.id = head.entries;
+    us_dump_op(&d, &op);
 
     /*
-     * Marks may be newer than the LSN: an operation that follows it sets them
-     * once more, or undoes them.  Deletes come last, as they clear marks.
+     * Deletes come first: a replay does not index what is deleted, and so
+     * needs no more room than the store has.  Bits may be newer than the LSN:
+     * an operation that follows it sets them once more, or clears them.
      */
 
+    us_dump_marks(s, &d, US_AREA_DELETED, head.ids);
+    us_dump_image(s, &d, &head);
+    us_dump_adds(s, &d, head.ids, head.models);
+
     for (m = 0; m < us_head(s)->nmarks; m++) {
-        us_dump_marks(s, &d, US_AREA_MARK + m, n);
+        us_dump_marks(s, &d, US_AREA_MARK + m, head.ids);
     }
 
-    us_dump_marks(s, &d, US_AREA_DELETED, n);
+    op.type = US_OP_AT;
+    op.id = head.ids;
+    us_dump_op(&d, &op);
 
     us_dump_flush(&d);
 

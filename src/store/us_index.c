@@ -49,80 +49,11 @@
 
 #include "us_index.h"
 #include "us_directory.h"
-#include "us_leaf.h"
+#include "us_index_path.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
-
-
-/*
- * Entries to a leaf, on average.  More: less memory, but more slots to scan,
- * and more of them with the right fingerprint by chance.
- */
-#ifndef US_LEAF_MEAN
-#define US_LEAF_MEAN    64
-#endif
-
-/*
- * A leaf whose entries were hashed again has so many extra bits.  The numbers
- * are mixed so that at any time every third leaf is about to be hashed again,
- * and leaves of all sizes go on being used.
- */
-#ifndef US_EXTRA_BITS
-#define US_EXTRA_BITS(leaf)  (2 + (leaf) % 3)
-#endif
-#define US_FIRST_LEAF   2
-
-
-static inline uint64_t
-us_path(uint64_t hash)
-{
-    uint64_t  square;
-
-    square = (unsigned __int128) hash * hash >> 64;
-
-    return hash - (hash - square) / 3;
-}
-
-
-static inline uint8_t
-us_print(uint64_t hash)
-{
-    return hash;
-}
-
-
-/* the number of the leaf that has this path when there are n leaves */
-
-static inline uint64_t
-us_leaf_number(uint64_t n, uint64_t path)
-{
-    unsigned  depth;
-    uint64_t  leaf;
-
-    depth = 63 - __builtin_clzll(n);
-    leaf = ((uint64_t) 1 << depth) | path >> (64 - depth);
-
-    if (leaf < n) {
-        leaf = ((uint64_t) 2 << depth) | path >> (63 - depth);
-    }
-
-    return leaf;
-}
-
-
-/* the bits of the path below a leaf */
-
-static inline unsigned
-us_extra(uint64_t leaf, uint64_t path, unsigned bits)
-{
-    unsigned  depth;
-
-    depth = 63 - __builtin_clzll(leaf);
-
-    return path << depth >> 1 >> (63 - bits);
-}
 
 
 void
@@ -347,57 +278,21 @@ us_index_enter(us_arena_t *a)
 }
 
 
-int
-us_index_begin(us_arena_t *a, uint64_t leaves)
-{
-    us_head_t  *h;
-
-    h = a->head;
-
-    if (h->entries || leaves < h->leaves || leaves > h->size
-        || us_directory_begin(a, leaves) != 0)
-    {
-        return -1;
-    }
-
-    us_intend(a, &h->leaves, leaves);
-    us_commit(a);
-
-    return 0;
-}
-
-
-void
-us_index_presize(us_arena_t *a, uint64_t n)
-{
-    uint64_t  leaves;
-
-    leaves = n / US_LEAF_MEAN + 1;
-
-    if (leaves > a->head->leaves) {
-        (void) us_index_begin(a, leaves);
-    }
-}
-
-
 /*
- * Hashes the entries of a leaf that is going to be split again: afterwards
- * they have the bit that decides their side, and fresh extra bits below it.
- *
  * An id is here as a URL, as a site, or as both.  If both hashes lead here and
  * have the same fingerprint, then both entries are here, next to each other,
  * unless the URL's was removed; which of them is which does not matter.
  */
 
-static unsigned
+unsigned
 us_index_rehash(uint64_t leaf, us_entry_t *e, unsigned n, us_leaf_t *l,
-    us_index_hash_pt hash, void *data)
+    unsigned bits, us_index_hash_pt hash, void *data)
 {
-    unsigned     i, k, out, both, bits;
+    unsigned     i, k, out, both;
     uint64_t     h, path, known, id[US_LEAF_MAX];
     us_hashes_t  hashes[US_LEAF_MAX];
 
-    bits = US_EXTRA_BITS(leaf) + 1;
+    id[0] = 0;
     out = 0;
     both = 0;
 
@@ -438,7 +333,7 @@ void
 us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
 {
     int          failed;
-    unsigned     i, n, left;
+    unsigned     i, n, left, ghosts;
     uint32_t     address, child[2];
     uint64_t     leaf;
     us_leaf_t    l;
@@ -457,9 +352,14 @@ us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
     address = us_directory_get(a, leaf);
     n = us_leaf_read(a, address, e, &l);
 
+    ghosts = n;
+
     if (l.extra <= 1) {
-        n = us_index_rehash(leaf, e, n, &l, hash, data);
+        n = us_index_rehash(leaf, e, n, &l, US_EXTRA_BITS(leaf) + 1, hash,
+                            data);
     }
+
+    ghosts -= n;
 
     /* the first extra bit is the side */
 
@@ -490,6 +390,7 @@ us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
     us_intend32(a, us_directory_word(a, 2 * leaf), child[0]);
     us_intend32(a, us_directory_word(a, 2 * leaf + 1), child[1]);
     us_intend(a, &h->leaves, leaf + 1);
+    us_intend(a, &h->ghosts, h->ghosts - ghosts);
     us_leaf_free(a, address);
     us_intend(a, &h->hand[0], 0);
     us_intend(a, &h->hand[1], 0);
@@ -641,10 +542,14 @@ us_index_remove(us_arena_t *a, const us_removal_t *r)
 
     } else {
 
-        /* not even room for a copy: a wrong fingerprint makes it forgotten */
+        /*
+         * Not even room for a copy: a wrong fingerprint makes it forgotten.
+         * The slot is used until the leaf is hashed again.
+         */
 
         w = us_leaf_at(a, r->address) + 1 + r->slot / 8;
         us_intend(a, w, us_relaxed(w) ^ (uint64_t) 1 << (r->slot % 8 * 8));
+        us_intend(a, &a->head->ghosts, a->head->ghosts + 1);
     }
 
     us_intend(a, &a->head->entries, a->head->entries - 1);

@@ -62,12 +62,6 @@ typedef void (*us_index_hash_pt)(void *data, const uint64_t *ids, unsigned n,
 
 /* Under the lock, nothing intended; 0, or -1: no room, nothing was changed. */
 
-/*
- * Before the first entry, nobody else at work: as many leaves as n entries are
- * going to need, all empty.  It is a hint: does nothing if there is no room.
- */
-void us_index_presize(us_arena_t *a, uint64_t n);
-
 /* splits one leaf, if it is time; that there is no room for it does no harm */
 void us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data);
 
@@ -103,40 +97,31 @@ void us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
 void us_index_remove(us_arena_t *a, const us_removal_t *r);
 
 /*
- * An image: all leaves, copied into memory of the caller's process while
- * others add.
+ * An image: all leaves, copied for a dump while others add and delete.
  *
- *     | number of words | the words of a leaf |  ...  leaves, leaves + 1, ...
+ *     | number of words | the words of a leaf |  ...  leaves n, n + 1, ...
  *
- * us_index_image(), under the lock, copies some more: 1 (there are more), 0
- * (that is all), or -1: growth has overtaken the copy.  Each time before, and
- * not under the lock, us_index_image_room() makes room for it (-1: no memory).
- * A memset() begins one, us_index_image_free() ends it.
+ * us_index_image() copies some leaves with consecutive numbers into im->words,
+ * in the order of their paths, and returns 1, or 0 if there are no more.  It is
+ * called under the lock, with im zero at first.  The memory is the caller's,
+ * and bounded.
  *
- * It holds what was in the index at some moment while it was made, as seen for
- * each hash; ids that were given meanwhile may be there.
+ * What was in the index when the image was begun and was not removed since is
+ * in it.  Ids that were given meanwhile may be there.
  */
+
+#define US_IMAGE_LEAVES  128          /* copied in one hold of the lock */
+#define US_IMAGE_WORDS   (US_IMAGE_LEAVES * (1 + (128 << 5) / 8))
 
 typedef struct {
-    uint64_t         leaves;
-    uint64_t         next;            /* to be copied */
-    uint64_t        *words;
-    size_t           n;
-    size_t           size;
+    uint64_t         path;            /* of the next one */
+    unsigned         done:1;
+    uint64_t         leaf;            /* number of the first one copied */
+    size_t           n;               /* words */
+    uint64_t         words[US_IMAGE_WORDS];
 } us_index_image_t;
 
-int us_index_image_room(us_index_image_t *im);
-int us_index_image(us_arena_t *a, us_index_image_t *im);
-void us_index_image_free(us_index_image_t *im);
-
-/*
- * From an image into an empty index, nobody else at work: as many leaves, then
- * the words of each, of which entries below `end` are taken.  -1: no room, or
- * it cannot be one.
- */
-int us_index_begin(us_arena_t *a, uint64_t leaves);
-int us_index_leaf(us_arena_t *a, uint64_t leaf, const uint8_t *words,
-    size_t n, uint64_t end);
+int us_index_image(const us_arena_t *a, us_index_image_t *im);
 
 
 #endif /* _US_INDEX_H_INCLUDED_ */

@@ -126,12 +126,7 @@ us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
 }
 
 
-/*
- * The smallest leaf for n entries, the highest of which is id: sets low and
- * size.  -1: there is none.
- */
-
-static int
+int
 us_leaf_measure(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
 {
     unsigned  words, unit;
@@ -140,8 +135,7 @@ us_leaf_measure(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
         return -1;
     }
 
-    for (l->low = 0; (id + 1) >> (l->low + 1) >= n; l->low++) { /* void */ }
-
+    l->low = us_leaf_low(n, id);
     l->slots = n;
     words = us_leaf(us_leaf_header(l)).high + ((id >> l->low) + n + 63) / 64;
     words = words < US_LEAF_WORDS ? US_LEAF_WORDS : words;
@@ -220,9 +214,7 @@ us_leaf_free(us_arena_t *a, uint32_t address)
 }
 
 
-/* intends to put n bytes of free memory, if they can be a leaf, on a list */
-
-static void
+void
 us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n)
 {
     uint64_t   *w;
@@ -360,13 +352,56 @@ us_leaf_take(us_arena_t *a, us_leaf_t *l, unsigned hand)
 }
 
 
+void
+us_leaf_write(us_arena_t *a, uint32_t address, us_leaf_t *l,
+    const us_entry_t *e, unsigned n, unsigned slots, uint64_t id)
+{
+    unsigned   i, at, width;
+    uint64_t  *w, v, out[US_LEAF_WORDS_MAX];
+
+    l->count = n;
+    l->serial = us_leaf_serial(a);
+    us_leaf_share(a, l, slots, id);
+
+    width = l->low + l->extra;
+    memset(out, 0, us_leaf_words(a, l) * 8);
+
+    for (i = 0; i < n; i++) {
+        out[1 + i / 8] |= (uint64_t) e[i].print << i % 8 * 8;
+
+        v = (uint64_t) e[i].extra << l->low
+            | (e[i].id & (((uint64_t) 1 << l->low) - 1));
+        at = l->packed * 64 + i * width;
+
+        out[at / 64] |= v << at % 64;
+        out[at / 64 + 1] |= v >> 1 >> (63 - at % 64);
+
+        at = l->high * 64 + (e[i].id >> l->low) + i;
+        out[at / 64] |= (uint64_t) 1 << at % 64;
+    }
+
+    /*
+     * Release, each of them: a reader that has come here by an old address
+     * and sees one of the new words must find the serial number changed.  The
+     * header last: who takes it for the leaf's must at least find the leaf
+     * that it describes.
+     */
+
+    w = us_leaf_at(a, address);
+
+    for (i = 1; i < us_leaf_words(a, l); i++) {
+        us_release(&w[i], out[i]);
+    }
+
+    us_release(w, us_leaf_header(l));
+}
+
+
 uint32_t
 us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned extra,
     unsigned room, uint64_t id, unsigned hand, int *failed)
 {
-    unsigned   i, at, width;
     uint32_t   address;
-    uint64_t  *w, v, out[US_LEAF_WORDS_MAX];
     us_leaf_t  l;
 
     if (n + room == 0) {
@@ -388,41 +423,7 @@ us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned extra,
         return 0;
     }
 
-    l.count = n;
-    l.serial = us_leaf_serial(a);
-    us_leaf_share(a, &l, n + room, id);
-
-    width = l.low + l.extra;
-    memset(out, 0, us_leaf_words(a, &l) * 8);
-
-    for (i = 0; i < n; i++) {
-        out[1 + i / 8] |= (uint64_t) e[i].print << i % 8 * 8;
-
-        v = (uint64_t) e[i].extra << l.low
-            | (e[i].id & (((uint64_t) 1 << l.low) - 1));
-        at = l.packed * 64 + i * width;
-
-        out[at / 64] |= v << at % 64;
-        out[at / 64 + 1] |= v >> 1 >> (63 - at % 64);
-
-        at = l.high * 64 + (e[i].id >> l.low) + i;
-        out[at / 64] |= (uint64_t) 1 << at % 64;
-    }
-
-    /*
-     * Release, each of them: a reader that has come here by an old address
-     * and sees one of the new words must find the serial number changed.  The
-     * header last: who takes it for the leaf's must at least find the leaf
-     * that it describes.
-     */
-
-    w = us_leaf_at(a, address);
-
-    for (i = 1; i < us_leaf_words(a, &l); i++) {
-        us_release(&w[i], out[i]);
-    }
-
-    us_release(w, us_leaf_header(&l));
+    us_leaf_write(a, address, &l, e, n, n + room, id);
 
     return address;
 }

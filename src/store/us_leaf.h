@@ -167,6 +167,22 @@ us_packed_set(uint64_t *words, unsigned at, unsigned n, uint64_t v)
 }
 
 
+/*
+ * How many low bits of each id are packed, if the highest of n ids is id: so
+ * many that the high bits are 2 to 3 for each.
+ */
+
+static inline unsigned
+us_leaf_low(unsigned n, uint64_t id)
+{
+    unsigned  low;
+
+    for (low = 0; (id + 1) >> (low + 1) >= n; low++) { /* void */ }
+
+    return low;
+}
+
+
 /* the entries of a leaf of n words; 0 if the words cannot be those of one */
 unsigned us_leaf_entries(const uint64_t *w, unsigned n, const us_leaf_t *leaf,
     us_entry_t *e);
@@ -181,6 +197,23 @@ unsigned us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
  */
 unsigned us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
     const us_entry_t *e, unsigned used);
+
+/*
+ * The smallest leaf for n entries, the highest of which is id: sets low and
+ * size of l, which has its extra bits.  -1: there is none.
+ */
+int us_leaf_measure(const us_arena_t *a, us_leaf_t *l, unsigned n,
+    uint64_t id);
+
+/*
+ * Fills a leaf where no reader looks, which was measured for so many slots up
+ * to id and may be larger, with n entries.
+ */
+void us_leaf_write(us_arena_t *a, uint32_t address, us_leaf_t *l,
+    const us_entry_t *e, unsigned n, unsigned slots, uint64_t id);
+
+/* intends to put n bytes of free memory, if they can be a leaf, on a list */
+void us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n);
 
 /* intends to free a leaf: its header first, see the invariants */
 void us_leaf_free(us_arena_t *a, uint32_t address);

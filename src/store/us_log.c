@@ -36,9 +36,7 @@
 #endif
 
 
-#define US_LONG          255
 #define US_LONG_LINK     16           /* units */
-#define US_LONG_HEAD     238           /* units, whole bytes */
 #define US_LONG_POS      (((uint64_t) 1 << 40) - 1)
 
 
@@ -108,7 +106,7 @@ us_log_sum(const uint64_t *line, unsigned n)
 
 
 static inline uint8_t *
-us_log_length(uint64_t *line, uint64_t id)
+us_log_byte(uint64_t *line, uint64_t id)
 {
     return (uint8_t *) (line + 1) + id % US_LOG_GROUP;
 }
@@ -180,7 +178,7 @@ us_log_find(const us_arena_t *a, uint64_t id, us_bits_t *record)
 
     record->data = a->base + pos / 2;
     record->bit = (pos & 1) * 4;
-    record->units = __atomic_load_n(us_log_length(line, id), __ATOMIC_RELAXED);
+    record->units = __atomic_load_n(us_log_byte(line, id), __ATOMIC_RELAXED);
 
     return record->units != US_LONG;
 }
@@ -347,7 +345,7 @@ us_log_write(us_arena_t *a, uint64_t id, const uint8_t *bits, uint32_t units)
      * part of a sum that ends before it.
      */
 
-    __atomic_store_n(us_log_length(line, id), (uint8_t) units,
+    __atomic_store_n(us_log_byte(line, id), (uint8_t) units,
                      __ATOMIC_RELAXED);
 }
 

@@ -18,6 +18,27 @@
 #define US_RECORD_BUFFER  (US_RECORD_MAX + 16)
 
 
+/* a longer record is in two parts: so many of its units are in the log */
+#define US_LONG           255
+#define US_LONG_HEAD      238
+
+
+/* units of a record that lie in the log, bytes that lie in the long area */
+
+static inline uint32_t
+us_log_units(uint32_t units)
+{
+    return units < US_LONG ? units : US_LONG;
+}
+
+
+static inline size_t
+us_log_length(uint32_t units)
+{
+    return units < US_LONG ? 0 : (units - US_LONG_HEAD + 1) / 2;
+}
+
+
 /*
  * The bits of a record: they begin at bit `bit` (0 or 4) of *data, the lowest
  * bit of a byte first, and there are units * 4 of them.  Eight bytes behind

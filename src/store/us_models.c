@@ -28,8 +28,7 @@
 #include <sys/mman.h>
 
 
-/* of 8 bytes */
-#define US_FIRST_WORDS    8
+#define US_FIRST_WORDS    (US_MODEL_FIRST / sizeof(uint64_t))
 
 /*
  * Bytes of a model's tables.  Those that the trainer makes take less than .7
@@ -246,11 +245,10 @@ us_models_install(us_models_t *ms, const us_model_t *m)
     number = h->models;
     bytes = us_model_bytes(m);
     chunk = (size_t) 1 << a->chunk_shift;
-    n = (bytes.len + US_FIRST_WORDS * sizeof(uint64_t) + chunk - 1)
-        >> a->chunk_shift;
+    n = (bytes.len + US_MODEL_FIRST + chunk - 1) >> a->chunk_shift;
 
     if (number == US_MODELS_MAX || us_decoder_size(m) > US_TABLES_MAX) {
-        return -1;
+        return US_REPLAY_DAMAGED;
     }
 
     /* a kill between this and the commit loses these chunks, no more */
@@ -258,7 +256,7 @@ us_models_install(us_models_t *ms, const us_model_t *m)
     at = h->area[US_AREA_MODELS].n << a->chunk_shift;
 
     if (us_arena_grow(a, US_AREA_MODELS, n) != 0) {
-        return -1;
+        return US_REPLAY_NO_ROOM;
     }
 
     p = (uint64_t *) us_area_at(a, US_AREA_MODELS, at);

@@ -16,6 +16,9 @@
 #define US_MODELS_MAX     6
 #define US_MODEL_BUILTIN  7           /* its number in an escape, of 3 bits */
 
+/* bytes before a model in the zone */
+#define US_MODEL_FIRST    64
+
 /* codes of a header's symbols, as us_code_make() makes them */
 
 typedef struct {
@@ -108,8 +111,8 @@ us_models_get(const us_models_t *ms, unsigned number)
 
 /*
  * Under the lock, nothing intended: copies a model to the zone and intends to
- * publish it for ids from next_id on.  -1: no room, or its tables would be too
- * large.
+ * publish it for ids from next_id on.  US_REPLAY_NO_ROOM, or US_REPLAY_DAMAGED:
+ * there are as many as there can be, or its tables would be too large.
  */
 int us_models_install(us_models_t *ms, const us_model_t *m);
 

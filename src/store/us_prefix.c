@@ -182,6 +182,13 @@ us_prefix_resize(us_arena_t *a, uint64_t bits)
     have = us_area_bytes(a, US_AREA_CACHE);
 
     if (have < bytes
+        && !us_arena_fits(a, ((bytes - have) >> a->chunk_shift)
+                             + US_CHUNKS_SPARE, 0))
+    {
+        return -1;
+    }
+
+    if (have < bytes
         && us_arena_grow(a, US_AREA_CACHE,
                          (bytes - have + chunk - 1) >> a->chunk_shift)
            != 0)

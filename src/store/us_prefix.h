@@ -47,6 +47,7 @@ void us_prefix_grow(us_arena_t *a);
  * be longer than US_PREFIX_PIECE, or begin but at a multiple of it.
  */
 #define US_PREFIX_PIECE  8192
+#define US_PREFIX_MAX    ((uint64_t) 4 << 20)  /* bytes */
 
 uint64_t us_prefix_bytes(const us_arena_t *a);
 void us_prefix_copy(const us_arena_t *a, uint64_t at, uint8_t *p, size_t len);

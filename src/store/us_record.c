@@ -465,13 +465,13 @@ us_record_install(us_codec_t *c, us_str_t model)
     copy = malloc(model.len + 1);
 
     if (copy == NULL) {
-        return -1;
+        return US_REPLAY_FAILED;
     }
 
     memcpy(copy, model.data, model.len);
 
     m = us_model_check(copy, model.len);
-    rc = m ? us_models_install(&c->models, m) : -1;
+    rc = m ? us_models_install(&c->models, m) : US_REPLAY_DAMAGED;
 
     free(copy);
 

@@ -1,114 +1,72 @@
 
 /*
- * Replay: operations from a journal or a dump into a store that nobody else
- * uses.  An add may be done in two halves: the log at once, because the next
- * record may refer to it; the index later, for a group of records whose leaves
- * have been asked for meanwhile.
+ * Replay: operations from a journal or a dump.
  *
- * Most records have a site that was met before: a table of those met last
- * spares the look-up.
+ * A store that is empty when the first of them comes is built in bulk: nobody
+ * looks at it.  Records go to the log, deletes and marks are bits; the index is
+ * made of all of them together (us_replay_bulk.c), at last when the store is
+ * settled.  From then on readers may be at work, and what is applied then is
+ * added to the index one by one, under the lock.
+ *
+ * Where the zone is too small, nothing more is applied, but all operations are
+ * counted: then it is known which SIZE would do.
  */
 
 
-#include "us_store_private.h"
+#include "us_replay.h"
 
 #include <stdlib.h>
 
 
-#define US_REPLAY_GROUP  16
-#define US_REPLAY_SITES  4096
-#define US_REPLAY_SITE   47           /* longer ones are looked up */
+/* records for each entry of the cache that is restored by them, at most */
+#define US_REPLAY_CACHED  1
 
 
-typedef struct {
-    uint64_t          first;
-    uint8_t           len;
-    uint8_t           text[US_REPLAY_SITE];
-} us_replay_site_t;
-
-
-typedef struct {
-    uint64_t          id;
-    us_hashes_t       hashes;
-    size_t            site_len;
-    uint8_t           site[US_REPLAY_SITE];
-} us_replay_add_t;
-
-
-struct us_replay_s {
-    uint64_t          indexed;        /* ids that an image has, or 0 */
-    unsigned          n;
-    us_replay_add_t   adds[US_REPLAY_GROUP];
-    us_replay_site_t  sites[US_REPLAY_SITES];
-};
-
-
-/* the id of the first URL of an add's site, or US_STORE_NO_ID */
-
-static uint64_t
-us_replay_site(us_store_t *s, us_replay_add_t *add)
+void
+us_replay_free(us_store_t *s)
 {
-    us_str_t           site;
-    us_store_site_t    out;
-    us_replay_site_t  *known;
-
-    if (add->site_len == 0 || add->site_len > US_REPLAY_SITE) {
-        site.len = us_record_decode(s->codec, add->id, s->url) - 1;
-        site.data = s->url + 1;
-
-        return us_store_site_find(s, us_site(site), add->hashes.site, &out)
-               ? out.first : US_STORE_NO_ID;
+    if (s->replay) {
+        us_replay_bulk_close(s);
+        us_size_free(&s->replay->size);
+        free(s->replay);
+        s->replay = NULL;
     }
-
-    known = &s->replay->sites[add->hashes.site % US_REPLAY_SITES];
-
-    if (known->len == add->site_len
-        && memcmp(known->text, add->site, add->site_len) == 0)
-    {
-        return known->first;
-    }
-
-    site.len = add->site_len;
-    site.data = add->site;
-
-    known->len = add->site_len;
-    memcpy(known->text, add->site, add->site_len);
-    known->first = add->id;
-
-    if (us_store_site_find(s, site, add->hashes.site, &out)) {
-        known->first = out.first;
-        return out.first;
-    }
-
-    return US_STORE_NO_ID;
 }
 
 
-/* the second half of the adds that wait for it */
+/* adds of a settled store: the index of those whose leaves were asked for */
 
 static int
 us_replay_flush(us_store_t *s)
 {
     unsigned          i, n;
-    uint64_t          first;
+    us_str_t          rest;
     us_replay_add_t  *add;
+    us_store_site_t   site;
 
     n = s->replay->n;
     s->replay->n = 0;
 
     for (i = 0; i < n; i++) {
         add = &s->replay->adds[i];
-        first = us_replay_site(s, add);
+
+        rest.len = us_record_decode(s->codec, add->id, s->url) - 1;
+        rest.data = s->url + 1;
+        site.first = US_STORE_NO_ID;
+
+        (void) us_store_site_find(s, us_site(rest), add->hashes.site, &site);
 
         if (us_store_reserve_index(s, add->id, &add->hashes,
-                                   first == US_STORE_NO_ID)
+                                   site.first == US_STORE_NO_ID)
             != 0)
         {
-            return -1;
+            return US_REPLAY_NO_ROOM;
         }
 
-        us_store_index(s, add->id, &add->hashes, first);
+        us_store_index(s, add->id, &add->hashes, site.first);
         us_commit(&s->arena);
+
+        us_record_replayed(s->codec, add->id, s->url, rest.len + 1);
     }
 
     return 0;
@@ -116,14 +74,32 @@ us_replay_flush(us_store_t *s)
 
 
 static int
-us_replay_add(us_store_t *s, const us_op_t *op)
+us_replay_index(us_store_t *s, uint64_t id)
 {
-    size_t            len;
-    uint64_t          id;
-    us_str_t          rest, site;
-    us_arena_t       *a;
     us_probe_t        p;
     us_replay_add_t  *add;
+
+    add = &s->replay->adds[s->replay->n];
+    add->id = id;
+    us_store_hashes(s, id, &add->hashes);
+
+    /* a damaged record has its id, but nothing to be found by */
+
+    if (us_record_decode(s->codec, id, s->url) == 1) {
+        return 0;
+    }
+
+    us_index_start(&s->arena, &p, add->hashes.url);
+
+    return ++s->replay->n == US_REPLAY_GROUP ? us_replay_flush(s) : 0;
+}
+
+
+static int
+us_replay_add(us_store_t *s, const us_op_t *op)
+{
+    uint64_t     id;
+    us_arena_t  *a;
 
     a = &s->arena;
     id = a->head->next_id;
@@ -133,7 +109,7 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     memcpy(s->bits, op->bytes.data, op->bytes.len);
 
     if (us_log_reserve(a, id, op->units) != 0) {
-        return -1;
+        return US_REPLAY_NO_ROOM;
     }
 
     us_log_write(a, id, s->bits, op->units);
@@ -141,94 +117,180 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     us_intend(a, &a->head->next_id, id + 1);
     us_commit(a);
 
-    if ((a->head->flags & US_HEAD_LOOKUP) || id < s->replay->indexed) {
+    if (a->head->flags & US_HEAD_LOOKUP) {
         return 0;
     }
 
-    len = us_record_decode(s->codec, id, s->url);
-    us_record_replayed(s->codec, id, s->url, len);
-
-    /* a damaged record has its id, but nothing to be found by */
-
-    if (len == 1) {
-        return 0;
-    }
-
-    rest.len = len - 1;
-    rest.data = s->url + 1;
-    site = us_site(rest);
-
-    add = &s->replay->adds[s->replay->n++];
-
-    add->id = id;
-    add->hashes.url = us_store_hash(s, s->url[0], rest);
-    add->hashes.site = us_store_site_hash(s, site);
-    add->site_len = site.len;
-
-    if (site.len <= US_REPLAY_SITE) {
-        memcpy(add->site, site.data, site.len);
-    }
-
-    us_index_start(a, &p, add->hashes.url);
-
-    return s->replay->n == US_REPLAY_GROUP ? us_replay_flush(s) : 0;
+    return s->replay->bulk ? us_replay_bulk_added(s)
+                           : us_replay_index(s, id);
 }
 
 
 static int
-us_store_apply_delete(us_store_t *s, uint64_t id)
+us_replay_delete(us_store_t *s, uint64_t id)
 {
-    if (id >= us_head(s)->next_id) {
-        return -1;
+    unsigned     m;
+    us_head_t   *h;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    h = a->head;
+
+    if (id >= h->next_id) {
+        return US_REPLAY_DAMAGED;
     }
 
-    if (us_marked(&s->arena, US_AREA_DELETED, id)) {
+    if (us_marked(a, US_AREA_DELETED, id)) {
         return 0;
     }
 
-    return us_store_forget(s, id, NULL) == US_OK ? 0 : -1;
+    if (s->replay->bulk == NULL) {
+        return us_store_forget(s, id, NULL) == US_OK ? 0 : US_REPLAY_NO_ROOM;
+    }
+
+    if (us_mark_reserve(a, US_AREA_DELETED, id) != 0) {
+        return US_REPLAY_NO_ROOM;
+    }
+
+    us_mark_set(a, US_AREA_DELETED, id, 1);
+    us_intend(a, &h->deleted, h->deleted + 1);
+
+    for (m = 0; m < h->nmarks; m++) {
+        if (us_marked(a, US_AREA_MARK + m, id)) {
+            us_mark_set(a, US_AREA_MARK + m, id, 0);
+        }
+    }
+
+    us_commit(a);
+
+    us_replay_bulk_deleted(s, id);
+
+    return 0;
 }
 
 
 /* a mark that was set on an id which was deleted later is void */
 
 static int
-us_store_apply_mark(us_store_t *s, unsigned m, uint64_t id, int on)
+us_replay_mark(us_store_t *s, unsigned m, uint64_t id, int on)
 {
     if (id >= us_head(s)->next_id || m >= us_head(s)->nmarks) {
-        return -1;
+        return US_REPLAY_DAMAGED;
     }
 
     if (us_marked(&s->arena, US_AREA_DELETED, id)) {
         return 0;
     }
 
-    return us_store_set_mark(s, m, id, on, NULL) == US_OK ? 0 : -1;
+    return us_store_set_mark(s, m, id, on, NULL) == US_OK
+           ? 0 : US_REPLAY_NO_ROOM;
+}
+
+
+/* 64 marks, of ids that are given */
+
+static int
+us_replay_mark_word(us_store_t *s, unsigned m, uint64_t number, uint64_t word)
+{
+    uint64_t     *p, next;
+    us_arena_t   *a;
+
+    a = &s->arena;
+    next = us_head(s)->next_id;
+
+    if (number * 64 + 63 - __builtin_clzll(word) >= next
+        || m >= us_head(s)->nmarks)
+    {
+        return US_REPLAY_DAMAGED;
+    }
+
+    p = us_marks_word(a, US_AREA_DELETED, number);
+    word &= ~(p ? us_relaxed(p) : 0);
+
+    if (word == 0) {
+        return 0;
+    }
+
+    if (us_mark_reserve(a, US_AREA_MARK + m, number * 64) != 0) {
+        return US_REPLAY_NO_ROOM;
+    }
+
+    p = us_marks_word(a, US_AREA_MARK + m, number);
+    us_intend(a, p, us_relaxed(p) | word);
+    us_commit(a);
+
+    return 0;
+}
+
+
+/*
+ * 64 deleted ids.  Those at the beginning of a dump are not given yet: their
+ * bits keep them out of the index.
+ */
+
+static int
+us_replay_delete_word(us_store_t *s, uint64_t number, uint64_t word)
+{
+    int          rc;
+    uint64_t    *p;
+    us_head_t   *h;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    h = a->head;
+
+    if (h->next_id) {
+
+        for (rc = 0; word && rc == 0; word &= word - 1) {
+            rc = us_replay_delete(s, number * 64 + __builtin_ctzll(word));
+        }
+
+        return rc;
+    }
+
+    if (us_mark_reserve(a, US_AREA_DELETED, number * 64) != 0) {
+        return US_REPLAY_NO_ROOM;
+    }
+
+    p = us_marks_word(a, US_AREA_DELETED, number);
+    word &= ~us_relaxed(p);
+
+    if (word == 0) {
+        return 0;
+    }
+
+    us_intend(a, p, us_relaxed(p) | word);
+    us_intend(a, &h->deleted, h->deleted + __builtin_popcountll(word));
+    us_commit(a);
+
+    number = number * 64 + 64 - __builtin_clzll(word);
+
+    if (number > s->replay->ahead) {
+        s->replay->ahead = number;
+    }
+
+    return 0;
 }
 
 
 static int
-us_store_apply_words(us_store_t *s, const us_op_t *op)
+us_replay_words(us_store_t *s, const us_op_t *op)
 {
     int       rc;
     size_t    i;
-    uint64_t  id, word;
-
-    rc = 0;
+    uint64_t  word;
 
     if (op->id > UINT64_MAX / 64 - US_OP_WORDS_MAX) {
-        return -1;
+        return US_REPLAY_DAMAGED;
     }
 
-    for (i = 0; i < op->bytes.len / 8; i++) {
+    for (i = 0, rc = 0; i < op->bytes.len / 8 && rc == 0; i++) {
         memcpy(&word, op->bytes.data + i * 8, 8);
 
-        for ( /* void */ ; word && rc == 0; word &= word - 1) {
-            id = (op->id + i) * 64 + __builtin_ctzll(word);
-
+        if (word) {
             rc = op->type == US_OP_DELETED
-                 ? us_store_apply_delete(s, id)
-                 : us_store_apply_mark(s, op->mark, id, 1);
+                 ? us_replay_delete_word(s, op->id + i, word)
+                 : us_replay_mark_word(s, op->mark, op->id + i, word);
         }
     }
 
@@ -236,52 +298,81 @@ us_store_apply_words(us_store_t *s, const us_op_t *op)
 }
 
 
+static int
+us_replay_model(us_store_t *s, const us_op_t *op)
+{
+    int  rc;
+
+    rc = us_record_install(s->codec, op->bytes);
+
+    if (rc == 0) {
+        us_commit(&s->arena);
+    }
+
+    return rc;
+}
+
+
 /*
- * An image that does not fit this zone, or is of another layout, is passed
- * over: its adds are hashed then like all others.
+ * An image of another version, or with more leaves than the zone may have room
+ * for (of a store that was larger before deletes), is passed over: its adds are
+ * hashed then like all others.
  */
 
 static int
 us_replay_image(us_store_t *s, const us_op_t *op)
 {
+    int                rc;
     us_head_t         *h;
+    us_replay_t       *r;
     us_store_image_t   im;
 
     h = us_head(s);
+    r = s->replay;
 
     if (op->bytes.len != sizeof(us_store_image_t) || h->next_id) {
-        return -1;
+        return US_REPLAY_DAMAGED;
     }
 
     memcpy(&im, op->bytes.data, sizeof(us_store_image_t));
 
-    if (im.layout != US_LAYOUT || (h->flags & (US_HEAD_LOOKUP|US_HEAD_SITES))
-        || im.ids > h->size
-        || us_index_begin(&s->arena, im.leaves) != 0
-        || us_prefix_restore(&s->arena, im.cache) != 0)
+    if (im.version != US_IMAGE_VERSION || r->bulk == NULL || r->image
+        || (h->flags & US_HEAD_SITES) || im.leaves < h->leaves
+        || im.leaves > h->size || im.ids > h->size
+        || !us_bulk_fits(r->bulk, im.leaves, r->expect, im.ids))
     {
         return 0;
     }
 
     memcpy(h->hash_key, im.hash_key, sizeof(h->hash_key));
 
-    us_intend(&s->arena, &h->sites, im.sites);
-    us_commit(&s->arena);
+    r->image = im.ids;
+    r->hashed = im.ids;
+    r->merged = im.ids;
+    r->reading = 1;
 
-    s->replay->indexed = im.ids;
+    us_release(&h->sites, im.sites);
 
-    return 0;
+    rc = us_bulk_image_begin(r->bulk, im.leaves, im.ids);
+
+    if (rc == 0 && im.cache && im.cache <= US_PREFIX_MAX) {
+        r->cache = calloc(1, im.cache);
+        r->cache_size = r->cache ? im.cache : 0;
+    }
+
+    return rc;
 }
 
 
 static int
 us_replay_leaves(us_store_t *s, const us_op_t *op)
 {
+    int             rc;
     size_t          left;
     uint64_t        n, leaf;
     const uint8_t  *p;
 
-    if (s->replay->indexed == 0) {
+    if (!s->replay->reading) {
         return 0;
     }
 
@@ -293,10 +384,14 @@ us_replay_leaves(us_store_t *s, const us_op_t *op)
         p += sizeof(uint64_t);
         left--;
 
-        if (n > left
-            || us_index_leaf(&s->arena, leaf, p, n, s->replay->indexed) != 0)
-        {
-            return -1;
+        if (n > left) {
+            return US_REPLAY_DAMAGED;
+        }
+
+        rc = us_bulk_image_leaf(s->replay->bulk, leaf, p, n);
+
+        if (rc != 0) {
+            return rc;
         }
 
         p += n * sizeof(uint64_t);
@@ -307,48 +402,81 @@ us_replay_leaves(us_store_t *s, const us_op_t *op)
 }
 
 
+/* the cache is restored at the end, if there is room for it then */
+
 static int
-us_store_apply_op(us_store_t *s, const us_op_t *op)
+us_replay_cache(us_store_t *s, const us_op_t *op)
 {
+    us_replay_t  *r;
+
+    r = s->replay;
+
+    if (!r->image || r->cache == NULL) {
+        return 0;
+    }
+
+    if (op->id > r->cache_size || op->bytes.len > r->cache_size - op->id) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    memcpy(r->cache + op->id, op->bytes.data, op->bytes.len);
+
+    return 0;
+}
+
+
+static int
+us_replay_op(us_store_t *s, const us_op_t *op)
+{
+    int           rc;
+    us_replay_t  *r;
+
+    r = s->replay;
+
+    /* the leaves of an image end with the first operation that is none */
+
+    if (r->reading && op->type != US_OP_LEAVES && op->type != US_OP_IMAGE) {
+        r->reading = 0;
+        rc = us_bulk_image_end(r->bulk);
+
+        if (rc != 0) {
+            return rc;
+        }
+    }
+
     if (op->type == US_OP_ADD) {
         return us_replay_add(s, op);
     }
 
-    if (us_replay_flush(s) != 0) {
-        return -1;
+    rc = us_replay_flush(s);
+
+    if (rc != 0) {
+        return rc;
     }
 
     switch (op->type) {
 
     case US_OP_DELETE:
-        return us_store_apply_delete(s, op->id);
+        return us_replay_delete(s, op->id);
 
     case US_OP_MARK:
-        return us_store_apply_mark(s, op->mark, op->id, 1);
+        return us_replay_mark(s, op->mark, op->id, 1);
 
     case US_OP_UNMARK:
-        return us_store_apply_mark(s, op->mark, op->id, 0);
+        return us_replay_mark(s, op->mark, op->id, 0);
 
     case US_OP_MARKS:
     case US_OP_DELETED:
-        return us_store_apply_words(s, op);
+        return us_replay_words(s, op);
 
     case US_OP_MODEL:
-        if (us_record_install(s->codec, op->bytes) != 0) {
-            return -1;
-        }
-
-        us_commit(&s->arena);
-        return 0;
+        return us_replay_model(s, op);
 
     case US_OP_AT:
-        return op->id == us_head(s)->next_id ? 0 : -1;
+        return op->id == us_head(s)->next_id ? 0 : US_REPLAY_DAMAGED;
 
     case US_OP_EXPECT:
-        if (!(us_head(s)->flags & US_HEAD_LOOKUP)) {
-            us_index_presize(&s->arena, op->id);
-        }
-
+        r->expect = op->id < us_head(s)->size ? op->id : 0;
         return 0;
 
     case US_OP_IMAGE:
@@ -358,48 +486,221 @@ us_store_apply_op(us_store_t *s, const us_op_t *op)
         return us_replay_leaves(s, op);
 
     case US_OP_CACHE:
-        return s->replay->indexed
-               ? us_prefix_paste(&s->arena, op->id, op->bytes.data,
-                                 op->bytes.len)
-               : 0;
+        return us_replay_cache(s, op);
 
     default:
-        return -1;
+        return US_REPLAY_DAMAGED;
     }
+}
+
+
+/* 0, or US_REPLAY_* */
+
+static int
+us_replay_open(us_store_t *s)
+{
+    us_head_t  *h;
+
+    h = us_head(s);
+    s->replay = calloc(1, sizeof(us_replay_t));
+
+    if (s->replay == NULL) {
+        return US_REPLAY_FAILED;
+    }
+
+    if (h->next_id || h->settled || (h->flags & US_HEAD_LOOKUP)) {
+        return 0;
+    }
+
+    return us_replay_bulk_open(s);
+}
+
+
+/* the operations of a part, which end by its end or with a failure */
+
+static int
+us_replay_run(us_store_t *s, const uint8_t *p, size_t len, size_t *done,
+    unsigned max)
+{
+    int           rc;
+    ssize_t       n;
+    us_op_t       op;
+    us_replay_t  *r;
+
+    r = s->replay;
+
+    for ( /* void */ ; *done < len && max; *done += n, max--) {
+        n = us_op_parse(p + *done, len - *done, &op);
+
+        if (n < 0) {
+            return US_REPLAY_DAMAGED;
+        }
+
+        if (n == 0 || n > (ssize_t) (len - *done)) {
+            break;
+        }
+
+        if (us_size_add(&r->size, &op) != 0) {
+            return US_REPLAY_FAILED;
+        }
+
+        rc = r->rc ? 0 : us_replay_op(s, &op);
+
+        if (rc == US_REPLAY_NO_ROOM) {
+            r->rc = rc;
+
+        } else if (rc != 0) {
+            return rc;
+        }
+    }
+
+    return r->rc ? 0 : us_replay_flush(s);
 }
 
 
 ssize_t
 us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
 {
-    size_t   done;
-    ssize_t  n;
-    us_op_t  op;
+    int     rc;
+    size_t  done, before;
 
     if (s->replay == NULL) {
-        s->replay = calloc(1, sizeof(us_replay_t));
+        rc = us_replay_open(s);
 
-        if (s->replay == NULL) {
-            return -1;
+        if (rc != 0) {
+            us_replay_free(s);
+            return rc;
         }
     }
+
+    done = 0;
+
+    if (s->replay->bulk) {
+        us_arena_enter(&s->arena);
+        rc = us_replay_run(s, p, len, &done, UINT32_MAX);
+
+    } else {
+
+        do {
+            before = done;
+            us_store_enter(s);
+            rc = us_replay_run(s, p, len, &done, US_STORE_GROUP);
+            us_store_leave(s);
+        } while (rc == 0 && done > before && done < len);
+    }
+
+    if (rc == 0) {
+        rc = s->replay->rc;
+    }
+
+    return rc ? rc : (ssize_t) done;
+}
+
+
+/* the cache of an image, and what later records have to give */
+
+static void
+us_replay_restore(us_store_t *s)
+{
+    size_t        len;
+    uint64_t      id, n, at;
+    us_arena_t   *a;
+    us_replay_t  *r;
+
+    a = &s->arena;
+    r = s->replay;
+
+    if (r->cache && us_prefix_restore(a, r->cache_size) == 0) {
+        for (at = 0; at < r->cache_size; at += US_PREFIX_PIECE) {
+            (void) us_prefix_paste(a, at, r->cache + at, US_PREFIX_PIECE);
+        }
+    }
+
+    do {
+        n = us_prefix_bytes(a);
+        us_prefix_grow(a);
+    } while (us_prefix_bytes(a) > n);
+
+    n = n / sizeof(uint32_t) * US_REPLAY_CACHED;
+    id = us_head(s)->next_id;
+    id = id > n ? id - n : 0;
+    id = id > r->image ? id : r->image;
+
+    for ( /* void */ ; n && id < us_head(s)->next_id; id++) {
+        len = us_record_decode(s->codec, id, s->url);
+        us_record_replayed(s->codec, id, s->url, len);
+    }
+}
+
+
+/* what is left to be done in bulk */
+
+static int
+us_replay_build(us_store_t *s)
+{
+    int           rc;
+    us_replay_t  *r;
+
+    r = s->replay;
+    rc = 0;
 
     us_arena_enter(&s->arena);
-    us_index_enter(&s->arena);
 
-    for (done = 0; done < len; done += n) {
-        n = us_op_parse(p + done, len - done, &op);
-
-        if (n == 0 || n > (ssize_t) (len - done)) {
-            break;
-        }
-
-        if (n < 0 || us_store_apply_op(s, &op) != 0) {
-            return -1;
-        }
+    if (r->reading) {
+        r->reading = 0;
+        rc = us_bulk_image_end(r->bulk);
     }
 
-    return us_replay_flush(s) == 0 ? (ssize_t) done : -1;
+    if (rc == 0) {
+        rc = us_replay_bulk_merge(s, 1);
+    }
+
+    if (rc == 0) {
+        us_replay_restore(s);
+        us_size_exact(&r->size, us_head(s)->entries, us_head(s)->sites);
+    }
+
+    return rc;
+}
+
+
+int
+us_store_settle(us_store_t *s)
+{
+    int           rc;
+    us_replay_t  *r;
+
+    r = s->replay;
+    rc = 0;
+
+    if (r) {
+
+        if (r->rc == 0 && r->bulk) {
+            r->rc = us_replay_build(s);
+            us_replay_bulk_close(s);
+        }
+
+        /* ids that an image has, or that were deleted, are given at the end */
+
+        rc = r->rc ? r->rc
+             : us_head(s)->next_id < r->image
+               || us_head(s)->next_id < r->ahead ? US_REPLAY_DAMAGED : 0;
+    }
+
+    us_release(&us_head(s)->settled, rc == 0);
+
+    return rc;
+}
+
+
+uint64_t
+us_store_size_needed(us_store_t *s, int journal)
+{
+    us_store_conf_t  conf;
+
+    us_store_conf(s, &conf);
+
+    return s->replay ? us_size_zone(&s->replay->size, &conf, journal) : 0;
 }
 
 
@@ -410,5 +711,5 @@ us_store_set_lsn(us_store_t *s, uint64_t lsn)
     us_release(&us_head(s)->written, lsn);
     us_release(&us_head(s)->durable, lsn);
 
-    return s->replay && us_head(s)->next_id < s->replay->indexed ? -1 : 0;
+    return us_store_settle(s);
 }

@@ -14,7 +14,7 @@
  *              number of words, words of 8 bytes
  *   0 6        delete: the same without the byte
  *   0 7        the next add has this id (a check)
- *   0 8        the index is going to have so many entries (a hint)
+ *   0 8        the index has so many entries at the end of the dump
  *
  *   0 9        an image of the index follows, and of the cache that finds
  *              references: number 0, of bytes, us_store_image_t
@@ -23,6 +23,14 @@
  *
  * 5 to 11 are found in dumps only.  An operation's LSN is the position in the
  * stream at which it ends.
+ *
+ * A dump (version 2):
+ *
+ *     at 0, 8, deletes, [9, leaves, cache], adds and models, marks, at n
+ *
+ * Deletes at its beginning are of ids that the adds give later.  In version 1
+ * there was no 8, deletes came last, and the image had another version number:
+ * it is passed over.
  *
  * The ring holds the bytes [written, published) of the stream, byte n at
  * n % size:

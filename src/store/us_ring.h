@@ -25,7 +25,7 @@ typedef enum {
     US_OP_MARKS = 5,                  /* bytes: words of a mark, to be set */
     US_OP_DELETED = 6,                /* bytes: words of ids to be deleted */
     US_OP_AT = 7,                     /* the next add has this id */
-    US_OP_EXPECT = 8,                 /* about as many entries of the index */
+    US_OP_EXPECT = 8,                 /* a dump's index has so many entries */
     US_OP_IMAGE = 9,                  /* bytes: us_store_image_t */
     US_OP_LEAVES = 10,                /* bytes: leaves, of numbers from id on */
     US_OP_CACHE = 11                  /* bytes: of the codec's cache, from id */

@@ -7,7 +7,6 @@
 #include "us_sites.h"
 
 
-#define US_SITE_SIZE   16
 #define US_SITE_BITS   40
 #define US_SITE_ID     (((uint64_t) 1 << US_SITE_BITS) - 1)
 

@@ -20,6 +20,9 @@
 #include "us_arena.h"
 
 
+#define US_SITE_SIZE   16             /* bytes of a counter */
+
+
 /* the site at the beginning of a record's rest */
 us_str_t us_site(us_str_t rest);
 

@@ -43,10 +43,72 @@ us_store_leave(us_store_t *s)
 }
 
 
+void
+us_store_keep(us_store_t *s, unsigned more)
+{
+    uint64_t     have, need, entries, bytes;
+    us_head_t   *h;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    h = a->head;
+    a->keep = 0;
+
+    if (h->flags & US_HEAD_LOOKUP) {
+        return;
+    }
+
+    entries = h->entries + h->ghosts + more;
+
+    /* far from full: no entry takes 8 bytes, no leaf 64 besides */
+
+    bytes = entries * 8 + h->leaves * 64;
+
+    if (us_arena_free(a) > (bytes >> a->chunk_shift) + 4) {
+        return;
+    }
+
+    need = us_bulk_leaves(entries);
+    need = us_bulk_chunks(a->chunk_shift, h->leaf_shift,
+                          need > h->leaves ? need : h->leaves, entries,
+                          h->next_id + 1);
+
+    have = h->area[US_AREA_LEAVES].n + h->area[US_AREA_DIRECTORY].n
+           + h->area[US_AREA_CACHE].n;
+
+    if (need > have) {
+        a->keep = need - have;
+    }
+}
+
+
 size_t
 us_store_min_size(const us_store_conf_t *conf)
 {
     return us_arena_min_size(conf);
+}
+
+
+size_t
+us_store_ring(size_t size)
+{
+    size_t  ring, most;
+
+    /*
+     * A power of two, at most a 16th of the zone; up to 512 KB, which takes
+     * any model that the first million URLs learn, an 8th.
+     */
+
+    most = size / 8 < 512 * 1024 ? size / 8 : 512 * 1024;
+    most = size / 16 > most ? size / 16 : most;
+
+    ring = 64 * 1024;
+
+    while (ring < 16 * 1024 * 1024 && ring * 2 <= most) {
+        ring *= 2;
+    }
+
+    return ring;
 }
 
 
@@ -97,8 +159,8 @@ us_store_open(void *mem, const us_store_lock_t *lock)
 void
 us_store_close(us_store_t *s)
 {
+    us_replay_free(s);
     us_codec_destroy(s->codec);
-    free(s->replay);
     free(s);
 }
 
@@ -197,6 +259,8 @@ us_store_train_publish(us_store_t *s, us_str_t model)
         us_record_give_up(s->codec);
 
     } else if (us_ring_fits(&s->arena, us_op_size(&op))) {
+
+        us_store_keep(s, 0);
 
         if (us_record_install(s->codec, op.bytes) == 0) {
             us_ring_put(&s->arena, &op);

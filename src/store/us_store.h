@@ -117,6 +117,9 @@ typedef struct {
 /* bytes; the least SIZE that us_store_format() takes, by configuration */
 size_t us_store_min_size(const us_store_conf_t *conf);
 
+/* the ring of a zone of SIZE bytes that has a journal */
+size_t us_store_ring(size_t size);
+
 /*
  * mem: page aligned, zero filled.  Returns 0, or -1 if size is too small.  No
  * other process may see mem yet.
@@ -239,10 +242,6 @@ int us_store_train(us_store_t *s, const volatile int *cancel);
  * us_store_set_durable() only keeps the number for everybody to read.
  * us_store_op_size() frames the stream: the size of the whole operation that
  * starts at p, 0 if len bytes do not tell yet, or -1 if it cannot be one.
- *
- * us_store_apply() replays a stream into a store without a journal position
- * of its own (before anybody else uses it): returns the bytes of the whole
- * operations it has taken, or -1 on one that cannot be.
  */
 uint64_t us_store_published(const us_store_t *s);
 uint64_t us_store_written(const us_store_t *s);
@@ -251,15 +250,41 @@ void us_store_ops(us_store_t *s, uint64_t lsn, us_str_t pieces[2]);
 void us_store_set_written(us_store_t *s, uint64_t lsn);
 void us_store_set_durable(us_store_t *s, uint64_t lsn);
 ssize_t us_store_op_size(const uint8_t *p, size_t len);
-ssize_t us_store_apply(us_store_t *s, const uint8_t *p, size_t len);
 
 /* the ids that the whole operation at p gives: 1 or 0 */
 unsigned us_store_op_ids(const uint8_t *p, size_t len);
 
+
 /*
- * The stream's position after recovery, before the first new operation.  -1:
- * what was applied has an index of more ids than it has given, so that the
- * store must not be written.
+ * Replay, by one loader: builds a store from operations.
+ *
+ * us_store_apply() applies the whole operations at p and returns their bytes.
+ * A store that is empty when the first of them comes must be settled before
+ * anybody looks at it: us_store_settle() builds the index.  What is applied to
+ * a store that has been settled, or was not empty, is added under the lock;
+ * readers may be at work, other writers not.  Two threads are used, and private
+ * memory: US_BULK_MEMORY (64 MB), and less than half of it besides.
+ *
+ * Both fail with one of these.  Operations that are applied after NO_ROOM are
+ * counted, and have to be whole.  At the end of the stream
+ * us_store_size_needed() is the size of a zone in which all of it fits, with
+ * the ring of a journal or without.  It is close to the least one if all was
+ * loaded, and else may be larger, since sites that could not be loaded are
+ * guessed.  After a store was settled, NO_ROOM
+ * means that it has to be loaded from the beginning again: then it may fit.
+ */
+
+#define US_REPLAY_DAMAGED  -1         /* an operation that cannot be */
+#define US_REPLAY_NO_ROOM  -2         /* the zone is too small */
+#define US_REPLAY_FAILED   -3         /* the process has no memory */
+
+ssize_t us_store_apply(us_store_t *s, const uint8_t *p, size_t len);
+int us_store_settle(us_store_t *s);
+uint64_t us_store_size_needed(us_store_t *s, int journal);
+
+/*
+ * The stream's position after recovery, before the first new operation.
+ * Settles the store: if that fails, it must not be written.
  */
 int us_store_set_lsn(us_store_t *s, uint64_t lsn);
 

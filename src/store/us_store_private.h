@@ -14,6 +14,7 @@
 #define _US_STORE_PRIVATE_H_INCLUDED_
 
 
+#include "us_bulk.h"
 #include "us_hash.h"
 #include "us_index.h"
 #include "us_log.h"
@@ -30,6 +31,7 @@
 #define US_DOMAIN_HTTP     0
 #define US_DOMAIN_HTTPS    1
 #define US_DOMAIN_SITE     2
+#define US_DOMAIN_CHECK    3          /* of sites once more, in a replay */
 
 
 /* a URL of the group that is being added */
@@ -62,8 +64,10 @@ struct us_store_s {
  * It spares the adds below `ids` to be decoded and hashed once more.
  */
 
+#define US_IMAGE_VERSION   3
+
 typedef struct {
-    uint64_t          layout;         /* US_LAYOUT */
+    uint64_t          version;        /* US_IMAGE_VERSION, else passed over */
     uint8_t           hash_key[16];
     uint64_t          ids;
     uint64_t          leaves;
@@ -76,6 +80,16 @@ typedef struct {
 
 void us_store_enter(us_store_t *s);
 void us_store_leave(us_store_t *s);
+
+/*
+ * Under the lock, before an operation that adds so many entries to the index:
+ * sets the chunks that must stay free beside it (us_arena.h, "the reserve").
+ */
+void us_store_keep(us_store_t *s, unsigned more);
+
+/* us_replay.c */
+
+void us_replay_free(us_store_t *s);
 
 /* us_look.c */
 
@@ -106,7 +120,8 @@ void us_store_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
 
 /*
  * Takes the URL of a live id out of the index, clears its marks, and makes it
- * deleted; changes a mark of a live id.  op: what the journal is told, or NULL.
+ * deleted; changes a mark of a live id.  op: for the journal; NULL in a replay,
+ * which keeps no reserve.
  */
 us_store_status_t us_store_forget(us_store_t *s, uint64_t id,
     const us_op_t *op);

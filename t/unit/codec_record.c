@@ -182,6 +182,7 @@ models(void **state)
         lsn += (uint64_t) n;
     }
 
+    assert_int_equal(us_store_settle(copy->store), 0);
     assert_all(copy->store, URLS);
     add_all(copy->store, URLS, URLS + 1000);
     assert_all(copy->store, URLS + 1000);

@@ -82,6 +82,7 @@ replay(us_store_t *s, const stream_t *st, size_t max)
     }
 
     assert_int_equal(done, st->len);
+    assert_int_equal(us_store_settle(s), 0);
 }
 
 
@@ -363,6 +364,15 @@ hostile(void **state)
     assert_int_equal(us_store_apply(z->store, (uint8_t *) "\0\7\0", 3), 3);
     assert_int_equal(us_store_apply(z->store, (uint8_t *) "\0\7", 2), 0);
     zone_destroy(z);
+
+    /* deleted at the beginning of a dump, and never given */
+
+    z = zone_create(1 << 20, 0);
+    assert_int_equal(us_store_apply(z->store,
+                                    (uint8_t *) "\0\6\0\1\1\0\0\0\0\0\0\0", 12),
+                     12);
+    assert_int_equal(us_store_settle(z->store), US_REPLAY_DAMAGED);
+    zone_destroy(z);
 }
 
 
@@ -417,7 +427,7 @@ image_of(const zone_t *z, uint64_t ids, uint64_t leaves)
     us_store_image_t  im;
 
     memset(&im, 0, sizeof(us_store_image_t));
-    im.layout = US_LAYOUT;
+    im.version = US_IMAGE_VERSION;
     memcpy(im.hash_key, zone_conf.hash_key, 16);
     im.ids = ids;
     im.leaves = leaves;
@@ -427,8 +437,8 @@ image_of(const zone_t *z, uint64_t ids, uint64_t leaves)
 
 
 /*
- * A hint of more entries, or an image of a larger index, than the zone can
- * have: the index is as it was, and works.
+ * A dump that expects more entries, or an image of a larger index, than the
+ * zone can have: the index is as it was, and works.
  */
 
 static void
@@ -441,6 +451,7 @@ too_large(void **state)
     for (n = 1; n < (uint64_t) 1 << 40; n *= 2) {
         z = zone_create(1 << 20, 0);
         assert_int_equal(apply(z->store, US_OP_EXPECT, n, NULL, 0), 0);
+        assert_int_equal(us_store_settle(z->store), 0);
         assert_usable(z->store);
         zone_destroy(z);
 
@@ -448,7 +459,7 @@ too_large(void **state)
         im = image_of(z, n, n);
         assert_int_equal(apply(z->store, US_OP_IMAGE, 0, &im, sizeof(im)), 0);
 
-        if (us_store_set_lsn(z->store, 0) == 0) {
+        if (us_store_settle(z->store) == 0) {
             assert_usable(z->store);
         }
 
@@ -490,7 +501,8 @@ hostile_leaf(void **state)
     assert_int_equal(apply(z->store, US_OP_IMAGE, 0, &im, sizeof(im)), 0);
     assert_int_equal(apply(z->store, US_OP_LEAVES, 3, words, sizeof(words)),
                      -1);
-    assert_int_equal(apply(z->store, US_OP_LEAVES, 8, words, sizeof(words)),
+    assert_int_equal(apply(z->store, US_OP_LEAVES, (uint64_t) 1 << 60, words,
+                           sizeof(words)),
                      -1);
     zone_destroy(z);
 }
@@ -502,20 +514,26 @@ static void
 image_alone(void **state)
 {
     zone_t            *z;
+    unsigned           given, i;
     us_store_image_t   im;
 
-    z = zone_create(1 << 20, 0);
-    im = image_of(z, 2, 4);
-    assert_int_equal(apply(z->store, US_OP_IMAGE, 0, &im, sizeof(im)), 0);
-    assert_int_equal(us_store_set_lsn(z->store, 0), -1);
+    for (given = 0; given <= 2; given++) {
+        z = zone_create(1 << 20, 0);
+        im = image_of(z, 2, 4);
+        assert_int_equal(apply(z->store, US_OP_IMAGE, 0, &im, sizeof(im)), 0);
 
-    /* two records, whatever they are */
+        /* records, whatever they are */
 
-    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\4\1\1", 3), 3);
-    assert_int_equal(us_store_set_lsn(z->store, 0), -1);
-    assert_int_equal(us_store_apply(z->store, (uint8_t *) "\4\1\1", 3), 3);
-    assert_int_equal(us_store_set_lsn(z->store, 0), 0);
-    zone_destroy(z);
+        for (i = 0; i < given; i++) {
+            assert_int_equal(us_store_apply(z->store, (uint8_t *) "\4\1\1",
+                                            3),
+                             3);
+        }
+
+        assert_int_equal(us_store_set_lsn(z->store, 0),
+                         given < 2 ? US_REPLAY_DAMAGED : 0);
+        zone_destroy(z);
+    }
 }
 
 

@@ -163,6 +163,7 @@ small_ring(void **state)
         copy = zone_create(8 << 20, 0);
         assert_int_equal(us_store_apply(copy->store, kept.data, kept.len),
                          kept.len);
+        assert_int_equal(us_store_settle(copy->store), 0);
         assert_all(copy->store, URLS + 2000);
 
         free(kept.data);
@@ -204,6 +205,7 @@ full_zone(void **state)
     char              url[128];
     zone_t           *z;
     unsigned          n;
+    uint64_t          lsn;
     us_store_t       *other;
     us_store_item_t   it;
 
@@ -220,6 +222,11 @@ full_zone(void **state)
 
         assert_int_equal(it.status, US_NEW);
     }
+
+    /* what adds leave is for marks, too */
+
+    assert_int_equal(us_store_mark(z->store, 0, 0, 1, &lsn), US_OK);
+    assert_int_equal(us_store_mark(z->store, 1, 0, 1, &lsn), US_OK);
 
     assert_true(n >= 1 << 15);
     assert_int_equal(us_store_train_due(z->store), 1);
@@ -448,6 +455,7 @@ dumped(void **state)
     assert_int_equal(us_store_apply(copy->store, d.since.data + lsn,
                                     d.since.len - lsn),
                      d.since.len - lsn);
+    assert_int_equal(us_store_settle(copy->store), 0);
     assert_int_equal(models(copy), 1);
     assert_all(copy->store, URLS + 1000);
 

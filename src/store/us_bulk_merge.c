@@ -1,0 +1,518 @@
+
+/*
+ * Bulk loading: collected entries, sorted by leaf, and old leaves, in the order
+ * of their paths, are merged into new leaves.  See us_bulk.c.
+ */
+
+
+#include "us_bulk_private.h"
+
+#include <stdlib.h>
+
+
+/* chunks of old leaves that are read ahead of those that are filled */
+#define US_BULK_AHEAD  2
+
+
+/* a merge in progress */
+
+typedef struct {
+    us_bulk_t         *bulk;
+    uint64_t           leaves;
+    int                last;
+    unsigned           most;          /* extra bits that there is room for */
+
+    /* entries of the lists, sorted by leaf, list after list */
+    unsigned           part;
+    size_t             at;
+    size_t             n;
+    size_t             size;
+    us_bulk_item_t    *items;
+    us_bulk_item_t    *unsorted;
+    uint32_t          *counts;
+
+    /* old leaves read ahead: number of words, words, ... */
+    uint64_t           old_leaves;
+    uint32_t          *addresses;
+    uint64_t           path;          /* up to which they were read */
+    int                done;
+    uint64_t          *words;
+    size_t             head;
+    size_t             tail;
+    size_t             room;
+
+    /* the old leaf of which parts are still to come */
+    uint64_t           number;
+    unsigned           nold;
+    us_leaf_t          layout;
+    us_entry_t         old[US_LEAF_MAX];
+} us_bulk_merge_t;
+
+
+/* entries that are collected and still wanted */
+
+static uint64_t
+us_bulk_count(us_bulk_t *b)
+{
+    unsigned          t, part, i;
+    uint64_t          n;
+    us_bulk_block_t  *block;
+
+    n = 0;
+
+    for (t = 0; t < US_BULK_THREADS; t++) {
+        for (part = 0; part < US_BULK_PARTS; part++) {
+            block = b->sides[t].last[part];
+
+            for ( /* void */ ; block; block = block->before) {
+                n += block->n;
+
+                for (i = 0; b->arena->head->deleted && i < block->n; i++) {
+                    n -= (block->entries[i].id & 1) == 0
+                         && us_marked(b->arena, US_AREA_DELETED,
+                                      b->base + block->entries[i].id / 2);
+                }
+            }
+        }
+    }
+
+    return n;
+}
+
+
+/* the entries of one list behind those that m->unsorted has */
+
+static int
+us_bulk_gather(us_bulk_merge_t *m, const us_bulk_block_t *block)
+{
+    int               i;
+    size_t            n;
+    uint64_t          id;
+    us_bulk_t        *b;
+    us_bulk_item_t   *items;
+
+    b = m->bulk;
+
+    for ( /* void */ ; block; block = block->before) {
+
+        if (m->n + US_BULK_BLOCK > m->size) {
+            n = m->size * 2 + 1024;
+            items = realloc(m->unsorted, n * sizeof(us_bulk_item_t));
+
+            if (items) {
+                m->unsorted = items;
+                items = realloc(m->items, n * sizeof(us_bulk_item_t));
+            }
+
+            if (items == NULL) {
+                return US_REPLAY_FAILED;
+            }
+
+            m->items = items;
+            m->size = n;
+        }
+
+        /* the last first: the sort turns it round */
+
+        for (i = (int) block->n - 1; i >= 0; i--) {
+            id = b->base + block->entries[i].id / 2;
+
+            if ((block->entries[i].id & 1) == 0 && b->arena->head->deleted
+                && us_marked(b->arena, US_AREA_DELETED, id))
+            {
+                continue;
+            }
+
+            m->unsorted[m->n].path = us_path(block->entries[i].hash);
+            m->unsorted[m->n++].id = id << 8
+                                     | us_print(block->entries[i].hash);
+        }
+    }
+
+    return 0;
+}
+
+
+/* sorts by the bits that tell leaves apart; the order of ids is turned round */
+
+static void
+us_bulk_sort_items(us_bulk_merge_t *m)
+{
+    size_t     i, sum, n;
+    unsigned   depth, bits;
+    uint64_t   key;
+
+    depth = us_leaf_depth(m->leaves) + 1;
+    bits = depth > US_BULK_PART_BITS ? depth - US_BULK_PART_BITS : 0;
+
+    memset(m->counts, 0, sizeof(uint32_t) << bits);
+
+    for (i = 0; i < m->n; i++) {
+        key = bits ? m->unsorted[i].path << US_BULK_PART_BITS >> (64 - bits)
+                   : 0;
+        m->counts[key]++;
+    }
+
+    for (i = 0, sum = 0; i < (size_t) 1 << bits; i++) {
+        n = m->counts[i];
+        sum += n;
+        m->counts[i] = sum;
+    }
+
+    for (i = 0; i < m->n; i++) {
+        key = bits ? m->unsorted[i].path << US_BULK_PART_BITS >> (64 - bits)
+                   : 0;
+        m->items[--m->counts[key]] = m->unsorted[i];
+    }
+}
+
+
+/* the next list that is not empty; at the end, m->n is 0 */
+
+static int
+us_bulk_next_part(us_bulk_merge_t *m)
+{
+    int       rc;
+    unsigned  t;
+
+    m->n = 0;
+    m->at = 0;
+
+    while (m->n == 0 && m->part < US_BULK_PARTS) {
+
+        for (t = US_BULK_THREADS; t > 0; t--) {
+            rc = us_bulk_gather(m, m->bulk->sides[t - 1].last[m->part]);
+
+            if (rc != 0) {
+                return rc;
+            }
+        }
+
+        m->part++;
+    }
+
+    us_bulk_sort_items(m);
+
+    return 0;
+}
+
+
+/* reads old leaves, until there is one and some chunks are read */
+
+static void
+us_bulk_ahead(us_bulk_merge_t *m)
+{
+    size_t           n;
+    uint32_t         address;
+    uint64_t         leaf, chunk;
+    us_bulk_t       *b;
+    us_leaf_t        l;
+    us_arena_t      *a;
+    const uint64_t  *w;
+
+    b = m->bulk;
+    a = b->arena;
+
+    while (!m->done
+           && (m->tail == m->head
+               || (m->tail - m->head) * 8
+                  < (size_t) US_BULK_AHEAD << a->chunk_shift))
+    {
+        if (m->room - m->tail < 1 + US_LEAF_WORDS_MAX) {
+            memmove(m->words, m->words + m->head,
+                    (m->tail - m->head) * sizeof(uint64_t));
+            m->tail -= m->head;
+            m->head = 0;
+        }
+
+        leaf = us_leaf_number(m->old_leaves, m->path);
+        address = m->addresses[leaf - m->old_leaves];
+        n = 0;
+
+        if (address) {
+            w = us_leaf_at(a, address);
+            l = us_leaf(us_relaxed(w));
+            n = us_leaf_words(a, &l);
+            memcpy(m->words + m->tail + 1, w, n * sizeof(uint64_t));
+
+            /* leaves that lie above this one were read: they fill downwards */
+
+            chunk = (uint64_t) address << a->head->leaf_shift
+                    >> a->chunk_shift;
+
+            while (b->read < b->old.n && b->old.chunks[b->read] != chunk) {
+                b->read++;
+            }
+        }
+
+        m->words[m->tail] = n;
+        m->tail += 1 + n;
+
+        m->path = us_leaf_path_end(leaf);
+        m->done = m->path == 0;
+    }
+
+    if (m->done) {
+        b->read = b->old.n;
+    }
+}
+
+
+/* makes m->old the old leaf that has the paths of this one */
+
+static void
+us_bulk_old(us_bulk_merge_t *m, uint64_t leaf)
+{
+    size_t    n;
+    uint64_t  number, *w;
+
+    number = us_leaf_number(m->old_leaves, us_leaf_path(leaf));
+
+    if (m->number == number) {
+        return;
+    }
+
+    us_bulk_ahead(m);
+
+    m->number = number;
+    m->nold = 0;
+
+    n = m->words[m->head++];
+    w = m->words + m->head;
+    m->head += n;
+
+    if (n) {
+        m->layout = us_leaf(w[0]);
+        m->nold = us_leaf_entries(w, n, &m->layout, m->old);
+    }
+}
+
+
+/* the entries of the old leaf that belong to the new one, into b->entries */
+
+static void
+us_bulk_inherit(us_bulk_merge_t *m, uint64_t leaf)
+{
+    unsigned    i, below, drop;
+    us_bulk_t  *b;
+
+    b = m->bulk;
+    us_bulk_old(m, leaf);
+
+    if (m->nold == 0) {
+        return;
+    }
+
+    below = us_leaf_depth(leaf) - us_leaf_depth(m->number);
+
+    if (m->layout.extra < below) {
+        m->nold = us_index_rehash(m->number, m->old, m->nold, &m->layout,
+                                  US_EXTRA_MAX, b->hash, b->data);
+    }
+
+    if (m->layout.extra - below < b->extra) {
+        b->extra = m->layout.extra - below;
+    }
+
+    drop = m->layout.extra - below - b->extra;
+
+    for (i = 0; i < m->nold; i++) {
+        if ((uint64_t) m->old[i].extra >> (m->layout.extra - below)
+            == (leaf & (((uint64_t) 1 << below) - 1)))
+        {
+            b->entries[b->n] = m->old[i];
+            b->entries[b->n++].extra = m->old[i].extra >> drop
+                                       & (((unsigned) 1 << b->extra) - 1);
+        }
+    }
+}
+
+
+/* the collected entries of a leaf, behind them */
+
+static int
+us_bulk_receive(us_bulk_merge_t *m, uint64_t leaf)
+{
+    int              rc;
+    us_bulk_t       *b;
+    us_entry_t      *e;
+    us_bulk_item_t  *item;
+
+    b = m->bulk;
+
+    for ( ;; ) {
+
+        if (m->at == m->n) {
+            if (m->part == US_BULK_PARTS) {
+                return 0;
+            }
+
+            rc = us_bulk_next_part(m);
+
+            if (rc != 0) {
+                return rc;
+            }
+
+            continue;
+        }
+
+        item = &m->items[m->at];
+
+        if (us_leaf_number(m->leaves, item->path) != leaf) {
+            return 0;
+        }
+
+        if (b->n == US_LEAF_MAX) {
+            return US_REPLAY_NO_ROOM;
+        }
+
+        e = &b->entries[b->n++];
+        e->id = item->id >> 8;
+        e->print = (uint8_t) item->id;
+        e->extra = us_extra(leaf, item->path, b->extra);
+
+        m->at++;
+    }
+}
+
+
+static int
+us_bulk_merge_leaves(us_bulk_merge_t *m)
+{
+    int         rc;
+    unsigned    extra;
+    uint64_t    leaf, path;
+    us_bulk_t  *b;
+
+    b = m->bulk;
+    path = 0;
+
+    do {
+        leaf = us_leaf_number(m->leaves, path);
+
+        /*
+         * Growth leaves two on average.  Before the last merge, none: chunks
+         * that are given back later are of no use to the log, which may need
+         * them.
+         */
+
+        extra = m->last ? 1 + (unsigned) (leaf % 3) : 0;
+
+        b->extra = extra < m->most ? extra : m->most;
+        b->n = 0;
+
+        us_bulk_inherit(m, leaf);
+        rc = us_bulk_receive(m, leaf);
+
+        if (rc == 0) {
+            rc = us_bulk_leaf(b, leaf);
+        }
+
+        if (rc != 0) {
+            return rc;
+        }
+
+        path = us_leaf_path_end(leaf);
+    } while (path);
+
+    return 0;
+}
+
+
+/* private memory of a merge, and where the old leaves are */
+
+static int
+us_bulk_merge_open(us_bulk_merge_t *m)
+{
+    size_t       i;
+    unsigned     depth;
+    us_arena_t  *a;
+
+    a = m->bulk->arena;
+
+    /* twice, so that moving what is there costs no more than reading it */
+
+    m->room = 2 * ((size_t) US_BULK_AHEAD << a->chunk_shift) / 8
+              + 2 * (1 + US_LEAF_WORDS_MAX);
+    m->words = malloc(m->room * sizeof(uint64_t));
+
+    m->old_leaves = a->head->leaves;
+    m->addresses = malloc(m->old_leaves * sizeof(uint32_t));
+
+    depth = us_leaf_depth(m->leaves) + 1;
+    m->counts = malloc(sizeof(uint32_t)
+                       << (depth > US_BULK_PART_BITS
+                           ? depth - US_BULK_PART_BITS : 0));
+
+    if (m->words == NULL || m->addresses == NULL || m->counts == NULL) {
+        return US_REPLAY_FAILED;
+    }
+
+    for (i = 0; i < m->old_leaves; i++) {
+        m->addresses[i] = us_directory_get(a, m->old_leaves + i);
+    }
+
+    return 0;
+}
+
+
+static void
+us_bulk_merge_close(us_bulk_merge_t *m)
+{
+    free(m->words);
+    free(m->addresses);
+    free(m->counts);
+    free(m->items);
+    free(m->unsorted);
+}
+
+
+int
+us_bulk_merge(us_bulk_t *b, uint64_t to, int last, uint64_t expect)
+{
+    int               rc;
+    uint64_t          entries;
+    us_head_t        *h;
+    us_bulk_merge_t   m;
+
+    h = b->arena->head;
+    entries = us_bulk_count(b);
+
+    if (entries == 0) {
+        goto done;
+    }
+
+    entries += h->entries;
+    expect = expect > entries && !last ? expect : entries;
+
+    memset(&m, 0, sizeof(us_bulk_merge_t));
+    m.bulk = b;
+    m.last = last;
+    m.leaves = us_bulk_leaves(expect);
+    m.leaves = m.leaves > h->leaves ? m.leaves : h->leaves;
+
+    rc = us_bulk_merge_open(&m);
+
+    if (rc == 0) {
+        rc = us_bulk_begin(b, m.leaves);
+    }
+
+    if (rc == 0) {
+        m.most = us_bulk_most(b, m.leaves, entries, to);
+        rc = us_bulk_merge_leaves(&m);
+    }
+
+    us_bulk_merge_close(&m);
+
+    if (rc != 0) {
+        return rc;
+    }
+
+    us_bulk_end(b);
+
+done:
+
+    us_bulk_forget(b, to);
+
+    return 0;
+}

@@ -1,0 +1,52 @@
+
+/*
+ * The SIZE of a zone in which a stream of operations fits.  See us_size.c.
+ */
+
+
+#ifndef _US_SIZE_H_INCLUDED_
+#define _US_SIZE_H_INCLUDED_
+
+
+#include "us_models.h"
+#include "us_ring.h"
+
+
+/* bits that were set, by 16 KiB of them: of deleted ids, and of each mark */
+
+typedef struct {
+    uint64_t          *words;
+    size_t             n;
+} us_size_bits_t;
+
+
+typedef struct {
+    uint64_t           ids;
+    uint64_t           units;         /* of the log */
+    uint64_t           length;        /* bytes of the long area */
+    uint64_t           deleted;
+    uint64_t           known;         /* ids of which it is known that they */
+    uint64_t           sites;         /* begin so many sites */
+    uint64_t           entries;       /* so many, as far as is known, has */
+    uint64_t           counted;       /* the index of the first ids */
+    unsigned           nmodels;
+    uint64_t           models[US_MODELS_MAX];     /* bytes */
+    us_size_bits_t     bits[1 + US_STORE_MARKS];
+} us_size_t;
+
+
+/* counts an operation that can be one; -1: no memory */
+int us_size_add(us_size_t *z, const us_op_t *op);
+void us_size_free(us_size_t *z);
+
+/* all that was counted was loaded, and has so many entries and sites */
+void us_size_exact(us_size_t *z, uint64_t entries, uint64_t sites);
+
+/*
+ * The size of the smallest zone that takes all that was counted, in a store of
+ * this configuration, with a ring for its journal or without; 0: no zone does.
+ */
+uint64_t us_size_zone(const us_size_t *z, us_store_conf_t *conf, int journal);
+
+
+#endif /* _US_SIZE_H_INCLUDED_ */

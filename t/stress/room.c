@@ -1,0 +1,699 @@
+
+/*
+ * Whatever was in a zone restarts in a zone of the same SIZE.
+ *
+ *     room SEEDS [FIRST]
+ *
+ * For each seed a store is made: of some SIZE, with sites counted or not, with
+ * up to 16 marks.  It is filled with URLs of few or many sites, of which up to
+ * nine tenths are deleted again, marked everywhere or here and there, until
+ * nothing more is taken, not even deletes and marks.  Then it is built again
+ * from its journal, or from a dump and the journal from there on, in a zone of
+ * the same size, under another hash key; it must be the same.  The new store is
+ * filled up again, and so on, several times.  At last, what is in it must fit
+ * the zone that us_store_size_needed() says, of less bytes or more; and that
+ * must not be much more than the least that does.
+ */
+
+
+#include "us_base.h"
+#include "store/us_bulk.h"
+#include "store/us_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+
+#define RESTARTS   5
+#define URL        7000
+
+/* us_store_size_needed() may exceed the least size by so many percent */
+#define EXCESS     5
+
+
+typedef struct {
+    uint8_t      *data;
+    size_t        len;
+    size_t        size;
+} stream_t;
+
+
+typedef struct {
+    void         *mem;
+    size_t        size;
+    us_store_t   *s;
+} zone_t;
+
+
+/* what a seed stands for */
+
+typedef struct {
+    unsigned      sites;              /* different hosts */
+    unsigned      deletes;            /* of a hundred operations */
+    unsigned      marks;
+    unsigned      longs;              /* of a thousand URLs */
+    unsigned      dumps;              /* how many for a filling */
+    unsigned      sparse;             /* marks on one id in so many */
+    unsigned      bits;               /* some fillings are of marks alone */
+    uint64_t      added;              /* URLs ever made */
+} kind_t;
+
+
+static uint64_t          seed;
+static us_store_conf_t   conf;
+static kind_t            kind;
+static stream_t          journal, dump;
+static uint64_t          dump_lsn;
+static unsigned          failures;
+
+
+static void
+no_lock(void *data)
+{
+}
+
+
+static const us_store_lock_t  locks = { no_lock, no_lock, NULL };
+
+
+static uint64_t
+random64(void)
+{
+    uint64_t  z;
+
+    z = seed += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+
+    return z ^ (z >> 31);
+}
+
+
+static unsigned
+rnd(unsigned n)
+{
+    return random64() % n;
+}
+
+
+static void
+fail(const char *what, uint64_t n)
+{
+    if (failures++ < 20) {
+        fprintf(stderr, "%s %ld\n", what, (long) n);
+    }
+}
+
+
+/* the least size of any */
+
+static size_t
+least(void)
+{
+    conf.ring = us_store_ring(0);
+
+    return us_store_min_size(&conf);
+}
+
+
+static zone_t
+zone_make(size_t size)
+{
+    unsigned  i;
+    zone_t    z;
+
+    /* always another one */
+
+    for (i = 0; i < 16; i++) {
+        conf.hash_key[i] = random64();
+    }
+
+    conf.ring = us_store_ring(size);
+
+    z.size = size;
+    z.mem = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS,
+                 -1, 0);
+
+    if (z.mem == MAP_FAILED || us_store_format(z.mem, size, &conf) != 0
+        || (z.s = us_store_open(z.mem, &locks)) == NULL)
+    {
+        fprintf(stderr, "no store of %zu bytes\n", size);
+        exit(2);
+    }
+
+    return z;
+}
+
+
+static void
+zone_end(zone_t *z)
+{
+    us_store_close(z->s);
+    munmap(z->mem, z->size);
+}
+
+
+static int
+put(void *data, const uint8_t *p, size_t len)
+{
+    stream_t  *st = data;
+
+    if (st->len + len > st->size) {
+        st->size = (st->len + len) * 2;
+        st->data = realloc(st->data, st->size);
+    }
+
+    if (len) {
+        memcpy(st->data + st->len, p, len);
+        st->len += len;
+    }
+
+    return 0;
+}
+
+
+static void
+drain(us_store_t *s)
+{
+    us_str_t  pieces[2];
+
+    us_store_ops(s, us_store_written(s), pieces);
+    put(&journal, pieces[0].data, pieces[0].len);
+    put(&journal, pieces[1].data, pieces[1].len);
+    us_store_set_written(s, us_store_published(s));
+}
+
+
+static size_t
+url(uint64_t n, char *buf)
+{
+    size_t    len;
+    uint64_t  h;
+
+    h = n * 0x9e3779b97f4a7c15;
+    h ^= h >> 29;
+
+    len = sprintf(buf, "http%s://%ss%u.test/%s/%lx", h & 1 ? "s" : "",
+                  h & 2 ? "www." : "", (unsigned) ((h >> 8) % kind.sites),
+                  h & 4 ? "a/path/to" : "p", (unsigned long) n);
+
+    if (h % 1000 < kind.longs) {
+        memset(buf + len, 'a' + h % 26, 5000);
+        len += 3000 + h % 2000;
+    }
+
+    return len;
+}
+
+
+/* 1: it was taken, 0: there was no room */
+
+static int
+add(us_store_t *s)
+{
+    static char      buf[URL];
+    us_store_item_t  it;
+
+    memset(&it, 0, sizeof(it));
+    it.url.len = url(kind.added++, buf);
+    it.url.data = (uint8_t *) buf;
+    it.merge = 1;
+
+    us_store_add(s, &it, 1);
+    drain(s);
+
+    return it.status != US_FULL;
+}
+
+
+static int
+delete(us_store_t *s)
+{
+    int                was;
+    uint64_t           lsn, n;
+    us_store_status_t  status;
+
+    n = us_store_next_id(s);
+    status = us_store_delete(s, rnd(n), &was, &lsn);
+    drain(s);
+
+    return status != US_FULL;
+}
+
+
+static int
+mark(us_store_t *s)
+{
+    uint64_t           lsn, id;
+    us_store_status_t  status;
+
+    id = rnd(us_store_next_id(s));
+    id -= id % kind.sparse;
+
+    status = us_store_mark(s, rnd(kind.marks), id, rnd(10) > 0, &lsn);
+    drain(s);
+
+    return status != US_FULL;
+}
+
+
+static void
+take_dump(us_store_t *s)
+{
+    dump.len = 0;
+
+    if (us_store_dump(s, put, &dump, &dump_lsn) != 0) {
+        fail("dump", 0);
+    }
+}
+
+
+/*
+ * The reserve: what is free, or could be had by building the index anew, is
+ * enough to do so.
+ */
+
+static void
+reserved(const zone_t *z)
+{
+    uint64_t     need, have, leaves;
+    us_head_t   *h;
+    us_arena_t   a;
+
+    us_arena_open(&a, z->mem);
+    h = a.head;
+
+    leaves = us_bulk_leaves(h->entries + h->ghosts);
+    leaves = leaves > h->leaves ? leaves : h->leaves;
+
+    need = us_bulk_chunks(a.chunk_shift, h->leaf_shift, leaves,
+                          h->entries + h->ghosts, h->next_id);
+    have = us_arena_free(&a) + h->area[US_AREA_LEAVES].n
+           + h->area[US_AREA_DIRECTORY].n + h->area[US_AREA_CACHE].n;
+
+    if (need > have) {
+        fail("chunks missing for a new index:", need - have);
+    }
+}
+
+
+/* until nothing is taken any more, whatever it is */
+
+static void
+fill(us_store_t *s)
+{
+    unsigned  i, tries, full, dumps;
+    uint64_t  began, lsn, id;
+
+    full = kind.bits && us_store_next_id(s) && rnd(2);
+    began = us_store_next_id(s);
+    dumps = kind.dumps;
+
+    while (!full) {
+        i = rnd(100);
+
+        if (us_store_next_id(s) && i < kind.deletes) {
+            delete(s);
+
+        } else if (us_store_next_id(s) && kind.marks && i > 95) {
+            mark(s);
+
+        } else {
+            full = !add(s);
+        }
+
+        if (dumps && rnd(5000) == 0) {
+            dumps--;
+            take_dump(s);
+        }
+
+        if (us_store_next_id(s) > began + 100000) {
+            break;
+        }
+    }
+
+    /* what adds leave is for deletes and marks */
+
+    for (tries = 0; tries < 300; tries++) {
+        if (kind.deletes) {
+            delete(s);
+        }
+
+        if (kind.marks) {
+            mark(s);
+        }
+    }
+
+    for (i = 0; i < kind.marks; i++) {
+        for (id = 0; id < us_store_next_id(s); id += 1 << 17) {
+            us_store_mark(s, i, id, 1, &lsn);
+            drain(s);
+        }
+    }
+
+    for (i = 0; i < 20; i++) {
+        add(s);
+    }
+
+    if (dumps && rnd(2)) {
+        take_dump(s);
+    }
+}
+
+
+static int
+feed(us_store_t *s, const stream_t *st, size_t from)
+{
+    size_t   n;
+    ssize_t  rc;
+
+    for ( /* void */ ; from < st->len; from += n) {
+        n = st->len - from < 100000 ? st->len - from : 100000;
+        rc = us_store_apply(s, st->data + from, n);
+
+        if (rc <= 0 && rc != US_REPLAY_NO_ROOM) {
+            return (int) rc;
+        }
+
+        /* the whole operations of what was applied, counted or not */
+
+        if (rc == US_REPLAY_NO_ROOM) {
+            for (n = 0; n < 100000; n += rc) {
+                rc = us_store_op_size(st->data + from + n,
+                                      st->len - from - n);
+
+                if (rc <= 0 || from + n + rc > st->len || n + rc > 100000) {
+                    break;
+                }
+            }
+
+        } else {
+            n = rc;
+        }
+    }
+
+    return 0;
+}
+
+
+/* 0, or US_REPLAY_* */
+
+static int
+load(us_store_t *s)
+{
+    int  rc;
+
+    rc = dump.len ? feed(s, &dump, 0) : 0;
+
+    if (rc == 0) {
+        rc = feed(s, &journal, dump.len ? dump_lsn : 0);
+    }
+
+    return rc ? rc : us_store_set_lsn(s, journal.len);
+}
+
+
+static void
+same(us_store_t *a, us_store_t *b)
+{
+    size_t             la, lb;
+    uint8_t            ua[US_URL_MAX + 8], ub[US_URL_MAX + 8];
+    uint64_t           id, next;
+    unsigned           m;
+    us_store_item_t    it;
+    us_store_info_t    ia, ib;
+    us_store_site_t    sa, sb;
+    us_store_status_t  status;
+
+    us_store_info(a, &ia);
+    us_store_info(b, &ib);
+
+    next = us_store_next_id(a);
+
+    if (ia.urls != ib.urls || ia.deleted != ib.deleted
+        || ia.sites != ib.sites)
+    {
+        fail("counters", ib.urls);
+        return;
+    }
+
+    for (id = 0; id < next; id++) {
+        status = us_store_get(a, id, ua, &la);
+
+        if (us_store_get(b, id, ub, &lb) != status
+            || (status == US_OK && (la != lb || memcmp(ua, ub, la) != 0)))
+        {
+            fail("text of", id);
+        }
+
+        for (m = 0; m < conf.nmarks; m++) {
+            if (us_store_marked(a, m, id) != us_store_marked(b, m, id)) {
+                fail("mark of", id);
+            }
+        }
+
+        if (status != US_OK) {
+            continue;
+        }
+
+        memset(&it, 0, sizeof(it));
+        it.url = (us_str_t) { la, ua };
+        it.merge = 1;
+        us_store_seen(b, &it, 1);
+
+        if (it.status != US_SEEN || it.id != id) {
+            fail("not seen:", id);
+        }
+    }
+
+    for (id = 0; id < kind.sites && id < 300; id++) {
+        la = sprintf((char *) ua, "s%u.test", (unsigned) id);
+        status = us_store_site(a, (us_str_t) { la, ua }, &sa);
+
+        if (us_store_site(b, (us_str_t) { la, ua }, &sb) != status
+            || (status == US_OK
+                && (sa.first != sb.first || sa.last != sb.last
+                    || sa.urls != sb.urls || sa.spelling != sb.spelling)))
+        {
+            fail("site", id);
+        }
+    }
+}
+
+
+static int
+fits(size_t size)
+{
+    int     rc;
+    zone_t  z;
+
+    z = zone_make(size);
+    rc = load(z.s);
+    zone_end(&z);
+
+    return rc == 0;
+}
+
+
+/*
+ * The size that is said to be needed suffices.  If all could be loaded, it is
+ * not much more than the least.
+ */
+
+static void
+sizes(size_t size)
+{
+    size_t    low, high, mid;
+    uint64_t  guess, need;
+    zone_t    z;
+
+    z = zone_make(least());
+
+    if (load(z.s) == 0) {
+        zone_end(&z);
+        return;
+    }
+
+    guess = us_store_size_needed(z.s, 1);
+    zone_end(&z);
+
+    z = zone_make(size);
+    load(z.s);
+    need = us_store_size_needed(z.s, 1);
+    zone_end(&z);
+
+    if (guess < need || !fits(need) || !fits(guess)) {
+        fail("does not suffice:", need);
+        return;
+    }
+
+    low = least();
+    high = need;
+
+    while (high - low > 16384) {
+        mid = low + (high - low) / 2;
+
+        if (fits(mid)) {
+            high = mid;
+
+        } else {
+            low = mid;
+        }
+    }
+
+    printf("    guess %lu, needed %lu, the least %zu, it was %zu\n",
+           (unsigned long) guess, (unsigned long) need, high, size);
+
+    if (need > high + high * EXCESS / 100 + 65536) {
+        fail("too much:", need);
+    }
+}
+
+
+static void
+run(uint64_t number)
+{
+    size_t           size;
+    zone_t           z, next;
+    unsigned         i;
+    char             names[US_STORE_MARKS][8];
+    us_store_info_t  info;
+
+    seed = number * 1000003;
+    memset(&conf, 0, sizeof(conf));
+    memset(&kind, 0, sizeof(kind));
+
+    conf.sites = rnd(2);
+    conf.nmarks = rnd(3) ? rnd(US_STORE_MARKS + 1) : 0;
+
+    for (i = 0; i < conf.nmarks; i++) {
+        conf.marks[i].len = sprintf(names[i], "m%u", i);
+        conf.marks[i].data = (uint8_t *) names[i];
+    }
+
+    kind.sites = rnd(2) ? 1 + rnd(50) : 1 + rnd(100000);
+    kind.deletes = rnd(3) ? rnd(48) : 0;
+    kind.marks = conf.nmarks;
+    kind.longs = rnd(4) ? 0 : rnd(20);
+    kind.dumps = rnd(3) ? 1 + rnd(5) : 0;
+    kind.sparse = rnd(2) ? 1 : 1 + rnd(1000);
+    kind.bits = rnd(2);
+
+    size = least();
+    size += rnd(3) ? rnd(1 << 20) : rnd(4 << 20);
+
+    journal.len = 0;
+    dump.len = 0;
+
+    z = zone_make(size);
+
+    for (i = 0; i < RESTARTS && !failures; i++) {
+        fill(z.s);
+        reserved(&z);
+
+        next = zone_make(size);
+
+        if (load(next.s) != 0) {
+            fail("does not load, restart", i);
+            fprintf(stderr, "    needs %lu of %zu\n",
+                    (unsigned long) us_store_size_needed(next.s, 1), size);
+        } else {
+            same(z.s, next.s);
+        }
+
+        zone_end(&z);
+        z = next;
+    }
+
+    us_store_info(z.s, &info);
+
+    printf("%lu: %zu bytes, %lu URLs, %u sites%s, %lu deleted, %u marks, %s\n",
+           (unsigned long) number, size, (unsigned long) info.urls,
+           (unsigned) info.sites, conf.sites ? " counted" : "",
+           (unsigned long) info.deleted, conf.nmarks,
+           dump.len ? "dump" : "journal");
+
+    zone_end(&z);
+
+    if (!failures && number % 8 == 0) {
+        sizes(size);
+    }
+
+    if (failures) {
+        printf("FAILED: seed %lu\n", (unsigned long) number);
+    }
+
+    fflush(stdout);
+}
+
+
+/*
+ * After a restart the index is as small as it can be.  What that has freed is
+ * then taken by marks, to the last chunk that they get, in zones of many sizes.
+ */
+
+static void
+tight(size_t size)
+{
+    zone_t    z, next;
+    unsigned  i, m;
+    char      names[US_STORE_MARKS][8];
+    uint64_t  lsn;
+
+    memset(&conf, 0, sizeof(conf));
+    memset(&kind, 0, sizeof(kind));
+    conf.nmarks = US_STORE_MARKS;
+    kind.sites = 30;
+    seed = size;
+
+    for (m = 0; m < conf.nmarks; m++) {
+        conf.marks[m].len = sprintf(names[m], "m%u", m);
+        conf.marks[m].data = (uint8_t *) names[m];
+    }
+
+    journal.len = 0;
+    dump.len = 0;
+    z = zone_make(least() + size);
+
+    while (add(z.s)) { /* void */ }
+
+    for (i = 0; i < 3; i++) {
+        next = zone_make(z.size);
+
+        if (load(next.s) != 0) {
+            fail("does not load, tight zone of", z.size);
+        }
+
+        zone_end(&z);
+        z = next;
+
+        for (m = 0; m < conf.nmarks; m++) {
+            us_store_mark(z.s, m, 0, 1, &lsn);
+            drain(z.s);
+        }
+
+        reserved(&z);
+    }
+
+    zone_end(&z);
+}
+
+
+int
+main(int argc, char **argv)
+{
+    uint64_t  i, n, first;
+
+    n = argc > 1 ? strtoull(argv[1], NULL, 10) : 20;
+    first = argc > 2 ? strtoull(argv[2], NULL, 10) : 0;
+
+    for (i = first; i < first + n && !failures; i++) {
+        tight(i * 7000 % 500000);
+        run(i);
+    }
+
+    printf("%u failures in %lu seeds\n", failures, (unsigned long) (i - first));
+
+    return failures != 0;
+}

@@ -1,0 +1,337 @@
+
+/*
+ * Bulk loading: the index that it makes has what was collected, in one merge
+ * or in many; and takes no more room than its bound, whatever the hash key.
+ */
+
+
+#include "store_zone.h"
+#include "store/us_bulk.h"
+#include "store/us_leaf.h"
+
+#include <stdio.h>
+
+
+#define ZONE   ((size_t) 4 << 20)
+#define LARGE  ((size_t) 64 << 20)
+
+
+/* ids that are looked for: hash number i of key `key` */
+
+static uint64_t
+hash_of(uint64_t key, uint64_t i)
+{
+    uint64_t  z;
+
+    z = key + i * 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+
+    return z ^ (z >> 31);
+}
+
+
+static uint64_t  test_key;
+static uint64_t  test_step;
+
+
+static void
+test_hash(void *data, const uint64_t *ids, unsigned n, us_hashes_t *hashes)
+{
+    unsigned  i;
+
+    for (i = 0; i < n; i++) {
+        hashes[i].url = hash_of(test_key, ids[i] / test_step);
+        hashes[i].site = hash_of(~test_key, ids[i] / test_step);
+    }
+}
+
+
+static int
+found(us_arena_t *a, uint64_t hash, uint64_t id)
+{
+    uint64_t    candidate;
+    us_probe_t  p;
+
+    us_index_start(a, &p, hash);
+
+    while (us_index_next(a, &p, &candidate)) {
+        if (candidate == id) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+static void *
+map(us_arena_t *a, size_t size)
+{
+    void  *mem;
+
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
+               MAP_ANONYMOUS|MAP_PRIVATE|MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(mem, MAP_FAILED);
+    assert_int_equal(us_arena_format(a, mem, size, &zone_conf), 0);
+    us_index_format(a);
+
+    return mem;
+}
+
+
+/* takes chunks for something else, until so many are left */
+
+static void
+leave(us_arena_t *a, uint64_t chunks)
+{
+    while (us_arena_free(a) > chunks) {
+        assert_int_equal(us_arena_grow(a, US_AREA_OFFSETS, 1), 0);
+    }
+
+    assert_int_equal(us_arena_free(a), chunks);
+}
+
+
+/* n entries, of ids test_step apart, in so many merges; sites: some twice */
+
+static int
+load(us_bulk_t *b, uint64_t from, uint64_t n, unsigned merges, int sites)
+{
+    int       rc;
+    uint64_t  i, part;
+
+    part = n / merges + 1;
+
+    for (i = from; i < from + n; i++) {
+        assert_int_equal(us_bulk_put(b, rnd(US_BULK_THREADS),
+                                     hash_of(test_key, i), i * test_step, 0),
+                         0);
+
+        if (sites && i % 5 == 0) {
+            assert_int_equal(us_bulk_put(b, 0, hash_of(~test_key, i),
+                                         i * test_step, 1),
+                             0);
+        }
+
+        if ((i - from) % part == part - 1) {
+            rc = us_bulk_merge(b, (i + 1) * test_step, 0, 0);
+
+            if (rc != 0) {
+                return rc;
+            }
+        }
+    }
+
+    return us_bulk_merge(b, (from + n) * test_step, 1, 0);
+}
+
+
+static void
+check(us_arena_t *a, uint64_t n, int sites)
+{
+    uint64_t  i;
+
+    assert_int_equal(a->head->entries, n + (sites ? (n + 4) / 5 : 0));
+
+    for (i = 0; i < n; i++) {
+        assert_true(found(a, hash_of(test_key, i), i * test_step));
+
+        if (sites && i % 5 == 0) {
+            assert_true(found(a, hash_of(~test_key, i), i * test_step));
+        }
+    }
+}
+
+
+static void
+merges(void **state)
+{
+    void        *mem;
+    uint64_t     n;
+    unsigned     k;
+    us_bulk_t   *b;
+    us_arena_t   a;
+
+    test_step = 1;
+
+    for (n = 1; n < 60000; n = n * 3 + rnd(100)) {
+        for (k = 1; k <= 7; k += 2) {
+            test_key = rnd64();
+            mem = map(&a, ZONE);
+            b = us_bulk_create(&a, test_hash, NULL);
+            assert_non_null(b);
+
+            assert_int_equal(load(b, 0, n, k, 1), 0);
+            check(&a, n, 1);
+            assert_int_equal(us_bulk_memory(b), 0);
+
+            us_bulk_destroy(b);
+            munmap(mem, ZONE);
+        }
+    }
+}
+
+
+/*
+ * The bound: with that many chunks free, and no more, there is room; for ids
+ * near one another and far apart, in one merge or in many.
+ */
+
+static void
+bound(void **state)
+{
+    void        *mem;
+    uint64_t     n, chunks, leaves;
+    unsigned     i, k;
+    us_bulk_t   *b;
+    us_arena_t   a;
+
+    for (i = 0; i < 150; i++) {
+        n = 1 + rnd(i % 3 ? 60000 : 3000);
+        n = i % 50 ? n : 1500000;
+        k = 1 + rnd(4);
+        test_key = rnd64();
+        test_step = (uint64_t) 1 << rnd(6);
+
+        mem = map(&a, LARGE);
+        leaves = us_bulk_leaves(n);
+        chunks = us_bulk_chunks(a.chunk_shift, a.head->leaf_shift, leaves, n,
+                                n * test_step);
+        leave(&a, chunks);
+
+        b = us_bulk_create(&a, test_hash, NULL);
+        assert_non_null(b);
+        assert_int_equal(load(b, 0, n, k, 0), 0);
+        check(&a, n, 0);
+        assert_true(a.head->area[US_AREA_LEAVES].n
+                    + a.head->area[US_AREA_DIRECTORY].n <= chunks);
+
+        us_bulk_destroy(b);
+        munmap(mem, LARGE);
+    }
+}
+
+
+/* that bound is close to what is taken, or it would keep room from others */
+
+static void
+close_bound(void **state)
+{
+    void        *mem;
+    uint64_t     n, chunks, taken;
+    us_bulk_t   *b;
+    us_arena_t   a;
+
+    n = 150000;
+    test_key = 1;
+    test_step = 1;
+
+    mem = map(&a, ZONE);
+    b = us_bulk_create(&a, test_hash, NULL);
+    assert_non_null(b);
+    assert_int_equal(load(b, 0, n, 1, 0), 0);
+
+    chunks = us_bulk_chunks(a.chunk_shift, a.head->leaf_shift,
+                            us_bulk_leaves(n), n, n);
+    taken = a.head->area[US_AREA_LEAVES].n + a.head->area[US_AREA_DIRECTORY].n;
+
+    assert_true(chunks <= taken + 2);
+
+    us_bulk_destroy(b);
+    munmap(mem, ZONE);
+}
+
+
+/* half of the entries are removed, and more come: chunks are given back */
+
+static void
+removed(void **state)
+{
+    void        *mem;
+    uint64_t     i, n, before;
+    us_bulk_t   *b;
+    us_arena_t   a;
+
+    test_key = 7;
+    test_step = 1;
+    n = 50000;
+
+    mem = map(&a, ZONE);
+    b = us_bulk_create(&a, test_hash, NULL);
+    assert_non_null(b);
+    assert_int_equal(load(b, 0, n, 2, 0), 0);
+    before = a.head->area[US_AREA_LEAVES].n;
+
+    for (i = 0; i < n; i++) {
+        if (i % 8) {
+            us_bulk_remove(b, hash_of(test_key, i), i);
+            us_bulk_remove(b, hash_of(test_key, i), i);
+        }
+    }
+
+    assert_int_equal(a.head->entries, n / 8);
+    assert_int_equal(load(b, n, 1000, 1, 0), 0);
+    assert_int_equal(a.head->entries, n / 8 + 1000);
+    assert_true(a.head->area[US_AREA_LEAVES].n < before / 2);
+    assert_true(a.head->nspare > 0);
+
+    for (i = 0; i < n + 1000; i++) {
+        assert_int_equal(found(&a, hash_of(test_key, i), i),
+                         i >= n || i % 8 == 0);
+    }
+
+    /* what was given back is zero when it is taken again */
+
+    while (a.head->nspare) {
+        i = us_arena_take(&a, US_AREA_DELETED, 1);
+        us_commit(&a);
+        assert_true(i > 0);
+
+        for (n = 0; n < (uint64_t) 1 << a.chunk_shift; n++) {
+            assert_int_equal(a.base[i + n], 0);
+        }
+    }
+
+    us_bulk_destroy(b);
+    munmap(mem, ZONE);
+}
+
+
+/* the low bits that a leaf chooses are the best, but for a bit or two */
+
+static void
+low_bits(void **state)
+{
+    unsigned  i, n, low;
+    uint64_t  id, best, bits;
+
+    for (i = 0; i < 200000; i++) {
+        n = 1 + rnd(US_LEAF_MAX);
+        id = rnd64() >> (24 + rnd(40));
+        best = UINT64_MAX;
+
+        for (low = 0; low < 40; low++) {
+            bits = (uint64_t) n * low + (id >> low);
+            best = bits < best ? bits : best;
+        }
+
+        low = us_leaf_low(n, id);
+        assert_true((uint64_t) n * low + (id >> low) <= best + 1);
+    }
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(merges),
+        cmocka_unit_test(bound),
+        cmocka_unit_test(close_bound),
+        cmocka_unit_test(removed),
+        cmocka_unit_test(low_bits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
