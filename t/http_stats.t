@@ -124,8 +124,8 @@ for my $at ('', '/kept', '/f') {
     $m = metrics($at);
     is_deeply([ map { /^state\{(.*)\}/ && $m->{$_} ? $1 : () } keys %$m ],
         [ 'ready' ], "one state at a time: $at");
-    is(scalar(grep { /^state\{(loading|not-owner|damaged|failed)\}/ }
-        keys %$m), $at eq '/kept' ? 4 : 0, 'all of them are listed')
+    is(scalar(grep { /^state\{(loading|not-owner|damaged|too-small|failed)\}/ }
+        keys %$m), $at eq '/kept' ? 5 : 0, 'all of them are listed')
         if $at eq '/kept';
 }
 

@@ -217,7 +217,21 @@ us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
 int
 us_data_apply(void *data, const uint8_t *p, size_t len)
 {
-    return (us_store_apply(data, p, len) == (ssize_t) len) ? 0 : -1;
+    ssize_t  rc;
+
+    rc = len ? us_store_apply(data, p, len) : us_store_settle(data);
+
+    switch (rc) {
+
+    case US_REPLAY_NO_ROOM:
+        return US_RECOVERY_NO_ROOM;
+
+    case US_REPLAY_FAILED:
+        return US_RECOVERY_NO_MEMORY;
+
+    default:
+        return (rc == (ssize_t) len) ? 0 : -1;
+    }
 }
 
 

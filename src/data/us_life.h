@@ -20,6 +20,7 @@
  *                |              |                 lost     a sync failed
  *                |              v
  *                +--------> DAMAGED   good up to a place, read-only
+ *                +--------> TOO_SMALL the data do not fit SIZE
  *                +--------> FAILED    nothing could be read
  *                `--------> LOOKUP    mode=lookup: id to URL only
  *
@@ -131,6 +132,7 @@ typedef struct {
     uint64_t          snapshot;       /* bytes; 0: never */
     uint64_t          scrub;          /* ms; 0: never */
     uint64_t          segment;        /* bytes; 0: US_SEGMENT_SIZE */
+    uint64_t          zone;           /* SIZE, for messages; 0: the store's */
     us_store_conf_t   store;
 } us_life_conf_t;
 

@@ -12,6 +12,8 @@
  *                lock on the files that it has still to read
  *     READY      it is ours, the journal's end is settled, the manifest
  *                says so
+ *     TOO_SMALL  the zone has no room for the data; the reason names a SIZE
+ *                that has, no file was changed
  *
  * A job never waits.  What cannot be done now is done by a later job.
  *
@@ -32,6 +34,7 @@
 #include "../journal/us_dir.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -59,6 +62,7 @@ static void us_load_follow(us_load_t *ld);
 static us_recovery_rc_t us_load_open(us_load_t *ld);
 static void us_load_run(us_load_t *ld);
 static int us_load_apply(void *data, const uint8_t *p, size_t len);
+static void us_load_small(us_load_t *ld);
 static void us_load_failed(us_load_t *ld, us_life_state_t state);
 static int us_load_passing(us_load_t *ld);
 static void us_load_ready(us_load_t *ld);
@@ -292,6 +296,11 @@ us_load_run(us_load_t *ld)
     us_release(&sh->load_lsn, r->lsn);
     us_release(&sh->load_ids, r->ids);
 
+    if (rc == US_RECOVERY_NO_ROOM) {
+        us_load_small(ld);
+        return;
+    }
+
     if (rc != US_RECOVERY_OK) {
         (void) us_store_set_lsn(ld->store, r->lsn);
         us_load_failed(ld, US_LIFE_DAMAGED);
@@ -325,7 +334,7 @@ us_load_apply(void *data, const uint8_t *p, size_t len)
 {
     us_load_t *ld = data;
 
-    int         rc, shared;
+    int         rc;
     us_life_t  *l;
 
     l = ld->l;
@@ -334,27 +343,67 @@ us_load_apply(void *data, const uint8_t *p, size_t len)
         return US_RECOVERY_STOP;
     }
 
-    /*
-     * While FOLLOWING, requests read the store.  One that meets a writer again
-     * and again takes the lock, and completes what its holder has left half
-     * done: this process must be that holder.
-     */
-
-    shared = us_share_state(l->sh) == US_LIFE_FOLLOWING;
-
-    if (shared) {
-        l->lock.lock(l->lock.data);
-    }
+    /* while FOLLOWING, requests read the store: it takes the lock */
 
     rc = us_data_apply(ld->store, p, len);
-
-    if (shared) {
-        l->lock.unlock(l->lock.data);
-    }
 
     us_release(&l->sh->load_done, ld->recovery.done);
 
     return rc;
+}
+
+
+/* SIZE for a store of so many bytes, as the configuration has it */
+
+static void
+us_load_size(const us_life_t *l, uint64_t bytes, char *text, size_t len)
+{
+    uint64_t  size, unit;
+
+    size = bytes;
+
+    /* the zone's own part grows with it, and not faster */
+
+    if (l->conf.zone) {
+        size = (uint64_t) ((double) bytes * (double) l->conf.zone
+                           / (double) l->size);
+    }
+
+    unit = size < (uint64_t) 64 << 20 ? 1024 : 1024 * 1024;
+
+    (void) snprintf(text, len, "%llu%c",
+                    (unsigned long long) (size / unit + 1),
+                    unit == 1024 ? 'k' : 'm');
+}
+
+
+/*
+ * While FOLLOWING, the index has grown URL by URL, which takes more room than
+ * building it: all is loaded once more.
+ */
+
+static void
+us_load_small(us_load_t *ld)
+{
+    char         need[32];
+    us_share_t  *sh;
+
+    sh = ld->l->sh;
+
+    if (us_share_state(sh) == US_LIFE_FOLLOWING) {
+        us_release(&sh->load_next, us_job_now(ld->l) + US_LOAD_RETRY);
+        return;
+    }
+
+    us_load_size(ld->l,
+                 us_store_size_needed(ld->store,
+                                      ld->l->conf.store.ring != 0),
+                 need, sizeof(need));
+
+    us_disk_fail(&ld->recovery.error, 0, "SIZE is too small for the data: %s "
+                 "suffices", need);
+
+    us_load_failed(ld, US_LIFE_TOO_SMALL);
 }
 
 
@@ -473,12 +522,7 @@ us_load_ready(us_load_t *ld)
         return;
     }
 
-    if (us_store_set_lsn(ld->store, r->lsn) == -1) {
-        us_disk_fail(&r->error, 0, "the snapshot's index has more ids than "
-                     "the snapshot gives");
-        us_load_failed(ld, US_LIFE_DAMAGED);
-        return;
-    }
+    (void) us_store_set_lsn(ld->store, r->lsn);
 
     us_store_set_identity(ld->store, r->manifest.uuid,
                           r->manifest.epoch + r->lost);

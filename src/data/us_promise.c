@@ -21,7 +21,8 @@ us_life_state(const us_life_t *l)
     if (l->member == NULL || l->empty
         || l->generation != us_acquire(&l->sh->load_generation))
     {
-        return state == US_LIFE_FAILED ? state : US_LIFE_LOADING;
+        return state == US_LIFE_FAILED || state == US_LIFE_TOO_SMALL
+               ? state : US_LIFE_LOADING;
     }
 
     return state;
@@ -242,6 +243,7 @@ static const char  *us_life_words[US_LIFE_STATES] = {
     [US_LIFE_READY] = "ready",
     [US_LIFE_LOOKUP] = "ready",
     [US_LIFE_DAMAGED] = "damaged",
+    [US_LIFE_TOO_SMALL] = "too-small",
     [US_LIFE_FAILED] = "failed",
 };
 

@@ -42,6 +42,7 @@ typedef enum {
     US_LIFE_READY,
     US_LIFE_LOOKUP,
     US_LIFE_DAMAGED,
+    US_LIFE_TOO_SMALL,
     US_LIFE_FAILED,
     US_LIFE_STATES
 } us_life_state_t;

@@ -52,6 +52,7 @@ ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,
     }
 
     p->life.conf.store = zone->conf;
+    p->life.conf.zone = zone->shm_zone->shm.size;
 
     if (ngx_test_config) {
         return ngx_http_urlstore_dir_test(zone);

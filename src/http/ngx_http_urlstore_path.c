@@ -216,7 +216,6 @@ ngx_int_t
 ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     size_t size)
 {
-    size_t                        most;
     ngx_http_urlstore_persist_t  *p;
 
     p = zone->persist;
@@ -241,21 +240,7 @@ ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_OK;
     }
 
-    /*
-     * A power of two, at most a 16th of the zone; up to 512 KB, which takes
-     * any model that the first million URLs learn, an 8th.
-     */
-
-    most = ngx_min(size / 8, 512 * 1024);
-    most = ngx_max(size / 16, most);
-
-    zone->conf.ring = 64 * 1024;
-
-    while (zone->conf.ring < 16 * 1024 * 1024
-           && zone->conf.ring * 2 <= most)
-    {
-        zone->conf.ring *= 2;
-    }
+    zone->conf.ring = us_store_ring(size);
 
     return NGX_OK;
 }

@@ -226,6 +226,10 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
                        extra, "read-only, good up to a damage of the "
                        "directory: %s", info.reason);
 
+    case US_LIFE_TOO_SMALL:
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                       extra, "%s", info.reason);
+
     case US_LIFE_FAILED:
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                        extra, "the directory cannot be read: %s",

@@ -39,6 +39,8 @@ static us_recovery_rc_t us_recovery_segment(us_recovery_t *r,
     us_reader_t *reader, us_read_t *end);
 static us_recovery_rc_t us_recovery_payload(us_recovery_t *r,
     us_segment_kind_t kind, const us_block_t *b, const uint8_t *p);
+static us_recovery_rc_t us_recovery_applied(us_recovery_t *r,
+    const uint8_t *p, size_t len);
 static us_recovery_rc_t us_recovery_end(us_recovery_t *r,
     us_reader_t *reader, us_read_t end);
 static us_recovery_rc_t us_recovery_torn(us_recovery_t *r,
@@ -234,7 +236,9 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
             return US_RECOVERY_DAMAGED;
         }
 
-        return owner ? us_recovery_told(r) : US_RECOVERY_OK;
+        rc = us_recovery_applied(r, NULL, 0);
+
+        return (rc == US_RECOVERY_OK && owner) ? us_recovery_told(r) : rc;
     }
 
     prev = 0;
@@ -256,6 +260,10 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
 
         if (rc == US_RECOVERY_OK) {
             rc = us_recovery_ended(r, &reader, end, last);
+        }
+
+        if (rc == US_RECOVERY_OK && last) {
+            rc = us_recovery_applied(r, NULL, 0);
         }
 
         if (rc == US_RECOVERY_OK && last && owner) {
@@ -454,9 +462,9 @@ static us_recovery_rc_t
 us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,
     const us_block_t *b, const uint8_t *p)
 {
-    int       rc;
-    size_t    skip;
-    uint64_t  ids;
+    size_t            skip;
+    uint64_t          ids;
+    us_recovery_rc_t  rc;
 
     skip = 0;
 
@@ -478,10 +486,10 @@ us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,
         return US_RECOVERY_DAMAGED;
     }
 
-    rc = r->apply(r->data, p + skip, b->len - skip);
+    rc = us_recovery_applied(r, p + skip, b->len - skip);
 
-    if (rc != 0) {
-        return (rc == -1) ? US_RECOVERY_DAMAGED : US_RECOVERY_STOP;
+    if (rc != US_RECOVERY_OK) {
+        return rc;
     }
 
     r->ids += ids;
@@ -491,6 +499,46 @@ us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,
     }
 
     return US_RECOVERY_OK;
+}
+
+
+/* has operations applied, or what was applied ended */
+
+static us_recovery_rc_t
+us_recovery_applied(us_recovery_t *r, const uint8_t *p, size_t len)
+{
+    int  rc;
+
+    rc = r->apply(r->data, p, len);
+
+    switch (rc) {
+
+    case US_RECOVERY_NO_ROOM:
+        r->no_room = 1;
+        us_disk_fail(&r->error, 0, "the store is too small for the data");
+        break;
+
+    case US_RECOVERY_NO_MEMORY:
+        us_disk_fail(&r->error, ENOMEM, "no memory to load the data");
+        return rc;
+
+    case -1:
+
+        if (len == 0) {
+            us_disk_fail(&r->error, 0, "the snapshot names ids that it does "
+                         "not give");
+        }
+
+        return US_RECOVERY_DAMAGED;
+
+    case 0:
+        break;
+
+    default:
+        return rc;
+    }
+
+    return (len == 0 && r->no_room) ? US_RECOVERY_NO_ROOM : US_RECOVERY_OK;
 }
 
 

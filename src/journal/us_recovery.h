@@ -30,20 +30,24 @@
 #include "us_manifest.h"
 
 
-/*
- * Takes whole operations: 0; -1: they cannot be, that is damage; or
- * US_RECOVERY_STOP.
- */
-typedef int (*us_recovery_apply_pt)(void *data, const uint8_t *p, size_t len);
-
-
 typedef enum {
     US_RECOVERY_OK = 0,
     US_RECOVERY_FRESH,                /* an empty directory */
     US_RECOVERY_DAMAGED,              /* good up to r->lsn; r->error */
     US_RECOVERY_FAILED,               /* nothing was read; r->error */
+    US_RECOVERY_NO_ROOM,              /* apply could not take it all */
+    US_RECOVERY_NO_MEMORY,            /* r->error */
     US_RECOVERY_STOP                  /* by apply */
 } us_recovery_rc_t;
+
+
+/*
+ * Applies whole operations; len 0: these were all that there are now.  Returns
+ * 0; -1: they cannot be, that is damage; or US_RECOVERY_NO_ROOM, _NO_MEMORY or
+ * _STOP.  After NO_ROOM all that follows is given to it all the same, so that
+ * it can be counted, and us_recovery_run() changes nothing on the disk.
+ */
+typedef int (*us_recovery_apply_pt)(void *data, const uint8_t *p, size_t len);
 
 
 typedef struct {
@@ -56,6 +60,7 @@ typedef struct {
 
     us_manifest_t         manifest;
     unsigned              started:1;  /* the snapshot has been read */
+    unsigned              no_room:1;  /* apply has said so */
 
     uint64_t              lsn;        /* applied up to here */
     uint64_t              ids;
