@@ -37,8 +37,8 @@ my ($all, $err, $code) = run('--help');
 is($code, 0, '--help');
 
 my @commands = $all =~ /^  (\w+)  /gm;
-is("@commands", 'bench dedup dump hash help import normalize stat verify',
-    'every command');
+is("@commands", 'backup bench dedup dump hash help import normalize '
+    . 'restore stat verify', 'every command');
 
 my ($bash) = run('help --bash');
 my ($zsh) = run('help --zsh');
@@ -76,7 +76,9 @@ open my $base, '<', dirname($urlstore) . '/../src/us_version.h' or die;
 like(join('', <$base>), qr/"@{[$version =~ s{^urlstore (.*)\n}{$1}r]}"/,
     "--version: $version");
 
-for my $bad ('dump', 'dump --delta .', 'dump --sorted --memory 5x .',
+for my $bad ('backup', 'backup .', 'backup --rate x . y',
+    'backup --fast . y', 'backup . y z', 'restore', 'restore --rate 1m .',
+    'restore . y z', 'dump', 'dump --delta .', 'dump --sorted --memory 5x .',
     'dump --sorted --memory -1m .',
     'dump --sorted --memory 99999999999999999999g .', 'stat', 'stat . .',
     'verify --slow .', 'import', 'import --profle', 'import --profile x y',

@@ -16,6 +16,7 @@
 
 
 const us_cli_command_t  *const us_cli_commands[] = {
+    &us_cli_backup,
     &us_cli_bench,
     &us_cli_dedup,
     &us_cli_dump,
@@ -23,6 +24,7 @@ const us_cli_command_t  *const us_cli_commands[] = {
     &us_cli_help,
     &us_cli_import,
     &us_cli_normalize,
+    &us_cli_restore,
     &us_cli_stat,
     &us_cli_verify,
     NULL

@@ -61,6 +61,7 @@ typedef struct {
 
 extern const us_cli_command_t  *const us_cli_commands[];
 
+extern const us_cli_command_t  us_cli_backup;
 extern const us_cli_command_t  us_cli_bench;
 extern const us_cli_command_t  us_cli_dedup;
 extern const us_cli_command_t  us_cli_dump;
@@ -68,6 +69,7 @@ extern const us_cli_command_t  us_cli_hash;
 extern const us_cli_command_t  us_cli_help;
 extern const us_cli_command_t  us_cli_import;
 extern const us_cli_command_t  us_cli_normalize;
+extern const us_cli_command_t  us_cli_restore;
 extern const us_cli_command_t  us_cli_stat;
 extern const us_cli_command_t  us_cli_verify;
 

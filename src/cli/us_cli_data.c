@@ -120,7 +120,9 @@ us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring)
         return US_CLI_DONE;
     }
 
-    if (us_data_conf(&r->manifest, &conf, &text, &r->error) == -1) {
+    if ((owner && us_data_writable(&r->manifest, &r->error) == -1)
+        || us_data_conf(&r->manifest, &conf, &text, &r->error) == -1)
+    {
         d->rc = US_RECOVERY_FAILED;
         return US_CLI_DONE;
     }

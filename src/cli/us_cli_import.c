@@ -49,7 +49,7 @@ const us_cli_command_t  us_cli_import = {
     .text =
         "Adds a URL a line to DIR, which is made if it does not exist. Lines "
         "of a dump, \"ID<TAB>URL\", are accepted, too. Ids are given in the "
-        "order of the lines: to keep ids, copy the directory instead. No "
+        "order of the lines: to keep ids, use backup and restore instead. No "
         "service may own DIR. All is on the disk when the command ends.",
     .options = us_import_list
 };

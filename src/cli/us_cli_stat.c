@@ -51,7 +51,7 @@ us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
 
     printf("\nepoch      %" PRIu64 "\nstate      %s\nsync       %s\n"
            "boot       %s%s\n", m->epoch,
-           m->state == US_STATE_CLEAN ? "clean" : "open", m->sync, m->boot,
+           us_manifest_state(m), m->sync, m->boot,
            strcmp(m->boot, d->boot) == 0 ? ", this one" : ", an earlier one");
 
     fd = us_disk_lock(d->dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH|LOCK_NB);

@@ -108,7 +108,7 @@ us_verify_told(us_cli_data_t *d)
     same = (strcmp(m->boot, d->boot) == 0);
     end = 0;
 
-    if (m->state == US_STATE_CLEAN) {
+    if (us_manifest_closed(m)) {
         end = m->end;
 
     } else if (us_watermark_read(d->dirfd, &mark) == 0

@@ -101,6 +101,18 @@ us_data_setting(const us_manifest_t *m, const char *key, const char *value,
 
 
 int
+us_data_writable(const us_manifest_t *m, us_disk_error_t *e)
+{
+    if (m->state != US_STATE_BACKUP) {
+        return 0;
+    }
+
+    return us_disk_fail(e, 0, "it is a backup, which is only read; "
+                        "\"urlstore restore\" makes a data directory of it");
+}
+
+
+int
 us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
     us_disk_error_t *e)
 {
@@ -111,6 +123,10 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
 
     snprintf(norm, sizeof(norm), "%.*s", (int) conf->norm.len,
              (const char *) conf->norm.data);
+
+    if (!conf->lookup && us_data_writable(m, e) == -1) {
+        return -1;
+    }
 
     if (us_data_setting(m, "norm", norm, e) == -1
         || us_data_setting(m, "schemes", conf->schemes_first ? "first"

@@ -383,6 +383,37 @@ us_dir_bytes(int dirfd)
 
 
 int
+us_dir_remove(int dirfd, us_disk_error_t *e)
+{
+    DIR            *d;
+    int             rc;
+    struct dirent  *de;
+
+    d = us_dir_open(dirfd);
+
+    if (d == NULL) {
+        return us_disk_fail(e, errno, "the directory could not be read");
+    }
+
+    rc = 0;
+
+    while (rc == 0 && (de = readdir(d)) != NULL) {
+
+        if (us_dir_ours(de->d_name) && strcmp(de->d_name, US_DIR_LOCK) != 0
+            && unlinkat(dirfd, de->d_name, 0) == -1)
+        {
+            rc = us_disk_fail(e, errno, "\"%.200s\" could not be removed",
+                              de->d_name);
+        }
+    }
+
+    (void) closedir(d);
+
+    return rc;
+}
+
+
+int
 us_dir_clean(int dirfd)
 {
     DIR            *d;

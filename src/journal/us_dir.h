@@ -58,6 +58,12 @@ int us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e);
 /* bytes of the directory's regular files */
 uint64_t us_dir_bytes(int dirfd);
 
+/*
+ * Removes all files of a directory whose file "lock" the caller has locked, but
+ * that one, and names that are not a data directory's.  0, or -1 with e.
+ */
+int us_dir_remove(int dirfd, us_disk_error_t *e);
+
 /* removes temporary files; the owner only.  Returns their number */
 int us_dir_clean(int dirfd);
 

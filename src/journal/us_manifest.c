@@ -21,12 +21,20 @@
 #define US_MANIFEST_MAX  (US_MANIFEST_SETTINGS * 2 + 1024)
 
 
-static const char  *us_manifest_states[] = { "clean", "open", NULL };
+static const char  *us_manifest_states[] = { "clean", "open", "backup",
+                                             NULL };
 
 
 static int us_manifest_parse(us_manifest_t *m, char *text);
 static int us_manifest_line(us_manifest_t *m, const char *key, char *value);
 static int us_manifest_hex(const char *p, uint8_t *out, size_t n);
+
+
+const char *
+us_manifest_state(const us_manifest_t *m)
+{
+    return us_manifest_states[m->state];
+}
 
 
 us_manifest_rc_t
@@ -235,7 +243,7 @@ us_manifest_write(int dirfd, const us_manifest_t *m, us_disk_error_t *e)
 
     fprintf(f, "\nepoch %" PRIu64 "\nstate %s\nboot %s\nsync %s\n"
             "end %016" PRIx64 " %" PRIu64 "\n",
-            m->epoch, us_manifest_states[m->state], m->boot, m->sync,
+            m->epoch, us_manifest_state(m), m->boot, m->sync,
             m->end, m->end_ids);
 
     if (m->has_snapshot) {

@@ -7,10 +7,10 @@
  *     urlstore data 1
  *     uuid 5d0b1c6c0b8a4dc1a5cbd1ac4f3f0e11
  *     epoch 1                     # raised when ids may have been cut
- *     state open                  # or clean: closed in order
+ *     state open                  # or clean: closed in order; or backup
  *     boot 2f6ac0f4-...           # of the machine that opened it last
  *     sync always                 # the policy it was opened with
- *     end 000000000a34f0c1 81723  # clean: LSN and ids at the end
+ *     end 000000000a34f0c1 81723  # clean, backup: LSN and ids at the end
  *     snapshot 0000000004b2c000   # absent: none yet
  *     store norm crawler/1 ...    # any number: the store's own settings
  *     crc32c 9ae0daaf             # of all bytes before this line
@@ -38,7 +38,8 @@
 
 typedef enum {
     US_STATE_CLEAN = 0,
-    US_STATE_OPEN
+    US_STATE_OPEN,
+    US_STATE_BACKUP                   /* never written to: us_backup.h */
 } us_manifest_state_t;
 
 
@@ -65,6 +66,18 @@ typedef enum {
     US_MANIFEST_BAD
 } us_manifest_rc_t;
 
+
+/* whether the directory was closed in order: it goes up to m->end */
+
+static inline int
+us_manifest_closed(const us_manifest_t *m)
+{
+    return m->state != US_STATE_OPEN;
+}
+
+
+/* "clean", "open", "backup" */
+const char *us_manifest_state(const us_manifest_t *m);
 
 us_manifest_rc_t us_manifest_read(int dirfd, us_manifest_t *m,
     us_disk_error_t *e);

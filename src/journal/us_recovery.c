@@ -446,9 +446,10 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
     if (reader->head.kind == US_SEGMENT_JOURNAL && reader->lsn < r->lsn
         && *end != US_READ_FAILED)
     {
-        us_disk_fail(&r->error, 0, "\"%s\" ends at LSN %016" PRIx64 ", before "
-                     "%016" PRIx64 " that had been reached", reader->name,
-                     reader->lsn, r->lsn);
+        us_disk_fail(&r->error, 0, "\"%s\" ends at offset %" PRIu64 ", LSN "
+                     "%016" PRIx64 ", before %016" PRIx64 " that had been "
+                     "reached", reader->name, reader->offset, reader->lsn,
+                     r->lsn);
         return US_RECOVERY_DAMAGED;
     }
 
@@ -620,7 +621,7 @@ us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
 static int
 us_recovery_running(const us_recovery_t *r)
 {
-    return r->manifest.state == US_STATE_CLEAN || us_recovery_same_boot(r);
+    return us_manifest_closed(&r->manifest) || us_recovery_same_boot(r);
 }
 
 
@@ -675,7 +676,7 @@ us_recovery_told(us_recovery_t *r)
     uint64_t        end;
     us_watermark_t  mark;
 
-    clean = (r->manifest.state == US_STATE_CLEAN);
+    clean = us_manifest_closed(&r->manifest);
     same = us_recovery_same_boot(r);
 
     marked = (us_watermark_read(r->dirfd, &mark) == 0
