@@ -150,11 +150,29 @@ us_life_writable(const us_life_t *l, char *reason)
 }
 
 
+/* while the journal has a gap, no more than had been promised before */
+
+static uint64_t
+us_life_least(const us_life_t *l, uint64_t value, const uint64_t *gap)
+{
+    uint64_t  most;
+
+    if (!us_share_stalled(l->sh, US_ROLE_KEEPER)) {
+        return value;
+    }
+
+    most = us_acquire(gap);
+
+    return value < most ? value : most;
+}
+
+
 uint64_t
 us_life_lsn(const us_life_t *l)
 {
-    return l->conf.sync == US_SYNC_ALWAYS ? us_store_durable(l->store)
-                                          : us_store_written(l->store);
+    return us_life_least(l, l->conf.sync == US_SYNC_ALWAYS
+                            ? us_store_durable(l->store)
+                            : us_store_written(l->store), &l->sh->gap_lsn);
 }
 
 
@@ -164,8 +182,10 @@ us_life_ids(const us_life_t *l)
     switch (us_life_state(l)) {
 
     case US_LIFE_READY:
-        return us_acquire(l->conf.sync == US_SYNC_ALWAYS
-                          ? &l->sh->durable_ids : &l->sh->written_ids);
+        return us_life_least(l, us_acquire(l->conf.sync == US_SYNC_ALWAYS
+                                           ? &l->sh->durable_ids
+                                           : &l->sh->written_ids),
+                             &l->sh->gap_ids);
 
     case US_LIFE_LOOKUP:
         return us_store_next_id(l->store);

@@ -291,7 +291,7 @@ int
 us_share_stall(us_share_t *sh, us_role_t role, uint64_t now, const char *why)
 {
     us_share_count(&sh->errors, 1);
-    us_release(&sh->stalled_at, now);
+    us_release(&sh->stalled_at[role], now);
 
     if (us_share_stalled(sh, role) || us_acquire(&sh->lost)) {
         return 0;
@@ -304,6 +304,15 @@ us_share_stall(us_share_t *sh, us_role_t role, uint64_t now, const char *why)
     (void) us_share_change(sh);
 
     return 1;
+}
+
+
+int
+us_share_rests(const us_share_t *sh, us_role_t role, uint64_t now,
+    unsigned ms)
+{
+    return us_share_stalled(sh, role)
+           && now < us_acquire(&sh->stalled_at[role]) + ms;
 }
 
 

@@ -76,11 +76,14 @@ typedef struct {
 
     /* the disk: refuses (tried again), has lost a sync (final) */
     uint64_t          stalled;
-    uint64_t          stalled_at;     /* ms */
+    uint64_t          stalled_at[US_ROLES];     /* ms: the last try */
     uint64_t          lost;
 
     uint64_t          unsettled;      /* the manifest is to be written first */
-    uint64_t          gap;            /* of the journal: see us_write.c */
+
+    /* what had been promised when the journal got a gap: see us_write.c */
+    uint64_t          gap_lsn;
+    uint64_t          gap_ids;
 
     us_role_word_t    roles[US_ROLES];
     us_watch_t        watch;          /* of the journal's syncs */
@@ -192,13 +195,17 @@ void us_share_set_tail(us_share_t *sh, const us_tail_t *tail);
 
 
 /*
- * A role cannot go on for now; it can again; a sync has failed.  Each returns 1
- * if that is news.
+ * A role cannot go on for now, by a try at that time; it can again; a sync has
+ * failed.  Each returns 1 if that is news.
  */
 int us_share_stall(us_share_t *sh, us_role_t role, uint64_t now,
     const char *why);
 int us_share_resume(us_share_t *sh, us_role_t role);
 int us_share_lose(us_share_t *sh, const char *reason);
+
+/* whether a role is stalled, and its last try is less than so many ms ago */
+int us_share_rests(const us_share_t *sh, us_role_t role, uint64_t now,
+    unsigned ms);
 
 static inline int
 us_share_stalled(const us_share_t *sh, us_role_t role)

@@ -24,7 +24,8 @@
  * THE GAP.  If the newest segment is removed, replaced or cut, what it held is
  * still in the store.  The writer begins another one at the tail, and has a
  * snapshot taken.  Until that covers the tail, a start would find a gap in the
- * journal: requests that write are refused until then, too.
+ * journal: requests that write are refused until then, too, and nothing past
+ * what had been promised before is promised (us_life_lsn()).
  *
  *     sealed ... sealed   (gone)   |new segment
  *                                  |-- snapshot -->
@@ -62,6 +63,7 @@ static void us_write_failed(us_job_t *job, int rc, const us_disk_error_t *e);
 static int us_sync_due(const us_life_t *l, uint64_t now);
 static void us_sync_job(us_job_t *job);
 static void us_sync_look(us_job_t *job, const us_tail_t *tail);
+static void us_sync_gone(us_job_t *job, const us_disk_error_t *e);
 static void us_sync_done(us_job_t *job);
 static void us_write_open(us_life_t *l, us_writer_t *w);
 
@@ -75,18 +77,15 @@ us_write(us_life_t *l)
     sh = l->sh;
 
     if (l->ending || us_acquire(&sh->lost) || l->jobs[US_ROLE_WRITER].active
-        || us_share_state(sh) != US_LIFE_READY)
+        || us_share_state(sh) != US_LIFE_READY
+        || us_share_rests(sh, US_ROLE_WRITER, us_job_now(l), US_WRITE_STALL))
     {
         return;
     }
 
-    if (us_share_stalled(sh, US_ROLE_WRITER)) {
-
-        if (us_job_now(l) - us_acquire(&sh->stalled_at) < US_WRITE_STALL) {
-            return;
-        }
-
-    } else if (us_acquire(&sh->unsettled) == 0 && l->writer.ops) {
+    if (!us_share_stalled(sh, US_ROLE_WRITER)
+        && us_acquire(&sh->unsettled) == 0 && l->writer.ops)
+    {
         us_share_tail(sh, &tail);
 
         if (us_store_published(l->store) == tail.lsn
@@ -331,6 +330,11 @@ us_write_gone(us_job_t *job, us_tail_t *tail, us_disk_error_t *e)
 
     l = job->life;
 
+    if (!us_share_stalled(l->sh, US_ROLE_KEEPER)) {
+        us_release(&l->sh->gap_lsn, us_life_lsn(l));
+        us_release(&l->sh->gap_ids, us_life_ids(l));
+    }
+
     if (us_share_stall(l->sh, US_ROLE_KEEPER, us_job_now(l), e->text)) {
         us_job_say(job, US_SAY_ALERT, "%s; what it held is in memory, "
                    "a snapshot is taken", e->text);
@@ -387,6 +391,11 @@ us_sync(us_life_t *l)
     }
 
     now = us_job_now(l);
+
+    if (us_share_rests(sh, US_ROLE_SYNCER, now, US_WRITE_STALL)) {
+        return;
+    }
+
     us_share_tail(sh, &tail);
 
     if (l->syncer.ops == NULL || us_writer_stale(&l->syncer, &tail)
@@ -476,7 +485,10 @@ us_sync_job(us_job_t *job)
 
     rc = us_write_durable(l, l->store, &l->syncer, &tail, &e);
 
-    if (rc != 0) {
+    if (rc == US_WRITER_GONE) {
+        us_sync_gone(job, &e);
+
+    } else if (rc != 0) {
         us_write_failed(job, rc, &e);
 
     } else {
@@ -484,8 +496,6 @@ us_sync_job(us_job_t *job)
     }
 }
 
-
-/* what is missing is the writer's to judge and repair: it stalls until then */
 
 static void
 us_sync_look(us_job_t *job, const us_tail_t *tail)
@@ -521,8 +531,17 @@ us_sync_look(us_job_t *job, const us_tail_t *tail)
                      name);
     }
 
-    if (us_share_stall(l->sh, US_ROLE_WRITER, 0, e.text)) {
-        us_job_say(job, US_SAY_ALERT, "%s", e.text);
+    us_sync_gone(job, &e);
+}
+
+
+/* the writer judges and repairs it, at once: requests are refused until then */
+
+static void
+us_sync_gone(us_job_t *job, const us_disk_error_t *e)
+{
+    if (us_share_stall(job->life->sh, US_ROLE_WRITER, 0, e->text)) {
+        us_job_say(job, US_SAY_ALERT, "%s", e->text);
     }
 }
 

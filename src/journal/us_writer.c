@@ -33,6 +33,9 @@
 
 
 static int us_writer_open(us_writer_t *w, const us_tail_t *tail);
+static int us_writer_open_dir(us_writer_t *w);
+static int us_writer_there(us_writer_t *w, const us_tail_t *tail,
+    uint64_t *size);
 static int us_writer_settle(us_writer_t *w, const us_tail_t *tail);
 static int us_writer_failed(us_writer_t *w);
 static int us_writer_check(us_writer_t *w, const us_tail_t *tail);
@@ -92,10 +95,8 @@ us_writer_close(us_writer_t *w)
 int
 us_writer_attach(us_writer_t *w, const us_tail_t *tail)
 {
-    int          rc;
-    char         buf[US_DISK_NAME];
-    const char  *name;
-    struct stat  st, there;
+    int       rc;
+    uint64_t  size;
 
     if (w->mark_fd == -1) {
         w->mark_fd = us_disk_create(w->dirfd, US_WATERMARK_NAME, O_WRONLY);
@@ -112,6 +113,36 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
         return rc;
     }
 
+    rc = us_writer_there(w, tail, &size);
+
+    if (rc != 0) {
+        return rc;
+    }
+
+    if (tail->offset >= w->limit && size == tail->offset + US_BLOCK_HEADER) {
+        /* the footer: it may be vouched for by a next segment's header */
+        return 0;
+    }
+
+    if (size > tail->offset && ftruncate(w->fd, (off_t) tail->offset) == -1) {
+        return us_disk_fail(&w->error, errno, "journal.%016" PRIx64 " could "
+                            "not be cut to %" PRIu64 " bytes", tail->segment,
+                            tail->offset);
+    }
+
+    return 0;
+}
+
+
+/* whether w->fd is the newest segment, and as long as was written; its bytes */
+
+static int
+us_writer_there(us_writer_t *w, const us_tail_t *tail, uint64_t *size)
+{
+    char         buf[US_DISK_NAME];
+    const char  *name;
+    struct stat  st, there;
+
     name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->segment);
 
     if (fstat(w->fd, &st) == -1) {
@@ -119,8 +150,13 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
     }
 
     if (fstatat(w->dirfd, name, &there, AT_SYMLINK_NOFOLLOW) == -1) {
-        us_disk_fail(&w->error, errno, "\"%s\" has been removed", name);
-        return errno == ENOENT ? US_WRITER_GONE : -1;
+
+        if (errno == ENOENT) {
+            us_disk_fail(&w->error, 0, "\"%s\" has been removed", name);
+            return US_WRITER_GONE;
+        }
+
+        return us_disk_fail(&w->error, errno, "fstat of \"%s\" failed", name);
     }
 
     if (there.st_ino != st.st_ino || there.st_dev != st.st_dev) {
@@ -135,19 +171,7 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
         return US_WRITER_GONE;
     }
 
-    if (tail->offset >= w->limit
-        && (uint64_t) st.st_size == tail->offset + US_BLOCK_HEADER)
-    {
-        /* the footer: it may be vouched for by a next segment's header */
-        return 0;
-    }
-
-    if ((uint64_t) st.st_size > tail->offset
-        && ftruncate(w->fd, (off_t) tail->offset) == -1)
-    {
-        return us_disk_fail(&w->error, errno, "\"%s\" could not be cut to %"
-                            PRIu64 " bytes", name, tail->offset);
-    }
+    *size = (uint64_t) st.st_size;
 
     return 0;
 }
@@ -156,21 +180,32 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
 int
 us_writer_ready(us_writer_t *w, const us_tail_t *tail)
 {
-    /*
-     * The directory by a descriptor of our own, opened before anything is
-     * renamed: an error is reported once to each open file.
-     */
+    int  rc;
 
-    if (w->syncfd == -1) {
-        w->syncfd = openat(w->dirfd, ".", O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    rc = tail->offset ? us_writer_open(w, tail) : 0;
 
-        if (w->syncfd == -1) {
-            return us_disk_fail(&w->error, errno, "the directory could not "
-                                "be opened");
-        }
+    if (rc == 0) {
+        (void) us_writer_open_dir(w);
     }
 
-    return tail->offset ? us_writer_open(w, tail) : 0;
+    return rc;
+}
+
+
+/*
+ * The directory by a descriptor of our own, opened before anything is renamed:
+ * an error is reported once by each open file.
+ */
+
+static int
+us_writer_open_dir(us_writer_t *w)
+{
+    if (w->syncfd == -1) {
+        w->syncfd = openat(w->dirfd, ".", O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    }
+
+    return w->syncfd == -1 ? us_disk_fail(&w->error, errno, "the directory "
+                                          "could not be opened") : 0;
 }
 
 
@@ -205,9 +240,14 @@ us_writer_open(us_writer_t *w, const us_tail_t *tail)
 
     fd = openat(w->dirfd, name, O_RDWR|O_NOFOLLOW|O_CLOEXEC);
 
+    if (fd == -1 && errno == ENOENT) {
+        us_disk_fail(&w->error, 0, "\"%s\" has been removed", name);
+        return US_WRITER_GONE;
+    }
+
     if (fd == -1) {
-        us_disk_fail(&w->error, errno, "\"%s\" could not be opened", name);
-        return errno == ENOENT ? US_WRITER_GONE : -1;
+        return us_disk_fail(&w->error, errno, "\"%s\" could not be opened",
+                            name);
     }
 
     w->fd = fd;
@@ -404,7 +444,7 @@ us_writer_failed(us_writer_t *w)
 /*
  * w->fd is in doubt: whether the disk holds the newest segment up to the tail,
  * whatever was reported to others.  The sync came first, so that all of it was
- * given to the disk.
+ * given to the disk.  A file that was removed or replaced says nothing of it.
  */
 
 static int
@@ -413,6 +453,7 @@ us_writer_check(us_writer_t *w, const us_tail_t *tail)
     int             rc;
     char            name[US_DISK_NAME];
     us_read_t       got;
+    uint64_t        size;
     us_block_t      b;
     us_reader_t     r;
     const uint8_t  *p;
@@ -433,7 +474,7 @@ us_writer_check(us_writer_t *w, const us_tail_t *tail)
     } else if (r.offset == tail->offset && r.crc == tail->crc) {
         rc = 0;
 
-    } else {
+    } else if ((rc = us_writer_there(w, tail, &size)) == 0) {
         us_disk_fail(&w->error, 0, "journal.%016" PRIx64 " is not on the disk "
                      "as it was written: good up to %" PRIu64 " of %" PRIu64
                      " bytes", tail->segment, r.offset, tail->offset);
@@ -540,6 +581,10 @@ us_writer_begin(us_writer_t *w, us_tail_t *tail)
     if (w->fd != -1) {
         (void) close(w->fd);
         w->fd = -1;
+    }
+
+    if (us_writer_open_dir(w) == -1) {
+        return -1;
     }
 
     fd = us_disk_create(w->dirfd, tmp, O_RDWR|O_TRUNC);

@@ -5,9 +5,11 @@
  *
  *     write ERRNO      pwrite() to a journal or snapshot fails
  *     sync ERRNO       fsync() and fdatasync() fail
+ *     manifest ERRNO   those of the manifest fail
  *     slow MS          they take so long first
  *     stall 1          pwrite() to them waits for as long as this stands here
  *     memory BYTES     mmap() of so many, of memory, fails
+ *     fds 1            a segment cannot be opened: EMFILE
  *     writeback N      the Nth error of write-back has happened, see below
  *     die 1            the process that reports it first is killed at once
  *     rot OFFSET       segments read as 0xee from there on, past the cache
@@ -200,6 +202,11 @@ openat(int dirfd, const char *name, int flags, ...)
     mode = (flags & O_CREAT) ? va_arg(args, mode_t) : 0;
     va_end(args);
 
+    if (strncmp(name, "journal.", 8) == 0 && disk_says("fds")) {
+        errno = EMFILE;
+        return -1;
+    }
+
     fd = next(dirfd, name, flags, mode);
 
     if (fd >= 0 && fd < DISK_FDS) {
@@ -213,7 +220,7 @@ openat(int dirfd, const char *name, int flags, ...)
 
 
 static int
-disk_segment(int fd)
+disk_named(int fd, const char *name)
 {
     char     link[64], path[4096];
     ssize_t  n;
@@ -222,7 +229,7 @@ disk_segment(int fd)
     n = readlink(link, path, sizeof(path) - 1);
     path[n > 0 ? n : 0] = '\0';
 
-    return strstr(path, "/journal.") != NULL;
+    return strstr(path, name) != NULL;
 }
 
 
@@ -236,7 +243,7 @@ disk_writeback(int fd)
     event = disk_says("writeback");
 
     if (event == 0 || fd >= DISK_FDS || disk_told[fd] >= event
-        || !disk_segment(fd))
+        || !disk_named(fd, "/journal."))
     {
         return 0;
     }
@@ -269,7 +276,9 @@ pread(int fd, void *p, size_t len, off_t at)
 
     n = next(fd, p, len, at);
 
-    if (n > 0 && (fcntl(fd, F_GETFL) & O_DIRECT) && disk_segment(fd)) {
+    if (n > 0 && (fcntl(fd, F_GETFL) & O_DIRECT)
+        && disk_named(fd, "/journal."))
+    {
         rot = disk_says("rot");
 
         for (i = at; rot && i < at + n; i++) {
@@ -301,6 +310,13 @@ disk_sync(int fd, const char *name)
         err = disk_says("sync");
 
         if (err) {
+            errno = err;
+            return -1;
+        }
+
+        err = disk_says("manifest");
+
+        if (err && disk_named(fd, "/manifest")) {
             errno = err;
             return -1;
         }

@@ -810,13 +810,82 @@ test_segment_removed_add(void **state)
     proc_thread(p, US_ROLE_WRITER);
     assert_true(us_life_refuses(&p->l, NULL));
 
+    /* written to a new segment: not answered before the gap is closed */
+
+    assert_true(us_store_written(p->l.store) >= lsn);
+    assert_true(us_life_lsn(&p->l) < lsn);
+    assert_int_equal(us_life_ids(&p->l), 50);
+
     pass(3000);
     assert_true(us_life_writable(&p->l, NULL));
     assert_true(us_life_lsn(&p->l) >= lsn);
+    assert_int_equal(us_life_ids(&p->l), 51);
 
     p = restart();
     pass(100);
     assert_true(has_all(p, 51));
+}
+
+
+/*
+ * The syncer of the removed segment tries again and again: because it has no
+ * descriptor of it, or because the one that it has is in doubt.  The writer
+ * repairs all the same, and no sync has failed.
+ */
+
+static void
+removed_dirty(int opened)
+{
+    char      path[200];
+    proc_t   *p;
+    uint64_t  lsn;
+
+    world.conf.interval = 200;
+    p = proc_start(dirfd_, lockfd_);
+    pass(1000);
+    (void) add_some(p, 0, 50);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+
+    if (opened) {
+        proc_step(p);
+        assert_true(p->l.syncer.doubt > world.sh->watch.durable);
+    }
+
+    snprintf(path, sizeof(path), "%s/%s", world.path, newest());
+    assert_int_equal(unlink(path), 0);
+
+    if (opened) {
+
+        /* the look at the files comes later than the sync */
+
+        us_release(&world.sh->look_next, world.now + 2000);
+    }
+
+    pass(3000);
+    assert_int_equal(world.sh->lost, 0);
+    assert_true(us_life_writable(&p->l, NULL));
+    lsn = add_some(p, 50, 10);
+    pass(500);
+    assert_int_equal(us_store_durable(p->l.store), lsn);
+
+    p = restart();
+    pass(100);
+    assert_true(has_all(p, 60));
+}
+
+
+static void
+test_segment_removed_dirty(void **state)
+{
+    removed_dirty(0);
+}
+
+
+static void
+test_segment_removed_in_doubt(void **state)
+{
+    removed_dirty(1);
 }
 
 
@@ -1193,6 +1262,8 @@ main(int argc, char **argv)
         test(test_segment_replaced),
         test(test_segment_cut),
         test(test_segment_removed_add),
+        test(test_segment_removed_dirty),
+        test(test_segment_removed_in_doubt),
         test(test_directory_moved),
         test(test_scrub),
         test(test_scrub_no_direct),
