@@ -145,13 +145,33 @@ prefix    ?= /usr/local
 bindir    ?= $(prefix)/bin
 moduledir ?= $(prefix)/lib/nginx/modules
 docdir    ?= $(prefix)/share/doc/urlstore
+libdir    ?= $(prefix)/lib
+headerdir ?= $(prefix)/include
 
-DOCS      := README.md LICENSE $(wildcard docs/*.md docs/*/* conf/*)
+DOCS      := README.md CHANGELOG.md LICENSE \
+             $(wildcard docs/*.md docs/*/* conf/* examples/*)
 
-install: build            ## the command, the module, documents (DESTDIR, prefix)
-	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(moduledir)'
+# of libus.a, for other programs (examples/embed.c)
+
+HEADERS   := us_base.h us_version.h url/us_normalize.h url/us_url.h \
+             store/us_store.h data/us_embed.h
+
+VERSION    = $(shell sed -n 's/.*US_VERSION  *"\(.*\)"/\1/p' src/us_version.h)
+
+install: build            ## the command, the module, the library, documents (DESTDIR, prefix)
+	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(moduledir)' \
+	    '$(DESTDIR)$(libdir)/pkgconfig'
 	install -m 755 $(B)/urlstore '$(DESTDIR)$(bindir)'
 	install -m 644 $(MODULE) '$(DESTDIR)$(moduledir)'
+	install -m 644 $(B)/libus.a '$(DESTDIR)$(libdir)'
+	@for f in $(HEADERS); do \
+	    install -D -m 644 src/$$f '$(DESTDIR)$(headerdir)'/urlstore/$$f \
+	        || exit 1; \
+	done
+	@sed -e 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|' \
+	    -e 's|@includedir@|$(headerdir)|; s|@version@|$(VERSION)|' \
+	    tools/urlstore.pc.in \
+	    > '$(DESTDIR)$(libdir)/pkgconfig/urlstore.pc'
 	@for f in $(DOCS); do \
 	    install -D -m 644 $$f '$(DESTDIR)$(docdir)'/$$f || exit 1; \
 	done
@@ -159,7 +179,10 @@ install: build            ## the command, the module, documents (DESTDIR, prefix
 
 uninstall:                ## removes what make install has installed
 	rm -f '$(DESTDIR)$(bindir)/urlstore' \
-	    '$(DESTDIR)$(moduledir)/$(notdir $(MODULE))'
+	    '$(DESTDIR)$(moduledir)/$(notdir $(MODULE))' \
+	    '$(DESTDIR)$(libdir)/libus.a' \
+	    '$(DESTDIR)$(libdir)/pkgconfig/urlstore.pc'
+	rm -rf '$(DESTDIR)$(headerdir)/urlstore'
 	@for f in $(DOCS); do rm -f '$(DESTDIR)$(docdir)'/$$f; done
 	@cd '$(DESTDIR)$(docdir)' 2>/dev/null && rmdir \
 	    $(sort $(filter-out ./,$(dir $(DOCS)))) 2>/dev/null || true

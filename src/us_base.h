@@ -23,6 +23,11 @@
 #include <sys/types.h>
 
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+
 /* the longest canonical URL, in bytes */
 #define US_URL_MAX   8192
 
@@ -56,6 +61,11 @@ us_has_www(us_str_t host)
 {
     return host.len > 4 && memcmp(host.data, "www.", 4) == 0;
 }
+
+
+#ifdef __cplusplus
+}
+#endif
 
 
 #endif /* _US_BASE_H_INCLUDED_ */

@@ -26,7 +26,7 @@ my @rooms = (
     [ 'input',   'us_input.h' ],
     [ 'journal', 'us_recovery.h' ],
     [ 'store',   'us_store.h' ],
-    [ 'data',    'us_life.h' ],
+    [ 'data',    'us_life.h', 'us_embed.h' ],
     [ 'cli' ],
 );
 

@@ -1,22 +1,37 @@
 
 /*
- * The front door of src/store: an exact dictionary of URLs in one piece of
- * shared memory.
+ * PUBLIC.  An exact dictionary of URLs in one piece of shared memory.
  *
  *     canonical URL -> id       dense, 0, 1, 2, ... in order of first sight
  *     id -> canonical URL
  *
- * us_store_format() lays a fresh store out in a mapping; any number of
- * processes us_store_open() a private handle on it.  The mapping may lie at
- * another address in each: it holds offsets only.
+ * us_store_format() lays out a fresh store in a mapping.  Any number of
+ * processes open a private handle on it by us_store_open(), at any address.
+ * A program of one process that only wants a store in a directory uses
+ * us_embed.h instead.
  *
- * Readers never lock and never wait.  Writers take the lock given to
- * us_store_open() inside us_store_add(), us_store_delete() and
- * us_store_mark(), for bounded times (at most US_STORE_GROUP adds a hold).  A
- * writer may be killed at any instruction: the next one to take the lock
- * completes what it finds half done.
+ * CAVEATS
  *
- * A handle is for one thread.
+ *  - Input is trusted in one respect: item->url must be canonical, as
+ *    us_normalize() returns it.  The mapping is trusted as well: its bytes are
+ *    checked against damage, not against a process that writes to it.
+ *  - A handle is for one thread, and is not inherited by fork().  It has some
+ *    megabytes of private memory: tables of the models.
+ *  - Look-ups write nothing to the mapping and take no lock, with one
+ *    exception: a look-up that meets writers at its leaf eight times in a row
+ *    takes the lock once.
+ *  - us_store_add(), us_store_delete() and us_store_mark() take the lock given
+ *    to us_store_open(), for bounded times: at most US_STORE_GROUP adds in one
+ *    hold.  The caller's lock must become free when its holder dies (nginx
+ *    unlocks for a dead worker).  A writer may be killed at any instruction:
+ *    the next one to take the lock completes the update that it left.
+ *  - Processes are recorded by pid and start time.  All that share a mapping
+ *    must share a pid namespace.
+ *  - Memory is never given back.  A deleted URL keeps its bytes, as other
+ *    records may refer to them.
+ *  - All processes must have the same US_LAYOUT (us_arena.h); us_store_open()
+ *    refuses any other.
+ *  - 64-bit little-endian machines only.
  */
 
 
@@ -25,6 +40,11 @@
 
 
 #include "../us_base.h"
+
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 
 #define US_STORE_GROUP      256       /* adds in one hold of the lock */
@@ -337,6 +357,11 @@ typedef struct {
 
 void us_store_info(us_store_t *s, us_store_info_t *info);
 const char *us_store_part_name(us_store_part_t part);
+
+
+#ifdef __cplusplus
+}
+#endif
 
 
 #endif /* _US_STORE_H_INCLUDED_ */

@@ -1,6 +1,6 @@
 
 /*
- * The front door of src/url: a raw link in, its canonical URL out.
+ * PUBLIC.  A raw link in, its canonical URL out.
  *
  * A normalizer (us_norm_t) is configuration: profile, steps, user rules.  It
  * is built once, before workers fork, and is read-only from us_norm_seal() on,
@@ -19,6 +19,11 @@
 
 #include "../us_base.h"
 #include "us_url.h"
+
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 
 typedef enum {
@@ -165,6 +170,11 @@ int us_verdict_rejected(us_verdict_t v);         /* rejected, not invalid */
 /* -1 if there is no such name */
 int us_profile_parse(us_str_t name);
 const char *us_profile_name(us_profile_t p);
+
+
+#ifdef __cplusplus
+}
+#endif
 
 
 #endif /* _US_NORMALIZE_H_INCLUDED_ */

@@ -22,6 +22,11 @@
 #include "../us_base.h"
 
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+
 #define US_URL_OMITTED  ((uint32_t) -1)
 
 
@@ -50,6 +55,11 @@ us_url_has_authority(const us_url_t *u)
 {
     return u->username_end > u->protocol_end;
 }
+
+
+#ifdef __cplusplus
+}
+#endif
 
 
 #endif /* _US_URL_H_INCLUDED_ */

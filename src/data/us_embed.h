@@ -1,0 +1,99 @@
+
+/*
+ * PUBLIC.  A store in a directory, for a program of one process: opened with
+ * one call, kept with another.
+ *
+ *     e = us_embed_open("urls", &conf, &error);
+ *     us_embed_add(e, items, n);        ids; on disk when it returns
+ *     us_store_get(us_embed_store(e), id, buf, &len);
+ *     us_embed_close(e);
+ *
+ * The directory is that of a zone with path=: nginx may serve it afterwards,
+ * and the command urlstore reads it.  One process owns it at a time.
+ *
+ * Caveats, besides those in us_store.h:
+ *
+ *  - Memory is private to the process, and a start reads the directory into
+ *    it: some 20 to 25 bytes a URL.
+ *  - After us_embed_add() the process may be killed and nothing is lost.  A
+ *    power failure takes what came after the last us_embed_sync().
+ *  - A us_embed_t is for one thread.  Other threads that only look up open
+ *    handles of their own: us_embed_handle().
+ *  - After fork() only one of the two processes may use it.
+ */
+
+
+#ifndef _US_EMBED_H_INCLUDED_
+#define _US_EMBED_H_INCLUDED_
+
+
+#include "../store/us_store.h"
+
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+
+#define US_EMBED_ERROR  480
+
+
+typedef struct us_embed_s  us_embed_t;
+
+
+/* zeroed, but for norm */
+
+typedef struct {
+    us_str_t      norm;               /* us_norm_signature() of the URLs */
+    size_t        size;               /* bytes of memory at most; 0: three
+                                         quarters of the machine's */
+    uint64_t      snapshot;           /* bytes of journal between two
+                                         snapshots; 0: 64 MiB */
+    unsigned      sites:1;            /* count URLs by site */
+} us_embed_conf_t;
+
+
+/*
+ * Opens the directory, which is made if it is not there, as its owner.  NULL
+ * with a readable reason in error (US_EMBED_ERROR bytes): it has an owner, it
+ * is damaged, its URLs were normalized in another way, there is no memory.
+ */
+us_embed_t *us_embed_open(const char *path, const us_embed_conf_t *conf,
+    char *error);
+
+/* syncs, marks the directory as closed in order, frees: 0; or -1 with error */
+int us_embed_close(us_embed_t *e, char *error);
+
+/* for us_store_seen(), us_store_get() and whatever else changes nothing */
+us_store_t *us_embed_store(us_embed_t *e);
+
+/* a handle for another thread; to be closed before us_embed_close() */
+us_store_t *us_embed_handle(us_embed_t *e);
+
+/*
+ * As us_store_add(), but waits for the disk instead of answering US_BUSY:
+ * everything that the answers report is written when it returns.  Takes
+ * snapshots when they are due.  0; or -1 with us_embed_error(): the disk
+ * refuses.  After -1 the answers do not count; the call may be repeated.
+ */
+int us_embed_add(us_embed_t *e, us_store_item_t *items, size_t n);
+
+/*
+ * Learns a better model from the URLs, if one is due: takes seconds, then makes
+ * new URLs smaller.  To be called now and then by a program that adds much.
+ * 0, or -1 as above.
+ */
+int us_embed_learn(us_embed_t *e);
+
+/* makes all that was added durable: 0, or -1 as above */
+int us_embed_sync(us_embed_t *e);
+
+const char *us_embed_error(const us_embed_t *e);
+
+
+#ifdef __cplusplus
+}
+#endif
+
+
+#endif /* _US_EMBED_H_INCLUDED_ */

@@ -1,0 +1,73 @@
+#!/usr/bin/perl
+
+# The library: what make install puts where, and examples/embed.c, built with
+# nothing else and run; public headers are valid C++.
+
+use strict;
+use warnings;
+
+use File::Temp qw(tempdir);
+use Test::More;
+
+my $root = tempdir(CLEANUP => 1);
+my $out = `make --no-print-directory install prefix=$root/usr 2>&1`;
+
+is($?, 0, 'make install') or diag($out);
+
+$ENV{PKG_CONFIG_PATH} = "$root/usr/lib/pkgconfig";
+chomp(my $flags = `pkg-config --cflags --libs urlstore`);
+chomp(my $version = `pkg-config --modversion urlstore`);
+
+like(slurp('src/us_version.h'), qr/"\Q$version\E"/, 'its version');
+
+$out = `gcc -Wall -Wextra -Werror -o $root/embed examples/embed.c $flags 2>&1`;
+is($?, 0, 'the example is built') or diag($out);
+
+my $run = "$root/embed $root/d http://example.com/a/b";
+
+is(`$run ../c HTTP://www.EXAMPLE.com:80/c#top mailto:x`, lines(<<'END'), 'new');
+0 | new | http://example.com/a/b
+1 | new | http://example.com/c
+1 | seen | http://example.com/c
+- | invalid | scheme
+END
+
+is(`$run ../d`, lines(<<'END'), 'and seen the next time');
+0 | seen | http://example.com/a/b
+2 | new | http://example.com/d
+END
+
+like(`$root/usr/bin/urlstore verify $root/d`, qr/3 ids read back, 0 deleted/,
+    'the command reads the directory');
+
+my @headers = split /\n/, `cd $root/usr/include/urlstore && find . -name '*.h'`;
+
+for my $header (sort map { s{^\./}{}r } @headers) {
+    my $cc = "echo '#include <$header>' | clang -x c++ -std=c++11 -Wall -Werror"
+        . " -fsyntax-only $flags -Wno-unused-command-line-argument - 2>&1";
+
+    is(`$cc`, '', "C++: $header");
+}
+
+done_testing();
+
+
+# columns are separated by tabs
+
+sub lines
+{
+    my ($text) = @_;
+
+    return $text =~ s/ \| /\t/gr;
+}
+
+
+sub slurp
+{
+    my ($file) = @_;
+
+    local $/;
+    open my $fh, '<', $file or die "$file: $!";
+
+    return scalar <$fh>;
+}

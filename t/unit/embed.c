@@ -1,0 +1,217 @@
+
+/*
+ * A store in a directory, for one process (us_embed.h): what a kill leaves,
+ * snapshots, owners, settings.
+ */
+
+
+#include "us_base.h"
+#include "data/us_embed.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+
+#define NORM   us_string("crawler/1 www=first")
+#define GROUP  100
+
+
+static char             dir[] = "/tmp/us_embed.XXXXXX";
+static us_embed_conf_t  conf = { .snapshot = 32 * 1024 };
+
+
+static us_embed_t *
+open_it(void)
+{
+    char         error[US_EMBED_ERROR];
+    us_embed_t  *e;
+
+    conf.norm = NORM;
+    e = us_embed_open(dir, &conf, error);
+
+    if (e == NULL) {
+        fail_msg("%s", error);
+    }
+
+    return e;
+}
+
+
+static void
+close_it(us_embed_t *e)
+{
+    char  error[US_EMBED_ERROR];
+
+    if (us_embed_close(e, error) == -1) {
+        fail_msg("%s", error);
+    }
+}
+
+
+/* URLs number from .. to - 1 have these ids; those below `known` are there */
+
+static void
+add(us_embed_t *e, unsigned from, unsigned to, unsigned known)
+{
+    char             url[GROUP][64];
+    unsigned         i, n;
+    us_store_item_t  items[GROUP];
+
+    for ( /* void */ ; from < to; from += n) {
+        n = to - from < GROUP ? to - from : GROUP;
+
+        for (i = 0; i < n; i++) {
+            memset(&items[i], 0, sizeof(us_store_item_t));
+            items[i].url.len = snprintf(url[i], 64, "http://h%u.example/%u/%u",
+                                        (from + i) % 91, from + i,
+                                        (from + i) * 2654435761U);
+            items[i].url.data = (uint8_t *) url[i];
+        }
+
+        assert_int_equal(us_embed_add(e, items, n), 0);
+
+        for (i = 0; i < n; i++) {
+            assert_int_equal(items[i].status,
+                             from + i < known ? US_SEEN : US_NEW);
+            assert_int_equal(items[i].id, from + i);
+        }
+    }
+}
+
+
+static void
+killed(void **state)
+{
+    int          status;
+    pid_t        pid;
+    us_embed_t  *e;
+
+    pid = fork();
+    assert_true(pid >= 0);
+
+    if (pid == 0) {
+        add(open_it(), 0, 1000, 0);
+        _exit(0);
+    }
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+
+    e = open_it();
+    assert_int_equal(us_store_next_id(us_embed_store(e)), 1000);
+    add(e, 0, 1100, 1000);
+    close_it(e);
+}
+
+
+static void
+snapshots(void **state)
+{
+    us_embed_t       *e;
+    us_store_conf_t   c;
+
+    e = open_it();
+    add(e, 1100, 20000, 1100);
+    assert_int_equal(us_embed_learn(e), 0);
+    assert_int_equal(us_embed_sync(e), 0);
+    close_it(e);
+
+    e = open_it();
+    us_store_conf(us_embed_store(e), &c);
+    assert_int_equal(c.epoch, 1);
+    add(e, 0, 20100, 20000);
+    close_it(e);
+}
+
+
+static void
+handle(void **state)
+{
+    size_t       len;
+    uint8_t      url[US_URL_MAX + 8];
+    us_embed_t  *e;
+    us_store_t  *s;
+
+    e = open_it();
+    s = us_embed_handle(e);
+    assert_non_null(s);
+    assert_int_equal(us_store_get(s, 7, url, &len), US_OK);
+    assert_int_equal(len, strlen("http://h7.example/7/") + 10);
+    us_store_close(s);
+    close_it(e);
+}
+
+
+static void
+refused(const char *path, const us_embed_conf_t *c, const char *why)
+{
+    char  error[US_EMBED_ERROR];
+
+    assert_null(us_embed_open(path, c, error));
+
+    if (strstr(error, why) == NULL) {
+        fail_msg("\"%s\" instead of \"%s\"", error, why);
+    }
+}
+
+
+static void
+refusals(void **state)
+{
+    us_embed_t       *e;
+    us_embed_conf_t   c;
+
+    e = open_it();
+    refused(dir, &conf, "has an owner");
+    close_it(e);
+
+    c = conf;
+    c.norm = us_string("other/1");
+    refused(dir, &c, "\"crawler/1 www=first\"");
+
+    c = conf;
+    c.size = 4096;
+    refused(dir, &c, "4096 bytes are too few");
+    refused("/proc/none/dir", &conf, "mkdir");
+    refused("/dev/null", &conf, "Not a directory");
+
+    close_it(open_it());
+}
+
+
+static int
+cleanup(void **state)
+{
+    char  command[64];
+
+    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+
+    return system(command);
+}
+
+
+static int
+setup(void **state)
+{
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(killed),
+        cmocka_unit_test(snapshots),
+        cmocka_unit_test(handle),
+        cmocka_unit_test(refusals)
+    };
+
+    return cmocka_run_group_tests(tests, setup, cleanup);
+}
