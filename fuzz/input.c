@@ -2,12 +2,12 @@
 /*
  * The body reader on any bytes, in all formats:
  *
- *   input   | format: 2, ids: 1, stop: 3 bits | max: 1 | cuts: 1 | body
+ *   input   | format: 2, ids: 1 bit | max: 1 | cuts: 1 | body
  *
  *   cut      wherever a body is cut, its items are those of the whole, and so
  *            is the reason if it is refused
  *   bounds   no text, base or ref is over its limit, a ref is JSON
- *   stopped  who stops the reading gets no more items, and no reason
+ *   known    if a number of items is known before the first, they are as many
  *   decoded  decoding a form's value gives no more bytes than there were
  */
 
@@ -18,8 +18,8 @@
 
 typedef struct {
     us_input_t   in;
-    unsigned     stop_at;             /* the item to stop at; 0: none */
-    unsigned     items;
+    size_t       items;
+    size_t       known;
 
     uint8_t     *log;
     size_t       len;
@@ -61,7 +61,7 @@ put(reading_t *r, us_str_t s, int there)
 static int
 ignore(void *data, us_json_event_t event, us_str_t text, int cut)
 {
-    return cut;
+    return cut ? -1 : 0;
 }
 
 
@@ -99,7 +99,8 @@ bounds(const us_input_t *in, const us_input_item_t *item)
     us_json_init(&j, ignore, NULL, US_INPUT_REF);
 
     if (item->ref.len > US_INPUT_REF
-        || us_json_feed(&j, item->ref.data, item->ref.len) != 0
+        || us_json_feed(&j, item->ref.data, item->ref.data + item->ref.len)
+           == NULL
         || us_json_end(&j) != 0)
     {
         broken("bounds: ref", item->ref);
@@ -109,19 +110,17 @@ bounds(const us_input_t *in, const us_input_item_t *item)
 }
 
 
-static int
-record(void *data, const us_input_item_t *item)
+static void
+record(reading_t *r, const us_input_item_t *item)
 {
-    reading_t *r = data;
-
     us_str_t  kind;
     uint8_t   k;
 
-    if (r->stop_at && r->items == r->stop_at) {
-        broken("stopped: one more", item->text);
-    }
-
     bounds(&r->in, item);
+
+    if ((item->kind == US_INPUT_BAD) != (item->why != NULL)) {
+        broken("an item that is none has its reason", item->text);
+    }
 
     k = (uint8_t) item->kind;
     kind.data = &k;
@@ -132,7 +131,23 @@ record(void *data, const us_input_item_t *item)
     put(r, item->base, item->base.data != NULL);
     put(r, item->ref, item->ref.data != NULL);
 
-    return ++r->items == r->stop_at;
+    if (r->items++ == 0) {
+        r->known = r->in.known;
+    }
+}
+
+
+static int
+take(reading_t *r)
+{
+    int               rc;
+    us_input_item_t   item;
+
+    while ((rc = us_input_next(&r->in, &item)) == 1) {
+        record(r, &item);
+    }
+
+    return rc;
 }
 
 
@@ -141,7 +156,9 @@ feed(void *data, const uint8_t *p, size_t len)
 {
     reading_t *r = data;
 
-    return us_input_feed(&r->in, p, len);
+    us_input_piece(&r->in, p, len);
+
+    return take(r);
 }
 
 
@@ -152,25 +169,25 @@ read_body(reading_t *r, us_str_t body, unsigned how, size_t max, uint32_t seed)
 
     r->len = 0;
     r->items = 0;
-    r->stop_at = how >> 3 & 7;
+    r->known = 0;
 
-    us_input_init(&r->in, how & 3, max, record, r);
+    us_input_init(&r->in, how & 3, max);
     r->in.ids = how >> 2 & 1;
 
     rc = pieces_feed(body.data, body.len, seed, feed, r);
 
     if (rc == 0) {
-        rc = us_input_end(&r->in);
+        us_input_piece(&r->in, NULL, 0);
+        us_input_end(&r->in);
+        rc = take(r);
     }
 
-    if (rc == 0 ? r->in.error != NULL
-                : (r->in.error == NULL) != r->in.stopped)
-    {
+    if ((rc == 0) != (r->in.error == NULL)) {
         broken("a refusal has its reason", body);
     }
 
-    if (r->in.stopped != (r->stop_at && r->items == r->stop_at)) {
-        broken("stopped", body);
+    if (rc == 0 && r->known && r->known != r->items) {
+        broken("known", body);
     }
 
     us_input_free(&r->in);

@@ -142,7 +142,7 @@ feed(void *data, const uint8_t *p, size_t len)
 {
     reading_t *r = data;
 
-    return us_json_feed(&r->json, p, len);
+    return us_json_feed(&r->json, p, p + len) ? 0 : -1;
 }
 
 

@@ -176,6 +176,13 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       offsetof(ngx_http_urlstore_loc_conf_t, max_body),
       &ngx_http_urlstore_body_post },
 
+    { ngx_string("urlstore_max_reply"),
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_size_slot,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      offsetof(ngx_http_urlstore_loc_conf_t, max_reply),
+      NULL },
+
     { ngx_string("urlstore_max_age"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_sec_slot,
@@ -292,6 +299,7 @@ ngx_http_urlstore_create_loc_conf(ngx_conf_t *cf)
     ulcf->max_url = NGX_CONF_UNSET_UINT;
     ulcf->max_body = NGX_CONF_UNSET_SIZE;
     ulcf->max_batch = NGX_CONF_UNSET_UINT;
+    ulcf->max_reply = NGX_CONF_UNSET_SIZE;
     ulcf->max_age = NGX_CONF_UNSET;
 
     return ulcf;
@@ -317,6 +325,8 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_size_value(conf->max_body, prev->max_body,
                               8 * 1024 * 1024);
     ngx_conf_merge_uint_value(conf->max_batch, prev->max_batch, 10000);
+    ngx_conf_merge_size_value(conf->max_reply, prev->max_reply,
+                              16 * 1024 * 1024);
     ngx_conf_merge_sec_value(conf->max_age, prev->max_age, 60);
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);

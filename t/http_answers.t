@@ -97,7 +97,7 @@ is($t->post('/seen?base=http://a.com/x/y', "../b\n./z\n?q\n//b.com/\n"
     . "-\tunseen\thttp://a.com/x/y?q\n" . ident('http://b.com/') x 2,
     'a base in the query is for all');
 is($t->post('/seen?base=foo', "http://a.com/\n", @text)->{body},
-    "-\tinvalid\tno-base\n", 'a base that is none');
+    "-\tinvalid\tbase\n", 'a base that is none');
 is($t->post('/seen?base=http%3A%2F%2Fa.com%2Fx%3Fq%3D%2B%2526',
     "#f\n", @text)->{body}, "-\tunseen\thttp://a.com/x?q=+%26\n",
     'a query value is decoded once');
@@ -149,7 +149,7 @@ is_deeply([ lines($r) ], [
     { id => undef, status => 'invalid', reason => 'json' },
     { id => undef, status => 'invalid', reason => 'json' },
     { id => undef, status => 'invalid', reason => 'json' },
-    { id => undef, status => 'invalid', reason => 'no-base', ref => undef } ],
+    { id => undef, status => 'invalid', reason => 'base', ref => undef } ],
     'NDJSON');
 
 for my $type ('application/jsonl', 'application/x-ndjson; charset=utf-8') {
@@ -205,7 +205,8 @@ for my $ref (q(7), q("x\ny"), q(null), q({"a":[1.50,true]}),
 {
     $r = $t->post('/seen', qq({"url":"x","ref":$ref}), @json);
     is_deeply($r->json, { type => 'about:blank', status => 422,
-        title => 'Unprocessable Content', detail => 'the URL is refused',
+        title => 'Unprocessable Content',
+        detail => 'the URL is relative, and there is no base',
         id => undef, reason => 'no-base', ref => json($ref) },
         'and its ref is echoed: ' . substr $ref, 0, 20);
 }

@@ -282,7 +282,7 @@ us_normalize_read(us_cli_normalize_t *ctx, us_str_t line)
 
     us_json_reset(&ctx->reader);
 
-    if (us_json_feed(&ctx->reader, line.data, line.len) != 0
+    if (us_json_feed(&ctx->reader, line.data, line.data + line.len) == NULL
         || us_json_end(&ctx->reader) != 0)
     {
         return -1;
@@ -305,7 +305,7 @@ us_normalize_event(void *data, us_json_event_t event, us_str_t text, int cut)
                                  || event == US_JSON_ARRAY);
 
     if (depth == 0) {
-        return event != US_JSON_OBJECT && event != US_JSON_OBJECT_END;
+        return event == US_JSON_OBJECT || event == US_JSON_OBJECT_END ? 0 : -1;
     }
 
     if (depth > 1 || event == US_JSON_OBJECT_END

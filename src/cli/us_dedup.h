@@ -52,7 +52,7 @@ struct us_dedup_s {
 
     uint64_t         lines;
     uint64_t         fresh;
-    uint64_t         refused[US_URL_REWRITE_LOOP + 1];
+    uint64_t         refused[US_URL_BUDGET + 1];
 
     uint8_t         *out;
     size_t           out_len;

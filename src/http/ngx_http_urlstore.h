@@ -11,17 +11,14 @@
  *     ngx_http_urlstore_origin.c    pages of other sites
  *     ngx_http_urlstore_args.c      query arguments, what the client accepts
  *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
- *     ngx_http_urlstore_batch.c     a request of /add, /seen and /mark
- *     ngx_http_urlstore_item.c      its items, through the normalizer
- *     ngx_http_urlstore_group.c     groups of them, through the store
- *     ngx_http_urlstore_answer.c    answers of a batch, in three formats
+ *     ngx_http_urlstore_batch.h     /add, /seen and /mark: how they go
  *     ngx_http_urlstore_out.c       output: text in pieces
  *     ngx_http_urlstore_reply.c     the writer of replies
- *     ngx_http_urlstore_park.c      when they may be sent
- *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
+ *     ngx_http_urlstore_park.c      requests that wait
  *     ngx_http_urlstore_problem.c   errors
+ *     ngx_http_urlstore_reason.c    why an input was refused
+ *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
  *     ngx_http_urlstore_figures.c   the figures of /stats and /metrics
- *     ngx_http_urlstore_add.c       /add, /seen
  *     ...                           a file for each further endpoint
  *
  * A request's way: the handler finds the endpoint, asks
@@ -53,10 +50,6 @@
 
 #define NGX_HTTP_URLSTORE_GONE            410
 #define NGX_HTTP_URLSTORE_UNPROCESSABLE   422
-
-/* bytes of the longest "rule:NAME" */
-#define NGX_HTTP_URLSTORE_REASON     160
-
 
 /*
  * Counters.  Each worker has a slot of its own in the zone, so that counting
@@ -197,6 +190,7 @@ typedef struct {
 
     ngx_uint_t                      max_url;
     size_t                          max_body;
+    size_t                          max_reply;
     ngx_uint_t                      max_batch;
     time_t                          max_age;
 } ngx_http_urlstore_loc_conf_t;
@@ -242,68 +236,18 @@ typedef enum {
 } ngx_http_urlstore_format_t;
 
 
-/*
- * Items on their way to the store: what the normalizer made of each, in the
- * order of the input, and the URLs among them in one array for the store.
- * One group serves a whole worker: it is flushed before the event loop goes
- * on, unless the journal's ring is full (see ngx_http_urlstore_group.c).
- */
+/* why an input is no item of the store; see ngx_http_urlstore_reason.c */
 
 typedef struct {
-    us_verdict_t                    verdict;
-    unsigned                        kind:2;       /* us_input_kind_t */
-    unsigned                        by_id:1;      /* mark by id */
-    us_store_status_t               status;       /* marks only */
-    us_store_item_t                *item;         /* NULL: not a URL */
-    us_str_t                        rule;         /* that refused */
-    ngx_str_t                       ref;
-    uint64_t                        id;           /* marks only */
-} ngx_http_urlstore_entry_t;
+    us_input_kind_t                 kind;
+    us_verdict_t                    verdict;  /* of US_INPUT_URL */
+    us_str_t                        rule;     /* of US_URL_RULE: its name */
+    const char                     *why;      /* of US_INPUT_BAD */
+} ngx_http_urlstore_refusal_t;
 
 
-#define NGX_HTTP_URLSTORE_TEXT_SIZE  (64 * 1024)
-
-
-typedef struct ngx_http_urlstore_group_s  ngx_http_urlstore_group_t;
-
-struct ngx_http_urlstore_group_s {
-    ngx_uint_t                      n;
-    ngx_uint_t                      urls;
-    ngx_uint_t                      done;         /* taken by the store */
-    ngx_uint_t                      answered;     /* entries */
-    u_char                         *last;         /* of text */
-    ngx_http_urlstore_group_t      *next;         /* free ones */
-    ngx_http_urlstore_entry_t       entries[US_STORE_GROUP];
-    us_store_item_t                 items[US_STORE_GROUP];
-    u_char                          text[NGX_HTTP_URLSTORE_TEXT_SIZE];
-};
-
-
-typedef struct ngx_http_urlstore_body_s   ngx_http_urlstore_body_t;
-
-
-typedef enum {
-    NGX_HTTP_URLSTORE_ADD = 0,
-    NGX_HTTP_URLSTORE_SEEN,
-    NGX_HTTP_URLSTORE_MARK
-} ngx_http_urlstore_action_t;
-
-
-/* what an item is answered with */
-
-typedef enum {
-    NGX_HTTP_URLSTORE_A_NEW = 0,
-    NGX_HTTP_URLSTORE_A_SEEN,
-    NGX_HTTP_URLSTORE_A_UNSEEN,
-    NGX_HTTP_URLSTORE_A_INVALID,
-    NGX_HTTP_URLSTORE_A_REJECTED,
-    NGX_HTTP_URLSTORE_A_FULL,
-    NGX_HTTP_URLSTORE_A_SET,
-    NGX_HTTP_URLSTORE_A_CLEAR,
-    NGX_HTTP_URLSTORE_A_UNKNOWN,
-    NGX_HTTP_URLSTORE_A_DELETED,
-    NGX_HTTP_URLSTORE_A
-} ngx_http_urlstore_answer_t;
+typedef struct ngx_http_urlstore_body_s    ngx_http_urlstore_body_t;
+typedef struct ngx_http_urlstore_parked_s  ngx_http_urlstore_parked_t;
 
 
 /* see ngx_http_urlstore_stream() */
@@ -312,11 +256,13 @@ typedef ngx_int_t (*ngx_http_urlstore_produce_pt)(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out);
 
 
+/* of a request; ctx->data is of its endpoint */
+
 struct ngx_http_urlstore_ctx_s {
     ngx_http_urlstore_zone_t       *zone;
     const ngx_http_urlstore_endpoint_t
                                    *endpoint;
-    ngx_str_t                       tail;         /* behind NAME/ */
+    ngx_str_t                       tail;         /* what follows NAME/ */
     ngx_http_urlstore_out_t         out;
     ngx_http_urlstore_format_t      format;
 
@@ -328,7 +274,7 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        absent:1;     /* the same, or deleted */
     unsigned                        tops:1;       /* top is kept */
     unsigned                        partial:1;    /* begun while loading */
-    uint64_t                        top;          /* ids told are below */
+    uint64_t                        top;          /* its ids are below */
     ngx_uint_t                      generation;   /* of the data, at first */
 
     /* the reply */
@@ -340,44 +286,11 @@ struct ngx_http_urlstore_ctx_s {
     ngx_uint_t                      status;
     ngx_str_t                       type;
 
-    /* batches */
-    ngx_http_urlstore_action_t      action;
-    unsigned                        single:1;
-    unsigned                        brief:1;
-    unsigned                        summary:1;
-    unsigned                        only_new:1;
-    unsigned                        sites:1;
-    unsigned                        clear:1;      /* marks */
-    unsigned                        query_id:1;   /* ?id=, not ?url= */
-    unsigned                        has_base:1;   /* in the query */
-    unsigned                        busy:1;       /* the ring was full */
-    unsigned                        counted:1;    /* in metrics and quota */
-    ngx_uint_t                      mark;
-    uint64_t                        next_id;      /* when it began */
-    uint64_t                        start;        /* us, monotonic */
-    ngx_uint_t                      items;        /* read */
-    ngx_uint_t                      processed;    /* answered */
-    ngx_uint_t                      shown;        /* with ?only=new */
-    ngx_uint_t                      logged;       /* refused ones */
-    ngx_uint_t                      counts[NGX_HTTP_URLSTORE_A];
+    ngx_http_urlstore_parked_t     *parked;       /* while it waits */
 
-    us_input_t                     *input;        /* NULL: the query is */
+    /* the body, and what was wrong with it */
     ngx_http_urlstore_body_t       *body;
-    ngx_http_urlstore_group_t      *group;        /* being filled */
-    ngx_http_urlstore_group_t      *queue;        /* wait for the ring */
-
-    us_base_t                      *base;         /* of the query */
-    us_verdict_t                    base_verdict;
-    us_base_t                      *item_base;    /* of the last item */
-    us_verdict_t                    item_verdict;
-    ngx_str_t                       base_text;
-
-    ngx_http_urlstore_entry_t       refused;      /* a single item */
-
-    /* a fault of the envelope, or nginx's result of reading */
-    ngx_uint_t                      fault;
-    ngx_str_t                       fault_text;
-    ngx_int_t                       rc;
+    ngx_str_t                       fault;
 
     /* variables */
     uint64_t                        id;
@@ -446,8 +359,6 @@ ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
 
 char *ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-void ngx_http_urlstore_filter_group(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_group_t *g);
 void ngx_http_urlstore_filter_seen(ngx_http_urlstore_zone_t *zone,
     us_store_item_t *item);
 void ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle);
@@ -615,6 +526,10 @@ ngx_int_t ngx_http_urlstore_reply_when(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_room_when(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler);
 
+/* calls handler at the next turn of the event loop: others first */
+ngx_int_t ngx_http_urlstore_turn_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler);
+
 /* around us_store_delete(), with its LSN or 0 */
 void ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn);
@@ -629,84 +544,75 @@ ngx_uint_t ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx);
 /* ngx_http_urlstore_problem.c */
 
 /*
- * Sends application/problem+json (RFC 9457); extra is more members, such as
- * "\"processed\":7", or NULL.  detail is escaped here.
+ * Sends application/problem+json (RFC 9457); members is more of them, such as
+ * "\"processed\":7", or NULL.  The detail is escaped here.
  */
 ngx_int_t ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
-    const char *extra, const char *detail, ...);
+    const char *members, const char *fmt, ...);
+
+/* the same in ctx->out, without the end of the object; NGX_OK, or a status */
+ngx_int_t ngx_http_urlstore_problem_begin(ngx_http_request_t *r,
+    ngx_uint_t status, const char *members, const char *fmt, ...);
+
+/* remembers what was wrong with the body, as ctx->fault; returns status */
+ngx_int_t ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
+    const char *fmt, ...);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 
+/* ngx_http_urlstore_reason.c */
+
+/* bytes of the longest word, "rule:NAME" */
+#define NGX_HTTP_URLSTORE_REASON   80
+
+/* writes API.md's word for a refusal */
+u_char *ngx_http_urlstore_reason(u_char *p,
+    ngx_http_urlstore_refusal_t *refusal);
+
 /*
- * A single URL, with its ref: 422 with the reason, or 507.  extra is NULL, or
- * a text (u_char) with more members and a comma before each.
+ * Of a single URL: 422 with the reason; 507 if there is no refusal, because
+ * the zone is full.  ref may be NULL; steps, too, or a text (u_char) with more
+ * members and a comma before each.
  */
-ngx_int_t ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_http_urlstore_entry_t *e, ngx_array_t *extra);
+ngx_int_t ngx_http_urlstore_refused(ngx_http_request_t *r,
+    ngx_http_urlstore_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps);
 
 /* ngx_http_urlstore_body.c */
 
-/* what Content-Type says: NGX_DECLINED, or the reply has been sent */
-ngx_int_t ngx_http_urlstore_body_format(ngx_http_request_t *r,
-    us_input_format_t *format);
-
-/* ends the reading with an error; NGX_ERROR always */
-ngx_int_t ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
-    const char *fmt, ...);
-
-ngx_int_t ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc);
+/* whether items can be ids: no, also, only */
+#define NGX_HTTP_URLSTORE_NO_IDS     0
+#define NGX_HTTP_URLSTORE_OR_IDS     1
+#define NGX_HTTP_URLSTORE_ONLY_IDS   2
 
 /*
- * Reads the body and gives its pieces to `data` as they arrive, then calls
- * `end`; calls `pause` each time before the event loop goes on.  NGX_AGAIN
- * from `data` or `pause`: taken, but no more until the journal's ring has room.
- * Any other result of `data` than NGX_OK ends the reading: `end` is called
- * with it.  r->main->count is held meanwhile.
+ * Reads the body as items.  run is called whenever there may be some, takes
+ * them by ngx_http_urlstore_body_item() as long as that returns NGX_OK, and
+ * returns NGX_AGAIN to be called again.  Any other result is the request's, as
+ * that of a content handler.
  */
-typedef ngx_int_t (*ngx_http_urlstore_data_pt)(ngx_http_request_t *r,
-    u_char *p, size_t len);
-typedef ngx_int_t (*ngx_http_urlstore_pause_pt)(ngx_http_request_t *r);
-typedef ngx_int_t (*ngx_http_urlstore_end_pt)(ngx_http_request_t *r,
-    ngx_int_t rc);
+ngx_int_t ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
+    ngx_http_urlstore_handler_pt run);
 
-ngx_int_t ngx_http_urlstore_body(ngx_http_request_t *r,
-    ngx_http_urlstore_data_pt data, ngx_http_urlstore_pause_pt pause,
-    ngx_http_urlstore_end_pt end);
+/*
+ * NGX_AGAIN: no item for now; NGX_DONE: the body has ended; else a status,
+ * with ctx->fault if it is a fault of the client.
+ */
+ngx_int_t ngx_http_urlstore_body_item(ngx_http_request_t *r,
+    us_input_item_t *item);
 
-/* ngx_http_urlstore_batch.c */
+/* calls run, for one that has waited for something else than the body */
+ngx_int_t ngx_http_urlstore_body_run(ngx_http_request_t *r);
 
-ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
-    ngx_http_urlstore_action_t action);
+/* ends the turn: there are no more items in it */
+void ngx_http_urlstore_body_over(ngx_http_urlstore_ctx_t *ctx);
 
-/* ngx_http_urlstore_item.c */
-
-/* takes one item of the input (data is the request); not 0: no more of them */
-int ngx_http_urlstore_item(void *data, const us_input_item_t *in);
+/* the reader; its format is settled after the first item, or the end */
+us_input_t *ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx);
+ngx_http_urlstore_format_t ngx_http_urlstore_body_format(
+    ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_group.c */
 
-/* an empty group; NULL: no memory */
-ngx_http_urlstore_group_t *ngx_http_urlstore_group_get(ngx_log_t *log);
-
-/*
- * Sends all groups of the request to the store and answers them.  NGX_AGAIN:
- * the ring is full, and the request keeps what is left.
- */
-ngx_int_t ngx_http_urlstore_group_flush(ngx_http_request_t *r);
-void ngx_http_urlstore_group_drop(ngx_http_urlstore_ctx_t *ctx);
 void ngx_http_urlstore_group_exit(void);
-
-/* ngx_http_urlstore_answer.c */
-
-ngx_int_t ngx_http_urlstore_answer(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e);
-ngx_int_t ngx_http_urlstore_answer_begin(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_answer_end(ngx_http_request_t *r);
-void ngx_http_urlstore_answer_count(ngx_http_urlstore_ctx_t *ctx);
-void ngx_http_urlstore_answer_forget(ngx_http_urlstore_ctx_t *ctx);
-
-/* writes API.md's word for a refusal, of at most NGX_HTTP_URLSTORE_REASON */
-u_char *ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_entry_t *e);
-
 
 /* ngx_http_urlstore_normalize.c */
 

@@ -1,54 +1,79 @@
 
 /*
- * The answers of /add, /seen and /mark, in order of the input.
+ * The answers of /add, /seen and /mark, in order of the input: recorded while
+ * the body is read, and written when it has ended.
+ *
+ *     record   | head: id, index, lengths, answer | URL or reason | ref |
  *
  *     text     ID STATUS URL [site-...] [INDEX], tabs between
  *     JSON     {"results": [{"id", "status", "url", ...}, ...], "new", ...}
  *     NDJSON   {"id", "status", "url", ...} a line
  *
- * A single item (query, form, one JSON object) gets one object and a status
- * code of its own.
+ * The first megabyte of records has its URLs.  Later ones leave out those that
+ * the store has, and they are looked up when they are sent.
+ *
+ * A single item (query, form, one JSON object) gets one object.  After a
+ * problem, results are members of that.
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_batch.h"
 
+
+/* bytes of records that keep the URLs of ids */
+#define NGX_HTTP_URLSTORE_KEPT     (1024 * 1024)
 
 /* the longest answer without its URL and ref */
-#define NGX_HTTP_URLSTORE_FIXED   256
+#define NGX_HTTP_URLSTORE_FIXED    256
 
-/* of a rule, what a reason tells */
-#define NGX_HTTP_URLSTORE_RULE    128
+/* look-ups of one slice of the reply */
+#define NGX_HTTP_URLSTORE_LOOKED   64
 
 
-static ngx_int_t ngx_http_urlstore_answer_text(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_json(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_json_url(
-    ngx_http_urlstore_ctx_t *ctx, ngx_http_urlstore_entry_t *e,
-    ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_json_rest(
-    ngx_http_urlstore_ctx_t *ctx, ngx_http_urlstore_entry_t *e,
-    ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_single(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_location(ngx_http_request_t *r);
-static ngx_uint_t ngx_http_urlstore_answer_of(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_entry_t *e);
-static ngx_uint_t ngx_http_urlstore_answer_has_url(
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_url(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_escape(ngx_http_urlstore_ctx_t *ctx,
-    u_char *start);
+typedef enum {
+    NGX_HTTP_URLSTORE_NO_TEXT = 0,    /* brief=1, or there is no URL */
+    NGX_HTTP_URLSTORE_URL,
+    NGX_HTTP_URLSTORE_LOOK_UP,        /* the URL of the id */
+    NGX_HTTP_URLSTORE_WHY             /* the reason */
+} ngx_http_urlstore_text_t;
+
+
+/* a record's head; the texts follow */
+
+typedef struct {
+    uint64_t                        id;       /* US_STORE_NO_ID: null */
+    uint32_t                        index;    /* of the item */
+    uint16_t                        text_len;
+    uint16_t                        ref_len;
+    uint8_t                         answer;
+    uint8_t                         text;     /* what it is */
+    uint8_t                         new_site;
+} ngx_http_urlstore_record_t;
+
+
+static ngx_uint_t ngx_http_urlstore_answer_of(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_entry_t *e);
 static uint64_t ngx_http_urlstore_answer_id(ngx_http_urlstore_entry_t *e,
     ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_summary(ngx_http_request_t *r);
-static u_char *ngx_http_urlstore_next_id(u_char *p,
-    ngx_http_urlstore_ctx_t *ctx);
-static void ngx_http_urlstore_answer_remember(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer);
+static ngx_int_t ngx_http_urlstore_answer_record(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_entry_t *e,
+    ngx_uint_t answer);
+static ngx_int_t ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out);
+static ngx_int_t ngx_http_urlstore_answer_begin(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
+static ngx_int_t ngx_http_urlstore_answer_line(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out,
+    u_char *p, ngx_http_urlstore_record_t *rec);
+static u_char *ngx_http_urlstore_answer_text(
+    ngx_http_urlstore_batch_t *batch, u_char *p,
+    ngx_http_urlstore_record_t *rec, us_str_t text);
+static u_char *ngx_http_urlstore_answer_json(
+    ngx_http_urlstore_batch_t *batch, u_char *p,
+    ngx_http_urlstore_record_t *rec, us_str_t text, us_str_t ref);
+static u_char *ngx_http_urlstore_answer_quote(u_char *p, us_str_t text);
+static ngx_int_t ngx_http_urlstore_answer_summary(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
 
 
 static ngx_str_t  ngx_http_urlstore_answers[] = {
@@ -65,150 +90,89 @@ static ngx_str_t  ngx_http_urlstore_answers[] = {
 };
 
 
-/* before the first answer, and once */
-
 ngx_int_t
-ngx_http_urlstore_answer_begin(ngx_http_request_t *r)
+ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e)
 {
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_format_t   format;
+    size_t                    size;
+    ngx_uint_t                answer;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    static const ngx_http_urlstore_format_t  presets[] = {
-        NGX_HTTP_URLSTORE_TEXT,       /* US_INPUT_TEXT */
-        NGX_HTTP_URLSTORE_NDJSON,     /* US_INPUT_NDJSON */
-        NGX_HTTP_URLSTORE_JSON,       /* US_INPUT_JSON */
-        NGX_HTTP_URLSTORE_JSON        /* US_INPUT_FORM */
-    };
+    ctx = batch->ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    answer = ngx_http_urlstore_answer_of(batch, e);
 
-    format = ngx_http_urlstore_accept(r, ctx->input
-                                         ? presets[ctx->input->format]
-                                         : NGX_HTTP_URLSTORE_JSON);
+    if (answer == NGX_HTTP_URLSTORE_A_SEEN) {
+        ctx->top = ngx_max(ctx->top, e->item->id + 1);
+    }
 
-    ngx_http_urlstore_type(ctx, format);
+    if (batch->processed == 0) {
+        batch->first = answer;
+        batch->refusal = e->refusal;
+    }
 
-    if (format == NGX_HTTP_URLSTORE_JSON && !ctx->single) {
-        return ngx_http_urlstore_out_printf(&ctx->out, 16, "{\"results\":[");
+    if (!batch->only_new || answer == NGX_HTTP_URLSTORE_A_NEW
+        || batch->processed == 0)
+    {
+        if (ngx_http_urlstore_answer_record(batch, e, answer) != NGX_OK) {
+            return ngx_http_urlstore_fault(batch->r,
+                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                           "no memory for the reply");
+        }
+    }
+
+    batch->counts[answer]++;
+    batch->processed++;
+
+    size = ngx_http_urlstore_out_size(&batch->records);
+
+    if (size > NGX_HTTP_URLSTORE_KEPT) {
+        batch->long_reply = 1;
+    }
+
+    if (size > batch->conf->max_reply) {
+        return ngx_http_urlstore_fault(batch->r,
+                                       NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                       "the answers have more than %uz bytes "
+                                       "(urlstore_max_reply): send fewer "
+                                       "URLs, or brief=1",
+                                       batch->conf->max_reply);
     }
 
     return NGX_OK;
 }
 
 
-ngx_int_t
-ngx_http_urlstore_answer(ngx_http_request_t *r, ngx_http_urlstore_entry_t *e)
-{
-    ngx_int_t                 rc;
-    ngx_uint_t                answer;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    answer = ngx_http_urlstore_answer_of(ctx, e);
-
-    if (answer == NGX_HTTP_URLSTORE_A_SEEN) {
-        ctx->top = ngx_max(ctx->top, e->item->id + 1);
-    }
-
-    if (ctx->single) {
-        rc = ngx_http_urlstore_answer_single(r, e, answer);
-
-    } else if (ctx->only_new && answer != NGX_HTTP_URLSTORE_A_NEW) {
-        rc = NGX_OK;
-
-    } else if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
-        rc = ngx_http_urlstore_answer_text(r, e, answer);
-
-    } else {
-        rc = ngx_http_urlstore_answer_json(r, e, answer);
-    }
-
-    if (rc == NGX_OK) {
-        ctx->counts[answer]++;
-    }
-
-    return rc;
-}
-
-
-/* what closes a batch */
-
-ngx_int_t
-ngx_http_urlstore_answer_end(ngx_http_request_t *r)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (ctx->processed == 0 && ngx_http_urlstore_answer_begin(r) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (ctx->single) {
-        return (ctx->status == NGX_HTTP_CREATED && ctx->zone->store)
-               ? ngx_http_urlstore_answer_location(r) : NGX_OK;
-    }
-
-    return ngx_http_urlstore_answer_summary(r);
-}
-
-
-/* of a new URL, once it is sure that there is nothing wrong behind it */
-
-static ngx_int_t
-ngx_http_urlstore_answer_location(ngx_http_request_t *r)
-{
-    ngx_str_t                 location;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    location.data = ngx_pnalloc(r->pool, NGX_INT64_LEN + 4);
-    if (location.data == NULL) {
-        return NGX_ERROR;
-    }
-
-    location.len = ngx_sprintf(location.data, "url/%uL", ctx->id)
-                   - location.data;
-
-    return ngx_http_urlstore_header(r, "Location", &location);
-}
-
-
-/* for the metrics: all that was processed, whatever the reply is */
-
 void
-ngx_http_urlstore_answer_count(ngx_http_urlstore_ctx_t *ctx)
+ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
 {
     ngx_uint_t  i;
 
     for (i = NGX_HTTP_URLSTORE_A_NEW; i <= NGX_HTTP_URLSTORE_A_FULL; i++) {
-        if (ctx->counts[i]) {
-            ngx_http_urlstore_count(ctx->zone, NGX_HTTP_URLSTORE_N_NEW + i,
-                                    ctx->counts[i]);
+        if (batch->counts[i]) {
+            ngx_http_urlstore_count(batch->ctx->zone,
+                                    NGX_HTTP_URLSTORE_N_NEW + i,
+                                    batch->counts[i]);
         }
     }
 }
 
 
 static ngx_uint_t
-ngx_http_urlstore_answer_of(ngx_http_urlstore_ctx_t *ctx,
+ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e)
 {
     us_store_status_t  status;
 
     if (!e->by_id && e->item == NULL) {
 
-        if (e->kind == US_INPUT_URL && us_verdict_rejected(e->verdict)) {
-            return NGX_HTTP_URLSTORE_A_REJECTED;
-        }
-
-        return NGX_HTTP_URLSTORE_A_INVALID;
+        return e->refusal.kind == US_INPUT_URL
+               && us_verdict_rejected(e->refusal.verdict)
+               ? NGX_HTTP_URLSTORE_A_REJECTED : NGX_HTTP_URLSTORE_A_INVALID;
     }
 
-    status = (ctx->action == NGX_HTTP_URLSTORE_MARK) ? e->status
-                                                     : e->item->status;
+    status = (batch->action == NGX_HTTP_URLSTORE_MARK) ? e->status
+                                                       : e->item->status;
 
     switch (status) {
 
@@ -219,16 +183,16 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_ctx_t *ctx,
         return NGX_HTTP_URLSTORE_A_SEEN;
 
     case US_UNSEEN:
-        ctx->negative = 1;
-        ctx->absent = 1;
+        batch->ctx->negative = 1;
+        batch->ctx->absent = 1;
         return NGX_HTTP_URLSTORE_A_UNSEEN;
 
     case US_OK:
-        return ctx->clear ? NGX_HTTP_URLSTORE_A_CLEAR
-                          : NGX_HTTP_URLSTORE_A_SET;
+        return batch->clear ? NGX_HTTP_URLSTORE_A_CLEAR
+                            : NGX_HTTP_URLSTORE_A_SET;
 
     case US_UNKNOWN:
-        ctx->negative = 1;
+        batch->ctx->negative = 1;
         return NGX_HTTP_URLSTORE_A_UNKNOWN;
 
     case US_DELETED:
@@ -237,272 +201,6 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_ctx_t *ctx,
     default: /* US_FULL */
         return NGX_HTTP_URLSTORE_A_FULL;
     }
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_answer_text(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
-{
-    uint64_t                  id;
-    ngx_str_t                *name;
-    ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    out = &ctx->out;
-
-    if (ngx_http_urlstore_out_room(out, NGX_HTTP_URLSTORE_FIXED) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    id = ngx_http_urlstore_answer_id(e, answer);
-
-    if (id != US_STORE_NO_ID) {
-        out->pos = ngx_http_urlstore_u64(out->pos, id);
-
-    } else {
-        *out->pos++ = '-';
-    }
-
-    name = &ngx_http_urlstore_answers[answer];
-
-    *out->pos++ = '\t';
-    out->pos = ngx_cpymem(out->pos, name->data, name->len);
-
-    if (!ctx->brief) {
-        *out->pos++ = '\t';
-
-        if (answer == NGX_HTTP_URLSTORE_A_INVALID
-            || answer == NGX_HTTP_URLSTORE_A_REJECTED)
-        {
-            out->pos = ngx_http_urlstore_reason(out->pos, e);
-
-        } else if (ngx_http_urlstore_answer_has_url(e, answer)) {
-
-            if (ngx_http_urlstore_answer_url(ctx, e, answer) != NGX_OK) {
-                return NGX_ERROR;
-            }
-
-        } else {
-            *out->pos++ = '-';
-        }
-    }
-
-    if (ctx->sites) {
-        switch (answer) {
-
-        case NGX_HTTP_URLSTORE_A_NEW:
-            out->pos = e->item->new_site
-                       ? ngx_cpymem(out->pos, "\tsite-new", 9)
-                       : ngx_cpymem(out->pos, "\tsite-known", 11);
-            break;
-
-        case NGX_HTTP_URLSTORE_A_SEEN:
-            out->pos = ngx_cpymem(out->pos, "\tsite-known", 11);
-            break;
-
-        default:
-            out->pos = ngx_cpymem(out->pos, "\t-", 2);
-        }
-    }
-
-    if (ctx->only_new) {
-        *out->pos++ = '\t';
-        out->pos = ngx_http_urlstore_u64(out->pos, ctx->processed);
-    }
-
-    *out->pos++ = '\n';
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_answer_json(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
-{
-    uint64_t                  id;
-    ngx_str_t                *name;
-    ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    out = &ctx->out;
-
-    if (ngx_http_urlstore_out_room(out, NGX_HTTP_URLSTORE_FIXED) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (ctx->shown++ && ctx->format == NGX_HTTP_URLSTORE_JSON) {
-        *out->pos++ = ',';
-    }
-
-    id = ngx_http_urlstore_answer_id(e, answer);
-
-    if (id != US_STORE_NO_ID) {
-        out->pos = ngx_cpymem(out->pos, "{\"id\":", 6);
-        out->pos = ngx_http_urlstore_u64(out->pos, id);
-
-    } else {
-        out->pos = ngx_cpymem(out->pos, "{\"id\":null", 10);
-    }
-
-    name = &ngx_http_urlstore_answers[answer];
-
-    out->pos = ngx_cpymem(out->pos, ",\"status\":\"", 11);
-    out->pos = ngx_cpymem(out->pos, name->data, name->len);
-    *out->pos++ = '"';
-
-    if (ngx_http_urlstore_answer_json_url(ctx, e, answer) != NGX_OK
-        || ngx_http_urlstore_answer_json_rest(ctx, e, answer) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    *out->pos++ = '}';
-
-    if (ctx->format != NGX_HTTP_URLSTORE_JSON || ctx->single) {
-        *out->pos++ = '\n';
-    }
-
-    return NGX_OK;
-}
-
-
-/* "url", or "reason" in its place */
-
-static ngx_int_t
-ngx_http_urlstore_answer_json_url(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
-{
-    u_char                   *start;
-    ngx_http_urlstore_out_t  *out;
-
-    out = &ctx->out;
-
-    if (answer == NGX_HTTP_URLSTORE_A_INVALID
-        || answer == NGX_HTTP_URLSTORE_A_REJECTED)
-    {
-        out->pos = ngx_cpymem(out->pos, ",\"reason\":\"", 11);
-        start = out->pos;
-        out->pos = ngx_http_urlstore_reason(out->pos, e);
-
-        if (ngx_http_urlstore_answer_escape(ctx, start) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        *out->pos++ = '"';
-
-    } else if (!ngx_http_urlstore_answer_has_url(e, answer)) {
-        out->pos = ngx_cpymem(out->pos, ",\"url\":null", 11);
-
-    } else {
-        out->pos = ngx_cpymem(out->pos, ",\"url\":\"", 8);
-
-        /* the room may be in another piece than what is before it */
-
-        if (ngx_http_urlstore_answer_url(ctx, e, answer) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        *out->pos++ = '"';
-    }
-
-    return NGX_OK;
-}
-
-
-/* the members that a client asked for, or sent */
-
-static ngx_int_t
-ngx_http_urlstore_answer_json_rest(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
-{
-    ngx_http_urlstore_out_t  *out;
-
-    out = &ctx->out;
-
-    if (ctx->sites && (answer == NGX_HTTP_URLSTORE_A_NEW
-                       || answer == NGX_HTTP_URLSTORE_A_SEEN))
-    {
-        out->pos = (answer == NGX_HTTP_URLSTORE_A_NEW && e->item->new_site)
-                   ? ngx_cpymem(out->pos, ",\"new_site\":true", 16)
-                   : ngx_cpymem(out->pos, ",\"new_site\":false", 17);
-    }
-
-    if (ctx->only_new) {
-        out->pos = ngx_cpymem(out->pos, ",\"index\":", 9);
-        out->pos = ngx_http_urlstore_u64(out->pos, ctx->processed);
-    }
-
-    if (e->ref.len) {
-        if (ngx_http_urlstore_out_room(out, e->ref.len
-                                            + NGX_HTTP_URLSTORE_FIXED)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        out->pos = ngx_cpymem(out->pos, ",\"ref\":", 7);
-        out->pos = ngx_cpymem(out->pos, e->ref.data, e->ref.len);
-    }
-
-    if (ctx->single) {
-        out->pos = ngx_cpymem(out->pos, ",\"next_id\":", 11);
-        out->pos = ngx_http_urlstore_next_id(out->pos, ctx);
-        out->pos = ngx_cpymem(out->pos, ",\"epoch\":", 9);
-        out->pos = ngx_http_urlstore_u64(out->pos, ctx->zone->conf.epoch);
-    }
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_answer_single(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ngx_http_urlstore_answer_remember(r, e, answer);
-
-    switch (answer) {
-
-    case NGX_HTTP_URLSTORE_A_INVALID:
-    case NGX_HTTP_URLSTORE_A_REJECTED:
-    case NGX_HTTP_URLSTORE_A_FULL:
-        ctx->refused = *e;
-        ctx->status = answer == NGX_HTTP_URLSTORE_A_FULL
-                      ? NGX_HTTP_INSUFFICIENT_STORAGE
-                      : NGX_HTTP_URLSTORE_UNPROCESSABLE;
-
-        /* until the body has ended, others may use the group that holds it */
-
-        if (e->ref.len) {
-            ctx->refused.ref.data = ngx_pstrdup(r->pool, &ctx->refused.ref);
-            if (ctx->refused.ref.data == NULL) {
-                return NGX_ERROR;
-            }
-        }
-
-        return NGX_OK;
-
-    case NGX_HTTP_URLSTORE_A_NEW:
-        ctx->status = NGX_HTTP_CREATED;
-        break;
-
-    default:
-        break;
-    }
-
-    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
-        return ngx_http_urlstore_answer_text(r, e, answer);
-    }
-
-    return ngx_http_urlstore_answer_json(r, e, answer);
 }
 
 
@@ -526,270 +224,472 @@ ngx_http_urlstore_answer_id(ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 }
 
 
-/* not the URL of a mark by an id that is unknown or deleted */
-
-static ngx_uint_t
-ngx_http_urlstore_answer_has_url(ngx_http_urlstore_entry_t *e,
-    ngx_uint_t answer)
-{
-    return e->item || answer == NGX_HTTP_URLSTORE_A_SET
-           || answer == NGX_HTTP_URLSTORE_A_CLEAR;
-}
-
-
-/* writes the canonical URL, with room for NGX_HTTP_URLSTORE_FIXED behind it */
-
 static ngx_int_t
-ngx_http_urlstore_answer_url(ngx_http_urlstore_ctx_t *ctx,
+ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 {
-    size_t                    len;
-    u_char                   *start;
-    ngx_http_urlstore_out_t  *out;
+    u_char                      *p, *text;
+    ngx_http_urlstore_out_t     *out;
+    ngx_http_urlstore_record_t   rec;
 
-    out = &ctx->out;
-    len = e->item ? e->item->url.len : US_URL_MAX;
+    out = &batch->records;
 
-    if (ngx_http_urlstore_out_room(out, len + 8 + NGX_HTTP_URLSTORE_FIXED)
+    /* a reason is short; no other has a ref and no item */
+
+    if (ngx_http_urlstore_out_room(out, sizeof(ngx_http_urlstore_record_t)
+                                        + NGX_HTTP_URLSTORE_REASON
+                                        + (e->item ? e->item->url.len + 8 : 0)
+                                        + e->ref.len)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    start = out->pos;
+    rec.id = ngx_http_urlstore_answer_id(e, answer);
+    rec.index = batch->processed;
+    rec.ref_len = e->ref.len;
+    rec.answer = answer;
+    rec.new_site = (answer == NGX_HTTP_URLSTORE_A_NEW && e->item->new_site);
 
-    if (e->item == NULL) {
+    text = out->pos + sizeof(ngx_http_urlstore_record_t);
+    p = text;
 
-        /* a mark by id */
+    if (batch->brief && batch->ctx->format == NGX_HTTP_URLSTORE_TEXT
+        && batch->processed)
+    {
+        rec.text = NGX_HTTP_URLSTORE_NO_TEXT;
 
-        if (us_store_get(ctx->zone->store, e->id, out->pos, &len) == US_OK) {
-            out->pos += len;
+    } else if (answer == NGX_HTTP_URLSTORE_A_INVALID
+               || answer == NGX_HTTP_URLSTORE_A_REJECTED)
+    {
+        rec.text = NGX_HTTP_URLSTORE_WHY;
+        p = ngx_http_urlstore_reason(p, &e->refusal);
+
+    } else if (e->item == NULL) {
+
+        /* a mark by its id */
+
+        rec.text = NGX_HTTP_URLSTORE_NO_TEXT;
+
+        if (answer == NGX_HTTP_URLSTORE_A_SET
+            || answer == NGX_HTTP_URLSTORE_A_CLEAR)
+        {
+            rec.text = NGX_HTTP_URLSTORE_LOOK_UP;
+            batch->long_reply |= (batch->processed != 0);
         }
 
+    } else if (rec.id != US_STORE_NO_ID && batch->ctx->zone->store
+               && batch->long_reply)
+    {
+        rec.text = NGX_HTTP_URLSTORE_LOOK_UP;
+
     } else {
-        if (ctx->zone->filter == NULL
+        rec.text = NGX_HTTP_URLSTORE_URL;
+
+        if (batch->ctx->zone->store
             && (answer == NGX_HTTP_URLSTORE_A_UNSEEN
                 || answer == NGX_HTTP_URLSTORE_A_FULL
                 || answer == NGX_HTTP_URLSTORE_A_UNKNOWN))
         {
-            us_store_spell(ctx->zone->store, e->item);
+            us_store_spell(batch->ctx->zone->store, e->item);
         }
 
-        out->pos += us_store_item_url(e->item, out->pos);
+        p += us_store_item_url(e->item, p);
     }
 
-    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
-        return NGX_OK;
-    }
+    rec.text_len = p - text;
 
-    return ngx_http_urlstore_answer_escape(ctx, start);
-}
-
-
-/*
- * What stands from start on becomes part of a JSON string.  Canonical URLs
- * hardly ever need it: a backslash is all that could be in one.
- */
-
-static ngx_int_t
-ngx_http_urlstore_answer_escape(ngx_http_urlstore_ctx_t *ctx, u_char *start)
-{
-    size_t                    len;
-    u_char                   *p, *copy;
-    us_str_t                  text;
-    ngx_http_urlstore_out_t  *out;
-
-    out = &ctx->out;
-    len = out->pos - start;
-
-    if (memchr(start, '\\', len) == NULL && memchr(start, '"', len) == NULL) {
-        return NGX_OK;
-    }
-
-    copy = ngx_pnalloc(out->pool, len);
-    if (copy == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memcpy(copy, start, len);
-    out->pos = start;
-
-    if (ngx_http_urlstore_out_room(out, us_json_quoted_max(len)
-                                        + NGX_HTTP_URLSTORE_FIXED)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    text.data = copy;
-    text.len = len;
-
-    /* without the quotes of us_json_quote(): they are there already */
-
-    p = out->pos;
-    out->pos = us_json_quote(p, text) - 2;
-    ngx_memmove(p, p + 1, out->pos - p);
+    ngx_memcpy(out->pos, &rec, sizeof(ngx_http_urlstore_record_t));
+    out->pos = ngx_cpymem(p, e->ref.data, e->ref.len);
 
     return NGX_OK;
 }
 
 
-u_char *
-ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_entry_t *e)
+/* the first record is all that there is of a single item */
+
+ngx_int_t
+ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
+    ngx_str_t *ref)
 {
-    u_char       c;
-    size_t       i;
-    us_str_t     rule;
-    ngx_uint_t   utf8;
-    const char  *name;
+    size_t                       len;
+    u_char                      *p, *text;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_record_t   rec;
 
-    if (e->kind == US_INPUT_BAD) {
-        return ngx_cpymem(p, "json", 4);
+    ctx = batch->ctx;
+
+    p = batch->at->buf->pos;
+    ngx_memcpy(&rec, p, sizeof(ngx_http_urlstore_record_t));
+    p += sizeof(ngx_http_urlstore_record_t);
+
+    ctx->id = rec.id;
+    ctx->status_name = ngx_http_urlstore_answers[rec.answer];
+
+    len = (rec.text == NGX_HTTP_URLSTORE_URL) ? rec.text_len : 0;
+
+    text = ngx_pnalloc(batch->r->pool, len + rec.ref_len + 1);
+    if (text == NULL) {
+        return NGX_ERROR;
     }
 
-    if (e->kind == US_INPUT_LONG) {
-        return ngx_cpymem(p, "length", 6);
+    ctx->url.data = text;
+    ctx->url.len = len;
+
+    ref->data = ngx_cpymem(text, p, len);
+    ref->len = rec.ref_len;
+
+    ngx_memcpy(ref->data, p + rec.text_len, rec.ref_len);
+
+    return NGX_OK;
+}
+
+
+/* what has its URLs is written at once, into pieces that the records leave */
+
+ngx_int_t
+ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_http_request_t  *r;
+
+    r = batch->r;
+
+    if (batch->long_reply) {
+        return ngx_http_urlstore_stream(r, ngx_http_urlstore_answer_produce);
     }
 
-    if (e->verdict == US_URL_RULE) {
-        p = ngx_cpymem(p, "rule:", 5);
-
-        /* a regex may hold any byte; it is to be a field, and JSON */
-
-        rule.data = e->rule.data;
-        rule.len = ngx_min(e->rule.len, NGX_HTTP_URLSTORE_RULE);
-
-        while (rule.len && rule.len < e->rule.len
-               && (rule.data[rule.len] & 0xc0) == 0x80)
-        {
-            rule.len--;
-        }
-
-        utf8 = us_utf8_valid(rule);
-
-        for (i = 0; i < rule.len; i++) {
-            c = rule.data[i];
-            *p++ = (c < 0x20 || c == 0x7f || (c >= 0x80 && !utf8)) ? '?' : c;
-        }
-
-        return p;
+    if (ngx_http_urlstore_answer_produce(r, &batch->ctx->out) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    name = us_verdict_name(e->verdict);
-
-    return ngx_cpymem(p, name, ngx_strlen(name));
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_answer_summary(ngx_http_request_t *r)
+ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out)
 {
-    u_char                    next_id[NGX_INT64_LEN + 1];
-    const char               *fmt;
-    ngx_uint_t                errors;
-    ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_buf_t                   *b;
+    ngx_uint_t                   looked;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_batch_t   *batch;
+    ngx_http_urlstore_record_t   rec;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    out = &ctx->out;
+    batch = ctx->data;
+    looked = 0;
 
-    if (ctx->format == NGX_HTTP_URLSTORE_JSON) {
-        if (ngx_http_urlstore_out_printf(out, 4, "],") != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-    } else if (!ctx->summary) {
-        return NGX_OK;
-
-    } else if (ctx->format == NGX_HTTP_URLSTORE_NDJSON) {
-        if (ngx_http_urlstore_out_printf(out, 4, "{") != NGX_OK) {
-            return NGX_ERROR;
-        }
+    if (!batch->begun
+        && ngx_http_urlstore_answer_begin(batch, out) != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
-    *ngx_http_urlstore_next_id(next_id, ctx) = '\0';
+    while (batch->at) {
+        b = batch->at->buf;
 
-    errors = ctx->counts[NGX_HTTP_URLSTORE_A_INVALID]
-             + ctx->counts[NGX_HTTP_URLSTORE_A_REJECTED]
-             + ctx->counts[NGX_HTTP_URLSTORE_A_FULL];
+        while (b->pos < b->last) {
 
-    if (ctx->action == NGX_HTTP_URLSTORE_MARK) {
+            if (batch->long_reply
+                && (looked == NGX_HTTP_URLSTORE_LOOKED
+                    || ngx_http_urlstore_out_enough(out)))
+            {
+                return NGX_AGAIN;
+            }
 
-        fmt = (ctx->format == NGX_HTTP_URLSTORE_TEXT)
-              ? "# set=%ui clear=%ui unknown=%ui deleted=%ui errors=%ui"
-                " next_id=%s epoch=%uL\n"
-              : "\"set\":%ui,\"clear\":%ui,\"unknown\":%ui,\"deleted\":%ui,"
-                "\"errors\":%ui,\"next_id\":%s,\"epoch\":%uL}\n";
+            ngx_memcpy(&rec, b->pos, sizeof(ngx_http_urlstore_record_t));
+            b->pos += sizeof(ngx_http_urlstore_record_t);
 
-        return ngx_http_urlstore_out_printf(out, 512, fmt,
-                                   ctx->counts[NGX_HTTP_URLSTORE_A_SET],
-                                   ctx->counts[NGX_HTTP_URLSTORE_A_CLEAR],
-                                   ctx->counts[NGX_HTTP_URLSTORE_A_UNKNOWN],
-                                   ctx->counts[NGX_HTTP_URLSTORE_A_DELETED],
-                                   errors, next_id,
-                                   ctx->zone->conf.epoch);
+            looked += (rec.text == NGX_HTTP_URLSTORE_LOOK_UP);
+
+            if (batch->only_new && !batch->single
+                && rec.answer != NGX_HTTP_URLSTORE_A_NEW)
+            {
+                /* void: the first one, which could have been the only one */
+
+            } else if (ngx_http_urlstore_answer_line(batch, out, b->pos, &rec)
+                       != NGX_OK)
+            {
+                return NGX_ERROR;
+            }
+
+            b->pos += rec.text_len + rec.ref_len;
+        }
+
+        batch->at = batch->at->next;
+
+        (void) ngx_http_urlstore_out_sent(&batch->records);
     }
 
-    fmt = (ctx->format == NGX_HTTP_URLSTORE_TEXT)
-          ? "# new=%ui seen=%ui unseen=%ui errors=%ui next_id=%s"
-            " epoch=%uL\n"
-          : "\"new\":%ui,\"seen\":%ui,\"unseen\":%ui,\"errors\":%ui,"
-            "\"next_id\":%s,\"epoch\":%uL}\n";
-
-    return ngx_http_urlstore_out_printf(out, 512, fmt,
-                                   ctx->counts[NGX_HTTP_URLSTORE_A_NEW],
-                                   ctx->counts[NGX_HTTP_URLSTORE_A_SEEN],
-                                   ctx->counts[NGX_HTTP_URLSTORE_A_UNSEEN],
-                                   errors, next_id,
-                                   ctx->zone->conf.epoch);
+    return batch->single ? NGX_OK
+                         : ngx_http_urlstore_answer_summary(batch, out);
 }
 
 
-/* a server that does not own the directory does not know it */
+static ngx_int_t
+ngx_http_urlstore_answer_begin(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_out_t *out)
+{
+    batch->begun = 1;
+
+    if (batch->ctx->format != NGX_HTTP_URLSTORE_JSON || batch->single) {
+        return NGX_OK;
+    }
+
+    /* after the members of a problem, the results are more of them */
+
+    return ngx_http_urlstore_out_printf(out, 16, "%s\"results\":[",
+                                        batch->end == NGX_DONE ? "{" : ",");
+}
+
+
+/* p: the record's texts */
+
+static ngx_int_t
+ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_out_t *out, u_char *p, ngx_http_urlstore_record_t *rec)
+{
+    size_t    len;
+    us_str_t  text, ref;
+    u_char    buf[US_URL_MAX + 8];
+
+    text.data = p;
+    text.len = rec->text_len;
+
+    ref.data = p + rec->text_len;
+    ref.len = rec->ref_len;
+
+    if (rec->text == NGX_HTTP_URLSTORE_LOOK_UP) {
+
+        /* a DELETE may have come between */
+
+        if (us_store_get(batch->ctx->zone->store, rec->id, buf, &len)
+            == US_OK)
+        {
+            text.data = buf;
+            text.len = len;
+
+        } else {
+            rec->text = NGX_HTTP_URLSTORE_NO_TEXT;
+        }
+    }
+
+    if (ngx_http_urlstore_out_room(out, NGX_HTTP_URLSTORE_FIXED
+                                        + us_json_quoted_max(text.len)
+                                        + ref.len)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    out->pos = (batch->ctx->format == NGX_HTTP_URLSTORE_TEXT)
+               ? ngx_http_urlstore_answer_text(batch, out->pos, rec, text)
+               : ngx_http_urlstore_answer_json(batch, out->pos, rec, text,
+                                               ref);
+
+    return NGX_OK;
+}
+
 
 static u_char *
-ngx_http_urlstore_next_id(u_char *p, ngx_http_urlstore_ctx_t *ctx)
+ngx_http_urlstore_answer_text(ngx_http_urlstore_batch_t *batch, u_char *p,
+    ngx_http_urlstore_record_t *rec, us_str_t text)
 {
-    if (ctx->next_id != US_STORE_NO_ID) {
-        return ngx_http_urlstore_u64(p, ctx->next_id);
+    ngx_str_t  *name;
+
+    if (rec->id != US_STORE_NO_ID) {
+        p = ngx_http_urlstore_u64(p, rec->id);
+
+    } else {
+        *p++ = '-';
     }
 
-    return ctx->format == NGX_HTTP_URLSTORE_TEXT
-           ? ngx_cpymem(p, "-", 1) : ngx_cpymem(p, "null", 4);
+    name = &ngx_http_urlstore_answers[rec->answer];
+
+    *p++ = '\t';
+    p = ngx_cpymem(p, name->data, name->len);
+
+    if (!batch->brief) {
+        *p++ = '\t';
+
+        if (rec->text == NGX_HTTP_URLSTORE_NO_TEXT) {
+            *p++ = '-';
+
+        } else {
+            p = ngx_cpymem(p, text.data, text.len);
+        }
+    }
+
+    if (batch->sites) {
+        if (rec->answer == NGX_HTTP_URLSTORE_A_NEW
+            || rec->answer == NGX_HTTP_URLSTORE_A_SEEN)
+        {
+            p = rec->new_site ? ngx_cpymem(p, "\tsite-new", 9)
+                              : ngx_cpymem(p, "\tsite-known", 11);
+
+        } else {
+            p = ngx_cpymem(p, "\t-", 2);
+        }
+    }
+
+    if (batch->only_new && !batch->single) {
+        *p++ = '\t';
+        p = ngx_http_urlstore_u64(p, rec->index);
+    }
+
+    *p++ = '\n';
+
+    return p;
 }
 
 
-/* an error is answered instead */
-
-void
-ngx_http_urlstore_answer_forget(ngx_http_urlstore_ctx_t *ctx)
+static u_char *
+ngx_http_urlstore_answer_json(ngx_http_urlstore_batch_t *batch, u_char *p,
+    ngx_http_urlstore_record_t *rec, us_str_t text, us_str_t ref)
 {
-    ctx->id = US_STORE_NO_ID;
-    ngx_str_null(&ctx->status_name);
-    ngx_str_null(&ctx->url);
+    ngx_str_t  *name;
+
+    if (batch->shown++ && batch->ctx->format == NGX_HTTP_URLSTORE_JSON) {
+        *p++ = ',';
+    }
+
+    if (rec->id != US_STORE_NO_ID) {
+        p = ngx_cpymem(p, "{\"id\":", 6);
+        p = ngx_http_urlstore_u64(p, rec->id);
+
+    } else {
+        p = ngx_cpymem(p, "{\"id\":null", 10);
+    }
+
+    name = &ngx_http_urlstore_answers[rec->answer];
+
+    p = ngx_cpymem(p, ",\"status\":\"", 11);
+    p = ngx_cpymem(p, name->data, name->len);
+    *p++ = '"';
+
+    if (rec->text == NGX_HTTP_URLSTORE_WHY) {
+        p = ngx_cpymem(p, ",\"reason\":", 10);
+        p = ngx_http_urlstore_answer_quote(p, text);
+
+    } else if (rec->text != NGX_HTTP_URLSTORE_NO_TEXT) {
+        p = ngx_cpymem(p, ",\"url\":", 7);
+        p = ngx_http_urlstore_answer_quote(p, text);
+
+    } else if (!batch->brief) {
+        p = ngx_cpymem(p, ",\"url\":null", 11);
+    }
+
+    if (batch->sites && (rec->answer == NGX_HTTP_URLSTORE_A_NEW
+                         || rec->answer == NGX_HTTP_URLSTORE_A_SEEN))
+    {
+        p = rec->new_site ? ngx_cpymem(p, ",\"new_site\":true", 16)
+                          : ngx_cpymem(p, ",\"new_site\":false", 17);
+    }
+
+    if (batch->only_new && !batch->single) {
+        p = ngx_cpymem(p, ",\"index\":", 9);
+        p = ngx_http_urlstore_u64(p, rec->index);
+    }
+
+    if (ref.len) {
+        p = ngx_cpymem(p, ",\"ref\":", 7);
+        p = ngx_cpymem(p, ref.data, ref.len);
+    }
+
+    if (batch->single) {
+        p = ngx_cpymem(p, ",\"next_id\":", 11);
+        p = ngx_http_urlstore_u64(p, batch->next_id);
+        p = ngx_cpymem(p, ",\"epoch\":", 9);
+        p = ngx_http_urlstore_u64(p, batch->ctx->zone->conf.epoch);
+    }
+
+    *p++ = '}';
+
+    if (batch->ctx->format != NGX_HTTP_URLSTORE_JSON || batch->single) {
+        *p++ = '\n';
+    }
+
+    return p;
 }
 
 
-/* for the variables */
+/* canonical URLs hardly ever need an escape: a backslash, or a quote */
 
-static void
-ngx_http_urlstore_answer_remember(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
+static u_char *
+ngx_http_urlstore_answer_quote(u_char *p, us_str_t text)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ctx->id = ngx_http_urlstore_answer_id(e, answer);
-    ctx->status_name = ngx_http_urlstore_answers[answer];
-
-    if (e->item == NULL) {
-        return;
+    if (memchr(text.data, '\\', text.len) || memchr(text.data, '"', text.len))
+    {
+        return us_json_quote(p, text);
     }
 
-    ctx->url.data = ngx_pnalloc(r->pool, e->item->url.len + 8);
+    *p++ = '"';
+    p = ngx_cpymem(p, text.data, text.len);
+    *p++ = '"';
 
-    if (ctx->url.data) {
-        ctx->url.len = us_store_item_url(e->item, ctx->url.data);
+    return p;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_out_t *out)
+{
+    const char                  *fmt;
+    ngx_uint_t                   errors, *counts;
+    ngx_http_urlstore_format_t   format;
+
+    format = batch->ctx->format;
+    counts = batch->counts;
+
+    if (format != NGX_HTTP_URLSTORE_JSON && !batch->summary) {
+        return NGX_OK;
     }
+
+    if (ngx_http_urlstore_out_room(out, 512) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (format != NGX_HTTP_URLSTORE_TEXT) {
+        out->pos = ngx_cpymem(out->pos,
+                              format == NGX_HTTP_URLSTORE_JSON ? "]," : "{",
+                              format == NGX_HTTP_URLSTORE_JSON ? 2 : 1);
+    }
+
+    errors = counts[NGX_HTTP_URLSTORE_A_INVALID]
+             + counts[NGX_HTTP_URLSTORE_A_REJECTED]
+             + counts[NGX_HTTP_URLSTORE_A_FULL];
+
+    if (batch->action == NGX_HTTP_URLSTORE_MARK) {
+
+        fmt = (format == NGX_HTTP_URLSTORE_TEXT)
+              ? "# set=%ui clear=%ui unknown=%ui deleted=%ui"
+              : "\"set\":%ui,\"clear\":%ui,\"unknown\":%ui,\"deleted\":%ui";
+
+        out->pos = ngx_sprintf(out->pos, fmt,
+                               counts[NGX_HTTP_URLSTORE_A_SET],
+                               counts[NGX_HTTP_URLSTORE_A_CLEAR],
+                               counts[NGX_HTTP_URLSTORE_A_UNKNOWN],
+                               counts[NGX_HTTP_URLSTORE_A_DELETED]);
+
+    } else {
+        fmt = (format == NGX_HTTP_URLSTORE_TEXT)
+              ? "# new=%ui seen=%ui unseen=%ui"
+              : "\"new\":%ui,\"seen\":%ui,\"unseen\":%ui";
+
+        out->pos = ngx_sprintf(out->pos, fmt,
+                               counts[NGX_HTTP_URLSTORE_A_NEW],
+                               counts[NGX_HTTP_URLSTORE_A_SEEN],
+                               counts[NGX_HTTP_URLSTORE_A_UNSEEN]);
+    }
+
+    fmt = (format == NGX_HTTP_URLSTORE_TEXT)
+          ? " errors=%ui next_id=%uL epoch=%uL\n"
+          : ",\"errors\":%ui,\"next_id\":%uL,\"epoch\":%uL}\n";
+
+    out->pos = ngx_sprintf(out->pos, fmt, errors, batch->next_id,
+                           batch->ctx->zone->conf.epoch);
+
+    return NGX_OK;
 }

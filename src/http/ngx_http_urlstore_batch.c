@@ -1,98 +1,104 @@
 
 /*
- * A request of /add, /seen or /mark: its options, its items (of the query, or
- * of the body as it arrives), its end.
- *
- *     query, or body --> us_input --> ngx_http_urlstore_item.c
- *                                       `--> ngx_http_urlstore_group.c
- *                                              `--> answers
- *
- * What the worker shares is given back before the event loop goes on, so a
- * slow client holds no more than its own request.  If the journal's ring is
- * full, the request is parked until there is room.
- *
- * A fault of the envelope ends the batch: what has been read is still sent to
- * the store, and the problem document says how many items that were.
+ * A request of /add, /seen or /mark: its options, its loop, its end.  How its
+ * items go is at the head of ngx_http_urlstore_batch.h.
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_batch.h"
+#include "ngx_http_urlstore_endpoints.h"
 
 
-/* what an end of any kind needs */
-
-typedef struct {
-    ngx_http_request_t             *r;
-    ngx_http_urlstore_ctx_t        *ctx;
-} ngx_http_urlstore_batch_t;
-
-
-static ngx_int_t ngx_http_urlstore_batch_options(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_batch_query(ngx_http_request_t *r,
-    ngx_str_t *url);
-static ngx_int_t ngx_http_urlstore_batch_data(ngx_http_request_t *r,
-    u_char *p, size_t len);
-static ngx_int_t ngx_http_urlstore_batch_pause(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_batch_end(ngx_http_request_t *r,
-    ngx_int_t rc);
-static ngx_int_t ngx_http_urlstore_batch_finish(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
+    ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear);
+static ngx_http_urlstore_batch_t *ngx_http_urlstore_batch_create(
+    ngx_http_request_t *r, ngx_http_urlstore_action_t action);
+static ngx_int_t ngx_http_urlstore_batch_options(
+    ngx_http_urlstore_batch_t *batch);
+static ngx_int_t ngx_http_urlstore_batch_query(
+    ngx_http_urlstore_batch_t *batch, ngx_str_t *url);
+static ngx_int_t ngx_http_urlstore_batch_run(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_batch_read(
+    ngx_http_urlstore_batch_t *batch);
+static void ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch);
+static ngx_int_t ngx_http_urlstore_batch_room(
+    ngx_http_urlstore_batch_t *batch);
+static ngx_int_t ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch);
 static ngx_int_t ngx_http_urlstore_batch_fault(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_batch_single(
+    ngx_http_urlstore_batch_t *batch);
 static void ngx_http_urlstore_batch_count(void *data);
 static void ngx_http_urlstore_batch_cleanup(void *data);
 
 
 ngx_int_t
-ngx_http_urlstore_batch(ngx_http_request_t *r,
-    ngx_http_urlstore_action_t action)
+ngx_http_urlstore_add_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                      rc;
-    ngx_str_t                      url;
-    us_input_format_t              format;
-    ngx_http_cleanup_t            *end;
-    ngx_pool_cleanup_t            *cln;
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_batch_t     *batch;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_int_t  rc;
+
+    rc = ngx_http_urlstore_quota_test(r);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_ADD, 0, 0);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_seen_handler(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_SEEN, 0, 0);
+}
+
+
+/* POST and DELETE /mark/NAME: one-bit marks of ids and URLs */
+
+ngx_int_t
+ngx_http_urlstore_mark_handler(ngx_http_request_t *r)
+{
+    int                       mark;
+    us_str_t                  name;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    ctx->action = action;
-    ctx->start = ngx_http_urlstore_now();
+    name.data = ctx->tail.data;
+    name.len = ctx->tail.len;
 
-    /*
-     * One source for next_id, whatever the request does: the number never
-     * falls, and the ids below it are promised.
-     */
+    mark = us_store_mark_number(ctx->zone->store, name);
 
-    if (ctx->zone->store) {
-        ctx->next_id = ngx_http_urlstore_promised_ids(ctx->zone);
-        ctx->lsn = us_store_published(ctx->zone->store);
-        ctx->tops = 1;
+    if (mark == -1) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "the zone has no mark \"%*s\"",
+                                         ngx_min(name.len, US_STORE_MARK_LEN),
+                                         name.data);
     }
 
-    cln = ngx_pool_cleanup_add(r->pool, 0);
-    end = ngx_http_cleanup_add(r, sizeof(ngx_http_urlstore_batch_t));
+    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_MARK, mark,
+                                   r->method == NGX_HTTP_DELETE
+                                   || ngx_http_urlstore_flag(r, "clear"));
+}
 
-    if (cln == NULL || end == NULL) {
+
+static ngx_int_t
+ngx_http_urlstore_batch(ngx_http_request_t *r,
+    ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear)
+{
+    ngx_int_t                   rc;
+    ngx_str_t                   url;
+    ngx_http_urlstore_batch_t  *batch;
+
+    batch = ngx_http_urlstore_batch_create(r, action);
+    if (batch == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    cln->handler = ngx_http_urlstore_batch_cleanup;
-    cln->data = ctx;
+    batch->mark = mark;
+    batch->clear = clear;
 
-    batch = end->data;
-    batch->r = r;
-    batch->ctx = ctx;
-    ctx->data = batch;
-
-    end->handler = ngx_http_urlstore_batch_count;
-
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 640) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    rc = ngx_http_urlstore_batch_options(r);
+    rc = ngx_http_urlstore_batch_options(batch);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -102,7 +108,7 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
 
     if (rc == NGX_DECLINED && action == NGX_HTTP_URLSTORE_MARK) {
         rc = ngx_http_urlstore_arg(r, "id", &url);
-        ctx->query_id = (rc == NGX_OK);
+        batch->query_id = (rc == NGX_OK);
     }
 
     if (rc == NGX_ERROR) {
@@ -110,7 +116,7 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
     }
 
     if (rc == NGX_OK) {
-        return ngx_http_urlstore_batch_query(r, &url);
+        return ngx_http_urlstore_batch_query(batch, &url);
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
@@ -118,49 +124,86 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
                                          "the query has no \"url\"");
     }
 
-    rc = ngx_http_urlstore_body_format(r, &format);
+    return ngx_http_urlstore_body(r, action == NGX_HTTP_URLSTORE_MARK
+                                     ? NGX_HTTP_URLSTORE_OR_IDS
+                                     : NGX_HTTP_URLSTORE_NO_IDS,
+                                  ngx_http_urlstore_batch_run);
+}
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+
+static ngx_http_urlstore_batch_t *
+ngx_http_urlstore_batch_create(ngx_http_request_t *r,
+    ngx_http_urlstore_action_t action)
+{
+    ngx_http_cleanup_t         *end;
+    ngx_pool_cleanup_t         *cln;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_batch_t  *batch;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    batch = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_batch_t));
+    cln = ngx_pool_cleanup_add(r->pool, 0);
+    end = ngx_http_cleanup_add(r, 0);
+
+    if (batch == NULL || cln == NULL || end == NULL
+        || ngx_http_urlstore_out_init(&batch->records, r->pool, 512) != NGX_OK)
+    {
+        return NULL;
     }
 
-    ctx->input = ngx_palloc(r->pool, sizeof(us_input_t));
-    if (ctx->input == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    batch->r = r;
+    batch->ctx = ctx;
+    batch->conf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    batch->action = action;
+    batch->start = ngx_http_urlstore_now();
+
+    ctx->data = batch;
+
+    cln->handler = ngx_http_urlstore_batch_cleanup;
+    cln->data = batch;
+
+    end->handler = ngx_http_urlstore_batch_count;
+    end->data = batch;
+
+    /*
+     * A number of ids is a promise as well: a writer waits until they are on
+     * disk, a look-up leaves out those that are on their way.
+     */
+
+    if (ctx->zone->store) {
+        batch->next_id = (action == NGX_HTTP_URLSTORE_SEEN)
+                         ? ngx_http_urlstore_promised_ids(ctx->zone)
+                         : us_store_next_id(ctx->zone->store);
+        ctx->lsn = us_store_published(ctx->zone->store);
+        ctx->tops = 1;
     }
 
-    us_input_init(ctx->input, format, ulcf->max_url,
-                  ngx_http_urlstore_item, r);
-
-    ctx->input->ids = (action == NGX_HTTP_URLSTORE_MARK);
-
-    return ngx_http_urlstore_body(r, ngx_http_urlstore_batch_data,
-                                  ngx_http_urlstore_batch_pause,
-                                  ngx_http_urlstore_batch_end);
+    return batch;
 }
 
 
 /* NGX_DECLINED: go on; else the reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_batch_options(ngx_http_request_t *r)
+ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_int_t                 rc;
-    us_str_t                  text;
-    ngx_str_t                 value;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t            rc;
+    us_str_t             text;
+    ngx_str_t            value;
+    ngx_http_request_t  *r;
+
+    r = batch->r;
 
     if (r->args.len == 0) {
         return NGX_DECLINED;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    batch->brief = ngx_http_urlstore_flag(r, "brief");
+    batch->summary = ngx_http_urlstore_flag(r, "summary");
+    batch->sites = ngx_http_urlstore_flag(r, "sites");
 
-    ctx->brief = ngx_http_urlstore_flag(r, "brief");
-    ctx->summary = ngx_http_urlstore_flag(r, "summary");
-    ctx->sites = ngx_http_urlstore_flag(r, "sites");
-
-    if (ctx->sites && ctx->zone->filter) {
+    if (batch->sites && batch->ctx->zone->filter) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                          "a filter knows no \"sites\"");
     }
@@ -173,7 +216,7 @@ ngx_http_urlstore_batch_options(ngx_http_request_t *r)
                                              "\"only\" can be \"new\"");
         }
 
-        ctx->only_new = 1;
+        batch->only_new = 1;
     }
 
     rc = ngx_http_urlstore_arg(r, "base", &value);
@@ -186,9 +229,10 @@ ngx_http_urlstore_batch_options(ngx_http_request_t *r)
         text.data = value.data;
         text.len = value.len;
 
-        ctx->has_base = 1;
-        ctx->base = us_base_create(ctx->zone->norm, ctx->zone->ws, text,
-                                   &ctx->base_verdict);
+        batch->has_base = 1;
+        batch->base = us_base_create(batch->ctx->zone->norm,
+                                     batch->ctx->zone->ws, text,
+                                     &batch->base_verdict);
     }
 
     return NGX_DECLINED;
@@ -198,15 +242,14 @@ ngx_http_urlstore_batch_options(ngx_http_request_t *r)
 /* ?url=U: a single item without a body */
 
 static ngx_int_t
-ngx_http_urlstore_batch_query(ngx_http_request_t *r, ngx_str_t *url)
+ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
+    ngx_str_t *url)
 {
-    ngx_int_t                      rc;
-    us_input_item_t                in;
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_int_t            rc;
+    us_input_item_t      in;
+    ngx_http_request_t  *r;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    r = batch->r;
 
     /* a subrequest, such as that of auth_request, has the main one's headers */
 
@@ -226,138 +269,267 @@ ngx_http_urlstore_batch_query(ngx_http_request_t *r, ngx_str_t *url)
 
     ngx_memzero(&in, sizeof(us_input_item_t));
 
-    in.kind = ctx->query_id ? US_INPUT_NUMBER : US_INPUT_URL;
+    in.kind = batch->query_id ? US_INPUT_NUMBER : US_INPUT_URL;
     in.text.data = url->data;
     in.text.len = url->len;
 
-    if (url->len > ulcf->max_url) {
+    if (url->len > batch->conf->max_url) {
         in.kind = US_INPUT_LONG;
         in.text.len = 0;
     }
 
-    ctx->single = 1;
+    batch->query = 1;
+    ngx_http_urlstore_batch_format(batch);
 
-    (void) ngx_http_urlstore_item(r, &in);
+    batch->end = ngx_http_urlstore_item(batch, &in);
 
-    return ngx_http_urlstore_batch_end(r, NGX_OK);
+    if (batch->end == NGX_OK) {
+        batch->end = NGX_DONE;
+    }
+
+    return ngx_http_urlstore_batch_run(r);
 }
 
 
+/* of the body: see ngx_http_urlstore_body() */
+
 static ngx_int_t
-ngx_http_urlstore_batch_data(ngx_http_request_t *r, u_char *p, size_t len)
+ngx_http_urlstore_batch_run(ngx_http_request_t *r)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t                   rc;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_batch_t  *batch;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    batch = ctx->data;
 
-    if (us_input_feed(ctx->input, p, len) != 0) {
+    /* what waits for the ring goes first, or nobody would find its room */
 
-        if (ctx->input->error) {
-            return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
-                                           "%s", ctx->input->error);
+    rc = ngx_http_urlstore_group_flush(batch);
+
+    if (rc == NGX_OK && batch->end == 0) {
+        rc = ngx_http_urlstore_batch_read(batch);
+    }
+
+    if (rc == NGX_BUSY) {
+        return ngx_http_urlstore_batch_room(batch);
+    }
+
+    if (rc != NGX_OK) {
+        batch->end = rc;
+    }
+
+    return batch->end ? ngx_http_urlstore_batch_end(batch) : NGX_AGAIN;
+}
+
+
+/* as many items as there are; sets batch->end if those were all */
+
+static ngx_int_t
+ngx_http_urlstore_batch_read(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_int_t        rc;
+    us_input_item_t  item;
+
+    do {
+        rc = ngx_http_urlstore_body_item(batch->r, &item);
+
+        if (rc != NGX_OK) {
+            break;
         }
 
-        return NGX_ERROR;
-    }
-
-    return ctx->busy ? NGX_AGAIN : NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_batch_pause(ngx_http_request_t *r)
-{
-    return ngx_http_urlstore_group_flush(r) == NGX_AGAIN ? NGX_AGAIN : NGX_OK;
-}
-
-
-/* of the body: rc is NGX_OK, NGX_ERROR (ctx->fault tells) or nginx's */
-
-static ngx_int_t
-ngx_http_urlstore_batch_end(ngx_http_request_t *r, ngx_int_t rc)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (rc == NGX_OK && ctx->input && us_input_end(ctx->input) != 0
-        && ctx->input->error)
-    {
-        (void) ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST, "%s",
-                                       ctx->input->error);
-    }
-
-    if (rc > NGX_OK) {
-        ctx->rc = rc;
-    }
-
-    return ngx_http_urlstore_batch_finish(r);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_batch_finish(ngx_http_request_t *r)
-{
-    uint64_t                  us;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_group_flush(r);
-
-    if (rc == NGX_AGAIN && ctx->fault == 0) {
-        rc = ngx_http_urlstore_room_when(r, ngx_http_urlstore_batch_finish);
-
-        if (rc != NGX_DECLINED) {
-            return rc;
+        if (batch->items == 0) {
+            ngx_http_urlstore_batch_format(batch);
         }
 
-        (void) ngx_http_urlstore_fault(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                       "the disk refuses");
+        rc = ngx_http_urlstore_item(batch, &item);
+
+    } while (rc == NGX_OK);
+
+    if (rc == NGX_BUSY) {
+        return NGX_BUSY;
     }
 
-    us = ngx_http_urlstore_now() - ctx->start;
-    ngx_http_urlstore_observe(ctx->zone, us);
-    ngx_http_urlstore_batch_count(ctx->data);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (rc != NGX_AGAIN) {
+        batch->end = rc;
     }
 
-    if (ctx->fault || ctx->rc) {
+    return ngx_http_urlstore_group_flush(batch);
+}
+
+
+/* before the first item is recorded: a form may turn out to be text */
+
+static void
+ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_http_urlstore_type(batch->ctx,
+                           ngx_http_urlstore_accept(batch->r, batch->query
+                               ? NGX_HTTP_URLSTORE_JSON
+                               : ngx_http_urlstore_body_format(batch->ctx)));
+}
+
+
+/* goes on when the ring has room */
+
+static ngx_int_t
+ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_urlstore_room_when(batch->r,
+                                     batch->query ? ngx_http_urlstore_batch_run
+                                                : ngx_http_urlstore_body_run);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    batch->end = ngx_http_urlstore_fault(batch->r,
+                                         NGX_HTTP_SERVICE_UNAVAILABLE,
+                                         "the disk refuses");
+
+    return ngx_http_urlstore_batch_end(batch);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_http_request_t       *r;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    r = batch->r;
+    ctx = batch->ctx;
+
+    ngx_http_urlstore_observe(ctx->zone,
+                              ngx_http_urlstore_now() - batch->start);
+    ngx_http_urlstore_batch_count(batch);
+
+    batch->at = ngx_http_urlstore_out_take(&batch->records, 0);
+
+    if (batch->end != NGX_DONE) {
 
         /* "processed" is a promise, too */
 
         return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_batch_fault);
     }
 
-    rc = ngx_http_urlstore_answer_end(r);
+    batch->single = batch->query
+                    || (ngx_http_urlstore_body_input(ctx)->single
+                        && batch->processed == 1);
 
-    if (rc != NGX_OK) {
+    if (batch->items == 0) {
+        ngx_http_urlstore_batch_format(batch);
+    }
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 640) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ctx->status == NGX_HTTP_URLSTORE_UNPROCESSABLE
-        || ctx->status == NGX_HTTP_INSUFFICIENT_STORAGE)
-    {
-        return ngx_http_urlstore_refused(r, ctx->status, &ctx->refused, NULL);
+    if (batch->single) {
+        return ngx_http_urlstore_batch_single(batch);
     }
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+    return ngx_http_urlstore_answer_reply(batch);
 }
 
+
+/*
+ * A fault of the envelope.  What was applied before it stays applied: its
+ * answers follow the problem, so that no id is lost to the client.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t                   rc;
+    u_char                      extra[64];
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_batch_t  *batch;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    batch = ctx->data;
 
-    ngx_http_urlstore_answer_forget(ctx);
+    if (ctx->fault.len == 0) {
+        return batch->end;
+    }
 
-    return ngx_http_urlstore_body_fault(r, ctx->rc);
+    ngx_sprintf(extra, "\"processed\":%ui%Z", batch->processed);
+
+    if (batch->end == NGX_HTTP_SERVICE_UNAVAILABLE) {
+        return ngx_http_urlstore_unready(r, ctx->zone, (char *) extra);
+    }
+
+    if (batch->processed == 0 || !ctx->wrote) {
+        return ngx_http_urlstore_problem(r, batch->end, (char *) extra, "%V",
+                                         &ctx->fault);
+    }
+
+    rc = ngx_http_urlstore_problem_begin(r, batch->end, (char *) extra, "%V",
+                                         &ctx->fault);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx->format = NGX_HTTP_URLSTORE_JSON;
+
+    return ngx_http_urlstore_answer_reply(batch);
+}
+
+
+/* one item: its status code is that of the reply */
+
+static ngx_int_t
+ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_str_t                 ref, location;
+    ngx_http_request_t       *r;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    r = batch->r;
+    ctx = batch->ctx;
+
+    if (ngx_http_urlstore_answer_remember(batch, &ref) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    switch (batch->first) {
+
+    case NGX_HTTP_URLSTORE_A_INVALID:
+    case NGX_HTTP_URLSTORE_A_REJECTED:
+        return ngx_http_urlstore_refused(r, &batch->refusal, &ref, NULL);
+
+    case NGX_HTTP_URLSTORE_A_FULL:
+        return ngx_http_urlstore_refused(r, NULL, &ref, NULL);
+
+    case NGX_HTTP_URLSTORE_A_NEW:
+        ctx->status = NGX_HTTP_CREATED;
+
+        if (ctx->zone->filter) {
+            break;
+        }
+
+        location.data = ngx_pnalloc(r->pool, NGX_INT64_LEN + 4);
+        if (location.data == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        location.len = ngx_sprintf(location.data, "url/%uL", ctx->id)
+                       - location.data;
+
+        if (ngx_http_urlstore_header(r, "Location", &location) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        break;
+
+    default:
+        break;
+    }
+
+    return ngx_http_urlstore_answer_reply(batch);
 }
 
 
@@ -371,22 +543,18 @@ ngx_http_urlstore_batch_count(void *data)
 {
     ngx_http_urlstore_batch_t *batch = data;
 
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = batch->ctx;
-
-    if (ctx->counted) {
+    if (batch->counted) {
         return;
     }
 
-    ctx->counted = 1;
+    batch->counted = 1;
 
-    ngx_http_urlstore_group_drop(ctx);
-    ngx_http_urlstore_answer_count(ctx);
+    ngx_http_urlstore_group_drop(batch);
+    ngx_http_urlstore_answer_count(batch);
 
-    if (ctx->action == NGX_HTTP_URLSTORE_ADD) {
+    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
         ngx_http_urlstore_quota_charge(batch->r,
-                                       ctx->counts[NGX_HTTP_URLSTORE_A_NEW]);
+                                     batch->counts[NGX_HTTP_URLSTORE_A_NEW]);
     }
 }
 
@@ -396,19 +564,15 @@ ngx_http_urlstore_batch_count(void *data)
 static void
 ngx_http_urlstore_batch_cleanup(void *data)
 {
-    ngx_http_urlstore_ctx_t *ctx = data;
+    ngx_http_urlstore_batch_t *batch = data;
 
-    ngx_http_urlstore_group_drop(ctx);
+    ngx_http_urlstore_group_drop(batch);
 
-    if (ctx->input) {
-        us_input_free(ctx->input);
+    if (batch->base) {
+        us_base_destroy(batch->base);
     }
 
-    if (ctx->base) {
-        us_base_destroy(ctx->base);
-    }
-
-    if (ctx->item_base) {
-        us_base_destroy(ctx->item_base);
+    if (batch->item_base) {
+        us_base_destroy(batch->item_base);
     }
 }

@@ -1,20 +1,23 @@
 
 /*
- * A request body on its way in, in pieces, as it arrives.
+ * A request body on its way in: pieces as they arrive, and the items in them.
  *
  *     socket -> nginx's buffer --.
- *     nginx's temporary file ----+--> window -> [inflate] -> data(piece)
+ *     nginx's temporary file ----+--> piece -> [inflate] -> us_input -> items
  *     body read by others  ------'
+ *
+ * The consumer (`run`) takes items until there are none for now, and is called
+ * again when there may be more: when the client has sent more, or at the next
+ * turn of the event loop.  A turn ends after 64 KB of input, inflated, or after
+ * a millisecond, or when the consumer says so; the body of a fast client, or a
+ * bomb, does not hold up the others.
  *
  * Reading is unbuffered where nginx can; a body that nginx or another module
  * has read before comes whole, from memory or from its temporary file, by the
- * same way.  Before the event loop goes on, `pause` is called, so that
- * nothing of a worker's own is held while a client is slow.  Both may answer
- * NGX_AGAIN, "taken, but no more for now": then reading stops until the
- * journal's ring has room.
+ * same way.
  *
- * Limits count bytes behind the inflation, so a bomb ends at urlstore_max_body
- * like any other body; more than one gzip member is allowed.
+ * Limits count inflated bytes, so a bomb ends at urlstore_max_body like any
+ * other body.  More than one gzip member is allowed.
  */
 
 
@@ -23,13 +26,17 @@
 #include <zlib.h>
 
 
-#define NGX_HTTP_URLSTORE_WINDOW   (32 * 1024)
+#define NGX_HTTP_URLSTORE_WINDOW       (16 * 1024)
+
+/* of one turn of the event loop: bytes, us; and items between two clocks */
+#define NGX_HTTP_URLSTORE_TURN_BYTES   (64 * 1024)
+#define NGX_HTTP_URLSTORE_TURN_TIME    1000
+#define NGX_HTTP_URLSTORE_TURN_ITEMS   64
 
 
 struct ngx_http_urlstore_body_s {
-    ngx_http_urlstore_data_pt       data;
-    ngx_http_urlstore_pause_pt      pause;
-    ngx_http_urlstore_end_pt        end;
+    us_input_t                      input;
+    ngx_http_urlstore_handler_pt    run;
 
     u_char                         *pos;      /* what is to be read next */
     u_char                         *last;
@@ -40,39 +47,50 @@ struct ngx_http_urlstore_body_s {
 
     z_stream                       *z;
     u_char                         *inflated;
+
+    size_t                          size;     /* inflated, so far */
+
+    /* this turn */
+    uint64_t                        start;    /* us */
+    size_t                          bytes;
+    ngx_uint_t                      items;
+
+    unsigned                        inflater:1; /* z is to be freed */
     unsigned                        more:1;   /* in the inflater */
     unsigned                        member:1; /* a gzip member is open */
-
-    size_t                          size;     /* bytes given to `data` */
+    unsigned                        ended:1;
+    unsigned                        over:1;   /* the turn is */
 };
 
 
+static ngx_int_t ngx_http_urlstore_body_type(ngx_http_request_t *r,
+    us_input_format_t *format);
 static ngx_int_t ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body);
 static void ngx_http_urlstore_body_post(ngx_http_request_t *r);
-static void ngx_http_urlstore_body_read(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_body_next(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body);
+static void ngx_http_urlstore_body_event(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_body_piece(ngx_http_request_t *r,
+    ngx_http_urlstore_body_t *body, u_char **p, size_t *len);
 static ngx_int_t ngx_http_urlstore_body_window(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body);
 static ngx_int_t ngx_http_urlstore_body_rest(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body);
-static ngx_int_t ngx_http_urlstore_body_piece(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body, u_char *p, size_t len);
 static ngx_int_t ngx_http_urlstore_body_inflate(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body);
-static ngx_int_t ngx_http_urlstore_body_wait(ngx_http_request_t *r);
-static void ngx_http_urlstore_body_done(ngx_http_request_t *r, ngx_int_t rc);
+    ngx_http_urlstore_body_t *body, size_t *len);
+static ngx_int_t ngx_http_urlstore_body_fault(ngx_http_request_t *r,
+    ngx_int_t rc);
 static void ngx_http_urlstore_body_cleanup(void *data);
 static void *ngx_http_urlstore_body_alloc(void *opaque, uInt n, uInt size);
 static void ngx_http_urlstore_body_free(void *opaque, void *p);
 
 
 ngx_int_t
-ngx_http_urlstore_body(ngx_http_request_t *r, ngx_http_urlstore_data_pt data,
-    ngx_http_urlstore_pause_pt pause, ngx_http_urlstore_end_pt end)
+ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
+    ngx_http_urlstore_handler_pt run)
 {
     ngx_int_t                      rc;
+    us_input_format_t              format;
+    ngx_pool_cleanup_t            *cln;
     ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_urlstore_body_t      *body;
     ngx_http_urlstore_loc_conf_t  *ulcf;
@@ -83,18 +101,36 @@ ngx_http_urlstore_body(ngx_http_request_t *r, ngx_http_urlstore_data_pt data,
     if (r->headers_in.content_length_n > (off_t) ulcf->max_body) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                          "\"processed\":0",
-                                         "a body has at most %uz bytes",
-                                         ulcf->max_body);
+                                         "a body has at most %uz bytes "
+                                         "(urlstore_max_body), this one %O",
+                                         ulcf->max_body,
+                                         r->headers_in.content_length_n);
     }
 
-    body = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_body_t));
-    if (body == NULL) {
+    format = US_INPUT_TEXT;
+    rc = ngx_http_urlstore_body_type(r, &format);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_body_t));
+    if (cln == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    body->data = data;
-    body->pause = pause;
-    body->end = end;
+    body = cln->data;
+    ngx_memzero(body, sizeof(ngx_http_urlstore_body_t));
+
+    /* the longest id and the longest URL are told from longer ones */
+
+    us_input_init(&body->input, format, ids == NGX_HTTP_URLSTORE_ONLY_IDS
+                                        ? US_URL_MAX : ulcf->max_url);
+
+    body->input.ids = (ids != NGX_HTTP_URLSTORE_NO_IDS);
+    body->run = run;
+
+    cln->handler = ngx_http_urlstore_body_cleanup;
 
     ctx->body = body;
 
@@ -116,69 +152,10 @@ ngx_http_urlstore_body(ngx_http_request_t *r, ngx_http_urlstore_data_pt data,
 }
 
 
-/* NGX_DECLINED: go on; else the reply has been sent */
+/* what Content-Type says, if it does: NGX_DECLINED, or a reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body)
-{
-    ngx_str_t           *value, accepted;
-    ngx_pool_cleanup_t  *cln;
-
-    value = ngx_http_urlstore_header_in(r, "content-encoding");
-
-    if (value == NULL || value->len == 0
-        || (value->len == 8
-            && ngx_strncasecmp(value->data, (u_char *) "identity", 8) == 0))
-    {
-        return NGX_DECLINED;
-    }
-
-    if (!(value->len == 4
-          && ngx_strncasecmp(value->data, (u_char *) "gzip", 4) == 0)
-        && !(value->len == 6
-             && ngx_strncasecmp(value->data, (u_char *) "x-gzip", 6) == 0))
-    {
-        ngx_str_set(&accepted, "gzip");
-
-        if (ngx_http_urlstore_header(r, "Accept-Encoding", &accepted)
-            != NGX_OK)
-        {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        return ngx_http_urlstore_problem(r,
-                                         NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                                         NULL, "Content-Encoding: gzip is "
-                                         "taken, and none");
-    }
-
-    cln = ngx_pool_cleanup_add(r->pool, 0);
-    body->z = ngx_pcalloc(r->pool, sizeof(z_stream));
-    body->inflated = ngx_palloc(r->pool, NGX_HTTP_URLSTORE_WINDOW);
-
-    if (cln == NULL || body->z == NULL || body->inflated == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    body->z->zalloc = ngx_http_urlstore_body_alloc;
-    body->z->zfree = ngx_http_urlstore_body_free;
-    body->z->opaque = r->pool;
-
-    if (inflateInit2(body->z, MAX_WBITS + 16) != Z_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    cln->handler = ngx_http_urlstore_body_cleanup;
-    cln->data = body->z;
-
-    return NGX_DECLINED;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_body_format(ngx_http_request_t *r,
-    us_input_format_t *format)
+ngx_http_urlstore_body_type(ngx_http_request_t *r, us_input_format_t *format)
 {
     size_t       len;
     u_char      *p;
@@ -208,7 +185,6 @@ ngx_http_urlstore_body_format(ngx_http_request_t *r,
     if (r->headers_in.content_type == NULL
         || r->headers_in.content_type->value.len == 0)
     {
-        *format = US_INPUT_TEXT;
         return NGX_DECLINED;
     }
 
@@ -238,73 +214,92 @@ ngx_http_urlstore_body_format(ngx_http_request_t *r,
 }
 
 
-/* remembers the first fault of the envelope */
+/* NGX_DECLINED: go on; else the reply has been sent */
 
-ngx_int_t
-ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
-    const char *fmt, ...)
+static ngx_int_t
+ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
+    ngx_http_urlstore_body_t *body)
 {
-    u_char                   *p;
-    va_list                   args;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_str_t  *value, accepted;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    value = ngx_http_urlstore_header_in(r, "content-encoding");
 
-    if (ctx->fault) {
-        return NGX_ERROR;
-    }
-
-    ctx->fault = status;
-
-    p = ngx_pnalloc(r->pool, 128);
-
-    if (p) {
-        ctx->fault_text.data = p;
-
-        va_start(args, fmt);
-        ctx->fault_text.len = ngx_vslprintf(p, p + 128, fmt, args) - p;
-        va_end(args);
-    }
-
-    return NGX_ERROR;
-}
-
-
-/*
- * The end of a body: NGX_DECLINED if all is well, else the reply has been
- * sent.  rc is what the reading ended with.
- */
-
-ngx_int_t
-ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc)
-{
-    u_char                    extra[64];
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (rc == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE) {
-
-        /* nginx's own limit, which a chunked body meets late */
-
-        (void) ngx_http_urlstore_fault(r, rc, "the body is too large");
-
-    } else if (rc > NGX_OK) {
-        return rc;
-    }
-
-    if (ctx->fault == 0) {
+    if (value == NULL || value->len == 0
+        || (value->len == 8
+            && ngx_strncasecmp(value->data, (u_char *) "identity", 8) == 0))
+    {
         return NGX_DECLINED;
     }
 
-    ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
+    if (!(value->len == 4
+          && ngx_strncasecmp(value->data, (u_char *) "gzip", 4) == 0)
+        && !(value->len == 6
+             && ngx_strncasecmp(value->data, (u_char *) "x-gzip", 6) == 0))
+    {
+        ngx_str_set(&accepted, "gzip");
 
-    if (ctx->fault == NGX_HTTP_SERVICE_UNAVAILABLE) {
-        return ngx_http_urlstore_unready(r, ctx->zone, (char *) extra);
+        if (ngx_http_urlstore_header(r, "Accept-Encoding", &accepted)
+            != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        return ngx_http_urlstore_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                                         NULL, "unsupported Content-Encoding; "
+                                         "use gzip or identity");
     }
 
-    return ngx_http_urlstore_problem(r, ctx->fault, (char *) extra, "%V",
-                                     &ctx->fault_text);
+    body->z = ngx_pcalloc(r->pool, sizeof(z_stream));
+    body->inflated = ngx_palloc(r->pool, NGX_HTTP_URLSTORE_WINDOW);
+
+    if (body->z == NULL || body->inflated == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    body->z->zalloc = ngx_http_urlstore_body_alloc;
+    body->z->zfree = ngx_http_urlstore_body_free;
+    body->z->opaque = r->pool;
+
+    if (inflateInit2(body->z, MAX_WBITS + 16) != Z_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    body->inflater = 1;
+
+    return NGX_DECLINED;
+}
+
+
+us_input_t *
+ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx)
+{
+    return &ctx->body->input;
+}
+
+
+/* of the reply, unless Accept wants another one */
+
+ngx_http_urlstore_format_t
+ngx_http_urlstore_body_format(ngx_http_urlstore_ctx_t *ctx)
+{
+    switch (ctx->body->input.format) {
+
+    case US_INPUT_TEXT:
+        return NGX_HTTP_URLSTORE_TEXT;
+
+    case US_INPUT_NDJSON:
+        return NGX_HTTP_URLSTORE_NDJSON;
+
+    default:
+        return NGX_HTTP_URLSTORE_JSON;
+    }
+}
+
+
+void
+ngx_http_urlstore_body_over(ngx_http_urlstore_ctx_t *ctx)
+{
+    ctx->body->over = 1;
 }
 
 
@@ -319,14 +314,38 @@ ngx_http_urlstore_body_post(ngx_http_request_t *r)
         ctx->body->rest = r->request_body->bufs;
     }
 
-    r->read_event_handler = ngx_http_urlstore_body_read;
-
-    ngx_http_urlstore_body_read(r);
+    ngx_http_urlstore_body_event(r);
 }
 
 
+/* the client has sent something, or left, or did not send for too long */
+
 static void
-ngx_http_urlstore_body_read(ngx_http_request_t *r)
+ngx_http_urlstore_body_event(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_urlstore_body_run(r);
+
+    if (rc == NGX_DONE) {
+
+        /* ngx_http_finalize_request() would begin to linger */
+
+        r->main->count--;
+        return;
+    }
+
+    ngx_http_finalize_request(r, rc);
+}
+
+
+/*
+ * A turn.  Returns NGX_DONE if the request goes on later, with its count
+ * raised, or the request's end.
+ */
+
+ngx_int_t
+ngx_http_urlstore_body_run(ngx_http_request_t *r)
 {
     ngx_int_t                  rc;
     ngx_http_urlstore_ctx_t   *ctx;
@@ -335,173 +354,222 @@ ngx_http_urlstore_body_read(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     body = ctx->body;
 
-    /* after a wait: what waits goes first, or nobody would find the room */
+    body->start = ngx_http_urlstore_now();
+    body->bytes = 0;
+    body->items = 0;
+    body->over = 0;
 
-    if (body->pause(r) == NGX_AGAIN) {
-        goto wait;
+    rc = body->run(r);
+
+    if (rc == NGX_AGAIN && !body->over) {
+
+        /* nginx has set the timer for the client */
+
+        r->read_event_handler = ngx_http_urlstore_body_event;
+        r->main->count++;
+
+        return NGX_DONE;
     }
 
-    for ( ;; ) {
-        rc = ngx_http_urlstore_body_next(r, body);
-
-        if (rc == NGX_AGAIN) {
-            goto wait;
-        }
-
-        if (rc != NGX_OK) {
-            ngx_http_urlstore_body_done(r, rc);
-            return;
-        }
-
-        if (!r->reading_body) {
-            break;
-        }
-
-        rc = ngx_http_read_unbuffered_request_body(r);
-
-        if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
-            ngx_http_urlstore_body_done(r, rc);
-            return;
-        }
-
-        if (rc == NGX_AGAIN && r->request_body->bufs == NULL) {
-
-            if (body->pause(r) == NGX_AGAIN) {
-                goto wait;
-            }
-
-            return;
-        }
-    }
-
-    if (body->pause(r) == NGX_AGAIN) {
-        goto wait;
-    }
-
-    if (body->z && body->member) {
-        rc = ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
-                                     "the gzip body ends too early");
-
-    } else {
-        rc = NGX_OK;
-    }
-
-    ngx_http_urlstore_body_done(r, rc);
-
-    return;
-
-wait:
-
-    /* nothing is read meanwhile, and the client's slowness is not its own */
+    /* the client is not slow while nothing is read from it */
 
     r->read_event_handler = ngx_http_block_reading;
 
-    if (r->connection->read->timer_set) {
+    if (r->reading_body && r->connection->read->timer_set) {
         ngx_del_timer(r->connection->read);
     }
 
-    rc = ngx_http_urlstore_room_when(r, ngx_http_urlstore_body_wait);
-
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_fault(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                     "the disk refuses");
-    }
-
-    if (rc != NGX_DONE) {
-        ngx_http_urlstore_body_done(r, rc);
-    }
+    return rc == NGX_AGAIN
+           ? ngx_http_urlstore_turn_when(r, ngx_http_urlstore_body_run) : rc;
 }
 
 
-/* the ring has room again, or the zone refuses: see room_when() */
-
-static ngx_int_t
-ngx_http_urlstore_body_wait(ngx_http_request_t *r)
+ngx_int_t
+ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
 {
-    r->read_event_handler = ngx_http_urlstore_body_read;
+    size_t                     len;
+    u_char                    *p;
+    ngx_int_t                  rc;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_body_t  *body;
 
-    ngx_http_urlstore_body_read(r);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    body = ctx->body;
 
-    return NGX_DONE;
-}
-
-
-/* gives all that there is to `data` */
-
-static ngx_int_t
-ngx_http_urlstore_body_next(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body)
-{
-    size_t     len;
-    u_char    *p;
-    ngx_int_t  rc;
+    if (++body->items % NGX_HTTP_URLSTORE_TURN_ITEMS == 0
+        && ngx_http_urlstore_now() - body->start
+           > NGX_HTTP_URLSTORE_TURN_TIME)
+    {
+        body->over = 1;
+    }
 
     for ( ;; ) {
 
+        if (body->over) {
+            return NGX_AGAIN;
+        }
+
+        rc = us_input_next(&body->input, item);
+
+        if (rc == 1) {
+            return NGX_OK;
+        }
+
+        if (rc < 0) {
+            return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST, "%s",
+                                           body->input.error);
+        }
+
+        if (body->ended) {
+            return NGX_DONE;
+        }
+
+        rc = ngx_http_urlstore_body_piece(r, body, &p, &len);
+
+        if (rc == NGX_DONE) {
+            us_input_end(&body->input);
+            body->ended = 1;
+            p = NULL;
+            len = 0;
+
+        } else if (rc != NGX_OK) {
+            return rc;
+        }
+
+        us_input_piece(&body->input, p, len);
+    }
+}
+
+
+/* some bytes of the body, inflated; NGX_DONE: it has ended */
+
+static ngx_int_t
+ngx_http_urlstore_body_piece(ngx_http_request_t *r,
+    ngx_http_urlstore_body_t *body, u_char **p, size_t *len)
+{
+    ngx_int_t                      rc;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    do {
+
+        if (body->bytes >= NGX_HTTP_URLSTORE_TURN_BYTES) {
+            body->over = 1;
+            return NGX_AGAIN;
+        }
+
         if (body->pos == body->last && !body->more) {
             rc = ngx_http_urlstore_body_window(r, body);
-
-            if (rc == NGX_DONE) {
-                return NGX_OK;
-            }
 
             if (rc != NGX_OK) {
                 return rc;
             }
         }
 
+        *p = body->pos;
+        *len = ngx_min(body->last - body->pos, NGX_HTTP_URLSTORE_WINDOW);
+
         if (body->z) {
-            rc = ngx_http_urlstore_body_inflate(r, body);
+            rc = ngx_http_urlstore_body_inflate(r, body, len);
+
+            if (rc != NGX_OK) {
+                return rc;
+            }
+
+            /* what was read is work as well: there may be nothing in it */
+
+            body->bytes += body->pos - *p;
+            *p = body->inflated;
 
         } else {
-            p = body->pos;
-            len = ngx_min(body->last - p, NGX_HTTP_URLSTORE_WINDOW);
-            body->pos += len;
-
-            rc = ngx_http_urlstore_body_piece(r, body, p, len);
+            body->pos += *len;
         }
 
-        if (rc != NGX_OK) {
-            return rc;
-        }
+    } while (*len == 0);
+
+    body->bytes += *len;
+
+    if (*len > ulcf->max_body - body->size) {
+        return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                       "a body has at most %uz bytes "
+                                       "(urlstore_max_body)%s",
+                                       ulcf->max_body,
+                                       body->z ? ", inflated" : "");
     }
+
+    body->size += *len;
+
+    ngx_http_urlstore_count(ctx->zone, NGX_HTTP_URLSTORE_N_BYTES, *len);
+
+    return NGX_OK;
 }
 
 
-/* the next buffer, which is used up; NGX_DONE: there is none yet, or no more */
+/*
+ * The next buffer, as body->pos and body->last; NGX_AGAIN: the client has not
+ * sent it yet, NGX_DONE: there is none.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_body_window(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body)
 {
+    ngx_int_t     rc;
     ngx_buf_t    *b;
     ngx_chain_t  *cl;
 
     if (!r->request_body_no_buffering) {
-        return ngx_http_urlstore_body_rest(r, body);
+        rc = ngx_http_urlstore_body_rest(r, body);
+
+    } else {
+        rc = NGX_DONE;
+
+        for ( ;; ) {
+
+            while (r->request_body && r->request_body->bufs) {
+                cl = r->request_body->bufs;
+                b = cl->buf;
+
+                if (b->pos < b->last) {
+                    body->pos = b->pos;
+                    body->last = b->last;
+
+                    b->pos = b->last;
+
+                    return NGX_OK;
+                }
+
+                r->request_body->bufs = cl->next;
+                ngx_free_chain(r->pool, cl);
+            }
+
+            if (!r->reading_body) {
+                break;
+            }
+
+            rc = ngx_http_read_unbuffered_request_body(r);
+
+            if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+                return ngx_http_urlstore_body_fault(r, rc);
+            }
+
+            if (rc == NGX_AGAIN && r->request_body->bufs == NULL) {
+                return NGX_AGAIN;
+            }
+
+            rc = NGX_DONE;
+        }
     }
 
-    for ( ;; ) {
-
-        if (r->request_body == NULL || r->request_body->bufs == NULL) {
-            return NGX_DONE;
-        }
-
-        cl = r->request_body->bufs;
-        b = cl->buf;
-
-        if (b->pos < b->last) {
-            body->pos = b->pos;
-            body->last = b->last;
-
-            b->pos = b->last;
-
-            return NGX_OK;
-        }
-
-        r->request_body->bufs = cl->next;
-        ngx_free_chain(r->pool, cl);
+    if (rc == NGX_DONE && body->member) {
+        return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
+                                       "the gzip body ends too early");
     }
+
+    return rc;
 }
 
 
@@ -567,38 +635,13 @@ ngx_http_urlstore_body_rest(ngx_http_request_t *r,
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_body_piece(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body, u_char *p, size_t len)
-{
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (len > ulcf->max_body - body->size) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       "a body has at most %uz bytes",
-                                       ulcf->max_body);
-    }
-
-    body->size += len;
-
-    ngx_http_urlstore_count(ctx->zone, NGX_HTTP_URLSTORE_N_BYTES, len);
-
-    return body->data(r, p, len);
-}
-
-
 /* one window of output at most; body->more tells that there is more to come */
 
 static ngx_int_t
 ngx_http_urlstore_body_inflate(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body)
+    ngx_http_urlstore_body_t *body, size_t *len)
 {
     int        rc;
-    size_t     len;
     z_stream  *z;
 
     z = body->z;
@@ -637,38 +680,48 @@ ngx_http_urlstore_body_inflate(ngx_http_request_t *r,
                                        "the body is not gzip");
     }
 
-    len = NGX_HTTP_URLSTORE_WINDOW - z->avail_out;
+    *len = NGX_HTTP_URLSTORE_WINDOW - z->avail_out;
 
-    if (len == 0) {
-        return NGX_OK;
-    }
-
-    return ngx_http_urlstore_body_piece(r, body, body->inflated, len);
+    return NGX_OK;
 }
 
 
-/*
- * rc is NGX_OK at the end of the body, NGX_ERROR after a fault of ours (see
- * ngx_http_urlstore_fault()), or nginx's.
- */
+/* what nginx found in reading */
 
-static void
-ngx_http_urlstore_body_done(ngx_http_request_t *r, ngx_int_t rc)
+static ngx_int_t
+ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_http_core_loc_conf_t  *clcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
 
-    r->read_event_handler = ngx_http_block_reading;
+    switch (rc) {
 
-    ngx_http_finalize_request(r, ctx->body->end(r, rc));
+    case NGX_HTTP_BAD_REQUEST:
+        return ngx_http_urlstore_fault(r, rc, "the body ends too early, or "
+                                       "its chunks are malformed");
+
+    case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
+        return ngx_http_urlstore_fault(r, rc, "a body has at most %O bytes "
+                                       "(client_max_body_size)",
+                                       clcf->client_max_body_size);
+
+    default:
+        return rc;
+    }
 }
 
 
 static void
 ngx_http_urlstore_body_cleanup(void *data)
 {
-    inflateEnd(data);
+    ngx_http_urlstore_body_t *body = data;
+
+    us_input_free(&body->input);
+
+    if (body->inflater) {
+        inflateEnd(body->z);
+    }
 }
 
 

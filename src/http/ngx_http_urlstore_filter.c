@@ -26,7 +26,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_batch.h"
 
 #include <sys/random.h>
 
@@ -430,7 +430,7 @@ ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle)
 /* answers a group as the store does, without ids and sites */
 
 void
-ngx_http_urlstore_filter_group(ngx_http_urlstore_ctx_t *ctx,
+ngx_http_urlstore_filter_group(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
     u_char             answers[US_STORE_GROUP];
@@ -440,7 +440,7 @@ ngx_http_urlstore_filter_group(ngx_http_urlstore_ctx_t *ctx,
     us_store_item_t   *item;
     ngx_uint_t         add, full;
 
-    set = ctx->zone->filter->set;
+    set = batch->ctx->zone->filter->set;
 
     for (i = 0; i < g->urls; i++) {
         item = &g->items[i];
@@ -450,7 +450,7 @@ ngx_http_urlstore_filter_group(ngx_http_urlstore_ctx_t *ctx,
                                    item->rest);
     }
 
-    add = (ctx->action == NGX_HTTP_URLSTORE_ADD);
+    add = (batch->action == NGX_HTTP_URLSTORE_ADD);
     full = us_filter_full(set);
 
     if (add && !full) {
@@ -460,7 +460,7 @@ ngx_http_urlstore_filter_group(ngx_http_urlstore_ctx_t *ctx,
             g->items[i].status = answers[i] ? US_NEW : US_SEEN;
         }
 
-        ngx_http_urlstore_filter_warn(ctx->zone);
+        ngx_http_urlstore_filter_warn(batch->ctx->zone);
 
     } else {
         us_filter_seen_many(set, hashes, g->urls, answers);

@@ -2,8 +2,8 @@
 /*
  * Groups: up to 256 entries that go to the store together.
  *
- *     ctx->group   being filled --flush--> ctx->queue --> store --> answers
- *     free ones    of the worker, from one request to the next
+ *     batch->group   being filled --flush--> batch->queue --> store --> records
+ *     free ones      of the worker, from one request to the next
  *
  * A group lives from its first item to the flush, which is at the latest when
  * the event loop goes on.  One exception: if the journal's ring is full
@@ -12,15 +12,15 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_batch.h"
 
 
-static ngx_int_t ngx_http_urlstore_group_run(ngx_http_request_t *r,
+static ngx_int_t ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g);
-static ngx_int_t ngx_http_urlstore_group_store(ngx_http_urlstore_ctx_t *ctx,
+static ngx_int_t ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g);
-static ngx_int_t ngx_http_urlstore_group_mark(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_group_t *g);
+static ngx_int_t ngx_http_urlstore_group_mark(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_group_t *g);
 static void ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g);
 
 
@@ -65,42 +65,28 @@ ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g)
 
 
 ngx_int_t
-ngx_http_urlstore_group_flush(ngx_http_request_t *r)
+ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_int_t                   rc;
-    ngx_http_urlstore_ctx_t    *ctx;
-    ngx_http_urlstore_group_t  *g, **gp;
+    ngx_int_t                    rc;
+    ngx_http_urlstore_group_t   *g, **gp;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    if (batch->group) {
+        for (gp = &batch->queue; *gp; gp = &(*gp)->next) { /* void */ }
 
-    if (ctx->group) {
-        for (gp = &ctx->queue; *gp; gp = &(*gp)->next) { /* void */ }
-
-        *gp = ctx->group;
-        ctx->group = NULL;
+        *gp = batch->group;
+        batch->group = NULL;
     }
 
-    ctx->busy = 0;
+    while (batch->queue) {
+        g = batch->queue;
 
-    while (ctx->queue) {
-        g = ctx->queue;
-
-        rc = ngx_http_urlstore_group_run(r, g);
-
-        if (rc == NGX_AGAIN) {
-            ctx->busy = 1;
-            return NGX_AGAIN;
-        }
+        rc = ngx_http_urlstore_group_run(batch, g);
 
         if (rc != NGX_OK) {
-
-            /* the reply may end in the middle of an answer: it is not sent */
-
-            return ngx_http_urlstore_fault(r, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                           "no memory for the reply");
+            return rc;
         }
 
-        ctx->queue = g->next;
+        batch->queue = g->next;
         ngx_http_urlstore_group_free(g);
     }
 
@@ -109,27 +95,47 @@ ngx_http_urlstore_group_flush(ngx_http_request_t *r)
 
 
 static ngx_int_t
-ngx_http_urlstore_group_run(ngx_http_request_t *r,
+ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t                  rc;
+    us_store_t                *store;
+    ngx_http_urlstore_ctx_t   *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ctx = batch->ctx;
+    store = ctx->zone->store;
+    rc = NGX_OK;
 
-    if (ngx_http_urlstore_group_store(ctx, g) == NGX_AGAIN) {
-        return NGX_AGAIN;
+    if (ctx->zone->filter) {
+
+        if (g->done < g->urls) {
+            ngx_http_urlstore_filter_group(batch, g);
+        }
+
+    } else if (batch->action == NGX_HTTP_URLSTORE_ADD) {
+        rc = ngx_http_urlstore_group_add(batch, g);
+
+    } else if (batch->action == NGX_HTTP_URLSTORE_SEEN) {
+        us_store_seen(store, g->items, g->urls);
+
+        /* what is published now covers what the look-up has seen */
+
+        ctx->lsn = us_store_published(store);
+
+    } else {
+        rc = ngx_http_urlstore_group_mark(batch, g);
     }
 
-    if (ctx->processed == 0 && ngx_http_urlstore_answer_begin(r) != NGX_OK) {
-        return NGX_ERROR;
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     for ( /* void */ ; g->answered < g->n; g->answered++) {
-        if (ngx_http_urlstore_answer(r, &g->entries[g->answered]) != NGX_OK) {
-            return NGX_ERROR;
-        }
+        rc = ngx_http_urlstore_answer(batch, &g->entries[g->answered]);
 
-        ctx->processed++;
+        if (rc != NGX_OK) {
+            return rc;
+        }
     }
 
     return NGX_OK;
@@ -137,112 +143,83 @@ ngx_http_urlstore_group_run(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_urlstore_group_store(ngx_http_urlstore_ctx_t *ctx,
+ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
-    uint64_t          lsn;
-    us_store_t       *store;
-    us_store_item_t  *item;
+    uint64_t                  lsn;
+    us_store_item_t          *item;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    if (ctx->zone->filter) {
+    ctx = batch->ctx;
 
-        if (g->done < g->urls) {
-            ngx_http_urlstore_filter_group(ctx, g);
-        }
-
-        return NGX_OK;
+    if (g->done < g->urls) {
+        lsn = us_store_add(ctx->zone->store, &g->items[g->done],
+                           g->urls - g->done);
+        ctx->lsn = ngx_max(ctx->lsn, lsn);
     }
 
-    store = ctx->zone->store;
+    for (item = &g->items[g->done]; g->done < g->urls; item++) {
 
-    switch (ctx->action) {
-
-    case NGX_HTTP_URLSTORE_ADD:
-
-        if (g->done < g->urls) {
-            lsn = us_store_add(store, &g->items[g->done], g->urls - g->done);
-            ctx->lsn = ngx_max(ctx->lsn, lsn);
+        if (item->status == US_BUSY) {
+            return NGX_BUSY;
         }
 
-        for (item = &g->items[g->done]; g->done < g->urls; item++) {
-
-            if (item->status == US_BUSY) {
-                return NGX_AGAIN;
-            }
-
-            if (item->status == US_NEW) {
-                ctx->wrote = 1;
-            }
-
-            g->done++;
+        if (item->status == US_NEW) {
+            ctx->wrote = 1;
         }
 
-        if (ctx->wrote) {
-            ngx_http_urlstore_train(ctx->zone);
-        }
-
-        return NGX_OK;
-
-    case NGX_HTTP_URLSTORE_SEEN:
-
-        us_store_seen(store, g->items, g->urls);
-
-        /* what is published now covers what the look-up has seen */
-
-        ctx->lsn = us_store_published(store);
-
-        return NGX_OK;
-
-    default: /* NGX_HTTP_URLSTORE_MARK */
-
-        if (g->done == 0) {
-            us_store_seen(store, g->items, g->urls);
-        }
-
-        return ngx_http_urlstore_group_mark(ctx, g);
+        g->done++;
     }
+
+    if (ctx->wrote) {
+        ngx_http_urlstore_train(ctx->zone);
+    }
+
+    return NGX_OK;
 }
 
 
 /* here g->done counts entries */
 
 static ngx_int_t
-ngx_http_urlstore_group_mark(ngx_http_urlstore_ctx_t *ctx,
+ngx_http_urlstore_group_mark(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
     uint64_t                    lsn;
+    us_store_t                 *store;
+    ngx_http_urlstore_ctx_t    *ctx;
     ngx_http_urlstore_entry_t  *e;
+
+    ctx = batch->ctx;
+    store = ctx->zone->store;
+
+    if (g->done == 0) {
+        us_store_seen(store, g->items, g->urls);
+    }
 
     for ( /* void */ ; g->done < g->n; g->done++) {
         e = &g->entries[g->done];
 
-        if (e->by_id) {
-
-            /* e->id was given */
-
-        } else if (e->item) {
-            e->id = e->item->id;
-
-            if (e->item->status != US_SEEN) {
-                e->status = US_UNKNOWN;
-                continue;
-            }
-
-        } else {
+        if (!e->by_id && e->item == NULL) {
             continue;
         }
 
+        e->status = US_UNKNOWN;
+
+        if (!e->by_id) {
+            e->id = e->item->status == US_SEEN ? e->item->id : US_STORE_NO_ID;
+        }
+
         if (e->id == US_STORE_NO_ID) {
-            e->status = US_UNKNOWN;
             continue;
         }
 
         lsn = 0;
-        e->status = us_store_mark(ctx->zone->store, ctx->mark, e->id,
-                                  !ctx->clear, &lsn);
+        e->status = us_store_mark(store, batch->mark, e->id, !batch->clear,
+                                  &lsn);
 
         if (e->status == US_BUSY) {
-            return NGX_AGAIN;
+            return NGX_BUSY;
         }
 
         if (e->status == US_OK) {
@@ -251,9 +228,9 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_ctx_t *ctx,
         }
     }
 
-    /* what was unknown or deleted is told as well: it is so by now */
+    /* the answers "unknown" and "deleted" depend on all until now */
 
-    ctx->lsn = ngx_max(ctx->lsn, us_store_published(ctx->zone->store));
+    ctx->lsn = ngx_max(ctx->lsn, us_store_published(store));
 
     return NGX_OK;
 }
@@ -261,19 +238,19 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_ctx_t *ctx,
 
 /*
  * Those of a request that ends.  What the store has taken of the first one is
- * new for nobody else any more, and counts.
+ * new to no other request any more, and counts.
  */
 
 void
-ngx_http_urlstore_group_drop(ngx_http_urlstore_ctx_t *ctx)
+ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch)
 {
     ngx_uint_t                  i;
     ngx_http_urlstore_entry_t  *e;
     ngx_http_urlstore_group_t  *g;
 
-    g = ctx->queue;
+    g = batch->queue;
 
-    if (g && ctx->action == NGX_HTTP_URLSTORE_ADD) {
+    if (g && batch->action == NGX_HTTP_URLSTORE_ADD) {
 
         for (i = g->answered; i < g->n; i++) {
             e = &g->entries[i];
@@ -281,19 +258,19 @@ ngx_http_urlstore_group_drop(ngx_http_urlstore_ctx_t *ctx)
             if (e->item && e->item < &g->items[g->done]
                 && e->item->status == US_NEW)
             {
-                ctx->counts[NGX_HTTP_URLSTORE_A_NEW]++;
+                batch->counts[NGX_HTTP_URLSTORE_A_NEW]++;
             }
         }
     }
 
-    if (ctx->group) {
-        ngx_http_urlstore_group_free(ctx->group);
-        ctx->group = NULL;
+    if (batch->group) {
+        ngx_http_urlstore_group_free(batch->group);
+        batch->group = NULL;
     }
 
-    while (ctx->queue) {
-        g = ctx->queue;
-        ctx->queue = g->next;
+    while (batch->queue) {
+        g = batch->queue;
+        batch->queue = g->next;
         ngx_http_urlstore_group_free(g);
     }
 }

@@ -21,14 +21,16 @@
 
 /* digits of an id that is echoed; none above 2^52 is ever given */
 #define NGX_HTTP_URLSTORE_DIGITS   32
+#define NGX_HTTP_URLSTORE_NO_ID    "an id is a decimal number, without a "    \
+                                   "leading zero and of at most 32 digits"
 
 /* the longest answer: JSON, each byte of the URL escaped */
 #define NGX_HTTP_URLSTORE_ID_LINE  (us_json_quoted_max(US_URL_MAX) + 128)
 
 
 typedef struct {
-    us_input_t                     *input;
     ngx_http_urlstore_out_t         list;
+    ngx_uint_t                      n;        /* of the body */
     ngx_chain_t                    *at;       /* of the list: not shown yet */
     ngx_uint_t                      shown;
     unsigned                        begun:1;
@@ -36,14 +38,11 @@ typedef struct {
 
 
 static ngx_http_urlstore_ids_t *ngx_http_urlstore_ids_create(
-    ngx_http_request_t *r, ngx_http_urlstore_format_t preset);
+    ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_ids_check(const u_char *p, size_t len);
-static ngx_int_t ngx_http_urlstore_ids_data(ngx_http_request_t *r, u_char *p,
-    size_t len);
-static ngx_int_t ngx_http_urlstore_ids_pause(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_ids_end(ngx_http_request_t *r,
-    ngx_int_t rc);
-static int ngx_http_urlstore_ids_item(void *data, const us_input_item_t *in);
+static ngx_int_t ngx_http_urlstore_ids_run(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_ids_item(ngx_http_request_t *r,
+    const us_input_item_t *in);
 static ngx_int_t ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out);
 static ngx_int_t ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
@@ -51,12 +50,10 @@ static ngx_int_t ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
 static void ngx_http_urlstore_ids_line(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out, us_str_t id, us_str_t url,
     us_store_status_t status);
-static void ngx_http_urlstore_ids_cleanup(void *data);
 
 
 static ngx_http_urlstore_ids_t *
-ngx_http_urlstore_ids_create(ngx_http_request_t *r,
-    ngx_http_urlstore_format_t preset)
+ngx_http_urlstore_ids_create(ngx_http_request_t *r)
 {
     ngx_http_urlstore_ctx_t  *ctx;
     ngx_http_urlstore_ids_t  *ids;
@@ -71,8 +68,6 @@ ngx_http_urlstore_ids_create(ngx_http_request_t *r,
     {
         return NULL;
     }
-
-    ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r, preset));
 
     ctx->data = ids;
 
@@ -115,20 +110,24 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
         if (n++ == ulcf->max_batch) {
             return ngx_http_urlstore_problem(r,
                                      NGX_HTTP_REQUEST_ENTITY_TOO_LARGE, NULL,
-                                     "a request has at most %ui items",
+                                     "a request has at most %ui items "
+                                     "(urlstore_max_batch)",
                                      ulcf->max_batch);
         }
 
         if (ngx_http_urlstore_ids_check(p, comma - p) != NGX_OK) {
             return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "an id is a decimal number");
+                                             NGX_HTTP_URLSTORE_NO_ID);
         }
     }
 
-    ids = ngx_http_urlstore_ids_create(r, NGX_HTTP_URLSTORE_TEXT);
+    ids = ngx_http_urlstore_ids_create(r);
     if (ids == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
+
+    ngx_http_urlstore_type(ctx,
+               ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_TEXT));
 
     /* the path is the list, where it is */
 
@@ -164,98 +163,57 @@ ngx_http_urlstore_ids_check(const u_char *p, size_t len)
 ngx_int_t
 ngx_http_urlstore_ids_post(ngx_http_request_t *r)
 {
-    ngx_int_t                 rc;
-    us_input_format_t         format;
-    ngx_pool_cleanup_t       *cln;
-    ngx_http_urlstore_ids_t  *ids;
-
-    rc = ngx_http_urlstore_body_format(r, &format);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    /* curl's --data-binary calls a list of ids a form, too */
-
-    if (format == US_INPUT_FORM) {
-        format = US_INPUT_TEXT;
-    }
-
-    ids = ngx_http_urlstore_ids_create(r, format == US_INPUT_TEXT
-                                          ? NGX_HTTP_URLSTORE_TEXT
-                                          : format == US_INPUT_JSON
-                                          ? NGX_HTTP_URLSTORE_JSON
-                                          : NGX_HTTP_URLSTORE_NDJSON);
-
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(us_input_t));
-
-    if (ids == NULL || cln == NULL) {
+    if (ngx_http_urlstore_ids_create(r) == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ids->input = cln->data;
-
-    us_input_init(ids->input, format, US_URL_MAX, ngx_http_urlstore_ids_item,
-                  r);
-
-    ids->input->ids = 1;
-
-    cln->handler = ngx_http_urlstore_ids_cleanup;
-
-    return ngx_http_urlstore_body(r, ngx_http_urlstore_ids_data,
-                                  ngx_http_urlstore_ids_pause,
-                                  ngx_http_urlstore_ids_end);
+    return ngx_http_urlstore_body(r, NGX_HTTP_URLSTORE_ONLY_IDS,
+                                  ngx_http_urlstore_ids_run);
 }
 
 
+/* of the body: see ngx_http_urlstore_body() */
+
 static ngx_int_t
-ngx_http_urlstore_ids_data(ngx_http_request_t *r, u_char *p, size_t len)
+ngx_http_urlstore_ids_run(ngx_http_request_t *r)
 {
+    ngx_int_t                 rc;
+    us_input_item_t           item;
     ngx_http_urlstore_ctx_t  *ctx;
     ngx_http_urlstore_ids_t  *ids;
+    u_char                    members[64];
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ids = ctx->data;
 
-    if (us_input_feed(ids->input, p, len) == 0) {
-        return NGX_OK;
+    do {
+        rc = ngx_http_urlstore_body_item(r, &item);
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        rc = ngx_http_urlstore_ids_item(r, &item);
+
+    } while (rc == NGX_OK);
+
+    if (rc == NGX_AGAIN) {
+        return NGX_AGAIN;
     }
 
-    if (ids->input->error) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST, "%s",
-                                       ids->input->error);
+    if (rc != NGX_DONE && ctx->fault.len) {
+        ngx_sprintf(members, "\"processed\":%ui%Z", ids->n);
+
+        return ngx_http_urlstore_problem(r, rc, (char *) members, "%V",
+                                         &ctx->fault);
     }
 
-    return NGX_ERROR;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_ids_pause(ngx_http_request_t *r)
-{
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_ids_end(ngx_http_request_t *r, ngx_int_t rc)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-    ngx_http_urlstore_ids_t  *ids;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ids = ctx->data;
-
-    if (rc == NGX_OK && us_input_end(ids->input) != 0 && ids->input->error) {
-        (void) ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST, "%s",
-                                       ids->input->error);
-    }
-
-    rc = ngx_http_urlstore_body_fault(r, rc);
-
-    if (rc != NGX_DECLINED) {
+    if (rc != NGX_DONE) {
         return rc;
     }
+
+    ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
+                                      ngx_http_urlstore_body_format(ctx)));
 
     ids->at = ngx_http_urlstore_out_take(&ids->list, 0);
 
@@ -263,21 +221,23 @@ ngx_http_urlstore_ids_end(ngx_http_request_t *r, ngx_int_t rc)
 }
 
 
-static int
-ngx_http_urlstore_ids_item(void *data, const us_input_item_t *in)
+static ngx_int_t
+ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
 {
-    ngx_http_request_t *r = data;
-
     ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_ids_t       *ids;
     ngx_http_urlstore_out_t       *list;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ids = ctx->data;
+    list = &ids->list;
 
-    if (ctx->processed == ulcf->max_batch) {
+    if (ids->n == ulcf->max_batch) {
         return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       "a request has at most %ui items",
+                                       "a request has at most %ui items "
+                                       "(urlstore_max_batch)",
                                        ulcf->max_batch);
     }
 
@@ -285,22 +245,19 @@ ngx_http_urlstore_ids_item(void *data, const us_input_item_t *in)
         || ngx_http_urlstore_ids_check(in->text.data, in->text.len) != NGX_OK)
     {
         return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
-                                       "an id is a decimal number");
+                                       NGX_HTTP_URLSTORE_NO_ID);
     }
 
-    list = &((ngx_http_urlstore_ids_t *) ctx->data)->list;
-
     if (ngx_http_urlstore_out_room(list, in->text.len + 1) != NGX_OK) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                       "no memory for the ids");
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     list->pos = ngx_cpymem(list->pos, in->text.data, in->text.len);
     *list->pos++ = ',';
 
-    ctx->processed++;
+    ids->n++;
 
-    return 0;
+    return NGX_OK;
 }
 
 
@@ -447,11 +404,4 @@ ngx_http_urlstore_ids_line(ngx_http_urlstore_ctx_t *ctx,
 
     out->pos = ngx_sprintf(p, ",\"status\":\"%s\"}%s", name,
                            ctx->format == NGX_HTTP_URLSTORE_JSON ? "" : "\n");
-}
-
-
-static void
-ngx_http_urlstore_ids_cleanup(void *data)
-{
-    us_input_free(data);
 }

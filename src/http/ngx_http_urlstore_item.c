@@ -1,91 +1,77 @@
 
 /*
- * An item of a batch on its way in: from the input to an entry of the group.
+ * An item on its way in: from the input to an entry of the group.
  *
  *     us_input_item_t             entry                  item of the store
- *     kind, text, base, ref  -->  kind, verdict, ref
+ *     kind, text, base, ref  -->  refusal, ref
  *       |                           by_id, id (marks)
  *       `-- us_normalize() ---------------------------->  canonical URL
  *
- * The texts of a group lie in its `text`, one behind the other, and an entry
+ * The texts of a group lie in its `text`, one after the other.  An entry
  * without a canonical URL has no item of the store: it is invalid, rejected or
  * an id.  Refused input is logged, escaped.
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_batch.h"
 
 
-/* bytes of a refused input that are logged, and lines of one request */
+/* bytes of a refused input that are logged, lines of a request, and a second */
 #define NGX_HTTP_URLSTORE_LOGGED   256
-#define NGX_HTTP_URLSTORE_LINES    100
+#define NGX_HTTP_URLSTORE_LINES    10
+#define NGX_HTTP_URLSTORE_RATE     50
 
 
-static void ngx_http_urlstore_item_log(ngx_http_request_t *r,
+static ngx_int_t ngx_http_urlstore_item_group(
+    ngx_http_urlstore_batch_t *batch);
+static ngx_uint_t ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e, const us_input_item_t *in);
+static void ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e, const us_input_item_t *in);
+static us_base_t *ngx_http_urlstore_item_base(
+    ngx_http_urlstore_batch_t *batch, us_str_t text, us_verdict_t *why);
+static void ngx_http_urlstore_item_log(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e, const us_str_t *text);
-static ngx_uint_t ngx_http_urlstore_item_id(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_entry_t *e, const us_str_t *text);
-static void ngx_http_urlstore_item_url(ngx_http_request_t *r,
-    ngx_http_urlstore_group_t *g, ngx_http_urlstore_entry_t *e,
-    const us_input_item_t *in);
-static us_base_t *ngx_http_urlstore_item_base(ngx_http_urlstore_ctx_t *ctx,
-    us_str_t text, us_verdict_t *why);
 
 
-int
-ngx_http_urlstore_item(void *data, const us_input_item_t *in)
+ngx_int_t
+ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
+    const us_input_item_t *in)
 {
-    ngx_http_request_t *r = data;
+    size_t                      known;
+    ngx_int_t                   rc;
+    ngx_http_urlstore_entry_t  *e;
+    ngx_http_urlstore_group_t  *g;
 
-    ngx_http_urlstore_ctx_t        *ctx;
-    ngx_http_urlstore_group_t      *g;
-    ngx_http_urlstore_entry_t      *e;
-    ngx_http_urlstore_loc_conf_t   *ulcf;
+    known = batch->query ? 0 : ngx_http_urlstore_body_input(batch->ctx)->known;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (ctx->items == ulcf->max_batch) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       "a request has at most %ui items",
-                                       ulcf->max_batch);
-    }
-
-    g = ctx->group;
-
-    if (g && (g->n == US_STORE_GROUP
-              || (size_t) (g->text + NGX_HTTP_URLSTORE_TEXT_SIZE - g->last)
-                 < US_URL_MAX + 8 + US_INPUT_REF))
+    if (batch->items == batch->conf->max_batch
+        || known > batch->conf->max_batch)
     {
-        if (ngx_http_urlstore_group_flush(r) == NGX_ERROR) {
-            return NGX_ERROR;
-        }
-
-        g = ctx->group;
+        return ngx_http_urlstore_fault(batch->r,
+                                       NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                       "a request has at most %ui items "
+                                       "(urlstore_max_batch)",
+                                       batch->conf->max_batch);
     }
 
-    if (g == NULL) {
-        g = ngx_http_urlstore_group_get(r->connection->log);
-        if (g == NULL) {
-            return ngx_http_urlstore_fault(r, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                           "no memory for a group");
-        }
+    rc = ngx_http_urlstore_item_group(batch);
 
-        ctx->group = g;
+    if (rc != NGX_OK && rc != NGX_BUSY) {
+        return rc;
     }
 
-    if (ctx->items == 0 && ctx->input) {
-        ctx->single = ctx->input->single;
-    }
+    batch->items++;
 
-    ctx->items++;
-
+    g = batch->group;
     e = &g->entries[g->n++];
 
     e->item = NULL;
-    e->kind = in->kind;
     e->by_id = 0;
-    e->rule.len = 0;
+    e->refusal.kind = in->kind;
+    e->refusal.verdict = US_URL_OK;
+    e->refusal.why = in->why;
+    e->refusal.rule.len = 0;
     e->ref.len = 0;
 
     if (in->ref.data) {
@@ -94,113 +80,98 @@ ngx_http_urlstore_item(void *data, const us_input_item_t *in)
         g->last = ngx_cpymem(g->last, in->ref.data, in->ref.len);
     }
 
-    switch (in->kind) {
-
-    case US_INPUT_URL:
-        if (ngx_http_urlstore_item_id(ctx, e, &in->text)) {
-            break;
-        }
-
-        ngx_http_urlstore_item_url(r, g, e, in);
-        break;
-
-    case US_INPUT_NUMBER:
-        if (ngx_http_urlstore_item_id(ctx, e, &in->text)) {
-            break;
-        }
-
-        e->kind = US_INPUT_BAD;
-        break;
-
-    default:
-        break;
-    }
-
-    if (e->item == NULL && !e->by_id
-        && r->connection->log->log_level >= NGX_LOG_INFO
-        && ctx->logged < NGX_HTTP_URLSTORE_LINES)
+    if ((in->kind == US_INPUT_URL || in->kind == US_INPUT_NUMBER)
+        && !ngx_http_urlstore_item_id(batch, e, in))
     {
-        ctx->logged++;
-        ngx_http_urlstore_item_log(r, e, &in->text);
+        ngx_http_urlstore_item_url(batch, e, in);
     }
 
-    return 0;
+    if (e->item == NULL && !e->by_id) {
+        ngx_http_urlstore_item_log(batch, e, &in->text);
+    }
+
+    return rc;
 }
 
 
-/* one line for each refused input, at info level; its bytes are escaped */
+/*
+ * A group with room for an entry.  NGX_BUSY: there is one, but no more must be
+ * read, because the full one waits for the ring.
+ */
 
-static void
-ngx_http_urlstore_item_log(ngx_http_request_t *r,
-    ngx_http_urlstore_entry_t *e, const us_str_t *text)
+static ngx_int_t
+ngx_http_urlstore_item_group(ngx_http_urlstore_batch_t *batch)
 {
-    u_char                    c, *p;
-    size_t                    i;
-    ngx_str_t                 reason, input;
-    ngx_http_urlstore_ctx_t  *ctx;
-    u_char                    why[NGX_HTTP_URLSTORE_REASON];
-    u_char                    buf[NGX_HTTP_URLSTORE_LOGGED * 4];
+    ngx_int_t                   rc;
+    ngx_http_urlstore_group_t  *g;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    rc = NGX_OK;
+    g = batch->group;
 
-    reason.data = why;
-    reason.len = ngx_http_urlstore_reason(why, e) - why;
+    if (g && (g->n == US_STORE_GROUP
+              || (size_t) (g->text + NGX_HTTP_URLSTORE_TEXT_SIZE - g->last)
+                 < US_URL_MAX + 8 + US_INPUT_REF))
+    {
+        rc = ngx_http_urlstore_group_flush(batch);
 
-    p = buf;
-
-    for (i = 0; i < text->len && i < NGX_HTTP_URLSTORE_LOGGED; i++) {
-        c = text->data[i];
-
-        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '\\') {
-            p = ngx_sprintf(p, "\\x%02xd", (int) c);
-
-        } else {
-            *p++ = c;
+        if (rc != NGX_OK && rc != NGX_BUSY) {
+            return rc;
         }
     }
 
-    input.data = buf;
-    input.len = p - buf;
+    if (batch->group == NULL) {
+        batch->group = ngx_http_urlstore_group_get(batch->r->connection->log);
 
-    ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
-                  "urlstore zone=%V endpoint=%V item=%ui reason=%V "
-                  "length=%uz input=\"%V\"", &ctx->zone->name,
-                  &ctx->endpoint->name, ctx->items - 1, &reason, text->len,
-                  &input);
+        if (batch->group == NULL) {
+            return ngx_http_urlstore_fault(batch->r,
+                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                           "no memory for a group");
+        }
+    }
+
+    return rc;
 }
 
 
 /*
  * Marks are set by id as well: an all-digit line of text or a number of JSON.
- * Returns 1 if the entry is one.
+ * Returns 1 if the entry is one, or a number that is none.
  */
 
 static ngx_uint_t
-ngx_http_urlstore_item_id(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_entry_t *e, const us_str_t *text)
+ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e, const us_input_item_t *in)
 {
     size_t  i;
 
-    if (ctx->action != NGX_HTTP_URLSTORE_MARK) {
+    if (batch->action != NGX_HTTP_URLSTORE_MARK) {
+
+        if (in->kind == US_INPUT_NUMBER) {
+            e->refusal.kind = US_INPUT_BAD;
+            e->refusal.why = "a URL is a string, not a number";
+            return 1;
+        }
+
         return 0;
     }
 
-    if (e->kind == US_INPUT_URL) {
+    if (in->kind == US_INPUT_URL) {
 
-        if (ctx->input == NULL || ctx->input->format != US_INPUT_TEXT
-            || text->len == 0)
+        if (batch->query || in->text.len == 0
+            || ngx_http_urlstore_body_input(batch->ctx)->format
+               != US_INPUT_TEXT)
         {
             return 0;
         }
 
-        for (i = 0; i < text->len; i++) {
-            if (text->data[i] < '0' || text->data[i] > '9') {
+        for (i = 0; i < in->text.len; i++) {
+            if (in->text.data[i] < '0' || in->text.data[i] > '9') {
                 return 0;
             }
         }
     }
 
-    switch (ngx_http_urlstore_id(text->data, text->len, &e->id)) {
+    switch (ngx_http_urlstore_id(in->text.data, in->text.len, &e->id)) {
 
     case NGX_OK:
         break;
@@ -210,11 +181,11 @@ ngx_http_urlstore_item_id(ngx_http_urlstore_ctx_t *ctx,
         break;
 
     default: /* NGX_ERROR */
-        e->kind = US_INPUT_BAD;
+        e->refusal.kind = US_INPUT_BAD;
+        e->refusal.why = "an id is a decimal number, without a leading zero";
         return 1;
     }
 
-    e->kind = US_INPUT_URL;
     e->by_id = 1;
 
     return 1;
@@ -222,47 +193,48 @@ ngx_http_urlstore_item_id(ngx_http_urlstore_ctx_t *ctx,
 
 
 static void
-ngx_http_urlstore_item_url(ngx_http_request_t *r,
-    ngx_http_urlstore_group_t *g, ngx_http_urlstore_entry_t *e,
-    const us_input_item_t *in)
+ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e, const us_input_item_t *in)
 {
-    us_base_t                     *base;
-    us_canon_t                     canon;
-    us_verdict_t                   why;
-    us_store_item_t               *item;
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    us_base_t                  *base;
+    us_canon_t                  canon;
+    us_verdict_t                why;
+    us_store_item_t            *item;
+    ngx_http_urlstore_zone_t   *zone;
+    ngx_http_urlstore_group_t  *g;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    zone = batch->ctx->zone;
+    g = batch->group;
 
     base = NULL;
     why = US_URL_OK;
 
     if (in->base.data) {
-        base = ngx_http_urlstore_item_base(ctx, in->base, &why);
+        base = ngx_http_urlstore_item_base(batch, in->base, &why);
 
-    } else if (ctx->has_base) {
-        base = ctx->base;
-        why = ctx->base_verdict;
+    } else if (batch->has_base) {
+        base = batch->base;
+        why = batch->base_verdict;
     }
 
     if (why != US_URL_OK) {
-        e->verdict = why;
+        e->refusal.verdict = US_URL_BASE;
         return;
     }
 
     canon.rule.len = 0;
 
-    e->verdict = us_normalize(ctx->zone->norm, ctx->zone->ws, in->text, base,
-                              &canon);
+    e->refusal.verdict = us_normalize(zone->norm, zone->ws, in->text, base,
+                                      &canon);
 
-    if (e->verdict == US_URL_OK && canon.url.href.len > ulcf->max_url) {
-        e->verdict = US_URL_LENGTH;
+    if (e->refusal.verdict == US_URL_OK
+        && canon.url.href.len > batch->conf->max_url)
+    {
+        e->refusal.verdict = US_URL_LENGTH;
     }
 
-    if (e->verdict != US_URL_OK) {
-        e->rule = canon.rule;
+    if (e->refusal.verdict != US_URL_OK) {
+        e->refusal.rule = canon.rule;
         return;
     }
 
@@ -281,34 +253,110 @@ ngx_http_urlstore_item_url(ngx_http_request_t *r,
 /* the last item's base serves the next one as well: links of one page */
 
 static us_base_t *
-ngx_http_urlstore_item_base(ngx_http_urlstore_ctx_t *ctx, us_str_t text,
+ngx_http_urlstore_item_base(ngx_http_urlstore_batch_t *batch, us_str_t text,
     us_verdict_t *why)
 {
-    if (ctx->base_text.data == NULL || ctx->base_text.len != text.len
-        || ngx_memcmp(ctx->base_text.data, text.data, text.len) != 0)
-    {
-        if (ctx->base_text.data == NULL) {
-            ctx->base_text.data = ngx_pnalloc(ctx->out.pool, US_URL_MAX);
+    ngx_str_t                 *last;
+    ngx_http_urlstore_zone_t  *zone;
 
-            if (ctx->base_text.data == NULL) {
+    zone = batch->ctx->zone;
+    last = &batch->base_text;
+
+    if (last->data == NULL || last->len != text.len
+        || ngx_memcmp(last->data, text.data, text.len) != 0)
+    {
+        if (last->data == NULL) {
+            last->data = ngx_pnalloc(batch->r->pool, US_URL_MAX);
+
+            if (last->data == NULL) {
                 *why = US_URL_LENGTH;
                 return NULL;
             }
         }
 
-        if (ctx->item_base) {
-            us_base_destroy(ctx->item_base);
+        if (batch->item_base) {
+            us_base_destroy(batch->item_base);
         }
 
-        ngx_memcpy(ctx->base_text.data, text.data, text.len);
-        ctx->base_text.len = text.len;
+        ngx_memcpy(last->data, text.data, text.len);
+        last->len = text.len;
 
-        ctx->item_verdict = US_URL_OK;
-        ctx->item_base = us_base_create(ctx->zone->norm, ctx->zone->ws, text,
-                                        &ctx->item_verdict);
+        batch->item_verdict = US_URL_OK;
+        batch->item_base = us_base_create(zone->norm, zone->ws, text,
+                                          &batch->item_verdict);
     }
 
-    *why = ctx->item_verdict;
+    *why = batch->item_verdict;
 
-    return ctx->item_base;
+    return batch->item_base;
+}
+
+
+/*
+ * A line for each refused input, at info level; its bytes are escaped.  Some of
+ * a request, and some of a second of this worker, are enough to see what is
+ * wrong, and fill no disk.
+ */
+
+static void
+ngx_http_urlstore_item_log(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e, const us_str_t *text)
+{
+    u_char             c, *p;
+    size_t             i;
+    ngx_log_t         *log;
+    ngx_str_t          reason, input;
+    u_char             why[NGX_HTTP_URLSTORE_REASON];
+    u_char             buf[NGX_HTTP_URLSTORE_LOGGED * 4];
+    static time_t      second;
+    static ngx_uint_t  lines;
+
+    log = batch->r->connection->log;
+
+    if (log->log_level < NGX_LOG_INFO
+        || batch->logged == NGX_HTTP_URLSTORE_LINES)
+    {
+        return;
+    }
+
+    if (second != ngx_time()) {
+        second = ngx_time();
+        lines = 0;
+    }
+
+    if (lines == NGX_HTTP_URLSTORE_RATE) {
+        return;
+    }
+
+    lines++;
+    batch->logged++;
+
+    reason.data = why;
+    reason.len = ngx_http_urlstore_reason(why, &e->refusal) - why;
+
+    p = buf;
+
+    for (i = 0; i < text->len && i < NGX_HTTP_URLSTORE_LOGGED; i++) {
+        c = text->data[i];
+
+        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '\\') {
+            p = ngx_sprintf(p, "\\x%02xd", (int) c);
+
+        } else {
+            *p++ = c;
+        }
+    }
+
+    input.data = buf;
+    input.len = p - buf;
+
+    ngx_log_error(NGX_LOG_INFO, log, 0,
+                  "urlstore zone=%V endpoint=%V item=%ui reason=%V "
+                  "length=%uz input=\"%V\"%s", &batch->ctx->zone->name,
+                  &batch->ctx->endpoint->name, batch->items - 1, &reason,
+                  text->len, &input,
+                  lines == NGX_HTTP_URLSTORE_RATE
+                  ? ", and no more of this second"
+                  : batch->logged == NGX_HTTP_URLSTORE_LINES
+                  ? ", and no more of this request" : "");
 }

@@ -185,10 +185,10 @@ ngx_int_t
 ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
     us_canon_t *canon)
 {
-    ngx_int_t                   rc;
-    us_verdict_t                verdict;
-    ngx_http_urlstore_ctx_t    *ctx;
-    ngx_http_urlstore_entry_t   e;
+    ngx_int_t                     rc;
+    us_verdict_t                  verdict;
+    ngx_http_urlstore_ctx_t      *ctx;
+    ngx_http_urlstore_refusal_t   refusal;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
@@ -213,12 +213,11 @@ ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
         return NGX_DECLINED;
     }
 
-    e.kind = US_INPUT_URL;
-    e.verdict = verdict;
-    e.rule = canon->rule;
-    e.ref.len = 0;
+    refusal.kind = US_INPUT_URL;
+    refusal.verdict = verdict;
+    refusal.rule = canon->rule;
 
-    return ngx_http_urlstore_refused(r, NGX_HTTP_URLSTORE_UNPROCESSABLE, &e,
+    return ngx_http_urlstore_refused(r, &refusal, NULL,
                                      how ? how->steps : NULL);
 }
 
@@ -265,6 +264,10 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
         text.len = value.len;
 
         base = us_base_create(norm, ws, text, verdict);
+
+        if (*verdict != US_URL_OK) {
+            *verdict = US_URL_BASE;
+        }
     }
 
     if (*verdict == US_URL_OK) {

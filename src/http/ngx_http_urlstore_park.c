@@ -1,11 +1,12 @@
 
 /*
- * Requests that wait for the disk.
+ * Requests that wait.
  *
  *     reply_when()    until ctx->lsn is written; durable, under sync=always
  *     room_when()     until the journal's ring has room again
+ *     turn_when()     until the event loop has been round once
  *
- * They stand in a queue of their worker.  The end of a job of this worker wakes
+ * Those that wait for the disk stand in a queue of their worker.  The end of a job of this worker wakes
  * them; for the jobs of other workers there is a timer of a millisecond, which
  * looks at the watermarks in shared memory and runs only while a request
  * waits.
@@ -26,7 +27,13 @@
 #define NGX_HTTP_URLSTORE_WRITE_WAIT  (2 * US_LIFE_HUNG)
 
 
-typedef struct {
+/* ms, by which a turn has come: its event is posted, and not the timer's */
+#define NGX_HTTP_URLSTORE_TURN_WAIT   1000
+
+
+/* a request has one, from the first time that it waits */
+
+struct ngx_http_urlstore_parked_s {
     ngx_queue_t                     queue;
     ngx_http_request_t             *r;
     ngx_http_urlstore_handler_pt    handler;
@@ -36,16 +43,35 @@ typedef struct {
     unsigned                        write:1;
     unsigned                        room:1;
     unsigned                        linked:1;
-} ngx_http_urlstore_parked_t;
+};
 
 
 static ngx_int_t ngx_http_urlstore_park(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler, uint64_t lsn, ngx_uint_t write,
     ngx_uint_t room);
+static ngx_http_urlstore_parked_t *ngx_http_urlstore_park_get(
+    ngx_http_request_t *r, ngx_queue_t *queue);
+static void ngx_http_urlstore_park_resume(ngx_http_urlstore_parked_t *w,
+    ngx_http_urlstore_handler_pt handler);
+static void ngx_http_urlstore_turn(ngx_event_t *ev);
 static ngx_int_t ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w);
 static void ngx_http_urlstore_park_cleanup(void *data);
 static void ngx_http_urlstore_park_timer(ngx_event_t *ev);
 static ngx_int_t ngx_http_urlstore_park_refuse(ngx_http_request_t *r);
+
+
+/* of the worker: requests that wait for a turn */
+
+static ngx_queue_t  ngx_http_urlstore_turns = {
+    &ngx_http_urlstore_turns, &ngx_http_urlstore_turns
+};
+
+static ngx_connection_t  ngx_http_urlstore_turn_dummy;
+
+static ngx_event_t  ngx_http_urlstore_turn_event = {
+    .data = &ngx_http_urlstore_turn_dummy,
+    .handler = ngx_http_urlstore_turn
+};
 
 
 void
@@ -169,7 +195,6 @@ ngx_http_urlstore_park(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler, uint64_t lsn, ngx_uint_t write,
     ngx_uint_t room)
 {
-    ngx_http_cleanup_t           *cln;
     ngx_http_urlstore_ctx_t      *ctx;
     ngx_http_urlstore_parked_t   *w;
     ngx_http_urlstore_persist_t  *p;
@@ -177,27 +202,17 @@ ngx_http_urlstore_park(ngx_http_request_t *r,
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     p = ctx->zone->persist;
 
-    cln = ngx_http_cleanup_add(r, sizeof(ngx_http_urlstore_parked_t));
-    if (cln == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    w = ngx_http_urlstore_park_get(r, &p->parked);
+    if (w == NULL) {
+        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    w = cln->data;
-    cln->handler = ngx_http_urlstore_park_cleanup;
-
-    w->r = r;
     w->handler = handler;
     w->persist = p;
     w->lsn = lsn;
     w->since = ngx_http_urlstore_now();
     w->write = write;
     w->room = room;
-    w->linked = 1;
-
-    ngx_queue_insert_tail(&p->parked, &w->queue);
-
-    /* the caller ends with NGX_DONE */
-    r->main->count++;
 
     if (!room) {
         r->read_event_handler = ngx_http_test_reading;
@@ -214,6 +229,98 @@ ngx_http_urlstore_park(ngx_http_request_t *r,
 }
 
 
+/*
+ * A posted event alone would not keep a worker that shuts down: there is a
+ * timer as well, which deletes nothing.
+ */
+
+ngx_int_t
+ngx_http_urlstore_turn_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler)
+{
+    ngx_event_t                 *ev;
+    ngx_http_urlstore_parked_t  *w;
+
+    ev = &ngx_http_urlstore_turn_event;
+
+    w = ngx_http_urlstore_park_get(r, &ngx_http_urlstore_turns);
+    if (w == NULL) {
+        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    w->handler = handler;
+
+    ev->log = ngx_cycle->log;
+
+    ngx_post_event(ev, &ngx_posted_next_events);
+
+    if (!ev->timer_set) {
+        ngx_add_timer(ev, NGX_HTTP_URLSTORE_TURN_WAIT);
+    }
+
+    return NGX_DONE;
+}
+
+
+static void
+ngx_http_urlstore_turn(ngx_event_t *ev)
+{
+    ngx_queue_t                 *q, due;
+    ngx_http_urlstore_parked_t  *w;
+
+    if (ev->timer_set) {
+        ngx_del_timer(ev);
+    }
+
+    /* those that want another turn wait for the next one */
+
+    ngx_queue_init(&due);
+    ngx_queue_add(&due, &ngx_http_urlstore_turns);
+    ngx_queue_init(&ngx_http_urlstore_turns);
+
+    while (!ngx_queue_empty(&due)) {
+        q = ngx_queue_head(&due);
+        w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
+
+        ngx_http_urlstore_park_resume(w, w->handler);
+    }
+}
+
+
+/* in the queue; the caller ends with NGX_DONE, and the request's count is up */
+
+static ngx_http_urlstore_parked_t *
+ngx_http_urlstore_park_get(ngx_http_request_t *r, ngx_queue_t *queue)
+{
+    ngx_http_cleanup_t          *cln;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_parked_t  *w;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    w = ctx->parked;
+
+    if (w == NULL) {
+        cln = ngx_http_cleanup_add(r, sizeof(ngx_http_urlstore_parked_t));
+        if (cln == NULL) {
+            return NULL;
+        }
+
+        w = cln->data;
+        cln->handler = ngx_http_urlstore_park_cleanup;
+
+        w->r = r;
+        ctx->parked = w;
+    }
+
+    ngx_queue_insert_tail(queue, &w->queue);
+    w->linked = 1;
+
+    r->main->count++;
+
+    return w;
+}
+
+
 static void
 ngx_http_urlstore_park_cleanup(void *data)
 {
@@ -223,6 +330,26 @@ ngx_http_urlstore_park_cleanup(void *data)
         ngx_queue_remove(&w->queue);
         w->linked = 0;
     }
+}
+
+
+static void
+ngx_http_urlstore_park_resume(ngx_http_urlstore_parked_t *w,
+    ngx_http_urlstore_handler_pt handler)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    ngx_queue_remove(&w->queue);
+    w->linked = 0;
+
+    r = w->r;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    ngx_http_finalize_request(r, handler(r));
+    ngx_http_run_posted_requests(c);
 }
 
 
@@ -287,11 +414,8 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
 void
 ngx_http_urlstore_park_wake(ngx_http_urlstore_persist_t *p)
 {
-    ngx_int_t                    rc;
-    ngx_queue_t                  *q, *next, due;
-    ngx_connection_t             *c;
-    ngx_http_request_t           *r;
-    ngx_http_urlstore_parked_t   *w;
+    ngx_queue_t                 *q, *next, due;
+    ngx_http_urlstore_parked_t  *w;
 
     /* an answer may end other requests, and park new ones */
 
@@ -314,23 +438,14 @@ ngx_http_urlstore_park_wake(ngx_http_urlstore_persist_t *p)
         q = ngx_queue_head(&due);
         w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
 
-        ngx_queue_remove(q);
-        w->linked = 0;
+        /* who waits for room asks itself whether there is any */
 
-        r = w->r;
-        c = r->connection;
-
-        ngx_http_set_log_request(c->log, r);
-
-        if (ngx_http_urlstore_park_due(w) != NGX_OK) {
-            rc = w->room ? w->handler(r) : ngx_http_urlstore_park_refuse(r);
-
-        } else {
-            rc = w->handler(r);
-        }
-
-        ngx_http_finalize_request(r, rc);
-        ngx_http_run_posted_requests(c);
+        ngx_http_urlstore_park_resume(w,
+                                      w->room
+                                      || ngx_http_urlstore_park_due(w)
+                                         == NGX_OK
+                                      ? w->handler
+                                      : ngx_http_urlstore_park_refuse);
     }
 }
 
@@ -350,7 +465,12 @@ ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
     }
 
     ngx_http_clean_header(r);
-    ngx_http_urlstore_answer_forget(ctx);
+
+    /* nor do the variables say what is not answered */
+
+    ctx->id = US_STORE_NO_ID;
+    ngx_str_null(&ctx->status_name);
+    ngx_str_null(&ctx->url);
 
     return ngx_http_urlstore_unready(r, ctx->zone, NULL);
 }

@@ -13,8 +13,10 @@
 
 
 static ngx_str_t *ngx_http_urlstore_line(ngx_uint_t status);
+static ngx_int_t ngx_http_urlstore_problem_head(ngx_http_request_t *r,
+    ngx_uint_t status, const char *members, const char *fmt, va_list args);
 static ngx_int_t ngx_http_urlstore_problem_text(
-    ngx_http_urlstore_out_t *out, ngx_uint_t status, const char *extra,
+    ngx_http_urlstore_out_t *out, ngx_uint_t status, const char *members,
     ngx_str_t *detail);
 static ngx_int_t ngx_http_urlstore_problem_header_filter(
     ngx_http_request_t *r);
@@ -52,18 +54,58 @@ static ngx_str_t  ngx_http_urlstore_lines[] = {
 
 ngx_int_t
 ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
-    const char *extra, const char *detail, ...)
+    const char *members, const char *fmt, ...)
 {
-    u_char                    buf[NGX_HTTP_URLSTORE_DETAIL];
     va_list                   args;
     ngx_int_t                 rc;
-    ngx_str_t                 text;
     ngx_http_urlstore_ctx_t  *ctx;
 
-    va_start(args, detail);
-    text.data = buf;
-    text.len = ngx_vslprintf(buf, buf + sizeof(buf), detail, args) - buf;
+    va_start(args, fmt);
+    rc = ngx_http_urlstore_problem_head(r, status, members, fmt, args);
     va_end(args);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n") != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_problem_begin(ngx_http_request_t *r, ngx_uint_t status,
+    const char *members, const char *fmt, ...)
+{
+    va_list    args;
+    ngx_int_t  rc;
+
+    va_start(args, fmt);
+    rc = ngx_http_urlstore_problem_head(r, status, members, fmt, args);
+    va_end(args);
+
+    return rc;
+}
+
+
+/* in ctx->out, and without the end of the object */
+
+static ngx_int_t
+ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
+    const char *members, const char *fmt, va_list args)
+{
+    u_char                    buf[NGX_HTTP_URLSTORE_DETAIL];
+    ngx_int_t                 rc;
+    ngx_str_t                 detail;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    detail.data = buf;
+    detail.len = ngx_vslprintf(buf, buf + sizeof(buf), fmt, args) - buf;
 
     if (r->headers_in.expect && !r->expect_tested
         && r->http_version == NGX_HTTP_VERSION_11)
@@ -84,7 +126,7 @@ ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 2048) != NGX_OK
-        || ngx_http_urlstore_problem_text(&ctx->out, status, extra, &text)
+        || ngx_http_urlstore_problem_text(&ctx->out, status, members, &detail)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -101,51 +143,34 @@ ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
 
     ngx_str_set(&ctx->type, "application/problem+json");
 
-    return ngx_http_urlstore_send(r);
+    return NGX_OK;
 }
 
 
+/* the text for batch and body; the status */
+
 ngx_int_t
-ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_uint_t status,
-    ngx_http_urlstore_entry_t *e, ngx_array_t *extra)
+ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
+    const char *fmt, ...)
 {
-    u_char      *p, *members;
-    us_str_t     text;
-    const char  *detail;
-    u_char       reason[NGX_HTTP_URLSTORE_REASON];
+    u_char                   *p;
+    va_list                   args;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    members = ngx_pnalloc(r->pool, NGX_HTTP_URLSTORE_REASON * 7 + e->ref.len
-                                   + (extra ? extra->nelts : 0));
-    if (members == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    p = ngx_pnalloc(r->pool, NGX_HTTP_URLSTORE_DETAIL);
+
+    if (p) {
+        ctx->fault.data = p;
+
+        va_start(args, fmt);
+        ctx->fault.len = ngx_vslprintf(p, p + NGX_HTTP_URLSTORE_DETAIL, fmt,
+                                       args) - p;
+        va_end(args);
     }
 
-    p = ngx_cpymem(members, "\"id\":null", 9);
-    detail = "the zone is full";
-
-    if (status == NGX_HTTP_URLSTORE_UNPROCESSABLE) {
-        text.data = reason;
-        text.len = ngx_http_urlstore_reason(reason, e) - reason;
-
-        p = ngx_cpymem(p, ",\"reason\":", 10);
-        p = us_json_quote(p, text);
-        detail = "the URL is refused";
-    }
-
-    /* JSON as it is, of which the parser has seen that it has no NUL */
-
-    if (e->ref.len) {
-        p = ngx_cpymem(p, ",\"ref\":", 7);
-        p = ngx_cpymem(p, e->ref.data, e->ref.len);
-    }
-
-    if (extra) {
-        p = ngx_cpymem(p, extra->elts, extra->nelts);
-    }
-
-    *p = '\0';
-
-    return ngx_http_urlstore_problem(r, status, (char *) members, detail);
+    return status;
 }
 
 
@@ -153,7 +178,7 @@ ngx_http_urlstore_refused(ngx_http_request_t *r, ngx_uint_t status,
 
 static ngx_int_t
 ngx_http_urlstore_problem_text(ngx_http_urlstore_out_t *out,
-    ngx_uint_t status, const char *extra, ngx_str_t *detail)
+    ngx_uint_t status, const char *members, ngx_str_t *detail)
 {
     us_str_t  s;
 
@@ -189,9 +214,10 @@ ngx_http_urlstore_problem_text(ngx_http_urlstore_out_t *out,
         out->pos = us_json_quote(out->pos, s);
     }
 
-    return ngx_http_urlstore_out_printf(out, extra ? ngx_strlen(extra) + 8 : 8,
-                                        "%s%s}\n", extra ? "," : "",
-                                        extra ? extra : "");
+    return ngx_http_urlstore_out_printf(out,
+                                        members ? ngx_strlen(members) + 8 : 8,
+                                        "%s%s", members ? "," : "",
+                                        members ? members : "");
 }
 
 
@@ -233,9 +259,11 @@ ngx_http_urlstore_problem_init(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 {
-    ngx_str_t                      none, value;
-    const char                    *extra;
+    u_char                         buf[128];
+    ngx_str_t                      detail, value;
+    const char                    *members;
     ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_core_loc_conf_t      *clcf;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
@@ -255,17 +283,27 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
         return ngx_http_next_header_filter(r);
     }
 
-    ngx_str_null(&none);
+    members = NULL;
+    ngx_str_null(&detail);
 
-    /* nginx has looked at Content-Length, and not called us at all */
+    if (r->headers_out.status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE) {
 
-    extra = r->headers_out.status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE
-            ? "\"processed\":0" : NULL;
+        /* nginx has looked at Content-Length, and not called us at all */
+
+        clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+        members = "\"processed\":0";
+        detail.data = buf;
+        detail.len = ngx_snprintf(buf, sizeof(buf), "a body has at most %O "
+                                  "bytes (client_max_body_size)",
+                                  clcf->client_max_body_size) - buf;
+    }
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK
         || ngx_http_urlstore_problem_text(&ctx->out, r->headers_out.status,
-                                          extra, &none)
-           != NGX_OK)
+                                          members, &detail)
+           != NGX_OK
+        || ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n") != NGX_OK)
     {
         return NGX_ERROR;
     }

@@ -30,9 +30,9 @@
  *   - Whenever a request is left that is not done, its write event has a timer,
  *     or it is parked (which has one).  A worker that shuts down gracefully
  *     stays until the last of them is gone; a posted event alone is cut off.
- *   - NGX_AGAIN of the output filter means "buffered", also for the last
- *     slice.  Whether a reply is done is in ctx->produced alone, and then the
- *     request is finalized once, and nginx writes what it has buffered.
+ *   - NGX_AGAIN of an output filter means "buffered", also for the last slice.
+ *     It is NGX_OK here: whether a reply is done is in ctx->produced alone, and
+ *     then the request is finalized once, and nginx writes what is buffered.
  *
  * When a reply may be sent is in ngx_http_urlstore_park.c: all that depends on
  * the store passes ngx_http_urlstore_reply_when().
@@ -80,12 +80,20 @@ ngx_http_urlstore_send(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
 {
+    ngx_int_t                 rc;
     ngx_str_t                 value;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     ctx->replied = 1;
+
+    if (r->reading_body) {
+
+        /* a fault before its end: nginx lingers, and closes */
+
+        r->keepalive = 0;
+    }
 
     r->headers_out.status = ctx->status;
     r->headers_out.content_type = ctx->type;
@@ -117,7 +125,9 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
         r->header_only = 1;
     }
 
-    return ngx_http_send_header(r);
+    rc = ngx_http_send_header(r);
+
+    return rc == NGX_AGAIN ? NGX_OK : rc;
 }
 
 
@@ -150,7 +160,7 @@ ngx_http_urlstore_reply_output(ngx_http_request_t *r, ngx_uint_t last)
 
     (void) ngx_http_urlstore_out_sent(&ctx->out);
 
-    return rc;
+    return rc == NGX_ERROR ? NGX_ERROR : NGX_OK;
 }
 
 

@@ -5,9 +5,10 @@
  *     text     us_input_text -> us_input_line ---------------------.
  *     NDJSON   us_input_ndjson -> us_json_feed -> us_input_event   |
  *                    `-> us_input_ndjson_line ---------------------+-> emit
- *     JSON     us_json_feed -> us_input_event -> _element ---------|
- *                                             `-> _object_end -----|
- *     form     us_input_form (keeps) -> us_input_form_end ---------'
+ *     JSON     us_input_json -> us_json_feed -> us_input_event     |
+ *                  |                 `-> _element, _object_end ----|
+ *                  `-> us_input_release (what was held) -----------|
+ *     form     us_input_form (keeps) -> us_input_form_item --------'
  */
 
 
@@ -17,13 +18,10 @@
 
 
 void
-us_input_init(us_input_t *in, us_input_format_t format, size_t max,
-    us_input_pt item, void *data)
+us_input_init(us_input_t *in, us_input_format_t format, size_t max)
 {
     memset(in, 0, sizeof(us_input_t));
 
-    in->item = item;
-    in->data = data;
     in->format = format;
     in->max = max;
 
@@ -44,57 +42,46 @@ us_input_free(us_input_t *in)
 }
 
 
-int
-us_input_feed(us_input_t *in, const uint8_t *p, size_t len)
+void
+us_input_piece(us_input_t *in, const uint8_t *p, size_t len)
 {
-    switch (in->format) {
+    in->p = p;
+    in->last = p + len;
+}
 
-    case US_INPUT_TEXT:
-        return us_input_text(in, p, len);
 
-    case US_INPUT_NDJSON:
-        return us_input_ndjson(in, p, len);
-
-    case US_INPUT_FORM:
-        return us_input_form(in, p, len);
-
-    default: /* US_INPUT_JSON */
-
-        if (us_json_feed(&in->json, p, len) != 0) {
-            return us_input_fail(in, in->json.error);
-        }
-
-        return 0;
-    }
+void
+us_input_end(us_input_t *in)
+{
+    in->ended = 1;
 }
 
 
 int
-us_input_end(us_input_t *in)
+us_input_next(us_input_t *in, us_input_item_t *item)
 {
-    if (in->format == US_INPUT_FORM && !in->sniffed) {
-        if (us_input_form_sniff(in) != 0) {
-            return -1;
-        }
+    if (in->error) {
+        return -1;
     }
+
+    if (in->done) {
+        return 0;
+    }
+
+    in->item = item;
 
     switch (in->format) {
 
     case US_INPUT_TEXT:
-        return us_input_text_end(in);
+        return us_input_text(in);
 
     case US_INPUT_NDJSON:
-        return us_input_ndjson_line(in);
+        return us_input_ndjson(in);
 
     case US_INPUT_FORM:
-        return us_input_form_end(in);
+        return us_input_form(in);
 
     default: /* US_INPUT_JSON */
-
-        if (us_json_end(&in->json) != 0) {
-            return us_input_fail(in, in->json.error);
-        }
-
-        return 0;
+        return us_input_json(in);
     }
 }

@@ -8,9 +8,16 @@
  *              object like a line of NDJSON; [1, 2] and {"ids": [...]} too
  *     form     url=U&base=B
  *
- * The body may be cut at any byte.  Items come in order, each as soon as its
- * last byte has been read, with two exceptions: a form is kept until its end,
- * and so are "urls" as long as a "base" may follow them.
+ * The reader is asked for items, and asks for pieces of the body:
+ *
+ *     us_input_piece(p)    us_input_next() 1, 1, ... 0    the piece is used up
+ *     us_input_piece(p)    us_input_next() 1, ... 0
+ *     us_input_end()       us_input_next() 1, 0           that was all
+ *
+ * so that its caller may rest after any item.  The body may be cut at any
+ * byte.  Items come in order, each as soon as its last byte has been read, with
+ * two exceptions: a form is kept until its end, and so are "urls" as long as a
+ * "base" may follow them.
  *
  * What an item is worth (is it a URL?) is for the caller to say.  An item
  * that cannot be one (a broken line of NDJSON, an array in an array, a line
@@ -52,12 +59,8 @@ typedef struct {
     us_str_t            text;
     us_str_t            base;         /* data is NULL if there is none */
     us_str_t            ref;          /* JSON; data is NULL if there is none */
+    const char         *why;          /* of US_INPUT_BAD: what was wrong */
 } us_input_item_t;
-
-
-/* a result other than 0 ends the reading; the texts live during the call */
-
-typedef int (*us_input_pt)(void *data, const us_input_item_t *item);
 
 
 typedef struct {
@@ -68,20 +71,33 @@ typedef struct {
 
 
 typedef struct {
-    us_input_pt         item;
-    void               *data;
-
     us_input_format_t   format;       /* a form may turn out to be text */
     size_t              max;          /* bytes of an item */
     unsigned            ids:1;        /* "id" and "ids" are known, too */
 
     unsigned            single:1;     /* after the end: one object with "url",
                                          or a form with one url= */
-    unsigned            stopped:1;    /* by a result of `item` */
-    unsigned            sniffed:1;    /* the form's first bytes were seen */
-    unsigned            skip:1;       /* to the end of the line */
+    size_t              known;        /* items, where that is known before the
+                                         first of them; else 0 */
+
+    const uint8_t      *p;            /* the piece: what has not been read */
+    const uint8_t      *last;
+    unsigned            ended:1;      /* no piece follows */
+    unsigned            done:1;       /* nor does an item */
 
     us_input_buf_t      carry;        /* a cut line, or a form */
+    unsigned            carried:1;    /* the last item lies in there */
+
+    /* a form */
+
+    unsigned            sniffed:1;    /* its first bytes were looked at */
+    unsigned            nsniff;
+    uint8_t             sniff[8];
+    const uint8_t      *rest;         /* the piece after those bytes */
+    const uint8_t      *rest_last;
+    uint8_t            *field_at;     /* of the carry: not emitted yet */
+    unsigned            has_base:1;
+    unsigned            has_ref:1;
 
     /* JSON */
 
@@ -100,19 +116,34 @@ typedef struct {
     us_input_buf_t      base;
     us_input_buf_t      ref;
     us_input_buf_t      held;         /* urls that wait for their base */
+    size_t              nheld;
+    size_t              held_at;      /* those before it have come */
+    unsigned            releasing:1;
 
-    const char         *error;        /* after a failure, unless stopped */
+    us_input_item_t    *item;         /* of the call, which an event fills */
+    const char         *why;          /* of a bad line */
+    const char         *error;        /* after a failure */
 } us_input_t;
 
 
 /* max: bytes of a URL, raw */
-void us_input_init(us_input_t *in, us_input_format_t format, size_t max,
-    us_input_pt item, void *data);
+void us_input_init(us_input_t *in, us_input_format_t format, size_t max);
 void us_input_free(us_input_t *in);
 
-/* 0, or -1: in->error is NULL if it was `item` that stopped, else it tells */
-int us_input_feed(us_input_t *in, const uint8_t *p, size_t len);
-int us_input_end(us_input_t *in);
+/*
+ * The next piece of the body, after us_input_next() has returned 0; it must
+ * stay where it is until it does so again.
+ */
+void us_input_piece(us_input_t *in, const uint8_t *p, size_t len);
+
+/* there is no other piece */
+void us_input_end(us_input_t *in);
+
+/*
+ * 1: the next item, whose texts live until the next call; 0: none until there
+ * is another piece, or the end; -1: in->error tells, and there are no more.
+ */
+int us_input_next(us_input_t *in, us_input_item_t *item);
 
 /*
  * Decodes %XX and + of a form or query value; dst has len bytes and may be

@@ -11,41 +11,73 @@
 #include "us_input_private.h"
 #include "us_json_quote.h"
 
-#include <stdlib.h>
-
 
 /* the longest of the names, "base=", tells a form from text */
 #define US_INPUT_FORM_SNIFF  (sizeof("base=") - 1)
 
 
+static int us_input_form_sniff(us_input_t *in);
 static int us_input_form_begins(us_input_t *in, const char *name);
+static int us_input_form_begin(us_input_t *in);
+static int us_input_form_item(us_input_t *in);
 static int us_input_form_ref(us_input_t *in, us_str_t value);
 static int us_input_form_field(us_str_t *name, us_str_t *value, uint8_t **p,
     uint8_t *end);
 
 
 int
-us_input_form(us_input_t *in, const uint8_t *p, size_t len)
+us_input_form(us_input_t *in)
 {
-    if (us_input_append(in, &in->carry, p, len) != 0) {
+    if (!in->sniffed) {
+        if (!us_input_form_sniff(in)) {
+            return 0;
+        }
+
+        if (in->format == US_INPUT_TEXT) {
+            return us_input_text(in);
+        }
+
+        if (us_input_append(in, &in->carry, in->sniff, in->nsniff) != 0) {
+            return -1;
+        }
+    }
+
+    if (in->p < in->last) {
+        if (us_input_append(in, &in->carry, in->p, in->last - in->p) != 0) {
+            return -1;
+        }
+
+        in->p = in->last;
+    }
+
+    if (!in->ended) {
+        return 0;
+    }
+
+    if (in->field_at == NULL && us_input_form_begin(in) != 0) {
         return -1;
     }
 
-    if (!in->sniffed && in->carry.len >= US_INPUT_FORM_SNIFF) {
-        return us_input_form_sniff(in);
-    }
-
-    return 0;
+    return us_input_form_item(in);
 }
 
 
-/* `curl --data-binary @urls.txt` calls a list of URLs a form */
+/*
+ * 1: it is known whether this is a form.  If it is not, but text, the bytes
+ * that show it are the piece now, and what followed them is next: `curl
+ * --data-binary @urls.txt` calls a list of URLs a form.
+ */
 
-int
+static int
 us_input_form_sniff(us_input_t *in)
 {
-    int             rc;
-    us_input_buf_t  b;
+    while (in->nsniff < US_INPUT_FORM_SNIFF && in->p < in->last) {
+        in->sniff[in->nsniff++] = *in->p++;
+    }
+
+    if (in->nsniff < US_INPUT_FORM_SNIFF && !in->ended) {
+        return 0;
+    }
 
     in->sniffed = 1;
 
@@ -53,20 +85,17 @@ us_input_form_sniff(us_input_t *in)
         || us_input_form_begins(in, "ref=")
         || (in->ids && us_input_form_begins(in, "id=")))
     {
-        return 0;
+        return 1;
     }
-
-    b = in->carry;
-
-    memset(&in->carry, 0, sizeof(us_input_buf_t));
 
     in->format = US_INPUT_TEXT;
 
-    rc = b.len ? us_input_text(in, b.data, b.len) : 0;
+    in->rest = in->p;
+    in->rest_last = in->last;
+    in->p = in->sniff;
+    in->last = in->sniff + in->nsniff;
 
-    free(b.data);
-
-    return rc;
+    return 1;
 }
 
 
@@ -77,24 +106,17 @@ us_input_form_begins(us_input_t *in, const char *name)
 
     len = strlen(name);
 
-    return in->carry.len >= len && memcmp(in->carry.data, name, len) == 0;
+    return in->nsniff >= len && memcmp(in->sniff, name, len) == 0;
 }
 
 
-/* two passes, for a base may come behind its URLs */
+/* the first pass, for a base may come behind its URLs; 0 or -1 */
 
-int
-us_input_form_end(us_input_t *in)
+static int
+us_input_form_begin(us_input_t *in)
 {
-    int              rc;
-    uint8_t         *p, *end;
-    unsigned         urls;
-    us_str_t         name, value;
-    us_input_buf_t  *base, *ref;
-
-    urls = 0;
-    base = NULL;
-    ref = NULL;
+    uint8_t   *p, *end;
+    us_str_t   name, value;
 
     p = in->carry.data;
     end = p + in->carry.len;
@@ -102,47 +124,65 @@ us_input_form_end(us_input_t *in)
     while (us_input_form_field(&name, &value, &p, end)) {
 
         if (us_input_is(name, "base")) {
-            if (base) {
+            if (in->has_base) {
                 return us_input_fail(in, "more than one \"base\"");
             }
 
-            base = &in->base;
+            in->has_base = 1;
 
-            if (us_input_append(in, base, value.data, value.len) != 0) {
+            if (us_input_append(in, &in->base, value.data, value.len) != 0) {
                 return -1;
             }
 
-            base->len = us_input_unescape(base->data, base->data, base->len);
+            in->base.len = us_input_unescape(in->base.data, in->base.data,
+                                             in->base.len);
 
         } else if (us_input_is(name, "ref")) {
-            if (ref) {
+            if (in->has_ref) {
                 return us_input_fail(in, "more than one \"ref\"");
             }
 
-            ref = &in->ref;
+            in->has_ref = 1;
 
             if (us_input_form_ref(in, value) != 0) {
                 return -1;
             }
 
         } else if (us_input_is_item(in, name)) {
-            urls++;
+            in->known++;
         }
     }
 
-    if (ref && urls > 1) {
+    if (in->has_ref && in->known > 1) {
         return us_input_fail(in, "\"ref\" is for a single URL in a form");
     }
 
-    if (urls == 0 && (ref || base)) {
+    if (in->known == 0 && (in->has_ref || in->has_base)) {
         return us_input_fail(in, "no \"url\"");
     }
 
-    in->single = (urls == 1);
+    in->single = (in->known == 1);
+    in->field_at = in->carry.data;
 
-    p = in->carry.data;
+    return 0;
+}
 
-    while (us_input_form_field(&name, &value, &p, end)) {
+
+/* the second: values are decoded where they lie */
+
+static int
+us_input_form_item(us_input_t *in)
+{
+    uint8_t         *end;
+    us_str_t         name, value;
+    us_input_buf_t  *base, *ref;
+
+    base = in->has_base ? &in->base : NULL;
+    ref = in->has_ref ? &in->ref : NULL;
+
+    end = in->carry.data + in->carry.len;
+
+    while (us_input_form_field(&name, &value, &in->field_at, end)) {
 
         if (!us_input_is_item(in, name)) {
             continue;
@@ -153,16 +193,13 @@ us_input_form_end(us_input_t *in)
 
         if (value.len > in->max || (base && base->len > in->max)) {
             value.len = 0;
-            rc = us_input_emit(in, US_INPUT_LONG, value, NULL, ref);
-
-        } else {
-            rc = us_input_emit(in, US_INPUT_URL, value, base, ref);
+            return us_input_emit(in, US_INPUT_LONG, value, NULL, ref);
         }
 
-        if (rc != 0) {
-            return -1;
-        }
+        return us_input_emit(in, US_INPUT_URL, value, base, ref);
     }
+
+    in->done = 1;
 
     return 0;
 }

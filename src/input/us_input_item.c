@@ -14,38 +14,40 @@ int
 us_input_emit(us_input_t *in, us_input_kind_t kind, us_str_t text,
     us_input_buf_t *base, us_input_buf_t *ref)
 {
-    us_input_item_t  item;
+    us_input_item_t  *item;
 
-    item.kind = kind;
-    item.text = text;
-    item.base.data = NULL;
-    item.base.len = 0;
-    item.ref.data = NULL;
-    item.ref.len = 0;
+    item = in->item;
+
+    item->kind = kind;
+    item->text = text;
+    item->base.data = NULL;
+    item->base.len = 0;
+    item->ref.data = NULL;
+    item->ref.len = 0;
+    item->why = NULL;
 
     if (base) {
-        item.base.data = base->data;
-        item.base.len = base->len;
+        item->base.data = base->data;
+        item->base.len = base->len;
     }
 
     if (ref) {
-        item.ref.data = ref->data;
-        item.ref.len = ref->len;
+        item->ref.data = ref->data;
+        item->ref.len = ref->len;
     }
 
-    if (in->item(in->data, &item) != 0) {
-        in->stopped = 1;
-        return -1;
+    if (kind == US_INPUT_BAD) {
+        item->why = in->why;
     }
 
-    return 0;
+    return 1;
 }
 
 
 int
 us_input_fail(us_input_t *in, const char *error)
 {
-    if (in->error == NULL && !in->stopped) {
+    if (in->error == NULL) {
         in->error = error;
     }
 

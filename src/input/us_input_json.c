@@ -39,7 +39,9 @@ typedef struct {
 } us_input_held_t;
 
 
+static int us_input_ndjson_line(us_input_t *in);
 static us_input_buf_t *us_input_whole_ref(us_input_t *in);
+static int us_input_broken(us_input_t *in, const char *why);
 static int us_input_top(us_input_t *in, us_json_event_t event);
 static int us_input_element(us_input_t *in, us_json_event_t event,
     us_str_t text, int cut);
@@ -55,6 +57,41 @@ static int us_input_ref_write(us_input_t *in, us_json_event_t event,
     us_str_t text, size_t room);
 
 
+int
+us_input_json(us_input_t *in)
+{
+    const uint8_t  *p;
+
+    if (in->releasing) {
+        return us_input_release(in);
+    }
+
+    if (in->p < in->last) {
+        p = us_json_feed(&in->json, in->p, in->last);
+
+        if (p == NULL) {
+            return us_input_fail(in, in->json.error);
+        }
+
+        in->p = p;
+
+        if (in->json.paused) {
+            return in->releasing ? us_input_release(in) : 1;
+        }
+    }
+
+    if (in->ended) {
+        in->done = 1;
+
+        if (us_json_end(&in->json) != 0) {
+            return us_input_fail(in, in->json.error);
+        }
+    }
+
+    return 0;
+}
+
+
 /*
  * A line feed cannot be part of a JSON text other than as white space, so a
  * line's end is known without the JSON reader, and a broken line is left at
@@ -62,15 +99,15 @@ static int us_input_ref_write(us_input_t *in, us_json_event_t event,
  */
 
 int
-us_input_ndjson(us_input_t *in, const uint8_t *p, size_t len)
+us_input_ndjson(us_input_t *in)
 {
-    const uint8_t  *lf, *last, *end;
+    int             rc;
+    const uint8_t  *p, *lf, *last;
 
-    end = p + len;
-
-    while (p < end) {
-        lf = memchr(p, '\n', end - p);
-        last = lf ? lf : end;
+    for ( ;; ) {
+        p = in->p;
+        lf = p == in->last ? NULL : memchr(p, '\n', in->last - p);
+        last = lf ? lf : in->last;
 
         if (!in->begun) {
             while (p < last && (*p == ' ' || *p == '\t' || *p == '\r')) {
@@ -82,32 +119,50 @@ us_input_ndjson(us_input_t *in, const uint8_t *p, size_t len)
             }
         }
 
-        if (p < last && !in->bad) {
-            if (us_json_feed(&in->json, p, last - p) != 0) {
-                if (in->error) {
-                    return -1;
-                }
-
-                in->bad = 1;
+        if (p < last && !in->bad && us_json_feed(&in->json, p, last) == NULL) {
+            if (in->error) {
+                return -1;
             }
+
+            us_input_broken(in, in->json.error);
         }
+
+        in->p = lf ? lf + 1 : in->last;
 
         if (lf == NULL) {
-            return 0;
+            if (!in->ended) {
+                return 0;
+            }
+
+            in->done = 1;
+
+            return us_input_ndjson_line(in);
         }
 
-        if (us_input_ndjson_line(in) != 0) {
-            return -1;
-        }
+        rc = us_input_ndjson_line(in);
 
-        p = lf + 1;
+        if (rc != 0) {
+            return rc;
+        }
     }
-
-    return 0;
 }
 
 
-int
+/* the line is an item that says so; the first reason stays */
+
+static int
+us_input_broken(us_input_t *in, const char *why)
+{
+    if (!in->bad) {
+        in->bad = 1;
+        in->why = why;
+    }
+
+    return -1;
+}
+
+
+static int
 us_input_ndjson_line(us_input_t *in)
 {
     int              rc;
@@ -123,7 +178,12 @@ us_input_ndjson_line(us_input_t *in)
             return -1;
         }
 
-        in->bad = 1;
+        us_input_broken(in, in->json.error);
+    }
+
+    if (!(in->have & 1 << US_INPUT_F_ITEM)) {
+        us_input_broken(in, in->ids ? "neither \"url\" nor \"id\""
+                                    : "no \"url\"");
     }
 
     base = (in->have & 1 << US_INPUT_F_BASE) ? &in->base : NULL;
@@ -132,9 +192,8 @@ us_input_ndjson_line(us_input_t *in)
     text.data = in->text.data;
     text.len = in->text.len;
 
-    if (in->bad || !(in->have & 1 << US_INPUT_F_ITEM)) {
+    if (in->bad) {
         text.len = 0;
-
         rc = us_input_emit(in, US_INPUT_BAD, text, NULL, ref);
 
     } else if (in->too_long) {
@@ -234,11 +293,7 @@ us_input_top(us_input_t *in, us_json_event_t event)
     }
 
     if (in->format == US_INPUT_NDJSON) {
-
-        /* the rest of the line is still checked, to no avail */
-
-        in->bad = 1;
-        return -1;
+        return us_input_broken(in, "the line is no object");
     }
 
     if (event == US_JSON_ARRAY) {
@@ -258,6 +313,7 @@ us_input_element(us_input_t *in, us_json_event_t event, us_str_t text,
     us_input_kind_t  kind;
 
     kind = US_INPUT_BAD;
+    in->why = "an element of the list must be a string";
 
     if (event == US_JSON_STRING) {
         kind = cut ? US_INPUT_LONG : US_INPUT_URL;
@@ -309,8 +365,7 @@ us_input_key(us_input_t *in, us_str_t key)
 
     if (field != US_INPUT_F_OTHER && (in->have & 1 << field)) {
         if (in->format == US_INPUT_NDJSON) {
-            in->bad = 1;
-            return -1;
+            return us_input_broken(in, "a key is there twice");
         }
 
         return us_input_fail(in, "a key is there twice");
@@ -327,6 +382,7 @@ us_input_key(us_input_t *in, us_str_t key)
 static int
 us_input_value(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
 {
+    const char      *why;
     us_input_buf_t  *b;
 
     if (in->field == US_INPUT_F_OTHER) {
@@ -342,6 +398,8 @@ us_input_value(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
 
         in->list = 1;
         in->held.len = 0;
+        in->nheld = 0;
+        in->held_at = 0;
         return 0;
     }
 
@@ -360,14 +418,11 @@ us_input_value(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
         in->number = 1;
 
     } else if (event != US_JSON_STRING) {
-        if (in->format == US_INPUT_NDJSON) {
-            in->bad = 1;
-            return -1;
-        }
+        why = in->field == US_INPUT_F_BASE ? "\"base\" must be a string"
+                                           : "\"url\" must be a string";
 
-        return us_input_fail(in, in->field == US_INPUT_F_BASE
-                                 ? "\"base\" must be a string"
-                                 : "\"url\" must be a string");
+        return in->format == US_INPUT_NDJSON ? us_input_broken(in, why)
+                                             : us_input_fail(in, why);
     }
 
     if (cut) {
@@ -405,7 +460,14 @@ us_input_object_end(us_input_t *in)
     }
 
     if (in->have & 1 << US_INPUT_F_LIST) {
-        return us_input_release(in);
+        if (in->held.len == 0) {
+            return 0;
+        }
+
+        in->known = in->nheld;
+        in->releasing = 1;
+
+        return 1;
     }
 
     if (!(in->have & 1 << US_INPUT_F_ITEM)) {
@@ -439,6 +501,8 @@ us_input_hold(us_input_t *in, us_input_kind_t kind, us_str_t text)
     h.kind = kind;
     h.len = text.len;
 
+    in->nheld++;
+
     if (us_input_append(in, &in->held, (uint8_t *) &h, sizeof(h)) != 0) {
         return -1;
     }
@@ -447,48 +511,36 @@ us_input_hold(us_input_t *in, us_input_kind_t kind, us_str_t text)
 }
 
 
+/* the next of those that waited */
+
 static int
 us_input_release(us_input_t *in)
 {
-    uint8_t          *p, *end;
     us_str_t          text;
     us_input_held_t   h;
 
-    if (in->held.len == 0) {
-        return 0;
+    memcpy(&h, in->held.data + in->held_at, sizeof(h));
+
+    text.data = in->held.data + in->held_at + sizeof(h);
+    text.len = h.len;
+
+    in->held_at += sizeof(h) + h.len;
+
+    if (in->held_at == in->held.len) {
+        in->releasing = 0;
     }
 
-    p = in->held.data;
-    end = p + in->held.len;
+    if (in->too_long) {
 
-    while (p < end) {
-        memcpy(&h, p, sizeof(h));
+        /* the base was */
 
-        text.data = p + sizeof(h);
-        text.len = h.len;
-
-        p += sizeof(h) + h.len;
-
-        if (in->too_long) {
-
-            /* the base was */
-
-            h.kind = US_INPUT_LONG;
-            text.len = 0;
-        }
-
-        if (us_input_emit(in, h.kind, text,
-                          in->have & 1 << US_INPUT_F_BASE ? &in->base : NULL,
-                          NULL)
-            != 0)
-        {
-            return -1;
-        }
+        h.kind = US_INPUT_LONG;
+        text.len = 0;
     }
 
-    in->held.len = 0;
-
-    return 0;
+    return us_input_emit(in, h.kind, text,
+                         in->have & 1 << US_INPUT_F_BASE ? &in->base : NULL,
+                         NULL);
 }
 
 

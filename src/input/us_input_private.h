@@ -8,8 +8,8 @@
  *     us_input_form.c    forms; a form that is none is text
  *     us_input_item.c    what the formats share
  *
- * Functions return 0, or -1.  After -1, in->error is the reason, unless
- * in->stopped is set.
+ * Functions return 1 if there is an item, 0 if there is none for now, or -1
+ * with the reason in in->error.
  */
 
 
@@ -38,12 +38,11 @@ us_input_is_item(us_input_t *in, us_str_t name)
 
 /* us_input_text.c */
 
-int us_input_text(us_input_t *in, const uint8_t *p, size_t len);
-int us_input_text_end(us_input_t *in);
+int us_input_text(us_input_t *in);
 
 /* us_input_item.c */
 
-/* the only way out; base and ref may be NULL */
+/* fills in->item; base and ref may be NULL; 1 */
 int us_input_emit(us_input_t *in, us_input_kind_t kind, us_str_t text,
     us_input_buf_t *base, us_input_buf_t *ref);
 
@@ -56,8 +55,8 @@ int us_input_append(us_input_t *in, us_input_buf_t *b, const uint8_t *p,
 
 /* us_input_json.c */
 
-int us_input_ndjson(us_input_t *in, const uint8_t *p, size_t len);
-int us_input_ndjson_line(us_input_t *in);
+int us_input_ndjson(us_input_t *in);
+int us_input_json(us_input_t *in);
 
 /* a us_json_pt */
 int us_input_event(void *data, us_json_event_t event, us_str_t text,
@@ -65,11 +64,7 @@ int us_input_event(void *data, us_json_event_t event, us_str_t text,
 
 /* us_input_form.c */
 
-int us_input_form(us_input_t *in, const uint8_t *p, size_t len);
-int us_input_form_end(us_input_t *in);
-
-/* after it the format is text, if this is no form */
-int us_input_form_sniff(us_input_t *in);
+int us_input_form(us_input_t *in);
 
 
 #endif /* _US_INPUT_PRIVATE_H_INCLUDED_ */

@@ -14,84 +14,83 @@ static int us_input_line(us_input_t *in, us_str_t line);
 
 
 int
-us_input_text(us_input_t *in, const uint8_t *p, size_t len)
+us_input_text(us_input_t *in)
 {
+    int             rc;
     us_str_t        line;
     const uint8_t  *lf, *end;
 
-    end = p + len;
+    if (in->carried) {
+        in->carried = 0;
+        in->carry.len = 0;
+    }
 
-    while (p < end) {
-        lf = memchr(p, '\n', end - p);
+    for ( ;; ) {
 
-        if (lf == NULL) {
-            if (in->skip) {
-                return 0;
-            }
+        if (in->p == in->last && in->rest) {
 
-            /* one byte more than the limit shows that the line is too long */
+            /* those that showed that it is text were the piece until now */
 
-            len = end - p;
-
-            if (len > in->max + 2 - in->carry.len) {
-                len = in->max + 2 - in->carry.len;
-                in->skip = 1;
-            }
-
-            return us_input_append(in, &in->carry, p, len);
+            in->p = in->rest;
+            in->last = in->rest_last;
+            in->rest = NULL;
         }
 
-        line.data = p;
-        line.len = lf - p;
+        lf = in->p == in->last ? NULL : memchr(in->p, '\n', in->last - in->p);
+        end = lf ? lf : in->last;
 
-        if (in->carry.len) {
-            if (!in->skip) {
-                if (line.len > in->max + 2 - in->carry.len) {
-                    line.len = in->max + 2 - in->carry.len;
-                }
+        line.data = in->p;
+        line.len = end - in->p;
 
-                if (us_input_append(in, &in->carry, line.data, line.len)
-                    != 0)
-                {
-                    return -1;
-                }
+        if (lf == NULL || in->carry.len) {
+
+            /* a byte more than the limit tells that the line is over it */
+
+            if (line.len > in->max + 2 - in->carry.len) {
+                line.len = in->max + 2 - in->carry.len;
+            }
+
+            if (us_input_append(in, &in->carry, line.data, line.len) != 0) {
+                return -1;
             }
 
             line.data = in->carry.data;
             line.len = in->carry.len;
         }
 
-        if (us_input_line(in, line) != 0) {
-            return -1;
+        in->p = lf ? lf + 1 : in->last;
+
+        if (lf == NULL && in->rest) {
+            continue;
         }
 
-        p = lf + 1;
+        if (lf == NULL) {
+            if (!in->ended) {
+                return 0;
+            }
+
+            in->done = 1;
+
+            return us_input_line(in, line);
+        }
+
+        rc = us_input_line(in, line);
+
+        if (rc != 0) {
+            in->carried = 1;
+            return rc;
+        }
+
+        in->carry.len = 0;
     }
-
-    return 0;
 }
 
 
-int
-us_input_text_end(us_input_t *in)
-{
-    us_str_t  line;
-
-    line.data = in->carry.data;
-    line.len = in->carry.len;
-
-    return us_input_line(in, line);
-}
-
+/* an empty one is no item */
 
 static int
 us_input_line(us_input_t *in, us_str_t line)
 {
-    us_input_kind_t  kind;
-
-    in->carry.len = 0;
-    in->skip = 0;
-
     if (line.len && line.data[line.len - 1] == '\r') {
         line.len--;
     }
@@ -100,11 +99,6 @@ us_input_line(us_input_t *in, us_str_t line)
         return 0;
     }
 
-    kind = US_INPUT_URL;
-
-    if (line.len > in->max) {
-        kind = US_INPUT_LONG;
-    }
-
-    return us_input_emit(in, kind, line, NULL, NULL);
+    return us_input_emit(in, line.len > in->max ? US_INPUT_LONG : US_INPUT_URL,
+                         line, NULL, NULL);
 }

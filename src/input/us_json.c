@@ -71,18 +71,16 @@ us_json_reset(us_json_t *j)
 }
 
 
-int
-us_json_feed(us_json_t *j, const uint8_t *p, size_t len)
+const uint8_t *
+us_json_feed(us_json_t *j, const uint8_t *p, const uint8_t *end)
 {
-    const uint8_t  *end;
-
     if (j->error) {
-        return -1;
+        return NULL;
     }
 
-    end = p + len;
+    j->paused = 0;
 
-    while (p < end) {
+    while (p < end && !j->paused) {
 
         if (j->state == US_JSON_S_STRING) {
             p = us_json_string(j, p, end);
@@ -98,11 +96,11 @@ us_json_feed(us_json_t *j, const uint8_t *p, size_t len)
         }
 
         if (p == NULL) {
-            return -1;
+            return NULL;
         }
     }
 
-    return 0;
+    return p;
 }
 
 
@@ -319,14 +317,8 @@ us_json_value(us_json_t *j, uint8_t c)
         none.len = 0;
         none.data = NULL;
 
-        if (j->event(j->data, c == '[' ? US_JSON_ARRAY : US_JSON_OBJECT, none,
-                     0)
-            != 0)
-        {
-            return us_json_fail(j, "stopped");
-        }
-
-        return 0;
+        return us_json_event(j, c == '[' ? US_JSON_ARRAY : US_JSON_OBJECT,
+                             none, 0);
 
     case 't':
         j->literal = "rue";
@@ -381,14 +373,8 @@ us_json_close(us_json_t *j, uint8_t c)
     none.len = 0;
     none.data = NULL;
 
-    if (j->event(j->data, c == ']' ? US_JSON_ARRAY_END : US_JSON_OBJECT_END,
-                 none, 0)
-        != 0)
-    {
-        return us_json_fail(j, "stopped");
-    }
-
-    return 0;
+    return us_json_event(j, c == ']' ? US_JSON_ARRAY_END : US_JSON_OBJECT_END,
+                         none, 0);
 }
 
 

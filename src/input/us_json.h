@@ -47,7 +47,8 @@ typedef enum {
 
 /*
  * text is decoded for keys and strings, and as it was written for numbers; it
- * is valid during the call.  A result other than 0 ends the reading.
+ * is valid until the reader goes on.  A result < 0 ends the reading, one > 0
+ * makes us_json_feed() return.
  */
 
 typedef int (*us_json_pt)(void *data, us_json_event_t event, us_str_t text,
@@ -70,6 +71,7 @@ typedef struct {
     unsigned        key:1;            /* the string is a key */
     unsigned        cut:1;            /* the string is longer than max */
     unsigned        lone:1;           /* the caller's: see above */
+    unsigned        paused:1;         /* by a result > 0 */
 
     us_utf8_t       utf8;             /* of the string */
 
@@ -90,8 +92,14 @@ void us_json_free(us_json_t *j);
 /* begins a new text; what was allocated stays */
 void us_json_reset(us_json_t *j);
 
-/* 0, or -1: j->error tells */
-int us_json_feed(us_json_t *j, const uint8_t *p, size_t len);
+/*
+ * Reads from p on.  Returns where it stopped: at end, or before it after an
+ * event that paused the reading; NULL after a failure, with j->error.
+ */
+const uint8_t *us_json_feed(us_json_t *j, const uint8_t *p,
+    const uint8_t *end);
+
+/* 0, or -1 with j->error: the text is not whole */
 int us_json_end(us_json_t *j);
 
 

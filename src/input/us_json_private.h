@@ -64,9 +64,13 @@ int us_json_append(us_json_t *j, const uint8_t *p, size_t len);
 int us_json_emit(us_json_t *j, us_json_event_t event, const uint8_t *start,
     const uint8_t *end);
 
+/* calls the user's function; a result < 0 ends the reading, > 0 pauses it */
+int us_json_event(us_json_t *j, us_json_event_t event, us_str_t text,
+    int cut);
+
 /* us_json_number.c */
 
-/* returns where to go on: behind the number, or at the end */
+/* returns where to go on: past the number, or at the end */
 const uint8_t *us_json_number(us_json_t *j, const uint8_t *p,
     const uint8_t *end);
 

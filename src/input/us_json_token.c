@@ -109,8 +109,23 @@ us_json_emit(us_json_t *j, us_json_event_t event, const uint8_t *start,
         j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
     }
 
-    if (j->event(j->data, event, text, cut) != 0) {
+    return us_json_event(j, event, text, cut);
+}
+
+
+int
+us_json_event(us_json_t *j, us_json_event_t event, us_str_t text, int cut)
+{
+    int  rc;
+
+    rc = j->event(j->data, event, text, cut);
+
+    if (rc < 0) {
         return us_json_fail(j, "stopped");
+    }
+
+    if (rc > 0) {
+        j->paused = 1;
     }
 
     return 0;

@@ -734,7 +734,8 @@ us_verdict_name(us_verdict_t v)
 {
     static const char *const  names[] = {
         "ok", "scheme", "host", "port", "utf8", "control", "length",
-        "no-base", "rule", "depth", "args", "repeat", "rewrite-loop"
+        "no-base", "base", "rule", "depth", "args", "repeat", "rewrite-loop",
+        "budget"
     };
 
     return names[v];

@@ -53,13 +53,15 @@ typedef enum {
     US_URL_UTF8,
     US_URL_CONTROL,
     US_URL_LENGTH,
-    US_URL_NO_BASE,
+    US_URL_NO_BASE,                   /* it is relative */
+    US_URL_BASE,                      /* the base is no URL: the caller's */
 
     US_URL_RULE,                      /* rejected: */
     US_URL_DEPTH,
     US_URL_ARGS,
     US_URL_REPEAT,
-    US_URL_REWRITE_LOOP
+    US_URL_REWRITE_LOOP,
+    US_URL_BUDGET
 } us_verdict_t;
 
 

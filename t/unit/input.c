@@ -119,7 +119,7 @@ static const sample_t  samples[] = {
 typedef struct {
     char         text[65536];
     size_t       len;
-    int          stop_at;
+    size_t       known;
 } record_t;
 
 
@@ -135,15 +135,15 @@ put(record_t *r, const char *mark, us_str_t s)
 }
 
 
-static int
-record(void *data, const us_input_item_t *item)
+static void
+record(record_t *r, const us_input_item_t *item)
 {
-    record_t *r = data;
-
     static const char  *kinds[] = { "u ", "n ", "b", "l" };
 
     put(r, kinds[item->kind],
         item->kind <= US_INPUT_NUMBER ? item->text : us_string(""));
+
+    assert_int_equal(item->kind == US_INPUT_BAD, item->why != NULL);
 
     if (item->base.data) {
         put(r, " @", item->base);
@@ -154,8 +154,22 @@ record(void *data, const us_input_item_t *item)
     }
 
     put(r, "\n", us_string(""));
+}
 
-    return r->stop_at && --r->stop_at == 0;
+
+/* all items that there are now */
+
+static int
+take(us_input_t *in, record_t *r)
+{
+    int               rc;
+    us_input_item_t   item;
+
+    while ((rc = us_input_next(in, &item)) == 1) {
+        record(r, &item);
+    }
+
+    return rc;
 }
 
 
@@ -174,7 +188,7 @@ read_max(const sample_t *s, size_t n, size_t max, record_t *r, int *single)
 
     len = strlen(s->body);
 
-    us_input_init(&in, s->format, max, record, r);
+    us_input_init(&in, s->format, max);
     in.ids = s->ids;
 
     rc = 0;
@@ -185,20 +199,30 @@ read_max(const sample_t *s, size_t n, size_t max, record_t *r, int *single)
         copy = malloc(k);
         memcpy(copy, s->body + i, k);
 
-        rc = us_input_feed(&in, copy, k);
+        us_input_piece(&in, copy, k);
+        rc = take(&in, r);
 
         free(copy);
     }
 
     if (rc == 0) {
-        rc = us_input_end(&in);
+        us_input_piece(&in, NULL, 0);
+        us_input_end(&in);
+        rc = take(&in, r);
+
+        /* there is nothing after the end */
+
+        assert_int_equal(us_input_next(&in, NULL), rc);
     }
 
-    if (rc != 0 && in.error) {
+    assert_int_equal(rc != 0, in.error != NULL);
+
+    if (rc != 0) {
         r->len = sprintf(r->text, "!%s", in.error);
     }
 
     *single = in.single;
+    r->known = in.known;
 
     us_input_free(&in);
 
@@ -242,18 +266,75 @@ test_samples(void **state)
 }
 
 
+/* how many items there will be is known where they are kept until the end */
+
 static void
-test_stop(void **state)
+test_known(void **state)
 {
-    int             single;
-    record_t        r;
-    const sample_t  s = { "a\nb\nc\n", US_INPUT_TEXT, 0, 0, NULL };
+    int       single;
+    size_t    i;
+    record_t  r;
+
+    static const struct {
+        sample_t  s;
+        size_t    known;
+    } known[] = {
+        { { "url=a&url=b&base=c&url=d", US_INPUT_FORM, 0, 0, NULL }, 3 },
+        { { "{\"urls\":[\"a\",\"b\"],\"base\":\"c\"}", US_INPUT_JSON, 0,
+            0, NULL }, 2 },
+        { { "{\"base\":\"c\",\"urls\":[\"a\",\"b\"]}", US_INPUT_JSON, 0,
+            0, NULL }, 0 },
+        { { "a\nb\n", US_INPUT_TEXT, 0, 0, NULL }, 0 }
+    };
 
     memset(&r, 0, sizeof(r));
 
-    r.stop_at = 2;
-    assert_int_equal(read_body(&s, 64, &r, &single), -1);
-    assert_string_equal(r.text, "u a\nu b\n");
+    for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        assert_int_equal(read_body(&known[i].s, 3, &r, &single), 0);
+        assert_int_equal(r.known, known[i].known);
+    }
+}
+
+
+/* what was wrong with an item that is none */
+
+static void
+test_why(void **state)
+{
+    size_t           i;
+    us_input_t       in;
+    us_input_item_t  item;
+
+    static const struct {
+        us_input_format_t   format;
+        const char         *body;
+        const char         *why;
+    } bad[] = {
+        { US_INPUT_NDJSON, "{\"url\":[]}", "\"url\" must be a string" },
+        { US_INPUT_NDJSON, "{\"url\":\"a\",\"base\":1}",
+          "\"base\" must be a string" },
+        { US_INPUT_NDJSON, "{\"link\":\"a\"}", "no \"url\"" },
+        { US_INPUT_NDJSON, "[\"a\"]", "the line is no object" },
+        { US_INPUT_NDJSON, "{\"url\" \"a\"}", "a colon was expected" },
+        { US_INPUT_NDJSON, "{\"url\":\"a\"", "the text ends too early" },
+        { US_INPUT_JSON, "[{\"url\":\"a\"}]",
+          "an element of the list must be a string" },
+        { US_INPUT_JSON, "{\"urls\":[null]}",
+          "an element of the list must be a string" }
+    };
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        us_input_init(&in, bad[i].format, MAX);
+        us_input_piece(&in, (const uint8_t *) bad[i].body,
+                       strlen(bad[i].body));
+        us_input_end(&in);
+
+        assert_int_equal(us_input_next(&in, &item), 1);
+        assert_int_equal(item.kind, US_INPUT_BAD);
+        assert_string_equal(item.why, bad[i].why);
+
+        us_input_free(&in);
+    }
 }
 
 
@@ -320,7 +401,8 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_samples),
-        cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_known),
+        cmocka_unit_test(test_why),
         cmocka_unit_test(test_long_ref),
         cmocka_unit_test(test_unescape)
     };

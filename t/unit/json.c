@@ -30,6 +30,7 @@ typedef struct {
     char         text[65536];
     size_t       len;
     int          stop_at;
+    int          rest;                /* after each event */
     int          lone;
     const char  *error;
 } record_t;
@@ -131,10 +132,10 @@ record(void *data, us_json_event_t event, us_str_t text, int cut)
     r->len += text.len;
 
     if (r->stop_at && --r->stop_at == 0) {
-        return 1;
+        return -1;
     }
 
-    return 0;
+    return r->rest;
 }
 
 
@@ -143,12 +144,14 @@ record(void *data, us_json_event_t event, us_str_t text, int cut)
 static int
 parse(const char *text, size_t len, size_t n, size_t max, record_t *r)
 {
-    int         rc;
-    size_t      i, k;
-    uint8_t    *copy;
-    us_json_t   j;
+    int             rc;
+    size_t          i, k;
+    uint8_t        *copy;
+    us_json_t       j;
+    const uint8_t  *p;
 
     r->len = 0;
+    r->rest = n & 1;
 
     us_json_init(&j, record, r, max);
     j.lone = r->lone;
@@ -161,7 +164,15 @@ parse(const char *text, size_t len, size_t n, size_t max, record_t *r)
         copy = malloc(k);
         memcpy(copy, text + i, k);
 
-        rc = us_json_feed(&j, copy, k);
+        /* with a rest after each event, or without */
+
+        for (p = copy; p && p < copy + k; /* void */) {
+            p = us_json_feed(&j, p, copy + k);
+
+            assert_true(p == NULL || p == copy + k || j.paused);
+        }
+
+        rc = p ? 0 : -1;
 
         free(copy);
     }

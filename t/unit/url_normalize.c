@@ -635,7 +635,7 @@ names(void **state)
     assert_int_equal(us_profile_parse(us_string("crawl")), -1);
     assert_int_equal(us_profile_parse(us_string("")), -1);
 
-    for (v = US_URL_OK; v <= US_URL_REWRITE_LOOP; v++) {
+    for (v = US_URL_OK; v <= US_URL_BUDGET; v++) {
         assert_non_null(us_verdict_name(v));
         assert_int_equal(us_verdict_rejected(v), v >= US_URL_RULE);
     }

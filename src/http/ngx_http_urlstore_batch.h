@@ -1,0 +1,185 @@
+
+/*
+ * Requests of /add, /seen and /mark.  Their items go one way:
+ *
+ *     query, or body   ngx_http_urlstore_body.c     us_input_item_t
+ *         |
+ *     normalizer       ngx_http_urlstore_item.c     entry of a group
+ *         |
+ *     store            ngx_http_urlstore_group.c    up to 256 at a time
+ *         |
+ *     record           ngx_http_urlstore_answer.c   what is to be answered
+ *         |                                         ... the body has ended
+ *     reply            ngx_http_urlstore_answer.c   text, JSON or NDJSON
+ *
+ * and ngx_http_urlstore_batch.c asks each for the next step.  Each returns
+ * NGX_OK, NGX_BUSY (the journal's ring is full: go on when it has room), or a
+ * status that ends the batch.  What the worker shares is given back before the
+ * event loop goes on, so a slow client holds its own request only.
+ *
+ * By contract the reply begins when the body has ended.  Until then an answer
+ * is a record: its id, and the URL or reason.  A request keeps 1 MB of texts;
+ * past that the URL of an id is looked up when it is sent, and what is not in
+ * the store (URLs of /seen, refs) counts up to urlstore_max_reply.
+ *
+ * A fault of the envelope ends the batch.  What had been read is still sent to
+ * the store, and the problem document has the answers to that.
+ */
+
+
+#ifndef _NGX_HTTP_URLSTORE_BATCH_H_INCLUDED_
+#define _NGX_HTTP_URLSTORE_BATCH_H_INCLUDED_
+
+
+#include "ngx_http_urlstore.h"
+
+
+typedef struct {
+    ngx_http_urlstore_refusal_t     refusal;      /* if it has no URL */
+    unsigned                        by_id:1;      /* mark by id */
+    us_store_status_t               status;       /* marks only */
+    us_store_item_t                *item;         /* NULL: not a URL */
+    ngx_str_t                       ref;
+    uint64_t                        id;           /* marks only */
+} ngx_http_urlstore_entry_t;
+
+
+/*
+ * Items on their way to the store: what the normalizer made of each, in the
+ * order of the input, and the URLs among them in one array for the store.
+ */
+
+#define NGX_HTTP_URLSTORE_TEXT_SIZE  (64 * 1024)
+
+
+typedef struct ngx_http_urlstore_group_s  ngx_http_urlstore_group_t;
+
+struct ngx_http_urlstore_group_s {
+    ngx_uint_t                      n;
+    ngx_uint_t                      urls;
+    ngx_uint_t                      done;         /* taken by the store */
+    ngx_uint_t                      answered;     /* entries */
+    u_char                         *last;         /* of text */
+    ngx_http_urlstore_group_t      *next;         /* free ones */
+    ngx_http_urlstore_entry_t       entries[US_STORE_GROUP];
+    us_store_item_t                 items[US_STORE_GROUP];
+    u_char                          text[NGX_HTTP_URLSTORE_TEXT_SIZE];
+};
+
+
+typedef enum {
+    NGX_HTTP_URLSTORE_ADD = 0,
+    NGX_HTTP_URLSTORE_SEEN,
+    NGX_HTTP_URLSTORE_MARK
+} ngx_http_urlstore_action_t;
+
+
+/* what an item is answered with */
+
+typedef enum {
+    NGX_HTTP_URLSTORE_A_NEW = 0,
+    NGX_HTTP_URLSTORE_A_SEEN,
+    NGX_HTTP_URLSTORE_A_UNSEEN,
+    NGX_HTTP_URLSTORE_A_INVALID,
+    NGX_HTTP_URLSTORE_A_REJECTED,
+    NGX_HTTP_URLSTORE_A_FULL,
+    NGX_HTTP_URLSTORE_A_SET,
+    NGX_HTTP_URLSTORE_A_CLEAR,
+    NGX_HTTP_URLSTORE_A_UNKNOWN,
+    NGX_HTTP_URLSTORE_A_DELETED,
+    NGX_HTTP_URLSTORE_A
+} ngx_http_urlstore_answer_t;
+
+
+typedef struct {
+    ngx_http_request_t             *r;
+    ngx_http_urlstore_ctx_t        *ctx;
+    ngx_http_urlstore_loc_conf_t   *conf;
+
+    ngx_http_urlstore_action_t      action;
+    ngx_uint_t                      mark;
+    uint64_t                        next_id;      /* when it began */
+    uint64_t                        start;        /* us, monotonic */
+
+    unsigned                        brief:1;
+    unsigned                        summary:1;
+    unsigned                        only_new:1;
+    unsigned                        sites:1;
+    unsigned                        clear:1;      /* marks */
+    unsigned                        query:1;      /* ?url= or ?id= */
+    unsigned                        query_id:1;
+    unsigned                        single:1;     /* known at the end */
+    unsigned                        counted:1;    /* in metrics and quota */
+
+    /* items */
+    ngx_uint_t                      items;        /* read */
+    unsigned                        has_base:1;   /* in the query */
+    us_base_t                      *base;
+    us_verdict_t                    base_verdict;
+    us_base_t                      *item_base;    /* of the last item */
+    us_verdict_t                    item_verdict;
+    ngx_str_t                       base_text;
+    ngx_uint_t                      logged;       /* refused ones */
+
+    /* groups */
+    ngx_http_urlstore_group_t      *group;        /* being filled */
+    ngx_http_urlstore_group_t      *queue;        /* wait for the ring */
+
+    /* answers */
+    ngx_uint_t                      processed;
+    ngx_uint_t                      counts[NGX_HTTP_URLSTORE_A];
+    ngx_http_urlstore_answer_t      first;        /* that of a single one */
+    ngx_http_urlstore_refusal_t     refusal;      /* of the first */
+    ngx_http_urlstore_out_t         records;
+    unsigned                        long_reply:1; /* to be looked up, too */
+
+    /* the end: NGX_DONE, or the status of a fault; 0: not yet */
+    ngx_int_t                       end;
+
+    /* the reply */
+    ngx_chain_t                    *at;           /* records not shown */
+    ngx_uint_t                      shown;
+    unsigned                        begun:1;
+} ngx_http_urlstore_batch_t;
+
+
+/* ngx_http_urlstore_item.c */
+
+ngx_int_t ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
+    const us_input_item_t *in);
+
+/* ngx_http_urlstore_group.c */
+
+/* an empty group; NULL: no memory */
+ngx_http_urlstore_group_t *ngx_http_urlstore_group_get(ngx_log_t *log);
+
+/* sends all groups of the request to the store, and records the answers */
+ngx_int_t ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch);
+void ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch);
+
+/* ngx_http_urlstore_answer.c */
+
+/* records what an entry is answered, after the store has taken it */
+ngx_int_t ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e);
+
+/* for the metrics: all that was processed, whatever the reply is */
+void ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch);
+
+/*
+ * Of a single item: what the variables show, in ctx, and a copy of its ref,
+ * for a problem.
+ */
+ngx_int_t ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
+    ngx_str_t *ref);
+
+/* sends the answers, after what ctx->out has already */
+ngx_int_t ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch);
+
+/* ngx_http_urlstore_filter.c */
+
+void ngx_http_urlstore_filter_group(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g);
+
+
+#endif /* _NGX_HTTP_URLSTORE_BATCH_H_INCLUDED_ */
