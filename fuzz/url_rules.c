@@ -92,14 +92,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     us_norm_set_max_repeat(n, f[0].data[2] & 7);
     us_norm_set_www(n, US_WWW_KEEP);
 
-    (void) us_norm_add_rewrite(n, f[1], f[2], f[3], &err);
+    (void) us_norm_add_rewrite(n, us_string(""), f[1], f[2], f[3], &err);
 
     if (f[4].len) {
-        (void) us_norm_add_reject(n, f[4], &err);
+        (void) us_norm_add_reject(n, us_string(""), f[4], &err);
     }
 
     if (f[5].len) {
-        (void) us_norm_add_accept(n, f[5], &err);
+        (void) us_norm_add_accept(n, us_string(""), f[5], &err);
     }
 
     if (f[6].len) {

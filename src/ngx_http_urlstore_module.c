@@ -23,6 +23,7 @@ static char *ngx_http_urlstore_check_body(ngx_conf_t *cf, void *post,
     void *data);
 static char *ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+static ngx_int_t ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name);
 
 
 static ngx_conf_num_bounds_t  ngx_http_urlstore_url_bounds = {
@@ -70,21 +71,21 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       NULL },
 
     { ngx_string("urlstore_rewrite"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE3|NGX_CONF_TAKE4,
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE3|NGX_CONF_TAKE4|NGX_CONF_TAKE5,
       ngx_http_urlstore_rewrite,
       0,
       0,
       NULL },
 
     { ngx_string("urlstore_reject"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE23,
       ngx_http_urlstore_rule,
       0,
       0,
       NULL },
 
     { ngx_string("urlstore_accept"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE23,
       ngx_http_urlstore_rule,
       0,
       0,
@@ -473,6 +474,10 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ulcf->regex = (clcf->regex != NULL);
 #endif
 
+    if (!ulcf->regex && ngx_http_urlstore_ours(cf, &ulcf->name) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
     name.data = cmd->name.data + sizeof("urlstore_") - 1;
     name.len = cmd->name.len - (sizeof("urlstore_") - 1);
 
@@ -502,4 +507,34 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     clcf->handler = ngx_http_urlstore_handler;
 
     return NGX_CONF_OK;
+}
+
+
+/* the server remembers it, for errors before a location is known */
+
+static ngx_int_t
+ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name)
+{
+    ngx_str_t                     *s;
+    ngx_http_core_srv_conf_t      *cscf;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+    ulcf = cscf->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
+
+    if (ulcf->ours == NULL) {
+        ulcf->ours = ngx_array_create(cf->pool, 4, sizeof(ngx_str_t));
+        if (ulcf->ours == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    s = ngx_array_push(ulcf->ours);
+    if (s == NULL) {
+        return NGX_ERROR;
+    }
+
+    *s = *name;
+
+    return NGX_OK;
 }

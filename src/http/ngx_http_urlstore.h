@@ -48,6 +48,9 @@
 
 #define NGX_HTTP_URLSTORE_PROFILES   5
 
+/* CPU time of a request's slow matches of user rules, ns */
+#define NGX_HTTP_URLSTORE_BUDGET   (100 * 1000 * 1000)
+
 #define NGX_HTTP_URLSTORE_GONE            410
 #define NGX_HTTP_URLSTORE_UNPROCESSABLE   422
 
@@ -75,6 +78,7 @@ typedef enum {
     NGX_HTTP_URLSTORE_N_QUOTA,        /* requests refused by a quota */
     NGX_HTTP_URLSTORE_N_UNREADY,      /* requests answered 503 */
     NGX_HTTP_URLSTORE_N_BYTES,        /* of request bodies, inflated */
+    NGX_HTTP_URLSTORE_N_BUDGET,       /* URLs rejected: rules took too long */
 
     NGX_HTTP_URLSTORE_N_SUM,          /* of the batches' time, in us */
     NGX_HTTP_URLSTORE_N_BUCKET,       /* batches, by time; the last: +Inf */
@@ -184,6 +188,9 @@ typedef struct {
     /* of the location that has the directive; blocks in it have others */
     ngx_str_t                       name;
     ngx_uint_t                      regex;
+
+    /* of a server: the names of its locations that are ours, ngx_str_t */
+    ngx_array_t                    *ours;
 
     ngx_http_urlstore_quota_t      *quota;
     ngx_array_t                    *origins;  /* NULL: no other than its own */
@@ -602,8 +609,8 @@ ngx_int_t ngx_http_urlstore_body_item(ngx_http_request_t *r,
 /* calls run, for one that has waited for something else than the body */
 ngx_int_t ngx_http_urlstore_body_run(ngx_http_request_t *r);
 
-/* ends the turn: there are no more items in it */
-void ngx_http_urlstore_body_over(ngx_http_urlstore_ctx_t *ctx);
+/* an item took long: looks at the clock whether that was the turn's last one */
+void ngx_http_urlstore_body_slow(ngx_http_urlstore_ctx_t *ctx);
 
 /* the reader; its format is settled after the first item, or the end */
 us_input_t *ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx);

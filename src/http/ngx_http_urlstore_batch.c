@@ -156,6 +156,7 @@ ngx_http_urlstore_batch_create(ngx_http_request_t *r,
     batch->ctx = ctx;
     batch->conf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     batch->action = action;
+    batch->budget = NGX_HTTP_URLSTORE_BUDGET;
     batch->start = ngx_http_urlstore_now();
 
     ctx->data = batch;

@@ -113,6 +113,7 @@ typedef struct {
 
     /* items */
     ngx_uint_t                      items;        /* read */
+    uint64_t                        budget;       /* of the rules, ns */
     unsigned                        has_base:1;   /* in the query */
     us_base_t                      *base;
     us_verdict_t                    base_verdict;

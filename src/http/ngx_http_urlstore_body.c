@@ -297,9 +297,13 @@ ngx_http_urlstore_body_format(ngx_http_urlstore_ctx_t *ctx)
 
 
 void
-ngx_http_urlstore_body_over(ngx_http_urlstore_ctx_t *ctx)
+ngx_http_urlstore_body_slow(ngx_http_urlstore_ctx_t *ctx)
 {
-    ctx->body->over = 1;
+    if (ngx_http_urlstore_now() - ctx->body->start
+        > NGX_HTTP_URLSTORE_TURN_TIME)
+    {
+        ctx->body->over = 1;
+    }
 }
 
 
@@ -396,11 +400,8 @@ ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     body = ctx->body;
 
-    if (++body->items % NGX_HTTP_URLSTORE_TURN_ITEMS == 0
-        && ngx_http_urlstore_now() - body->start
-           > NGX_HTTP_URLSTORE_TURN_TIME)
-    {
-        body->over = 1;
+    if (++body->items % NGX_HTTP_URLSTORE_TURN_ITEMS == 0) {
+        ngx_http_urlstore_body_slow(ctx);
     }
 
     for ( ;; ) {

@@ -93,6 +93,8 @@ const ngx_http_urlstore_figure_t  ngx_http_urlstore_figures[] = {
       "Times that a writer waited for the lock." },
     { ANY, COUNTER, AT(over_quota), "over_quota", "over_quota_total",
       "Requests refused by urlstore_quota." },
+    { ANY, COUNTER, AT(over_budget), "over_budget", "over_budget_total",
+      "URLs rejected because the rules had taken too long for their request." },
     { ANY, COUNTER, AT(unready), "unready", "unready_total",
       "Requests answered 503: loading, not the owner of the directory, or "
       "read-only." },
@@ -207,6 +209,7 @@ ngx_http_urlstore_figures_get(ngx_http_urlstore_zone_t *zone,
     f->lock_waits = ngx_http_urlstore_sum(zone,
                                           NGX_HTTP_URLSTORE_N_LOCK_WAITS);
     f->over_quota = ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_QUOTA);
+    f->over_budget = ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_BUDGET);
     f->unready = ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_UNREADY);
     f->body_bytes = ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_BYTES);
 }

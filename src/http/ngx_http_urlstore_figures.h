@@ -38,6 +38,7 @@ typedef struct {
     uint64_t                        recoveries;
     uint64_t                        lock_waits;
     uint64_t                        over_quota;
+    uint64_t                        over_budget;
     uint64_t                        unready;
     uint64_t                        body_bytes;
 

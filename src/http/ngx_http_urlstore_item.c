@@ -38,15 +38,16 @@ ngx_int_t
 ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     const us_input_item_t *in)
 {
-    size_t                      known;
     ngx_int_t                   rc;
     ngx_http_urlstore_entry_t  *e;
     ngx_http_urlstore_group_t  *g;
 
-    known = batch->query ? 0 : ngx_http_urlstore_body_input(batch->ctx)->known;
+    /* a form, and a list that waited for its base, are refused as a whole */
 
     if (batch->items == batch->conf->max_batch
-        || known > batch->conf->max_batch)
+        || (batch->items == 0 && !batch->query
+            && ngx_http_urlstore_body_input(batch->ctx)->known
+               > batch->conf->max_batch))
     {
         return ngx_http_urlstore_fault(batch->r,
                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
@@ -224,8 +225,22 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
 
     canon.rule.len = 0;
 
+    us_norm_ws_budget(zone->ws, &batch->budget);
+
     e->refusal.verdict = us_normalize(zone->norm, zone->ws, in->text, base,
                                       &canon);
+
+    us_norm_ws_budget(zone->ws, NULL);
+
+    /* rules may be slow even within what the budget leaves free */
+
+    if (zone->rules && !batch->query) {
+        ngx_http_urlstore_body_slow(batch->ctx);
+    }
+
+    if (e->refusal.verdict == US_URL_BUDGET) {
+        ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_BUDGET, 1);
+    }
 
     if (e->refusal.verdict == US_URL_OK
         && canon.url.href.len > batch->conf->max_url)

@@ -227,6 +227,7 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_how_t *how,
     us_canon_t *canon, us_verdict_t *verdict)
 {
+    uint64_t                       budget;
     us_str_t                       in, text;
     us_base_t                     *base;
     us_norm_t                     *norm;
@@ -271,11 +272,16 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
     }
 
     if (*verdict == US_URL_OK) {
+        budget = NGX_HTTP_URLSTORE_BUDGET;
+        us_norm_ws_budget(ws, &budget);
+
         *verdict = (how && how->steps)
                    ? us_normalize_explain(norm, ws, in, base, canon,
                                           ngx_http_urlstore_normalize_step,
                                           how)
                    : us_normalize(norm, ws, in, base, canon);
+
+        us_norm_ws_budget(ws, NULL);
     }
 
     if (base) {

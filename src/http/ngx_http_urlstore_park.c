@@ -6,10 +6,10 @@
  *     room_when()     until the journal's ring has room again
  *     turn_when()     until the event loop has been round once
  *
- * Those that wait for the disk stand in a queue of their worker.  The end of a job of this worker wakes
- * them; for the jobs of other workers there is a timer of a millisecond, which
- * looks at the watermarks in shared memory and runs only while a request
- * waits.
+ * Those that wait for the disk stand in a queue of their worker.  The end of a
+ * job of this worker wakes them.  For the jobs of other workers there is a
+ * timer of a millisecond, which looks at the watermarks in shared memory and
+ * runs only while a request waits.
  *
  * While the disk refuses, or does not come back (US_LIFE_HUNG), those that wait
  * are answered 503 at once.  A read waits a second at most, a write ten.

@@ -2,7 +2,9 @@
 /*
  * Errors are application/problem+json (RFC 9457), ours and those that nginx
  * itself makes in our locations: access rules, limit_req, a body over
- * client_max_body_size.  For the latter a filter replaces nginx's HTML page.
+ * client_max_body_size, a request line that is too long.  For the latter a
+ * filter replaces nginx's HTML page; requests of other locations pass it at
+ * once.
  */
 
 
@@ -20,6 +22,8 @@ static ngx_int_t ngx_http_urlstore_problem_text(
     ngx_str_t *detail);
 static ngx_int_t ngx_http_urlstore_problem_header_filter(
     ngx_http_request_t *r);
+static ngx_uint_t ngx_http_urlstore_problem_ours(ngx_http_request_t *r,
+    ngx_http_urlstore_loc_conf_t *ulcf);
 static ngx_int_t ngx_http_urlstore_problem_body_filter(ngx_http_request_t *r,
     ngx_chain_t *in);
 
@@ -268,8 +272,9 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    if (ulcf->zone == NULL || r != r->main
-        || r->headers_out.status < NGX_HTTP_BAD_REQUEST || r->error_page)
+    if ((ulcf->zone == NULL && ulcf->ours == NULL) || r != r->main
+        || r->headers_out.status < NGX_HTTP_BAD_REQUEST || r->error_page
+        || (ulcf->zone == NULL && !ngx_http_urlstore_problem_ours(r, ulcf)))
     {
         return ngx_http_next_header_filter(r);
     }
@@ -297,6 +302,11 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
         detail.len = ngx_snprintf(buf, sizeof(buf), "a body has at most %O "
                                   "bytes (client_max_body_size)",
                                   clcf->client_max_body_size) - buf;
+
+    } else if (r->headers_out.status == NGX_HTTP_REQUEST_URI_TOO_LARGE) {
+        ngx_str_set(&detail, "the request line does not fit "
+                             "large_client_header_buffers: send long URLs by "
+                             "POST");
     }
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK
@@ -330,6 +340,38 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
     r->headers_out.content_type_lowcase = NULL;
 
     return ngx_http_next_header_filter(r);
+}
+
+
+/*
+ * A request line that is too long has no location yet: whether the path, as it
+ * was sent, begins like one of ours.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_problem_ours(ngx_http_request_t *r,
+    ngx_http_urlstore_loc_conf_t *ulcf)
+{
+    ngx_str_t   *name;
+    ngx_uint_t   i;
+
+    if (r->headers_out.status != NGX_HTTP_REQUEST_URI_TOO_LARGE
+        || r->uri_start == NULL || r->header_in == NULL)
+    {
+        return 0;
+    }
+
+    name = ulcf->ours->elts;
+
+    for (i = 0; i < ulcf->ours->nelts; i++) {
+        if (r->header_in->last - r->uri_start >= (ssize_t) name[i].len
+            && ngx_memcmp(r->uri_start, name[i].data, name[i].len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

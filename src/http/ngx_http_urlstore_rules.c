@@ -10,6 +10,12 @@
 #include "ngx_http_urlstore.h"
 
 
+/* bytes of a rule's name */
+#define NGX_HTTP_URLSTORE_RULE_NAME   64
+
+
+static ngx_int_t ngx_http_urlstore_rule_params(ngx_conf_t *cf,
+    ngx_uint_t last, us_str_t *name, us_str_t *host);
 static ngx_http_urlstore_zone_t *ngx_http_urlstore_rule_zone(ngx_conf_t *cf,
     ngx_str_t *name);
 static char *ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
@@ -18,51 +24,33 @@ static char *ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
     us_rule_error_t *err);
 
 
-/* urlstore_rewrite NAME [host=GLOB] REGEX REPLACEMENT; */
+/* urlstore_rewrite NAME [name=WORD] [host=GLOB] REGEX REPLACEMENT; */
 
 char *
 ngx_http_urlstore_rewrite(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    us_str_t                   host;
+    us_str_t                   name, host;
     ngx_str_t                 *value;
-    ngx_uint_t                 i;
     us_rule_error_t            err;
     ngx_http_urlstore_zone_t  *zone;
 
     value = cf->args->elts;
 
     zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
-    if (zone == NULL) {
+    if (zone == NULL
+        || ngx_http_urlstore_rule_params(cf, 2, &name, &host) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
-    i = 2;
-    host.len = 0;
-    host.data = NULL;
+    value += cf->args->nelts - 2;
 
-    if (cf->args->nelts == 5) {
-        if (ngx_strncmp(value[2].data, "host=", 5) != 0
-            || value[2].len == 5)
-        {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\" of "
-                               "urlstore_rewrite, host=GLOB was expected",
-                               &value[2]);
-            return NGX_CONF_ERROR;
-        }
-
-        host.data = value[2].data + 5;
-        host.len = value[2].len - 5;
-        i = 3;
-    }
-
-    if (us_norm_add_rewrite(zone->norm, host,
-                            (us_str_t) { value[i].len, value[i].data },
-                            (us_str_t) { value[i + 1].len,
-                                         value[i + 1].data }, &err)
+    if (us_norm_add_rewrite(zone->norm, name, host,
+                            (us_str_t) { value[0].len, value[0].data },
+                            (us_str_t) { value[1].len, value[1].data }, &err)
         != 0)
     {
-        return ngx_http_urlstore_rule_error(cf, &value[i], &err);
+        return ngx_http_urlstore_rule_error(cf, &value[0], &err);
     }
 
     zone->rules++;
@@ -71,13 +59,13 @@ ngx_http_urlstore_rewrite(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* urlstore_reject NAME REGEX;  urlstore_accept NAME REGEX; */
+/* urlstore_reject NAME [name=WORD] REGEX; and so urlstore_accept */
 
 char *
 ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     int                        rc;
-    us_str_t                   regex;
+    us_str_t                   name, regex;
     ngx_str_t                 *value;
     us_rule_error_t            err;
     ngx_http_urlstore_zone_t  *zone;
@@ -85,27 +73,93 @@ ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     value = cf->args->elts;
 
     zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
-    if (zone == NULL) {
+    if (zone == NULL
+        || ngx_http_urlstore_rule_params(cf, 1, &name, NULL) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 
-    regex.data = value[2].data;
-    regex.len = value[2].len;
+    value += cf->args->nelts - 1;
+
+    regex.data = value[0].data;
+    regex.len = value[0].len;
 
     if (ngx_strcmp(cmd->name.data, "urlstore_reject") == 0) {
-        rc = us_norm_add_reject(zone->norm, regex, &err);
+        rc = us_norm_add_reject(zone->norm, name, regex, &err);
 
     } else {
-        rc = us_norm_add_accept(zone->norm, regex, &err);
+        rc = us_norm_add_accept(zone->norm, name, regex, &err);
     }
 
     if (rc != 0) {
-        return ngx_http_urlstore_rule_error(cf, &value[2], &err);
+        return ngx_http_urlstore_rule_error(cf, &value[0], &err);
     }
 
     zone->rules++;
 
     return NGX_CONF_OK;
+}
+
+
+/*
+ * name=WORD and host=GLOB (where host is not NULL), between the zone's name and
+ * the last values.  Answers show the name, so it is a word.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_rule_params(ngx_conf_t *cf, ngx_uint_t last, us_str_t *name,
+    us_str_t *host)
+{
+    size_t      n;
+    ngx_str_t  *value, *directive;
+
+    directive = cf->args->elts;
+
+    ngx_memzero(name, sizeof(us_str_t));
+
+    if (host) {
+        ngx_memzero(host, sizeof(us_str_t));
+    }
+
+    for (value = directive + 2;
+         value < directive + cf->args->nelts - last;
+         value++)
+    {
+        if (ngx_strncmp(value->data, "name=", 5) == 0 && name->len == 0) {
+            name->data = value->data + 5;
+            name->len = value->len - 5;
+
+            n = strspn((char *) name->data, "abcdefghijklmnopqrstuvwxyz"
+                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+
+            if (n == name->len && n && n <= NGX_HTTP_URLSTORE_RULE_NAME) {
+                continue;
+            }
+
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid name \"%V\" of \"%V\", up to %d "
+                               "letters, digits, \"_\", \".\" and \"-\" were "
+                               "expected", value, directive,
+                               NGX_HTTP_URLSTORE_RULE_NAME);
+            return NGX_ERROR;
+        }
+
+        if (host && ngx_strncmp(value->data, "host=", 5) == 0
+            && value->len > 5 && host->len == 0)
+        {
+            host->data = value->data + 5;
+            host->len = value->len - 5;
+            continue;
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\" of \"%V\", name=WORD%s "
+                           "was expected", value, directive,
+                           host ? " or host=GLOB" : "");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
 }
 
 

@@ -34,8 +34,10 @@ ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
     us_str_t *key, int *merge)
 {
     u_char                    *p;
+    uint64_t                   budget;
     us_str_t                   in, name;
     us_canon_t                 canon;
+    us_verdict_t               verdict;
     ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
 
@@ -61,7 +63,14 @@ ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
     p = ngx_cpymem(p, host->data, host->len);
     *p = '/';
 
-    if (us_normalize(zone->norm, zone->ws, in, NULL, &canon) != US_URL_OK) {
+    budget = NGX_HTTP_URLSTORE_BUDGET;
+    us_norm_ws_budget(zone->ws, &budget);
+
+    verdict = us_normalize(zone->norm, zone->ws, in, NULL, &canon);
+
+    us_norm_ws_budget(zone->ws, NULL);
+
+    if (verdict != US_URL_OK) {
         return NGX_DECLINED;
     }
 

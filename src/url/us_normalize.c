@@ -201,24 +201,26 @@ us_norm_set_any_scheme(us_norm_t *n, int on)
 
 
 int
-us_norm_add_rewrite(us_norm_t *n, us_str_t host, us_str_t regex,
-    us_str_t replacement, us_rule_error_t *err)
+us_norm_add_rewrite(us_norm_t *n, us_str_t name, us_str_t host,
+    us_str_t regex, us_str_t replacement, us_rule_error_t *err)
 {
-    return us_rules_rewrite(n->rules, host, regex, replacement, err);
+    return us_rules_rewrite(n->rules, name, host, regex, replacement, err);
 }
 
 
 int
-us_norm_add_reject(us_norm_t *n, us_str_t regex, us_rule_error_t *err)
+us_norm_add_reject(us_norm_t *n, us_str_t name, us_str_t regex,
+    us_rule_error_t *err)
 {
-    return us_rules_filter(n->rules, US_RULE_REJECT, regex, err);
+    return us_rules_filter(n->rules, US_RULE_REJECT, name, regex, err);
 }
 
 
 int
-us_norm_add_accept(us_norm_t *n, us_str_t regex, us_rule_error_t *err)
+us_norm_add_accept(us_norm_t *n, us_str_t name, us_str_t regex,
+    us_rule_error_t *err)
 {
-    return us_rules_filter(n->rules, US_RULE_ACCEPT, regex, err);
+    return us_rules_filter(n->rules, US_RULE_ACCEPT, name, regex, err);
 }
 
 
@@ -306,6 +308,15 @@ us_norm_ws_destroy(us_norm_ws_t *ws)
     if (ws) {
         us_rules_ws_destroy(ws->rules);
         free(ws);
+    }
+}
+
+
+void
+us_norm_ws_budget(us_norm_ws_t *ws, uint64_t *ns)
+{
+    if (ws->rules) {
+        us_rules_ws_budget(ws->rules, ns);
     }
 }
 

@@ -114,9 +114,10 @@ void us_norm_set_max_args(us_norm_t *n, unsigned max);
 void us_norm_set_max_repeat(us_norm_t *n, unsigned max);
 
 /*
- * User rules.  host may be empty (any host), else a glob that guards the
- * regex.  On failure they return -1 and fill err with a readable text that
- * has the offset in the pattern.
+ * User rules.  name is what clients see of one (see us_rules.h), and may be
+ * empty.  host may be empty (any host), else a glob that guards the regex.  On
+ * failure they return -1 and fill err with a readable text that has the offset
+ * in the pattern.
  */
 
 typedef struct {
@@ -124,10 +125,12 @@ typedef struct {
     size_t        offset;
 } us_rule_error_t;
 
-int us_norm_add_rewrite(us_norm_t *n, us_str_t host, us_str_t regex,
-    us_str_t replacement, us_rule_error_t *err);
-int us_norm_add_reject(us_norm_t *n, us_str_t regex, us_rule_error_t *err);
-int us_norm_add_accept(us_norm_t *n, us_str_t regex, us_rule_error_t *err);
+int us_norm_add_rewrite(us_norm_t *n, us_str_t name, us_str_t host,
+    us_str_t regex, us_str_t replacement, us_rule_error_t *err);
+int us_norm_add_reject(us_norm_t *n, us_str_t name, us_str_t regex,
+    us_rule_error_t *err);
+int us_norm_add_accept(us_norm_t *n, us_str_t name, us_str_t regex,
+    us_rule_error_t *err);
 int us_norm_add_strip_arg(us_norm_t *n, us_str_t name_or_glob);
 
 /* opens ICU and libpsl, compiles what is left; 0 or -1 (out of memory) */
@@ -141,6 +144,12 @@ us_str_t us_norm_signature(const us_norm_t *n);
 
 us_norm_ws_t *us_norm_ws_create(const us_norm_t *n);
 void us_norm_ws_destroy(us_norm_ws_t *ws);
+
+/*
+ * CPU time that user rules may take from now on, until NULL is set or another
+ * budget: *ns is what is left, and goes down.  Without rules nothing happens.
+ */
+void us_norm_ws_budget(us_norm_ws_t *ws, uint64_t *ns);
 
 /*
  * base may be NULL; in may not lie in ws (the result of another call), copy it

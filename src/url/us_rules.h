@@ -7,6 +7,14 @@
  * one caller, us_rules_ws_t.  Every match has limits, so that neither a
  * pattern nor a URL can stall a worker; a match that meets one refuses the
  * URL, naming the rule.
+ *
+ * A caller with many URLs also has a budget for all of them.  Nearly every
+ * match ends within a first, low limit, and is free.  One that does not begins
+ * anew with the full limit, and pays with its CPU time; when the budget is
+ * spent, such a match refuses the URL (US_URL_BUDGET), and the others go on.
+ *
+ * Clients see a rule's name, never its expression: the name that it was given,
+ * or its number among the rules of the normalizer, from 1.
  */
 
 
@@ -30,16 +38,20 @@ typedef enum {
 us_rules_t *us_rules_create(void);
 void us_rules_destroy(us_rules_t *r);
 
-int us_rules_rewrite(us_rules_t *r, us_str_t host, us_str_t regex,
-    us_str_t replacement, us_rule_error_t *err);
-int us_rules_filter(us_rules_t *r, us_rule_kind_t kind, us_str_t regex,
-    us_rule_error_t *err);
+/* name may be empty: the number */
+int us_rules_rewrite(us_rules_t *r, us_str_t name, us_str_t host,
+    us_str_t regex, us_str_t replacement, us_rule_error_t *err);
+int us_rules_filter(us_rules_t *r, us_rule_kind_t kind, us_str_t name,
+    us_str_t regex, us_rule_error_t *err);
 
 int us_rules_have_rewrites(const us_rules_t *r);
 int us_rules_have_filters(const us_rules_t *r);
 
 us_rules_ws_t *us_rules_ws_create(const us_rules_t *r);
 void us_rules_ws_destroy(us_rules_ws_t *ws);
+
+/* *ns is what is left of the budget, CPU time; NULL: there is none */
+void us_rules_ws_budget(us_rules_ws_t *ws, uint64_t *ns);
 
 /*
  * Applies all rewrites in order, once.  If one changed the URL, *changed is

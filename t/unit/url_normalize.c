@@ -566,7 +566,7 @@ explain(void **state)
 
     create(US_PROFILE_CRAWLER_CLEAN);
     us_norm_set_www(norm, US_WWW_STRIP);
-    assert_int_equal(us_norm_add_rewrite(norm, us_string(""),
+    assert_int_equal(us_norm_add_rewrite(norm, us_string(""), us_string(""),
                                          us_string("/old/"),
                                          us_string("/new/%7e"), &err), 0);
     seal();
@@ -592,7 +592,7 @@ explain(void **state)
             " -> http://www.example.com/old/~?gclid=1&b=2\n"
         "strip arguments: http://www.example.com/old/~?gclid=1&b=2"
             " -> http://www.example.com/old/~?b=2\n"
-        "rewrite /old/: http://www.example.com/old/~?b=2"
+        "rewrite 1: http://www.example.com/old/~?b=2"
             " -> http://www.example.com/new/%7e~?b=2\n"
         "normalize again: http://www.example.com/new/%7e~?b=2"
             " -> http://www.example.com/new/~~?b=2\n"

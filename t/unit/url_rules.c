@@ -30,7 +30,7 @@ rewrite(const char *host, const char *regex, const char *replacement)
 {
     us_rule_error_t  err;
 
-    if (us_norm_add_rewrite(norm, str(host), str(regex), str(replacement),
+    if (us_norm_add_rewrite(norm, ANY, str(host), str(regex), str(replacement),
                             &err) != 0)
     {
         fail_msg("%s: %s", regex, err.text);
@@ -43,7 +43,7 @@ reject(const char *regex)
 {
     us_rule_error_t  err;
 
-    assert_int_equal(us_norm_add_reject(norm, str(regex), &err), 0);
+    assert_int_equal(us_norm_add_reject(norm, ANY, str(regex), &err), 0);
 }
 
 
@@ -52,7 +52,7 @@ accept(const char *regex)
 {
     us_rule_error_t  err;
 
-    assert_int_equal(us_norm_add_accept(norm, str(regex), &err), 0);
+    assert_int_equal(us_norm_add_accept(norm, ANY, str(regex), &err), 0);
 }
 
 
@@ -222,8 +222,8 @@ first_filter_decides(void **state)
     seal();
 
     becomes("http://x.org/keep/a.exe", "http://x.org/keep/a.exe");
-    refused("http://x.org/a.exe", US_URL_RULE, "\\.exe$");
-    refused("http://x.org/private/", US_URL_RULE, "/private/");
+    refused("http://x.org/a.exe", US_URL_RULE, "2");
+    refused("http://x.org/private/", US_URL_RULE, "3");
     becomes("http://x.org/", "http://x.org/");
 }
 
@@ -236,7 +236,7 @@ only_what_is_accepted(void **state)
     seal();
 
     becomes("http://ONE.org", "http://one.org/");
-    refused("http://two.org/", US_URL_RULE, "");
+    refused("http://two.org/", US_URL_RULE, "2");
 }
 
 
@@ -258,7 +258,7 @@ a_hundred_rules(void **state)
     seal();
 
     becomes("http://x.org/number-99/number-0/", "http://x.org/n/99/n/0/");
-    refused("http://x.org/a.ext99", US_URL_RULE, "\\.ext99$");
+    refused("http://x.org/a.ext99", US_URL_RULE, "200");
     assert_int_equal(us_normalize(norm, ws, us_string("http://x.org/"), NULL,
                                   &out), US_URL_OK);
 }
@@ -269,13 +269,13 @@ bad(const char *regex, size_t offset, const char *text)
 {
     us_rule_error_t  err;
 
-    assert_int_equal(us_norm_add_reject(norm, str(regex), &err), -1);
+    assert_int_equal(us_norm_add_reject(norm, ANY, str(regex), &err), -1);
     assert_int_equal(err.offset, offset);
     assert_non_null(strstr(err.text, text));
     assert_non_null(strstr(err.text, "at offset"));
 
-    assert_int_equal(us_norm_add_accept(norm, str(regex), &err), -1);
-    assert_int_equal(us_norm_add_rewrite(norm, ANY, str(regex), ANY, &err),
+    assert_int_equal(us_norm_add_accept(norm, ANY, str(regex), &err), -1);
+    assert_int_equal(us_norm_add_rewrite(norm, ANY, ANY, str(regex), ANY, &err),
                      -1);
     assert_int_equal(err.offset, offset);
 }
@@ -303,7 +303,8 @@ bad_replacement(const char *replacement, size_t offset)
 {
     us_rule_error_t  err;
 
-    assert_int_equal(us_norm_add_rewrite(norm, ANY, us_string("(a)(?<n>b)"),
+    assert_int_equal(us_norm_add_rewrite(norm, ANY, ANY,
+                                         us_string("(a)(?<n>b)"),
                                          str(replacement), &err), -1);
     assert_int_equal(err.offset, offset);
     assert_non_null(strstr(err.text, "replacement"));
@@ -418,8 +419,118 @@ limit_refuses(void **state)
     memset(url + strlen(url), 'a', 1000);
     strcat(url, "!");
 
-    refused(url, US_URL_RULE, "(a|aa)+$");
+    refused(url, US_URL_RULE, "1");
     becomes("http://x.org/!", "http://x.org/!");
+}
+
+
+/* names are the given ones, or numbers; a rule that is refused has none */
+
+static void
+names(void **state)
+{
+    us_rule_error_t  err;
+
+    rewrite("", "/x/", "/y/");
+    assert_int_equal(us_norm_add_reject(norm, us_string("traps"),
+                                        us_string("/trap/"), &err), 0);
+    assert_int_equal(us_norm_add_reject(norm, ANY, us_string("("), &err), -1);
+    reject("/third/");
+    seal();
+
+    refused("http://x.org/trap/", US_URL_RULE, "traps");
+    refused("http://x.org/third/", US_URL_RULE, "3");
+}
+
+
+static void
+name_of(void *data, const char *step, us_str_t before, us_str_t after)
+{
+    strcpy(data, step);
+}
+
+
+/* explain does not show the expression either */
+
+static void
+name_of_a_step(void **state)
+{
+    char             step[100];
+    us_canon_t       out;
+    us_rule_error_t  err;
+
+    assert_int_equal(us_norm_add_rewrite(norm, us_string("no-x"), ANY,
+                                         us_string("/secret/x"),
+                                         us_string("/"), &err), 0);
+    seal();
+
+    assert_int_equal(us_normalize_explain(norm, ws,
+                                          us_string("http://a/secret/x"),
+                                          NULL, &out, name_of, step),
+                     US_URL_OK);
+    assert_string_equal(step, "rewrite no-x");
+}
+
+
+/*
+ * A budget ends what is slow, and nothing else: once it is spent, a match that
+ * needs more than the first limit is refused at once, and others go on.
+ */
+
+static void
+budget(void **state)
+{
+    size_t        i;
+    double        from, ms;
+    uint64_t      ns;
+    us_canon_t    out;
+    us_verdict_t  rc;
+
+    static char  url[2000];
+
+    reject("(a+)+$");
+    rewrite("", "(b+)+c$", "q");
+    seal();
+
+    strcpy(url, "http://x.org/");
+    memset(url + strlen(url), 'a', 1000);
+    memset(url + strlen(url), 'b', 500);
+    strcat(url, "!");
+
+    ns = 20 * 1000 * 1000;
+    us_norm_ws_budget(ws, &ns);
+
+    becomes("http://x.org/bbbbc", "http://x.org/q");
+    refused("http://x.org/a", US_URL_RULE, "1");
+    assert_int_equal(ns, 20 * 1000 * 1000);
+
+    from = cpu_ms();
+
+    for (i = 0; i < 5000; i++) {
+        rc = us_normalize(norm, ws, str(url), NULL, &out);
+
+        assert_true(rc == US_URL_RULE || rc == US_URL_BUDGET);
+        assert_true((ns == 0) >= (rc == US_URL_BUDGET));
+    }
+
+    ms = cpu_ms() - from;
+
+    assert_int_equal(ns, 0);
+    assert_int_equal(rc, US_URL_BUDGET);
+
+    /* the free part of 5,000 URLs, sanitized, and no more */
+
+    if (ms > 5000) {
+        fail_msg("%.0f ms", ms);
+    }
+
+    becomes("http://x.org/bbbbc", "http://x.org/q");
+    refused("http://x.org/a", US_URL_RULE, "1");
+
+    /* without it all is as before */
+
+    us_norm_ws_budget(ws, NULL);
+    refused(url, US_URL_RULE, NULL);
 }
 
 
@@ -435,7 +546,8 @@ main(void)
         T(rounds_do_not_share_text),
         T(loop_of_four_rounds_ends), T(first_filter_decides),
         T(only_what_is_accepted), T(a_hundred_rules), T(invalid_patterns),
-        T(invalid_replacements), T(catastrophic), T(limit_refuses)
+        T(invalid_replacements), T(catastrophic), T(limit_refuses),
+        T(names), T(name_of_a_step), T(budget)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,183 @@
+#!/usr/bin/perl
+
+# No request holds its worker: one worker answers others while it inflates a
+# bomb, reads a body of nothing, matches expressions made to be slow, reads and
+# writes ten thousand items.  And what is slow has an end.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use UrlStore::Test;
+
+use IO::Compress::Gzip ();
+use Time::HiRes qw(sleep time);
+
+my $t = UrlStore::Test->new(workers => 1)->run(<<'CONF');
+urlstore_zone u 64m;
+urlstore_zone rules 16m;
+urlstore_reject rules name=slow "(x+x+)+y";
+urlstore_reject rules "/trap/";
+urlstore_rewrite rules name=rewritten "(b+)+c$" x;
+client_max_body_size 64m;
+urlstore_max_body 64m;
+keepalive_requests 1000000;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+    location /rules/ { urlstore_api rules; }
+    location /many/ { urlstore_api u; urlstore_max_batch 100000; }
+}
+CONF
+
+my @text = ('Content-Type' => 'text/plain');
+my @gzip = (@text, 'Content-Encoding' => 'gzip');
+my $r;
+
+my @long = map { "http://long.test/$_/" . 'y' x 4000 } 1 .. 200;
+
+is($t->post('/add?brief=1', join("\n", @long), @text)->{status}, 200, 'filled');
+
+# --- bodies that take long: others are answered all the while
+
+my $lines = join '', map { "http://many.test/$_\n" } 1 .. 40_000;
+
+# each run of them costs nearly as much as the limit of a match allows
+
+my $bad = 'http://x.test/' . ('x' x 12 . '/') x 600 . 'by';
+
+for ([ 'a bomb of newlines', '/seen', gzip("\n" x (16 << 20)), @gzip ],
+    [ 'newlines as they are', '/seen', "\n" x (16 << 20), @text ],
+    [ 'empty gzip members', '/seen', gzip('') x 200_000, @gzip ],
+    [ '40,000 new URLs', '/many/add', $lines, @text ],
+    [ '40,000 in JSON', '/many/seen',
+        '[' . join(',', map { qq("http://a.test/$_") } 1 .. 40_000) . ']',
+        'Content-Type' => 'application/json' ],
+    [ '40,000 in a form', '/many/seen',
+        join('&', map { "url=http://a.test/$_" } 1 .. 40_000),
+        'Content-Type' => 'application/x-www-form-urlencoded' ],
+    [ '40,000 before their base', '/many/seen?brief=1',
+        '{"urls":[' . join(',', map { qq("$_") } 1 .. 40_000)
+        . '],"base":"http://a.test/"}', 'Content-Type' => 'application/json' ],
+    [ 'ids of long URLs', '/many/url',
+        join("\n", map { $_ % 200 } 1 .. (full() ? 40_000 : 8000)),
+        @text ],
+    [ 'slow expressions', '/rules/seen', "$bad\n" x 500, @text ])
+{
+    my ($what, $path, $body, @type) = @$_;
+
+    my ($status, $seconds, $n, $longest) = beside($path, $body, @type);
+
+    is($status, 200, $what);
+
+    # a turn takes a millisecond or two; the machine may have other work
+
+    cmp_ok($n, '>', $seconds * 1000 / 50,
+        sprintf '  %d others are answered in %d ms, the slowest in %d', $n,
+            $seconds * 1000, $longest * 1000);
+}
+
+# --- rules have a budget: what is slow is refused, and what is not goes on
+
+my @in = ("$bad\n") x 200;
+
+push @in, "http://x.test/fine\n", "http://x.test/trap/\n",
+    "http://x.test/xxy\n", "http://x.test/bbbc\n";
+
+$r = $t->post('/rules/seen', join('', @in), @text);
+
+my @out = split /\n/, $r->{body};
+
+is(scalar @out, @in, 'an answer for each');
+is_deeply([ @out[-4 .. -1] ], [ "-\tunseen\thttp://x.test/fine",
+    "-\trejected\trule:2", "-\trejected\trule:slow",
+    "-\tunseen\thttp://x.test/x" ], 'also when the budget is spent');
+is($out[199], "-\trejected\tbudget", 'the last ones by the budget');
+is($out[0], "-\tunseen\t$bad", 'the first one gets its time');
+is_deeply([ sort { $a cmp $b } keys %{{ map { $_ => 1 } @out[0 .. 199] }} ],
+    [ "-\trejected\tbudget", "-\tunseen\t$bad" ],
+    'which is an answer, or the end of the budget');
+
+my $spent = grep { /budget/ } @out;
+my ($counted) = $t->get('/rules/metrics')->{body}
+    =~ /^urlstore_over_budget_total\{zone="rules"\} (\d+)$/m;
+
+cmp_ok($counted, '>=', $spent, "they are counted: $counted");
+is($t->get('/rules/stats')->json->{over_budget}, $counted, 'also in /stats');
+
+# a single URL, in every place that has one
+
+for my $path ('seen', 'normalize', 'prefix') {
+    $r = $t->get("/rules/$path?url=http://x.test/xxxy");
+    is("$r->{status} " . $r->json->{reason}, '422 rule:slow', "/$path");
+    is($r->json->{detail}, 'the rule "slow" of the zone refuses the URL',
+        '  says so');
+}
+
+unlike($t->error_log, qr/reason=rule:\(/, 'no log line has the expression');
+is($t->get('/rules/normalize?explain=1&url=http://x.test/bbc')
+    ->json->{steps}[0]{step}, 'rewrite rewritten', 'nor has a step');
+
+
+# Status and seconds of a POST; how many others were answered meanwhile, and
+# the longest wait among them.
+
+sub beside
+{
+    my ($path, $body, @type) = @_;
+
+    my $file = "$t->{dir}/others";
+    my $pid = fork() // die "fork: $!";
+
+    if ($pid == 0) {
+        my $client = $t->client;
+        my $end = time + 60;
+        my $last = time;
+
+        open my $fh, '>', $file or POSIX::_exit(1);
+        $fh->autoflush(1);
+
+        while (time < $end && getppid() != 1) {
+            my $r = $client->request('GET', '/health') or last;
+            my $now = time;
+
+            print $fh "$now ", $now - $last, "\n";
+            $last = $now;
+        }
+
+        POSIX::_exit(0);
+    }
+
+    wait_until(10, sub { -s $file });
+
+    my $start = time;
+    my $r = $t->post($path, $body, @type);
+    my $end = time;
+
+    kill 'KILL', $pid;
+    waitpid $pid, 0;
+
+    my ($n, $longest) = (0, 0);
+
+    for (split /\n/, slurp($file)) {
+        my ($at, $took) = /^(\S+) (\S+)$/ or next;
+
+        next if $at < $start || $at > $end;
+        $n++;
+        $longest = $took if $took > $longest;
+    }
+
+    unlink $file;
+
+    return ($r->{status}, $end - $start, $n, $longest);
+}
+
+
+sub gzip
+{
+    my ($in) = @_;
+    my $out;
+
+    IO::Compress::Gzip::gzip(\$in, \$out) or die;
+    return $out;
+}
