@@ -247,6 +247,22 @@ is($r->json->{processed}, 2, 'it tells how many were applied');
 is($t->get('/seen?url=http://z4.com/')->json->{status}, 'seen',
     'and they were');
 
+# framing that breaks after items were applied
+
+my @parts = ("POST /add HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n"
+    . "Transfer-Encoding: chunked\r\n\r\n", "1d\r\nhttp://v.com/1\n"
+    . "http://v.com/2\r\n", "xyz\r\n");
+$r = $t->http('', parts => \@parts, pause => 0.1);
+like($r, qr/^HTTP.1.1 400 .*"processed":1,.*"url":"http:..v.com.1"}\]/s,
+    'a malformed chunk is reported with what was applied');
+unlike($r, qr/HTTP.*HTTP/s, '  once');
+$r = $t->http(join('', @parts) . "GET /health HTTP/1.0\r\n\r\n");
+like($r, qr/^HTTP.1.1 400 .*"processed":0}/s, 'also where all comes at once');
+unlike($r, qr/HTTP.*HTTP/s, '  and what follows is no request');
+$r = $t->post('/seen', "http://v.com/1\n!", @json)->json;
+is($r->{processed} . (exists $r->{results} ? ' results' : ''), 0,
+    'a look-up has nothing to report');
+
 is($t->post('/add', '7', @json)->{status}, 400, 'neither array nor object');
 is($t->post('/add', '', @json)->{status}, 400, 'no JSON at all');
 is($t->post('/add', 'x', 'Content-Type' => 'image/png')->{status}, 415,
@@ -278,8 +294,25 @@ $r = $t->post('/limits/add', join("\n", map { "http://m.com/$_" } 1 .. 4),
     @text);
 is($r->{status}, 413, 'urlstore_max_batch');
 is($r->json->{processed}, 3, 'the first are applied');
+is_deeply([ map { $_->{status} . $_->{url} } @{ $r->json->{results} } ],
+    [ map { "newhttp://m.com/$_" } 1 .. 3 ], 'and answered, with their ids');
+is($r->json->{results}[2]{id}, 3, '  which are those of the store');
+like($r->json->{detail}, qr/\b3\b.*urlstore_max_batch/, '  the limit is named');
 like($t->get('/limits/metrics')->{body}, qr/^urlstore_answers_total
     \{zone="small",status="new"\}[ ]4$/mx, 'and counted');
+
+# what has its length at its front is refused before anything is added
+
+for ([ join('&', map { "url=http://f.com/$_" } 1 .. 4), @form ],
+    [ '{"urls":["/1","/2","/3","/4"],"base":"http://f.com/"}', @json ])
+{
+    my ($body, @type) = @$_;
+
+    $r = $t->post('/limits/add', $body, @type);
+    is("$r->{status} " . $r->json->{processed}, '413 0', "@type: all or none");
+    is($t->get('/limits/stats')->json->{urls}, 4, '  nothing was added');
+}
+
 $r = $t->post('/limits/add', 'x' x 201, @text);
 is($r->{status}, 413, 'urlstore_max_body');
 is($r->{headers}{'content-type'}, 'application/problem+json', 'a problem');

@@ -144,11 +144,20 @@ ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
 
     rc = ngx_http_read_client_request_body(r, ngx_http_urlstore_body_post);
 
-    if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
-        return rc;
+    if (rc < NGX_HTTP_SPECIAL_RESPONSE) {
+        return NGX_DONE;
     }
 
-    return NGX_DONE;
+    /* what came with the header is malformed: the rest cannot be read */
+
+    r->keepalive = 0;
+    r->lingering_close = 1;
+
+    rc = ngx_http_urlstore_body_fault(r, rc);
+
+    return ctx->fault.len ? ngx_http_urlstore_problem(r, rc, "\"processed\":0",
+                                                      "%V", &ctx->fault)
+                          : rc;
 }
 
 
