@@ -6,7 +6,8 @@
 PKG_BUILD := gcc make pkg-config libpcre2-dev libssl-dev libicu-dev \
              libpsl-dev publicsuffix zlib1g-dev xz-utils curl perl \
              ca-certificates
-PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev git libhtml-parser-perl
+PKG_TEST  := libcmocka-dev clang libclang-rt-14-dev git libhtml-parser-perl \
+             zstd
 PKG_WEB   := chromium
 PKG_CLIENTS  := python3-minimal python3-aiohttp python3-scrapy mypy \
                 python3-pip python3-setuptools python3-wheel golang-go \
@@ -15,6 +16,7 @@ PKG_BENCH    := g++ wrk redis-tools libjudy-dev libmarisa-dev libhat-trie-dev \
                 liburiparser-dev libcurl4-openssl-dev gnuplot-nox
 PKG_CORPORA  := git libhtml-parser-perl
 PKG_MODEL    := spin
+PKG_DEB      := debhelper dpkg-dev nginx-dev lintian debootstrap
 PKG_VALGRIND := valgrind
 
 # Debian's npm brings hundreds of packages along; if there is another one, it
@@ -58,6 +60,9 @@ $(B)/.deps-corpora: mk/deps.mk
 
 $(B)/.deps-model: mk/deps.mk
 	$(call install,$(PKG_MODEL))
+
+$(B)/.deps-deb: mk/deps.mk
+	$(call install,$(PKG_BUILD) $(PKG_DEB))
 
 $(B)/.deps-valgrind: mk/deps.mk
 	$(call install,$(PKG_VALGRIND))

@@ -33,6 +33,16 @@ sub run
 }
 
 
+sub spew
+{
+    my ($path, $text) = @_;
+
+    open my $f, '>', $path or die "$path: $!";
+    print $f $text;
+    close $f or die "$path: $!";
+}
+
+
 my ($all, $err, $code) = run('--help');
 is($code, 0, '--help');
 
@@ -82,7 +92,7 @@ for my $bad ('backup', 'backup .', 'backup --rate x . y',
     'dump --sorted --memory -1m .',
     'dump --sorted --memory 99999999999999999999g .', 'stat', 'stat . .',
     'verify --slow .', 'import', 'import --profle', 'import --profile x y',
-    'normalize x', 'normalize --nothing', 'hash --nothing', 'dedup --nothing',
+    'normalize --nothing', 'hash --nothing', 'dedup --nothing',
     'bench',
     'help --nothing', 'help --man --bash', 'help --bash dump', 'help a b')
 {
@@ -103,14 +113,49 @@ for my $bad ('', 'nothing') {
 is(join(' ', glob '*'), 'err', 'nothing was made');
 
 
+# one input layer: files, standard input, packed or not
+
+my @urls = map { "http://in.test/$_" } 1 .. 1000;
+
+spew('urls', join '', map { "$_\n" } @urls);
+system('for p in gzip xz zstd; do $p -qc <urls >urls.$p; done');
+
+for my $input ('urls', 'urls.gzip', 'urls.xz', 'urls.zstd', '- <urls',
+    '<urls', '<urls.xz', 'urls urls.gzip')
+{
+    my $n = 1000 * (() = $input =~ /urls/g);
+
+    is(`$urlstore normalize $input | sort -u | wc -l` . $?, "1000\n0",
+        "normalize $input");
+    is(`$urlstore dedup -q $input | wc -l`, "1000\n", "dedup $input");
+    like(`$urlstore import in $input 2>&1`, qr/ $n lines: .* 0 refused/,
+        "import $input");
+    system('rm', '-r', 'in');
+}
+
+for my $command ('normalize', 'import in') {
+    my ($out, $err, $code) = run("$command nothing urls");
+
+    is($code, 2, "$command: a file that is not there");
+    like($err, qr/nothing: open: No such file/, '... is named');
+}
+
+spew('some', "http://a.test/\nftp://b.test/\n" . 'x' x (2 << 20) . "\n"
+    . "http://c.test/\n");
+
+is((run('normalize some'))[0], "http://a.test/\n!scheme\n!length\n"
+    . "http://c.test/\n", 'a long line is one line');
+like(`$urlstore import in some 2>&1`, qr/ 4 lines: 2 new, 0 seen, 2 refused/,
+    'import counts what it refuses');
+is($? >> 8, 1, '... and returns 1');
+system('rm -rf in urls* some');
+
+
 # input that cannot be read, output that cannot be written
 
 my $lines = join '', map "http://a.test/$_\n", 1 .. 5000;
 
-{
-    open my $f, '>', 'lines' or die "lines: $!";
-    print $f $lines;
-}
+spew('lines', $lines);
 
 my $import = `$urlstore import data <lines 2>&1`;
 is($?, 0, 'a directory');

@@ -137,10 +137,20 @@ us_cli_asks(int argc, char **argv)
 }
 
 
-/*
- * The exit code of a command: what it read from standard input, or wrote to
- * standard output, must have been all.
- */
+int
+us_cli_output(void)
+{
+    if (ferror(stdout)) {
+        fprintf(stderr, "urlstore: standard output could not be written: "
+                "%s\n", strerror(errno));
+        return US_CLI_USAGE;
+    }
+
+    return US_CLI_DONE;
+}
+
+
+/* the exit code of a command, after all of its output was written */
 
 static int
 us_cli_streams(int code)
@@ -150,19 +160,9 @@ us_cli_streams(int code)
         return code;
     }
 
-    if (ferror(stdin)) {
-        fprintf(stderr, "urlstore: standard input could not be read to its "
-                "end\n");
-        return US_CLI_USAGE;
-    }
+    (void) fflush(stdout);
 
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "urlstore: standard output could not be written: "
-                "%s\n", strerror(errno));
-        return US_CLI_USAGE;
-    }
-
-    return code;
+    return us_cli_output() ? US_CLI_USAGE : code;
 }
 
 

@@ -92,6 +92,9 @@ void us_cli_synopsis(FILE *f, const us_cli_command_t *c);
 /* the answer to --help */
 void us_cli_manual(const us_cli_command_t *c);
 
+/* 0, or US_CLI_USAGE after a message: standard output cannot be written */
+int us_cli_output(void);
+
 /* "4096", "64k", "512M", "4G"; 0: it is none */
 size_t us_cli_size(const char *text);
 

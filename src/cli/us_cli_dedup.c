@@ -22,11 +22,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-
-#define US_DEDUP_TICK    500000000    /* ns between two lines of progress */
 
 
 static int us_dedup_run(int argc, char **argv);
@@ -196,136 +191,35 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
 }
 
 
-static double
-us_dedup_since(const struct timespec *t)
+static int
+us_dedup_lines(void *data, us_str_t *lines, size_t n)
 {
-    struct timespec  now;
+    us_dedup_t *d = data;
 
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-
-    return now.tv_sec - t->tv_sec + (now.tv_nsec - t->tv_nsec) / 1e9;
-}
-
-
-/* "1234567" as "1.23M", into buf of 16 bytes */
-
-static const char *
-us_dedup_short(char *buf, double n)
-{
-    static const char  units[] = " kMGT";
-    unsigned           i;
-
-    for (i = 0; n >= 1000 && i < 4; i++) {
-        n /= 1000;
-    }
-
-    (void) snprintf(buf, 16, i ? "%.3g%c" : "%.0f", n, units[i]);
-
-    return buf;
-}
-
-
-/* one line on the terminal, written over again */
-
-static void
-us_dedup_tell(us_dedup_t *d, int last)
-{
-    char      a[16], b[16], c[16];
-    double    seconds, share;
-    uint64_t  pos, size;
-    unsigned  left;
-
-    seconds = us_dedup_since(&d->began);
-    (void) clock_gettime(CLOCK_MONOTONIC, &d->told);
-
-    fprintf(stderr, "\r%s lines, %s new, %s/s", us_dedup_short(a, d->lines),
-            us_dedup_short(b, d->fresh),
-            us_dedup_short(c, seconds > 0 ? d->lines / seconds : 0));
-
-    if (d->total && !last
-        && us_lines_position(&d->input, &pos, &size) == 0)
-    {
-        share = (double) (d->passed + pos) / d->total;
-
-        if (share > 0.001 && share <= 1) {
-            left = (unsigned) (seconds / share - seconds);
-            fprintf(stderr, ", %.0f%%, %u:%02u left", 100 * share, left / 60,
-                    left % 60);
-        }
-    }
-
-    fprintf(stderr, "\033[K%s", last ? "\n" : "");
+    return d->take(d, lines, n);
 }
 
 
 static int
 us_dedup_idle(void *data)
 {
-    return us_dedup_flush(data) == 0 ? 0 : -1;
+    return us_dedup_flush(data);
 }
 
 
 /* the sets size themselves by it */
 
 static void
-us_dedup_progress(us_dedup_t *d, double share)
+us_dedup_progress(void *data, double share)
 {
+    us_dedup_t *d = data;
+
     if (d->set) {
         us_lineset_progress(d->set, share);
 
     } else if (d->urls) {
         us_urlset_progress(d->urls, share);
     }
-}
-
-
-/* what cannot be read is told, and does not keep the other files back */
-
-static int
-us_dedup_file(us_dedup_t *d, const char *name)
-{
-    int        rc;
-    ssize_t    n;
-    uint64_t   pos, size, told;
-    us_str_t   lines[US_DEDUP_GROUP];
-
-    if (us_lines_open(&d->input, name) == -1) {
-        (void) us_lines_close(&d->input);
-        d->failed = 1;
-        return 0;
-    }
-
-    told = 0;
-
-    while ((n = us_lines_next(&d->input, lines, US_DEDUP_GROUP)) > 0) {
-
-        if (d->total && d->input.bytes != told
-            && us_lines_position(&d->input, &pos, &size) == 0)
-        {
-            told = d->input.bytes;
-            us_dedup_progress(d, (double) (d->passed + pos) / d->total);
-        }
-
-        rc = d->take(d, lines, n);
-
-        if (rc != 0) {
-            return rc;
-        }
-
-        if (d->progress && us_dedup_since(&d->told) * 1e9 > US_DEDUP_TICK) {
-            us_dedup_tell(d, 0);
-        }
-    }
-
-    if (us_lines_position(&d->input, &pos, &size) == 0) {
-        d->passed += size;
-    }
-
-    if (us_lines_close(&d->input) == -1 || n == -1) {
-        d->failed = 1;
-    }
-
-    return us_dedup_flush(d);
 }
 
 
@@ -353,39 +247,12 @@ us_dedup_follow(us_dedup_t *d)
     while (rc == 0
            && (name = us_follow_next(f, &us_dedup_stop, &failed)) != NULL)
     {
-        rc = us_dedup_file(d, name);
+        rc = us_files_one(&d->files, name);
     }
 
     us_follow_close(f);
 
     return rc ? rc : failed ? US_CLI_USAGE : 0;
-}
-
-
-static int
-us_dedup_files(us_dedup_t *d, int n, char **names)
-{
-    int          i, rc;
-    struct stat  st;
-
-    if (n == 0) {
-        d->total = fstat(0, &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
-        return us_dedup_file(d, "-");
-    }
-
-    for (i = 0; i < n; i++) {
-        if (stat(names[i], &st) == 0 && S_ISREG(st.st_mode)) {
-            d->total += st.st_size;
-        }
-    }
-
-    rc = 0;
-
-    for (i = 0; i < n && rc == 0; i++) {
-        rc = us_dedup_file(d, names[i]);
-    }
-
-    return rc;
 }
 
 
@@ -426,11 +293,11 @@ us_dedup_close(us_dedup_t *d)
     unsigned           i;
     us_filter_info_t   info;
 
-    rc = US_CLI_DONE;
+    rc = us_files_code(&d->files);
 
     for (i = 0; i < sizeof(d->refused) / sizeof(d->refused[0]); i++) {
         if (d->refused[i]) {
-            rc = US_CLI_REFUSED;
+            rc = rc ? rc : US_CLI_REFUSED;
 
             if (!d->quiet) {
                 fprintf(stderr, "urlstore: %llu lines refused: %s\n",
@@ -440,18 +307,11 @@ us_dedup_close(us_dedup_t *d)
         }
     }
 
-    if (d->input.skipped) {
-        rc = US_CLI_REFUSED;
-        fprintf(stderr, "urlstore: %llu lines left out: longer than %d "
-                "bytes\n", (unsigned long long) d->input.skipped,
-                US_LINES_BUFFER);
-    }
-
     if (d->filter) {
         us_filter_info(d->filter, &info);
 
         if (info.urls > info.capacity) {
-            rc = US_CLI_REFUSED;
+            rc = rc ? rc : US_CLI_REFUSED;
             fprintf(stderr, "urlstore: the filter was made for %llu lines "
                     "and got %llu: its error has grown from %g to %.2g\n",
                     (unsigned long long) info.capacity,
@@ -460,7 +320,7 @@ us_dedup_close(us_dedup_t *d)
         }
     }
 
-    return d->failed ? US_CLI_USAGE : rc;
+    return rc;
 }
 
 
@@ -476,28 +336,26 @@ us_dedup_run(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
+    d.files.take = us_dedup_lines;
+    d.files.flush = us_dedup_idle;
+    d.files.share = us_dedup_progress;
+    d.files.data = &d;
+    d.files.fresh = &d.fresh;
+    d.files.progress = !d.quiet;
+
     if (us_dedup_open(&d) != 0) {
         us_dedup_free(&d);
         return US_CLI_USAGE;
     }
 
-    d.input.idle = us_dedup_idle;
-    d.input.data = &d;
-    d.progress = !d.quiet && isatty(2);
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &d.began);
-    d.told = d.began;
-
     rc = d.follow ? us_dedup_follow(&d)
-                  : us_dedup_files(&d, argc - optind, argv + optind);
+                  : us_files_run(&d.files, argc - optind, argv + optind);
 
     if (rc == 0 && d.count) {
         rc = us_dedup_print_counts(&d);
     }
 
-    if (d.progress) {
-        us_dedup_tell(&d, 1);
-    }
+    us_files_end(&d.files);
 
     code = us_dedup_close(&d);
     us_dedup_free(&d);

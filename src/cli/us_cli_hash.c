@@ -9,10 +9,18 @@
 
 
 #include "us_cli.h"
+#include "us_files.h"
 #include "url/us_two_hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+
+typedef struct {
+    us_norm_t     *norm;
+    us_norm_ws_t  *ws;
+    int            code;
+} us_hash_t;
 
 
 static int us_hash_run(int argc, char **argv);
@@ -32,13 +40,13 @@ const us_cli_command_t  us_cli_hash = {
 
 
 static int
-us_hash_url(const us_norm_t *norm, us_norm_ws_t *ws, us_str_t in)
+us_hash_url(const us_hash_t *to, us_str_t in)
 {
     us_canon_t     canon;
     us_verdict_t   rc;
     us_two_hash_t  h;
 
-    rc = us_normalize(norm, ws, in, NULL, &canon);
+    rc = us_normalize(to->norm, to->ws, in, NULL, &canon);
 
     if (rc != US_URL_OK) {
         printf("!%s\n", us_verdict_name(rc));
@@ -55,67 +63,87 @@ us_hash_url(const us_norm_t *norm, us_norm_ws_t *ws, us_str_t in)
 
 
 static int
-us_hash_lines(const us_norm_t *norm, us_norm_ws_t *ws)
+us_hash_lines(void *data, us_str_t *lines, size_t n)
 {
-    int       code;
-    char     *line;
-    size_t    size;
-    ssize_t   n;
-    us_str_t  in;
+    us_hash_t *h = data;
 
-    code = US_CLI_DONE;
-    line = NULL;
-    size = 0;
+    size_t  i;
 
-    while ((n = getline(&line, &size, stdin)) > 0) {
-        in.data = (uint8_t *) line;
-        in.len = n - (line[n - 1] == '\n');
-        code |= us_hash_url(norm, ws, in);
+    for (i = 0; i < n; i++) {
+        h->code |= us_hash_url(h, lines[i]);
     }
 
-    free(line);
+    return us_cli_output();
+}
 
-    return code;
+
+static int
+us_hash_flush(void *data)
+{
+    (void) fflush(stdout);
+
+    return us_cli_output();
+}
+
+
+static int
+us_hash_input(us_hash_t *h)
+{
+    int         rc;
+    us_files_t  files;
+
+    memset(&files, 0, sizeof(us_files_t));
+    files.take = us_hash_lines;
+    files.flush = us_hash_flush;
+    files.data = h;
+    files.cut = 1;
+
+    rc = US_CLI_USAGE;
+
+    if (us_files_init(&files) == 0
+        && us_files_run(&files, 0, NULL) == US_CLI_DONE)
+    {
+        rc = us_files_code(&files);
+    }
+
+    us_files_free(&files);
+
+    return rc;
 }
 
 
 static int
 us_hash_run(int argc, char **argv)
 {
-    int            i, code;
-    us_str_t       in;
-    us_norm_t     *norm;
-    us_norm_ws_t  *ws;
+    int        i, rc;
+    us_str_t   in;
+    us_hash_t  h;
 
     if (us_cli_option(&us_cli_hash, argc, argv) != -1) {
         return us_cli_usage(&us_cli_hash);
     }
 
-    norm = us_norm_create(US_PROFILE_CRAWLER);
+    memset(&h, 0, sizeof(us_hash_t));
+    h.norm = us_norm_create(US_PROFILE_CRAWLER);
 
-    if (norm == NULL || us_norm_seal(norm) != 0
-        || (ws = us_norm_ws_create(norm)) == NULL)
+    if (h.norm == NULL || us_norm_seal(h.norm) != 0
+        || (h.ws = us_norm_ws_create(h.norm)) == NULL)
     {
         fprintf(stderr, "urlstore: out of memory\n");
-        us_norm_destroy(norm);
+        us_norm_destroy(h.norm);
         return US_CLI_USAGE;
     }
 
-    i = optind;
-    code = US_CLI_DONE;
+    rc = optind == argc ? us_hash_input(&h) : US_CLI_DONE;
 
-    if (i == argc) {
-        code = us_hash_lines(norm, ws);
-    }
-
-    for ( /* void */ ; i < argc; i++) {
+    for (i = optind; i < argc; i++) {
         in.data = (uint8_t *) argv[i];
         in.len = strlen(argv[i]);
-        code |= us_hash_url(norm, ws, in);
+        h.code |= us_hash_url(&h, in);
     }
 
-    us_norm_ws_destroy(ws);
-    us_norm_destroy(norm);
+    us_norm_ws_destroy(h.ws);
+    us_norm_destroy(h.norm);
 
-    return code;
+    return rc ? rc : h.code;
 }

@@ -1,6 +1,6 @@
 
 /*
- * urlstore import [--profile P] [--www first|keep|strip] DIR < LINES
+ * urlstore import [--profile P] [--www first|keep|strip] DIR [FILE...]
  *
  * Adds a URL a line to a data directory, which is made if it is empty; lines
  * of a dump, "ID<TAB>URL", are taken as well.  The directory must have no
@@ -12,6 +12,7 @@
 
 
 #include "us_cli_data.h"
+#include "us_files.h"
 #include "../url/us_normalize.h"
 
 #include <errno.h>
@@ -44,14 +45,20 @@ static const us_cli_option_t  us_import_list[] = {
 const us_cli_command_t  us_cli_import = {
     .name = "import",
     .run = us_import_command,
-    .args = "DIR < LINES",
+    .args = "DIR [FILE...]",
     .summary = "add URLs to a data directory",
     .text =
-        "Adds a URL a line to DIR, which is made if it does not exist. Lines "
-        "of a dump, \"ID<TAB>URL\", are accepted, too. Ids are given in the "
-        "order of the lines: to keep ids, use backup and restore instead. No "
+        "Adds the URLs of files, or of standard input (\"-\"), packed by "
+        "gzip, xz or zstd or not, one a line, to DIR, which is made if it "
+        "does not exist. Lines of a dump, \"ID<TAB>URL\", are accepted, too. "
+        "Ids are given in the order of the lines: to keep ids, use backup and "
+        "restore instead. No "
         "service may own DIR. All is on the disk when the command ends.",
-    .options = us_import_list
+    .options = us_import_list,
+    .exits =
+        " 0   all was added\n"
+        " 1   lines were refused, or DIR cannot be written to as it is\n"
+        " 2   wrong usage, or something could not be read or written"
 };
 
 
@@ -63,6 +70,7 @@ typedef struct {
     us_tail_t         tail;
     uint64_t          begun;          /* the LSN before the first line */
 
+    us_files_t        files;
     unsigned          n;              /* items waiting */
     us_store_item_t   items[US_STORE_GROUP];
     uint8_t           text[US_STORE_GROUP][US_URL_MAX];
@@ -142,30 +150,28 @@ us_import_group(us_import_t *im)
 
 
 static int
-us_import_line(us_import_t *im, char *line, size_t len)
+us_import_line(us_import_t *im, us_str_t in)
 {
-    char             *tab;
-    us_str_t          in;
+    size_t            n;
     us_canon_t        canon;
     us_store_item_t  *item;
 
-    if (len && line[len - 1] == '\n') {
-        len--;
+    /* "ID<TAB>" of a dump */
+
+    for (n = 0; n < in.len && in.data[n] >= '0' && in.data[n] <= '9'; n++) {
+        /* void */
     }
 
-    tab = memchr(line, '\t', len);
-
-    if (tab && strspn(line, "0123456789") == (size_t) (tab - line)) {
-        len -= tab + 1 - line;
-        line = tab + 1;
+    if (n && n < in.len && in.data[n] == '\t') {
+        in.data += n + 1;
+        in.len -= n + 1;
     }
 
-    if (len == 0 || (len == 1 && *line == '-')) {
+    if (in.len == 0 || (in.len == 1 && *in.data == '-')) {
         return 0;
     }
 
     im->lines++;
-    in = (us_str_t) { len, (uint8_t *) line };
 
     if (us_normalize(im->norm, im->ws, in, NULL, &canon) != US_URL_OK) {
         im->refused++;
@@ -179,6 +185,21 @@ us_import_line(us_import_t *im, char *line, size_t len)
     item->merge = canon.merge;
 
     return (++im->n == US_STORE_GROUP) ? us_import_group(im) : 0;
+}
+
+
+static int
+us_import_lines(void *data, us_str_t *lines, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (us_import_line(data, lines[i]) != 0) {
+            return US_CLI_USAGE;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -240,25 +261,19 @@ us_import_open(us_import_t *im)
 
 
 static int
-us_import_run(us_import_t *im)
+us_import_run(us_import_t *im, int n, char **names)
 {
-    int       rc;
-    char     *line;
-    size_t    size;
-    ssize_t   n;
+    int  rc;
 
     us_writer_init(&im->w, im->d.dirfd, im->d.recovery.manifest.uuid,
                    im->d.recovery.manifest.epoch, im->d.boot, &us_data_ops);
 
     rc = us_writer_attach(&im->w, &im->tail);
-    line = NULL;
-    size = 0;
 
-    while (rc == 0 && (n = getline(&line, &size, stdin)) > 0) {
-        rc = us_import_line(im, line, n);
+    if (rc == 0) {
+        rc = us_files_run(&im->files, n, names);
+        us_files_end(&im->files);
     }
-
-    free(line);
 
     if (rc == 0) {
         rc = us_import_group(im);
@@ -329,7 +344,7 @@ us_import_norm(int argc, char **argv)
         }
     }
 
-    if (optind != argc - 1) {
+    if (optind == argc) {
         return NULL;
     }
 
@@ -368,6 +383,18 @@ us_import_command(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
+    im->files.take = us_import_lines;
+    im->files.data = im;
+    im->files.fresh = &im->added;
+    im->files.progress = 1;
+    im->files.cut = 1;
+
+    if (us_files_init(&im->files) == -1) {
+        us_norm_destroy(norm);
+        free(im);
+        return US_CLI_USAGE;
+    }
+
     im->norm = norm;
     im->ws = us_norm_ws_create(norm);
 
@@ -393,7 +420,9 @@ us_import_command(int argc, char **argv)
                     im->d.recovery.error.text);
             code = US_CLI_REFUSED;
 
-        } else if (us_import_run(im) != 0) {
+        } else if (us_import_run(im, argc - optind - 1, argv + optind + 1)
+                   != 0)
+        {
             fprintf(stderr, "urlstore: \"%s\": %s\n", im->d.path,
                     im->w.error.text);
             code = US_CLI_USAGE;
@@ -403,6 +432,16 @@ us_import_command(int argc, char **argv)
                 PRIu64 " seen, %" PRIu64 " refused\n", im->lines, im->added,
                 im->seen, im->refused);
     }
+
+    if (code == US_CLI_DONE) {
+        code = us_files_code(&im->files);
+    }
+
+    if (code == US_CLI_DONE && im->refused) {
+        code = US_CLI_REFUSED;
+    }
+
+    us_files_free(&im->files);
 
     if (im->d.dirfd != -1) {
         us_cli_data_close(&im->d);

@@ -1,6 +1,6 @@
 
 /*
- * urlstore normalize [--profile P] [--base B] [--json]
+ * urlstore normalize [--profile P] [--base B] [--json] [FILE...]
  *
  * A line in, a line out: the canonical URL, or "!" and the reason.  With
  * --json a line is {"url": .., "base": ..} and the answer {"url": ..} or
@@ -13,12 +13,14 @@
 
 
 #include "us_cli.h"
+#include "us_files.h"
 #include "input/us_json.h"
 #include "input/us_json_quote.h"
 #include "url/us_normalize.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 
 /* a string of a line's object; data is kept from line to line */
@@ -50,6 +52,8 @@ typedef struct {
 static int us_normalize_run(int argc, char **argv);
 static int us_normalize_options(us_cli_normalize_t *ctx, int argc,
     char **argv);
+static int us_normalize_lines(void *data, us_str_t *lines, size_t n);
+static int us_normalize_flush(void *data);
 static int us_normalize_open(us_cli_normalize_t *ctx);
 static void us_normalize_line(us_cli_normalize_t *ctx, us_str_t line);
 static void us_normalize_json(us_cli_normalize_t *ctx, us_str_t line);
@@ -73,10 +77,12 @@ static const us_cli_option_t  us_normalize_list[] = {
 const us_cli_command_t  us_cli_normalize = {
     .name = "normalize",
     .run = us_normalize_run,
-    .args = "< URLS",
+    .args = "[FILE...]",
     .summary = "print the canonical form of URLs",
     .text =
-        "Prints a line for each line: the canonical URL, or \"!\" and the "
+        "Prints a line for each line of the files, or of standard input "
+        "(\"-\"), packed by gzip, xz or zstd or not: the canonical URL, or "
+        "\"!\" and the "
         "reason why it is refused. whatwg and strict-rfc3986 take every "
         "scheme, the other profiles those of a store.",
     .options = us_normalize_list
@@ -86,10 +92,8 @@ const us_cli_command_t  us_cli_normalize = {
 static int
 us_normalize_run(int argc, char **argv)
 {
-    char                *line;
-    size_t               size;
-    ssize_t              n;
-    us_str_t             in;
+    int                  rc;
+    us_files_t           files;
     us_cli_normalize_t   ctx;
 
     memset(&ctx, 0, sizeof(ctx));
@@ -103,31 +107,25 @@ us_normalize_run(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
-    line = NULL;
-    size = 0;
+    memset(&files, 0, sizeof(us_files_t));
+    files.take = us_normalize_lines;
+    files.flush = us_normalize_flush;
+    files.data = &ctx;
+    files.progress = !isatty(1);
+    files.cut = 1;
 
-    while ((n = getline(&line, &size, stdin)) > 0) {
+    rc = US_CLI_USAGE;
 
-        if (line[n - 1] == '\n') {
-            n--;
-        }
-
-        if (n && line[n - 1] == '\r') {
-            n--;
-        }
-
-        in.data = (uint8_t *) line;
-        in.len = n;
-
-        if (ctx.json) {
-            us_normalize_json(&ctx, in);
-
-        } else {
-            us_normalize_line(&ctx, in);
-        }
+    if (us_files_init(&files) == 0) {
+        rc = us_files_run(&files, argc - optind, argv + optind);
+        us_files_end(&files);
     }
 
-    free(line);
+    if (rc == US_CLI_DONE) {
+        rc = us_files_code(&files);
+    }
+
+    us_files_free(&files);
     free(ctx.url.data);
     free(ctx.base_url.data);
     us_json_free(&ctx.reader);
@@ -135,7 +133,40 @@ us_normalize_run(int argc, char **argv)
     us_norm_ws_destroy(ctx.ws);
     us_norm_destroy(ctx.norm);
 
-    return ctx.refused ? US_CLI_REFUSED : US_CLI_DONE;
+    return rc ? rc : ctx.refused ? US_CLI_REFUSED : US_CLI_DONE;
+}
+
+
+static int
+us_normalize_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_cli_normalize_t *ctx = data;
+
+    size_t    i;
+    us_str_t  in;
+
+    for (i = 0; i < n; i++) {
+        in = lines[i];
+        in.len -= (in.len && in.data[in.len - 1] == '\r');
+
+        if (ctx->json) {
+            us_normalize_json(ctx, in);
+
+        } else {
+            us_normalize_line(ctx, in);
+        }
+    }
+
+    return us_cli_output();
+}
+
+
+static int
+us_normalize_flush(void *data)
+{
+    (void) fflush(stdout);
+
+    return us_cli_output();
 }
 
 
@@ -174,12 +205,6 @@ us_normalize_options(us_cli_normalize_t *ctx, int argc, char **argv)
         default:
             return us_cli_usage(&us_cli_normalize);
         }
-    }
-
-    if (optind < argc) {
-        fprintf(stderr, "urlstore: unexpected argument \"%s\"\n",
-                argv[optind]);
-        return us_cli_usage(&us_cli_normalize);
     }
 
     return US_CLI_DONE;

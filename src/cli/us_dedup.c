@@ -341,9 +341,13 @@ us_dedup_open_filter(us_dedup_t *d)
 int
 us_dedup_open(us_dedup_t *d)
 {
+    if (us_files_init(&d->files) == -1) {
+        return US_CLI_USAGE;
+    }
+
     d->out = malloc(US_DEDUP_OUT + 2 * US_LINES_BUFFER);
 
-    if (d->out == NULL || us_lines_init(&d->input) == -1) {
+    if (d->out == NULL) {
         return us_dedup_memory();
     }
 
@@ -402,6 +406,6 @@ us_dedup_free(us_dedup_t *d)
     }
 
     us_norm_destroy(d->norm);
-    us_lines_free(&d->input);
+    us_files_free(&d->files);
     free(d->out);
 }

@@ -8,16 +8,13 @@
 #define _US_DEDUP_H_INCLUDED_
 
 
-#include "us_lines.h"
+#include "us_files.h"
 #include "us_lineset.h"
 #include "us_urlset.h"
 #include "store/us_filter.h"
 #include "url/us_normalize.h"
 
-#include <time.h>
-
-
-#define US_DEDUP_GROUP   256
+#define US_DEDUP_GROUP   US_FILES_GROUP
 
 
 typedef struct us_dedup_s  us_dedup_t;
@@ -43,8 +40,6 @@ struct us_dedup_s {
     unsigned         quiet:1;
     unsigned         count:1;
     unsigned         ids:1;
-    unsigned         progress:1;
-    unsigned         failed:1;        /* some input could not be read */
     int              profile;         /* -1: lines as they are */
     const char      *follow;
     size_t           memory;
@@ -57,11 +52,7 @@ struct us_dedup_s {
     uint8_t         *out;
     size_t           out_len;
 
-    us_lines_t       input;
-    uint64_t         total;           /* bytes of all files, 0: unknown */
-    uint64_t         passed;          /* bytes of the files that are through */
-    struct timespec  began;
-    struct timespec  told;
+    us_files_t       files;
 };
 
 

@@ -250,7 +250,7 @@ us_lines_fill(us_lines_t *l)
     }
 
     if (l->end == US_LINES_BUFFER) {
-        /* one line fills it all */
+        /* one line fills it all; us_lines_next() has given it out if cut */
         l->end = 0;
         l->skipped += !l->skipping;
         l->skipping = 1;
@@ -312,6 +312,16 @@ us_lines_next(us_lines_t *l, us_str_t *lines, size_t max)
 
         if (l->eof) {
             break;
+        }
+
+        if (l->cut && !l->skipping && l->start == 0
+            && l->end == US_LINES_BUFFER)
+        {
+            lines[0].data = l->buf;
+            lines[0].len = l->end;
+            l->start = l->end;
+            l->skipping = 1;
+            return 1;
         }
 
         if (us_lines_fill(l) == -1) {

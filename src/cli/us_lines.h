@@ -12,7 +12,8 @@
 #include "../us_base.h"
 
 
-#define US_LINES_BUFFER  (1 << 20)    /* a longer line is skipped and counted */
+#define US_LINES_BUFFER  (1 << 20)    /* a longer line is skipped and counted,
+                                         or cut */
 
 
 typedef struct {
@@ -23,6 +24,7 @@ typedef struct {
     pid_t         feeder;
     unsigned      eof:1;
     unsigned      skipping:1;         /* within a line that is too long */
+    unsigned      cut:1;              /* give out the begin of such a line */
 
     uint8_t      *buf;
     size_t        start;              /* of what has not been given out */

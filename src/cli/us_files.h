@@ -1,0 +1,72 @@
+
+/*
+ * The input of a command: the lines of its files, or of standard input, with
+ * the progress on a terminal.
+ *
+ *     FILE...  --> us_lines (plain, gz, xz, zstd) --> groups of lines --> take
+ */
+
+
+#ifndef _US_FILES_H_INCLUDED_
+#define _US_FILES_H_INCLUDED_
+
+
+#include "us_lines.h"
+
+#include <time.h>
+
+
+#define US_FILES_GROUP  256           /* lines that come together, at most */
+
+
+typedef struct {
+
+    /* a group of lines; returns 0, or an exit code after a message */
+    int            (*take)(void *data, us_str_t *lines, size_t n);
+
+    /* writes what has been held back; 0, or as above; or NULL */
+    int            (*flush)(void *data);
+
+    /* the share of the input that has been read, from 0 to 1; or NULL */
+    void           (*share)(void *data, double share);
+
+    void            *data;
+    const uint64_t  *fresh;           /* a count for the progress, or NULL */
+    unsigned         progress:1;      /* write it to the terminal */
+    unsigned         cut:1;           /* give out the begin of long lines */
+    unsigned         failed:1;        /* some input could not be read */
+
+    us_lines_t       input;
+    uint64_t         lines;
+    uint64_t         total;           /* bytes of all files, 0: unknown */
+    uint64_t         passed;          /* bytes of the files that are done */
+    struct timespec  began;
+    struct timespec  shown;
+} us_files_t;
+
+
+/*
+ * f is zero but for what the caller has set: take, data, ...  0, or -1 after a
+ * message.  us_files_free() is called in either case.
+ */
+int us_files_init(us_files_t *f);
+void us_files_free(us_files_t *f);
+
+/*
+ * Reads n files; standard input if there are none.  What cannot be read sets
+ * `failed` after a message, and the next file is read.  Returns 0, or what a
+ * callback returned.
+ */
+int us_files_run(us_files_t *f, int n, char **names);
+
+/* one of them, of whose size f->total knows nothing */
+int us_files_one(us_files_t *f, const char *name);
+
+/* the last line of progress, before other messages */
+void us_files_end(us_files_t *f);
+
+/* the exit code of what was read: too long lines, files that failed */
+int us_files_code(const us_files_t *f);
+
+
+#endif /* _US_FILES_H_INCLUDED_ */
