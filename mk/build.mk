@@ -27,8 +27,8 @@ ASAN      := -O1 -g -fPIC -fno-omit-frame-pointer \
              -fsanitize=address,undefined -fno-sanitize-recover=undefined
 TSAN      := -O1 -g -fPIC -fno-omit-frame-pointer -fsanitize=thread
 
-CORE_SRC  := $(sort $(wildcard src/us_*.c src/input/*.c src/url/*.c \
-                       src/store/*.c src/journal/*.c src/data/*.c))
+CORE_SRC  := $(sort $(filter-out src/ngx_% src/http/% src/cli/%, \
+               $(wildcard src/*.c src/*/*.c)))
 CLI_SRC   := $(sort $(wildcard src/cli/*.c))
 
 obj        = $(patsubst src/%.c,$(B)/$(1)/%.o,$(2))

@@ -25,6 +25,7 @@ my @rooms = (
     [ 'url',     'us_normalize.h' ],
     [ 'input',   'us_input.h' ],
     [ 'journal', 'us_recovery.h' ],
+    [ 'filter',  'us_filter_file.h' ],
     [ 'store',   'us_store.h' ],
     [ 'data',    'us_life.h', 'us_embed.h' ],
     [ 'cli' ],
@@ -51,6 +52,8 @@ for my $file (glob 'src/*.[ch] src/*/*.[ch]') {
     }
 }
 
+is(join(' ', grep { !exists $floor{$_} && $_ ne 'http' } map { room("$_/x") }
+    grep { -d } glob 'src/*'), '', 'each folder is a room');
 is(join("\n", @upward), '', 'no file includes one of a room above it');
 
 for my $room (grep { !/^(?:store|cli)$/ } map { $_->[0] } @rooms) {

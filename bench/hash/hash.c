@@ -13,7 +13,7 @@
 
 
 #include "us_base.h"
-#include "store/us_hash.h"
+#include "us_hash.h"
 #include "url/us_two_hash.h"
 
 #include <math.h>

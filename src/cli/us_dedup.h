@@ -11,7 +11,7 @@
 #include "us_files.h"
 #include "us_lineset.h"
 #include "us_urlset.h"
-#include "store/us_filter.h"
+#include "filter/us_filter.h"
 #include "url/us_normalize.h"
 
 #define US_DEDUP_GROUP   US_FILES_GROUP

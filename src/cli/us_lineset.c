@@ -23,7 +23,7 @@
 
 
 #include "us_lineset.h"
-#include "../store/us_hash.h"
+#include "../us_hash.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -28,7 +28,7 @@
 
 #include "../us_process.h"
 #include "../journal/us_writer.h"
-#include "../store/us_atomic.h"
+#include "../us_atomic.h"
 
 
 #define US_SHARE_MEMBERS  512         /* processes, those that drain included */

@@ -41,7 +41,7 @@
 
 #include "../url/us_normalize.h"
 #include "../store/us_store.h"
-#include "../store/us_filter_file.h"
+#include "../filter/us_filter_file.h"
 #include "../input/us_input.h"
 #include "../input/us_json_quote.h"
 

@@ -28,7 +28,7 @@
 
 
 #include "ngx_http_urlstore.h"
-#include "../store/us_hash.h"
+#include "../us_hash.h"
 
 #include <sys/random.h>
 

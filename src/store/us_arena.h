@@ -53,7 +53,7 @@
 
 
 #include "us_store.h"
-#include "us_atomic.h"
+#include "../us_atomic.h"
 
 
 #define US_LAYOUT       3

@@ -14,7 +14,7 @@
 
 
 #include "us_cluster.h"
-#include "us_atomic.h"
+#include "../us_atomic.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #define _US_MODEL_H_INCLUDED_
 
 
-#include "us_atomic.h"
+#include "../us_atomic.h"
 #include "us_huffman.h"
 #include "us_run.h"
 

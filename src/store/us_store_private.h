@@ -15,7 +15,7 @@
 
 
 #include "us_bulk.h"
-#include "us_hash.h"
+#include "../us_hash.h"
 #include "us_index.h"
 #include "us_log.h"
 #include "us_marks.h"

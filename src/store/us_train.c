@@ -10,7 +10,7 @@
 
 
 #include "us_trainer.h"
-#include "us_atomic.h"
+#include "../us_atomic.h"
 #include "us_cluster.h"
 
 #include <math.h>

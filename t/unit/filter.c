@@ -7,8 +7,8 @@
 
 #include "corpus.h"
 #include "us_base.h"
-#include "store/us_filter.h"
-#include "store/us_filter_file.h"
+#include "filter/us_filter.h"
+#include "filter/us_filter_file.h"
 
 #include <fcntl.h>
 #include <signal.h>

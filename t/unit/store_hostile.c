@@ -8,7 +8,7 @@
 
 #include "store_zone.h"
 #include "store/us_arena.h"
-#include "store/us_hash.h"
+#include "us_hash.h"
 
 #include <time.h>
 

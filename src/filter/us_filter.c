@@ -31,7 +31,7 @@
 
 
 #include "us_filter.h"
-#include "us_hash.h"
+#include "../us_hash.h"
 
 #include <math.h>
 

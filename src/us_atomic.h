@@ -18,7 +18,7 @@
 #define _US_ATOMIC_H_INCLUDED_
 
 
-#include "../us_base.h"
+#include "us_base.h"
 
 
 static inline uint64_t

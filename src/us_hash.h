@@ -8,7 +8,7 @@
 #define _US_HASH_H_INCLUDED_
 
 
-#include "../us_base.h"
+#include "us_base.h"
 
 
 /*
