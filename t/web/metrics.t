@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use JSON::PP qw(decode_json);
 use UrlStore::Test;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
@@ -86,6 +87,58 @@ is_deeply(fired(%bad, ready => '1+0x99'),
     [ sort grep { $_ ne 'UrlstoreNotReady' } @alerts ],
     'that new URLs are refused, only where look-ups are answered');
 is_deeply(fired(%good), [], 'none without a cause');
+
+
+# conf/grafana.json: as Grafana reads it, on figures that there are
+
+my $board = decode_json(slurp("$UrlStore::Test::TOP/conf/grafana.json"));
+my @panels = @{ $board->{panels} };
+my @exprs = map { $_->{expr} } map { @{ $_->{targets} } } @panels;
+my @queries = map { ref $_->{query} ? $_->{query}{query} : () }
+    @{ $board->{templating}{list} };
+my %at;
+
+cmp_ok($board->{schemaVersion}, '>=', 36, 'a dashboard');
+is_deeply([ sort { $a <=> $b } map { $_->{id} } @panels ],
+    [ 1 .. @panels ], 'its panels have ids of their own');
+
+for my $panel (@panels) {
+    my ($x, $y, $w, $h) = @{ $panel->{gridPos} }{qw(x y w h)};
+
+    for my $cell (map { my $row = $_; map { "$row $_" } $x .. $x + $w - 1 }
+        $y .. $y + $h - 1)
+    {
+        $at{$cell}++;
+    }
+
+    my @refs = map { $_->{refId} } @{ $panel->{targets} };
+
+    ok(@refs && $panel->{title} && $panel->{type} =~ /^(stat|timeseries)$/
+        && $x + $w <= 24 && @refs == keys %{ { map { $_ => 1 } @refs } },
+        "panel: $panel->{title}");
+}
+
+is((grep { $_ > 1 } values %at), 0, 'none lies over another');
+is(join(' ', grep { !$exists{$_} } map { /\b(urlstore_\w+)/g } @exprs,
+    @queries), '', 'all figures of the dashboard exist');
+
+# Prometheus parses the queries, with a value for each variable
+
+my $checked = "groups:\n  - name: board\n    rules:\n";
+
+for my $i (0 .. $#exprs) {
+    my $expr = $exprs[$i] =~ s/\$__rate_interval/5m/gr
+        =~ s/\$(job|instance|zone)/.*/gr;
+
+    $checked .= "      - record: panel:$i\n        expr: '$expr'\n";
+}
+
+spew($t->dir . '/board', $checked);
+
+my $said = `promtool check rules @{[$t->dir]}/board 2>&1`;
+
+is($?, 0, 'Prometheus parses the queries') or diag($said);
+unlike($checked =~ s/'//gr, qr/\$/, 'no other variable is used');
 
 
 # the alerts that fire after 99 minutes of these figures
