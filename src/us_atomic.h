@@ -58,7 +58,7 @@ us_cancelled(const volatile int *cancel)
  * Record bytes are immutable once published, but a reader loads whole words
  * and so touches bytes after its record, which a writer may be filling at the
  * moment; it never uses their bits.  This is the only unsynchronized access
- * in the store, and it is told to ThreadSanitizer here.
+ * in the store, and ThreadSanitizer learns of it here.
  */
 
 #if defined(__SANITIZE_THREAD__)

@@ -18,10 +18,10 @@
 
 typedef enum {
     US_FAULT_APPEND = 1,              /* before a group is written */
-    US_FAULT_WRITTEN,                 /* written, nobody told */
+    US_FAULT_WRITTEN,                 /* written, no reply sent */
     US_FAULT_TAIL,                    /* the next tail half stored */
     US_FAULT_SYNC,                    /* before fdatasync() of the journal */
-    US_FAULT_SYNCED,                  /* durable, nobody told */
+    US_FAULT_SYNCED,                  /* durable, no reply sent */
     US_FAULT_SEAL,                    /* the footer is written, not synced */
     US_FAULT_SEALED,                  /* synced, no next segment yet */
     US_FAULT_SEGMENT,                 /* next segment written as temporary */

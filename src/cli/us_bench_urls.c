@@ -3,7 +3,7 @@
  * The distinct canonical URLs of a file: see us_bench_urls.h.
  *
  * Texts lie in one pool, in the order of the lines.  A hash table of numbers
- * tells equal URLs, by the same key as the store's: what follows the scheme,
+ * finds equal URLs by the same key as the store's: what follows the scheme,
  * less a merged "www.".
  */
 

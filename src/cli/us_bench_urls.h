@@ -59,7 +59,7 @@ void us_bench_free(us_bench_urls_t *b);
 us_store_item_t us_bench_item(const us_bench_urls_t *b, size_t i);
 
 /*
- * Copies `count` URLs, those of `order`, one behind the other into text, which
+ * Copies `count` URLs, those of `order`, one after the other to text, which
  * has room for a byte more for each.  miss: changed in one character, and
  * left out if that makes it another one of the file.  Returns how many there
  * are.

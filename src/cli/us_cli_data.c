@@ -194,7 +194,7 @@ us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
              at != 0;
              at = us_reader_probe(&r, at + US_BLOCK_HEADER + b.len, &b))
         {
-            f->behind++;
+            f->follow++;
         }
     }
 

@@ -37,7 +37,7 @@ typedef struct {
     uint64_t           blocks;
     uint64_t           lsn;
     uint64_t           ids;
-    uint64_t           behind;        /* valid blocks behind a bad place */
+    uint64_t           follow;        /* valid blocks after a bad place */
     us_disk_error_t    error;
 } us_cli_file_t;
 
@@ -46,7 +46,7 @@ typedef struct {
 int us_cli_data_open(us_cli_data_t *d, const char *path);
 
 /*
- * Builds the store: d->rc tells how far.  lookup: for id -> URL only, which
+ * Builds the store; d->rc is the result.  lookup: for id -> URL only, which
  * takes less memory.  owner: the caller holds the lock.
  */
 int us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring);

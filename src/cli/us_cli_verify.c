@@ -69,7 +69,7 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
     } else if (f.end == US_READ_END) {
         bad = !newest;
 
-    } else if (f.end == US_READ_BAD && newest && f.behind == 0 && f.offset) {
+    } else if (f.end == US_READ_BAD && newest && f.follow == 0 && f.offset) {
         printf("torn     %s", f.error.text);
         printf(": %" PRIu64 " bytes to be cut\n", f.size - f.offset);
         bad = 0;
@@ -85,8 +85,8 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
         printf("         %s\n", f.error.text[0] ? f.error.text
                                                  : "it ends without a footer");
 
-        if (f.behind) {
-            printf("         %" PRIu64 " valid blocks follow\n", f.behind);
+        if (f.follow) {
+            printf("         %" PRIu64 " valid blocks follow\n", f.follow);
         }
     }
 
@@ -97,7 +97,7 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
 /* nothing that may have been answered lies past the end */
 
 static int
-us_verify_told(us_cli_data_t *d)
+us_verify_watermark(us_cli_data_t *d)
 {
     int              same;
     uint64_t         end;
@@ -293,7 +293,7 @@ us_verify_run(int argc, char **argv)
         bad = 1;
 
     } else {
-        bad |= us_verify_told(&d);
+        bad |= us_verify_watermark(&d);
     }
 
     if (d.store) {

@@ -1,8 +1,8 @@
 
 /*
- * A file is finished when who wrote it has closed it or moved it into the
- * directory (inotify tells); one that was there before is finished when it
- * has not changed for two seconds.  Names that begin with '.' or end with
+ * A file is finished when its writer has closed it or moved it into the
+ * directory (inotify reports both).  A file that was there before is finished
+ * when it has not changed for two seconds.  Names that begin with '.' or end with
  * .tmp or .part are left to their writers.
  *
  * Each version of a file is given out once: (name, inode, size, time of change)
@@ -38,7 +38,7 @@ struct us_follow_s {
     size_t          from;
     size_t          to;
 
-    unsigned        scan:1;           /* there may be more than was told */
+    unsigned        scan:1;           /* events may have been lost */
     char            path[PATH_MAX];
 };
 
@@ -211,7 +211,7 @@ us_follow_scan(us_follow_t *f)
 }
 
 
-/* takes what inotify has to tell, without waiting; 0, or -1 */
+/* reads the events of inotify, without waiting; 0, or -1 */
 
 static int
 us_follow_events(us_follow_t *f)

@@ -5,14 +5,13 @@
  *     buf   |.....given out.....|line\nline\nli|          |
  *                               start          end        US_LINES_BUFFER
  *
- * What is left of a line moves to the front before the next read.  A packed
- * file is read through the program that unpacks it:
+ * The rest of an unfinished line moves to the front before the next read.  A
+ * packed file is read through the program that unpacks it:
  *
  *     file --> xz -dc --> pipe --> buf
  *
- * and if standard input is itself a pipe, so that the bytes which told the
- * format cannot be put back, through a feeder, a child that writes those
- * first:
+ * If standard input is itself a pipe, the bytes that identified the format
+ * cannot be put back.  A feeder, a child process, writes them first:
  *
  *     pipe --> feeder --> pipe --> xz -dc --> pipe --> buf
  */
@@ -235,7 +234,7 @@ us_lines_open(us_lines_t *l, const char *name)
 }
 
 
-/* reads more behind end; 0, or -1 after a message */
+/* reads more at end; 0, or -1 after a message */
 
 static int
 us_lines_fill(us_lines_t *l)

@@ -116,7 +116,7 @@ us_lineset_memory(const us_lineset_t *set)
 }
 
 
-/* the line of the record at p; the record behind it is at its end */
+/* the line of the record at p; the next record is at its end */
 
 static inline us_str_t
 us_lineset_line(const us_lineset_t *set, const uint8_t *p)

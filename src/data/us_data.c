@@ -269,7 +269,7 @@ us_data_out(void *data, const uint8_t *p, size_t len)
         d->since = 0;
 
         if (d->wait && d->wait(d->data, 0) != 0) {
-            return us_disk_fail(&d->snapshot.error, 0, "it was told to stop");
+            return us_disk_fail(&d->snapshot.error, 0, "it was asked to stop");
         }
     }
 

@@ -36,7 +36,7 @@ us_life_start(us_life_t *l)
     l->self = us_process_self();
     l->readers = -1;
 
-    /* a process before this one, which cannot be told from it */
+    /* left by an earlier process with the same identity */
 
     for (i = 0; i < US_ROLES; i++) {
         us_role_release(l->sh, i, l->self);

@@ -22,7 +22,7 @@
  * header, zeros up to 4096 bytes, blocks of eight 64-bit words.
  *
  * Invariants: bits are only ever set; `urls` is at most the number of URLs
- * added and lags behind by what killed callers did not count.
+ * added; it is less by those that killed callers did not count.
  *
  * Ordering: a bit says nothing about other memory, so relaxed accesses do.  Of
  * one word, all accesses are in one order for everybody, which is all that "no

@@ -5,7 +5,8 @@
  *
  * The filter lies in one piece of memory that any number of processes share,
  * at any address.  Every call may be made by all of them at once, without a
- * lock; a caller that is killed leaves bits that were never told to anybody.
+ * lock.  A caller that is killed may leave bits of a URL that it never reported
+ * as new.
  */
 
 
@@ -20,7 +21,7 @@
 #define US_FILTER_ERROR_MAX  0.5
 #define US_FILTER_NORM_LEN   128
 
-/* bytes: the header, one page, and each block behind it */
+/* bytes: the header, one page; each block after it */
 #define US_FILTER_HEADER     4096
 #define US_FILTER_BLOCK      64
 
@@ -82,8 +83,8 @@ uint64_t us_filter_hash(const us_filter_t *f, unsigned domain, us_str_t url);
 
 /*
  * Adds n URLs, overlapping their cache misses; answers[i] is 1 if it was new,
- * 0 if it was seen or is taken for it.  Of two callers who add the same new URL
- * at the same moment, both may be told 1.
+ * 0 if it was seen or is taken for it.  If two callers add the same new URL at
+ * the same moment, both may get 1.
  */
 void us_filter_add_many(us_filter_t *f, const uint64_t *hashes, size_t n,
     uint8_t *answers);
@@ -102,8 +103,7 @@ void us_filter_info(const us_filter_t *f, us_filter_info_t *info);
 
 
 /*
- * The mark that tells whether a mapped file may lack bits; see
- * us_filter_file.c.
+ * Says whether a mapped file may lack bits; see us_filter_file.c.
  */
 
 typedef struct {

@@ -68,7 +68,7 @@ us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
 }
 
 
-/* which start of the machine this is; zeros where the kernel does not tell */
+/* the machine's boot id; zeros where the kernel has none */
 
 static void
 us_filter_file_boot(uint8_t boot[16])

@@ -141,7 +141,7 @@ void us_input_end(us_input_t *in);
 
 /*
  * 1: the next item, whose texts live until the next call; 0: none until there
- * is another piece, or the end; -1: in->error tells, and there are no more.
+ * is another piece, or the end; -1: in->error is why, and there are no more.
  */
 int us_input_next(us_input_t *in, us_input_item_t *item);
 

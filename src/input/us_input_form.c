@@ -2,7 +2,7 @@
 /*
  * Forms: url=U&url=U&base=B&ref=R.  See us_input.h.
  *
- * A form is kept until its end, in in->carry, for a base may come behind its
+ * A form is kept until its end, in in->carry, since a base may come after its
  * URLs; values are decoded there, where they lie.  What begins with none of
  * the names is no form but text.
  */
@@ -12,7 +12,7 @@
 #include "us_json_quote.h"
 
 
-/* the longest of the names, "base=", tells a form from text */
+/* the longest of the names, "base=", distinguishes a form from text */
 #define US_INPUT_FORM_SNIFF  (sizeof("base=") - 1)
 
 
@@ -110,7 +110,7 @@ us_input_form_begins(us_input_t *in, const char *name)
 }
 
 
-/* the first pass, for a base may come behind its URLs; 0 or -1 */
+/* the first pass, since a base may come after its URLs; 0 or -1 */
 
 static int
 us_input_form_begin(us_input_t *in)
@@ -263,7 +263,7 @@ us_input_form_field(us_str_t *name, us_str_t *value, uint8_t **p,
     if (last == NULL) {
         last = end;
 
-        /* what an editor or echo puts behind the last value */
+        /* line ends that an editor or echo appends to the last value */
 
         while (end - start > 0 && (end[-1] == '\n' || end[-1] == '\r')) {
             end--;

@@ -44,7 +44,7 @@ us_input_text(us_input_t *in)
 
         if (lf == NULL || in->carry.len) {
 
-            /* a byte more than the limit tells that the line is over it */
+            /* one byte more than the limit shows that the line is too long */
 
             if (line.len > in->max + 2 - in->carry.len) {
                 line.len = in->max + 2 - in->carry.len;

@@ -242,7 +242,7 @@ us_json_end(us_json_t *j)
         return -1;
     }
 
-    /* only a number does not tell its end by itself */
+    /* only a number has no end of its own: the next byte ends it */
 
     if (j->state == US_JSON_S_ZERO || j->state == US_JSON_S_INT
         || j->state == US_JSON_S_FRAC || j->state == US_JSON_S_EXP)
@@ -378,7 +378,7 @@ us_json_close(us_json_t *j, uint8_t c)
 }
 
 
-/* returns where to go on: behind the quote, at an escape, or at the end */
+/* returns where to go on: past the quote, at an escape, or at the end */
 
 static const uint8_t *
 us_json_string(us_json_t *j, const uint8_t *p, const uint8_t *end)

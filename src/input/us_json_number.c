@@ -5,8 +5,8 @@
  *     -   0 | 1-9 digits   . digits   e +- digits
  *     MINUS ZERO  INT      DOT FRAC   E ESIGN EXP
  *
- * A number is handed over as it was written.  It is the only token that does
- * not tell its end by itself: the byte behind it does, or us_json_end().
+ * A number is handed over as it was written.  It is the only token without an
+ * end of its own: the byte after it ends it, or us_json_end().
  */
 
 

@@ -109,7 +109,7 @@ us_dir_read(int dirfd, us_dir_t *dir, us_disk_error_t *e)
         }
     }
 
-    /* a file that is not told of would be taken for one that is not there */
+    /* an unread entry would be taken for a file that does not exist */
 
     if (rc == -1 || errno) {
         us_disk_fail(e, errno, "the directory could not be read");

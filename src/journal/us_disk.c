@@ -2,8 +2,8 @@
 /*
  * How the journal touches the disk.  See us_disk.h.
  *
- * Every write is repeated until all is written, and every interrupted call;
- * what fails otherwise is told with errno, and is the caller's to judge.
+ * Every write is repeated until all bytes are written, and so is every
+ * interrupted call.  Any other failure is reported with errno to the caller.
  */
 
 

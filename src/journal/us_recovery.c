@@ -10,7 +10,7 @@
  *             us_recovery_ended()        may it end so?
  *         us_recovery_end()          the owner settles the last one's end:
  *             us_recovery_torn()         a crash, or damage?
- *             us_recovery_told()         was more answered than is there?
+ *             us_recovery_answered()     was more answered than is there?
  */
 
 
@@ -51,7 +51,7 @@ static int us_recovery_running(const us_recovery_t *r);
 static int us_recovery_same_boot(const us_recovery_t *r);
 static us_recovery_rc_t us_recovery_cut(us_recovery_t *r,
     const us_reader_t *reader);
-static us_recovery_rc_t us_recovery_told(us_recovery_t *r);
+static us_recovery_rc_t us_recovery_answered(us_recovery_t *r);
 static us_recovery_rc_t us_recovery_damage(us_recovery_t *r,
     const us_reader_t *reader);
 
@@ -238,7 +238,8 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
 
         rc = us_recovery_applied(r, NULL, 0);
 
-        return (rc == US_RECOVERY_OK && owner) ? us_recovery_told(r) : rc;
+        return (rc == US_RECOVERY_OK && owner) ? us_recovery_answered(r)
+                                                : rc;
     }
 
     prev = 0;
@@ -372,7 +373,7 @@ us_recovery_ended(us_recovery_t *r, const us_reader_t *reader, us_read_t end,
 }
 
 
-/* whether the file goes on behind its footer, which is a fault */
+/* whether the file goes on past its footer, which is a fault */
 
 static int
 us_recovery_goes_on(const us_reader_t *reader, us_disk_error_t *e)
@@ -389,7 +390,7 @@ us_recovery_goes_on(const us_reader_t *reader, us_disk_error_t *e)
 }
 
 
-/* reads one file to its end, or to where it is bad: *end tells which */
+/* reads one file to its end or to a bad place; *end says which */
 
 static us_recovery_rc_t
 us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
@@ -406,9 +407,10 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
         *end = us_reader_next(reader, &b, &p);
 
         /*
-         * A writer was killed, the next one cut what he had written and
-         * sealed: a power failure may let through the footer and not the cut.
-         * No one was told of what lies behind, see us_recovery_end().
+         * A writer was killed; the next one cut what the first had written,
+         * and sealed.  A power failure may let through the footer and not the
+         * cut.  No reply depended on the bytes past the footer: see
+         * us_recovery_end().
          */
 
         if (*end == US_READ_FOOTER
@@ -572,15 +574,15 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
         r->tail.offset = 0;
     }
 
-    return us_recovery_told(r);
+    return us_recovery_answered(r);
 }
 
 
 /*
- * The newest segment has a bad place at reader->offset.  Between a kill and
- * the next start nothing gets lost in a running machine, so that only one
- * that has been restarted excuses valid blocks behind it, and only those that
- * do not know it to be durable.
+ * The newest segment has a bad place at reader->offset.  A kill loses nothing
+ * as long as the machine runs.  So valid blocks past the bad place are excused
+ * only if the machine was restarted, and only if none of them says that the
+ * place was durable.
  */
 
 static us_recovery_rc_t
@@ -633,7 +635,7 @@ us_recovery_same_boot(const us_recovery_t *r)
 }
 
 
-/* cuts a segment at reader->offset; reader->error tells why */
+/* cuts a segment at reader->offset; reader->error is the reason */
 
 static us_recovery_rc_t
 us_recovery_cut(us_recovery_t *r, const us_reader_t *reader)
@@ -670,7 +672,7 @@ us_recovery_cut(us_recovery_t *r, const us_reader_t *reader)
 /* whether more may have been answered than is there */
 
 static us_recovery_rc_t
-us_recovery_told(us_recovery_t *r)
+us_recovery_answered(us_recovery_t *r)
 {
     int             clean, same, marked;
     uint64_t        end;

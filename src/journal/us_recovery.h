@@ -5,18 +5,19 @@
  *
  *     manifest -> snapshot.S -> journal ... S ... -> end
  *
- *   the newest segment ends in a torn block, nothing valid behind:
- *        a crash.  Cut off; r->cut and r->lost tell what.
- *   the same, valid blocks behind, but the machine was restarted since and
- *   none of them claims that the bad place was durable:
- *        writes that the power failure let through out of order.  Cut off.
- *   anything else that is not as it was written:
- *        damage.  Everything before it is good, nothing is changed on the
- *        disk, r->error says where.
+ *   the newest segment ends in a torn block, with nothing valid after it:
+ *        a crash.  The end is cut off; r->cut and r->lost report it.
+ *   the same, with valid blocks after it, but the machine was restarted since
+ *   and none of the blocks says that the bad place was durable:
+ *        the power failure let writes through out of order.  Cut off.
+ *   any other difference from what was written:
+ *        damage.  Everything before it is good, no file is changed, and
+ *        r->error names the place.
  *
- * Ids are `lost` when something may have been answered that is no longer
- * there: the watermark (us_writer.h) and the manifest's clean end tell
- * exactly; after a failure of the machine only sync=always excludes it.
+ * Ids are `lost` when something was answered, or may have been, that is no
+ * longer there.  After a clean end the manifest has the exact LSN, after a kill
+ * the watermark (us_writer.h).  After a power failure only sync=always excludes
+ * a loss.
  *
  * A reader that does not own the directory may run as well, while the owner
  * writes, and run on later.

@@ -91,8 +91,7 @@ us_segment_head_write(uint8_t *p, us_segment_head_t *h)
 
 
 /*
- * The payload, b->len bytes of it, already lies behind the place of the
- * header.
+ * The payload, b->len bytes, is already in its place after the header's.
  */
 
 size_t

@@ -136,8 +136,8 @@ int us_segment_parse_name(const char *name, us_segment_kind_t kind,
 
 
 /*
- * Reads one file block by block and checks all of the above.  offset, lsn,
- * ids and crc tell where the next block has to begin.
+ * Reads one file block by block and checks all of the above.  The next block
+ * must begin at offset, with lsn, ids and crc.
  */
 
 typedef struct {
@@ -152,7 +152,7 @@ typedef struct {
     uint64_t           lsn;
     uint64_t           ids;
     uint64_t           blocks;
-    uint64_t           durable;       /* the highest that a block has told */
+    uint64_t           durable;       /* the highest in a block */
     uint32_t           crc;
 
     us_disk_error_t    error;
@@ -184,9 +184,9 @@ void us_reader_close(us_reader_t *r);
 us_read_t us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p);
 
 /*
- * After US_READ_BAD: the first valid block or footer of this file at or behind
- * offset, whatever it follows; returns its offset or 0.  Does not move the
- * reader.
+ * After US_READ_BAD: finds the first valid block or footer of this file at or
+ * past offset, whatever comes before it.  Returns its offset, or 0.  Does not
+ * move the reader.
  */
 uint64_t us_reader_probe(us_reader_t *r, uint64_t offset, us_block_t *b);
 

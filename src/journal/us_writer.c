@@ -9,7 +9,7 @@
  *         us_writer_blocks()     headers between the operations
  *         one pwrite()
  *
- * *tail moves only behind what is done.
+ * *tail moves only past bytes that are written.
  */
 
 
@@ -330,10 +330,10 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
 
 
 /*
- * Puts blocks together of the whole ones among len bytes of operations, which
- * lie at the end of the buffer; the blocks at its beginning, where a header is
- * all the room that each takes.  *next becomes the tail behind them, but for
- * its offset.  Returns their bytes, or -1: that is no operation.
+ * Makes blocks at the beginning of the buffer out of the whole operations among
+ * the len bytes at its end.  A block needs no more room than its header.  *next
+ * becomes the tail after them, except for its offset.  Returns the bytes of the
+ * blocks, or -1 if the bytes are no operation.
  */
 
 static ssize_t

@@ -76,9 +76,9 @@ us_store_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
 
 
 /*
- * No URL of the site was known.  An earlier one of this group, or somebody's,
- * is the first one now; or this one is, in its own spelling: the earlier found
- * no room.
+ * No URL of the site was known when the group was looked up.  By now an earlier
+ * item of the group, or another writer, may have added the first one.  If not
+ * (the earlier item found no room), this URL is the first, in its own spelling.
  */
 
 static void
@@ -281,8 +281,9 @@ us_store_add(us_store_t *s, us_store_item_t *items, size_t n)
     }
 
     /*
-     * None behind the busy one, though a shorter one may fit: the caller comes
-     * back with them, and would be told that it has been seen.
+     * All items after the busy one are busy too, though a shorter one may fit.
+     * The caller submits them again, and would get US_SEEN for one that was
+     * added here.
      */
 
     while (n && items->status != US_BUSY) {
@@ -340,9 +341,9 @@ us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
     }
 
     /*
-     * The LSN before the bit: who sees the bit also sees what covers it.  The
-     * bit before the index: a URL must not be unseen while its id still gives
-     * it.
+     * The LSN before the bit: a reader that sees the bit also sees the LSN that
+     * covers it.  The bit before the index: no URL may be unseen while its id
+     * still returns it.
      */
 
     if (op) {

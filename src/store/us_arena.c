@@ -22,8 +22,9 @@
 #define US_CHUNKS_MIN       16
 
 /*
- * Readers of leaves look past their end by this many bytes at most, and one
- * that takes anything for a header by the largest leaf that it could tell of.
+ * A reader of a leaf reads past its end by this many bytes at most.  A reader
+ * that takes other bytes for a header reads as far as the largest leaf that a
+ * header can describe.
  */
 #define US_LEAF_GUARD       4096
 
@@ -65,7 +66,7 @@ us_leaf_shift(size_t size)
 }
 
 
-/* whole chunks, behind which there is enough for readers of the last one */
+/* whole chunks; enough bytes follow them for readers of the last one */
 
 static uint64_t
 us_arena_chunks(size_t size)
@@ -245,7 +246,7 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
 }
 
 
-/* chunks that lie free behind so much more log, or -1: not even that fits */
+/* free chunks if the log grows by so much, or -1: not even the log fits */
 
 static int64_t
 us_arena_gap(const us_arena_t *a, size_t log)
@@ -369,7 +370,7 @@ us_arena_grow(us_arena_t *a, us_area_id_t id, size_t n)
         return -1;
     }
 
-    /* entries behind area.n are nobody's: no intent is needed for them */
+    /* nobody reads entries past area.n: no intent is needed for them */
 
     directory = (uint32_t *) (a->base + a->head->area[id].directory);
 

@@ -32,9 +32,9 @@
  *
  * The intent.  A writer holds the lock and changes memory in two ways:
  *
- *   - it writes where no reader looks yet: behind the log's end, into slots
- *     behind a leaf's count, into a leaf in hand.  A kill leaves garbage that
- *     the next writer overwrites;
+ *   - it writes where no reader looks yet: past the end of the log, in slots
+ *     past a leaf's count, in a staged leaf.  A kill leaves garbage that the
+ *     next writer overwrites;
  *
  *   - it changes words that readers or the next writer rely on.  These never
  *     change one by one: us_intend() collects (offset, value) pairs in
@@ -201,7 +201,7 @@ typedef struct {
 } us_layout_t;
 
 /*
- * Bytes behind the log's end in which no chunk begins.  A writer that is killed
+ * Bytes past the log's end in which no chunk begins.  A writer that is killed
  * after us_log_write() leaves a record there, of up to 128 bytes written in
  * whole words; and readers of records load whole words.
  */

@@ -10,7 +10,7 @@
  * An entry costs a few writes to memory in sequence, where adding it to its
  * leaf would cost cache misses and, each time that the leaf is full, a copy.
  * And the leaves are as small as they can be: they have no slots to spare, and
- * lie one behind the other without gaps, since nobody looks at them meanwhile.
+ * follow each other without gaps, since nobody reads them meanwhile.
  *
  *   zone     | ... | leaf 7 | leaf 6 | leaf 5 | leaf 4 | ...     <---- filled
  *            | chunk          | chunk            | chunk |          downwards

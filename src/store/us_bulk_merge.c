@@ -80,7 +80,7 @@ us_bulk_count(us_bulk_t *b)
 }
 
 
-/* the entries of one list behind those that m->unsorted has */
+/* appends the entries of one list to m->unsorted */
 
 static int
 us_bulk_gather(us_bulk_merge_t *m, const us_bulk_block_t *block)
@@ -133,7 +133,7 @@ us_bulk_gather(us_bulk_merge_t *m, const us_bulk_block_t *block)
 }
 
 
-/* sorts by the bits that tell leaves apart; the order of ids is turned round */
+/* sorts by the bits that distinguish leaves; reverses the order of ids */
 
 static void
 us_bulk_sort_items(us_bulk_merge_t *m)
@@ -328,7 +328,7 @@ us_bulk_inherit(us_bulk_merge_t *m, uint64_t leaf)
 }
 
 
-/* the collected entries of a leaf, behind them */
+/* appends the collected entries of a leaf */
 
 static int
 us_bulk_receive(us_bulk_merge_t *m, uint64_t leaf)

@@ -21,7 +21,7 @@
 
 
 #define US_CLUSTER_ROUNDS  6
-#define US_CLUSTER_SELDOM  24         /* followers that tell enough */
+#define US_CLUSTER_SELDOM  24         /* followers that are enough */
 #define US_CLUSTER_SMOOTH  40.0       /* weight of what follows any token */
 
 
@@ -152,7 +152,7 @@ us_cluster_count(us_cluster_t *c)
 }
 
 
-/* the followers of one token: its first, and one behind its last */
+/* the followers of one token: the first, and one past the last */
 
 static size_t
 us_cluster_token(const us_cluster_t *c, size_t i, double *total)

@@ -12,7 +12,7 @@
  * chunks in use move through the ring: one is added when growth reaches it;
  * one before head->leaves is taken out, kept in directory_spare, and used
  * again.  A word that a reader gets from a chunk that was just used again leads
- * to another leaf; us_index_stale() tells.
+ * to another leaf; us_index_stale() detects that.
  *
  * For the files of the index only.
  */

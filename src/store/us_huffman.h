@@ -16,7 +16,7 @@
 
 /*
  * Sorts sym[0 .. n-1] by descending counts[sym], cuts it into runs of equal
- * length and tells their sizes: nlen[l] symbols of l bits, shortest first.
+ * length and returns their sizes: nlen[l] symbols of l bits, shortest first.
  * n is at least 2 and at most 2^(max - 1), counts are at least 1, work has
  * 2 * n elements.  The code is complete.
  */

@@ -19,7 +19,7 @@
  *       n=5            [5] 6  7  8  9              are the way from the root:
  *       n=6                [6] 7  8  9 10 11       0 left, 1 right
  *
- * so one number, head->leaves, tells every reader which leaf has its key, and
+ * so one number, head->leaves, leads every reader to the leaf of its key, and
  * publishes a split: this is linear hashing (Litwin, 1980).  There, all leaves
  * of a round fill at the same pace, and the memory that large leaves free at
  * the end of a round has no user.  Hence, as in spiral storage (Martin, 1979),
@@ -28,8 +28,8 @@
  * always twice the load of those just made.  Leaves of every size between are
  * always about, and a freed one is soon taken again.
  *
- * `extra` are the next bits of the path below the leaf.  They tell entries
- * apart like more bits of fingerprint; and the first of them decides the side
+ * `extra` are the next bits of the path below the leaf.  They distinguish
+ * entries like more bits of fingerprint; and the first of them decides the side
  * on which an entry falls when its leaf is split.  Only when none is left
  * are the leaf's records decoded to hash them again.
  *
@@ -138,7 +138,7 @@ us_ones(unsigned n)
 
 /*
  * Reads the header and the fingerprints: always 128, though most leaves have
- * less.  The words behind are readable, and a loop that ends by the number of
+ * less.  The next words are readable, and a loop that ends by the number of
  * entries would be mispredicted, which costs more than all the rest.
  */
 

@@ -23,7 +23,7 @@ typedef struct {
     const uint64_t  *words;           /* NULL: an empty leaf */
     uint32_t         address;
     uint64_t         matches;         /* bits: slots from `slot` on */
-    uint64_t         more;            /* the 64 behind those */
+    uint64_t         more;            /* the 64 after those */
     unsigned         slot;
     uint8_t          print;           /* fingerprint */
 } us_probe_t;

@@ -81,7 +81,7 @@ us_leaf_number(uint64_t n, uint64_t path)
 
 
 /*
- * The paths of a leaf: the first, and the first behind them, which is 0 after
+ * The paths of a leaf: the first, and the first past them, which is 0 after
  * the last leaf.
  */
 

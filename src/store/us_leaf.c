@@ -101,8 +101,8 @@ us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
                   (uint64_t) e->extra << l->low | low);
 
     /*
-     * Ones behind those in use were left by a killed writer.  It wrote an id
-     * not above this one into this slot, so its one is not behind this one.
+     * Ones past those in use were left by a killed writer.  It wrote an id not
+     * above this one to this slot, so its one is not past this one.
      */
 
     at = (e->id >> l->low) + i;
@@ -176,7 +176,7 @@ us_leaf_share(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
 
 
 /*
- * A new serial number, which tells the leaf from all that its memory was
+ * A new serial number, which distinguishes the leaf from all that its memory was
  * before.  A killed writer may have used some up.
  */
 

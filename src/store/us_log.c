@@ -8,7 +8,7 @@
  *              |
  *   line      | base (8 bytes) | 5 | 7 | 5 | 9 |...| 56 length bytes |
  *
- * A line of 64 bytes, aligned, tells of 56 records: 1.14 bytes for each.
+ * A line of 64 bytes, aligned, locates 56 records: 1.14 bytes for each.
  * Record i of a line begins at base + the sum of the i lengths before it,
  * which a few SAD instructions add up; so a record costs one memory access
  * for its line and one for itself.

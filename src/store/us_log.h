@@ -41,8 +41,8 @@ us_log_length(uint32_t units)
 
 /*
  * The bits of a record: they begin at bit `bit` (0 or 4) of *data, the lowest
- * bit of a byte first, and there are units * 4 of them.  Eight bytes behind
- * them may be read, but mean nothing.
+ * bit of a byte first, and there are units * 4 of them.  Eight bytes past them
+ * may be read, but mean nothing.
  */
 
 typedef struct {
@@ -85,7 +85,7 @@ int us_log_reserve(us_arena_t *a, uint64_t id, uint32_t units);
 
 /*
  * Under the lock, after us_log_reserve(): writes the record where nobody looks
- * yet; us_log_get() finds it from here on.  8 bytes behind bits must be
+ * yet; us_log_get() finds it from here on.  8 bytes past the bits must be
  * readable.
  */
 void us_log_write(us_arena_t *a, uint64_t id, const uint8_t *bits,

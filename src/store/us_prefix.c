@@ -197,7 +197,7 @@ us_prefix_resize(us_arena_t *a, uint64_t bits)
     }
 
     /*
-     * Release: the new chunks are in the directory before the size tells of
+     * Release: the new chunks are in the directory before the size includes
      * them.
      */
 

@@ -121,7 +121,7 @@ us_replay_candidate(us_replay_side_t *side, uint64_t id, us_str_t site)
 }
 
 
-/* a place in the table: both ends tell most sites apart */
+/* a place in the table: both ends together distinguish most sites */
 
 static inline size_t
 us_replay_place(us_str_t site)

@@ -47,7 +47,7 @@ size_t us_op_head(const us_op_t *op, uint8_t head[US_OP_HEAD_MAX]);
 /*
  * The size of the whole operation at p, of which len bytes are there, and
  * what it is: *op is filled, its bytes may only be read if they are there.  0:
- * len bytes do not tell; -1: it cannot be one.
+ * more than len bytes are needed; -1: it cannot be one.
  */
 ssize_t us_op_parse(const uint8_t *p, size_t len, us_op_t *op);
 
@@ -56,7 +56,7 @@ ssize_t us_op_parse(const uint8_t *p, size_t len, us_op_t *op);
 int us_ring_fits(const us_arena_t *a, size_t n);
 
 /*
- * Under the lock, after us_ring_fits(): writes the operation behind the
+ * Under the lock, after us_ring_fits(): writes the operation after the
  * published ones and intends to publish it.
  */
 void us_ring_put(us_arena_t *a, const us_op_t *op);

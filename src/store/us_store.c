@@ -317,8 +317,8 @@ uint64_t
 us_store_written(const us_store_t *s)
 {
     /*
-     * Acquire, here and in the next: who answers by it does so after the write,
-     * or the sync, that it tells of.
+     * Acquire, here and in us_store_durable(): replies that depend on the value
+     * are sent only after that write, or sync, has completed.
      */
 
     return us_acquire(&us_head(s)->written);
@@ -364,7 +364,7 @@ us_store_set_written(us_store_t *s, uint64_t lsn)
 {
     /*
      * Release: the reads of the ring below lsn must be over before a writer
-     * is told that it may use those bytes again.
+     * may use those bytes again.
      */
 
     us_release(&us_head(s)->written, lsn);
@@ -454,8 +454,8 @@ us_store_info(us_store_t *s, us_store_info_t *info)
     info->content = info->used - h->log;
 
     /*
-     * Areas grow by whole chunks.  A few chunks, of which one in each area is
-     * partly empty, tell nothing about the bytes of a URL.
+     * Areas grow by whole chunks, and the last chunk of each is partly empty.
+     * So the bytes of a URL are not known while there are few chunks.
      */
 
     if (info->urls && info->content >> h->chunk_shift >= US_STORE_CHUNKS) {

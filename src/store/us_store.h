@@ -162,11 +162,11 @@ void us_store_conf(const us_store_t *s, us_store_conf_t *conf);
 void us_store_seen(us_store_t *s, us_store_item_t *items, size_t n);
 
 /*
- * Adds what is new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY, which all
- * behind a busy one are, too, whether new or seen: add them again.  Two equal
- * URLs of one batch: the first is new, the second seen.  A store that is made
- * for look-ups answers US_UNKNOWN.  Returns the LSN that covers all that the
- * answers say (see us_store_published()).
+ * Adds the URLs that are new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY.
+ * Once an item is busy, all later items are busy too: submit them again.  Of
+ * two equal URLs in one batch the first is new, the second seen.  A store for
+ * look-ups only returns US_UNKNOWN.  Returns the LSN that covers all that the
+ * answers report (see us_store_published()).
  */
 uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
 
@@ -198,9 +198,9 @@ us_store_status_t us_store_get(us_store_t *s, uint64_t id, uint8_t *buf,
 uint64_t us_store_next_id(const us_store_t *s);
 
 /*
- * Forgets the URL of id and clears its marks: US_OK (also if it was deleted
- * before; *was tells), US_UNKNOWN, US_FULL (no room for the bit that says so)
- * or US_BUSY.
+ * Forgets the URL of id and clears its marks: US_OK, US_UNKNOWN, US_FULL (no
+ * room for the bit of the deleted id) or US_BUSY.  *was is 1 if the id was
+ * deleted before, which is US_OK too.
  */
 us_store_status_t us_store_delete(us_store_t *s, uint64_t id, int *was,
     uint64_t *lsn);
@@ -261,7 +261,7 @@ int us_store_train(us_store_t *s, const volatile int *cancel);
  * be empty), us_store_set_written() lets the ring reuse what lies below lsn,
  * us_store_set_durable() only keeps the number for everybody to read.
  * us_store_op_size() frames the stream: the size of the whole operation that
- * starts at p, 0 if len bytes do not tell yet, or -1 if it cannot be one.
+ * starts at p, 0 if it needs more than len bytes, or -1 if it cannot be one.
  */
 uint64_t us_store_published(const us_store_t *s);
 uint64_t us_store_written(const us_store_t *s);

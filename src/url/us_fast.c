@@ -41,7 +41,7 @@ typedef struct {
 } us_masks_t;
 
 
-/* what lies behind the host */
+/* what follows the host */
 
 typedef struct {
     const uint8_t  *end;              /* less a fragment that is dropped */

@@ -25,8 +25,8 @@
 
 /*
  * Parse [p, end) and write the serialized host to *out, which has room for
- * 3 * (end - p) + US_HOST_MAX bytes; *out is moved behind it.  tmp holds as
- * many bytes as [p, end).
+ * 3 * (end - p) + US_HOST_MAX bytes, and move *out past it.  tmp has room for
+ * as many bytes as [p, end).
  */
 
 us_verdict_t us_host_domain(const us_idna_t *idna, const uint8_t *p,

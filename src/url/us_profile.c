@@ -218,7 +218,7 @@ us_step_path_session(us_url_t *url, const us_step_ctx_t *ctx)
 
 
 /*
- * A run of slashes becomes one; behind a ':' (a URL in the path) two are kept.
+ * A run of slashes becomes one; after a ':' (a URL in the path) two are kept.
  */
 
 static void

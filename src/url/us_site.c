@@ -365,7 +365,7 @@ us_site_is_except(const us_site_t *site, us_str_t rest)
 }
 
 
-/* the last label, behind a dot, is a number */
+/* the last label, after a dot, is a number */
 
 static inline int
 us_site_is_number(const uint8_t *dot, const uint8_t *end)

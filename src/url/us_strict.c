@@ -164,7 +164,7 @@ us_strict_recompose(us_reference_t *r, us_str_t dir, uint8_t *out,
     out = us_strict_write(out, r->path);
     out = us_strict_remove_dots(path, out);
 
-    /* "//" behind no authority would be read as one */
+    /* a path that begins with "//" would be read as an authority */
 
     if (r->authority.data == NULL && out - path > 1 && path[0] == '/'
         && path[1] == '/')

@@ -4,10 +4,10 @@
  * us_whatwg_private.h.
  *
  *   //user:password@host:port/    the last @ before the end splits off the
- *     `-----------' `--' `--'     user, the first : behind it and out of
+ *     `-----------' `--' `--'     user, the first : after it and outside of
  *                                 brackets the port
  *
- * What kinds of host there are is us_host.c's.
+ * us_host.c parses the host.
  */
 
 
@@ -191,7 +191,7 @@ us_parse_host(us_parsing_t *s, const uint8_t *end)
 }
 
 
-/* s->p is behind the ':' */
+/* s->p is after the ':' */
 
 static us_verdict_t
 us_parse_port(us_parsing_t *s, const uint8_t *end)

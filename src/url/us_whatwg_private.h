@@ -92,7 +92,7 @@ us_verdict_t us_parse_file(us_parsing_t *s);
 
 /* us_whatwg_authority.c */
 
-/* p is behind the slashes */
+/* s->p is after the slashes */
 us_verdict_t us_parse_authority(us_parsing_t *s);
 
 /* writes the host [s->p, end); leaves s->p where it is */
