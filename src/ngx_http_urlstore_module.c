@@ -21,6 +21,8 @@ static void ngx_http_urlstore_exit_process(ngx_cycle_t *cycle);
 static void ngx_http_urlstore_exit_master(ngx_cycle_t *cycle);
 static char *ngx_http_urlstore_check_body(ngx_conf_t *cf, void *post,
     void *data);
+static char *ngx_http_urlstore_check_hot(ngx_conf_t *cf, void *post,
+    void *data);
 static char *ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static ngx_int_t ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name);
@@ -36,6 +38,10 @@ static ngx_conf_num_bounds_t  ngx_http_urlstore_batch_bounds = {
 
 static ngx_conf_post_t  ngx_http_urlstore_body_post = {
     ngx_http_urlstore_check_body
+};
+
+static ngx_conf_post_t  ngx_http_urlstore_hot_post = {
+    ngx_http_urlstore_check_hot
 };
 
 
@@ -125,6 +131,13 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       0,
       0,
       NULL },
+
+    { ngx_string("urlstore_hot"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      ngx_conf_set_size_slot,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      offsetof(ngx_http_urlstore_main_conf_t, hot_size),
+      &ngx_http_urlstore_hot_post },
 
     ngx_http_urlstore_endpoint_command("api", NULL),
     ngx_http_urlstore_endpoint_command("add", NULL),
@@ -236,6 +249,8 @@ ngx_http_urlstore_create_main_conf(ngx_conf_t *cf)
         return NULL;
     }
 
+    umcf->hot_size = NGX_CONF_UNSET_SIZE;
+
     if (ngx_array_init(&umcf->zones, cf->pool, 2,
                        sizeof(ngx_http_urlstore_zone_t *))
         != NGX_OK)
@@ -254,6 +269,8 @@ ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf)
 
     ngx_uint_t                  i;
     ngx_http_urlstore_zone_t  **zp;
+
+    ngx_conf_init_size_value(umcf->hot_size, 16 * 1024 * 1024);
 
     zp = umcf->zones.elts;
 
@@ -374,8 +391,9 @@ ngx_http_urlstore_zones(ngx_cycle_t *cycle, ngx_uint_t *n)
 static ngx_int_t
 ngx_http_urlstore_init_process(ngx_cycle_t *cycle)
 {
-    ngx_uint_t                  i, n;
-    ngx_http_urlstore_zone_t  **zp;
+    ngx_uint_t                      i, n;
+    ngx_http_urlstore_zone_t      **zp;
+    ngx_http_urlstore_main_conf_t  *umcf;
 
     /* the cache manager runs this as well */
 
@@ -385,6 +403,12 @@ ngx_http_urlstore_init_process(ngx_cycle_t *cycle)
     }
 
     zp = ngx_http_urlstore_zones(cycle, &n);
+
+    if (n) {
+        umcf = ngx_http_cycle_get_module_main_conf(cycle,
+                                                   ngx_http_urlstore_module);
+        ngx_http_urlstore_hot_init(umcf->hot_size, cycle->log);
+    }
 
     for (i = 0; i < n; i++) {
         if (ngx_http_urlstore_zone_open(zp[i], cycle->log) != NGX_OK) {
@@ -413,6 +437,7 @@ ngx_http_urlstore_exit_process(ngx_cycle_t *cycle)
         ngx_http_urlstore_zone_close(zp[i]);
     }
 
+    ngx_http_urlstore_hot_exit();
     ngx_http_urlstore_group_exit();
     ngx_http_urlstore_out_exit();
 }
@@ -442,6 +467,16 @@ ngx_http_urlstore_check_body(ngx_conf_t *cf, void *post, void *data)
     size_t *size = data;
 
     return *size ? NGX_CONF_OK : "must be at least 1";
+}
+
+
+static char *
+ngx_http_urlstore_check_hot(ngx_conf_t *cf, void *post, void *data)
+{
+    size_t *size = data;
+
+    return *size == 0 || *size >= US_HOT_MIN ? NGX_CONF_OK
+                                             : "must be 0, or at least 64k";
 }
 
 

@@ -191,6 +191,10 @@ refused(@$_) for
     [ "$u urlstore_max_body 0;",
         '"urlstore_max_body" directive must be at least 1' ],
     [ "$u urlstore_max_age x;", 'invalid value' ],
+    [ "$u urlstore_hot 63k;", '"urlstore_hot" directive must be 0, or at '
+        . 'least 64k' ],
+    [ "$u urlstore_hot off;", 'invalid value' ],
+    [ "$u urlstore_hot 1m; urlstore_hot 0;", 'is duplicate' ],
     [ "$u urlstore_max_url 9000;", 'between 1 and 8192' ],
     [ "$u urlstore_max_url 0;", 'between 1 and 8192' ],
 

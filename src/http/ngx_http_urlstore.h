@@ -6,6 +6,7 @@
  *     ngx_http_urlstore_module.c    directives, configuration
  *     ngx_http_urlstore_declare.c   a zone's directive: name, size, options
  *     ngx_http_urlstore_zone.c      a zone's life: created, reloaded, opened
+ *     ngx_http_urlstore_hot.c       a worker's hot table
  *     ngx_http_urlstore_filter.c    zones that are filters
  *     ngx_http_urlstore_handler.c   which endpoint; may it answer now?
  *     ngx_http_urlstore_origin.c    pages of other sites
@@ -161,6 +162,7 @@ struct ngx_http_urlstore_zone_s {
 
 typedef struct {
     ngx_array_t                     zones;    /* ngx_http_urlstore_zone_t * */
+    size_t                          hot_size; /* 0: workers have no hot table */
 } ngx_http_urlstore_main_conf_t;
 
 
@@ -355,6 +357,12 @@ ngx_int_t ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data);
 ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
     ngx_log_t *log);
 void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
+
+/* ngx_http_urlstore_hot.c: of a worker; a store that it has opened */
+
+void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
+void ngx_http_urlstore_hot_attach(us_store_t *store);
+void ngx_http_urlstore_hot_exit(void);
 void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
     us_store_lock_t *lock);
 ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(

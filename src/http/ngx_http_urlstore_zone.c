@@ -266,6 +266,7 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
         }
 
         us_store_conf(zone->store, &zone->conf);
+        ngx_http_urlstore_hot_attach(zone->store);
     }
 
     zone->ws = us_norm_ws_create(zone->norm);

@@ -207,7 +207,9 @@ us_store_place(us_store_t *s, us_store_item_t *items, size_t i)
         }
     }
 
-    if (us_store_site_find(s, sl->site, sl->site_hash, &site)) {
+    if (us_store_site_recall(s, sl->site, &site)
+        || us_store_site_find(s, sl->site, sl->site_hash, &site))
+    {
         sl->site_first = site.first;
         items[i].spelling = us_store_class(&items[i], site.spelling);
     }
@@ -223,7 +225,7 @@ done:
 static int
 us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
 {
-    size_t  i, unseen;
+    size_t  i, k, unseen;
 
     us_store_seen(s, items, n);
 
@@ -262,6 +264,12 @@ us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
     }
 
     us_store_leave(s);
+
+    for (k = 0; k < i; k++) {
+        if (items[k].status == US_NEW) {
+            us_store_remember(s, &items[k], k);
+        }
+    }
 
     return i < n ? -1 : 0;
 }

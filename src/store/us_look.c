@@ -1,6 +1,7 @@
 
 /*
- * Look-ups, which take no lock: hash, leaf, candidate, compare.
+ * Look-ups, which take no lock: the hot table; else hash, leaf, candidate,
+ * compare.
  *
  * A reader never uses an id that is not below next_id, and that is the last
  * word of an add's commit.  If a writer was at work at the leaf, nothing found
@@ -40,16 +41,6 @@ us_store_item_split(us_store_item_t *item)
 
     item->id = US_STORE_NO_ID;
     item->new_site = 0;
-}
-
-
-/* splits and hashes a URL */
-
-static void
-us_store_prepare(const us_store_t *s, us_store_item_t *item)
-{
-    us_store_item_split(item);
-    item->hash = us_store_hash(s, item->spelling, item->rest);
 }
 
 
@@ -146,18 +137,22 @@ us_store_look_again(us_store_t *s, us_store_item_t *item)
  */
 
 static void
-us_store_seen_group(us_store_t *s, us_store_item_t *items, unsigned n)
+us_store_seen_group(us_store_t *s, us_store_item_t **items, unsigned n)
 {
-    unsigned        i, found;
-    uint64_t        id;
-    unsigned        of[US_LOOK_GROUP];
-    us_probe_t      p[US_LOOK_GROUP];
-    us_candidate_t  first[US_LOOK_GROUP];
+    unsigned          i, found;
+    uint64_t          id;
+    unsigned          of[US_LOOK_GROUP];
+    us_probe_t        p[US_LOOK_GROUP];
+    us_candidate_t    first[US_LOOK_GROUP];
+    us_store_item_t  *item;
 
     for (i = 0; i < n; i++) {
-        us_store_prepare(s, &items[i]);
-        items[i].status = US_UNSEEN;
-        us_index_start(&s->arena, &p[i], items[i].hash);
+        item = items[i];
+
+        item->hash = us_store_hash(s, item->spelling, item->rest);
+        item->status = US_UNSEEN;
+
+        us_index_start(&s->arena, &p[i], item->hash);
     }
 
     for (i = 0, found = 0; i < n; i++) {
@@ -170,7 +165,7 @@ us_store_seen_group(us_store_t *s, us_store_item_t *items, unsigned n)
             us_log_prefetch(&s->arena, id);
 
             first[found].id = id;
-            first[found].rest = items[i].rest;
+            first[found].rest = items[i]->rest;
             of[found++] = i;
         }
     }
@@ -178,16 +173,106 @@ us_store_seen_group(us_store_t *s, us_store_item_t *items, unsigned n)
     us_record_compare(s->codec, first, found);
 
     for (i = 0; i < found; i++) {
-        us_store_accept(s, &items[of[i]], first[i].id, first[i].klass);
+        us_store_accept(s, items[of[i]], first[i].id, first[i].klass);
     }
 
     for (i = 0; i < n; i++) {
-        if (items[i].status == US_UNSEEN
-            && !us_store_confirm(s, &p[i], &items[i])
+        if (items[i]->status == US_UNSEEN
+            && !us_store_confirm(s, &p[i], items[i])
             && us_index_stale(&s->arena, &p[i]))
         {
-            us_store_look_again(s, &items[i]);
+            us_store_look_again(s, items[i]);
         }
+    }
+}
+
+
+/*
+ * 1: the hot table has the answer.  What it remembers was true, and an id is
+ * one URL's for ever: only a delete ends that, in any process, whose bit is
+ * looked at as that of a record from the index would be.
+ */
+
+static int
+us_store_recall(us_store_t *s, us_store_item_t *item, const us_hot_key_t *key)
+{
+    uint64_t  id;
+    unsigned  klass;
+
+    return us_hot_find(s->hot, key, &id, &klass)
+           && us_store_accept(s, item, id, (int) klass);
+}
+
+
+void
+us_store_remember(us_store_t *s, const us_store_item_t *item, size_t i)
+{
+    if (s->hot && (item->status == US_NEW || item->status == US_SEEN)) {
+        us_hot_put(s->hot, &s->keys[i], item->id, item->spelling);
+    }
+}
+
+
+/* those of a group that the hot table does not know; returns their number */
+
+static unsigned
+us_store_recall_group(us_store_t *s, us_store_item_t *items, unsigned n,
+    uint16_t *cold)
+{
+    unsigned  i, k, end, ncold;
+
+    for (i = 0, ncold = 0; i < n; i = end) {
+        end = i + US_LOOK_GROUP < n ? i + US_LOOK_GROUP : n;
+
+        for (k = i; k < end; k++) {
+            us_store_item_split(&items[k]);
+            us_hot_key(s->hot, &s->keys[k], s->owner,
+                       us_store_domain(s, items[k].spelling), items[k].rest);
+        }
+
+        for (k = i; k < end; k++) {
+            us_hot_prefetch(s->hot, &s->keys[k]);
+        }
+
+        for (k = i; k < end; k++) {
+            if (!us_store_recall(s, &items[k], &s->keys[k])) {
+                cold[ncold++] = (uint16_t) k;
+            }
+        }
+    }
+
+    return ncold;
+}
+
+
+static void
+us_store_seen_some(us_store_t *s, us_store_item_t *items, unsigned n)
+{
+    unsigned          i, k, ncold;
+    uint16_t          cold[US_STORE_GROUP];
+    us_store_item_t  *group[US_LOOK_GROUP];
+
+    if (s->hot) {
+        ncold = us_store_recall_group(s, items, n, cold);
+
+    } else {
+        for (ncold = 0; ncold < n; ncold++) {
+            us_store_item_split(&items[ncold]);
+            cold[ncold] = (uint16_t) ncold;
+        }
+    }
+
+    for (i = 0; i < ncold; i += k) {
+
+        for (k = 0; k < US_LOOK_GROUP && i + k < ncold; k++) {
+            group[k] = &items[cold[i + k]];
+        }
+
+        us_store_seen_group(s, group, k);
+    }
+
+    for (i = 0; i < ncold; i++) {
+        us_store_remember(s, &items[cold[i]], cold[i]);
     }
 }
 
@@ -198,8 +283,8 @@ us_store_seen(us_store_t *s, us_store_item_t *items, size_t n)
     unsigned  group;
 
     for ( /* void */ ; n; n -= group, items += group) {
-        group = n < US_LOOK_GROUP ? (unsigned) n : US_LOOK_GROUP;
-        us_store_seen_group(s, items, group);
+        group = n < US_STORE_GROUP ? (unsigned) n : US_STORE_GROUP;
+        us_store_seen_some(s, items, group);
     }
 }
 
@@ -244,6 +329,45 @@ us_store_site_look(us_store_t *s, us_probe_t *p, us_str_t site, uint64_t hash,
 }
 
 
+/* a site's first URL is that for ever, even when it has been deleted */
+
+int
+us_store_site_recall(us_store_t *s, us_str_t site, us_store_site_t *out)
+{
+    unsigned      klass;
+    us_hot_key_t  key;
+
+    if (s->hot == NULL) {
+        return 0;
+    }
+
+    us_hot_key(s->hot, &key, s->owner, US_DOMAIN_SITE, site);
+
+    if (!us_hot_find(s->hot, &key, &out->first, &klass)) {
+        return 0;
+    }
+
+    out->last = out->first;
+    out->spelling = klass & 3;
+    out->urls = 0;
+
+    return 1;
+}
+
+
+static void
+us_store_site_remember(us_store_t *s, us_str_t site,
+    const us_store_site_t *found)
+{
+    us_hot_key_t  key;
+
+    if (s->hot) {
+        us_hot_key(s->hot, &key, s->owner, US_DOMAIN_SITE, site);
+        us_hot_put(s->hot, &key, found->first, found->spelling);
+    }
+}
+
+
 int
 us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
     us_store_site_t *out)
@@ -255,6 +379,7 @@ us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
     for (i = 0; i < US_LOOK_RETRIES; i++) {
 
         if (us_store_site_look(s, &p, site, hash, out)) {
+            us_store_site_remember(s, site, out);
             return 1;
         }
 
@@ -312,10 +437,14 @@ us_store_spell(us_store_t *s, us_store_item_t *item)
     us_str_t         site;
     us_store_site_t  out;
 
+    if (!item->merge) {
+        return;
+    }
+
     site = us_site(item->rest);
 
-    if (item->merge
-        && us_store_site_find(s, site, us_store_site_hash(s, site), &out))
+    if (us_store_site_recall(s, site, &out)
+        || us_store_site_find(s, site, us_store_site_hash(s, site), &out))
     {
         item->spelling = us_store_class(item, out.spelling);
     }

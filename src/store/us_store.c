@@ -9,6 +9,7 @@
  *     us_sites    sites and their counters
  *     us_marks    bits by id; deleted ids
  *     us_ring     operations for the journal
+ *     us_hot      what this process has looked up last
  *
  * See us_store_private.h for what is in which file.
  */
@@ -162,6 +163,14 @@ us_store_close(us_store_t *s)
     us_replay_free(s);
     us_codec_destroy(s->codec);
     free(s);
+}
+
+
+void
+us_store_hot(us_store_t *s, us_hot_t *hot)
+{
+    s->hot = hot;
+    s->owner = us_hot_owner(hot);
 }
 
 

@@ -39,7 +39,7 @@
 #define _US_STORE_H_INCLUDED_
 
 
-#include "../us_base.h"
+#include "us_hot.h"
 
 
 #ifdef __cplusplus
@@ -152,6 +152,13 @@ int us_store_format(void *mem, size_t size, const us_store_conf_t *conf);
  */
 us_store_t *us_store_open(void *mem, const us_store_lock_t *lock);
 void us_store_close(us_store_t *s);
+
+/*
+ * Look-ups through this handle, and the sites of new URLs, are answered by a
+ * hot table where it knows them.  It is the caller's: one table can serve all
+ * handles of a thread, and goes after them.
+ */
+void us_store_hot(us_store_t *s, us_hot_t *hot);
 
 /* reads the configuration back; the strings point into the mapping */
 void us_store_conf(const us_store_t *s, us_store_conf_t *conf);

@@ -52,6 +52,9 @@ struct us_store_s {
     us_codec_t       *codec;
     us_store_lock_t   lock;
     us_store_slot_t   slots[US_STORE_GROUP];
+    us_hot_t         *hot;            /* or NULL */
+    uint32_t          owner;          /* in it */
+    us_hot_key_t      keys[US_STORE_GROUP];
     us_replay_t      *replay;         /* us_store_apply()'s, else NULL */
     uint8_t           text[US_TEXT_BUFFER];
     uint8_t           url[US_TEXT_BUFFER];
@@ -95,6 +98,12 @@ void us_replay_free(us_store_t *s);
 
 /* one look, for who holds the lock */
 void us_store_look(us_store_t *s, us_store_item_t *item);
+
+/* item i of a group, answered: look-ups to come find it in the hot table */
+void us_store_remember(us_store_t *s, const us_store_item_t *item, size_t i);
+
+/* the same without the hash, if the hot table knows the site */
+int us_store_site_recall(us_store_t *s, us_str_t site, us_store_site_t *out);
 
 /* 1: the site is known, out (but for its counter) is filled */
 int us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,

@@ -1,0 +1,52 @@
+
+/*
+ * The hot table of a worker: one for the stores of all zones.  What it is:
+ * store/us_hot.h.
+ *
+ * It is private to the worker, which has no lock to take and no other worker's
+ * cache lines to wait for; each learns the links that it is asked for.
+ */
+
+
+#include "ngx_http_urlstore.h"
+
+
+static us_hot_t  *ngx_http_urlstore_hot;
+
+
+void
+ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log)
+{
+    if (size == 0) {
+        return;
+    }
+
+    ngx_http_urlstore_hot = us_hot_create(size);
+
+    if (ngx_http_urlstore_hot == NULL) {
+        ngx_log_error(NGX_LOG_ALERT, log, ngx_errno,
+                      "no memory for \"urlstore_hot\" %uz, this worker goes "
+                      "on without", size);
+    }
+}
+
+
+void
+ngx_http_urlstore_hot_attach(us_store_t *store)
+{
+    if (ngx_http_urlstore_hot) {
+        us_store_hot(store, ngx_http_urlstore_hot);
+    }
+}
+
+
+/* the stores have been closed */
+
+void
+ngx_http_urlstore_hot_exit(void)
+{
+    if (ngx_http_urlstore_hot) {
+        us_hot_destroy(ngx_http_urlstore_hot);
+        ngx_http_urlstore_hot = NULL;
+    }
+}
