@@ -2,8 +2,8 @@
 /*
  * A file is finished when its writer has closed it or moved it into the
  * directory (inotify reports both).  A file that was there before is finished
- * when it has not changed for two seconds.  Names that begin with '.' or end with
- * .tmp or .part are left to their writers.
+ * when it has not changed for two seconds.  Names that begin with '.' or end
+ * with .tmp or .part are left to their writers.
  *
  * Each version of a file is given out once: (name, inode, size, time of change)
  * is remembered.  A file that grows after it was given out, and is closed

@@ -176,7 +176,7 @@ us_leaf_share(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
 
 
 /*
- * A new serial number, which distinguishes the leaf from all that its memory was
+ * A new serial number: the leaf differs by it from all that its memory was
  * before.  A killed writer may have used some up.
  */
 
