@@ -64,6 +64,10 @@ is($t->get("/$_/url/0")->{headers}{'cache-control'}, 'no-cache',
 is($t->get('/never/0')->{headers}{'cache-control'}, 'public, max-age=0',
     'urlstore_max_age 0');
 
+is($t->get('/always/url/0', @$_)->{headers}{'cache-control'},
+    'private, max-age=3600', "private: $_->[0]")
+    for [ Authorization => 'Basic YTpi' ], [ Cookie => 'session=1' ];
+
 $r = $t->get('/always/url/0?redirect=1');
 is("$r->{status} $r->{headers}{'cache-control'}", '302 public, max-age=3600',
     'a redirect');

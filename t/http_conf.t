@@ -284,6 +284,14 @@ is($t->post('/add', "http://x.org/\nhttp://www.x.org/\n", @text)->{body}
 
 # --- nginx's own errors, in our locations
 
+for my $path ('/seen', '/only_reads') {
+    $r = $t->get("$path?url=http://a.com/" . 'x' x 40_000);
+    is("$r->{status} $r->{headers}{'content-type'}",
+        '414 application/problem+json', "$path: a request line too long");
+    like($r->json->{detail}, qr/large_client_header_buffers.*POST/,
+        '  says what to do');
+}
+
 $r = $t->post('/denied', "x\n");
 is($r->{status}, 403, 'denied');
 is($r->{headers}{'content-type'}, 'application/problem+json', 'a problem');

@@ -17,6 +17,7 @@ static ngx_int_t ngx_http_urlstore_url_one(ngx_http_request_t *r,
     uint64_t id, ngx_int_t known);
 static ngx_int_t ngx_http_urlstore_url_found(ngx_http_request_t *r,
     uint64_t id);
+static ngx_uint_t ngx_http_urlstore_url_private(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_cache(ngx_http_request_t *r,
     uint64_t id);
 static ngx_int_t ngx_http_urlstore_url_redirect(ngx_http_request_t *r);
@@ -239,7 +240,9 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
             return NGX_ERROR;
         }
 
-        value.len = ngx_sprintf(value.data, "public, max-age=%T",
+        value.len = ngx_sprintf(value.data, "%s, max-age=%T",
+                                ngx_http_urlstore_url_private(r)
+                                ? "private" : "public",
                                 ulcf->max_age)
                     - value.data;
 
@@ -364,4 +367,17 @@ ngx_http_urlstore_url_gone(ngx_http_request_t *r)
     return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
                                      "the URL of id %uL was deleted",
                                      ctx->id);
+}
+
+
+/*
+ * Whether access may have been granted to this client alone: then a cache that
+ * clients share must not answer others.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_url_private(ngx_http_request_t *r)
+{
+    return r->headers_in.authorization != NULL
+           || ngx_http_urlstore_header_in(r, "cookie") != NULL;
 }

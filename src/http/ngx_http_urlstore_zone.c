@@ -321,6 +321,16 @@ ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
 }
 
 
+/*
+ * Threads of the worker take the lock as well: that of a training, and jobs of
+ * us_job.h.  ngx_shmtx_t is an atomic word with the pid of its holder, and a
+ * semaphore on which others wait, so two threads of one process exclude each
+ * other as two processes do.  Nothing in it belongs to a thread.  When a worker
+ * is killed, the master releases the lock by its pid, whichever thread had it.
+ * The main thread holds the lock only within a call of the store, and never
+ * joins a thread meanwhile.
+ */
+
 static void
 ngx_http_urlstore_lock(void *data)
 {
