@@ -373,6 +373,8 @@ for my $how ('HUP', 'QUIT') {
 
 ok(wait_until(10, sub { !UrlStore::Test::alive($t->{pid}) }),
     'and the server has left');
+unlike($t->error_log, qr/client timed out/,
+    'no request has waited for a client that had left');
 
 
 # the status and the body; figures are no part of it

@@ -372,6 +372,10 @@ ngx_http_urlstore_body_run(ngx_http_request_t *r)
     body->items = 0;
     body->over = 0;
 
+    /* before run, which may begin the reply: that has handlers of its own */
+
+    r->read_event_handler = ngx_http_block_reading;
+
     rc = body->run(r);
 
     if (rc == NGX_AGAIN && !body->over) {
@@ -385,8 +389,6 @@ ngx_http_urlstore_body_run(ngx_http_request_t *r)
     }
 
     /* the client is not slow while nothing is read from it */
-
-    r->read_event_handler = ngx_http_block_reading;
 
     if (r->reading_body && r->connection->read->timer_set) {
         ngx_del_timer(r->connection->read);
