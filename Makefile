@@ -4,6 +4,18 @@
 
 SHELL := /bin/bash
 B     := build
+JOBS  ?= $(shell nproc)
+
+# Goals are made one after another.  What takes long, compilation and tests
+# that can run side by side, is made in parallel by a make of its own, with
+# JOBS jobs.
+
+ifeq ($(MAKELEVEL),0)
+.NOTPARALLEL:
+endif
+
+parallel = +@$(MAKE) --no-print-directory $(if $(V),,-s) \
+           $(if $(filter --jobserver%,$(MAKEFLAGS)),,-j $(JOBS))
 
 all: build
 

@@ -33,9 +33,11 @@ CLI_SRC   := $(sort $(wildcard src/cli/*.c))
 
 obj        = $(patsubst src/%.c,$(B)/$(1)/%.o,$(2))
 
-build: core module        ## the command and the module
+build:                    ## the command and the module
+	$(parallel) $(B)/urlstore $(MODULE)
 
-core: $(B)/urlstore       ## the core and the urlstore command
+core:                     ## the core and the urlstore command
+	$(parallel) $(B)/urlstore
 
 define compile
 	@mkdir -p $(@D)
@@ -110,7 +112,8 @@ define nginx
 	@cp $(B)/$(1)/$(@F) $@.new && mv $@.new $@
 endef
 
-module: $(MODULE)         ## the nginx module
+module:                   ## the nginx module
+	$(parallel) $(MODULE)
 
 $(MODULE): $(MODULE_SRC) | $(B)/.libraries
 	$(call nginx,nginx,debian,modules,$(CFLAGS),$(LDFLAGS))
@@ -135,7 +138,8 @@ $(ASAN_MODULE): $(MODULE_SRC) $(NGX_SOURCE)/bookworm/configure | $(B)/.libraries
 	@cp $(B)/asan/nginx-build/nginx $(@D)/nginx.new
 	@mv $(@D)/nginx.new $(@D)/nginx
 
-asan: $(ASAN_MODULE)      ## nginx and the module with ASan and UBSan
+asan:                     ## nginx and the module with ASan and UBSan
+	$(parallel) $(ASAN_MODULE)
 
 
 # --- make install -------------------------------------------------------

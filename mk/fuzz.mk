@@ -29,7 +29,7 @@ fuzz_obj      = $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(1))
 FUZZ_URL     := fuzz/laws.c $(call fuzz_obj,$(wildcard src/url/*.c))
 FUZZ_INPUT   := $(call fuzz_obj,$(wildcard src/input/*.c)) fuzz/pieces.h
 
-$(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-test
+$(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-fuzz
 	@mkdir -p $(@D)
 	clang $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
 

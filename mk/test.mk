@@ -1,6 +1,6 @@
-# Tests.  `make test` is what everybody runs before a change goes in, and CI
-# with `make test-web`; the others are longer and are run when their part
-# changes.
+# Tests.  `make test` is what everybody runs before a change goes in; CI runs
+# its parts, the web and the clients.  The others are longer and are run when
+# their part changes.
 #
 #   t/unit/*.c      C, one program each, with the sanitized core and cmocka
 #   t/*.t           Perl, run by prove, against a private nginx (t/lib)
@@ -16,23 +16,37 @@
 #
 #   make test T=t/load*.t      some of t/*.t only, without the rest
 
+# Tests run JOBS at a time, those that take longest first.
+
 T     ?=
 PROVE := perl -It/lib -S prove --timer --harness UrlStore::Harness -It/lib
 
-test: test-programs $(if $(T),,test-unit)     ## all that CI runs
-	@$(PROVE) $(or $(T),t)
+test: $(if $(T),,programs test-unit) test-server $(if $(T),,test-stress) ## unit tests, t/, kills, threads
 
-test: $(if $(T),,test-stress)
+T_LONG := $(addprefix t/,url_corpora.t load_kill.t load_reddit.t generate.t)
+T_ALL   = $(T_LONG) $(filter-out $(T_LONG),$(sort $(wildcard t/*.t)))
+
+test-server: test-programs     ## t/*.t: the server, the command, documents
+	@$(PROVE) -j $(JOBS) $(or $(T),$(T_ALL))
 
 test-full: test-programs  ## t/ with whole lists of URLs
 	@US_FULL=1 $(PROVE) $(or $(T),t)
 
-# all that t/*.t run
+# what t/*.t run
 
-FAULT_DISK := $(B)/faults/disk.so
+FAULT_DISK    := $(B)/faults/disk.so
+TEST_PROGRAMS  = $(B)/urlstore $(MODULE) $(B)/generate $(B)/laws \
+                 $(FAULT_DISK) $(FAULT_MODULE)
 
-test-programs: $(B)/.deps-test build $(B)/generate $(B)/laws $(FAULT_DISK) \
-               $(FAULT_MODULE)
+test-programs: deps
+	$(parallel) $(TEST_PROGRAMS)
+
+# what all tests run for which packages are there
+
+programs: deps            ## all that tests need, for DEPS
+	$(parallel) $(TEST_PROGRAMS) $(UNIT) $(STRESS) \
+	    $(if $(filter web,$(DEPS)),$(WEB_MODULES)) \
+	    $(if $(filter clients,$(DEPS)),$(CLIENT_MODULES))
 
 $(FAULT_DISK): t/fault/disk.c | $(B)/.deps-build
 	@mkdir -p $(@D)
@@ -44,21 +58,28 @@ $(B)/laws: fuzz/corpus.c fuzz/laws.c $(B)/libus.a
 
 # --- unit tests: a line for each program; its whole output if it fails ---
 
-UNIT := $(patsubst t/unit/%.c,$(B)/unit/%,$(sort $(wildcard t/unit/*.c)))
+UNIT_LONG := store_train store_hostile life codec_record codec_model
+UNIT_ALL  := $(sort $(patsubst t/unit/%.c,%,$(wildcard t/unit/*.c)))
+UNIT      := $(addprefix $(B)/unit/,$(UNIT_ALL))
 
-test-unit: $(UNIT) $(B)/generate  ## the C unit tests, with ASan and UBSan
-	@failed=0; for p in $(UNIT); do \
-	    start=$$(date +%s%N); \
-	    if timeout 300 env ASAN_OPTIONS=detect_leaks=1 \
-	        UBSAN_OPTIONS=print_stacktrace=1 $$p >$$p.log 2>&1; \
-	    then state="ok $$(grep -c '\[ *OK \]' $$p.log || true) tests,"; \
-	        state="$$state $$(awk '/SKIPPED TEST/ { n = $$1 } \
-	            END { print n + 0 }' $$p.log) skipped"; \
-	    else state=FAILED; failed=1; cat $$p.log; fi; \
-	    printf '%-32s %s, %d ms\n' "unit $${p##*/}" "$$state" \
-	        $$((($$(date +%s%N) - start) / 1000000)); \
-	done; \
-	[ $$failed = 0 ] || { echo 'unit tests FAILED'; exit 1; }
+test-unit: deps           ## the C unit tests, with ASan and UBSan
+	$(parallel) $(UNIT) $(B)/generate
+	$(parallel) -k $(addprefix test-unit-,$(UNIT_LONG) \
+	    $(filter-out $(UNIT_LONG),$(UNIT_ALL)))
+
+# one of them, by name
+
+test-unit-%: $(B)/unit/% $(B)/generate
+	@start=$$(date +%s%N); \
+	if timeout 600 env ASAN_OPTIONS=detect_leaks=1 \
+	    UBSAN_OPTIONS=print_stacktrace=1 $< >$<.log 2>&1; \
+	then state="ok $$(grep -c '\[ *OK \]' $<.log || true) tests,"; \
+	    state="$$state $$(awk '/SKIPPED TEST/ { n = $$1 } \
+	        END { print n + 0 }' $<.log) skipped"; \
+	else state=FAILED; cat $<.log; fi; \
+	printf '%-32s %s, %d ms\n' "unit $*" "$$state" \
+	    $$((($$(date +%s%N) - start) / 1000000)); \
+	[ "$$state" != FAILED ]
 
 $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 	$(call program,-It/unit $(ASAN),-lcmocka)
@@ -66,7 +87,8 @@ $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 
 # --- stress, the model ---------------------------------------------------
 
-STRESS_SECONDS ?= 20
+STRESS_SECONDS ?= 10
+STRESS         := $(addprefix $(B)/stress/,kill room steps threads urls)
 
 $(B)/stress/threads: t/stress/threads.c $(B)/tsan/libus.a
 	$(call program,$(TSAN))
@@ -79,14 +101,15 @@ $(B)/stress/urls: $(B)/urlstore $(B)/generate
 	@{ tools/corpus.sh cat reddit_submissions | head -n 100000; \
 	    $(B)/generate -n 110000; } | $< normalize | grep ^http >$@
 
-test-stress: $(addprefix $(B)/stress/,kill room steps threads urls) ## kills, threads, full zones
+test-stress: deps         ## kills, threads, full zones (STRESS_SECONDS)
+	$(parallel) $(STRESS)
 	@cd $(B)/stress; for t in "kill $(STRESS_SECONDS)" "room 4 6" steps \
 	    "threads 5"; do \
 	    ./$$t >$${t%% *}.log 2>&1 <urls || { cat $${t%% *}.log; exit 1; }; \
 	    echo "stress $$t: $$(tail -1 $${t%% *}.log)"; \
 	done
 
-test-kill: $(addprefix $(B)/stress/,kill urls) ## random SIGKILL, 10 minutes
+test-kill: $(B)/stress/kill $(B)/stress/urls ## random SIGKILL, 10 minutes
 	$(B)/stress/kill 600 <$(B)/stress/urls
 
 test-room: $(B)/stress/room  ## full zones that restart, 500 kinds
@@ -171,15 +194,16 @@ test-faults-%:
 WEB_MODULES    := t/web/node_modules/.package-lock.json
 CLIENT_MODULES := t/clients/node_modules/.package-lock.json
 
-test-web: $(B)/.deps-test $(B)/.deps-web $(WEB_MODULES) build  ## page, metrics, OpenAPI
-	@$(PROVE) t/web
+test-web: deps $(WEB_MODULES) build  ## page, metrics, OpenAPI
+	@$(PROVE) -j $(JOBS) t/web/page.t \
+	    $(filter-out %/page.t,$(wildcard t/web/*.t))
 
 # they wait more than they compute: two at a time, the longest first
 
 CLIENT_TESTS := t/clients/scrapy.t \
                 $(filter-out %/scrapy.t,$(wildcard t/clients/*.t))
 
-test-clients: $(B)/.deps-test $(B)/.deps-clients $(CLIENT_MODULES) build  ## the clients, Scrapy, Crawlee
+test-clients: deps $(CLIENT_MODULES) build  ## the clients, Scrapy, Crawlee
 	@$(PROVE) -j 2 $(or $(T),$(CLIENT_TESTS))
 
 $(WEB_MODULES): | $(B)/.deps-web
@@ -191,5 +215,5 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	@touch $@
 
 .PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
-        test-room check-model test-asan test-valgrind test-builds faults \
-        test-faults test-web test-clients
+        programs test-server test-room check-model test-asan test-valgrind \
+        test-builds faults test-faults test-web test-clients

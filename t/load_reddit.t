@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# A crawl in small: 100,000 real links and 200,000 generated ones (US_FULL=1:
-# the whole list, and none generated) in batches of 1,000 over four
-# connections to two workers.
+# A crawl in small: 50,000 real links and 50,000 generated ones (US_FULL=1: the
+# whole list, and none generated) in batches of 1,000 over four connections to
+# two workers.
 
 use strict;
 use warnings;
@@ -12,7 +12,7 @@ use UrlStore::Test;
 use UrlStore::Load;
 
 my $lines = full() ? corpus('reddit_submissions')
-    : [ @{ corpus('reddit_submissions', 100_000) }, @{ generated(200_000) } ];
+    : [ @{ corpus('reddit_submissions', 50_000) }, @{ generated(50_000) } ];
 my $size = full() ? '1g' : '256m';
 
 my $t = UrlStore::Test->new(workers => 2)->run(<<"CONF");
@@ -80,7 +80,7 @@ is($t->get('/stats')->json->{urls}, @$urls, 'the store counts them');
 
 {
     my $other = full() ? corpus('eot2024_A')
-        : [ @{ corpus('eot2024_A', 100_000) }, @{ generated(200_000, 2) } ];
+        : [ @{ corpus('eot2024_A', 50_000) }, @{ generated(50_000, 2) } ];
     my $answers = UrlStore::Load->new($t, $other)->post('/seen');
     my ($wrong, $unseen) = (0, 0);
 

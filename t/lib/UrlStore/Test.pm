@@ -140,12 +140,16 @@ sub port
 
 
 # Below the ephemeral range, so that no outgoing connection takes it between
-# the test and nginx's bind.
+# the test and nginx's bind.  Processes that run at the same time have pids
+# close to each other: 64 ports for each, so that tests side by side never ask
+# for the same one.
+
+my $PORTS = 0;
 
 sub free_port
 {
     for (1 .. 1000) {
-        my $port = 10000 + int(rand(22000));
+        my $port = 10000 + ($$ * 64 + $PORTS++) % 22000;
 
         my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
             LocalPort => $port, Proto => 'tcp', Listen => 1) or next;
