@@ -4,11 +4,15 @@
 #
 #     make bench-durability      [LINES=1000000] [ROUNDS=3] [RESTART=10000000]
 #
+#   LINES=0: the second part alone; RESTART=0: the first.
+#
 #   1. POST /add of all-new URLs in batches of 1,000 over 8 connections to 2
 #      workers: without path=, sync=off, sync=1s, sync=always; and the same
 #      URLs to Redis (SADD of 1,000 members, 8 connections): no AOF, everysec,
 #      always.  Each round runs every case once; the table shows medians.
-#   2. a restart with RESTART URLs: from exec to the first answer of /seen
+#   2. a restart with about RESTART URLs, from exec to the first answer of
+#      /seen: from a snapshot alone, and just before the next one is due, after
+#      a kill and after a clean stop; medians of ROUNDS
 #
 # URLs are those of bench/generate.  Requests are put together before the
 # clock starts; "client" is the CPU of the load clients, apart.
@@ -29,7 +33,7 @@ use UrlStore::Client;
 use UrlStore::Redis qw(cpu_of);
 use UrlStore::Test;
 
-my $lines = $ENV{LINES} || 1_000_000;
+my $lines = $ENV{LINES} // 1_000_000;
 my $rounds = $ENV{ROUNDS} || 3;
 my $restart = $ENV{RESTART} // 10_000_000;
 my $top = $UrlStore::Test::TOP;
@@ -221,7 +225,9 @@ my @cases = (
 
 my %runs;
 
-for my $round (1 .. $rounds) {
+@cases = () if !$lines;
+
+for my $round (1 .. (@cases ? $rounds : 0)) {
     my $data = batches($round);
 
     for my $case (@cases) {
@@ -232,10 +238,12 @@ for my $round (1 .. $rounds) {
     }
 }
 
-printf "\n%d new URLs, batches of 1,000, %d connections, medians of %d\n\n",
-    $lines, $connections, $rounds;
-printf "%-24s %9s %12s %10s %10s\n", '', 'URLs/s', 'URLs/CPU s', 'client',
-    'disk B/URL';
+if (@cases) {
+    printf "\n%d new URLs, batches of 1,000, %d connections, medians of %d\n\n",
+        $lines, $connections, $rounds;
+    printf "%-24s %9s %12s %10s %10s\n", '', 'URLs/s', 'URLs/CPU s', 'client',
+        'disk B/URL';
+}
 
 for my $case (@cases) {
     my $r = $runs{$case->[0]} or next;
@@ -253,27 +261,90 @@ for my $case (@cases) {
 
 exit if !$restart;
 
-my $t = server('2g', 'path=%%DIR%%/data sync=off');
+# The restart.  Options are the default ones, so the longest replay is that of
+# the journal just before a snapshot is due.
+
+use constant LEAST => 32 * 1024 * 1024;       # snapshot=
+
+my $t = server('2g', 'path=%%DIR%%/data');
+my $data = "$t->{dir}/data";
+my $urls = generator($restart);
+my $part = int($restart * 0.8);
 my $from = time;
 
-system(generator($restart) . ' '
-    . "| $top/build/urlstore import $t->{dir}/data 2>/dev/null") == 0
-    or die 'import';
+open my $fh, '-|', $urls or die "generate: $!";
+open my $import, '|-', "$top/build/urlstore import $data >/dev/null 2>&1"
+    or die "import: $!";
 
-printf "\n%d URLs imported in %.0f s, %.1f bytes each on disk\n", $restart,
-    time - $from, (split ' ', `du -sb $t->{dir}/data`)[0] / $restart;
+for (1 .. $part) {
+    print $import scalar <$fh>;
+}
 
-for my $round (1 .. $rounds) {
-    $from = time;
-    $t->run;
+close $import or die 'import';
 
-    my $answers = wait_until(300, sub {
-        my $a = $t->client->request('POST', '/seen', "http://example.com/\n");
-        return $a && $a->{status} == 200;
-    });
+my ($size) = map { -s } glob "$data/snapshot.*";
+my $due = $size / 4 > LEAST ? $size / 4 : LEAST;
 
-    printf "restart: %.2f s to the first answer, CPU %.2f s\n", time - $from,
-        cpu_of($t->worker_pids);
-    die if !$answers;
-    $t->stop;
+printf "\n%d URLs imported in %.0f s, a snapshot of %.1f bytes each\n", $part,
+    time - $from, $size / $part;
+
+# files that root has imported are the workers' from then on
+
+$t->run;
+$t->ready(within => 120) or die 'not ready';
+$t->stop;
+
+printf "%-40s %9s %9s\n", 'restart', 'answers', 'CPU';
+
+restarts('a snapshot alone, stopped', sub { $t->stop });
+
+$t->start;
+$t->ready(within => 120) or die 'not ready';
+
+my $c = $t->client;
+my $replay = 0;
+
+while ($replay < 0.97 * $due && !eof $fh) {
+    my $body = join '', map { scalar(<$fh>) // () } 1 .. 5000;
+
+    die if $c->request('POST', '/add?brief=1', $body)->{status} != 200;
+    $replay = $t->get('/stats')->json->{replay_bytes};
+}
+
+my $stats = $t->get('/stats')->json;
+
+printf "%d URLs, %.1f MB of journal past the snapshot; one is due at %.1f MB\n",
+    $stats->{urls}, $stats->{replay_bytes} / 2**20, $due / 2**20;
+
+$t->kill_all;
+
+restarts('just before a snapshot, killed', sub { $t->kill_all });
+restarts('just before a snapshot, stopped', sub { $t->stop });
+
+
+# starts the service, which ended by $end, several times
+
+sub restarts
+{
+    my ($what, $end) = @_;
+
+    my (@seconds, @cpu);
+
+    for (1 .. $rounds) {
+        my $begin = time;
+
+        $t->start;
+        wait_until(300, sub {
+            my $a = $t->client->request('POST', '/seen',
+                "http://example.com/\n");
+            return $a && $a->{status} == 200;
+        }) or die "no answer: $what";
+
+        push @seconds, time - $begin;
+        push @cpu, cpu_of($t->worker_pids);
+        $end->();
+    }
+
+    printf "%-40s %7.2f s %7.2f s\n", $what,
+        map { (sort { $a <=> $b } @$_)[$#$_ / 2] } \@seconds, \@cpu;
 }

@@ -172,14 +172,15 @@ us_snapshot_done(us_job_t *job, const us_manifest_t *m)
     sh = l->sh;
 
     us_release(&sh->snapshot_lsn, m->snapshot);
-    us_release(&sh->snapshot_size, us_dir_bytes(l->dirfd));
+    us_release(&sh->snapshot_size,
+               us_dir_snapshot_bytes(l->dirfd, m->snapshot));
     us_release(&sh->snapshot_now, 0);
     us_release(&sh->snapshot_next, 0);
     us_share_count(&sh->snapshots, 1);
 
     us_job_say(job, US_SAY_NOTICE, "snapshot up to LSN %llu, %llu bytes in "
                "the directory", (unsigned long long) m->snapshot,
-               (unsigned long long) us_acquire(&sh->snapshot_size));
+               (unsigned long long) us_dir_bytes(l->dirfd));
 
     if (us_share_resume(sh, US_ROLE_KEEPER)) {
         us_job_say(job, US_SAY_WARN, "the directory is whole again");

@@ -527,8 +527,16 @@ us_load_ready(us_load_t *ld)
     us_store_set_identity(ld->store, r->manifest.uuid,
                           r->manifest.epoch + r->lost);
 
-    us_release(&sh->snapshot_lsn,
-               r->manifest.has_snapshot ? r->manifest.snapshot : 0);
+    if (r->manifest.has_snapshot) {
+        us_release(&sh->snapshot_lsn, r->manifest.snapshot);
+        us_release(&sh->snapshot_size,
+                   us_dir_snapshot_bytes(ld->l->dirfd, r->manifest.snapshot));
+
+    } else {
+        us_release(&sh->snapshot_lsn, 0);
+        us_release(&sh->snapshot_size, 0);
+    }
+
     us_release(&sh->cut_bytes, r->cut);
     us_release(&sh->lost_ids, r->lost_ids);
 

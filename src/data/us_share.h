@@ -123,7 +123,7 @@ typedef struct {
     uint64_t          look_next;      /* ms: of the syncer at the files */
 
     uint64_t          snapshot_lsn;
-    uint64_t          snapshot_size;  /* of its stream */
+    uint64_t          snapshot_size;  /* of its file */
     uint64_t          snapshot_next;  /* ms: not before */
     uint64_t          snapshot_now;   /* to repair the disk */
     uint64_t          scrub_next;     /* ms */

@@ -382,6 +382,19 @@ us_dir_bytes(int dirfd)
 }
 
 
+uint64_t
+us_dir_snapshot_bytes(int dirfd, uint64_t lsn)
+{
+    char         name[US_DISK_NAME];
+    struct stat  st;
+
+    us_segment_name(name, US_SEGMENT_SNAPSHOT, lsn);
+
+    return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size
+                                                               : 0;
+}
+
+
 int
 us_dir_remove(int dirfd, us_disk_error_t *e)
 {

@@ -55,8 +55,9 @@ int us_dir_usable(int dirfd, uid_t uid, gid_t gid, us_disk_error_t *e);
  */
 int us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e);
 
-/* bytes of the directory's regular files */
+/* bytes of the directory's regular files; of one snapshot, 0: there is none */
 uint64_t us_dir_bytes(int dirfd);
+uint64_t us_dir_snapshot_bytes(int dirfd, uint64_t lsn);
 
 /*
  * Removes all files of a directory whose file "lock" the caller has locked, but

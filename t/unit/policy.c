@@ -1,0 +1,59 @@
+
+/*
+ * When a snapshot is due: after as much journal as the option says, and as a
+ * quarter of the last snapshot.
+ */
+
+
+#include "us_base.h"
+#include "data/us_policy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+
+#define MB  ((uint64_t) 1 << 20)
+
+
+static int
+due(uint64_t least, uint64_t journal, uint64_t size)
+{
+    us_policy_t  p = { least, journal, size };
+
+    return us_policy_due(&p);
+}
+
+
+static void
+least(void **state)
+{
+    assert_false(due(32 * MB, 0, 0));
+    assert_false(due(32 * MB, 32 * MB - 1, 0));
+    assert_true(due(32 * MB, 32 * MB, 0));
+    assert_false(due(32 * MB, 32 * MB - 1, 128 * MB));
+    assert_true(due(32 * MB, 32 * MB, 128 * MB));
+}
+
+
+static void
+quarter(void **state)
+{
+    assert_false(due(32 * MB, 50 * MB - 1, 200 * MB));
+    assert_true(due(32 * MB, 50 * MB, 200 * MB));
+    assert_false(due(1, 500 * MB, 2001 * MB));
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(least),
+        cmocka_unit_test(quarter),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
