@@ -48,7 +48,7 @@ is($code, 0, '--help');
 
 my @commands = $all =~ /^  (\w+)  /gm;
 is("@commands", 'backup bench dedup dump hash help import normalize '
-    . 'restore stat verify', 'every command');
+    . 'restore size stat verify', 'every command');
 
 my ($bash) = run('help --bash');
 my ($zsh) = run('help --zsh');

@@ -25,6 +25,7 @@ const us_cli_command_t  *const us_cli_commands[] = {
     &us_cli_import,
     &us_cli_normalize,
     &us_cli_restore,
+    &us_cli_sizing,
     &us_cli_stat,
     &us_cli_verify,
     NULL

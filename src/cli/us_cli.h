@@ -70,6 +70,7 @@ extern const us_cli_command_t  us_cli_help;
 extern const us_cli_command_t  us_cli_import;
 extern const us_cli_command_t  us_cli_normalize;
 extern const us_cli_command_t  us_cli_restore;
+extern const us_cli_command_t  us_cli_sizing;
 extern const us_cli_command_t  us_cli_stat;
 extern const us_cli_command_t  us_cli_verify;
 
