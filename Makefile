@@ -25,6 +25,7 @@ include mk/run.mk
 include mk/test.mk
 include mk/bench.mk
 include mk/fuzz.mk
+include mk/package.mk
 
 clean: ## removes build/ (the data of a running service stays)
 	rm -rf $(B)

@@ -86,7 +86,10 @@ $(B)/urlstore: $(call obj,obj,$(CLI_SRC)) $(B)/libus.a
 $(B)/asan/urlstore: $(call obj,asan,$(CLI_SRC)) $(B)/asan/libus.a
 	$(call program,$(ASAN))
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+# not those of other systems
+
+-include $(shell find $(B) \( -path $(B)/deb -o -path $(B)/bare \) -prune \
+             -o -name '*.d' -type f -print 2>/dev/null)
 
 
 # --- the module, by one recipe ------------------------------------------
@@ -151,6 +154,9 @@ moduledir ?= $(prefix)/lib/nginx/modules
 docdir    ?= $(prefix)/share/doc/urlstore
 libdir    ?= $(prefix)/lib
 headerdir ?= $(prefix)/include
+mandir    ?= $(prefix)/share/man
+bashdir   ?= $(prefix)/share/bash-completion/completions
+zshdir    ?= $(prefix)/share/zsh/site-functions
 
 DOCS      := README.md CHANGELOG.md LICENSE \
              $(wildcard docs/*.md docs/*/* conf/* examples/*)
@@ -162,7 +168,7 @@ HEADERS   := us_base.h us_version.h url/us_normalize.h url/us_url.h \
 
 VERSION    = $(shell sed -n 's/.*US_VERSION  *"\(.*\)"/\1/p' src/us_version.h)
 
-install: build            ## the command, the module, the library, documents (DESTDIR, prefix)
+install: build man        ## the command, the module, the library, documents (DESTDIR, prefix)
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(moduledir)' \
 	    '$(DESTDIR)$(libdir)/pkgconfig'
 	install -m 755 $(B)/urlstore '$(DESTDIR)$(bindir)'
@@ -176,6 +182,11 @@ install: build            ## the command, the module, the library, documents (DE
 	    -e 's|@includedir@|$(headerdir)|; s|@version@|$(VERSION)|' \
 	    tools/urlstore.pc.in \
 	    > '$(DESTDIR)$(libdir)/pkgconfig/urlstore.pc'
+	install -d '$(DESTDIR)$(mandir)/man1' '$(DESTDIR)$(bashdir)' \
+	    '$(DESTDIR)$(zshdir)'
+	install -m 644 $(MAN)/*.1 '$(DESTDIR)$(mandir)/man1'
+	install -m 644 $(MAN)/urlstore '$(DESTDIR)$(bashdir)'
+	install -m 644 $(MAN)/_urlstore '$(DESTDIR)$(zshdir)'
 	@for f in $(DOCS); do \
 	    install -D -m 644 $$f '$(DESTDIR)$(docdir)'/$$f || exit 1; \
 	done
@@ -185,7 +196,10 @@ uninstall:                ## removes what make install has installed
 	rm -f '$(DESTDIR)$(bindir)/urlstore' \
 	    '$(DESTDIR)$(moduledir)/$(notdir $(MODULE))' \
 	    '$(DESTDIR)$(libdir)/libus.a' \
-	    '$(DESTDIR)$(libdir)/pkgconfig/urlstore.pc'
+	    '$(DESTDIR)$(libdir)/pkgconfig/urlstore.pc' \
+	    '$(DESTDIR)$(bashdir)/urlstore' '$(DESTDIR)$(zshdir)/_urlstore' \
+	    '$(DESTDIR)$(mandir)'/man1/urlstore.1 \
+	    '$(DESTDIR)$(mandir)'/man1/urlstore-*.1
 	rm -rf '$(DESTDIR)$(headerdir)/urlstore'
 	@for f in $(DOCS); do rm -f '$(DESTDIR)$(docdir)'/$$f; done
 	@cd '$(DESTDIR)$(docdir)' 2>/dev/null && rmdir \

@@ -30,10 +30,15 @@ is($?, 0, 'make install') or diag($out);
 like($out, qr{load_module /usr/lib/nginx/modules/ngx_http_urlstore_module.so;},
     'and the line for nginx.conf');
 
+is(`sed -n '1s/.*(\\(.*\\)).*/urlstore \\1/p' debian/changelog`,
+    `'$root/usr/bin/urlstore' --version`, 'a version, and of the packages');
 is(`echo HTTP://A.example/x/../y | '$root/usr/bin/urlstore' normalize`,
     "http://a.example/y\n", 'the command works');
 ok(-e "$doc/$_", $_) for qw(README.md LICENSE docs/install.md
     conf/urlstore.conf);
+ok(-s "$root/usr/share/$_", $_) for qw(man/man1/urlstore.1
+    man/man1/urlstore-dedup.1 bash-completion/completions/urlstore
+    zsh/site-functions/_urlstore);
 
 {
     # without the blank, for the configuration

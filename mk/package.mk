@@ -1,0 +1,35 @@
+# Packages: man pages and completions, which `make install` installs, too, and
+# Debian packages.
+#
+#   make deb          build/deb/*.deb, from the files of the working tree
+#   make test-deb     lintian; installed, used, upgraded and purged in a bare
+#                     Debian (root, debootstrap); PREVIOUS=DIR: older packages
+#                     to upgrade from
+
+MAN := $(B)/man
+
+man: $(MAN)/urlstore.1    ## man pages and completions
+
+$(MAN)/urlstore.1: $(B)/urlstore
+	@rm -rf $(@D) && mkdir -p $(@D)
+	@for c in $$($< --help | awk '/^  [a-z]/ { print $$1 }'); do \
+	    $< help --man $$c > $(@D)/urlstore-$$c.1 || exit 1; \
+	done
+	@$< help --bash > $(@D)/urlstore && $< help --zsh > $(@D)/_urlstore
+	@$< help --man > $@
+
+DEB := $(B)/deb
+
+deb: $(B)/.deps-deb       ## Debian packages in build/deb
+	@rm -rf $(DEB) && mkdir -p $(DEB)/urlstore
+	@git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(DEB)/urlstore
+	@cd $(DEB)/urlstore && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
+	    dpkg-buildpackage -b -us -uc -j2 > ../build.log 2>&1 \
+	    || { tail -n 40 ../build.log; exit 1; }
+	@rm -rf $(DEB)/urlstore
+	@ls $(DEB)/*.deb
+
+test-deb: deb             ## the packages, in a bare Debian: root, debootstrap
+	@tools/test-deb.sh $(DEB) $(PREVIOUS)
+
+.PHONY: man deb test-deb
