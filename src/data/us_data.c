@@ -151,7 +151,9 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
         return 0;
     }
 
-    return us_data_setting(m, "marks", now, e);
+    return us_disk_fail(e, 0, "its data were stored with marks \"%.150s\", the "
+                        "configuration has \"%.150s\"; marks can only be "
+                        "added, after these", have, now);
 }
 
 
@@ -227,6 +229,39 @@ us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
     us_manifest_boot(boot);
 
     return us_recovery_settle(dirfd, &m, tail, boot, sync, e);
+}
+
+
+int
+us_data_add_marks(us_store_t *s, int dirfd, const us_str_t *names,
+    unsigned n, us_disk_error_t *e)
+{
+    int              rc;
+    us_manifest_t    m;
+    us_store_conf_t  conf;
+
+    us_store_conf(s, &conf);
+
+    memcpy(conf.marks, names, n * sizeof(us_str_t));
+    conf.nmarks = n;
+
+    if (us_manifest_read(dirfd, &m, e) != US_MANIFEST_OK
+        || us_data_differs(&m, &conf, e) == -1)
+    {
+        return -1;
+    }
+
+    if (us_data_settings(&m, &conf) == -1) {
+        return us_disk_fail(e, 0, "the settings are too long");
+    }
+
+    rc = us_manifest_write(dirfd, &m, e);
+
+    if (rc == 0 && us_store_add_marks(s, names, n) == -1) {
+        rc = us_disk_fail(e, 0, "the store has other marks");
+    }
+
+    return rc;
 }
 
 

@@ -60,6 +60,15 @@ int us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
 int us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
     const char *sync, us_disk_error_t *e);
 
+/*
+ * Declares marks in the manifest, and then in the store, whose own ones they
+ * begin with: the journal has no operation of a mark that the manifest does
+ * not name.  For the one process that writes the manifest.  0, -1 or
+ * US_DISK_LOST, with e.
+ */
+int us_data_add_marks(us_store_t *s, int dirfd, const us_str_t *names,
+    unsigned n, us_disk_error_t *e);
+
 /* us_recovery_apply_pt: data is the us_store_t */
 int us_data_apply(void *data, const uint8_t *p, size_t len);
 

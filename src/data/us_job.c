@@ -30,8 +30,7 @@ us_job_start(us_life_t *l, us_role_t role, void (*run)(us_job_t *job),
     job->stays = 0;
     job->run = run;
     job->done = done;
-    job->said[0].level = US_SAY_NOTHING;
-    job->said[1].level = US_SAY_NOTHING;
+    job->nsaid = 0;
 
     if (l->env.start(l->env.data, job) != 0) {
         job->active = 0;
@@ -70,10 +69,8 @@ us_job_done(us_job_t *job)
     l = job->life;
     job->active = 0;
 
-    for (i = 0; i < 2; i++) {
-        if (job->said[i].level != US_SAY_NOTHING) {
-            l->env.say(l->env.data, job->said[i].level, job->said[i].e.text);
-        }
+    for (i = 0; i < job->nsaid; i++) {
+        l->env.say(l->env.data, job->said[i].level, job->said[i].e.text);
     }
 
     if (job->done) {
@@ -88,7 +85,13 @@ us_job_say(us_job_t *job, us_say_t level, const char *fmt, ...)
     va_list         args;
     us_job_said_t  *said;
 
-    said = &job->said[job->said[0].level != US_SAY_NOTHING];
+    /* if there are too many, one replaces the one before */
+
+    if (job->nsaid < US_JOB_SAYS) {
+        job->nsaid++;
+    }
+
+    said = &job->said[job->nsaid - 1];
 
     said->level = level;
 

@@ -1,6 +1,10 @@
 
 /*
- * Keeping the directory.
+ * Keeping the directory: whoever has this role is the only one that writes the
+ * manifest.
+ *
+ * Marks that were added to the configuration are declared, first in the
+ * manifest.
  *
  * A snapshot is taken when us_policy.c says so.  What was deleted, and marks
  * that were set and cleared, then leave the disk, and the segments before it
@@ -35,6 +39,7 @@ typedef struct {
 } us_keep_t;
 
 
+static void us_marks_job(us_job_t *job);
 static int us_keep_due(us_life_t *l, uint64_t now);
 static void us_snapshot_job(us_job_t *job);
 static int us_snapshot_wait(void *data, uint64_t lsn);
@@ -66,6 +71,13 @@ us_keep(us_life_t *l)
 
     now = us_job_now(l);
 
+    if (l->conf.store.nmarks > us_store_nmarks(l->store)
+        && now >= l->marks_next)
+    {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_marks_job, NULL);
+        return;
+    }
+
     if (us_keep_due(l, now)) {
         (void) us_job_start(l, US_ROLE_KEEPER, us_snapshot_job, NULL);
         return;
@@ -77,6 +89,48 @@ us_keep(us_life_t *l)
 
     if (l->conf.scrub && now >= us_acquire(&sh->scrub_next)) {
         (void) us_job_start(l, US_ROLE_KEEPER, us_scrub_job, NULL);
+    }
+}
+
+
+static void
+us_marks_job(us_job_t *job)
+{
+    int               rc;
+    us_life_t        *l;
+    us_store_t       *store;
+    us_disk_error_t   e;
+
+    l = job->life;
+    l->marks_next = us_job_now(l) + US_KEEP_GAP;
+
+    store = us_store_open(l->mem, &l->lock);
+
+    if (store == NULL) {
+        return;
+    }
+
+    rc = us_data_add_marks(store, l->dirfd, l->conf.store.marks,
+                           l->conf.store.nmarks, &e);
+
+    us_store_close(store);
+
+    if (rc == 0) {
+        (void) us_share_change(l->sh);
+        us_job_say(job, US_SAY_NOTICE, "it has %u marks now",
+                   l->conf.store.nmarks);
+        return;
+    }
+
+    if (rc == US_DISK_LOST && us_share_lose(l->sh, e.text)) {
+        us_job_say(job, US_SAY_ALERT, "%s", e.text);
+        return;
+    }
+
+    if (!l->marks_said) {
+        l->marks_said = 1;
+        us_job_say(job, US_SAY_ERROR, "marks could not be added: %s; it is "
+                   "tried again", e.text);
     }
 }
 

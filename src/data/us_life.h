@@ -82,8 +82,7 @@ typedef enum {
 
 
 typedef enum {
-    US_SAY_NOTHING = 0,
-    US_SAY_NOTICE,
+    US_SAY_NOTICE = 0,
     US_SAY_WARN,
     US_SAY_ERROR,
     US_SAY_ALERT,
@@ -137,7 +136,9 @@ typedef struct {
 } us_life_conf_t;
 
 
-/* one message of a job: threads do not log */
+/* one message of a job, which has at most so many: threads do not log */
+
+#define US_JOB_SAYS  4
 
 typedef struct {
     us_say_t          level;
@@ -152,7 +153,8 @@ struct us_job_s {
     int               stays;          /* the role is kept after the job */
     void            (*run)(us_job_t *job);
     void            (*done)(us_job_t *job);
-    us_job_said_t     said[2];
+    unsigned          nsaid;
+    us_job_said_t     said[US_JOB_SAYS];
 };
 
 
@@ -177,6 +179,8 @@ struct us_life_s {
     uint64_t          generation;     /* of store */
     uint64_t          version;
     uint64_t          reap_next;      /* ms */
+    uint64_t          marks_next;     /* ms: not before */
+    int               marks_said;     /* that they could not be added */
     int               empty;          /* store stands in, see us_life.c */
     void             *empty_mem;
     size_t            empty_size;

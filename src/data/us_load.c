@@ -67,6 +67,7 @@ static void us_load_failed(us_load_t *ld, us_life_state_t state);
 static int us_load_passing(us_load_t *ld);
 static void us_load_ready(us_load_t *ld);
 static void us_load_settle(us_load_t *ld, const us_tail_t *tail);
+static void us_load_say(us_load_t *ld, const char *what);
 static void us_load_ended(us_load_t *ld);
 static int us_load_own(us_life_t *l);
 static int us_load_newer(us_life_t *l, us_disk_error_t *e);
@@ -309,6 +310,7 @@ us_load_run(us_load_t *ld)
 
     if (ld->l->conf.store.lookup) {
         (void) us_store_set_lsn(ld->store, r->lsn);
+        us_load_say(ld, "loaded for look-ups");
         us_share_set_state(sh, US_LIFE_LOOKUP, NULL);
 
     } else if (ld->own) {
@@ -320,6 +322,10 @@ us_load_run(us_load_t *ld)
          * Only the state lets the next loader go on from here: one that is
          * killed before it is set must not have it all applied once more.
          */
+
+        if (us_share_state(sh) != US_LIFE_FOLLOWING) {
+            us_load_say(ld, "loaded, and another server owns the directory");
+        }
 
         us_share_set_state(sh, US_LIFE_FOLLOWING, NULL);
         us_release(&sh->load_next, us_job_now(ld->l) + US_LOAD_AGAIN);
@@ -499,6 +505,8 @@ us_load_fresh(us_load_t *ld)
 
     memset(&tail, 0, sizeof(us_tail_t));
 
+    us_job_say(ld->job, US_SAY_NOTICE, "a new store begins, epoch 1");
+
     us_load_settle(ld, &tail);
 }
 
@@ -555,9 +563,36 @@ us_load_ready(us_load_t *ld)
                    (unsigned long long) r->ids);
     }
 
+    us_load_say(ld, "loaded, and writable");
+
     us_load_settle(ld, &r->tail);
 
     (void) us_dir_clean(ld->l->dirfd);
+}
+
+
+/* what was read, and from where */
+
+static void
+us_load_say(us_load_t *ld, const char *what)
+{
+    char            snapshot[64];
+    uint64_t        lsn;
+    us_recovery_t  *r;
+
+    r = &ld->recovery;
+    lsn = r->manifest.has_snapshot ? r->manifest.snapshot : 0;
+
+    (void) snprintf(snapshot, sizeof(snapshot), lsn ? "a snapshot up to LSN "
+                    "%llu, then" : "no snapshot,", (unsigned long long) lsn);
+
+    us_job_say(ld->job, US_SAY_NOTICE, "%s: %llu ids, epoch %llu; from %s "
+               "%llu bytes of journal, in %llu ms", what,
+               (unsigned long long) r->ids,
+               (unsigned long long) r->manifest.epoch + r->lost, snapshot,
+               (unsigned long long) (r->lsn - lsn),
+               (unsigned long long) (us_job_now(ld->l)
+                                     - us_acquire(&ld->l->sh->load_began)));
 }
 
 

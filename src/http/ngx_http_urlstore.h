@@ -448,6 +448,13 @@ ngx_uint_t ngx_http_urlstore_writes(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, const char *extra);
 
+/*
+ * The zone has no such mark: sends a problem of this status; or 503, if the
+ * mark is in the configuration, but not in the manifest of path= so far.
+ */
+ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
+    ngx_uint_t status, us_str_t name);
+
 ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
 ngx_uint_t ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone,
     ngx_uint_t found);

@@ -70,10 +70,7 @@ ngx_http_urlstore_mark_handler(ngx_http_request_t *r)
     mark = us_store_mark_number(ctx->zone->store, name);
 
     if (mark == -1) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
-                                         "the zone has no mark \"%*s\"",
-                                         ngx_min(name.len, US_STORE_MARK_LEN),
-                                         name.data);
+        return ngx_http_urlstore_mark_none(r, NGX_HTTP_NOT_FOUND, name);
     }
 
     return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_MARK, mark,

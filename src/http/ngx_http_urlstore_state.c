@@ -8,9 +8,9 @@
 #include "ngx_http_urlstore_persist.h"
 
 
+static ngx_int_t ngx_http_urlstore_retry_after(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_unloaded(ngx_http_request_t *r,
     us_life_info_t *info);
-static ngx_int_t ngx_http_urlstore_retry_after(ngx_http_request_t *r);
 
 
 ngx_uint_t
@@ -303,4 +303,41 @@ ngx_http_urlstore_retry_after(ngx_http_request_t *r)
     ngx_str_set(&value, "1");
 
     return ngx_http_urlstore_header(r, "Retry-After", &value);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
+    us_str_t name)
+{
+    size_t                    len;
+    unsigned                  i;
+    us_store_conf_t          *conf;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    len = ngx_min(name.len, US_STORE_MARK_LEN);
+
+    if (ctx->zone->persist) {
+        conf = &ctx->zone->persist->life.conf.store;
+
+        for (i = 0; i < conf->nmarks; i++) {
+
+            if (us_str_compare(conf->marks[i], name) != 0) {
+                continue;
+            }
+
+            if (ngx_http_urlstore_retry_after(r) != NGX_OK) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
+            return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                             NULL, "the mark \"%*s\" is being "
+                                             "added", len, name.data);
+        }
+    }
+
+    return ngx_http_urlstore_problem(r, status, NULL,
+                                     "the zone has no mark \"%*s\"", len,
+                                     name.data);
 }

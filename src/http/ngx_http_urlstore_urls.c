@@ -215,10 +215,7 @@ ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
     urls->mark = us_store_mark_number(ctx->zone->store, name);
 
     if (urls->mark == -1) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the zone has no mark \"%*s\"",
-                                         ngx_min(name.len, US_STORE_MARK_LEN),
-                                         name.data);
+        return ngx_http_urlstore_mark_none(r, NGX_HTTP_BAD_REQUEST, name);
     }
 
     return NGX_DECLINED;

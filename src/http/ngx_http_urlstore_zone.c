@@ -26,6 +26,11 @@
 
 static ngx_int_t ngx_http_urlstore_zone_create(
     ngx_http_urlstore_zone_t *zone);
+static const char *ngx_http_urlstore_zone_differs(
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_zone_t *old);
+static ngx_uint_t ngx_http_urlstore_zone_stored(const char *what);
+static ngx_int_t ngx_http_urlstore_zone_marks(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
 static void ngx_http_urlstore_lock(void *data);
 static void ngx_http_urlstore_unlock(void *data);
 
@@ -186,58 +191,115 @@ ngx_int_t
 ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old)
 {
-    unsigned     i;
-    const char  *what;
-    us_str_t    *a, *b;
+    const char  *what, *how;
 
-    what = NULL;
+    what = ngx_http_urlstore_zone_differs(zone, old);
 
+    if (what == NULL) {
+        return ngx_http_urlstore_zone_marks(zone, old);
+    }
+
+    if (ngx_strcmp(what, "kind") == 0) {
+        how = "give it another name";
+
+    } else if (zone->persist && !ngx_http_urlstore_zone_stored(what)) {
+        how = "stop nginx and start it again";
+
+    } else if (zone->persist) {
+        how = "its URLs were stored otherwise: a new path, which \"urlstore "
+              "dump\" and \"urlstore import\" fill, can have another one";
+
+    } else {
+        how = "its URLs were stored otherwise: stop nginx and start it again, "
+              "with an empty zone";
+    }
+
+    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
+                  "urlstore_zone \"%V\": its \"%s\" cannot change while nginx "
+                  "runs; %s", &zone->name, what, how);
+
+    return NGX_ERROR;
+}
+
+
+/* the first parameter that differs and cannot change, or NULL */
+
+static const char *
+ngx_http_urlstore_zone_differs(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old)
+{
     if ((zone->filter == NULL) != (old->filter == NULL)) {
-        what = "kind";
+        return "kind";
+    }
 
-    } else if (zone->profile != old->profile) {
-        what = "profile";
+    if (zone->profile != old->profile) {
+        return "profile";
+    }
 
-    } else if (zone->www != old->www) {
-        what = "www";
+    if (zone->www != old->www) {
+        return "www";
+    }
 
-    } else if (zone->conf.schemes_first != old->conf.schemes_first) {
-        what = "schemes";
+    if (zone->conf.schemes_first != old->conf.schemes_first) {
+        return "schemes";
+    }
 
-    } else if (zone->conf.sites != old->conf.sites) {
-        what = "sites";
-
-    } else if (zone->conf.lookup != old->conf.lookup) {
-        what = "mode";
-
-    } else if (ngx_http_urlstore_persist_same(zone, old)) {
-        what = ngx_http_urlstore_persist_same(zone, old);
-
-    } else if (zone->conf.nmarks != old->conf.nmarks) {
-        what = "marks";
-
-    } else if (zone->conf.norm.len != old->conf.norm.len
-               || ngx_memcmp(zone->conf.norm.data, old->conf.norm.data,
-                             zone->conf.norm.len)
-                  != 0)
+    if (zone->conf.norm.len != old->conf.norm.len
+        || ngx_memcmp(zone->conf.norm.data, old->conf.norm.data,
+                      zone->conf.norm.len)
+           != 0)
     {
-        what = "normalization";
+        return "normalization";
     }
 
-    for (i = 0; what == NULL && i < zone->conf.nmarks; i++) {
-        a = &zone->conf.marks[i];
-        b = &old->conf.marks[i];
+    if (zone->conf.sites != old->conf.sites) {
+        return "sites";
+    }
 
-        if (a->len != b->len || ngx_memcmp(a->data, b->data, a->len) != 0) {
-            what = "marks";
+    if (zone->conf.lookup != old->conf.lookup) {
+        return "mode";
+    }
+
+    if (zone->huge != old->huge) {
+        return "huge";
+    }
+
+    return ngx_http_urlstore_persist_same(zone, old);
+}
+
+
+/* whether the URLs in a directory depend on it, so that a restart refuses it */
+
+static ngx_uint_t
+ngx_http_urlstore_zone_stored(const char *what)
+{
+    return ngx_strcmp(what, "profile") == 0 || ngx_strcmp(what, "www") == 0
+           || ngx_strcmp(what, "schemes") == 0
+           || ngx_strcmp(what, "normalization") == 0;
+}
+
+
+/* marks can be added, after those that the zone has */
+
+static ngx_int_t
+ngx_http_urlstore_zone_marks(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old)
+{
+    ngx_uint_t  i;
+
+    for (i = 0; i < old->conf.nmarks; i++) {
+
+        if (i < zone->conf.nmarks
+            && us_str_compare(zone->conf.marks[i], old->conf.marks[i]) == 0)
+        {
+            continue;
         }
-    }
 
-    if (what) {
         ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
-                      "urlstore_zone \"%V\": its \"%s\" cannot change while "
-                      "nginx runs, for the URLs in it were stored otherwise; "
-                      "stop nginx and start it again", &zone->name, what);
+                      "urlstore_zone \"%V\": its \"marks\" cannot change so: "
+                      "number %ui is \"%*s\", and marks can only be added, "
+                      "after those that the zone has", &zone->name, i + 1,
+                      old->conf.marks[i].len, old->conf.marks[i].data);
         return NGX_ERROR;
     }
 
@@ -264,6 +326,11 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
                           "opening urlstore_zone \"%V\" failed", &zone->name);
             return NGX_ERROR;
         }
+
+        /* those that the configuration has added */
+
+        (void) us_store_add_marks(zone->store, zone->conf.marks,
+                                  zone->conf.nmarks);
 
         us_store_conf(zone->store, &zone->conf);
         ngx_http_urlstore_hot_attach(zone->store);

@@ -502,15 +502,66 @@ us_store_deleted(us_store_t *s, uint64_t id)
 }
 
 
-int
-us_store_mark_number(const us_store_t *s, us_str_t name)
+unsigned
+us_store_nmarks(const us_store_t *s)
 {
+    /* acquire: the names were stored before */
+
+    return (unsigned) us_acquire(&us_head(s)->nmarks);
+}
+
+
+int
+us_store_add_marks(us_store_t *s, const us_str_t *names, unsigned n)
+{
+    int         rc;
     unsigned    i;
     us_head_t  *h;
 
     h = us_head(s);
 
-    for (i = 0; i < h->nmarks; i++) {
+    us_store_enter(s);
+
+    rc = (n < h->nmarks || n > US_STORE_MARKS) ? -1 : 0;
+
+    for (i = 0; rc == 0 && i < n; i++) {
+
+        if (names[i].len > US_STORE_MARK_LEN
+            || (i < h->nmarks
+                && us_str_compare(names[i], (us_str_t) { h->mark_len[i],
+                                                         h->mark[i] }) != 0))
+        {
+            rc = -1;
+        }
+    }
+
+    /* a writer that is killed before the last line has declared nothing */
+
+    for (i = h->nmarks; rc == 0 && i < n; i++) {
+        h->mark_len[i] = names[i].len;
+        memcpy(h->mark[i], names[i].data, names[i].len);
+    }
+
+    if (rc == 0) {
+        us_release(&h->nmarks, n);
+    }
+
+    us_store_leave(s);
+
+    return rc;
+}
+
+
+int
+us_store_mark_number(const us_store_t *s, us_str_t name)
+{
+    unsigned    i, n;
+    us_head_t  *h;
+
+    h = us_head(s);
+    n = us_store_nmarks(s);
+
+    for (i = 0; i < n; i++) {
         if (h->mark_len[i] == name.len
             && memcmp(h->mark[i], name.data, name.len) == 0)
         {

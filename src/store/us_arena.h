@@ -99,7 +99,10 @@ typedef struct {
 
 typedef struct {
 
-    /* written by us_store_format() only */
+    /*
+     * Written by us_store_format() only; but nmarks grows, after the names have
+     * been stored: see us_store_add_marks().
+     */
 
     uint64_t           magic;
     uint32_t           layout;

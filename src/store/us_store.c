@@ -189,9 +189,9 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
     conf->epoch = us_acquire(&h->epoch);
     conf->norm.data = h->norm;
     conf->norm.len = h->norm_len;
-    conf->nmarks = h->nmarks;
+    conf->nmarks = us_store_nmarks(s);
 
-    for (i = 0; i < h->nmarks; i++) {
+    for (i = 0; i < conf->nmarks; i++) {
         conf->marks[i].data = h->mark[i];
         conf->marks[i].len = h->mark_len[i];
     }

@@ -221,8 +221,16 @@ us_store_status_t us_store_mark(us_store_t *s, unsigned m, uint64_t id,
 int us_store_marked(us_store_t *s, unsigned m, uint64_t id);
 int us_store_deleted(us_store_t *s, uint64_t id);
 
-/* the number of a declared mark, or -1 */
+/* the number of a declared mark, or -1; how many are declared */
 int us_store_mark_number(const us_store_t *s, us_str_t name);
+unsigned us_store_nmarks(const us_store_t *s);
+
+/*
+ * Declares more marks: names begins with those that the store has, in their
+ * order.  They hold for each process from then on.  0, or -1: it does not, or
+ * there are too many; nothing was changed.
+ */
+int us_store_add_marks(us_store_t *s, const us_str_t *names, unsigned n);
 
 
 /* a site: host[:port] without a mergeable www. */

@@ -541,6 +541,61 @@ busy_in_order(void **state)
 }
 
 
+/* marks that are declared later, by another handle: all or none of them */
+
+static void
+more_marks(void **state)
+{
+    zone_t      *z;
+    uint64_t     lsn;
+    us_str_t     names[US_STORE_MARKS + 1];
+    unsigned     i;
+    us_store_t  *other;
+
+    z = zone_create(1024 * 1024, 0);
+    other = us_store_open(z->mem, &zone_no_lock);
+    assert_non_null(other);
+    (void) add(z->store, "http://a.test/");
+
+    names[0] = us_string("visited");
+    names[1] = us_string("todo");
+
+    for (i = 2; i <= US_STORE_MARKS; i++) {
+        names[i] = us_string("more");
+    }
+
+    assert_int_equal(us_store_add_marks(z->store, names, 1), -1);
+    assert_int_equal(us_store_add_marks(z->store, names,
+                                        US_STORE_MARKS + 1), -1);
+    assert_int_equal(us_store_add_marks(z->store, names, 2), 0);
+    assert_int_equal(us_store_nmarks(other), 2);
+
+    names[2] = us_string("a name of more than thirty-two bytes");
+    assert_int_equal(us_store_add_marks(z->store, names, 3), -1);
+
+    names[2] = us_string("third");
+    names[1] = us_string("tod");
+    assert_int_equal(us_store_add_marks(z->store, names, 3), -1);
+    assert_int_equal(us_store_mark_number(other, names[2]), -1);
+
+    names[1] = us_string("todo");
+    assert_int_equal(us_store_add_marks(z->store, names, 3), 0);
+    assert_int_equal(us_store_mark_number(other, names[2]), 2);
+
+    assert_int_equal(us_store_marked(other, 2, 0), 0);
+    assert_int_equal(us_store_mark(other, 2, 0, 1, &lsn), US_OK);
+    assert_int_equal(us_store_marked(z->store, 2, 0), 1);
+
+    assert_int_equal(us_store_add_marks(z->store, names,
+                                        US_STORE_MARKS), 0);
+    assert_int_equal(us_store_mark(other, US_STORE_MARKS - 1, 0, 1, &lsn),
+                     US_OK);
+
+    us_store_close(other);
+    zone_destroy(z);
+}
+
+
 int
 main(void)
 {
@@ -553,6 +608,7 @@ main(void)
         cmocka_unit_test(full),
         cmocka_unit_test(busy),
         cmocka_unit_test(busy_in_order),
+        cmocka_unit_test(more_marks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
