@@ -47,8 +47,8 @@ my ($all, $err, $code) = run('--help');
 is($code, 0, '--help');
 
 my @commands = $all =~ /^  (\w+)  /gm;
-is("@commands", 'backup bench dedup dump hash help import normalize '
-    . 'restore size stat verify', 'every command');
+is("@commands", 'add backup bench dedup dump get hash help import '
+    . 'normalize restore seen size stat verify', 'every command');
 
 my ($bash) = run('help --bash');
 my ($zsh) = run('help --zsh');

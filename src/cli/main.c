@@ -16,15 +16,18 @@
 
 
 const us_cli_command_t  *const us_cli_commands[] = {
+    &us_cli_add,
     &us_cli_backup,
     &us_cli_bench,
     &us_cli_dedup,
     &us_cli_dump,
+    &us_cli_get,
     &us_cli_hash,
     &us_cli_help,
     &us_cli_import,
     &us_cli_normalize,
     &us_cli_restore,
+    &us_cli_seen,
     &us_cli_sizing,
     &us_cli_stat,
     &us_cli_verify,

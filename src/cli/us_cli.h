@@ -61,15 +61,18 @@ typedef struct {
 
 extern const us_cli_command_t  *const us_cli_commands[];
 
+extern const us_cli_command_t  us_cli_add;
 extern const us_cli_command_t  us_cli_backup;
 extern const us_cli_command_t  us_cli_bench;
 extern const us_cli_command_t  us_cli_dedup;
 extern const us_cli_command_t  us_cli_dump;
+extern const us_cli_command_t  us_cli_get;
 extern const us_cli_command_t  us_cli_hash;
 extern const us_cli_command_t  us_cli_help;
 extern const us_cli_command_t  us_cli_import;
 extern const us_cli_command_t  us_cli_normalize;
 extern const us_cli_command_t  us_cli_restore;
+extern const us_cli_command_t  us_cli_seen;
 extern const us_cli_command_t  us_cli_sizing;
 extern const us_cli_command_t  us_cli_stat;
 extern const us_cli_command_t  us_cli_verify;

@@ -1,0 +1,746 @@
+
+/*
+ * urlstore add, seen and get: a store, in a directory or at a URL, is asked as
+ * the service is, and the answers are lines as the service gives them as
+ * text/plain.
+ *
+ *     lines --> a batch --> us_embed, or us_cli_data   (DIR)
+ *                       --> us_client                  (http://...)
+ *           --> lines
+ */
+
+
+#include "us_cli_data.h"
+#include "us_client.h"
+#include "us_files.h"
+#include "../data/us_embed.h"
+#include "../url/us_normalize.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+
+#define US_ASK_LINES  1000            /* of a batch */
+#define US_ASK_BYTES  (512 * 1024)
+
+
+typedef struct us_ask_s  us_ask_t;
+
+struct us_ask_s {
+    const us_cli_command_t  *command;
+    const char              *endpoint;
+    const char              *only;    /* print URLs of this status; or NULL */
+
+    /* a batch: 0, or an exit code after a message */
+    int                    (*batch)(us_ask_t *a);
+
+    us_client_t              client;
+    us_embed_t              *embed;
+    us_cli_data_t            data;
+    us_store_t              *store;
+    us_norm_t               *norm;
+    us_norm_ws_t            *ws;
+
+    us_files_t               files;
+    unsigned                 n;       /* lines of the batch */
+    size_t                   len;
+    uint8_t                  lines[US_ASK_BYTES + US_LINES_BUFFER + 1];
+
+    int                      code;    /* DONE, or REFUSED by some answer */
+};
+
+
+static int us_ask_command(int argc, char **argv);
+static int us_ask_options(us_ask_t *a, int argc, char **argv);
+static int us_ask_open(us_ask_t *a, const char *store);
+static int us_ask_open_dir(us_ask_t *a, const char *dir);
+static us_norm_t *us_ask_norm(us_str_t signature);
+static int us_ask_run(us_ask_t *a, int n, char **args);
+static int us_ask_close(us_ask_t *a);
+static int us_ask_lines(void *data, us_str_t *lines, size_t n);
+static int us_ask_flush(void *data);
+static int us_ask_service(us_ask_t *a);
+static int us_ask_urls(us_ask_t *a);
+static int us_ask_ids(us_ask_t *a);
+static void us_ask_answer(us_ask_t *a, us_str_t line);
+static void us_ask_print(us_ask_t *a, uint64_t id, const char *status,
+    us_str_t text);
+
+
+static const us_cli_option_t  us_add_list[] = {
+    { 'n', "new", NULL, "Print the URLs that are new, and nothing else." },
+    { 0, NULL, NULL, NULL }
+};
+
+static const us_cli_option_t  us_seen_list[] = {
+    { 'u', "unseen", NULL, "Print the URLs that are unseen, and nothing "
+      "else." },
+    { 0, NULL, NULL, NULL }
+};
+
+
+#define US_ASK_STORE                                                          \
+    "STORE is a data directory, or http://HOST[:PORT][/PATH] of a running "   \
+    "service (without TLS), which is asked again for a minute while it "      \
+    "answers 503."
+
+
+const us_cli_command_t  us_cli_add = {
+    .name = "add",
+    .run = us_ask_command,
+    .args = "STORE [FILE...]",
+    .summary = "add URLs to a store and print which are new",
+    .text =
+        "Adds the URLs of files, or of standard input (\"-\"), one a line, and "
+        "prints a line for each: the id, \"new\" or \"seen\", and the "
+        "canonical URL, separated by tabs; without an id \"-\".\n\n"
+        US_ASK_STORE " A directory must have no owner: while a service runs "
+        "on it, add at its URL.",
+    .options = us_add_list,
+    .exits =
+        " 0   all URLs are in the store\n"
+        " 1   some URLs were refused\n"
+        " 2   wrong usage, or the store or a file could not be read or "
+        "written"
+};
+
+
+const us_cli_command_t  us_cli_seen = {
+    .name = "seen",
+    .run = us_ask_command,
+    .args = "STORE [FILE...]",
+    .summary = "print which URLs a store has",
+    .text =
+        "Looks up the URLs of files, or of standard input (\"-\"), one a line, "
+        "and prints a line for each: the id, \"seen\" or \"unseen\", and the "
+        "canonical URL, separated by tabs; without an id \"-\". Nothing is "
+        "added.\n\n"
+        US_ASK_STORE,
+    .options = us_seen_list,
+    .exits =
+        " 0   the store has all URLs\n"
+        " 1   some URLs are unseen, or were refused\n"
+        " 2   wrong usage, or the store or a file could not be read"
+};
+
+
+const us_cli_command_t  us_cli_get = {
+    .name = "get",
+    .run = us_ask_command,
+    .args = "STORE [ID...]",
+    .summary = "print the URLs of ids",
+    .text =
+        "Prints \"ID<TAB>URL\" for each id of the arguments, or of standard "
+        "input, one a line; for an id without a URL \"-\" and, after another "
+        "tab, \"unknown\" or \"deleted\".\n\n"
+        US_ASK_STORE,
+    .exits =
+        " 0   all ids have URLs\n"
+        " 1   some have none\n"
+        " 2   wrong usage, or the store could not be read"
+};
+
+
+static int
+us_ask_command(int argc, char **argv)
+{
+    int        code, rc;
+    us_ask_t  *a;
+
+    a = calloc(1, sizeof(us_ask_t));
+
+    if (a == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return US_CLI_USAGE;
+    }
+
+    a->data.dirfd = -1;
+    a->data.recovery.readers = -1;
+    code = us_ask_options(a, argc, argv);
+
+    if (code == US_CLI_DONE) {
+        code = us_ask_open(a, argv[optind]);
+
+        if (code == US_CLI_DONE) {
+            code = us_ask_run(a, argc - optind - 1, argv + optind + 1);
+        }
+
+        rc = us_ask_close(a);
+        code = code ? code : rc ? rc : a->code;
+    }
+
+    free(a);
+
+    return code;
+}
+
+
+static int
+us_ask_options(us_ask_t *a, int argc, char **argv)
+{
+    int          key;
+    const char  *name;
+
+    name = strrchr(argv[0], ' ') + 1;
+    a->command = us_cli_find(name);
+
+    a->endpoint = a->command == &us_cli_add ? "/add"
+                  : a->command == &us_cli_seen ? "/seen" : "/url";
+
+    while ((key = us_cli_option(a->command, argc, argv)) != -1) {
+
+        if (key == '?') {
+            return us_cli_usage(a->command);
+        }
+
+        a->only = key == 'n' ? "new" : "unseen";
+    }
+
+    return optind < argc ? US_CLI_DONE : us_cli_usage(a->command);
+}
+
+
+/* --- the store -------------------------------------------------------- */
+
+static int
+us_ask_open(us_ask_t *a, const char *store)
+{
+    if (!us_client_is(store)) {
+        return us_ask_open_dir(a, store);
+    }
+
+    a->batch = us_ask_service;
+
+    if (us_client_init(&a->client, store) == -1) {
+        fprintf(stderr, "urlstore: %s\n", a->client.error);
+        return US_CLI_USAGE;
+    }
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_ask_damaged(const us_ask_t *a, const char *dir)
+{
+    fprintf(stderr, "urlstore: \"%s\": %s\n", dir,
+            a->data.rc == US_RECOVERY_FRESH ? "there is no store in it"
+                                            : a->data.recovery.error.text);
+    return US_CLI_USAGE;
+}
+
+
+/* add owns the directory, the others only read it */
+
+static int
+us_ask_open_dir(us_ask_t *a, const char *dir)
+{
+    int              code, adds;
+    char             error[US_EMBED_ERROR];
+    us_data_text_t   text;
+    us_store_conf_t  conf;
+    us_embed_conf_t  econf;
+
+    adds = (a->command == &us_cli_add);
+    a->batch = a->command == &us_cli_get ? us_ask_ids : us_ask_urls;
+
+    memset(&conf, 0, sizeof(us_store_conf_t));
+    code = US_CLI_DONE;
+
+    if (!adds || access(dir, F_OK) == 0) {
+        code = us_cli_data_open(&a->data, dir);
+    }
+
+    if (code == US_CLI_DONE && !adds) {
+        code = us_cli_data_load(&a->data, a->batch == us_ask_ids, 0, 0);
+    }
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    if (!adds && a->data.rc != US_RECOVERY_OK) {
+        return us_ask_damaged(a, dir);
+    }
+
+    if (adds && a->data.dirfd != -1) {
+        /* for its manifest: how URLs are normalized */
+        a->data.rc = us_recovery_open(&a->data.recovery, a->data.dirfd,
+                                      &us_data_ops, us_data_ignore, NULL,
+                                      a->data.boot);
+
+        if (a->data.rc == US_RECOVERY_OK) {
+            a->data.rc = us_data_conf(&a->data.recovery.manifest, &conf, &text,
+                                      &a->data.recovery.error) == 0
+                         ? US_RECOVERY_OK : US_RECOVERY_FAILED;
+        }
+
+        us_recovery_close(&a->data.recovery);
+
+        if (a->data.rc != US_RECOVERY_OK && a->data.rc != US_RECOVERY_FRESH) {
+            return us_ask_damaged(a, dir);
+        }
+
+    } else if (!adds) {
+        a->store = a->data.store;
+        us_store_conf(a->store, &conf);
+    }
+
+    a->norm = us_ask_norm(conf.norm);
+
+    if (a->norm == NULL || (a->ws = us_norm_ws_create(a->norm)) == NULL) {
+        fprintf(stderr, "urlstore: \"%s\" was normalized by %.*s, which this "
+                "version does not have\n", dir, (int) conf.norm.len,
+                conf.norm.data);
+        return US_CLI_USAGE;
+    }
+
+    if (adds) {
+        memset(&econf, 0, sizeof(us_embed_conf_t));
+        econf.norm = us_norm_signature(a->norm);
+        econf.sites = conf.sites;
+
+        a->embed = us_embed_open(dir, &econf, error);
+
+        if (a->embed == NULL) {
+            fprintf(stderr, "urlstore: \"%s\": %s\n", dir, error);
+            return US_CLI_USAGE;
+        }
+
+        a->store = us_embed_store(a->embed);
+    }
+
+    return US_CLI_DONE;
+}
+
+
+/* by "PROFILE/VERSION ... www=HOW" of a store; of a new one the default */
+
+static us_norm_t *
+us_ask_norm(us_str_t signature)
+{
+    int         profile, www;
+    us_str_t    same, name;
+    us_norm_t  *norm;
+
+    profile = US_PROFILE_CRAWLER;
+    name = signature;
+
+    if (signature.len) {
+        for (name.len = 0;
+             name.len < signature.len && name.data[name.len] != '/';
+             name.len++)
+        {
+            /* void */
+        }
+
+        profile = us_profile_parse(name);
+    }
+
+    for (www = US_WWW_FIRST; profile != -1 && www <= US_WWW_STRIP; www++) {
+        norm = us_norm_create((us_profile_t) profile);
+
+        if (norm == NULL) {
+            return NULL;
+        }
+
+        us_norm_set_www(norm, (us_www_t) www);
+
+        if (us_norm_seal(norm) == 0) {
+            same = us_norm_signature(norm);
+
+            if (signature.len == 0
+                || (same.len == signature.len
+                    && memcmp(same.data, signature.data, same.len) == 0))
+            {
+                return norm;
+            }
+        }
+
+        us_norm_destroy(norm);
+    }
+
+    return NULL;
+}
+
+
+static int
+us_ask_close(us_ask_t *a)
+{
+    int   rc;
+    char  error[US_EMBED_ERROR];
+
+    rc = US_CLI_DONE;
+
+    if (a->embed && us_embed_close(a->embed, error) == -1) {
+        fprintf(stderr, "urlstore: %s\n", error);
+        rc = US_CLI_USAGE;
+    }
+
+    us_cli_data_close(&a->data);
+    us_norm_ws_destroy(a->ws);
+    us_norm_destroy(a->norm);
+    us_client_free(&a->client);
+
+    return rc;
+}
+
+
+/* --- batches ---------------------------------------------------------- */
+
+/* get has ids as arguments, the others names of files */
+
+static int
+us_ask_run(us_ask_t *a, int n, char **args)
+{
+    int       i, rc;
+    us_str_t  id;
+
+    if (a->command == &us_cli_get && n) {
+        rc = US_CLI_DONE;
+
+        for (i = 0; i < n && rc == US_CLI_DONE; i++) {
+            id = (us_str_t) { strlen(args[i]), (uint8_t *) args[i] };
+            rc = us_ask_lines(a, &id, 1);
+        }
+
+        return rc ? rc : us_ask_flush(a);
+    }
+
+    a->files.take = us_ask_lines;
+    a->files.flush = us_ask_flush;
+    a->files.data = a;
+    a->files.progress = !isatty(1);
+    a->files.cut = 1;
+
+    rc = us_files_init(&a->files) == 0 ? us_files_run(&a->files, n, args)
+                                       : US_CLI_USAGE;
+    us_files_end(&a->files);
+    us_files_free(&a->files);
+
+    return rc ? rc : us_files_code(&a->files);
+}
+
+
+static int
+us_ask_id(us_str_t line)
+{
+    size_t  i;
+
+    for (i = 0; i < line.len; i++) {
+        if (line.data[i] < '0' || line.data[i] > '9') {
+            return 0;
+        }
+    }
+
+    return i > 0 && i < 20;
+}
+
+
+static int
+us_ask_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_ask_t *a = data;
+
+    int       rc;
+    size_t    i;
+    us_str_t  line;
+
+    for (i = 0; i < n; i++) {
+        line = lines[i];
+        line.len -= (line.len && line.data[line.len - 1] == '\r');
+
+        if (line.len == 0) {
+            continue;
+        }
+
+        if (a->command == &us_cli_get && !us_ask_id(line)) {
+            fprintf(stderr, "urlstore: \"%.*s\" is not an id\n",
+                    line.len > 40 ? 40 : (int) line.len, line.data);
+            return US_CLI_USAGE;
+        }
+
+        /* of a text that is no URL, its length is enough */
+
+        line.len = line.len > US_URL_MAX ? US_URL_MAX + 1 : line.len;
+
+        memcpy(a->lines + a->len, line.data, line.len);
+        a->len += line.len;
+        a->lines[a->len++] = '\n';
+
+        if (++a->n == US_ASK_LINES || a->len >= US_ASK_BYTES) {
+            rc = us_ask_flush(a);
+
+            if (rc != US_CLI_DONE) {
+                return rc;
+            }
+        }
+    }
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_ask_flush(void *data)
+{
+    us_ask_t *a = data;
+
+    int  rc;
+
+    rc = a->n ? a->batch(a) : US_CLI_DONE;
+
+    a->n = 0;
+    a->len = 0;
+    (void) fflush(stdout);
+
+    return rc ? rc : us_cli_output();
+}
+
+
+/* the next line of a text; text goes on after it */
+
+static us_str_t
+us_ask_next(us_str_t *text)
+{
+    us_str_t        line;
+    const uint8_t  *end;
+
+    end = memchr(text->data, '\n', text->len);
+    line.data = text->data;
+    line.len = end ? (size_t) (end - text->data) : text->len;
+
+    text->data += line.len + (end != NULL);
+    text->len -= line.len + (end != NULL);
+
+    return line;
+}
+
+
+static int
+us_ask_service(us_ask_t *a)
+{
+    unsigned  i;
+    us_str_t  body;
+
+    body = (us_str_t) { a->len, a->lines };
+
+    if (us_client_post(&a->client, a->endpoint, body) == -1) {
+        fprintf(stderr, "urlstore: %s\n", a->client.error);
+        return US_CLI_USAGE;
+    }
+
+    body = (us_str_t) { a->client.len, a->client.reply };
+
+    for (i = 0; body.len; i++) {
+        us_ask_answer(a, us_ask_next(&body));
+    }
+
+    if (i != a->n) {
+        fprintf(stderr, "urlstore: %s:%s%s%s: %u answers to %u lines\n",
+                a->client.host, a->client.port, a->client.path, a->endpoint,
+                i, a->n);
+        return US_CLI_USAGE;
+    }
+
+    return US_CLI_DONE;
+}
+
+
+/* a line of the service, as it is; what the exit code depends on */
+
+static void
+us_ask_answer(us_ask_t *a, us_str_t line)
+{
+    us_str_t  word, rest;
+
+    rest = line;
+    word = us_string("");
+
+    if (a->command == &us_cli_get) {
+        /* "ID<TAB>-<TAB>unknown" */
+        for (word = rest; word.len && *word.data != '\t'; word.len--) {
+            word.data++;
+        }
+
+        if (word.len > 2 && memcmp(word.data, "\t-\t", 3) == 0) {
+            a->code = US_CLI_REFUSED;
+        }
+
+    } else {
+        /* "ID<TAB>STATUS<TAB>URL" */
+        while (rest.len && *rest.data++ != '\t') {
+            rest.len--;
+        }
+
+        rest.len -= (rest.len != 0);
+
+        for (word = rest, word.len = 0;
+             word.len < rest.len && rest.data[word.len] != '\t';
+             word.len++)
+        {
+            /* void */
+        }
+
+        rest.data += word.len + (word.len < rest.len);
+        rest.len -= word.len + (word.len < rest.len);
+
+        if (!((word.len == 3 && memcmp(word.data, "new", 3) == 0)
+              || (word.len == 4 && memcmp(word.data, "seen", 4) == 0)))
+        {
+            a->code = US_CLI_REFUSED;
+        }
+
+        if (a->only && (word.len != strlen(a->only)
+                        || memcmp(word.data, a->only, word.len) != 0))
+        {
+            return;
+        }
+
+        line = a->only ? rest : line;
+    }
+
+    (void) fwrite_unlocked(line.data, line.len, 1, stdout);
+    (void) putchar_unlocked('\n');
+}
+
+
+static void
+us_ask_print(us_ask_t *a, uint64_t id, const char *status, us_str_t text)
+{
+    size_t   n;
+    uint8_t  line[US_URL_MAX + 64];
+
+    n = id == US_STORE_NO_ID
+        ? (size_t) sprintf((char *) line, "-\t%s\t", status)
+        : (size_t) sprintf((char *) line, "%" PRIu64 "\t%s\t", id, status);
+
+    memcpy(line + n, text.data, text.len);
+    us_ask_answer(a, (us_str_t) { n + text.len, line });
+}
+
+
+/* URLs of a directory, by groups */
+
+static int
+us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
+    unsigned n)
+{
+    size_t            len;
+    uint8_t           url[US_URL_MAX + 8];
+    unsigned          i, k;
+    us_store_item_t   group[US_STORE_GROUP];
+
+    static const char  *const names[] = { "new", "seen", "unseen", "full" };
+
+    for (i = 0, k = 0; i < n; i++) {
+        if (refused[i] == NULL) {
+            group[k++] = items[i];
+        }
+    }
+
+    if (a->embed) {
+        if (us_embed_add(a->embed, group, k) == -1
+            || us_embed_learn(a->embed) == -1)
+        {
+            fprintf(stderr, "urlstore: %s\n", us_embed_error(a->embed));
+            return US_CLI_USAGE;
+        }
+
+    } else {
+        us_store_seen(a->store, group, k);
+    }
+
+    for (i = 0, k = 0; i < n; i++) {
+
+        if (refused[i]) {
+            us_ask_print(a, US_STORE_NO_ID, "invalid",
+                         (us_str_t) { strlen(refused[i]),
+                                      (uint8_t *) refused[i] });
+            continue;
+        }
+
+        if (group[k].status == US_UNSEEN) {
+            us_store_spell(a->store, &group[k]);
+        }
+
+        len = us_store_item_url(&group[k], url);
+        us_ask_print(a, group[k].status == US_NEW || group[k].status == US_SEEN
+                        ? group[k].id : US_STORE_NO_ID,
+                     names[group[k].status], (us_str_t) { len, url });
+        k++;
+    }
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_ask_urls(us_ask_t *a)
+{
+    int               rc;
+    unsigned          n;
+    us_str_t          text;
+    us_canon_t        canon;
+    const char       *refused[US_STORE_GROUP];
+    us_verdict_t      verdict;
+    us_store_item_t   items[US_STORE_GROUP];
+    static uint8_t    urls[US_STORE_GROUP][US_URL_MAX];
+
+    text = (us_str_t) { a->len, a->lines };
+    rc = US_CLI_DONE;
+    n = 0;
+
+    while (text.len && rc == US_CLI_DONE) {
+        verdict = us_normalize(a->norm, a->ws, us_ask_next(&text), NULL,
+                               &canon);
+        refused[n] = NULL;
+
+        if (verdict == US_URL_OK) {
+            memset(&items[n], 0, sizeof(us_store_item_t));
+            memcpy(urls[n], canon.url.href.data, canon.url.href.len);
+            items[n].url = (us_str_t) { canon.url.href.len, urls[n] };
+            items[n].merge = canon.merge;
+
+        } else {
+            refused[n] = us_verdict_name(verdict);
+        }
+
+        if (++n == US_STORE_GROUP || text.len == 0) {
+            rc = us_ask_group(a, items, refused, n);
+            n = 0;
+        }
+    }
+
+    return rc;
+}
+
+
+static int
+us_ask_ids(us_ask_t *a)
+{
+    size_t             len;
+    uint8_t            url[US_URL_MAX + 8];
+    us_str_t           text, line;
+    uint64_t           id;
+    us_store_status_t  status;
+
+    for (text = (us_str_t) { a->len, a->lines }; text.len; /* void */ ) {
+        line = us_ask_next(&text);
+        id = strtoull((char *) line.data, NULL, 10);
+        status = us_store_get(a->store, id, url, &len);
+
+        if (status == US_OK) {
+            printf("%" PRIu64 "\t%.*s\n", id, (int) len, url);
+            continue;
+        }
+
+        printf("%" PRIu64 "\t-\t%s\n", id,
+               status == US_DELETED ? "deleted" : "unknown");
+        a->code = US_CLI_REFUSED;
+    }
+
+    return US_CLI_DONE;
+}

@@ -1,0 +1,363 @@
+
+/*
+ * See us_client.h.
+ */
+
+
+#include "us_client.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+
+#define US_CLIENT_TIMEOUT  60         /* seconds without a byte */
+#define US_CLIENT_PATIENCE 60         /* seconds of 503 */
+#define US_CLIENT_REPLY    (64 * 1024 * 1024)
+
+
+static int
+us_client_fail(us_client_t *c, const char *fmt, ...)
+{
+    va_list  args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(c->error, sizeof(c->error), fmt, args);
+    va_end(args);
+
+    return -1;
+}
+
+
+int
+us_client_is(const char *url)
+{
+    return strncasecmp(url, "http://", 7) == 0
+           || strncasecmp(url, "https://", 8) == 0;
+}
+
+
+int
+us_client_init(us_client_t *c, const char *url)
+{
+    size_t       n;
+    const char  *p, *end;
+
+    memset(c, 0, sizeof(us_client_t));
+
+    if (strncasecmp(url, "http://", 7) != 0) {
+        return us_client_fail(c, "\"%s\": only http:// is possible", url);
+    }
+
+    /* HOST or [HOST], a port, the path */
+
+    p = url + 7;
+    end = p + (*p == '[' ? strcspn(p, "]") : strcspn(p, ":/"));
+    p += (*p == '[');
+    n = end - p;
+
+    if (n == 0 || n >= sizeof(c->host)) {
+        return us_client_fail(c, "\"%s\" has no host", url);
+    }
+
+    memcpy(c->host, p, n);
+    p = end + (*end == ']');
+    (void) strcpy(c->port, "80");
+
+    if (*p == ':') {
+        n = strspn(++p, "0123456789");
+
+        if (n == 0 || n >= sizeof(c->port)) {
+            return us_client_fail(c, "\"%s\" has no port", url);
+        }
+
+        memcpy(c->port, p, n);
+        c->port[n] = '\0';
+        p += n;
+    }
+
+    n = strlen(p);
+
+    if ((n && *p != '/') || n >= sizeof(c->path)
+        || strcspn(p, " \t\r\n?#") != n)
+    {
+        return us_client_fail(c, "\"%s\" has no path of a store", url);
+    }
+
+    for (memcpy(c->path, p, n); n && c->path[n - 1] == '/'; n--) {
+        c->path[n - 1] = '\0';
+    }
+
+    return 0;
+}
+
+
+void
+us_client_free(us_client_t *c)
+{
+    free(c->reply);
+}
+
+
+/* a connected socket, or -1 with error */
+
+static int
+us_client_connect(us_client_t *c)
+{
+    int               fd, rc;
+    struct timeval    limit = { US_CLIENT_TIMEOUT, 0 };
+    struct addrinfo   hints, *all, *a;
+
+    memset(&hints, 0, sizeof(struct addrinfo));
+    hints.ai_socktype = SOCK_STREAM;
+
+    rc = getaddrinfo(c->host, c->port, &hints, &all);
+
+    if (rc != 0) {
+        return us_client_fail(c, "%s: %s", c->host, gai_strerror(rc));
+    }
+
+    fd = -1;
+
+    for (a = all; a; a = a->ai_next) {
+        fd = socket(a->ai_family, a->ai_socktype|SOCK_CLOEXEC, a->ai_protocol);
+
+        if (fd == -1) {
+            continue;
+        }
+
+        (void) setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+        (void) setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+
+        if (connect(fd, a->ai_addr, a->ai_addrlen) == 0) {
+            break;
+        }
+
+        (void) close(fd);
+        fd = -1;
+    }
+
+    freeaddrinfo(all);
+
+    if (fd == -1) {
+        return us_client_fail(c, "%s:%s: %s", c->host, c->port,
+                              strerror(errno));
+    }
+
+    return fd;
+}
+
+
+static int
+us_client_send(us_client_t *c, int fd, const void *p, size_t n)
+{
+    ssize_t  rc;
+
+    for ( /* void */ ; n; p = (const char *) p + rc, n -= rc) {
+        rc = send(fd, p, n, MSG_NOSIGNAL);
+
+        if (rc == -1 && errno == EINTR) {
+            rc = 0;
+
+        } else if (rc == -1) {
+            return us_client_fail(c, "%s:%s: %s", c->host, c->port,
+                                  strerror(errno));
+        }
+    }
+
+    return 0;
+}
+
+
+/* all that comes up to the end of the connection, with a zero after it */
+
+static int
+us_client_receive(us_client_t *c, int fd)
+{
+    ssize_t   n;
+    uint8_t  *p;
+
+    c->len = 0;
+
+    for ( ;; ) {
+
+        if (c->size - c->len < 65536) {
+            p = c->size < US_CLIENT_REPLY ? realloc(c->reply, c->size * 2
+                                                              + 131072) : NULL;
+            if (p == NULL) {
+                return us_client_fail(c, "%s:%s: the answer is too large",
+                                      c->host, c->port);
+            }
+
+            c->reply = p;
+            c->size = c->size * 2 + 131072;
+        }
+
+        n = recv(fd, c->reply + c->len, c->size - c->len - 1, 0);
+
+        if (n == -1 && errno == EINTR) {
+            continue;
+        }
+
+        if (n == -1) {
+            return us_client_fail(c, "%s:%s: %s", c->host, c->port,
+                                  strerror(errno));
+        }
+
+        c->len += n;
+        c->reply[c->len] = '\0';
+
+        if (n == 0) {
+            return 0;
+        }
+    }
+}
+
+
+/* the number of a header of the answer, which has been read; or -1 */
+
+static long
+us_client_header(const us_client_t *c, const char *end, const char *name)
+{
+    const char  *line;
+
+    for (line = strchr((char *) c->reply, '\n');
+         line && line < end;
+         line = strchr(line + 1, '\n'))
+    {
+        if (strncasecmp(line + 1, name, strlen(name)) == 0
+            && line[1 + strlen(name)] == ':')
+        {
+            return strtol(line + 2 + strlen(name), NULL, 10);
+        }
+    }
+
+    return -1;
+}
+
+
+/* the status, with the body in c->reply; or -1 with error */
+
+static int
+us_client_read(us_client_t *c, long *retry)
+{
+    int    status;
+    char  *end;
+    long   length;
+
+    end = c->len ? strstr((char *) c->reply, "\r\n\r\n") : NULL;
+
+    if (end == NULL || sscanf((char *) c->reply, "HTTP/1.%*d %d", &status)
+                       != 1)
+    {
+        return us_client_fail(c, "%s:%s: no answer of HTTP", c->host, c->port);
+    }
+
+    length = us_client_header(c, end, "Content-Length");
+    *retry = us_client_header(c, end, "Retry-After");
+
+    c->len -= (uint8_t *) end + 4 - c->reply;
+    memmove(c->reply, end + 4, c->len + 1);
+
+    if (length >= 0 && c->len != (size_t) length) {
+        return us_client_fail(c, "%s:%s: the answer is cut", c->host, c->port);
+    }
+
+    return status;
+}
+
+
+/* "detail" of a problem, or what there is, on one line */
+
+static int
+us_client_problem(us_client_t *c, const char *endpoint, int status)
+{
+    char  *p, *from;
+
+    from = strstr((char *) c->reply, "\"detail\":\"");
+    from = from ? from + 10 : (char *) c->reply;
+
+    for (p = from; *p && *p != '"' && p - from < 200; p++) {
+        if (iscntrl((unsigned char) *p)) {
+            *p = ' ';
+        }
+    }
+
+    return us_client_fail(c, "%s:%s%s%s: %d: %.*s", c->host, c->port, c->path,
+                          endpoint, status, (int) (p - from), from);
+}
+
+
+static int
+us_client_try(us_client_t *c, const char *endpoint, us_str_t body, long *retry)
+{
+    int   fd, n, rc;
+    char  head[2048];
+
+    fd = us_client_connect(c);
+
+    if (fd == -1) {
+        return -1;
+    }
+
+    n = snprintf(head, sizeof(head), "POST %s%s HTTP/1.0\r\n"
+                 "Host: %s%s%s:%s\r\nContent-Type: text/plain\r\n"
+                 "Accept: text/plain\r\nContent-Length: %zu\r\n\r\n",
+                 c->path, endpoint, strchr(c->host, ':') ? "[" : "", c->host,
+                 strchr(c->host, ':') ? "]" : "", c->port, body.len);
+
+    rc = us_client_send(c, fd, head, n);
+
+    if (rc == 0) {
+        rc = us_client_send(c, fd, body.data, body.len);
+    }
+
+    /* an answer may come before all was sent: it says why */
+
+    if (us_client_receive(c, fd) == 0 && (rc == 0 || c->len)) {
+        rc = us_client_read(c, retry);
+    } else {
+        rc = -1;
+    }
+
+    (void) close(fd);
+
+    return rc;
+}
+
+
+int
+us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
+{
+    int     status;
+    long    retry;
+    time_t  end;
+
+    end = time(NULL) + US_CLIENT_PATIENCE;
+
+    for ( ;; ) {
+        status = us_client_try(c, endpoint, body, &retry);
+
+        if (status == -1) {
+            return -1;
+        }
+
+        if (status == 200) {
+            return 0;
+        }
+
+        if (status != 503 || time(NULL) >= end) {
+            return us_client_problem(c, endpoint, status);
+        }
+
+        (void) sleep(retry > 0 && retry < 10 ? (unsigned) retry : 1);
+    }
+}

@@ -1,0 +1,44 @@
+
+/*
+ * A client of a running service: one request, one connection, one answer.
+ * HTTP/1.0, so that the answer comes in one piece; no TLS.
+ */
+
+
+#ifndef _US_CLIENT_H_INCLUDED_
+#define _US_CLIENT_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+#define US_CLIENT_ERROR  512
+
+
+typedef struct {
+    char        host[256];
+    char        port[8];
+    char        path[1024];           /* of the store, without a final slash */
+
+    uint8_t    *reply;                /* the body of the last answer */
+    size_t      len;
+    size_t      size;
+    char        error[US_CLIENT_ERROR];
+} us_client_t;
+
+
+/* whether a command means a service by this, and not a directory */
+int us_client_is(const char *url);
+
+/* 0, or -1 with error: it is no http://HOST[:PORT][/PATH] */
+int us_client_init(us_client_t *c, const char *url);
+void us_client_free(us_client_t *c);
+
+/*
+ * POSTs lines to an endpoint, and again while the service answers 503, for a
+ * minute.  0 with the lines of the answer in c->reply, or -1 with error.
+ */
+int us_client_post(us_client_t *c, const char *endpoint, us_str_t body);
+
+
+#endif /* _US_CLIENT_H_INCLUDED_ */

@@ -1,0 +1,129 @@
+#!/usr/bin/perl
+
+# urlstore add, seen and get: a directory and a service give the same answers,
+# on the same lines, with the same exit codes.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use UrlStore::Test;
+
+my $t = UrlStore::Test->new->run(<<'CONF');
+urlstore_zone u 16m;
+urlstore_zone kept 16m path=%%DIR%%/kept www=keep;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location /some/store/ { urlstore_api u; }
+    location /kept/ { urlstore_api kept; }
+    location = /late/seen {
+        if (-e %%DIR%%/now) { rewrite ^ /some/store/seen last; }
+        add_header Retry-After 1 always;
+        return 503;
+    }
+}
+CONF
+
+my ($dir, $port) = ($t->dir, $t->port);
+my $many = join '', map { "http://many.test/$_\n" } 0 .. 2500;
+
+spew("$dir/urls", "http://WWW.a.test/x\n\nhttp://a.test/x\r\nftp://b.test/\n"
+    . "nothing\nhttp://a.test/y");
+spew("$dir/many", $many);
+
+
+# output and exit code
+
+sub ask
+{
+    my ($arguments, $in) = @_;
+
+    spew("$dir/in", $in // '');
+
+    my $out = `build/urlstore $arguments <$dir/in 2>$dir/err`;
+
+    return $out . ($? >> 8) . "\n" . slurp("$dir/err");
+}
+
+
+for my $store ("$dir/store", "http://127.0.0.1:$port/some/store",
+    "http://localhost:$port/some/store/")
+{
+    # the last two are one store: it is asked again
+
+    my $again = $store =~ /localhost/;
+    my ($new, $n) = $again ? ('seen', 2503) : ('new', 2503);
+
+    is(ask("add $store $dir/urls"), "0\t$new\thttp://www.a.test/x\n"
+        . "0\tseen\thttp://www.a.test/x\n-\tinvalid\tscheme\n"
+        . "-\tinvalid\tno-base\n1\t$new\thttp://www.a.test/y\n1\n",
+        "add: $store");
+    is(ask("add --new $store", "http://www.a.test/y\nhttp://c.test/\n"),
+        $again ? "0\n" : "http://c.test/\n0\n", '--new');
+    is(ask("seen $store $dir/urls -", "http://a.test/z\n"),
+        "0\tseen\thttp://www.a.test/x\n0\tseen\thttp://www.a.test/x\n"
+        . "-\tinvalid\tscheme\n-\tinvalid\tno-base\n"
+        . "1\tseen\thttp://www.a.test/y\n-\tunseen\thttp://www.a.test/z\n1\n",
+        'seen');
+    is(ask("seen --unseen $store", "http://a.test/x\nhttp://d.test/\n"),
+        "http://d.test/\n1\n", '--unseen');
+    is(ask("seen $store", "http://c.test/\n"), "2\tseen\thttp://c.test/\n0\n",
+        'all are seen');
+    is(ask("get $store 2 0 9999"),
+        "2\thttp://c.test/\n0\thttp://www.a.test/x\n9999\t-\tunknown\n1\n",
+        'get');
+    is(ask("get $store", "1\n"), "1\thttp://www.a.test/y\n0\n",
+        'of standard input');
+    is(ask("add --new $store $dir/many"), ($again ? '' : $many) . "0\n",
+        'several batches');
+    is(ask("get $store", join '', map { "$_\n" } 3 .. 2503),
+        $many =~ s/^.*?(\d+)$/($1 + 3) . "\t$&"/gemr . "0\n", 'back again');
+
+    for my $bad ('x', '-- -1', '99999999999999999999', '1/2') {
+        like(ask("get $store $bad"), qr/^2\nurlstore: ".*" is not an id/,
+            "get $bad");
+    }
+}
+
+
+# beside an owner; and of a store that was made with www=keep
+
+my $kept = "http://127.0.0.1:$port/kept";
+
+like(ask("add $kept $dir/urls"), qr/^1\tnew\thttp:\/\/a.test\/x$/m, 'www=keep');
+is(ask("seen $dir/kept", "http://a.test/x\n"), "1\tseen\thttp://a.test/x\n0\n",
+    'seen beside the service');
+is(ask("get $dir/kept 0"), "0\thttp://www.a.test/x\n0\n", 'get, too');
+like(ask("add $dir/kept $dir/urls"), qr/^2\nurlstore: .*kept.*owner/,
+    'add is refused');
+
+
+# what is no store
+
+for (['none', qr/none": No such file/], ["$dir/tmp", qr/there is no store/],
+    ['https://a.test/', qr/only http:/], ['http://', qr/has no host/],
+    ['http://a:b/', qr/has no port/], ['http://a/?x', qr/has no path/],
+    ['http://127.0.0.1:1/', qr/127.0.0.1:1: Connection refused/],
+    ["http://127.0.0.1:$port/nothing", qr/seen: 404: /],
+    ["http://127.0.0.1:$port", qr/seen: 404: /])
+{
+    my ($store, $why) = @$_;
+
+    mkdir "$dir/tmp";
+    like(ask("seen $store", "http://a.test/\n"), qr/^2\nurlstore: .*$why/,
+        "no store: $store");
+}
+
+# 503 for a while
+
+my $child = fork() // die "fork: $!";
+
+if ($child == 0) {
+    sleep 2;
+    spew("$dir/now", '');
+    POSIX::_exit(0);
+}
+
+is(ask("seen http://127.0.0.1:$port/late", "http://a.test/x\n"),
+    "0\tseen\thttp://www.a.test/x\n0\n", 'asks again after 503');
+waitpid $child, 0;
