@@ -8,9 +8,9 @@
  */
 
 
-#include "store/us_decoder.h"
-#include "store/us_encoder.h"
-#include "store/us_train.h"
+#include "codec/us_decoder.h"
+#include "codec/us_encoder.h"
+#include "codec/us_train.h"
 
 #include <stdio.h>
 #include <stdlib.h>

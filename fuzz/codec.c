@@ -11,9 +11,9 @@
  */
 
 
-#include "store/us_builtin.h"
-#include "store/us_decoder.h"
-#include "store/us_encoder.h"
+#include "codec/us_builtin.h"
+#include "codec/us_decoder.h"
+#include "codec/us_encoder.h"
 
 #include <stdlib.h>
 

@@ -98,11 +98,11 @@ $(B)/bench/%: bench/%.c $(B)/libus.a
 BUILTIN_FROM  := html_forms_forums_shops_pages html_mdn_archived_pages \
                  alphagov_old_urls brave_sitelist
 CODEC_SRC     := $(filter-out %us_builtin_data.c,$(wildcard \
-                 $(addprefix src/store/us_,model.c decoder.c model_write.c \
+                 $(addprefix src/codec/us_,model.c decoder.c model_write.c \
                  huffman.c run.c parse.c encoder.c train.c vocabulary.c \
                  cluster.c)))
 
-builtin-model: $(B)/builtin   ## learns src/store/us_builtin_data.c anew
+builtin-model: $(B)/builtin   ## learns src/codec/us_builtin_data.c anew
 	@tools/corpus.sh whole $(BUILTIN_FROM)
 	@for c in $(BUILTIN_FROM); do \
 	    tools/corpus.sh cat $$c | awk '!s[$$0]++' \
@@ -111,7 +111,7 @@ builtin-model: $(B)/builtin   ## learns src/store/us_builtin_data.c anew
 	                if (NR >= n || i < NR) \
 	                    print l[int(i * (NR > n ? NR / n : 1)) + 1] }'; \
 	done | $< 3072 32 > $(B)/us_builtin_data.c
-	@mv $(B)/us_builtin_data.c src/store/us_builtin_data.c
+	@mv $(B)/us_builtin_data.c src/codec/us_builtin_data.c
 
 $(B)/builtin: tools/builtin.c $(CODEC_SRC) | $(B)/.deps-build
 	$(call program,$(OPT))

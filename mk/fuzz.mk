@@ -40,7 +40,7 @@ $(B)/fuzz/bin/url_parse:   $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_resolve: $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_rules:   $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/codec:       $(call fuzz_obj,$(CODEC_SRC) \
-                           src/store/us_builtin.c src/store/us_builtin_data.c)
+                           src/codec/us_builtin.c src/codec/us_builtin_data.c)
 
 $(B)/fuzz/bin/%: fuzz/%.c
 	@mkdir -p $(@D)

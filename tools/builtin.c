@@ -1,14 +1,14 @@
 
 /*
- * Makes src/store/us_builtin_data.c: a model of the URLs on stdin, one a
+ * Makes src/codec/us_builtin_data.c: a model of the URLs on stdin, one a
  * line, as a core in base 64.
  *
  *     builtin TOKENS CONTEXTS < URLS > us_builtin_data.c
  */
 
 
-#include "store/us_parse.h"
-#include "store/us_train.h"
+#include "codec/us_parse.h"
+#include "codec/us_train.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@
 #define _US_DIRECTORY_H_INCLUDED_
 
 
-#include "us_arena.h"
+#include "../zone/us_arena.h"
 
 
 static inline uint32_t *

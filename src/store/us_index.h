@@ -8,7 +8,7 @@
 #define _US_INDEX_H_INCLUDED_
 
 
-#include "us_arena.h"
+#include "../zone/us_arena.h"
 
 
 void us_index_format(us_arena_t *a);

@@ -9,7 +9,7 @@
 #define _US_LEAF_H_INCLUDED_
 
 
-#include "us_arena.h"
+#include "../zone/us_arena.h"
 
 
 #define US_LEAF_MAX     255           /* entries */

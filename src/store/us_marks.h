@@ -11,7 +11,7 @@
 #define _US_MARKS_H_INCLUDED_
 
 
-#include "us_arena.h"
+#include "../zone/us_arena.h"
 
 
 /* 64 ids; a word that has no memory is zero */

@@ -44,7 +44,7 @@
 
 
 #include "us_ring.h"
-#include "us_log.h"
+#include "../zone/us_log.h"
 
 
 #define US_OP_UNITS_MAX   (2 * US_RECORD_MAX)      /* of 4 bits */

@@ -9,7 +9,7 @@
 #define _US_RING_H_INCLUDED_
 
 
-#include "us_arena.h"
+#include "../zone/us_arena.h"
 
 
 #define US_OP_HEAD_MAX   24           /* what goes before the bytes of an op */

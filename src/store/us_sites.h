@@ -17,7 +17,7 @@
 #define _US_SITES_H_INCLUDED_
 
 
-#include "us_arena.h"
+#include "../zone/us_arena.h"
 
 
 #define US_SITE_SIZE   16             /* bytes of a counter */

@@ -14,8 +14,8 @@
 
 #include "us_size.h"
 #include "us_bulk.h"
-#include "us_log.h"
-#include "us_model.h"
+#include "../zone/us_log.h"
+#include "../codec/us_model.h"
 #include "us_sites.h"
 
 #include <stdlib.h>

@@ -8,7 +8,7 @@
 #define _US_SIZE_H_INCLUDED_
 
 
-#include "us_models.h"
+#include "../codec/us_models.h"
 #include "us_ring.h"
 
 

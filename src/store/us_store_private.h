@@ -17,10 +17,10 @@
 #include "us_bulk.h"
 #include "../us_hash.h"
 #include "us_index.h"
-#include "us_log.h"
+#include "../zone/us_log.h"
 #include "us_marks.h"
-#include "us_prefix.h"
-#include "us_record.h"
+#include "../codec/us_prefix.h"
+#include "../codec/us_record.h"
 #include "us_ring.h"
 #include "us_sites.h"
 

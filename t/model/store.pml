@@ -15,7 +15,7 @@
  * all keys; when it is split, leaf 2 has the even and leaf 3 the odd ones.  A
  * block that was freed is used again at once, which is the worst for readers.
  *
- * src/store/us_arena.c (intents), us_index.c (leaves) and us_add.c (order of
+ * src/zone/us_arena.c (intents), us_index.c (leaves) and us_add.c (order of
  * words) are modelled.  -DMUTANT=n breaks one of their rules; check-model
  * demands that spin notices:
  *

@@ -5,10 +5,10 @@
  */
 
 
-#include "store/us_decoder.h"
-#include "store/us_encoder.h"
-#include "store/us_model_format.h"
-#include "store/us_train.h"
+#include "codec/us_decoder.h"
+#include "codec/us_encoder.h"
+#include "codec/us_model_format.h"
+#include "codec/us_train.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

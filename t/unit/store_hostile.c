@@ -7,7 +7,7 @@
 
 
 #include "store_zone.h"
-#include "store/us_arena.h"
+#include "zone/us_arena.h"
 #include "us_hash.h"
 
 #include <time.h>

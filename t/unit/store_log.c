@@ -7,7 +7,7 @@
 
 #include "store_zone.h"
 #include "store/us_index.h"
-#include "store/us_log.h"
+#include "zone/us_log.h"
 
 
 #define HUGE_ZONE  ((size_t) 300 << 30)

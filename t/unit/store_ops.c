@@ -6,7 +6,7 @@
 
 
 #include "store_zone.h"
-#include "store/us_header.h"
+#include "codec/us_header.h"
 #include "store/us_store_private.h"
 
 

@@ -6,7 +6,7 @@
 
 
 #include "store_zone.h"
-#include "store/us_arena.h"
+#include "zone/us_arena.h"
 #include "us_process.h"
 
 #include <unistd.h>

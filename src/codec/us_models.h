@@ -8,7 +8,7 @@
 #define _US_MODELS_H_INCLUDED_
 
 
-#include "us_arena.h"
+#include "../zone/us_arena.h"
 #include "us_decoder.h"
 #include "us_encoder.h"
 

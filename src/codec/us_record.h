@@ -22,7 +22,7 @@
 #define _US_RECORD_H_INCLUDED_
 
 
-#include "us_log.h"
+#include "../zone/us_log.h"
 
 
 /* a class and the longest rest, and slack for whoever copies words */

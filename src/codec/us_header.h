@@ -8,7 +8,7 @@
 #define _US_HEADER_H_INCLUDED_
 
 
-#include "us_log.h"
+#include "../zone/us_log.h"
 #include "us_models.h"
 
 

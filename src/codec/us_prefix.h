@@ -8,7 +8,7 @@
 #define _US_PREFIX_H_INCLUDED_
 
 
-#include "us_arena.h"
+#include "../zone/us_arena.h"
 
 
 #define US_PREFIX_MIN   8             /* bytes, with the class */
