@@ -143,7 +143,7 @@ main(int argc, char **argv)
     }
 
     printf("\n/*\n * Made by tools/builtin.c: do not edit.\n */\n\n\n"
-           "#include \"us_builtin.h\"\n\n\n"
+           "#include \"us_builtin_data.h\"\n\n\n"
            "const size_t  us_builtin_size = %zu;\n\n"
            "const char    us_builtin_data[] =\n", len);
 

@@ -15,10 +15,4 @@
 us_model_t *us_builtin_create(void);
 
 
-/* us_builtin_data.c, made by tools/builtin.c: the model in base 64 */
-
-extern const char    us_builtin_data[];
-extern const size_t  us_builtin_size;       /* of the model */
-
-
 #endif /* _US_BUILTIN_H_INCLUDED_ */

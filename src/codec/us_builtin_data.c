@@ -4,7 +4,7 @@
  */
 
 
-#include "us_builtin.h"
+#include "us_builtin_data.h"
 
 
 const size_t  us_builtin_size = 66752;

@@ -1,7 +1,7 @@
 
 /*
  * The decoder: from the bits of a record to tokens, and to text.  See
- * us_model_format.h for what a model looks like.
+ * us_model_private.h for what a model looks like.
  *
  * A code is found by two tables, without a branch: half of the codes are
  * longer than a single table of a useful size, so that a branch on it would be
@@ -31,7 +31,7 @@
 
 
 #include "us_decoder.h"
-#include "us_model_format.h"
+#include "us_model_private.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -309,7 +309,7 @@ us_cursor_next(us_cursor_t *r)
 }
 
 
-/* there are no more tokens: see us_model_format.h for how a record ends */
+/* there are no more tokens: see us_model_private.h for how a record ends */
 
 static inline int
 us_cursor_ended(const us_cursor_t *r)

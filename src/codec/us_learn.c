@@ -18,7 +18,7 @@
 
 
 #include "us_learn.h"
-#include "us_header.h"
+#include "us_record_private.h"
 #include "us_train.h"
 
 #include <stdlib.h>
@@ -72,8 +72,8 @@ us_learn_due(const us_arena_t *a)
     uint64_t  n;
 
     /*
-     * Acquire, all three: what else is read of the header is not older.  It is
-     * a hint: who wants to learn asks again when he is the only one.
+     * Acquire, all three: what else is read of the header is not older.  The
+     * result is a hint: a trainer asks again when it is the only one.
      */
 
     n = us_acquire(&a->head->models);
@@ -99,8 +99,8 @@ us_learn_give_up(us_learn_t *l, us_arena_t *a)
  */
 
 static int
-us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
-    const volatile int *cancel, uint8_t **text, us_sample_t **samples)
+us_learn_sample(us_train_t *t, us_codec_t *c, const volatile int *cancel,
+    uint8_t **text, us_sample_t **samples)
 {
     size_t         used, len;
     uint64_t       id, next;
@@ -112,7 +112,7 @@ us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
 
     /* acquire: the records below are complete */
 
-    next = us_acquire(&ms->arena->head->next_id);
+    next = us_acquire(&c->arena->head->next_id);
     id = next > US_LEARN_SAMPLE ? next - US_LEARN_SAMPLE : 0;
 
     *text = malloc(US_LEARN_TEXT + US_TEXT_BUFFER);
@@ -130,9 +130,9 @@ us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
             return -1;
         }
 
-        us_log_get(ms->arena, id, buf, &record);
+        us_log_get(c->arena, id, buf, &record);
 
-        if (us_header_read(ms, id, &record, &h, &b) == -1) {
+        if (us_header_read(&c->models, id, &record, &h, &b) == -1) {
             continue;
         }
 
@@ -162,15 +162,15 @@ us_learn_sample(us_train_t *t, us_codec_t *c, us_models_t *ms,
 
 
 int
-us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
-    const volatile int *cancel, us_str_t *model)
+us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
+    us_str_t *model)
 {
     uint8_t      *text;
     uint64_t      number;
     us_train_t   *t;
     us_sample_t  *samples;
 
-    number = us_acquire(&ms->arena->head->models);
+    number = us_acquire(&c->arena->head->models);
 
     /* learnt before, but there was no room to install it */
 
@@ -188,8 +188,8 @@ us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
         return 0;
     }
 
-    if (us_learn_sample(t, c, ms, cancel, &text, &samples) == 0) {
-        t->ntokens = us_learn_tokens(ms->arena,
+    if (us_learn_sample(t, c, cancel, &text, &samples) == 0) {
+        t->ntokens = us_learn_tokens(c->arena,
                                      us_learn_models[number].ntokens);
         t->ncontexts = us_learn_models[number].ncontexts;
 
@@ -212,6 +212,13 @@ done:
     model->len = l->len;
 
     return 1;
+}
+
+
+int
+us_learn_install(us_learn_t *l, us_codec_t *c)
+{
+    return us_models_install(&c->models, (us_model_t *) l->model);
 }
 
 

@@ -8,7 +8,6 @@
 #define _US_LEARN_H_INCLUDED_
 
 
-#include "us_models.h"
 #include "us_record.h"
 
 
@@ -28,10 +27,16 @@ int us_learn_due(const us_arena_t *a);
  * Learns it, which takes seconds, without a lock, from what c decodes.  1:
  * *model is what was learnt, kept in l; 0: no memory, or it was cancelled.
  */
-int us_learn(us_learn_t *l, us_codec_t *c, us_models_t *ms,
-    const volatile int *cancel, us_str_t *model);
+int us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
+    us_str_t *model);
 
-/* there is no room for what was learnt, and never will be */
+/*
+ * Under the lock, nothing intended: intends to publish what was learnt for the
+ * records from next_id on.  0, or as us_record_install().
+ */
+int us_learn_install(us_learn_t *l, us_codec_t *c);
+
+/* no model is due any more: there is no room for this one, and never will be */
 void us_learn_give_up(us_learn_t *l, us_arena_t *a);
 
 void us_learn_free(us_learn_t *l);

@@ -5,7 +5,7 @@
  */
 
 
-#include "us_model_format.h"
+#include "us_model_private.h"
 
 #include <endian.h>
 

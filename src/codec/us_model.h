@@ -1,7 +1,7 @@
 
 /*
  * A model: the tokens and codes under which records are written.  See
- * us_model_format.h for the picture.
+ * us_model_private.h for the picture.
  *
  * A text is a class byte (0 .. 3) and the URL from the host on.
  */

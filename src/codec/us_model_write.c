@@ -13,7 +13,7 @@
  */
 
 
-#include "us_model_format.h"
+#include "us_model_private.h"
 
 #include <stdlib.h>
 

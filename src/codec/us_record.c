@@ -52,7 +52,6 @@ void
 us_codec_destroy(us_codec_t *c)
 {
     us_models_close(&c->models);
-    us_learn_free(&c->learn);
     free(c->tails);
     free(c);
 }
@@ -427,40 +426,13 @@ us_record_prefetch(us_codec_t *c, uint64_t id)
 
 
 int
-us_record_train_due(us_codec_t *c)
-{
-    return us_learn_due(c->arena);
-}
-
-
-int
-us_record_train(us_codec_t *c, const volatile int *cancel, us_str_t *model)
-{
-    return us_learn(&c->learn, c, &c->models, cancel, model);
-}
-
-
-void
-us_record_give_up(us_codec_t *c)
-{
-    us_learn_give_up(&c->learn, c->arena);
-}
-
-
-/* what was learnt here is a model; an operation's bytes must be looked at */
-
-int
 us_record_install(us_codec_t *c, us_str_t model)
 {
     int                rc;
     uint8_t           *copy;
     const us_model_t  *m;
 
-    if (model.data == c->learn.model) {
-        return us_models_install(&c->models, (us_model_t *) c->learn.model);
-    }
-
-    /* they lie anywhere */
+    /* the bytes of an operation are not aligned, and must be checked */
 
     copy = malloc(model.len + 1);
 

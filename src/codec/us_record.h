@@ -115,19 +115,14 @@ void us_record_replayed(us_codec_t *c, uint64_t id, const uint8_t *text,
 
 
 /*
- * Models.  us_record_train() gives the bytes of a new model, in memory that
- * it keeps until the next call; us_record_install() intends to publish
- * it for the records from next_id on, which must be done under the same lock
- * (0, or US_REPLAY_*: nothing intended); us_record_model() gives back model
- * number n and the first id that may use it (-1: there is no such).  The
- * built-in model has no number.  us_record_give_up(): there is no room for what
- * was learnt, and never will be; no training is due from then on.
+ * Models.  us_record_install() intends to publish a model, the bytes of an
+ * operation, for the records from next_id on; under the lock, which is held
+ * until the commit (0, or US_REPLAY_*: nothing intended).  us_record_model()
+ * returns model number n and the first id that may use it (-1: there is no such
+ * model).  The built-in model has no number.  How models are learnt:
+ * us_learn.h.
  */
-int us_record_train_due(us_codec_t *c);
-int us_record_train(us_codec_t *c, const volatile int *cancel,
-    us_str_t *model);
 int us_record_install(us_codec_t *c, us_str_t model);
-void us_record_give_up(us_codec_t *c);
 int us_record_model(us_codec_t *c, unsigned n, uint64_t *first,
     us_str_t *model);
 

@@ -10,7 +10,6 @@
 
 #include "us_record.h"
 #include "us_header.h"
-#include "us_learn.h"
 #include "us_prefix.h"
 
 
@@ -65,7 +64,6 @@ typedef struct {
 struct us_codec_s {
     us_arena_t       *arena;
     us_models_t       models;
-    us_learn_t        learn;
 
     us_slot_t         slots[US_STORE_GROUP];
     unsigned          last;           /* slot encoded last, or none */

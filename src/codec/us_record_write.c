@@ -408,7 +408,7 @@ us_record_emit(us_codec_t *c, unsigned slot, uint64_t id,
 
     n = (size_t) (o.p - c->bits) * 8 + o.n;
 
-    /* ones make no token, see us_model_format.h */
+    /* ones make no token, see us_model_private.h */
 
     us_bits_put(&o, (1u << (-n & 3)) - 1, (unsigned) (-n & 3));
     *o.p = (uint8_t) o.acc;

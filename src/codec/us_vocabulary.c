@@ -10,7 +10,7 @@
  */
 
 
-#include "us_trainer.h"
+#include "us_train_private.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -34,7 +34,6 @@
 #define US_TRAIN_BYTE      3          /* and each of its bytes */
 #endif
 
-#define US_TRAIN_PROBES    8          /* places that a pair may have */
 #define US_TRAIN_SET       (4 * US_TOKENS_MAX)
 
 
@@ -43,28 +42,6 @@ typedef struct {
     uint32_t               key;
     uint32_t               count;
 } us_worth_t;
-
-
-void
-us_train_pair(us_trainer_t *t, unsigned token, unsigned next)
-{
-    uint32_t    key, h;
-    unsigned    i;
-    us_pair_t  *p;
-
-    key = token << 16 | next;
-    h = key * 0x9e3779b1u >> 12;
-
-    for (i = 0; i < US_TRAIN_PROBES; i++) {
-        p = &t->pairs[(h + i) & (US_TRAIN_PAIRS - 1)];
-
-        if (p->key == key || p->count == 0) {
-            p->key = key;
-            p->count++;
-            return;
-        }
-    }
-}
 
 
 static int

@@ -9,7 +9,6 @@
 #define _US_INDEX_PATH_H_INCLUDED_
 
 
-#include "us_index.h"
 #include "us_leaf.h"
 
 

@@ -14,7 +14,7 @@
  */
 
 
-#include "us_replay.h"
+#include "us_replay_private.h"
 
 #include <stdlib.h>
 

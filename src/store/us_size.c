@@ -17,6 +17,7 @@
 #include "../zone/us_log.h"
 #include "../codec/us_model.h"
 #include "us_sites.h"
+#include "us_store.h"
 
 #include <stdlib.h>
 

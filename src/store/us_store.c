@@ -27,62 +27,6 @@
 #define US_STORE_EACH    40
 
 
-void
-us_store_enter(us_store_t *s)
-{
-    s->lock.lock(s->lock.data);
-
-    us_arena_enter(&s->arena);
-    us_index_enter(&s->arena);
-}
-
-
-void
-us_store_leave(us_store_t *s)
-{
-    s->lock.unlock(s->lock.data);
-}
-
-
-void
-us_store_keep(us_store_t *s, unsigned more)
-{
-    uint64_t     have, need, entries, bytes;
-    us_head_t   *h;
-    us_arena_t  *a;
-
-    a = &s->arena;
-    h = a->head;
-    a->keep = 0;
-
-    if (h->flags & US_HEAD_LOOKUP) {
-        return;
-    }
-
-    entries = h->entries + h->ghosts + more;
-
-    /* far from full: no entry takes 8 bytes, no leaf 64 besides */
-
-    bytes = entries * 8 + h->leaves * 64;
-
-    if (us_arena_free(a) > (bytes >> a->chunk_shift) + 4) {
-        return;
-    }
-
-    need = us_bulk_leaves(entries);
-    need = us_bulk_chunks(a->chunk_shift, h->leaf_shift,
-                          need > h->leaves ? need : h->leaves, entries,
-                          h->next_id + 1);
-
-    have = h->area[US_AREA_LEAVES].n + h->area[US_AREA_DIRECTORY].n
-           + h->area[US_AREA_CACHE].n;
-
-    if (need > have) {
-        a->keep = need - have;
-    }
-}
-
-
 size_t
 us_store_min_size(const us_store_conf_t *conf)
 {
@@ -161,6 +105,7 @@ void
 us_store_close(us_store_t *s)
 {
     us_replay_free(s);
+    us_learn_free(&s->learn);
     us_codec_destroy(s->codec);
     free(s);
 }
@@ -206,7 +151,7 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
 int
 us_store_train_due(us_store_t *s)
 {
-    return us_record_train_due(s->codec);
+    return us_learn_due(&s->arena);
 }
 
 
@@ -265,19 +210,19 @@ us_store_train_publish(us_store_t *s, us_str_t model)
     us_store_enter(s);
 
     if (h->ring_size && us_op_size(&op) > h->ring_size) {
-        us_record_give_up(s->codec);
+        us_learn_give_up(&s->learn, &s->arena);
 
     } else if (us_ring_fits(&s->arena, us_op_size(&op))) {
 
         us_store_keep(s, 0);
 
-        if (us_record_install(s->codec, op.bytes) == 0) {
+        if (us_learn_install(&s->learn, s->codec) == 0) {
             us_ring_put(&s->arena, &op);
             us_commit(&s->arena);
             done = 1;
 
         } else {
-            us_record_give_up(s->codec);
+            us_learn_give_up(&s->learn, &s->arena);
         }
     }
 
@@ -293,14 +238,14 @@ us_store_train(us_store_t *s, const volatile int *cancel)
     int       done;
     us_str_t  model;
 
-    if (!us_record_train_due(s->codec) || !us_store_train_enter(s)) {
+    if (!us_learn_due(&s->arena) || !us_store_train_enter(s)) {
         return 0;
     }
 
     /* once more: somebody may have learnt it between the two */
 
-    done = us_record_train_due(s->codec)
-           && us_record_train(s->codec, cancel, &model)
+    done = us_learn_due(&s->arena)
+           && us_learn(&s->learn, s->codec, cancel, &model)
            && us_store_train_publish(s, model);
 
     /* release: the next one finds the model that this one has published */

@@ -39,6 +39,7 @@
 #define _US_STORE_H_INCLUDED_
 
 
+#include "../zone/us_conf.h"
 #include "us_hot.h"
 
 
@@ -47,42 +48,7 @@ extern "C" {
 #endif
 
 
-#define US_STORE_GROUP      256       /* adds in one hold of the lock */
-#define US_STORE_MARKS      16        /* marks that a store can declare */
-#define US_STORE_MARK_LEN   32
-#define US_STORE_NORM_LEN   128
-#define US_STORE_NO_ID      ((uint64_t) -1)
-
-/* what a record does not say of its URL */
-
-#define US_SPELLING_HTTPS   1         /* else http */
-#define US_SPELLING_WWW     2         /* a mergeable "www." stands before it */
-
-
 typedef struct us_store_s  us_store_t;
-
-
-/* what a store is made with; all of it is kept in its header */
-
-typedef struct {
-    uint8_t       uuid[16];
-    uint8_t       hash_key[16];       /* random and secret */
-    uint64_t      epoch;
-
-    us_str_t      norm;               /* us_norm_signature() */
-    us_str_t      marks[US_STORE_MARKS];
-    unsigned      nmarks;
-
-    unsigned      schemes_first:1;    /* the scheme is not part of the key */
-    unsigned      sites:1;            /* count URLs by site */
-    unsigned      lookup:1;           /* retrieval only: no index is kept */
-
-    /*
-     * Bytes of the ring that carries operations to the journal, a power of
-     * two; 0: there is no journal.
-     */
-    size_t        ring;
-} us_store_conf_t;
 
 
 typedef struct {
@@ -300,18 +266,14 @@ unsigned us_store_op_ids(const uint8_t *p, size_t len);
  * readers may be at work, other writers not.  Two threads are used, and private
  * memory: US_BULK_MEMORY (64 MB), and less than half of it besides.
  *
- * Both fail with one of these.  Operations that are applied after NO_ROOM are
- * counted, and have to be whole.  At the end of the stream
+ * Both fail with US_REPLAY_* (us_conf.h).  Operations that are applied after
+ * NO_ROOM are counted, and have to be whole.  At the end of the stream
  * us_store_size_needed() is the size of a zone in which all of it fits, with
  * the ring of a journal or without.  It is close to the least one if all was
  * loaded, and else may be larger, since sites that could not be loaded are
  * guessed.  After a store was settled, NO_ROOM
  * means that it has to be loaded from the beginning again: then it may fit.
  */
-
-#define US_REPLAY_DAMAGED  -1         /* an operation that cannot be */
-#define US_REPLAY_NO_ROOM  -2         /* the zone is too small */
-#define US_REPLAY_FAILED   -3         /* the process has no memory */
 
 ssize_t us_store_apply(us_store_t *s, const uint8_t *p, size_t len);
 int us_store_settle(us_store_t *s);

@@ -3,6 +3,7 @@
  * What the files of the store share and nobody else sees.
  *
  *     us_store.c    a store opened; its journal's side, its trainer, its parts
+ *     us_lock.c     the lock taken, and given back
  *     us_look.c     look-ups, which take no lock
  *     us_add.c      what is done under the lock: adds, deletes, marks
  *     us_replay.c   operations from a journal or a dump
@@ -19,10 +20,12 @@
 #include "us_index.h"
 #include "../zone/us_log.h"
 #include "us_marks.h"
+#include "../codec/us_learn.h"
 #include "../codec/us_prefix.h"
 #include "../codec/us_record.h"
 #include "us_ring.h"
 #include "us_sites.h"
+#include "us_store.h"
 
 
 /* the longest URL, less the shortest that stands before a host */
@@ -50,6 +53,7 @@ typedef struct us_replay_s  us_replay_t;
 struct us_store_s {
     us_arena_t        arena;
     us_codec_t       *codec;
+    us_learn_t        learn;
     us_store_lock_t   lock;
     us_store_slot_t   slots[US_STORE_GROUP];
     us_hot_t         *hot;            /* or NULL */
@@ -79,7 +83,7 @@ typedef struct {
 } us_store_image_t;
 
 
-/* us_store.c */
+/* us_lock.c */
 
 void us_store_enter(us_store_t *s);
 void us_store_leave(us_store_t *s);

@@ -52,7 +52,7 @@
 #define _US_ARENA_H_INCLUDED_
 
 
-#include "../store/us_store.h"
+#include "us_conf.h"
 #include "../us_atomic.h"
 
 

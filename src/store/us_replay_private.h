@@ -7,8 +7,8 @@
  */
 
 
-#ifndef _US_REPLAY_H_INCLUDED_
-#define _US_REPLAY_H_INCLUDED_
+#ifndef _US_REPLAY_PRIVATE_H_INCLUDED_
+#define _US_REPLAY_PRIVATE_H_INCLUDED_
 
 
 #include "us_bulk.h"
@@ -104,4 +104,4 @@ int us_replay_bulk_merge(us_store_t *s, int last);
 void us_replay_bulk_deleted(us_store_t *s, uint64_t id);
 
 
-#endif /* _US_REPLAY_H_INCLUDED_ */
+#endif /* _US_REPLAY_PRIVATE_H_INCLUDED_ */

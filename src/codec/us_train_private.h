@@ -1,12 +1,15 @@
 
 /*
- * What the two halves of learning share: us_vocabulary.c finds the tokens,
- * us_train.c the contexts and codes.
+ * What the files of learning share.
+ *
+ *     us_vocabulary.c    finds the tokens
+ *     us_train.c         finds contexts and codes
+ *     us_train_parse.c   parses the sample and counts, for both
  */
 
 
-#ifndef _US_TRAINER_H_INCLUDED_
-#define _US_TRAINER_H_INCLUDED_
+#ifndef _US_TRAIN_PRIVATE_H_INCLUDED_
+#define _US_TRAIN_PRIVATE_H_INCLUDED_
 
 
 #include "us_train.h"
@@ -23,7 +26,7 @@
 #define US_TRAIN_PAIRS     (1 << 20)
 
 
-/* two tokens, one behind the other; count 0: a free place */
+/* two tokens in a row; count 0: a free place */
 
 typedef struct {
     uint32_t               key;       /* token << 16 | next */
@@ -66,11 +69,8 @@ us_train_counts(us_trainer_t *t, unsigned ctx)
 
 int us_train_vocabulary(us_trainer_t *t);
 
-/* counts a pair; a rare one may find no room */
-void us_train_pair(us_trainer_t *t, unsigned token, unsigned next);
 
-
-/* us_train.c; the same */
+/* us_train_parse.c; the same */
 
 /* a parser of the tokens as they are now */
 int us_train_prepare(us_trainer_t *t);
@@ -82,4 +82,4 @@ void us_train_price(uint8_t *row, const uint32_t *counts, size_t n);
 int us_train_parse(us_trainer_t *t, unsigned nth);
 
 
-#endif /* _US_TRAINER_H_INCLUDED_ */
+#endif /* _US_TRAIN_PRIVATE_H_INCLUDED_ */

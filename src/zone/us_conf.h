@@ -1,0 +1,57 @@
+
+/*
+ * What a store is made with, and the numbers that its parts share.  Public, by
+ * us_store.h.
+ */
+
+
+#ifndef _US_CONF_H_INCLUDED_
+#define _US_CONF_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+#define US_STORE_GROUP      256       /* adds in one hold of the lock */
+#define US_STORE_MARKS      16        /* marks that a store can declare */
+#define US_STORE_MARK_LEN   32
+#define US_STORE_NORM_LEN   128
+#define US_STORE_NO_ID      ((uint64_t) -1)
+
+/* what a record does not say of its URL */
+
+#define US_SPELLING_HTTPS   1         /* else http */
+#define US_SPELLING_WWW     2         /* a mergeable "www." stands before it */
+
+
+/* what a store is made with; all of it is kept in its header */
+
+typedef struct {
+    uint8_t       uuid[16];
+    uint8_t       hash_key[16];       /* random and secret */
+    uint64_t      epoch;
+
+    us_str_t      norm;               /* us_norm_signature() */
+    us_str_t      marks[US_STORE_MARKS];
+    unsigned      nmarks;
+
+    unsigned      schemes_first:1;    /* the scheme is not part of the key */
+    unsigned      sites:1;            /* count URLs by site */
+    unsigned      lookup:1;           /* retrieval only: no index is kept */
+
+    /*
+     * Bytes of the ring that carries operations to the journal, a power of
+     * two; 0: there is no journal.
+     */
+    size_t        ring;
+} us_store_conf_t;
+
+
+/* why a replay fails: us_store_apply() */
+
+#define US_REPLAY_DAMAGED  -1         /* an operation that cannot be */
+#define US_REPLAY_NO_ROOM  -2         /* the zone is too small */
+#define US_REPLAY_FAILED   -3         /* the process has no memory */
+
+
+#endif /* _US_CONF_H_INCLUDED_ */
