@@ -56,6 +56,8 @@ for my $file (glob 'src/*.[ch] src/*/*.[ch]') {
 
 is(join(' ', grep { !exists $floor{$_} && $_ ne 'http' } map { room("$_/x") }
     grep { -d } glob 'src/*'), '', 'each folder is a room');
+is(join(' ', grep { !m{^src/(?:http/|ngx_)} && slurp($_) =~ /include.*\bngx_/ }
+    glob 'src/*.[ch] src/*/*.[ch]'), '', 'no nginx header in the core');
 is(join("\n", @upward), '', 'no file includes one of a room above it');
 
 for my $room (map { $_->[0] } @rooms) {

@@ -73,6 +73,18 @@ close $fh;
 is(`tools/check-style.pl $name`, '', 'finds no fault in good code');
 
 
+# the language of comments, messages and documents, as far as words show it:
+# "tell" and "told" for return, report, record or state; "behind" for after or
+# past
+
+my @told = found(qr/\b(?:tell|told)/i);
+my @behind = found(qr/\bbehind\b/i);
+
+cmp_ok(scalar @told, '<', 20, '"tell" and "told"') or diag(join "\n", @told);
+cmp_ok(scalar @behind, '<', 10, '"behind" stands for a place in space')
+    or diag(join "\n", @behind);
+
+
 SKIP: {
     my $so = 'build/ngx_http_urlstore_module.so';
 
@@ -85,3 +97,27 @@ SKIP: {
 }
 
 done_testing();
+
+
+# FILE:LINE of the lines of source and documents that match
+
+sub found
+{
+    my ($re) = @_;
+
+    my @found;
+
+    for my $file (glob('src/*.[ch] src/*/*.[ch] docs/*.md docs/*/*.md'),
+                  'README.md')
+    {
+        open my $fh, '<', $file or die "$file: $!";
+
+        while (<$fh>) {
+            push @found, "$file:$." if /$re/;
+        }
+
+        close $fh;
+    }
+
+    return @found;
+}

@@ -190,27 +190,6 @@ sub definition
 }
 
 
-# what the core may include
-
-sub layers
-{
-    my ($part) = $file =~ m{^src/(input|url|store|journal|cli)/} or return;
-
-    for my $n (1 .. @line) {
-        my ($inc) = $line[$n - 1] =~ /^\s*#\s*include\s*["<]([^">]+)/ or next;
-
-        fault($n, 'an nginx header in the core') if $inc =~ /\bngx_/;
-
-        next if $part eq 'cli';
-
-        for my $other (qw(input url store journal cli http)) {
-            fault($n, "src/$part includes src/$other")
-                if $other ne $part && $inc =~ m{(?:^|/)$other/};
-        }
-    }
-}
-
-
 for (@files) {
     $file = $_;
 
@@ -238,7 +217,6 @@ for (@files) {
 
     if ($file =~ /\.[ch]$/) {
         c_source();
-        layers();
     }
 }
 

@@ -12,7 +12,7 @@
 #include "us_models.h"
 
 
-/* common prefixes that a header can tell */
+/* common prefixes that a header can express */
 
 #define US_CUT_MIN      4
 #define US_CUT_MAX      (US_CUT_MIN + US_PREFIX_SYMBOLS - 1)

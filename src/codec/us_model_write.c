@@ -179,7 +179,7 @@ us_pool_share(us_pool_t *p)
 }
 
 
-/* writes the hosts, behind the single bytes; returns what they take */
+/* writes the hosts, after the single bytes; returns what they take */
 
 static size_t
 us_pool_lay(us_pool_t *p)
@@ -206,7 +206,7 @@ us_pool_lay(us_pool_t *p)
 }
 
 
-/* a token: where its text is, its length, the context behind it */
+/* a token: where its text is, its length, the context after it */
 
 static uint32_t
 us_pool_token(const us_pool_t *p, unsigned i)

@@ -9,7 +9,7 @@
  *               `------ "youtube.c" -------'
  *
  * Steps are taken from left to right.  A step holds the cheapest way found so
- * far to reach it: its price, its last token and the context behind that.
+ * far to reach it: its price, its last token and the context after that.
  * From each step all tokens that match there are tried; they are found by
  * walking a trie.  References enter as further beginnings: a step that a
  * reference's common prefix reaches starts with the price of that header, so
@@ -105,7 +105,7 @@ typedef struct {
     uint64_t               cost;      /* to reach it */
     const uint8_t         *row;       /* prices in its context */
 
-    uint64_t               ahead;     /* the cheapest step behind it */
+    uint64_t               ahead;     /* the cheapest step after it */
     size_t                 at;        /* that one */
 } us_walk_t;
 
@@ -155,7 +155,7 @@ us_parse_run(us_parser_t *p, size_t i, uint64_t cost, const uint8_t *row,
 }
 
 
-/* the cheapest way to a step behind i, up to `reach` */
+/* the cheapest way to a step after i, up to `reach` */
 
 static uint64_t
 us_parse_ahead(const uint64_t *steps, size_t i, size_t reach, size_t *at)
@@ -595,7 +595,7 @@ us_parser_trim(us_parser_t *p)
     p->bases = NULL;
     p->tokens = NULL;
 
-    /* any byte may be looked for behind the last base */
+    /* any byte may be looked for past the last base */
 
     n = p->top + 256;
 

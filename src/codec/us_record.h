@@ -97,8 +97,8 @@ void us_record_encode_plain(us_codec_t *c, unsigned slot, unsigned klass,
     us_str_t rest);
 
 /*
- * Returns the units, and where the bits are (until the next call; bits behind
- * the last in its byte are zero, 8 bytes more are readable).
+ * Returns the units, and where the bits are (until the next call; bits past the
+ * last one in its byte are zero, 8 bytes more are readable).
  */
 uint32_t us_record_emit(us_codec_t *c, unsigned slot, uint64_t id,
     const uint8_t **bits);

@@ -92,7 +92,7 @@ us_record_open(us_codec_t *c, uint64_t id, us_header_t *h, us_bitin_t *b)
 
 
 /*
- * Decodes a record and tells its chain, from the record itself inwards.
+ * Decodes a record and returns its chain, from the record itself inwards.
  * Returns the length, 0: it is damaged.
  */
 size_t us_record_text(us_codec_t *c, uint64_t id, uint8_t *text,

@@ -15,7 +15,7 @@
  *
  *     " plain bytes \ escape plain bytes "
  *       `---------'   |     `---------'
- *        where they   |      behind it, in the buffer
+ *        where they   |      after it, in the buffer
  *        lie          `-- n, ", ... or uXXXX; a high surrogate \ u low one
  */
 

@@ -443,7 +443,7 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
         }
     }
 
-    /* behind what had been read before there must be something */
+    /* something must follow what had been read before */
 
     if (reader->head.kind == US_SEGMENT_JOURNAL && reader->lsn < r->lsn
         && *end != US_READ_FAILED)
@@ -459,7 +459,7 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
 }
 
 
-/* applies what of a block lies behind r->lsn */
+/* applies the part of a block that is past r->lsn */
 
 static us_recovery_rc_t
 us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,

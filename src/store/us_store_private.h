@@ -100,7 +100,7 @@ void us_replay_free(us_store_t *s);
 
 /* us_look.c */
 
-/* one look, for who holds the lock */
+/* one look-up; the caller holds the lock */
 void us_store_look(us_store_t *s, us_store_item_t *item);
 
 /* item i of a group, answered: look-ups to come find it in the hot table */
