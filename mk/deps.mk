@@ -2,7 +2,8 @@
 # PKG_build, PKG_test, ...  A group is installed once, by tools/packages.sh; its
 # stamp in build/ is newer than this file as long as nothing has to be done.
 # nginx and prometheus, which Debian would start as services, are unpacked into
-# build/debian.
+# build/debian.  chromium-headless-shell is Chromium without its window, and
+# without systemd and dbus.
 #
 #   make deps                          build, test, and what other goals need
 #   make deps DEPS='build web'         others; all by one call of apt-get
@@ -12,7 +13,7 @@ PKG_build := gcc make pkg-config libpcre2-dev libssl-dev libicu-dev \
              ca-certificates
 PKG_test  := libcmocka-dev git libhtml-parser-perl zstd
 PKG_fuzz  := clang libclang-rt-14-dev
-PKG_web   := chromium
+PKG_web   := chromium-headless-shell
 PKG_clients  := python3-minimal python3-aiohttp python3-scrapy mypy \
                 python3-pip python3-setuptools python3-wheel golang-go \
                 default-jdk-headless

@@ -29,7 +29,7 @@ server {
 }
 CONF
 
-my ($chromium) = grep { -x } qw(/usr/bin/chromium /usr/bin/chromium-browser);
+my $chromium = '/usr/bin/chromium-headless-shell';
 
 ok($t->ready(below => '/crawl/one', write => 1), 'ready');
 
