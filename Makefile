@@ -8,10 +8,12 @@ JOBS  ?= $(shell nproc)
 
 # Goals are made one after another.  What takes long, compilation and tests
 # that can run side by side, is made in parallel by a make of its own, with
-# JOBS jobs.
+# JOBS jobs.  Goals that are files, as build/unit/life, obey -j.
 
 ifeq ($(MAKELEVEL),0)
+ifneq ($(filter-out $(B)/%,$(or $(MAKECMDGOALS),all)),)
 .NOTPARALLEL:
+endif
 endif
 
 parallel = +@$(MAKE) --no-print-directory $(if $(V),,-s) \
