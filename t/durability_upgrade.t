@@ -19,7 +19,8 @@ my $cycles = $ENV{US_CYCLES} || 3;
 
 my $t = UrlStore::Test->new(workers => 2, daemon => 1,
     globals => 'worker_shutdown_timeout 5s;')->run(<<'CONF');
-urlstore_zone u 256m path=%%DIR%%/data sync=100ms snapshot=256k scrub=1s;
+urlstore_zone u 256m path=%%DIR%%/data sync=100ms snapshot=256k scrub=1s
+    marks=visited;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
@@ -107,6 +108,7 @@ for my $n (1 .. $cycles) {
                 my $seen = $c->request('POST', '/seen', "$known\n");
                 my $never = $c->request('POST', '/seen', "http://never.x/$_\n");
                 my $url = $c->request('GET', '/url/0');
+                my $list = $c->request('GET', '/urls?mark=!visited&limit=1');
 
                 # the answers of one connection are of one process
                 $seen{$health}{$seen->{status} . ' '
@@ -114,17 +116,21 @@ for my $n (1 .. $cycles) {
                     if $seen->{status} == 200;
                 $denied{$health}{$never->{status}}++;
                 $denied{"url $health"}{$url->{status}}++;
+                $denied{"list $health"}{$list->{status}}++;
             }
 
             kill 'CONT', @others;
         }
 
-        is_deeply([ sort keys %denied ], [ 'not-owner', 'ready',
-            'url not-owner', 'url ready' ], 'both answer');
+        is_deeply([ sort keys %denied ], [ 'list not-owner', 'list ready',
+            'not-owner', 'ready', 'url not-owner', 'url ready' ],
+            'both answer');
         is_deeply([ keys %{ $seen{'not-owner'} } ], [ '200 seen' ],
             'the new one knows a hit');
         is_deeply([ keys %{ $denied{'not-owner'} } ], [ 503 ],
             'and denies nothing');
+        is_deeply([ keys %{ $denied{'list not-owner'} } ], [ 503 ],
+            'not by a list of marks, either');
         is_deeply([ keys %{ $denied{'url not-owner'} } ], [ 200 ],
             'an id has its URL');
         is_deeply([ keys %{ $denied{ready} } ], [ 200 ], 'the old one denies');
@@ -159,7 +165,7 @@ is($t->post('/add', "http://prefix.example/a\n")->{status}, 200, 'a URL');
 
 my $two = UrlStore::Test->new(workers => 1);
 $two->run(<<"CONF");
-urlstore_zone u 256m path=$t->{dir}/data sync=100ms;
+urlstore_zone u 256m path=$t->{dir}/data sync=100ms marks=visited;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
@@ -171,6 +177,29 @@ ok(wait_until(10, sub {
 }), 'a second server does not own the directory');
 is($two->get('/url/0')->{status}, 200, 'it answers what it has read');
 is($two->post('/add', "http://example.com/\n")->{status}, 503, 'adds nothing');
+
+# neither a list nor a mark: what is not in them is denied
+
+is($two->get($_)->{status}, 503, "no list: $_")
+    for qw(/urls /urls?mark=visited /urls?mark=!visited /urls?deleted=1);
+is($two->post('/mark/visited', "0\n")->{status}, 503, 'marks nothing');
+
+# it does not know how many ids there are
+
+my $hit = $two->get('/seen?url=http://prefix.example/a');
+is($hit->{status}, 200, 'a hit');
+is($hit->json->{next_id}, undef, '  without next_id');
+is($two->get('/stats')->json->{next_id}, undef, 'nor has /stats one');
+like($two->post('/seen?summary=1', "http://prefix.example/a\n")->{body},
+    qr/ next_id=- /, 'nor a summary');
+
+# what the owner deletes is not given, from the moment of its reply
+
+is($two->get('/url/1')->{status}, 200, 'an id');
+is($t->forget('/url/1')->{status}, 204, '  is deleted by the owner');
+isnt($two->get('/url/1')->{status}, 200, '  and not given any more');
+ok(wait_until(5, sub { $two->get('/url/1')->{status} == 410
+    && $two->get('/url/0')->{status} == 200 }), '  once read, it is gone');
 is($two->get('/seen?url=http://never.example/')->{status}, 503,
     'denies nothing');
 is($two->get('/url/99999999')->{status}, 503, 'no id either');

@@ -226,7 +226,7 @@ ngx_http_urlstore_figures_store(ngx_http_urlstore_zone_t *zone,
     f->urls = info.urls;
     f->deleted = info.deleted;
     f->sites = info.sites;
-    f->next_id = us_store_next_id(zone->store);
+    f->next_id = ngx_http_urlstore_promised_ids(zone);
 
     f->size = info.size;
     f->used = info.used;

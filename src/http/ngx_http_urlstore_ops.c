@@ -204,6 +204,14 @@ ngx_http_urlstore_stats_figures(ngx_http_urlstore_out_t *out,
             break;
 
         default:
+
+            if (*(uint64_t *) p == US_STORE_NO_ID) {
+                rc = ngx_http_urlstore_out_printf(out,
+                                                  NGX_HTTP_URLSTORE_MEMBER,
+                                                  ",\"%s\":null", row->stat);
+                break;
+            }
+
             rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_MEMBER,
                                               ",\"%s\":%uL", row->stat,
                                               *(uint64_t *) p);

@@ -1126,7 +1126,18 @@ test_follow(void **state)
 }
 
 
-/* --- a kill before and after each call that touches the disk -------------- */
+/*
+ * --- a kill before and after each call that touches the disk --------------
+ *
+ * US_FULL=1: each of them, otherwise every third.
+ */
+
+static unsigned
+each(void)
+{
+    return getenv("US_FULL") ? 1 : 3;
+}
+
 
 typedef struct {
     unsigned          added;
@@ -1168,13 +1179,15 @@ test_kills(void **state)
     static unsigned   at, kills, after;
     static client_t   c;
 
-    for (at = 1; !done; at++) {
+    for (at = 1; !done; at += each()) {
         (void) teardown(state);
         (void) setup(state);
 
         world.conf.snapshot = 400;
         world.conf.interval = 100;
         world.conf.segment = 1500;
+        world.size = us_store_min_size(&world.conf.store) + 256 * 1024;
+        world_zone();
         memset(&c, 0, sizeof(c));
 
         __lsan_disable();
@@ -1232,7 +1245,317 @@ test_kills(void **state)
     }
 
     print_message("%u kills, %u answers\n", kills, after);
-    assert_true(kills > 300);
+    assert_true(kills * each() > 300);
+}
+
+
+/*
+ * The same while a server takes the directory over from another one: the
+ * process of either that touches the disk is killed.
+ */
+
+typedef struct {
+    int               dirfd;
+    int               lockfd;
+    void             *mem;
+    size_t            mapped;
+    us_share_t       *sh;
+} server_t;
+
+
+/* from here on processes are those of a new server; the old one's are kept */
+
+static void
+server_new(server_t *s, server_t *old)
+{
+    old->sh = world.sh;
+    old->mem = world.mem;
+    old->mapped = world.mapped;
+
+    world.sh = calloc(1, sizeof(us_share_t));
+    world.mem = NULL;
+    world_zone();
+
+    s->dirfd = world_open(".", O_RDONLY|O_DIRECTORY);
+    s->lockfd = world_open("lock", O_RDWR);
+}
+
+
+static void
+server_free(server_t *s, server_t *old)
+{
+    (void) close(s->dirfd);
+    (void) close(s->lockfd);
+    (void) munmap(old->mem, old->mapped);
+    free(old->sh);
+}
+
+
+static void
+takeover(proc_t *p, const server_t *s, unsigned *answered)
+{
+    proc_t    *q;
+    uint64_t   lsn;
+    unsigned   n;
+
+    q = proc_start(s->dirfd, s->lockfd);
+
+    /* beside the owner, which adds something and ends */
+
+    for (n = 0; n < 8; n++) {
+        world.now += 50;
+        proc_all(q);
+    }
+
+    assert_int_equal(state_of(q), US_LIFE_FOLLOWING);
+    lsn = add_some(p, 120, 10);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+
+    if (us_life_lsn(&p->l) >= lsn) {
+        *answered = 130;
+    }
+
+    proc_kill(p);
+    (void) flock(lockfd_, LOCK_UN);
+
+    for (n = 0; n < 30; n++) {
+        world.now += 50;
+        proc_all(q);
+    }
+
+    assert_true(us_life_writable(&q->l, NULL));
+}
+
+
+static void
+test_kills_takeover(void **state)
+{
+    unsigned         i, n;
+    proc_t          *p;
+
+    static int       done;
+    static unsigned  at, kills, answered;
+    static server_t  s, old;
+
+    for (at = 1; !done; at += each()) {
+        (void) teardown(state);
+        (void) setup(state);
+
+        world.conf.segment = 1500;
+        world.conf.snapshot = 1000000;
+        p = proc_start(dirfd_, lockfd_);
+        pass(100);
+        (void) add_some(p, 0, 60);
+        us_release(&world.sh->snapshot_now, 1);
+        pass(1500);
+        assert_int_equal(world.sh->snapshots, 1);
+        (void) add_some(p, 60, 60);
+        pass(1500);
+        answered = 120;
+        server_new(&s, &old);
+
+        __lsan_disable();
+        world.calls = 0;
+        world.kill_at = at;
+
+        if (setjmp(world.killed) == 0) {
+            takeover(p, &s, &answered);
+            done = world.kill_at != 0;
+            world.kill_at = 0;
+
+        } else {
+            kills++;
+            proc_kill(world.current);
+            world.current = NULL;
+        }
+
+        __lsan_enable();
+
+        /* whoever is left; the first server ends now at the latest */
+
+        for (i = 0; i < FAKE_PROCS; i++) {
+            if (world.procs[i].alive && world.procs[i].l.sh == old.sh) {
+                proc_kill(&world.procs[i]);
+            }
+        }
+
+        (void) flock(lockfd_, LOCK_UN);
+
+        p = proc_start(s.dirfd, s.lockfd);
+        pass(3000);
+
+        if (state_of(p) != US_LIFE_READY) {
+            print_message("kill %u: %s", at, p->said);
+        }
+
+        assert_int_equal(state_of(p), US_LIFE_READY);
+        assert_true(us_life_writable(&p->l, NULL));
+        assert_int_equal(world.sh->lost_ids, 0);
+
+        n = us_store_next_id(p->l.store);
+        assert_true(n == 120 || n == 130);
+        assert_true(n >= answered);
+        assert_true(has_all(p, n));
+
+        (void) add_some(p, n, 10);
+        pass(1500);
+        assert_int_equal(us_life_durable_ids(&p->l), n + 10);
+
+        for (i = 0; i < FAKE_PROCS; i++) {
+            if (world.procs[i].alive) {
+                proc_kill(&world.procs[i]);
+            }
+        }
+
+        server_free(&s, &old);
+    }
+
+    print_message("%u kills\n", kills);
+    assert_true(kills * each() > 80);
+}
+
+
+/* and in a zone that is full, while URLs are deleted and marked */
+
+static unsigned
+fill(proc_t *p)
+{
+    char               url[64];
+    uint64_t           id, lsn;
+    unsigned           n;
+    us_store_status_t  status;
+
+    for (n = 0; ; /* void */ ) {
+        snprintf(url, sizeof(url), "http://s%u.test/page/%u", n % 7, n);
+        status = add(p, url, &id, &lsn);
+
+        if (status == US_FULL) {
+            pass(100);
+            return n;
+        }
+
+        if (status == US_BUSY) {
+            world.now += 50;
+            proc_step(p);
+            continue;
+        }
+
+        assert_int_equal(status, US_NEW);
+        n++;
+    }
+}
+
+
+typedef struct {
+    unsigned          deleted;        /* ids 0, 7, 14, ... below */
+    unsigned          marked;         /* ids 1, 8, 15, ... below */
+    unsigned          answered;       /* of both */
+} full_t;
+
+
+static void
+delete_some(proc_t *p, full_t *f)
+{
+    int       was;
+    uint64_t  lsn, top;
+    unsigned  i;
+
+    for (i = 0; i < 4; i++) {
+        us_life_deleting(&p->l);
+        assert_int_equal(us_store_delete(p->l.store, f->deleted, &was, &lsn),
+                         US_OK);
+        us_life_deleted(&p->l, lsn);
+        assert_int_equal(us_store_mark(p->l.store, 0, f->deleted + 1, 1, &top),
+                         US_OK);
+
+        f->deleted += 7;
+        lsn = top ? top : lsn;
+
+        world.now += 50;
+        proc_all(p);
+
+        if (us_life_lsn(&p->l) >= lsn) {
+            f->answered = f->deleted;
+        }
+
+        if (i == 1) {
+            us_release(&world.sh->snapshot_now, 1);
+        }
+    }
+}
+
+
+static void
+test_kills_full(void **state)
+{
+    unsigned          id;
+    proc_t *volatile  p;
+
+    static unsigned   at, kills, n;
+    static full_t     f;
+
+    world.conf.store.marks[0] = us_string("hot");
+    world.conf.store.nmarks = 1;
+    world.conf.snapshot = 1000000;
+    world.conf.interval = 100;
+    world.conf.segment = 4000;
+    world.size = us_store_min_size(&world.conf.store) + 128 * 1024;
+    world_zone();
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    n = fill(p);
+    assert_true(n > 1000);
+
+    for (at = 1; at < 120; at += 3) {
+        __lsan_disable();
+        world.calls = 0;
+        world.kill_at = at;
+
+        if (setjmp(world.killed) == 0) {
+            delete_some(p, &f);
+            world.kill_at = 0;
+
+        } else {
+            kills++;
+            proc_kill(p);
+            world.current = NULL;
+        }
+
+        __lsan_enable();
+
+        p = at & 1 ? restart() : proc_start(dirfd_, lockfd_);
+        pass(300);
+
+        if (state_of(p) != US_LIFE_READY) {
+            print_message("kill %u: %s", at, p->said);
+        }
+
+        assert_int_equal(state_of(p), US_LIFE_READY);
+        assert_int_equal(us_store_next_id(p->l.store), n);
+        assert_true(us_life_writable(&p->l, NULL));
+
+        for (id = 0; id < f.answered; id += 7) {
+            assert_true(us_store_deleted(p->l.store, id));
+            assert_true(us_store_marked(p->l.store, 0, id + 1));
+        }
+
+        for (id = f.deleted + 14; id < n; id += 7) {
+            assert_false(us_store_deleted(p->l.store, id));
+            assert_false(us_store_marked(p->l.store, 0, id + 1));
+        }
+
+        assert_true(f.deleted + 100 < n);
+
+        /* what was not answered is tried again */
+
+        f.deleted = f.answered;
+    }
+
+    print_message("%u URLs, %u kills, %u deletes answered\n", n, kills,
+                  f.answered / 7);
+    assert_true(kills > 20);
 }
 
 
@@ -1270,6 +1593,8 @@ main(int argc, char **argv)
         test(test_marks),
         test(test_follow),
         test(test_kills),
+        test(test_kills_takeover),
+        test(test_kills_full),
     };
 
     if (argc > 1) {

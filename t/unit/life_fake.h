@@ -91,6 +91,8 @@ static struct {
 
     char             path[64];
     void            *mem;
+    size_t           size;            /* of a next zone */
+    size_t           mapped;          /* of mem */
     us_share_t      *sh;
     us_life_conf_t   conf;
 
@@ -349,6 +351,8 @@ pread(int fd, void *p, size_t len, off_t at)
     ssize_t       n;
     fake_file_t  *file;
 
+    fake_call(0);
+
     if (world.read_errno && fake_named(fd, "/journal.")) {
         errno = world.read_errno;
         return -1;
@@ -594,7 +598,7 @@ proc_start(int dirfd, int lockfd)
     l->conf = world.conf;
     l->sh = world.sh;
     l->mem = world.mem;
-    l->size = FAKE_ZONE;
+    l->size = world.mapped;
     l->lock = (us_store_lock_t) { fake_lock, fake_lock, NULL };
     l->dirfd = dirfd;
     l->lockfd = lockfd;
@@ -724,11 +728,20 @@ proc_stop(proc_t *p)
 static inline int
 world_open(const char *name, int flags)
 {
+    int   fd;
     char  path[200];
 
     snprintf(path, sizeof(path), "%s/%s", world.path, name);
 
-    return (int) syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
+    fd = (int) syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
+
+    /* closedir() has closed what had this number before */
+
+    if (fd >= 0 && fd < FAKE_FDS) {
+        memset(&world.fds[fd], 0, sizeof(fake_fd_t));
+    }
+
+    return fd;
 }
 
 
@@ -738,16 +751,17 @@ static inline void
 world_zone(void)
 {
     if (world.mem) {
-        (void) munmap(world.mem, FAKE_ZONE);
+        (void) munmap(world.mem, world.mapped);
     }
 
-    world.mem = mmap(NULL, FAKE_ZONE, PROT_READ|PROT_WRITE,
+    world.mapped = world.size;
+    world.mem = mmap(NULL, world.size, PROT_READ|PROT_WRITE,
                      MAP_SHARED|MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(world.mem, MAP_FAILED);
 
     memset(world.sh, 0, sizeof(us_share_t));
 
-    assert_int_equal(us_store_format(world.mem, FAKE_ZONE,
+    assert_int_equal(us_store_format(world.mem, world.size,
                                      &world.conf.store), 0);
 }
 
@@ -758,6 +772,7 @@ world_setup(void **state)
     memset(&world, 0, sizeof(world));
 
     world.now = 1000000;
+    world.size = FAKE_ZONE;
 
     strcpy(world.path, "/tmp/urlstore-life-XXXXXX");
     assert_non_null(mkdtemp(world.path));
@@ -811,7 +826,7 @@ world_teardown(void **state)
     }
 
     (void) rmdir(world.path);
-    (void) munmap(world.mem, FAKE_ZONE);
+    (void) munmap(world.mem, world.mapped);
     free(world.sh);
 
     return 0;
