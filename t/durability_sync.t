@@ -62,10 +62,56 @@ sub durable
 }
 
 
+# the next_id that a request about a known URL reports
+
+sub asked
+{
+    my ($t, $path) = @_;
+
+    return $t->post($path, "$lines->[0]\n", Accept => 'application/json')
+        ->json->{next_id};
+}
+
+
 sub size { return -s (sort glob("$_[0]/journal.*"))[-1] }
 
 
 # --- by the shim
+
+# next_id has one source: an add reports no more than what was promised when it
+# began, as a look-up does, or the number could fall
+
+{
+    my $t = server('sync=always');
+
+    $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
+    $t->run;
+    ok($t->ready(write => 1), 'ready');
+    is(add($t, 0, 10)->{status}, 200, 'added');
+
+    my $known = $t->get('/stats')->json->{next_id};
+    $t->disk('slow 600');
+    my $pid = fork() // die;
+
+    if ($pid == 0) {
+        delete $t->{client};
+        POSIX::_exit(add($t, 100, 50)->{status} == 200 ? 0 : 1);
+    }
+
+    ok(wait_until(2, sub { $t->get('/stats')->json->{urls} > $known }),
+        'adds are under way');
+
+    for my $path (qw(/seen /add)) {
+        is(asked($t, $path), $known, "  $path reports what was promised");
+    }
+
+    waitpid $pid, 0;
+    is($?, 0, '  which are answered');
+    $t->disk('');
+    is(asked($t, '/seen'), $t->get('/stats')->json->{urls},
+        '  and reported then');
+    ok($t->stop, 'stopped');
+}
 
 # the first process that reports it is killed at once
 

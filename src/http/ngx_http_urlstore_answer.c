@@ -74,6 +74,8 @@ static u_char *ngx_http_urlstore_answer_json(
 static u_char *ngx_http_urlstore_answer_quote(u_char *p, us_str_t text);
 static ngx_int_t ngx_http_urlstore_answer_summary(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
+static u_char *ngx_http_urlstore_next_id(u_char *p,
+    ngx_http_urlstore_batch_t *batch);
 
 
 static ngx_str_t  ngx_http_urlstore_answers[] = {
@@ -599,7 +601,7 @@ ngx_http_urlstore_answer_json(ngx_http_urlstore_batch_t *batch, u_char *p,
 
     if (batch->single) {
         p = ngx_cpymem(p, ",\"next_id\":", 11);
-        p = ngx_http_urlstore_u64(p, batch->next_id);
+        p = ngx_http_urlstore_next_id(p, batch);
         p = ngx_cpymem(p, ",\"epoch\":", 9);
         p = ngx_http_urlstore_u64(p, batch->ctx->zone->conf.epoch);
     }
@@ -636,6 +638,7 @@ static ngx_int_t
 ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_out_t *out)
 {
+    u_char                       next_id[NGX_INT64_LEN + 1];
     const char                  *fmt;
     ngx_uint_t                   errors, *counts;
     ngx_http_urlstore_format_t   format;
@@ -685,11 +688,27 @@ ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
     }
 
     fmt = (format == NGX_HTTP_URLSTORE_TEXT)
-          ? " errors=%ui next_id=%uL epoch=%uL\n"
-          : ",\"errors\":%ui,\"next_id\":%uL,\"epoch\":%uL}\n";
+          ? " errors=%ui next_id=%s epoch=%uL\n"
+          : ",\"errors\":%ui,\"next_id\":%s,\"epoch\":%uL}\n";
 
-    out->pos = ngx_sprintf(out->pos, fmt, errors, batch->next_id,
+    *ngx_http_urlstore_next_id(next_id, batch) = '\0';
+
+    out->pos = ngx_sprintf(out->pos, fmt, errors, next_id,
                            batch->ctx->zone->conf.epoch);
 
     return NGX_OK;
+}
+
+
+/* a server that does not own the directory does not know it */
+
+static u_char *
+ngx_http_urlstore_next_id(u_char *p, ngx_http_urlstore_batch_t *batch)
+{
+    if (batch->next_id != US_STORE_NO_ID) {
+        return ngx_http_urlstore_u64(p, batch->next_id);
+    }
+
+    return batch->ctx->format == NGX_HTTP_URLSTORE_TEXT
+           ? ngx_cpymem(p, "-", 1) : ngx_cpymem(p, "null", 4);
 }

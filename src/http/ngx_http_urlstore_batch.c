@@ -165,14 +165,12 @@ ngx_http_urlstore_batch_create(ngx_http_request_t *r,
     end->data = batch;
 
     /*
-     * A number of ids is a promise as well: a writer waits until they are on
-     * disk, a look-up leaves out those that are on their way.
+     * One source for next_id, whatever the request does: the number never
+     * falls, and the ids below it are promised.
      */
 
     if (ctx->zone->store) {
-        batch->next_id = (action == NGX_HTTP_URLSTORE_SEEN)
-                         ? ngx_http_urlstore_promised_ids(ctx->zone)
-                         : us_store_next_id(ctx->zone->store);
+        batch->next_id = ngx_http_urlstore_promised_ids(ctx->zone);
         ctx->lsn = us_store_published(ctx->zone->store);
         ctx->tops = 1;
     }
