@@ -429,7 +429,8 @@ SKIP: {
         local $ENV{LD_PRELOAD} = $shim;
         local $ENV{US_DISK} = "$t->{dir}/full";
 
-        refused("backup $dir $copies/full", 2, qr/$re.*No space left/,
+        refused("backup $dir $copies/full", 2,
+            qr/^urlstore: "\Q$copies\E\/full": $re.*No space left/,
             "a full disk ($does)");
         refused("restore $one $copies/full", 2, qr/$re.*No space left/,
             '  of a restore');

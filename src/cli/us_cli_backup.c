@@ -197,7 +197,8 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
     if (code == US_CLI_DONE) {
         b.to = t.dirfd;
         code = us_backup_copy(&b) == 0 ? US_CLI_DONE
-                                       : us_backup_failed(from, &b);
+                                       : us_backup_failed(b.unwritten
+                                                          ? to : from, &b);
     }
 
     if (code == US_CLI_DONE) {

@@ -85,6 +85,7 @@ us_backup_copy(us_backup_t *b)
         rc = us_backup_files(b, us_backup_target(b, &mark));
 
         if (rc == 0 && us_manifest_write(b->to, &m, &b->error) != 0) {
+            b->unwritten = 1;
             rc = -1;
         }
     }
@@ -260,6 +261,7 @@ us_backup_file(us_backup_t *b, const char *name, uint64_t limit)
     out = us_disk_create(b->to, name, O_RDWR|O_EXCL);
 
     if (out == -1) {
+        b->unwritten = 1;
         us_disk_fail(&b->error, errno, "the copy of \"%s\" could not be made",
                      name);
         (void) close(in);
@@ -269,6 +271,7 @@ us_backup_file(us_backup_t *b, const char *name, uint64_t limit)
     rc = us_backup_bytes(b, in, out, size, name);
 
     if (rc == 0 && fsync(out) == -1) {
+        b->unwritten = 1;
         rc = us_disk_fail(&b->error, errno, "fsync of the copy of \"%s\" "
                           "failed", name);
     }
@@ -324,6 +327,7 @@ us_backup_bytes(us_backup_t *b, int in, int out, uint64_t size,
         }
 
         if (us_disk_pwrite(out, buf, n, at) == -1) {
+            b->unwritten = 1;
             rc = us_disk_fail(&b->error, errno, "write to the copy of \"%s\" "
                               "failed", name);
             break;

@@ -46,6 +46,7 @@ typedef struct {
     uint64_t          lost_ids;       /* answered, and not in the source */
     unsigned          lost:1;
     unsigned          damaged:1;      /* error: the source, not a call */
+    unsigned          unwritten:1;    /* error: of a write to the copy */
     us_disk_error_t   error;
 } us_backup_t;
 
