@@ -81,14 +81,14 @@ us_learn_due(const us_arena_t *a)
     return n < US_LEARN_MODELS
            && us_acquire(&a->head->next_id) >= us_learn_models[n].records
            && us_learn_tokens(a, us_learn_models[n].ntokens) != 0
-           && us_acquire(&a->head->codec[US_CODEC_GIVEN_UP]) == 0;
+           && us_acquire(&a->head->gave_up) == 0;
 }
 
 
 void
 us_learn_give_up(us_learn_t *l, us_arena_t *a)
 {
-    us_release(&a->head->codec[US_CODEC_GIVEN_UP], 1);
+    us_release(&a->head->gave_up, 1);
     us_learn_free(l);
 }
 

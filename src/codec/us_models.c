@@ -3,7 +3,7 @@
  * The models of a zone, and a process's tables for them.
  *
  *   head->models     how many there are; number n was published before n + 1
- *   head->codec[n]   offset of model n:  | first id: 64 | us_model_t |
+ *   head->model[n]   offset of model n:  | first id: 64 | us_model_t |
  *
  * A record is written under the newest model at its id: the one with the
  * greatest first id that is not above it.  A model is immutable, and it is
@@ -83,7 +83,7 @@ us_models_update(us_models_t *ms)
 
     for ( /* void */ ; ms->n < n && ms->n < US_MODELS_MAX; ms->n++) {
         p = (const uint64_t *)
-            (ms->arena->base + us_relaxed(&ms->arena->head->codec[ms->n]));
+            (ms->arena->base + us_relaxed(&ms->arena->head->model[ms->n]));
 
         us_models_add(ms, ms->n, (const us_model_t *) (p + US_FIRST_WORDS));
         ms->first[ms->n] = p[0];
@@ -264,7 +264,7 @@ us_models_install(us_models_t *ms, const us_model_t *m)
     p[0] = h->next_id;
     memcpy(p + US_FIRST_WORDS, bytes.data, bytes.len);
 
-    us_intend(a, &h->codec[number], (uint64_t) ((uint8_t *) p - a->base));
+    us_intend(a, &h->model[number], (uint64_t) ((uint8_t *) p - a->base));
     us_intend(a, &h->models, number + 1);
 
     return 0;

@@ -4,7 +4,7 @@
  *
  *   entry     | tag: 8 | id + 1, low 24 bits |      0: empty
  *
- *   number of entries: 1 << head->codec[US_CODEC_CACHE], 0: none yet
+ *   number of entries: 1 << head->cache_bits, 0: none yet
  *
  * A hash table without chains, of hints: the last record with a prefix
  * overwrites what was there.  Whoever uses an entry compares the texts.  An
@@ -104,7 +104,7 @@ us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p)
 
     /* acquire: see us_prefix_find() */
 
-    bits = us_acquire(&a->head->codec[US_CODEC_CACHE]);
+    bits = us_acquire(&a->head->cache_bits);
 
     if (bits) {
         __builtin_prefetch(us_prefix_entry(a, p, bits));
@@ -122,7 +122,7 @@ us_prefix_find(const us_arena_t *a, const us_prefix_t *p, uint64_t next)
      * Acquire: the chunks of a cache of this size are in the directory.
      */
 
-    bits = us_acquire(&a->head->codec[US_CODEC_CACHE]);
+    bits = us_acquire(&a->head->cache_bits);
 
     if (bits == 0) {
         return US_STORE_NO_ID;
@@ -156,7 +156,7 @@ us_prefix_put(us_arena_t *a, const us_prefix_t *p, uint64_t id)
 {
     uint64_t  bits;
 
-    bits = us_relaxed(&a->head->codec[US_CODEC_CACHE]);
+    bits = us_relaxed(&a->head->cache_bits);
 
     if (bits == 0) {
         return;
@@ -201,7 +201,7 @@ us_prefix_resize(us_arena_t *a, uint64_t bits)
      * them.
      */
 
-    us_release(&a->head->codec[US_CODEC_CACHE], bits);
+    us_release(&a->head->cache_bits, bits);
 
     return 0;
 }
@@ -214,7 +214,7 @@ us_prefix_grow(us_arena_t *a)
     us_head_t  *h;
 
     h = a->head;
-    bits = h->codec[US_CODEC_CACHE];
+    bits = h->cache_bits;
 
     if (bits == US_CACHE_MAX
         || h->next_id < (bits ? (uint64_t) US_CACHE_RECORDS << bits : 1))
@@ -231,7 +231,7 @@ us_prefix_bytes(const us_arena_t *a)
 {
     uint64_t  bits;
 
-    bits = us_acquire(&a->head->codec[US_CODEC_CACHE]);
+    bits = us_acquire(&a->head->cache_bits);
 
     return bits ? sizeof(uint32_t) << bits : 0;
 }
@@ -264,7 +264,7 @@ us_prefix_restore(us_arena_t *a, uint64_t bytes)
     bits = 63 - __builtin_clzll(bytes / sizeof(uint32_t) | 1);
 
     if (bits > US_CACHE_MAX || bytes != sizeof(uint32_t) << bits
-        || bytes % US_PREFIX_PIECE || a->head->codec[US_CODEC_CACHE])
+        || bytes % US_PREFIX_PIECE || a->head->cache_bits)
     {
         return -1;
     }

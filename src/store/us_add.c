@@ -15,7 +15,7 @@
 
 
 int
-us_store_reserve_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
+us_store_reserve_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     int new_site)
 {
     unsigned     both;
@@ -23,9 +23,9 @@ us_store_reserve_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
 
     a = &s->arena;
 
-    us_index_grow(a, us_store_hash_all, s);
+    us_index_grow_locked(a, us_store_hash_all, s);
 
-    if (us_index_reserve(a, hashes->url, id, 1) != 0) {
+    if (us_index_reserve_locked(a, hashes->url, id, 1) != 0) {
         return -1;
     }
 
@@ -35,16 +35,16 @@ us_store_reserve_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
 
     both = us_index_same(a, hashes->url, hashes->site);
 
-    if (us_index_reserve(a, hashes->site, id, 1 + both) != 0) {
+    if (us_index_reserve_locked(a, hashes->site, id, 1 + both) != 0) {
         return -1;
     }
 
-    return us_head(s)->flags & US_HEAD_SITES ? us_site_reserve(a) : 0;
+    return us_head(s)->flags & US_HEAD_SITES ? us_site_reserve_locked(a) : 0;
 }
 
 
 void
-us_store_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
+us_store_index_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     uint64_t site_first)
 {
     us_head_t   *h;
@@ -53,21 +53,21 @@ us_store_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     a = &s->arena;
     h = a->head;
 
-    us_index_put(a, hashes->url, id);
+    us_index_put_locked(a, hashes->url, id);
 
     if (site_first != US_STORE_NO_ID) {
 
         if (h->flags & US_HEAD_SITES) {
-            us_site_count(a, us_site_number(a, site_first), id);
+            us_site_count_locked(a, us_site_number(a, site_first), id);
         }
 
         return;
     }
 
-    us_index_put(a, hashes->site, id);
+    us_index_put_locked(a, hashes->site, id);
 
     if (h->flags & US_HEAD_SITES) {
-        us_site_add(a, id);
+        us_site_add_locked(a, id);
 
     } else {
         us_intend(a, &h->sites, h->sites + 1);
@@ -119,7 +119,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     h = a->head;
     sl = &s->slots[slot];
 
-    us_store_look(s, item);
+    us_store_look_locked(s, item);
 
     if (item->status == US_SEEN) {
         us_record_added(s->codec, slot, item->id);
@@ -146,16 +146,16 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     hashes.url = item->hash;
     hashes.site = sl->site_hash;
 
-    us_store_keep(s, 2);
+    us_store_keep_locked(s, 2);
 
     /* the log twice: the index may have taken its room */
 
     if (!us_arena_fits(a, US_CHUNKS_SPARE, op.bytes.len)
-        || us_log_reserve(a, h->next_id, units) != 0
-        || us_store_reserve_index(s, h->next_id, &hashes,
-                                  sl->site_first == US_STORE_NO_ID)
+        || us_log_reserve_locked(a, h->next_id, units) != 0
+        || us_store_reserve_locked(s, h->next_id, &hashes,
+                                   sl->site_first == US_STORE_NO_ID)
            != 0
-        || us_log_reserve(a, h->next_id, units) != 0)
+        || us_log_reserve_locked(a, h->next_id, units) != 0)
     {
         /* the word alone matters, here and below */
 
@@ -168,11 +168,11 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     item->new_site = sl->site_first == US_STORE_NO_ID;
     item->status = US_NEW;
 
-    us_log_write(a, item->id, bits, units);
+    us_log_write_locked(a, item->id, bits, units);
 
-    us_store_index(s, item->id, &hashes, sl->site_first);
-    us_log_append(a, units);
-    us_ring_put(a, &op);
+    us_store_index_locked(s, item->id, &hashes, sl->site_first);
+    us_log_append_locked(a, units);
+    us_ring_put_locked(a, &op);
     us_intend(a, &h->next_id, item->id + 1);
     us_commit(a);
 
@@ -308,7 +308,7 @@ us_store_add(us_store_t *s, us_store_item_t *items, size_t n)
 
 
 us_store_status_t
-us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
+us_store_forget_locked(us_store_t *s, uint64_t id, const us_op_t *op)
 {
     unsigned          m;
     us_str_t          site;
@@ -322,10 +322,10 @@ us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
     h = a->head;
 
     if (op) {
-        us_store_keep(s, 0);
+        us_store_keep_locked(s, 0);
     }
 
-    if (us_mark_reserve(a, US_AREA_DELETED, id) != 0) {
+    if (us_mark_reserve_locked(a, US_AREA_DELETED, id) != 0) {
         return US_FULL;
     }
 
@@ -344,7 +344,7 @@ us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
         us_index_remove_prepare(a, hashes.url, id, &removal);
 
         if (out.first != US_STORE_NO_ID) {
-            us_site_uncount(a, us_site_number(a, out.first));
+            us_site_uncount_locked(a, us_site_number(a, out.first));
         }
     }
 
@@ -355,15 +355,15 @@ us_store_forget(us_store_t *s, uint64_t id, const us_op_t *op)
      */
 
     if (op) {
-        us_ring_put(a, op);
+        us_ring_put_locked(a, op);
     }
 
-    us_mark_set(a, US_AREA_DELETED, id, 1);
+    us_mark_set_locked(a, US_AREA_DELETED, id, 1);
     us_intend(a, &h->deleted, h->deleted + 1);
 
     for (m = 0; m < h->nmarks; m++) {
         if (us_marked(a, US_AREA_MARK + m, id)) {
-            us_mark_set(a, US_AREA_MARK + m, id, 0);
+            us_mark_set_locked(a, US_AREA_MARK + m, id, 0);
         }
     }
 
@@ -411,7 +411,7 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
         goto done;
     }
 
-    status = us_store_forget(s, id, &op);
+    status = us_store_forget_locked(s, id, &op);
 
 done:
 
@@ -423,7 +423,7 @@ done:
 
 
 us_store_status_t
-us_store_set_mark(us_store_t *s, unsigned m, uint64_t id, int on,
+us_store_mark_locked(us_store_t *s, unsigned m, uint64_t id, int on,
     const us_op_t *op)
 {
     us_arena_t  *a;
@@ -431,18 +431,18 @@ us_store_set_mark(us_store_t *s, unsigned m, uint64_t id, int on,
     a = &s->arena;
 
     if (op) {
-        us_store_keep(s, 0);
+        us_store_keep_locked(s, 0);
     }
 
-    if (on && us_mark_reserve(a, US_AREA_MARK + m, id) != 0) {
+    if (on && us_mark_reserve_locked(a, US_AREA_MARK + m, id) != 0) {
         return US_FULL;
     }
 
     if (op) {
-        us_ring_put(a, op);
+        us_ring_put_locked(a, op);
     }
 
-    us_mark_set(a, US_AREA_MARK + m, id, on);
+    us_mark_set_locked(a, US_AREA_MARK + m, id, on);
     us_commit(a);
 
     return US_OK;
@@ -478,7 +478,7 @@ us_store_mark(us_store_t *s, unsigned m, uint64_t id, int on, uint64_t *lsn)
         status = US_BUSY;
 
     } else {
-        status = us_store_set_mark(s, m, id, on, &op);
+        status = us_store_mark_locked(s, m, id, on, &op);
     }
 
     *lsn = h->published;

@@ -23,13 +23,13 @@
  *
  * The bound.  The bits of a leaf of n entries with ids below `ids`:
  *
- *     64  header          8 n  fingerprints        x n  extra
+ *     64  header          8 n  fingerprints        x n  split
  *     n low + ids / 2^low + n                      ids (Elias, Fano)
  *
  * each part rounded up to words.  low is the best one for n, or nearly, so for
  * any low that is the same in all leaves the sum over the leaves is not less.
  * That sum depends on the number of leaves and entries only, not on how a hash
- * key spreads entries over leaves.  With x = 0 (extra bits only save
+ * key spreads entries over leaves.  With x = 0 (split bits only save
  * hashing) it is less than what the same leaves take that grew one by one.
  */
 
@@ -182,7 +182,7 @@ us_bulk_leaves(uint64_t entries)
 }
 
 
-/* bytes of so many leaves with x extra bits, see the top of this file */
+/* bytes of so many leaves with x split bits, see the top of this file */
 
 static uint64_t
 us_bulk_bytes(unsigned leaf_shift, uint64_t leaves, uint64_t entries,
@@ -253,7 +253,7 @@ us_bulk_most(const us_bulk_t *b, uint64_t leaves, uint64_t entries,
     a = b->arena;
     have = us_arena_free(a) + a->head->area[US_AREA_LEAVES].n;
 
-    for (x = US_EXTRA_MAX; x > 0; x--) {
+    for (x = US_SPLIT_MAX; x > 0; x--) {
         if ((us_bulk_bytes(a->head->leaf_shift, leaves, entries, ids, x)
              >> a->chunk_shift) + 2 <= have)
         {

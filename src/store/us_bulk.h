@@ -24,7 +24,7 @@
 typedef struct us_bulk_s  us_bulk_t;
 
 
-/* hash and data: for leaves whose extra bits are used up.  NULL: no memory */
+/* hash and data: for leaves whose split bits are used up.  NULL: no memory */
 us_bulk_t *us_bulk_create(us_arena_t *a, us_index_hash_pt hash, void *data);
 void us_bulk_destroy(us_bulk_t *b);
 

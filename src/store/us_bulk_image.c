@@ -39,42 +39,42 @@ us_bulk_image_flush(us_bulk_t *b)
 /*
  * A leaf may have been split while the image was made, even several times: its
  * parts follow one another, and the bits of the path between its number and
- * theirs are extra bits.
+ * theirs are split bits.
  */
 
 static int
 us_bulk_image_join(us_bulk_t *b, uint64_t leaf, const us_leaf_t *l,
     const us_entry_t *e, unsigned n)
 {
-    unsigned  i, below, extra, all;
+    unsigned  i, below, split, all;
 
     below = us_leaf_depth(leaf) - us_leaf_depth(b->leaf);
-    all = below + l->extra;
-    extra = all < US_EXTRA_MAX ? all : US_EXTRA_MAX;
+    all = below + l->split;
+    split = all < US_SPLIT_MAX ? all : US_SPLIT_MAX;
 
-    if (below > US_EXTRA_MAX || b->n + n > US_LEAF_MAX) {
+    if (below > US_SPLIT_MAX || b->n + n > US_LEAF_MAX) {
         return US_REPLAY_DAMAGED;
     }
 
     if (b->n == 0) {
-        b->extra = extra;
+        b->split = split;
     }
 
-    if (extra > b->extra) {
-        extra = b->extra;
+    if (split > b->split) {
+        split = b->split;
     }
 
     for (i = 0; i < b->n; i++) {
-        b->entries[i].extra >>= b->extra - extra;
+        b->entries[i].split >>= b->split - split;
     }
 
-    b->extra = extra;
+    b->split = split;
 
     for (i = 0; i < n; i++) {
         b->entries[b->n] = e[i];
-        b->entries[b->n++].extra
-            = ((leaf & (((uint64_t) 1 << below) - 1)) << l->extra | e[i].extra)
-              >> (all - extra);
+        b->entries[b->n++].split
+            = ((leaf & (((uint64_t) 1 << below) - 1)) << l->split | e[i].split)
+              >> (all - split);
     }
 
     return 0;
@@ -94,7 +94,7 @@ us_bulk_image_entries(const us_bulk_t *b, const uint8_t *words, size_t n,
     w[n] = 0;
     *l = us_leaf(w[0]);
 
-    if (l->count > l->slots || l->low + l->extra > US_WIDTH_MAX
+    if (l->count > l->slots || l->low + l->split > US_WIDTH_MAX
         || l->high >= n)
     {
         return 0;

@@ -141,7 +141,7 @@ us_bulk_leaf(us_bulk_t *b, uint64_t leaf)
     id = b->entries[b->n - 1].id;
 
     memset(&l, 0, sizeof(us_leaf_t));
-    l.extra = b->extra;
+    l.split = b->split;
 
     if (us_leaf_measure(a, &l, b->n, id) != 0) {
         return US_REPLAY_NO_ROOM;
@@ -215,7 +215,7 @@ us_bulk_end(us_bulk_t *b)
 void
 us_bulk_remove(us_bulk_t *b, uint64_t hash, uint64_t id)
 {
-    unsigned     i, n, extra;
+    unsigned     i, n, split;
     uint64_t     candidate;
     us_leaf_t    l;
     us_probe_t   p;
@@ -232,9 +232,11 @@ us_bulk_remove(us_bulk_t *b, uint64_t hash, uint64_t id)
     } while (candidate != id);
 
     n = us_leaf_read(a, p.address, e, &l);
-    extra = us_extra(p.leaf, p.path, l.extra);
+    split = us_split_bits(p.leaf, p.path, l.split);
 
-    for (i = 0; e[i].id != id || e[i].print != p.print || e[i].extra != extra;
+    for (i = 0;
+         e[i].id != id || e[i].fingerprint != p.fingerprint
+         || e[i].split != split;
          i++)
     {
         /* void */

@@ -20,7 +20,7 @@ typedef struct {
     us_bulk_t         *bulk;
     uint64_t           leaves;
     int                last;
-    unsigned           most;          /* extra bits that there is room for */
+    unsigned           most;          /* split bits that there is room for */
 
     /* entries of the lists, sorted by leaf, list after list */
     unsigned           part;
@@ -125,7 +125,7 @@ us_bulk_gather(us_bulk_merge_t *m, const us_bulk_block_t *block)
 
             m->unsorted[m->n].path = us_path(block->entries[i].hash);
             m->unsorted[m->n++].id = id << 8
-                                     | us_print(block->entries[i].hash);
+                                     | us_fingerprint(block->entries[i].hash);
         }
     }
 
@@ -305,24 +305,24 @@ us_bulk_inherit(us_bulk_merge_t *m, uint64_t leaf)
 
     below = us_leaf_depth(leaf) - us_leaf_depth(m->number);
 
-    if (m->layout.extra < below) {
+    if (m->layout.split < below) {
         m->nold = us_index_rehash(m->number, m->old, m->nold, &m->layout,
-                                  US_EXTRA_MAX, b->hash, b->data);
+                                  US_SPLIT_MAX, b->hash, b->data);
     }
 
-    if (m->layout.extra - below < b->extra) {
-        b->extra = m->layout.extra - below;
+    if (m->layout.split - below < b->split) {
+        b->split = m->layout.split - below;
     }
 
-    drop = m->layout.extra - below - b->extra;
+    drop = m->layout.split - below - b->split;
 
     for (i = 0; i < m->nold; i++) {
-        if ((uint64_t) m->old[i].extra >> (m->layout.extra - below)
+        if ((uint64_t) m->old[i].split >> (m->layout.split - below)
             == (leaf & (((uint64_t) 1 << below) - 1)))
         {
             b->entries[b->n] = m->old[i];
-            b->entries[b->n++].extra = m->old[i].extra >> drop
-                                       & (((unsigned) 1 << b->extra) - 1);
+            b->entries[b->n++].split = m->old[i].split >> drop
+                                       & (((unsigned) 1 << b->split) - 1);
         }
     }
 }
@@ -368,8 +368,8 @@ us_bulk_receive(us_bulk_merge_t *m, uint64_t leaf)
 
         e = &b->entries[b->n++];
         e->id = item->id >> 8;
-        e->print = (uint8_t) item->id;
-        e->extra = us_extra(leaf, item->path, b->extra);
+        e->fingerprint = (uint8_t) item->id;
+        e->split = us_split_bits(leaf, item->path, b->split);
 
         m->at++;
     }
@@ -380,7 +380,7 @@ static int
 us_bulk_merge_leaves(us_bulk_merge_t *m)
 {
     int         rc;
-    unsigned    extra;
+    unsigned    split;
     uint64_t    leaf, path;
     us_bulk_t  *b;
 
@@ -396,9 +396,9 @@ us_bulk_merge_leaves(us_bulk_merge_t *m)
          * them.
          */
 
-        extra = m->last ? 1 + (unsigned) (leaf % 3) : 0;
+        split = m->last ? 1 + (unsigned) (leaf % 3) : 0;
 
-        b->extra = extra < m->most ? extra : m->most;
+        b->split = split < m->most ? split : m->most;
         b->n = 0;
 
         us_bulk_inherit(m, leaf);

@@ -94,7 +94,7 @@ struct us_bulk_s {
 
     us_entry_t         entries[US_LEAF_MAX];
     unsigned           n;
-    unsigned           extra;         /* bits that they have */
+    unsigned           split;         /* bits that they have */
 
     /* an image: the leaf that is being put together */
     uint64_t           leaf;
@@ -108,7 +108,7 @@ struct us_bulk_s {
 /* drops what is collected; ids from `to` on are collected next */
 void us_bulk_forget(us_bulk_t *b, uint64_t to);
 
-/* the most extra bits with which the leaves are sure to fit */
+/* the most split bits with which the leaves are sure to fit */
 unsigned us_bulk_most(const us_bulk_t *b, uint64_t leaves, uint64_t entries,
     uint64_t ids);
 

@@ -109,7 +109,7 @@ us_directory_replace(us_arena_t *a, uint64_t leaf, uint32_t address,
 {
     us_intend32(a, us_directory_word(a, leaf), address);
     us_leaf_free(a, old);
-    us_intend(a, &a->head->hand[0], 0);
+    us_intend(a, &a->head->staged[0], 0);
 }
 
 

@@ -107,7 +107,7 @@ int us_directory_begin(us_arena_t *a, uint64_t n);
 int us_directory_extend(us_arena_t *a, uint64_t leaf);
 
 /*
- * Under the lock, intends: that the leaf in hand 0 replaces another one, which
+ * Under the lock, intends: that staged leaf 0 replaces another one, which
  * is freed (0: there was none); that leaves before this one are no more.
  */
 void us_directory_replace(us_arena_t *a, uint64_t leaf, uint32_t address,

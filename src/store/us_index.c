@@ -4,7 +4,7 @@
  *   hash --> path --> leaf number --> directory --> leaf
  *                                     (32 bits)
  *
- *   leaf:  | header | fingerprints | low, extra | low, extra ... | high |
+ *   leaf:  | header | fingerprints | low, split | low, split ... | high |
  *            8 bytes  1 byte each    packed bits                   bits
  *
  * Memory follows content: a leaf has the size that its entries need, rounded
@@ -28,7 +28,7 @@
  * always twice the load of those just made.  Leaves of every size between are
  * always about, and a freed one is soon taken again.
  *
- * `extra` are the next bits of the path below the leaf.  They distinguish
+ * `split` are the next bits of the path below the leaf.  They distinguish
  * entries like more bits of fingerprint; and the first of them decides the side
  * on which an entry falls when its leaf is split.  Only when none is left
  * are the leaf's records decoded to hash them again.
@@ -69,7 +69,7 @@ us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash)
     uint64_t  n;
 
     p->path = us_path(hash);
-    p->print = us_print(hash);
+    p->fingerprint = us_fingerprint(hash);
     p->slot = 0;
     p->matches = 0;
     p->header = 0;
@@ -112,14 +112,14 @@ us_leaf_matches(const us_probe_t *p, unsigned slot)
 
     for (i = 0; i < 4; i++) {
         v = _mm_set_epi64x(us_acquire(w + 2 * i + 1), us_acquire(w + 2 * i));
-        v = _mm_cmpeq_epi8(v, _mm_set1_epi8(p->print));
+        v = _mm_cmpeq_epi8(v, _mm_set1_epi8(p->fingerprint));
         mask |= (uint64_t) _mm_movemask_epi8(v) << (16 * i);
     }
     }
 #else
     for (i = 0; i < 64; i++) {
         mask |= (uint64_t) ((uint8_t) (us_acquire(w + i / 8) >> (i % 8 * 8))
-                            == p->print) << i;
+                            == p->fingerprint) << i;
     }
 #endif
 
@@ -211,7 +211,7 @@ us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id)
         p->matches &= p->matches - 1;
 
         l = us_leaf(p->header);
-        width = l.low + l.extra;
+        width = l.low + l.split;
         words = us_leaf_words(a, &l);
 
         if (l.high >= words || width > US_WIDTH_MAX) {
@@ -226,7 +226,7 @@ us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id)
 
         v = us_packed_get(p->words + l.packed, i * width, width);
 
-        if (v >> l.low != us_extra(p->leaf, p->path, l.extra)) {
+        if (v >> l.low != us_split_bits(p->leaf, p->path, l.split)) {
             continue;
         }
 
@@ -268,10 +268,10 @@ us_index_enter(us_arena_t *a)
 {
     unsigned  i;
 
-    for (i = 0; i < US_HANDS; i++) {
-        if (a->head->hand[i]) {
-            us_leaf_free(a, a->head->hand[i]);
-            us_intend(a, &a->head->hand[i], 0);
+    for (i = 0; i < US_STAGED; i++) {
+        if (a->head->staged[i]) {
+            us_leaf_free(a, a->head->staged[i]);
+            us_intend(a, &a->head->staged[i], 0);
             us_commit(a);
         }
     }
@@ -304,18 +304,18 @@ us_index_rehash(uint64_t leaf, us_entry_t *e, unsigned n, us_leaf_t *l,
 
     for (i = 0; i < n; i++) {
 
-        known = e[i].extra;
+        known = e[i].split;
 
         for (k = both && id[i] == id[i - 1]; k < 2; k++) {
             h = k ? hashes[i].site : hashes[i].url;
             path = us_path(h);
 
-            if (h && us_print(h) == e[i].print
+            if (h && us_fingerprint(h) == e[i].fingerprint
                 && us_leaf_number(leaf, path) == leaf
-                && us_extra(leaf, path, l->extra) == known)
+                && us_split_bits(leaf, path, l->split) == known)
             {
                 e[out] = e[i];
-                e[out++].extra = us_extra(leaf, path, bits);
+                e[out++].split = us_split_bits(leaf, path, bits);
                 break;
             }
         }
@@ -323,14 +323,14 @@ us_index_rehash(uint64_t leaf, us_entry_t *e, unsigned n, us_leaf_t *l,
         both = k == 0;
     }
 
-    l->extra = bits;
+    l->split = bits;
 
     return out;
 }
 
 
 void
-us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
+us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
 {
     int          failed;
     unsigned     i, n, left, ghosts;
@@ -354,21 +354,21 @@ us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
 
     ghosts = n;
 
-    if (l.extra <= 1) {
-        n = us_index_rehash(leaf, e, n, &l, US_EXTRA_BITS(leaf) + 1, hash,
+    if (l.split <= 1) {
+        n = us_index_rehash(leaf, e, n, &l, US_SPLIT_BITS(leaf) + 1, hash,
                             data);
     }
 
     ghosts -= n;
 
-    /* the first extra bit is the side */
+    /* the first split bit is the side */
 
-    l.extra--;
+    l.split--;
 
     for (i = 0, left = 0; i < n; i++) {
-        if (e[i].extra >> l.extra) {
+        if (e[i].split >> l.split) {
             side[1][i - left] = e[i];
-            side[1][i - left].extra &= ((unsigned) 1 << l.extra) - 1;
+            side[1][i - left].split &= ((unsigned) 1 << l.split) - 1;
 
         } else {
             side[0][left++] = e[i];
@@ -377,9 +377,9 @@ us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
 
     failed = 0;
 
-    child[0] = us_leaf_make(a, side[0], left, l.extra, 0,
+    child[0] = us_leaf_make(a, side[0], left, l.split, 0,
                             left ? side[0][left - 1].id : 0, 0, &failed);
-    child[1] = us_leaf_make(a, side[1], n - left, l.extra, 0,
+    child[1] = us_leaf_make(a, side[1], n - left, l.split, 0,
                             n - left ? side[1][n - left - 1].id : 0, 1,
                             &failed);
     if (failed) {
@@ -392,8 +392,8 @@ us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
     us_intend(a, &h->leaves, leaf + 1);
     us_intend(a, &h->ghosts, h->ghosts - ghosts);
     us_leaf_free(a, address);
-    us_intend(a, &h->hand[0], 0);
-    us_intend(a, &h->hand[1], 0);
+    us_intend(a, &h->staged[0], 0);
+    us_intend(a, &h->staged[1], 0);
 
     us_directory_drop(a, leaf + 1);
 
@@ -402,7 +402,8 @@ us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data)
 
 
 int
-us_index_reserve(us_arena_t *a, uint64_t hash, uint64_t id, unsigned more)
+us_index_reserve_locked(us_arena_t *a, uint64_t hash, uint64_t id,
+    unsigned more)
 {
     int          failed;
     unsigned     n;
@@ -433,7 +434,7 @@ us_index_reserve(us_arena_t *a, uint64_t hash, uint64_t id, unsigned more)
     failed = 0;
     n = us_leaf_read(a, address, e, &l);
 
-    larger = us_leaf_make(a, e, n, l.extra, more, id, 0, &failed);
+    larger = us_leaf_make(a, e, n, l.split, more, id, 0, &failed);
 
     if (failed) {
         return -1;
@@ -458,7 +459,7 @@ us_index_same(const us_arena_t *a, uint64_t h1, uint64_t h2)
 
 
 void
-us_index_put(us_arena_t *a, uint64_t hash, uint64_t id)
+us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id)
 {
     unsigned     used;
     uint64_t     leaf, path, *w;
@@ -471,8 +472,8 @@ us_index_put(us_arena_t *a, uint64_t hash, uint64_t id)
     l = us_leaf(us_intended(a, w));
 
     e.id = id;
-    e.print = us_print(hash);
-    e.extra = us_extra(leaf, path, l.extra);
+    e.fingerprint = us_fingerprint(hash);
+    e.split = us_split_bits(leaf, path, l.split);
 
     used = l.count ? us_select(w + l.high, us_leaf_words(a, &l) - l.high,
                                l.count - 1) + 1
@@ -492,7 +493,7 @@ us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
     us_removal_t *r)
 {
     int          failed;
-    unsigned     i, n, extra;
+    unsigned     i, n, split;
     uint64_t     candidate;
     us_leaf_t    l;
     us_probe_t   p;
@@ -511,9 +512,11 @@ us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
     r->address = p.address;
 
     n = us_leaf_read(a, p.address, e, &l);
-    extra = us_extra(p.leaf, p.path, l.extra);
+    split = us_split_bits(p.leaf, p.path, l.split);
 
-    for (i = 0; e[i].id != id || e[i].print != p.print || e[i].extra != extra;
+    for (i = 0;
+         e[i].id != id || e[i].fingerprint != p.fingerprint
+         || e[i].split != split;
          i++)
     {
         /* void */
@@ -522,7 +525,7 @@ us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
     memmove(&e[i], &e[i + 1], (n - i - 1) * sizeof(us_entry_t));
 
     failed = 0;
-    r->copy = us_leaf_make(a, e, n - 1, l.extra, 0, n > 1 ? e[n - 2].id : 0,
+    r->copy = us_leaf_make(a, e, n - 1, l.split, 0, n > 1 ? e[n - 2].id : 0,
                            0, &failed);
     r->slot = failed ? (int) i : -1;
 }

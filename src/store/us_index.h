@@ -25,7 +25,7 @@ typedef struct {
     uint64_t         matches;         /* bits: slots from `slot` on */
     uint64_t         more;            /* the 64 after those */
     unsigned         slot;
-    uint8_t          print;           /* fingerprint */
+    uint8_t          fingerprint;
 } us_probe_t;
 
 
@@ -63,22 +63,23 @@ typedef void (*us_index_hash_pt)(void *data, const uint64_t *ids, unsigned n,
 /* Under the lock, nothing intended; 0, or -1: no room, nothing was changed. */
 
 /* splits one leaf, if it is time; that there is no room for it does no harm */
-void us_index_grow(us_arena_t *a, us_index_hash_pt hash, void *data);
+void us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data);
 
 /* makes room for n more entries of this hash, none of which is above id */
-int us_index_reserve(us_arena_t *a, uint64_t hash, uint64_t id, unsigned n);
+int us_index_reserve_locked(us_arena_t *a, uint64_t hash, uint64_t id,
+    unsigned n);
 
 /* whether two hashes have the same leaf */
 int us_index_same(const us_arena_t *a, uint64_t h1, uint64_t h2);
 
-/* after us_arena_enter(): puts back leaves that a killed writer had in hand */
+/* after us_arena_enter(): frees the leaves that a killed writer had staged */
 void us_index_enter(us_arena_t *a);
 
 
 /* Under the lock: intends; the caller commits. */
 
-/* after us_index_reserve(); id is not below any id that is in the index */
-void us_index_put(us_arena_t *a, uint64_t hash, uint64_t id);
+/* after us_index_reserve_locked(); no id in the index is above this one */
+void us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id);
 
 /*
  * Forgetting an entry: first, nothing intended, what needs room is prepared;

@@ -21,14 +21,14 @@
 #endif
 
 /*
- * A leaf whose entries were hashed again has so many extra bits.  The numbers
+ * A leaf whose entries were hashed again has so many split bits.  The numbers
  * are mixed so that at any time every third leaf is about to be hashed again,
  * and leaves of all sizes go on being used.
  */
-#ifndef US_EXTRA_BITS
-#define US_EXTRA_BITS(leaf)  (2 + (leaf) % 3)
+#ifndef US_SPLIT_BITS
+#define US_SPLIT_BITS(leaf)  (2 + (leaf) % 3)
 #endif
-#define US_EXTRA_MAX    7
+#define US_SPLIT_MAX    7
 
 #define US_FIRST_LEAF   2
 
@@ -45,7 +45,7 @@ us_path(uint64_t hash)
 
 
 static inline uint8_t
-us_print(uint64_t hash)
+us_fingerprint(uint64_t hash)
 {
     return hash;
 }
@@ -101,14 +101,14 @@ us_leaf_path_end(uint64_t leaf)
 /* the bits of the path below a leaf */
 
 static inline unsigned
-us_extra(uint64_t leaf, uint64_t path, unsigned bits)
+us_split_bits(uint64_t leaf, uint64_t path, unsigned bits)
 {
     return path << us_leaf_depth(leaf) >> 1 >> (63 - bits);
 }
 
 
 /*
- * Hashes n entries of a leaf, whose extra bits are used up: afterwards they
+ * Hashes n entries of a leaf, whose split bits are used up: afterwards they
  * have so many of them.  Returns the number of entries: those that lead
  * nowhere are left out.
  */

@@ -2,7 +2,7 @@
 /*
  * Leaves of the index: their coding, and the memory that they take.
  *
- *     | header | fingerprints | low, extra | low, extra ... | high |
+ *     | header | fingerprints | low, split | low, split ... | high |
  *       8 bytes  1 byte each    packed bits                   bits
  *
  * A leaf's entries are in ascending order of id, because ids are given in
@@ -12,14 +12,14 @@
  * about log2(ids / entries) + 2 bits for an id instead of log2(ids).  A new
  * entry has the highest id: it is appended in place if there is room.
  *
- * FORMAT of a header: bits 0-7 entries, 8-15 slots, 16-21 low, 22-24 extra,
+ * FORMAT of a header: bits 0-7 entries, 8-15 slots, 16-21 low, 22-24 split,
  * 25-31 size in units of 1 << leaf_shift bytes, 32-63 serial number.  Then
- * (slots + 7) / 8 words of fingerprints, (slots * (low + extra) + 63) / 64
+ * (slots + 7) / 8 words of fingerprints, (slots * (low + split) + 63) / 64
  * words packed, the rest high bits.  A free one has no entries, and in its
  * second word the address of the next of its size.
  *
- * A leaf that is made lies in a hand, where no reader looks and where a killed
- * writer's successor finds it; us_index.c puts it into the directory.
+ * A new leaf is staged: no reader finds it, and if its writer is killed, the
+ * next writer does (head->staged).  us_index.c puts it into the directory.
  */
 
 
@@ -37,7 +37,7 @@ us_leaf_entries(const uint64_t *w, unsigned n, const us_leaf_t *leaf,
     unsigned  i, at, width;
     uint64_t  v, high;
 
-    width = leaf->low + leaf->extra;
+    width = leaf->low + leaf->split;
     at = leaf->high;
     high = us_relaxed(&w[at]);
 
@@ -53,8 +53,8 @@ us_leaf_entries(const uint64_t *w, unsigned n, const us_leaf_t *leaf,
 
         v = us_packed_get(w + leaf->packed, i * width, width);
 
-        e[i].print = us_relaxed(&w[1 + i / 8]) >> (i % 8 * 8);
-        e[i].extra = v >> leaf->low;
+        e[i].fingerprint = us_relaxed(&w[1 + i / 8]) >> (i % 8 * 8);
+        e[i].split = v >> leaf->low;
         e[i].id = (uint64_t) ((at - leaf->high) * 64 + __builtin_ctzll(high)
                               - i) << leaf->low
                   | (v & (((uint64_t) 1 << leaf->low) - 1));
@@ -74,7 +74,7 @@ us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
 
     if (address == 0) {
         memset(leaf, 0, sizeof(us_leaf_t));
-        leaf->extra = US_EXTRA_FIRST;
+        leaf->split = US_SPLIT_FIRST;
         return 0;
     }
 
@@ -92,13 +92,13 @@ us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
     unsigned  at, word, width;
     uint64_t  low;
 
-    us_packed_set(w + 1, i * 8, 8, e->print);
+    us_packed_set(w + 1, i * 8, 8, e->fingerprint);
 
-    width = l->low + l->extra;
+    width = l->low + l->split;
     low = e->id & (((uint64_t) 1 << l->low) - 1);
 
     us_packed_set(w + l->packed, i * width, width,
-                  (uint64_t) e->extra << l->low | low);
+                  (uint64_t) e->split << l->low | low);
 
     /*
      * Ones past those in use were left by a killed writer.  It wrote an id not
@@ -322,12 +322,12 @@ us_leaf_find(us_arena_t *a, unsigned *size)
 
 
 /*
- * Takes a leaf of l->size, or a little more, into a hand (a commit of its own),
- * where it can be filled without regard to a kill.  0: no room.
+ * Stages a leaf of l->size, or a little larger, by a commit of its own.  It can
+ * then be filled without regard to a kill.  0: no room.
  */
 
 static uint32_t
-us_leaf_take(us_arena_t *a, us_leaf_t *l, unsigned hand)
+us_leaf_take(us_arena_t *a, us_leaf_t *l, unsigned number)
 {
     uint64_t   offset;
     us_leaf_t  empty;
@@ -345,7 +345,7 @@ us_leaf_take(us_arena_t *a, us_leaf_t *l, unsigned hand)
     empty.serial = us_leaf_serial(a);
 
     us_intend(a, (uint64_t *) (a->base + offset), us_leaf_header(&empty));
-    us_intend(a, &a->head->hand[hand], offset >> a->head->leaf_shift);
+    us_intend(a, &a->head->staged[number], offset >> a->head->leaf_shift);
     us_commit(a);
 
     return offset >> a->head->leaf_shift;
@@ -363,13 +363,13 @@ us_leaf_write(us_arena_t *a, uint32_t address, us_leaf_t *l,
     l->serial = us_leaf_serial(a);
     us_leaf_share(a, l, slots, id);
 
-    width = l->low + l->extra;
+    width = l->low + l->split;
     memset(out, 0, us_leaf_words(a, l) * 8);
 
     for (i = 0; i < n; i++) {
-        out[1 + i / 8] |= (uint64_t) e[i].print << i % 8 * 8;
+        out[1 + i / 8] |= (uint64_t) e[i].fingerprint << i % 8 * 8;
 
-        v = (uint64_t) e[i].extra << l->low
+        v = (uint64_t) e[i].split << l->low
             | (e[i].id & (((uint64_t) 1 << l->low) - 1));
         at = l->packed * 64 + i * width;
 
@@ -398,8 +398,8 @@ us_leaf_write(us_arena_t *a, uint32_t address, us_leaf_t *l,
 
 
 uint32_t
-us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned extra,
-    unsigned room, uint64_t id, unsigned hand, int *failed)
+us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned split,
+    unsigned room, uint64_t id, unsigned number, int *failed)
 {
     uint32_t   address;
     us_leaf_t  l;
@@ -409,14 +409,14 @@ us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned extra,
     }
 
     memset(&l, 0, sizeof(us_leaf_t));
-    l.extra = extra;
+    l.split = split;
 
     if (us_leaf_measure(a, &l, n + room, id) != 0) {
         *failed = 1;
         return 0;
     }
 
-    address = us_leaf_take(a, &l, hand);
+    address = us_leaf_take(a, &l, number);
 
     if (address == 0) {
         *failed = 1;

@@ -15,14 +15,14 @@
 #define US_LEAF_MAX     255           /* entries */
 #define US_LEAF_WORDS   4             /* the smallest leaf */
 #define US_LEAF_WORDS_MAX  ((US_LEAF_SIZES << 5) / 8)
-#define US_WIDTH_MAX    48            /* low + extra */
-#define US_EXTRA_FIRST  3             /* of the first leaves */
+#define US_WIDTH_MAX    48            /* low + split */
+#define US_SPLIT_FIRST  3             /* of the first leaves */
 
 
 typedef struct {
     uint64_t         id;
-    uint8_t          print;
-    uint8_t          extra;
+    uint8_t          fingerprint;
+    uint8_t          split;
 } us_entry_t;
 
 
@@ -32,7 +32,7 @@ typedef struct {
     unsigned         count;
     unsigned         slots;
     unsigned         low;
-    unsigned         extra;
+    unsigned         split;
     unsigned         size;            /* units */
     uint32_t         serial;
 
@@ -49,12 +49,12 @@ us_leaf(uint64_t header)
     l.count = header & 0xff;
     l.slots = header >> 8 & 0xff;
     l.low = header >> 16 & 0x3f;
-    l.extra = header >> 22 & 7;
+    l.split = header >> 22 & 7;
     l.size = header >> 25 & 0x7f;
     l.serial = header >> 32;
 
     l.packed = 1 + (l.slots + 7) / 8;
-    l.high = l.packed + (l.slots * (l.low + l.extra) + 63) / 64;
+    l.high = l.packed + (l.slots * (l.low + l.split) + 63) / 64;
 
     return l;
 }
@@ -63,7 +63,7 @@ us_leaf(uint64_t header)
 static inline uint64_t
 us_leaf_header(const us_leaf_t *l)
 {
-    return l->count | l->slots << 8 | l->low << 16 | l->extra << 22
+    return l->count | l->slots << 8 | l->low << 16 | l->split << 22
            | (uint64_t) l->size << 25 | (uint64_t) l->serial << 32;
 }
 
@@ -200,7 +200,7 @@ unsigned us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
 
 /*
  * The smallest leaf for n entries, the highest of which is id: sets low and
- * size of l, which has its extra bits.  -1: there is none.
+ * size of l, which has its split bits.  -1: there is none.
  */
 int us_leaf_measure(const us_arena_t *a, us_leaf_t *l, unsigned n,
     uint64_t id);
@@ -219,11 +219,11 @@ void us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n);
 void us_leaf_free(us_arena_t *a, uint32_t address);
 
 /*
- * Fills a new leaf, in a hand, with n entries; room: the leaf takes so many
- * more, up to id.  0 and *failed: no room.  An empty leaf is 0, too.
+ * Makes staged leaf `number` with n entries and room for so many more, up to
+ * id.  Returns its address; 0 for an empty leaf, and 0 with *failed: no room.
  */
-uint32_t us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned extra,
-    unsigned room, uint64_t id, unsigned hand, int *failed);
+uint32_t us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned split,
+    unsigned room, uint64_t id, unsigned number, int *failed);
 
 
 #endif /* _US_LEAF_H_INCLUDED_ */

@@ -26,7 +26,7 @@ us_store_leave(us_store_t *s)
 
 
 void
-us_store_keep(us_store_t *s, unsigned more)
+us_store_keep_locked(us_store_t *s, unsigned more)
 {
     uint64_t     have, need, entries, bytes;
     us_head_t   *h;

@@ -92,7 +92,7 @@ us_store_confirm(us_store_t *s, us_probe_t *p, us_store_item_t *item)
 
 
 void
-us_store_look(us_store_t *s, us_store_item_t *item)
+us_store_look_locked(us_store_t *s, us_store_item_t *item)
 {
     us_probe_t  p;
 
@@ -126,7 +126,7 @@ us_store_look_again(us_store_t *s, us_store_item_t *item)
     }
 
     us_store_enter(s);
-    us_store_look(s, item);
+    us_store_look_locked(s, item);
     us_store_leave(s);
 }
 

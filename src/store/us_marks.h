@@ -60,7 +60,7 @@ us_marked(const us_arena_t *a, us_area_id_t id, uint64_t number)
 /* under the lock, nothing intended: room for this bit; -1: there is none */
 
 static inline int
-us_mark_reserve(us_arena_t *a, us_area_id_t id, uint64_t number)
+us_mark_reserve_locked(us_arena_t *a, us_area_id_t id, uint64_t number)
 {
     return us_arena_allot(a, id, number >> (a->chunk_shift + 3));
 }
@@ -69,7 +69,7 @@ us_mark_reserve(us_arena_t *a, us_area_id_t id, uint64_t number)
 /* intends to set the bit, for which there is room, or to clear it */
 
 static inline void
-us_mark_set(us_arena_t *a, us_area_id_t id, uint64_t number, int on)
+us_mark_set_locked(us_arena_t *a, us_area_id_t id, uint64_t number, int on)
 {
     uint64_t  *word, bit;
 

@@ -56,14 +56,14 @@ us_replay_flush(us_store_t *s)
 
         (void) us_store_site_find(s, us_site(rest), add->hashes.site, &site);
 
-        if (us_store_reserve_index(s, add->id, &add->hashes,
-                                   site.first == US_STORE_NO_ID)
+        if (us_store_reserve_locked(s, add->id, &add->hashes,
+                                    site.first == US_STORE_NO_ID)
             != 0)
         {
             return US_REPLAY_NO_ROOM;
         }
 
-        us_store_index(s, add->id, &add->hashes, site.first);
+        us_store_index_locked(s, add->id, &add->hashes, site.first);
         us_commit(&s->arena);
 
         us_record_replayed(s->codec, add->id, s->url, rest.len + 1);
@@ -108,12 +108,12 @@ us_replay_add(us_store_t *s, const us_op_t *op)
 
     memcpy(s->bits, op->bytes.data, op->bytes.len);
 
-    if (us_log_reserve(a, id, op->units) != 0) {
+    if (us_log_reserve_locked(a, id, op->units) != 0) {
         return US_REPLAY_NO_ROOM;
     }
 
-    us_log_write(a, id, s->bits, op->units);
-    us_log_append(a, op->units);
+    us_log_write_locked(a, id, s->bits, op->units);
+    us_log_append_locked(a, op->units);
     us_intend(a, &a->head->next_id, id + 1);
     us_commit(a);
 
@@ -145,19 +145,20 @@ us_replay_delete(us_store_t *s, uint64_t id)
     }
 
     if (s->replay->bulk == NULL) {
-        return us_store_forget(s, id, NULL) == US_OK ? 0 : US_REPLAY_NO_ROOM;
+        return us_store_forget_locked(s, id, NULL) == US_OK
+               ? 0 : US_REPLAY_NO_ROOM;
     }
 
-    if (us_mark_reserve(a, US_AREA_DELETED, id) != 0) {
+    if (us_mark_reserve_locked(a, US_AREA_DELETED, id) != 0) {
         return US_REPLAY_NO_ROOM;
     }
 
-    us_mark_set(a, US_AREA_DELETED, id, 1);
+    us_mark_set_locked(a, US_AREA_DELETED, id, 1);
     us_intend(a, &h->deleted, h->deleted + 1);
 
     for (m = 0; m < h->nmarks; m++) {
         if (us_marked(a, US_AREA_MARK + m, id)) {
-            us_mark_set(a, US_AREA_MARK + m, id, 0);
+            us_mark_set_locked(a, US_AREA_MARK + m, id, 0);
         }
     }
 
@@ -182,7 +183,7 @@ us_replay_mark(us_store_t *s, unsigned m, uint64_t id, int on)
         return 0;
     }
 
-    return us_store_set_mark(s, m, id, on, NULL) == US_OK
+    return us_store_mark_locked(s, m, id, on, NULL) == US_OK
            ? 0 : US_REPLAY_NO_ROOM;
 }
 
@@ -211,7 +212,7 @@ us_replay_mark_word(us_store_t *s, unsigned m, uint64_t number, uint64_t word)
         return 0;
     }
 
-    if (us_mark_reserve(a, US_AREA_MARK + m, number * 64) != 0) {
+    if (us_mark_reserve_locked(a, US_AREA_MARK + m, number * 64) != 0) {
         return US_REPLAY_NO_ROOM;
     }
 
@@ -248,7 +249,7 @@ us_replay_delete_word(us_store_t *s, uint64_t number, uint64_t word)
         return rc;
     }
 
-    if (us_mark_reserve(a, US_AREA_DELETED, number * 64) != 0) {
+    if (us_mark_reserve_locked(a, US_AREA_DELETED, number * 64) != 0) {
         return US_REPLAY_NO_ROOM;
     }
 

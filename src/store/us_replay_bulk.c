@@ -507,20 +507,20 @@ us_replay_count(us_store_t *s)
         }
 
         if (first == id) {
-            if (us_site_reserve(a) != 0) {
+            if (us_site_reserve_locked(a) != 0) {
                 return US_REPLAY_NO_ROOM;
             }
 
-            us_site_add(a, id);
+            us_site_add_locked(a, id);
 
         } else {
-            us_site_count(a, us_site_number(a, first), id);
+            us_site_count_locked(a, us_site_number(a, first), id);
         }
 
         us_commit(a);
 
         if (us_marked(a, US_AREA_DELETED, id)) {
-            us_site_uncount(a, us_site_number(a, first));
+            us_site_uncount_locked(a, us_site_number(a, first));
             us_commit(a);
         }
     }
@@ -597,7 +597,7 @@ us_replay_bulk_deleted(us_store_t *s, uint64_t id)
         && us_store_site_find(s, us_site(rest),
                               us_store_site_hash(s, us_site(rest)), &out))
     {
-        us_site_uncount(a, us_site_number(a, out.first));
+        us_site_uncount_locked(a, us_site_number(a, out.first));
         us_commit(a);
     }
 }

@@ -302,7 +302,7 @@ us_ring_write(us_arena_t *a, uint64_t lsn, const uint8_t *p, size_t n)
 
 
 void
-us_ring_put(us_arena_t *a, const us_op_t *op)
+us_ring_put_locked(us_arena_t *a, const us_op_t *op)
 {
     size_t    n;
     uint8_t   head[US_OP_HEAD_MAX];

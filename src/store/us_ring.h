@@ -59,7 +59,7 @@ int us_ring_fits(const us_arena_t *a, size_t n);
  * Under the lock, after us_ring_fits(): writes the operation after the
  * published ones and intends to publish it.
  */
-void us_ring_put(us_arena_t *a, const us_op_t *op);
+void us_ring_put_locked(us_arena_t *a, const us_op_t *op);
 
 static inline size_t
 us_op_size(const us_op_t *op)

@@ -95,7 +95,7 @@ us_site_read(const us_arena_t *a, uint64_t number, uint64_t *urls,
 
 
 int
-us_site_reserve(us_arena_t *a)
+us_site_reserve_locked(us_arena_t *a)
 {
     if ((a->head->sites + 1) * US_SITE_SIZE
         <= us_area_bytes(a, US_AREA_SITES))
@@ -121,7 +121,7 @@ us_site_write(us_arena_t *a, uint64_t number, uint64_t first, uint64_t urls,
 
 
 void
-us_site_add(us_arena_t *a, uint64_t id)
+us_site_add_locked(us_arena_t *a, uint64_t id)
 {
     us_site_write(a, a->head->sites, id, 1, id);
     us_intend(a, &a->head->sites, a->head->sites + 1);
@@ -129,7 +129,7 @@ us_site_add(us_arena_t *a, uint64_t id)
 
 
 void
-us_site_count(us_arena_t *a, uint64_t number, uint64_t id)
+us_site_count_locked(us_arena_t *a, uint64_t number, uint64_t id)
 {
     uint64_t  urls, last;
 
@@ -140,7 +140,7 @@ us_site_count(us_arena_t *a, uint64_t number, uint64_t id)
 
 
 void
-us_site_uncount(us_arena_t *a, uint64_t number)
+us_site_uncount_locked(us_arena_t *a, uint64_t number)
 {
     uint64_t  urls, last;
 

@@ -33,14 +33,14 @@ void us_site_read(const us_arena_t *a, uint64_t number, uint64_t *urls,
     uint64_t *last);
 
 /* under the lock, nothing intended: room for one more counter */
-int us_site_reserve(us_arena_t *a);
+int us_site_reserve_locked(us_arena_t *a);
 
 /* intends a new counter for a site that begins with id */
-void us_site_add(us_arena_t *a, uint64_t id);
+void us_site_add_locked(us_arena_t *a, uint64_t id);
 
 /* intends to count one URL more, id, or one less */
-void us_site_count(us_arena_t *a, uint64_t number, uint64_t id);
-void us_site_uncount(us_arena_t *a, uint64_t number);
+void us_site_count_locked(us_arena_t *a, uint64_t number, uint64_t id);
+void us_site_uncount_locked(us_arena_t *a, uint64_t number);
 
 
 #endif /* _US_SITES_H_INCLUDED_ */

@@ -214,10 +214,10 @@ us_store_train_publish(us_store_t *s, us_str_t model)
 
     } else if (us_ring_fits(&s->arena, us_op_size(&op))) {
 
-        us_store_keep(s, 0);
+        us_store_keep_locked(s, 0);
 
         if (us_learn_install(&s->learn, s->codec) == 0) {
-            us_ring_put(&s->arena, &op);
+            us_ring_put_locked(&s->arena, &op);
             us_commit(&s->arena);
             done = 1;
 

@@ -92,7 +92,7 @@ void us_store_leave(us_store_t *s);
  * Under the lock, before an operation that adds so many entries to the index:
  * sets the chunks that must stay free beside it (us_arena.h, "the reserve").
  */
-void us_store_keep(us_store_t *s, unsigned more);
+void us_store_keep_locked(us_store_t *s, unsigned more);
 
 /* us_replay.c */
 
@@ -101,7 +101,7 @@ void us_replay_free(us_store_t *s);
 /* us_look.c */
 
 /* one look-up; the caller holds the lock */
-void us_store_look(us_store_t *s, us_store_item_t *item);
+void us_store_look_locked(us_store_t *s, us_store_item_t *item);
 
 /* item i of a group, answered: look-ups to come find it in the hot table */
 void us_store_remember(us_store_t *s, const us_store_item_t *item, size_t i);
@@ -124,21 +124,21 @@ void us_store_hash_all(void *data, const uint64_t *ids, unsigned n,
  * Room in the index and among the sites' counters for record id.  Nothing that
  * can be seen changes.
  */
-int us_store_reserve_index(us_store_t *s, uint64_t id,
+int us_store_reserve_locked(us_store_t *s, uint64_t id,
     const us_hashes_t *hashes, int new_site);
 
 /* intends the entries of record id and what its site counts */
-void us_store_index(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
-    uint64_t site_first);
+void us_store_index_locked(us_store_t *s, uint64_t id,
+    const us_hashes_t *hashes, uint64_t site_first);
 
 /*
  * Takes the URL of a live id out of the index, clears its marks, and makes it
  * deleted; changes a mark of a live id.  op: for the journal; NULL in a replay,
  * which keeps no reserve.
  */
-us_store_status_t us_store_forget(us_store_t *s, uint64_t id,
+us_store_status_t us_store_forget_locked(us_store_t *s, uint64_t id,
     const us_op_t *op);
-us_store_status_t us_store_set_mark(us_store_t *s, unsigned m, uint64_t id,
+us_store_status_t us_store_mark_locked(us_store_t *s, unsigned m, uint64_t id,
     int on, const us_op_t *op);
 
 

@@ -61,7 +61,7 @@
 #define US_BYTE_ORDER   0x01020304
 
 #define US_INTENT_MAX   64
-#define US_HANDS        2
+#define US_STAGED       2             /* leaves of one update */
 #define US_CHUNKS_SPARE 3             /* kept from adds for other operations */
 #define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
 
@@ -159,9 +159,12 @@ typedef struct {
     uint64_t           full;
     uint64_t           settled;       /* a replay has ended: see us_replay.c */
     uint64_t           trainer;       /* us_process_t, or 0 */
-    uint64_t           codec[16];     /* the codec's: US_CODEC_* */
+    uint64_t           model[8];      /* the codec's: offsets of models */
+    uint64_t           cache_bits;    /* 1 << it: entries of the prefix cache */
+    uint64_t           gave_up;       /* 1: no model is due any more */
+    uint64_t           unused[6];
 
-    uint64_t           hand[US_HANDS];       /* leaves being filled */
+    uint64_t           staged[US_STAGED];    /* leaves being filled */
     uint64_t           free[US_LEAF_SIZES];  /* leaves by size */
 
     us_area_t          area[US_AREAS];
@@ -174,11 +177,6 @@ typedef struct {
 #define US_HEAD_SCHEMES_FIRST  1
 #define US_HEAD_SITES          2
 #define US_HEAD_LOOKUP         4
-
-/* words of codec[]: the offset of model n is word n, and */
-
-#define US_CODEC_CACHE         8      /* us_prefix.c: 1 << it are its entries */
-#define US_CODEC_GIVEN_UP      9      /* us_learn.c: no model is due any more */
 
 
 /* one process's (thread's) view of the zone */
@@ -205,8 +203,8 @@ typedef struct {
 
 /*
  * Bytes past the log's end in which no chunk begins.  A writer that is killed
- * after us_log_write() leaves a record there, of up to 128 bytes written in
- * whole words; and readers of records load whole words.
+ * after us_log_write_locked() leaves a record there, of up to 128 bytes written
+ * in whole words; and readers of records load whole words.
  */
 #define US_LOG_GUARD   192
 

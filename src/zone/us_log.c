@@ -246,7 +246,7 @@ us_bits_copy(const us_bits_t *record, uint8_t *buf)
 
 
 int
-us_log_reserve(us_arena_t *a, uint64_t id, uint32_t units)
+us_log_reserve_locked(us_arena_t *a, uint64_t id, uint32_t units)
 {
     size_t  chunks, bytes;
 
@@ -312,7 +312,8 @@ us_units_write(us_arena_t *a, uint64_t pos, const uint8_t *bits, uint32_t units)
 
 
 void
-us_log_write(us_arena_t *a, uint64_t id, const uint8_t *bits, uint32_t units)
+us_log_write_locked(us_arena_t *a, uint64_t id, const uint8_t *bits,
+    uint32_t units)
 {
     uint8_t   link[16];
     uint64_t  pos, end, rest, *line;
@@ -351,7 +352,7 @@ us_log_write(us_arena_t *a, uint64_t id, const uint8_t *bits, uint32_t units)
 
 
 void
-us_log_append(us_arena_t *a, uint32_t units)
+us_log_append_locked(us_arena_t *a, uint32_t units)
 {
     us_head_t  *h;
 

@@ -81,18 +81,18 @@ void us_log_prefetch(const us_arena_t *a, uint64_t id);
  * Under the lock, nothing intended.  Makes room for a record of so many units
  * as number id: 0, or -1 if there is none.
  */
-int us_log_reserve(us_arena_t *a, uint64_t id, uint32_t units);
+int us_log_reserve_locked(us_arena_t *a, uint64_t id, uint32_t units);
 
 /*
- * Under the lock, after us_log_reserve(): writes the record where nobody looks
- * yet; us_log_get() finds it from here on.  8 bytes past the bits must be
+ * After us_log_reserve_locked(): writes the record where nobody looks yet;
+ * us_log_get() finds it from here on.  8 bytes past the bits must be
  * readable.
  */
-void us_log_write(us_arena_t *a, uint64_t id, const uint8_t *bits,
+void us_log_write_locked(us_arena_t *a, uint64_t id, const uint8_t *bits,
     uint32_t units);
 
 /* intends what makes the record that was written part of the log */
-void us_log_append(us_arena_t *a, uint32_t units);
+void us_log_append_locked(us_arena_t *a, uint32_t units);
 
 /* copies the bits so that they begin at bit 0 of buf; returns bytes */
 size_t us_bits_copy(const us_bits_t *record, uint8_t *buf);

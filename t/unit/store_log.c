@@ -77,9 +77,9 @@ put(us_arena_t *a, uint64_t id)
     uint32_t  units;
 
     units = record(id, bits);
-    assert_int_equal(us_log_reserve(a, id, units), 0);
-    us_log_write(a, id, bits, units);
-    us_log_append(a, units);
+    assert_int_equal(us_log_reserve_locked(a, id, units), 0);
+    us_log_write_locked(a, id, bits, units);
+    us_log_append_locked(a, units);
     us_commit(a);
 }
 
@@ -145,7 +145,7 @@ log_full(void **state)
     size = us_arena_min_size(&zone_conf);
     mem = zone_map(&a, size);
 
-    for (n = 0; us_log_reserve(&a, n, record(n, bits)) == 0; n++) {
+    for (n = 0; us_log_reserve_locked(&a, n, record(n, bits)) == 0; n++) {
         put(&a, n);
     }
 
@@ -162,7 +162,7 @@ log_full(void **state)
 
 
 /*
- * A writer that is killed after us_log_write() leaves its record behind the
+ * A writer killed after us_log_write_locked() leaves its record behind the
  * log's end.  The chunk that is taken next must not have a byte of it.
  */
 
@@ -191,11 +191,11 @@ log_killed(void **state)
 
             /* of the greatest length there is in the log, and killed */
 
-            if (us_log_reserve(&a, id, US_RECORD_MAX * 2) != 0) {
+            if (us_log_reserve_locked(&a, id, US_RECORD_MAX * 2) != 0) {
                 break;
             }
 
-            us_log_write(&a, id, ones, US_RECORD_MAX * 2);
+            us_log_write_locked(&a, id, ones, US_RECORD_MAX * 2);
 
             if (us_arena_fits(&a, 1, 0)) {
                 p = a.base + ((a.head->chunks_low - 1) << a.chunk_shift);
@@ -208,8 +208,8 @@ log_killed(void **state)
             }
 
             n = 1 + rnd(40);
-            us_log_write(&a, id, bits, n);
-            us_log_append(&a, n);
+            us_log_write_locked(&a, id, bits, n);
+            us_log_append_locked(&a, n);
             us_commit(&a);
 
             /* all but the last chunk is of no interest */
@@ -315,20 +315,20 @@ insert(us_arena_t *a, uint64_t id, int site)
     us_hashes_t  h;
 
     hashes(NULL, &id, 1, &h);
-    us_index_grow(a, hashes, NULL);
+    us_index_grow_locked(a, hashes, NULL);
 
-    assert_int_equal(us_index_reserve(a, h.url, id, 1), 0);
+    assert_int_equal(us_index_reserve_locked(a, h.url, id, 1), 0);
 
     if (site) {
-        assert_int_equal(us_index_reserve(a, h.site, id,
-                                          1 + us_index_same(a, h.url,
-                                                            h.site)), 0);
+        assert_int_equal(us_index_reserve_locked(a, h.site, id,
+                                                 1 + us_index_same(a, h.url,
+                                                                   h.site)), 0);
     }
 
-    us_index_put(a, h.url, id);
+    us_index_put_locked(a, h.url, id);
 
     if (site) {
-        us_index_put(a, h.site, id);
+        us_index_put_locked(a, h.site, id);
     }
 
     us_commit(a);
@@ -441,13 +441,13 @@ index_full(void **state)
 
     for (n = 0; ; n++) {
         hashes(NULL, &n, 1, &h);
-        us_index_grow(&a, hashes, NULL);
+        us_index_grow_locked(&a, hashes, NULL);
 
-        if (us_index_reserve(&a, h.url, n, 1) != 0) {
+        if (us_index_reserve_locked(&a, h.url, n, 1) != 0) {
             break;
         }
 
-        us_index_put(&a, h.url, n);
+        us_index_put_locked(&a, h.url, n);
         us_commit(&a);
     }
 
@@ -479,11 +479,11 @@ index_one_leaf(void **state)
     mem = zone_map(&a, 4 << 20);
 
     for (id = 0; id < 1000; id++) {
-        if (us_index_reserve(&a, 5, id, 1) != 0) {
+        if (us_index_reserve_locked(&a, 5, id, 1) != 0) {
             break;
         }
 
-        us_index_put(&a, 5, id);
+        us_index_put_locked(&a, 5, id);
         us_commit(&a);
     }
 
