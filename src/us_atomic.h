@@ -5,7 +5,7 @@
  *
  *     us_acquire()  what was written before the value was released is seen by
  *                   every later read
- *     us_release()  everything written before is seen by who acquires it
+ *     us_release()  everything written before is seen after us_acquire()
  *     us_relaxed()  the word alone matters, or the lock is held
  *
  * On x86-64 all three are plain moves: what they bind is the compiler.  There

@@ -7,7 +7,7 @@
  *   number of entries: 1 << head->cache_bits, 0: none yet
  *
  * A hash table without chains, of hints: the last record with a prefix
- * overwrites what was there.  Whoever uses an entry compares the texts.  An
+ * overwrites what was there.  The caller compares the texts.  An
  * entry is one aligned word of 32 bits, so it is always whole; a reader that
  * knows an old size looks in the wrong place, and finds nothing, or a hint
  * that the comparison refutes.

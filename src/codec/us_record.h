@@ -25,7 +25,7 @@
 #include "../zone/us_log.h"
 
 
-/* a class and the longest rest, and slack for whoever copies words */
+/* a class and the longest rest, and slack for copies by words */
 #define US_TEXT_BUFFER  (US_URL_MAX + 32)
 
 typedef struct us_codec_s  us_codec_t;

@@ -51,7 +51,7 @@ us_backup_copy(us_backup_t *b)
         return -1;
     }
 
-    /* a read-only file system has no such file, and nobody who removes */
+    /* a read-only file system has no such file, and no process removes any */
 
     readers = us_disk_lock(b->from, US_DIR_READERS, O_RDWR, LOCK_SH);
 

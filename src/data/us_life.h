@@ -55,7 +55,7 @@
  *     lies at or below it, and refused otherwise.
  *  2. durable moves after a sync by a descriptor that would have reported each
  *     error since the bytes were written (us_watch.h).  A sync that fails ends
- *     the writing for good (lost), whoever made it.
+ *     the writing for good (lost), whichever process made it.
  *  3. Any other failure is tried again, and no reply is given meanwhile.
  *  4. Only an owner writes, and only an owner's READY store denies anything.
  *  5. The store's memory is replaced when no process reads it (us_share.h).

@@ -61,7 +61,7 @@ struct us_filter_s {
     uint64_t          norm_len;
     uint8_t           norm[US_FILTER_NORM_LEN];
 
-    /* a line of its own: written by everybody who adds */
+    /* a cache line of its own: every add writes it */
 
     uint64_t          urls  __attribute__((aligned(64)));
 };

@@ -7,10 +7,10 @@
  *     DIR               flock: shared while it is used, exclusive to open it
  *                       first and to close it last
  *
- * The mapping is the kernel's page cache, so what a killed process has set is
- * there for the next one, without any write.  Only the end of the kernel can
- * lose bits, and a lost bit is a false negative, which a filter must not have.
- * So the header says:
+ * The mapping is the kernel's page cache, so bits that a killed process has set
+ * are there for the next one, without any write.  Only a power failure or a
+ * crash of the kernel can lose bits, and a lost bit is a false negative, which
+ * a filter must not have.  So the header says:
  *
  *     clean = 1              closed: everything was on the disk
  *     clean = 0, boot = B    opened under boot B, and not closed since
@@ -21,9 +21,10 @@
  *
  * Bits are set atomically, so that any number of servers may use one file, as
  * the two masters of a binary upgrade do: what one adds the other has seen.
- * Only the mark has an order: set by whoever is alone when it opens, cleared
- * by whoever is alone when it closes.  Invariant: under a lock, clean is 0 and
- * boot is this one once the file has been opened.
+ * Only the mark has an order.  A process that is alone when it opens the file
+ * sets it, a process that is alone when it closes the file clears it.
+ * Invariant: under a lock, clean is 0 and boot is this one once the file has
+ * been opened.
  *
  * The mark reaches the disk before the first bit can, and the blocks of the
  * file are allocated before it is used: a full disk must not become a SIGBUS.
@@ -286,7 +287,7 @@ us_filter_file_trust(const us_filter_file_t *file, int force,
 
 
 /*
- * For who has it alone: marks it as used under this boot; returns as
+ * The caller has it alone.  Marks it as used under this boot; returns as
  * us_filter_file_open().
  */
 

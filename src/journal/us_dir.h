@@ -2,12 +2,12 @@
 /*
  * What lies in a data directory (see us_manifest.h), and its two locks:
  *
- *     lock      flock(2) LOCK_EX: the owner, who may write
- *     readers   flock(2) LOCK_SH: whoever reads it without being the owner;
- *               files are removed under LOCK_EX only
+ *     lock      flock(2) LOCK_EX: the owner, which may write
+ *     readers   flock(2) LOCK_SH: processes that read it and do not own it;
+ *               the owner removes files under LOCK_EX only
  *
- * An owner's lock lives in one open file description that his children
- * inherit, so it is free when the last of them is gone.
+ * An owner's lock belongs to one open file description.  The owner's children
+ * inherit it, so it is free when the last of them is gone.
  */
 
 
@@ -43,9 +43,9 @@ void us_dir_free(us_dir_t *dir);
 int us_dir_foreign(int dirfd, char *name, us_disk_error_t *e);
 
 /*
- * Whether root may take the directory for data of that user: it holds nothing
- * else, and it is the user's, or lets him write, or is a data directory
- * already.  Nothing is changed.  0, or -1 with e.
+ * Whether root may use the directory for data of that user: it holds nothing
+ * else, and it belongs to the user, or the user may write to it, or it is a
+ * data directory already.  Nothing is changed.  0, or -1 with e.
  */
 int us_dir_usable(int dirfd, uid_t uid, gid_t gid, us_disk_error_t *e);
 

@@ -74,7 +74,7 @@ us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
     r->data = data;
     snprintf(r->boot, sizeof(r->boot), "%s", boot);
 
-    /* a read-only file system has no such file and nobody who removes */
+    /* a read-only file system has no such file, and no process removes any */
     r->readers = us_disk_lock(dirfd, US_DIR_READERS, O_RDWR, LOCK_SH);
 
     if (r->readers == -1) {

@@ -30,7 +30,7 @@
  * (us_writer.c).
  *
  * Both are LSNs and only grow.  A third word says that a sync has failed,
- * whoever made it: nothing is written then.
+ * whichever process made it: nothing is written then.
  */
 
 

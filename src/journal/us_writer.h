@@ -122,8 +122,8 @@ void us_writer_init(us_writer_t *w, int dirfd, const uint8_t *uuid,
 void us_writer_close(us_writer_t *w);
 
 /*
- * The writer: takes the end over from whoever wrote before.  Opens what it will
- * need, so that it does not fail for want of a descriptor later.
+ * The writer: takes the end over from the last writer.  Opens the files that it
+ * will need, so that it does not fail for want of a descriptor later.
  */
 int us_writer_attach(us_writer_t *w, const us_tail_t *tail);
 

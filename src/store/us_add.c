@@ -1,13 +1,13 @@
 
 /*
- * What is done under the lock.
+ * Operations that change the store, all under the lock: adds, deletes, marks.
  *
- * An add looks up first, all URLs of a group at once, encodes those not found,
- * and only then takes the lock; there it looks again, asks every part for
- * room (steps that change nothing that anybody can see), writes where nobody
- * looks yet, and publishes with one commit.  The order of words in the commit
- * is: leaves, log, LSN, next_id.  So whoever sees a URL also sees the LSN that
- * covers it.
+ * An add looks up all URLs of a group at once and encodes those not found, both
+ * without the lock.  Then it takes the lock, looks up again, asks every part
+ * for room (which changes nothing that a reader can see), writes where no
+ * reader looks yet, and publishes with one commit.  The order of words in the commit
+ * is: leaves, log, LSN, next_id.  So a reader that sees a URL also sees the LSN
+ * that covers it.
  */
 
 

@@ -383,7 +383,7 @@ us_leaf_write(us_arena_t *a, uint32_t address, us_leaf_t *l,
     /*
      * Release, each of them: a reader that has come here by an old address
      * and sees one of the new words must find the serial number changed.  The
-     * header last: who takes it for the leaf's must at least find the leaf
+     * header last: a reader that takes it for the leaf's must find the leaf
      * that it describes.
      */
 

@@ -1,7 +1,7 @@
 
 /*
- * The lock of a store: whoever takes it completes what a killed holder left
- * half done, before anything else.
+ * The lock of a store.  A process that takes it first completes the update that
+ * a killed holder has left.
  */
 
 

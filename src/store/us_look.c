@@ -3,9 +3,10 @@
  * Look-ups, which take no lock: the hot table; else hash, leaf, candidate,
  * compare.
  *
- * A reader never uses an id that is not below next_id, and that is the last
- * word of an add's commit.  If a writer was at work at the leaf, nothing found
- * proves nothing: the reader starts again, and after some tries under the lock.
+ * A reader uses only ids below next_id, which is the last word of an add's
+ * commit.  If a writer was at work at the leaf, a URL that was not found may be
+ * there all the same: the reader starts again, and after some attempts it looks
+ * up under the lock.
  */
 
 

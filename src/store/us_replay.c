@@ -104,7 +104,7 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     a = &s->arena;
     id = a->head->next_id;
 
-    /* who reads bits may look at 8 bytes more than there are */
+    /* readers of bits may load 8 bytes past the end */
 
     memcpy(s->bits, op->bytes.data, op->bytes.len);
 

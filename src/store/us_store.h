@@ -150,7 +150,7 @@ void us_store_spell(us_store_t *s, us_store_item_t *item);
 
 /*
  * Splits item->url into item->spelling and item->rest, as every look-up does;
- * for those who keep URLs elsewhere (us_filter) under the same key.
+ * for callers that keep URLs elsewhere (us_filter) under the same key.
  */
 void us_store_item_split(us_store_item_t *item);
 

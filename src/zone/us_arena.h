@@ -1,7 +1,7 @@
 
 /*
- * The zone: its layout, who owns which memory, and the intent by which a
- * killed writer's update is completed.
+ * The zone: its layout, which area owns which memory, and the intent by which
+ * a killed writer's update is completed.
  *
  *   0        header: us_head_t, chunk directories of the areas, ring
  *   log      records, one after the other         ---->  grows upwards
@@ -41,10 +41,10 @@
  *     the header, us_commit() stores their number, then the words themselves
  *     in the order of collection, then zero for the number.
  *
- * Whoever takes the lock and finds the number not zero stores the words again
- * (us_arena_enter()): values are absolute, so doing it twice does no harm.
- * Hence an update is done as a whole or not at all, whatever the instruction
- * at which its writer died.
+ * A process that takes the lock and finds the number not zero stores the words
+ * again (us_arena_enter()).  The values are absolute, so storing them twice
+ * does no harm.  Hence an update is done as a whole or not at all, at whatever
+ * instruction its writer was killed.
  */
 
 
@@ -66,7 +66,7 @@
 #define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
 
 
-/* who owns a chunk; the mark areas are sparse: allotted where a bit is set */
+/* owners of chunks; the mark areas are sparse: allotted where a bit is set */
 
 typedef enum {
     US_AREA_OFFSETS = 0,

@@ -531,7 +531,7 @@ recovery(void **state)
 
     /* died with a leaf in hand */
 
-    a.head->hand[0] = a.head->leaf_next >> a.head->leaf_shift;
+    a.head->staged[0] = a.head->leaf_next >> a.head->leaf_shift;
     size = 5;
     serial = a.head->leaf_serial;
     *(uint64_t *) (a.base + a.head->leaf_next) = size << 25;
@@ -539,7 +539,7 @@ recovery(void **state)
 
     us_arena_enter(&a);
     us_index_enter(&a);
-    assert_int_equal(a.head->hand[0], 0);
+    assert_int_equal(a.head->staged[0], 0);
     assert_int_not_equal(a.head->free[5], 0);
     assert_true(a.head->leaf_serial > serial);
     assert_int_equal(find(&a, mix(1), 0), 1);
