@@ -802,3 +802,64 @@ us_decode_compare(us_comparison_t *all, unsigned n)
         }
     }
 }
+
+
+/* how many bytes of two texts are equal, at most n */
+
+static size_t
+us_text_same(const uint8_t *p, const uint8_t *q, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n && p[i] == q[i]; i++) { /* void */ }
+
+    return i;
+}
+
+
+size_t
+us_decode_same(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
+    const uint8_t *text, size_t len)
+{
+    size_t          p, same;
+    uint8_t         run[US_RUN_MAX];
+    uint32_t        e;
+    unsigned        n;
+    us_cursor_t     r, copy;
+    const uint8_t  *from;
+
+    r = us_cursor(d, ctx, b);
+
+    for (p = 0; p < len; p += n) {
+        us_cursor_load(&r);
+        e = us_cursor_next(&r);
+
+        if (r.pos > r.end) {
+            return p;
+        }
+
+        n = us_entry_len(e);
+
+        if (n == US_LEN_OTHER) {
+            copy = r;
+            from = us_decode_text(&copy, run, &n);
+
+            if (from == NULL) {
+                return p;
+            }
+
+            r.pos = copy.pos;
+            same = us_text_same(text + p, from, n < len - p ? n : len - p);
+
+        } else {
+            same = us_short_same(text + p, r.d.pool + (e >> US_ENTRY_TEXT), 0);
+        }
+
+        if (same < n) {
+            p += same;
+            break;
+        }
+    }
+
+    return p < len ? p : len;
+}

@@ -15,6 +15,17 @@
 
 #define US_ENCODER_ROWS  16           /* priced in a step */
 
+/*
+ * Codes that were written last: for most of those to be written, the search for
+ * their rank in the model's list is spared.
+ *
+ *     entry    | 1 | token's high bits | context: 7 | bits of the code: 16 |
+ *     number   low bits of the token, the context mixed into them
+ */
+#define US_CODES_BITS    12
+#define US_CODES         (1u << US_CODES_BITS)
+#define US_CODES_KNOWN   (1u << 12)
+
 
 struct us_encoder_s {
     const us_model_t   *model;
@@ -28,6 +39,7 @@ struct us_encoder_s {
     /* of each context, and of the escape code */
     const uint16_t     *symbols[US_CTX_MAX + 1];
     uint32_t            escapes[US_CTX_MAX];    /* us_code_make() */
+    uint32_t            codes[US_CODES];
 
     /* of the last us_encoder_choose() */
     const uint8_t      *text;
@@ -159,11 +171,21 @@ us_encoder_choose(us_encoder_t *e, const uint8_t *text, size_t len,
 
 
 static inline void
-us_encoder_put(const us_encoder_t *e, us_bitout_t *o, unsigned code,
+us_encoder_put(us_encoder_t *e, us_bitout_t *o, unsigned code,
     unsigned symbol, unsigned len)
 {
-    us_bits_put(o, us_model_code(e->model, code, e->symbols[code], symbol,
-                                 len), len);
+    uint32_t   tag;
+    uint32_t  *known;
+
+    known = &e->codes[(symbol ^ code * 53) % US_CODES];
+    tag = US_CODES_KNOWN | symbol >> US_CODES_BITS << 7 | code;
+
+    if (*known >> 16 != tag) {
+        *known = us_model_code(e->model, code, e->symbols[code], symbol, len)
+                 | tag << 16;
+    }
+
+    us_bits_put(o, *known & 0xffff, len);
 }
 
 

@@ -317,25 +317,21 @@ us_model_symbols(const us_model_t *m, unsigned code)
 }
 
 
-/* a symbol among the n of one length, which ascend: its place, or n */
+/* the place of a symbol that is among the n of one length, which ascend */
 
-static unsigned
+static inline unsigned
 us_model_search(const uint16_t *list, unsigned n, unsigned symbol)
 {
-    unsigned  low, high, mid;
+    unsigned  low, half;
 
-    for (low = 0, high = n; low < high; /* void */) {
-        mid = (low + high) / 2;
+    /* without a branch, which would be mispredicted in every other round */
 
-        if (list[mid] < symbol) {
-            low = mid + 1;
-
-        } else {
-            high = mid;
-        }
+    for (low = 0; n > 1; n -= half) {
+        half = n / 2;
+        low += list[low + half] <= symbol ? half : 0;
     }
 
-    return low < n && list[low] == symbol ? low : n;
+    return low;
 }
 
 

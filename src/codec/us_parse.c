@@ -9,7 +9,7 @@
  *               `------ "youtube.c" -------'
  *
  * Steps are taken from left to right.  A step holds the cheapest way found so
- * far to reach it: its price, its last token and the context after that.
+ * far to reach it: its price and its last token, which gives the context.
  * From each step all tokens that match there are tried; they are found by
  * walking a trie.  References enter as further beginnings: a step that a
  * reference's common prefix reaches starts with the price of that header, so
@@ -21,11 +21,13 @@
  *
  *     uint32_t  link       base 23 | key 9: c + 1, or 0: free
  *     uint16_t  token      or US_NO_TOKEN
- *     uint16_t  mask       bit us_parse_bit(c): there may be a child by c
+ *     uint16_t  mask       bit c % 16: there may be a child by c
  *
- * The time goes into cache misses.  The mask spares nearly all probes that
- * would fail; nodes are made level by level, so that the hot ones, near the
- * root, lie together.
+ * The time goes into cache misses and mispredicted branches.  The mask spares
+ * nearly all probes that would fail; nodes are made level by level, so that the
+ * hot ones, near the root, lie together.  A walk has one branch that cannot be
+ * predicted, that which ends it: whether a node has a token, and whether a way
+ * is cheaper, is decided by arithmetic.
  */
 
 
@@ -34,23 +36,30 @@
 #include <stdlib.h>
 
 
-#define US_NO_TOKEN      0xffff
-
-/* a way is followed if it costs at most that much more; tuned: bench/codec */
-#define US_PARSE_MARGIN  (4 * US_PRICE_BIT)
+/*
+ * A way is followed if it costs at most so much more than the cheapest one to
+ * the steps ahead; tuned with urlstore bench: at twice the margin records are
+ * as long, at a quarter of it up to .5 % longer.
+ */
+#define US_PARSE_MARGIN  (2 * US_PRICE_BIT)
+#define US_PARSE_AHEAD   12
 
 /* nodes that a slice of building makes; about .3 ms */
 #define US_PARSER_SLICE  4096
 
-/* a free place is looked for in so many slots, then at the end */
-#define US_PARSER_TRIES  256
+/* free slots that may not fit before those that follow are looked at first */
+#define US_PARSER_TRIES  16
+
+#define us_inline        inline __attribute__((always_inline))
 
 
 typedef struct {
     uint32_t               link;
-    uint16_t               token;
+    int16_t                token;
     uint16_t               mask;
 } us_node_t;
+
+#define US_NO_TOKEN      -1
 
 #define US_KEY_BITS      9
 #define US_KEY_MASK      ((1 << US_KEY_BITS) - 1)
@@ -75,16 +84,20 @@ struct us_parser_s {
     us_node_t             *nodes;
     uint32_t               nnodes;    /* allocated */
     uint8_t               *bases;     /* bit b: some node has base b */
-    uint32_t               hint;      /* no slot below it is free */
+    uint32_t               hint[2];   /* where to look for a free slot */
     uint32_t               top;       /* no slot from it on is taken */
 
-    uint8_t               *prices;    /* [ncontexts][ntokens] */
+    uint8_t               *prices;    /* [ncontexts][ntokens + 1]: see rows */
     uint32_t               rows[US_CTX_MAX];    /* where a context's begin */
     uint8_t               *ctx;       /* of tokens */
 
-    /* one for each byte and one more: price 32 | token 16 | len 8 | ctx 8 */
+    /*
+     * One for each byte and one more: price 32 | token 16 | len 8 | 0; or of a
+     * start: price 32 | number 16 | 0 | ctx 8.
+     */
     uint64_t              *steps;
     uint64_t              *runs;      /* us_parse_runs() */
+    uint16_t               packed[US_RUN_ALPHABETS][US_RUN_MAX + 1];
     us_piece_t            *pieces;
 
     /* building */
@@ -95,6 +108,17 @@ struct us_parser_s {
     size_t                 head;
     size_t                 tail;
     size_t                 nqueue;
+};
+
+
+/* the alphabets of a class, a byte each; then: is it a letter or a digit? */
+
+static const uint64_t  us_parse_masks[32] = {
+    [US_RUN_DIGIT] = 0xffffffffff,
+    [US_RUN_HEX] = 0xffffffff00,
+    [US_RUN_LOWER] = 0xffffff0000,
+    [US_RUN_UPPER] = 0xffff000000,
+    [US_RUN_OTHER] = 0x00ff000000
 };
 
 
@@ -119,60 +143,51 @@ static void us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from,
     size_t len);
 
 
-static inline unsigned
-us_parse_bit(unsigned c)
+static inline int
+us_parse_bit(uint32_t mask, unsigned c)
 {
-    return 1u << ((c ^ c >> 4) & 15);
+    return mask * 0x10001u >> (c & 31) & 1;
 }
 
+
+/* the price is more than any if there is no token: US_NO_TOKEN is negative */
 
 static inline uint64_t
-us_parse_step(uint64_t *step, uint64_t price, unsigned token, unsigned len,
-    unsigned ctx)
+us_parse_step(uint64_t price, int token, size_t len)
 {
-    uint64_t  v;
-
-    v = price << 32 | (uint64_t) token << 16 | len << 8 | ctx;
-
-    if (v < *step) {
-        *step = v;
-    }
-
-    return v;
+    return price << 32 | (uint64_t) (int64_t) token << 16 | len << 8;
 }
 
 
-static inline void
-us_parse_run(us_parser_t *p, size_t i, uint64_t cost, const uint8_t *row,
-    unsigned alphabet, unsigned len)
+/* the context at a step: a start has its own */
+
+static inline unsigned
+us_parse_ctx(const us_parser_t *p, uint64_t step)
 {
-    unsigned  token;
-
-    token = us_token_run(alphabet, len);
-    cost += row[token] + us_run_bits(alphabet, len) * US_PRICE_BIT;
-
-    us_parse_step(&p->steps[i + len], cost, token, len, p->ctx[token]);
+    return step >> 8 & 0xff ? p->ctx[step >> 16 & 0xffff]
+                            : (unsigned) step & 0xff;
 }
 
 
-/* the cheapest way to a step after i, up to `reach` */
+/* the cheapest way to one of the next steps */
 
-static uint64_t
-us_parse_ahead(const uint64_t *steps, size_t i, size_t reach, size_t *at)
+static us_inline void
+us_parse_ahead(us_walk_t *w, const uint64_t *step)
 {
+    size_t    n, best;
     uint64_t  ahead;
 
     ahead = (uint64_t) -1;
-    *at = reach;
+    best = 0;
 
-    while (i++ < reach) {
-        if (steps[i] < ahead) {
-            ahead = steps[i];
-            *at = i;
-        }
+#pragma GCC unroll 8
+    for (n = 1; n <= US_PARSE_AHEAD; n++) {
+        best = step[n] < ahead ? n : best;
+        ahead = step[n] < ahead ? step[n] : ahead;
     }
 
-    return ahead;
+    w->ahead = ahead;
+    w->at = w->i + best;
 }
 
 
@@ -196,7 +211,7 @@ us_parse_back(us_parser_t *p, size_t len, const us_piece_t **pieces,
         piece--;
         piece->token = (uint16_t) (step >> 16);
         piece->len = (uint8_t) n;
-        piece->ctx = (uint8_t) p->steps[i];
+        piece->ctx = (uint8_t) us_parse_ctx(p, p->steps[i]);
     }
 
     *start = p->steps[i] >> 16 & 0xffff;
@@ -208,17 +223,17 @@ us_parse_back(us_parser_t *p, size_t len, const us_piece_t **pieces,
 
 /*
  * The steps of the starts, all others being out of reach.  Returns the first
- * one, and the last one in *reach.
+ * one.
  */
 
 static size_t
 us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
-    const us_start_t *starts, size_t nstarts, size_t *reach)
+    const us_start_t *starts, size_t nstarts)
 {
-    size_t  i, at, from;
+    size_t    i, at, from;
+    uint64_t  step;
 
     from = len;
-    *reach = 0;
 
     for (i = 0; i < nstarts; i++) {
         if (starts[i].at < from) {
@@ -226,42 +241,45 @@ us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
         }
     }
 
-    memset(p->steps + from, 0xff, (len + 1 - from) * sizeof(uint64_t));
+    memset(p->steps + from, 0xff,
+           (len + 1 + US_PARSE_AHEAD - from) * sizeof(uint64_t));
 
     for (i = 0; i < nstarts; i++) {
         at = starts[i].at;
-        *reach = at > *reach ? at : *reach;
-        us_parse_step(&p->steps[at], starts[i].price, (unsigned) i, 0,
-                      at ? us_model_tail_ctx(text[at - 1]) : US_CTX_START);
+        step = us_parse_step(starts[i].price, (int) i, 0)
+               | (at ? us_model_tail_ctx(text[at - 1]) : US_CTX_START);
+        p->steps[at] = step < p->steps[at] ? step : p->steps[at];
     }
 
     return from;
 }
 
 
-/* tries the tokens with a text; returns the length of the longest */
+/* tries the tokens with a text */
 
-static inline size_t
+static us_inline void
 us_parse_texts(us_parser_t *p, us_walk_t *w, const uint8_t *text, size_t max)
 {
-    size_t            k, last;
-    uint64_t          v, *steps;
+    size_t            k, at;
+    uint32_t          child;
+    uint64_t          v, ahead, *steps;
     unsigned          c;
     const us_node_t  *nodes, *node;
 
     steps = p->steps + w->i;
     nodes = p->nodes;
     node = nodes;
-    last = 0;
+    ahead = w->ahead;
+    at = w->at;
 
     for (k = 0; k < max; /* void */) {
         c = text[k];
 
-        if ((node->mask & us_parse_bit(c)) == 0) {
-            break;
-        }
+        /* without a bit in the mask, the root, which is nobody's child */
 
-        node = &nodes[(node->link >> US_KEY_BITS) + c];
+        child = (node->link >> US_KEY_BITS) + c;
+        child = us_parse_bit(node->mask, c) ? child : 0;
+        node = &nodes[child];
 
         if ((node->link & US_KEY_MASK) != c + 1) {
             break;
@@ -269,36 +287,44 @@ us_parse_texts(us_parser_t *p, us_walk_t *w, const uint8_t *text, size_t max)
 
         k++;
 
-        if (node->token != US_NO_TOKEN) {
-            v = us_parse_step(&steps[k], w->cost + w->row[node->token],
-                              node->token, (unsigned) k,
-                              p->ctx[node->token]);
-            last = k;
+        v = us_parse_step(w->cost + w->row[node->token], node->token, k);
 
-            if (v < w->ahead) {
-                w->ahead = v;
-                w->at = w->i + k;
-            }
-        }
+        steps[k] = v < steps[k] ? v : steps[k];
+        at = v < ahead ? w->i + k : at;
+        ahead = v < ahead ? v : ahead;
     }
 
-    return last;
+    w->ahead = ahead;
+    w->at = at;
+}
+
+
+static inline void
+us_parse_run(us_parser_t *p, const us_walk_t *w, unsigned alphabet,
+    unsigned len)
+{
+    unsigned  token;
+    uint64_t  v, *step;
+
+    token = us_token_run(alphabet, len);
+    step = &p->steps[w->i + len];
+
+    v = us_parse_step(w->cost + w->row[token] + p->packed[alphabet][len],
+                      (int) token, len);
+    *step = v < *step ? v : *step;
 }
 
 
 /*
- * Tries runs: as long as they go, which is where ids end; those that may hold
- * '-' and '_' also up to there.  Returns the length of the longest, or what is
- * too short for any.
+ * Tries runs, where they begin and as long as they go, which is where ids begin
+ * and end; those that may hold '-' and '_' also up to the first of these.
  */
 
-static inline size_t
-us_parse_packed(us_parser_t *p, const us_walk_t *w)
+static inline void
+us_parse_packed(us_parser_t *p, const us_walk_t *w, uint64_t runs)
 {
-    uint64_t  runs;
     unsigned  a, n, alnum, longest;
 
-    runs = p->runs[w->i];
     alnum = (unsigned) (runs >> 32);
     longest = US_RUN_MIN - 1;
 
@@ -306,16 +332,14 @@ us_parse_packed(us_parser_t *p, const us_walk_t *w)
         n = runs >> 8 * a & 0xff;
 
         if (a == US_RUN_ALPHABETS - 1 && alnum > longest && alnum < n) {
-            us_parse_run(p, w->i, w->cost, w->row, a, alnum);
+            us_parse_run(p, w, a, alnum);
         }
 
         if (n > longest) {
-            us_parse_run(p, w->i, w->cost, w->row, a, n);
+            us_parse_run(p, w, a, n);
             longest = n;
         }
     }
-
-    return longest;
 }
 
 
@@ -324,44 +348,54 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
     unsigned *start, uint32_t *price)
 {
-    size_t      n, max, reach;
-    uint64_t   *steps;
+    size_t      max;
+    uint64_t    runs, *steps;
     us_walk_t   w;
 
     steps = p->steps;
 
-    w.i = us_parse_starts(p, text, len, starts, nstarts, &reach);
-    w.at = 0;
-    w.ahead = 0;
+    w.i = us_parse_starts(p, text, len, starts, nstarts);
+    w.at = w.i;
+    w.ahead = (uint64_t) -1;
 
     us_parse_runs(p, text, w.i, len);
 
     for ( /* void */ ; w.i < len; w.i++) {
 
-        if (steps[w.i] == (uint64_t) -1) {
-            continue;
-        }
-
         w.cost = steps[w.i] >> 32;
 
-        /* where a much cheaper way leads further, this one is not followed */
+        /*
+         * Where a cheaper way leads further, this one is not followed; if there
+         * is none to this step, its price is the greatest.
+         */
 
         if (w.i >= w.at) {
-            w.ahead = us_parse_ahead(steps, w.i, reach, &w.at);
+            us_parse_ahead(&w, &steps[w.i]);
         }
 
         if (w.cost > (w.ahead >> 32) + US_PARSE_MARGIN) {
             continue;
         }
 
-        w.row = p->prices + p->rows[steps[w.i] & 0xff];
+        w.row = p->prices + p->rows[us_parse_ctx(p, steps[w.i])];
         max = len - w.i < US_TOKEN_MAX ? len - w.i : US_TOKEN_MAX;
 
-        n = w.i + us_parse_texts(p, &w, text + w.i, max);
-        reach = n > reach ? n : reach;
+        us_parse_texts(p, &w, text + w.i, max);
 
-        n = w.i + us_parse_packed(p, &w);
-        reach = n > reach ? n : reach;
+        /* no run begins within a word, but at a start, or after a run */
+
+        runs = p->runs[w.i];
+
+        if ((steps[w.i] >> 8 & 0xff)
+            && !us_token_is_run(steps[w.i] >> 16 & 0xffff)
+            && us_run_classes[text[w.i - 1]] != US_RUN_OTHER)
+        {
+            runs &= ~us_parse_masks[us_run_classes[text[w.i - 1]]];
+        }
+
+        if (runs & 0x00fcfcfcfc) {
+            us_parse_packed(p, &w, runs);
+        }
     }
 
     *price = (uint32_t) (steps[len] >> 32);
@@ -380,26 +414,13 @@ static void
 us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from, size_t len)
 {
     size_t    i;
-    uint64_t  run, mask;
-
-    static const uint64_t  masks[16] = {
-        [US_RUN_DIGIT] = 0xffffffffff,
-        [US_RUN_HEX] = 0xffffffff00,
-        [US_RUN_LOWER] = 0xffffff0000,
-        [US_RUN_UPPER] = 0xffff000000
-    };
+    uint64_t  run;
 
     run = 0;
 
     for (i = len; i-- > from; /* void */) {
-        mask = masks[us_run_classes[text[i]]];
-
-        if (text[i] == '-' || text[i] == '_') {
-            mask = 0xff000000;
-        }
-
         run += 0x0101010101 - (run >> 5 & 0x0101010101);
-        run &= mask;
+        run &= us_parse_masks[us_run_classes[text[i]]];
         p->runs[i] = run;
     }
 }
@@ -421,9 +442,10 @@ us_parser_create(const us_token_def_t *tokens, size_t ntokens,
     p->ntokens = ntokens;
     p->ncontexts = ncontexts;
 
-    p->prices = calloc(ncontexts, ntokens);
+    p->prices = calloc(ncontexts, ntokens + 1);
     p->ctx = malloc(ntokens);
-    p->steps = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
+    p->steps = malloc((US_URL_MAX + 2 + US_PARSE_AHEAD)
+                      * sizeof(uint64_t));
     p->runs = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
     p->pieces = malloc((US_URL_MAX + 2) * sizeof(us_piece_t));
     p->sorted = malloc(ntokens * sizeof(uint16_t));
@@ -453,7 +475,13 @@ us_parser_create(const us_token_def_t *tokens, size_t ntokens,
     /* without contexts, all texts begin in the only one */
 
     for (i = 0; i < US_CTX_MAX; i++) {
-        p->rows[i] = i < ncontexts ? (uint32_t) (i * ntokens) : 0;
+        p->rows[i] = 1 + (i < ncontexts ? (uint32_t) (i * (ntokens + 1)) : 0);
+    }
+
+    for (i = 0; i < US_RUN_ALPHABETS * (US_RUN_MAX + 1); i++) {
+        p->packed[i / (US_RUN_MAX + 1)][i % (US_RUN_MAX + 1)] = (uint16_t)
+            (us_run_bits((unsigned) (i / (US_RUN_MAX + 1)),
+                         i % (US_RUN_MAX + 1)) * US_PRICE_BIT);
     }
 
     us_parser_bucket(p);
@@ -481,7 +509,7 @@ us_parser_destroy(us_parser_t *p)
 uint8_t *
 us_parser_row(us_parser_t *p, unsigned ctx)
 {
-    return p->prices + ctx * p->ntokens;
+    return p->prices + p->rows[ctx];
 }
 
 
@@ -507,7 +535,7 @@ us_parser_price(us_parser_t *p, unsigned ctx, const uint8_t *lens,
 size_t
 us_parser_size(const us_parser_t *p)
 {
-    return p->nnodes * sizeof(us_node_t) + p->ncontexts * p->ntokens
+    return p->nnodes * sizeof(us_node_t) + p->ncontexts * (p->ntokens + 1)
            + p->ntokens
            + (US_URL_MAX + 2) * (sizeof(uint64_t) * 2 + sizeof(us_piece_t));
 }
@@ -527,17 +555,18 @@ us_parser_bucket(us_parser_t *p)
         p->sorted[at[c]++] = (uint16_t) c;
 
         p->nodes[1 + c].link = c + 1;
-        p->nodes[1 + c].token = (uint16_t) c;
+        p->nodes[1 + c].token = (int16_t) c;
     }
 
     for (i = US_TOKEN_TEXT; i < p->ntokens; i++) {
         p->sorted[at[p->tokens[i].text[0]]++] = (uint16_t) i;
     }
 
-    p->nodes[0].link = 1 << US_KEY_BITS | 1;
+    p->nodes[0].link = 1 << US_KEY_BITS | US_KEY_MASK;
     p->nodes[0].mask = 0xffff;
     p->bases[0] = 2;
-    p->hint = 257;
+    p->hint[0] = 257;
+    p->hint[1] = 257;
     p->top = 257;
 }
 
@@ -688,11 +717,11 @@ us_parser_node(us_parser_t *p, us_range_t r)
         child.high = lows[k + 1];
         child.depth = (uint16_t) (r.depth + 1);
 
-        p->nodes[r.node].mask |= (uint16_t) us_parse_bit(c[k]);
+        p->nodes[r.node].mask |= (uint16_t) (1u << c[k] % 16);
         p->nodes[child.node].link = c[k] + 1u;
 
         if (p->tokens[p->sorted[child.low]].len == child.depth) {
-            p->nodes[child.node].token = p->sorted[child.low];
+            p->nodes[child.node].token = (int16_t) p->sorted[child.low];
         }
 
         us_parser_push(p, child);
@@ -702,21 +731,26 @@ us_parser_node(us_parser_t *p, us_range_t r)
 }
 
 
+/*
+ * Finds a base for n children by the bytes c: that of the first free slots that
+ * fit.  An only child fits nearly anywhere, and fills the gaps that families
+ * have left; these begin to look where there were some lately.
+ */
+
 static int
 us_parser_place(us_parser_t *p, const uint8_t *c, unsigned n, uint32_t *base)
 {
-    unsigned  k, tries;
-    uint32_t  b, s;
+    unsigned   k, tries;
+    uint32_t   b, s, *hint;
 
-    while (p->hint < p->top && p->nodes[p->hint].link) {
-        p->hint++;
+    hint = &p->hint[n > 1];
+    tries = 0;
+
+    while (*hint < p->top && p->nodes[*hint].link) {
+        (*hint)++;
     }
 
-    for (s = p->hint, tries = 0; /* void */; s++, tries++) {
-
-        if (tries == US_PARSER_TRIES && s < p->top) {
-            s = p->top;
-        }
+    for (s = *hint; /* void */; s++) {
 
         if (us_parser_grow(p, s + 512) == -1) {
             return -1;
@@ -728,14 +762,19 @@ us_parser_place(us_parser_t *p, const uint8_t *c, unsigned n, uint32_t *base)
 
         b = s - c[0];
 
-        if (p->bases[b >> 3] & 1 << (b & 7)) {
-            continue;
+        if ((p->bases[b >> 3] & 1 << (b & 7)) == 0) {
+
+            for (k = 1; k < n && p->nodes[b + c[k]].link == 0; k++) {
+                /* void */
+            }
+
+            if (k == n) {
+                break;
+            }
         }
 
-        for (k = 1; k < n && p->nodes[b + c[k]].link == 0; k++) { /* void */ }
-
-        if (k == n) {
-            break;
+        if (++tries == US_PARSER_TRIES && s < p->top) {
+            *hint = s;
         }
     }
 

@@ -14,7 +14,7 @@
  * reference is the record that really supplies the last of these bytes, so
  * each hop of a chain contributes; chains have at most US_HOPS records.
  *
- * See us_record_write.c for how a reference is chosen.
+ * See us_reference.c for how a reference is chosen.
  */
 
 
@@ -95,75 +95,89 @@ us_record_put(us_codec_t *c, const us_header_t *h, us_bitin_t *b,
 }
 
 
-size_t
-us_record_text(us_codec_t *c, uint64_t id, uint8_t *text, us_chain_t *chain)
+int
+us_chain_records(us_codec_t *c, us_chain_t *chain, uint64_t id)
 {
-    size_t        need;
-    ssize_t       n;
-    unsigned      k;
-    us_header_t  *h;
-
-    for (k = 0; ; k++) {
-        if (k == US_HOPS_READ) {
-            return 0;
-        }
-
-        h = &chain->header[k];
-        chain->id[k] = id;
-
-        if (us_record_open(c, id, h, &chain->bits[k]) == -1) {
-            return 0;
-        }
-
-        if (h->kind != US_TAIL) {
-            break;
-        }
-
-        id = h->reference;
-        us_log_prefetch(c->arena, id);
-    }
-
-    chain->n = k + 1;
+    us_link_t  *l;
 
     for ( ;; ) {
-        h = &chain->header[k];
-        need = k ? chain->header[k - 1].cut : US_URL_MAX + 1;
+        if (chain->n == US_HOPS_READ) {
+            return -1;
+        }
 
-        /* a very long record has been overwritten by the next one's */
+        l = &chain->links[chain->n];
+        l->id = id;
+        l->slot = US_SLOT_NONE;
 
-        if (chain->bits[k].base == c->buf && chain->n > 1
-            && us_record_open(c, chain->id[k], h, &chain->bits[k]) == -1)
-        {
+        if (us_record_open(c, id, &l->header, &l->bits) == -1) {
+            return -1;
+        }
+
+        chain->n++;
+
+        if (l->header.kind != US_TAIL) {
+            return 0;
+        }
+
+        id = l->header.reference;
+        us_log_prefetch(c->arena, id);
+    }
+}
+
+
+/* decodes a record; returns its length, 0: it is damaged */
+
+static size_t
+us_record_text(us_codec_t *c, uint64_t id, uint8_t *text)
+{
+    size_t       cut, need;
+    ssize_t      n;
+    unsigned     k;
+    us_link_t   *l;
+    us_chain_t   chain;
+
+    chain.n = 0;
+
+    if (us_chain_records(c, &chain, id) == -1) {
+        return 0;
+    }
+
+    for (k = chain.n; k-- > 0; /* void */) {
+        l = &chain.links[k];
+        need = k ? chain.links[k - 1].header.cut : US_URL_MAX + 1;
+        cut = l->header.cut;
+
+        if (us_chain_again(c, &chain, l) == -1) {
             return 0;
         }
 
         /* a reference that supplies nothing here */
 
-        if (need <= h->cut) {
-            k--;
+        if (need <= cut) {
             continue;
         }
 
-        n = us_record_put(c, h, &chain->bits[k], text, need);
+        n = us_record_put(c, &l->header, &l->bits, text, need);
 
-        if (n < 0 || (k && h->cut + (size_t) n < need)) {
+        if (n < 0 || (k && cut + (size_t) n < need)) {
             return 0;
         }
 
-        if (k-- == 0) {
-            return h->cut + (size_t) n;
+        if (k == 0) {
+            return cut + (size_t) n;
         }
     }
+
+    return 0;
 }
 
 
 size_t
 us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text)
 {
-    size_t      len;
-    us_chain_t  chain;
+    size_t  len;
 
-    len = us_record_text(c, id, c->text, &chain);
+    len = us_record_text(c, id, c->text);
 
     if (len == 0) {
         text[0] = 0;

@@ -30,6 +30,9 @@
 
 #define US_SLOT_NONE      ((unsigned) -1)
 
+/* records in a chain; tuned with urlstore bench */
+#define US_HOPS           4
+
 
 /* a new URL of the group; the order of calls: us_record.h */
 
@@ -51,13 +54,21 @@ typedef struct {
 } us_slot_t;
 
 
-/* what a chain supplies: record k has the bytes from cut[k] on */
+/* a record of a chain, or a slot that is going to be one */
+
+typedef struct {
+    uint64_t          id;
+    unsigned          slot;           /* or US_SLOT_NONE */
+    us_header_t       header;
+    us_bitin_t        bits;           /* after the header */
+} us_link_t;
+
+
+/* from the record itself inwards; link k has the text from its cut on */
 
 typedef struct {
     unsigned          n;
-    uint64_t          id[US_HOPS_READ];
-    us_header_t       header[US_HOPS_READ];
-    us_bitin_t        bits[US_HOPS_READ];
+    us_link_t         links[US_HOPS_READ];
 } us_chain_t;
 
 
@@ -91,12 +102,42 @@ us_record_open(us_codec_t *c, uint64_t id, us_header_t *h, us_bitin_t *b)
 }
 
 
+/* adds a record and those that it refers to; -1: one of them is damaged */
+int us_chain_records(us_codec_t *c, us_chain_t *chain, uint64_t id);
+
+/* bits of a very long record are gone when those of another have been read */
+
+static inline int
+us_chain_again(us_codec_t *c, const us_chain_t *chain, us_link_t *l)
+{
+    if (l->bits.base != c->buf || chain->n == 1) {
+        return 0;
+    }
+
+    return us_record_open(c, l->id, &l->header, &l->bits);
+}
+
+
+#define US_CANDIDATES     2           /* records that are looked at */
+
+/* these, the slot before, and no reference */
+#define US_CHOICES        (US_CANDIDATES + 2)
+
+/* how a text can begin: see us_reference.c */
+
+typedef struct {
+    us_header_t       header;
+    unsigned          slot;
+    unsigned          depth;
+    us_start_t        start;
+} us_choice_t;
+
 /*
- * Decodes a record and returns its chain, from the record itself inwards.
- * Returns the length, 0: it is damaged.
+ * c->own is a text of len bytes, to be written as record next + slot, if all
+ * before it in the group are.  Returns the number of choices.
  */
-size_t us_record_text(us_codec_t *c, uint64_t id, uint8_t *text,
-    us_chain_t *chain);
+unsigned us_references(us_codec_t *c, const us_slot_t *s, unsigned slot,
+    size_t len, uint64_t next, us_choice_t choices[US_CHOICES]);
 
 
 #endif /* _US_RECORD_PRIVATE_H_INCLUDED_ */

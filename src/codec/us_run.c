@@ -33,8 +33,8 @@ const uint8_t  us_run_classes[256] = {
             L, L, L, L, L, L, L, L, L, L, L, L, L,
     ['A'] = U, U, U, U, U, U, U, U, U, U, U, U, U,
             U, U, U, U, U, U, U, U, U, U, U, U, U,
-    ['-'] = U,
-    ['_'] = U
+    ['-'] = US_RUN_OTHER,
+    ['_'] = US_RUN_OTHER
 };
 
 #undef D

@@ -20,12 +20,13 @@
 
 #define US_RUN_ALPHABETS   4
 
-/* us_run_classes[c] has bit a set if c is in alphabet a */
+/* us_run_classes[c] has bit a set if c is in alphabet a; bit 4: '-' and '_' */
 
 #define US_RUN_DIGIT       15
 #define US_RUN_HEX         14
 #define US_RUN_LOWER       12
 #define US_RUN_UPPER       8
+#define US_RUN_OTHER       24
 
 extern const uint8_t  us_run_classes[256];
 

@@ -1,0 +1,256 @@
+
+/*
+ * How the text of a new record can begin: with tokens, or with the common
+ * prefix that it has with an earlier one, which then is its reference.
+ *
+ * Candidates are the slot or record before, and what the prefix cache knows of
+ * the longest prefixes.  Each is read up to the first byte that differs, along
+ * its chain from the innermost record on.
+ *
+ *     candidate   | example.com/ | news/ | 2013/ | 05 | .html
+ *     new text      example.com/   news/   2013/  06.html
+ *                 `------ common prefix -------'
+ *
+ * The price of a beginning is that of its header, and of its depth: every hop
+ * is a cache miss for those that look the URL up.  The parser decides between
+ * them; often the cheapest way is the one without a reference.
+ */
+
+
+#include "us_record_private.h"
+
+
+/* price of a hop in 1/8 bits; tuned with urlstore bench */
+#define US_HOP_PRICE      (10 * US_PRICE_BIT)
+
+
+/* a slot and those that it refers to, and the record that the last refers to */
+
+static int
+us_chain_slots(us_codec_t *c, us_chain_t *chain, unsigned slot)
+{
+    us_link_t        *l;
+    const us_slot_t  *s;
+
+    for ( ;; ) {
+        if (chain->n == US_HOPS_READ) {
+            return -1;
+        }
+
+        s = &c->slots[slot];
+        l = &chain->links[chain->n++];
+
+        l->id = 0;
+        l->slot = slot;
+        l->header = s->header;
+        l->bits.base = c->tails + s->at;
+        l->bits.pos = 0;
+        l->bits.end = s->nbits;
+
+        if (s->header.kind != US_TAIL) {
+            return 0;
+        }
+
+        if (s->slot == US_SLOT_NONE) {
+            return us_chain_records(c, chain, s->header.reference);
+        }
+
+        slot = s->slot;
+    }
+}
+
+
+/* how many of len bytes a record has that is kept as it is */
+
+static size_t
+us_chain_same_raw(const us_link_t *l, const uint8_t *text, size_t len)
+{
+    size_t      n, same;
+    us_bitin_t  b;
+
+    b = l->bits;
+    n = (b.end - b.pos) / 8;
+    n = n < len ? n : len;
+
+    for (same = 0; same < n; same++, b.pos += 8) {
+        if ((uint8_t) us_bitin_peek(&b) != text[same]) {
+            break;
+        }
+    }
+
+    return same;
+}
+
+
+/* the common prefix of a text and that of a chain, read from the inside */
+
+static size_t
+us_chain_same(us_codec_t *c, us_chain_t *chain, const uint8_t *text,
+    size_t len)
+{
+    size_t      cut, limit, same;
+    unsigned    k, ctx;
+    us_link_t  *l;
+
+    same = 0;
+
+    for (k = chain->n; k-- > 0; /* void */) {
+        l = &chain->links[k];
+        cut = l->header.cut;
+        limit = k ? chain->links[k - 1].header.cut : len;
+        limit = limit < len ? limit : len;
+
+        if (us_chain_again(c, chain, l) == -1 || same < cut) {
+            return same;
+        }
+
+        if (limit <= cut) {
+            continue;
+        }
+
+        if (l->header.kind == US_RAW) {
+            same = cut + us_chain_same_raw(l, text, limit);
+
+        } else {
+            ctx = cut ? us_model_tail_ctx(text[cut - 1]) : US_CTX_START;
+            same = cut + us_decode_same(c->models.tables[l->header.number]
+                                        .decoder, ctx, &l->bits, text + cut,
+                                        limit - cut);
+        }
+    }
+
+    return same;
+}
+
+
+/*
+ * The reference for the first `same` bytes of a chain: the link that really
+ * supplies the last of them.  0: it would be too deep.
+ */
+
+static int
+us_reference_tail(us_codec_t *c, const us_chain_t *chain, size_t same,
+    unsigned slot, uint64_t next, us_choice_t *choice)
+{
+    unsigned          k;
+    us_header_t       h;
+    const us_link_t  *l;
+
+    for (k = 0; k + 1 < chain->n && chain->links[k].header.cut >= same; k++) {
+        /* void */
+    }
+
+    choice->depth = chain->n - k;
+
+    if (choice->depth >= US_HOPS) {
+        return 0;
+    }
+
+    l = &chain->links[k];
+
+    choice->slot = l->slot;
+    choice->header.kind = US_TAIL;
+    choice->header.reference = l->id;
+    choice->header.cut = (unsigned) same;
+
+    h = choice->header;
+
+    if (choice->slot != US_SLOT_NONE) {
+        h.reference = next + choice->slot;
+    }
+
+    choice->start.at = h.cut;
+    choice->start.price = us_header_bits(&c->models, next + slot, &h)
+                          * US_PRICE_BIT + choice->depth * US_HOP_PRICE;
+
+    return 1;
+}
+
+
+static void
+us_reference_none(us_codec_t *c, us_choice_t *choice)
+{
+    memset(choice, 0, sizeof(us_choice_t));
+
+    choice->header.kind = US_WHOLE;
+    choice->slot = US_SLOT_NONE;
+    choice->start.price = us_header_bits(&c->models, 0, &choice->header)
+                          * US_PRICE_BIT;
+}
+
+
+/*
+ * Records below next to look at: the one before, if no slot is, and those that
+ * the cache knows of the longest prefixes.  Returns their number.
+ */
+
+static unsigned
+us_references_find(us_codec_t *c, const us_slot_t *s, uint64_t next,
+    uint64_t ids[US_CANDIDATES])
+{
+    int       i;
+    unsigned  n;
+    uint64_t  id;
+
+    n = 0;
+
+    if (c->last == US_SLOT_NONE && next) {
+        ids[n++] = next - 1;
+    }
+
+    for (i = (int) s->nprefixes - 1; i >= 0 && n < US_CANDIDATES; i--) {
+        id = us_prefix_find(c->arena, &s->prefixes[i], next);
+
+        if (id != US_STORE_NO_ID && (n == 0 || ids[0] != id)) {
+            us_log_prefetch(c->arena, id);
+            ids[n++] = id;
+        }
+    }
+
+    return n;
+}
+
+
+unsigned
+us_references(us_codec_t *c, const us_slot_t *s, unsigned slot, size_t len,
+    uint64_t next, us_choice_t choices[US_CHOICES])
+{
+    int         i, rc;
+    size_t      same;
+    unsigned    n, found;
+    uint64_t    ids[US_CANDIDATES];
+    us_chain_t  chain;
+
+    us_reference_none(c, &choices[0]);
+    n = 1;
+
+    found = us_references_find(c, s, next, ids);
+
+    for (i = -1; i < (int) found; i++) {
+        chain.n = 0;
+
+        if (i >= 0) {
+            rc = us_chain_records(c, &chain, ids[i]);
+
+        } else if (c->last != US_SLOT_NONE) {
+            rc = us_chain_slots(c, &chain, c->last);
+
+        } else {
+            continue;
+        }
+
+        if (rc == -1) {
+            continue;
+        }
+
+        same = us_chain_same(c, &chain, c->own, len);
+        same = same < US_CUT_MAX ? same : US_CUT_MAX;
+
+        if (same >= US_CUT_MIN) {
+            n += (unsigned) us_reference_tail(c, &chain, same, slot, next,
+                                              &choices[n]);
+        }
+    }
+
+    return n;
+}
