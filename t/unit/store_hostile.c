@@ -20,12 +20,17 @@
 /* offsets, long records, leaves, directory, cache: a chunk each, just begun */
 #define BEGUN        (6 * (16 << 10))
 
-/*
- * ns of CPU time, with the sanitizers; who took the square of 8 KB would need
- * ten times as much
- */
+/* ns of CPU time, with the sanitizers */
 #define TIME_URL     2000000
 #define TIME_BYTE    2000
+
+/*
+ * Eight times the bytes may take so many times the time; time that grew by the
+ * square would take 64.
+ */
+#define TIME_RATIO   24
+#define TIME_URLS    24
+#define TIME_TRIES   5
 
 
 /* URL i of a kind into p; returns its length; the same each time */
@@ -371,6 +376,70 @@ hostile(void **state)
 }
 
 
+/* the least CPU time of several, for URLs of n bytes that end as a kind's do */
+
+static uint64_t
+time_of(make_pt make, size_t n)
+{
+    char             *text, *p;
+    size_t            len;
+    zone_t           *z;
+    unsigned          i, try;
+    uint64_t          t, best;
+    us_store_item_t   it;
+
+    best = UINT64_MAX;
+    text = malloc(US_URL_MAX + 8);
+
+    for (try = 0; try < TIME_TRIES; try++) {
+        z = zone_create(1 << 20, 0);
+        t = 0;
+
+        for (i = 0; i < TIME_URLS; i++) {
+            len = make(text, i);
+            p = text + len - n;
+            memcpy(p, "http://long.test/", 17);
+            it = item(p, n);
+
+            t -= cpu_ns();
+            us_store_add(z->store, &it, 1);
+            us_store_seen(z->store, &it, 1);
+            t += cpu_ns();
+
+            assert_int_equal(it.status, US_SEEN);
+        }
+
+        best = t < best ? t : best;
+        zone_destroy(z);
+    }
+
+    free(text);
+
+    return best;
+}
+
+
+static void
+linear(void **state)
+{
+    unsigned  i;
+    uint64_t  one, eight;
+
+    for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (strncmp(kinds[i].name, "8 KB", 4) == 0) {
+            one = time_of(kinds[i].make, 1000);
+            eight = time_of(kinds[i].make, 8000);
+
+            print_message("    %-18s 1,000 bytes %lu us, 8,000 bytes %lu us\n",
+                          kinds[i].name, one / 1000 / TIME_URLS,
+                          eight / 1000 / TIME_URLS);
+
+            assert_true(eight < one * TIME_RATIO);
+        }
+    }
+}
+
+
 /*
  * SipHash-1-3 under a key of zeros: what Python 3.11 gives as the hash of
  * these bytes with PYTHONHASHSEED=0.
@@ -485,6 +554,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(hostile),
+        cmocka_unit_test(linear),
         cmocka_unit_test(sip_hash),
         cmocka_unit_test(aimed),
         cmocka_unit_test(guard),
