@@ -207,6 +207,18 @@ typedef struct {
 
 /* one endpoint; the table is in ngx_http_urlstore_handler.c */
 
+#define NGX_HTTP_URLSTORE_BY_ID        1   /* which mode=lookup can do */
+#define NGX_HTTP_URLSTORE_ALWAYS       2   /* answers while loading */
+#define NGX_HTTP_URLSTORE_FILTER       4   /* a filter has it, too */
+
+/*
+ * Its answer is a list or a count, which denies all that is not in it: only a
+ * store that has all can give one.  _SITES: where the zone has an index of
+ * sites.
+ */
+#define NGX_HTTP_URLSTORE_LISTS        8
+#define NGX_HTTP_URLSTORE_LISTS_SITES  16
+
 typedef ngx_int_t (*ngx_http_urlstore_handler_pt)(ngx_http_request_t *r);
 
 struct ngx_http_urlstore_endpoint_s {
@@ -214,9 +226,7 @@ struct ngx_http_urlstore_endpoint_s {
     ngx_uint_t                      methods;  /* of NAME */
     ngx_uint_t                      tail;     /* of NAME/..., or 0 */
     ngx_uint_t                      writes;   /* those that change the store */
-    unsigned                        by_id:1;  /* which mode=lookup can do */
-    unsigned                        always:1; /* answers while loading */
-    unsigned                        filter:1; /* a filter has it, too */
+    ngx_uint_t                      flags;
     const char                     *args;     /* of the query */
     ngx_http_urlstore_handler_pt    handler;
 };
@@ -394,6 +404,23 @@ char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(
     ngx_str_t *name);
 ngx_int_t ngx_http_urlstore_handler(ngx_http_request_t *r);
+
+/* of the endpoints; a content handler's result */
+
+ngx_int_t ngx_http_urlstore_add_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_seen_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_url_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_urls_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_prefix_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_site_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_mark_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_normalize_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_metrics_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_health_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_stats_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_page_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_openapi_handler(ngx_http_request_t *r);
+
 ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
 ngx_uint_t ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name);
 

@@ -6,7 +6,6 @@
 
 
 #include "ngx_http_urlstore_batch.h"
-#include "ngx_http_urlstore_endpoints.h"
 
 
 static ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,

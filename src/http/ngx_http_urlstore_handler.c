@@ -13,10 +13,15 @@
 
 
 #include "ngx_http_urlstore.h"
-#include "ngx_http_urlstore_endpoints.h"
 
 
-#define NGX_HTTP_URLSTORE_GET   (NGX_HTTP_GET|NGX_HTTP_HEAD)
+#define GET          (NGX_HTTP_GET|NGX_HTTP_HEAD)
+
+#define BY_ID        NGX_HTTP_URLSTORE_BY_ID
+#define ALWAYS       NGX_HTTP_URLSTORE_ALWAYS
+#define FILTER       NGX_HTTP_URLSTORE_FILTER
+#define LISTS        NGX_HTTP_URLSTORE_LISTS
+#define LISTS_SITES  NGX_HTTP_URLSTORE_LISTS_SITES
 
 
 static const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_find(
@@ -28,70 +33,67 @@ static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
 
 
 /*
- * rows: name, its methods, those with a tail, those that change the store,
- * whether it looks up by id only, answers while loading, is there for a filter
- * as well; its query arguments; handler
+ * rows: name, its methods, those with a tail, those that change the store, what
+ * else it is; its query arguments; handler
  */
 
 static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
-    { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0, 0, 1,
+    { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, FILTER,
       "url base brief summary sites only",
       ngx_http_urlstore_add_handler },
 
-    { ngx_string("seen"), NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST, 0, 0, 0, 0, 1,
+    { ngx_string("seen"), GET|NGX_HTTP_POST, 0, 0, FILTER,
       "url base brief summary sites only",
       ngx_http_urlstore_seen_handler },
 
-    { ngx_string("url"),
-      NGX_HTTP_URLSTORE_GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
-      NGX_HTTP_URLSTORE_GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, 1, 0, 0,
+    { ngx_string("url"), GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
+      GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, BY_ID,
       "redirect",
       ngx_http_urlstore_url_handler },
 
-    { ngx_string("urls"), NGX_HTTP_URLSTORE_GET, 0, 0, 1, 0, 0,
+    { ngx_string("urls"), GET, 0, 0, BY_ID|LISTS,
       "from limit site prefix mark new_sites deleted summary",
       ngx_http_urlstore_urls_handler },
 
-    { ngx_string("prefix"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 0, 0,
+    { ngx_string("prefix"), GET, 0, 0, 0,
       "url base",
       ngx_http_urlstore_prefix_handler },
 
-    { ngx_string("site"), NGX_HTTP_URLSTORE_GET, NGX_HTTP_URLSTORE_GET, 0, 0,
-      0, 0,
+    { ngx_string("site"), GET, GET, 0, LISTS_SITES,
       "",
       ngx_http_urlstore_site_handler },
 
     { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE,
-      NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE, 0, 0, 0,
+      NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE, 0,
       "url id base brief summary clear",
       ngx_http_urlstore_mark_handler },
 
-    { ngx_string("normalize"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 0, 1,
+    { ngx_string("normalize"), GET, 0, 0, FILTER,
       "url base profile explain",
       ngx_http_urlstore_normalize_handler },
 
-    { ngx_string("health"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
+    { ngx_string("health"), GET, 0, 0, ALWAYS|FILTER,
       "write",
       ngx_http_urlstore_health_handler },
 
-    { ngx_string("stats"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
+    { ngx_string("stats"), GET, 0, 0, ALWAYS|FILTER,
       "",
       ngx_http_urlstore_stats_handler },
 
-    { ngx_string("metrics"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
+    { ngx_string("metrics"), GET, 0, 0, ALWAYS|FILTER,
       "",
       ngx_http_urlstore_metrics_handler },
 
-    { ngx_string(""), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
+    { ngx_string(""), GET, 0, 0, ALWAYS|FILTER,
       "q",
       ngx_http_urlstore_page_handler },
 
-    { ngx_string("openapi.yaml"), NGX_HTTP_URLSTORE_GET, 0, 0, 0, 1, 1,
+    { ngx_string("openapi.yaml"), GET, 0, 0, ALWAYS|FILTER,
       "",
       ngx_http_urlstore_openapi_handler },
 
-    { ngx_null_string, 0, 0, 0, 0, 0, 0, NULL, NULL }
+    { ngx_null_string, 0, 0, 0, 0, NULL, NULL }
 };
 
 
@@ -119,7 +121,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
     ctx->endpoint = ep;
 
-    if (zone->filter && !ep->filter) {
+    if (zone->filter && !(ep->flags & FILTER)) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                          "a filter has no /%V: it keeps "
                                          "neither ids nor URLs", &ep->name);
@@ -148,7 +150,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
     ngx_http_urlstore_refresh(zone);
 
-    if (!ep->always) {
+    if (!(ep->flags & ALWAYS)) {
         rc = ngx_http_urlstore_ready(r, zone, ep);
 
         if (rc != NGX_DECLINED) {

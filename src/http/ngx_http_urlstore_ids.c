@@ -14,7 +14,6 @@
 
 
 #include "ngx_http_urlstore.h"
-#include "ngx_http_urlstore_endpoints.h"
 
 
 #define NGX_HTTP_URLSTORE_IDS      64         /* of a slice, 50 us */

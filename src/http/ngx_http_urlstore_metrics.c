@@ -6,7 +6,6 @@
 
 
 #include "ngx_http_urlstore_figures.h"
-#include "ngx_http_urlstore_endpoints.h"
 
 
 /* room for a line; the longest parts are the zone's name and a help text */

@@ -6,7 +6,6 @@
 
 
 #include "ngx_http_urlstore_figures.h"
-#include "ngx_http_urlstore_endpoints.h"
 #include "ngx_http_urlstore_persist.h"
 
 

@@ -10,7 +10,6 @@
 
 
 #include "ngx_http_urlstore.h"
-#include "ngx_http_urlstore_endpoints.h"
 
 #include "ngx_http_urlstore_front.h"
 

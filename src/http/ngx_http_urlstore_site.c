@@ -8,7 +8,6 @@
 
 
 #include "ngx_http_urlstore.h"
-#include "ngx_http_urlstore_endpoints.h"
 
 
 #define NGX_HTTP_URLSTORE_PROBES   64

@@ -21,22 +21,13 @@ ngx_http_urlstore_writes(ngx_http_request_t *r,
 }
 
 
-/*
- * A list, or a count: what is not in it is denied.  Only a store that has all
- * can give one.
- */
-
 static ngx_uint_t
 ngx_http_urlstore_lists(ngx_http_urlstore_zone_t *zone,
     const ngx_http_urlstore_endpoint_t *ep)
 {
-    if (ep->name.len != 4) {
-        return 0;
-    }
-
-    return ngx_strncmp(ep->name.data, "urls", 4) == 0
+    return (ep->flags & NGX_HTTP_URLSTORE_LISTS)
            || (zone->conf.sites
-               && ngx_strncmp(ep->name.data, "site", 4) == 0);
+               && (ep->flags & NGX_HTTP_URLSTORE_LISTS_SITES));
 }
 
 
@@ -78,7 +69,7 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 
     case US_LIFE_LOOKUP:
 
-        if (!writes && ep->by_id) {
+        if (!writes && (ep->flags & NGX_HTTP_URLSTORE_BY_ID)) {
             return NGX_DECLINED;
         }
 

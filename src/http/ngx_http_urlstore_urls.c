@@ -13,7 +13,6 @@
 
 
 #include "ngx_http_urlstore.h"
-#include "ngx_http_urlstore_endpoints.h"
 
 
 #define NGX_HTTP_URLSTORE_SLICE     256       /* ids, .2 ms */
