@@ -291,7 +291,8 @@ print $s "POST /add HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 $s->flush;
 ok(wait_until(5, sub { $t->get('/stats')->json->{next_id} > $had }),
     'the store has the first of them');
-sleep 0.2;
+ok(wait_until(5, sub { $t->error_log =~ /mmap\(65536\) failed/ }),
+    '  there is no memory for their answers');
 $t->disk('');
 print $s substr $body, $first;
 $s->flush;

@@ -82,8 +82,7 @@ my %other = map { $_ => 1 } slurp('src/http/ngx_http_urlstore_variables.c')
     =~ /ngx_string\("(\w+)"/g;
 
 my %metric = map { ("urlstore_$_" => 1) }
-    map { /"([a-z_]+)"/g } map { slurp("src/http/ngx_http_urlstore_$_.c") }
-    qw(figures metrics);
+    slurp('src/http/ngx_http_urlstore_stats.c') =~ /"([a-z_]+)"/g;
 
 # what a spider may define for the scheduler of Scrapy
 

@@ -17,9 +17,9 @@
  *     ngx_http_urlstore_reply.c     the writer of replies
  *     ngx_http_urlstore_park.c      requests that wait
  *     ngx_http_urlstore_problem.c   errors
- *     ngx_http_urlstore_reason.c    why an input was refused
  *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
- *     ngx_http_urlstore_figures.c   the figures of /stats and /metrics
+ *     ngx_http_urlstore_state.c     the state of a zone, /health
+ *     ngx_http_urlstore_stats.c     counters, /stats and /metrics
  *     ...                           a file for each further endpoint
  *
  * A request's way: the handler finds the endpoint, asks
@@ -255,7 +255,7 @@ typedef enum {
 } ngx_http_urlstore_format_t;
 
 
-/* why an input is no item of the store; see ngx_http_urlstore_reason.c */
+/* why an input is no item of the store; see ngx_http_urlstore_problem.c */
 
 typedef struct {
     us_input_kind_t                 kind;
@@ -325,6 +325,26 @@ extern ngx_module_t  ngx_http_urlstore_module;
 
 #define ngx_http_urlstore_count(zone, counter, k)                             \
     (void) ngx_atomic_fetch_add(&(zone)->slot->n[counter], k)
+
+
+/* us, monotonic */
+
+static inline uint64_t
+ngx_http_urlstore_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+
+/* words for what became of an item; the first are in order of their counters */
+
+#define NGX_HTTP_URLSTORE_ANSWERS   6
+
+extern ngx_str_t  ngx_http_urlstore_answers[];
 
 
 /* ngx_http_urlstore_declare.c */
@@ -482,6 +502,7 @@ ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
     ngx_uint_t status, us_str_t name);
 
+ngx_uint_t ngx_http_urlstore_full(ngx_http_urlstore_zone_t *zone);
 ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
 ngx_uint_t ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone,
     ngx_uint_t found);
@@ -608,8 +629,6 @@ ngx_int_t ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
     const char *fmt, ...);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 
-/* ngx_http_urlstore_reason.c */
-
 /* bytes of the longest word, "rule:NAME" */
 #define NGX_HTTP_URLSTORE_REASON   80
 
@@ -686,23 +705,16 @@ ngx_int_t ngx_http_urlstore_query_url(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_one_url(ngx_http_request_t *r,
     ngx_http_urlstore_how_t *how, us_canon_t *canon);
 
-/* ngx_http_urlstore_ids.c */
-
-ngx_int_t ngx_http_urlstore_ids_get(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_ids_post(ngx_http_request_t *r);
-
 /* ngx_http_urlstore_site.c */
 
 ngx_int_t ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
     us_str_t *key, int *merge);
 
 
-/* ngx_http_urlstore_metrics.c */
+/* ngx_http_urlstore_stats.c */
 
-uint64_t ngx_http_urlstore_now(void);        /* us, monotonic */
+/* counts one batch that took so many microseconds */
 void ngx_http_urlstore_observe(ngx_http_urlstore_zone_t *zone, uint64_t us);
-uint64_t ngx_http_urlstore_sum(ngx_http_urlstore_zone_t *zone,
-    ngx_uint_t counter);
 
 /* ngx_http_urlstore_variables.c */
 

@@ -78,7 +78,7 @@ static u_char *ngx_http_urlstore_next_id(u_char *p,
     ngx_http_urlstore_batch_t *batch);
 
 
-static ngx_str_t  ngx_http_urlstore_answers[] = {
+ngx_str_t  ngx_http_urlstore_answers[] = {
     ngx_string("new"),
     ngx_string("seen"),
     ngx_string("unseen"),

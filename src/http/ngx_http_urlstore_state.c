@@ -1,7 +1,7 @@
 
 /*
- * See ngx_http_urlstore_persist.h: what a zone with path= can answer in each
- * state, and the 503 that says why it cannot.
+ * The state of a zone: GET /health, what a zone with path= can answer in each
+ * state (see ngx_http_urlstore_persist.h), and the 503 that says why it cannot.
  */
 
 
@@ -116,6 +116,23 @@ ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx)
                || us_life_state(&p->life) <= US_LIFE_LOADING
                || (ctx->negative
                    && (ctx->partial || !us_life_whole(&p->life))));
+}
+
+
+/* whether new URLs are refused for lack of room */
+
+ngx_uint_t
+ngx_http_urlstore_full(ngx_http_urlstore_zone_t *zone)
+{
+    us_store_info_t  info;
+
+    if (zone->filter) {
+        return us_filter_full(zone->filter->set);
+    }
+
+    us_store_info(zone->store, &info);
+
+    return info.full;
 }
 
 
@@ -331,4 +348,62 @@ ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
     return ngx_http_urlstore_problem(r, status, NULL,
                                      "the zone has no mark \"%*s\"", len,
                                      name.data);
+}
+
+
+/* for balancers */
+
+ngx_int_t
+ngx_http_urlstore_health_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_uint_t                full, writable;
+    const char               *state;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    state = ngx_http_urlstore_state_name(ctx->zone);
+    full = ngx_http_urlstore_full(ctx->zone);
+    writable = !full && ngx_http_urlstore_writable(ctx->zone);
+
+    if (!ngx_http_urlstore_is_ready(ctx->zone)) {
+        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+
+    } else if (!writable && ngx_http_urlstore_flag(r, "write")) {
+        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        state = full ? "full" : "read-only";
+    }
+
+    ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
+                                                    NGX_HTTP_URLSTORE_JSON));
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 256) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+        rc = ngx_http_urlstore_out_printf(&ctx->out, 32, "%s\n", state);
+
+    } else {
+        rc = ngx_http_urlstore_out_printf(&ctx->out, 256,
+                                          "{\"status\":\"%s\","
+                                          "\"writable\":%s,\"full\":%s,"
+                                          "\"epoch\":%uL}\n", state,
+                                          writable ? "true" : "false",
+                                          full ? "true" : "false",
+                                          ctx->zone->conf.epoch);
+    }
+
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_send(r);
 }
