@@ -4,6 +4,7 @@
 #   make bench              memory and time beside Redis and others
 #   make bench-engine       the same: all lists, both orders
 #   make bench-http         requests and batches over HTTP
+#   make bench-stream       links of pages, most seen before, beside Redis
 #   make bench-durability   adds on disk, restart
 #   make bench-scale        1 M to 100 M generated URLs (SCALE=N for fewer)
 #   make bench-url          ns per URL beside uriparser and libcurl
@@ -46,6 +47,9 @@ bench-engine: $(B)/.deps-bench core $(B)/bench/structures $(B)/bench/paper ## al
 
 bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over HTTP, by wrk
 	@bench/http/run.pl
+
+bench-stream: $(B)/.deps-bench build $(B)/generate  ## links of pages, most seen before, beside Redis
+	@LISTS='$(LISTS)' bench/stream/run.pl
 
 bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
 	@bench/durability/run.pl
@@ -116,6 +120,7 @@ builtin-model: $(B)/builtin   ## learns src/codec/us_builtin_data.c anew
 $(B)/builtin: tools/builtin.c $(CODEC_SRC) | $(B)/.deps-build
 	$(call program,$(OPT))
 
-.PHONY: corpora generate bench bench-engine bench-http bench-durability \
+.PHONY: corpora generate bench bench-engine bench-http bench-stream \
+        bench-durability \
         bench-scale bench-url bench-dedup bench-hash bench-paper bench-memory \
         builtin-model

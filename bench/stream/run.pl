@@ -1,0 +1,395 @@
+#!/usr/bin/perl
+
+# Links of pages, as a crawler sends them: mostly seen before, beside Redis.
+#
+#     make bench-stream          [LINES=200000] [ROUNDS=5] [LISTS='A B']
+#
+# The links of a list are sent page by page, in its order and with its
+# repetitions, in batches of 100 and of 1,000 lines to a private nginx with one
+# worker, each batch after the answer to the one before.  The same canonical
+# lines go to a private Redis as SADD, and their SHA-1 in hexadecimal, which is
+# what scrapy-redis keeps.
+#
+#     first       into an empty store, learning included
+#     again       the whole list once more: POST /add?brief=1
+#     full        the same with canonical URLs in the answers
+#     relative    the same as again; links to the host of the batch's first URL
+#                 are sent without scheme and host, and that URL as base=
+#
+# Figures are microseconds a link, medians of ROUNDS passes (of three for the
+# first one), all cases in turn: of CPU time of the server, and between the
+# first request and the last answer (wall).  Redis normalizes nothing and
+# answers how many were new; this server answers an id for each.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/../../t/lib";
+
+use Digest::SHA qw(sha1_hex);
+use File::Temp qw(tempdir);
+use IO::Socket::INET;
+use Time::HiRes qw(sleep time);
+
+use UrlStore::Corpora;
+use UrlStore::Redis qw(cpu_of);
+use UrlStore::Test;
+
+use constant FIRSTS => 3;
+use constant BATCHES => (100, 1000);
+
+my $lines = $ENV{LINES} // 200_000;      # 0: all
+my $rounds = $ENV{ROUNDS} || 5;
+my @real = split ' ', $ENV{LISTS} || 'html_mdn_archived_pages'
+    . ' html_news_blogs_pages html_forms_forums_shops_pages'
+    . ' trackawesomelist_md';
+my $generated = $lines || 200_000;
+
+$| = 1;
+$ENV{PATH} .= ':/usr/sbin';
+announce($generated, @real);
+
+my @lists = (@real, 'generated');
+my $dir = tempdir(CLEANUP => 1);
+my $t = UrlStore::Test->new(workers => 1, log => 'warn', judge => 0)
+    ->run(config());
+my $redis = UrlStore::Redis->start($dir);
+my ($nginx) = $t->worker_pids;
+my $socket;
+
+print "no redis-server: its columns are empty\n\n" if !$redis;
+
+printf "%-30s %6s %8s %8s %6s\n", '', 'batch', 'links', 'URLs', 'new';
+
+my (@cpu, @wall);
+
+for my $n (0 .. $#lists) {
+    my $links = links($lists[$n]);
+
+    for my $batch (BATCHES) {
+        measure($lists[$n], $links, "z${n}b$batch", $batch);
+    }
+}
+
+print "\nserver CPU, us a link; in brackets: times Redis SADD of the lines\n\n";
+table([ 'first', 'again', 'full', 'relative', 'SADD first', 'again',
+    'SHA-1 first', 'again' ], @cpu);
+
+print "\nwall time, us a link\n\n";
+table([ 'first', 'again', 'full', 'relative', 'SADD first', 'again',
+    'SHA-1 first', 'again' ], @wall);
+
+$redis->stop if $redis;
+$t->stop;
+
+
+# --- what is sent -------------------------------------------------------
+
+sub config
+{
+    my ($zones, $locations) = ('', '');
+
+    for my $n (0 .. $#lists) {
+        for my $batch (BATCHES) {
+            for my $zone (map { "z${n}b${batch}_$_" } 1 .. FIRSTS) {
+                $zones .= "urlstore_zone $zone 256m;\n";
+                $locations .= "location /$zone/ { urlstore_api $zone; }\n";
+            }
+        }
+    }
+
+    return <<"CONF";
+$zones
+keepalive_requests 1000000000;
+client_max_body_size 8m;
+client_body_buffer_size 1m;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    $locations
+}
+CONF
+}
+
+
+# the links of a list that a store would take, and their canonical URLs
+
+sub links
+{
+    my ($name) = @_;
+    my $cat = $name eq 'generated'
+        ? "$UrlStore::Test::TOP/build/generate -n $generated -d 0.9"
+        : corpus_command($name);
+    my $head = $lines ? "| head -n $lines" : '';
+    my (@sent, @canonical);
+
+    open my $raw, '-|:raw', "$cat 2>/dev/null $head" or die $!;
+    open my $out, '-|:raw', "$cat 2>/dev/null $head | "
+        . "$UrlStore::Test::TOP/build/urlstore normalize" or die $!;
+
+    while (defined(my $line = <$raw>)) {
+        chomp $line;
+        next if $line eq '';
+
+        my $url = <$out> // die "urlstore normalize ended early\n";
+
+        chomp $url;
+        next if $url =~ /^!/;
+
+        push @sent, $line;
+        push @canonical, $url;
+    }
+
+    die "no links in $name\n" if !@sent;
+
+    return { sent => \@sent, canonical => \@canonical };
+}
+
+
+# the requests of a pass
+
+sub requests
+{
+    my ($links, $batch, $path) = @_;
+
+    return [ map { request($path, $_) } slices($links->{sent}, $batch) ];
+}
+
+
+sub relative
+{
+    my ($links, $batch, $path) = @_;
+    my @requests;
+
+    for my $urls (slices($links->{canonical}, $batch)) {
+        my ($site) = $urls->[0] =~ m{^(https?://[^/?]+)};
+
+        push @requests, request($path . '&base=' . uri_escape($urls->[0]),
+            [ map { m{^\Q$site\E(/(?!/).*)$} ? $1 : $_ } @$urls ]);
+    }
+
+    return \@requests;
+}
+
+
+sub request
+{
+    my ($path, $urls) = @_;
+    my $body = join("\n", @$urls) . "\n";
+
+    return "POST $path HTTP/1.1\r\nHost: localhost\r\n"
+        . "Content-Type: text/plain\r\nContent-Length: " . length($body)
+        . "\r\n\r\n$body";
+}
+
+
+sub slices
+{
+    my ($list, $n) = @_;
+    my @slices;
+
+    for (my $i = 0; $i < @$list; $i += $n) {
+        my $end = $i + $n - 1 < $#$list ? $i + $n - 1 : $#$list;
+
+        push @slices, [ @$list[$i .. $end] ];
+    }
+
+    return @slices;
+}
+
+
+# --- what is measured ---------------------------------------------------
+
+sub measure
+{
+    my ($name, $links, $zone, $batch) = @_;
+    my $n = @{ $links->{sent} };
+    my @sha = map { sha1_hex($_) } @{ $links->{canonical} };
+    my %set = (lines => commands($links->{canonical}, $batch, 'lines'),
+        sha => commands(\@sha, $batch, 'sha'));
+    my (%cpu, %wall, $first);
+
+    my $keep = sub {
+        my ($case, $cpu, $wall) = @_;
+
+        push @{ $cpu{$case} }, $cpu / $n * 1e6;
+        push @{ $wall{$case} }, $wall / $n * 1e6;
+    };
+
+    for my $i (1 .. FIRSTS) {
+        my $path = "/${zone}_$i/add?brief=1";
+
+        $keep->('first', run(requests($links, $batch, $path), 1));
+
+        for my $kind ($redis ? sort keys %set : ()) {
+            $redis->command('DEL', $kind);
+            $keep->("$kind first", sadd($set{$kind}, 1));
+        }
+    }
+
+    my %ours = (
+        again => requests($links, $batch, "/${zone}_1/add?brief=1"),
+        full => requests($links, $batch, "/${zone}_1/add?"),
+        relative => relative($links, $batch, "/${zone}_1/add?brief=1"),
+    );
+
+    for (1 .. $rounds) {
+        $keep->($_, run($ours{$_}, 0)) for sort keys %ours;
+        $keep->($_, sadd($set{$_}, 0)) for $redis ? sort keys %set : ();
+    }
+
+    my $urls = $t->get("/${zone}_1/stats")->json->{urls};
+
+    printf "%-30s %6d %8d %8d %5.1f%%\n", $name, $batch, $n, $urls,
+        100 * $urls / $n;
+
+    my @cases = ('first', 'again', 'full', 'relative', 'lines first', 'lines',
+        'sha first', 'sha');
+
+    push @cpu, [ $name, $batch, map { median($cpu{$_}) } @cases ];
+    push @wall, [ $name, $batch, map { median($wall{$_}) } @cases ];
+}
+
+
+sub commands
+{
+    my ($members, $batch, $key) = @_;
+
+    return [ map { UrlStore::Redis::wire('SADD', $key, @$_) }
+        slices($members, $batch) ];
+}
+
+
+# Sends requests, each after the answer to the one before.  Returns seconds of
+# CPU and of wall time; with learning: the CPU time of its threads, too, until
+# they have ended, which the system counts in hundredths of a second.
+
+sub run
+{
+    my ($requests, $learning) = @_;
+    my @before = (main_thread($nginx), cpu_of($nginx));
+    my $start = time;
+
+    post($_) for @$requests;
+
+    my $wall = time - $start;
+    my $main = main_thread($nginx) - $before[0];
+
+    return ($main, $wall) if !$learning;
+
+    my $cpu = cpu_of($nginx);
+
+    for (my $idle = 0; $idle < 3; ) {
+        sleep 0.1;
+
+        my $now = cpu_of($nginx);
+
+        $idle = $now - $cpu < 0.02 ? $idle + 1 : 0;
+        $cpu = $now;
+    }
+
+    my $threads = $cpu - $before[1] - $main;
+
+    return ($main + ($threads > 0.03 ? $threads : 0), $wall);
+}
+
+
+sub sadd
+{
+    my ($commands, $first) = @_;
+    my $before = main_thread($redis->pid);
+    my $start = time;
+
+    for my $command (@$commands) {
+        $redis->send_wire($command);
+        $redis->reply;
+    }
+
+    return (main_thread($redis->pid) - $before, time - $start);
+}
+
+
+# CPU seconds of the thread that serves, in ns of the scheduler
+
+sub main_thread
+{
+    my ($pid) = @_;
+
+    open my $fh, '<', "/proc/$pid/schedstat" or return cpu_of($pid);
+
+    return (split ' ', <$fh>)[0] / 1e9;
+}
+
+
+sub post
+{
+    my ($request) = @_;
+
+    $socket //= IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+        PeerPort => $t->port) // die "connect: $!";
+
+    for (my $at = 0; $at < length $request; ) {
+        $at += syswrite($socket, $request, length($request) - $at, $at)
+            // die "nginx: $!";
+    }
+
+    my $answer = '';
+
+    for ( ;; ) {
+        sysread($socket, $answer, 1 << 20, length $answer)
+            or die 'nginx closed the connection';
+
+        my $end = index $answer, "\r\n\r\n";
+        next if $end < 0;
+
+        my ($length) = substr($answer, 0, $end) =~ /^Content-Length: (\d+)/mi
+            or die $answer;
+
+        next if length($answer) < $end + 4 + $length;
+        die $answer if $answer !~ /^HTTP\/1.1 200/;
+        return;
+    }
+}
+
+
+sub median
+{
+    my ($all) = @_;
+
+    return if !$all;
+
+    my @sorted = sort { $a <=> $b } @$all;
+
+    return $sorted[$#sorted / 2];
+}
+
+
+# --- what is printed ----------------------------------------------------
+
+# rows: list, batch, four of ours, four of Redis
+
+sub table
+{
+    my ($names, @rows) = @_;
+
+    printf "%-30s %6s" . ' %13s' x 4 . ' %11s' x 4 . "\n", '', 'batch',
+        @$names;
+
+    for my $row (@rows) {
+        my ($list, $batch, @us) = @$row;
+        my @redis = @us[4 .. 7];
+
+        printf "%-30s %6d" . ' %13s' x 4 . ' %11s' x 4 . "\n", $list, $batch,
+            (map { ratio($us[$_], $redis[$_ ? 1 : 0]) } 0 .. 3),
+            map { defined ? sprintf('%.3f', $_) : '-' } @redis;
+    }
+}
+
+
+sub ratio
+{
+    my ($us, $redis) = @_;
+
+    return sprintf('%.3f', $us)
+        . ($redis ? sprintf(' (%.2f)', $us / $redis) : '');
+}
