@@ -2,9 +2,9 @@
 /*
  * The writing side of a model.
  *
- * Private to a process: the parser with the prices of all tokens in all
- * contexts (a byte each), and the codes of headers.  The code of a token is
- * looked up in the model's own lists when it is written.
+ * An encoder is private to a process: a parser with the prices of all tokens in
+ * all contexts (a byte each), and the codes of headers.  The code of a token is
+ * looked up in the model's lists when the token is written.
  */
 
 

@@ -3,9 +3,9 @@
  * Records: the text of a URL to bits.  See us_record.c for what they are, and
  * us_reference.c for how they can begin.
  *
- * Encoding happens without the lock.  What it refers to is an id, which can
- * be used whatever is added meanwhile, or an earlier slot of the same group,
- * whose id is known once it is emitted.
+ * Encoding happens without the lock.  A reference is an id, which stays valid
+ * whatever is added meanwhile, or an earlier slot of the same group, whose id
+ * is known when the record is emitted.
  */
 
 

@@ -1,12 +1,13 @@
 
 /*
- * The vocabulary of a model: bytes and runs; then in rounds: parse the sample,
- * drop the tokens that are hardly used, join the pairs of neighbours that save
- * most.
+ * The vocabulary of a model.  It begins with bytes and runs.  Each round parses
+ * the sample, drops the tokens that are hardly used, and joins the pairs of
+ * neighbours that save most.
  *
- * A pair's worth is the likelihood it gains, n12 * log2(n12 * T / (n1 * n2)),
- * less what the token costs in the model.  By mere frequency the vocabulary
- * would fill with pieces of random ids.
+ * A pair is worth the likelihood that it gains,
+ * n12 * log2(n12 * T / (n1 * n2)), less the bytes of its token in the model.
+ * If pairs were ranked by frequency alone, the vocabulary would fill with
+ * pieces of random ids.
  */
 
 

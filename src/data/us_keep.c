@@ -1,18 +1,16 @@
 
 /*
- * Keeping the directory: whoever has this role is the only one that writes the
- * manifest.
+ * Keeping the directory.  Only the process with this role writes the manifest.
  *
  * Marks that were added to the configuration are declared, first in the
  * manifest.
  *
- * A snapshot is taken when us_policy.c says so.  What was deleted, and marks
- * that were set and cleared, then leave the disk, and the segments before it
- * go.
+ * A snapshot is taken when us_policy.c says so.  It replaces the segments
+ * before it: deletes, and marks that were set and cleared, leave the disk then.
  *
- * A scrub reads what is sealed, from the disk, at most US_SCRUB_RATE bytes a
- * second.  What it finds damaged is still whole in memory: a snapshot is taken
- * at once, and with it the damaged file leaves the disk.
+ * A scrub reads sealed files from the disk, at most US_SCRUB_RATE bytes a
+ * second.  If it finds damage, the data are still whole in memory: a snapshot
+ * is taken at once and replaces the damaged file.
  */
 
 

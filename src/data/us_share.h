@@ -1,8 +1,9 @@
 
 /*
- * What the processes of a store on disk share beside the store: its state, who
- * does what, how far the disk has come.  It lies in memory that outlives each
- * process, so every update is one store, or is repeated by the next process.
+ * What the processes of a store on disk share beside the store: its state, the
+ * roles and their holders, the end of the journal.  It lies in memory that
+ * outlives each process, so every update is one store instruction, or the next
+ * process repeats it.
  *
  *     state      us_life_state_t, see us_life.h
  *     version    grows with each change that a process has to look at
@@ -16,9 +17,9 @@
  *
  * A member is a process that reads the store.  Its event loop stores the
  * version that it has acted upon (us_life_refresh()), at a moment when none of
- * its threads is inside the store.  Whoever has to replace the store makes a
- * new version and waits until every live member knows it: then nobody reads
- * the old one any more.
+ * its threads is inside the store.  A process that has to replace the store
+ * makes a new version and waits until every live member knows it: then no
+ * process reads the old store any more.
  */
 
 

@@ -2,8 +2,8 @@
 /*
  * Writes a snapshot, and removes what it makes void.  See us_snapshot.h.
  *
- * The stream comes in pieces of any size.  It gathers in buf until there is
- * enough for a block, which is put together in block and written.
+ * The stream comes in pieces of any size.  buf collects them until there is
+ * enough for a block; block is where the block is built before it is written.
  */
 
 

@@ -5,9 +5,9 @@
  * An add looks up all URLs of a group at once and encodes those not found, both
  * without the lock.  Then it takes the lock, looks up again, asks every part
  * for room (which changes nothing that a reader can see), writes where no
- * reader looks yet, and publishes with one commit.  The order of words in the commit
- * is: leaves, log, LSN, next_id.  So a reader that sees a URL also sees the LSN
- * that covers it.
+ * reader looks yet, and publishes with one commit.  The order of words in the
+ * commit is: leaves, log, LSN, next_id.  So a reader that sees a URL also sees
+ * the LSN that covers it.
  */
 
 

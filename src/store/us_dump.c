@@ -1,7 +1,7 @@
 
 /*
- * A dump: the operations that would build the store as it is now, without what
- * later ones made void, while writers go on.
+ * A dump: the shortest stream of operations that builds the store as it is now.
+ * It leaves out operations that later ones made void.  Writers go on meanwhile.
  */
 
 

@@ -2,10 +2,10 @@
 /*
  * An image of the index: all leaves, as they are, for a dump.  See us_index.h.
  *
- * The copy is made in steps, between which others go on.  Growth splits leaves,
- * which changes their numbers, but never moves an entry to another path.  So
- * the copy goes by paths: what begins with the path at which it has come to
- * was not copied yet, in whichever leaf it is by now.
+ * The copy is made in steps, and writers go on between the steps.  Growth
+ * splits leaves and changes their numbers, but never moves an entry to another
+ * path.  So the copy proceeds by paths: entries from the current path on were
+ * not copied yet, in whichever leaf they are now.
  */
 
 

@@ -7,14 +7,14 @@
  *   8 bytes 16 at a time: bytes that   16 at a time: bytes that want
  *   compared end a host                attention, one by one in order
  *
- * A block of 16 bytes becomes a mask of bits with SSE2, or with a table where
- * there is none; the code that reads the masks is the same.  The last block
- * overlaps the one before it, so that nothing outside of the input is read;
- * inputs shorter than a block take the other path.
+ * A block of 16 bytes becomes a mask of bits, by SSE2 or by a table.  The code
+ * that reads the masks is the same for both.  The last block overlaps the one
+ * before it, so that no byte outside of the input is read.  Inputs shorter than
+ * a block go to the parser.
  *
- * Bits of attention: bytes of a percent-encode set, "%", "?", "#"; a "." that
- * follows a "/"; a "&" that follows a "&".  Anything not in place sends the
- * URL to us_whatwg_parse(), which alone knows how to repair.
+ * These bytes set a bit: those of a percent-encode set, "%", "?", "#"; a "."
+ * that follows a "/"; a "&" that follows a "&".  If one of them is not as it is
+ * in a canonical URL, us_whatwg_parse() takes over.
  */
 
 

@@ -2,9 +2,9 @@
 /*
  * Sites.  See us_site.h.
  *
- * Nearly every URL asks, and nearly every answer is "no public suffix", but
- * libpsl takes 300 ns to give it.  So the list that libpsl reads is hashed,
- * at start, into a bitmap that answers "surely not" in a few nanoseconds:
+ * Is a host a public suffix?  Nearly every URL needs to know, nearly always the
+ * answer is no, and libpsl takes 300 ns for it.  So the list that libpsl reads
+ * is hashed at start into a bitmap, which answers "no" in a few nanoseconds:
  *
  *    rest of the host ---- h(rest) ----> 3 bits set? --+-- yes: ask libpsl
  *         `-- after the first dot -- h'(parent) -> 3 bits set? --'
@@ -16,8 +16,8 @@
  *             a suffix too
  *             9,000 rules: 0.7 % of other hosts ask libpsl in vain
  *
- * Where the list is no file (only built into libpsl), every bit is set and
- * libpsl answers all.
+ * If the list is not a file (but built into libpsl), every bit is set, and
+ * libpsl is asked each time.
  */
 
 
