@@ -24,7 +24,7 @@
 
 
 #include "stress.h"
-#include "store/us_arena.h"
+#include "zone/us_arena.h"
 
 #include <errno.h>
 #include <sched.h>
