@@ -216,9 +216,9 @@ done:
 
 
 int
-us_learn_install(us_learn_t *l, us_codec_t *c)
+us_learn_install_locked(us_learn_t *l, us_codec_t *c)
 {
-    return us_models_install(&c->models, (us_model_t *) l->model);
+    return us_models_install_locked(&c->models, (us_model_t *) l->model);
 }
 
 

@@ -32,9 +32,9 @@ int us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
 
 /*
  * Under the lock, nothing intended: intends to publish what was learnt for the
- * records from next_id on.  0, or as us_record_install().
+ * records from next_id on.  0, or as us_record_install_locked().
  */
-int us_learn_install(us_learn_t *l, us_codec_t *c);
+int us_learn_install_locked(us_learn_t *l, us_codec_t *c);
 
 /* no model is due any more: there is no room for this one, and never will be */
 void us_learn_give_up(us_learn_t *l, us_arena_t *a);

@@ -232,7 +232,7 @@ us_models_step(us_models_t *ms)
 
 
 int
-us_models_install(us_models_t *ms, const us_model_t *m)
+us_models_install_locked(us_models_t *ms, const us_model_t *m)
 {
     size_t       n, chunk;
     us_str_t     bytes;
@@ -255,7 +255,7 @@ us_models_install(us_models_t *ms, const us_model_t *m)
 
     at = h->area[US_AREA_MODELS].n << a->chunk_shift;
 
-    if (us_arena_grow(a, US_AREA_MODELS, n) != 0) {
+    if (us_arena_grow_locked(a, US_AREA_MODELS, n) != 0) {
         return US_REPLAY_NO_ROOM;
     }
 

@@ -114,7 +114,7 @@ us_models_get(const us_models_t *ms, unsigned number)
  * publish it for ids from next_id on.  US_REPLAY_NO_ROOM, or US_REPLAY_DAMAGED:
  * there are as many as there can be, or its tables would be too large.
  */
-int us_models_install(us_models_t *ms, const us_model_t *m);
+int us_models_install_locked(us_models_t *ms, const us_model_t *m);
 
 
 #endif /* _US_MODELS_H_INCLUDED_ */

@@ -152,7 +152,7 @@ us_prefix_find(const us_arena_t *a, const us_prefix_t *p, uint64_t next)
 
 
 void
-us_prefix_put(us_arena_t *a, const us_prefix_t *p, uint64_t id)
+us_prefix_put_locked(us_arena_t *a, const us_prefix_t *p, uint64_t id)
 {
     uint64_t  bits;
 
@@ -189,8 +189,8 @@ us_prefix_resize(us_arena_t *a, uint64_t bits)
     }
 
     if (have < bytes
-        && us_arena_grow(a, US_AREA_CACHE,
-                         (bytes - have + chunk - 1) >> a->chunk_shift)
+        && us_arena_grow_locked(a, US_AREA_CACHE,
+                                (bytes - have + chunk - 1) >> a->chunk_shift)
            != 0)
     {
         return -1;
@@ -208,7 +208,7 @@ us_prefix_resize(us_arena_t *a, uint64_t bits)
 
 
 void
-us_prefix_grow(us_arena_t *a)
+us_prefix_grow_locked(us_arena_t *a)
 {
     uint64_t    bits;
     us_head_t  *h;

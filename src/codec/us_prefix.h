@@ -37,8 +37,8 @@ uint64_t us_prefix_find(const us_arena_t *a, const us_prefix_t *p,
 void us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p);
 
 /* under the lock, nothing intended */
-void us_prefix_put(us_arena_t *a, const us_prefix_t *p, uint64_t id);
-void us_prefix_grow(us_arena_t *a);
+void us_prefix_put_locked(us_arena_t *a, const us_prefix_t *p, uint64_t id);
+void us_prefix_grow_locked(us_arena_t *a);
 
 /*
  * The cache as bytes, for a dump: how many there are, and those from `at` on,

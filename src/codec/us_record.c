@@ -440,7 +440,7 @@ us_record_prefetch(us_codec_t *c, uint64_t id)
 
 
 int
-us_record_install(us_codec_t *c, us_str_t model)
+us_record_install_locked(us_codec_t *c, us_str_t model)
 {
     int                rc;
     uint8_t           *copy;
@@ -457,7 +457,7 @@ us_record_install(us_codec_t *c, us_str_t model)
     memcpy(copy, model.data, model.len);
 
     m = us_model_check(copy, model.len);
-    rc = m ? us_models_install(&c->models, m) : US_REPLAY_DAMAGED;
+    rc = m ? us_models_install_locked(&c->models, m) : US_REPLAY_DAMAGED;
 
     free(copy);
 

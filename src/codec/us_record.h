@@ -73,36 +73,38 @@ void us_record_prefetch(us_codec_t *c, uint64_t id);
  * Writing, a group at a time.  A slot (< US_STORE_GROUP) is one new URL of the
  * group.  In this order:
  *
- *     us_record_begin()    without the lock; ends the group before
- *     us_record_encode()   without the lock, for slots in ascending order;
- *                          rest stays as it is until the group ends
- *     us_record_emit()     under the lock, nothing intended: the final bits of
- *                          a slot, which is about to become record id
- *     us_record_added()    under the lock, nothing intended: the slot was
- *                          published as id, or turned out to be known as id
+ *     us_record_begin()    ends the group before
+ *     us_record_encode()   for slots in ascending order; rest must not change
+ *                          until the group ends
+ *     us_record_emit_locked()
+ *                          nothing intended: the final bits of a slot, which
+ *                          is about to become record id
+ *     us_record_added_locked()
+ *                          nothing intended: the slot was published as id, or
+ *                          its URL was found to have that id
  *
  * A slot may refer to an earlier slot of its group, if that one was added by
- * the time of us_record_emit(); else the codec takes another reference, none
- * at worst.
+ * the time of us_record_emit_locked(); else the codec uses another reference,
+ * or none.
  */
 void us_record_begin(us_codec_t *c);
 void us_record_encode(us_codec_t *c, unsigned slot, unsigned klass,
     us_str_t rest);
 
 /*
- * Under the lock: encodes a slot once more, because its class has changed, in
- * short bounded time, without a reference.
+ * Encodes a slot once more, because its class has changed, in short bounded
+ * time, without a reference.
  */
-void us_record_encode_plain(us_codec_t *c, unsigned slot, unsigned klass,
+void us_record_encode_locked(us_codec_t *c, unsigned slot, unsigned klass,
     us_str_t rest);
 
 /*
  * Returns the units, and where the bits are (until the next call; bits past the
  * last one in its byte are zero, 8 bytes more are readable).
  */
-uint32_t us_record_emit(us_codec_t *c, unsigned slot, uint64_t id,
+uint32_t us_record_emit_locked(us_codec_t *c, unsigned slot, uint64_t id,
     const uint8_t **bits);
-void us_record_added(us_codec_t *c, unsigned slot, uint64_t id);
+void us_record_added_locked(us_codec_t *c, unsigned slot, uint64_t id);
 
 
 /*
@@ -115,14 +117,14 @@ void us_record_replayed(us_codec_t *c, uint64_t id, const uint8_t *text,
 
 
 /*
- * Models.  us_record_install() intends to publish a model, the bytes of an
- * operation, for the records from next_id on; under the lock, which is held
- * until the commit (0, or US_REPLAY_*: nothing intended).  us_record_model()
+ * Models.  us_record_install_locked() intends to publish a model, the bytes of
+ * an operation, for the records from next_id on; the lock is held until the
+ * commit (0, or US_REPLAY_*: nothing intended).  us_record_model()
  * returns model number n and the first id that may use it (-1: there is no such
  * model).  The built-in model has no number.  How models are learnt:
  * us_learn.h.
  */
-int us_record_install(us_codec_t *c, us_str_t model);
+int us_record_install_locked(us_codec_t *c, us_str_t model);
 int us_record_model(us_codec_t *c, unsigned n, uint64_t *first,
     us_str_t *model);
 

@@ -128,7 +128,7 @@ us_record_tail(us_codec_t *c, us_slot_t *s, const uint8_t *text, size_t len,
 
 
 void
-us_record_encode_plain(us_codec_t *c, unsigned slot, unsigned klass,
+us_record_encode_locked(us_codec_t *c, unsigned slot, unsigned klass,
     us_str_t rest)
 {
     us_slot_t    *s;
@@ -171,7 +171,7 @@ us_record_settled(us_codec_t *c, us_slot_t *s)
 
 
 uint32_t
-us_record_emit(us_codec_t *c, unsigned slot, uint64_t id,
+us_record_emit_locked(us_codec_t *c, unsigned slot, uint64_t id,
     const uint8_t **bits)
 {
     size_t          n, i;
@@ -183,7 +183,7 @@ us_record_emit(us_codec_t *c, unsigned slot, uint64_t id,
     s = &c->slots[slot];
 
     if (!us_record_settled(c, s)) {
-        us_record_encode_plain(c, slot, s->klass, s->rest);
+        us_record_encode_locked(c, slot, s->klass, s->rest);
     }
 
     o.p = c->bits;
@@ -224,18 +224,18 @@ static void
 us_record_cache(us_codec_t *c, const us_prefix_t *p, unsigned n,
     unsigned cut, uint64_t id)
 {
-    us_prefix_grow(c->arena);
+    us_prefix_grow_locked(c->arena);
 
     for ( /* void */ ; n; n--, p++) {
         if (p->len > cut) {
-            us_prefix_put(c->arena, p, id);
+            us_prefix_put_locked(c->arena, p, id);
         }
     }
 }
 
 
 void
-us_record_added(us_codec_t *c, unsigned slot, uint64_t id)
+us_record_added_locked(us_codec_t *c, unsigned slot, uint64_t id)
 {
     us_slot_t  *s;
 

@@ -97,7 +97,7 @@ us_store_put_first(us_store_t *s, us_store_item_t *item, unsigned slot)
     }
 
     if (item->spelling != sl->klass) {
-        us_record_encode_plain(s->codec, slot, item->spelling, item->rest);
+        us_record_encode_locked(s->codec, slot, item->spelling, item->rest);
     }
 }
 
@@ -122,7 +122,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     us_store_look_locked(s, item);
 
     if (item->status == US_SEEN) {
-        us_record_added(s->codec, slot, item->id);
+        us_record_added_locked(s->codec, slot, item->id);
         return;
     }
 
@@ -130,7 +130,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
         us_store_put_first(s, item, slot);
     }
 
-    units = us_record_emit(s->codec, slot, h->next_id, &bits);
+    units = us_record_emit_locked(s->codec, slot, h->next_id, &bits);
 
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_ADD;
@@ -177,7 +177,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     us_commit(a);
 
     us_release(&h->full, 0);
-    us_record_added(s->codec, slot, item->id);
+    us_record_added_locked(s->codec, slot, item->id);
 }
 
 

@@ -48,7 +48,7 @@ us_bulk_chunk(us_bulk_t *b)
         chunk = b->old.chunks[b->filled++];
 
     } else {
-        chunk = us_arena_take(a, US_AREA_LEAVES, 1) >> a->chunk_shift;
+        chunk = us_arena_take_locked(a, US_AREA_LEAVES, 1) >> a->chunk_shift;
 
         if (chunk == 0) {
             b->failed = US_REPLAY_NO_ROOM;

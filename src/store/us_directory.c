@@ -87,7 +87,7 @@ us_directory_extend(us_arena_t *a, uint64_t leaf)
     chunk = h->directory_spare;
 
     if (chunk == 0) {
-        chunk = us_arena_take(a, US_AREA_DIRECTORY, 1) >> a->chunk_shift;
+        chunk = us_arena_take_locked(a, US_AREA_DIRECTORY, 1) >> a->chunk_shift;
 
         if (chunk == 0) {
             return -1;

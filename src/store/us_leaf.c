@@ -306,7 +306,7 @@ us_leaf_find(us_arena_t *a, unsigned *size)
         return h->leaf_next;
     }
 
-    offset = us_arena_take(a, US_AREA_LEAVES, 1);
+    offset = us_arena_take_locked(a, US_AREA_LEAVES, 1);
 
     if (offset) {
         us_leaf_carve(a, h->leaf_next, h->leaf_end - h->leaf_next);

@@ -62,7 +62,7 @@ us_marked(const us_arena_t *a, us_area_id_t id, uint64_t number)
 static inline int
 us_mark_reserve_locked(us_arena_t *a, us_area_id_t id, uint64_t number)
 {
-    return us_arena_allot(a, id, number >> (a->chunk_shift + 3));
+    return us_arena_allot_locked(a, id, number >> (a->chunk_shift + 3));
 }
 
 

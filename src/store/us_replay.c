@@ -304,7 +304,7 @@ us_replay_model(us_store_t *s, const us_op_t *op)
 {
     int  rc;
 
-    rc = us_record_install(s->codec, op->bytes);
+    rc = us_record_install_locked(s->codec, op->bytes);
 
     if (rc == 0) {
         us_commit(&s->arena);
@@ -619,7 +619,7 @@ us_replay_restore(us_store_t *s)
 
     do {
         n = us_prefix_bytes(a);
-        us_prefix_grow(a);
+        us_prefix_grow_locked(a);
     } while (us_prefix_bytes(a) > n);
 
     n = n / sizeof(uint32_t) * US_REPLAY_CACHED;

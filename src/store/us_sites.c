@@ -103,7 +103,7 @@ us_site_reserve_locked(us_arena_t *a)
         return 0;
     }
 
-    return us_arena_grow(a, US_AREA_SITES, 1);
+    return us_arena_grow_locked(a, US_AREA_SITES, 1);
 }
 
 

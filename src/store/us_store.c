@@ -216,7 +216,7 @@ us_store_train_publish(us_store_t *s, us_str_t model)
 
         us_store_keep_locked(s, 0);
 
-        if (us_learn_install(&s->learn, s->codec) == 0) {
+        if (us_learn_install_locked(&s->learn, s->codec) == 0) {
             us_ring_put_locked(&s->arena, &op);
             us_commit(&s->arena);
             done = 1;

@@ -306,7 +306,7 @@ us_arena_reuse(us_arena_t *a)
 
 
 uint64_t
-us_arena_take(us_arena_t *a, us_area_id_t id, size_t n)
+us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n)
 {
     int64_t     gap;
     uint64_t    keep;
@@ -352,7 +352,7 @@ us_arena_give(us_arena_t *a, us_area_id_t id, uint64_t chunk)
 
 
 int
-us_arena_grow(us_arena_t *a, us_area_id_t id, size_t n)
+us_arena_grow_locked(us_arena_t *a, us_area_id_t id, size_t n)
 {
     size_t     i;
     uint32_t  *directory;
@@ -364,7 +364,7 @@ us_arena_grow(us_arena_t *a, us_area_id_t id, size_t n)
         return -1;
     }
 
-    chunk = us_arena_take(a, id, n) >> a->chunk_shift;
+    chunk = us_arena_take_locked(a, id, n) >> a->chunk_shift;
 
     if (chunk == 0) {
         return -1;
@@ -385,7 +385,7 @@ us_arena_grow(us_arena_t *a, us_area_id_t id, size_t n)
 
 
 int
-us_arena_allot(us_arena_t *a, us_area_id_t id, size_t at)
+us_arena_allot_locked(us_arena_t *a, us_area_id_t id, size_t at)
 {
     uint32_t  *directory;
     uint64_t   chunk;
@@ -400,7 +400,7 @@ us_arena_allot(us_arena_t *a, us_area_id_t id, size_t at)
         return 0;
     }
 
-    chunk = us_arena_take(a, id, 1) >> a->chunk_shift;
+    chunk = us_arena_take_locked(a, id, 1) >> a->chunk_shift;
 
     if (chunk == 0) {
         return -1;

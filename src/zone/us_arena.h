@@ -227,14 +227,14 @@ void us_arena_enter(us_arena_t *a);
  * area (the last n entries of its directory then ascend by one), or one to the
  * entry `at` of a sparse one.  -1: no room, nothing was changed.
  */
-int us_arena_grow(us_arena_t *a, us_area_id_t id, size_t n);
-int us_arena_allot(us_arena_t *a, us_area_id_t id, size_t at);
+int us_arena_grow_locked(us_arena_t *a, us_area_id_t id, size_t n);
+int us_arena_allot_locked(us_arena_t *a, us_area_id_t id, size_t at);
 
 /*
  * Under the lock: intends to take n chunks, which the caller commits together
  * with what makes them reachable.  Returns their offset, or 0: no room.
  */
-uint64_t us_arena_take(us_arena_t *a, us_area_id_t id, size_t n);
+uint64_t us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n);
 
 /* a replay alone: takes a chunk from an area and puts it on the list */
 void us_arena_give(us_arena_t *a, us_area_id_t id, uint64_t chunk);

@@ -253,7 +253,7 @@ us_log_reserve_locked(us_arena_t *a, uint64_t id, uint32_t units)
     chunks = (id / US_LOG_GROUP * 64) >> a->chunk_shift;
 
     if (chunks >= a->head->area[US_AREA_OFFSETS].n
-        && us_arena_grow(a, US_AREA_OFFSETS, 1) != 0)
+        && us_arena_grow_locked(a, US_AREA_OFFSETS, 1) != 0)
     {
         return -1;
     }
@@ -266,7 +266,7 @@ us_log_reserve_locked(us_arena_t *a, uint64_t id, uint32_t units)
         }
 
         while (us_area_bytes(a, US_AREA_LONG) < bytes) {
-            if (us_arena_grow(a, US_AREA_LONG, 1) != 0) {
+            if (us_arena_grow_locked(a, US_AREA_LONG, 1) != 0) {
                 return -1;
             }
         }

@@ -406,8 +406,9 @@ far_zone(uint64_t id)
     assert_non_null(z->store);
 
     assert_int_equal(us_arena_open(&a, z->mem), 0);
-    assert_int_equal(us_arena_grow(&a, US_AREA_OFFSETS,
-                                   (id / 56 * 64 >> a.chunk_shift) + 1), 0);
+    assert_int_equal(us_arena_grow_locked(&a, US_AREA_OFFSETS,
+                                          (id / 56 * 64 >> a.chunk_shift) + 1),
+                     0);
 
     a.head->next_id = id - id % 56;
     first_id = a.head->next_id;
@@ -489,8 +490,9 @@ old_hints(void **state)
     add_all(z->store, 0, URLS);
 
     assert_int_equal(us_arena_open(&a, z->mem), 0);
-    assert_int_equal(us_arena_grow(&a, US_AREA_OFFSETS,
-                                   ((1 << 24) / 56 * 64 >> a.chunk_shift) + 1),
+    assert_int_equal(us_arena_grow_locked(&a, US_AREA_OFFSETS,
+                                          ((1 << 24) / 56 * 64
+                                           >> a.chunk_shift) + 1),
                      0);
 
     a.head->next_id += 1 << 24;

@@ -86,7 +86,7 @@ static void
 leave(us_arena_t *a, uint64_t chunks)
 {
     while (us_arena_free(a) > chunks) {
-        assert_int_equal(us_arena_grow(a, US_AREA_OFFSETS, 1), 0);
+        assert_int_equal(us_arena_grow_locked(a, US_AREA_OFFSETS, 1), 0);
     }
 
     assert_int_equal(us_arena_free(a), chunks);
@@ -284,7 +284,7 @@ removed(void **state)
     /* what was given back is zero when it is taken again */
 
     while (a.head->nspare) {
-        i = us_arena_take(&a, US_AREA_DELETED, 1);
+        i = us_arena_take_locked(&a, US_AREA_DELETED, 1);
         us_commit(&a);
         assert_true(i > 0);
 

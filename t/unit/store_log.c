@@ -238,9 +238,9 @@ log_far(void **state)
     mem = zone_map(&a, HUGE_ZONE);
     first = ((uint64_t) 1 << 33) - 100;
 
-    assert_int_equal(us_arena_grow(&a, US_AREA_OFFSETS,
-                                   (first / US_LOG_GROUP * 64
-                                    >> a.chunk_shift) + 1), 0);
+    assert_int_equal(us_arena_grow_locked(&a, US_AREA_OFFSETS,
+                                          (first / US_LOG_GROUP * 64
+                                           >> a.chunk_shift) + 1), 0);
 
     a.head->log_end = ((uint64_t) 200 << 30) * 2 + 1;
     a.head->long_end = 0;
