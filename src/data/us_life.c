@@ -315,7 +315,7 @@ us_life_close(us_life_t *l, uint64_t ms)
         return -1;
     }
 
-    rc = us_write_all(l, l->store, until, &tail);
+    rc = us_write_all(l, l->store, until, &tail, &e);
 
     if (rc == 0) {
         rc = us_recovery_clean(l->dirfd, tail.lsn, tail.ids, &e);
@@ -325,7 +325,12 @@ us_life_close(us_life_t *l, uint64_t ms)
     us_store_close(l->store);
     l->store = NULL;
 
-    return rc == 0 ? 0 : -1;
+    if (rc != 0) {
+        l->env.say(l->env.data, US_SAY_ALERT, e.text);
+        return -1;
+    }
+
+    return 0;
 }
 
 

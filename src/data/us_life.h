@@ -233,7 +233,8 @@ void us_life_write(us_life_t *l);
 
 /*
  * The last process, without any other: writes and syncs all that is published
- * and closes the directory in order, in at most so many ms.  0: done.
+ * and closes the directory in order, in at most so many ms.  0: done; or -1,
+ * and why is logged.
  */
 int us_life_close(us_life_t *l, uint64_t ms);
 

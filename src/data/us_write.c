@@ -617,26 +617,28 @@ us_write_look(us_life_t *l, us_disk_error_t *e)
 
 
 int
-us_write_all(us_life_t *l, us_store_t *store, uint64_t until, us_tail_t *tail)
+us_write_all(us_life_t *l, us_store_t *store, uint64_t until, us_tail_t *tail,
+    us_disk_error_t *e)
 {
-    uint64_t         before;
-    us_disk_error_t  e;
-
     us_share_tail(l->sh, tail);
 
-    if (us_write_begin(l, store, tail, &e) != 0) {
+    if (us_write_begin(l, store, tail, e) != 0) {
         return -1;
     }
 
     while (us_store_published(store) != tail->lsn) {
-        before = tail->lsn;
 
-        if (us_write_group(l, store, tail, &e) != 0 || tail->lsn == before
-            || us_job_now(l) > until)
-        {
+        if (us_write_group(l, store, tail, e) != 0) {
             return -1;
+        }
+
+        if (us_job_now(l) > until) {
+            return us_disk_fail(e, 0, "the time for the journal's end is up, "
+                                "%llu bytes are not written",
+                                (unsigned long long)
+                                (us_store_published(store) - tail->lsn));
         }
     }
 
-    return us_write_durable(l, store, &l->writer, tail, &e);
+    return us_write_durable(l, store, &l->writer, tail, e) == 0 ? 0 : -1;
 }

@@ -18,10 +18,11 @@ void us_sync(us_life_t *l);
 
 /*
  * In this thread, by the last process: writes and syncs all that the store has
- * published, until the time `until` (ms).  0: done, tail is the end.
+ * published, until the time `until` (ms).  0: done, tail is the end; or -1
+ * with e.
  */
 int us_write_all(us_life_t *l, us_store_t *store, uint64_t until,
-    us_tail_t *tail);
+    us_tail_t *tail, us_disk_error_t *e);
 
 /*
  * Whether path= is still this directory, and its lock still the file that we

@@ -130,6 +130,141 @@ test_life(void **state)
 }
 
 
+/* what the last process cannot write or sync is logged, and no clean end */
+
+static void
+close_fails(int *error, const char *text)
+{
+    proc_t         *p;
+    us_manifest_t   m;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(1000);
+    (void) add_some(p, 0, 10);
+    proc_stop(p);
+
+    *error = EIO;
+    world.current = p;
+    assert_int_equal(us_life_close(&p->l, 1000), -1);
+    world.current = NULL;
+    *error = 0;
+
+    assert_true(said(p, text));
+    assert_int_equal(us_manifest_read(dirfd_, &m, NULL), US_MANIFEST_OK);
+    assert_int_not_equal(m.state, US_STATE_CLEAN);
+}
+
+
+static void
+test_close_write_fails(void **state)
+{
+    close_fails(&world.write_errno, "(5: ");
+}
+
+
+static void
+test_close_sync_fails(void **state)
+{
+    close_fails(&world.sync_errno, "(5: ");
+}
+
+
+/* a bit that has changed: good up to there, read-only, for good */
+
+static void
+test_damaged(void **state)
+{
+    int       fd;
+    char      path[200], byte;
+    proc_t   *p;
+
+    world.conf.segment = 1500;
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 100);
+    pass(1500);
+    (void) add_some(p, 100, 100);
+    pass(1500);
+
+    snprintf(path, sizeof(path), "%s/journal.%016x", world.path, 0);
+    fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(syscall(SYS_pread64, fd, &byte, 1, 200), 1);
+    byte ^= 1;
+    assert_int_equal(syscall(SYS_pwrite64, fd, &byte, 1, 200), 1);
+    (void) close(fd);
+
+    p = restart();
+    pass(5000);
+    assert_int_equal(state_of(p), US_LIFE_DAMAGED);
+    assert_false(us_life_whole(&p->l));
+    assert_false(us_life_writable(&p->l, NULL));
+    assert_int_equal(us_life_ids(&p->l), US_STORE_NO_ID);
+    assert_true(us_store_next_id(p->l.store) < 200);
+    assert_true(has_all(p, us_store_next_id(p->l.store)));
+    assert_true(said(p, "journal.0000000000000000"));
+}
+
+
+/* nothing that can be read: no retry, as it would not pass */
+
+static void
+test_failed(void **state)
+{
+    int       fd;
+    char      path[200];
+    proc_t   *p;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(1000);
+
+    snprintf(path, sizeof(path), "%s/manifest", world.path);
+    fd = open(path, O_RDWR|O_TRUNC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "rubbish\n", 8), 8);
+    (void) close(fd);
+
+    p = restart();
+    pass(5000);
+    assert_int_equal(state_of(p), US_LIFE_FAILED);
+    assert_false(us_life_writable(&p->l, NULL));
+    assert_true(said(p, "manifest"));
+}
+
+
+/* mode=lookup: no lock, no writing; what is newer is read at a reload */
+
+static void
+test_lookup(void **state)
+{
+    proc_t    *p;
+    uint64_t   generation;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 50);
+    pass(1500);
+
+    world.conf.store.lookup = 1;
+    world.conf.store.ring = 0;
+    p = restart();
+    pass(500);
+    assert_int_equal(state_of(p), US_LIFE_LOOKUP);
+    assert_true(us_life_whole(&p->l));
+    assert_false(us_life_writable(&p->l, NULL));
+    assert_int_equal(us_life_ids(&p->l), 50);
+    assert_true(has_all(p, 50));
+    assert_int_equal(flock(lockfd_, LOCK_EX|LOCK_NB), 0);
+
+    generation = us_share_generation(world.sh);
+    us_release(&world.sh->load_wanted, 1);
+    pass(500);
+    assert_int_equal(us_share_generation(world.sh), generation + 1);
+    assert_int_equal(state_of(p), US_LIFE_LOOKUP);
+    assert_true(has_all(p, 50));
+}
+
+
 /* sync=always: one job writes and syncs; sync=off: on request only */
 
 static void
@@ -1567,6 +1702,11 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest  tests[] = {
         test(test_life),
+        test(test_close_write_fails),
+        test(test_close_sync_fails),
+        test(test_damaged),
+        test(test_failed),
+        test(test_lookup),
         test(test_policies),
         test(test_sync_error),
         test(test_sync_swallowed),
