@@ -128,7 +128,7 @@ is($t->post('/url', join("\n", 0 .. 90), Accept => 'text/plain')->{body}
 # a slow one: reads wait for what they would tell, a second at most
 
 $t->disk('slow 3000');
-my $next = $t->get('/stats')->json->{next_id};
+my $next = $t->get('/stats')->json->{urls};
 my $pid = fork() // die;
 
 if ($pid == 0) {
@@ -137,7 +137,7 @@ if ($pid == 0) {
     POSIX::_exit(0);
 }
 
-ok(wait_until(1, sub { $t->get('/stats')->json->{next_id} > $next }),
+ok(wait_until(1, sub { $t->get('/stats')->json->{urls} > $next }),
     'it has its ids');
 
 my $start = time;
