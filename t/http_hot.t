@@ -85,7 +85,8 @@ is($t->post('/mem/add', "http://www.example.com/1\n", @text)->{body},
 is(all('/mem/seen', $urls[0], $urls[1]), "0\tseen\thttp://www.example.com/1\n"
     . "-\tunseen\thttp://www.example.com/2\n", 'and so have all of its site');
 is(all('/seen', 'http://www.example.com/1', 'http://www.example.com/4'),
-    "0\tseen\t$urls[0]\n-\tunseen\thttp://example.com/4\n", 'here they have not');
+    "0\tseen\t$urls[0]\n-\tunseen\thttp://example.com/4\n",
+    'here they have not');
 
 # the site's spelling stays when its first URL is deleted
 
