@@ -278,13 +278,13 @@ main(int argc, char **argv)
                 us_encoder_tail(e, &o);
                 part += (uint64_t) (o.p - buf) * 8 + o.n - pos[i - at];
                 n4 = (4 - (o.n & 3)) & 3;
-                us_bits_put(&o, (1 << n4) - 1, (unsigned) n4);
+                us_bitout_put(&o, (1 << n4) - 1, (unsigned) n4);
                 raw += len;
             }
 
             enc_ns += now() - t;
             pos[i - at] = (uint64_t) (o.p - buf) * 8 + o.n;
-            us_bits_put(&o, 0xff, 8);
+            us_bitout_put(&o, 0xff, 8);
 
             t = now();
 

@@ -165,7 +165,7 @@ text(const uint8_t *data, size_t size)
     us_encoder_tail(encoder, &o);
 
     nbits = (size_t) (o.p - bits) * 8 + o.n;
-    us_bits_put(&o, (1u << (-nbits & 3)) - 1, (unsigned) (-nbits & 3));
+    us_bitout_put(&o, (1u << (-nbits & 3)) - 1, (unsigned) (-nbits & 3));
     *o.p = (uint8_t) o.acc;
 
     b.base = bits;

@@ -54,44 +54,4 @@ us_cancelled(const volatile int *cancel)
 }
 
 
-/*
- * Record bytes are immutable once published, but a reader loads whole words
- * and so touches bytes after its record, which a writer may be filling at the
- * moment; it never uses their bits.  This is the only unsynchronized access
- * in the store, and ThreadSanitizer learns of it here.
- */
-
-#if defined(__SANITIZE_THREAD__)
-#define US_SANITIZE_THREAD  1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define US_SANITIZE_THREAD  1
-#endif
-#endif
-
-#ifdef US_SANITIZE_THREAD
-#define us_unsynchronized  static __attribute__((noinline, unused,            \
-                                                 no_sanitize("thread")))
-#else
-#define us_unsynchronized  static inline
-#endif
-
-
-typedef uint64_t  us_unaligned_t  __attribute__((aligned(1), may_alias));
-
-
-us_unsynchronized uint64_t
-us_load64(const uint8_t *p)
-{
-    return *(const us_unaligned_t *) p;
-}
-
-
-us_unsynchronized void
-us_store64(uint8_t *p, uint64_t v)
-{
-    *(us_unaligned_t *) p = v;
-}
-
-
 #endif /* _US_ATOMIC_H_INCLUDED_ */

@@ -9,13 +9,11 @@
 
 
 #include "us_model.h"
+#include "../us_bit.h"
 
 
 /* a text to be decoded may write that much beyond its end */
 #define US_DECODE_SLACK    64
-
-/* bits are read in words: that many bytes after their end can be read */
-#define US_BITS_SLACK      8
 
 
 /*
@@ -61,24 +59,6 @@ us_decoder_entry(const us_decoder_t *d, uint32_t last, uint64_t word)
 
     return d->second[(e >> US_MASK_BITS)
                      + (word >> US_FIRST_BITS & e & US_MASK)];
-}
-
-
-/* where to read on; the lowest bit of a byte comes first */
-
-typedef struct {
-    const uint8_t  *base;
-    uint64_t        pos;              /* bits */
-    uint64_t        end;
-} us_bitin_t;
-
-
-/* the bits from pos on, at least 57; those after the end mean nothing */
-
-static inline uint64_t
-us_bitin_peek(const us_bitin_t *b)
-{
-    return us_load64(b->base + (b->pos >> 3)) >> (b->pos & 7);
 }
 
 

@@ -185,7 +185,7 @@ us_encoder_put(us_encoder_t *e, us_bitout_t *o, unsigned code,
                  | tag << 16;
     }
 
-    us_bits_put(o, *known & 0xffff, len);
+    us_bitout_put(o, *known & 0xffff, len);
 }
 
 
@@ -208,7 +208,7 @@ us_encoder_tail(us_encoder_t *e, us_bitout_t *o)
             us_encoder_put(e, o, ctx, token, price / US_PRICE_BIT);
 
         } else {
-            us_bits_put(o, us_code_bits(e->escapes[ctx]),
+            us_bitout_put(o, us_code_bits(e->escapes[ctx]),
                         us_code_len(e->escapes[ctx]));
             us_encoder_put(e, o, escape, token, e->escape[token]);
         }

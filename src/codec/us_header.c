@@ -127,7 +127,7 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
 static inline void
 us_header_put(us_bitout_t *o, uint32_t code)
 {
-    us_bits_put(o, us_code_bits(code), us_code_len(code));
+    us_bitout_put(o, us_code_bits(code), us_code_len(code));
 }
 
 
@@ -154,7 +154,7 @@ us_header_write(us_models_t *ms, uint64_t id, const us_header_t *h,
 
     if (h->number != newest) {
         us_header_put(o, ms->tables[newest].codes.head[US_HEADER_OTHER]);
-        us_bits_put(o, h->number, 3);
+        us_bitout_put(o, h->number, 3);
     }
 
     codes = &ms->tables[h->number].codes;
@@ -171,10 +171,10 @@ us_header_write(us_models_t *ms, uint64_t id, const us_header_t *h,
     us_header_put(o, codes->head[US_HEADER_TAIL + width + 1]);
 
     low = distance & (((uint64_t) 1 << width) - 1);
-    us_bits_put(o, (uint32_t) low & 0xfffff, width < 20 ? width : 20);
+    us_bitout_put(o, (uint32_t) low & 0xfffff, width < 20 ? width : 20);
 
     if (width > 20) {
-        us_bits_put(o, (uint32_t) (low >> 20), width - 20);
+        us_bitout_put(o, (uint32_t) (low >> 20), width - 20);
     }
 
     us_header_put(o, us_header_prefix(codes, distance, h->cut));

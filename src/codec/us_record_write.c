@@ -113,7 +113,7 @@ us_record_tail(us_codec_t *c, us_slot_t *s, const uint8_t *text, size_t len,
         s->depth = 0;
 
         for (i = 0; i < len; i++) {
-            us_bits_put(&o, text[i], 8);
+            us_bitout_put(&o, text[i], 8);
         }
 
     } else {
@@ -196,18 +196,18 @@ us_record_emit_locked(us_codec_t *c, unsigned slot, uint64_t id,
 
     for (n = s->nbits; n >= 32; n -= 32, tail += 4) {
         memcpy(&word, tail, sizeof(uint32_t));
-        us_bits_put(&o, word, 32);
+        us_bitout_put(&o, word, 32);
     }
 
     for (i = 0; i < n; i += 8) {
-        us_bits_put(&o, *tail++, n - i < 8 ? (unsigned) (n - i) : 8);
+        us_bitout_put(&o, *tail++, n - i < 8 ? (unsigned) (n - i) : 8);
     }
 
     n = (size_t) (o.p - c->bits) * 8 + o.n;
 
     /* ones make no token, see us_model_private.h */
 
-    us_bits_put(&o, (1u << (-n & 3)) - 1, (unsigned) (-n & 3));
+    us_bitout_put(&o, (1u << (-n & 3)) - 1, (unsigned) (-n & 3));
     *o.p = (uint8_t) o.acc;
 
     s->emitted = 1;

@@ -79,7 +79,7 @@ us_run_put(us_bitout_t *o, unsigned alphabet, const uint8_t *text,
             v = v * us_run_radix[alphabet] + us_run_value(*text++);
         }
 
-        us_bits_put(o, v, us_run_group[alphabet][n]);
+        us_bitout_put(o, v, us_run_group[alphabet][n]);
     }
 }
 

@@ -1,7 +1,7 @@
 
 /*
  * Runs: stretches of a few characters without meaning (numbers, hashes, video
- * ids), packed.  And the writer of bits.
+ * ids), packed.
  */
 
 
@@ -9,7 +9,7 @@
 #define _US_RUN_H_INCLUDED_
 
 
-#include "../us_base.h"
+#include "../us_bit.h"
 
 
 #define US_RUN_MIN         3
@@ -29,29 +29,6 @@
 #define US_RUN_OTHER       24
 
 extern const uint8_t  us_run_classes[256];
-
-
-/* lowest bit of a byte first; the buffer is as long as its user worked out */
-
-typedef struct {
-    uint8_t   *p;
-    uint64_t   acc;                   /* n bits */
-    unsigned   n;                     /* less than 8 between the calls */
-} us_bitout_t;
-
-
-static inline void
-us_bits_put(us_bitout_t *o, uint32_t bits, unsigned n)
-{
-    o->acc |= (uint64_t) bits << o->n;
-    o->n += n;
-
-    while (o->n >= 8) {
-        *o->p++ = (uint8_t) o->acc;
-        o->acc >>= 8;
-        o->n -= 8;
-    }
-}
 
 
 /* runs are numbered by alphabet, then length; and the bits that one takes */

@@ -9,6 +9,7 @@
 
 
 #include "us_arena.h"
+#include "../us_bit.h"
 
 
 #define US_LOG_GROUP      56          /* records that share a base */
@@ -36,31 +37,6 @@ static inline size_t
 us_log_length(uint32_t units)
 {
     return units < US_LONG ? 0 : (units - US_LONG_HEAD + 1) / 2;
-}
-
-
-/*
- * The bits of a record: they begin at bit `bit` (0 or 4) of *data, the lowest
- * bit of a byte first, and there are units * 4 of them.  Eight bytes past them
- * may be read, but mean nothing.
- */
-
-typedef struct {
-    const uint8_t  *data;
-    unsigned        bit;
-    uint32_t        units;
-} us_bits_t;
-
-
-/* n <= 56 bits from bit `at` on */
-
-static inline uint64_t
-us_bits(const us_bits_t *b, uint64_t at, unsigned n)
-{
-    at += b->bit;
-
-    return us_load64(b->data + (at >> 3)) >> (at & 7)
-           & (((uint64_t) 1 << n) - 1);
 }
 
 

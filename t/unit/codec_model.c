@@ -213,7 +213,7 @@ encode(test_t *t, const uint8_t *text, size_t len, size_t cut, uint8_t **bits,
                         77 + n * US_PRICE_BIT + n / 8);
     }
 
-    us_bits_put(&o, (1u << (-n & 3)) - 1, (unsigned) (-n & 3));
+    us_bitout_put(&o, (1u << (-n & 3)) - 1, (unsigned) (-n & 3));
     n += -n & 3;
 
     if (o.n) {
@@ -675,8 +675,8 @@ test_header_symbols(void **state)
             o.acc = 0;
             o.n = 0;
 
-            us_bits_put(&o, us_code_bits(codes[i]), us_code_len(codes[i]));
-            us_bits_put(&o, 0, 7);
+            us_bitout_put(&o, us_code_bits(codes[i]), us_code_len(codes[i]));
+            us_bitout_put(&o, 0, 7);
 
             b.base = bits;
             b.pos = 0;

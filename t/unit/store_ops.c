@@ -633,10 +633,10 @@ long_record(void **state)
         memset(&o, 0, sizeof(us_bitout_t));
         o.p = bits;
         us_header_write(&ms, us_store_next_id(z->store), &h, &o);
-        us_bits_put(&o, US_SPELLING_HTTPS | US_SPELLING_WWW, 8);
+        us_bitout_put(&o, US_SPELLING_HTTPS | US_SPELLING_WWW, 8);
 
         for (i = 0; i < rest; i++) {
-            us_bits_put(&o, 'a', 8);
+            us_bitout_put(&o, 'a', 8);
         }
 
         memset(&op, 0, sizeof(us_op_t));
