@@ -15,6 +15,7 @@
 #include "us_write.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -295,6 +296,26 @@ us_life_open_empty(us_life_t *l)
 }
 
 
+/* the counterpart of what the loader says */
+
+static void
+us_life_closed(us_life_t *l, const us_tail_t *tail)
+{
+    char      text[160];
+    uint64_t  lsn;
+
+    lsn = us_acquire(&l->sh->snapshot_lsn);
+
+    (void) snprintf(text, sizeof(text), "closed: %llu ids; the next start "
+                    "reads %s%llu bytes of journal",
+                    (unsigned long long) tail->ids,
+                    lsn ? "a snapshot and " : "",
+                    (unsigned long long) (tail->lsn - lsn));
+
+    l->env.say(l->env.data, US_SAY_NOTICE, text);
+}
+
+
 int
 us_life_close(us_life_t *l, uint64_t ms)
 {
@@ -329,6 +350,8 @@ us_life_close(us_life_t *l, uint64_t ms)
         l->env.say(l->env.data, US_SAY_ALERT, e.text);
         return -1;
     }
+
+    us_life_closed(l, &tail);
 
     return 0;
 }
