@@ -29,6 +29,7 @@ PKG_valgrind := valgrind
 
 PKG_web     += $(if $(shell command -v npm),,nodejs npm)
 PKG_clients += $(if $(shell command -v npm),,nodejs npm)
+PKG_deploy  := $(if $(shell command -v npm),,nodejs npm)
 
 # what is unpacked comes first
 

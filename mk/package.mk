@@ -5,6 +5,8 @@
 #   make test-deb     lintian; installed, used, upgraded and purged in a bare
 #                     Debian (root, debootstrap); PREVIOUS=DIR: older packages
 #                     to upgrade from
+#   make test-deploy  lints the Dockerfile, the compose file and the objects for
+#                     Kubernetes in deploy/; they are not run
 
 MAN := $(B)/man
 
@@ -32,4 +34,9 @@ deb: $(B)/.deps-deb       ## Debian packages in build/deb
 test-deb: deb             ## the packages, in a bare Debian: root, debootstrap
 	@tools/test-deb.sh $(DEB) $(PREVIOUS)
 
-.PHONY: man deb test-deb
+t/deploy/node_modules/.package-lock.json: | $(B)/.deps-deploy
+
+test-deploy: t/deploy/node_modules/.package-lock.json ## lints deploy/
+	@$(PROVE) t/deploy
+
+.PHONY: man deb test-deb test-deploy
