@@ -120,7 +120,7 @@ is($t->post('/lazy/add', "http://a.example/\nhttp://a.example/b/\n", @text)
     ->{status}, 200, 'another zone, sync=1s');
 $t->disk('stall 1');
 later(lazy => 'POST', '/lazy/add?url=http://a.example/b/c', '');
-ok(wait_until(2, sub { $t->get('/lazy/stats')->json->{next_id} == 3 }),
+ok(wait_until(2, sub { $t->get('/lazy/stats')->json->{urls} == 3 }),
     'added, but not written');
 
 my @told = ('/url/2', '/url/0,2', '/seen?url=http://a.example/b/c',
