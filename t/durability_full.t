@@ -2,6 +2,7 @@
 
 # A zone that is full restarts in the same SIZE, whatever it holds and however
 # it ended; one that is too small says which SIZE is not, and changes nothing.
+# t/stress/room.c does the same with many more kinds of stores.
 
 use strict;
 use warnings;
@@ -75,12 +76,13 @@ sub state_of
 
 
 for my $case (
-    [ '3m', 'snapshot=16k sites=on', 30, 'stop' ],
-    [ '3m', 'snapshot=16k sites=off marks=' . join(',', @marks), 50,
-        'kill' ],
-    [ '3m', 'snapshot=off sites=off marks=' . join(',', @marks), 0, 'kill' ],
+    [ '3m', 'snapshot=16k sites=on', 60, 'stop', 1 ],
+    [ '3m', 'snapshot=16k sites=off marks=' . join(',', @marks), 90,
+        'kill', 1 ],
+    [ '3m', 'snapshot=off sites=off marks=' . join(',', @marks), 0,
+        'kill', 2 ],
 ) {
-    my ($size, $options, $each, $end) = @$case;
+    my ($size, $options, $each, $end, $rounds) = @$case;
 
     my $t = UrlStore::Test->new(workers => 2)->run(conf($size, $options));
     my $name = "$size $options, $end";
@@ -88,7 +90,7 @@ for my $case (
 
     ok($t->ready, "$name: ready");
 
-    for my $round (1 .. 2) {
+    for my $round (1 .. $rounds) {
         $n = fill($t, $n, $each);
 
         for my $mark ($options =~ /marks/ ? @marks : ()) {
