@@ -404,7 +404,7 @@ sub counted
     my ($new) = $t->get('/metrics')->{body}
         =~ /^urlstore_answers_total\{zone="u",status="new"\} (\d+)$/m;
 
-    my $next = $t->get('/stats')->json->{next_id};
+    my $next = $t->get('/stats')->json->{urls};
     diag("counted $new of $next") if $new != $next;
     return $new == $next;
 }
