@@ -11,7 +11,7 @@
  * and nanoseconds for each record replayed, and the memory that the process
  * took beside both zones.
  *
- * US_REPLAY_* in us_replay.h were set by it.
+ * US_REPLAY_* in us_replay_private.h were set by it.
  */
 
 

@@ -9,7 +9,7 @@ use warnings;
 
 use lib 't/lib';
 use Cwd qw(abs_path);
-use File::Basename qw(dirname);
+use File::Basename qw(basename dirname);
 use File::Temp qw(tempdir);
 use Test::More;
 
@@ -94,6 +94,20 @@ is(join(' ', sort grep { !$real{$_} && !$other{$_} && !$metric{$_}
     'so do directives, variables, metrics and methods of spiders');
 is(join(' ', sort grep { !$directive{$_} } keys %real, keys %other), '',
     'and all of them are described');
+
+
+# files of the source
+
+my %file = map { basename($_) => 1 }
+    glob 'src/*.[ch] src/*/*.[ch] t/*/* bench/*.[ch] bench/*/*';
+
+$file{'ngx_http_urlstore_front.h'} = 1;           # made by front/front.awk
+
+my @gone = grep { my $text = slurp($_);
+    grep { !$file{$_} } $text =~ /\b((?:us|ngx_http_urlstore)_\w+\.[ch])\b/g }
+    @docs, glob 'src/*.[ch] src/*/*.[ch]';
+
+is("@gone", '', 'files that documents and comments name exist');
 
 done_testing();
 
