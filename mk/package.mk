@@ -1,10 +1,12 @@
 # Packages: man pages and completions, which `make install` installs, too, and
-# Debian packages.
+# Debian packages; and what the documents and deploy/ say.
 #
 #   make deb          build/deb/*.deb, from the files of the working tree
 #   make test-deb     lintian; installed, used, upgraded and purged in a bare
 #                     Debian (root, debootstrap); PREVIOUS=DIR: older packages
 #                     to upgrade from
+#   make test-docs    runs the commands of README.md and docs/*.md, or names
+#                     the test that does
 #   make test-deploy  lints the Dockerfile, the compose file and the objects for
 #                     Kubernetes in deploy/; they are not run
 
@@ -39,4 +41,7 @@ t/deploy/node_modules/.package-lock.json: | $(B)/.deps-deploy
 test-deploy: t/deploy/node_modules/.package-lock.json ## lints deploy/
 	@$(PROVE) t/deploy
 
-.PHONY: man deb test-deb test-deploy
+test-docs: build $(B)/generate ## runs the commands of README and docs
+	@tools/test-docs.pl
+
+.PHONY: man deb test-deb test-deploy test-docs
