@@ -158,6 +158,17 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         }
     }
 
+    if (!(ep->methods & NGX_HTTP_POST)) {
+
+        /* it reads no body */
+
+        rc = ngx_http_discard_request_body(r);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
     ctx->writes = ngx_http_urlstore_writes(r, ep);
 
     ngx_http_urlstore_begin(ctx);

@@ -191,12 +191,6 @@ ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     rc = ngx_http_urlstore_query_url(r, ctx->zone, how, canon, &verdict);
 
     if (rc == NGX_DECLINED) {

@@ -114,15 +114,8 @@ ngx_http_urlstore_page_redirect(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_urlstore_page_send(ngx_http_request_t *r, ngx_str_t *text)
 {
-    ngx_int_t                 rc;
     ngx_http_urlstore_out_t  *out;
     ngx_http_urlstore_ctx_t  *ctx;
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     out = &ctx->out;

@@ -112,12 +112,6 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
                                          "/site/ takes a host");
     }
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     rc = us_store_site(ctx->zone->store, key, &site);
     ctx->lsn = us_store_published(ctx->zone->store);
     ctx->tops = 1;

@@ -361,12 +361,6 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
     const char               *state;
     ngx_http_urlstore_ctx_t  *ctx;
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     state = ngx_http_urlstore_state_name(ctx->zone);

@@ -331,16 +331,9 @@ ngx_http_urlstore_sum(ngx_http_urlstore_zone_t *zone, ngx_uint_t counter)
 ngx_int_t
 ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                     rc;
     ngx_http_urlstore_out_t      *out;
     ngx_http_urlstore_ctx_t      *ctx;
     ngx_http_urlstore_figures_t   f;
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     out = &ctx->out;
@@ -535,18 +528,11 @@ ngx_http_urlstore_stats_lists(ngx_http_urlstore_out_t *out,
 ngx_int_t
 ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                     rc;
     ngx_http_urlstore_ctx_t      *ctx;
     ngx_http_urlstore_scrape_t    s;
     ngx_http_urlstore_figures_t   f;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 16384) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -84,12 +84,6 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     ngx_http_urlstore_type(ctx,
                ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_TEXT));
 
