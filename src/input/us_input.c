@@ -46,7 +46,7 @@ void
 us_input_piece(us_input_t *in, const uint8_t *p, size_t len)
 {
     in->p = p;
-    in->last = p + len;
+    in->last = len ? p + len : p;
 }
 
 
