@@ -25,8 +25,8 @@
  * A request's way: the handler finds the endpoint, asks
  * ngx_http_urlstore_ready() whether the zone can answer, and calls it.  The
  * endpoint collects its reply in ctx->out and leaves through
- * ngx_http_urlstore_reply_when(), which holds it back until what it says is
- * on disk as far as the zone promises.
+ * ngx_http_urlstore_reply_when(), which sends it when all that it reveals is on
+ * disk as far as the zone promises.
  */
 
 
@@ -582,9 +582,9 @@ void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
 /* ngx_http_urlstore_park.c; also for zones without path= */
 
 /*
- * Every reply that tells what the store has, or has not, passes here: calls
- * handler once ctx->lsn is on disk as far as the zone promises, and returns
- * its result; or NGX_DONE, and calls it later.
+ * Every reply that reveals what the store has, or has not, passes here.  Calls
+ * handler and returns its result if ctx->lsn is on disk as far as the zone
+ * promises; else returns NGX_DONE and calls it when that is so.
  */
 ngx_int_t ngx_http_urlstore_reply_when(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler);
@@ -608,7 +608,7 @@ void ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn);
 uint64_t ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone);
 uint64_t ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone);
 
-/* whether what a read tells is: lsn, tops, top and absent are set */
+/* whether all that a read reveals is promised: lsn, tops, top, absent are set */
 ngx_uint_t ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_problem.c */

@@ -122,7 +122,7 @@ ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
     body = cln->data;
     ngx_memzero(body, sizeof(ngx_http_urlstore_body_t));
 
-    /* the longest id and the longest URL are told from longer ones */
+    /* the reader must distinguish the longest id, or URL, from longer ones */
 
     us_input_init(&body->input, format, ids == NGX_HTTP_URLSTORE_ONLY_IDS
                                         ? US_URL_MAX : ulcf->max_url);
@@ -647,7 +647,7 @@ ngx_http_urlstore_body_rest(ngx_http_request_t *r,
 }
 
 
-/* one window of output at most; body->more tells that there is more to come */
+/* one window of output at most; body->more: there is more to come */
 
 static ngx_int_t
 ngx_http_urlstore_body_inflate(ngx_http_request_t *r,

@@ -97,7 +97,7 @@ ngx_http_urlstore_dir_test(ngx_http_urlstore_zone_t *zone)
             return ngx_http_urlstore_dir_parent(zone);
         }
 
-        /* another user than the one who starts nginx cannot tell */
+        /* nginx -t may run as a user that cannot look */
 
         if (ngx_errno == NGX_EACCES && geteuid() != 0) {
             ngx_log_error(NGX_LOG_WARN, log, ngx_errno,
@@ -268,7 +268,7 @@ ngx_http_urlstore_dir_usable(ngx_http_urlstore_zone_t *zone, int dirfd)
 }
 
 
-/* 1: the workers are to be another user than root, who we are */
+/* 1: this process is root's, and the workers are to be another user's */
 
 static ngx_uint_t
 ngx_http_urlstore_dir_user(ngx_http_urlstore_persist_t *p, uid_t *uid,

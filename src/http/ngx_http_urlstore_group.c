@@ -7,8 +7,8 @@
  *
  * A group lives from its first item to the flush, which is at the latest when
  * the event loop goes on.  One exception: if the journal's ring is full
- * (US_BUSY), the request keeps its groups until there is room; g->done tells
- * how far the store has come in the first of them.
+ * (US_BUSY), the request keeps its groups until there is room; g->done is how
+ * far the store has come in the first of them.
  */
 
 

@@ -422,7 +422,7 @@ ngx_http_urlstore_normalize_json(ngx_http_request_t *r, us_canon_t *canon,
     path = us_url_pathname(u);
     p = ngx_http_urlstore_normalize_part(p, "path", path, 1);
 
-    /* what stands behind the last slash */
+    /* what follows the last slash */
 
     part.data = path.data + path.len;
 

@@ -132,7 +132,7 @@ ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n)
     b->end = p + size;
     b->temporary = 1;
 
-    /* tells that a piece is before b->start */
+    /* marks a buffer whose piece begins before b->start */
 
     b->tag = piece ? (ngx_buf_tag_t) &ngx_http_urlstore_pieces : NULL;
 

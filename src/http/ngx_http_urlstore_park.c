@@ -362,7 +362,7 @@ ngx_http_urlstore_park_timer(ngx_event_t *ev)
 
     if (!ngx_queue_empty(&p->parked)) {
 
-        /* whoever was writing may have been just done, or killed */
+        /* the writer may have finished just now, or been killed */
 
         us_life_write(&p->life);
         ngx_add_timer(&p->wake, 1);
@@ -438,7 +438,7 @@ ngx_http_urlstore_park_wake(ngx_http_urlstore_persist_t *p)
         q = ngx_queue_head(&due);
         w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
 
-        /* who waits for room asks itself whether there is any */
+        /* a request that waits for room checks by itself whether there is any */
 
         ngx_http_urlstore_park_resume(w,
                                       w->room

@@ -463,7 +463,7 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 
     if (r->headers_out.status == NGX_HTTP_TOO_MANY_REQUESTS) {
 
-        /* limit_req and limit_conn do not tell */
+        /* limit_req and limit_conn do not send Retry-After */
 
         ngx_str_set(&value, "1");
 

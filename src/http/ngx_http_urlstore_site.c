@@ -23,8 +23,8 @@ static ngx_uint_t ngx_http_urlstore_prefix_cuts(us_canon_t *canon,
 
 
 /*
- * The key of a site from what a client calls it: a host, perhaps with www. or
- * a port, in any spelling.  The key lies in the request's pool.  *merge tells
+ * The key of a site from a client's name for it: a host in any spelling,
+ * perhaps with www. or a port.  The key lies in the request's pool.  *merge is
  * whether www.KEY is the same site.
  */
 
@@ -234,7 +234,7 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
             return ngx_http_urlstore_prefix_answer(r, &items[i]);
         }
 
-        /* this one, which is longer, is not there: that is told as well */
+        /* the reply reveals that this longer one is not there, too */
 
         ctx->negative = 1;
         ctx->absent = 1;

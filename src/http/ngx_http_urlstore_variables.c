@@ -151,8 +151,8 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
 
 
 /*
- * ?url=U[&base=B]; NGX_DECLINED: the request has none, or the zone cannot tell
- * yet.
+ * ?url=U[&base=B]; NGX_DECLINED: the request has none, or the zone does not
+ * know yet.
  */
 
 static ngx_int_t
