@@ -45,13 +45,15 @@ define compile
 	$(Q)$(CC) $(CSTD) $(WARN) $(1) -MMD -MP -c -o $@ $<
 endef
 
-# a program of its prerequisites; flags, more libraries
+# a program of its prerequisites, without the sources that a unit test includes;
+# flags, more libraries
 
 define program
 	@mkdir -p $(@D)
 	@echo "  LD    $(patsubst $(B)/%,%,$@)"
 	$(Q)$(CC) $(CSTD) $(filter-out -Wmissing-prototypes,$(WARN)) $(1) \
-	    -MMD -MP -o $@ $(filter %.c %.o %.a,$^) $(2) $(CORE_LIBS)
+	    -MMD -MP -o $@ $(filter-out t/unit/../%,$(filter %.c %.o %.a,$^)) \
+	    $(2) $(CORE_LIBS)
 endef
 
 define archive
