@@ -608,7 +608,7 @@ void ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn);
 uint64_t ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone);
 uint64_t ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone);
 
-/* whether all that a read reveals is promised: lsn, tops, top, absent are set */
+/* whether all that a read reveals is promised: by lsn, tops, top and absent */
 ngx_uint_t ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_problem.c */

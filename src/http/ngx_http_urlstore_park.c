@@ -438,7 +438,7 @@ ngx_http_urlstore_park_wake(ngx_http_urlstore_persist_t *p)
         q = ngx_queue_head(&due);
         w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
 
-        /* a request that waits for room checks by itself whether there is any */
+        /* a request that waits for room checks by itself if there is any */
 
         ngx_http_urlstore_park_resume(w,
                                       w->room
