@@ -45,6 +45,8 @@ $(B)/.deps-%: mk/deps.mk
 	$(if $(UNPACK_$*),@tools/packages.sh unpack $(B)/debian $(UNPACK_$*))
 	@touch $@
 
+.PRECIOUS: $(B)/.deps-%
+
 # the libraries by pkg-config; one that is missing has a word of its own
 
 $(B)/.libraries: tools/libraries.sh | $(B)/.deps-build
