@@ -67,16 +67,16 @@ us_bench_key(const us_bench_urls_t *b, const us_bench_url_t *u, unsigned *https)
 }
 
 
-/* the slot of a URL in the set: of its number + 1, or free */
+/* the cell of a URL in the set: of its number + 1, or free */
 
 static uint32_t *
-us_bench_slot(us_bench_urls_t *b, const us_bench_url_t *u)
+us_bench_cell(us_bench_urls_t *b, const us_bench_url_t *u)
 {
     size_t     i;
     uint64_t   h;
     unsigned   https, other;
     us_str_t   key, k;
-    uint32_t  *slot;
+    uint32_t  *cell;
 
     key = us_bench_key(b, u, &https);
     h = 0xcbf29ce484222325 ^ https;
@@ -88,18 +88,18 @@ us_bench_slot(us_bench_urls_t *b, const us_bench_url_t *u)
     h ^= h >> 29;
 
     for ( ;; h++) {
-        slot = &b->set[h & b->set_mask];
+        cell = &b->set[h & b->set_mask];
 
-        if (*slot == 0) {
-            return slot;
+        if (*cell == 0) {
+            return cell;
         }
 
-        k = us_bench_key(b, &b->urls[*slot - 1], &other);
+        k = us_bench_key(b, &b->urls[*cell - 1], &other);
 
         if (other == https && k.len == key.len
             && memcmp(k.data, key.data, k.len) == 0)
         {
-            return slot;
+            return cell;
         }
     }
 }
@@ -116,7 +116,7 @@ us_bench_set_grow(us_bench_urls_t *b)
     memset(b->set, 0, (b->set_mask + 1) * sizeof(uint32_t));
 
     for (i = 0; i < b->n; i++) {
-        *us_bench_slot(b, &b->urls[i]) = i + 1;
+        *us_bench_cell(b, &b->urls[i]) = i + 1;
     }
 }
 
@@ -126,11 +126,11 @@ us_bench_set_grow(us_bench_urls_t *b)
 static void
 us_bench_first(us_bench_urls_t *b, us_bench_url_t *u)
 {
-    uint32_t  *slot;
+    uint32_t  *cell;
 
-    slot = us_bench_slot(b, u);
+    cell = us_bench_cell(b, u);
 
-    if (*slot) {
+    if (*cell) {
         return;
     }
 
@@ -140,7 +140,7 @@ us_bench_first(us_bench_urls_t *b, us_bench_url_t *u)
     }
 
     b->urls[b->n++] = *u;
-    *slot = b->n;
+    *cell = b->n;
 
     if (b->n * 2 > b->set_mask) {
         us_bench_set_grow(b);
@@ -325,7 +325,7 @@ us_bench_queries(us_bench_urls_t *b, us_store_item_t *items,
             u.text = b->pool_len;
             memcpy(b->pool + u.text, p, u.len);
 
-            if (*us_bench_slot(b, &u)) {
+            if (*us_bench_cell(b, &u)) {
                 continue;
             }
         }

@@ -4,15 +4,15 @@
  *
  *     text    | record | record | ...     one after another, in order
  *     record  = [count, 4 bytes] length (7 bits a byte, low first) bytes
- *     slots   64 bits each: 40 offset of the record + 1, the high 24 of its
- *             hash, whose low bits chose the slot; 0: free
+ *     cells   64 bits each: 40 offset of the record + 1, the high 24 of its
+ *             hash, whose low bits chose the cell; 0: free
  *
  * Linear probing, at most three quarters full.  Most lines of a large input
  * miss every cache, so that lines come in groups: hash all and ask for their
- * slots, ask for the records that the slots name, then compare.
+ * cells, ask for the records that the cells name, then compare.
  *
  * Both arrays grow by mremap() and mmap(), which moves no byte of text; to
- * grow the slots, the text is read once in order and hashed again.  That would
+ * grow the cells, the text is read once in order and hashed again.  That would
  * be half of all the work if they only doubled each time: where the input's
  * length is known, they grow at once to what it will need if the rest of it
  * has as many new lines as its beginning.
@@ -31,7 +31,7 @@
 #include <sys/random.h>
 
 
-#define US_LINESET_SLOTS  (1 << 16)
+#define US_LINESET_CELLS  (1 << 16)
 #define US_LINESET_TEXT   (4 << 20)
 #define US_LINESET_TEXTS  ((uint64_t) 1 << 40)
 #define US_LINESET_GROUP  32
@@ -43,7 +43,7 @@ struct us_lineset_s {
     size_t         used;
     size_t         size;
 
-    uint64_t      *slots;
+    uint64_t      *cells;
     size_t         mask;
 
     uint64_t       lines;
@@ -79,11 +79,11 @@ us_lineset_create(size_t limit, int counting)
     set->limit = limit ? limit : SIZE_MAX;
     set->count_len = counting ? 4 : 0;
     set->size = US_LINESET_TEXT;
-    set->mask = US_LINESET_SLOTS - 1;
+    set->mask = US_LINESET_CELLS - 1;
     set->text = us_lineset_map(set->size);
-    set->slots = us_lineset_map(US_LINESET_SLOTS * sizeof(uint64_t));
+    set->cells = us_lineset_map(US_LINESET_CELLS * sizeof(uint64_t));
 
-    if (set->text == NULL || set->slots == NULL
+    if (set->text == NULL || set->cells == NULL
         || getrandom(set->key, 16, 0) != 16)
     {
         us_lineset_destroy(set);
@@ -101,8 +101,8 @@ us_lineset_destroy(us_lineset_t *set)
         (void) munmap(set->text, set->size);
     }
 
-    if (set->slots) {
-        (void) munmap(set->slots, (set->mask + 1) * sizeof(uint64_t));
+    if (set->cells) {
+        (void) munmap(set->cells, (set->mask + 1) * sizeof(uint64_t));
     }
 
     free(set);
@@ -155,16 +155,16 @@ us_lineset_walk(const us_lineset_t *set, size_t *pos, us_str_t *line,
 
 
 static inline uint64_t
-us_lineset_slot(uint64_t hash, size_t offset)
+us_lineset_cell(uint64_t hash, size_t offset)
 {
     return (hash >> US_LINESET_TAG) << US_LINESET_TAG | (offset + 1);
 }
 
 
 static inline size_t
-us_lineset_offset(uint64_t slot)
+us_lineset_offset(uint64_t cell)
 {
-    return (slot & (US_LINESET_TEXTS - 1)) - 1;
+    return (cell & (US_LINESET_TEXTS - 1)) - 1;
 }
 
 
@@ -182,7 +182,7 @@ us_lineset_progress(us_lineset_t *set, double share)
 }
 
 
-/* how many slots to have next, less one */
+/* how many cells to have next, less one */
 
 static size_t
 us_lineset_next_mask(const us_lineset_t *set)
@@ -215,10 +215,10 @@ us_lineset_next_mask(const us_lineset_t *set)
 }
 
 
-/* hashes all lines into slots, in groups for the sake of the cache */
+/* hashes all lines into cells, in groups for the sake of the cache */
 
 static void
-us_lineset_fill_slots(const us_lineset_t *set, uint64_t *slots, size_t mask)
+us_lineset_fill_cells(const us_lineset_t *set, uint64_t *cells, size_t mask)
 {
     size_t     i, k, n, pos, offset[US_LINESET_GROUP];
     uint32_t   count;
@@ -236,16 +236,16 @@ us_lineset_fill_slots(const us_lineset_t *set, uint64_t *slots, size_t mask)
             }
 
             h[n] = us_hash(set->key, 0, line.data, line.len);
-            __builtin_prefetch(&slots[h[n] & mask], 1);
+            __builtin_prefetch(&cells[h[n] & mask], 1);
         }
 
         for (i = 0; i < n; i++) {
 
-            for (k = h[i] & mask; slots[k]; k = (k + 1) & mask) {
+            for (k = h[i] & mask; cells[k]; k = (k + 1) & mask) {
                 /* void */
             }
 
-            slots[k] = us_lineset_slot(h[i], offset[i]);
+            cells[k] = us_lineset_cell(h[i], offset[i]);
         }
 
     } while (n == US_LINESET_GROUP);
@@ -253,10 +253,10 @@ us_lineset_fill_slots(const us_lineset_t *set, uint64_t *slots, size_t mask)
 
 
 static int
-us_lineset_grow_slots(us_lineset_t *set)
+us_lineset_grow_cells(us_lineset_t *set)
 {
     size_t     mask;
-    uint64_t  *slots;
+    uint64_t  *cells;
 
     mask = us_lineset_next_mask(set);
 
@@ -265,17 +265,17 @@ us_lineset_grow_slots(us_lineset_t *set)
         return -1;
     }
 
-    slots = us_lineset_map((mask + 1) * sizeof(uint64_t));
-    if (slots == NULL) {
+    cells = us_lineset_map((mask + 1) * sizeof(uint64_t));
+    if (cells == NULL) {
         return -1;
     }
 
-    (void) madvise(slots, (mask + 1) * sizeof(uint64_t), MADV_HUGEPAGE);
+    (void) madvise(cells, (mask + 1) * sizeof(uint64_t), MADV_HUGEPAGE);
 
-    us_lineset_fill_slots(set, slots, mask);
+    us_lineset_fill_cells(set, cells, mask);
 
-    (void) munmap(set->slots, (set->mask + 1) * sizeof(uint64_t));
-    set->slots = slots;
+    (void) munmap(set->cells, (set->mask + 1) * sizeof(uint64_t));
+    set->cells = cells;
     set->mask = mask;
 
     return 0;
@@ -357,23 +357,23 @@ us_lineset_append(us_lineset_t *set, us_str_t line)
 }
 
 
-/* the record of a line, or NULL and the slot that it would have */
+/* the record of a line, or NULL and the cell that it would have */
 
 static uint8_t *
 us_lineset_find(const us_lineset_t *set, us_str_t line, uint64_t h,
-    uint64_t **slot)
+    uint64_t **cell)
 {
     size_t     i;
     uint8_t   *p;
     us_str_t   known;
 
-    for (i = h & set->mask; set->slots[i]; i = (i + 1) & set->mask) {
+    for (i = h & set->mask; set->cells[i]; i = (i + 1) & set->mask) {
 
-        if (set->slots[i] >> US_LINESET_TAG != h >> US_LINESET_TAG) {
+        if (set->cells[i] >> US_LINESET_TAG != h >> US_LINESET_TAG) {
             continue;
         }
 
-        p = set->text + us_lineset_offset(set->slots[i]);
+        p = set->text + us_lineset_offset(set->cells[i]);
         known = us_lineset_line(set, p);
 
         if (known.len == line.len
@@ -383,7 +383,7 @@ us_lineset_find(const us_lineset_t *set, us_str_t line, uint64_t h,
         }
     }
 
-    *slot = &set->slots[i];
+    *cell = &set->cells[i];
 
     return NULL;
 }
@@ -395,16 +395,16 @@ static int
 us_lineset_put(us_lineset_t *set, us_str_t line, uint64_t h)
 {
     uint8_t   *p;
-    uint64_t  *slot;
+    uint64_t  *cell;
 
-    p = us_lineset_find(set, line, h, &slot);
+    p = us_lineset_find(set, line, h, &cell);
 
     if (p) {
         us_lineset_count(set, p);
         return 0;
     }
 
-    *slot = us_lineset_slot(h, us_lineset_append(set, line));
+    *cell = us_lineset_cell(h, us_lineset_append(set, line));
 
     return 1;
 }
@@ -429,7 +429,7 @@ us_lineset_reserve(us_lineset_t *set, size_t n, size_t bytes)
     }
 
     if ((set->lines + n) / 3 * 4 > set->mask) {
-        return us_lineset_grow_slots(set);
+        return us_lineset_grow_cells(set);
     }
 
     return 0;
@@ -441,7 +441,7 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
     uint8_t *answers)
 {
     size_t    i, m, done, bytes;
-    uint64_t  slot, h[US_LINESET_GROUP];
+    uint64_t  cell, h[US_LINESET_GROUP];
 
     for (done = 0; done < n; done += m) {
         m = n - done < US_LINESET_GROUP ? n - done : US_LINESET_GROUP;
@@ -458,14 +458,14 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
         for (i = 0; i < m; i++) {
             h[i] = us_hash(set->key, 0, lines[done + i].data,
                            lines[done + i].len);
-            __builtin_prefetch(&set->slots[h[i] & set->mask], 1);
+            __builtin_prefetch(&set->cells[h[i] & set->mask], 1);
         }
 
         for (i = 0; i < m; i++) {
-            slot = set->slots[h[i] & set->mask];
+            cell = set->cells[h[i] & set->mask];
 
-            if (slot && slot >> US_LINESET_TAG == h[i] >> US_LINESET_TAG) {
-                __builtin_prefetch(set->text + us_lineset_offset(slot));
+            if (cell && cell >> US_LINESET_TAG == h[i] >> US_LINESET_TAG) {
+                __builtin_prefetch(set->text + us_lineset_offset(cell));
             }
         }
 
@@ -482,10 +482,10 @@ int
 us_lineset_number(us_lineset_t *set, us_str_t line, uint32_t *number)
 {
     uint8_t   *p;
-    uint64_t   h, *slot;
+    uint64_t   h, *cell;
 
     h = us_hash(set->key, 0, line.data, line.len);
-    p = us_lineset_find(set, line, h, &slot);
+    p = us_lineset_find(set, line, h, &cell);
 
     if (p) {
         memcpy(number, p, set->count_len);
@@ -496,12 +496,12 @@ us_lineset_number(us_lineset_t *set, us_str_t line, uint32_t *number)
         return -1;
     }
 
-    /* the slots may be others now */
+    /* the cells may be others now */
 
-    (void) us_lineset_find(set, line, h, &slot);
+    (void) us_lineset_find(set, line, h, &cell);
 
-    *slot = us_lineset_slot(h, us_lineset_append(set, line));
-    memcpy(set->text + us_lineset_offset(*slot), number, set->count_len);
+    *cell = us_lineset_cell(h, us_lineset_append(set, line));
+    memcpy(set->text + us_lineset_offset(*cell), number, set->count_len);
 
     return 0;
 }

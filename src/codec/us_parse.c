@@ -47,7 +47,7 @@
 /* nodes that a slice of building makes; about .3 ms */
 #define US_PARSER_SLICE  4096
 
-/* free slots that may not fit before those that follow are looked at first */
+/* free cells that may not fit before those that follow are looked at first */
 #define US_PARSER_TRIES  16
 
 #define us_inline        inline __attribute__((always_inline))
@@ -84,8 +84,8 @@ struct us_parser_s {
     us_node_t             *nodes;
     uint32_t               nnodes;    /* allocated */
     uint8_t               *bases;     /* bit b: some node has base b */
-    uint32_t               hint[2];   /* where to look for a free slot */
-    uint32_t               top;       /* no slot from it on is taken */
+    uint32_t               hint[2];   /* where to look for a free cell */
+    uint32_t               top;       /* no cell from it on is taken */
 
     uint8_t               *prices;    /* [ncontexts][ntokens + 1]: see rows */
     uint32_t               rows[US_CTX_MAX];    /* where a context's begin */
@@ -732,7 +732,7 @@ us_parser_node(us_parser_t *p, us_range_t r)
 
 
 /*
- * Finds a base for n children by the bytes c: that of the first free slots that
+ * Finds a base for n children by the bytes c: that of the first free cells that
  * fit.  An only child fits nearly anywhere, and fills the gaps that families
  * have left; these begin to look where there were some lately.
  */

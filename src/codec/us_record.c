@@ -34,7 +34,7 @@ us_codec_create(us_arena_t *a)
     }
 
     c->arena = a;
-    c->last = US_SLOT_NONE;
+    c->last = US_SEAT_NONE;
 
     c->tails = malloc(US_TAILS_SIZE);
 
@@ -107,7 +107,7 @@ us_chain_records(us_codec_t *c, us_chain_t *chain, uint64_t id)
 
         l = &chain->links[chain->n];
         l->id = id;
-        l->slot = US_SLOT_NONE;
+        l->seat = US_SEAT_NONE;
 
         if (us_record_open(c, id, &l->header, &l->bits) == -1) {
             return -1;

@@ -70,41 +70,41 @@ void us_record_prefetch(us_codec_t *c, uint64_t id);
 
 
 /*
- * Writing, a group at a time.  A slot (< US_STORE_GROUP) is one new URL of the
+ * Writing, a group at a time.  A seat (< US_STORE_GROUP) is one new URL of the
  * group.  In this order:
  *
  *     us_record_begin()    ends the group before
- *     us_record_encode()   for slots in ascending order; rest must not change
+ *     us_record_encode()   for seats in ascending order; rest must not change
  *                          until the group ends
  *     us_record_emit_locked()
- *                          nothing intended: the final bits of a slot, which
+ *                          nothing intended: the final bits of a seat, which
  *                          is about to become record id
  *     us_record_added_locked()
- *                          nothing intended: the slot was published as id, or
+ *                          nothing intended: the seat was published as id, or
  *                          its URL was found to have that id
  *
- * A slot may refer to an earlier slot of its group, if that one was added by
+ * A seat may refer to an earlier seat of its group, if that one was added by
  * the time of us_record_emit_locked(); else the codec uses another reference,
  * or none.
  */
 void us_record_begin(us_codec_t *c);
-void us_record_encode(us_codec_t *c, unsigned slot, unsigned klass,
+void us_record_encode(us_codec_t *c, unsigned seat, unsigned klass,
     us_str_t rest);
 
 /*
- * Encodes a slot once more, because its class has changed, in short bounded
+ * Encodes a seat once more, because its class has changed, in short bounded
  * time, without a reference.
  */
-void us_record_encode_locked(us_codec_t *c, unsigned slot, unsigned klass,
+void us_record_encode_locked(us_codec_t *c, unsigned seat, unsigned klass,
     us_str_t rest);
 
 /*
  * Returns the units, and where the bits are (until the next call; bits past the
  * last one in its byte are zero, 8 bytes more are readable).
  */
-uint32_t us_record_emit_locked(us_codec_t *c, unsigned slot, uint64_t id,
+uint32_t us_record_emit_locked(us_codec_t *c, unsigned seat, uint64_t id,
     const uint8_t **bits);
-void us_record_added_locked(us_codec_t *c, unsigned slot, uint64_t id);
+void us_record_added_locked(us_codec_t *c, unsigned seat, uint64_t id);
 
 
 /*

@@ -28,7 +28,7 @@
  */
 #define US_TAILS_SIZE     (2 * US_STORE_GROUP * US_TEXT_BUFFER)
 
-#define US_SLOT_NONE      ((unsigned) -1)
+#define US_SEAT_NONE      ((unsigned) -1)
 
 /* records in a chain; tuned with urlstore bench */
 #define US_HOPS           4
@@ -38,7 +38,7 @@
 
 typedef struct {
     us_header_t       header;
-    unsigned          slot;           /* the reference is that slot */
+    unsigned          seat;           /* the reference is that seat */
     unsigned          depth;          /* references to follow */
     unsigned          klass;
     us_str_t          rest;
@@ -51,14 +51,14 @@ typedef struct {
 
     unsigned          nprefixes;
     us_prefix_t       prefixes[US_PREFIXES];
-} us_slot_t;
+} us_seat_t;
 
 
-/* a record of a chain, or a slot that is going to be one */
+/* a record of a chain, or a seat that is going to be one */
 
 typedef struct {
     uint64_t          id;
-    unsigned          slot;           /* or US_SLOT_NONE */
+    unsigned          seat;           /* or US_SEAT_NONE */
     us_header_t       header;
     us_bitin_t        bits;           /* after the header */
 } us_link_t;
@@ -76,8 +76,8 @@ struct us_codec_s {
     us_arena_t       *arena;
     us_models_t       models;
 
-    us_slot_t         slots[US_STORE_GROUP];
-    unsigned          last;           /* slot encoded last, or none */
+    us_seat_t         seats[US_STORE_GROUP];
+    unsigned          last;           /* seat encoded last, or none */
 
     uint8_t          *tails;
     size_t            tails_used;
@@ -120,23 +120,23 @@ us_chain_again(us_codec_t *c, const us_chain_t *chain, us_link_t *l)
 
 #define US_CANDIDATES     2           /* records that are looked at */
 
-/* these, the slot before, and no reference */
+/* these, the seat before, and no reference */
 #define US_CHOICES        (US_CANDIDATES + 2)
 
 /* how a text can begin: see us_reference.c */
 
 typedef struct {
     us_header_t       header;
-    unsigned          slot;
+    unsigned          seat;
     unsigned          depth;
     us_start_t        start;
 } us_choice_t;
 
 /*
- * c->own is a text of len bytes, to be written as record next + slot, if all
+ * c->own is a text of len bytes, to be written as record next + seat, if all
  * before it in the group are.  Returns the number of choices.
  */
-unsigned us_references(us_codec_t *c, const us_slot_t *s, unsigned slot,
+unsigned us_references(us_codec_t *c, const us_seat_t *s, unsigned seat,
     size_t len, uint64_t next, us_choice_t choices[US_CHOICES]);
 
 

@@ -4,7 +4,7 @@
  * us_reference.c for how they can begin.
  *
  * Encoding happens without the lock.  A reference is an id, which stays valid
- * whatever is added meanwhile, or an earlier slot of the same group, whose id
+ * whatever is added meanwhile, or an earlier seat of the same group, whose id
  * is known when the record is emitted.
  */
 
@@ -12,11 +12,11 @@
 #include "us_record_private.h"
 
 
-/* slots for which the encoder of a new model is built one step further */
-#define US_STEP_SLOTS     64
+/* seats for which the encoder of a new model is built one step further */
+#define US_STEP_SEATS     64
 
 
-static void us_record_tail(us_codec_t *c, us_slot_t *s, const uint8_t *text,
+static void us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text,
     size_t len, const us_choice_t *choices, unsigned n);
 
 
@@ -24,32 +24,32 @@ void
 us_record_begin(us_codec_t *c)
 {
     c->tails_used = 0;
-    c->last = US_SLOT_NONE;
+    c->last = US_SEAT_NONE;
 
     us_models_step(&c->models);
 }
 
 
 void
-us_record_encode(us_codec_t *c, unsigned slot, unsigned klass, us_str_t rest)
+us_record_encode(us_codec_t *c, unsigned seat, unsigned klass, us_str_t rest)
 {
     size_t        len;
     unsigned      i, n;
     uint64_t      next;
-    us_slot_t    *s;
+    us_seat_t    *s;
     us_choice_t   choices[US_CHOICES];
 
-    if (slot % US_STEP_SLOTS == US_STEP_SLOTS - 1) {
+    if (seat % US_STEP_SEATS == US_STEP_SEATS - 1) {
         us_models_step(&c->models);
     }
 
-    s = &c->slots[slot];
+    s = &c->seats[seat];
 
     c->own[0] = (uint8_t) klass;
     memcpy(c->own + 1, rest.data, rest.len);
     len = rest.len + 1;
 
-    memset(s, 0, offsetof(us_slot_t, prefixes));
+    memset(s, 0, offsetof(us_seat_t, prefixes));
 
     s->klass = klass;
     s->rest = rest;
@@ -64,17 +64,17 @@ us_record_encode(us_codec_t *c, unsigned slot, unsigned klass, us_str_t rest)
 
     next = us_acquire(&c->arena->head->next_id);
 
-    n = us_references(c, s, slot, len, next, choices);
+    n = us_references(c, s, seat, len, next, choices);
     us_record_tail(c, s, c->own, len, choices, n);
 
-    c->last = slot;
+    c->last = seat;
 }
 
 
 /* chooses, and keeps the tail; what tokens cannot shorten is kept as it is */
 
 static void
-us_record_tail(us_codec_t *c, us_slot_t *s, const uint8_t *text, size_t len,
+us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text, size_t len,
     const us_choice_t *choices, unsigned n)
 {
     size_t              i;
@@ -98,7 +98,7 @@ us_record_tail(us_codec_t *c, us_slot_t *s, const uint8_t *text, size_t len,
 
     s->header = choice->header;
     s->header.number = e ? c->models.number : US_MODEL_BUILTIN;
-    s->slot = choice->slot;
+    s->seat = choice->seat;
     s->depth = choice->depth;
     s->at = c->tails_used;
 
@@ -109,7 +109,7 @@ us_record_tail(us_codec_t *c, us_slot_t *s, const uint8_t *text, size_t len,
     if (price > len * 8 * US_PRICE_BIT) {
         s->header.kind = US_RAW;
         s->header.cut = 0;
-        s->slot = US_SLOT_NONE;
+        s->seat = US_SEAT_NONE;
         s->depth = 0;
 
         for (i = 0; i < len; i++) {
@@ -128,13 +128,13 @@ us_record_tail(us_codec_t *c, us_slot_t *s, const uint8_t *text, size_t len,
 
 
 void
-us_record_encode_locked(us_codec_t *c, unsigned slot, unsigned klass,
+us_record_encode_locked(us_codec_t *c, unsigned seat, unsigned klass,
     us_str_t rest)
 {
-    us_slot_t    *s;
+    us_seat_t    *s;
     us_choice_t   choice;
 
-    s = &c->slots[slot];
+    s = &c->seats[seat];
 
     c->own[0] = (uint8_t) klass;
     memcpy(c->own + 1, rest.data, rest.len);
@@ -146,24 +146,24 @@ us_record_encode_locked(us_codec_t *c, unsigned slot, unsigned klass,
 
     memset(&choice, 0, sizeof(us_choice_t));
     choice.header.kind = US_WHOLE;
-    choice.slot = US_SLOT_NONE;
+    choice.seat = US_SEAT_NONE;
 
     us_record_tail(c, s, c->own, rest.len + 1, &choice, 1);
 }
 
 
-/* a slot whose reference became a record as it was encoded */
+/* a seat whose reference became a record as it was encoded */
 
 static int
-us_record_settled(us_codec_t *c, us_slot_t *s)
+us_record_settled(us_codec_t *c, us_seat_t *s)
 {
-    us_slot_t  *ref;
+    us_seat_t  *ref;
 
-    if (s->slot == US_SLOT_NONE) {
+    if (s->seat == US_SEAT_NONE) {
         return 1;
     }
 
-    ref = &c->slots[s->slot];
+    ref = &c->seats[s->seat];
     s->header.reference = ref->id;
 
     return ref->added && ref->klass == s->klass;
@@ -171,19 +171,19 @@ us_record_settled(us_codec_t *c, us_slot_t *s)
 
 
 uint32_t
-us_record_emit_locked(us_codec_t *c, unsigned slot, uint64_t id,
+us_record_emit_locked(us_codec_t *c, unsigned seat, uint64_t id,
     const uint8_t **bits)
 {
     size_t          n, i;
     uint32_t        word;
-    us_slot_t      *s;
+    us_seat_t      *s;
     us_bitout_t     o;
     const uint8_t  *tail;
 
-    s = &c->slots[slot];
+    s = &c->seats[seat];
 
     if (!us_record_settled(c, s)) {
-        us_record_encode_locked(c, slot, s->klass, s->rest);
+        us_record_encode_locked(c, seat, s->klass, s->rest);
     }
 
     o.p = c->bits;
@@ -235,11 +235,11 @@ us_record_cache(us_codec_t *c, const us_prefix_t *p, unsigned n,
 
 
 void
-us_record_added_locked(us_codec_t *c, unsigned slot, uint64_t id)
+us_record_added_locked(us_codec_t *c, unsigned seat, uint64_t id)
 {
-    us_slot_t  *s;
+    us_seat_t  *s;
 
-    s = &c->slots[slot];
+    s = &c->seats[seat];
 
     if (!s->emitted || s->id != id) {
         return;

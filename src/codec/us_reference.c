@@ -3,7 +3,7 @@
  * How the text of a new record can begin: with tokens, or with the common
  * prefix that it has with an earlier one, which then is its reference.
  *
- * Candidates are the slot or record before, and what the prefix cache knows of
+ * Candidates are the seat or record before, and what the prefix cache knows of
  * the longest prefixes.  Each is read up to the first byte that differs, along
  * its chain from the innermost record on.
  *
@@ -24,24 +24,24 @@
 #define US_HOP_PRICE      (10 * US_PRICE_BIT)
 
 
-/* a slot and those that it refers to, and the record that the last refers to */
+/* a seat and those that it refers to, and the record that the last refers to */
 
 static int
-us_chain_slots(us_codec_t *c, us_chain_t *chain, unsigned slot)
+us_chain_seats(us_codec_t *c, us_chain_t *chain, unsigned seat)
 {
     us_link_t        *l;
-    const us_slot_t  *s;
+    const us_seat_t  *s;
 
     for ( ;; ) {
         if (chain->n == US_HOPS_READ) {
             return -1;
         }
 
-        s = &c->slots[slot];
+        s = &c->seats[seat];
         l = &chain->links[chain->n++];
 
         l->id = 0;
-        l->slot = slot;
+        l->seat = seat;
         l->header = s->header;
         l->bits.base = c->tails + s->at;
         l->bits.pos = 0;
@@ -51,11 +51,11 @@ us_chain_slots(us_codec_t *c, us_chain_t *chain, unsigned slot)
             return 0;
         }
 
-        if (s->slot == US_SLOT_NONE) {
+        if (s->seat == US_SEAT_NONE) {
             return us_chain_records(c, chain, s->header.reference);
         }
 
-        slot = s->slot;
+        seat = s->seat;
     }
 }
 
@@ -130,7 +130,7 @@ us_chain_same(us_codec_t *c, us_chain_t *chain, const uint8_t *text,
 
 static int
 us_reference_tail(us_codec_t *c, const us_chain_t *chain, size_t same,
-    unsigned slot, uint64_t next, us_choice_t *choice)
+    unsigned seat, uint64_t next, us_choice_t *choice)
 {
     unsigned          k;
     us_header_t       h;
@@ -148,19 +148,19 @@ us_reference_tail(us_codec_t *c, const us_chain_t *chain, size_t same,
 
     l = &chain->links[k];
 
-    choice->slot = l->slot;
+    choice->seat = l->seat;
     choice->header.kind = US_TAIL;
     choice->header.reference = l->id;
     choice->header.cut = (unsigned) same;
 
     h = choice->header;
 
-    if (choice->slot != US_SLOT_NONE) {
-        h.reference = next + choice->slot;
+    if (choice->seat != US_SEAT_NONE) {
+        h.reference = next + choice->seat;
     }
 
     choice->start.at = h.cut;
-    choice->start.price = us_header_bits(&c->models, next + slot, &h)
+    choice->start.price = us_header_bits(&c->models, next + seat, &h)
                           * US_PRICE_BIT + choice->depth * US_HOP_PRICE;
 
     return 1;
@@ -173,19 +173,19 @@ us_reference_none(us_codec_t *c, us_choice_t *choice)
     memset(choice, 0, sizeof(us_choice_t));
 
     choice->header.kind = US_WHOLE;
-    choice->slot = US_SLOT_NONE;
+    choice->seat = US_SEAT_NONE;
     choice->start.price = us_header_bits(&c->models, 0, &choice->header)
                           * US_PRICE_BIT;
 }
 
 
 /*
- * Records below next to look at: the one before, if no slot is, and those that
+ * Records below next to look at: the one before, if no seat is, and those that
  * the cache knows of the longest prefixes.  Returns their number.
  */
 
 static unsigned
-us_references_find(us_codec_t *c, const us_slot_t *s, uint64_t next,
+us_references_find(us_codec_t *c, const us_seat_t *s, uint64_t next,
     uint64_t ids[US_CANDIDATES])
 {
     int       i;
@@ -194,7 +194,7 @@ us_references_find(us_codec_t *c, const us_slot_t *s, uint64_t next,
 
     n = 0;
 
-    if (c->last == US_SLOT_NONE && next) {
+    if (c->last == US_SEAT_NONE && next) {
         ids[n++] = next - 1;
     }
 
@@ -212,7 +212,7 @@ us_references_find(us_codec_t *c, const us_slot_t *s, uint64_t next,
 
 
 unsigned
-us_references(us_codec_t *c, const us_slot_t *s, unsigned slot, size_t len,
+us_references(us_codec_t *c, const us_seat_t *s, unsigned seat, size_t len,
     uint64_t next, us_choice_t choices[US_CHOICES])
 {
     int         i, rc;
@@ -232,8 +232,8 @@ us_references(us_codec_t *c, const us_slot_t *s, unsigned slot, size_t len,
         if (i >= 0) {
             rc = us_chain_records(c, &chain, ids[i]);
 
-        } else if (c->last != US_SLOT_NONE) {
-            rc = us_chain_slots(c, &chain, c->last);
+        } else if (c->last != US_SEAT_NONE) {
+            rc = us_chain_seats(c, &chain, c->last);
 
         } else {
             continue;
@@ -247,7 +247,7 @@ us_references(us_codec_t *c, const us_slot_t *s, unsigned slot, size_t len,
         same = same < US_CUT_MAX ? same : US_CUT_MAX;
 
         if (same >= US_CUT_MIN) {
-            n += (unsigned) us_reference_tail(c, &chain, same, slot, next,
+            n += (unsigned) us_reference_tail(c, &chain, same, seat, next,
                                               &choices[n]);
         }
     }

@@ -56,13 +56,13 @@
 #define NGX_HTTP_URLSTORE_UNPROCESSABLE   422
 
 /*
- * Counters.  Each worker has a slot of its own in the zone, so that counting
- * costs no shared cache line; a scrape adds the slots up.  Two workers share
- * a slot only while an old one drains, or beyond NGX_HTTP_URLSTORE_SLOTS, so
+ * Counters.  Each worker has a tally of its own in the zone, so that counting
+ * costs no shared cache line; a scrape adds the tallies up.  Two workers share
+ * a tally only while an old one drains, or beyond NGX_HTTP_URLSTORE_TALLIES, so
  * they are atomic all the same.
  */
 
-#define NGX_HTTP_URLSTORE_SLOTS      64
+#define NGX_HTTP_URLSTORE_TALLIES    64
 #define NGX_HTTP_URLSTORE_BUCKETS    13
 
 
@@ -93,7 +93,7 @@ typedef enum {
 
 typedef struct {
     ngx_atomic_t                    n[NGX_HTTP_URLSTORE_N];
-} ngx_http_urlstore_slot_t;
+} ngx_http_urlstore_tally_t;
 
 
 /* what all workers share beside the store; never moves, never shrinks */
@@ -102,7 +102,7 @@ typedef struct {
     void                           *mem;      /* the store's mapping */
     size_t                          size;
     time_t                          started;
-    ngx_http_urlstore_slot_t       *slots;
+    ngx_http_urlstore_tally_t      *tallies;
     void                           *persist;  /* of path=, or NULL */
 } ngx_http_urlstore_sh_t;
 
@@ -151,7 +151,7 @@ struct ngx_http_urlstore_zone_s {
 
     us_store_t                     *store;
     us_norm_ws_t                   *ws;
-    ngx_http_urlstore_slot_t       *slot;
+    ngx_http_urlstore_tally_t      *tally;
     ngx_http_urlstore_train_t      *train;
 
     /* another profile's normalizer for /normalize, made when asked for */
@@ -324,7 +324,7 @@ extern ngx_module_t  ngx_http_urlstore_module;
 
 
 #define ngx_http_urlstore_count(zone, counter, k)                             \
-    (void) ngx_atomic_fetch_add(&(zone)->slot->n[counter], k)
+    (void) ngx_atomic_fetch_add(&(zone)->tally->n[counter], k)
 
 
 /* us, monotonic */

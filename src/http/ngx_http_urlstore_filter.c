@@ -9,7 +9,7 @@
  *     without path       with path
  *     nginx zone: SIZE   nginx zone: small      DIR/filter: SIZE
  *     +---------------+  +----------+           +---------------+
- *     | sh, slots     |  | sh, slots|           | us_filter     |
+ *     | sh, tally     |  | sh, tally|           | us_filter     |
  *     | us_filter     |  +----------+           +---------------+
  *     +---------------+                         mapped by the master; its
  *                                               workers inherit the mapping

@@ -320,8 +320,8 @@ ngx_http_urlstore_sum(ngx_http_urlstore_zone_t *zone, ngx_uint_t counter)
 
     sum = 0;
 
-    for (i = 0; i < NGX_HTTP_URLSTORE_SLOTS; i++) {
-        sum += zone->sh->slots[i].n[counter];
+    for (i = 0; i < NGX_HTTP_URLSTORE_TALLIES; i++) {
+        sum += zone->sh->tallies[i].n[counter];
     }
 
     return sum;

@@ -4,7 +4,7 @@
  *
  *     slab pool of the nginx zone
  *     +--------+------------+-------+-----------------------------+-------+
- *     | header | sh, log_ctx| slots | mem: one piece for the store| spare |
+ *     | header | sh, log_ctx| tally | mem: one piece for the store| spare |
  *     +--------+------------+-------+-----------------------------+-------+
  *
  * Its directive (ngx_http_urlstore_declare.c) names it and makes its
@@ -105,9 +105,9 @@ ngx_http_urlstore_zone_share(ngx_http_urlstore_zone_t *zone)
 
     shpool->log_nomem = 0;
 
-    sh->slots = ngx_slab_calloc(shpool, sizeof(ngx_http_urlstore_slot_t)
-                                        * NGX_HTTP_URLSTORE_SLOTS);
-    if (sh->slots == NULL) {
+    sh->tallies = ngx_slab_calloc(shpool, sizeof(ngx_http_urlstore_tally_t)
+                                          * NGX_HTTP_URLSTORE_TALLIES);
+    if (sh->tallies == NULL) {
         return NULL;
     }
 
@@ -314,7 +314,7 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 {
     us_store_lock_t  lock;
 
-    zone->slot = &zone->sh->slots[ngx_worker % NGX_HTTP_URLSTORE_SLOTS];
+    zone->tally = &zone->sh->tallies[ngx_worker % NGX_HTTP_URLSTORE_TALLIES];
 
     if (zone->filter == NULL && zone->persist == NULL) {
         ngx_http_urlstore_zone_lock(zone, &lock);

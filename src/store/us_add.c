@@ -82,12 +82,12 @@ us_store_index_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
  */
 
 static void
-us_store_put_first(us_store_t *s, us_store_item_t *item, unsigned slot)
+us_store_put_first(us_store_t *s, us_store_item_t *item, unsigned seat)
 {
     us_store_site_t   site;
-    us_store_slot_t  *sl;
+    us_store_seat_t  *sl;
 
-    sl = &s->slots[slot];
+    sl = &s->seats[seat];
 
     us_store_item_split(item);
 
@@ -97,7 +97,7 @@ us_store_put_first(us_store_t *s, us_store_item_t *item, unsigned slot)
     }
 
     if (item->spelling != sl->klass) {
-        us_record_encode_locked(s->codec, slot, item->spelling, item->rest);
+        us_record_encode_locked(s->codec, seat, item->spelling, item->rest);
     }
 }
 
@@ -105,32 +105,32 @@ us_store_put_first(us_store_t *s, us_store_item_t *item, unsigned slot)
 /* under the lock: an item that was unseen without it */
 
 static void
-us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
+us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat)
 {
     uint32_t          units;
     us_op_t           op;
     us_head_t        *h;
     us_arena_t       *a;
     us_hashes_t       hashes;
-    us_store_slot_t  *sl;
+    us_store_seat_t  *sl;
     const uint8_t    *bits;
 
     a = &s->arena;
     h = a->head;
-    sl = &s->slots[slot];
+    sl = &s->seats[seat];
 
     us_store_look_locked(s, item);
 
     if (item->status == US_SEEN) {
-        us_record_added_locked(s->codec, slot, item->id);
+        us_record_added_locked(s->codec, seat, item->id);
         return;
     }
 
     if (sl->site_first == US_STORE_NO_ID) {
-        us_store_put_first(s, item, slot);
+        us_store_put_first(s, item, seat);
     }
 
-    units = us_record_emit_locked(s->codec, slot, h->next_id, &bits);
+    units = us_record_emit_locked(s->codec, seat, h->next_id, &bits);
 
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_ADD;
@@ -177,7 +177,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned slot)
     us_commit(a);
 
     us_release(&h->full, 0);
-    us_record_added_locked(s->codec, slot, item->id);
+    us_record_added_locked(s->codec, seat, item->id);
 }
 
 
@@ -188,9 +188,9 @@ us_store_place(us_store_t *s, us_store_item_t *items, size_t i)
 {
     size_t            k;
     us_store_site_t   site;
-    us_store_slot_t  *sl;
+    us_store_seat_t  *sl;
 
-    sl = &s->slots[i];
+    sl = &s->seats[i];
 
     sl->site = us_site(items[i].rest);
     sl->site_hash = us_store_site_hash(s, sl->site);
@@ -198,11 +198,11 @@ us_store_place(us_store_t *s, us_store_item_t *items, size_t i)
 
     for (k = 0; k < i; k++) {
         if (items[k].status == US_UNSEEN
-            && s->slots[k].site_hash == sl->site_hash)
+            && s->seats[k].site_hash == sl->site_hash)
         {
-            sl->site_first = s->slots[k].site_first;
+            sl->site_first = s->seats[k].site_first;
             items[i].spelling = us_store_class(&items[i],
-                                               s->slots[k].klass);
+                                               s->seats[k].klass);
             goto done;
         }
     }
@@ -244,7 +244,7 @@ us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
         }
 
         us_store_place(s, items, i);
-        us_record_encode(s->codec, i, s->slots[i].klass, items[i].rest);
+        us_record_encode(s->codec, i, s->seats[i].klass, items[i].rest);
     }
 
     if (unseen == 0) {

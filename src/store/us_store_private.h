@@ -44,7 +44,7 @@ typedef struct {
     uint64_t          site_hash;
     uint64_t          site_first;     /* or US_STORE_NO_ID: not known */
     unsigned          klass;          /* as encoded */
-} us_store_slot_t;
+} us_store_seat_t;
 
 
 typedef struct us_replay_s  us_replay_t;
@@ -55,7 +55,7 @@ struct us_store_s {
     us_codec_t       *codec;
     us_learn_t        learn;
     us_store_lock_t   lock;
-    us_store_slot_t   slots[US_STORE_GROUP];
+    us_store_seat_t   seats[US_STORE_GROUP];
     us_hot_t         *hot;            /* or NULL */
     uint32_t          owner;          /* in it */
     us_hot_key_t      keys[US_STORE_GROUP];
