@@ -20,6 +20,12 @@ debian=$top/build/debian/usr/share/nginx/src
 [ -d "$debian" ] || debian=/usr/share/nginx/src
 [ "$source" != debian ] || source=$debian
 
+# a module of Debian's nginx that the tests use, and conf_flags does not name
+
+case $targets in
+    *binary*) set -- "$@" --with-http_addition_module ;;
+esac
+
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 
