@@ -167,7 +167,7 @@ DOCS      := README.md CHANGELOG.md LICENSE \
 # of libus.a, for other programs (examples/embed.c)
 
 HEADERS   := us_base.h us_version.h url/us_normalize.h url/us_url.h \
-             zone/us_conf.h store/us_store.h \
+             zone/us_conf.h store/us_store.h store/us_hot.h \
              data/us_embed.h
 
 VERSION    = $(shell sed -n 's/.*US_VERSION  *"\(.*\)"/\1/p' src/us_version.h)

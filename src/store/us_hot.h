@@ -19,6 +19,11 @@
 #include "../us_base.h"
 
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+
 typedef struct us_hot_s  us_hot_t;
 
 
@@ -65,5 +70,11 @@ int us_hot_find(us_hot_t *h, const us_hot_key_t *key, uint64_t *value,
 /* enters or replaces; the oldest ones give way */
 void us_hot_put(us_hot_t *h, const us_hot_key_t *key, uint64_t value,
     unsigned klass);
+
+
+#ifdef __cplusplus
+}
+#endif
+
 
 #endif /* _US_HOT_H_INCLUDED_ */
