@@ -55,8 +55,11 @@ my $dir = tempdir(CLEANUP => 1);
 my $t = UrlStore::Test->new(workers => 1, log => 'warn', judge => 0)
     ->run(config());
 my $redis = UrlStore::Redis->start($dir);
-my ($nginx) = $t->worker_pids;
+my $nginx;
 my $socket;
+
+wait_until(30, sub { ($nginx) = $t->worker_pids; $nginx })
+    or die "nginx has no worker\n";
 
 print "no redis-server: its columns are empty\n\n" if !$redis;
 
