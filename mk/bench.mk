@@ -77,7 +77,8 @@ bench-memory: $(B)/bench/memory      ## what a load costs on this machine
 
 $(B)/bench/structures: bench/peers/structures.cc | $(B)/.deps-bench
 	@mkdir -p $(@D)
-	$(CXX) -std=gnu++17 -O2 -Wall -Wextra -Werror -o $@ $< -lJudy \
+	@echo '  LD    $(patsubst $(B)/%,%,$@)'
+	$(Q)$(CXX) -std=gnu++17 -O2 -Wall -Wextra -Werror -o $@ $< -lJudy \
 	    -lhat-trie -lmarisa
 
 $(B)/bench/normalize: bench/normalize.c $(B)/libus.a | $(B)/.deps-bench

@@ -2,6 +2,9 @@
 
 # urlstore bench: its parts add up, its answers are right, and a zone that is
 # filled holds as many URLs as the bytes in use promise.
+#
+# Benchmarks of the server run at a small scale: the first line says what they
+# read, and they end with 0.
 
 use strict;
 use warnings;
@@ -12,6 +15,7 @@ use Test::More;
 
 use lib 't/lib';
 use UrlStore::Corpora;
+use UrlStore::Test ();
 
 
 sub bench
@@ -21,6 +25,75 @@ sub bench
     is($?, 0, "bench @_");
 
     return JSON::PP->new->decode($out);
+}
+
+
+# a benchmark of make's, with variables: what it prints
+
+sub target
+{
+    my ($name, @variables) = @_;
+
+    my $out = `env @variables bench/$name/run.pl 2>&1`;
+
+    is($?, 0, "bench/$name/run.pl @variables") or diag($out);
+    like($out, qr/\AURLs: .*\b(?:generated|t\/data)/, 'what it reads');
+    unlike($out, qr/uninitialized| at bench/, 'no warning');
+
+    return $out;
+}
+
+
+# a directory with a wrk that sends the first and the last requests once, and
+# reports as wrk does
+
+sub fake_wrk
+{
+    my $dir = tempdir(CLEANUP => 1);
+
+    UrlStore::Test::spew("$dir/wrk", <<"END" . <<'END');
+#!/usr/bin/perl
+use lib '$UrlStore::Test::TOP/t/lib';
+END
+use strict;
+use warnings;
+use UrlStore::Client;
+
+my ($script) = "@ARGV" =~ /-s (\S+)/;
+my ($port) = "@ARGV" =~ m|127\.0\.0\.1:(\d+)|;
+my ($case, $dir, $kind) = @ARGV[-3 .. -1];
+my $client = UrlStore::Client->new('127.0.0.1', $port);
+my @requests;
+
+if ($script =~ /batch/) {
+    @requests = map { [ 'POST', $case, lines($_) ] }
+        grep { /\d$/ } glob "$dir/$kind.*";
+    splice @requests, 3 if @requests > 3;
+
+} else {
+    @requests = map { [ 'GET', $_ ] } split /\n/, lines($kind);
+    splice @requests, 100, -100 if @requests > 200;
+}
+
+# all of a file
+
+sub lines
+{
+    open my $fh, '<', $_[0] or die "$_[0]: $!";
+    local $/;
+    return <$fh>;
+}
+
+my $n = @requests;
+my $bad = grep { $client->request(@$_)->{status} != 200 } @requests;
+
+print "$n requests in 1s\n";
+print "Non-2xx or 3xx responses: $bad\n" if $bad;
+print "Requests/sec: $n\n";
+END
+    chmod 0755, "$dir/wrk";
+
+    return $dir;
 }
 
 
@@ -61,5 +134,21 @@ my $some = bench('--zone', '4m', '--limit', 1000, '--shuffle', 1, '--huge',
 is($some->{zone_size}, 4 << 20, '--zone');
 cmp_ok($some->{urls}, '<=', 1000, '--limit: lines');
 cmp_ok($some->{urls}, '>', 500, 'and no fewer');
+
+my $out = target('http', "PATH=@{[ fake_wrk() ]}:$ENV{PATH}", 'LINES=5000',
+    'SECONDS=.2', 'ROUNDS=1');
+
+like($out, qr/^GET \/seen known +2 +\d+ /m, 'single requests');
+like($out, qr/^\/add 10 % new +2 +\d/m, 'batches');
+
+$out = target('stream', 'LINES=2000', 'ROUNDS=1',
+    'LISTS=html_mdn_archived_pages');
+unlike($out, qr/ 0\.000/, 'each pass takes time');
+
+$out = target('durability', 'LINES=0', 'RESTART=100000', 'ROUNDS=1');
+like($out, qr/^just before a snapshot, killed +\d/m, 'restarts');
+
+$out = target('peers', 'LIMIT=500');
+like($out, qr/^urlstore +yes +yes +yes +\d/m, 'a row');
 
 done_testing();

@@ -30,7 +30,7 @@ use POSIX ();
 use Time::HiRes qw(sleep time);
 
 use UrlStore::Client;
-use UrlStore::Redis qw(cpu_of);
+use UrlStore::Redis qw(cpu_of cpu_since);
 use UrlStore::Test;
 
 my $lines = $ENV{LINES} // 1_000_000;
@@ -158,7 +158,7 @@ sub nginx_case
         };
     });
 
-    $cpu = cpu_of($t->worker_pids) - $cpu;
+    $cpu = cpu_since($cpu, $t->worker_pids);
 
     my $stats = $t->get('/stats')->json;
     my $disk = -d "$t->{dir}/data"
@@ -201,7 +201,7 @@ sub redis_case
         };
     });
 
-    $cpu = cpu_of($redis->pid) - $cpu;
+    $cpu = cpu_since($cpu, $redis->pid);
     $redis->stop;
 
     return { seconds => $s, cpu => $cpu, client => $client };
@@ -255,7 +255,7 @@ for my $case (@cases) {
     } qw(seconds cpu client disk log);
 
     printf "%-24s %9.0f %12.0f %8.2f s %10s\n", $case->[0],
-        $lines / $m{seconds}, $lines / ($m{cpu} || 0.01), $m{client},
+        $lines / $m{seconds}, $lines / $m{cpu}, $m{client},
         $m{disk} ? sprintf('%.1f', $m{disk}) : '';
 }
 
@@ -283,6 +283,9 @@ for (1 .. $part) {
 close $import or die 'import';
 
 my ($size) = map { -s } glob "$data/snapshot.*";
+
+die "RESTART=$restart: so few URLs make no snapshot; 100000 do\n" if !$size;
+
 my $due = $size / 4 > LEAST ? $size / 4 : LEAST;
 
 printf "\n%d URLs imported in %.0f s, a snapshot of %.1f bytes each\n", $part,

@@ -29,7 +29,7 @@ use IO::Select;
 use IO::Socket::INET;
 use Time::HiRes qw(sleep time);
 
-use UrlStore::Redis qw(cpu_of);
+use UrlStore::Redis qw(cpu_of cpu_since);
 use UrlStore::Test;
 
 my $lines = $ENV{LINES} || 2_300_000;
@@ -108,6 +108,9 @@ each_batch(corpus('eot2024_A'), sub {
         split /\n/, $r->{body};
 });
 
+die 'LINES=N: ' . @known . ' known URLs and ' . @unknown . " unknown ones,"
+    . " 1000 of each are needed\n" if @known < 1000 || @unknown < 1000;
+
 shuffle(\@known);
 shuffle(\@unknown);
 
@@ -125,12 +128,9 @@ for my $kind (sort keys %bodies) {
     spew("$dir/$kind." . $n++, $_) for @{ $bodies{$kind} };
 }
 
-spew("$dir/known.paths", join '', map { '/seen?url=' . uri_escape($_) . "\n" }
-    @known[0 .. 19_999]);
-spew("$dir/unknown.paths", join '',
-    map { '/seen?url=' . uri_escape($_) . "\n" } @unknown[0 .. 19_999]);
-spew("$dir/200.paths", join '', map { '/200/?url=' . uri_escape($_) . "\n" }
-    @unknown[0 .. 19_999]);
+spew("$dir/known.paths", paths('/seen', \@known));
+spew("$dir/unknown.paths", paths('/seen', \@unknown));
+spew("$dir/200.paths", paths('/200/', \@unknown));
 
 lua();
 
@@ -264,6 +264,18 @@ sub batches
 }
 
 
+# a line for each of the first 20,000 URLs: the path of its request
+
+sub paths
+{
+    my ($path, $urls) = @_;
+    my $last = $#$urls < 19_999 ? $#$urls : 19_999;
+
+    return join '', map { "$path?url=" . uri_escape($_) . "\n" }
+        @$urls[0 .. $last];
+}
+
+
 sub median
 {
     my @s = sort { $a <=> $b } @_;
@@ -298,7 +310,7 @@ sub wrk
     my $out = `wrk -t1 -c$conns -d${seconds}s -s $script \\
         http://127.0.0.1:@{[$t->port]} -- @args 2>&1`;
 
-    my $cpu = cpu_of(@pids) - $before;
+    my $cpu = cpu_since($before, @pids);
     my ($n) = $out =~ /(\d+) requests in/ or die $out;
     my ($rate) = $out =~ m|Requests/sec:\s+([\d.]+)|;
 
@@ -409,7 +421,7 @@ sub redis
 
             $redis->drain;
             push @rate, ($n + 1) / (time - $begin) * 1000 / 1e6;
-            push @per_cpu, ($n + 1) / (cpu_of($redis->pid) - $cpu) * 1000
+            push @per_cpu, ($n + 1) / cpu_since($cpu, $redis->pid) * 1000
                 / 1e6;
         }
 
@@ -435,7 +447,7 @@ sub half_load
 
     my $rate = median(map { $_->{rate} }
         @{ $batch{1}{'/add 10 % new'} }) / 2;
-    my $n = int($rate * $seconds);
+    my $n = int($rate * $seconds) || 1;
     my @socks = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1',
         PeerPort => $t->port) or die $! } 1 .. 4;
     my $sel = IO::Select->new(@socks);

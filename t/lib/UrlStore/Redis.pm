@@ -13,7 +13,7 @@ use IO::Socket::UNIX;
 use POSIX ();
 use Time::HiRes qw(sleep time);
 
-our @EXPORT_OK = qw(cpu_of);
+our @EXPORT_OK = qw(cpu_of cpu_since);
 
 
 # undef if there is no redis-server; options: more of its options
@@ -29,6 +29,7 @@ sub start
 
     if ($pid == 0) {
         open STDOUT, '>', '/dev/null';
+        open STDERR, '>', '/dev/null';
         exec { $program } 'redis-server', '--port', 0, '--unixsocket', $sock,
             '--save', '', '--appendonly', 'no', '--dir', $dir, @options
             or POSIX::_exit(127);
@@ -41,9 +42,16 @@ sub start
         sleep 0.05;
     }
 
+    my $self = bless { pid => $pid, sock => $s, buf => '', sent => 0,
+        owner => $$ }, $class;
+
     die 'redis did not start' if !$s;
 
-    return bless { pid => $pid, sock => $s, buf => '', sent => 0 }, $class;
+    # a signal, too, ends by DESTROY
+
+    $SIG{$_} //= sub { exit 1 } for qw(INT TERM);
+
+    return $self;
 }
 
 
@@ -66,8 +74,23 @@ sub stop
 {
     my ($self) = @_;
 
-    kill 'TERM', $self->{pid};
-    waitpid $self->{pid}, 0;
+    my $pid = delete $self->{pid} // return;
+
+    kill 'TERM', $pid;
+    waitpid $pid, 0;
+}
+
+
+# the server does not outlive a program that dies
+
+sub DESTROY
+{
+    my ($self) = @_;
+
+    return if ($self->{owner} // 0) != $$;
+
+    local ($?, $@);
+    $self->stop;
 }
 
 
@@ -199,6 +222,20 @@ sub cpu_of
     }
 
     return $sum / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+}
+
+
+# CPU seconds that processes have taken since cpu_of() returned $before.  The
+# system counts ticks: a tick at least, because callers divide by it.
+
+sub cpu_since
+{
+    my ($before, @pids) = @_;
+
+    my $cpu = cpu_of(@pids) - $before;
+    my $tick = 1 / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+
+    return $cpu > $tick ? $cpu : $tick;
 }
 
 
