@@ -69,7 +69,7 @@ is(run('--json --profile whatwg', '{"url": "data:\"\\\\\u007f"}'),
 
 like(run('--profile nothing', ''), qr/^2: .*no profile "nothing"/, 'profile');
 like(run('--nothing', ''), qr/^2: /, 'option');
-like(run('http://x/', ''), qr/^2: .*unexpected argument/, 'argument');
+like(run('http://x/', ''), qr{^2: .*http://x/: open: No such file}, 'file');
 
 done_testing();
 
