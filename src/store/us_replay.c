@@ -603,7 +603,6 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
 static void
 us_replay_restore(us_store_t *s)
 {
-    size_t        len;
     uint64_t      id, n, at;
     us_arena_t   *a;
     us_replay_t  *r;
@@ -627,9 +626,8 @@ us_replay_restore(us_store_t *s)
     id = id > n ? id - n : 0;
     id = id > r->image ? id : r->image;
 
-    for ( /* void */ ; n && id < us_head(s)->next_id; id++) {
-        len = us_record_decode(s->codec, id, s->url);
-        us_record_replayed(s->codec, id, s->url, len);
+    if (n) {
+        us_replay_bulk_cache(s, id);
     }
 }
 

@@ -576,6 +576,42 @@ us_replay_bulk_merge(us_store_t *s, int last)
 }
 
 
+/*
+ * Entries of the cache are hints: it does not matter which thread writes one
+ * last.  The cache has grown as far as it can, so no thread makes it grow.
+ */
+
+static void
+us_replay_cache_piece(void *data, unsigned t, size_t i)
+{
+    size_t       len;
+    uint64_t     id, end;
+    us_store_t  *s = data, *side;
+
+    side = s->replay->sides[t].store;
+
+    id = s->replay->cached + i * US_REPLAY_PIECE;
+    end = id + US_REPLAY_PIECE;
+    end = end < us_head(s)->next_id ? end : us_head(s)->next_id;
+
+    for ( /* void */ ; id < end; id++) {
+        len = us_record_decode(side->codec, id, side->url);
+        us_record_replayed(side->codec, id, side->url, len);
+    }
+}
+
+
+void
+us_replay_bulk_cache(us_store_t *s, uint64_t id)
+{
+    s->replay->cached = id;
+
+    us_work_run(s->replay->work, us_replay_cache_piece, s,
+                (us_head(s)->next_id - id + US_REPLAY_PIECE - 1)
+                / US_REPLAY_PIECE);
+}
+
+
 void
 us_replay_bulk_deleted(us_store_t *s, uint64_t id)
 {

@@ -72,6 +72,7 @@ struct us_replay_s {
     uint64_t            hashed;       /* ids that have been collected */
     uint64_t            merged;       /* ids that the index has */
     uint64_t            image;        /* of these, by an image */
+    uint64_t            cached;       /* ids from here on go to the cache */
     unsigned            reading:1;    /* its leaves */
     uint64_t            ahead;        /* ids below were deleted beforehand */
     uint64_t            expect;
@@ -99,6 +100,9 @@ int us_replay_bulk_added(us_store_t *s);
 
 /* collects and merges all that was added */
 int us_replay_bulk_merge(us_store_t *s, int last);
+
+/* what the records from id on have to give to the cache */
+void us_replay_bulk_cache(us_store_t *s, uint64_t id);
 
 /* takes an id's entry out, whose deleted bit is set */
 void us_replay_bulk_deleted(us_store_t *s, uint64_t id);
