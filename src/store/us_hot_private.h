@@ -19,7 +19,10 @@
 #define US_HOT_CLASS     52           /* where it begins */
 #define US_HOT_WORDS     2            /* of an entry, before its text */
 
-/* a sixth of the memory has the buckets; tuned: bench/stream */
+/*
+ * One part in six of the memory is buckets: calculated, not measured.  A word
+ * of a bucket leads to one entry, and an entry takes 16 bytes and its text.
+ */
 #define US_HOT_BUCKETS   6
 
 
