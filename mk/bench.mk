@@ -102,10 +102,9 @@ $(B)/bench/%: bench/%.c $(B)/libus.a
 
 BUILTIN_FROM  := html_forms_forums_shops_pages html_mdn_archived_pages \
                  alphagov_old_urls brave_sitelist
-CODEC_SRC     := $(filter-out %us_builtin_data.c,$(wildcard \
-                 $(addprefix src/codec/us_,model.c decoder.c model_write.c \
-                 huffman.c run.c parse.c encoder.c train.c vocabulary.c \
-                 cluster.c)))
+CODEC_SRC     := $(addprefix src/codec/us_,model.c decoder.c model_write.c \
+                 huffman.c run.c parse.c encoder.c vocabulary.c cluster.c) \
+                 $(wildcard src/codec/us_train*.c)
 
 builtin-model: $(B)/builtin   ## learns src/codec/us_builtin_data.c anew
 	@tools/corpus.sh whole $(BUILTIN_FROM)

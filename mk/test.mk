@@ -35,7 +35,7 @@ test-full: test-programs  ## t/ with whole lists of URLs
 # what t/*.t run
 
 FAULT_DISK    := $(B)/faults/disk.so
-TEST_PROGRAMS  = $(B)/urlstore $(MODULE) $(B)/generate $(B)/laws \
+TEST_PROGRAMS  = $(B)/urlstore $(MODULE) $(B)/generate $(B)/laws $(B)/builtin \
                  $(FAULT_DISK) $(FAULT_MODULE)
 
 test-programs: deps
