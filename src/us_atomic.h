@@ -9,8 +9,9 @@
  *     us_relaxed()  the word alone matters, or the lock is held
  *
  * On x86-64 all three are plain moves: what they bind is the compiler.  There
- * is no fence and no read-modify-write: one writer at a time holds a lock,
- * and fences are invisible to ThreadSanitizer.
+ * is no fence, which ThreadSanitizer would not see.  There is no
+ * read-modify-write, because one writer at a time holds a lock; but for
+ * us_count(), whose counters nothing depends on.
  */
 
 
@@ -39,6 +40,15 @@ static inline uint64_t
 us_relaxed(const uint64_t *p)
 {
     return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+
+/* relaxed: several processes may count, and the sum alone matters */
+
+static inline void
+us_count(uint64_t *p, uint64_t n)
+{
+    (void) __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
 }
 
 

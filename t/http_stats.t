@@ -236,9 +236,9 @@ sub metric_of
         expected_error => 'filter_error_ratio',
         filling => 'filter_filling_ratio',
         lag_bytes => 'write_lag_bytes',
-        (map { $_ => "${_}_total" } qw(trainings lock_waits over_quota
-            over_budget unready journal_writes journal_syncs journal_errors
-            snapshots scrubbed_bytes takeovers body_bytes)),
+        (map { $_ => "${_}_total" } qw(trainings lock_waits hot_hits
+            over_quota over_budget unready journal_writes journal_syncs
+            journal_errors snapshots scrubbed_bytes takeovers body_bytes)),
     );
 
     return exists $m{$name} ? $m{$name} : $name;

@@ -80,6 +80,7 @@ typedef enum {
     NGX_HTTP_URLSTORE_N_UNREADY,      /* requests answered 503 */
     NGX_HTTP_URLSTORE_N_BYTES,        /* of request bodies, inflated */
     NGX_HTTP_URLSTORE_N_BUDGET,       /* URLs rejected: rules took too long */
+    NGX_HTTP_URLSTORE_N_HOT,          /* URLs that a hot table answered */
 
     NGX_HTTP_URLSTORE_N_SUM,          /* of the batches' time, in us */
     NGX_HTTP_URLSTORE_N_BUCKET,       /* batches, by time; the last: +Inf */
@@ -391,7 +392,7 @@ void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
 /* ngx_http_urlstore_hot.c: of a worker; a store that it has opened */
 
 void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
-void ngx_http_urlstore_hot_attach(us_store_t *store);
+void ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_hot_exit(void);
 void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
     us_store_lock_t *lock);

@@ -32,10 +32,11 @@ ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log)
 
 
 void
-ngx_http_urlstore_hot_attach(us_store_t *store)
+ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone)
 {
     if (ngx_http_urlstore_hot) {
-        us_store_hot(store, ngx_http_urlstore_hot);
+        us_store_hot(zone->store, ngx_http_urlstore_hot,
+                     (uint64_t *) &zone->tally->n[NGX_HTTP_URLSTORE_N_HOT]);
     }
 }
 

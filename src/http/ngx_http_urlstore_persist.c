@@ -93,7 +93,7 @@ ngx_http_urlstore_persist_start(ngx_http_urlstore_zone_t *zone)
 
     zone->store = p->life.store;
     us_store_conf(zone->store, &zone->conf);
-    ngx_http_urlstore_hot_attach(zone->store);
+    ngx_http_urlstore_hot_attach(zone);
 
     p->tick.handler = ngx_http_urlstore_tick;
     p->tick.data = p;
@@ -168,7 +168,7 @@ ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone)
     if (p && us_life_refresh(&p->life)) {
         zone->store = p->life.store;
         us_store_conf(zone->store, &zone->conf);
-        ngx_http_urlstore_hot_attach(zone->store);
+        ngx_http_urlstore_hot_attach(zone);
     }
 }
 

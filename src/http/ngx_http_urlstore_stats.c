@@ -67,6 +67,7 @@ typedef struct {
     uint64_t                        trainings;
     uint64_t                        recoveries;
     uint64_t                        lock_waits;
+    uint64_t                        hot_hits;
     uint64_t                        over_quota;
     uint64_t                        over_budget;
     uint64_t                        unready;
@@ -226,6 +227,8 @@ static const ngx_http_urlstore_figure_t  ngx_http_urlstore_figures[] = {
       "Updates of a killed writer that the next writer completed." },
     { STORE, COUNTER, AT(lock_waits), "lock_waits", "lock_waits_total",
       "Times that a writer waited for the lock." },
+    { STORE, COUNTER, AT(hot_hits), "hot_hits", "hot_hits_total",
+      "URLs that a worker's hot table answered." },
     { ANY, COUNTER, AT(over_quota), "over_quota", "over_quota_total",
       "Requests refused by urlstore_quota." },
     { ANY, COUNTER, AT(over_budget), "over_budget", "over_budget_total",
@@ -810,6 +813,7 @@ ngx_http_urlstore_figures_get(ngx_http_urlstore_zone_t *zone,
                                          NGX_HTTP_URLSTORE_N_TRAININGS);
     f->lock_waits = ngx_http_urlstore_sum(zone,
                                           NGX_HTTP_URLSTORE_N_LOCK_WAITS);
+    f->hot_hits = ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_HOT);
     f->over_quota = ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_QUOTA);
     f->over_budget = ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_BUDGET);
     f->unready = ngx_http_urlstore_sum(zone, NGX_HTTP_URLSTORE_N_UNREADY);

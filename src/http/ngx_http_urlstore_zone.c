@@ -333,7 +333,7 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
                                   zone->conf.nmarks);
 
         us_store_conf(zone->store, &zone->conf);
-        ngx_http_urlstore_hot_attach(zone->store);
+        ngx_http_urlstore_hot_attach(zone);
     }
 
     zone->ws = us_norm_ws_create(zone->norm);

@@ -256,6 +256,10 @@ us_store_seen_some(us_store_t *s, us_store_item_t *items, unsigned n)
     if (s->hot) {
         ncold = us_store_recall_group(s, items, n, cold);
 
+        if (s->hits && ncold < n) {
+            us_count(s->hits, n - ncold);
+        }
+
     } else {
         for (ncold = 0; ncold < n; ncold++) {
             us_store_item_split(&items[ncold]);

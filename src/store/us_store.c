@@ -112,9 +112,10 @@ us_store_close(us_store_t *s)
 
 
 void
-us_store_hot(us_store_t *s, us_hot_t *hot)
+us_store_hot(us_store_t *s, us_hot_t *hot, uint64_t *hits)
 {
     s->hot = hot;
+    s->hits = hits;
     s->owner = us_hot_owner(hot);
 }
 

@@ -122,9 +122,11 @@ void us_store_close(us_store_t *s);
 /*
  * Look-ups through this handle, and the sites of new URLs, are answered by a
  * hot table where it knows them.  It is the caller's: one table can serve all
- * handles of a thread, and goes after them.
+ * handles of a thread, and goes after them.  The URLs that it answered are
+ * added to *hits, which other threads and processes may add to and read; NULL:
+ * they are not counted.
  */
-void us_store_hot(us_store_t *s, us_hot_t *hot);
+void us_store_hot(us_store_t *s, us_hot_t *hot, uint64_t *hits);
 
 /* reads the configuration back; the strings point into the mapping */
 void us_store_conf(const us_store_t *s, us_store_conf_t *conf);

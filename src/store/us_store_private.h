@@ -57,6 +57,7 @@ struct us_store_s {
     us_store_lock_t   lock;
     us_store_seat_t   seats[US_STORE_GROUP];
     us_hot_t         *hot;            /* or NULL */
+    uint64_t         *hits;           /* of it, shared; or NULL */
     uint32_t          owner;          /* in it */
     us_hot_key_t      keys[US_STORE_GROUP];
     us_replay_t      *replay;         /* us_store_apply()'s, else NULL */

@@ -254,7 +254,7 @@ test_delete(void **state)
 
     z = zone_create(ZONE, 0);
     hot = us_hot_create(US_HOT_MIN);
-    us_store_hot(z->store, hot);
+    us_store_hot(z->store, hot, NULL);
 
     other = us_store_open(z->mem, &zone_no_lock);
 
@@ -298,8 +298,8 @@ test_owners(void **state)
 
     a = zone_create(ZONE, 0);
     b = zone_create(ZONE, 0);
-    us_store_hot(a->store, hot);
-    us_store_hot(b->store, hot);
+    us_store_hot(a->store, hot, NULL);
+    us_store_hot(b->store, hot, NULL);
 
     (void) add(b->store, "http://example.com/0");
     assert_int_equal(add(a->store, "http://example.com/1").id, 0);
@@ -310,7 +310,7 @@ test_owners(void **state)
 
     zone_destroy(a);
     a = zone_create(ZONE, 0);
-    us_store_hot(a->store, hot);
+    us_store_hot(a->store, hot, NULL);
 
     assert_int_equal(lookup(a->store, "http://example.com/1").status,
                      US_UNSEEN);
@@ -337,7 +337,7 @@ test_lsn(void **state)
 
     z = zone_create(ZONE, 1 << 16);
     hot = us_hot_create(US_HOT_MIN);
-    us_store_hot(z->store, hot);
+    us_store_hot(z->store, hot, NULL);
     other = us_store_open(z->mem, &zone_no_lock);
 
     it = item("http://example.com/new", 0);
@@ -370,7 +370,7 @@ test_busy(void **state)
 
     z = zone_create(ZONE, 1 << 12);
     hot = us_hot_create(US_HOT_MIN);
-    us_store_hot(z->store, hot);
+    us_store_hot(z->store, hot, NULL);
 
     (void) add(z->store, "http://example.com/known");
 
@@ -516,7 +516,7 @@ test_history(void **state)
         hot[k] = us_hot_create(US_HOT_MIN);
 
         if (k < HANDLES - 1) {
-            us_store_hot(stores[k], hot[k]);
+            us_store_hot(stores[k], hot[k], NULL);
         }
     }
 
