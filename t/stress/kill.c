@@ -68,6 +68,7 @@ static struct {
     uint64_t     ids;
     uint64_t     deleted;
     uint64_t     looks;
+    uint64_t     hits;
 } total;
 
 
@@ -190,13 +191,14 @@ static void
 child(int number, uint64_t seed)
 {
     char        *text;
+    us_hot_t    *hot;
     us_store_t  *s;
 
     /* somewhere else than the parent's */
 
     map(zone_fd, 4096 * (1 + seed % 64));
 
-    s = us_store_open(map(zone_fd, ZONE), &locks);
+    s = stress_open(map(zone_fd, ZONE), &locks, &shared->st, &hot);
     text = malloc(STRESS_BATCH * STRESS_URL);
 
     /* or it would take the trainer a round to learn a model */
@@ -490,6 +492,7 @@ round_of(double until, uint64_t *seed)
     total.ids += ids;
     total.deleted += info.deleted;
     total.looks += shared->st.looks;
+    total.hits += shared->st.hits;
 
     us_store_close(s);
     munmap(mem, ZONE);
@@ -499,7 +502,8 @@ round_of(double until, uint64_t *seed)
 static int
 met(void)
 {
-    return total.learning && total.learnt && total.deleted && total.completed;
+    return total.learning && total.learnt && total.deleted && total.completed
+           && total.hits;
 }
 
 
@@ -538,9 +542,10 @@ main(int argc, char **argv)
 
         if (now() > late && !met()) {
             printf("FAILED: %lu intents completed, %u kills while learning, "
-                   "%u models, %lu deleted\n",
+                   "%u models, %lu deleted, %lu hits of hot tables\n",
                    (unsigned long) total.completed, total.learning,
-                   total.learnt, (unsigned long) total.deleted);
+                   total.learnt, (unsigned long) total.deleted,
+                   (unsigned long) total.hits);
             return 1;
         }
 
@@ -551,10 +556,12 @@ main(int argc, char **argv)
     } while (now() < until || !met());
 
     printf("ok: %u kills, %u with the lock held, %lu completed, %u while "
-           "learning; %u models, %lu ids, %lu deleted, %lu look-ups\n",
+           "learning; %u models, %lu ids, %lu deleted, %lu look-ups, %lu hits "
+           "of hot tables\n",
            total.kills, total.held, (unsigned long) total.completed,
            total.learning, total.learnt, (unsigned long) total.ids,
-           (unsigned long) total.deleted, (unsigned long) total.looks);
+           (unsigned long) total.deleted, (unsigned long) total.looks,
+           (unsigned long) total.hits);
 
     return 0;
 }

@@ -30,6 +30,7 @@
 #define STRESS_KEYS   400000
 #define STRESS_URL    (US_URL_MAX + 16)
 #define STRESS_BATCH  300
+#define STRESS_HOT    (1 << 20)       /* a hot table: some 10,000 URLs */
 
 
 typedef struct {
@@ -37,6 +38,7 @@ typedef struct {
     uint64_t     adds;
     uint64_t     deletes;
     uint64_t     looks;
+    uint64_t     hits;                /* URLs that a hot table answered */
     uint64_t     failed;              /* what a check found */
 } stress_t;
 
@@ -170,6 +172,28 @@ stress_url(unsigned k, char *buf)
     }
 
     return n;
+}
+
+
+/* a handle with a hot table of its own, as a worker has */
+
+static inline us_store_t *
+stress_open(void *mem, const us_store_lock_t *lock, stress_t *st,
+    us_hot_t **hot)
+{
+    us_store_t  *s;
+
+    s = us_store_open(mem, lock);
+    *hot = us_hot_create(STRESS_HOT);
+
+    if (s == NULL || *hot == NULL) {
+        perror("stress_open");
+        exit(2);
+    }
+
+    us_store_hot(s, *hot, &st->hits);
+
+    return s;
 }
 
 

@@ -51,9 +51,10 @@ writer(void *data)
 {
     char        *text;
     uint64_t     seed;
+    us_hot_t    *hot;
     us_store_t  *s;
 
-    s = us_store_open(mem, &locks);
+    s = stress_open(mem, &locks, st, &hot);
     text = malloc(STRESS_BATCH * STRESS_URL);
     seed = (uintptr_t) data;
 
@@ -63,6 +64,7 @@ writer(void *data)
 
     free(text);
     us_store_close(s);
+    us_hot_destroy(hot);
 
     return NULL;
 }
@@ -72,9 +74,10 @@ static void *
 reader(void *data)
 {
     uint64_t     seed;
+    us_hot_t    *hot;
     us_store_t  *s;
 
-    s = us_store_open(mem, &locks);
+    s = stress_open(mem, &locks, st, &hot);
     seed = (uintptr_t) data;
 
     while (!stress_load(&stop)) {
@@ -82,6 +85,7 @@ reader(void *data)
     }
 
     us_store_close(s);
+    us_hot_destroy(hot);
 
     return NULL;
 }
@@ -191,12 +195,13 @@ main(int argc, char **argv)
     us_store_close(s);
 
     printf("%lu ids, %u models, %lu adds, %lu deletes, %lu look-ups, "
-           "%lu failed\n",
+           "%lu hits of hot tables, %lu failed\n",
            (unsigned long) ids, learnt, (unsigned long) st->adds,
            (unsigned long) st->deletes, (unsigned long) st->looks,
+           (unsigned long) st->hits,
            (unsigned long) st->failed);
 
-    i = st->failed != 0 || ids == 0 || learnt == 0;
+    i = st->failed != 0 || ids == 0 || learnt == 0 || st->hits == 0;
     free(st);
 
     return i;
