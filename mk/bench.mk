@@ -11,7 +11,8 @@
 #   make bench-dedup        urlstore dedup beside sort -u, awk and Perl
 #   make bench-hash         the load of seven nodes by the two hash functions
 #   make bench-paper        the table and the figure of the founding paper
-#   make bench-memory       what a load costs here, from 1 MB to 2 GB
+#   make bench-memory       what a load costs here, from 1 MB to 2 GB, or in
+#                           MEGABYTES='1 64'
 #
 # They read the whole lists in CORPORA=DIR or build/corpora, else the samples
 # in t/data and generated URLs (build/generate).
@@ -72,8 +73,8 @@ bench-hash: core $(B)/generate $(B)/bench/hash     ## the load of nodes by the t
 bench-paper: $(B)/.deps-bench core $(B)/bench/paper  ## the table of the founding paper
 	@LIMIT='$(LIMIT)' bench/paper/run.pl
 
-bench-memory: $(B)/bench/memory      ## what a load costs on this machine
-	@$<
+bench-memory: $(B)/bench/memory      ## what a load costs here (MEGABYTES='1 64')
+	@$< $(MEGABYTES)
 
 $(B)/bench/structures: bench/peers/structures.cc | $(B)/.deps-bench
 	@mkdir -p $(@D)

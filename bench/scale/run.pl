@@ -3,7 +3,8 @@
 # Memory and time against the number of URLs, on generated ones; first, how
 # much these are like the real ones.
 #
-#     make bench-scale         SCALE=N: up to N URLs (100000000)
+#     make bench-scale         SCALE=N: up to N URLs (100000000), N of them if
+#                              that is less than a million
 #                              CHECK=0: without the comparison
 #
 # 100 million need about 13 GB of memory, most of it for the benchmark's own
@@ -23,7 +24,7 @@ use UrlStore::Corpora;
 
 my $top = "$FindBin::Bin/../..";
 my $most = $ENV{SCALE} || 100_000_000;
-my $part = 400_000;
+my $part = $most < 400_000 ? $most : 400_000;
 my $dir = tempdir(CLEANUP => 1);
 my $figures = "$top/build/scale";
 my $data = "$figures/data";
@@ -38,7 +39,7 @@ check() if $ENV{CHECK} // 1;
 scale();
 
 
-# distinct lines of the first 400,000: what a compressor makes of them
+# distinct lines of the first 400,000 or SCALE: what a compressor makes of them
 
 sub check
 {
@@ -103,9 +104,9 @@ sub scale
 
     unlink $data;
 
-    for my $n (map { ($_ * 1e6, $_ * 3e6) } 1, 10, 100) {
-        last if $n > $most;
+    my @sizes = grep { $_ <= $most } map { ($_ * 1e6, $_ * 3e6) } 1, 10, 100;
 
+    for my $n (@sizes ? @sizes : $most) {
         my $free = available();
 
         if ($n * 130 > $free) {
