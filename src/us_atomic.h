@@ -8,10 +8,10 @@
  *     us_release()  everything written before is seen after us_acquire()
  *     us_relaxed()  the word alone matters, or the lock is held
  *
- * On x86-64 all three are plain moves: what they bind is the compiler.  There
- * is no fence, which ThreadSanitizer would not see.  There is no
- * read-modify-write, because one writer at a time holds a lock; but for
- * us_count(), whose counters nothing depends on.
+ * On x86-64 all three are plain moves: they restrict the compiler only.  There
+ * is no fence, because ThreadSanitizer does not see fences.  There is no
+ * read-modify-write, because one writer at a time holds a lock.  us_count() is
+ * the exception: nothing depends on its counters.
  */
 
 

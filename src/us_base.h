@@ -2,9 +2,8 @@
 /*
  * What every part of the core shares: the counted string, the longest URL,
  * and what a "www." is.
- * Included first, before any system header.
- * No nginx header here or below (us_* is compiled into the module, the
- * command line tool, tests, fuzzers and benchmarks alike).
+ * Included first, before any system header.  No file us_* includes an nginx
+ * header: the module, the command, tests, fuzzers and benchmarks all link it.
  */
 
 

@@ -1,14 +1,15 @@
 
 /*
- * Numbered places where a test build kills its own process: SIGKILL at the
- * n-th passage of the point named by the environment,
+ * Numbered points where a test build kills its own process.  The environment
+ * names the point, and how often it is passed before the SIGKILL:
  *
  *     US_FAULT=POINT:N
  *
- * Such a build also takes numbers from it that are fixed otherwise.
+ * Such a build also reads some limits from the environment that are constants
+ * otherwise (us_fault_number()).
  *
- * Without US_FAULT_POINTS nothing of it is compiled.  Other parts keep their
- * points here too, so that a number means one place.
+ * Without US_FAULT_POINTS nothing of it is compiled.  The points of all rooms
+ * are listed here, so that each number means one point.
  */
 
 

@@ -1,6 +1,6 @@
 
 /*
- * The urlstore command: one file per subcommand, one row in main.c each.
+ * The urlstore command: a file and a row in main.c for each subcommand.
  *
  * A subcommand describes itself by a us_cli_command_t.  Its options are parsed
  * by that description, and --help, the man pages and the completions are

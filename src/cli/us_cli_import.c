@@ -3,7 +3,7 @@
  * urlstore import [--profile P] [--www first|keep|strip] DIR [FILE...]
  *
  * Adds a URL a line to a data directory, which is made if it is empty; lines
- * of a dump, "ID<TAB>URL", are taken as well.  The directory must have no
+ * of a dump, "ID<TAB>URL", are accepted, too.  The directory must have no
  * owner.  Ids are given in the order of the lines: to keep ids, copy the
  * directory instead.
  *

@@ -5,9 +5,9 @@
  * when it has not changed for two seconds.  Names that begin with '.' or end
  * with .tmp or .part are left to their writers.
  *
- * Each version of a file is given out once: (name, inode, size, time of change)
- * is remembered.  A file that grows after it was given out, and is closed
- * again, is given out again.
+ * Each version of a file is returned once: its name, inode, size and time of
+ * change are remembered.  A file that grows after it was returned, and is
+ * closed again, is returned again.
  */
 
 

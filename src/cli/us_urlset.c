@@ -6,11 +6,11 @@
  *                                   mergeable "www."
  *     sites    host[:port]          with a number: whether it has a "www."
  *
- * Whether "www." is mergeable depends on the host without it, so that one rest
- * is never both, and a site says all that is needed to write its URLs.
+ * Whether "www." is mergeable depends on the host without it, so all URLs with
+ * one rest agree on it, and the number of a site suffices to write its URLs.
  *
- * The letter of the scheme goes before rest in place of the byte that is there:
- * the last one of "//" or of "www.".
+ * The letter of the scheme overwrites the byte before rest, which is the last
+ * byte of "//" or of "www.".
  */
 
 

@@ -5,15 +5,15 @@
  *     records   built-in | model 0 | model 1 | model 2 | model 3 | model 4
  *               0        32 K      256 K     1 M       4 M       16 M
  *
- * A model is learnt from the last records, with what their references supply
+ * The second line has the number of records at which each model is learnt.  A
+ * model is learnt from the last records, with what their references supply
  * (the trainer prices both ways, with and without).  Early models are small:
  * they must pay in a store that may not grow any further.
  *
  * A model reaches the journal as one operation, through the ring.  Where the
- * ring is small, so is the model: with half the tokens, or a quarter, ... .  A
- * model for which there is no room nevertheless is given up for good, and with
- * it all that would come after it: memory is never given back, so there would
- * be no room later either.
+ * ring is small, so is the model: with half the tokens, or a quarter, ... .  If
+ * even then there is no room, the store learns no model any more: memory is
+ * never given back, so there would be no room later either.
  */
 
 

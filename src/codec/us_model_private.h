@@ -24,17 +24,17 @@
  * the token follows in the code that has them all.  The context after a token
  * is kept with the token.
  *
- * A record says nothing of its end: its size is known in units of 4 bits, and
- * it is padded with ones.  Ones are the beginning of the longest code in each
- * context, whose length is at least 4 bits, so that the up to 3 ones never
- * make a token: a code that would end beyond the record is the end of it.
+ * A record has no end symbol: its size is known in units of 4 bits, and up to 3
+ * ones pad it.  In each context, ones are the beginning of the longest code,
+ * which has at least 4 bits.  So the padding is never a whole token: a code
+ * that would end beyond the record marks the end of the tokens.
  *
- * Invariants, checked when a model comes in and relied on ever after: every
- * code is complete (the sum of 2^-length is 1) and has a length of at least
- * 4; symbols of one length ascend, none is there twice, and none is missing
+ * Invariants, checked when a model is installed and relied on ever after: every
+ * code is complete (the sum of 2^-length is 1) and its longest length is at
+ * least 4; symbols of one length ascend, none occurs twice, and none is missing
  * that a writer could need; symbols, contexts and text offsets are in range;
  * the checksum is right.  So no bits, however hostile, lead the decoder
- * out of the model, and there is a way to write any text.
+ * out of the model, and any text can be written.
  */
 
 

@@ -6,15 +6,15 @@
  *
  *   number of entries: 1 << head->cache_bits, 0: none yet
  *
- * A hash table without chains, of hints: the last record with a prefix
- * overwrites what was there.  The caller compares the texts.  An
+ * A hash table of hints, without chains: the last record with a prefix
+ * overwrites the entry.  The caller compares the texts.  An
  * entry is one aligned word of 32 bits, so it is always whole; a reader that
  * knows an old size looks in the wrong place, and finds nothing, or a hint
  * that the comparison refutes.
  *
- * It doubles as the store grows.  Nothing is moved: as long as an entry of the
- * new half is empty, that of the old half where its hashes fell before is asked
- * instead.
+ * The table doubles as the store grows, and no entry is moved.  A hash whose
+ * entry in the new half is empty is looked up in the old half, in the entry
+ * that it had before the table doubled.
  *
  * Prefixes end at the bytes where URLs part: / ? = & . - _ % +
  */

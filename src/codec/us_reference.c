@@ -3,17 +3,19 @@
  * How the text of a new record can begin: with tokens, or with the common
  * prefix that it has with an earlier one, which then is its reference.
  *
- * Candidates are the seat or record before, and what the prefix cache knows of
- * the longest prefixes.  Each is read up to the first byte that differs, along
- * its chain from the innermost record on.
+ * Candidates are the seat or record before the new one, and the records that
+ * the prefix cache names for the longest prefixes.  The text of a candidate is
+ * read along its chain, from the record that has no reference on, up to the
+ * first byte that differs.
  *
  *     candidate   | example.com/ | news/ | 2013/ | 05 | .html
  *     new text      example.com/   news/   2013/  06.html
  *                 `------ common prefix -------'
  *
- * The price of a beginning is that of its header, and of its depth: every hop
- * is a cache miss for those that look the URL up.  The parser decides between
- * them; often the cheapest way is the one without a reference.
+ * The price of a beginning is that of its header, and of its depth: each hop
+ * costs a later look-up of the URL a cache miss.  This file makes the list of
+ * beginnings with their prices; the parser (us_parse.c) chooses the one that
+ * makes the whole record cheapest.  Often it is the one without a reference.
  */
 
 

@@ -2,14 +2,15 @@
 /*
  * Keeping the directory.  Only the process with this role writes the manifest.
  *
- * Marks that were added to the configuration are declared, first in the
- * manifest.
+ * Marks that were added to the configuration are declared in the manifest
+ * first, then in the store.
  *
- * A snapshot is taken when us_policy.c says so.  It replaces the segments
- * before it: deletes, and marks that were set and cleared, leave the disk then.
+ * A snapshot is taken when us_policy.c decides that it is due.  It replaces the
+ * segments before it: deletes, and marks that were set and cleared, are no
+ * longer on the disk then.
  *
  * A scrub reads sealed files from the disk, at most US_SCRUB_RATE bytes a
- * second.  If it finds damage, the data are still whole in memory: a snapshot
+ * second.  When it finds damage, the data in memory are still whole: a snapshot
  * is taken at once and replaces the damaged file.
  */
 

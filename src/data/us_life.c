@@ -1,10 +1,10 @@
 
 /*
- * See us_life.h: a process takes part, looks what there is to do, and leaves.
+ * See us_life.h: a process joins a store on disk, looks for work, and leaves.
  *
- * While the store is emptied (us_load.c), a process has another one in its
- * place: an empty one of its own, in which a request that goes on finds
- * nothing.  Its reply is refused, as the state is not READY then.
+ * While the store is emptied (us_load.c), a process uses a private, empty store
+ * instead.  A request that began before finds nothing in it.  Its reply is
+ * refused, because the state is not READY then.
  */
 
 

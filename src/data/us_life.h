@@ -2,7 +2,7 @@
 /*
  * The life of a store on disk: loaded, written, synced, kept, handed over.
  *
- *     us_life.h     a process's part, and what it may answer      (public)
+ *     us_life.h     what a process does and may answer             (public)
  *     us_share.h    what the processes share: state, roles, members, tail
  *     us_job.h      work of a role, in a thread
  *     us_load.c     files -> store; waiting for another owner
@@ -36,9 +36,9 @@
  *                and looks whether the files are still there
  *     keeper     takes snapshots, and reads what is sealed
  *
- * Each process looks in us_life_tick() what there is to do, takes the role and
- * starts a job in a thread.  A process may be killed at any instruction: the
- * next one to look takes its role over, and begins where the shared words say.
+ * Each process looks for work in us_life_tick(), takes the role and starts a
+ * job in a thread.  A process may be killed at any instruction: the next one
+ * that looks takes its role over, and begins at the place in the shared words.
  *
  * WATERMARKS, in LSNs of the journal:
  *
@@ -50,9 +50,10 @@
  *
  * Invariants:
  *
- *  1. A reply waits for the watermark that the zone promises (us_life_lsn()):
- *     written, or durable under sync=always.  It is sent if what it reports
- *     lies at or below it, and refused otherwise.
+ * 1. An operation is promised when its LSN is at or below us_life_lsn():
+ * written,
+ *     or durable under sync=always.  A reply is sent when all that it reports
+ *     is promised.  It is refused if that takes too long.
  *  2. durable moves after a sync by a descriptor that would have reported each
  *     error since the bytes were written (us_watch.h).  A sync that fails ends
  *     the writing for good (lost), whichever process made it.

@@ -5,17 +5,18 @@
  *
  *     LOADING    snapshot and journal are applied, up to their end as it is
  *                now
- *     FOLLOWING  another server owns the directory.  Each job tries its lock;
- *                once it is ours nobody writes any more, and the rest of the
- *                journal is applied.  What comes meanwhile is read if something
- *                was deleted.  The role stays with the process, which holds a
- *                lock on the files that it has still to read
- *     READY      it is ours, the journal's end is settled, the manifest
- *                says so
+ *     FOLLOWING  another server owns the directory.  Each job tries its lock.
+ *                Once we have the lock, no other process writes, and the rest
+ *                of the journal is applied.  Until then a job reads on only if
+ *                the owner has deleted something.  The role stays with the
+ *                process, which holds a lock on the files that it has still to
+ *                read
+ *     READY      the directory is ours, the journal's end is settled, and the
+ *                manifest records both
  *     TOO_SMALL  the zone has no room for the data; the reason names a SIZE
- *                that has, no file was changed
+ *                that suffices, and no file was changed
  *
- * A job never waits.  What cannot be done now is done by a later job.
+ * A job never waits.  A later job does what one cannot do now.
  *
  * A loader that is killed while it applies has left a store that is no
  * longer a prefix of anything.  The next one empties it first:

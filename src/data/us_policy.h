@@ -3,10 +3,11 @@
  * When a snapshot is worth its price.
  *
  * A start reads the snapshot and then replays the journal past it.  A record of
- * the journal takes a start ten times as long as one of the snapshot, whose
- * index is ready; so what may follow a snapshot bounds the time of a start.  A
- * snapshot writes the whole store once more: taken when the journal is a
- * quarter of it, all snapshots together write four times what is added.
+ * the journal costs a start ten times as much time as a record of the snapshot,
+ * whose index is ready.  So the length of the journal past the snapshot bounds
+ * the time of a start.  But a snapshot writes the whole store again.  If one is
+ * taken when the journal has grown to a quarter of the snapshot, all snapshots
+ * together write four bytes for each byte that is added.
  *
  * With the default option a start replays 32 MiB, or a quarter of a snapshot of
  * more than 128 MiB.  `make bench-durability` measures that.

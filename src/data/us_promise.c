@@ -1,6 +1,7 @@
 
 /*
- * See us_life.h: what a store on disk may answer now.
+ * What a store on disk may answer now, and what it has promised: by its state,
+ * by its watermarks, and by a disk that refuses or hangs.  See us_life.h.
  */
 
 

@@ -1,9 +1,9 @@
 
 /*
  * What the processes of a store on disk share beside the store: its state, the
- * roles and their holders, the end of the journal.  It lies in memory that
- * outlives each process, so every update is one store instruction, or the next
- * process repeats it.
+ * roles and their holders, the end of the journal.  This memory outlives each
+ * process.  So an update is one store instruction, or the next process repeats
+ * the whole update.
  *
  *     state      us_life_state_t, see us_life.h
  *     version    grows with each change that a process has to look at

@@ -11,8 +11,8 @@
  *               `durable`.  What comes meanwhile is the next group
  *     syncer    under sync=TIME: syncs before the oldest byte that is not
  *               durable gets that old.  On request (sync_wanted) under any
- *               policy.  Once a second it looks whether the directory and its
- *               newest segment are still there, for nobody else may look
+ *               policy.  Once a second it checks that the directory and its
+ *               newest segment are still there, also while nothing is written
  *
  * A process that is killed leaves no more than bytes past the tail, on which
  * no reply depends.  The next writer cuts them off.
@@ -22,10 +22,10 @@
  * a restart (lost), as it is not known then what is on the disk.
  *
  * THE GAP.  If the newest segment is removed, replaced or cut, what it held is
- * still in the store.  The writer begins another one at the tail, and has a
- * snapshot taken.  Until that covers the tail, a start would find a gap in the
- * journal: requests that write are refused until then, too, and nothing past
- * what had been promised before is promised (us_life_lsn()).
+ * still in the store.  The writer begins a new segment at the tail, and has a
+ * snapshot taken.  Until that snapshot covers the tail, a start would find a
+ * gap in the journal.  So until then requests that write are refused, too, and
+ * no further operation is promised (us_life_lsn()).
  *
  *     sealed ... sealed   (gone)   |new segment
  *                                  |-- snapshot -->

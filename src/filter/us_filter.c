@@ -14,19 +14,20 @@
  *     block  = h * blocks / 2^64
  *     bit i  = 9 bits of a mix of h: 3 choose the word, 6 the bit in it
  *
- * Blocks fill unevenly, by Poisson's law, which costs some bits beside one
- * large Bloom filter; us_filter_error() has the exact expectation, and
- * us_filter_plan() chooses the size by it, not by the usual formula.
+ * Blocks fill unevenly, by Poisson's law, so a URL needs some bits more than in
+ * one large Bloom filter.  us_filter_error() computes the exact expectation of
+ * the error.  us_filter_plan() chooses the bits for a URL by it, not by the
+ * usual formula.
  *
  * FORMAT (version 1, native byte order; all integers as in us_filter_s):
  * header, zeros up to 4096 bytes, blocks of eight 64-bit words.
  *
  * Invariants: bits are only ever set; `urls` is at most the number of URLs
- * added; it is less by those that killed callers did not count.
+ * added.  A caller that is killed may have added URLs without counting them.
  *
- * Ordering: a bit says nothing about other memory, so relaxed accesses do.  Of
- * one word, all accesses are in one order for everybody, which is all that "no
- * false negative" needs: the answer to an add is given after its bits are set.
+ * Ordering: a bit says nothing about other memory, so relaxed accesses suffice.
+ * All processes see the accesses to one word in the same order.  "No false
+ * negative" needs no more: an add is answered after its bits are set.
  */
 
 

@@ -1,7 +1,8 @@
 
 /*
- * An approximate set of URLs for one to two bytes each: no ids, no URL back,
- * now and then a new URL is taken for a seen one, never the other way round.
+ * An approximate set of URLs in one to two bytes each.  It has no ids and
+ * returns no URL.  A stated share of new URLs is reported as seen; a seen URL
+ * is never reported as new.
  *
  * The filter lies in one piece of memory that any number of processes share,
  * at any address.  Every call may be made by all of them at once, without a

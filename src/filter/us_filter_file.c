@@ -20,14 +20,14 @@
  * that missing bits do not matter.
  *
  * Bits are set atomically, so that any number of servers may use one file, as
- * the two masters of a binary upgrade do: what one adds the other has seen.
- * Only the mark has an order.  A process that is alone when it opens the file
- * sets it, a process that is alone when it closes the file clears it.
- * Invariant: under a lock, clean is 0 and boot is this one once the file has
- * been opened.
+ * the two masters of a binary upgrade do: each sees the URLs that the other
+ * adds.  Only the mark "not closed" (clean = 0, boot = B) has an order.  A
+ * process that is alone when it opens the file sets it; a process that is alone
+ * when it closes the file clears it.  Invariant: while a process has the file
+ * open, the mark is set with the present boot.
  *
- * The mark reaches the disk before the first bit can, and the blocks of the
- * file are allocated before it is used: a full disk must not become a SIGBUS.
+ * The mark reaches the disk before the first bit can.  The blocks of the file
+ * are allocated before it is used: a full disk must not become a SIGBUS.
  */
 
 

@@ -12,18 +12,22 @@
  *         |                                         ... the body has ended
  *     reply            ngx_http_urlstore_answer.c   text, JSON or NDJSON
  *
- * and ngx_http_urlstore_batch.c asks each for the next step.  Each returns
+ * and ngx_http_urlstore_batch.c calls each for the next step.  Each returns
  * NGX_OK, NGX_BUSY (the journal's ring is full: go on when it has room), or a
- * status that ends the batch.  What the worker shares is given back before the
- * event loop goes on, so a slow client holds its own request only.
+ * status that ends the batch.  Groups, which requests of a worker share, are
+ * given back before the event loop goes on, so a slow client holds up only its
+ * own request.
  *
- * By contract the reply begins when the body has ended.  Until then an answer
- * is a record: its id, and the URL or reason.  A request keeps 1 MB of texts;
- * past that the URL of an id is looked up when it is sent, and what is not in
- * the store (URLs of /seen, refs) counts up to urlstore_max_reply.
+ * An item without a base of its own is resolved against the batch's, which is
+ * in the query or in the JSON envelope.
  *
- * A fault of the envelope ends the batch.  What had been read is still sent to
- * the store, and the problem document has the answers to that.
+ * The reply begins when the body has ended.  Until then an answer is a record:
+ * its id, and the URL or reason.  A request keeps 1 MB of texts.  Past that,
+ * the URL of an id is looked up when it is sent; texts that are not in the
+ * store (URLs of /seen, refs) are kept, and count up to urlstore_max_reply.
+ *
+ * A fault of the envelope ends the batch.  The items before it are still sent
+ * to the store, and the problem document has their answers.
  */
 
 

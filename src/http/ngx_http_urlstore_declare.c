@@ -7,8 +7,8 @@
  * Name, size and options are read here, for urlstore_filter as well, and the
  * zone gets its normalizer and its shared memory.  At a reload, options that
  * the stored data depend on cannot change.  Another size is refused here,
- * because nginx would silently create an empty zone; the rest is refused where
- * the old zone is at hand, in ngx_http_urlstore_zone_same().
+ * because nginx would silently create an empty zone.  Other changes are refused
+ * in ngx_http_urlstore_zone_same(), which can read the old zone.
  */
 
 

@@ -2,12 +2,13 @@
 /*
  * See ngx_http_urlstore_persist.h: the directory of a zone in the master.
  *
- * The master opens it, refuses what would never load or is not its own, and
- * passes its descriptors on to workers and to the next cycle.  As root it gives
- * away what it has made: the directory, and files of ours in it.
+ * The master opens the directory, refuses one that would never load or that
+ * holds foreign files, and passes its descriptors on to workers and to the next
+ * cycle.  A master that runs as root gives the directory and its files, if it
+ * has made them, to the workers' user.
  *
- * "nginx -t" looks at the same things and changes nothing, so that it refuses
- * what a start would refuse.
+ * "nginx -t" checks the same and changes nothing, so that it refuses what a
+ * start would refuse.
  */
 
 

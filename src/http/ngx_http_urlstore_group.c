@@ -5,10 +5,10 @@
  *     batch->group   being filled --flush--> batch->queue --> store --> records
  *     free ones      of the worker, from one request to the next
  *
- * A group lives from its first item to the flush, which is at the latest when
- * the event loop goes on.  One exception: if the journal's ring is full
- * (US_BUSY), the request keeps its groups until there is room; g->done is how
- * far the store has come in the first of them.
+ * A group lives from its first item to the flush, at the latest until the event
+ * loop goes on.  One exception: if the journal's ring is full (US_BUSY), the
+ * request keeps its groups until there is room; g->done counts the entries of
+ * the first group that the store has processed.
  */
 
 

@@ -6,17 +6,18 @@
  *     room_when()     until the journal's ring has room again
  *     turn_when()     until the event loop has been round once
  *
- * Those that wait for the disk stand in a queue of their worker.  The end of a
- * job of this worker wakes them.  For the jobs of other workers there is a
- * timer of a millisecond, which looks at the watermarks in shared memory and
- * runs only while a request waits.
+ * Requests that wait for the disk are in a queue of their worker.  The end of a
+ * job of this worker wakes them.  The jobs of other workers do not: a timer of
+ * a millisecond looks at the watermarks in shared memory, and runs only while a
+ * request waits.
  *
- * While the disk refuses, or does not come back (US_LIFE_HUNG), those that wait
- * are answered 503 at once.  A read waits a second at most, a write ten.
+ * While the disk refuses, or a call to it has not returned for US_LIFE_HUNG ms
+ * (us_life_refuses()), requests that wait are answered 503 at once.  A read
+ * waits a second at most, a write ten.
  *
- * A read need not wait if all ids that it reports are promised.  A read that
- * reported an id which then gets lost would have its client take another URL
- * for that one, in the same epoch.
+ * A read need not wait if all ids that it reports are promised (us_life.h).  If
+ * it reported an id that is not, the id could get lost and be given to another
+ * URL in the same epoch, and the client would mistake one for the other.
  */
 
 

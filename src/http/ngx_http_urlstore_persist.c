@@ -5,8 +5,9 @@
  * log; and at the end of the master, when no worker is left, a thread closes
  * the directory.
  *
- * A worker whose master is gone ends by itself: nobody would restart it, nor
- * release the zone's mutex, and a new master waits for the directory.
+ * A worker whose master is gone ends by itself: there is no master that would
+ * restart it or release the zone's mutex, and a new one waits for the
+ * directory.
  */
 
 

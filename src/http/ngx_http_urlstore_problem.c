@@ -6,8 +6,9 @@
  * filter replaces nginx's HTML page; requests of other locations pass it at
  * once.
  *
- * Why an input was refused: a word for the item, in every format, and a
- * sentence for the problem document of a single one.
+ * The reason why an input was refused has two forms: a word, for an item of a
+ * batch in every format, and a sentence, for the problem document of a single
+ * input.
  */
 
 

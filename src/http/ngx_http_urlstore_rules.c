@@ -2,8 +2,8 @@
 /*
  * Directives that shape the normalizer of a zone: rewrite, reject, accept,
  * strip_args, www_except, max_depth, max_args, max_repeat.  The zone must be
- * declared above them, for its normalizer takes them at once, and refuses a
- * bad pattern while the line is known.
+ * declared above them: each is compiled into its normalizer at once, so that
+ * the message about a bad pattern has the line of the directive.
  */
 
 

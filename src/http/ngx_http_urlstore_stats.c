@@ -1,12 +1,11 @@
 
 /*
- * Counters, GET /stats and GET /metrics: the figures of a zone.  One table says
- * which there are, what each is called in either, and what it means; what is no
- * number, or has a label, follows.
+ * Counters, GET /stats and GET /metrics: the figures of a zone.  One table has
+ * all plain numbers: the name of each in both formats, and its meaning.  Texts
+ * and figures with labels follow.
  *
- * A look at a zone adds up the workers' counters and asks the store for its
- * own, or takes a sample of the filter: the cost does not depend on the number
- * of URLs.
+ * Each request adds up the workers' counters, and reads those of the store or a
+ * sample of the filter.  Its cost does not depend on the number of URLs.
  *
  * /stats is JSON, for operators and the status page.  /metrics is Prometheus'
  * text format 0.0.4.

@@ -3,10 +3,12 @@
  * Training: a worker learns a model from the store's own records, which takes
  * seconds, in a thread of its own with a handle of its own.
  *
- * It is no thread of nginx's pool, because those finish their work before a
- * worker may exit.  An exiting worker cancels this one, which looks for the
- * cancellation all the time, and waits for its end, because the thread uses
- * the zone and what the C library tears down at exit.
+ * It is no thread of nginx's pool, because a worker cannot exit before those
+ * have finished their work.  An exiting worker cancels this thread, which looks
+ * for the cancellation all the time.  The worker waits for its end, because the
+ * thread uses the zone and parts of the C library that exit() tears down.
+ *
+ * When a model is due is in codec/us_learn.c.
  *
  * Nothing wakes the event loop at the end of a training.  Each batch that adds
  * looks whether a training is done or due.

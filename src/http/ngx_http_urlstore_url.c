@@ -9,9 +9,9 @@
  *
  *     path, or body as it arrives --> list "7,9,..." --> 64 ids a slice
  *
- * Of many ids only the list is kept until the reply begins, as it was written.
- * Their URLs are looked up slice by slice, as the client takes the reply, so
- * that a request of some kilobytes never holds more than that and one slice.
+ * Of many ids, only their list is kept until the reply begins, as the client
+ * has written it.  Their URLs are looked up slice by slice, as the client reads
+ * the reply.  So a request holds no more than its list and one slice.
  */
 
 

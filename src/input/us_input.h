@@ -1,6 +1,6 @@
 
 /*
- * A request body in, its items out: one URL, or id, each.
+ * A request body in, its items out; an item is one URL or one id.
  *
  *     text     one a line
  *     NDJSON   {"url": "...", "base": "...", "ref": any} or {"id": 7} a line
@@ -19,10 +19,10 @@
  * two exceptions: a form is kept until its end, and so are "urls" as long as a
  * "base" may follow them.
  *
- * What an item is worth (is it a URL?) is for the caller to say.  An item
- * that cannot be one (a broken line of NDJSON, an array in an array, a line
- * that is too long) comes as US_INPUT_BAD or US_INPUT_LONG, and reading goes
- * on.  A fault of the envelope ends the reading.
+ * The caller decides whether an item is a URL.  Text that cannot be an item (a
+ * broken line of NDJSON, an array in an array, a line that is too long) is
+ * returned as US_INPUT_BAD or US_INPUT_LONG, and reading goes on.  A fault of
+ * the envelope (the JSON around the items) ends the reading.
  */
 
 

@@ -3,8 +3,8 @@
  * Forms: url=U&url=U&base=B&ref=R.  See us_input.h.
  *
  * A form is kept until its end, in in->carry, since a base may come after its
- * URLs; values are decoded there, where they lie.  What begins with none of
- * the names is no form but text.
+ * URLs.  Values are decoded in place.  A body that begins with none of the
+ * names is read as text.
  */
 
 

@@ -1,6 +1,6 @@
 
 /*
- * What all formats share: handing an item over, failing, and buffers.  See
+ * What all formats share: returning an item, failing, and buffers.  See
  * us_input_private.h.
  */
 

@@ -1,6 +1,7 @@
 
 /*
- * Reads a data directory back.  See us_recovery.h for what its end may mean.
+ * Reads a data directory back.  See us_recovery.h for what the end of a journal
+ * may mean.
  *
  *     us_recovery_run()
  *         us_recovery_snapshot()     once

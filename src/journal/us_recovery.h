@@ -1,26 +1,28 @@
 
 /*
  * Reads a data directory back: the manifest, its snapshot, the journal from
- * there on; and decides what the end of the journal means.
+ * there on; and decides whether the end of the journal is a crash or damage.
  *
  *     manifest -> snapshot.S -> journal ... S ... -> end
  *
- *   the newest segment ends in a torn block, with nothing valid after it:
+ *   1. the newest segment ends in a torn block, and no valid block follows:
  *        a crash.  The end is cut off; r->cut and r->lost report it.
- *   the same, with valid blocks after it, but the machine was restarted since
- *   and none of the blocks says that the bad place was durable:
- *        the power failure let writes through out of order.  Cut off.
- *   any other difference from what was written:
+ *   2. the newest segment has a bad block, and valid blocks follow; but the
+ *      machine was restarted since, and none of them records that the bad
+ *      place was durable:
+ *        a power failure, in which later writes reached the disk before
+ *        earlier ones.  The end is cut off as well.
+ *   3. any other difference from what was written:
  *        damage.  Everything before it is good, no file is changed, and
  *        r->error names the place.
  *
- * Ids are `lost` when something was answered, or may have been, that is no
- * longer there.  After a clean end the manifest has the exact LSN, after a kill
- * the watermark (us_writer.h).  After a power failure only sync=always excludes
- * a loss.
+ * Ids are `lost` when they were answered, or may have been, and are no longer
+ * there.  The LSN up to which replies were sent is in the manifest after a
+ * clean end, and in the watermark after a kill (us_writer.h).  After a power
+ * failure it is not known, and only sync=always excludes a loss.
  *
- * A reader that does not own the directory may run as well, while the owner
- * writes, and run on later.
+ * A process that does not own the directory can read it, too, while the owner
+ * writes, and read on later.
  */
 
 

@@ -1,6 +1,7 @@
 
 /*
- * Writes a snapshot, and removes what it makes void.  See us_snapshot.h.
+ * Writes a snapshot, and removes the files that it replaces.  See
+ * us_snapshot.h.
  *
  * The stream comes in pieces of any size.  buf collects them until there is
  * enough for a block; block is where the block is built before it is written.

@@ -4,10 +4,10 @@
  * at one LSN of its journal, in a file of blocks (us_segment.h).
  *
  *     snapshot.tmp --fsync, rename--> snapshot.LSN --> manifest names it -->
- *     files that it makes void are removed
+ *     files that it replaces are removed
  *
  * A crash at any point leaves the old snapshot with its segments, or the new
- * one; what is left over is removed by the next snapshot.
+ * one.  The next snapshot removes leftover files.
  */
 
 

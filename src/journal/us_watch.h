@@ -1,7 +1,7 @@
 
 /*
- * Which result of a sync can be believed, of a file that several processes
- * write and sync by descriptors of their own.
+ * When a sync that reports success can be believed.  Several processes write
+ * the file and sync it, each by its own descriptor.
  *
  * Linux reports an error of write-back (errseq_t, since 4.13) once to each
  * descriptor that was open when it happened, at its next fsync().  A descriptor
@@ -15,7 +15,7 @@
  *     B.fsync()                       0     and the page is not on the disk
  *
  * A may be another process that is killed before it has recorded the error, or
- * a program that is none of ours.
+ * a foreign program.
  *
  * So fsync() == 0 proves that a byte is on the disk only if the byte was
  * written after the descriptor was opened, or was known to be durable then.
@@ -24,13 +24,13 @@
  *     appended   raised before bytes are written: none lies at or past it
  *     durable    raised after they were proved to be on the disk
  *
- * A descriptor is in doubt up to `appended` as it is after the open().  Once
- * `durable` has come there, the doubt is over.  If the descriptor is synced
- * before that, the file is read back from the disk, past the cache
- * (us_writer.c).
+ * The process that opens a descriptor reads `appended` after the open().  A
+ * sync by that descriptor proves nothing about bytes below this LSN, until
+ * `durable` has reached it.  If the descriptor is synced earlier, the process
+ * reads the file back from the disk, without the cache (us_writer.c).
  *
- * Both are LSNs and only grow.  A third word says that a sync has failed,
- * whichever process made it: nothing is written then.
+ * Both words are LSNs and only grow.  A third word is set when a sync has
+ * failed in any process; no process writes then.
  */
 
 

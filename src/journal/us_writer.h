@@ -1,16 +1,16 @@
 
 /*
- * The end of the journal that is written: one process at a time appends whole
+ * Writes the end of the journal: one process at a time appends whole
  * operations, syncs, and begins new segments.
  *
  *     journal.0000000000000000   sealed
  *     journal.0000000004000131   sealed
  *     journal.00000000080002e7   ... block block |<- tail.offset
  *
- * All that a next writer needs is the tail (us_tail_t).  Its keeper (shared
- * memory) stores it in one step after an append has returned.  A writer that
- * was killed in between leaves bytes past tail.offset.  No reply depends on
- * them, and us_writer_attach() cuts them off.
+ * All that the next writer needs is the tail (us_tail_t).  The caller keeps it
+ * in shared memory and stores it in one step after an append has returned.  A
+ * writer that is killed in between leaves bytes past tail.offset.  No reply
+ * depends on them, and us_writer_attach() cuts them off.
  *
  * A segment is synced and sealed before the next one is made, so that what is
  * not durable lies in the newest segment.
@@ -34,10 +34,10 @@
  * Version 1 had 96 bytes, the lower half of the number of ids only, no LSN of a
  * delete, and the CRC at 92.  It is read as well.
  *
- * It survives the death of every process.  After a start of the machine its
- * first number means nothing, the second is a lower bound.  A server that reads
- * the directory of another one learns by it that something was deleted that it
- * has not read yet.
+ * The file survives the death of every process.  After a start of the machine
+ * "LSN written" means nothing, and "LSN durable" is a lower bound.  A server
+ * that reads the directory of another server learns by "LSN of the last delete"
+ * that there is a delete which it has not read yet.
  */
 
 

@@ -7,10 +7,10 @@
  *                                                   leaf by leaf --> new leaves
  *   old leaves, in the order of their paths ------/
  *
- * An entry costs a few writes to memory in sequence, where adding it to its
- * leaf would cost cache misses and, each time that the leaf is full, a copy.
- * And the leaves are as small as they can be: they have no slots to spare, and
- * follow each other without gaps, since nobody reads them meanwhile.
+ * An entry costs a few writes to memory in sequence.  To add it to its leaf
+ * would cost cache misses and, each time that the leaf is full, a copy.  The
+ * leaves are as small as they can be: they have no slots to spare.  Since
+ * nobody reads them meanwhile, they follow each other without gaps.
  *
  *   zone     | ... | leaf 7 | leaf 6 | leaf 5 | leaf 4 | ...     <---- filled
  *            | chunk          | chunk            | chunk |          downwards
@@ -26,11 +26,12 @@
  *     64  header          8 n  fingerprints        x n  split
  *     n low + ids / 2^low + n                      ids (Elias, Fano)
  *
- * each part rounded up to words.  low is the best one for n, or nearly, so for
- * any low that is the same in all leaves the sum over the leaves is not less.
- * That sum depends on the number of leaves and entries only, not on how a hash
- * key spreads entries over leaves.  With x = 0 (split bits only save
- * hashing) it is less than what the same leaves take that grew one by one.
+ * each part rounded up to words.  Each leaf has the low that is best for its n,
+ * or nearly.  So with one low for all leaves they would take as much, or more.
+ * That larger sum is the bound: it depends on the number of leaves and entries
+ * only, not on how a hash key spreads entries over leaves.  With x = 0 (split
+ * bits only save hashing) the bound is less than the bytes of the same leaves
+ * when they grew one by one.
  */
 
 

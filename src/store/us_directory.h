@@ -9,10 +9,10 @@
  *     a chunk                           | address | address | ...   32 bits
  *
  * Leaves n .. 2n-1 are in use when there are n of them (us_index.c).  So the
- * chunks in use move through the ring: one is added when growth reaches it;
- * one before head->leaves is taken out, kept in directory_spare, and used
- * again.  A word that a reader gets from a chunk that was just used again leads
- * to another leaf; us_index_stale() detects that.
+ * chunks in use move through the ring.  When growth needs a chunk, it is added
+ * at the end; a chunk that lies wholly before head->leaves is removed, kept in
+ * directory_spare, and used again.  A word that a reader gets from a chunk that
+ * was just used again leads to another leaf; us_index_stale() detects that.
  *
  * For the files of the index only.
  */

@@ -3,9 +3,9 @@
  * The hot table: what a process has looked up last, exactly.
  *
  * It holds texts with the number that the store has found for each.  Links of
- * pages repeat: most are answered from here, before a hash of the store, its
- * index and its records.  It only remembers: the caller checks that what it
- * returns still holds.
+ * pages repeat: most are answered from this table, without the store's hash,
+ * its index and its records.  The table does not notice deletes: the caller
+ * checks that the number which it returns is still valid.
  *
  * A table is private to a thread.  Several stores can share one: each entry
  * belongs to an owner, and is returned for that owner only.

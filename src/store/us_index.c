@@ -20,18 +20,18 @@
  *       n=6                [6] 7  8  9 10 11       0 left, 1 right
  *
  * so one number, head->leaves, leads every reader to the leaf of its key, and
- * publishes a split: this is linear hashing (Litwin, 1980).  There, all leaves
- * of a round fill at the same pace, and the memory that large leaves free at
- * the end of a round has no user.  Hence, as in spiral storage (Martin, 1979),
- * paths are not uniform: the path is (2x + x^2) / 3 of the hash x, whose
- * density falls from 1.5 to .75, and the leaf that is next to be split has
- * always twice the load of those just made.  Leaves of every size between are
- * always about, and a freed one is soon taken again.
+ * publishes a split: this is linear hashing (Litwin, 1980).  With uniform paths
+ * all leaves of a round would fill at the same pace, and at the end of a round
+ * no leaf would need the memory that large leaves free.  So paths are not
+ * uniform, as in spiral storage (Martin, 1979): the path is (2x + x^2) / 3 of
+ * the hash x, whose density falls from 1.5 to .75.  The leaf that is next to be
+ * split has always twice the load of those just made.  There are always leaves
+ * of every size between, and one of them soon uses a freed leaf's memory.
  *
  * `split` are the next bits of the path below the leaf.  They distinguish
- * entries like more bits of fingerprint; and the first of them decides the side
- * on which an entry falls when its leaf is split.  Only when none is left
- * are the leaf's records decoded to hash them again.
+ * entries as more bits of fingerprint would.  The first of them decides to
+ * which of the two new leaves an entry goes when its leaf is split.  When none
+ * is left, the leaf's records are decoded and hashed again.
  *
  *
  * Invariants for readers, who take no lock:
@@ -41,9 +41,11 @@
  *   - before its memory is written again, the directory word or head->leaves
  *     that led to it has changed, and then the serial number in the header.
  *
- * So a reader that found nothing looks, in this order, at head->leaves, the
- * directory word and the header again: if all are as before, then the key was
- * in no leaf at the moment when the directory was read first.
+ * So a reader that found nothing reads again, in this order: head->leaves, the
+ * directory word, the serial number in the header.  If all three are as before,
+ * then it has searched the right leaf: the key was in no leaf when the reader
+ * read the directory first.  An entry appended since then leaves the serial
+ * number as it is.
  */
 
 

@@ -10,16 +10,17 @@
  * 1974): the lowest `low` bits of each packed, and the rest as a bit vector
  * with a one for each entry i at position (id_i >> low) + i.  This takes
  * about log2(ids / entries) + 2 bits for an id instead of log2(ids).  A new
- * entry has the highest id: it is appended in place if there is room.
+ * entry has the highest id, so it is appended in place if there is room.
  *
  * FORMAT of a header: bits 0-7 entries, 8-15 slots, 16-21 low, 22-24 split,
  * 25-31 size in units of 1 << leaf_shift bytes, 32-63 serial number.  Then
  * (slots + 7) / 8 words of fingerprints, (slots * (low + split) + 63) / 64
- * words packed, the rest high bits.  A free one has no entries, and in its
- * second word the address of the next of its size.
+ * words packed, the rest high bits.  A free leaf has no entries; its second
+ * word is the address of the next free leaf of the same size.
  *
- * A new leaf is staged: no reader finds it, and if its writer is killed, the
- * next writer does (head->staged).  us_index.c puts it into the directory.
+ * A new leaf is staged: head->staged has its address, and no reader finds it.
+ * us_index.c puts it into the directory.  If its writer is killed before that,
+ * the next writer frees the leaf that head->staged names.
  */
 
 

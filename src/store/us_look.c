@@ -4,9 +4,9 @@
  * compare.
  *
  * A reader uses only ids below next_id, which is the last word of an add's
- * commit.  If a writer was at work at the leaf, a URL that was not found may be
- * there all the same: the reader starts again, and after some attempts it looks
- * up under the lock.
+ * commit.  If a writer has replaced or split the leaf meanwhile, a URL that was
+ * not found may be in the store all the same.  Then the reader starts again,
+ * and after some attempts it looks up under the lock (us_index_stale()).
  */
 
 

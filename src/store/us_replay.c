@@ -2,14 +2,14 @@
 /*
  * Replay: operations from a journal or a dump.
  *
- * A store that is empty when the first of them comes is built in bulk: nobody
- * looks at it.  Records go to the log, deletes and marks are bits; the index is
- * made of all of them together (us_replay_bulk.c), at last when the store is
- * settled.  From then on readers may be at work, and what is applied then is
- * added to the index one by one, under the lock.
+ * A store that is empty when the first operation comes is built in bulk, since
+ * nobody reads it yet.  Records go to the log; deletes and marks are bits; the
+ * index is made of many records at once (us_replay_bulk.c), and of the last
+ * ones when the store is settled.  From then on readers may be at work, and
+ * each further add is put into the index by itself, under the lock.
  *
- * Where the zone is too small, nothing more is applied, but all operations are
- * counted: then it is known which SIZE would do.
+ * When the zone turns out to be too small, no further operation is applied.
+ * All are still counted, so that the SIZE that suffices can be reported.
  */
 
 

@@ -6,11 +6,11 @@
  * hashes many at once, on both cores, and collects their entries (us_bulk.h).
  * When there are enough, or no more, us_replay_bulk_merge() merges them.
  *
- * Sites.  Which URL is the first of its site is not known while records are
- * decoded, by two threads and without an index.  Most sites were met shortly
- * before: a table of those met last knows.  All others are candidates; those
- * of one site are brought together by 128 bits of keyed hashes when a merge
- * begins, and looked up once.
+ * Sites.  Two threads decode the records, without an index, so neither can
+ * look up whether a URL is the first of its site.  Most URLs are not: a table
+ * of the sites met last has theirs.  Every other URL is a candidate.  When a
+ * merge begins, candidates are grouped by 128 bits of keyed hashes of their
+ * sites, and each site is looked up once.
  */
 
 

@@ -28,9 +28,9 @@
  *
  *     at 0, 8, deletes, [9, leaves, cache], adds and models, marks, at n
  *
- * Deletes at its beginning are of ids that the adds give later.  In version 1
- * there was no 8, deletes came last, and the image had another version number:
- * it is passed over.
+ * The deletes come first: their ids are those of adds that follow.  In version
+ * 1 there was no 8, deletes came last, and the image had another version
+ * number.  A reader skips an image of that version.
  *
  * The ring holds the bytes [written, published) of the stream, byte n at
  * n % size:

@@ -1,14 +1,14 @@
 
 /*
- * The SIZE of a zone in which a stream of operations fits, counted while it is
- * replayed, and on when the zone has turned out to be too small.
+ * The SIZE of a zone in which a stream of operations fits.  It is counted while
+ * the stream is replayed, also after the zone has turned out to be too small.
  *
  * All areas but the index are counted as a replay fills them.  The index is
- * bounded by its number of entries (us_bulk_chunks()): URLs that are not
- * deleted, and sites.  How many sites there are is known of the ids that were
- * decoded, and of a dump it is known how many entries it has; each id beyond
- * those may begin a site.  After all was loaded, in a larger zone, there is no
- * such id.
+ * bounded by its number of entries (us_bulk_chunks()), which are the URLs that
+ * are not deleted, and the sites.  The sites of ids that were decoded are
+ * counted.  A dump states its number of entries.  Any other id is assumed to be
+ * the first of a site, so the SIZE may be larger than needed.  After a larger
+ * zone has loaded everything, no such id is left.
  */
 
 

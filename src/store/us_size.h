@@ -25,10 +25,10 @@ typedef struct {
     uint64_t           units;         /* of the log */
     uint64_t           length;        /* bytes of the long area */
     uint64_t           deleted;
-    uint64_t           known;         /* ids of which it is known that they */
-    uint64_t           sites;         /* begin so many sites */
-    uint64_t           entries;       /* so many, as far as is known, has */
-    uint64_t           counted;       /* the index of the first ids */
+    uint64_t           known;         /* ids that were decoded, */
+    uint64_t           sites;         /* and the sites that they begin */
+    uint64_t           entries;       /* entries that the index has, */
+    uint64_t           counted;       /* and the first ids that they cover */
     unsigned           nmodels;
     uint64_t           models[US_MODELS_MAX];     /* bytes */
     us_size_bits_t     bits[1 + US_STORE_MARKS];

@@ -7,7 +7,7 @@
  *            -- percent-decode -- ASCII: lower-case -+-> forbidden? -> IPv4?
  *                              `- else ICU ----------'
  *
- * An ASCII host is lower-cased and nothing else, bad "xn--" labels stay (the
+ * An ASCII host is only lower-cased; a bad "xn--" label stays as it is (the
  * standard's rule since June 2026).
  */
 

@@ -8,10 +8,11 @@
  * pattern nor a URL can stall a worker; a match that meets one refuses the
  * URL, naming the rule.
  *
- * A caller with many URLs also has a budget for all of them.  Nearly every
- * match ends within a first, low limit, and is free.  One that does not begins
- * anew with the full limit, and pays with its CPU time; when the budget is
- * spent, such a match refuses the URL (US_URL_BUDGET), and the others go on.
+ * A caller with many URLs also has a budget of CPU time for all of them.
+ * Nearly every match ends within a first, low limit, and is free.  A match that
+ * does not is begun again with the full limit, and its CPU time is taken from
+ * the budget.  When the budget is spent, such a match refuses its URL
+ * (US_URL_BUDGET); URLs whose matches are free are not affected.
  *
  * Clients see a rule's name, never its expression: the name that it was given,
  * or its number among the rules of the normalizer, from 1.

@@ -2,9 +2,10 @@
 /*
  * Sites.  See us_site.h.
  *
- * Is a host a public suffix?  Nearly every URL needs to know, nearly always the
- * answer is no, and libpsl takes 300 ns for it.  So the list that libpsl reads
- * is hashed at start into a bitmap, which answers "no" in a few nanoseconds:
+ * "www." is mergeable unless the rest of the host is a public suffix, such as
+ * co.uk.  Nearly every URL asks that, and nearly always the answer is no;
+ * libpsl needs 300 ns for it.  So at start the list that libpsl reads is hashed
+ * into a bitmap, which answers "no" in a few nanoseconds:
  *
  *    rest of the host ---- h(rest) ----> 3 bits set? --+-- yes: ask libpsl
  *         `-- after the first dot -- h'(parent) -> 3 bits set? --'
@@ -12,8 +13,8 @@
  *
  *    bitmap:  128 Ki bits = 16 KiB, fits in L1
  *             a rule "co.uk" sets h("co.uk"); a rule "*.kobe.jp" sets
- *             h'("kobe.jp"), and h("kobe.jp") because libpsl takes that for
- *             a suffix too
+ *             h'("kobe.jp"), and h("kobe.jp") because libpsl calls that a
+ *             suffix, too
  *             9,000 rules: 0.7 % of other hosts ask libpsl in vain
  *
  * If the list is not a file (but built into libpsl), every bit is set, and

@@ -1,6 +1,7 @@
 
 /*
- * Which hosts are two spellings of one site: example.com, www.example.com.
+ * Which hosts are two spellings of one site: example.com and www.example.com
+ * are, co.uk and www.co.uk are not.
  */
 
 

@@ -5,8 +5,8 @@
  * us_whatwg_private.h.
  *
  *   /a/./b/../c?x#y   is written one segment at a time; a segment of dots is
- *    ^segment         taken back with its slash, and ".." takes the one
- *                     before it, too, but never what stands before
+ *    ^segment         removed again with its slash, and ".." removes the
+ *                     segment before it, too, but nothing before
  *                     pathname_start
  */
 

@@ -14,20 +14,21 @@
  * zone, 16 KiB to 1 MiB), which an area finds by its directory of chunk
  * numbers.  A chunk is zero when it is taken.
  *
- * While a store serves, nothing is given back.  A replay, which has the zone to
- * itself, builds the index anew and gives back what it no longer needs: such
- * chunks are a list, head->spare, of which each begins with the number of the
- * next.
+ * While a store answers requests, no chunk is given back.  A replay has the
+ * zone to itself: it builds the index anew and gives back the chunks that it no
+ * longer needs.  They form a list, head->spare; each of them begins with the
+ * number of the next.
  *
  *
  * The reserve.  A store whose zone is full must fit the same zone when it is
- * replayed.  All areas but the index take there what they take here, or less.
- * The index is built anew, under another hash key, and us_bulk_chunks() bounds
- * what it takes.  So every operation leaves as many chunks free as that bound
- * exceeds what index and cache have: a->keep, set by the writer.
+ * replayed.  A replay builds the index anew, under another hash key, and may
+ * need more chunks for it; us_bulk_chunks() is a bound of them.  All other
+ * areas need as many chunks as before, or fewer.  So every operation leaves
+ * a->keep chunks free: the bound less the chunks that index and cache have now.
+ * The writer sets a->keep.
  *
- * Offsets from the start of the zone only, never a pointer: processes may map
- * it at different addresses.
+ * The zone holds offsets from its start, never a pointer: processes may map it
+ * at different addresses.
  *
  *
  * The intent.  A writer holds the lock and changes memory in two ways:
