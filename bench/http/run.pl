@@ -95,8 +95,9 @@ $real = undef;
 
 my $stats = $t->get('/stats')->json;
 
-printf "%d URLs in %.1f s, %.1f bytes each\n", $stats->{urls}, time - $start,
-    $stats->{bytes_per_url} // 0;
+printf "%d URLs in %.1f s%s\n", $stats->{urls}, time - $start,
+    defined $stats->{bytes_per_url}
+    ? sprintf(', %.1f bytes each', $stats->{bytes_per_url}) : '';
 
 each_batch(corpus('eot2024_A'), sub {
     my ($urls) = @_;
