@@ -236,13 +236,13 @@ for ([ 'GET', '/in/urls?form=5', 'form', 'from limit site prefix mark '
     $r = $t->request($method, $path, $method eq 'GET' ? undef : '', @text);
     is($r->{status}, 400, "$method " . substr $path, 0, 60);
     like($r->json->{detail},
-        qr/^unknown query argument "\Q$name\E", there are: \Q$known\E/,
+        qr/^unknown query argument "\Q$name\E"; allowed are: \Q$known\E/,
         '  names it, and those that there are');
 }
 
 $r = $t->get('/in/urls?from=0&from=1');
 is("$r->{status} " . $r->json->{detail},
-    '400 the query argument "from" is there twice', 'one that is there twice');
+    '400 the query argument "from" is given twice', 'one that is there twice');
 $r = $t->get('/in/urls?summary');
 is("$r->{status} " . $r->json->{detail},
     '400 the query argument "summary" has no value', 'one without a value');

@@ -139,11 +139,11 @@ refused(@$_) for
     [ 'urlstore_zone u 32m www=keep www=first;',
         'duplicate parameter "www" of urlstore_zone "u"' ],
     [ 'urlstore_zone u 32m foo=1;', 'invalid parameter "foo=1" of '
-        . 'urlstore_zone "u": it has profile, www, schemes, marks, sites, '
+        . 'urlstore_zone "u": allowed are profile, www, schemes, marks, sites, '
         . 'huge, path, sync, mode, snapshot, scrub' ],
     [ 'urlstore_filter u 32m capacity=1 error=.1 marks=a;',
-        'invalid parameter "marks=a" of urlstore_filter "u": it has capacity, '
-        . 'error, path, unclean, profile, www' ],
+        'invalid parameter "marks=a" of urlstore_filter "u": allowed are '
+        . 'capacity, error, path, unclean, profile, www' ],
     (map { [ "urlstore_zone u 32m $_;", qq/urlstore_zone "u": its "/
         . s/=.*//r . '" needs a "path"' ] } 'sync=1s', 'snapshot=off',
         'snapshot=1m', 'scrub=1h'),
@@ -152,9 +152,9 @@ refused(@$_) for
     [ 'urlstore_filter u 32m capacity=1 error=.1 unclean=accept;',
         'urlstore_filter "u": its "unclean" needs a "path"' ],
     [ 'urlstore_zone u 32m path=%%DIR%%/d; urlstore_zone v 32m '
-        . 'path=%%DIR%%/d/;', '/d/ of "v" is that of "u" already' ],
+        . 'path=%%DIR%%/d/;', '/d/ of "v" is used by "u" already' ],
     [ 'urlstore_zone u 32m path=%%DIR%%/d; urlstore_filter v 32m capacity=9 '
-        . 'error=0.1 path=%%DIR%%/d;', '/d of "v" is that of "u" already' ],
+        . 'error=0.1 path=%%DIR%%/d;', '/d of "v" is used by "u" already' ],
     [ '', 'no urlstore_zone "u" is declared' ],
 
     [ "urlstore_reject u x; $u", 'must be declared above' ],
@@ -168,9 +168,9 @@ refused(@$_) for
     [ "$u urlstore_rewrite u host= x y;",
         'invalid parameter "host=" of "urlstore_rewrite"' ],
     (map { [ "$u urlstore_reject u name=$_ x;", qq(invalid name "name=$_)
-        . '" of "urlstore_reject", up to 64 letters' ] }
+        . '" of "urlstore_reject": up to 64 letters' ] }
         '', 'a/b', '$x', 'n' x 65),
-    [ "$u urlstore_accept u host=a x;", 'name=WORD was expected' ],
+    [ "$u urlstore_accept u host=a x;", 'name=WORD is expected' ],
     [ "$u urlstore_rewrite u (x) \$2;", 'no group "2"' ],
     (map { [ "$u urlstore_www_except u $_;", qq/invalid value "/ . tr/"//dr
         . '" of "urlstore_www_except": a host is expected' ] }

@@ -179,7 +179,7 @@ my $rate = 'a number of 1 to 1000000000, then "/s", "/m" or "/h" is expected';
 my $room = 'NAME, or NAME:SIZE with at least 8 pages (32k) is expected';
 
 for ([ '$host', 'needs KEY and RATE, or "off"' ],
-    [ 'off 1/s', '"off" stands alone' ],
+    [ 'off 1/s', '"off" allows no other parameter' ],
     [ '"" 1/s', 'KEY is empty' ],
     [ '$none 1/s', 'unknown "none" variable' ],
     [ '$host x', qq/invalid rate "x" of urlstore_quota: $rate/ ],

@@ -67,7 +67,8 @@ OUT
 is(run('--json --profile whatwg', '{"url": "data:\"\\\\\u007f"}'),
    '0: {"url": "data:\"\\\\%7F"}', 'JSON out is escaped');
 
-like(run('--profile nothing', ''), qr/^2: .*no profile "nothing"/, 'profile');
+like(run('--profile nothing', ''),
+    qr/^2: .*unknown profile "nothing"; use crawler, /, 'profile');
 like(run('--nothing', ''), qr/^2: /, 'option');
 like(run('http://x/', ''), qr{^2: .*http://x/: open: No such file}, 'file');
 

@@ -543,7 +543,8 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
             conf->zone = us_cli_size(optarg);
 
             if (conf->zone == 0) {
-                fprintf(stderr, "urlstore bench: not a size: %s\n", optarg);
+                fprintf(stderr, "urlstore bench: --zone \"%s\" is not a size "
+                                "such as 64m\n", optarg);
                 return -1;
             }
 

@@ -147,7 +147,9 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
             d->profile = us_profile_parse(name);
 
             if (d->profile == -1) {
-                fprintf(stderr, "urlstore: no profile \"%s\"\n", optarg);
+                fprintf(stderr, "urlstore: unknown profile \"%s\"; use "
+                                "crawler, crawler-clean, aggressive, whatwg or "
+                                "strict-rfc3986\n", optarg);
                 return US_CLI_USAGE;
             }
             break;
@@ -178,12 +180,12 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
     }
 
     if (d->ids && d->plan.size) {
-        fprintf(stderr, "urlstore: a filter gives no ids\n");
+        fprintf(stderr, "urlstore: --ids does not go with --filter\n");
         return US_CLI_USAGE;
     }
 
     if (d->follow && optind < argc) {
-        fprintf(stderr, "urlstore: either --follow or files\n");
+        fprintf(stderr, "urlstore: files do not go with --follow\n");
         return US_CLI_USAGE;
     }
 

@@ -198,7 +198,8 @@ us_dump_options(us_dump_options_t *o, int argc, char **argv)
             o->memory = us_cli_size(optarg);
 
             if (o->memory == 0) {
-                fprintf(stderr, "urlstore: --memory \"%s\" is not a size\n",
+                fprintf(stderr, "urlstore: --memory \"%s\" is not a size such "
+                                "as 256m\n",
                         optarg);
                 return -1;
             }

@@ -188,7 +188,9 @@ us_normalize_options(us_cli_normalize_t *ctx, int argc, char **argv)
             ctx->profile = us_profile_parse(name);
 
             if (ctx->profile < 0) {
-                fprintf(stderr, "urlstore: no profile \"%s\"\n", optarg);
+                fprintf(stderr, "urlstore: unknown profile \"%s\"; use "
+                                "crawler, crawler-clean, aggressive, whatwg or "
+                                "strict-rfc3986\n", optarg);
                 return US_CLI_USAGE;
             }
 

@@ -174,7 +174,9 @@ us_sizing_options(us_sizing_t *z, int argc, char **argv)
                                                        (uint8_t *) optarg });
 
             if (z->profile == -1) {
-                fprintf(stderr, "urlstore: no profile \"%s\"\n", optarg);
+                fprintf(stderr, "urlstore: unknown profile \"%s\"; use "
+                                "crawler, crawler-clean, aggressive, whatwg or "
+                                "strict-rfc3986\n", optarg);
                 return US_CLI_USAGE;
             }
             break;

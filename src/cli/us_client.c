@@ -54,7 +54,8 @@ us_client_init(us_client_t *c, const char *url)
     memset(c, 0, sizeof(us_client_t));
 
     if (strncasecmp(url, "http://", 7) != 0) {
-        return us_client_fail(c, "\"%s\": only http:// is possible", url);
+        return us_client_fail(c, "\"%s\" is not http://HOST[:PORT][/PATH]",
+                              url);
     }
 
     /* HOST or [HOST], a port, the path */
@@ -65,7 +66,7 @@ us_client_init(us_client_t *c, const char *url)
     n = end - p;
 
     if (n == 0 || n >= sizeof(c->host)) {
-        return us_client_fail(c, "\"%s\" has no host", url);
+        return us_client_fail(c, "\"%s\" has no host, or too long a one", url);
     }
 
     memcpy(c->host, p, n);
@@ -76,7 +77,7 @@ us_client_init(us_client_t *c, const char *url)
         n = strspn(++p, "0123456789");
 
         if (n == 0 || n >= sizeof(c->port)) {
-            return us_client_fail(c, "\"%s\" has no port", url);
+            return us_client_fail(c, "\"%s\" has no number as its port", url);
         }
 
         memcpy(c->port, p, n);
@@ -89,7 +90,8 @@ us_client_init(us_client_t *c, const char *url)
     if ((n && *p != '/') || n >= sizeof(c->path)
         || strcspn(p, " \t\r\n?#") != n)
     {
-        return us_client_fail(c, "\"%s\" has no path of a store", url);
+        return us_client_fail(c, "\"%s\" has a path that is too long, or with "
+                                 "a blank, \"?\" or \"#\"", url);
     }
 
     for (memcpy(c->path, p, n); n && c->path[n - 1] == '/'; n--) {
@@ -258,7 +260,8 @@ us_client_read(us_client_t *c, long *retry)
     if (end == NULL || sscanf((char *) c->reply, "HTTP/1.%*d %d", &status)
                        != 1)
     {
-        return us_client_fail(c, "%s:%s: no answer of HTTP", c->host, c->port);
+        return us_client_fail(c, "%s:%s: the answer is not HTTP", c->host,
+                              c->port);
     }
 
     length = us_client_header(c, end, "Content-Length");
@@ -268,7 +271,8 @@ us_client_read(us_client_t *c, long *retry)
     memmove(c->reply, end + 4, c->len + 1);
 
     if (length >= 0 && c->len != (size_t) length) {
-        return us_client_fail(c, "%s:%s: the answer is cut", c->host, c->port);
+        return us_client_fail(c, "%s:%s: the answer is cut off", c->host,
+                              c->port);
     }
 
     return status;

@@ -304,7 +304,7 @@ us_data_out(void *data, const uint8_t *p, size_t len)
         d->since = 0;
 
         if (d->wait && d->wait(d->data, 0) != 0) {
-            return us_disk_fail(&d->snapshot.error, 0, "it was asked to stop");
+            return us_disk_fail(&d->snapshot.error, 0, "the process is ending");
         }
     }
 
@@ -336,7 +336,7 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
     }
 
     if (rc == 0 && wait && wait(data, lsn) != 0) {
-        rc = us_disk_fail(&d.snapshot.error, 0, "its LSN %llu did not become "
+        rc = us_disk_fail(&d.snapshot.error, 0, "LSN %llu did not become "
                           "durable", (unsigned long long) lsn);
     }
 

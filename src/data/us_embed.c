@@ -124,7 +124,8 @@ us_embed_take(us_embed_t *e, const char *path)
 
     if (e->lockfd == -1) {
         return errno == EWOULDBLOCK
-               ? us_disk_fail(&e->error, 0, "\"%s\" has an owner", path)
+               ? us_disk_fail(&e->error, 0, "\"%s\" is owned by another "
+                              "process; only one may own it", path)
                : us_disk_fail(&e->error, errno, "\"%s\" cannot be locked",
                               path);
     }

@@ -116,7 +116,7 @@ us_marks_job(us_job_t *job)
 
     if (rc == 0) {
         (void) us_share_change(l->sh);
-        us_job_say(job, US_SAY_NOTICE, "it has %u marks now",
+        us_job_say(job, US_SAY_NOTICE, "the store has %u marks now",
                    l->conf.store.nmarks);
         return;
     }
@@ -211,7 +211,7 @@ us_snapshot_job(us_job_t *job)
 
     us_job_say(job, l->env.stopping(l->env.data) ? US_SAY_NOTICE
                                                  : US_SAY_ERROR,
-               "no snapshot: %s", e.text);
+               "a snapshot failed: %s", e.text);
 }
 
 
@@ -310,10 +310,10 @@ us_scrub_job(us_job_t *job)
         us_share_count(&sh->errors, 1);
 
         us_job_say(job, US_SAY_ALERT, "%s", e.text);
-        us_job_say(job, US_SAY_WARN, "what is in memory is not touched by the "
-                   "damage; %s", l->conf.snapshot
-                                 ? "a snapshot replaces the file"
-                                 : "snapshots are off");
+        us_job_say(job, US_SAY_WARN, "the data in memory are whole; %s",
+                   l->conf.snapshot ? "a snapshot replaces the file"
+                                    : "no snapshot replaces the file, as "
+                                      "snapshot=off");
 
         us_release(&sh->snapshot_next, 0);
         us_release(&sh->snapshot_now, 1);

@@ -143,7 +143,7 @@ us_write_job(us_job_t *job)
         us_write_failed(job, rc, &e);
 
     } else if (us_share_resume(l->sh, US_ROLE_WRITER)) {
-        us_job_say(job, US_SAY_WARN, "the disk takes writes again");
+        us_job_say(job, US_SAY_WARN, "the disk accepts writes again");
     }
 }
 
@@ -336,8 +336,8 @@ us_write_gone(us_job_t *job, us_tail_t *tail, us_disk_error_t *e)
     }
 
     if (us_share_stall(l->sh, US_ROLE_KEEPER, us_job_now(l), e->text)) {
-        us_job_say(job, US_SAY_ALERT, "%s; what it held is in memory, "
-                   "a snapshot is taken", e->text);
+        us_job_say(job, US_SAY_ALERT, "%s; its data are in memory, a snapshot "
+                                      "is taken", e->text);
     }
 
     us_release(&l->sh->snapshot_next, 0);
@@ -633,8 +633,8 @@ us_write_all(us_life_t *l, us_store_t *store, uint64_t until, us_tail_t *tail,
         }
 
         if (us_job_now(l) > until) {
-            return us_disk_fail(e, 0, "the time for the journal's end is up, "
-                                "%llu bytes are not written",
+            return us_disk_fail(e, 0, "the end of the journal was not written "
+                                      "in time: %llu bytes are missing",
                                 (unsigned long long)
                                 (us_store_published(store) - tail->lsn));
         }

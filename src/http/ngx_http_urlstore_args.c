@@ -65,7 +65,7 @@ ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
             return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                              "the query argument \"%*s\" %s",
                                              (eq ? eq : next) - p, p,
-                                             eq ? "is there twice"
+                                             eq ? "is given twice"
                                                 : "has no value");
         }
 
@@ -111,7 +111,7 @@ ngx_http_urlstore_arg_unknown(ngx_http_request_t *r, const char *known,
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "unknown query argument \"%*s\", there "
+                                     "unknown query argument \"%*s\"; allowed "
                                      "are: %s",
                                      ngx_min(len, NGX_HTTP_URLSTORE_ARG),
                                      name, known);

@@ -200,7 +200,8 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
 
     if (batch->sites && batch->ctx->zone->filter) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "a filter knows no \"sites\"");
+                                         "\"sites\" is not allowed: a filter "
+                                         "keeps no sites");
     }
 
     rc = ngx_http_urlstore_arg(r, "only", &value);
@@ -208,7 +209,8 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
     if (rc == NGX_OK) {
         if (value.len != 3 || ngx_strncmp(value.data, "new", 3) != 0) {
             return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "\"only\" can be \"new\"");
+                                             "invalid \"only\": only=new is "
+                                             "allowed");
         }
 
         batch->only_new = 1;
@@ -252,8 +254,9 @@ ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
         && (r->headers_in.content_length_n > 0 || r->headers_in.chunked))
     {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "a \"url\" in the query, or a body, "
-                                         "not both");
+                                         "the request has a \"url\" in the "
+                                         "query and a body; one of them is "
+                                         "allowed");
     }
 
     rc = ngx_http_discard_request_body(r);

@@ -216,8 +216,8 @@ ngx_http_urlstore_body_type(ngx_http_request_t *r, us_input_format_t *format)
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
-                                     "Content-Type is text/plain, "
-                                     "application/json, "
+                                     "unsupported Content-Type; use "
+                                     "text/plain, application/json, "
                                      "application/x-ndjson or "
                                      "application/x-www-form-urlencoded");
 }

@@ -266,7 +266,7 @@ ngx_http_urlstore_option(ngx_conf_t *cf, ngx_str_t *arg,
     value = cf->args->elts;
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V\" of %V \"%V\": it has %*s",
+                       "invalid parameter \"%V\" of %V \"%V\": allowed are %*s",
                        arg, &value[0], &value[1], (size_t) (p - names), names);
 
     return NULL;

@@ -397,7 +397,8 @@ ngx_http_urlstore_method(ngx_http_request_t *r,
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
-                                     "the method is not allowed, /%V%s has %V",
+                                     "the method is not allowed; /%V%s allows "
+                                     "%V",
                                      &ep->name, tail->len ? "/..." : "",
                                      &allow);
 }

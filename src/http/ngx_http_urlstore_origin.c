@@ -57,8 +57,8 @@ ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid origin \"%V\" of "
-                               "urlstore_allow_origin, SCHEME://HOST[:PORT], "
-                               "\"*\" or \"off\" was expected", &value[i]);
+                               "urlstore_allow_origin: SCHEME://HOST[:PORT], "
+                               "\"*\" or \"off\" is expected", &value[i]);
             return NGX_CONF_ERROR;
         }
 

@@ -280,7 +280,7 @@ ngx_http_urlstore_path_free(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
             && (path->len == len || ngx_strcmp(path->data + len, "/") == 0))
         {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "path=%V of \"%V\" is that of \"%V\" already",
+                               "path=%V of \"%V\" is used by \"%V\" already",
                                path, &zone->name, &zp[i]->name);
             return NGX_ERROR;
         }

@@ -294,8 +294,8 @@ ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone)
 
     if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
-                      "urlstore_zone \"%V\": the disk did not take the "
-                      "journal's end in time", &zone->name);
+                      "urlstore_zone \"%V\": the end of the journal was not "
+                      "written in time", &zone->name);
     }
 }
 

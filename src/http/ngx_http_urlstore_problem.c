@@ -356,9 +356,9 @@ ngx_http_urlstore_sentence(ngx_http_request_t *r, u_char *p,
         "",
         "the path has more segments than urlstore_max_depth allows",
         "the query has more arguments than urlstore_max_args allows",
-        "a segment of the path is there more often than urlstore_max_repeat "
-        "allows",
-        "the rewrite rules of the zone find no end",
+        "a group of path segments is repeated more often than "
+        "urlstore_max_repeat allows",
+        "the rewrite rules of the zone change the URL without end",
         "the rules of the zone have used up the time of the request: send "
         "fewer URLs at a time"
     };

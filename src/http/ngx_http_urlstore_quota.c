@@ -123,7 +123,7 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (ngx_strcmp(value[1].data, "off") == 0) {
         if (cf->args->nelts > 2) {
-            return "is wrong: \"off\" stands alone";
+            return "is wrong: \"off\" allows no other parameter";
         }
 
         ulcf->quota = NULL;

@@ -137,8 +137,8 @@ ngx_http_urlstore_rule_params(ngx_conf_t *cf, ngx_uint_t last, us_str_t *name,
             }
 
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid name \"%V\" of \"%V\", up to %d "
-                               "letters, digits, \"_\", \".\" and \"-\" were "
+                               "invalid name \"%V\" of \"%V\": up to %d "
+                               "letters, digits, \"_\", \".\" and \"-\" are "
                                "expected", value, directive,
                                NGX_HTTP_URLSTORE_RULE_NAME);
             return NGX_ERROR;
@@ -153,8 +153,8 @@ ngx_http_urlstore_rule_params(ngx_conf_t *cf, ngx_uint_t last, us_str_t *name,
         }
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of \"%V\", name=WORD%s "
-                           "was expected", value, directive,
+                           "invalid parameter \"%V\" of \"%V\": name=WORD%s is "
+                           "expected", value, directive,
                            host ? " or host=GLOB" : "");
         return NGX_ERROR;
     }

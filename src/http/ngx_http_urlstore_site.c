@@ -109,7 +109,8 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 
     if (rc != NGX_OK) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "/site/ takes a host");
+                                         "invalid host: /site/HOST[:PORT] is "
+                                         "expected");
     }
 
     rc = us_store_site(ctx->zone->store, key, &site);

@@ -231,8 +231,9 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
 
     case US_LIFE_DAMAGED:
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "read-only, good up to a damage of the "
-                       "directory: %s", info.reason);
+                       extra, "the directory is damaged; the zone is read-only "
+                       "and has what was stored before the damage: %s",
+                       info.reason);
 
     case US_LIFE_TOO_SMALL:
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
@@ -281,10 +282,10 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, extra,
-                                     "the disk is behind: %s",
+                                     "the disk is late: %s",
                                      info.stalled ? info.reason
-                                                  : "it did not answer in a "
-                                                    "second");
+                                                  : "no write or sync has "
+                                                    "returned in time");
 }
 
 

@@ -119,8 +119,8 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
         || n == 0)
     {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"from\" is an id, and \"limit\" "
-                                         "a number of lines");
+                                         "invalid \"from\" or \"limit\": an id "
+                                         "and a number of lines are expected");
     }
 
     urls->limit = ngx_min(n, NGX_HTTP_URLSTORE_EXAMINE);
@@ -242,7 +242,8 @@ ngx_http_urlstore_urls_site(ngx_http_request_t *r,
 
     if (rc != NGX_OK) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"site\" is a host");
+                                         "invalid \"site\": a host is "
+                                         "expected");
     }
 
     urls->merge = merge;
@@ -268,7 +269,8 @@ static ngx_int_t
 ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r)
 {
     return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "a zone with mode=lookup knows no sites");
+                                     "\"site\" is not allowed: a zone with "
+                                     "mode=lookup keeps no sites");
 }
 
 

@@ -297,8 +297,9 @@ ngx_http_urlstore_zone_marks(ngx_http_urlstore_zone_t *zone,
 
         ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
                       "urlstore_zone \"%V\": its \"marks\" cannot change so: "
-                      "number %ui is \"%*s\", and marks can only be added, "
-                      "after those that the zone has", &zone->name, i + 1,
+                      "number %ui is \"%*s\" in the zone; new marks are "
+                      "allowed after those of the zone only",
+                      &zone->name, i + 1,
                       old->conf.marks[i].len, old->conf.marks[i].data);
         return NGX_ERROR;
     }

@@ -168,7 +168,7 @@ refusals(void **state)
     us_embed_conf_t   c;
 
     e = open_it();
-    refused(dir, &conf, "has an owner");
+    refused(dir, &conf, "is owned by another process");
     close_it(e);
 
     c = conf;
