@@ -79,7 +79,8 @@ is(all('/mark/m', @urls), "0\tset\t$urls[0]\n-\tunknown\t$urls[1]\n2\tset\t"
 
 is($clients[1]->request('POST', '/add', "$urls[1]\n", @text)->{body},
     "3\tnew\t$urls[1]\n", 'added again: a new id');
-is(all('/seen', $urls[1]), "3\tseen\t$urls[1]\n", 'for all workers');
+is(all('/seen', @urls), "0\tseen\t$urls[0]\n3\tseen\t$urls[1]\n"
+    . "2\tseen\t$urls[2]\n", 'for all workers, beside those that they know');
 
 # a mark is the id's, not the text's
 
@@ -130,7 +131,7 @@ is(all('/seen', 'http://www.example.com/1'), "-\tunseen\t$urls[0]\n",
 
 # more than the table holds
 
-my @many = map { ($_ % 3 ? 'http' : 'https') . "://example.net/many/$_" }
+my @many = map { ($_ % 3 ? 'http' : 'https') . "://www.example.net/many/$_" }
     1 .. 3000;
 my @first = $t->post('/add', join("\n", @many) . "\n", @text)->{body}
     =~ /^(\d+)\t/mg;
@@ -142,6 +143,35 @@ for (1 .. 3) {
 
 is_deeply([ $t->post('/add', join("\n", @many) . "\n", @text)->{body}
     =~ /^\d+\tseen\t(.*)\n/mg ], \@many, 'and their spelling');
+
+# as many as fit: entries that are about to be written over are written again
+
+for (1 .. 4) {
+    my @again;
+
+    for my $some ([ @many[0 .. 299] ], [ @many[300 .. 799] ]) {
+        push @again, $t->post('/add', join("\n", @$some) . "\n", @text)->{body}
+            =~ /^(\d+\tseen\t.*)\n/mg;
+    }
+
+    is_deeply(\@again, [ map { "$first[$_]\tseen\t$many[$_]" } 0 .. 799 ],
+        'those that fit, too');
+}
+
+# As long as these, and unseen.  A word of the table has 16 bits of a hash: some
+# of so many look-ups meet the bits of another URL.
+
+my %unseen;
+
+for my $k (0 .. 11) {
+    my $lines = join '', map { sprintf "http://example.net/%09d\n", $_ }
+        5000 * $k + 1 .. 5000 * ($k + 1);
+
+    $unseen{$_}++ for split /\n/,
+        $t->post('/seen?brief=1', $lines, @text)->{body};
+}
+
+is_deeply(\%unseen, { "-\tunseen" => 60000 }, 'none is taken for another');
 
 # restarts
 
