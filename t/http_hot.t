@@ -161,7 +161,7 @@ for (1 .. 4) {
 my %unseen;
 
 for my $k (0 .. 11) {
-    my $lines = join '', map { sprintf "http://example.net/%09d\n", $_ }
+    my $lines = join '', map { sprintf "http://example.net/%08d\n", $_ }
         5000 * $k + 1 .. 5000 * ($k + 1);
 
     $unseen{$_}++ for split /\n/,
