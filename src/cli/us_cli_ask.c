@@ -1,7 +1,7 @@
 
 /*
- * urlstore add, seen and get: a store, in a directory or at a URL, is asked as
- * the service is, and the answers are lines as the service gives them as
+ * urlstore add, seen and get: requests to a store in a directory, or to a
+ * service at a URL.  The answers are the lines that the service sends as
  * text/plain.
  *
  *     lines --> a batch --> us_embed, or us_cli_data   (DIR)

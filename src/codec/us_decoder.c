@@ -25,8 +25,8 @@
  * An entry has the context that follows, so the way from a token to the next
  * leads over these two loads; and where in the pool its text is, of which 16
  * bytes are copied, or compared, whatever its length.  An escape is a token
- * without text whose context is the code of all tokens.  What is not so simple
- * (US_LEN_OTHER: runs, long texts) has the token's number in place of the text.
+ * without text whose context is the code of all tokens.  Runs and long texts
+ * (US_LEN_OTHER) have the token's number in place of the text.
  */
 
 

@@ -3,7 +3,7 @@
  * Learns a model from a sample of texts.
  *
  *     vocabulary    the tokens (us_vocabulary.c)
- *     contexts      tokens that are followed by much the same are put into
+ *     contexts      tokens that are followed by similar tokens are put into
  *                   one group (us_cluster.c)
  *     codes         parse under what is known of the contexts, count, twice
  */

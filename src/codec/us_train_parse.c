@@ -1,7 +1,7 @@
 
 /*
- * What vocabulary and codes are learnt by: the sample is parsed under what is
- * known so far, and tokens and pairs of them are counted.
+ * The counts from which vocabulary and codes are learnt: the sample is parsed
+ * under the tokens and prices known so far, and tokens and pairs are counted.
  */
 
 

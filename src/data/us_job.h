@@ -1,13 +1,13 @@
 
 /*
- * A job: work of a role that takes its time, in a thread of the process that
- * has the role.
+ * A job: long work of a role, in a thread of the process that has the role.
  *
  *     event loop   us_job_start() ........................ us_job_done()
  *     thread                      `--> us_job_run() --'
  *
- * The caller's environment carries it over (us_life_env_t).  A role has one job
- * at a time, so what belongs to the role needs no lock.
+ * The caller's environment starts the thread, and brings its end to the event
+ * loop (us_life_env_t).  A role has one job at a time, so the data of a role
+ * need no lock.
  */
 
 

@@ -1,6 +1,6 @@
 
 /*
- * What a request says of itself: query arguments (decoded once), the answer
+ * The parameters of a request: query arguments (decoded once), the answer
  * formats that it accepts, ids.
  */
 

@@ -3,8 +3,9 @@
  * The hot table of a worker: one for the stores of all zones.  What it is:
  * store/us_hot.h.
  *
- * It is private to the worker, which has no lock to take and no other worker's
- * cache lines to wait for; each learns the links that it is asked for.
+ * It is private to the worker, so a look-up in it takes no lock and waits for
+ * no cache line of another worker.  Each worker has the links that it was asked
+ * for.
  */
 
 

@@ -1,6 +1,7 @@
 
 /*
- * GET /normalize: what would be stored, its parts, and how it came about.
+ * GET /normalize: the URL that would be stored, its parts, and the steps that
+ * made it.
  *
  *     {"url": .., "scheme", "host", "port", "path", "file", "query",
  *      "steps": [{"step", "before", "after"}, ...,

@@ -11,8 +11,9 @@
  *           {   "ref":     any      written down again: us_input_ref
  *           {   "other":   any      checked, and left out
  *
- * in->field says whose value comes next, in->have which have been seen: none
- * may come twice.  Elements that come before their base wait in in->held:
+ * in->field is the member whose value comes next; in->have has the members
+ * seen, of which none may come twice.  Elements that come before their base
+ * wait in in->held:
  *
  *     | us_input_held_t | text | us_input_held_t | text | ...
  */

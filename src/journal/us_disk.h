@@ -3,8 +3,8 @@
  * How src/journal touches the disk: whole writes at an offset, files replaced
  * in one step, directories synced, locks, and errors that a person can read.
  *
- * Nothing here retries a failed sync: what a kernel does with the pages of one
- * is not known, so the caller must stop trusting the file.
+ * No function here retries a failed sync.  It is not known what the kernel has
+ * done with the pages, so the caller must not trust the file any more.
  */
 
 

@@ -1,6 +1,6 @@
 
 /*
- * Blocks: written, read, checked, and looked for where they should not be.  See
+ * Blocks: written, read, checked, and searched for past a bad place.  See
  * us_segment.h for the format.
  */
 

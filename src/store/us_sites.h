@@ -2,11 +2,11 @@
 /*
  * Sites: host[:port] without a mergeable "www.".
  *
- * That a site is known, and by which URL first, is an entry of the index: the
- * hash of the site's text, in a domain of its own, leads to the id of the
- * site's first URL.  If the store counts URLs by site (sites=on), there is
- * also an array of counters, in the order in which the sites came, and thus
- * sorted by first id: it is searched by halves.
+ * Each site has an entry in the index: the hash of the site's text, in a domain
+ * of its own, leads to the id of the site's first URL.  If the store counts
+ * URLs by site (sites=on), there is also an array of counters.  They are in the
+ * order in which the sites came, so they are sorted by first id, and found by
+ * binary search.
  *
  * FORMAT of a counter, 16 bytes: a word of 40 bits first id and the low 24
  * bits of the number of URLs, a word of 40 bits last id and the high 24.

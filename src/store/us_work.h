@@ -1,6 +1,6 @@
 
 /*
- * Work on both cores: a number of pieces, each done by the thread that is free.
+ * Work on both cores: a number of pieces, each done by the next free thread.
  */
 
 

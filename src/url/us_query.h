@@ -1,6 +1,7 @@
 
 /*
- * Steps on the pieces of a query: which arguments go, duplicates, order.
+ * Steps on the pieces of a query: arguments and duplicates are removed, and the
+ * rest is sorted.
  *
  * A piece is what stands between two '&'; its name ends at the first '='.
  * Names are compared as they are written, case matters.

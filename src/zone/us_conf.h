@@ -1,7 +1,7 @@
 
 /*
- * What a store is made with, and the numbers that its parts share.  Public, by
- * us_store.h.
+ * The settings of a store, and the constants that its parts share.  Public:
+ * us_store.h includes it.
  */
 
 

@@ -23,9 +23,10 @@
  *                238 units the record's first bits, 1 unit unused
  *              and the rest of the record in the long area
  *
- * A record is immutable from its publication (next_id) on.  The byte that it
- * shares with its successor, and the line, are still written: a reader takes
- * its own bits of them, which do not change.
+ * A record is immutable from its publication (next_id) on.  Two places are
+ * written again when later records come: the byte that a record shares with the
+ * next one, and the line.  A reader uses only the bits of its own record there,
+ * which do not change.
  */
 
 
