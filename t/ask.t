@@ -94,15 +94,15 @@ like(ask("add $kept $dir/urls"), qr/^1\tnew\thttp:\/\/a.test\/x$/m, 'www=keep');
 is(ask("seen $dir/kept", "http://a.test/x\n"), "1\tseen\thttp://a.test/x\n0\n",
     'seen beside the service');
 is(ask("get $dir/kept 0"), "0\thttp://www.a.test/x\n0\n", 'get, too');
-like(ask("add $dir/kept $dir/urls"), qr/^2\nurlstore: .*kept.*owner/,
+like(ask("add $dir/kept $dir/urls"), qr/^2\nurlstore: .*kept.*owned by/,
     'add is refused');
 
 
 # what is no store
 
 for (['none', qr/none": No such file/], ["$dir/tmp", qr/there is no store/],
-    ['https://a.test/', qr/only http:/], ['http://', qr/has no host/],
-    ['http://a:b/', qr/has no port/], ['http://a/?x', qr/has no path/],
+    ['https://a.test/', qr/is not http:/], ['http://', qr/has no host/],
+    ['http://a:b/', qr/no number as its port/], ['http://a/?x', qr/has a path that is too long/],
     ['http://127.0.0.1:1/', qr/127.0.0.1:1: Connection refused/],
     ["http://127.0.0.1:$port/nothing", qr/seen: 404: /],
     ["http://127.0.0.1:$port", qr/seen: 404: /])
