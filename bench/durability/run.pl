@@ -12,7 +12,8 @@
 #      always.  Each round runs every case once; the table shows medians.
 #   2. a restart with about RESTART URLs, from exec to the first answer of
 #      /seen: from a snapshot alone, and just before the next one is due, after
-#      a kill and after a clean stop; medians of ROUNDS
+#      a kill and after a clean stop; medians of ROUNDS.  Then URLs are added
+#      until the next snapshot is complete: how long the journal gets meanwhile
 #
 # URLs are those of bench/generate.  Requests are put together before the
 # clock starts; "client" is the CPU of the load clients, apart.
@@ -264,12 +265,12 @@ exit if !$restart;
 # The restart.  Options are the default ones, so the longest replay is that of
 # the journal just before a snapshot is due.
 
-use constant LEAST => 32 * 1024 * 1024;       # snapshot=
+use constant LEAST => 16 * 1024 * 1024;       # snapshot=
 
 my $t = server('2g', 'path=%%DIR%%/data');
 my $data = "$t->{dir}/data";
 my $urls = generator($restart);
-my $part = int($restart * 0.8);
+my $part = int($restart * 0.855);
 my $from = time;
 
 open my $fh, '-|', $urls or die "generate: $!";
@@ -286,7 +287,7 @@ my ($size) = map { -s } glob "$data/snapshot.*";
 
 die "RESTART=$restart: so few URLs make no snapshot; 100000 do\n" if !$size;
 
-my $due = $size / 4 > LEAST ? $size / 4 : LEAST;
+my $due = $size / 8 > LEAST ? $size / 8 : LEAST;
 
 printf "\n%d URLs imported in %.0f s, a snapshot of %.1f bytes each\n", $part,
     time - $from, $size / $part;
@@ -307,7 +308,7 @@ $t->ready(within => 120) or die 'not ready';
 my $c = $t->client;
 my $replay = 0;
 
-while ($replay < 0.97 * $due && !eof $fh) {
+while ($replay < 0.99 * $due && !eof $fh) {
     my $body = join '', map { scalar(<$fh>) // () } 1 .. 5000;
 
     die if $c->request('POST', '/add?brief=1', $body)->{status} != 200;
@@ -323,6 +324,32 @@ $t->kill_all;
 
 restarts('just before a snapshot, killed', sub { $t->kill_all });
 restarts('just before a snapshot, stopped', sub { $t->stop });
+
+# The worst of all is a kill just before that snapshot is complete.
+
+$t->start;
+$t->ready(within => 120) or die 'not ready';
+
+$c = $t->client;
+my ($most, $added) = (0, 0);
+
+open my $more, '-|', generator($restart, 2) or die "generate: $!";
+
+while (!eof $more) {
+    my $body = join '', map { scalar(<$more>) // () } 1 .. 1000;
+
+    die if $c->request('POST', '/add?brief=1', $body)->{status} != 200;
+    $replay = $t->get('/stats')->json->{replay_bytes};
+    last if $replay < $most;
+
+    $most = $replay;
+    $added += 1000;
+}
+
+printf "%.1f MB when the next snapshot is complete, %d URLs later\n",
+    $most / 2**20, $added;
+
+$t->stop;
 
 
 # starts the service, which ended by $end, several times

@@ -2,15 +2,17 @@
 /*
  * When a snapshot is worth its price.
  *
- * A start reads the snapshot and then replays the journal past it.  A record of
- * the journal costs a start ten times as much time as a record of the snapshot,
+ * A start reads the snapshot and then replays the journal past it.  A URL of
+ * the journal costs a start several times the time of a URL of the snapshot,
  * whose index is ready.  So the length of the journal past the snapshot bounds
  * the time of a start.  But a snapshot writes the whole store again.  If one is
- * taken when the journal has grown to a quarter of the snapshot, all snapshots
- * together write four bytes for each byte that is added.
+ * taken when the journal has grown to an eighth of the snapshot, all snapshots
+ * together write eight bytes for each byte that is added.
  *
- * With the default option a start replays 32 MiB, or a quarter of a snapshot of
- * more than 128 MiB.  `make bench-durability` measures that.
+ * With the default option a start replays at most 16 MiB, or an eighth of a
+ * snapshot of more than 128 MiB, and what is added while the snapshot is being
+ * written.  `make bench-durability` measures that; docs/decisions/durability.md
+ * has the figures of a quarter and of 32 MiB.
  */
 
 
