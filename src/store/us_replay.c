@@ -164,9 +164,7 @@ us_replay_delete(us_store_t *s, uint64_t id)
 
     us_commit(a);
 
-    us_replay_bulk_deleted(s, id);
-
-    return 0;
+    return us_replay_bulk_deleted(s, id);
 }
 
 

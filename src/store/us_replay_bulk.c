@@ -23,6 +23,9 @@
 #define US_REPLAY_BATCH   16384
 #define US_REPLAY_PIECE   512
 
+/* deletes between asking for a leaf and removing an entry of it */
+#define US_REPLAY_AHEAD   8
+
 /* ids between two merges, beside the limit of their memory */
 #define US_REPLAY_IDS     ((uint64_t) 1 << 24)
 
@@ -80,6 +83,7 @@ us_replay_bulk_close(us_store_t *s)
     free(r->cache);
     free(r->first);
     free(r->all);
+    free(r->gone);
 
     memset(r->sides, 0, sizeof(r->sides));
     r->work = NULL;
@@ -87,6 +91,8 @@ us_replay_bulk_close(us_store_t *s)
     r->cache = NULL;
     r->first = NULL;
     r->all = NULL;
+    r->gone = NULL;
+    r->ngone = 0;
 }
 
 
@@ -529,6 +535,114 @@ us_replay_count(us_store_t *s)
 }
 
 
+static void
+us_replay_gone_piece(void *data, unsigned t, size_t i)
+{
+    size_t             n, end;
+    us_str_t           rest;
+    us_store_t        *s = data, *side;
+    us_replay_gone_t  *gone;
+
+    side = s->replay->sides[t].store;
+
+    n = i * US_REPLAY_PIECE;
+    end = n + US_REPLAY_PIECE;
+    end = end < s->replay->ngone ? end : s->replay->ngone;
+
+    for ( /* void */ ; n < end; n++) {
+        gone = &s->replay->gone[n];
+
+        rest.len = us_record_decode(side->codec, gone->id, side->url) - 1;
+        rest.data = side->url + 1;
+        gone->hash = us_store_hash(side, side->url[0], rest);
+    }
+}
+
+
+/* sites=on: counts a URL of a site less */
+
+static void
+us_replay_uncount(us_store_t *s, uint64_t id)
+{
+    us_str_t         rest;
+    us_store_site_t  out;
+
+    rest.len = us_record_decode(s->codec, id, s->url) - 1;
+    rest.data = s->url + 1;
+
+    if (us_store_site_find(s, us_site(rest),
+                           us_store_site_hash(s, us_site(rest)), &out))
+    {
+        us_site_uncount_locked(&s->arena, us_site_number(&s->arena,
+                                                         out.first));
+        us_commit(&s->arena);
+    }
+}
+
+
+/* removes the entries of what was deleted since the last merge */
+
+static void
+us_replay_remove(us_store_t *s)
+{
+    size_t        i, n;
+    us_probe_t    p;
+    us_replay_t  *r;
+
+    r = s->replay;
+    n = r->ngone;
+
+    us_work_run(r->work, us_replay_gone_piece, s,
+                (n + US_REPLAY_PIECE - 1) / US_REPLAY_PIECE);
+
+    for (i = 0; i < n; i++) {
+
+        /* asks for a leaf that is needed soon */
+
+        if (i + US_REPLAY_AHEAD < n) {
+            us_index_start(&s->arena, &p, r->gone[i + US_REPLAY_AHEAD].hash);
+        }
+
+        us_bulk_remove(r->bulk, r->gone[i].hash, r->gone[i].id);
+
+        if (us_head(s)->flags & US_HEAD_SITES) {
+            us_replay_uncount(s, r->gone[i].id);
+        }
+    }
+
+    r->ngone = 0;
+}
+
+
+int
+us_replay_bulk_deleted(us_store_t *s, uint64_t id)
+{
+    us_replay_t  *r;
+
+    r = s->replay;
+
+    if (id >= r->merged) {
+        return 0;
+    }
+
+    if (r->gone == NULL) {
+        r->gone = malloc(US_REPLAY_BATCH * sizeof(us_replay_gone_t));
+
+        if (r->gone == NULL) {
+            return US_REPLAY_FAILED;
+        }
+    }
+
+    r->gone[r->ngone++].id = id;
+
+    if (r->ngone == US_REPLAY_BATCH) {
+        us_replay_remove(s);
+    }
+
+    return 0;
+}
+
+
 int
 us_replay_bulk_merge(us_store_t *s, int last)
 {
@@ -539,6 +653,8 @@ us_replay_bulk_merge(us_store_t *s, int last)
 
     r = s->replay;
     h = us_head(s);
+
+    us_replay_remove(s);
 
     rc = us_replay_hash(s);
 
@@ -609,31 +725,4 @@ us_replay_bulk_cache(us_store_t *s, uint64_t id)
     us_work_run(s->replay->work, us_replay_cache_piece, s,
                 (us_head(s)->next_id - id + US_REPLAY_PIECE - 1)
                 / US_REPLAY_PIECE);
-}
-
-
-void
-us_replay_bulk_deleted(us_store_t *s, uint64_t id)
-{
-    us_str_t           rest;
-    us_arena_t        *a;
-    us_store_site_t    out;
-
-    if (id >= s->replay->merged) {
-        return;
-    }
-
-    a = &s->arena;
-    rest.len = us_record_decode(s->codec, id, s->url) - 1;
-    rest.data = s->url + 1;
-
-    us_bulk_remove(s->replay->bulk, us_store_hash(s, s->url[0], rest), id);
-
-    if ((us_head(s)->flags & US_HEAD_SITES)
-        && us_store_site_find(s, us_site(rest),
-                              us_store_site_hash(s, us_site(rest)), &out))
-    {
-        us_site_uncount_locked(a, us_site_number(a, out.first));
-        us_commit(a);
-    }
 }
