@@ -630,7 +630,25 @@ us_replay_restore(us_store_t *s)
 }
 
 
-/* what is left to be done in bulk */
+/* an image has ids, or ids were deleted, that no operation has given */
+
+static int
+us_replay_lacks_ids(us_store_t *s)
+{
+    uint64_t      n;
+    us_replay_t  *r;
+
+    r = s->replay;
+    n = us_head(s)->next_id;
+
+    return n < r->image || n < r->ahead ? US_REPLAY_DAMAGED : 0;
+}
+
+
+/*
+ * What is left to be done in bulk.  The cache is filled from the ids past the
+ * image: there are none if ids are lacking.
+ */
 
 static int
 us_replay_build(us_store_t *s)
@@ -650,6 +668,10 @@ us_replay_build(us_store_t *s)
 
     if (rc == 0) {
         rc = us_replay_bulk_merge(s, 1);
+    }
+
+    if (rc == 0) {
+        rc = us_replay_lacks_ids(s);
     }
 
     if (rc == 0) {
@@ -677,11 +699,7 @@ us_store_settle(us_store_t *s)
             us_replay_bulk_close(s);
         }
 
-        /* ids that an image has, or that were deleted, are given at the end */
-
-        rc = r->rc ? r->rc
-             : us_head(s)->next_id < r->image
-               || us_head(s)->next_id < r->ahead ? US_REPLAY_DAMAGED : 0;
+        rc = r->rc ? r->rc : us_replay_lacks_ids(s);
     }
 
     us_release(&us_head(s)->settled, rc == 0);

@@ -324,6 +324,48 @@ imaged(void **state)
 }
 
 
+/* a dump that ends anywhere before its last id is damaged, and that is soon
+   found, also by the threads that fill the cache */
+
+static void
+cut(void **state)
+{
+    size_t     i, n;
+    zone_t    *a, *b;
+    ssize_t    rc;
+    uint64_t   lsn, next;
+    stream_t   dump = { 0 };
+
+    a = zone_create(4 << 20, 0);
+
+    while (us_store_next_id(a->store) < 10000) {
+        step(a->store);
+        us_store_set_written(a->store, us_store_published(a->store));
+    }
+
+    next = us_store_next_id(a->store);
+    assert_int_equal(us_store_dump(a->store, stream_put, &dump, &lsn), 0);
+
+    for (i = 0; i < 20; i++) {
+        b = zone_create(4 << 20, 0);
+        n = dump.len * i / 20;
+
+        rc = us_store_apply(b->store, dump.data, n);
+        assert_true(rc >= 0 && (size_t) rc <= n);
+        rc = us_store_settle(b->store);
+
+        if (i && us_store_next_id(b->store) < next) {
+            assert_int_equal(rc, US_REPLAY_DAMAGED);
+        }
+
+        zone_destroy(b);
+    }
+
+    free(dump.data);
+    zone_destroy(a);
+}
+
+
 /* retrieval only: ids, no index */
 
 static void
@@ -673,6 +715,7 @@ main(void)
         cmocka_unit_test(replayed),
         cmocka_unit_test(dumped),
         cmocka_unit_test(imaged),
+        cmocka_unit_test(cut),
         cmocka_unit_test(lookup_mode),
         cmocka_unit_test(hostile),
         cmocka_unit_test(too_large),
