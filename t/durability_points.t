@@ -34,7 +34,7 @@ my @points = ([], [ append => 5 ], [ written => 5 ], [ tail => 5 ],
     [ role => 5 ]);
 
 my $ROUND = 20;                        # kills in a round
-my $STORE = 100;                       # and in one directory
+my $STORE = 50;                        # and in one zone, which stays unfilled
 
 # segments of 16 KiB, so that each point is passed often
 
