@@ -288,13 +288,47 @@ us_bulk_old(us_bulk_merge_t *m, uint64_t leaf)
 }
 
 
-/* the entries of the old leaf that belong to the new one, into b->entries */
+/*
+ * Copies those of n entries of a leaf that belong to the one `below` levels
+ * below it, and takes that many of their split bits.  Returns their number.
+ */
+
+static unsigned
+us_bulk_pick(us_entry_t *to, const us_entry_t *from, unsigned n,
+    unsigned split, uint64_t leaf, unsigned below)
+{
+    unsigned  i, k, left;
+
+    left = split - below;
+
+    for (i = 0, k = 0; i < n; i++) {
+        if ((uint64_t) from[i].split >> left
+            == (leaf & (((uint64_t) 1 << below) - 1)))
+        {
+            to[k] = from[i];
+            to[k++].split &= ((unsigned) 1 << left) - 1;
+        }
+    }
+
+    return k;
+}
+
+
+/*
+ * The entries of the old leaf that belong to the new one, into b->entries.
+ *
+ * The new leaf may be more than US_SPLIT_MAX levels below the old one: a dump
+ * of few URLs was followed by a long journal.  The split bits of an entry do
+ * not lead down so far.  Entries whose bits are used up are hashed again.
+ */
 
 static void
 us_bulk_inherit(us_bulk_merge_t *m, uint64_t leaf)
 {
-    unsigned    i, below, drop;
-    us_bulk_t  *b;
+    unsigned     i, n, below, step;
+    us_bulk_t   *b;
+    us_leaf_t    l;
+    us_entry_t  *e;
 
     b = m->bulk;
     us_bulk_old(m, leaf);
@@ -305,25 +339,39 @@ us_bulk_inherit(us_bulk_merge_t *m, uint64_t leaf)
 
     below = us_leaf_depth(leaf) - us_leaf_depth(m->number);
 
-    if (m->layout.split < below) {
+    if (m->layout.split < below && m->layout.split < US_SPLIT_MAX) {
         m->nold = us_index_rehash(m->number, m->old, m->nold, &m->layout,
                                   US_SPLIT_MAX, b->hash, b->data);
     }
 
-    if (m->layout.split - below < b->split) {
-        b->split = m->layout.split - below;
+    l = m->layout;
+    e = m->old;
+    n = m->nold;
+
+    for ( ;; ) {
+        step = below < l.split ? below : l.split;
+        below -= step;
+
+        n = us_bulk_pick(b->entries, e, n, l.split, leaf >> below, step);
+        e = b->entries;
+        l.split -= step;
+
+        if (below == 0) {
+            break;
+        }
+
+        n = us_index_rehash(leaf >> below, e, n, &l, US_SPLIT_MAX, b->hash,
+                            b->data);
     }
 
-    drop = m->layout.split - below - b->split;
+    b->n = n;
 
-    for (i = 0; i < m->nold; i++) {
-        if ((uint64_t) m->old[i].split >> (m->layout.split - below)
-            == (leaf & (((uint64_t) 1 << below) - 1)))
-        {
-            b->entries[b->n] = m->old[i];
-            b->entries[b->n++].split = m->old[i].split >> drop
-                                       & (((unsigned) 1 << b->split) - 1);
-        }
+    if (l.split < b->split) {
+        b->split = l.split;
+    }
+
+    for (i = 0; i < n; i++) {
+        e[i].split >>= l.split - b->split;
     }
 }
 

@@ -243,6 +243,44 @@ close_bound(void **state)
 }
 
 
+/*
+ * One merge that makes the index grow by up to 16 levels: entries of the old
+ * leaves have US_SPLIT_MAX split bits at most, and are hashed up to twice more.
+ */
+
+static void
+steep(void **state)
+{
+    void        *mem;
+    uint64_t     n;
+    unsigned     levels;
+    us_bulk_t   *b;
+    us_arena_t   a;
+
+    test_step = 1;
+    n = 300;
+
+    for (levels = 1; levels <= 16; levels++) {
+        test_key = rnd64();
+        mem = map(&a, LARGE);
+        b = us_bulk_create(&a, test_hash, NULL);
+        assert_non_null(b);
+
+        assert_int_equal(load(b, 0, n, 1, 1), 0);
+        assert_int_equal(us_bulk_put(b, 0, hash_of(test_key, n), n, 0), 0);
+        assert_int_equal(us_bulk_put(b, 0, hash_of(~test_key, n), n, 1), 0);
+        assert_int_equal(us_bulk_merge(b, n + 1, 0, n << levels), 0);
+        check(&a, n + 1, 1);
+
+        assert_int_equal(load(b, n + 1, 4 * n + 4, 1, 1), 0);
+        check(&a, 5 * n + 5, 1);
+
+        us_bulk_destroy(b);
+        munmap(mem, LARGE);
+    }
+}
+
+
 /* half of the entries are removed, and more come: chunks are given back */
 
 static void
@@ -329,6 +367,7 @@ main(void)
         cmocka_unit_test(merges),
         cmocka_unit_test(bound),
         cmocka_unit_test(close_bound),
+        cmocka_unit_test(steep),
         cmocka_unit_test(removed),
         cmocka_unit_test(low_bits),
     };

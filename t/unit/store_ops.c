@@ -324,6 +324,51 @@ imaged(void **state)
 }
 
 
+/*
+ * An image of few URLs, and a journal that makes the index more than
+ * 2^US_SPLIT_MAX times as large: the entries of the image are still found.
+ */
+
+static void
+outgrown(void **state)
+{
+    char       url[64];
+    zone_t    *a, *b;
+    unsigned   i;
+    uint64_t   lsn;
+    stream_t   dump = { 0 }, since = { 0 };
+
+    a = zone_create(16 << 20, 1 << 14);
+    b = zone_create(16 << 20, 0);
+
+    for (i = 0; i < 40000; i++) {
+
+        if (i == 20) {
+            assert_int_equal(us_store_dump(a->store, stream_put, &dump, &lsn),
+                             0);
+            assert_int_equal(lsn, since.len);
+            since.len = 0;
+        }
+
+        sprintf(url, "http://s%u.test/%u", i % 20000, i);
+        assert_int_equal(add(a->store, url).status, US_NEW);
+        drain(a->store, &since);
+    }
+
+    assert_int_equal(stream_put(&dump, since.data, since.len), 0);
+    replay(b->store, &dump, 100000);
+    same(a->store, b->store);
+
+    assert_int_equal(add(b->store, "http://s0.test/0").status, US_SEEN);
+    assert_int_equal(add(b->store, "http://s0.test/new").new_site, 0);
+
+    free(dump.data);
+    free(since.data);
+    zone_destroy(a);
+    zone_destroy(b);
+}
+
+
 /* a dump that ends anywhere before its last id is damaged, and that is soon
    found, also by the threads that fill the cache */
 
@@ -715,6 +760,7 @@ main(void)
         cmocka_unit_test(replayed),
         cmocka_unit_test(dumped),
         cmocka_unit_test(imaged),
+        cmocka_unit_test(outgrown),
         cmocka_unit_test(cut),
         cmocka_unit_test(lookup_mode),
         cmocka_unit_test(hostile),
