@@ -39,7 +39,8 @@ us_bulk_image_flush(us_bulk_t *b)
 /*
  * A leaf may have been split while the image was made, even several times: its
  * parts follow one another, and the bits of the path between its number and
- * theirs are split bits.
+ * theirs are split bits.  The first US_SPLIT_MAX of all are kept.  All fit into
+ * 64 bits: us_bulk_image_leaf() refuses a part that is deeper than 48 levels.
  */
 
 static int
@@ -52,7 +53,7 @@ us_bulk_image_join(us_bulk_t *b, uint64_t leaf, const us_leaf_t *l,
     all = below + l->split;
     split = all < US_SPLIT_MAX ? all : US_SPLIT_MAX;
 
-    if (below > US_SPLIT_MAX || b->n + n > US_LEAF_MAX) {
+    if (b->n + n > US_LEAF_MAX) {
         return US_REPLAY_DAMAGED;
     }
 

@@ -325,6 +325,75 @@ imaged(void **state)
 
 
 /*
+ * Before the dump takes the lock for the second time, which is for the first
+ * leaves of the image, a writer makes the index more than 2^US_SPLIT_MAX times
+ * as large.
+ */
+
+static unsigned  late_locks;
+
+
+static void
+late_lock(void *data)
+{
+    char      url[64];
+    unsigned  i;
+
+    for (i = 20; late_locks == 1 && i < 40000; i++) {
+        sprintf(url, "http://s%u.test/%u", i % 20000, i);
+        assert_int_equal(add(busy_store, url).status, US_NEW);
+        drain(busy_store, after);
+    }
+
+    late_locks++;
+}
+
+
+static void
+split_often(void **state)
+{
+    char             url[64];
+    zone_t          *a, *b;
+    unsigned         i;
+    uint64_t         lsn;
+    stream_t         dump = { 0 }, since = { 0 };
+    us_store_t      *s;
+    us_store_lock_t  lock = { late_lock, busy_unlock, NULL };
+
+    a = zone_create(16 << 20, 1 << 14);
+    b = zone_create(16 << 20, 0);
+
+    for (i = 0; i < 20; i++) {
+        sprintf(url, "http://s%u.test/%u", i, i);
+        assert_int_equal(add(a->store, url).status, US_NEW);
+    }
+
+    us_store_set_written(a->store, us_store_published(a->store));
+
+    after = &since;
+    busy_store = a->store;
+    late_locks = 0;
+
+    s = us_store_open(a->mem, &lock);
+    assert_non_null(s);
+    assert_int_equal(us_store_dump(s, stream_put, &dump, &lsn), 0);
+    us_store_close(s);
+
+    assert_int_equal(us_store_next_id(a->store), 40000);
+    assert_int_equal(lsn + since.len, us_store_published(a->store));
+
+    replay(b->store, &dump, 10000);
+    replay(b->store, &since, 100000);
+    same(a->store, b->store);
+
+    free(dump.data);
+    free(since.data);
+    zone_destroy(a);
+    zone_destroy(b);
+}
+
+
+/*
  * An image of few URLs, and a journal that makes the index more than
  * 2^US_SPLIT_MAX times as large: the entries of the image are still found.
  */
@@ -760,6 +829,7 @@ main(void)
         cmocka_unit_test(replayed),
         cmocka_unit_test(dumped),
         cmocka_unit_test(imaged),
+        cmocka_unit_test(split_often),
         cmocka_unit_test(outgrown),
         cmocka_unit_test(cut),
         cmocka_unit_test(lookup_mode),
