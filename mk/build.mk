@@ -139,7 +139,8 @@ $(NGX_SOURCE)/%/configure: tools/nginx-source.sh | $(B)/.deps-build
 $(ASAN_MODULE): $(MODULE_SRC) $(NGX_SOURCE)/bookworm/configure | $(B)/.libraries
 	@mkdir -p $(@D)
 	$(call nginx,asan/nginx-build,$(NGX_SOURCE)/bookworm,binary modules,\
-	    $(ASAN) -fno-sanitize=nonnull-attribute,alignment -DNGX_DEBUG_PALLOC=1,\
+	    $(ASAN) -fno-sanitize=nonnull-attribute$(comma)alignment \
+	    -DNGX_DEBUG_PALLOC=1,\
 	    -fsanitize=address$(comma)undefined)
 	@cp $(B)/asan/nginx-build/nginx $(@D)/nginx.new
 	@mv $(@D)/nginx.new $(@D)/nginx

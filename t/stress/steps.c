@@ -279,18 +279,28 @@ try(const change_t *c, unsigned n, int ended)
 }
 
 
+/* the child has read all URLs before: its tables for decoding are built */
+
 static pid_t
 start(const change_t *c)
 {
     int          status;
     pid_t        pid;
+    size_t       len;
+    uint8_t      buf[US_URL_MAX + 8];
+    unsigned     i;
     us_store_t  *s;
 
     pid = fork();
 
     if (pid == 0) {
-        trapped = 1;
         s = us_store_open(zone, &locks);
+
+        for (i = 0; s && i < c->before; i++) {
+            us_store_get(s, i, buf, &len);
+        }
+
+        trapped = 1;
 
         if (s && ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0) {
             c->change(s, c->before);
