@@ -159,10 +159,14 @@ sub touched
     return $? == 0 ? $max : -1;
 }
 
-my $kb = touched(conf('marks=a,b,c,d') . 'urlstore_zone v 1g; '
-    . 'urlstore_filter f 1g capacity=500m error=0.001;');
-cmp_ok($kb, '>', 0, 'nginx -t with 2 GB of zones');
-cmp_ok($kb, '<', 100_000, "  takes $kb KB");
+SKIP: {
+    skip('the sanitizer has memory of its own', 2) if $ENV{US_ASAN};
+
+    my $kb = touched(conf('marks=a,b,c,d') . 'urlstore_zone v 1g; '
+        . 'urlstore_filter f 1g capacity=500m error=0.001;');
+    cmp_ok($kb, '>', 0, 'nginx -t with 2 GB of zones');
+    cmp_ok($kb, '<', 100_000, "  takes $kb KB");
+}
 
 # as root: whose the files are
 
