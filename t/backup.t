@@ -33,13 +33,7 @@ sub conf
     $path //= '%%DIR%%/data';
     $options //= 'sync=100ms snapshot=64k';
 
-    return <<"CONF";
-urlstore_zone u 64m path=$path $options;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+    return zone_conf("64m path=$path $options");
 }
 
 
@@ -416,7 +410,7 @@ like($out, qr/torn end was left out: \d+ bytes, \d+ ids that had been/,
 SKIP: {
     skip('the sanitizer wants to be loaded first', 1) if $ENV{US_ASAN};
 
-    my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
+    my $shim = $UrlStore::Test::FAULT_DISK;
     die "no $shim: run make test-programs\n" if !-e $shim;
 
     for my $fault ([ 'write 28', qr/write to the copy of "\w+\.\w+" failed/ ],

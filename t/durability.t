@@ -20,14 +20,8 @@ sub conf
 {
     my ($options) = @_;
 
-    return <<"CONF";
-urlstore_zone u 64m path=%%DIR%%/data $options;
-client_max_body_size 8m;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+    return zone_conf("64m path=%%DIR%%/data $options",
+        'client_max_body_size 8m');
 }
 
 sub newest

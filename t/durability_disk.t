@@ -17,10 +17,7 @@ use Time::HiRes qw(sleep time);
 use UrlStore::Test;
 use UrlStore::Record;
 
-my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
-
-plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
-die "no $shim: run make test-programs\n" if !-e $shim;
+need_fault_disk();
 
 my $lines = corpus('trackawesomelist_md', 20_000);
 my $cycles = $ENV{US_CYCLES} || 3;
@@ -29,30 +26,14 @@ sub server
 {
     my ($options, $size) = @_;
 
-    my $t = UrlStore::Test->new(workers => 2, globals => 'env US_DISK;');
+    my $t = UrlStore::Test->new(workers => 2, disk => 1);
 
     $size //= '64m';
 
     $t->allow(qr/the master process is gone/);    # kill_all()
 
-    $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
-
-    $t->conf(<<"CONF");
-urlstore_zone u $size path=%%DIR%%/data $options;
-client_max_body_size 8m;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
-    return $t;
-}
-
-sub add
-{
-    my ($t, $n, $many) = @_;
-
-    return $t->post('/add', join("\n", @$lines[$n .. $n + $many - 1]) . "\n");
+    return $t->conf(zone_conf("$size path=%%DIR%%/data $options",
+        'client_max_body_size 8m'));
 }
 
 # write errors: nothing is lost, and it goes on
@@ -61,12 +42,12 @@ my $t = server('sync=1s');
 $t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
 $t->run;
 ok($t->ready(write => 1), 'ready');
-is(add($t, 0, 100)->{status}, 200, 'added');
+is($t->add($lines, 0, 100)->{status}, 200, 'added');
 
 for my $err (5, 28) {
     $t->disk("write $err");
 
-    my $a = add($t, 100 * $err, 100);
+    my $a = $t->add($lines, 100 * $err, 100);
     is($a->{status}, 503, "errno $err: an add is refused");
     like($a->json->{detail}, qr/journal.*\($err: /, 'with the reason');
     is($a->{headers}{'retry-after'}, 1, 'and when to come again');
@@ -82,7 +63,7 @@ for my $err (5, 28) {
     $t->disk('');
     ok($t->ready(write => 1), 'it goes on by itself');
 
-    $a = add($t, 100 * $err, 100);
+    $a = $t->add($lines, 100 * $err, 100);
     is($a->{status}, 200, 'the same add is taken');
     unlike($a->{body}, qr/\tnew\t/, 'what was refused had been kept');
 }
@@ -100,15 +81,15 @@ $t = server('sync=always');
 $t->allow(qr/\[alert\].*fdatasync of journal\.\S+ failed/);
 $t->run;
 ok($t->ready(write => 1), 'ready');
-is(add($t, 0, 100)->{status}, 200, 'added');
+is($t->add($lines, 0, 100)->{status}, 200, 'added');
 
 $t->disk('sync 5');
-my $a = add($t, 1000, 10);
+my $a = $t->add($lines, 1000, 10);
 is($a->{status}, 503, 'not durable: refused');
 like($a->json->{detail}, qr/read-only until a restart.*fdatasync/, 'says why');
 $t->disk('');
 sleep 0.5;
-is(add($t, 2000, 10)->{status}, 503, 'it stays read-only');
+is($t->add($lines, 2000, 10)->{status}, 503, 'it stays read-only');
 is($t->get('/url/0')->{status}, 200, 'reads of what is durable go on');
 isnt($t->post('/seen', "$lines->[1000]\n")->{status}, 200,
     'what is not durable is not told');
@@ -116,12 +97,12 @@ is($t->get('/stats')->json->{sync_failed}, JSON::PP::true(), '/stats tells');
 like($t->get('/metrics')->{body}, qr/^urlstore_sync_failed\{.*\} 1$/m,
     'so does a gauge');
 ok($t->reload, 'reloaded');
-is(add($t, 2000, 10)->{status}, 503, 'a reload does not help');
+is($t->add($lines, 2000, 10)->{status}, 503, 'a reload does not help');
 $urls = $t->get('/stats')->json->{urls};
 ok($t->stop, 'stopped');
 $t->start;
 ok($t->ready(write => 1), 'a restart does');
-is(add($t, 2000, 10)->{status}, 200, 'adds are taken');
+is($t->add($lines, 2000, 10)->{status}, 200, 'adds are taken');
 is($t->post('/url', join("\n", 0 .. 90), Accept => 'text/plain')->{body}
     =~ tr/\n//, 91, 'what was answered is there');
 
@@ -133,7 +114,7 @@ my $pid = fork() // die;
 
 if ($pid == 0) {
     delete $t->{client};               # a connection of its own
-    add($t, 3000, 5);
+    $t->add($lines, 3000, 5);
     POSIX::_exit(0);
 }
 
@@ -157,10 +138,10 @@ ok($t->stop, 'stopped');
     $t->run;
     ok($t->ready(write => 1), 'ready');
 
-    is(add($t, 0, 100)->{status}, 200, 'added');
+    is($t->add($lines, 0, 100)->{status}, 200, 'added');
 
     $t->disk('slow 60000');
-    is(add($t, 100, 100)->{status}, 200, 'written');
+    is($t->add($lines, 100, 100)->{status}, 200, 'written');
     sleep 0.8;
 
     my @pids = $t->worker_pids;
@@ -184,7 +165,7 @@ ok($t->stop, 'stopped');
 
     $t->disk('slow 300');
     my $before = time;
-    $a = add($t, 0, 8000);
+    $a = $t->add($lines, 0, 8000);
     my $took = time - $before;
     $t->disk('');
 

@@ -19,14 +19,8 @@ sub conf
 {
     my ($size, $options) = @_;
 
-    return <<"CONF";
-urlstore_zone u $size path=%%DIR%%/data $options;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    client_max_body_size 8m;
-    location / { urlstore_api u; }
-}
-CONF
+    return zone_conf("$size path=%%DIR%%/data $options",
+        'client_max_body_size 8m');
 }
 
 

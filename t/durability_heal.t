@@ -13,10 +13,7 @@ use Time::HiRes qw(sleep time);
 
 use UrlStore::Test;
 
-my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
-
-plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
-plan(skip_all => "no $shim") if !-e $shim;
+need_fault_disk();
 
 my $lines = corpus('trackawesomelist_md', 6000);
 my @mounted;
@@ -25,32 +22,12 @@ sub server
 {
     my ($options, %o) = @_;
 
-    my $globals = delete $o{globals} // '';
-    my $t = UrlStore::Test->new(workers => 2, %o,
-        globals => "env US_DISK; $globals");
+    my $t = UrlStore::Test->new(workers => 2, disk => 1, %o);
 
     $t->allow(qr/the master process is gone/);    # kill_all()
-    $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
 
-    $t->conf(<<"CONF");
-urlstore_zone u 64m path=%%DIR%%/data $options;
-keepalive_timeout 600s;
-client_max_body_size 8m;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
-    return $t;
-}
-
-
-sub add
-{
-    my ($t, $from, $n) = @_;
-
-    return $t->post('/add', join("\n", @$lines[$from .. $from + $n - 1])
-        . "\n");
+    return $t->conf(zone_conf("64m path=%%DIR%%/data $options",
+        'keepalive_timeout 600s', 'client_max_body_size 8m'));
 }
 
 
@@ -61,7 +38,7 @@ sub refused
 {
     my ($t, $re) = @_;
 
-    my $r = add($t, 5000, 1);
+    my $r = $t->add($lines, 5000, 1);
     is($r->{status}, 503, '  adds are refused');
     like($r->json->{detail}, $re, '  and why');
     is($t->get('/health')->{status}, 200, '  but it is healthy');
@@ -83,7 +60,7 @@ my $hung_since;
     my $t = $hung;
     $t->run;
     ok($t->ready(write => 1), 'ready');
-    is(add($t, 0, 100)->{status}, 200, 'added');
+    is($t->add($lines, 0, 100)->{status}, 200, 'added');
 
     $t->disk('stall 1');
     $hung_since = time;
@@ -92,7 +69,7 @@ my $hung_since;
     if ($hung_add == 0) {
         delete $t->{client};
         my $start = time;
-        my $r = add($t, 100, 100);
+        my $r = $t->add($lines, 100, 100);
         my $took = time - $start;
         POSIX::_exit($r->{status} == 503 && $took > 4 && $took < 8 ? 0 : 1);
     }
@@ -108,12 +85,12 @@ my $hung_since;
     $t->run;
     ok(wait_until(5, sub { $t->get('/health')->{status} == 200 }),
         'the manifest cannot be synced: ready');
-    my $r = add($t, 0, 1);
+    my $r = $t->add($lines, 0, 1);
     is($r->{status}, 503, '  adds are refused');
     like($r->json->{detail}, qr/manifest\.tmp.*\(5: /, '  and why');
     $t->disk('');
     ok($t->ready(write => 1, within => 3), '  it heals');
-    is(add($t, 0, 100)->{status}, 200, '  and goes on');
+    is($t->add($lines, 0, 100)->{status}, 200, '  and goes on');
     $t->kill_all;
 
     $t->disk('manifest 5');
@@ -123,7 +100,7 @@ my $hung_since;
     refused($t, qr/manifest\.tmp.*\(5: /);
     $t->disk('');
     ok($t->ready(write => 1, within => 3), '  it heals');
-    is(add($t, 100, 100)->{status}, 200, '  and goes on');
+    is($t->add($lines, 100, 100)->{status}, 200, '  and goes on');
     ok(!stats($t)->{sync_failed}, '  no sync of data has failed');
     ok($t->stop, 'stopped');
 }
@@ -143,7 +120,7 @@ SKIP: {
     $t->allow(qr/\[alert\].*(?:No space left|\(28: )/);
     $t->run;
     ok($t->ready(write => 1), 'ready');
-    is(add($t, 0, 1000)->{status}, 200, 'added');
+    is($t->add($lines, 0, 1000)->{status}, 200, 'added');
     my $urls = stats($t)->{urls};
 
     # what is no file of the store: not there when it starts
@@ -168,7 +145,7 @@ SKIP: {
     refused($t, qr/\(28: /) if -e $ballast;
     unlink $ballast;
     ok($t->ready(write => 1, within => 3), '  room: it heals');
-    is(add($t, 1000, 100)->{status}, 200, '  and goes on');
+    is($t->add($lines, 1000, 100)->{status}, 200, '  and goes on');
     ok($t->stop, 'stopped');
     system("umount $data");
     pop @mounted;
@@ -182,7 +159,7 @@ SKIP: {
     $t->allow(qr/accept4?\(\) failed \(24: /, qr/\(24: Too many open files\)/);
     $t->run;
     ok($t->ready(write => 1), 'ready');
-    is(add($t, 0, 10)->{status}, 200, 'added');
+    is($t->add($lines, 0, 10)->{status}, 200, 'added');
     ok(wait_until(3, sub { stats($t)->{durable} }), 'durable');
 
     my @idle = grep { $_ } map {
@@ -194,7 +171,7 @@ SKIP: {
 
     ok(wait_until(5, sub { $t->error_log =~ /\(24: Too many open/ }),
         'no descriptor is left');
-    is(add($t, 10, 10)->{status}, 200, 'adds go on');
+    is($t->add($lines, 10, 10)->{status}, 200, 'adds go on');
     ok(wait_until(3, sub {
         my $s = stats($t);
         return $s->{durable} == $s->{published};
@@ -202,20 +179,20 @@ SKIP: {
 
     close $_ for @idle;
     ok($t->ready(write => 1), 'some are left again');
-    is(add($t, 20, 10)->{status}, 200, '  as before');
+    is($t->add($lines, 20, 10)->{status}, 200, '  as before');
     ok(!stats($t)->{sync_failed}, '  no sync has failed');
 
     # a worker that comes when there is none cannot even begin
 
     $t->disk('fds 1');
     $t->kill_worker('KILL', ($t->worker_pids)[0]);
-    ok(wait_until(5, sub { add($t, 30, 10)->{status} == 503 }),
+    ok(wait_until(5, sub { $t->add($lines, 30, 10)->{status} == 503 }),
         'a new worker finds no descriptor');
     sleep 0.5;
     ok(!writable($t), '  adds are refused');
     $t->disk('');
     ok($t->ready(write => 1, within => 3), '  it heals');
-    is(add($t, 40, 10)->{status}, 200, '  and goes on');
+    is($t->add($lines, 40, 10)->{status}, 200, '  and goes on');
     ok(!stats($t)->{sync_failed}, '  no sync has failed');
     ok($t->stop, 'stopped');
 }
@@ -229,7 +206,7 @@ SKIP: {
         qr/\[alert\].*the directory is not there any more/);
     $t->run;
     ok($t->ready(write => 1), 'ready');
-    is(add($t, 0, 1000)->{status}, 200, 'added');
+    is($t->add($lines, 0, 1000)->{status}, 200, 'added');
 
     my $urls = stats($t)->{urls};
     my $start = time;
@@ -239,7 +216,7 @@ SKIP: {
     cmp_ok(time - $start, '<', 1.5, '  it is noticed within a second');
     ok($t->ready(write => 1, within => 5), '  what is in memory is written');
     ok(wait_until(3, sub { stats($t)->{snapshots} > 0 }), '  as a snapshot');
-    is(add($t, 1000, 1000)->{status}, 200, '  and it goes on');
+    is($t->add($lines, 1000, 1000)->{status}, 200, '  and it goes on');
 
     my $all = stats($t)->{urls};
     my $ids = join("\n", 0 .. $all - 1) . "\n";
@@ -256,7 +233,7 @@ SKIP: {
     refused($t, qr/the directory is not there any more/);
     rename "$data-aside", $data;
     ok($t->ready(write => 1, within => 3), '  it is back: it heals');
-    is(add($t, 2000, 100)->{status}, 200, '  and goes on');
+    is($t->add($lines, 2000, 100)->{status}, 200, '  and goes on');
     ok($t->stop, 'stopped');
 }
 
@@ -279,7 +256,7 @@ SKIP: {
         # it has the syncer's role, in a sync
 
         $t->disk('slow 60000');
-        add($t, $try, 1);
+        $t->add($lines, $try, 1);
         sleep 0.4;
 
         kill 'STOP', $t->{pid};
@@ -300,7 +277,8 @@ SKIP: {
     SKIP: {
         skip('too many other processes begin', 2) if !$same;
 
-        is(add($t, 100, 10)->{status}, 200, 'a worker with the same pid adds');
+        is($t->add($lines, 100, 10)->{status}, 200,
+            'a worker with the same pid adds');
         ok(wait_until(5, sub {
             my $s = stats($t);
             return $s->{durable} == $s->{published};
@@ -323,11 +301,11 @@ SKIP: {
     cmp_ok(time - $start, '<', 2, '  all of that at once');
     $t->disk('');
     ok($t->ready(write => 1, within => 3), '  it comes back: it heals');
-    like(add($t, 100, 100)->{body}, qr/\tseen\t/,
+    like($t->add($lines, 100, 100)->{body}, qr/\tseen\t/,
         '  what was refused had been kept');
 
     $t->disk('slow 7000');
-    is(add($t, 300, 100)->{status}, 200, 'a sync that hangs: written');
+    is($t->add($lines, 300, 100)->{status}, 200, 'a sync that hangs: written');
     ok(wait_until(8, sub { !writable($t) }), '  refused after some time');
     ok(stats($t)->{stalled}, '  /stats reports it');
     $t->disk('');

@@ -13,38 +13,17 @@ use UrlStore::Test;
 
 my $lines = corpus('trackawesomelist_md', 6000);
 
-sub conf
-{
-    my ($options) = @_;
-
-    return <<"CONF";
-urlstore_zone u 64m $options;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
-}
-
 my $t = UrlStore::Test->new(workers => 2, log => 'notice');
 my $data = "$t->{dir}/data";
 
-sub add
-{
-    my ($from, $n) = @_;
-
-    return $t->post('/add', join("\n", @$lines[$from .. $from + $n - 1])
-        . "\n");
-}
-
 # a snapshot, the journal behind it, and a start from both
 
-$t->run(conf('path=%%DIR%%/data sync=1s snapshot=16k scrub=200ms'));
+$t->run(zone_conf('64m path=%%DIR%%/data sync=1s snapshot=16k scrub=200ms'));
 ok($t->ready, 'ready');
-is(add(0, 1000)->{status}, 200, 'added') for 1;
-is(add(1000, 1000)->{status}, 200, 'added');
+is($t->add($lines, 0, 1000)->{status}, 200, 'added') for 1;
+is($t->add($lines, 1000, 1000)->{status}, 200, 'added');
 ok(wait_until(10, sub { glob("$data/snapshot.0*") }), 'a snapshot was taken');
-is(add(2000, 200)->{status}, 200, 'more was added');
+is($t->add($lines, 2000, 200)->{status}, 200, 'more was added');
 
 my $next = $t->get('/stats')->json->{next_id};
 my $ids = join("\n", 0 .. $next - 1) . "\n";
@@ -55,7 +34,7 @@ $t->start;
 ok($t->ready, 'started from snapshot and journal');
 is($t->post('/url', $ids, Accept => 'text/plain')->{body}, $urls,
     'each id has its URL');
-unlike(add(0, 2200)->{body}, qr/\tnew\t/, 'and each URL its id');
+unlike($t->add($lines, 0, 2200)->{body}, qr/\tnew\t/, 'and each URL its id');
 is($t->get('/stats')->json->{next_id}, $next, 'none is new');
 
 # a scrub finds a bit that has changed, and the snapshot is written anew
@@ -83,24 +62,24 @@ ok(wait_until(10, sub {
     $t->get('/stats')->json->{scrubbed_bytes} > length $bad
 }),
     '/stats tells what was read');
-is(add(2200, 100)->{status}, 200, 'the service goes on');
+is($t->add($lines, 2200, 100)->{status}, 200, 'the service goes on');
 
 # path= at a reload
 
 $t->allow(qr/\[emerg\].*its "path" cannot change/);
-ok(!$t->reload(conf('')), 'it cannot go');
-ok(!$t->reload(conf('path=%%DIR%%/other')), 'nor move');
+ok(!$t->reload(zone_conf('64m')), 'it cannot go');
+ok(!$t->reload(zone_conf('64m path=%%DIR%%/other')), 'nor move');
 ok(!-e "$t->{dir}/other", 'nothing was made there');
-is(add(2300, 100)->{status}, 200, 'the service goes on');
-$t->conf(conf('path=%%DIR%%/data sync=1s snapshot=16k scrub=200ms'));
+is($t->add($lines, 2300, 100)->{status}, 200, 'the service goes on');
+$t->conf(zone_conf('64m path=%%DIR%%/data sync=1s snapshot=16k scrub=200ms'));
 ok($t->reload, 'as before');
 
 ok($t->stop, 'stopped');
 
-my $memory = UrlStore::Test->new(workers => 1)->run(conf(''));
+my $memory = UrlStore::Test->new(workers => 1)->run(zone_conf('64m'));
 is($memory->post('/add', "$lines->[0]\n")->{status}, 200, 'in memory only');
 $memory->allow(qr/\[emerg\].*its "path" cannot change/);
-ok(!$memory->reload(conf('path=%%DIR%%/data')), 'path= cannot come');
+ok(!$memory->reload(zone_conf('64m path=%%DIR%%/data')), 'path= cannot come');
 ok(!-e "$memory->{dir}/data/manifest", 'nothing was made');
 is($memory->get('/url/0')->{status}, 200, 'the store is as it was');
 

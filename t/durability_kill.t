@@ -33,13 +33,8 @@ sub fresh
     $t->allow_kills;
     $t->allow(qr/the master process is gone/);
 
-    return $t->run(<<"CONF");
-urlstore_zone u 256m path=%%DIR%%/data sync=$sync snapshot=256k;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+    return $t->run(zone_conf(
+        "256m path=%%DIR%%/data sync=$sync snapshot=256k"));
 }
 
 # each returns faults

@@ -12,13 +12,8 @@ use UrlStore::Test;
 
 my $lines = corpus('trackawesomelist_md', 3000);
 
-my $t = UrlStore::Test->new(workers => 2)->run(<<'CONF');
-urlstore_zone u 64m path=%%DIR%%/data sync=always;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+my $t = UrlStore::Test->new(workers => 2)->run(
+    zone_conf('64m path=%%DIR%%/data sync=always'));
 
 ok($t->ready, 'ready');
 is($t->post('/add', join("\n", @$lines[0 .. 999]) . "\n")->{status}, 200,
@@ -27,13 +22,8 @@ is($t->forget('/url/5')->{status}, 204, 'one forgotten');
 
 my $next = $t->get('/stats')->json->{next_id};
 
-my $ro = UrlStore::Test->new(workers => 2)->run(<<"CONF");
-urlstore_zone u 64m path=$t->{dir}/data mode=lookup;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+my $ro = UrlStore::Test->new(workers => 2)->run(
+    zone_conf("64m path=$t->{dir}/data mode=lookup"));
 
 ok($ro->ready, 'a reader is ready beside the owner');
 

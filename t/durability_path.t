@@ -20,13 +20,7 @@ sub conf
 
     $path //= '%%DIR%%/data';
 
-    return <<"CONF";
-urlstore_zone u 16m path=$path $options;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+    return zone_conf("16m path=$path $options");
 }
 
 

@@ -50,13 +50,8 @@ sub fresh
 
     my $sync = $p <= 5 ? 'always' : '50ms';
 
-    return $t->run(<<"CONF");
-urlstore_zone u 64m path=%%DIR%%/data snapshot=64k sync=$sync;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+    return $t->run(zone_conf(
+        "64m path=%%DIR%%/data snapshot=64k sync=$sync"));
 }
 
 # the server as it is: answers must come, and all that came must be right

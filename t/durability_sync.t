@@ -17,39 +17,17 @@ use Time::HiRes qw(sleep);
 
 use UrlStore::Test;
 
-my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
-
-plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
-plan(skip_all => "no $shim") if !-e $shim;
+need_fault_disk();
 
 my $lines = corpus('trackawesomelist_md', 6000);
 my @mounted;
 
 sub server
 {
-    my ($options, $path) = @_;
+    my ($options) = @_;
 
-    my $t = UrlStore::Test->new(workers => 2, globals => 'env US_DISK;');
-
-    $path //= "$t->{dir}/data";
-
-    $t->conf(<<"CONF");
-urlstore_zone u 64m path=$path $options;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
-    return $t;
-}
-
-
-sub add
-{
-    my ($t, $from, $n) = @_;
-
-    return $t->post('/add', join("\n", @$lines[$from .. $from + $n - 1])
-        . "\n");
+    return UrlStore::Test->new(workers => 2, disk => 1)
+        ->conf(zone_conf("64m path=%%DIR%%/data $options"));
 }
 
 
@@ -84,10 +62,9 @@ sub size { return -s (sort glob("$_[0]/journal.*"))[-1] }
 {
     my $t = server('sync=always');
 
-    $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
     $t->run;
     ok($t->ready(write => 1), 'ready');
-    is(add($t, 0, 10)->{status}, 200, 'added');
+    is($t->add($lines, 0, 10)->{status}, 200, 'added');
 
     my $known = $t->get('/stats')->json->{next_id};
     $t->disk('slow 600');
@@ -95,7 +72,7 @@ sub size { return -s (sort glob("$_[0]/journal.*"))[-1] }
 
     if ($pid == 0) {
         delete $t->{client};
-        POSIX::_exit(add($t, 100, 50)->{status} == 200 ? 0 : 1);
+        POSIX::_exit($t->add($lines, 100, 50)->{status} == 200 ? 0 : 1);
     }
 
     ok(wait_until(2, sub { $t->get('/stats')->json->{urls} > $known }),
@@ -118,17 +95,16 @@ sub size { return -s (sort glob("$_[0]/journal.*"))[-1] }
 {
     my $t = server('sync=500ms');
 
-    $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
     $t->allow_kills;
     $t->allow(qr/\[alert\].*(?:is not on the disk|fdatasync of journal)/);
     $t->run;
     ok($t->ready(write => 1), 'ready');
-    is(add($t, 0, 100)->{status}, 200, 'added');
+    is($t->add($lines, 0, 100)->{status}, 200, 'added');
     ok(wait_until(5, sub { durable($t) }), 'durable');
 
     my $size = size("$t->{dir}/data");
 
-    is(add($t, 100, 100)->{status}, 200, 'more, which is not durable');
+    is($t->add($lines, 100, 100)->{status}, 200, 'more, which is not durable');
     $t->disk("writeback 1 die 1 rot $size");
 
     ok(wait_until(5, sub { $t->error_log =~ /exited on signal 9/ }),
@@ -137,7 +113,7 @@ sub size { return -s (sort glob("$_[0]/journal.*"))[-1] }
         'another process finds it out');
     ok(!durable($t), '  and it never was durable');
 
-    my $r = add($t, 300, 1);
+    my $r = $t->add($lines, 300, 1);
     is($r->{status}, 503, '  no adds any more');
     like($r->json->{detail}, qr/until a restart/, '  until a restart');
 
@@ -150,15 +126,14 @@ sub size { return -s (sort glob("$_[0]/journal.*"))[-1] }
 {
     my $t = server('sync=500ms');
 
-    $t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
     $t->allow(qr/\[alert\].*fdatasync of journal/);
     $t->run;
     ok($t->ready(write => 1), 'ready');
-    is(add($t, 0, 100)->{status}, 200, 'added');
+    is($t->add($lines, 0, 100)->{status}, 200, 'added');
     $t->disk('writeback 1');
     ok(wait_until(5, sub { $t->get('/stats')->json->{sync_failed} }),
         'write-back failed');
-    is(add($t, 300, 1)->{status}, 503, '  no adds any more');
+    is($t->add($lines, 300, 1)->{status}, 503, '  no adds any more');
     $t->disk('');
     ok($t->stop, 'stopped');
 }
@@ -230,16 +205,10 @@ for my $outsider (0, 1) {
 
     $t->allow_kills;
     $t->allow(qr/\[alert\].*(?:is not on the disk|fdatasync of journal)/);
-    $t->run(<<"CONF");
-urlstore_zone u 64m path=$data sync=2s snapshot=off;
-client_max_body_size 8m;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+    $t->run(zone_conf("64m path=$data sync=2s snapshot=off",
+        'client_max_body_size 8m'));
     ok($t->ready(write => 1), 'ready on ext4');
-    is(add($t, 0, 1000)->{status}, 200, 'added');
+    is($t->add($lines, 0, 1000)->{status}, 200, 'added');
     ok(wait_until(5, sub { durable($t) }), 'durable');
 
     my $known = $t->get('/stats')->json->{urls};
@@ -270,10 +239,10 @@ CONF
     ok(wait_until(8, sub { $t->get('/stats')->json->{sync_failed} }),
         'the loss is found');
     ok(!durable($t), '  nothing of it is durable');
-    is(add($t, 4000, 1)->{status}, 503, '  and no more is taken');
+    is($t->add($lines, 4000, 1)->{status}, 503, '  and no more is taken');
 
     unlink "$t->{dir}/tmp/ballast";
-    is(add($t, 4000, 1)->{status}, 503, 'room does not help');
+    is($t->add($lines, 4000, 1)->{status}, 503, 'room does not help');
 
     # what was durable is there after the next start
 
@@ -284,7 +253,7 @@ CONF
     ok($t->ready(write => 1), 'started again');
     cmp_ok($t->get('/stats')->json->{urls}, '>=', $known,
         'what was durable is there');
-    is(add($t, 1000, 1000)->{status}, 200, 'and it goes on');
+    is($t->add($lines, 1000, 1000)->{status}, 200, 'and it goes on');
     ok($t->stop, 'stopped');
     run_quiet("umount $t->{dir}/ext4");
     run_quiet("umount $t->{dir}/tmp");
@@ -301,15 +270,10 @@ CONF
 
     } else {
         $t->allow(qr/\[alert\].*snapshot\..* at offset \d+/);
-        $t->run(<<"CONF");
-urlstore_zone u 64m path=$data sync=1s snapshot=16k scrub=500ms;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+        $t->run(zone_conf(
+            "64m path=$data sync=1s snapshot=16k scrub=500ms"));
         ok($t->ready(write => 1), 'ready on ext4');
-        is(add($t, 0, 2000)->{status}, 200, 'added');
+        is($t->add($lines, 0, 2000)->{status}, 200, 'added');
         ok(wait_until(10, sub { glob("$data/snapshot.0*") }), 'a snapshot');
         ok(wait_until(10, sub {
             $t->get('/stats')->json->{scrubbed_bytes} > 0

@@ -18,14 +18,10 @@ use UrlStore::Record;
 my $cycles = $ENV{US_CYCLES} || 3;
 
 my $t = UrlStore::Test->new(workers => 2, daemon => 1,
-    globals => 'worker_shutdown_timeout 5s;')->run(<<'CONF');
-urlstore_zone u 256m path=%%DIR%%/data sync=100ms snapshot=256k scrub=1s
-    marks=visited;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+    globals => 'worker_shutdown_timeout 5s;');
+
+$t->run(zone_conf('256m path=%%DIR%%/data sync=100ms snapshot=256k scrub=1s'
+    . ' marks=visited'));
 
 sub halted
 {
@@ -164,13 +160,8 @@ like(`$UrlStore::Test::TOP/build/urlstore verify $t->{dir}/data | tail -1`,
 is($t->post('/add', "http://prefix.example/a\n")->{status}, 200, 'a URL');
 
 my $two = UrlStore::Test->new(workers => 1);
-$two->run(<<"CONF");
-urlstore_zone u 256m path=$t->{dir}/data sync=100ms marks=visited;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+$two->run(zone_conf(
+    "256m path=$t->{dir}/data sync=100ms marks=visited"));
 
 ok(wait_until(10, sub {
     $two->get('/health')->json->{status} eq 'not-owner'

@@ -15,14 +15,10 @@ use Time::HiRes qw(sleep time);
 
 use UrlStore::Test;
 
-my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
+need_fault_disk();
 
-plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
-die "no $shim: run make test-programs\n" if !-e $shim;
+my $t = UrlStore::Test->new(disk => 1);
 
-my $t = UrlStore::Test->new(globals => 'env US_DISK;');
-
-$t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
 $t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
 
 my $conf = <<'CONF';

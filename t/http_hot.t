@@ -16,10 +16,7 @@ use IO::Select;
 
 use UrlStore::Test;
 
-my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
-
-plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
-die "no $shim: run make test-programs\n" if !-e $shim;
+need_fault_disk();
 
 my @text = ('Content-Type' => 'text/plain');
 my $locations = <<'CONF';
@@ -207,9 +204,8 @@ is(all('/seen', @urls), "-\tunseen\t$urls[0]\n-\tunseen\t$urls[1]\n"
 
 # --- a disk that waits, then one that fails
 
-my $d = UrlStore::Test->new(workers => 1, globals => 'env US_DISK;');
+my $d = UrlStore::Test->new(workers => 1, disk => 1);
 
-$d->{env} = { LD_PRELOAD => $shim, US_DISK => "$d->{dir}/disk" };
 $d->allow(qr/\[alert\]/);
 $d->run(<<"CONF");
 urlstore_zone u 16m path=%%DIR%%/data sync=always;

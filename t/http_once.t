@@ -20,10 +20,7 @@ use Time::HiRes qw(sleep time);
 
 use UrlStore::Test;
 
-my $shim = "$UrlStore::Test::TOP/build/faults/disk.so";
-
-plan(skip_all => 'the sanitizer wants to be loaded first') if $ENV{US_ASAN};
-die "no $shim: run make test-programs\n" if !-e $shim;
+need_fault_disk();
 
 use constant RING => 256 * 1024;          # of a zone of less than 4m
 
@@ -31,17 +28,8 @@ my $seed = $ENV{US_SEED} // time % 100_000;
 note("US_SEED=$seed");
 srand($seed);
 
-my $t = UrlStore::Test->new(globals => 'env US_DISK;');
-
-$t->{env} = { LD_PRELOAD => $shim, US_DISK => "$t->{dir}/disk" };
-
-$t->run(<<'CONF');
-urlstore_zone u 4000k path=%%DIR%%/data sync=always;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
+my $t = UrlStore::Test->new(disk => 1)
+    ->run(zone_conf('4000k path=%%DIR%%/data sync=always'));
 
 # real ones, and each tenth with something behind that does not compress
 

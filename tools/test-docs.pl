@@ -17,9 +17,13 @@
 use strict;
 use warnings;
 
+use FindBin;
+use lib "$FindBin::Bin/../t/lib";
+
 use Cwd qw(getcwd);
 use File::Temp qw(tempdir);
-use IO::Socket::INET;
+
+use UrlStore::Test;
 
 my $program = qr{(?:make|urlstore|curl|xz|printf|apt-get|systemctl|kill|cc
     |docker|kubectl|pip|scrapy|python3|zeno|mv|chown|echo|build/\S+
@@ -42,7 +46,7 @@ my @elsewhere = (
 
 my $top = getcwd;
 my $dir = tempdir(CLEANUP => 1);
-my $port = free_port();
+my $port = UrlStore::Test::free_port();
 my $failed = 0;
 my %count = (ran => 0, elsewhere => 0);
 
@@ -58,36 +62,6 @@ run('systemctl stop nginx');
 printf "%d blocks ran, %d elsewhere, %d failed\n", $count{ran},
     $count{elsewhere}, $failed;
 exit($failed || !$count{ran} ? 1 : 0);
-
-
-sub slurp
-{
-    my ($path) = @_;
-
-    open my $fh, '<', $path or die "$path: $!";
-    local $/;
-
-    return scalar <$fh>;
-}
-
-
-sub spew
-{
-    my ($path, $text) = @_;
-
-    open my $fh, '>', $path or die "$path: $!";
-    print $fh $text;
-    close $fh or die "$path: $!";
-}
-
-
-sub free_port
-{
-    my $s = IO::Socket::INET->new(Listen => 1, LocalAddr => '127.0.0.1')
-        or die "listen: $!";
-
-    return $s->sockport;
-}
 
 
 # a service, a command systemctl for it, and lists

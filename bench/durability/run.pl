@@ -51,19 +51,9 @@ sub server
 {
     my ($size, $options) = @_;
 
-    my $t = UrlStore::Test->new(workers => 2, log => 'warn', judge => 0);
-
-    $t->conf(<<"CONF");
-urlstore_zone u $size $options;
-keepalive_requests 1000000000;
-client_max_body_size 8m;
-client_body_buffer_size 1m;
-server {
-    listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_api u; }
-}
-CONF
-    return $t;
+    return UrlStore::Test->new(workers => 2, log => 'warn', judge => 0)
+        ->conf(zone_conf("$size $options", 'keepalive_requests 1000000000',
+            'client_max_body_size 8m', 'client_body_buffer_size 1m'));
 }
 
 

@@ -58,9 +58,11 @@ use UrlStore::Corpora;
 
 our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
     http full json uri_escape wait_until slurp spew alive crc32c
+    zone_conf need_fault_disk
 ));
 
 our $TOP = abs_path(dirname(__FILE__) . '/../../..');
+our $FAULT_DISK = "$TOP/build/faults/disk.so";
 
 my @TESTS;                 # objects of this process, for the END block
 my $MAIN = $$;
@@ -77,7 +79,8 @@ sub import
 # options: workers (2), daemon (0; 1 for binary upgrades, which nginx refuses
 # to do below the shell that started it), log (info), user (of the workers,
 # when root runs the test: nobody), globals (lines of the main context), env,
-# judge (1; 0: no tests at the end, for benchmarks)
+# disk (1: it writes to the disk of t/fault/disk.c, see disk()), judge (1; 0: no
+# tests at the end, for benchmarks)
 
 sub new
 {
@@ -108,6 +111,12 @@ sub new
     }
 
     chmod 0755, $self->{dir};
+
+    if ($self->{disk}) {
+        $self->{globals} .= ' env US_DISK;';
+        $self->{env} = { %{ $self->{env} }, LD_PRELOAD => $FAULT_DISK,
+            US_DISK => "$self->{dir}/disk" };
+    }
 
     push @TESTS, $self;
     return $self;
@@ -171,6 +180,24 @@ sub expand
     $text =~ s/%%TOP%%/$TOP/g;
 
     return $text;
+}
+
+
+# The text of a zone u with these parameters, and of a server that has all of
+# its endpoints.  Directives of the http block may follow.
+
+sub zone_conf
+{
+    my ($zone, @directives) = @_;
+
+    return join("\n", "urlstore_zone u $zone;", map { "$_;" } @directives)
+        . <<'CONF';
+
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
 }
 
 
@@ -399,6 +426,17 @@ sub worker_pids
 }
 
 
+# Skips the file where t/fault/disk.c cannot be preloaded: for those that use
+# new(disk => 1).
+
+sub need_fault_disk
+{
+    plan(skip_all => 'the sanitizer wants to be loaded first')
+        if $ENV{US_ASAN};
+    die "no $FAULT_DISK: run make test-programs\n" if !-e $FAULT_DISK;
+}
+
+
 # What the disk of t/fault/disk.c does from now on: "slow 100", or '' for
 # nothing.  The server reads the file at any time: it is never half written.
 
@@ -610,6 +648,17 @@ sub request
 sub get    { my ($t, $path, @h) = @_; $t->request('GET', $path, undef, @h) }
 sub post   { my $t = shift; $t->request('POST', @_) }
 sub forget { my ($t, $path, @h) = @_; $t->request('DELETE', $path, undef, @h) }
+
+
+# POST /add of n lines from this one on
+
+sub add
+{
+    my ($t, $lines, $from, $n) = @_;
+
+    return $t->post('/add', join("\n", @$lines[$from .. $from + $n - 1])
+        . "\n");
+}
 
 
 # Sends bytes as they are and returns what comes back until the connection
