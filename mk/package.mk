@@ -5,6 +5,7 @@
 #   make test-deb     lintian; installed, used, upgraded and purged in a bare
 #                     Debian (root, debootstrap); PREVIOUS=DIR: older packages
 #                     to upgrade from
+#   make site         the documents as static HTML, in build/site; t/site.t
 #   make test-docs    runs the commands of README.md and docs/*.md, or names
 #                     the test that does
 #   make test-deploy  lints the Dockerfile, the compose file and the objects for
@@ -21,6 +22,9 @@ $(MAN)/urlstore.1: $(B)/urlstore
 	done
 	@$< help --bash > $(@D)/urlstore && $< help --zsh > $(@D)/_urlstore
 	@$< help --man > $@
+
+site: $(B)/urlstore $(B)/.deps-test ## the documents as HTML, in build/site
+	@tools/site.pl $(B)/site
 
 DEB := $(B)/deb
 
@@ -44,4 +48,4 @@ test-deploy: t/deploy/node_modules/.package-lock.json ## lints deploy/
 test-docs: build $(B)/generate ## runs the commands of README and docs
 	@tools/test-docs.pl
 
-.PHONY: man deb test-deb test-deploy test-docs
+.PHONY: man site deb test-deb test-deploy test-docs
