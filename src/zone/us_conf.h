@@ -47,6 +47,17 @@ typedef struct {
 } us_store_conf_t;
 
 
+/* whether it is a name, of letters, digits, - and _ only, of 1 to max bytes */
+int us_conf_is_name(us_str_t name, size_t max);
+
+/*
+ * Adds the marks of "NAME,NAME,...", which stays where it is.  0; or -1: one is
+ * no name of at most US_STORE_MARK_LEN bytes, or is there already, or they are
+ * too many.
+ */
+int us_conf_marks(us_store_conf_t *conf, us_str_t list);
+
+
 /* why a replay fails: us_store_apply() */
 
 #define US_REPLAY_DAMAGED  -1         /* an operation that cannot be */

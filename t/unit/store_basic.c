@@ -596,6 +596,56 @@ more_marks(void **state)
 }
 
 
+/* the list of marks in a configuration */
+
+static void
+marks_list(void **state)
+{
+    char             many[US_STORE_MARKS * 2 + 2], *p;
+    unsigned         i;
+    us_store_conf_t  conf;
+
+    static const char *const  bad[] = {
+        "", ",", "a,", ",a", "a,,b", "a b", "a,b,a", "\xc3\xa9", "a/b",
+        "abcdefghijklmnopqrstuvwxyz0123456"
+    };
+
+    memset(&conf, 0, sizeof(conf));
+    assert_int_equal(us_conf_marks(&conf, us_string("a,B-2,c_d,aa")), 0);
+    assert_int_equal(conf.nmarks, 4);
+    assert_int_equal(us_str_compare(conf.marks[1], us_string("B-2")), 0);
+    assert_int_equal(conf.marks[3].len, 2);
+
+    assert_int_equal(us_conf_marks(&conf, us_string("x,B-2")), -1);
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        memset(&conf, 0, sizeof(conf));
+        assert_int_equal(us_conf_marks(&conf,
+                             (us_str_t) { strlen(bad[i]),
+                                          (const uint8_t *) bad[i] }), -1);
+    }
+
+    for (i = 0, p = many; i <= US_STORE_MARKS; i++) {
+        *p++ = 'a' + i;
+        *p++ = ',';
+    }
+
+    memset(&conf, 0, sizeof(conf));
+    assert_int_equal(us_conf_marks(&conf,
+                         (us_str_t) { US_STORE_MARKS * 2 - 1,
+                                      (uint8_t *) many }), 0);
+    assert_int_equal(conf.nmarks, US_STORE_MARKS);
+
+    memset(&conf, 0, sizeof(conf));
+    assert_int_equal(us_conf_marks(&conf,
+                         (us_str_t) { US_STORE_MARKS * 2 + 1,
+                                      (uint8_t *) many }), -1);
+
+    assert_int_equal(us_conf_is_name(us_string("abc"), 3), 1);
+    assert_int_equal(us_conf_is_name(us_string("abcd"), 3), 0);
+}
+
+
 int
 main(void)
 {
@@ -609,6 +659,7 @@ main(void)
         cmocka_unit_test(busy),
         cmocka_unit_test(busy_in_order),
         cmocka_unit_test(more_marks),
+        cmocka_unit_test(marks_list),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
