@@ -8,7 +8,10 @@
 #include "store_zone.h"
 #include "zone/us_arena.h"
 #include "us_process.h"
+#include "data/us_trainer.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 
@@ -400,6 +403,44 @@ dead_trainer(void **state)
 }
 
 
+/* by a thread of its own: to its end; or cancelled, and the model stays due */
+
+static void
+trainer_thread(void **state)
+{
+    zone_t        *z;
+    kept_t         kept = { NULL, 0 };
+    sigset_t       mask;
+    us_trainer_t  *t;
+
+    z = zone_create(8 << 20, 128 << 10);
+    add_to(z->store, 0, URLS, &kept);
+
+    assert_int_equal(us_trainer_start(&t, z->mem, &zone_no_lock), 0);
+    assert_int_equal(us_trainer_end(t), 0);
+    assert_int_equal(models(z), 0);
+    assert_int_equal(us_store_train_due(z->store), 1);
+
+    assert_int_equal(us_trainer_start(&t, z->mem, &zone_no_lock), 0);
+
+    /* signals are blocked in the thread only */
+
+    assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &mask), 0);
+    assert_int_equal(sigismember(&mask, SIGTERM), 0);
+
+    while (!us_trainer_done(t)) {
+        usleep(1000);
+    }
+
+    assert_int_equal(us_trainer_end(t), 1);
+    assert_int_equal(models(z), 1);
+    assert_int_equal(us_store_train_due(z->store), 0);
+
+    free(kept.data);
+    zone_destroy(z);
+}
+
+
 /*
  * A model is published while a dump is made, no URL is added meanwhile: it is
  * installed once, by the operation behind the dump.
@@ -478,6 +519,7 @@ main(void)
         cmocka_unit_test(damaged),
         cmocka_unit_test(two_trainers),
         cmocka_unit_test(dead_trainer),
+        cmocka_unit_test(trainer_thread),
         cmocka_unit_test(dumped),
     };
 
