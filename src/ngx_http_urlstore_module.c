@@ -250,6 +250,7 @@ ngx_http_urlstore_create_main_conf(ngx_conf_t *cf)
     }
 
     umcf->hot_size = NGX_CONF_UNSET_SIZE;
+    umcf->endpoints = ngx_http_urlstore_endpoints;
 
     if (ngx_array_init(&umcf->zones, cf->pool, 2,
                        sizeof(ngx_http_urlstore_zone_t *))

@@ -7,7 +7,8 @@
 # it calls (nm).  X.c and X.h count as one file.  A public header counts as a
 # file of its own, and its room may call what it declares, as everybody else
 # does.  The header of several files, which share an X_private.h, counts as a
-# file of its own as well.
+# file of its own as well.  So does each header of src/http, where several files
+# share one.
 
 use strict;
 use warnings;
@@ -31,7 +32,12 @@ my @rooms = (
     [ 'store',   'us_store.h' ],
     [ 'data',    'us_life.h', 'us_embed.h' ],
     [ 'cli',     'us_cli.h' ],
+    [ 'http' ],
 );
+
+# of src/FOLDER/X.c: build/obj/FOLDER/X.o, or that of the module's build
+
+my %objects = (http => 'build/nginx/addon/http');
 
 my %floor = map { $rooms[$_][0] => $_ } 0 .. $#rooms;
 my %public = map { my ($r, @h) = @$_; map { (path($r, $_) => 1) } @h } @rooms;
@@ -47,14 +53,14 @@ for my $file (glob 'src/*.[ch] src/*/*.[ch]') {
 
         push @{$includes{$file}}, $to;
 
-        next if $room eq 'http' || $file =~ /ngx_/;
+        next if $file =~ m{^src/ngx_};
 
         push @upward, "$file includes $to"
             if $floor{room($to)} > $floor{$room};
     }
 }
 
-is(join(' ', grep { !exists $floor{$_} && $_ ne 'http' } map { room("$_/x") }
+is(join(' ', grep { !exists $floor{$_} } map { room("$_/x") }
     grep { -d } glob 'src/*'), '', 'each folder is a room');
 is(join(' ', grep { !m{^src/(?:http/|ngx_)} && slurp($_) =~ /include.*\bngx_/ }
     glob 'src/*.[ch] src/*/*.[ch]'), '', 'no nginx header in the core');
@@ -71,8 +77,10 @@ for my $room (map { $_->[0] } @rooms) {
     my %declared = map { $_ => 1 } map { slurp($_) =~ /\b(us_\w+)/g }
         grep { room($_) eq $room } keys %public;
 
-    for my $object (glob path($room, '*.o') =~ s{^src}{build/obj}r) {
-        my $file = $object =~ s{^build/obj/(.*)\.o$}{src/$1.c}r;
+    my $objects = $objects{$room} // (path($room) =~ s{^src}{build/obj}r);
+
+    for my $object (glob "$objects/*.o") {
+        my $file = path($room, basename($object) =~ s/o$/c/r);
 
         next if !-e $file;
 
@@ -99,7 +107,7 @@ sub path
 {
     my ($room, $name) = @_;
 
-    return join '/', grep { $_ ne '' } 'src', $room, $name;
+    return join '/', grep { $_ ne '' } 'src', $room, $name // ();
 }
 
 
@@ -115,7 +123,10 @@ sub node
 {
     my ($file) = @_;
 
-    return $public{$file} || $shared{$file} ? $file : $file =~ s/\.[ch]$//r;
+    return $file if $public{$file} || $shared{$file}
+        || $file =~ m{^src/http/.*\.h$};
+
+    return $file =~ s/\.[ch]$//r;
 }
 
 

@@ -4,17 +4,18 @@
  * does what.
  *
  *     ngx_http_urlstore_module.c    directives, configuration
- *     ngx_http_urlstore_declare.c   a zone's directive: name, size, options
- *     ngx_http_urlstore_zone.c      a zone's life: created, reloaded, opened
- *     ngx_http_urlstore_hot.c       a worker's hot table
+ *     ngx_http_urlstore_declare.c   directives of zones: name, size, options
+ *     ngx_http_urlstore_zone.c      a store's zone: created, reloaded, opened
+ *     ngx_http_urlstore_store.c     a worker's lock, hot table and training
  *     ngx_http_urlstore_filter.c    zones that are filters
  *     ngx_http_urlstore_handler.c   which endpoint; may it answer now?
  *     ngx_http_urlstore_origin.c    pages of other sites
- *     ngx_http_urlstore_args.c      query arguments, what the client accepts
+ *     ngx_http_urlstore_request.c   query arguments, what the client accepts
  *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
  *     ngx_http_urlstore_batch.h     /add, /seen and /mark: how they go
  *     ngx_http_urlstore_out.c       output: text in pieces
  *     ngx_http_urlstore_reply.c     the writer of replies
+ *     ngx_http_urlstore_stream.c    replies slice by slice
  *     ngx_http_urlstore_park.c      requests that wait
  *     ngx_http_urlstore_problem.c   errors
  *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
@@ -42,6 +43,7 @@
 
 #include "../url/us_normalize.h"
 #include "../store/us_store.h"
+#include "../data/us_trainer.h"
 #include "../filter/us_filter_file.h"
 #include "../input/us_input.h"
 #include "../input/us_json_quote.h"
@@ -111,7 +113,6 @@ typedef struct {
 typedef struct ngx_http_urlstore_zone_s     ngx_http_urlstore_zone_t;
 typedef struct ngx_http_urlstore_persist_s  ngx_http_urlstore_persist_t;
 typedef struct ngx_http_urlstore_ctx_s      ngx_http_urlstore_ctx_t;
-typedef struct ngx_http_urlstore_train_s    ngx_http_urlstore_train_t;
 
 
 /* what a filter zone has; see ngx_http_urlstore_filter.c */
@@ -153,7 +154,7 @@ struct ngx_http_urlstore_zone_s {
     us_store_t                     *store;
     us_norm_ws_t                   *ws;
     ngx_http_urlstore_tally_t      *tally;
-    ngx_http_urlstore_train_t      *train;
+    us_trainer_t                   *train;    /* NULL: none is under way */
 
     /* another profile's normalizer for /normalize, made when asked for */
     us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
@@ -161,9 +162,15 @@ struct ngx_http_urlstore_zone_s {
 };
 
 
+typedef struct ngx_http_urlstore_endpoint_s  ngx_http_urlstore_endpoint_t;
+
+
 typedef struct {
     ngx_array_t                     zones;    /* ngx_http_urlstore_zone_t * */
     size_t                          hot_size; /* 0: workers have no hot table */
+
+    const ngx_http_urlstore_endpoint_t
+                                   *endpoints; /* up to one without a handler */
 } ngx_http_urlstore_main_conf_t;
 
 
@@ -179,8 +186,7 @@ typedef struct {
 } ngx_http_urlstore_option_t;
 
 
-typedef struct ngx_http_urlstore_endpoint_s  ngx_http_urlstore_endpoint_t;
-typedef struct ngx_http_urlstore_quota_s     ngx_http_urlstore_quota_t;
+typedef struct ngx_http_urlstore_quota_s  ngx_http_urlstore_quota_t;
 
 
 typedef struct {
@@ -350,7 +356,6 @@ extern ngx_str_t  ngx_http_urlstore_answers[];
 
 /* ngx_http_urlstore_declare.c */
 
-char *ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_find(ngx_conf_t *cf,
     ngx_str_t *name);
 
@@ -381,25 +386,25 @@ ngx_int_t ngx_http_urlstore_opt_either(ngx_str_t *value, const char *no,
 
 /* ngx_http_urlstore_zone.c */
 
-/* pages of the slab pool that are left to nginx and to small things */
-#define NGX_HTTP_URLSTORE_SPARE   16
-
-ngx_int_t ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data);
+char *ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
     ngx_log_t *log);
 void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
 
-/* ngx_http_urlstore_hot.c: of a worker; a store that it has opened */
+ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(
+    ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
+
+/* ngx_http_urlstore_store.c: of a worker; a store that it has opened */
 
 void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
 void ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_hot_exit(void);
 void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
     us_store_lock_t *lock);
-ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(
-    ngx_http_urlstore_zone_t *zone);
-ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_zone_t *old);
+void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_train_exit(ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_filter.c */
 
@@ -442,8 +447,7 @@ ngx_int_t ngx_http_urlstore_stats_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_page_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_openapi_handler(ngx_http_request_t *r);
 
-ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
-ngx_uint_t ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name);
+extern const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[];
 
 /* ngx_http_urlstore_path.c, _dir.c; for all zones, with path= or without */
 
@@ -525,11 +529,12 @@ char *ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 ngx_int_t ngx_http_urlstore_origin(ngx_http_request_t *r,
     const ngx_http_urlstore_endpoint_t *ep);
-ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r);
 
-/* ngx_http_urlstore_args.c */
+/* ngx_http_urlstore_request.c */
 
-ngx_int_t ngx_http_urlstore_args(ngx_http_request_t *r, const char *known);
+ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
+ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_request_t *r,
+    ngx_str_t *origin);
 ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
     const char *name);
 
@@ -566,6 +571,18 @@ void ngx_http_urlstore_out_exit(void);
 /* sends ctx->out with ctx->status and ctx->type */
 ngx_int_t ngx_http_urlstore_send(ngx_http_request_t *r);
 
+/* its two halves; length: of the body, or -1; last: no more follows */
+ngx_int_t ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length);
+ngx_int_t ngx_http_urlstore_reply_output(ngx_http_request_t *r,
+    ngx_uint_t last);
+
+ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
+    ngx_str_t *value);
+void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_format_t format);
+
+/* ngx_http_urlstore_stream.c */
+
 /*
  * Sends what a producer writes to ctx->out, slice by slice, as the client
  * takes it.  A producer returns after some 100 us, or when the output has
@@ -575,10 +592,6 @@ ngx_int_t ngx_http_urlstore_send(ngx_http_request_t *r);
  */
 ngx_int_t ngx_http_urlstore_stream(ngx_http_request_t *r,
     ngx_http_urlstore_produce_pt produce);
-ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
-    ngx_str_t *value);
-void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_format_t format);
 
 /* ngx_http_urlstore_park.c; also for zones without path= */
 
@@ -727,11 +740,6 @@ char *ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 ngx_int_t ngx_http_urlstore_quota_test(ngx_http_request_t *r);
 void ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n);
-
-/* ngx_http_urlstore_train.c */
-
-void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
-void ngx_http_urlstore_train_exit(ngx_http_urlstore_zone_t *zone);
 
 
 #endif /* _NGX_HTTP_URLSTORE_H_INCLUDED_ */

@@ -1,14 +1,13 @@
 
 /*
- * The directive of a zone.
+ * What the directives of zones have in common.
  *
- *     urlstore_zone  NAME SIZE [OPTION=VALUE ...];
+ *     urlstore_zone    NAME SIZE [OPTION=VALUE ...];
+ *     urlstore_filter  NAME SIZE [OPTION=VALUE ...];
  *
- * Name, size and options are read here, for urlstore_filter as well, and the
- * zone gets its normalizer and its shared memory.  At a reload, options that
- * the stored data depend on cannot change.  Another size is refused here,
- * because nginx would silently create an empty zone.  Other changes are refused
- * in ngx_http_urlstore_zone_same(), which can read the old zone.
+ * Name, size and options are read here, and the zone gets its normalizer and
+ * its shared memory.  Another size at a reload is refused here, because nginx
+ * would silently create an empty zone.
  */
 
 
@@ -21,103 +20,7 @@
 
 static ngx_http_urlstore_option_t *ngx_http_urlstore_option(ngx_conf_t *cf,
     ngx_str_t *arg, ngx_http_urlstore_option_t *options);
-static ngx_uint_t ngx_http_urlstore_word(u_char c);
 static void ngx_http_urlstore_zone_cleanup(void *data);
-
-static ngx_int_t ngx_http_urlstore_opt_schemes(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_opt_marks(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_opt_sites(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_opt_huge(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-
-
-static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
-
-    { ngx_string("profile"), ngx_http_urlstore_opt_profile, 0,
-      NGX_HTTP_URLSTORE_ALLOWED_PROFILE },
-
-    { ngx_string("www"), ngx_http_urlstore_opt_www, 0,
-      NGX_HTTP_URLSTORE_ALLOWED_WWW },
-
-    { ngx_string("schemes"), ngx_http_urlstore_opt_schemes, 0,
-      "keep or first" },
-
-    { ngx_string("marks"), ngx_http_urlstore_opt_marks, 0,
-      "at most 16 different names of at most 32 letters, digits, - and _, "
-      "with commas between them," },
-
-    { ngx_string("sites"), ngx_http_urlstore_opt_sites, 0,
-      "on or off" },
-
-    { ngx_string("huge"), ngx_http_urlstore_opt_huge, 0,
-      "on or off" },
-
-    { ngx_string("path"), ngx_http_urlstore_opt_path, 1,
-      NGX_HTTP_URLSTORE_ALLOWED_PATH },
-
-    { ngx_string("sync"), ngx_http_urlstore_opt_sync, 1,
-      "always, off or a time such as 1s" },
-
-    { ngx_string("mode"), ngx_http_urlstore_opt_mode, 0,
-      "store or lookup" },
-
-    { ngx_string("snapshot"), ngx_http_urlstore_opt_snapshot, 1,
-      "off or a size such as 64m" },
-
-    { ngx_string("scrub"), ngx_http_urlstore_opt_scrub, 1,
-      "off or a time such as 1h" },
-
-    { ngx_null_string, NULL, 0, NULL }
-};
-
-
-/* urlstore_zone NAME SIZE [OPTION=VALUE ...]; */
-
-char *
-ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    size_t                     size;
-    ngx_str_t                 *value;
-    ngx_http_urlstore_zone_t  *zone;
-
-    value = cf->args->elts;
-
-    zone = ngx_http_urlstore_zone_declare(cf, &size);
-    if (zone == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (ngx_http_urlstore_zone_options(cf, zone, ngx_http_urlstore_options)
-        != NGX_OK)
-    {
-        return NGX_CONF_ERROR;
-    }
-
-    if (ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (size < us_store_min_size(&zone->conf)
-               + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize)
-    {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_zone \"%V\" is too small: %uz bytes, "
-                           "at least %uz are needed", &value[1], size,
-                           us_store_min_size(&zone->conf)
-                           + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize);
-        return NGX_CONF_ERROR;
-    }
-
-    if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_urlstore_zone_add(cf, zone, size,
-                                      ngx_http_urlstore_zone_init);
-}
 
 
 /* NAME and SIZE, the first two arguments of a directive that makes a zone */
@@ -127,20 +30,15 @@ ngx_http_urlstore_zone_declare(ngx_conf_t *cf, size_t *size)
 {
     off_t                      n;
     ngx_str_t                 *value;
-    ngx_uint_t                 i;
     ngx_http_urlstore_zone_t  *zone;
 
     value = cf->args->elts;
 
     /* the name becomes a label in /metrics and a string in /stats */
 
-    for (i = 0; i < value[1].len; i++) {
-        if (!ngx_http_urlstore_word(value[1].data[i])) {
-            break;
-        }
-    }
-
-    if (i == 0 || i < value[1].len || i > NGX_HTTP_URLSTORE_NAME) {
+    if (!us_conf_is_name((us_str_t) { value[1].len, value[1].data },
+                         NGX_HTTP_URLSTORE_NAME))
+    {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid name \"%V\" of %V: at most %ui "
                            "letters, digits, - and _", &value[1], &value[0],
@@ -457,107 +355,6 @@ ngx_http_urlstore_opt_www(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     }
 
     return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_opt_schemes(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    ngx_uint_t  first;
-
-    if (ngx_http_urlstore_opt_either(value, "keep", "first", &first)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    zone->conf.schemes_first = first;
-
-    return NGX_OK;
-}
-
-
-static ngx_uint_t
-ngx_http_urlstore_word(u_char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
-           || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-
-
-/* marks=A,B,...: words of letters, digits, - and _ */
-
-static ngx_int_t
-ngx_http_urlstore_opt_marks(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    u_char      c, *p, *start, *last;
-    us_str_t    name;
-    ngx_uint_t  i;
-
-    start = value->data;
-    last = value->data + value->len;
-
-    for (p = start; p <= last; p++) {
-
-        c = p < last ? *p : ',';
-
-        if (c != ',') {
-            if (!ngx_http_urlstore_word(c)) {
-                return NGX_ERROR;
-            }
-
-            continue;
-        }
-
-        name.data = start;
-        name.len = p - start;
-
-        if (name.len == 0 || name.len > US_STORE_MARK_LEN
-            || zone->conf.nmarks == US_STORE_MARKS)
-        {
-            return NGX_ERROR;
-        }
-
-        for (i = 0; i < zone->conf.nmarks; i++) {
-            if (zone->conf.marks[i].len == name.len
-                && ngx_memcmp(zone->conf.marks[i].data, name.data, name.len)
-                   == 0)
-            {
-                return NGX_ERROR;
-            }
-        }
-
-        zone->conf.marks[zone->conf.nmarks++] = name;
-        start = p + 1;
-    }
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_opt_sites(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    ngx_uint_t  on;
-
-    if (ngx_http_urlstore_opt_either(value, "off", "on", &on) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    zone->conf.sites = on;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_opt_huge(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    return ngx_http_urlstore_opt_either(value, "off", "on", &zone->huge);
 }
 
 

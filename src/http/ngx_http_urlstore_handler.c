@@ -15,6 +15,9 @@
 #include "ngx_http_urlstore.h"
 
 
+/* of an argument's name, what a problem shows */
+#define NGX_HTTP_URLSTORE_ARG   40
+
 #define GET          (NGX_HTTP_GET|NGX_HTTP_HEAD)
 
 #define BY_ID        NGX_HTTP_URLSTORE_BY_ID
@@ -28,6 +31,12 @@ static const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_find(
     ngx_http_request_t *r, ngx_str_t *tail);
 static ngx_int_t ngx_http_urlstore_rest(ngx_http_request_t *r,
     ngx_str_t *rest);
+static ngx_int_t ngx_http_urlstore_args(ngx_http_request_t *r,
+    const char *known);
+static ngx_int_t ngx_http_urlstore_arg_known(const char *known, u_char *name,
+    size_t len);
+static ngx_int_t ngx_http_urlstore_arg_unknown(ngx_http_request_t *r,
+    const char *known, u_char *name, size_t len);
 static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
     const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail);
 
@@ -37,7 +46,7 @@ static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
  * else it is; its query arguments; handler
  */
 
-static const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
+const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
     { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, FILTER,
       "url base brief summary sites only",
@@ -177,45 +186,6 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 }
 
 
-/* the request's, which begins here; NULL: no memory */
-
-ngx_http_urlstore_ctx_t *
-ngx_http_urlstore_ctx(ngx_http_request_t *r)
-{
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (ctx) {
-        return ctx;
-    }
-
-    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
-    if (ctx == NULL) {
-        return NULL;
-    }
-
-    /*
-     * set by ngx_pcalloc():
-     *
-     *     ctx->format = NGX_HTTP_URLSTORE_TEXT;
-     *     ctx->lsn = 0;
-     *     ...
-     */
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    ctx->zone = ulcf->zone;
-    ctx->status = NGX_HTTP_OK;
-    ctx->id = US_STORE_NO_ID;
-
-    ngx_http_set_ctx(r, ctx, ngx_http_urlstore_module);
-
-    return ctx;
-}
-
-
 /* by the name of its directive or path */
 
 const ngx_http_urlstore_endpoint_t *
@@ -232,29 +202,6 @@ ngx_http_urlstore_endpoint(ngx_str_t *name)
     }
 
     return NULL;
-}
-
-
-/* the name of endpoint n for the metrics; 0: there are no more */
-
-ngx_uint_t
-ngx_http_urlstore_endpoint_name(ngx_uint_t n, ngx_str_t *name)
-{
-    if (n >= sizeof(ngx_http_urlstore_endpoints)
-             / sizeof(ngx_http_urlstore_endpoints[0]) - 1)
-    {
-        return 0;
-    }
-
-    *name = ngx_http_urlstore_endpoints[n].name;
-
-    /* an empty label would be none */
-
-    if (name->len == 0) {
-        ngx_str_set(name, "page");
-    }
-
-    return 1;
 }
 
 
@@ -345,6 +292,101 @@ ngx_http_urlstore_rest(ngx_http_request_t *r, ngx_str_t *rest)
     rest->len = last - p;
 
     return NGX_OK;
+}
+
+
+/*
+ * Each argument must be one of the known ones, which are words with a space
+ * between, and be there once, with a value: a misspelt one, left out, would
+ * change what is answered.  NGX_DECLINED: they are; else the reply has been
+ * sent.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
+{
+    u_char      *p, *next, *last, *eq;
+    ngx_int_t    n;
+    ngx_uint_t   seen;
+
+    seen = 0;
+    p = r->args.data;
+    last = p + r->args.len;
+
+    for ( /* void */ ; p < last; p = next + 1) {
+
+        next = ngx_strlchr(p, last, '&');
+        if (next == NULL) {
+            next = last;
+        }
+
+        if (next == p) {
+            continue;
+        }
+
+        eq = ngx_strlchr(p, next, '=');
+
+        n = ngx_http_urlstore_arg_known(known, p, (eq ? eq : next) - p);
+
+        if (n == -1) {
+            return ngx_http_urlstore_arg_unknown(r, known, p,
+                                                 (eq ? eq : next) - p);
+        }
+
+        if (eq == NULL || (seen & (ngx_uint_t) 1 << n)) {
+            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                             "the query argument \"%*s\" %s",
+                                             (eq ? eq : next) - p, p,
+                                             eq ? "is given twice"
+                                                : "has no value");
+        }
+
+        seen |= (ngx_uint_t) 1 << n;
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* its number among the words; -1: it is none of them */
+
+static ngx_int_t
+ngx_http_urlstore_arg_known(const char *known, u_char *name, size_t len)
+{
+    size_t     n;
+    ngx_int_t  i;
+
+    for (i = 0; *known; i++) {
+        n = strcspn(known, " ");
+
+        if (n == len && ngx_strncmp(known, name, n) == 0) {
+            return i;
+        }
+
+        known += n;
+
+        if (*known == ' ') {
+            known++;
+        }
+    }
+
+    return -1;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_arg_unknown(ngx_http_request_t *r, const char *known,
+    u_char *name, size_t len)
+{
+    if (*known == '\0') {
+        known = "none";
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                     "unknown query argument \"%*s\"; allowed "
+                                     "are: %s",
+                                     ngx_min(len, NGX_HTTP_URLSTORE_ARG),
+                                     name, known);
 }
 
 

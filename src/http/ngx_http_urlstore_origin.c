@@ -17,8 +17,6 @@
 
 static ngx_uint_t ngx_http_urlstore_origin_own(ngx_http_request_t *r,
     ngx_str_t *origin);
-static ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_request_t *r,
-    ngx_str_t *origin);
 static ngx_int_t ngx_http_urlstore_origin_preflight(ngx_http_request_t *r);
 
 
@@ -153,36 +151,6 @@ ngx_http_urlstore_origin_own(ngx_http_request_t *r, ngx_str_t *origin)
 }
 
 
-static ngx_uint_t
-ngx_http_urlstore_origin_allowed(ngx_http_request_t *r, ngx_str_t *origin)
-{
-    ngx_str_t                     *allowed;
-    ngx_uint_t                     i;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (ulcf->origins == NULL) {
-        return 0;
-    }
-
-    allowed = ulcf->origins->elts;
-
-    for (i = 0; i < ulcf->origins->nelts; i++) {
-
-        if ((allowed[i].len == 1 && allowed[i].data[0] == '*')
-            || (allowed[i].len == origin->len
-                && ngx_strncasecmp(allowed[i].data, origin->data, origin->len)
-                   == 0))
-        {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_origin_preflight(ngx_http_request_t *r)
 {
@@ -237,45 +205,4 @@ ngx_http_urlstore_origin_preflight(ngx_http_request_t *r)
     ctx->status = NGX_HTTP_NO_CONTENT;
 
     return ngx_http_urlstore_send(r);
-}
-
-
-/* of any reply: whether the page that asked may read it */
-
-ngx_int_t
-ngx_http_urlstore_origin_headers(ngx_http_request_t *r)
-{
-    ngx_str_t                     *origin, value;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (ulcf->origins == NULL) {
-        return NGX_OK;
-    }
-
-    /* a cache must not give one origin's answer to another */
-
-    ngx_str_set(&value, "Origin");
-
-    if (ngx_http_urlstore_header(r, "Vary", &value) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    origin = ngx_http_urlstore_header_in(r, "origin");
-
-    if (origin == NULL || !ngx_http_urlstore_origin_allowed(r, origin)) {
-        return NGX_OK;
-    }
-
-    if (ngx_http_urlstore_header(r, "Access-Control-Allow-Origin", origin)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    ngx_str_set(&value, "ETag, Location, Retry-After");
-
-    return ngx_http_urlstore_header(r, "Access-Control-Expose-Headers",
-                                    &value);
 }

@@ -1,38 +1,9 @@
 
 /*
- * The writer of replies.  There are two kinds of them, and one way out.
+ * The writer of replies: the status line, headers, and the text in ctx->out.
  *
  *     send()      ctx->out has all of it: a few answers, a page
- *     stream()    a producer writes it slice by slice: a batch, an export
- *
- *                      .------------- next turn: others first -------------.
- *                      v                                                   |
- *     stream() --> produce --> reply_when --> output filters --> all is    |
- *                   up to      the slice is    |                 sent -----'
- *                   128 KB     on disk         v
- *                   or 1 ms                 the client is slower, or
- *                      ^                    limit_rate delays: wait
- *                      |                       |
- *                      '--- all is sent -------'   write event, send_timeout
- *
- * A reply holds one slice: the next one is produced when nothing of the last
- * is left in our pieces.  So its memory does not depend on its length, nor on
- * how slow its client is.
- *
- * The rules are those of ngx_http_writer() and of the upstream's non-buffered
- * path:
- *
- *   - While wev->delayed is set, limit_rate owns the write event's timer.
- *     Nothing is written, and that timer is neither set nor deleted.
- *   - A request that is not c->data (a subrequest that waits for its turn in
- *     the page) has no write event.  It produces nothing until the postpone
- *     filter posts it.
- *   - Whenever a request is left that is not done, its write event has a timer,
- *     or it is parked (which has one).  A worker that shuts down gracefully
- *     stays until the last of them is gone; a posted event alone is cut off.
- *   - NGX_AGAIN of an output filter means "buffered", also for the last slice.
- *     It is NGX_OK here: whether a reply is done is in ctx->produced alone, and
- *     then the request is finalized once, and nginx writes what is buffered.
+ *     stream()    a producer writes it (ngx_http_urlstore_stream.c)
  *
  * When a reply may be sent is in ngx_http_urlstore_park.c: all that depends on
  * the store passes ngx_http_urlstore_reply_when().
@@ -42,18 +13,7 @@
 #include "ngx_http_urlstore.h"
 
 
-/* one turn of the event loop produces for so long, us */
-#define NGX_HTTP_URLSTORE_TURN   1000
-
-
-static ngx_int_t ngx_http_urlstore_reply_header(ngx_http_request_t *r,
-    off_t length);
-static ngx_int_t ngx_http_urlstore_reply_output(ngx_http_request_t *r,
-    ngx_uint_t last);
-static ngx_int_t ngx_http_urlstore_stream_turn(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_stream_slice(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_stream_wait(ngx_http_request_t *r);
-static void ngx_http_urlstore_stream_writer(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r);
 
 
 ngx_int_t
@@ -77,7 +37,7 @@ ngx_http_urlstore_send(ngx_http_request_t *r)
 
 /* length is -1 if it is not known */
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
 {
     ngx_int_t                 rc;
@@ -131,9 +91,50 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
 }
 
 
-/* hands over what is in ctx->out; last: this is the end of the reply */
+/* of any reply: whether the page that asked may read it */
 
 static ngx_int_t
+ngx_http_urlstore_origin_headers(ngx_http_request_t *r)
+{
+    ngx_str_t                     *origin, value;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ulcf->origins == NULL) {
+        return NGX_OK;
+    }
+
+    /* a cache must not give one origin's answer to another */
+
+    ngx_str_set(&value, "Origin");
+
+    if (ngx_http_urlstore_header(r, "Vary", &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    origin = ngx_http_urlstore_header_in(r, "origin");
+
+    if (origin == NULL || !ngx_http_urlstore_origin_allowed(r, origin)) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_urlstore_header(r, "Access-Control-Allow-Origin", origin)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&value, "ETag, Location, Retry-After");
+
+    return ngx_http_urlstore_header(r, "Access-Control-Expose-Headers",
+                                    &value);
+}
+
+
+/* hands over what is in ctx->out; last: this is the end of the reply */
+
+ngx_int_t
 ngx_http_urlstore_reply_output(ngx_http_request_t *r, ngx_uint_t last)
 {
     ngx_int_t                 rc;
@@ -161,194 +162,6 @@ ngx_http_urlstore_reply_output(ngx_http_request_t *r, ngx_uint_t last)
     (void) ngx_http_urlstore_out_sent(&ctx->out);
 
     return rc == NGX_ERROR ? NGX_ERROR : NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_stream(ngx_http_request_t *r,
-    ngx_http_urlstore_produce_pt produce)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ctx->produce = produce;
-
-    /* nobody sees the body of a background subrequest, as of mirror */
-
-    if (r->method == NGX_HTTP_HEAD || r->header_only || r->background) {
-        return ngx_http_urlstore_reply_header(r, -1);
-    }
-
-    return ngx_http_urlstore_stream_turn(r);
-}
-
-
-/*
- * Produces what one turn may, and goes on with it.  Like all that follow here,
- * it returns NGX_DONE if the reply goes on later, or the request's end.
- */
-
-static ngx_int_t
-ngx_http_urlstore_stream_turn(ngx_http_request_t *r)
-{
-    uint64_t                  start;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    start = ngx_http_urlstore_now();
-
-    do {
-        rc = ctx->produce(r, &ctx->out);
-
-    } while (rc == NGX_AGAIN && !ngx_http_urlstore_out_enough(&ctx->out)
-             && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_TURN);
-
-    if (rc == NGX_ERROR) {
-        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx->produced = (rc == NGX_OK);
-
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_stream_slice);
-}
-
-
-/* sends the slice; the first one has the header, and perhaps all there is */
-
-static ngx_int_t
-ngx_http_urlstore_stream_slice(ngx_http_request_t *r)
-{
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (!r->header_sent) {
-        rc = ngx_http_urlstore_reply_header(r, ctx->produced
-                               ? (off_t) ngx_http_urlstore_out_size(&ctx->out)
-                               : -1);
-
-        if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-            return rc;
-        }
-    }
-
-    rc = ngx_http_urlstore_reply_output(r, ctx->produced);
-
-    if (rc == NGX_ERROR || ctx->produced) {
-        return rc;
-    }
-
-    return ngx_http_urlstore_stream_wait(r);
-}
-
-
-/* for the client, for limit_rate, for its place in a page; or only a turn */
-
-static ngx_int_t
-ngx_http_urlstore_stream_wait(ngx_http_request_t *r)
-{
-    ngx_event_t               *wev;
-    ngx_connection_t          *c;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_core_loc_conf_t  *clcf;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    c = r->connection;
-    wev = c->write;
-
-    r->read_event_handler = r->discard_body
-                            ? ngx_http_discarded_request_body_handler
-                            : ngx_http_test_reading;
-    r->write_event_handler = ngx_http_urlstore_stream_writer;
-
-    /* the caller ends with NGX_DONE */
-    r->main->count++;
-
-    if (r != c->data) {
-        return NGX_DONE;
-    }
-
-    clcf = ngx_http_get_module_loc_conf(r->main, ngx_http_core_module);
-
-    if (!wev->delayed) {
-        ngx_add_timer(wev, clcf->send_timeout);
-
-        if (ngx_http_urlstore_out_sent(&ctx->out)) {
-            ngx_post_event(wev, &ngx_posted_next_events);
-            return NGX_DONE;
-        }
-    }
-
-    if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
-        r->main->count--;
-        return NGX_ERROR;
-    }
-
-    return NGX_DONE;
-}
-
-
-static void
-ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
-{
-    ngx_int_t                 rc;
-    ngx_event_t              *wev;
-    ngx_connection_t         *c;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    c = r->connection;
-    wev = c->write;
-
-    if (wev->timedout) {
-        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
-                      "client timed out");
-        c->timedout = 1;
-
-        ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
-        return;
-    }
-
-    rc = NGX_OK;
-
-    if (r == c->data && !wev->delayed) {
-        rc = ngx_http_output_filter(r, NULL);
-    }
-
-    if (rc == NGX_ERROR) {
-        /* void */
-
-    } else if (r != c->data || wev->delayed
-               || !ngx_http_urlstore_out_sent(&ctx->out))
-    {
-        rc = ngx_http_urlstore_stream_wait(r);
-
-    } else {
-
-        /* the timer was ours; production and the disk take their own time */
-
-        if (wev->timer_set) {
-            ngx_del_timer(wev);
-        }
-
-        rc = ngx_http_urlstore_stream_turn(r);
-    }
-
-    if (rc == NGX_DONE) {
-
-        /* ngx_http_finalize_request() would begin to linger */
-
-        r->main->count--;
-        return;
-    }
-
-    ngx_http_finalize_request(r, rc);
 }
 
 

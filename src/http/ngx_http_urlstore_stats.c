@@ -127,6 +127,9 @@ typedef struct {
     ngx_http_urlstore_zone_t       *zone;
     ngx_http_urlstore_out_t        *out;
     ngx_int_t                       rc;       /* the first error */
+
+    const ngx_http_urlstore_endpoint_t
+                                   *endpoints;
 } ngx_http_urlstore_scrape_t;
 
 
@@ -530,11 +533,13 @@ ngx_http_urlstore_stats_lists(ngx_http_urlstore_out_t *out,
 ngx_int_t
 ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
 {
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_scrape_t    s;
-    ngx_http_urlstore_figures_t   f;
+    ngx_http_urlstore_ctx_t        *ctx;
+    ngx_http_urlstore_scrape_t      s;
+    ngx_http_urlstore_figures_t     f;
+    ngx_http_urlstore_main_conf_t  *umcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 16384) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -543,6 +548,7 @@ ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
     s.zone = ctx->zone;
     s.out = &ctx->out;
     s.rc = NGX_OK;
+    s.endpoints = umcf->endpoints;
 
     ngx_http_urlstore_figures_get(s.zone, &f);
 
@@ -651,15 +657,22 @@ ngx_http_urlstore_scrape_parts(ngx_http_urlstore_scrape_t *s,
 static void
 ngx_http_urlstore_scrape_requests(ngx_http_urlstore_scrape_t *s)
 {
-    ngx_str_t   name;
-    ngx_uint_t  i;
+    ngx_uint_t                           i;
+    const char                          *name;
+    const ngx_http_urlstore_endpoint_t  *ep;
 
     ngx_http_urlstore_metric(s, "requests_total", "counter",
                              "Requests, by endpoint.");
 
-    for (i = 0; ngx_http_urlstore_endpoint_name(i, &name); i++) {
-        ngx_http_urlstore_sample(s, "requests_total", "endpoint",
-                                 (char *) name.data,
+    ep = s->endpoints;
+
+    for (i = 0; ep[i].handler; i++) {
+
+        /* an empty label would be none */
+
+        name = ep[i].name.len ? (char *) ep[i].name.data : "page";
+
+        ngx_http_urlstore_sample(s, "requests_total", "endpoint", name,
                                  ngx_http_urlstore_sum(s->zone,
                                      NGX_HTTP_URLSTORE_N_REQUESTS + i));
     }

@@ -1,14 +1,15 @@
 
 /*
- * A zone's life.
+ * The zone of a store: its directive and its life.
+ *
+ *     urlstore_zone  NAME SIZE [OPTION=VALUE ...];
  *
  *     slab pool of the nginx zone
  *     +--------+------------+-------+-----------------------------+-------+
  *     | header | sh, log_ctx| tally | mem: one piece for the store| spare |
  *     +--------+------------+-------+-----------------------------+-------+
  *
- * Its directive (ngx_http_urlstore_declare.c) names it and makes its
- * normalizer.  The init callback runs in the master: it formats a new mapping
+ * The init callback runs in the master: it formats a new mapping
  * or, on reload, adopts the old one, and refuses what the data cannot follow.
  * Each worker opens a handle of its own.
  *
@@ -24,6 +25,21 @@
 #include <sys/random.h>
 
 
+/* pages of the slab pool that are left to nginx and to small things */
+#define NGX_HTTP_URLSTORE_SPARE   16
+
+
+static ngx_int_t ngx_http_urlstore_opt_schemes(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+static ngx_int_t ngx_http_urlstore_opt_marks(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+static ngx_int_t ngx_http_urlstore_opt_sites(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+static ngx_int_t ngx_http_urlstore_opt_huge(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+
+static ngx_int_t ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone,
+    void *data);
 static ngx_int_t ngx_http_urlstore_zone_create(
     ngx_http_urlstore_zone_t *zone);
 static const char *ngx_http_urlstore_zone_differs(
@@ -31,11 +47,152 @@ static const char *ngx_http_urlstore_zone_differs(
 static ngx_uint_t ngx_http_urlstore_zone_stored(const char *what);
 static ngx_int_t ngx_http_urlstore_zone_marks(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old);
-static void ngx_http_urlstore_lock(void *data);
-static void ngx_http_urlstore_unlock(void *data);
 
 
-ngx_int_t
+static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
+
+    { ngx_string("profile"), ngx_http_urlstore_opt_profile, 0,
+      NGX_HTTP_URLSTORE_ALLOWED_PROFILE },
+
+    { ngx_string("www"), ngx_http_urlstore_opt_www, 0,
+      NGX_HTTP_URLSTORE_ALLOWED_WWW },
+
+    { ngx_string("schemes"), ngx_http_urlstore_opt_schemes, 0,
+      "keep or first" },
+
+    { ngx_string("marks"), ngx_http_urlstore_opt_marks, 0,
+      "at most 16 different names of at most 32 letters, digits, - and _, "
+      "with commas between them," },
+
+    { ngx_string("sites"), ngx_http_urlstore_opt_sites, 0,
+      "on or off" },
+
+    { ngx_string("huge"), ngx_http_urlstore_opt_huge, 0,
+      "on or off" },
+
+    { ngx_string("path"), ngx_http_urlstore_opt_path, 1,
+      NGX_HTTP_URLSTORE_ALLOWED_PATH },
+
+    { ngx_string("sync"), ngx_http_urlstore_opt_sync, 1,
+      "always, off or a time such as 1s" },
+
+    { ngx_string("mode"), ngx_http_urlstore_opt_mode, 0,
+      "store or lookup" },
+
+    { ngx_string("snapshot"), ngx_http_urlstore_opt_snapshot, 1,
+      "off or a size such as 64m" },
+
+    { ngx_string("scrub"), ngx_http_urlstore_opt_scrub, 1,
+      "off or a time such as 1h" },
+
+    { ngx_null_string, NULL, 0, NULL }
+};
+
+
+/* urlstore_zone NAME SIZE [OPTION=VALUE ...]; */
+
+char *
+ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    size_t                     size;
+    ngx_str_t                 *value;
+    ngx_http_urlstore_zone_t  *zone;
+
+    value = cf->args->elts;
+
+    zone = ngx_http_urlstore_zone_declare(cf, &size);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_urlstore_zone_options(cf, zone, ngx_http_urlstore_options)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (size < us_store_min_size(&zone->conf)
+               + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_zone \"%V\" is too small: %uz bytes, "
+                           "at least %uz are needed", &value[1], size,
+                           us_store_min_size(&zone->conf)
+                           + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize);
+        return NGX_CONF_ERROR;
+    }
+
+    if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_urlstore_zone_add(cf, zone, size,
+                                      ngx_http_urlstore_zone_init);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_opt_schemes(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    ngx_uint_t  first;
+
+    if (ngx_http_urlstore_opt_either(value, "keep", "first", &first)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    zone->conf.schemes_first = first;
+
+    return NGX_OK;
+}
+
+
+/* marks=A,B,...: words of letters, digits, - and _ */
+
+static ngx_int_t
+ngx_http_urlstore_opt_marks(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    us_str_t  list;
+
+    list.data = value->data;
+    list.len = value->len;
+
+    return us_conf_marks(&zone->conf, list) == 0 ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_opt_sites(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    ngx_uint_t  on;
+
+    if (ngx_http_urlstore_opt_either(value, "off", "on", &on) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    zone->conf.sites = on;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_opt_huge(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    return ngx_http_urlstore_opt_either(value, "off", "on", &zone->huge);
+}
+
+
+static ngx_int_t
 ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 {
     ngx_http_urlstore_zone_t *old = data;
@@ -376,48 +533,4 @@ ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
         us_store_close(zone->store);
         zone->store = NULL;
     }
-}
-
-
-void
-ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
-    us_store_lock_t *lock)
-{
-    lock->lock = ngx_http_urlstore_lock;
-    lock->unlock = ngx_http_urlstore_unlock;
-    lock->data = zone;
-}
-
-
-/*
- * Threads of the worker take the lock as well: that of a training, and jobs of
- * us_job.h.  ngx_shmtx_t is an atomic word with the pid of its holder, and a
- * semaphore on which others wait, so two threads of one process exclude each
- * other as two processes do.  Nothing in it belongs to a thread.  When a worker
- * is killed, the master releases the lock by its pid, whichever thread had it.
- * The main thread holds the lock only within a call of the store, and never
- * joins a thread meanwhile.
- */
-
-static void
-ngx_http_urlstore_lock(void *data)
-{
-    ngx_http_urlstore_zone_t *zone = data;
-
-    if (ngx_shmtx_trylock(&zone->shpool->mutex)) {
-        return;
-    }
-
-    ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_LOCK_WAITS, 1);
-
-    ngx_shmtx_lock(&zone->shpool->mutex);
-}
-
-
-static void
-ngx_http_urlstore_unlock(void *data)
-{
-    ngx_http_urlstore_zone_t *zone = data;
-
-    ngx_shmtx_unlock(&zone->shpool->mutex);
 }

@@ -8,14 +8,6 @@
 #include "ngx_http_urlstore.h"
 
 
-/* of an argument's name, what a problem shows */
-#define NGX_HTTP_URLSTORE_ARG   40
-
-
-static ngx_int_t ngx_http_urlstore_arg_known(const char *known, u_char *name,
-    size_t len);
-static ngx_int_t ngx_http_urlstore_arg_unknown(ngx_http_request_t *r,
-    const char *known, u_char *name, size_t len);
 static ngx_int_t ngx_http_urlstore_raw_arg(ngx_http_request_t *r,
     const char *name, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_media(u_char *p, size_t len,
@@ -23,98 +15,42 @@ static ngx_int_t ngx_http_urlstore_media(u_char *p, size_t len,
 static ngx_uint_t ngx_http_urlstore_quality(u_char *p, u_char *last);
 
 
-/*
- * Each argument must be one of the known ones, which are words with a space
- * between, and be there once, with a value: a misspelt one, left out, would
- * change what is answered.  NGX_DECLINED: they are; else the reply has been
- * sent.
- */
+/* the request's, which begins here; NULL: no memory */
 
-ngx_int_t
-ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
+ngx_http_urlstore_ctx_t *
+ngx_http_urlstore_ctx(ngx_http_request_t *r)
 {
-    u_char      *p, *next, *last, *eq;
-    ngx_int_t    n;
-    ngx_uint_t   seen;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    seen = 0;
-    p = r->args.data;
-    last = p + r->args.len;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    for ( /* void */ ; p < last; p = next + 1) {
-
-        next = ngx_strlchr(p, last, '&');
-        if (next == NULL) {
-            next = last;
-        }
-
-        if (next == p) {
-            continue;
-        }
-
-        eq = ngx_strlchr(p, next, '=');
-
-        n = ngx_http_urlstore_arg_known(known, p, (eq ? eq : next) - p);
-
-        if (n == -1) {
-            return ngx_http_urlstore_arg_unknown(r, known, p,
-                                                 (eq ? eq : next) - p);
-        }
-
-        if (eq == NULL || (seen & (ngx_uint_t) 1 << n)) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "the query argument \"%*s\" %s",
-                                             (eq ? eq : next) - p, p,
-                                             eq ? "is given twice"
-                                                : "has no value");
-        }
-
-        seen |= (ngx_uint_t) 1 << n;
+    if (ctx) {
+        return ctx;
     }
 
-    return NGX_DECLINED;
-}
-
-
-/* its number among the words; -1: it is none of them */
-
-static ngx_int_t
-ngx_http_urlstore_arg_known(const char *known, u_char *name, size_t len)
-{
-    size_t     n;
-    ngx_int_t  i;
-
-    for (i = 0; *known; i++) {
-        n = strcspn(known, " ");
-
-        if (n == len && ngx_strncmp(known, name, n) == 0) {
-            return i;
-        }
-
-        known += n;
-
-        if (*known == ' ') {
-            known++;
-        }
+    ctx = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
+    if (ctx == NULL) {
+        return NULL;
     }
 
-    return -1;
-}
+    /*
+     * set by ngx_pcalloc():
+     *
+     *     ctx->format = NGX_HTTP_URLSTORE_TEXT;
+     *     ctx->lsn = 0;
+     *     ...
+     */
 
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-static ngx_int_t
-ngx_http_urlstore_arg_unknown(ngx_http_request_t *r, const char *known,
-    u_char *name, size_t len)
-{
-    if (*known == '\0') {
-        known = "none";
-    }
+    ctx->zone = ulcf->zone;
+    ctx->status = NGX_HTTP_OK;
+    ctx->id = US_STORE_NO_ID;
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "unknown query argument \"%*s\"; allowed "
-                                     "are: %s",
-                                     ngx_min(len, NGX_HTTP_URLSTORE_ARG),
-                                     name, known);
+    ngx_http_set_ctx(r, ctx, ngx_http_urlstore_module);
+
+    return ctx;
 }
 
 
@@ -404,4 +340,36 @@ ngx_http_urlstore_id(const u_char *p, size_t len, uint64_t *id)
     *id = n;
 
     return len > 16 ? NGX_DECLINED : NGX_OK;
+}
+
+
+/* whether urlstore_allow_origin names it */
+
+ngx_uint_t
+ngx_http_urlstore_origin_allowed(ngx_http_request_t *r, ngx_str_t *origin)
+{
+    ngx_str_t                     *allowed;
+    ngx_uint_t                     i;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ulcf->origins == NULL) {
+        return 0;
+    }
+
+    allowed = ulcf->origins->elts;
+
+    for (i = 0; i < ulcf->origins->nelts; i++) {
+
+        if ((allowed[i].len == 1 && allowed[i].data[0] == '*')
+            || (allowed[i].len == origin->len
+                && ngx_strncasecmp(allowed[i].data, origin->data, origin->len)
+                   == 0))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
