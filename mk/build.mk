@@ -136,6 +136,8 @@ $(NGX_SOURCE)/%/configure: tools/nginx-source.sh | $(B)/.deps-build
 	@echo 'fetching the source of nginx in $*'
 	@tools/nginx-source.sh $(@D) $*
 
+.PRECIOUS: $(NGX_SOURCE)/%/configure
+
 $(ASAN_MODULE): $(MODULE_SRC) $(NGX_SOURCE)/bookworm/configure | $(B)/.libraries
 	@mkdir -p $(@D)
 	$(call nginx,asan/nginx-build,$(NGX_SOURCE)/bookworm,binary modules,\

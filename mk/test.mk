@@ -9,7 +9,7 @@
 #                   steps.c: a process, killed at each of its instructions;
 #                   room.c: full zones, restarted in the same SIZE;
 #                   threads.c: threads under ThreadSanitizer
-#   t/web/*         what needs a browser, node or promtool
+#   t/web/*         what needs a browser, node or Prometheus
 #   t/clients/*     the clients, in each language
 #   t/fault/*.c     a disk that fails
 #   t/model/*.pml   the protocol of the store, for spin
@@ -133,23 +133,35 @@ test-valgrind: test-programs $(B)/.deps-valgrind  ## t/ with nginx under valgrin
 	@US_VALGRIND=1 $(PROVE) $(or $(T),t)
 
 # Other builds than the one of `make`: inside of nginx (--add-module), in the
-# nginx of the next Debian, and by clang.  Each is a whole nginx, in which a
-# part of t/ is run.
+# nginx of the next Debian, by clang, and in each source of nginx, or of a server
+# derived from it (freenginx, Angie, OpenResty's bundle/nginx-*), that is a
+# folder of NGINX_SOURCES: DIR/NAME/configure.  Each is a whole server, in which
+# the tests that need one are run; build/builds/NAME.log has what they printed.
 #
-#   make test-builds                         all of them
-#   make build/builds/trixie-static-gcc.ok   one: SUITE-KIND-COMPILER
+#   make test-builds NGINX_SOURCES=DIR       all of them
+#   make build/builds/trixie-static-gcc.ok   one: SOURCE-KIND-COMPILER
+#   make test-builds BUILD_TESTS=t/http_*.t  with other tests
 
-BUILDS      := bookworm-static-gcc trixie-static-gcc trixie-dynamic-gcc \
-               bookworm-dynamic-clang
-BUILD_TESTS ?= $(sort $(wildcard t/http_*.t) t/filter.t t/durability.t)
+NGINX_SOURCES ?=
+SOURCES       := $(patsubst $(NGINX_SOURCES)/%/configure,%,\
+                 $(wildcard $(NGINX_SOURCES)/*/configure))
+BUILDS        := bookworm-static-gcc trixie-static-gcc trixie-dynamic-gcc \
+                 bookworm-dynamic-clang $(addsuffix -dynamic-gcc,$(SOURCES))
 
-test-builds: $(patsubst %,$(B)/builds/%.ok,$(BUILDS))  ## static, nginx of the next Debian, clang
+# these two have a module for Debian's nginx: with fault points, and installed
+
+BUILD_TESTS   ?= $(filter-out t/durability_points.t t/install.t,$(sort $(shell \
+                 grep -l 'use UrlStore::Test;' t/*.t)))
+
+test-builds: $(patsubst %,$(B)/builds/%.ok,$(BUILDS))  ## static, by clang, in other nginxes (NGINX_SOURCES)
 	@$(MAKE) --no-print-directory CC=clang B=$(B)/clang core
 
-$(B)/builds/%.ok: $(MODULE_SRC) tools/test-build.sh \
-                  $(NGX_SOURCE)/bookworm/configure \
-                  $(NGX_SOURCE)/trixie/configure | test-programs
-	@tools/test-build.sh $* $(B) '$(NGX_WARN)' $(BUILD_TESTS)
+$(foreach s,bookworm trixie,$(eval $(patsubst %,$(B)/builds/%.ok,\
+    $(filter $s-%,$(BUILDS))): $(NGX_SOURCE)/$s/configure))
+
+$(B)/builds/%.ok: $(MODULE_SRC) tools/test-build.sh | test-programs
+	@NGINX_SOURCES='$(NGINX_SOURCES)' tools/test-build.sh $* $(B) \
+	    '$(NGX_WARN)' '$(JOBS)' $(BUILD_TESTS)
 	@touch $@
 
 
@@ -195,7 +207,7 @@ test-faults-%:
 WEB_MODULES    := t/web/node_modules/.package-lock.json
 CLIENT_MODULES := t/clients/node_modules/.package-lock.json
 
-test-web: deps $(WEB_MODULES) build  ## page, metrics, OpenAPI
+test-web: deps $(WEB_MODULES) build  ## page, metrics, alerts, OpenAPI
 	@$(PROVE) -j $(JOBS) t/web/page.t \
 	    $(filter-out %/page.t,$(wildcard t/web/*.t))
 

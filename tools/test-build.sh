@@ -1,28 +1,39 @@
 #!/bin/bash
 
-# Builds an nginx with the module and runs tests in it:
+# Builds a server with the module and runs tests in it:
 #
-#     tools/test-build.sh SUITE-KIND-COMPILER BUILD WARNINGS TEST...
+#     tools/test-build.sh SOURCE-KIND-COMPILER BUILD WARNINGS JOBS TEST...
 #
-# SUITE names the source (BUILD/source/SUITE), KIND is static or dynamic.  It is
-# configured as Debian's nginx is.
+# The source is $NGINX_SOURCES/SOURCE or BUILD/source/SOURCE: that of nginx or
+# of a server derived from it.  KIND is static or dynamic.  It is configured as
+# Debian's nginx is.  What the tests print is also in
+# BUILD/builds/SOURCE-KIND-COMPILER.log.
 
-set -eu
+set -eu -o pipefail
 
-name=$1 build=$(cd "$2" && pwd) warnings=$3
-shift 3
-IFS=- read -r suite kind cc <<< "$name"
+name=$1 build=$(cd "$2" && pwd) warnings=$3 jobs=$4
+shift 4
+cc=${name##*-}
+kind=${name%-*}
+source=${kind%-*}
+kind=${kind##*-}
 top=$(cd "$(dirname "$0")/.." && pwd)
 out=$build/builds/$name
 
 case $kind in
 static)  add=--add-module targets=binary ;;
 dynamic) add=--add-dynamic-module targets='binary modules' ;;
+*) echo "$name is not SOURCE-static-COMPILER, ...-dynamic-..." >&2; exit 1 ;;
 esac
+
+for dir in "${NGINX_SOURCES:+$NGINX_SOURCES/$source}" "$build/source/$source"
+do
+    [ ! -e "$dir/configure" ] || break
+done
 
 # the source is shared, its configuration is not
 
-"$top/tools/nginx-build.sh" "$out" "$build/source/$suite" "$targets" \
+"$top/tools/nginx-build.sh" "$out" "$dir" "$targets" \
     --with-cc="$cc" --with-cc-opt="-g -O2 -fPIC $warnings" "$add=$top"
 
 # all names are the project's
@@ -35,6 +46,13 @@ foreign=$(nm -o --defined-only -g "$out"/addon/*/*.o \
 module=
 [ "$kind" = static ] || module=$out/ngx_http_urlstore_module.so
 
-echo "$name: $("$out/nginx" -v 2>&1), $("$cc" --version | head -n 1)"
+# Angie's binary has its own name
+
+server=$out/nginx
+[ -x "$server" ] || server=$out/angie
+
+echo "$name: $("$server" -v 2>&1), $("$cc" --version | head -n 1)" \
+    | tee "$out.log"
 cd "$top"
-US_NGINX=$out/nginx US_MODULE=$module prove -It/lib "$@"
+US_NGINX=$server US_MODULE=$module perl -It/lib -S prove --timer -j "$jobs" \
+    --harness UrlStore::Harness -It/lib "$@" | tee -a "$out.log"
