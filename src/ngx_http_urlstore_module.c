@@ -5,7 +5,8 @@
  */
 
 
-#include "http/ngx_http_urlstore.h"
+#include "http/ngx_http_urlstore_batch.h"
+#include "http/ngx_http_urlstore_persist.h"
 
 
 static void *ngx_http_urlstore_create_main_conf(ngx_conf_t *cf);

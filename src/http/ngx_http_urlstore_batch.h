@@ -35,7 +35,7 @@
 #define _NGX_HTTP_URLSTORE_BATCH_H_INCLUDED_
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 
 
 typedef struct {
@@ -161,6 +161,9 @@ ngx_http_urlstore_group_t *ngx_http_urlstore_group_get(ngx_log_t *log);
 /* sends all groups of the request to the store, and records the answers */
 ngx_int_t ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch);
 void ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch);
+
+/* at the end of the worker: the free ones */
+void ngx_http_urlstore_group_exit(void);
 
 /* ngx_http_urlstore_answer.c */
 

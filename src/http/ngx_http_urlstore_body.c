@@ -21,7 +21,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 
 #include <zlib.h>
 

@@ -11,7 +11,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_zone.h"
 
 
 /* the longest name of a zone: /metrics and /stats have room for it in a line */

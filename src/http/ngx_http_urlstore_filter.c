@@ -27,6 +27,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
+#include "ngx_http_urlstore_persist.h"
 
 #include <sys/random.h>
 

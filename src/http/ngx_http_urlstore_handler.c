@@ -12,7 +12,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 
 
 /* of an argument's name, what a problem shows */

@@ -12,7 +12,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 
 
 static ngx_uint_t ngx_http_urlstore_origin_own(ngx_http_request_t *r,

@@ -21,6 +21,7 @@
  */
 
 
+#include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_persist.h"
 
 
@@ -83,63 +84,6 @@ ngx_http_urlstore_park_init(ngx_http_urlstore_persist_t *p)
     p->wake.handler = ngx_http_urlstore_park_timer;
     p->wake.data = p;
     p->wake.log = ngx_cycle->log;
-}
-
-
-uint64_t
-ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone)
-{
-    return zone->persist ? us_life_ids(&zone->persist->life)
-                         : us_store_next_id(zone->store);
-}
-
-
-/*
- * Whether a read may be answered now: because all that it may depend on is
- * promised; or because the ids that it reports are, and it reports an absence
- * only while no delete is under way.  An add under way is no absence: its URL
- * is found.
- */
-
-ngx_uint_t
-ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx)
-{
-    us_life_t  *l;
-
-    if (ctx->zone->persist == NULL) {
-        return 1;
-    }
-
-    l = &ctx->zone->persist->life;
-
-    return us_life_lsn(l) >= ctx->lsn
-           || (ctx->tops && ctx->top <= us_life_ids(l)
-               && (!ctx->absent || us_life_deletes_promised(l)));
-}
-
-
-void
-ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone)
-{
-    if (zone->persist) {
-        us_life_deleting(&zone->persist->life);
-    }
-}
-
-
-void
-ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn)
-{
-    if (zone->persist) {
-        us_life_deleted(&zone->persist->life, lsn);
-    }
-}
-
-
-uint64_t
-ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone)
-{
-    return zone->persist ? us_life_durable_ids(&zone->persist->life) : 0;
 }
 
 

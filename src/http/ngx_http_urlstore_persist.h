@@ -19,7 +19,7 @@
 #define _NGX_HTTP_URLSTORE_PERSIST_H_INCLUDED_
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_zone.h"
 #include "../data/us_life.h"
 
 
@@ -55,6 +55,33 @@ struct ngx_http_urlstore_persist_s {
     ngx_queue_t                     parked;
 };
 
+
+/* ngx_http_urlstore_path.c, _dir.c; for all zones, with path= or without */
+
+ngx_int_t ngx_http_urlstore_opt_path(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_sync(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_mode(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_snapshot(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_scrub(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_persist_conf(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, size_t size);
+ngx_int_t ngx_http_urlstore_path_free(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *path);
+const char *ngx_http_urlstore_persist_same(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
+ngx_int_t ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
+
+/* ngx_http_urlstore_persist.c; also for all zones */
+
+ngx_int_t ngx_http_urlstore_persist_start(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_persist_stop(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_park.c */
 

@@ -27,7 +27,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 #include "../us_hash.h"
 
 #include <sys/random.h>

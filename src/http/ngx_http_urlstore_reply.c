@@ -10,7 +10,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 
 
 static ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r);

@@ -5,7 +5,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 
 
 static ngx_int_t ngx_http_urlstore_raw_arg(ngx_http_request_t *r,

@@ -7,7 +7,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_zone.h"
 
 
 /* bytes of a rule's name */

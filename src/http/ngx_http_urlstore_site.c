@@ -7,7 +7,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 
 
 #define NGX_HTTP_URLSTORE_PROBES   64

@@ -12,6 +12,7 @@
  */
 
 
+#include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_persist.h"
 
 

@@ -10,7 +10,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_zone.h"
 
 
 static void ngx_http_urlstore_lock(void *data);

@@ -33,7 +33,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 
 
 /* one turn of the event loop produces for so long, us */

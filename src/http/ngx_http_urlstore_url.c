@@ -15,7 +15,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 
 
 #define NGX_HTTP_URLSTORE_IDS      64         /* of a slice, 50 us */

@@ -9,7 +9,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_request.h"
 #include "../url/us_two_hash.h"
 
 

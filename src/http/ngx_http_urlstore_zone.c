@@ -19,7 +19,7 @@
  */
 
 
-#include "ngx_http_urlstore.h"
+#include "ngx_http_urlstore_persist.h"
 
 #include <sys/mman.h>
 #include <sys/random.h>

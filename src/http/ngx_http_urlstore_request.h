@@ -1,0 +1,250 @@
+
+/*
+ * Requests: the configuration of their location, the table of endpoints, a
+ * request's context and what it brings.
+ */
+
+
+#ifndef _NGX_HTTP_URLSTORE_REQUEST_H_INCLUDED_
+#define _NGX_HTTP_URLSTORE_REQUEST_H_INCLUDED_
+
+
+#include "ngx_http_urlstore_zone.h"
+#include "ngx_http_urlstore_reply.h"
+
+
+/* CPU time of a request's slow matches of user rules, ns */
+#define NGX_HTTP_URLSTORE_BUDGET   (100 * 1000 * 1000)
+
+
+typedef struct ngx_http_urlstore_quota_s  ngx_http_urlstore_quota_t;
+
+
+typedef struct {
+    ngx_http_urlstore_zone_t       *zone;
+    const ngx_http_urlstore_endpoint_t
+                                   *endpoint; /* NULL: urlstore_api */
+
+    /* of the location that has the directive; blocks in it have others */
+    ngx_str_t                       name;
+    ngx_uint_t                      regex;
+
+    /* of a server: the names of its locations that are ours, ngx_str_t */
+    ngx_array_t                    *ours;
+
+    ngx_http_urlstore_quota_t      *quota;
+    ngx_array_t                    *origins;  /* NULL: no other than its own */
+
+    ngx_uint_t                      max_url;
+    size_t                          max_body;
+    size_t                          max_reply;
+    ngx_uint_t                      max_batch;
+    time_t                          max_age;
+} ngx_http_urlstore_loc_conf_t;
+
+
+/* one endpoint; the table is in ngx_http_urlstore_handler.c */
+
+#define NGX_HTTP_URLSTORE_BY_ID        1   /* which mode=lookup can do */
+#define NGX_HTTP_URLSTORE_ALWAYS       2   /* answers while loading */
+#define NGX_HTTP_URLSTORE_FILTER       4   /* a filter has it, too */
+
+/*
+ * Its answer is a list or a count, which denies all that is not in it: only a
+ * store that has all can give one.  _SITES: where the zone has an index of
+ * sites.
+ */
+#define NGX_HTTP_URLSTORE_LISTS        8
+#define NGX_HTTP_URLSTORE_LISTS_SITES  16
+
+struct ngx_http_urlstore_endpoint_s {
+    ngx_str_t                       name;
+    ngx_uint_t                      methods;  /* of NAME */
+    ngx_uint_t                      tail;     /* of NAME/..., or 0 */
+    ngx_uint_t                      writes;   /* those that change the store */
+    ngx_uint_t                      flags;
+    const char                     *args;     /* of the query */
+    ngx_http_urlstore_handler_pt    handler;
+};
+
+
+typedef struct ngx_http_urlstore_body_s    ngx_http_urlstore_body_t;
+typedef struct ngx_http_urlstore_parked_s  ngx_http_urlstore_parked_t;
+
+
+/* of a request; ctx->data is of its endpoint */
+
+struct ngx_http_urlstore_ctx_s {
+    ngx_http_urlstore_zone_t       *zone;
+    const ngx_http_urlstore_endpoint_t
+                                   *endpoint;
+    ngx_str_t                       tail;         /* what follows NAME/ */
+    ngx_http_urlstore_out_t         out;
+    ngx_http_urlstore_format_t      format;
+
+    /* what the reply depends on: see ngx_http_urlstore_reply_when() */
+    uint64_t                        lsn;
+    unsigned                        writes:1;     /* its method does */
+    unsigned                        wrote:1;      /* it changed the store */
+    unsigned                        negative:1;   /* it says unseen/unknown */
+    unsigned                        absent:1;     /* the same, or deleted */
+    unsigned                        tops:1;       /* top is kept */
+    unsigned                        partial:1;    /* begun while loading */
+    uint64_t                        top;          /* its ids are below */
+    ngx_uint_t                      generation;   /* of the data, at first */
+
+    /* the reply */
+    unsigned                        replied:1;    /* it is ours */
+    unsigned                        replaced:1;   /* for nginx's error page */
+    unsigned                        cacheable:1;  /* it has Cache-Control */
+    unsigned                        produced:1;   /* all of it is in out */
+    ngx_http_urlstore_produce_pt    produce;
+    ngx_uint_t                      status;
+    ngx_str_t                       type;
+
+    ngx_http_urlstore_parked_t     *parked;       /* while it waits */
+
+    /* the body, and what was wrong with it */
+    ngx_http_urlstore_body_t       *body;
+    ngx_str_t                       fault;
+
+    /* variables */
+    uint64_t                        id;
+    ngx_str_t                       status_name;
+    ngx_str_t                       url;
+
+    void                           *data;         /* the endpoint's own */
+};
+
+
+/* words for what became of an item; the first are in order of their counters */
+
+#define NGX_HTTP_URLSTORE_ANSWERS   6
+
+extern ngx_str_t  ngx_http_urlstore_answers[];
+
+
+/* ngx_http_urlstore_handler.c */
+
+const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(
+    ngx_str_t *name);
+ngx_int_t ngx_http_urlstore_handler(ngx_http_request_t *r);
+
+/* of the endpoints; a content handler's result */
+
+ngx_int_t ngx_http_urlstore_add_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_seen_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_url_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_urls_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_prefix_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_site_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_mark_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_normalize_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_metrics_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_health_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_stats_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_page_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_openapi_handler(ngx_http_request_t *r);
+
+extern const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[];
+
+/* ngx_http_urlstore_origin.c */
+
+char *ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+ngx_int_t ngx_http_urlstore_origin(ngx_http_request_t *r,
+    const ngx_http_urlstore_endpoint_t *ep);
+
+/* ngx_http_urlstore_quota.c */
+
+char *ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+ngx_int_t ngx_http_urlstore_quota_test(ngx_http_request_t *r);
+void ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n);
+
+/* ngx_http_urlstore_request.c */
+
+ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
+ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_request_t *r,
+    ngx_str_t *origin);
+ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
+    const char *name);
+
+/* a decoded query argument, in the request's pool; NGX_DECLINED: not there */
+ngx_int_t ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
+    ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
+ngx_http_urlstore_format_t ngx_http_urlstore_accept(ngx_http_request_t *r,
+    ngx_http_urlstore_format_t preset);
+
+/* an id: NGX_OK, NGX_ERROR (not an id), NGX_DECLINED (never given: too big) */
+ngx_int_t ngx_http_urlstore_id(const u_char *p, size_t len, uint64_t *id);
+
+/* ngx_http_urlstore_body.c */
+
+/* whether items can be ids: no, also, only */
+#define NGX_HTTP_URLSTORE_NO_IDS     0
+#define NGX_HTTP_URLSTORE_OR_IDS     1
+#define NGX_HTTP_URLSTORE_ONLY_IDS   2
+
+/*
+ * Reads the body as items.  run is called whenever there may be some, takes
+ * them by ngx_http_urlstore_body_item() as long as that returns NGX_OK, and
+ * returns NGX_AGAIN to be called again.  Any other result is the request's, as
+ * that of a content handler.
+ */
+ngx_int_t ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
+    ngx_http_urlstore_handler_pt run);
+
+/*
+ * NGX_AGAIN: no item for now; NGX_DONE: the body has ended; else a status,
+ * with ctx->fault if it is a fault of the client.
+ */
+ngx_int_t ngx_http_urlstore_body_item(ngx_http_request_t *r,
+    us_input_item_t *item);
+
+/* calls run, for one that has waited for something else than the body */
+ngx_int_t ngx_http_urlstore_body_run(ngx_http_request_t *r);
+
+/* an item took long: looks at the clock whether that was the turn's last one */
+void ngx_http_urlstore_body_slow(ngx_http_urlstore_ctx_t *ctx);
+
+/* the reader; its format is settled after the first item, or the end */
+us_input_t *ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx);
+ngx_http_urlstore_format_t ngx_http_urlstore_body_format(
+    ngx_http_urlstore_ctx_t *ctx);
+
+/* ngx_http_urlstore_normalize.c */
+
+/* how to normalize, other than the zone does */
+
+typedef struct {
+    us_norm_t                      *norm;     /* NULL: the zone's */
+    us_norm_ws_t                   *ws;
+    ngx_array_t                    *steps;    /* u_char: the member "steps" */
+} ngx_http_urlstore_how_t;
+
+/*
+ * What ?url=U[&base=B] comes to, in *canon if the verdict is US_URL_OK; how is
+ * NULL for the zone's own way.  NGX_DECLINED: there is no url.  *canon lives
+ * in a workspace of the worker.
+ */
+ngx_int_t ngx_http_urlstore_query_url(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_how_t *how,
+    us_canon_t *canon, us_verdict_t *verdict);
+
+/* the same; NGX_DECLINED: it is in *canon, else the reply has been sent */
+ngx_int_t ngx_http_urlstore_one_url(ngx_http_request_t *r,
+    ngx_http_urlstore_how_t *how, us_canon_t *canon);
+
+/* ngx_http_urlstore_site.c */
+
+ngx_int_t ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
+    us_str_t *key, int *merge);
+
+/* ngx_http_urlstore_variables.c */
+
+ngx_int_t ngx_http_urlstore_add_variables(ngx_conf_t *cf);
+
+
+#endif /* _NGX_HTTP_URLSTORE_REQUEST_H_INCLUDED_ */

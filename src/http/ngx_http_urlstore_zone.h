@@ -1,0 +1,282 @@
+
+/*
+ * Zones: their memory, their directives, their state and their counters.
+ */
+
+
+#ifndef _NGX_HTTP_URLSTORE_ZONE_H_INCLUDED_
+#define _NGX_HTTP_URLSTORE_ZONE_H_INCLUDED_
+
+
+#include "ngx_http_urlstore.h"
+#include "../url/us_normalize.h"
+#include "../store/us_store.h"
+#include "../data/us_trainer.h"
+#include "../filter/us_filter_file.h"
+
+
+#define NGX_HTTP_URLSTORE_PROFILES   5
+
+/*
+ * Counters.  Each worker has a tally of its own in the zone, so that counting
+ * costs no shared cache line; a scrape adds the tallies up.  Two workers share
+ * a tally only while an old one drains, or beyond NGX_HTTP_URLSTORE_TALLIES, so
+ * they are atomic all the same.
+ */
+
+#define NGX_HTTP_URLSTORE_TALLIES    64
+#define NGX_HTTP_URLSTORE_BUCKETS    13
+
+
+typedef enum {
+    NGX_HTTP_URLSTORE_N_NEW = 0,      /* URLs, by answer */
+    NGX_HTTP_URLSTORE_N_SEEN,
+    NGX_HTTP_URLSTORE_N_UNSEEN,
+    NGX_HTTP_URLSTORE_N_INVALID,
+    NGX_HTTP_URLSTORE_N_REJECTED,
+    NGX_HTTP_URLSTORE_N_FULL,
+
+    NGX_HTTP_URLSTORE_N_LOCK_WAITS,
+    NGX_HTTP_URLSTORE_N_TRAININGS,
+    NGX_HTTP_URLSTORE_N_QUOTA,        /* requests refused by a quota */
+    NGX_HTTP_URLSTORE_N_UNREADY,      /* requests answered 503 */
+    NGX_HTTP_URLSTORE_N_BYTES,        /* of request bodies, inflated */
+    NGX_HTTP_URLSTORE_N_BUDGET,       /* URLs rejected: rules took too long */
+    NGX_HTTP_URLSTORE_N_HOT,          /* URLs that a hot table answered */
+
+    NGX_HTTP_URLSTORE_N_SUM,          /* of the batches' time, in us */
+    NGX_HTTP_URLSTORE_N_BUCKET,       /* batches, by time; the last: +Inf */
+
+    NGX_HTTP_URLSTORE_N_REQUESTS = NGX_HTTP_URLSTORE_N_BUCKET
+                                   + NGX_HTTP_URLSTORE_BUCKETS,
+
+    NGX_HTTP_URLSTORE_N = 48          /* six cache lines */
+} ngx_http_urlstore_counter_t;
+
+
+typedef struct {
+    ngx_atomic_t                    n[NGX_HTTP_URLSTORE_N];
+} ngx_http_urlstore_tally_t;
+
+
+/* what all workers share beside the store; never moves, never shrinks */
+
+typedef struct {
+    void                           *mem;      /* the store's mapping */
+    size_t                          size;
+    time_t                          started;
+    ngx_http_urlstore_tally_t      *tallies;
+    void                           *persist;  /* of path=, or NULL */
+} ngx_http_urlstore_sh_t;
+
+
+typedef struct ngx_http_urlstore_persist_s  ngx_http_urlstore_persist_t;
+
+
+/* what a filter zone has; see ngx_http_urlstore_filter.c */
+
+typedef struct {
+    us_filter_t                    *set;
+    us_filter_plan_t                plan;
+    uint64_t                        capacity;
+    double                          error;
+    ngx_str_t                       path;
+    ngx_uint_t                      accept;   /* unclean=accept */
+    ngx_uint_t                      warned;   /* of one worker */
+} ngx_http_urlstore_filter_t;
+
+
+/*
+ * A zone.  The first half is configuration, made before workers fork; the
+ * second belongs to one worker.
+ */
+
+struct ngx_http_urlstore_zone_s {
+    ngx_str_t                       name;
+    ngx_shm_zone_t                 *shm_zone; /* NULL: not declared (yet) */
+    ngx_slab_pool_t                *shpool;
+    ngx_http_urlstore_sh_t         *sh;
+
+    us_norm_t                      *norm;
+    us_profile_t                    profile;
+    us_www_t                        www;
+    us_store_conf_t                 conf;
+    ngx_uint_t                      huge;
+    ngx_uint_t                      rules;    /* user rules of all kinds */
+    ngx_uint_t                      limits;   /* urlstore_max_*, one bit each */
+    ngx_http_urlstore_filter_t     *filter;   /* NULL: it is a store */
+    ngx_http_urlstore_persist_t    *persist;  /* NULL: no path= */
+
+    /* of one worker */
+
+    us_store_t                     *store;
+    us_norm_ws_t                   *ws;
+    ngx_http_urlstore_tally_t      *tally;
+    us_trainer_t                   *train;    /* NULL: none is under way */
+
+    /* another profile's normalizer for /normalize, made when asked for */
+    us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
+    us_norm_ws_t                   *wss[NGX_HTTP_URLSTORE_PROFILES];
+};
+
+
+typedef struct {
+    ngx_array_t                     zones;    /* ngx_http_urlstore_zone_t * */
+    size_t                          hot_size; /* 0: workers have no hot table */
+
+    const ngx_http_urlstore_endpoint_t
+                                   *endpoints; /* up to one without a handler */
+} ngx_http_urlstore_main_conf_t;
+
+
+/* NAME=VALUE of a zone's directive; parse() returns NGX_OK or NGX_ERROR */
+
+typedef struct {
+    ngx_str_t                       name;
+    ngx_int_t                     (*parse)(ngx_conf_t *cf,
+                                           ngx_http_urlstore_zone_t *zone,
+                                           ngx_str_t *value);
+    ngx_uint_t                      on_disk;  /* only with "path" */
+    const char                     *allowed;  /* values, for the message */
+} ngx_http_urlstore_option_t;
+
+
+#define ngx_http_urlstore_count(zone, counter, k)                             \
+    (void) ngx_atomic_fetch_add(&(zone)->tally->n[counter], k)
+
+
+/* ngx_http_urlstore_declare.c */
+
+ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_find(ngx_conf_t *cf,
+    ngx_str_t *name);
+
+/* for the directives that make a zone, in the order of their use */
+
+ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_declare(ngx_conf_t *cf,
+    size_t *size);
+ngx_int_t ngx_http_urlstore_zone_options(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_option_t *options);
+ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name,
+    size_t size);
+char *ngx_http_urlstore_zone_add(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, size_t size, ngx_shm_zone_init_pt init);
+ngx_int_t ngx_http_urlstore_opt_profile(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_www(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+
+/* what the options of both kinds of zones allow */
+#define NGX_HTTP_URLSTORE_ALLOWED_PROFILE                                     \
+    "crawler, crawler-clean, whatwg, strict-rfc3986 or aggressive"
+#define NGX_HTTP_URLSTORE_ALLOWED_WWW   "first, keep or strip"
+#define NGX_HTTP_URLSTORE_ALLOWED_PATH  "a directory"
+
+/* a value that is one of two words, *on if it is the second */
+ngx_int_t ngx_http_urlstore_opt_either(ngx_str_t *value, const char *no,
+    const char *yes, ngx_uint_t *on);
+
+/* ngx_http_urlstore_zone.c */
+
+char *ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
+    ngx_log_t *log);
+void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
+
+ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(
+    ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
+
+/* ngx_http_urlstore_store.c: of a worker; a store that it has opened */
+
+void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
+void ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_hot_exit(void);
+void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
+    us_store_lock_t *lock);
+void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_train_exit(ngx_http_urlstore_zone_t *zone);
+
+/* ngx_http_urlstore_filter.c */
+
+char *ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+void ngx_http_urlstore_filter_seen(ngx_http_urlstore_zone_t *zone,
+    us_store_item_t *item);
+void ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle);
+
+/* ngx_http_urlstore_rules.c */
+
+char *ngx_http_urlstore_rewrite(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+
+/* ngx_http_urlstore_state.c; for all zones, with path= or without */
+
+/*
+ * What every endpoint asks before it answers: NGX_DECLINED if it may; else the
+ * problem has been sent, and the result is to be returned.
+ */
+ngx_int_t ngx_http_urlstore_ready(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_endpoint_t *ep);
+
+/* remembers which data the request begins with, and whether they changed */
+void ngx_http_urlstore_begin(ngx_http_urlstore_ctx_t *ctx);
+ngx_uint_t ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx);
+
+/* whether the request would change the store */
+ngx_uint_t ngx_http_urlstore_writes(ngx_http_request_t *r,
+    const ngx_http_urlstore_endpoint_t *ep);
+
+/* sends that problem, with members as ngx_http_urlstore_problem() has them */
+ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const char *extra);
+
+/*
+ * The zone has no such mark: sends a problem of this status; or 503, if the
+ * mark is in the configuration, but not in the manifest of path= so far.
+ */
+ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
+    ngx_uint_t status, us_str_t name);
+
+ngx_uint_t ngx_http_urlstore_full(ngx_http_urlstore_zone_t *zone);
+ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
+ngx_uint_t ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone,
+    ngx_uint_t found);
+
+/* whether look-ups are answered; the word for the state */
+ngx_uint_t ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone);
+const char *ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone);
+
+/* the word for state n (0, 1, ...), NULL past the last; some have the same */
+const char *ngx_http_urlstore_state_word(ngx_http_urlstore_zone_t *zone,
+    ngx_uint_t n);
+
+/* around us_store_delete(), with its LSN or 0 */
+void ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn);
+
+/* ids below it are on the disk; or there as far as the zone promises */
+uint64_t ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone);
+uint64_t ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone);
+
+/* whether all that a read reveals is promised: by lsn, tops, top and absent */
+ngx_uint_t ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx);
+
+/* ngx_http_urlstore_persist.c */
+
+/* of every request: another process may have changed state and epoch */
+void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
+
+/* ngx_http_urlstore_stats.c */
+
+/* counts one batch that took so many microseconds */
+void ngx_http_urlstore_observe(ngx_http_urlstore_zone_t *zone, uint64_t us);
+
+
+#endif /* _NGX_HTTP_URLSTORE_ZONE_H_INCLUDED_ */
