@@ -6,7 +6,7 @@
 #   t/*.t           Perl, run by prove, against a private nginx (t/lib)
 #   t/stress/*.c    kill.c: processes, killed at random instructions, on real
 #                   and generated URLs, from which models are learnt meanwhile;
-#                   steps.c: a process, killed at each of its instructions;
+#                   steps.c: a writer, killed after each of its stores;
 #                   room.c: full zones, restarted in the same SIZE;
 #                   threads.c: threads under ThreadSanitizer
 #   t/web/*         what needs a browser, node or Prometheus
@@ -111,6 +111,9 @@ test-stress: deps         ## kills, threads, full zones (STRESS_SECONDS)
 
 test-kill: $(B)/stress/kill $(B)/stress/urls ## random SIGKILL, 10 minutes
 	$(B)/stress/kill 600 <$(B)/stress/urls
+
+test-steps: $(B)/stress/steps  ## a writer, killed after every single store
+	$< all
 
 test-room: $(B)/stress/room  ## full zones that restart, 500 kinds
 	$< 500
@@ -228,5 +231,5 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	@touch $@
 
 .PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
-        programs test-server test-room check-model test-asan test-valgrind \
-        test-builds faults test-faults test-web test-clients
+        programs test-server test-room test-steps check-model test-asan \
+        test-valgrind test-builds faults test-faults test-web test-clients

@@ -1,60 +1,131 @@
 
 /*
- * A writer that dies after each of its instructions, one by one.
+ * A writer that dies after each of its stores, one by one.
  *
- * For each kind of change a store is prepared, in shared memory.  A child does
- * the change; this process runs it instruction by instruction (ptrace) from
- * the moment when it takes the lock.  Whenever an instruction has changed the
- * zone, a copy of it is what the child would have left, had it been killed
- * there.  The copy is looked at as a reader, who must find all that was there
- * and nothing that is not whole; and as the next writer, who completes the
- * change or finds it undone, does it again, and goes on.
+ * For each kind of change a store is prepared.  While the writer that does the
+ * change holds the lock, the zone can only be read.  An instruction that stores
+ * to it is interrupted (SIGSEGV), the zone is opened, that instruction alone is
+ * executed (the processor's trap flag, SIGTRAP), and the zone is closed again.
+ * What is in it then is what the writer would have left, had it been killed
+ * there.  A copy is looked at as
  *
- *     steps [NAME]
+ *     a reader        finds all that was there, and nothing that is not whole;
+ *     the next writer completes the change or finds it undone, does it again,
+ *                     and goes on;
+ *     a restart       its journal makes the same store in a zone of the SAME
+ *                     size.
+ *
+ *     steps [all | NAME]
+ *
+ * Loops that store to one address after the other (a model, a very long record)
+ * are interrupted now and then only, and few copies are restarted: `all` looks
+ * at every copy in every way.
  */
 
 
 #include "us_base.h"
-#include "store/us_store.h"
+#include "../unit/stream.h"
+#include "store/us_directory.h"
 
-#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/ptrace.h>
-#include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
+#ifndef __x86_64__
+#error "the trap flag is that of x86-64"
+#endif
 
-#define ZONE   ((size_t) 480 << 10)
-#define RING   ((size_t) 1 << 16)
 
+#define TRAP_FLAG  0x100
 
-/* what the child does to a store that has `before` URLs */
+#define SMALL      ((size_t) 480 << 10)
+#define MEDIUM     ((size_t) 2 << 20)
+#define LARGE      ((size_t) 8 << 20)
+#define RING       ((size_t) 1 << 16)
+
+#define CHECKED    500                /* URLs that are looked up in a copy */
+#define LOOP       500                /* one store of so many of a loop */
+#define RESTART    16                 /* one copy of so many, and */
+#define RESTARTED  2000               /* of one more for so many URLs */
+#define PATIENCE   60                 /* seconds for a copy */
+
+#define FULL       UINT_MAX           /* until no URL is taken any more */
+#define NEARLY     (FULL - 1)         /* one URL less */
+
 
 typedef struct {
     const char  *name;
+    size_t       size;                /* of the zone */
+
+    /* the URLs that it has: so many, or until it is ready */
     unsigned     before;
-    void       (*change)(us_store_t *s, unsigned before);
-    int        (*done)(us_store_t *s, unsigned before);
+    int        (*ready)(const us_head_t *h);
+
+    /* then */
+    void       (*prepare)(us_store_t *s);
+
+    /* what the writer does, and the next one again (NULL: the same) */
+    void       (*change)(us_store_t *s);
+    void       (*again)(us_store_t *s);
+
+    /* whether it is done; whether it has done what this case is about */
+    int        (*done)(us_store_t *s);
+    int        (*met)(const us_head_t *before, const us_head_t *after);
 } change_t;
 
 
-static uint8_t  *zone;
-static uint8_t  *trial;
-static int      *locked;
-static int       trapped;
-static unsigned  failures;
+static const change_t  *change;
+static unsigned         ids;          /* before the change */
+static int              all;
+static unsigned         failures;
+
+static uint8_t         *zone, *last, *trial, *second;
+static stream_t         journal;      /* of the zone */
+static stream_t         model;        /* the operation that publishes it */
+
+static volatile int     stepping;
+static uintptr_t        address;      /* of the last store */
+static unsigned         loop;         /* stores that followed one another */
+static unsigned         stores, copies, undone;
+
+
+static void
+fail(const char *what, unsigned i)
+{
+    if (failures++ < 10) {
+        fprintf(stderr, "%s, killed after %u: %s %u\n", change->name, stores,
+                what, i);
+    }
+}
+
+
+static void
+no_lock(void *data)
+{
+}
+
+
+/* the lock of the writer that is interrupted */
+
+static void
+protect(int prot)
+{
+    if (mprotect(zone, change->size, prot) == -1) {
+        perror("mprotect");
+        _exit(2);
+    }
+}
 
 
 static void
 lock(void *data)
 {
-    *locked = 1;
-
-    if (trapped) {
-        raise(SIGSTOP);
+    if (stepping) {
+        protect(PROT_READ);
     }
 }
 
@@ -62,11 +133,12 @@ lock(void *data)
 static void
 unlock(void *data)
 {
-    *locked = 0;
+    protect(PROT_READ|PROT_WRITE);
 }
 
 
-static const us_store_lock_t  locks = { lock, unlock, NULL };
+static const us_store_lock_t  writer = { lock, unlock, NULL };
+static const us_store_lock_t  locks = { no_lock, no_lock, NULL };
 
 
 static size_t
@@ -76,7 +148,9 @@ url(unsigned i, char *buf)
 
     n = sprintf(buf, "http://site%u.test/page/%u", i / 10, i);
 
-    if (i % 100 == 77) {
+    /* very long ones: not where they would leave room */
+
+    if (i % 100 == 77 && i < 200) {
         memset(buf + n, 'x', 3000);
         n += 3000;
     }
@@ -115,305 +189,749 @@ seen(us_store_t *s, unsigned i)
 }
 
 
-static void
-change_add(us_store_t *s, unsigned before)
+static us_store_t *
+open_zone(void *mem, const us_store_lock_t *l)
 {
-    add(s, before);
+    us_store_t  *s;
+
+    s = us_store_open(mem, l);
+
+    if (s == NULL) {
+        perror("no store");
+        _exit(2);
+    }
+
+    return s;
+}
+
+
+/* the changes */
+
+static void
+change_add(us_store_t *s)
+{
+    add(s, ids);
 }
 
 
 static int
-done_add(us_store_t *s, unsigned before)
+done_add(us_store_t *s)
 {
-    return us_store_next_id(s) == before + 1;
+    return us_store_next_id(s) == ids + 1;
+}
+
+
+/* a full zone does not take it, whatever was done for it */
+
+static int
+refused(us_store_t *s)
+{
+    return us_store_next_id(s) == ids;
 }
 
 
 static void
-change_delete(us_store_t *s, unsigned before)
+change_delete(us_store_t *s)
 {
     int       was;
     uint64_t  lsn;
 
-    us_store_delete(s, before / 2, &was, &lsn);
+    us_store_delete(s, ids / 2, &was, &lsn);
 }
 
 
 static int
-done_delete(us_store_t *s, unsigned before)
+done_delete(us_store_t *s)
 {
-    return us_store_deleted(s, before / 2);
+    return us_store_deleted(s, ids / 2);
+}
+
+
+static int
+refused_delete(us_store_t *s)
+{
+    return !done_delete(s);
 }
 
 
 static void
-change_mark(us_store_t *s, unsigned before)
+change_mark(us_store_t *s)
 {
     uint64_t  lsn;
 
-    us_store_mark(s, 0, before / 2, 1, &lsn);
+    us_store_mark(s, 0, ids / 2, 1, &lsn);
 }
 
 
 static int
-done_mark(us_store_t *s, unsigned before)
+done_mark(us_store_t *s)
 {
-    return us_store_marked(s, 0, before / 2);
+    return us_store_marked(s, 0, ids / 2);
+}
+
+
+static int
+refused_mark(us_store_t *s)
+{
+    return !done_mark(s);
+}
+
+
+static void
+change_names(us_store_t *s)
+{
+    us_str_t  names[2] = { us_string("visited"), us_string("todo") };
+
+    if (us_store_add_marks(s, names, 2) != 0) {
+        fail("marks are refused", 2);
+    }
+}
+
+
+static int
+done_names(us_store_t *s)
+{
+    return us_store_mark_number(s, us_string("todo")) == 1;
+}
+
+
+static void
+change_train(us_store_t *s)
+{
+    us_store_train(s, NULL);
+}
+
+
+/* learning takes long: as a replay would */
+
+static void
+again_train(us_store_t *s)
+{
+    if (us_store_apply(s, model.data, model.len) != (ssize_t) model.len) {
+        fail("the model is refused", 0);
+    }
+}
+
+
+static int
+done_train(us_store_t *s)
+{
+    us_arena_t  a;
+
+    us_arena_open(&a, trial);
+
+    return a.head->models == 1;
+}
+
+
+/* what a zone is prepared for */
+
+static void
+prepare_model(us_store_t *s)
+{
+    us_store_t  *t;
+
+    memcpy(trial, zone, change->size);
+    t = open_zone(trial, &locks);
+
+    if (us_store_train(t, NULL) != 1) {
+        fail("no model is learnt", 0);
+    }
+
+    model.len = 0;
+    stream_drain(&model, t);
+    us_store_close(t);
+}
+
+
+static void
+prepare_delete(us_store_t *s)
+{
+    int       was;
+    uint64_t  lsn;
+
+    us_store_delete(s, 0, &was, &lsn);
+}
+
+
+/* the last chunks are taken, so nothing else can have any */
+
+static void
+prepare_no_chunks(us_store_t *s)
+{
+    us_arena_t  a;
+
+    us_arena_open(&a, zone);
+
+    while (us_arena_grow_locked(&a, US_AREA_OFFSETS, 1) == 0) { /* void */ }
+}
+
+
+/* the same after a delete, and all memory of leaves is in use */
+
+static void
+prepare_no_leaves(us_store_t *s)
+{
+    us_arena_t  a;
+
+    prepare_delete(s);
+    prepare_no_chunks(s);
+
+    us_arena_open(&a, zone);
+    memset(a.head->free, 0, sizeof(a.head->free));
+    a.head->leaf_next = a.head->leaf_end;
+}
+
+
+static int
+is_directory_full(const us_head_t *h)
+{
+    return h->leaves == 2048 && h->entries == 2048 * 64;
+}
+
+
+static int
+is_directory_old(const us_head_t *h)
+{
+    return h->leaves == 4095 && h->entries == 4095 * 64;
+}
+
+
+static int
+is_directory_spare(const us_head_t *h)
+{
+    return h->leaves == 4096 && h->entries == 4096 * 64;
+}
+
+
+static int
+met_split(const us_head_t *before, const us_head_t *after)
+{
+    return after->leaves > before->leaves;
+}
+
+
+static int
+met_directory(const us_head_t *before, const us_head_t *after)
+{
+    return after->directory_last > before->directory_last
+           && after->chunks_low < before->chunks_low;
+}
+
+
+static int
+met_drop(const us_head_t *before, const us_head_t *after)
+{
+    return after->directory_first > before->directory_first
+           && after->directory_spare;
+}
+
+
+static int
+met_spare(const us_head_t *before, const us_head_t *after)
+{
+    return after->directory_last > before->directory_last
+           && before->directory_spare && after->directory_spare == 0;
+}
+
+
+static int
+met_log(const us_head_t *before, const us_head_t *after)
+{
+    return after->area[US_AREA_OFFSETS].n == 2
+           && before->area[US_AREA_OFFSETS].n == 1;
+}
+
+
+static int
+met_long(const us_head_t *before, const us_head_t *after)
+{
+    return after->long_end > before->long_end;
+}
+
+
+static int
+met_cache(const us_head_t *before, const us_head_t *after)
+{
+    return after->cache_bits > before->cache_bits;
+}
+
+
+static int
+met_model(const us_head_t *before, const us_head_t *after)
+{
+    return after->models > before->models;
+}
+
+
+static int
+met_full(const us_head_t *before, const us_head_t *after)
+{
+    return after->full;
+}
+
+
+static int
+met_ghost(const us_head_t *before, const us_head_t *after)
+{
+    return after->ghosts > before->ghosts;
+}
+
+
+static int
+met_copy(const us_head_t *before, const us_head_t *after)
+{
+    return before->full && after->deleted > before->deleted
+           && after->ghosts == before->ghosts;
+}
+
+
+static int
+met_no_room(const us_head_t *before, const us_head_t *after)
+{
+    return us_relaxed(&after->published) == us_relaxed(&before->published);
 }
 
 
 /*
- * A line of lengths has 56 records.  Number 77 is very long.  The index has
- * 2 leaves, and splits one when it has 128 entries (URLs and sites), 192, 256
- * and so on; at 512 for the first time one that must be hashed again.
+ * A line of lengths has 56 records, and a chunk of them 14,336.  Number 77 is
+ * very long.  The index has 2 leaves, and splits one when it has 128 entries
+ * (URLs and sites), 192, 256 and so on; at 512 for the first time one that
+ * must be hashed again.  A chunk of its directory has 4,096 leaves.
  */
 
 static const change_t  changes[] = {
-    { "first add", 0, change_add, done_add },
-    { "add", 30, change_add, done_add },
-    { "add, new line", 56, change_add, done_add },
-    { "add, very long", 77, change_add, done_add },
-    { "add, new site", 90, change_add, done_add },
-    { "add, split", 116, change_add, done_add },
-    { "add, split", 232, change_add, done_add },
-    { "add, split, hash again", 465, change_add, done_add },
-    { "delete", 100, change_delete, done_delete },
-    { "delete", 3, change_delete, done_delete },
-    { "mark", 100, change_mark, done_mark },
-    { NULL, 0, NULL, NULL }
+    { "first add", SMALL, .before = 0, .change = change_add,
+      .done = done_add },
+    { "add", SMALL, .before = 30, .change = change_add, .done = done_add },
+    { "add, new line", SMALL, .before = 56, .change = change_add,
+      .done = done_add },
+    { "add, very long", SMALL, .before = 77, .change = change_add,
+      .done = done_add, .met = met_long },
+    { "add, new site", SMALL, .before = 90, .change = change_add,
+      .done = done_add },
+    { "add, split", SMALL, .before = 116, .change = change_add,
+      .done = done_add, .met = met_split },
+    { "add, split", SMALL, .before = 232, .change = change_add,
+      .done = done_add, .met = met_split },
+    { "add, split, hash again", SMALL, .before = 465, .change = change_add,
+      .done = done_add, .met = met_split },
+    { "add, log allots", MEDIUM, .before = 14336, .change = change_add,
+      .done = done_add, .met = met_log },
+    { "add, cache grows", LARGE, .before = 98303, .change = change_add,
+      .done = done_add, .met = met_cache },
+    { "add, directory allots", LARGE, .ready = is_directory_full,
+      .change = change_add, .done = done_add, .met = met_directory },
+    { "add, directory drops", LARGE, .ready = is_directory_old,
+      .change = change_add, .done = done_add, .met = met_drop },
+    { "add, directory moves", LARGE, .ready = is_directory_spare,
+      .change = change_add, .done = done_add, .met = met_spare },
+    { "delete", SMALL, .before = 100, .change = change_delete,
+      .done = done_delete },
+    { "delete", SMALL, .before = 3, .change = change_delete,
+      .done = done_delete },
+    { "mark", SMALL, .before = 100, .change = change_mark,
+      .done = done_mark },
+    { "new mark", SMALL, .before = 100, .change = change_names,
+      .done = done_names },
+    { "model", MEDIUM, .before = 32768, .prepare = prepare_model,
+      .change = change_train, .again = again_train, .done = done_train,
+      .met = met_model },
+    { "full, add", SMALL, .before = FULL, .change = change_add,
+      .done = refused, .met = met_full },
+    { "full, last add", SMALL, .before = NEARLY, .change = change_add,
+      .done = done_add },
+    { "full, delete", SMALL, .before = FULL, .change = change_delete,
+      .done = done_delete, .met = met_copy },
+    { "full, next delete", SMALL, .before = FULL, .prepare = prepare_delete,
+      .change = change_delete, .done = done_delete, .met = met_copy },
+    { "full, mark", SMALL, .before = FULL, .change = change_mark,
+      .done = done_mark, .met = met_full },
+    { "no chunk, delete", SMALL, .before = FULL, .prepare = prepare_no_chunks,
+      .change = change_delete, .done = refused_delete, .met = met_no_room },
+    { "no chunk, mark", SMALL, .before = FULL, .prepare = prepare_no_chunks,
+      .change = change_mark, .done = refused_mark, .met = met_no_room },
+    { "no leaf, delete", SMALL, .before = FULL, .prepare = prepare_no_leaves,
+      .change = change_delete, .done = done_delete, .met = met_ghost },
+    { NULL }
 };
-
-
-static void
-fail(const change_t *c, unsigned n, const char *what, unsigned i)
-{
-    if (failures++ < 10) {
-        fprintf(stderr, "%s, killed after %u: %s %u\n", c->name, n, what, i);
-    }
-}
 
 
 /* everything that was there is there, whole */
 
 static void
-check(us_store_t *s, const change_t *c, unsigned n, unsigned ids)
+check_one(us_store_t *s, unsigned i)
 {
     char               want[4096];
     size_t             len, wlen;
     uint8_t            buf[US_URL_MAX + 8];
-    unsigned           i;
     us_store_status_t  status;
 
-    for (i = 0; i < ids; i++) {
-        status = us_store_get(s, i, buf, &len);
-        wlen = url(i, want);
+    status = us_store_get(s, i, buf, &len);
+    wlen = url(i, want);
 
-        if (status == US_DELETED) {
-            if (c->change != change_delete || i != c->before / 2) {
-                fail(c, n, "deleted", i);
-            }
-
-            continue;
+    if (status == US_DELETED) {
+        if (i && (change->change != change_delete || i != ids / 2)) {
+            fail("deleted", i);
         }
 
-        if (status != US_OK || len != wlen || memcmp(buf, want, len) != 0) {
-            fail(c, n, "wrong text of", i);
-        }
-
-        if (seen(s, i) != i && !us_store_deleted(s, i)) {
-            fail(c, n, "not seen", i);
-        }
-    }
-}
-
-
-/* a copy of the zone after n instructions; done: the child got to the end */
-
-static int
-try(const change_t *c, unsigned n, int ended)
-{
-    int          done, was;
-    unsigned     i;
-    uint64_t     lsn;
-    us_store_t  *s;
-
-    s = us_store_open(trial, &locks);
-
-    /* a reader, before any writer comes */
-
-    check(s, c, n, us_store_next_id(s));
-
-    /* any other writer: completes it, or not */
-
-    us_store_mark(s, 0, 1 << 30, 1, &lsn);
-    done = c->done(s, c->before);
-
-    if (ended && !done) {
-        fail(c, n, "answered, but not done", 0);
+        return;
     }
 
-    /* the same again, and others */
-
-    c->change(s, c->before);
-
-    if (!c->done(s, c->before)) {
-        fail(c, n, "cannot be done again", 0);
+    if (status != US_OK || len != wlen || memcmp(buf, want, len) != 0) {
+        fail("wrong text of", i);
     }
 
-    for (i = c->before; i < c->before + 150; i++) {
-        add(s, i);
+    if (seen(s, i) != i) {
+        fail("not seen", i);
     }
-
-    us_store_delete(s, c->before + 5, &was, &lsn);
-    add(s, c->before + 5);
-
-    if (us_store_next_id(s) != c->before + 151) {
-        fail(c, n, "ids", us_store_next_id(s));
-    }
-
-    check(s, c, n, c->before + 5);
-
-    us_store_close(s);
-
-    return done;
-}
-
-
-/* the child has read all URLs before: its tables for decoding are built */
-
-static pid_t
-start(const change_t *c)
-{
-    int          status;
-    pid_t        pid;
-    size_t       len;
-    uint8_t      buf[US_URL_MAX + 8];
-    unsigned     i;
-    us_store_t  *s;
-
-    pid = fork();
-
-    if (pid == 0) {
-        s = us_store_open(zone, &locks);
-
-        for (i = 0; s && i < c->before; i++) {
-            us_store_get(s, i, buf, &len);
-        }
-
-        trapped = 1;
-
-        if (s && ptrace(PTRACE_TRACEME, 0, NULL, NULL) == 0) {
-            c->change(s, c->before);
-        }
-
-        _exit(0);
-    }
-
-    /* it stops in lock() */
-
-    waitpid(pid, &status, 0);
-
-    if (!WIFSTOPPED(status)) {
-        fprintf(stderr, "no ptrace\n");
-        exit(2);
-    }
-
-    return pid;
 }
 
 
 static void
-steps(const change_t *c)
+check(us_store_t *s, unsigned n)
 {
-    int          status;
-    pid_t        pid;
-    uint8_t     *last;
-    unsigned     i, n, tries, done;
-    us_store_t  *s;
+    unsigned  i, step;
 
+    step = n / CHECKED + 1;
+
+    for (i = copies % step; i < n; i += step) {
+        check_one(s, i);
+    }
+
+    for (i = n > 20 ? n - 20 : 0; i < n; i++) {
+        check_one(s, i);
+    }
+}
+
+
+static us_store_t *
+format(uint8_t *mem, const char *key)
+{
     us_store_conf_t  conf = {
-        .hash_key = "stepsstepssteps",
-        .marks = { us_string("visited") },
-        .nmarks = 1,
+        .marks = { us_string("visited"), us_string("todo") },
+        .nmarks = mem == zone ? 1 : 2,
         .sites = 1,
         .ring = RING
     };
 
-    memset(zone, 0, ZONE);
+    memset(mem, 0, change->size);
+    memcpy(conf.hash_key, key, 16);
 
-    if (us_store_format(zone, ZONE, &conf) != 0) {
+    if (us_store_format(mem, change->size, &conf) != 0) {
         fprintf(stderr, "no store\n");
-        exit(2);
+        _exit(2);
     }
 
-    s = us_store_open(zone, &locks);
+    return open_zone(mem, mem == zone ? &writer : &locks);
+}
 
-    for (i = 0; i < c->before; i++) {
+
+/* the journal of s makes the same store */
+
+static void
+restart(us_store_t *s)
+{
+    size_t            n;
+    us_store_t       *r;
+    us_store_info_t   one, two;
+
+    n = journal.len;
+    stream_drain(&journal, s);
+
+    r = format(second, "another key here");
+
+    if (us_store_apply(r, journal.data, journal.len) != (ssize_t) journal.len
+        || us_store_settle(r) != 0)
+    {
+        fail("does not restart", 0);
+
+    } else {
+        us_store_info(s, &one);
+        us_store_info(r, &two);
+
+        if (one.urls != two.urls || one.deleted != two.deleted
+            || one.sites != two.sites || done_mark(s) != done_mark(r))
+        {
+            fail("another store after a restart", two.urls);
+        }
+
+        check(r, two.urls);
+    }
+
+    us_store_close(r);
+    journal.len = n;
+}
+
+
+/* no chunk of the directory is lost, and none is there twice */
+
+static void
+check_directory(void)
+{
+    uint64_t     i, n;
+    us_head_t   *h;
+    us_arena_t   a;
+
+    us_arena_open(&a, trial);
+    h = a.head;
+    n = h->directory_spare != 0;
+
+    for (i = h->directory_first; i <= h->directory_last; i++) {
+        n += *us_directory_chunk(&a, i) != 0;
+    }
+
+    if (n != h->area[US_AREA_DIRECTORY].n) {
+        fail("chunks of the directory:", n);
+    }
+}
+
+
+/* goes on as if nothing had happened, if there is room */
+
+static void
+go_on(us_store_t *s)
+{
+    int       was;
+    unsigned  i;
+    uint64_t  lsn;
+
+    for (i = ids; i < ids + 150; i++) {
         add(s, i);
     }
 
-    us_store_set_written(s, us_store_published(s));
+    us_store_delete(s, ids + 5, &was, &lsn);
+    add(s, ids + 5);
+
+    if (us_store_next_id(s) != ids + 151) {
+        fail("ids", us_store_next_id(s));
+    }
+
+    check(s, ids + 5);
+}
+
+
+/* a copy of the zone; ended: the writer has unlocked */
+
+static void
+try(int ended)
+{
+    int          done;
+    uint64_t     lsn;
+    us_store_t  *s;
+
+    copies++;
+    alarm(PATIENCE);
+    memcpy(trial, zone, change->size);
+    s = open_zone(trial, &locks);
+
+    /* a reader, before any writer comes */
+
+    check(s, us_store_next_id(s));
+
+    /* any other writer: completes it, or not */
+
+    us_store_mark(s, 0, 1 << 30, 1, &lsn);
+    done = change->done(s);
+    undone += !done;
+    check_directory();
+
+    if (ended && !done) {
+        fail("answered, but not done", 0);
+    }
+
+    if (all || ended || copies % (RESTART + ids / RESTARTED) == 0) {
+        restart(s);
+    }
+
+    /* the same again, and others */
+
+    if (change->again == NULL) {
+        change->change(s);
+
+    } else if (!done) {
+        change->again(s);
+    }
+
+    /* a chunk that the last add got is one of those that adds must leave */
+
+    if (!change->done(s) && change->before != NEARLY) {
+        fail("cannot be done again", 0);
+    }
+
+    if (change->before < NEARLY) {
+        go_on(s);
+    }
+
+    check(s, ids);
     us_store_close(s);
+    alarm(0);
+}
 
-    last = malloc(ZONE);
-    memcpy(last, zone, ZONE);
 
-    pid = start(c);
-    tries = 0;
-    done = 0;
+/* an instruction is about to store to the zone */
 
-    for (n = 1; *locked; n++) {
+static void
+closed(int sig, siginfo_t *info, void *context)
+{
+    uintptr_t    at;
+    ucontext_t  *uc = context;
 
-        if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == -1
-            || waitpid(pid, &status, 0) == -1 || !WIFSTOPPED(status))
-        {
-            fail(c, n, "the child ended", 0);
+    at = (uintptr_t) info->si_addr;
+
+    if (!stepping || at - (uintptr_t) zone >= change->size) {
+        fprintf(stderr, "%s, killed after %u: signal %d\n", change->name,
+                stores, sig);
+        _exit(1);
+    }
+
+    loop = at - address <= 64 ? loop + 1 : 0;
+    address = at;
+
+    protect(PROT_READ|PROT_WRITE);
+    uc->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+}
+
+
+/* it has stored */
+
+static void
+stored(int sig, siginfo_t *info, void *context)
+{
+    ucontext_t  *uc = context;
+
+    uc->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+    stores++;
+
+    if ((all || loop < 4 || loop % LOOP == 0)
+        && memcmp(last, zone, change->size) != 0)
+    {
+        memcpy(last, zone, change->size);
+        stepping = 0;
+        try(0);
+        stepping = 1;
+    }
+
+    protect(PROT_READ);
+}
+
+
+/* adds URLs until it is ready, or there are so many, or it is full */
+
+static void
+fill(us_store_t *s, unsigned n)
+{
+    us_head_t  *h;
+
+    h = (us_head_t *) zone;
+
+    for (ids = 0;
+         change->ready ? !change->ready(h) : ids < n;
+         ids++)
+    {
+        if (add(s, ids).status == US_FULL) {
             break;
         }
 
-        if (memcmp(last, zone, ZONE) != 0) {
-            memcpy(last, zone, ZONE);
-            memcpy(trial, zone, ZONE);
-            *locked = 0;
-            done += try(c, n, 0);
-            *locked = 1;
-            tries++;
-        }
+        stream_drain(&journal, s);
+    }
+}
+
+
+static us_store_t *
+make(unsigned n)
+{
+    us_store_t  *s;
+
+    journal.len = 0;
+    s = format(zone, "stepsstepssteps");
+    fill(s, n);
+
+    return s;
+}
+
+
+static void
+steps(void)
+{
+    us_head_t    before;
+    us_store_t  *s;
+
+    s = make(change->before);
+
+    if (change->before == NEARLY) {
+        us_store_close(s);
+        s = make(ids - 1);
     }
 
-    memcpy(trial, zone, ZONE);
-    done += try(c, n, 1);
-
-    kill(pid, SIGKILL);
-    waitpid(pid, &status, 0);
-    *locked = 0;
-    free(last);
-
-    if (tries < 5) {
-        fail(c, n, "changes seen", tries);
+    if (change->prepare) {
+        change->prepare(s);
     }
 
-    printf("%-26s %4u URLs: %6u instructions, %4u changes of memory, "
-           "%u undone, %u done\n",
-           c->name, c->before, n, tries, tries + 1 - done, done);
+    stream_drain(&journal, s);
+
+    memcpy(&before, zone, sizeof(us_head_t));
+    memcpy(last, zone, change->size);
+    stores = 0;
+    copies = 0;
+    undone = 0;
+    address = 0;
+
+    stepping = 1;
+    change->change(s);
+    stepping = 0;
+
+    try(1);
+    us_store_close(s);
+
+    if (change->met && !change->met(&before, (us_head_t *) zone)) {
+        fail("this is another case", 0);
+    }
+
+    printf("%-26s %6u URLs: %5u stores, %4u copies, %4u undone, %4u done\n",
+           change->name, ids, stores, copies, undone, copies - undone);
+    fflush(stdout);
+}
+
+
+static uint8_t *
+map(void)
+{
+    void  *p;
+
+    p = mmap(NULL, LARGE, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS, -1,
+             0);
+
+    if (p == MAP_FAILED) {
+        perror("mmap");
+        exit(2);
+    }
+
+    return p;
 }
 
 
 int
 main(int argc, char **argv)
 {
-    const change_t  *c;
+    struct sigaction  sa;
 
-    zone = mmap(NULL, ZONE + 4096, PROT_READ|PROT_WRITE,
-                MAP_SHARED|MAP_ANONYMOUS, -1, 0);
-    locked = (int *) (zone + ZONE);
-    trial = mmap(NULL, ZONE, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS,
-                 -1, 0);
+    memset(&sa, 0, sizeof(sa));
+    sa.sa_flags = SA_SIGINFO;
+    sa.sa_sigaction = closed;
+    sigaction(SIGSEGV, &sa, NULL);
+    sa.sa_sigaction = stored;
+    sigaction(SIGTRAP, &sa, NULL);
 
-    for (c = changes; c->name; c++) {
-        if (argc < 2 || strcmp(argv[1], c->name) == 0) {
-            steps(c);
-            fflush(stdout);
+    zone = map();
+    last = map();
+    trial = map();
+    second = map();
+    all = argc > 1 && strcmp(argv[1], "all") == 0;
+
+    for (change = changes; change->name; change++) {
+        if (argc < 2 || all || strcmp(argv[1], change->name) == 0) {
+            steps();
         }
     }
 
