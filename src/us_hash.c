@@ -11,6 +11,10 @@
  * The domain is mixed into the key part of v2, where the paper's longer
  * variant has its own marker: a text hashed under two domains gives two
  * unrelated values, and domain 0 is SipHash-1-3 as published.
+ *
+ * With 128 bits of output v1 begins with ^ 0xee, the end is v2 ^= 0xee instead
+ * of 0xff, and after the first word of output v1 ^= 0xdd and three rounds more
+ * give the second (the authors' reference code, 2014).
  */
 
 
@@ -112,4 +116,83 @@ us_hash(const uint8_t key[16], unsigned domain, const uint8_t *p, size_t len)
     us_sip_round(v);
 
     return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+
+static inline void
+us_hash128_word(us_hash128_t *h, uint64_t m)
+{
+    h->v[3] ^= m;
+    us_sip_round(h->v);
+    h->v[0] ^= m;
+}
+
+
+void
+us_hash128_init(us_hash128_t *h, const uint8_t key[16])
+{
+    uint64_t  k0, k1;
+
+    k0 = us_sip_word(key, 8);
+    k1 = us_sip_word(key + 8, 8);
+
+    h->v[0] = k0 ^ 0x736f6d6570736575;
+    h->v[1] = k1 ^ 0x646f72616e646f6d ^ 0xee;
+    h->v[2] = k0 ^ 0x6c7967656e657261;
+    h->v[3] = k1 ^ 0x7465646279746573;
+
+    h->rest = 0;
+    h->len = 0;
+}
+
+
+void
+us_hash128_add(us_hash128_t *h, const uint8_t *p, size_t len)
+{
+    unsigned        have, n;
+    const uint8_t  *end;
+
+    have = h->len & 7;
+    h->len += len;
+
+    if (have) {
+        n = 8 - have;
+
+        if (len < n) {
+            h->rest |= us_sip_word(p, len) << (8 * have);
+            return;
+        }
+
+        us_hash128_word(h, h->rest | us_sip_word(p, n) << (8 * have));
+
+        p += n;
+        len -= n;
+    }
+
+    for (end = p + (len & ~(size_t) 7); p < end; p += 8) {
+        us_hash128_word(h, us_sip_word(p, 8));
+    }
+
+    h->rest = us_sip_word(p, len & 7);
+}
+
+
+void
+us_hash128_end(us_hash128_t *h, uint64_t out[2])
+{
+    unsigned  i, k;
+
+    us_hash128_word(h, h->len << 56 | h->rest);
+
+    h->v[2] ^= 0xee;
+
+    for (i = 0; i < 2; i++) {
+
+        for (k = 0; k < 3; k++) {
+            us_sip_round(h->v);
+        }
+
+        out[i] = h->v[0] ^ h->v[1] ^ h->v[2] ^ h->v[3];
+        h->v[1] ^= 0xdd;
+    }
 }

@@ -27,6 +27,7 @@ my @rooms = (
     [ 'input',   'us_input.h' ],
     [ 'journal', 'us_recovery.h' ],
     [ 'filter',  'us_filter_file.h' ],
+    [ 'idempotency' ],
     [ 'zone' ],
     [ 'codec' ],
     [ 'store',   'us_store.h' ],
