@@ -32,6 +32,7 @@ my @rooms = (
     [ 'codec' ],
     [ 'store',   'us_store.h' ],
     [ 'data',    'us_life.h', 'us_embed.h' ],
+    [ 'api' ],
     [ 'cli',     'us_cli.h' ],
     [ 'http' ],
 );

@@ -59,6 +59,15 @@ typedef struct ngx_http_urlstore_endpoint_s  ngx_http_urlstore_endpoint_t;
 typedef ngx_int_t (*ngx_http_urlstore_handler_pt)(ngx_http_request_t *r);
 
 
+/* the core's kind of string */
+
+static inline us_str_t
+ngx_http_urlstore_str(const ngx_str_t *s)
+{
+    return (us_str_t) { s->len, s->data };
+}
+
+
 extern ngx_module_t  ngx_http_urlstore_module;
 
 

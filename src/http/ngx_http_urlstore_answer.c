@@ -256,7 +256,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     text = out->pos + sizeof(ngx_http_urlstore_record_t);
     p = text;
 
-    if (batch->brief && batch->ctx->format == NGX_HTTP_URLSTORE_TEXT
+    if (batch->brief && batch->ctx->format == US_FORMAT_TEXT
         && batch->processed)
     {
         rec.text = NGX_HTTP_URLSTORE_NO_TEXT;
@@ -435,7 +435,7 @@ ngx_http_urlstore_answer_begin(ngx_http_urlstore_batch_t *batch,
 {
     batch->begun = 1;
 
-    if (batch->ctx->format != NGX_HTTP_URLSTORE_JSON || batch->single) {
+    if (batch->ctx->format != US_FORMAT_JSON || batch->single) {
         return NGX_OK;
     }
 
@@ -485,7 +485,7 @@ ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
         return NGX_ERROR;
     }
 
-    out->pos = (batch->ctx->format == NGX_HTTP_URLSTORE_TEXT)
+    out->pos = (batch->ctx->format == US_FORMAT_TEXT)
                ? ngx_http_urlstore_answer_text(batch, out->pos, rec, text)
                : ngx_http_urlstore_answer_json(batch, out->pos, rec, text,
                                                ref);
@@ -552,7 +552,7 @@ ngx_http_urlstore_answer_json(ngx_http_urlstore_batch_t *batch, u_char *p,
 {
     ngx_str_t  *name;
 
-    if (batch->shown++ && batch->ctx->format == NGX_HTTP_URLSTORE_JSON) {
+    if (batch->shown++ && batch->ctx->format == US_FORMAT_JSON) {
         *p++ = ',';
     }
 
@@ -608,7 +608,7 @@ ngx_http_urlstore_answer_json(ngx_http_urlstore_batch_t *batch, u_char *p,
 
     *p++ = '}';
 
-    if (batch->ctx->format != NGX_HTTP_URLSTORE_JSON || batch->single) {
+    if (batch->ctx->format != US_FORMAT_JSON || batch->single) {
         *p++ = '\n';
     }
 
@@ -641,12 +641,12 @@ ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
     u_char                       next_id[NGX_INT64_LEN + 1];
     const char                  *fmt;
     ngx_uint_t                   errors, *counts;
-    ngx_http_urlstore_format_t   format;
+    us_format_t   format;
 
     format = batch->ctx->format;
     counts = batch->counts;
 
-    if (format != NGX_HTTP_URLSTORE_JSON && !batch->summary) {
+    if (format != US_FORMAT_JSON && !batch->summary) {
         return NGX_OK;
     }
 
@@ -654,10 +654,10 @@ ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
         return NGX_ERROR;
     }
 
-    if (format != NGX_HTTP_URLSTORE_TEXT) {
+    if (format != US_FORMAT_TEXT) {
         out->pos = ngx_cpymem(out->pos,
-                              format == NGX_HTTP_URLSTORE_JSON ? "]," : "{",
-                              format == NGX_HTTP_URLSTORE_JSON ? 2 : 1);
+                              format == US_FORMAT_JSON ? "]," : "{",
+                              format == US_FORMAT_JSON ? 2 : 1);
     }
 
     errors = counts[NGX_HTTP_URLSTORE_A_INVALID]
@@ -666,7 +666,7 @@ ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
 
     if (batch->action == NGX_HTTP_URLSTORE_MARK) {
 
-        fmt = (format == NGX_HTTP_URLSTORE_TEXT)
+        fmt = (format == US_FORMAT_TEXT)
               ? "# set=%ui clear=%ui unknown=%ui deleted=%ui"
               : "\"set\":%ui,\"clear\":%ui,\"unknown\":%ui,\"deleted\":%ui";
 
@@ -677,7 +677,7 @@ ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
                                counts[NGX_HTTP_URLSTORE_A_DELETED]);
 
     } else {
-        fmt = (format == NGX_HTTP_URLSTORE_TEXT)
+        fmt = (format == US_FORMAT_TEXT)
               ? "# new=%ui seen=%ui unseen=%ui"
               : "\"new\":%ui,\"seen\":%ui,\"unseen\":%ui";
 
@@ -687,7 +687,7 @@ ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
                                counts[NGX_HTTP_URLSTORE_A_UNSEEN]);
     }
 
-    fmt = (format == NGX_HTTP_URLSTORE_TEXT)
+    fmt = (format == US_FORMAT_TEXT)
           ? " errors=%ui next_id=%s epoch=%uL\n"
           : ",\"errors\":%ui,\"next_id\":%s,\"epoch\":%uL}\n";
 
@@ -709,6 +709,6 @@ ngx_http_urlstore_next_id(u_char *p, ngx_http_urlstore_batch_t *batch)
         return ngx_http_urlstore_u64(p, batch->next_id);
     }
 
-    return batch->ctx->format == NGX_HTTP_URLSTORE_TEXT
+    return batch->ctx->format == US_FORMAT_TEXT
            ? ngx_cpymem(p, "-", 1) : ngx_cpymem(p, "null", 4);
 }

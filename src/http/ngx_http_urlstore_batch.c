@@ -363,7 +363,7 @@ ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch)
 {
     ngx_http_urlstore_type(batch->ctx,
                            ngx_http_urlstore_accept(batch->r, batch->query
-                               ? NGX_HTTP_URLSTORE_JSON
+                               ? US_FORMAT_JSON
                                : ngx_http_urlstore_body_format(batch->ctx)));
 }
 
@@ -471,7 +471,7 @@ ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
         return rc;
     }
 
-    ctx->format = NGX_HTTP_URLSTORE_JSON;
+    ctx->format = US_FORMAT_JSON;
 
     return ngx_http_urlstore_answer_reply(batch);
 }

@@ -166,23 +166,6 @@ ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
 static ngx_int_t
 ngx_http_urlstore_body_type(ngx_http_request_t *r, us_input_format_t *format)
 {
-    size_t       len;
-    u_char      *p;
-    ngx_uint_t   i;
-    ngx_str_t   *type;
-
-    static const struct {
-        ngx_str_t           name;
-        us_input_format_t   format;
-    } types[] = {
-        { ngx_string("text/plain"), US_INPUT_TEXT },
-        { ngx_string("application/json"), US_INPUT_JSON },
-        { ngx_string("application/x-ndjson"), US_INPUT_NDJSON },
-        { ngx_string("application/ndjson"), US_INPUT_NDJSON },
-        { ngx_string("application/jsonl"), US_INPUT_NDJSON },
-        { ngx_string("application/x-www-form-urlencoded"), US_INPUT_FORM }
-    };
-
     if (r->headers_in.content_length_n == -1 && !r->headers_in.chunked
         && r->http_version < NGX_HTTP_VERSION_20)
     {
@@ -197,22 +180,12 @@ ngx_http_urlstore_body_type(ngx_http_request_t *r, us_input_format_t *format)
         return NGX_DECLINED;
     }
 
-    type = &r->headers_in.content_type->value;
-
-    p = ngx_strlchr(type->data, type->data + type->len, ';');
-    len = p ? (size_t) (p - type->data) : type->len;
-
-    while (len && type->data[len - 1] == ' ') {
-        len--;
-    }
-
-    for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (types[i].name.len == len
-            && ngx_strncasecmp(types[i].name.data, type->data, len) == 0)
-        {
-            *format = types[i].format;
-            return NGX_DECLINED;
-        }
+    if (us_media_body(ngx_http_urlstore_str(
+                                      &r->headers_in.content_type->value),
+                      format)
+        == 0)
+    {
+        return NGX_DECLINED;
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
@@ -288,20 +261,10 @@ ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx)
 
 /* of the reply, unless Accept wants another one */
 
-ngx_http_urlstore_format_t
+us_format_t
 ngx_http_urlstore_body_format(ngx_http_urlstore_ctx_t *ctx)
 {
-    switch (ctx->body->input.format) {
-
-    case US_INPUT_TEXT:
-        return NGX_HTTP_URLSTORE_TEXT;
-
-    case US_INPUT_NDJSON:
-        return NGX_HTTP_URLSTORE_NDJSON;
-
-    default:
-        return NGX_HTTP_URLSTORE_JSON;
-    }
+    return us_media_reply(ctx->body->input.format);
 }
 
 

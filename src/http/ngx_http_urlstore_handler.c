@@ -33,10 +33,6 @@ static ngx_int_t ngx_http_urlstore_rest(ngx_http_request_t *r,
     ngx_str_t *rest);
 static ngx_int_t ngx_http_urlstore_args(ngx_http_request_t *r,
     const char *known);
-static ngx_int_t ngx_http_urlstore_arg_known(const char *known, u_char *name,
-    size_t len);
-static ngx_int_t ngx_http_urlstore_arg_unknown(ngx_http_request_t *r,
-    const char *known, u_char *name, size_t len);
 static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
     const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail);
 
@@ -295,98 +291,36 @@ ngx_http_urlstore_rest(ngx_http_request_t *r, ngx_str_t *rest)
 }
 
 
-/*
- * Each argument must be one of the known ones, which are words with a space
- * between, and be there once, with a value: a misspelt one, left out, would
- * change what is answered.  NGX_DECLINED: they are; else the reply has been
- * sent.
- */
+/* NGX_DECLINED: the endpoint has them; else the reply has been sent */
 
 static ngx_int_t
 ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
 {
-    u_char      *p, *next, *last, *eq;
-    ngx_int_t    n;
-    ngx_uint_t   seen;
+    us_str_t         name;
+    us_args_fault_t  fault;
 
-    seen = 0;
-    p = r->args.data;
-    last = p + r->args.len;
+    fault = us_args_check(ngx_http_urlstore_str(&r->args), known, &name);
 
-    for ( /* void */ ; p < last; p = next + 1) {
+    switch (fault) {
 
-        next = ngx_strlchr(p, last, '&');
-        if (next == NULL) {
-            next = last;
-        }
+    case US_ARGS_OK:
+        return NGX_DECLINED;
 
-        if (next == p) {
-            continue;
-        }
+    case US_ARGS_UNKNOWN:
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "unknown query argument \"%*s\"; "
+                                         "allowed are: %s",
+                                         ngx_min(name.len,
+                                                 NGX_HTTP_URLSTORE_ARG),
+                                         name.data, *known ? known : "none");
 
-        eq = ngx_strlchr(p, next, '=');
-
-        n = ngx_http_urlstore_arg_known(known, p, (eq ? eq : next) - p);
-
-        if (n == -1) {
-            return ngx_http_urlstore_arg_unknown(r, known, p,
-                                                 (eq ? eq : next) - p);
-        }
-
-        if (eq == NULL || (seen & (ngx_uint_t) 1 << n)) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "the query argument \"%*s\" %s",
-                                             (eq ? eq : next) - p, p,
-                                             eq ? "is given twice"
-                                                : "has no value");
-        }
-
-        seen |= (ngx_uint_t) 1 << n;
+    default:
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "the query argument \"%*s\" %s",
+                                         name.len, name.data,
+                                         fault == US_ARGS_TWICE
+                                         ? "is given twice" : "has no value");
     }
-
-    return NGX_DECLINED;
-}
-
-
-/* its number among the words; -1: it is none of them */
-
-static ngx_int_t
-ngx_http_urlstore_arg_known(const char *known, u_char *name, size_t len)
-{
-    size_t     n;
-    ngx_int_t  i;
-
-    for (i = 0; *known; i++) {
-        n = strcspn(known, " ");
-
-        if (n == len && ngx_strncmp(known, name, n) == 0) {
-            return i;
-        }
-
-        known += n;
-
-        if (*known == ' ') {
-            known++;
-        }
-    }
-
-    return -1;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_arg_unknown(ngx_http_request_t *r, const char *known,
-    u_char *name, size_t len)
-{
-    if (*known == '\0') {
-        known = "none";
-    }
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "unknown query argument \"%*s\"; allowed "
-                                     "are: %s",
-                                     ngx_min(len, NGX_HTTP_URLSTORE_ARG),
-                                     name, known);
 }
 
 

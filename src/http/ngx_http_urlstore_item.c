@@ -172,16 +172,16 @@ ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
         }
     }
 
-    switch (ngx_http_urlstore_id(in->text.data, in->text.len, &e->id)) {
+    switch (us_id_parse(in->text, &e->id)) {
 
-    case NGX_OK:
+    case US_ID_OK:
         break;
 
-    case NGX_DECLINED:
+    case US_ID_NEVER:
         e->id = US_STORE_NO_ID;
         break;
 
-    default: /* NGX_ERROR */
+    default: /* US_ID_BAD */
         e->refusal.kind = US_INPUT_BAD;
         e->refusal.why = "an id is a decimal number, without a leading zero";
         return 1;

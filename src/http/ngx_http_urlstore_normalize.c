@@ -372,9 +372,9 @@ ngx_http_urlstore_normalize_out(ngx_http_request_t *r, us_canon_t *canon,
     }
 
     ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_JSON));
+               ngx_http_urlstore_accept(r, US_FORMAT_JSON));
 
-    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+    if (ctx->format == US_FORMAT_TEXT) {
         ctx->out.pos = ngx_cpymem(ctx->out.pos, canon->url.href.data,
                                   canon->url.href.len);
         *ctx->out.pos++ = '\n';

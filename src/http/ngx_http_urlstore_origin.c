@@ -13,6 +13,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
+#include "../api/us_origin.h"
 
 
 static ngx_uint_t ngx_http_urlstore_origin_own(ngx_http_request_t *r,
@@ -25,7 +26,6 @@ ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_loc_conf_t *ulcf = conf;
 
-    u_char      *p;
     ngx_str_t   *value, *origin;
     ngx_uint_t   i;
 
@@ -47,12 +47,7 @@ ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     for (i = 1; i < cf->args->nelts; i++) {
-        p = (u_char *) ngx_strstr(value[i].data, "://");
-
-        if (ngx_strcmp(value[i].data, "*") != 0
-            && (p == NULL || p == value[i].data || p[3] == '\0'
-                || ngx_strlchr(p + 3, value[i].data + value[i].len, '/')))
-        {
+        if (!us_origin_valid(ngx_http_urlstore_str(&value[i]))) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid origin \"%V\" of "
                                "urlstore_allow_origin: SCHEME://HOST[:PORT], "
@@ -106,48 +101,12 @@ ngx_http_urlstore_origin(ngx_http_request_t *r,
 }
 
 
-/* an Origin is SCHEME://HOST[:PORT] without a port that is the scheme's */
-
 static ngx_uint_t
 ngx_http_urlstore_origin_own(ngx_http_request_t *r, ngx_str_t *origin)
 {
-    ngx_str_t  host, own, port;
-
-    if (r->headers_in.host == NULL) {
-        return 0;
-    }
-
-    host = *origin;
-
-    if (host.len > 7 && ngx_strncasecmp(host.data, (u_char *) "http://", 7)
-                        == 0)
-    {
-        host.data += 7;
-        host.len -= 7;
-        ngx_str_set(&port, ":80");
-
-    } else if (host.len > 8
-               && ngx_strncasecmp(host.data, (u_char *) "https://", 8) == 0)
-    {
-        host.data += 8;
-        host.len -= 8;
-        ngx_str_set(&port, ":443");
-
-    } else {
-        return 0;
-    }
-
-    own = r->headers_in.host->value;
-
-    if (own.len > port.len
-        && ngx_strncmp(own.data + own.len - port.len, port.data, port.len)
-           == 0)
-    {
-        own.len -= port.len;
-    }
-
-    return own.len == host.len
-           && ngx_strncasecmp(own.data, host.data, host.len) == 0;
+    return r->headers_in.host
+           && us_origin_is_host(ngx_http_urlstore_str(origin),
+                           ngx_http_urlstore_str(&r->headers_in.host->value));
 }
 
 

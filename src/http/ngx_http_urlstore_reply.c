@@ -193,22 +193,14 @@ ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
 
 void
 ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_format_t format)
+    us_format_t format)
 {
+    us_str_t  type;
+
     ctx->format = format;
 
-    switch (format) {
+    type = us_media_type(format);
 
-    case NGX_HTTP_URLSTORE_JSON:
-        ngx_str_set(&ctx->type, "application/json");
-        break;
-
-    case NGX_HTTP_URLSTORE_NDJSON:
-        ngx_str_set(&ctx->type, "application/x-ndjson");
-        break;
-
-    default:
-        ngx_str_set(&ctx->type, "text/plain");
-        break;
-    }
+    ctx->type.data = (u_char *) type.data;
+    ctx->type.len = type.len;
 }

@@ -9,6 +9,7 @@
 
 
 #include "ngx_http_urlstore.h"
+#include "../api/us_media.h"
 #include "../input/us_input.h"
 #include "../input/us_json_quote.h"
 #include "../url/us_normalize.h"
@@ -32,13 +33,6 @@ typedef struct {
     ngx_chain_t                    *free;
     ngx_queue_t                    *pieces;   /* that are the request's */
 } ngx_http_urlstore_out_t;
-
-
-typedef enum {
-    NGX_HTTP_URLSTORE_TEXT = 0,
-    NGX_HTTP_URLSTORE_JSON,
-    NGX_HTTP_URLSTORE_NDJSON
-} ngx_http_urlstore_format_t;
 
 
 /* why an input is no item of the store; see ngx_http_urlstore_problem.c */
@@ -88,7 +82,7 @@ ngx_int_t ngx_http_urlstore_reply_output(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
 void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_format_t format);
+    us_format_t format);
 
 /* ngx_http_urlstore_stream.c */
 

@@ -11,6 +11,7 @@
 
 #include "ngx_http_urlstore_zone.h"
 #include "ngx_http_urlstore_reply.h"
+#include "../api/us_args.h"
 
 
 /* CPU time of a request's slow matches of user rules, ns */
@@ -80,7 +81,7 @@ struct ngx_http_urlstore_ctx_s {
                                    *endpoint;
     ngx_str_t                       tail;         /* what follows NAME/ */
     ngx_http_urlstore_out_t         out;
-    ngx_http_urlstore_format_t      format;
+    us_format_t      format;
 
     /* what the reply depends on: see ngx_http_urlstore_reply_when() */
     uint64_t                        lsn;
@@ -173,12 +174,9 @@ ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
 /* a decoded query argument, in the request's pool; NGX_DECLINED: not there */
 ngx_int_t ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
     ngx_str_t *value);
-ngx_int_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
-ngx_http_urlstore_format_t ngx_http_urlstore_accept(ngx_http_request_t *r,
-    ngx_http_urlstore_format_t preset);
-
-/* an id: NGX_OK, NGX_ERROR (not an id), NGX_DECLINED (never given: too big) */
-ngx_int_t ngx_http_urlstore_id(const u_char *p, size_t len, uint64_t *id);
+ngx_uint_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
+us_format_t ngx_http_urlstore_accept(ngx_http_request_t *r,
+    us_format_t preset);
 
 /* ngx_http_urlstore_body.c */
 
@@ -211,7 +209,7 @@ void ngx_http_urlstore_body_slow(ngx_http_urlstore_ctx_t *ctx);
 
 /* the reader; its format is settled after the first item, or the end */
 us_input_t *ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx);
-ngx_http_urlstore_format_t ngx_http_urlstore_body_format(
+us_format_t ngx_http_urlstore_body_format(
     ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_normalize.c */

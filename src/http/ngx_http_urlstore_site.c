@@ -132,7 +132,7 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
+    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
 
     return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
@@ -342,9 +342,9 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
     }
 
     ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_JSON));
+               ngx_http_urlstore_accept(r, US_FORMAT_JSON));
 
-    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+    if (ctx->format == US_FORMAT_TEXT) {
 
         if (item) {
             out->pos = ngx_sprintf(out->pos, "%uL\tseen\t", item->id);

@@ -420,13 +420,13 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
     }
 
     ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
-                                                    NGX_HTTP_URLSTORE_JSON));
+                                                    US_FORMAT_JSON));
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 256) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+    if (ctx->format == US_FORMAT_TEXT) {
         rc = ngx_http_urlstore_out_printf(&ctx->out, 32, "%s\n", state);
 
     } else {

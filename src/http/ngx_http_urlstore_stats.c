@@ -354,7 +354,7 @@ ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_JSON);
+    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
 
     return ngx_http_urlstore_send(r);
 }

@@ -39,7 +39,7 @@ typedef struct {
 
 
 static ngx_int_t ngx_http_urlstore_url_one(ngx_http_request_t *r,
-    uint64_t id, ngx_int_t known);
+    uint64_t id, us_id_rc_t known);
 static ngx_int_t ngx_http_urlstore_url_found(ngx_http_request_t *r,
     uint64_t id);
 static ngx_int_t ngx_http_urlstore_url_cache(ngx_http_request_t *r,
@@ -71,7 +71,7 @@ ngx_int_t
 ngx_http_urlstore_url_handler(ngx_http_request_t *r)
 {
     uint64_t                  id;
-    ngx_int_t                 rc;
+    us_id_rc_t                known;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -86,20 +86,20 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
         return ngx_http_urlstore_ids_get(r);
     }
 
-    rc = ngx_http_urlstore_id(ctx->tail.data, ctx->tail.len, &id);
+    known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &id);
 
-    if (rc == NGX_ERROR) {
+    if (known == US_ID_BAD) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                          "an id is a decimal number");
     }
 
-    if (rc == NGX_OK) {
+    if (known == US_ID_OK) {
         ctx->id = id;
     }
 
     if (r->method == NGX_HTTP_DELETE) {
 
-        if (rc == NGX_DECLINED) {
+        if (known == US_ID_NEVER) {
             return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                              "no such id was given yet");
         }
@@ -107,14 +107,13 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
         return ngx_http_urlstore_url_delete(r);
     }
 
-    return ngx_http_urlstore_url_one(r, id, rc);
+    return ngx_http_urlstore_url_one(r, id, known);
 }
 
 
-/* known: NGX_DECLINED if the id is too large to have been given */
-
 static ngx_int_t
-ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
+ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
+    us_id_rc_t known)
 {
     size_t                    len;
     ngx_int_t                 rc;
@@ -133,7 +132,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id, ngx_int_t known)
     status = US_UNKNOWN;
     len = 0;
 
-    if (known == NGX_OK) {
+    if (known == US_ID_OK) {
         status = us_store_get(ctx->zone->store, id, buf, &len);
     }
 
@@ -211,9 +210,9 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
     }
 
     ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_TEXT));
+               ngx_http_urlstore_accept(r, US_FORMAT_TEXT));
 
-    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+    if (ctx->format == US_FORMAT_TEXT) {
         ctx->out.pos = ngx_cpymem(ctx->out.pos, url.data, url.len);
 
     } else {
@@ -255,8 +254,8 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
 
     p = ngx_hex_dump(p, ctx->zone->conf.uuid, 16);
     p = ngx_sprintf(p, "-%xL-%xL%s\"", ctx->zone->conf.epoch, id,
-                    ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_TEXT)
-                    == NGX_HTTP_URLSTORE_TEXT ? "" : "-j");
+                    ngx_http_urlstore_accept(r, US_FORMAT_TEXT)
+                    == US_FORMAT_TEXT ? "" : "-j");
 
     value.len = p - value.data;
 
@@ -346,7 +345,7 @@ ngx_http_urlstore_url_redirect(ngx_http_request_t *r)
     }
 
     ctx->status = NGX_HTTP_MOVED_TEMPORARILY;
-    ngx_http_urlstore_type(ctx, NGX_HTTP_URLSTORE_TEXT);
+    ngx_http_urlstore_type(ctx, US_FORMAT_TEXT);
 
     return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
@@ -501,7 +500,7 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
     }
 
     ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_TEXT));
+               ngx_http_urlstore_accept(r, US_FORMAT_TEXT));
 
     /* the path is the list, where it is */
 
@@ -529,7 +528,7 @@ ngx_http_urlstore_ids_check(const u_char *p, size_t len)
     uint64_t  id;
 
     return len <= NGX_HTTP_URLSTORE_DIGITS
-           && ngx_http_urlstore_id(p, len, &id) != NGX_ERROR
+           && us_id_parse((us_str_t) { len, p }, &id) != US_ID_BAD
            ? NGX_OK : NGX_ERROR;
 }
 
@@ -652,7 +651,7 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
     if (!ids->begun) {
         ids->begun = 1;
 
-        if (ctx->format == NGX_HTTP_URLSTORE_JSON
+        if (ctx->format == US_FORMAT_JSON
             && ngx_http_urlstore_out_printf(out, 16, "{\"results\":[")
                != NGX_OK)
         {
@@ -689,7 +688,7 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
         return NGX_AGAIN;
     }
 
-    return ctx->format == NGX_HTTP_URLSTORE_JSON
+    return ctx->format == US_FORMAT_JSON
            ? ngx_http_urlstore_out_printf(out, 4, "]}\n") : NGX_OK;
 }
 
@@ -710,7 +709,7 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
     status = US_UNKNOWN;
     len = 0;
 
-    if (ngx_http_urlstore_id(text.data, text.len, &id) == NGX_OK) {
+    if (us_id_parse(text, &id) == US_ID_OK) {
         status = us_store_get(ctx->zone->store, id, buf, &len);
     }
 
@@ -750,7 +749,7 @@ ngx_http_urlstore_ids_line(ngx_http_urlstore_ctx_t *ctx,
            : (status == US_DELETED) ? "deleted"
            : (status == US_DAMAGED) ? "damaged" : "unknown";
 
-    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+    if (ctx->format == US_FORMAT_TEXT) {
         p = ngx_cpymem(p, id.data, id.len);
         *p++ = '\t';
 
@@ -767,7 +766,7 @@ ngx_http_urlstore_ids_line(ngx_http_urlstore_ctx_t *ctx,
         return;
     }
 
-    if (ids->shown++ && ctx->format == NGX_HTTP_URLSTORE_JSON) {
+    if (ids->shown++ && ctx->format == US_FORMAT_JSON) {
         *p++ = ',';
     }
 
@@ -777,5 +776,5 @@ ngx_http_urlstore_ids_line(ngx_http_urlstore_ctx_t *ctx,
     p = (status == US_OK) ? us_json_quote(p, url) : ngx_cpymem(p, "null", 4);
 
     out->pos = ngx_sprintf(p, ",\"status\":\"%s\"}%s", name,
-                           ctx->format == NGX_HTTP_URLSTORE_JSON ? "" : "\n");
+                           ctx->format == US_FORMAT_JSON ? "" : "\n");
 }

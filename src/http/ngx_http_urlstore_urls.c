@@ -85,7 +85,7 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
     }
 
     ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, NGX_HTTP_URLSTORE_TEXT));
+               ngx_http_urlstore_accept(r, US_FORMAT_TEXT));
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -160,7 +160,7 @@ ngx_http_urlstore_urls_number(ngx_http_request_t *r, const char *name,
     switch (ngx_http_urlstore_arg(r, name, &value)) {
 
     case NGX_OK:
-        return ngx_http_urlstore_id(value.data, value.len, n) == NGX_ERROR
+        return us_id_parse(ngx_http_urlstore_str(&value), n) == US_ID_BAD
                ? NGX_ERROR : NGX_OK;
 
     case NGX_DECLINED:
@@ -290,7 +290,7 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
     if (!urls->begun) {
         urls->begun = 1;
 
-        if (ctx->format == NGX_HTTP_URLSTORE_JSON
+        if (ctx->format == US_FORMAT_JSON
             && ngx_http_urlstore_out_printf(out, 16, "{\"results\":[")
                != NGX_OK)
         {
@@ -329,12 +329,12 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
         urls->at = urls->next;
     }
 
-    if (ctx->format == NGX_HTTP_URLSTORE_JSON) {
+    if (ctx->format == US_FORMAT_JSON) {
         return ngx_http_urlstore_out_printf(out, 64, "],\"next\":%uL}\n",
                                             urls->at);
     }
 
-    if (ctx->format == NGX_HTTP_URLSTORE_NDJSON) {
+    if (ctx->format == US_FORMAT_NDJSON) {
         return ngx_http_urlstore_out_printf(out, 64, "{\"next\":%uL}\n",
                                             urls->at);
     }
@@ -408,7 +408,7 @@ static u_char *
 ngx_http_urlstore_urls_line(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_urls_t *urls, u_char *p, uint64_t id, us_str_t *url)
 {
-    if (ctx->format == NGX_HTTP_URLSTORE_TEXT) {
+    if (ctx->format == US_FORMAT_TEXT) {
         p = ngx_http_urlstore_u64(p, id);
         *p++ = '\t';
 
@@ -420,7 +420,7 @@ ngx_http_urlstore_urls_line(ngx_http_urlstore_ctx_t *ctx,
         }
 
     } else {
-        if (urls->shown && ctx->format == NGX_HTTP_URLSTORE_JSON) {
+        if (urls->shown && ctx->format == US_FORMAT_JSON) {
             *p++ = ',';
         }
 
@@ -432,7 +432,7 @@ ngx_http_urlstore_urls_line(ngx_http_urlstore_ctx_t *ctx,
         *p++ = '}';
     }
 
-    if (ctx->format != NGX_HTTP_URLSTORE_JSON) {
+    if (ctx->format != US_FORMAT_JSON) {
         *p++ = '\n';
     }
 

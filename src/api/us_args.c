@@ -1,0 +1,154 @@
+
+/*
+ * See us_args.h.
+ */
+
+
+#include "us_args.h"
+
+
+/* digits of the longest id: none reaches 2^52 */
+#define US_ID_DIGITS  16
+
+
+static int us_args_known(const char *known, us_str_t name);
+
+
+us_args_fault_t
+us_args_check(us_str_t query, const char *known, us_str_t *name)
+{
+    int             n;
+    uint64_t        seen;
+    const uint8_t  *p, *next, *last, *eq;
+
+    seen = 0;
+    last = query.data + query.len;
+
+    for (p = query.data; p < last; p = next + 1) {
+
+        next = memchr(p, '&', last - p);
+        if (next == NULL) {
+            next = last;
+        }
+
+        if (next == p) {
+            continue;
+        }
+
+        eq = memchr(p, '=', next - p);
+
+        name->data = p;
+        name->len = (eq ? eq : next) - p;
+
+        n = us_args_known(known, *name);
+
+        if (n == -1) {
+            return US_ARGS_UNKNOWN;
+        }
+
+        if (eq == NULL) {
+            return US_ARGS_NO_VALUE;
+        }
+
+        if (seen & ((uint64_t) 1 << n)) {
+            return US_ARGS_TWICE;
+        }
+
+        seen |= (uint64_t) 1 << n;
+    }
+
+    return US_ARGS_OK;
+}
+
+
+/* its number among the words; -1: it is none of them */
+
+static int
+us_args_known(const char *known, us_str_t name)
+{
+    int     i;
+    size_t  n;
+
+    for (i = 0; *known; i++) {
+        n = strcspn(known, " ");
+
+        if (n == name.len && memcmp(known, name.data, n) == 0) {
+            return i;
+        }
+
+        known += n;
+
+        if (*known == ' ') {
+            known++;
+        }
+    }
+
+    return -1;
+}
+
+
+int
+us_args_find(us_str_t query, const char *name, us_str_t *value)
+{
+    size_t          len;
+    const uint8_t  *p, *next, *last;
+
+    len = strlen(name);
+    last = query.data + query.len;
+
+    for (p = query.data; p < last; p = next + 1) {
+
+        next = memchr(p, '&', last - p);
+        if (next == NULL) {
+            next = last;
+        }
+
+        if ((size_t) (next - p) > len && p[len] == '='
+            && memcmp(p, name, len) == 0)
+        {
+            value->data = p + len + 1;
+            value->len = next - value->data;
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+int
+us_args_flag(us_str_t query, const char *name)
+{
+    us_str_t  value;
+
+    return us_args_find(query, name, &value) && value.len
+           && !(value.len == 1 && value.data[0] == '0');
+}
+
+
+us_id_rc_t
+us_id_parse(us_str_t text, uint64_t *id)
+{
+    size_t    i;
+    uint64_t  n;
+
+    if (text.len == 0 || (text.data[0] == '0' && text.len > 1)) {
+        return US_ID_BAD;
+    }
+
+    n = 0;
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') {
+            return US_ID_BAD;
+        }
+
+        if (i < US_ID_DIGITS) {
+            n = n * 10 + (text.data[i] - '0');
+        }
+    }
+
+    *id = n;
+
+    return text.len > US_ID_DIGITS ? US_ID_NEVER : US_ID_OK;
+}
