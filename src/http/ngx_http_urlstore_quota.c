@@ -3,41 +3,21 @@
  * urlstore_quota KEY RATE [burst=N] [zone=NAME:SIZE];
  *
  * Limits how many *new* URLs a client may add: a leaky bucket for each value
- * of KEY.  As in limit_req, KEY and RATE belong to the zone that holds the
- * buckets, and burst belongs to the directive.  Without zone=, directives of
- * the same KEY and RATE share a zone.
- *
- *     zone      | row of 8 buckets | row of 8 buckets | ...
- *     bucket    tag      keyed hash of KEY's value; 0: free
- *               level    new URLs that have not drained yet, in units
- *               drained  the time up to which RATE has drained it, ms
- *
- * A tag belongs to one row.  A unit is the 3,600,000th part of a URL: N/h
- * drains N units a millisecond, N/m 60 N, N/s 3600 N, all of them exactly.
+ * of KEY (api/us_quota.h).  As in limit_req, KEY and RATE belong to the zone
+ * that holds the buckets, and burst belongs to the directive.  Without zone=,
+ * directives of the same KEY and RATE share a zone.
  *
  * A request is refused with 429 if the bucket holds more than burst when the
  * request begins.  The URLs that were new are charged when it ends: a batch
- * may overdraw the bucket, and the client waits the longer.  If a row is full,
- * the bucket with the lowest level is forgotten, so that a client cannot get
- * rid of its debt by naming many others.
- *
- * A worker that is killed while it holds the lock leaves one bucket with a
- * wrong level and nothing else.  Tags are keyed (SipHash), so that nobody can
- * choose the client with which to share a row.
+ * may overdraw the bucket, and the client waits the longer.
  */
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../us_hash.h"
+#include "../api/us_quota.h"
 
 #include <sys/random.h>
 
-
-#define NGX_HTTP_URLSTORE_ROW          8
-#define NGX_HTTP_URLSTORE_UNITS        3600000          /* a URL */
-
-/* the greatest number of a directive */
-#define NGX_HTTP_URLSTORE_QUOTA_MAX    1000000000
 
 /* of zones: the default in bytes, the least in pages of memory */
 #define NGX_HTTP_URLSTORE_QUOTA_SIZE   (1024 * 1024)
@@ -45,22 +25,8 @@
 
 
 typedef struct {
-    uint64_t                        tag;
-    uint64_t                        level;
-    uint64_t                        drained;
-} ngx_http_urlstore_bucket_t;
-
-
-typedef struct {
-    uint8_t                         key[16];  /* of the tags */
-    ngx_uint_t                      rows;
-    ngx_http_urlstore_bucket_t     *buckets;
-} ngx_http_urlstore_quota_sh_t;
-
-
-typedef struct {
     ngx_slab_pool_t                *shpool;
-    ngx_http_urlstore_quota_sh_t   *sh;
+    us_quota_t                     *sh;
     ngx_http_complex_value_t        key;
     uint64_t                        rate;     /* units a millisecond */
     ngx_str_t                       rate_text;
@@ -79,10 +45,6 @@ static ngx_int_t ngx_http_urlstore_quota_args(ngx_conf_t *cf,
     ngx_str_t *burst, ngx_str_t *zone);
 static char *ngx_http_urlstore_quota_invalid(ngx_conf_t *cf,
     const char *what, ngx_str_t *value, const char *allowed);
-static ngx_int_t ngx_http_urlstore_quota_rate(ngx_str_t *value,
-    uint64_t *rate);
-static ngx_int_t ngx_http_urlstore_quota_burst(ngx_str_t *value,
-    uint64_t *burst);
 static ngx_int_t ngx_http_urlstore_quota_named(ngx_str_t *zone, size_t *size);
 static ngx_int_t ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate,
     ngx_str_t *zone);
@@ -95,10 +57,6 @@ static ngx_int_t ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
     ngx_http_urlstore_quota_t *quota, uint64_t level);
 static ngx_int_t ngx_http_urlstore_quota_client(ngx_http_request_t *r,
     ngx_http_urlstore_quota_zone_t *zone, uint64_t *tag);
-static ngx_http_urlstore_bucket_t *ngx_http_urlstore_quota_find_locked(
-    ngx_http_urlstore_quota_zone_t *zone, uint64_t tag, ngx_uint_t create);
-static void ngx_http_urlstore_quota_drain_locked(
-    ngx_http_urlstore_quota_zone_t *zone, ngx_http_urlstore_bucket_t *bucket);
 
 
 /* its address is the tag of quota zones */
@@ -150,13 +108,13 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    if (ngx_http_urlstore_quota_rate(&value[2], &rate) != NGX_OK) {
+    if (us_quota_rate(ngx_http_urlstore_str(&value[2]), &rate) != 0) {
         return ngx_http_urlstore_quota_invalid(cf, "rate", &value[2],
                    "a number of 1 to 1000000000, then \"/s\", \"/m\" or "
                    "\"/h\"");
     }
 
-    if (ngx_http_urlstore_quota_burst(&burst, &quota->burst) != NGX_OK) {
+    if (us_quota_burst(ngx_http_urlstore_str(&burst), &quota->burst) != 0) {
         return ngx_http_urlstore_quota_invalid(cf, "burst", &burst,
                    "a number of 0 to 1000000000");
     }
@@ -241,71 +199,6 @@ ngx_http_urlstore_quota_invalid(ngx_conf_t *cf, const char *what,
                        what, value, allowed);
 
     return NGX_CONF_ERROR;
-}
-
-
-/* N/s, N/m or N/h, also with an r before the slash; in units a millisecond */
-
-static ngx_int_t
-ngx_http_urlstore_quota_rate(ngx_str_t *value, uint64_t *rate)
-{
-    size_t     len;
-    ngx_int_t  n, seconds;
-
-    len = value->len;
-
-    if (len < 3 || value->data[len - 2] != '/') {
-        return NGX_ERROR;
-    }
-
-    switch (value->data[len - 1]) {
-    case 's':
-        seconds = 1;
-        break;
-    case 'm':
-        seconds = 60;
-        break;
-    case 'h':
-        seconds = 3600;
-        break;
-    default:
-        return NGX_ERROR;
-    }
-
-    len -= 2;
-
-    if (value->data[len - 1] == 'r') {
-        len--;
-    }
-
-    n = ngx_atoi(value->data, len);
-
-    if (n == NGX_ERROR || n == 0 || n > NGX_HTTP_URLSTORE_QUOTA_MAX) {
-        return NGX_ERROR;
-    }
-
-    *rate = (uint64_t) n * (NGX_HTTP_URLSTORE_UNITS / 1000 / seconds);
-
-    return NGX_OK;
-}
-
-
-/* in units */
-
-static ngx_int_t
-ngx_http_urlstore_quota_burst(ngx_str_t *value, uint64_t *burst)
-{
-    ngx_int_t  n;
-
-    n = ngx_atoi(value->data, value->len);
-
-    if (n == NGX_ERROR || n > NGX_HTTP_URLSTORE_QUOTA_MAX) {
-        return NGX_ERROR;
-    }
-
-    *burst = (uint64_t) n * NGX_HTTP_URLSTORE_UNITS;
-
-    return NGX_OK;
 }
 
 
@@ -477,13 +370,14 @@ ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
 {
     size_t                           len, size;
     ngx_slab_pool_t                 *shpool;
-    ngx_http_urlstore_quota_sh_t    *sh;
+    us_quota_t                      *sh;
+    void                            *buckets;
     ngx_http_urlstore_quota_zone_t  *zone;
 
     zone = shm_zone->data;
     shpool = zone->shpool;
 
-    sh = ngx_slab_calloc(shpool, sizeof(ngx_http_urlstore_quota_sh_t));
+    sh = ngx_slab_calloc(shpool, sizeof(us_quota_t));
     if (sh == NULL) {
         return NGX_ERROR;
     }
@@ -502,13 +396,12 @@ ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
 
     size = (shpool->pfree - 2) * ngx_pagesize;
 
-    sh->rows = size / sizeof(ngx_http_urlstore_bucket_t)
-               / NGX_HTTP_URLSTORE_ROW;
-
-    sh->buckets = ngx_slab_calloc(shpool, size);
-    if (sh->buckets == NULL) {
+    buckets = ngx_slab_calloc(shpool, size);
+    if (buckets == NULL) {
         return NGX_ERROR;
     }
+
+    us_quota_init(sh, buckets, size);
 
     if (getrandom(sh->key, sizeof(sh->key), 0) != sizeof(sh->key)) {
         ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, ngx_errno,
@@ -531,7 +424,6 @@ ngx_http_urlstore_quota_test(ngx_http_request_t *r)
     uint64_t                         level, tag;
     ngx_int_t                        rc;
     ngx_http_urlstore_quota_t       *quota;
-    ngx_http_urlstore_bucket_t      *bucket;
     ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
@@ -553,8 +445,8 @@ ngx_http_urlstore_quota_test(ngx_http_request_t *r)
 
     ngx_shmtx_lock(&zone->shpool->mutex);
 
-    bucket = ngx_http_urlstore_quota_find_locked(zone, tag, 0);
-    level = bucket ? bucket->level : 0;
+    level = us_quota_level_locked(zone->sh, zone->rate, tag,
+                                  ngx_current_msec);
 
     ngx_shmtx_unlock(&zone->shpool->mutex);
 
@@ -582,7 +474,7 @@ ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
 
     ngx_http_urlstore_count(ulcf->zone, NGX_HTTP_URLSTORE_N_QUOTA, 1);
 
-    seconds = (level - quota->burst - 1) / (zone->rate * 1000) + 1;
+    seconds = us_quota_wait(level, quota->burst, zone->rate);
 
     value.data = ngx_pnalloc(r->pool, NGX_INT64_LEN);
     if (value.data == NULL) {
@@ -600,11 +492,8 @@ ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
                                      "client's bucket holds %uL, drains at "
                                      "%V and admits requests at %uL or "
                                      "less; retry in %uL seconds",
-                                     (level + NGX_HTTP_URLSTORE_UNITS - 1)
-                                     / NGX_HTTP_URLSTORE_UNITS,
-                                     &zone->rate_text,
-                                     quota->burst / NGX_HTTP_URLSTORE_UNITS,
-                                     seconds);
+                                     us_quota_urls(level), &zone->rate_text,
+                                     us_quota_urls(quota->burst), seconds);
 }
 
 
@@ -615,7 +504,6 @@ ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n)
 {
     uint64_t                         tag;
     ngx_http_urlstore_quota_t       *quota;
-    ngx_http_urlstore_bucket_t      *bucket;
     ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
@@ -632,17 +520,9 @@ ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n)
         return;
     }
 
-    /* 2 ^ 64 units are 5,000 times the greatest burst */
-
-    n = ngx_min(n, NGX_HTTP_URLSTORE_QUOTA_MAX);
-
     ngx_shmtx_lock(&zone->shpool->mutex);
 
-    bucket = ngx_http_urlstore_quota_find_locked(zone, tag, 1);
-
-    if (bucket->level < (uint64_t) 1 << 63) {
-        bucket->level += (uint64_t) n * NGX_HTTP_URLSTORE_UNITS;
-    }
+    us_quota_charge_locked(zone->sh, zone->rate, tag, ngx_current_msec, n);
 
     ngx_shmtx_unlock(&zone->shpool->mutex);
 }
@@ -664,71 +544,7 @@ ngx_http_urlstore_quota_client(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    *tag = us_hash(zone->sh->key, 0, key.data, key.len) | 1;
+    *tag = us_quota_tag(zone->sh, ngx_http_urlstore_str(&key));
 
     return NGX_OK;
-}
-
-
-/* the client's bucket, drained to now; NULL: it has none, and create is 0 */
-
-static ngx_http_urlstore_bucket_t *
-ngx_http_urlstore_quota_find_locked(ngx_http_urlstore_quota_zone_t *zone,
-    uint64_t tag, ngx_uint_t create)
-{
-    ngx_uint_t                   i;
-    ngx_http_urlstore_bucket_t  *row, *bucket, *lowest;
-
-    row = &zone->sh->buckets[(tag >> 1) % zone->sh->rows
-                             * NGX_HTTP_URLSTORE_ROW];
-    lowest = row;
-
-    for (i = 0; i < NGX_HTTP_URLSTORE_ROW; i++) {
-        bucket = &row[i];
-
-        ngx_http_urlstore_quota_drain_locked(zone, bucket);
-
-        if (bucket->tag == tag) {
-            return bucket;
-        }
-
-        if (bucket->level < lowest->level) {
-            lowest = bucket;
-        }
-    }
-
-    if (!create) {
-        return NULL;
-    }
-
-    lowest->level = 0;
-    lowest->tag = tag;
-
-    return lowest;
-}
-
-
-static void
-ngx_http_urlstore_quota_drain_locked(ngx_http_urlstore_quota_zone_t *zone,
-    ngx_http_urlstore_bucket_t *bucket)
-{
-    uint64_t  now, elapsed;
-
-    /* the cached time of another worker may be later than ours */
-
-    now = ngx_current_msec;
-
-    if (now <= bucket->drained) {
-        return;
-    }
-
-    elapsed = now - bucket->drained;
-    bucket->drained = now;
-
-    if (elapsed > bucket->level / zone->rate) {
-        bucket->level = 0;
-
-    } else {
-        bucket->level -= elapsed * zone->rate;
-    }
 }
