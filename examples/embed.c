@@ -101,7 +101,7 @@ main(int argc, char **argv)
     e = us_embed_open(argv[1], &conf, error);
 
     if (e == NULL) {
-        fprintf(stderr, "embed: %s\n", error);
+        fprintf(stderr, "embed: \"%s\": %s\n", argv[1], error);
         return 2;
     }
 
@@ -113,7 +113,7 @@ main(int argc, char **argv)
     }
 
     if (us_embed_close(e, error) == -1) {
-        fprintf(stderr, "embed: %s\n", error);
+        fprintf(stderr, "embed: \"%s\": %s\n", argv[1], error);
         rc = -1;
     }
 

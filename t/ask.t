@@ -102,7 +102,7 @@ like(ask("add $dir/kept $dir/urls"), qr/^2\nurlstore: .*kept.*owned by/,
 
 for (['none', qr/none": No such file/], ["$dir/tmp", qr/there is no store/],
     ['https://a.test/', qr/is not http:/], ['http://', qr/has no host/],
-    ['http://a:b/', qr/no number as its port/],
+    ['http://a:b/', qr/no port from 1 to 65535/],
     ['http://a/?x', qr/has a path that is too long/],
     ['http://127.0.0.1:1/', qr/127.0.0.1:1: Connection refused/],
     ["http://127.0.0.1:$port/nothing", qr/seen: 404: /],

@@ -270,7 +270,7 @@ refused("backup $dir $t->{dir}/no/no", 2,
 refused("backup $to $copies/x", 2, qr/no data directory, and no backup that/,
     'another directory');
 refused("backup $t->{dir}/no $copies/x", 2, qr/no": No such file/, 'none');
-refused("import $one", 1, qr/it is a backup, which is only read/, 'an import');
+refused("import $one", 2, qr/it is a backup, which is only read/, 'an import');
 
 rename "$to/tls.key", "$t->{dir}/tls.key";
 mkdir "$to.tmp";

@@ -6,12 +6,13 @@
 use strict;
 use warnings;
 
-use Cwd qw(getcwd);
-use File::Basename qw(dirname);
-use File::Temp qw(tempdir);
-use Test::More;
+use lib 't/lib';
 
-my $urlstore = getcwd . '/build/urlstore';
+use File::Temp qw(tempdir);
+
+use UrlStore::Test;
+
+my $urlstore = "$UrlStore::Test::TOP/build/urlstore";
 my $dir = tempdir(CLEANUP => 1);
 
 chdir $dir or die "$dir: $!";
@@ -26,20 +27,7 @@ sub run
     my $out = `$urlstore $arguments </dev/null 2>err`;
     my $code = $? >> 8;
 
-    open my $f, '<', 'err' or die "err: $!";
-    local $/;
-
-    return ($out, scalar <$f> // '', $code);
-}
-
-
-sub spew
-{
-    my ($path, $text) = @_;
-
-    open my $f, '>', $path or die "$path: $!";
-    print $f $text;
-    close $f or die "$path: $!";
+    return ($out, slurp('err'), $code);
 }
 
 
@@ -82,8 +70,8 @@ for my $command (@commands) {
 }
 
 my ($version) = run('--version');
-open my $base, '<', dirname($urlstore) . '/../src/us_version.h' or die;
-like(join('', <$base>), qr/"@{[$version =~ s{^urlstore (.*)\n}{$1}r]}"/,
+like(slurp("$UrlStore::Test::TOP/src/us_version.h"),
+    qr/"@{[$version =~ s{^urlstore (.*)\n}{$1}r]}"/,
     "--version: $version");
 
 for my $bad ('backup', 'backup .', 'backup --rate x . y',
@@ -100,14 +88,14 @@ for my $bad ('backup', 'backup .', 'backup --rate x . y',
     my ($out, $err, $code) = run($bad);
 
     is("$out$code", '2', "$bad: refused");
-    like($err, qr/^usage: urlstore $command /m, 'and told how it is used');
+    like($err, qr/^usage: urlstore $command /m, 'and how it is used');
 }
 
 for my $bad ('', 'nothing') {
     my ($out, $err, $code) = run($bad);
 
     is("$out$code", '2', "\"$bad\" is no command");
-    like($err, qr/^  dedup /m, 'which are told');
+    like($err, qr/^  dedup /m, 'which are listed');
 }
 
 is(join(' ', glob '*'), 'err', 'nothing was made');
@@ -164,18 +152,104 @@ for my $command ('import data', 'normalize', 'hash', 'dedup', 'bench --json -')
 {
     my $out = `$urlstore $command <. 2>&1 >/dev/null`;
 
-    is($? >> 8, 2, "$command: an error of the input is told");
+    is($? >> 8, 2, "$command: an error of the input is reported");
     like($out, qr/^urlstore: standard input/m, 'and of which');
 }
 
 for my $command ('normalize <lines', 'hash <lines', 'dedup lines',
     'bench --json lines', 'dump data', 'dump --sorted data', 'stat data',
-    'verify data', 'stat --help', '--help')
+    'verify data', 'seen data lines', 'get data 0', 'add data lines',
+    'backup data copy', 'stat --help', '--help')
 {
     my $out = `$urlstore $command 2>&1 >/dev/full`;
 
-    is($? >> 8, 2, "$command: an error of the output is told");
-    like($out, qr/No space left/, 'and which');
+    is($? >> 8, 2, "$command: an error of the output is reported");
+    like($out, qr/^urlstore: standard output could not be written: No space/m,
+        'and which');
+
+    system('rm', '-rf', 'copy');
+    $out = `sh -c '$urlstore $command >&-' 2>&1`;
+
+    is($? >> 8, 2, "$command: a closed output is reported");
+    like($out, qr/^urlstore: standard output could not be written: Bad file/m,
+        'and that it is closed');
+    system('rm', '-rf', 'copy');
 }
 
-done_testing();
+# what is printed to a closed stream is not written to a file of the store
+
+is(system("sh -c '$urlstore import data lines 0<&- >&- 2>&-'"), 0,
+    'without any stream');
+is(-s "data/$_", 0, "data/$_ stays empty") for qw(lock readers);
+is(system("$urlstore verify data >verified"), 0, 'the store is whole');
+
+
+# what is no store is refused, and stays as it is
+
+mkdir $_ for qw(none other);
+spew('other/notes', "mine\n");
+
+for my $dir (qw(none other)) {
+    for my $command ("stat $dir", "verify $dir", "verify --fast $dir",
+        "dump $dir", "dump --sorted $dir", "get $dir 0", "seen $dir lines")
+    {
+        my ($out, $err, $code) = run($command);
+
+        is("$out$code$err", "2urlstore: \"$dir\": there is no store in it\n",
+            $command);
+    }
+}
+
+for my $command ('add other lines', 'import other lines') {
+    my ($out, $err, $code) = run($command);
+
+    is("$out$code", '2', $command);
+    like($err, qr/^urlstore: "other": it holds "notes", which is no file of a/,
+        'refused');
+}
+
+is(join(' ', glob('none/* other/*')), 'other/notes', 'nothing was made there');
+
+for my $command ('add lines lines', 'import lines lines', 'add gone/x lines',
+    'stat lines', 'dump gone')
+{
+    my ($dir) = (split ' ', $command)[1];
+    my ($out, $err, $code) = run($command);
+
+    is("$out$code", '2', "$command: $dir is no directory");
+    is(() = $err =~ /\Q$dir/g, 1, 'which is named once');
+}
+
+
+# values that are none
+
+for my $bad (['backup --rate 5x data copy', '--rate "5x" is not a size, such'],
+    ['dump --sorted --memory -1m data', '--memory "-1m" is not a size, such'],
+    ['dedup --memory 1k lines', '--memory "1k" is not a size of at least 1048'],
+    ['dedup --filter inf,.1 lines', '--filter "inf,.1" is not N,RATE'],
+    ['bench --limit x lines', '--limit "x" is not a number of URLs from 1 to'],
+    ['bench --shuffle x lines', '--shuffle "x" is not a number'],
+    ['bench --zone 0 lines', '--zone "0" is not a size, such as'],
+    ['import --profile x data', 'unknown profile "x"; use crawler, crawler-'],
+    ['import --www x data', 'unknown --www "x"; use first, keep or strip'],
+    ['import --profile whatwg data lines', '"data": its data were stored with '
+        . 'norm "crawler/1 unicode=15.0 www=first", not with "whatwg/1'],
+    ['get data ""', '"" is not an id, a number of at most 19 digits'],
+    ['add http://127.0.0.1:65616/ lines', '" has no port from 1 to 65535'])
+{
+    my ($command, $why) = @$bad;
+    my ($out, $err, $code) = run($command);
+
+    is("$out$code", '2', $command);
+    like($err, qr/^urlstore: .*\Q$why/, 'says why');
+}
+
+
+# answered URLs that are no longer there are damage, for a dump too
+
+my ($journal) = glob 'data/journal.*';
+
+spew($journal, substr slurp($journal), 0, -3);
+is(system("$urlstore dump data >dumped 2>err") >> 8, 1, 'a cut journal');
+like(slurp('err'), qr/"data": LSN \d+ was answered, the journal ends at \d+$/,
+    'is reported by a dump');

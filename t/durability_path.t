@@ -94,7 +94,7 @@ ok($t->stop, 'stopped');
 # settings that the data cannot follow
 
 refused(conf('marks=a,b profile=whatwg'),
-    qr/stored with norm "crawler.*the configuration has "whatwg/,
+    qr/stored with norm "crawler.*not with "whatwg/,
     'another profile');
 refused(conf('marks=a,b schemes=first'), qr/stored with schemes "keep"/,
     'other schemes');

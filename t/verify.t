@@ -109,3 +109,20 @@ ok(glob("$dir/snapshot.*"), '  with a snapshot');
 is(system("$urlstore verify $dir >/dev/null"), 0, '  that fits the journal');
 ok(import_lines($lines->[0]), '  and it goes on');
 is(`$urlstore dump $dir` =~ tr/\n//, 32769, '  with one more');
+
+# beside a writer: what is answered while verify reads is no damage
+
+$dir = tempdir(CLEANUP => 1) . '/data';
+open my $writer, '|-', "$urlstore add $dir >/dev/null" or die "add: $!";
+
+my $damaged = 0;
+
+for my $round (1 .. 60) {
+    print $writer map { "http://w.example/$round/$_/" . sha1_hex($_) . "\n" }
+        1 .. 1000;
+    wait_until(5, sub { -s "$dir/watermark" });
+    $damaged++ if `$urlstore verify --fast $dir` =~ /^DAMAGED/m;
+}
+
+ok(close($writer), 'added');
+is($damaged, 0, 'verified 60 times meanwhile');

@@ -7,8 +7,11 @@
 
 #include "us_cli.h"
 #include "../us_version.h"
+#include "../url/us_normalize.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 
 
@@ -60,6 +63,15 @@ us_cli_usage(const us_cli_command_t *c)
 
 
 int
+us_cli_failed(const char *path, const char *why)
+{
+    fprintf(stderr, "urlstore: \"%s\": %s\n", path, why);
+
+    return US_CLI_USAGE;
+}
+
+
+int
 us_cli_option(const us_cli_command_t *c, int argc, char **argv)
 {
     char                    letters[2 * US_CLI_OPTIONS + 1], *p;
@@ -92,9 +104,10 @@ us_cli_option(const us_cli_command_t *c, int argc, char **argv)
 
 
 size_t
-us_cli_size(const char *text)
+us_cli_size(const char *option, const char *text, size_t least)
 {
     char                *end;
+    size_t               size;
     unsigned             shift;
     unsigned long long   n;
 
@@ -115,12 +128,64 @@ us_cli_size(const char *text)
     }
 
     end += (shift != 0);
+    size = (errno || *end || n > (SIZE_MAX >> 1) >> shift) ? 0 : n << shift;
 
-    if (errno || *end || text[0] == '-' || n > (SIZE_MAX >> 1) >> shift) {
+    if (size < least || !isdigit((unsigned char) *text)) {
+        fprintf(stderr, "urlstore: --%s \"%.40s\" is not a size", option,
+                text);
+
+        if (least > 1) {
+            fprintf(stderr, " of at least %zu bytes", least);
+        }
+
+        fprintf(stderr, ", such as 256m\n");
         return 0;
     }
 
-    return n << shift;
+    return size;
+}
+
+
+double
+us_cli_count(const char *text, char **end)
+{
+    double  n;
+
+    n = isdigit((unsigned char) *text) ? strtod(text, end) : 0;
+
+    if (n == 0) {
+        *end = (char *) text;
+        return 0;
+    }
+
+    /* 50M and 5e7 are both what people write */
+
+    if (**end == 'k' || **end == 'K') {
+        n *= 1e3;
+        (*end)++;
+
+    } else if (**end == 'm' || **end == 'M') {
+        n *= 1e6;
+        (*end)++;
+    }
+
+    return n >= 1 && n <= 1e12 ? n : 0;
+}
+
+
+int
+us_cli_profile(const char *name)
+{
+    int  profile;
+
+    profile = us_profile_parse((us_str_t) { strlen(name), (uint8_t *) name });
+
+    if (profile == -1) {
+        fprintf(stderr, "urlstore: unknown profile \"%.40s\"; use crawler, "
+                "crawler-clean, aggressive, whatwg or strict-rfc3986\n", name);
+    }
+
+    return profile;
 }
 
 
@@ -170,11 +235,32 @@ us_cli_streams(int code)
 }
 
 
+/*
+ * A closed standard stream would be the number of the next file opened, and
+ * what is printed would be written to that file.  Its place is taken by a
+ * descriptor with which all reads and writes fail.
+ */
+
+static void
+us_cli_reserve(void)
+{
+    int  fd;
+
+    for (fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
+            (void) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
+
 int
 main(int argc, char **argv)
 {
     static char              name[64];
     const us_cli_command_t  *c;
+
+    us_cli_reserve();
 
     if (argc < 2) {
         us_cli_synopsis(stderr, NULL);

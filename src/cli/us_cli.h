@@ -96,11 +96,21 @@ void us_cli_synopsis(FILE *f, const us_cli_command_t *c);
 /* the answer to --help */
 void us_cli_manual(const us_cli_command_t *c);
 
+/* prints the path and why it failed; returns US_CLI_USAGE */
+int us_cli_failed(const char *path, const char *why);
+
 /* 0, or US_CLI_USAGE after a message: standard output cannot be written */
 int us_cli_output(void);
 
-/* "4096", "64k", "512M", "4G"; 0: it is none */
-size_t us_cli_size(const char *text);
+/*
+ * The values of options.  Bytes, "4096", "64k", "512M" or "4G", at least so
+ * many: 0 after a message.  A number of things, "50000000", "50M" or "5e7", up
+ * to 10^12: 0 if text does not begin with one; *end is what follows.  A
+ * us_profile_t: -1 after a message.
+ */
+size_t us_cli_size(const char *option, const char *text, size_t least);
+double us_cli_count(const char *text, char **end);
+int us_cli_profile(const char *name);
 
 
 #endif /* _US_CLI_H_INCLUDED_ */

@@ -55,7 +55,9 @@ struct us_ask_s {
 static int us_ask_command(int argc, char **argv);
 static int us_ask_options(us_ask_t *a, int argc, char **argv);
 static int us_ask_open(us_ask_t *a, const char *store);
-static int us_ask_open_dir(us_ask_t *a, const char *dir);
+static int us_ask_read(us_ask_t *a, const char *dir);
+static int us_ask_own(us_ask_t *a, const char *dir);
+static int us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature);
 static us_norm_t *us_ask_norm(us_str_t signature);
 static int us_ask_run(us_ask_t *a, int n, char **args);
 static int us_ask_close(us_ask_t *a);
@@ -64,6 +66,7 @@ static int us_ask_flush(void *data);
 static int us_ask_service(us_ask_t *a);
 static int us_ask_urls(us_ask_t *a);
 static int us_ask_ids(us_ask_t *a);
+static int us_ask_no_id(us_str_t line);
 static void us_ask_answer(us_ask_t *a, us_str_t line);
 static void us_ask_print(us_ask_t *a, uint64_t id, const char *status,
     us_str_t text);
@@ -208,7 +211,10 @@ static int
 us_ask_open(us_ask_t *a, const char *store)
 {
     if (!us_client_is(store)) {
-        return us_ask_open_dir(a, store);
+        a->batch = a->command == &us_cli_get ? us_ask_ids : us_ask_urls;
+
+        return a->command == &us_cli_add ? us_ask_own(a, store)
+                                         : us_ask_read(a, store);
     }
 
     a->batch = us_ask_service;
@@ -222,97 +228,111 @@ us_ask_open(us_ask_t *a, const char *store)
 }
 
 
-static int
-us_ask_damaged(const us_ask_t *a, const char *dir)
-{
-    fprintf(stderr, "urlstore: \"%s\": %s\n", dir,
-            a->data.rc == US_RECOVERY_FRESH ? "there is no store in it"
-                                            : a->data.recovery.error.text);
-    return US_CLI_USAGE;
-}
-
-
-/* add owns the directory, the others only read it */
+/* the others only read it */
 
 static int
-us_ask_open_dir(us_ask_t *a, const char *dir)
+us_ask_read(us_ask_t *a, const char *dir)
 {
-    int              code, adds;
-    char             error[US_EMBED_ERROR];
-    us_data_text_t   text;
+    int              code;
     us_store_conf_t  conf;
-    us_embed_conf_t  econf;
 
-    adds = (a->command == &us_cli_add);
-    a->batch = a->command == &us_cli_get ? us_ask_ids : us_ask_urls;
+    code = us_cli_data_open(&a->data, dir);
 
-    memset(&conf, 0, sizeof(us_store_conf_t));
-    code = US_CLI_DONE;
-
-    if (!adds || access(dir, F_OK) == 0) {
-        code = us_cli_data_open(&a->data, dir);
-    }
-
-    if (code == US_CLI_DONE && !adds) {
-        code = us_cli_data_load(&a->data, a->batch == us_ask_ids, 0, 0);
+    if (code == US_CLI_DONE) {
+        code = us_cli_data_load(&a->data, a->batch == us_ask_ids);
     }
 
     if (code != US_CLI_DONE) {
         return code;
     }
 
-    if (!adds && a->data.rc != US_RECOVERY_OK) {
-        return us_ask_damaged(a, dir);
+    if (a->data.rc == US_RECOVERY_FRESH) {
+        return us_cli_data_none(&a->data);
     }
 
-    if (adds && a->data.dirfd != -1) {
-        /* for its manifest: how URLs are normalized */
-        a->data.rc = us_recovery_open(&a->data.recovery, a->data.dirfd,
-                                      &us_data_ops, us_data_ignore, NULL,
-                                      a->data.boot);
+    if (a->data.rc != US_RECOVERY_OK) {
+        return us_cli_failed(dir, a->data.recovery.error.text);
+    }
 
-        if (a->data.rc == US_RECOVERY_OK) {
-            a->data.rc = us_data_conf(&a->data.recovery.manifest, &conf, &text,
-                                      &a->data.recovery.error) == 0
-                         ? US_RECOVERY_OK : US_RECOVERY_FAILED;
+    a->store = a->data.store;
+    us_store_conf(a->store, &conf);
+
+    return us_ask_rules(a, dir, conf.norm);
+}
+
+
+/* add owns the directory: the rules of its manifest, or the default ones */
+
+static int
+us_ask_own(us_ask_t *a, const char *dir)
+{
+    int               code;
+    char              error[US_EMBED_ERROR];
+    us_manifest_t     m;
+    us_data_text_t    text;
+    us_disk_error_t   e;
+    us_store_conf_t   conf;
+    us_embed_conf_t   own;
+    us_manifest_rc_t  rc;
+
+    memset(&conf, 0, sizeof(us_store_conf_t));
+    a->data.path = dir;
+
+    if (access(dir, F_OK) == 0) {
+        code = us_cli_data_open(&a->data, dir);
+
+        if (code != US_CLI_DONE) {
+            return code;
         }
 
-        us_recovery_close(&a->data.recovery);
+        rc = us_manifest_read(a->data.dirfd, &m, &e);
 
-        if (a->data.rc != US_RECOVERY_OK && a->data.rc != US_RECOVERY_FRESH) {
-            return us_ask_damaged(a, dir);
+        if ((rc == US_MANIFEST_OK && us_data_conf(&m, &conf, &text, &e) == -1)
+            || (rc != US_MANIFEST_OK && rc != US_MANIFEST_NONE))
+        {
+            return us_cli_failed(dir, e.text);
         }
-
-    } else if (!adds) {
-        a->store = a->data.store;
-        us_store_conf(a->store, &conf);
     }
 
-    a->norm = us_ask_norm(conf.norm);
+    code = us_ask_rules(a, dir, conf.norm);
 
-    if (a->norm == NULL || (a->ws = us_norm_ws_create(a->norm)) == NULL) {
-        fprintf(stderr, "urlstore: \"%s\" was normalized by %.*s, which this "
-                "version does not have\n", dir, (int) conf.norm.len,
-                conf.norm.data);
-        return US_CLI_USAGE;
+    if (code != US_CLI_DONE) {
+        return code;
     }
 
-    if (adds) {
-        memset(&econf, 0, sizeof(us_embed_conf_t));
-        econf.norm = us_norm_signature(a->norm);
-        econf.sites = conf.sites;
+    memset(&own, 0, sizeof(us_embed_conf_t));
+    own.norm = us_norm_signature(a->norm);
 
-        a->embed = us_embed_open(dir, &econf, error);
+    a->embed = us_embed_open(dir, &own, error);
 
-        if (a->embed == NULL) {
-            fprintf(stderr, "urlstore: \"%s\": %s\n", dir, error);
-            return US_CLI_USAGE;
-        }
-
-        a->store = us_embed_store(a->embed);
+    if (a->embed == NULL) {
+        return us_cli_failed(dir, error);
     }
+
+    a->store = us_embed_store(a->embed);
 
     return US_CLI_DONE;
+}
+
+
+static int
+us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature)
+{
+    a->norm = us_ask_norm(signature);
+
+    if (a->norm && (a->ws = us_norm_ws_create(a->norm)) != NULL) {
+        return US_CLI_DONE;
+    }
+
+    if (signature.len == 0) {
+        return us_cli_failed(dir, "out of memory");
+    }
+
+    fprintf(stderr, "urlstore: \"%s\" was normalized by %.*s, which this "
+            "version does not have\n", dir, (int) signature.len,
+            signature.data);
+
+    return US_CLI_USAGE;
 }
 
 
@@ -375,8 +395,7 @@ us_ask_close(us_ask_t *a)
     rc = US_CLI_DONE;
 
     if (a->embed && us_embed_close(a->embed, error) == -1) {
-        fprintf(stderr, "urlstore: %s\n", error);
-        rc = US_CLI_USAGE;
+        rc = us_cli_failed(a->data.path, error);
     }
 
     us_cli_data_close(&a->data);
@@ -403,7 +422,7 @@ us_ask_run(us_ask_t *a, int n, char **args)
 
         for (i = 0; i < n && rc == US_CLI_DONE; i++) {
             id = (us_str_t) { strlen(args[i]), (uint8_t *) args[i] };
-            rc = us_ask_lines(a, &id, 1);
+            rc = id.len ? us_ask_lines(a, &id, 1) : us_ask_no_id(id);
         }
 
         return rc ? rc : us_ask_flush(a);
@@ -421,6 +440,16 @@ us_ask_run(us_ask_t *a, int n, char **args)
     us_files_free(&a->files);
 
     return rc ? rc : us_files_code(&a->files);
+}
+
+
+static int
+us_ask_no_id(us_str_t line)
+{
+    fprintf(stderr, "urlstore: \"%.*s\" is not an id, a number of at most 19 "
+            "digits\n", line.len > 40 ? 40 : (int) line.len, line.data);
+
+    return US_CLI_USAGE;
 }
 
 
@@ -457,9 +486,7 @@ us_ask_lines(void *data, us_str_t *lines, size_t n)
         }
 
         if (a->command == &us_cli_get && !us_ask_id(line)) {
-            fprintf(stderr, "urlstore: \"%.*s\" is not an id\n",
-                    line.len > 40 ? 40 : (int) line.len, line.data);
-            return US_CLI_USAGE;
+            return us_ask_no_id(line);
         }
 
         /* of a text that is no URL, its length is enough */
@@ -645,8 +672,7 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
         if (us_embed_add(a->embed, group, k) == -1
             || us_embed_learn(a->embed) == -1)
         {
-            fprintf(stderr, "urlstore: %s\n", us_embed_error(a->embed));
-            return US_CLI_USAGE;
+            return us_cli_failed(a->data.path, us_embed_error(a->embed));
         }
 
     } else {

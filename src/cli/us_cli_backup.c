@@ -160,7 +160,7 @@ us_backup_parse(const us_cli_command_t *c, int argc, char **argv,
             return -1;
         }
 
-        *rate = us_cli_size(optarg);
+        *rate = us_cli_size("rate", optarg, 1);
 
         if (*rate == 0) {
             return -1;

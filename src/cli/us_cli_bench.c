@@ -511,7 +511,8 @@ us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
 static int
 us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
 {
-    int  c;
+    int    c;
+    char  *end;
 
     memset(conf, 0, sizeof(us_bench_conf_t));
 
@@ -532,19 +533,31 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
 
         case 's':
             conf->source.shuffle = 1;
-            conf->source.seed = strtoull(optarg, NULL, 10);
+            conf->source.seed = strtoull(optarg, &end, 10);
+
+            if (*end || end == optarg) {
+                fprintf(stderr, "urlstore: --shuffle \"%.40s\" is not a "
+                        "number\n", optarg);
+                return -1;
+            }
+
             break;
 
         case 'l':
-            conf->source.limit = us_cli_size(optarg);
+            conf->source.limit = (uint64_t) us_cli_count(optarg, &end);
+
+            if (*end || conf->source.limit == 0) {
+                fprintf(stderr, "urlstore: --limit \"%.40s\" is not a number "
+                        "of URLs from 1 to 1e12, such as 2M\n", optarg);
+                return -1;
+            }
+
             break;
 
         case 'z':
-            conf->zone = us_cli_size(optarg);
+            conf->zone = us_cli_size("zone", optarg, 1);
 
             if (conf->zone == 0) {
-                fprintf(stderr, "urlstore bench: --zone \"%s\" is not a size "
-                                "such as 64m\n", optarg);
                 return -1;
             }
 

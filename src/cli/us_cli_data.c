@@ -33,13 +33,43 @@ us_cli_data_open(us_cli_data_t *d, const char *path)
     d->dirfd = open(path, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
 
     if (d->dirfd == -1) {
-        fprintf(stderr, "urlstore: \"%s\": %s\n", path, strerror(errno));
-        return US_CLI_USAGE;
+        return us_cli_failed(path, strerror(errno));
     }
 
     us_manifest_boot(d->boot);
+    d->marked = (us_watermark_read(d->dirfd, &d->mark) == 0);
 
     return US_CLI_DONE;
+}
+
+
+uint64_t
+us_cli_data_answered(const us_cli_data_t *d)
+{
+    const us_manifest_t  *m;
+
+    m = &d->recovery.manifest;
+
+    if (us_manifest_closed(m)) {
+        return m->end;
+    }
+
+    if (!d->marked || memcmp(d->mark.uuid, m->uuid, 16) != 0
+        || strcmp(d->mark.boot, m->boot) != 0)
+    {
+        return 0;
+    }
+
+    /* what was not durable is lost with the machine: that was the promise */
+
+    return strcmp(m->boot, d->boot) == 0 ? d->mark.written : d->mark.durable;
+}
+
+
+int
+us_cli_data_none(const us_cli_data_t *d)
+{
+    return us_cli_failed(d->path, "there is no store in it");
 }
 
 
@@ -64,7 +94,7 @@ us_cli_data_close(us_cli_data_t *d)
 
 /* three quarters of the machine's memory, of which only what is used counts */
 
-int
+static int
 us_cli_data_format(us_cli_data_t *d, const us_store_conf_t *conf)
 {
     us_store_lock_t  lock = { us_cli_data_lock, us_cli_data_lock, NULL };
@@ -104,7 +134,7 @@ us_cli_data_apply(void *data, const uint8_t *p, size_t len)
 
 
 int
-us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring)
+us_cli_data_load(us_cli_data_t *d, int lookup)
 {
     int              code;
     us_recovery_t   *r;
@@ -120,9 +150,7 @@ us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring)
         return US_CLI_DONE;
     }
 
-    if ((owner && us_data_writable(&r->manifest, &r->error) == -1)
-        || us_data_conf(&r->manifest, &conf, &text, &r->error) == -1)
-    {
+    if (us_data_conf(&r->manifest, &conf, &text, &r->error) == -1) {
         d->rc = US_RECOVERY_FAILED;
         return US_CLI_DONE;
     }
@@ -135,7 +163,6 @@ us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring)
     }
 
     conf.lookup = lookup;
-    conf.ring = ring;
 
     /*
      * A version that did not write added marks to the manifest may have
@@ -149,7 +176,7 @@ us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring)
     code = us_cli_data_format(d, &conf);
 
     if (code == US_CLI_DONE) {
-        d->rc = us_recovery_run(r, owner);
+        d->rc = us_recovery_run(r, 0);
 
         (void) us_store_set_lsn(d->store, r->lsn);
     }

@@ -1,7 +1,7 @@
 
 /*
- * What stat, verify, dump and import have in common: a data directory opened
- * for reading, and its store built in this process's memory.
+ * What the commands that read a data directory have in common: it is opened,
+ * and its store is built in this process's memory.
  */
 
 
@@ -18,6 +18,8 @@ typedef struct {
     const char        *path;
     int                dirfd;
     char               boot[US_BOOT_ID + 1];
+    us_watermark_t     mark;          /* read before the journal is */
+    unsigned           marked:1;      /* there is one */
     us_recovery_t      recovery;
     us_recovery_rc_t   rc;
 
@@ -47,13 +49,19 @@ int us_cli_data_open(us_cli_data_t *d, const char *path);
 
 /*
  * Builds the store; d->rc is the result.  lookup: for id -> URL only, which
- * takes less memory.  owner: the caller holds the lock.
+ * takes less memory.
  */
-int us_cli_data_load(us_cli_data_t *d, int lookup, int owner, size_t ring);
+int us_cli_data_load(us_cli_data_t *d, int lookup);
 void us_cli_data_close(us_cli_data_t *d);
 
-/* an empty store of this configuration in d->mem; ring as in the conf */
-int us_cli_data_format(us_cli_data_t *d, const us_store_conf_t *conf);
+/*
+ * The LSN up to which clients have been answered, as far as that is known: if
+ * d->recovery.lsn is less, something that was answered is lost.
+ */
+uint64_t us_cli_data_answered(const us_cli_data_t *d);
+
+/* "there is no store in it"; returns US_CLI_USAGE */
+int us_cli_data_none(const us_cli_data_t *d);
 
 /* reads a file to its end; `uuid` may be NULL */
 void us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,

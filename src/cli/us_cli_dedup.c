@@ -80,20 +80,9 @@ us_dedup_filter_option(us_dedup_t *d, const char *text)
     char    *end;
     double   capacity, rate;
 
-    capacity = strtod(text, &end);
+    capacity = us_cli_count(text, &end);
 
-    /* 50M and 5e7 are both what people write */
-
-    if (*end == 'k' || *end == 'K') {
-        capacity *= 1e3;
-        end++;
-
-    } else if (*end == 'm' || *end == 'M') {
-        capacity *= 1e6;
-        end++;
-    }
-
-    if (*end == ',' && capacity >= 1 && capacity <= 1e12) {
+    if (*end == ',' && capacity) {
         rate = strtod(end + 1, &end);
 
         if (*end == '\0'
@@ -104,7 +93,8 @@ us_dedup_filter_option(us_dedup_t *d, const char *text)
     }
 
     fprintf(stderr, "urlstore: --filter \"%s\" is not N,RATE: a number of "
-            "lines, and an error between %g and %g\n", text,
+            "lines up to 1e12, and an error between %g and %g, such as "
+            "50M,0.001\n", text,
             US_FILTER_ERROR_MIN, US_FILTER_ERROR_MAX);
 
     return US_CLI_USAGE;
@@ -114,8 +104,7 @@ us_dedup_filter_option(us_dedup_t *d, const char *text)
 static int
 us_dedup_options(us_dedup_t *d, int argc, char **argv)
 {
-    int       c;
-    us_str_t  name;
+    int  c;
 
     d->profile = -1;
 
@@ -142,14 +131,9 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
             break;
 
         case 'n':
-            name.data = (uint8_t *) optarg;
-            name.len = strlen(optarg);
-            d->profile = us_profile_parse(name);
+            d->profile = us_cli_profile(optarg);
 
             if (d->profile == -1) {
-                fprintf(stderr, "urlstore: unknown profile \"%s\"; use "
-                                "crawler, crawler-clean, aggressive, whatwg or "
-                                "strict-rfc3986\n", optarg);
                 return US_CLI_USAGE;
             }
             break;
@@ -159,11 +143,9 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
             break;
 
         case 'm':
-            d->memory = us_cli_size(optarg);
+            d->memory = us_cli_size("memory", optarg, 1 << 20);
 
-            if (d->memory < 1 << 20) {
-                fprintf(stderr, "urlstore: --memory \"%s\" is not a size "
-                        "of at least 1M\n", optarg);
+            if (d->memory == 0) {
                 return US_CLI_USAGE;
             }
             break;

@@ -58,7 +58,8 @@ const us_cli_command_t  us_cli_dump = {
     .exits =
         " 0   all URLs were printed\n"
         " 1   DIR is damaged: URLs up to the damage were printed\n"
-        " 2   wrong usage, or something could not be read or written"
+        " 2   wrong usage, DIR has no store, or something could not be read "
+        "or written"
 };
 
 
@@ -195,12 +196,9 @@ us_dump_options(us_dump_options_t *o, int argc, char **argv)
             break;
 
         case 'm':
-            o->memory = us_cli_size(optarg);
+            o->memory = us_cli_size("memory", optarg, 1);
 
             if (o->memory == 0) {
-                fprintf(stderr, "urlstore: --memory \"%s\" is not a size such "
-                                "as 256m\n",
-                        optarg);
                 return -1;
             }
             break;
@@ -212,6 +210,35 @@ us_dump_options(us_dump_options_t *o, int argc, char **argv)
 
     return (optind == argc - 1 && (o->sorted || !o->delta)
             && !(o->sorted && o->deleted)) ? 0 : -1;
+}
+
+
+/* what is missing at the end; an exit code */
+
+static int
+us_dump_damage(const us_cli_data_t *d)
+{
+    uint64_t  answered;
+
+    if (d->rc == US_RECOVERY_FRESH) {
+        return us_cli_data_none(d);
+    }
+
+    if (d->rc != US_RECOVERY_OK) {
+        (void) us_cli_failed(d->path, d->recovery.error.text);
+        return US_CLI_REFUSED;
+    }
+
+    answered = us_cli_data_answered(d);
+
+    if (answered > d->recovery.lsn) {
+        fprintf(stderr, "urlstore: \"%s\": LSN %" PRIu64 " was "
+                "answered, the journal ends at %" PRIu64 "\n", d->path,
+                answered, d->recovery.lsn);
+        return US_CLI_REFUSED;
+    }
+
+    return US_CLI_DONE;
 }
 
 
@@ -232,24 +259,25 @@ us_dump_run(int argc, char **argv)
         return code;
     }
 
-    code = us_cli_data_load(&d, 1, 0, 0);
+    code = us_cli_data_load(&d, 1);
 
     if (code == US_CLI_DONE && d.store) {
 
         if ((o.sorted ? us_dump_sorted(&d, &o) : us_dump_ids(&d, &o, NULL))
             != 0)
         {
-            fprintf(stderr, "urlstore: %s\n", strerror(errno));
-            code = US_CLI_USAGE;
+            code = us_cli_output();
+
+            if (code == US_CLI_DONE) {
+                fprintf(stderr, "urlstore: sorting failed, with temporary "
+                        "files in $TMPDIR or /tmp: %s\n", strerror(errno));
+                code = US_CLI_USAGE;
+            }
         }
     }
 
-    if (code == US_CLI_DONE && d.rc != US_RECOVERY_OK
-        && d.rc != US_RECOVERY_FRESH)
-    {
-        fprintf(stderr, "urlstore: \"%s\" is damaged: %s\n", d.path,
-                d.recovery.error.text);
-        code = US_CLI_REFUSED;
+    if (code == US_CLI_DONE) {
+        code = us_dump_damage(&d);
     }
 
     us_cli_data_close(&d);

@@ -161,7 +161,7 @@ us_cli_synopsis(FILE *f, const us_cli_command_t *c)
         fprintf(f, "\n%*s", indent, "");
     }
 
-    fprintf(f, " %s\n", c->args);
+    fprintf(f, "%s%s\n", c->args[0] ? " " : "", c->args);
 }
 
 

@@ -173,8 +173,7 @@ us_normalize_flush(void *data)
 static int
 us_normalize_options(us_cli_normalize_t *ctx, int argc, char **argv)
 {
-    int       c;
-    us_str_t  name;
+    int  c;
 
     ctx->profile = US_PROFILE_CRAWLER;
 
@@ -183,14 +182,9 @@ us_normalize_options(us_cli_normalize_t *ctx, int argc, char **argv)
         switch (c) {
 
         case 'p':
-            name.data = (uint8_t *) optarg;
-            name.len = strlen(optarg);
-            ctx->profile = us_profile_parse(name);
+            ctx->profile = us_cli_profile(optarg);
 
-            if (ctx->profile < 0) {
-                fprintf(stderr, "urlstore: unknown profile \"%s\"; use "
-                                "crawler, crawler-clean, aggressive, whatwg or "
-                                "strict-rfc3986\n", optarg);
+            if (ctx->profile == -1) {
                 return US_CLI_USAGE;
             }
 

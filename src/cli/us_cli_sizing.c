@@ -13,9 +13,7 @@
 
 
 #include "us_cli_data.h"
-#include "us_files.h"
-#include "../data/us_embed.h"
-#include "../url/us_normalize.h"
+#include "us_fill.h"
 
 #include <errno.h>
 #include <dirent.h>
@@ -47,16 +45,8 @@ typedef struct {
     int               profile;
     unsigned          sites:1;
 
-    us_norm_t        *norm;
-    us_norm_ws_t     *ws;
-    us_embed_t       *e;
+    us_fill_t         fill;
     us_files_t        files;
-
-    uint64_t          fresh;
-    uint64_t          refused;
-    unsigned          n;              /* items waiting */
-    us_store_item_t   items[US_STORE_GROUP];
-    uint8_t           text[US_STORE_GROUP][US_URL_MAX];
 
     us_store_info_t   info;           /* at the end of the sample */
     uint64_t          disk;
@@ -70,7 +60,6 @@ static int us_sizing_run(us_sizing_t *z);
 static int us_sizing_fill(us_sizing_t *z, const char *dir);
 static int us_sizing_snapshot(us_sizing_t *z, const char *dir);
 static int us_sizing_lines(void *data, us_str_t *lines, size_t n);
-static int us_sizing_group(us_sizing_t *z);
 static int us_sizing_load(us_sizing_t *z, const char *dir);
 static void us_sizing_print(us_sizing_t *z);
 static void us_sizing_remove(const char *dir);
@@ -147,20 +136,11 @@ us_sizing_options(us_sizing_t *z, int argc, char **argv)
         switch (key) {
 
         case US_SIZING_URLS:
-            z->urls = strtod(optarg, &end);
+            z->urls = us_cli_count(optarg, &end);
 
-            if (*end == 'k' || *end == 'K') {
-                z->urls *= 1e3;
-                end++;
-
-            } else if (*end == 'm' || *end == 'M') {
-                z->urls *= 1e6;
-                end++;
-            }
-
-            if (*end != '\0' || !(z->urls >= 1 && z->urls <= 1e12)) {
-                fprintf(stderr, "urlstore: --urls \"%s\" is not a number of "
-                        "URLs\n", optarg);
+            if (*end != '\0' || z->urls == 0) {
+                fprintf(stderr, "urlstore: --urls \"%.40s\" is not a number "
+                        "of URLs from 1 to 1e12, such as 250M\n", optarg);
                 return US_CLI_USAGE;
             }
             break;
@@ -170,13 +150,9 @@ us_sizing_options(us_sizing_t *z, int argc, char **argv)
             break;
 
         case 'p':
-            z->profile = us_profile_parse((us_str_t) { strlen(optarg),
-                                                       (uint8_t *) optarg });
+            z->profile = us_cli_profile(optarg);
 
             if (z->profile == -1) {
-                fprintf(stderr, "urlstore: unknown profile \"%s\"; use "
-                                "crawler, crawler-clean, aggressive, whatwg or "
-                                "strict-rfc3986\n", optarg);
                 return US_CLI_USAGE;
             }
             break;
@@ -216,20 +192,7 @@ us_sizing_run(us_sizing_t *z)
         return US_CLI_USAGE;
     }
 
-    code = US_CLI_USAGE;
-    z->norm = us_norm_create((us_profile_t) z->profile);
-
-    if (z->norm && us_norm_seal(z->norm) == 0
-        && (z->ws = us_norm_ws_create(z->norm)) != NULL)
-    {
-        code = us_sizing_fill(z, dir);
-
-    } else {
-        fprintf(stderr, "urlstore: out of memory\n");
-    }
-
-    us_norm_ws_destroy(z->ws);
-    us_norm_destroy(z->norm);
+    code = us_sizing_fill(z, dir);
 
     if (code == US_CLI_DONE) {
         code = us_sizing_load(z, dir);
@@ -257,50 +220,45 @@ us_sizing_run(us_sizing_t *z)
 static int
 us_sizing_fill(us_sizing_t *z, const char *dir)
 {
-    int              rc;
-    char             error[US_EMBED_ERROR];
+    int              rc, closed;
     us_embed_conf_t  conf;
 
     memset(&conf, 0, sizeof(us_embed_conf_t));
-    conf.norm = us_norm_signature(z->norm);
     conf.sites = z->sites;
     conf.size = US_SIZING_MEMORY;
 
-    z->e = us_embed_open(dir, &conf, error);
+    z->fill.full = "the sample is too large: a part of it is enough, as "
+                   "head -n 10000000 gives it";
 
-    if (z->e == NULL) {
-        fprintf(stderr, "urlstore: \"%s\": %s\n", dir, error);
-        return US_CLI_USAGE;
-    }
-
-    z->files.take = us_sizing_lines;
-    z->files.data = z;
-    z->files.fresh = &z->fresh;
-    z->files.progress = 1;
-    z->files.cut = 1;
-
-    rc = us_files_init(&z->files) == 0
-         ? us_files_run(&z->files, 1, (char **) &z->sample) : US_CLI_USAGE;
-
-    us_files_end(&z->files);
-    us_files_free(&z->files);
+    rc = us_fill_open(&z->fill, dir, (us_profile_t) z->profile, US_WWW_FIRST,
+                      &conf);
 
     if (rc == US_CLI_DONE) {
-        rc = us_sizing_group(z);
+        z->files.take = us_sizing_lines;
+        z->files.data = z;
+        z->files.fresh = &z->fill.added;
+        z->files.progress = 1;
+        z->files.cut = 1;
+
+        rc = us_files_init(&z->files) == 0
+             ? us_files_run(&z->files, 1, (char **) &z->sample) : US_CLI_USAGE;
+
+        us_files_end(&z->files);
+        us_files_free(&z->files);
     }
 
-    us_store_info(us_embed_store(z->e), &z->info);
+    if (rc == US_CLI_DONE) {
+        rc = us_fill_flush(&z->fill);
+    }
 
     if (rc == US_CLI_DONE) {
+        us_store_info(us_embed_store(z->fill.embed), &z->info);
         rc = us_sizing_snapshot(z, dir);
     }
 
-    if (us_embed_close(z->e, error) == -1) {
-        fprintf(stderr, "urlstore: \"%s\": %s\n", dir, error);
-        rc = US_CLI_USAGE;
-    }
+    closed = us_fill_close(&z->fill);
 
-    return z->files.failed ? US_CLI_USAGE : rc;
+    return z->files.failed ? US_CLI_USAGE : rc ? rc : closed;
 }
 
 
@@ -313,27 +271,21 @@ us_sizing_snapshot(us_sizing_t *z, const char *dir)
     us_manifest_t    m;
     us_disk_error_t  e;
 
-    if (us_embed_sync(z->e) == -1) {
-        fprintf(stderr, "urlstore: %s\n", us_embed_error(z->e));
-        return US_CLI_USAGE;
+    if (us_embed_sync(z->fill.embed) == -1) {
+        return us_cli_failed(dir, us_embed_error(z->fill.embed));
     }
 
     fd = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
 
     if (fd == -1) {
-        fprintf(stderr, "urlstore: \"%s\": %s\n", dir, strerror(errno));
-        return US_CLI_USAGE;
+        return us_cli_failed(dir, strerror(errno));
     }
 
-    rc = us_data_snapshot(us_embed_store(z->e), fd, NULL, NULL, &m, &e);
-
-    if (rc != 0) {
-        fprintf(stderr, "urlstore: \"%s\": %s\n", dir, e.text);
-    }
-
+    rc = us_data_snapshot(us_embed_store(z->fill.embed), fd, NULL, NULL, &m,
+                          &e);
     (void) close(fd);
 
-    return rc == 0 ? US_CLI_DONE : US_CLI_USAGE;
+    return rc == 0 ? US_CLI_DONE : us_cli_failed(dir, e.text);
 }
 
 
@@ -342,59 +294,16 @@ us_sizing_lines(void *data, us_str_t *lines, size_t n)
 {
     us_sizing_t *z = data;
 
-    size_t            i;
-    us_canon_t        canon;
-    us_store_item_t  *item;
+    int     rc;
+    size_t  i;
 
-    for (i = 0; i < n; i++) {
+    rc = US_CLI_DONE;
 
-        if (us_normalize(z->norm, z->ws, lines[i], NULL, &canon) != US_URL_OK)
-        {
-            z->refused++;
-            continue;
-        }
-
-        item = &z->items[z->n];
-        memset(item, 0, sizeof(us_store_item_t));
-        memcpy(z->text[z->n], canon.url.href.data, canon.url.href.len);
-        item->url = (us_str_t) { canon.url.href.len, z->text[z->n] };
-        item->merge = canon.merge;
-
-        if (++z->n == US_STORE_GROUP && us_sizing_group(z) != 0) {
-            return US_CLI_USAGE;
-        }
+    for (i = 0; i < n && rc == US_CLI_DONE; i++) {
+        rc = us_fill_line(&z->fill, lines[i]);
     }
 
-    return US_CLI_DONE;
-}
-
-
-static int
-us_sizing_group(us_sizing_t *z)
-{
-    unsigned  i;
-
-    if (us_embed_add(z->e, z->items, z->n) == -1
-        || us_embed_learn(z->e) == -1)
-    {
-        fprintf(stderr, "urlstore: %s\n", us_embed_error(z->e));
-        return US_CLI_USAGE;
-    }
-
-    for (i = 0; i < z->n; i++) {
-
-        if (z->items[i].status == US_FULL) {
-            fprintf(stderr, "urlstore: the sample is too large: a part of it "
-                    "is enough, as head -n 10000000 gives it\n");
-            return US_CLI_USAGE;
-        }
-
-        z->fresh += (z->items[i].status == US_NEW);
-    }
-
-    z->n = 0;
-
-    return 0;
+    return rc;
 }
 
 
@@ -416,16 +325,14 @@ us_sizing_load(us_sizing_t *z, const char *dir)
     }
 
     (void) clock_gettime(CLOCK_MONOTONIC, &began);
-    code = us_cli_data_load(&d, 0, 0, 0);
+    code = us_cli_data_load(&d, 0);
     (void) clock_gettime(CLOCK_MONOTONIC, &ended);
 
     z->load = ended.tv_sec - began.tv_sec
               + (ended.tv_nsec - began.tv_nsec) / 1e9;
 
     if (code == US_CLI_DONE && d.rc != US_RECOVERY_OK) {
-        fprintf(stderr, "urlstore: \"%s\": %s\n", dir,
-                d.recovery.error.text);
-        code = US_CLI_USAGE;
+        code = us_cli_failed(dir, d.recovery.error.text);
     }
 
     m = &d.recovery.manifest;
@@ -453,7 +360,8 @@ us_sizing_print(us_sizing_t *z)
     need += need / 256 + (1 << 20);
 
     printf("sample     %" PRIu64 " lines, %" PRIu64 " different URLs, %"
-           PRIu64 " refused\n", z->files.lines, z->info.urls, z->refused);
+           PRIu64 " refused\n", z->files.lines, z->info.urls,
+           z->fill.refused);
     printf("URLs       %.0f\n", z->urls);
     printf("memory     %.1f bytes a URL, %.0f MB\n", memory,
            memory * z->urls / (1 << 20) + 1);

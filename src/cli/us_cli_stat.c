@@ -18,6 +18,7 @@
 
 
 static int us_stat_run(int argc, char **argv);
+static int us_stat_damage(const us_cli_file_t *f, int whole);
 
 
 const us_cli_command_t  us_cli_stat = {
@@ -32,7 +33,7 @@ const us_cli_command_t  us_cli_stat = {
     .exits =
         " 0   the files that were read are whole\n"
         " 1   one of them is damaged\n"
-        " 2   wrong usage, or DIR could not be read"
+        " 2   wrong usage, or DIR has no store or could not be read"
 };
 
 
@@ -68,17 +69,79 @@ us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
 }
 
 
+/* the snapshot, the newest segment, and sums; an exit code */
+
+static int
+us_stat_files(const us_cli_data_t *d, const us_manifest_t *m,
+    const us_dir_t *dir)
+{
+    int            bad;
+    uint64_t       bytes;
+    us_cli_file_t  f;
+
+    bad = 0;
+    memset(&f, 0, sizeof(us_cli_file_t));
+
+    if (m->has_snapshot) {
+        us_cli_data_file(&f, d->dirfd, US_SEGMENT_SNAPSHOT, m->snapshot,
+                         m->uuid);
+        printf("snapshot   %016" PRIx64 ", %" PRIu64 " bytes, %" PRIu64
+               " ids\n", m->snapshot, f.size, f.ids);
+        bad = us_stat_damage(&f, f.end == US_READ_FOOTER);
+
+    } else {
+        printf("snapshot   none\n");
+    }
+
+    printf("segments   %zu\n", dir->nsegments);
+
+    if (dir->nsegments) {
+        us_cli_data_file(&f, d->dirfd, US_SEGMENT_JOURNAL,
+                         dir->segments[dir->nsegments - 1], m->uuid);
+        bad |= us_stat_damage(&f, f.end == US_READ_FOOTER
+                                  || f.end == US_READ_END);
+    }
+
+    printf("ids        %" PRIu64 "\nlsn        %" PRIu64 "\n", f.ids, f.lsn);
+
+    if (d->marked) {
+        printf("written    %" PRIu64 "\ndurable    %" PRIu64 "\n",
+               d->mark.written, d->mark.durable);
+    }
+
+    bytes = us_dir_bytes(d->dirfd);
+    printf("bytes      %" PRIu64 "\n", bytes);
+
+    if (f.ids) {
+        printf("per id     %.2f\n", (double) bytes / f.ids);
+    }
+
+    return bad ? US_CLI_REFUSED : US_CLI_DONE;
+}
+
+
+/* whether a file is damaged, after a message */
+
+static int
+us_stat_damage(const us_cli_file_t *f, int whole)
+{
+    if (!whole) {
+        fprintf(stderr, "urlstore: %s\n", f->error.text);
+    }
+
+    return !whole;
+}
+
+
 static int
 us_stat_run(int argc, char **argv)
 {
     int               code;
-    uint64_t          bytes;
     us_dir_t          dir;
     us_cli_data_t     d;
-    us_cli_file_t     f;
     us_manifest_t     m;
-    us_watermark_t    mark;
     us_disk_error_t   e;
+    us_manifest_rc_t  rc;
 
     if (us_cli_option(&us_cli_stat, argc, argv) != -1 || optind != argc - 1) {
         return us_cli_usage(&us_cli_stat);
@@ -90,55 +153,28 @@ us_stat_run(int argc, char **argv)
         return code;
     }
 
-    if (us_manifest_read(d.dirfd, &m, &e) != US_MANIFEST_OK
-        || us_dir_read(d.dirfd, &dir, &e) == -1)
-    {
-        fprintf(stderr, "urlstore: \"%s\": %s\n", d.path, e.text);
+    if (us_dir_read(d.dirfd, &dir, &e) == -1) {
+        code = us_cli_failed(d.path, e.text);
         us_cli_data_close(&d);
-        return US_CLI_REFUSED;
+        return code;
     }
 
-    us_stat_manifest(&d, &m);
+    rc = us_manifest_read(d.dirfd, &m, &e);
 
-    if (m.has_snapshot) {
-        us_cli_data_file(&f, d.dirfd, US_SEGMENT_SNAPSHOT, m.snapshot, m.uuid);
-        printf("snapshot   %016" PRIx64 ", %" PRIu64 " bytes, %" PRIu64
-               " ids\n", m.snapshot, f.size, f.ids);
-        code |= (f.end != US_READ_FOOTER);
+    if (rc == US_MANIFEST_OK) {
+        us_stat_manifest(&d, &m);
+        code = us_stat_files(&d, &m, &dir);
+
+    } else if (rc == US_MANIFEST_NONE && dir.nsegments + dir.nsnapshots == 0) {
+        code = us_cli_data_none(&d);
 
     } else {
-        printf("snapshot   none\n");
-        memset(&f, 0, sizeof(us_cli_file_t));
-    }
-
-    printf("segments   %zu\n", dir.nsegments);
-
-    if (dir.nsegments) {
-        us_cli_data_file(&f, d.dirfd, US_SEGMENT_JOURNAL,
-                         dir.segments[dir.nsegments - 1], m.uuid);
-        code |= (f.end != US_READ_FOOTER && f.end != US_READ_END);
-    }
-
-    printf("ids        %" PRIu64 "\nlsn        %" PRIu64 "\n", f.ids, f.lsn);
-
-    if (us_watermark_read(d.dirfd, &mark) == 0) {
-        printf("written    %" PRIu64 "\ndurable    %" PRIu64 "\n",
-               mark.written, mark.durable);
-    }
-
-    bytes = us_dir_bytes(d.dirfd);
-    printf("bytes      %" PRIu64 "\n", bytes);
-
-    if (f.ids) {
-        printf("per id     %.2f\n", (double) bytes / f.ids);
-    }
-
-    if (code) {
-        fprintf(stderr, "urlstore: %s\n", f.error.text);
+        (void) us_cli_failed(d.path, e.text);
+        code = US_CLI_REFUSED;
     }
 
     us_dir_free(&dir);
     us_cli_data_close(&d);
 
-    return code ? US_CLI_REFUSED : US_CLI_DONE;
+    return code;
 }

@@ -47,7 +47,7 @@ const us_cli_command_t  us_cli_verify = {
     .exits =
         " 0   nothing is damaged\n"
         " 1   something is damaged\n"
-        " 2   wrong usage, or DIR could not be read"
+        " 2   wrong usage, or DIR has no store or could not be read"
 };
 
 
@@ -91,41 +91,6 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
     }
 
     return bad;
-}
-
-
-/* nothing that may have been answered lies past the end */
-
-static int
-us_verify_watermark(us_cli_data_t *d)
-{
-    int              same;
-    uint64_t         end;
-    us_manifest_t   *m;
-    us_watermark_t   mark;
-
-    m = &d->recovery.manifest;
-    same = (strcmp(m->boot, d->boot) == 0);
-    end = 0;
-
-    if (us_manifest_closed(m)) {
-        end = m->end;
-
-    } else if (us_watermark_read(d->dirfd, &mark) == 0
-               && memcmp(mark.uuid, m->uuid, 16) == 0
-               && strcmp(mark.boot, m->boot) == 0)
-    {
-        end = same ? mark.written : mark.durable;
-    }
-
-    if (end <= d->recovery.lsn) {
-        return 0;
-    }
-
-    printf("DAMAGED  LSN %" PRIu64 " was answered, the journal ends at %"
-           PRIu64 "\n", end, d->recovery.lsn);
-
-    return 1;
 }
 
 
@@ -257,7 +222,7 @@ us_verify_run(int argc, char **argv)
         }
 
     } else {
-        code = us_cli_data_load(&d, 1, 0, 0);
+        code = us_cli_data_load(&d, 1);
 
         if (code != US_CLI_DONE) {
             us_cli_data_close(&d);
@@ -266,9 +231,9 @@ us_verify_run(int argc, char **argv)
     }
 
     if (d.rc == US_RECOVERY_FRESH) {
-        printf("ok       there is nothing yet\n");
+        code = us_cli_data_none(&d);
         us_cli_data_close(&d);
-        return US_CLI_DONE;
+        return code;
     }
 
     bad = 0;
@@ -292,8 +257,10 @@ us_verify_run(int argc, char **argv)
         printf("DAMAGED  %s\n", d.recovery.error.text);
         bad = 1;
 
-    } else {
-        bad |= us_verify_watermark(&d);
+    } else if (us_cli_data_answered(&d) > d.recovery.lsn) {
+        printf("DAMAGED  LSN %" PRIu64 " was answered, the journal ends at %"
+               PRIu64 "\n", us_cli_data_answered(&d), d.recovery.lsn);
+        bad = 1;
     }
 
     if (d.store) {

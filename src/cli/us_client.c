@@ -48,8 +48,9 @@ us_client_is(const char *url)
 int
 us_client_init(us_client_t *c, const char *url)
 {
-    size_t       n;
-    const char  *p, *end;
+    size_t         n;
+    const char    *p, *end;
+    unsigned long  port;
 
     memset(c, 0, sizeof(us_client_t));
 
@@ -76,8 +77,10 @@ us_client_init(us_client_t *c, const char *url)
     if (*p == ':') {
         n = strspn(++p, "0123456789");
 
-        if (n == 0 || n >= sizeof(c->port)) {
-            return us_client_fail(c, "\"%s\" has no number as its port", url);
+        port = n && n < sizeof(c->port) ? strtoul(p, NULL, 10) : 0;
+
+        if (port == 0 || port > 65535) {
+            return us_client_fail(c, "\"%s\" has no port from 1 to 65535", url);
         }
 
         memcpy(c->port, p, n);

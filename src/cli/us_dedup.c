@@ -41,7 +41,8 @@ us_dedup_flush(us_dedup_t *d)
                 continue;
             }
 
-            fprintf(stderr, "urlstore: write: %s\n", strerror(errno));
+            fprintf(stderr, "urlstore: standard output could not be written: "
+                    "%s\n", strerror(errno));
             return US_CLI_USAGE;
         }
     }

@@ -20,7 +20,7 @@ typedef struct {
 } us_data_dump_t;
 
 
-static int us_data_settings(us_manifest_t *m, const us_store_conf_t *conf);
+static int us_data_writable(const us_manifest_t *m, us_disk_error_t *e);
 static void us_data_marks(const us_store_conf_t *conf, char *text);
 
 
@@ -29,17 +29,6 @@ const us_ops_t  us_data_ops = { us_store_op_size, us_store_op_ids };
 
 int
 us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
-{
-    memset(m, 0, sizeof(us_manifest_t));
-
-    return us_data_settings(m, conf);
-}
-
-
-/* uuid, epoch and settings of m are the store's, and no others */
-
-static int
-us_data_settings(us_manifest_t *m, const us_store_conf_t *conf)
 {
     char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)];
 
@@ -95,12 +84,14 @@ us_data_setting(const us_manifest_t *m, const char *key, const char *value,
         return 0;
     }
 
-    return us_disk_fail(e, 0, "its data were stored with %s \"%.150s\", the "
-                        "configuration has \"%.150s\"", key, have, value);
+    return us_disk_fail(e, 0, "its data were stored with %s \"%.150s\", not "
+                        "with \"%.150s\"", key, have, value);
 }
 
 
-int
+/* 0; -1, e: it is a backup, which nobody writes to */
+
+static int
 us_data_writable(const us_manifest_t *m, us_disk_error_t *e)
 {
     if (m->state != US_STATE_BACKUP) {
@@ -151,9 +142,9 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
         return 0;
     }
 
-    return us_disk_fail(e, 0, "its data were stored with marks \"%.150s\", the "
-                        "configuration has \"%.150s\"; marks can only be "
-                        "added, after these", have, now);
+    return us_disk_fail(e, 0, "its data were stored with marks \"%.150s\", not "
+                        "with \"%.150s\"; marks can only be added, after "
+                        "these", have, now);
 }
 
 
@@ -222,7 +213,7 @@ us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
 
     us_store_conf(s, &conf);
 
-    if (us_data_settings(&m, &conf) == -1) {
+    if (us_data_describe(&m, &conf) == -1) {
         return us_disk_fail(e, 0, "the settings are too long");
     }
 
@@ -251,7 +242,7 @@ us_data_add_marks(us_store_t *s, int dirfd, const us_str_t *names,
         return -1;
     }
 
-    if (us_data_settings(&m, &conf) == -1) {
+    if (us_data_describe(&m, &conf) == -1) {
         return us_disk_fail(e, 0, "the settings are too long");
     }
 

@@ -30,11 +30,8 @@
 extern const us_ops_t  us_data_ops;
 
 
-/* fills a new directory's manifest in; -1: the settings are too long */
+/* gives m the store's uuid, epoch and settings; -1: they are too long */
 int us_data_describe(us_manifest_t *m, const us_store_conf_t *conf);
-
-/* 0; -1, e: it is a backup, which nobody writes to */
-int us_data_writable(const us_manifest_t *m, us_disk_error_t *e);
 
 /*
  * Whether a store of this configuration can hold the directory's data: 0, or

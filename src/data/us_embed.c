@@ -111,23 +111,26 @@ static int
 us_embed_take(us_embed_t *e, const char *path)
 {
     if (mkdir(path, 0700) == -1 && errno != EEXIST) {
-        return us_disk_fail(&e->error, errno, "mkdir(\"%s\") failed", path);
+        return us_disk_fail(&e->error, errno, "mkdir() failed");
     }
 
     e->dirfd = open(path, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
 
     if (e->dirfd == -1) {
-        return us_disk_fail(&e->error, errno, "open(\"%s\") failed", path);
+        return us_disk_fail(&e->error, errno, "open() failed");
+    }
+
+    if (us_dir_alone(e->dirfd, &e->error) == -1) {
+        return -1;
     }
 
     e->lockfd = us_disk_lock(e->dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
 
     if (e->lockfd == -1) {
         return errno == EWOULDBLOCK
-               ? us_disk_fail(&e->error, 0, "\"%s\" is owned by another "
-                              "process; only one may own it", path)
-               : us_disk_fail(&e->error, errno, "\"%s\" cannot be locked",
-                              path);
+               ? us_disk_fail(&e->error, 0, "it is owned by another process; "
+                              "only one may own it")
+               : us_disk_fail(&e->error, errno, "it cannot be locked");
     }
 
     return 0;
@@ -217,7 +220,7 @@ us_embed_recover(us_embed_t *e)
         return US_RECOVERY_FAILED;
     }
 
-    conf.sites = e->conf.sites;
+    conf.sites |= e->conf.sites;
 
     if (us_embed_format(e, &conf) == -1) {
         return US_RECOVERY_FAILED;

@@ -49,14 +49,16 @@ typedef struct {
                                          quarters of the machine's */
     uint64_t      snapshot;           /* bytes of journal between two
                                          snapshots; 0: 64 MiB */
-    unsigned      sites:1;            /* count URLs by site */
+    unsigned      sites:1;            /* count URLs by site; 0: if the
+                                         directory does */
 } us_embed_conf_t;
 
 
 /*
  * Opens the directory, which is made if it is not there, as its owner.  NULL
- * with a readable reason in error (US_EMBED_ERROR bytes): it has an owner, it
- * is damaged, its URLs were normalized in another way, there is no memory.
+ * with the reason in error (US_EMBED_ERROR bytes, without the path): it has an
+ * owner, it holds files that are not of a store, it is damaged, its URLs were
+ * normalized in another way, there is no memory.
  */
 us_embed_t *us_embed_open(const char *path, const us_embed_conf_t *conf,
     char *error);

@@ -284,11 +284,10 @@ us_dir_data(int dirfd)
 
 
 int
-us_dir_usable(int dirfd, uid_t uid, gid_t gid, us_disk_error_t *e)
+us_dir_alone(int dirfd, us_disk_error_t *e)
 {
-    int          rc;
-    char         name[US_DIR_NAME];
-    struct stat  st;
+    int   rc;
+    char  name[US_DIR_NAME];
 
     rc = us_dir_foreign(dirfd, name, e);
 
@@ -298,7 +297,16 @@ us_dir_usable(int dirfd, uid_t uid, gid_t gid, us_disk_error_t *e)
                             "that is to be made", name);
     }
 
-    if (rc == -1) {
+    return rc;
+}
+
+
+int
+us_dir_usable(int dirfd, uid_t uid, gid_t gid, us_disk_error_t *e)
+{
+    struct stat  st;
+
+    if (us_dir_alone(dirfd, e) == -1) {
         return -1;
     }
 

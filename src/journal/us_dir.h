@@ -42,6 +42,9 @@ void us_dir_free(us_dir_t *dir);
 
 int us_dir_foreign(int dirfd, char *name, us_disk_error_t *e);
 
+/* the same with a readable error: 0, or -1 with e */
+int us_dir_alone(int dirfd, us_disk_error_t *e);
+
 /*
  * Whether root may use the directory for data of that user: it holds nothing
  * else, and it belongs to the user, or the user may write to it, or it is a

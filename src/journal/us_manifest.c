@@ -70,7 +70,8 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
     if (strncmp(text, "urlstore data ", 14) != 0 || crc == NULL
         || strlen(text) != (size_t) n)
     {
-        us_disk_fail(e, 0, "\"manifest\" is not one");
+        us_disk_fail(e, 0, "\"manifest\" is damaged: it is empty, or does not "
+                     "begin with \"urlstore data\", or has no CRC");
         return US_MANIFEST_BAD;
     }
 

@@ -57,6 +57,31 @@ static us_recovery_rc_t us_recovery_damage(us_recovery_t *r,
     const us_reader_t *reader);
 
 
+/* 1: the directory has no file of a store; 0: it has; -1: not readable */
+
+static int
+us_recovery_fresh(us_recovery_t *r)
+{
+    size_t    n;
+    us_dir_t  dir;
+
+    if (us_manifest_read(r->dirfd, &r->manifest, &r->error)
+        != US_MANIFEST_NONE)
+    {
+        return 0;
+    }
+
+    if (us_dir_read(r->dirfd, &dir, &r->error) == -1) {
+        return -1;
+    }
+
+    n = dir.nsegments + dir.nsnapshots;
+    us_dir_free(&dir);
+
+    return n == 0;
+}
+
+
 us_recovery_rc_t
 us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
     us_recovery_apply_pt apply, void *data, const char *boot)
@@ -74,6 +99,16 @@ us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
     r->apply = apply;
     r->data = data;
     snprintf(r->boot, sizeof(r->boot), "%s", boot);
+    r->readers = -1;
+
+    /* nothing is written to a directory that holds no store */
+
+    switch (us_recovery_fresh(r)) {
+    case 1:
+        return US_RECOVERY_FRESH;
+    case -1:
+        return US_RECOVERY_FAILED;
+    }
 
     /* a read-only file system has no such file, and no process removes any */
     r->readers = us_disk_lock(dirfd, US_DIR_READERS, O_RDWR, LOCK_SH);
@@ -94,14 +129,9 @@ us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
         }
     }
 
-    rc = us_manifest_read(dirfd, &r->manifest, &r->error);
-
-    if (rc == US_MANIFEST_NONE && dir.nsegments + dir.nsnapshots == 0) {
-        us_dir_free(&dir);
-        return US_RECOVERY_FRESH;
-    }
-
     us_dir_free(&dir);
+
+    rc = us_manifest_read(dirfd, &r->manifest, &r->error);
 
     if (rc == US_MANIFEST_NONE) {
         us_disk_fail(&r->error, 0, "there is a journal, but no \"manifest\"");
@@ -765,42 +795,6 @@ us_recovery_settle(int dirfd, us_manifest_t *m, const us_tail_t *tail,
     us_watermark_write(dirfd, &mark);
 
     return 0;
-}
-
-
-int
-us_recovery_finish(us_recovery_t *r, const char *sync)
-{
-    us_manifest_t  m;
-
-    m = r->manifest;
-
-    if (r->lost) {
-        m.epoch++;
-    }
-
-    if (us_recovery_settle(r->dirfd, &m, &r->tail, r->boot, sync, &r->error)
-        != 0)
-    {
-        return -1;
-    }
-
-    r->manifest = m;
-
-    return 0;
-}
-
-
-int
-us_recovery_create(int dirfd, us_manifest_t *m, const char *boot,
-    const char *sync, us_disk_error_t *e)
-{
-    us_tail_t  tail;
-
-    memset(&tail, 0, sizeof(us_tail_t));
-    m->has_snapshot = 0;
-
-    return us_recovery_settle(dirfd, m, &tail, boot, sync, e);
 }
 
 

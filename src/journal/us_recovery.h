@@ -105,13 +105,6 @@ us_recovery_rc_t us_recovery_run(us_recovery_t *r, int owner);
 int us_recovery_settle(int dirfd, us_manifest_t *m, const us_tail_t *tail,
     const char *boot, const char *sync, us_disk_error_t *e);
 
-/* the same after a run as owner, with a raised epoch if ids were lost */
-int us_recovery_finish(us_recovery_t *r, const char *sync);
-
-/* the same for an empty directory */
-int us_recovery_create(int dirfd, us_manifest_t *m, const char *boot,
-    const char *sync, us_disk_error_t *e);
-
 /* closed in order: all below lsn is durable */
 int us_recovery_clean(int dirfd, uint64_t lsn, uint64_t ids,
     us_disk_error_t *e);

@@ -267,8 +267,9 @@ test_same(void **state)
     side_open(&a, dirfd);
 
     side_conf(&conf);
+    memset(&m, 0, sizeof(us_manifest_t));
     assert_int_equal(us_data_describe(&m, &conf), 0);
-    assert_int_equal(us_recovery_create(dirfd, &m, FAKE_BOOT, "1s", &e), 0);
+    assert_int_equal(fake_new(dirfd, &m, "1s"), 0);
     assert_int_equal(us_writer_attach(&a.w, &a.tail), 0);
 
     snapshots = 0;
@@ -310,7 +311,7 @@ test_same(void **state)
 
             /* and it goes on in the other one's place */
 
-            us_recovery_finish(&r, "1s");
+            fake_finish(&r, "1s");
             assert_int_equal(us_writer_attach(&b.w, &b.tail), 0);
             side_close(&a);
             a = b;
@@ -410,9 +411,9 @@ test_nonsense(void **state)
         a.w.limit = US_SEGMENT_SIZE;
 
         side_conf(&conf);
+        memset(&m, 0, sizeof(us_manifest_t));
         assert_int_equal(us_data_describe(&m, &conf), 0);
-        assert_int_equal(us_recovery_create(dirfd, &m, FAKE_BOOT, "1s", &e),
-                         0);
+        assert_int_equal(fake_new(dirfd, &m, "1s"), 0);
         assert_int_equal(us_writer_attach(&a.w, &a.tail), 0);
 
         for (at = 0; at < 2000; at += US_STORE_GROUP) {
@@ -491,6 +492,7 @@ test_settings(void **state)
     us_store_conf_t  conf, other;
 
     side_conf(&conf);
+    memset(&m, 0, sizeof(us_manifest_t));
     assert_int_equal(us_data_describe(&m, &conf), 0);
     assert_int_equal(us_data_differs(&m, &conf, &e), 0);
 

@@ -163,12 +163,47 @@ typedef struct {
 } fake_journal_t;
 
 
+/* opens an empty directory for writing; m has uuid, epoch and settings */
+
+static inline int
+fake_new(int dirfd, us_manifest_t *m, const char *sync)
+{
+    us_tail_t        tail;
+    us_disk_error_t  e;
+
+    memset(&tail, 0, sizeof(us_tail_t));
+
+    return us_recovery_settle(dirfd, m, &tail, FAKE_BOOT, sync, &e);
+}
+
+
+/* the same after a run as owner, with a raised epoch if ids were lost */
+
+static inline int
+fake_finish(us_recovery_t *r, const char *sync)
+{
+    us_manifest_t  m;
+
+    m = r->manifest;
+    m.epoch += r->lost;
+
+    if (us_recovery_settle(r->dirfd, &m, &r->tail, r->boot, sync, &r->error)
+        != 0)
+    {
+        return -1;
+    }
+
+    r->manifest = m;
+
+    return 0;
+}
+
+
 static inline void
 fake_create(fake_journal_t *j, int dirfd, size_t max, uint64_t limit,
     const char *sync)
 {
-    us_manifest_t    m;
-    us_disk_error_t  e;
+    us_manifest_t  m;
 
     memset(j, 0, sizeof(fake_journal_t));
     memset(&m, 0, sizeof(us_manifest_t));
@@ -176,7 +211,7 @@ fake_create(fake_journal_t *j, int dirfd, size_t max, uint64_t limit,
     m.epoch = 1;
 
     assert_int_equal(us_manifest_set(&m, "norm", us_string("crawler/1")), 0);
-    assert_int_equal(us_recovery_create(dirfd, &m, FAKE_BOOT, sync, &e), 0);
+    assert_int_equal(fake_new(dirfd, &m, sync), 0);
 
     j->dirfd = dirfd;
     j->at.max = max;

@@ -212,7 +212,7 @@ test_kill(void **state)
     assert_int_equal(r.cut, 70);
     assert_int_equal(r.lost, 0);
     assert_non_null(strstr(r.torn.text, name));
-    assert_int_equal(us_recovery_finish(&r, "1s"), 0);
+    assert_int_equal(fake_finish(&r, "1s"), 0);
     assert_int_equal(r.manifest.epoch, 1);
 
     /* it was cut, not only passed over */
@@ -245,13 +245,13 @@ test_lost(void **state)
     assert_int_equal(r.lost, 1);
     assert_int_equal(r.lost_ids, j.at.ids - s.ids);
     assert_true(r.lost_ids > 0);
-    assert_int_equal(us_recovery_finish(&r, "1s"), 0);
+    assert_int_equal(fake_finish(&r, "1s"), 0);
     assert_int_equal(r.manifest.epoch, 2);
 
     assert_int_equal(fake_recover(&r, &s, dirfd_, 200, FAKE_BOOT, 1),
                      US_RECOVERY_OK);
     assert_int_equal(r.lost, 0);
-    assert_int_equal(us_recovery_finish(&r, "1s"), 0);
+    assert_int_equal(fake_finish(&r, "1s"), 0);
     assert_int_equal(r.manifest.epoch, 2);
 }
 
@@ -281,7 +281,7 @@ test_power(void **state)
 
     /* nor if nothing is answered before it is durable */
 
-    assert_int_equal(us_recovery_finish(&r, "always"), 0);
+    assert_int_equal(fake_finish(&r, "always"), 0);
     assert_int_equal(fake_recover(&r, &s, dirfd_, 200, FAKE_BOOT, 1),
                      US_RECOVERY_OK);
     assert_int_equal(r.lost, 0);
