@@ -35,15 +35,20 @@
 
 #include <stdlib.h>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 
 /*
  * A way is followed if it costs at most so much more than the cheapest one to
- * the steps ahead; tuned with urlstore bench on html_mdn_archived_pages and
- * trackawesomelist_md only: at twice the margin their records are as long, at a
- * quarter of it up to .5 % longer.
+ * the steps ahead.  That one leads further: each byte that is left to the other
+ * is taken for a price that nearly no text goes below.  Tuned with bench/codec:
+ * see docs/decisions/codec.md.
  */
 #define US_PARSE_MARGIN  (2 * US_PRICE_BIT)
-#define US_PARSE_AHEAD   12
+#define US_PARSE_BYTE    10
+#define US_PARSE_AHEAD   8
 
 /* nodes that a slice of building makes; about .3 ms */
 #define US_PARSER_SLICE  4096
@@ -61,6 +66,10 @@ typedef struct {
 } us_node_t;
 
 #define US_NO_TOKEN      -1
+
+/* a cost that no step reaches, by memset(); and what a byte adds to a step */
+#define US_STEP_NONE     0x7f
+#define US_STEP_BYTE     ((1 << 8) - ((uint64_t) US_PARSE_BYTE << 32))
 
 #define US_KEY_BITS      9
 #define US_KEY_MASK      ((1 << US_KEY_BITS) - 1)
@@ -93,8 +102,9 @@ struct us_parser_s {
     uint8_t               *ctx;       /* of tokens */
 
     /*
-     * One for each byte and one more: price 32 | token 16 | len 8 | 0; or of a
-     * start: price 32 | number 16 | 0 | ctx 8.
+     * One for each byte and one more: cost 32 | token 16 | len 8 | 0; or of a
+     * start: cost 32 | number 16 | 0 | ctx 8.  The cost is the price, and
+     * US_PARSE_BYTE for each byte that is left.
      */
     uint64_t              *steps;
     uint64_t              *runs;      /* us_parse_runs() */
@@ -129,9 +139,6 @@ typedef struct {
     size_t                 i;
     uint64_t               cost;      /* to reach it */
     const uint8_t         *row;       /* prices in its context */
-
-    uint64_t               ahead;     /* the cheapest step after it */
-    size_t                 at;        /* that one */
 } us_walk_t;
 
 
@@ -170,25 +177,39 @@ us_parse_ctx(const us_parser_t *p, uint64_t step)
 }
 
 
-/* the cheapest way to one of the next steps */
+/* whether one of the next steps costs less than that */
 
-static us_inline void
-us_parse_ahead(us_walk_t *w, const uint64_t *step)
+static us_inline int
+us_parse_beaten(const uint64_t *step, int32_t cost)
 {
-    size_t    n, best;
-    uint64_t  ahead;
+    unsigned  k;
 
-    ahead = (uint64_t) -1;
-    best = 0;
+#ifdef __SSE2__
+    __m128   lo, hi;
+    __m128i  limit, less;
 
-#pragma GCC unroll 8
-    for (n = 1; n <= US_PARSE_AHEAD; n++) {
-        best = step[n] < ahead ? n : best;
-        ahead = step[n] < ahead ? step[n] : ahead;
+    limit = _mm_set1_epi32(cost);
+    less = _mm_setzero_si128();
+
+#pragma GCC unroll 2
+    for (k = 1; k <= US_PARSE_AHEAD; k += 4) {
+        lo = _mm_loadu_ps((const float *) &step[k]);
+        hi = _mm_loadu_ps((const float *) &step[k + 2]);
+
+        less = _mm_or_si128(less, _mm_cmplt_epi32(
+                   _mm_castps_si128(_mm_shuffle_ps(lo, hi, 0xdd)), limit));
     }
 
-    w->ahead = ahead;
-    w->at = w->i + best;
+    return _mm_movemask_epi8(less) != 0;
+#else
+    for (k = 1; k <= US_PARSE_AHEAD; k++) {
+        if ((int32_t) (step[k] >> 32) < cost) {
+            return 1;
+        }
+    }
+
+    return 0;
+#endif
 }
 
 
@@ -242,12 +263,13 @@ us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
         }
     }
 
-    memset(p->steps + from, 0xff,
+    memset(p->steps + from, US_STEP_NONE,
            (len + 1 + US_PARSE_AHEAD - from) * sizeof(uint64_t));
 
     for (i = 0; i < nstarts; i++) {
         at = starts[i].at;
-        step = us_parse_step(starts[i].price, (int) i, 0)
+        step = us_parse_step(starts[i].price + (len - at) * US_PARSE_BYTE,
+                             (int) i, 0)
                | (at ? us_model_tail_ctx(text[at - 1]) : US_CTX_START);
         p->steps[at] = step < p->steps[at] ? step : p->steps[at];
     }
@@ -256,25 +278,39 @@ us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
 }
 
 
-/* tries the tokens with a text */
+static us_inline void
+us_parse_push(uint64_t *step, uint64_t v)
+{
+    *step = v < *step ? v : *step;
+}
+
+
+/*
+ * Tries the tokens with a text.  The first byte is one: its node follows the
+ * root.
+ */
 
 static us_inline void
-us_parse_texts(us_parser_t *p, us_walk_t *w, const uint8_t *text, size_t max)
+us_parse_texts(us_parser_t *p, const us_walk_t *w, const uint8_t *text,
+    size_t max)
 {
-    size_t            k, at;
     uint32_t          child;
-    uint64_t          v, ahead, *steps;
+    uint64_t          base, *step;
     unsigned          c;
+    const uint8_t    *stop;
     const us_node_t  *nodes, *node;
 
-    steps = p->steps + w->i;
+    step = p->steps + w->i + 1;
     nodes = p->nodes;
-    node = nodes;
-    ahead = w->ahead;
-    at = w->at;
+    stop = text + max;
+    c = *text++;
+    node = &nodes[1 + c];
+    base = us_parse_step(w->cost, 0, 0) + US_STEP_BYTE;
 
-    for (k = 0; k < max; /* void */) {
-        c = text[k];
+    us_parse_push(step, base + ((uint64_t) w->row[c] << 32 | c << 16));
+
+    while (text < stop) {
+        c = *text++;
 
         /* without a bit in the mask, the root, which is nobody's child */
 
@@ -286,17 +322,12 @@ us_parse_texts(us_parser_t *p, us_walk_t *w, const uint8_t *text, size_t max)
             break;
         }
 
-        k++;
+        base += US_STEP_BYTE;
+        step++;
 
-        v = us_parse_step(w->cost + w->row[node->token], node->token, k);
-
-        steps[k] = v < steps[k] ? v : steps[k];
-        at = v < ahead ? w->i + k : at;
-        ahead = v < ahead ? v : ahead;
+        us_parse_push(step, (base + ((uint64_t) w->row[node->token] << 32))
+                            | (uint64_t) (int64_t) node->token << 16);
     }
-
-    w->ahead = ahead;
-    w->at = at;
 }
 
 
@@ -305,14 +336,14 @@ us_parse_run(us_parser_t *p, const us_walk_t *w, unsigned alphabet,
     unsigned len)
 {
     unsigned  token;
-    uint64_t  v, *step;
 
     token = us_token_run(alphabet, len);
-    step = &p->steps[w->i + len];
 
-    v = us_parse_step(w->cost + w->row[token] + p->packed[alphabet][len],
-                      (int) token, len);
-    *step = v < *step ? v : *step;
+    us_parse_push(&p->steps[w->i + len],
+                  us_parse_step(w->cost + w->row[token]
+                                + p->packed[alphabet][len]
+                                - len * US_PARSE_BYTE,
+                                (int) token, len));
 }
 
 
@@ -321,7 +352,7 @@ us_parse_run(us_parser_t *p, const us_walk_t *w, unsigned alphabet,
  * and end; those that may hold '-' and '_' also up to the first of these.
  */
 
-static inline void
+static void
 us_parse_packed(us_parser_t *p, const us_walk_t *w, uint64_t runs)
 {
     unsigned  a, n, alnum, longest;
@@ -344,6 +375,25 @@ us_parse_packed(us_parser_t *p, const us_walk_t *w, uint64_t runs)
 }
 
 
+/* no run begins within a word, but at a start, or after a run */
+
+static inline uint64_t
+us_parse_runs_at(const us_parser_t *p, const uint8_t *text, size_t i)
+{
+    uint64_t  step;
+
+    step = p->steps[i];
+
+    if ((step >> 8 & 0xff) == 0 || us_token_is_run(step >> 16 & 0xffff)
+        || us_run_classes[text[i - 1]] == US_RUN_OTHER)
+    {
+        return p->runs[i];
+    }
+
+    return p->runs[i] & ~us_parse_masks[us_run_classes[text[i - 1]]];
+}
+
+
 size_t
 us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
@@ -354,10 +404,7 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     us_walk_t   w;
 
     steps = p->steps;
-
     w.i = us_parse_starts(p, text, len, starts, nstarts);
-    w.at = w.i;
-    w.ahead = (uint64_t) -1;
 
     us_parse_runs(p, text, w.i, len);
 
@@ -370,11 +417,8 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
          * is none to this step, its price is the greatest.
          */
 
-        if (w.i >= w.at) {
-            us_parse_ahead(&w, &steps[w.i]);
-        }
-
-        if (w.cost > (w.ahead >> 32) + US_PARSE_MARGIN) {
+        if (us_parse_beaten(&steps[w.i], (int32_t) w.cost - US_PARSE_MARGIN))
+        {
             continue;
         }
 
@@ -383,19 +427,12 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
 
         us_parse_texts(p, &w, text + w.i, max);
 
-        /* no run begins within a word, but at a start, or after a run */
+        if (p->runs[w.i] & 0x00fcfcfcfc) {
+            runs = us_parse_runs_at(p, text, w.i);
 
-        runs = p->runs[w.i];
-
-        if ((steps[w.i] >> 8 & 0xff)
-            && !us_token_is_run(steps[w.i] >> 16 & 0xffff)
-            && us_run_classes[text[w.i - 1]] != US_RUN_OTHER)
-        {
-            runs &= ~us_parse_masks[us_run_classes[text[w.i - 1]]];
-        }
-
-        if (runs & 0x00fcfcfcfc) {
-            us_parse_packed(p, &w, runs);
+            if (runs & 0x00fcfcfcfc) {
+                us_parse_packed(p, &w, runs);
+            }
         }
     }
 
