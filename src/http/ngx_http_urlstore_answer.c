@@ -18,6 +18,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
+#include "../us_text.h"
 
 
 /* bytes of records that keep the URLs of ids */
@@ -65,7 +66,7 @@ static ngx_int_t ngx_http_urlstore_answer_begin(
 static ngx_int_t ngx_http_urlstore_answer_line(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out,
     u_char *p, ngx_http_urlstore_record_t *rec);
-static u_char *ngx_http_urlstore_answer_text(
+static u_char *us_answer_text(
     ngx_http_urlstore_batch_t *batch, u_char *p,
     ngx_http_urlstore_record_t *rec, us_str_t text);
 static u_char *ngx_http_urlstore_answer_json(
@@ -76,20 +77,6 @@ static ngx_int_t ngx_http_urlstore_answer_summary(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
 static u_char *ngx_http_urlstore_next_id(u_char *p,
     ngx_http_urlstore_batch_t *batch);
-
-
-ngx_str_t  ngx_http_urlstore_answers[] = {
-    ngx_string("new"),
-    ngx_string("seen"),
-    ngx_string("unseen"),
-    ngx_string("invalid"),
-    ngx_string("rejected"),
-    ngx_string("full"),
-    ngx_string("set"),
-    ngx_string("clear"),
-    ngx_string("unknown"),
-    ngx_string("deleted")
-};
 
 
 ngx_int_t
@@ -104,7 +91,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
 
     answer = ngx_http_urlstore_answer_of(batch, e);
 
-    if (answer == NGX_HTTP_URLSTORE_A_SEEN) {
+    if (answer == US_ANSWER_SEEN) {
         ctx->top = ngx_max(ctx->top, e->item->id + 1);
     }
 
@@ -113,7 +100,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         batch->refusal = e->refusal;
     }
 
-    if (!batch->only_new || answer == NGX_HTTP_URLSTORE_A_NEW
+    if (!batch->only_new || answer == US_ANSWER_NEW
         || batch->processed == 0)
     {
         if (ngx_http_urlstore_answer_record(batch, e, answer) != NGX_OK) {
@@ -150,11 +137,10 @@ ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
 {
     ngx_uint_t  i;
 
-    for (i = NGX_HTTP_URLSTORE_A_NEW; i <= NGX_HTTP_URLSTORE_A_FULL; i++) {
+    for (i = US_ANSWER_NEW; i <= US_ANSWER_FULL; i++) {
         if (batch->counts[i]) {
-            ngx_http_urlstore_count(batch->ctx->zone,
-                                    NGX_HTTP_URLSTORE_N_NEW + i,
-                                    batch->counts[i]);
+            us_tally_add(batch->ctx->zone->tally, US_N_NEW + i,
+                         batch->counts[i]);
         }
     }
 }
@@ -170,7 +156,7 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
 
         return e->refusal.kind == US_INPUT_URL
                && us_verdict_rejected(e->refusal.verdict)
-               ? NGX_HTTP_URLSTORE_A_REJECTED : NGX_HTTP_URLSTORE_A_INVALID;
+               ? US_ANSWER_REJECTED : US_ANSWER_INVALID;
     }
 
     status = (batch->action == NGX_HTTP_URLSTORE_MARK) ? e->status
@@ -179,29 +165,29 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
     switch (status) {
 
     case US_NEW:
-        return NGX_HTTP_URLSTORE_A_NEW;
+        return US_ANSWER_NEW;
 
     case US_SEEN:
-        return NGX_HTTP_URLSTORE_A_SEEN;
+        return US_ANSWER_SEEN;
 
     case US_UNSEEN:
         batch->ctx->negative = 1;
         batch->ctx->absent = 1;
-        return NGX_HTTP_URLSTORE_A_UNSEEN;
+        return US_ANSWER_UNSEEN;
 
     case US_OK:
-        return batch->clear ? NGX_HTTP_URLSTORE_A_CLEAR
-                            : NGX_HTTP_URLSTORE_A_SET;
+        return batch->clear ? US_ANSWER_CLEAR
+                            : US_ANSWER_SET;
 
     case US_UNKNOWN:
         batch->ctx->negative = 1;
-        return NGX_HTTP_URLSTORE_A_UNKNOWN;
+        return US_ANSWER_UNKNOWN;
 
     case US_DELETED:
-        return NGX_HTTP_URLSTORE_A_DELETED;
+        return US_ANSWER_DELETED;
 
     default: /* US_FULL */
-        return NGX_HTTP_URLSTORE_A_FULL;
+        return US_ANSWER_FULL;
     }
 }
 
@@ -211,13 +197,13 @@ ngx_http_urlstore_answer_id(ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 {
     switch (answer) {
 
-    case NGX_HTTP_URLSTORE_A_NEW:
-    case NGX_HTTP_URLSTORE_A_SEEN:
+    case US_ANSWER_NEW:
+    case US_ANSWER_SEEN:
         return e->item->id;
 
-    case NGX_HTTP_URLSTORE_A_SET:
-    case NGX_HTTP_URLSTORE_A_CLEAR:
-    case NGX_HTTP_URLSTORE_A_DELETED:
+    case US_ANSWER_SET:
+    case US_ANSWER_CLEAR:
+    case US_ANSWER_DELETED:
         return e->id;
 
     default:
@@ -251,7 +237,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     rec.index = batch->processed;
     rec.ref_len = e->ref.len;
     rec.answer = answer;
-    rec.new_site = (answer == NGX_HTTP_URLSTORE_A_NEW && e->item->new_site);
+    rec.new_site = (answer == US_ANSWER_NEW && e->item->new_site);
 
     text = out->pos + sizeof(ngx_http_urlstore_record_t);
     p = text;
@@ -261,8 +247,8 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     {
         rec.text = NGX_HTTP_URLSTORE_NO_TEXT;
 
-    } else if (answer == NGX_HTTP_URLSTORE_A_INVALID
-               || answer == NGX_HTTP_URLSTORE_A_REJECTED)
+    } else if (answer == US_ANSWER_INVALID
+               || answer == US_ANSWER_REJECTED)
     {
         rec.text = NGX_HTTP_URLSTORE_WHY;
         p = ngx_http_urlstore_reason(p, &e->refusal);
@@ -273,8 +259,8 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
 
         rec.text = NGX_HTTP_URLSTORE_NO_TEXT;
 
-        if (answer == NGX_HTTP_URLSTORE_A_SET
-            || answer == NGX_HTTP_URLSTORE_A_CLEAR)
+        if (answer == US_ANSWER_SET
+            || answer == US_ANSWER_CLEAR)
         {
             rec.text = NGX_HTTP_URLSTORE_LOOK_UP;
             batch->long_reply |= (batch->processed != 0);
@@ -289,9 +275,9 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
         rec.text = NGX_HTTP_URLSTORE_URL;
 
         if (batch->ctx->zone->store
-            && (answer == NGX_HTTP_URLSTORE_A_UNSEEN
-                || answer == NGX_HTTP_URLSTORE_A_FULL
-                || answer == NGX_HTTP_URLSTORE_A_UNKNOWN))
+            && (answer == US_ANSWER_UNSEEN
+                || answer == US_ANSWER_FULL
+                || answer == US_ANSWER_UNKNOWN))
         {
             us_store_spell(batch->ctx->zone->store, e->item);
         }
@@ -316,6 +302,7 @@ ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
 {
     size_t                       len;
     u_char                      *p, *text;
+    us_str_t                     word;
     ngx_http_urlstore_ctx_t     *ctx;
     ngx_http_urlstore_record_t   rec;
 
@@ -326,7 +313,9 @@ ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
     p += sizeof(ngx_http_urlstore_record_t);
 
     ctx->id = rec.id;
-    ctx->status_name = ngx_http_urlstore_answers[rec.answer];
+    word = us_answer_word(rec.answer);
+    ctx->status_name.data = (u_char *) word.data;
+    ctx->status_name.len = word.len;
 
     len = (rec.text == NGX_HTTP_URLSTORE_URL) ? rec.text_len : 0;
 
@@ -406,7 +395,7 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
             looked += (rec.text == NGX_HTTP_URLSTORE_LOOK_UP);
 
             if (batch->only_new && !batch->single
-                && rec.answer != NGX_HTTP_URLSTORE_A_NEW)
+                && rec.answer != US_ANSWER_NEW)
             {
                 /* void: the first one, which could have been the only one */
 
@@ -486,7 +475,7 @@ ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
     }
 
     out->pos = (batch->ctx->format == US_FORMAT_TEXT)
-               ? ngx_http_urlstore_answer_text(batch, out->pos, rec, text)
+               ? us_answer_text(batch, out->pos, rec, text)
                : ngx_http_urlstore_answer_json(batch, out->pos, rec, text,
                                                ref);
 
@@ -495,22 +484,18 @@ ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
 
 
 static u_char *
-ngx_http_urlstore_answer_text(ngx_http_urlstore_batch_t *batch, u_char *p,
+us_answer_text(ngx_http_urlstore_batch_t *batch, u_char *p,
     ngx_http_urlstore_record_t *rec, us_str_t text)
 {
-    ngx_str_t  *name;
-
     if (rec->id != US_STORE_NO_ID) {
-        p = ngx_http_urlstore_u64(p, rec->id);
+        p = us_put_u64(p, rec->id);
 
     } else {
         *p++ = '-';
     }
 
-    name = &ngx_http_urlstore_answers[rec->answer];
-
     *p++ = '\t';
-    p = ngx_cpymem(p, name->data, name->len);
+    p = us_put_str(p, us_answer_word(rec->answer));
 
     if (!batch->brief) {
         *p++ = '\t';
@@ -524,8 +509,8 @@ ngx_http_urlstore_answer_text(ngx_http_urlstore_batch_t *batch, u_char *p,
     }
 
     if (batch->sites) {
-        if (rec->answer == NGX_HTTP_URLSTORE_A_NEW
-            || rec->answer == NGX_HTTP_URLSTORE_A_SEEN)
+        if (rec->answer == US_ANSWER_NEW
+            || rec->answer == US_ANSWER_SEEN)
         {
             p = rec->new_site ? ngx_cpymem(p, "\tsite-new", 9)
                               : ngx_cpymem(p, "\tsite-known", 11);
@@ -537,7 +522,7 @@ ngx_http_urlstore_answer_text(ngx_http_urlstore_batch_t *batch, u_char *p,
 
     if (batch->only_new && !batch->single) {
         *p++ = '\t';
-        p = ngx_http_urlstore_u64(p, rec->index);
+        p = us_put_u64(p, rec->index);
     }
 
     *p++ = '\n';
@@ -550,24 +535,20 @@ static u_char *
 ngx_http_urlstore_answer_json(ngx_http_urlstore_batch_t *batch, u_char *p,
     ngx_http_urlstore_record_t *rec, us_str_t text, us_str_t ref)
 {
-    ngx_str_t  *name;
-
     if (batch->shown++ && batch->ctx->format == US_FORMAT_JSON) {
         *p++ = ',';
     }
 
     if (rec->id != US_STORE_NO_ID) {
         p = ngx_cpymem(p, "{\"id\":", 6);
-        p = ngx_http_urlstore_u64(p, rec->id);
+        p = us_put_u64(p, rec->id);
 
     } else {
         p = ngx_cpymem(p, "{\"id\":null", 10);
     }
 
-    name = &ngx_http_urlstore_answers[rec->answer];
-
     p = ngx_cpymem(p, ",\"status\":\"", 11);
-    p = ngx_cpymem(p, name->data, name->len);
+    p = us_put_str(p, us_answer_word(rec->answer));
     *p++ = '"';
 
     if (rec->text == NGX_HTTP_URLSTORE_WHY) {
@@ -582,8 +563,8 @@ ngx_http_urlstore_answer_json(ngx_http_urlstore_batch_t *batch, u_char *p,
         p = ngx_cpymem(p, ",\"url\":null", 11);
     }
 
-    if (batch->sites && (rec->answer == NGX_HTTP_URLSTORE_A_NEW
-                         || rec->answer == NGX_HTTP_URLSTORE_A_SEEN))
+    if (batch->sites && (rec->answer == US_ANSWER_NEW
+                         || rec->answer == US_ANSWER_SEEN))
     {
         p = rec->new_site ? ngx_cpymem(p, ",\"new_site\":true", 16)
                           : ngx_cpymem(p, ",\"new_site\":false", 17);
@@ -591,7 +572,7 @@ ngx_http_urlstore_answer_json(ngx_http_urlstore_batch_t *batch, u_char *p,
 
     if (batch->only_new && !batch->single) {
         p = ngx_cpymem(p, ",\"index\":", 9);
-        p = ngx_http_urlstore_u64(p, rec->index);
+        p = us_put_u64(p, rec->index);
     }
 
     if (ref.len) {
@@ -603,7 +584,7 @@ ngx_http_urlstore_answer_json(ngx_http_urlstore_batch_t *batch, u_char *p,
         p = ngx_cpymem(p, ",\"next_id\":", 11);
         p = ngx_http_urlstore_next_id(p, batch);
         p = ngx_cpymem(p, ",\"epoch\":", 9);
-        p = ngx_http_urlstore_u64(p, batch->ctx->zone->conf.epoch);
+        p = us_put_u64(p, batch->ctx->zone->conf.epoch);
     }
 
     *p++ = '}';
@@ -660,9 +641,9 @@ ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
                               format == US_FORMAT_JSON ? 2 : 1);
     }
 
-    errors = counts[NGX_HTTP_URLSTORE_A_INVALID]
-             + counts[NGX_HTTP_URLSTORE_A_REJECTED]
-             + counts[NGX_HTTP_URLSTORE_A_FULL];
+    errors = counts[US_ANSWER_INVALID]
+             + counts[US_ANSWER_REJECTED]
+             + counts[US_ANSWER_FULL];
 
     if (batch->action == NGX_HTTP_URLSTORE_MARK) {
 
@@ -671,10 +652,10 @@ ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
               : "\"set\":%ui,\"clear\":%ui,\"unknown\":%ui,\"deleted\":%ui";
 
         out->pos = ngx_sprintf(out->pos, fmt,
-                               counts[NGX_HTTP_URLSTORE_A_SET],
-                               counts[NGX_HTTP_URLSTORE_A_CLEAR],
-                               counts[NGX_HTTP_URLSTORE_A_UNKNOWN],
-                               counts[NGX_HTTP_URLSTORE_A_DELETED]);
+                               counts[US_ANSWER_SET],
+                               counts[US_ANSWER_CLEAR],
+                               counts[US_ANSWER_UNKNOWN],
+                               counts[US_ANSWER_DELETED]);
 
     } else {
         fmt = (format == US_FORMAT_TEXT)
@@ -682,9 +663,9 @@ ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
               : "\"new\":%ui,\"seen\":%ui,\"unseen\":%ui";
 
         out->pos = ngx_sprintf(out->pos, fmt,
-                               counts[NGX_HTTP_URLSTORE_A_NEW],
-                               counts[NGX_HTTP_URLSTORE_A_SEEN],
-                               counts[NGX_HTTP_URLSTORE_A_UNSEEN]);
+                               counts[US_ANSWER_NEW],
+                               counts[US_ANSWER_SEEN],
+                               counts[US_ANSWER_UNSEEN]);
     }
 
     fmt = (format == US_FORMAT_TEXT)
@@ -706,7 +687,7 @@ static u_char *
 ngx_http_urlstore_next_id(u_char *p, ngx_http_urlstore_batch_t *batch)
 {
     if (batch->next_id != US_STORE_NO_ID) {
-        return ngx_http_urlstore_u64(p, batch->next_id);
+        return us_put_u64(p, batch->next_id);
     }
 
     return batch->ctx->format == US_FORMAT_TEXT

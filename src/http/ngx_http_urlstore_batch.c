@@ -400,8 +400,7 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
     r = batch->r;
     ctx = batch->ctx;
 
-    ngx_http_urlstore_observe(ctx->zone,
-                              ngx_http_urlstore_now() - batch->start);
+    us_tally_batch(ctx->zone->tally, ngx_http_urlstore_now() - batch->start);
     ngx_http_urlstore_batch_count(batch);
 
     batch->at = ngx_http_urlstore_out_take(&batch->records, 0);
@@ -495,14 +494,14 @@ ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
 
     switch (batch->first) {
 
-    case NGX_HTTP_URLSTORE_A_INVALID:
-    case NGX_HTTP_URLSTORE_A_REJECTED:
+    case US_ANSWER_INVALID:
+    case US_ANSWER_REJECTED:
         return ngx_http_urlstore_refused(r, &batch->refusal, &ref, NULL);
 
-    case NGX_HTTP_URLSTORE_A_FULL:
+    case US_ANSWER_FULL:
         return ngx_http_urlstore_refused(r, NULL, &ref, NULL);
 
-    case NGX_HTTP_URLSTORE_A_NEW:
+    case US_ANSWER_NEW:
         ctx->status = NGX_HTTP_CREATED;
 
         if (ctx->zone->filter) {
@@ -552,7 +551,7 @@ ngx_http_urlstore_batch_count(void *data)
 
     if (batch->action == NGX_HTTP_URLSTORE_ADD) {
         ngx_http_urlstore_quota_charge(batch->r,
-                                     batch->counts[NGX_HTTP_URLSTORE_A_NEW]);
+                                     batch->counts[US_ANSWER_NEW]);
     }
 }
 

@@ -36,6 +36,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
+#include "../api/us_answer.h"
 
 
 typedef struct {
@@ -78,23 +79,6 @@ typedef enum {
 } ngx_http_urlstore_action_t;
 
 
-/* what an item is answered with */
-
-typedef enum {
-    NGX_HTTP_URLSTORE_A_NEW = 0,
-    NGX_HTTP_URLSTORE_A_SEEN,
-    NGX_HTTP_URLSTORE_A_UNSEEN,
-    NGX_HTTP_URLSTORE_A_INVALID,
-    NGX_HTTP_URLSTORE_A_REJECTED,
-    NGX_HTTP_URLSTORE_A_FULL,
-    NGX_HTTP_URLSTORE_A_SET,
-    NGX_HTTP_URLSTORE_A_CLEAR,
-    NGX_HTTP_URLSTORE_A_UNKNOWN,
-    NGX_HTTP_URLSTORE_A_DELETED,
-    NGX_HTTP_URLSTORE_A
-} ngx_http_urlstore_answer_t;
-
-
 typedef struct {
     ngx_http_request_t             *r;
     ngx_http_urlstore_ctx_t        *ctx;
@@ -132,8 +116,8 @@ typedef struct {
 
     /* answers */
     ngx_uint_t                      processed;
-    ngx_uint_t                      counts[NGX_HTTP_URLSTORE_A];
-    ngx_http_urlstore_answer_t      first;        /* that of a single one */
+    ngx_uint_t                      counts[US_ANSWERS];
+    us_answer_t      first;        /* that of a single one */
     ngx_http_urlstore_refusal_t     refusal;      /* of the first */
     ngx_http_urlstore_out_t         records;
     unsigned                        long_reply:1; /* to be looked up, too */

@@ -477,7 +477,7 @@ ngx_http_urlstore_body_piece(ngx_http_request_t *r,
 
     body->size += *len;
 
-    ngx_http_urlstore_count(ctx->zone, NGX_HTTP_URLSTORE_N_BYTES, *len);
+    us_tally_add(ctx->zone->tally, US_N_BYTES, *len);
 
     return NGX_OK;
 }

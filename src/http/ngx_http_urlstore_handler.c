@@ -144,7 +144,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_REQUESTS
+    us_tally_add(zone->tally, US_N_REQUESTS
                                   + (ep - ngx_http_urlstore_endpoints), 1);
 
     rc = ngx_http_urlstore_args(r, ep->args);

@@ -239,7 +239,7 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
     }
 
     if (e->refusal.verdict == US_URL_BUDGET) {
-        ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_BUDGET, 1);
+        us_tally_add(zone->tally, US_N_BUDGET, 1);
     }
 
     if (e->refusal.verdict == US_URL_OK

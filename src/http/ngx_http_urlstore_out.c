@@ -438,38 +438,3 @@ ngx_http_urlstore_out_exit(void)
 
     ngx_http_urlstore_npieces = 0;
 }
-
-
-/* decimal digits, two at a time: %uL is half of an answer's time */
-
-u_char *
-ngx_http_urlstore_u64(u_char *p, uint64_t n)
-{
-    u_char      buf[NGX_INT64_LEN], *b;
-    ngx_uint_t  k;
-
-    static const char  digits[] =
-        "00010203040506070809101112131415161718192021222324252627282930313233"
-        "34353637383940414243444546474849505152535455565758596061626364656667"
-        "68697071727374757677787980818283848586878889909192939495969798"
-        "99";
-
-    b = buf + sizeof(buf);
-
-    while (n >= 100) {
-        k = n % 100;
-        n /= 100;
-        b -= 2;
-        ngx_memcpy(b, &digits[k * 2], 2);
-    }
-
-    if (n >= 10) {
-        b -= 2;
-        ngx_memcpy(b, &digits[n * 2], 2);
-
-    } else {
-        *--b = '0' + n;
-    }
-
-    return ngx_cpymem(p, b, buf + sizeof(buf) - b);
-}

@@ -472,7 +472,7 @@ ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     zone = quota->shm_zone->data;
 
-    ngx_http_urlstore_count(ulcf->zone, NGX_HTTP_URLSTORE_N_QUOTA, 1);
+    us_tally_add(ulcf->zone->tally, US_N_QUOTA, 1);
 
     seconds = us_quota_wait(level, quota->burst, zone->rate);
 

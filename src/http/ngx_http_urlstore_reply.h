@@ -66,7 +66,6 @@ ngx_uint_t ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out);
 ngx_chain_t *ngx_http_urlstore_out_take(ngx_http_urlstore_out_t *out,
     ngx_uint_t last);
 ngx_uint_t ngx_http_urlstore_out_sent(ngx_http_urlstore_out_t *out);
-u_char *ngx_http_urlstore_u64(u_char *p, uint64_t n);
 void ngx_http_urlstore_out_exit(void);
 
 /* ngx_http_urlstore_reply.c */

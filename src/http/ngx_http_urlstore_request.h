@@ -118,13 +118,6 @@ struct ngx_http_urlstore_ctx_s {
 };
 
 
-/* words for what became of an item; the first are in order of their counters */
-
-#define NGX_HTTP_URLSTORE_ANSWERS   6
-
-extern ngx_str_t  ngx_http_urlstore_answers[];
-
-
 /* ngx_http_urlstore_handler.c */
 
 const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(

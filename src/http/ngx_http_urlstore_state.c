@@ -80,7 +80,7 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
         break;
     }
 
-    ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_UNREADY, 1);
+    us_tally_add(zone->tally, US_N_UNREADY, 1);
 
     return ngx_http_urlstore_unready(r, zone, NULL);
 }
@@ -232,17 +232,6 @@ ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone)
     return us_life_state_word(zone->persist
                               ? us_life_state(&zone->persist->life)
                               : US_LIFE_READY);
-}
-
-
-const char *
-ngx_http_urlstore_state_word(ngx_http_urlstore_zone_t *zone, ngx_uint_t n)
-{
-    if (zone->persist == NULL) {
-        return n == 0 ? us_life_state_word(US_LIFE_READY) : NULL;
-    }
-
-    return n < US_LIFE_STATES ? us_life_state_word(n) : NULL;
 }
 
 

@@ -49,7 +49,7 @@ ngx_http_urlstore_lock(void *data)
         return;
     }
 
-    ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_LOCK_WAITS, 1);
+    us_tally_add(zone->tally, US_N_LOCK_WAITS, 1);
 
     ngx_shmtx_lock(&zone->shpool->mutex);
 }
@@ -86,7 +86,7 @@ ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone)
 {
     if (ngx_http_urlstore_hot) {
         us_store_hot(zone->store, ngx_http_urlstore_hot,
-                     (uint64_t *) &zone->tally->n[NGX_HTTP_URLSTORE_N_HOT]);
+                     &zone->tally->n[US_N_HOT]);
     }
 }
 
@@ -122,7 +122,7 @@ ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone)
         }
 
         if (us_trainer_end(zone->train)) {
-            ngx_http_urlstore_count(zone, NGX_HTTP_URLSTORE_N_TRAININGS, 1);
+            us_tally_add(zone->tally, US_N_TRAININGS, 1);
 
             ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                           "urlstore_zone \"%V\": learnt a new model",

@@ -13,6 +13,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
+#include "../us_text.h"
 
 
 #define NGX_HTTP_URLSTORE_SLICE     256       /* ids, .2 ms */
@@ -409,7 +410,7 @@ ngx_http_urlstore_urls_line(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_urls_t *urls, u_char *p, uint64_t id, us_str_t *url)
 {
     if (ctx->format == US_FORMAT_TEXT) {
-        p = ngx_http_urlstore_u64(p, id);
+        p = us_put_u64(p, id);
         *p++ = '\t';
 
         if (url) {
@@ -425,7 +426,7 @@ ngx_http_urlstore_urls_line(ngx_http_urlstore_ctx_t *ctx,
         }
 
         p = ngx_cpymem(p, "{\"id\":", 6);
-        p = ngx_http_urlstore_u64(p, id);
+        p = us_put_u64(p, id);
         p = ngx_cpymem(p, ",\"url\":", 7);
         p = url ? us_json_quote(p, *url)
                 : ngx_cpymem(p, "null,\"status\":\"deleted\"", 23);

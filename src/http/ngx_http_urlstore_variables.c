@@ -10,6 +10,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
+#include "../us_text.h"
 #include "../url/us_two_hash.h"
 
 
@@ -125,7 +126,7 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
         }
 
         value.data = p;
-        value.len = ngx_http_urlstore_u64(p, ctx->id) - p;
+        value.len = us_put_u64(p, ctx->id) - p;
         break;
 
     case NGX_HTTP_URLSTORE_V_STATUS:

@@ -262,8 +262,8 @@ ngx_http_urlstore_zone_share(ngx_http_urlstore_zone_t *zone)
 
     shpool->log_nomem = 0;
 
-    sh->tallies = ngx_slab_calloc(shpool, sizeof(ngx_http_urlstore_tally_t)
-                                          * NGX_HTTP_URLSTORE_TALLIES);
+    sh->tallies = ngx_slab_calloc(shpool, sizeof(us_tally_t)
+                                          * US_TALLIES);
     if (sh->tallies == NULL) {
         return NULL;
     }
@@ -472,7 +472,7 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 {
     us_store_lock_t  lock;
 
-    zone->tally = &zone->sh->tallies[ngx_worker % NGX_HTTP_URLSTORE_TALLIES];
+    zone->tally = &zone->sh->tallies[ngx_worker % US_TALLIES];
 
     if (zone->filter == NULL && zone->persist == NULL) {
         ngx_http_urlstore_zone_lock(zone, &lock);

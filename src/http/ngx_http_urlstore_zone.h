@@ -9,6 +9,7 @@
 
 
 #include "ngx_http_urlstore.h"
+#include "../api/us_counters.h"
 #include "../url/us_normalize.h"
 #include "../store/us_store.h"
 #include "../data/us_trainer.h"
@@ -17,55 +18,13 @@
 
 #define NGX_HTTP_URLSTORE_PROFILES   5
 
-/*
- * Counters.  Each worker has a tally of its own in the zone, so that counting
- * costs no shared cache line; a scrape adds the tallies up.  Two workers share
- * a tally only while an old one drains, or beyond NGX_HTTP_URLSTORE_TALLIES, so
- * they are atomic all the same.
- */
-
-#define NGX_HTTP_URLSTORE_TALLIES    64
-#define NGX_HTTP_URLSTORE_BUCKETS    13
-
-
-typedef enum {
-    NGX_HTTP_URLSTORE_N_NEW = 0,      /* URLs, by answer */
-    NGX_HTTP_URLSTORE_N_SEEN,
-    NGX_HTTP_URLSTORE_N_UNSEEN,
-    NGX_HTTP_URLSTORE_N_INVALID,
-    NGX_HTTP_URLSTORE_N_REJECTED,
-    NGX_HTTP_URLSTORE_N_FULL,
-
-    NGX_HTTP_URLSTORE_N_LOCK_WAITS,
-    NGX_HTTP_URLSTORE_N_TRAININGS,
-    NGX_HTTP_URLSTORE_N_QUOTA,        /* requests refused by a quota */
-    NGX_HTTP_URLSTORE_N_UNREADY,      /* requests answered 503 */
-    NGX_HTTP_URLSTORE_N_BYTES,        /* of request bodies, inflated */
-    NGX_HTTP_URLSTORE_N_BUDGET,       /* URLs rejected: rules took too long */
-    NGX_HTTP_URLSTORE_N_HOT,          /* URLs that a hot table answered */
-
-    NGX_HTTP_URLSTORE_N_SUM,          /* of the batches' time, in us */
-    NGX_HTTP_URLSTORE_N_BUCKET,       /* batches, by time; the last: +Inf */
-
-    NGX_HTTP_URLSTORE_N_REQUESTS = NGX_HTTP_URLSTORE_N_BUCKET
-                                   + NGX_HTTP_URLSTORE_BUCKETS,
-
-    NGX_HTTP_URLSTORE_N = 48          /* six cache lines */
-} ngx_http_urlstore_counter_t;
-
-
-typedef struct {
-    ngx_atomic_t                    n[NGX_HTTP_URLSTORE_N];
-} ngx_http_urlstore_tally_t;
-
-
 /* what all workers share beside the store; never moves, never shrinks */
 
 typedef struct {
     void                           *mem;      /* the store's mapping */
     size_t                          size;
     time_t                          started;
-    ngx_http_urlstore_tally_t      *tallies;
+    us_tally_t                     *tallies;
     void                           *persist;  /* of path=, or NULL */
 } ngx_http_urlstore_sh_t;
 
@@ -111,7 +70,7 @@ struct ngx_http_urlstore_zone_s {
 
     us_store_t                     *store;
     us_norm_ws_t                   *ws;
-    ngx_http_urlstore_tally_t      *tally;
+    us_tally_t                     *tally;
     us_trainer_t                   *train;    /* NULL: none is under way */
 
     /* another profile's normalizer for /normalize, made when asked for */
@@ -139,10 +98,6 @@ typedef struct {
     ngx_uint_t                      on_disk;  /* only with "path" */
     const char                     *allowed;  /* values, for the message */
 } ngx_http_urlstore_option_t;
-
-
-#define ngx_http_urlstore_count(zone, counter, k)                             \
-    (void) ngx_atomic_fetch_add(&(zone)->tally->n[counter], k)
 
 
 /* ngx_http_urlstore_declare.c */
@@ -253,10 +208,6 @@ ngx_uint_t ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone,
 ngx_uint_t ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone);
 const char *ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone);
 
-/* the word for state n (0, 1, ...), NULL past the last; some have the same */
-const char *ngx_http_urlstore_state_word(ngx_http_urlstore_zone_t *zone,
-    ngx_uint_t n);
-
 /* around us_store_delete(), with its LSN or 0 */
 void ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn);
@@ -272,11 +223,6 @@ ngx_uint_t ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx);
 
 /* of every request: another process may have changed state and epoch */
 void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
-
-/* ngx_http_urlstore_stats.c */
-
-/* counts one batch that took so many microseconds */
-void ngx_http_urlstore_observe(ngx_http_urlstore_zone_t *zone, uint64_t us);
 
 
 #endif /* _NGX_HTTP_URLSTORE_ZONE_H_INCLUDED_ */

@@ -1,0 +1,74 @@
+
+/*
+ * The counters of a zone.  Each process has a tally of its own in shared
+ * memory, so that counting costs no shared cache line; a reader adds the
+ * tallies up.
+ */
+
+
+#ifndef _US_COUNTERS_H_INCLUDED_
+#define _US_COUNTERS_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+#define US_TALLIES      64
+#define US_N_BUCKETS    13
+#define US_N_ENDPOINTS  16            /* at most */
+
+
+typedef enum {
+    US_N_NEW = 0,                     /* URLs, by answer: us_answer_t */
+    US_N_SEEN,
+    US_N_UNSEEN,
+    US_N_INVALID,
+    US_N_REJECTED,
+    US_N_FULL,
+
+    US_N_LOCK_WAITS,
+    US_N_TRAININGS,
+    US_N_QUOTA,                       /* requests refused by a quota */
+    US_N_UNREADY,                     /* requests answered 503 */
+    US_N_BYTES,                       /* of request bodies, inflated */
+    US_N_BUDGET,                      /* URLs rejected: rules took too long */
+    US_N_HOT,                         /* URLs that a hot table answered */
+
+    US_N_SUM,                         /* of the batches' time, in us */
+    US_N_BUCKET,                      /* batches, by time; the last: +Inf */
+
+    US_N_REQUESTS = US_N_BUCKET + US_N_BUCKETS,
+
+    US_N = 48                         /* six cache lines */
+} us_counter_t;
+
+
+/*
+ * Two workers share a tally only while an old one drains, or beyond US_TALLIES,
+ * so they are atomic all the same.
+ */
+
+typedef struct {
+    uint64_t  n[US_N];
+} us_tally_t;
+
+
+/* upper bounds of the buckets, in us; the last bucket has none */
+extern const uint64_t  us_counter_bounds[US_N_BUCKETS - 1];
+
+
+static inline void
+us_tally_add(us_tally_t *tally, unsigned counter, uint64_t n)
+{
+    (void) __atomic_fetch_add(&tally->n[counter], n, __ATOMIC_SEQ_CST);
+}
+
+
+/* one batch that took so long */
+void us_tally_batch(us_tally_t *tally, uint64_t us);
+
+/* n[US_N]: the sums of US_TALLIES tallies */
+void us_tally_sums(const us_tally_t *tallies, uint64_t *n);
+
+
+#endif /* _US_COUNTERS_H_INCLUDED_ */

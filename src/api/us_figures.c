@@ -1,0 +1,239 @@
+
+/*
+ * See us_figures.h: the table of figures, and the looks.
+ */
+
+
+#include "us_figures.h"
+#include "us_figures_private.h"
+
+
+#define DISK     US_FIGURES_DISK
+#define STORE    (US_FIGURES_MEMORY|US_FIGURES_DISK)
+#define FILTER   US_FIGURES_FILTER
+#define ANY      (STORE|FILTER)
+
+#define GAUGE    US_FIGURE_GAUGE
+#define COUNTER  US_FIGURE_COUNTER
+#define FLAG     US_FIGURE_FLAG
+#define RATIO    US_FIGURE_RATIO
+#define SECONDS  US_FIGURE_SECONDS
+
+#define AT(field)  offsetof(us_figures_t, field)
+
+
+static uint64_t us_figures_past(uint64_t lsn, uint64_t other);
+
+
+const us_figure_t  us_figures_table[] = {
+
+    { ANY, FLAG, AT(ready), "ready", "ready",
+      "1 if look-ups are answered, 0 in any state but \"ready\"." },
+    { ANY, FLAG, AT(writable), "writable", "writable",
+      "1 if new URLs are accepted." },
+    { ANY, FLAG, AT(full), "full", "full",
+      "1 if new URLs are refused for lack of room." },
+    { ANY, GAUGE, AT(epoch), "epoch", "epoch",
+      "Epoch of the ids: it changes when ids may have been cut or given "
+      "anew." },
+    { ANY, GAUGE, AT(uptime), "uptime", NULL, NULL },
+
+    /* URLs */
+
+    { STORE, GAUGE, AT(urls), "urls", "urls",
+      "Ids given, those of deleted URLs included." },
+    { STORE, GAUGE, AT(next_id), "next_id", NULL, NULL },
+    { STORE, GAUGE, AT(deleted), "deleted", "deleted_ids",
+      "Ids whose URL was deleted." },
+    { STORE, GAUGE, AT(sites), "sites", "sites", "Sites." },
+    { STORE, GAUGE, AT(fit), "fit", "fit_urls",
+      "URLs that still fit, an estimate." },
+
+    { FILTER, GAUGE, AT(urls), "urls", "filter_urls",
+      "URLs that were new to the filter." },
+    { FILTER, GAUGE, AT(capacity), "capacity", "filter_capacity_urls",
+      "URLs for which the filter is configured." },
+    { FILTER, RATIO, AT(filling), "filling", "filter_filling_ratio",
+      "Share of the filter's bits that are set, by a sample." },
+    { FILTER, RATIO, AT(expected_error), "expected_error",
+      "filter_error_ratio",
+      "Share of new URLs that are answered as seen now, by a sample." },
+    { FILTER, RATIO, AT(error), "error", "filter_stated_error_ratio",
+      "Share of new URLs that are answered as seen at capacity, as "
+      "configured." },
+    { FILTER, GAUGE, AT(hashes), "hashes", NULL, NULL },
+
+    /* memory */
+
+    { STORE, GAUGE, AT(size), "size", "zone_size_bytes",
+      "Size of the zone." },
+    { STORE, GAUGE, AT(used), "used", NULL, NULL },
+    { STORE, GAUGE, AT(free), "free", "zone_free_bytes",
+      "Bytes of the zone that are not in use." },
+    { STORE, GAUGE, AT(content), "store_bytes", "store_bytes",
+      "Bytes in use for URLs: all but the zone's header and the journal's "
+      "ring." },
+    { FILTER, GAUGE, AT(size), "size", "filter_size_bytes",
+      "Size of the filter." },
+
+    /* work */
+
+    { STORE, COUNTER, AT(n[US_N_TRAININGS]), "trainings", "trainings_total",
+      "Models learnt from the store's records." },
+    { STORE, COUNTER, AT(recoveries), "recoveries", "lock_recoveries_total",
+      "Updates of a killed writer that the next writer completed." },
+    { STORE, COUNTER, AT(n[US_N_LOCK_WAITS]), "lock_waits", "lock_waits_total",
+      "Times that a writer waited for the lock." },
+    { STORE, COUNTER, AT(n[US_N_HOT]), "hot_hits", "hot_hits_total",
+      "URLs that a worker's hot table answered." },
+    { ANY, COUNTER, AT(n[US_N_QUOTA]), "over_quota", "over_quota_total",
+      "Requests refused by urlstore_quota." },
+    { ANY, COUNTER, AT(n[US_N_BUDGET]), "over_budget", "over_budget_total",
+      "URLs rejected because the rules had taken too long for their request." },
+    { ANY, COUNTER, AT(n[US_N_UNREADY]), "unready", "unready_total",
+      "Requests answered 503: loading, not the owner of the directory, or "
+      "read-only." },
+    { ANY, COUNTER, AT(n[US_N_BYTES]), "body_bytes", "body_bytes_total",
+      "Bytes of request bodies, inflated." },
+
+    /* the journal, by LSN: bytes of operations since the store was made */
+
+    { STORE, GAUGE, AT(published), "published", "published_lsn",
+      "LSN up to which operations are visible to readers." },
+    { STORE, GAUGE, AT(written), "written", NULL, NULL },
+    { STORE, GAUGE, AT(durable), "durable", NULL, NULL },
+    { DISK, GAUGE, AT(write_lag), "lag_bytes", "write_lag_bytes",
+      "Bytes of operations that are not written yet: they wait in the "
+      "ring." },
+    { DISK, GAUGE, AT(ring_size), NULL, "ring_size_bytes",
+      "Size of the journal's ring: adds wait while it is full." },
+    { DISK, GAUGE, AT(unsynced), "unsynced_bytes", NULL, NULL },
+    { DISK, GAUGE, AT(sync_lag), NULL, "sync_lag_bytes",
+      "Bytes of operations that are not on disk yet." },
+
+    { DISK, FLAG, AT(stalled), "stalled", "stalled",
+      "1 if a write to the journal has failed and is tried again." },
+    { DISK, FLAG, AT(sync_failed), "sync_failed", "sync_failed",
+      "1 if a sync has failed: the store is read-only until a restart." },
+    { DISK, COUNTER, AT(errors), "journal_errors", "journal_errors_total",
+      "Writes and syncs of the journal that failed." },
+    { DISK, COUNTER, AT(writes), "journal_writes", "journal_writes_total",
+      "Writes to the journal." },
+    { DISK, COUNTER, AT(syncs), "journal_syncs", "journal_syncs_total",
+      "Syncs of the journal." },
+    { DISK, GAUGE, AT(segment), "segment", NULL, NULL },
+    { DISK, COUNTER, AT(takeovers), "takeovers", "takeovers_total",
+      "Roles of dead workers that another worker took over." },
+
+    { DISK, COUNTER, AT(snapshots), "snapshots", "snapshots_total",
+      "Snapshots written." },
+    { DISK, GAUGE, AT(snapshot_lsn), "snapshot_lsn", NULL, NULL },
+    { DISK, COUNTER, AT(scrubbed), "scrubbed_bytes", "scrubbed_bytes_total",
+      "Bytes of the directory read again and found whole." },
+
+    { DISK, GAUGE, AT(progress), "progress", NULL, NULL },
+    { DISK, SECONDS, AT(replay_seconds), "replay_seconds", "replay_seconds",
+      "Time that the last start took to load the directory: snapshot and "
+      "journal." },
+    { DISK, GAUGE, AT(replay_bytes), "replay_bytes", "replay_bytes",
+      "Bytes of operations past the newest snapshot, which a start "
+      "replays." },
+    { DISK, GAUGE, AT(cut_bytes), "cut_bytes", "cut_bytes",
+      "Bytes of the journal's torn end that the last start cut off." },
+    { DISK, GAUGE, AT(lost_ids), "lost_ids", "lost_ids",
+      "Ids in the part cut off that had been answered." },
+
+    { 0, 0, 0, NULL, NULL, NULL }
+};
+
+
+void
+us_figures_store(us_figures_t *f, us_store_t *store)
+{
+    us_store_info_t  info;
+
+    us_store_info(store, &info);
+
+    f->urls = info.urls;
+    f->deleted = info.deleted;
+    f->sites = info.sites;
+
+    f->size = info.size;
+    f->used = info.used;
+    f->free = info.size - info.used;
+    f->content = info.content;
+    f->fit = info.fit;
+    f->full = info.full;
+    f->bytes_per_url = info.bytes_per_url;
+    memcpy(f->parts, info.parts, sizeof(f->parts));
+
+    f->ring_size = info.parts[US_PART_RING];
+    f->recoveries = info.recoveries;
+
+    /*
+     * The last in the order of an operation's life is read first: otherwise
+     * an operation in between would make a difference negative.
+     */
+
+    f->durable = us_store_durable(store);
+    f->written = us_store_written(store);
+    f->published = us_store_published(store);
+
+    f->write_lag = us_figures_past(f->published, f->written);
+    f->sync_lag = us_figures_past(f->published, f->durable);
+    f->unsynced = us_figures_past(f->written, f->durable);
+}
+
+
+static uint64_t
+us_figures_past(uint64_t lsn, uint64_t other)
+{
+    return lsn > other ? lsn - other : 0;
+}
+
+
+void
+us_figures_disk(us_figures_t *f, const us_life_t *life)
+{
+    us_life_info_t     info;
+    const us_share_t  *sh;
+
+    sh = life->sh;
+
+    us_life_info(life, &info);
+
+    f->segment = info.segment;
+    f->progress = info.progress;
+    f->stalled = info.stalled;
+    f->sync_failed = info.sync_failed;
+    f->writes = sh->writes;
+    f->syncs = sh->syncs;
+    f->errors = sh->errors;
+    f->snapshots = sh->snapshots;
+    f->snapshot_lsn = sh->snapshot_lsn;
+    f->replay_bytes = us_figures_past(f->published, f->snapshot_lsn);
+    f->replay_seconds = sh->load_ms / 1000.0;
+    f->scrubbed = sh->scrubbed;
+    f->takeovers = sh->takeovers;
+    f->cut_bytes = sh->cut_bytes;
+    f->lost_ids = sh->lost_ids;
+}
+
+
+void
+us_figures_filter(us_figures_t *f, const us_filter_t *filter)
+{
+    us_filter_info_t  info;
+
+    us_filter_info(filter, &info);
+
+    f->urls = info.urls;
+    f->capacity = info.capacity;
+    f->hashes = info.hashes;
+    f->error = info.error;
+    f->expected_error = info.expected;
+    f->filling = info.filling;
+    f->size = info.size;
+    f->full = us_filter_full(filter);
+    f->bytes_per_url = (double) info.size / info.capacity;
+}

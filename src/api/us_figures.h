@@ -1,0 +1,116 @@
+
+/*
+ * The figures of a zone, for GET /stats and GET /metrics.
+ *
+ *     store, life, filter --look--> us_figures_t --> /stats    JSON
+ *     counters                                   --> /metrics  Prometheus'
+ *                                                    text format 0.0.4
+ *
+ * One table has all plain numbers: the name of each in both formats, and its
+ * meaning.  Texts and figures with labels follow.  A look does not depend on
+ * the number of URLs: it reads the store's counters, or a sample of the filter.
+ */
+
+
+#ifndef _US_FIGURES_H_INCLUDED_
+#define _US_FIGURES_H_INCLUDED_
+
+
+#include "us_counters.h"
+#include "../data/us_life.h"
+#include "../filter/us_filter.h"
+
+
+/* kinds of zones, which differ in the figures that they have */
+
+typedef enum {
+    US_FIGURES_MEMORY = 1,            /* a store without a directory */
+    US_FIGURES_DISK = 2,              /* a store with one */
+    US_FIGURES_FILTER = 4
+} us_figures_kind_t;
+
+
+/* one look at a zone; what it does not have is 0 */
+
+typedef struct {
+    us_figures_kind_t       kind;
+    us_str_t                zone;     /* its name: letters, digits, - and _ */
+    const us_store_conf_t  *conf;
+    const char             *sync;     /* sync=, of US_FIGURES_DISK */
+    us_life_state_t         state;
+    uint64_t                n[US_N];  /* counters */
+    const char             *endpoints[US_N_ENDPOINTS];  /* up to a NULL */
+
+    uint64_t                urls;
+    uint64_t                deleted;
+    uint64_t                sites;
+    uint64_t                next_id;  /* US_STORE_NO_ID: not known */
+    uint64_t                epoch;
+    uint64_t                uptime;   /* s */
+
+    uint64_t                size;
+    uint64_t                used;
+    uint64_t                free;
+    uint64_t                content;
+    uint64_t                fit;
+    uint64_t                parts[US_PARTS];
+    double                  bytes_per_url;  /* 0: not known yet */
+
+    uint64_t                ready;
+    uint64_t                writable;
+    uint64_t                full;
+    uint64_t                recoveries;
+
+    uint64_t                published;      /* LSN */
+    uint64_t                written;
+    uint64_t                durable;
+    uint64_t                write_lag;
+    uint64_t                sync_lag;
+    uint64_t                unsynced;
+
+    uint64_t                ring_size;
+    uint64_t                progress;
+    uint64_t                stalled;
+    uint64_t                sync_failed;
+    uint64_t                segment;
+    uint64_t                writes;
+    uint64_t                syncs;
+    uint64_t                errors;
+    uint64_t                snapshots;
+    uint64_t                snapshot_lsn;
+    uint64_t                replay_bytes;
+    double                  replay_seconds;
+    uint64_t                scrubbed;
+    uint64_t                takeovers;
+    uint64_t                cut_bytes;
+    uint64_t                lost_ids;
+
+    uint64_t                capacity;
+    uint64_t                hashes;
+    double                  error;
+    double                  expected_error;
+    double                  filling;
+} us_figures_t;
+
+
+/* the looks; the caller zeroes *f and sets what they do not */
+
+void us_figures_store(us_figures_t *f, us_store_t *store);
+
+/* after that of the store */
+void us_figures_disk(us_figures_t *f, const us_life_t *life);
+void us_figures_filter(us_figures_t *f, const us_filter_t *filter);
+
+
+/*
+ * Both write piece n = 0, 1, ... at p, where US_FIGURES_PIECE bytes are free,
+ * and return the end.  NULL: there are no more pieces.
+ */
+
+#define US_FIGURES_PIECE  8192
+
+uint8_t *us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n);
+uint8_t *us_figures_metrics(uint8_t *p, const us_figures_t *f, unsigned n);
+
+
+#endif /* _US_FIGURES_H_INCLUDED_ */

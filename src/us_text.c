@@ -1,0 +1,105 @@
+
+/*
+ * See us_text.h.
+ */
+
+
+#include "us_text.h"
+
+
+/* two digits at a time: numbers are half of the time of a short answer */
+
+uint8_t *
+us_put_u64(uint8_t *p, uint64_t n)
+{
+    uint8_t   buf[US_U64_LEN], *b;
+    unsigned  k;
+
+    static const char  digits[] =
+        "00010203040506070809101112131415161718192021222324252627282930313233"
+        "34353637383940414243444546474849505152535455565758596061626364656667"
+        "68697071727374757677787980818283848586878889909192939495969798"
+        "99";
+
+    b = buf + sizeof(buf);
+
+    while (n >= 100) {
+        k = n % 100;
+        n /= 100;
+        b -= 2;
+        memcpy(b, &digits[k * 2], 2);
+    }
+
+    if (n >= 10) {
+        b -= 2;
+        memcpy(b, &digits[n * 2], 2);
+
+    } else {
+        *--b = '0' + n;
+    }
+
+    memcpy(p, b, buf + sizeof(buf) - b);
+
+    return p + (buf + sizeof(buf) - b);
+}
+
+
+uint8_t *
+us_put_digits(uint8_t *p, uint64_t n, unsigned digits)
+{
+    uint64_t  power;
+    unsigned  i;
+
+    for (i = 1, power = 10; i < digits; i++, power *= 10) {
+        if (n < power) {
+            break;
+        }
+    }
+
+    for ( /* void */ ; i < digits; i++) {
+        *p++ = '0';
+    }
+
+    return us_put_u64(p, n);
+}
+
+
+uint8_t *
+us_put_decimal(uint8_t *p, double n, unsigned places)
+{
+    uint64_t  whole, scale, part;
+    unsigned  i;
+
+    for (i = 0, scale = 1; i < places; i++) {
+        scale *= 10;
+    }
+
+    whole = (uint64_t) n;
+    part = (uint64_t) ((n - (double) whole) * (double) scale + 0.5);
+
+    if (part == scale) {
+        whole++;
+        part = 0;
+    }
+
+    p = us_put_u64(p, whole);
+    *p++ = '.';
+
+    return us_put_digits(p, part, places);
+}
+
+
+uint8_t *
+us_put_hex(uint8_t *p, const uint8_t *bytes, size_t n)
+{
+    size_t  i;
+
+    static const char  digits[] = "0123456789abcdef";
+
+    for (i = 0; i < n; i++) {
+        *p++ = digits[bytes[i] >> 4];
+        *p++ = digits[bytes[i] & 15];
+    }
+
+    return p;
+}

@@ -1,0 +1,55 @@
+
+/*
+ * Text that is written: each function writes at p, where there is room, and
+ * returns the end.  There is no zero at the end.
+ */
+
+
+#ifndef _US_TEXT_H_INCLUDED_
+#define _US_TEXT_H_INCLUDED_
+
+
+#include "us_base.h"
+
+
+/* bytes of the longest number, without a sign */
+#define US_U64_LEN      20
+#define US_DECIMAL_LEN  (US_U64_LEN + 1 + 9)
+
+
+static inline uint8_t *
+us_put(uint8_t *p, const char *s)
+{
+    size_t  len;
+
+    len = strlen(s);
+    memcpy(p, s, len);
+
+    return p + len;
+}
+
+
+static inline uint8_t *
+us_put_str(uint8_t *p, us_str_t s)
+{
+    if (s.len) {
+        memcpy(p, s.data, s.len);
+    }
+
+    return p + s.len;
+}
+
+
+uint8_t *us_put_u64(uint8_t *p, uint64_t n);
+
+/* with leading zeros, if it has less than so many digits */
+uint8_t *us_put_digits(uint8_t *p, uint64_t n, unsigned digits);
+
+/* n is not negative and below 2^63; 1 to 9 places, a half is rounded up */
+uint8_t *us_put_decimal(uint8_t *p, double n, unsigned places);
+
+/* two digits a byte, in lower case */
+uint8_t *us_put_hex(uint8_t *p, const uint8_t *bytes, size_t n);
+
+
+#endif /* _US_TEXT_H_INCLUDED_ */

@@ -1,0 +1,353 @@
+
+/*
+ * The figures of a zone in both formats, numbers as text, counters.
+ */
+
+
+#include "store_zone.h"
+#include "us_text.h"
+#include "api/us_figures.h"
+
+#include <math.h>
+
+
+static us_figures_t  f;
+static char          all[65536];
+
+
+/* all pieces, each in memory that ends where its room does */
+
+static const char *
+format(uint8_t *(*piece)(uint8_t *p, const us_figures_t *f, unsigned n))
+{
+    size_t    len;
+    uint8_t  *p, *end;
+    unsigned  n;
+
+    len = 0;
+
+    for (n = 0; n < 1000; n++) {
+        p = malloc(US_FIGURES_PIECE);
+        end = piece(p, &f, n);
+
+        if (end) {
+            assert_true(len + (end - p) < sizeof(all));
+            memcpy(&all[len], p, end - p);
+            len += end - p;
+        }
+
+        free(p);
+
+        if (end == NULL) {
+            break;
+        }
+    }
+
+    all[len] = '\0';
+
+    return all;
+}
+
+
+static void
+has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        print_error("no \"%s\" in\n%s\n", part, text);
+        fail();
+    }
+}
+
+
+static void
+has_not(const char *text, const char *part)
+{
+    if (strstr(text, part)) {
+        print_error("\"%s\" in\n%s\n", part, text);
+        fail();
+    }
+}
+
+
+static void
+look(us_figures_kind_t kind)
+{
+    memset(&f, 0, sizeof(f));
+    f.kind = kind;
+    f.zone = us_string("pages");
+    f.conf = &zone_conf;
+    f.sync = "1s";
+    f.state = US_LIFE_READY;
+    f.endpoints[0] = "add";
+    f.endpoints[1] = "page";
+    f.n[US_N_REQUESTS] = 11;
+    f.n[US_N_REQUESTS + 1] = 12;
+    f.n[US_N_NEW] = 3;
+    f.n[US_N_FULL] = 4;
+    f.n[US_N_HOT] = 5;
+}
+
+
+static void
+store(void **state)
+{
+    zone_t      *z;
+    const char  *s;
+
+    z = zone_create(4 << 20, 0);
+    add(z->store, "http://a/");
+    add(z->store, "http://b/");
+
+    look(US_FIGURES_MEMORY);
+    us_figures_store(&f, z->store);
+    f.next_id = US_STORE_NO_ID;
+    f.ready = 1;
+
+    s = format(us_figures_stats);
+
+    assert_ptr_equal(strstr(s, "{\"zone\":\"pages\",\"normalization\":"
+                            "\"test\",\"state\":\"ready\",\"uuid\":"
+                            "\"30313233-3435-3637-3839-616263646500\","
+                            "\"persistent\":false,\"ready\":true,"
+                            "\"writable\":false,\"full\":false,\"epoch\":0,"
+                            "\"uptime\":0,\"urls\":2,\"next_id\":null,"
+                            "\"deleted\":0,"), s);
+    has(s, ",\"hot_hits\":5,");
+    has(s, ",\"parts\":{\"header\":");
+    has(s, "},\"marks\":[\"visited\",\"todo\"],\"answers\":{\"new\":3,"
+           "\"seen\":0,\"unseen\":0,\"invalid\":0,\"rejected\":0,"
+           "\"full\":4}}\n");
+    has_not(s, "segment");
+    has_not(s, "capacity");
+
+    s = format(us_figures_metrics);
+
+    has(s, "# HELP urlstore_ready 1 if look-ups are answered, 0 in any state "
+           "but \"ready\".\n# TYPE urlstore_ready gauge\n"
+           "urlstore_ready{zone=\"pages\"} 1\n");
+    has(s, "# TYPE urlstore_hot_hits_total counter\n"
+           "urlstore_hot_hits_total{zone=\"pages\"} 5\n");
+    has(s, "urlstore_state{zone=\"pages\",state=\"ready\"} 1\n# HELP");
+    has(s, "urlstore_requests_total{zone=\"pages\",endpoint=\"add\"} 11\n"
+           "urlstore_requests_total{zone=\"pages\",endpoint=\"page\"} 12\n"
+           "# HELP");
+    has(s, "urlstore_answers_total{zone=\"pages\",status=\"full\"} 4\n");
+    has(s, "urlstore_zone_used_bytes{zone=\"pages\",part=\"header\"} ");
+    has_not(s, "next_id");
+    has_not(s, "loading");
+
+    zone_destroy(z);
+}
+
+
+static void
+disk(void **state)
+{
+    const char  *s;
+
+    look(US_FIGURES_DISK);
+    f.state = US_LIFE_LOADING;
+    f.replay_seconds = 1.0625;
+    f.bytes_per_url = 20.125;
+
+    s = format(us_figures_stats);
+
+    has(s, "\"state\":\"loading\",");
+    has(s, ",\"persistent\":true,\"sync\":\"1s\",\"ready\":");
+    has(s, ",\"replay_seconds\":1.063,");
+    has(s, ",\"bytes_per_url\":20.13,");
+
+    s = format(us_figures_metrics);
+
+    has(s, "urlstore_state{zone=\"pages\",state=\"loading\"} 1\n");
+    has(s, "urlstore_state{zone=\"pages\",state=\"ready\"} 0\n");
+    has(s, "urlstore_replay_seconds{zone=\"pages\"} 1.062500000\n");
+}
+
+
+static void
+filter(void **state)
+{
+    const char        *s;
+    us_filter_t       *set;
+    us_filter_plan_t   plan;
+
+    assert_int_equal(us_filter_plan(1000, .01, 1 << 20, &plan), 0);
+    set = aligned_alloc(4096, (plan.size + 4095) & ~(size_t) 4095);
+    memset(set, 0, plan.size);
+    (void) us_filter_format(set, &plan, zone_conf.hash_key, zone_conf.norm);
+
+    look(US_FIGURES_FILTER);
+    us_figures_filter(&f, set);
+
+    s = format(us_figures_stats);
+
+    has(s, "\"state\":\"ready\",\"filter\":true,\"ready\":");
+    has(s, ",\"capacity\":1000,");
+    has(s, ",\"error\":0.010000000,");
+    has_not(s, "uuid");
+    has_not(s, "marks");
+    has_not(s, "parts");
+
+    s = format(us_figures_metrics);
+
+    has(s, "urlstore_filter_stated_error_ratio{zone=\"pages\"} "
+           "0.010000000\n");
+    has_not(s, "zone_used_bytes");
+
+    free(set);
+}
+
+
+/* a zone with the longest name, and all numbers as long as they can be */
+
+static void
+longest(void **state)
+{
+    char              name[255];
+    size_t            i;
+    us_figures_t      saved;
+    const char       *s;
+    us_store_conf_t   conf;
+
+    memset(name, 'z', sizeof(name));
+    conf = zone_conf;
+
+    look(US_FIGURES_DISK);
+    saved = f;
+    memset(&f, 0xff, sizeof(f));
+
+    f.kind = saved.kind;
+    f.zone = (us_str_t) { sizeof(name), (uint8_t *) name };
+    f.conf = &conf;
+    f.sync = saved.sync;
+    f.state = saved.state;
+    f.bytes_per_url = 1e15;
+    f.replay_seconds = 1e15;
+    f.error = f.expected_error = f.filling = 1;
+
+    for (i = 0; i < US_N_ENDPOINTS; i++) {
+        f.endpoints[i] = "an endpoint's name";
+    }
+
+    conf.nmarks = US_STORE_MARKS;
+
+    for (i = 0; i < US_STORE_MARKS; i++) {
+        conf.marks[i].data = (uint8_t *) name;
+        conf.marks[i].len = US_STORE_MARK_LEN;
+    }
+
+    s = format(us_figures_stats);
+    assert_int_equal(s[strlen(s) - 2], '}');
+    s = format(us_figures_metrics);
+    assert_int_equal(s[strlen(s) - 1], '\n');
+}
+
+
+static void
+batches(void **state)
+{
+    us_tally_t   *tallies;
+    const char   *s;
+
+    tallies = calloc(US_TALLIES, sizeof(us_tally_t));
+
+    us_tally_batch(&tallies[0], 0);
+    us_tally_batch(&tallies[1], 50);
+    us_tally_batch(&tallies[2], 51);
+    us_tally_batch(&tallies[3], 1000000);
+    us_tally_batch(&tallies[US_TALLIES - 1], 1000001);
+    us_tally_add(&tallies[5], US_N_BYTES, 70);
+    us_tally_add(&tallies[6], US_N_BYTES, 7);
+
+    look(US_FIGURES_MEMORY);
+    us_tally_sums(tallies, f.n);
+    assert_int_equal(f.n[US_N_BYTES], 77);
+
+    s = format(us_figures_metrics);
+
+    has(s, "# TYPE urlstore_batch_seconds histogram\n"
+           "urlstore_batch_seconds_bucket{zone=\"pages\",le=\"0.00005\"} 2\n"
+           "urlstore_batch_seconds_bucket{zone=\"pages\",le=\"0.0001\"} 3\n");
+    has(s, "le=\"0.1\"} 3\n"
+           "urlstore_batch_seconds_bucket{zone=\"pages\",le=\"1.0\"} 4\n"
+           "urlstore_batch_seconds_bucket{zone=\"pages\",le=\"+Inf\"} 5\n"
+           "urlstore_batch_seconds_sum{zone=\"pages\"} 2.000102000\n"
+           "urlstore_batch_seconds_count{zone=\"pages\"} 5\n");
+
+    free(tallies);
+}
+
+
+static const char *
+u64(uint64_t n)
+{
+    static char  buf[US_U64_LEN + 1];
+
+    *us_put_u64((uint8_t *) buf, n) = '\0';
+
+    return buf;
+}
+
+
+static const char *
+decimal(double n, unsigned places)
+{
+    static char  buf[US_DECIMAL_LEN + 1];
+
+    *us_put_decimal((uint8_t *) buf, n, places) = '\0';
+
+    return buf;
+}
+
+
+static void
+numbers(void **state)
+{
+    char      buf[64];
+    uint64_t  n;
+
+    for (n = 1; n < UINT64_MAX / 10; n *= 10) {
+        snprintf(buf, sizeof(buf), "%llu", (unsigned long long) n);
+        assert_string_equal(u64(n), buf);
+        snprintf(buf, sizeof(buf), "%llu", (unsigned long long) n - 1);
+        assert_string_equal(u64(n - 1), buf);
+        snprintf(buf, sizeof(buf), "%llu", (unsigned long long) n * 7 + 3);
+        assert_string_equal(u64(n * 7 + 3), buf);
+    }
+
+    assert_string_equal(u64(UINT64_MAX), "18446744073709551615");
+
+    assert_string_equal(decimal(0, 1), "0.0");
+    assert_string_equal(decimal(.125, 2), "0.13");
+    assert_string_equal(decimal(.996, 2), "1.00");
+    assert_string_equal(decimal(1.05, 9), "1.050000000");
+    assert_string_equal(decimal(1e-9, 9), "0.000000001");
+    assert_string_equal(decimal(123456789.5, 3), "123456789.500");
+    assert_string_equal(decimal(nextafter(8, 0), 9), "8.000000000");
+
+    *us_put_digits((uint8_t *) buf, 50, 6) = '\0';
+    assert_string_equal(buf, "000050");
+    *us_put_digits((uint8_t *) buf, 0, 3) = '\0';
+    assert_string_equal(buf, "000");
+    *us_put_digits((uint8_t *) buf, 1234, 3) = '\0';
+    assert_string_equal(buf, "1234");
+    *us_put_hex((uint8_t *) buf, (const uint8_t *) "\x0a\xf0\x7f", 3) = '\0';
+    assert_string_equal(buf, "0af07f");
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(store),
+        cmocka_unit_test(disk),
+        cmocka_unit_test(filter),
+        cmocka_unit_test(longest),
+        cmocka_unit_test(batches),
+        cmocka_unit_test(numbers),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
