@@ -124,8 +124,14 @@ check-model: $(B)/.deps-build $(B)/.deps-model ## the model of the store, and it
 
 # --- where nothing is installed -----------------------------------------
 
-test-bare:      ## make test in a bare Debian: root, debootstrap, 10 GB
-	@tools/bare.sh $(B)/bare
+#
+#   make test-bare                         run, stop, test-docs, test
+#   make test-bare BARE='run stop'         others
+
+BARE ?= run stop test-docs test
+
+test-bare:      ## run, test-docs and test in a bare Debian: root, debootstrap, 10 GB
+	@tools/bare.sh $(B)/bare $(BARE)
 
 # --- t/ in another nginx ------------------------------------------------
 
