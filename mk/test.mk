@@ -123,7 +123,6 @@ check-model: $(B)/.deps-build $(B)/.deps-model ## the model of the store, and it
 
 
 # --- where nothing is installed -----------------------------------------
-
 #
 #   make test-bare                         run, stop, test-docs, test
 #   make test-bare BARE='run stop'         others

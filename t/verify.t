@@ -126,3 +126,33 @@ for my $round (1 .. 60) {
 
 ok(close($writer), 'added');
 is($damaged, 0, 'verified 60 times meanwhile');
+
+# a block that is damaged, with whole ones after it: nobody reads past it as if
+# that were the end
+
+$dir = tempdir(CLEANUP => 1) . '/data';
+ok(import_lines(@$lines[0 .. 19]), 'imported');
+my $before = `$urlstore dump $dir`;
+my ($journal) = glob "$dir/journal.*";
+my $good = -s $journal;
+ok(import_lines(@$lines[20 .. 29]), '  more') && ok(import_lines(
+    @$lines[30 .. 39]), '  and more');
+
+my $bytes = slurp($journal);
+
+substr($bytes, $good + 30, 1) ^= "\1";
+spew($journal, $bytes);
+
+for my $command (['dump', '', 1], ['dump --sorted', '', 1], ['get', '0', 2],
+    ['seen', 'http://a.example/', 2], ['verify', '', 1], ['stat', '', 1],
+    ['import', '/dev/null', 2])
+{
+    my ($name, $args, $code) = @$command;
+    my $said = `$urlstore $name $dir $args 2>&1 < /dev/null`;
+
+    is($? >> 8, $code, "a damaged block: $name returns $code");
+    like($said, qr/at offset $good: a block's CRC is wrong/, '... and where');
+}
+
+is(`$urlstore dump $dir 2>/dev/null`, $before,
+    '... dump prints what is before it');

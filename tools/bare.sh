@@ -28,6 +28,7 @@ debootstrap --variant=minbase --include=git,make,ca-certificates \
     || { tail -n 20 "$dir.log" >&2; exit 1; }
 rm -f "$dir.log"
 cp -L /etc/resolv.conf "$dir/etc/resolv.conf"
+echo '127.0.0.1 localhost' > "$dir/etc/hosts"
 git -c safe.directory='*' clone -q --no-hardlinks "$top" "$dir/root/clone"
 
 cat > "$dir/root/run" <<END

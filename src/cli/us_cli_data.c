@@ -176,6 +176,7 @@ us_cli_data_load(us_cli_data_t *d, int lookup)
     code = us_cli_data_format(d, &conf);
 
     if (code == US_CLI_DONE) {
+        r->whole = 1;
         d->rc = us_recovery_run(r, 0);
 
         (void) us_store_set_lsn(d->store, r->lsn);

@@ -48,6 +48,10 @@ static us_recovery_rc_t us_recovery_torn(us_recovery_t *r,
     us_reader_t *reader);
 static int us_recovery_goes_on(const us_reader_t *reader,
     us_disk_error_t *e);
+static us_recovery_rc_t us_recovery_read(us_recovery_t *r,
+    us_reader_t *reader);
+static int us_recovery_follow(us_recovery_t *r, us_reader_t *reader,
+    uint64_t from);
 static int us_recovery_running(const us_recovery_t *r);
 static int us_recovery_same_boot(const us_recovery_t *r);
 static us_recovery_rc_t us_recovery_cut(us_recovery_t *r,
@@ -300,6 +304,11 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
 
         if (rc == US_RECOVERY_OK && last && owner) {
             rc = us_recovery_end(r, &reader, end);
+
+        } else if (rc == US_RECOVERY_OK && last && r->whole
+                   && end == US_READ_BAD)
+        {
+            rc = us_recovery_read(r, &reader);
         }
 
         us_reader_close(&reader);
@@ -619,13 +628,45 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
 static us_recovery_rc_t
 us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
 {
+    if (us_recovery_follow(r, reader, reader->offset + 1)) {
+        return US_RECOVERY_DAMAGED;
+    }
+
+    return us_recovery_cut(r, reader);
+}
+
+
+/*
+ * The same for a reader, which changes nothing.  The block at the bad place may
+ * have been completed since it was read: blocks are written in order.
+ */
+
+static us_recovery_rc_t
+us_recovery_read(us_recovery_t *r, us_reader_t *reader)
+{
+    us_block_t  b;
+
+    if (us_reader_probe(reader, reader->offset, &b) == reader->offset) {
+        return US_RECOVERY_OK;
+    }
+
+    return us_recovery_follow(r, reader, reader->offset + 1)
+           ? US_RECOVERY_DAMAGED : US_RECOVERY_OK;
+}
+
+
+/* 1: there are valid blocks from an offset on, which is damage; r->error */
+
+static int
+us_recovery_follow(us_recovery_t *r, us_reader_t *reader, uint64_t from)
+{
     uint64_t    at, known, valid;
     us_block_t  b;
 
     known = 0;
     valid = 0;
 
-    for (at = us_reader_probe(reader, reader->offset + 1, &b);
+    for (at = us_reader_probe(reader, from, &b);
          at != 0;
          at = us_reader_probe(reader, at + US_BLOCK_HEADER + b.len, &b))
     {
@@ -636,13 +677,16 @@ us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
         }
     }
 
-    if (valid && (us_recovery_running(r) || known > reader->lsn)) {
-        us_disk_fail(&r->error, 0, "%.300s; %" PRIu64 " valid blocks follow",
-                     reader->error.text, valid);
-        return US_RECOVERY_DAMAGED;
+    if (valid == 0
+        || (!us_recovery_running(r) && known <= reader->lsn))
+    {
+        return 0;
     }
 
-    return us_recovery_cut(r, reader);
+    us_disk_fail(&r->error, 0, "%.300s; %" PRIu64 " valid blocks follow",
+                 reader->error.text, valid);
+
+    return 1;
 }
 
 

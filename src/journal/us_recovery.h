@@ -64,6 +64,7 @@ typedef struct {
     us_manifest_t         manifest;
     unsigned              started:1;  /* the snapshot has been read */
     unsigned              no_room:1;  /* apply has said so */
+    unsigned              whole:1;    /* for us_recovery_run(), by callers */
 
     uint64_t              lsn;        /* applied up to here */
     uint64_t              ids;
@@ -94,6 +95,10 @@ void us_recovery_close(us_recovery_t *r);
 /*
  * Reads on from r->lsn.  owner: the directory is locked by us; what has been
  * read is then on the disk, the end is settled and r->tail is set.
+ *
+ * A process that is not the owner takes a bad block for one that is being
+ * written, and returns US_RECOVERY_OK.  With r->whole it returns
+ * US_RECOVERY_DAMAGED if valid blocks follow the bad one, as for the owner.
  */
 us_recovery_rc_t us_recovery_run(us_recovery_t *r, int owner);
 
