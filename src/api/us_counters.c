@@ -29,14 +29,14 @@ us_tally_batch(us_tally_t *tally, uint64_t us)
 
 
 void
-us_tally_sums(const us_tally_t *tallies, uint64_t *n)
+us_tally_sums(const us_tally_t *tallies, uint64_t *n, unsigned counters)
 {
     unsigned  i, k;
 
-    memset(n, 0, US_N * sizeof(uint64_t));
+    memset(n, 0, counters * sizeof(uint64_t));
 
     for (i = 0; i < US_TALLIES; i++) {
-        for (k = 0; k < US_N; k++) {
+        for (k = 0; k < counters; k++) {
             n[k] += __atomic_load_n(&tallies[i].n[k], __ATOMIC_RELAXED);
         }
     }

@@ -225,7 +225,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     /* a reason is short; no other has a ref and no item */
 
     if (ngx_http_urlstore_out_room(out, sizeof(ngx_http_urlstore_record_t)
-                                        + NGX_HTTP_URLSTORE_REASON
+                                        + US_REFUSAL_WORD
                                         + (e->item ? e->item->url.len + 8 : 0)
                                         + e->ref.len)
         != NGX_OK)
@@ -251,7 +251,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
                || answer == US_ANSWER_REJECTED)
     {
         rec.text = NGX_HTTP_URLSTORE_WHY;
-        p = ngx_http_urlstore_reason(p, &e->refusal);
+        p = us_refusal_word(p, &e->refusal);
 
     } else if (e->item == NULL) {
 

@@ -40,7 +40,7 @@
 
 
 typedef struct {
-    ngx_http_urlstore_refusal_t     refusal;      /* if it has no URL */
+    us_refusal_t                    refusal;      /* if it has no URL */
     unsigned                        by_id:1;      /* mark by id */
     us_store_status_t               status;       /* marks only */
     us_store_item_t                *item;         /* NULL: not a URL */
@@ -118,7 +118,7 @@ typedef struct {
     ngx_uint_t                      processed;
     ngx_uint_t                      counts[US_ANSWERS];
     us_answer_t      first;        /* that of a single one */
-    ngx_http_urlstore_refusal_t     refusal;      /* of the first */
+    us_refusal_t                    refusal;      /* of the first */
     ngx_http_urlstore_out_t         records;
     unsigned                        long_reply:1; /* to be looked up, too */
 

@@ -321,7 +321,7 @@ ngx_http_urlstore_item_log(ngx_http_urlstore_batch_t *batch,
     size_t             i;
     ngx_log_t         *log;
     ngx_str_t          reason, input;
-    u_char             why[NGX_HTTP_URLSTORE_REASON];
+    u_char             why[US_REFUSAL_WORD];
     u_char             buf[NGX_HTTP_URLSTORE_LOGGED * 4];
     static time_t      second;
     static ngx_uint_t  lines;
@@ -347,7 +347,7 @@ ngx_http_urlstore_item_log(ngx_http_urlstore_batch_t *batch,
     batch->logged++;
 
     reason.data = why;
-    reason.len = ngx_http_urlstore_reason(why, &e->refusal) - why;
+    reason.len = us_refusal_word(why, &e->refusal) - why;
 
     p = buf;
 

@@ -185,10 +185,10 @@ ngx_int_t
 ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
     us_canon_t *canon)
 {
-    ngx_int_t                     rc;
-    us_verdict_t                  verdict;
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_refusal_t   refusal;
+    ngx_int_t                 rc;
+    us_refusal_t              refusal;
+    us_verdict_t              verdict;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 

@@ -5,31 +5,20 @@
  * client_max_body_size, a request line that is too long.  For the latter a
  * filter replaces nginx's HTML page; requests of other locations pass it at
  * once.
- *
- * The reason why an input was refused has two forms: a word, for an item of a
- * batch in every format, and a sentence, for the problem document of a single
- * input.
  */
 
 
 #include "ngx_http_urlstore_request.h"
+#include "../api/us_problem.h"
 
 
 #define NGX_HTTP_URLSTORE_DETAIL   256
 
-/* of a rule's name */
-#define NGX_HTTP_URLSTORE_RULE      64
-#define NGX_HTTP_URLSTORE_SENTENCE  256
 
-
-static ngx_str_t *ngx_http_urlstore_line(ngx_uint_t status);
 static ngx_int_t ngx_http_urlstore_problem_head(ngx_http_request_t *r,
     ngx_uint_t status, const char *members, const char *fmt, va_list args);
-static ngx_int_t ngx_http_urlstore_problem_text(
-    ngx_http_urlstore_out_t *out, ngx_uint_t status, const char *members,
-    ngx_str_t *detail);
-static size_t ngx_http_urlstore_sentence(ngx_http_request_t *r, u_char *p,
-    ngx_http_urlstore_refusal_t *refusal);
+static ngx_int_t ngx_http_urlstore_problem_text(ngx_http_request_t *r,
+    ngx_uint_t status, const char *members, ngx_str_t *detail);
 static ngx_int_t ngx_http_urlstore_problem_header_filter(
     ngx_http_request_t *r);
 static ngx_uint_t ngx_http_urlstore_problem_ours(ngx_http_request_t *r,
@@ -40,30 +29,6 @@ static ngx_int_t ngx_http_urlstore_problem_body_filter(ngx_http_request_t *r,
 
 static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
 static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
-
-
-/* status lines; the title is what follows the code */
-
-static ngx_str_t  ngx_http_urlstore_lines[] = {
-    ngx_string("400 Bad Request"),
-    ngx_string("401 Unauthorized"),
-    ngx_string("403 Forbidden"),
-    ngx_string("404 Not Found"),
-    ngx_string("405 Method Not Allowed"),
-    ngx_string("408 Request Timeout"),
-    ngx_string("410 Gone"),
-    ngx_string("411 Length Required"),
-    ngx_string("413 Content Too Large"),
-    ngx_string("414 URI Too Long"),
-    ngx_string("415 Unsupported Media Type"),
-    ngx_string("416 Range Not Satisfiable"),
-    ngx_string("422 Unprocessable Content"),
-    ngx_string("429 Too Many Requests"),
-    ngx_string("500 Internal Server Error"),
-    ngx_string("503 Service Unavailable"),
-    ngx_string("507 Insufficient Storage"),
-    ngx_null_string
-};
 
 
 ngx_int_t
@@ -114,6 +79,7 @@ ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
     const char *members, const char *fmt, va_list args)
 {
     u_char                    buf[NGX_HTTP_URLSTORE_DETAIL];
+    us_str_t                  line;
     ngx_int_t                 rc;
     ngx_str_t                 detail;
     ngx_http_urlstore_ctx_t  *ctx;
@@ -139,9 +105,8 @@ ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 2048) != NGX_OK
-        || ngx_http_urlstore_problem_text(&ctx->out, status, members, &detail)
-           != NGX_OK)
+    if (ngx_http_urlstore_problem_text(r, status, members, &detail)
+        != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -151,11 +116,40 @@ ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
 
     /* nginx has no words for some of them */
 
-    if (ngx_http_urlstore_line(status)->data[0] != ' ') {
-        r->headers_out.status_line = *ngx_http_urlstore_line(status);
+    line = us_problem_line(status);
+
+    if (line.len) {
+        r->headers_out.status_line.data = (u_char *) line.data;
+        r->headers_out.status_line.len = line.len;
     }
 
     ngx_str_set(&ctx->type, "application/problem+json");
+
+    return NGX_OK;
+}
+
+
+/* in ctx->out */
+
+static ngx_int_t
+ngx_http_urlstore_problem_text(ngx_http_request_t *r, ngx_uint_t status,
+    const char *members, ngx_str_t *detail)
+{
+    size_t                    n;
+    ngx_http_urlstore_out_t  *out;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    out = &ctx->out;
+
+    n = us_problem_max(detail->len, members ? ngx_strlen(members) : 0);
+
+    if (ngx_http_urlstore_out_init(out, r->pool, n) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    out->pos = us_problem_begin(out->pos, status, detail->data, detail->len,
+                                members);
 
     return NGX_OK;
 }
@@ -188,108 +182,19 @@ ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
 }
 
 
-/* detail may hold what a client sent */
-
-static ngx_int_t
-ngx_http_urlstore_problem_text(ngx_http_urlstore_out_t *out,
-    ngx_uint_t status, const char *members, ngx_str_t *detail)
-{
-    us_str_t  s;
-
-    if (ngx_http_urlstore_out_printf(out, 256,
-                                     "{\"type\":\"about:blank\","
-                                     "\"title\":\"%s\",\"status\":%ui",
-                                     ngx_http_urlstore_line(status)->data + 4,
-                                     status)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    if (detail->len) {
-        s.data = detail->data;
-        s.len = detail->len;
-
-        if (!us_utf8_valid(s)) {
-            for (s.len = 0; s.len < detail->len; s.len++) {
-                if (detail->data[s.len] >= 0x80) {
-                    detail->data[s.len] = '?';
-                }
-            }
-        }
-
-        if (ngx_http_urlstore_out_room(out, us_json_quoted_max(s.len) + 16)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        out->pos = ngx_cpymem(out->pos, ",\"detail\":", 10);
-        out->pos = us_json_quote(out->pos, s);
-    }
-
-    return ngx_http_urlstore_out_printf(out,
-                                        members ? ngx_strlen(members) + 8 : 8,
-                                        "%s%s", members ? "," : "",
-                                        members ? members : "");
-}
-
-
-static ngx_str_t *
-ngx_http_urlstore_line(ngx_uint_t status)
-{
-    ngx_str_t  *line;
-
-    static ngx_str_t  other = ngx_string("    Error");
-
-    for (line = ngx_http_urlstore_lines; line->len; line++) {
-        if (ngx_atoi(line->data, 3) == (ngx_int_t) status) {
-            return line;
-        }
-    }
-
-    return &other;
-}
-
-
-u_char *
-ngx_http_urlstore_reason(u_char *p, ngx_http_urlstore_refusal_t *refusal)
-{
-    const char  *name;
-
-    if (refusal->kind == US_INPUT_BAD) {
-        return ngx_cpymem(p, "json", 4);
-    }
-
-    if (refusal->kind == US_INPUT_LONG) {
-        return ngx_cpymem(p, "length", 6);
-    }
-
-    if (refusal->verdict == US_URL_RULE) {
-        p = ngx_cpymem(p, "rule:", 5);
-
-        return ngx_cpymem(p, refusal->rule.data,
-                          ngx_min(refusal->rule.len, NGX_HTTP_URLSTORE_RULE));
-    }
-
-    name = us_verdict_name(refusal->verdict);
-
-    return ngx_cpymem(p, name, ngx_strlen(name));
-}
-
-
 ngx_int_t
 ngx_http_urlstore_refused(ngx_http_request_t *r,
-    ngx_http_urlstore_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps)
+    us_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps)
 {
-    u_char     *p, *members;
-    size_t      len;
-    us_str_t    text;
-    u_char      word[NGX_HTTP_URLSTORE_REASON];
-    u_char      detail[NGX_HTTP_URLSTORE_SENTENCE];
+    u_char                        *p, *members;
+    size_t                         len;
+    us_str_t                       text;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+    u_char                         word[US_REFUSAL_WORD];
+    u_char                         detail[US_REFUSAL_SENTENCE];
 
     len = sizeof("\"id\":null,\"reason\":,\"ref\":")
-          + us_json_quoted_max(NGX_HTTP_URLSTORE_REASON)
+          + us_json_quoted_max(US_REFUSAL_WORD)
           + (ref ? ref->len : 0) + (steps ? steps->nelts : 0);
 
     members = ngx_pnalloc(r->pool, len);
@@ -301,7 +206,7 @@ ngx_http_urlstore_refused(ngx_http_request_t *r,
 
     if (refusal) {
         text.data = word;
-        text.len = ngx_http_urlstore_reason(word, refusal) - word;
+        text.len = us_refusal_word(word, refusal) - word;
 
         p = ngx_cpymem(p, ",\"reason\":", 10);
         p = us_json_quote(p, text);
@@ -327,62 +232,12 @@ ngx_http_urlstore_refused(ngx_http_request_t *r,
                                          "are answered");
     }
 
-    len = ngx_http_urlstore_sentence(r, detail, refusal);
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    len = us_refusal_sentence(detail, refusal, ulcf->max_url) - detail;
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_UNPROCESSABLE,
                                      (char *) members, "%*s", len, detail);
-}
-
-
-/* what was wrong, and what is allowed */
-
-static size_t
-ngx_http_urlstore_sentence(ngx_http_request_t *r, u_char *p,
-    ngx_http_urlstore_refusal_t *refusal)
-{
-    u_char                        *last;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    static const char *const  sentences[] = {
-        "",
-        "the scheme is neither http nor https",
-        "the host is empty or malformed",
-        "the port is not a number up to 65535",
-        "the URL is not UTF-8",
-        "the URL has a control byte",
-        "",
-        "the URL is relative, and there is no base",
-        "the base is not an absolute URL",
-        "",
-        "the path has more segments than urlstore_max_depth allows",
-        "the query has more arguments than urlstore_max_args allows",
-        "a group of path segments is repeated more often than "
-        "urlstore_max_repeat allows",
-        "the rewrite rules of the zone change the URL without end",
-        "the rules of the zone have used up the time of the request: send "
-        "fewer URLs at a time"
-    };
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-    last = p + NGX_HTTP_URLSTORE_SENTENCE;
-
-    if (refusal->kind == US_INPUT_BAD) {
-        return ngx_slprintf(p, last, "%s", refusal->why) - p;
-    }
-
-    if (refusal->kind == US_INPUT_LONG || refusal->verdict == US_URL_LENGTH) {
-        return ngx_slprintf(p, last, "a URL, or its base, has at most %ui "
-                            "bytes (urlstore_max_url)", ulcf->max_url) - p;
-    }
-
-    if (refusal->verdict == US_URL_RULE) {
-        return ngx_slprintf(p, last, "the rule \"%*s\" of the zone refuses "
-                            "the URL",
-                            ngx_min(refusal->rule.len, NGX_HTTP_URLSTORE_RULE),
-                            refusal->rule.data) - p;
-    }
-
-    return ngx_slprintf(p, last, "%s", sentences[refusal->verdict]) - p;
 }
 
 
@@ -453,10 +308,9 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
                              "POST");
     }
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK
-        || ngx_http_urlstore_problem_text(&ctx->out, r->headers_out.status,
-                                          members, &detail)
-           != NGX_OK
+    if (ngx_http_urlstore_problem_text(r, r->headers_out.status, members,
+                                       &detail)
+        != NGX_OK
         || ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n") != NGX_OK)
     {
         return NGX_ERROR;

@@ -10,9 +10,8 @@
 
 #include "ngx_http_urlstore.h"
 #include "../api/us_media.h"
-#include "../input/us_input.h"
+#include "../api/us_refusal.h"
 #include "../input/us_json_quote.h"
-#include "../url/us_normalize.h"
 
 
 #define NGX_HTTP_URLSTORE_GONE            410
@@ -33,16 +32,6 @@ typedef struct {
     ngx_chain_t                    *free;
     ngx_queue_t                    *pieces;   /* that are the request's */
 } ngx_http_urlstore_out_t;
-
-
-/* why an input is no item of the store; see ngx_http_urlstore_problem.c */
-
-typedef struct {
-    us_input_kind_t                 kind;
-    us_verdict_t                    verdict;  /* of US_INPUT_URL */
-    us_str_t                        rule;     /* of US_URL_RULE: its name */
-    const char                     *why;      /* of US_INPUT_BAD */
-} ngx_http_urlstore_refusal_t;
 
 
 /* see ngx_http_urlstore_stream() */
@@ -134,20 +123,13 @@ ngx_int_t ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
     const char *fmt, ...);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 
-/* bytes of the longest word, "rule:NAME" */
-#define NGX_HTTP_URLSTORE_REASON   80
-
-/* writes API.md's word for a refusal */
-u_char *ngx_http_urlstore_reason(u_char *p,
-    ngx_http_urlstore_refusal_t *refusal);
-
 /*
  * Of a single URL: 422 with the reason; 507 if there is no refusal, because
  * the zone is full.  ref may be NULL; steps, too, or a text (u_char) with more
  * members and a comma before each.
  */
 ngx_int_t ngx_http_urlstore_refused(ngx_http_request_t *r,
-    ngx_http_urlstore_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps);
+    us_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps);
 
 
 #endif /* _NGX_HTTP_URLSTORE_REPLY_H_INCLUDED_ */

@@ -15,9 +15,9 @@ typedef uint8_t *(*ngx_http_urlstore_piece_pt)(uint8_t *p,
 
 
 static ngx_int_t ngx_http_urlstore_stats(ngx_http_request_t *r,
-    ngx_http_urlstore_piece_pt piece);
+    us_figures_t *f, ngx_http_urlstore_piece_pt piece);
 static void ngx_http_urlstore_stats_look(ngx_http_request_t *r,
-    us_figures_t *f);
+    us_figures_t *f, ngx_uint_t counters);
 static void ngx_http_urlstore_stats_endpoints(ngx_http_request_t *r,
     us_figures_t *f);
 
@@ -25,36 +25,40 @@ static void ngx_http_urlstore_stats_endpoints(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
 {
+    us_figures_t              f;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
+    ngx_http_urlstore_stats_look(r, &f, US_N_SUM);
     ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
 
-    return ngx_http_urlstore_stats(r, us_figures_stats);
+    return ngx_http_urlstore_stats(r, &f, us_figures_stats);
 }
 
 
 ngx_int_t
 ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
 {
+    us_figures_t              f;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
+    ngx_http_urlstore_stats_look(r, &f, US_N);
+    ngx_http_urlstore_stats_endpoints(r, &f);
     ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
 
-    return ngx_http_urlstore_stats(r, us_figures_metrics);
+    return ngx_http_urlstore_stats(r, &f, us_figures_metrics);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_stats(ngx_http_request_t *r,
+ngx_http_urlstore_stats(ngx_http_request_t *r, us_figures_t *f,
     ngx_http_urlstore_piece_pt piece)
 {
     u_char                   *p;
     ngx_uint_t                n;
-    us_figures_t              f;
     ngx_http_urlstore_out_t  *out;
     ngx_http_urlstore_ctx_t  *ctx;
 
@@ -67,15 +71,13 @@ ngx_http_urlstore_stats(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_urlstore_stats_look(r, &f);
-
     for (n = 0; /* void */ ; n++) {
 
         if (ngx_http_urlstore_out_room(out, US_FIGURES_PIECE) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        p = piece(out->pos, &f, n);
+        p = piece(out->pos, f, n);
 
         if (p == NULL) {
             return ngx_http_urlstore_send(r);
@@ -87,7 +89,8 @@ ngx_http_urlstore_stats(ngx_http_request_t *r,
 
 
 static void
-ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f)
+ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
+    ngx_uint_t counters)
 {
     ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
@@ -101,8 +104,7 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f)
     f->conf = &zone->conf;
     f->state = US_LIFE_READY;
 
-    us_tally_sums(zone->sh->tallies, f->n);
-    ngx_http_urlstore_stats_endpoints(r, f);
+    us_tally_sums(zone->sh->tallies, f->n, counters);
 
     if (zone->filter) {
         f->kind = US_FIGURES_FILTER;
