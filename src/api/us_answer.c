@@ -5,23 +5,234 @@
 
 
 #include "us_answer.h"
+#include "../us_text.h"
+#include "../zone/us_conf.h"
 
 
-us_str_t
-us_answer_word(us_answer_t answer)
+static uint8_t *us_answer_line(uint8_t *p, const us_answers_t *a,
+    const us_answer_record_t *rec, us_str_t text);
+static uint8_t *us_answer_object(uint8_t *p, us_answers_t *a,
+    const us_answer_record_t *rec, us_str_t text, us_str_t ref);
+static uint8_t *us_answer_quote(uint8_t *p, us_str_t text);
+static uint8_t *us_answer_count(uint8_t *p, const us_answers_t *a,
+    const char *name, uint64_t n);
+static uint8_t *us_answer_next_id(uint8_t *p, const us_answers_t *a);
+
+
+const us_str_t  us_answer_words[US_ANSWERS] = {
+    us_string("new"),
+    us_string("seen"),
+    us_string("unseen"),
+    us_string("invalid"),
+    us_string("rejected"),
+    us_string("full"),
+    us_string("set"),
+    us_string("clear"),
+    us_string("unknown"),
+    us_string("deleted")
+};
+
+
+uint8_t *
+us_answer_put(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
+    us_str_t text, us_str_t ref)
 {
-    static const us_str_t  words[US_ANSWERS] = {
-        us_string("new"),
-        us_string("seen"),
-        us_string("unseen"),
-        us_string("invalid"),
-        us_string("rejected"),
-        us_string("full"),
-        us_string("set"),
-        us_string("clear"),
-        us_string("unknown"),
-        us_string("deleted")
-    };
+    return a->format == US_FORMAT_TEXT
+           ? us_answer_line(p, a, rec, text)
+           : us_answer_object(p, a, rec, text, ref);
+}
 
-    return words[answer];
+
+static uint8_t *
+us_answer_line(uint8_t *p, const us_answers_t *a,
+    const us_answer_record_t *rec, us_str_t text)
+{
+    if (rec->id != US_STORE_NO_ID) {
+        p = us_put_u64(p, rec->id);
+
+    } else {
+        *p++ = '-';
+    }
+
+    *p++ = '\t';
+    p = us_put_str(p, us_answer_words[rec->answer]);
+
+    if (!a->brief) {
+        *p++ = '\t';
+
+        if (rec->text == US_ANSWER_NO_TEXT) {
+            *p++ = '-';
+
+        } else {
+            p = us_put_str(p, text);
+        }
+    }
+
+    if (a->sites) {
+        if (rec->answer == US_ANSWER_NEW || rec->answer == US_ANSWER_SEEN) {
+            p = us_put(p, rec->new_site ? "\tsite-new" : "\tsite-known");
+
+        } else {
+            p = us_put(p, "\t-");
+        }
+    }
+
+    if (a->only_new && !a->single) {
+        *p++ = '\t';
+        p = us_put_u64(p, rec->index);
+    }
+
+    *p++ = '\n';
+
+    return p;
+}
+
+
+static uint8_t *
+us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
+    us_str_t text, us_str_t ref)
+{
+    if (a->shown++ && a->format == US_FORMAT_JSON) {
+        *p++ = ',';
+    }
+
+    p = us_put(p, "{\"id\":");
+    p = rec->id != US_STORE_NO_ID ? us_put_u64(p, rec->id)
+                                  : us_put(p, "null");
+
+    p = us_put(p, ",\"status\":\"");
+    p = us_put_str(p, us_answer_words[rec->answer]);
+    *p++ = '"';
+
+    if (rec->text != US_ANSWER_NO_TEXT) {
+        p = us_put(p, rec->text == US_ANSWER_WHY ? ",\"reason\":"
+                                                 : ",\"url\":");
+        p = us_answer_quote(p, text);
+
+    } else if (!a->brief) {
+        p = us_put(p, ",\"url\":null");
+    }
+
+    if (a->sites && (rec->answer == US_ANSWER_NEW
+                     || rec->answer == US_ANSWER_SEEN))
+    {
+        p = us_put(p, rec->new_site ? ",\"new_site\":true"
+                                    : ",\"new_site\":false");
+    }
+
+    if (a->only_new && !a->single) {
+        p = us_put(p, ",\"index\":");
+        p = us_put_u64(p, rec->index);
+    }
+
+    if (ref.len) {
+        p = us_put(p, ",\"ref\":");
+        p = us_put_str(p, ref);
+    }
+
+    if (a->single) {
+        p = us_put(p, ",\"next_id\":");
+        p = us_answer_next_id(p, a);
+        p = us_put(p, ",\"epoch\":");
+        p = us_put_u64(p, a->epoch);
+    }
+
+    *p++ = '}';
+
+    if (a->format != US_FORMAT_JSON || a->single) {
+        *p++ = '\n';
+    }
+
+    return p;
+}
+
+
+/* canonical URLs hardly ever need an escape: a backslash, or a quote */
+
+static uint8_t *
+us_answer_quote(uint8_t *p, us_str_t text)
+{
+    if (memchr(text.data, '\\', text.len) || memchr(text.data, '"', text.len))
+    {
+        return us_json_quote(p, text);
+    }
+
+    *p++ = '"';
+    p = us_put_str(p, text);
+    *p++ = '"';
+
+    return p;
+}
+
+
+uint8_t *
+us_answer_end(uint8_t *p, const us_answers_t *a)
+{
+    uint64_t  errors;
+
+    if (a->format != US_FORMAT_JSON && !a->summary) {
+        return p;
+    }
+
+    p = us_put(p, a->format == US_FORMAT_TEXT ? "#"
+                  : a->format == US_FORMAT_JSON ? "]" : "{");
+
+    if (a->marks) {
+        p = us_answer_count(p, a, "set", a->counts[US_ANSWER_SET]);
+        p = us_answer_count(p, a, "clear", a->counts[US_ANSWER_CLEAR]);
+        p = us_answer_count(p, a, "unknown", a->counts[US_ANSWER_UNKNOWN]);
+        p = us_answer_count(p, a, "deleted", a->counts[US_ANSWER_DELETED]);
+
+    } else {
+        p = us_answer_count(p, a, "new", a->counts[US_ANSWER_NEW]);
+        p = us_answer_count(p, a, "seen", a->counts[US_ANSWER_SEEN]);
+        p = us_answer_count(p, a, "unseen", a->counts[US_ANSWER_UNSEEN]);
+    }
+
+    errors = a->counts[US_ANSWER_INVALID] + a->counts[US_ANSWER_REJECTED]
+             + a->counts[US_ANSWER_FULL];
+
+    p = us_answer_count(p, a, "errors", errors);
+
+    p = us_put(p, a->format == US_FORMAT_TEXT ? " next_id="
+                                              : ",\"next_id\":");
+    p = us_answer_next_id(p, a);
+
+    p = us_answer_count(p, a, "epoch", a->epoch);
+
+    return us_put(p, a->format == US_FORMAT_TEXT ? "\n" : "}\n");
+}
+
+
+/* " NAME=N", or a member with a comma before all but the object's first */
+
+static uint8_t *
+us_answer_count(uint8_t *p, const us_answers_t *a, const char *name,
+    uint64_t n)
+{
+    if (a->format == US_FORMAT_TEXT) {
+        *p++ = ' ';
+        p = us_put(p, name);
+        *p++ = '=';
+
+    } else {
+        p = us_put(p, p[-1] == '{' ? "\"" : ",\"");
+        p = us_put(p, name);
+        p = us_put(p, "\":");
+    }
+
+    return us_put_u64(p, n);
+}
+
+
+/* a server that does not own the directory does not know it */
+
+static uint8_t *
+us_answer_next_id(uint8_t *p, const us_answers_t *a)
+{
+    if (a->next_id != US_STORE_NO_ID) {
+        return us_put_u64(p, a->next_id);
+    }
+
+    return us_put(p, a->format == US_FORMAT_TEXT ? "-" : "null");
 }

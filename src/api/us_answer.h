@@ -1,6 +1,12 @@
 
 /*
- * What an item is answered with.
+ * The answers of /add, /seen and /mark, an item each:
+ *
+ *     text     ID STATUS URL [site-...] [INDEX], tabs between
+ *     JSON     {"results": [{"id", "status", "url", ...}, ...], "new", ...}
+ *     NDJSON   {"id", "status", "url", ...} a line
+ *
+ * A single item gets one object of JSON.  A list can end with a summary.
  */
 
 
@@ -8,7 +14,8 @@
 #define _US_ANSWER_H_INCLUDED_
 
 
-#include "../us_base.h"
+#include "us_media.h"
+#include "../input/us_json_quote.h"
 
 
 /* the first US_ANSWERS_COUNTED are in the order of their counters */
@@ -30,8 +37,60 @@ typedef enum {
 } us_answer_t;
 
 
-/* the word for it */
-us_str_t us_answer_word(us_answer_t answer);
+/* what the text of a record is */
+
+typedef enum {
+    US_ANSWER_NO_TEXT = 0,            /* brief=1, or there is no URL */
+    US_ANSWER_URL,
+    US_ANSWER_LOOK_UP,                /* the URL of the id, not there yet */
+    US_ANSWER_WHY                     /* the reason */
+} us_answer_text_t;
+
+
+/* what is kept of an answer until the reply; its text and its ref follow */
+
+typedef struct {
+    uint64_t         id;              /* US_STORE_NO_ID: null */
+    uint32_t         index;           /* of the item */
+    uint16_t         text_len;
+    uint16_t         ref_len;
+    uint8_t          answer;
+    uint8_t          text;            /* us_answer_text_t */
+    uint8_t          new_site;
+} us_answer_record_t;
+
+
+/* of a request */
+
+typedef struct {
+    us_format_t      format;
+    unsigned         brief:1;         /* no URLs */
+    unsigned         summary:1;
+    unsigned         only_new:1;      /* with their index */
+    unsigned         sites:1;
+    unsigned         single:1;        /* one item: one object */
+    unsigned         marks:1;         /* the summary is that of /mark */
+    uint64_t         next_id;         /* US_STORE_NO_ID: not known here */
+    uint64_t         epoch;
+    uint64_t         counts[US_ANSWERS];
+    uint64_t         shown;           /* objects written so far */
+} us_answers_t;
+
+
+extern const us_str_t  us_answer_words[US_ANSWERS];
+
+
+/* bytes of an answer, with its texts, and of the summary */
+#define us_answer_max(text, ref)  (256 + us_json_quoted_max(text) + (ref))
+#define US_ANSWER_SUMMARY         512
+
+
+/* text and ref are those of the record; ref is JSON */
+uint8_t *us_answer_put(uint8_t *p, us_answers_t *a,
+    const us_answer_record_t *rec, us_str_t text, us_str_t ref);
+
+/* the end of the list: nothing, if no summary is wanted */
+uint8_t *us_answer_end(uint8_t *p, const us_answers_t *a);
 
 
 #endif /* _US_ANSWER_H_INCLUDED_ */

@@ -176,7 +176,7 @@ us_stats_lists(uint8_t *p, const us_figures_t *f)
     p = us_put(p, ",\"answers\":");
 
     for (i = 0; i < US_ANSWERS_COUNTED; i++) {
-        p = us_stats_member(p, i == 0, us_answer_word(i), f->n[US_N_NEW + i]);
+        p = us_stats_member(p, i == 0, us_answer_words[i], f->n[US_N_NEW + i]);
     }
 
     return us_put(p, "}}\n");
@@ -328,7 +328,7 @@ us_metrics_answers(uint8_t *p, const us_figures_t *f)
 
     for (i = 0; i < US_ANSWERS_COUNTED; i++) {
         p = us_sample_label(p, f, "answers_total", "status",
-                            us_answer_word(i), f->n[US_N_NEW + i]);
+                            us_answer_words[i], f->n[US_N_NEW + i]);
     }
 
     return p;

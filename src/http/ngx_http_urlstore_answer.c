@@ -1,13 +1,9 @@
 
 /*
  * The answers of /add, /seen and /mark, in order of the input: recorded while
- * the body is read, and written when it has ended.
+ * the body is read, and written when it has ended (api/us_answer.h).
  *
- *     record   | head: id, index, lengths, answer | URL or reason | ref |
- *
- *     text     ID STATUS URL [site-...] [INDEX], tabs between
- *     JSON     {"results": [{"id", "status", "url", ...}, ...], "new", ...}
- *     NDJSON   {"id", "status", "url", ...} a line
+ *     record   | us_answer_record_t | URL or reason | ref |
  *
  * The first megabyte of records has its URLs.  Later ones leave out those that
  * the store has, and they are looked up when they are sent.
@@ -18,38 +14,13 @@
 
 
 #include "ngx_http_urlstore_batch.h"
-#include "../us_text.h"
 
 
 /* bytes of records that keep the URLs of ids */
 #define NGX_HTTP_URLSTORE_KEPT     (1024 * 1024)
 
-/* the longest answer without its URL and ref */
-#define NGX_HTTP_URLSTORE_FIXED    256
-
 /* look-ups of one slice of the reply */
 #define NGX_HTTP_URLSTORE_LOOKED   64
-
-
-typedef enum {
-    NGX_HTTP_URLSTORE_NO_TEXT = 0,    /* brief=1, or there is no URL */
-    NGX_HTTP_URLSTORE_URL,
-    NGX_HTTP_URLSTORE_LOOK_UP,        /* the URL of the id */
-    NGX_HTTP_URLSTORE_WHY             /* the reason */
-} ngx_http_urlstore_text_t;
-
-
-/* a record's head; the texts follow */
-
-typedef struct {
-    uint64_t                        id;       /* US_STORE_NO_ID: null */
-    uint32_t                        index;    /* of the item */
-    uint16_t                        text_len;
-    uint16_t                        ref_len;
-    uint8_t                         answer;
-    uint8_t                         text;     /* what it is */
-    uint8_t                         new_site;
-} ngx_http_urlstore_record_t;
 
 
 static ngx_uint_t ngx_http_urlstore_answer_of(
@@ -65,18 +36,7 @@ static ngx_int_t ngx_http_urlstore_answer_begin(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
 static ngx_int_t ngx_http_urlstore_answer_line(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out,
-    u_char *p, ngx_http_urlstore_record_t *rec);
-static u_char *us_answer_text(
-    ngx_http_urlstore_batch_t *batch, u_char *p,
-    ngx_http_urlstore_record_t *rec, us_str_t text);
-static u_char *ngx_http_urlstore_answer_json(
-    ngx_http_urlstore_batch_t *batch, u_char *p,
-    ngx_http_urlstore_record_t *rec, us_str_t text, us_str_t ref);
-static u_char *ngx_http_urlstore_answer_quote(u_char *p, us_str_t text);
-static ngx_int_t ngx_http_urlstore_answer_summary(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
-static u_char *ngx_http_urlstore_next_id(u_char *p,
-    ngx_http_urlstore_batch_t *batch);
+    u_char *p, us_answer_record_t *rec);
 
 
 ngx_int_t
@@ -100,7 +60,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         batch->refusal = e->refusal;
     }
 
-    if (!batch->only_new || answer == US_ANSWER_NEW
+    if (!batch->answers.only_new || answer == US_ANSWER_NEW
         || batch->processed == 0)
     {
         if (ngx_http_urlstore_answer_record(batch, e, answer) != NGX_OK) {
@@ -110,7 +70,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         }
     }
 
-    batch->counts[answer]++;
+    batch->answers.counts[answer]++;
     batch->processed++;
 
     size = ngx_http_urlstore_out_size(&batch->records);
@@ -138,9 +98,9 @@ ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
     ngx_uint_t  i;
 
     for (i = US_ANSWER_NEW; i <= US_ANSWER_FULL; i++) {
-        if (batch->counts[i]) {
+        if (batch->answers.counts[i]) {
             us_tally_add(batch->ctx->zone->tally, US_N_NEW + i,
-                         batch->counts[i]);
+                         batch->answers.counts[i]);
         }
     }
 }
@@ -218,13 +178,13 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
 {
     u_char                      *p, *text;
     ngx_http_urlstore_out_t     *out;
-    ngx_http_urlstore_record_t   rec;
+    us_answer_record_t   rec;
 
     out = &batch->records;
 
     /* a reason is short; no other has a ref and no item */
 
-    if (ngx_http_urlstore_out_room(out, sizeof(ngx_http_urlstore_record_t)
+    if (ngx_http_urlstore_out_room(out, sizeof(us_answer_record_t)
                                         + US_REFUSAL_WORD
                                         + (e->item ? e->item->url.len + 8 : 0)
                                         + e->ref.len)
@@ -239,40 +199,40 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     rec.answer = answer;
     rec.new_site = (answer == US_ANSWER_NEW && e->item->new_site);
 
-    text = out->pos + sizeof(ngx_http_urlstore_record_t);
+    text = out->pos + sizeof(us_answer_record_t);
     p = text;
 
-    if (batch->brief && batch->ctx->format == US_FORMAT_TEXT
+    if (batch->answers.brief && batch->ctx->format == US_FORMAT_TEXT
         && batch->processed)
     {
-        rec.text = NGX_HTTP_URLSTORE_NO_TEXT;
+        rec.text = US_ANSWER_NO_TEXT;
 
     } else if (answer == US_ANSWER_INVALID
                || answer == US_ANSWER_REJECTED)
     {
-        rec.text = NGX_HTTP_URLSTORE_WHY;
+        rec.text = US_ANSWER_WHY;
         p = us_refusal_word(p, &e->refusal);
 
     } else if (e->item == NULL) {
 
         /* a mark by its id */
 
-        rec.text = NGX_HTTP_URLSTORE_NO_TEXT;
+        rec.text = US_ANSWER_NO_TEXT;
 
         if (answer == US_ANSWER_SET
             || answer == US_ANSWER_CLEAR)
         {
-            rec.text = NGX_HTTP_URLSTORE_LOOK_UP;
+            rec.text = US_ANSWER_LOOK_UP;
             batch->long_reply |= (batch->processed != 0);
         }
 
     } else if (rec.id != US_STORE_NO_ID && batch->ctx->zone->store
                && batch->long_reply)
     {
-        rec.text = NGX_HTTP_URLSTORE_LOOK_UP;
+        rec.text = US_ANSWER_LOOK_UP;
 
     } else {
-        rec.text = NGX_HTTP_URLSTORE_URL;
+        rec.text = US_ANSWER_URL;
 
         if (batch->ctx->zone->store
             && (answer == US_ANSWER_UNSEEN
@@ -287,7 +247,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
 
     rec.text_len = p - text;
 
-    ngx_memcpy(out->pos, &rec, sizeof(ngx_http_urlstore_record_t));
+    ngx_memcpy(out->pos, &rec, sizeof(us_answer_record_t));
     out->pos = ngx_cpymem(p, e->ref.data, e->ref.len);
 
     return NGX_OK;
@@ -304,20 +264,20 @@ ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
     u_char                      *p, *text;
     us_str_t                     word;
     ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_record_t   rec;
+    us_answer_record_t   rec;
 
     ctx = batch->ctx;
 
     p = batch->at->buf->pos;
-    ngx_memcpy(&rec, p, sizeof(ngx_http_urlstore_record_t));
-    p += sizeof(ngx_http_urlstore_record_t);
+    ngx_memcpy(&rec, p, sizeof(us_answer_record_t));
+    p += sizeof(us_answer_record_t);
 
     ctx->id = rec.id;
-    word = us_answer_word(rec.answer);
+    word = us_answer_words[rec.answer];
     ctx->status_name.data = (u_char *) word.data;
     ctx->status_name.len = word.len;
 
-    len = (rec.text == NGX_HTTP_URLSTORE_URL) ? rec.text_len : 0;
+    len = (rec.text == US_ANSWER_URL) ? rec.text_len : 0;
 
     text = ngx_pnalloc(batch->r->pool, len + rec.ref_len + 1);
     if (text == NULL) {
@@ -365,11 +325,13 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
     ngx_uint_t                   looked;
     ngx_http_urlstore_ctx_t     *ctx;
     ngx_http_urlstore_batch_t   *batch;
-    ngx_http_urlstore_record_t   rec;
+    us_answer_record_t   rec;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     batch = ctx->data;
     looked = 0;
+
+    batch->answers.epoch = ctx->zone->conf.epoch;
 
     if (!batch->begun
         && ngx_http_urlstore_answer_begin(batch, out) != NGX_OK)
@@ -389,12 +351,12 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
                 return NGX_AGAIN;
             }
 
-            ngx_memcpy(&rec, b->pos, sizeof(ngx_http_urlstore_record_t));
-            b->pos += sizeof(ngx_http_urlstore_record_t);
+            ngx_memcpy(&rec, b->pos, sizeof(us_answer_record_t));
+            b->pos += sizeof(us_answer_record_t);
 
-            looked += (rec.text == NGX_HTTP_URLSTORE_LOOK_UP);
+            looked += (rec.text == US_ANSWER_LOOK_UP);
 
-            if (batch->only_new && !batch->single
+            if (batch->answers.only_new && !batch->answers.single
                 && rec.answer != US_ANSWER_NEW)
             {
                 /* void: the first one, which could have been the only one */
@@ -413,8 +375,16 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
         (void) ngx_http_urlstore_out_sent(&batch->records);
     }
 
-    return batch->single ? NGX_OK
-                         : ngx_http_urlstore_answer_summary(batch, out);
+    if (!batch->answers.single) {
+
+        if (ngx_http_urlstore_out_room(out, US_ANSWER_SUMMARY) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        out->pos = us_answer_end(out->pos, &batch->answers);
+    }
+
+    return NGX_OK;
 }
 
 
@@ -423,8 +393,9 @@ ngx_http_urlstore_answer_begin(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_out_t *out)
 {
     batch->begun = 1;
+    batch->answers.format = batch->ctx->format;
 
-    if (batch->ctx->format != US_FORMAT_JSON || batch->single) {
+    if (batch->ctx->format != US_FORMAT_JSON || batch->answers.single) {
         return NGX_OK;
     }
 
@@ -439,7 +410,7 @@ ngx_http_urlstore_answer_begin(ngx_http_urlstore_batch_t *batch,
 
 static ngx_int_t
 ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_out_t *out, u_char *p, ngx_http_urlstore_record_t *rec)
+    ngx_http_urlstore_out_t *out, u_char *p, us_answer_record_t *rec)
 {
     size_t    len;
     us_str_t  text, ref;
@@ -451,7 +422,7 @@ ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
     ref.data = p + rec->text_len;
     ref.len = rec->ref_len;
 
-    if (rec->text == NGX_HTTP_URLSTORE_LOOK_UP) {
+    if (rec->text == US_ANSWER_LOOK_UP) {
 
         /* a DELETE may have come between */
 
@@ -462,234 +433,17 @@ ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
             text.len = len;
 
         } else {
-            rec->text = NGX_HTTP_URLSTORE_NO_TEXT;
+            rec->text = US_ANSWER_NO_TEXT;
         }
     }
 
-    if (ngx_http_urlstore_out_room(out, NGX_HTTP_URLSTORE_FIXED
-                                        + us_json_quoted_max(text.len)
-                                        + ref.len)
+    if (ngx_http_urlstore_out_room(out, us_answer_max(text.len, ref.len))
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    out->pos = (batch->ctx->format == US_FORMAT_TEXT)
-               ? us_answer_text(batch, out->pos, rec, text)
-               : ngx_http_urlstore_answer_json(batch, out->pos, rec, text,
-                                               ref);
+    out->pos = us_answer_put(out->pos, &batch->answers, rec, text, ref);
 
     return NGX_OK;
-}
-
-
-static u_char *
-us_answer_text(ngx_http_urlstore_batch_t *batch, u_char *p,
-    ngx_http_urlstore_record_t *rec, us_str_t text)
-{
-    if (rec->id != US_STORE_NO_ID) {
-        p = us_put_u64(p, rec->id);
-
-    } else {
-        *p++ = '-';
-    }
-
-    *p++ = '\t';
-    p = us_put_str(p, us_answer_word(rec->answer));
-
-    if (!batch->brief) {
-        *p++ = '\t';
-
-        if (rec->text == NGX_HTTP_URLSTORE_NO_TEXT) {
-            *p++ = '-';
-
-        } else {
-            p = ngx_cpymem(p, text.data, text.len);
-        }
-    }
-
-    if (batch->sites) {
-        if (rec->answer == US_ANSWER_NEW
-            || rec->answer == US_ANSWER_SEEN)
-        {
-            p = rec->new_site ? ngx_cpymem(p, "\tsite-new", 9)
-                              : ngx_cpymem(p, "\tsite-known", 11);
-
-        } else {
-            p = ngx_cpymem(p, "\t-", 2);
-        }
-    }
-
-    if (batch->only_new && !batch->single) {
-        *p++ = '\t';
-        p = us_put_u64(p, rec->index);
-    }
-
-    *p++ = '\n';
-
-    return p;
-}
-
-
-static u_char *
-ngx_http_urlstore_answer_json(ngx_http_urlstore_batch_t *batch, u_char *p,
-    ngx_http_urlstore_record_t *rec, us_str_t text, us_str_t ref)
-{
-    if (batch->shown++ && batch->ctx->format == US_FORMAT_JSON) {
-        *p++ = ',';
-    }
-
-    if (rec->id != US_STORE_NO_ID) {
-        p = ngx_cpymem(p, "{\"id\":", 6);
-        p = us_put_u64(p, rec->id);
-
-    } else {
-        p = ngx_cpymem(p, "{\"id\":null", 10);
-    }
-
-    p = ngx_cpymem(p, ",\"status\":\"", 11);
-    p = us_put_str(p, us_answer_word(rec->answer));
-    *p++ = '"';
-
-    if (rec->text == NGX_HTTP_URLSTORE_WHY) {
-        p = ngx_cpymem(p, ",\"reason\":", 10);
-        p = ngx_http_urlstore_answer_quote(p, text);
-
-    } else if (rec->text != NGX_HTTP_URLSTORE_NO_TEXT) {
-        p = ngx_cpymem(p, ",\"url\":", 7);
-        p = ngx_http_urlstore_answer_quote(p, text);
-
-    } else if (!batch->brief) {
-        p = ngx_cpymem(p, ",\"url\":null", 11);
-    }
-
-    if (batch->sites && (rec->answer == US_ANSWER_NEW
-                         || rec->answer == US_ANSWER_SEEN))
-    {
-        p = rec->new_site ? ngx_cpymem(p, ",\"new_site\":true", 16)
-                          : ngx_cpymem(p, ",\"new_site\":false", 17);
-    }
-
-    if (batch->only_new && !batch->single) {
-        p = ngx_cpymem(p, ",\"index\":", 9);
-        p = us_put_u64(p, rec->index);
-    }
-
-    if (ref.len) {
-        p = ngx_cpymem(p, ",\"ref\":", 7);
-        p = ngx_cpymem(p, ref.data, ref.len);
-    }
-
-    if (batch->single) {
-        p = ngx_cpymem(p, ",\"next_id\":", 11);
-        p = ngx_http_urlstore_next_id(p, batch);
-        p = ngx_cpymem(p, ",\"epoch\":", 9);
-        p = us_put_u64(p, batch->ctx->zone->conf.epoch);
-    }
-
-    *p++ = '}';
-
-    if (batch->ctx->format != US_FORMAT_JSON || batch->single) {
-        *p++ = '\n';
-    }
-
-    return p;
-}
-
-
-/* canonical URLs hardly ever need an escape: a backslash, or a quote */
-
-static u_char *
-ngx_http_urlstore_answer_quote(u_char *p, us_str_t text)
-{
-    if (memchr(text.data, '\\', text.len) || memchr(text.data, '"', text.len))
-    {
-        return us_json_quote(p, text);
-    }
-
-    *p++ = '"';
-    p = ngx_cpymem(p, text.data, text.len);
-    *p++ = '"';
-
-    return p;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_answer_summary(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_out_t *out)
-{
-    u_char                       next_id[NGX_INT64_LEN + 1];
-    const char                  *fmt;
-    ngx_uint_t                   errors, *counts;
-    us_format_t   format;
-
-    format = batch->ctx->format;
-    counts = batch->counts;
-
-    if (format != US_FORMAT_JSON && !batch->summary) {
-        return NGX_OK;
-    }
-
-    if (ngx_http_urlstore_out_room(out, 512) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (format != US_FORMAT_TEXT) {
-        out->pos = ngx_cpymem(out->pos,
-                              format == US_FORMAT_JSON ? "]," : "{",
-                              format == US_FORMAT_JSON ? 2 : 1);
-    }
-
-    errors = counts[US_ANSWER_INVALID]
-             + counts[US_ANSWER_REJECTED]
-             + counts[US_ANSWER_FULL];
-
-    if (batch->action == NGX_HTTP_URLSTORE_MARK) {
-
-        fmt = (format == US_FORMAT_TEXT)
-              ? "# set=%ui clear=%ui unknown=%ui deleted=%ui"
-              : "\"set\":%ui,\"clear\":%ui,\"unknown\":%ui,\"deleted\":%ui";
-
-        out->pos = ngx_sprintf(out->pos, fmt,
-                               counts[US_ANSWER_SET],
-                               counts[US_ANSWER_CLEAR],
-                               counts[US_ANSWER_UNKNOWN],
-                               counts[US_ANSWER_DELETED]);
-
-    } else {
-        fmt = (format == US_FORMAT_TEXT)
-              ? "# new=%ui seen=%ui unseen=%ui"
-              : "\"new\":%ui,\"seen\":%ui,\"unseen\":%ui";
-
-        out->pos = ngx_sprintf(out->pos, fmt,
-                               counts[US_ANSWER_NEW],
-                               counts[US_ANSWER_SEEN],
-                               counts[US_ANSWER_UNSEEN]);
-    }
-
-    fmt = (format == US_FORMAT_TEXT)
-          ? " errors=%ui next_id=%s epoch=%uL\n"
-          : ",\"errors\":%ui,\"next_id\":%s,\"epoch\":%uL}\n";
-
-    *ngx_http_urlstore_next_id(next_id, batch) = '\0';
-
-    out->pos = ngx_sprintf(out->pos, fmt, errors, next_id,
-                           batch->ctx->zone->conf.epoch);
-
-    return NGX_OK;
-}
-
-
-/* a server that does not own the directory does not know it */
-
-static u_char *
-ngx_http_urlstore_next_id(u_char *p, ngx_http_urlstore_batch_t *batch)
-{
-    if (batch->next_id != US_STORE_NO_ID) {
-        return us_put_u64(p, batch->next_id);
-    }
-
-    return batch->ctx->format == US_FORMAT_TEXT
-           ? ngx_cpymem(p, "-", 1) : ngx_cpymem(p, "null", 4);
 }

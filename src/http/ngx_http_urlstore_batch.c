@@ -152,6 +152,7 @@ ngx_http_urlstore_batch_create(ngx_http_request_t *r,
     batch->ctx = ctx;
     batch->conf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     batch->action = action;
+    batch->answers.marks = (action == NGX_HTTP_URLSTORE_MARK);
     batch->budget = NGX_HTTP_URLSTORE_BUDGET;
     batch->start = ngx_http_urlstore_now();
 
@@ -169,7 +170,7 @@ ngx_http_urlstore_batch_create(ngx_http_request_t *r,
      */
 
     if (ctx->zone->store) {
-        batch->next_id = ngx_http_urlstore_promised_ids(ctx->zone);
+        batch->answers.next_id = ngx_http_urlstore_promised_ids(ctx->zone);
         ctx->lsn = us_store_published(ctx->zone->store);
         ctx->tops = 1;
     }
@@ -194,11 +195,11 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
         return NGX_DECLINED;
     }
 
-    batch->brief = ngx_http_urlstore_flag(r, "brief");
-    batch->summary = ngx_http_urlstore_flag(r, "summary");
-    batch->sites = ngx_http_urlstore_flag(r, "sites");
+    batch->answers.brief = ngx_http_urlstore_flag(r, "brief");
+    batch->answers.summary = ngx_http_urlstore_flag(r, "summary");
+    batch->answers.sites = ngx_http_urlstore_flag(r, "sites");
 
-    if (batch->sites && batch->ctx->zone->filter) {
+    if (batch->answers.sites && batch->ctx->zone->filter) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                          "\"sites\" is not allowed: a filter "
                                          "keeps no sites");
@@ -213,7 +214,7 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
                                              "allowed");
         }
 
-        batch->only_new = 1;
+        batch->answers.only_new = 1;
     }
 
     rc = ngx_http_urlstore_arg(r, "base", &value);
@@ -412,9 +413,9 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
         return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_batch_fault);
     }
 
-    batch->single = batch->query
-                    || (ngx_http_urlstore_body_input(ctx)->single
-                        && batch->processed == 1);
+    batch->answers.single = batch->query
+                            || (ngx_http_urlstore_body_input(ctx)->single
+                                && batch->processed == 1);
 
     if (batch->items == 0) {
         ngx_http_urlstore_batch_format(batch);
@@ -424,7 +425,7 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (batch->single) {
+    if (batch->answers.single) {
         return ngx_http_urlstore_batch_single(batch);
     }
 
@@ -551,7 +552,7 @@ ngx_http_urlstore_batch_count(void *data)
 
     if (batch->action == NGX_HTTP_URLSTORE_ADD) {
         ngx_http_urlstore_quota_charge(batch->r,
-                                     batch->counts[US_ANSWER_NEW]);
+                                     batch->answers.counts[US_ANSWER_NEW]);
     }
 }
 

@@ -86,17 +86,11 @@ typedef struct {
 
     ngx_http_urlstore_action_t      action;
     ngx_uint_t                      mark;
-    uint64_t                        next_id;      /* when it began */
     uint64_t                        start;        /* us, monotonic */
 
-    unsigned                        brief:1;
-    unsigned                        summary:1;
-    unsigned                        only_new:1;
-    unsigned                        sites:1;
     unsigned                        clear:1;      /* marks */
     unsigned                        query:1;      /* ?url= or ?id= */
     unsigned                        query_id:1;
-    unsigned                        single:1;     /* known at the end */
     unsigned                        counted:1;    /* in metrics and quota */
 
     /* items */
@@ -116,8 +110,8 @@ typedef struct {
 
     /* answers */
     ngx_uint_t                      processed;
-    ngx_uint_t                      counts[US_ANSWERS];
-    us_answer_t      first;        /* that of a single one */
+    us_answers_t                    answers;      /* format, counts */
+    us_answer_t                     first;        /* that of a single one */
     us_refusal_t                    refusal;      /* of the first */
     ngx_http_urlstore_out_t         records;
     unsigned                        long_reply:1; /* to be looked up, too */
@@ -127,7 +121,6 @@ typedef struct {
 
     /* the reply */
     ngx_chain_t                    *at;           /* records not shown */
-    ngx_uint_t                      shown;
     unsigned                        begun:1;
 } ngx_http_urlstore_batch_t;
 

@@ -258,7 +258,7 @@ ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch)
             if (e->item && e->item < &g->items[g->done]
                 && e->item->status == US_NEW)
             {
-                batch->counts[US_ANSWER_NEW]++;
+                batch->answers.counts[US_ANSWER_NEW]++;
             }
         }
     }

@@ -1,11 +1,13 @@
 
 /*
- * What is answered: problem documents, and reasons of refused input.
+ * What is answered: answers, problem documents, and reasons of refused input.
  */
 
 
+#include "api/us_answer.h"
 #include "api/us_problem.h"
 #include "api/us_refusal.h"
+#include "zone/us_conf.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -142,10 +144,224 @@ refusals(void **state)
 }
 
 
+static us_answers_t  as;
+
+
+static void
+answer(us_answer_record_t rec, const char *text, const char *ref,
+    const char *expected)
+{
+    size_t    n;
+    uint8_t  *p, *end;
+
+    n = us_answer_max(strlen(text), strlen(ref));
+    p = malloc(n);
+
+    end = us_answer_put(p, &as, &rec,
+                        (us_str_t) { strlen(text), (const uint8_t *) text },
+                        (us_str_t) { strlen(ref), (const uint8_t *) ref });
+
+    assert_int_equal(end - p, strlen(expected));
+    assert_memory_equal(p, expected, end - p);
+    free(p);
+}
+
+
+static us_answer_record_t
+record(uint64_t id, us_answer_t what, us_answer_text_t text)
+{
+    us_answer_record_t  rec;
+
+    memset(&rec, 0, sizeof(rec));
+    rec.id = id;
+    rec.index = 17;
+    rec.answer = what;
+    rec.text = text;
+
+    return rec;
+}
+
+
+static us_answer_record_t
+new_site(us_answer_record_t rec)
+{
+    rec.new_site = 1;
+
+    return rec;
+}
+
+
+static void
+lines(void **state)
+{
+    us_answer_record_t  seen, fresh, bad, gone;
+
+    memset(&as, 0, sizeof(as));
+
+    seen = record(7, US_ANSWER_SEEN, US_ANSWER_URL);
+    fresh = new_site(record(8, US_ANSWER_NEW, US_ANSWER_URL));
+    bad = record(US_STORE_NO_ID, US_ANSWER_INVALID, US_ANSWER_WHY);
+    gone = record(9, US_ANSWER_DELETED, US_ANSWER_NO_TEXT);
+
+    answer(seen, "http://a/", "\"r\"", "7\tseen\thttp://a/\n");
+    answer(bad, "scheme", "", "-\tinvalid\tscheme\n");
+    answer(gone, "", "", "9\tdeleted\t-\n");
+
+    as.sites = 1;
+    answer(seen, "http://a/", "", "7\tseen\thttp://a/\tsite-known\n");
+    answer(fresh, "http://b/", "", "8\tnew\thttp://b/\tsite-new\n");
+    answer(bad, "scheme", "", "-\tinvalid\tscheme\t-\n");
+
+    as.only_new = 1;
+    as.brief = 1;
+    answer(fresh, "", "", "8\tnew\tsite-new\t17\n");
+
+    as.single = 1;
+    answer(fresh, "", "", "8\tnew\tsite-new\n");
+}
+
+
+static void
+objects(void **state)
+{
+    us_answer_record_t  seen, fresh, bad, gone;
+
+    memset(&as, 0, sizeof(as));
+
+    seen = record(7, US_ANSWER_SEEN, US_ANSWER_URL);
+    fresh = new_site(record(8, US_ANSWER_NEW, US_ANSWER_URL));
+    bad = record(US_STORE_NO_ID, US_ANSWER_INVALID, US_ANSWER_WHY);
+    gone = record(9, US_ANSWER_DELETED, US_ANSWER_NO_TEXT);
+
+    as.format = US_FORMAT_JSON;
+    answer(seen, "http://a/?\"", "[1]",
+           "{\"id\":7,\"status\":\"seen\",\"url\":\"http://a/?\\\"\","
+           "\"ref\":[1]}");
+    answer(gone, "", "", ",{\"id\":9,\"status\":\"deleted\",\"url\":null}");
+
+    as.format = US_FORMAT_NDJSON;
+    as.sites = 1;
+    as.only_new = 1;
+    answer(fresh, "http://b/", "",
+           "{\"id\":8,\"status\":\"new\",\"url\":\"http://b/\","
+           "\"new_site\":true,\"index\":17}\n");
+    answer(bad, "scheme", "",
+           "{\"id\":null,\"status\":\"invalid\",\"reason\":\"scheme\","
+           "\"index\":17}\n");
+
+    memset(&as, 0, sizeof(as));
+    as.format = US_FORMAT_JSON;
+    as.single = 1;
+    as.brief = 1;
+    as.epoch = 3;
+    as.next_id = 10;
+    answer(gone, "", "", "{\"id\":9,\"status\":\"deleted\",\"next_id\":10,"
+                         "\"epoch\":3}\n");
+    as.shown = 0;
+    as.next_id = US_STORE_NO_ID;
+    answer(gone, "", "", "{\"id\":9,\"status\":\"deleted\","
+                         "\"next_id\":null,\"epoch\":3}\n");
+}
+
+
+/* each field at its longest, each byte of the URL escaped */
+
+static void
+answer_longest(void **state)
+{
+    int                  format, what;
+    char                *url;
+    uint8_t             *p;
+    us_answer_record_t   rec;
+
+    memset(&as, 0xff, sizeof(as));
+
+    url = malloc(US_URL_MAX);
+    memset(url, 1, US_URL_MAX);
+    url[0] = '"';
+
+    for (format = US_FORMAT_TEXT; format <= US_FORMAT_NDJSON; format++) {
+        for (what = 0; what < US_ANSWERS; what++) {
+            as.format = format;
+            as.only_new = as.single = what & 1;
+            as.brief = 0;
+            as.next_id = as.epoch = UINT64_MAX - 1;
+            rec = new_site(record(UINT64_MAX - 1, what, US_ANSWER_URL));
+            rec.index = UINT32_MAX;
+
+            p = malloc(us_answer_max(US_URL_MAX, 100));
+            (void) us_answer_put(p, &as, &rec,
+                           (us_str_t) { US_URL_MAX, (uint8_t *) url },
+                           (us_str_t) { 100, (uint8_t *) url });
+            free(p);
+        }
+
+        memset(as.counts, 0xff, sizeof(as.counts));
+        as.summary = 1;
+        p = malloc(US_ANSWER_SUMMARY);
+        (void) us_answer_end(p, &as);
+        free(p);
+    }
+
+    free(url);
+}
+
+
+static void
+ends(const char *expected)
+{
+    uint8_t  *p, *end;
+
+    p = malloc(US_ANSWER_SUMMARY);
+    end = us_answer_end(p, &as);
+
+    assert_int_equal(end - p, strlen(expected));
+    assert_memory_equal(p, expected, end - p);
+    free(p);
+}
+
+
+static void
+summaries(void **state)
+{
+    int  i;
+
+    memset(&as, 0, sizeof(as));
+    as.next_id = 5;
+    as.epoch = 6;
+
+    for (i = 0; i < US_ANSWERS; i++) {
+        as.counts[i] = i + 1;
+    }
+
+    ends("");
+    as.summary = 1;
+    ends("# new=1 seen=2 unseen=3 errors=15 next_id=5 epoch=6\n");
+    as.format = US_FORMAT_NDJSON;
+    ends("{\"new\":1,\"seen\":2,\"unseen\":3,\"errors\":15,\"next_id\":5,"
+         "\"epoch\":6}\n");
+    as.summary = 0;
+    ends("");
+    as.format = US_FORMAT_JSON;
+    as.marks = 1;
+    as.next_id = US_STORE_NO_ID;
+    ends("],\"set\":7,\"clear\":8,\"unknown\":9,\"deleted\":10,"
+         "\"errors\":15,\"next_id\":null,\"epoch\":6}\n");
+    as.format = US_FORMAT_TEXT;
+    as.summary = 1;
+    ends("# set=7 clear=8 unknown=9 deleted=10 errors=15 next_id=- "
+         "epoch=6\n");
+}
+
+
 int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(lines),
+        cmocka_unit_test(objects),
+        cmocka_unit_test(answer_longest),
+        cmocka_unit_test(summaries),
         cmocka_unit_test(problems),
         cmocka_unit_test(refusals),
     };
