@@ -243,7 +243,7 @@ for ([ '["http://z1.com/","http://z2.com/"', @json ],
 }
 
 $r = $t->post('/add', '["http://z3.com/","http://z4.com/"!', @json);
-is($r->json->{processed}, 2, 'it tells how many were applied');
+is($r->json->{processed}, 2, 'it reports how many were applied');
 is($t->get('/seen?url=http://z4.com/')->json->{status}, 'seen',
     'and they were');
 
@@ -262,6 +262,9 @@ unlike($r, qr/HTTP.*HTTP/s, '  and what follows is no request');
 $r = $t->post('/seen', "http://v.com/1\n!", @json)->json;
 is($r->{processed} . (exists $r->{results} ? ' results' : ''), 0,
     'a look-up has nothing to report');
+$r = $t->post('/seen', '["http://v.com/1"!', @json)->json;
+is($r->{processed} . (exists $r->{results} ? ' results' : ''), 1,
+    '  also of what it had looked up');
 
 is($t->post('/add', '7', @json)->{status}, 400, 'neither array nor object');
 is($t->post('/add', '', @json)->{status}, 400, 'no JSON at all');

@@ -141,6 +141,9 @@ for my $path ('/seen', '/if', '/if?brief=1', '/except') {
 $r = $t->post('/lower/seen', 'x' x 2000, @text);
 is("$r->{status} $r->{headers}{'content-type'}",
     '413 application/problem+json', "the operator's own limit");
+is($r->json->{processed}, 0, '  before anything was applied');
+like($r->json->{detail}, qr/ 1024 bytes \(client_max_body_size\)$/,
+    '  which is named');
 is($t->post('/lower/seen', 'x' x 900, @text)->{status}, 200, 'is kept to');
 is($t->post('/seen', "x\n" x 10001, @text)->{status}, 413, '10,001 lines');
 is($t->post('/seen?brief=1', "x\n" x 10000, @text)->{status}, 200,

@@ -67,6 +67,12 @@ server {
         return 200 "$known $urlstore_id $urlstore_url";
     }
 }
+
+server {
+    listen 127.0.0.1:%%PORT1%%;
+    location / { return 200 other; }
+    location /store/ { urlstore_api u; }
+}
 CONF
 
 my @text = ('Content-Type' => 'text/plain');
@@ -290,6 +296,16 @@ for my $path ('/seen', '/only_reads') {
         '414 application/problem+json', "$path: a request line too long");
     like($r->json->{detail}, qr/large_client_header_buffers.*POST/,
         '  says what to do');
+}
+
+for ([ '/other', 'text/html' ], [ '/stor', 'text/html' ],
+    [ '/store/seen', 'application/problem+json' ])
+{
+    my ($path, $type) = @$_;
+
+    $r = $t->client(1)->request('GET', "$path?url=" . 'x' x 40_000);
+    is("$r->{status} $r->{headers}{'content-type'}", "414 $type",
+        "$path beside other locations");
 }
 
 $r = $t->post('/denied', "x\n");

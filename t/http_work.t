@@ -27,16 +27,28 @@ server {
     location / { urlstore_api u; }
     location /rules/ { urlstore_api rules; }
     location /many/ { urlstore_api u; urlstore_max_batch 100000; }
+
+    # mirror reads the whole body first
+
+    location /whole/ {
+        client_body_buffer_size 16m;
+        mirror /mirror;
+        urlstore_api u;
+    }
+    location = /mirror { internal; return 204; }
 }
 CONF
 
 my @text = ('Content-Type' => 'text/plain');
 my @gzip = (@text, 'Content-Encoding' => 'gzip');
+my $slower = $ENV{US_VALGRIND} ? 100 : $ENV{US_ASAN} ? 5 : 1;
+my $worker;
 my $r;
 
 my @long = map { "http://long.test/$_/" . 'y' x 4000 } 1 .. 200;
 
 is($t->post('/add?brief=1', join("\n", @long), @text)->{status}, 200, 'filled');
+ok(wait_until(5, sub { ($worker) = $t->worker_pids }), 'one worker');
 
 # --- bodies that take long: others are answered all the while
 
@@ -48,7 +60,7 @@ my $bad = 'http://x.test/' . ('x' x 12 . '/') x 600 . 'by';
 
 for ([ 'a bomb of newlines', '/seen', gzip("\n" x (16 << 20)), @gzip ],
     [ 'newlines as they are', '/seen', "\n" x (16 << 20), @text ],
-    [ 'empty gzip members', '/seen', gzip('') x 200_000, @gzip ],
+    [ 'empty gzip members', '/whole/seen', gzip('') x 800_000, @gzip ],
     [ '40,000 new URLs', '/many/add', $lines, @text ],
     [ '40,000 in JSON', '/many/seen',
         '[' . join(',', map { qq("http://a.test/$_") } 1 .. 40_000) . ']',
@@ -59,6 +71,8 @@ for ([ 'a bomb of newlines', '/seen', gzip("\n" x (16 << 20)), @gzip ],
     [ '40,000 before their base', '/many/seen?brief=1',
         '{"urls":[' . join(',', map { qq("$_") } 1 .. 40_000)
         . '],"base":"http://a.test/"}', 'Content-Type' => 'application/json' ],
+    [ '40,000 short links of a long page', '/many/seen?brief=1&base='
+        . 'http://base.test/' . 'z' x 6000, "?a\n" x 40_000, @text ],
     [ 'ids of long URLs', '/many/url',
         join("\n", map { $_ % 200 } 1 .. (full() ? 40_000 : 8000)),
         @text ],
@@ -66,7 +80,7 @@ for ([ 'a bomb of newlines', '/seen', gzip("\n" x (16 << 20)), @gzip ],
 {
     my ($what, $path, $body, @type) = @$_;
 
-    my ($status, $seconds, $n, $longest) = beside($path, $body, @type);
+    my ($status, $seconds, $n, $longest, $cpu) = beside($path, $body, @type);
 
     is($status, 200, $what);
 
@@ -75,6 +89,18 @@ for ([ 'a bomb of newlines', '/seen', gzip("\n" x (16 << 20)), @gzip ],
     cmp_ok($n, '>', $seconds * 1000 / 50,
         sprintf '  %d others are answered in %d ms, the slowest in %d', $n,
             $seconds * 1000, $longest * 1000);
+
+    # CPU time does not depend on other work; a match that meets its limit
+    # takes most
+
+    my $turn = ($what eq 'slow expressions' ? 60 : 25) * $slower;
+
+    SKIP: {
+        skip('no /proc/PID/schedstat', 1) if !cpu($worker);
+
+        cmp_ok($cpu, '<', $turn, sprintf '  the worker has spent %.1f ms of '
+            . 'CPU time between two of them', $cpu);
+    }
 }
 
 # --- rules have a budget: what is slow is refused, and what is not goes on
@@ -119,8 +145,18 @@ is($t->get('/rules/normalize?explain=1&url=http://x.test/bbc')
     ->json->{steps}[0]{step}, 'rewrite rewritten', 'nor has a step');
 
 
-# Status and seconds of a POST; how many others were answered meanwhile, and
-# the longest wait among them.
+# CPU time of the worker so far, in ms
+
+sub cpu
+{
+    my ($pid) = @_;
+
+    return slurp("/proc/$pid/schedstat", 1) =~ /^(\d+)/ ? $1 / 1e6 : 0;
+}
+
+
+# Status and seconds of a POST; how many others were answered meanwhile, the
+# longest wait among them, and the most CPU time of the worker between two.
 
 sub beside
 {
@@ -133,6 +169,7 @@ sub beside
         my $client = $t->client;
         my $end = time + 60;
         my $last = time;
+        my $before = cpu($worker);
 
         open my $fh, '>', $file or POSIX::_exit(1);
         $fh->autoflush(1);
@@ -140,9 +177,11 @@ sub beside
         while (time < $end && getppid() != 1) {
             my $r = $client->request('GET', '/health') or last;
             my $now = time;
+            my $cpu = cpu($worker);
 
-            print $fh "$now ", $now - $last, "\n";
+            print $fh "$now ", $now - $last, ' ', $cpu - $before, "\n";
             $last = $now;
+            $before = $cpu;
         }
 
         POSIX::_exit(0);
@@ -154,22 +193,27 @@ sub beside
     my $r = $t->post($path, $body, @type);
     my $end = time;
 
+    # the one that waited for the end of this one counts as well
+
+    wait_until(5, sub { slurp($file) =~ /^([\d.]+) .*\n\z/m && $1 > $end });
     kill 'KILL', $pid;
     waitpid $pid, 0;
 
-    my ($n, $longest) = (0, 0);
+    my ($n, $longest, $most) = (0, 0, 0);
 
     for (split /\n/, slurp($file)) {
-        my ($at, $took) = /^(\S+) (\S+)$/ or next;
+        my ($at, $took, $cpu) = /^(\S+) (\S+) (\S+)$/ or next;
 
-        next if $at < $start || $at > $end;
-        $n++;
+        next if $at < $start;
         $longest = $took if $took > $longest;
+        $most = $cpu if $cpu > $most;
+        last if $at > $end;
+        $n++;
     }
 
     unlink $file;
 
-    return ($r->{status}, $end - $start, $n, $longest);
+    return ($r->{status}, $end - $start, $n, $longest, $most);
 }
 
 

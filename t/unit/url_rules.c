@@ -534,6 +534,44 @@ budget(void **state)
 }
 
 
+/* what ends within its limit, but not within what is free, costs the budget */
+
+static void
+budget_of_a_match(void **state)
+{
+    int       i;
+    uint64_t  ns;
+
+    static char  url[4000];
+
+    reject("(x+x+)+y");
+    seal();
+
+    strcpy(url, "http://x.org/");
+
+    for (i = 0; i < 200; i++) {
+        strcat(url, "xxxxxxxxxxxx/");
+    }
+
+    /* PCRE2 knows that a text without y does not match */
+
+    strcat(url, "by");
+
+    becomes(url, url);
+
+    ns = (uint64_t) 1 << 40;
+    us_norm_ws_budget(ws, &ns);
+    becomes(url, url);
+    assert_true(ns < (uint64_t) 1 << 40);
+
+    ns = 0;
+    refused(url, US_URL_BUDGET, NULL);
+
+    us_norm_ws_budget(ws, NULL);
+    becomes(url, url);
+}
+
+
 int
 main(void)
 {
@@ -547,7 +585,8 @@ main(void)
         T(loop_of_four_rounds_ends), T(first_filter_decides),
         T(only_what_is_accepted), T(a_hundred_rules), T(invalid_patterns),
         T(invalid_replacements), T(catastrophic), T(limit_refuses),
-        T(names), T(name_of_a_step), T(budget)
+        T(names), T(name_of_a_step), T(budget),
+        T(budget_of_a_match)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
