@@ -150,7 +150,7 @@ chmod 0500, $dir;
 
 ok($t->reload(conf(memory => 'marks=a,b,c', disk => 'marks=a,b,c,d')),
     'a mark, and the disk refuses');
-ok(wait_until(10, sub { $t->error_log =~ /marks could not be added: .*tried/ }),
+ok(wait_until(10, sub { $t->error_log =~ /could not be added: .*tried/ }),
     '  which is logged');
 
 my $r = $t->post('/d/mark/d', "5\n", @text);

@@ -43,8 +43,7 @@ us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
     int          i, fd;
     const char  *line, *end;
 
-    printf("directory  %s\nformat     %d\nuuid       ", d->path,
-           US_MANIFEST_VERSION);
+    printf("directory  %s\nformat     %u\nuuid       ", d->path, m->version);
 
     for (i = 0; i < 16; i++) {
         printf("%02x", m->uuid[i]);

@@ -7,6 +7,7 @@
 #include "us_data.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 
 #define US_DATA_SLICE  (1024 * 1024)  /* bytes of a dump between two waits */
@@ -22,6 +23,7 @@ typedef struct {
 
 static int us_data_writable(const us_manifest_t *m, us_disk_error_t *e);
 static void us_data_marks(const us_store_conf_t *conf, char *text);
+static us_str_t us_data_text(const char *s);
 
 
 const us_ops_t  us_data_ops = { us_store_op_size, us_store_op_ids };
@@ -30,8 +32,9 @@ const us_ops_t  us_data_ops = { us_store_op_size, us_store_op_ids };
 int
 us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
 {
-    char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)];
+    char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], unit[16];
 
+    m->version = conf->revisit ? 2 : 1;
     memcpy(m->uuid, conf->uuid, sizeof(m->uuid));
     m->epoch = conf->epoch;
     m->settings[0] = '\0';
@@ -49,9 +52,33 @@ us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
         return -1;
     }
 
-    return (marks[0] == '\0') ? 0
-           : us_manifest_set(m, "marks", (us_str_t) { strlen(marks),
-                                                  (uint8_t *) marks });
+    if (marks[0] && us_manifest_set(m, "marks", us_data_text(marks)) == -1) {
+        return -1;
+    }
+
+    snprintf(unit, sizeof(unit), "%u", conf->revisit);
+
+    return conf->revisit ? us_manifest_set(m, "revisit", us_data_text(unit))
+                         : 0;
+}
+
+
+static us_str_t
+us_data_text(const char *s)
+{
+    return (us_str_t) { strlen(s), (const uint8_t *) s };
+}
+
+
+/* seconds; 0: no claims are kept */
+
+static uint32_t
+us_data_revisit(const us_manifest_t *m)
+{
+    char  value[16];
+
+    return us_manifest_setting(m, "revisit", value, sizeof(value)) == 0
+           ? (uint32_t) strtoul(value, NULL, 10) : 0;
 }
 
 
@@ -127,6 +154,17 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
         return -1;
     }
 
+    /* claims may be added */
+
+    if (us_data_revisit(m) && us_data_revisit(m) != conf->revisit) {
+        return us_disk_fail(e, 0, "its data were stored with revisit \"%us\", "
+                            "not with \"%us\"; it can neither be removed nor "
+                            "changed: a new directory, which \"urlstore dump "
+                            "--times\" and \"urlstore import --revisit\" "
+                            "fill, can have another one",
+                            us_data_revisit(m), conf->revisit);
+    }
+
     /* marks may be added at the end, and sites may be counted or not */
 
     us_data_marks(conf, now);
@@ -171,6 +209,7 @@ us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
                            && strcmp(value, "first") == 0);
     conf->sites = (us_manifest_setting(m, "sites", value, sizeof(value)) == 0
                    && strcmp(value, "on") == 0);
+    conf->revisit = us_data_revisit(m);
 
     if (us_manifest_setting(m, "marks", text->marks, sizeof(text->marks))
         == -1)
@@ -224,8 +263,16 @@ us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
 
 
 int
-us_data_add_marks(us_store_t *s, int dirfd, const us_str_t *names,
-    unsigned n, us_disk_error_t *e)
+us_data_lacks(const us_store_t *s, const us_store_conf_t *want)
+{
+    return want->nmarks > us_store_nmarks(s)
+           || (want->revisit && us_store_revisit(s) == 0);
+}
+
+
+int
+us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
+    us_disk_error_t *e)
 {
     int              rc;
     us_manifest_t    m;
@@ -233,8 +280,9 @@ us_data_add_marks(us_store_t *s, int dirfd, const us_str_t *names,
 
     us_store_conf(s, &conf);
 
-    memcpy(conf.marks, names, n * sizeof(us_str_t));
-    conf.nmarks = n;
+    memcpy(conf.marks, want->marks, sizeof(conf.marks));
+    conf.nmarks = want->nmarks;
+    conf.revisit = want->revisit;
 
     if (us_manifest_read(dirfd, &m, e) != US_MANIFEST_OK
         || us_data_differs(&m, &conf, e) == -1)
@@ -248,8 +296,13 @@ us_data_add_marks(us_store_t *s, int dirfd, const us_str_t *names,
 
     rc = us_manifest_write(dirfd, &m, e);
 
-    if (rc == 0 && us_store_add_marks(s, names, n) == -1) {
+    if (rc == 0 && us_store_add_marks(s, want->marks, want->nmarks) == -1) {
         rc = us_disk_fail(e, 0, "the store has other marks");
+    }
+
+    if (rc == 0 && us_store_set_revisit(s, want->revisit) == -1) {
+        rc = us_disk_fail(e, 0, "the store keeps claims by units of %u s",
+                          us_store_revisit(s));
     }
 
     return rc;

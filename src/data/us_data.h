@@ -14,6 +14,9 @@
  *     store marks visited,hot         # absent: none
  *     store schemes keep              # or first
  *     store sites off                 # or on
+ *     store revisit 3600              # s; absent: no claims
+ *
+ * With claims the manifest has version 2, else 1.
  */
 
 
@@ -58,13 +61,15 @@ int us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
     const char *sync, us_disk_error_t *e);
 
 /*
- * Declares marks in the manifest, and then in the store, whose own ones they
- * begin with: the journal has no operation of a mark that the manifest does
- * not name.  For the one process that writes the manifest.  0, -1 or
- * US_DISK_LOST, with e.
+ * What a configuration has that the store has not: more marks, which begin with
+ * those of the store, and claims.  us_data_declare() declares it in the
+ * manifest, and then in the store: the journal has no operation that the
+ * manifest does not announce.  For the one process that writes the manifest.
+ * 0, -1 or US_DISK_LOST, with e.
  */
-int us_data_add_marks(us_store_t *s, int dirfd, const us_str_t *names,
-    unsigned n, us_disk_error_t *e);
+int us_data_lacks(const us_store_t *s, const us_store_conf_t *want);
+int us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
+    us_disk_error_t *e);
 
 /* us_recovery_apply_pt: data is the us_store_t */
 int us_data_apply(void *data, const uint8_t *p, size_t len);

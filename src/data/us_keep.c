@@ -2,8 +2,8 @@
 /*
  * Keeping the directory.  Only the process with this role writes the manifest.
  *
- * Marks that were added to the configuration are declared in the manifest
- * first, then in the store.
+ * Marks and claims that were added to the configuration are declared in the
+ * manifest first, then in the store.
  *
  * A snapshot is taken when us_policy.c decides that it is due.  It replaces the
  * segments before it: deletes, and marks that were set and cleared, are no
@@ -38,7 +38,7 @@ typedef struct {
 } us_keep_t;
 
 
-static void us_marks_job(us_job_t *job);
+static void us_declare_job(us_job_t *job);
 static int us_keep_due(us_life_t *l, uint64_t now);
 static void us_snapshot_job(us_job_t *job);
 static int us_snapshot_wait(void *data, uint64_t lsn);
@@ -70,10 +70,8 @@ us_keep(us_life_t *l)
 
     now = us_job_now(l);
 
-    if (l->conf.store.nmarks > us_store_nmarks(l->store)
-        && now >= l->marks_next)
-    {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_marks_job, NULL);
+    if (us_data_lacks(l->store, &l->conf.store) && now >= l->declare_next) {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_declare_job, NULL);
         return;
     }
 
@@ -93,7 +91,7 @@ us_keep(us_life_t *l)
 
 
 static void
-us_marks_job(us_job_t *job)
+us_declare_job(us_job_t *job)
 {
     int               rc;
     us_life_t        *l;
@@ -101,7 +99,7 @@ us_marks_job(us_job_t *job)
     us_disk_error_t   e;
 
     l = job->life;
-    l->marks_next = us_job_now(l) + US_KEEP_GAP;
+    l->declare_next = us_job_now(l) + US_KEEP_GAP;
 
     store = us_store_open(l->mem, &l->lock);
 
@@ -109,15 +107,15 @@ us_marks_job(us_job_t *job)
         return;
     }
 
-    rc = us_data_add_marks(store, l->dirfd, l->conf.store.marks,
-                           l->conf.store.nmarks, &e);
+    rc = us_data_declare(store, l->dirfd, &l->conf.store, &e);
 
     us_store_close(store);
 
     if (rc == 0) {
         (void) us_share_change(l->sh);
-        us_job_say(job, US_SAY_NOTICE, "the store has %u marks now",
-                   l->conf.store.nmarks);
+        us_job_say(job, US_SAY_NOTICE, "the store has %u marks now, %s",
+                   l->conf.store.nmarks,
+                   l->conf.store.revisit ? "and claims" : "and no claims");
         return;
     }
 
@@ -126,10 +124,10 @@ us_marks_job(us_job_t *job)
         return;
     }
 
-    if (!l->marks_said) {
-        l->marks_said = 1;
-        us_job_say(job, US_SAY_ERROR, "marks could not be added: %s; it is "
-                   "tried again", e.text);
+    if (!l->declare_said) {
+        l->declare_said = 1;
+        us_job_say(job, US_SAY_ERROR, "marks or claims could not be added: "
+                   "%s; it is tried again", e.text);
     }
 }
 

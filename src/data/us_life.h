@@ -180,8 +180,8 @@ struct us_life_s {
     uint64_t          generation;     /* of store */
     uint64_t          version;
     uint64_t          reap_next;      /* ms */
-    uint64_t          marks_next;     /* ms: not before */
-    int               marks_said;     /* that they could not be added */
+    uint64_t          declare_next;   /* ms: not before */
+    int               declare_said;   /* that something could not be added */
     int               empty;          /* store stands in, see us_life.c */
     void             *empty_mem;
     size_t            empty_size;

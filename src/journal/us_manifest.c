@@ -43,7 +43,6 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
     int       fd;
     char     *crc, line[32], text[US_MANIFEST_MAX + 1];
     ssize_t   n;
-    unsigned  version;
 
     memset(m, 0, sizeof(us_manifest_t));
 
@@ -87,12 +86,12 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
         return US_MANIFEST_BAD;
     }
 
-    version = (unsigned) strtoul(text + 14, NULL, 10);
+    m->version = (unsigned) strtoul(text + 14, NULL, 10);
 
-    if (version != US_MANIFEST_VERSION) {
+    if (m->version == 0 || m->version > US_MANIFEST_VERSION) {
         us_disk_fail(e, 0, "the directory has format version %u, this program "
-                     "reads version %u; no file was touched", version,
-                     US_MANIFEST_VERSION);
+                     "reads versions up to %u; no file was touched",
+                     m->version, US_MANIFEST_VERSION);
         return US_MANIFEST_VERSION_OTHER;
     }
 
@@ -236,7 +235,7 @@ us_manifest_write(int dirfd, const us_manifest_t *m, us_disk_error_t *e)
         return us_disk_fail(e, errno, "no memory for the manifest");
     }
 
-    fprintf(f, "urlstore data %d\nuuid ", US_MANIFEST_VERSION);
+    fprintf(f, "urlstore data %u\nuuid ", m->version ? m->version : 1);
 
     for (i = 0; i < 16; i++) {
         fprintf(f, "%02x", m->uuid[i]);

@@ -2,7 +2,7 @@
 /*
  * The manifest: what a data directory holds, as text that a person can read.
  *
- * FORMAT (version 1), lines in this order, replaced as a whole:
+ * FORMAT (version 1 or 2), lines in this order, replaced as a whole:
  *
  *     urlstore data 1
  *     uuid 5d0b1c6c0b8a4dc1a5cbd1ac4f3f0e11
@@ -15,7 +15,11 @@
  *     store norm crawler/1 ...    # any number: the store's own settings
  *     crc32c 9ae0daaf             # of all bytes before this line
  *
- * (without the remarks).  The directory then holds
+ * (without the remarks).  Version 2 says that the streams of the directory have
+ * operations of claims, which programs that know version 1 only cannot read.
+ * The owner of the settings chooses it (us_data.c).
+ *
+ * The directory then holds
  *
  *     manifest  watermark  lock  readers
  *     snapshot.LSN                the one that is named, others are leftovers
@@ -31,7 +35,7 @@
 #include "us_writer.h"
 
 
-#define US_MANIFEST_VERSION   1
+#define US_MANIFEST_VERSION   2           /* the latest; 1 is read, too */
 #define US_MANIFEST_NAME      "manifest"
 #define US_MANIFEST_SETTINGS  4096
 
@@ -44,6 +48,7 @@ typedef enum {
 
 
 typedef struct {
+    unsigned             version;     /* 0: as 1 */
     uint8_t              uuid[16];
     uint64_t             epoch;
     us_manifest_state_t  state;

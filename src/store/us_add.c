@@ -1,13 +1,14 @@
 
 /*
  * Operations that change the store, all under the lock: adds, deletes, marks.
+ * Claims are in us_claim.c; but that of a new URL is part of its add.
  *
  * An add looks up all URLs of a group at once and encodes those not found, both
  * without the lock.  Then it takes the lock, looks up again, asks every part
  * for room (which changes nothing that a reader can see), writes where no
  * reader looks yet, and publishes with one commit.  The order of words in the
  * commit is: leaves, log, LSN, next_id.  So a reader that sees a URL also sees
- * the LSN that covers it.
+ * the LSN that covers it, and that it is claimed.
  */
 
 
@@ -138,7 +139,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat)
     op.bytes.data = bits;
     op.bytes.len = (units + 1) / 2;
 
-    if (!us_ring_fits(a, us_op_size(&op))) {
+    if (!us_ring_fits(a, us_op_size(&op) + us_store_pick_bytes(s))) {
         item->status = US_BUSY;
         return;
     }
@@ -155,6 +156,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat)
         || us_store_reserve_locked(s, h->next_id, &hashes,
                                    sl->site_first == US_STORE_NO_ID)
            != 0
+        || (h->clock && us_claims_reserve_locked(a, h->next_id) != 0)
         || us_log_reserve_locked(a, h->next_id, units) != 0)
     {
         /* the word alone matters, here and below */
@@ -169,6 +171,11 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat)
     item->status = US_NEW;
 
     us_log_write_locked(a, item->id, bits, units);
+
+    if (h->clock) {
+        us_claims_write_locked(a, item->id,
+                               us_claims_value(h->clock, h->clock));
+    }
 
     us_store_index_locked(s, item->id, &hashes, sl->site_first);
     us_log_append_locked(a, units);
@@ -220,14 +227,24 @@ done:
 }
 
 
-/* -1: the ring is full */
+/*
+ * Looks a group up and encodes what is unseen; returns how much that is.  Known
+ * URLs that are due are picked.
+ */
 
-static int
-us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
+static size_t
+us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older)
 {
-    size_t  i, k, unseen;
+    size_t  i, unseen;
 
     us_store_seen(s, items, n);
+
+    s->npicks = 0;
+
+    if (older && us_store_due(s, items, n, older)) {
+        us_store_pick(s, items, n);
+    }
 
     for (i = 0, unseen = 0; i < n; i++) {
         if (items[i].status != US_UNSEEN) {
@@ -247,21 +264,75 @@ us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
         us_record_encode(s->codec, i, s->seats[i].klass, items[i].rest);
     }
 
-    if (unseen == 0) {
+    return unseen;
+}
+
+
+/* the first item that could not be done: the ring is full; or n */
+
+static size_t
+us_store_add_put(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older)
+{
+    int     busy;
+    size_t  i;
+
+    /* the picked are claimed last: their operation must find its room then */
+
+    busy = us_store_tick_locked(s) != 0
+           || (s->npicks && !us_ring_fits(&s->arena, us_store_pick_bytes(s)));
+
+    for (i = 0; i < n; i++) {
+
+        if (items[i].status == US_UNSEEN && !busy) {
+            us_store_put(s, &items[i], i);
+            busy = items[i].status == US_BUSY;
+        }
+
+        if (busy && (items[i].status == US_UNSEEN
+                     || items[i].status == US_DUE))
+        {
+            items[i].status = US_BUSY;
+        }
+
+        if (items[i].status == US_BUSY) {
+            break;
+        }
+    }
+
+    us_store_pick_locked(s, items, i, older);
+
+    return i;
+}
+
+
+/* -1: the ring is full */
+
+static int
+us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older)
+{
+    size_t  i, k, unseen;
+
+again:
+
+    unseen = us_store_add_look(s, items, n, older);
+
+    if (unseen == 0 && s->npicks == 0) {
         return 0;
     }
 
     us_store_enter(s);
 
-    for (i = 0; i < n; i++) {
-        if (items[i].status == US_UNSEEN) {
-            us_store_put(s, &items[i], i);
+    if (us_store_pick_gone_locked(s)) {
 
-            if (items[i].status == US_BUSY) {
-                break;
-            }
-        }
+        /* nothing was done yet: that URL is unseen now, or known by a new id */
+
+        us_store_leave(s);
+        goto again;
     }
+
+    i = us_store_add_put(s, items, n, older);
 
     us_store_leave(s);
 
@@ -278,12 +349,20 @@ us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n)
 uint64_t
 us_store_add(us_store_t *s, us_store_item_t *items, size_t n)
 {
+    return us_store_add_older(s, items, n, 0);
+}
+
+
+uint64_t
+us_store_add_older(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older)
+{
     size_t  group;
 
     for ( /* void */ ; n; n -= group, items += group) {
         group = n < US_STORE_GROUP ? n : US_STORE_GROUP;
 
-        if (us_store_add_group(s, items, group) != 0) {
+        if (us_store_add_group(s, items, group, older) != 0) {
             break;
         }
     }
@@ -366,6 +445,8 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_op_t *op)
             us_mark_set_locked(a, US_AREA_MARK + m, id, 0);
         }
     }
+
+    us_claims_set_locked(a, id, 0);
 
     if (!(h->flags & US_HEAD_LOOKUP)) {
         us_index_remove(a, &removal);

@@ -32,6 +32,7 @@ typedef struct {
     uint64_t          entries;
     uint64_t          sites;
     uint64_t          models;
+    uint64_t          clock;
 } us_dump_head_t;
 
 
@@ -256,6 +257,74 @@ us_dump_marks(us_store_t *s, us_dump_t *d, us_area_id_t area, uint64_t n)
 }
 
 
+/*
+ * The claims of 4 ids from i on, below n; those that are long ago are left out.
+ * Then no claim of the dump is older than the window, and a sweep of the store
+ * that is loaded from it may begin anew.
+ */
+
+static uint64_t
+us_dump_claim(us_store_t *s, uint64_t clock, uint64_t i, uint64_t n)
+{
+    unsigned  k;
+    uint16_t  value;
+    uint64_t  word;
+
+    for (k = 0, word = 0; k < 4 && i + k < n; k++) {
+        value = us_claims_read(&s->arena, i + k);
+
+        if (us_claims_unit(clock, value)) {
+            word |= (uint64_t) value << k * 16;
+        }
+    }
+
+    return word;
+}
+
+
+/*
+ * Claims may be newer than the LSN, and than the clock that the dump has: the
+ * operations that follow set them once more.
+ */
+
+static void
+us_dump_claims(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
+{
+    uint64_t   i, k, w, words[US_MARK_WORDS];
+    us_op_t    op;
+
+    if (head->clock == 0) {
+        return;
+    }
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_CLOCK;
+    op.id = head->clock;
+    op.bytes.data = (uint8_t *) words;
+    us_dump_op(d, &op);
+
+    op.type = US_OP_CLAIMS;
+
+    for (i = 0, k = 0; i < head->ids && !d->failed; i += 4) {
+        w = us_dump_claim(s, head->clock, i, head->ids);
+
+        if (w && k == 0) {
+            op.id = i / 4;
+        }
+
+        if (w) {
+            words[k++] = w;
+        }
+
+        if (k && (w == 0 || k == US_MARK_WORDS || i + 4 >= head->ids)) {
+            op.bytes.len = k * 8;
+            us_dump_op(d, &op);
+            k = 0;
+        }
+    }
+}
+
+
 int
 us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 {
@@ -271,6 +340,7 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     head.entries = us_head(s)->entries + us_head(s)->ghosts;
     head.sites = us_head(s)->sites;
     head.models = us_head(s)->models;
+    head.clock = us_head(s)->clock;
     *lsn = us_store_published(s);
 
     us_store_leave(s);
@@ -303,6 +373,8 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     for (m = 0; m < us_head(s)->nmarks; m++) {
         us_dump_marks(s, &d, US_AREA_MARK + m, head.ids);
     }
+
+    us_dump_claims(s, &d, &head);
 
     op.type = US_OP_AT;
     op.id = head.ids;

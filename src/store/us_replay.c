@@ -108,11 +108,19 @@ us_replay_add(us_store_t *s, const us_op_t *op)
 
     memcpy(s->bits, op->bytes.data, op->bytes.len);
 
-    if (us_log_reserve_locked(a, id, op->units) != 0) {
+    if (us_log_reserve_locked(a, id, op->units) != 0
+        || (a->head->clock && us_claims_reserve_locked(a, id) != 0))
+    {
         return US_REPLAY_NO_ROOM;
     }
 
     us_log_write_locked(a, id, s->bits, op->units);
+
+    if (a->head->clock) {
+        us_claims_write_locked(a, id, us_claims_value(a->head->clock,
+                                                      a->head->clock));
+    }
+
     us_log_append_locked(a, op->units);
     us_intend(a, &a->head->next_id, id + 1);
     us_commit(a);
@@ -162,9 +170,111 @@ us_replay_delete(us_store_t *s, uint64_t id)
         }
     }
 
+    us_claims_set_locked(a, id, 0);
     us_commit(a);
 
     return us_replay_bulk_deleted(s, id);
+}
+
+
+static int
+us_replay_clock(us_store_t *s, uint64_t unit)
+{
+    us_arena_t  *a;
+
+    a = &s->arena;
+
+    if (unit == 0 || unit > US_OP_UNIT_MAX || a->head->revisit == 0) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    if (unit > a->head->clock) {
+        us_claims_tick_locked(a, unit);
+        us_commit(a);
+    }
+
+    return 0;
+}
+
+
+/* a claim of an id that was deleted later is void */
+
+static int
+us_replay_claim(us_store_t *s, const us_op_t *op)
+{
+    int             rc;
+    uint16_t        value;
+    uint64_t        id;
+    us_arena_t     *a;
+    const uint8_t  *p, *end;
+
+    a = &s->arena;
+    p = op->bytes.data;
+    end = p + op->bytes.len;
+
+    if (op->id > a->head->clock) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    value = us_claims_value(a->head->clock, op->id);
+
+    for (id = US_STORE_NO_ID;
+         (rc = us_op_id_read(&p, end, id, &id)) > 0;
+         us_commit(a))
+    {
+        if (id >= a->head->next_id) {
+            return US_REPLAY_DAMAGED;
+        }
+
+        if (us_marked(a, US_AREA_DELETED, id)) {
+            continue;
+        }
+
+        if (value && us_claims_reserve_locked(a, id) != 0) {
+            return US_REPLAY_NO_ROOM;
+        }
+
+        us_claims_set_locked(a, id, value);
+    }
+
+    return rc == 0 ? 0 : US_REPLAY_DAMAGED;
+}
+
+
+/* 4 claims, of ids that are given */
+
+static int
+us_replay_claim_word(us_store_t *s, uint64_t number, uint64_t word)
+{
+    unsigned     i;
+    us_arena_t  *a;
+
+    a = &s->arena;
+
+    if (a->head->clock == 0
+        || number * 4 + 3 - __builtin_clzll(word) / 16 >= a->head->next_id)
+    {
+        return US_REPLAY_DAMAGED;
+    }
+
+    for (i = 0; i < 4; i++) {
+        if (us_marked(a, US_AREA_DELETED, number * 4 + i)) {
+            word &= ~((uint64_t) 0xffff << i * 16);
+        }
+    }
+
+    if (word == 0) {
+        return 0;
+    }
+
+    if (us_claims_reserve_locked(a, number * 4) != 0) {
+        return US_REPLAY_NO_ROOM;
+    }
+
+    us_claims_word_locked(a, number, word);
+    us_commit(a);
+
+    return 0;
 }
 
 
@@ -286,10 +396,22 @@ us_replay_words(us_store_t *s, const us_op_t *op)
     for (i = 0, rc = 0; i < op->bytes.len / 8 && rc == 0; i++) {
         memcpy(&word, op->bytes.data + i * 8, 8);
 
-        if (word) {
-            rc = op->type == US_OP_DELETED
-                 ? us_replay_delete_word(s, op->id + i, word)
-                 : us_replay_mark_word(s, op->mark, op->id + i, word);
+        if (word == 0) {
+            continue;
+        }
+
+        switch (op->type) {
+
+        case US_OP_DELETED:
+            rc = us_replay_delete_word(s, op->id + i, word);
+            break;
+
+        case US_OP_CLAIMS:
+            rc = us_replay_claim_word(s, op->id + i, word);
+            break;
+
+        default:
+            rc = us_replay_mark_word(s, op->mark, op->id + i, word);
         }
     }
 
@@ -464,8 +586,15 @@ us_replay_op(us_store_t *s, const us_op_t *op)
     case US_OP_UNMARK:
         return us_replay_mark(s, op->mark, op->id, 0);
 
+    case US_OP_CLOCK:
+        return us_replay_clock(s, op->id);
+
+    case US_OP_CLAIM:
+        return us_replay_claim(s, op);
+
     case US_OP_MARKS:
     case US_OP_DELETED:
+    case US_OP_CLAIMS:
         return us_replay_words(s, op);
 
     case US_OP_MODEL:

@@ -21,12 +21,24 @@
  *   0 10       leaves: number of the first one, of bytes, us_index_image_t
  *   0 11       the cache: position, number of bytes, bytes
  *
- * 5 to 11 are found in dumps only.  An operation's LSN is the position in the
- * stream at which it ends.
+ *   0 12       the clock of claims: number of the unit; all adds from here on
+ *              are claimed then
+ *   0 13       claims: number of their unit (0: cleared), number of bytes, ids:
+ *              the first one, then for each how many lie between
+ *   0 14       set claims: number of the first word (4 ids), number of words,
+ *              words of 8 bytes, as in memory (us_claims.h)
+ *
+ * 5 to 11, and 14, are found in dumps only.  An operation's LSN is the position
+ * in the stream at which it ends.
  *
  * A dump (version 2):
  *
- *     at 0, 8, deletes, [9, leaves, cache], adds and models, marks, at n
+ *     at 0, 8, deletes, [9, leaves, cache], adds and models, marks,
+ *     [12, 14 ...], at n
+ *
+ * Its 12 follows the adds: only those after the dump are claimed at that time.
+ * 12 to 14 are of stores with claims.  A directory that has any says so in its
+ * manifest, of version 2, which programs before them refuse (us_manifest.h).
  *
  * The deletes come first: their ids are those of adds that follow.  In version
  * 1 there was no 8, deletes came last, and the image had another version
@@ -72,6 +84,9 @@ static const us_op_form_t  us_op_forms[] = {
     [US_OP_IMAGE] = { .id = 1, .unit = 1, .max = 1 << 20 },
     [US_OP_LEAVES] = { .id = 1, .unit = 1, .max = 1 << 20 },
     [US_OP_CACHE] = { .id = 1, .unit = 1, .max = 1 << 20 },
+    [US_OP_CLOCK] = { .id = 1 },
+    [US_OP_CLAIM] = { .id = 1, .unit = 1, .max = US_OP_CLAIM_MAX },
+    [US_OP_CLAIMS] = { .id = 1, .unit = 8, .max = US_OP_WORDS_MAX },
 };
 
 #define US_OP_TYPES  (sizeof(us_op_forms) / sizeof(us_op_forms[0]))
@@ -267,6 +282,38 @@ us_op_parse(const uint8_t *p, size_t len, us_op_t *op)
     op->bytes.data = p;
 
     return p - start + op->bytes.len;
+}
+
+
+size_t
+us_op_id_write(uint8_t *p, uint64_t last, uint64_t id)
+{
+    /* NO_ID + 1 is 0 */
+
+    return us_number_write(p, id - (last + 1));
+}
+
+
+int
+us_op_id_read(const uint8_t **p, const uint8_t *end, uint64_t last,
+    uint64_t *id)
+{
+    int       rc;
+    uint64_t  n;
+
+    if (*p == end) {
+        return 0;
+    }
+
+    rc = us_number_read(p, end, &n);
+
+    if (rc <= 0 || n >= US_STORE_NO_ID - (last + 1)) {
+        return -1;
+    }
+
+    *id = last + 1 + n;
+
+    return 1;
 }
 
 

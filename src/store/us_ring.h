@@ -13,7 +13,9 @@
 
 
 #define US_OP_HEAD_MAX   24           /* what goes before the bytes of an op */
-#define US_OP_WORDS_MAX  (1 << 20)    /* of US_OP_MARKS, US_OP_DELETED */
+#define US_OP_WORDS_MAX  (1 << 20)    /* of marks, deleted ids, claims */
+#define US_OP_CLAIM_MAX  (US_STORE_GROUP * 10)     /* bytes of ids */
+#define US_OP_UNIT_MAX   ((uint64_t) 1 << 40)      /* no clock gets there */
 
 
 typedef enum {
@@ -28,7 +30,10 @@ typedef enum {
     US_OP_EXPECT = 8,                 /* a dump's index has so many entries */
     US_OP_IMAGE = 9,                  /* bytes: us_store_image_t */
     US_OP_LEAVES = 10,                /* bytes: leaves, of numbers from id on */
-    US_OP_CACHE = 11                  /* bytes: of the codec's cache, from id */
+    US_OP_CACHE = 11,                 /* bytes: of the codec's cache, from id */
+    US_OP_CLOCK = 12,                 /* claims: id is the unit from now on */
+    US_OP_CLAIM = 13,                 /* id: a unit, or 0; bytes: ids */
+    US_OP_CLAIMS = 14                 /* bytes: words of claims, to be set */
 } us_op_type_t;
 
 
@@ -50,6 +55,16 @@ size_t us_op_head(const us_op_t *op, uint8_t head[US_OP_HEAD_MAX]);
  * more than len bytes are needed; -1: it cannot be one.
  */
 ssize_t us_op_parse(const uint8_t *p, size_t len, us_op_t *op);
+
+/*
+ * The ids of a US_OP_CLAIM, which ascend.  us_op_id_write() appends an id that
+ * follows `last`, which is US_STORE_NO_ID at first; it returns the bytes, at
+ * most 10.  us_op_id_read() reads the next one from *p; 0: there is none, -1:
+ * it cannot be one.
+ */
+size_t us_op_id_write(uint8_t *p, uint64_t last, uint64_t id);
+int us_op_id_read(const uint8_t **p, const uint8_t *end, uint64_t last,
+    uint64_t *id);
 
 
 /* whether there is room for n bytes, or no ring */

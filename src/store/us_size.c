@@ -25,6 +25,9 @@
 /* ids for which 16 KiB of bits are taken; no chunk is smaller */
 #define US_SIZE_BITS_SHIFT  17
 
+/* the same of claims */
+#define US_SIZE_CLAIMS_SHIFT  13
+
 /* zones of 64 TiB are not looked for */
 #define US_SIZE_MAX         ((uint64_t) 1 << 46)
 
@@ -36,12 +39,10 @@
 
 
 static int
-us_size_bit(us_size_bits_t *b, uint64_t id)
+us_size_at(us_size_bits_t *b, uint64_t at)
 {
     size_t     n;
-    uint64_t   at, *words;
-
-    at = id >> US_SIZE_BITS_SHIFT;
+    uint64_t  *words;
 
     /* such ids are not given */
 
@@ -63,6 +64,60 @@ us_size_bit(us_size_bits_t *b, uint64_t id)
     }
 
     b->words[at / 64] |= (uint64_t) 1 << at % 64;
+
+    return 0;
+}
+
+
+static int
+us_size_bit(us_size_bits_t *b, uint64_t id)
+{
+    return us_size_at(b, id >> US_SIZE_BITS_SHIFT);
+}
+
+
+static int
+us_size_claim(us_size_t *z, uint64_t id)
+{
+    return us_size_at(&z->claims, id >> US_SIZE_CLAIMS_SHIFT);
+}
+
+
+/* the ids of one claim */
+
+static int
+us_size_claims(us_size_t *z, const us_op_t *op)
+{
+    uint64_t        id;
+    const uint8_t  *p, *end;
+
+    p = op->bytes.data;
+    end = p + op->bytes.len;
+    id = US_STORE_NO_ID;
+
+    while (op->id && us_op_id_read(&p, end, id, &id) > 0) {
+        if (us_size_claim(z, id) != 0) {
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+us_size_claim_words(us_size_t *z, const us_op_t *op)
+{
+    size_t    i;
+    uint64_t  word;
+
+    for (i = 0; i < op->bytes.len / 8; i++) {
+        memcpy(&word, op->bytes.data + i * 8, 8);
+
+        if (word && us_size_claim(z, (op->id + i) * 4) != 0) {
+            return -1;
+        }
+    }
 
     return 0;
 }
@@ -99,7 +154,8 @@ us_size_add(us_size_t *z, const us_op_t *op)
         z->ids++;
         z->units += us_log_units(op->units);
         z->length += us_log_length(op->units);
-        return 0;
+
+        return z->clock ? us_size_claim(z, z->ids - 1) : 0;
 
     case US_OP_DELETE:
         z->deleted++;
@@ -113,6 +169,16 @@ us_size_add(us_size_t *z, const us_op_t *op)
 
     case US_OP_DELETED:
         return us_size_words(z, &z->bits[0], op);
+
+    case US_OP_CLOCK:
+        z->clock = 1;
+        return 0;
+
+    case US_OP_CLAIM:
+        return us_size_claims(z, op);
+
+    case US_OP_CLAIMS:
+        return us_size_claim_words(z, op);
 
     case US_OP_EXPECT:
         z->entries = op->id;
@@ -149,6 +215,8 @@ us_size_free(us_size_t *z)
     for (i = 0; i < 1 + US_STORE_MARKS; i++) {
         free(z->bits[i].words);
     }
+
+    free(z->claims.words);
 }
 
 
@@ -246,6 +314,8 @@ us_size_chunks(const us_size_t *z, const us_store_conf_t *conf,
         n = us_size_bits(&z->bits[i], shift - US_SIZE_BITS_SHIFT + 3);
         sum += n;
     }
+
+    sum += us_size_bits(&z->claims, shift - US_SIZE_CLAIMS_SHIFT - 1);
 
     if (!conf->lookup) {
         n = us_size_entries(z);

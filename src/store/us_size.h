@@ -32,6 +32,8 @@ typedef struct {
     unsigned           nmodels;
     uint64_t           models[US_MODELS_MAX];     /* bytes */
     us_size_bits_t     bits[1 + US_STORE_MARKS];
+    us_size_bits_t     claims;        /* the same, 16 KiB of them */
+    unsigned           clock;         /* 1: adds are claimed from here on */
 } us_size_t;
 
 

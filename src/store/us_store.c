@@ -8,6 +8,7 @@
  *     us_index    hash -> candidate ids
  *     us_sites    sites and their counters
  *     us_marks    bits by id; deleted ids
+ *     us_claims   times by id
  *     us_ring     operations for the journal
  *     us_hot      what this process has looked up last
  *
@@ -146,6 +147,7 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
     conf->sites = (h->flags & US_HEAD_SITES) != 0;
     conf->lookup = (h->flags & US_HEAD_LOOKUP) != 0;
     conf->ring = h->ring_size;
+    conf->revisit = us_store_revisit(s);
 }
 
 
@@ -371,6 +373,7 @@ static const us_store_part_t  us_store_area_parts[US_AREA_DELETED] = {
     [US_AREA_SITES] = US_PART_SITES,
     [US_AREA_CACHE] = US_PART_CACHES,
     [US_AREA_MODELS] = US_PART_MODELS,
+    [US_AREA_CLAIMS] = US_PART_CLAIMS,
 };
 
 
@@ -431,6 +434,7 @@ static const char  *us_store_part_names[US_PARTS] = {
     [US_PART_CACHES] = "caches",
     [US_PART_MODELS] = "models",
     [US_PART_SITES] = "sites",
+    [US_PART_CLAIMS] = "claims",
     [US_PART_MARKS] = "marks",
 };
 

@@ -20,8 +20,8 @@
  *  - Look-ups write nothing to the mapping and take no lock, with one
  *    exception: a look-up that meets writers at its leaf eight times in a row
  *    takes the lock once.
- *  - us_store_add(), us_store_delete() and us_store_mark() take the lock given
- *    to us_store_open(), for bounded times: at most US_STORE_GROUP adds in one
+ *  - us_store_add(), _claim(), _delete() and _mark() take the lock given to
+ *    us_store_open(), for bounded times: at most US_STORE_GROUP adds in one
  *    hold.  The caller's lock must become free when its holder dies (nginx
  *    unlocks for a dead worker).  A writer may be killed at any instruction:
  *    the next one to take the lock completes the update that it left.
@@ -67,7 +67,8 @@ typedef enum {
     US_DELETED,
     US_UNKNOWN,
     US_OK,
-    US_DAMAGED                        /* the bits of the record are no URL */
+    US_DAMAGED,                       /* the bits of the record are no URL */
+    US_DUE                            /* known, and its claim was too old */
 } us_store_status_t;
 
 
@@ -92,6 +93,9 @@ typedef struct {
     unsigned      spelling:2;         /* US_SPELLING_* */
 
     uint64_t      id;                 /* or US_STORE_NO_ID */
+
+    /* s since 1970, when it was claimed before; 0: never, or not asked */
+    uint64_t      claimed;
 
     /* the store's own: the key is `rest` and, unless schemes_first, scheme */
 
@@ -144,6 +148,67 @@ void us_store_seen(us_store_t *s, us_store_item_t *items, size_t n);
  * answers report (see us_store_published()).
  */
 uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
+
+/*
+ * Claims: a store with conf.revisit records for each id when it was claimed
+ * last.  See us_claims.h for the rule.
+ *
+ * us_store_time() gives the handle the time of the calls that follow, in
+ * seconds since 1970; before that, nothing is claimed.  A store whose clock has
+ * seen a later time keeps to that.
+ *
+ * us_store_add_older() is us_store_add(), which answers US_DUE for a known URL
+ * whose claim is older than so many units, at most US_STORE_OLDER_MAX, and
+ * claims it; `claimed` is when it was claimed before.  0 units: as
+ * us_store_add().  US_FULL: there was no room for the claim.
+ *
+ * us_store_due() makes those of looked-up items that would be US_DUE so, claims
+ * nothing, and returns their number; us_store_times() fills in `claimed` of
+ * US_SEEN.
+ */
+void us_store_time(us_store_t *s, uint64_t now);
+uint64_t us_store_add_older(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older);
+size_t us_store_due(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older);
+void us_store_times(us_store_t *s, us_store_item_t *items, size_t n);
+
+#define US_STORE_OLDER_MAX  65000     /* units */
+
+/*
+ * Claims ids, in groups as adds: at a time, in seconds since 1970, or now if
+ * that is later; 0 clears their claims, which are due then.  US_OK, US_UNKNOWN,
+ * US_DELETED, US_FULL or US_BUSY as of us_store_add().  Returns the LSN that
+ * covers the answers.
+ */
+typedef struct {
+    uint64_t           id;
+    us_store_status_t  status;
+} us_store_claim_t;
+
+uint64_t us_store_claim(us_store_t *s, us_store_claim_t *claims, size_t n,
+    uint64_t at);
+
+/* when id was claimed: seconds since 1970; 0: never, or long ago */
+uint64_t us_store_claimed(us_store_t *s, uint64_t id);
+
+/*
+ * The first id in [from, to) that is given, not deleted, and whose claim is
+ * older than so many units; or to.  Takes no lock: look at a few 100,000 ids
+ * between two events.
+ */
+uint64_t us_store_next_due(us_store_t *s, uint64_t from, uint64_t to,
+    uint32_t older);
+
+/* seconds of a unit, 0: no claims are kept; and of the store's clock */
+uint32_t us_store_revisit(const us_store_t *s);
+uint64_t us_store_clock(const us_store_t *s);
+
+/*
+ * Claims are kept from now on: all ids are due.  0, or -1: the store keeps them
+ * by another unit.
+ */
+int us_store_set_revisit(us_store_t *s, uint32_t revisit);
 
 /*
  * Settles `spelling` of an unseen item by its site, if the site is known.
@@ -233,8 +298,9 @@ int us_store_train(us_store_t *s, const volatile int *cancel);
 
 
 /*
- * The journal's side.  Every operation (add, delete, mark, model) is appended
- * to a stream of bytes under the lock; its LSN is the position where it ends.
+ * The journal's side.  Every operation (add, delete, mark, claim, model) is
+ * appended to a stream of bytes under the lock; its LSN is the position where
+ * it ends.
  * The stream passes through a ring in the mapping.  One process at a time
  * takes bytes from it:
  *
@@ -316,6 +382,7 @@ typedef enum {
     US_PART_CACHES,
     US_PART_MODELS,
     US_PART_SITES,
+    US_PART_CLAIMS,
     US_PART_MARKS,
     US_PARTS
 } us_store_part_t;

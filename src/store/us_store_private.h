@@ -6,6 +6,7 @@
  *     us_lock.c     the lock taken, and given back
  *     us_look.c     look-ups, which take no lock
  *     us_add.c      what is done under the lock: adds, deletes, marks
+ *     us_claim.c    claims, under the lock and without
  *     us_replay.c   operations from a journal or a dump
  *     us_dump.c     a store as such operations
  */
@@ -17,6 +18,7 @@
 
 #include "us_bulk.h"
 #include "../us_hash.h"
+#include "us_claims.h"
 #include "us_index.h"
 #include "../zone/us_log.h"
 #include "us_marks.h"
@@ -47,6 +49,14 @@ typedef struct {
 } us_store_seat_t;
 
 
+/* an id of the group that is being claimed, and its place there */
+
+typedef struct {
+    uint64_t          id;
+    unsigned          at;
+} us_store_pick_t;
+
+
 typedef struct us_replay_s  us_replay_t;
 
 
@@ -55,7 +65,10 @@ struct us_store_s {
     us_codec_t       *codec;
     us_learn_t        learn;
     us_store_lock_t   lock;
+    uint64_t          now;            /* s since 1970, or 0: not known */
     us_store_seat_t   seats[US_STORE_GROUP];
+    us_store_pick_t   picks[US_STORE_GROUP];
+    unsigned          npicks;
     us_hot_t         *hot;            /* or NULL */
     uint64_t         *hits;           /* of it, shared; or NULL */
     uint32_t          owner;          /* in it */
@@ -118,6 +131,22 @@ int us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
 void us_store_hashes(us_store_t *s, uint64_t id, us_hashes_t *hashes);
 void us_store_hash_all(void *data, const uint64_t *ids, unsigned n,
     us_hashes_t *hashes);
+
+/* us_claim.c: of a group that is being added */
+
+/* the items that are due, by id; more than none: room in the ring for them */
+void us_store_pick(us_store_t *s, us_store_item_t *items, size_t n);
+size_t us_store_pick_bytes(const us_store_t *s);
+
+/*
+ * Under the lock: brings the clock up to the handle's time; -1: the ring is
+ * full.  1: one of the picked was deleted meanwhile.  Claims those that are
+ * still due, of items below n; there is room in the ring.
+ */
+int us_store_tick_locked(us_store_t *s);
+int us_store_pick_gone_locked(us_store_t *s);
+void us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older);
 
 /* us_add.c: under the lock */
 

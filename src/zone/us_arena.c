@@ -115,6 +115,15 @@ us_area_max(us_area_id_t id, uint64_t n, const us_store_conf_t *conf)
     case US_AREA_MODELS:
         return n / 4 + 8;
 
+    case US_AREA_CLAIMS:
+
+        /*
+         * Two bytes for an id, beside its URL's.  There is a directory also in
+         * a store that keeps no claims: it may get them later.
+         */
+
+        return n / 2 + 1;
+
     default:
 
         /*
@@ -222,6 +231,7 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
     h->size = size;
     h->chunk_shift = l.chunk_shift;
     h->nmarks = conf->nmarks;
+    h->revisit = conf->revisit;
     h->flags = (conf->schemes_first ? US_HEAD_SCHEMES_FIRST : 0)
                | (conf->sites ? US_HEAD_SITES : 0)
                | (conf->lookup ? US_HEAD_LOOKUP : 0);

@@ -57,11 +57,11 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       3
+#define US_LAYOUT       4
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
-#define US_INTENT_MAX   64
+#define US_INTENT_MAX   (US_STORE_GROUP + 64)
 #define US_STAGED       2             /* leaves of one update */
 #define US_CHUNKS_SPARE 3             /* kept from adds for other operations */
 #define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
@@ -77,6 +77,7 @@ typedef enum {
     US_AREA_SITES,
     US_AREA_CACHE,                    /* the codec's two */
     US_AREA_MODELS,
+    US_AREA_CLAIMS,                   /* sparse, too: see us_claims.h */
     US_AREA_DELETED,
     US_AREA_MARK,
     US_AREAS = US_AREA_MARK + US_STORE_MARKS
@@ -102,7 +103,8 @@ typedef struct {
 
     /*
      * Written by us_store_format() only; but nmarks grows, after the names have
-     * been stored: see us_store_add_marks().
+     * been stored: see us_store_add_marks().  And revisit, if it is zero, gets
+     * its value: see us_store_set_revisit().
      */
 
     uint64_t           magic;
@@ -121,6 +123,7 @@ typedef struct {
     uint64_t           ring_size;
     uint64_t           nmarks;
     uint64_t           flags;         /* US_HEAD_* */
+    uint64_t           revisit;       /* claims: seconds of a unit; 0: none */
 
     uint64_t           norm_len;
     uint8_t            norm[US_STORE_NORM_LEN];
@@ -132,6 +135,7 @@ typedef struct {
     uint64_t           next_id  __attribute__((aligned(64)));
     uint64_t           leaves;        /* index: the live ones are n .. 2n-1 */
     uint64_t           models;        /* the codec's: models published */
+    uint64_t           clock;         /* claims: units since 1970 */
 
     /* the journal's watermarks: one writer each, see us_ring.h */
 
@@ -163,7 +167,9 @@ typedef struct {
     uint64_t           model[8];      /* the codec's: offsets of models */
     uint64_t           cache_bits;    /* 1 << it: entries of the prefix cache */
     uint64_t           gave_up;       /* 1: no model is due any more */
-    uint64_t           unused[6];
+    uint64_t           sweep;         /* claims: see us_claims_tick_locked() */
+    uint64_t           sweep_end;
+    uint64_t           unused[4];
 
     uint64_t           staged[US_STAGED];    /* leaves being filled */
     uint64_t           free[US_LEAF_SIZES];  /* leaves by size */

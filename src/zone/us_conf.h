@@ -39,6 +39,9 @@ typedef struct {
     unsigned      sites:1;            /* count URLs by site */
     unsigned      lookup:1;           /* retrieval only: no index is kept */
 
+    /* seconds of a unit in which claims are dated; 0: none are kept */
+    uint32_t      revisit;
+
     /*
      * Bytes of the ring that carries operations to the journal, a power of
      * two; 0: there is no journal.

@@ -69,6 +69,7 @@ static struct {
     uint64_t     deleted;
     uint64_t     looks;
     uint64_t     hits;
+    uint64_t     due;
 } total;
 
 
@@ -150,6 +151,7 @@ zone_format(int fd, size_t ring)
     conf.marks[0] = us_string("visited");
     conf.ring = ring;
     conf.sites = 1;
+    conf.revisit = 1;
 
     if (us_store_format(mem, ZONE, &conf) != 0) {
         fprintf(stderr, "no store\n");
@@ -359,6 +361,7 @@ compare(us_store_t *s)
     for (id = 0; id < next; id++) {
         if (us_store_get(s, id, ua, &la) != us_store_get(r, id, ub, &lb)
             || us_store_marked(s, 0, id) != us_store_marked(r, 0, id)
+            || us_store_claimed(s, id) != us_store_claimed(r, id)
             || (!us_store_deleted(s, id)
                 && (la != lb || memcmp(ua, ub, la) != 0)))
         {
@@ -477,11 +480,13 @@ round_of(double until, uint64_t *seed)
     us_store_info(s, &info);
 
     printf("%d kills, %d with the lock held, %lu completed, %d while learning; "
-           "%lu models, %lu ids, %lu deleted, %lu adds, %lu look-ups%s\n",
+           "%lu models, %lu ids, %lu deleted, %lu adds, %lu due, %lu look-ups"
+           "%s\n",
            kills, held, (unsigned long) info.recoveries, learning,
            (unsigned long) shared->learnt, (unsigned long) ids,
            (unsigned long) info.deleted, (unsigned long) shared->st.adds,
-           (unsigned long) shared->st.looks, shared->full ? ", full" : "");
+           (unsigned long) shared->st.due, (unsigned long) shared->st.looks,
+           shared->full ? ", full" : "");
     fflush(stdout);
 
     total.kills += kills;
@@ -493,6 +498,7 @@ round_of(double until, uint64_t *seed)
     total.deleted += info.deleted;
     total.looks += shared->st.looks;
     total.hits += shared->st.hits;
+    total.due += shared->st.due;
 
     us_store_close(s);
     munmap(mem, ZONE);
@@ -503,7 +509,7 @@ static int
 met(void)
 {
     return total.learning && total.learnt && total.deleted && total.completed
-           && total.hits;
+           && total.hits && total.due;
 }
 
 
@@ -542,10 +548,11 @@ main(int argc, char **argv)
 
         if (now() > late && !met()) {
             printf("FAILED: %lu intents completed, %u kills while learning, "
-                   "%u models, %lu deleted, %lu hits of hot tables\n",
+                   "%u models, %lu deleted, %lu hits of hot tables, %lu "
+                   "due\n",
                    (unsigned long) total.completed, total.learning,
                    total.learnt, (unsigned long) total.deleted,
-                   (unsigned long) total.hits);
+                   (unsigned long) total.hits, (unsigned long) total.due);
             return 1;
         }
 
@@ -556,12 +563,12 @@ main(int argc, char **argv)
     } while (now() < until || !met());
 
     printf("ok: %u kills, %u with the lock held, %lu completed, %u while "
-           "learning; %u models, %lu ids, %lu deleted, %lu look-ups, %lu hits "
-           "of hot tables\n",
+           "learning; %u models, %lu ids, %lu deleted, %lu due, %lu look-ups, "
+           "%lu hits of hot tables\n",
            total.kills, total.held, (unsigned long) total.completed,
            total.learning, total.learnt, (unsigned long) total.ids,
-           (unsigned long) total.deleted, (unsigned long) total.looks,
-           (unsigned long) total.hits);
+           (unsigned long) total.deleted, (unsigned long) total.due,
+           (unsigned long) total.looks, (unsigned long) total.hits);
 
     return 0;
 }

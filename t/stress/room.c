@@ -5,14 +5,15 @@
  *     room SEEDS [FIRST]
  *
  * For each seed a store is made: of some SIZE, with sites counted or not, with
- * up to 16 marks.  It is filled with URLs of few or many sites, of which up to
- * nine tenths are deleted again, marked everywhere or here and there, until
- * nothing more is taken, not even deletes and marks.  Then it is built again
- * from its journal, or from a dump and the journal from there on, in a zone of
- * the same size, under another hash key; it must be the same.  The new store is
- * filled up again, and so on, several times.  At last, what is in it must fit
- * the zone that us_store_size_needed() says, of less bytes or more; and that
- * must not be much more than the least that does.
+ * up to 16 marks, with claims, without, or with claims from some time on.  It
+ * is filled with URLs of few or many sites, of which up to nine tenths are
+ * deleted again, marked everywhere or here and there, until nothing more is
+ * taken, not even deletes and marks.  Then it is built again from its journal,
+ * or from a dump and the journal from there on, in a zone of the same size,
+ * under another hash key; it must be the same.  The new store is filled up
+ * again, and so on, several times.  At last, what is in it must fit the zone
+ * that us_store_size_needed() says, of less bytes or more; and that must not
+ * be much more than the least that does.
  */
 
 
@@ -56,6 +57,7 @@ typedef struct {
     unsigned      dumps;              /* how many for a filling */
     unsigned      sparse;             /* marks on one id in so many */
     unsigned      bits;               /* some fillings are of marks alone */
+    unsigned      later;              /* claims are kept from some time on */
     uint64_t      added;              /* URLs ever made */
 } kind_t;
 
@@ -65,6 +67,7 @@ static us_store_conf_t   conf;
 static kind_t            kind;
 static stream_t          journal, dump;
 static uint64_t          dump_lsn;
+static uint64_t          now;                  /* of claims: s, and units */
 static unsigned          failures;
 
 
@@ -141,6 +144,8 @@ zone_make(size_t size)
         fprintf(stderr, "no store of %zu bytes\n", size);
         exit(2);
     }
+
+    us_store_time(z.s, now);
 
     return z;
 }
@@ -258,6 +263,28 @@ mark(us_store_t *s)
 }
 
 
+/* 2 bytes for an id: an add of many takes a chunk, a claim of an old one too */
+
+static int
+claim(us_store_t *s)
+{
+    unsigned          i, n;
+    us_store_claim_t  c[8];
+
+    us_store_time(s, now += rnd(1000) ? rnd(3) : rnd(90000));
+    n = 1 + rnd(8);
+
+    for (i = 0; i < n; i++) {
+        c[i].id = rnd(us_store_next_id(s));
+    }
+
+    us_store_claim(s, c, n, rnd(5) ? now - rnd(1000) : 0);
+    drain(s);
+
+    return c[0].status != US_FULL;
+}
+
+
 static void
 take_dump(us_store_t *s)
 {
@@ -319,6 +346,9 @@ fill(us_store_t *s)
         } else if (us_store_next_id(s) && kind.marks && i > 95) {
             mark(s);
 
+        } else if (us_store_next_id(s) && conf.revisit && i > 90) {
+            claim(s);
+
         } else {
             full = !add(s);
         }
@@ -342,6 +372,10 @@ fill(us_store_t *s)
 
         if (kind.marks) {
             mark(s);
+        }
+
+        if (conf.revisit) {
+            claim(s);
         }
     }
 
@@ -451,6 +485,10 @@ same(us_store_t *a, us_store_t *b)
             if (us_store_marked(a, m, id) != us_store_marked(b, m, id)) {
                 fail("mark of", id);
             }
+        }
+
+        if (us_store_claimed(a, id) != us_store_claimed(b, id)) {
+            fail("claim of", id);
         }
 
         if (status != US_OK) {
@@ -579,6 +617,9 @@ run(uint64_t number)
     kind.dumps = rnd(3) ? 1 + rnd(5) : 0;
     kind.sparse = rnd(2) ? 1 : 1 + rnd(1000);
     kind.bits = rnd(2);
+    kind.later = rnd(2);
+    conf.revisit = kind.later ? 0 : rnd(2);
+    now = 1000000 + rnd(100000);
 
     size = least();
     size += rnd(3) ? rnd(1 << 20) : rnd(4 << 20);
@@ -604,15 +645,21 @@ run(uint64_t number)
 
         zone_end(&z);
         z = next;
+
+        if (kind.later && rnd(2)) {
+            conf.revisit = 1;
+            us_store_set_revisit(z.s, 1);
+        }
     }
 
     us_store_info(z.s, &info);
 
-    printf("%lu: %zu bytes, %lu URLs, %u sites%s, %lu deleted, %u marks, %s\n",
+    printf("%lu: %zu bytes, %lu URLs, %u sites%s, %lu deleted, %u marks%s, "
+           "%s\n",
            (unsigned long) number, size, (unsigned long) info.urls,
            (unsigned) info.sites, conf.sites ? " counted" : "",
            (unsigned long) info.deleted, conf.nmarks,
-           dump.len ? "dump" : "journal");
+           conf.revisit ? ", claims" : "", dump.len ? "dump" : "journal");
 
     zone_end(&z);
 

@@ -72,6 +72,8 @@ typedef struct {
     void       (*change)(us_store_t *s);
     void       (*again)(us_store_t *s);
 
+    int          claims;              /* the store keeps claims */
+
     /* whether it is done; whether it has done what this case is about */
     int        (*done)(us_store_t *s);
     int        (*met)(const us_head_t *before, const us_head_t *after);
@@ -274,6 +276,102 @@ static int
 refused_mark(us_store_t *s)
 {
     return !done_mark(s);
+}
+
+
+/* two known URLs, which are due, and a new one */
+
+static void
+change_due(us_store_t *s)
+{
+    unsigned          i, k;
+    us_store_item_t   it[3];
+    static char       buf[3][4096];
+
+    us_store_time(s, 1000);
+
+    for (i = 0; i < 3; i++) {
+        k = i == 0 ? ids / 2 : ids - 2 + i;
+        memset(&it[i], 0, sizeof(us_store_item_t));
+        it[i].url.len = url(k, buf[i]);
+        it[i].url.data = (uint8_t *) buf[i];
+    }
+
+    us_store_add_older(s, it, 3, 5);
+}
+
+
+/* the claims of a batch are made as a whole, that of a new URL with it */
+
+static int
+done_due(us_store_t *s)
+{
+    uint64_t  one, two;
+
+    one = us_store_claimed(s, ids / 2);
+    two = us_store_claimed(s, ids - 1);
+
+    if (one != two) {
+        fail("one claim of two", ids);
+    }
+
+    if (us_store_next_id(s) > ids && us_store_claimed(s, ids) != 1000) {
+        fail("a new URL without a claim", ids);
+    }
+
+    return one == 1000;
+}
+
+
+static void
+change_claim(us_store_t *s)
+{
+    unsigned          i;
+    us_store_claim_t  c[20];
+
+    us_store_time(s, 1000);
+
+    for (i = 0; i < 20; i++) {
+        c[i].id = ids - 1 - i;
+    }
+
+    us_store_claim(s, c, 20, 300);
+}
+
+
+static int
+done_claim(us_store_t *s)
+{
+    unsigned  i, n;
+
+    for (i = 0, n = 0; i < 20; i++) {
+        n += us_store_claimed(s, ids - 1 - i) == 300;
+    }
+
+    if (n % 20) {
+        fail("claims of 20:", n);
+    }
+
+    return n == 20;
+}
+
+
+/* the clock advances by so much that all claims are swept */
+
+static void
+change_clock(us_store_t *s)
+{
+    us_store_claim_t  c = { 1, US_OK };
+
+    us_store_time(s, 70000);
+    us_store_claim(s, &c, 1, 70000);
+}
+
+
+static int
+done_clock(us_store_t *s)
+{
+    return us_store_claimed(s, 1) == 70000;
 }
 
 
@@ -532,6 +630,12 @@ static const change_t  changes[] = {
       .done = done_delete },
     { "mark", SMALL, .before = 100, .change = change_mark,
       .done = done_mark },
+    { "add, due", SMALL, .before = 100, .claims = 1, .change = change_due,
+      .done = done_due },
+    { "claim", SMALL, .before = 100, .claims = 1, .change = change_claim,
+      .done = done_claim },
+    { "clock", SMALL, .before = 100, .claims = 1, .change = change_clock,
+      .done = done_clock },
     { "new mark", SMALL, .before = 100, .change = change_names,
       .done = done_names },
     { "model", MEDIUM, .before = 32768, .prepare = prepare_model,
@@ -612,8 +716,10 @@ format(uint8_t *mem, const char *key)
         .marks = { us_string("visited"), us_string("todo") },
         .nmarks = mem == zone ? 1 : 2,
         .sites = 1,
+        .revisit = change->claims,
         .ring = RING
     };
+    us_store_t       *s;
 
     memset(mem, 0, change->size);
     memcpy(conf.hash_key, key, 16);
@@ -623,7 +729,10 @@ format(uint8_t *mem, const char *key)
         _exit(2);
     }
 
-    return open_zone(mem, mem == zone ? &writer : &locks);
+    s = open_zone(mem, mem == zone ? &writer : &locks);
+    us_store_time(s, 100);
+
+    return s;
 }
 
 
@@ -633,6 +742,7 @@ static void
 restart(us_store_t *s)
 {
     size_t            n;
+    uint64_t          id;
     us_store_t       *r;
     us_store_info_t   one, two;
 
@@ -654,6 +764,16 @@ restart(us_store_t *s)
             || one.sites != two.sites || done_mark(s) != done_mark(r))
         {
             fail("another store after a restart", two.urls);
+        }
+
+        for (id = 0; change->claims && id < one.urls; id++) {
+            /* a sweep that was not ended has made 0 what will be 0 */
+
+            if (us_store_claimed(s, id) != us_store_claimed(r, id)
+                && (change->change != change_clock || us_store_claimed(s, id)))
+            {
+                fail("another claim after a restart", id);
+            }
         }
 
         check(r, two.urls);

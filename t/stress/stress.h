@@ -13,6 +13,9 @@
  *
  *     look-up of k gives id, or id is deleted
  *     get of id gives exactly URL k, or id is deleted
+ *
+ * Claims are only made later, by writers: so of all answers `due`, no two have
+ * the same id and the same earlier claim.
  */
 
 
@@ -31,6 +34,8 @@
 #define STRESS_URL    (US_URL_MAX + 16)
 #define STRESS_BATCH  300
 #define STRESS_HOT    (1 << 20)       /* a hot table: some 10,000 URLs */
+#define STRESS_DUES   (1 << 16)
+#define STRESS_EPOCH  1000000000      /* claims: s, which are units here */
 
 
 typedef struct {
@@ -39,6 +44,10 @@ typedef struct {
     uint64_t     deletes;
     uint64_t     looks;
     uint64_t     hits;                /* URLs that a hot table answered */
+    uint64_t     time;                /* claims: s since the test began */
+    uint64_t     claims;
+    uint64_t     due;
+    uint64_t     dues[STRESS_DUES];   /* answers, where their hash says */
     uint64_t     failed;              /* what a check found */
 } stress_t;
 
@@ -247,6 +256,59 @@ stress_item(unsigned k, char *buf)
     } while (0)
 
 
+/* the machine's clock: goes on, now and then a bit back, for one writer */
+
+static inline void
+stress_clock(us_store_t *s, stress_t *st, uint64_t *seed)
+{
+    uint64_t  t;
+
+    if (stress_random(seed) % 20 == 0) {
+        stress_count(&st->time);
+    }
+
+    t = STRESS_EPOCH + stress_load(&st->time);
+    us_store_time(s, stress_random(seed) % 20 ? t : t - 5);
+}
+
+
+/* an answer `due`: nobody else got it */
+
+static inline void
+stress_due(stress_t *st, const us_store_item_t *it)
+{
+    uint64_t  due, *slot;
+
+    due = (it->id << 24 | (it->claimed ? it->claimed - STRESS_EPOCH + 100 : 0))
+          + 1;
+    slot = &st->dues[(due * 0x9e3779b97f4a7c15) >> 48];
+
+    if (__atomic_exchange_n(slot, due, __ATOMIC_RELAXED) == due) {
+        stress_fail(st, "id %lu: due twice since %lu", (unsigned long) it->id,
+                    (unsigned long) it->claimed);
+    }
+
+    stress_count(&st->due);
+}
+
+
+static inline void
+stress_claim(us_store_t *s, stress_t *st, uint64_t *seed)
+{
+    unsigned          i, n;
+    us_store_claim_t  c[40];
+
+    n = 1 + stress_random(seed) % 40;
+
+    for (i = 0; i < n; i++) {
+        c[i].id = stress_random(seed) % (us_store_next_id(s) + 1);
+    }
+
+    us_store_claim(s, c, n, UINT32_MAX);
+    stress_count(&st->claims);
+}
+
+
 /* one round of a writer; returns 0 if the zone is full */
 
 static inline int
@@ -254,11 +316,13 @@ stress_write(us_store_t *s, stress_t *st, uint64_t *seed, char *text)
 {
     int               was, room;
     size_t            i, n;
+    uint32_t          older;
     unsigned          k[STRESS_BATCH];
     uint64_t          id, lsn;
     us_store_item_t   items[STRESS_BATCH];
 
     room = 1;
+    stress_clock(s, st, seed);
 
     switch (stress_random(seed) % 10) {
 
@@ -276,6 +340,10 @@ stress_write(us_store_t *s, stress_t *st, uint64_t *seed, char *text)
         us_store_mark(s, 0, id, stress_random(seed) & 1, &lsn);
         break;
 
+    case 2:
+        stress_claim(s, st, seed);
+        break;
+
     default:
         n = stress_random(seed) % 4 ? 1 + stress_random(seed) % 20
                                     : STRESS_BATCH;
@@ -285,10 +353,17 @@ stress_write(us_store_t *s, stress_t *st, uint64_t *seed, char *text)
             items[i] = stress_item(k[i], text + i * STRESS_URL);
         }
 
-        us_store_add(s, items, n);
+        older = stress_random(seed) % 4;
+        us_store_add_older(s, items, n, older);
 
         for (i = 0; i < n; i++) {
-            if (items[i].status == US_NEW || items[i].status == US_SEEN) {
+            if (items[i].status == US_DUE && older) {
+                stress_due(st, &items[i]);
+            }
+
+            if (items[i].status == US_NEW || items[i].status == US_SEEN
+                || items[i].status == US_DUE)
+            {
                 stress_store(&st->ack[k[i]], items[i].id + 1);
                 stress_count(&st->adds);
 
@@ -361,12 +436,17 @@ stress_read(us_store_t *s, stress_t *st, uint64_t *seed)
         }
 
         next = us_store_next_id(s);
+        (void) us_store_next_due(s, next / 2, next, 2);
 
         if (next) {
             id = stress_random(seed) % next;
 
             if (stress_random(seed) & 1) {
                 id = next - 1 - id % 100 % next;
+            }
+
+            if (us_store_claimed(s, id) > us_store_clock(s)) {
+                stress_fail(st, "id %lu: a claim to come", (unsigned long) id);
             }
 
             if (us_store_get(s, id, buf, &len) == US_OK) {

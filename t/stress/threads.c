@@ -169,6 +169,7 @@ main(int argc, char **argv)
     conf.marks[0] = us_string("visited");
     conf.ring = 1 << 18;
     conf.sites = 1;
+    conf.revisit = 1;
 
     if (us_store_format(mem, ZONE, &conf) != 0) {
         return 2;
@@ -194,14 +195,16 @@ main(int argc, char **argv)
     ids = stress_verify(s, st);
     us_store_close(s);
 
-    printf("%lu ids, %u models, %lu adds, %lu deletes, %lu look-ups, "
+    printf("%lu ids, %u models, %lu adds, %lu deletes, %lu due, %lu look-ups, "
            "%lu hits of hot tables, %lu failed\n",
            (unsigned long) ids, learnt, (unsigned long) st->adds,
-           (unsigned long) st->deletes, (unsigned long) st->looks,
+           (unsigned long) st->deletes, (unsigned long) st->due,
+           (unsigned long) st->looks,
            (unsigned long) st->hits,
            (unsigned long) st->failed);
 
-    i = st->failed != 0 || ids == 0 || learnt == 0 || st->hits == 0;
+    i = st->failed != 0 || ids == 0 || learnt == 0 || st->hits == 0
+        || st->due == 0;
     free(st);
 
     return i;

@@ -515,6 +515,23 @@ test_settings(void **state)
     other.nmarks = 1;
     assert_int_equal(us_data_differs(&m, &other, &e), -1);
 
+    /* claims may be added; then they stay, by their unit */
+
+    other = conf;
+    other.revisit = 3600;
+    assert_int_equal(m.version, 1);
+    assert_int_equal(us_data_differs(&m, &other, &e), 0);
+    assert_int_equal(us_data_describe(&m, &other), 0);
+    assert_int_equal(m.version, 2);
+    assert_int_equal(us_data_differs(&m, &other, &e), 0);
+    other.revisit = 60;
+    assert_int_equal(us_data_differs(&m, &other, &e), -1);
+    assert_non_null(strstr(e.text, "revisit \"3600s\""));
+    assert_int_equal(us_data_differs(&m, &conf, &e), -1);
+    assert_int_equal(us_data_conf(&m, &other, &txt, &e), 0);
+    assert_int_equal(other.revisit, 3600);
+    assert_int_equal(us_data_describe(&m, &conf), 0);
+
     other = conf;
     other.schemes_first = 1;
     assert_int_equal(us_data_differs(&m, &other, &e), -1);

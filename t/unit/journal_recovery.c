@@ -566,6 +566,7 @@ test_manifest(void **state)
     assert_int_equal(us_manifest_read(dirfd_, &n, &e), US_MANIFEST_NONE);
 
     memset(&m, 0, sizeof(m));
+    m.version = 1;
     memcpy(m.uuid, fake_uuid, 16);
     m.epoch = 77;
     m.state = US_STATE_OPEN;
@@ -589,6 +590,20 @@ test_manifest(void **state)
     assert_string_equal(text, "x,y");
     assert_int_equal(us_manifest_setting(&n, "mark", text, sizeof(text)), -1);
     assert_int_equal(us_manifest_setting(&n, "norm", text, 6), -1);
+
+    /* with operations of claims; of a program to come */
+
+    m.version = 2;
+    assert_int_equal(us_manifest_write(dirfd_, &m, &e), 0);
+    assert_int_equal(us_manifest_read(dirfd_, &n, &e), US_MANIFEST_OK);
+    assert_int_equal(n.version, 2);
+
+    m.version = 3;
+    assert_int_equal(us_manifest_write(dirfd_, &m, &e), 0);
+    assert_int_equal(us_manifest_read(dirfd_, &n, &e),
+                     US_MANIFEST_VERSION_OTHER);
+    assert_non_null(strstr(e.text, "format version 3"));
+    assert_non_null(strstr(e.text, "up to 2"));
 
     /* a zero byte under a good CRC */
 

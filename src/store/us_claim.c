@@ -1,0 +1,451 @@
+
+/*
+ * Claims of a store: which items of a batch are due, and who gets them.  See
+ * us_claims.h for the rule and the array.
+ *
+ * A group is looked at without the lock first.  What seems to be due is picked,
+ * in order of ids.  Under the lock each is looked at again; those still due are
+ * claimed by one operation and one commit.  The order of words in the commit
+ * is: LSN, claims.  So a reader that sees a claim also sees the LSN that covers
+ * it.
+ */
+
+
+#include "us_store_private.h"
+
+
+void
+us_store_time(us_store_t *s, uint64_t now)
+{
+    s->now = now;
+}
+
+
+uint32_t
+us_store_revisit(const us_store_t *s)
+{
+    return (uint32_t) us_relaxed(&us_head(s)->revisit);
+}
+
+
+uint64_t
+us_store_clock(const us_store_t *s)
+{
+    /* acquire: see us_store_rule() */
+
+    return us_acquire(&us_head(s)->clock) * us_store_revisit(s);
+}
+
+
+/* the handle's time in units; 0: it is not known, or no claims are kept */
+
+static uint64_t
+us_store_unit(const us_store_t *s)
+{
+    uint64_t  revisit;
+
+    revisit = us_store_revisit(s);
+
+    return revisit ? s->now / revisit : 0;
+}
+
+
+/*
+ * The rule by the clock as it is now, which is returned.  A reader without the
+ * lock compares the clock once more after it has read claims: if that has
+ * advanced, a claim may be newer than the clock of the rule, and look old.
+ */
+
+static uint64_t
+us_store_rule(const us_store_t *s, us_claims_rule_t *rule, uint32_t older)
+{
+    uint64_t  clock;
+
+    clock = us_acquire(&us_head(s)->clock);
+    us_claims_rule(rule, clock, us_store_unit(s), older);
+
+    return clock;
+}
+
+
+size_t
+us_store_due(us_store_t *s, us_store_item_t *items, size_t n, uint32_t older)
+{
+    size_t             i, due;
+    uint16_t           value;
+    uint64_t           clock;
+    us_claims_rule_t   rule;
+
+    if (us_store_revisit(s) == 0) {
+        return 0;
+    }
+
+    clock = us_store_rule(s, &rule, older);
+
+    for (i = 0, due = 0; i < n; i++) {
+
+        if (items[i].status != US_SEEN) {
+            continue;
+        }
+
+        value = us_claims_read(&s->arena, items[i].id);
+
+        while (us_claims_due(&rule, value)) {
+
+            if (us_acquire(&us_head(s)->clock) == clock) {
+                items[i].status = US_DUE;
+                items[i].claimed = us_claims_unit(clock, value)
+                                   * us_store_revisit(s);
+                due++;
+                break;
+            }
+
+            clock = us_store_rule(s, &rule, older);
+            value = us_claims_read(&s->arena, items[i].id);
+        }
+    }
+
+    return due;
+}
+
+
+uint64_t
+us_store_claimed(us_store_t *s, uint64_t id)
+{
+    uint16_t  value;
+    uint64_t  clock;
+
+    do {
+        clock = us_acquire(&us_head(s)->clock);
+        value = us_claims_read(&s->arena, id);
+    } while (us_acquire(&us_head(s)->clock) != clock);
+
+    return us_claims_unit(clock, value) * us_store_revisit(s);
+}
+
+
+void
+us_store_times(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (items[i].status == US_SEEN) {
+            items[i].claimed = us_store_claimed(s, items[i].id);
+        }
+    }
+}
+
+
+uint64_t
+us_store_next_due(us_store_t *s, uint64_t from, uint64_t to, uint32_t older)
+{
+    uint64_t           id, clock, next;
+    us_claims_rule_t   rule;
+
+    next = us_store_next_id(s);
+    to = to < next ? to : next;
+
+    while (from < to) {
+        clock = us_store_rule(s, &rule, older);
+        id = us_claims_scan(&s->arena, &rule, from, to);
+
+        if (id < to && us_acquire(&us_head(s)->clock) != clock) {
+            continue;
+        }
+
+        if (id == to || !us_marked(&s->arena, US_AREA_DELETED, id)) {
+            return id;
+        }
+
+        from = id + 1;
+    }
+
+    return to;
+}
+
+
+int
+us_store_set_revisit(us_store_t *s, uint32_t revisit)
+{
+    int         rc;
+    us_head_t  *h;
+
+    h = us_head(s);
+
+    us_store_enter(s);
+
+    rc = (h->revisit && h->revisit != revisit) ? -1 : 0;
+
+    if (rc == 0) {
+        us_release(&h->revisit, revisit);
+    }
+
+    us_store_leave(s);
+
+    return rc;
+}
+
+
+int
+us_store_tick_locked(us_store_t *s)
+{
+    us_op_t      op;
+    uint64_t     unit;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    unit = us_store_unit(s);
+
+    if (unit <= a->head->clock || unit > US_OP_UNIT_MAX) {
+        return 0;
+    }
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_CLOCK;
+    op.id = unit;
+
+    if (!us_ring_fits(a, us_op_size(&op))) {
+        return -1;
+    }
+
+    us_claims_tick_locked(a, unit);
+    us_ring_put_locked(a, &op);
+    us_commit(a);
+
+    return 0;
+}
+
+
+/* in order of ids, and of equal ids, of items: insertion sort of 256 at most */
+
+static void
+us_store_pick_one(us_store_t *s, uint64_t id, size_t at)
+{
+    unsigned  i;
+
+    for (i = s->npicks++; i && s->picks[i - 1].id > id; i--) {
+        s->picks[i] = s->picks[i - 1];
+    }
+
+    s->picks[i].id = id;
+    s->picks[i].at = (unsigned) at;
+}
+
+
+void
+us_store_pick(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (items[i].status == US_DUE) {
+            us_store_pick_one(s, items[i].id, i);
+        }
+    }
+}
+
+
+size_t
+us_store_pick_bytes(const us_store_t *s)
+{
+    return s->npicks ? US_OP_HEAD_MAX + (size_t) s->npicks * 10 : 0;
+}
+
+
+int
+us_store_pick_gone_locked(us_store_t *s)
+{
+    unsigned  i;
+
+    for (i = 0; i < s->npicks; i++) {
+        if (us_marked(&s->arena, US_AREA_DELETED, s->picks[i].id)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Intends the claims of the first n picks, whose ids differ and which there is
+ * room for, and commits them as one operation.
+ */
+
+static void
+us_store_claim_locked(us_store_t *s, unsigned n, uint64_t unit)
+{
+    size_t       len;
+    uint8_t      ids[US_OP_CLAIM_MAX];
+    us_op_t      op;
+    uint64_t     last;
+    unsigned     i;
+    us_arena_t  *a;
+
+    if (n == 0) {
+        return;
+    }
+
+    a = &s->arena;
+
+    for (i = 0, len = 0, last = US_STORE_NO_ID; i < n; i++) {
+        len += us_op_id_write(ids + len, last, s->picks[i].id);
+        last = s->picks[i].id;
+    }
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_CLAIM;
+    op.id = unit;
+    op.bytes.data = ids;
+    op.bytes.len = len;
+
+    us_ring_put_locked(a, &op);
+
+    for (i = 0; i < n; i++) {
+        us_claims_set_locked(a, s->picks[i].id,
+                             us_claims_value(a->head->clock, unit));
+    }
+
+    us_commit(a);
+}
+
+
+void
+us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older)
+{
+    unsigned           i, k;
+    uint16_t           value;
+    uint64_t           last;
+    us_head_t         *h;
+    us_store_pick_t   *p;
+    us_store_item_t   *item;
+    us_claims_rule_t   rule;
+
+    h = us_head(s);
+    us_store_rule(s, &rule, older);
+    us_store_keep_locked(s, 0);
+
+    for (i = 0, k = 0, last = US_STORE_NO_ID; i < s->npicks; i++) {
+        p = &s->picks[i];
+
+        if (p->at >= n) {
+            continue;
+        }
+
+        item = &items[p->at];
+        value = us_claims_read(&s->arena, p->id);
+
+        /* the second of two equal URLs is seen */
+
+        if (p->id == last || !us_claims_due(&rule, value)) {
+            item->status = US_SEEN;
+            item->claimed = 0;
+
+        } else if (us_claims_reserve_locked(&s->arena, p->id) != 0) {
+            item->status = US_FULL;
+
+        } else {
+            item->claimed = us_claims_unit(h->clock, value) * h->revisit;
+            last = p->id;
+            s->picks[k++] = *p;
+        }
+    }
+
+    us_store_claim_locked(s, k, h->clock);
+
+    s->npicks = 0;
+}
+
+
+/* US_OK: it is picked; without the lock, or under it */
+
+static us_store_status_t
+us_store_claim_status(us_store_t *s, uint64_t id)
+{
+    if (id >= us_store_next_id(s)) {
+        return US_UNKNOWN;
+    }
+
+    return us_marked(&s->arena, US_AREA_DELETED, id) ? US_DELETED : US_OK;
+}
+
+
+/* -1: the ring is full, nothing was done */
+
+static int
+us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
+    uint64_t at)
+{
+    size_t            i;
+    unsigned          k, picked;
+    uint64_t          unit, last;
+    us_store_pick_t  *p;
+
+    for (i = 0, s->npicks = 0; i < n; i++) {
+        us_store_pick_one(s, claims[i].id, i);
+    }
+
+    us_store_enter(s);
+
+    if (us_store_tick_locked(s) != 0
+        || !us_ring_fits(&s->arena, us_store_pick_bytes(s)))
+    {
+        us_store_leave(s);
+        return -1;
+    }
+
+    unit = us_store_revisit(s) ? at / us_store_revisit(s) : 0;
+    unit = unit < us_head(s)->clock ? unit : us_head(s)->clock;
+
+    us_store_keep_locked(s, 0);
+
+    for (i = 0, k = 0, last = US_STORE_NO_ID; i < n; i++) {
+        p = &s->picks[i];
+        picked = p->at;
+        claims[picked].status = us_store_claim_status(s, p->id);
+
+        if (claims[picked].status != US_OK || p->id == last) {
+            continue;
+        }
+
+        if (us_claims_value(us_head(s)->clock, unit)
+            && us_claims_reserve_locked(&s->arena, p->id) != 0)
+        {
+            claims[picked].status = US_FULL;
+            continue;
+        }
+
+        last = p->id;
+        s->picks[k++] = *p;
+    }
+
+    us_store_claim_locked(s, k, unit);
+
+    s->npicks = 0;
+    us_store_leave(s);
+
+    return 0;
+}
+
+
+uint64_t
+us_store_claim(us_store_t *s, us_store_claim_t *claims, size_t n, uint64_t at)
+{
+    size_t  group;
+
+    for ( /* void */ ; n; n -= group, claims += group) {
+        group = n < US_STORE_GROUP ? n : US_STORE_GROUP;
+
+        if (us_store_claim_group(s, claims, group, at) != 0) {
+            break;
+        }
+    }
+
+    while (n--) {
+        claims++->status = US_BUSY;
+    }
+
+    return us_store_published(s);
+}

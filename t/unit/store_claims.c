@@ -1,0 +1,741 @@
+
+/*
+ * Claims: the rule, the clock, the window, what a restart keeps; and a model
+ * of all that, which random operations are compared with.
+ */
+
+
+#include "store_zone.h"
+#include "stream.h"
+#include "store/us_claims.h"
+#include "store/us_ring.h"
+
+#include <string.h>
+
+
+#define ZONE    ((size_t) 8 << 20)
+#define RING    ((size_t) 1 << 18)
+#define HOUR    3600
+#define START   ((uint64_t) 490000 * HOUR)      /* of a unit */
+
+
+static stream_t  journal, dump;
+static uint64_t  dump_lsn;
+
+
+static void
+drain(us_store_t *s)
+{
+    stream_drain(&journal, s);
+}
+
+
+static zone_t *
+zone(uint32_t revisit)
+{
+    zone_t  *z;
+
+    zone_conf.revisit = revisit;
+    z = zone_create(ZONE, RING);
+    zone_conf.revisit = 0;
+
+    return z;
+}
+
+
+static us_store_item_t
+ask(us_store_t *s, const char *url, uint32_t older)
+{
+    us_store_item_t  it;
+
+    it = item(url, 0);
+    us_store_add_older(s, &it, 1, older);
+    drain(s);
+
+    return it;
+}
+
+
+static us_store_status_t
+claim(us_store_t *s, uint64_t id, uint64_t at)
+{
+    us_store_claim_t  c = { id, US_OK };
+
+    us_store_claim(s, &c, 1, at);
+    drain(s);
+
+    return c.status;
+}
+
+
+/* what the journal, and a dump if there is one, make of an empty zone */
+
+static zone_t *
+restart(zone_t *old, uint32_t revisit)
+{
+    size_t    from;
+    ssize_t   rc;
+    zone_t   *z;
+
+    zone_destroy(old);
+    z = zone(revisit);
+
+    if (dump.len) {
+        assert_int_equal(us_store_apply(z->store, dump.data, dump.len),
+                         dump.len);
+    }
+
+    from = dump.len ? dump_lsn : 0;
+
+    if (journal.len > from) {
+        rc = us_store_apply(z->store, journal.data + from, journal.len - from);
+        assert_int_equal(rc, journal.len - from);
+    }
+
+    assert_int_equal(us_store_set_lsn(z->store, journal.len), 0);
+
+    return z;
+}
+
+
+static void
+begin(void)
+{
+    journal.len = 0;
+    dump.len = 0;
+}
+
+
+/* never before N units have passed, always after N + 1 */
+
+static void
+test_rule(void **state)
+{
+    zone_t           *z;
+    us_store_item_t   it;
+
+    begin();
+    z = zone(HOUR);
+    us_store_time(z->store, START + 100);
+
+    it = ask(z->store, "http://a/", 2);
+    assert_int_equal(it.status, US_NEW);
+    assert_int_equal(it.claimed, 0);
+
+    it = ask(z->store, "http://a/", 2);
+    assert_int_equal(it.status, US_SEEN);
+
+    us_store_time(z->store, START + 3 * HOUR - 1);
+    it = ask(z->store, "http://a/", 2);
+    assert_int_equal(it.status, US_SEEN);
+
+    /* a look-up claims nothing */
+
+    us_store_time(z->store, START + 3 * HOUR);
+    it = lookup(z->store, "http://a/");
+    assert_int_equal(us_store_due(z->store, &it, 1, 3), 0);
+    assert_int_equal(it.status, US_SEEN);
+    assert_int_equal(us_store_due(z->store, &it, 1, 2), 1);
+    assert_int_equal(it.status, US_DUE);
+    assert_int_equal(it.claimed, START);
+
+    it = ask(z->store, "http://a/", 0);
+    assert_int_equal(it.status, US_SEEN);
+
+    it = ask(z->store, "http://a/", 2);
+    assert_int_equal(it.status, US_DUE);
+    assert_int_equal(it.claimed, START);
+
+    it = ask(z->store, "http://a/", 2);
+    assert_int_equal(it.status, US_SEEN);
+
+    us_store_times(z->store, &it, 1);
+    assert_int_equal(it.claimed, START + 3 * HOUR);
+
+    zone_destroy(z);
+}
+
+
+static void
+test_batch(void **state)
+{
+    zone_t           *z;
+    unsigned          i;
+    us_store_item_t   it[6];
+
+    begin();
+    z = zone(HOUR);
+    us_store_time(z->store, START);
+    (void) ask(z->store, "http://a/", 1);
+    (void) ask(z->store, "http://b/", 1);
+
+    us_store_time(z->store, START + 9 * HOUR);
+    i = (unsigned) journal.len;
+
+    it[0] = item("http://b/", 0);
+    it[1] = item("http://new/", 0);
+    it[2] = item("http://a/", 0);
+    it[3] = item("http://b/", 0);
+    it[4] = item("http://new/", 0);
+    it[5] = item("http://b/", 0);
+
+    us_store_add_older(z->store, it, 6, 1);
+    drain(z->store);
+
+    assert_int_equal(it[0].status, US_DUE);
+    assert_int_equal(it[1].status, US_NEW);
+    assert_int_equal(it[2].status, US_DUE);
+    assert_int_equal(it[3].status, US_SEEN);
+    assert_int_equal(it[4].status, US_SEEN);
+    assert_int_equal(it[5].status, US_SEEN);
+
+    /* one operation of the clock, one add, one of both claims */
+
+    for (it[0].id = 0; i < journal.len; it[0].id++) {
+        i += (unsigned) us_store_op_size(journal.data + i, journal.len - i);
+    }
+
+    assert_int_equal(it[0].id, 3);
+
+    zone_destroy(z);
+}
+
+
+static void
+test_claim(void **state)
+{
+    int               was;
+    zone_t           *z;
+    uint64_t          lsn;
+    us_store_item_t   it;
+    us_store_claim_t  c[4];
+
+    begin();
+    z = zone(HOUR);
+    us_store_time(z->store, START);
+    (void) ask(z->store, "http://a/", 1);
+    (void) ask(z->store, "http://b/", 1);
+    (void) ask(z->store, "http://c/", 1);
+
+    us_store_time(z->store, START + 5 * HOUR);
+
+    assert_int_equal(us_store_delete(z->store, 1, &was, &lsn), US_OK);
+    assert_int_equal(us_store_claimed(z->store, 1), 0);
+
+    memset(c, 0, sizeof(c));
+    c[0].id = 2;
+    c[1].id = 1;
+    c[2].id = 3;
+    c[3].id = 2;
+    us_store_claim(z->store, c, 4, START + 2 * HOUR + 7);
+    assert_int_equal(c[0].status, US_OK);
+    assert_int_equal(c[1].status, US_DELETED);
+    assert_int_equal(c[2].status, US_UNKNOWN);
+    assert_int_equal(c[3].status, US_OK);
+    assert_int_equal(us_store_claimed(z->store, 2), START + 2 * HOUR);
+
+    /* a time to come is now; clearing makes due at once */
+
+    assert_int_equal(claim(z->store, 0, START + 500 * HOUR), US_OK);
+    assert_int_equal(us_store_claimed(z->store, 0), START + 5 * HOUR);
+
+    it = lookup(z->store, "http://a/");
+    assert_int_equal(us_store_due(z->store, &it, 1, 65000), 0);
+    assert_int_equal(claim(z->store, 0, 0), US_OK);
+    assert_int_equal(us_store_claimed(z->store, 0), 0);
+    assert_int_equal(us_store_due(z->store, &it, 1, 65000), 1);
+
+    /* longer ago than the window: as if never */
+
+    assert_int_equal(claim(z->store, 0, HOUR), US_OK);
+    assert_int_equal(us_store_claimed(z->store, 0), 0);
+
+    drain(z->store);
+    z = restart(z, HOUR);
+    assert_int_equal(us_store_claimed(z->store, 0), 0);
+    assert_int_equal(us_store_claimed(z->store, 1), 0);
+    assert_int_equal(us_store_claimed(z->store, 2), START + 2 * HOUR);
+
+    zone_destroy(z);
+}
+
+
+/* the machine's clock goes back: no claim gets younger, none is due early */
+
+static void
+test_back(void **state)
+{
+    zone_t           *z;
+    us_store_item_t   it;
+
+    begin();
+    z = zone(HOUR);
+    us_store_time(z->store, START);
+    (void) ask(z->store, "http://a/", 2);
+
+    us_store_time(z->store, START + 3 * HOUR);
+    (void) ask(z->store, "http://b/", 2);
+
+    us_store_time(z->store, START - 100 * HOUR);
+    it = lookup(z->store, "http://a/");
+    assert_int_equal(us_store_due(z->store, &it, 1, 2), 1);
+    it = lookup(z->store, "http://b/");
+    assert_int_equal(us_store_due(z->store, &it, 1, 2), 0);
+
+    it = ask(z->store, "http://a/", 2);
+    assert_int_equal(it.status, US_DUE);
+    it = ask(z->store, "http://a/", 2);
+    assert_int_equal(it.status, US_SEEN);
+    assert_int_equal(us_store_claimed(z->store, 0), START + 3 * HOUR);
+
+    z = restart(z, HOUR);
+    us_store_time(z->store, START - 100 * HOUR);
+    assert_int_equal(us_store_clock(z->store), START + 3 * HOUR);
+    it = ask(z->store, "http://a/", 2);
+    assert_int_equal(it.status, US_SEEN);
+
+    zone_destroy(z);
+}
+
+
+/* revisit= of a store that had none: all are due; another unit is refused */
+
+static void
+test_added(void **state)
+{
+    zone_t           *z;
+    us_store_item_t   it;
+    us_store_conf_t   conf;
+    us_store_info_t   info;
+
+    begin();
+    z = zone(0);
+    us_store_time(z->store, START);
+    (void) ask(z->store, "http://a/", 0);
+
+    it = ask(z->store, "http://a/", 1);
+    assert_int_equal(it.status, US_SEEN);
+    us_store_info(z->store, &info);
+    assert_int_equal(info.parts[US_PART_CLAIMS], 0);
+
+    assert_int_equal(us_store_set_revisit(z->store, HOUR), 0);
+    assert_int_equal(us_store_set_revisit(z->store, HOUR), 0);
+    assert_int_equal(us_store_set_revisit(z->store, 60), -1);
+    assert_int_equal(us_store_set_revisit(z->store, 0), -1);
+
+    us_store_conf(z->store, &conf);
+    assert_int_equal(conf.revisit, HOUR);
+
+    it = ask(z->store, "http://a/", 65000);
+    assert_int_equal(it.status, US_DUE);
+    it = ask(z->store, "http://a/", 1);
+    assert_int_equal(it.status, US_SEEN);
+
+    z = restart(z, HOUR);
+    assert_int_equal(us_store_claimed(z->store, 0), START);
+    us_store_info(z->store, &info);
+    assert_true(info.parts[US_PART_CLAIMS] > 0);
+
+    /* the journal of claims in a store that keeps none */
+
+    zone_destroy(z);
+    z = zone(0);
+    assert_int_equal(us_store_apply(z->store, journal.data, journal.len),
+                     US_REPLAY_DAMAGED);
+
+    zone_destroy(z);
+}
+
+
+/* claims take 2 bytes for a URL, and none if they are off */
+
+static void
+test_size(void **state)
+{
+    char              url[64];
+    zone_t           *z[2];
+    unsigned          i, n;
+    us_store_item_t   it;
+    us_store_info_t   info[2];
+
+    begin();
+
+    for (i = 0; i < 2; i++) {
+        z[i] = zone(i ? HOUR : 0);
+        us_store_time(z[i]->store, START);
+
+        for (n = 0; n < 50000; n++) {
+            snprintf(url, sizeof(url), "http://s%u.test/%u", n % 97, n);
+            it = item(url, 0);
+            us_store_add(z[i]->store, &it, 1);
+            drain(z[i]->store);
+            assert_int_equal(it.status, US_NEW);
+        }
+
+        us_store_info(z[i]->store, &info[i]);
+    }
+
+    assert_int_equal(info[0].parts[US_PART_CLAIMS], 0);
+    assert_in_range(info[1].parts[US_PART_CLAIMS], 2 * n, 2 * n + 16384);
+    assert_int_equal(info[1].content - info[0].content,
+                     info[1].parts[US_PART_CLAIMS]);
+
+    zone_destroy(z[0]);
+    zone_destroy(z[1]);
+}
+
+
+/* every age, at each point of the turn that matters */
+
+static void
+test_turn(void **state)
+{
+    uint16_t           v;
+    uint64_t           clock, unit, age, older, stood;
+    us_claims_rule_t   rule;
+
+    static const uint64_t  olders[] = { 1, 2, 255, 30000, 64999, 65000 };
+    static const uint64_t  stoods[] = { 0, 1, 2, 254, 29999, 70000 };
+
+    for (clock = 2 * US_CLAIMS_TURN - 70000; clock < 2 * US_CLAIMS_TURN + 3;
+         clock += clock % US_CLAIMS_TURN > 2
+                  && clock % US_CLAIMS_TURN < US_CLAIMS_TURN - 40 ? 499 : 1)
+    {
+        older = olders[clock % 6];
+        stood = stoods[clock / 6 % 6];
+        us_claims_rule(&rule, clock, clock + stood, older);
+        assert_true(us_claims_due(&rule, 0));
+
+        for (age = 0; age <= US_CLAIMS_OLDEST && age < clock; age++) {
+            unit = clock - age;
+            v = us_claims_value(unit, unit);
+            assert_true(v != 0);
+
+            if (us_claims_due(&rule, v) != (age + stood > older)) {
+                fail_msg("clock %lu age %lu stood %lu older %lu", clock, age,
+                         stood, older);
+            }
+
+            if (us_claims_unit(clock, v)
+                != (age <= US_CLAIMS_WINDOW ? unit : 0))
+            {
+                fail_msg("clock %lu age %lu", clock, age);
+            }
+        }
+
+        /* newer than the clock: by a writer that this reader has missed */
+
+        for (unit = clock + 1; unit <= clock + 22; unit++) {
+            assert_false(us_claims_due(&rule, us_claims_value(unit, unit)));
+        }
+    }
+}
+
+
+/*
+ * Random operations, and a model.  Time passes by steps of a unit, by weeks of
+ * them, and by more than a turn; ids come when they come.
+ */
+
+#define URLS  9000
+
+
+static struct {
+    uint64_t  unit;                   /* of the last claim, 0: never */
+    int       gone;
+} model[2 * URLS];
+
+static uint64_t  nmodel, now;
+static unsigned  top;                 /* URLs there can be */
+
+
+static int
+model_due(uint64_t id, uint64_t older)
+{
+    uint64_t  age;
+
+    age = now - model[id].unit;
+
+    return model[id].unit == 0 || age > older;
+}
+
+
+static void
+model_check(us_store_t *s, uint64_t id)
+{
+    uint64_t  have, want;
+
+    have = us_store_claimed(s, id);
+    want = model[id].unit && now - model[id].unit <= US_CLAIMS_WINDOW
+           ? model[id].unit : 0;
+
+    /* the store's clock may stand while nobody writes */
+
+    if (have != want
+        && !(want == 0 && model[id].unit == have
+             && us_store_clock(s) - have <= US_CLAIMS_WINDOW))
+    {
+        fail_msg("id %lu: claimed %lu, not %lu, at %lu", id, have, want, now);
+    }
+}
+
+
+static void
+model_add(us_store_t *s)
+{
+    int              due;
+    char             urls[40][40];
+    unsigned         i, n, older;
+    uint64_t         id;
+    us_store_item_t  it[40];
+
+    n = 1 + rnd(40);
+    older = rnd(3) ? 1 + rnd(300) : 1 + rnd(65000);
+
+    for (i = 0; i < n; i++) {
+        top += top < URLS && rnd(8) == 0;
+        id = rnd(4) ? rnd(top) : top - 1 - rnd(top < 9 ? top : 9);
+        snprintf(urls[i], sizeof(urls[i]), "http://s%lu.test/%lu", id % 7, id);
+        it[i] = item(urls[i], 0);
+    }
+
+    us_store_add_older(s, it, n, older);
+    drain(s);
+
+    for (i = 0; i < n; i++) {
+        id = it[i].id;
+
+        if (it[i].status == US_NEW) {
+            assert_int_equal(id, nmodel);
+            assert_true(nmodel < 2 * URLS);
+            model[nmodel].gone = 0;
+            model[nmodel++].unit = now;
+            continue;
+        }
+
+        assert_true(id < nmodel);
+        due = model_due(id, older);
+
+        if (it[i].status != (due ? US_DUE : US_SEEN)) {
+            fail_msg("id %lu: status %u at %lu, claimed %lu, older %u", id,
+                     it[i].status, now, model[id].unit, older);
+        }
+
+        if (due) {
+            assert_true(it[i].claimed == model[id].unit
+                        || (it[i].claimed == 0
+                            && now - model[id].unit > US_CLAIMS_WINDOW));
+            model[id].unit = now;
+        }
+    }
+}
+
+
+static void
+model_claim(us_store_t *s)
+{
+    unsigned          i, n;
+    uint64_t          at;
+    us_store_claim_t  c[30];
+
+    n = 1 + rnd(30);
+    at = rnd(4) == 0 ? 0 : rnd(2) ? now - rnd(1000) : now - rnd(70000);
+
+    for (i = 0; i < n; i++) {
+        c[i].id = rnd((unsigned) nmodel + 1);
+    }
+
+    us_store_claim(s, c, n, at);
+    drain(s);
+
+    for (i = 0; i < n; i++) {
+
+        if (c[i].id >= nmodel) {
+            assert_int_equal(c[i].status, US_UNKNOWN);
+
+        } else if (model[c[i].id].gone) {
+            assert_int_equal(c[i].status, US_DELETED);
+
+        } else {
+            assert_int_equal(c[i].status, US_OK);
+            model[c[i].id].unit = now - at > US_CLAIMS_WINDOW ? 0 : at;
+        }
+    }
+}
+
+
+static void
+model_scan(us_store_t *s)
+{
+    uint64_t  id, from, to, older;
+
+    older = 1 + rnd(65000);
+    from = rnd((unsigned) nmodel + 1);
+    to = from + rnd(3000);
+
+    for (id = from; id < to && id < nmodel; id++) {
+        if (model[id].gone || !model_due(id, older)) {
+            continue;
+        }
+
+        assert_int_equal(us_store_next_due(s, from, to, (uint32_t) older), id);
+        from = id + 1;
+    }
+
+    assert_int_equal(us_store_next_due(s, from, to, (uint32_t) older),
+                     to < nmodel ? to : from > nmodel ? to : nmodel);
+}
+
+
+static void
+test_model(void **state)
+{
+    int        was;
+    zone_t    *z;
+    uint64_t   id, lsn;
+    unsigned   i;
+
+    begin();
+    nmodel = 0;
+    top = 1;
+    now = 70000;
+    z = zone(1);
+
+    for (i = 0; i < 30000; i++) {
+
+        us_store_time(z->store, now);
+
+        switch (rnd(12)) {
+
+        case 0:
+            now += rnd(20) ? rnd(3) : rnd(10) ? rnd(700) : rnd(140000);
+            break;
+
+        case 1:
+            if (nmodel) {
+                model_claim(z->store);
+            }
+            break;
+
+        case 2:
+            if (nmodel) {
+                model_scan(z->store);
+            }
+            break;
+
+        case 3:
+            if (nmodel && rnd(3) == 0) {
+                id = rnd((unsigned) nmodel);
+                assert_int_equal(us_store_delete(z->store, id, &was, &lsn),
+                                 US_OK);
+                drain(z->store);
+                model[id].gone = 1;
+                model[id].unit = 0;
+            }
+            break;
+
+        case 4:
+            if (rnd(50) == 0) {
+                dump.len = 0;
+                assert_int_equal(us_store_dump(z->store, stream_put, &dump,
+                                               &dump_lsn), 0);
+            }
+
+            if (rnd(100) == 0) {
+                z = restart(z, 1);
+            }
+            break;
+
+        default:
+            model_add(z->store);
+        }
+
+        if (i % 500 == 0) {
+            for (id = 0; id < nmodel; id++) {
+                model_check(z->store, id);
+            }
+        }
+    }
+
+    print_message("%lu URLs, journal of %zu bytes, %lu units\n", nmodel,
+                  journal.len, now);
+
+    zone_destroy(z);
+}
+
+
+/* bytes that are no such operations are refused */
+
+static void
+test_hostile(void **state)
+{
+    zone_t    *z;
+    unsigned   i;
+
+    static const struct {
+        const char  *bytes;
+        size_t       len;
+        ssize_t      rc;
+    } ops[] = {
+        { "\0\x0c\x05", 3, 3 },
+        { "\0\x0c\x00", 3, US_REPLAY_DAMAGED },
+        { "\0\x0c\xff\xff\xff\xff\xff\xff\x7f", 9, US_REPLAY_DAMAGED },
+        { "\0\x0d\x05\x01\x00", 5, US_REPLAY_DAMAGED },     /* no such id */
+        { "\0\x0c\x05\0\x0d\x06\x01\x00", 8, US_REPLAY_DAMAGED },
+        { "\0\x0d\x05\x00", 4, US_REPLAY_DAMAGED },
+        { "\0\x0d\x05\x01\x80", 5, US_REPLAY_DAMAGED },     /* half a number */
+        { "\0\x0e\x00\x01\x01\0\0\0\0\0\0\0", 12, US_REPLAY_DAMAGED },
+    };
+
+    for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        begin();
+        z = zone(HOUR);
+        assert_int_equal(us_store_apply(z->store,
+                                        (const uint8_t *) ops[i].bytes,
+                                        ops[i].len),
+                         ops[i].rc);
+        zone_destroy(z);
+    }
+}
+
+
+/* the ids of an operation are coded by their distance */
+
+static void
+test_ids(void **state)
+{
+    uint8_t         buf[10];
+    uint64_t        id, last, next;
+    unsigned        i;
+    const uint8_t  *p;
+
+    for (i = 0; i < 1000; i++) {
+        last = rnd(2) ? US_STORE_NO_ID : rnd64() >> (12 + rnd(50));
+        next = last + 1 + (rnd64() >> (12 + rnd(50)));
+
+        p = buf;
+        assert_true(us_op_id_write(buf, last, next) <= sizeof(buf));
+        assert_int_equal(us_op_id_read(&p, buf + sizeof(buf), last, &id), 1);
+        assert_int_equal(id, next);
+    }
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_rule),
+        cmocka_unit_test(test_batch),
+        cmocka_unit_test(test_claim),
+        cmocka_unit_test(test_back),
+        cmocka_unit_test(test_added),
+        cmocka_unit_test(test_size),
+        cmocka_unit_test(test_turn),
+        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_hostile),
+        cmocka_unit_test(test_ids),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
