@@ -240,6 +240,31 @@ for ([ 'GET', '/in/urls?form=5', 'form', 'from limit site prefix mark '
         '  names it, and those that there are');
 }
 
+# --- values that are none
+
+for ([ 'POST', '/in/add?only="old"', 400,
+        'unknown "only" value ""old""; use new' ],
+    [ 'GET', '/in/normalize?url=x&profile=best', 400,
+        'unknown profile "best"; use crawler, crawler-clean, whatwg, '
+        . 'strict-rfc3986 or aggressive' ],
+    [ 'GET', '/in/site/a%20b', 400,
+        'invalid host "a b"; /site/HOST[:PORT] is expected' ],
+    [ 'POST', '/in/add', 415, 'unsupported Content-Type "image/\"png\""; use '
+        . 'text/plain, application/json, application/x-ndjson or '
+        . 'application/x-www-form-urlencoded',
+        'Content-Type' => 'image/\"png\"' ],
+    [ 'POST', '/in/add', 415, 'unsupported Content-Encoding "'
+        . 'x' x 100 . '"; use gzip or identity', @text,
+        'Content-Encoding' => 'x' x 101 ])
+{
+    my ($method, $path, $status, $detail, @h) = @$_;
+
+    $r = $t->request($method, $path, $method eq 'GET' ? undef : 'x',
+        @h ? @h : @text);
+    is("$r->{status} " . $r->json->{detail}, "$status $detail",
+        "$method $path: $status");
+}
+
 $r = $t->get('/in/urls?from=0&from=1');
 is("$r->{status} " . $r->json->{detail},
     '400 the query argument "from" is given twice', 'one that is there twice');

@@ -210,8 +210,10 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
     if (rc == NGX_OK) {
         if (value.len != 3 || ngx_strncmp(value.data, "new", 3) != 0) {
             return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "invalid \"only\": only=new is "
-                                             "allowed");
+                                             "unknown \"only\" value \"%*s\"; "
+                                             "use new",
+                                             ngx_min(value.len, 100),
+                                             value.data);
         }
 
         batch->answers.only_new = 1;
@@ -386,7 +388,7 @@ ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
 
     batch->end = ngx_http_urlstore_fault(batch->r,
                                          NGX_HTTP_SERVICE_UNAVAILABLE,
-                                         "the disk refuses");
+                                         "the disk refuses writes");
 
     return ngx_http_urlstore_batch_end(batch);
 }

@@ -166,6 +166,8 @@ ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
 static ngx_int_t
 ngx_http_urlstore_body_type(ngx_http_request_t *r, us_input_format_t *format)
 {
+    ngx_str_t  *type;
+
     if (r->headers_in.content_length_n == -1 && !r->headers_in.chunked
         && r->http_version < NGX_HTTP_VERSION_20)
     {
@@ -180,19 +182,18 @@ ngx_http_urlstore_body_type(ngx_http_request_t *r, us_input_format_t *format)
         return NGX_DECLINED;
     }
 
-    if (us_media_body(ngx_http_urlstore_str(
-                                      &r->headers_in.content_type->value),
-                      format)
-        == 0)
-    {
+    type = &r->headers_in.content_type->value;
+
+    if (us_media_body(ngx_http_urlstore_str(type), format) == 0) {
         return NGX_DECLINED;
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
-                                     "unsupported Content-Type; use "
+                                     "unsupported Content-Type \"%*s\"; use "
                                      "text/plain, application/json, "
                                      "application/x-ndjson or "
-                                     "application/x-www-form-urlencoded");
+                                     "application/x-www-form-urlencoded",
+                                     ngx_min(type->len, 100), type->data);
 }
 
 
@@ -227,8 +228,10 @@ ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
         }
 
         return ngx_http_urlstore_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                                         NULL, "unsupported Content-Encoding; "
-                                         "use gzip or identity");
+                                         NULL, "unsupported Content-Encoding "
+                                         "\"%*s\"; use gzip or identity",
+                                         ngx_min(value->len, 100),
+                                         value->data);
     }
 
     body->z = ngx_pcalloc(r->pool, sizeof(z_stream));

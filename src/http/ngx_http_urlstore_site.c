@@ -109,8 +109,10 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 
     if (rc != NGX_OK) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid host: /site/HOST[:PORT] is "
-                                         "expected");
+                                         "invalid host \"%*s\"; "
+                                         "/site/HOST[:PORT] is expected",
+                                         ngx_min(ctx->tail.len, 100),
+                                         ctx->tail.data);
     }
 
     rc = us_store_site(ctx->zone->store, key, &site);
