@@ -143,9 +143,15 @@ ngx_http_urlstore_stream_wait(ngx_http_request_t *r)
     c = r->connection;
     wev = c->write;
 
-    r->read_event_handler = r->discard_body
-                            ? ngx_http_discarded_request_body_handler
-                            : ngx_http_test_reading;
+    /*
+     * What is left of a body is discarded meanwhile.  r->discard_body does not
+     * say so in freenginx, where it is also set when nothing is left.
+     */
+
+    if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
+        r->read_event_handler = ngx_http_test_reading;
+    }
+
     r->write_event_handler = ngx_http_urlstore_stream_writer;
 
     /* the caller ends with NGX_DONE */

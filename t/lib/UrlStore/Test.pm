@@ -495,6 +495,10 @@ sub reload
     my %old = map { $_ => 1 } $self->worker_pids;
     my $from = length $self->error_log;
 
+    # an old worker of Angie still answers on a connection that was kept
+
+    delete $self->{client};
+
     kill 'HUP', $self->{pid};
 
     return wait_until(30, sub {
