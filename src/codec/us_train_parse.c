@@ -103,7 +103,7 @@ us_train_parse(us_trainer_t *t, unsigned nth)
             return -1;
         }
 
-        s = &t->in->samples[i];
+        s = &t->samples[i];
 
         starts[0].at = 0;
         starts[0].price = US_PRICE_BIT;
