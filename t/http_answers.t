@@ -244,6 +244,8 @@ for ([ '["http://z1.com/","http://z2.com/"', @json ],
 
 $r = $t->post('/add', '["http://z3.com/","http://z4.com/"!', @json);
 is($r->json->{processed}, 2, 'it reports how many were applied');
+is($r->json->{detail}, 'malformed body: a comma or the end was expected',
+    '  and why it ends there');
 is($t->get('/seen?url=http://z4.com/')->json->{status}, 'seen',
     'and they were');
 

@@ -394,7 +394,8 @@ ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
         }
 
         if (rc < 0) {
-            return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST, "%s",
+            return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
+                                           "malformed body: %s",
                                            body->input.error);
         }
 
