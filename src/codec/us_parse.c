@@ -170,7 +170,9 @@ us_parse_bit(uint32_t mask, unsigned c)
 }
 
 
-/* the price is more than any if there is no token: US_NO_TOKEN is negative */
+/*
+ * without a token the price is greater than any other: US_NO_TOKEN is negative
+ */
 
 static inline uint64_t
 us_parse_step(uint64_t price, int token, size_t len)
@@ -395,7 +397,7 @@ us_parse_texts(us_parser_t *p, const us_walk_t *w, const uint8_t *text,
     for ( /* void */ ; text < stop; text++) {
         c = *text;
 
-        /* without a bit in the mask, the root, which is nobody's child */
+        /* no bit in the mask: the root, which is no node's child */
 
         child = (node->link >> US_KEY_BITS) + c;
         child = us_parse_bit(node->mask, c) ? child : 0;
@@ -498,8 +500,8 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
         w.cost = steps[w.i] >> 32;
 
         /*
-         * Where a cheaper way leads further, this one is not followed; if there
-         * is none to this step, its price is the greatest.
+         * A way is not followed if a cheaper one leads further.  A step that
+         * no way reaches has the greatest price.
          */
 
         if (us_parse_beaten(&steps[w.i], (int32_t) w.cost - US_PARSE_MARGIN))

@@ -56,7 +56,7 @@ us_train_price(uint8_t *row, const uint32_t *counts, size_t n)
 }
 
 
-/* counts a pair; a rare one may find no room */
+/* counts a pair; a rare pair is lost if there is no room */
 
 static void
 us_train_pair(us_trainer_t *t, unsigned token, unsigned next)

@@ -392,7 +392,10 @@ us_train_vocabulary(us_trainer_t *t)
                            t->ntokens);
         }
 
-        /* while letters are dear, everything would look like a run */
+        /*
+         * as long as letters have a high price, everything would look like a
+         * run
+         */
 
         if (round < US_TRAIN_RUNS) {
             memset(us_parser_row(t->parser, 0) + US_TOKEN_RUN, US_PRICE_MAX,

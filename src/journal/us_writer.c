@@ -120,7 +120,7 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
     }
 
     if (tail->offset >= w->limit && size == tail->offset + US_BLOCK_HEADER) {
-        /* the footer: it may be vouched for by a next segment's header */
+        /* a footer follows; the header of a next segment may have its CRC */
         return 0;
     }
 
@@ -229,7 +229,10 @@ us_writer_open(us_writer_t *w, const us_tail_t *tail)
         return 0;
     }
 
-    /* its place among the descriptors is ours, and is taken again at once */
+    /*
+     * the open() below gets the descriptor that is closed here, so it does not
+     * fail with EMFILE
+     */
 
     if (w->fd != -1) {
         (void) close(w->fd);
@@ -286,7 +289,7 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
             return rc;
         }
 
-        /* the caller keeps what is true now, should the rest fail */
+        /* if the rest fails, the caller has the tail that is true now */
         *tail = next;
     }
 
@@ -518,7 +521,7 @@ us_writer_gather(us_writer_t *w, const us_str_t pieces[2], size_t *len)
                                                         : US_WRITER_MAX;
     }
 
-    /* a block may hold little more than a half of what it could */
+    /* a block may be little more than half full */
     size = n + (2 * n / US_BLOCK_SIZE + 2) * US_BLOCK_HEADER;
 
     if (size > w->buf_size) {
