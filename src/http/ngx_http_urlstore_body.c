@@ -458,7 +458,10 @@ ngx_http_urlstore_body_piece(ngx_http_request_t *r,
                 return rc;
             }
 
-            /* what was read is work as well: there may be nothing in it */
+            /*
+             * bytes that were read count as work too: they may inflate to
+             * nothing
+             */
 
             body->bytes += body->pos - *p;
             *p = body->inflated;
@@ -651,7 +654,7 @@ ngx_http_urlstore_body_inflate(ngx_http_request_t *r,
 
     } else if (rc == Z_BUF_ERROR && body->pos == body->last) {
 
-        /* it had no more, after all */
+        /* the output ended exactly at the end of the window */
         body->more = 0;
 
     } else if (rc != Z_OK) {

@@ -366,7 +366,9 @@ ngx_http_urlstore_piece_put(ngx_http_urlstore_piece_t *piece)
 }
 
 
-/* of the request's pool: those that it has still */
+/*
+ * cleanup of the request's pool: frees the pieces that the request still has
+ */
 
 static void
 ngx_http_urlstore_piece_cleanup(void *data)

@@ -101,7 +101,9 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r,
         return handler(r);
     }
 
-    /* what is not known here may be known to the owner, or was before */
+    /*
+     * the request did not find a URL, but the data have changed since it began
+     */
 
     if (ngx_http_urlstore_overtaken(ctx)) {
         return ngx_http_urlstore_park_refuse(r);
@@ -337,7 +339,7 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
         return NGX_OK;
     }
 
-    /* the writer was done before: nothing more may come that wakes us */
+    /* the writer was done before: perhaps no other event wakes this request */
 
     if (w->room && lsn == us_store_published(store)) {
         return NGX_OK;

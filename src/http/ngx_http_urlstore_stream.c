@@ -128,7 +128,10 @@ ngx_http_urlstore_stream_slice(ngx_http_request_t *r)
 }
 
 
-/* for the client, for limit_rate, for its place in a page; or only a turn */
+/*
+ * waits for the client, for limit_rate, for its place in a page; or for a turn
+ * only
+ */
 
 static ngx_int_t
 ngx_http_urlstore_stream_wait(ngx_http_request_t *r)
