@@ -33,9 +33,9 @@ is(system("tools/run.sh start $port $data 2 >$data/out 2>&1"), 0, 'make run')
 for my $step (@steps) {
     my ($command, $answer) = @$step;
 
-    my $told = $command =~ s/localhost:8080/localhost:$port/gr;
+    my $ours = $command =~ s/localhost:8080/localhost:$port/gr;
 
-    is(`curl() { command curl -sS "\$@"; }; $told`, $answer, $command);
+    is(`curl() { command curl -sS "\$@"; }; $ours`, $answer, $command);
 }
 
 is(system("tools/run.sh stop $port $data >/dev/null"), 0, 'make stop');

@@ -179,7 +179,7 @@ teardown(void **state)
 }
 
 
-/* encodes, pads, and leaves US_BITS_SLACK of `fill` behind; returns bits */
+/* encodes, pads, and appends US_BITS_SLACK of `fill`; returns bits */
 
 static size_t
 encode(test_t *t, const uint8_t *text, size_t len, size_t cut, uint8_t **bits,

@@ -823,7 +823,7 @@ long_record(void **state)
     us_bitout_t   o;
     uint8_t      *url, bits[US_RECORD_BUFFER], stream[US_RECORD_BUFFER + 32];
 
-    /* ASan tells of the first byte behind */
+    /* ASan reports the first byte after them */
 
     url = malloc(US_URL_MAX + 8);
     z = zone_create(1 << 20, 0);
