@@ -541,7 +541,7 @@ check_recovery(us_segment_kind_t kind, us_read_t end, const walk_t *w,
 }
 
 
-/* appends a block of two operations to `file`; w is what it should say */
+/* appends a block of two operations to `file`; w tells what it should say */
 
 static void
 add_block(walk_t *w, const uint8_t *p, size_t len, unsigned wrong)

@@ -12,7 +12,7 @@
  *   resolve    N(x ^ b) = N(W(x ^ b))
  *   fast       where the fast path answers, the parser answers the same
  *   explain    explaining does not change the answer, and the last step that
- *              is shown ends in it
+ *              is told ends in it
  *   merge      both spellings of a site are merged, or none
  */
 

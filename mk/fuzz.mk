@@ -4,6 +4,7 @@
 #
 #   json, input                  bodies, cut anywhere
 #   journal                      segments, snapshots and manifests
+#   stream                       what a replica reads from its primary
 #   url_parse, _resolve, _rules  URLs, links, rules
 #   codec                        hostile records and models, and texts that
 #                                must come back
@@ -13,7 +14,7 @@
 # run finds is in build/fuzz/TARGET.
 
 FUZZ_SECONDS ?= 60
-FUZZERS      := json input journal url_parse url_resolve url_rules codec
+FUZZERS      := json input journal stream url_parse url_resolve url_rules codec
 FUZZ_CFLAGS  := $(CSTD) -O1 -g -fno-omit-frame-pointer \
                 -fsanitize=address,undefined,fuzzer-no-link \
                 -fno-sanitize-recover=undefined
@@ -36,6 +37,7 @@ $(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-fuzz
 $(B)/fuzz/bin/json:        $(FUZZ_INPUT)
 $(B)/fuzz/bin/input:       $(FUZZ_INPUT)
 $(B)/fuzz/bin/journal:     $(call fuzz_obj,$(wildcard src/journal/*.c))
+$(B)/fuzz/bin/stream:      $(call fuzz_obj,$(wildcard src/journal/*.c))
 $(B)/fuzz/bin/url_parse:   $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_resolve: $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_rules:   $(FUZZ_URL) fuzz/laws.h

@@ -18,9 +18,6 @@
 #include <unistd.h>
 
 
-#define US_MANIFEST_MAX  (US_MANIFEST_SETTINGS * 2 + 1024)
-
-
 static const char  *us_manifest_states[] = { "clean", "open", "backup",
                                              NULL };
 
@@ -40,9 +37,9 @@ us_manifest_state(const us_manifest_t *m)
 us_manifest_rc_t
 us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
 {
-    int       fd;
-    char     *crc, line[32], text[US_MANIFEST_MAX + 1];
-    ssize_t   n;
+    int      fd;
+    char     text[US_MANIFEST_MAX];
+    ssize_t  n;
 
     memset(m, 0, sizeof(us_manifest_t));
 
@@ -53,7 +50,7 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
         return (errno == ENOENT) ? US_MANIFEST_NONE : US_MANIFEST_BAD;
     }
 
-    n = us_disk_pread(fd, text, US_MANIFEST_MAX, 0);
+    n = us_disk_pread(fd, text, sizeof(text), 0);
 
     if (n == -1) {
         us_disk_fail(e, errno, "\"manifest\" could not be read");
@@ -62,12 +59,28 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
     }
 
     (void) close(fd);
+
+    return us_manifest_scan(m, text, n, e);
+}
+
+
+us_manifest_rc_t
+us_manifest_scan(us_manifest_t *m, const char *p, size_t len,
+    us_disk_error_t *e)
+{
+    char    *crc, line[32], text[US_MANIFEST_MAX + 1];
+    size_t   n;
+
+    memset(m, 0, sizeof(us_manifest_t));
+
+    n = len < US_MANIFEST_MAX ? len : US_MANIFEST_MAX;
+    memcpy(text, p, n);
     text[n] = '\0';
 
     crc = memmem(text, n, "\ncrc32c ", 8);
 
     if (strncmp(text, "urlstore data ", 14) != 0 || crc == NULL
-        || strlen(text) != (size_t) n)
+        || strlen(text) != n)
     {
         us_disk_fail(e, 0, "\"manifest\" is damaged: it is empty, or does not "
                      "begin with \"urlstore data\", or has no CRC");
@@ -221,15 +234,14 @@ us_manifest_hex(const char *p, uint8_t *out, size_t n)
 
 
 int
-us_manifest_write(int dirfd, const us_manifest_t *m, us_disk_error_t *e)
+us_manifest_print(const us_manifest_t *m, char **text, size_t *len,
+    us_disk_error_t *e)
 {
     int          i;
     FILE        *f;
-    char        *text;
-    size_t       len;
     const char  *line, *end;
 
-    f = open_memstream(&text, &len);
+    f = open_memstream(text, len);
 
     if (f == NULL) {
         return us_disk_fail(e, errno, "no memory for the manifest");
@@ -257,21 +269,36 @@ us_manifest_write(int dirfd, const us_manifest_t *m, us_disk_error_t *e)
 
     if (fflush(f) != 0) {
         (void) fclose(f);
-        free(text);
+        free(*text);
         return us_disk_fail(e, ENOMEM, "no memory for the manifest");
     }
 
-    fprintf(f, "crc32c %08" PRIx32 "\n", us_crc32c(0, text, len));
+    fprintf(f, "crc32c %08" PRIx32 "\n", us_crc32c(0, *text, *len));
 
     if (fclose(f) != 0) {
-        free(text);
+        free(*text);
         return us_disk_fail(e, ENOMEM, "no memory for the manifest");
     }
 
-    i = us_disk_replace(dirfd, US_MANIFEST_NAME, text, len, e);
+    return 0;
+}
+
+
+int
+us_manifest_write(int dirfd, const us_manifest_t *m, us_disk_error_t *e)
+{
+    int     rc;
+    char   *text;
+    size_t  len;
+
+    if (us_manifest_print(m, &text, &len, e) == -1) {
+        return -1;
+    }
+
+    rc = us_disk_replace(dirfd, US_MANIFEST_NAME, text, len, e);
     free(text);
 
-    return i;
+    return rc;
 }
 
 

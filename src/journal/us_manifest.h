@@ -38,6 +38,7 @@
 #define US_MANIFEST_VERSION   2           /* the latest; 1 is read, too */
 #define US_MANIFEST_NAME      "manifest"
 #define US_MANIFEST_SETTINGS  4096
+#define US_MANIFEST_MAX       (US_MANIFEST_SETTINGS * 2 + 1024)
 
 
 typedef enum {
@@ -87,6 +88,15 @@ const char *us_manifest_state(const us_manifest_t *m);
 us_manifest_rc_t us_manifest_read(int dirfd, us_manifest_t *m,
     us_disk_error_t *e);
 int us_manifest_write(int dirfd, const us_manifest_t *m, us_disk_error_t *e);
+
+/*
+ * The same of a text of len bytes, at most US_MANIFEST_MAX, and into a text
+ * that the caller frees: 0, or -1 with e.
+ */
+us_manifest_rc_t us_manifest_scan(us_manifest_t *m, const char *p, size_t len,
+    us_disk_error_t *e);
+int us_manifest_print(const us_manifest_t *m, char **text, size_t *len,
+    us_disk_error_t *e);
 
 /* the value of a setting into buf, or -1 if there is none or no room */
 int us_manifest_setting(const us_manifest_t *m, const char *key, char *buf,

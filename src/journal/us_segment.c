@@ -30,6 +30,8 @@ static const unsigned  us_segment_version[] = {
 
 static const uint8_t *us_reader_need(us_reader_t *r, uint64_t offset,
     size_t len, size_t *got);
+static us_read_t us_reader_follows(us_reader_t *r, const uint8_t *c,
+    us_block_t *b);
 static us_read_t us_reader_bad(us_reader_t *r, us_read_t rc, const char *what);
 
 
@@ -251,7 +253,26 @@ us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
         return us_reader_bad(r, US_READ_BAD, "the name is of another segment");
     }
 
+    r->offset = US_SEGMENT_HEADER;
+    r->lsn = r->head.lsn;
+    r->ids = r->head.ids;
+    r->crc = r->head.crc;
+
     return US_READ_BLOCK;
+}
+
+
+us_read_t
+us_reader_start(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
+    const uint8_t *uuid, const us_ops_t *ops)
+{
+    memset(r, 0, sizeof(us_reader_t));
+    r->fd = -1;
+    r->ops = ops;
+
+    (void) us_segment_name(r->name, kind, us_get64(p + 40));
+
+    return us_reader_head(r, p, kind, uuid);
 }
 
 
@@ -260,7 +281,6 @@ us_reader_begin(us_reader_t *r, int dirfd, const char *name,
     us_segment_kind_t kind, const uint8_t *uuid, int uncached)
 {
     size_t          got;
-    us_read_t       rc;
     const uint8_t  *p;
 
     snprintf(r->name, sizeof(r->name), "%s", name);
@@ -289,18 +309,7 @@ us_reader_begin(us_reader_t *r, int dirfd, const char *name,
         return us_reader_bad(r, US_READ_BAD, "the header is cut off");
     }
 
-    rc = us_reader_head(r, p, kind, uuid);
-
-    if (rc != US_READ_BLOCK) {
-        return rc;
-    }
-
-    r->offset = US_SEGMENT_HEADER;
-    r->lsn = r->head.lsn;
-    r->ids = r->head.ids;
-    r->crc = r->head.crc;
-
-    return US_READ_BLOCK;
+    return us_reader_head(r, p, kind, uuid);
 }
 
 
@@ -343,7 +352,6 @@ us_read_t
 us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p)
 {
     size_t          got;
-    uint64_t        ids;
     const uint8_t  *c;
 
     c = us_reader_need(r, r->offset, US_BLOCK_HEADER, &got);
@@ -374,6 +382,52 @@ us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p)
         return us_reader_bad(r, US_READ_BAD, "a block is cut off");
     }
 
+    *p = c + US_BLOCK_HEADER;
+
+    return us_reader_follows(r, c, b);
+}
+
+
+us_read_t
+us_reader_take(us_reader_t *r, const uint8_t *p, size_t len, us_block_t *b,
+    size_t *need)
+{
+    *need = US_BLOCK_HEADER;
+
+    if (len < *need) {
+        return US_READ_END;
+    }
+
+    if (!us_block_parse(p, b)) {
+        return us_reader_bad(r, US_READ_BAD, "no block begins here");
+    }
+
+    *need += b->len;
+
+    return len < *need ? US_READ_END : us_reader_follows(r, p, b);
+}
+
+
+void
+us_reader_resume(us_reader_t *r, uint64_t offset, uint64_t lsn, uint64_t ids,
+    uint64_t blocks, uint32_t crc)
+{
+    r->offset = offset;
+    r->lsn = lsn;
+    r->ids = ids;
+    r->blocks = blocks;
+    r->crc = crc;
+    r->buf_len = 0;
+}
+
+
+/* whether the whole block at c is valid here: the reader goes past it then */
+
+static us_read_t
+us_reader_follows(us_reader_t *r, const uint8_t *c, us_block_t *b)
+{
+    uint64_t  ids;
+
     if (!us_block_valid(c, b, r->head.crc)) {
         return us_reader_bad(r, US_READ_BAD, "a block's CRC is wrong");
     }
@@ -392,8 +446,6 @@ us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p)
         return us_reader_bad(r, US_READ_BAD,
                              "a block does not hold whole operations");
     }
-
-    *p = c + US_BLOCK_HEADER;
 
     r->offset += US_BLOCK_HEADER + b->len;
     r->lsn = b->lsn + b->len;

@@ -184,6 +184,24 @@ void us_reader_close(us_reader_t *r);
 us_read_t us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p);
 
 /*
+ * Goes on at a place that another reader of the same file has reached.  The
+ * next block must begin there.
+ */
+void us_reader_resume(us_reader_t *r, uint64_t offset, uint64_t lsn,
+    uint64_t ids, uint64_t blocks, uint32_t crc);
+
+/*
+ * The same checks without a file (r->fd is -1), of bytes that come from
+ * elsewhere: a header of US_SEGMENT_HEADER bytes, then blocks.
+ * us_reader_take() returns US_READ_END if the block is longer than len bytes:
+ * *need of them are needed.
+ */
+us_read_t us_reader_start(us_reader_t *r, const uint8_t *p,
+    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops);
+us_read_t us_reader_take(us_reader_t *r, const uint8_t *p, size_t len,
+    us_block_t *b, size_t *need);
+
+/*
  * After US_READ_BAD: finds the first valid block or footer of this file at or
  * past offset, whatever comes before it.  Returns its offset, or 0.  Does not
  * move the reader.

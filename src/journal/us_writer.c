@@ -120,7 +120,7 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
     }
 
     if (tail->offset >= w->limit && size == tail->offset + US_BLOCK_HEADER) {
-        /* a footer follows; the header of a next segment may have its CRC */
+        /* the footer: it may be vouched for by a next segment's header */
         return 0;
     }
 
@@ -229,10 +229,7 @@ us_writer_open(us_writer_t *w, const us_tail_t *tail)
         return 0;
     }
 
-    /*
-     * the open() below gets the descriptor that is closed here, so it does not
-     * fail with EMFILE
-     */
+    /* its place among the descriptors is ours, and is taken again at once */
 
     if (w->fd != -1) {
         (void) close(w->fd);
@@ -289,7 +286,7 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
             return rc;
         }
 
-        /* if the rest fails, the caller has the tail that is true now */
+        /* the caller keeps what is true now, should the rest fail */
         *tail = next;
     }
 
@@ -521,7 +518,7 @@ us_writer_gather(us_writer_t *w, const us_str_t pieces[2], size_t *len)
                                                         : US_WRITER_MAX;
     }
 
-    /* a block may be little more than half full */
+    /* a block may hold little more than a half of what it could */
     size = n + (2 * n / US_BLOCK_SIZE + 2) * US_BLOCK_HEADER;
 
     if (size > w->buf_size) {

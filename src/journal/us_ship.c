@@ -1,0 +1,444 @@
+
+/*
+ * See us_ship.h.
+ *
+ * The owner may cut off bytes past the journal's end that a killed writer has
+ * left, and write others there.  So the reader's buffer may be used up to the
+ * end as it was when the buffer was filled (limit), and is filled again past
+ * that.
+ */
+
+
+#include "us_ship.h"
+#include "us_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+
+static us_ship_rc_t us_ship_open(us_ship_t *s, const us_tail_t *tail);
+static us_ship_rc_t us_ship_segment(us_ship_t *s, const us_tail_t *tail);
+static us_ship_rc_t us_ship_file(us_ship_t *s, const char *name);
+static us_ship_rc_t us_ship_verify(us_ship_t *s, const us_tail_t *tail);
+static us_ship_rc_t us_ship_block(us_ship_t *s, us_block_t *b,
+    uint64_t durable, const uint8_t **p, us_read_t *end);
+static void us_ship_footer(us_ship_t *s, const uint8_t *p);
+static int us_ship_final(us_ship_t *s, const us_tail_t *tail);
+static us_ship_rc_t us_ship_wait(us_ship_t *s);
+static us_ship_rc_t us_ship_gone(us_ship_t *s, const char *what);
+static void us_ship_moved(us_ship_t *s);
+
+
+us_ship_rc_t
+us_ship_begin(us_ship_t *s, int dirfd, const us_ops_t *ops,
+    const us_place_t *at, const us_tail_t *tail)
+{
+    us_manifest_t  *m;
+    us_ship_rc_t    rc;
+
+    memset(s, 0, sizeof(us_ship_t));
+    s->dirfd = dirfd;
+    s->ops = ops;
+    s->reader.fd = -1;
+    m = &s->manifest;
+
+    s->readers = us_disk_lock(dirfd, US_DIR_READERS, O_RDWR,
+                              LOCK_SH|LOCK_NB);
+
+    if (s->readers == -1) {
+        us_disk_fail(&s->error, errno, "\"" US_DIR_READERS "\" could not be "
+                     "locked");
+        return US_SHIP_FAILED;
+    }
+
+    if (us_manifest_read(dirfd, m, &s->error) != US_MANIFEST_OK) {
+        return US_SHIP_FAILED;
+    }
+
+    if (at) {
+        s->at = *at;
+
+        if (memcmp(at->uuid, m->uuid, 16) != 0) {
+            return us_ship_gone(s, "this is another store");
+        }
+
+        if (at->epoch != m->epoch) {
+            return us_ship_gone(s, "the store has another epoch");
+        }
+
+    } else {
+        us_place_start(&s->at, m);
+
+        if (m->has_snapshot) {
+            s->at.kind = US_SEGMENT_SNAPSHOT;
+            s->at.tail.segment = m->snapshot;
+            s->at.tail.offset = US_SEGMENT_HEADER;
+        }
+    }
+
+    rc = us_ship_open(s, tail);
+
+    if (rc == US_SHIP_WAIT) {
+        return US_SHIP_OK;
+    }
+
+    return rc == US_SHIP_OK && at && at->tail.offset ? us_ship_verify(s, tail)
+                                                     : rc;
+}
+
+
+void
+us_ship_end(us_ship_t *s)
+{
+    us_reader_close(&s->reader);
+
+    if (s->readers != -1) {
+        (void) close(s->readers);
+        s->readers = -1;
+    }
+}
+
+
+void
+us_ship_from(us_place_t *at, const us_manifest_t *m, uint64_t lsn)
+{
+    us_place_start(at, m);
+    at->kind = US_SEGMENT_SNAPSHOT;
+    at->tail.segment = lsn;
+    at->tail.lsn = lsn;
+}
+
+
+us_ship_rc_t
+us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
+    const uint8_t **p, size_t *len)
+{
+    us_read_t     end;
+    us_block_t    b;
+    us_ship_rc_t  rc;
+
+    if (!s->open) {
+        rc = us_ship_open(s, tail);
+
+        if (rc != US_SHIP_OK) {
+            return rc;
+        }
+    }
+
+    if (s->header) {
+        s->header = 0;
+        *p = s->small;
+        *len = US_SEGMENT_HEADER;
+        return US_SHIP_OK;
+    }
+
+    if (!us_ship_final(s, tail)) {
+        return us_ship_wait(s);
+    }
+
+    rc = us_ship_block(s, &b, durable, p, &end);
+
+    if (rc != US_SHIP_OK) {
+        return rc;
+    }
+
+    *len = US_BLOCK_HEADER + b.len;
+
+    if (end == US_READ_FOOTER) {
+        us_ship_footer(s, *p);
+        *p = s->small;
+    }
+
+    return US_SHIP_OK;
+}
+
+
+/* the file of s->at, or that which follows it */
+
+static us_ship_rc_t
+us_ship_open(us_ship_t *s, const us_tail_t *tail)
+{
+    char          name[US_DISK_NAME];
+    us_tail_t    *t;
+    us_ship_rc_t  rc;
+
+    t = &s->at.tail;
+
+    if (s->at.kind == US_SEGMENT_JOURNAL || t->offset == 0) {
+        return us_ship_segment(s, tail);
+    }
+
+    us_segment_name(name, US_SEGMENT_SNAPSHOT, t->segment);
+
+    rc = us_ship_file(s, name);
+
+    if (rc == US_SHIP_OK && t->offset == US_SEGMENT_HEADER) {
+        us_ship_moved(s);
+    }
+
+    return rc;
+}
+
+
+static us_ship_rc_t
+us_ship_segment(us_ship_t *s, const us_tail_t *tail)
+{
+    char          name[US_DISK_NAME];
+    size_t        n;
+    us_dir_t      dir;
+    us_tail_t    *t;
+    us_ship_rc_t  rc;
+
+    t = &s->at.tail;
+
+    if (t->lsn > tail->lsn) {
+        return us_ship_gone(s, "the journal ends before it");
+    }
+
+    if (t->offset == 0) {
+
+        if (t->lsn == tail->lsn && tail->offset == 0) {
+
+            /* it begins with the next operation */
+
+            if (s->at.kind == US_SEGMENT_JOURNAL && t->crc != tail->crc) {
+                return us_ship_gone(s, "the journal has other bytes");
+            }
+
+            s->at.kind = US_SEGMENT_JOURNAL;
+            *t = *tail;
+
+            return us_ship_wait(s);
+        }
+
+        if (s->at.kind == US_SEGMENT_JOURNAL) {
+            t->segment = t->lsn;
+
+        } else {
+
+            if (us_dir_read(s->dirfd, &dir, &s->error) == -1) {
+                return US_SHIP_FAILED;
+            }
+
+            for (n = dir.nsegments; n && dir.segments[n - 1] > t->lsn; n--) {
+                /* void */
+            }
+
+            t->segment = n ? dir.segments[n - 1] : UINT64_MAX;
+            us_dir_free(&dir);
+        }
+    }
+
+    us_segment_name(name, US_SEGMENT_JOURNAL, t->segment);
+
+    rc = us_ship_file(s, name);
+
+    if (rc != US_SHIP_OK || t->offset) {
+        return rc;
+    }
+
+    if (s->at.kind == US_SEGMENT_JOURNAL
+        && (s->reader.head.prev != t->crc || s->reader.head.ids != t->ids))
+    {
+        return us_ship_gone(s, "the journal has other bytes");
+    }
+
+    s->at.kind = US_SEGMENT_JOURNAL;
+    us_ship_moved(s);
+
+    return US_SHIP_OK;
+}
+
+
+static us_ship_rc_t
+us_ship_file(us_ship_t *s, const char *name)
+{
+    us_tail_t    *t;
+    us_reader_t  *r;
+
+    t = &s->at.tail;
+    r = &s->reader;
+
+    us_reader_close(r);
+
+    if (us_reader_open(r, s->dirfd, name, name[0] == 's' ? US_SEGMENT_SNAPSHOT
+                                                         : US_SEGMENT_JOURNAL,
+                       s->at.uuid, s->ops)
+        != US_READ_BLOCK)
+    {
+        s->error = r->error;
+
+        return r->error.err == ENOENT ? US_SHIP_GONE : US_SHIP_FAILED;
+    }
+
+    memcpy(s->small, r->buf, US_SEGMENT_HEADER);
+    s->header = 1;
+    s->open = 1;
+    s->limit = 0;
+
+    if (t->offset > US_SEGMENT_HEADER) {
+
+        if (r->head.crc != t->seed) {
+            return us_ship_gone(s, "the file is another one");
+        }
+
+        us_reader_resume(r, t->offset, t->lsn, t->ids, t->blocks, t->crc);
+    }
+
+    return US_SHIP_OK;
+}
+
+
+/* whether the bytes before s->at are those that its reader has */
+
+static us_ship_rc_t
+us_ship_verify(us_ship_t *s, const us_tail_t *tail)
+{
+    us_read_t       rc;
+    us_tail_t      *t;
+    us_block_t      b;
+    const uint8_t  *p;
+
+    t = &s->at.tail;
+
+    if (t->offset == US_SEGMENT_HEADER && s->reader.head.crc != t->seed) {
+        return us_ship_gone(s, "the file is another one");
+    }
+
+    if (s->at.kind == US_SEGMENT_JOURNAL && tail->offset
+        && t->segment == tail->segment)
+    {
+        if (t->offset > tail->offset
+            || (t->offset == tail->offset && t->crc != tail->crc))
+        {
+            return us_ship_gone(s, "the journal has other bytes");
+        }
+
+        if (t->offset == tail->offset) {
+            return US_SHIP_OK;
+        }
+    }
+
+    rc = us_reader_next(&s->reader, &b, &p);
+
+    us_reader_resume(&s->reader, t->offset, t->lsn, t->ids, t->blocks, t->crc);
+
+    return rc == US_READ_BLOCK || rc == US_READ_FOOTER
+           ? US_SHIP_OK : us_ship_gone(s, "the file has other bytes");
+}
+
+
+/* whether the bytes of the next block will not change any more */
+
+static int
+us_ship_final(us_ship_t *s, const us_tail_t *tail)
+{
+    us_reader_t  *r;
+
+    r = &s->reader;
+
+    if (s->at.kind == US_SEGMENT_SNAPSHOT || r->offset < s->limit) {
+        return 1;
+    }
+
+    s->limit = s->at.tail.segment == tail->segment && tail->offset
+               ? tail->offset : UINT64_MAX;
+    r->buf_len = 0;
+
+    return r->offset < s->limit;
+}
+
+
+/* the next block, or footer; the reader stays before one that has to wait */
+
+static us_ship_rc_t
+us_ship_block(us_ship_t *s, us_block_t *b, uint64_t durable,
+    const uint8_t **p, us_read_t *end)
+{
+    us_tail_t    *t;
+    us_reader_t  *r;
+
+    t = &s->at.tail;
+    r = &s->reader;
+
+    *end = us_reader_next(r, b, p);
+
+    switch (*end) {
+
+    case US_READ_BLOCK:
+    case US_READ_FOOTER:
+        break;
+
+    case US_READ_END:
+        return us_ship_gone(s, "the file has no footer");
+
+    default:
+        s->error = r->error;
+        return US_SHIP_FAILED;
+    }
+
+    if (s->at.kind == US_SEGMENT_JOURNAL && b->lsn + b->len > durable) {
+        us_reader_resume(r, t->offset, t->lsn, t->ids, t->blocks, t->crc);
+        return us_ship_wait(s);
+    }
+
+    *p -= US_BLOCK_HEADER;
+    us_ship_moved(s);
+
+    return US_SHIP_OK;
+}
+
+
+static void
+us_ship_footer(us_ship_t *s, const uint8_t *p)
+{
+    memcpy(s->small, p, US_BLOCK_HEADER);
+    us_reader_close(&s->reader);
+
+    s->open = 0;
+    s->at.tail.offset = 0;
+}
+
+
+/* all was sent: files may be removed again */
+
+static us_ship_rc_t
+us_ship_wait(us_ship_t *s)
+{
+    if (s->readers != -1) {
+        (void) close(s->readers);
+        s->readers = -1;
+    }
+
+    return US_SHIP_WAIT;
+}
+
+
+static us_ship_rc_t
+us_ship_gone(us_ship_t *s, const char *what)
+{
+    us_disk_fail(&s->error, 0, "%s: LSN %" PRIu64, what, s->at.tail.lsn);
+
+    return US_SHIP_GONE;
+}
+
+
+static void
+us_ship_moved(us_ship_t *s)
+{
+    us_tail_t    *t;
+    us_reader_t  *r;
+
+    t = &s->at.tail;
+    r = &s->reader;
+
+    t->offset = r->offset;
+    t->lsn = r->lsn;
+    t->ids = r->ids;
+    t->blocks = r->blocks;
+    t->crc = r->crc;
+    t->seed = r->head.crc;
+}

@@ -1,0 +1,71 @@
+
+/*
+ * Sends the files of a data directory as a stream (us_stream.h), while the
+ * directory's owner writes to it.
+ *
+ *     snapshot.S ------ journal.L ------ journal.M --- ...
+ *                |                            ^
+ *                S                            at: the next byte to be sent
+ *
+ * Each block is checked before it is sent, so that damage of a file ends the
+ * stream instead of reaching its reader.
+ *
+ * The sender keeps the lock "readers" until it has sent all that there is for
+ * the first time: the owner removes no file meanwhile.  A reader that later
+ * falls back by more than a snapshot has to begin from nothing.
+ *
+ * All of it is for one thread of the owner.
+ */
+
+
+#ifndef _US_SHIP_H_INCLUDED_
+#define _US_SHIP_H_INCLUDED_
+
+
+#include "us_stream.h"
+
+
+typedef enum {
+    US_SHIP_OK = 0,
+    US_SHIP_WAIT,                     /* there is no more for now */
+    US_SHIP_GONE,                     /* the place is not there; error */
+    US_SHIP_FAILED                    /* a file cannot be read; error */
+} us_ship_rc_t;
+
+
+typedef struct {
+    int                dirfd;         /* the caller's */
+    int                readers;       /* lock, or -1 */
+    const us_ops_t    *ops;
+    us_manifest_t      manifest;      /* of the directory at the beginning */
+    us_place_t         at;
+    unsigned           open:1;        /* reader has the file of `at` */
+    unsigned           header:1;      /* small has its header, to be sent */
+    us_reader_t        reader;
+    uint64_t           limit;         /* bytes of it that are final */
+    uint8_t            small[US_SEGMENT_HEADER];
+    us_disk_error_t    error;
+} us_ship_t;
+
+
+/*
+ * at: where the reader has come to; NULL: it begins from nothing.  tail: the
+ * journal's end now.  OK: the header of the file may be taken by
+ * us_ship_next(); to be ended whatever it returned.
+ */
+us_ship_rc_t us_ship_begin(us_ship_t *s, int dirfd, const us_ops_t *ops,
+    const us_place_t *at, const us_tail_t *tail);
+void us_ship_end(us_ship_t *s);
+
+/*
+ * The next header, block or footer; it ends at or below the LSN durable.  OK:
+ * the len bytes at p are valid until the next call.
+ */
+us_ship_rc_t us_ship_next(us_ship_t *s, const us_tail_t *tail,
+    uint64_t durable, const uint8_t **p, size_t *len);
+
+/* the place of an LSN alone: the stream begins with the segment that has it */
+void us_ship_from(us_place_t *at, const us_manifest_t *m, uint64_t lsn);
+
+
+#endif /* _US_SHIP_H_INCLUDED_ */
