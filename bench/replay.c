@@ -7,17 +7,16 @@
  * Reads canonical URLs, adds them all, takes a dump just before the last TAIL
  * of them (a percentage of all; without one 0, 5, 20), and applies the dump,
  * then the operations that follow it, to an empty zone of the same size, as a
- * start does.  100: no dump, the journal alone.  20d: a dump of all, then so
- * many are deleted, in random order.  Prints seconds of the clock and
- * nanoseconds for each operation replayed, and the memory that the process took
- * beside both zones.
+ * start does.  100: no dump, the journal alone.  Prints seconds of the clock
+ * and nanoseconds for each record replayed, and the memory that the process
+ * took beside both zones.
  *
  * US_REPLAY_* in us_replay_private.h were set by it.
  */
 
 
 #include "us_base.h"
-#include "../t/unit/stream.h"
+#include "store/us_store.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -25,6 +24,13 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
+
+
+typedef struct {
+    uint8_t      *data;
+    size_t        len;
+    size_t        size;
+} stream_t;
 
 
 typedef struct {
@@ -126,6 +132,37 @@ urls_read(urls_t *u)
 }
 
 
+static int
+put(void *data, const uint8_t *p, size_t len)
+{
+    stream_t  *st = data;
+
+    if (st->len + len > st->size) {
+        st->size = (st->len + len) * 2;
+        st->data = grow(st->data, st->size);
+    }
+
+    if (len) {
+        memcpy(st->data + st->len, p, len);
+        st->len += len;
+    }
+
+    return 0;
+}
+
+
+static void
+drain(us_store_t *s, stream_t *st)
+{
+    us_str_t  pieces[2];
+
+    us_store_ops(s, us_store_written(s), pieces);
+    put(st, pieces[0].data, pieces[0].len);
+    put(st, pieces[1].data, pieces[1].len);
+    us_store_set_written(s, us_store_published(s));
+}
+
+
 static us_store_t *
 zone(size_t size, const us_store_conf_t *conf, void **mem)
 {
@@ -167,7 +204,7 @@ add(us_store_t *s, const urls_t *u, size_t from, size_t to, stream_t *st)
         }
 
         us_store_add(s, items, n);
-        stream_drain(st, s);
+        drain(s, st);
 
         for (i = 0; i < n; i++) {
             if (items[i].status != US_NEW && items[i].status != US_SEEN) {
@@ -178,26 +215,8 @@ add(us_store_t *s, const urls_t *u, size_t from, size_t to, stream_t *st)
 
         if (us_store_train_due(s)) {
             us_store_train(s, NULL);
-            stream_drain(st, s);
+            drain(s, st);
         }
-    }
-}
-
-
-/* deletes so many ids, no two alike, in random order */
-
-static void
-delete(us_store_t *s, uint64_t n, stream_t *st)
-{
-    int       was;
-    uint64_t  i, ids, lsn;
-
-    ids = us_store_next_id(s);
-
-    for (i = 0; n; i++) {
-        us_store_delete(s, (i * 0x9e3779b97f4a7c15 >> 20) % ids, &was, &lsn);
-        stream_drain(st, s);
-        n -= !was;
     }
 }
 
@@ -259,7 +278,7 @@ replay(const us_store_conf_t *conf, size_t size, const stream_t *dump,
     getrusage(RUSAGE_SELF, &ru);
 
     printf("%10lu %10lu %8.3f s %8.3f s %8.3f s %8.3f s %6.0f ns %6ld MB\n",
-           (unsigned long) ids, (unsigned long) tail, t[1] - t[0],
+           (unsigned long) (ids - tail), (unsigned long) tail, t[1] - t[0],
            t[2] - t[1], t[2] - t[0], used,
            tail ? (t[2] - t[1]) * 1e9 / tail : (t[1] - t[0]) * 1e9 / ids,
            (ru.ru_maxrss - before) / 1024);
@@ -272,20 +291,19 @@ replay(const us_store_conf_t *conf, size_t size, const stream_t *dump,
 int
 main(int argc, char **argv)
 {
-    int              i, deletes;
+    int              i;
     void            *mem;
-    double           share;
     size_t           size, cut, from;
     urls_t           u;
-    uint64_t         lsn, ids, n;
+    uint64_t         lsn, ids;
     stream_t         dump, since;
     us_store_t      *s;
     us_store_conf_t  conf;
 
-    static char     *usual[] = { NULL, "0", "5", "20", "20d" };
+    static char     *usual[] = { NULL, "0", "5", "20" };
 
     if (argc < 2) {
-        argc = 5;
+        argc = 4;
         argv = usual;
     }
 
@@ -293,13 +311,11 @@ main(int argc, char **argv)
     size = (size_t) 16 << 20;
     size += u.len / 4 + u.n * 20;
 
-    printf("%10s %10s %10s %10s %10s %10s %9s %9s\n", "ids", "tail", "dump",
+    printf("%10s %10s %10s %10s %10s %10s %9s %9s\n", "dump", "tail", "dump",
            "tail", "in all", "CPU", "each", "private");
 
     for (i = 1; i < argc; i++) {
-        deletes = argv[i][strlen(argv[i]) - 1] == 'd';
-        share = atof(argv[i]) / 100;
-        cut = deletes ? u.n : (size_t) (u.n * (1 - share));
+        cut = (size_t) (u.n * (1 - atof(argv[i]) / 100));
 
         memset(&conf, 0, sizeof(conf));
         memset(&dump, 0, sizeof(dump));
@@ -314,27 +330,19 @@ main(int argc, char **argv)
         ids = us_store_next_id(s);
 
         if (ids) {
-            if (us_store_dump(s, stream_put, &dump, &lsn) != 0) {
+            if (us_store_dump(s, put, &dump, &lsn) != 0) {
                 die("dump");
             }
 
             from = lsn;
         }
 
-        if (deletes) {
-            n = (uint64_t) (ids * share);
-            delete(s, n, &since);
-
-        } else {
-            add(s, &u, cut, u.n, &since);
-            n = us_store_next_id(s) - ids;
-        }
-
-        ids = us_store_next_id(s);
+        add(s, &u, cut, u.n, &since);
+        lsn = us_store_next_id(s);
         us_store_close(s);
         munmap(mem, size);
 
-        replay(&conf, size, &dump, &since, from, ids, n);
+        replay(&conf, size, &dump, &since, from, lsn, lsn - ids);
 
         free(dump.data);
         free(since.data);

@@ -251,9 +251,7 @@ us_models_install_locked(us_models_t *ms, const us_model_t *m)
         return US_REPLAY_DAMAGED;
     }
 
-    /*
-     * a kill between this and the commit loses these chunks, and nothing else
-     */
+    /* a kill between this and the commit loses these chunks, no more */
 
     at = h->area[US_AREA_MODELS].n << a->chunk_shift;
 

@@ -69,10 +69,12 @@
 
 #include "us_share.h"
 #include "us_data.h"
+#include "../journal/us_stream.h"
 
 
 #define US_LIFE_TICK  100             /* ms between two looks, at most */
 #define US_LIFE_HUNG  5000            /* ms that a write or a sync may take */
+#define US_LIFE_WANTED  1000          /* ms between two syncs for replicas */
 
 
 typedef enum {
@@ -182,6 +184,7 @@ struct us_life_s {
     uint64_t          reap_next;      /* ms */
     uint64_t          declare_next;   /* ms: not before */
     int               declare_said;   /* that something could not be added */
+    uint64_t          wanted_next;    /* ms: of the next sync for a replica */
     int               empty;          /* store stands in, see us_life.c */
     void             *empty_mem;
     size_t            empty_size;
@@ -271,6 +274,13 @@ uint64_t us_life_ids(const us_life_t *l);
 
 /* ids below are durable */
 uint64_t us_life_durable_ids(const us_life_t *l);
+
+/*
+ * The journal for a replica: its end now, and how far the store is.  What is
+ * not durable becomes so within a second, whatever the zone's policy is, if
+ * this is called again and again.
+ */
+void us_life_journal(us_life_t *l, us_tail_t *tail, us_beat_t *beat);
 
 /* around us_store_delete(), with its LSN or 0 */
 void us_life_deleting(us_life_t *l);

@@ -204,6 +204,31 @@ us_life_durable_ids(const us_life_t *l)
 }
 
 
+void
+us_life_journal(us_life_t *l, us_tail_t *tail, us_beat_t *beat)
+{
+    us_share_t  *sh;
+
+    sh = l->sh;
+
+    /* the tail last: it is at or past the LSN that is durable */
+
+    beat->durable = us_life_least(l, us_store_durable(l->store),
+                                  &sh->gap_lsn);
+    beat->published = us_store_published(l->store);
+    beat->ids = us_acquire(&sh->written_ids);
+
+    us_share_tail(sh, tail);
+
+    if (beat->durable < us_store_written(l->store)
+        && us_job_now(l) >= l->wanted_next)
+    {
+        l->wanted_next = us_job_now(l) + US_LIFE_WANTED;
+        us_share_raise(&sh->sync_wanted, us_store_written(l->store));
+    }
+}
+
+
 /*
  * Counted before the delete, so that nobody takes its effect for durable: the
  * LSN is known afterwards only.

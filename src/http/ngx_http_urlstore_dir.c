@@ -294,7 +294,7 @@ ngx_http_urlstore_dir_user(ngx_http_urlstore_persist_t *p, uid_t *uid,
 }
 
 
-/* refuses a directory that could never be loaded, before anything is loaded */
+/* refuses at once, before anything is loaded, what would never load */
 
 static ngx_int_t
 ngx_http_urlstore_dir_check(ngx_http_urlstore_zone_t *zone, int dirfd)

@@ -74,6 +74,10 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
       "url id base brief summary clear",
       ngx_http_urlstore_mark_handler },
 
+    { ngx_string("log"), GET, 0, 0, 0,
+      "from at",
+      ngx_http_urlstore_log_handler },
+
     { ngx_string("normalize"), GET, 0, 0, FILTER,
       "url base profile explain",
       ngx_http_urlstore_normalize_handler },
@@ -177,14 +181,6 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     ctx->writes = ngx_http_urlstore_writes(r, ep);
 
     ngx_http_urlstore_begin(ctx);
-
-    if (ctx->writes) {
-        rc = ngx_http_urlstore_idem(r);
-
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
-    }
 
     return ep->handler(r);
 }

@@ -18,10 +18,6 @@
 #define NGX_HTTP_URLSTORE_UNPROCESSABLE   422
 
 
-/* bytes of a slice, at least */
-#define NGX_HTTP_URLSTORE_ENOUGH   (96 * 1024)
-
-
 /* a reply, in pieces; see ngx_http_urlstore_out.c */
 
 typedef struct {
@@ -31,7 +27,6 @@ typedef struct {
     u_char                         *pos;      /* free room of the last piece */
     u_char                         *end;
     size_t                          size;     /* of the pieces before */
-    size_t                          enough;   /* bytes of a slice, at least */
 
     ngx_chain_t                    *busy;     /* on their way to the client */
     ngx_chain_t                    *free;
@@ -84,7 +79,7 @@ void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
  * takes it.  A producer returns after some 100 us, or when the output has
  * enough; what it has written depends on ctx->lsn and the members beside it.
  * NGX_AGAIN: there is more to come, NGX_OK: that was all, NGX_ERROR: no
- * memory.
+ * memory, NGX_DECLINED: there is more to come, but not now.
  */
 ngx_int_t ngx_http_urlstore_stream(ngx_http_request_t *r,
     ngx_http_urlstore_produce_pt produce);
@@ -122,9 +117,6 @@ ngx_int_t ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
 /* the same in ctx->out, without the end of the object; NGX_OK, or a status */
 ngx_int_t ngx_http_urlstore_problem_begin(ngx_http_request_t *r,
     ngx_uint_t status, const char *members, const char *fmt, ...);
-
-/* the status line of a status that nginx has no words for */
-void ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status);
 
 /* remembers what was wrong with the body, as ctx->fault; returns status */
 ngx_int_t ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,

@@ -237,7 +237,7 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
             return ngx_http_urlstore_prefix_answer(r, &items[i]);
         }
 
-        /* the reply also reveals that this longer one is not there */
+        /* the reply reveals that this longer one is not there, too */
 
         ctx->negative = 1;
         ctx->absent = 1;

@@ -12,10 +12,12 @@
  *                      |                       |
  *                      '--- all is sent -------'   write event, send_timeout
  *
+ * A producer that has nothing for now (NGX_DECLINED) is called again after
+ * NGX_HTTP_URLSTORE_IDLE ms; the timer of the write event is used for that.
+ *
  * A reply holds one slice: the next one is produced when nothing of the last
  * is left in our pieces.  So its memory does not depend on its length, nor on
- * how slow its client is.  The reply to a request with an Idempotency-Key is
- * one slice, up to the length that is kept.
+ * how slow its client is.
  *
  * The rules are those of ngx_http_writer() and of the upstream's non-buffered
  * path:
@@ -34,11 +36,14 @@
  */
 
 
-#include "ngx_http_urlstore_keep.h"
+#include "ngx_http_urlstore_request.h"
 
 
 /* one turn of the event loop produces for so long, us */
 #define NGX_HTTP_URLSTORE_TURN   1000
+
+/* ms until a producer that has nothing for now is called again */
+#define NGX_HTTP_URLSTORE_IDLE   20
 
 
 static ngx_int_t ngx_http_urlstore_stream_turn(ngx_http_request_t *r);
@@ -94,13 +99,7 @@ ngx_http_urlstore_stream_turn(ngx_http_request_t *r)
     }
 
     ctx->produced = (rc == NGX_OK);
-
-    if (ctx->produced && !r->header_sent) {
-        ngx_http_urlstore_keep(r);
-
-    } else if (ngx_http_urlstore_keep_holds(r)) {
-        return ngx_http_urlstore_turn_when(r, ngx_http_urlstore_stream_turn);
-    }
+    ctx->idle = (rc == NGX_DECLINED);
 
     return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_stream_slice);
 }
@@ -136,10 +135,7 @@ ngx_http_urlstore_stream_slice(ngx_http_request_t *r)
 }
 
 
-/*
- * waits for the client, for limit_rate, for its place in a page; or for a turn
- * only
- */
+/* for the client, for limit_rate, for its place in a page; or only a turn */
 
 static ngx_int_t
 ngx_http_urlstore_stream_wait(ngx_http_request_t *r)
@@ -175,7 +171,16 @@ ngx_http_urlstore_stream_wait(ngx_http_request_t *r)
     clcf = ngx_http_get_module_loc_conf(r->main, ngx_http_core_module);
 
     if (!wev->delayed) {
-        ngx_add_timer(wev, clcf->send_timeout);
+        if (!ngx_http_urlstore_out_sent(&ctx->out)) {
+            ctx->idle = 0;
+        }
+
+        ngx_add_timer(wev, ctx->idle ? NGX_HTTP_URLSTORE_IDLE
+                                     : clcf->send_timeout);
+
+        if (ctx->idle) {
+            return NGX_DONE;
+        }
 
         if (ngx_http_urlstore_out_sent(&ctx->out)) {
             ngx_post_event(wev, &ngx_posted_next_events);
@@ -204,6 +209,10 @@ ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
 
     c = r->connection;
     wev = c->write;
+
+    if (wev->timedout && ctx->idle) {
+        wev->timedout = 0;
+    }
 
     if (wev->timedout) {
         ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,

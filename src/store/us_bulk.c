@@ -7,9 +7,6 @@
  *                                                   leaf by leaf --> new leaves
  *   old leaves, in the order of their paths ------/
  *
- * Entries that are to be removed are collected in the same way, and leave their
- * leaf when it is made anew.
- *
  * An entry costs a few writes to memory in sequence.  To add it to its leaf
  * would cost cache misses and, each time that the leaf is full, a copy.  The
  * leaves are as small as they can be: they have no slots to spare.  Since
@@ -76,13 +73,15 @@ us_bulk_drop(us_bulk_side_t *side)
 
 
 void
-us_bulk_forget(us_bulk_t *b)
+us_bulk_forget(us_bulk_t *b, uint64_t to)
 {
     unsigned  t;
 
     for (t = 0; t < US_BULK_THREADS; t++) {
         us_bulk_drop(&b->sides[t]);
     }
+
+    b->base = to;
 }
 
 
@@ -93,7 +92,7 @@ us_bulk_destroy(us_bulk_t *b)
         return;
     }
 
-    us_bulk_forget(b);
+    us_bulk_forget(b, 0);
 
     free(b->chunks.chunks);
     free(b->old.chunks);
@@ -130,8 +129,7 @@ us_bulk_block(us_bulk_side_t *side, unsigned part)
 
 
 int
-us_bulk_put(us_bulk_t *b, unsigned t, uint64_t hash, uint64_t id,
-    us_bulk_kind_t kind)
+us_bulk_put(us_bulk_t *b, unsigned t, uint64_t hash, uint64_t id, int site)
 {
     unsigned          part;
     us_bulk_side_t   *side;
@@ -152,8 +150,7 @@ us_bulk_put(us_bulk_t *b, unsigned t, uint64_t hash, uint64_t id,
 
     e = &block->entries[block->n++];
     e->hash = hash;
-    e->id = id & (((uint64_t) 1 << US_BULK_ID_BITS) - 1);
-    e->kind = kind;
+    e->id = (uint32_t) (id - b->base) * 2 + (site != 0);
 
     return 0;
 }

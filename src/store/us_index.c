@@ -490,64 +490,46 @@ us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id)
 }
 
 
-int
-us_index_rest(const us_arena_t *a, uint64_t hash, uint64_t id,
-    us_index_rest_t *r)
+void
+us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
+    us_removal_t *r)
 {
-    unsigned     split;
+    int          failed;
+    unsigned     i, n, split;
     uint64_t     candidate;
+    us_leaf_t    l;
     us_probe_t   p;
-    us_entry_t  *e;
+    us_entry_t   e[US_LEAF_MAX];
 
+    memset(r, 0, sizeof(us_removal_t));
     us_index_start(a, &p, hash);
 
     do {
         if (!us_index_next(a, &p, &candidate)) {
-            return 0;
+            return;
         }
     } while (candidate != id);
 
     r->leaf = p.leaf;
     r->address = p.address;
-    r->n = us_leaf_read(a, p.address, r->entries, &r->layout) - 1;
 
-    split = us_split_bits(p.leaf, p.path, r->layout.split);
+    n = us_leaf_read(a, p.address, e, &l);
+    split = us_split_bits(p.leaf, p.path, l.split);
 
-    for (e = r->entries;
-         e->id != id || e->fingerprint != p.fingerprint || e->split != split;
-         e++)
+    for (i = 0;
+         e[i].id != id || e[i].fingerprint != p.fingerprint
+         || e[i].split != split;
+         i++)
     {
         /* void */
     }
 
-    r->slot = (unsigned) (e - r->entries);
-    memmove(e, e + 1, (r->n - r->slot) * sizeof(us_entry_t));
-
-    return 1;
-}
-
-
-void
-us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
-    us_removal_t *r)
-{
-    int              failed;
-    us_index_rest_t  rest;
-
-    memset(r, 0, sizeof(us_removal_t));
-
-    if (!us_index_rest(a, hash, id, &rest)) {
-        return;
-    }
-
-    r->leaf = rest.leaf;
-    r->address = rest.address;
+    memmove(&e[i], &e[i + 1], (n - i - 1) * sizeof(us_entry_t));
 
     failed = 0;
-    r->copy = us_leaf_make(a, rest.entries, rest.n, rest.layout.split, 0,
-                           rest.n ? rest.entries[rest.n - 1].id : 0, 0,
-                           &failed);
-    r->slot = failed ? (int) rest.slot : -1;
+    r->copy = us_leaf_make(a, e, n - 1, l.split, 0, n > 1 ? e[n - 2].id : 0,
+                           0, &failed);
+    r->slot = failed ? (int) i : -1;
 }
 
 

@@ -300,7 +300,7 @@ spelling(void **state)
 
 /*
  * The first URL of a site finds no room, a shorter one of the other spelling
- * after it does: it is the first one, as it is spelled.
+ * behind it does: it is the first one, as it is spelled.
  */
 
 static void
@@ -491,7 +491,7 @@ busy(void **state)
 
 
 /*
- * Long and short URLs of one batch in a small ring: after one that does not
+ * Long and short URLs of one batch in a small ring: behind one that does not
  * fit none is added, or the next round would call it seen.
  */
 

@@ -259,10 +259,10 @@ sub finish
 
     push @faults, 'not stopped' if !$t->stop;
 
-    my $reported =
+    my $told =
         `$UrlStore::Test::TOP/build/urlstore verify $t->{dir}/data`;
 
-    return @faults, $? == 0 ? () : $reported;
+    return @faults, $? == 0 ? () : $told;
 }
 
 

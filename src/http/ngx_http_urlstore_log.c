@@ -1,0 +1,355 @@
+
+/*
+ * GET /log: the journal of a zone with path=, for replicas; see
+ * src/journal/us_stream.h for what is sent, src/journal/us_ship.h for how it is
+ * read.
+ *
+ *     /log              from nothing: the snapshot, then the journal
+ *     /log?from=LSN     the journal, from the segment that contains the LSN
+ *     /log?at=PLACE     what follows a place that a reader has reached
+ *
+ * The reply does not end by itself.  While there is nothing new, a beat is sent
+ * every second.  It ends when the worker is to exit, or when a file cannot be
+ * read: the replica comes again, with the place that it has reached.
+ */
+
+
+#include "ngx_http_urlstore_persist.h"
+#include "ngx_http_urlstore_request.h"
+#include "../api/us_args.h"
+#include "../journal/us_ship.h"
+
+
+#define NGX_HTTP_URLSTORE_BEAT   1000000   /* us between two beats, at most */
+
+
+typedef struct {
+    us_life_t                      *life;
+    us_ship_t                       ship;
+    uint64_t                        beat_next;    /* us */
+    unsigned                        begun:1;
+    unsigned                        news:1;       /* sent since the last beat */
+} ngx_http_urlstore_log_t;
+
+
+static ngx_int_t ngx_http_urlstore_log_place(ngx_http_request_t *r,
+    us_place_t *at, us_place_t **place);
+static ngx_int_t ngx_http_urlstore_log_from(ngx_http_request_t *r,
+    us_place_t *at, ngx_str_t *value);
+static ngx_int_t ngx_http_urlstore_log_refuse(ngx_http_request_t *r,
+    us_ship_rc_t rc, us_disk_error_t *e);
+static void ngx_http_urlstore_log_cleanup(void *data);
+static ngx_int_t ngx_http_urlstore_log_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out);
+static ngx_int_t ngx_http_urlstore_log_begin(ngx_http_urlstore_log_t *log,
+    ngx_http_urlstore_out_t *out, us_beat_t *beat);
+static ngx_int_t ngx_http_urlstore_log_beat(ngx_http_urlstore_log_t *log,
+    ngx_http_urlstore_out_t *out, us_beat_t *beat);
+static ngx_int_t ngx_http_urlstore_log_write(ngx_http_urlstore_out_t *out,
+    const void *p, size_t len);
+
+
+ngx_int_t
+ngx_http_urlstore_log_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                      rc;
+    us_beat_t                      beat;
+    us_tail_t                      tail;
+    ngx_str_t                      value;
+    us_place_t                     at, *place;
+    us_ship_rc_t                   got;
+    ngx_http_cleanup_t            *cln;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_log_t       *log;
+    ngx_http_urlstore_persist_t   *p;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    p = ctx->zone->persist;
+
+    if (p && us_life_state(&p->life) != US_LIFE_READY) {
+        return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+    }
+
+    if (p == NULL) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "the zone has no journal of its own: "
+                                         "its \"urlstore_zone\" has no "
+                                         "\"path\"");
+    }
+
+    rc = ngx_http_urlstore_log_place(r, &at, &place);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    cln = ngx_http_cleanup_add(r, sizeof(ngx_http_urlstore_log_t));
+    if (cln == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    log = cln->data;
+    ngx_memzero(log, sizeof(ngx_http_urlstore_log_t));
+    log->life = &p->life;
+
+    us_life_journal(log->life, &tail, &beat);
+
+    got = us_ship_begin(&log->ship, p->dir->dirfd, &us_data_ops, place, &tail);
+
+    cln->handler = ngx_http_urlstore_log_cleanup;
+
+    if (got != US_SHIP_OK) {
+        return ngx_http_urlstore_log_refuse(r, got, &log->ship.error);
+    }
+
+    /* a proxy before this server passes on what it gets, at once */
+
+    ngx_str_set(&value, "no");
+
+    if (ngx_http_urlstore_header(r, "X-Accel-Buffering", &value) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->data = log;
+    ctx->status = NGX_HTTP_OK;
+    ngx_str_set(&ctx->type, "application/octet-stream");
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 0) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_stream(r, ngx_http_urlstore_log_produce);
+}
+
+
+/* NGX_DECLINED: *place is where to begin, NULL from nothing; else replied */
+
+static ngx_int_t
+ngx_http_urlstore_log_place(ngx_http_request_t *r, us_place_t *at,
+    us_place_t **place)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value, from;
+
+    *place = NULL;
+
+    rc = ngx_http_urlstore_arg(r, "at", &value);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_OK) {
+        *place = at;
+
+        if (ngx_http_urlstore_arg(r, "from", &from) == NGX_DECLINED
+            && us_place_parse(at, (char *) value.data, value.len) == 0)
+        {
+            return NGX_DECLINED;
+        }
+
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"at\": a place that a "
+                                         "replica has reached is expected, "
+                                         "without \"from\"");
+    }
+
+    rc = ngx_http_urlstore_arg(r, "from", &value);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+        return NGX_DECLINED;
+    }
+
+    *place = at;
+
+    return ngx_http_urlstore_log_from(r, at, &value);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_log_from(ngx_http_request_t *r, us_place_t *at,
+    ngx_str_t *value)
+{
+    uint64_t                  lsn;
+    us_manifest_t             m;
+    us_disk_error_t           e;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (us_id_parse(ngx_http_urlstore_str(value), &lsn) != US_ID_OK) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"from\": an LSN is "
+                                         "expected, a decimal number");
+    }
+
+    if (us_manifest_read(ctx->zone->persist->dir->dirfd, &m, &e)
+        != US_MANIFEST_OK)
+    {
+        return ngx_http_urlstore_log_refuse(r, US_SHIP_FAILED, &e);
+    }
+
+    us_ship_from(at, &m, lsn);
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_log_refuse(ngx_http_request_t *r, us_ship_rc_t rc,
+    us_disk_error_t *e)
+{
+    ngx_str_t  value;
+
+    if (rc == US_SHIP_GONE) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
+                                         "the journal does not go on from "
+                                         "there: %s; /log without arguments "
+                                         "begins from nothing", e->text);
+    }
+
+    ngx_str_set(&value, "1");
+
+    if (ngx_http_urlstore_header(r, "Retry-After", &value) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                     "the journal cannot be read: %s",
+                                     e->text);
+}
+
+
+static void
+ngx_http_urlstore_log_cleanup(void *data)
+{
+    ngx_http_urlstore_log_t *log = data;
+
+    us_ship_end(&log->ship);
+}
+
+
+/* one block, or what is due before it */
+
+static ngx_int_t
+ngx_http_urlstore_log_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out)
+{
+    size_t                     len;
+    us_beat_t                  beat;
+    us_tail_t                  tail;
+    us_ship_rc_t               rc;
+    const uint8_t             *p;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_log_t   *log;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    log = ctx->data;
+
+    if (ngx_exiting || ngx_terminate
+        || us_life_state(log->life) != US_LIFE_READY)
+    {
+        return NGX_OK;
+    }
+
+    us_life_journal(log->life, &tail, &beat);
+
+    if (!log->begun) {
+        return ngx_http_urlstore_log_begin(log, out, &beat);
+    }
+
+    if (ngx_http_urlstore_now() >= log->beat_next) {
+        return ngx_http_urlstore_log_beat(log, out, &beat);
+    }
+
+    rc = us_ship_next(&log->ship, &tail, beat.durable, &p, &len);
+
+    if (rc == US_SHIP_OK) {
+        log->news = 1;
+        return ngx_http_urlstore_log_write(out, p, len);
+    }
+
+    if (rc == US_SHIP_WAIT) {
+
+        if (log->news) {
+            return ngx_http_urlstore_log_beat(log, out, &beat);
+        }
+
+        return NGX_DECLINED;
+    }
+
+    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                  "urlstore_zone \"%V\": its journal cannot be sent on: %s",
+                  &ctx->zone->name, log->ship.error.text);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_log_begin(ngx_http_urlstore_log_t *log,
+    ngx_http_urlstore_out_t *out, us_beat_t *beat)
+{
+    char       *text;
+    size_t      len;
+    uint8_t     head[US_STREAM_MANIFEST];
+    ngx_int_t   rc;
+
+    log->begun = 1;
+
+    if (us_manifest_print(&log->ship.manifest, &text, &len, NULL) == -1) {
+        return NGX_ERROR;
+    }
+
+    us_stream_manifest(head, len);
+
+    rc = ngx_http_urlstore_log_write(out, head, sizeof(head));
+
+    if (rc == NGX_AGAIN) {
+        rc = ngx_http_urlstore_log_write(out, text, len);
+    }
+
+    free(text);
+
+    return rc == NGX_AGAIN ? ngx_http_urlstore_log_beat(log, out, beat) : rc;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_log_beat(ngx_http_urlstore_log_t *log,
+    ngx_http_urlstore_out_t *out, us_beat_t *beat)
+{
+    uint8_t  p[US_STREAM_BEAT];
+
+    log->news = 0;
+    log->beat_next = ngx_http_urlstore_now() + NGX_HTTP_URLSTORE_BEAT;
+
+    return ngx_http_urlstore_log_write(out, p, us_beat_write(p, beat));
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_log_write(ngx_http_urlstore_out_t *out, const void *p,
+    size_t len)
+{
+    size_t         n;
+    const u_char  *from;
+
+    /* over the ends of pieces: a larger one would be of the request's pool */
+
+    for (from = p; len; from += n, len -= n) {
+
+        if (ngx_http_urlstore_out_room(out, 1) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        n = ngx_min((size_t) (out->end - out->pos), len);
+        out->pos = ngx_cpymem(out->pos, from, n);
+    }
+
+    return NGX_AGAIN;
+}
