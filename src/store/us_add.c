@@ -387,13 +387,13 @@ us_store_add_older(us_store_t *s, us_store_item_t *items, size_t n,
 
 
 us_store_status_t
-us_store_forget_locked(us_store_t *s, uint64_t id, const us_op_t *op)
+us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
+    const us_op_t *op)
 {
     unsigned          m;
     us_str_t          site;
     us_head_t        *h;
     us_arena_t       *a;
-    us_hashes_t       hashes;
     us_removal_t      removal;
     us_store_site_t   out;
 
@@ -408,8 +408,6 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_op_t *op)
         return US_FULL;
     }
 
-    us_store_hashes(s, id, &hashes);
-
     if (!(h->flags & US_HEAD_LOOKUP)) {
 
         out.first = US_STORE_NO_ID;
@@ -417,10 +415,10 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_op_t *op)
         if (h->flags & US_HEAD_SITES) {
             site.len = us_record_decode(s->codec, id, s->url) - 1;
             site.data = s->url + 1;
-            us_store_site_find(s, us_site(site), hashes.site, &out);
+            us_store_site_find(s, us_site(site), hashes->site, &out);
         }
 
-        us_index_remove_prepare(a, hashes.url, id, &removal);
+        us_index_remove_prepare(a, hashes->url, id, &removal);
 
         if (out.first != US_STORE_NO_ID) {
             us_site_uncount_locked(a, us_site_number(a, out.first));
@@ -464,18 +462,23 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
     us_op_t            op;
     us_head_t         *h;
     us_arena_t        *a;
+    us_hashes_t        hashes;
     us_store_status_t  status;
 
     a = &s->arena;
     h = a->head;
     *was = 0;
 
-    us_store_enter(s);
-
-    if (id >= h->next_id) {
-        status = US_UNKNOWN;
-        goto done;
+    if (id >= us_store_next_id(s)) {
+        *lsn = us_store_published(s);
+        return US_UNKNOWN;
     }
+
+    /* without the lock: the first record that a process reads takes 1 ms */
+
+    us_store_hashes(s, id, &hashes);
+
+    us_store_enter(s);
 
     if (us_marked(a, US_AREA_DELETED, id)) {
         *was = 1;
@@ -492,7 +495,7 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
         goto done;
     }
 
-    status = us_store_forget_locked(s, id, &op);
+    status = us_store_forget_locked(s, id, &hashes, &op);
 
 done:
 

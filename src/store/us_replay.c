@@ -137,9 +137,10 @@ us_replay_add(us_store_t *s, const us_op_t *op)
 static int
 us_replay_delete(us_store_t *s, uint64_t id)
 {
-    unsigned     m;
-    us_head_t   *h;
-    us_arena_t  *a;
+    unsigned      m;
+    us_head_t    *h;
+    us_arena_t   *a;
+    us_hashes_t   hashes;
 
     a = &s->arena;
     h = a->head;
@@ -153,7 +154,9 @@ us_replay_delete(us_store_t *s, uint64_t id)
     }
 
     if (s->replay->bulk == NULL) {
-        return us_store_forget_locked(s, id, NULL) == US_OK
+        us_store_hashes(s, id, &hashes);
+
+        return us_store_forget_locked(s, id, &hashes, NULL) == US_OK
                ? 0 : US_REPLAY_NO_ROOM;
     }
 

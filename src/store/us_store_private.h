@@ -167,7 +167,7 @@ void us_store_index_locked(us_store_t *s, uint64_t id,
  * which keeps no reserve.
  */
 us_store_status_t us_store_forget_locked(us_store_t *s, uint64_t id,
-    const us_op_t *op);
+    const us_hashes_t *hashes, const us_op_t *op);
 us_store_status_t us_store_mark_locked(us_store_t *s, unsigned m, uint64_t id,
     int on, const us_op_t *op);
 

@@ -5,6 +5,8 @@
 
 
 #include "store_zone.h"
+#include "codec/us_record_private.h"
+#include "store/us_store_private.h"
 
 
 /* what the store must know */
@@ -646,6 +648,44 @@ marks_list(void **state)
 }
 
 
+/* the tables for decoding are there when a process takes the lock */
+
+static void
+has_tables(void *data)
+{
+    us_store_t  **s = data;
+
+    assert_non_null((*s)->codec->models.tables[US_MODEL_BUILTIN].decoder);
+}
+
+
+static void
+tables_first(void **state)
+{
+    int              was;
+    zone_t          *z;
+    uint64_t         lsn;
+    us_store_t      *s;
+    us_store_lock_t  lock = { has_tables, zone_lock, &s };
+
+    z = zone_create(1 << 20, 0);
+    assert_int_equal(add(z->store, "http://a.test/").status, US_NEW);
+
+    s = us_store_open(z->mem, &lock);
+    assert_non_null(s);
+    assert_int_equal(us_store_delete(s, 1, &was, &lsn), US_UNKNOWN);
+    assert_int_equal(us_store_delete(s, 0, &was, &lsn), US_OK);
+    us_store_close(s);
+
+    s = us_store_open(z->mem, &lock);
+    assert_non_null(s);
+    assert_int_equal(add(s, "http://b.test/").status, US_NEW);
+    us_store_close(s);
+
+    zone_destroy(z);
+}
+
+
 int
 main(void)
 {
@@ -660,6 +700,7 @@ main(void)
         cmocka_unit_test(busy_in_order),
         cmocka_unit_test(more_marks),
         cmocka_unit_test(marks_list),
+        cmocka_unit_test(tables_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
