@@ -4,8 +4,7 @@
  * without nginx, see src/data/us_life.h; here is what it needs of nginx, and
  * what nginx needs of it.
  *
- *     ngx_http_urlstore_path.c      options
- *     ngx_http_urlstore_dir.c       the directory, in the master
+ *     ngx_http_urlstore_dir.c       options; the directory, in the master
  *     ngx_http_urlstore_persist.c   threads, the tick, the log, the end
  *     ngx_http_urlstore_state.c     which requests the state lets pass
  *     ngx_http_urlstore_park.c      requests that wait for the disk
@@ -56,7 +55,7 @@ struct ngx_http_urlstore_persist_s {
 };
 
 
-/* ngx_http_urlstore_path.c, _dir.c; for all zones, with path= or without */
+/* ngx_http_urlstore_dir.c; for all zones, with path= or without */
 
 ngx_int_t ngx_http_urlstore_opt_path(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);

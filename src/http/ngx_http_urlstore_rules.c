@@ -18,6 +18,9 @@ static ngx_int_t ngx_http_urlstore_rule_params(ngx_conf_t *cf,
     ngx_uint_t last, us_str_t *name, us_str_t *host);
 static ngx_http_urlstore_zone_t *ngx_http_urlstore_rule_zone(ngx_conf_t *cf,
     ngx_str_t *name);
+static char *ngx_http_urlstore_rule_words(ngx_conf_t *cf,
+    int (*add)(us_norm_t *norm, us_str_t word), const char *allowed);
+static int ngx_http_urlstore_www_host(us_norm_t *norm, us_str_t host);
 static char *ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
     const char *allowed);
 static char *ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
@@ -168,7 +171,27 @@ ngx_http_urlstore_rule_params(ngx_conf_t *cf, ngx_uint_t last, us_str_t *name,
 char *
 ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    us_str_t                   name;
+    return ngx_http_urlstore_rule_words(cf, us_norm_add_strip_arg,
+                                        "the name of an argument or a glob");
+}
+
+
+/* urlstore_www_except NAME HOST ...; */
+
+char *
+ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    return ngx_http_urlstore_rule_words(cf, ngx_http_urlstore_www_host,
+                                        "a host");
+}
+
+
+/* the arguments from the second on; allowed: for the message */
+
+static char *
+ngx_http_urlstore_rule_words(ngx_conf_t *cf,
+    int (*add)(us_norm_t *norm, us_str_t word), const char *allowed)
+{
     ngx_str_t                 *value;
     ngx_uint_t                 i;
     ngx_http_urlstore_zone_t  *zone;
@@ -181,12 +204,9 @@ ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     for (i = 2; i < cf->args->nelts; i++) {
-        name.data = value[i].data;
-        name.len = value[i].len;
 
-        if (us_norm_add_strip_arg(zone->norm, name) != 0) {
-            return ngx_http_urlstore_rule_value(cf, &value[i], "the name of "
-                                                "an argument or a glob");
+        if (add(zone->norm, ngx_http_urlstore_str(&value[i])) != 0) {
+            return ngx_http_urlstore_rule_value(cf, &value[i], allowed);
         }
 
         zone->rules++;
@@ -196,40 +216,18 @@ ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* urlstore_www_except NAME HOST ...; */
-
-char *
-ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+static int
+ngx_http_urlstore_www_host(us_norm_t *norm, us_str_t host)
 {
-    us_str_t                   name;
-    ngx_str_t                 *value;
-    ngx_uint_t                 i;
-    ngx_http_urlstore_zone_t  *zone;
+    /* a glob would match nothing */
 
-    value = cf->args->elts;
-
-    zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
-    if (zone == NULL) {
-        return NGX_CONF_ERROR;
+    if (host.len == 0
+        || strcspn((const char *) host.data, "*?/ ") != host.len)
+    {
+        return -1;
     }
 
-    for (i = 2; i < cf->args->nelts; i++) {
-        name.data = value[i].data;
-        name.len = value[i].len;
-
-        /* a glob would match nothing */
-
-        if (name.len == 0
-            || strcspn((char *) value[i].data, "*?/ ") != name.len
-            || us_norm_www_except(zone->norm, name) != 0)
-        {
-            return ngx_http_urlstore_rule_value(cf, &value[i], "a host");
-        }
-
-        zone->rules++;
-    }
-
-    return NGX_CONF_OK;
+    return us_norm_www_except(norm, host);
 }
 
 

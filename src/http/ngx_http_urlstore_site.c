@@ -10,16 +10,11 @@
 #include "ngx_http_urlstore_request.h"
 
 
-#define NGX_HTTP_URLSTORE_PROBES   64
-
-
 static ngx_int_t ngx_http_urlstore_site_json(ngx_http_request_t *r,
     us_str_t key, us_store_site_t *site);
 static ngx_int_t ngx_http_urlstore_site_missing(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_request_t *r,
     us_store_item_t *item);
-static ngx_uint_t ngx_http_urlstore_prefix_cuts(us_canon_t *canon,
-    us_store_item_t *items);
 
 
 /*
@@ -206,6 +201,7 @@ ngx_int_t
 ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
 {
     ngx_int_t                  rc;
+    us_str_t                   cuts[US_CANON_CUTS];
     ngx_uint_t                 i, n;
     us_canon_t                 canon;
     us_store_item_t           *items;
@@ -219,13 +215,19 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    items = ngx_palloc(r->pool,
-                       sizeof(us_store_item_t) * NGX_HTTP_URLSTORE_PROBES);
+    items = ngx_palloc(r->pool, sizeof(us_store_item_t) * US_CANON_CUTS);
     if (items == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    n = ngx_http_urlstore_prefix_cuts(&canon, items);
+    n = us_canon_cuts(&canon, cuts);
+
+    ngx_memzero(items, n * sizeof(us_store_item_t));
+
+    for (i = 0; i < n; i++) {
+        items[i].url = cuts[i];
+        items[i].merge = canon.merge;
+    }
 
     us_store_seen(ctx->zone->store, items, n);
     ctx->lsn = us_store_published(ctx->zone->store);
@@ -244,61 +246,6 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
     }
 
     return ngx_http_urlstore_prefix_answer(r, NULL);
-}
-
-
-/*
- * The URL itself, then what is before its '?', then what ends with or before
- * each '/', the longest first, down to the host.  Returns their number.
- */
-
-static ngx_uint_t
-ngx_http_urlstore_prefix_cuts(us_canon_t *canon, us_store_item_t *items)
-{
-    size_t           i, len, path, query;
-    ngx_uint_t       n;
-    const uint8_t   *p;
-    us_store_item_t  item;
-
-    ngx_memzero(&item, sizeof(us_store_item_t));
-
-    item.url = canon->url.href;
-    item.merge = canon->merge;
-
-    n = 0;
-    items[n++] = item;
-
-    len = canon->url.href.len;
-    path = canon->url.pathname_start;
-    query = canon->url.search_start;
-    p = canon->url.href.data;
-
-    if (query != US_URL_OMITTED && query < len) {
-        len = query;
-        item.url.len = len;
-        items[n++] = item;
-    }
-
-    for (i = len; i > path && n < NGX_HTTP_URLSTORE_PROBES - 1; i--) {
-
-        if (p[i - 1] != '/') {
-            continue;
-        }
-
-        /* "dir/", and "dir" if it is not the root */
-
-        if (i < item.url.len) {
-            item.url.len = i;
-            items[n++] = item;
-        }
-
-        if (i - 1 > path) {
-            item.url.len = i - 1;
-            items[n++] = item;
-        }
-    }
-
-    return n;
 }
 
 

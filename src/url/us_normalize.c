@@ -740,6 +740,49 @@ us_canon_site(const us_canon_t *canon)
 }
 
 
+unsigned
+us_canon_cuts(const us_canon_t *canon, us_str_t *cuts)
+{
+    size_t    i, path;
+    unsigned  n;
+    us_str_t  cut;
+
+    cut = canon->url.href;
+    path = canon->url.pathname_start;
+
+    n = 0;
+    cuts[n++] = cut;
+
+    if (canon->url.search_start != US_URL_OMITTED
+        && canon->url.search_start < cut.len)
+    {
+        cut.len = canon->url.search_start;
+        cuts[n++] = cut;
+    }
+
+    for (i = cut.len; i > path && n < US_CANON_CUTS - 1; i--) {
+
+        if (cut.data[i - 1] != '/') {
+            continue;
+        }
+
+        /* "dir/", and "dir" if it is not the root */
+
+        if (i < cut.len) {
+            cut.len = i;
+            cuts[n++] = cut;
+        }
+
+        if (i - 1 > path) {
+            cut.len = i - 1;
+            cuts[n++] = cut;
+        }
+    }
+
+    return n;
+}
+
+
 const char *
 us_verdict_name(us_verdict_t v)
 {

@@ -175,6 +175,13 @@ void us_norm_set_any_scheme(us_norm_t *n, int on);
 /* the site: host, with :port if the URL shows one, less a mergeable "www." */
 us_str_t us_canon_site(const us_canon_t *canon);
 
+/*
+ * The URL itself, then what is before its '?', then what ends with or before
+ * each '/', the longest first, down to the host.  Returns their number.
+ */
+#define US_CANON_CUTS  64
+unsigned us_canon_cuts(const us_canon_t *canon, us_str_t *cuts);
+
 const char *us_verdict_name(us_verdict_t v);     /* "scheme", "host", ... */
 int us_verdict_rejected(us_verdict_t v);         /* rejected, not invalid */
 

@@ -665,6 +665,66 @@ signature(void **state)
 }
 
 
+static void
+cuts_are(const char *url, const char *expected)
+{
+    char        text[US_CANON_CUTS * 512];
+    size_t      len;
+    unsigned    i, n;
+    us_str_t    cuts[US_CANON_CUTS];
+    us_canon_t  out;
+
+    assert_int_equal(us_normalize(norm, ws, str(url), NULL, &out), US_URL_OK);
+
+    n = us_canon_cuts(&out, cuts);
+    assert_in_range(n, 1, US_CANON_CUTS);
+
+    for (i = 0, len = 0; i < n; i++) {
+        memcpy(&text[len], cuts[i].data, cuts[i].len);
+        len += cuts[i].len;
+        text[len++] = ' ';
+    }
+
+    text[len - 1] = '\0';
+
+    if (expected) {
+        assert_string_equal(text, expected);
+    }
+}
+
+
+/* what a URL begins with, from the longest to the host */
+
+static void
+cuts(void **state)
+{
+    char  url[512];
+    int   i;
+
+    open_profile(US_PROFILE_CRAWLER);
+
+    cuts_are("http://a.com/", "http://a.com/");
+    cuts_are("http://a.com/?q", "http://a.com/?q http://a.com/");
+    cuts_are("http://a.com/x", "http://a.com/x http://a.com/");
+    cuts_are("http://a.com/x/", "http://a.com/x/ http://a.com/x "
+                                "http://a.com/");
+    cuts_are("http://a.com/x/y?a/b", "http://a.com/x/y?a/b http://a.com/x/y "
+             "http://a.com/x/ http://a.com/x http://a.com/");
+
+    /* more segments than there is room for */
+
+    strcpy(url, "http://a.com");
+
+    for (i = 0; i < 100; i++) {
+        strcat(url, "/a");
+    }
+
+    cuts_are(url, NULL);
+    strcat(url, "/");
+    cuts_are(url, NULL);
+}
+
+
 int
 main(void)
 {
@@ -674,7 +734,7 @@ main(void)
         T(relative_links), T(crawler), T(clean), T(strip_arguments),
         T(aggressive), T(whatwg), T(strict), T(lengths), T(limits),
         T(repeats), T(www_first), T(www_and_userinfo), T(www_strip),
-        T(www_keep), T(parts), T(explain), T(names), T(signature)
+        T(www_keep), T(parts), T(explain), T(names), T(signature), T(cuts)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
