@@ -7,16 +7,17 @@
  * Reads canonical URLs, adds them all, takes a dump just before the last TAIL
  * of them (a percentage of all; without one 0, 5, 20), and applies the dump,
  * then the operations that follow it, to an empty zone of the same size, as a
- * start does.  100: no dump, the journal alone.  Prints seconds of the clock
- * and nanoseconds for each record replayed, and the memory that the process
- * took beside both zones.
+ * start does.  100: no dump, the journal alone.  20d: a dump of all, then so
+ * many are deleted, in random order.  Prints seconds of the clock and
+ * nanoseconds for each operation replayed, and the memory that the process took
+ * beside both zones.
  *
  * US_REPLAY_* in us_replay_private.h were set by it.
  */
 
 
 #include "us_base.h"
-#include "store/us_store.h"
+#include "../t/unit/stream.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,13 +25,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
-
-
-typedef struct {
-    uint8_t      *data;
-    size_t        len;
-    size_t        size;
-} stream_t;
 
 
 typedef struct {
@@ -132,37 +126,6 @@ urls_read(urls_t *u)
 }
 
 
-static int
-put(void *data, const uint8_t *p, size_t len)
-{
-    stream_t  *st = data;
-
-    if (st->len + len > st->size) {
-        st->size = (st->len + len) * 2;
-        st->data = grow(st->data, st->size);
-    }
-
-    if (len) {
-        memcpy(st->data + st->len, p, len);
-        st->len += len;
-    }
-
-    return 0;
-}
-
-
-static void
-drain(us_store_t *s, stream_t *st)
-{
-    us_str_t  pieces[2];
-
-    us_store_ops(s, us_store_written(s), pieces);
-    put(st, pieces[0].data, pieces[0].len);
-    put(st, pieces[1].data, pieces[1].len);
-    us_store_set_written(s, us_store_published(s));
-}
-
-
 static us_store_t *
 zone(size_t size, const us_store_conf_t *conf, void **mem)
 {
@@ -204,7 +167,7 @@ add(us_store_t *s, const urls_t *u, size_t from, size_t to, stream_t *st)
         }
 
         us_store_add(s, items, n);
-        drain(s, st);
+        stream_drain(st, s);
 
         for (i = 0; i < n; i++) {
             if (items[i].status != US_NEW && items[i].status != US_SEEN) {
@@ -215,8 +178,26 @@ add(us_store_t *s, const urls_t *u, size_t from, size_t to, stream_t *st)
 
         if (us_store_train_due(s)) {
             us_store_train(s, NULL);
-            drain(s, st);
+            stream_drain(st, s);
         }
+    }
+}
+
+
+/* deletes so many ids, no two alike, in random order */
+
+static void
+delete(us_store_t *s, uint64_t n, stream_t *st)
+{
+    int       was;
+    uint64_t  i, ids, lsn;
+
+    ids = us_store_next_id(s);
+
+    for (i = 0; n; i++) {
+        us_store_delete(s, (i * 0x9e3779b97f4a7c15 >> 20) % ids, &was, &lsn);
+        stream_drain(st, s);
+        n -= !was;
     }
 }
 
@@ -278,7 +259,7 @@ replay(const us_store_conf_t *conf, size_t size, const stream_t *dump,
     getrusage(RUSAGE_SELF, &ru);
 
     printf("%10lu %10lu %8.3f s %8.3f s %8.3f s %8.3f s %6.0f ns %6ld MB\n",
-           (unsigned long) (ids - tail), (unsigned long) tail, t[1] - t[0],
+           (unsigned long) ids, (unsigned long) tail, t[1] - t[0],
            t[2] - t[1], t[2] - t[0], used,
            tail ? (t[2] - t[1]) * 1e9 / tail : (t[1] - t[0]) * 1e9 / ids,
            (ru.ru_maxrss - before) / 1024);
@@ -291,19 +272,20 @@ replay(const us_store_conf_t *conf, size_t size, const stream_t *dump,
 int
 main(int argc, char **argv)
 {
-    int              i;
+    int              i, deletes;
     void            *mem;
+    double           share;
     size_t           size, cut, from;
     urls_t           u;
-    uint64_t         lsn, ids;
+    uint64_t         lsn, ids, n;
     stream_t         dump, since;
     us_store_t      *s;
     us_store_conf_t  conf;
 
-    static char     *usual[] = { NULL, "0", "5", "20" };
+    static char     *usual[] = { NULL, "0", "5", "20", "20d" };
 
     if (argc < 2) {
-        argc = 4;
+        argc = 5;
         argv = usual;
     }
 
@@ -311,11 +293,13 @@ main(int argc, char **argv)
     size = (size_t) 16 << 20;
     size += u.len / 4 + u.n * 20;
 
-    printf("%10s %10s %10s %10s %10s %10s %9s %9s\n", "dump", "tail", "dump",
+    printf("%10s %10s %10s %10s %10s %10s %9s %9s\n", "ids", "tail", "dump",
            "tail", "in all", "CPU", "each", "private");
 
     for (i = 1; i < argc; i++) {
-        cut = (size_t) (u.n * (1 - atof(argv[i]) / 100));
+        deletes = argv[i][strlen(argv[i]) - 1] == 'd';
+        share = atof(argv[i]) / 100;
+        cut = deletes ? u.n : (size_t) (u.n * (1 - share));
 
         memset(&conf, 0, sizeof(conf));
         memset(&dump, 0, sizeof(dump));
@@ -330,19 +314,27 @@ main(int argc, char **argv)
         ids = us_store_next_id(s);
 
         if (ids) {
-            if (us_store_dump(s, put, &dump, &lsn) != 0) {
+            if (us_store_dump(s, stream_put, &dump, &lsn) != 0) {
                 die("dump");
             }
 
             from = lsn;
         }
 
-        add(s, &u, cut, u.n, &since);
-        lsn = us_store_next_id(s);
+        if (deletes) {
+            n = (uint64_t) (ids * share);
+            delete(s, n, &since);
+
+        } else {
+            add(s, &u, cut, u.n, &since);
+            n = us_store_next_id(s) - ids;
+        }
+
+        ids = us_store_next_id(s);
         us_store_close(s);
         munmap(mem, size);
 
-        replay(&conf, size, &dump, &since, from, lsn, lsn - ids);
+        replay(&conf, size, &dump, &since, from, ids, n);
 
         free(dump.data);
         free(since.data);

@@ -140,6 +140,13 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       offsetof(ngx_http_urlstore_main_conf_t, hot_size),
       &ngx_http_urlstore_hot_post },
 
+    { ngx_string("urlstore_idempotency"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE12,
+      ngx_http_urlstore_idempotency,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
     ngx_http_urlstore_endpoint_command("api", NULL),
     ngx_http_urlstore_endpoint_command("add", NULL),
     ngx_http_urlstore_endpoint_command("seen", NULL),
@@ -252,6 +259,8 @@ ngx_http_urlstore_create_main_conf(ngx_conf_t *cf)
     }
 
     umcf->hot_size = NGX_CONF_UNSET_SIZE;
+    umcf->idem.size = NGX_CONF_UNSET_SIZE;
+    umcf->idem.keep = NGX_CONF_UNSET_MSEC;
     umcf->endpoints = ngx_http_urlstore_endpoints;
 
     if (ngx_array_init(&umcf->zones, cf->pool, 2,
@@ -294,7 +303,8 @@ ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf)
         }
     }
 
-    return NGX_CONF_OK;
+    return ngx_http_urlstore_idem_conf(cf, umcf) == NGX_OK ? NGX_CONF_OK
+                                                           : NGX_CONF_ERROR;
 }
 
 
@@ -411,6 +421,10 @@ ngx_http_urlstore_init_process(ngx_cycle_t *cycle)
         umcf = ngx_http_cycle_get_module_main_conf(cycle,
                                                    ngx_http_urlstore_module);
         ngx_http_urlstore_hot_init(umcf->hot_size, cycle->log);
+
+        if (ngx_http_urlstore_idem_open(umcf, cycle->log) != NGX_OK) {
+            return NGX_ERROR;
+        }
     }
 
     for (i = 0; i < n; i++) {

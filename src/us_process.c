@@ -137,7 +137,9 @@ us_process_alive(us_process_t process)
 
     if (us_process_stat(path, &st) != 0) {
 
-        /* ended between kill() and read(), or not to be seen */
+        /*
+         * the process has ended between kill() and read(), or is not visible
+         */
 
         return !(errno == ESRCH || (kill(pid, 0) == -1 && errno == ESRCH));
     }

@@ -31,7 +31,7 @@
 typedef uint64_t  us_process_t;
 
 
-/* this process; reads /proc, and is asked when a role is taken */
+/* this process; reads /proc, so it is called only when a role is taken */
 us_process_t us_process_self(void);
 
 /*

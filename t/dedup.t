@@ -110,7 +110,7 @@ is("$out$err$code", '0', 'no lines at all');
 ($out, $err, $code) = run(put('huge', "a\n" . 'y' x 3000000 . "\na\nb\n"));
 is($out, "a\nb\n", 'a line of 3 MB is left out');
 is($code, 1, 'and refused');
-like($err, qr/1 lines left out: longer than 1048576 bytes/, 'and told');
+like($err, qr/1 lines left out: longer than 1048576 bytes/, 'and reported');
 
 
 # packed
@@ -132,7 +132,7 @@ for my $p (qw(gzip xz)) {
     system("head -c 200000 $dir/urls.packed >$dir/cut");
     ($out, $err, $code) = run("$dir/cut");
     is($code, 2, "$p: cut short");
-    like($err, qr/could not be unpacked whole/, "$p: and told");
+    like($err, qr/could not be unpacked whole/, "$p: and reported");
 }
 
 
@@ -140,7 +140,7 @@ for my $p (qw(gzip xz)) {
 
 ($out, $err, $code) = run("$dir/missing " . put('some', "x\n"));
 is($out, "x\n", 'a missing file');
-is($code, 2, 'is told by the exit code');
+is($code, 2, 'is reported by the exit code');
 like($err, qr/missing: open: No such file/, 'and a message');
 
 
@@ -191,7 +191,7 @@ cmp_ok(abs($n - $sites), '<', 20, 'as many as without www. (but for hosts '
     . 'such as www.com)');
 
 
-# the same as the store itself tells
+# the same as the store itself answers
 
 system("build/urlstore import $dir/store <$dir/urls 2>/dev/null; "
     . "build/urlstore dump $dir/store >$dir/dump");
@@ -223,7 +223,8 @@ for my $rate (0.01, 0.0001) {
 
 ($out, $err, $code) = run("--filter 1000,0.01 $dir/urls");
 is($code, 1, 'a filter that was too small');
-like($err, qr/made for 1000 lines and got \d+: its error has grown/, 'told');
+like($err, qr/made for 1000 lines and got \d+: its error has grown/,
+    'reported');
 
 
 # too little memory
@@ -231,13 +232,13 @@ like($err, qr/made for 1000 lines and got \d+: its error has grown/, 'told');
 ($out, $err, $code) = run("--memory 4M $dir/urls");
 is($code, 2, '--memory reached');
 like($err, qr/4 MB of memory are full after \d+ lines, \d+ of them different/,
-    'and told');
+    'and reported');
 cmp_ok(length $out, '>', 1000000, 'what fitted is printed');
 ok($out eq substr($expected, 0, length $out), 'and right');
 
 ($out, $err, $code) = run("-q --memory 4M --normalize crawler $dir/urls");
 is($code, 2, '--memory reached, normalized');
-like($err, qr/4 MB of memory are full after \d+ lines/, 'and told');
+like($err, qr/4 MB of memory are full after \d+ lines/, 'and reported');
 cmp_ok(length $out, '>', 1000000, 'what fitted is printed');
 ok(index(get("$dir/dump") =~ s/^\d+\t//gmr, $out) == 0, 'and right');
 
@@ -337,7 +338,7 @@ like(get("$dir/out"), qr/\nafter\n\z/, '--follow: a broken file is no end');
 
 kill 'TERM', $pid;
 waitpid $pid, 0;
-is($? >> 8, 2, '--follow: ends when told to, with 2 as a file was broken');
+is($? >> 8, 2, '--follow: ends by a signal, with 2 as a file was broken');
 
 unlink "$dir/in/cut.gz";
 $pid = fork;

@@ -124,7 +124,7 @@ $t->start;
 ok($t->ready, 'started with a torn end');
 ok(wait_until(5, sub {
     $t->error_log =~ /\[warn\].*torn end was cut: \d+ bytes, \d+ ids/
-}), 'it was cut, and told');
+}), 'it was cut, and reported');
 cmp_ok($t->get('/stats')->json->{epoch}, '>', $epoch, 'a new epoch');
 
 my ($ids) = $t->error_log =~ /torn end was cut: \d+ bytes, (\d+) ids/;
@@ -159,7 +159,7 @@ is($a->{status}, 503, 'read-only');
 like($a->json->{detail}, qr/read-only.*journal\./, 'says why');
 is($t->get('/url/0')->{status}, 200, 'what is before the damage is there');
 is($t->get('/url/' . ($next + 1))->{status}, 503,
-    'what is behind is not denied');
+    'what comes after is not denied');
 is($t->get('/seen?url=http://never.example/')->{status}, 503,
     'nor is anything else');
 ok($t->stop, 'stopped');

@@ -2,8 +2,8 @@
 
 # Disks that refuse: a full one (a small tmpfs), write errors, a failed sync, a
 # slow one (t/fault/disk.c).  Adds answer 503 with the reason, reads go on,
-# an [alert] and /stats tell; after a full disk the store goes on by itself,
-# after a failed sync it is read-only until a restart.
+# an [alert] and /stats report it; after a full disk the store goes on by
+# itself, after a failed sync it is read-only until a restart.
 #
 # US_CYCLES: how often the disk is filled (3).
 
@@ -53,7 +53,8 @@ for my $err (5, 28) {
     is($a->{headers}{'retry-after'}, 1, 'and when to come again');
     is($t->get('/health?write=1')->{status}, 503, 'not writable');
     is($t->get('/health')->{status}, 200, 'but healthy');
-    is($t->get('/stats')->json->{stalled}, JSON::PP::true(), '/stats tells');
+    is($t->get('/stats')->json->{stalled}, JSON::PP::true(),
+        '/stats reports it');
     like($t->get('/metrics')->{body}, qr/^urlstore_stalled\{.*\} 1$/m,
         'so does a gauge');
     is($t->get('/url/0')->{status}, 200, 'reads go on');
@@ -92,8 +93,9 @@ sleep 0.5;
 is($t->add($lines, 2000, 10)->{status}, 503, 'it stays read-only');
 is($t->get('/url/0')->{status}, 200, 'reads of what is durable go on');
 isnt($t->post('/seen', "$lines->[1000]\n")->{status}, 200,
-    'what is not durable is not told');
-is($t->get('/stats')->json->{sync_failed}, JSON::PP::true(), '/stats tells');
+    'what is not durable is not reported');
+is($t->get('/stats')->json->{sync_failed}, JSON::PP::true(),
+    '/stats reports it');
 like($t->get('/metrics')->{body}, qr/^urlstore_sync_failed\{.*\} 1$/m,
     'so does a gauge');
 ok($t->reload, 'reloaded');
@@ -106,7 +108,7 @@ is($t->add($lines, 2000, 10)->{status}, 200, 'adds are taken');
 is($t->post('/url', join("\n", 0 .. 90), Accept => 'text/plain')->{body}
     =~ tr/\n//, 91, 'what was answered is there');
 
-# a slow one: reads wait for what they would tell, a second at most
+# a slow one: reads wait for what they would reveal, a second at most
 
 $t->disk('slow 3000');
 my $next = $t->get('/stats')->json->{urls};

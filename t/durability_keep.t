@@ -16,7 +16,7 @@ my $lines = corpus('trackawesomelist_md', 6000);
 my $t = UrlStore::Test->new(workers => 2, log => 'notice');
 my $data = "$t->{dir}/data";
 
-# a snapshot, the journal behind it, and a start from both
+# a snapshot, the journal after it, and a start from both
 
 $t->run(zone_conf('64m path=%%DIR%%/data sync=1s snapshot=16k scrub=200ms'));
 ok($t->ready, 'ready');
@@ -61,7 +61,7 @@ ok(wait_until(10, sub {
 ok(wait_until(10, sub {
     $t->get('/stats')->json->{scrubbed_bytes} > length $bad
 }),
-    '/stats tells what was read');
+    '/stats reports what was read');
 is($t->add($lines, 2200, 100)->{status}, 200, 'the service goes on');
 
 # path= at a reload

@@ -199,7 +199,7 @@ is($two->get('/prefix?url=http://prefix.example/a')->{status}, 200,
 is($t->post('/add', "http://prefix.example/a/b\n")->{status}, 200,
     'the first adds another one');
 is($two->get('/prefix?url=http://prefix.example/a/b/c')->{status}, 503,
-    'a prefix that may not be the longest is not told');
+    'a prefix that may not be the longest is not answered');
 
 # a request that begins before the second takes over, and ends after
 

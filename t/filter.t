@@ -113,7 +113,7 @@ is($t->post('/tiny/add', "$tiny[0]$tiny[50]")->{body},
 is($t->post('/tiny/add?url=http://x.test/')->{status}, 507, 'single: 507');
 is($t->post('/tiny/seen', $tiny[50])->{body},
     "-\tunseen\thttp://tiny.test/51\n", 'nothing was added');
-is($t->get('/tiny/health?write=1')->{status}, 503, '/health tells');
+is($t->get('/tiny/health?write=1')->{status}, 503, '/health reports it');
 
 
 # the error on real URLs
@@ -249,23 +249,23 @@ is(scalar(grep { $_ ne 'unseen' } @s), 0, 'memory has nothing');
 # kills: all processes each time, while adds are under way
 
 my $kills = full() ? 100 : 8;
-my $told = 10_000;
+my $answered = 10_000;
 my $lost = 0;
 
 for my $round (1 .. $kills) {
     my $c = $t->client;
 
     for (1 .. 1 + $round % 3) {
-        my @part = map { "$_\n" } @urls[$told .. $told + 299];
+        my @part = map { "$_\n" } @urls[$answered .. $answered + 299];
         my $answer = $c->request('POST', '/disk/add?brief=1', join '', @part);
-        $told += 300 if $answer && $answer->{status} == 200;
+        $answered += 300 if $answer && $answer->{status} == 200;
     }
 
     # one more that is not waited for
 
     my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
         PeerPort => $t->port, Proto => 'tcp');
-    my $body = join '', map { "$_\n" } @urls[$told .. $told + 299];
+    my $body = join '', map { "$_\n" } @urls[$answered .. $answered + 299];
     print $s "POST /disk/add HTTP/1.1\r\nHost: x\r\nContent-Length: "
         . length($body) . "\r\n\r\n$body";
 
@@ -277,13 +277,13 @@ for my $round (1 .. $kills) {
         last;
     }
 
-    @s = batch('disk', 'seen', @urls[$told - 900 .. $told - 1]);
+    @s = batch('disk', 'seen', @urls[$answered - 900 .. $answered - 1]);
     $lost += grep { $_ ne 'seen' } @s;
 }
 
-is($lost, 0, "$kills kills lost nothing that was told");
-@s = batch('disk', 'seen', @urls[0 .. $told - 1]);
-is(scalar(grep { $_ ne 'seen' } @s), 0, "none of all $told");
+is($lost, 0, "$kills kills lost nothing that was answered");
+@s = batch('disk', 'seen', @urls[0 .. $answered - 1]);
+is(scalar(grep { $_ ne 'seen' } @s), 0, "none of all $answered");
 
 
 # a power failure: not closed, and another boot
@@ -310,7 +310,7 @@ is($rc, 1, 'not closed: nginx -t refuses what a start would refuse');
 like($out, qr/bits may be missing/, 'and says why');
 ok(!eval { $t->start }, 'not closed: refused');
 like($t->error_log, qr/\[emerg\].*urlstore_filter "disk".*bits may be missing/,
-    'and told');
+    'and reported');
 like($t->error_log, qr/bits may be missing.*\(unclean=accept\)/,
     'with the way out');
 

@@ -24,7 +24,7 @@ server {
 }
 CONF
 
-my (@told, %by);
+my (@answered, %by);
 my $n = 0;
 
 
@@ -38,14 +38,14 @@ sub add
             join('', map { "$_\n" } @part));
 
         if ($answer && $answer->{status} == 200) {
-            push @told, @part;
+            push @answered, @part;
             $by{$answer->{headers}{'x-pid'}}++;
         }
     }
 }
 
 
-# of all that was told, what is not seen; asked of several workers
+# of all that was answered, what is not seen; asked of several workers
 
 sub missing
 {
@@ -53,8 +53,8 @@ sub missing
 
     for (1 .. 8) {
         my $answer = $t->client->request('POST', '/seen',
-            join('', map { "$_\n" } @told));
-        $missing += @told if $answer->{status} != 200;
+            join('', map { "$_\n" } @answered));
+        $missing += @answered if $answer->{status} != 200;
         $missing += () = $answer->{body} =~ /\tunseen\t/g;
     }
 
@@ -143,5 +143,5 @@ is(missing(), 0, 'nothing is lost');
 ok($t->stop, 'stop');
 is(clean(), 1, 'the last one has marked the file clean');
 ok($t->start, 'start');
-is(missing(), 0, scalar(@told) . ' URLs, all there');
-cmp_ok(scalar(@told), '>', 1500, 'enough of them');
+is(missing(), 0, scalar(@answered) . ' URLs, all there');
+cmp_ok(scalar(@answered), '>', 1500, 'enough of them');

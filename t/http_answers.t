@@ -185,9 +185,9 @@ $r = $t->post('/add', '{"url":"http://s.com/","ref":{"a":1.50}}', @json);
 is($r->{status}, 200, 'and 200 if it was there');
 like($r->{body}, qr/"ref":\{"a":1\.50\}/, 'ref is echoed as it was written');
 $r = $t->post('/add', '{"url":"http://s.com/"} and more', @json);
-is("$r->{status} " . $r->json->{processed}, '400 1', 'a fault behind it');
+is("$r->{status} " . $r->json->{processed}, '400 1', 'a fault after it');
 $r = $t->post('/add', '{"url":"http://t.com/"} and more', @json);
-is($r->{status}, 400, '  behind a new one');
+is($r->{status}, 400, '  after a new one');
 ok(!exists $r->{headers}{location}, '  which is no resource of an error');
 is($t->get('/seen?url=http://www.s.com/')->json->{id}, $id,
     'the other spelling of the site is the same URL');
@@ -244,6 +244,8 @@ for ([ '["http://z1.com/","http://z2.com/"', @json ],
 
 $r = $t->post('/add', '["http://z3.com/","http://z4.com/"!', @json);
 is($r->json->{processed}, 2, 'it reports how many were applied');
+is($r->json->{detail}, 'malformed body: a comma or the end was expected',
+    '  and why it ends there');
 is($t->get('/seen?url=http://z4.com/')->json->{status}, 'seen',
     'and they were');
 

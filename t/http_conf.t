@@ -327,7 +327,7 @@ $r = $t->get('/limited?url=http://a.com/');
 is("$r->{status} " . $r->json->{status}, '503 503', 'limit_req');
 $r = $t->get('/limited429?url=http://a.com/');
 is("$r->{status} " . $r->json->{status} . " $r->{headers}{'retry-after'}",
-    '429 429 1', 'limit_req_status 429 tells when to come again');
+    '429 429 1', 'limit_req_status 429 says when to come again');
 is($t->post('/own403', 'x')->{body}, 'sorry', 'error_page of the operator');
 is($t->post('/only_reads', "http://a.com/\n", @text)->{status}, 403,
     'limit_except');

@@ -57,7 +57,7 @@ my $marks = join '', map { "$_\n" } 0 .. $ids - 1;
 
 cmp_ok($ids, '>', 200, 'some URLs');
 
-# --- a delete that is not durable yet: only who would tell of it waits
+# --- a delete that is not durable yet: only requests that would reveal it wait
 
 $t->disk('slow 3000');
 later(forget => 'DELETE', '/url/5');
@@ -69,7 +69,7 @@ my $start = time;
 is($t->get('/url/0')->{status}, 200, 'another id');
 is($t->post('/seen', "$lines[0]\n", @text)->{status}, 200, 'a URL');
 is($t->get('/url/0,1,2')->{status}, 200, 'some ids');
-cmp_ok(time - $start, '<', 0.8, '  are told at once');
+cmp_ok(time - $start, '<', 0.8, '  are answered at once');
 
 my @gone = ('/url/5', '/url/0,5', '/seen?url=http://no.example/');
 
@@ -84,7 +84,7 @@ ok(waits('mark'), 'a mark that says "deleted" waits');
 
 is(answer('forget')->{status}, 204, 'durable');
 is(answer('mark')->{body}, "5\tdeleted\t-\n", '  and the mark says so');
-is($t->get('/url/5')->{status}, 410, '  and told');
+is($t->get('/url/5')->{status}, 410, '  and reported');
 is($t->get('/url/0,5')->{body} =~ s/.*\n//r, "5\t-\tdeleted\n", '  in lists');
 $t->disk('');
 
@@ -104,13 +104,14 @@ if ($list == 0) {
 sleep 0.3;
 $t->disk('slow 4000');
 later(add => 'POST', '/add?url=http://meanwhile.example/', '');
-like(join('', <$slowly>), qr{^HTTP/1.1 503 }, 'it is not told');
+like(join('', <$slowly>), qr{^HTTP/1.1 503 }, 'it is not reported');
 close $slowly;
-is(answer('add')->{status}, 201, '  before who added it is told');
+is(answer('add')->{status}, 201,
+    '  before the client that added it has an answer');
 is($t->get("/url/$new")->{body}, "http://meanwhile.example/\n", '  then it is');
 $t->disk('');
 
-# --- without sync=always nobody is told of what is not written
+# --- without sync=always nothing is reported that is not written
 
 is($t->post('/lazy/add', "http://a.example/\nhttp://a.example/b/\n", @text)
     ->{status}, 200, 'another zone, sync=1s');
@@ -119,16 +120,16 @@ later(lazy => 'POST', '/lazy/add?url=http://a.example/b/c', '');
 ok(wait_until(2, sub { $t->get('/lazy/stats')->json->{urls} == 3 }),
     'added, but not written');
 
-my @told = ('/url/2', '/url/0,2', '/seen?url=http://a.example/b/c',
+my @paths = ('/url/2', '/url/0,2', '/seen?url=http://a.example/b/c',
     '/prefix?url=http://a.example/b/c/d', '/urls?mark=!m');
 
-later($_ => 'GET', "/lazy$told[$_]") for 0 .. $#told;
+later($_ => 'GET', "/lazy$paths[$_]") for 0 .. $#paths;
 
 $start = time;
 is($t->get('/lazy/urls?summary=1')->{body}, "0\thttp://a.example/\n"
     . "1\thttp://a.example/b/\n# next=2\n", '/urls ends before it');
 is($t->get('/lazy/seen?url=http://a.example/')->json->{next_id}, 2,
-    'next_id does not tell of it');
+    'next_id does not reveal it');
 is($t->get('/lazy/knows?url=http://a.example/b/c')->{body}, ' ',
     'nor does a variable');
 is($t->get('/lazy/knows?url=http://a.example/b/')->{body}, 'seen 1',
@@ -136,12 +137,12 @@ is($t->get('/lazy/knows?url=http://a.example/b/')->{body}, 'seen 1',
 is($t->get('/lazy/prefix?url=http://a.example/x')->json->{id}, 0,
     'nor does /prefix wait');
 is($t->get('/lazy/site/a.example')->json->{first}, 0, '  or /site');
-cmp_ok(time - $start, '<', 0.8, 'that was told at once');
-is(answer($_)->{status}, 503, "$told[$_] waits, a second at most")
-    for 0 .. $#told;
+cmp_ok(time - $start, '<', 0.8, 'that was answered at once');
+is(answer($_)->{status}, 503, "$paths[$_] waits, a second at most")
+    for 0 .. $#paths;
 ok(waits('lazy'), 'as does who has added it');
 $t->disk('');
-is(answer('lazy')->{status}, 201, '  and is told');
+is(answer('lazy')->{status}, 201, '  and is reported');
 is($t->get('/lazy/seen?url=http://a.example/b/c')->json->{next_id}, 3,
     'then all are');
 
@@ -156,7 +157,7 @@ later(forget => 'DELETE', "/url/7");
 later(single => 'POST', '/add?url=http://single.example/x/' . 'y' x 500, '');
 
 $r = $t->post('/seen', "$lines[0]\n", @text);
-is($r->{status}, 200, 'what is durable is told meanwhile');
+is($r->{status}, 200, 'what is durable is reported meanwhile');
 
 for my $name (qw(add mark forget single)) {
     ok(waits($name), "$name waits");
@@ -205,7 +206,7 @@ for my $name (qw(add mark forget quota)) {
 
 is($t->post('/add', "http://later.example/\n", @text)->{status}, 503,
     'adds are refused at once now');
-is($t->get('/health?write=1')->{status}, 503, 'as /health?write=1 tells');
+is($t->get('/health?write=1')->{status}, 503, 'as /health?write=1 reports');
 is($t->get("/url/0")->{status}, 200, 'reads are not');
 
 $t->disk('');
@@ -219,7 +220,7 @@ is($t->forget("/url/9")->{status}, 204, 'DELETE');
 is($t->get('/urls?mark=m')->{body}, '', 'no mark is left');
 is($t->get("/url/9")->{status}, 410, 'and the URL is gone');
 is(dense(), 1, 'ids are dense');
-is(counted(), 1, 'all that was new is counted, told or not');
+is(counted(), 1, 'all that was new is counted, answered or not');
 
 # --- clients that leave while they wait, and a reload meanwhile
 

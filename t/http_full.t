@@ -51,7 +51,7 @@ my $r = $t->post('/add?url=' . uri_escape($url));
 is($r->{status}, 507, 'a single add of a new URL: 507');
 like($r->{headers}{'content-type'}, qr{^application/problem\+json},
     'a problem');
-is(json($r->{body})->{status}, 507, 'that tells its code');
+is(json($r->{body})->{status}, 507, 'with its code');
 is($t->post('/add', JSON::PP::encode_json({ url => $url, ref => [7] }),
     'Content-Type' => 'application/json')->json->{ref}[0], 7, 'and the ref');
 ok(!exists $r->{headers}{location}, 'and no Location');
@@ -97,7 +97,7 @@ like($t->post('/mark/visited', "0\n")->{body}, qr/^0\tset/, '/mark');
 is($t->post('/add?url=' . uri_escape($stored[0]))->{status}, 200,
     'adding what is there');
 
-# and it is told
+# and it is reported
 
 is($t->get('/health')->{status}, 200, '/health for readers');
 

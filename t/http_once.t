@@ -1,12 +1,12 @@
 #!/usr/bin/perl
 
-# Each new URL is told as new once: many clients add batches that overlap, of
-# long and short URLs, in every form of answer, through two workers into a zone
-# with a small ring, under sync=always.  The disk stalls until the ring is
+# Each new URL is answered as new once: many clients add batches that overlap,
+# of long and short URLs, in every form of answer, through two workers into a
+# zone with a small ring, under sync=always.  The disk stalls until the ring is
 # full, is let go, is slow, stalls again, with reloads all the while: batches
 # stop in the middle, wait, and go on.
 #
-# In the end: who has been told what of each line and each id?
+# In the end: which client was answered what of each line and each id?
 
 use strict;
 use warnings;
@@ -31,7 +31,7 @@ srand($seed);
 my $t = UrlStore::Test->new(disk => 1)
     ->run(zone_conf('4000k path=%%DIR%%/data sync=always'));
 
-# real ones, and each tenth with something behind that does not compress
+# real ones, and each tenth with something after it that does not compress
 
 my @lines = grep { m{^https?://[\w.-]+/[^"\\?#]*$} }
     @{ corpus('eot2024_A', 20_000) };
@@ -98,12 +98,12 @@ $t->disk('');
 is($failed, 0, 'every client has whole answers that agree with themselves');
 cmp_ok($full, '>=', 2, "the ring was full, $full times of $stalls");
 
-# what they have been told, line by line
+# what they have been answered, line by line
 
 my (%line, %url, %new, %site, @wrong);
 
 for my $n (0 .. $#forms) {
-    for my $row (split /\n/, slurp("$t->{dir}/told.$n")) {
+    for my $row (split /\n/, slurp("$t->{dir}/answers.$n")) {
         my ($k, $id, $status, $site, $url) = split /\t/, $row;
 
         push @wrong, "line $k is $line{$k} and $id"
@@ -119,13 +119,13 @@ for my $n (0 .. $#forms) {
 my $next = $t->get('/stats')->json->{next_id};
 my %stored = stored($next);
 
-push @wrong, map { "id $_ was told as new " . ($new{$_} // 0) . ' times' }
+push @wrong, map { "id $_ was answered as new " . ($new{$_} // 0) . ' times' }
     grep { ($new{$_} // 0) != 1 } 0 .. max($next, keys %new) - 1;
 push @wrong, map { "id $_ is no $url{$_}" }
     grep { $stored{$_} ne $url{$_} } keys %url;
 
 is(join("\n", splice @wrong, 0, 10), '',
-    "$next ids: each was told as new once, and is what all were told");
+    "$next ids: each was answered as new once, and is the same in all answers");
 cmp_ok($next, '>', 10_000, 'they were many');
 
 # the first URL of each site
@@ -144,7 +144,7 @@ is(($t->get('/metrics')->{body}
     =~ /^urlstore_answers_total\{zone="u",status="new"\} (\d+)$/m)[0], $next,
     'as many are counted');
 
-# what was told survives
+# what was answered survives
 
 $t->allow(qr/the master process is gone/);
 $t->kill_all;
@@ -192,7 +192,7 @@ sub client
 
     my $client = $t->client;
     my @order = shuffle(0 .. $#lines);
-    my $told = '';
+    my $answers = '';
 
     splice @order, @lines * 2 / 3;
     push @order, @order[map { int rand @order } 1 .. 100];
@@ -211,17 +211,17 @@ sub client
         die $r ? "$r->{status}: $r->{body}\n" : "no answer\n"
             if !$r || $r->{status} != 200;
 
-        $told .= told($n, $r->{body}, @batch);
+        $answers .= answers($n, $r->{body}, @batch);
     }
 
-    spew("$t->{dir}/told.$n", $told);
+    spew("$t->{dir}/answers.$n", $answers);
 }
 
 
 # An answer as rows of line, id, status, whether the site is new, URL.  Its
 # figures must be those of its rows.
 
-sub told
+sub answers
 {
     my ($n, $body, @batch) = @_;
 
@@ -251,7 +251,7 @@ sub told
 
         die "id $id is new, but below next_id=$sum{next_id}\n"
             if $id < $sum{next_id};
-        die "id $id is new behind $last\n" if $id <= $last;
+        die "id $id is new after $last\n" if $id <= $last;
         $last = $id;
     }
 

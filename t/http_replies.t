@@ -336,7 +336,7 @@ for my $how ('HUP', 'QUIT') {
 
     my @h2 = map { UrlStore::H2->new('127.0.0.1', $t->port(2),
         window => 1000) } 1 .. 3;
-    my $told = 0;
+    my $done = 0;
 
     # each has begun
 
@@ -345,7 +345,7 @@ for my $how ('HUP', 'QUIT') {
     }
 
     my $say = sub {
-        return if $told++;
+        return if $done++;
         $how eq 'HUP' ? ok($t->reload, 'reloaded meanwhile')
             : $t->signal('QUIT');
     };

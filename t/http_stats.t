@@ -238,7 +238,11 @@ sub metric_of
         lag_bytes => 'write_lag_bytes',
         (map { $_ => "${_}_total" } qw(trainings lock_waits hot_hits
             over_quota over_budget unready journal_writes journal_syncs
-            journal_errors snapshots scrubbed_bytes takeovers body_bytes)),
+            journal_errors snapshots scrubbed_bytes takeovers body_bytes),
+            map { "idempotency_$_" } qw(kept not_kept replayed conflicts
+            mismatched dropped)),
+        (map { ("idempotency_$_" => "idempotency_${_}_bytes") }
+            qw(size used)),
     );
 
     return exists $m{$name} ? $m{$name} : $name;

@@ -41,11 +41,11 @@ while (my @part = splice @lines, 0, 5_000) {
     my $answer = $t->post('/add?sites=1', join('', map { "$_\n" } @part));
 
     for (split /\n/, $answer->{body}) {
-        my ($id, $status, $url, $told) = split /\t/;
+        my ($id, $status, $url, $answer) = split /\t/;
 
         if ($status eq 'seen') {
             $seen++;
-            $wrong++ if $id{$url} != $id || $told ne 'site-known';
+            $wrong++ if $id{$url} != $id || $answer ne 'site-known';
             next;
         }
 
@@ -53,7 +53,7 @@ while (my @part = splice @lines, 0, 5_000) {
 
         my $site = site($url);
         $wrong++ if $id != @urls
-            || $told ne ($site{$site} ? 'site-known' : 'site-new');
+            || $answer ne ($site{$site} ? 'site-known' : 'site-new');
 
         push @first, $id if !$site{$site};
         push @{ $site{$site} }, $id;
@@ -65,7 +65,7 @@ while (my @part = splice @lines, 0, 5_000) {
 cmp_ok(scalar(@urls), '>', 10_000, 'enough URLs');
 cmp_ok(scalar(@first), '>', 1_000, 'of enough sites');
 cmp_ok($seen, '>', 5_000, 'and enough that were seen');
-is($wrong, 0, '/add?sites=1 tells new sites from known ones');
+is($wrong, 0, '/add?sites=1 distinguishes new sites from known ones');
 
 my ($from, $table) = (0, '');
 
@@ -88,12 +88,12 @@ my @large = (sort { @{ $site{$b} } <=> @{ $site{$a} } || $a cmp $b }
 my @bad;
 
 for my $site (@large, map { site($urls[$_]) } @first[0 .. 49]) {
-    my $told = $t->get("/site/$site")->json;
+    my $answer = $t->get("/site/$site")->json;
     my @ids = @{ $site{$site} };
     my ($spelling) = $urls[$ids[0]] =~ m{//([^/?]+)};
 
-    push @bad, $site if $told->{urls} != @ids || $told->{first} != $ids[0]
-        || $told->{last} != $ids[-1] || $told->{spelling} ne $spelling;
+    push @bad, $site if $answer->{urls} != @ids || $answer->{first} != $ids[0]
+        || $answer->{last} != $ids[-1] || $answer->{spelling} ne $spelling;
 
     my $list = $t->get("/urls?site=$site&limit=100000")->{body};
     push @bad, "list $site"
@@ -128,9 +128,9 @@ for my $url (sort keys %dir) {
             last;
         }
 
-        my $told = $t->get('/prefix?url=' . uri_escape($ask))->json;
-        push @bad, "$ask: " . ($told->{id} // 'none')
-            if ($told->{id} // -1) != ($expected // -1);
+        my $answer = $t->get('/prefix?url=' . uri_escape($ask))->json;
+        push @bad, "$ask: " . ($answer->{id} // 'none')
+            if ($answer->{id} // -1) != ($expected // -1);
         $depth{defined $expected ? $urls[$expected] eq $u ? 'itself' : 'above'
             : 'none'}++;
     }
@@ -193,14 +193,14 @@ my @sorted = sort @urls;
 my $out = `build/urlstore dump --sorted $data 2>$data.err`;
 ok($out eq join('', map { "$_\n" } @sorted), 'dump --sorted');
 like(slurp("$data.err"), qr/${\ scalar @urls} URLs, [\d.]+ bytes each, [\d.]+ /,
-    'it tells the bytes per URL');
+    'it prints the bytes per URL');
 
 $out = `build/urlstore dump --sorted --memory 1m $data 2>/dev/null`;
 ok($out eq join('', map { "$_\n" } @sorted), 'by temporary files');
 
 $out = `build/urlstore dump --sorted --delta $data 2>$data.err`;
-my ($told) = slurp("$data.err") =~ /, ([\d.]+) sorted/;
-cmp_ok(abs(length($out) / @urls - $told), '<', 0.01, "$told bytes a URL");
+my ($answer) = slurp("$data.err") =~ /, ([\d.]+) sorted/;
+cmp_ok(abs(length($out) / @urls - $answer), '<', 0.01, "$answer bytes a URL");
 
 my ($last, @decoded) = ('');
 

@@ -33,9 +33,9 @@ is(system("tools/run.sh start $port $data 2 >$data/out 2>&1"), 0, 'make run')
 for my $step (@steps) {
     my ($command, $answer) = @$step;
 
-    my $told = $command =~ s/localhost:8080/localhost:$port/gr;
+    my $ours = $command =~ s/localhost:8080/localhost:$port/gr;
 
-    is(`curl() { command curl -sS "\$@"; }; $told`, $answer, $command);
+    is(`curl() { command curl -sS "\$@"; }; $ours`, $answer, $command);
 }
 
 is(system("tools/run.sh stop $port $data >/dev/null"), 0, 'make stop');
@@ -70,7 +70,7 @@ my %other = map { $_ => 1 } slurp('src/http/ngx_http_urlstore_variables.c')
     =~ /ngx_string\("(\w+)"/g;
 
 my %metric = map { ("urlstore_$_" => 1) }
-    slurp('src/http/ngx_http_urlstore_stats.c') =~ /"([a-z_]+)"/g;
+    map { slurp($_) =~ /"([a-z_]+)"/g } glob 'src/api/us_figures*.c';
 
 # what a spider may define for the scheduler of Scrapy
 

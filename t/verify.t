@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
 # urlstore import, dump, stat and verify on a directory; and what only verify
-# can tell: a record whose bits are no URL, in a block whose CRC is right.
+# can find: a record whose bits are no URL, in a block whose CRC is right.
 
 use strict;
 use warnings;

@@ -103,7 +103,7 @@ main(int argc, char **argv)
         s->offset = (uint32_t) used;
         s->len = (uint16_t) len;
 
-        /* each other one is a tail behind what it shares with the last */
+        /* each other one is a tail after what it shares with the last */
 
         if (in.nsamples % 2) {
             last = text + s[-1].offset;

@@ -1,13 +1,13 @@
 #!/bin/sh
 
-# Brings to a node what it has not got yet of another: from its feed, in id
-# order, so that ids are the same on both.
+# Copies to the node TO the URLs of the node FROM that TO does not have yet, in
+# the order of ids, so that ids are the same on both.
 #
 #     tools/follow.sh FROM TO            again and again, every second
 #     tools/follow.sh --once FROM TO     until there is nothing new
 #
-# Only this may add to TO.  A URL that was deleted at FROM before it came over
-# would shift the ids behind it: that is noticed, and ends the following with
+# Only this script may add to TO.  A URL that was deleted at FROM before it was
+# copied would shift the ids after it: the script notices that and ends with
 # exit code 1.
 
 set -eu

@@ -13,7 +13,8 @@
 #   2. a restart with about RESTART URLs, from exec to the first answer of
 #      /seen: from a snapshot alone, and just before the next one is due, after
 #      a kill and after a clean stop; medians of ROUNDS.  Then URLs are added
-#      until the next snapshot is complete: how long the journal gets meanwhile
+#      until the next snapshot is complete: how long the journal gets meanwhile.
+#      Then URLs are deleted, at random, until the one after that is due
 #
 # URLs are those of bench/generate.  Requests are put together before the
 # clock starts; "client" is the CPU of the load clients, apart.
@@ -255,12 +256,13 @@ exit if !$restart;
 # The restart.  Options are the default ones, so the longest replay is that of
 # the journal just before a snapshot is due.
 
-use constant LEAST => 16 * 1024 * 1024;       # snapshot=
+use constant LEAST => 12 * 1024 * 1024;       # snapshot=
+use constant SHARE => 12;                     # src/data/us_policy.h
 
 my $t = server('2g', 'path=%%DIR%%/data');
 my $data = "$t->{dir}/data";
 my $urls = generator($restart);
-my $part = int($restart * 0.855);
+my $part = int($restart * 0.9);
 my $from = time;
 
 open my $fh, '-|', $urls or die "generate: $!";
@@ -277,7 +279,7 @@ my ($size) = map { -s } glob "$data/snapshot.*";
 
 die "RESTART=$restart: so few URLs make no snapshot; 100000 do\n" if !$size;
 
-my $due = $size / 8 > LEAST ? $size / 8 : LEAST;
+my $due = due($size);
 
 printf "\n%d URLs imported in %.0f s, a snapshot of %.1f bytes each\n", $part,
     time - $from, $size / $part;
@@ -339,7 +341,61 @@ while (!eof $more) {
 printf "%.1f MB when the next snapshot is complete, %d URLs later\n",
     $most / 2**20, $added;
 
+# a journal of deletes
+
+my ($deleted, $urls_now) = (0, $t->get('/stats')->json->{urls});
+
+$due = due(map { -s } glob "$data/snapshot.*");
+$replay = 0;
+
+while ($replay < 0.99 * $due && $deleted < $urls_now / 2) {
+    remove($t->port, map { int rand $urls_now } 1 .. 1000) for 1 .. 20;
+    $deleted += 20_000;
+    $replay = $t->get('/stats')->json->{replay_bytes};
+}
+
+printf "%.1f MB of journal past the snapshot, most of it some %d deletes\n",
+    $replay / 2**20, $deleted;
+
+$t->kill_all;
+
+restarts('deletes, killed', sub { $t->kill_all });
+
+$t->start;
+$t->ready(within => 120) or die 'not ready';
 $t->stop;
+
+
+# a snapshot is due after so much journal
+
+sub due
+{
+    my ($size) = @_;
+
+    return $size / SHARE > LEAST ? $size / SHARE : LEAST;
+}
+
+
+# deletes ids, all requests in one piece
+
+sub remove
+{
+    my ($port, @ids) = @_;
+
+    my $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port")
+        or die "connect: $!";
+    my ($answers, $rest) = (0, '');
+
+    print $sock join '', map { "DELETE /url/$_ HTTP/1.1\r\nHost: a\r\n\r\n" }
+        @ids;
+
+    while ($answers < @ids) {
+        sysread $sock, $rest, 65536, length $rest or die 'a delete fails';
+        $answers += () = $rest =~ m{HTTP/1\.1 \d}g;
+        $rest = substr $rest, -9;
+        $rest =~ s{.*HTTP/1\.1 \d}{}s;
+    }
+}
 
 
 # starts the service, which ended by $end, several times

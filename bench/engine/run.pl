@@ -21,7 +21,7 @@ my (@rows, %cell, @columns);
 $| = 1;
 announce(0, @names);
 
-# told to end: the table of what there is
+# stopped by a signal: the table of what there is
 
 $SIG{TERM} = $SIG{INT} = sub { table(); exit 1 };
 

@@ -19,7 +19,7 @@
  * else the machine does is in the maximum; means are of CPU time.  Both have
  * the cost of the clock in them, about 25 ns.  The store is trained between two
  * calls when it asks for it: training is no part of storing (it happens
- * elsewhere, in the background) and is told apart.
+ * elsewhere, in the background) and is printed apart.
  *
  * Without the search structure: the paper's records alone; for the store, a
  * zone with mode=lookup that has read the other one's dump and gives each URL

@@ -9,10 +9,6 @@
 #include "../zone/us_conf.h"
 
 
-static uint8_t *us_answer_line(uint8_t *p, const us_answers_t *a,
-    const us_answer_record_t *rec, us_str_t text);
-static uint8_t *us_answer_object(uint8_t *p, us_answers_t *a,
-    const us_answer_record_t *rec, us_str_t text, us_str_t ref);
 static uint8_t *us_answer_quote(uint8_t *p, us_str_t text);
 static uint8_t *us_answer_count(uint8_t *p, const us_answers_t *a,
     const char *name, uint64_t n);
@@ -34,16 +30,6 @@ const us_str_t  us_answer_words[US_ANSWERS] = {
 
 
 uint8_t *
-us_answer_put(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
-    us_str_t text, us_str_t ref)
-{
-    return a->format == US_FORMAT_TEXT
-           ? us_answer_line(p, a, rec, text)
-           : us_answer_object(p, a, rec, text, ref);
-}
-
-
-static uint8_t *
 us_answer_line(uint8_t *p, const us_answers_t *a,
     const us_answer_record_t *rec, us_str_t text)
 {
@@ -88,7 +74,7 @@ us_answer_line(uint8_t *p, const us_answers_t *a,
 }
 
 
-static uint8_t *
+uint8_t *
 us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
     us_str_t text, us_str_t ref)
 {

@@ -85,8 +85,13 @@ extern const us_str_t  us_answer_words[US_ANSWERS];
 #define US_ANSWER_SUMMARY         512
 
 
-/* text and ref are those of the record; ref is JSON */
-uint8_t *us_answer_put(uint8_t *p, us_answers_t *a,
+/*
+ * An answer in US_FORMAT_TEXT, or in one of the others; text and ref are those
+ * of the record, ref is JSON.
+ */
+uint8_t *us_answer_line(uint8_t *p, const us_answers_t *a,
+    const us_answer_record_t *rec, us_str_t text);
+uint8_t *us_answer_object(uint8_t *p, us_answers_t *a,
     const us_answer_record_t *rec, us_str_t text, us_str_t ref);
 
 /* the end of the list: nothing, if no summary is wanted */

@@ -34,12 +34,18 @@ typedef enum {
     US_N_BUDGET,                      /* URLs rejected: rules took too long */
     US_N_HOT,                         /* URLs that a hot table answered */
 
+    US_N_KEPT,                        /* replies, for Idempotency-Key */
+    US_N_NOT_KEPT,
+    US_N_REPLAYED,
+    US_N_UNDER_WAY,                   /* retries answered 409 */
+    US_N_MISMATCHED,                  /* requests answered 422 */
+
     US_N_SUM,                         /* of the batches' time, in us */
     US_N_BUCKET,                      /* batches, by time; the last: +Inf */
 
     US_N_REQUESTS = US_N_BUCKET + US_N_BUCKETS,
 
-    US_N = 48                         /* six cache lines */
+    US_N = 56                         /* seven cache lines */
 } us_counter_t;
 
 

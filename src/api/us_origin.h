@@ -18,7 +18,7 @@ int us_origin_valid(us_str_t origin);
 /* whether allowed is the origin, in any case, or "*" */
 int us_origin_matches(us_str_t allowed, us_str_t origin);
 
-/* whether a server is it that was asked by this Host: any scheme will do */
+/* whether the origin is the server of this Host header, by any scheme */
 int us_origin_is_host(us_str_t origin, us_str_t host);
 
 

@@ -24,6 +24,7 @@ us_problem_line(unsigned status)
         { 404, "404 Not Found" },
         { 405, "405 Method Not Allowed" },
         { 408, "408 Request Timeout" },
+        { 409, "409 Conflict" },
         { 410, "410 Gone" },
         { 411, "411 Length Required" },
         { 413, "413 Content Too Large" },

@@ -67,7 +67,7 @@ us_bench_key(const us_bench_urls_t *b, const us_bench_url_t *u, unsigned *https)
 }
 
 
-/* the cell of a URL in the set: of its number + 1, or free */
+/* the set's cell that has the URL's number + 1, or the free cell for it */
 
 static uint32_t *
 us_bench_cell(us_bench_urls_t *b, const us_bench_url_t *u)
@@ -121,7 +121,7 @@ us_bench_set_grow(us_bench_urls_t *b)
 }
 
 
-/* the text of the newest URL in the pool, made into a URL if it is new */
+/* the text at the end of the pool becomes a URL if it is new */
 
 static void
 us_bench_first(us_bench_urls_t *b, us_bench_url_t *u)
@@ -235,7 +235,7 @@ us_bench_lines(us_bench_urls_t *b, const us_bench_source_t *source,
 }
 
 
-/* reads, normalizes and shuffles the lines, and keeps the first of equals */
+/* reads, normalizes and shuffles the lines; keeps the first of equal URLs */
 
 int
 us_bench_read(us_bench_urls_t *b, const us_bench_source_t *source)
@@ -305,7 +305,7 @@ us_bench_queries(us_bench_urls_t *b, us_store_item_t *items,
 
         if (miss) {
 
-            /* the last character changed, or one more */
+            /* changes the last character, or appends one */
 
             u = b->urls[order[i]];
 

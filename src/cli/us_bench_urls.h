@@ -17,7 +17,7 @@
 typedef struct {
     uint64_t           text;          /* offset in the pool */
     uint32_t           len;
-    uint32_t           spelling:2;    /* the caller's: once added */
+    uint32_t           spelling:2;    /* set by the caller after the add */
     uint32_t           merge:1;
 } us_bench_url_t;
 

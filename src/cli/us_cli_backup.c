@@ -516,7 +516,7 @@ us_target_own(us_target_t *t)
         return us_target_fail(t, "another command is making it");
     }
 
-    /* what a killed command has left */
+    /* the files that a killed command has left */
 
     if (us_dir_remove(t->dirfd, &e) == -1) {
         fprintf(stderr, "urlstore: \"%s.tmp\": %s\n", t->path, e.text);
@@ -527,7 +527,7 @@ us_target_own(us_target_t *t)
 }
 
 
-/* complete, and under its name */
+/* gives the complete copy its name */
 
 static int
 us_target_done(us_target_t *t)
@@ -547,7 +547,7 @@ us_target_done(us_target_t *t)
 }
 
 
-/* what was not completed goes */
+/* removes a copy that was not completed */
 
 static void
 us_target_close(us_target_t *t)

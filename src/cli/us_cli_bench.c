@@ -423,7 +423,7 @@ us_bench_dump(void *data, const uint8_t *p, size_t len)
 
 /*
  * How long it takes to build the store from its dump, as a start does.  The
- * URLs are needed no more: with 100 million, memory would not do for both.
+ * URLs are freed first: with 100 million, memory has no room for both.
  */
 
 static void
@@ -477,7 +477,7 @@ us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
     us_store_info(b->store, &info);
     n = b->n ? b->n : 1;
 
-    /* a zone that was filled costs what it has, used or not */
+    /* of a zone that was filled all bytes count, used or not */
 
     bytes = conf->fill ? info.size : info.used;
 

@@ -165,8 +165,8 @@ us_cli_data_load(us_cli_data_t *d, int lookup)
     conf.lookup = lookup;
 
     /*
-     * A version that did not write added marks to the manifest may have
-     * journaled some all the same: to be read, all are taken.
+     * An older version journaled added marks whose names it did not write to
+     * the manifest. To read such a directory, all marks are declared.
      */
 
     while (lookup && conf.nmarks < US_STORE_MARKS) {

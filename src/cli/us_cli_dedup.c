@@ -191,7 +191,7 @@ us_dedup_idle(void *data)
 }
 
 
-/* the sets size themselves by it */
+/* the sets choose their next size by the share that was read */
 
 static void
 us_dedup_progress(void *data, double share)
@@ -240,7 +240,7 @@ us_dedup_follow(us_dedup_t *d)
 }
 
 
-/* the lines with their numbers, after all has been read */
+/* prints the lines with their counts, after all input was read */
 
 static int
 us_dedup_print_counts(us_dedup_t *d)
@@ -268,7 +268,7 @@ us_dedup_print_counts(us_dedup_t *d)
 }
 
 
-/* what was left out, and why; returns the exit code */
+/* prints what was left out, and why; returns the exit code */
 
 static int
 us_dedup_close(us_dedup_t *d)

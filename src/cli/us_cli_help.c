@@ -207,7 +207,7 @@ us_cli_manual(const us_cli_command_t *c)
 
 /* --- man pages -------------------------------------------------------- */
 
-/* up to n bytes, without what roff would take for its own */
+/* prints up to n bytes; escapes the characters that roff would interpret */
 
 static void
 us_help_roff(const char *s, size_t n)
@@ -382,7 +382,7 @@ us_help_bash(void)
 }
 
 
-/* a text in single quotes, without what zsh's _arguments gives a meaning */
+/* prints a text in single quotes; escapes what zsh's _arguments interprets */
 
 static void
 us_help_zsh_text(const char *s)

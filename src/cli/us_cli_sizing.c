@@ -28,7 +28,7 @@
 #define US_SIZING_SPARE  1.2          /* SIZE over what the URLs need */
 #define US_SIZING_LEAST  10000        /* URLs that a sample must have */
 
-/* memory comes in chunks, smaller ones in a smaller store */
+/* memory is taken in chunks; a smaller store has smaller ones */
 
 #define US_SIZING_MEMORY  ((size_t) 1 << 30)
 
@@ -262,7 +262,7 @@ us_sizing_fill(us_sizing_t *z, const char *dir)
 }
 
 
-/* what a start reads, and what the disk holds all the time */
+/* writes a snapshot: a start reads it, and the disk always holds one */
 
 static int
 us_sizing_snapshot(us_sizing_t *z, const char *dir)

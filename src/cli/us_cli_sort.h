@@ -34,7 +34,7 @@ void us_sort_destroy(us_sort_t *s);
 /* -1 with errno: no memory or no disk */
 int us_sort_add(us_sort_t *s, us_str_t text);
 
-/* gives all, in order; the end of s but for us_sort_destroy() */
+/* returns all in order; afterwards only us_sort_destroy() is allowed */
 int us_sort_end(us_sort_t *s, us_sort_out_pt out, void *data);
 
 

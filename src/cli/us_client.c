@@ -327,7 +327,7 @@ us_client_try(us_client_t *c, const char *endpoint, us_str_t body, long *retry)
         rc = us_client_send(c, fd, body.data, body.len);
     }
 
-    /* an answer may come before all was sent: it says why */
+    /* the service may answer before all was sent: its answer has the reason */
 
     if (us_client_receive(c, fd) == 0 && (rc == 0 || c->len)) {
         rc = us_client_read(c, retry);

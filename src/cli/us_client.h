@@ -27,7 +27,7 @@ typedef struct {
 } us_client_t;
 
 
-/* whether a command means a service by this, and not a directory */
+/* whether the text is the address of a service, not a directory */
 int us_client_is(const char *url);
 
 /* 0, or -1 with error: it is no http://HOST[:PORT][/PATH] */

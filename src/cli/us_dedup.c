@@ -51,7 +51,7 @@ us_dedup_flush(us_dedup_t *d)
 }
 
 
-/* a line of output; number: what comes before it, where the user wants one */
+/* writes a line; number goes before it with --ids or --count */
 
 int
 us_dedup_print(us_dedup_t *d, us_str_t line, uint64_t number)
@@ -103,7 +103,7 @@ us_dedup_full(us_dedup_t *d)
 }
 
 
-/* `done` of n lines went in: 0, or a message if there was no room for all */
+/* done == n: 0; else prints that memory had room for `done` of n lines */
 
 static int
 us_dedup_taken(us_dedup_t *d, size_t done, size_t n)

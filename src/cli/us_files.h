@@ -33,7 +33,7 @@ typedef struct {
     void            *data;
     const uint64_t  *fresh;           /* a count for the progress, or NULL */
     unsigned         progress:1;      /* write it to the terminal */
-    unsigned         cut:1;           /* give out the begin of long lines */
+    unsigned         cut:1;           /* return the beginning of long lines */
     unsigned         failed:1;        /* some input could not be read */
 
     us_lines_t       input;
@@ -59,7 +59,7 @@ void us_files_free(us_files_t *f);
  */
 int us_files_run(us_files_t *f, int n, char **names);
 
-/* one of them, of whose size f->total knows nothing */
+/* reads one file, whose size is not part of f->total */
 int us_files_one(us_files_t *f, const char *name);
 
 /* the last line of progress, before other messages */

@@ -139,7 +139,10 @@ us_follow_fresh(us_follow_t *f, const char *name, const struct stat *st)
 }
 
 
-/* queues a file unless this version of it has been; a full queue forgets it */
+/*
+ * queues a file unless this version of it was queued; drops it if the queue is
+ * full
+ */
 
 static void
 us_follow_push(us_follow_t *f, const char *name, const struct stat *st)
@@ -168,7 +171,7 @@ us_follow_compare(const void *a, const void *b)
 }
 
 
-/* what is there and quiet, by name; 0, or -1 */
+/* queues, by name, the files that nobody has changed lately; 0, or -1 */
 
 static int
 us_follow_scan(us_follow_t *f)

@@ -379,7 +379,7 @@ us_lines_close(us_lines_t *l)
     rc |= us_lines_wait(&l->feeder);
 
     if (!l->eof) {
-        /* who stops before the end breaks their pipes */
+        /* we have stopped before the end, which broke the children's pipes */
         rc = 0;
     }
 

@@ -24,7 +24,7 @@ typedef struct {
     pid_t         feeder;
     unsigned      eof:1;
     unsigned      skipping:1;         /* within a line that is too long */
-    unsigned      cut:1;              /* give out the begin of such a line */
+    unsigned      cut:1;              /* return the beginning of such a line */
 
     uint8_t      *buf;
     size_t        start;              /* of what has not been given out */

@@ -182,7 +182,7 @@ us_lineset_progress(us_lineset_t *set, double share)
 }
 
 
-/* how many cells to have next, less one */
+/* the next number of cells, less one */
 
 static size_t
 us_lineset_next_mask(const us_lineset_t *set)
@@ -202,7 +202,7 @@ us_lineset_next_mask(const us_lineset_t *set)
         mask = 2 * mask + 1;
     }
 
-    /* not at the price of memory that doubling would have left */
+    /* fewer cells, if memory has room for doubling but not for this */
 
     while (mask > 2 * set->mask + 1
            && set->used + (set->mask + mask + 2) * sizeof(uint64_t)
@@ -357,7 +357,7 @@ us_lineset_append(us_lineset_t *set, us_str_t line)
 }
 
 
-/* the record of a line, or NULL and the cell that it would have */
+/* the record of a line; NULL: there is none, and this is the cell for it */
 
 static uint8_t *
 us_lineset_find(const us_lineset_t *set, us_str_t line, uint64_t h,
@@ -496,7 +496,7 @@ us_lineset_number(us_lineset_t *set, us_str_t line, uint32_t *number)
         return -1;
     }
 
-    /* the cells may be others now */
+    /* the cells may have been moved */
 
     (void) us_lineset_find(set, line, h, &cell);
 

@@ -90,7 +90,7 @@ us_urlset_share(us_urlset_t *set)
 }
 
 
-/* writes the site as its first URL, perhaps this one, does; 0 or -1 */
+/* spells the site as its first URL does, which may be this one; 0 or -1 */
 
 static int
 us_urlset_spell(us_urlset_t *set, us_store_item_t *item)
@@ -177,7 +177,7 @@ us_urlset_walk(us_urlset_t *set, size_t *pos, us_store_item_t *item,
     item->rest.data = key.data + 1;
     item->rest.len = key.len - 1;
 
-    /* its site is there: this takes no memory */
+    /* its site is known: this needs no memory */
 
     return us_urlset_spell(set, item) == 0;
 }

@@ -216,7 +216,7 @@ us_cluster_seed(us_cluster_t *c)
 
     qsort(c->losses, nlosses, sizeof(us_cluster_loss_t), us_cluster_cmp);
 
-    /* half of what is empty, the rest when these have found company */
+    /* half of the empty groups now, the rest in later rounds */
 
     left = (left + 1) / 2;
 

@@ -38,7 +38,7 @@
 #endif
 
 
-/* left to itself, the compiler calls what each token needs */
+/* without it, the compiler does not inline what each token needs */
 #define us_inline          inline __attribute__((always_inline))
 
 

@@ -202,7 +202,7 @@ us_encoder_tail(us_encoder_t *e, us_bitout_t *o)
     for (i = 0; i < e->npieces; i++) {
         ctx = e->pieces[i].ctx;
         token = e->pieces[i].token;
-        price = us_parser_row(e->parser, ctx)[token];
+        price = us_parser_token_price(e->parser, ctx, token);
 
         if (price % US_PRICE_BIT == 0) {
             us_encoder_put(e, o, ctx, token, price / US_PRICE_BIT);

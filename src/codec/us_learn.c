@@ -49,7 +49,7 @@ static const struct {
     (sizeof(us_learn_models) / sizeof(us_learn_models[0]))
 
 
-/* at most so many, of which the ring takes a model; 0: of none */
+/* the largest vocabulary, up to ntokens, whose model fits the ring; 0: none */
 
 static unsigned
 us_learn_tokens(const us_arena_t *a, unsigned ntokens)
@@ -72,8 +72,9 @@ us_learn_due(const us_arena_t *a)
     uint64_t  n;
 
     /*
-     * Acquire, all three: what else is read of the header is not older.  The
-     * result is a hint: a trainer asks again when it is the only one.
+     * Acquire, all three: other words of the header that are read later are
+     * not older.  The result is a hint: the trainer asks again after it has
+     * taken its role.
      */
 
     n = us_acquire(&a->head->models);
@@ -172,7 +173,7 @@ us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
 
     number = us_acquire(&c->arena->head->models);
 
-    /* learnt before, but there was no room to install it */
+    /* it was learnt before, but the ring had no room to install it */
 
     if (l->model && l->number == number) {
         goto done;

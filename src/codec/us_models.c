@@ -251,7 +251,9 @@ us_models_install_locked(us_models_t *ms, const us_model_t *m)
         return US_REPLAY_DAMAGED;
     }
 
-    /* a kill between this and the commit loses these chunks, no more */
+    /*
+     * a kill between this and the commit loses these chunks, and nothing else
+     */
 
     at = h->area[US_AREA_MODELS].n << a->chunk_shift;
 

@@ -15,6 +15,9 @@
  * reference's common prefix reaches starts with the price of that header, so
  * one walk decides between all references and none.
  *
+ * What a text shares with the one before is not parsed again: see
+ * us_parse_again().
+ *
  * The trie is a double array (Aoe, 1989): the child of a node by byte c is
  * nodes[base + c], if its key says c.  No two nodes have the same base, so
  * that the key is enough to know the parent.
@@ -71,6 +74,9 @@ typedef struct {
 #define US_STEP_NONE     0x7f
 #define US_STEP_BYTE     ((1 << 8) - ((uint64_t) US_PARSE_BYTE << 32))
 
+/* where us_parse_runs() has the longest run of all */
+#define US_RUN_LONGEST   (8 * (US_RUN_ALPHABETS - 1))
+
 #define US_KEY_BITS      9
 #define US_KEY_MASK      ((1 << US_KEY_BITS) - 1)
 #define US_BASE_MAX      (1 << (32 - US_KEY_BITS))
@@ -104,12 +110,18 @@ struct us_parser_s {
     /*
      * One for each byte and one more: cost 32 | token 16 | len 8 | 0; or of a
      * start: cost 32 | number 16 | 0 | ctx 8.  The cost is the price, and
-     * US_PARSE_BYTE for each byte that is left.
+     * US_PARSE_BYTE for each byte that is left of the longest text.
      */
     uint64_t              *steps;
     uint64_t              *runs;      /* us_parse_runs() */
     uint16_t               packed[US_RUN_ALPHABETS][US_RUN_MAX + 1];
     us_piece_t            *pieces;
+
+    /* the text before: see us_parse_again() */
+    uint8_t               *text;
+    size_t                 clean;     /* its first bytes with known steps */
+    uint32_t               price;     /* of its start at byte 0 */
+    uint16_t              *far;       /* what a step's tokens depend on */
 
     /* building */
     uint16_t              *sorted;
@@ -158,7 +170,9 @@ us_parse_bit(uint32_t mask, unsigned c)
 }
 
 
-/* the price is more than any if there is no token: US_NO_TOKEN is negative */
+/*
+ * without a token the price is greater than any other: US_NO_TOKEN is negative
+ */
 
 static inline uint64_t
 us_parse_step(uint64_t price, int token, size_t len)
@@ -243,16 +257,61 @@ us_parse_back(us_parser_t *p, size_t len, const us_piece_t **pieces,
 }
 
 
+static us_inline uint64_t
+us_parse_start(const uint8_t *text, const us_start_t *starts, size_t i)
+{
+    size_t  at;
+
+    at = starts[i].at;
+
+    return us_parse_step(starts[i].price
+                         + (US_URL_MAX + 1 - at) * US_PARSE_BYTE, (int) i, 0)
+           | (at ? us_model_tail_ctx(text[at - 1]) : US_CTX_START);
+}
+
+
 /*
- * The steps of the starts, all others being out of reach.  Returns the first
- * one.
+ * How many steps of the text before are this one's, too: those of its common
+ * prefix before any reference's.  The steps from *from on must be tried again:
+ * that one's tokens, or why it was given up, depend on a byte or a step beyond
+ * the prefix.  The ways found from there up to the end of the prefix are kept
+ * all the same; they are possible here, too.  0: none, *from is not changed.
+ */
+
+static size_t
+us_parse_again(const us_parser_t *p, const uint8_t *text, size_t len,
+    const us_start_t *start, size_t *from)
+{
+    size_t  n, same;
+
+    if (start->at || start->price != p->price) {
+        return 0;
+    }
+
+    n = len < p->clean ? len : p->clean;
+
+    for (same = 0; same < n && text[same] == p->text[same]; same++) {
+        /* void */
+    }
+
+    for (n = 0; n < same && p->far[n] < same; n++) { /* void */ }
+
+    *from = n;
+
+    return same;
+}
+
+
+/*
+ * The steps of the starts, and of what is known already, all others being out
+ * of reach.  Returns the first one from which tokens are to be tried.
  */
 
 static size_t
 us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts)
 {
-    size_t    i, at, from;
+    size_t    i, at, from, known;
     uint64_t  step;
 
     from = len;
@@ -263,18 +322,43 @@ us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
         }
     }
 
-    memset(p->steps + from, US_STEP_NONE,
-           (len + 1 + US_PARSE_AHEAD - from) * sizeof(uint64_t));
+    known = us_parse_again(p, text, len, &starts[0], &from);
+    at = known ? known + 1 : from;
+
+    memset(p->steps + at, US_STEP_NONE,
+           (len + 1 + US_PARSE_AHEAD - at) * sizeof(uint64_t));
 
     for (i = 0; i < nstarts; i++) {
         at = starts[i].at;
-        step = us_parse_step(starts[i].price + (len - at) * US_PARSE_BYTE,
-                             (int) i, 0)
-               | (at ? us_model_tail_ctx(text[at - 1]) : US_CTX_START);
-        p->steps[at] = step < p->steps[at] ? step : p->steps[at];
+        step = us_parse_start(text, starts, i);
+
+        if (step < p->steps[at]) {
+            p->steps[at] = step;
+            from = at < from ? at : from;
+        }
     }
 
     return from;
+}
+
+
+/* keeps what the next text may have in common with this one */
+
+static void
+us_parse_keep(us_parser_t *p, const uint8_t *text, size_t len,
+    const us_start_t *starts, size_t nstarts)
+{
+    size_t  i, limit;
+
+    p->clean = starts[0].at ? 0 : len;
+    p->price = starts[0].price;
+
+    for (i = 1; i < nstarts; i++) {
+        limit = starts[i].at ? starts[i].at - 1 : 0;
+        p->clean = limit < p->clean ? limit : p->clean;
+    }
+
+    memcpy(p->text, text, p->clean);
 }
 
 
@@ -287,32 +371,33 @@ us_parse_push(uint64_t *step, uint64_t v)
 
 /*
  * Tries the tokens with a text.  The first byte is one: its node follows the
- * root.
+ * root.  Returns how many bytes it looked at before the one that ended it.
  */
 
-static us_inline void
+static us_inline size_t
 us_parse_texts(us_parser_t *p, const us_walk_t *w, const uint8_t *text,
     size_t max)
 {
     uint32_t          child;
     uint64_t          base, *step;
     unsigned          c;
-    const uint8_t    *stop;
+    const uint8_t    *stop, *first;
     const us_node_t  *nodes, *node;
 
     step = p->steps + w->i + 1;
     nodes = p->nodes;
     stop = text + max;
+    first = text;
     c = *text++;
     node = &nodes[1 + c];
     base = us_parse_step(w->cost, 0, 0) + US_STEP_BYTE;
 
     us_parse_push(step, base + ((uint64_t) w->row[c] << 32 | c << 16));
 
-    while (text < stop) {
-        c = *text++;
+    for ( /* void */ ; text < stop; text++) {
+        c = *text;
 
-        /* without a bit in the mask, the root, which is nobody's child */
+        /* no bit in the mask: the root, which is no node's child */
 
         child = (node->link >> US_KEY_BITS) + c;
         child = us_parse_bit(node->mask, c) ? child : 0;
@@ -328,6 +413,8 @@ us_parse_texts(us_parser_t *p, const us_walk_t *w, const uint8_t *text,
         us_parse_push(step, (base + ((uint64_t) w->row[node->token] << 32))
                             | (uint64_t) (int64_t) node->token << 16);
     }
+
+    return (size_t) (text - first);
 }
 
 
@@ -399,7 +486,7 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
     unsigned *start, uint32_t *price)
 {
-    size_t      max;
+    size_t      max, end, run;
     uint64_t    runs, *steps;
     us_walk_t   w;
 
@@ -413,19 +500,23 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
         w.cost = steps[w.i] >> 32;
 
         /*
-         * Where a cheaper way leads further, this one is not followed; if there
-         * is none to this step, its price is the greatest.
+         * A way is not followed if a cheaper one leads further.  A step that
+         * no way reaches has the greatest price.
          */
 
         if (us_parse_beaten(&steps[w.i], (int32_t) w.cost - US_PARSE_MARGIN))
         {
+            p->far[w.i] = (uint16_t) (w.i + US_PARSE_AHEAD);
             continue;
         }
 
         w.row = p->prices + p->rows[us_parse_ctx(p, steps[w.i])];
         max = len - w.i < US_TOKEN_MAX ? len - w.i : US_TOKEN_MAX;
 
-        us_parse_texts(p, &w, text + w.i, max);
+        end = us_parse_texts(p, &w, text + w.i, max);
+        run = p->runs[w.i] >> US_RUN_LONGEST & 0xff;
+
+        p->far[w.i] = (uint16_t) (w.i + (end > run ? end : run));
 
         if (p->runs[w.i] & 0x00fcfcfcfc) {
             runs = us_parse_runs_at(p, text, w.i);
@@ -436,7 +527,10 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
         }
     }
 
-    *price = (uint32_t) (steps[len] >> 32);
+    us_parse_keep(p, text, len, starts, nstarts);
+
+    *price = (uint32_t) (steps[len] >> 32)
+             - (uint32_t) (US_URL_MAX + 1 - len) * US_PARSE_BYTE;
 
     return us_parse_back(p, len, pieces, start);
 }
@@ -486,13 +580,16 @@ us_parser_create(const us_token_def_t *tokens, size_t ntokens,
                       * sizeof(uint64_t));
     p->runs = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
     p->pieces = malloc((US_URL_MAX + 2) * sizeof(us_piece_t));
+    p->text = malloc(US_URL_MAX + 2);
+    p->far = malloc((US_URL_MAX + 2) * sizeof(uint16_t));
     p->sorted = malloc(ntokens * sizeof(uint16_t));
     p->nqueue = ntokens + 256;
     p->queue = malloc(p->nqueue * sizeof(us_range_t));
 
     if (p->prices == NULL || p->ctx == NULL || p->steps == NULL
         || p->runs == NULL || p->pieces == NULL || p->sorted == NULL
-        || p->queue == NULL || us_parser_grow(p, 16384) == -1)
+        || p->text == NULL || p->far == NULL || p->queue == NULL
+        || us_parser_grow(p, 16384) == -1)
     {
         us_parser_destroy(p);
         return NULL;
@@ -538,6 +635,8 @@ us_parser_destroy(us_parser_t *p)
     free(p->steps);
     free(p->runs);
     free(p->pieces);
+    free(p->text);
+    free(p->far);
     free(p->sorted);
     free(p->queue);
     free(p);
@@ -547,7 +646,18 @@ us_parser_destroy(us_parser_t *p)
 uint8_t *
 us_parser_row(us_parser_t *p, unsigned ctx)
 {
+    /* steps under other prices are no longer known */
+
+    p->clean = 0;
+
     return p->prices + p->rows[ctx];
+}
+
+
+unsigned
+us_parser_token_price(const us_parser_t *p, unsigned ctx, unsigned token)
+{
+    return p->prices[p->rows[ctx] + token];
 }
 
 
@@ -575,7 +685,8 @@ us_parser_size(const us_parser_t *p)
 {
     return p->nnodes * sizeof(us_node_t) + p->ncontexts * (p->ntokens + 1)
            + p->ntokens
-           + (US_URL_MAX + 2) * (sizeof(uint64_t) * 2 + sizeof(us_piece_t));
+           + (US_URL_MAX + 2) * (sizeof(uint64_t) * 2 + sizeof(us_piece_t)
+                                 + sizeof(uint16_t) + 1);
 }
 
 

@@ -53,6 +53,10 @@ int us_parser_build(us_parser_t *p);
 /* prices of all tokens in a context, to be filled by the caller */
 uint8_t *us_parser_row(us_parser_t *p, unsigned ctx);
 
+/* that of one token */
+unsigned us_parser_token_price(const us_parser_t *p, unsigned ctx,
+    unsigned token);
+
 /*
  * Fills a row by code lengths: lens has that of each token, 0 if the context's
  * code does not have it, and after them that of the escape, which the code in

@@ -151,7 +151,7 @@ us_record_text(us_codec_t *c, uint64_t id, uint8_t *text)
             return 0;
         }
 
-        /* a reference that supplies nothing here */
+        /* a reference that supplies no byte here */
 
         if (need <= cut) {
             continue;
@@ -190,7 +190,7 @@ us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text)
 }
 
 
-/* whether bytes that are kept as they are are, or begin with, a text */
+/* whether raw bytes equal a text, or begin with it */
 
 static int
 us_record_is_raw(us_bitin_t *b, us_str_t rest, size_t limit, int whole,
@@ -351,9 +351,9 @@ us_walk_find(us_codec_t *c, us_walk_t *w)
 
 
 /*
- * All chains are followed at once, a record at a time; then all is compared
- * that they say.  Records that are very long, or at the end of a very long
- * chain, are compared by themselves.
+ * All chains are followed at once, a record at a time.  Then the texts are
+ * compared.  Records that are very long, or at the end of a very long chain,
+ * are compared one by one.
  */
 
 void

@@ -46,8 +46,8 @@ void us_codec_destroy(us_codec_t *c);
 size_t us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text);
 
 /*
- * The class if the record's rest is this, else -1, as early as possible.  There
- * is a readable byte before rest.
+ * The class if the record's rest equals this one, else -1, as soon as a byte
+ * differs.  A byte before rest can be read.
  */
 int us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest);
 

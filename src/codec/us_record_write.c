@@ -71,7 +71,10 @@ us_record_encode(us_codec_t *c, unsigned seat, unsigned klass, us_str_t rest)
 }
 
 
-/* chooses, and keeps the tail; what tokens cannot shorten is kept as it is */
+/*
+ * chooses a way and keeps its tail; a tail that tokens would not shorten stays
+ * raw
+ */
 
 static void
 us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text, size_t len,

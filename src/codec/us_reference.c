@@ -126,8 +126,8 @@ us_chain_same(us_codec_t *c, us_chain_t *chain, const uint8_t *text,
 
 
 /*
- * The reference for the first `same` bytes of a chain: the link that really
- * supplies the last of them.  0: it would be too deep.
+ * The reference for the first `same` bytes of a chain: the link that supplies
+ * the last of these bytes itself.  0: the chain would be too deep.
  */
 
 static int

@@ -70,6 +70,51 @@ done:
 }
 
 
+static int
+us_train_cmp_sample(const void *one, const void *two, void *text)
+{
+    int                 rc;
+    size_t              len;
+    const us_sample_t  *a = one, *b = two;
+
+    len = a->len < b->len ? a->len : b->len;
+    rc = memcmp((uint8_t *) text + a->offset, (uint8_t *) text + b->offset,
+                len);
+
+    if (rc == 0) {
+        rc = a->len - b->len;
+    }
+
+    return rc ? rc : a->offset < b->offset ? -1 : a->offset > b->offset;
+}
+
+
+/*
+ * Sorted, each text shares with the one before what the parser need not look
+ * at again, and each nth one is a fair sample.
+ */
+
+static int
+us_train_sort(us_trainer_t *t)
+{
+    size_t  n;
+
+    n = t->in->nsamples;
+
+    t->samples = malloc((n + 1) * sizeof(us_sample_t));
+
+    if (t->samples == NULL) {
+        return -1;
+    }
+
+    memcpy(t->samples, t->in->samples, n * sizeof(us_sample_t));
+    qsort_r(t->samples, n, sizeof(us_sample_t), us_train_cmp_sample,
+            (void *) t->in->text);
+
+    return 0;
+}
+
+
 /* single bytes and runs are tokens from the start */
 
 static int
@@ -96,7 +141,7 @@ us_trainer_init(us_trainer_t *t, const us_train_t *in,
 
     if (t->tokens == NULL || t->text == NULL || t->counts == NULL
         || t->pairs == NULL || t->codes == NULL || t->symbols == NULL
-        || t->work == NULL)
+        || t->work == NULL || us_train_sort(t) == -1)
     {
         return -1;
     }
@@ -126,6 +171,7 @@ us_trainer_free(us_trainer_t *t)
         us_parser_destroy(t->parser);
     }
 
+    free(t->samples);
     free(t->work);
     free(t->symbols);
     free(t->codes);
@@ -241,7 +287,7 @@ us_train_count(us_trainer_t *t)
             us_train_price(us_parser_row(t->parser, k), all, t->ntokens);
         }
 
-        rc = us_train_parse(t, 1);
+        rc = us_train_parse(t, US_TRAIN_NTH);
     }
 
     free(all);
@@ -269,7 +315,7 @@ us_train_contexts(us_trainer_t *t)
 
     us_train_price(us_parser_row(t->parser, 0), t->counts, t->ntokens);
 
-    if (us_train_parse(t, 1) == -1) {
+    if (us_train_parse(t, US_TRAIN_NTH) == -1) {
         return -1;
     }
 

@@ -56,7 +56,7 @@ us_train_price(uint8_t *row, const uint32_t *counts, size_t n)
 }
 
 
-/* counts a pair; a rare one may find no room */
+/* counts a pair; a rare pair is lost if there is no room */
 
 static void
 us_train_pair(us_trainer_t *t, unsigned token, unsigned next)
@@ -103,7 +103,7 @@ us_train_parse(us_trainer_t *t, unsigned nth)
             return -1;
         }
 
-        s = &t->in->samples[i];
+        s = &t->samples[i];
 
         starts[0].at = 0;
         starts[0].price = US_PRICE_BIT;

@@ -24,6 +24,7 @@
 #define US_TRAIN_SELDOM    3          /* uses that keep a token, or a code */
 #endif
 #define US_TRAIN_PAIRS     (1 << 20)
+#define US_TRAIN_NTH       2          /* but for the codes: of the sample */
 
 
 /* two tokens in a row; count 0: a free place */
@@ -36,6 +37,7 @@ typedef struct {
 
 typedef struct {
     const us_train_t      *in;
+    us_sample_t           *samples;   /* in the order of their texts */
     const volatile int    *cancel;
 
     us_token_def_t        *tokens;

@@ -360,7 +360,8 @@ us_train_join(us_trainer_t *t, unsigned target)
 
 
 /*
- * Early rounds look at a part of the sample: what they look for is common.
+ * All rounds look at a part of the sample, early ones at less: what they look
+ * for is common.
  */
 
 int
@@ -374,7 +375,7 @@ us_train_vocabulary(us_trainer_t *t)
     for (round = 0; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
 
         nth = round + 4 < US_TRAIN_ROUNDS ? 8
-              : round + 1 < US_TRAIN_ROUNDS ? 2 : 1;
+              : round + 1 < US_TRAIN_ROUNDS ? 4 : US_TRAIN_NTH;
 
         t->pairing = round < US_TRAIN_ROUNDS + US_TRAIN_MORE;
 
@@ -391,7 +392,10 @@ us_train_vocabulary(us_trainer_t *t)
                            t->ntokens);
         }
 
-        /* while letters are dear, everything would look like a run */
+        /*
+         * as long as letters have a high price, everything would look like a
+         * run
+         */
 
         if (round < US_TRAIN_RUNS) {
             memset(us_parser_row(t->parser, 0) + US_TOKEN_RUN, US_PRICE_MAX,

@@ -85,7 +85,7 @@ us_job_say(us_job_t *job, us_say_t level, const char *fmt, ...)
     va_list         args;
     us_job_said_t  *said;
 
-    /* if there are too many, one replaces the one before */
+    /* if there are too many, the newest message replaces the one before */
 
     if (job->nsaid < US_JOB_SAYS) {
         job->nsaid++;

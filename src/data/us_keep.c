@@ -240,8 +240,9 @@ us_snapshot_done(us_job_t *job, const us_manifest_t *m)
 
 
 /*
- * us_data_wait_pt: an LSN that is to be durable, or 0: may it go on?  The
- * keeper syncs nothing itself: the syncer does, and its failure is everybody's.
+ * us_data_wait_pt: waits until an LSN is durable; 0: only asks whether the
+ * keeper may go on.  The keeper syncs nothing itself.  The syncer does, and
+ * its failure counts for all processes.
  */
 
 static int

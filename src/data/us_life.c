@@ -43,7 +43,7 @@ us_life_start(us_life_t *l)
         us_role_release(l->sh, i, l->self);
     }
 
-    /* a member before a reader of the store, or of what stands for it */
+    /* a process becomes a member before it reads the store, or its stand-in */
 
     l->member = us_member_join(l->sh, l->self);
 

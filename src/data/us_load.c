@@ -192,7 +192,7 @@ us_load_ended(us_load_t *ld)
 static void
 us_load_begin(us_load_t *ld)
 {
-    /* first: what another owner has made is there then */
+    /* first: after it, the files that another owner has made are there */
 
     ld->own = us_load_own(ld->l);
 
@@ -237,7 +237,7 @@ us_load_follow(us_load_t *ld)
         return;
     }
 
-    /* from where the loader before has come to */
+    /* continues where the loader before has stopped */
 
     r->started = 1;
     r->lsn = us_acquire(&sh->load_lsn);
@@ -320,8 +320,8 @@ us_load_run(us_load_t *ld)
     } else {
 
         /*
-         * Only the state lets the next loader go on from here: one that is
-         * killed before it is set must not have it all applied once more.
+         * The next loader goes on from here only by this state.  If this one
+         * is killed before the state is set, nothing must be applied twice.
          */
 
         if (us_share_state(sh) != US_LIFE_FOLLOWING) {
@@ -415,9 +415,9 @@ us_load_small(us_load_t *ld)
 
 
 /*
- * A fault that may pass is tried again, and said once.  What was applied so far
- * stays, if that is a state from which to go on; else the next loader empties
- * the store.
+ * A fault that may pass is logged once, and loading is tried again.  What was
+ * applied so far stays, if the next loader can go on from it; else that loader
+ * empties the store.
  */
 
 static void
@@ -667,8 +667,8 @@ us_load_empty(us_life_t *l)
         || us_acquire(&sh->emptying) == US_LOAD_PENDING)
     {
         /*
-         * Not zero before the version is made: whoever knows the version has
-         * seen it.
+         * Stored before the version is made: a process that knows the version
+         * has seen it.
          */
 
         us_release(&sh->emptying, US_LOAD_PENDING);

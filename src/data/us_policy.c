@@ -7,10 +7,10 @@
 #include "us_policy.h"
 
 
-/* at least `least`, and an eighth of what is written again */
+/* at least `least`, and a twelfth of what is written again */
 
 int
 us_policy_due(const us_policy_t *p)
 {
-    return p->journal >= p->least && p->journal * 8 >= p->size;
+    return p->journal >= p->least && p->journal * US_POLICY_SHARE >= p->size;
 }

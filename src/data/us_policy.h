@@ -6,13 +6,13 @@
  * the journal costs a start several times the time of a URL of the snapshot,
  * whose index is ready.  So the length of the journal past the snapshot bounds
  * the time of a start.  But a snapshot writes the whole store again.  If one is
- * taken when the journal has grown to an eighth of the snapshot, all snapshots
- * together write eight bytes for each byte that is added.
+ * taken when the journal has grown to a twelfth of the snapshot, all snapshots
+ * together write twelve bytes for each byte that is added.
  *
- * With the default option a start replays at most 16 MiB, or an eighth of a
- * snapshot of more than 128 MiB, and what is added while the snapshot is being
+ * With the default option a start replays at most 12 MiB, or a twelfth of a
+ * snapshot of more than 144 MiB, and what is added while the snapshot is being
  * written.  `make bench-durability` measures that; docs/decisions/durability.md
- * has the figures of a quarter and of 32 MiB.
+ * has the figures of other shares.
  */
 
 
@@ -22,6 +22,9 @@
 
 #include "../us_base.h"
 
+
+/* a snapshot is due when the journal has one byte for so many of the last */
+#define US_POLICY_SHARE  12
 
 typedef struct {
     uint64_t          least;          /* option snapshot=, bytes */

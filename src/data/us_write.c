@@ -320,7 +320,7 @@ us_write_durable(us_life_t *l, us_store_t *store, us_writer_t *w,
 }
 
 
-/* see THE GAP; until the keeper has closed it, it is the keeper who stalls */
+/* see THE GAP: until the keeper has closed it, the keeper is what stalls */
 
 static int
 us_write_gone(us_job_t *job, us_tail_t *tail, us_disk_error_t *e)
@@ -355,7 +355,7 @@ us_write_gone(us_job_t *job, us_tail_t *tail, us_disk_error_t *e)
 }
 
 
-/* says what is news: what fails again and again is said once */
+/* logs a failure when it begins, and not each time that it is repeated */
 
 static void
 us_write_failed(us_job_t *job, int rc, const us_disk_error_t *e)
@@ -407,8 +407,8 @@ us_sync(us_life_t *l)
 
 
 /*
- * sync=TIME: if the oldest byte is old enough; or if nobody says how old it
- * is, because the syncer was killed.
+ * sync=TIME: if the oldest byte is old enough; or if its age is not known,
+ * because the syncer was killed.
  */
 
 static int
@@ -431,7 +431,7 @@ us_sync_due(const us_life_t *l, uint64_t now)
         return 0;
     }
 
-    /* so early that it is over, as a rule, when it has to be */
+    /* so early that the sync has usually ended when it has to */
 
     ahead = l->conf.interval / 2;
     ahead = ahead < US_SYNC_AHEAD ? ahead : US_SYNC_AHEAD;
@@ -468,8 +468,8 @@ us_sync_job(us_job_t *job)
     if (!us_sync_due(l, now)) {
 
         /*
-         * A descriptor is open before there is none left, and before most of
-         * what it is to vouch for is written.
+         * The descriptor is opened early: later there may be none left, and it
+         * gets only the errors of what is written after it was opened.
          */
 
         (void) us_writer_ready(&l->syncer, &tail);

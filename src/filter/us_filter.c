@@ -383,7 +383,7 @@ us_filter_format(void *mem, const us_filter_plan_t *plan,
         memcpy(f->norm, norm.data, f->norm_len);
     }
 
-    /* last, so that what was killed half way is no filter */
+    /* last, so that a filter whose maker was killed is not valid */
 
     __atomic_store_n(&f->magic, US_FILTER_MAGIC, __ATOMIC_RELEASE);
 

@@ -115,7 +115,7 @@ us_filter_file_map(int fd, size_t size, int prot)
 }
 
 
-/* makes the empty file whole under another name first */
+/* makes the complete empty file under a temporary name first */
 
 static int
 us_filter_file_create(us_filter_file_t *file, const us_filter_plan_t *plan,
@@ -310,7 +310,7 @@ us_filter_file_take(us_filter_file_t *file, int force, char *err, size_t size)
     mark->clean = 0;
     us_filter_file_boot(mark->boot);
 
-    /* before any bit of this run: the header is a page */
+    /* the header is a page: it is on the disk before this run sets a bit */
 
     if (msync(file->filter, US_FILTER_HEADER, MS_SYNC) == -1) {
         return us_filter_file_fail(err, size, "cannot write its mark: %s",
@@ -336,7 +336,10 @@ us_filter_file_lock(const us_filter_file_t *file)
         return -1;
     }
 
-    /* somebody opens it first or closes it last: that ends */
+    /*
+     * another process opens the file first or closes it last: wait until it
+     * has done so
+     */
 
     do {
         rc = flock(file->dir, LOCK_SH);
@@ -346,7 +349,7 @@ us_filter_file_lock(const us_filter_file_t *file)
 }
 
 
-/* as us_filter_file_open(), or 1 if others closed it in between: once more */
+/* as us_filter_file_open(); 1: others closed it in between, try again */
 
 static int
 us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
@@ -389,7 +392,10 @@ us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
             return rc;
         }
 
-        /* the lock is free for a moment: others may open it, and close it */
+        /*
+         * flock() frees the lock for a moment: others may open and close the
+         * file
+         */
 
         do {
             rc = flock(file->dir, LOCK_SH);
@@ -445,7 +451,7 @@ us_filter_file_open(us_filter_file_t *file, const char *dir,
             return rc;
         }
 
-        /* on a busy machine all tries may meet the same ones, half done */
+        /* on a busy machine all tries may meet the same processes at work */
 
         (void) usleep(i * 1000);
     }
@@ -542,7 +548,7 @@ us_filter_file_close(us_filter_file_t *file)
     rc = 0;
     mark = us_filter_mark(file->filter);
 
-    /* the bits first: a clean mark must never overtake them */
+    /* the bits first: the mark must not be on the disk before them */
 
     if (flock(file->dir, LOCK_EX|LOCK_NB) == 0) {
         rc = msync(file->filter, file->size, MS_SYNC);

@@ -443,7 +443,9 @@ ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
         return NGX_ERROR;
     }
 
-    out->pos = us_answer_put(out->pos, &batch->answers, rec, text, ref);
+    out->pos = (batch->answers.format == US_FORMAT_TEXT)
+               ? us_answer_line(out->pos, &batch->answers, rec, text)
+               : us_answer_object(out->pos, &batch->answers, rec, text, ref);
 
     return NGX_OK;
 }

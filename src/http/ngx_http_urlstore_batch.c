@@ -304,7 +304,10 @@ ngx_http_urlstore_batch_run(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     batch = ctx->data;
 
-    /* what waits for the ring goes first, or nobody would find its room */
+    /*
+     * the groups that wait for the ring go first: no other request uses the
+     * room that was made for them
+     */
 
     rc = ngx_http_urlstore_group_flush(batch);
 
@@ -410,7 +413,10 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 
     if (batch->end != NGX_DONE) {
 
-        /* "processed" is a promise, too */
+        /*
+         * "processed" reports what was applied, so the reply waits like any
+         * other
+         */
 
         return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_batch_fault);
     }

@@ -394,7 +394,8 @@ ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
         }
 
         if (rc < 0) {
-            return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST, "%s",
+            return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
+                                           "malformed body: %s",
                                            body->input.error);
         }
 
@@ -457,7 +458,10 @@ ngx_http_urlstore_body_piece(ngx_http_request_t *r,
                 return rc;
             }
 
-            /* what was read is work as well: there may be nothing in it */
+            /*
+             * bytes that were read count as work too: they may inflate to
+             * nothing
+             */
 
             body->bytes += body->pos - *p;
             *p = body->inflated;
@@ -650,7 +654,7 @@ ngx_http_urlstore_body_inflate(ngx_http_request_t *r,
 
     } else if (rc == Z_BUF_ERROR && body->pos == body->last) {
 
-        /* it had no more, after all */
+        /* the output ended exactly at the end of the window */
         body->more = 0;
 
     } else if (rc != Z_OK) {

@@ -613,7 +613,7 @@ ngx_http_urlstore_dir_user(ngx_http_urlstore_persist_t *p, uid_t *uid,
 }
 
 
-/* refuses at once, before anything is loaded, what would never load */
+/* refuses a directory that could never be loaded, before anything is loaded */
 
 static ngx_int_t
 ngx_http_urlstore_dir_check(ngx_http_urlstore_zone_t *zone, int dirfd)

@@ -237,8 +237,8 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_batch_t *batch,
 
 
 /*
- * Those of a request that ends.  What the store has taken of the first one is
- * new to no other request any more, and counts.
+ * The groups of a request that is ended.  URLs of the first one that the store
+ * has added are new to no other request, so they are counted.
  */
 
 void

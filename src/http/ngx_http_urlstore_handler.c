@@ -182,6 +182,14 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
     ngx_http_urlstore_begin(ctx);
 
+    if (ctx->writes) {
+        rc = ngx_http_urlstore_idem(r);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
     return ep->handler(r);
 }
 

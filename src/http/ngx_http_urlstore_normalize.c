@@ -1,11 +1,7 @@
 
 /*
  * GET /normalize: the URL that would be stored, its parts, and the steps that
- * made it.
- *
- *     {"url": .., "scheme", "host", "port", "path", "file", "query",
- *      "steps": [{"step", "before", "after"}, ...,
- *                {"step": "spell as first seen", .., "first": ID}]}
+ * made it (api/us_explain.h).
  *
  * The last step is the store's: a URL takes the spelling (www, and the scheme
  * where the first one stays) of the URL with that id.
@@ -16,23 +12,17 @@
 
 
 #include "ngx_http_urlstore_request.h"
+#include "../api/us_explain.h"
 
 
-static ngx_int_t ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
-    ngx_http_urlstore_how_t *how);
 static ngx_int_t ngx_http_urlstore_normalize_spell(ngx_http_request_t *r,
     us_canon_t *canon, ngx_http_urlstore_how_t *how);
-static void ngx_http_urlstore_normalize_respell(us_url_t *u, us_str_t text);
 static ngx_int_t ngx_http_urlstore_normalize_out(ngx_http_request_t *r,
     us_canon_t *canon, ngx_http_urlstore_how_t *how);
-static ngx_int_t ngx_http_urlstore_normalize_json(ngx_http_request_t *r,
-    us_canon_t *canon, ngx_http_urlstore_how_t *how);
-static u_char *ngx_http_urlstore_normalize_part(u_char *p, const char *name,
-    us_str_t part, ngx_uint_t given);
 static void ngx_http_urlstore_normalize_step(void *data, const char *step,
     us_str_t before, us_str_t after);
-static void ngx_http_urlstore_normalize_first(ngx_http_urlstore_how_t *how,
-    uint64_t id);
+static ngx_int_t ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
+    ngx_http_urlstore_how_t *how);
 
 
 ngx_int_t
@@ -58,7 +48,7 @@ ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        how.steps->nelts = ngx_sprintf(how.steps->elts, ",\"steps\":[]")
+        how.steps->nelts = us_explain_begin(how.steps->elts)
                            - (u_char *) how.steps->elts;
     }
 
@@ -96,88 +86,109 @@ ngx_http_urlstore_normalize_spell(ngx_http_request_t *r, us_canon_t *canon,
     u_char                   *p;
     uint64_t                  first;
     us_str_t                  text, before;
-    us_store_t               *store;
-    us_store_item_t           item;
-    us_store_site_t           site;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    store = ctx->zone->store;
     before = canon->url.href;
 
-    ngx_memzero(&item, sizeof(us_store_item_t));
-    item.url = before;
-    item.merge = canon->merge;
-
-    us_store_seen(store, &item, 1);
-
-    if (item.status == US_SEEN) {
-        first = item.id;
-
-    } else if (canon->merge
-               && us_store_site(store, us_canon_site(canon), &site) == US_OK)
-    {
-        first = site.first;
-        us_store_spell(store, &item);
-
-    } else {
-        return NGX_OK;
-    }
-
-    p = ngx_pnalloc(r->pool, before.len + sizeof("swww.") - 1);
+    p = ngx_pnalloc(r->pool, before.len + US_EXPLAIN_SPELL);
     if (p == NULL) {
         return NGX_ERROR;
     }
 
-    text.data = p;
-    text.len = us_store_item_url(&item, p);
-
-    if (text.len == before.len
-        && ngx_memcmp(text.data, before.data, text.len) == 0)
-    {
+    if (!us_explain_spelling(ctx->zone->store, canon, p, &text, &first)) {
         return NGX_OK;
     }
 
-    ctx->lsn = us_store_published(store);
+    ctx->lsn = us_store_published(ctx->zone->store);
     ctx->tops = 1;
     ctx->top = first + 1;
 
-    ngx_http_urlstore_normalize_respell(&canon->url, text);
+    us_explain_respell(&canon->url, text);
 
-    if (how->steps) {
-        ngx_http_urlstore_normalize_step(how, "spell as first seen", before,
-                                         text);
-        ngx_http_urlstore_normalize_first(how, first);
+    if (how->steps == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_http_urlstore_normalize_step(how, "spell as first seen", before,
+                                     text);
+
+    p = ngx_array_push_n(how->steps, US_EXPLAIN_FIRST);
+
+    if (p) {
+        how->steps->nelts = us_explain_first(p, first)
+                            - (u_char *) how->steps->elts;
     }
 
     return NGX_OK;
 }
 
 
-/* text is the same URL with or without www., with another scheme or not */
+/* one more element of "steps"; without memory it is left out */
 
 static void
-ngx_http_urlstore_normalize_respell(us_url_t *u, us_str_t text)
+ngx_http_urlstore_normalize_step(void *data, const char *step,
+    us_str_t before, us_str_t after)
 {
-    int32_t  scheme, all;
+    ngx_http_urlstore_how_t *how = data;
 
-    all = (int32_t) text.len - (int32_t) u->href.len;
-    scheme = (text.data[4] == 's') - (u->href.data[4] == 's');
+    u_char    *p;
+    us_str_t   name;
 
-    u->href = text;
-    u->protocol_end += scheme;
-    u->username_end += scheme;
-    u->host_start += scheme;
-    u->host_end += all;
-    u->pathname_start += all;
+    name.data = (u_char *) step;
+    name.len = ngx_strlen(step);
 
-    if (u->search_start != US_URL_OMITTED) {
-        u->search_start += all;
+    p = ngx_array_push_n(how->steps, us_explain_step_max(name.len, before.len,
+                                                         after.len));
+    if (p) {
+        how->steps->nelts = us_explain_step(p, name, before, after)
+                            - (u_char *) how->steps->elts;
+    }
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_normalize_out(ngx_http_request_t *r, us_canon_t *canon,
+    ngx_http_urlstore_how_t *how)
+{
+    size_t                    n;
+    ngx_http_urlstore_out_t  *out;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    out = &ctx->out;
+    n = how->steps ? how->steps->nelts : 0;
+
+    if (ngx_http_urlstore_out_init(out, r->pool,
+                                   us_explain_max(canon->url.href.len))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
-    if (u->hash_start != US_URL_OMITTED) {
-        u->hash_start += all;
+    ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r, US_FORMAT_JSON));
+
+    if (ctx->format == US_FORMAT_TEXT) {
+        out->pos = ngx_cpymem(out->pos, canon->url.href.data,
+                              canon->url.href.len);
+        *out->pos++ = '\n';
+
+        return NGX_OK;
     }
+
+    out->pos = us_explain_parts(out->pos, canon);
+
+    if (ngx_http_urlstore_out_room(out, n + 2) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (n) {
+        out->pos = ngx_cpymem(out->pos, how->steps->elts, n);
+    }
+
+    out->pos = ngx_cpymem(out->pos, "}\n", 2);
+
+    return NGX_OK;
 }
 
 
@@ -222,7 +233,7 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
     us_canon_t *canon, us_verdict_t *verdict)
 {
     uint64_t                       budget;
-    us_str_t                       in, text;
+    us_str_t                       in;
     us_base_t                     *base;
     us_norm_t                     *norm;
     ngx_int_t                      rc;
@@ -245,8 +256,7 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    in.data = url.data;
-    in.len = url.len;
+    in = ngx_http_urlstore_str(&url);
     base = NULL;
     canon->rule.len = 0;
     *verdict = US_URL_OK;
@@ -255,10 +265,8 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
         *verdict = US_URL_LENGTH;
 
     } else if (value.data) {
-        text.data = value.data;
-        text.len = value.len;
-
-        base = us_base_create(norm, ws, text, verdict);
+        base = us_base_create(norm, ws, ngx_http_urlstore_str(&value),
+                              verdict);
 
         if (*verdict != US_URL_OK) {
             *verdict = US_URL_BASE;
@@ -297,7 +305,6 @@ ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
     ngx_http_urlstore_how_t *how)
 {
     int                        profile;
-    us_str_t                   name;
     us_norm_t                 *norm;
     ngx_int_t                  rc;
     ngx_str_t                  value;
@@ -315,10 +322,7 @@ ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
-    name.data = value.data;
-    name.len = value.len;
-
-    profile = us_profile_parse(name);
+    profile = us_profile_parse(ngx_http_urlstore_str(&value));
 
     if (profile < 0 || profile >= NGX_HTTP_URLSTORE_PROFILES) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
@@ -353,183 +357,4 @@ ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
     }
 
     return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_normalize_out(ngx_http_request_t *r, us_canon_t *canon,
-    ngx_http_urlstore_how_t *how)
-{
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_out_init(&ctx->out, r->pool,
-                              us_json_quoted_max(canon->url.href.len * 3)
-                              + 256);
-    if (rc != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, US_FORMAT_JSON));
-
-    if (ctx->format == US_FORMAT_TEXT) {
-        ctx->out.pos = ngx_cpymem(ctx->out.pos, canon->url.href.data,
-                                  canon->url.href.len);
-        *ctx->out.pos++ = '\n';
-
-    } else {
-        rc = ngx_http_urlstore_normalize_json(r, canon, how);
-    }
-
-    return rc;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_normalize_json(ngx_http_request_t *r, us_canon_t *canon,
-    ngx_http_urlstore_how_t *how)
-{
-    size_t                    n;
-    u_char                   *p;
-    us_str_t                  part, path;
-    us_url_t                 *u;
-    ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    out = &ctx->out;
-    u = &canon->url;
-    p = out->pos;
-
-    p = ngx_cpymem(p, "{\"url\":", 7);
-    p = us_json_quote(p, u->href);
-
-    part.data = u->href.data;
-    part.len = u->protocol_end ? u->protocol_end - 1 : 0;
-    p = ngx_http_urlstore_normalize_part(p, "scheme", part, 1);
-
-    part = us_url_hostname(u);
-    p = ngx_http_urlstore_normalize_part(p, "host", part, 1);
-
-    if (u->port == US_URL_OMITTED) {
-        p = ngx_cpymem(p, ",\"port\":null", 12);
-
-    } else {
-        p = ngx_sprintf(p, ",\"port\":%uD", u->port);
-    }
-
-    path = us_url_pathname(u);
-    p = ngx_http_urlstore_normalize_part(p, "path", path, 1);
-
-    /* what follows the last slash */
-
-    part.data = path.data + path.len;
-
-    while (part.data > path.data && part.data[-1] != '/') {
-        part.data--;
-    }
-
-    part.len = path.data + path.len - part.data;
-    p = ngx_http_urlstore_normalize_part(p, "file", part, part.len);
-
-    part = us_url_search(u);
-
-    if (part.len) {
-        part.data++;
-        part.len--;
-    }
-
-    p = ngx_http_urlstore_normalize_part(p, "query", part,
-                                         u->search_start != US_URL_OMITTED);
-
-    out->pos = p;
-
-    n = how->steps ? how->steps->nelts : 0;
-
-    if (ngx_http_urlstore_out_room(out, n + 2) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (n) {
-        out->pos = ngx_cpymem(out->pos, how->steps->elts, n);
-    }
-
-    *out->pos++ = '}';
-    *out->pos++ = '\n';
-
-    return NGX_OK;
-}
-
-
-static u_char *
-ngx_http_urlstore_normalize_part(u_char *p, const char *name, us_str_t part,
-    ngx_uint_t given)
-{
-    p = ngx_sprintf(p, ",\"%s\":", name);
-
-    return given ? us_json_quote(p, part) : ngx_cpymem(p, "null", 4);
-}
-
-
-/*
- * One more element of "steps".  Texts may hold any byte before the host is
- * checked, names the expression of a rule.  Without memory a step is left out.
- */
-
-static void
-ngx_http_urlstore_normalize_step(void *data, const char *step,
-    us_str_t before, us_str_t after)
-{
-    ngx_http_urlstore_how_t *how = data;
-
-    u_char    *p;
-    us_str_t   name;
-
-    name.data = (u_char *) step;
-    name.len = ngx_strlen(step);
-
-    p = ngx_array_push_n(how->steps, us_json_quoted_max(name.len)
-                                     + us_json_quoted_max(before.len)
-                                     + us_json_quoted_max(after.len) + 64);
-    if (p == NULL) {
-        return;
-    }
-
-    /* over the bracket at the end */
-
-    p--;
-
-    if (p[-1] == '}') {
-        *p++ = ',';
-    }
-
-    p = ngx_cpymem(p, "{\"step\":", 8);
-    p = us_json_quote_bytes(p, name);
-    p = ngx_cpymem(p, ",\"before\":", 10);
-    p = us_json_quote_bytes(p, before);
-    p = ngx_cpymem(p, ",\"after\":", 9);
-    p = us_json_quote_bytes(p, after);
-    *p++ = '}';
-    *p++ = ']';
-
-    how->steps->nelts = p - (u_char *) how->steps->elts;
-}
-
-
-/* the last element gets the id of the URL whose spelling it takes */
-
-static void
-ngx_http_urlstore_normalize_first(ngx_http_urlstore_how_t *how, uint64_t id)
-{
-    u_char  *p;
-
-    p = ngx_array_push_n(how->steps, NGX_INT64_LEN + 16);
-
-    if (p) {
-        p = ngx_sprintf(p - 2, ",\"first\":%uL}]", id);
-        how->steps->nelts = p - (u_char *) how->steps->elts;
-    }
 }

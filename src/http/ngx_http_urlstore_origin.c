@@ -126,7 +126,7 @@ ngx_http_urlstore_origin_preflight(ngx_http_request_t *r)
           ngx_string("GET, HEAD, POST, DELETE") },
         { "Access-Control-Allow-Headers",
           ngx_string("Accept, Authorization, Content-Encoding, "
-                     "Content-Type") },
+                     "Content-Type, Idempotency-Key") },
         { "Access-Control-Max-Age", ngx_string("86400") }
     };
 

@@ -23,7 +23,6 @@
 #include <sys/mman.h>
 
 
-#define NGX_HTTP_URLSTORE_ENOUGH  (96 * 1024)
 #define NGX_HTTP_URLSTORE_KEEP    32
 
 
@@ -70,6 +69,7 @@ ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out, ngx_pool_t *pool,
     ngx_memzero(out, sizeof(ngx_http_urlstore_out_t));
 
     out->pool = pool;
+    out->enough = NGX_HTTP_URLSTORE_ENOUGH;
 
     if (size == 0) {
         return NGX_OK;
@@ -222,7 +222,7 @@ ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out)
 ngx_uint_t
 ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out)
 {
-    return ngx_http_urlstore_out_size(out) >= NGX_HTTP_URLSTORE_ENOUGH;
+    return ngx_http_urlstore_out_size(out) >= out->enough;
 }
 
 
@@ -366,7 +366,9 @@ ngx_http_urlstore_piece_put(ngx_http_urlstore_piece_t *piece)
 }
 
 
-/* of the request's pool: those that it has still */
+/*
+ * cleanup of the request's pool: frees the pieces that the request still has
+ */
 
 static void
 ngx_http_urlstore_piece_cleanup(void *data)

@@ -23,6 +23,7 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_persist.h"
+#include "ngx_http_urlstore_keep.h"
 
 
 #define NGX_HTTP_URLSTORE_READ_WAIT   1000    /* ms */
@@ -101,7 +102,9 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r,
         return handler(r);
     }
 
-    /* what is not known here may be known to the owner, or was before */
+    /*
+     * the request did not find a URL, but the data have changed since it began
+     */
 
     if (ngx_http_urlstore_overtaken(ctx)) {
         return ngx_http_urlstore_park_refuse(r);
@@ -111,6 +114,13 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r,
                     : ngx_http_urlstore_promised(ctx))
     {
         return handler(r);
+    }
+
+    if (handler == ngx_http_urlstore_send) {
+
+        /* its client may leave, and try again, while it waits */
+
+        ngx_http_urlstore_keep(r);
     }
 
     return ngx_http_urlstore_park(r, handler, ctx->lsn, ctx->writes, 0);
@@ -337,7 +347,7 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
         return NGX_OK;
     }
 
-    /* the writer was done before: nothing more may come that wakes us */
+    /* the writer was done before: perhaps no other event wakes this request */
 
     if (w->room && lsn == us_store_published(store)) {
         return NGX_OK;

@@ -23,7 +23,7 @@
 
 
 /* presets of snapshot=, bytes, and scrub=, ms */
-#define NGX_HTTP_URLSTORE_SNAPSHOT    (16 * 1024 * 1024)
+#define NGX_HTTP_URLSTORE_SNAPSHOT    (12 * 1024 * 1024)
 #define NGX_HTTP_URLSTORE_SCRUB       (3600 * 1000)
 
 

@@ -79,7 +79,6 @@ ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
     const char *members, const char *fmt, va_list args)
 {
     u_char                    buf[NGX_HTTP_URLSTORE_DETAIL];
-    us_str_t                  line;
     ngx_int_t                 rc;
     ngx_str_t                 detail;
     ngx_http_urlstore_ctx_t  *ctx;
@@ -114,7 +113,20 @@ ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
     ctx->status = status;
     ctx->cacheable = 0;
 
-    /* nginx has no words for some of them */
+    ngx_http_urlstore_problem_line(r, status);
+
+    ngx_str_set(&ctx->type, "application/problem+json");
+
+    return NGX_OK;
+}
+
+
+/* nginx has no words for some of them */
+
+void
+ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status)
+{
+    us_str_t  line;
 
     line = us_problem_line(status);
 
@@ -122,10 +134,6 @@ ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
         r->headers_out.status_line.data = (u_char *) line.data;
         r->headers_out.status_line.len = line.len;
     }
-
-    ngx_str_set(&ctx->type, "application/problem+json");
-
-    return NGX_OK;
 }
 
 

@@ -497,6 +497,26 @@ ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
 }
 
 
+ngx_int_t
+ngx_http_urlstore_quota_key(ngx_http_request_t *r, ngx_str_t *key)
+{
+    ngx_http_urlstore_loc_conf_t    *ulcf;
+    ngx_http_urlstore_quota_zone_t  *zone;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    ngx_str_null(key);
+
+    if (ulcf->quota == NULL) {
+        return NGX_OK;
+    }
+
+    zone = ulcf->quota->shm_zone->data;
+
+    return ngx_http_complex_value(r, &zone->key, key);
+}
+
+
 /* charges n URLs that were new */
 
 void

@@ -10,9 +10,10 @@
  */
 
 
-#include "ngx_http_urlstore_request.h"
+#include "ngx_http_urlstore_keep.h"
 
 
+static ngx_int_t ngx_http_urlstore_outcome_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r);
 
 
@@ -23,6 +24,8 @@ ngx_http_urlstore_send(ngx_http_request_t *r)
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ngx_http_urlstore_keep(r);
 
     rc = ngx_http_urlstore_reply_header(r,
                                      ngx_http_urlstore_out_size(&ctx->out));
@@ -74,7 +77,9 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
         }
     }
 
-    if (ngx_http_urlstore_origin_headers(r) != NGX_OK) {
+    if (ngx_http_urlstore_origin_headers(r) != NGX_OK
+        || ngx_http_urlstore_outcome_header(r) != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -88,6 +93,25 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
     rc = ngx_http_send_header(r);
 
     return rc == NGX_AGAIN ? NGX_OK : rc;
+}
+
+
+/* a reply of 5xx in place of one that was kept says nothing about that */
+
+static ngx_int_t
+ngx_http_urlstore_outcome_header(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ctx->outcome.len == 0
+        || ctx->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
+    {
+        return NGX_OK;
+    }
+
+    return ngx_http_urlstore_header(r, "Idempotency-Status", &ctx->outcome);
 }
 
 
@@ -125,7 +149,7 @@ ngx_http_urlstore_origin_headers(ngx_http_request_t *r)
         return NGX_ERROR;
     }
 
-    ngx_str_set(&value, "ETag, Location, Retry-After");
+    ngx_str_set(&value, "ETag, Idempotency-Status, Location, Retry-After");
 
     return ngx_http_urlstore_header(r, "Access-Control-Expose-Headers",
                                     &value);

@@ -18,6 +18,10 @@
 #define NGX_HTTP_URLSTORE_UNPROCESSABLE   422
 
 
+/* bytes of a slice, at least */
+#define NGX_HTTP_URLSTORE_ENOUGH   (96 * 1024)
+
+
 /* a reply, in pieces; see ngx_http_urlstore_out.c */
 
 typedef struct {
@@ -27,6 +31,7 @@ typedef struct {
     u_char                         *pos;      /* free room of the last piece */
     u_char                         *end;
     size_t                          size;     /* of the pieces before */
+    size_t                          enough;   /* bytes of a slice, at least */
 
     ngx_chain_t                    *busy;     /* on their way to the client */
     ngx_chain_t                    *free;
@@ -117,6 +122,9 @@ ngx_int_t ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
 /* the same in ctx->out, without the end of the object; NGX_OK, or a status */
 ngx_int_t ngx_http_urlstore_problem_begin(ngx_http_request_t *r,
     ngx_uint_t status, const char *members, const char *fmt, ...);
+
+/* the status line of a status that nginx has no words for */
+void ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status);
 
 /* remembers what was wrong with the body, as ctx->fault; returns status */
 ngx_int_t ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,

@@ -71,6 +71,7 @@ struct ngx_http_urlstore_endpoint_s {
 
 typedef struct ngx_http_urlstore_body_s    ngx_http_urlstore_body_t;
 typedef struct ngx_http_urlstore_parked_s  ngx_http_urlstore_parked_t;
+typedef struct ngx_http_urlstore_idem_s    ngx_http_urlstore_idem_t;
 
 
 /* of a request; ctx->data is of its endpoint */
@@ -105,6 +106,10 @@ struct ngx_http_urlstore_ctx_s {
     ngx_str_t                       type;
 
     ngx_http_urlstore_parked_t     *parked;       /* while it waits */
+
+    /* Idempotency-Key: NULL if it has none; what became of the reply */
+    ngx_http_urlstore_idem_t       *idem;
+    ngx_str_t                       outcome;
 
     /* the body, and what was wrong with it */
     ngx_http_urlstore_body_t       *body;
@@ -157,6 +162,24 @@ char *ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 ngx_int_t ngx_http_urlstore_quota_test(ngx_http_request_t *r);
 void ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n);
+
+/* the client as its quota has it; empty: it has no quota */
+ngx_int_t ngx_http_urlstore_quota_key(ngx_http_request_t *r, ngx_str_t *key);
+
+/* ngx_http_urlstore_idempotency.c */
+
+char *ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+ngx_int_t ngx_http_urlstore_idem_conf(ngx_conf_t *cf,
+    ngx_http_urlstore_main_conf_t *umcf);
+ngx_int_t ngx_http_urlstore_idem_open(ngx_http_urlstore_main_conf_t *umcf,
+    ngx_log_t *log);
+
+/*
+ * Of a request that changes the store.  NGX_DECLINED: it has no
+ * Idempotency-Key; else the request's result.
+ */
+ngx_int_t ngx_http_urlstore_idem(ngx_http_request_t *r);
 
 /* ngx_http_urlstore_request.c */
 

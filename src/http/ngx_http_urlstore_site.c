@@ -239,7 +239,7 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
             return ngx_http_urlstore_prefix_answer(r, &items[i]);
         }
 
-        /* the reply reveals that this longer one is not there, too */
+        /* the reply also reveals that this longer one is not there */
 
         ctx->negative = 1;
         ctx->absent = 1;

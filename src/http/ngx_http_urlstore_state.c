@@ -101,8 +101,9 @@ ngx_http_urlstore_begin(ngx_http_urlstore_ctx_t *ctx)
 
 
 /*
- * What a request did not find before the zone owned its directory may be there
- * now; if the zone began anew, what it found is worth nothing, either.
+ * A URL that a request did not find before the zone owned its directory may be
+ * there now.  If the zone has begun anew since, the URLs that the request
+ * found do not count either.
  */
 
 ngx_uint_t
@@ -145,7 +146,7 @@ ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* whether a look-up may be answered, found or not, by one that cannot wait */
+/* whether a caller that cannot wait may answer a look-up, found or not */
 
 ngx_uint_t
 ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
@@ -178,10 +179,10 @@ ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone)
 
 
 /*
- * Whether a read may be answered now: because all that it may depend on is
- * promised; or because the ids that it reports are, and it reports an absence
- * only while no delete is under way.  An add under way is no absence: its URL
- * is found.
+ * Whether a read may be answered now.  It may if all that it can depend on is
+ * promised.  It also may if the ids that it reports are promised, and it
+ * reports no absence or no delete is under way.  An add under way causes no
+ * absence: its URL is found.
  */
 
 ngx_uint_t

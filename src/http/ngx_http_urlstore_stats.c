@@ -92,10 +92,12 @@ static void
 ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
     ngx_uint_t counters)
 {
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_zone_t  *zone;
+    ngx_http_urlstore_ctx_t        *ctx;
+    ngx_http_urlstore_zone_t       *zone;
+    ngx_http_urlstore_main_conf_t  *umcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
     ngx_memzero(f, sizeof(us_figures_t));
@@ -121,6 +123,10 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
         f->sync = (char *) zone->persist->sync_name.data;
         f->state = us_life_state(&zone->persist->life);
         us_figures_disk(f, &zone->persist->life);
+    }
+
+    if (umcf->idem.shm_zone) {
+        us_idem_info(&umcf->idem.area, &f->idem);
     }
 
     f->epoch = zone->conf.epoch;

@@ -16,24 +16,21 @@
 
 
 #include "ngx_http_urlstore_request.h"
+#include "../api/us_list.h"
+#include "../us_text.h"
 
 
 #define NGX_HTTP_URLSTORE_IDS      64         /* of a slice, 50 us */
 
-/* digits of an id that is echoed; none above 2^52 is ever given */
-#define NGX_HTTP_URLSTORE_DIGITS   32
 #define NGX_HTTP_URLSTORE_NO_ID    "an id is a decimal number, without a "    \
                                    "leading zero and of at most 32 digits"
 
-/* the longest answer: JSON, each byte of the URL escaped */
-#define NGX_HTTP_URLSTORE_ID_LINE  (us_json_quoted_max(US_URL_MAX) + 128)
-
 
 typedef struct {
-    ngx_http_urlstore_out_t         list;
+    us_list_t                       list;
+    ngx_http_urlstore_out_t         ids;      /* with commas between */
     ngx_uint_t                      n;        /* of the body */
-    ngx_chain_t                    *at;       /* of the list: not shown yet */
-    ngx_uint_t                      shown;
+    ngx_chain_t                    *at;       /* of the ids: not shown yet */
     unsigned                        begun:1;
 } ngx_http_urlstore_ids_t;
 
@@ -54,7 +51,6 @@ static ngx_int_t ngx_http_urlstore_ids_get(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_ids_post(ngx_http_request_t *r);
 static ngx_http_urlstore_ids_t *ngx_http_urlstore_ids_create(
     ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_ids_check(const u_char *p, size_t len);
 static ngx_int_t ngx_http_urlstore_ids_run(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_ids_item(ngx_http_request_t *r,
     const us_input_item_t *in);
@@ -62,9 +58,6 @@ static ngx_int_t ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out);
 static ngx_int_t ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out, us_str_t text);
-static void ngx_http_urlstore_ids_line(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_out_t *out, us_str_t id, us_str_t url,
-    us_store_status_t status);
 
 
 ngx_int_t
@@ -187,12 +180,12 @@ static ngx_int_t
 ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
 {
     us_str_t                  url;
+    us_list_t                 list;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    url.data = ctx->url.data;
-    url.len = ctx->url.len;
+    url = ngx_http_urlstore_str(&ctx->url);
 
     if (ngx_http_urlstore_url_cache(r, id) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -213,15 +206,14 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
                ngx_http_urlstore_accept(r, US_FORMAT_TEXT));
 
     if (ctx->format == US_FORMAT_TEXT) {
-        ctx->out.pos = ngx_cpymem(ctx->out.pos, url.data, url.len);
+        ctx->out.pos = us_put_str(ctx->out.pos, url);
+        *ctx->out.pos++ = '\n';
 
     } else {
-        ctx->out.pos = ngx_sprintf(ctx->out.pos, "{\"id\":%uL,\"url\":", id);
-        ctx->out.pos = us_json_quote(ctx->out.pos, url);
-        *ctx->out.pos++ = '}';
+        list.format = US_FORMAT_NDJSON;
+        list.shown = 0;
+        ctx->out.pos = us_list_url(ctx->out.pos, &list, id, &url);
     }
-
-    *ctx->out.pos++ = '\n';
 
     return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
@@ -437,7 +429,7 @@ ngx_http_urlstore_ids_create(ngx_http_request_t *r)
 
     if (ids == NULL
         || ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK
-        || ngx_http_urlstore_out_init(&ids->list, r->pool, 1024) != NGX_OK)
+        || ngx_http_urlstore_out_init(&ids->ids, r->pool, 1024) != NGX_OK)
     {
         return NULL;
     }
@@ -488,7 +480,7 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
                                      ulcf->max_batch);
         }
 
-        if (ngx_http_urlstore_ids_check(p, comma - p) != NGX_OK) {
+        if (!us_list_is_id((us_str_t) { comma - p, p })) {
             return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                              NGX_HTTP_URLSTORE_NO_ID);
         }
@@ -519,17 +511,6 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
     ids->at->next = NULL;
 
     return ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_ids_check(const u_char *p, size_t len)
-{
-    uint64_t  id;
-
-    return len <= NGX_HTTP_URLSTORE_DIGITS
-           && us_id_parse((us_str_t) { len, p }, &id) != US_ID_BAD
-           ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -588,7 +569,7 @@ ngx_http_urlstore_ids_run(ngx_http_request_t *r)
     ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
                                       ngx_http_urlstore_body_format(ctx)));
 
-    ids->at = ngx_http_urlstore_out_take(&ids->list, 0);
+    ids->at = ngx_http_urlstore_out_take(&ids->ids, 0);
 
     return ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
 }
@@ -605,7 +586,7 @@ ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     ids = ctx->data;
-    list = &ids->list;
+    list = &ids->ids;
 
     if (ids->n == ulcf->max_batch) {
         return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
@@ -615,7 +596,7 @@ ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
     }
 
     if ((in->kind != US_INPUT_URL && in->kind != US_INPUT_NUMBER)
-        || ngx_http_urlstore_ids_check(in->text.data, in->text.len) != NGX_OK)
+        || !us_list_is_id(in->text))
     {
         return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
                                        NGX_HTTP_URLSTORE_NO_ID);
@@ -648,15 +629,14 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ids = ctx->data;
 
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     if (!ids->begun) {
         ids->begun = 1;
-
-        if (ctx->format == US_FORMAT_JSON
-            && ngx_http_urlstore_out_printf(out, 16, "{\"results\":[")
-               != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
+        ids->list.format = ctx->format;
+        out->pos = us_list_begin(out->pos, &ids->list);
     }
 
     for (i = 0;
@@ -688,8 +668,13 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
         return NGX_AGAIN;
     }
 
-    return ctx->format == US_FORMAT_JSON
-           ? ngx_http_urlstore_out_printf(out, 4, "]}\n") : NGX_OK;
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    out->pos = us_list_end(out->pos, &ids->list);
+
+    return NGX_OK;
 }
 
 
@@ -697,12 +682,13 @@ static ngx_int_t
 ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out, us_str_t text)
 {
-    size_t              len;
-    uint64_t            id;
-    us_store_status_t   status;
-    u_char              buf[US_URL_MAX + 8];
+    size_t                    len;
+    uint64_t                  id;
+    us_store_status_t         status;
+    ngx_http_urlstore_ids_t  *ids;
+    u_char                    buf[US_URL_MAX + 8];
 
-    if (ngx_http_urlstore_out_room(out, NGX_HTTP_URLSTORE_ID_LINE) != NGX_OK) {
+    if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -724,57 +710,10 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
         ctx->top = ngx_max(ctx->top, id + 1);
     }
 
-    ngx_http_urlstore_ids_line(ctx, out, text, (us_str_t) { len, buf },
-                               status);
+    ids = ctx->data;
+
+    out->pos = us_list_id(out->pos, &ids->list, text,
+                          (us_str_t) { len, buf }, status);
 
     return NGX_OK;
-}
-
-
-/* url is there for US_OK only */
-
-static void
-ngx_http_urlstore_ids_line(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_out_t *out, us_str_t id, us_str_t url,
-    us_store_status_t status)
-{
-    u_char                   *p;
-    const char               *name;
-    ngx_http_urlstore_ids_t  *ids;
-
-    ids = ctx->data;
-    p = out->pos;
-
-    name = (status == US_OK) ? "ok"
-           : (status == US_DELETED) ? "deleted"
-           : (status == US_DAMAGED) ? "damaged" : "unknown";
-
-    if (ctx->format == US_FORMAT_TEXT) {
-        p = ngx_cpymem(p, id.data, id.len);
-        *p++ = '\t';
-
-        if (status == US_OK) {
-            p = ngx_cpymem(p, url.data, url.len);
-
-        } else {
-            p = ngx_sprintf(p, "-\t%s", name);
-        }
-
-        *p++ = '\n';
-        out->pos = p;
-
-        return;
-    }
-
-    if (ids->shown++ && ctx->format == US_FORMAT_JSON) {
-        *p++ = ',';
-    }
-
-    p = ngx_cpymem(p, "{\"id\":", 6);
-    p = ngx_cpymem(p, id.data, id.len);
-    p = ngx_cpymem(p, ",\"url\":", 7);
-    p = (status == US_OK) ? us_json_quote(p, url) : ngx_cpymem(p, "null", 4);
-
-    out->pos = ngx_sprintf(p, ",\"status\":\"%s\"}%s", name,
-                           ctx->format == US_FORMAT_JSON ? "" : "\n");
 }

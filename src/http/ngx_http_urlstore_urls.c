@@ -13,14 +13,11 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../us_text.h"
+#include "../api/us_list.h"
 
 
 #define NGX_HTTP_URLSTORE_SLICE     256       /* ids, .2 ms */
 #define NGX_HTTP_URLSTORE_EXAMINE   1000000   /* ids of one request */
-
-/* the longest line: JSON, each byte of the URL escaped */
-#define NGX_HTTP_URLSTORE_LINE      (us_json_quoted_max(US_URL_MAX) + 64)
 
 
 typedef struct {
@@ -30,17 +27,10 @@ typedef struct {
     uint64_t                        left;     /* ids to examine */
     ngx_uint_t                      limit;    /* lines to answer */
 
-    us_str_t                        site;     /* host[:port], without www. */
-    ngx_str_t                       prefix;
-    ngx_int_t                       mark;     /* -1: none */
-    unsigned                        merge:1;  /* www.site is the same site */
-    unsigned                        unmarked:1;
-    unsigned                        new_sites:1;
-    unsigned                        deleted:1;
+    us_select_t                     select;
+    us_list_t                       list;
     unsigned                        summary:1;
     unsigned                        begun:1;
-
-    ngx_uint_t                      shown;
 } ngx_http_urlstore_urls_t;
 
 
@@ -55,12 +45,8 @@ static ngx_int_t ngx_http_urlstore_urls_site(ngx_http_request_t *r,
 static ngx_int_t ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out);
-static u_char *ngx_http_urlstore_urls_one(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls, u_char *p, uint64_t id);
-static u_char *ngx_http_urlstore_urls_line(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls, u_char *p, uint64_t id, us_str_t *url);
-static ngx_uint_t ngx_http_urlstore_urls_of_site(
-    ngx_http_urlstore_urls_t *urls, us_str_t *url);
+static ngx_int_t ngx_http_urlstore_urls_one(us_store_t *store,
+    ngx_http_urlstore_urls_t *urls, ngx_http_urlstore_out_t *out);
 
 
 ngx_int_t
@@ -87,6 +73,7 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
 
     ngx_http_urlstore_type(ctx,
                ngx_http_urlstore_accept(r, US_FORMAT_TEXT));
+    urls->list.format = ctx->format;
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -94,7 +81,7 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
 
     /* a mark may be newer than its id */
 
-    ctx->tops = (urls->mark == -1);
+    ctx->tops = !(urls->select.marked || urls->select.unmarked);
     ctx->absent = 1;
 
     return ngx_http_urlstore_stream(r, ngx_http_urlstore_urls_produce);
@@ -109,6 +96,7 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
 {
     uint64_t                  n;
     ngx_int_t                 rc;
+    ngx_str_t                 prefix;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -129,18 +117,20 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
     urls->end = ngx_http_urlstore_promised_ids(ctx->zone);
     urls->next = ngx_max(urls->at, urls->end);
 
-    urls->new_sites = ngx_http_urlstore_flag(r, "new_sites");
+    urls->select.new_sites = ngx_http_urlstore_flag(r, "new_sites");
 
-    if (urls->new_sites && ctx->zone->conf.lookup) {
+    if (urls->select.new_sites && ctx->zone->conf.lookup) {
         return ngx_http_urlstore_urls_no_sites(r);
     }
 
-    urls->deleted = ngx_http_urlstore_flag(r, "deleted");
+    urls->select.deleted = ngx_http_urlstore_flag(r, "deleted");
     urls->summary = ngx_http_urlstore_flag(r, "summary");
 
-    if (ngx_http_urlstore_arg(r, "prefix", &urls->prefix) == NGX_ERROR) {
+    if (ngx_http_urlstore_arg(r, "prefix", &prefix) == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
+
+    urls->select.prefix = ngx_http_urlstore_str(&prefix);
 
     rc = ngx_http_urlstore_urls_mark(r, urls);
 
@@ -177,11 +167,10 @@ static ngx_int_t
 ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls)
 {
+    int                       mark;
     us_str_t                  name;
     ngx_str_t                 value;
     ngx_http_urlstore_ctx_t  *ctx;
-
-    urls->mark = -1;
 
     switch (ngx_http_urlstore_arg(r, "mark", &value)) {
 
@@ -197,20 +186,22 @@ ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    name.data = value.data;
-    name.len = value.len;
+    name = ngx_http_urlstore_str(&value);
 
     if (name.len && name.data[0] == '!') {
-        urls->unmarked = 1;
+        urls->select.unmarked = 1;
         name.data++;
         name.len--;
     }
 
-    urls->mark = us_store_mark_number(ctx->zone->store, name);
+    mark = us_store_mark_number(ctx->zone->store, name);
 
-    if (urls->mark == -1) {
+    if (mark == -1) {
         return ngx_http_urlstore_mark_none(r, NGX_HTTP_BAD_REQUEST, name);
     }
+
+    urls->select.mark = mark;
+    urls->select.marked = !urls->select.unmarked;
 
     return NGX_DECLINED;
 }
@@ -239,7 +230,7 @@ ngx_http_urlstore_urls_site(ngx_http_request_t *r,
         return ngx_http_urlstore_urls_no_sites(r);
     }
 
-    rc = ngx_http_urlstore_site_key(r, &value, &urls->site, &merge);
+    rc = ngx_http_urlstore_site_key(r, &value, &urls->select.site, &merge);
 
     if (rc != NGX_OK) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
@@ -247,9 +238,9 @@ ngx_http_urlstore_urls_site(ngx_http_request_t *r,
                                          "expected");
     }
 
-    urls->merge = merge;
+    urls->select.merge = merge;
 
-    if (us_store_site(ctx->zone->store, urls->site, &site) != US_OK) {
+    if (us_store_site(ctx->zone->store, urls->select.site, &site) != US_OK) {
         urls->at = urls->next;
         return NGX_DECLINED;
     }
@@ -288,33 +279,28 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     urls = ctx->data;
 
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     if (!urls->begun) {
         urls->begun = 1;
-
-        if (ctx->format == US_FORMAT_JSON
-            && ngx_http_urlstore_out_printf(out, 16, "{\"results\":[")
-               != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
+        out->pos = us_list_begin(out->pos, &urls->list);
     }
 
     last = urls->at + ngx_min(NGX_HTTP_URLSTORE_SLICE, urls->left);
     last = ngx_min(last, urls->end);
 
     for ( /* void */ ;
-          urls->at < last && urls->shown < urls->limit
+          urls->at < last && urls->list.shown < urls->limit
           && !ngx_http_urlstore_out_enough(out);
           urls->at++)
     {
-        if (ngx_http_urlstore_out_room(out, NGX_HTTP_URLSTORE_LINE)
+        if (ngx_http_urlstore_urls_one(ctx->zone->store, urls, out)
             != NGX_OK)
         {
             return NGX_ERROR;
         }
-
-        urls->left--;
-        out->pos = ngx_http_urlstore_urls_one(ctx, urls, out->pos, urls->at);
     }
 
     /* what the slice depends on: also on deletes, and marks, until now */
@@ -322,7 +308,9 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
     ctx->lsn = us_store_published(ctx->zone->store);
     ctx->top = ngx_max(ctx->top, urls->at);
 
-    if (urls->at < urls->end && urls->left && urls->shown < urls->limit) {
+    if (urls->at < urls->end && urls->left
+        && urls->list.shown < urls->limit)
+    {
         return NGX_AGAIN;
     }
 
@@ -330,130 +318,38 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
         urls->at = urls->next;
     }
 
-    if (ctx->format == US_FORMAT_JSON) {
-        return ngx_http_urlstore_out_printf(out, 64, "],\"next\":%uL}\n",
-                                            urls->at);
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    if (ctx->format == US_FORMAT_NDJSON) {
-        return ngx_http_urlstore_out_printf(out, 64, "{\"next\":%uL}\n",
-                                            urls->at);
-    }
-
-    if (urls->summary) {
-        return ngx_http_urlstore_out_printf(out, 64, "# next=%uL\n",
-                                            urls->at);
-    }
+    out->pos = us_list_next(out->pos, &urls->list, urls->at, urls->summary);
 
     return NGX_OK;
 }
 
 
-/* the id's line, if the filters let it through */
+/* the line of the id at the cursor, if it is wanted */
 
-static u_char *
-ngx_http_urlstore_urls_one(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls, u_char *p, uint64_t id)
+static ngx_int_t
+ngx_http_urlstore_urls_one(us_store_t *store, ngx_http_urlstore_urls_t *urls,
+    ngx_http_urlstore_out_t *out)
 {
-    size_t              len;
-    us_str_t            url;
-    us_store_t         *store;
-    us_store_status_t   status;
-    u_char              buf[US_URL_MAX + 8];
+    us_str_t           url;
+    us_store_status_t  status;
+    u_char             buf[US_URL_MAX + 8];
 
-    store = ctx->zone->store;
-
-    if (urls->mark != -1
-        && us_store_marked(store, urls->mark, id) == (int) urls->unmarked)
-    {
-        return p;
+    if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    if (urls->new_sites && !us_store_first_of_site(store, id)) {
-        return p;
+    urls->left--;
+
+    status = us_select(store, &urls->select, urls->at, buf, &url);
+
+    if (status != US_UNKNOWN) {
+        out->pos = us_list_url(out->pos, &urls->list, urls->at,
+                               status == US_OK ? &url : NULL);
     }
 
-    status = us_store_get(store, id, buf, &len);
-
-    if (status == US_DELETED && urls->deleted && !urls->site.len
-        && !urls->prefix.len)
-    {
-        return ngx_http_urlstore_urls_line(ctx, urls, p, id, NULL);
-    }
-
-    if (status != US_OK) {
-        return p;
-    }
-
-    url.data = buf;
-    url.len = len;
-
-    if (urls->prefix.len
-        && (len < urls->prefix.len
-            || ngx_memcmp(buf, urls->prefix.data, urls->prefix.len) != 0))
-    {
-        return p;
-    }
-
-    if (urls->site.len && !ngx_http_urlstore_urls_of_site(urls, &url)) {
-        return p;
-    }
-
-    return ngx_http_urlstore_urls_line(ctx, urls, p, id, &url);
-}
-
-
-/* url is NULL if it was deleted */
-
-static u_char *
-ngx_http_urlstore_urls_line(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls, u_char *p, uint64_t id, us_str_t *url)
-{
-    if (ctx->format == US_FORMAT_TEXT) {
-        p = us_put_u64(p, id);
-        *p++ = '\t';
-
-        if (url) {
-            p = ngx_cpymem(p, url->data, url->len);
-
-        } else {
-            *p++ = '-';
-        }
-
-    } else {
-        if (urls->shown && ctx->format == US_FORMAT_JSON) {
-            *p++ = ',';
-        }
-
-        p = ngx_cpymem(p, "{\"id\":", 6);
-        p = us_put_u64(p, id);
-        p = ngx_cpymem(p, ",\"url\":", 7);
-        p = url ? us_json_quote(p, *url)
-                : ngx_cpymem(p, "null,\"status\":\"deleted\"", 23);
-        *p++ = '}';
-    }
-
-    if (ctx->format != US_FORMAT_JSON) {
-        *p++ = '\n';
-    }
-
-    urls->shown++;
-
-    return p;
-}
-
-
-static ngx_uint_t
-ngx_http_urlstore_urls_of_site(ngx_http_urlstore_urls_t *urls, us_str_t *url)
-{
-    us_store_item_t  item;
-
-    item.url = *url;
-    item.merge = urls->merge;
-
-    us_store_item_split(&item);
-
-    return item.rest.len > urls->site.len
-           && ngx_memcmp(item.rest.data, urls->site.data, urls->site.len) == 0
-           && item.rest.data[urls->site.len] == '/';
+    return NGX_OK;
 }

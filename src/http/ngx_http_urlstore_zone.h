@@ -14,6 +14,7 @@
 #include "../store/us_store.h"
 #include "../data/us_trainer.h"
 #include "../filter/us_filter_file.h"
+#include "../idempotency/us_idem.h"
 
 
 #define NGX_HTTP_URLSTORE_PROFILES   5
@@ -79,9 +80,20 @@ struct ngx_http_urlstore_zone_s {
 };
 
 
+/* urlstore_idempotency: replies kept for clients that retry */
+
+typedef struct {
+    size_t                          size;     /* 0: off */
+    ngx_msec_t                      keep;
+    ngx_shm_zone_t                 *shm_zone; /* NULL: off, or no zones */
+    us_idem_t                       area;     /* of a worker */
+} ngx_http_urlstore_retries_t;
+
+
 typedef struct {
     ngx_array_t                     zones;    /* ngx_http_urlstore_zone_t * */
     size_t                          hot_size; /* 0: workers have no hot table */
+    ngx_http_urlstore_retries_t     idem;
 
     const ngx_http_urlstore_endpoint_t
                                    *endpoints; /* up to one without a handler */

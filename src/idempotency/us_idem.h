@@ -34,6 +34,9 @@
 #include "../us_process.h"
 
 
+/* the longest Idempotency-Key, in bytes */
+#define US_IDEM_KEY_MAX     255
+
 /* of an area, in bytes */
 #define US_IDEM_MIN         (64 * 1024)
 
@@ -102,6 +105,13 @@ typedef struct {
     uint64_t          dropped;        /* answers, before their time */
 } us_idem_info_t;
 
+
+/*
+ * The key of a header's value: an sf-string of RFC 8941, section 3.3.3, or the
+ * same text without quotes, as many clients send it.  Returns its length in
+ * buf, which has US_IDEM_KEY_MAX bytes; 0: it is neither, empty, or too long.
+ */
+size_t us_idem_key(us_str_t value, uint8_t *buf);
 
 /*
  * Lays out an empty area in size bytes, which are zero filled, 8 byte aligned

@@ -7,6 +7,9 @@
  *                                                   leaf by leaf --> new leaves
  *   old leaves, in the order of their paths ------/
  *
+ * Entries that are to be removed are collected in the same way, and leave their
+ * leaf when it is made anew.
+ *
  * An entry costs a few writes to memory in sequence.  To add it to its leaf
  * would cost cache misses and, each time that the leaf is full, a copy.  The
  * leaves are as small as they can be: they have no slots to spare.  Since
@@ -73,15 +76,13 @@ us_bulk_drop(us_bulk_side_t *side)
 
 
 void
-us_bulk_forget(us_bulk_t *b, uint64_t to)
+us_bulk_forget(us_bulk_t *b)
 {
     unsigned  t;
 
     for (t = 0; t < US_BULK_THREADS; t++) {
         us_bulk_drop(&b->sides[t]);
     }
-
-    b->base = to;
 }
 
 
@@ -92,7 +93,7 @@ us_bulk_destroy(us_bulk_t *b)
         return;
     }
 
-    us_bulk_forget(b, 0);
+    us_bulk_forget(b);
 
     free(b->chunks.chunks);
     free(b->old.chunks);
@@ -129,7 +130,8 @@ us_bulk_block(us_bulk_side_t *side, unsigned part)
 
 
 int
-us_bulk_put(us_bulk_t *b, unsigned t, uint64_t hash, uint64_t id, int site)
+us_bulk_put(us_bulk_t *b, unsigned t, uint64_t hash, uint64_t id,
+    us_bulk_kind_t kind)
 {
     unsigned          part;
     us_bulk_side_t   *side;
@@ -150,7 +152,8 @@ us_bulk_put(us_bulk_t *b, unsigned t, uint64_t hash, uint64_t id, int site)
 
     e = &block->entries[block->n++];
     e->hash = hash;
-    e->id = (uint32_t) (id - b->base) * 2 + (site != 0);
+    e->id = id & (((uint64_t) 1 << US_BULK_ID_BITS) - 1);
+    e->kind = kind;
 
     return 0;
 }

@@ -29,26 +29,32 @@ us_bulk_t *us_bulk_create(us_arena_t *a, us_index_hash_pt hash, void *data);
 void us_bulk_destroy(us_bulk_t *b);
 
 /*
- * Collects the entry of an id that is not below us_bulk_from(), by thread t: as
- * that of a URL, which is dropped if the id is deleted by the time of the
- * merge, or of a site.  -1: no memory.
+ * What is collected: an entry that the next merge adds, of a URL, which is
+ * dropped if its id is deleted by then, or of a site; or an entry that the
+ * index has, and that the next merge removes.  There need not be such a one.
  */
-int us_bulk_put(us_bulk_t *b, unsigned t, uint64_t hash, uint64_t id,
-    int site);
+typedef enum {
+    US_BULK_URL = 0,
+    US_BULK_SITE,
+    US_BULK_GONE
+} us_bulk_kind_t;
 
-/* bytes of what is collected, and how many entries are there at least */
+/* by thread t; -1: no memory */
+int us_bulk_put(us_bulk_t *b, unsigned t, uint64_t hash, uint64_t id,
+    us_bulk_kind_t kind);
+
+/* bytes of an entry; of all that are collected */
+#define US_BULK_ENTRY  16
+
 size_t us_bulk_memory(const us_bulk_t *b);
 
 /*
- * Merges what is collected into the index; ids below `to` are not collected
- * any more.  last: nothing will be merged after it.  expect: entries that the
- * index is going to have, or 0.  0, US_REPLAY_NO_ROOM or US_REPLAY_FAILED: the
- * index is of no use any more.
+ * Merges what is collected into the index, of ids below `to`.  last: nothing
+ * will be merged after it.  expect: entries that the index is going to have,
+ * or 0.  0, US_REPLAY_NO_ROOM or US_REPLAY_FAILED: the index is of no use any
+ * more.
  */
 int us_bulk_merge(us_bulk_t *b, uint64_t to, int last, uint64_t expect);
-
-/* removes an entry from the index; there need not be one */
-void us_bulk_remove(us_bulk_t *b, uint64_t hash, uint64_t id);
 
 /*
  * An image into an empty index: begun with the number of leaves that there

@@ -10,7 +10,6 @@
 int
 us_bulk_image_begin(us_bulk_t *b, uint64_t leaves, uint64_t end)
 {
-    b->base = end;
     b->end = end;
     b->leaves = leaves;
     b->leaf = 0;

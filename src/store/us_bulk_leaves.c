@@ -215,41 +215,20 @@ us_bulk_end(us_bulk_t *b)
 void
 us_bulk_remove(us_bulk_t *b, uint64_t hash, uint64_t id)
 {
-    unsigned     i, n, split;
-    uint64_t     candidate;
-    us_leaf_t    l;
-    us_probe_t   p;
-    us_entry_t   e[US_LEAF_MAX];
-    us_arena_t  *a;
+    us_arena_t       *a;
+    us_index_rest_t   rest;
 
     a = b->arena;
-    us_index_start(a, &p, hash);
 
-    do {
-        if (!us_index_next(a, &p, &candidate)) {
-            return;
-        }
-    } while (candidate != id);
-
-    n = us_leaf_read(a, p.address, e, &l);
-    split = us_split_bits(p.leaf, p.path, l.split);
-
-    for (i = 0;
-         e[i].id != id || e[i].fingerprint != p.fingerprint
-         || e[i].split != split;
-         i++)
-    {
-        /* void */
+    if (!us_index_rest(a, hash, id, &rest)) {
+        return;
     }
-
-    n--;
-    memmove(&e[i], &e[i + 1], (n - i) * sizeof(us_entry_t));
 
     us_intend(a, &a->head->entries, a->head->entries - 1);
 
-    if (n == 0) {
-        us_intend32(a, us_directory_word(a, p.leaf), 0);
-        us_leaf_free(a, p.address);
+    if (rest.n == 0) {
+        us_intend32(a, us_directory_word(a, rest.leaf), 0);
+        us_leaf_free(a, rest.address);
         us_commit(a);
         return;
     }
@@ -258,6 +237,7 @@ us_bulk_remove(us_bulk_t *b, uint64_t hash, uint64_t id)
 
     /* in its place, with as many low bits: nobody looks */
 
-    l.slots = n;
-    us_leaf_write(a, p.address, &l, e, n, n, e[n - 1].id);
+    rest.layout.slots = rest.n;
+    us_leaf_write(a, rest.address, &rest.layout, rest.entries, rest.n, rest.n,
+                  rest.entries[rest.n - 1].id);
 }

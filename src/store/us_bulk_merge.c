@@ -13,6 +13,9 @@
 /* chunks of old leaves that are read ahead of those that are filled */
 #define US_BULK_AHEAD  2
 
+/* an entry of so many: with less to remove, all leaves are not made anew */
+#define US_BULK_FEW    32
+
 
 /* a merge in progress */
 
@@ -20,6 +23,7 @@ typedef struct {
     us_bulk_t         *bulk;
     uint64_t           leaves;
     int                last;
+    int                gone;          /* entries are removed, too */
     unsigned           most;          /* split bits that there is room for */
 
     /* entries of the lists, sorted by leaf, list after list */
@@ -49,34 +53,68 @@ typedef struct {
 } us_bulk_merge_t;
 
 
-/* entries that are collected and still wanted */
+/* whether an entry is not wanted any more */
 
-static uint64_t
-us_bulk_count(us_bulk_t *b)
+static inline int
+us_bulk_void(const us_bulk_t *b, const us_bulk_entry_t *e)
 {
-    unsigned          t, part, i;
-    uint64_t          n;
-    us_bulk_block_t  *block;
+    return e->kind == US_BULK_URL && b->arena->head->deleted
+           && us_marked(b->arena, US_AREA_DELETED, e->id);
+}
 
-    n = 0;
+
+/* counts what is collected and still wanted: entries to be added, removed */
+
+static void
+us_bulk_count(us_bulk_t *b, uint64_t *adds, uint64_t *gone)
+{
+    unsigned                t, part, i;
+    us_bulk_block_t        *block;
+    const us_bulk_entry_t  *e;
+
+    *adds = 0;
+    *gone = 0;
 
     for (t = 0; t < US_BULK_THREADS; t++) {
         for (part = 0; part < US_BULK_PARTS; part++) {
             block = b->sides[t].last[part];
 
             for ( /* void */ ; block; block = block->before) {
-                n += block->n;
-
-                for (i = 0; b->arena->head->deleted && i < block->n; i++) {
-                    n -= (block->entries[i].id & 1) == 0
-                         && us_marked(b->arena, US_AREA_DELETED,
-                                      b->base + block->entries[i].id / 2);
+                for (i = 0; i < block->n; i++) {
+                    e = &block->entries[i];
+                    *gone += e->kind == US_BULK_GONE;
+                    *adds += e->kind != US_BULK_GONE && !us_bulk_void(b, e);
                 }
             }
         }
     }
+}
 
-    return n;
+
+/* removes one by one, part by part, so that few leaves are in use at a time */
+
+static void
+us_bulk_remove_all(us_bulk_t *b)
+{
+    unsigned                t, part, i;
+    us_bulk_block_t        *block;
+    const us_bulk_entry_t  *e;
+
+    for (part = 0; part < US_BULK_PARTS; part++) {
+        for (t = 0; t < US_BULK_THREADS; t++) {
+            block = b->sides[t].last[part];
+
+            for ( /* void */ ; block; block = block->before) {
+                for (i = 0; i < block->n; i++) {
+                    e = &block->entries[i];
+
+                    if (e->kind == US_BULK_GONE) {
+                        us_bulk_remove(b, e->hash, e->id);
+                    }
+                }
+            }
+        }
+    }
 }
 
 
@@ -85,13 +123,10 @@ us_bulk_count(us_bulk_t *b)
 static int
 us_bulk_gather(us_bulk_merge_t *m, const us_bulk_block_t *block)
 {
-    int               i;
-    size_t            n;
-    uint64_t          id;
-    us_bulk_t        *b;
-    us_bulk_item_t   *items;
-
-    b = m->bulk;
+    int                     i;
+    size_t                  n;
+    us_bulk_item_t         *items;
+    const us_bulk_entry_t  *e;
 
     for ( /* void */ ; block; block = block->before) {
 
@@ -115,17 +150,19 @@ us_bulk_gather(us_bulk_merge_t *m, const us_bulk_block_t *block)
         /* the last first: the sort turns it round */
 
         for (i = (int) block->n - 1; i >= 0; i--) {
-            id = b->base + block->entries[i].id / 2;
+            e = &block->entries[i];
 
-            if ((block->entries[i].id & 1) == 0 && b->arena->head->deleted
-                && us_marked(b->arena, US_AREA_DELETED, id))
+            if (us_bulk_void(m->bulk, e) || (e->kind == US_BULK_GONE
+                                             && !m->gone))
             {
                 continue;
             }
 
-            m->unsorted[m->n].path = us_path(block->entries[i].hash);
-            m->unsorted[m->n++].id = id << 8
-                                     | us_fingerprint(block->entries[i].hash);
+            items = &m->unsorted[m->n++];
+            items->path = us_path(e->hash);
+            items->id = e->id;
+            items->gone = e->kind == US_BULK_GONE;
+            items->fingerprint = us_fingerprint(e->hash);
         }
     }
 
@@ -376,7 +413,30 @@ us_bulk_inherit(us_bulk_merge_t *m, uint64_t leaf)
 }
 
 
-/* appends the collected entries of a leaf */
+/* removes an entry of the leaf that is put together */
+
+static void
+us_bulk_leave(us_bulk_t *b, uint64_t leaf, const us_bulk_item_t *item)
+{
+    unsigned     i, split;
+    us_entry_t  *e;
+
+    e = b->entries;
+    split = us_split_bits(leaf, item->path, b->split);
+
+    for (i = 0; i < b->n; i++) {
+        if (e[i].id == item->id && e[i].fingerprint == item->fingerprint
+            && e[i].split == split)
+        {
+            b->n--;
+            memmove(&e[i], &e[i + 1], (b->n - i) * sizeof(us_entry_t));
+            return;
+        }
+    }
+}
+
+
+/* appends the collected entries of a leaf, or removes them */
 
 static int
 us_bulk_receive(us_bulk_merge_t *m, uint64_t leaf)
@@ -410,16 +470,21 @@ us_bulk_receive(us_bulk_merge_t *m, uint64_t leaf)
             return 0;
         }
 
+        m->at++;
+
+        if (item->gone) {
+            us_bulk_leave(b, leaf, item);
+            continue;
+        }
+
         if (b->n == US_LEAF_MAX) {
             return US_REPLAY_NO_ROOM;
         }
 
         e = &b->entries[b->n++];
-        e->id = item->id >> 8;
-        e->fingerprint = (uint8_t) item->id;
+        e->id = item->id;
+        e->fingerprint = item->fingerprint;
         e->split = us_split_bits(leaf, item->path, b->split);
-
-        m->at++;
     }
 }
 
@@ -515,30 +580,70 @@ us_bulk_merge_close(us_bulk_merge_t *m)
 }
 
 
+/* leaves for so many entries; there are never less than before */
+
+static uint64_t
+us_bulk_merge_leaf_count(const us_head_t *h, uint64_t entries)
+{
+    uint64_t  leaves;
+
+    leaves = us_bulk_leaves(entries);
+
+    return leaves > h->leaves ? leaves : h->leaves;
+}
+
+
+/*
+ * Whether entries are removed one by one before the merge, or without any: they
+ * are few, and nothing is added; or the merge might make too few leaves,
+ * because not each entry that is to be removed need be there.
+ */
+
+static int
+us_bulk_remove_first(const us_head_t *h, uint64_t adds, uint64_t gone)
+{
+    uint64_t  left;
+
+    if (adds == 0 && gone < h->entries / US_BULK_FEW) {
+        return 1;
+    }
+
+    left = gone < h->entries ? h->entries - gone : 0;
+
+    return us_bulk_merge_leaf_count(h, left + adds)
+           < us_bulk_leaves(h->entries + adds) / 4 * 3;
+}
+
+
 int
 us_bulk_merge(us_bulk_t *b, uint64_t to, int last, uint64_t expect)
 {
     int               rc;
-    uint64_t          entries;
+    uint64_t          adds, gone, left;
     us_head_t        *h;
     us_bulk_merge_t   m;
 
     h = b->arena->head;
-    entries = us_bulk_count(b);
+    us_bulk_count(b, &adds, &gone);
 
-    if (entries == 0) {
+    if (gone && us_bulk_remove_first(h, adds, gone)) {
+        us_bulk_remove_all(b);
+        gone = 0;
+    }
+
+    if (adds == 0 && gone == 0) {
         goto done;
     }
 
-    entries += h->entries;
-    expect = expect > entries && !last ? expect : entries;
+    left = (gone < h->entries ? h->entries - gone : 0) + adds;
 
     memset(&m, 0, sizeof(us_bulk_merge_t));
     m.bulk = b;
     m.last = last;
-    m.leaves = us_bulk_leaves(expect);
-    m.leaves = m.leaves > h->leaves ? m.leaves : h->leaves;
-
+    m.gone = gone != 0;
+    m.leaves = us_bulk_merge_leaf_count(h, expect > left && !last ? expect
+                                                                  : left);
+    adds += h->entries;
     rc = us_bulk_merge_open(&m);
 
     if (rc == 0) {
@@ -546,7 +651,7 @@ us_bulk_merge(us_bulk_t *b, uint64_t to, int last, uint64_t expect)
     }
 
     if (rc == 0) {
-        m.most = us_bulk_most(b, m.leaves, entries, to);
+        m.most = us_bulk_most(b, m.leaves, adds, to);
         rc = us_bulk_merge_leaves(&m);
     }
 
@@ -560,7 +665,7 @@ us_bulk_merge(us_bulk_t *b, uint64_t to, int last, uint64_t expect)
 
 done:
 
-    us_bulk_forget(b, to);
+    us_bulk_forget(b);
 
     return 0;
 }

@@ -22,13 +22,16 @@
 #define US_BULK_PART_BITS  10
 #define US_BULK_PARTS      (1u << US_BULK_PART_BITS)
 
+#define US_BULK_ID_BITS    46
+
 #define US_BULK_BLOCK      62         /* entries in a block */
 #define US_BULK_SLAB       344        /* blocks that are allocated at once */
 
 
 typedef struct {
     uint64_t           hash;
-    uint32_t           id;            /* - base, * 2, + 1: of a site */
+    uint64_t           id:US_BULK_ID_BITS;
+    uint64_t           kind:2;        /* us_bulk_kind_t */
 } __attribute__((packed)) us_bulk_entry_t;
 
 
@@ -68,11 +71,13 @@ typedef struct {
 } us_bulk_chunks_t;
 
 
-/* an entry on its way to a leaf */
+/* an entry on its way to a leaf, or out of it */
 
 typedef struct {
     uint64_t           path;
-    uint64_t           id;            /* * 256, + fingerprint */
+    uint64_t           id:US_BULK_ID_BITS;
+    uint64_t           gone:1;
+    uint64_t           fingerprint:8;
 } us_bulk_item_t;
 
 
@@ -81,7 +86,6 @@ struct us_bulk_s {
     us_index_hash_pt   hash;
     void              *data;
 
-    uint64_t           base;          /* ids from here on are collected */
     us_bulk_side_t     sides[US_BULK_THREADS];
 
     us_bulk_chunks_t   chunks;        /* of the leaves, as they were filled */
@@ -105,8 +109,8 @@ struct us_bulk_s {
 
 /* us_bulk.c */
 
-/* drops what is collected; ids from `to` on are collected next */
-void us_bulk_forget(us_bulk_t *b, uint64_t to);
+/* drops what is collected */
+void us_bulk_forget(us_bulk_t *b);
 
 /* the most split bits with which the leaves are sure to fit */
 unsigned us_bulk_most(const us_bulk_t *b, uint64_t leaves, uint64_t entries,
@@ -123,6 +127,9 @@ int us_bulk_leaf(us_bulk_t *b, uint64_t leaf);
 
 /* chunks that the leaves no longer need go back to the arena */
 void us_bulk_end(us_bulk_t *b);
+
+/* removes an entry from its leaf, in place */
+void us_bulk_remove(us_bulk_t *b, uint64_t hash, uint64_t id);
 
 
 #endif /* _US_BULK_PRIVATE_H_INCLUDED_ */

@@ -115,8 +115,10 @@ us_claims_scan(const us_arena_t *a, const us_claims_rule_t *rule,
     uint16_t          *p;
     us_claims_rule_t   none;
 
-    /* no claim is old enough: those that were never made are due all the same,
-     * and the block's test wants one value at least */
+    /*
+     * no claim is old enough.  URLs that were never claimed are due all the
+     * same, and the test of a block needs one value at least
+     */
 
     if (rule->n == 0) {
         none = (us_claims_rule_t) { 0, 1 };

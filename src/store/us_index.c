@@ -490,46 +490,64 @@ us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id)
 }
 
 
-void
-us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
-    us_removal_t *r)
+int
+us_index_rest(const us_arena_t *a, uint64_t hash, uint64_t id,
+    us_index_rest_t *r)
 {
-    int          failed;
-    unsigned     i, n, split;
+    unsigned     split;
     uint64_t     candidate;
-    us_leaf_t    l;
     us_probe_t   p;
-    us_entry_t   e[US_LEAF_MAX];
+    us_entry_t  *e;
 
-    memset(r, 0, sizeof(us_removal_t));
     us_index_start(a, &p, hash);
 
     do {
         if (!us_index_next(a, &p, &candidate)) {
-            return;
+            return 0;
         }
     } while (candidate != id);
 
     r->leaf = p.leaf;
     r->address = p.address;
+    r->n = us_leaf_read(a, p.address, r->entries, &r->layout) - 1;
 
-    n = us_leaf_read(a, p.address, e, &l);
-    split = us_split_bits(p.leaf, p.path, l.split);
+    split = us_split_bits(p.leaf, p.path, r->layout.split);
 
-    for (i = 0;
-         e[i].id != id || e[i].fingerprint != p.fingerprint
-         || e[i].split != split;
-         i++)
+    for (e = r->entries;
+         e->id != id || e->fingerprint != p.fingerprint || e->split != split;
+         e++)
     {
         /* void */
     }
 
-    memmove(&e[i], &e[i + 1], (n - i - 1) * sizeof(us_entry_t));
+    r->slot = (unsigned) (e - r->entries);
+    memmove(e, e + 1, (r->n - r->slot) * sizeof(us_entry_t));
+
+    return 1;
+}
+
+
+void
+us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
+    us_removal_t *r)
+{
+    int              failed;
+    us_index_rest_t  rest;
+
+    memset(r, 0, sizeof(us_removal_t));
+
+    if (!us_index_rest(a, hash, id, &rest)) {
+        return;
+    }
+
+    r->leaf = rest.leaf;
+    r->address = rest.address;
 
     failed = 0;
-    r->copy = us_leaf_make(a, e, n - 1, l.split, 0, n > 1 ? e[n - 2].id : 0,
-                           0, &failed);
-    r->slot = failed ? (int) i : -1;
+    r->copy = us_leaf_make(a, rest.entries, rest.n, rest.layout.split, 0,
+                           rest.n ? rest.entries[rest.n - 1].id : 0, 0,
+                           &failed);
+    r->slot = failed ? (int) rest.slot : -1;
 }
 
 

@@ -116,4 +116,23 @@ unsigned us_index_rehash(uint64_t leaf, us_entry_t *e, unsigned n,
     us_leaf_t *l, unsigned bits, us_index_hash_pt hash, void *data);
 
 
+/* a leaf without one of its entries */
+
+typedef struct {
+    uint64_t         leaf;            /* its number */
+    uint32_t         address;
+    us_leaf_t        layout;          /* with the entry */
+    unsigned         slot;            /* of it */
+    unsigned         n;               /* others */
+    us_entry_t       entries[US_LEAF_MAX];
+} us_index_rest_t;
+
+/*
+ * Under the lock, or by a replay alone: reads the leaf that has the entry of
+ * this hash and id.  1, or 0: there is no such entry.
+ */
+int us_index_rest(const us_arena_t *a, uint64_t hash, uint64_t id,
+    us_index_rest_t *r);
+
+
 #endif /* _US_INDEX_PATH_H_INCLUDED_ */

@@ -23,8 +23,8 @@
 #define US_REPLAY_BATCH   16384
 #define US_REPLAY_PIECE   512
 
-/* deletes between asking for a leaf and removing an entry of it */
-#define US_REPLAY_AHEAD   8
+/* words of deleted ids in a piece */
+#define US_REPLAY_WORDS   64
 
 /* ids between two merges, beside the limit of their memory */
 #define US_REPLAY_IDS     ((uint64_t) 1 << 24)
@@ -207,7 +207,7 @@ us_replay_hash_one(us_replay_t *r, us_replay_side_t *side, unsigned t,
 
         if (!us_marked(&s->arena, US_AREA_DELETED, id)
             && us_bulk_put(r->bulk, t, us_store_hash(s, s->url[0], rest), id,
-                           0)
+                           US_BULK_URL)
                != 0)
         {
             return -1;
@@ -304,7 +304,7 @@ us_replay_enough(us_store_t *s)
     limit = us_head(s)->size / 4;
     limit = limit < US_BULK_MEMORY ? limit : US_BULK_MEMORY;
 
-    bytes = us_bulk_memory(r->bulk);
+    bytes = us_bulk_memory(r->bulk) + r->ngone * US_BULK_ENTRY;
 
     for (t = 0; t < US_BULK_THREADS; t++) {
         bytes += r->sides[t].n * sizeof(us_replay_first_t);
@@ -383,7 +383,7 @@ us_replay_resolve(us_replay_t *r, unsigned t, const us_replay_first_t *p,
         out.first = p->id;
         side->found++;
 
-        if (us_bulk_put(r->bulk, t, p->hash, p->id, 1) != 0) {
+        if (us_bulk_put(r->bulk, t, p->hash, p->id, US_BULK_SITE) != 0) {
             return -1;
         }
     }
@@ -535,26 +535,43 @@ us_replay_count(us_store_t *s)
 }
 
 
+/*
+ * Decodes what was deleted since the last merge, in the order of ids: records
+ * near each other share lines and references.
+ */
+
 static void
 us_replay_gone_piece(void *data, unsigned t, size_t i)
 {
-    size_t             n, end;
+    uint64_t           id, word, n, end;
     us_str_t           rest;
-    us_store_t        *s = data, *side;
-    us_replay_gone_t  *gone;
+    us_store_t        *s = data;
+    us_replay_t       *r;
+    us_replay_side_t  *side;
 
-    side = s->replay->sides[t].store;
+    r = s->replay;
+    side = &r->sides[t];
+    s = side->store;
 
-    n = i * US_REPLAY_PIECE;
-    end = n + US_REPLAY_PIECE;
-    end = end < s->replay->ngone ? end : s->replay->ngone;
+    n = i * US_REPLAY_WORDS;
+    end = n + US_REPLAY_WORDS;
+    end = end < r->merged / 64 + 1 ? end : r->merged / 64 + 1;
 
     for ( /* void */ ; n < end; n++) {
-        gone = &s->replay->gone[n];
+        for (word = r->gone[n]; word; word &= word - 1) {
+            id = n * 64 + (unsigned) __builtin_ctzll(word);
 
-        rest.len = us_record_decode(side->codec, gone->id, side->url) - 1;
-        rest.data = side->url + 1;
-        gone->hash = us_store_hash(side, side->url[0], rest);
+            rest.len = us_record_decode(s->codec, id, s->url) - 1;
+            rest.data = s->url + 1;
+
+            if (rest.len
+                && us_bulk_put(r->bulk, t, us_store_hash(s, s->url[0], rest),
+                               id, US_BULK_GONE)
+                   != 0)
+            {
+                side->failed = 1;
+            }
+        }
     }
 }
 
@@ -580,37 +597,42 @@ us_replay_uncount(us_store_t *s, uint64_t id)
 }
 
 
-/* removes the entries of what was deleted since the last merge */
+/* collects the entries of what was deleted since the last merge */
 
-static void
-us_replay_remove(us_store_t *s)
+static int
+us_replay_gone(us_store_t *s)
 {
-    size_t        i, n;
-    us_probe_t    p;
+    uint64_t      n, words, word;
+    unsigned      t;
     us_replay_t  *r;
 
     r = s->replay;
-    n = r->ngone;
+
+    if (r->ngone == 0) {
+        return 0;
+    }
+
+    words = r->merged / 64 + 1;
 
     us_work_run(r->work, us_replay_gone_piece, s,
-                (n + US_REPLAY_PIECE - 1) / US_REPLAY_PIECE);
+                (words + US_REPLAY_WORDS - 1) / US_REPLAY_WORDS);
 
-    for (i = 0; i < n; i++) {
-
-        /* asks for a leaf that is needed soon */
-
-        if (i + US_REPLAY_AHEAD < n) {
-            us_index_start(&s->arena, &p, r->gone[i + US_REPLAY_AHEAD].hash);
-        }
-
-        us_bulk_remove(r->bulk, r->gone[i].hash, r->gone[i].id);
-
-        if (us_head(s)->flags & US_HEAD_SITES) {
-            us_replay_uncount(s, r->gone[i].id);
+    for (t = 0; t < US_BULK_THREADS; t++) {
+        if (r->sides[t].failed) {
+            return US_REPLAY_FAILED;
         }
     }
 
-    r->ngone = 0;
+    for (n = 0; n < words && (us_head(s)->flags & US_HEAD_SITES); n++) {
+        for (word = r->gone[n]; word; word &= word - 1) {
+            us_replay_uncount(s, n * 64 + (unsigned) __builtin_ctzll(word));
+        }
+    }
+
+    free(r->gone);
+    r->gone = NULL;
+
+    return 0;
 }
 
 
@@ -626,20 +648,18 @@ us_replay_bulk_deleted(us_store_t *s, uint64_t id)
     }
 
     if (r->gone == NULL) {
-        r->gone = malloc(US_REPLAY_BATCH * sizeof(us_replay_gone_t));
+        r->gone = calloc(r->merged / 64 + 1, sizeof(uint64_t));
 
         if (r->gone == NULL) {
             return US_REPLAY_FAILED;
         }
     }
 
-    r->gone[r->ngone++].id = id;
+    r->gone[id / 64] |= (uint64_t) 1 << id % 64;
+    r->ngone++;
 
-    if (r->ngone == US_REPLAY_BATCH) {
-        us_replay_remove(s);
-    }
-
-    return 0;
+    return r->ngone % US_REPLAY_BATCH == 0 && us_replay_enough(s)
+           ? us_replay_bulk_merge(s, 0) : 0;
 }
 
 
@@ -654,11 +674,13 @@ us_replay_bulk_merge(us_store_t *s, int last)
     r = s->replay;
     h = us_head(s);
 
-    us_replay_remove(s);
+    rc = us_replay_gone(s);
 
-    rc = us_replay_hash(s);
+    if (rc == 0) {
+        rc = us_replay_hash(s);
+    }
 
-    if (rc != 0 || r->hashed == r->merged) {
+    if (rc != 0 || (r->hashed == r->merged && r->ngone == 0)) {
         return rc;
     }
 
@@ -687,6 +709,7 @@ us_replay_bulk_merge(us_store_t *s, int last)
     }
 
     r->merged = r->hashed;
+    r->ngone = 0;
 
     return rc;
 }

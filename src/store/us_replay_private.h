@@ -39,14 +39,6 @@ typedef struct {
 } us_replay_first_t;
 
 
-/* a URL that was deleted after the index got its entry */
-
-typedef struct {
-    uint64_t            id;
-    uint64_t            hash;         /* known when the entry is removed */
-} us_replay_gone_t;
-
-
 /* what a thread has of its own */
 
 typedef struct {
@@ -91,8 +83,8 @@ struct us_replay_s {
     us_replay_first_t  *all;          /* of a merge: by hash */
     size_t              parts[257];
 
-    us_replay_gone_t   *gone;         /* entries that are to be removed */
-    size_t              ngone;
+    uint64_t           *gone;         /* bits: merged ids, deleted since */
+    uint64_t            ngone;
 
     /* then */
 
@@ -115,7 +107,7 @@ int us_replay_bulk_merge(us_store_t *s, int last);
 /* what the records from id on have to give to the cache */
 void us_replay_bulk_cache(us_store_t *s, uint64_t id);
 
-/* removes an id's entry, whose deleted bit is set: at the next merge at last */
+/* after a delete: the next merge removes the entry */
 int us_replay_bulk_deleted(us_store_t *s, uint64_t id);
 
 

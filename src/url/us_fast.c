@@ -29,7 +29,7 @@
 #define US_BLOCK  16
 
 
-/* left to itself, the compiler keeps a scan in memory */
+/* without it, the compiler keeps the state of a scan in memory */
 #define us_inline  inline __attribute__((always_inline))
 
 
@@ -53,9 +53,9 @@ typedef struct {
 
 
 typedef enum {
-    US_FAST_ON = 0,                   /* all is in place so far */
+    US_FAST_ON = 0,                   /* the text is canonical so far */
     US_FAST_DONE,                     /* and that is all */
-    US_FAST_NO                        /* it is to be parsed */
+    US_FAST_NO                        /* the text has to be parsed */
 } us_fast_t;
 
 
@@ -188,7 +188,7 @@ us_fast_no_host(const uint8_t p[US_BLOCK])
 }
 
 
-/* where the host ends, or NULL: it is to be parsed */
+/* where the host ends; NULL: the text has to be parsed */
 
 static inline const uint8_t *
 us_fast_host(const uint8_t *p, const uint8_t *end)
@@ -319,7 +319,7 @@ us_fast_origin(us_str_t in, us_url_t *url)
 }
 
 
-/* a byte that wants attention */
+/* a byte that needs a closer look */
 
 static us_inline us_fast_t
 us_fast_byte(us_scan_t *s, const uint8_t *c)
@@ -372,7 +372,7 @@ us_fast_byte(us_scan_t *s, const uint8_t *c)
 }
 
 
-/* path, query and fragment; 1, or 0: they are to be parsed */
+/* path, query and fragment: 1; 0: they have to be parsed */
 
 static us_inline int
 us_fast_scan(us_scan_t *s, const uint8_t *p)

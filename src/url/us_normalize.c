@@ -399,7 +399,7 @@ us_normalize_explain(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
 }
 
 
-/* keeps the URL to compare it with what the next step makes of it */
+/* keeps the URL, which explain compares with the result of the next step */
 
 static void
 us_explain_before(us_norm_ws_t *ws, const us_url_t *url)
@@ -534,7 +534,7 @@ us_norm_parse_explain(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
 }
 
 
-/* what is changed in place must be ours */
+/* the text is changed in place, so it must be the workspace's */
 
 static void
 us_norm_own(us_norm_ws_t *ws, us_url_t *url)
@@ -582,8 +582,8 @@ us_norm_late(const us_norm_t *n, us_norm_ws_t *ws, us_url_t *url)
 
 
 /*
- * Rewrites until nothing changes.  A change that normalization takes back is
- * none, so that a normalized URL stays what it is.
+ * Rewrites until nothing changes.  A change that normalization undoes does not
+ * count, so that a normalized URL stays as it is.
  */
 
 static us_verdict_t
@@ -649,7 +649,7 @@ us_norm_again(const us_norm_t *n, us_norm_ws_t *ws, us_str_t text,
 
     if (rc == US_URL_OK) {
 
-        /* not in the text of the rules: the next round overwrites it */
+        /* copied, because the next round overwrites the text of the rules */
 
         us_norm_own(ws, url);
 

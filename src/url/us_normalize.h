@@ -54,7 +54,7 @@ typedef enum {
     US_URL_CONTROL,
     US_URL_LENGTH,
     US_URL_NO_BASE,                   /* it is relative */
-    US_URL_BASE,                      /* the base is no URL: the caller's */
+    US_URL_BASE,                      /* the base is no URL; set by callers */
 
     US_URL_RULE,                      /* rejected: */
     US_URL_DEPTH,

@@ -105,7 +105,7 @@ us_query_filter(us_url_t *url, us_piece_pt drop, const void *data)
     end = search.data + search.len;
     first = (uint8_t *) p;
 
-    /* nothing is written as long as nothing goes */
+    /* nothing is written until a piece is dropped */
 
     do {
         out = (uint8_t *) p;

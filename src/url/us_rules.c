@@ -17,11 +17,11 @@
 
 /*
  * Limits of one match.  PCRE2 counts anew for each place where it tries to
- * begin a match, so that the work is bounded by the length of the URL times
- * the limit.  The worst that t/unit/url_rules.c finds, for a pattern made to
- * be bad and a URL of 8,192 bytes made for it, is 32 ms with 10,000 (5.7 with
- * 2,000, 134 with 50,000); the rules that Nutch ships never come near it on
- * real URLs.  Without JIT a unit costs twenty times more.
+ * begin a match, so the work is bounded by the length of the URL times the
+ * limit.  The worst case in t/unit/url_rules.c, a pattern made to be bad and a
+ * URL of 8,192 bytes made for it, takes 32 ms with 10,000 (5.7 with 2,000, 134
+ * with 50,000); the rules that Nutch ships never come near that on real URLs.
+ *  Without JIT a unit costs twenty times more.
  */
 
 #define US_MATCH_LIMIT   10000
@@ -575,7 +575,7 @@ us_rule_failed(const us_rule_t *rule, int rc, us_str_t *name)
 }
 
 
-/* of this thread: a busy machine is no fault of a URL */
+/* of this thread: other work on the machine does not count */
 
 static uint64_t
 us_rules_cpu(void)

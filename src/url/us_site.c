@@ -190,7 +190,7 @@ us_site_rule(us_site_t *site, const us_idna_t *idna, char *line)
     name.data = (uint8_t *) line;
     name.len = strcspn(line, " \t\r\n");
 
-    /* an exception "!www.ck" only takes back what "*.ck" makes us ask for */
+    /* an exception "!www.ck" only excludes a host that "*.ck" includes */
 
     if (name.len == 0 || *line == '!' || strncmp(line, "//", 2) == 0) {
         return;
@@ -293,7 +293,7 @@ us_site_set(us_site_t *site, us_str_t name, uint64_t seed)
 }
 
 
-/* without branches: which of the bits is clear cannot be foreseen */
+/* without branches: which bit is clear cannot be predicted */
 
 static inline uint64_t
 us_site_maybe(const us_site_t *site, uint64_t h)

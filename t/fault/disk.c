@@ -19,7 +19,7 @@
  *
  * Errors of write-back are reported as Linux does: once by each descriptor that
  * was open when it happened, and by one that is opened later only if none has
- * reported it before, in any process (the file US_DISK.told).
+ * reported it before, in any process (the file US_DISK.reported).
  */
 
 #define _GNU_SOURCE
@@ -148,18 +148,18 @@ pwrite(int fd, const void *p, size_t len, off_t at)
 
 #define DISK_FDS  4096
 
-static int  disk_told[DISK_FDS];
+static int  disk_reported[DISK_FDS];
 
 
 /* the last error that any descriptor has reported */
 
 static int
-disk_told_any(int tell)
+disk_reported_any(int report)
 {
     int    fd, n;
     char   path[4200], buf[20];
 
-    snprintf(path, sizeof(path), "%s.told", getenv("US_DISK"));
+    snprintf(path, sizeof(path), "%s.reported", getenv("US_DISK"));
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 
     if (fd == -1) {
@@ -169,15 +169,15 @@ disk_told_any(int tell)
     memset(buf, 0, sizeof(buf));
     n = read(fd, buf, sizeof(buf) - 1) > 0 ? atoi(buf) : 0;
 
-    if (tell > n) {
-        n = snprintf(buf, sizeof(buf), "%d\n", tell);
+    if (report > n) {
+        n = snprintf(buf, sizeof(buf), "%d\n", report);
         lseek(fd, 0, SEEK_SET);
 
         if (write(fd, buf, n) != n) {
             abort();
         }
 
-        n = tell;
+        n = report;
     }
 
     close(fd);
@@ -211,8 +211,8 @@ openat(int dirfd, const char *name, int flags, ...)
 
     if (fd >= 0 && fd < DISK_FDS) {
         event = disk_says("writeback");
-        disk_told[fd] = (event && disk_told_any(0) < event) ? event - 1
-                                                            : event;
+        disk_reported[fd] = (event && disk_reported_any(0) < event) ? event - 1
+                                                                    : event;
     }
 
     return fd;
@@ -242,16 +242,16 @@ disk_writeback(int fd)
 
     event = disk_says("writeback");
 
-    if (event == 0 || fd >= DISK_FDS || disk_told[fd] >= event
+    if (event == 0 || fd >= DISK_FDS || disk_reported[fd] >= event
         || !disk_named(fd, "/journal."))
     {
         return 0;
     }
 
-    disk_told[fd] = event;
+    disk_reported[fd] = event;
 
-    if (disk_told_any(0) < event) {
-        (void) disk_told_any(event);
+    if (disk_reported_any(0) < event) {
+        (void) disk_reported_any(event);
 
         if (disk_says("die")) {
             kill(getpid(), SIGKILL);

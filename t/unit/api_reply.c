@@ -147,6 +147,15 @@ refusals(void **state)
 static us_answers_t  as;
 
 
+static uint8_t *
+put(uint8_t *p, const us_answer_record_t *rec, us_str_t text, us_str_t ref)
+{
+    return as.format == US_FORMAT_TEXT
+           ? us_answer_line(p, &as, rec, text)
+           : us_answer_object(p, &as, rec, text, ref);
+}
+
+
 static void
 answer(us_answer_record_t rec, const char *text, const char *ref,
     const char *expected)
@@ -157,9 +166,8 @@ answer(us_answer_record_t rec, const char *text, const char *ref,
     n = us_answer_max(strlen(text), strlen(ref));
     p = malloc(n);
 
-    end = us_answer_put(p, &as, &rec,
-                        (us_str_t) { strlen(text), (const uint8_t *) text },
-                        (us_str_t) { strlen(ref), (const uint8_t *) ref });
+    end = put(p, &rec, (us_str_t) { strlen(text), (const uint8_t *) text },
+              (us_str_t) { strlen(ref), (const uint8_t *) ref });
 
     assert_int_equal(end - p, strlen(expected));
     assert_memory_equal(p, expected, end - p);
@@ -290,9 +298,8 @@ answer_longest(void **state)
             rec.index = UINT32_MAX;
 
             p = malloc(us_answer_max(US_URL_MAX, 100));
-            (void) us_answer_put(p, &as, &rec,
-                           (us_str_t) { US_URL_MAX, (uint8_t *) url },
-                           (us_str_t) { 100, (uint8_t *) url });
+            (void) put(p, &rec, (us_str_t) { US_URL_MAX, (uint8_t *) url },
+                       (us_str_t) { 100, (uint8_t *) url });
             free(p);
         }
 

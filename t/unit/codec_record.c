@@ -309,7 +309,7 @@ damaged(void **state)
     bad = 0;
     us_store_info(z->store, &info);
 
-    /* the log is what lies behind the header */
+    /* the log is what follows the header */
 
     log = (uint8_t *) z->mem + info.parts[US_PART_HEADER];
 

@@ -146,7 +146,7 @@ plans(void **state)
     assert_true(plan.expected <= 0.01 && plan.expected > 0.0095);
     assert_int_equal((need - 4096) % 64, 0);
 
-    /* a size is taken whole, or the bytes that are needed are told */
+    /* a size is used whole, or the bytes that are needed are reported */
     assert_int_equal(us_filter_plan(1000000, 0.01, 2 * need, &plan), 0);
     assert_true(plan.size <= 2 * need && plan.size + 64 > 2 * need);
     assert_true(plan.expected < 0.001);
@@ -331,8 +331,8 @@ clear(char *dir)
 
 
 /*
- * A process adds and tells; it is killed in the midst of it, a hundred times:
- * all it has told is there for the next one.
+ * A process adds and reports; it is killed meanwhile, a hundred times:
+ * all that it has reported is there for the next one.
  */
 
 static void
@@ -404,7 +404,7 @@ kills(void **state)
         assert_int_equal(seen(file.filter, corpus.urls[i]), 1);
     }
 
-    print_message("%u kills, %zu URLs told\n", KILLS, done);
+    print_message("%u kills, %zu URLs reported\n", KILLS, done);
     assert_int_equal(us_filter_file_close(&file), 0);
     clear(dir);
 }
@@ -513,7 +513,7 @@ marks(void **state)
     assert_int_equal(seen(file.filter,
                                     us_string("http://a.test/")), 1);
 
-    /* not closed, another boot: refused, unless told otherwise */
+    /* not closed, another boot: refused, unless forced */
     us_filter_mark(file.filter)->boot[3] ^= 1;
     us_filter_file_drop(&file);
     assert_int_equal(reopen(dir, &plan, norm, 0, "bits may be missing"),

@@ -297,6 +297,80 @@ test_hash(void **state)
 
 
 static void
+test_key(void **state)
+{
+    size_t    i, len;
+    uint8_t   buf[US_IDEM_KEY_MAX];
+    us_str_t  s;
+    char      text[2 * US_IDEM_KEY_MAX + 8];
+
+    static const struct {
+        const char  *value;
+        const char  *key;             /* NULL: refused */
+    } cases[] = {
+        { "a", "a" },
+        { "\"a\"", "a" },
+        { "\"a b, c; d\"", "a b, c; d" },
+        { "\"a\\\"b\\\\c\"", "a\"b\\c" },
+        { "8e03978e-40d5-43e8-bc93-6894a57f9324",
+          "8e03978e-40d5-43e8-bc93-6894a57f9324" },
+        { "", NULL },
+        { "\"", NULL },
+        { "\"\"", NULL },
+        { "\"a", NULL },
+        { "a\"", NULL },
+        { "a\"b", NULL },
+        { "\"a\"b\"", NULL },
+        { "\"a\\\"", NULL },
+        { "\"a\\b\"", NULL },
+        { "a\\b", NULL },
+        { "\"a\";p=1", NULL },
+        { "a;p=1", NULL },
+        { "a, b", NULL },
+        { "a b", NULL },
+        { "a\tb", NULL },
+        { "\"a\tb\"", NULL },
+        { "\"\177\"", NULL },
+        { "\303\251", NULL },
+        { "\"\303\251\"", NULL }
+    };
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        s.data = (const uint8_t *) cases[i].value;
+        s.len = strlen(cases[i].value);
+        len = us_idem_key(s, buf);
+
+        if (cases[i].key == NULL) {
+            assert_int_equal(len, 0);
+
+        } else {
+            assert_int_equal(len, strlen(cases[i].key));
+            assert_memory_equal(buf, cases[i].key, len);
+        }
+    }
+
+    /* the longest, and one more; an escape counts as what it stands for */
+
+    memset(text, 'x', sizeof(text));
+    s.data = (const uint8_t *) text;
+    s.len = US_IDEM_KEY_MAX;
+    assert_int_equal(us_idem_key(s, buf), US_IDEM_KEY_MAX);
+    s.len++;
+    assert_int_equal(us_idem_key(s, buf), 0);
+
+    text[0] = text[2 * US_IDEM_KEY_MAX + 1] = '"';
+    memset(text + 1, '\\', 2 * US_IDEM_KEY_MAX);
+    s.len = 2 * US_IDEM_KEY_MAX + 2;
+    assert_int_equal(us_idem_key(s, buf), US_IDEM_KEY_MAX);
+
+    text[2 * US_IDEM_KEY_MAX + 1] = 'x';
+    text[2 * US_IDEM_KEY_MAX + 2] = '"';
+    s.len++;
+    assert_int_equal(us_idem_key(s, buf), 0);
+}
+
+
+static void
 test_way(void **state)
 {
     us_idem_t         t;
@@ -935,6 +1009,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_key),
         cmocka_unit_test(test_way),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_sizes),

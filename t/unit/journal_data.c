@@ -333,7 +333,7 @@ test_same(void **state)
  * Changes bytes of the operations in a file of blocks, one in `rare`, and makes
  * all CRCs right again: what a fault of the memory or of the program would
  * leave, or a hostile disk.  how 0: only the bits of records; 1: only what is
- * not a record, behind its first two bytes.
+ * not a record, after its first two bytes.
  */
 
 static void

@@ -198,7 +198,7 @@ test_kill(void **state)
     us_writer_close(&j.w);
     newest(&j, name);
 
-    /* a part of a block that nobody was told of: cut, and nothing is lost */
+    /* a part of a block that no reply revealed: cut, and nothing is lost */
 
     p = fake_read(dirfd_, name, &len);
     p = realloc(p, len + 70);
@@ -311,7 +311,7 @@ test_clean_cut(void **state)
 }
 
 
-/* valid blocks behind the bad place: damage, and nothing is touched */
+/* valid blocks past the bad place: damage, and nothing is touched */
 
 static void
 test_middle(void **state)

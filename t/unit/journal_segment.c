@@ -126,7 +126,7 @@ test_go_on(void **state)
 
 /*
  * The newest segment cut at every byte: what is left is a prefix, the cut is
- * told, and lost ids are counted.  An older one: damage, and a prefix.
+ * reported, and lost ids are counted.  An older one: damage, and a prefix.
  */
 
 static void

@@ -333,7 +333,7 @@ test_sync_error(void **state)
 
 /*
  * The error is reported to a process that is killed before it can say so.  The
- * next one's descriptor is younger: the kernel tells it nothing.
+ * next one's descriptor is younger: the kernel reports nothing to it.
  */
 
 static void
@@ -417,7 +417,7 @@ test_sync_swallowed_no_direct(void **state)
 }
 
 
-/* the same, and who was told is no process of ours at all */
+/* the same, and the error went to a process that is none of ours */
 
 static void
 test_sync_told_elsewhere(void **state)
@@ -540,7 +540,7 @@ test_roles(void **state)
     assert_int_equal(us_life_lsn(&q->l), lsn);
     assert_int_equal(world.sh->takeovers, 1);
 
-    /* cannot be told from the dead one at all, say without /proc */
+    /* cannot be distinguished from the dead one at all, say without /proc */
 
     lsn = add_some(q, 10, 10);
     us_life_write(&q->l);

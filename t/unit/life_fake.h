@@ -7,11 +7,11 @@
  *     processes   proc_t: each has a us_life_t of its own; all share memory
  *     threads     a job waits in its process until the test runs it
  *     disk        a directory below /tmp; the calls that touch it are the
- *                 functions below, which fail, hang or kill as they are told
+ *                 functions below, which fail, hang or kill as the test wants
  *
  * Errors of write-back are Linux's: recorded in the file, reported once to each
  * descriptor that was open then, and to later ones unless somebody has been
- * told (see us_watch.h).  What was lost reads as it was written while it is
+ * reported (see us_watch.h).  What was lost reads as it was written while it is
  * cached, and as 0xee from the disk.
  *
  * A process that is killed in the middle of a job is left by longjmp(); its

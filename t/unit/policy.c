@@ -1,7 +1,7 @@
 
 /*
- * When a snapshot is due: after as much journal as the option says, and as an
- * eighth of the last snapshot.
+ * When a snapshot is due: after as much journal as the option says, and as a
+ * twelfth of the last snapshot.
  */
 
 
@@ -33,17 +33,17 @@ least(void **state)
     assert_false(due(32 * MB, 0, 0));
     assert_false(due(32 * MB, 32 * MB - 1, 0));
     assert_true(due(32 * MB, 32 * MB, 0));
-    assert_false(due(16 * MB, 16 * MB - 1, 128 * MB));
-    assert_true(due(16 * MB, 16 * MB, 128 * MB));
+    assert_false(due(12 * MB, 12 * MB - 1, 144 * MB));
+    assert_true(due(12 * MB, 12 * MB, 144 * MB));
 }
 
 
 static void
-eighth(void **state)
+twelfth(void **state)
 {
-    assert_false(due(16 * MB, 25 * MB - 1, 200 * MB));
-    assert_true(due(16 * MB, 25 * MB, 200 * MB));
-    assert_false(due(1, 250 * MB, 2001 * MB));
+    assert_false(due(12 * MB, 25 * MB - 1, 300 * MB));
+    assert_true(due(12 * MB, 25 * MB, 300 * MB));
+    assert_false(due(1, 250 * MB, 3001 * MB));
 }
 
 
@@ -52,7 +52,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(least),
-        cmocka_unit_test(eighth),
+        cmocka_unit_test(twelfth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -302,7 +302,7 @@ spelling(void **state)
 
 /*
  * The first URL of a site finds no room, a shorter one of the other spelling
- * behind it does: it is the first one, as it is spelled.
+ * after it does: it is the first one, as it is spelled.
  */
 
 static void
@@ -493,7 +493,7 @@ busy(void **state)
 
 
 /*
- * Long and short URLs of one batch in a small ring: behind one that does not
+ * Long and short URLs of one batch in a small ring: after one that does not
  * fit none is added, or the next round would call it seen.
  */
 

@@ -281,10 +281,120 @@ steep(void **state)
 }
 
 
-/* half of the entries are removed, and more come: chunks are given back */
+static void
+gone(us_bulk_t *b, uint64_t i)
+{
+    assert_int_equal(us_bulk_put(b, rnd(US_BULK_THREADS),
+                                 hash_of(test_key, i), i, US_BULK_GONE),
+                     0);
+}
+
+
+/*
+ * Entries are removed, each twice, and some of other hashes, which are not
+ * there: few of them or many, with new ones in the same merge or without.
+ * Those of sites with the same ids stay.
+ */
 
 static void
 removed(void **state)
+{
+    void        *mem;
+    uint64_t     i, n, more, one;
+    unsigned     k;
+    us_bulk_t   *b;
+    us_arena_t   a;
+
+    test_step = 1;
+    n = 20000;
+
+    for (k = 0; k < 40; k++) {
+        one = 1 + rnd(k % 2 ? 8 : 200);
+        more = k % 4 < 2 ? 0 : rnd(k % 3 ? 2000 : 60000);
+        test_key = rnd64();
+
+        mem = map(&a, ZONE);
+        b = us_bulk_create(&a, test_hash, NULL);
+        assert_non_null(b);
+        assert_int_equal(load(b, 0, n, 2, 1), 0);
+
+        for (i = 0; i < n; i++) {
+            if (i % one == 0) {
+                gone(b, i);
+                gone(b, i);
+            }
+        }
+
+        for (i = 0; i < 100; i++) {
+            assert_int_equal(us_bulk_put(b, 0, rnd64(), rnd(n), US_BULK_GONE),
+                             0);
+        }
+
+        assert_int_equal(load(b, n, more, 1, 0), 0);
+        assert_int_equal(us_bulk_memory(b), 0);
+        assert_int_equal(a.head->entries, n + n / 5 + more
+                                          - (n + one - 1) / one);
+
+        for (i = 0; i < n + more; i++) {
+
+            /* an id that is there as a site may be taken for a URL */
+
+            if (i >= n || i % 5) {
+                assert_int_equal(found(&a, hash_of(test_key, i), i),
+                                 i >= n || i % one != 0);
+
+            } else {
+                assert_true(found(&a, hash_of(~test_key, i), i));
+            }
+        }
+
+        us_bulk_destroy(b);
+        munmap(mem, ZONE);
+    }
+}
+
+
+/*
+ * As much is to be removed as there is, but none of it is there, and as much is
+ * added: the leaves of the merge are not fewer than their entries need.
+ */
+
+static void
+removed_in_vain(void **state)
+{
+    void        *mem;
+    uint64_t     i, n;
+    us_bulk_t   *b;
+    us_arena_t   a;
+
+    test_key = 5;
+    test_step = 1;
+    n = 40000;
+
+    mem = map(&a, ZONE);
+    b = us_bulk_create(&a, test_hash, NULL);
+    assert_non_null(b);
+    assert_int_equal(load(b, 0, n, 1, 0), 0);
+
+    for (i = 0; i < n; i++) {
+        assert_int_equal(us_bulk_put(b, 0, hash_of(~test_key, i), i,
+                                     US_BULK_GONE),
+                         0);
+    }
+
+    assert_int_equal(load(b, n, n, 1, 0), 0);
+    check(&a, 2 * n, 0);
+    assert_true(a.head->leaves >= us_bulk_leaves(2 * n) / 4 * 3);
+
+    us_bulk_destroy(b);
+    munmap(mem, ZONE);
+}
+
+
+/* most of the entries are removed, and more come: chunks are given back */
+
+static void
+given_back(void **state)
 {
     void        *mem;
     uint64_t     i, n, before;
@@ -303,12 +413,10 @@ removed(void **state)
 
     for (i = 0; i < n; i++) {
         if (i % 8) {
-            us_bulk_remove(b, hash_of(test_key, i), i);
-            us_bulk_remove(b, hash_of(test_key, i), i);
+            gone(b, i);
         }
     }
 
-    assert_int_equal(a.head->entries, n / 8);
     assert_int_equal(load(b, n, 1000, 1, 0), 0);
     assert_int_equal(a.head->entries, n / 8 + 1000);
     assert_true(a.head->area[US_AREA_LEAVES].n < before / 2);
@@ -369,6 +477,8 @@ main(void)
         cmocka_unit_test(close_bound),
         cmocka_unit_test(steep),
         cmocka_unit_test(removed),
+        cmocka_unit_test(removed_in_vain),
+        cmocka_unit_test(given_back),
         cmocka_unit_test(low_bits),
     };
 

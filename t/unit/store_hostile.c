@@ -2,7 +2,7 @@
 /*
  * URLs that somebody made to hurt: no kind of them takes more memory than its
  * text and 12 bytes each, none more time than its length allows, and whatever
- * is in the zone is told by a part.
+ * is in the zone is reported by a part.
  */
 
 
@@ -519,7 +519,7 @@ aimed(void **state)
 
 /*
  * Who takes anything for a leaf's header, at any address in the zone, looks at
- * nothing behind the zone; whatever its size.
+ * nothing past the zone; whatever its size.
  */
 
 static void

@@ -162,7 +162,7 @@ log_full(void **state)
 
 
 /*
- * A writer killed after us_log_write_locked() leaves its record behind the
+ * A writer killed after us_log_write_locked() leaves its record past the
  * log's end.  The chunk that is taken next must not have a byte of it.
  */
 

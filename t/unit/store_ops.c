@@ -6,54 +6,9 @@
 
 
 #include "store_zone.h"
+#include "stream.h"
 #include "codec/us_header.h"
 #include "store/us_store_private.h"
-
-
-typedef struct {
-    uint8_t      *data;
-    size_t        len;
-    size_t        size;
-} stream_t;
-
-
-static int
-stream_put(void *data, const uint8_t *p, size_t len)
-{
-    stream_t  *st = data;
-
-    if (st->len + len > st->size) {
-        st->size = (st->len + len) * 2;
-        st->data = realloc(st->data, st->size);
-    }
-
-    if (len) {
-        memcpy(st->data + st->len, p, len);
-        st->len += len;
-    }
-
-    return 0;
-}
-
-
-/* what the journal does */
-
-static void
-drain(us_store_t *s, stream_t *st)
-{
-    us_str_t  pieces[2];
-    uint64_t  lsn;
-
-    lsn = us_store_written(s);
-    us_store_ops(s, lsn, pieces);
-
-    stream_put(st, pieces[0].data, pieces[0].len);
-    stream_put(st, pieces[1].data, pieces[1].len);
-
-    assert_int_equal(pieces[0].len + pieces[1].len,
-                     us_store_published(s) - lsn);
-    us_store_set_written(s, us_store_published(s));
-}
 
 
 /* replays in pieces of any size; a copy of each, so that ASan sees its end */
@@ -191,11 +146,11 @@ replayed(void **state)
         step(a->store);
 
         if (rnd(4) == 0) {
-            drain(a->store, &st);
+            stream_drain(&st, a->store);
         }
     }
 
-    drain(a->store, &st);
+    stream_drain(&st, a->store);
     assert_int_equal(st.len, us_store_published(a->store));
 
     replay(b->store, &st, 5000);
@@ -212,6 +167,100 @@ replayed(void **state)
     zone_destroy(a);
     zone_destroy(b);
     zone_conf.sites = 0;
+}
+
+
+/*
+ * A dump, and many deletes and some adds after it: a replay that merges them
+ * makes the same store as one that does each by itself, under the lock.
+ */
+
+static void
+many_deletes(int sites, unsigned deletes, unsigned adds)
+{
+    int         was;
+    char        url[64];
+    unsigned    i, n, id;
+    uint64_t    lsn;
+    zone_t     *a, *z[2];
+    stream_t    dump = { 0 }, since = { 0 };
+
+    /* so many that a replay in this small zone merges before the deletes */
+
+    n = 20000;
+    zone_conf.sites = sites;
+    a = zone_create(1500 << 10, 1 << 14);
+
+    for (i = 0; i < n + adds + deletes; i++) {
+
+        if (i == n) {
+            assert_int_equal(us_store_dump(a->store, stream_put, &dump, &lsn),
+                             0);
+            assert_int_equal(lsn, since.len);
+            since.len = 0;
+        }
+
+        if (i < n || rnd(deletes + adds) < adds) {
+            sprintf(url, "http://s%u.test/%u", i % 1000, i);
+            assert_int_equal(add(a->store, url).status, US_NEW);
+
+        } else {
+            id = rnd(us_store_next_id(a->store));
+            assert_int_equal(us_store_delete(a->store, id, &was, &lsn),
+                             US_OK);
+        }
+
+        stream_drain(&since, a->store);
+    }
+
+    for (i = 0; i < 2; i++) {
+        z[i] = zone_create(1500 << 10, 0);
+        assert_int_equal(us_store_apply(z[i]->store, dump.data, dump.len),
+                         dump.len);
+
+        /* from then on, nothing is merged */
+
+        if (i == 1) {
+            assert_int_equal(us_store_settle(z[i]->store), 0);
+        }
+
+        replay(z[i]->store, &since, 30000);
+        same(a->store, z[i]->store);
+
+        assert_int_equal(((us_head_t *) z[i]->mem)->entries,
+                         ((us_head_t *) a->mem)->entries);
+    }
+
+    /* what was deleted is new in all of them, and all else is known */
+
+    for (i = 0; i < n; i++) {
+        sprintf(url, "http://s%u.test/%u", i % 1000, i);
+        lsn = add(a->store, url).id;
+        stream_drain(&since, a->store);
+        assert_int_equal(add(z[0]->store, url).id, lsn);
+        assert_int_equal(add(z[1]->store, url).id, lsn);
+    }
+
+    free(dump.data);
+    free(since.data);
+    zone_destroy(a);
+    zone_destroy(z[0]);
+    zone_destroy(z[1]);
+    zone_conf.sites = 0;
+}
+
+
+static void
+deleted_many(void **state)
+{
+    int  sites;
+
+    for (sites = 0; sites <= 1; sites++) {
+        many_deletes(sites, 100, 0);
+        many_deletes(sites, 10000, 0);
+        many_deletes(sites, 100, 1000);
+        many_deletes(sites, 10000, 8000);
+    }
 }
 
 
@@ -233,7 +282,7 @@ busy_lock(void *data)
 
     for (i = 0; i < busy_steps; i++) {
         step(busy_store);
-        drain(busy_store, after);
+        stream_drain(after, busy_store);
     }
 }
 
@@ -269,7 +318,7 @@ dumped_while(int sites, unsigned before, unsigned steps)
 
     for (i = 0; i < before; i++) {
         step(a->store);
-        drain(a->store, &since);
+        stream_drain(&since, a->store);
     }
 
     after = &since;
@@ -287,7 +336,7 @@ dumped_while(int sites, unsigned before, unsigned steps)
 
     for (i = 0; i < 1000; i++) {
         step(a->store);
-        drain(a->store, &since);
+        stream_drain(&since, a->store);
     }
 
     replay(b->store, &dump, 10000);
@@ -342,7 +391,7 @@ late_lock(void *data)
     for (i = 20; late_locks == 1 && i < 40000; i++) {
         sprintf(url, "http://s%u.test/%u", i % 20000, i);
         assert_int_equal(add(busy_store, url).status, US_NEW);
-        drain(busy_store, after);
+        stream_drain(after, busy_store);
     }
 
     late_locks++;
@@ -421,7 +470,7 @@ outgrown(void **state)
 
         sprintf(url, "http://s%u.test/%u", i % 20000, i);
         assert_int_equal(add(a->store, url).status, US_NEW);
-        drain(a->store, &since);
+        stream_drain(&since, a->store);
     }
 
     assert_int_equal(stream_put(&dump, since.data, since.len), 0);
@@ -499,7 +548,7 @@ lookup_mode(void **state)
 
     for (i = 0; i < 10000; i++) {
         step(a->store);
-        drain(a->store, &st);
+        stream_drain(&st, a->store);
     }
 
     assert_int_equal(us_store_dump(a->store, stream_put, &dump, &lsn), 0);
@@ -774,7 +823,7 @@ long_record(void **state)
     us_bitout_t   o;
     uint8_t      *url, bits[US_RECORD_BUFFER], stream[US_RECORD_BUFFER + 32];
 
-    /* ASan tells of the first byte behind */
+    /* ASan reports the first byte after them */
 
     url = malloc(US_URL_MAX + 8);
     z = zone_create(1 << 20, 0);
@@ -827,6 +876,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(replayed),
+        cmocka_unit_test(deleted_many),
         cmocka_unit_test(dumped),
         cmocka_unit_test(imaged),
         cmocka_unit_test(split_often),

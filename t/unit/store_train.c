@@ -443,7 +443,7 @@ trainer_thread(void **state)
 
 /*
  * A model is published while a dump is made, no URL is added meanwhile: it is
- * installed once, by the operation behind the dump.
+ * installed once, by the operation after the dump.
  */
 
 typedef struct {

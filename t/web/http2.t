@@ -47,7 +47,7 @@ sub curl
 {
     my ($path, @args) = @_;
 
-    # curl calls a body a form unless told otherwise
+    # curl calls a body a form unless -H says otherwise
 
     my @type = grep({ /^Content-Type|urlencode/ } @args) ? ()
         : ('-H', 'Content-Type: text/plain');

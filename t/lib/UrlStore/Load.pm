@@ -168,7 +168,7 @@ sub book
 
     my @gaps = grep { !defined $url[$_] } 0 .. $#url;
 
-    push @faults, "no URL was told for id $gaps[0] and " . $#gaps . ' more'
+    push @faults, "no URL was answered for id $gaps[0] and " . $#gaps . ' more'
         if @gaps;
 
     return { urls => \@url, id => \%id, faults => \@faults };

@@ -259,10 +259,10 @@ sub finish
 
     push @faults, 'not stopped' if !$t->stop;
 
-    my $told =
+    my $reported =
         `$UrlStore::Test::TOP/build/urlstore verify $t->{dir}/data`;
 
-    return @faults, $? == 0 ? () : $told;
+    return @faults, $? == 0 ? () : $reported;
 }
 
 

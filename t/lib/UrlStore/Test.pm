@@ -22,7 +22,7 @@ package UrlStore::Test;
 #
 # At the end of every file, for free: no [alert], [crit] or [emerg] in the
 # error log but for what was declared by allow() or by kill_worker(); no
-# report of a sanitizer or of valgrind; nginx left when told to, with 0.
+# report of a sanitizer or of valgrind; nginx ended by its signal, with 0.
 # So a file ends without done_testing().
 #
 # The environment:

@@ -1,0 +1,199 @@
+
+/*
+ * See us_list.h.
+ */
+
+
+#include "us_list.h"
+#include "us_args.h"
+#include "../us_text.h"
+
+
+static uint8_t *us_list_object(uint8_t *p, us_list_t *list);
+static int us_select_site(const us_select_t *select, us_str_t url);
+
+
+int
+us_list_is_id(us_str_t id)
+{
+    uint64_t  n;
+
+    return id.len <= US_LIST_DIGITS && us_id_parse(id, &n) != US_ID_BAD;
+}
+
+
+uint8_t *
+us_list_begin(uint8_t *p, const us_list_t *list)
+{
+    return list->format == US_FORMAT_JSON ? us_put(p, "{\"results\":[") : p;
+}
+
+
+uint8_t *
+us_list_id(uint8_t *p, us_list_t *list, us_str_t id, us_str_t url,
+    us_store_status_t status)
+{
+    const char  *name;
+
+    name = (status == US_OK) ? "ok"
+           : (status == US_DELETED) ? "deleted"
+           : (status == US_DAMAGED) ? "damaged" : "unknown";
+
+    if (list->format == US_FORMAT_TEXT) {
+        p = us_put_str(p, id);
+        *p++ = '\t';
+
+        if (status == US_OK) {
+            p = us_put_str(p, url);
+
+        } else {
+            p = us_put(p, "-\t");
+            p = us_put(p, name);
+        }
+
+        *p++ = '\n';
+
+        return p;
+    }
+
+    p = us_list_object(p, list);
+    p = us_put_str(p, id);
+    p = us_put(p, ",\"url\":");
+    p = (status == US_OK) ? us_json_quote(p, url) : us_put(p, "null");
+    p = us_put(p, ",\"status\":\"");
+    p = us_put(p, name);
+
+    return us_put(p, list->format == US_FORMAT_JSON ? "\"}" : "\"}\n");
+}
+
+
+uint8_t *
+us_list_url(uint8_t *p, us_list_t *list, uint64_t id, const us_str_t *url)
+{
+    if (list->format == US_FORMAT_TEXT) {
+        list->shown++;
+
+        p = us_put_u64(p, id);
+        *p++ = '\t';
+        p = url ? us_put_str(p, *url) : us_put(p, "-");
+        *p++ = '\n';
+
+        return p;
+    }
+
+    p = us_list_object(p, list);
+    p = us_put_u64(p, id);
+    p = us_put(p, ",\"url\":");
+    p = url ? us_json_quote(p, *url) : us_put(p, "null,\"status\":\"deleted\"");
+
+    return us_put(p, list->format == US_FORMAT_JSON ? "}" : "}\n");
+}
+
+
+/* as far as its id */
+
+static uint8_t *
+us_list_object(uint8_t *p, us_list_t *list)
+{
+    if (list->shown++ && list->format == US_FORMAT_JSON) {
+        *p++ = ',';
+    }
+
+    return us_put(p, "{\"id\":");
+}
+
+
+uint8_t *
+us_list_end(uint8_t *p, const us_list_t *list)
+{
+    return list->format == US_FORMAT_JSON ? us_put(p, "]}\n") : p;
+}
+
+
+uint8_t *
+us_list_next(uint8_t *p, const us_list_t *list, uint64_t next, int wanted)
+{
+    switch (list->format) {
+
+    case US_FORMAT_JSON:
+        p = us_put(p, "],\"next\":");
+        break;
+
+    case US_FORMAT_NDJSON:
+        p = us_put(p, "{\"next\":");
+        break;
+
+    default:
+
+        if (!wanted) {
+            return p;
+        }
+
+        p = us_put(p, "# next=");
+        break;
+    }
+
+    p = us_put_u64(p, next);
+
+    return us_put(p, list->format == US_FORMAT_TEXT ? "\n" : "}\n");
+}
+
+
+us_store_status_t
+us_select(us_store_t *s, const us_select_t *select, uint64_t id, uint8_t *buf,
+    us_str_t *url)
+{
+    us_store_status_t  status;
+
+    if ((select->marked || select->unmarked)
+        && us_store_marked(s, select->mark, id) == (int) select->unmarked)
+    {
+        return US_UNKNOWN;
+    }
+
+    if (select->new_sites && !us_store_first_of_site(s, id)) {
+        return US_UNKNOWN;
+    }
+
+    status = us_store_get(s, id, buf, &url->len);
+    url->data = buf;
+
+    if (status == US_DELETED && select->deleted && !select->site.len
+        && !select->prefix.len)
+    {
+        return US_DELETED;
+    }
+
+    if (status != US_OK) {
+        return US_UNKNOWN;
+    }
+
+    if (select->prefix.len
+        && (url->len < select->prefix.len
+            || memcmp(buf, select->prefix.data, select->prefix.len) != 0))
+    {
+        return US_UNKNOWN;
+    }
+
+    if (select->site.len && !us_select_site(select, *url)) {
+        return US_UNKNOWN;
+    }
+
+    return US_OK;
+}
+
+
+static int
+us_select_site(const us_select_t *select, us_str_t url)
+{
+    us_store_item_t  item;
+
+    item.url = url;
+    item.merge = select->merge;
+
+    us_store_item_split(&item);
+
+    return item.rest.len > select->site.len
+           && memcmp(item.rest.data, select->site.data, select->site.len) == 0
+           && item.rest.data[select->site.len] == '/';
+}

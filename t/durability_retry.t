@@ -1,0 +1,109 @@
+#!/usr/bin/perl
+
+# Retries with an Idempotency-Key while the disk is slow: a reply that waits
+# for it is kept before it waits, so that neither its client nor its worker is
+# needed any more; and it is sent to nobody before the disk has what it says.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use Time::HiRes qw(sleep time);
+use UrlStore::Test;
+
+need_fault_disk();
+
+my $t = UrlStore::Test->new(disk => 1)->run(<<'CONF');
+urlstore_zone u 16m path=%%DIR%%/data sync=always;
+add_header X-Pid $pid always;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+
+ok($t->ready(write => 1), 'ready');
+
+my ($r, $start, $sock, $pid);
+
+
+# --- the client leaves
+
+$t->disk('slow 700');
+($sock) = begin('left', 'a');
+close $sock;
+$start = time;
+$r = retry('left', 'a');
+cmp_ok(time - $start, '>', 0.2, 'a retry waits as the first try did');
+is($r->{body}, "0\tnew\thttp://a.example/\n", 'and gets its reply');
+is($r->{headers}{'idempotency-status'}, 'replayed', 'not another one');
+
+
+# --- the worker is killed
+
+($sock, $pid) = begin('killed', 'b');
+$t->kill_worker(KILL => $pid);
+wait_until(5, sub { $r = retry('killed', 'b'); $r->{status} == 200 });
+is($r->{body}, "1\tnew\thttp://b.example/\n",
+    'the reply outlives its worker');
+is($r->{headers}{'idempotency-status'}, 'replayed', 'as it was kept');
+
+
+# --- the disk does not answer: 503, and then the reply of the first try
+
+$t->disk('stall 1');
+($sock) = begin('stalled', 'c');
+$r = retry('stalled', 'c');
+is($r->{status}, 503, 'a disk that stalls');
+ok(!exists $r->{headers}{'idempotency-status'}, 'is not what is kept');
+ok($r->{headers}{'retry-after'}, 'a retry can help');
+$t->disk('');
+wait_until(20, sub { $r = retry('stalled', 'c'); $r->{status} == 200 });
+is($r->{body}, "2\tnew\thttp://c.example/\n", 'it does');
+is($r->{headers}{'idempotency-status'}, 'replayed', 'as it was kept');
+
+
+# --- a restart forgets replies, not URLs
+
+$t->kill_all;
+ok($t->start && $t->ready(write => 1), 'a start after kill -9');
+$r = retry('stalled', 'c');
+is($r->{body}, "2\tseen\thttp://c.example/\n", 'begins without replies');
+is($r->{headers}{'idempotency-status'}, 'kept', 'and keeps new ones');
+
+
+# Sends POST /add of one URL and waits until its reply waits for the disk: its
+# connection, and the worker that has it.
+
+sub begin
+{
+    my ($key, $host) = @_;
+
+    my $client = $t->client;
+    my $health = $client->request('GET', '/health');
+    my $kept = kept();
+
+    $client->_send("POST /add HTTP/1.1\r\nHost: x\r\nIdempotency-Key: $key\r\n"
+        . "Content-Length: " . length("http://$host.example/") . "\r\n\r\n"
+        . "http://$host.example/");
+
+    wait_until(5, sub { kept() > $kept });
+
+    return (delete $client->{sock}, $health->{headers}{'x-pid'});
+}
+
+
+sub kept
+{
+    return $t->client->request('GET', '/stats')->json->{idempotency_kept};
+}
+
+
+sub retry
+{
+    my ($key, $host) = @_;
+
+    return $t->client->request('POST', '/add', "http://$host.example/",
+        'Idempotency-Key' => $key)
+        // UrlStore::Answer->none('the connection ended');
+}

@@ -1,0 +1,211 @@
+
+/*
+ * Lists of ids and URLs: their formats, and which URLs of a store are wanted.
+ */
+
+
+#include "store_zone.h"
+#include "api/us_list.h"
+
+
+static us_list_t  list;
+
+
+static void
+is(uint8_t *p, uint8_t *end, const char *expected)
+{
+    assert_int_equal(end - p, strlen(expected));
+    assert_memory_equal(p, expected, end - p);
+    free(p);
+}
+
+
+static void
+id_is(const char *id, us_store_status_t status, const char *expected)
+{
+    uint8_t  *p;
+
+    p = malloc(US_LIST_LINE);
+    is(p, us_list_id(p, &list, (us_str_t) { strlen(id), (uint8_t *) id },
+                     us_string("http://a/\""), status), expected);
+}
+
+
+static void
+url_is(uint64_t id, const us_str_t *url, const char *expected)
+{
+    uint8_t  *p;
+
+    p = malloc(US_LIST_LINE);
+    is(p, us_list_url(p, &list, id, url), expected);
+}
+
+
+static void
+ends_are(const char *begin, const char *end, const char *next)
+{
+    uint8_t  *p;
+
+    p = malloc(US_LIST_END);
+    is(p, us_list_begin(p, &list), begin);
+    p = malloc(US_LIST_END);
+    is(p, us_list_end(p, &list), end);
+    p = malloc(US_LIST_END);
+    is(p, us_list_next(p, &list, 12, 1), next);
+}
+
+
+static void
+formats(void **state)
+{
+    us_str_t  url;
+
+    url = us_string("http://a/");
+    memset(&list, 0, sizeof(list));
+
+    list.format = US_FORMAT_TEXT;
+    ends_are("", "", "# next=12\n");
+    id_is("7", US_OK, "7\thttp://a/\"\n");
+    id_is("8", US_DELETED, "8\t-\tdeleted\n");
+    id_is("9", US_UNKNOWN, "9\t-\tunknown\n");
+    id_is("10", US_DAMAGED, "10\t-\tdamaged\n");
+    url_is(7, &url, "7\thttp://a/\n");
+    url_is(8, NULL, "8\t-\n");
+    assert_int_equal(list.shown, 2);
+
+    list.shown = 0;
+    list.format = US_FORMAT_JSON;
+    ends_are("{\"results\":[", "]}\n", "],\"next\":12}\n");
+    id_is("7", US_OK,
+          "{\"id\":7,\"url\":\"http://a/\\\"\",\"status\":\"ok\"}");
+    id_is("8", US_DELETED,
+          ",{\"id\":8,\"url\":null,\"status\":\"deleted\"}");
+    url_is(9, &url, ",{\"id\":9,\"url\":\"http://a/\"}");
+    url_is(10, NULL, ",{\"id\":10,\"url\":null,\"status\":\"deleted\"}");
+
+    list.format = US_FORMAT_NDJSON;
+    ends_are("", "", "{\"next\":12}\n");
+    id_is("7", US_UNKNOWN,
+          "{\"id\":7,\"url\":null,\"status\":\"unknown\"}\n");
+    url_is(9, &url, "{\"id\":9,\"url\":\"http://a/\"}\n");
+
+    list.format = US_FORMAT_TEXT;
+    assert_int_equal(us_list_next((uint8_t *) "", &list, 12, 0) - (uint8_t *)
+                     "", 0);
+}
+
+
+static void
+ids(void **state)
+{
+    assert_int_equal(us_list_is_id(us_string("0")), 1);
+    assert_int_equal(us_list_is_id(
+                         us_string("12345678901234567890123456789012")), 1);
+    assert_int_equal(us_list_is_id(
+                         us_string("123456789012345678901234567890123")), 0);
+    assert_int_equal(us_list_is_id(us_string("")), 0);
+    assert_int_equal(us_list_is_id(us_string("01")), 0);
+    assert_int_equal(us_list_is_id(us_string("7 ")), 0);
+}
+
+
+/* the ids that are wanted, those of deleted URLs in brackets */
+
+static void
+wanted(us_store_t *s, us_select_t select, const char *expected)
+{
+    char      text[128];
+    size_t    len;
+    uint64_t  id;
+    us_str_t  url;
+    uint8_t   buf[US_URL_MAX + 8];
+
+    len = 0;
+
+    for (id = 0; id < us_store_next_id(s); id++) {
+
+        switch (us_select(s, &select, id, buf, &url)) {
+
+        case US_OK:
+            len += sprintf(&text[len], "%d", (int) id);
+            break;
+
+        case US_DELETED:
+            len += sprintf(&text[len], "[%d]", (int) id);
+            break;
+
+        default:
+            break;
+        }
+    }
+
+    text[len] = '\0';
+    assert_string_equal(text, expected);
+}
+
+
+static void
+selects(void **state)
+{
+    int          was;
+    zone_t      *z;
+    uint64_t     lsn;
+    us_select_t  select;
+
+    z = zone_create(4 << 20, 0);
+
+    add(z->store, "http://a.com/");             /* 0 */
+    add(z->store, "http://b.com/x");            /* 1 */
+    add(z->store, "http://a.com/x/y");          /* 2 */
+    add(z->store, "http://a.com:8/");           /* 3 */
+    add(z->store, "http://ba.com/");            /* 4 */
+    add(z->store, "https://b.com/");            /* 5 */
+
+    assert_int_equal(us_store_delete(z->store, 3, &was, &lsn), US_OK);
+    assert_int_equal(us_store_mark(z->store, 1, 2, 1, &lsn), US_OK);
+
+    memset(&select, 0, sizeof(select));
+    wanted(z->store, select, "01245");
+    select.deleted = 1;
+    wanted(z->store, select, "012[3]45");
+
+    select.mark = 1;
+    select.marked = 1;
+    wanted(z->store, select, "2");
+    select.marked = 0;
+    select.unmarked = 1;
+    wanted(z->store, select, "01[3]45");
+
+    memset(&select, 0, sizeof(select));
+    select.deleted = 1;
+    select.prefix = us_string("http://a.com/");
+    wanted(z->store, select, "02");
+    select.prefix = us_string("http://a.com/x/y");
+    wanted(z->store, select, "2");
+
+    memset(&select, 0, sizeof(select));
+    select.deleted = 1;
+    select.site = us_string("b.com");
+    wanted(z->store, select, "15");
+    select.site = us_string("b.co");
+    wanted(z->store, select, "");
+
+    memset(&select, 0, sizeof(select));
+    select.new_sites = 1;
+    wanted(z->store, select, "014");
+
+    zone_destroy(z);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(formats),
+        cmocka_unit_test(ids),
+        cmocka_unit_test(selects),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
