@@ -247,6 +247,21 @@ for ([ 'POST', '/in/add?only="old"', 400,
     [ 'GET', '/in/normalize?url=x&profile=best', 400,
         'unknown profile "best"; use crawler, crawler-clean, whatwg, '
         . 'strict-rfc3986 or aggressive' ],
+    [ 'GET', '/in/urls?limit=0', 400,
+        'invalid "limit" "0"; a decimal number, 1 or more, is expected' ],
+    [ 'GET', '/in/urls?from=-1', 400,
+        'invalid "from" "-1"; a decimal number, 0 or more, is expected' ],
+    [ 'GET', '/in/urls?site=a%20b', 400,
+        'invalid "site" "a b"; HOST[:PORT] is expected' ],
+    (map { [ @$_, '"007" is not an id; a decimal number of at most 32 digits, '
+        . 'without a leading zero, is expected' ] }
+        [ 'GET', '/in/url/007', 400 ], [ 'GET', '/in/url/7,007', 400 ],
+        [ 'DELETE', '/in/url/007', 400 ]),
+    [ 'POST', '/in/url', 400, '"x" is not an id; a decimal number of at most '
+        . '32 digits, without a leading zero, is expected' ],
+    [ 'GET', '/in/url/99999', 404, 'the id 99999 was not given yet' ],
+    [ 'DELETE', '/in/url/' . 9 x 50, 404,
+        'the id ' . 9 x 40 . ' was not given yet' ],
     [ 'GET', '/in/site/a%20b', 400,
         'invalid host "a b"; /site/HOST[:PORT] is expected' ],
     [ 'POST', '/in/add', 415, 'unsupported Content-Type "image/\"png\""; use '

@@ -22,8 +22,12 @@
 
 #define NGX_HTTP_URLSTORE_IDS      64         /* of a slice, 50 us */
 
-#define NGX_HTTP_URLSTORE_NO_ID    "an id is a decimal number, without a "    \
-                                   "leading zero and of at most 32 digits"
+/* bytes of a client's text that a problem shows */
+#define NGX_HTTP_URLSTORE_SHOWN    40
+
+#define NGX_HTTP_URLSTORE_NO_ID                                               \
+    "\"%*s\" is not an id; a decimal number of at most 32 digits, without a "  \
+    "leading zero, is expected"
 
 
 typedef struct {
@@ -83,7 +87,10 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
 
     if (known == US_ID_BAD) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "an id is a decimal number");
+                                         NGX_HTTP_URLSTORE_NO_ID,
+                                         ngx_min(ctx->tail.len,
+                                                 NGX_HTTP_URLSTORE_SHOWN),
+                                         ctx->tail.data);
     }
 
     if (known == US_ID_OK) {
@@ -93,8 +100,7 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
     if (r->method == NGX_HTTP_DELETE) {
 
         if (known == US_ID_NEVER) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
-                                             "no such id was given yet");
+            return ngx_http_urlstore_url_missing(r);
         }
 
         return ngx_http_urlstore_url_delete(r);
@@ -397,8 +403,15 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_urlstore_url_missing(ngx_http_request_t *r)
 {
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
     return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
-                                     "no such id was given yet");
+                                     "the id %*s was not given yet",
+                                     ngx_min(ctx->tail.len,
+                                             NGX_HTTP_URLSTORE_SHOWN),
+                                     ctx->tail.data);
 }
 
 
@@ -482,7 +495,10 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
 
         if (!us_list_is_id((us_str_t) { comma - p, p })) {
             return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             NGX_HTTP_URLSTORE_NO_ID);
+                                             NGX_HTTP_URLSTORE_NO_ID,
+                                             ngx_min(comma - p,
+                                                     NGX_HTTP_URLSTORE_SHOWN),
+                                             p);
         }
     }
 
@@ -599,7 +615,10 @@ ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
         || !us_list_is_id(in->text))
     {
         return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
-                                       NGX_HTTP_URLSTORE_NO_ID);
+                                       NGX_HTTP_URLSTORE_NO_ID,
+                                       ngx_min(in->text.len,
+                                               NGX_HTTP_URLSTORE_SHOWN),
+                                       in->text.data);
     }
 
     if (ngx_http_urlstore_out_room(list, in->text.len + 1) != NGX_OK) {

@@ -37,7 +37,7 @@ typedef struct {
 static ngx_int_t ngx_http_urlstore_urls_args(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
 static ngx_int_t ngx_http_urlstore_urls_number(ngx_http_request_t *r,
-    const char *name, uint64_t *n);
+    const char *name, uint64_t least, uint64_t *n);
 static ngx_int_t ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
 static ngx_int_t ngx_http_urlstore_urls_site(ngx_http_request_t *r,
@@ -103,13 +103,16 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
 
     n = 1000;
 
-    if (ngx_http_urlstore_urls_number(r, "from", &urls->at) != NGX_OK
-        || ngx_http_urlstore_urls_number(r, "limit", &n) != NGX_OK
-        || n == 0)
-    {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"from\" or \"limit\": an id "
-                                         "and a number of lines are expected");
+    rc = ngx_http_urlstore_urls_number(r, "from", 0, &urls->at);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    rc = ngx_http_urlstore_urls_number(r, "limit", 1, &n);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     urls->limit = ngx_min(n, NGX_HTTP_URLSTORE_EXAMINE);
@@ -142,24 +145,33 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
 }
 
 
+/* NGX_DECLINED: *n is the argument, or as before; else a reply has been sent */
+
 static ngx_int_t
 ngx_http_urlstore_urls_number(ngx_http_request_t *r, const char *name,
-    uint64_t *n)
+    uint64_t least, uint64_t *n)
 {
+    ngx_int_t  rc;
     ngx_str_t  value;
 
-    switch (ngx_http_urlstore_arg(r, name, &value)) {
+    rc = ngx_http_urlstore_arg(r, name, &value);
 
-    case NGX_OK:
-        return us_id_parse(ngx_http_urlstore_str(&value), n) == US_ID_BAD
-               ? NGX_ERROR : NGX_OK;
-
-    case NGX_DECLINED:
-        return NGX_OK;
-
-    default:
-        return NGX_ERROR;
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_DECLINED
+                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
+
+    if (us_id_parse(ngx_http_urlstore_str(&value), n) == US_ID_BAD
+        || *n < least)
+    {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"%s\" \"%*s\"; a decimal "
+                                         "number, %uL or more, is expected",
+                                         name, ngx_min(value.len, 100),
+                                         value.data, least);
+    }
+
+    return NGX_DECLINED;
 }
 
 
@@ -234,8 +246,9 @@ ngx_http_urlstore_urls_site(ngx_http_request_t *r,
 
     if (rc != NGX_OK) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"site\": a host is "
-                                         "expected");
+                                         "invalid \"site\" \"%*s\"; "
+                                         "HOST[:PORT] is expected",
+                                         ngx_min(value.len, 100), value.data);
     }
 
     urls->select.merge = merge;
