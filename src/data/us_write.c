@@ -27,6 +27,10 @@
  * gap in the journal.  So until then requests that write are refused, too, and
  * no further operation is promised (us_life_lsn()).
  *
+ * A start that finds the gap is damaged, and rightly so: all processes ended
+ * before the snapshot was complete, and what the segment held was in memory
+ * only.  An id is the number of an add, so what follows the gap is of no use.
+ *
  *     sealed ... sealed   (gone)   |new segment
  *                                  |-- snapshot -->
  */

@@ -923,6 +923,55 @@ test_segment_cut(void **state)
 }
 
 
+/*
+ * All processes end while the journal has a gap: what the removed segment held
+ * was in memory only, and is lost.  The directory is damaged, not loaded in
+ * part, and stays as it is.  The remedy: the segment is put back, and the one
+ * after the gap, of which nothing was promised, is removed.
+ */
+
+static void
+test_gap_stop(void **state)
+{
+    char     path[200], aside[200], after[200];
+    proc_t  *p;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 50);
+    pass(1000);
+
+    snprintf(path, sizeof(path), "%s/%s", world.path, newest());
+    snprintf(aside, sizeof(aside), "%s/aside", world.path);
+    assert_int_equal(rename(path, aside), 0);
+
+    world.now += 1000;
+    proc_step(p);
+    proc_step(p);
+    (void) add_some(p, 50, 10);
+    proc_step(p);
+    assert_int_equal(us_life_ids(&p->l), 50);
+    assert_int_equal(world.sh->snapshots, 0);
+
+    snprintf(after, sizeof(after), "%s/%s", world.path, newest());
+    assert_string_not_equal(path, after);
+
+    p = restart();
+    pass(5000);
+    assert_int_equal(state_of(p), US_LIFE_DAMAGED);
+    assert_true(said(p, "the journal from LSN"));
+    assert_true(said(p, "is missing"));
+    assert_int_equal(rename(aside, path), 0);
+    assert_int_equal(unlink(after), 0);
+
+    p = restart();
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_true(has_all(p, 50));
+    assert_int_equal(us_store_next_id(p->l.store), 50);
+}
+
+
 /* the next add finds it out, too: it is not answered */
 
 static void
@@ -1724,6 +1773,7 @@ main(int argc, char **argv)
         test(test_segment_removed),
         test(test_segment_replaced),
         test(test_segment_cut),
+        test(test_gap_stop),
         test(test_segment_removed_add),
         test(test_segment_removed_dirty),
         test(test_segment_removed_in_doubt),
