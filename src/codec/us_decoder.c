@@ -818,7 +818,7 @@ us_text_same(const uint8_t *p, const uint8_t *q, size_t n)
 
 
 size_t
-us_decode_same(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
+us_decode_same(const us_decoder_t *d, unsigned ctx, us_bitin_t *b,
     const uint8_t *text, size_t len)
 {
     size_t          p, same;
@@ -859,6 +859,8 @@ us_decode_same(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
             p += same;
             break;
         }
+
+        b->pos = r.pos;
     }
 
     return p < len ? p : len;

@@ -129,11 +129,12 @@ void us_decode_compare(us_comparison_t *all, unsigned n);
 
 
 /*
- * How many bytes of a text the bits encode, up to the first difference.  After
- * the text US_DECODE_SLACK bytes can be read.
+ * How many bytes of a text the bits encode, up to the first difference; the
+ * tokens that are wholly equal end at b->pos.  After the text US_DECODE_SLACK
+ * bytes can be read.
  */
 
-size_t us_decode_same(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
+size_t us_decode_same(const us_decoder_t *d, unsigned ctx, us_bitin_t *b,
     const uint8_t *text, size_t len);
 
 

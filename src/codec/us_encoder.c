@@ -20,11 +20,14 @@
  * their rank in the model's list is spared.
  *
  *     entry    | 1 | token's high bits | context: 7 | bits of the code: 16 |
- *     number   low bits of the token, the context mixed into them
+ *     number   low bits of the token, and US_CODES_FIRST for each context
  */
-#define US_CODES_BITS    12
+#define US_CODES_BITS    14
 #define US_CODES         (1u << US_CODES_BITS)
 #define US_CODES_KNOWN   (1u << 12)
+
+/* places from one context's first token, the most used, to the next one's */
+#define US_CODES_FIRST   (US_CODES / US_CTX_MAX)
 
 
 struct us_encoder_s {
@@ -177,7 +180,7 @@ us_encoder_put(us_encoder_t *e, us_bitout_t *o, unsigned code,
     uint32_t   tag;
     uint32_t  *known;
 
-    known = &e->codes[(symbol ^ code * 53) % US_CODES];
+    known = &e->codes[(symbol + code * US_CODES_FIRST) % US_CODES];
     tag = US_CODES_KNOWN | symbol >> US_CODES_BITS << 7 | code;
 
     if (*known >> 16 != tag) {

@@ -342,7 +342,10 @@ us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
 }
 
 
-/* keeps what the next text may have in common with this one */
+/*
+ * Keeps what the next text may have in common with this one; or with the one
+ * before, if all starts of this one are further on.
+ */
 
 static void
 us_parse_keep(us_parser_t *p, const uint8_t *text, size_t len,
@@ -350,15 +353,19 @@ us_parse_keep(us_parser_t *p, const uint8_t *text, size_t len,
 {
     size_t  i, limit;
 
-    p->clean = starts[0].at ? 0 : len;
-    p->price = starts[0].price;
+    if (starts[0].at == 0) {
+        p->clean = len;
+        p->price = starts[0].price;
+    }
 
-    for (i = 1; i < nstarts; i++) {
+    for (i = starts[0].at == 0; i < nstarts; i++) {
         limit = starts[i].at ? starts[i].at - 1 : 0;
         p->clean = limit < p->clean ? limit : p->clean;
     }
 
-    memcpy(p->text, text, p->clean);
+    if (starts[0].at == 0) {
+        memcpy(p->text, text, p->clean);
+    }
 }
 
 

@@ -125,10 +125,13 @@ us_chain_records(us_codec_t *c, us_chain_t *chain, uint64_t id)
 }
 
 
-/* decodes a record; returns its length, 0: it is damaged */
+/*
+ * Decodes the first `most` bytes of a record, or all that it has; some more may
+ * come.  Returns their number, 0: it is damaged.
+ */
 
 static size_t
-us_record_text(us_codec_t *c, uint64_t id, uint8_t *text)
+us_record_text(us_codec_t *c, uint64_t id, uint8_t *text, size_t most)
 {
     size_t       cut, need;
     ssize_t      n;
@@ -144,11 +147,15 @@ us_record_text(us_codec_t *c, uint64_t id, uint8_t *text)
 
     for (k = chain.n; k-- > 0; /* void */) {
         l = &chain.links[k];
-        need = k ? chain.links[k - 1].header.cut : US_URL_MAX + 1;
+        need = k ? chain.links[k - 1].header.cut : most;
         cut = l->header.cut;
 
         if (us_chain_again(c, &chain, l) == -1) {
             return 0;
+        }
+
+        if (cut >= most) {
+            return cut;
         }
 
         /* a reference that supplies no byte here */
@@ -175,15 +182,23 @@ us_record_text(us_codec_t *c, uint64_t id, uint8_t *text)
 size_t
 us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text)
 {
+    return us_record_decode_head(c, id, text, US_URL_MAX + 1);
+}
+
+
+size_t
+us_record_decode_head(us_codec_t *c, uint64_t id, uint8_t *text, size_t most)
+{
     size_t  len;
 
-    len = us_record_text(c, id, c->text);
+    len = us_record_text(c, id, c->text, most);
 
     if (len == 0) {
         text[0] = 0;
         return 1;
     }
 
+    len = len < most ? len : most;
     memcpy(text, c->text, len);
 
     return len;

@@ -45,6 +45,10 @@ void us_codec_destroy(us_codec_t *c);
  */
 size_t us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text);
 
+/* the same, but only the first `most` bytes, if there are more */
+size_t us_record_decode_head(us_codec_t *c, uint64_t id, uint8_t *text,
+    size_t most);
+
 /*
  * The class if the record's rest equals this one, else -1, as soon as a byte
  * differs.  A byte before rest can be read.

@@ -129,6 +129,7 @@ typedef struct {
     us_header_t       header;
     unsigned          seat;
     unsigned          depth;
+    uint32_t          spares;         /* about the price of these bytes */
     us_start_t        start;
 } us_choice_t;
 

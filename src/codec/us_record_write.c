@@ -12,6 +12,12 @@
 #include "us_record_private.h"
 
 
+/*
+ * A reference is clearly cheaper than none if the tokens that it spares have
+ * cost so much more in the record that it names: the parse begins at its cut.
+ */
+#define US_CLEARLY        (6 * US_PRICE_BIT)
+
 /* seats for which the encoder of a new model is built one step further */
 #define US_STEP_SEATS     64
 
@@ -91,8 +97,18 @@ us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text, size_t len,
     choice = choices;
     price = UINT32_MAX;
 
+    /* the first choice is no reference */
+
+    for (i = 1; i < n && e; i++) {
+        if (choices[i].start.price + US_CLEARLY < choices[i].spares) {
+            choice = choices + 1;
+        }
+    }
+
+    n -= (unsigned) (choice - choices);
+
     for (i = 0; i < n; i++) {
-        starts[i] = choices[i].start;
+        starts[i] = choice[i].start;
     }
 
     if (e) {

@@ -84,17 +84,21 @@ us_chain_same_raw(const us_link_t *l, const uint8_t *text, size_t len)
 }
 
 
-/* the common prefix of a text and that of a chain, read from the inside */
+/*
+ * The common prefix of a text and that of a chain, read from the inside; *price
+ * is about what the tokens there cost.
+ */
 
 static size_t
 us_chain_same(us_codec_t *c, us_chain_t *chain, const uint8_t *text,
-    size_t len)
+    size_t len, uint32_t *price)
 {
-    size_t      cut, limit, same;
+    size_t      cut, limit, same, begin;
     unsigned    k, ctx;
     us_link_t  *l;
 
     same = 0;
+    *price = 0;
 
     for (k = chain->n; k-- > 0; /* void */) {
         l = &chain->links[k];
@@ -115,9 +119,14 @@ us_chain_same(us_codec_t *c, us_chain_t *chain, const uint8_t *text,
 
         } else {
             ctx = cut ? us_model_tail_ctx(text[cut - 1]) : US_CTX_START;
+            begin = l->bits.pos;
             same = cut + us_decode_same(c->models.tables[l->header.number]
                                         .decoder, ctx, &l->bits, text + cut,
                                         limit - cut);
+
+            if (l->header.number == c->models.number) {
+                *price += (uint32_t) (l->bits.pos - begin) * US_PRICE_BIT;
+            }
         }
     }
 
@@ -245,7 +254,7 @@ us_references(us_codec_t *c, const us_seat_t *s, unsigned seat, size_t len,
             continue;
         }
 
-        same = us_chain_same(c, &chain, c->own, len);
+        same = us_chain_same(c, &chain, c->own, len, &choices[n].spares);
         same = same < US_CUT_MAX ? same : US_CUT_MAX;
 
         if (same >= US_CUT_MIN) {

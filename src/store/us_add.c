@@ -188,14 +188,44 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat)
 }
 
 
+/* an open hash table of the seats that are the first of a site: number + 1 */
+
+#define US_PLACES  (2 * US_STORE_GROUP)
+
+
+/* the first seat of the group with seat i's site; or NULL: that is it now */
+
+static us_store_seat_t *
+us_store_place_find(us_store_t *s, uint16_t *places, size_t i)
+{
+    size_t            h;
+    us_store_seat_t  *first;
+
+    for (h = s->seats[i].site_hash % US_PLACES;
+         places[h];
+         h = (h + 1) % US_PLACES)
+    {
+        first = &s->seats[places[h] - 1];
+
+        if (first->site_hash == s->seats[i].site_hash) {
+            return first;
+        }
+    }
+
+    places[h] = (uint16_t) (i + 1);
+
+    return NULL;
+}
+
+
 /* settles the site and the spelling of an unseen item as far as known now */
 
 static void
-us_store_place(us_store_t *s, us_store_item_t *items, size_t i)
+us_store_place(us_store_t *s, us_store_item_t *items, size_t i,
+    uint16_t *places)
 {
-    size_t            k;
     us_store_site_t   site;
-    us_store_seat_t  *sl;
+    us_store_seat_t  *sl, *first;
 
     sl = &s->seats[i];
 
@@ -203,25 +233,18 @@ us_store_place(us_store_t *s, us_store_item_t *items, size_t i)
     sl->site_hash = us_store_site_hash(s, sl->site);
     sl->site_first = US_STORE_NO_ID;
 
-    for (k = 0; k < i; k++) {
-        if (items[k].status == US_UNSEEN
-            && s->seats[k].site_hash == sl->site_hash)
-        {
-            sl->site_first = s->seats[k].site_first;
-            items[i].spelling = us_store_class(&items[i],
-                                               s->seats[k].klass);
-            goto done;
-        }
-    }
+    first = us_store_place_find(s, places, i);
 
-    if (us_store_site_recall(s, sl->site, &site)
-        || us_store_site_find(s, sl->site, sl->site_hash, &site))
+    if (first) {
+        sl->site_first = first->site_first;
+        items[i].spelling = us_store_class(&items[i], first->klass);
+
+    } else if (us_store_site_recall(s, sl->site, &site)
+               || us_store_site_find(s, sl->site, sl->site_hash, &site))
     {
         sl->site_first = site.first;
         items[i].spelling = us_store_class(&items[i], site.spelling);
     }
-
-done:
 
     sl->klass = items[i].spelling;
 }
@@ -236,7 +259,8 @@ static size_t
 us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older)
 {
-    size_t  i, unseen;
+    size_t    i, unseen;
+    uint16_t  places[US_PLACES];
 
     us_store_seen(s, items, n);
 
@@ -258,9 +282,10 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
 
         if (unseen++ == 0) {
             us_record_begin(s->codec);
+            memset(places, 0, sizeof(places));
         }
 
-        us_store_place(s, items, i);
+        us_store_place(s, items, i, places);
         us_record_encode(s->codec, i, s->seats[i].klass, items[i].rest);
     }
 

@@ -315,7 +315,10 @@ us_store_site_look(us_store_t *s, us_probe_t *p, us_str_t site, uint64_t hash,
             continue;
         }
 
-        rest.len = us_record_decode(s->codec, id, s->text) - 1;
+        /* the class, and one byte more, which ends a site */
+
+        rest.len = us_record_decode_head(s->codec, id, s->text, site.len + 2)
+                   - 1;
         rest.data = s->text + 1;
         rest = us_site(rest);
 
