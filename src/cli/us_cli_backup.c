@@ -43,6 +43,8 @@ static int us_backup_parse(const us_cli_command_t *c, int argc, char **argv,
     uint64_t *rate);
 static int us_backup_run(const char *from, const char *to, uint64_t rate,
     int (*finish)(us_backup_t *b), const char *done);
+static int us_backup_make(us_backup_t *b, const char *from, const char *to,
+    int (*finish)(us_backup_t *b), uint64_t *epoch);
 static int us_backup_in_place(const char *path);
 static int us_backup_failed(const char *path, const us_backup_t *b);
 static void us_backup_say(const char *done, const char *path,
@@ -196,14 +198,7 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
 
     if (code == US_CLI_DONE) {
         b.to = t.dirfd;
-        code = us_backup_copy(&b) == 0 ? US_CLI_DONE
-                                       : us_backup_failed(b.unwritten
-                                                          ? to : from, &b);
-    }
-
-    if (code == US_CLI_DONE) {
-        epoch = b.manifest.epoch;
-        code = finish(&b) == 0 ? US_CLI_DONE : us_backup_failed(to, &b);
+        code = us_backup_make(&b, from, to, finish, &epoch);
     }
 
     if (code == US_CLI_DONE) {
@@ -218,6 +213,22 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
     us_cli_data_close(&d);
 
     return code;
+}
+
+
+/* copies and checks, then finishes; *epoch is the source's */
+
+static int
+us_backup_make(us_backup_t *b, const char *from, const char *to,
+    int (*finish)(us_backup_t *b), uint64_t *epoch)
+{
+    if (us_backup_copy(b) == -1) {
+        return us_backup_failed(b->unwritten ? to : from, b);
+    }
+
+    *epoch = b->manifest.epoch;
+
+    return finish(b) == 0 ? US_CLI_DONE : us_backup_failed(to, b);
 }
 
 
@@ -255,18 +266,12 @@ us_backup_in_place(const char *path)
                                        "first" : strerror(errno));
         code = US_CLI_USAGE;
 
-    } else if (us_backup_copy(&b) == -1) {
-        code = us_backup_failed(path, &b);
-
     } else {
-        epoch = b.manifest.epoch;
+        code = us_backup_make(&b, path, path, us_backup_restore, &epoch);
+    }
 
-        if (us_backup_restore(&b) == -1) {
-            code = us_backup_failed(path, &b);
-
-        } else {
-            us_backup_say("restored", path, &b, epoch);
-        }
+    if (code == US_CLI_DONE) {
+        us_backup_say("restored", path, &b, epoch);
     }
 
     if (lock != -1) {
