@@ -15,7 +15,7 @@
 
 #define US_TALLIES      64
 #define US_N_BUCKETS    13
-#define US_N_ENDPOINTS  16            /* at most */
+#define US_N_ENDPOINTS  20            /* at most */
 
 
 typedef enum {
@@ -47,6 +47,9 @@ typedef enum {
 
     US_N = 56                         /* seven cache lines */
 } us_counter_t;
+
+_Static_assert(US_N_REQUESTS + US_N_ENDPOINTS <= US_N,
+               "a tally has no room for the counters");
 
 
 /*

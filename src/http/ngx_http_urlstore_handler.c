@@ -105,6 +105,10 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
     { ngx_null_string, 0, 0, 0, 0, NULL, NULL }
 };
 
+_Static_assert(sizeof(ngx_http_urlstore_endpoints)
+               / sizeof(ngx_http_urlstore_endpoints[0])
+               <= US_N_ENDPOINTS + 1, "each endpoint has a counter");
+
 
 ngx_int_t
 ngx_http_urlstore_handler(ngx_http_request_t *r)

@@ -147,7 +147,7 @@ ngx_http_urlstore_stats_endpoints(ngx_http_request_t *r, us_figures_t *f)
 
     ep = umcf->endpoints;
 
-    for (i = 0; ep[i].handler && i < US_N_ENDPOINTS; i++) {
+    for (i = 0; ep[i].handler; i++) {
 
         /* an empty label would be none */
 
