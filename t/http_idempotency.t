@@ -305,13 +305,40 @@ like($again, qr/Idempotency-Status: replayed/, 'the slow one is a retry then');
 is($again =~ s/.*?\r\n\r\n//sr, $r->{body}, 'with the same reply');
 
 
+# a first try that is slow, over a connection that is used again
+
+for my $what ('text', 'a problem', 'a deleted URL') {
+    my $client = $t->client;
+    my $body = $what eq 'a problem' ? "url=x:\n" : url() . "\n";
+    my @bytes = split //, $body;
+    my @slow = (sub { sleep 0.02 if @bytes % 10 == 0; shift @bytes },
+        key(key()));
+
+    $client->{no_retry} = 1;
+    $client->{timeout} = 5;
+
+    for (1 .. 3) {
+        @bytes = split //, $body;
+        $r = $what eq 'a deleted URL'
+            ? $client->request('DELETE', '/url/2', @slow)
+            : $client->request('POST', '/add', @slow,
+                'Content-Type' => $what eq 'a problem'
+                    ? 'application/x-www-form-urlencoded' : 'text/plain');
+        ok($r && $r->{status} < 500, "$what, byte by byte, try $_");
+    }
+
+    $r = $client->request('GET', '/health');
+    is($r && $r->{status}, 200, 'the connection goes on');
+}
+
+
 # --- a retry while the first try is under way; its worker is stopped then,
 # goes on, or is killed
 
 for my $end ('goes on', 'is killed') {
     my $found;
 
-    for my $try (1 .. 40) {
+    for my $try (1 .. 100) {
         my $key = key();
         $url = url();
         my $body = join '', map { "$url/$_\n" } 1 .. 30000;
@@ -321,18 +348,18 @@ for my $end ('goes on', 'is killed') {
         $client->_send("POST /add?brief=1 HTTP/1.1\r\nHost: x\r\n"
             . "Idempotency-Key: $key\r\nContent-Length: " . length($body)
             . "\r\n\r\n$body");
-        sleep 0.003 * $try;
+        sleep 0.003 * ($try % 40);
         kill 'STOP', $pid;
 
         $r = from_other($pid, POST => '/add?brief=1', $body, key($key));
 
-        if ($r->{status} != 409) {
+        if (!$r || $r->{status} != 409) {
 
             # it had not begun, or was done
 
             kill 'CONT', $pid;
             $again = $client->_read('POST');
-            fail('one reply') if $again->{body} ne $r->{body};
+            fail('one reply') if !$r || $again->{body} ne $r->{body};
             next;
         }
 
@@ -422,7 +449,7 @@ is($t->post('/add', "$url\n", key('restart'))->{headers}
 
 # --- time and memory
 
-my $s = UrlStore::Test->new(workers => 1)->run(<<'CONF');
+my $small = <<'CONF';
 urlstore_zone u 16m;
 urlstore_idempotency 256k keep=2s;
 server {
@@ -431,6 +458,7 @@ server {
 }
 CONF
 
+my $s = UrlStore::Test->new(workers => 1)->run($small);
 my $start = time;
 $r = $s->post('/add', "http://t.example/\n", key('time'));
 $again = $s->post('/add', "http://t.example/\n", key('time'));
@@ -439,6 +467,8 @@ sleep $start + 2.3 - time if time < $start + 2.3;
 $r = $s->post('/add', "http://t.example/\n", key('time'));
 is($r->{body}, "0\tseen\thttp://t.example/\n", 'later it is a new request');
 is($r->{headers}{'idempotency-status'}, 'kept', 'kept anew');
+
+ok($s->reload($small =~ s/keep=2s/keep=1h/r), 'an hour');
 
 my @keys = map { "drop$_" } 1 .. 60;
 my $text = join '', map { "http://t.example/$_\n" } 1 .. 400;

@@ -504,23 +504,17 @@ ngx_http_urlstore_idem_print(ngx_http_request_t *r, us_hash128_t *h)
 static void
 ngx_http_urlstore_idem_event(ngx_http_request_t *r)
 {
-    ngx_int_t                 rc;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ctx->idem->rest = r->request_body ? r->request_body->bufs : NULL;
 
-    rc = ngx_http_urlstore_idem_turn(r);
+    /*
+     * NGX_DONE of the endpoint may be the end of the request: it is the last
+     * to hold the request's count then.
+     */
 
-    if (rc == NGX_DONE) {
-
-        /* ngx_http_finalize_request() would begin to linger */
-
-        r->main->count--;
-        return;
-    }
-
-    ngx_http_finalize_request(r, rc);
+    ngx_http_finalize_request(r, ngx_http_urlstore_idem_turn(r));
 }
 
 
