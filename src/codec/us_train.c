@@ -5,7 +5,8 @@
  *     vocabulary    the tokens (us_vocabulary.c)
  *     contexts      tokens that are followed by similar tokens are put into
  *                   one group (us_cluster.c)
- *     codes         parse under what is known of the contexts, count, twice
+ *     codes         by the pairs of the vocabulary's last round; then parse
+ *                   under these codes, count, and make them again
  */
 
 
@@ -135,13 +136,14 @@ us_trainer_init(us_trainer_t *t, const us_train_t *in,
     t->text = malloc(max * US_TOKEN_MAX);
     t->counts = malloc(in->ncontexts * max * sizeof(uint32_t));
     t->pairs = malloc(US_TRAIN_PAIRS * sizeof(us_pair_t));
+    t->firsts = malloc(US_CTX_GROUP * max * sizeof(uint32_t));
     t->codes = calloc(t->ncodes, sizeof(us_code_def_t));
     t->symbols = malloc(t->ncodes * max * sizeof(uint16_t));
     t->work = malloc(2 * max * sizeof(uint64_t));
 
     if (t->tokens == NULL || t->text == NULL || t->counts == NULL
-        || t->pairs == NULL || t->codes == NULL || t->symbols == NULL
-        || t->work == NULL || us_train_sort(t) == -1)
+        || t->pairs == NULL || t->firsts == NULL || t->codes == NULL
+        || t->symbols == NULL || t->work == NULL || us_train_sort(t) == -1)
     {
         return -1;
     }
@@ -175,6 +177,7 @@ us_trainer_free(us_trainer_t *t)
     free(t->work);
     free(t->symbols);
     free(t->codes);
+    free(t->firsts);
     free(t->pairs);
     free(t->counts);
     free(t->text);
@@ -261,38 +264,36 @@ us_train_guess(const us_trainer_t *t, uint8_t *group, unsigned ngroups)
 }
 
 
-/* counts in each context, now that there are some, under the prices of all */
+/*
+ * Counts in each context, now that there are some: by the pairs, and by the
+ * first tokens, whose contexts have always been there.
+ */
 
 static int
 us_train_count(us_trainer_t *t)
 {
-    int        rc;
-    unsigned   k;
-    uint32_t  *all;
-
-    all = malloc(t->ntokens * sizeof(uint32_t));
-    if (all == NULL) {
-        return -1;
-    }
-
-    memcpy(all, t->counts, t->ntokens * sizeof(uint32_t));
+    size_t            i;
+    uint32_t         *counts;
+    const us_pair_t  *p;
 
     t->ncontexts = t->in->ncontexts;
     t->pairing = 0;
 
-    rc = us_train_prepare(t);
+    counts = us_train_counts(t, 0);
+    memset(counts, 0, t->ncontexts * (t->ntokens + 1u) * sizeof(uint32_t));
+    memcpy(counts, t->firsts,
+           US_CTX_GROUP * (t->ntokens + 1u) * sizeof(uint32_t));
 
-    if (rc == 0) {
-        for (k = 0; k < t->ncontexts; k++) {
-            us_train_price(us_parser_row(t->parser, k), all, t->ntokens);
+    for (i = 0; i < US_TRAIN_PAIRS; i++) {
+        p = &t->pairs[i];
+
+        if (p->count) {
+            counts = us_train_counts(t, t->tokens[p->key >> 16].ctx);
+            counts[p->key & 0xffff] += p->count;
         }
-
-        rc = us_train_parse(t, US_TRAIN_NTH);
     }
 
-    free(all);
-
-    return rc;
+    return us_train_prepare(t);
 }
 
 
@@ -304,20 +305,6 @@ us_train_contexts(us_trainer_t *t)
     uint8_t      *group;
     unsigned      ngroups;
     us_follow_t  *follows;
-
-    /* pairs under the final vocabulary */
-
-    t->pairing = 1;
-
-    if (us_train_prepare(t) == -1) {
-        return -1;
-    }
-
-    us_train_price(us_parser_row(t->parser, 0), t->counts, t->ntokens);
-
-    if (us_train_parse(t, US_TRAIN_NTH) == -1) {
-        return -1;
-    }
 
     rc = -1;
     ngroups = t->in->ncontexts - US_CTX_GROUP;

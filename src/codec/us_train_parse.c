@@ -95,6 +95,8 @@ us_train_parse(us_trainer_t *t, unsigned nth)
 
     if (t->pairing) {
         memset(t->pairs, 0, US_TRAIN_PAIRS * sizeof(us_pair_t));
+        memset(t->firsts, 0,
+               US_CTX_GROUP * (t->ntokens + 1u) * sizeof(uint32_t));
     }
 
     for (i = 0; i < t->in->nsamples; i += nth) {
@@ -112,6 +114,10 @@ us_train_parse(us_trainer_t *t, unsigned nth)
 
         n = us_parse(t->parser, t->in->text + s->offset, s->len, starts,
                      s->cut ? 2 : 1, &pieces, &start, &price);
+
+        if (t->pairing && n) {
+            t->firsts[pieces[0].ctx * (t->ntokens + 1u) + pieces[0].token]++;
+        }
 
         for (k = 0; k < n; k++) {
             counts = us_train_counts(t, t->ncontexts == 1 ? 0

@@ -51,7 +51,8 @@ typedef struct {
     /* by the last parse */
     uint32_t              *counts;    /* [ncontexts][ntokens + 1] */
     us_pair_t             *pairs;     /* US_TRAIN_PAIRS places */
-    int                    pairing;   /* pairs are counted */
+    uint32_t              *firsts;    /* [US_CTX_GROUP][ntokens + 1] */
+    int                    pairing;   /* pairs and first tokens are counted */
 
     unsigned               ncodes;
     us_code_def_t         *codes;

@@ -87,11 +87,44 @@ us_train_renumber(us_trainer_t *t, const uint16_t *number)
 }
 
 
+/* the same for the counts of first tokens, of which there were n */
+
+static int
+us_train_renumber_firsts(us_trainer_t *t, const uint16_t *number, unsigned n)
+{
+    unsigned   c, i;
+    uint32_t  *old;
+
+    old = malloc(US_CTX_GROUP * (n + 1u) * sizeof(uint32_t));
+
+    if (old == NULL) {
+        return -1;
+    }
+
+    memcpy(old, t->firsts, US_CTX_GROUP * (n + 1u) * sizeof(uint32_t));
+    memset(t->firsts, 0, US_CTX_GROUP * (n + 1u) * sizeof(uint32_t));
+
+    for (c = 0; c < US_CTX_GROUP; c++) {
+        for (i = 0; i < n; i++) {
+            if (i == 0 || number[i]) {
+                t->firsts[c * (t->ntokens + 1u) + number[i]]
+                    = old[c * (n + 1u) + i];
+            }
+        }
+    }
+
+    free(old);
+
+    return 0;
+}
+
+
 /* drops the tokens that are hardly used, renumbers all, most used first */
 
 static int
 us_train_drop(us_trainer_t *t)
 {
+    int              rc;
     size_t           i, n;
     uint16_t        *number;
     uint32_t        (*order)[2];
@@ -131,15 +164,14 @@ us_train_drop(us_trainer_t *t)
 
     t->ntokens = US_TOKEN_TEXT + (unsigned) i;
 
-    if (t->pairing) {
-        us_train_renumber(t, number);
-    }
+    us_train_renumber(t, number);
+    rc = us_train_renumber_firsts(t, number, US_TOKEN_TEXT + (unsigned) n);
 
     free(number);
     free(order);
     free(tokens);
 
-    return 0;
+    return rc;
 }
 
 
@@ -371,13 +403,12 @@ us_train_vocabulary(us_trainer_t *t)
 
     learnt = t->in->ntokens - US_TOKEN_TEXT;
     t->ncontexts = 1;
+    t->pairing = 1;
 
     for (round = 0; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
 
         nth = round + 4 < US_TRAIN_ROUNDS ? 8
               : round + 1 < US_TRAIN_ROUNDS ? 4 : US_TRAIN_NTH;
-
-        t->pairing = round < US_TRAIN_ROUNDS + US_TRAIN_MORE;
 
         if (us_train_prepare(t) == -1) {
             return -1;
