@@ -86,7 +86,7 @@ is($memory->get('/url/0')->{status}, 200, 'the store is as it was');
 # format versions: refused readably, nothing is touched
 
 my $manifest = slurp("$data/manifest");
-my $future = $manifest =~ s/^urlstore data 1/urlstore data 2/r
+my $future = $manifest =~ s/^urlstore data \d+/urlstore data 99/r
     =~ s/^crc32c.*//mrs;
 $future .= sprintf "crc32c %08x\n", crc32c(0, $future);
 spew("$data/manifest", $future);
@@ -101,7 +101,8 @@ my $was = files();
 $t->allow(qr/\[emerg\].*version/);
 ok(!$t->_start, 'another version of the directory: not started');
 like($t->error_log,
-    qr/\[emerg\].*format version 2, this program reads version 1/, 'says why');
+    qr/\[emerg\].*format version 99, this program reads versions up to \d/,
+    'says why');
 is_deeply(files(), $was, 'no file was touched');
 
 spew("$data/manifest", $manifest);
