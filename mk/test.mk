@@ -11,7 +11,7 @@
 #                   threads.c: threads under ThreadSanitizer
 #   t/web/*         what needs a browser, node or Prometheus
 #   t/clients/*     the clients, in each language
-#   t/fault/*.c     a disk that fails
+#   t/fault/*.c     a disk that fails, a clock that is set
 #   t/model/*.pml   the protocol of the store, for spin
 #
 #   make test T=t/load*.t      some of t/*.t only, without the rest
@@ -35,8 +35,9 @@ test-full: test-programs  ## t/ with whole lists of URLs
 # what t/*.t run
 
 FAULT_DISK    := $(B)/faults/disk.so
+FAULT_CLOCK   := $(B)/faults/clock.so
 TEST_PROGRAMS  = $(B)/urlstore $(MODULE) $(B)/generate $(B)/laws $(B)/builtin \
-                 $(FAULT_DISK) $(FAULT_MODULE)
+                 $(FAULT_DISK) $(FAULT_CLOCK) $(FAULT_MODULE)
 
 test-programs: deps
 	$(parallel) $(TEST_PROGRAMS)
@@ -48,7 +49,7 @@ programs: deps            ## all that tests need, for DEPS
 	    $(if $(filter web,$(DEPS)),$(WEB_MODULES)) \
 	    $(if $(filter clients,$(DEPS)),$(CLIENT_MODULES))
 
-$(FAULT_DISK): t/fault/disk.c | $(B)/.deps-build
+$(B)/faults/%.so: t/fault/%.c | $(B)/.deps-build
 	@mkdir -p $(@D)
 	$(CC) -O1 -fPIC -shared -Wall -o $@ $< -ldl
 

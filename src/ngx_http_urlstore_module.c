@@ -156,6 +156,7 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
     ngx_http_urlstore_endpoint_command("log", NULL),
     ngx_http_urlstore_endpoint_command("site", NULL),
     ngx_http_urlstore_endpoint_command("mark", NULL),
+    ngx_http_urlstore_endpoint_command("claim", NULL),
     ngx_http_urlstore_endpoint_command("normalize", NULL),
     ngx_http_urlstore_endpoint_command("health", NULL),
     ngx_http_urlstore_endpoint_command("stats", NULL),

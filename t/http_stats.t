@@ -230,13 +230,14 @@ sub metric_of
         size => $m->{filter_urls} ? 'filter_size_bytes' : 'zone_size_bytes',
         used => undef, free => 'zone_free_bytes',
         store_bytes => 'store_bytes',
+        revisit => 'revisit_seconds', clock => 'claims_clock_seconds',
         fit => 'fit_urls', recoveries => 'lock_recoveries_total',
         capacity => 'filter_capacity_urls',
         error => 'filter_stated_error_ratio',
         expected_error => 'filter_error_ratio',
         filling => 'filter_filling_ratio',
         lag_bytes => 'write_lag_bytes',
-        (map { $_ => "${_}_total" } qw(trainings lock_waits hot_hits
+        (map { $_ => "${_}_total" } qw(trainings lock_waits hot_hits claims
             over_quota over_budget unready journal_writes journal_syncs
             journal_errors snapshots scrubbed_bytes takeovers body_bytes),
             map { "idempotency_$_" } qw(kept not_kept replayed conflicts

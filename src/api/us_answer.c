@@ -22,6 +22,8 @@ const us_str_t  us_answer_words[US_ANSWERS] = {
     us_string("invalid"),
     us_string("rejected"),
     us_string("full"),
+    us_string("due"),
+    us_string("claimed"),
     us_string("set"),
     us_string("clear"),
     us_string("unknown"),
@@ -55,12 +57,17 @@ us_answer_line(uint8_t *p, const us_answers_t *a,
     }
 
     if (a->sites) {
-        if (rec->answer == US_ANSWER_NEW || rec->answer == US_ANSWER_SEEN) {
+        if (us_answer_known(rec->answer)) {
             p = us_put(p, rec->new_site ? "\tsite-new" : "\tsite-known");
 
         } else {
             p = us_put(p, "\t-");
         }
+    }
+
+    if (a->times) {
+        *p++ = '\t';
+        p = rec->claimed ? us_put_u64(p, rec->claimed) : us_put(p, "-");
     }
 
     if (a->only_new && !a->single) {
@@ -99,11 +106,14 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
         p = us_put(p, ",\"url\":null");
     }
 
-    if (a->sites && (rec->answer == US_ANSWER_NEW
-                     || rec->answer == US_ANSWER_SEEN))
-    {
+    if (a->sites && us_answer_known(rec->answer)) {
         p = us_put(p, rec->new_site ? ",\"new_site\":true"
                                     : ",\"new_site\":false");
+    }
+
+    if (a->times && us_answer_known(rec->answer)) {
+        p = us_put(p, ",\"claimed\":");
+        p = rec->claimed ? us_put_u64(p, rec->claimed) : us_put(p, "null");
     }
 
     if (a->only_new && !a->single) {
@@ -163,8 +173,10 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
     p = us_put(p, a->format == US_FORMAT_TEXT ? "#"
                   : a->format == US_FORMAT_JSON ? "]" : "{");
 
-    if (a->marks) {
-        p = us_answer_count(p, a, "set", a->counts[US_ANSWER_SET]);
+    if (a->marks || a->claims) {
+        p = a->marks
+            ? us_answer_count(p, a, "set", a->counts[US_ANSWER_SET])
+            : us_answer_count(p, a, "claimed", a->counts[US_ANSWER_CLAIMED]);
         p = us_answer_count(p, a, "clear", a->counts[US_ANSWER_CLEAR]);
         p = us_answer_count(p, a, "unknown", a->counts[US_ANSWER_UNKNOWN]);
         p = us_answer_count(p, a, "deleted", a->counts[US_ANSWER_DELETED]);
@@ -173,6 +185,10 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
         p = us_answer_count(p, a, "new", a->counts[US_ANSWER_NEW]);
         p = us_answer_count(p, a, "seen", a->counts[US_ANSWER_SEEN]);
         p = us_answer_count(p, a, "unseen", a->counts[US_ANSWER_UNSEEN]);
+
+        if (a->older) {
+            p = us_answer_count(p, a, "due", a->counts[US_ANSWER_DUE]);
+        }
     }
 
     errors = a->counts[US_ANSWER_INVALID] + a->counts[US_ANSWER_REJECTED]

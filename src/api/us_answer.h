@@ -1,8 +1,8 @@
 
 /*
- * The answers of /add, /seen and /mark, an item each:
+ * The answers of /add, /seen, /mark and /claim, an item each:
  *
- *     text     ID STATUS URL [site-...] [INDEX], tabs between
+ *     text     ID STATUS URL [site-...] [TIME] [INDEX], tabs between
  *     JSON     {"results": [{"id", "status", "url", ...}, ...], "new", ...}
  *     NDJSON   {"id", "status", "url", ...} a line
  *
@@ -20,7 +20,7 @@
 
 /* the first US_ANSWERS_COUNTED are in the order of their counters */
 
-#define US_ANSWERS_COUNTED  6
+#define US_ANSWERS_COUNTED  7
 
 typedef enum {
     US_ANSWER_NEW = 0,
@@ -29,6 +29,8 @@ typedef enum {
     US_ANSWER_INVALID,
     US_ANSWER_REJECTED,
     US_ANSWER_FULL,
+    US_ANSWER_DUE,
+    US_ANSWER_CLAIMED,
     US_ANSWER_SET,
     US_ANSWER_CLEAR,
     US_ANSWER_UNKNOWN,
@@ -51,6 +53,7 @@ typedef enum {
 
 typedef struct {
     uint64_t         id;              /* US_STORE_NO_ID: null */
+    uint64_t         claimed;         /* s since 1970; 0: null */
     uint32_t         index;           /* of the item */
     uint16_t         text_len;
     uint16_t         ref_len;
@@ -66,10 +69,13 @@ typedef struct {
     us_format_t      format;
     unsigned         brief:1;         /* no URLs */
     unsigned         summary:1;
-    unsigned         only_new:1;      /* with their index */
+    unsigned         only_new:1;      /* and due ones, with their index */
     unsigned         sites:1;
     unsigned         single:1;        /* one item: one object */
     unsigned         marks:1;         /* the summary is that of /mark */
+    unsigned         claims:1;        /* the same of /claim */
+    unsigned         older:1;         /* the summary counts `due` */
+    unsigned         times:1;         /* of the last claims */
     uint64_t         next_id;         /* US_STORE_NO_ID: not known here */
     uint64_t         epoch;
     uint64_t         counts[US_ANSWERS];
@@ -78,6 +84,24 @@ typedef struct {
 
 
 extern const us_str_t  us_answer_words[US_ANSWERS];
+
+
+/* what only=new wants: the client is to fetch it */
+
+static inline int
+us_answer_fetch(unsigned answer)
+{
+    return answer == US_ANSWER_NEW || answer == US_ANSWER_DUE;
+}
+
+
+/* the URL was added, or was there */
+
+static inline int
+us_answer_known(unsigned answer)
+{
+    return us_answer_fetch(answer) || answer == US_ANSWER_SEEN;
+}
 
 
 /* bytes of an answer, with its texts, and of the summary */

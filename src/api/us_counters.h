@@ -25,6 +25,7 @@ typedef enum {
     US_N_INVALID,
     US_N_REJECTED,
     US_N_FULL,
+    US_N_DUE,
 
     US_N_LOCK_WAITS,
     US_N_TRAININGS,
@@ -33,6 +34,7 @@ typedef enum {
     US_N_BYTES,                       /* of request bodies, inflated */
     US_N_BUDGET,                      /* URLs rejected: rules took too long */
     US_N_HOT,                         /* URLs that a hot table answered */
+    US_N_CLAIMS,                      /* claims that /claim made */
 
     US_N_KEPT,                        /* replies, for Idempotency-Key */
     US_N_NOT_KEPT,

@@ -86,6 +86,13 @@ const us_figure_t  us_figures_table[] = {
       "Times that a writer waited for the lock." },
     { STORE, COUNTER, AT(n[US_N_HOT]), "hot_hits", "hot_hits_total",
       "URLs that a worker's hot table answered." },
+    { STORE, COUNTER, AT(n[US_N_CLAIMS]), "claims", "claims_total",
+      "Claims made, or cleared, by /claim." },
+    { STORE, GAUGE, AT(revisit), "revisit", "revisit_seconds",
+      "Unit in which claims are dated; 0: none are kept." },
+    { STORE, GAUGE, AT(clock), "clock", "claims_clock_seconds",
+      "Clock of claims: the latest time that a claim can have, in seconds "
+      "since 1970; it never goes back." },
     { ANY, COUNTER, AT(n[US_N_QUOTA]), "over_quota", "over_quota_total",
       "Requests refused by urlstore_quota." },
     { ANY, COUNTER, AT(n[US_N_BUDGET]), "over_budget", "over_budget_total",
@@ -189,6 +196,8 @@ us_figures_store(us_figures_t *f, us_store_t *store)
     f->fit = info.fit;
     f->full = info.full;
     f->bytes_per_url = info.bytes_per_url;
+    f->revisit = us_store_revisit(store);
+    f->clock = us_store_clock(store);
     memcpy(f->parts, info.parts, sizeof(f->parts));
 
     f->ring_size = info.parts[US_PART_RING];

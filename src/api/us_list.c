@@ -45,6 +45,7 @@ us_list_id(uint8_t *p, us_list_t *list, us_str_t id, us_str_t url,
 
         if (status == US_OK) {
             p = us_put_str(p, url);
+            p = us_list_claimed(p, list);
 
         } else {
             p = us_put(p, "-\t");
@@ -60,6 +61,7 @@ us_list_id(uint8_t *p, us_list_t *list, us_str_t id, us_str_t url,
     p = us_put_str(p, id);
     p = us_put(p, ",\"url\":");
     p = (status == US_OK) ? us_json_quote(p, url) : us_put(p, "null");
+    p = (status == US_OK) ? us_list_claimed(p, list) : p;
     p = us_put(p, ",\"status\":\"");
     p = us_put(p, name);
 
@@ -76,6 +78,7 @@ us_list_url(uint8_t *p, us_list_t *list, uint64_t id, const us_str_t *url)
         p = us_put_u64(p, id);
         *p++ = '\t';
         p = url ? us_put_str(p, *url) : us_put(p, "-");
+        p = url ? us_list_claimed(p, list) : p;
         *p++ = '\n';
 
         return p;
@@ -85,6 +88,7 @@ us_list_url(uint8_t *p, us_list_t *list, uint64_t id, const us_str_t *url)
     p = us_put_u64(p, id);
     p = us_put(p, ",\"url\":");
     p = url ? us_json_quote(p, *url) : us_put(p, "null,\"status\":\"deleted\"");
+    p = url ? us_list_claimed(p, list) : p;
 
     return us_put(p, list->format == US_FORMAT_JSON ? "}" : "}\n");
 }
@@ -100,6 +104,24 @@ us_list_object(uint8_t *p, us_list_t *list)
     }
 
     return us_put(p, "{\"id\":");
+}
+
+
+uint8_t *
+us_list_claimed(uint8_t *p, const us_list_t *list)
+{
+    if (!list->times) {
+        return p;
+    }
+
+    if (list->format == US_FORMAT_TEXT) {
+        *p++ = '\t';
+        return list->claimed ? us_put_u64(p, list->claimed) : us_put(p, "-");
+    }
+
+    p = us_put(p, ",\"claimed\":");
+
+    return list->claimed ? us_put_u64(p, list->claimed) : us_put(p, "null");
 }
 
 
@@ -136,6 +158,15 @@ us_list_next(uint8_t *p, const us_list_t *list, uint64_t next, int wanted)
     p = us_put_u64(p, next);
 
     return us_put(p, list->format == US_FORMAT_TEXT ? "\n" : "}\n");
+}
+
+
+uint64_t
+us_select_next(us_store_t *s, const us_select_t *select, uint64_t from,
+    uint64_t to)
+{
+    return select->older && from < to
+           ? us_store_next_due(s, from, to, select->older) : from;
 }
 
 

@@ -2,7 +2,7 @@
 /*
  * Lists of ids and their URLs: GET /url/7,9 and POST /url, GET /urls.
  *
- *     text     ID URL, tabs between; "-" and a word, if there is no URL
+ *     text     ID URL [TIME], tabs between; "-" and a word, if there is no URL
  *     JSON     {"results": [{"id", "url", ...}, ...], "next": ID}
  *     NDJSON   {"id", "url", ...} a line
  */
@@ -19,6 +19,8 @@
 
 typedef struct {
     us_format_t      format;
+    unsigned         times:1;         /* of the last claims, with URLs */
+    uint64_t         claimed;         /* of the next line; 0: never */
     uint64_t         shown;           /* lines written so far */
 } us_list_t;
 
@@ -44,6 +46,9 @@ uint8_t *us_list_id(uint8_t *p, us_list_t *list, us_str_t id, us_str_t url,
 uint8_t *us_list_url(uint8_t *p, us_list_t *list, uint64_t id,
     const us_str_t *url);
 
+/* the column, or the member, of times=1; nothing without */
+uint8_t *us_list_claimed(uint8_t *p, const us_list_t *list);
+
 /* the end of a list of ids */
 uint8_t *us_list_end(uint8_t *p, const us_list_t *list);
 
@@ -63,7 +68,13 @@ typedef struct {
     unsigned         merge:1;         /* www.site is the same site */
     unsigned         new_sites:1;     /* the first of each site */
     unsigned         deleted:1;       /* ids of deleted URLs, too */
+    uint32_t         older;           /* whose claim is older; 0: any */
 } us_select_t;
+
+
+/* the first id in [from, to) to be looked at; or to */
+uint64_t us_select_next(us_store_t *s, const us_select_t *select,
+    uint64_t from, uint64_t to);
 
 
 /*

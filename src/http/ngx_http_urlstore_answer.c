@@ -1,7 +1,7 @@
 
 /*
- * The answers of /add, /seen and /mark, in order of the input: recorded while
- * the body is read, and written when it has ended (api/us_answer.h).
+ * The answers of /add, /seen, /mark and /claim, in order of the input: recorded
+ * while the body is read, and written when it has ended (api/us_answer.h).
  *
  *     record   | us_answer_record_t | URL or reason | ref |
  *
@@ -51,7 +51,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
 
     answer = ngx_http_urlstore_answer_of(batch, e);
 
-    if (answer == US_ANSWER_SEEN) {
+    if (answer == US_ANSWER_SEEN || answer == US_ANSWER_DUE) {
         ctx->top = ngx_max(ctx->top, e->item->id + 1);
     }
 
@@ -60,7 +60,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         batch->refusal = e->refusal;
     }
 
-    if (!batch->answers.only_new || answer == US_ANSWER_NEW
+    if (!batch->answers.only_new || us_answer_fetch(answer)
         || batch->processed == 0)
     {
         if (ngx_http_urlstore_answer_record(batch, e, answer) != NGX_OK) {
@@ -97,7 +97,13 @@ ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
 {
     ngx_uint_t  i;
 
-    for (i = US_ANSWER_NEW; i <= US_ANSWER_FULL; i++) {
+    if (batch->answers.claims) {
+        us_tally_add(batch->ctx->zone->tally, US_N_CLAIMS,
+                     batch->answers.counts[US_ANSWER_CLAIMED]
+                     + batch->answers.counts[US_ANSWER_CLEAR]);
+    }
+
+    for (i = 0; i < US_ANSWERS_COUNTED; i++) {
         if (batch->answers.counts[i]) {
             us_tally_add(batch->ctx->zone->tally, US_N_NEW + i,
                          batch->answers.counts[i]);
@@ -119,8 +125,8 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
                ? US_ANSWER_REJECTED : US_ANSWER_INVALID;
     }
 
-    status = (batch->action == NGX_HTTP_URLSTORE_MARK) ? e->status
-                                                       : e->item->status;
+    status = ngx_http_urlstore_of_ids(batch->action) ? e->status
+                                                     : e->item->status;
 
     switch (status) {
 
@@ -130,6 +136,9 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
     case US_SEEN:
         return US_ANSWER_SEEN;
 
+    case US_DUE:
+        return US_ANSWER_DUE;
+
     case US_UNSEEN:
         batch->ctx->negative = 1;
         batch->ctx->absent = 1;
@@ -137,7 +146,8 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
 
     case US_OK:
         return batch->clear ? US_ANSWER_CLEAR
-                            : US_ANSWER_SET;
+               : batch->action == NGX_HTTP_URLSTORE_CLAIM ? US_ANSWER_CLAIMED
+                                                          : US_ANSWER_SET;
 
     case US_UNKNOWN:
         batch->ctx->negative = 1;
@@ -159,8 +169,10 @@ ngx_http_urlstore_answer_id(ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 
     case US_ANSWER_NEW:
     case US_ANSWER_SEEN:
+    case US_ANSWER_DUE:
         return e->item->id;
 
+    case US_ANSWER_CLAIMED:
     case US_ANSWER_SET:
     case US_ANSWER_CLEAR:
     case US_ANSWER_DELETED:
@@ -197,6 +209,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     rec.index = batch->processed;
     rec.ref_len = e->ref.len;
     rec.answer = answer;
+    rec.claimed = us_answer_known(answer) ? e->item->claimed : 0;
     rec.new_site = (answer == US_ANSWER_NEW && e->item->new_site);
 
     text = out->pos + sizeof(us_answer_record_t);
@@ -215,12 +228,12 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
 
     } else if (e->item == NULL) {
 
-        /* a mark by its id */
+        /* a mark or a claim by its id */
 
         rec.text = US_ANSWER_NO_TEXT;
 
-        if (answer == US_ANSWER_SET
-            || answer == US_ANSWER_CLEAR)
+        if (answer == US_ANSWER_SET || answer == US_ANSWER_CLEAR
+            || answer == US_ANSWER_CLAIMED)
         {
             rec.text = US_ANSWER_LOOK_UP;
             batch->long_reply |= (batch->processed != 0);
@@ -357,7 +370,7 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
             looked += (rec.text == US_ANSWER_LOOK_UP);
 
             if (batch->answers.only_new && !batch->answers.single
-                && rec.answer != US_ANSWER_NEW)
+                && !us_answer_fetch(rec.answer))
             {
                 /* void: the first one, which could have been the only one */
 

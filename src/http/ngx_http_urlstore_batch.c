@@ -1,7 +1,7 @@
 
 /*
- * A request of /add, /seen or /mark: its options, its loop, its end.  How its
- * items go is at the head of ngx_http_urlstore_batch.h.
+ * A request of /add, /seen, /mark or /claim: its options, its loop, its end.
+ * How its items go is at the head of ngx_http_urlstore_batch.h.
  */
 
 
@@ -13,6 +13,8 @@ static ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
 static ngx_http_urlstore_batch_t *ngx_http_urlstore_batch_create(
     ngx_http_request_t *r, ngx_http_urlstore_action_t action);
 static ngx_int_t ngx_http_urlstore_batch_options(
+    ngx_http_urlstore_batch_t *batch);
+static ngx_int_t ngx_http_urlstore_batch_claims(
     ngx_http_urlstore_batch_t *batch);
 static ngx_int_t ngx_http_urlstore_batch_query(
     ngx_http_urlstore_batch_t *batch, ngx_str_t *url);
@@ -78,6 +80,24 @@ ngx_http_urlstore_mark_handler(ngx_http_request_t *r)
 }
 
 
+/* POST /claim: ids and URLs are claimed; or given back, by clear=1 */
+
+ngx_int_t
+ngx_http_urlstore_claim_handler(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_urlstore_claims(r, "claim");
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_CLAIM, 0,
+                                   ngx_http_urlstore_flag(r, "clear"));
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_batch(ngx_http_request_t *r,
     ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear)
@@ -102,7 +122,7 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
 
     rc = ngx_http_urlstore_arg(r, "url", &url);
 
-    if (rc == NGX_DECLINED && action == NGX_HTTP_URLSTORE_MARK) {
+    if (rc == NGX_DECLINED && ngx_http_urlstore_of_ids(action)) {
         rc = ngx_http_urlstore_arg(r, "id", &url);
         batch->query_id = (rc == NGX_OK);
     }
@@ -120,7 +140,7 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
                                          "the query has no \"url\"");
     }
 
-    return ngx_http_urlstore_body(r, action == NGX_HTTP_URLSTORE_MARK
+    return ngx_http_urlstore_body(r, ngx_http_urlstore_of_ids(action)
                                      ? NGX_HTTP_URLSTORE_OR_IDS
                                      : NGX_HTTP_URLSTORE_NO_IDS,
                                   ngx_http_urlstore_batch_run);
@@ -153,6 +173,8 @@ ngx_http_urlstore_batch_create(ngx_http_request_t *r,
     batch->conf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     batch->action = action;
     batch->answers.marks = (action == NGX_HTTP_URLSTORE_MARK);
+    batch->answers.claims = (action == NGX_HTTP_URLSTORE_CLAIM);
+    batch->at_time = ngx_time();
     batch->budget = NGX_HTTP_URLSTORE_BUDGET;
     batch->start = ngx_http_urlstore_now();
 
@@ -205,6 +227,12 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
                                          "keeps no sites");
     }
 
+    rc = ngx_http_urlstore_batch_claims(batch);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
     rc = ngx_http_urlstore_arg(r, "only", &value);
 
     if (rc == NGX_OK) {
@@ -233,6 +261,46 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
         batch->base = us_base_create(batch->ctx->zone->norm,
                                      batch->ctx->zone->ws, text,
                                      &batch->base_verdict);
+    }
+
+    return NGX_DECLINED;
+}
+
+
+/* NGX_DECLINED: go on; else the reply has been sent */
+
+static ngx_int_t
+ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_int_t   rc;
+    ngx_uint_t  times;
+
+    if (batch->action == NGX_HTTP_URLSTORE_MARK) {
+        return NGX_DECLINED;
+    }
+
+    if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
+        return ngx_http_urlstore_claim_time(batch->r, batch->clear,
+                                            &batch->at_time);
+    }
+
+    rc = ngx_http_urlstore_older(batch->r, &batch->older);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_times(batch->r, &times);
+    }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    batch->answers.older = (batch->older != 0);
+    batch->answers.times = times;
+
+    /* a claim may be newer than its id */
+
+    if (batch->older || times) {
+        batch->ctx->tops = 0;
     }
 
     return NGX_DECLINED;

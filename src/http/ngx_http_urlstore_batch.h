@@ -1,6 +1,6 @@
 
 /*
- * Requests of /add, /seen and /mark.  Their items go one way:
+ * Requests of /add, /seen, /mark and /claim.  Their items go one way:
  *
  *     query, or body   ngx_http_urlstore_body.c     us_input_item_t
  *         |
@@ -41,11 +41,11 @@
 
 typedef struct {
     us_refusal_t                    refusal;      /* if it has no URL */
-    unsigned                        by_id:1;      /* mark by id */
-    us_store_status_t               status;       /* marks only */
+    unsigned                        by_id:1;      /* mark or claim by id */
+    us_store_status_t               status;       /* of these only */
     us_store_item_t                *item;         /* NULL: not a URL */
     ngx_str_t                       ref;
-    uint64_t                        id;           /* marks only */
+    uint64_t                        id;           /* of these only */
 } ngx_http_urlstore_entry_t;
 
 
@@ -75,8 +75,14 @@ struct ngx_http_urlstore_group_s {
 typedef enum {
     NGX_HTTP_URLSTORE_ADD = 0,
     NGX_HTTP_URLSTORE_SEEN,
-    NGX_HTTP_URLSTORE_MARK
+    NGX_HTTP_URLSTORE_MARK,
+    NGX_HTTP_URLSTORE_CLAIM
 } ngx_http_urlstore_action_t;
+
+
+/* whether items can be ids */
+#define ngx_http_urlstore_of_ids(action)                                      \
+    ((action) == NGX_HTTP_URLSTORE_MARK || (action) == NGX_HTTP_URLSTORE_CLAIM)
 
 
 typedef struct {
@@ -88,7 +94,10 @@ typedef struct {
     ngx_uint_t                      mark;
     uint64_t                        start;        /* us, monotonic */
 
-    unsigned                        clear:1;      /* marks */
+    uint32_t                        older;        /* units; 0: none */
+    uint64_t                        at_time;      /* of claims; 0: clear */
+
+    unsigned                        clear:1;      /* marks, claims */
     unsigned                        query:1;      /* ?url= or ?id= */
     unsigned                        query_id:1;
     unsigned                        counted:1;    /* in metrics and quota */

@@ -21,6 +21,9 @@ static ngx_int_t ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g);
 static ngx_int_t ngx_http_urlstore_group_mark(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_group_t *g);
+static ngx_int_t ngx_http_urlstore_group_claim(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_group_t *g);
+static ngx_uint_t ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e);
 static void ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g);
 
 
@@ -116,11 +119,19 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
         rc = ngx_http_urlstore_group_add(batch, g);
 
     } else if (batch->action == NGX_HTTP_URLSTORE_SEEN) {
+        us_store_time(store, ngx_time());
         us_store_seen(store, g->items, g->urls);
+
+        if (batch->older) {
+            (void) us_store_due(store, g->items, g->urls, batch->older);
+        }
 
         /* what is published now covers what the look-up has seen */
 
         ctx->lsn = us_store_published(store);
+
+    } else if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
+        rc = ngx_http_urlstore_group_claim(batch, g);
 
     } else {
         rc = ngx_http_urlstore_group_mark(batch, g);
@@ -128,6 +139,11 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
 
     if (rc != NGX_OK) {
         return rc;
+    }
+
+    if (batch->answers.times) {
+        us_store_times(store, g->items, g->urls);
+        ctx->lsn = ngx_max(ctx->lsn, us_store_published(store));
     }
 
     for ( /* void */ ; g->answered < g->n; g->answered++) {
@@ -153,8 +169,9 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
     ctx = batch->ctx;
 
     if (g->done < g->urls) {
-        lsn = us_store_add(ctx->zone->store, &g->items[g->done],
-                           g->urls - g->done);
+        us_store_time(ctx->zone->store, ngx_time());
+        lsn = us_store_add_older(ctx->zone->store, &g->items[g->done],
+                                 g->urls - g->done, batch->older);
         ctx->lsn = ngx_max(ctx->lsn, lsn);
     }
 
@@ -164,7 +181,7 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
             return NGX_BUSY;
         }
 
-        if (item->status == US_NEW) {
+        if (item->status == US_NEW || item->status == US_DUE) {
             ctx->wrote = 1;
         }
 
@@ -200,17 +217,7 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_batch_t *batch,
     for ( /* void */ ; g->done < g->n; g->done++) {
         e = &g->entries[g->done];
 
-        if (!e->by_id && e->item == NULL) {
-            continue;
-        }
-
-        e->status = US_UNKNOWN;
-
-        if (!e->by_id) {
-            e->id = e->item->status == US_SEEN ? e->item->id : US_STORE_NO_ID;
-        }
-
-        if (e->id == US_STORE_NO_ID) {
+        if (!ngx_http_urlstore_group_id(e)) {
             continue;
         }
 
@@ -236,6 +243,68 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_batch_t *batch,
 }
 
 
+/* whether an entry has an id, by itself or by its URL */
+
+static ngx_uint_t
+ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e)
+{
+    if (!e->by_id && e->item == NULL) {
+        return 0;
+    }
+
+    e->status = US_UNKNOWN;
+
+    if (!e->by_id) {
+        e->id = e->item->status == US_SEEN ? e->item->id : US_STORE_NO_ID;
+    }
+
+    return e->id != US_STORE_NO_ID;
+}
+
+
+/* all of the group, or none: the ring is full */
+
+static ngx_int_t
+ngx_http_urlstore_group_claim(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g)
+{
+    uint64_t                   lsn;
+    ngx_uint_t                 i, n;
+    us_store_t                *store;
+    us_store_claim_t           claims[US_STORE_GROUP];
+    ngx_http_urlstore_ctx_t   *ctx;
+
+    ctx = batch->ctx;
+    store = ctx->zone->store;
+
+    us_store_time(store, ngx_time());
+    us_store_seen(store, g->items, g->urls);
+
+    for (i = 0, n = 0; i < g->n; i++) {
+        if (ngx_http_urlstore_group_id(&g->entries[i])) {
+            claims[n++].id = g->entries[i].id;
+        }
+    }
+
+    lsn = us_store_claim(store, claims, n, batch->at_time);
+
+    if (n && claims[0].status == US_BUSY) {
+        return NGX_BUSY;
+    }
+
+    for (i = 0, n = 0; i < g->n; i++) {
+        if (ngx_http_urlstore_group_id(&g->entries[i])) {
+            g->entries[i].status = claims[n].status;
+            ctx->wrote |= (claims[n++].status == US_OK);
+        }
+    }
+
+    ctx->lsn = ngx_max(ctx->lsn, lsn);
+
+    return NGX_OK;
+}
+
+
 /*
  * The groups of a request that is ended.  URLs of the first one that the store
  * has added are new to no other request, so they are counted.
@@ -255,10 +324,15 @@ ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch)
         for (i = g->answered; i < g->n; i++) {
             e = &g->entries[i];
 
-            if (e->item && e->item < &g->items[g->done]
-                && e->item->status == US_NEW)
-            {
+            if (e->item == NULL || e->item >= &g->items[g->done]) {
+                continue;
+            }
+
+            if (e->item->status == US_NEW) {
                 batch->answers.counts[US_ANSWER_NEW]++;
+
+            } else if (e->item->status == US_DUE) {
+                batch->answers.counts[US_ANSWER_DUE]++;
             }
         }
     }

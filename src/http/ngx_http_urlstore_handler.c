@@ -45,20 +45,20 @@ static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
 const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
     { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, FILTER,
-      "url base brief summary sites only",
+      "url base brief summary sites only older times",
       ngx_http_urlstore_add_handler },
 
     { ngx_string("seen"), GET|NGX_HTTP_POST, 0, 0, FILTER,
-      "url base brief summary sites only",
+      "url base brief summary sites only older times",
       ngx_http_urlstore_seen_handler },
 
     { ngx_string("url"), GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
       GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, BY_ID,
-      "redirect",
+      "redirect times",
       ngx_http_urlstore_url_handler },
 
     { ngx_string("urls"), GET, 0, 0, BY_ID|LISTS,
-      "from limit site prefix mark new_sites deleted summary",
+      "from limit site prefix mark older new_sites deleted times summary",
       ngx_http_urlstore_urls_handler },
 
     { ngx_string("prefix"), GET, 0, 0, 0,
@@ -77,6 +77,10 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
     { ngx_string("log"), GET, 0, 0, 0,
       "from at",
       ngx_http_urlstore_log_handler },
+
+    { ngx_string("claim"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0,
+      "url id base brief summary at clear",
+      ngx_http_urlstore_claim_handler },
 
     { ngx_string("normalize"), GET, 0, 0, FILTER,
       "url base profile explain",

@@ -4,7 +4,7 @@
  *
  *     us_input_item_t             entry                  item of the store
  *     kind, text, base, ref  -->  refusal, ref
- *       |                           by_id, id (marks)
+ *       |                           by_id, id (marks, claims)
  *       `-- us_normalize() ---------------------------->  canonical URL
  *
  * The texts of a group lie in its `text`, one after the other.  An entry
@@ -135,8 +135,8 @@ ngx_http_urlstore_item_group(ngx_http_urlstore_batch_t *batch)
 
 
 /*
- * Marks are set by id as well: an all-digit line of text or a number of JSON.
- * Returns 1 if the entry is one, or a number that is none.
+ * Marks are set, and claims made, by id as well: an all-digit line of text or a
+ * number of JSON.  Returns 1 if the entry is one, or a number that is none.
  */
 
 static ngx_uint_t
@@ -145,7 +145,7 @@ ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
 {
     size_t  i;
 
-    if (batch->action != NGX_HTTP_URLSTORE_MARK) {
+    if (!ngx_http_urlstore_of_ids(batch->action)) {
 
         if (in->kind == US_INPUT_NUMBER) {
             e->refusal.kind = US_INPUT_BAD;

@@ -139,6 +139,7 @@ ngx_int_t ngx_http_urlstore_urls_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_prefix_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_site_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_mark_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_claim_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_normalize_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_metrics_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_health_handler(ngx_http_request_t *r);
@@ -229,6 +230,17 @@ void ngx_http_urlstore_body_slow(ngx_http_urlstore_ctx_t *ctx);
 us_input_t *ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx);
 us_format_t ngx_http_urlstore_body_format(
     ngx_http_urlstore_ctx_t *ctx);
+
+/* ngx_http_urlstore_claim.c; NGX_DECLINED: go on, else the reply was sent */
+
+/* whether the zone keeps claims; what: the argument that needs them */
+ngx_int_t ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what);
+
+/* times=1, older=DURATION in units (0: there is none), and the time to claim */
+ngx_int_t ngx_http_urlstore_times(ngx_http_request_t *r, ngx_uint_t *times);
+ngx_int_t ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units);
+ngx_int_t ngx_http_urlstore_claim_time(ngx_http_request_t *r,
+    ngx_uint_t clear, uint64_t *at);
 
 /* ngx_http_urlstore_normalize.c */
 

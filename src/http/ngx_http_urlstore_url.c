@@ -68,10 +68,18 @@ ngx_int_t
 ngx_http_urlstore_url_handler(ngx_http_request_t *r)
 {
     uint64_t                  id;
+    ngx_int_t                 rc;
+    ngx_uint_t                times;
     us_id_rc_t                known;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ngx_http_urlstore_times(r, &times);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
 
     if (r->method == NGX_HTTP_POST) {
         return ngx_http_urlstore_ids_post(r);
@@ -193,12 +201,23 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
 
     url = ngx_http_urlstore_str(&ctx->url);
 
-    if (ngx_http_urlstore_url_cache(r, id) != NGX_OK) {
+    ngx_memzero(&list, sizeof(us_list_t));
+    list.times = ngx_http_urlstore_flag(r, "times");
+
+    if (list.times) {
+
+        /* the time changes, and may be newer than the id */
+
+        list.claimed = us_store_claimed(ctx->zone->store, id);
+        ctx->lsn = us_store_published(ctx->zone->store);
+        ctx->tops = 0;
+
+    } else if (ngx_http_urlstore_url_cache(r, id) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool,
-                                   us_json_quoted_max(url.len) + 64)
+                                   us_json_quoted_max(url.len) + 128)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -213,11 +232,12 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
 
     if (ctx->format == US_FORMAT_TEXT) {
         ctx->out.pos = us_put_str(ctx->out.pos, url);
+
+        ctx->out.pos = us_list_claimed(ctx->out.pos, &list);
         *ctx->out.pos++ = '\n';
 
     } else {
         list.format = US_FORMAT_NDJSON;
-        list.shown = 0;
         ctx->out.pos = us_list_url(ctx->out.pos, &list, id, &url);
     }
 
@@ -655,6 +675,7 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
     if (!ids->begun) {
         ids->begun = 1;
         ids->list.format = ctx->format;
+        ids->list.times = ngx_http_urlstore_flag(r, "times");
         out->pos = us_list_begin(out->pos, &ids->list);
     }
 
@@ -718,7 +739,15 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
         status = us_store_get(ctx->zone->store, id, buf, &len);
     }
 
-    ctx->tops = 1;
+    ids = ctx->data;
+
+    if (status == US_OK && ids->list.times) {
+        ids->list.claimed = us_store_claimed(ctx->zone->store, id);
+    }
+
+    /* a claim may be newer than its id */
+
+    ctx->tops = !ids->list.times;
 
     if (status == US_UNKNOWN) {
         ctx->negative = 1;
@@ -728,8 +757,6 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
         ctx->absent |= (status == US_DELETED);
         ctx->top = ngx_max(ctx->top, id + 1);
     }
-
-    ids = ctx->data;
 
     out->pos = us_list_id(out->pos, &ids->list, text,
                           (us_str_t) { len, buf }, status);

@@ -7,6 +7,9 @@
  *                          |
  *                 slice: at most 256 ids --> ngx_http_urlstore_stream()
  *
+ * With older=, ids that are not due are passed over by their claims, many of
+ * them in a slice.  They are not examined.
+ *
  * No lock is held between slices, and nothing is kept between requests but the
  * cursor that the client has.
  */
@@ -18,6 +21,7 @@
 
 #define NGX_HTTP_URLSTORE_SLICE     256       /* ids, .2 ms */
 #define NGX_HTTP_URLSTORE_EXAMINE   1000000   /* ids of one request */
+#define NGX_HTTP_URLSTORE_SCAN      262144    /* claims of a slice, .1 ms */
 
 
 typedef struct {
@@ -35,6 +39,8 @@ typedef struct {
 
 
 static ngx_int_t ngx_http_urlstore_urls_args(ngx_http_request_t *r,
+    ngx_http_urlstore_urls_t *urls);
+static ngx_int_t ngx_http_urlstore_urls_claims(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
 static ngx_int_t ngx_http_urlstore_urls_number(ngx_http_request_t *r,
     const char *name, uint64_t least, uint64_t *n);
@@ -67,6 +73,10 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
 
     rc = ngx_http_urlstore_urls_args(r, urls);
 
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_urls_claims(r, urls);
+    }
+
     if (rc != NGX_DECLINED) {
         return rc;
     }
@@ -79,9 +89,10 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* a mark may be newer than its id */
+    /* a mark, or a claim, may be newer than its id */
 
-    ctx->tops = !(urls->select.marked || urls->select.unmarked);
+    ctx->tops = !(urls->select.marked || urls->select.unmarked
+                  || urls->select.older || urls->list.times);
     ctx->absent = 1;
 
     return ngx_http_urlstore_stream(r, ngx_http_urlstore_urls_produce);
@@ -142,6 +153,26 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
     }
 
     return ngx_http_urlstore_urls_site(r, urls);
+}
+
+
+/* the same of claims */
+
+static ngx_int_t
+ngx_http_urlstore_urls_claims(ngx_http_request_t *r,
+    ngx_http_urlstore_urls_t *urls)
+{
+    ngx_int_t   rc;
+    ngx_uint_t  times;
+
+    rc = ngx_http_urlstore_older(r, &urls->select.older);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_times(r, &times);
+        urls->list.times = times;
+    }
+
+    return rc;
 }
 
 
@@ -285,12 +316,14 @@ static ngx_int_t
 ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out)
 {
-    uint64_t                   last;
+    uint64_t                   n, last;
+    us_store_t                *store;
     ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_urls_t  *urls;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     urls = ctx->data;
+    store = ctx->zone->store;
 
     if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
         return NGX_ERROR;
@@ -301,24 +334,29 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
         out->pos = us_list_begin(out->pos, &urls->list);
     }
 
-    last = urls->at + ngx_min(NGX_HTTP_URLSTORE_SLICE, urls->left);
+    n = ngx_min(NGX_HTTP_URLSTORE_SLICE, urls->left);
+    last = urls->at + (urls->select.older ? NGX_HTTP_URLSTORE_SCAN : n);
     last = ngx_min(last, urls->end);
 
-    for ( /* void */ ;
-          urls->at < last && urls->list.shown < urls->limit
-          && !ngx_http_urlstore_out_enough(out);
-          urls->at++)
-    {
-        if (ngx_http_urlstore_urls_one(ctx->zone->store, urls, out)
-            != NGX_OK)
+    us_store_time(store, ngx_time());
+
+    for ( /* void */ ; n; n--, urls->at++) {
+        urls->at = us_select_next(store, &urls->select, urls->at, last);
+
+        if (urls->at >= last || urls->list.shown == urls->limit
+            || ngx_http_urlstore_out_enough(out))
         {
+            break;
+        }
+
+        if (ngx_http_urlstore_urls_one(store, urls, out) != NGX_OK) {
             return NGX_ERROR;
         }
     }
 
-    /* what the slice depends on: also on deletes, and marks, until now */
+    /* what the slice depends on: also on deletes, marks and claims until now */
 
-    ctx->lsn = us_store_published(ctx->zone->store);
+    ctx->lsn = us_store_published(store);
     ctx->top = ngx_max(ctx->top, urls->at);
 
     if (urls->at < urls->end && urls->left
@@ -360,6 +398,11 @@ ngx_http_urlstore_urls_one(us_store_t *store, ngx_http_urlstore_urls_t *urls,
     status = us_select(store, &urls->select, urls->at, buf, &url);
 
     if (status != US_UNKNOWN) {
+
+        if (urls->list.times) {
+            urls->list.claimed = us_store_claimed(store, urls->at);
+        }
+
         out->pos = us_list_url(out->pos, &urls->list, urls->at,
                                status == US_OK ? &url : NULL);
     }

@@ -20,6 +20,7 @@
 
 
 #include "ngx_http_urlstore_persist.h"
+#include "../api/us_time.h"
 
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -28,12 +29,18 @@
 /* pages of the slab pool that are left to nginx and to small things */
 #define NGX_HTTP_URLSTORE_SPARE   16
 
+/* units of claims, s */
+#define NGX_HTTP_URLSTORE_REVISIT_MIN  60
+#define NGX_HTTP_URLSTORE_REVISIT_MAX  86400
+
 
 static ngx_int_t ngx_http_urlstore_opt_schemes(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_opt_marks(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_opt_sites(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+static ngx_int_t ngx_http_urlstore_opt_revisit(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_opt_huge(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
@@ -66,6 +73,9 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
 
     { ngx_string("sites"), ngx_http_urlstore_opt_sites, 0,
       "on or off" },
+
+    { ngx_string("revisit"), ngx_http_urlstore_opt_revisit, 0,
+      "a time from 1m to 1d, such as 1h," },
 
     { ngx_string("huge"), ngx_http_urlstore_opt_huge, 0,
       "on or off" },
@@ -179,6 +189,27 @@ ngx_http_urlstore_opt_sites(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     }
 
     zone->conf.sites = on;
+
+    return NGX_OK;
+}
+
+
+/* the unit of claims */
+
+static ngx_int_t
+ngx_http_urlstore_opt_revisit(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    uint64_t  s;
+
+    if (us_time_duration(ngx_http_urlstore_str(value), &s) == -1
+        || s < NGX_HTTP_URLSTORE_REVISIT_MIN
+        || s > NGX_HTTP_URLSTORE_REVISIT_MAX)
+    {
+        return NGX_ERROR;
+    }
+
+    zone->conf.revisit = (uint32_t) s;
 
     return NGX_OK;
 }
@@ -413,6 +444,12 @@ ngx_http_urlstore_zone_differs(ngx_http_urlstore_zone_t *zone,
         return "sites";
     }
 
+    /* claims can be added */
+
+    if (old->conf.revisit && zone->conf.revisit != old->conf.revisit) {
+        return "revisit";
+    }
+
     if (zone->conf.lookup != old->conf.lookup) {
         return "mode";
     }
@@ -432,6 +469,7 @@ ngx_http_urlstore_zone_stored(const char *what)
 {
     return ngx_strcmp(what, "profile") == 0 || ngx_strcmp(what, "www") == 0
            || ngx_strcmp(what, "schemes") == 0
+           || ngx_strcmp(what, "revisit") == 0
            || ngx_strcmp(what, "normalization") == 0;
 }
 
@@ -489,6 +527,7 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 
         (void) us_store_add_marks(zone->store, zone->conf.marks,
                                   zone->conf.nmarks);
+        (void) us_store_set_revisit(zone->store, zone->conf.revisit);
 
         us_store_conf(zone->store, &zone->conf);
         ngx_http_urlstore_hot_attach(zone);

@@ -140,21 +140,25 @@ us_store_times(us_store_t *s, us_store_item_t *items, size_t n)
 uint64_t
 us_store_next_due(us_store_t *s, uint64_t from, uint64_t to, uint32_t older)
 {
-    uint64_t           id, clock, next;
+    uint64_t           id, clock, end;
     us_claims_rule_t   rule;
 
-    next = us_store_next_id(s);
-    to = to < next ? to : next;
+    end = us_store_next_id(s);
+    end = to < end ? to : end;
 
-    while (from < to) {
+    while (from < end) {
         clock = us_store_rule(s, &rule, older);
-        id = us_claims_scan(&s->arena, &rule, from, to);
+        id = us_claims_scan(&s->arena, &rule, from, end);
 
-        if (id < to && us_acquire(&us_head(s)->clock) != clock) {
+        if (id == end) {
+            break;
+        }
+
+        if (us_acquire(&us_head(s)->clock) != clock) {
             continue;
         }
 
-        if (id == to || !us_marked(&s->arena, US_AREA_DELETED, id)) {
+        if (!us_marked(&s->arena, US_AREA_DELETED, id)) {
             return id;
         }
 

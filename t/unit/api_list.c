@@ -95,6 +95,34 @@ formats(void **state)
 }
 
 
+/* the time of the last claim: a column, a member; none where there is no URL */
+
+static void
+times(void **state)
+{
+    us_str_t  url;
+
+    url = us_string("http://a/");
+    memset(&list, 0, sizeof(list));
+    list.times = 1;
+
+    list.format = US_FORMAT_TEXT;
+    id_is("7", US_OK, "7\thttp://a/\"\t-\n");
+    id_is("8", US_DELETED, "8\t-\tdeleted\n");
+    list.claimed = 1795336098;
+    url_is(7, &url, "7\thttp://a/\t1795336098\n");
+    url_is(8, NULL, "8\t-\n");
+
+    list.format = US_FORMAT_NDJSON;
+    id_is("7", US_OK, "{\"id\":7,\"url\":\"http://a/\\\"\","
+          "\"claimed\":1795336098,\"status\":\"ok\"}\n");
+    id_is("8", US_DELETED,
+          "{\"id\":8,\"url\":null,\"status\":\"deleted\"}\n");
+    list.claimed = 0;
+    url_is(7, &url, "{\"id\":7,\"url\":\"http://a/\",\"claimed\":null}\n");
+}
+
+
 static void
 ids(void **state)
 {
@@ -203,6 +231,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(formats),
+        cmocka_unit_test(times),
         cmocka_unit_test(ids),
         cmocka_unit_test(selects),
     };

@@ -296,6 +296,7 @@ answer_longest(void **state)
             as.next_id = as.epoch = UINT64_MAX - 1;
             rec = new_site(record(UINT64_MAX - 1, what, US_ANSWER_URL));
             rec.index = UINT32_MAX;
+            rec.claimed = UINT64_MAX;
 
             p = malloc(us_answer_max(US_URL_MAX, 100));
             (void) put(p, &rec, (us_str_t) { US_URL_MAX, (uint8_t *) url },
@@ -352,12 +353,19 @@ summaries(void **state)
     as.format = US_FORMAT_JSON;
     as.marks = 1;
     as.next_id = US_STORE_NO_ID;
-    ends("],\"set\":7,\"clear\":8,\"unknown\":9,\"deleted\":10,"
+    ends("],\"set\":9,\"clear\":10,\"unknown\":11,\"deleted\":12,"
          "\"errors\":15,\"next_id\":null,\"epoch\":6}\n");
     as.format = US_FORMAT_TEXT;
     as.summary = 1;
-    ends("# set=7 clear=8 unknown=9 deleted=10 errors=15 next_id=- "
+    ends("# set=9 clear=10 unknown=11 deleted=12 errors=15 next_id=- "
          "epoch=6\n");
+    as.marks = 0;
+    as.claims = 1;
+    ends("# claimed=8 clear=10 unknown=11 deleted=12 errors=15 next_id=- "
+         "epoch=6\n");
+    as.claims = 0;
+    as.older = 1;
+    ends("# new=1 seen=2 unseen=3 due=7 errors=15 next_id=- epoch=6\n");
 }
 
 

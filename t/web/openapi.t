@@ -9,7 +9,7 @@ use lib 't/lib';
 use UrlStore::Test;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
-urlstore_zone u 64m marks=visited sites=on;
+urlstore_zone u 64m marks=visited sites=on revisit=1d;
 urlstore_zone kept 32m path=%%DIR%%/kept;
 urlstore_filter filter 1m capacity=1000 error=0.01;
 client_max_body_size 8m;

@@ -43,7 +43,7 @@ use warnings;
 use base 'Exporter';
 
 use Cwd qw(abs_path);
-use Fcntl qw(:flock);
+use Fcntl qw(:DEFAULT :flock);
 use File::Basename qw(dirname);
 use File::Path qw(make_path remove_tree);
 use File::Temp qw(tempdir);
@@ -58,11 +58,12 @@ use UrlStore::Corpora;
 
 our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
     http full json uri_escape wait_until slurp spew alive crc32c
-    zone_conf need_fault_disk
+    zone_conf need_fault_disk need_fault_clock
 ));
 
 our $TOP = abs_path(dirname(__FILE__) . '/../../..');
 our $FAULT_DISK = "$TOP/build/faults/disk.so";
+our $FAULT_CLOCK = "$TOP/build/faults/clock.so";
 
 my @TESTS;                 # objects of this process, for the END block
 my $MAIN = $$;
@@ -79,8 +80,9 @@ sub import
 # options: workers (2), daemon (0; 1 for binary upgrades, which nginx refuses
 # to do below the shell that started it), log (info), user (of the workers,
 # when root runs the test: nobody), globals (lines of the main context), env,
-# disk (1: it writes to the disk of t/fault/disk.c, see disk()), judge (1; 0: no
-# tests at the end, for benchmarks)
+# disk (1: it writes to the disk of t/fault/disk.c, see disk()), clock (1: it
+# has that of t/fault/clock.c, see clock()), judge (1; 0: no tests at the end,
+# for benchmarks)
 
 sub new
 {
@@ -116,6 +118,13 @@ sub new
         $self->{globals} .= ' env US_DISK;';
         $self->{env} = { %{ $self->{env} }, LD_PRELOAD => $FAULT_DISK,
             US_DISK => "$self->{dir}/disk" };
+    }
+
+    if ($self->{clock}) {
+        $self->clock(0);
+        $self->{globals} .= ' env US_CLOCK;';
+        $self->{env} = { %{ $self->{env} }, LD_PRELOAD => $FAULT_CLOCK,
+            US_CLOCK => "$self->{dir}/clock" };
     }
 
     push @TESTS, $self;
@@ -446,6 +455,29 @@ sub disk
 
     spew("$t->{dir}/disk.new", $does);
     rename "$t->{dir}/disk.new", "$t->{dir}/disk" or die "rename: $!";
+}
+
+
+# The same for new(clock => 1), and its time: so many seconds ahead of the
+# machine's.
+
+sub need_fault_clock
+{
+    plan(skip_all => 'the sanitizer wants to be loaded first')
+        if $ENV{US_ASAN};
+    die "no $FAULT_CLOCK: run make test-programs\n" if !-e $FAULT_CLOCK;
+}
+
+
+sub clock
+{
+    my ($t, $ahead) = @_;
+
+    # the server has it mapped: it must stay the same file
+
+    sysopen my $fh, "$t->{dir}/clock", O_RDWR | O_CREAT or die "clock: $!";
+    syswrite $fh, pack('q', $ahead) or die "clock: $!";
+    close $fh;
 }
 
 
