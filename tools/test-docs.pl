@@ -36,7 +36,7 @@ my @elsewhere = (
     [ qr{^docs/install\.md: make deb}, 'make test-deb' ],
     [ qr{^docs/install\.md: apt-get}, 't/install.t; nginx by make test-deb' ],
     [ qr{^docs/install\.md: docker}, 'not run anywhere: make test-deploy' ],
-    [ qr{configure}, 'make test-builds' ],
+    [ qr{configure|test-builds}, 'make test-builds' ],
     [ qr{examples/embed\.c}, 't/embed.t' ],
     [ qr{^docs/(?:crawlers|clients|api)\.md}, 'make test-clients' ],
     [ qr{^docs/(?:benchmarks|lineage|decisions)}, 'benchmarks' ],

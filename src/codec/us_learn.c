@@ -219,7 +219,19 @@ done:
 int
 us_learn_install_locked(us_learn_t *l, us_codec_t *c)
 {
-    return us_models_install_locked(&c->models, (us_model_t *) l->model);
+    us_model_t  *m;
+
+    m = (us_model_t *) l->model;
+
+    /* like an add, it leaves the chunks that marks and deletes may need */
+
+    if (!us_arena_fits(c->models.arena, us_models_chunks(&c->models, m)
+                                        + US_CHUNKS_SPARE, 0))
+    {
+        return US_REPLAY_NO_ROOM;
+    }
+
+    return us_models_install_locked(&c->models, m);
 }
 
 

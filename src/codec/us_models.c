@@ -231,10 +231,22 @@ us_models_step(us_models_t *ms)
 }
 
 
+size_t
+us_models_chunks(const us_models_t *ms, const us_model_t *m)
+{
+    size_t  chunk;
+
+    chunk = (size_t) 1 << ms->arena->chunk_shift;
+
+    return (us_model_bytes(m).len + US_MODEL_FIRST + chunk - 1)
+           >> ms->arena->chunk_shift;
+}
+
+
 int
 us_models_install_locked(us_models_t *ms, const us_model_t *m)
 {
-    size_t       n, chunk;
+    size_t       n;
     us_str_t     bytes;
     uint64_t     number, at, *p;
     us_head_t   *h;
@@ -244,8 +256,7 @@ us_models_install_locked(us_models_t *ms, const us_model_t *m)
     h = a->head;
     number = h->models;
     bytes = us_model_bytes(m);
-    chunk = (size_t) 1 << a->chunk_shift;
-    n = (bytes.len + US_MODEL_FIRST + chunk - 1) >> a->chunk_shift;
+    n = us_models_chunks(ms, m);
 
     if (number == US_MODELS_MAX || us_decoder_size(m) > US_TABLES_MAX) {
         return US_REPLAY_DAMAGED;

@@ -116,5 +116,8 @@ us_models_get(const us_models_t *ms, unsigned number)
  */
 int us_models_install_locked(us_models_t *ms, const us_model_t *m);
 
+/* chunks that it takes */
+size_t us_models_chunks(const us_models_t *ms, const us_model_t *m);
+
 
 #endif /* _US_MODELS_H_INCLUDED_ */

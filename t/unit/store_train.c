@@ -196,35 +196,44 @@ tiny_ring(void **state)
 }
 
 
+/* adds until the zone is full; returns the number of URLs */
+
+static unsigned
+fill(us_store_t *s)
+{
+    char             url[128];
+    unsigned         n;
+    us_store_item_t  it;
+
+    for (n = 0; ; n++) {
+        url_make(url, n);
+        it = add(s, url);
+
+        if (it.status == US_FULL) {
+            return n;
+        }
+
+        assert_int_equal(it.status, US_NEW);
+    }
+}
+
+
 /*
  * A zone that became full has no room for a model, and never will: another
- * handle, of any process, must not learn it again for nothing.  The model of
- * poorer URLs would fit into the chunks that adds leave.
+ * handle, of any process, must not learn it again for nothing.
  */
 
 static void
 full_zone(void **state)
 {
-    char              url[128];
-    zone_t           *z;
-    unsigned          n;
-    uint64_t          lsn;
-    us_store_t       *other;
-    us_store_item_t   it;
+    zone_t      *z;
+    unsigned     n;
+    uint64_t     lsn;
+    us_store_t  *other;
 
     z = zone_create(2 << 20, 0);
     more_words = 2;
-
-    for (n = 0; ; n++) {
-        url_make(url, n);
-        it = add(z->store, url);
-
-        if (it.status == US_FULL) {
-            break;
-        }
-
-        assert_int_equal(it.status, US_NEW);
-    }
+    n = fill(z->store);
 
     /* what adds leave is for marks, too */
 
@@ -245,6 +254,34 @@ full_zone(void **state)
 
     zone_destroy(z);
     more_words = 0;
+}
+
+
+/*
+ * The model of poorer URLs would fit into the chunks that adds leave: they are
+ * for marks and deletes, also after the training.
+ */
+
+static void
+full_zone_marks(void **state)
+{
+    int        was;
+    zone_t    *z;
+    unsigned   n;
+    uint64_t   lsn;
+
+    z = zone_create(2 << 20, 0);
+    n = fill(z->store);
+
+    assert_true(n >= 1 << 15);
+    assert_int_equal(us_store_train_due(z->store), 1);
+    assert_int_equal(us_store_train(z->store, NULL), 0);
+
+    assert_int_equal(us_store_mark(z->store, 0, 0, 1, &lsn), US_OK);
+    assert_int_equal(us_store_mark(z->store, 1, 0, 1, &lsn), US_OK);
+    assert_int_equal(us_store_delete(z->store, n - 1, &was, &lsn), US_OK);
+
+    zone_destroy(z);
 }
 
 
@@ -515,6 +552,7 @@ main(void)
         cmocka_unit_test(small_ring),
         cmocka_unit_test(tiny_ring),
         cmocka_unit_test(full_zone),
+        cmocka_unit_test(full_zone_marks),
         cmocka_unit_test(late_journal),
         cmocka_unit_test(damaged),
         cmocka_unit_test(two_trainers),
