@@ -148,6 +148,25 @@ handle(void **state)
 }
 
 
+/* a directory that counts sites goes on, whatever the next program asks for */
+
+static void
+sites(void **state)
+{
+    unsigned          on;
+    us_embed_t       *e;
+    us_store_conf_t   c;
+
+    for (on = 2; on > 0; on--) {
+        conf.sites = (on == 2);
+        e = open_it();
+        us_store_conf(us_embed_store(e), &c);
+        assert_int_equal(c.sites, 1);
+        close_it(e);
+    }
+}
+
+
 static void
 refused(const char *path, const us_embed_conf_t *c, const char *why)
 {
@@ -210,6 +229,7 @@ main(void)
         cmocka_unit_test(killed),
         cmocka_unit_test(snapshots),
         cmocka_unit_test(handle),
+        cmocka_unit_test(sites),
         cmocka_unit_test(refusals)
     };
 
