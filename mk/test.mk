@@ -197,7 +197,7 @@ test-faults: test-programs $(UNIT_FAULTS)  ## kills and power failures by the th
 	US_KILLS_WORKERS=$(KILLS) US_KILLS_GROUP=0 US_KILLS_MASTER=0 \
 	    $(PROVE) t/durability_kill.t
 	@mkdir -p $(B)/faults/log
-	@printf '%s\n' GROUP MASTER $$(seq 16) | xargs -P 3 -I {} \
+	@printf '%s\n' GROUP MASTER $$(seq 18) | xargs -P 3 -I {} \
 	    $(MAKE) --no-print-directory -s test-faults-{}
 	@cat $(B)/faults/log/*
 

@@ -34,6 +34,8 @@ typedef enum {
     US_FAULT_LOAD,                    /* in the middle of loading */
     US_FAULT_LOADED,                  /* loaded, tail not yet settled */
     US_FAULT_ROLE,                    /* a role was just taken */
+    US_FAULT_DECLARE,                 /* new marks are in the manifest only */
+    US_FAULT_DECLARED,                /* and in the store, no claims yet */
     US_FAULTS
 } us_fault_t;
 

@@ -3,7 +3,8 @@
 # SIGKILL at each numbered fault point (src/us_fault.h), by a module built
 # with them.  In a round workers kill themselves at the point again and again,
 # then all is killed and started whole: all that was answered is there.
-# Clients keep their own record.
+# Clients keep their own record.  The last two points are those of a living zone
+# to which a reload adds a mark.
 #
 # US_KILLS_POINT=N: kills at each point (3); US_POINT=P: at that one only.
 
@@ -32,6 +33,7 @@ my @points = ([], [ append => 5 ], [ written => 5 ], [ tail => 5 ],
     [ segment => 2 ], [ renamed => 2 ], [ replace => 1 ], [ snapshot => 5 ],
     [ 'snapshot-done' => 1 ], [ drop => 1 ], [ load => 2 ], [ loaded => 1 ],
     [ role => 5 ]);
+my @declare = ([ 17, 'declare', $kills ], [ 18, 'declared', 1 ]);
 
 my $ROUND = 20;                        # kills in a round
 my $STORE = 50;                        # and in one zone, which stays unfilled
@@ -118,4 +120,55 @@ for my $p (1 .. $#points) {
     is_deeply(\@faults, [],
         "point $p, $name: $n kills, $answers answers kept");
     cmp_ok($n, '>=', $kills, 'often enough');
+}
+
+# A reload adds a mark, and each worker that declares it dies: at the last point
+# one, after which nothing is left to be declared.  Then the mark is there,
+# beside all that was answered before.
+
+for (@declare) {
+    my ($p, $name, $want) = @$_;
+    next if $ENV{US_POINT} && $ENV{US_POINT} != $p;
+
+    my $options = '64m path=%%DIR%%/data snapshot=64k sync=50ms';
+    my $t = UrlStore::Test->new(workers => 2, log => 'notice',
+        globals => 'env US_FAULT;', env => { US_FAULT => "$p:1" });
+
+    $t->allow_kills;
+    $t->run(zone_conf($options));
+
+    my $rec = UrlStore::Record->new($t, pause => 0.001, batch => 20);
+    my @faults = whole($t, $rec);
+    my $died = 0;
+
+    is($t->post('/mark/visited', "0\n")->{status}, 404,
+        "point $p, $name: no mark yet");
+
+    $t->reload(zone_conf("$options marks=visited"));
+
+    wait_until(20 + 2 * $want, sub {
+        $died = () = $t->error_log =~ /exited on signal 9/g;
+        return $died >= $want;
+    });
+
+    $t->kill_all;
+    delete $t->{env}{US_FAULT};
+    $t->start;
+    push @faults, whole($t, $rec);
+
+    my @text = (Accept => 'text/plain');
+
+    ok(wait_until(5, sub {
+        $t->post('/mark/visited', "0\n", @text)->{body} =~ /^0\tset/;
+    }), 'the mark is there');
+
+    $t->kill_all;
+    $t->start;
+    push @faults, whole($t, $rec);
+    is($t->get('/urls?mark=visited', @text)->{body} =~ tr/\n//, 1,
+        'and after a restart');
+    push @faults, $rec->finish;
+
+    is_deeply(\@faults, [], "$died kills, $rec->{answers} answers kept");
+    cmp_ok($died, '>=', $want, 'often enough');
 }

@@ -5,6 +5,7 @@
 
 
 #include "us_data.h"
+#include "../us_fault.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -296,9 +297,13 @@ us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
 
     rc = us_manifest_write(dirfd, &m, e);
 
+    us_fault(US_FAULT_DECLARE);
+
     if (rc == 0 && us_store_add_marks(s, want->marks, want->nmarks) == -1) {
         rc = us_disk_fail(e, 0, "the store has other marks");
     }
+
+    us_fault(US_FAULT_DECLARED);
 
     if (rc == 0 && us_store_set_revisit(s, want->revisit) == -1) {
         rc = us_disk_fail(e, 0, "the store keeps claims by units of %u s",
