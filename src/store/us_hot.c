@@ -109,8 +109,8 @@ us_hot_load(const uint8_t *p, size_t n)
 
 
 /*
- * A client that finds texts with equal hashes can make this process forget one
- * for the other, no more: what is not found here is looked up in the store.
+ * A client that finds texts with equal hashes can make one entry replace the
+ * other.  It can do no more: what is not found here is looked up in the store.
  */
 
 static uint64_t

@@ -27,10 +27,10 @@ extern "C" {
 typedef struct us_hot_s  us_hot_t;
 
 
-/* smaller ones are not made */
+/* bytes of the smallest table */
 #define US_HOT_MIN    (64 << 10)
 
-/* larger ones neither, nor kept: they are 52 bits */
+/* the greatest value that a table can keep: 52 bits */
 #define US_HOT_VALUE  (((uint64_t) 1 << 52) - 1)
 
 

@@ -566,8 +566,9 @@ us_index_remove(us_arena_t *a, const us_removal_t *r)
     } else {
 
         /*
-         * Not even room for a copy: a wrong fingerprint makes it forgotten.
-         * The slot is used until the leaf is hashed again.
+         * There is no room even for a copy: the entry gets a wrong
+         * fingerprint, so it is not found any more.  Its slot stays in use
+         * until the leaf is hashed again.
          */
 
         w = us_leaf_at(a, r->address) + 1 + r->slot / 8;

@@ -184,7 +184,7 @@ us_leaf_share(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
 static inline uint32_t
 us_leaf_serial(us_arena_t *a)
 {
-    /* release: a header must not have a number that is given once more */
+    /* release: no two headers may have the same number */
 
     us_release(&a->head->leaf_serial, a->head->leaf_serial + 1);
 

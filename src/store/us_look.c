@@ -190,9 +190,10 @@ us_store_seen_group(us_store_t *s, us_store_item_t **items, unsigned n)
 
 
 /*
- * 1: the hot table has the answer.  What it remembers was true, and an id is
- * one URL's for ever: only a delete ends that, in any process, whose bit is
- * looked at as that of a record from the index would be.
+ * 1: the hot table has the answer.  An entry was right when it was made, and
+ * an id belongs to one URL for ever.  Only a delete, by any process, changes
+ * the answer: the bit of the deleted id is checked, as for a record that the
+ * index has found.
  */
 
 static int
@@ -516,8 +517,8 @@ uint64_t
 us_store_next_id(const us_store_t *s)
 {
     /*
-     * Acquire: all that there is to know of the ids below was written before
-     * the number was released.
+     * Acquire: all data of the ids below the number were written before it was
+     * released.
      */
 
     return us_acquire(&us_head(s)->next_id);

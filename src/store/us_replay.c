@@ -83,7 +83,7 @@ us_replay_index(us_store_t *s, uint64_t id)
     add->id = id;
     us_store_hashes(s, id, &add->hashes);
 
-    /* a damaged record has its id, but nothing to be found by */
+    /* a damaged record keeps its id, but no look-up finds it */
 
     if (us_record_decode(s->codec, id, s->url) == 1) {
         return 0;

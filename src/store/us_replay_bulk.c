@@ -195,7 +195,7 @@ us_replay_hash_one(us_replay_t *r, us_replay_side_t *side, unsigned t,
     first = US_STORE_NO_ID;
     len = us_record_decode(s->codec, id, s->url);
 
-    /* a damaged record has its id, but nothing to be found by */
+    /* a damaged record keeps its id, but no look-up finds it */
 
     if (len > 1) {
         rest.len = len - 1;

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 
 
-/* from so many chunks on, the bytes of a URL are known; until then, these */
+/* a store with fewer chunks does not know its bytes a URL, and assumes these */
 #define US_STORE_CHUNKS  32
 #define US_STORE_EACH    40
 
