@@ -11,7 +11,9 @@
 #
 #   1. single GET /seen of unknown and known URLs beside `return 200`
 #   2. batches of 1,000: /seen known, /seen unknown, /add known, /add with
-#      10 % new, by 1 and 2 workers
+#      10 % new, by 1 and 2 workers; "known" are 100 batches again and again,
+#      which the hot tables of the workers hold, "any known" more URLs at
+#      random than a hot table of 16 MB has
 #   3. the same members to Redis: SMISMEMBER, SADD
 #   4. the time of a batch at half of the load that one worker bears
 #
@@ -117,6 +119,7 @@ shuffle(\@unknown);
 
 my %bodies = (
     known => [ batches(\@known, 100) ],
+    any => [ batches(\@known, 1000) ],
     unknown => [ batches(\@unknown, 100) ],
 );
 
@@ -141,8 +144,10 @@ lua();
 my @single = qw(200 unknown known);
 my @batch = (
     [ '/seen known', '/seen', 'known' ],
+    [ '/seen any known', '/seen', 'any' ],
     [ '/seen unknown', '/seen', 'unknown' ],
     [ '/add known', '/add', 'known' ],
+    [ '/add any known', '/add', 'any' ],
     [ '/add 10 % new', '/add', 'new' ],
 );
 my (%single, %batch);
@@ -190,7 +195,9 @@ for my $workers (1, 2) {
     }
 }
 
-print "\nbatches of 1,000, 8 connections\n\n";
+print "\nbatches of 1,000, 8 connections;\n";
+printf "known: %d batches, any known: %d\n\n", scalar @{ $bodies{known} },
+    scalar @{ $bodies{any} };
 printf "%-22s %8s %12s %20s %8s\n", '', 'workers', 'M URLs/s',
     'M URLs/CPU second', 'Redis';
 
@@ -348,13 +355,14 @@ local run = os.time() % 100000 * 1000000
 function init(args)
     path, new = args[1], args[3] == "new"
 
-    for i = 0, 99 do
-        local f = io.open(args[2] .. "/" .. args[3] .. "." .. i)
-        if not f then break end
+    local f = io.open(args[2] .. "/" .. args[3] .. ".0")
+
+    while f do
         local body = f:read("*a")
         f:close()
         requests[#requests + 1] = new and body
             or wrk.format("POST", path, headers, body)
+        f = io.open(args[2] .. "/" .. args[3] .. "." .. #requests)
     end
 end
 
@@ -400,8 +408,10 @@ sub redis
     my %out;
 
     for my $case ([ '/seen known', 'SMISMEMBER', 'known' ],
+                  [ '/seen any known', 'SMISMEMBER', 'any' ],
                   [ '/seen unknown', 'SMISMEMBER', 'unknown' ],
-                  [ '/add known', 'SADD', 'known' ])
+                  [ '/add known', 'SADD', 'known' ],
+                  [ '/add any known', 'SADD', 'any' ])
     {
         my ($name, $cmd, $kind) = @$case;
         my @wire = map { UrlStore::Redis::wire($cmd, 'u', split /\n/, $_) }
