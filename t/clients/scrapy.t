@@ -148,7 +148,8 @@ note('they fetched ' . join(' and ',
 my ($kills, $all) = (0, {});
 
 
-# kills a crawler after some seconds
+# kills a crawler when so many pages were fetched, and it has had the time to
+# mark some
 
 sub kill_crawler
 {
@@ -156,7 +157,8 @@ sub kill_crawler
 
     my $pid = crawl('killed', $port, @options);
 
-    sleep $after;
+    wait_until(30, sub { $site->requests >= $after });
+    sleep 1.2;
     kill 'KILL', $pid;
     ends($pid);
     $kills++;
@@ -173,10 +175,19 @@ my $stuck = UrlStore::Fake->new(sub {
         : { forward => $store };
 });
 
-kill_crawler($stuck->port . '/x/y/three', 3.5);
+kill_crawler($stuck->port . '/x/y/three', 4);
+
+my @marked = map { (split /\t/)[1] }
+    split /\n/, $t->get('/three/urls?mark=visited&limit=10000')->{body};
+
+ok(@marked && @marked < $pages, 'a crawler that can store no more links marks '
+    . 'some pages');
+unlike($t->post('/three/seen', join('', map { "$_\n" }
+    map { $site->links($_) } @marked))->{body}, qr/\tunseen\t/,
+    '... whose links are stored');
 
 kill_crawler("$store/three", $_, URLSTORE_RESUME => 1,
-    DOWNLOAD_DELAY => .02, CONCURRENT_REQUESTS => 4) for 2.8, 3.3;
+    DOWNLOAD_DELAY => .02, CONCURRENT_REQUESTS => 4) for 10, 30;
 
 my $before = keys %$all;
 ok(ends(crawl('resumed', "$store/three", URLSTORE_RESUME => 1)),

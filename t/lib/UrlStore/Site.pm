@@ -99,6 +99,7 @@ sub _make
         push @links, map { $urls->[$_] } grep { $_ < @$urls }
             2 * $i + 1, 2 * $i + 2;
 
+        $self->{links}[$i] = \@links;
         $self->_write($urls->[$i], @links);
     }
 }
@@ -116,6 +117,18 @@ sub _write
         "<html><head><title>$host</title></head><body>"
         . join('', map { '<a href="' . s/&/&amp;/gr . "\">link</a>\n" }
             @links) . '</body></html>');
+}
+
+
+# the links of a page, whichever the spelling of its URL
+
+sub links
+{
+    my ($self, $url) = @_;
+
+    my ($id) = split /\t/, $self->{nginx}->post('/seen', "$url\n")->{body};
+
+    return @{ $self->{links}[$id] };
 }
 
 
