@@ -277,8 +277,9 @@ us_models_install_locked(us_models_t *ms, const us_model_t *m)
     p[0] = h->next_id;
     memcpy(p + US_FIRST_WORDS, bytes.data, bytes.len);
 
-    us_intend(a, &h->model[number], (uint64_t) ((uint8_t *) p - a->base));
-    us_intend(a, &h->models, number + 1);
+    us_intend_locked(a, &h->model[number],
+                     (uint64_t) ((uint8_t *) p - a->base));
+    us_intend_locked(a, &h->models, number + 1);
 
     return 0;
 }

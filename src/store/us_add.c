@@ -71,7 +71,7 @@ us_store_index_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
         us_site_add_locked(a, id);
 
     } else {
-        us_intend(a, &h->sites, h->sites + 1);
+        us_intend_locked(a, &h->sites, h->sites + 1);
     }
 }
 
@@ -180,8 +180,8 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat)
     us_store_index_locked(s, item->id, &hashes, sl->site_first);
     us_log_append_locked(a, units);
     us_ring_put_locked(a, &op);
-    us_intend(a, &h->next_id, item->id + 1);
-    us_commit(a);
+    us_intend_locked(a, &h->next_id, item->id + 1);
+    us_commit_locked(a);
 
     us_release(&h->full, 0);
     us_record_added_locked(s->codec, seat, item->id);
@@ -443,7 +443,7 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
             us_store_site_find(s, us_site(site), hashes->site, &out);
         }
 
-        us_index_remove_prepare(a, hashes->url, id, &removal);
+        us_index_remove_prepare_locked(a, hashes->url, id, &removal);
 
         if (out.first != US_STORE_NO_ID) {
             us_site_uncount_locked(a, us_site_number(a, out.first));
@@ -461,7 +461,7 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     }
 
     us_mark_set_locked(a, US_AREA_DELETED, id, 1);
-    us_intend(a, &h->deleted, h->deleted + 1);
+    us_intend_locked(a, &h->deleted, h->deleted + 1);
 
     for (m = 0; m < h->nmarks; m++) {
         if (us_marked(a, US_AREA_MARK + m, id)) {
@@ -472,10 +472,10 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     us_claims_set_locked(a, id, 0);
 
     if (!(h->flags & US_HEAD_LOOKUP)) {
-        us_index_remove(a, &removal);
+        us_index_remove_locked(a, &removal);
     }
 
-    us_commit(a);
+    us_commit_locked(a);
 
     return US_OK;
 }
@@ -552,7 +552,7 @@ us_store_mark_locked(us_store_t *s, unsigned m, uint64_t id, int on,
     }
 
     us_mark_set_locked(a, US_AREA_MARK + m, id, on);
-    us_commit(a);
+    us_commit_locked(a);
 
     return US_OK;
 }

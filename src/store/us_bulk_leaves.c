@@ -55,7 +55,7 @@ us_bulk_chunk(us_bulk_t *b)
             return 0;
         }
 
-        us_commit(a);
+        us_commit_locked(a);
     }
 
     if (us_bulk_chunk_add(&b->chunks, chunk) != 0) {
@@ -86,8 +86,8 @@ us_bulk_alloc(us_bulk_t *b, uint64_t n)
         }
 
         if (((chunk + 1) << a->chunk_shift) != b->bottom) {
-            us_leaf_carve(a, b->bottom, b->top - b->bottom);
-            us_commit(a);
+            us_leaf_carve_locked(a, b->bottom, b->top - b->bottom);
+            us_commit_locked(a);
             b->top = (chunk << a->chunk_shift) + bytes;
         }
 
@@ -153,12 +153,13 @@ us_bulk_leaf(us_bulk_t *b, uint64_t leaf)
         return b->failed;
     }
 
-    us_leaf_write(a, offset >> a->head->leaf_shift, &l, b->entries, b->n, b->n,
-                  id);
+    us_leaf_write_locked(a, offset >> a->head->leaf_shift, &l, b->entries,
+                         b->n, b->n, id);
 
-    us_intend32(a, us_directory_word(a, leaf), offset >> a->head->leaf_shift);
-    us_intend(a, &a->head->entries, a->head->entries + b->n);
-    us_commit(a);
+    us_intend32_locked(a, us_directory_word(a, leaf),
+                       offset >> a->head->leaf_shift);
+    us_intend_locked(a, &a->head->entries, a->head->entries + b->n);
+    us_commit_locked(a);
 
     return 0;
 }
@@ -224,20 +225,20 @@ us_bulk_remove(us_bulk_t *b, uint64_t hash, uint64_t id)
         return;
     }
 
-    us_intend(a, &a->head->entries, a->head->entries - 1);
+    us_intend_locked(a, &a->head->entries, a->head->entries - 1);
 
     if (rest.n == 0) {
-        us_intend32(a, us_directory_word(a, rest.leaf), 0);
-        us_leaf_free(a, rest.address);
-        us_commit(a);
+        us_intend32_locked(a, us_directory_word(a, rest.leaf), 0);
+        us_leaf_free_locked(a, rest.address);
+        us_commit_locked(a);
         return;
     }
 
-    us_commit(a);
+    us_commit_locked(a);
 
     /* in its place, with as many low bits: nobody looks */
 
     rest.layout.slots = rest.n;
-    us_leaf_write(a, rest.address, &rest.layout, rest.entries, rest.n, rest.n,
-                  rest.entries[rest.n - 1].id);
+    us_leaf_write_locked(a, rest.address, &rest.layout, rest.entries, rest.n,
+                         rest.n, rest.entries[rest.n - 1].id);
 }

@@ -215,7 +215,7 @@ us_store_tick_locked(us_store_t *s)
 
     us_claims_tick_locked(a, unit);
     us_ring_put_locked(a, &op);
-    us_commit(a);
+    us_commit_locked(a);
 
     return 0;
 }
@@ -311,7 +311,7 @@ us_store_claim_locked(us_store_t *s, unsigned n, uint64_t unit)
                              us_claims_value(a->head->clock, unit));
     }
 
-    us_commit(a);
+    us_commit_locked(a);
 }
 
 

@@ -200,8 +200,8 @@ us_claims_tick_locked(us_arena_t *a, uint64_t unit)
 
     if (d >= US_CLAIMS_PASS) {
         us_claims_sweep(a, &rule, 0, h->next_id);
-        us_intend(a, &h->sweep, 0);
-        us_intend(a, &h->sweep_end, 0);
+        us_intend_locked(a, &h->sweep, 0);
+        us_intend_locked(a, &h->sweep_end, 0);
 
     } else if (d) {
 
@@ -214,15 +214,15 @@ us_claims_tick_locked(us_arena_t *a, uint64_t unit)
         us_claims_sweep(a, &rule, h->sweep, to);
 
         if (to < end) {
-            us_intend(a, &h->sweep, to);
+            us_intend_locked(a, &h->sweep, to);
 
         } else {
-            us_intend(a, &h->sweep, 0);
-            us_intend(a, &h->sweep_end, h->next_id);
+            us_intend_locked(a, &h->sweep, 0);
+            us_intend_locked(a, &h->sweep_end, h->next_id);
         }
     }
 
-    us_intend(a, &h->clock, unit);
+    us_intend_locked(a, &h->clock, unit);
 }
 
 
@@ -260,7 +260,7 @@ us_claims_set_locked(us_arena_t *a, uint64_t id, uint16_t value)
     if (word) {
         v = us_intended(a, word);
         memcpy((uint8_t *) &v + id % 4 * 2, &value, 2);
-        us_intend(a, word, v);
+        us_intend_locked(a, word, v);
     }
 }
 
@@ -268,5 +268,5 @@ us_claims_set_locked(us_arena_t *a, uint64_t id, uint16_t value)
 void
 us_claims_word_locked(us_arena_t *a, uint64_t number, uint64_t word)
 {
-    us_intend(a, us_claims_word(a, number * 4), word);
+    us_intend_locked(a, us_claims_word(a, number * 4), word);
 }

@@ -16,8 +16,8 @@ us_directory_give(us_arena_t *a, uint32_t *entry)
     chunk = *entry;
 
     if (chunk) {
-        us_intend32(a, entry, 0);
-        us_commit(a);
+        us_intend32_locked(a, entry, 0);
+        us_commit_locked(a);
         us_arena_give(a, US_AREA_DIRECTORY, chunk);
     }
 }
@@ -37,24 +37,26 @@ us_directory_begin(us_arena_t *a, uint64_t n)
 
     if (h->directory_spare) {
         number = h->directory_spare;
-        us_intend(a, &h->directory_spare, 0);
-        us_commit(a);
+        us_intend_locked(a, &h->directory_spare, 0);
+        us_commit_locked(a);
         us_arena_give(a, US_AREA_DIRECTORY, number);
     }
 
     number = us_directory_chunk_number(a, n);
     last = us_directory_chunk_number(a, 2 * n - 1);
 
-    us_intend(a, &h->directory_first, number);
-    us_intend(a, &h->directory_last, number);
-    us_commit(a);
+    us_intend_locked(a, &h->directory_first, number);
+    us_intend_locked(a, &h->directory_last, number);
+    us_commit_locked(a);
 
     if (last - number >= h->area[US_AREA_DIRECTORY].max) {
         return -1;
     }
 
     for ( /* void */ ; number <= last; number++) {
-        if (us_directory_extend(a, number << (a->chunk_shift - 2)) != 0) {
+        if (us_directory_extend_locked(a, number << (a->chunk_shift - 2))
+            != 0)
+        {
             return -1;
         }
     }
@@ -64,7 +66,7 @@ us_directory_begin(us_arena_t *a, uint64_t n)
 
 
 int
-us_directory_extend(us_arena_t *a, uint64_t leaf)
+us_directory_extend_locked(us_arena_t *a, uint64_t leaf)
 {
     uint32_t   *entry;
     uint64_t    number, chunk;
@@ -94,27 +96,27 @@ us_directory_extend(us_arena_t *a, uint64_t leaf)
         }
     }
 
-    us_intend(a, &h->directory_spare, 0);
-    us_intend32(a, entry, chunk);
-    us_intend(a, &h->directory_last, number);
-    us_commit(a);
+    us_intend_locked(a, &h->directory_spare, 0);
+    us_intend32_locked(a, entry, chunk);
+    us_intend_locked(a, &h->directory_last, number);
+    us_commit_locked(a);
 
     return 0;
 }
 
 
 void
-us_directory_replace(us_arena_t *a, uint64_t leaf, uint32_t address,
+us_directory_replace_locked(us_arena_t *a, uint64_t leaf, uint32_t address,
     uint32_t old)
 {
-    us_intend32(a, us_directory_word(a, leaf), address);
-    us_leaf_free(a, old);
-    us_intend(a, &a->head->staged[0], 0);
+    us_intend32_locked(a, us_directory_word(a, leaf), address);
+    us_leaf_free_locked(a, old);
+    us_intend_locked(a, &a->head->staged[0], 0);
 }
 
 
 void
-us_directory_drop(us_arena_t *a, uint64_t leaf)
+us_directory_drop_locked(us_arena_t *a, uint64_t leaf)
 {
     uint64_t    first;
     us_head_t  *h;
@@ -126,7 +128,7 @@ us_directory_drop(us_arena_t *a, uint64_t leaf)
         return;
     }
 
-    us_intend(a, &h->directory_spare,
-              *us_directory_chunk(a, h->directory_first));
-    us_intend(a, &h->directory_first, first);
+    us_intend_locked(a, &h->directory_spare,
+                     *us_directory_chunk(a, h->directory_first));
+    us_intend_locked(a, &h->directory_first, first);
 }

@@ -104,15 +104,15 @@ int us_directory_begin(us_arena_t *a, uint64_t n);
 /* Under the lock, nothing intended; 0, or -1: no room, nothing was changed. */
 
 /* makes sure that there is a word for this leaf, the last one or the next */
-int us_directory_extend(us_arena_t *a, uint64_t leaf);
+int us_directory_extend_locked(us_arena_t *a, uint64_t leaf);
 
 /*
  * Under the lock, intends: that staged leaf 0 replaces another one, which
  * is freed (0: there was none); that leaves before this one are no more.
  */
-void us_directory_replace(us_arena_t *a, uint64_t leaf, uint32_t address,
+void us_directory_replace_locked(us_arena_t *a, uint64_t leaf, uint32_t address,
     uint32_t old);
-void us_directory_drop(us_arena_t *a, uint64_t leaf);
+void us_directory_drop_locked(us_arena_t *a, uint64_t leaf);
 
 
 #endif /* _US_DIRECTORY_H_INCLUDED_ */

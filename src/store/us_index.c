@@ -272,9 +272,9 @@ us_index_enter(us_arena_t *a)
 
     for (i = 0; i < US_STAGED; i++) {
         if (a->head->staged[i]) {
-            us_leaf_free(a, a->head->staged[i]);
-            us_intend(a, &a->head->staged[i], 0);
-            us_commit(a);
+            us_leaf_free_locked(a, a->head->staged[i]);
+            us_intend_locked(a, &a->head->staged[i], 0);
+            us_commit_locked(a);
         }
     }
 }
@@ -346,7 +346,7 @@ us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
     leaf = h->leaves;
 
     if (h->entries < leaf * US_LEAF_MEAN
-        || us_directory_extend(a, 2 * leaf + 1) != 0)
+        || us_directory_extend_locked(a, 2 * leaf + 1) != 0)
     {
         return;
     }
@@ -379,27 +379,27 @@ us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
 
     failed = 0;
 
-    child[0] = us_leaf_make(a, side[0], left, l.split, 0,
-                            left ? side[0][left - 1].id : 0, 0, &failed);
-    child[1] = us_leaf_make(a, side[1], n - left, l.split, 0,
-                            n - left ? side[1][n - left - 1].id : 0, 1,
-                            &failed);
+    child[0] = us_leaf_make_locked(a, side[0], left, l.split, 0,
+                                   left ? side[0][left - 1].id : 0, 0, &failed);
+    child[1] = us_leaf_make_locked(a, side[1], n - left, l.split, 0,
+                                   n - left ? side[1][n - left - 1].id : 0, 1,
+                                   &failed);
     if (failed) {
         us_index_enter(a);
         return;
     }
 
-    us_intend32(a, us_directory_word(a, 2 * leaf), child[0]);
-    us_intend32(a, us_directory_word(a, 2 * leaf + 1), child[1]);
-    us_intend(a, &h->leaves, leaf + 1);
-    us_intend(a, &h->ghosts, h->ghosts - ghosts);
-    us_leaf_free(a, address);
-    us_intend(a, &h->staged[0], 0);
-    us_intend(a, &h->staged[1], 0);
+    us_intend32_locked(a, us_directory_word(a, 2 * leaf), child[0]);
+    us_intend32_locked(a, us_directory_word(a, 2 * leaf + 1), child[1]);
+    us_intend_locked(a, &h->leaves, leaf + 1);
+    us_intend_locked(a, &h->ghosts, h->ghosts - ghosts);
+    us_leaf_free_locked(a, address);
+    us_intend_locked(a, &h->staged[0], 0);
+    us_intend_locked(a, &h->staged[1], 0);
 
-    us_directory_drop(a, leaf + 1);
+    us_directory_drop_locked(a, leaf + 1);
 
-    us_commit(a);
+    us_commit_locked(a);
 }
 
 
@@ -416,7 +416,7 @@ us_index_reserve_locked(us_arena_t *a, uint64_t hash, uint64_t id,
 
     leaf = us_leaf_number(a->head->leaves, us_path(hash));
 
-    if (us_directory_extend(a, leaf) != 0) {
+    if (us_directory_extend_locked(a, leaf) != 0) {
         return -1;
     }
 
@@ -436,14 +436,14 @@ us_index_reserve_locked(us_arena_t *a, uint64_t hash, uint64_t id,
     failed = 0;
     n = us_leaf_read(a, address, e, &l);
 
-    larger = us_leaf_make(a, e, n, l.split, more, id, 0, &failed);
+    larger = us_leaf_make_locked(a, e, n, l.split, more, id, 0, &failed);
 
     if (failed) {
         return -1;
     }
 
-    us_directory_replace(a, leaf, larger, address);
-    us_commit(a);
+    us_directory_replace_locked(a, leaf, larger, address);
+    us_commit_locked(a);
 
     return 0;
 }
@@ -484,9 +484,10 @@ us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id)
     us_slot_write(w, &l, l.count, &e, used);
 
     l.count++;
-    us_intend(a, w, us_leaf_header(&l));
+    us_intend_locked(a, w, us_leaf_header(&l));
 
-    us_intend(a, &a->head->entries, us_intended(a, &a->head->entries) + 1);
+    us_intend_locked(a, &a->head->entries,
+                     us_intended(a, &a->head->entries) + 1);
 }
 
 
@@ -528,7 +529,7 @@ us_index_rest(const us_arena_t *a, uint64_t hash, uint64_t id,
 
 
 void
-us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
+us_index_remove_prepare_locked(us_arena_t *a, uint64_t hash, uint64_t id,
     us_removal_t *r)
 {
     int              failed;
@@ -544,15 +545,15 @@ us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
     r->address = rest.address;
 
     failed = 0;
-    r->copy = us_leaf_make(a, rest.entries, rest.n, rest.layout.split, 0,
-                           rest.n ? rest.entries[rest.n - 1].id : 0, 0,
-                           &failed);
+    r->copy = us_leaf_make_locked(a, rest.entries, rest.n, rest.layout.split, 0,
+                                  rest.n ? rest.entries[rest.n - 1].id : 0, 0,
+                                  &failed);
     r->slot = failed ? (int) rest.slot : -1;
 }
 
 
 void
-us_index_remove(us_arena_t *a, const us_removal_t *r)
+us_index_remove_locked(us_arena_t *a, const us_removal_t *r)
 {
     uint64_t  *w;
 
@@ -561,7 +562,7 @@ us_index_remove(us_arena_t *a, const us_removal_t *r)
     }
 
     if (r->slot < 0) {
-        us_directory_replace(a, r->leaf, r->copy, r->address);
+        us_directory_replace_locked(a, r->leaf, r->copy, r->address);
 
     } else {
 
@@ -572,9 +573,10 @@ us_index_remove(us_arena_t *a, const us_removal_t *r)
          */
 
         w = us_leaf_at(a, r->address) + 1 + r->slot / 8;
-        us_intend(a, w, us_relaxed(w) ^ (uint64_t) 1 << (r->slot % 8 * 8));
-        us_intend(a, &a->head->ghosts, a->head->ghosts + 1);
+        us_intend_locked(a, w,
+                         us_relaxed(w) ^ (uint64_t) 1 << (r->slot % 8 * 8));
+        us_intend_locked(a, &a->head->ghosts, a->head->ghosts + 1);
     }
 
-    us_intend(a, &a->head->entries, a->head->entries - 1);
+    us_intend_locked(a, &a->head->entries, a->head->entries - 1);
 }

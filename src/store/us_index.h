@@ -93,9 +93,9 @@ typedef struct {
     int              slot;            /* or, without room, that slot: else -1 */
 } us_removal_t;
 
-void us_index_remove_prepare(us_arena_t *a, uint64_t hash, uint64_t id,
+void us_index_remove_prepare_locked(us_arena_t *a, uint64_t hash, uint64_t id,
     us_removal_t *r);
-void us_index_remove(us_arena_t *a, const us_removal_t *r);
+void us_index_remove_locked(us_arena_t *a, const us_removal_t *r);
 
 /*
  * An image: all leaves, copied for a dump while others add and delete.

@@ -182,7 +182,7 @@ us_leaf_share(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
  */
 
 static inline uint32_t
-us_leaf_serial(us_arena_t *a)
+us_leaf_serial_locked(us_arena_t *a)
 {
     /* release: no two headers may have the same number */
 
@@ -193,7 +193,7 @@ us_leaf_serial(us_arena_t *a)
 
 
 void
-us_leaf_free(us_arena_t *a, uint32_t address)
+us_leaf_free_locked(us_arena_t *a, uint32_t address)
 {
     uint64_t   *w, *list;
     us_leaf_t   l;
@@ -206,17 +206,17 @@ us_leaf_free(us_arena_t *a, uint32_t address)
     l = us_leaf(us_relaxed(w));
     list = &a->head->free[l.size];
 
-    l.serial = us_leaf_serial(a);
+    l.serial = us_leaf_serial_locked(a);
     l.count = 0;
 
-    us_intend(a, w, us_leaf_header(&l));
-    us_intend(a, w + 1, us_intended(a, list));
-    us_intend(a, list, address);
+    us_intend_locked(a, w, us_leaf_header(&l));
+    us_intend_locked(a, w + 1, us_intended(a, list));
+    us_intend_locked(a, list, address);
 }
 
 
 void
-us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n)
+us_leaf_carve_locked(us_arena_t *a, uint64_t offset, uint64_t n)
 {
     uint64_t   *w;
     us_leaf_t   l;
@@ -227,13 +227,13 @@ us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n)
 
     memset(&l, 0, sizeof(us_leaf_t));
     l.size = n >> a->head->leaf_shift;
-    l.serial = us_leaf_serial(a);
+    l.serial = us_leaf_serial_locked(a);
 
     w = (uint64_t *) (a->base + offset);
 
     us_release(w, us_leaf_header(&l));
     us_release(w + 1, a->head->free[l.size]);
-    us_intend(a, &a->head->free[l.size], offset >> a->head->leaf_shift);
+    us_intend_locked(a, &a->head->free[l.size], offset >> a->head->leaf_shift);
 }
 
 
@@ -243,15 +243,17 @@ us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n)
  */
 
 static uint64_t
-us_leaf_pop(us_arena_t *a, unsigned size, uint64_t n)
+us_leaf_pop_locked(us_arena_t *a, unsigned size, uint64_t n)
 {
     uint64_t  address, offset;
 
     address = a->head->free[size];
     offset = address << a->head->leaf_shift;
 
-    us_intend(a, &a->head->free[size], us_relaxed(us_leaf_at(a, address) + 1));
-    us_leaf_carve(a, offset + n, ((uint64_t) size << a->head->leaf_shift) - n);
+    us_intend_locked(a, &a->head->free[size],
+                     us_relaxed(us_leaf_at(a, address) + 1));
+    us_leaf_carve_locked(a, offset + n,
+                         ((uint64_t) size << a->head->leaf_shift) - n);
 
     return offset;
 }
@@ -278,7 +280,7 @@ us_leaf_larger(const us_arena_t *a, unsigned size, unsigned end)
  */
 
 static uint64_t
-us_leaf_find(us_arena_t *a, unsigned *size)
+us_leaf_find_locked(us_arena_t *a, unsigned *size)
 {
     unsigned    larger, end;
     uint64_t    n, offset;
@@ -293,32 +295,34 @@ us_leaf_find(us_arena_t *a, unsigned *size)
 
     if (larger < end) {
         *size = larger;
-        return us_leaf_pop(a, larger, (uint64_t) larger << h->leaf_shift);
+        return us_leaf_pop_locked(a, larger,
+                                  (uint64_t) larger << h->leaf_shift);
     }
 
     larger = us_leaf_larger(a, *size * 15 / 8, US_LEAF_SIZES);
 
     if (larger < US_LEAF_SIZES) {
-        return us_leaf_pop(a, larger, n);
+        return us_leaf_pop_locked(a, larger, n);
     }
 
     if (h->leaf_end - h->leaf_next >= n) {
-        us_intend(a, &h->leaf_next, h->leaf_next + n);
+        us_intend_locked(a, &h->leaf_next, h->leaf_next + n);
         return h->leaf_next;
     }
 
     offset = us_arena_take_locked(a, US_AREA_LEAVES, 1);
 
     if (offset) {
-        us_leaf_carve(a, h->leaf_next, h->leaf_end - h->leaf_next);
-        us_intend(a, &h->leaf_end, offset + ((uint64_t) 1 << a->chunk_shift));
-        us_intend(a, &h->leaf_next, offset + n);
+        us_leaf_carve_locked(a, h->leaf_next, h->leaf_end - h->leaf_next);
+        us_intend_locked(a, &h->leaf_end,
+                         offset + ((uint64_t) 1 << a->chunk_shift));
+        us_intend_locked(a, &h->leaf_next, offset + n);
         return offset;
     }
 
     larger = us_leaf_larger(a, *size, US_LEAF_SIZES);
 
-    return larger < US_LEAF_SIZES ? us_leaf_pop(a, larger, n) : 0;
+    return larger < US_LEAF_SIZES ? us_leaf_pop_locked(a, larger, n) : 0;
 }
 
 
@@ -328,12 +332,12 @@ us_leaf_find(us_arena_t *a, unsigned *size)
  */
 
 static uint32_t
-us_leaf_take(us_arena_t *a, us_leaf_t *l, unsigned number)
+us_leaf_take_locked(us_arena_t *a, us_leaf_t *l, unsigned number)
 {
     uint64_t   offset;
     us_leaf_t  empty;
 
-    offset = us_leaf_find(a, &l->size);
+    offset = us_leaf_find_locked(a, &l->size);
 
     if (offset == 0) {
         return 0;
@@ -343,25 +347,27 @@ us_leaf_take(us_arena_t *a, us_leaf_t *l, unsigned number)
 
     memset(&empty, 0, sizeof(us_leaf_t));
     empty.size = l->size;
-    empty.serial = us_leaf_serial(a);
+    empty.serial = us_leaf_serial_locked(a);
 
-    us_intend(a, (uint64_t *) (a->base + offset), us_leaf_header(&empty));
-    us_intend(a, &a->head->staged[number], offset >> a->head->leaf_shift);
-    us_commit(a);
+    us_intend_locked(a, (uint64_t *) (a->base + offset),
+                     us_leaf_header(&empty));
+    us_intend_locked(a, &a->head->staged[number],
+                     offset >> a->head->leaf_shift);
+    us_commit_locked(a);
 
     return offset >> a->head->leaf_shift;
 }
 
 
 void
-us_leaf_write(us_arena_t *a, uint32_t address, us_leaf_t *l,
+us_leaf_write_locked(us_arena_t *a, uint32_t address, us_leaf_t *l,
     const us_entry_t *e, unsigned n, unsigned slots, uint64_t id)
 {
     unsigned   i, at, width;
     uint64_t  *w, v, out[US_LEAF_WORDS_MAX];
 
     l->count = n;
-    l->serial = us_leaf_serial(a);
+    l->serial = us_leaf_serial_locked(a);
     us_leaf_share(a, l, slots, id);
 
     width = l->low + l->split;
@@ -399,7 +405,7 @@ us_leaf_write(us_arena_t *a, uint32_t address, us_leaf_t *l,
 
 
 uint32_t
-us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned split,
+us_leaf_make_locked(us_arena_t *a, us_entry_t *e, unsigned n, unsigned split,
     unsigned room, uint64_t id, unsigned number, int *failed)
 {
     uint32_t   address;
@@ -417,14 +423,14 @@ us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned split,
         return 0;
     }
 
-    address = us_leaf_take(a, &l, number);
+    address = us_leaf_take_locked(a, &l, number);
 
     if (address == 0) {
         *failed = 1;
         return 0;
     }
 
-    us_leaf_write(a, address, &l, e, n, n + room, id);
+    us_leaf_write_locked(a, address, &l, e, n, n + room, id);
 
     return address;
 }

@@ -209,21 +209,21 @@ int us_leaf_measure(const us_arena_t *a, us_leaf_t *l, unsigned n,
  * Fills a leaf where no reader looks, which was measured for so many slots up
  * to id and may be larger, with n entries.
  */
-void us_leaf_write(us_arena_t *a, uint32_t address, us_leaf_t *l,
+void us_leaf_write_locked(us_arena_t *a, uint32_t address, us_leaf_t *l,
     const us_entry_t *e, unsigned n, unsigned slots, uint64_t id);
 
 /* intends to put n bytes of free memory, if they can be a leaf, on a list */
-void us_leaf_carve(us_arena_t *a, uint64_t offset, uint64_t n);
+void us_leaf_carve_locked(us_arena_t *a, uint64_t offset, uint64_t n);
 
 /* intends to free a leaf: its header first, see the invariants */
-void us_leaf_free(us_arena_t *a, uint32_t address);
+void us_leaf_free_locked(us_arena_t *a, uint32_t address);
 
 /*
  * Makes staged leaf `number` with n entries and room for so many more, up to
  * id.  Returns its address; 0 for an empty leaf, and 0 with *failed: no room.
  */
-uint32_t us_leaf_make(us_arena_t *a, us_entry_t *e, unsigned n, unsigned split,
-    unsigned room, uint64_t id, unsigned number, int *failed);
+uint32_t us_leaf_make_locked(us_arena_t *a, us_entry_t *e, unsigned n,
+    unsigned split, unsigned room, uint64_t id, unsigned number, int *failed);
 
 
 #endif /* _US_LEAF_H_INCLUDED_ */

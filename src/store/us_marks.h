@@ -77,7 +77,7 @@ us_mark_set_locked(us_arena_t *a, us_area_id_t id, uint64_t number, int on)
     bit = (uint64_t) 1 << number % 64;
 
     if (word) {
-        us_intend(a, word, on ? us_intended(a, word) | bit
+        us_intend_locked(a, word, on ? us_intended(a, word) | bit
                               : us_intended(a, word) & ~bit);
     }
 }

@@ -64,7 +64,7 @@ us_replay_flush(us_store_t *s)
         }
 
         us_store_index_locked(s, add->id, &add->hashes, site.first);
-        us_commit(&s->arena);
+        us_commit_locked(&s->arena);
 
         us_record_replayed(s->codec, add->id, s->url, rest.len + 1);
     }
@@ -122,8 +122,8 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     }
 
     us_log_append_locked(a, op->units);
-    us_intend(a, &a->head->next_id, id + 1);
-    us_commit(a);
+    us_intend_locked(a, &a->head->next_id, id + 1);
+    us_commit_locked(a);
 
     if (a->head->flags & US_HEAD_LOOKUP) {
         return 0;
@@ -165,7 +165,7 @@ us_replay_delete(us_store_t *s, uint64_t id)
     }
 
     us_mark_set_locked(a, US_AREA_DELETED, id, 1);
-    us_intend(a, &h->deleted, h->deleted + 1);
+    us_intend_locked(a, &h->deleted, h->deleted + 1);
 
     for (m = 0; m < h->nmarks; m++) {
         if (us_marked(a, US_AREA_MARK + m, id)) {
@@ -174,7 +174,7 @@ us_replay_delete(us_store_t *s, uint64_t id)
     }
 
     us_claims_set_locked(a, id, 0);
-    us_commit(a);
+    us_commit_locked(a);
 
     return us_replay_bulk_deleted(s, id);
 }
@@ -193,7 +193,7 @@ us_replay_clock(us_store_t *s, uint64_t unit)
 
     if (unit > a->head->clock) {
         us_claims_tick_locked(a, unit);
-        us_commit(a);
+        us_commit_locked(a);
     }
 
     return 0;
@@ -223,7 +223,7 @@ us_replay_claim(us_store_t *s, const us_op_t *op)
 
     for (id = US_STORE_NO_ID;
          (rc = us_op_id_read(&p, end, id, &id)) > 0;
-         us_commit(a))
+         us_commit_locked(a))
     {
         if (id >= a->head->next_id) {
             return US_REPLAY_DAMAGED;
@@ -275,7 +275,7 @@ us_replay_claim_word(us_store_t *s, uint64_t number, uint64_t word)
     }
 
     us_claims_word_locked(a, number, word);
-    us_commit(a);
+    us_commit_locked(a);
 
     return 0;
 }
@@ -328,8 +328,8 @@ us_replay_mark_word(us_store_t *s, unsigned m, uint64_t number, uint64_t word)
     }
 
     p = us_marks_word(a, US_AREA_MARK + m, number);
-    us_intend(a, p, us_relaxed(p) | word);
-    us_commit(a);
+    us_intend_locked(a, p, us_relaxed(p) | word);
+    us_commit_locked(a);
 
     return 0;
 }
@@ -371,9 +371,9 @@ us_replay_delete_word(us_store_t *s, uint64_t number, uint64_t word)
         return 0;
     }
 
-    us_intend(a, p, us_relaxed(p) | word);
-    us_intend(a, &h->deleted, h->deleted + __builtin_popcountll(word));
-    us_commit(a);
+    us_intend_locked(a, p, us_relaxed(p) | word);
+    us_intend_locked(a, &h->deleted, h->deleted + __builtin_popcountll(word));
+    us_commit_locked(a);
 
     number = number * 64 + 64 - __builtin_clzll(word);
 
@@ -430,7 +430,7 @@ us_replay_model(us_store_t *s, const us_op_t *op)
     rc = us_record_install_locked(s->codec, op->bytes);
 
     if (rc == 0) {
-        us_commit(&s->arena);
+        us_commit_locked(&s->arena);
     }
 
     return rc;

@@ -523,11 +523,11 @@ us_replay_count(us_store_t *s)
             us_site_count_locked(a, us_site_number(a, first), id);
         }
 
-        us_commit(a);
+        us_commit_locked(a);
 
         if (us_marked(a, US_AREA_DELETED, id)) {
             us_site_uncount_locked(a, us_site_number(a, first));
-            us_commit(a);
+            us_commit_locked(a);
         }
     }
 
@@ -592,7 +592,7 @@ us_replay_uncount(us_store_t *s, uint64_t id)
     {
         us_site_uncount_locked(&s->arena, us_site_number(&s->arena,
                                                          out.first));
-        us_commit(&s->arena);
+        us_commit_locked(&s->arena);
     }
 }
 

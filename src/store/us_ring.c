@@ -368,5 +368,5 @@ us_ring_put_locked(us_arena_t *a, const us_op_t *op)
         us_ring_write(a, lsn + n, op->bytes.data, op->bytes.len);
     }
 
-    us_intend(a, &a->head->published, lsn + n + op->bytes.len);
+    us_intend_locked(a, &a->head->published, lsn + n + op->bytes.len);
 }

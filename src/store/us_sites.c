@@ -115,8 +115,8 @@ us_site_write(us_arena_t *a, uint64_t number, uint64_t first, uint64_t urls,
 
     w = us_site_words(a, number);
 
-    us_intend(a, w, first | urls << US_SITE_BITS);
-    us_intend(a, w + 1, last | urls >> 24 << US_SITE_BITS);
+    us_intend_locked(a, w, first | urls << US_SITE_BITS);
+    us_intend_locked(a, w + 1, last | urls >> 24 << US_SITE_BITS);
 }
 
 
@@ -124,7 +124,7 @@ void
 us_site_add_locked(us_arena_t *a, uint64_t id)
 {
     us_site_write(a, a->head->sites, id, 1, id);
-    us_intend(a, &a->head->sites, a->head->sites + 1);
+    us_intend_locked(a, &a->head->sites, a->head->sites + 1);
 }
 
 

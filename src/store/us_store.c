@@ -221,7 +221,7 @@ us_store_train_publish(us_store_t *s, us_str_t model)
 
         if (us_learn_install_locked(&s->learn, s->codec) == 0) {
             us_ring_put_locked(&s->arena, &op);
-            us_commit(&s->arena);
+            us_commit_locked(&s->arena);
             done = 1;
 
         } else {

@@ -307,9 +307,9 @@ us_arena_reuse(us_arena_t *a)
 
     memset(chunk + 1, 0, ((size_t) 1 << a->chunk_shift) - sizeof(uint64_t));
 
-    us_intend(a, &a->head->spare, *chunk);
-    us_intend(a, &a->head->nspare, a->head->nspare - 1);
-    us_intend(a, chunk, 0);
+    us_intend_locked(a, &a->head->spare, *chunk);
+    us_intend_locked(a, &a->head->nspare, a->head->nspare - 1);
+    us_intend_locked(a, chunk, 0);
 
     return offset;
 }
@@ -333,13 +333,13 @@ us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n)
         return 0;
     }
 
-    us_intend(a, &h->area[id].n, h->area[id].n + n);
+    us_intend_locked(a, &h->area[id].n, h->area[id].n + n);
 
     if (n == 1 && h->nspare) {
         return us_arena_reuse(a);
     }
 
-    us_intend(a, &h->chunks_low, h->chunks_low - n);
+    us_intend_locked(a, &h->chunks_low, h->chunks_low - n);
 
     return (h->chunks_low - n) << a->chunk_shift;
 }
@@ -354,10 +354,10 @@ us_arena_give(us_arena_t *a, us_area_id_t id, uint64_t chunk)
 
     us_release((uint64_t *) (a->base + (chunk << a->chunk_shift)), h->spare);
 
-    us_intend(a, &h->area[id].n, h->area[id].n - 1);
-    us_intend(a, &h->spare, chunk);
-    us_intend(a, &h->nspare, h->nspare + 1);
-    us_commit(a);
+    us_intend_locked(a, &h->area[id].n, h->area[id].n - 1);
+    us_intend_locked(a, &h->spare, chunk);
+    us_intend_locked(a, &h->nspare, h->nspare + 1);
+    us_commit_locked(a);
 }
 
 
@@ -388,7 +388,7 @@ us_arena_grow_locked(us_arena_t *a, us_area_id_t id, size_t n)
         __atomic_store_n(&directory[at + i], chunk + i, __ATOMIC_RELAXED);
     }
 
-    us_commit(a);
+    us_commit_locked(a);
 
     return 0;
 }
@@ -416,15 +416,15 @@ us_arena_allot_locked(us_arena_t *a, us_area_id_t id, size_t at)
         return -1;
     }
 
-    us_intend32(a, &directory[at], chunk);
-    us_commit(a);
+    us_intend32_locked(a, &directory[at], chunk);
+    us_commit_locked(a);
 
     return 0;
 }
 
 
 void
-us_intend(us_arena_t *a, uint64_t *word, uint64_t value)
+us_intend_locked(us_arena_t *a, uint64_t *word, uint64_t value)
 {
     us_intent_t  *w;
 
@@ -439,7 +439,7 @@ us_intend(us_arena_t *a, uint64_t *word, uint64_t value)
 
 
 void
-us_intend32(us_arena_t *a, uint32_t *half, uint32_t value)
+us_intend32_locked(us_arena_t *a, uint32_t *half, uint32_t value)
 {
     uint64_t  *word, v;
 
@@ -448,7 +448,7 @@ us_intend32(us_arena_t *a, uint32_t *half, uint32_t value)
 
     memcpy((uint8_t *) &v + ((uintptr_t) half & 7), &value, sizeof(value));
 
-    us_intend(a, word, v);
+    us_intend_locked(a, word, v);
 }
 
 
@@ -499,7 +499,7 @@ us_arena_fulfil(us_arena_t *a, uint64_t n)
 
 
 void
-us_commit(us_arena_t *a)
+us_commit_locked(us_arena_t *a)
 {
     uint64_t  n;
 
@@ -528,8 +528,8 @@ us_arena_enter(us_arena_t *a)
     a->keep = 0;
 
     /*
-     * Acquire: pairs with the release in us_commit(); the list is read only
-     * after its number.
+     * Acquire: pairs with the release in us_commit_locked(); the list is read
+     * only after its number.
      */
 
     n = us_acquire(&a->head->intents);

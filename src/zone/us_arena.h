@@ -38,9 +38,9 @@
  *     next writer overwrites;
  *
  *   - it changes words that readers or the next writer rely on.  These never
- *     change one by one: us_intend() collects (offset, value) pairs in
- *     the header, us_commit() stores their number, then the words themselves
- *     in the order of collection, then zero for the number.
+ *     change one by one: us_intend_locked() collects (offset, value) pairs in
+ *     the header, us_commit_locked() stores their number, then the words
+ *     themselves in the order of collection, then zero for the number.
  *
  * A process that takes the lock and finds the number not zero stores the words
  * again (us_arena_enter()).  The values are absolute, so storing them twice
@@ -254,13 +254,13 @@ int us_arena_fits(const us_arena_t *a, size_t chunks, size_t log);
 uint64_t us_arena_free(const us_arena_t *a);
 
 /* under the lock: collects a word of the update, see above; reads it back */
-void us_intend(us_arena_t *a, uint64_t *word, uint64_t value);
+void us_intend_locked(us_arena_t *a, uint64_t *word, uint64_t value);
 uint64_t us_intended(const us_arena_t *a, const uint64_t *word);
 
 /* the same for one half of a word: directories have 32-bit entries */
-void us_intend32(us_arena_t *a, uint32_t *half, uint32_t value);
+void us_intend32_locked(us_arena_t *a, uint32_t *half, uint32_t value);
 
-void us_commit(us_arena_t *a);
+void us_commit_locked(us_arena_t *a);
 
 
 /*

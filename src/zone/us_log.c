@@ -360,10 +360,10 @@ us_log_append_locked(us_arena_t *a, uint32_t units)
     h = a->head;
 
     if (units >= US_LONG) {
-        us_intend(a, &h->long_end,
-                  h->long_end + us_unit_bytes(us_long_rest(units)));
+        us_intend_locked(a, &h->long_end,
+                         h->long_end + us_unit_bytes(us_long_rest(units)));
         units = US_LONG;
     }
 
-    us_intend(a, &h->log_end, h->log_end + units);
+    us_intend_locked(a, &h->log_end, h->log_end + units);
 }

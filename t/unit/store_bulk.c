@@ -431,7 +431,7 @@ given_back(void **state)
 
     while (a.head->nspare) {
         i = us_arena_take_locked(&a, US_AREA_DELETED, 1);
-        us_commit(&a);
+        us_commit_locked(&a);
         assert_true(i > 0);
 
         for (n = 0; n < (uint64_t) 1 << a.chunk_shift; n++) {

@@ -80,7 +80,7 @@ put(us_arena_t *a, uint64_t id)
     assert_int_equal(us_log_reserve_locked(a, id, units), 0);
     us_log_write_locked(a, id, bits, units);
     us_log_append_locked(a, units);
-    us_commit(a);
+    us_commit_locked(a);
 }
 
 
@@ -210,7 +210,7 @@ log_killed(void **state)
             n = 1 + rnd(40);
             us_log_write_locked(&a, id, bits, n);
             us_log_append_locked(&a, n);
-            us_commit(&a);
+            us_commit_locked(&a);
 
             /* all but the last chunk is of no interest */
 
@@ -331,7 +331,7 @@ insert(us_arena_t *a, uint64_t id, int site)
         us_index_put_locked(a, h.site, id);
     }
 
-    us_commit(a);
+    us_commit_locked(a);
 }
 
 
@@ -340,9 +340,9 @@ forget(us_arena_t *a, uint64_t id)
 {
     us_removal_t  r;
 
-    us_index_remove_prepare(a, mix(id + 1), id, &r);
-    us_index_remove(a, &r);
-    us_commit(a);
+    us_index_remove_prepare_locked(a, mix(id + 1), id, &r);
+    us_index_remove_locked(a, &r);
+    us_commit_locked(a);
 }
 
 
@@ -448,7 +448,7 @@ index_full(void **state)
         }
 
         us_index_put_locked(&a, h.url, n);
-        us_commit(&a);
+        us_commit_locked(&a);
     }
 
     assert_true(n > 10000);
@@ -484,7 +484,7 @@ index_one_leaf(void **state)
         }
 
         us_index_put_locked(&a, 5, id);
-        us_commit(&a);
+        us_commit_locked(&a);
     }
 
     assert_int_equal(id, 255);
@@ -511,16 +511,16 @@ recovery(void **state)
 
     /* died while it was collecting: nothing has happened */
 
-    us_intend(&a, &a.head->next_id, 77);
+    us_intend_locked(&a, &a.head->next_id, 77);
     us_arena_enter(&a);
     assert_int_equal(a.head->next_id, 0);
     assert_int_equal(a.head->recoveries, 0);
 
     /* died between the decision and the last word */
 
-    us_intend(&a, &a.head->next_id, 78);
-    us_intend(&a, &a.head->deleted, 3);
-    us_intend(&a, &a.head->next_id, 79);
+    us_intend_locked(&a, &a.head->next_id, 78);
+    us_intend_locked(&a, &a.head->deleted, 3);
+    us_intend_locked(&a, &a.head->next_id, 79);
     assert_int_equal(us_intended(&a, &a.head->next_id), 79);
     us_release(&a.head->intents, 3);
     us_arena_enter(&a);
