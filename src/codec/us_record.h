@@ -11,8 +11,8 @@
  * decides what the bits are: reference, common prefix, tail, models, cache.  It
  * does not know where they lie: us_log_get() gives it the bits of a record by
  * id.  Its shared memory are the areas US_AREA_CACHE and _MODELS and the words
- * of the codec in us_head_t; it changes them by us_intend_locked() as all others
- * do, but for the cache, which holds hints only.
+ * of the codec in us_head_t; it changes them by us_intend_locked() as all other
+ * rooms do, but for the cache, which holds hints only.
  *
  * A us_codec_t is one handle's private side (tables, scratch): for one thread.
  */

@@ -19,7 +19,7 @@
 
 #include "us_base.h"
 #include "store/us_bulk.h"
-#include "store/us_store.h"
+#include "../unit/stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,13 +31,6 @@
 
 /* us_store_size_needed() may exceed the least size by so many percent */
 #define EXCESS     5
-
-
-typedef struct {
-    uint8_t      *data;
-    size_t        len;
-    size_t        size;
-} stream_t;
 
 
 typedef struct {
@@ -159,37 +152,6 @@ zone_end(zone_t *z)
 }
 
 
-static int
-put(void *data, const uint8_t *p, size_t len)
-{
-    stream_t  *st = data;
-
-    if (st->len + len > st->size) {
-        st->size = (st->len + len) * 2;
-        st->data = realloc(st->data, st->size);
-    }
-
-    if (len) {
-        memcpy(st->data + st->len, p, len);
-        st->len += len;
-    }
-
-    return 0;
-}
-
-
-static void
-drain(us_store_t *s)
-{
-    us_str_t  pieces[2];
-
-    us_store_ops(s, us_store_written(s), pieces);
-    put(&journal, pieces[0].data, pieces[0].len);
-    put(&journal, pieces[1].data, pieces[1].len);
-    us_store_set_written(s, us_store_published(s));
-}
-
-
 static size_t
 url(uint64_t n, char *buf)
 {
@@ -226,7 +188,7 @@ add(us_store_t *s)
     it.merge = 1;
 
     us_store_add(s, &it, 1);
-    drain(s);
+    stream_drain(&journal, s);
 
     return it.status != US_FULL;
 }
@@ -241,7 +203,7 @@ delete(us_store_t *s)
 
     n = us_store_next_id(s);
     status = us_store_delete(s, rnd(n), &was, &lsn);
-    drain(s);
+    stream_drain(&journal, s);
 
     return status != US_FULL;
 }
@@ -257,7 +219,7 @@ mark(us_store_t *s)
     id -= id % kind.sparse;
 
     status = us_store_mark(s, rnd(kind.marks), id, rnd(10) > 0, &lsn);
-    drain(s);
+    stream_drain(&journal, s);
 
     return status != US_FULL;
 }
@@ -279,7 +241,7 @@ claim(us_store_t *s)
     }
 
     us_store_claim(s, c, n, rnd(5) ? now - rnd(1000) : 0);
-    drain(s);
+    stream_drain(&journal, s);
 
     return c[0].status != US_FULL;
 }
@@ -290,7 +252,7 @@ take_dump(us_store_t *s)
 {
     dump.len = 0;
 
-    if (us_store_dump(s, put, &dump, &dump_lsn) != 0) {
+    if (us_store_dump(s, stream_put, &dump, &dump_lsn) != 0) {
         fail("dump", 0);
     }
 }
@@ -382,7 +344,7 @@ fill(us_store_t *s)
     for (i = 0; i < kind.marks; i++) {
         for (id = 0; id < us_store_next_id(s); id += 1 << 17) {
             us_store_mark(s, i, id, 1, &lsn);
-            drain(s);
+            stream_drain(&journal, s);
         }
     }
 
@@ -717,7 +679,7 @@ tight(size_t size)
 
         for (m = 0; m < conf.nmarks; m++) {
             us_store_mark(z.s, m, 0, 1, &lsn);
-            drain(z.s);
+            stream_drain(&journal, z.s);
         }
 
         reserved(&z);
