@@ -19,6 +19,7 @@
 
 #include "us_base.h"
 #include "store/us_bulk.h"
+#include "../unit/same.h"
 #include "../unit/stream.h"
 
 #include <stdio.h>
@@ -413,71 +414,13 @@ load(us_store_t *s)
 static void
 same(us_store_t *a, us_store_t *b)
 {
-    size_t             la, lb;
-    uint8_t            ua[US_URL_MAX + 8], ub[US_URL_MAX + 8];
-    uint64_t           id, next;
-    unsigned           m;
-    us_store_item_t    it;
-    us_store_info_t    ia, ib;
-    us_store_site_t    sa, sb;
-    us_store_status_t  status;
+    uint64_t     at;
+    const char  *what;
 
-    us_store_info(a, &ia);
-    us_store_info(b, &ib);
+    what = same_store(a, b, kind.sites < 300 ? kind.sites : 300, &at);
 
-    next = us_store_next_id(a);
-
-    if (ia.urls != ib.urls || ia.deleted != ib.deleted
-        || ia.sites != ib.sites)
-    {
-        fail("counters", ib.urls);
-        return;
-    }
-
-    for (id = 0; id < next; id++) {
-        status = us_store_get(a, id, ua, &la);
-
-        if (us_store_get(b, id, ub, &lb) != status
-            || (status == US_OK && (la != lb || memcmp(ua, ub, la) != 0)))
-        {
-            fail("text of", id);
-        }
-
-        for (m = 0; m < conf.nmarks; m++) {
-            if (us_store_marked(a, m, id) != us_store_marked(b, m, id)) {
-                fail("mark of", id);
-            }
-        }
-
-        if (us_store_claimed(a, id) != us_store_claimed(b, id)) {
-            fail("claim of", id);
-        }
-
-        if (status != US_OK) {
-            continue;
-        }
-
-        memset(&it, 0, sizeof(it));
-        it.url = (us_str_t) { la, ua };
-        it.merge = 1;
-        us_store_seen(b, &it, 1);
-
-        if (it.status != US_SEEN || it.id != id) {
-            fail("not seen:", id);
-        }
-    }
-
-    for (id = 0; id < kind.sites && id < 300; id++) {
-        la = sprintf((char *) ua, "s%u.test", (unsigned) id);
-        status = us_store_site(a, (us_str_t) { la, ua }, &sa);
-
-        if (us_store_site(b, (us_str_t) { la, ua }, &sb) != status
-            || (status == US_OK
-                && (sa.first != sb.first || sa.last != sb.last
-                    || sa.urls != sb.urls || sa.spelling != sb.spelling)))
-        {
-            fail("site", id);
-        }
+    if (what) {
+        fail(what, at);
     }
 }
 
