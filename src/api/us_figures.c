@@ -9,7 +9,8 @@
 
 
 #define DISK     US_FIGURES_DISK
-#define STORE    (US_FIGURES_MEMORY|US_FIGURES_DISK)
+#define REPLICA  US_FIGURES_REPLICA
+#define STORE    (US_FIGURES_MEMORY|US_FIGURES_DISK|US_FIGURES_REPLICA)
 #define FILTER   US_FIGURES_FILTER
 #define ANY      (STORE|FILTER)
 
@@ -153,7 +154,7 @@ const us_figure_t  us_figures_table[] = {
     { DISK, COUNTER, AT(syncs), "journal_syncs", "journal_syncs_total",
       "Syncs of the journal." },
     { DISK, GAUGE, AT(segment), "segment", NULL, NULL },
-    { DISK, COUNTER, AT(takeovers), "takeovers", "takeovers_total",
+    { DISK|REPLICA, COUNTER, AT(takeovers), "takeovers", "takeovers_total",
       "Roles of dead workers that another worker took over." },
 
     { DISK, COUNTER, AT(snapshots), "snapshots", "snapshots_total",
@@ -162,7 +163,7 @@ const us_figure_t  us_figures_table[] = {
     { DISK, COUNTER, AT(scrubbed), "scrubbed_bytes", "scrubbed_bytes_total",
       "Bytes of the directory read again and found whole." },
 
-    { DISK, GAUGE, AT(progress), "progress", NULL, NULL },
+    { DISK|REPLICA, GAUGE, AT(progress), "progress", NULL, NULL },
     { DISK, SECONDS, AT(replay_seconds), "replay_seconds", "replay_seconds",
       "Time that the last start took to load the directory: snapshot and "
       "journal." },
@@ -173,6 +174,30 @@ const us_figure_t  us_figures_table[] = {
       "Bytes of the journal's torn end that the last start cut off." },
     { DISK, GAUGE, AT(lost_ids), "lost_ids", "lost_ids",
       "Ids in the part cut off that had been answered." },
+
+    /* a replica; LSNs are the primary's */
+
+    { REPLICA, FLAG, AT(connected), "connected", "replica_connected",
+      "1 if the primary sends its journal." },
+    { REPLICA, GAUGE, AT(lsn), "lsn", "replica_lsn",
+      "LSN up to which the primary's operations are applied." },
+    { REPLICA, GAUGE, AT(primary_lsn), "primary_lsn", "replica_primary_lsn",
+      "LSN that the primary had published by its last message." },
+    { REPLICA, GAUGE, AT(lag_bytes), "lag_bytes",
+      "replica_lag_bytes",
+      "Bytes of the primary's operations that are not applied yet." },
+    { REPLICA, SECONDS, AT(lag_seconds), "lag_seconds",
+      "replica_lag_seconds",
+      "Time since the replica had all that the primary had published; 0 "
+      "while it has." },
+    { REPLICA, COUNTER, AT(received), "received_bytes",
+      "replica_received_bytes_total", "Bytes that the primary has sent." },
+    { REPLICA, COUNTER, AT(connects), "connects", "replica_connects_total",
+      "Connections to the primary." },
+    { REPLICA, COUNTER, AT(failures), "failures", "replica_failures_total",
+      "Connections that failed or broke." },
+    { REPLICA, COUNTER, AT(restarts), "restarts", "replica_restarts_total",
+      "Times that all was fetched anew." },
 
     { 0, 0, 0, NULL, NULL, NULL }
 };
@@ -269,4 +294,33 @@ us_figures_filter(us_figures_t *f, const us_filter_t *filter)
     f->size = info.size;
     f->full = us_filter_full(filter);
     f->bytes_per_url = (double) info.size / info.capacity;
+}
+
+
+void
+us_figures_replica(us_figures_t *f, const us_life_t *life)
+{
+    us_life_lag_t   lag;
+    us_life_info_t  info;
+
+    us_life_info(life, &info);
+    us_life_lag(life, &lag);
+
+    f->progress = info.progress;
+    f->takeovers = life->sh->takeovers;
+
+    f->primary = life->conf.follow->name;
+    f->connected = lag.connected;
+    f->lsn = lag.lsn;
+    f->primary_lsn = lag.published;
+    f->lag_bytes = lag.bytes;
+    f->received = lag.received;
+    f->connects = lag.connects;
+    f->failures = lag.failures;
+    f->restarts = lag.restarts;
+
+    /* never level: at least since it began */
+
+    f->lag_seconds = lag.ms == UINT64_MAX ? (double) f->uptime
+                                          : lag.ms / 1000.0;
 }

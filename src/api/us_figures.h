@@ -27,7 +27,8 @@
 typedef enum {
     US_FIGURES_MEMORY = 1,            /* a store without a directory */
     US_FIGURES_DISK = 2,              /* a store with one */
-    US_FIGURES_FILTER = 4
+    US_FIGURES_FILTER = 4,
+    US_FIGURES_REPLICA = 8            /* a store that follows another one */
 } us_figures_kind_t;
 
 
@@ -90,6 +91,17 @@ typedef struct {
     uint64_t                cut_bytes;
     uint64_t                lost_ids;
 
+    const char             *primary;        /* of US_FIGURES_REPLICA */
+    uint64_t                connected;
+    uint64_t                lsn;
+    uint64_t                primary_lsn;
+    uint64_t                lag_bytes;
+    double                  lag_seconds;
+    uint64_t                received;
+    uint64_t                connects;
+    uint64_t                failures;
+    uint64_t                restarts;
+
     uint64_t                capacity;
     uint64_t                hashes;
     double                  error;
@@ -105,6 +117,9 @@ void us_figures_store(us_figures_t *f, us_store_t *store);
 /* after that of the store */
 void us_figures_disk(us_figures_t *f, const us_life_t *life);
 void us_figures_filter(us_figures_t *f, const us_filter_t *filter);
+
+/* after f->uptime was set */
+void us_figures_replica(us_figures_t *f, const us_life_t *life);
 
 
 /*

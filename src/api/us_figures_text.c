@@ -9,6 +9,7 @@
 #include "us_figures.h"
 #include "us_answer.h"
 #include "us_figures_private.h"
+#include "../input/us_json_quote.h"
 #include "../us_text.h"
 
 
@@ -83,6 +84,13 @@ us_stats_zone(uint8_t *p, const us_figures_t *f)
 
     if (f->kind == US_FIGURES_MEMORY) {
         return us_put(p, "\",\"persistent\":false");
+    }
+
+    if (f->kind == US_FIGURES_REPLICA) {
+        p = us_put(p, "\",\"persistent\":false,\"primary\":");
+
+        return us_json_quote_bytes(p, (us_str_t) { strlen(f->primary),
+                                   (const uint8_t *) f->primary });
     }
 
     p = us_put(p, "\",\"persistent\":true,\"sync\":\"");
@@ -238,6 +246,26 @@ us_metrics_figure(uint8_t *p, const us_figures_t *f, const us_figure_t *row)
 }
 
 
+/* whether zones of a kind can be in a state */
+
+static int
+us_metrics_state(us_figures_kind_t kind, us_life_state_t state)
+{
+    switch (kind) {
+
+    case US_FIGURES_DISK:
+        return state != US_LIFE_REPLICA;
+
+    case US_FIGURES_REPLICA:
+        return state <= US_LIFE_LOADING || state == US_LIFE_REPLICA
+               || state == US_LIFE_TOO_SMALL;
+
+    default:
+        return state == US_LIFE_READY;
+    }
+}
+
+
 /* a state set: 1 for the present state, 0 for all others */
 
 static uint8_t *
@@ -255,9 +283,7 @@ us_metrics_states(uint8_t *p, const us_figures_t *f)
     for (i = 0; i < US_LIFE_STATES; i++) {
         word = us_life_state_word(i);
 
-        if (strcmp(word, last) == 0
-            || (f->kind != US_FIGURES_DISK && i != US_LIFE_READY))
-        {
+        if (strcmp(word, last) == 0 || !us_metrics_state(f->kind, i)) {
             continue;
         }
 

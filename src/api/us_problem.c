@@ -31,6 +31,7 @@ us_problem_line(unsigned status)
         { 414, "414 URI Too Long" },
         { 415, "415 Unsupported Media Type" },
         { 416, "416 Range Not Satisfiable" },
+        { 421, "421 Misdirected Request" },
         { 422, "422 Unprocessable Content" },
         { 429, "429 Too Many Requests" },
         { 500, "500 Internal Server Error" },

@@ -12,6 +12,7 @@
 #include "us_job.h"
 #include "us_keep.h"
 #include "us_load.h"
+#include "us_replica.h"
 #include "us_write.h"
 
 #include <errno.h>
@@ -85,6 +86,8 @@ us_life_stop(us_life_t *l)
         l->readers = -1;
     }
 
+    us_replica_stop(l);
+
     if (l->store) {
         us_store_close(l->store);
         l->store = NULL;
@@ -111,6 +114,11 @@ us_life_tick(us_life_t *l)
 
     if (l->member == NULL || us_members_deleting(l->sh)) {
         us_life_reap(l);
+    }
+
+    if (l->conf.follow) {
+        us_replica(l);
+        return US_LIFE_FOLLOW;
     }
 
     switch (us_share_state(l->sh)) {

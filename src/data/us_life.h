@@ -9,6 +9,8 @@
  *     us_write.c    store -> journal, journal -> disk
  *     us_keep.c     snapshots, scrubs, repairs
  *     us_policy.c   when a snapshot is worth it
+ *     us_replica.c  another server's store, followed
+ *     us_peer.c     the connection to that server
  *     us_data.c     what ties a store to a directory, for the command as well
  *
  * STATES, of a store, shared by its processes:
@@ -22,7 +24,8 @@
  *                +--------> DAMAGED   good up to a place, read-only
  *                +--------> TOO_SMALL the data do not fit SIZE
  *                +--------> FAILED    nothing could be read
- *                `--------> LOOKUP    mode=lookup: id to URL only
+ *                +--------> LOOKUP    mode=lookup: id to URL only
+ *                `--------> REPLICA   follow=: see us_replica.h
  *
  *     FOLLOWING  another server owns the directory.  What was read is
  *                answered, nothing is denied and nothing is written
@@ -69,12 +72,14 @@
 
 #include "us_share.h"
 #include "us_data.h"
+#include "us_peer.h"
 #include "../journal/us_stream.h"
 
 
 #define US_LIFE_TICK  100             /* ms between two looks, at most */
 #define US_LIFE_HUNG  5000            /* ms that a write or a sync may take */
 #define US_LIFE_WANTED  1000          /* ms between two syncs for replicas */
+#define US_LIFE_BEAT    2500          /* ms that a primary's beat is news */
 
 
 typedef enum {
@@ -95,6 +100,7 @@ typedef enum {
 
 typedef struct us_job_s   us_job_t;
 typedef struct us_life_s  us_life_t;
+typedef struct us_replica_s  us_replica_t;
 
 
 /* what a process does for its us_life_t; data is the caller's */
@@ -135,6 +141,7 @@ typedef struct {
     uint64_t          scrub;          /* ms; 0: never */
     uint64_t          segment;        /* bytes; 0: US_SEGMENT_SIZE */
     uint64_t          zone;           /* SIZE, for messages; 0: the store's */
+    const us_primary_t  *follow;      /* of a replica; NULL: it is none */
     us_store_conf_t   store;
 } us_life_conf_t;
 
@@ -185,6 +192,8 @@ struct us_life_s {
     uint64_t          declare_next;   /* ms: not before */
     int               declare_said;   /* that something could not be added */
     uint64_t          wanted_next;    /* ms: of the next sync for a replica */
+    us_replica_t     *replica;        /* of the loader's jobs */
+    uint64_t          replica_next;   /* ms: not before */
     int               empty;          /* store stands in, see us_life.c */
     void             *empty_mem;
     size_t            empty_size;
@@ -290,6 +299,22 @@ void us_life_deleted(us_life_t *l, uint64_t lsn);
 int us_life_deletes_promised(const us_life_t *l);
 
 void us_life_info(const us_life_t *l, us_life_info_t *info);
+
+/* how far a replica is behind its primary, as far as it knows */
+
+typedef struct {
+    int               connected;
+    uint64_t          lsn;            /* applied */
+    uint64_t          published;      /* at the primary */
+    uint64_t          bytes;          /* of the journal between the two */
+    uint64_t          ms;             /* since it had all; UINT64_MAX: never */
+    uint64_t          received;       /* bytes */
+    uint64_t          connects;
+    uint64_t          failures;
+    uint64_t          restarts;
+} us_life_lag_t;
+
+void us_life_lag(const us_life_t *l, us_life_lag_t *lag);
 
 
 #endif /* _US_LIFE_H_INCLUDED_ */

@@ -72,7 +72,6 @@ static void us_load_say(us_load_t *ld, const char *what);
 static void us_load_ended(us_load_t *ld);
 static int us_load_own(us_life_t *l);
 static int us_load_newer(us_life_t *l, us_disk_error_t *e);
-static int us_load_empty(us_life_t *l);
 
 
 void
@@ -360,9 +359,7 @@ us_load_apply(void *data, const uint8_t *p, size_t len)
 }
 
 
-/* SIZE for a store of so many bytes, as the configuration has it */
-
-static void
+void
 us_load_size(const us_life_t *l, uint64_t bytes, char *text, size_t len)
 {
     uint64_t  size, unit;
@@ -649,12 +646,7 @@ us_load_newer(us_life_t *l, us_disk_error_t *e)
 }
 
 
-/*
- * Begins again with an empty store of the same configuration.  0: done; -1:
- * processes are still reading the one that is there, or nothing can be done.
- */
-
-static int
+int
 us_load_empty(us_life_t *l)
 {
     us_share_t       *sh;

@@ -14,5 +14,15 @@
 /* starts a loader if there is something to load, and nobody loads */
 void us_load(us_life_t *l);
 
+/*
+ * By the loader's job: begins again with an empty store of the same
+ * configuration.  0: done; -1: processes are still reading the one that is
+ * there, or nothing can be done.
+ */
+int us_load_empty(us_life_t *l);
+
+/* SIZE for a store of so many bytes, as the configuration has it */
+void us_load_size(const us_life_t *l, uint64_t bytes, char *text, size_t len);
+
 
 #endif /* _US_LOAD_H_INCLUDED_ */

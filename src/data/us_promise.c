@@ -191,6 +191,9 @@ us_life_ids(const us_life_t *l)
     case US_LIFE_LOOKUP:
         return us_store_next_id(l->store);
 
+    case US_LIFE_REPLICA:
+        return us_acquire(&l->sh->written_ids);
+
     default:
         return US_STORE_NO_ID;
     }
@@ -288,6 +291,7 @@ static const char  *us_life_words[US_LIFE_STATES] = {
     [US_LIFE_FOLLOWING] = "not-owner",
     [US_LIFE_READY] = "ready",
     [US_LIFE_LOOKUP] = "ready",
+    [US_LIFE_REPLICA] = "replica",
     [US_LIFE_DAMAGED] = "damaged",
     [US_LIFE_TOO_SMALL] = "too-small",
     [US_LIFE_FAILED] = "failed",
@@ -320,4 +324,36 @@ us_life_info(const us_life_t *l, us_life_info_t *info)
 
     us_share_tail(sh, &tail);
     info->segment = tail.segment;
+}
+
+
+void
+us_life_lag(const us_life_t *l, us_life_lag_t *lag)
+{
+    uint64_t                   now, beat;
+    const us_share_replica_t  *r;
+
+    r = &l->sh->replica;
+    now = us_job_now(l);
+    beat = us_acquire(&r->beat);
+
+    lag->connected = us_acquire(&r->connected) != 0;
+    lag->lsn = us_acquire(&l->sh->load_lsn);
+    lag->published = us_acquire(&r->published);
+    lag->bytes = lag->published > lag->lsn ? lag->published - lag->lsn : 0;
+    lag->received = us_acquire(&r->bytes);
+    lag->connects = us_acquire(&r->connects);
+    lag->failures = us_acquire(&r->failures);
+    lag->restarts = us_acquire(&r->restarts);
+
+    if (us_share_state(l->sh) != US_LIFE_REPLICA || us_acquire(&r->level) == 0)
+    {
+        lag->ms = UINT64_MAX;
+
+    } else if (lag->connected && lag->bytes == 0 && now - beat < US_LIFE_BEAT) {
+        lag->ms = 0;
+
+    } else {
+        lag->ms = now - us_acquire(&r->level);
+    }
 }

@@ -28,7 +28,7 @@
 
 
 #include "../us_process.h"
-#include "../journal/us_writer.h"
+#include "../journal/us_stream.h"
 #include "../us_atomic.h"
 
 
@@ -42,6 +42,7 @@ typedef enum {
     US_LIFE_FOLLOWING,
     US_LIFE_READY,
     US_LIFE_LOOKUP,
+    US_LIFE_REPLICA,
     US_LIFE_DAMAGED,
     US_LIFE_TOO_SMALL,
     US_LIFE_FAILED,
@@ -69,6 +70,24 @@ typedef struct {
     uint64_t          version;        /* that it has acted upon */
     uint64_t          deleting;       /* deletes that it has under way */
 } us_member_t;
+
+
+/* of a replica: us_replica.h; LSNs are the primary's */
+
+typedef struct {
+    us_place_t        at;
+    uint64_t          begun;          /* at is valid */
+    uint64_t          connected;
+    uint64_t          connects;
+    uint64_t          failures;
+    uint64_t          restarts;       /* from nothing */
+    uint64_t          bytes;          /* that came */
+    uint64_t          beat;           /* ms: when the last one came; or 0 */
+    uint64_t          published;      /* by it */
+    uint64_t          durable;
+    uint64_t          ids;
+    uint64_t          level;          /* ms: the store had what was published */
+} us_share_replica_t;
 
 
 typedef struct {
@@ -113,6 +132,8 @@ typedef struct {
     uint64_t          load_began;     /* ms */
     uint64_t          load_ms;        /* what it took */
     uint64_t          emptying;
+
+    us_share_replica_t  replica;
 
     /* ids below are; the last delete's LSN */
     uint64_t          written_ids;

@@ -17,8 +17,6 @@
 #include "../journal/us_dir.h"
 
 
-static ngx_http_urlstore_persist_t *ngx_http_urlstore_persist_of(
-    ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone);
 static ngx_int_t ngx_http_urlstore_opt_time(ngx_str_t *value, uint64_t *ms);
 static ngx_int_t ngx_http_urlstore_dir_test(ngx_http_urlstore_zone_t *zone);
 static ngx_int_t ngx_http_urlstore_dir_parent(
@@ -39,7 +37,7 @@ static ngx_int_t ngx_http_urlstore_dir_keep(ngx_http_urlstore_persist_t *p,
 static void ngx_http_urlstore_dir_cleanup(void *data);
 
 
-static ngx_http_urlstore_persist_t *
+ngx_http_urlstore_persist_t *
 ngx_http_urlstore_persist_of(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 {
     us_life_conf_t               *conf;
@@ -261,6 +259,10 @@ ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_OK;
     }
 
+    if (p->life.conf.follow) {
+        return NGX_OK;
+    }
+
     if (ngx_http_urlstore_path_free(cf, zone, &p->path) != NGX_OK) {
         return NGX_ERROR;
     }
@@ -338,6 +340,10 @@ ngx_http_urlstore_persist_same(ngx_http_urlstore_zone_t *zone,
         return NULL;
     }
 
+    if ((a->life.conf.follow == NULL) != (b->life.conf.follow == NULL)) {
+        return "follow";
+    }
+
     if (a->path.len != b->path.len
         || ngx_memcmp(a->path.data, b->path.data, a->path.len) != 0)
     {
@@ -375,14 +381,15 @@ ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,
     p->life.conf.zone = zone->shm_zone->shm.size;
 
     if (ngx_test_config) {
-        return ngx_http_urlstore_dir_test(zone);
+        return p->path.len ? ngx_http_urlstore_dir_test(zone) : NGX_OK;
     }
 
     if (old) {
         p->life.sh = zone->sh->persist;
         us_share_count(&p->life.sh->load_wanted, 1);
 
-        return ngx_http_urlstore_dir_keep(p, old->persist->dir);
+        return p->path.len ? ngx_http_urlstore_dir_keep(p, old->persist->dir)
+                           : NGX_OK;
     }
 
     p->life.sh = ngx_slab_calloc(zone->shpool, sizeof(us_share_t));
@@ -392,7 +399,7 @@ ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,
 
     zone->sh->persist = p->life.sh;
 
-    return ngx_http_urlstore_dir_open(zone);
+    return p->path.len ? ngx_http_urlstore_dir_open(zone) : NGX_OK;
 }
 
 

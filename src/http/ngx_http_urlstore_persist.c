@@ -55,8 +55,8 @@ ngx_http_urlstore_life_init(ngx_http_urlstore_zone_t *zone)
 
     l->mem = zone->sh->mem;
     l->size = zone->sh->size;
-    l->dirfd = p->dir->dirfd;
-    l->lockfd = p->dir->lock;
+    l->dirfd = p->dir ? p->dir->dirfd : -1;
+    l->lockfd = p->dir ? p->dir->lock : -1;
 }
 
 
@@ -262,6 +262,12 @@ ngx_http_urlstore_life_say(void *data, us_say_t level, const char *text)
         [US_SAY_EMERG] = NGX_LOG_EMERG
     };
 
+    if (p->path.len == 0) {
+        ngx_log_error(levels[level], ngx_cycle->log, 0,
+                      "urlstore_zone \"%V\": %s", &p->zone->name, text);
+        return;
+    }
+
     ngx_log_error(levels[level], ngx_cycle->log, 0,
                   "urlstore_zone \"%V\", \"%V\": %s", &p->zone->name, &p->path,
                   text);
@@ -282,7 +288,7 @@ ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone)
 
     p = zone->persist;
 
-    if (p == NULL || p->life.sh == NULL
+    if (p == NULL || p->life.sh == NULL || p->path.len == 0
         || pthread_create(&thread, NULL, ngx_http_urlstore_close_thread, zone)
            != 0)
     {

@@ -19,6 +19,7 @@
 
 
 #include "ngx_http_urlstore_zone.h"
+#include "ngx_http_urlstore_reply.h"
 #include "../data/us_life.h"
 
 
@@ -81,6 +82,23 @@ ngx_int_t ngx_http_urlstore_persist_init(ngx_http_urlstore_zone_t *zone,
 ngx_int_t ngx_http_urlstore_persist_start(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_persist_stop(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone);
+
+/* ngx_http_urlstore_dir.c: made by the first option that needs it; or NULL */
+ngx_http_urlstore_persist_t *ngx_http_urlstore_persist_of(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone);
+
+/* ngx_http_urlstore_follow.c */
+
+ngx_int_t ngx_http_urlstore_opt_follow(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_follow_conf(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_follow_refuse(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_follow_absent(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const char *extra);
+ngx_int_t ngx_http_urlstore_follow_health(ngx_http_urlstore_out_t *out,
+    ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_park.c */
 

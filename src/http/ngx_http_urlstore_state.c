@@ -57,6 +57,14 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 
         break;
 
+    case US_LIFE_REPLICA:
+
+        if (!writes) {
+            return NGX_DECLINED;
+        }
+
+        break;
+
     case US_LIFE_FOLLOWING:
     case US_LIFE_DAMAGED:
 
@@ -78,6 +86,10 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 
     default:
         break;
+    }
+
+    if (writes && p->life.conf.follow) {
+        return ngx_http_urlstore_follow_refuse(r, zone);
     }
 
     us_tally_add(zone->tally, US_N_UNREADY, 1);
@@ -161,6 +173,7 @@ ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
         return 1;
 
     case US_LIFE_FOLLOWING:
+    case US_LIFE_REPLICA:
     case US_LIFE_DAMAGED:
         return found;
 
@@ -239,7 +252,8 @@ ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone)
 ngx_uint_t
 ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone)
 {
-    return zone->persist == NULL || us_life_whole(&zone->persist->life);
+    return zone->persist == NULL || us_life_whole(&zone->persist->life)
+           || us_life_state(&zone->persist->life) == US_LIFE_REPLICA;
 }
 
 
@@ -302,6 +316,10 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
     if (state == US_LIFE_FOLLOWING) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
                        extra, "another server owns the directory");
+    }
+
+    if (state == US_LIFE_REPLICA) {
+        return ngx_http_urlstore_follow_absent(r, zone, extra);
     }
 
     if (l->ending) {
@@ -423,10 +441,18 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
         rc = ngx_http_urlstore_out_printf(&ctx->out, 256,
                                           "{\"status\":\"%s\","
                                           "\"writable\":%s,\"full\":%s,"
-                                          "\"epoch\":%uL}\n", state,
+                                          "\"epoch\":%uL", state,
                                           writable ? "true" : "false",
                                           full ? "true" : "false",
                                           ctx->zone->conf.epoch);
+
+        if (rc == NGX_OK) {
+            rc = ngx_http_urlstore_follow_health(&ctx->out, ctx->zone);
+        }
+
+        if (rc == NGX_OK) {
+            rc = ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n");
+        }
     }
 
     if (rc != NGX_OK) {

@@ -118,7 +118,14 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
         us_figures_store(f, zone->store);
     }
 
-    if (zone->persist) {
+    f->uptime = ngx_time() - zone->sh->started;
+
+    if (zone->persist && zone->persist->life.conf.follow) {
+        f->kind = US_FIGURES_REPLICA;
+        f->state = us_life_state(&zone->persist->life);
+        us_figures_replica(f, &zone->persist->life);
+
+    } else if (zone->persist) {
         f->kind = US_FIGURES_DISK;
         f->sync = (char *) zone->persist->sync_name.data;
         f->state = us_life_state(&zone->persist->life);
@@ -130,7 +137,6 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
     }
 
     f->epoch = zone->conf.epoch;
-    f->uptime = ngx_time() - zone->sh->started;
     f->ready = ngx_http_urlstore_is_ready(zone);
     f->writable = !f->full && ngx_http_urlstore_writable(zone);
 }

@@ -86,6 +86,9 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
     { ngx_string("sync"), ngx_http_urlstore_opt_sync, 1,
       "always, off or a time such as 1s" },
 
+    { ngx_string("follow"), ngx_http_urlstore_opt_follow, 0,
+      "http://HOST[:PORT][/PREFIX]" },
+
     { ngx_string("mode"), ngx_http_urlstore_opt_mode, 0,
       "store or lookup" },
 
@@ -121,7 +124,9 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    if (ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK) {
+    if (ngx_http_urlstore_follow_conf(cf, zone) != NGX_OK
+        || ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK)
+    {
         return NGX_CONF_ERROR;
     }
 

@@ -1,0 +1,386 @@
+
+/*
+ * See us_peer.h.
+ */
+
+
+#include "us_peer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+
+#define US_PEER_STEP    50            /* ms between two looks at stopping() */
+#define US_PEER_HEAD    16384         /* bytes of the reply's head */
+#define US_PEER_BUFFER  (256 * 1024)
+
+
+static int us_peer_connect(us_peer_t *p, const struct sockaddr *sa,
+    socklen_t len);
+static int us_peer_send(us_peer_t *p, const char *text, size_t len);
+static int us_peer_head(us_peer_t *p);
+static int us_peer_refusal(us_peer_t *p);
+static int us_peer_wait(us_peer_t *p, short events, uint64_t until);
+static int us_peer_room(us_peer_t *p, size_t need);
+static int us_peer_fail(us_peer_t *p, const char *what, int err);
+
+
+static uint64_t
+us_peer_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+
+void
+us_peer_init(us_peer_t *p, int (*stopping)(void *data), void *data)
+{
+    memset(p, 0, sizeof(us_peer_t));
+    p->stopping = stopping;
+    p->data = data;
+    p->fd = -1;
+}
+
+
+void
+us_peer_close(us_peer_t *p)
+{
+    if (p->fd != -1) {
+        (void) close(p->fd);
+        p->fd = -1;
+    }
+
+    p->pos = 0;
+    p->len = 0;
+}
+
+
+void
+us_peer_free(us_peer_t *p)
+{
+    us_peer_close(p);
+    free(p->buf);
+    p->buf = NULL;
+    p->size = 0;
+}
+
+
+int
+us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
+    const char *target)
+{
+    int   len;
+    char  text[2048];
+
+    us_peer_close(p);
+
+    len = snprintf(text, sizeof(text), "GET %s/%s HTTP/1.0\r\nHost: %s\r\n"
+                   "Connection: close\r\n\r\n", primary->path, target,
+                   primary->host);
+
+    if (len < 0 || (size_t) len >= sizeof(text)) {
+        return us_peer_fail(p, "the request is too long", 0);
+    }
+
+    n %= primary->naddrs;
+
+    if (us_peer_connect(p, primary->addrs[n], primary->lens[n]) == -1
+        || us_peer_send(p, text, (size_t) len) == -1
+        || us_peer_head(p) == -1)
+    {
+        us_peer_close(p);
+        return -1;
+    }
+
+    return p->status == 200 ? 0 : us_peer_refusal(p);
+}
+
+
+static int
+us_peer_connect(us_peer_t *p, const struct sockaddr *sa, socklen_t len)
+{
+    int        err, on;
+    socklen_t  size;
+
+    p->fd = socket(sa->sa_family, SOCK_STREAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0);
+
+    if (p->fd == -1) {
+        return us_peer_fail(p, "socket() failed", errno);
+    }
+
+    on = 1;
+    (void) setsockopt(p->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+
+    if (connect(p->fd, sa, len) == 0) {
+        return 0;
+    }
+
+    if (errno != EINPROGRESS) {
+        return us_peer_fail(p, "connect() failed", errno);
+    }
+
+    if (us_peer_wait(p, POLLOUT, us_peer_now() + US_PEER_CONNECT) != 1) {
+        return us_peer_fail(p, "no connection in time", 0);
+    }
+
+    err = 0;
+    size = sizeof(err);
+
+    if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &size) == -1 || err) {
+        return us_peer_fail(p, "connect() failed", err ? err : errno);
+    }
+
+    return 0;
+}
+
+
+static int
+us_peer_send(us_peer_t *p, const char *text, size_t len)
+{
+    ssize_t   n;
+    uint64_t  until;
+
+    until = us_peer_now() + US_PEER_ANSWER;
+
+    while (len) {
+        n = send(p->fd, text, len, MSG_NOSIGNAL);
+
+        if (n > 0) {
+            text += n;
+            len -= (size_t) n;
+            continue;
+        }
+
+        if (n == -1 && errno != EAGAIN && errno != EINTR) {
+            return us_peer_fail(p, "send() failed", errno);
+        }
+
+        if (us_peer_wait(p, POLLOUT, until) != 1) {
+            return us_peer_fail(p, "the request was not taken in time", 0);
+        }
+    }
+
+    return 0;
+}
+
+
+/* reads the head of the reply; what follows it stays in the buffer */
+
+static int
+us_peer_head(us_peer_t *p)
+{
+    int        rc;
+    uint8_t   *end;
+    uint64_t   until;
+
+    until = us_peer_now() + US_PEER_ANSWER;
+    p->heard = us_peer_now();
+
+    for ( ;; ) {
+        rc = us_peer_read(p, US_PEER_HEAD, US_PEER_STEP);
+
+        if (rc == -1) {
+            return -1;
+        }
+
+        end = p->len ? memmem(p->buf, p->len, "\r\n\r\n", 4) : NULL;
+
+        if (end) {
+            break;
+        }
+
+        if (us_peer_now() > until || p->len >= US_PEER_HEAD
+            || p->stopping(p->data))
+        {
+            return us_peer_fail(p, "there is no head of a reply", 0);
+        }
+    }
+
+    *end = '\0';
+
+    if (sscanf((char *) p->buf, "HTTP/1.%*1[01] %3u", &p->status) != 1) {
+        return us_peer_fail(p, "the reply is not HTTP", 0);
+    }
+
+    p->pos = (size_t) (end - p->buf) + 4;
+
+    return 0;
+}
+
+
+/* the body of a refusal as the error: what of it comes in a second */
+
+static int
+us_peer_refusal(us_peer_t *p)
+{
+    size_t    i, len;
+    char     *detail, *end;
+    uint64_t  until;
+
+    until = us_peer_now() + 1000;
+
+    while (us_peer_now() < until && p->len - p->pos < US_PEER_HEAD
+           && us_peer_read(p, US_PEER_HEAD, US_PEER_STEP) != -1)
+    {
+        /* void */
+    }
+
+    len = p->len - p->pos;
+
+    if (us_peer_room(p, len + 1) == -1) {
+        len = 0;
+    }
+
+    detail = NULL;
+
+    if (len) {
+        p->buf[p->pos + len] = '\0';
+        detail = strstr((char *) p->buf + p->pos, "\"detail\":\"");
+    }
+
+    if (detail) {
+        detail += sizeof("\"detail\":\"") - 1;
+        end = detail;
+
+        while (*end && *end != '"') {
+            end += *end == '\\' && end[1] ? 2 : 1;
+        }
+
+        *end = '\0';
+    }
+
+    (void) snprintf(p->error, sizeof(p->error), "it answered %u%s%.250s",
+                    p->status, detail ? ": " : "", detail ? detail : "");
+
+    for (i = 0; p->error[i]; i++) {
+        if ((unsigned char) p->error[i] < 0x20) {
+            p->error[i] = '?';
+        }
+    }
+
+    us_peer_close(p);
+
+    return 0;
+}
+
+
+/* 1: it is ready; 0: not in time, or the thread is to stop */
+
+static int
+us_peer_wait(us_peer_t *p, short events, uint64_t until)
+{
+    int            rc;
+    uint64_t       now;
+    struct pollfd  fd;
+
+    fd.fd = p->fd;
+    fd.events = events;
+
+    for ( ;; ) {
+        now = us_peer_now();
+
+        if (now >= until || p->stopping(p->data)) {
+            return 0;
+        }
+
+        now = until - now;
+        rc = poll(&fd, 1, now < US_PEER_STEP ? (int) now : US_PEER_STEP);
+
+        if (rc == 1) {
+            return 1;
+        }
+    }
+}
+
+
+int
+us_peer_read(us_peer_t *p, size_t need, unsigned ms)
+{
+    ssize_t  n;
+
+    if (us_peer_room(p, need) == -1) {
+        return us_peer_fail(p, "no memory", 0);
+    }
+
+    n = recv(p->fd, p->buf + p->len, p->size - p->len, 0);
+
+    if (n == -1 && errno == EAGAIN) {
+
+        if (us_peer_wait(p, POLLIN, us_peer_now() + ms) == 0) {
+
+            return us_peer_now() - p->heard > US_PEER_SILENT
+                   ? us_peer_fail(p, "nothing came for 10 seconds", 0) : 0;
+        }
+
+        n = recv(p->fd, p->buf + p->len, p->size - p->len, 0);
+    }
+
+    if (n > 0) {
+        p->len += (size_t) n;
+        p->heard = us_peer_now();
+        return 1;
+    }
+
+    if (n == 0) {
+        return us_peer_fail(p, "the connection was closed", 0);
+    }
+
+    return errno == EAGAIN || errno == EINTR
+           ? 0 : us_peer_fail(p, "recv() failed", errno);
+}
+
+
+/* room for `need` bytes from pos on, and for one more at least */
+
+static int
+us_peer_room(us_peer_t *p, size_t need)
+{
+    size_t    size;
+    uint8_t  *buf;
+
+    if (p->pos) {
+        memmove(p->buf, p->buf + p->pos, p->len - p->pos);
+        p->len -= p->pos;
+        p->pos = 0;
+    }
+
+    size = need > p->len ? need : p->len + 1;
+    size = size < US_PEER_BUFFER ? US_PEER_BUFFER : size;
+
+    if (size <= p->size && p->len < p->size) {
+        return 0;
+    }
+
+    buf = realloc(p->buf, size + 1);
+
+    if (buf == NULL) {
+        return -1;
+    }
+
+    p->buf = buf;
+    p->size = size;
+
+    return 0;
+}
+
+
+static int
+us_peer_fail(us_peer_t *p, const char *what, int err)
+{
+    (void) snprintf(p->error, sizeof(p->error), "%s%s%s", what,
+                    err ? ": " : "", err ? strerror(err) : "");
+
+    return -1;
+}

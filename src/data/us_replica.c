@@ -1,0 +1,793 @@
+
+/*
+ * See us_replica.h.
+ *
+ *     us_replica_job()
+ *         us_replica_prepare()      the store is empty, or has a place
+ *         us_replica_connect()      GET /log, or /log?at=PLACE
+ *         us_replica_read()         bytes as they come
+ *             us_replica_frames()       whole frames
+ *                 us_replica_manifest()     is it a store that fits?
+ *                 us_replica_beat()         how far is the primary?
+ *                 us_replica_block()        operations, applied
+ *         us_replica_settle()       what was built is answered from now on
+ */
+
+
+#include "us_replica.h"
+#include "us_job.h"
+#include "us_load.h"
+#include "../us_fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+
+#define US_REPLICA_TURN   100         /* ms that a job goes on */
+#define US_REPLICA_STEP   50          /* ms of one wait */
+#define US_REPLICA_FIRST  100         /* ms after a first failure */
+#define US_REPLICA_LAST   5000        /* and at most */
+#define US_REPLICA_SMALL  60000       /* ms until a store too small is tried */
+#define US_REPLICA_BAD    3           /* streams that do not go on */
+
+
+struct us_replica_s {
+    us_life_t        *life;
+    us_job_t         *job;
+    us_peer_t         peer;
+    us_stream_t       stream;
+    us_store_t       *store;
+
+    us_place_t        at;             /* what was read */
+    unsigned          begun:1;        /* at is valid */
+    unsigned          bulk:1;         /* the store is being built */
+    unsigned          small:1;        /* it has no room: all is only counted */
+    unsigned          aimed:1;        /* target is known */
+    unsigned          anew:1;         /* the store is to be emptied */
+    unsigned          talked:1;       /* this connection has brought a frame */
+    uint64_t          lsn;            /* applied */
+    uint64_t          ids;
+    uint64_t          target;         /* LSN up to which it is being built */
+    uint64_t          pending;        /* LSN of a beat, and when it came */
+    uint64_t          pending_at;
+    unsigned          turn;           /* of the addresses */
+    unsigned          fails;          /* in a row */
+    unsigned          bad;            /* streams in a row that did not go on */
+};
+
+
+static void us_replica_job(us_job_t *job);
+static void us_replica_done(us_job_t *job);
+static us_replica_t *us_replica_open(us_life_t *l);
+static int us_replica_stopping(void *data);
+static int us_replica_prepare(us_replica_t *r);
+static void us_replica_close(us_replica_t *r);
+static int us_replica_connect(us_replica_t *r);
+static int us_replica_read(us_replica_t *r);
+static int us_replica_frames(us_replica_t *r, size_t *need);
+static int us_replica_frame(us_replica_t *r, const us_frame_t *f);
+static int us_replica_manifest(us_replica_t *r);
+static void us_replica_beat(us_replica_t *r, const us_beat_t *beat);
+static int us_replica_block(us_replica_t *r, const us_frame_t *f);
+static int us_replica_apply(us_replica_t *r, const uint8_t *p, size_t len);
+static int us_replica_settle(us_replica_t *r);
+static int us_replica_small(us_replica_t *r);
+static void us_replica_publish(us_replica_t *r);
+static void us_replica_level(us_replica_t *r);
+static int us_replica_again(us_replica_t *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static int us_replica_fail(us_replica_t *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+
+void
+us_replica(us_life_t *l)
+{
+    if (l->jobs[US_ROLE_LOADER].active) {
+        return;
+    }
+
+    if (l->ending || l->env.stopping(l->env.data)) {
+
+        /* another process may have it at once */
+
+        if (l->replica) {
+            us_replica_stop(l);
+            us_role_release(l->sh, US_ROLE_LOADER, l->self);
+        }
+
+        return;
+    }
+
+    if (us_job_now(l) >= l->replica_next) {
+        (void) us_job_start(l, US_ROLE_LOADER, us_replica_job,
+                            us_replica_done);
+    }
+}
+
+
+void
+us_replica_stop(us_life_t *l)
+{
+    us_replica_t  *r;
+
+    r = l->replica;
+
+    if (r) {
+        us_release(&l->sh->replica.connected, 0);
+        us_replica_close(r);
+        us_peer_free(&r->peer);
+        free(r);
+        l->replica = NULL;
+    }
+}
+
+
+static void
+us_replica_done(us_job_t *job)
+{
+    us_replica(job->life);
+}
+
+
+static void
+us_replica_job(us_job_t *job)
+{
+    uint64_t       until;
+    us_life_t     *l;
+    us_replica_t  *r;
+
+    l = job->life;
+    until = us_job_now(l) + US_REPLICA_TURN;
+
+    if (us_replica_stopping(l)) {
+        return;
+    }
+
+    job->stays = 1;
+    r = us_replica_open(l);
+
+    if (r == NULL) {
+        l->replica_next = until;
+        return;
+    }
+
+    r->job = job;
+
+    if (us_replica_prepare(r) == -1) {
+        l->replica_next = us_job_now(l) + US_REPLICA_STEP;
+        return;
+    }
+
+    if (r->peer.fd == -1 && us_replica_connect(r) == -1) {
+        return;
+    }
+
+    while (us_replica_read(r) == 0 && us_job_now(l) < until
+           && !us_replica_stopping(l))
+    {
+        /* void */
+    }
+}
+
+
+/* what this process has, from what is shared if it has just got the role */
+
+static us_replica_t *
+us_replica_open(us_life_t *l)
+{
+    us_replica_t        *r;
+    us_share_replica_t  *sh;
+
+    if (l->replica) {
+        return l->replica;
+    }
+
+    r = calloc(1, sizeof(us_replica_t));
+
+    if (r == NULL) {
+        return NULL;
+    }
+
+    sh = &l->sh->replica;
+
+    r->life = l;
+    us_peer_init(&r->peer, us_replica_stopping, l);
+
+    if (us_acquire(&l->sh->load_applying) == 0) {
+        r->at = sh->at;
+        r->begun = us_acquire(&sh->begun) != 0;
+        r->lsn = us_acquire(&l->sh->load_lsn);
+        r->ids = us_acquire(&l->sh->load_ids);
+    }
+
+    us_release(&sh->connected, 0);
+    l->replica = r;
+
+    return r;
+}
+
+
+static int
+us_replica_stopping(void *data)
+{
+    us_life_t *l = data;
+
+    return l->ending || l->env.stopping(l->env.data);
+}
+
+
+/*
+ * 0: the store is as r->at says, or empty; -1: it is not yet.  A store that a
+ * killed process, or this one, has left half made is emptied.
+ */
+
+static int
+us_replica_prepare(us_replica_t *r)
+{
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = r->life;
+    sh = l->sh;
+
+    if (r->anew || us_acquire(&sh->emptying)
+        || (us_acquire(&sh->load_applying) && !r->bulk))
+    {
+        us_replica_close(r);
+        r->begun = 0;
+        r->bulk = 0;
+        r->small = 0;
+        r->aimed = 0;
+        r->lsn = 0;
+        r->ids = 0;
+
+        us_release(&sh->replica.begun, 0);
+        us_release(&sh->replica.level, 0);
+
+        if (us_load_empty(l) == -1) {
+            return -1;
+        }
+
+        us_share_count(&sh->replica.restarts, 1);
+        r->anew = 0;
+    }
+
+    if (us_share_state(sh) == US_LIFE_COLD) {
+        us_share_set_state(sh, US_LIFE_LOADING, NULL);
+    }
+
+    if (r->store == NULL) {
+        r->store = us_store_open(l->mem, &l->lock);
+    }
+
+    return r->store ? 0 : -1;
+}
+
+
+static void
+us_replica_close(us_replica_t *r)
+{
+    us_peer_close(&r->peer);
+    us_release(&r->life->sh->replica.connected, 0);
+
+    if (r->store) {
+        us_store_close(r->store);
+        r->store = NULL;
+    }
+}
+
+
+static int
+us_replica_connect(us_replica_t *r)
+{
+    char                 target[US_PLACE_TEXT + 16];
+    us_peer_t           *p;
+    const us_primary_t  *primary;
+
+    p = &r->peer;
+    primary = r->life->conf.follow;
+
+    (void) strcpy(target, "log");
+
+    if (r->begun) {
+        (void) strcpy(target, "log?at=");
+        us_place_print(&r->at, target + strlen(target));
+    }
+
+    r->talked = 0;
+    r->pending = 0;
+    r->pending_at = 0;
+
+    if (us_peer_get(p, primary, r->turn++, target) == -1) {
+        return us_replica_fail(r, "%s", p->error);
+    }
+
+    if (p->status == 410 && r->begun) {
+        r->anew = 1;
+        us_job_say(r->job, US_SAY_WARN, "the primary \"%s\" does not go on "
+                   "from here, all is fetched anew: %s", primary->name,
+                   p->error);
+        r->life->replica_next = us_job_now(r->life) + US_REPLICA_FIRST;
+        return -1;
+    }
+
+    if (p->status != 200) {
+        return us_replica_fail(r, "%s", p->error);
+    }
+
+    us_stream_init(&r->stream, &us_data_ops, r->begun ? &r->at : NULL);
+
+    return 0;
+}
+
+
+/* 0: it goes on; -1: not now */
+
+static int
+us_replica_read(us_replica_t *r)
+{
+    int         rc;
+    size_t      had, need;
+    us_peer_t  *p;
+
+    p = &r->peer;
+    need = 0;
+
+    if (p->len > p->pos && us_replica_frames(r, &need) == -1) {
+        return -1;
+    }
+
+    had = p->len - p->pos;
+    rc = us_peer_read(p, need, US_REPLICA_STEP);
+
+    if (rc == -1) {
+        return us_replica_fail(r, "%s", p->error);
+    }
+
+    us_share_count(&r->life->sh->replica.bytes, p->len - p->pos - had);
+
+    return 0;
+}
+
+
+/* all whole frames that are there; *need: bytes for the next one */
+
+static int
+us_replica_frames(us_replica_t *r, size_t *need)
+{
+    ssize_t      n;
+    us_peer_t   *p;
+    us_frame_t   f;
+
+    p = &r->peer;
+
+    for ( ;; ) {
+        n = us_stream_next(&r->stream, p->buf + p->pos, p->len - p->pos, &f,
+                           need);
+
+        if (n == 0) {
+            return 0;
+        }
+
+        if (n == -1) {
+
+            /* bytes were changed on the way; or it is no stream of ours */
+
+            r->anew = r->begun && ++r->bad >= US_REPLICA_BAD;
+            r->bad = r->anew ? 0 : r->bad;
+
+            return us_replica_fail(r, "%s", r->stream.error.text);
+        }
+
+        if (us_replica_frame(r, &f) == -1) {
+            return -1;
+        }
+
+        p->pos += n;
+    }
+}
+
+
+static int
+us_replica_frame(us_replica_t *r, const us_frame_t *f)
+{
+    int  rc;
+
+    rc = 0;
+
+    switch (f->type) {
+
+    case US_FRAME_MANIFEST:
+        rc = us_replica_manifest(r);
+        break;
+
+    case US_FRAME_BEAT:
+        us_replica_beat(r, &f->beat);
+        break;
+
+    case US_FRAME_BLOCK:
+        r->bad = 0;
+        rc = us_replica_block(r, f);
+        break;
+
+    case US_FRAME_FOOTER:
+
+        if (r->stream.at.kind == US_SEGMENT_SNAPSHOT) {
+            r->lsn = r->stream.at.tail.lsn;
+        }
+
+        break;
+
+    default:
+        break;
+    }
+
+    if (rc == -1) {
+        return -1;
+    }
+
+    r->at = r->stream.at;
+    r->begun |= f->type != US_FRAME_MANIFEST && f->type != US_FRAME_BEAT;
+
+    if (r->bulk && r->aimed && r->lsn >= r->target) {
+        return us_replica_settle(r);
+    }
+
+    if (!r->bulk) {
+        us_replica_publish(r);
+    }
+
+    us_replica_level(r);
+
+    return 0;
+}
+
+
+/*
+ * The primary's settings.  Marks and claims are declared as it has them; how
+ * URLs are normalized must be the same, because this server normalizes too.
+ */
+
+static int
+us_replica_manifest(us_replica_t *r)
+{
+    us_share_t       *sh;
+    us_data_text_t    text;
+    us_store_conf_t   conf, want;
+    us_disk_error_t   e;
+
+    sh = r->life->sh;
+
+    if (us_data_conf(&r->stream.manifest, &conf, &text, &e) == -1) {
+        return us_replica_fail(r, "its %s", e.text);
+    }
+
+    want = r->life->conf.store;
+    memcpy(want.marks, conf.marks, sizeof(want.marks));
+    want.nmarks = conf.nmarks;
+    want.revisit = conf.revisit;
+
+    if (us_data_differs(&r->stream.manifest, &want, &e) == -1) {
+        return us_replica_fail(r, "%s", e.text);
+    }
+
+    if (!r->begun) {
+        r->bulk = 1;
+        r->aimed = 0;
+        us_release(&sh->load_applying, 1);
+        us_release(&sh->load_began, us_job_now(r->life));
+        us_store_set_identity(r->store, conf.uuid, conf.epoch);
+    }
+
+    if (us_store_add_marks(r->store, conf.marks, conf.nmarks) == -1
+        || us_store_set_revisit(r->store, conf.revisit) == -1)
+    {
+        return us_replica_again(r, "its marks or claims are others than the "
+                                "store has");
+    }
+
+    if (!r->talked) {
+        r->talked = 1;
+        r->fails = 0;
+        us_share_count(&sh->replica.connects, 1);
+        us_release(&sh->replica.connected, 1);
+        (void) us_share_reason(sh, "");
+        us_job_say(r->job, US_SAY_NOTICE, "connected to the primary \"%s\", "
+                   "at LSN %llu", r->life->conf.follow->name,
+                   (unsigned long long) r->lsn);
+    }
+
+    (void) us_share_change(sh);
+
+    return 0;
+}
+
+
+static void
+us_replica_beat(us_replica_t *r, const us_beat_t *beat)
+{
+    us_share_replica_t  *sh;
+
+    sh = &r->life->sh->replica;
+
+    us_release(&sh->published, beat->published);
+    us_release(&sh->durable, beat->durable);
+    us_release(&sh->ids, beat->ids);
+    us_release(&sh->beat, us_job_now(r->life));
+
+    if (r->pending_at == 0) {
+        r->pending = beat->published;
+        r->pending_at = us_job_now(r->life);
+    }
+
+    if (!r->aimed) {
+        r->aimed = 1;
+        r->target = beat->durable;
+    }
+
+    us_release(&r->life->sh->load_total, r->target);
+}
+
+
+/* the operations of a block that are past r->lsn, or a part of the snapshot */
+
+static int
+us_replica_block(us_replica_t *r, const us_frame_t *f)
+{
+    size_t             skip;
+    uint64_t           ids;
+    const uint8_t     *p;
+    const us_block_t  *b;
+
+    b = &f->block;
+    p = f->p + US_BLOCK_HEADER;
+    skip = 0;
+
+    if (r->stream.at.kind == US_SEGMENT_JOURNAL) {
+
+        if (b->lsn + b->len <= r->lsn) {
+            return 0;
+        }
+
+        skip = r->lsn - b->lsn;
+
+        if (us_block_ids(p, skip, &us_data_ops, &ids) == -1
+            || b->ids + ids != r->ids)
+        {
+            return us_replica_again(r, "its journal does not follow its "
+                                    "snapshot, at LSN %llu",
+                                    (unsigned long long) b->lsn);
+        }
+    }
+
+    (void) us_block_ids(p + skip, b->len - skip, &us_data_ops, &ids);
+
+    if (us_replica_apply(r, p + skip, b->len - skip) == -1) {
+        return -1;
+    }
+
+    r->ids += ids;
+
+    if (r->stream.at.kind == US_SEGMENT_JOURNAL) {
+        r->lsn = b->lsn + b->len;
+    }
+
+    us_release(&r->life->sh->load_done, r->lsn);
+
+    return 0;
+}
+
+
+static int
+us_replica_apply(us_replica_t *r, const uint8_t *p, size_t len)
+{
+    int  rc;
+
+    us_release(&r->life->sh->load_applying, 1);
+
+    us_fault(US_FAULT_LOAD);
+
+    rc = us_data_apply(r->store, p, len);
+
+    switch (rc) {
+
+    case 0:
+        return 0;
+
+    case US_RECOVERY_NO_ROOM:
+
+        /* while it is built, the rest is counted; else it is built again */
+
+        if (r->bulk) {
+            r->small = 1;
+            return 0;
+        }
+
+        return us_replica_again(r, "the zone has no room for what came: it "
+                                "is loaded anew, which takes less");
+
+    case US_RECOVERY_NO_MEMORY:
+        return us_replica_again(r, "no memory for what came");
+
+    default:
+        return us_replica_again(r, "operations at LSN %llu do not fit the "
+                                "store", (unsigned long long) r->lsn);
+    }
+}
+
+
+/* the store has all up to the target: it is answered from */
+
+static int
+us_replica_settle(us_replica_t *r)
+{
+    int          rc;
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = r->life;
+    sh = l->sh;
+
+    rc = us_data_apply(r->store, NULL, 0);
+
+    if (rc == US_RECOVERY_NO_ROOM) {
+        return us_replica_small(r);
+    }
+
+    if (rc != 0 || us_store_next_id(r->store) != r->ids
+        || us_store_set_lsn(r->store, r->lsn) == -1)
+    {
+        return us_replica_again(r, "what it sent is no whole store: %llu ids "
+                                "of %llu",
+                                (unsigned long long)
+                                    us_store_next_id(r->store),
+                                (unsigned long long) r->ids);
+    }
+
+    r->bulk = 0;
+    r->begun = 1;
+    us_replica_publish(r);
+    us_replica_level(r);
+
+    us_release(&sh->load_ms, us_job_now(l) - us_acquire(&sh->load_began));
+    us_share_set_state(sh, US_LIFE_REPLICA, NULL);
+
+    us_job_say(r->job, US_SAY_NOTICE, "a replica of \"%s\": %llu ids, epoch "
+               "%llu, LSN %llu, in %llu ms", l->conf.follow->name,
+               (unsigned long long) r->ids,
+               (unsigned long long) r->at.epoch,
+               (unsigned long long) r->lsn,
+               (unsigned long long) us_acquire(&sh->load_ms));
+
+    /* the handle has the memory of building */
+
+    us_store_close(r->store);
+    r->store = us_store_open(l->mem, &l->lock);
+
+    return r->store ? 0 : us_replica_fail(r, "no memory");
+}
+
+
+/* SIZE is too small: it is tried again, as the primary may have less by then */
+
+static int
+us_replica_small(us_replica_t *r)
+{
+    char        need[32], text[128];
+    us_life_t  *l;
+
+    l = r->life;
+
+    us_load_size(l, us_store_size_needed(r->store, 0), need, sizeof(need));
+    (void) snprintf(text, sizeof(text), "SIZE is too small for the primary's "
+                    "data: %s suffices", need);
+
+    us_job_say(r->job, US_SAY_EMERG, "%s", text);
+    us_share_set_state(l->sh, US_LIFE_TOO_SMALL, text);
+
+    us_replica_close(r);
+    r->anew = 1;
+    l->replica_next = us_job_now(l) + US_REPLICA_SMALL;
+
+    return -1;
+}
+
+
+/*
+ * What the store has.  The last store ends what us_replica_apply() began: a
+ * process that is killed before it leaves a store that is emptied.
+ */
+
+static void
+us_replica_publish(us_replica_t *r)
+{
+    us_share_t  *sh;
+
+    sh = r->life->sh;
+
+    if (us_acquire(&sh->load_applying) == 0
+        && us_acquire(&sh->replica.begun)
+        && memcmp(&sh->replica.at, &r->at, sizeof(us_place_t)) == 0)
+    {
+        return;
+    }
+
+    us_release(&sh->load_applying, 1);
+
+    sh->replica.at = r->at;
+    us_release(&sh->replica.begun, 1);
+    us_release(&sh->load_lsn, r->lsn);
+    us_release(&sh->load_ids, r->ids);
+    us_release(&sh->written_ids, r->ids);
+    us_release(&sh->durable_ids, r->ids);
+
+    us_release(&sh->load_applying, 0);
+}
+
+
+/* whether the store has what was published when a beat came */
+
+static void
+us_replica_level(us_replica_t *r)
+{
+    if (r->pending_at && !r->bulk && r->lsn >= r->pending) {
+        us_release(&r->life->sh->replica.level, r->pending_at);
+        r->pending_at = 0;
+    }
+}
+
+
+/* all is fetched anew */
+
+static int
+us_replica_again(us_replica_t *r, const char *fmt, ...)
+{
+    char     text[400];
+    va_list  args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+
+    r->anew = 1;
+
+    return us_replica_fail(r, "%s", text);
+}
+
+
+/* the connection is given up, for some time that grows; news is said once */
+
+static int
+us_replica_fail(us_replica_t *r, const char *fmt, ...)
+{
+    char        text[US_SHARE_REASON], what[400];
+    va_list     args;
+    uint64_t    wait;
+    us_life_t  *l;
+
+    l = r->life;
+
+    va_start(args, fmt);
+    (void) vsnprintf(what, sizeof(what), fmt, args);
+    va_end(args);
+
+    us_peer_close(&r->peer);
+    us_release(&l->sh->replica.connected, 0);
+    us_share_count(&l->sh->replica.failures, 1);
+
+    wait = US_REPLICA_FIRST << (r->fails < 6 ? r->fails : 6);
+    wait = wait < US_REPLICA_LAST ? wait : US_REPLICA_LAST;
+    r->fails++;
+    l->replica_next = us_job_now(l) + wait;
+
+    (void) snprintf(text, sizeof(text), "the primary \"%s\": %s",
+                    l->conf.follow->name, what);
+
+    if (us_share_reason(l->sh, text)) {
+        us_job_say(r->job, US_SAY_WARN, "%s; it is tried again", text);
+    }
+
+    return -1;
+}

@@ -1,0 +1,313 @@
+
+/*
+ * follow=: a zone that is a replica of another server's (data/us_replica.h).
+ *
+ * The primary's name is resolved when the configuration is read, as of
+ * proxy_pass.
+ */
+
+
+#include "ngx_http_urlstore_persist.h"
+#include "ngx_http_urlstore_request.h"
+
+
+static ngx_int_t ngx_http_urlstore_follow_addrs(ngx_conf_t *cf, ngx_url_t *u,
+    us_primary_t *primary);
+static const char *ngx_http_urlstore_follow_excludes(
+    ngx_http_urlstore_zone_t *zone);
+static ngx_int_t ngx_http_urlstore_follow_member(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const char *extra, ngx_str_t *member);
+
+
+ngx_int_t
+ngx_http_urlstore_opt_follow(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    u_char                       *path;
+    ngx_url_t                     u;
+    us_primary_t                 *primary;
+    ngx_http_urlstore_persist_t  *p;
+
+    p = ngx_http_urlstore_persist_of(cf, zone);
+
+    if (p == NULL || value->len <= 7
+        || ngx_strncasecmp(value->data, (u_char *) "http://", 7) != 0)
+    {
+        return NGX_ERROR;
+    }
+
+#if !(NGX_THREADS)
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"follow\" needs an nginx built with threads");
+    return NGX_ERROR;
+
+#else
+
+    p->pool = ngx_thread_pool_add(cf, NULL);
+    if (p->pool == NULL) {
+        return NGX_ERROR;
+    }
+
+#endif
+
+    ngx_memzero(&u, sizeof(ngx_url_t));
+
+    u.url.data = value->data + 7;
+    u.url.len = value->len - 7;
+    u.default_port = 80;
+    u.uri_part = 1;
+
+    if (ngx_parse_url(cf->pool, &u) != NGX_OK) {
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "%s in \"follow=%V\" of urlstore_zone \"%V\"",
+                           u.err ? u.err : "an error", value, &zone->name);
+        return NGX_ERROR;
+    }
+
+    if (u.naddrs == 0 || u.host.len == 0
+        || u.uri.len != strcspn((char *) u.uri.data, " ?#"))
+    {
+        return NGX_ERROR;
+    }
+
+    primary = ngx_pcalloc(cf->pool, sizeof(us_primary_t));
+    path = ngx_pnalloc(cf->pool, u.uri.len + 1);
+
+    if (primary == NULL || path == NULL) {
+        return NGX_ERROR;
+    }
+
+    /* without slashes at the end */
+
+    (void) ngx_cpystrn(path, u.uri.data, u.uri.len + 1);
+
+    while (u.uri.len && path[u.uri.len - 1] == '/') {
+        path[--u.uri.len] = '\0';
+    }
+
+    primary->name = (char *) value->data;
+    primary->path = (char *) path;
+
+    if (ngx_http_urlstore_follow_addrs(cf, &u, primary) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    p->life.conf.follow = primary;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_follow_addrs(ngx_conf_t *cf, ngx_url_t *u,
+    us_primary_t *primary)
+{
+    u_char                  *host;
+    ngx_uint_t               i;
+    socklen_t               *lens;
+    const struct sockaddr  **addrs;
+
+    host = ngx_pnalloc(cf->pool, u->host.len + sizeof("[]:65535"));
+    addrs = ngx_pcalloc(cf->pool, u->naddrs * sizeof(struct sockaddr *));
+    lens = ngx_pcalloc(cf->pool, u->naddrs * sizeof(socklen_t));
+
+    if (host == NULL || addrs == NULL || lens == NULL) {
+        return NGX_ERROR;
+    }
+
+    /* the brackets of an IPv6 address are a part of u->host */
+
+    if (u->no_port) {
+        (void) ngx_sprintf(host, "%V%Z", &u->host);
+
+    } else {
+        (void) ngx_sprintf(host, "%V:%ui%Z", &u->host, (ngx_uint_t) u->port);
+    }
+
+    for (i = 0; i < u->naddrs; i++) {
+        addrs[i] = u->addrs[i].sockaddr;
+        lens[i] = u->addrs[i].socklen;
+    }
+
+    primary->host = (char *) host;
+    primary->addrs = addrs;
+    primary->lens = lens;
+    primary->naddrs = u->naddrs;
+
+    return NGX_OK;
+}
+
+
+/* after all options: NGX_ERROR has been logged */
+
+ngx_int_t
+ngx_http_urlstore_follow_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
+{
+    const char  *other;
+
+    if (zone->persist == NULL || zone->persist->life.conf.follow == NULL) {
+        return NGX_OK;
+    }
+
+    other = ngx_http_urlstore_follow_excludes(zone);
+
+    if (other == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "urlstore_zone \"%V\": a zone with \"follow\" has no "
+                       "\"%s\": %s", &zone->name, other,
+                       ngx_strcmp(other, "path") == 0
+                       ? "it is kept in memory, and fetched again after a "
+                         "restart"
+                       : "it has what its primary has");
+    return NGX_ERROR;
+}
+
+
+static const char *
+ngx_http_urlstore_follow_excludes(ngx_http_urlstore_zone_t *zone)
+{
+    return zone->persist->path.len ? "path"
+           : zone->conf.nmarks ? "marks"
+           : zone->conf.revisit ? "revisit"
+           : zone->conf.lookup ? "mode=lookup" : NULL;
+}
+
+
+/* a request that would write: an answer that names who writes */
+
+ngx_int_t
+ngx_http_urlstore_follow_refuse(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone)
+{
+    ngx_str_t  member;
+
+    if (ngx_http_urlstore_follow_member(r, zone, NULL, &member) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_MISDIRECTED,
+                                     (char *) member.data,
+                                     "this zone is a replica, which is only "
+                                     "read; its primary is %s",
+                                     zone->persist->life.conf.follow->name);
+}
+
+
+/* what was not found: 503, as it may be there already at the primary */
+
+ngx_int_t
+ngx_http_urlstore_follow_absent(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const char *extra)
+{
+    ngx_str_t  member;
+
+    if (ngx_http_urlstore_follow_member(r, zone, extra, &member) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                     (char *) member.data,
+                                     "this replica does not have it, or not "
+                                     "yet; its primary is %s",
+                                     zone->persist->life.conf.follow->name);
+}
+
+
+/* members of a problem document: extra, which may be NULL, and "primary" */
+
+static ngx_int_t
+ngx_http_urlstore_follow_member(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const char *extra, ngx_str_t *member)
+{
+    u_char    *p;
+    size_t     len;
+    us_str_t   name;
+
+    name.data = (u_char *) zone->persist->life.conf.follow->name;
+    name.len = ngx_strlen(name.data);
+    len = extra ? ngx_strlen(extra) : 0;
+
+    member->data = ngx_pnalloc(r->pool, len + us_json_quoted_max(name.len)
+                                        + sizeof(",\"primary\":"));
+    if (member->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(member->data, extra ? extra : "", len);
+
+    if (len) {
+        *p++ = ',';
+    }
+
+    p = ngx_cpymem(p, "\"primary\":", sizeof("\"primary\":") - 1);
+    p = us_json_quote_bytes(p, name);
+    *p = '\0';
+
+    member->len = p - member->data;
+
+    return NGX_OK;
+}
+
+
+/* members of /health, for a replica */
+
+ngx_int_t
+ngx_http_urlstore_follow_health(ngx_http_urlstore_out_t *out,
+    ngx_http_urlstore_zone_t *zone)
+{
+    us_str_t         text;
+    us_life_t       *l;
+    us_life_lag_t    lag;
+    us_life_info_t   info;
+
+    if (zone->persist == NULL || zone->persist->life.conf.follow == NULL) {
+        return NGX_OK;
+    }
+
+    l = &zone->persist->life;
+
+    us_life_lag(l, &lag);
+    us_life_info(l, &info);
+
+    if (ngx_http_urlstore_out_printf(out, 256, ",\"connected\":%s,"
+                                     "\"lsn\":%uL,\"primary_lsn\":%uL,"
+                                     "\"lag_bytes\":%uL,\"lag_seconds\":",
+                                     lag.connected ? "true" : "false",
+                                     lag.lsn, lag.published, lag.bytes)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if ((lag.ms == UINT64_MAX
+         ? ngx_http_urlstore_out_printf(out, 8, "null")
+         : ngx_http_urlstore_out_printf(out, 40, "%uL.%03uL", lag.ms / 1000,
+                                        lag.ms % 1000))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    text.data = (u_char *) info.reason;
+    text.len = ngx_strlen(info.reason);
+
+    if (text.len == 0) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_urlstore_out_printf(out, 16, ",\"reason\":") != NGX_OK
+        || ngx_http_urlstore_out_room(out, us_json_quoted_max(text.len))
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    out->pos = us_json_quote_bytes(out->pos, text);
+
+    return NGX_OK;
+}
