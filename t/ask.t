@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use IO::Socket::INET;
 use UrlStore::Test;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
@@ -128,3 +129,51 @@ if ($child == 0) {
 is(ask("seen http://127.0.0.1:$port/late", "http://a.test/x\n"),
     "0\tseen\thttp://www.a.test/x\n0\n", 'asks again after 503');
 waitpid $child, 0;
+
+# a reply that is lost on its way: asked again, with the same key, and answered
+# as the first try
+
+for my $cut (0, 30, -5) {
+    my $proxy = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+    my $away = $proxy->sockport;
+
+    $child = fork() // die "fork: $!";
+
+    if ($child == 0) {
+        alarm 30;
+
+        for my $n (1 .. 3) {
+            my $from = $proxy->accept;
+            my $to = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                PeerPort => $port);
+            my $request = '';
+
+            sysread $from, $request, 65536, length $request
+                until $request =~ /\r\n\r\n.*\n\z/s;
+
+            $to->print($request);
+            my $reply = join '', <$to>;
+            spew("$dir/try.$cut.$n", $request . $reply);
+
+            print $from substr $reply, 0, $n < 3 ? $cut : length $reply;
+            close $from;
+        }
+
+        POSIX::_exit(0);
+    }
+
+    my $url = "http://lost.test/$cut";
+
+    like(ask("add http://127.0.0.1:$away/some/store", "$url\n"),
+        qr{^\d+\tnew\t\Q$url\E\n0\n\z}, "the answer is cut at $cut");
+    waitpid $child, 0;
+
+    my @tries = map { slurp("$dir/try.$cut.$_") } 1 .. 3;
+    my ($key) = $tries[0] =~ /^Idempotency-Key: ("[0-9a-f]{32}")\r$/m;
+
+    ok($key, 'it has a key');
+    is(scalar(grep { /^Idempotency-Key: \Q$key\E\r$/m } @tries), 3,
+        'that all tries have');
+    is(join(' ', map { /^Idempotency-Status: (\w+)/m } @tries),
+        'kept replayed replayed', 'the URL is added once');
+}

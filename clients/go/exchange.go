@@ -75,8 +75,8 @@ func (e *Problem) processed() float64 {
 	return n
 }
 
-// outcome is how an exchange went: how many tries, and whether an answer was
-// lost.
+// outcome is how an exchange went: how many tries, and whether a lost one may
+// have changed the store before the one that was answered.
 type outcome struct {
 	tries int
 	lost  bool
@@ -92,6 +92,7 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 		return out, err
 	}
 	start := time.Now()
+	lost := 0
 	for pauses := 0; ; pauses++ {
 		var fault error
 		var after time.Duration
@@ -102,15 +103,20 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 			return out, ctx.Err()
 		case err != nil:
 			fault = &NoAnswer{Text: method + " " + path, Tries: out.tries, Err: err}
-			out.lost = out.lost || sent
+			if sent {
+				lost++
+			}
 		case status >= 200 && status < 300:
 			err := read(body)
 			if err == nil {
+				// the kept answer of the only lost try is that try's
+				out.lost = lost > 1 || lost == 1 &&
+					header.Get("Idempotency-Status") != "replayed"
 				return out, nil
 			}
 			fault = &NoAnswer{Text: method + " " + path + ": the answer is not whole",
 				Tries: out.tries, Err: err}
-			out.lost = true
+			lost++
 		default:
 			p := &Problem{Status: status, Document: document(header, body),
 				RetryAfter: retryAfter(header.Get("Retry-After")), Tries: out.tries}
@@ -165,7 +171,7 @@ func (s *Store) request(method, path string, args url.Values, payload any) (*req
 		if _, err := crand.Read(key[:]); err != nil {
 			return nil, err
 		}
-		r.header.Set("Idempotency-Key", hex.EncodeToString(key[:]))
+		r.header.Set("Idempotency-Key", `"`+hex.EncodeToString(key[:])+`"`)
 	}
 	return r, nil
 }

@@ -1002,7 +1002,7 @@ public final class UrlStore {
     private static final class Exchange<T> {
         T value;
         int tries;
-        boolean lost;       // an answer was
+        boolean lost;       // a lost try may have changed the store before
     }
 
 
@@ -1020,6 +1020,7 @@ public final class UrlStore {
         HttpRequest request = request(method, path, args, payload);
         Exchange<T> exchange = new Exchange<>();
         long start = System.nanoTime();
+        int lost = 0;
 
         for (int pauses = 0; ; pauses++) {
             Failure fault;
@@ -1032,6 +1033,12 @@ public final class UrlStore {
 
                 if (reply.status >= 200 && reply.status < 300) {
                     exchange.value = read.apply(reply);
+
+                    // the kept answer of the only lost try is that try's
+
+                    exchange.lost = lost > (reply.headers
+                        .firstValue("Idempotency-Status").orElse("")
+                        .equals("replayed") ? 1 : 0);
                     return exchange;
                 }
 
@@ -1042,8 +1049,11 @@ public final class UrlStore {
             } catch (IOException | RuntimeException e) {
                 fault = new NoAnswer(method + " " + path + ": " + e, e);
 
-                exchange.lost |= !(e instanceof ConnectException
-                    || e instanceof HttpConnectTimeoutException);
+                if (!(e instanceof ConnectException
+                    || e instanceof HttpConnectTimeoutException))
+                {
+                    lost++;
+                }
             }
 
             double wait = (after == null ? 0 : after) + backoff(pauses);
@@ -1084,7 +1094,8 @@ public final class UrlStore {
         if (method.equals("POST") && (path.equals("/add")
             || path.equals("/claim") || path.startsWith("/mark/")))
         {
-            builder.header("Idempotency-Key", UUID.randomUUID().toString());
+            builder.header("Idempotency-Key",
+                '"' + UUID.randomUUID().toString() + '"');
         }
 
         if (payload == null) {

@@ -562,14 +562,15 @@ class Store {
     }
 
     // One request, as often as it takes.  `read` throws what makes an answer
-    // not whole.
+    // not whole.  lost: a lost try may have changed the store before; the kept
+    // answer of the only lost try is that try's.
 
     async #exchange(method, path, args, payload, read, accept = JSON_TYPE,
         patience = this.#options.patience)
     {
         const send = this.#request(method, path, args, payload, accept);
         const first = performance.now();
-        let tries = 0, pauses = 0, lost = false;
+        let tries = 0, pauses = 0, lost = 0;
 
         for ( ;; ) {
             let fault, after = null;
@@ -579,7 +580,7 @@ class Store {
 
             if (got.fault !== undefined) {
                 fault = new NoAnswer(`${method} ${path}: ${got.fault}`);
-                lost ||= got.sent;
+                lost += got.sent;
 
                 if (got.stale && tries === pauses + 1) {
                     continue;
@@ -587,12 +588,13 @@ class Store {
 
             } else if (got.status >= 200 && got.status < 300) {
                 try {
-                    return { answer: read(got), tries, lost };
+                    return { answer: read(got), tries,
+                        lost: lost > replayed(got) };
 
                 } catch (e) {
                     fault = new NoAnswer(`${method} ${path}: the answer is `
                         + `not whole: ${e.message}`);
-                    lost = true;
+                    lost++;
                 }
 
             } else {
@@ -635,7 +637,7 @@ class Store {
         }
 
         if (method === "POST" && /^\/(add|claim|mark\/.*)$/.test(path)) {
-            headers["Idempotency-Key"] = crypto.randomUUID();
+            headers["Idempotency-Key"] = `"${crypto.randomUUID()}"`;
         }
 
         return { method, headers, body, url: this.#address + path
@@ -711,6 +713,13 @@ async function gather(parts) {
 
 function inOrder(items) {
     return items.sort((a, b) => a.index - b.index);
+}
+
+
+// whether the answer was kept for an earlier try (Idempotency-Key)
+
+function replayed(reply) {
+    return reply.headers["idempotency-status"] === "replayed";
 }
 
 

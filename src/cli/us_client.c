@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <time.h>
@@ -20,7 +21,12 @@
 
 
 #define US_CLIENT_TIMEOUT  60         /* seconds without a byte */
-#define US_CLIENT_PATIENCE 60         /* seconds of 503 */
+
+/* seconds of retries, less than a service keeps its answers */
+#define US_CLIENT_PATIENCE 50
+
+/* of a try: the service may have done what it was asked, its answer is lost */
+#define US_CLIENT_LOST     0
 #define US_CLIENT_REPLY    (64 * 1024 * 1024)
 
 
@@ -249,7 +255,10 @@ us_client_header(const us_client_t *c, const char *end, const char *name)
 }
 
 
-/* the status, with the body in c->reply; or -1 with error */
+/*
+ * The status, with the body in c->reply; US_CLIENT_LOST with error if the
+ * answer is not whole; or -1 with error.
+ */
 
 static int
 us_client_read(us_client_t *c, long *retry)
@@ -258,13 +267,23 @@ us_client_read(us_client_t *c, long *retry)
     char  *end;
     long   length;
 
-    end = c->len ? strstr((char *) c->reply, "\r\n\r\n") : NULL;
+    if (c->len == 0) {
+        (void) us_client_fail(c, "%s:%s: the connection was closed without "
+                              "an answer", c->host, c->port);
+        return US_CLIENT_LOST;
+    }
 
-    if (end == NULL || sscanf((char *) c->reply, "HTTP/1.%*d %d", &status)
-                       != 1)
-    {
+    if (sscanf((char *) c->reply, "HTTP/1.%*d %d", &status) != 1) {
         return us_client_fail(c, "%s:%s: the answer is not HTTP", c->host,
                               c->port);
+    }
+
+    end = strstr((char *) c->reply, "\r\n\r\n");
+
+    if (end == NULL) {
+        (void) us_client_fail(c, "%s:%s: the answer is cut off", c->host,
+                              c->port);
+        return US_CLIENT_LOST;
     }
 
     length = us_client_header(c, end, "Content-Length");
@@ -274,8 +293,9 @@ us_client_read(us_client_t *c, long *retry)
     memmove(c->reply, end + 4, c->len + 1);
 
     if (length >= 0 && c->len != (size_t) length) {
-        return us_client_fail(c, "%s:%s: the answer is cut off", c->host,
+        (void) us_client_fail(c, "%s:%s: the answer is cut off", c->host,
                               c->port);
+        return US_CLIENT_LOST;
     }
 
     return status;
@@ -303,23 +323,30 @@ us_client_problem(us_client_t *c, const char *endpoint, int status)
 }
 
 
+/* as us_client_read(); sets *connected if there was a service */
+
 static int
-us_client_try(us_client_t *c, const char *endpoint, us_str_t body, long *retry)
+us_client_try(us_client_t *c, const char *endpoint, us_str_t body,
+    long *retry, int *connected)
 {
     int   fd, n, rc;
     char  head[2048];
 
+    *retry = -1;
     fd = us_client_connect(c);
 
     if (fd == -1) {
         return -1;
     }
 
+    *connected = 1;
+
     n = snprintf(head, sizeof(head), "POST %s%s HTTP/1.0\r\n"
                  "Host: %s%s%s:%s\r\nContent-Type: text/plain\r\n"
-                 "Accept: text/plain\r\nContent-Length: %zu\r\n\r\n",
+                 "Accept: text/plain\r\nIdempotency-Key: \"%s\"\r\n"
+                 "Content-Length: %zu\r\n\r\n",
                  c->path, endpoint, strchr(c->host, ':') ? "[" : "", c->host,
-                 strchr(c->host, ':') ? "]" : "", c->port, body.len);
+                 strchr(c->host, ':') ? "]" : "", c->port, c->key, body.len);
 
     rc = us_client_send(c, fd, head, n);
 
@@ -331,8 +358,9 @@ us_client_try(us_client_t *c, const char *endpoint, us_str_t body, long *retry)
 
     if (us_client_receive(c, fd) == 0 && (rc == 0 || c->len)) {
         rc = us_client_read(c, retry);
+
     } else {
-        rc = -1;
+        rc = c->len < US_CLIENT_REPLY ? US_CLIENT_LOST : -1;
     }
 
     (void) close(fd);
@@ -341,29 +369,69 @@ us_client_try(us_client_t *c, const char *endpoint, us_str_t body, long *retry)
 }
 
 
+/* 32 hexadecimal digits that no other request has */
+
+static int
+us_client_key(us_client_t *c)
+{
+    unsigned  i;
+    uint8_t   bytes[16];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
+        return us_client_fail(c, "getrandom: %s", strerror(errno));
+    }
+
+    for (i = 0; i < sizeof(bytes); i++) {
+        (void) snprintf(c->key + 2 * i, 3, "%02x", bytes[i]);
+    }
+
+    return 0;
+}
+
+
+/* another try can help: quota, a first try under way, no answer yet */
+
+static int
+us_client_again(int status)
+{
+    return status == US_CLIENT_LOST || status == 409 || status == 429
+           || status == 503;
+}
+
+
 int
 us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 {
-    int     status;
+    int     status, connected, before;
     long    retry;
     time_t  end;
 
+    if (us_client_key(c) == -1) {
+        return -1;
+    }
+
     end = time(NULL) + US_CLIENT_PATIENCE;
+    before = 0;
 
     for ( ;; ) {
-        status = us_client_try(c, endpoint, body, &retry);
-
-        if (status == -1) {
-            return -1;
-        }
+        connected = 0;
+        status = us_client_try(c, endpoint, body, &retry, &connected);
 
         if (status == 200) {
             return 0;
         }
 
-        if (status != 503 || time(NULL) >= end) {
+        if (status > 0 && (!us_client_again(status) || time(NULL) >= end)) {
             return us_client_problem(c, endpoint, status);
         }
+
+        /* a service that was there before may be on its way up again */
+
+        if ((status == -1 && (connected || !before)) || time(NULL) >= end) {
+            return -1;
+        }
+
+        before = 1;
 
         (void) sleep(retry > 0 && retry < 10 ? (unsigned) retry : 1);
     }

@@ -20,6 +20,7 @@ typedef struct {
     char        port[8];
     char        path[1024];           /* of the store, without a final slash */
 
+    char        key[40];              /* Idempotency-Key, of all tries */
     uint8_t    *reply;                /* the body of the last answer */
     size_t      len;
     size_t      size;
@@ -35,8 +36,10 @@ int us_client_init(us_client_t *c, const char *url);
 void us_client_free(us_client_t *c);
 
 /*
- * POSTs lines to an endpoint, and again while the service answers 503, for a
- * minute.  0 with the lines of the answer in c->reply, or -1 with error.
+ * POSTs lines to an endpoint.  Tries again while the service answers that a
+ * retry can help, and when its answer is lost; with the same Idempotency-Key,
+ * so that the lines are added once.  0 with the lines of the answer in
+ * c->reply, or -1 with error.
  */
 int us_client_post(us_client_t *c, const char *endpoint, us_str_t body);
 

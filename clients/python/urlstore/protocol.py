@@ -140,13 +140,13 @@ class Core:
                  read: Callable[[Reply], T], accept: str = JSON,
                  patience: Optional[float] = None) -> Call[Tuple[T, int, bool]]:
         """The answer as `read` returns it, the number of tries, and whether
-        an answer was lost.  `read` raises ValueError for an answer that is
-        not whole."""
+        a lost try may have changed the store before.  The kept answer of the
+        only lost try is that try's.  `read` raises ValueError for an answer
+        that is not whole."""
         send = self._request(method, path, args, payload, accept)
         limit = self.options.patience if patience is None else patience
         first = time.monotonic()
-        tries = pauses = 0
-        lost = False
+        tries = pauses = lost = 0
         while True:
             got = yield send
             tries += 1
@@ -155,11 +155,11 @@ class Core:
             if isinstance(got, Reply):
                 if 200 <= got.status < 300:
                     try:
-                        return read(got), tries, lost
+                        return read(got), tries, lost > replayed(got)
                     except (ValueError, KeyError, TypeError) as e:
                         fault = NoAnswer(f"{method} {path}: "
                                          f"the answer is not whole: {e}")
-                        lost = True
+                        lost += 1
                 else:
                     after = retry_after(got.headers.get("retry-after"))
                     fault = Problem(got.status, document(got), after)
@@ -169,7 +169,7 @@ class Core:
             else:
                 assert isinstance(got, Lost)
                 fault = NoAnswer(f"{method} {path}: {got.reason}")
-                lost = lost or got.sent
+                lost += got.sent
                 if got.stale and tries == pauses + 1:
                     continue
             wait = (after or 0.0) + backoff(pauses)
@@ -191,7 +191,7 @@ class Core:
                 payload = gzip.compress(payload, 1)
                 headers["Content-Encoding"] = "gzip"
         if changes(method, path):
-            headers["Idempotency-Key"] = uuid.uuid4().hex
+            headers["Idempotency-Key"] = f'"{uuid.uuid4()}"'
         return Send(method, self.options.prefix + path
                     + ("?" + query if query else ""), headers, payload)
 
@@ -468,6 +468,11 @@ def document(reply: Reply) -> Dict[str, Any]:
         return parsed(reply)
     except ValueError:
         return {}
+
+
+def replayed(reply: Reply) -> bool:
+    """Whether the answer was kept for an earlier try (Idempotency-Key)."""
+    return reply.headers.get("idempotency-status") == "replayed"
 
 
 def retry_after(value: Optional[str]) -> Optional[float]:
