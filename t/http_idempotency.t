@@ -16,7 +16,7 @@ use UrlStore::Test;
 
 my $MAIN = <<'CONF';
 urlstore_zone u 64m marks=done,todo;
-urlstore_zone v 16m;
+urlstore_zone v 16m revisit=1m;
 urlstore_filter f 1m capacity=100000 error=0.001;
 urlstore_filter tiny 1m capacity=1 error=0.1;
 add_header X-Pid $pid always;
@@ -102,6 +102,24 @@ for (@forms) {
         if !$same;
     ok(!exists $again->{headers}{'idempotency-status'}, "$what: no key");
 }
+
+# what a claim says can be said once: with a key it is said again
+
+$url = url();
+is($t->post('/v/add', "$url\n")->{status}, 200, 'a URL that is claimed');
+is($t->post('/v/claim?clear=1', "$url\n", key('give'))->{body},
+    $t->post('/v/claim?clear=1', "$url\n", key('give'))->{body},
+    'given back, and given back again');
+$r = $t->post('/v/add?older=30d', "$url\n", key('due'));
+like($r->{body}, qr/\tdue\t/, 'it is due');
+like($t->post('/v/add?older=30d', "$url\n", key('other'))->{body},
+    qr/\tseen\t/, 'and no longer');
+is(reply(other($r, POST => '/v/add?older=30d', "$url\n", key('due'))),
+    reply($r), 'but for a retry, which is answered "due"');
+$r = $t->post('/v/claim', "$url\n", key('claim'));
+is($r->{headers}{'idempotency-status'}, 'kept', '/claim');
+is($t->post('/v/claim', "$url\n", key('claim'))
+    ->{headers}{'idempotency-status'}, 'replayed', 'has keys');
 
 like($t->post('/add?url=http://loc.example/', '', key('loc'))
     ->{headers}{location}, qr{^url/\d+$}, 'a new single URL has a Location');
