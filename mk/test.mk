@@ -211,6 +211,12 @@ test-faults-%:
 	    > $(B)/faults/log/$* 2>&1 || { cat $(B)/faults/log/$*; exit 1; }
 
 
+# claims are linearizable, by recorded histories
+
+test-claims: test-programs  ## 400,000 answers of claims, with kills
+	US_OPS=400000 $(PROVE) -v t/load_claims.t
+
+
 # --- the page; the clients and what the guides say of them --------------
 
 WEB_MODULES    := t/web/node_modules/.package-lock.json
@@ -238,4 +244,5 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 
 .PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
         programs test-server test-room test-steps check-model test-asan \
-        test-valgrind test-builds faults test-faults test-web test-clients
+        test-valgrind test-builds faults test-faults test-claims test-web \
+        test-clients
