@@ -89,9 +89,10 @@ $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 # --- stress, the model ---------------------------------------------------
 
 STRESS_SECONDS ?= 10
-STRESS         := $(addprefix $(B)/stress/,kill room steps threads urls)
+STRESS         := $(addprefix $(B)/stress/,kill room steps threads claims urls)
 
-$(B)/stress/threads: t/stress/threads.c $(B)/tsan/libus.a
+$(B)/stress/threads $(B)/stress/claims: $(B)/stress/%: t/stress/%.c \
+    $(B)/tsan/libus.a
 	$(call program,$(TSAN))
 
 $(B)/stress/%: t/stress/%.c $(B)/libus.a
@@ -105,7 +106,7 @@ $(B)/stress/urls: $(B)/urlstore $(B)/generate
 test-stress: deps         ## kills, threads, full zones (STRESS_SECONDS)
 	$(parallel) $(STRESS)
 	@cd $(B)/stress; for t in "kill $(STRESS_SECONDS)" "room 4 6" steps \
-	    "threads 5"; do \
+	    "threads 5" "claims 200"; do \
 	    ./$$t >$${t%% *}.log 2>&1 <urls || { cat $${t%% *}.log; exit 1; }; \
 	    echo "stress $$t: $$(tail -1 $${t%% *}.log)"; \
 	done
