@@ -13,6 +13,8 @@
 #     first       into an empty store, learning included
 #     again       the whole list once more: POST /add?brief=1
 #     full        the same with canonical URLs in the answers
+#     older       the same as again, with older=30d: what was claimed longer ago
+#                 would be due
 #     relative    the same as again; links to the host of the batch's first URL
 #                 are sent without scheme and host, and that URL as base=
 #
@@ -76,11 +78,11 @@ for my $n (0 .. $#lists) {
 }
 
 print "\nserver CPU, us a link; in brackets: times Redis SADD of the lines\n\n";
-table([ 'first', 'again', 'full', 'relative', 'SADD first', 'again',
+table([ 'first', 'again', 'full', 'older', 'relative', 'SADD first', 'again',
     'SHA-1 first', 'again' ], @cpu);
 
 print "\nwall time, us a link\n\n";
-table([ 'first', 'again', 'full', 'relative', 'SADD first', 'again',
+table([ 'first', 'again', 'full', 'older', 'relative', 'SADD first', 'again',
     'SHA-1 first', 'again' ], @wall);
 
 $redis->stop if $redis;
@@ -96,7 +98,7 @@ sub config
     for my $n (0 .. $#lists) {
         for my $batch (BATCHES) {
             for my $zone (map { "z${n}b${batch}_$_" } 1 .. FIRSTS) {
-                $zones .= "urlstore_zone $zone 256m;\n";
+                $zones .= "urlstore_zone $zone 256m revisit=1h;\n";
                 $locations .= "location /$zone/ { urlstore_api $zone; }\n";
             }
         }
@@ -233,6 +235,8 @@ sub measure
     my %ours = (
         again => requests($links, $batch, "/${zone}_1/add?brief=1"),
         full => requests($links, $batch, "/${zone}_1/add?"),
+        older => requests($links, $batch,
+            "/${zone}_1/add?brief=1&older=30d"),
         relative => relative($links, $batch, "/${zone}_1/add?brief=1"),
     );
 
@@ -246,7 +250,8 @@ sub measure
     printf "%-30s %6d %8d %8d %5.1f%%\n", $name, $batch, $n, $urls,
         100 * $urls / $n;
 
-    my @cases = ('first', 'again', 'full', 'relative', 'lines first', 'lines',
+    my @cases = ('first', 'again', 'full', 'older', 'relative',
+        'lines first', 'lines',
         'sha first', 'sha');
 
     push @cpu, [ $name, $batch, map { median($cpu{$_}) } @cases ];
@@ -369,21 +374,21 @@ sub median
 
 # --- what is printed ----------------------------------------------------
 
-# rows: list, batch, four of ours, four of Redis
+# rows: list, batch, five of ours, four of Redis
 
 sub table
 {
     my ($names, @rows) = @_;
 
-    printf "%-30s %6s" . ' %13s' x 4 . ' %11s' x 4 . "\n", '', 'batch',
+    printf "%-30s %6s" . ' %13s' x 5 . ' %11s' x 4 . "\n", '', 'batch',
         @$names;
 
     for my $row (@rows) {
         my ($list, $batch, @us) = @$row;
-        my @redis = @us[4 .. 7];
+        my @redis = @us[5 .. 8];
 
-        printf "%-30s %6d" . ' %13s' x 4 . ' %11s' x 4 . "\n", $list, $batch,
-            (map { ratio($us[$_], $redis[$_ ? 1 : 0]) } 0 .. 3),
+        printf "%-30s %6d" . ' %13s' x 5 . ' %11s' x 4 . "\n", $list, $batch,
+            (map { ratio($us[$_], $redis[$_ ? 1 : 0]) } 0 .. 4),
             map { defined ? sprintf('%.3f', $_) : '-' } @redis;
     }
 }
