@@ -108,7 +108,8 @@ main(int argc, char **argv)
         return 2;
     }
 
-    printf("%12s %12s %12s %12s\n", "due, one in", "found", "s CPU", "ns an id");
+    printf("%12s %12s %12s %12s\n", "due, one in", "found", "s CPU",
+           "ns an id");
 
     for (i = 0; i < sizeof(dues) / sizeof(dues[0]); i++) {
         fill(&a, ids, dues[i]);

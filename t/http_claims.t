@@ -361,3 +361,38 @@ my $manifest = slurp($t->dir . '/d/manifest');
 
 like($manifest, qr/^urlstore data 2\n/, 'the manifest is of version 2');
 like($manifest, qr/^store revisit 60$/m, 'and names the unit');
+
+# --- the command: what a directory has, and another with another unit
+
+my $urlstore = "$UrlStore::Test::TOP/build/urlstore";
+my $d = $t->dir;
+
+sub command { my $out = `$urlstore $_[0] 2>&1`; return ($? >> 8) . "\n$out" }
+
+my $dump = command("dump --times $d/d");
+
+like($dump, qr{^0\n0\thttp://a\.com/\t\d+\n1\thttp://b\.com/\t\d+\n$},
+    'dump --times');
+spew("$d/lines", "7\thttp://a.com/\t" . time() . "\n8\thttp://b.com/\t-\n"
+    . "9\thttp://c.com/\n");
+like(command("import --revisit 2m $d/new $d/lines"), qr/^0\n.* 3 new,/,
+    'import with times');
+like(command("dump -t $d/new"), qr{^0\n0\thttp://a\.com/\t\d+
+1\thttp://b\.com/\t-\n2\thttp://c\.com/\t\d+\n$}, 'keeps them');
+is(command("add --older 1h $d/new $d/urls") =~ s/^0\n//r,
+    "0\tseen\thttp://a.com/\n1\tdue\thttp://b.com/\n", 'add --older')
+    if spew("$d/urls", "http://a.com/\nhttp://b.com/\n");
+is(command("seen -o 1h $d/new $d/urls"), "0\n0\tseen\thttp://a.com/\n"
+    . "1\tseen\thttp://b.com/\n", 'seen --older: that has claimed it');
+like(command("seen -o 1m $d/new $d/urls"),
+    qr/^2\n.*"1m"; use a duration from 2m to 130000m/, 'what is allowed');
+like(command("seen -o x $d/new $d/urls"), qr/^2\n.*"x"; use a duration such/,
+    'no duration');
+like(command("import --revisit 1h $d/new $d/urls"),
+    qr/^2\n.*stored with revisit "120s", not with "3600s"/, 'another unit');
+like(command("import --revisit 1s $d/x $d/urls"), qr/^2\n.*from 1m to 1d/,
+    'a unit that is none');
+command("backup $d/new $d/copy");
+like(command("dump -t $d/copy"), qr{\thttp://b\.com/\t\d+\n}, 'a backup');
+command("restore $d/copy $d/again");
+like(slurp("$d/again/manifest"), qr/^store revisit 120$/m, 'and a restore');

@@ -13,12 +13,14 @@
 #include "us_cli_data.h"
 #include "us_client.h"
 #include "us_files.h"
+#include "../api/us_time.h"
 #include "../data/us_embed.h"
 #include "../url/us_normalize.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 
@@ -32,6 +34,9 @@ struct us_ask_s {
     const us_cli_command_t  *command;
     const char              *endpoint;
     const char              *only;    /* print URLs of this status; or NULL */
+    const char              *older;   /* a duration, or NULL */
+    uint32_t                 units;   /* the same, of a directory; or 0 */
+    char                     path[64];
 
     /* a batch: 0, or an exit code after a message */
     int                    (*batch)(us_ask_t *a);
@@ -58,6 +63,7 @@ static int us_ask_open(us_ask_t *a, const char *store);
 static int us_ask_read(us_ask_t *a, const char *dir);
 static int us_ask_own(us_ask_t *a, const char *dir);
 static int us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature);
+static int us_ask_older(us_ask_t *a);
 static us_norm_t *us_ask_norm(us_str_t signature);
 static int us_ask_run(us_ask_t *a, int n, char **args);
 static int us_ask_close(us_ask_t *a);
@@ -73,13 +79,18 @@ static void us_ask_print(us_ask_t *a, uint64_t id, const char *status,
 
 
 static const us_cli_option_t  us_add_list[] = {
-    { 'n', "new", NULL, "Print the URLs that are new, and nothing else." },
+    { 'n', "new", NULL, "Print the URLs that are new, and with --older those "
+      "that are due, and nothing else." },
+    { 'o', "older", "DURATION", "Of a store with claims: answer \"due\" for a "
+      "URL that was claimed longer ago, such as 30d, and claim it." },
     { 0, NULL, NULL, NULL }
 };
 
 static const us_cli_option_t  us_seen_list[] = {
     { 'u', "unseen", NULL, "Print the URLs that are unseen, and nothing "
       "else." },
+    { 'o', "older", "DURATION", "Of a store with claims: answer \"due\" for a "
+      "URL that was claimed longer ago, such as 30d." },
     { 0, NULL, NULL, NULL }
 };
 
@@ -180,6 +191,30 @@ us_ask_command(int argc, char **argv)
 }
 
 
+/* of a service, it is part of the request */
+
+static int
+us_ask_duration(us_ask_t *a)
+{
+    uint64_t  s;
+
+    if (strlen(a->older) > 40
+        || us_time_duration((us_str_t) { strlen(a->older),
+                                         (const uint8_t *) a->older }, &s)
+           == -1)
+    {
+        fprintf(stderr, "urlstore: invalid --older \"%.40s\"; use a duration "
+                "such as 90m, 12h or 30d\n", a->older);
+        return -1;
+    }
+
+    snprintf(a->path, sizeof(a->path), "%s?older=%s", a->endpoint, a->older);
+    a->endpoint = a->path;
+
+    return 0;
+}
+
+
 static int
 us_ask_options(us_ask_t *a, int argc, char **argv)
 {
@@ -198,7 +233,16 @@ us_ask_options(us_ask_t *a, int argc, char **argv)
             return us_cli_usage(a->command);
         }
 
-        a->only = key == 'n' ? "new" : "unseen";
+        if (key == 'o') {
+            a->older = optarg;
+
+        } else {
+            a->only = key == 'n' ? "new" : "unseen";
+        }
+    }
+
+    if (a->older && us_ask_duration(a) == -1) {
+        return us_cli_usage(a->command);
     }
 
     return optind < argc ? US_CLI_DONE : us_cli_usage(a->command);
@@ -256,8 +300,9 @@ us_ask_read(us_ask_t *a, const char *dir)
 
     a->store = a->data.store;
     us_store_conf(a->store, &conf);
+    code = us_ask_older(a);
 
-    return us_ask_rules(a, dir, conf.norm);
+    return code ? code : us_ask_rules(a, dir, conf.norm);
 }
 
 
@@ -310,6 +355,44 @@ us_ask_own(us_ask_t *a, const char *dir)
     }
 
     a->store = us_embed_store(a->embed);
+
+    return us_ask_older(a);
+}
+
+
+/* the duration in units of the directory */
+
+static int
+us_ask_older(us_ask_t *a)
+{
+    uint64_t  s, unit;
+    uint8_t   least[US_TIME_TEXT + 1], most[US_TIME_TEXT + 1];
+
+    if (a->older == NULL) {
+        return US_CLI_DONE;
+    }
+
+    unit = us_store_revisit(a->store);
+
+    if (unit == 0) {
+        return us_cli_failed(a->data.path, "it keeps no claims; --older needs "
+                             "them");
+    }
+
+    (void) us_time_duration((us_str_t) { strlen(a->older),
+                                         (const uint8_t *) a->older }, &s);
+
+    if (s < unit || s > US_STORE_OLDER_MAX * unit) {
+        *us_time_put(least, unit) = '\0';
+        *us_time_put(most, US_STORE_OLDER_MAX * unit) = '\0';
+
+        fprintf(stderr, "urlstore: invalid --older \"%s\"; use a duration from "
+                "%s to %s\n", a->older, least, most);
+        return US_CLI_USAGE;
+    }
+
+    a->units = (uint32_t) ((s + unit - 1) / unit);
+    us_store_time(a->store, (uint64_t) time(NULL));
 
     return US_CLI_DONE;
 }
@@ -576,6 +659,14 @@ us_ask_service(us_ask_t *a)
 }
 
 
+static int
+us_ask_is(us_str_t word, const char *status)
+{
+    return word.len == strlen(status)
+           && memcmp(word.data, status, word.len) == 0;
+}
+
+
 /* a line of the service, as it is; what the exit code depends on */
 
 static void
@@ -614,14 +705,14 @@ us_ask_answer(us_ask_t *a, us_str_t line)
         rest.data += word.len + (word.len < rest.len);
         rest.len -= word.len + (word.len < rest.len);
 
-        if (!((word.len == 3 && memcmp(word.data, "new", 3) == 0)
-              || (word.len == 4 && memcmp(word.data, "seen", 4) == 0)))
+        if (!us_ask_is(word, "new") && !us_ask_is(word, "seen")
+            && !us_ask_is(word, "due"))
         {
             a->code = US_CLI_REFUSED;
         }
 
-        if (a->only && (word.len != strlen(a->only)
-                        || memcmp(word.data, a->only, word.len) != 0))
+        if (a->only && !us_ask_is(word, a->only)
+            && !(us_ask_is(word, "due") && a->command == &us_cli_add))
         {
             return;
         }
@@ -660,7 +751,10 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
     unsigned          i, k;
     us_store_item_t   group[US_STORE_GROUP];
 
-    static const char  *const names[] = { "new", "seen", "unseen", "full" };
+    static const char  *const names[] = {
+        [US_NEW] = "new", [US_SEEN] = "seen", [US_UNSEEN] = "unseen",
+        [US_FULL] = "full", [US_DUE] = "due"
+    };
 
     for (i = 0, k = 0; i < n; i++) {
         if (refused[i] == NULL) {
@@ -669,7 +763,7 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
     }
 
     if (a->embed) {
-        if (us_embed_add(a->embed, group, k) == -1
+        if (us_embed_add_older(a->embed, group, k, a->units) == -1
             || us_embed_learn(a->embed) == -1)
         {
             return us_cli_failed(a->data.path, us_embed_error(a->embed));
@@ -677,6 +771,10 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
 
     } else {
         us_store_seen(a->store, group, k);
+
+        if (a->units) {
+            (void) us_store_due(a->store, group, k, a->units);
+        }
     }
 
     for (i = 0, k = 0; i < n; i++) {
@@ -694,6 +792,7 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
 
         len = us_store_item_url(&group[k], url);
         us_ask_print(a, group[k].status == US_NEW || group[k].status == US_SEEN
+                        || group[k].status == US_DUE
                         ? group[k].id : US_STORE_NO_ID,
                      names[group[k].status], (us_str_t) { len, url });
         k++;

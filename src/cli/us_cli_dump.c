@@ -1,10 +1,11 @@
 
 /*
- * urlstore dump [--deleted] DIR
+ * urlstore dump [--deleted] [--times] DIR
  * urlstore dump --sorted [--delta] [--memory SIZE] DIR
  *
  * The first prints "ID<TAB>URL" in order of ids; with --deleted an id whose
- * URL was deleted has "-".  The second prints URLs in order of their bytes,
+ * URL was deleted has "-".  With --times there is a third column, when the URL
+ * was claimed last.  The second prints URLs in order of their bytes,
  * sorted through temporary files if there are more than fit SIZE (256m).
  *
  * --delta codes each URL by what it has in common with the one before, as the
@@ -34,6 +35,8 @@ static int us_dump_run(int argc, char **argv);
 
 static const us_cli_option_t  us_dump_list[] = {
     { 'd', "deleted", NULL, "Print deleted ids, too, with \"-\" as the URL." },
+    { 't', "times", NULL, "Print a third column: when the URL was claimed "
+      "last, in seconds since 1970, or \"-\"." },
     { 's', "sorted", NULL, "Print URLs without ids, in order of their "
       "bytes." },
     { US_CLI_LONG, "delta", NULL, "With --sorted: code each URL by what it "
@@ -67,6 +70,7 @@ typedef struct {
     unsigned   sorted:1;
     unsigned   delta:1;
     unsigned   deleted:1;
+    unsigned   times:1;
     size_t     memory;
 
     uint64_t   urls;
@@ -112,6 +116,17 @@ us_dump_out(void *data, us_str_t s)
 
 
 static int
+us_dump_time(us_store_t *s, uint64_t id)
+{
+    uint64_t  claimed;
+
+    claimed = us_store_claimed(s, id);
+
+    return claimed ? printf("\t%" PRIu64, claimed) : printf("\t-");
+}
+
+
+static int
 us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
 {
     int                rc;
@@ -130,7 +145,9 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
             rc = us_sort_add(sort, (us_str_t) { len, buf });
 
         } else if (status == US_OK) {
-            rc = printf("%" PRIu64 "\t%.*s\n", id, (int) len, buf) < 0;
+            rc = printf("%" PRIu64 "\t%.*s", id, (int) len, buf) < 0
+                 || (o->times && us_dump_time(d->store, id) < 0)
+                 || putchar('\n') == EOF;
 
         } else if (status == US_DELETED && o->deleted) {
             rc = printf("%" PRIu64 "\t-\n", id) < 0;
@@ -195,6 +212,10 @@ us_dump_options(us_dump_options_t *o, int argc, char **argv)
             o->deleted = 1;
             break;
 
+        case 't':
+            o->times = 1;
+            break;
+
         case 'm':
             o->memory = us_cli_size("memory", optarg, 1);
 
@@ -209,7 +230,7 @@ us_dump_options(us_dump_options_t *o, int argc, char **argv)
     }
 
     return (optind == argc - 1 && (o->sorted || !o->delta)
-            && !(o->sorted && o->deleted)) ? 0 : -1;
+            && !(o->sorted && (o->deleted || o->times))) ? 0 : -1;
 }
 
 

@@ -1,6 +1,7 @@
 
 /*
- * urlstore import [--profile P] [--www first|keep|strip] DIR [FILE...]
+ * urlstore import [--profile P] [--www first|keep|strip] [--revisit UNIT]
+ *                 DIR [FILE...]
  *
  * Adds a URL a line to a data directory, which is made if it is empty; lines
  * of a dump, "ID<TAB>URL", are accepted, too.  The directory must have no
@@ -13,6 +14,7 @@
 
 #include "us_cli.h"
 #include "us_fill.h"
+#include "../api/us_time.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@ typedef struct {
     uint64_t          lines;          /* but for empty ones */
     us_www_t          www;
     us_profile_t      profile;
+    uint64_t          revisit;
 } us_import_t;
 
 
@@ -31,6 +34,7 @@ static int us_import_command(int argc, char **argv);
 static int us_import_options(us_import_t *im, int argc, char **argv);
 static int us_import_run(us_import_t *im, int n, char **names);
 static int us_import_lines(void *data, us_str_t *lines, size_t n);
+static us_str_t us_import_dumped(us_import_t *im, us_str_t line);
 
 
 static const us_cli_option_t  us_import_list[] = {
@@ -38,6 +42,8 @@ static const us_cli_option_t  us_import_list[] = {
       "crawler-clean, aggressive, whatwg or strict-rfc3986." },
     { 'w', "www", "HOW", "Of a new store, what www. in front of a host means: "
       "first (the default), keep, strip." },
+    { 'r', "revisit", "UNIT", "Keep claims, dated by units of 1m to 1d, such "
+      "as 1h." },
     { 0, NULL, NULL, NULL }
 };
 
@@ -50,7 +56,8 @@ const us_cli_command_t  us_cli_import = {
     .text =
         "Adds the URLs of files, or of standard input (\"-\"), packed by "
         "gzip, xz or zstd or not, one a line, to DIR, which is made if it "
-        "does not exist. Lines of a dump, \"ID<TAB>URL\", are accepted, too. "
+        "does not exist. Lines of a dump, \"ID<TAB>URL\", are accepted, too; "
+        "if claims are kept, a third column is the time of the last one. "
         "Ids are given in the order of the lines: to keep ids, use backup and "
         "restore instead. No "
         "service may own DIR. All is on the disk when the command ends.",
@@ -110,6 +117,23 @@ us_import_www(const char *name)
 
 
 static int
+us_import_unit(const char *text, uint64_t *unit)
+{
+    if (us_time_duration((us_str_t) { strlen(text), (const uint8_t *) text },
+                         unit) == 0
+        && *unit >= US_STORE_REVISIT_MIN && *unit <= US_STORE_REVISIT_MAX)
+    {
+        return 0;
+    }
+
+    fprintf(stderr, "urlstore: invalid --revisit \"%s\"; use a time from 1m to "
+            "1d, such as 1h\n", text);
+
+    return -1;
+}
+
+
+static int
 us_import_options(us_import_t *im, int argc, char **argv)
 {
     int  key, value;
@@ -128,6 +152,9 @@ us_import_options(us_import_t *im, int argc, char **argv)
         } else if (key == 'w') {
             value = us_import_www(optarg);
             im->www = (us_www_t) value;
+
+        } else if (key == 'r') {
+            value = us_import_unit(optarg, &im->revisit);
         }
 
         if (value == -1) {
@@ -149,6 +176,7 @@ us_import_run(us_import_t *im, int n, char **names)
 
     memset(&conf, 0, sizeof(us_embed_conf_t));
     conf.snapshot = UINT64_MAX;       /* one, at the end */
+    conf.revisit = (uint32_t) im->revisit;
 
     im->fill.full = "no memory for more URLs";
     code = us_fill_open(&im->fill, names[0], im->profile, im->www, &conf);
@@ -190,7 +218,7 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
     us_import_t *im = data;
 
     int       rc;
-    size_t    i, id;
+    size_t    i;
     us_str_t  line;
 
     rc = US_CLI_DONE;
@@ -198,19 +226,7 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
     for (i = 0; i < n && rc == US_CLI_DONE; i++) {
         line = lines[i];
 
-        /* "ID<TAB>" of a dump */
-
-        for (id = 0;
-             id < line.len && line.data[id] >= '0' && line.data[id] <= '9';
-             id++)
-        {
-            /* void */
-        }
-
-        if (id && id < line.len && line.data[id] == '\t') {
-            line.data += id + 1;
-            line.len -= id + 1;
-        }
+        line = us_import_dumped(im, line);
 
         /* "-": a deleted one */
 
@@ -223,4 +239,51 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
     }
 
     return rc;
+}
+
+
+/* of a line "ID<TAB>URL[<TAB>TIME]" the URL; another line as it is */
+
+static us_str_t
+us_import_dumped(us_import_t *im, us_str_t line)
+{
+    size_t          id;
+    us_str_t        time;
+    uint64_t        at;
+    const uint8_t  *tab;
+
+    us_fill_time(&im->fill, US_FILL_NOW);
+
+    for (id = 0;
+         id < line.len && line.data[id] >= '0' && line.data[id] <= '9';
+         id++)
+    {
+        /* void */
+    }
+
+    if (id == 0 || id == line.len || line.data[id] != '\t') {
+        return line;
+    }
+
+    line.data += id + 1;
+    line.len -= id + 1;
+
+    tab = memchr(line.data, '\t', line.len);
+
+    if (tab == NULL) {
+        return line;
+    }
+
+    time.data = tab + 1;
+    time.len = line.data + line.len - time.data;
+    at = 0;
+
+    if ((time.len == 1 && *time.data == '-')
+        || us_time_point(time, &at) == 0)
+    {
+        us_fill_time(&im->fill, at);
+        line.len = tab - line.data;
+    }
+
+    return line;
 }

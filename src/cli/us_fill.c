@@ -15,6 +15,7 @@ us_fill_open(us_fill_t *f, const char *dir, us_profile_t profile,
     char  error[US_EMBED_ERROR];
 
     f->dir = dir;
+    f->time = US_FILL_NOW;
     f->norm = us_norm_create(profile);
 
     if (f->norm) {
@@ -50,8 +51,48 @@ us_fill_line(us_fill_t *f, us_str_t line)
     memcpy(f->text[f->n], canon.url.href.data, canon.url.href.len);
     item->url = (us_str_t) { canon.url.href.len, f->text[f->n] };
     item->merge = canon.merge;
+    f->times[f->n] = f->time;
 
     return ++f->n == US_STORE_GROUP ? us_fill_flush(f) : US_CLI_DONE;
+}
+
+
+void
+us_fill_time(us_fill_t *f, uint64_t time)
+{
+    f->time = time;
+}
+
+
+/* claims of the group, those that follow each other with one time together */
+
+static int
+us_fill_claims(us_fill_t *f, unsigned n)
+{
+    unsigned          i, k;
+    us_store_claim_t  claims[US_STORE_GROUP];
+
+    if (us_store_revisit(us_embed_store(f->embed)) == 0) {
+        return 0;
+    }
+
+    for (i = 0, k = 0; i < n; i++) {
+
+        if (f->times[i] != US_FILL_NOW && f->items[i].id != US_STORE_NO_ID) {
+            claims[k++].id = f->items[i].id;
+        }
+
+        if (k && (i + 1 == n || f->times[i + 1] != f->times[i])) {
+
+            if (us_embed_claim(f->embed, claims, k, f->times[i]) == -1) {
+                return -1;
+            }
+
+            k = 0;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -64,7 +105,9 @@ us_fill_flush(us_fill_t *f)
     f->n = 0;
     full = 0;
 
-    if (us_embed_add(f->embed, f->items, n) == -1) {
+    if (us_embed_add(f->embed, f->items, n) == -1
+        || us_fill_claims(f, n) == -1)
+    {
         return us_cli_failed(f->dir, us_embed_error(f->embed));
     }
 

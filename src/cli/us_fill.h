@@ -28,6 +28,8 @@ typedef struct {
     unsigned          n;              /* items waiting */
     us_store_item_t   items[US_STORE_GROUP];
     uint8_t           text[US_STORE_GROUP][US_URL_MAX];
+    uint64_t          times[US_STORE_GROUP];
+    uint64_t          time;           /* see us_fill_time() */
 
     uint64_t          added;
     uint64_t          seen;
@@ -45,6 +47,14 @@ int us_fill_open(us_fill_t *f, const char *dir, us_profile_t profile,
 
 /* US_CLI_DONE, or an exit code; a line that is no URL is counted */
 int us_fill_line(us_fill_t *f, us_str_t line);
+
+/*
+ * The URLs of the lines that follow were claimed at that time, in seconds since
+ * 1970, 0: never; US_FILL_NOW: new ones now.  A store without claims ignores
+ * it.
+ */
+#define US_FILL_NOW  UINT64_MAX
+void us_fill_time(us_fill_t *f, uint64_t time);
 
 /* adds the group that waits, and learns a model if one is due */
 int us_fill_flush(us_fill_t *f);

@@ -21,6 +21,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 
@@ -216,11 +217,16 @@ us_embed_recover(us_embed_t *e)
     wanted = conf;
     wanted.norm = e->conf.norm;
 
+    if (e->conf.revisit) {
+        wanted.revisit = e->conf.revisit;
+    }
+
     if (us_data_differs(&r->manifest, &wanted, &r->error) == -1) {
         return US_RECOVERY_FAILED;
     }
 
     conf.sites |= e->conf.sites;
+    conf.revisit = wanted.revisit;
 
     if (us_embed_format(e, &conf) == -1) {
         return US_RECOVERY_FAILED;
@@ -253,6 +259,7 @@ us_embed_fresh(us_embed_t *e)
     memset(&conf, 0, sizeof(us_store_conf_t));
     conf.norm = e->conf.norm;
     conf.sites = e->conf.sites;
+    conf.revisit = e->conf.revisit;
     conf.epoch = 1;
 
     if (getrandom(conf.uuid, 16, 0) != 16) {
@@ -329,8 +336,18 @@ us_embed_error(const us_embed_t *e)
 int
 us_embed_add(us_embed_t *e, us_store_item_t *items, size_t n)
 {
+    return us_embed_add_older(e, items, n, 0);
+}
+
+
+int
+us_embed_add_older(us_embed_t *e, us_store_item_t *items, size_t n,
+    uint32_t older)
+{
+    us_store_time(e->store, (uint64_t) time(NULL));
+
     for ( ;; ) {
-        us_store_add(e->store, items, n);
+        us_store_add_older(e->store, items, n, older);
 
         if (us_embed_write(e) == -1) {
             return -1;
@@ -353,6 +370,30 @@ us_embed_add(us_embed_t *e, us_store_item_t *items, size_t n)
     }
 
     return 0;
+}
+
+
+int
+us_embed_claim(us_embed_t *e, us_store_claim_t *claims, size_t n, uint64_t at)
+{
+    us_store_time(e->store, (uint64_t) time(NULL));
+
+    for ( ;; ) {
+        us_store_claim(e->store, claims, n, at);
+
+        if (us_embed_write(e) == -1) {
+            return -1;
+        }
+
+        while (n && claims->status != US_BUSY) {
+            claims++;
+            n--;
+        }
+
+        if (n == 0) {
+            return 0;
+        }
+    }
 }
 
 

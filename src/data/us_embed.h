@@ -51,6 +51,8 @@ typedef struct {
                                          snapshots; 0: 64 MiB */
     unsigned      sites:1;            /* count URLs by site; 0: if the
                                          directory does */
+    uint32_t      revisit;            /* claims, by units of so many seconds;
+                                         0: if the directory has them */
 } us_embed_conf_t;
 
 
@@ -79,6 +81,15 @@ us_store_t *us_embed_handle(us_embed_t *e);
  * refuses.  After -1 the answers do not count; the call may be repeated.
  */
 int us_embed_add(us_embed_t *e, us_store_item_t *items, size_t n);
+
+/*
+ * The same as us_store_add_older() and us_store_claim(); claims, also those of
+ * new URLs, are of now, or at a time.
+ */
+int us_embed_add_older(us_embed_t *e, us_store_item_t *items, size_t n,
+    uint32_t older);
+int us_embed_claim(us_embed_t *e, us_store_claim_t *claims, size_t n,
+    uint64_t at);
 
 /*
  * Learns a better model from the URLs, if one is due: takes seconds, then makes

@@ -29,10 +29,6 @@
 /* pages of the slab pool that are left to nginx and to small things */
 #define NGX_HTTP_URLSTORE_SPARE   16
 
-/* units of claims, s */
-#define NGX_HTTP_URLSTORE_REVISIT_MIN  60
-#define NGX_HTTP_URLSTORE_REVISIT_MAX  86400
-
 
 static ngx_int_t ngx_http_urlstore_opt_schemes(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
@@ -208,8 +204,8 @@ ngx_http_urlstore_opt_revisit(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     uint64_t  s;
 
     if (us_time_duration(ngx_http_urlstore_str(value), &s) == -1
-        || s < NGX_HTTP_URLSTORE_REVISIT_MIN
-        || s > NGX_HTTP_URLSTORE_REVISIT_MAX)
+        || s < US_STORE_REVISIT_MIN
+        || s > US_STORE_REVISIT_MAX)
     {
         return NGX_ERROR;
     }

@@ -175,6 +175,10 @@ void us_store_times(us_store_t *s, us_store_item_t *items, size_t n);
 
 #define US_STORE_OLDER_MAX  65000     /* units */
 
+/* what a unit can be, s */
+#define US_STORE_REVISIT_MIN  60
+#define US_STORE_REVISIT_MAX  86400
+
 /*
  * Claims ids, in groups as adds: at a time, in seconds since 1970, or now if
  * that is later; 0 clears their claims, which are due then.  US_OK, US_UNKNOWN,
