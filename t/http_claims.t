@@ -81,9 +81,9 @@ $r = $t->post('/add?older=2h&only=new&times=1', '["http://a.com/",'
     . '"http://b.com/","http://e.com/"]', @json)->json;
 is_deeply($r->{results}, [
     { id => 1, status => 'due', url => 'http://b.com/', index => 1,
-      claimed => $zero },
+      time => $zero },
     { id => 3, status => 'new', url => 'http://e.com/', index => 2,
-      claimed => undef } ], 'only=new: new and due ones');
+      time => undef } ], 'only=new: new and due ones');
 is_deeply([ @$r{qw(new seen due unseen errors)} ], [ 1, 1, 1, 0, 0 ],
     'the summary counts them');
 
@@ -112,7 +112,7 @@ at_hour(10);
 
 $r = $t->get('/url/3?times=1', Accept => 'application/json');
 is_deeply($r->json, { id => 3, url => 'http://e.com/',
-    claimed => $zero + 10 * $hour }, '/url: JSON');
+    time => $zero + 10 * $hour }, '/url: JSON');
 is($r->{headers}{'cache-control'}, 'no-store', 'not for caches');
 ok(!exists $r->{headers}{etag}, 'no ETag');
 is($t->get('/url/0,1?times=1')->{body},
@@ -120,16 +120,16 @@ is($t->get('/url/0,1?times=1')->{body},
         . "\n" } [ 0, 'a' ], [ 1, 'b' ]), '/url of many: text');
 is_deeply($t->post('/url?times=1', '[3,9]', @json)->json->{results}, [
     { id => 3, url => 'http://e.com/', status => 'ok',
-      claimed => $zero + 10 * $hour },
+      time => $zero + 10 * $hour },
     { id => 9, url => undef, status => 'unknown' } ], '/url of many: JSON');
 is($t->get('/urls?from=3&times=1')->{body}, "3\thttp://e.com/\t"
     . ($zero + 10 * $hour) . "\n", '/urls: text');
 is($t->get('/urls?from=3&times=1', Accept => 'application/x-ndjson')->{body},
-    qq({"id":3,"url":"http://e.com/","claimed":) . ($zero + 10 * $hour)
+    qq({"id":3,"url":"http://e.com/","time":) . ($zero + 10 * $hour)
     . qq(}\n{"next":4}\n), '/urls: NDJSON');
-is($t->get('/seen?url=http://e.com/&times=1')->json->{claimed},
+is($t->get('/seen?url=http://e.com/&times=1')->json->{time},
     $zero + 10 * $hour, '/seen');
-ok(!exists $t->get('/seen?url=http://x.com/&times=1')->json->{claimed},
+ok(!exists $t->get('/seen?url=http://x.com/&times=1')->json->{time},
     'none of an unseen URL');
 is($t->post('/seen?times=1', "http://x.com/\n", @text)->{body},
     "-\tunseen\thttp://x.com/\t-\n", 'nor in text');
@@ -149,11 +149,11 @@ is($t->post('/add?older=2h', "http://a.com/\nhttp://b.com/\nhttp://c.com/\n",
 
 $r = $t->post('/claim?clear=1&summary=1', '[0,"http://b.com/"]', @json)->json;
 is_deeply($r->{results}, [
-    { id => 0, status => 'clear', url => 'http://a.com/' },
-    { id => 1, status => 'clear', url => 'http://b.com/' } ],
+    { id => 0, status => 'claimed', url => 'http://a.com/' },
+    { id => 1, status => 'claimed', url => 'http://b.com/' } ],
     'clear=1 gives them back');
-is_deeply([ @$r{qw(claimed clear unknown deleted errors)} ],
-    [ 0, 2, 0, 0, 0 ], 'the summary');
+is_deeply([ @$r{qw(claimed unknown deleted errors)} ], [ 2, 0, 0, 0 ],
+    'the summary');
 is($t->post('/add?older=65000h', "http://a.com/\n", @text)->{body},
     "0\tdue\thttp://a.com/\n", 'they are due at once');
 
@@ -205,7 +205,7 @@ is($t->get('/urls?older=3h&mark=visited')->{body}, "1500\thttp://d.com/1497\n",
     'with a mark');
 is_deeply($t->get('/urls?older=3h&limit=1&times=1',
     Accept => 'application/json')->json, { results => [ { id => 0,
-    url => 'http://a.com/', claimed => $zero + 20 * $hour } ], next => 1 },
+    url => 'http://a.com/', time => $zero + 20 * $hour } ], next => 1 },
     'JSON');
 
 # --- what is refused

@@ -112,7 +112,7 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
     }
 
     if (a->times && us_answer_known(rec->answer)) {
-        p = us_put(p, ",\"claimed\":");
+        p = us_put(p, ",\"time\":");
         p = rec->claimed ? us_put_u64(p, rec->claimed) : us_put(p, "null");
     }
 
@@ -174,10 +174,16 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
                   : a->format == US_FORMAT_JSON ? "]" : "{");
 
     if (a->marks || a->claims) {
-        p = a->marks
-            ? us_answer_count(p, a, "set", a->counts[US_ANSWER_SET])
-            : us_answer_count(p, a, "claimed", a->counts[US_ANSWER_CLAIMED]);
-        p = us_answer_count(p, a, "clear", a->counts[US_ANSWER_CLEAR]);
+
+        if (a->claims) {
+            p = us_answer_count(p, a, "claimed",
+                                a->counts[US_ANSWER_CLAIMED]);
+
+        } else {
+            p = us_answer_count(p, a, "set", a->counts[US_ANSWER_SET]);
+            p = us_answer_count(p, a, "clear", a->counts[US_ANSWER_CLEAR]);
+        }
+
         p = us_answer_count(p, a, "unknown", a->counts[US_ANSWER_UNKNOWN]);
         p = us_answer_count(p, a, "deleted", a->counts[US_ANSWER_DELETED]);
 

@@ -119,7 +119,7 @@ us_list_claimed(uint8_t *p, const us_list_t *list)
         return list->claimed ? us_put_u64(p, list->claimed) : us_put(p, "-");
     }
 
-    p = us_put(p, ",\"claimed\":");
+    p = us_put(p, ",\"time\":");
 
     return list->claimed ? us_put_u64(p, list->claimed) : us_put(p, "null");
 }

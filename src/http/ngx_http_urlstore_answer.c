@@ -99,8 +99,7 @@ ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
 
     if (batch->answers.claims) {
         us_tally_add(batch->ctx->zone->tally, US_N_CLAIMS,
-                     batch->answers.counts[US_ANSWER_CLAIMED]
-                     + batch->answers.counts[US_ANSWER_CLEAR]);
+                     batch->answers.counts[US_ANSWER_CLAIMED]);
     }
 
     for (i = 0; i < US_ANSWERS_COUNTED; i++) {
@@ -145,9 +144,8 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
         return US_ANSWER_UNSEEN;
 
     case US_OK:
-        return batch->clear ? US_ANSWER_CLEAR
-               : batch->action == NGX_HTTP_URLSTORE_CLAIM ? US_ANSWER_CLAIMED
-                                                          : US_ANSWER_SET;
+        return batch->action == NGX_HTTP_URLSTORE_CLAIM ? US_ANSWER_CLAIMED
+               : batch->clear ? US_ANSWER_CLEAR : US_ANSWER_SET;
 
     case US_UNKNOWN:
         batch->ctx->negative = 1;

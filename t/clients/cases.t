@@ -48,7 +48,7 @@ my $fake = UrlStore::Fake->new(sub {
 
 my $conf = '';
 
-$conf .= "urlstore_zone $_ 16m marks=visited;\n" for @names;
+$conf .= "urlstore_zone $_ 16m marks=visited revisit=1h;\n" for @names;
 $conf .= "server {\nlisten 127.0.0.1:%%PORT%%;\n";
 $conf .= "location /$_/ { urlstore_api $_; }\n" for @names;
 

@@ -115,11 +115,11 @@ times(void **state)
 
     list.format = US_FORMAT_NDJSON;
     id_is("7", US_OK, "{\"id\":7,\"url\":\"http://a/\\\"\","
-          "\"claimed\":1795336098,\"status\":\"ok\"}\n");
+          "\"time\":1795336098,\"status\":\"ok\"}\n");
     id_is("8", US_DELETED,
           "{\"id\":8,\"url\":null,\"status\":\"deleted\"}\n");
     list.claimed = 0;
-    url_is(7, &url, "{\"id\":7,\"url\":\"http://a/\",\"claimed\":null}\n");
+    url_is(7, &url, "{\"id\":7,\"url\":\"http://a/\",\"time\":null}\n");
 }
 
 

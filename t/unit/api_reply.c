@@ -361,7 +361,7 @@ summaries(void **state)
          "epoch=6\n");
     as.marks = 0;
     as.claims = 1;
-    ends("# claimed=8 clear=10 unknown=11 deleted=12 errors=15 next_id=- "
+    ends("# claimed=8 unknown=11 deleted=12 errors=15 next_id=- "
          "epoch=6\n");
     as.claims = 0;
     as.older = 1;
