@@ -15,14 +15,16 @@ need_fault_disk();
 
 my $t = UrlStore::Test->new(disk => 1)->run(<<'CONF');
 urlstore_zone u 16m path=%%DIR%%/data sync=always;
+urlstore_zone v 16m path=%%DIR%%/other;
 add_header X-Pid $pid always;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
+    location /v/ { urlstore_api v; }
 }
 CONF
 
-ok($t->ready(write => 1), 'ready');
+ok($t->ready(write => 1) && $t->ready(below => '/v', write => 1), 'ready');
 
 my ($r, $start, $sock, $pid);
 
@@ -37,6 +39,14 @@ $r = retry('left', 'a');
 cmp_ok(time - $start, '>', 0.2, 'a retry waits as the first try did');
 is($r->{body}, "0\tnew\thttp://a.example/\n", 'and gets its reply');
 is($r->{headers}{'idempotency-status'}, 'replayed', 'not another one');
+
+
+$t->disk('');
+is($t->get('/v/health')->json->{epoch}, $t->get('/health')->json->{epoch},
+    'another zone of the same epoch');
+$r = $t->post('/v/add', "http://a.example/", 'Idempotency-Key' => 'left');
+is($r->{headers}{'idempotency-status'}, 'kept', 'has keys of its own');
+$t->disk('slow 700');
 
 
 # --- the worker is killed
