@@ -181,6 +181,7 @@ main(int argc, char **argv)
     us_encoder_t  *e = NULL;
 
     const us_model_t  *model = NULL;
+    uint8_t           *last = NULL;
 
     while ((ch = getopt(argc, argv, "s:n:m:k:c:")) != -1) {
         switch (ch) {
@@ -216,6 +217,7 @@ main(int argc, char **argv)
             s[i].len = (uint16_t) (c.offsets[at - n + i + 1] - s[i].offset);
         }
 
+        in.base = model;
         in.text = c.text;
         in.samples = s;
         in.nsamples = n;
@@ -331,7 +333,8 @@ main(int argc, char **argv)
 
         us_encoder_destroy(e);
         free(d);
-        free(core);
+        free(last);
+        last = core;
         free(s);
     }
 

@@ -6,7 +6,8 @@
  *               0        32 K      256 K     1 M       4 M       16 M
  *
  * The second line has the number of records at which each model is learnt.  A
- * model is learnt from the last records, with what their references supply
+ * model is learnt from the last records and from the tokens of the model before
+ * it (but not from the built-in one), with what the references supply
  * (the trainer prices both ways, with and without).  Early models are small:
  * they must pay in a store that may not grow any further.
  *
@@ -24,25 +25,25 @@
 #include <stdlib.h>
 
 
-#define US_LEARN_SAMPLE   (1 << 17)   /* records */
 #define US_LEARN_TEXT     (24 << 20)  /* bytes */
 
 #define US_LEARN_TOKEN    20          /* bytes of a model for each; 16.6 used */
 #define US_LEARN_LEAST    512         /* tokens */
 
 
-/* from when on, and how large; tuned with urlstore bench */
+/* from when on, from how many, and how large; tuned with urlstore bench */
 
 static const struct {
     uint64_t  records;
+    uint64_t  sample;
     unsigned  ntokens;
     unsigned  ncontexts;
 } us_learn_models[] = {
-    { 1 << 15, 4096, 32 },
-    { 1 << 18, US_TOKENS_MAX, 48 },
-    { 1 << 20, US_TOKENS_MAX, 48 },
-    { 1 << 22, US_TOKENS_MAX, 64 },
-    { 1 << 24, US_TOKENS_MAX, 64 }
+    { 1 << 15, 1 << 15, 4096, 32 },
+    { 1 << 18, 3 << 15, US_TOKENS_MAX, 48 },
+    { 1 << 20, 1 << 17, US_TOKENS_MAX, 48 },
+    { 1 << 22, 1 << 17, US_TOKENS_MAX, 64 },
+    { 1 << 24, 1 << 17, US_TOKENS_MAX, 64 }
 };
 
 #define US_LEARN_MODELS                                                      \
@@ -101,7 +102,7 @@ us_learn_give_up(us_learn_t *l, us_arena_t *a)
 
 static int
 us_learn_sample(us_train_t *t, us_codec_t *c, const volatile int *cancel,
-    uint8_t **text, us_sample_t **samples)
+    uint64_t most, uint8_t **text, us_sample_t **samples)
 {
     size_t         used, len;
     uint64_t       id, next;
@@ -114,7 +115,7 @@ us_learn_sample(us_train_t *t, us_codec_t *c, const volatile int *cancel,
     /* acquire: the records below are complete */
 
     next = us_acquire(&c->arena->head->next_id);
-    id = next > US_LEARN_SAMPLE ? next - US_LEARN_SAMPLE : 0;
+    id = next > most ? next - most : 0;
 
     *text = malloc(US_LEARN_TEXT + US_TEXT_BUFFER);
     *samples = malloc((size_t) (next - id) * sizeof(us_sample_t));
@@ -189,10 +190,17 @@ us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
         return 0;
     }
 
-    if (us_learn_sample(t, c, cancel, &text, &samples) == 0) {
+    if (us_learn_sample(t, c, cancel, us_learn_models[number].sample, &text,
+                        &samples)
+        == 0)
+    {
         t->ntokens = us_learn_tokens(c->arena,
                                      us_learn_models[number].ntokens);
         t->ncontexts = us_learn_models[number].ncontexts;
+
+        if (c->models.n) {
+            t->base = c->models.tables[c->models.n - 1].model;
+        }
 
         l->model = us_train(t, cancel, &l->len);
     }

@@ -29,6 +29,8 @@ typedef struct {
     const us_sample_t   *samples;
     size_t               nsamples;
 
+    const us_model_t    *base;        /* whose tokens it begins with; or NULL */
+
     unsigned             ntokens;     /* at most, US_TOKENS_MAX or less */
     unsigned             ncontexts;   /* US_CTX_GROUP + 2 .. US_CTX_MAX */
 

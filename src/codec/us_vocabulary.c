@@ -391,21 +391,95 @@ us_train_join(us_trainer_t *t, unsigned target)
 }
 
 
+/* the tokens of an earlier model, counted as often as their codes say */
+
+static int
+us_train_base(us_trainer_t *t)
+{
+    size_t             i, n;
+    uint8_t           *lens;
+    us_str_t           text;
+    us_token_def_t    *d;
+    const us_model_t  *m;
+
+    m = t->in->base;
+    n = us_model_ntokens(m) < t->in->ntokens ? us_model_ntokens(m)
+                                             : t->in->ntokens;
+    lens = malloc(n);
+
+    if (lens == NULL) {
+        return -1;
+    }
+
+    us_model_code_lengths(m, us_model_ncontexts(m) + US_CODE_ESCAPE, lens, n);
+
+    for (i = 0; i < n; i++) {
+        text = us_model_token_text(m, (unsigned) i);
+
+        if (i < US_TOKEN_TEXT) {
+            t->counts[i] = 1u << (US_HUFFMAN_MAX - lens[i]);
+            continue;
+        }
+
+        if (text.len < 2 || text.len > US_TOKEN_MAX) {
+            continue;
+        }
+
+        d = &t->tokens[t->ntokens];
+        d->text = memcpy(t->text + t->text_used, text.data, text.len);
+        d->len = (uint8_t) text.len;
+
+        t->counts[t->ntokens++] = 1u << (US_HUFFMAN_MAX - lens[i]);
+        t->text_used += text.len;
+    }
+
+    free(lens);
+
+    return 0;
+}
+
+
+static unsigned
+us_train_target(const us_trainer_t *t, unsigned round)
+{
+    unsigned  learnt;
+
+    learnt = t->in->ntokens - US_TOKEN_TEXT;
+
+    return US_TOKEN_TEXT + (round < US_TRAIN_ROUNDS
+                            ? learnt >> (US_TRAIN_ROUNDS - 1 - round)
+                            : learnt);
+}
+
+
 /*
  * All rounds look at a part of the sample, early ones at less: what they look
- * for is common.
+ * for is common.  With the tokens of an earlier model, the rounds are left
+ * out in which there would be fewer.
  */
 
 int
 us_train_vocabulary(us_trainer_t *t)
 {
-    unsigned  round, nth, target, learnt;
+    unsigned  round, nth;
 
-    learnt = t->in->ntokens - US_TOKEN_TEXT;
+    round = 0;
     t->ncontexts = 1;
     t->pairing = 1;
 
-    for (round = 0; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
+    if (t->in->base) {
+        if (us_train_base(t) == -1) {
+            return -1;
+        }
+
+        while (round < US_TRAIN_ROUNDS - 1
+               && us_train_target(t, round) < t->ntokens)
+        {
+            round++;
+        }
+    }
+
+    for ( /* void */ ; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
 
         nth = round + 4 < US_TRAIN_ROUNDS ? 8
               : round + 1 < US_TRAIN_ROUNDS ? 4 : US_TRAIN_NTH;
@@ -440,10 +514,7 @@ us_train_vocabulary(us_trainer_t *t)
         }
 
         if (round < US_TRAIN_ROUNDS + US_TRAIN_MORE) {
-            target = round < US_TRAIN_ROUNDS
-                     ? learnt >> (US_TRAIN_ROUNDS - 1 - round) : learnt;
-
-            if (us_train_join(t, US_TOKEN_TEXT + target) == -1) {
+            if (us_train_join(t, us_train_target(t, round)) == -1) {
                 return -1;
             }
         }

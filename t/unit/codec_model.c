@@ -851,6 +851,7 @@ test_repeatable(void **state)
         in.text = t->text;
         in.samples = t->samples;
         in.nsamples = n;
+        in.base = n % 2 ? t->model : NULL;
         in.ntokens = 600;
         in.ncontexts = US_CTX_GROUP + 3;
 
