@@ -246,9 +246,11 @@ note('fetched again: ' . (sum(%{ $got->{all} }) - $pages));
 
 my $d = UrlStore::Test->new->allow_kills->run(<<'CONF');
 urlstore_zone disk 16m path=%%DIR%%/disk sync=always marks=visited;
+urlstore_zone claims 16m marks=visited revisit=1h;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api disk; }
+    location /claims/ { urlstore_api claims; }
 }
 CONF
 
@@ -274,28 +276,23 @@ is(left($d, ''), '', '... all are marked') or show_log('restarted');
 note('fetched again: ' . (sum(%{ $got->{all} }) - $pages));
 
 
-# --- claims: with the service once it has them, until then with a model ------
+# --- claims: leases with a model, whose claims have units of a second ---------
 
 our $model_port;       # closed after END, which ends the model
 
-my ($claims, $model) = ($d->port . '/claims');
-
-if ($d->get('/openapi.yaml')->{body} !~ m{^ +/claim:}m) {
-    note('the service has no claims yet: a model of one');
-    $model = open($model_port, '-|', '/usr/bin/python3', '-B',
-        "$top/clients/python/test/claims.py") // die "claims.py: $!";
-    chomp($claims = <$model_port>);
-}
+my $model = open($model_port, '-|', '/usr/bin/python3', '-B',
+    "$top/clients/python/test/claims.py") // die "claims.py: $!";
+chomp(my $leases = <$model_port>);
 
 END {
     local $?;
-    kill 'TERM', $model if $model;
+    kill 'TERM', $model;
 }
 
 my @lease = (URLSTORE_LEASE => '3s', DOWNLOAD_DELAY => .01,
     CONCURRENT_REQUESTS => 4);
-my $a = crawl('a', $claims, @lease);
-my $b = crawl('b', $claims, @lease, start => $site->urls->[-1]);
+my $a = crawl('a', $leases, @lease);
+my $b = crawl('b', $leases, @lease, start => $site->urls->[-1]);
 
 wait_until(20, sub { $site->requests >= 40 });
 kill 'KILL', $a;
@@ -307,6 +304,12 @@ is(join(' ', $site->missing($got->{all})), '',
 note('they fetched ' . join(' and ',
     map { sum(%{ $got->{$_} // {} }) } qw(a b)) . ' of ' . $pages);
 
+# --- claims of the service
+
+my $claims = $d->port . '/claims';
+
+ok(ends(crawl('first', $claims, URLSTORE_OLDER => '30d')), 'all pages are new');
+is(keys %{ $site->fetched->{all} }, $pages, '... and fetched');
 ok(ends(crawl('none', $claims, URLSTORE_OLDER => '30d')), 'nothing is due');
 is(sum(%{ $site->fetched->{all} }), 0, '... and nothing is fetched');
 
@@ -319,15 +322,10 @@ is(sum(%{ $site->fetched->{all} }), 2, '... and fetched');
 
 sub claim_back
 {
-    my $client = UrlStore::Client->new(split /:/, "127.0.0.1:"
-        . $claims =~ s{/.*}{}r);
-    my $below = $claims =~ m{(/.*)} ? $1 : '';
     my @h = ('Content-Type' => 'application/json');
-    my $answer = $client->request('POST', "$below/add", JSON::PP->new->encode(
+    my $answer = $d->post('/claims/seen', JSON::PP->new->encode(
         { urls => [@{ $site->urls }[@_]] }), @h)->json;
-    my @ids = map { $_->{id} } @{ $answer->{results} };
 
-    $client->disconnect;
-    $client->request('POST', "$below/claim?clear=1",
-        JSON::PP->new->encode(\@ids), @h);
+    $d->post('/claims/claim?clear=1', JSON::PP->new->encode(
+        [ map { $_->{id} } @{ $answer->{results} } ]), @h);
 }
