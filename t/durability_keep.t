@@ -55,7 +55,11 @@ ok(wait_until(10, sub {
     my ($now) = reverse sort glob("$data/snapshot.0*");
     return slurp($now, 1) ne $bad && !-e "$data/snapshot.tmp";
 }), 'a new one takes its place');
+
+# a reader keeps the files that it may read: the owner has time between two
+
 ok(wait_until(10, sub {
+    sleep 0.3;
     `$UrlStore::Test::TOP/build/urlstore verify $data | tail -1` =~ /^ok/
 }), 'the directory is whole');
 ok(wait_until(10, sub {
