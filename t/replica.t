@@ -45,6 +45,13 @@ for (
     like($out, $like, '  says why');
 }
 
+for my $follow ('127.0.0.1', '127.0.0.1:81', '[::1]:81/a/b/', 'localhost/a') {
+    my ($rc) = UrlStore::Test->new->check(
+        zone_conf("4m follow=http://$follow"));
+
+    is($rc, 0, "accepted: follow=http://$follow");
+}
+
 
 # --- before there is a primary, and then
 

@@ -67,7 +67,8 @@ ngx_http_urlstore_opt_follow(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     }
 
     if (u.naddrs == 0 || u.host.len == 0
-        || u.uri.len != strcspn((char *) u.uri.data, " ?#"))
+        || (u.uri.len
+            && u.uri.len != strcspn((char *) u.uri.data, " ?#")))
     {
         return NGX_ERROR;
     }
