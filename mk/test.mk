@@ -218,6 +218,17 @@ test-claims: test-programs  ## 400,000 answers of claims, with kills
 	US_OPS=400000 $(PROVE) -v t/load_claims.t
 
 
+# --- replicas: kills of every participant under load --------------------
+#
+#   make test-replica                 500 kills
+#   make test-replica KILLS=5000      or so many
+
+test-replica: test-programs    ## kills of a primary and its replicas, under load
+	US_REPLICA_KILLS=$(if $(filter file,$(origin KILLS)),500,$(KILLS)) \
+	    $(PROVE) -v t/replica_campaign.t
+	US_REPLICA_CUTS=200 US_REPLICA_FLIPS=200 $(PROVE) t/replica.t
+
+
 # --- the page; the clients and what the guides say of them --------------
 
 WEB_MODULES    := t/web/node_modules/.package-lock.json
@@ -244,6 +255,6 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	@touch $@
 
 .PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
-        programs test-server test-room test-steps check-model test-asan \
+        test-replica programs test-server test-room test-steps check-model test-asan \
         test-valgrind test-builds faults test-faults test-claims test-web \
         test-clients
