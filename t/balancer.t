@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# conf/balancer.conf as it stands, before a writer and two readers, each with
-# conf/urlstore.conf: every call reaches the right node, however it is
-# spelled; CORS; nodes that are down.
+# conf/balancer.conf as it stands, before a primary with conf/urlstore.conf and
+# two replicas with conf/replica.conf: every call reaches the right node,
+# however it is spelled; CORS; nodes that are down, or behind.
 
 use strict;
 use warnings;
@@ -10,15 +10,20 @@ use warnings;
 use lib 't/lib';
 use UrlStore::Test;
 use UrlStore::Conf;
+use UrlStore::Replica qw(level differs);
 
-my $top = $UrlStore::Test::TOP;
 my @text = ('Content-Type' => 'text/plain');
 my @json = ('Content-Type' => 'application/json');
 my @other = ('X-Client' => '192.0.2.1');
 
-my ($writer, @readers) = map { UrlStore::Conf::run('urlstore') } 1 .. 3;
+my $writer = UrlStore::Conf::run('urlstore');
 
-ok($_->ready(write => 1), 'a node') for $writer, @readers;
+ok($writer->ready(write => 1), 'the primary');
+
+my @readers = map { UrlStore::Conf::run('replica',
+    ports => { 8081 => $writer->port }) } 1, 2;
+
+ok(level($writer, $_), 'a replica') for @readers;
 
 my $t = UrlStore::Conf::run('balancer', ports => { 8081 => $writer->port,
     8082 => $readers[0]->port, 8083 => $readers[1]->port });
@@ -28,32 +33,24 @@ my $added = post('/add', @urls);
 
 is(scalar(() = $added =~ /\n/g), 3000, 'added through the balancer');
 cmp_ok(urls($writer), '>', 1000, 'to the writer');
-is(urls($_), 0, 'not to a reader') for @readers;
 
 like($t->get('/url/7')->{body}, qr|^https?://|,
-    'an id that no reader has yet comes from the writer');
+    'an id that no replica may have yet comes from the primary');
 is($t->get('/url/99999999')->{status}, 404, 'one that nobody has');
 
 
-# --- the readers follow
+# --- the replicas follow
 
 my $n = urls($writer);
 
 for my $reader (@readers) {
-    my $out = `$top/tools/follow.sh --once http://127.0.0.1:@{[
-        $writer->port]} http://127.0.0.1:@{[$reader->port]} 2>&1`;
-
-    is("$?$out", '0', 'follows');
+    ok(level($writer, $reader), 'follows');
     is(urls($reader), $n, 'and has them all');
-
-    my $ids = join ',', 0 .. 99;
-
-    is($reader->get("/url/$ids")->{body}, $writer->get("/url/$ids")->{body},
-        'under the same ids');
+    is(differs($writer, $reader, 'visited'), '', 'under the same ids');
 }
 
 is(post('/seen', @urls), $added =~ s/\tnew\t/\tseen\t/gr,
-    'readers know what the writer knows');
+    'replicas know what the primary knows');
 
 
 # --- each call
@@ -73,7 +70,7 @@ for ([ GET => '/seen?url=http://x.example/' ], [ GET => '/urls?limit=3' ],
         "for everybody: $method $path") or diag($r->{status});
 }
 
-cmp_ok(requests(@readers) - $requests, '>=', 9, 'the readers answered');
+cmp_ok(requests(@readers) - $requests, '>=', 9, 'the replicas answered');
 
 is($t->get($_, @other)->{status}, 200, "of the writer: $_")
     for qw(/ /stats /metrics /health /openapi.yaml);
@@ -82,7 +79,16 @@ is($t->get('/stats')->json->{uuid}, $writer->get('/stats')->json->{uuid},
 is($t->post('/mark/visited', '0', @text)->{body} =~ s/\thttp.*//r,
     "0\tset\n", 'a mark');
 is($t->forget('/url/5')->{status}, 204, 'DELETE');
-is($writer->get('/url/5')->{status}, 410, 'at the writer');
+is($writer->get('/url/5')->{status}, 410, 'at the primary');
+
+for my $reader (@readers) {
+    ok(level($writer, $reader), 'both follow');
+    is($reader->get('/url/5')->{status}, 410, 'a delete at a replica');
+    is($reader->get('/urls?mark=visited')->{body},
+        $writer->get('/urls?mark=visited')->{body}, 'and the mark');
+}
+
+is($t->get('/url/5')->{status}, 410, 'and at the balancer');
 
 
 # --- writes, by others and in every spelling
@@ -107,9 +113,8 @@ for ([ POST => '/add', "http://w.example/\n" ],
 
 is(content($writer, @readers), $before, 'nothing has changed');
 
-# a crawler's are the writer's, or refused
+# a crawler's are the primary's, or refused
 
-$before = content(@readers);
 my (%status, @wrong);
 
 for my $spelling ('/add', UrlStore::Conf::spellings('/add')) {
@@ -126,7 +131,9 @@ raw('DELETE', $_, '', '10.1.2.3') for UrlStore::Conf::spellings('/url/9');
 
 is("@wrong", '', 'a crawler is answered 200, or that there is no such call');
 cmp_ok($status{200}, '>=', 5, 'nginx knows some spellings');
-is(content(@readers), $before, 'and no reader has changed');
+ok(level($writer, $_) && differs($writer, $_, 'visited') eq '',
+    'a replica has what the primary has') for @readers;
+is(requests_of('add', @readers), 0, 'no write has reached a replica');
 
 
 # --- CORS
@@ -259,6 +266,24 @@ sub requests
 
         $sum += $1 while $metrics
             =~ /^urlstore_requests_total\{.*"(?!stats|metrics).*"\} (\d+)/mg;
+    }
+
+    return $sum;
+}
+
+
+# requests of one endpoint that nodes have got
+
+sub requests_of
+{
+    my ($endpoint, @nodes) = @_;
+    my $sum = 0;
+
+    for my $node (@nodes) {
+        my ($n) = $node->get('/metrics')->{body}
+            =~ /^urlstore_requests_total\{.*"$endpoint"\} (\d+)/m;
+
+        $sum += $n;
     }
 
     return $sum;
