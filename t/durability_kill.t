@@ -34,7 +34,7 @@ sub fresh
     $t->allow(qr/the master process is gone/);
 
     return $t->run(zone_conf(
-        "256m path=%%DIR%%/data sync=$sync snapshot=256k"));
+        "256m path=%%DIR%%/data sync=$sync snapshot=256k revisit=1m"));
 }
 
 # each returns faults
@@ -94,7 +94,7 @@ for my $who (qw(worker group master)) {
         while ($n < $want && !@faults) {
             my $t = fresh($sync);
             push @faults, 'not ready' if !$t->ready;
-            my $rec = UrlStore::Record->new($t, pause => 0.005);
+            my $rec = UrlStore::Record->new($t, pause => 0.005, claims => 1);
             wait_until(5, sub { @{ $rec->check } || $rec->{answers} });
 
             for (my $i = 0; $i < $most{$who} && $n < $want && !@faults; $i++) {

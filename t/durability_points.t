@@ -53,7 +53,7 @@ sub fresh
     my $sync = $p <= 5 ? 'always' : '50ms';
 
     return $t->run(zone_conf(
-        "64m path=%%DIR%%/data snapshot=64k sync=$sync"));
+        "64m path=%%DIR%%/data snapshot=64k sync=$sync revisit=1m"));
 }
 
 # the server as it is: answers must come, and all that came must be right
@@ -84,7 +84,7 @@ for my $p (1 .. $#points) {
 
     while ($n < $kills && time < $end && !@faults) {
         my $t = fresh($p);
-        my $rec = UrlStore::Record->new($t, pause => 0.001,
+        my $rec = UrlStore::Record->new($t, pause => 0.001, claims => 1,
             batch => $p >= 6 && $p <= 13 ? 200 : 20);
         my $here = 0;
 

@@ -11,7 +11,8 @@ package UrlStore::Record;
 # Each client is a process.  It adds batches of URLs that nobody else adds,
 # made of real ones, with some that were answered before in between; an answer
 # that came whole is written to a file before the next request.  check() reads
-# what is new there and compares it with the store (check(1): all of it).
+# what is new there and compares it with the store (check(1): all of it).  With
+# claims => 1 the adds are claims as well, and what was answered is claimed.
 #
 # Core Perl only.
 
@@ -28,7 +29,8 @@ use UrlStore::Test ();
 my $SEQUENCE = 0;
 
 
-# options: clients (2), batch (20 URLs), pause (seconds between requests)
+# options: clients (2), batch (20 URLs), pause (seconds between requests), claims
+# (of a zone with revisit=)
 
 sub new
 {
@@ -113,7 +115,8 @@ sub _client
         $client //= UrlStore::Client->new('127.0.0.1', $port, no_retry => 1);
 
         my $a = eval {
-            $client->request('POST', '/add', join("\n", @batch) . "\n");
+            $client->request('POST', $self->{claims} ? '/add?older=30d'
+                : '/add', join("\n", @batch) . "\n");
         };
 
         if (!$a || $a->{status} != 200) {
@@ -176,8 +179,9 @@ sub check
     my $client = $t->client;
 
     while (my @part = splice @ids, 0, 5000) {
-        my $a = $client->request('POST', '/url', join("\n", @part) . "\n",
-            Accept => 'text/plain');
+        my $a = $client->request('POST',
+            $self->{claims} ? '/url?times=1' : '/url',
+            join("\n", @part) . "\n", Accept => 'text/plain');
 
         if (!$a || $a->{status} != 200) {
             push @faults, '/url answers ' . ($a ? $a->{status} : 'nothing');
@@ -187,8 +191,9 @@ sub check
         my %left = map { $_ => 1 } @part;
 
         for my $line (split /\n/, $a->{body}) {
-            my ($id, $url) = split /\t/, $line;
-            delete $left{$id} if $url eq $self->{url}{$id};
+            my ($id, $url, $time) = split /\t/, $line;
+            delete $left{$id} if $url eq $self->{url}{$id}
+                && (!$self->{claims} || $time ne '-');
         }
 
         push @faults, map { "id $_ is not $self->{url}{$_}" } keys %left;
