@@ -29,8 +29,8 @@ use UrlStore::Test ();
 my $SEQUENCE = 0;
 
 
-# options: clients (2), batch (20 URLs), pause (seconds between requests), claims
-# (of a zone with revisit=)
+# options: clients (2), batch (20 URLs), pause (seconds between requests),
+# claims (of a zone with revisit=)
 
 sub new
 {
