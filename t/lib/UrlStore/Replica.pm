@@ -9,7 +9,7 @@ use base 'Exporter';
 
 use UrlStore::Test ();
 
-our @EXPORT = qw(level differs content);
+our @EXPORT = qw(level reaches differs content);
 
 
 # waits until the replica has all that the primary has published
@@ -24,6 +24,23 @@ sub level
 
         return $r->{status} eq 'replica' && $r->{connected}
             && $r->{lsn} == $p->{published} && $r->{epoch} == $p->{epoch};
+    });
+}
+
+
+# the same of what it has published by now, while clients go on
+
+sub reaches
+{
+    my ($primary, $replica, $seconds) = @_;
+    my $lsn;
+
+    return UrlStore::Test::wait_until($seconds // 10, sub {
+        $lsn //= (_json($primary, '/stats') // {})->{published};
+
+        my $r = _json($replica, '/health') or return 0;
+
+        return defined $lsn && $r->{status} eq 'replica' && $r->{lsn} >= $lsn;
     });
 }
 
