@@ -57,6 +57,7 @@ typedef struct {
 
 
 static void us_load_job(us_job_t *job);
+static int us_load_pending(us_life_state_t state);
 static void us_load_begin(us_load_t *ld);
 static void us_load_fresh(us_load_t *ld);
 static void us_load_follow(us_load_t *ld);
@@ -72,6 +73,16 @@ static void us_load_say(us_load_t *ld, const char *what);
 static void us_load_ended(us_load_t *ld);
 static int us_load_own(us_life_t *l);
 static int us_load_newer(us_life_t *l, us_disk_error_t *e);
+
+
+/* whether a loader has anything to do in this state */
+
+static int
+us_load_pending(us_life_state_t state)
+{
+    return state == US_LIFE_COLD || state == US_LIFE_LOADING
+           || state == US_LIFE_LOOKUP || state == US_LIFE_FOLLOWING;
+}
 
 
 void
@@ -115,6 +126,16 @@ us_load_job(us_job_t *job)
     ld.recovery.readers = -1;
 
     state = us_share_state(sh);
+
+    /*
+     * The role is ours only since now.  Between the look at the state that
+     * led here and this one, another process may have loaded all and let the
+     * role go.
+     */
+
+    if (!us_load_pending(state)) {
+        return;
+    }
 
     if (state == US_LIFE_LOOKUP) {
         us_release(&sh->load_wanted, 0);

@@ -232,6 +232,66 @@ test_failed(void **state)
 }
 
 
+/* --- two processes look at the state at once ---------------------------- */
+
+static proc_t  *first;
+
+
+/* asked after the look at the state: meanwhile the other loader ends */
+
+static int
+loads_first(void *data)
+{
+    proc_t  *self, *p;
+
+    p = first;
+
+    if (p) {
+        first = NULL;
+        self = world.current;
+        proc_thread(p, US_ROLE_LOADER);
+        world.current = self;
+    }
+
+    return 0;
+}
+
+
+/* what one process has loaded, another does not load once more */
+
+static void
+test_load_once(void **state)
+{
+    proc_t  *p, *q;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 50);
+    pass(1500);
+
+    p = restart();
+    q = proc_start(dirfd_, lockfd_);
+    proc_tick(p);
+    assert_non_null(p->jobs[US_ROLE_LOADER]);
+
+    first = p;
+    q->l.env.stopping = loads_first;
+    proc_tick(q);
+    assert_null(first);
+    assert_int_equal(state_of(q), US_LIFE_READY);
+    assert_non_null(q->jobs[US_ROLE_LOADER]);
+
+    proc_thread(q, US_ROLE_LOADER);
+    assert_int_equal(state_of(q), US_LIFE_READY);
+    assert_int_equal(us_store_next_id(q->l.store), 50);
+
+    pass(1000);
+    assert_true(us_life_writable(&p->l, NULL));
+    assert_true(us_life_writable(&q->l, NULL));
+    assert_true(has_all(q, 50));
+}
+
+
 /* mode=lookup: no lock, no writing; what is newer is read at a reload */
 
 static void
@@ -1755,6 +1815,7 @@ main(int argc, char **argv)
         test(test_close_sync_fails),
         test(test_damaged),
         test(test_failed),
+        test(test_load_once),
         test(test_lookup),
         test(test_policies),
         test(test_sync_error),
