@@ -32,7 +32,8 @@ typedef enum {
     US_FAULT_SNAPSHOT_DONE,           /* renamed, manifest still old */
     US_FAULT_DROP,                    /* manifest new, old files still there */
     US_FAULT_LOAD,                    /* in the middle of loading */
-    US_FAULT_LOADED,                  /* loaded, tail not yet settled */
+    US_FAULT_LOADED,                  /* loaded, tail not yet settled; or the
+                                         store of a replica was built */
     US_FAULT_ROLE,                    /* a role was just taken */
     US_FAULT_DECLARE,                 /* new marks are in the manifest only */
     US_FAULT_DECLARED,                /* and in the store, no claims yet */

@@ -172,3 +172,24 @@ for (@declare) {
     is_deeply(\@faults, [], "$died kills, $rec->{answers} answers kept");
     cmp_ok($died, '>=', $want, 'often enough');
 }
+
+# A replica whose worker dies when it has just built the store: the next worker
+# answers from it, and does not build it again.
+
+if (!$ENV{US_POINT} || $ENV{US_POINT} == 15) {
+    my $primary = UrlStore::Test->new->run(zone_conf('8m path=%%DIR%%/data'));
+
+    ok($primary->ready, 'point 15, loaded: a primary');
+
+    my $t = UrlStore::Test->new(log => 'notice',
+        globals => 'env US_FAULT;', env => { US_FAULT => '15:1' });
+
+    $t->allow_kills;
+    $t->run(zone_conf('8m follow=http://127.0.0.1:' . $primary->port . '/'));
+
+    ok(wait_until(10, sub { $t->error_log =~ /exited on signal 9/ }),
+        'its replica is killed');
+    ok(wait_until(5, sub { $t->get('/health')->{status} == 200 }),
+        'and answers');
+    is($t->get('/stats')->json->{restarts}, 0, 'without a second fetch');
+}

@@ -648,11 +648,12 @@ us_replica_settle(us_replica_t *r)
 
     r->bulk = 0;
     r->begun = 1;
-    us_replica_publish(r);
-    us_replica_level(r);
-
     us_release(&sh->load_ms, us_job_now(l) - us_acquire(&sh->load_began));
-    us_share_set_state(sh, US_LIFE_REPLICA, NULL);
+    us_replica_publish(r);
+
+    us_fault(US_FAULT_LOADED);
+
+    us_replica_level(r);
 
     us_job_say(r->job, US_SAY_NOTICE, "a replica of \"%s\": %llu ids, epoch "
                "%llu, LSN %llu, in %llu ms", l->conf.follow->name,
@@ -696,8 +697,9 @@ us_replica_small(us_replica_t *r)
 
 
 /*
- * What the store has.  The last store ends what us_replica_apply() began: a
- * process that is killed before it leaves a store that is emptied.
+ * What the store has, and that it is answered from.  The last line ends what
+ * us_replica_apply() began: a process that is killed before it leaves a store
+ * that is emptied.  So the state is set before: no later process sets it.
  */
 
 static void
@@ -722,6 +724,7 @@ us_replica_publish(us_replica_t *r)
     us_release(&sh->load_ids, r->ids);
     us_release(&sh->written_ids, r->ids);
     us_release(&sh->durable_ids, r->ids);
+    us_share_set_state(sh, US_LIFE_REPLICA, NULL);
 
     us_release(&sh->load_applying, 0);
 }
