@@ -330,12 +330,16 @@ us_life_info(const us_life_t *l, us_life_info_t *info)
 void
 us_life_lag(const us_life_t *l, us_life_lag_t *lag)
 {
-    uint64_t                   now, beat;
+    uint64_t                   now, beat, level;
     const us_share_replica_t  *r;
 
     r = &l->sh->replica;
-    now = us_job_now(l);
     beat = us_acquire(&r->beat);
+    level = us_acquire(&r->level);
+
+    /* the clock last: no time that was read above is later */
+
+    now = us_job_now(l);
 
     lag->connected = us_acquire(&r->connected) != 0;
     lag->lsn = us_acquire(&l->sh->load_lsn);
@@ -346,14 +350,13 @@ us_life_lag(const us_life_t *l, us_life_lag_t *lag)
     lag->failures = us_acquire(&r->failures);
     lag->restarts = us_acquire(&r->restarts);
 
-    if (us_share_state(l->sh) != US_LIFE_REPLICA || us_acquire(&r->level) == 0)
-    {
+    if (us_share_state(l->sh) != US_LIFE_REPLICA || level == 0) {
         lag->ms = UINT64_MAX;
 
     } else if (lag->connected && lag->bytes == 0 && now - beat < US_LIFE_BEAT) {
         lag->ms = 0;
 
     } else {
-        lag->ms = now - us_acquire(&r->level);
+        lag->ms = now - level;
     }
 }

@@ -1803,6 +1803,43 @@ test_kills_full(void **state)
 }
 
 
+/* what another thread stores while the clock is read */
+
+static uint64_t
+lag_now(void *data)
+{
+    uint64_t  now;
+
+    now = world.now++;
+
+    world.sh->replica.beat = world.now;
+    world.sh->replica.level = world.now;
+
+    return now;
+}
+
+
+static void
+test_lag(void **state)
+{
+    proc_t         *p;
+    us_life_lag_t   lag;
+
+    p = proc_start(dirfd_, lockfd_);
+    us_share_set_state(world.sh, US_LIFE_REPLICA, NULL);
+
+    world.sh->replica.published = 1;
+    world.sh->replica.level = world.now - 10;
+    p->l.env.now = lag_now;
+
+    us_life_lag(&p->l, &lag);
+    assert_int_equal(lag.ms, 10);
+
+    us_life_lag(&p->l, &lag);
+    assert_int_equal(lag.ms, 0);
+}
+
+
 #define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 
@@ -1828,6 +1865,7 @@ main(int argc, char **argv)
         test(test_roles),
         test(test_emptying),
         test(test_members),
+        test(test_lag),
         test(test_hung),
         test(test_start_full),
         test(test_no_descriptor),
