@@ -271,6 +271,14 @@ $again = $h2->request('POST', '/add', $lines, key('c'));
 is($again->{status}, 200, 'HTTP/2') or diag($h2->{fault});
 ok($again->{body} eq $r->{body}, 'the same reply');
 
+# without a body, nothing has to end it
+
+my $bare = $t->post('/add?url=' . uri_escape(url()), '')->{headers}{location};
+is($h2->request('DELETE', "/endless/$bare", undef, key('d'))->{status}, 204,
+    'HTTP/2 without a body, and without a limit') or diag($h2->{fault});
+is($h2->request('POST', '/endless/add', url() . "\n", key('dd'))->{status}, 411,
+    'with a body');
+
 IO::Compress::Gzip::gzip(\$lines, \my $gzip);
 IO::Compress::Gzip::gzip(\$lines, \my $gzip1, -Level => 1, -Minimal => 1);
 $r = $t->post('/add', $gzip, key('z'), 'Content-Encoding' => 'gzip');

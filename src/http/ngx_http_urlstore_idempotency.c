@@ -310,9 +310,12 @@ ngx_http_urlstore_idem(ngx_http_request_t *r)
 
     if (r->headers_in.content_length_n == -1
         && clcf->client_max_body_size == 0
-        && (r->headers_in.chunked || r->http_version >= NGX_HTTP_VERSION_20))
+        && r->headers_in.chunked)
     {
-        /* nothing would end what nginx buffers */
+        /*
+         * nothing would end what nginx buffers; in HTTP/2 and 3, chunked says
+         * that a body without a length follows
+         */
 
         return ngx_http_urlstore_problem(r, NGX_HTTP_LENGTH_REQUIRED, NULL,
                                          "a body of a request with "
