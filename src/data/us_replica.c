@@ -373,9 +373,13 @@ us_replica_frames(us_replica_t *r, size_t *need)
 
         if (n == -1) {
 
-            /* bytes were changed on the way; or it is no stream of ours */
+            /*
+             * Bytes were changed on the way.  But what does not begin with the
+             * store's manifest is no stream of it: a proxy's page, for example.
+             */
 
-            r->anew = r->begun && ++r->bad >= US_REPLICA_BAD;
+            r->anew = r->begun && r->stream.named
+                      && ++r->bad >= US_REPLICA_BAD;
             r->bad = r->anew ? 0 : r->bad;
 
             return us_replica_fail(r, "%s", r->stream.error.text);
