@@ -195,22 +195,26 @@ same('when it is connected again');
 is(restarts(), 0, 'nothing was fetched anew');
 
 
-# --- a page in the place of the stream, with the status 200
+# --- a page in the place of the stream
 
-my $failures = $replica->get('/stats')->json->{failures};
+for my $page ([ 200, 'the stream does not begin with a manifest' ],
+    [ 410, 'it answered 410' ])
+{
+    my ($status, $why) = @$page;
+    my $failures = $replica->get('/stats')->json->{failures};
 
-$primary->reload($conf
-    =~ s/(?=location)/location = \/log { return 200 "maintenance"; }\n/r);
-ok(wait_until(8, sub {
-    ($replica->get('/stats')->json->{failures} // 0) > $failures + 4 }),
-    'the primary answers with a page, again and again');
-is($replica->get('/url/1')->{status}, 200, '  hits are answered');
-like($replica->get('/health')->json->{reason},
-    qr/the stream does not begin with a manifest/, '  it says why');
-$primary->reload($conf);
-add(50);
-same('  and goes on');
-is(restarts(), 0, 'nothing was fetched anew');
+    $primary->reload($conf
+        =~ s/(?=location)/location = \/log { return $status "moved"; }\n/r);
+    ok(wait_until(8, sub {
+        ($replica->get('/stats')->json->{failures} // 0) > $failures + 4 }),
+        "the primary answers $status with a page, again and again");
+    is($replica->get('/url/1')->{status}, 200, '  hits are answered');
+    like($replica->get('/health')->json->{reason}, qr/$why/, '  it says why');
+    $primary->reload($conf);
+    add(50);
+    same('  and goes on');
+    is(restarts(), 0, 'nothing was fetched anew');
+}
 
 
 # --- restarts of the primary, kills of it

@@ -250,6 +250,8 @@ us_peer_refusal(us_peer_t *p)
         detail = strstr((char *) p->buf + p->pos, "\"detail\":\"");
     }
 
+    p->detail = (detail != NULL);
+
     if (detail) {
         detail += sizeof("\"detail\":\"") - 1;
         end = detail;

@@ -40,6 +40,7 @@ typedef struct {
     void          *data;
     int            fd;                /* or -1 */
     unsigned       status;            /* of the reply */
+    unsigned       detail:1;          /* its refusal is a problem document */
     uint64_t       heard;             /* ms: when the last byte came */
 
     uint8_t       *buf;               /* of the body, not taken yet */

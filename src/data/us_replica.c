@@ -304,7 +304,9 @@ us_replica_connect(us_replica_t *r)
         return us_replica_fail(r, "%s", p->error);
     }
 
-    if (p->status == 410 && r->begun) {
+    /* 410 without a problem document is a proxy's */
+
+    if (p->status == 410 && p->detail && r->begun) {
         r->anew = 1;
         us_job_say(r->job, US_SAY_WARN, "the primary \"%s\" does not go on "
                    "from here, all is fetched anew: %s", primary->name,
