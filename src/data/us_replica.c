@@ -42,7 +42,6 @@ struct us_replica_s {
     us_place_t        at;             /* what was read */
     unsigned          begun:1;        /* at is valid */
     unsigned          bulk:1;         /* the store is being built */
-    unsigned          small:1;        /* it has no room: all is only counted */
     unsigned          aimed:1;        /* target is known */
     unsigned          anew:1;         /* the store is to be emptied */
     unsigned          talked:1;       /* this connection has brought a frame */
@@ -238,7 +237,6 @@ us_replica_prepare(us_replica_t *r)
         us_replica_close(r);
         r->begun = 0;
         r->bulk = 0;
-        r->small = 0;
         r->aimed = 0;
         r->lsn = 0;
         r->ids = 0;
@@ -607,7 +605,6 @@ us_replica_apply(us_replica_t *r, const uint8_t *p, size_t len)
         /* while it is built, the rest is counted; else it is built again */
 
         if (r->bulk) {
-            r->small = 1;
             return 0;
         }
 
