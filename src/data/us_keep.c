@@ -135,9 +135,10 @@ us_declare_job(us_job_t *job)
 static int
 us_keep_due(us_life_t *l, uint64_t now)
 {
-    us_tail_t    tail;
-    us_share_t  *sh;
-    us_policy_t  p;
+    us_tail_t         tail;
+    us_share_t       *sh;
+    us_policy_t       p;
+    us_store_info_t   info;
 
     sh = l->sh;
 
@@ -160,10 +161,12 @@ us_keep_due(us_life_t *l, uint64_t now)
     }
 
     us_share_tail(sh, &tail);
+    us_store_info(l->store, &info);
 
     p.least = l->conf.snapshot;
     p.journal = tail.lsn - us_acquire(&sh->snapshot_lsn);
     p.size = us_acquire(&sh->snapshot_size);
+    p.deletes = info.deleted - us_acquire(&sh->snapshot_deleted);
 
     return us_policy_due(&p);
 }
@@ -178,6 +181,7 @@ us_snapshot_job(us_job_t *job)
     us_share_t       *sh;
     us_manifest_t     m;
     us_disk_error_t   e;
+    us_store_info_t   info;
 
     l = job->life;
     sh = l->sh;
@@ -189,11 +193,14 @@ us_snapshot_job(us_job_t *job)
         return;
     }
 
+    us_store_info(k.store, &info);
+
     rc = us_data_snapshot(k.store, l->dirfd, us_snapshot_wait, &k, &m, &e);
 
     us_store_close(k.store);
 
     if (rc == 0) {
+        us_release(&sh->snapshot_deleted, info.deleted);
         us_snapshot_done(job, &m);
         return;
     }

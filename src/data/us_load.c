@@ -53,6 +53,7 @@ typedef struct {
     us_store_t       *store;
     us_recovery_t     recovery;
     int               own;            /* the directory is ours */
+    int               past;           /* the snapshot has been applied */
 } us_load_t;
 
 
@@ -64,6 +65,7 @@ static void us_load_follow(us_load_t *ld);
 static us_recovery_rc_t us_load_open(us_load_t *ld);
 static void us_load_run(us_load_t *ld);
 static int us_load_apply(void *data, const uint8_t *p, size_t len);
+static void us_load_past(us_load_t *ld);
 static void us_load_small(us_load_t *ld);
 static void us_load_failed(us_load_t *ld, us_life_state_t state);
 static int us_load_passing(us_load_t *ld);
@@ -262,6 +264,7 @@ us_load_follow(us_load_t *ld)
     r->started = 1;
     r->lsn = us_acquire(&sh->load_lsn);
     r->ids = us_acquire(&sh->load_ids);
+    ld->past = 1;
 
     us_load_run(ld);
 }
@@ -314,6 +317,8 @@ us_load_run(us_load_t *ld)
     if (rc == US_RECOVERY_STOP) {
         return;
     }
+
+    us_load_past(ld);
 
     us_release(&sh->load_lsn, r->lsn);
     us_release(&sh->load_ids, r->ids);
@@ -370,6 +375,10 @@ us_load_apply(void *data, const uint8_t *p, size_t len)
         return US_RECOVERY_STOP;
     }
 
+    if (ld->recovery.started) {
+        us_load_past(ld);
+    }
+
     /* while FOLLOWING, requests read the store: it takes the lock */
 
     rc = us_data_apply(ld->store, p, len);
@@ -377,6 +386,21 @@ us_load_apply(void *data, const uint8_t *p, size_t len)
     us_release(&l->sh->load_done, ld->recovery.done);
 
     return rc;
+}
+
+
+/* once, between the snapshot and the journal: us_policy.h counts from there */
+
+static void
+us_load_past(us_load_t *ld)
+{
+    us_store_info_t  info;
+
+    if (!ld->past) {
+        ld->past = 1;
+        us_store_info(ld->store, &info);
+        us_release(&ld->l->sh->snapshot_deleted, info.deleted);
+    }
 }
 
 

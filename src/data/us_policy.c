@@ -12,5 +12,9 @@
 int
 us_policy_due(const us_policy_t *p)
 {
-    return p->journal >= p->least && p->journal * US_POLICY_SHARE >= p->size;
+    uint64_t  weight;
+
+    weight = p->journal + p->deletes * US_POLICY_DELETE;
+
+    return weight >= p->least && weight * US_POLICY_SHARE >= p->size;
 }

@@ -11,8 +11,8 @@
  *
  * With the default option a start replays at most 12 MiB, or a twelfth of a
  * snapshot of more than 144 MiB, and what is added while the snapshot is being
- * written.  `make bench-durability` measures that; docs/decisions/durability.md
- * has the figures of other shares.
+ * written; of deletes, half as much.  `make bench-durability` measures that;
+ * docs/decisions/durability.md has the figures of other shares.
  */
 
 
@@ -24,12 +24,19 @@
 
 
 /* a snapshot is due when the journal has one byte for so many of the last */
-#define US_POLICY_SHARE  12
+#define US_POLICY_SHARE   12
+
+/*
+ * A delete costs a start as much as so many bytes of added URLs, beside its
+ * own: its record is somewhere in the log.
+ */
+#define US_POLICY_DELETE  6
 
 typedef struct {
     uint64_t          least;          /* option snapshot=, bytes */
     uint64_t          journal;        /* bytes past the last snapshot */
     uint64_t          size;           /* bytes of its file, or 0 */
+    uint64_t          deletes;        /* in these bytes of the journal */
 } us_policy_t;
 
 

@@ -146,6 +146,7 @@ typedef struct {
 
     uint64_t          snapshot_lsn;
     uint64_t          snapshot_size;  /* of its file */
+    uint64_t          snapshot_deleted;   /* ids in it, or fewer */
     uint64_t          snapshot_next;  /* ms: not before */
     uint64_t          snapshot_now;   /* to repair the disk */
     uint64_t          scrub_next;     /* ms */

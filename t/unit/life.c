@@ -544,6 +544,56 @@ test_sync_doubt_ends(void **state)
 }
 
 
+/* the deletes past a snapshot are those of its journal, also after a start */
+
+static void
+test_snapshot_deletes(void **state)
+{
+    int        was;
+    proc_t    *p;
+    uint64_t   id, lsn;
+
+    world.conf.snapshot = 1000000;
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+
+    (void) add_some(p, 0, 200);
+
+    for (id = 0; id < 30; id++) {
+        assert_int_equal(us_store_delete(p->l.store, id, &was, &lsn), US_OK);
+    }
+
+    us_release(&world.sh->snapshot_now, 1);
+    pass(1500);
+    assert_int_equal(world.sh->snapshots, 1);
+    assert_int_equal(world.sh->snapshot_deleted, 30);
+
+    for (id = 30; id < 50; id++) {
+        assert_int_equal(us_store_delete(p->l.store, id, &was, &lsn), US_OK);
+    }
+
+    pass(1500);
+    p = restart();
+    assert_int_equal(world.sh->snapshot_deleted, 0);
+    pass(1500);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_int_equal(world.sh->snapshot_deleted, 30);
+    assert_int_equal(world.sh->snapshots, 0);
+
+    /* a journal of deletes is due when one of adds is not */
+
+    p->l.conf.snapshot = 1000;
+
+    for (id = 50; id < 200; id++) {
+        assert_int_equal(us_store_delete(p->l.store, id, &was, &lsn), US_OK);
+    }
+
+    pass(1500);
+    assert_int_equal(world.sh->snapshots, 1);
+    assert_int_equal(world.sh->snapshot_deleted, 200);
+}
+
+
 /* the keeper's snapshot waits for the syncer, and makes no sync of its own */
 
 static void
@@ -1861,6 +1911,7 @@ main(int argc, char **argv)
         test(test_sync_swallowed_no_direct),
         test(test_sync_told_elsewhere),
         test(test_sync_doubt_ends),
+        test(test_snapshot_deletes),
         test(test_snapshot_syncs),
         test(test_roles),
         test(test_emptying),

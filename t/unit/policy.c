@@ -21,7 +21,7 @@
 static int
 due(uint64_t least, uint64_t journal, uint64_t size)
 {
-    us_policy_t  p = { least, journal, size };
+    us_policy_t  p = { least, journal, size, 0 };
 
     return us_policy_due(&p);
 }
@@ -47,12 +47,29 @@ twelfth(void **state)
 }
 
 
+/* of deletes, which are 6 bytes, half as much */
+
+static void
+deletes(void **state)
+{
+    us_policy_t  p = { 12 * MB, 6 * MB, 144 * MB, MB - 1 };
+
+    assert_false(us_policy_due(&p));
+    p.deletes = MB;
+    assert_true(us_policy_due(&p));
+
+    p.size = 145 * MB;
+    assert_false(us_policy_due(&p));
+}
+
+
 int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(least),
         cmocka_unit_test(twelfth),
+        cmocka_unit_test(deletes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
