@@ -258,6 +258,7 @@ exit if !$restart;
 
 use constant LEAST => 12 * 1024 * 1024;       # snapshot=
 use constant SHARE => 12;                     # src/data/us_policy.h
+use constant DELETE => 6;
 
 my $t = server('2g', 'path=%%DIR%%/data');
 my $data = "$t->{dir}/data";
@@ -348,11 +349,13 @@ my ($deleted, $urls_now) = (0, $t->get('/stats')->json->{urls});
 $due = due(map { -s } glob "$data/snapshot.*");
 $replay = 0;
 
-while ($replay < 0.99 * $due && $deleted < $urls_now / 2) {
+while ($replay + DELETE * $deleted < 0.97 * $due) {
     remove($t->port, map { int rand $urls_now } 1 .. 1000) for 1 .. 20;
     $deleted += 20_000;
     $replay = $t->get('/stats')->json->{replay_bytes};
 }
+
+die 'the snapshot came before it was due' if $replay < 2 * $deleted;
 
 printf "%.1f MB of journal past the snapshot, most of it some %d deletes\n",
     $replay / 2**20, $deleted;
