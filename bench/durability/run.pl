@@ -349,7 +349,9 @@ my ($deleted, $urls_now) = (0, $t->get('/stats')->json->{urls});
 $due = due(map { -s } glob "$data/snapshot.*");
 $replay = 0;
 
-while ($replay + DELETE * $deleted < 0.97 * $due) {
+while ($replay + DELETE * $deleted < 0.97 * $due
+    && $deleted < $urls_now / 2)
+{
     remove($t->port, map { int rand $urls_now } 1 .. 1000) for 1 .. 20;
     $deleted += 20_000;
     $replay = $t->get('/stats')->json->{replay_bytes};
@@ -379,7 +381,7 @@ sub due
 }
 
 
-# deletes ids, all requests in one piece
+# deletes ids; so many requests at once fit into the server's first buffer
 
 sub remove
 {
@@ -387,16 +389,17 @@ sub remove
 
     my $sock = IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port")
         or die "connect: $!";
-    my ($answers, $rest) = (0, '');
 
-    print $sock join '', map { "DELETE /url/$_ HTTP/1.1\r\nHost: a\r\n\r\n" }
-        @ids;
+    while (my @some = splice @ids, 0, 20) {
+        my ($answers, $rest) = (0, '');
 
-    while ($answers < @ids) {
-        sysread $sock, $rest, 65536, length $rest or die 'a delete fails';
-        $answers += () = $rest =~ m{HTTP/1\.1 \d}g;
-        $rest = substr $rest, -9;
-        $rest =~ s{.*HTTP/1\.1 \d}{}s;
+        print $sock join '',
+            map { "DELETE /url/$_ HTTP/1.1\r\nHost: a\r\n\r\n" } @some;
+
+        while ($answers < @some) {
+            sysread $sock, $rest, 65536, length $rest or die 'a delete fails';
+            $answers = () = $rest =~ m{HTTP/1\.1 \d}g;
+        }
     }
 }
 
