@@ -239,7 +239,9 @@ walk_open(walk_t *w, us_segment_kind_t kind)
         || memcmp(file, kind == US_SEGMENT_JOURNAL ? "USJRNL\r\n"
                                                    : "USSNAP\r\n", 8) != 0
         || us_crc32c_table(0, file, 60) != us_get32(file + 60)
-        || us_get32(file + 8) != 1 || memcmp(file + 16, uuid, 16) != 0
+        || us_get32(file + 8) == 0
+        || us_get32(file + 8) > (kind == US_SEGMENT_JOURNAL ? 1 : 2)
+        || memcmp(file + 16, uuid, 16) != 0
         || (kind == US_SEGMENT_JOURNAL && us_get64(file + 40) != 0))
     {
         return 0;
@@ -394,7 +396,11 @@ apply(void *data, const uint8_t *p, size_t len)
 {
     applied_t *a = data;
 
-    if (len > payload_len - a->len || memcmp(payload + a->len, p, len) != 0) {
+    /* the end of the files is NULL, 0 */
+
+    if (len > payload_len - a->len
+        || (len && memcmp(payload + a->len, p, len) != 0))
+    {
         a->wrong = 1;
         return -1;
     }
