@@ -130,6 +130,51 @@ is(ask("seen http://127.0.0.1:$port/late", "http://a.test/x\n"),
     "0\tseen\thttp://www.a.test/x\n0\n", 'asks again after 503');
 waitpid $child, 0;
 
+# a 503 in mid-batch, which is not kept: what the next try has seen may be this
+# command's; as after a reply that was lost and not kept
+
+my $mixed = "0\tseen\thttp://a/\n1\tnew\thttp://b/\n";
+my $both = "http://a/\nhttp://b/\n";
+
+for (["503 x\r\n\r\n{\"processed\":1}", '', $mixed, 1],
+    ["503 x\r\n\r\n{\"processed\":1}", '--new', $both, 1],
+    ["503 x\r\n\r\n{\"processed\":0}", '--new', "http://b/\n", 0],
+    ["503 x\r\n\r\n{\"status\":503}", '--new', "http://b/\n", 0],
+    ['200', '--new', $both, 1])
+{
+    my ($first, $option, $out, $unsure) = @$_;
+
+    my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+    my $at = '127.0.0.1:' . $server->sockport;
+
+    $child = fork() // die "fork: $!";
+
+    if ($child == 0) {
+        alarm 30;
+
+        for my $answer ("HTTP/1.1 $first",
+            "HTTP/1.1 200 OK\r\nIdempotency-Status: kept\r\n\r\n$mixed")
+        {
+            my $from = $server->accept;
+            my $request = '';
+
+            sysread $from, $request, 65536, length $request
+                until $request =~ /\r\n\r\n.*b\/\n\z/s;
+            print $from $answer;
+            close $from;
+        }
+
+        POSIX::_exit(0);
+    }
+
+    my $said = $unsure ? "urlstore: $at/add: 1 lines are \"seen\" after a try "
+        . "whose answer was lost, which may have added them\n" : '';
+
+    is(ask("add $option http://$at", $both), "${out}0\n$said",
+        "unsure, $option, " . $first =~ s/\W+/ /gr);
+    waitpid $child, 0;
+}
+
 # a reply that is lost on its way: asked again, with the same key, and answered
 # as the first try
 

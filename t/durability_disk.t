@@ -50,6 +50,7 @@ for my $err (5, 28) {
     my $a = $t->add($lines, 100 * $err, 100);
     is($a->{status}, 503, "errno $err: an add is refused");
     like($a->json->{detail}, qr/journal.*\($err: /, 'with the reason');
+    is($a->json->{processed}, 100, 'and what was applied');
     is($a->{headers}{'retry-after'}, 1, 'and when to come again');
     is($t->get('/health?write=1')->{status}, 503, 'not writable');
     is($t->get('/health')->{status}, 200, 'but healthy');
@@ -88,6 +89,7 @@ $t->disk('sync 5');
 my $a = $t->add($lines, 1000, 10);
 is($a->{status}, 503, 'not durable: refused');
 like($a->json->{detail}, qr/read-only until a restart.*fdatasync/, 'says why');
+is($a->json->{processed}, 10, 'and what was applied');
 $t->disk('');
 sleep 0.5;
 is($t->add($lines, 2000, 10)->{status}, 503, 'it stays read-only');

@@ -39,6 +39,9 @@ const (
 var retried = map[int]bool{408: true, 425: true, 429: true, 500: true, 502: true,
 	503: true, 504: true}
 
+// refusals that can come after a change; 503 and 429 come before any
+var unknown = map[int]bool{408: true, 500: true, 502: true, 504: true}
+
 // NoAnswer says that no whole answer came: refused, cut off, timed out, or not
 // readable. The service may have applied the request.
 type NoAnswer struct {
@@ -73,6 +76,15 @@ func (e *Problem) Error() string {
 func (e *Problem) processed() float64 {
 	n, _ := e.Document["processed"].(float64)
 	return n
+}
+
+// applied reports whether the request may have changed the store: the service
+// says that it did, or did not say, as a proxy that waits in vain.
+func (e *Problem) applied() bool {
+	if _, known := e.Document["processed"]; known {
+		return e.processed() > 0
+	}
+	return unknown[e.Status]
 }
 
 // outcome is how an exchange went: how many tries, and whether a lost one may
@@ -125,6 +137,9 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 			}
 			if p.RetryAfter != nil {
 				after = *p.RetryAfter
+			}
+			if p.applied() {
+				lost++
 			}
 			fault = p
 		}

@@ -65,6 +65,8 @@ public final class UrlStore {
 
     private static final Set<Integer> RETRIED =
         Set.of(408, 425, 429, 500, 502, 503, 504);
+    /** Refusals that can come after a change; 503 and 429 come before any. */
+    private static final Set<Integer> UNKNOWN = Set.of(408, 500, 502, 504);
     private static final double BACKOFF = 0.1;
     private static final double BACKOFF_MAX = 5;
     private static final int GZIP_FROM = 1024;
@@ -420,6 +422,18 @@ public final class UrlStore {
             this.status = status;
             this.document = document;
             this.retryAfter = retryAfter;
+        }
+
+        /**
+         * Whether the request may have changed the store: the service says
+         * that it did, or did not say, as a proxy that waits in vain.
+         */
+        private boolean applied()
+        {
+            Object n = document.get("processed");
+
+            return n instanceof Long ? (Long) n > 0
+                : UNKNOWN.contains(status);
         }
     }
 
@@ -1044,7 +1058,10 @@ public final class UrlStore {
 
                 after = reply.headers.firstValue("Retry-After")
                     .map(UrlStore::retryAfter).orElse(null);
-                fault = new Problem(reply.status, document(reply), after);
+                Problem problem =
+                    new Problem(reply.status, document(reply), after);
+                lost += problem.applied() ? 1 : 0;
+                fault = problem;
 
             } catch (IOException | RuntimeException e) {
                 fault = new NoAnswer(method + " " + path + ": " + e, e);

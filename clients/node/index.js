@@ -25,6 +25,9 @@ const { setTimeout: sleep } = require("node:timers/promises");
 const zlib = require("node:zlib");
 
 const RETRIED = new Set([408, 425, 429, 500, 502, 503, 504]);
+
+// refusals that can come after a change; 503 and 429 come before any
+const UNKNOWN = new Set([408, 500, 502, 504]);
 const BACKOFF = 0.1;
 const BACKOFF_MAX = 5;
 const GZIP_FROM = 1024;
@@ -600,6 +603,7 @@ class Store {
             } else {
                 after = retryAfter(got.headers["retry-after"]);
                 fault = new Problem(got.status, problem(got), after);
+                lost += applied(fault);
 
                 if (!RETRIED.has(got.status) && after === null) {
                     fault.tries = tries;
@@ -803,6 +807,15 @@ function problem(reply) {
     } catch {
         return {};
     }
+}
+
+
+// whether a refused request may have changed the store: the service says that
+// it did, or did not say, as a proxy that waits in vain
+
+function applied({ status, document }) {
+    return document.processed === undefined ? UNKNOWN.has(status)
+        : document.processed > 0;
 }
 
 

@@ -42,6 +42,7 @@ struct us_ask_s {
     int                    (*batch)(us_ask_t *a);
 
     us_client_t              client;
+    unsigned                 unsure;  /* lines that a lost try may have added */
     us_embed_t              *embed;
     us_cli_data_t            data;
     us_store_t              *store;
@@ -648,6 +649,15 @@ us_ask_service(us_ask_t *a)
         us_ask_answer(a, us_ask_next(&body));
     }
 
+    if (a->unsure) {
+        (void) fflush(stdout);
+        fprintf(stderr, "urlstore: %s:%s%s%s: %u lines are \"seen\" after a "
+                "try whose answer was lost, which may have added them\n",
+                a->client.host, a->client.port, a->client.path, a->endpoint,
+                a->unsure);
+        a->unsure = 0;
+    }
+
     if (i != a->n) {
         fprintf(stderr, "urlstore: %s:%s%s%s: %u answers to %u lines\n",
                 a->client.host, a->client.port, a->client.path, a->endpoint,
@@ -672,6 +682,7 @@ us_ask_is(us_str_t word, const char *status)
 static void
 us_ask_answer(us_ask_t *a, us_str_t line)
 {
+    int       unsure;
     us_str_t  word, rest;
 
     rest = line;
@@ -711,7 +722,11 @@ us_ask_answer(us_ask_t *a, us_str_t line)
             a->code = US_CLI_REFUSED;
         }
 
-        if (a->only && !us_ask_is(word, a->only)
+        unsure = a->client.unsure && a->command == &us_cli_add
+                 && us_ask_is(word, "seen");
+        a->unsure += unsure;
+
+        if (a->only && !us_ask_is(word, a->only) && !unsure
             && !(us_ask_is(word, "due") && a->command == &us_cli_add))
         {
             return;

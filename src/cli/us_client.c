@@ -233,9 +233,9 @@ us_client_receive(us_client_t *c, int fd)
 }
 
 
-/* the number of a header of the answer, which has been read; or -1 */
+/* the value of a header of the answer, which has been read; or NULL */
 
-static long
+static const char *
 us_client_header(const us_client_t *c, const char *end, const char *name)
 {
     const char  *line;
@@ -247,11 +247,26 @@ us_client_header(const us_client_t *c, const char *end, const char *name)
         if (strncasecmp(line + 1, name, strlen(name)) == 0
             && line[1 + strlen(name)] == ':')
         {
-            return strtol(line + 2 + strlen(name), NULL, 10);
+            line += 2 + strlen(name);
+
+            return line + strspn(line, " ");
         }
     }
 
-    return -1;
+    return NULL;
+}
+
+
+/* the number of a header, or -1 */
+
+static long
+us_client_number(const us_client_t *c, const char *end, const char *name)
+{
+    const char  *value;
+
+    value = us_client_header(c, end, name);
+
+    return value ? strtol(value, NULL, 10) : -1;
 }
 
 
@@ -263,9 +278,10 @@ us_client_header(const us_client_t *c, const char *end, const char *name)
 static int
 us_client_read(us_client_t *c, long *retry)
 {
-    int    status;
-    char  *end;
-    long   length;
+    int          status;
+    char        *end;
+    long         length;
+    const char  *kept;
 
     if (c->len == 0) {
         (void) us_client_fail(c, "%s:%s: the connection was closed without "
@@ -286,8 +302,10 @@ us_client_read(us_client_t *c, long *retry)
         return US_CLIENT_LOST;
     }
 
-    length = us_client_header(c, end, "Content-Length");
-    *retry = us_client_header(c, end, "Retry-After");
+    length = us_client_number(c, end, "Content-Length");
+    *retry = us_client_number(c, end, "Retry-After");
+    kept = us_client_header(c, end, "Idempotency-Status");
+    c->replayed = kept && strncmp(kept, "replayed", 8) == 0;
 
     c->len -= (uint8_t *) end + 4 - c->reply;
     memmove(c->reply, end + 4, c->len + 1);
@@ -320,6 +338,19 @@ us_client_problem(us_client_t *c, const char *endpoint, int status)
 
     return us_client_fail(c, "%s:%s%s%s: %d: %.*s", c->host, c->port, c->path,
                           endpoint, status, (int) (p - from), from);
+}
+
+
+/* whether the service says that it has applied a part of what it refuses */
+
+static int
+us_client_applied(const us_client_t *c)
+{
+    const char  *n;
+
+    n = strstr((char *) c->reply, "\"processed\":");
+
+    return n && strtoul(n + 12, NULL, 10) > 0;
 }
 
 
@@ -402,9 +433,10 @@ us_client_again(int status)
 int
 us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 {
-    int     status, connected, before;
-    long    retry;
-    time_t  end;
+    int       status, connected, before;
+    long      retry;
+    time_t    end;
+    unsigned  lost;
 
     if (us_client_key(c) == -1) {
         return -1;
@@ -412,14 +444,20 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 
     end = time(NULL) + US_CLIENT_PATIENCE;
     before = 0;
+    lost = 0;
+    c->unsure = 0;
 
     for ( ;; ) {
         connected = 0;
         status = us_client_try(c, endpoint, body, &retry, &connected);
 
         if (status == 200) {
+            c->unsure = lost > c->replayed;
             return 0;
         }
+
+        lost += status == US_CLIENT_LOST
+                || (status > 0 && us_client_applied(c));
 
         if (status > 0 && (!us_client_again(status) || time(NULL) >= end)) {
             return us_client_problem(c, endpoint, status);

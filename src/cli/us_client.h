@@ -21,6 +21,8 @@ typedef struct {
     char        path[1024];           /* of the store, without a final slash */
 
     char        key[40];              /* Idempotency-Key, of all tries */
+    unsigned    replayed:1;           /* the answer was kept for a try before */
+    unsigned    unsure:1;             /* see us_client_post() */
     uint8_t    *reply;                /* the body of the last answer */
     size_t      len;
     size_t      size;
@@ -39,7 +41,8 @@ void us_client_free(us_client_t *c);
  * POSTs lines to an endpoint.  Tries again while the service answers that a
  * retry can help, and when its answer is lost; with the same Idempotency-Key,
  * so that the lines are added once.  0 with the lines of the answer in
- * c->reply, or -1 with error.
+ * c->reply, or -1 with error.  c->unsure: the service has not kept what it
+ * answered to an earlier try, which may have added what is now "seen".
  */
 int us_client_post(us_client_t *c, const char *endpoint, us_str_t body);
 

@@ -55,13 +55,13 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         ctx->top = ngx_max(ctx->top, e->item->id + 1);
     }
 
-    if (batch->processed == 0) {
+    if (ctx->processed == 0) {
         batch->first = answer;
         batch->refusal = e->refusal;
     }
 
     if (!batch->answers.only_new || us_answer_fetch(answer)
-        || batch->processed == 0)
+        || ctx->processed == 0)
     {
         if (ngx_http_urlstore_answer_record(batch, e, answer) != NGX_OK) {
             return ngx_http_urlstore_fault(batch->r,
@@ -71,7 +71,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
     }
 
     batch->answers.counts[answer]++;
-    batch->processed++;
+    ctx->processed++;
 
     size = ngx_http_urlstore_out_size(&batch->records);
 
@@ -204,7 +204,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     }
 
     rec.id = ngx_http_urlstore_answer_id(e, answer);
-    rec.index = batch->processed;
+    rec.index = batch->ctx->processed;
     rec.ref_len = e->ref.len;
     rec.answer = answer;
     rec.claimed = us_answer_known(answer) ? e->item->claimed : 0;
@@ -214,7 +214,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     p = text;
 
     if (batch->answers.brief && batch->ctx->format == US_FORMAT_TEXT
-        && batch->processed)
+        && batch->ctx->processed)
     {
         rec.text = US_ANSWER_NO_TEXT;
 
@@ -234,7 +234,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
             || answer == US_ANSWER_CLAIMED)
         {
             rec.text = US_ANSWER_LOOK_UP;
-            batch->long_reply |= (batch->processed != 0);
+            batch->long_reply |= (batch->ctx->processed != 0);
         }
 
     } else if (rec.id != US_STORE_NO_ID && batch->ctx->zone->store

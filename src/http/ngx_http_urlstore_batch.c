@@ -491,7 +491,7 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 
     batch->answers.single = batch->query
                             || (ngx_http_urlstore_body_input(ctx)->single
-                                && batch->processed == 1);
+                                && ctx->processed == 1);
 
     if (batch->items == 0) {
         ngx_http_urlstore_batch_format(batch);
@@ -529,13 +529,13 @@ ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
         return batch->end;
     }
 
-    ngx_sprintf(extra, "\"processed\":%ui%Z", batch->processed);
+    ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
 
     if (batch->end == NGX_HTTP_SERVICE_UNAVAILABLE) {
         return ngx_http_urlstore_unready(r, ctx->zone, (char *) extra);
     }
 
-    if (batch->processed == 0 || !ctx->wrote) {
+    if (ctx->processed == 0 || !ctx->wrote) {
         return ngx_http_urlstore_problem(r, batch->end, (char *) extra, "%V",
                                          &ctx->fault);
     }

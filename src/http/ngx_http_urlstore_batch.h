@@ -118,7 +118,6 @@ typedef struct {
     ngx_http_urlstore_group_t      *queue;        /* wait for the ring */
 
     /* answers */
-    ngx_uint_t                      processed;
     us_answers_t                    answers;      /* format, counts */
     us_answer_t                     first;        /* that of a single one */
     us_refusal_t                    refusal;      /* of the first */

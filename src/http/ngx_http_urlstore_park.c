@@ -408,6 +408,7 @@ ngx_http_urlstore_park_wake(ngx_http_urlstore_persist_t *p)
 static ngx_int_t
 ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
 {
+    u_char                    extra[64];
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -427,5 +428,13 @@ ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
     ngx_str_null(&ctx->status_name);
     ngx_str_null(&ctx->url);
 
-    return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+    if (!ctx->wrote) {
+        return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+    }
+
+    /* what the disk does not have yet is in the store, and stays there */
+
+    ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
+
+    return ngx_http_urlstore_unready(r, ctx->zone, (char *) extra);
 }

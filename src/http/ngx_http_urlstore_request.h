@@ -94,6 +94,7 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        partial:1;    /* begun while loading */
     uint64_t                        top;          /* its ids are below */
     ngx_uint_t                      generation;   /* of the data, at first */
+    ngx_uint_t                      processed;    /* items, so far */
 
     /* the reply */
     unsigned                        replied:1;    /* it is ours */

@@ -396,6 +396,7 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
 
     case US_OK:
         ctx->wrote = 1;
+        ctx->processed = 1;
         ctx->status = NGX_HTTP_NO_CONTENT;
 
         return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);

@@ -29,6 +29,10 @@ class NoAnswer(UrlStoreError):
     """
 
 
+# refusals that can come after a change; 503 and 429 come before any
+UNKNOWN = frozenset((408, 500, 502, 504))
+
+
 class Problem(UrlStoreError):
     """The service refused the request.
 
@@ -59,3 +63,11 @@ class Problem(UrlStoreError):
         """How many items of the batch were applied before the fault."""
         n = self.document.get("processed", 0)
         return n if isinstance(n, int) else 0
+
+    @property
+    def applied(self) -> bool:
+        """Whether the request may have changed the store: the service says
+        that it did, or did not say, as a proxy that waits in vain."""
+        if "processed" in self.document:
+            return self.processed > 0
+        return self.status in UNKNOWN

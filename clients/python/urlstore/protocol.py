@@ -163,6 +163,7 @@ class Core:
                 else:
                     after = retry_after(got.headers.get("retry-after"))
                     fault = Problem(got.status, document(got), after)
+                    lost += fault.applied
                     if got.status not in RETRIED and after is None:
                         fault.tries = tries
                         raise fault
