@@ -31,7 +31,6 @@
 static us_recovery_rc_t us_recovery_snapshot(us_recovery_t *r);
 static us_recovery_rc_t us_recovery_journal(us_recovery_t *r,
     const us_dir_t *dir, int owner);
-static void us_recovery_tail(us_recovery_t *r, const us_reader_t *reader);
 static us_read_t us_recovery_next(us_recovery_t *r, us_reader_t *reader,
     const char *name, uint32_t prev, int settle);
 static us_recovery_rc_t us_recovery_ended(us_recovery_t *r,
@@ -291,7 +290,10 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
             rc = us_recovery_segment(r, &reader, &end);
         }
 
-        us_recovery_tail(r, &reader);
+        /* a writer would go on where the reader has come to */
+
+        r->tail.segment = reader.head.lsn;
+        us_reader_tail(&reader, &r->tail);
         prev = reader.crc;
 
         if (rc == US_RECOVERY_OK) {
@@ -317,21 +319,6 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
             return rc;
         }
     }
-}
-
-
-/* a writer would go on where the reader has come to */
-
-static void
-us_recovery_tail(us_recovery_t *r, const us_reader_t *reader)
-{
-    r->tail.segment = reader->head.lsn;
-    r->tail.offset = reader->offset;
-    r->tail.blocks = reader->blocks;
-    r->tail.lsn = reader->lsn;
-    r->tail.ids = reader->ids;
-    r->tail.crc = reader->crc;
-    r->tail.seed = reader->head.crc;
 }
 
 

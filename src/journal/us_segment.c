@@ -409,14 +409,25 @@ us_reader_take(us_reader_t *r, const uint8_t *p, size_t len, us_block_t *b,
 
 
 void
-us_reader_resume(us_reader_t *r, uint64_t offset, uint64_t lsn, uint64_t ids,
-    uint64_t blocks, uint32_t crc)
+us_reader_tail(const us_reader_t *r, us_tail_t *tail)
 {
-    r->offset = offset;
-    r->lsn = lsn;
-    r->ids = ids;
-    r->blocks = blocks;
-    r->crc = crc;
+    tail->offset = r->offset;
+    tail->blocks = r->blocks;
+    tail->lsn = r->lsn;
+    tail->ids = r->ids;
+    tail->crc = r->crc;
+    tail->seed = r->head.crc;
+}
+
+
+void
+us_reader_resume(us_reader_t *r, const us_tail_t *tail)
+{
+    r->offset = tail->offset;
+    r->blocks = tail->blocks;
+    r->lsn = tail->lsn;
+    r->ids = tail->ids;
+    r->crc = tail->crc;
     r->buf_len = 0;
 }
 

@@ -136,6 +136,23 @@ int us_segment_parse_name(const char *name, us_segment_kind_t kind,
 
 
 /*
+ * A place in a file: the next block begins there.  The tail of a journal is the
+ * place at which the next writer appends.
+ */
+
+typedef struct {
+    uint64_t           segment;       /* its first LSN */
+    uint64_t           offset;        /* 0: the segment is to be made */
+    uint64_t           blocks;        /* in it */
+    uint64_t           lsn;           /* all below is written */
+    uint64_t           ids;           /* given below lsn */
+    uint32_t           crc;           /* of the last block */
+    uint32_t           seed;          /* of the segment's header */
+    uint64_t           renewed;       /* times: see us_writer_renew() */
+} us_tail_t;
+
+
+/*
  * Reads one file block by block and checks all of the above.  The next block
  * must begin at offset, with lsn, ids and crc.
  */
@@ -183,12 +200,11 @@ void us_reader_close(us_reader_t *r);
 /* US_READ_BLOCK: p is valid until the next call */
 us_read_t us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p);
 
-/*
- * Goes on at a place that another reader of the same file has reached.  The
- * next block must begin there.
- */
-void us_reader_resume(us_reader_t *r, uint64_t offset, uint64_t lsn,
-    uint64_t ids, uint64_t blocks, uint32_t crc);
+/* sets the place that the reader has reached: all but segment and renewed */
+void us_reader_tail(const us_reader_t *r, us_tail_t *tail);
+
+/* goes on at a place that another reader of the same file has reached */
+void us_reader_resume(us_reader_t *r, const us_tail_t *tail);
 
 /*
  * The same checks without a file (r->fd is -1), of bytes that come from

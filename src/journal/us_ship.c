@@ -29,7 +29,6 @@ static void us_ship_footer(us_ship_t *s, const uint8_t *p);
 static int us_ship_final(us_ship_t *s, const us_tail_t *tail);
 static us_ship_rc_t us_ship_wait(us_ship_t *s);
 static us_ship_rc_t us_ship_gone(us_ship_t *s, const char *what);
-static void us_ship_moved(us_ship_t *s);
 
 
 us_ship_rc_t
@@ -176,7 +175,7 @@ us_ship_open(us_ship_t *s, const us_tail_t *tail)
     rc = us_ship_file(s, name);
 
     if (rc == US_SHIP_OK && t->offset == US_SEGMENT_HEADER) {
-        us_ship_moved(s);
+        us_reader_tail(&s->reader, t);
     }
 
     return rc;
@@ -247,7 +246,7 @@ us_ship_segment(us_ship_t *s, const us_tail_t *tail)
     }
 
     s->at.kind = US_SEGMENT_JOURNAL;
-    us_ship_moved(s);
+    us_reader_tail(&s->reader, t);
 
     return US_SHIP_OK;
 }
@@ -285,7 +284,7 @@ us_ship_file(us_ship_t *s, const char *name)
             return us_ship_gone(s, "the file is another one");
         }
 
-        us_reader_resume(r, t->offset, t->lsn, t->ids, t->blocks, t->crc);
+        us_reader_resume(r, t);
     }
 
     return US_SHIP_OK;
@@ -324,7 +323,7 @@ us_ship_verify(us_ship_t *s, const us_tail_t *tail)
 
     rc = us_reader_next(&s->reader, &b, &p);
 
-    us_reader_resume(&s->reader, t->offset, t->lsn, t->ids, t->blocks, t->crc);
+    us_reader_resume(&s->reader, t);
 
     return rc == US_READ_BLOCK || rc == US_READ_FOOTER
            ? US_SHIP_OK : us_ship_gone(s, "the file has other bytes");
@@ -381,12 +380,12 @@ us_ship_block(us_ship_t *s, us_block_t *b, uint64_t durable,
     }
 
     if (s->at.kind == US_SEGMENT_JOURNAL && b->lsn + b->len > durable) {
-        us_reader_resume(r, t->offset, t->lsn, t->ids, t->blocks, t->crc);
+        us_reader_resume(r, t);
         return us_ship_wait(s);
     }
 
     *p -= US_BLOCK_HEADER;
-    us_ship_moved(s);
+    us_reader_tail(r, t);
 
     return US_SHIP_OK;
 }
@@ -423,22 +422,4 @@ us_ship_gone(us_ship_t *s, const char *what)
     us_disk_fail(&s->error, 0, "%s: LSN %" PRIu64, what, s->at.tail.lsn);
 
     return US_SHIP_GONE;
-}
-
-
-static void
-us_ship_moved(us_ship_t *s)
-{
-    us_tail_t    *t;
-    us_reader_t  *r;
-
-    t = &s->at.tail;
-    r = &s->reader;
-
-    t->offset = r->offset;
-    t->lsn = r->lsn;
-    t->ids = r->ids;
-    t->blocks = r->blocks;
-    t->crc = r->crc;
-    t->seed = r->head.crc;
 }

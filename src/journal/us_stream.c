@@ -23,7 +23,6 @@ static ssize_t us_stream_head(us_stream_t *s, const uint8_t *p, size_t len,
 static int us_stream_begins(us_stream_t *s, us_segment_kind_t kind);
 static ssize_t us_stream_block(us_stream_t *s, const uint8_t *p, size_t len,
     us_frame_t *f, size_t *need);
-static void us_stream_moved(us_stream_t *s);
 
 
 void
@@ -330,7 +329,7 @@ us_stream_head(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
     }
 
     s->open = 1;
-    us_stream_moved(s);
+    us_reader_tail(&s->reader, &s->at.tail);
 
     return US_SEGMENT_HEADER;
 }
@@ -355,8 +354,7 @@ us_stream_begins(us_stream_t *s, us_segment_kind_t kind)
             return -1;
         }
 
-        us_reader_resume(&s->reader, t->offset, t->lsn, t->ids, t->blocks,
-                         t->crc);
+        us_reader_resume(&s->reader, t);
         return 0;
     }
 
@@ -399,12 +397,12 @@ us_stream_block(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
 
     case US_READ_BLOCK:
         f->type = US_FRAME_BLOCK;
-        us_stream_moved(s);
+        us_reader_tail(&s->reader, &s->at.tail);
         return *need;
 
     case US_READ_FOOTER:
         f->type = US_FRAME_FOOTER;
-        us_stream_moved(s);
+        us_reader_tail(&s->reader, &s->at.tail);
         s->at.tail.offset = 0;
         s->open = 0;
         return *need;
@@ -413,22 +411,4 @@ us_stream_block(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
         s->error = s->reader.error;
         return -1;
     }
-}
-
-
-static void
-us_stream_moved(us_stream_t *s)
-{
-    us_tail_t    *t;
-    us_reader_t  *r;
-
-    t = &s->at.tail;
-    r = &s->reader;
-
-    t->offset = r->offset;
-    t->lsn = r->lsn;
-    t->ids = r->ids;
-    t->blocks = r->blocks;
-    t->crc = r->crc;
-    t->seed = r->head.crc;
 }

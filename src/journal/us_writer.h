@@ -57,18 +57,6 @@
 
 
 typedef struct {
-    uint64_t           segment;       /* its first LSN */
-    uint64_t           offset;        /* 0: the segment is to be made */
-    uint64_t           blocks;        /* in it */
-    uint64_t           lsn;           /* all below is written */
-    uint64_t           ids;           /* given below lsn */
-    uint32_t           crc;           /* of the last block */
-    uint32_t           seed;          /* of the segment's header */
-    uint64_t           renewed;       /* times: see us_writer_renew() */
-} us_tail_t;
-
-
-typedef struct {
     uint8_t            uuid[16];
     char               boot[US_BOOT_ID + 1];
     uint64_t           written;
