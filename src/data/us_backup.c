@@ -173,12 +173,8 @@ us_backup_files(us_backup_t *b, uint64_t target)
         return -1;
     }
 
-    for (first = 0;
-         first + 1 < dir.nsegments && dir.segments[first + 1] <= lsn;
-         first++)
-    {
-        /* void */
-    }
+    first = us_dir_upto(&dir, lsn);
+    first = first ? first - 1 : 0;
 
     for (i = first; rc == 0 && i < dir.nsegments; i++) {
 

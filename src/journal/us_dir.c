@@ -144,6 +144,19 @@ us_dir_free(us_dir_t *dir)
 }
 
 
+size_t
+us_dir_upto(const us_dir_t *dir, uint64_t lsn)
+{
+    size_t  n;
+
+    for (n = dir->nsegments; n && dir->segments[n - 1] > lsn; n--) {
+        /* void */
+    }
+
+    return n;
+}
+
+
 /*
  * A name of ours, or of a temporary file of ours.  What an NFS client makes of
  * a file that is removed while it is open is ours as well.  A file system's

@@ -33,6 +33,9 @@ typedef struct {
 int us_dir_read(int dirfd, us_dir_t *dir, us_disk_error_t *e);
 void us_dir_free(us_dir_t *dir);
 
+/* how many segments begin at or below an LSN: the last of them contains it */
+size_t us_dir_upto(const us_dir_t *dir, uint64_t lsn);
+
 /*
  * The first name that is not one of a data directory's, or is one but not that
  * of a regular file with one name only: 1, *name (US_DIR_NAME bytes) is it; 0:

@@ -258,9 +258,7 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
     r->tail.lsn = r->lsn;
     r->tail.ids = r->ids;
 
-    for (i = dir->nsegments; i && dir->segments[i - 1] > r->lsn; i--) {
-        /* void */
-    }
+    i = us_dir_upto(dir, r->lsn);
 
     if (i == 0) {
         if (dir->nsegments) {

@@ -222,10 +222,7 @@ us_ship_segment(us_ship_t *s, const us_tail_t *tail)
                 return US_SHIP_FAILED;
             }
 
-            for (n = dir.nsegments; n && dir.segments[n - 1] > t->lsn; n--) {
-                /* void */
-            }
-
+            n = us_dir_upto(&dir, t->lsn);
             t->segment = n ? dir.segments[n - 1] : UINT64_MAX;
             us_dir_free(&dir);
         }
