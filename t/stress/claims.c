@@ -10,12 +10,9 @@
  */
 
 
-#include "us_base.h"
-#include "store/us_store.h"
+#include "stress.h"
+#include "mutex.h"
 
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
 
@@ -29,38 +26,7 @@ static void               *mem;
 static unsigned            periods;
 static uint64_t            now;
 static uint64_t            due[URLS], asked;
-static pthread_mutex_t     mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t   barrier;
-
-
-static void
-lock(void *data)
-{
-    pthread_mutex_lock(&mutex);
-}
-
-
-static void
-unlock(void *data)
-{
-    pthread_mutex_unlock(&mutex);
-}
-
-
-static const us_store_lock_t  locks = { lock, unlock, NULL };
-
-
-static uint64_t
-random64(uint64_t *seed)
-{
-    uint64_t  z;
-
-    z = *seed += 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-
-    return z ^ (z >> 31);
-}
 
 
 /* all URLs, in some order, in batches of several sizes */
@@ -73,10 +39,10 @@ ask(us_store_t *s, uint64_t *seed)
     unsigned         of[64];
     us_store_item_t  items[64];
 
-    first = random64(seed) % 3 ? 0 : random64(seed) % URLS;
+    first = stress_random(seed) % 3 ? 0 : stress_random(seed) % URLS;
 
     for (i = 0; i < URLS; i += n) {
-        n = 1 + random64(seed) % 64;
+        n = 1 + stress_random(seed) % 64;
         n = n < URLS - i ? n : URLS - i;
 
         for (k = 0; k < n; k++) {
@@ -89,10 +55,10 @@ ask(us_store_t *s, uint64_t *seed)
         us_store_add_older(s, items, n, OLDER);
 
         for (k = 0; k < n; k++) {
-            __atomic_fetch_add(&asked, 1, __ATOMIC_RELAXED);
+            stress_count(&asked);
 
             if (items[k].status == US_DUE || items[k].status == US_NEW) {
-                __atomic_fetch_add(&due[of[k]], 1, __ATOMIC_RELAXED);
+                stress_count(&due[of[k]]);
             }
         }
     }
@@ -106,7 +72,7 @@ thread(void *data)
     uint64_t     seed;
     us_store_t  *s;
 
-    s = us_store_open(mem, &locks);
+    s = us_store_open(mem, &mutex_lock);
     seed = (uintptr_t) data;
 
     for (i = 0; i < periods; i++) {

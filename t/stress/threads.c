@@ -9,8 +9,8 @@
 
 
 #include "stress.h"
+#include "mutex.h"
 
-#include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -26,24 +26,6 @@ static void             *mem;
 static stress_t         *st;
 static int               stop;
 static unsigned          learnt;
-static pthread_mutex_t   mutex = PTHREAD_MUTEX_INITIALIZER;
-
-
-static void
-lock(void *data)
-{
-    pthread_mutex_lock(&mutex);
-}
-
-
-static void
-unlock(void *data)
-{
-    pthread_mutex_unlock(&mutex);
-}
-
-
-static const us_store_lock_t  locks = { lock, unlock, NULL };
 
 
 static void *
@@ -54,7 +36,7 @@ writer(void *data)
     us_hot_t    *hot;
     us_store_t  *s;
 
-    s = stress_open(mem, &locks, st, &hot);
+    s = stress_open(mem, &mutex_lock, st, &hot);
     text = malloc(STRESS_BATCH * STRESS_URL);
     seed = (uintptr_t) data;
 
@@ -77,7 +59,7 @@ reader(void *data)
     us_hot_t    *hot;
     us_store_t  *s;
 
-    s = stress_open(mem, &locks, st, &hot);
+    s = stress_open(mem, &mutex_lock, st, &hot);
     seed = (uintptr_t) data;
 
     while (!stress_load(&stop)) {
@@ -97,7 +79,7 @@ trainer(void *data)
     us_store_t      *s;
     struct timespec  ts = { 0, 1000000 };
 
-    s = us_store_open(mem, &locks);
+    s = us_store_open(mem, &mutex_lock);
 
     while (!stress_load(&stop)) {
         if (us_store_train_due(s) && us_store_train(s, &stop)) {
@@ -124,7 +106,7 @@ journal(void *data)
     us_store_t      *s;
     struct timespec  ts = { 0, 1000000 };
 
-    s = us_store_open(mem, &locks);
+    s = us_store_open(mem, &mutex_lock);
     sum = 0;
 
     while (!stress_load(&stop)) {
@@ -191,7 +173,7 @@ main(int argc, char **argv)
         pthread_join(t[i], NULL);
     }
 
-    s = us_store_open(mem, &locks);
+    s = us_store_open(mem, &mutex_lock);
     ids = stress_verify(s, st);
     us_store_close(s);
 

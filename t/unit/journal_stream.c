@@ -365,6 +365,34 @@ test_snapshot(void **state)
 }
 
 
+/*
+ * A directory of so many groups of n operations, with a snapshot after group
+ * number `at`; sent from its beginning, as bytes that the caller frees.
+ */
+
+static uint8_t *
+sent(fake_journal_t *j, int dirfd, uint64_t limit, unsigned groups, unsigned n,
+    unsigned at, size_t *len)
+{
+    unsigned      i;
+    us_ship_rc_t  rc;
+
+    fake_create(j, dirfd, 60, limit, "1s");
+
+    for (i = 0; i < groups; i++) {
+        assert_int_equal(fake_append(j, n), 0);
+
+        if (i == at) {
+            snapshot(j);
+        }
+    }
+
+    assert_int_equal(fake_sync(j), 0);
+
+    return ship(j, NULL, &rc, len);
+}
+
+
 /* cut after every byte, the reader goes on with another stream */
 
 static void
@@ -374,24 +402,11 @@ test_cut(void **state)
     char            path[64];
     size_t          len, cut;
     uint8_t        *buf;
-    unsigned        i;
-    us_ship_rc_t    rc;
     fake_reader_t   r;
     fake_journal_t  j;
 
     dirfd = fake_mkdir(path);
-    fake_create(&j, dirfd, 60, 1500, "1s");
-
-    for (i = 0; i < 20; i++) {
-        assert_int_equal(fake_append(&j, 4), 0);
-
-        if (i == 7) {
-            snapshot(&j);
-        }
-    }
-
-    assert_int_equal(fake_sync(&j), 0);
-    buf = ship(&j, NULL, &rc, &len);
+    buf = sent(&j, dirfd, 1500, 20, 4, 7, &len);
 
     for (cut = 0; cut <= len; cut++) {
         reader_init(&r, 60);
@@ -417,24 +432,11 @@ test_changed(void **state)
     char            path[64];
     size_t          len, at;
     uint8_t        *buf;
-    unsigned        i;
-    us_ship_rc_t    rc;
     fake_reader_t   r;
     fake_journal_t  j;
 
     dirfd = fake_mkdir(path);
-    fake_create(&j, dirfd, 60, 700, "1s");
-
-    for (i = 0; i < 12; i++) {
-        assert_int_equal(fake_append(&j, 3), 0);
-
-        if (i == 5) {
-            snapshot(&j);
-        }
-    }
-
-    assert_int_equal(fake_sync(&j), 0);
-    buf = ship(&j, NULL, &rc, &len);
+    buf = sent(&j, dirfd, 700, 12, 3, 5, &len);
 
     for (at = 0; at < len; at++) {
         buf[at] ^= 1 << at % 8;

@@ -65,21 +65,6 @@ found(us_arena_t *a, uint64_t hash, uint64_t id)
 }
 
 
-static void *
-map(us_arena_t *a, size_t size)
-{
-    void  *mem;
-
-    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
-               MAP_ANONYMOUS|MAP_PRIVATE|MAP_NORESERVE, -1, 0);
-    assert_ptr_not_equal(mem, MAP_FAILED);
-    assert_int_equal(us_arena_format(a, mem, size, &zone_conf), 0);
-    us_index_format(a);
-
-    return mem;
-}
-
-
 /* takes chunks for something else, until so many are left */
 
 static void
@@ -127,6 +112,21 @@ load(us_bulk_t *b, uint64_t from, uint64_t n, unsigned merges, int sites)
 }
 
 
+/* begins with an empty index and loads n entries into it: see load() */
+
+static us_bulk_t *
+loaded(us_arena_t *a, uint64_t n, unsigned merges, int sites)
+{
+    us_bulk_t  *b;
+
+    b = us_bulk_create(a, test_hash, NULL);
+    assert_non_null(b);
+    assert_int_equal(load(b, 0, n, merges, sites), 0);
+
+    return b;
+}
+
+
 static void
 check(us_arena_t *a, uint64_t n, int sites)
 {
@@ -158,11 +158,8 @@ merges(void **state)
     for (n = 1; n < 60000; n = n * 3 + rnd(100)) {
         for (k = 1; k <= 7; k += 2) {
             test_key = rnd64();
-            mem = map(&a, ZONE);
-            b = us_bulk_create(&a, test_hash, NULL);
-            assert_non_null(b);
-
-            assert_int_equal(load(b, 0, n, k, 1), 0);
+            mem = zone_map(&a, ZONE);
+            b = loaded(&a, n, k, 1);
             check(&a, n, 1);
             assert_int_equal(us_bulk_memory(b), 0);
 
@@ -194,15 +191,13 @@ bound(void **state)
         test_key = rnd64();
         test_step = (uint64_t) 1 << rnd(6);
 
-        mem = map(&a, LARGE);
+        mem = zone_map(&a, LARGE);
         leaves = us_bulk_leaves(n);
         chunks = us_bulk_chunks(a.chunk_shift, a.head->leaf_shift, leaves, n,
                                 n * test_step);
         leave(&a, chunks);
 
-        b = us_bulk_create(&a, test_hash, NULL);
-        assert_non_null(b);
-        assert_int_equal(load(b, 0, n, k, 0), 0);
+        b = loaded(&a, n, k, 0);
         check(&a, n, 0);
         assert_true(a.head->area[US_AREA_LEAVES].n
                     + a.head->area[US_AREA_DIRECTORY].n <= chunks);
@@ -227,10 +222,8 @@ close_bound(void **state)
     test_key = 1;
     test_step = 1;
 
-    mem = map(&a, ZONE);
-    b = us_bulk_create(&a, test_hash, NULL);
-    assert_non_null(b);
-    assert_int_equal(load(b, 0, n, 1, 0), 0);
+    mem = zone_map(&a, ZONE);
+    b = loaded(&a, n, 1, 0);
 
     chunks = us_bulk_chunks(a.chunk_shift, a.head->leaf_shift,
                             us_bulk_leaves(n), n, n);
@@ -262,11 +255,8 @@ steep(void **state)
 
     for (levels = 1; levels <= 16; levels++) {
         test_key = rnd64();
-        mem = map(&a, LARGE);
-        b = us_bulk_create(&a, test_hash, NULL);
-        assert_non_null(b);
-
-        assert_int_equal(load(b, 0, n, 1, 1), 0);
+        mem = zone_map(&a, LARGE);
+        b = loaded(&a, n, 1, 1);
         assert_int_equal(us_bulk_put(b, 0, hash_of(test_key, n), n, 0), 0);
         assert_int_equal(us_bulk_put(b, 0, hash_of(~test_key, n), n, 1), 0);
         assert_int_equal(us_bulk_merge(b, n + 1, 0, n << levels), 0);
@@ -313,10 +303,8 @@ removed(void **state)
         more = k % 4 < 2 ? 0 : rnd(k % 3 ? 2000 : 60000);
         test_key = rnd64();
 
-        mem = map(&a, ZONE);
-        b = us_bulk_create(&a, test_hash, NULL);
-        assert_non_null(b);
-        assert_int_equal(load(b, 0, n, 2, 1), 0);
+        mem = zone_map(&a, ZONE);
+        b = loaded(&a, n, 2, 1);
 
         for (i = 0; i < n; i++) {
             if (i % one == 0) {
@@ -371,10 +359,8 @@ removed_in_vain(void **state)
     test_step = 1;
     n = 40000;
 
-    mem = map(&a, ZONE);
-    b = us_bulk_create(&a, test_hash, NULL);
-    assert_non_null(b);
-    assert_int_equal(load(b, 0, n, 1, 0), 0);
+    mem = zone_map(&a, ZONE);
+    b = loaded(&a, n, 1, 0);
 
     for (i = 0; i < n; i++) {
         assert_int_equal(us_bulk_put(b, 0, hash_of(~test_key, i), i,
@@ -405,10 +391,8 @@ given_back(void **state)
     test_step = 1;
     n = 50000;
 
-    mem = map(&a, ZONE);
-    b = us_bulk_create(&a, test_hash, NULL);
-    assert_non_null(b);
-    assert_int_equal(load(b, 0, n, 2, 0), 0);
+    mem = zone_map(&a, ZONE);
+    b = loaded(&a, n, 2, 0);
     before = a.head->area[US_AREA_LEAVES].n;
 
     for (i = 0; i < n; i++) {

@@ -6,26 +6,10 @@
 
 
 #include "store_zone.h"
-#include "store/us_index.h"
 #include "zone/us_log.h"
 
 
 #define HUGE_ZONE  ((size_t) 300 << 30)
-
-
-static void *
-zone_map(us_arena_t *a, size_t size)
-{
-    void  *mem;
-
-    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
-               MAP_ANONYMOUS|MAP_PRIVATE|MAP_NORESERVE, -1, 0);
-    assert_ptr_not_equal(mem, MAP_FAILED);
-    assert_int_equal(us_arena_format(a, mem, size, &zone_conf), 0);
-    us_index_format(a);
-
-    return mem;
-}
 
 
 /* a record whose bits follow from its id */

@@ -10,6 +10,7 @@
 
 
 #include "us_base.h"
+#include "store/us_index.h"
 #include "store/us_store.h"
 
 #include <setjmp.h>
@@ -76,6 +77,23 @@ zone_destroy(zone_t *z)
     us_store_close(z->store);
     munmap(z->mem, z->size);
     free(z);
+}
+
+
+/* an arena with an empty index, in memory that the caller unmaps */
+
+static inline void *
+zone_map(us_arena_t *a, size_t size)
+{
+    void  *mem;
+
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
+               MAP_ANONYMOUS|MAP_PRIVATE|MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(mem, MAP_FAILED);
+    assert_int_equal(us_arena_format(a, mem, size, &zone_conf), 0);
+    us_index_format(a);
+
+    return mem;
 }
 
 
