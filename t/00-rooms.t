@@ -25,6 +25,7 @@ my @rooms = (
     [ '' ],
     [ 'url',     'us_normalize.h' ],
     [ 'input',   'us_input.h' ],
+    [ 'cluster', 'us_map.h' ],
     [ 'journal', 'us_recovery.h' ],
     [ 'filter',  'us_filter_file.h' ],
     [ 'idempotency' ],

@@ -1,0 +1,140 @@
+
+/*
+ * The map of a cluster: which shard owns a URL, and which owned it before.
+ *
+ *     canonical URL --us_slot_key()--> key --us_slot()--> slot, 0 .. 4095
+ *
+ *     slot --us_map_t--> owner, former owners          shards, their nodes
+ *
+ *     id of the cluster = shard << 40 | id that the shard's store assigned
+ *
+ * FORMAT.  A map is a JSON text of at most 1 MiB, in UTF-8:
+ *
+ *     {
+ *       "cluster": "6f1c0a52d3f94f0e8c2b7a9d1e5f4c3b",
+ *       "version": 3,
+ *       "norm": "crawler/1 unicode=15.0 www=first",
+ *       "key": "site",
+ *       "shards": {
+ *         "0": {"uuid": "0b7e...", "nodes": ["us_0a", "us_0b"]},
+ *         "1": {"uuid": "94d2...", "nodes": ["us_1a"]}
+ *       },
+ *       "slots": [
+ *         ["0-1023", 0],
+ *         ["1024-4095", 1, 0]
+ *       ]
+ *     }
+ *
+ *     cluster   who made it: 32 hex digits, or a UUID with its hyphens
+ *     version   1 and more; another content needs a higher version
+ *     norm      the normalization of all shards, as GET /stats reports it
+ *     key       what decides the slot: "url" or "site"
+ *     shards    by number: uuid of the store, and the nodes that have it, by
+ *               the names of their upstreams; the first is asked first
+ *     slots     each slot once, alone ("17") or in a range; the owner, and
+ *               then all former owners, the latest first
+ *
+ * Members may be in any order.  None may be missing, unknown or there twice.
+ * The canonical form is the one above, with a line for each shard and for each
+ * longest range: us_map_t's text.  The digest is the one of that text.
+ *
+ * A map is read and checked as a whole.  After that it does not change, and
+ * threads may read it without a lock.
+ */
+
+
+#ifndef _US_MAP_H_INCLUDED_
+#define _US_MAP_H_INCLUDED_
+
+
+#include "us_slot.h"
+
+
+#define US_SHARDS           4096      /* shard numbers are below */
+#define US_SHARD_SHIFT      40
+#define US_LOCAL_MAX        (((uint64_t) 1 << US_SHARD_SHIFT) - 1)
+
+#define US_MAP_VERSION_MAX  (((uint64_t) 1 << 53) - 1)
+
+#define US_MAP_TEXT_MAX     (1024 * 1024)
+#define US_MAP_NORM_LEN     127
+#define US_MAP_NODES        8         /* nodes of a shard */
+#define US_MAP_NODE_LEN     63        /* bytes of a node's name */
+#define US_MAP_FORMER       16        /* former owners of a slot */
+
+
+typedef struct {
+    uint32_t          number;
+    uint8_t           uuid[16];       /* of its store */
+    uint32_t          nnodes;         /* from 1 */
+    us_str_t          nodes[US_MAP_NODES];
+} us_shard_t;
+
+
+/* of a slot: indexes into map->shards, not shard numbers */
+
+typedef struct {
+    uint16_t          owner;
+    uint16_t          nformer;
+    uint16_t          former[US_MAP_FORMER];
+} us_owners_t;
+
+
+typedef struct {
+    uint8_t           cluster[16];
+    uint64_t          version;        /* 1 .. US_MAP_VERSION_MAX */
+    uint8_t           digest[16];     /* of the text in its canonical form */
+    us_key_t          key;
+    us_str_t          norm;           /* visible ASCII and blanks */
+
+    uint32_t          nshards;        /* from 1 */
+    us_shard_t       *shards;         /* in the order of their numbers */
+
+    us_str_t          text;           /* in the canonical form */
+    us_owners_t       slots[US_SLOTS];
+
+    uint8_t          *names;          /* what norm and nodes point into */
+} us_map_t;
+
+
+/*
+ * Reads a map.  Returns a map that us_map_free() frees, or NULL with a message
+ * in err (at most errlen bytes with its zero): the line, what is wrong, the
+ * value, and what is allowed.
+ */
+us_map_t *us_map_read(us_str_t text, char *err, size_t errlen);
+
+/* map may be NULL */
+void us_map_free(us_map_t *map);
+
+/*
+ * Whether a shard that has the map old may adopt next: same cluster, key and
+ * norm; a higher version, or the same version and digest; no shard is missing
+ * or has another uuid; no owner or former owner of a slot was dropped from it.
+ * Returns 0, or -1 with a message in err.
+ */
+int us_map_follows(const us_map_t *old, const us_map_t *next, char *err,
+    size_t errlen);
+
+/* the index of a shard's number in map->shards, or -1 */
+int us_map_shard(const us_map_t *map, uint64_t number);
+
+/* the index of the shard that has this node, or -1 */
+int us_map_node(const us_map_t *map, us_str_t node);
+
+
+static inline const us_owners_t *
+us_map_owners(const us_map_t *map, us_str_t url)
+{
+    return &map->slots[us_slot_of(map->key, url)];
+}
+
+
+static inline uint64_t
+us_cluster_id(uint64_t shard, uint64_t local)
+{
+    return shard << US_SHARD_SHIFT | local;
+}
+
+
+#endif /* _US_MAP_H_INCLUDED_ */
