@@ -379,9 +379,9 @@ us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
 
     failed = 0;
 
-    child[0] = us_leaf_make_locked(a, side[0], left, l.split, 0,
+    child[0] = us_leaf_make_locked(a, side[0], left, l.split,
                                    left ? side[0][left - 1].id : 0, 0, &failed);
-    child[1] = us_leaf_make_locked(a, side[1], n - left, l.split, 0,
+    child[1] = us_leaf_make_locked(a, side[1], n - left, l.split,
                                    n - left ? side[1][n - left - 1].id : 0, 1,
                                    &failed);
     if (failed) {
@@ -407,12 +407,9 @@ int
 us_index_reserve_locked(us_arena_t *a, uint64_t hash, uint64_t id,
     unsigned more)
 {
-    int          failed;
-    unsigned     n;
     uint32_t     address, larger;
     uint64_t     leaf;
     us_leaf_t    l;
-    us_entry_t   e[US_LEAF_MAX];
 
     leaf = us_leaf_number(a->head->leaves, us_path(hash));
 
@@ -433,12 +430,9 @@ us_index_reserve_locked(us_arena_t *a, uint64_t hash, uint64_t id,
         }
     }
 
-    failed = 0;
-    n = us_leaf_read(a, address, e, &l);
+    larger = us_leaf_grow_locked(a, address, more, id);
 
-    larger = us_leaf_make_locked(a, e, n, l.split, more, id, 0, &failed);
-
-    if (failed) {
+    if (larger == 0) {
         return -1;
     }
 
@@ -545,7 +539,7 @@ us_index_remove_prepare_locked(us_arena_t *a, uint64_t hash, uint64_t id,
     r->address = rest.address;
 
     failed = 0;
-    r->copy = us_leaf_make_locked(a, rest.entries, rest.n, rest.layout.split, 0,
+    r->copy = us_leaf_make_locked(a, rest.entries, rest.n, rest.layout.split,
                                   rest.n ? rest.entries[rest.n - 1].id : 0, 0,
                                   &failed);
     r->slot = failed ? (int) rest.slot : -1;

@@ -165,7 +165,7 @@ us_leaf_share(const us_arena_t *a, us_leaf_t *l, unsigned n, uint64_t id)
     more = *l;
 
     for (more.slots = n; more.slots <= US_LEAF_MAX; more.slots++) {
-        more = us_leaf(us_leaf_header(&more));
+        us_leaf_lay(&more);
 
         if (more.high + (high * more.slots / n + 63) / 64 > words) {
             break;
@@ -404,21 +404,72 @@ us_leaf_write_locked(us_arena_t *a, uint32_t address, us_leaf_t *l,
 }
 
 
+/* writes the first n of some words, and zeros up to the size of their part */
+
+static uint64_t *
+us_leaf_copy_words(uint64_t *to, unsigned size, const uint64_t *from,
+    unsigned n)
+{
+    unsigned  i;
+
+    n = n < size ? n : size;
+
+    /* release: see us_leaf_write_locked() */
+
+    for (i = 0; i < size; i++) {
+        us_release(&to[i], i < n ? us_relaxed(&from[i]) : 0);
+    }
+
+    return to + size;
+}
+
+
+/*
+ * Fills a leaf, measured for so many slots up to id, with the entries of one
+ * that has the same width: each part begins with the same words.
+ */
+
+static void
+us_leaf_copy_locked(us_arena_t *a, uint32_t address, us_leaf_t *l,
+    const uint64_t *from, unsigned slots, uint64_t id)
+{
+    uint64_t   *w, *to;
+    us_leaf_t   old;
+
+    old = us_leaf(us_relaxed(from));
+
+    l->count = old.count;
+    l->serial = us_leaf_serial_locked(a);
+    us_leaf_share(a, l, slots, id);
+
+    w = us_leaf_at(a, address);
+    to = w + 1;
+
+    to = us_leaf_copy_words(to, l->packed - 1, from + 1, old.packed - 1);
+    to = us_leaf_copy_words(to, l->high - l->packed, from + old.packed,
+                            old.high - old.packed);
+    us_leaf_copy_words(to, us_leaf_words(a, l) - l->high, from + old.high,
+                       us_leaf_words(a, &old) - old.high);
+
+    us_release(w, us_leaf_header(l));
+}
+
+
 uint32_t
-us_leaf_make_locked(us_arena_t *a, us_entry_t *e, unsigned n, unsigned split,
-    unsigned room, uint64_t id, unsigned number, int *failed)
+us_leaf_make_locked(us_arena_t *a, const us_entry_t *e, unsigned n,
+    unsigned split, uint64_t id, unsigned number, int *failed)
 {
     uint32_t   address;
     us_leaf_t  l;
 
-    if (n + room == 0) {
+    if (n == 0) {
         return 0;
     }
 
     memset(&l, 0, sizeof(us_leaf_t));
     l.split = split;
 
-    if (us_leaf_measure(a, &l, n + room, id) != 0) {
+    if (us_leaf_measure(a, &l, n, id) != 0) {
         *failed = 1;
         return 0;
     }
@@ -430,7 +481,48 @@ us_leaf_make_locked(us_arena_t *a, us_entry_t *e, unsigned n, unsigned split,
         return 0;
     }
 
-    us_leaf_write_locked(a, address, &l, e, n, n + room, id);
+    us_leaf_write_locked(a, address, &l, e, n, n, id);
 
     return address;
+}
+
+
+uint32_t
+us_leaf_grow_locked(us_arena_t *a, uint32_t address, unsigned more,
+    uint64_t id)
+{
+    unsigned    n;
+    uint32_t    larger;
+    us_leaf_t   l, old;
+    us_entry_t  e[US_LEAF_MAX];
+
+    memset(&old, 0, sizeof(us_leaf_t));
+    old.split = US_SPLIT_FIRST;
+
+    if (address) {
+        old = us_leaf(us_relaxed(us_leaf_at(a, address)));
+    }
+
+    n = old.count + more;
+    l = old;
+
+    if (us_leaf_measure(a, &l, n, id) != 0) {
+        return 0;
+    }
+
+    larger = us_leaf_take_locked(a, &l, 0);
+
+    if (larger == 0) {
+        return 0;
+    }
+
+    if (address && l.low == old.low) {
+        us_leaf_copy_locked(a, larger, &l, us_leaf_at(a, address), n, id);
+
+    } else {
+        us_leaf_read(a, address, e, &old);
+        us_leaf_write_locked(a, larger, &l, e, old.count, n, id);
+    }
+
+    return larger;
 }

@@ -41,6 +41,16 @@ typedef struct {
 } us_leaf_t;
 
 
+/* where the parts of a leaf of so many slots begin */
+
+static inline void
+us_leaf_lay(us_leaf_t *l)
+{
+    l->packed = 1 + (l->slots + 7) / 8;
+    l->high = l->packed + (l->slots * (l->low + l->split) + 63) / 64;
+}
+
+
 static inline us_leaf_t
 us_leaf(uint64_t header)
 {
@@ -53,8 +63,7 @@ us_leaf(uint64_t header)
     l.size = header >> 25 & 0x7f;
     l.serial = header >> 32;
 
-    l.packed = 1 + (l.slots + 7) / 8;
-    l.high = l.packed + (l.slots * (l.low + l.split) + 63) / 64;
+    us_leaf_lay(&l);
 
     return l;
 }
@@ -219,11 +228,18 @@ void us_leaf_carve_locked(us_arena_t *a, uint64_t offset, uint64_t n);
 void us_leaf_free_locked(us_arena_t *a, uint32_t address);
 
 /*
- * Makes staged leaf `number` with n entries and room for so many more, up to
- * id.  Returns its address; 0 for an empty leaf, and 0 with *failed: no room.
+ * Makes staged leaf `number` with n entries, the highest of which is id.
+ * Returns its address; 0 for an empty leaf, and 0 with *failed: no room.
  */
-uint32_t us_leaf_make_locked(us_arena_t *a, us_entry_t *e, unsigned n,
-    unsigned split, unsigned room, uint64_t id, unsigned number, int *failed);
+uint32_t us_leaf_make_locked(us_arena_t *a, const us_entry_t *e, unsigned n,
+    unsigned split, uint64_t id, unsigned number, int *failed);
+
+/*
+ * Makes staged leaf 0 with the entries of another one, or none if its address
+ * is 0, and room for so many more, up to id.  Returns its address; 0: no room.
+ */
+uint32_t us_leaf_grow_locked(us_arena_t *a, uint32_t address, unsigned more,
+    uint64_t id);
 
 
 #endif /* _US_LEAF_H_INCLUDED_ */
