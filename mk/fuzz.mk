@@ -3,6 +3,7 @@
 #   make fuzz FUZZ_SECONDS=3600      all targets, the time shared among them
 #
 #   json, input                  bodies, cut anywhere
+#   map                          maps of a cluster, and which may follow which
 #   journal                      segments, snapshots and manifests
 #   stream                       what a replica reads from its primary
 #   url_parse, _resolve, _rules  URLs, links, rules
@@ -14,7 +15,7 @@
 # run finds is in build/fuzz/TARGET.
 
 FUZZ_SECONDS ?= 60
-FUZZERS      := json input journal stream url_parse url_resolve url_rules codec
+FUZZERS      := json input map journal stream url_parse url_resolve url_rules codec
 FUZZ_CFLAGS  := $(CSTD) -O1 -g -fno-omit-frame-pointer \
                 -fsanitize=address,undefined,fuzzer-no-link \
                 -fno-sanitize-recover=undefined
@@ -26,6 +27,9 @@ FUZZ_MAX_json  := 8192
 FUZZ_MAX_input := 8192
 FUZZ_MAX_codec := 512
 
+# two maps
+FUZZ_MAX_map   := 2048
+
 fuzz_obj      = $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(1))
 FUZZ_URL     := fuzz/laws.c $(call fuzz_obj,$(wildcard src/url/*.c))
 FUZZ_INPUT   := $(call fuzz_obj,$(wildcard src/input/*.c)) fuzz/pieces.h
@@ -36,6 +40,8 @@ $(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-fuzz
 
 $(B)/fuzz/bin/json:        $(FUZZ_INPUT)
 $(B)/fuzz/bin/input:       $(FUZZ_INPUT)
+$(B)/fuzz/bin/map:         $(call fuzz_obj,$(wildcard src/cluster/*.c \
+                           src/input/us_json*.c) src/us_text.c src/us_hash.c)
 $(B)/fuzz/bin/journal:     $(call fuzz_obj,$(wildcard src/journal/*.c))
 $(B)/fuzz/bin/stream:      $(call fuzz_obj,$(wildcard src/journal/*.c))
 $(B)/fuzz/bin/url_parse:   $(FUZZ_URL) fuzz/laws.h

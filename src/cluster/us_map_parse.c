@@ -1,6 +1,6 @@
 
 /*
- * Numbers and ids, as maps and tags of maps have them.
+ * Numbers, ids and names, as maps and tags of maps have them.
  */
 
 
@@ -66,4 +66,27 @@ us_map_uuid(us_str_t text, uint8_t uuid[16])
     }
 
     return 0;
+}
+
+
+int
+us_map_is_node(us_str_t text)
+{
+    size_t   i;
+    uint8_t  c;
+
+    for (i = 0; i < text.len; i++) {
+        c = text.data[i];
+
+        if ((c >= 'a' && c <= 'z')
+            || (i && ((c >= '0' && c <= '9') || c == '_' || c == '-'
+                      || c == '.')))
+        {
+            continue;
+        }
+
+        return 0;
+    }
+
+    return text.len > 0 && text.len <= US_MAP_NODE_LEN;
 }

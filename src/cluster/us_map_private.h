@@ -4,9 +4,10 @@
  *
  *     us_map.c            the life of a map, and which may follow which
  *     us_map_read.c       JSON to a map
- *     us_map_parse.c      its numbers and ids
+ *     us_map_parse.c      its numbers, ids and names
  *     us_map_check.c      what only the whole map shows
  *     us_map_write.c      a map to its canonical text, and the digest
+ *     us_map_grow.c       the first map, and the next with more shards
  */
 
 
@@ -26,6 +27,9 @@ int us_map_number(us_str_t text, uint64_t max, uint64_t *n);
 
 /* 32 hex digits, or 8-4-4-4-12 of them; 0, or -1 */
 int us_map_uuid(us_str_t text, uint8_t uuid[16]);
+
+/* whether it is the name of an upstream, which nginx compares without case */
+int us_map_is_node(us_str_t text);
 
 /*
  * Sorts map->shards, checks the whole, and makes indexes of the numbers in

@@ -123,7 +123,6 @@ static int us_map_assign(us_map_reader_t *r);
 static int us_map_find(const char *const *names, us_str_t name);
 static int us_map_range(us_map_reader_t *r, us_str_t text);
 static int us_map_is_norm(us_str_t text);
-static int us_map_is_node(us_str_t text);
 static us_str_t us_map_name(us_map_reader_t *r, us_str_t text);
 static int us_map_end(us_map_reader_t *r);
 
@@ -754,31 +753,6 @@ us_map_is_norm(us_str_t text)
     }
 
     return text.len > 0 && text.len <= US_MAP_NORM_LEN;
-}
-
-
-/* the name of an upstream, which nginx compares without case */
-
-static int
-us_map_is_node(us_str_t text)
-{
-    size_t   i;
-    uint8_t  c;
-
-    for (i = 0; i < text.len; i++) {
-        c = text.data[i];
-
-        if ((c >= 'a' && c <= 'z')
-            || (i && ((c >= '0' && c <= '9') || c == '_' || c == '-'
-                      || c == '.')))
-        {
-            continue;
-        }
-
-        return 0;
-    }
-
-    return text.len > 0 && text.len <= US_MAP_NODE_LEN;
 }
 
 
