@@ -6,6 +6,7 @@
 
 
 #include "http/ngx_http_urlstore_batch.h"
+#include "http/ngx_http_urlstore_cluster.h"
 #include "http/ngx_http_urlstore_persist.h"
 
 
@@ -147,6 +148,13 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       0,
       NULL },
 
+    { ngx_string("urlstore_cluster"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
+      ngx_http_urlstore_cluster,
+      NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
     ngx_http_urlstore_endpoint_command("api", NULL),
     ngx_http_urlstore_endpoint_command("add", NULL),
     ngx_http_urlstore_endpoint_command("seen", NULL),
@@ -266,7 +274,10 @@ ngx_http_urlstore_create_main_conf(ngx_conf_t *cf)
 
     if (ngx_array_init(&umcf->zones, cf->pool, 2,
                        sizeof(ngx_http_urlstore_zone_t *))
-        != NGX_OK)
+        != NGX_OK
+        || ngx_array_init(&umcf->clusters, cf->pool, 2,
+                          sizeof(ngx_http_urlstore_cluster_t *))
+           != NGX_OK)
     {
         return NULL;
     }

@@ -13,6 +13,7 @@
  *     ngx_http_urlstore_state.c     the state of a zone, /health
  *     ngx_http_urlstore_stats.c     counters, /stats and /metrics
  *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
+ *     ngx_http_urlstore_cluster.c   clusters and their maps
  *
  * requests (ngx_http_urlstore_request.h)
  *

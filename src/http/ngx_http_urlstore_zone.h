@@ -92,6 +92,7 @@ typedef struct {
 
 typedef struct {
     ngx_array_t                     zones;    /* ngx_http_urlstore_zone_t * */
+    ngx_array_t                     clusters; /* of urlstore_cluster */
     size_t                          hot_size; /* 0: workers have no hot table */
     ngx_http_urlstore_retries_t     idem;
 
