@@ -435,10 +435,8 @@ ngx_http_urlstore_batch_read(ngx_http_urlstore_batch_t *batch)
 static void
 ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_http_urlstore_type(batch->ctx,
-                           ngx_http_urlstore_accept(batch->r, batch->query
-                               ? US_FORMAT_JSON
-                               : ngx_http_urlstore_body_format(batch->ctx)));
+    ngx_http_urlstore_accept(batch->r, batch->query ? US_FORMAT_JSON
+                             : ngx_http_urlstore_body_format(batch->ctx));
 }
 
 

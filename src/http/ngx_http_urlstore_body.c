@@ -302,19 +302,7 @@ ngx_http_urlstore_body_post(ngx_http_request_t *r)
 static void
 ngx_http_urlstore_body_event(ngx_http_request_t *r)
 {
-    ngx_int_t  rc;
-
-    rc = ngx_http_urlstore_body_run(r);
-
-    if (rc == NGX_DONE) {
-
-        /* ngx_http_finalize_request() would begin to linger */
-
-        r->main->count--;
-        return;
-    }
-
-    ngx_http_finalize_request(r, rc);
+    ngx_http_urlstore_finalize(r, ngx_http_urlstore_body_run(r));
 }
 
 

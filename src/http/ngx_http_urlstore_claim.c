@@ -19,7 +19,6 @@
 ngx_int_t
 ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what)
 {
-    ngx_str_t                  value;
     ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
 
@@ -38,9 +37,7 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what)
 
     if (zone->persist && zone->persist->life.conf.store.revisit) {
 
-        ngx_str_set(&value, "1");
-
-        if (ngx_http_urlstore_header(r, "Retry-After", &value) != NGX_OK) {
+        if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 

@@ -13,6 +13,8 @@
 
 #include "ngx_http_urlstore_zone.h"
 
+#include <sys/random.h>
+
 
 /* the longest name of a zone: /metrics and /stats have room for it in a line */
 #define NGX_HTTP_URLSTORE_NAME  255
@@ -367,4 +369,36 @@ ngx_http_urlstore_opt_either(ngx_str_t *value, const char *no,
     *on = (ngx_strcmp(value->data, yes) == 0);
 
     return *on || ngx_strcmp(value->data, no) == 0 ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_random(ngx_log_t *log, void *p, size_t len)
+{
+    if (getrandom(p, len, 0) == (ssize_t) len) {
+        return NGX_OK;
+    }
+
+    ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "getrandom() failed");
+
+    return NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_pool_name(ngx_slab_pool_t *shpool, const char *kind,
+    ngx_str_t *name)
+{
+    size_t  len;
+
+    len = sizeof(" in  \"\"") + ngx_strlen(kind) + name->len;
+
+    shpool->log_ctx = ngx_slab_alloc(shpool, len);
+    if (shpool->log_ctx == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_sprintf(shpool->log_ctx, " in %s \"%V\"%Z", kind, name);
+
+    return NGX_OK;
 }

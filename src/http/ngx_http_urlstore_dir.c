@@ -69,6 +69,26 @@ ngx_http_urlstore_persist_of(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 
 
 ngx_int_t
+ngx_http_urlstore_persist_threads(ngx_conf_t *cf,
+    ngx_http_urlstore_persist_t *p, const char *option)
+{
+#if (NGX_THREADS)
+
+    p->pool = ngx_thread_pool_add(cf, NULL);
+
+    return p->pool ? NGX_OK : NGX_ERROR;
+
+#else
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"%s\" needs an nginx built with threads", option);
+    return NGX_ERROR;
+
+#endif
+}
+
+
+ngx_int_t
 ngx_http_urlstore_opt_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
@@ -76,24 +96,11 @@ ngx_http_urlstore_opt_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
     p = ngx_http_urlstore_persist_of(cf, zone);
 
-    if (p == NULL || value->len == 0) {
+    if (p == NULL || value->len == 0
+        || ngx_http_urlstore_persist_threads(cf, p, "path") != NGX_OK)
+    {
         return NGX_ERROR;
     }
-
-#if !(NGX_THREADS)
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "\"path\" needs an nginx built with threads");
-    return NGX_ERROR;
-
-#else
-
-    p->pool = ngx_thread_pool_add(cf, NULL);
-    if (p->pool == NULL) {
-        return NGX_ERROR;
-    }
-
-#endif
 
     p->path = *value;
 

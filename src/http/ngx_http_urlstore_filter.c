@@ -29,8 +29,6 @@
 #include "ngx_http_urlstore_batch.h"
 #include "ngx_http_urlstore_persist.h"
 
-#include <sys/random.h>
-
 
 /* bytes of shared memory for a zone whose filter is a file */
 #define NGX_HTTP_URLSTORE_FILTER_ZONE  (192 * 1024)
@@ -292,9 +290,14 @@ ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
     sh->size = f->plan.size;
     sh->mem = ngx_slab_alloc(zone->shpool, sh->size);
 
-    if (sh->mem == NULL || getrandom(key, 16, 0) != 16) {
-        ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, ngx_errno,
+    if (sh->mem == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
                       "no memory for urlstore_filter \"%V\"", &zone->name);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_urlstore_random(zone->shm_zone->shm.log, key, 16) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 

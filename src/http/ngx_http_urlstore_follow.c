@@ -31,25 +31,11 @@ ngx_http_urlstore_opt_follow(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     p = ngx_http_urlstore_persist_of(cf, zone);
 
     if (p == NULL || value->len <= 7
-        || ngx_strncasecmp(value->data, (u_char *) "http://", 7) != 0)
+        || ngx_strncasecmp(value->data, (u_char *) "http://", 7) != 0
+        || ngx_http_urlstore_persist_threads(cf, p, "follow") != NGX_OK)
     {
         return NGX_ERROR;
     }
-
-#if !(NGX_THREADS)
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "\"follow\" needs an nginx built with threads");
-    return NGX_ERROR;
-
-#else
-
-    p->pool = ngx_thread_pool_add(cf, NULL);
-    if (p->pool == NULL) {
-        return NGX_ERROR;
-    }
-
-#endif
 
     ngx_memzero(&u, sizeof(ngx_url_t));
 

@@ -37,8 +37,6 @@
 
 #include "ngx_http_urlstore_keep.h"
 
-#include <sys/random.h>
-
 
 #define NGX_HTTP_URLSTORE_IDEM_SIZE    (16 * 1024 * 1024)
 #define NGX_HTTP_URLSTORE_IDEM_MIN     (256 * 1024)
@@ -199,9 +197,9 @@ ngx_http_urlstore_idem_init_zone(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    if (getrandom(secret, sizeof(secret), 0) != sizeof(secret)) {
-        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, ngx_errno,
-                      "getrandom() failed");
+    if (ngx_http_urlstore_random(shm_zone->shm.log, secret, sizeof(secret))
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -733,16 +731,13 @@ ngx_http_urlstore_idem_replay(ngx_http_request_t *r, us_idem_answer_t *answer)
 static ngx_int_t
 ngx_http_urlstore_idem_wait(ngx_http_request_t *r)
 {
-    ngx_str_t                 value;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     us_tally_add(ctx->zone->tally, US_N_UNDER_WAY, 1);
 
-    ngx_str_set(&value, "1");
-
-    if (ngx_http_urlstore_header(r, "Retry-After", &value) != NGX_OK) {
+    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

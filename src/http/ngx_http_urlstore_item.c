@@ -51,8 +51,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     {
         return ngx_http_urlstore_fault(batch->r,
                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       "a request has at most %ui items "
-                                       "(urlstore_max_batch)",
+                                       NGX_HTTP_URLSTORE_TOO_MANY,
                                        batch->conf->max_batch);
     }
 

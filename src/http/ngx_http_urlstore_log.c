@@ -203,8 +203,6 @@ static ngx_int_t
 ngx_http_urlstore_log_refuse(ngx_http_request_t *r, us_ship_rc_t rc,
     us_disk_error_t *e)
 {
-    ngx_str_t  value;
-
     if (rc == US_SHIP_GONE) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
                                          "the journal does not go on from "
@@ -212,9 +210,7 @@ ngx_http_urlstore_log_refuse(ngx_http_request_t *r, us_ship_rc_t rc,
                                          "begins from nothing", e->text);
     }
 
-    ngx_str_set(&value, "1");
-
-    if (ngx_http_urlstore_header(r, "Retry-After", &value) != NGX_OK) {
+    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

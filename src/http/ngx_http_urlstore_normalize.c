@@ -166,7 +166,7 @@ ngx_http_urlstore_normalize_out(ngx_http_request_t *r, us_canon_t *canon,
         return NGX_ERROR;
     }
 
-    ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r, US_FORMAT_JSON));
+    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
 
     if (ctx->format == US_FORMAT_TEXT) {
         out->pos = ngx_cpymem(out->pos, canon->url.href.data,

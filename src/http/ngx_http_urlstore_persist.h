@@ -87,6 +87,10 @@ void ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone);
 ngx_http_urlstore_persist_t *ngx_http_urlstore_persist_of(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone);
 
+/* threads for the jobs of a zone; option: what needs them, for the message */
+ngx_int_t ngx_http_urlstore_persist_threads(ngx_conf_t *cf,
+    ngx_http_urlstore_persist_t *p, const char *option);
+
 /* ngx_http_urlstore_follow.c */
 
 ngx_int_t ngx_http_urlstore_opt_follow(ngx_conf_t *cf,

@@ -271,7 +271,7 @@ static ngx_int_t
 ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 {
     u_char                         buf[128];
-    ngx_str_t                      detail, value;
+    ngx_str_t                      detail;
     const char                    *members;
     ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_core_loc_conf_t      *clcf;
@@ -328,9 +328,7 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 
         /* limit_req and limit_conn do not send Retry-After */
 
-        ngx_str_set(&value, "1");
-
-        if (ngx_http_urlstore_header(r, "Retry-After", &value) != NGX_OK) {
+        if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
             return NGX_ERROR;
         }
     }

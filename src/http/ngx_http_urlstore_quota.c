@@ -16,8 +16,6 @@
 #include "ngx_http_urlstore_request.h"
 #include "../api/us_quota.h"
 
-#include <sys/random.h>
-
 
 /* of zones: the default in bytes, the least in pages of memory */
 #define NGX_HTTP_URLSTORE_QUOTA_SIZE   (1024 * 1024)
@@ -368,7 +366,7 @@ ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
 static ngx_int_t
 ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
 {
-    size_t                           len, size;
+    size_t                           size;
     ngx_slab_pool_t                 *shpool;
     us_quota_t                      *sh;
     void                            *buckets;
@@ -382,15 +380,12 @@ ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
         return NGX_ERROR;
     }
 
-    len = sizeof(" in urlstore_quota zone \"\"") + shm_zone->shm.name.len;
-
-    shpool->log_ctx = ngx_slab_alloc(shpool, len);
-    if (shpool->log_ctx == NULL) {
+    if (ngx_http_urlstore_pool_name(shpool, "urlstore_quota zone",
+                                    &shm_zone->shm.name)
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
-
-    ngx_sprintf(shpool->log_ctx, " in urlstore_quota zone \"%V\"%Z",
-                &shm_zone->shm.name);
 
     /* two pages are left to the slab allocator */
 
@@ -403,9 +398,9 @@ ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
 
     us_quota_init(sh, buckets, size);
 
-    if (getrandom(sh->key, sizeof(sh->key), 0) != sizeof(sh->key)) {
-        ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, ngx_errno,
-                      "getrandom() failed");
+    if (ngx_http_urlstore_random(shm_zone->shm.log, sh->key, sizeof(sh->key))
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -465,7 +460,6 @@ ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
     ngx_http_urlstore_quota_t *quota, uint64_t level)
 {
     uint64_t                         seconds;
-    ngx_str_t                        value;
     ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
@@ -476,14 +470,7 @@ ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
 
     seconds = us_quota_wait(level, quota->burst, zone->rate);
 
-    value.data = ngx_pnalloc(r->pool, NGX_INT64_LEN);
-    if (value.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    value.len = ngx_sprintf(value.data, "%uL", seconds) - value.data;
-
-    if (ngx_http_urlstore_header(r, "Retry-After", &value) != NGX_OK) {
+    if (ngx_http_urlstore_retry_after(r, seconds) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -189,6 +189,21 @@ ngx_http_urlstore_reply_output(ngx_http_request_t *r, ngx_uint_t last)
 }
 
 
+void
+ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
+{
+    if (rc == NGX_DONE) {
+
+        /* ngx_http_finalize_request() would begin to linger */
+
+        r->main->count--;
+        return;
+    }
+
+    ngx_http_finalize_request(r, rc);
+}
+
+
 /* key is a literal; *value lives as long as the request */
 
 ngx_int_t
@@ -215,9 +230,24 @@ ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
 }
 
 
+ngx_int_t
+ngx_http_urlstore_retry_after(ngx_http_request_t *r, uint64_t seconds)
+{
+    ngx_str_t  value;
+
+    value.data = ngx_pnalloc(r->pool, NGX_INT64_LEN);
+    if (value.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    value.len = ngx_sprintf(value.data, "%uL", seconds) - value.data;
+
+    return ngx_http_urlstore_header(r, "Retry-After", &value);
+}
+
+
 void
-ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
-    us_format_t format)
+ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx, us_format_t format)
 {
     us_str_t  type;
 

@@ -75,8 +75,17 @@ ngx_int_t ngx_http_urlstore_reply_output(ngx_http_request_t *r,
 
 ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
-void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx,
-    us_format_t format);
+void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx, us_format_t format);
+
+/* of a problem that passes */
+ngx_int_t ngx_http_urlstore_retry_after(ngx_http_request_t *r,
+    uint64_t seconds);
+
+/*
+ * For the handler of an event: ends the request with its result.  NGX_DONE: it
+ * goes on, with the count that was raised for that.
+ */
+void ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc);
 
 /* ngx_http_urlstore_stream.c */
 

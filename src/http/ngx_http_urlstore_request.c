@@ -117,17 +117,20 @@ ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name)
 }
 
 
-/* of the reply: what `Accept` prefers, preset if it has no preference */
-
-us_format_t
+void
 ngx_http_urlstore_accept(ngx_http_request_t *r, us_format_t preset)
 {
-    ngx_str_t  *value;
+    ngx_str_t                *value;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     value = ngx_http_urlstore_header_in(r, "accept");
 
-    return value ? us_media_accept(ngx_http_urlstore_str(value), preset)
-                 : preset;
+    ngx_http_urlstore_type(ctx, value ? us_media_accept(
+                                            ngx_http_urlstore_str(value),
+                                            preset)
+                                      : preset);
 }
 
 

@@ -18,6 +18,11 @@
 #define NGX_HTTP_URLSTORE_BUDGET   (100 * 1000 * 1000)
 
 
+/* what a request with more items is refused with, 413 */
+#define NGX_HTTP_URLSTORE_TOO_MANY                                            \
+    "a request has at most %ui items (urlstore_max_batch)"
+
+
 typedef struct ngx_http_urlstore_quota_s  ngx_http_urlstore_quota_t;
 
 
@@ -195,8 +200,9 @@ ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
     ngx_str_t *value);
 ngx_uint_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
-us_format_t ngx_http_urlstore_accept(ngx_http_request_t *r,
-    us_format_t preset);
+
+/* the type of the reply: what Accept prefers; preset, if it prefers none */
+void ngx_http_urlstore_accept(ngx_http_request_t *r, us_format_t preset);
 
 /* ngx_http_urlstore_body.c */
 

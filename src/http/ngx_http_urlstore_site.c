@@ -290,8 +290,7 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, US_FORMAT_JSON));
+    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
 
     if (ctx->format == US_FORMAT_TEXT) {
 

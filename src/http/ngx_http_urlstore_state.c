@@ -9,7 +9,6 @@
 #include "ngx_http_urlstore_persist.h"
 
 
-static ngx_int_t ngx_http_urlstore_retry_after(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_unloaded(ngx_http_request_t *r,
     us_life_info_t *info);
 
@@ -305,7 +304,7 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
                        extra, "read-only until a restart: %s", info.reason);
     }
 
-    if (ngx_http_urlstore_retry_after(r) != NGX_OK) {
+    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -355,17 +354,6 @@ ngx_http_urlstore_unloaded(ngx_http_request_t *r, us_life_info_t *info)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_retry_after(ngx_http_request_t *r)
-{
-    ngx_str_t  value;
-
-    ngx_str_set(&value, "1");
-
-    return ngx_http_urlstore_header(r, "Retry-After", &value);
-}
-
-
 ngx_int_t
 ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
     us_str_t name)
@@ -387,7 +375,7 @@ ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
                 continue;
             }
 
-            if (ngx_http_urlstore_retry_after(r) != NGX_OK) {
+            if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
                 return NGX_HTTP_INTERNAL_SERVER_ERROR;
             }
 
@@ -427,8 +415,7 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
         state = full ? "full" : "read-only";
     }
 
-    ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
-                                                    US_FORMAT_JSON));
+    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 256) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

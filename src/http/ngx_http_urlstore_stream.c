@@ -259,13 +259,5 @@ ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
         rc = ngx_http_urlstore_stream_turn(r);
     }
 
-    if (rc == NGX_DONE) {
-
-        /* ngx_http_finalize_request() would begin to linger */
-
-        r->main->count--;
-        return;
-    }
-
-    ngx_http_finalize_request(r, rc);
+    ngx_http_urlstore_finalize(r, rc);
 }

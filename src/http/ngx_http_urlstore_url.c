@@ -105,16 +105,19 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
         ctx->id = id;
     }
 
-    if (r->method == NGX_HTTP_DELETE) {
-
-        if (known == US_ID_NEVER) {
-            return ngx_http_urlstore_url_missing(r);
-        }
-
-        return ngx_http_urlstore_url_delete(r);
+    if (r->method == NGX_HTTP_DELETE && known == US_ID_NEVER) {
+        return ngx_http_urlstore_url_missing(r);
     }
 
-    return ngx_http_urlstore_url_one(r, id, known);
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    return r->method == NGX_HTTP_DELETE
+           ? ngx_http_urlstore_url_delete(r)
+           : ngx_http_urlstore_url_one(r, id, known);
 }
 
 
@@ -123,18 +126,11 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
     us_id_rc_t known)
 {
     size_t                    len;
-    ngx_int_t                 rc;
     us_store_status_t         status;
     ngx_http_urlstore_ctx_t  *ctx;
     u_char                    buf[US_URL_MAX + 8];
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
 
     status = US_UNKNOWN;
     len = 0;
@@ -201,6 +197,8 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
 
     url = ngx_http_urlstore_str(&ctx->url);
 
+    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
+
     ngx_memzero(&list, sizeof(us_list_t));
     list.times = ngx_http_urlstore_flag(r, "times");
 
@@ -226,9 +224,6 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
     if (ngx_http_urlstore_flag(r, "redirect")) {
         return ngx_http_urlstore_url_redirect(r);
     }
-
-    ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, US_FORMAT_TEXT));
 
     if (ctx->format == US_FORMAT_TEXT) {
         ctx->out.pos = us_put_str(ctx->out.pos, url);
@@ -272,8 +267,7 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
 
     p = ngx_hex_dump(p, ctx->zone->conf.uuid, 16);
     p = ngx_sprintf(p, "-%xL-%xL%s\"", ctx->zone->conf.epoch, id,
-                    ngx_http_urlstore_accept(r, US_FORMAT_TEXT)
-                    == US_FORMAT_TEXT ? "" : "-j");
+                    ctx->format == US_FORMAT_TEXT ? "" : "-j");
 
     value.len = p - value.data;
 
@@ -379,12 +373,6 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     was = 0;
     ngx_http_urlstore_deleting(ctx->zone);
 
@@ -479,10 +467,9 @@ ngx_http_urlstore_ids_create(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_urlstore_ids_get(ngx_http_request_t *r)
 {
-    u_char                        *p, *last, *comma;
+    us_str_t                       bad;
     ngx_int_t                      rc;
     ngx_buf_t                     *b;
-    ngx_uint_t                     n;
     ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_urlstore_ids_t       *ids;
     ngx_http_urlstore_loc_conf_t  *ulcf;
@@ -496,31 +483,24 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
         return rc;
     }
 
-    n = 0;
-    last = ctx->tail.data + ctx->tail.len;
+    switch (us_list_check(ngx_http_urlstore_str(&ctx->tail), ulcf->max_batch,
+                          &bad))
+    {
 
-    for (p = ctx->tail.data; p <= last; p = comma + 1) {
+    case US_LIST_OK:
+        break;
 
-        comma = ngx_strlchr(p, last, ',');
-        if (comma == NULL) {
-            comma = last;
-        }
+    case US_LIST_MANY:
+        return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                         NULL, NGX_HTTP_URLSTORE_TOO_MANY,
+                                         ulcf->max_batch);
 
-        if (n++ == ulcf->max_batch) {
-            return ngx_http_urlstore_problem(r,
-                                     NGX_HTTP_REQUEST_ENTITY_TOO_LARGE, NULL,
-                                     "a request has at most %ui items "
-                                     "(urlstore_max_batch)",
-                                     ulcf->max_batch);
-        }
-
-        if (!us_list_is_id((us_str_t) { comma - p, p })) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             NGX_HTTP_URLSTORE_NO_ID,
-                                             ngx_min(comma - p,
-                                                     NGX_HTTP_URLSTORE_SHOWN),
-                                             p);
-        }
+    default: /* US_LIST_BAD */
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         NGX_HTTP_URLSTORE_NO_ID,
+                                         ngx_min(bad.len,
+                                                 NGX_HTTP_URLSTORE_SHOWN),
+                                         bad.data);
     }
 
     ids = ngx_http_urlstore_ids_create(r);
@@ -528,8 +508,7 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, US_FORMAT_TEXT));
+    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
 
     /* the path is the list, where it is */
 
@@ -541,7 +520,7 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
     }
 
     b->pos = ctx->tail.data;
-    b->last = last;
+    b->last = b->pos + ctx->tail.len;
     b->memory = 1;
 
     ids->at->buf = b;
@@ -603,8 +582,7 @@ ngx_http_urlstore_ids_run(ngx_http_request_t *r)
         return rc;
     }
 
-    ngx_http_urlstore_type(ctx, ngx_http_urlstore_accept(r,
-                                      ngx_http_urlstore_body_format(ctx)));
+    ngx_http_urlstore_accept(r, ngx_http_urlstore_body_format(ctx));
 
     ids->at = ngx_http_urlstore_out_take(&ids->ids, 0);
 
@@ -627,8 +605,7 @@ ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
 
     if (ids->n == ulcf->max_batch) {
         return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       "a request has at most %ui items "
-                                       "(urlstore_max_batch)",
+                                       NGX_HTTP_URLSTORE_TOO_MANY,
                                        ulcf->max_batch);
     }
 
@@ -659,10 +636,9 @@ static ngx_int_t
 ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out)
 {
-    us_str_t                  text;
+    us_str_t                  list, text;
     ngx_buf_t                *b;
     ngx_uint_t                i;
-    const u_char             *comma;
     ngx_http_urlstore_ctx_t  *ctx;
     ngx_http_urlstore_ids_t  *ids;
 
@@ -687,16 +663,16 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
     {
         b = ids->at->buf;
 
-        comma = memchr(b->pos, ',', b->last - b->pos);
+        list.data = b->pos;
+        list.len = b->last - b->pos;
 
-        text.data = b->pos;
-        text.len = (comma ? comma : b->last) - b->pos;
+        (void) us_list_cut(&list, &text);
 
         if (ngx_http_urlstore_ids_one(ctx, out, text) != NGX_OK) {
             return NGX_ERROR;
         }
 
-        b->pos += text.len + (comma ? 1 : 0);
+        b->pos = b->last - list.len;
 
         if (b->pos == b->last) {
             ids->at = ids->at->next;

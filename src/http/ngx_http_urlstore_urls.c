@@ -81,8 +81,7 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    ngx_http_urlstore_type(ctx,
-               ngx_http_urlstore_accept(r, US_FORMAT_TEXT));
+    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
     urls->list.format = ctx->format;
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK) {

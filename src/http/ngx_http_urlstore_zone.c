@@ -23,7 +23,6 @@
 #include "../api/us_time.h"
 
 #include <sys/mman.h>
-#include <sys/random.h>
 
 
 /* pages of the slab pool that are left to nginx and to small things */
@@ -272,7 +271,6 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 ngx_http_urlstore_sh_t *
 ngx_http_urlstore_zone_share(ngx_http_urlstore_zone_t *zone)
 {
-    size_t                   len;
     ngx_slab_pool_t         *shpool;
     ngx_http_urlstore_sh_t  *sh;
 
@@ -283,14 +281,11 @@ ngx_http_urlstore_zone_share(ngx_http_urlstore_zone_t *zone)
         return NULL;
     }
 
-    len = sizeof(" in urlstore_zone \"\"") + zone->name.len;
-
-    shpool->log_ctx = ngx_slab_alloc(shpool, len);
-    if (shpool->log_ctx == NULL) {
+    if (ngx_http_urlstore_pool_name(shpool, "urlstore_zone", &zone->name)
+        != NGX_OK)
+    {
         return NULL;
     }
-
-    ngx_sprintf(shpool->log_ctx, " in urlstore_zone \"%V\"%Z", &zone->name);
 
     shpool->log_nomem = 0;
 
@@ -345,10 +340,9 @@ ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
 
 #endif
 
-    if (getrandom(zone->conf.uuid, 16, 0) != 16
-        || getrandom(zone->conf.hash_key, 16, 0) != 16)
+    if (ngx_http_urlstore_random(log, zone->conf.uuid, 16) != NGX_OK
+        || ngx_http_urlstore_random(log, zone->conf.hash_key, 16) != NGX_OK)
     {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "getrandom() failed");
         return NGX_ERROR;
     }
 

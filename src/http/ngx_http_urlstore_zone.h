@@ -118,6 +118,11 @@ typedef struct {
 ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_find(ngx_conf_t *cf,
     ngx_str_t *name);
 
+/* of an init callback: random bytes; a name for the pool in nginx's messages */
+ngx_int_t ngx_http_urlstore_random(ngx_log_t *log, void *p, size_t len);
+ngx_int_t ngx_http_urlstore_pool_name(ngx_slab_pool_t *shpool,
+    const char *kind, ngx_str_t *name);
+
 /* for the directives that make a zone, in the order of their use */
 
 ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_declare(ngx_conf_t *cf,
