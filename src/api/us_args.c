@@ -93,6 +93,10 @@ us_args_find(us_str_t query, const char *name, us_str_t *value)
     size_t          len;
     const uint8_t  *p, *next, *last;
 
+    if (query.len == 0) {
+        return 0;
+    }
+
     len = strlen(name);
     last = query.data + query.len;
 

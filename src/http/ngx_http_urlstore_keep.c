@@ -35,7 +35,7 @@ ngx_http_urlstore_keep(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     idem = ctx->idem;
 
-    if (idem == NULL || !idem->held) {
+    if (!idem->held) {
         return;
     }
 
@@ -172,7 +172,7 @@ ngx_http_urlstore_keep_holds(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (ctx->idem == NULL || !ctx->idem->held) {
+    if (!ctx->idem->held) {
         return 0;
     }
 

@@ -39,6 +39,8 @@ typedef struct {
 } ngx_http_urlstore_kept_t;
 
 
+/* of a request with ctx->idem */
+
 /*
  * The reply in ctx->out is whole: keeps it for a retry, or ends the ticket if
  * it is not worth that.  Does nothing the second time.

@@ -116,7 +116,7 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r,
         return handler(r);
     }
 
-    if (handler == ngx_http_urlstore_send) {
+    if (ctx->idem && handler == ngx_http_urlstore_send) {
 
         /* its client may leave, and try again, while it waits */
 

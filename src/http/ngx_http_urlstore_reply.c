@@ -13,7 +13,6 @@
 #include "ngx_http_urlstore_keep.h"
 
 
-static ngx_int_t ngx_http_urlstore_outcome_header(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r);
 
 
@@ -25,7 +24,9 @@ ngx_http_urlstore_send(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    ngx_http_urlstore_keep(r);
+    if (ctx->idem) {
+        ngx_http_urlstore_keep(r);
+    }
 
     rc = ngx_http_urlstore_reply_header(r,
                                      ngx_http_urlstore_out_size(&ctx->out));
@@ -77,8 +78,15 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
         }
     }
 
-    if (ngx_http_urlstore_origin_headers(r) != NGX_OK
-        || ngx_http_urlstore_outcome_header(r) != NGX_OK)
+    if (ngx_http_urlstore_origin_headers(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* a reply of 5xx in place of one that was kept says nothing about that */
+
+    if (ctx->outcome.len && ctx->status < NGX_HTTP_INTERNAL_SERVER_ERROR
+        && ngx_http_urlstore_header(r, "Idempotency-Status", &ctx->outcome)
+           != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -93,25 +101,6 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
     rc = ngx_http_send_header(r);
 
     return rc == NGX_AGAIN ? NGX_OK : rc;
-}
-
-
-/* a reply of 5xx in place of one that was kept says nothing about that */
-
-static ngx_int_t
-ngx_http_urlstore_outcome_header(ngx_http_request_t *r)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (ctx->outcome.len == 0
-        || ctx->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
-    {
-        return NGX_OK;
-    }
-
-    return ngx_http_urlstore_header(r, "Idempotency-Status", &ctx->outcome);
 }
 
 
@@ -257,4 +246,21 @@ ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx, us_format_t format)
 
     ctx->type.data = (u_char *) type.data;
     ctx->type.len = type.len;
+}
+
+
+void
+ngx_http_urlstore_accept(ngx_http_request_t *r, us_format_t preset)
+{
+    ngx_str_t                *value;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    value = ngx_http_urlstore_header_in(r, "accept");
+
+    ngx_http_urlstore_type(ctx, value ? us_media_accept(
+                                            ngx_http_urlstore_str(value),
+                                            preset)
+                                      : preset);
 }

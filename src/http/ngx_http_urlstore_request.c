@@ -1,7 +1,6 @@
 
 /*
- * What a request brings: its context, query arguments (decoded once), headers,
- * and the format that it accepts.
+ * What a request brings: its context, query arguments (decoded once), headers.
  */
 
 
@@ -114,23 +113,6 @@ ngx_uint_t
 ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name)
 {
     return us_args_flag(ngx_http_urlstore_str(&r->args), name);
-}
-
-
-void
-ngx_http_urlstore_accept(ngx_http_request_t *r, us_format_t preset)
-{
-    ngx_str_t                *value;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    value = ngx_http_urlstore_header_in(r, "accept");
-
-    ngx_http_urlstore_type(ctx, value ? us_media_accept(
-                                            ngx_http_urlstore_str(value),
-                                            preset)
-                                      : preset);
 }
 
 

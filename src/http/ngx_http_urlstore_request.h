@@ -201,9 +201,6 @@ ngx_int_t ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
     ngx_str_t *value);
 ngx_uint_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
 
-/* the type of the reply: what Accept prefers; preset, if it prefers none */
-void ngx_http_urlstore_accept(ngx_http_request_t *r, us_format_t preset);
-
 /* ngx_http_urlstore_body.c */
 
 /* whether items can be ids: no, also, only */

@@ -102,10 +102,10 @@ ngx_http_urlstore_stream_turn(ngx_http_request_t *r)
     ctx->produced = (rc == NGX_OK);
     ctx->idle = (rc == NGX_DECLINED);
 
-    if (ctx->produced && !r->header_sent) {
+    if (ctx->idem && ctx->produced && !r->header_sent) {
         ngx_http_urlstore_keep(r);
 
-    } else if (ngx_http_urlstore_keep_holds(r)) {
+    } else if (ctx->idem && ngx_http_urlstore_keep_holds(r)) {
         return ngx_http_urlstore_turn_when(r, ngx_http_urlstore_stream_turn);
     }
 
