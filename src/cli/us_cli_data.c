@@ -54,15 +54,14 @@ us_cli_data_answered(const us_cli_data_t *d)
         return m->end;
     }
 
-    if (!d->marked || memcmp(d->mark.uuid, m->uuid, 16) != 0
-        || strcmp(d->mark.boot, m->boot) != 0)
-    {
+    if (!d->marked || !us_manifest_marked(m, &d->mark)) {
         return 0;
     }
 
     /* what was not durable is lost with the machine: that was the promise */
 
-    return strcmp(m->boot, d->boot) == 0 ? d->mark.written : d->mark.durable;
+    return us_manifest_same_boot(m, d->boot) ? d->mark.written
+                                             : d->mark.durable;
 }
 
 

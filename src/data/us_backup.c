@@ -138,9 +138,8 @@ us_backup_target(const us_backup_t *b, const us_watermark_t *mark)
     m = &b->manifest;
     us_manifest_boot(boot);
 
-    if (m->state != US_STATE_OPEN || memcmp(mark->uuid, m->uuid, 16) != 0
-        || strcmp(mark->boot, m->boot) != 0 || strcmp(m->boot, boot) != 0
-        || strcmp(boot, US_BOOT_UNKNOWN) == 0)
+    if (us_manifest_closed(m) || !us_manifest_marked(m, mark)
+        || !us_manifest_same_boot(m, boot))
     {
         return UINT64_MAX;
     }

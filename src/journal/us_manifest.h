@@ -82,6 +82,25 @@ us_manifest_closed(const us_manifest_t *m)
 }
 
 
+/* whether the machine is known to have run since the directory was opened */
+
+static inline int
+us_manifest_same_boot(const us_manifest_t *m, const char *boot)
+{
+    return strcmp(boot, m->boot) == 0 && strcmp(boot, US_BOOT_UNKNOWN) != 0;
+}
+
+
+/* whether a watermark is of the owner that opened the directory last */
+
+static inline int
+us_manifest_marked(const us_manifest_t *m, const us_watermark_t *mark)
+{
+    return memcmp(mark->uuid, m->uuid, 16) == 0
+           && strcmp(mark->boot, m->boot) == 0;
+}
+
+
 /* "clean", "open", "backup" */
 const char *us_manifest_state(const us_manifest_t *m);
 

@@ -52,7 +52,6 @@ static us_recovery_rc_t us_recovery_read(us_recovery_t *r,
 static int us_recovery_follow(us_recovery_t *r, us_reader_t *reader,
     uint64_t from);
 static int us_recovery_running(const us_recovery_t *r);
-static int us_recovery_same_boot(const us_recovery_t *r);
 static us_recovery_rc_t us_recovery_cut(us_recovery_t *r,
     const us_reader_t *reader);
 static us_recovery_rc_t us_recovery_answered(us_recovery_t *r);
@@ -683,15 +682,8 @@ us_recovery_follow(us_recovery_t *r, us_reader_t *reader, uint64_t from)
 static int
 us_recovery_running(const us_recovery_t *r)
 {
-    return us_manifest_closed(&r->manifest) || us_recovery_same_boot(r);
-}
-
-
-static int
-us_recovery_same_boot(const us_recovery_t *r)
-{
-    return strcmp(r->boot, r->manifest.boot) == 0
-           && strcmp(r->boot, US_BOOT_UNKNOWN) != 0;
+    return us_manifest_closed(&r->manifest)
+           || us_manifest_same_boot(&r->manifest, r->boot);
 }
 
 
@@ -739,11 +731,10 @@ us_recovery_answered(us_recovery_t *r)
     us_watermark_t  mark;
 
     clean = us_manifest_closed(&r->manifest);
-    same = us_recovery_same_boot(r);
+    same = us_manifest_same_boot(&r->manifest, r->boot);
 
     marked = (us_watermark_read(r->dirfd, &mark) == 0
-              && memcmp(mark.uuid, r->manifest.uuid, 16) == 0
-              && strcmp(mark.boot, r->manifest.boot) == 0);
+              && us_manifest_marked(&r->manifest, &mark));
 
     if (clean) {
         end = r->manifest.end;

@@ -285,6 +285,15 @@ test_power(void **state)
     assert_int_equal(fake_recover(&r, &s, dirfd_, 200, FAKE_BOOT, 1),
                      US_RECOVERY_OK);
     assert_int_equal(r.lost, 0);
+
+    /* two starts whose boot id is not known: the machine may have restarted */
+
+    assert_int_equal(fake_recover(&r, &s, dirfd_, 200, US_BOOT_UNKNOWN, 1),
+                     US_RECOVERY_OK);
+    assert_int_equal(fake_finish(&r, "1s"), 0);
+    assert_int_equal(fake_recover(&r, &s, dirfd_, 200, US_BOOT_UNKNOWN, 1),
+                     US_RECOVERY_OK);
+    assert_int_equal(r.lost, 1);
 }
 
 
