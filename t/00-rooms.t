@@ -31,7 +31,7 @@ my @rooms = (
     [ 'idempotency' ],
     [ 'zone' ],
     [ 'codec' ],
-    [ 'store',   'us_store.h' ],
+    [ 'store',   'us_store.h', 'us_shard.h' ],
     [ 'data',    'us_life.h', 'us_embed.h' ],
     [ 'api' ],
     [ 'cli',     'us_cli.h' ],

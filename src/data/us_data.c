@@ -5,6 +5,7 @@
 
 
 #include "us_data.h"
+#include "../store/us_shard.h"
 #include "../us_fault.h"
 
 #include <stdio.h>
@@ -33,9 +34,9 @@ const us_ops_t  us_data_ops = { us_store_op_size, us_store_op_ids };
 int
 us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
 {
-    char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], unit[16];
+    char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], number[16];
 
-    m->version = conf->revisit ? 2 : 1;
+    m->version = conf->is_shard ? 3 : conf->revisit ? 2 : 1;
     memcpy(m->uuid, conf->uuid, sizeof(m->uuid));
     m->epoch = conf->epoch;
     m->settings[0] = '\0';
@@ -57,10 +58,18 @@ us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
         return -1;
     }
 
-    snprintf(unit, sizeof(unit), "%u", conf->revisit);
+    snprintf(number, sizeof(number), "%u", conf->revisit);
 
-    return conf->revisit ? us_manifest_set(m, "revisit", us_data_text(unit))
-                         : 0;
+    if (conf->revisit
+        && us_manifest_set(m, "revisit", us_data_text(number)) == -1)
+    {
+        return -1;
+    }
+
+    snprintf(number, sizeof(number), "%u", conf->shard);
+
+    return conf->is_shard ? us_manifest_set(m, "shard", us_data_text(number))
+                          : 0;
 }
 
 
@@ -80,6 +89,49 @@ us_data_revisit(const us_manifest_t *m)
 
     return us_manifest_setting(m, "revisit", value, sizeof(value)) == 0
            ? (uint32_t) strtoul(value, NULL, 10) : 0;
+}
+
+
+/* the number of the shard, or -1: it is none */
+
+static int64_t
+us_data_shard(const us_manifest_t *m)
+{
+    char  value[16];
+
+    return us_manifest_setting(m, "shard", value, sizeof(value)) == 0
+           ? (int64_t) (uint32_t) strtoul(value, NULL, 10) : -1;
+}
+
+
+/*
+ * A directory that was no shard can become shard 0, whose ids are the same.
+ * Nothing else about a shard can be changed.
+ */
+
+static int
+us_data_shard_differs(const us_manifest_t *m, const us_store_conf_t *conf,
+    us_disk_error_t *e)
+{
+    int64_t  shard;
+
+    shard = us_data_shard(m);
+
+    if (shard == (conf->is_shard ? (int64_t) conf->shard : -1)) {
+        return 0;
+    }
+
+    if (shard >= 0) {
+        return us_disk_fail(e, 0, "its data are those of shard %lld of a "
+                            "cluster; the zone needs \"cluster=\" and "
+                            "\"shard=%lld\"", (long long) shard,
+                            (long long) shard);
+    }
+
+    return conf->shard == 0 ? 0
+           : us_disk_fail(e, 0, "its data are of no cluster: they can become "
+                          "shard 0, not shard %u; another shard begins with "
+                          "an empty directory", conf->shard);
 }
 
 
@@ -155,6 +207,10 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
         return -1;
     }
 
+    if (us_data_shard_differs(m, conf, e) == -1) {
+        return -1;
+    }
+
     /* claims may be added */
 
     if (us_data_revisit(m) && us_data_revisit(m) != conf->revisit) {
@@ -211,6 +267,13 @@ us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
     conf->sites = (us_manifest_setting(m, "sites", value, sizeof(value)) == 0
                    && strcmp(value, "on") == 0);
     conf->revisit = us_data_revisit(m);
+    conf->is_shard = us_data_shard(m) >= 0;
+    conf->shard = conf->is_shard ? (uint32_t) us_data_shard(m) : 0;
+
+    if (conf->shard >= US_SHARDS) {
+        return us_disk_fail(e, 0, "\"manifest\" names shard %u, the highest is "
+                            "%u", conf->shard, US_SHARDS - 1);
+    }
 
     if (us_manifest_setting(m, "marks", text->marks, sizeof(text->marks))
         == -1)
@@ -266,8 +329,11 @@ us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
 int
 us_data_lacks(const us_store_t *s, const us_store_conf_t *want)
 {
+    uint32_t  shard;
+
     return want->nmarks > us_store_nmarks(s)
-           || (want->revisit && us_store_revisit(s) == 0);
+           || (want->revisit && us_store_revisit(s) == 0)
+           || (want->is_shard && !us_store_is_shard(s, &shard));
 }
 
 
@@ -284,6 +350,8 @@ us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
     memcpy(conf.marks, want->marks, sizeof(conf.marks));
     conf.nmarks = want->nmarks;
     conf.revisit = want->revisit;
+    conf.is_shard = want->is_shard;
+    conf.shard = want->shard;
 
     if (us_manifest_read(dirfd, &m, e) != US_MANIFEST_OK
         || us_data_differs(&m, &conf, e) == -1)
@@ -308,6 +376,13 @@ us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
     if (rc == 0 && us_store_set_revisit(s, want->revisit) == -1) {
         rc = us_disk_fail(e, 0, "the store keeps claims by units of %u s",
                           us_store_revisit(s));
+    }
+
+    if (rc == 0 && want->is_shard
+        && us_store_set_shard(s, want->shard) == -1)
+    {
+        rc = us_disk_fail(e, 0, "the store is another shard than %u",
+                          want->shard);
     }
 
     return rc;

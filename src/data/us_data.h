@@ -15,8 +15,9 @@
  *     store schemes keep              # or first
  *     store sites off                 # or on
  *     store revisit 3600              # s; absent: no claims
+ *     store shard 3                   # of a cluster; absent: none
  *
- * With claims the manifest has version 2, else 1.
+ * Of a shard the manifest has version 3, with claims 2, else 1.
  */
 
 
@@ -62,10 +63,10 @@ int us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
 
 /*
  * What a configuration has that the store has not: more marks, which begin with
- * those of the store, and claims.  us_data_declare() declares it in the
- * manifest, and then in the store: the journal has no operation that the
- * manifest does not announce.  For the one process that writes the manifest.
- * 0, -1 or US_DISK_LOST, with e.
+ * those of the store, claims, or the number of a shard.  us_data_declare()
+ * declares it in the manifest, and then in the store: the journal has no
+ * operation that the manifest does not announce.  For the one process that
+ * writes the manifest.  0, -1 or US_DISK_LOST, with e.
  */
 int us_data_lacks(const us_store_t *s, const us_store_conf_t *want);
 int us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,

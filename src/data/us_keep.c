@@ -113,9 +113,10 @@ us_declare_job(us_job_t *job)
 
     if (rc == 0) {
         (void) us_share_change(l->sh);
-        us_job_say(job, US_SAY_NOTICE, "the store has %u marks now, %s",
+        us_job_say(job, US_SAY_NOTICE, "the store has %u marks now, %s%s",
                    l->conf.store.nmarks,
-                   l->conf.store.revisit ? "and claims" : "and no claims");
+                   l->conf.store.revisit ? "and claims" : "and no claims",
+                   l->conf.store.is_shard ? ", and is a shard" : "");
         return;
     }
 
@@ -126,8 +127,8 @@ us_declare_job(us_job_t *job)
 
     if (!l->declare_said) {
         l->declare_said = 1;
-        us_job_say(job, US_SAY_ERROR, "marks or claims could not be added: "
-                   "%s; it is tried again", e.text);
+        us_job_say(job, US_SAY_ERROR, "marks, claims or the shard could not be "
+                   "added: %s; it is tried again", e.text);
     }
 }
 

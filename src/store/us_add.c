@@ -264,6 +264,10 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
 
     us_store_seen(s, items, n);
 
+    if (s->map.number) {
+        us_shard_add(s, items, n);
+    }
+
     s->npicks = 0;
 
     if (older && us_store_due(s, items, n, older)) {
@@ -349,9 +353,12 @@ again:
 
     us_store_enter(s);
 
-    if (us_store_pick_gone_locked(s)) {
+    if (us_head(s)->map != s->map.number || us_store_pick_gone_locked(s)) {
 
-        /* nothing was done yet: that URL is unseen now, or known by a new id */
+        /*
+         * Nothing was done yet: the slots have other owners now; or that URL is
+         * unseen now, or known by a new id.
+         */
 
         us_store_leave(s);
         goto again;

@@ -70,6 +70,44 @@ us_dump_op(us_dump_t *d, const us_op_t *op)
 }
 
 
+/*
+ * The map of a shard, which may be newer than the LSN: the operation that
+ * follows is passed over then.
+ */
+
+static void
+us_dump_map(us_store_t *s, us_dump_t *d)
+{
+    us_op_t    op;
+    uint8_t   *text;
+    uint32_t   shard;
+    uint64_t   number;
+
+    if (!us_store_is_shard(s, &shard)) {
+        return;
+    }
+
+    text = malloc(US_MAP_TEXT_MAX);
+
+    if (text == NULL) {
+        d->failed = 1;
+        return;
+    }
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_MAP;
+    op.id = shard;
+    op.bytes.len = us_store_map_text(s, text, &number);
+    op.bytes.data = text;
+
+    if (number) {
+        us_dump_op(d, &op);
+    }
+
+    free(text);
+}
+
+
 /* the cache is of hints: it may be newer than the rest */
 
 static void
@@ -359,6 +397,8 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     op.type = US_OP_EXPECT;
     op.id = head.entries;
     us_dump_op(&d, &op);
+
+    us_dump_map(s, &d);
 
     /*
      * Deletes come first: a replay does not index what is deleted, and so

@@ -287,11 +287,24 @@ us_store_seen_some(us_store_t *s, us_store_item_t *items, unsigned n)
 void
 us_store_seen(us_store_t *s, us_store_item_t *items, size_t n)
 {
+    int       shard;
     unsigned  group;
+
+    shard = us_head(s)->shard != 0;
 
     for ( /* void */ ; n; n -= group, items += group) {
         group = n < US_STORE_GROUP ? (unsigned) n : US_STORE_GROUP;
+
+        if (shard) {
+            /* before the look-ups: see us_shard.h */
+            (void) us_store_map(s);
+        }
+
         us_store_seen_some(s, items, group);
+
+        if (shard) {
+            us_shard_seen(s, items, group);
+        }
     }
 }
 

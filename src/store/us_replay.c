@@ -619,6 +619,9 @@ us_replay_op(us_store_t *s, const us_op_t *op)
     case US_OP_CACHE:
         return us_replay_cache(s, op);
 
+    case US_OP_MAP:
+        return us_shard_replay(s, op);
+
     default:
         return US_REPLAY_DAMAGED;
     }

@@ -28,17 +28,21 @@
  *   0 14       set claims: number of the first word (4 ids), number of words,
  *              words of 8 bytes, as in memory (us_claims.h)
  *
+ *   0 15       of a shard, the map that it has adopted: number of the shard, of
+ *              bytes, the map's text (us_map.h)
+ *
  * 5 to 11, and 14, are found in dumps only.  An operation's LSN is the position
  * in the stream at which it ends.
  *
  * A dump (version 2):
  *
- *     at 0, 8, deletes, [9, leaves, cache], adds and models, marks,
+ *     at 0, 8, [15], deletes, [9, leaves, cache], adds and models, marks,
  *     [12, 14 ...], at n
  *
  * Its 12 follows the adds: only those after the dump are claimed at that time.
- * 12 to 14 are of stores with claims.  A directory that has any says so in its
- * manifest, of version 2, which programs before them refuse (us_manifest.h).
+ * 12 to 14 are of stores with claims, 15 is of shards.  A directory that has
+ * any says so in its manifest, of version 2 or 3, which programs before them
+ * refuse (us_manifest.h).
  *
  * The deletes come first: their ids are those of adds that follow.  In version
  * 1 there was no 8, deletes came last, and the image had another version
@@ -56,6 +60,7 @@
 
 
 #include "us_ring.h"
+#include "../cluster/us_map.h"
 #include "../zone/us_log.h"
 
 
@@ -87,6 +92,7 @@ static const us_op_form_t  us_op_forms[] = {
     [US_OP_CLOCK] = { .id = 1 },
     [US_OP_CLAIM] = { .id = 1, .unit = 1, .max = US_OP_CLAIM_MAX },
     [US_OP_CLAIMS] = { .id = 1, .unit = 8, .max = US_OP_WORDS_MAX },
+    [US_OP_MAP] = { .id = 1, .unit = 1, .max = US_MAP_TEXT_MAX },
 };
 
 #define US_OP_TYPES  (sizeof(us_op_forms) / sizeof(us_op_forms[0]))

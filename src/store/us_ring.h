@@ -33,7 +33,8 @@ typedef enum {
     US_OP_CACHE = 11,                 /* bytes: of the codec's cache, from id */
     US_OP_CLOCK = 12,                 /* claims: id is the unit from now on */
     US_OP_CLAIM = 13,                 /* id: a unit, or 0; bytes: ids */
-    US_OP_CLAIMS = 14                 /* bytes: words of claims, to be set */
+    US_OP_CLAIMS = 14,                /* bytes: words of claims, to be set */
+    US_OP_MAP = 15                    /* id: the shard; bytes: its map */
 } us_op_type_t;
 
 

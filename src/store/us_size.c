@@ -16,6 +16,7 @@
 #include "us_bulk.h"
 #include "../zone/us_log.h"
 #include "../codec/us_model.h"
+#include "us_shard.h"
 #include "us_sites.h"
 #include "us_store.h"
 
@@ -201,6 +202,10 @@ us_size_add(us_size_t *z, const us_op_t *op)
 
         return 0;
 
+    case US_OP_MAP:
+        z->rooms |= us_shard_room(op->bytes.len);
+        return 0;
+
     default:
         return 0;
     }
@@ -295,7 +300,7 @@ us_size_chunks(const us_size_t *z, const us_store_conf_t *conf,
     const us_layout_t *l)
 {
     unsigned  i, shift;
-    uint64_t  n, sum;
+    uint64_t  n, sum, room;
 
     shift = l->chunk_shift;
 
@@ -316,6 +321,12 @@ us_size_chunks(const us_size_t *z, const us_store_conf_t *conf,
     }
 
     sum += us_size_bits(&z->claims, shift - US_SIZE_CLAIMS_SHIFT - 1);
+
+    /* two places of each size that was needed */
+
+    for (room = z->rooms; room; room &= room - 1) {
+        sum += 2 * us_size_up(room & -room, shift);
+    }
 
     if (!conf->lookup) {
         n = us_size_entries(z);

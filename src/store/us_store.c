@@ -9,6 +9,7 @@
  *     us_sites    sites and their counters
  *     us_marks    bits by id; deleted ids
  *     us_claims   times by id
+ *     us_shard    of a cluster: what a shard owns
  *     us_ring     operations for the journal
  *     us_hot      what this process has looked up last
  *
@@ -125,6 +126,7 @@ void
 us_store_conf(const us_store_t *s, us_store_conf_t *conf)
 {
     unsigned    i;
+    uint32_t    number;
     us_head_t  *h;
 
     h = us_head(s);
@@ -148,6 +150,8 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
     conf->lookup = (h->flags & US_HEAD_LOOKUP) != 0;
     conf->ring = h->ring_size;
     conf->revisit = us_store_revisit(s);
+    conf->is_shard = us_store_is_shard(s, &number) != 0;
+    conf->shard = number;
 }
 
 
@@ -374,6 +378,7 @@ static const us_store_part_t  us_store_area_parts[US_AREA_DELETED] = {
     [US_AREA_CACHE] = US_PART_CACHES,
     [US_AREA_MODELS] = US_PART_MODELS,
     [US_AREA_CLAIMS] = US_PART_CLAIMS,
+    [US_AREA_MAPS] = US_PART_MAPS,
 };
 
 
@@ -435,6 +440,7 @@ static const char  *us_store_part_names[US_PARTS] = {
     [US_PART_MODELS] = "models",
     [US_PART_SITES] = "sites",
     [US_PART_CLAIMS] = "claims",
+    [US_PART_MAPS] = "maps",
     [US_PART_MARKS] = "marks",
 };
 

@@ -68,7 +68,8 @@ typedef enum {
     US_UNKNOWN,
     US_OK,
     US_DAMAGED,                       /* the bits of the record are no URL */
-    US_DUE                            /* known, and its claim was too old */
+    US_DUE,                           /* known, and its claim was too old */
+    US_MOVED                          /* another shard's: see us_shard.h */
 } us_store_status_t;
 
 
@@ -136,7 +137,8 @@ void us_store_hot(us_store_t *s, us_hot_t *hot, uint64_t *hits);
 void us_store_conf(const us_store_t *s, us_store_conf_t *conf);
 
 /*
- * Looks n URLs up, overlapping their cache misses: US_SEEN or US_UNSEEN.
+ * Looks n URLs up, overlapping their cache misses: US_SEEN or US_UNSEEN; of a
+ * shard, US_MOVED as well, with or without an id.
  */
 void us_store_seen(us_store_t *s, us_store_item_t *items, size_t n);
 
@@ -144,7 +146,8 @@ void us_store_seen(us_store_t *s, us_store_item_t *items, size_t n);
  * Adds the URLs that are new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY.
  * Once an item is busy, all later items are busy too: submit them again.  Of
  * two equal URLs in one batch the first is new, the second seen.  A store for
- * look-ups only returns US_UNKNOWN.  Returns the LSN that covers all that the
+ * look-ups only returns US_UNKNOWN, a shard US_MOVED for what it may not
+ * answer.  Returns the LSN that covers all that the
  * answers report (see us_store_published()).
  */
 uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
@@ -302,9 +305,10 @@ int us_store_train(us_store_t *s, const volatile int *cancel);
 
 
 /*
- * The journal's side.  Every operation (add, delete, mark, claim, model) is
- * appended to a stream of bytes under the lock; its LSN is the position where
- * it ends.
+ * The journal's side.  Every operation (add, delete, mark, claim, model, map)
+ * is appended to a stream of bytes under the lock.  Its LSN is the position
+ * where it ends.
+ *
  * The stream passes through a ring in the mapping.  One process at a time
  * takes bytes from it:
  *
@@ -387,6 +391,7 @@ typedef enum {
     US_PART_MODELS,
     US_PART_SITES,
     US_PART_CLAIMS,
+    US_PART_MAPS,
     US_PART_MARKS,
     US_PARTS
 } us_store_part_t;

@@ -7,6 +7,7 @@
  *     us_look.c     look-ups, which take no lock
  *     us_add.c      what is done under the lock: adds, deletes, marks
  *     us_claim.c    claims, under the lock and without
+ *     us_shard.c    the map of a shard: what it may answer
  *     us_replay.c   operations from a journal or a dump
  *     us_dump.c     a store as such operations
  */
@@ -26,6 +27,7 @@
 #include "../codec/us_prefix.h"
 #include "../codec/us_record.h"
 #include "us_ring.h"
+#include "us_shard.h"
 #include "us_sites.h"
 #include "us_store.h"
 
@@ -74,6 +76,9 @@ struct us_store_s {
     uint32_t          owner;          /* in it */
     us_hot_key_t      keys[US_STORE_GROUP];
     us_replay_t      *replay;         /* us_store_apply()'s, else NULL */
+    uint64_t          under_version;  /* of the map that requests name, or 0 */
+    uint8_t           under_digest[16];
+    us_store_map_t    map;            /* of a shard */
     uint8_t           text[US_TEXT_BUFFER];
     uint8_t           url[US_TEXT_BUFFER];
     uint8_t           bits[US_RECORD_BUFFER];
@@ -147,6 +152,16 @@ int us_store_tick_locked(us_store_t *s);
 int us_store_pick_gone_locked(us_store_t *s);
 void us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older);
+
+/*
+ * us_shard.c: a shard's.  What looked-up items are answered under the map, and
+ * which of those not found must not be added.  us_shard_replay() has the lock;
+ * 0 or US_REPLAY_*.
+ */
+
+void us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n);
+void us_shard_add(us_store_t *s, us_store_item_t *items, size_t n);
+int us_shard_replay(us_store_t *s, const us_op_t *op);
 
 /* us_add.c: under the lock */
 

@@ -93,6 +93,7 @@ us_area_max(us_area_id_t id, uint64_t n, const us_store_conf_t *conf)
     switch (id) {
 
     case US_AREA_LEAVES:
+    case US_AREA_MAPS:
         return 0;
 
     case US_AREA_OFFSETS:
@@ -232,6 +233,7 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
     h->chunk_shift = l.chunk_shift;
     h->nmarks = conf->nmarks;
     h->revisit = conf->revisit;
+    h->shard = conf->is_shard ? (uint64_t) conf->shard + 1 : 0;
     h->flags = (conf->schemes_first ? US_HEAD_SCHEMES_FIRST : 0)
                | (conf->sites ? US_HEAD_SITES : 0)
                | (conf->lookup ? US_HEAD_LOOKUP : 0);

@@ -57,7 +57,7 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       4
+#define US_LAYOUT       5
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
@@ -78,6 +78,7 @@ typedef enum {
     US_AREA_CACHE,                    /* the codec's two */
     US_AREA_MODELS,
     US_AREA_CLAIMS,                   /* sparse, too: see us_claims.h */
+    US_AREA_MAPS,                     /* of a shard: see us_shard.c */
     US_AREA_DELETED,
     US_AREA_MARK,
     US_AREAS = US_AREA_MARK + US_STORE_MARKS
@@ -104,7 +105,7 @@ typedef struct {
     /*
      * Written by us_store_format() only; but nmarks grows, after the names have
      * been stored: see us_store_add_marks().  And revisit, if it is zero, gets
-     * its value: see us_store_set_revisit().
+     * its value: see us_store_set_revisit().  The same goes for shard.
      */
 
     uint64_t           magic;
@@ -124,6 +125,7 @@ typedef struct {
     uint64_t           nmarks;
     uint64_t           flags;         /* US_HEAD_* */
     uint64_t           revisit;       /* claims: seconds of a unit; 0: none */
+    uint64_t           shard;         /* its number and 1; 0: it is none */
 
     uint64_t           norm_len;
     uint8_t            norm[US_STORE_NORM_LEN];
@@ -136,6 +138,7 @@ typedef struct {
     uint64_t           leaves;        /* index: the live ones are n .. 2n-1 */
     uint64_t           models;        /* the codec's: models published */
     uint64_t           clock;         /* claims: units since 1970 */
+    uint64_t           map;           /* of a shard: maps adopted so far */
 
     /* the journal's watermarks: one writer each, see us_ring.h */
 
@@ -169,7 +172,9 @@ typedef struct {
     uint64_t           gave_up;       /* 1: no model is due any more */
     uint64_t           sweep;         /* claims: see us_claims_tick_locked() */
     uint64_t           sweep_end;
-    uint64_t           unused[4];
+    uint64_t           map_lsn;       /* at which the map was adopted */
+    uint64_t           map_at[2];     /* offsets, bytes: see us_shard.c */
+    uint64_t           map_room[2];
 
     uint64_t           staged[US_STAGED];    /* leaves being filled */
     uint64_t           free[US_LEAF_SIZES];  /* leaves by size */

@@ -42,6 +42,10 @@ typedef struct {
     /* seconds of a unit in which claims are dated; 0: none are kept */
     uint32_t      revisit;
 
+    /* of a cluster: see us_shard.h */
+    unsigned      is_shard:1;
+    uint32_t      shard;              /* its number */
+
     /*
      * Bytes of the ring that carries operations to the journal, a power of
      * two; 0: there is no journal.

@@ -26,6 +26,7 @@
 #include "us_base.h"
 #include "../unit/stream.h"
 #include "store/us_directory.h"
+#include "store/us_shard.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -73,6 +74,7 @@ typedef struct {
     void       (*again)(us_store_t *s);
 
     int          claims;              /* the store keeps claims */
+    int          shard;               /* it is one; 2: it has a map */
 
     /* whether it is done; whether it has done what this case is about */
     int        (*done)(us_store_t *s);
@@ -400,6 +402,99 @@ change_train(us_store_t *s)
 }
 
 
+/* a map in which shard 0 owns all slots, of so many shards */
+
+static us_map_t *
+map_of(unsigned version, unsigned shards)
+{
+    char         *p, err[256];
+    unsigned      i;
+    us_map_t     *m;
+    static char   text[1 << 16];
+
+    p = text + sprintf(text, "{\"cluster\":\"%032x\",\"version\":%u,"
+                       "\"norm\":\"steps\",\"key\":\"url\",\"shards\":{", 1,
+                       version);
+
+    for (i = 0; i < shards; i++) {
+        p += sprintf(p, "%s\"%u\":{\"uuid\":\"%032x\",\"nodes\":[\"n%u\"]}",
+                     i ? "," : "", i, i + 1, i);
+    }
+
+    p += sprintf(p, "},\"slots\":[[\"0-4095\",0]]}");
+
+    m = us_map_read((us_str_t) { (size_t) (p - text), (uint8_t *) text }, err,
+                    sizeof(err));
+
+    if (m == NULL) {
+        fail(err, version);
+        _exit(2);
+    }
+
+    return m;
+}
+
+
+static void
+adopt(us_store_t *s, unsigned version, unsigned shards)
+{
+    uint64_t   lsn;
+    us_map_t  *m;
+
+    m = map_of(version, shards);
+
+    if (us_store_adopt(s, m, us_store_map(s)->number, &lsn) != US_OK) {
+        fail("the map is refused", version);
+    }
+
+    us_map_free(m);
+}
+
+
+static void
+change_map(us_store_t *s)
+{
+    adopt(s, 2, 3);
+}
+
+
+static void
+change_large(us_store_t *s)
+{
+    adopt(s, 2, 300);
+}
+
+
+/* the map before, or this one, with its text */
+
+static int
+done_map(us_store_t *s)
+{
+    uint64_t         number;
+    unsigned         version;
+    us_str_t         have;
+    us_map_t        *m;
+    static uint8_t   text[US_MAP_TEXT_MAX];
+
+    have.data = text;
+    have.len = us_store_map_text(s, text, &number);
+    version = have.len ? us_store_map(s)->version : 0;
+
+    if (version) {
+        m = map_of(version, version == 1 ? 2
+                            : change->change == change_large ? 300 : 3);
+
+        if (us_str_compare(m->text, have) != 0) {
+            fail("another text of map", version);
+        }
+
+        us_map_free(m);
+    }
+
+    return version == 2;
+}
+
+
 /* learning takes long: as a replay would */
 
 static void
@@ -638,6 +733,12 @@ static const change_t  changes[] = {
       .done = done_clock },
     { "new mark", SMALL, .before = 100, .change = change_names,
       .done = done_names },
+    { "first map", SMALL, .before = 0, .shard = 1, .change = change_map,
+      .done = done_map },
+    { "map", SMALL, .before = 100, .shard = 2, .change = change_map,
+      .done = done_map },
+    { "map, larger", SMALL, .before = 100, .shard = 2,
+      .change = change_large, .done = done_map },
     { "model", MEDIUM, .before = 32768, .prepare = prepare_model,
       .change = change_train, .again = again_train, .done = done_train,
       .met = met_model },
@@ -717,6 +818,7 @@ format(uint8_t *mem, const char *key)
         .nmarks = mem == zone ? 1 : 2,
         .sites = 1,
         .revisit = change->claims,
+        .is_shard = change->shard != 0,
         .ring = RING
     };
     us_store_t       *s;
@@ -761,7 +863,8 @@ restart(us_store_t *s)
         us_store_info(r, &two);
 
         if (one.urls != two.urls || one.deleted != two.deleted
-            || one.sites != two.sites || done_mark(s) != done_mark(r))
+            || one.sites != two.sites || done_mark(s) != done_mark(r)
+            || us_store_map(s)->version != us_store_map(r)->version)
         {
             fail("another store after a restart", two.urls);
         }
@@ -965,6 +1068,11 @@ make(unsigned n)
 
     journal.len = 0;
     s = format(zone, "stepsstepssteps");
+
+    if (change->shard == 2) {
+        adopt(s, 1, 2);
+    }
+
     fill(s, n);
 
     return s;

@@ -561,6 +561,29 @@ test_settings(void **state)
     assert_int_equal(us_data_conf(&m, &other, &txt, &e), 0);
     assert_int_equal(other.revisit, 60);
 
+    /* what was no shard can become shard 0, once and for ever */
+
+    other = conf;
+    other.is_shard = 1;
+    assert_int_equal(us_data_differs(&m, &other, &e), 0);
+    other.shard = 3;
+    assert_int_equal(us_data_differs(&m, &other, &e), -1);
+    assert_non_null(strstr(e.text, "shard 0, not shard 3"));
+    assert_int_equal(us_data_describe(&m, &other), 0);
+    assert_int_equal(m.version, 3);
+    assert_int_equal(us_data_differs(&m, &other, &e), 0);
+    assert_int_equal(us_data_conf(&m, &other, &txt, &e), 0);
+    assert_int_equal(other.is_shard, 1);
+    assert_int_equal(other.shard, 3);
+    other.shard = 0;
+    assert_int_equal(us_data_differs(&m, &other, &e), -1);
+    assert_non_null(strstr(e.text, "shard=3"));
+    assert_int_equal(us_data_differs(&m, &conf, &e), -1);
+    assert_int_equal(us_data_describe(&m, &conf), 0);
+    assert_int_equal(us_manifest_set(&m, "shard", us_string("4096")), 0);
+    assert_int_equal(us_data_conf(&m, &other, &txt, &e), -1);
+    assert_int_equal(us_data_describe(&m, &conf), 0);
+
     other = conf;
     other.schemes_first = 1;
     assert_int_equal(us_data_differs(&m, &other, &e), -1);

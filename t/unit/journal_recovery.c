@@ -600,7 +600,7 @@ test_manifest(void **state)
     assert_int_equal(us_manifest_setting(&n, "mark", text, sizeof(text)), -1);
     assert_int_equal(us_manifest_setting(&n, "norm", text, 6), -1);
 
-    /* with operations of claims; of a program to come */
+    /* with operations of claims; of a shard; of a program to come */
 
     m.version = 2;
     assert_int_equal(us_manifest_write(dirfd_, &m, &e), 0);
@@ -609,10 +609,15 @@ test_manifest(void **state)
 
     m.version = 3;
     assert_int_equal(us_manifest_write(dirfd_, &m, &e), 0);
+    assert_int_equal(us_manifest_read(dirfd_, &n, &e), US_MANIFEST_OK);
+    assert_int_equal(n.version, 3);
+
+    m.version = 4;
+    assert_int_equal(us_manifest_write(dirfd_, &m, &e), 0);
     assert_int_equal(us_manifest_read(dirfd_, &n, &e),
                      US_MANIFEST_VERSION_OTHER);
-    assert_non_null(strstr(e.text, "format version 3"));
-    assert_non_null(strstr(e.text, "up to 2"));
+    assert_non_null(strstr(e.text, "format version 4"));
+    assert_non_null(strstr(e.text, "up to 3"));
 
     /* a zero byte under a good CRC */
 

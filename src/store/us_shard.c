@@ -1,0 +1,463 @@
+
+/*
+ * The map of a shard in its zone.  See us_shard.h.
+ *
+ * FORMAT.  The zone has room for two maps.  Map number n is in place n % 2:
+ *
+ *     map_at[n % 2]   | us_shard_head_t | text |
+ *
+ * A map is written to the place that is not in use, while no reader looks
+ * there: readers copy the current one, under the lock.  head->map is the last
+ * word of the commit, after the LSN.  So a kill leaves the map before, or the
+ * new one as a whole.
+ *
+ * A place that is too small is left, and a larger one is taken, of a power of
+ * two: what maps take in all is less than four times the largest one.
+ */
+
+
+#include "us_store_private.h"
+
+
+#define US_SHARD_ROOM  16384          /* bytes of a place, at least */
+
+
+typedef struct {
+    uint64_t      version;
+    uint8_t       digest[16];
+    uint8_t       cluster[16];
+    uint64_t      key;
+    uint64_t      len;
+    uint8_t       slots[US_SLOTS / 4];
+} us_shard_head_t;
+
+
+int
+us_store_is_shard(const us_store_t *s, uint32_t *number)
+{
+    uint64_t  shard;
+
+    shard = us_acquire(&us_head(s)->shard);
+    *number = shard ? (uint32_t) (shard - 1) : 0;
+
+    return shard != 0;
+}
+
+
+int
+us_store_set_shard(us_store_t *s, uint32_t number)
+{
+    int         rc;
+    us_head_t  *h;
+
+    h = us_head(s);
+
+    us_store_enter(s);
+
+    rc = h->shard == 0 || h->shard == (uint64_t) number + 1 ? 0 : -1;
+
+    if (rc == 0) {
+        us_release(&h->shard, (uint64_t) number + 1);
+    }
+
+    us_store_leave(s);
+
+    return rc;
+}
+
+
+/* under the lock: the place of map number n */
+
+static us_shard_head_t *
+us_shard_place(const us_store_t *s, uint64_t n)
+{
+    return (us_shard_head_t *) (s->arena.base + us_head(s)->map_at[n % 2]);
+}
+
+
+static void
+us_shard_read_locked(us_store_t *s)
+{
+    us_head_t        *h;
+    us_store_map_t   *map;
+    us_shard_head_t  *from;
+
+    h = us_head(s);
+    map = &s->map;
+
+    map->number = h->map;
+    map->lsn = h->map_lsn;
+
+    if (map->number) {
+        from = us_shard_place(s, map->number);
+
+        map->version = from->version;
+        memcpy(map->digest, from->digest, sizeof(map->digest));
+        memcpy(map->cluster, from->cluster, sizeof(map->cluster));
+        map->key = from->key;
+        map->len = from->len;
+        memcpy(map->slots, from->slots, sizeof(map->slots));
+    }
+}
+
+
+const us_store_map_t *
+us_store_map(us_store_t *s)
+{
+    /*
+     * Acquire: whatever was added before this map was adopted is found by the
+     * look-ups that follow, and its LSN is at or below the published one.
+     */
+
+    if (us_acquire(&us_head(s)->map) != s->map.number) {
+        us_store_enter(s);
+        us_shard_read_locked(s);
+        us_store_leave(s);
+    }
+
+    return &s->map;
+}
+
+
+size_t
+us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
+{
+    size_t            len;
+    us_shard_head_t  *from;
+
+    len = 0;
+
+    us_store_enter(s);
+
+    *number = us_head(s)->map;
+
+    if (*number) {
+        from = us_shard_place(s, *number);
+        len = from->len;
+        memcpy(buf, from + 1, len);
+    }
+
+    us_store_leave(s);
+
+    return len;
+}
+
+
+void
+us_store_under(us_store_t *s, uint64_t version, const uint8_t digest[16])
+{
+    s->under_version = version;
+
+    if (version) {
+        memcpy(s->under_digest, digest, sizeof(s->under_digest));
+    }
+}
+
+
+/* whether the calls of this handle are asked under the map that it has */
+
+static int
+us_shard_same(const us_store_t *s)
+{
+    return s->under_version && s->under_version == s->map.version
+           && memcmp(s->under_digest, s->map.digest, 16) == 0;
+}
+
+
+static us_slot_state_t
+us_shard_slot(const us_store_t *s, us_str_t url)
+{
+    unsigned  slot;
+
+    slot = us_slot_of((us_key_t) s->map.key, url);
+
+    return (us_slot_state_t) (s->map.slots[slot / 4] >> slot % 4 * 2 & 3);
+}
+
+
+us_slot_state_t
+us_store_slot(us_store_t *s, us_str_t url)
+{
+    return us_store_map(s)->number ? us_shard_slot(s, url) : US_SLOT_FOREIGN;
+}
+
+
+int
+us_store_denies(us_store_t *s, us_str_t url)
+{
+    us_slot_state_t  state;
+
+    state = us_store_slot(s, url);
+
+    return state == US_SLOT_OWNED
+           || (state != US_SLOT_FOREIGN && us_shard_same(s));
+}
+
+
+void
+us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    int     same;
+    size_t  i;
+
+    same = us_shard_same(s);
+
+    for (i = 0; i < n; i++) {
+
+        switch (s->map.number ? us_shard_slot(s, items[i].url)
+                              : US_SLOT_FOREIGN)
+        {
+
+        case US_SLOT_OWNED:
+            break;
+
+        case US_SLOT_INHERITED:
+        case US_SLOT_SEALED:
+
+            if (items[i].status == US_UNSEEN && !same) {
+                items[i].status = US_MOVED;
+            }
+
+            break;
+
+        default:
+            items[i].status = US_MOVED;
+            items[i].id = US_STORE_NO_ID;
+        }
+    }
+}
+
+
+void
+us_shard_add(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (items[i].status == US_UNSEEN
+            && us_shard_slot(s, items[i].url) == US_SLOT_SEALED)
+        {
+            items[i].status = US_MOVED;
+        }
+    }
+}
+
+
+/* the states of all slots, for a shard that is in the map */
+
+static void
+us_shard_states(uint8_t *slots, const us_map_t *map, int self)
+{
+    unsigned            i, k, state;
+    const us_owners_t  *o;
+
+    memset(slots, 0, US_SLOTS / 4);
+
+    for (i = 0; i < US_SLOTS; i++) {
+        o = &map->slots[i];
+        state = US_SLOT_FOREIGN;
+
+        for (k = 0; k < o->nformer; k++) {
+            if (o->former[k] == self) {
+                state = US_SLOT_SEALED;
+            }
+        }
+
+        if (o->owner == self) {
+            state = o->nformer ? US_SLOT_INHERITED : US_SLOT_OWNED;
+        }
+
+        slots[i / 4] |= (uint8_t) (state << i % 4 * 2);
+    }
+}
+
+
+size_t
+us_shard_room(size_t len)
+{
+    size_t  room;
+
+    room = US_SHARD_ROOM;
+
+    while (room < sizeof(us_shard_head_t) + len) {
+        room *= 2;
+    }
+
+    return room;
+}
+
+
+/* nothing intended: both places get room for a text of so many bytes */
+
+static int
+us_shard_reserve_locked(us_store_t *s, size_t len)
+{
+    size_t       n, room;
+    unsigned     i;
+    uint64_t     at;
+    us_head_t   *h;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    h = a->head;
+    room = us_shard_room(len);
+
+    for (i = 0; i < 2; i++) {
+
+        if (h->map_room[i] >= room) {
+            continue;
+        }
+
+        /* the one in use keeps its place until the next map has its own */
+
+        if (h->map && h->map % 2 == i) {
+            continue;
+        }
+
+        n = (room + ((size_t) 1 << a->chunk_shift) - 1) >> a->chunk_shift;
+        at = us_arena_take_locked(a, US_AREA_MAPS, n);
+
+        if (at == 0) {
+            return -1;
+        }
+
+        us_intend_locked(a, &h->map_at[i], at);
+        us_intend_locked(a, &h->map_room[i], n << a->chunk_shift);
+        us_commit_locked(a);
+    }
+
+    return 0;
+}
+
+
+/* writes the next map where nobody reads, and intends to publish it */
+
+static void
+us_shard_write_locked(us_store_t *s, const us_map_t *map, int self)
+{
+    us_head_t        *h;
+    us_shard_head_t  *to;
+
+    h = us_head(s);
+    to = us_shard_place(s, h->map + 1);
+
+    to->version = map->version;
+    memcpy(to->digest, map->digest, sizeof(to->digest));
+    memcpy(to->cluster, map->cluster, sizeof(to->cluster));
+    to->key = map->key;
+    to->len = map->text.len;
+    us_shard_states(to->slots, map, self);
+    memcpy(to + 1, map->text.data, map->text.len);
+}
+
+
+us_store_status_t
+us_store_adopt(us_store_t *s, const us_map_t *map, uint64_t number,
+    uint64_t *lsn)
+{
+    int                self;
+    us_op_t            op;
+    us_head_t         *h;
+    us_arena_t        *a;
+    us_store_status_t  status;
+
+    a = &s->arena;
+    h = a->head;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_MAP;
+    op.id = h->shard - 1;
+    op.bytes = map->text;
+
+    self = us_map_shard(map, op.id);
+
+    us_store_enter(s);
+
+    if (h->map != number || h->shard == 0 || self < 0) {
+        status = US_MOVED;
+        goto done;
+    }
+
+    if (h->ring_size && us_op_size(&op) > h->ring_size) {
+        status = US_FULL;
+        goto done;
+    }
+
+    if (!us_ring_fits(a, us_op_size(&op))) {
+        status = US_BUSY;
+        goto done;
+    }
+
+    us_store_keep_locked(s, 0);
+
+    if (us_shard_reserve_locked(s, map->text.len) != 0) {
+        status = US_FULL;
+        goto done;
+    }
+
+    us_shard_write_locked(s, map, self);
+
+    /* the LSN first: who sees the map sees that it has to become durable */
+
+    us_ring_put_locked(a, &op);
+    us_intend_locked(a, &h->map_lsn, us_intended(a, &h->published));
+    us_intend_locked(a, &h->map, h->map + 1);
+    us_commit_locked(a);
+
+    us_shard_read_locked(s);
+    status = US_OK;
+
+done:
+
+    *lsn = status == US_OK ? h->map_lsn : h->published;
+    us_store_leave(s);
+
+    return status;
+}
+
+
+int
+us_shard_replay(us_store_t *s, const us_op_t *op)
+{
+    int          rc, self;
+    char         err[128];
+    us_map_t    *map;
+    us_head_t   *h;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    h = a->head;
+
+    if (h->shard == 0 || op->id != h->shard - 1) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    map = us_map_read(op->bytes, err, sizeof(err));
+
+    if (map == NULL) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    rc = 0;
+    self = us_map_shard(map, op->id);
+
+    if (self < 0) {
+        rc = US_REPLAY_DAMAGED;
+
+    } else if (h->map && map->version <= us_shard_place(s, h->map)->version) {
+
+        /* a dump has the map that an operation past its LSN has adopted */
+
+    } else if (us_shard_reserve_locked(s, map->text.len) != 0) {
+        rc = US_REPLAY_NO_ROOM;
+
+    } else {
+        us_shard_write_locked(s, map, self);
+        us_intend_locked(a, &h->map, h->map + 1);
+        us_commit_locked(a);
+    }
+
+    us_map_free(map);
+
+    return rc;
+}

@@ -1,0 +1,496 @@
+
+/*
+ * A store that is a shard: what it answers under which map, and how the map
+ * goes through journal, dump and replay.
+ */
+
+
+#include "store_zone.h"
+#include "same.h"
+#include "stream.h"
+#include "store/us_store_private.h"
+
+
+#define UUID_0    "00000000000000000000000000000000"
+#define UUID_1    "11111111111111111111111111111111"
+#define UUID_2    "22222222222222222222222222222222"
+#define CLUSTER   "0123456789abcdef0123456789abcdef"
+
+
+static us_str_t
+of(const char *text)
+{
+    return (us_str_t) { strlen(text), (const uint8_t *) text };
+}
+
+
+/* a map of shards 0, 1 and 2; slots: the JSON of its member */
+
+static us_map_t *
+map(unsigned version, const char *slots)
+{
+    int        n;
+    char       text[4096], err[256];
+    us_map_t  *m;
+
+    n = snprintf(text, sizeof(text), "{\"cluster\":\"%s\",\"version\":%u,"
+                 "\"norm\":\"test\",\"key\":\"url\",\"shards\":{"
+                 "\"0\":{\"uuid\":\"%s\",\"nodes\":[\"a\"]},"
+                 "\"1\":{\"uuid\":\"%s\",\"nodes\":[\"b\"]},"
+                 "\"2\":{\"uuid\":\"%s\",\"nodes\":[\"c\"]}},"
+                 "\"slots\":%s}", CLUSTER, version, UUID_0, UUID_1, UUID_2,
+                 slots);
+
+    m = us_map_read((us_str_t) { (size_t) n, (uint8_t *) text }, err,
+                    sizeof(err));
+
+    if (m == NULL) {
+        fail_msg("%s", err);
+    }
+
+    return m;
+}
+
+
+/* of shard 0: a quarter is owned, one inherited, one sealed, one foreign */
+
+#define QUARTERS  "[[\"0-1023\",0],[\"1024-2047\",0,1],[\"2048-3071\",1,0]," \
+                  "[\"3072-4095\",2]]"
+
+
+static const char *
+url_in(unsigned quarter, unsigned i)
+{
+    unsigned     n;
+    static char  buf[64];
+
+    for (n = i * 1000; /* void */ ; n++) {
+        sprintf(buf, "http://h%u.test/%u", n % 7, n);
+
+        if (us_slot_of(US_KEY_URL, of(buf)) / 1024
+            == quarter)
+        {
+            return buf;
+        }
+    }
+}
+
+
+static zone_t *
+shard_create(unsigned number)
+{
+    zone_t  *z;
+
+    zone_conf.is_shard = 1;
+    zone_conf.shard = number;
+    z = zone_create(4 << 20, 1 << 17);
+    zone_conf.is_shard = 0;
+
+    return z;
+}
+
+
+static void
+adopt(zone_t *z, us_map_t *m)
+{
+    uint64_t  lsn;
+
+    assert_int_equal(us_store_adopt(z->store, m,
+                                    us_store_map(z->store)->number, &lsn),
+                     US_OK);
+    assert_int_equal(lsn, us_store_published(z->store));
+    assert_int_equal(us_store_map(z->store)->lsn, lsn);
+    us_store_under(z->store, m->version, m->digest);
+}
+
+
+static void
+ownership(void **state)
+{
+    unsigned   q, i;
+    uint64_t   lsn;
+    zone_t    *z;
+    us_map_t  *m, *other;
+    uint8_t    none[16] = { 0 };
+
+    /* rows: owned, inherited, sealed, foreign; add, hit, denial */
+
+    static const us_store_status_t  same[4][3] = {
+        { US_NEW, US_SEEN, US_UNSEEN },
+        { US_NEW, US_SEEN, US_UNSEEN },
+        { US_MOVED, US_SEEN, US_UNSEEN },
+        { US_MOVED, US_MOVED, US_MOVED }
+    };
+    static const us_store_status_t  another[4][3] = {
+        { US_NEW, US_SEEN, US_UNSEEN },
+        { US_MOVED, US_SEEN, US_MOVED },
+        { US_MOVED, US_SEEN, US_MOVED },
+        { US_MOVED, US_MOVED, US_MOVED }
+    };
+
+    z = shard_create(0);
+
+    /* without a map nothing is answered */
+
+    assert_int_equal(add(z->store, url_in(0, 0)).status, US_MOVED);
+    assert_int_equal(lookup(z->store, url_in(0, 0)).status, US_MOVED);
+
+    m = map(1, "[[\"0-4095\",0]]");
+    adopt(z, m);
+    us_map_free(m);
+
+    for (q = 0; q < 4; q++) {
+        assert_int_equal(add(z->store, url_in(q, 1)).status, US_NEW);
+    }
+
+    m = map(2, QUARTERS);
+    adopt(z, m);
+
+    for (i = 0; i < 4; i++) {
+
+        /* the same map; another version, another digest, none */
+
+        if (i == 1) {
+            us_store_under(z->store, 1, m->digest);
+
+        } else if (i == 2) {
+            us_store_under(z->store, 2, none);
+
+        } else if (i == 3) {
+            us_store_under(z->store, 0, none);
+        }
+
+        for (q = 0; q < 4; q++) {
+            assert_int_equal(lookup(z->store, url_in(q, 10 + i)).status,
+                             i ? another[q][2] : same[q][2]);
+            assert_int_equal(add(z->store, url_in(q, 10 + i)).status,
+                             i ? another[q][0] : same[q][0]);
+            assert_int_equal(lookup(z->store, url_in(q, 1)).status,
+                             i ? another[q][1] : same[q][1]);
+            assert_int_equal(add(z->store, url_in(q, 1)).status,
+                             i ? another[q][1] : same[q][1]);
+            assert_int_equal(us_store_denies(z->store,
+                                             of(url_in(q, 10 + i))),
+                             (i ? another : same)[q][2] == US_UNSEEN);
+        }
+    }
+
+    /* the number of the map that was checked is another one by now */
+
+    other = map(3, QUARTERS);
+    assert_int_equal(us_store_adopt(z->store, other, 1, &lsn), US_MOVED);
+
+    us_map_free(other);
+    us_map_free(m);
+    zone_destroy(z);
+}
+
+
+/* two handles: an add whose look-ups were made under the map before */
+
+static us_store_t  *second;
+static us_map_t    *next;
+
+
+static void
+lock_adopts(void *data)
+{
+    uint64_t   lsn;
+    us_map_t  *m;
+
+    m = next;
+    next = NULL;
+
+    if (m) {
+        assert_int_equal(us_store_adopt(second, m, 1, &lsn), US_OK);
+        us_map_free(m);
+    }
+}
+
+
+static void
+sealed_before_the_lock(void **state)
+{
+    zone_t           *z;
+    us_map_t         *m;
+    us_store_t       *s;
+    us_store_lock_t   lock = { lock_adopts, zone_lock, NULL };
+
+    z = shard_create(0);
+    m = map(1, "[[\"0-4095\",0]]");
+    adopt(z, m);
+    us_map_free(m);
+
+    second = z->store;
+    s = us_store_open(z->mem, &lock);
+    assert_non_null(s);
+    (void) us_store_map(s);
+
+    next = map(2, QUARTERS);
+    assert_int_equal(add(s, url_in(2, 5)).status, US_MOVED);
+    assert_null(next);
+    assert_int_equal(us_store_next_id(s), 0);
+    assert_int_equal(add(s, url_in(0, 5)).status, US_NEW);
+
+    us_store_close(s);
+    zone_destroy(z);
+}
+
+
+static void
+text_is(zone_t *z, const us_map_t *m)
+{
+    uint8_t   *buf;
+    uint64_t   number;
+
+    buf = malloc(US_MAP_TEXT_MAX);
+
+    assert_int_equal(us_store_map_text(z->store, buf, &number), m->text.len);
+    assert_memory_equal(buf, m->text.data, m->text.len);
+    assert_int_equal(us_store_map(z->store)->version, m->version);
+    assert_memory_equal(us_store_map(z->store)->digest, m->digest, 16);
+    assert_memory_equal(us_store_map(z->store)->cluster, m->cluster, 16);
+
+    free(buf);
+}
+
+
+/* maps among adds; a dump between them; replayed in bulk, and when settled */
+
+static void
+replayed(void **state)
+{
+    int         bulk;
+    char        url[64];
+    unsigned    i;
+    uint64_t    lsn, at;
+    zone_t     *a, *b;
+    us_map_t   *m[4];
+    stream_t    all = { 0 }, dump = { 0 }, since = { 0 };
+
+    a = shard_create(1);
+
+    for (i = 0; i < 4; i++) {
+        m[i] = map(i + 1, i % 2 ? "[[\"0-4095\",1,0]]"
+                                : "[[\"0-99\",0,1],[\"100-4095\",1,0]]");
+    }
+
+    for (i = 0; i < 4000; i++) {
+
+        if (i % 1000 == 0) {
+            adopt(a, m[i / 1000]);
+        }
+
+        if (i == 2500) {
+            assert_int_equal(us_store_dump(a->store, stream_put, &dump, &lsn),
+                             0);
+            stream_drain(&all, a->store);
+            assert_int_equal(lsn, all.len);
+        }
+
+        sprintf(url, "http://s%u.test/%u", i % 50, i);
+        add(a->store, url);
+        stream_drain(&all, a->store);
+    }
+
+    stream_put(&since, all.data + lsn, all.len - lsn);
+    assert_true(us_store_next_id(a->store) > 3900);
+    assert_true(us_store_next_id(a->store) < 4000);
+
+    for (bulk = 0; bulk < 4; bulk++) {
+        b = shard_create(1);
+
+        if (bulk & 1) {
+            assert_int_equal(us_store_apply(b->store, all.data, all.len),
+                             all.len);
+
+        } else {
+            assert_int_equal(us_store_apply(b->store, dump.data, dump.len),
+                             dump.len);
+
+            if (bulk & 2) {
+                assert_int_equal(us_store_settle(b->store), 0);
+            }
+
+            assert_int_equal(us_store_apply(b->store, since.data, since.len),
+                             since.len);
+        }
+
+        assert_int_equal(us_store_settle(b->store), 0);
+        text_is(b, m[3]);
+        us_store_under(b->store, m[3]->version, m[3]->digest);
+        assert_ptr_equal(same_store(a->store, b->store, 50, &at), NULL);
+        zone_destroy(b);
+    }
+
+    /* a map that the dump has already, or an older one, changes nothing */
+
+    b = shard_create(1);
+    assert_int_equal(us_store_apply(b->store, all.data, all.len), all.len);
+    assert_int_equal(us_store_settle(b->store), 0);
+    at = us_store_map(b->store)->number;
+    lsn = us_store_op_size(all.data, all.len);
+    assert_int_equal(us_store_apply(b->store, all.data, lsn), lsn);
+    assert_int_equal(us_store_map(b->store)->number, at);
+
+    /* of another shard, and of a store that is none */
+
+    zone_destroy(b);
+    b = shard_create(2);
+    assert_int_equal(us_store_apply(b->store, all.data, all.len),
+                     US_REPLAY_DAMAGED);
+    zone_destroy(b);
+    b = zone_create(4 << 20, 0);
+    assert_int_equal(us_store_apply(b->store, all.data, all.len),
+                     US_REPLAY_DAMAGED);
+    zone_destroy(b);
+
+    for (i = 0; i < 4; i++) {
+        us_map_free(m[i]);
+    }
+
+    free(all.data);
+    free(dump.data);
+    free(since.data);
+    zone_destroy(a);
+}
+
+
+/* a map of so many shards, which has each slot in turn */
+
+static us_map_t *
+large(unsigned version, unsigned shards)
+{
+    char      *text, *p, err[256];
+    unsigned   i;
+    us_map_t  *m;
+
+    text = malloc(US_MAP_TEXT_MAX * 2);
+    p = text + sprintf(text, "{\"cluster\":\"%s\",\"version\":%u,\"norm\":"
+                       "\"test\",\"key\":\"site\",\"shards\":{", CLUSTER,
+                       version);
+
+    for (i = 0; i < shards; i++) {
+        p += sprintf(p, "%s\"%u\":{\"uuid\":\"%032x\",\"nodes\":[\"n%u\"]}",
+                     i ? "," : "", i, i + 1, i);
+    }
+
+    p += sprintf(p, "},\"slots\":[");
+
+    for (i = 0; i < US_SLOTS; i++) {
+        p += sprintf(p, "%s[\"%u\",%u]", i ? "," : "", i, i % shards);
+    }
+
+    p += sprintf(p, "]}");
+
+    m = us_map_read((us_str_t) { (size_t) (p - text), (uint8_t *) text }, err,
+                    sizeof(err));
+
+    if (m == NULL) {
+        fail_msg("%s", err);
+    }
+
+    free(text);
+
+    return m;
+}
+
+
+/* maps that grow: what they take is counted, and bounded, and fits again */
+
+static void
+rooms(void **state)
+{
+    unsigned          i, shards;
+    uint64_t          lsn, size;
+    zone_t           *a, *b;
+    us_map_t         *m;
+    stream_t          all = { 0 };
+    us_store_info_t   info;
+
+    a = shard_create(0);
+    shards = 1;
+
+    for (i = 1; i < 40; i++) {
+        m = large(i, shards);
+        adopt(a, m);
+        text_is(a, m);
+        us_store_info(a->store, &info);
+        assert_in_range(info.parts[US_PART_MAPS], 2 * 16384,
+                        5 * (m->text.len + 16384));
+        stream_drain(&all, a->store);
+
+        if (i == 39) {
+            b = shard_create(0);
+            assert_int_equal(us_store_apply(b->store, all.data, all.len),
+                             all.len);
+            assert_int_equal(us_store_settle(b->store), 0);
+            text_is(b, m);
+            size = us_store_size_needed(b->store, 1);
+            assert_true(size > 0 && size < 4 << 20);
+            zone_destroy(b);
+        }
+
+        us_map_free(m);
+        shards = i % 7 ? shards : shards * 2;
+    }
+
+    /* larger than the ring, or than what the ring has free */
+
+    m = large(100, 1500);
+    assert_true(m->text.len > 1 << 17);
+    assert_int_equal(us_store_adopt(a->store, m, 39, &lsn), US_FULL);
+    us_map_free(m);
+
+    for (i = 100; i < 110; i++) {
+        m = large(i, 32);
+
+        if (us_store_adopt(a->store, m, us_store_map(a->store)->number, &lsn)
+            == US_BUSY)
+        {
+            us_map_free(m);
+            break;
+        }
+
+        us_map_free(m);
+    }
+
+    assert_in_range(i, 101, 109);
+
+    free(all.data);
+    zone_destroy(a);
+}
+
+
+/* settings: which directory can become which shard */
+
+static void
+become(void **state)
+{
+    uint32_t  n;
+    zone_t   *z;
+
+    z = zone_create(1 << 20, 0);
+    assert_int_equal(us_store_is_shard(z->store, &n), 0);
+    assert_int_equal(us_store_set_shard(z->store, 3), 0);
+    assert_int_equal(us_store_set_shard(z->store, 3), 0);
+    assert_int_equal(us_store_set_shard(z->store, 0), -1);
+    assert_int_equal(us_store_is_shard(z->store, &n), 1);
+    assert_int_equal(n, 3);
+    zone_destroy(z);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(ownership),
+        cmocka_unit_test(sealed_before_the_lock),
+        cmocka_unit_test(replayed),
+        cmocka_unit_test(rooms),
+        cmocka_unit_test(become),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
