@@ -3,7 +3,7 @@
  * A request body on its way in: pieces as they arrive, and the items in them.
  *
  *     socket -> nginx's buffer --.
- *     nginx's temporary file ----+--> piece -> [inflate] -> us_input -> items
+ *     nginx's temporary file ----+--> piece -> [us_gzip] -> us_input -> items
  *     body read by others  ------'
  *
  * The consumer (`run`) takes items until there are none for now, and is called
@@ -22,8 +22,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
-
-#include <zlib.h>
+#include "../input/us_gzip.h"
 
 
 #define NGX_HTTP_URLSTORE_WINDOW       (16 * 1024)
@@ -45,8 +44,7 @@ struct ngx_http_urlstore_body_s {
     off_t                           offset;   /* in its file */
     u_char                         *file;     /* a window on that */
 
-    z_stream                       *z;
-    u_char                         *inflated;
+    us_gzip_t                      *gzip;     /* NULL: it is not packed */
 
     size_t                          size;     /* inflated, so far */
 
@@ -55,9 +53,6 @@ struct ngx_http_urlstore_body_s {
     size_t                          bytes;
     ngx_uint_t                      items;
 
-    unsigned                        inflater:1; /* z is to be freed */
-    unsigned                        more:1;   /* in the inflater */
-    unsigned                        member:1; /* a gzip member is open */
     unsigned                        ended:1;
     unsigned                        over:1;   /* the turn is */
 };
@@ -70,18 +65,16 @@ static ngx_int_t ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
 static void ngx_http_urlstore_body_post(ngx_http_request_t *r);
 static void ngx_http_urlstore_body_event(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_body_piece(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body, u_char **p, size_t *len);
+    ngx_http_urlstore_body_t *body, us_str_t *piece);
 static ngx_int_t ngx_http_urlstore_body_window(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body);
 static ngx_int_t ngx_http_urlstore_body_rest(ngx_http_request_t *r,
     ngx_http_urlstore_body_t *body);
-static ngx_int_t ngx_http_urlstore_body_inflate(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body, size_t *len);
+static ngx_int_t ngx_http_urlstore_body_unpack(ngx_http_request_t *r,
+    ngx_http_urlstore_body_t *body, us_str_t *piece);
 static ngx_int_t ngx_http_urlstore_body_fault(ngx_http_request_t *r,
     ngx_int_t rc);
 static void ngx_http_urlstore_body_cleanup(void *data);
-static void *ngx_http_urlstore_body_alloc(void *opaque, uInt n, uInt size);
-static void ngx_http_urlstore_body_free(void *opaque, void *p);
 
 
 ngx_int_t
@@ -234,24 +227,9 @@ ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
                                          value->data);
     }
 
-    body->z = ngx_pcalloc(r->pool, sizeof(z_stream));
-    body->inflated = ngx_palloc(r->pool, NGX_HTTP_URLSTORE_WINDOW);
+    body->gzip = us_gzip_create();
 
-    if (body->z == NULL || body->inflated == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    body->z->zalloc = ngx_http_urlstore_body_alloc;
-    body->z->zfree = ngx_http_urlstore_body_free;
-    body->z->opaque = r->pool;
-
-    if (inflateInit2(body->z, MAX_WBITS + 16) != Z_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    body->inflater = 1;
-
-    return NGX_DECLINED;
+    return body->gzip ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
@@ -356,8 +334,7 @@ ngx_http_urlstore_body_run(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
 {
-    size_t                     len;
-    u_char                    *p;
+    us_str_t                   piece;
     ngx_int_t                  rc;
     ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_body_t  *body;
@@ -391,28 +368,27 @@ ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
             return NGX_DONE;
         }
 
-        rc = ngx_http_urlstore_body_piece(r, body, &p, &len);
+        rc = ngx_http_urlstore_body_piece(r, body, &piece);
 
         if (rc == NGX_DONE) {
             us_input_end(&body->input);
             body->ended = 1;
-            p = NULL;
-            len = 0;
+            piece = us_string("");
 
         } else if (rc != NGX_OK) {
             return rc;
         }
 
-        us_input_piece(&body->input, p, len);
+        us_input_piece(&body->input, piece.data, piece.len);
     }
 }
 
 
-/* some bytes of the body, inflated; NGX_DONE: it has ended */
+/* some bytes of the body, unpacked; NGX_DONE: it has ended */
 
 static ngx_int_t
 ngx_http_urlstore_body_piece(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body, u_char **p, size_t *len)
+    ngx_http_urlstore_body_t *body, us_str_t *piece)
 {
     ngx_int_t                      rc;
     ngx_http_urlstore_ctx_t       *ctx;
@@ -428,7 +404,9 @@ ngx_http_urlstore_body_piece(ngx_http_request_t *r,
             return NGX_AGAIN;
         }
 
-        if (body->pos == body->last && !body->more) {
+        if (body->pos == body->last
+            && !(body->gzip && us_gzip_more(body->gzip)))
+        {
             rc = ngx_http_urlstore_body_window(r, body);
 
             if (rc != NGX_OK) {
@@ -436,43 +414,35 @@ ngx_http_urlstore_body_piece(ngx_http_request_t *r,
             }
         }
 
-        *p = body->pos;
-        *len = ngx_min(body->last - body->pos, NGX_HTTP_URLSTORE_WINDOW);
+        piece->data = body->pos;
+        piece->len = ngx_min(body->last - body->pos, NGX_HTTP_URLSTORE_WINDOW);
 
-        if (body->z) {
-            rc = ngx_http_urlstore_body_inflate(r, body, len);
+        if (body->gzip) {
+            rc = ngx_http_urlstore_body_unpack(r, body, piece);
 
             if (rc != NGX_OK) {
                 return rc;
             }
 
-            /*
-             * bytes that were read count as work too: they may inflate to
-             * nothing
-             */
-
-            body->bytes += body->pos - *p;
-            *p = body->inflated;
-
         } else {
-            body->pos += *len;
+            body->pos += piece->len;
         }
 
-    } while (*len == 0);
+    } while (piece->len == 0);
 
-    body->bytes += *len;
+    body->bytes += piece->len;
 
-    if (*len > ulcf->max_body - body->size) {
+    if (piece->len > ulcf->max_body - body->size) {
         return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                        "a body has at most %uz bytes "
                                        "(urlstore_max_body)%s",
                                        ulcf->max_body,
-                                       body->z ? ", inflated" : "");
+                                       body->gzip ? ", inflated" : "");
     }
 
-    body->size += *len;
+    body->size += piece->len;
 
-    us_tally_add(ctx->zone->tally, US_N_BYTES, *len);
+    us_tally_add(ctx->zone->tally, US_N_BYTES, piece->len);
 
     return NGX_OK;
 }
@@ -534,7 +504,7 @@ ngx_http_urlstore_body_window(ngx_http_request_t *r,
         }
     }
 
-    if (rc == NGX_DONE && body->member) {
+    if (rc == NGX_DONE && body->gzip && us_gzip_open(body->gzip)) {
         return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
                                        "the gzip body ends too early");
     }
@@ -605,52 +575,33 @@ ngx_http_urlstore_body_rest(ngx_http_request_t *r,
 }
 
 
-/* one window of output at most; body->more: there is more to come */
+/* what the bytes from body->pos on unpack to: one window at most */
 
 static ngx_int_t
-ngx_http_urlstore_body_inflate(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body, size_t *len)
+ngx_http_urlstore_body_unpack(ngx_http_request_t *r,
+    ngx_http_urlstore_body_t *body, us_str_t *piece)
 {
-    int        rc;
-    z_stream  *z;
+    us_str_t      in;
+    us_gzip_rc_t  rc;
 
-    z = body->z;
+    in.data = body->pos;
+    in.len = body->last - body->pos;
 
-    z->next_in = body->pos;
-    z->avail_in = body->last - body->pos;
-    z->next_out = body->inflated;
-    z->avail_out = NGX_HTTP_URLSTORE_WINDOW;
+    rc = us_gzip_next(body->gzip, &in, piece);
 
-    if (z->avail_in) {
-        body->member = 1;
-    }
-
-    rc = inflate(z, Z_NO_FLUSH);
-
-    body->pos = z->next_in;
-    body->more = (z->avail_out == 0);
-
-    if (rc == Z_STREAM_END) {
-        body->member = 0;
-        body->more = 0;
-
-        /* the next member, if there is one */
-
-        if (inflateReset(z) != Z_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-    } else if (rc == Z_BUF_ERROR && body->pos == body->last) {
-
-        /* the output ended exactly at the end of the window */
-        body->more = 0;
-
-    } else if (rc != Z_OK) {
+    if (rc == US_GZIP_BAD) {
         return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
                                        "the body is not gzip");
     }
 
-    *len = NGX_HTTP_URLSTORE_WINDOW - z->avail_out;
+    if (rc != US_GZIP_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* bytes that were read count as work too: they may unpack to nothing */
+
+    body->bytes += body->last - body->pos - in.len;
+    body->pos = body->last - in.len;
 
     return NGX_OK;
 }
@@ -689,21 +640,7 @@ ngx_http_urlstore_body_cleanup(void *data)
 
     us_input_free(&body->input);
 
-    if (body->inflater) {
-        inflateEnd(body->z);
+    if (body->gzip) {
+        us_gzip_destroy(body->gzip);
     }
-}
-
-
-static void *
-ngx_http_urlstore_body_alloc(void *opaque, uInt n, uInt size)
-{
-    return ngx_palloc(opaque, (size_t) n * size);
-}
-
-
-static void
-ngx_http_urlstore_body_free(void *opaque, void *p)
-{
-    /* void: the pool frees it */
 }
