@@ -35,7 +35,7 @@ my ($all, $err, $code) = run('--help');
 is($code, 0, '--help');
 
 my @commands = $all =~ /^  (\w+)  /gm;
-is("@commands", 'add backup bench dedup dump get hash help import '
+is("@commands", 'add backup bench cluster dedup dump get hash help import '
     . 'normalize restore seen size stat verify', 'every command');
 
 my ($bash) = run('help --bash');

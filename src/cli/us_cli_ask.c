@@ -11,6 +11,7 @@
 
 
 #include "us_cli_data.h"
+#include "us_cli_norm.h"
 #include "us_client.h"
 #include "us_files.h"
 #include "../api/us_time.h"
@@ -65,7 +66,6 @@ static int us_ask_read(us_ask_t *a, const char *dir);
 static int us_ask_own(us_ask_t *a, const char *dir);
 static int us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature);
 static int us_ask_older(us_ask_t *a);
-static us_norm_t *us_ask_norm(us_str_t signature);
 static int us_ask_run(us_ask_t *a, int n, char **args);
 static int us_ask_close(us_ask_t *a);
 static int us_ask_lines(void *data, us_str_t *lines, size_t n);
@@ -402,7 +402,7 @@ us_ask_older(us_ask_t *a)
 static int
 us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature)
 {
-    a->norm = us_ask_norm(signature);
+    a->norm = us_cli_norm(signature);
 
     if (a->norm && (a->ws = us_norm_ws_create(a->norm)) != NULL) {
         return US_CLI_DONE;
@@ -417,56 +417,6 @@ us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature)
             signature.data);
 
     return US_CLI_USAGE;
-}
-
-
-/* by "PROFILE/VERSION ... www=HOW" of a store; of a new one the default */
-
-static us_norm_t *
-us_ask_norm(us_str_t signature)
-{
-    int         profile, www;
-    us_str_t    same, name;
-    us_norm_t  *norm;
-
-    profile = US_PROFILE_CRAWLER;
-    name = signature;
-
-    if (signature.len) {
-        for (name.len = 0;
-             name.len < signature.len && name.data[name.len] != '/';
-             name.len++)
-        {
-            /* void */
-        }
-
-        profile = us_profile_parse(name);
-    }
-
-    for (www = US_WWW_FIRST; profile != -1 && www <= US_WWW_STRIP; www++) {
-        norm = us_norm_create((us_profile_t) profile);
-
-        if (norm == NULL) {
-            return NULL;
-        }
-
-        us_norm_set_www(norm, (us_www_t) www);
-
-        if (us_norm_seal(norm) == 0) {
-            same = us_norm_signature(norm);
-
-            if (signature.len == 0
-                || (same.len == signature.len
-                    && memcmp(same.data, signature.data, same.len) == 0))
-            {
-                return norm;
-            }
-        }
-
-        us_norm_destroy(norm);
-    }
-
-    return NULL;
 }
 
 

@@ -59,6 +59,7 @@ us_client_init(us_client_t *c, const char *url)
     unsigned long  port;
 
     memset(c, 0, sizeof(us_client_t));
+    c->timeout = US_CLIENT_TIMEOUT;
 
     if (strncasecmp(url, "http://", 7) != 0) {
         return us_client_fail(c, "\"%s\" is not http://HOST[:PORT][/PATH]",
@@ -124,7 +125,7 @@ static int
 us_client_connect(us_client_t *c)
 {
     int               fd, rc;
-    struct timeval    limit = { US_CLIENT_TIMEOUT, 0 };
+    struct timeval    limit = { c->timeout, 0 };
     struct addrinfo   hints, *all, *a;
 
     memset(&hints, 0, sizeof(struct addrinfo));
@@ -357,8 +358,8 @@ us_client_applied(const us_client_t *c)
 /* as us_client_read(); sets *connected if there was a service */
 
 static int
-us_client_try(us_client_t *c, const char *endpoint, us_str_t body,
-    long *retry, int *connected)
+us_client_try(us_client_t *c, const us_client_request_t *r, long *retry,
+    int *connected)
 {
     int   fd, n, rc;
     char  head[2048];
@@ -372,17 +373,30 @@ us_client_try(us_client_t *c, const char *endpoint, us_str_t body,
 
     *connected = 1;
 
-    n = snprintf(head, sizeof(head), "POST %s%s HTTP/1.0\r\n"
-                 "Host: %s%s%s:%s\r\nContent-Type: text/plain\r\n"
-                 "Accept: text/plain\r\nIdempotency-Key: \"%s\"\r\n"
-                 "Content-Length: %zu\r\n\r\n",
-                 c->path, endpoint, strchr(c->host, ':') ? "[" : "", c->host,
-                 strchr(c->host, ':') ? "]" : "", c->port, c->key, body.len);
+    n = snprintf(head, sizeof(head), "%s %s%s HTTP/1.0\r\n"
+                 "Host: %s%s%s:%s\r\nAccept: %s\r\n",
+                 r->method, c->path, r->endpoint,
+                 strchr(c->host, ':') ? "[" : "", c->host,
+                 strchr(c->host, ':') ? "]" : "", c->port, r->type);
+
+    if (r->body.data) {
+        n += snprintf(head + n, sizeof(head) - n, "Content-Type: %s\r\n"
+                      "Content-Length: %zu\r\n", r->type, r->body.len);
+    }
+
+    if (c->key[0]) {
+        n += snprintf(head + n, sizeof(head) - n,
+                      "Idempotency-Key: \"%s\"\r\n", c->key);
+    }
 
     rc = us_client_send(c, fd, head, n);
 
     if (rc == 0) {
-        rc = us_client_send(c, fd, body.data, body.len);
+        rc = us_client_send(c, fd, "\r\n", 2);
+    }
+
+    if (rc == 0 && r->body.data) {
+        rc = us_client_send(c, fd, r->body.data, r->body.len);
     }
 
     /* the service may answer before all was sent: its answer has the reason */
@@ -397,6 +411,22 @@ us_client_try(us_client_t *c, const char *endpoint, us_str_t body,
     (void) close(fd);
 
     return rc;
+}
+
+
+int
+us_client_once(us_client_t *c, const us_client_request_t *r)
+{
+    int   status, connected;
+    long  retry;
+
+    status = us_client_try(c, r, &retry, &connected);
+
+    if (status >= 400) {
+        (void) us_client_problem(c, r->endpoint, status);
+    }
+
+    return status;
 }
 
 
@@ -438,6 +468,8 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
     time_t    end;
     unsigned  lost;
 
+    us_client_request_t  r = { "POST", endpoint, "text/plain", body };
+
     if (us_client_key(c) == -1) {
         return -1;
     }
@@ -449,7 +481,7 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 
     for ( ;; ) {
         connected = 0;
-        status = us_client_try(c, endpoint, body, &retry, &connected);
+        status = us_client_try(c, &r, &retry, &connected);
 
         if (status == 200) {
             c->unsure = lost > c->replayed;

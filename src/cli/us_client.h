@@ -20,7 +20,8 @@ typedef struct {
     char        port[8];
     char        path[1024];           /* of the store, without a final slash */
 
-    char        key[40];              /* Idempotency-Key, of all tries */
+    char        key[40];              /* Idempotency-Key, or empty */
+    long        timeout;              /* seconds without a byte; the caller's */
     unsigned    replayed:1;           /* the answer was kept for a try before */
     unsigned    unsure:1;             /* see us_client_post() */
     uint8_t    *reply;                /* the body of the last answer */
@@ -28,6 +29,14 @@ typedef struct {
     size_t      size;
     char        error[US_CLIENT_ERROR];
 } us_client_t;
+
+
+typedef struct {
+    const char *method;
+    const char *endpoint;             /* after c->path; may be empty */
+    const char *type;                 /* of body and answer */
+    us_str_t    body;                 /* no data: none is sent */
+} us_client_request_t;
 
 
 /* whether the text is the address of a service, not a directory */
@@ -45,6 +54,13 @@ void us_client_free(us_client_t *c);
  * answered to an earlier try, which may have added what is now "seen".
  */
 int us_client_post(us_client_t *c, const char *endpoint, us_str_t body);
+
+/*
+ * One try.  Returns the status of the answer, with its body in c->reply, and
+ * with error from 400 on; 0 with error: the answer was lost, and the request
+ * may have been done; -1 with error: it was not done, or the answer is none.
+ */
+int us_client_once(us_client_t *c, const us_client_request_t *r);
 
 
 #endif /* _US_CLIENT_H_INCLUDED_ */

@@ -159,7 +159,7 @@ sub _connection
 
         _step($s, $step) or last;
 
-        last if $step->{early};
+        last if $step->{early} || $r->{once};
     }
 
     close $s;
@@ -221,10 +221,11 @@ sub _head
 
     my ($head) = $$buf =~ s/^(.*?)\r\n\r\n//s ? $1 : return;
     my ($first, @lines) = split /\r\n/, $head;
-    my ($method, $target) = split / /, $first;
+    my ($method, $target, $version) = split / /, $first;
     my %h = map { /^([^:]+):\s*(.*)/ ? (lc $1, $2) : () } @lines;
 
-    return { method => $method, target => $target, headers => \%h };
+    return { method => $method, target => $target, headers => \%h,
+        once => $version eq 'HTTP/1.0' };
 }
 
 

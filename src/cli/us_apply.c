@@ -1,0 +1,292 @@
+
+/*
+ * See us_apply.h.
+ */
+
+
+#include "us_apply.h"
+#include "us_cli.h"
+#include "us_client.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+
+#define US_APPLY_WAIT   10                /* seconds without a byte */
+#define US_APPLY_PAUSE  200               /* milliseconds between rounds */
+#define US_APPLY_URL    1536              /* bytes of a target's URL */
+
+
+typedef enum {
+    US_APPLY_PENDING = 0,
+    US_APPLY_DONE,
+    US_APPLY_REFUSED
+} us_apply_state_t;
+
+
+typedef struct {
+    char              *url;
+    us_client_t        client;
+    us_apply_state_t   state;
+    char               why[US_CLIENT_ERROR];
+} us_target_t;
+
+
+static us_target_t *us_apply_targets(const us_apply_t *a,
+    const us_nodes_t *nodes, int n, char **urls, size_t *ntargets);
+static int us_apply_target(us_target_t *t, const char *url);
+static int us_apply_node(us_target_t *t, const us_apply_t *a,
+    const us_nodes_t *nodes, us_str_t name);
+static int us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n);
+static void us_apply_post(const us_apply_t *a, us_target_t *t);
+static int us_apply_report(const us_target_t *t, size_t n);
+static void us_apply_free(us_target_t *t, size_t n);
+static double us_apply_now(void);
+
+
+int
+us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
+{
+    int              code;
+    size_t           i, count, left;
+    double           end;
+    us_target_t     *t;
+    struct timespec  pause = { 0, US_APPLY_PAUSE * 1000000L };
+
+    t = us_apply_targets(a, nodes, n, urls, &count);
+
+    if (t == NULL) {
+        return US_CLI_USAGE;
+    }
+
+    end = us_apply_now() + a->timeout;
+    left = us_apply_checked(a, t, count) ? count : 0;
+
+    while (left) {
+
+        for (i = 0, left = 0; i < count; i++) {
+            if (t[i].state == US_APPLY_PENDING) {
+                us_apply_post(a, &t[i]);
+                left += t[i].state == US_APPLY_PENDING;
+            }
+        }
+
+        if (left && us_apply_now() >= end) {
+            break;
+        }
+
+        if (left) {
+            (void) nanosleep(&pause, NULL);
+        }
+    }
+
+    code = us_apply_report(t, count);
+    us_apply_free(t, count);
+
+    return code;
+}
+
+
+/* NULL after a message */
+
+static us_target_t *
+us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
+    char **urls, size_t *ntargets)
+{
+    int           i, rc;
+    size_t        count;
+    uint32_t      s, k;
+    us_target_t  *t;
+
+    for (s = 0, count = (size_t) n; nodes && s < a->map->nshards; s++) {
+        count += a->map->shards[s].nnodes;
+    }
+
+    t = calloc(count, sizeof(us_target_t));
+
+    if (t == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return NULL;
+    }
+
+    *ntargets = count;
+    rc = US_CLI_DONE;
+    count = 0;
+
+    for (s = 0; nodes && s < a->map->nshards; s++) {
+        for (k = 0; rc == US_CLI_DONE && k < a->map->shards[s].nnodes; k++) {
+            rc = us_apply_node(&t[count++], a, nodes,
+                               a->map->shards[s].nodes[k]);
+        }
+    }
+
+    for (i = 0; rc == US_CLI_DONE && i < n; i++) {
+        rc = us_apply_target(&t[count++], urls[i]);
+    }
+
+    if (rc != US_CLI_DONE) {
+        us_apply_free(t, *ntargets);
+        return NULL;
+    }
+
+    return t;
+}
+
+
+static int
+us_apply_target(us_target_t *t, const char *url)
+{
+    t->url = strdup(url);
+
+    if (t->url == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return US_CLI_USAGE;
+    }
+
+    if (us_client_init(&t->client, url) == -1) {
+        fprintf(stderr, "urlstore: %s\n", t->client.error);
+        return US_CLI_USAGE;
+    }
+
+    t->client.timeout = US_APPLY_WAIT;
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_apply_node(us_target_t *t, const us_apply_t *a, const us_nodes_t *nodes,
+    us_str_t name)
+{
+    char      url[US_APPLY_URL];
+    us_str_t  address;
+
+    address = us_nodes_address(nodes, name);
+
+    if (address.data == NULL) {
+        return US_CLI_USAGE;
+    }
+
+    (void) snprintf(url, sizeof(url), "http://%.*s%s%s", (int) address.len,
+                    address.data, *a->path == '/' ? "" : "/", a->path);
+
+    return us_apply_target(t, url);
+}
+
+
+/*
+ * Whether the map may follow those that are there, as far as they can be read.
+ * A mistake is found before the first shard has adopted it; a shard decides
+ * for itself when it is posted to.
+ */
+
+static int
+us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n)
+{
+    int                  ok;
+    size_t               i;
+    us_map_t            *old;
+    us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
+
+    for (i = 0, ok = 1; i < n; i++) {
+
+        if (us_client_once(&t[i].client, &r) != 200) {
+            continue;
+        }
+
+        old = us_map_read((us_str_t) { t[i].client.len, t[i].client.reply },
+                          t[i].why, sizeof(t[i].why));
+
+        if (old
+            && us_map_follows(old, a->map, t[i].why, sizeof(t[i].why)) == -1)
+        {
+            t[i].state = US_APPLY_REFUSED;
+            ok = 0;
+        }
+
+        us_map_free(old);
+    }
+
+    for (i = 0; !ok && i < n; i++) {
+        if (t[i].state == US_APPLY_PENDING) {
+            (void) strcpy(t[i].why, "nothing was posted");
+        }
+    }
+
+    return ok;
+}
+
+
+static void
+us_apply_post(const us_apply_t *a, us_target_t *t)
+{
+    int                  status;
+    us_client_request_t  r = { "POST", "", "application/json", a->map->text };
+
+    status = us_client_once(&t->client, &r);
+
+    if (status == 204) {
+        t->state = US_APPLY_DONE;
+        return;
+    }
+
+    /* a shard that starts; one that is down; an answer that was lost */
+
+    t->state = status <= 0 || status >= 500 ? US_APPLY_PENDING
+                                            : US_APPLY_REFUSED;
+
+    if (status > 0 && status < 400) {
+        (void) snprintf(t->why, sizeof(t->why), "%d is no answer of "
+                        "urlstore_cluster_admin", status);
+
+    } else {
+        (void) snprintf(t->why, sizeof(t->why), "%s", t->client.error);
+    }
+}
+
+
+static int
+us_apply_report(const us_target_t *t, size_t n)
+{
+    int     pending, refused;
+    size_t  i;
+
+    for (i = 0, pending = 0, refused = 0; i < n; i++) {
+        pending += t[i].state == US_APPLY_PENDING;
+        refused += t[i].state == US_APPLY_REFUSED;
+
+        printf("%s\t%s%s%s\n", t[i].url,
+               t[i].state == US_APPLY_DONE ? "adopted"
+               : t[i].state == US_APPLY_REFUSED ? "refused" : "pending",
+               t[i].state == US_APPLY_DONE ? "" : "\t",
+               t[i].state == US_APPLY_DONE ? "" : t[i].why);
+    }
+
+    return refused ? US_CLI_REFUSED : pending ? US_CLI_USAGE : US_CLI_DONE;
+}
+
+
+static void
+us_apply_free(us_target_t *t, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        us_client_free(&t[i].client);
+        free(t[i].url);
+    }
+
+    free(t);
+}
+
+
+static double
+us_apply_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (double) ts.tv_sec + ts.tv_nsec / 1e9;
+}

@@ -1,0 +1,38 @@
+
+/*
+ * A map goes to all nodes and routers of a cluster.
+ *
+ *     target --GET--> its map, which the new one must be able to follow
+ *            --POST--> 204: adopted and durable
+ *
+ * Targets are posted to one after another, and those that did not answer once
+ * more, until all have the map.  Any order is safe, and so is a kill between
+ * any two: a shard denies nothing of a slot under a map that another owner of
+ * the slot has not adopted (docs/cluster.md).
+ */
+
+
+#ifndef _US_APPLY_H_INCLUDED_
+#define _US_APPLY_H_INCLUDED_
+
+
+#include "us_nodes.h"
+
+
+typedef struct {
+    const us_map_t  *map;
+    const char      *path;            /* at nodes */
+    double           timeout;         /* seconds */
+} us_apply_t;
+
+
+/*
+ * To all nodes of the map, if nodes is not NULL, then to n URLs.  Prints a line
+ * for each target.  Returns US_CLI_DONE: all have the map; US_CLI_REFUSED: a
+ * target has refused it; US_CLI_USAGE: a target has not answered in time, or
+ * a URL is none.
+ */
+int us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls);
+
+
+#endif /* _US_APPLY_H_INCLUDED_ */

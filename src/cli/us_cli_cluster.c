@@ -1,0 +1,651 @@
+
+/*
+ * urlstore cluster ACTION MAP ...: maps of a cluster are made, checked, shown,
+ * turned into nginx configuration, and applied.
+ *
+ *     MAP --> us_map_read --> check, show, conf, new, grow --> standard output
+ *                        `--> us_apply: POST to each node, to each router
+ *
+ * A row of us_cluster_actions[] for each action.
+ */
+
+
+#include "us_apply.h"
+#include "us_cli.h"
+#include "us_cli_norm.h"
+#include "us_client.h"
+#include "us_nodes.h"
+#include "us_slurp.h"
+#include "../cluster/us_map_grow.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+
+#define US_CLUSTER_ERROR  512
+
+
+enum {
+    US_CLUSTER_NODES = US_CLI_LONG,
+    US_CLUSTER_KEY,
+    US_CLUSTER_NORM,
+    US_CLUSTER_PATH,
+    US_CLUSTER_TIMEOUT
+};
+
+
+typedef struct {
+    const char   *nodes;              /* a file, or NULL */
+    const char   *norm;
+    us_key_t      key;
+    us_apply_t    apply;
+
+    int           n;                  /* arguments after the action */
+    char        **args;
+} us_cluster_t;
+
+
+typedef struct {
+    const char   *name;
+    int           least;              /* arguments */
+    int           most;
+    int         (*run)(us_cluster_t *c);
+} us_cluster_action_t;
+
+
+static int us_cluster_command(int argc, char **argv);
+static int us_cluster_options(us_cluster_t *c, int argc, char **argv);
+static us_map_t *us_cluster_load(const char *from, int *code);
+static int us_cluster_get(const char *url, us_str_t *text);
+static int us_cluster_check(us_cluster_t *c);
+static int us_cluster_show(us_cluster_t *c);
+static void us_cluster_shards(const us_map_t *map);
+static int us_cluster_urls(const us_map_t *map, int n, char **urls);
+static int us_cluster_conf(us_cluster_t *c);
+static int us_cluster_new(us_cluster_t *c);
+static int us_cluster_grow(us_cluster_t *c);
+static int us_cluster_apply(us_cluster_t *c);
+static us_shard_t *us_cluster_parse(int n, char **args);
+static int us_cluster_print(us_map_t *map, const char *err);
+static void us_cluster_hex(const uint8_t *bytes);
+
+
+static const us_cluster_action_t  us_cluster_actions[] = {
+    { "check", 1, 2, us_cluster_check },
+    { "show", 1, 1 << 30, us_cluster_show },
+    { "conf", 1, 1, us_cluster_conf },
+    { "new", 1, US_SHARDS, us_cluster_new },
+    { "grow", 2, US_SHARDS, us_cluster_grow },
+    { "apply", 1, 1 << 30, us_cluster_apply },
+    { NULL, 0, 0, NULL }
+};
+
+
+static const us_cli_option_t  us_cluster_list[] = {
+    { US_CLUSTER_NODES, "nodes", "FILE", "Of conf and apply: lines NODE "
+      "HOST:PORT, the addresses of the nodes." },
+    { US_CLUSTER_KEY, "key", "KEY", "Of new: \"url\" (the default) or "
+      "\"site\", what decides the slot of a URL. It can never be changed." },
+    { US_CLUSTER_NORM, "norm", "TEXT", "Of new: \"norm\" of GET /stats of the "
+      "shards. The default is the one of zones with the defaults." },
+    { US_CLUSTER_PATH, "path", "PATH", "Of apply: the path of "
+      "urlstore_cluster_admin at the nodes; /cluster is the default." },
+    { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply: how long to try; "
+      "60 is the default." },
+    { 0, NULL, NULL, NULL }
+};
+
+
+const us_cli_command_t  us_cli_cluster = {
+    .name = "cluster",
+    .run = us_cluster_command,
+    .args = "ACTION [ARGUMENT...]",
+    .summary = "make, check and apply the map of a cluster",
+    .text =
+        "A map says which shard has which URLs. Everywhere MAP is a file, "
+        "\"-\", or http://HOST[:PORT][/PATH] of a running node or router, "
+        "whose map is read (/cluster without a path).\n\n"
+        " check MAP [OLD]      is it a map, and may it follow OLD?\n"
+        " show MAP [URL...]    the shards and their shares; with URLs a line\n"
+        "                      for each: slot, owner, former owners or \"-\",\n"
+        "                      and the canonical URL\n"
+        " conf MAP             prints an upstream for each node, to include\n"
+        "                      in the http block of nginx.conf\n"
+        " new SHARD...         prints the first map of a cluster\n"
+        " grow MAP SHARD...    prints the next map, with more shards: slots\n"
+        "                      move to them until all have as many\n"
+        " apply MAP [URL...]   posts the map to the nodes of --nodes, then to\n"
+        "                      the URLs, until each has it\n\n"
+        "SHARD is NUMBER=UUID,NODE[,NODE...]: the uuid of the shard's store, "
+        "which \"urlstore stat\" and GET /stats report, and the names of its "
+        "nodes, as the upstreams are called.\n\n"
+        "apply may be killed at any time and run again. It first reads the "
+        "maps that are there, and posts nothing if one of them may not be "
+        "followed by MAP.",
+    .options = us_cluster_list,
+    .exits =
+        " 0   all was done; apply: every node and router has the map\n"
+        " 1   it is no map, or may not follow; apply: it was refused\n"
+        " 2   wrong usage, something could not be read or written; apply: "
+        "not\n     all nodes have answered in time"
+};
+
+
+static int
+us_cluster_command(int argc, char **argv)
+{
+    us_cluster_t                c;
+    const us_cluster_action_t  *a;
+
+    memset(&c, 0, sizeof(us_cluster_t));
+    c.apply.path = "/cluster";
+    c.apply.timeout = 60;
+
+    if (us_cluster_options(&c, argc, argv) != US_CLI_DONE || optind == argc) {
+        return us_cli_usage(&us_cli_cluster);
+    }
+
+    c.n = argc - optind - 1;
+    c.args = argv + optind + 1;
+
+    for (a = us_cluster_actions; a->name; a++) {
+        if (strcmp(a->name, argv[optind]) == 0) {
+            break;
+        }
+    }
+
+    if (a->name == NULL) {
+        fprintf(stderr, "urlstore: no action \"%.40s\"\n", argv[optind]);
+        return us_cli_usage(&us_cli_cluster);
+    }
+
+    return c.n < a->least || c.n > a->most ? us_cli_usage(&us_cli_cluster)
+                                           : a->run(&c);
+}
+
+
+static int
+us_cluster_options(us_cluster_t *c, int argc, char **argv)
+{
+    int    key;
+    char  *end;
+
+    while ((key = us_cli_option(&us_cli_cluster, argc, argv)) != -1) {
+
+        switch (key) {
+
+        case US_CLUSTER_NODES:
+            c->nodes = optarg;
+            break;
+
+        case US_CLUSTER_KEY:
+            if (strcmp(optarg, "url") != 0 && strcmp(optarg, "site") != 0) {
+                fprintf(stderr, "urlstore: --key \"%.40s\" is neither \"url\" "
+                        "nor \"site\"\n", optarg);
+                return US_CLI_USAGE;
+            }
+
+            c->key = *optarg == 's' ? US_KEY_SITE : US_KEY_URL;
+            break;
+
+        case US_CLUSTER_NORM:
+            c->norm = optarg;
+            break;
+
+        case US_CLUSTER_PATH:
+            c->apply.path = optarg;
+            break;
+
+        case US_CLUSTER_TIMEOUT:
+            c->apply.timeout = us_cli_count(optarg, &end);
+
+            if (c->apply.timeout == 0 || *end) {
+                fprintf(stderr, "urlstore: --timeout \"%.40s\" is not a "
+                        "number of seconds from 1\n", optarg);
+                return US_CLI_USAGE;
+            }
+
+            break;
+
+        default:
+            return US_CLI_USAGE;
+        }
+    }
+
+    return US_CLI_DONE;
+}
+
+
+/* a map; NULL with an exit code after a message */
+
+static us_map_t *
+us_cluster_load(const char *from, int *code)
+{
+    char       err[US_CLUSTER_ERROR];
+    us_map_t  *map;
+    us_str_t   text;
+
+    *code = us_client_is(from) ? us_cluster_get(from, &text)
+                               : us_slurp(from, US_MAP_TEXT_MAX, &text);
+
+    if (*code != US_CLI_DONE) {
+        return NULL;
+    }
+
+    map = us_map_read(text, err, sizeof(err));
+    free((void *) text.data);
+
+    if (map == NULL) {
+        (void) us_cli_failed(from, err);
+        *code = US_CLI_REFUSED;
+    }
+
+    return map;
+}
+
+
+static int
+us_cluster_get(const char *url, us_str_t *text)
+{
+    int                  status;
+    us_client_t          c;
+    us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
+
+    if (us_client_init(&c, url) == -1) {
+        fprintf(stderr, "urlstore: %s\n", c.error);
+        return US_CLI_USAGE;
+    }
+
+    r.endpoint = c.path[0] ? "" : "/cluster";
+    status = us_client_once(&c, &r);
+
+    if (status != 200) {
+        fprintf(stderr, "urlstore: %s\n", status <= 0 || status >= 400
+                                          ? c.error : "no map was answered");
+        us_client_free(&c);
+        return US_CLI_USAGE;
+    }
+
+    *text = (us_str_t) { c.len, c.reply };
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_cluster_check(us_cluster_t *c)
+{
+    int        code;
+    char       err[US_CLUSTER_ERROR];
+    us_map_t  *map, *old;
+
+    map = us_cluster_load(c->args[0], &code);
+
+    if (map == NULL) {
+        return code;
+    }
+
+    if (c->n == 2) {
+        old = us_cluster_load(c->args[1], &code);
+
+        if (old && us_map_follows(old, map, err, sizeof(err)) == -1) {
+            (void) us_cli_failed(c->args[0], err);
+            code = US_CLI_REFUSED;
+        }
+
+        us_map_free(old);
+    }
+
+    if (code == US_CLI_DONE) {
+        printf("version %" PRIu64 ", %u shards, digest ", map->version,
+               map->nshards);
+        us_cluster_hex(map->digest);
+        printf("\n");
+    }
+
+    us_map_free(map);
+
+    return code;
+}
+
+
+static int
+us_cluster_show(us_cluster_t *c)
+{
+    int        code;
+    us_map_t  *map;
+
+    map = us_cluster_load(c->args[0], &code);
+
+    if (map == NULL) {
+        return code;
+    }
+
+    if (c->n > 1) {
+        code = us_cluster_urls(map, c->n - 1, c->args + 1);
+
+    } else {
+        us_cluster_shards(map);
+    }
+
+    us_map_free(map);
+
+    return code;
+}
+
+
+static void
+us_cluster_shards(const us_map_t *map)
+{
+    uint32_t   i, n;
+    unsigned   slot, questions;
+    uint32_t   owned[US_SHARDS], asked[US_SHARDS];
+
+    memset(owned, 0, sizeof(owned));
+    memset(asked, 0, sizeof(asked));
+    questions = 0;
+
+    for (slot = 0; slot < US_SLOTS; slot++) {
+        owned[map->slots[slot].owner]++;
+        questions += map->slots[slot].nformer;
+
+        for (n = 0; n < map->slots[slot].nformer; n++) {
+            asked[map->slots[slot].former[n]]++;
+        }
+    }
+
+    printf("cluster    ");
+    us_cluster_hex(map->cluster);
+    printf("\nversion    %" PRIu64 "\ndigest     ", map->version);
+    us_cluster_hex(map->digest);
+    printf("\nnorm       %.*s\nkey        %s\nquestions  %.3f a new URL\n\n"
+           "shard  slots     share  asked  uuid                              "
+           "nodes\n", (int) map->norm.len, map->norm.data,
+           map->key == US_KEY_URL ? "url" : "site",
+           (double) questions / US_SLOTS);
+
+    for (i = 0; i < map->nshards; i++) {
+        printf("%-5u  %-5u  %6.2f %%  %-5u  ", map->shards[i].number, owned[i],
+               owned[i] * 100.0 / US_SLOTS, asked[i]);
+        us_cluster_hex(map->shards[i].uuid);
+        printf(" ");
+
+        for (n = 0; n < map->shards[i].nnodes; n++) {
+            printf(" %.*s", (int) map->shards[i].nodes[n].len,
+                   map->shards[i].nodes[n].data);
+        }
+
+        printf("\n");
+    }
+}
+
+
+static void
+us_cluster_url(const us_map_t *map, us_str_t url)
+{
+    unsigned            slot, n;
+    const us_owners_t  *o;
+
+    slot = us_slot_of(map->key, url);
+    o = &map->slots[slot];
+    printf("%u\t%u\t%s", slot, map->shards[o->owner].number,
+           o->nformer ? "" : "-");
+
+    for (n = 0; n < o->nformer; n++) {
+        printf("%s%u", n ? "," : "", map->shards[o->former[n]].number);
+    }
+
+    printf("\t%.*s\n", (int) url.len, url.data);
+}
+
+
+static int
+us_cluster_urls(const us_map_t *map, int n, char **urls)
+{
+    int            i, code;
+    us_str_t       in;
+    us_norm_t     *norm;
+    us_canon_t     canon;
+    us_verdict_t   rc;
+    us_norm_ws_t  *ws;
+
+    norm = us_cli_norm(map->norm);
+    ws = norm ? us_norm_ws_create(norm) : NULL;
+
+    if (ws == NULL) {
+        fprintf(stderr, "urlstore: no normalization \"%.*s\"\n",
+                (int) map->norm.len, map->norm.data);
+        us_norm_destroy(norm);
+        return US_CLI_USAGE;
+    }
+
+    for (i = 0, code = US_CLI_DONE; i < n; i++) {
+        in = (us_str_t) { strlen(urls[i]), (const uint8_t *) urls[i] };
+        rc = us_normalize(norm, ws, in, NULL, &canon);
+
+        if (rc == US_URL_OK) {
+            us_cluster_url(map, canon.url.href);
+
+        } else {
+            printf("!%s\n", us_verdict_name(rc));
+            code = US_CLI_REFUSED;
+        }
+    }
+
+    us_norm_ws_destroy(ws);
+    us_norm_destroy(norm);
+
+    return code;
+}
+
+
+static int
+us_cluster_conf(us_cluster_t *c)
+{
+    int         code;
+    us_map_t   *map;
+    us_str_t    address, name;
+    uint32_t    i, n;
+    us_nodes_t  nodes;
+
+    map = us_cluster_load(c->args[0], &code);
+
+    if (map == NULL) {
+        return code;
+    }
+
+    code = us_nodes_read(&nodes, c->nodes);
+
+    if (code == US_CLI_DONE) {
+        printf("# urlstore cluster conf, cluster ");
+        us_cluster_hex(map->cluster);
+        printf(", version %" PRIu64 "\n", map->version);
+    }
+
+    for (i = 0; code == US_CLI_DONE && i < map->nshards; i++) {
+        for (n = 0; n < map->shards[i].nnodes; n++) {
+            name = map->shards[i].nodes[n];
+            address = us_nodes_address(&nodes, name);
+
+            if (address.data == NULL) {
+                code = US_CLI_USAGE;
+                break;
+            }
+
+            printf("\nupstream %.*s {\n    server %.*s;\n"
+                   "    keepalive 32;\n}\n", (int) name.len, name.data,
+                   (int) address.len, address.data);
+        }
+    }
+
+    us_nodes_free(&nodes);
+    us_map_free(map);
+
+    return code;
+}
+
+
+static int
+us_cluster_new(us_cluster_t *c)
+{
+    char         err[US_CLUSTER_ERROR];
+    uint8_t      cluster[16];
+    us_str_t     norm;
+    us_map_t    *map;
+    us_norm_t   *own;
+    us_shard_t  *shards;
+
+    if (getrandom(cluster, sizeof(cluster), 0) != sizeof(cluster)) {
+        fprintf(stderr, "urlstore: getrandom: %s\n", strerror(errno));
+        return US_CLI_USAGE;
+    }
+
+    shards = us_cluster_parse(c->n, c->args);
+
+    if (shards == NULL) {
+        return US_CLI_USAGE;
+    }
+
+    own = us_cli_norm((us_str_t) { 0, NULL });
+
+    if (own == NULL) {
+        free(shards);
+        return us_cli_failed("norm", "out of memory");
+    }
+
+    norm = us_norm_signature(own);
+
+    if (c->norm) {
+        norm = (us_str_t) { strlen(c->norm), (const uint8_t *) c->norm };
+    }
+
+    map = us_map_first(cluster, norm, c->key, shards, (uint32_t) c->n, err,
+                       sizeof(err));
+    us_norm_destroy(own);
+    free(shards);
+
+    return us_cluster_print(map, err);
+}
+
+
+static int
+us_cluster_grow(us_cluster_t *c)
+{
+    int          code;
+    char         err[US_CLUSTER_ERROR];
+    us_map_t    *map, *next;
+    us_shard_t  *shards;
+
+    map = us_cluster_load(c->args[0], &code);
+
+    if (map == NULL) {
+        return code;
+    }
+
+    shards = us_cluster_parse(c->n - 1, c->args + 1);
+
+    if (shards == NULL) {
+        us_map_free(map);
+        return US_CLI_USAGE;
+    }
+
+    next = us_map_grow(map, shards, (uint32_t) c->n - 1, err, sizeof(err));
+    us_map_free(map);
+    free(shards);
+
+    return us_cluster_print(next, err);
+}
+
+
+static int
+us_cluster_apply(us_cluster_t *c)
+{
+    int         code;
+    us_map_t   *map;
+    us_nodes_t  nodes;
+
+    if (c->nodes == NULL && c->n == 1) {
+        fprintf(stderr, "urlstore: apply needs --nodes or URLs\n");
+        return us_cli_usage(&us_cli_cluster);
+    }
+
+    map = us_cluster_load(c->args[0], &code);
+
+    if (map == NULL) {
+        return code;
+    }
+
+    code = us_nodes_read(&nodes, c->nodes);
+
+    if (code == US_CLI_DONE) {
+        c->apply.map = map;
+        code = us_apply(&c->apply, c->nodes ? &nodes : NULL, c->n - 1,
+                        c->args + 1);
+    }
+
+    us_nodes_free(&nodes);
+    us_map_free(map);
+
+    return code;
+}
+
+
+/* the shards of arguments; NULL after a message */
+
+static us_shard_t *
+us_cluster_parse(int n, char **args)
+{
+    int          i;
+    char         err[US_CLUSTER_ERROR];
+    us_shard_t  *shards;
+
+    shards = calloc((size_t) n, sizeof(us_shard_t));
+
+    if (shards == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return NULL;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (us_shard_parse(&shards[i], (us_str_t) { strlen(args[i]),
+                           (const uint8_t *) args[i] }, err, sizeof(err))
+            == -1)
+        {
+            fprintf(stderr, "urlstore: %s\n", err);
+            free(shards);
+            return NULL;
+        }
+    }
+
+    return shards;
+}
+
+
+/* prints the map and frees it; NULL: prints why there is none */
+
+static int
+us_cluster_print(us_map_t *map, const char *err)
+{
+    if (map == NULL) {
+        fprintf(stderr, "urlstore: %s\n", err);
+        return US_CLI_REFUSED;
+    }
+
+    printf("%.*s", (int) map->text.len, map->text.data);
+    us_map_free(map);
+
+    return US_CLI_DONE;
+}
+
+
+static void
+us_cluster_hex(const uint8_t *bytes)
+{
+    unsigned  i;
+
+    for (i = 0; i < 16; i++) {
+        printf("%02x", bytes[i]);
+    }
+}

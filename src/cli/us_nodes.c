@@ -1,0 +1,146 @@
+
+/*
+ * See us_nodes.h.
+ */
+
+
+#include "us_nodes.h"
+#include "us_cli.h"
+#include "us_slurp.h"
+
+#include <stdlib.h>
+
+
+#define US_NODES_MAX  (4 * 1024 * 1024)   /* bytes of the file */
+#define US_NODES_GAP  " \t\r"
+
+
+static int us_nodes_line(us_nodes_t *nodes, const char *path, unsigned n,
+    char *line);
+static int us_nodes_add(us_nodes_t *nodes, const char *name,
+    const char *address);
+
+
+int
+us_nodes_read(us_nodes_t *nodes, const char *path)
+{
+    char      *line, *end;
+    unsigned   n;
+    us_str_t   text;
+
+    memset(nodes, 0, sizeof(us_nodes_t));
+
+    if (path == NULL) {
+        return US_CLI_DONE;
+    }
+
+    if (us_slurp(path, US_NODES_MAX, &text) != US_CLI_DONE) {
+        return US_CLI_USAGE;
+    }
+
+    nodes->text = (char *) text.data;
+
+    for (n = 1, line = nodes->text; *line; line = end, n++) {
+        end = line + strcspn(line, "\n");
+
+        if (*end) {
+            *end++ = '\0';
+        }
+
+        if (us_nodes_line(nodes, path, n, line) != US_CLI_DONE) {
+            return US_CLI_USAGE;
+        }
+    }
+
+    return US_CLI_DONE;
+}
+
+
+void
+us_nodes_free(us_nodes_t *nodes)
+{
+    free(nodes->text);
+    free(nodes->names);
+    free(nodes->addresses);
+}
+
+
+us_str_t
+us_nodes_address(const us_nodes_t *nodes, us_str_t name)
+{
+    size_t  i;
+
+    if (nodes->text == NULL) {
+        return name;
+    }
+
+    for (i = 0; i < nodes->n; i++) {
+        if (us_str_compare(nodes->names[i], name) == 0) {
+            return nodes->addresses[i];
+        }
+    }
+
+    fprintf(stderr, "urlstore: no address of node \"%.*s\"\n", (int) name.len,
+            name.data);
+
+    return (us_str_t) { 0, NULL };
+}
+
+
+/* a name, an address and nothing else; or nothing; "#" begins a comment */
+
+static int
+us_nodes_line(us_nodes_t *nodes, const char *path, unsigned n, char *line)
+{
+    char  *name, *address, *rest;
+
+    line[strcspn(line, "#")] = '\0';
+    name = strtok_r(line, US_NODES_GAP, &rest);
+
+    if (name == NULL) {
+        return US_CLI_DONE;
+    }
+
+    address = strtok_r(NULL, US_NODES_GAP, &rest);
+
+    /* it becomes a part of nginx.conf */
+
+    if (address == NULL || strtok_r(NULL, US_NODES_GAP, &rest)
+        || address[strcspn(address, "'\"\\;{}$/")])
+    {
+        fprintf(stderr, "urlstore: \"%s\": line %u is not NODE HOST:PORT\n",
+                path, n);
+        return US_CLI_USAGE;
+    }
+
+    return us_nodes_add(nodes, name, address);
+}
+
+
+static int
+us_nodes_add(us_nodes_t *nodes, const char *name, const char *address)
+{
+    size_t     size;
+    us_str_t  *names, *addresses;
+
+    if ((nodes->n & (nodes->n - 1)) == 0) {
+        size = (nodes->n ? nodes->n * 2 : 1) * sizeof(us_str_t);
+        names = realloc(nodes->names, size);
+        nodes->names = names ? names : nodes->names;
+        addresses = realloc(nodes->addresses, size);
+        nodes->addresses = addresses ? addresses : nodes->addresses;
+
+        if (names == NULL || addresses == NULL) {
+            fprintf(stderr, "urlstore: out of memory\n");
+            return US_CLI_USAGE;
+        }
+    }
+
+    nodes->names[nodes->n] = (us_str_t) { strlen(name),
+                                          (const uint8_t *) name };
+    nodes->addresses[nodes->n] = (us_str_t) { strlen(address),
+                                              (const uint8_t *) address };
+    nodes->n++;
+
+    return US_CLI_DONE;
+}

@@ -1,0 +1,271 @@
+#!/usr/bin/perl
+
+# urlstore cluster: maps are made, checked, shown, turned into nginx
+# configuration, and applied to nodes that refuse, start, hang or are down.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+
+use Compress::Zlib qw(crc32);
+use IO::Socket::INET;
+
+use UrlStore::Fake;
+use UrlStore::Test;
+
+my $t = UrlStore::Test->new;
+my ($dir, $top) = ($t->dir, $UrlStore::Test::TOP);
+my @uuid = map { sprintf '%x', $_ } 1 .. 9;
+
+$_ .= '123456789abcdef0123456789abcdef' for @uuid;
+
+
+# standard output, the exit code and standard error
+
+sub cluster
+{
+    my ($arguments) = @_;
+
+    my $out = `cd $dir && $top/build/urlstore cluster $arguments 2>err`;
+
+    return $out . ($? >> 8) . "\n" . slurp("$dir/err");
+}
+
+
+# --- the first map, and growth
+
+my $norm = 'crawler/1 unicode=15.0 www=first';
+my $new = cluster("new --key site 0=$uuid[0],us_0a,us_0b");
+my ($id) = $new =~ /"cluster": "([0-9a-f]{32})"/;
+
+is($new, <<"MAP" =~ s/NORM/$norm/r, 'new');
+{
+  "cluster": "$id",
+  "version": 1,
+  "norm": "NORM",
+  "key": "site",
+  "shards": {
+    "0": {"uuid": "$uuid[0]", "nodes": ["us_0a", "us_0b"]}
+  },
+  "slots": [
+    ["0-4095", 0]
+  ]
+}
+0
+MAP
+
+isnt((cluster("new 0=$uuid[0],a") =~ /"cluster": "(\w+)"/)[0], $id,
+    'another cluster has another id');
+like(cluster("new --norm 'x y' 3=$uuid[0],a 4=$uuid[1],b"),
+    qr/"norm": "x y",\n  "key": "url",.*"0-2047", 3\],\n.*"2048-4095", 4\]/s,
+    'two shards from the beginning, by URL');
+
+spew("$dir/m1", $new =~ s/0\n\z//r);
+spew("$dir/m2", cluster("grow m1 1=$uuid[1],us_1") =~ s/0\n\z//r);
+spew("$dir/m3", cluster("grow m2 2=$uuid[2],us_2 3=$uuid[3],us_3")
+    =~ s/0\n\z//r);
+
+like(slurp("$dir/m2"),
+    qr/"version": 2,.*\["0-2047", 0\],\n    \["2048-4095", 1, 0\]\n/s, 'grow');
+is(cluster("grow m3 1=$uuid[4],x"), "1\nurlstore: shard 1 is there twice\n",
+    'a number is used once');
+like(cluster('grow m1 1=x'), qr/^2\nurlstore: "1=x" is no shard: NUMBER=UUID/,
+    'what a shard is');
+
+
+# --- check
+
+like(cluster('check m2'), qr/^version 2, 2 shards, digest [0-9a-f]{32}\n0\n$/,
+    'check');
+like(cluster('check m3 m1'), qr/^version 3.*\n0\n$/, 'a version was skipped');
+is(cluster('check m2 m3'), "1\nurlstore: \"m2\": the map has version 2, lower "
+    . "than the 3 that is there\n", 'an older map');
+like(cluster('check - <m1'), qr/^version 1/, 'from standard input');
+
+spew("$dir/bad", slurp("$dir/m2") =~ s/\["2048-4095", 1, 0\]/["4000", 9]/r);
+is(cluster('check bad'), "1\nurlstore: \"bad\": slot 2048 has no owner\n",
+    'what is wrong');
+is(cluster('check nothing'), "2\nurlstore: \"nothing\": No such file or "
+    . "directory\n", 'no file');
+
+spew("$dir/dropped", slurp("$dir/m2") =~ s/1, 0\]/1]/r =~ s/: 2/: 4/r);
+is(cluster('check dropped m2'), "1\nurlstore: \"dropped\": slot 2048 has lost "
+    . "shard 0; an owner of a slot stays one of its former owners for ever\n",
+    'a former owner was dropped');
+
+
+# --- show
+
+my $digest = (cluster('check m3') =~ /digest (\w+)/)[0];
+
+is(cluster('show m3'), <<"SHOW", 'show');
+cluster    $id
+version    3
+digest     $digest
+norm       $norm
+key        site
+questions  1.000 a new URL
+
+shard  slots     share  asked  uuid                              nodes
+0      1024    25.00 %  3072   $uuid[0]  us_0a us_0b
+1      1024    25.00 %  1024   $uuid[1]  us_1
+2      1024    25.00 %  0      $uuid[2]  us_2
+3      1024    25.00 %  0      $uuid[3]  us_3
+0
+SHOW
+
+my $slot = crc32('example.com') >> 20;
+
+is(cluster('show m1 http://www.Example.com/a https://example.com x'),
+    "$slot\t0\t-\thttp://www.example.com/a\n"
+    . "$slot\t0\t-\thttps://example.com/\n!no-base\n1\n",
+    'the slot of a URL');
+spew("$dir/moved", slurp("$dir/m2")
+    =~ s/("slots": \[).*(\n  \])/$1\n["0-4095", 1, 0]$2/sr);
+is(cluster('show moved http://example.com/'),
+    "$slot\t1\t0\thttp://example.com/\n0\n", '... and its former owners');
+
+
+# --- conf: nginx takes it
+
+spew("$dir/nodes", "# where they are\nus_0a 127.0.0.1:8001\r\n\n"
+    . "us_0b\t[::1]:8002 # here\nus_1 127.0.0.1:8003\n"
+    . "us_2 127.0.0.1:8004\nus_3 127.0.0.1:8005\n");
+
+my $conf = cluster('conf --nodes nodes m3') =~ s/0\n\z//r;
+
+is(() = $conf =~ /^upstream \w+ \{\n    server \S+;\n    keepalive 32;\n\}$/mg,
+    5, 'an upstream for each node');
+like($conf, qr/upstream us_0b \{\n    server \[::1\]:8002;/, 'its address');
+like($conf, qr/^# .* cluster $id, version 3$/m, 'of which map');
+like(cluster('conf m1'), qr/upstream us_0a \{\n    server us_0a;/,
+    'without addresses: its name');
+
+spew("$dir/conf", $conf);
+is(($t->check("include $dir/conf; server { listen 127.0.0.1:%%PORT%%;\n"
+    . "location / { set \$n us_1; proxy_pass http://\$n\$uri; } }"))[0], 0,
+    'nginx -t') or diag(slurp("$dir/conf"));
+
+spew("$dir/short", "us_0a 127.0.0.1:8001\n");
+like(cluster('conf --nodes short m1'),
+    qr/\nurlstore: no address of node "us_0b"\n/, 'a node without address');
+
+for my $line ('us_0a', 'us_0a a b', 'us_0a a;b', 'us_0a "a"', 'us_0a a/b') {
+    spew("$dir/broken", "\n$line\n");
+    is(cluster('conf --nodes broken m1'), "2\nurlstore: \"broken\": line 2 is "
+        . "not NODE HOST:PORT\n", "\"$line\"");
+}
+
+
+# --- apply, to nodes that answer by a script: /NODE/NAME/cluster
+
+my $map = slurp("$dir/m2");
+my %steps = (
+    old => [ { text => slurp("$dir/m1") }, { status => 204 } ],
+    same => [ { text => $map }, { status => 204 } ],
+    first => [ { status => 404 }, { status => 204 } ],
+    starts => [ { status => 503 }, { status => 503 },
+        { problem => { detail => 'it starts' }, status => 503 },
+        { status => 204 } ],
+    lost => [ { status => 404 }, { drop => 'sent' }, { status => 204 } ],
+    newer => [ { text => slurp("$dir/m3") }, { status => 204 } ],
+    refuses => [ { status => 404 },
+        { problem => { detail => 'another uuid' }, status => 409 } ],
+    other => [ { status => 404 }, { status => 200 } ],
+    never => [ map { { status => 503 } } 1 .. 99 ],
+);
+my $fake = UrlStore::Fake->new(sub { $steps{$_[0]}[$_[1]] });
+my $round = 0;
+
+
+# what apply prints for nodes of these names, shortened
+
+sub apply
+{
+    my ($options, @names) = @_;
+
+    my $out = cluster("apply $options m2 " . join ' ',
+        map { 'http://127.0.0.1:' . $fake->port . "/$round/$_/cluster" }
+        @names);
+
+    return $out =~ s{http://\S+/(\w+)/cluster}{$1}gr
+        =~ s{127\S+?/(\w+)/cluster: }{$1: }gr;
+}
+
+
+is(apply('', qw(old first same)), "old\tadopted\nfirst\tadopted\nsame\tadopted"
+    . "\n0\n", 'apply');
+
+my @requests = $fake->requests("$round/old");
+is(join(' ', map { $_->{method} } @requests), 'GET POST', 'look, then post');
+is($requests[1]{headers}{'content-type'}, 'application/json', 'a map');
+is($requests[1]{json}{slots}[1][0], '2048-4095', '... that one');
+
+$round++;
+is(apply('', qw(starts lost old)), "starts\tadopted\nlost\tadopted\n"
+    . "old\tadopted\n0\n", 'until each has it');
+is(scalar $fake->requests("$round/starts"), 4, '... and not oftener');
+is(scalar $fake->requests("$round/old"), 2, '... to those that lack it');
+
+$round++;
+is(apply('', qw(old newer first)), "old\tpending\tnothing was posted\n"
+    . "newer\trefused\tthe map has version 2, lower than the 3 that is there\n"
+    . "first\tpending\tnothing was posted\n1\n", 'a map that may not follow');
+is(scalar $fake->requests("$round/old"), 1, 'is not posted to anyone');
+
+$round++;
+is(apply('', qw(refuses old)), "refuses\trefused\trefuses: 409: another uuid\n"
+    . "old\tadopted\n1\n", 'a node refuses');
+
+$round++;
+like(apply('--timeout 1', qw(never old)),
+    qr/^never\tpending\tnever: 503: \nold\tadopted\n2\n/, 'in time');
+
+$round++;
+is(apply('', 'other'), "other\trefused\t200 is no answer of "
+    . "urlstore_cluster_admin\n1\n", 'what is no shard');
+
+my $closed = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
+    or die $!;
+my $port = $closed->sockport;
+close $closed;
+
+$round++;
+spew("$dir/nodes", "us_0a 127.0.0.1:$port\nus_0b 127.0.0.1:$port\n"
+    . 'us_1 127.0.0.1:' . $fake->port . "\n");
+
+my $at = "/$round/old/cluster";
+my $down = "http://127.0.0.1:$port$at\tpending\t127.0.0.1:$port: Connection "
+    . "refused\n";
+
+is(cluster("apply --timeout 1 --path $at --nodes nodes m2"), $down . $down
+    . 'http://127.0.0.1:' . $fake->port . "$at\tadopted\n2\n",
+    'nodes, of which some are down');
+
+# maps of running nodes
+
+my $url = 'http://127.0.0.1:' . $fake->port . '/8';
+
+like(cluster("check $url/same/cluster"), qr/^version 2/, 'check URL');
+like(cluster("check m2 $url/old/cluster"), qr/^version 2.*\n0\n$/,
+    'what runs is the old one');
+like(cluster("show $url/first/cluster"), qr/^2\nurlstore: .*: 404: /,
+    'a node without a map');
+like(cluster("show http://127.0.0.1:$port/"),
+    qr/^2\nurlstore: .*Connection refused/, 'a node that is down');
+
+
+# --- usage
+
+for my $bad ('', 'nothing', 'check', 'check m1 m2 m3', 'conf', 'conf m1 m2',
+    'new', 'grow m1', 'apply m1', 'apply', 'new --key host 0=x',
+    'apply --timeout 0 m1 http://a/', 'apply --timeout x m1 http://a/')
+{
+    like(cluster($bad), qr/^2\n.*usage: urlstore cluster /ms, "usage: $bad");
+}
+
+like(cluster('apply m1 https://a/'),
+    qr{^2\nurlstore: "https://a/" is not http://}, 'no TLS');
+like(cluster('show m1 >/dev/full'), qr/^2\n.*could not be written/m,
+    'output that cannot be written');
