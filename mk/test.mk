@@ -182,7 +182,7 @@ $(B)/builds/%.ok: $(MODULE_SRC) tools/test-build.sh | test-programs
 
 KILLS       ?= 10000
 UNIT_FAULTS := $(B)/unit/journal_segment $(B)/unit/journal_power \
-               $(B)/unit/journal_recovery $(B)/unit/life
+               $(B)/unit/journal_recovery $(B)/unit/life $(B)/unit/replica
 FAULT_PROVE := US_FAULT_MODULE=$(abspath $(FAULT_MODULE)) $(PROVE)
 
 faults: $(FAULT_MODULE) $(FAULT_DISK)
@@ -192,6 +192,7 @@ faults: $(FAULT_MODULE) $(FAULT_DISK)
 test-faults: test-programs $(UNIT_FAULTS)  ## kills and power failures by the thousand
 	US_FULL=1 $(B)/unit/journal_segment
 	US_FULL=1 $(B)/unit/life
+	US_FULL=1 $(B)/unit/replica
 	US_IMAGES=$$(($(KILLS) * 12)) $(B)/unit/journal_power
 	US_CYCLES=$$(($(KILLS) / 50)) $(PROVE) t/durability_disk.t
 	US_CYCLES=$$(($(KILLS) / 50)) $(PROVE) t/durability_upgrade.t

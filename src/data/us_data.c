@@ -80,27 +80,52 @@ us_data_text(const char *s)
 }
 
 
-/* seconds; 0: no claims are kept */
+/*
+ * *n: the number that is set, of at least min and at most max; -1: none is.
+ * 0; or -1, e: what is set is no such number.
+ */
 
-static uint32_t
-us_data_revisit(const us_manifest_t *m)
+static int
+us_data_number(const us_manifest_t *m, const char *key, unsigned min,
+    unsigned max, int64_t *n, us_disk_error_t *e)
 {
-    char  value[16];
+    char           value[US_MANIFEST_SETTINGS], *end;
+    unsigned long  number;
 
-    return us_manifest_setting(m, "revisit", value, sizeof(value)) == 0
-           ? (uint32_t) strtoul(value, NULL, 10) : 0;
+    *n = -1;
+
+    if (us_manifest_setting(m, key, value, sizeof(value)) == -1) {
+        return 0;
+    }
+
+    number = strtoul(value, &end, 10);
+
+    if (value[0] < '0' || value[0] > '9' || *end || number < min
+        || number > max)
+    {
+        return us_disk_fail(e, 0, "\"manifest\" has %s \"%.150s\", which is no "
+                            "number from %u to %u", key, value, min, max);
+    }
+
+    *n = (int64_t) number;
+
+    return 0;
 }
 
 
-/* the number of the shard, or -1: it is none */
+/* *unit: seconds; 0: no claims are kept */
 
-static int64_t
-us_data_shard(const us_manifest_t *m)
+static int
+us_data_revisit(const us_manifest_t *m, uint32_t *unit, us_disk_error_t *e)
 {
-    char  value[16];
+    int      rc;
+    int64_t  n;
 
-    return us_manifest_setting(m, "shard", value, sizeof(value)) == 0
-           ? (int64_t) (uint32_t) strtoul(value, NULL, 10) : -1;
+    rc = us_data_number(m, "revisit", US_STORE_REVISIT_MIN,
+                        US_STORE_REVISIT_MAX, &n, e);
+    *unit = n == -1 ? 0 : (uint32_t) n;
+
+    return rc;
 }
 
 
@@ -115,7 +140,9 @@ us_data_shard_differs(const us_manifest_t *m, const us_store_conf_t *conf,
 {
     int64_t  shard;
 
-    shard = us_data_shard(m);
+    if (us_data_number(m, "shard", 0, US_SHARDS - 1, &shard, e) == -1) {
+        return -1;
+    }
 
     if (shard == (conf->is_shard ? (int64_t) conf->shard : -1)) {
         return 0;
@@ -187,10 +214,11 @@ int
 us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
     us_disk_error_t *e)
 {
-    char    norm[US_STORE_NORM_LEN + 1], now[US_STORE_MARKS
-                                             * (US_STORE_MARK_LEN + 1)];
-    char    have[sizeof(now)];
-    size_t  len;
+    char      norm[US_STORE_NORM_LEN + 1], now[US_STORE_MARKS
+                                               * (US_STORE_MARK_LEN + 1)];
+    char      have[sizeof(now)];
+    size_t    len;
+    uint32_t  unit;
 
     snprintf(norm, sizeof(norm), "%.*s", (int) conf->norm.len,
              (const char *) conf->norm.data);
@@ -213,13 +241,17 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
 
     /* claims may be added */
 
-    if (us_data_revisit(m) && us_data_revisit(m) != conf->revisit) {
+    if (us_data_revisit(m, &unit, e) == -1) {
+        return -1;
+    }
+
+    if (unit && unit != conf->revisit) {
         return us_disk_fail(e, 0, "its data were stored with revisit \"%us\", "
                             "not with \"%us\"; it can neither be removed nor "
                             "changed: a new directory, which \"urlstore dump "
                             "--times\" and \"urlstore import --revisit\" "
                             "fill, can have another one",
-                            us_data_revisit(m), conf->revisit);
+                            unit, conf->revisit);
     }
 
     /* marks may be added at the end, and sites may be counted or not */
@@ -247,8 +279,9 @@ int
 us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
     us_data_text_t *text, us_disk_error_t *e)
 {
-    char   value[16];
-    char  *p, *end;
+    char      value[16];
+    char     *p, *end;
+    int64_t   shard;
 
     memset(conf, 0, sizeof(us_store_conf_t));
     memcpy(conf->uuid, m->uuid, sizeof(conf->uuid));
@@ -266,14 +299,17 @@ us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
                            && strcmp(value, "first") == 0);
     conf->sites = (us_manifest_setting(m, "sites", value, sizeof(value)) == 0
                    && strcmp(value, "on") == 0);
-    conf->revisit = us_data_revisit(m);
-    conf->is_shard = us_data_shard(m) >= 0;
-    conf->shard = conf->is_shard ? (uint32_t) us_data_shard(m) : 0;
 
-    if (conf->shard >= US_SHARDS) {
-        return us_disk_fail(e, 0, "\"manifest\" names shard %u, the highest is "
-                            "%u", conf->shard, US_SHARDS - 1);
+    if (us_data_revisit(m, &conf->revisit, e) == -1) {
+        return -1;
     }
+
+    if (us_data_number(m, "shard", 0, US_SHARDS - 1, &shard, e) == -1) {
+        return -1;
+    }
+
+    conf->is_shard = shard != -1;
+    conf->shard = conf->is_shard ? (uint32_t) shard : 0;
 
     if (us_manifest_setting(m, "marks", text->marks, sizeof(text->marks))
         == -1)

@@ -28,8 +28,12 @@
 #define US_REPLICA_STEP   50          /* ms of one wait */
 #define US_REPLICA_FIRST  100         /* ms after a first failure */
 #define US_REPLICA_LAST   5000        /* and at most */
-#define US_REPLICA_SMALL  60000       /* ms until a store too small is tried */
+#define US_REPLICA_SMALL  60000       /* ms until a store too small is tried,
+                                         and between two loads at most */
 #define US_REPLICA_BAD    3           /* streams that do not go on */
+
+/* ms that a store is level until a next load counts as the first one */
+#define US_REPLICA_STEADY 60000
 
 
 struct us_replica_s {
@@ -51,7 +55,9 @@ struct us_replica_s {
     uint64_t          pending;        /* LSN of a beat, and when it came */
     uint64_t          pending_at;
     unsigned          turn;           /* of the addresses */
-    unsigned          fails;          /* in a row */
+    unsigned          fails;          /* in a row, without a new block */
+    unsigned          loads;          /* from nothing, in a row */
+    uint64_t          settled;        /* ms: the last one ended; or 0 */
     unsigned          bad;            /* streams in a row that did not go on */
 };
 
@@ -67,7 +73,7 @@ static int us_replica_read(us_replica_t *r);
 static int us_replica_frames(us_replica_t *r, size_t *need);
 static int us_replica_frame(us_replica_t *r, const us_frame_t *f);
 static int us_replica_manifest(us_replica_t *r);
-static void us_replica_beat(us_replica_t *r, const us_beat_t *beat);
+static int us_replica_beat(us_replica_t *r, const us_beat_t *beat);
 static int us_replica_block(us_replica_t *r, const us_frame_t *f);
 static int us_replica_apply(us_replica_t *r, const uint8_t *p, size_t len);
 static int us_replica_settle(us_replica_t *r);
@@ -78,6 +84,7 @@ static int us_replica_again(us_replica_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static int us_replica_fail(us_replica_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+static void us_replica_wait(us_replica_t *r);
 
 
 void
@@ -309,7 +316,7 @@ us_replica_connect(us_replica_t *r)
         us_job_say(r->job, US_SAY_WARN, "the primary \"%s\" does not go on "
                    "from here, all is fetched anew: %s", primary->name,
                    p->error);
-        r->life->replica_next = us_job_now(r->life) + US_REPLICA_FIRST;
+        us_replica_wait(r);
         return -1;
     }
 
@@ -408,7 +415,7 @@ us_replica_frame(us_replica_t *r, const us_frame_t *f)
         break;
 
     case US_FRAME_BEAT:
-        us_replica_beat(r, &f->beat);
+        rc = us_replica_beat(r, &f->beat);
         break;
 
     case US_FRAME_BLOCK:
@@ -494,7 +501,6 @@ us_replica_manifest(us_replica_t *r)
 
     if (!r->talked) {
         r->talked = 1;
-        r->fails = 0;
         us_share_count(&sh->replica.connects, 1);
         us_release(&sh->replica.connected, 1);
         (void) us_share_reason(sh, "");
@@ -509,12 +515,25 @@ us_replica_manifest(us_replica_t *r)
 }
 
 
-static void
+/* a primary sends only what is durable, and a snapshot of that */
+
+static int
 us_replica_beat(us_replica_t *r, const us_beat_t *beat)
 {
+    us_manifest_t       *m;
     us_share_replica_t  *sh;
 
     sh = &r->life->sh->replica;
+    m = &r->stream.manifest;
+
+    if (beat->durable > beat->published || beat->durable < r->lsn
+        || (m->has_snapshot && beat->durable < m->snapshot))
+    {
+        return us_replica_fail(r, "its beat has LSN %llu published, %llu "
+                               "durable, which is less than it has sent",
+                               (unsigned long long) beat->published,
+                               (unsigned long long) beat->durable);
+    }
 
     us_release(&sh->published, beat->published);
     us_release(&sh->durable, beat->durable);
@@ -532,6 +551,8 @@ us_replica_beat(us_replica_t *r, const us_beat_t *beat)
     }
 
     us_release(&r->life->sh->load_total, r->target);
+
+    return 0;
 }
 
 
@@ -573,6 +594,7 @@ us_replica_block(us_replica_t *r, const us_frame_t *f)
     }
 
     r->ids += ids;
+    r->fails = 0;
 
     if (r->stream.at.kind == US_SEGMENT_JOURNAL) {
         r->lsn = b->lsn + b->len;
@@ -651,6 +673,7 @@ us_replica_settle(us_replica_t *r)
 
     r->bulk = 0;
     r->begun = 1;
+    r->settled = us_job_now(l);
     us_release(&sh->load_ms, us_job_now(l) - us_acquire(&sh->load_began));
     us_replica_publish(r);
 
@@ -738,9 +761,16 @@ us_replica_publish(us_replica_t *r)
 static void
 us_replica_level(us_replica_t *r)
 {
-    if (r->pending_at && !r->bulk && r->lsn >= r->pending) {
-        us_release(&r->life->sh->replica.level, r->pending_at);
-        r->pending_at = 0;
+    if (r->pending_at == 0 || r->bulk || r->lsn < r->pending) {
+        return;
+    }
+
+    us_release(&r->life->sh->replica.level, r->pending_at);
+    r->pending_at = 0;
+    r->fails = 0;
+
+    if (us_job_now(r->life) - r->settled >= US_REPLICA_STEADY) {
+        r->loads = 0;
     }
 }
 
@@ -770,7 +800,6 @@ us_replica_fail(us_replica_t *r, const char *fmt, ...)
 {
     char        text[US_SHARE_REASON], what[400];
     va_list     args;
-    uint64_t    wait;
     us_life_t  *l;
 
     l = r->life;
@@ -783,10 +812,7 @@ us_replica_fail(us_replica_t *r, const char *fmt, ...)
     us_release(&l->sh->replica.connected, 0);
     us_share_count(&l->sh->replica.failures, 1);
 
-    wait = US_REPLICA_FIRST << (r->fails < 6 ? r->fails : 6);
-    wait = wait < US_REPLICA_LAST ? wait : US_REPLICA_LAST;
-    r->fails++;
-    l->replica_next = us_job_now(l) + wait;
+    us_replica_wait(r);
 
     (void) snprintf(text, sizeof(text), "the primary \"%s\": %s",
                     l->conf.follow->name, what);
@@ -796,4 +822,24 @@ us_replica_fail(us_replica_t *r, const char *fmt, ...)
     }
 
     return -1;
+}
+
+
+/*
+ * When the primary is asked again.  The wait doubles with each failure in a
+ * row.  A load from nothing costs the primary all of its data, so loads have a
+ * row of their own, which a block that could be applied does not end.
+ */
+
+static void
+us_replica_wait(us_replica_t *r)
+{
+    unsigned  n;
+    uint64_t  wait, most;
+
+    n = r->anew ? r->loads++ : r->fails++;
+    most = r->anew ? US_REPLICA_SMALL : US_REPLICA_LAST;
+    wait = (uint64_t) US_REPLICA_FIRST << (n < 10 ? n : 10);
+
+    r->life->replica_next = us_job_now(r->life) + (wait < most ? wait : most);
 }

@@ -515,6 +515,12 @@ test_nonsense(void **state)
 static void
 test_settings(void **state)
 {
+    size_t           i;
+    const us_str_t   bad[] = {
+        us_string("0"), us_string("59"), us_string("86401"), us_string("-60"),
+        us_string("60x"), us_string("x"), us_string("4294967356"),
+        us_string("18446744073709551676"), us_string("0000000000000000060x"),
+    };
     us_manifest_t    m;
     us_data_text_t   txt;
     us_disk_error_t  e;
@@ -582,6 +588,26 @@ test_settings(void **state)
     assert_int_equal(us_data_describe(&m, &conf), 0);
     assert_int_equal(us_manifest_set(&m, "shard", us_string("4096")), 0);
     assert_int_equal(us_data_conf(&m, &other, &txt, &e), -1);
+    /* a unit that is none is not taken for "no claims" */
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        other = conf;
+        other.revisit = 0;
+        assert_int_equal(us_data_describe(&m, &other), 0);
+        assert_int_equal(us_manifest_set(&m, "revisit", bad[i]), 0);
+        assert_int_equal(us_data_conf(&m, &other, &txt, &e), -1);
+        assert_non_null(strstr(e.text, "which is no number from 60 to 86400"));
+        assert_int_equal(us_data_differs(&m, &conf, &e), -1);
+    }
+
+    other = conf;
+    other.revisit = 0;
+    assert_int_equal(us_data_describe(&m, &other), 0);
+    assert_int_equal(us_manifest_set(&m, "shard",
+                                     us_string("0000000000000000000001")), 0);
+    assert_int_equal(us_data_conf(&m, &other, &txt, &e), 0);
+    assert_int_equal(other.shard, 1);
+
     assert_int_equal(us_data_describe(&m, &conf), 0);
 
     other = conf;

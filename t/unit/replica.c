@@ -1,0 +1,831 @@
+
+/*
+ * A replica (src/data/us_replica.c), with the clock and the processes of
+ * t/unit/life_fake.h, over a connection of the test's own.
+ *
+ *     primary_t    a directory that a server has made, and its journal's end
+ *     connection   what us_ship.h sends of it, as bytes that the test may cut,
+ *                  change or write itself
+ *
+ * The functions of data/us_peer.h are those below.
+ */
+
+#include "life_fake.h"
+#include "data/us_peer.h"
+#include "data/us_replica.h"
+#include "journal/us_crc32c.h"
+#include "journal/us_ship.h"
+#include "store/us_ring.h"
+
+
+#define FAKE_STREAM  65536
+#define FAKE_LATER   30000            /* ms in which all comes right */
+
+
+typedef struct {
+    int              dirfd;
+    us_tail_t        tail;
+    us_beat_t        beat;
+    unsigned         urls;
+} primary_t;
+
+
+/* what the connections are like */
+
+static struct {
+    primary_t       *primary;
+
+    /* of the next ones: 0, as they are */
+    unsigned         faulty;          /* connections that are so */
+    size_t           cut;             /* 1 + bytes, then it is closed */
+    size_t           flip;            /* 1 + the byte with a bit changed */
+    int              blind;           /* the place is not looked at */
+    void           (*change)(uint8_t *p, size_t len);
+
+    unsigned         gets;
+    size_t           len;             /* of the last one */
+    size_t           sent;
+    int              closes;
+    uint64_t         heard;
+    uint8_t          buf[FAKE_STREAM];
+} net;
+
+
+static const us_primary_t  address = { "http://primary/", "primary", "", NULL,
+                                       NULL, 0 };
+
+
+/* the connection */
+
+void
+us_peer_init(us_peer_t *p, int (*stopping)(void *data), void *data)
+{
+    memset(p, 0, sizeof(us_peer_t));
+    p->fd = -1;
+}
+
+
+void
+us_peer_close(us_peer_t *p)
+{
+    p->fd = -1;
+    p->pos = 0;
+    p->len = 0;
+}
+
+
+void
+us_peer_free(us_peer_t *p)
+{
+    free(p->buf);
+    p->buf = NULL;
+}
+
+
+static void
+net_put(const void *p, size_t len)
+{
+    assert_true(net.len + len <= FAKE_STREAM);
+
+    memcpy(net.buf + net.len, p, len);
+    net.len += len;
+}
+
+
+/* all that the primary sends to who is at this place; its status */
+
+static unsigned
+net_ship(const us_place_t *at)
+{
+    char            *text;
+    size_t           n;
+    uint8_t          head[US_STREAM_MANIFEST], beat[US_STREAM_BEAT];
+    primary_t       *pr;
+    us_ship_t        s;
+    us_ship_rc_t     rc;
+    const uint8_t   *p;
+    us_disk_error_t  e;
+
+    pr = net.primary;
+    net.len = 0;
+    net.sent = 0;
+
+    rc = us_ship_begin(&s, pr->dirfd, &us_data_ops, net.blind ? NULL : at,
+                       &pr->tail);
+
+    if (rc == US_SHIP_OK) {
+        assert_int_equal(us_manifest_print(&s.manifest, &text, &n, &e), 0);
+        us_stream_manifest(head, n);
+        net_put(head, sizeof(head));
+        net_put(text, n);
+        free(text);
+
+        (void) us_beat_write(beat, &pr->beat);
+        net_put(beat, sizeof(beat));
+
+        while (us_ship_next(&s, &pr->tail, pr->beat.durable, &p, &n)
+               == US_SHIP_OK)
+        {
+            net_put(p, n);
+        }
+
+        net_put(beat, sizeof(beat));
+    }
+
+    us_ship_end(&s);
+
+    return rc == US_SHIP_OK ? 200 : rc == US_SHIP_GONE ? 410 : 503;
+}
+
+
+int
+us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
+    const char *target)
+{
+    proc_t      *current;
+    us_place_t   at, *place;
+
+    net.gets++;
+    fake_call(0);
+
+    place = NULL;
+
+    if (strcmp(target, "log") != 0) {
+        assert_int_equal(strncmp(target, "log?at=", 7), 0);
+        assert_int_equal(us_place_parse(&at, target + 7, strlen(target + 7)),
+                         0);
+        place = &at;
+    }
+
+    if (net.primary == NULL) {
+        strcpy(p->error, "connect() failed");
+        return -1;
+    }
+
+    /* the disk is the primary's, which no kill of the replica touches */
+
+    current = world.current;
+    world.current = NULL;
+    p->status = net_ship(place);
+    world.current = current;
+
+    p->detail = 1;
+    strcpy(p->error, "it answered so");
+
+    if (p->status != 200) {
+        return 0;
+    }
+
+    p->fd = 1000;
+    net.closes = 0;
+    net.heard = world.now;
+
+    if (net.faulty) {
+        net.faulty--;
+
+        if (net.flip && net.flip <= net.len) {
+            net.buf[net.flip - 1] ^= 1 << net.flip % 8;
+        }
+
+        if (net.cut && net.cut <= net.len) {
+            net.len = net.cut - 1;
+            net.closes = 1;
+        }
+
+        if (net.change) {
+            net.change(net.buf, net.len);
+        }
+    }
+
+    return 0;
+}
+
+
+int
+us_peer_read(us_peer_t *p, size_t need, unsigned ms)
+{
+    size_t  n, size;
+
+    fake_call(0);
+
+    size = p->len - p->pos + 1000;
+    size = size < need ? need : size;
+
+    if (p->pos) {
+        memmove(p->buf, p->buf + p->pos, p->len - p->pos);
+        p->len -= p->pos;
+        p->pos = 0;
+    }
+
+    /* no byte more than there is: a look past them is found */
+
+    n = net.len - net.sent;
+    n = n < 100 ? n : 100;
+    p->buf = realloc(p->buf, p->len + n + !(p->len + n));
+    assert_non_null(p->buf);
+
+    if (n) {
+        memcpy(p->buf + p->len, net.buf + net.sent, n);
+        p->len += n;
+        net.sent += n;
+        net.heard = world.now++;
+
+        return 1;
+    }
+
+    world.now += ms;
+
+    if (net.closes || world.now - net.heard > US_PEER_SILENT) {
+        strcpy(p->error, "the connection was closed");
+        return -1;
+    }
+
+    return 0;
+}
+
+
+static void
+replicas_stop(void)
+{
+    unsigned  i;
+
+    for (i = 0; i < FAKE_PROCS; i++) {
+        if (world.procs[i].alive) {
+            proc_stop(&world.procs[i]);
+        }
+    }
+}
+
+
+/* a primary: a server with a directory, which has ended */
+
+static void
+primary_take(primary_t *pr, proc_t *p, unsigned urls)
+{
+    pass(1200);
+    world.current = p;
+    us_life_journal(&p->l, &pr->tail, &pr->beat);
+    world.current = NULL;
+    assert_int_equal(pr->beat.durable, us_store_published(p->l.store));
+    pr->urls = urls;
+}
+
+
+static void
+primary_fill(proc_t *p, unsigned from, unsigned n)
+{
+    us_store_info_t  info;
+
+    (void) add_some(p, from, n);
+    us_store_info(p->l.store, &info);
+    assert_int_equal(info.deleted, 0);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+}
+
+
+/* n URLs, in blocks of four, and the first so many of them in a snapshot */
+
+static void
+primary_make(primary_t *pr, unsigned n, unsigned snapshot)
+{
+    int        lockfd;
+    proc_t    *p;
+    unsigned   i;
+
+    world.conf.path = world.path;
+    world.conf.follow = NULL;
+    world.conf.snapshot = 1000000;
+    pr->dirfd = world_open(".", O_RDONLY|O_DIRECTORY);
+    lockfd = world_open("lock", O_RDWR|O_CREAT);
+    assert_true(pr->dirfd >= 0 && lockfd >= 0);
+
+    replicas_stop();
+    world_zone();
+    p = proc_start(pr->dirfd, lockfd);
+    pass(100);
+    assert_int_equal(us_life_state(&p->l), US_LIFE_READY);
+
+    for (i = 0; i < n; i += 4) {
+        primary_fill(p, i, 4);
+
+        if (i + 4 == snapshot) {
+            pass(1200);
+            us_release(&world.sh->snapshot_now, 1);
+            pass(1500);
+            assert_int_equal(world.sh->snapshots, 1);
+        }
+    }
+
+    primary_take(pr, p, n);
+
+    proc_kill(p);
+    (void) close(lockfd);
+}
+
+
+static void
+primary_remove(primary_t *pr)
+{
+    DIR            *d;
+    struct dirent  *de;
+
+    (void) close(pr->dirfd);
+    d = opendir(world.path);
+    assert_non_null(d);
+
+    while ((de = readdir(d)) != NULL) {
+        (void) syscall(SYS_unlinkat, dirfd(d), de->d_name, 0);
+    }
+
+    (void) closedir(d);
+}
+
+
+/* an empty replica of it, in one process */
+
+static proc_t *
+replica_start(primary_t *pr)
+{
+    replicas_stop();
+
+    world.conf.path = NULL;
+    world.conf.follow = &address;
+    world_zone();
+
+    memset(&net, 0, sizeof(net));
+    net.primary = pr;
+
+    return proc_start(-1, -1);
+}
+
+
+static uint64_t
+restarts(void)
+{
+    return world.sh->replica.restarts;
+}
+
+
+/* whether the replica answers, and then never with anything else */
+
+static int
+right(proc_t *p)
+{
+    unsigned         i, n;
+    char             url[64];
+    size_t           len;
+    uint8_t          buf[US_URL_MAX + 8];
+    us_life_state_t  state;
+
+    state = us_life_state(&p->l);
+
+    if (state != US_LIFE_REPLICA) {
+        assert_int_equal(state <= US_LIFE_LOADING, 1);
+        return 0;
+    }
+
+    n = (unsigned) us_life_ids(&p->l);
+    assert_true(n <= net.primary->urls);
+
+    for (i = 0; i < n; i++) {
+        snprintf(url, sizeof(url), "http://s%u.test/page/%u", i % 7, i);
+        assert_int_equal(us_store_get(p->l.store, i, buf, &len), US_OK);
+        assert_int_equal(len, strlen(url));
+        assert_memory_equal(buf, url, len);
+    }
+
+    return n == net.primary->urls;
+}
+
+
+/* it has all within some time, and had nothing wrong before */
+
+static void
+comes(proc_t *p, unsigned ms)
+{
+    uint64_t  end;
+
+    for (end = world.now + ms; world.now < end; /* void */) {
+        pass(50);
+
+        if (right(p)) {
+            return;
+        }
+    }
+
+    fail_msg("not all is there: \"%s\" %s", world.sh->reason, p->said);
+}
+
+
+static int
+setup(void **state)
+{
+    return world_setup(state);
+}
+
+
+static int
+teardown(void **state)
+{
+    replicas_stop();
+
+    return world_teardown(state);
+}
+
+
+/* from nothing, and on */
+
+static void
+test_follow(void **state)
+{
+    proc_t     *p;
+    primary_t   pr;
+
+    primary_make(&pr, 12, 4);
+    p = replica_start(&pr);
+    comes(p, 1000);
+    assert_int_equal(net.gets, 1);
+    assert_int_equal(restarts(), 0);
+    assert_int_equal(world.sh->replica.connected, 1);
+
+    /* 10 s of silence, then the next connection goes on */
+
+    pass(11000);
+    assert_true(net.gets > 1);
+    assert_int_equal(right(p), 1);
+    assert_int_equal(restarts(), 0);
+
+    primary_remove(&pr);
+}
+
+
+/* bytes between two faults; US_FULL=1: none */
+
+static size_t
+step(size_t len)
+{
+    return getenv("US_FULL") ? 1 : 1 + len / 60;
+}
+
+
+/* the connection is cut after a byte: the next one goes on */
+
+static void
+test_cuts(void **state)
+{
+    proc_t     *p;
+    size_t      cut, len;
+    unsigned    snapshot;
+    primary_t   pr;
+
+    for (snapshot = 0; snapshot <= 4; snapshot += 4) {
+        primary_make(&pr, 12, snapshot);
+        p = replica_start(&pr);
+        comes(p, 1000);
+
+        for (cut = 0, len = net.len; cut <= len; cut += step(len)) {
+            p = replica_start(&pr);
+            net.faulty = 1;
+            net.cut = cut + 1;
+            comes(p, FAKE_LATER);
+            assert_int_equal(restarts(), 0);
+            assert_true(net.gets <= 2);
+        }
+
+        primary_remove(&pr);
+    }
+}
+
+
+/* one bit of a byte is changed, in one connection and in five */
+
+static void
+test_flips(void **state)
+{
+    proc_t     *p;
+    size_t      at, len;
+    unsigned    snapshot;
+    primary_t   pr;
+
+    for (snapshot = 0; snapshot <= 4; snapshot += 4) {
+        primary_make(&pr, 12, snapshot);
+        p = replica_start(&pr);
+        comes(p, 1000);
+
+        for (at = 0, len = net.len; at < len; at += step(len)) {
+            p = replica_start(&pr);
+            net.faulty = at % 2 ? 5 : 1;
+            net.flip = at + 1;
+            comes(p, 100000);
+        }
+
+        primary_remove(&pr);
+    }
+}
+
+
+/* the replica's process is killed at each call that waits */
+
+static void
+test_kills(void **state)
+{
+    static unsigned   at;
+    static primary_t  pr;
+    static proc_t    *volatile p;
+    static us_share_t  shared;
+
+    primary_make(&pr, 12, 4);
+
+    for (at = 1; at < 40; at++) {
+        p = replica_start(&pr);
+        world.calls = 0;
+        world.kill_at = at;
+
+        if (setjmp(world.killed) == 0) {
+            pass(400);
+            break;
+        }
+
+        /* its own memory, and nothing that is shared */
+
+        shared = *world.sh;
+        us_replica_stop(&p->l);
+        *world.sh = shared;
+        proc_kill(p);
+
+        p = proc_start(-1, -1);
+        comes(p, FAKE_LATER);
+    }
+
+    assert_true(at > 10);
+    primary_remove(&pr);
+}
+
+
+/* a connection that brings nothing new: it is made less and less often */
+
+static void
+test_back_off(void **state)
+{
+    size_t     cut;
+    proc_t    *p;
+    primary_t  pr;
+
+    primary_make(&pr, 12, 4);
+
+    /* nobody there */
+
+    p = replica_start(&pr);
+    net.primary = NULL;
+    pass(60000);
+    assert_in_range(net.gets, 14, 20);
+    net.primary = &pr;
+    comes(p, 6000);
+
+    /* past the manifest and a beat, and in the middle of the first block */
+
+    for (cut = 400; cut < 600; cut += 60) {
+        p = replica_start(&pr);
+        net.faulty = 1000;
+        net.cut = cut;
+        pass(60000);
+        assert_in_range(net.gets, 14, 20);
+        assert_int_equal(restarts(), 0);
+
+        net.faulty = 0;
+        comes(p, 6000);
+        pass(1000);
+
+        /* a level replica that loses its connection comes back at once */
+
+        net.gets = 0;
+        net.sent = net.len;
+        net.closes = 1;
+        pass(400);
+        assert_int_equal(net.gets, 1);
+    }
+
+    primary_remove(&pr);
+}
+
+
+/* the CRCs of a stream's last block, after a change of its payload */
+
+static uint8_t *
+block_last(uint8_t *p, size_t len, us_block_t *b, uint32_t *seed)
+{
+    size_t       need;
+    ssize_t      n;
+    us_frame_t   f;
+    uint8_t     *last;
+    us_stream_t  s;
+
+    us_stream_init(&s, &us_data_ops, NULL);
+
+    for (last = NULL; len; p += n, len -= n) {
+        n = us_stream_next(&s, p, len, &f, &need);
+        assert_true(n > 0);
+
+        if (f.type == US_FRAME_BLOCK) {
+            last = p;
+            *b = f.block;
+            *seed = s.reader.head.crc;
+        }
+    }
+
+    assert_non_null(last);
+
+    return last;
+}
+
+
+/* the last block deletes an id that is not given, and does nothing else */
+
+static void
+change_unappliable(uint8_t *p, size_t len)
+{
+    size_t      n;
+    uint8_t    *q, *next;
+    uint32_t    seed;
+    us_op_t     op;
+    us_block_t  b;
+
+    q = block_last(p, len, &b, &seed);
+    next = q + US_BLOCK_HEADER + b.len;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_DELETE;
+    op.id = 1000000;
+    b.len = us_op_head(&op, q + US_BLOCK_HEADER);
+    n = us_block_write(q, &b, seed);
+
+    memmove(q + n, next, p + len - next);
+    net.len -= next - (q + n);
+}
+
+
+/*
+ * A stream that cannot be applied, though all of its CRCs are right: all is
+ * fetched anew, a few times, and then once a minute.
+ */
+
+static void
+test_unappliable(void **state)
+{
+    proc_t     *p;
+    primary_t   pr;
+
+    primary_make(&pr, 12, 4);
+
+    p = replica_start(&pr);
+    net.faulty = 1000;
+    net.change = change_unappliable;
+    pass(600000);
+    assert_true(strstr(p->said, "do not fit the store") != NULL
+                || strstr(p->said, "no whole store") != NULL);
+    assert_in_range(restarts(), 10, 25);
+    assert_in_range(net.gets, 10, 60);
+    assert_int_equal(right(p), 0);
+
+    net.faulty = 0;
+    comes(p, 61000);
+
+    primary_remove(&pr);
+}
+
+
+static void
+change_uuid(uint8_t *p, size_t len)
+{
+    char      *line;
+    size_t     n;
+    uint32_t   crc;
+
+    /* a manifest of another store, whose own CRC is right */
+
+    n = us_get32(p + 4);
+    p += US_STREAM_MANIFEST;
+    line = memmem(p, n, "uuid ", 5);
+    assert_non_null(line);
+    line[5] = line[5] == '0' ? '1' : '0';
+
+    line = memmem(p, n, "\ncrc32c ", 8);
+    assert_non_null(line);
+    line++;
+    crc = us_crc32c(0, p, (uint8_t *) line - p);
+    snprintf(line + 7, 9, "%08x", crc);
+    line[15] = '\n';
+}
+
+
+/* a primary that goes on with another store; one that has less than it had */
+
+static void
+test_others(void **state)
+{
+    proc_t     *p;
+    unsigned    gets;
+    primary_t   pr, less;
+
+    primary_make(&pr, 12, 0);
+    p = replica_start(&pr);
+    comes(p, 1000);
+
+    net.faulty = 1000;
+    net.change = change_uuid;
+    pass(60000);
+    assert_int_equal(right(p), 1);
+    assert_int_equal(restarts(), 0);
+    assert_non_null(strstr(world.sh->reason, "of another store"));
+
+    /* its journal ends earlier: 410, and all is fetched anew */
+
+    net.faulty = 0;
+    less = pr;
+    less.tail.lsn = 0;
+    less.tail.offset = 0;
+    less.tail.ids = 0;
+    less.tail.crc = 0;
+    memset(&less.beat, 0, sizeof(us_beat_t));
+    less.urls = 0;
+    net.primary = &less;
+    gets = net.gets;
+
+    pass(20000);
+    assert_true(net.gets > gets);
+    assert_true(restarts() > 0);
+    assert_int_equal(right(p), 1);
+
+    net.primary = &pr;
+    comes(p, FAKE_LATER);
+
+    primary_remove(&pr);
+}
+
+
+/* beats that cannot be true: nothing is answered by them */
+
+static void
+test_beats(void **state)
+{
+    proc_t     *p;
+    unsigned    i;
+    primary_t   pr;
+    us_beat_t   beats[] = {
+        { 0, 0, 0 },                  /* durable before the snapshot */
+        { 1, UINT64_MAX, 12 },        /* more than is published */
+    };
+
+    primary_make(&pr, 12, 4);
+
+    for (i = 0; i < 2; i++) {
+        us_beat_t  beat = pr.beat;
+
+        p = replica_start(&pr);
+        pr.beat = beats[i];
+        pass(10000);
+        assert_int_equal(right(p), 0);
+        assert_int_not_equal(us_life_state(&p->l), US_LIFE_REPLICA);
+        assert_non_null(strstr(world.sh->reason, "its beat has LSN"));
+
+        pr.beat = beat;
+        comes(p, 6000);
+
+        /* less than it has sent: what was applied stays */
+
+        pr.beat.durable = 1;
+        net.closes = 1;
+        pass(20000);
+        assert_int_equal(right(p), 1);
+        assert_non_null(strstr(world.sh->reason, "its beat has LSN"));
+        pr.beat = beat;
+    }
+
+    primary_remove(&pr);
+}
+
+
+#define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest  tests[] = {
+        test(test_follow),
+        test(test_cuts),
+        test(test_flips),
+        test(test_kills),
+        test(test_back_off),
+        test(test_unappliable),
+        test(test_others),
+        test(test_beats),
+    };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
