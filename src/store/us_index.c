@@ -66,7 +66,7 @@ us_index_format(us_arena_t *a)
 
 
 void
-us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash)
+us_index_aim(const us_arena_t *a, us_probe_t *p, uint64_t hash)
 {
     uint64_t  n;
 
@@ -74,8 +74,8 @@ us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash)
     p->fingerprint = us_fingerprint(hash);
     p->slot = 0;
     p->matches = 0;
+    p->more = 0;
     p->header = 0;
-    p->words = NULL;
 
     /*
      * Acquire: the number of leaves is released after the directory words of
@@ -84,11 +84,24 @@ us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash)
 
     n = us_acquire(&a->head->leaves);
 
+    p->leaves = n;
     p->leaf = us_leaf_number(n, p->path);
+
+    __builtin_prefetch(us_directory_word(a, p->leaf));
+}
+
+
+void
+us_index_reach(const us_arena_t *a, us_probe_t *p)
+{
     p->address = us_directory_get(a, p->leaf);
+    p->words = NULL;
 
     if (p->address) {
         p->words = us_leaf_at(a, p->address);
+
+        /* the header and the fingerprints */
+
         __builtin_prefetch(p->words);
         __builtin_prefetch(p->words + 8);
         __builtin_prefetch(p->words + 16);
@@ -96,32 +109,46 @@ us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash)
 }
 
 
-/* which of the 64 slots from `slot` on have the fingerprint */
+void
+us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash)
+{
+    us_index_aim(a, p, hash);
+    us_index_reach(a, p);
+
+    if (p->words) {
+        __builtin_prefetch(p->words + 24);
+    }
+}
+
+
+/* which of the 64 slots from a word on have the fingerprint */
 
 static inline uint64_t
-us_leaf_matches(const us_probe_t *p, unsigned slot)
+us_leaf_matches(const uint64_t *w, uint8_t fingerprint)
 {
-    unsigned         i;
-    uint64_t         mask;
-    const uint64_t  *w;
+    unsigned  i;
+    uint64_t  mask;
 
-    w = p->words + 1 + slot / 8;
     mask = 0;
 
 #ifdef __SSE2__
     {
-    __m128i  v;
+    __m128i  v, f;
 
+    f = _mm_set1_epi8((char) fingerprint);
+
+#pragma GCC unroll 4
     for (i = 0; i < 4; i++) {
-        v = _mm_set_epi64x(us_acquire(w + 2 * i + 1), us_acquire(w + 2 * i));
-        v = _mm_cmpeq_epi8(v, _mm_set1_epi8(p->fingerprint));
+        v = _mm_set_epi64x((long long) us_acquire(w + 2 * i + 1),
+                           (long long) us_acquire(w + 2 * i));
+        v = _mm_cmpeq_epi8(v, f);
         mask |= (uint64_t) _mm_movemask_epi8(v) << (16 * i);
     }
     }
 #else
     for (i = 0; i < 64; i++) {
         mask |= (uint64_t) ((uint8_t) (us_acquire(w + i / 8) >> (i % 8 * 8))
-                            == p->fingerprint) << i;
+                            == fingerprint) << i;
     }
 #endif
 
@@ -129,25 +156,30 @@ us_leaf_matches(const us_probe_t *p, unsigned slot)
 }
 
 
-/* the lowest n bits; n may be more than 64 */
+/* the lowest n bits; n may be more than 64; without a branch, see below */
 
 static inline uint64_t
 us_ones(unsigned n)
 {
-    return n < 64 ? ((uint64_t) 1 << n) - 1 : UINT64_MAX;
+    return ((uint64_t) (n < 64) << n % 64) - 1;
 }
 
 
 /*
- * Reads the header and the fingerprints: always 128, though most leaves have
- * less.  The next words are readable, and a loop that ends by the number of
- * entries would be mispredicted, which costs more than all the rest.
+ * Reads the header and the fingerprints, always twice 64 slots: a loop that
+ * ends by the number of entries would be mispredicted, which costs more than
+ * all the rest.  The words after a leaf are readable.
  */
 
-static inline void
+void
 us_index_scan(us_probe_t *p)
 {
-    unsigned  count;
+    unsigned         count, more;
+    const uint64_t  *w;
+
+    if (p->words == NULL) {
+        return;
+    }
 
     /*
      * Acquire: a slot is filled before the count that includes it is released.
@@ -156,8 +188,15 @@ us_index_scan(us_probe_t *p)
     p->header = us_acquire(p->words);
     count = p->header & 0xff;
 
-    p->matches = us_leaf_matches(p, 0) & us_ones(count);
-    p->more = us_leaf_matches(p, 64) & (count > 64 ? us_ones(count - 64) : 0);
+    w = p->words + 1;
+    p->matches = us_leaf_matches(w, p->fingerprint) & us_ones(count);
+
+    /* the same words again if there are no more: no further line is read */
+
+    more = count > 64;
+    w += 8 * more;
+    p->more = us_leaf_matches(w, p->fingerprint)
+              & us_ones((count - 64) * more);
 }
 
 
@@ -166,18 +205,42 @@ us_index_scan(us_probe_t *p)
 static int
 us_index_scan_more(us_probe_t *p)
 {
-    unsigned  count;
+    unsigned  count, slot;
 
     count = p->header & 0xff;
 
     p->slot += 64;
     p->matches = p->more;
-    p->more = p->slot + 64 < count
-              ? us_leaf_matches(p, p->slot + 64)
-                & us_ones(count - p->slot - 64)
-              : 0;
+    p->more = 0;
+    slot = p->slot + 64;
+
+    if (slot < count) {
+        p->more = us_leaf_matches(p->words + 1 + slot / 8, p->fingerprint)
+                  & us_ones(count - slot);
+    }
 
     return p->slot < count;
+}
+
+
+void
+us_index_ask(const us_probe_t *p)
+{
+    unsigned   i;
+    us_leaf_t  l;
+
+    l = us_leaf(p->header);
+    i = p->slot;
+
+    if (p->matches) {
+        i += __builtin_ctzll(p->matches);
+
+    } else {
+        i += 64 + (p->more ? __builtin_ctzll(p->more) : 0);
+    }
+
+    __builtin_prefetch(p->words + l.packed + i * (l.low + l.split) / 64);
+    __builtin_prefetch(p->words + l.high);
 }
 
 
@@ -199,7 +262,7 @@ us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id)
 
     for ( ;; ) {
 
-        if ((p->matches | p->more) == 0 && (p->header & 0xff) <= 128) {
+        if (!us_index_open(p)) {
             return 0;
         }
 
@@ -245,6 +308,8 @@ us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id)
 int
 us_index_stale(const us_arena_t *a, const us_probe_t *p)
 {
+    uint64_t  n;
+
     /*
      * The order of the three loads, each of them an acquire, is that of the
      * proof at the top of this file.  Were the header looked at before the
@@ -253,7 +318,9 @@ us_index_stale(const us_arena_t *a, const us_probe_t *p)
      * the leaf's words are acquires as well, so none of them moves below.
      */
 
-    if (us_leaf_number(us_acquire(&a->head->leaves), p->path) != p->leaf) {
+    n = us_acquire(&a->head->leaves);
+
+    if (n != p->leaves && us_leaf_number(n, p->path) != p->leaf) {
         return 1;
     }
 

@@ -14,11 +14,14 @@
 void us_index_format(us_arena_t *a);
 
 
-/* a look-up in progress */
+/* a look-up in progress; it has the matches of so many slots */
+
+#define US_PROBE_SLOTS   128
 
 typedef struct {
     uint64_t         path;            /* of the hash: which leaf */
     uint64_t         leaf;            /* its number */
+    uint64_t         leaves;          /* their number then */
     uint64_t         header;
     const uint64_t  *words;           /* NULL: an empty leaf */
     uint32_t         address;
@@ -39,10 +42,31 @@ typedef struct {
  *
  * A candidate is any id: it counts only if it is below next_id, its record is
  * the text that was asked for, and it is not deleted.
+ *
+ * Many look-ups go in smaller steps, each of which asks for the lines that the
+ * following one reads:
+ *
+ *     us_index_aim()      which leaf
+ *     us_index_reach()    where it lies
+ *     us_index_scan()     its fingerprints
+ *     us_index_open()     0: there is no candidate (any more)
+ *     us_index_ask()      asks for what us_index_next() reads, if it is open
  */
 void us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash);
 int us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id);
 int us_index_stale(const us_arena_t *a, const us_probe_t *p);
+
+void us_index_aim(const us_arena_t *a, us_probe_t *p, uint64_t hash);
+void us_index_reach(const us_arena_t *a, us_probe_t *p);
+void us_index_scan(us_probe_t *p);
+void us_index_ask(const us_probe_t *p);
+
+static inline int
+us_index_open(const us_probe_t *p)
+{
+    return (p->matches | p->more) != 0
+           || (p->header & 0xff) > US_PROBE_SLOTS + p->slot;
+}
 
 
 /*

@@ -71,11 +71,11 @@ us_leaf_number(uint64_t n, uint64_t path)
     depth = us_leaf_depth(n);
     leaf = ((uint64_t) 1 << depth) | path >> (64 - depth);
 
-    if (leaf < n) {
-        leaf = ((uint64_t) 2 << depth) | path >> (63 - depth);
-    }
+    /* no branch: it would be mispredicted for half of the paths */
 
-    return leaf;
+    depth += leaf < n;
+
+    return ((uint64_t) 1 << depth) | path >> (64 - depth);
 }
 
 

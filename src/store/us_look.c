@@ -13,9 +13,19 @@
 #include "us_store_private.h"
 
 
-/* look-ups whose cache misses overlap */
-#define US_LOOK_GROUP      US_CANDIDATE_GROUP
 #define US_LOOK_RETRIES    8
+
+/* items whose words of the hot table are asked for together */
+#define US_LOOK_GROUP      32
+
+/*
+ * Steps of a pipeline, in items before or after the one that is hashed; of
+ * fewer than US_LOOK_FEW items each is looked up as soon as possible.
+ */
+#define US_LOOK_TEXT       8
+#define US_LOOK_REACH      4
+#define US_LOOK_SCAN       16
+#define US_LOOK_FEW        4
 
 
 void
@@ -133,57 +143,157 @@ us_store_look_again(us_store_t *s, us_store_item_t *item)
 }
 
 
+/* a look-up of a group */
+
+typedef struct {
+    us_probe_t        probe;
+    us_store_item_t  *item;
+} us_look_t;
+
+
+static inline uint64_t
+us_look_hash(us_store_t *s, us_store_item_t *item)
+{
+    item->hash = us_store_hash(s, item->spelling, item->rest);
+    item->status = US_UNSEEN;
+
+    return item->hash;
+}
+
+
 /*
- * A group: the first candidates of all are compared together, further ones, if
- * that was another URL, one by one.
+ * Reads the fingerprints of a group's leaves, as a pipeline: while one item is
+ * hashed, the directory's word of another one and the leaf of a third are
+ * fetched.
  */
 
 static void
-us_store_seen_group(us_store_t *s, us_store_item_t **items, unsigned n)
+us_store_scan(us_store_t *s, us_look_t *looks, unsigned n)
 {
-    unsigned          i, found;
-    uint64_t          id;
-    unsigned          of[US_LOOK_GROUP];
-    us_probe_t        p[US_LOOK_GROUP];
-    us_candidate_t    first[US_LOOK_GROUP];
-    us_store_item_t  *item;
+    unsigned    i;
+    us_look_t  *l;
+
+    for (i = 0; i < n + US_LOOK_SCAN; i++) {
+
+        if (i < n) {
+            l = &looks[i];
+            us_index_aim(&s->arena, &l->probe, us_look_hash(s, l->item));
+        }
+
+        if (i >= US_LOOK_REACH && i - US_LOOK_REACH < n) {
+            us_index_reach(&s->arena, &looks[i - US_LOOK_REACH].probe);
+        }
+
+        if (i >= US_LOOK_SCAN) {
+            us_index_scan(&looks[i - US_LOOK_SCAN].probe);
+        }
+    }
+}
+
+
+static void
+us_store_scan_few(us_store_t *s, us_look_t *looks, unsigned n)
+{
+    unsigned    i;
+    us_look_t  *l;
 
     for (i = 0; i < n; i++) {
-        item = items[i];
-
-        item->hash = us_store_hash(s, item->spelling, item->rest);
-        item->status = US_UNSEEN;
-
-        us_index_start(&s->arena, &p[i], item->hash);
+        l = &looks[i];
+        us_index_start(&s->arena, &l->probe, us_look_hash(s, l->item));
     }
 
-    for (i = 0, found = 0; i < n; i++) {
+    for (i = 0; i < n; i++) {
+        us_index_scan(&looks[i].probe);
+    }
+}
+
+
+/*
+ * Compares the next candidates of up to US_CANDIDATE_GROUP look-ups.  Those
+ * that may have another candidate come to the front; returns their number.
+ */
+
+static unsigned
+us_store_try(us_store_t *s, us_look_t **looks, unsigned n)
+{
+    unsigned         i, k, left;
+    uint64_t         id;
+    us_look_t       *of[US_CANDIDATE_GROUP];
+    us_candidate_t   tried[US_CANDIDATE_GROUP];
+
+    for (i = 0; i < n; i++) {
+        us_index_ask(&looks[i]->probe);
+    }
+
+    for (i = 0, k = 0, left = 0; i < n; i++) {
+
+        if (!us_index_next(&s->arena, &looks[i]->probe, &id)) {
+            continue;
+        }
 
         /* next_id is acquired after the id was read: see us_store_confirm() */
 
-        if (us_index_next(&s->arena, &p[i], &id)
-            && id < us_store_next_id(s))
-        {
-            us_log_prefetch(&s->arena, id);
+        if (id >= us_store_next_id(s)) {
+            looks[left++] = looks[i];
+            continue;
+        }
 
-            first[found].id = id;
-            first[found].rest = items[i]->rest;
-            of[found++] = i;
+        us_log_prefetch(&s->arena, id);
+
+        tried[k].id = id;
+        tried[k].rest = looks[i]->item->rest;
+        of[k++] = looks[i];
+    }
+
+    us_record_compare(s->codec, tried, k);
+
+    for (i = 0; i < k; i++) {
+        if (!us_store_accept(s, of[i]->item, tried[i].id, tried[i].klass)) {
+            looks[left++] = of[i];
         }
     }
 
-    us_record_compare(s->codec, first, found);
+    return left;
+}
 
-    for (i = 0; i < found; i++) {
-        us_store_accept(s, items[of[i]], first[i].id, first[i].klass);
+
+/* a group: the first candidates of all are compared, then the second ones */
+
+static void
+us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
+{
+    unsigned    i, k, left, some, nopen;
+    us_look_t  *open[US_STORE_GROUP + 1];
+
+    if (n < US_LOOK_FEW) {
+        us_store_scan_few(s, looks, n);
+
+    } else {
+        us_store_scan(s, looks, n);
+    }
+
+    for (i = 0, nopen = 0; i < n; i++) {
+        open[nopen] = &looks[i];
+        nopen += us_index_open(&looks[i].probe);
+    }
+
+    for ( /* void */ ; nopen; nopen = left) {
+
+        for (i = 0, left = 0; i < nopen; i += some) {
+            some = nopen - i < US_CANDIDATE_GROUP ? nopen - i
+                                                  : US_CANDIDATE_GROUP;
+            k = us_store_try(s, open + i, some);
+
+            memmove(open + left, open + i, k * sizeof(us_look_t *));
+            left += k;
+        }
     }
 
     for (i = 0; i < n; i++) {
-        if (items[i]->status == US_UNSEEN
-            && !us_store_confirm(s, &p[i], items[i])
-            && us_index_stale(&s->arena, &p[i]))
+        if (looks[i].item->status == US_UNSEEN
+            && us_index_stale(&s->arena, &looks[i].probe))
         {
-            us_store_look_again(s, items[i]);
+            us_store_look_again(s, looks[i].item);
         }
     }
 }
@@ -251,9 +361,9 @@ us_store_recall_group(us_store_t *s, us_store_item_t *items, unsigned n,
 static void
 us_store_seen_some(us_store_t *s, us_store_item_t *items, unsigned n)
 {
-    unsigned          i, k, ncold;
-    uint16_t          cold[US_STORE_GROUP];
-    us_store_item_t  *group[US_LOOK_GROUP];
+    unsigned   i, ncold;
+    uint16_t   cold[US_STORE_GROUP];
+    us_look_t  looks[US_STORE_GROUP];
 
     if (s->hot) {
         ncold = us_store_recall_group(s, items, n, cold);
@@ -264,19 +374,20 @@ us_store_seen_some(us_store_t *s, us_store_item_t *items, unsigned n)
 
     } else {
         for (ncold = 0; ncold < n; ncold++) {
+            if (ncold + US_LOOK_TEXT < n) {
+                __builtin_prefetch(items[ncold + US_LOOK_TEXT].url.data);
+            }
+
             us_store_item_split(&items[ncold]);
             cold[ncold] = (uint16_t) ncold;
         }
     }
 
-    for (i = 0; i < ncold; i += k) {
-
-        for (k = 0; k < US_LOOK_GROUP && i + k < ncold; k++) {
-            group[k] = &items[cold[i + k]];
-        }
-
-        us_store_seen_group(s, group, k);
+    for (i = 0; i < ncold; i++) {
+        looks[i].item = &items[cold[i]];
     }
+
+    us_store_seen_group(s, looks, ncold);
 
     for (i = 0; i < ncold; i++) {
         us_store_remember(s, &items[cold[i]], cold[i]);
