@@ -93,15 +93,10 @@ us_gzip_next(us_gzip_t *g, us_str_t *in, us_str_t *out)
         return US_GZIP_OK;
 
     case Z_BUF_ERROR:
-        if (in->len) {
-            return US_GZIP_BAD;
-        }
 
         /* the text had ended exactly at the end of the window before */
 
-        g->more = 0;
-
-        return US_GZIP_OK;
+        return in->len ? US_GZIP_BAD : US_GZIP_OK;
 
     case Z_MEM_ERROR:
         return US_GZIP_NO_MEMORY;
