@@ -9,6 +9,7 @@
  *     us_write.c    store -> journal, journal -> disk
  *     us_keep.c     snapshots, scrubs, repairs
  *     us_policy.c   when a snapshot is worth it
+ *     us_promise.c  what is promised; us_admit.c  which requests may pass
  *     us_replica.c  another server's store, followed
  *     us_peer.c     the connection to that server
  *     us_data.c     what ties a store to a directory, for the command as well
@@ -283,6 +284,43 @@ uint64_t us_life_ids(const us_life_t *l);
 
 /* ids below are durable */
 uint64_t us_life_durable_ids(const us_life_t *l);
+
+
+/* what a request wants of the store */
+
+#define US_WANTS_CHANGE  1            /* to change it */
+#define US_WANTS_ALL     2            /* a list or a count, which denies all
+                                         that is not in it */
+#define US_WANTS_BY_ID   4            /* the URL of an id */
+
+/* whether such a request may begin */
+int us_life_admits(const us_life_t *l, unsigned wants);
+
+/* whether a caller that cannot wait may answer a look-up, found or not */
+int us_life_answers(const us_life_t *l, int found);
+
+
+/* the data that a request begins with */
+
+typedef struct {
+    uint64_t          generation;
+    int               partial;        /* some of it was not there */
+} us_life_view_t;
+
+void us_life_view(const us_life_t *l, us_life_view_t *view);
+
+/* whether its reply is not true any more; denies: it says that a URL is not */
+int us_life_overtaken(const us_life_t *l, const us_life_view_t *view,
+    int denies);
+
+/*
+ * Whether the reply to a read may be sent: all operations that it can depend on
+ * are below lsn, and promised.  It also may if the ids that it reports are
+ * promised, and it reports no absence or no delete is under way.  Those ids are
+ * below top; US_STORE_NO_ID: it reports more than ids and their URLs.
+ */
+int us_life_promised(const us_life_t *l, uint64_t lsn, uint64_t top,
+    int absent);
 
 /*
  * The journal for a replica: its end now, and how far the store is.  What is

@@ -165,31 +165,12 @@ ngx_http_urlstore_follow_excludes(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* a request that would write: an answer that names who writes */
+/* what is wrong, and who has what the client wants */
 
 ngx_int_t
-ngx_http_urlstore_follow_refuse(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone)
-{
-    ngx_str_t  member;
-
-    if (ngx_http_urlstore_follow_member(r, zone, NULL, &member) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_MISDIRECTED,
-                                     (char *) member.data,
-                                     "this zone is a replica, which is only "
-                                     "read; its primary is %s",
-                                     zone->persist->life.conf.follow->name);
-}
-
-
-/* what was not found: 503, as it may be there already at the primary */
-
-ngx_int_t
-ngx_http_urlstore_follow_absent(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone, const char *extra)
+ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
+    const char *detail)
 {
     ngx_str_t  member;
 
@@ -197,10 +178,8 @@ ngx_http_urlstore_follow_absent(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                     (char *) member.data,
-                                     "this replica does not have it, or not "
-                                     "yet; its primary is %s",
+    return ngx_http_urlstore_problem(r, status, (char *) member.data,
+                                     "%s; its primary is %s", detail,
                                      zone->persist->life.conf.follow->name);
 }
 

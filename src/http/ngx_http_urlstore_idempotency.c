@@ -434,7 +434,7 @@ ngx_http_urlstore_idem_create(ngx_http_request_t *r, ngx_str_t *key)
     us_idem_name_init(idem->area, &h);
     ngx_http_urlstore_idem_add(&h, ctx->zone->name.data, ctx->zone->name.len);
     ngx_http_urlstore_idem_number(&h, ctx->zone->conf.epoch);
-    ngx_http_urlstore_idem_number(&h, ctx->generation);
+    ngx_http_urlstore_idem_number(&h, ctx->view.generation);
     ngx_http_urlstore_idem_add(&h, client.data, client.len);
     ngx_http_urlstore_idem_add(&h, r->headers_in.user.data,
                                r->headers_in.user.len);

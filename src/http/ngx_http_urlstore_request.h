@@ -12,6 +12,7 @@
 #include "ngx_http_urlstore_zone.h"
 #include "ngx_http_urlstore_reply.h"
 #include "../api/us_args.h"
+#include "../data/us_life.h"
 
 
 /* CPU time of a request's slow matches of user rules, ns */
@@ -96,9 +97,8 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        negative:1;   /* it says unseen/unknown */
     unsigned                        absent:1;     /* the same, or deleted */
     unsigned                        tops:1;       /* top is kept */
-    unsigned                        partial:1;    /* begun while loading */
     uint64_t                        top;          /* its ids are below */
-    ngx_uint_t                      generation;   /* of the data, at first */
+    us_life_view_t                  view;         /* of the data, at first */
     ngx_uint_t                      processed;    /* items, so far */
 
     /* the reply */

@@ -7,10 +7,7 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_persist.h"
-
-
-static ngx_int_t ngx_http_urlstore_unloaded(ngx_http_request_t *r,
-    us_life_info_t *info);
+#include "../api/us_unready.h"
 
 
 ngx_uint_t
@@ -21,21 +18,11 @@ ngx_http_urlstore_writes(ngx_http_request_t *r,
 }
 
 
-static ngx_uint_t
-ngx_http_urlstore_lists(ngx_http_urlstore_zone_t *zone,
-    const ngx_http_urlstore_endpoint_t *ep)
-{
-    return (ep->flags & NGX_HTTP_URLSTORE_LISTS)
-           || (zone->conf.sites
-               && (ep->flags & NGX_HTTP_URLSTORE_LISTS_SITES));
-}
-
-
 ngx_int_t
 ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     const ngx_http_urlstore_endpoint_t *ep)
 {
-    ngx_uint_t                    writes;
+    unsigned                      wants;
     ngx_http_urlstore_persist_t  *p;
 
     p = zone->persist;
@@ -44,51 +31,23 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
         return NGX_DECLINED;
     }
 
-    writes = ngx_http_urlstore_writes(r, ep);
+    wants = (ngx_http_urlstore_writes(r, ep) ? US_WANTS_CHANGE : 0)
+            | (ep->flags & NGX_HTTP_URLSTORE_BY_ID ? US_WANTS_BY_ID : 0);
 
-    switch (us_life_state(&p->life)) {
-
-    case US_LIFE_READY:
-
-        if (!writes || ngx_http_urlstore_writable(zone)) {
-            return NGX_DECLINED;
-        }
-
-        break;
-
-    case US_LIFE_REPLICA:
-
-        if (!writes) {
-            return NGX_DECLINED;
-        }
-
-        break;
-
-    case US_LIFE_FOLLOWING:
-    case US_LIFE_DAMAGED:
-
-        if (!writes && !ngx_http_urlstore_lists(zone, ep)
-            && us_life_current(&p->life))
-        {
-            return NGX_DECLINED;
-        }
-
-        break;
-
-    case US_LIFE_LOOKUP:
-
-        if (!writes && (ep->flags & NGX_HTTP_URLSTORE_BY_ID)) {
-            return NGX_DECLINED;
-        }
-
-        break;
-
-    default:
-        break;
+    if ((ep->flags & NGX_HTTP_URLSTORE_LISTS)
+        || (zone->conf.sites && (ep->flags & NGX_HTTP_URLSTORE_LISTS_SITES)))
+    {
+        wants |= US_WANTS_ALL;
     }
 
-    if (writes && p->life.conf.follow) {
-        return ngx_http_urlstore_follow_refuse(r, zone);
+    if (us_life_admits(&p->life, wants)) {
+        return NGX_DECLINED;
+    }
+
+    if ((wants & US_WANTS_CHANGE) && p->life.conf.follow) {
+        return ngx_http_urlstore_follow_problem(r, zone,
+                   NGX_HTTP_URLSTORE_MISDIRECTED, NULL,
+                   "this zone is a replica, which is only read");
     }
 
     us_tally_add(zone->tally, US_N_UNREADY, 1);
@@ -100,22 +59,11 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 void
 ngx_http_urlstore_begin(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_persist_t  *p;
-
-    p = ctx->zone->persist;
-
-    if (p) {
-        ctx->partial = !us_life_whole(&p->life);
-        ctx->generation = p->life.generation;
+    if (ctx->zone->persist) {
+        us_life_view(&ctx->zone->persist->life, &ctx->view);
     }
 }
 
-
-/*
- * A URL that a request did not find before the zone owned its directory may be
- * there now.  If the zone has begun anew since, the URLs that the request
- * found do not count either.
- */
 
 ngx_uint_t
 ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx)
@@ -124,11 +72,7 @@ ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx)
 
     p = ctx->zone->persist;
 
-    return p
-           && (ctx->generation != us_share_generation(p->life.sh)
-               || us_life_state(&p->life) <= US_LIFE_LOADING
-               || (ctx->negative
-                   && (ctx->partial || !us_life_whole(&p->life))));
+    return p && us_life_overtaken(&p->life, &ctx->view, ctx->negative);
 }
 
 
@@ -157,28 +101,11 @@ ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* whether a caller that cannot wait may answer a look-up, found or not */
-
 ngx_uint_t
-ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
+ngx_http_urlstore_answers(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
 {
-    if (zone->persist == NULL) {
-        return 1;
-    }
-
-    switch (us_life_state(&zone->persist->life)) {
-
-    case US_LIFE_READY:
-        return 1;
-
-    case US_LIFE_FOLLOWING:
-    case US_LIFE_REPLICA:
-    case US_LIFE_DAMAGED:
-        return found;
-
-    default:
-        return 0;
-    }
+    return zone->persist == NULL
+           || us_life_answers(&zone->persist->life, found);
 }
 
 
@@ -190,27 +117,13 @@ ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/*
- * Whether a read may be answered now.  It may if all that it can depend on is
- * promised.  It also may if the ids that it reports are promised, and it
- * reports no absence or no delete is under way.  An add under way causes no
- * absence: its URL is found.
- */
-
 ngx_uint_t
 ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx)
 {
-    us_life_t  *l;
-
-    if (ctx->zone->persist == NULL) {
-        return 1;
-    }
-
-    l = &ctx->zone->persist->life;
-
-    return us_life_lsn(l) >= ctx->lsn
-           || (ctx->tops && ctx->top <= us_life_ids(l)
-               && (!ctx->absent || us_life_deletes_promised(l)));
+    return ctx->zone->persist == NULL
+           || us_life_promised(&ctx->zone->persist->life, ctx->lsn,
+                               ctx->tops ? ctx->top : US_STORE_NO_ID,
+                               ctx->absent);
 }
 
 
@@ -262,95 +175,33 @@ ngx_int_t
 ngx_http_urlstore_unready(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, const char *extra)
 {
-    us_life_t                *l;
-    us_life_info_t            info;
-    us_life_state_t           state;
+    us_unready_t              u;
+    u_char                    progress[64];
     ngx_http_urlstore_ctx_t  *ctx;
 
-    l = &zone->persist->life;
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    us_life_info(l, &info);
-    state = us_life_state(l);
+    us_unready(&u, &zone->persist->life,
+               ctx && ngx_http_urlstore_overtaken(ctx));
 
-    switch (state) {
-
-    case US_LIFE_DAMAGED:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "the directory is damaged; the zone is read-only "
-                       "and has what was stored before the damage: %s",
-                       info.reason);
-
-    case US_LIFE_TOO_SMALL:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "%s", info.reason);
-
-    case US_LIFE_FAILED:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "the directory cannot be read: %s",
-                       info.reason);
-
-    case US_LIFE_LOOKUP:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "this zone answers /url and /urls only "
-                       "(mode=lookup)");
-
-    default:
-        break;
-    }
-
-    if (info.sync_failed) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "read-only until a restart: %s", info.reason);
-    }
-
-    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
+    if (u.passes && ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (state <= US_LIFE_LOADING) {
-        return ngx_http_urlstore_unloaded(r, &info);
+    if (u.primary) {
+        return ngx_http_urlstore_follow_problem(r, zone,
+                                                NGX_HTTP_SERVICE_UNAVAILABLE,
+                                                extra, u.detail);
     }
 
-    if (state == US_LIFE_FOLLOWING) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "another server owns the directory");
-    }
-
-    if (state == US_LIFE_REPLICA) {
-        return ngx_http_urlstore_follow_absent(r, zone, extra);
-    }
-
-    if (l->ending) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "this process is ending");
-    }
-
-    if (ctx && ngx_http_urlstore_overtaken(ctx)) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                       extra, "the directory was loaded meanwhile");
+    if (u.loading) {
+        ngx_sprintf(progress, "\"progress\":%ui%Z",
+                    (ngx_uint_t) u.progress);
+        extra = (char *) progress;
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, extra,
-                                     "the disk is late: %s",
-                                     info.stalled ? info.reason
-                                                  : "no write or sync has "
-                                                    "returned in time");
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_unloaded(ngx_http_request_t *r, us_life_info_t *info)
-{
-    u_char  progress[64];
-
-    ngx_sprintf(progress, "\"progress\":%ui%Z", (ngx_uint_t) info->progress);
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                     (char *) progress, "loading: %ui%%%s%s",
-                                     (ngx_uint_t) info->progress,
-                                     info->reason[0] ? ", " : "",
-                                     info->reason);
+                                     "%s", u.detail);
 }
 
 

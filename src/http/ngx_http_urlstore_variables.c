@@ -195,7 +195,7 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     } else {
         ngx_http_urlstore_refresh(zone);
 
-        if (!ngx_http_urlstore_tells(zone, 1)) {
+        if (!ngx_http_urlstore_answers(zone, 1)) {
             return NGX_DECLINED;
         }
 
@@ -212,7 +212,7 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
         }
     }
 
-    if (!ngx_http_urlstore_tells(zone, item.status == US_SEEN)) {
+    if (!ngx_http_urlstore_answers(zone, item.status == US_SEEN)) {
         return NGX_DECLINED;
     }
 

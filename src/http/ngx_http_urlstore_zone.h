@@ -219,7 +219,9 @@ ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
 
 ngx_uint_t ngx_http_urlstore_full(ngx_http_urlstore_zone_t *zone);
 ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
-ngx_uint_t ngx_http_urlstore_tells(ngx_http_urlstore_zone_t *zone,
+
+/* whether a caller that cannot wait may answer a look-up, found or not */
+ngx_uint_t ngx_http_urlstore_answers(ngx_http_urlstore_zone_t *zone,
     ngx_uint_t found);
 
 /* whether look-ups are answered; the word for the state */
