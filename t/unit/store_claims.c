@@ -7,8 +7,7 @@
 
 #include "store_zone.h"
 #include "stream.h"
-#include "store/us_claims.h"
-#include "store/us_ring.h"
+#include "store/us_store_private.h"
 
 #include <string.h>
 
@@ -433,6 +432,253 @@ test_turn(void **state)
 
 
 /*
+ * Three turns of the clock by small steps, each of which sweeps a part only: a
+ * claim that is not renewed is kept for the window and does not come back, also
+ * that of an id which came after a sweep had begun.
+ */
+
+#define STEPS  1600
+
+static void
+test_sweep(void **state)
+{
+    char              url[40];
+    zone_t           *z;
+    uint64_t          now, units[STEPS];
+    unsigned          i, k;
+    us_store_item_t   it;
+
+    begin();
+    z = zone(1);
+    now = 70000;
+
+    for (i = 0; i < STEPS; i++) {
+        now += 1 + rnd(US_CLAIMS_PASS - 2);
+        units[i] = now;
+
+        us_store_time(z->store, now);
+        snprintf(url, sizeof(url), "http://a/%u", i);
+        it = ask(z->store, url, 1);
+        assert_int_equal(it.id, i);
+
+        for (k = i % 16; k <= i; k += 16) {
+            assert_int_equal(us_store_claimed(z->store, k),
+                             now - units[k] <= US_CLAIMS_WINDOW ? units[k]
+                                                                : 0);
+        }
+    }
+
+    assert_true(now > 70000 + 2 * US_CLAIMS_TURN);
+
+    zone_destroy(z);
+}
+
+
+/*
+ * A claim that is past the window and not swept yet is left out of a dump: a
+ * store that is loaded begins a sweep anew, and could reach the claim too late.
+ */
+
+static void
+test_dump_old(void **state)
+{
+    char       url[40];
+    zone_t    *z;
+    uint64_t   now;
+    unsigned   i, left;
+
+    begin();
+    z = zone(1);
+    now = 70000;
+    us_store_time(z->store, now);
+
+    for (i = 0; i < 1000; i++) {
+        snprintf(url, sizeof(url), "http://a/%u", i);
+        (void) ask(z->store, url, 1);
+    }
+
+    /* one unit past the window: the sweep has come to some of them */
+
+    while (now < 70000 + US_CLAIMS_WINDOW + 1) {
+        now += now < 70000 + US_CLAIMS_WINDOW ? 200 : 1;
+        us_store_time(z->store, now);
+        assert_int_equal(claim(z->store, 0, UINT64_MAX), US_OK);
+    }
+
+    for (i = 1, left = 0; i < 1000; i++) {
+        assert_int_equal(us_store_claimed(z->store, i), 0);
+        left += us_claims_read(&z->store->arena, i) != 0;
+    }
+
+    assert_true(left > 500);
+
+    assert_int_equal(us_store_dump(z->store, stream_put, &dump, &dump_lsn), 0);
+    z = restart(z, 1);
+
+    for (i = 1; i < 1000; i++) {
+        assert_int_equal(us_claims_read(&z->store->arena, i), 0);
+    }
+
+    assert_int_equal(us_store_claimed(z->store, 0), now);
+
+    zone_destroy(z);
+}
+
+
+/* writers go on during a dump: they add, claim, and their clock advances */
+
+static us_store_t  *busy, *racer;
+static uint64_t     busy_time;
+
+
+static int
+put_busy(void *data, const uint8_t *p, size_t len)
+{
+    char      url[40];
+    unsigned  i;
+
+    us_store_time(busy, ++busy_time);
+
+    for (i = 0; i < 7; i++) {
+        snprintf(url, sizeof(url), "http://late/%lu/%u", busy_time, i);
+        (void) ask(busy, url, 1);
+    }
+
+    (void) claim(busy, busy_time % 1000, UINT64_MAX);
+
+    return stream_put(data, p, len);
+}
+
+
+/*
+ * The same just after the dump's LSN was read: id 5 is claimed, then deleted.
+ * The dump has the delete, and both operations follow it.
+ */
+
+static void
+leave_busy(void *data)
+{
+    int          was;
+    uint64_t     lsn;
+    us_store_t  *s;
+
+    s = racer;
+    racer = NULL;
+
+    if (s) {
+        assert_int_equal(claim(s, 5, UINT64_MAX), US_OK);
+        assert_int_equal(us_store_delete(s, 5, &was, &lsn), US_OK);
+        drain(s);
+    }
+}
+
+
+static void
+test_dump_busy(void **state)
+{
+    char         url[40];
+    zone_t      *z;
+    unsigned     i;
+    uint64_t     id, next, *claimed;
+    us_store_t  *s;
+
+    static const us_store_lock_t  lock = { zone_lock, leave_busy, NULL };
+
+    begin();
+    z = zone(1);
+    busy = z->store;
+    busy_time = 70000;
+    us_store_time(z->store, busy_time);
+
+    for (i = 0; i < 9001; i++) {
+        snprintf(url, sizeof(url), "http://a/%u", i);
+        (void) ask(z->store, url, 1);
+    }
+
+    s = us_store_open(z->mem, &lock);
+    assert_non_null(s);
+    racer = z->store;
+    assert_int_equal(us_store_dump(s, put_busy, &dump, &dump_lsn), 0);
+    us_store_close(s);
+    assert_null(racer);
+
+    next = us_store_next_id(z->store);
+    assert_true(next > i + 20);
+    claimed = malloc(next * sizeof(uint64_t));
+    assert_non_null(claimed);
+
+    for (id = 0; id < next; id++) {
+        claimed[id] = us_store_claimed(z->store, id);
+        assert_int_equal(claimed[id] != 0, id != 5);
+    }
+
+    z = restart(z, 1);
+    assert_int_equal(us_store_next_id(z->store), next);
+
+    for (id = 0; id < next; id++) {
+        assert_int_equal(us_store_claimed(z->store, id), claimed[id]);
+    }
+
+    assert_int_equal(us_claims_read(&z->store->arena, 5), 0);
+
+    free(claimed);
+    zone_destroy(z);
+}
+
+
+/*
+ * Between the look-up and the lock another writer deletes a URL that is due: it
+ * is added again, and its old id is not claimed.
+ */
+
+static void
+race(void *data)
+{
+    int          was;
+    uint64_t     lsn;
+    us_store_t  *s;
+
+    s = racer;
+    racer = NULL;
+
+    if (s) {
+        assert_int_equal(us_store_delete(s, 0, &was, &lsn), US_OK);
+    }
+}
+
+
+static void
+test_deleted_meanwhile(void **state)
+{
+    zone_t           *z;
+    us_store_t       *s;
+    us_store_item_t   it;
+
+    static const us_store_lock_t  lock = { race, zone_lock, NULL };
+
+    begin();
+    z = zone(HOUR);
+    us_store_time(z->store, START);
+    (void) ask(z->store, "http://a/", 1);
+
+    s = us_store_open(z->mem, &lock);
+    assert_non_null(s);
+    us_store_time(s, START + 5 * HOUR);
+    racer = z->store;
+
+    it = ask(s, "http://a/", 1);
+    assert_null(racer);
+    assert_int_equal(it.status, US_NEW);
+    assert_int_equal(it.id, 1);
+    assert_int_equal(us_store_claimed(s, 0), 0);
+    assert_int_equal(us_store_claimed(s, 1), START + 5 * HOUR);
+
+    us_store_close(s);
+    zone_destroy(z);
+}
+
+
+/*
  * Random operations, and a model.  Time passes by steps of a unit, by weeks of
  * them, and by more than a turn; ids come when they come.
  */
@@ -731,6 +977,10 @@ main(void)
         cmocka_unit_test(test_added),
         cmocka_unit_test(test_size),
         cmocka_unit_test(test_turn),
+        cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_dump_old),
+        cmocka_unit_test(test_dump_busy),
+        cmocka_unit_test(test_deleted_meanwhile),
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_hostile),
         cmocka_unit_test(test_ids),

@@ -771,6 +771,41 @@ far_words(void **state)
 }
 
 
+/* a delete that a dump has twice counts once; a deleted id gets no mark */
+
+static void
+words_again(void **state)
+{
+    zone_t           *z;
+    uint64_t          word;
+    unsigned          i;
+    us_store_info_t   info;
+
+    z = zone_create(1 << 20, 0);
+    word = 1;
+
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(apply(z->store, US_OP_DELETED, 0, &word, 8), 0);
+    }
+
+    /* records, whatever they are */
+
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(us_store_apply(z->store, (uint8_t *) "\4\1\1", 3), 3);
+    }
+
+    word = 3;
+    assert_int_equal(apply(z->store, US_OP_MARKS, 0, &word, 8), 0);
+    assert_int_equal(us_store_settle(z->store), 0);
+
+    us_store_info(z->store, &info);
+    assert_int_equal(info.deleted, 1);
+    assert_int_equal(us_store_marked(z->store, 0, 0), 0);
+    assert_int_equal(us_store_marked(z->store, 0, 1), 1);
+    zone_destroy(z);
+}
+
+
 /* a record of the longest text that there is: with its scheme, no URL */
 
 static void
@@ -850,6 +885,7 @@ main(void)
         cmocka_unit_test(hostile_leaf),
         cmocka_unit_test(image_alone),
         cmocka_unit_test(far_words),
+        cmocka_unit_test(words_again),
         cmocka_unit_test(long_record),
     };
 
