@@ -38,20 +38,14 @@
 
 #include <stdlib.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
-
-
 /*
- * A way is followed if it costs at most so much more than the cheapest one to
- * the steps ahead.  That one leads further: each byte that is left to the other
- * is taken for a price that nearly no text goes below.  Tuned with bench/codec:
- * see docs/decisions/codec.md.
+ * A way is followed if it costs at most so much more than the cheapest one that
+ * is known to lead further.  Each byte that is left to the other is taken for a
+ * price that nearly no text goes below.  Tuned with bench/codec: see
+ * docs/decisions/codec.md.
  */
 #define US_PARSE_MARGIN  (2 * US_PRICE_BIT)
 #define US_PARSE_BYTE    10
-#define US_PARSE_AHEAD   8
 
 /* nodes that a slice of building makes; about .3 ms */
 #define US_PARSER_SLICE  4096
@@ -74,8 +68,15 @@ typedef struct {
 #define US_STEP_NONE     0x7f
 #define US_STEP_BYTE     ((1 << 8) - ((uint64_t) US_PARSE_BYTE << 32))
 
-/* where us_parse_runs() has the longest run of all */
+/* where us_parse_runs() has the longest run of all; one in each alphabet */
 #define US_RUN_LONGEST   (8 * (US_RUN_ALPHABETS - 1))
+#define US_RUN_ONES      0x0101010101
+
+/* runs of 4 characters and more */
+#define US_RUN_TRIED     0x00fcfcfcfc
+
+/* characters after which the counts are checked: a count fits in a byte */
+#define US_RUN_CHECK     128
 
 #define US_KEY_BITS      9
 #define US_KEY_MASK      ((1 << US_KEY_BITS) - 1)
@@ -144,6 +145,17 @@ static const uint64_t  us_parse_masks[32] = {
     [US_RUN_OTHER] = 0x00ff000000
 };
 
+/* the alphabets of which a run can begin after a character of a class */
+
+static const uint64_t  us_parse_begins[32] = {
+    [0] = 0xffffffffff,
+    [US_RUN_DIGIT] = 0,
+    [US_RUN_HEX] = 0x00000000ff,
+    [US_RUN_LOWER] = 0x000000ffff,
+    [US_RUN_UPPER] = 0x0000ffffff,
+    [US_RUN_OTHER] = 0xffffffffff
+};
+
 
 /* a step from which tokens are tried */
 
@@ -151,6 +163,7 @@ typedef struct {
     size_t                 i;
     uint64_t               cost;      /* to reach it */
     const uint8_t         *row;       /* prices in its context */
+    uint64_t               low;       /* the cheapest way from it on */
 } us_walk_t;
 
 
@@ -188,42 +201,6 @@ us_parse_ctx(const us_parser_t *p, uint64_t step)
 {
     return step >> 8 & 0xff ? p->ctx[step >> 16 & 0xffff]
                             : (unsigned) step & 0xff;
-}
-
-
-/* whether one of the next steps costs less than that */
-
-static us_inline int
-us_parse_beaten(const uint64_t *step, int32_t cost)
-{
-    unsigned  k;
-
-#ifdef __SSE2__
-    __m128   lo, hi;
-    __m128i  limit, less;
-
-    limit = _mm_set1_epi32(cost);
-    less = _mm_setzero_si128();
-
-#pragma GCC unroll 2
-    for (k = 1; k <= US_PARSE_AHEAD; k += 4) {
-        lo = _mm_loadu_ps((const float *) &step[k]);
-        hi = _mm_loadu_ps((const float *) &step[k + 2]);
-
-        less = _mm_or_si128(less, _mm_cmplt_epi32(
-                   _mm_castps_si128(_mm_shuffle_ps(lo, hi, 0xdd)), limit));
-    }
-
-    return _mm_movemask_epi8(less) != 0;
-#else
-    for (k = 1; k <= US_PARSE_AHEAD; k++) {
-        if ((int32_t) (step[k] >> 32) < cost) {
-            return 1;
-        }
-    }
-
-    return 0;
-#endif
 }
 
 
@@ -326,7 +303,7 @@ us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
     at = known ? known + 1 : from;
 
     memset(p->steps + at, US_STEP_NONE,
-           (len + 1 + US_PARSE_AHEAD - at) * sizeof(uint64_t));
+           (len + 1 - at) * sizeof(uint64_t));
 
     for (i = 0; i < nstarts; i++) {
         at = starts[i].at;
@@ -370,9 +347,10 @@ us_parse_keep(us_parser_t *p, const uint8_t *text, size_t len,
 
 
 static us_inline void
-us_parse_push(uint64_t *step, uint64_t v)
+us_parse_push(uint64_t *step, uint64_t v, uint64_t *low)
 {
     *step = v < *step ? v : *step;
+    *low = v < *low ? v : *low;
 }
 
 
@@ -382,11 +360,11 @@ us_parse_push(uint64_t *step, uint64_t v)
  */
 
 static us_inline size_t
-us_parse_texts(us_parser_t *p, const us_walk_t *w, const uint8_t *text,
+us_parse_texts(us_parser_t *p, us_walk_t *w, const uint8_t *text,
     size_t max)
 {
     uint32_t          child;
-    uint64_t          base, *step;
+    uint64_t          base, low, *step;
     unsigned          c;
     const uint8_t    *stop, *first;
     const us_node_t  *nodes, *node;
@@ -399,7 +377,9 @@ us_parse_texts(us_parser_t *p, const us_walk_t *w, const uint8_t *text,
     node = &nodes[1 + c];
     base = us_parse_step(w->cost, 0, 0) + US_STEP_BYTE;
 
-    us_parse_push(step, base + ((uint64_t) w->row[c] << 32 | c << 16));
+    low = UINT64_MAX;
+
+    us_parse_push(step, base + ((uint64_t) w->row[c] << 32 | c << 16), &low);
 
     for ( /* void */ ; text < stop; text++) {
         c = *text;
@@ -418,15 +398,17 @@ us_parse_texts(us_parser_t *p, const us_walk_t *w, const uint8_t *text,
         step++;
 
         us_parse_push(step, (base + ((uint64_t) w->row[node->token] << 32))
-                            | (uint64_t) (int64_t) node->token << 16);
+                            | (uint64_t) (int64_t) node->token << 16, &low);
     }
+
+    w->low = low;
 
     return (size_t) (text - first);
 }
 
 
 static inline void
-us_parse_run(us_parser_t *p, const us_walk_t *w, unsigned alphabet,
+us_parse_run(us_parser_t *p, us_walk_t *w, unsigned alphabet,
     unsigned len)
 {
     unsigned  token;
@@ -437,35 +419,7 @@ us_parse_run(us_parser_t *p, const us_walk_t *w, unsigned alphabet,
                   us_parse_step(w->cost + w->row[token]
                                 + p->packed[alphabet][len]
                                 - len * US_PARSE_BYTE,
-                                (int) token, len));
-}
-
-
-/*
- * Tries runs, where they begin and as long as they go, which is where ids begin
- * and end; those that may hold '-' and '_' also up to the first of these.
- */
-
-static void
-us_parse_packed(us_parser_t *p, const us_walk_t *w, uint64_t runs)
-{
-    unsigned  a, n, alnum, longest;
-
-    alnum = (unsigned) (runs >> 32);
-    longest = US_RUN_MIN - 1;
-
-    for (a = 0; a < US_RUN_ALPHABETS; a++) {
-        n = runs >> 8 * a & 0xff;
-
-        if (a == US_RUN_ALPHABETS - 1 && alnum > longest && alnum < n) {
-            us_parse_run(p, w, a, alnum);
-        }
-
-        if (n > longest) {
-            us_parse_run(p, w, a, n);
-            longest = n;
-        }
-    }
+                                (int) token, len), &w->low);
 }
 
 
@@ -478,13 +432,50 @@ us_parse_runs_at(const us_parser_t *p, const uint8_t *text, size_t i)
 
     step = p->steps[i];
 
-    if ((step >> 8 & 0xff) == 0 || us_token_is_run(step >> 16 & 0xffff)
-        || us_run_classes[text[i - 1]] == US_RUN_OTHER)
-    {
+    if ((step >> 8 & 0xff) == 0 || us_token_is_run(step >> 16 & 0xffff)) {
         return p->runs[i];
     }
 
-    return p->runs[i] & ~us_parse_masks[us_run_classes[text[i - 1]]];
+    return p->runs[i] & us_parse_begins[us_run_classes[text[i - 1]]];
+}
+
+
+/*
+ * Tries runs, where they begin and as long as they go, which is where ids begin
+ * and end; those that may hold '-' and '_' also up to the first of these.
+ * Returns how many bytes it looked at before the one that ended them.
+ */
+
+static us_inline size_t
+us_parse_packed(us_parser_t *p, us_walk_t *w, const uint8_t *text)
+{
+    uint64_t  runs;
+    unsigned  a, n, alnum, longest;
+
+    runs = us_parse_runs_at(p, text, w->i);
+
+    if ((runs & US_RUN_TRIED) == 0) {
+        return runs >> US_RUN_LONGEST & 0xff;
+    }
+
+    alnum = (unsigned) (runs >> 32);
+    longest = US_RUN_MIN - 1;
+
+    for (a = 0; a < US_RUN_ALPHABETS; a++) {
+        n = runs >> 8 * a & 0xff;
+        n = n < US_RUN_MAX ? n : US_RUN_MAX;
+
+        if (a == US_RUN_ALPHABETS - 1 && alnum > longest && alnum < n) {
+            us_parse_run(p, w, a, alnum);
+        }
+
+        if (n > longest) {
+            us_parse_run(p, w, a, n);
+            longest = n;
+        }
+    }
+
+    return runs >> US_RUN_LONGEST & 0xff;
 }
 
 
@@ -493,44 +484,51 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
     unsigned *start, uint32_t *price)
 {
-    size_t      max, end, run;
-    uint64_t    runs, *steps;
+    size_t      i, ahead, end, run;
+    uint16_t   *far;
+    uint64_t    limit, cost, *steps;
     us_walk_t   w;
 
+    i = us_parse_starts(p, text, len, starts, nstarts);
+
+    us_parse_runs(p, text, i, len);
+
+    /*
+     * The cheapest way ahead ends at that step; others are followed up to the
+     * limit.  When it is reached, the next one is looked for among its own.
+     */
+
     steps = p->steps;
-    w.i = us_parse_starts(p, text, len, starts, nstarts);
+    far = p->far;
+    ahead = i;
+    limit = 0;
 
-    us_parse_runs(p, text, w.i, len);
+    for ( /* void */ ; i < len; i++) {
 
-    for ( /* void */ ; w.i < len; w.i++) {
+        cost = steps[i] >> 32;
 
-        w.cost = steps[w.i] >> 32;
+        /* a step that no way reaches has the greatest cost */
 
-        /*
-         * A way is not followed if a cheaper one leads further.  A step that
-         * no way reaches has the greatest price.
-         */
-
-        if (us_parse_beaten(&steps[w.i], (int32_t) w.cost - US_PARSE_MARGIN))
-        {
-            p->far[w.i] = (uint16_t) (w.i + US_PARSE_AHEAD);
+        if (cost > limit && i < ahead) {
+            far[i] = (uint16_t) ahead;
             continue;
         }
 
-        w.row = p->prices + p->rows[us_parse_ctx(p, steps[w.i])];
-        max = len - w.i < US_TOKEN_MAX ? len - w.i : US_TOKEN_MAX;
+        w.i = i;
+        w.cost = cost;
+        w.row = p->prices + p->rows[us_parse_ctx(p, steps[i])];
 
-        end = us_parse_texts(p, &w, text + w.i, max);
-        run = p->runs[w.i] >> US_RUN_LONGEST & 0xff;
+        end = us_parse_texts(p, &w, text + i,
+                             len - i < US_TOKEN_MAX ? len - i : US_TOKEN_MAX);
+        run = us_parse_packed(p, &w, text);
 
-        p->far[w.i] = (uint16_t) (w.i + (end > run ? end : run));
+        far[i] = (uint16_t) (i + (end > run ? end : run));
 
-        if (p->runs[w.i] & 0x00fcfcfcfc) {
-            runs = us_parse_runs_at(p, text, w.i);
+        cost = (w.low >> 32) + US_PARSE_MARGIN;
 
-            if (runs & 0x00fcfcfcfc) {
-                us_parse_packed(p, &w, runs);
-            }
+        if (cost < limit || i == ahead) {
+            limit = cost;
+            ahead = i + (w.low >> 8 & 0xff);
         }
     }
 
@@ -544,23 +542,28 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
 
 
 /*
- * From right to left: how many characters from here on are of each alphabet,
- * at most US_RUN_MAX (32), in a byte each; in the fifth byte: letters and
- * digits.
+ * From right to left: how many characters from here on are of each alphabet, in
+ * a byte each; in the fifth byte: letters and digits.  Counts beyond US_RUN_MAX
+ * (32) are not exact.
  */
 
 static void
 us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from, size_t len)
 {
     size_t    i;
-    uint64_t  run;
+    uint64_t  run, many;
 
     run = 0;
 
     for (i = len; i-- > from; /* void */) {
-        run += 0x0101010101 - (run >> 5 & 0x0101010101);
+        run += US_RUN_ONES;
         run &= us_parse_masks[us_run_classes[text[i]]];
         p->runs[i] = run;
+
+        if (i % US_RUN_CHECK == 0) {
+            many = (run >> 5 | run >> 6 | run >> 7) & US_RUN_ONES;
+            run = (run & ~(many * 0xff)) | many << 5;
+        }
     }
 }
 
@@ -583,8 +586,7 @@ us_parser_create(const us_token_def_t *tokens, size_t ntokens,
 
     p->prices = calloc(ncontexts, ntokens + 1);
     p->ctx = malloc(ntokens);
-    p->steps = malloc((US_URL_MAX + 2 + US_PARSE_AHEAD)
-                      * sizeof(uint64_t));
+    p->steps = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
     p->runs = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
     p->pieces = malloc((US_URL_MAX + 2) * sizeof(us_piece_t));
     p->text = malloc(US_URL_MAX + 2);
