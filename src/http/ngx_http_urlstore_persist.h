@@ -100,8 +100,6 @@ ngx_int_t ngx_http_urlstore_follow_conf(ngx_conf_t *cf,
 ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
     const char *detail);
-ngx_int_t ngx_http_urlstore_follow_health(ngx_http_urlstore_out_t *out,
-    ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_park.c */
 

@@ -7,6 +7,7 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_persist.h"
+#include "../api/us_health.h"
 #include "../api/us_unready.h"
 
 
@@ -247,7 +248,7 @@ ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t
 ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                 rc;
+    us_life_t                *replica;
     ngx_uint_t                full, writable;
     const char               *state;
     ngx_http_urlstore_ctx_t  *ctx;
@@ -266,36 +267,22 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
         state = full ? "full" : "read-only";
     }
 
+    replica = NULL;
+
+    if (ctx->zone->persist && ctx->zone->persist->life.conf.follow) {
+        replica = &ctx->zone->persist->life;
+    }
+
     ngx_http_urlstore_accept(r, US_FORMAT_JSON);
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 256) != NGX_OK) {
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, US_HEALTH_TEXT)
+        != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ctx->format == US_FORMAT_TEXT) {
-        rc = ngx_http_urlstore_out_printf(&ctx->out, 32, "%s\n", state);
-
-    } else {
-        rc = ngx_http_urlstore_out_printf(&ctx->out, 256,
-                                          "{\"status\":\"%s\","
-                                          "\"writable\":%s,\"full\":%s,"
-                                          "\"epoch\":%uL", state,
-                                          writable ? "true" : "false",
-                                          full ? "true" : "false",
-                                          ctx->zone->conf.epoch);
-
-        if (rc == NGX_OK) {
-            rc = ngx_http_urlstore_follow_health(&ctx->out, ctx->zone);
-        }
-
-        if (rc == NGX_OK) {
-            rc = ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n");
-        }
-    }
-
-    if (rc != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ctx->out.pos = us_health(ctx->out.pos, ctx->format, state, writable, full,
+                             ctx->zone->conf.epoch, replica);
 
     return ngx_http_urlstore_send(r);
 }

@@ -274,6 +274,10 @@ ngx_http_urlstore_urls_site(ngx_http_request_t *r,
 
     rc = ngx_http_urlstore_site_key(r, &value, &urls->select.site, &merge);
 
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     if (rc != NGX_OK) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                          "invalid \"site\" \"%*s\"; "

@@ -1,0 +1,26 @@
+
+/*
+ * GET /health, for balancers: JSON, or the word alone as text.
+ *
+ *     {"status": S, "writable": B, "full": B, "epoch": N [, replica]}
+ */
+
+
+#ifndef _US_HEALTH_H_INCLUDED_
+#define _US_HEALTH_H_INCLUDED_
+
+
+#include "us_media.h"
+#include "../data/us_life.h"
+#include "../input/us_json_quote.h"
+
+
+#define US_HEALTH_TEXT  (512 + us_json_quoted_max(US_SHARE_REASON))
+
+/* status: a word; replica: of a zone with follow=, or NULL */
+
+uint8_t *us_health(uint8_t *p, us_format_t format, const char *status,
+    int writable, int full, uint64_t epoch, const us_life_t *replica);
+
+
+#endif /* _US_HEALTH_H_INCLUDED_ */
