@@ -686,6 +686,45 @@ tables_first(void **state)
 }
 
 
+/*
+ * A site that is not in the store, and sites whose names begin with its name:
+ * it is not found, also where its hash is that of such a site as far as the
+ * index has it, which happens under some of these hash keys.
+ */
+
+static void
+longer_sites(void **state)
+{
+    char              host[32], url[64];
+    zone_t           *z;
+    unsigned          i, key;
+    us_store_site_t   site;
+
+    for (key = 0; key < 100; key++) {
+        zone_conf.hash_key[0] = (uint8_t) key;
+        z = zone_create(1 << 20, 0);
+
+        for (i = 10; i < 100; i++) {
+            sprintf(url, "http://h%u/", i);
+            assert_int_equal(add(z->store, url).new_site, 1);
+        }
+
+        for (i = 1; i < 100; i++) {
+            us_str_t  name = { (size_t) sprintf(host, "h%u", i),
+                               (const uint8_t *) host };
+
+            assert_int_equal(us_store_site(z->store, name, &site),
+                             i < 10 ? US_UNKNOWN : US_OK);
+            assert_true(i < 10 || site.first == i - 10);
+        }
+
+        zone_destroy(z);
+    }
+
+    zone_conf.hash_key[0] = 'a';
+}
+
+
 int
 main(void)
 {
@@ -701,6 +740,7 @@ main(void)
         cmocka_unit_test(more_marks),
         cmocka_unit_test(marks_list),
         cmocka_unit_test(tables_first),
+        cmocka_unit_test(longer_sites),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

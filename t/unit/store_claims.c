@@ -627,6 +627,80 @@ test_dump_busy(void **state)
 
 
 /*
+ * A ring that has no room: what is due, or new, is busy from the first item on
+ * that does not fit, none of it is claimed, and a retry gets it.
+ */
+
+static void
+test_busy(void **state)
+{
+    char               url[400];
+    zone_t            *z;
+    size_t             k, n, first;
+    uint64_t           now, was;
+    unsigned           i, full;
+    us_store_item_t    it[3];
+    us_store_status_t  status;
+
+    begin();
+    zone_conf.revisit = 1;
+    z = zone_create(ZONE, 1 << 14);
+    zone_conf.revisit = 0;
+
+    now = 70000;
+    us_store_time(z->store, now);
+    (void) ask(z->store, "http://a/", 1);
+    (void) ask(z->store, "http://b/", 1);
+
+    for (i = 0, full = 0; full < 60; i++) {
+        was = now;
+        now += 2;
+        us_store_time(z->store, now);
+
+        /* two that are due; in half of the rings a new one between them */
+
+        n = 0;
+        it[n++] = item("http://a/", 0);
+
+        if (full % 2) {
+            k = (size_t) sprintf(url, "http://c/%u/", i);
+            memset(url + k, 'a' + i % 26, sizeof(url) - k);
+            it[n++] = item(url, k + rnd(300));
+        }
+
+        it[n++] = item("http://b/", 0);
+
+        us_store_add_older(z->store, it, n, 1);
+        assert_true(us_store_published(z->store) - us_store_written(z->store)
+                    <= 1 << 14);
+
+        for (first = 0; first < n && it[first].status != US_BUSY; first++) {
+            /* void */
+        }
+
+        for (k = 0; k < n; k++) {
+            status = k == 1 && n == 3 ? US_NEW : US_DUE;
+            assert_int_equal(it[k].status, k < first ? status : US_BUSY);
+        }
+
+        assert_int_equal(us_store_claimed(z->store, 0), first > 0 ? now : was);
+        assert_int_equal(us_store_claimed(z->store, 1), first == n ? now
+                                                                   : was);
+
+        if (first < n) {
+            full++;
+            drain(z->store);
+            us_store_add_older(z->store, it + first, n - first, 1);
+            assert_int_equal(us_store_claimed(z->store, 0), now);
+            assert_int_equal(us_store_claimed(z->store, 1), now);
+        }
+    }
+
+    zone_destroy(z);
+}
+
+
+/*
  * Between the look-up and the lock another writer deletes a URL that is due: it
  * is added again, and its old id is not claimed.
  */
@@ -963,6 +1037,18 @@ test_ids(void **state)
         assert_int_equal(us_op_id_read(&p, buf + sizeof(buf), last, &id), 1);
         assert_int_equal(id, next);
     }
+
+    /* the highest id there can be, and a distance that leads past it */
+
+    for (i = 0; i < 2; i++) {
+        p = buf;
+        last = (uint64_t) 1 << 63;
+        (void) us_op_id_write(buf, US_STORE_NO_ID, last - 3 + i);
+        assert_int_equal(us_op_id_read(&p, buf + sizeof(buf), last, &id),
+                         i ? -1 : 1);
+    }
+
+    assert_int_equal(id, US_STORE_NO_ID - 1);
 }
 
 
@@ -980,6 +1066,7 @@ main(void)
         cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_dump_old),
         cmocka_unit_test(test_dump_busy),
+        cmocka_unit_test(test_busy),
         cmocka_unit_test(test_deleted_meanwhile),
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_hostile),
