@@ -8,6 +8,7 @@
 #include "http/ngx_http_urlstore_batch.h"
 #include "http/ngx_http_urlstore_cluster.h"
 #include "http/ngx_http_urlstore_persist.h"
+#include "http/ngx_http_urlstore_shard.h"
 
 
 static void *ngx_http_urlstore_create_main_conf(ngx_conf_t *cf);
@@ -152,6 +153,13 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE2,
       ngx_http_urlstore_cluster,
       NGX_HTTP_MAIN_CONF_OFFSET,
+      0,
+      NULL },
+
+    { ngx_string("urlstore_cluster_admin"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      ngx_http_urlstore_cluster_admin,
+      NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
 

@@ -27,7 +27,8 @@ const us_str_t  us_answer_words[US_ANSWERS] = {
     us_string("set"),
     us_string("clear"),
     us_string("unknown"),
-    us_string("deleted")
+    us_string("deleted"),
+    us_string("unavailable")
 };
 
 
@@ -198,7 +199,7 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
     }
 
     errors = a->counts[US_ANSWER_INVALID] + a->counts[US_ANSWER_REJECTED]
-             + a->counts[US_ANSWER_FULL];
+             + a->counts[US_ANSWER_FULL] + a->counts[US_ANSWER_UNAVAILABLE];
 
     p = us_answer_count(p, a, "errors", errors);
 

@@ -35,6 +35,7 @@ typedef enum {
     US_ANSWER_CLEAR,
     US_ANSWER_UNKNOWN,
     US_ANSWER_DELETED,
+    US_ANSWER_UNAVAILABLE,            /* of a cluster: no shard said so */
     US_ANSWERS
 } us_answer_t;
 
@@ -92,6 +93,15 @@ static inline int
 us_answer_fetch(unsigned answer)
 {
     return answer == US_ANSWER_NEW || answer == US_ANSWER_DUE;
+}
+
+
+/* what only=new shows: what was not answered, as well, is to be sent again */
+
+static inline int
+us_answer_shown(unsigned answer)
+{
+    return us_answer_fetch(answer) || answer == US_ANSWER_UNAVAILABLE;
 }
 
 

@@ -5,6 +5,7 @@
 
 
 #include "us_args.h"
+#include "../cluster/us_map.h"
 
 
 /* digits of the longest id: none reaches 2^52 */
@@ -155,4 +156,21 @@ us_id_parse(us_str_t text, uint64_t *id)
     *id = n;
 
     return text.len > US_ID_DIGITS ? US_ID_NEVER : US_ID_OK;
+}
+
+
+us_id_rc_t
+us_id_parse_shard(us_str_t text, uint64_t first, uint64_t *id)
+{
+    us_id_rc_t  rc;
+
+    rc = us_id_parse(text, id);
+
+    if (rc == US_ID_OK && (*id ^ first) > US_LOCAL_MAX) {
+        return US_ID_MOVED;
+    }
+
+    *id &= US_LOCAL_MAX;
+
+    return rc;
 }

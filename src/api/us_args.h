@@ -25,7 +25,8 @@ typedef enum {
 typedef enum {
     US_ID_BAD = -1,                   /* not a number, or a leading zero */
     US_ID_OK = 0,
-    US_ID_NEVER = 1                   /* too large to have been given */
+    US_ID_NEVER = 1,                  /* too large to have been given */
+    US_ID_MOVED = 2                   /* another shard's */
 } us_id_rc_t;
 
 
@@ -44,6 +45,12 @@ int us_args_flag(us_str_t query, const char *name);
 
 /* *id is set unless the result is US_ID_BAD */
 us_id_rc_t us_id_parse(us_str_t text, uint64_t *id);
+
+/*
+ * The same at a shard whose ids begin with `first`: *id is the one of its
+ * store.
+ */
+us_id_rc_t us_id_parse_shard(us_str_t text, uint64_t first, uint64_t *id);
 
 
 #endif /* _US_ARGS_H_INCLUDED_ */

@@ -79,6 +79,7 @@ us_list_id(uint8_t *p, us_list_t *list, us_str_t id, us_str_t url,
 
     name = (status == US_OK) ? "ok"
            : (status == US_DELETED) ? "deleted"
+           : (status == US_MOVED) ? "unavailable"
            : (status == US_DAMAGED) ? "damaged" : "unknown";
 
     if (list->format == US_FORMAT_TEXT) {

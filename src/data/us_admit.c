@@ -86,7 +86,7 @@ us_life_overtaken(const us_life_t *l, const us_life_view_t *view, int denies)
 
 /*
  * An add under way causes no absence, as its URL is found; a delete under way
- * does.
+ * does.  So does a map: under it, a URL is denied that another shard may add.
  */
 
 int
@@ -94,5 +94,6 @@ us_life_promised(const us_life_t *l, uint64_t lsn, uint64_t top, int absent)
 {
     return us_life_lsn(l) >= lsn
            || (top != US_STORE_NO_ID && top <= us_life_ids(l)
-               && (!absent || us_life_deletes_promised(l)));
+               && (!absent || (us_life_deletes_promised(l)
+                               && us_life_map_durable(l))));
 }

@@ -134,6 +134,11 @@ us_life_tick(us_life_t *l)
         return US_LIFE_FOLLOW;
 
     case US_LIFE_READY:
+
+        if (!us_life_map_durable(l)) {
+            us_share_raise(&l->sh->sync_wanted, us_store_published(l->store));
+        }
+
         us_write(l);
         us_sync(l);
         us_keep(l);

@@ -276,6 +276,12 @@ int us_life_refuses(const us_life_t *l, char *reason);
 uint64_t us_life_lsn(const us_life_t *l);
 
 /*
+ * Whether the map that a shard has adopted is durable.  Until then no operation
+ * from its LSN on is promised, whatever the zone's policy is.
+ */
+int us_life_map_durable(const us_life_t *l);
+
+/*
  * The ids that a reply may report as given are below; the one source of
  * next_id.  US_STORE_NO_ID: this process does not know, as another one owns
  * the directory.

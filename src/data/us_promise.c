@@ -6,6 +6,7 @@
 
 
 #include "us_job.h"
+#include "../store/us_shard.h"
 
 #include <stdio.h>
 
@@ -168,12 +169,25 @@ us_life_least(const us_life_t *l, uint64_t value, const uint64_t *gap)
 }
 
 
+int
+us_life_map_durable(const us_life_t *l)
+{
+    return us_store_map_lsn(l->store) <= us_store_durable(l->store);
+}
+
+
 uint64_t
 us_life_lsn(const us_life_t *l)
 {
-    return us_life_least(l, l->conf.sync == US_SYNC_ALWAYS
-                            ? us_store_durable(l->store)
-                            : us_store_written(l->store), &l->sh->gap_lsn);
+    uint64_t  lsn, map;
+
+    lsn = us_life_least(l, l->conf.sync == US_SYNC_ALWAYS
+                           ? us_store_durable(l->store)
+                           : us_store_written(l->store), &l->sh->gap_lsn);
+
+    map = us_store_map_lsn(l->store);
+
+    return lsn < map || us_life_map_durable(l) ? lsn : map - 1;
 }
 
 

@@ -14,6 +14,8 @@
  *     ngx_http_urlstore_stats.c     counters, /stats and /metrics
  *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
  *     ngx_http_urlstore_cluster.c   clusters and their maps
+ *     ngx_http_urlstore_shard.h     a zone that is a shard of a cluster
+ *     ngx_http_urlstore_admin.c     maps over HTTP: GET /cluster, POST
  *
  * requests (ngx_http_urlstore_request.h)
  *

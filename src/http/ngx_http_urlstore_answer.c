@@ -60,7 +60,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         batch->refusal = e->refusal;
     }
 
-    if (!batch->answers.only_new || us_answer_fetch(answer)
+    if (!batch->answers.only_new || us_answer_shown(answer)
         || ctx->processed == 0)
     {
         if (ngx_http_urlstore_answer_record(batch, e, answer) != NGX_OK) {
@@ -154,6 +154,9 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
     case US_DELETED:
         return US_ANSWER_DELETED;
 
+    case US_MOVED:
+        return US_ANSWER_UNAVAILABLE;
+
     default: /* US_FULL */
         return US_ANSWER_FULL;
     }
@@ -203,7 +206,8 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
         return NGX_ERROR;
     }
 
-    rec.id = ngx_http_urlstore_answer_id(e, answer);
+    rec.id = ngx_http_urlstore_id(batch->ctx->zone,
+                                  ngx_http_urlstore_answer_id(e, answer));
     rec.index = batch->ctx->processed;
     rec.ref_len = e->ref.len;
     rec.answer = answer;
@@ -223,6 +227,10 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     {
         rec.text = US_ANSWER_WHY;
         p = us_refusal_word(p, &e->refusal);
+
+    } else if (answer == US_ANSWER_UNAVAILABLE) {
+        rec.text = US_ANSWER_WHY;
+        p = ngx_cpymem(p, "moved", 5);
 
     } else if (e->item == NULL) {
 
@@ -368,7 +376,7 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
             looked += (rec.text == US_ANSWER_LOOK_UP);
 
             if (batch->answers.only_new && !batch->answers.single
-                && !us_answer_fetch(rec.answer))
+                && !us_answer_shown(rec.answer))
             {
                 /* void: the first one, which could have been the only one */
 
@@ -437,7 +445,8 @@ ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
 
         /* a DELETE may have come between */
 
-        if (us_store_get(batch->ctx->zone->store, rec->id, buf, &len)
+        if (us_store_get(batch->ctx->zone->store,
+                         rec->id - batch->ctx->zone->first_id, buf, &len)
             == US_OK)
         {
             text.data = buf;

@@ -6,6 +6,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
+#include "ngx_http_urlstore_shard.h"
 
 
 static ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
@@ -192,7 +193,9 @@ ngx_http_urlstore_batch_create(ngx_http_request_t *r,
      */
 
     if (ctx->zone->store) {
-        batch->answers.next_id = ngx_http_urlstore_promised_ids(ctx->zone);
+        batch->answers.next_id =
+            ngx_http_urlstore_id(ctx->zone,
+                                 ngx_http_urlstore_promised_ids(ctx->zone));
         ctx->lsn = us_store_published(ctx->zone->store);
         ctx->tops = 1;
     }
@@ -225,6 +228,14 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                          "\"sites\" is not allowed: a filter "
                                          "keeps no sites");
+    }
+
+    if (batch->answers.sites) {
+        rc = ngx_http_urlstore_shard_sites(r, "sites");
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
     }
 
     rc = ngx_http_urlstore_batch_claims(batch);
@@ -575,6 +586,10 @@ ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
 
     case US_ANSWER_FULL:
         return ngx_http_urlstore_refused(r, NULL, &ref, NULL);
+
+    case US_ANSWER_UNAVAILABLE:
+        return ngx_http_urlstore_shard_moved(r, batch->query_id ? "the id"
+                                                                : "the URL");
 
     case US_ANSWER_NEW:
         ctx->status = NGX_HTTP_CREATED;

@@ -30,7 +30,7 @@ typedef struct {
 } ngx_http_urlstore_map_t;
 
 
-typedef struct {
+typedef struct ngx_http_urlstore_cluster_s {
     ngx_str_t                       name;
     ngx_str_t                       path;     /* with a zero at its end */
     ngx_http_urlstore_zone_t       *zone;     /* of urlstore_route, or NULL */

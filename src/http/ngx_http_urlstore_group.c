@@ -13,6 +13,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
+#include "ngx_http_urlstore_shard.h"
 
 
 static ngx_int_t ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
@@ -108,6 +109,8 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
     ctx = batch->ctx;
     store = ctx->zone->store;
     rc = NGX_OK;
+
+    ngx_http_urlstore_shard_under(ctx);
 
     if (ctx->zone->filter) {
 
@@ -252,11 +255,12 @@ ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e)
         return 0;
     }
 
-    e->status = US_UNKNOWN;
-
     if (!e->by_id) {
         e->id = e->item->status == US_SEEN ? e->item->id : US_STORE_NO_ID;
+        e->moved = e->item->status == US_MOVED;
     }
+
+    e->status = e->moved ? US_MOVED : US_UNKNOWN;
 
     return e->id != US_STORE_NO_ID;
 }

@@ -12,7 +12,7 @@
  */
 
 
-#include "ngx_http_urlstore_request.h"
+#include "ngx_http_urlstore_shard.h"
 
 
 /* of an argument's name, what a problem shows */
@@ -81,6 +81,10 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
     { ngx_string("claim"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0,
       "url id base brief summary at clear",
       ngx_http_urlstore_claim_handler },
+
+    { ngx_string("cluster"), GET, 0, 0, BY_ID,
+      "",
+      ngx_http_urlstore_cluster_handler },
 
     { ngx_string("normalize"), GET, 0, 0, FILTER,
       "url base profile explain",
@@ -169,6 +173,12 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
     if (!(ep->flags & ALWAYS)) {
         rc = ngx_http_urlstore_ready(r, zone, ep);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
+        rc = ngx_http_urlstore_shard_begin(r);
 
         if (rc != NGX_DECLINED) {
             return rc;

@@ -68,6 +68,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
 
     e->item = NULL;
     e->by_id = 0;
+    e->moved = 0;
     e->refusal.kind = in->kind;
     e->refusal.verdict = US_URL_OK;
     e->refusal.why = in->why;
@@ -171,9 +172,15 @@ ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
         }
     }
 
-    switch (us_id_parse(in->text, &e->id)) {
+    switch (ngx_http_urlstore_id_parse(batch->ctx->zone, in->text,
+                                       &e->id)) {
 
     case US_ID_OK:
+        break;
+
+    case US_ID_MOVED:
+        e->moved = 1;
+        e->id = US_STORE_NO_ID;
         break;
 
     case US_ID_NEVER:

@@ -116,8 +116,8 @@ ngx_http_urlstore_normalize_spell(ngx_http_request_t *r, us_canon_t *canon,
     p = ngx_array_push_n(how->steps, US_EXPLAIN_FIRST);
 
     if (p) {
-        how->steps->nelts = us_explain_first(p, first)
-                            - (u_char *) how->steps->elts;
+        p = us_explain_first(p, ngx_http_urlstore_id(ctx->zone, first));
+        how->steps->nelts = p - (u_char *) how->steps->elts;
     }
 
     return NGX_OK;

@@ -12,6 +12,7 @@
 
 
 #include "ngx_http_urlstore_persist.h"
+#include "ngx_http_urlstore_shard.h"
 
 #include <pthread.h>
 
@@ -144,6 +145,8 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
     ngx_http_urlstore_refresh(p->zone);
 
     next = us_life_tick(&p->life);
+
+    ngx_http_urlstore_shard_tick(p->zone);
 
     /* a worker that left its loop would wait for its thread in another one */
 

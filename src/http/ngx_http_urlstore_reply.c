@@ -11,6 +11,7 @@
 
 
 #include "ngx_http_urlstore_keep.h"
+#include "ngx_http_urlstore_shard.h"
 
 
 static ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r);
@@ -79,6 +80,15 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
     }
 
     if (ngx_http_urlstore_origin_headers(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_http_urlstore_tag_header(r, &value);
+
+    if (rc == NGX_ERROR
+        || (rc == NGX_OK
+            && ngx_http_urlstore_header(r, "Urlstore-Map", &value) != NGX_OK))
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -36,6 +36,10 @@ typedef struct {
     ngx_str_t                       name;
     ngx_uint_t                      regex;
 
+    /* urlstore_cluster_admin */
+    struct ngx_http_urlstore_cluster_s
+                                   *admin;
+
     /* of a server: the names of its locations that are ours, ngx_str_t */
     ngx_array_t                    *ours;
 
@@ -101,6 +105,11 @@ struct ngx_http_urlstore_ctx_s {
     us_life_view_t                  view;         /* of the data, at first */
     ngx_uint_t                      processed;    /* items, so far */
 
+    /* of a shard: the request names the map of a router */
+    unsigned                        tagged:1;
+    uint64_t                        under_version;
+    uint8_t                         under_digest[16];
+
     /* the reply */
     unsigned                        replied:1;    /* it is ours */
     unsigned                        replaced:1;   /* for nginx's error page */
@@ -130,6 +139,17 @@ struct ngx_http_urlstore_ctx_s {
 };
 
 
+/* an id that a client has sent, as the zone's store has it */
+
+static inline us_id_rc_t
+ngx_http_urlstore_id_parse(const ngx_http_urlstore_zone_t *zone,
+    us_str_t text, uint64_t *id)
+{
+    return zone->cluster ? us_id_parse_shard(text, zone->first_id, id)
+                         : us_id_parse(text, id);
+}
+
+
 /* ngx_http_urlstore_handler.c */
 
 const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(
@@ -153,6 +173,7 @@ ngx_int_t ngx_http_urlstore_stats_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_page_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_openapi_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_log_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_cluster_handler(ngx_http_request_t *r);
 
 extern const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[];
 

@@ -7,8 +7,9 @@
  */
 
 
-#include "ngx_http_urlstore_request.h"
+#include "ngx_http_urlstore_shard.h"
 #include "../api/us_lookup.h"
+#include "../store/us_shard.h"
 
 
 static ngx_int_t ngx_http_urlstore_site_missing(ngx_http_request_t *r);
@@ -91,7 +92,18 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
                                          ctx->tail.data);
     }
 
-    rc = us_store_site(ctx->zone->store, key, &site);
+    rc = ngx_http_urlstore_shard_sites(r, "site");
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    rc = ngx_http_urlstore_shard_site(ctx, key, &site);
+
+    if (rc == US_MOVED) {
+        return ngx_http_urlstore_shard_moved(r, "the site");
+    }
+
     ctx->lsn = us_store_published(ctx->zone->store);
     ctx->tops = 1;
 
@@ -105,6 +117,9 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 
     ctx->top = site.last + 1;
     ctx->absent = ctx->zone->conf.sites;
+
+    site.first = ngx_http_urlstore_id(ctx->zone, site.first);
+    site.last = ngx_http_urlstore_id(ctx->zone, site.last);
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool,
                                    us_lookup_site_max(key.len))
@@ -162,6 +177,7 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
         items[i].merge = canon.merge;
     }
 
+    ngx_http_urlstore_shard_under(ctx);
     us_store_seen(ctx->zone->store, items, n);
     ctx->lsn = us_store_published(ctx->zone->store);
     ctx->tops = 1;
@@ -170,6 +186,10 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
         if (items[i].status == US_SEEN) {
             ctx->top = items[i].id + 1;
             return ngx_http_urlstore_prefix_answer(r, &items[i]);
+        }
+
+        if (items[i].status == US_MOVED) {
+            return ngx_http_urlstore_shard_moved(r, "a prefix of the URL");
         }
 
         /* the reply also reveals that this longer one is not there */
@@ -193,7 +213,7 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     if (item) {
-        ctx->id = item->id;
+        ctx->id = ngx_http_urlstore_id(ctx->zone, item->id);
         ngx_str_set(&ctx->status_name, "seen");
 
         ctx->url.data = ngx_pnalloc(r->pool, item->url.len + 8);

@@ -24,6 +24,7 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     const ngx_http_urlstore_endpoint_t *ep)
 {
     unsigned                      wants;
+    ngx_str_t                     value;
     ngx_http_urlstore_persist_t  *p;
 
     p = zone->persist;
@@ -52,6 +53,18 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     }
 
     us_tally_add(zone->tally, US_N_UNREADY, 1);
+
+    if (zone->cluster) {
+
+        /* nothing was done: a router may ask another node */
+
+        ngx_str_set(&value, "1");
+
+        if (ngx_http_urlstore_header(r, "Urlstore-Refused", &value) != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
 
     return ngx_http_urlstore_unready(r, zone, NULL);
 }

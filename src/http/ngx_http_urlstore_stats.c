@@ -114,7 +114,8 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
 
     } else {
         f->kind = US_FIGURES_MEMORY;
-        f->next_id = ngx_http_urlstore_promised_ids(zone);
+        f->next_id = ngx_http_urlstore_id(zone,
+                                      ngx_http_urlstore_promised_ids(zone));
         us_figures_store(f, zone->store);
     }
 

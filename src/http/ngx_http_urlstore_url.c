@@ -15,7 +15,7 @@
  */
 
 
-#include "ngx_http_urlstore_request.h"
+#include "ngx_http_urlstore_shard.h"
 #include "../api/us_list.h"
 #include "../us_text.h"
 
@@ -91,7 +91,8 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
         return ngx_http_urlstore_ids_get(r);
     }
 
-    known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &id);
+    known = ngx_http_urlstore_id_parse(ctx->zone,
+                                       ngx_http_urlstore_str(&ctx->tail), &id);
 
     if (known == US_ID_BAD) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
@@ -101,8 +102,12 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
                                          ctx->tail.data);
     }
 
+    if (known == US_ID_MOVED) {
+        return ngx_http_urlstore_shard_moved(r, "the id");
+    }
+
     if (known == US_ID_OK) {
-        ctx->id = id;
+        ctx->id = ngx_http_urlstore_id(ctx->zone, id);
     }
 
     if (r->method == NGX_HTTP_DELETE && known == US_ID_NEVER) {
@@ -233,7 +238,7 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
 
     } else {
         list.format = US_FORMAT_NDJSON;
-        ctx->out.pos = us_list_url(ctx->out.pos, &list, id, &url);
+        ctx->out.pos = us_list_url(ctx->out.pos, &list, ctx->id, &url);
     }
 
     return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
@@ -376,7 +381,8 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
     was = 0;
     ngx_http_urlstore_deleting(ctx->zone);
 
-    status = us_store_delete(ctx->zone->store, ctx->id, &was, &ctx->lsn);
+    status = us_store_delete(ctx->zone->store, ctx->id - ctx->zone->first_id,
+                             &was, &ctx->lsn);
 
     ngx_http_urlstore_deleted(ctx->zone, status == US_OK ? ctx->lsn : 0);
 
@@ -712,8 +718,18 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
     status = US_UNKNOWN;
     len = 0;
 
-    if (us_id_parse(text, &id) == US_ID_OK) {
+    switch (ngx_http_urlstore_id_parse(ctx->zone, text, &id)) {
+
+    case US_ID_OK:
         status = us_store_get(ctx->zone->store, id, buf, &len);
+        break;
+
+    case US_ID_MOVED:
+        status = US_MOVED;
+        break;
+
+    default:
+        break;
     }
 
     ids = ctx->data;
@@ -730,7 +746,7 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
         ctx->negative = 1;
         ctx->absent = 1;
 
-    } else {
+    } else if (status != US_MOVED) {
         ctx->absent |= (status == US_DELETED);
         ctx->top = ngx_max(ctx->top, id + 1);
     }

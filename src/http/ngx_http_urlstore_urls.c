@@ -15,7 +15,7 @@
  */
 
 
-#include "ngx_http_urlstore_request.h"
+#include "ngx_http_urlstore_shard.h"
 #include "../api/us_list.h"
 
 
@@ -40,6 +40,8 @@ typedef struct {
 
 static ngx_int_t ngx_http_urlstore_urls_args(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
+static ngx_int_t ngx_http_urlstore_urls_from(ngx_http_request_t *r,
+    ngx_http_urlstore_urls_t *urls);
 static ngx_int_t ngx_http_urlstore_urls_claims(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
 static ngx_int_t ngx_http_urlstore_urls_number(ngx_http_request_t *r,
@@ -51,7 +53,7 @@ static ngx_int_t ngx_http_urlstore_urls_site(ngx_http_request_t *r,
 static ngx_int_t ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out);
-static ngx_int_t ngx_http_urlstore_urls_one(us_store_t *store,
+static ngx_int_t ngx_http_urlstore_urls_one(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_urls_t *urls, ngx_http_urlstore_out_t *out);
 
 
@@ -113,7 +115,7 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
 
     n = 1000;
 
-    rc = ngx_http_urlstore_urls_number(r, "from", 0, &urls->at);
+    rc = ngx_http_urlstore_urls_from(r, urls);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -134,6 +136,14 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
 
     if (urls->select.new_sites && ctx->zone->conf.lookup) {
         return ngx_http_urlstore_urls_no_sites(r);
+    }
+
+    if (urls->select.new_sites) {
+        rc = ngx_http_urlstore_shard_sites(r, "new_sites");
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
     }
 
     urls->select.deleted = ngx_http_urlstore_flag(r, "deleted");
@@ -172,6 +182,36 @@ ngx_http_urlstore_urls_claims(ngx_http_request_t *r,
     }
 
     return rc;
+}
+
+
+/* the cursor is an id: at a shard, one of its own, or 0 for its first */
+
+static ngx_int_t
+ngx_http_urlstore_urls_from(ngx_http_request_t *r,
+    ngx_http_urlstore_urls_t *urls)
+{
+    uint64_t                  first;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ngx_http_urlstore_urls_number(r, "from", 0, &urls->at);
+
+    if (rc != NGX_DECLINED || ctx->zone->cluster == NULL || urls->at == 0) {
+        return rc;
+    }
+
+    first = ctx->zone->first_id;
+
+    if ((urls->at ^ first) > US_LOCAL_MAX) {
+        return ngx_http_urlstore_shard_moved(r, "\"from\"");
+    }
+
+    urls->at -= first;
+
+    return NGX_DECLINED;
 }
 
 
@@ -352,7 +392,7 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
             break;
         }
 
-        if (ngx_http_urlstore_urls_one(store, urls, out) != NGX_OK) {
+        if (ngx_http_urlstore_urls_one(ctx->zone, urls, out) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -376,7 +416,9 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    out->pos = us_list_next(out->pos, &urls->list, urls->at, urls->summary);
+    out->pos = us_list_next(out->pos, &urls->list,
+                            ngx_http_urlstore_id(ctx->zone, urls->at),
+                            urls->summary);
 
     return NGX_OK;
 }
@@ -385,8 +427,8 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
 /* the line of the id at the cursor, if it is wanted */
 
 static ngx_int_t
-ngx_http_urlstore_urls_one(us_store_t *store, ngx_http_urlstore_urls_t *urls,
-    ngx_http_urlstore_out_t *out)
+ngx_http_urlstore_urls_one(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_urls_t *urls, ngx_http_urlstore_out_t *out)
 {
     us_str_t           url;
     us_store_status_t  status;
@@ -398,15 +440,16 @@ ngx_http_urlstore_urls_one(us_store_t *store, ngx_http_urlstore_urls_t *urls,
 
     urls->left--;
 
-    status = us_select(store, &urls->select, urls->at, buf, &url);
+    status = us_select(zone->store, &urls->select, urls->at, buf, &url);
 
     if (status != US_UNKNOWN) {
 
         if (urls->list.times) {
-            urls->list.claimed = us_store_claimed(store, urls->at);
+            urls->list.claimed = us_store_claimed(zone->store, urls->at);
         }
 
-        out->pos = us_list_url(out->pos, &urls->list, urls->at,
+        out->pos = us_list_url(out->pos, &urls->list,
+                               ngx_http_urlstore_id(zone, urls->at),
                                status == US_OK ? &url : NULL);
     }
 

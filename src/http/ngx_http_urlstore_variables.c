@@ -9,7 +9,7 @@
  */
 
 
-#include "ngx_http_urlstore_request.h"
+#include "ngx_http_urlstore_shard.h"
 #include "../us_text.h"
 #include "../url/us_two_hash.h"
 
@@ -199,9 +199,11 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
             return NGX_DECLINED;
         }
 
+        ctx->zone = zone;
+
+        ngx_http_urlstore_shard_under(ctx);
         us_store_seen(zone->store, &item, 1);
 
-        ctx->zone = zone;
         ctx->lsn = us_store_published(zone->store);
         ctx->tops = 1;
         ctx->top = item.status == US_SEEN ? item.id + 1 : 0;
@@ -212,13 +214,15 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
         }
     }
 
-    if (!ngx_http_urlstore_answers(zone, item.status == US_SEEN)) {
+    if (item.status == US_MOVED
+        || !ngx_http_urlstore_answers(zone, item.status == US_SEEN))
+    {
         return NGX_DECLINED;
     }
 
     if (item.status == US_SEEN) {
         ngx_str_set(&ctx->status_name, "seen");
-        ctx->id = item.id;
+        ctx->id = ngx_http_urlstore_id(zone, item.id);
 
     } else {
         ngx_str_set(&ctx->status_name, "unseen");

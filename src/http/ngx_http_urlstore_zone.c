@@ -20,6 +20,7 @@
 
 
 #include "ngx_http_urlstore_persist.h"
+#include "ngx_http_urlstore_shard.h"
 #include "../api/us_time.h"
 
 #include <sys/mman.h>
@@ -93,6 +94,15 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
     { ngx_string("scrub"), ngx_http_urlstore_opt_scrub, 1,
       "off or a time such as 1h" },
 
+    { ngx_string("cluster"), ngx_http_urlstore_opt_cluster, 0,
+      "the name of an urlstore_cluster above" },
+
+    { ngx_string("shard"), ngx_http_urlstore_opt_shard, 0,
+      "a number up to 4095" },
+
+    { ngx_string("node"), ngx_http_urlstore_opt_node, 0,
+      "a name of at most 63 bytes" },
+
     { ngx_null_string, NULL, 0, NULL }
 };
 
@@ -120,7 +130,8 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     if (ngx_http_urlstore_follow_conf(cf, zone) != NGX_OK
-        || ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK)
+        || ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK
+        || ngx_http_urlstore_shard_conf(cf, zone) != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
@@ -445,6 +456,12 @@ ngx_http_urlstore_zone_differs(ngx_http_urlstore_zone_t *zone,
         return "revisit";
     }
 
+    /* a zone can become shard 0, whose ids are the same */
+
+    if (zone->first_id != old->first_id || (old->cluster && !zone->cluster)) {
+        return "shard";
+    }
+
     if (zone->conf.lookup != old->conf.lookup) {
         return "mode";
     }
@@ -465,6 +482,7 @@ ngx_http_urlstore_zone_stored(const char *what)
     return ngx_strcmp(what, "profile") == 0 || ngx_strcmp(what, "www") == 0
            || ngx_strcmp(what, "schemes") == 0
            || ngx_strcmp(what, "revisit") == 0
+           || ngx_strcmp(what, "shard") == 0
            || ngx_strcmp(what, "normalization") == 0;
 }
 
@@ -549,6 +567,7 @@ ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
     ngx_http_urlstore_persist_stop(zone);
 
     ngx_http_urlstore_train_exit(zone);
+    ngx_http_urlstore_shard_exit(zone);
 
     for (i = 0; i < NGX_HTTP_URLSTORE_PROFILES; i++) {
         if (zone->norms[i]) {

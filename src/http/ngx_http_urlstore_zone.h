@@ -12,6 +12,7 @@
 #include "../api/us_counters.h"
 #include "../url/us_normalize.h"
 #include "../store/us_store.h"
+#include "../cluster/us_map.h"
 #include "../data/us_trainer.h"
 #include "../filter/us_filter_file.h"
 #include "../idempotency/us_idem.h"
@@ -67,17 +68,35 @@ struct ngx_http_urlstore_zone_s {
     ngx_http_urlstore_filter_t     *filter;   /* NULL: it is a store */
     ngx_http_urlstore_persist_t    *persist;  /* NULL: no path= */
 
+    /* of a shard: ngx_http_urlstore_shard.h */
+    struct ngx_http_urlstore_cluster_s
+                                   *cluster;  /* NULL: it is none */
+    ngx_str_t                       node;
+    uint64_t                        first_id; /* its ids begin with it */
+
     /* of one worker */
 
     us_store_t                     *store;
     us_norm_ws_t                   *ws;
     us_tally_t                     *tally;
     us_trainer_t                   *train;    /* NULL: none is under way */
+    us_map_t                       *map;      /* that of the store, or NULL */
+    uint64_t                        map_number;
+    uint64_t                        map_file; /* version seen in the file */
 
     /* another profile's normalizer for /normalize, made when asked for */
     us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
     us_norm_ws_t                   *wss[NGX_HTTP_URLSTORE_PROFILES];
 };
+
+
+/* the id that clients know, of one of the store */
+
+static inline uint64_t
+ngx_http_urlstore_id(const ngx_http_urlstore_zone_t *zone, uint64_t id)
+{
+    return id == US_STORE_NO_ID ? id : zone->first_id + id;
+}
 
 
 /* urlstore_idempotency: replies kept for clients that retry */

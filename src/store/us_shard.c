@@ -119,6 +119,13 @@ us_store_map(us_store_t *s)
 }
 
 
+uint64_t
+us_store_map_lsn(const us_store_t *s)
+{
+    return us_acquire(&us_head(s)->map_lsn);
+}
+
+
 size_t
 us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
 {

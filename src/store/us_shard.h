@@ -70,6 +70,9 @@ int us_store_set_shard(us_store_t *s, uint32_t number);
  */
 const us_store_map_t *us_store_map(us_store_t *s);
 
+/* the LSN at which it has been adopted, 0 after a start; takes no lock */
+uint64_t us_store_map_lsn(const us_store_t *s);
+
 /*
  * Copies the text of the map, of at most US_MAP_TEXT_MAX bytes, to buf, and
  * returns its length; 0: there is none.  *number is that of us_store_map_t.

@@ -5,6 +5,7 @@
 
 
 #include "api/us_args.h"
+#include "cluster/us_map.h"
 #include "api/us_media.h"
 #include "api/us_origin.h"
 
@@ -158,6 +159,35 @@ ids(void **state)
     assert_int_equal(id("1/", &n), US_ID_BAD);
     assert_int_equal(id("1:", &n), US_ID_BAD);
     assert_int_equal(id("99999999999999999999x", &n), US_ID_BAD);
+}
+
+
+/* ids of shard 3 at that shard */
+
+static void
+ids_of_a_shard(void **state)
+{
+    uint64_t  n, first;
+
+    first = (uint64_t) 3 << 40;
+
+    assert_int_equal(us_id_parse_shard(us_string("3298534883328"), first, &n),
+                     US_ID_OK);
+    assert_int_equal(n, 0);
+    assert_int_equal(us_id_parse_shard(us_string("4398046511103"), first, &n),
+                     US_ID_OK);
+    assert_int_equal(n, US_LOCAL_MAX);
+    assert_int_equal(us_id_parse_shard(us_string("4398046511104"), first, &n),
+                     US_ID_MOVED);
+    assert_int_equal(us_id_parse_shard(us_string("3298534883327"), first, &n),
+                     US_ID_MOVED);
+    assert_int_equal(us_id_parse_shard(us_string("7"), first, &n),
+                     US_ID_MOVED);
+    assert_int_equal(us_id_parse_shard(us_string("7"), 0, &n), US_ID_OK);
+    assert_int_equal(n, 7);
+    assert_int_equal(us_id_parse_shard(us_string("07"), first, &n), US_ID_BAD);
+    assert_int_equal(us_id_parse_shard(us_string("99999999999999999"), first,
+                                       &n), US_ID_NEVER);
 }
 
 
@@ -319,6 +349,7 @@ main(void)
         cmocka_unit_test(args),
         cmocka_unit_test(find),
         cmocka_unit_test(ids),
+        cmocka_unit_test(ids_of_a_shard),
         cmocka_unit_test(bodies),
         cmocka_unit_test(accepts),
         cmocka_unit_test(origins),

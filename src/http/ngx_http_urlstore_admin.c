@@ -1,0 +1,582 @@
+
+/*
+ * Maps of a cluster over HTTP.
+ *
+ *     GET /cluster                     of urlstore_api: the map of the shard
+ *
+ *     location = /cluster { urlstore_cluster_admin NAME; }
+ *
+ *     GET                              the same
+ *     POST a map                       every shard of NAME in this nginx adopts
+ *                                      it, and its file is written if this
+ *                                      nginx routes NAME
+ *
+ * A map is checked against all shards before the first of them adopts it.  The
+ * reply, 204, is sent when it is durable at all of them.  What is refused, or
+ * ends before, may be posted again: a shard that has a map adopts it no more.
+ */
+
+
+#include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_persist.h"
+#include "../store/us_shard.h"
+
+
+#define NGX_HTTP_URLSTORE_ADMIN_TICK  5       /* ms */
+#define NGX_HTTP_URLSTORE_ADMIN_WAIT  10000
+
+
+/* a POST */
+
+typedef struct {
+    ngx_http_request_t             *r;
+    ngx_http_urlstore_cluster_t    *cluster;
+    us_map_t                       *map;
+    ngx_event_t                     timer;
+    uint64_t                        since;    /* us */
+    ngx_uint_t                      adopted;
+} ngx_http_urlstore_admin_t;
+
+
+static ngx_http_urlstore_zone_t *ngx_http_urlstore_admin_shard(
+    ngx_http_request_t *r, ngx_http_urlstore_cluster_t *cluster,
+    ngx_uint_t *i);
+static ngx_int_t ngx_http_urlstore_admin_handler(ngx_http_request_t *r);
+static void ngx_http_urlstore_admin_body(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_admin_post(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_admin_text(ngx_http_request_t *r,
+    us_str_t *text);
+static ngx_int_t ngx_http_urlstore_admin_adopt(ngx_http_urlstore_admin_t *a,
+    char *err);
+static ngx_uint_t ngx_http_urlstore_admin_durable(
+    ngx_http_urlstore_admin_t *a);
+static void ngx_http_urlstore_admin_timer(ngx_event_t *ev);
+static ngx_int_t ngx_http_urlstore_admin_wait(ngx_http_urlstore_admin_t *a);
+static ngx_int_t ngx_http_urlstore_admin_file(ngx_http_urlstore_admin_t *a,
+    char *err);
+static ngx_int_t ngx_http_urlstore_admin_later(ngx_http_request_t *r);
+static void ngx_http_urlstore_admin_cleanup(void *data);
+static ngx_int_t ngx_http_urlstore_cluster_show(ngx_http_request_t *r,
+    const us_map_t *map);
+
+
+char *
+ngx_http_urlstore_cluster_admin(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf)
+{
+    ngx_http_urlstore_loc_conf_t *ulcf = conf;
+
+    ngx_str_t                 *value;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    if (ulcf->admin || ulcf->zone) {
+        return "is duplicate: a location has one endpoint, or urlstore_api";
+    }
+
+    value = cf->args->elts;
+
+    ulcf->admin = ngx_http_urlstore_cluster_find(cf, &value[1]);
+
+    if (ulcf->admin == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "no urlstore_cluster \"%V\" is declared above",
+                           &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    clcf->handler = ngx_http_urlstore_admin_handler;
+
+    return NGX_CONF_OK;
+}
+
+
+/* the next zone from *i on that is a shard of the cluster; NULL: no more */
+
+static ngx_http_urlstore_zone_t *
+ngx_http_urlstore_admin_shard(ngx_http_request_t *r,
+    ngx_http_urlstore_cluster_t *cluster, ngx_uint_t *i)
+{
+    ngx_http_urlstore_zone_t       **zp, *zone;
+    ngx_http_urlstore_main_conf_t   *umcf;
+
+    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
+    zp = umcf->zones.elts;
+
+    while (*i < umcf->zones.nelts) {
+        zone = zp[(*i)++];
+
+        if (zone->cluster == cluster
+            && zone->persist->life.conf.follow == NULL)
+        {
+            return zone;
+        }
+    }
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                      rc;
+    ngx_str_t                      allow;
+    ngx_uint_t                     i;
+    const us_map_t                *map;
+    ngx_http_urlstore_zone_t      *zone;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ngx_http_urlstore_ctx(r) == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (r->method == NGX_HTTP_POST) {
+        rc = ngx_http_read_client_request_body(r,
+                                               ngx_http_urlstore_admin_body);
+
+        return rc >= NGX_HTTP_SPECIAL_RESPONSE ? rc : NGX_DONE;
+    }
+
+    if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
+        rc = ngx_http_discard_request_body(r);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+
+        i = 0;
+        zone = ngx_http_urlstore_admin_shard(r, ulcf->admin, &i);
+
+        if (zone) {
+            ngx_http_urlstore_refresh(zone);
+            map = ngx_http_urlstore_shard_map(zone);
+
+        } else {
+            map = ngx_http_urlstore_cluster_map(ulcf->admin,
+                                                r->connection->log);
+        }
+
+        return ngx_http_urlstore_cluster_show(r, map);
+    }
+
+    ngx_str_set(&allow, "GET, HEAD, POST");
+
+    if (ngx_http_urlstore_header(r, "Allow", &allow) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
+                                     "the method is not allowed; allowed are "
+                                     "%V", &allow);
+}
+
+
+/* GET /cluster of a shard */
+
+ngx_int_t
+ngx_http_urlstore_cluster_handler(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ctx->zone->cluster == NULL) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "the zone is no shard of a cluster");
+    }
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+
+    return ngx_http_urlstore_cluster_show(r,
+                                      ngx_http_urlstore_shard_map(ctx->zone));
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_cluster_show(ngx_http_request_t *r, const us_map_t *map)
+{
+    u_char                   *p;
+    ngx_str_t                 etag;
+    ngx_table_elt_t          *h;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (map == NULL) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "there is no map so far");
+    }
+
+    p = ngx_pnalloc(r->pool, NGX_INT64_LEN + 35);
+
+    if (p == NULL
+        || ngx_http_urlstore_out_init(&ctx->out, r->pool, map->text.len)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    etag.data = p;
+    p = ngx_sprintf(p, "\"%uL-", map->version);
+    p = ngx_hex_dump(p, (u_char *) map->digest, 16);
+    *p++ = '"';
+    etag.len = p - etag.data;
+
+    if (ngx_http_urlstore_header(r, "ETag", &etag) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    h = r->headers_out.headers.last->elts;
+    r->headers_out.etag = &h[r->headers_out.headers.last->nelts - 1];
+
+    ctx->out.pos = ngx_cpymem(ctx->out.pos, map->text.data, map->text.len);
+
+    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
+
+    return ctx->zone ? ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send)
+                     : ngx_http_urlstore_send(r);
+}
+
+
+static void
+ngx_http_urlstore_admin_body(ngx_http_request_t *r)
+{
+    ngx_http_finalize_request(r, ngx_http_urlstore_admin_post(r));
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_admin_post(ngx_http_request_t *r)
+{
+    us_str_t                       text;
+    ngx_int_t                      rc;
+    ngx_pool_cleanup_t            *cln;
+    ngx_http_urlstore_admin_t     *a;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+    char                           err[NGX_MAX_ERROR_STR];
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    rc = ngx_http_urlstore_admin_text(r, &text);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                         NULL, "a map has at most %ui bytes",
+                                         (ngx_uint_t) US_MAP_TEXT_MAX);
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_admin_t));
+    if (cln == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    a = cln->data;
+    ngx_memzero(a, sizeof(ngx_http_urlstore_admin_t));
+
+    cln->handler = ngx_http_urlstore_admin_cleanup;
+
+    a->r = r;
+    a->cluster = ulcf->admin;
+    a->since = ngx_http_urlstore_now();
+    a->map = us_map_read(text, err, sizeof(err));
+
+    if (a->map == NULL) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL, "%s",
+                                         err);
+    }
+
+    a->timer.handler = ngx_http_urlstore_admin_timer;
+    a->timer.data = a;
+    a->timer.log = r->connection->log;
+
+    return ngx_http_urlstore_admin_wait(a);
+}
+
+
+/* the whole body in one piece; NGX_DECLINED: it is too long */
+
+static ngx_int_t
+ngx_http_urlstore_admin_text(ngx_http_request_t *r, us_str_t *text)
+{
+    off_t         len;
+    u_char       *p;
+    ssize_t       n;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    len = 0;
+
+    for (cl = r->request_body ? r->request_body->bufs : NULL; cl;
+         cl = cl->next)
+    {
+        len += ngx_buf_size(cl->buf);
+    }
+
+    if (len > US_MAP_TEXT_MAX) {
+        return NGX_DECLINED;
+    }
+
+    p = ngx_pnalloc(r->pool, len + 1);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    text->data = p;
+    text->len = len;
+
+    for (cl = r->request_body ? r->request_body->bufs : NULL; cl;
+         cl = cl->next)
+    {
+        b = cl->buf;
+
+        if (!b->in_file) {
+            p = ngx_cpymem(p, b->pos, b->last - b->pos);
+            continue;
+        }
+
+        n = ngx_read_file(b->file, p, b->file_last - b->file_pos,
+                          b->file_pos);
+
+        if (n != b->file_last - b->file_pos) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        p += n;
+    }
+
+    return NGX_OK;
+}
+
+
+/* adopts the map, or waits until all shards can, and have it on disk */
+
+static ngx_int_t
+ngx_http_urlstore_admin_wait(ngx_http_urlstore_admin_t *a)
+{
+    ngx_int_t                 rc;
+    ngx_http_request_t       *r;
+    ngx_http_urlstore_ctx_t  *ctx;
+    char                      err[NGX_MAX_ERROR_STR];
+
+    r = a->r;
+
+    rc = a->adopted ? NGX_OK : ngx_http_urlstore_admin_adopt(a, err);
+
+    if (rc == NGX_OK) {
+        a->adopted = 1;
+
+        if (ngx_http_urlstore_admin_durable(a)) {
+
+            if (ngx_http_urlstore_admin_file(a, err) != NGX_OK) {
+                return ngx_http_urlstore_problem(r,
+                                                 NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                                 NULL, "the map could not be "
+                                                 "written to \"%V\": %s",
+                                                 &a->cluster->path, err);
+            }
+
+            ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+            ctx->status = NGX_HTTP_NO_CONTENT;
+
+            if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1) != NGX_OK) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
+            return ngx_http_urlstore_send(r);
+        }
+
+        rc = NGX_AGAIN;
+    }
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_CONFLICT,
+                                         "\"reason\":\"map\"", "the map is "
+                                         "refused: %s", err);
+    }
+
+    if ((ngx_http_urlstore_now() - a->since) / 1000
+        > NGX_HTTP_URLSTORE_ADMIN_WAIT || ngx_exiting || ngx_terminate)
+    {
+        return ngx_http_urlstore_admin_later(r);
+    }
+
+    if (!a->timer.timer_set) {
+        r->main->count++;
+    }
+
+    ngx_add_timer(&a->timer, NGX_HTTP_URLSTORE_ADMIN_TICK);
+
+    return NGX_DONE;
+}
+
+
+static void
+ngx_http_urlstore_admin_timer(ngx_event_t *ev)
+{
+    ngx_connection_t           *c;
+    ngx_http_request_t         *r;
+    ngx_http_urlstore_admin_t  *a;
+
+    a = ev->data;
+    r = a->r;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    ngx_http_finalize_request(r, ngx_http_urlstore_admin_wait(a));
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* NGX_OK: all shards have it; NGX_DECLINED: err has the reason; NGX_AGAIN */
+
+static ngx_int_t
+ngx_http_urlstore_admin_adopt(ngx_http_urlstore_admin_t *a, char *err)
+{
+    ngx_int_t                  rc;
+    ngx_uint_t                 i, adopt, shards;
+    const us_map_t            *map;
+    ngx_http_urlstore_zone_t  *zone;
+
+    shards = 0;
+
+    for (adopt = 0; adopt < 2; adopt++) {
+        i = 0;
+
+        while ((zone = ngx_http_urlstore_admin_shard(a->r, a->cluster, &i))) {
+            shards++;
+            ngx_http_urlstore_refresh(zone);
+
+            rc = adopt ? ngx_http_urlstore_shard_adopt(zone, a->map, err)
+                       : ngx_http_urlstore_shard_check(zone, a->map, err);
+
+            if (rc != NGX_OK) {
+                return rc;
+            }
+        }
+    }
+
+    map = ngx_http_urlstore_cluster_map(a->cluster, a->r->connection->log);
+
+    return shards || map == NULL
+           || us_map_follows(map, a->map, err, NGX_MAX_ERROR_STR) == 0
+           ? NGX_OK : NGX_DECLINED;
+}
+
+
+static ngx_uint_t
+ngx_http_urlstore_admin_durable(ngx_http_urlstore_admin_t *a)
+{
+    ngx_uint_t                 i;
+    ngx_http_urlstore_zone_t  *zone;
+
+    i = 0;
+
+    while ((zone = ngx_http_urlstore_admin_shard(a->r, a->cluster, &i))) {
+        ngx_http_urlstore_refresh(zone);
+
+        if (us_life_state(&zone->persist->life) != US_LIFE_READY
+            || !us_life_map_durable(&zone->persist->life))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+/* of a router, which has no other place for it */
+
+static ngx_int_t
+ngx_http_urlstore_admin_file(ngx_http_urlstore_admin_t *a, char *err)
+{
+    u_char     *name;
+    ssize_t     n;
+    ngx_fd_t    fd;
+    ngx_err_t   e;
+
+    if (!ngx_http_urlstore_cluster_routes(a->cluster)) {
+        return NGX_OK;
+    }
+
+    name = ngx_pnalloc(a->r->pool, a->cluster->path.len + 32);
+    if (name == NULL) {
+        return NGX_ERROR;
+    }
+
+    (void) ngx_sprintf(name, "%V.%P.tmp%Z", &a->cluster->path, ngx_pid);
+
+    fd = ngx_open_file(name, NGX_FILE_WRONLY, NGX_FILE_TRUNCATE, 0644);
+
+    if (fd == NGX_INVALID_FILE) {
+        goto failed;
+    }
+
+    n = ngx_write_fd(fd, (void *) a->map->text.data, a->map->text.len);
+
+    if (n != (ssize_t) a->map->text.len || fsync(fd) == -1) {
+        e = ngx_errno;
+        (void) ngx_close_file(fd);
+        (void) ngx_delete_file(name);
+        ngx_set_errno(e);
+        goto failed;
+    }
+
+    (void) ngx_close_file(fd);
+
+    if (ngx_rename_file(name, a->cluster->path.data) == NGX_FILE_ERROR) {
+        e = ngx_errno;
+        (void) ngx_delete_file(name);
+        ngx_set_errno(e);
+        goto failed;
+    }
+
+    /* it is looked at once more, whatever the second is */
+
+    a->cluster->looked = 0;
+    (void) ngx_http_urlstore_cluster_map(a->cluster, a->r->connection->log);
+
+    return NGX_OK;
+
+failed:
+
+    e = ngx_errno;
+    ngx_sprintf((u_char *) err, "%s%Z", strerror(e));
+
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_admin_later(ngx_http_request_t *r)
+{
+    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                     "a shard of this nginx is not ready, or "
+                                     "its disk is late; the map may be posted "
+                                     "again");
+}
+
+
+static void
+ngx_http_urlstore_admin_cleanup(void *data)
+{
+    ngx_http_urlstore_admin_t *a = data;
+
+    if (a->timer.timer_set) {
+        ngx_del_timer(&a->timer);
+    }
+
+    us_map_free(a->map);
+}

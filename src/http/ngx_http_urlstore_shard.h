@@ -1,0 +1,94 @@
+
+/*
+ * A zone that is a shard of a cluster (store/us_shard.h).
+ *
+ *     urlstore_zone NAME SIZE path=DIR cluster=CLUSTER shard=N node=NODE;
+ *
+ *     file of urlstore_cluster --.
+ *                                +--> ngx_http_urlstore_shard_adopt() --> store
+ *     POST to the admin location '
+ *
+ * Ids are those of the store within the module.  A client's id has the shard's
+ * number in its upper bits: zone->first_id is added to all that are sent, and
+ * taken from all that come.
+ */
+
+
+#ifndef _NGX_HTTP_URLSTORE_SHARD_H_INCLUDED_
+#define _NGX_HTTP_URLSTORE_SHARD_H_INCLUDED_
+
+
+#include "ngx_http_urlstore_cluster.h"
+#include "ngx_http_urlstore_request.h"
+#include "../cluster/us_map_tag.h"
+
+
+/* options of urlstore_zone, and what they need of one another */
+
+ngx_int_t ngx_http_urlstore_opt_cluster(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_shard(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_node(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_shard_conf(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone);
+
+/* of a worker: adopts the map of the file, when the store is ready */
+void ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_shard_exit(ngx_http_urlstore_zone_t *zone);
+
+/*
+ * Whether the shard may adopt the map, and it does.  NGX_OK: the store has it;
+ * answers wait until it is durable.  NGX_DECLINED: it may not, and err
+ * (NGX_MAX_ERROR_STR bytes) has the reason.  NGX_AGAIN: not now.
+ */
+ngx_int_t ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
+    const us_map_t *map, char *err);
+ngx_int_t ngx_http_urlstore_shard_adopt(ngx_http_urlstore_zone_t *zone,
+    const us_map_t *map, char *err);
+
+/*
+ * The store's map, which is valid until the event loop goes on; NULL: there is
+ * none, or no memory.
+ */
+const us_map_t *ngx_http_urlstore_shard_map(ngx_http_urlstore_zone_t *zone);
+
+/*
+ * The request's header Urlstore-Map.  NGX_DECLINED: it may be answered; else
+ * the reply has been sent.  ngx_http_urlstore_shard_under() is called before
+ * the store is asked: which map the request names.
+ */
+ngx_int_t ngx_http_urlstore_shard_begin(ngx_http_request_t *r);
+void ngx_http_urlstore_shard_under(ngx_http_urlstore_ctx_t *ctx);
+
+/* 421 of a single URL or id that is another shard's; what: its name */
+ngx_int_t ngx_http_urlstore_shard_moved(ngx_http_request_t *r,
+    const char *what);
+
+/*
+ * Whether sites are answered: not with key=url, where each shard knows a part
+ * of a site only.  NGX_DECLINED: they are; else the reply has been sent.
+ */
+ngx_int_t ngx_http_urlstore_shard_sites(ngx_http_request_t *r,
+    const char *what);
+
+/* us_store_site(), or US_MOVED: another shard knows whether there is one */
+us_store_status_t ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx,
+    us_str_t key, us_store_site_t *site);
+
+/*
+ * ngx_http_urlstore_tag.c: what the store has adopted; the header Urlstore-Map
+ * of a reply, NGX_DECLINED: it has none.
+ */
+void ngx_http_urlstore_tag(ngx_http_urlstore_zone_t *zone, us_map_tag_t *tag);
+ngx_int_t ngx_http_urlstore_tag_header(ngx_http_request_t *r,
+    ngx_str_t *value);
+
+/* ngx_http_urlstore_admin.c */
+
+char *ngx_http_urlstore_cluster_admin(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+
+
+#endif /* _NGX_HTTP_URLSTORE_SHARD_H_INCLUDED_ */

@@ -1,0 +1,303 @@
+#!/usr/bin/perl
+
+# Zones that are shards of a cluster: how they get a map and what they answer
+# under it; their ids; the header Urlstore-Map; maps that are refused; maps and
+# kills.  Three shards in one nginx, without a router.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use Time::HiRes qw(sleep);
+
+use UrlStore::Test;
+
+my $t = UrlStore::Test->new(workers => 2, log => 'notice');
+my @text = ('Content-Type' => 'text/plain');
+my $cluster = '0123456789abcdef' x 2;
+my $norm;
+my %uuid;
+
+$t->allow(qr/cannot change/, qr/are those of shard/, qr/are of no cluster/,
+    qr/a shard needs/, qr/invalid value/, qr/is not adopted/,
+    qr/the map .* is not used/);
+
+sub conf
+{
+    my (%o) = @_;
+    my $shards = join "\n", map {
+        my $c = $o{$_} // "cluster=c shard=$_ node=n$_";
+        "urlstore_zone s$_ 8m path=%%DIR%%/s$_ sync=1s $c;"
+    } 0 .. 2;
+
+    return <<"CONF";
+urlstore_cluster c %%DIR%%/map.json;
+$shards
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location /0/ { urlstore_api s0; }
+    location /1/ { urlstore_api s1; }
+    location /2/ { urlstore_api s2; }
+    location = /admin { urlstore_cluster_admin c; }
+}
+CONF
+}
+
+
+# a map; slots are [range, owner, former...]
+
+sub map_of
+{
+    my ($version, $slots, %o) = @_;
+
+    return json_text({
+        cluster => $o{cluster} // $cluster, version => $version,
+        norm => $o{norm} // $norm, key => $o{key} // 'site',
+        shards => { map { $_ => { uuid => $o{"uuid$_"} // $uuid{$_},
+            nodes => ["n$_"] } } @{$o{shards} // [0 .. 2]} },
+        slots => $slots });
+}
+
+sub json_text { return JSON::PP->new->canonical->encode($_[0]) }
+
+sub apply
+{
+    return $t->post('/admin', $_[0], 'Content-Type' => 'application/json');
+}
+
+
+sub ask
+{
+    my ($what, $url, @h) = @_;
+
+    return $t->post("/$what", "$url\n", @text, @h)->{body};
+}
+
+sub add { my $n = shift; return ask("$n/add", @_) }
+sub seen { my $n = shift; return ask("$n/seen", @_) }
+
+
+# the header of a router with the map that shard $n has
+
+sub tag
+{
+    my ($n, %o) = @_;
+    my ($version, $digest) = $t->get("/$n/cluster")->{headers}{etag}
+        =~ /"(\d+)-(\w{32})"/;
+
+    return ('Urlstore-Map' => join ' ', $o{cluster} // $cluster,
+        $o{shard} // $n, $version + ($o{ahead} // 0), $o{digest} // $digest);
+}
+
+
+# URLs by the quarter of the slots that they are in
+
+my @of;
+
+for my $i (0 .. 200) {
+    my $url = "http://h$i.test/";
+    push @{$of[crc32("h$i.test") >> 30]}, $url;
+}
+
+$t->run(conf());
+ok($t->ready(below => "/$_"), "shard $_ is ready") for 0 .. 2;
+
+
+# without a map
+
+for my $n (0 .. 2) {
+    my $stats = json($t->get("/$n/stats")->{body});
+
+    $uuid{$n} = $stats->{uuid} =~ tr/-//dr;
+    $norm = $stats->{normalization};
+}
+
+is(add(0, $of[0][0]), "-\tunavailable\tmoved\n", 'without a map: no add');
+is(seen(0, $of[0][0]), "-\tunavailable\tmoved\n", 'and no look-up');
+is($t->get('/0/cluster')->{status}, 404, 'there is no map');
+is($t->get('/admin')->{status}, 404, 'nor at the admin location');
+
+my $r = $t->post('/1/seen', "$of[0][0]\n", @text, 'Urlstore-Map' =>
+    "$cluster 1 1 " . '0' x 32);
+is($r->{status}, 503, 'a router is refused');
+is($r->{headers}{'urlstore-refused'}, 1, 'and may ask another node');
+
+
+# maps that are refused
+
+$r = apply(map_of(1, [['0-4095', 0]], shards => [0, 1]));
+is($r->{status}, 409, 'a map without a shard');
+like($r->{body}, qr/it has no shard 2/, 'says so');
+$r = apply(map_of(1, [['0-4095', 0]], uuid1 => '1' x 32));
+like($r->{body}, qr{shard 1 is another store.*@{[$uuid{1}]}}, 'another store');
+$r = apply(map_of(1, [['0-4095', 0]], norm => 'crawler/1'));
+like($r->{body}, qr/its \\"norm\\" is \\"crawler\/1\\"/, 'another norm');
+is(apply('{}')->{status}, 400, 'no map');
+is(apply('x' x 1048577)->{status}, 413, 'a map that is too long');
+is($t->get('/0/cluster')->{status}, 404, 'none was adopted');
+
+
+# the first one: shard 0 has a half, shard 1 a half
+
+$r = apply(map_of(1, [['0-2047', 0], ['2048-4095', 1]]));
+is($r->{status}, 204, 'the first map');
+is(apply(map_of(1, [['0-2047', 0], ['2048-4095', 1]]))->{status}, 204,
+    'posted again');
+$r = apply(map_of(1, [['0-2047', 1], ['2048-4095', 0]]));
+is($r->{status}, 409, 'another one of the same version');
+
+like($t->get('/1/cluster')->{body}, qr/"version": 1,/, 'GET /cluster');
+is($t->get('/1/cluster', 'If-None-Match' =>
+    $t->get('/1/cluster')->{headers}{etag})->{status}, 304, 'by its ETag');
+
+my $base = 2 ** 40;
+
+is(add(0, $of[0][0]), "0\tnew\t$of[0][0]\n", 'shard 0 begins with id 0');
+is(add(1, $of[2][0]), "$base\tnew\t$of[2][0]\n", 'shard 1 with 2^40');
+is(add(1, $of[3][0]), $base + 1 . "\tnew\t$of[3][0]\n", 'and goes on');
+is(add(1, $of[0][0]), "-\tunavailable\tmoved\n", 'of another shard');
+is(add(0, $of[2][1]), "-\tunavailable\tmoved\n", 'and the other way round');
+is(seen(2, $of[2][1]), "-\tunavailable\tmoved\n", 'a shard without slots');
+is(seen(1, $of[2][1]), "-\tunseen\t$of[2][1]\n", 'its own are denied');
+
+$r = $t->post('/1/add?summary=1', join("\n", $of[2][2], $of[0][0], $of[2][0],
+    ''), @text);
+is($r->{body}, join("\n", $base + 2 . "\tnew\t$of[2][2]",
+    "-\tunavailable\tmoved", "$base\tseen\t$of[2][0]",
+    '# new=1 seen=1 unseen=0 errors=1 next_id=' . ($base + 2) . ' epoch=1',
+    ''), 'a batch keeps the answers of its other items');
+
+$r = $t->get('/1/seen?url=' . uri_escape($of[0][0]));
+is($r->{status}, 421, 'a single one is misdirected');
+is(json($r->{body})->{reason}, 'moved', 'with the reason');
+
+
+# ids
+
+is($t->get("/1/url/$base")->{body}, "$of[2][0]\n", 'an id');
+is($t->get('/1/url/0')->{status}, 421, 'an id of another shard');
+is($t->get('/0/url/' . $base)->{status}, 421, 'the other way round');
+is($t->get('/1/url/' . ($base + 99))->{status}, 404, 'one not given yet');
+is($t->get('/1/url/' . '9' x 16)->{status}, 421, 'one of no shard');
+is($t->get("/1/url/$base,0," . ($base + 77))->{body},
+    "$base\t$of[2][0]\n0\t-\tunavailable\n" . ($base + 77) . "\t-\tunknown\n",
+    'some ids');
+is($t->get('/1/urls?limit=2&summary=1')->{body}, "$base\t$of[2][0]\n"
+    . ($base + 1) . "\t$of[3][0]\n# next=" . ($base + 2) . "\n", 'the feed');
+is($t->get('/1/urls?from=' . ($base + 2))->{body}, $base + 2
+    . "\t$of[2][2]\n", 'goes on');
+is($t->get('/1/urls?from=5')->{status}, 421, 'not from another shard');
+is(json($t->get('/1/stats')->{body})->{next_id}, $base + 3, '/stats');
+$r = $t->post('/1/add?url=' . uri_escape($of[2][3]), '');
+is($r->{headers}{location}, 'url/' . ($base + 3), 'Location');
+is($t->forget('/1/url/' . ($base + 3))->{status}, 204, 'a delete');
+is($t->get('/1/url/' . ($base + 3))->{status}, 410, 'is one of that id');
+is($t->forget('/1/url/3')->{status}, 421, 'a delete of another shard');
+
+
+# a router's header
+
+my @tag = tag(1);
+$r = $t->post('/1/seen', "$of[2][0]\n", @text, @tag);
+is($r->{status}, 200, 'the same map');
+is($r->{headers}{'urlstore-map'}, $tag[1], 'is named in the reply');
+is($t->post('/1/seen', '', @text, tag(1, cluster => 'f' x 32))->{status}, 421,
+    'another cluster');
+is($t->post('/1/seen', '', @text, tag(1, shard => 0))->{status}, 421,
+    'another shard');
+is($t->post('/1/seen', '', @text, tag(1, digest => '0' x 32))->{status}, 421,
+    'another map of this version');
+$r = $t->post('/1/seen', '', @text, tag(1, ahead => 1));
+is($r->{status}, 503, 'a newer map');
+is($r->{headers}{'urlstore-refused'}, 1, 'is not known here yet');
+is($r->{headers}{'urlstore-map'}, $tag[1], 'the reply names the own one');
+is($t->post('/1/seen', '', @text, 'Urlstore-Map' => 'x')->{status}, 400,
+    'no tag');
+
+
+# growth: a quarter of each goes to shard 2, by the file of the map
+
+my @grown = (['0-1023', 0], ['1024-2047', 2, 0], ['2048-3071', 2, 1],
+    ['3072-4095', 1]);
+
+spew("$t->{dir}/map.tmp", map_of(2, \@grown));
+rename "$t->{dir}/map.tmp", "$t->{dir}/map.json" or die $!;
+
+ok(wait_until(10, sub { 3 == grep { $t->get("/$_/cluster")->{headers}{etag}
+    =~ /^"2-/ } 0 .. 2 }), 'the map of the file is adopted');
+
+is(add(1, $of[2][9]), "-\tunavailable\tmoved\n", 'sealed: no add');
+is(seen(1, $of[2][0]), "$base\tseen\t$of[2][0]\n", 'what is there is seen');
+is(seen(1, $of[2][9]), "-\tunavailable\tmoved\n", 'no denial without a map');
+is(seen(1, $of[2][9], @tag), "-\tunavailable\tmoved\n",
+    'nor by the map before');
+is(seen(1, $of[2][9], tag(1)), "-\tunseen\t$of[2][9]\n", 'but by the same');
+is(add(2, $of[2][9]), "-\tunavailable\tmoved\n", 'inherited: no add without');
+is(add(2, $of[2][9], tag(2)), 2 * $base . "\tnew\t$of[2][9]\n",
+    'but by the same');
+is(seen(2, $of[2][9]), 2 * $base . "\tseen\t$of[2][9]\n", 'is found by all');
+is(add(0, $of[0][5]), "1\tnew\t$of[0][5]\n", 'what was kept goes on');
+is($t->get("/1/url/$base")->{body}, "$of[2][0]\n", 'ids stay where they are');
+
+is(apply(map_of(1, [['0-2047', 0], ['2048-4095', 1]]))->{status}, 409,
+    'back to the first');
+like(apply(map_of(3, [['0-1023', 0], ['1024-3071', 2], ['3072-4095', 1]]))
+    ->{body}, qr/the map is refused: /, 'a map without a former owner');
+
+
+# every process is killed: the seals stay
+
+$t->kill_all;
+$t->start;
+ok($t->ready(below => "/$_"), "shard $_ is ready again") for 0 .. 2;
+is(add(1, $of[2][10]), "-\tunavailable\tmoved\n", 'sealed, after a kill');
+is(add(2, $of[2][10], tag(2)), 2 * $base + 1 . "\tnew\t$of[2][10]\n",
+    'inherited, after a kill');
+is(seen(1, $of[2][0]), "$base\tseen\t$of[2][0]\n", 'and found');
+
+
+# settings that cannot change
+
+my $from = length $t->error_log;
+ok(!$t->reload(conf(1 => 'cluster=c shard=2 node=n1')), 'another number');
+like(substr($t->error_log, $from), qr/its "shard" cannot change/, 'readably');
+
+for my $case (
+    ['cluster=c shard=1', qr/it has no "node"/],
+    ['shard=1 node=n1', qr/it has no "cluster"/],
+    ['cluster=c node=n1', qr/it has no "shard"/],
+    ['cluster=d shard=1 node=n1', qr/an urlstore_cluster above/],
+    ['cluster=c shard=4096 node=n1', qr/a number up to 4095/])
+{
+    my ($rc, $out) = $t->check(conf(1 => $case->[0]));
+    isnt($rc, 0, $case->[0]);
+    like($out, $case->[1], 'says why');
+}
+
+$t->stop;
+
+for my $case (['', qr/are those of shard 1 of a cluster/],
+    ['cluster=c shard=0 node=n1', qr/are those of shard 1/])
+{
+    my ($rc, $out) = $t->check(conf(1 => $case->[0], 0 => $case->[2]));
+    isnt($rc, 0, "as \"$case->[0]\"");
+    like($out, $case->[1], 'says why');
+}
+
+$t->run(conf());
+
+
+# crc32 (IEEE), of the key
+
+sub crc32
+{
+    my ($s) = @_;
+    my $c = 0xffffffff;
+
+    for my $b (unpack 'C*', $s) {
+        $c ^= $b;
+        $c = $c & 1 ? ($c >> 1) ^ 0xedb88320 : $c >> 1 for 1 .. 8;
+    }
+
+    return $c ^ 0xffffffff;
+}
