@@ -103,3 +103,25 @@ us_put_hex(uint8_t *p, const uint8_t *bytes, size_t n)
 
     return p;
 }
+
+
+uint8_t *
+us_put_escaped(uint8_t *p, us_str_t s)
+{
+    size_t   i;
+    uint8_t  c;
+
+    for (i = 0; i < s.len; i++) {
+        c = s.data[i];
+
+        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '\\') {
+            p = us_put(p, "\\x");
+            p = us_put_hex(p, &c, 1);
+
+        } else {
+            *p++ = c;
+        }
+    }
+
+    return p;
+}

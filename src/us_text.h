@@ -51,5 +51,11 @@ uint8_t *us_put_decimal(uint8_t *p, double n, unsigned places);
 /* two digits a byte, in lower case */
 uint8_t *us_put_hex(uint8_t *p, const uint8_t *bytes, size_t n);
 
+/*
+ * Bytes of any kind, for a line of a log: \xHH for all but printable ASCII, and
+ * for space, quotation mark and backslash; at most four for each.
+ */
+uint8_t *us_put_escaped(uint8_t *p, us_str_t s);
+
 
 #endif /* _US_TEXT_H_INCLUDED_ */

@@ -131,6 +131,21 @@ us_args_flag(us_str_t query, const char *name)
 }
 
 
+int
+us_id_digits(us_str_t text)
+{
+    size_t  i;
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') {
+            return 0;
+        }
+    }
+
+    return text.len != 0;
+}
+
+
 us_id_rc_t
 us_id_parse(us_str_t text, uint64_t *id)
 {

@@ -52,5 +52,8 @@ us_id_rc_t us_id_parse(us_str_t text, uint64_t *id);
  */
 us_id_rc_t us_id_parse_shard(us_str_t text, uint64_t first, uint64_t *id);
 
+/* digits only, and not none: an id, or meant to be one */
+int us_id_digits(us_str_t text);
+
 
 #endif /* _US_ARGS_H_INCLUDED_ */

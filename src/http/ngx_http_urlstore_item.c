@@ -14,6 +14,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
+#include "../us_text.h"
 
 
 /* bytes of a refused input that are logged, lines of a request, and a second */
@@ -143,8 +144,6 @@ static ngx_uint_t
 ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e, const us_input_item_t *in)
 {
-    size_t  i;
-
     if (!ngx_http_urlstore_of_ids(batch->action)) {
 
         if (in->kind == US_INPUT_NUMBER) {
@@ -156,20 +155,13 @@ ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
         return 0;
     }
 
-    if (in->kind == US_INPUT_URL) {
-
-        if (batch->query || in->text.len == 0
+    if (in->kind == US_INPUT_URL
+        && (batch->query
             || ngx_http_urlstore_body_input(batch->ctx)->format
-               != US_INPUT_TEXT)
-        {
-            return 0;
-        }
-
-        for (i = 0; i < in->text.len; i++) {
-            if (in->text.data[i] < '0' || in->text.data[i] > '9') {
-                return 0;
-            }
-        }
+               != US_INPUT_TEXT
+            || !us_id_digits(in->text)))
+    {
+        return 0;
     }
 
     switch (ngx_http_urlstore_id_parse(batch->ctx->zone, in->text,
@@ -323,8 +315,7 @@ static void
 ngx_http_urlstore_item_log(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e, const us_str_t *text)
 {
-    u_char             c, *p;
-    size_t             i;
+    us_str_t           begin;
     ngx_log_t         *log;
     ngx_str_t          reason, input;
     u_char             why[US_REFUSAL_WORD];
@@ -355,21 +346,11 @@ ngx_http_urlstore_item_log(ngx_http_urlstore_batch_t *batch,
     reason.data = why;
     reason.len = us_refusal_word(why, &e->refusal) - why;
 
-    p = buf;
-
-    for (i = 0; i < text->len && i < NGX_HTTP_URLSTORE_LOGGED; i++) {
-        c = text->data[i];
-
-        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '\\') {
-            p = ngx_sprintf(p, "\\x%02xd", (int) c);
-
-        } else {
-            *p++ = c;
-        }
-    }
+    begin.data = text->data;
+    begin.len = ngx_min(text->len, NGX_HTTP_URLSTORE_LOGGED);
 
     input.data = buf;
-    input.len = p - buf;
+    input.len = us_put_escaped(buf, begin) - buf;
 
     ngx_log_error(NGX_LOG_INFO, log, 0,
                   "urlstore zone=%V endpoint=%V item=%ui reason=%V "

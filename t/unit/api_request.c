@@ -8,6 +8,7 @@
 #include "cluster/us_map.h"
 #include "api/us_media.h"
 #include "api/us_origin.h"
+#include "us_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -159,6 +160,41 @@ ids(void **state)
     assert_int_equal(id("1/", &n), US_ID_BAD);
     assert_int_equal(id("1:", &n), US_ID_BAD);
     assert_int_equal(id("99999999999999999999x", &n), US_ID_BAD);
+
+    /* what is meant to be one, even if it is none */
+
+    assert_int_equal(us_id_digits(us_string("0")), 1);
+    assert_int_equal(us_id_digits(us_string("0099999999999999999999")), 1);
+    assert_int_equal(us_id_digits(us_string("")), 0);
+    assert_int_equal(us_id_digits(us_string("7a")), 0);
+    assert_int_equal(us_id_digits(us_string("/7")), 0);
+    assert_int_equal(us_id_digits(us_string("7:")), 0);
+}
+
+
+/* refused input in a log: one line, whatever its bytes are */
+
+static void
+escaped(void **state)
+{
+    unsigned  i;
+    char      text[4 * 256 + 1];
+    uint8_t   all[256];
+
+    *us_put_escaped((uint8_t *) text, us_string("a \"\\\n\x7f\xff~!")) = '\0';
+    assert_string_equal(text, "a\\x20\\x22\\x5c\\x0a\\x7f\\xff~!");
+
+    for (i = 0; i < 256; i++) {
+        all[i] = i;
+    }
+
+    i = us_put_escaped((uint8_t *) text, (us_str_t) { 256, all })
+        - (uint8_t *) text;
+
+    /* 94 characters are printable; two of them are escaped all the same */
+
+    assert_int_equal(i, 92 + 4 * (256 - 92));
+    assert_null(memchr(text, '\n', i));
 }
 
 
@@ -350,6 +386,7 @@ main(void)
         cmocka_unit_test(find),
         cmocka_unit_test(ids),
         cmocka_unit_test(ids_of_a_shard),
+        cmocka_unit_test(escaped),
         cmocka_unit_test(bodies),
         cmocka_unit_test(accepts),
         cmocka_unit_test(origins),
