@@ -40,6 +40,18 @@ typedef struct {
 #define us_string(s)  ((us_str_t) { sizeof(s) - 1, (const uint8_t *) (s) })
 
 
+static inline us_str_t
+us_str_of(const char *s)
+{
+    us_str_t  str;
+
+    str.len = strlen(s);
+    str.data = (const uint8_t *) s;
+
+    return str;
+}
+
+
 /* the order of their bytes, a prefix first */
 
 static inline int

@@ -89,8 +89,7 @@ us_stats_zone(uint8_t *p, const us_figures_t *f)
     if (f->kind == US_FIGURES_REPLICA) {
         p = us_put(p, "\",\"persistent\":false,\"primary\":");
 
-        return us_json_quote_bytes(p, (us_str_t) { strlen(f->primary),
-                                   (const uint8_t *) f->primary });
+        return us_json_quote_bytes(p, us_str_of(f->primary));
     }
 
     p = us_put(p, "\",\"persistent\":true,\"sync\":\"");
@@ -165,9 +164,7 @@ us_stats_lists(uint8_t *p, const us_figures_t *f)
 
         for (i = 0; i < US_PARTS; i++) {
             part = us_store_part_name(i);
-            p = us_stats_member(p, i == 0, (us_str_t) { strlen(part),
-                                                    (const uint8_t *) part },
-                                f->parts[i]);
+            p = us_stats_member(p, i == 0, us_str_of(part), f->parts[i]);
         }
 
         p = us_put(p, "},\"marks\":[");
@@ -288,9 +285,7 @@ us_metrics_states(uint8_t *p, const us_figures_t *f)
         }
 
         p = us_sample_label(p, f, "state", "state",
-                            (us_str_t) { strlen(word),
-                                         (const uint8_t *) word },
-                            strcmp(word, now) == 0);
+                            us_str_of(word), strcmp(word, now) == 0);
         last = word;
     }
 
@@ -314,9 +309,7 @@ us_metrics_parts(uint8_t *p, const us_figures_t *f)
     for (i = 0; i < US_PARTS; i++) {
         part = us_store_part_name(i);
         p = us_sample_label(p, f, "zone_used_bytes", "part",
-                            (us_str_t) { strlen(part),
-                                         (const uint8_t *) part },
-                            f->parts[i]);
+                            us_str_of(part), f->parts[i]);
     }
 
     return p;
@@ -334,9 +327,7 @@ us_metrics_requests(uint8_t *p, const us_figures_t *f)
     for (i = 0; i < US_N_ENDPOINTS && f->endpoints[i]; i++) {
         name = f->endpoints[i];
         p = us_sample_label(p, f, "requests_total", "endpoint",
-                            (us_str_t) { strlen(name),
-                                         (const uint8_t *) name },
-                            f->n[US_N_REQUESTS + i]);
+                            us_str_of(name), f->n[US_N_REQUESTS + i]);
     }
 
     return p;

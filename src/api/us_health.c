@@ -40,7 +40,6 @@ us_health(uint8_t *p, us_format_t format, const char *status, int writable,
 static uint8_t *
 us_health_replica(uint8_t *p, const us_life_t *l)
 {
-    us_str_t        reason;
     us_life_lag_t   lag;
     us_life_info_t  info;
 
@@ -66,12 +65,9 @@ us_health_replica(uint8_t *p, const us_life_t *l)
         p = us_put_digits(p, lag.ms % 1000, 3);
     }
 
-    reason.data = (const uint8_t *) info.reason;
-    reason.len = strlen(info.reason);
-
-    if (reason.len) {
+    if (info.reason[0]) {
         p = us_put(p, ",\"reason\":");
-        p = us_json_quote_bytes(p, reason);
+        p = us_json_quote_bytes(p, us_str_of(info.reason));
     }
 
     return p;

@@ -41,8 +41,7 @@ us_problem_line(unsigned status)
 
     for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
         if (lines[i].status == status) {
-            return (us_str_t) { strlen(lines[i].line),
-                                (const uint8_t *) lines[i].line };
+            return us_str_of(lines[i].line);
         }
     }
 

@@ -179,7 +179,7 @@ us_cli_profile(const char *name)
 {
     int  profile;
 
-    profile = us_profile_parse((us_str_t) { strlen(name), (uint8_t *) name });
+    profile = us_profile_parse(us_str_of(name));
 
     if (profile == -1) {
         fprintf(stderr, "urlstore: unknown profile \"%.40s\"; use crawler, "

@@ -200,8 +200,7 @@ us_ask_duration(us_ask_t *a)
     uint64_t  s;
 
     if (strlen(a->older) > 40
-        || us_time_duration((us_str_t) { strlen(a->older),
-                                         (const uint8_t *) a->older }, &s)
+        || us_time_duration(us_str_of(a->older), &s)
            == -1)
     {
         fprintf(stderr, "urlstore: invalid --older \"%.40s\"; use a duration "
@@ -380,8 +379,7 @@ us_ask_older(us_ask_t *a)
                              "them");
     }
 
-    (void) us_time_duration((us_str_t) { strlen(a->older),
-                                         (const uint8_t *) a->older }, &s);
+    (void) us_time_duration(us_str_of(a->older), &s);
 
     if (s < unit || s > US_STORE_OLDER_MAX * unit) {
         *us_time_put(least, unit) = '\0';
@@ -455,7 +453,7 @@ us_ask_run(us_ask_t *a, int n, char **args)
         rc = US_CLI_DONE;
 
         for (i = 0; i < n && rc == US_CLI_DONE; i++) {
-            id = (us_str_t) { strlen(args[i]), (uint8_t *) args[i] };
+            id = us_str_of(args[i]);
             rc = id.len ? us_ask_lines(a, &id, 1) : us_ask_no_id(id);
         }
 
@@ -746,8 +744,7 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
 
         if (refused[i]) {
             us_ask_print(a, US_STORE_NO_ID, "invalid",
-                         (us_str_t) { strlen(refused[i]),
-                                      (uint8_t *) refused[i] });
+                         us_str_of(refused[i]));
             continue;
         }
 

@@ -119,8 +119,7 @@ us_import_www(const char *name)
 static int
 us_import_unit(const char *text, uint64_t *unit)
 {
-    if (us_time_duration((us_str_t) { strlen(text), (const uint8_t *) text },
-                         unit) == 0
+    if (us_time_duration(us_str_of(text), unit) == 0
         && *unit >= US_STORE_REVISIT_MIN && *unit <= US_STORE_REVISIT_MAX)
     {
         return 0;

@@ -194,8 +194,7 @@ ngx_http_urlstore_follow_member(ngx_http_request_t *r,
     size_t     len;
     us_str_t   name;
 
-    name.data = (u_char *) zone->persist->life.conf.follow->name;
-    name.len = ngx_strlen(name.data);
+    name = us_str_of(zone->persist->life.conf.follow->name);
     len = extra ? ngx_strlen(extra) : 0;
 
     member->data = ngx_pnalloc(r->pool, len + us_json_quoted_max(name.len)

@@ -135,8 +135,7 @@ ngx_http_urlstore_normalize_step(void *data, const char *step,
     u_char    *p;
     us_str_t   name;
 
-    name.data = (u_char *) step;
-    name.len = ngx_strlen(step);
+    name = us_str_of(step);
 
     p = ngx_array_push_n(how->steps, us_explain_step_max(name.len, before.len,
                                                          after.len));
