@@ -1,22 +1,22 @@
 #!/bin/sh
-# check-model.sh DIR: searches t/model/store.pml with spin, in DIR.  The model
-# must have no error, and each mutant must have one.
+# check-model.sh DIR: searches t/model/*.pml with spin, in DIR.  Each model
+# must have no error, and each of its mutants must have one.
 
 set -e
 
-model=$(pwd)/t/model/store.pml
+models=$(pwd)/t/model
 mkdir -p "$1"
 cd "$1"
 
-# search NAME DEFINES: prints the number of errors
+# search NAME MODEL DEFINES: prints the number of errors
 search() {
     rm -rf "$1"
     mkdir "$1"
     (
         cd "$1"
         # shellcheck disable=SC2086
-        spin $2 -a "$model" >spin.log
-        ${CC:-cc} -O2 -DSAFETY -DCOLLAPSE -DVECTORSZ=2048 -w -o pan pan.c
+        spin $3 -a "$models/$2.pml" >spin.log
+        ${CC:-cc} -O1 -DSAFETY -DCOLLAPSE -DVECTORSZ=2048 -w -o pan pan.c
         ./pan -m200000 -n >pan.log
         sed -n 's/.*errors: \([0-9]*\).*/\1/p' pan.log
     )
@@ -24,23 +24,38 @@ search() {
 
 failed=0
 
-# expect NAME WHAT DEFINES
+# expect MODEL NAME WHAT DEFINES
 expect() {
-    errors=$(search "$1" "$3")
+    model=$1
+    shift
+    errors=$(search "$1" "$model" "$3")
     states=$(sed -n 's/^ *\([0-9e+.]*\) states, stored.*/\1/p' "$1/pan.log")
     if grep -q 'search depth too small\|out of memory' "$1/pan.log"; then
         errors=incomplete
     fi
     if [ "$2" = "$errors" ]; then ok=ok; else ok=FAILED; failed=1; fi
-    echo "model $1: $errors errors, $states states, $ok"
+    echo "$model $1: $errors errors, $states states, $ok"
 }
 
-expect kills                     0 '-DREADERS=0 -DOPS=4'
-expect readers                   0 "-DKILLS=0 -DOPS=${OPS:-3}"
-expect both                      0 '-DOPS=2'
-expect mutant-1-intents-early    1 '-DMUTANT=1 -DREADERS=0 -DOPS=3'
-expect mutant-2-leaves-first     1 '-DMUTANT=2 -DKILLS=0 -DOPS=2'
-expect mutant-3-serial-kept      1 '-DMUTANT=3 -DKILLS=0 -DOPS=4'
-expect mutant-4-directory-once   1 '-DMUTANT=4 -DKILLS=0 -DOPS=3'
+expect store kills                     0 '-DREADERS=0 -DOPS=4'
+expect store readers                   0 "-DKILLS=0 -DOPS=${OPS:-3}"
+expect store both                      0 '-DOPS=2'
+expect store mutant-1-intents-early    1 '-DMUTANT=1 -DREADERS=0 -DOPS=3'
+expect store mutant-2-leaves-first     1 '-DMUTANT=2 -DKILLS=0 -DOPS=2'
+expect store mutant-3-serial-kept      1 '-DMUTANT=3 -DKILLS=0 -DOPS=4'
+expect store mutant-4-directory-once   1 '-DMUTANT=4 -DKILLS=0 -DOPS=3'
+
+expect growth requests                0 "-DOPS=${REQUESTS:-3}"
+expect growth reach-4                 1 '-DREACH=4 -DOPS=2'
+expect growth reach-5                 0 '-DREACH=5 -DOPS=2'
+
+n=1
+for what in seal-denies-any heir-denies-any heir-adds-any newer-answered \
+    same-version drops-owner lower-version restart-forgets unasked two-maps \
+    stranger-denies silence-denies
+do
+    expect growth "mutant-$n-$what" 1 "-DMUTANT=$n -DOPS=2"
+    n=$((n + 1))
+done
 
 exit $failed
