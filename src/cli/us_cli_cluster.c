@@ -424,7 +424,7 @@ us_cluster_urls(const us_map_t *map, int n, char **urls)
     }
 
     for (i = 0, code = US_CLI_DONE; i < n; i++) {
-        in = (us_str_t) { strlen(urls[i]), (const uint8_t *) urls[i] };
+        in = us_str_of(urls[i]);
         rc = us_normalize(norm, ws, in, NULL, &canon);
 
         if (rc == US_URL_OK) {
@@ -520,7 +520,7 @@ us_cluster_new(us_cluster_t *c)
     norm = us_norm_signature(own);
 
     if (c->norm) {
-        norm = (us_str_t) { strlen(c->norm), (const uint8_t *) c->norm };
+        norm = us_str_of(c->norm);
     }
 
     map = us_map_first(cluster, norm, c->key, shards, (uint32_t) c->n, err,
@@ -611,8 +611,7 @@ us_cluster_parse(int n, char **args)
     }
 
     for (i = 0; i < n; i++) {
-        if (us_shard_parse(&shards[i], (us_str_t) { strlen(args[i]),
-                           (const uint8_t *) args[i] }, err, sizeof(err))
+        if (us_shard_parse(&shards[i], us_str_of(args[i]), err, sizeof(err))
             == -1)
         {
             fprintf(stderr, "urlstore: %s\n", err);

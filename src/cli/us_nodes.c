@@ -136,10 +136,8 @@ us_nodes_add(us_nodes_t *nodes, const char *name, const char *address)
         }
     }
 
-    nodes->names[nodes->n] = (us_str_t) { strlen(name),
-                                          (const uint8_t *) name };
-    nodes->addresses[nodes->n] = (us_str_t) { strlen(address),
-                                              (const uint8_t *) address };
+    nodes->names[nodes->n] = us_str_of(name);
+    nodes->addresses[nodes->n] = us_str_of(address);
     nodes->n++;
 
     return US_CLI_DONE;

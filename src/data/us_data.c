@@ -25,7 +25,6 @@ typedef struct {
 
 static int us_data_writable(const us_manifest_t *m, us_disk_error_t *e);
 static void us_data_marks(const us_store_conf_t *conf, char *text);
-static us_str_t us_data_text(const char *s);
 
 
 const us_ops_t  us_data_ops = { us_store_op_size, us_store_op_ids };
@@ -54,29 +53,22 @@ us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
         return -1;
     }
 
-    if (marks[0] && us_manifest_set(m, "marks", us_data_text(marks)) == -1) {
+    if (marks[0] && us_manifest_set(m, "marks", us_str_of(marks)) == -1) {
         return -1;
     }
 
     snprintf(number, sizeof(number), "%u", conf->revisit);
 
     if (conf->revisit
-        && us_manifest_set(m, "revisit", us_data_text(number)) == -1)
+        && us_manifest_set(m, "revisit", us_str_of(number)) == -1)
     {
         return -1;
     }
 
     snprintf(number, sizeof(number), "%u", conf->shard);
 
-    return conf->is_shard ? us_manifest_set(m, "shard", us_data_text(number))
+    return conf->is_shard ? us_manifest_set(m, "shard", us_str_of(number))
                           : 0;
-}
-
-
-static us_str_t
-us_data_text(const char *s)
-{
-    return (us_str_t) { strlen(s), (const uint8_t *) s };
 }
 
 

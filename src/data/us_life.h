@@ -54,10 +54,9 @@
  *
  * Invariants:
  *
- * 1. An operation is promised when its LSN is at or below us_life_lsn():
- * written,
- *     or durable under sync=always.  A reply is sent when all that it reports
- *     is promised.  It is refused if that takes too long.
+ *  1. An operation is promised when its LSN is at or below us_life_lsn(): when
+ *     it is written, under sync=always when it is durable.  A reply is sent
+ *     when all that it reports is promised, and refused if that takes too long.
  *  2. durable moves after a sync by a descriptor that would have reported each
  *     error since the bytes were written (us_watch.h).  A sync that fails ends
  *     the writing for good (lost), whichever process made it.
