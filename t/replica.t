@@ -307,6 +307,29 @@ same('from nothing, by a snapshot');
 ok(slurp($primary->dir . '/data/manifest') =~ /^snapshot/m, '  there is one');
 
 
+# a first load that is cut goes on, though the primary has had a snapshot since
+
+$replica->stop;
+$primary->reload($conf
+    =~ s/snapshot=off/snapshot=1k/r
+    =~ s{(?=location)}{location = /log { urlstore_log u; limit_rate 30k; }\n}r);
+$primary->ready(write => 1);
+$proxy->mode('cut 20000');
+$replica->start;
+ok(wait_until(5, sub { $replica->get('/stats')->json->{failures} }),
+    'a first load is cut');
+$proxy->mode('refuse');
+
+my $snapshots = $primary->get('/stats')->json->{snapshots};
+
+ok(wait_until(10, sub { add(20); sleep 0.1;
+    $primary->get('/stats')->json->{snapshots} > $snapshots + 1 }),
+    '  the primary takes snapshots');
+$proxy->mode('pass');
+same('  and goes on');
+is(restarts(), 0, '  with the files that it had begun');
+
+
 # --- another epoch, another store: never a mixture
 
 my $data = $primary->dir . '/data';

@@ -22,10 +22,15 @@
 
 #define NGX_HTTP_URLSTORE_BEAT   1000000   /* us between two beats, at most */
 
+/* ms: a replica whose connection breaks comes back after 5000 at most */
+#define NGX_HTTP_URLSTORE_LOG_KEEP  10000
+
 
 typedef struct {
     us_life_t                      *life;
     us_ship_t                       ship;
+    ngx_http_urlstore_persist_t    *persist;
+    uint64_t                        start;        /* us */
     uint64_t                        beat_next;    /* us */
     unsigned                        begun:1;
     unsigned                        news:1;       /* sent since the last beat */
@@ -39,6 +44,7 @@ static ngx_int_t ngx_http_urlstore_log_from(ngx_http_request_t *r,
 static ngx_int_t ngx_http_urlstore_log_refuse(ngx_http_request_t *r,
     us_ship_rc_t rc, us_disk_error_t *e);
 static void ngx_http_urlstore_log_cleanup(void *data);
+static void ngx_http_urlstore_log_unlock(ngx_event_t *ev);
 static ngx_int_t ngx_http_urlstore_log_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out);
 static ngx_int_t ngx_http_urlstore_log_begin(ngx_http_urlstore_log_t *log,
@@ -91,6 +97,8 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
     log = cln->data;
     ngx_memzero(log, sizeof(ngx_http_urlstore_log_t));
     log->life = &p->life;
+    log->persist = p;
+    log->start = ngx_http_urlstore_now();
 
     us_life_journal(log->life, &tail, &beat);
 
@@ -225,7 +233,45 @@ ngx_http_urlstore_log_cleanup(void *data)
 {
     ngx_http_urlstore_log_t *log = data;
 
+    ngx_event_t                  *ev;
+    ngx_http_urlstore_persist_t  *p;
+
+    p = log->persist;
+    ev = &p->readers_end;
+
+    if (log->ship.readers != -1 && !ngx_exiting && !ngx_terminate) {
+
+        /*
+         * It was cut before it had all: the files that it goes on with are
+         * kept for a while.  One lock does that for all who were cut.
+         */
+
+        if (p->readers_kept) {
+            (void) close(p->readers);
+        }
+
+        p->readers = log->ship.readers;
+        p->readers_kept = 1;
+        log->ship.readers = -1;
+
+        ev->handler = ngx_http_urlstore_log_unlock;
+        ev->data = p;
+        ev->log = ngx_cycle->log;
+        ev->cancelable = 1;
+        ngx_add_timer(ev, NGX_HTTP_URLSTORE_LOG_KEEP);
+    }
+
     us_ship_end(&log->ship);
+}
+
+
+static void
+ngx_http_urlstore_log_unlock(ngx_event_t *ev)
+{
+    ngx_http_urlstore_persist_t *p = ev->data;
+
+    (void) close(p->readers);
+    p->readers_kept = 0;
 }
 
 
@@ -238,6 +284,7 @@ ngx_http_urlstore_log_produce(ngx_http_request_t *r,
     size_t                     len;
     us_beat_t                  beat;
     us_tail_t                  tail;
+    ngx_uint_t                 level;
     us_ship_rc_t               rc;
     const uint8_t             *p;
     ngx_http_urlstore_ctx_t   *ctx;
@@ -262,6 +309,16 @@ ngx_http_urlstore_log_produce(ngx_http_request_t *r,
         return ngx_http_urlstore_log_beat(log, out, &beat);
     }
 
+    if (us_ship_pace(&log->ship, (ngx_http_urlstore_now() - log->start)
+                                 / 1000))
+    {
+        ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                      "urlstore_zone \"%V\": a replica has taken %uL bytes in "
+                      "%uL s; files of its data are not kept any longer",
+                      &ctx->zone->name, log->ship.sent,
+                      (ngx_http_urlstore_now() - log->start) / 1000000);
+    }
+
     rc = us_ship_next(&log->ship, &tail, beat.durable, &p, &len);
 
     if (rc == US_SHIP_OK) {
@@ -278,7 +335,9 @@ ngx_http_urlstore_log_produce(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+    level = rc == US_SHIP_GONE ? NGX_LOG_WARN : NGX_LOG_ERR;
+
+    ngx_log_error(level, r->connection->log, 0,
                   "urlstore_zone \"%V\": its journal cannot be sent on: %s",
                   &ctx->zone->name, log->ship.error.text);
 

@@ -53,6 +53,11 @@ struct ngx_http_urlstore_persist_s {
     ngx_event_t                     tick;
     ngx_event_t                     wake;
     ngx_queue_t                     parked;
+
+    /* GET /log: a lock on the directory's files, and its end */
+    int                             readers;
+    ngx_event_t                     readers_end;
+    unsigned                        readers_kept:1;
 };
 
 

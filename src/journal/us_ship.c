@@ -28,6 +28,7 @@ static us_ship_rc_t us_ship_block(us_ship_t *s, us_block_t *b,
 static void us_ship_footer(us_ship_t *s, const uint8_t *p);
 static int us_ship_final(us_ship_t *s, const us_tail_t *tail);
 static us_ship_rc_t us_ship_wait(us_ship_t *s);
+static void us_ship_unlock(us_ship_t *s);
 static us_ship_rc_t us_ship_gone(us_ship_t *s, const char *what);
 
 
@@ -59,6 +60,7 @@ us_ship_begin(us_ship_t *s, int dirfd, const us_ops_t *ops,
 
     if (at) {
         s->at = *at;
+        s->named = at->tail.offset != 0;
 
         if (memcmp(at->uuid, m->uuid, 16) != 0) {
             return us_ship_gone(s, "this is another store");
@@ -93,11 +95,32 @@ void
 us_ship_end(us_ship_t *s)
 {
     us_reader_close(&s->reader);
+    us_ship_unlock(s);
+}
 
+
+static void
+us_ship_unlock(us_ship_t *s)
+{
     if (s->readers != -1) {
         (void) close(s->readers);
         s->readers = -1;
     }
+}
+
+
+int
+us_ship_pace(us_ship_t *s, uint64_t ms)
+{
+    if (s->readers == -1 || ms <= US_SHIP_GRACE
+        || s->sent >= (ms - US_SHIP_GRACE) * US_SHIP_PACE / 1000)
+    {
+        return 0;
+    }
+
+    us_ship_unlock(s);
+
+    return 1;
 }
 
 
@@ -131,6 +154,7 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
         s->header = 0;
         *p = s->small;
         *len = US_SEGMENT_HEADER;
+        s->sent += *len;
         return US_SHIP_OK;
     }
 
@@ -145,6 +169,7 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
     }
 
     *len = US_BLOCK_HEADER + b.len;
+    s->sent += *len;
 
     if (end == US_READ_FOOTER) {
         us_ship_footer(s, *p);
@@ -308,7 +333,9 @@ us_ship_verify(us_ship_t *s, const us_tail_t *tail)
         && t->segment == tail->segment)
     {
         if (t->offset > tail->offset
-            || (t->offset == tail->offset && t->crc != tail->crc))
+            || (t->offset == tail->offset
+                && (t->crc != tail->crc || t->lsn != tail->lsn
+                    || t->ids != tail->ids || t->blocks != tail->blocks)))
         {
             return us_ship_gone(s, "the journal has other bytes");
         }
@@ -371,6 +398,18 @@ us_ship_block(us_ship_t *s, us_block_t *b, uint64_t durable,
     case US_READ_END:
         return us_ship_gone(s, "the file has no footer");
 
+    case US_READ_BAD:
+
+        /* no block before the footer shows whether the count is right */
+
+        if (s->named && b->len == 0 && b->durable != r->blocks
+            && b->prev == r->crc)
+        {
+            return us_ship_gone(s, "the file has another count of blocks");
+        }
+
+        /* fall through */
+
     default:
         s->error = r->error;
         return US_SHIP_FAILED;
@@ -393,6 +432,7 @@ us_ship_footer(us_ship_t *s, const uint8_t *p)
 {
     memcpy(s->small, p, US_BLOCK_HEADER);
     us_reader_close(&s->reader);
+    s->named = 0;
 
     s->open = 0;
     s->at.tail.offset = 0;
@@ -404,10 +444,7 @@ us_ship_footer(us_ship_t *s, const uint8_t *p)
 static us_ship_rc_t
 us_ship_wait(us_ship_t *s)
 {
-    if (s->readers != -1) {
-        (void) close(s->readers);
-        s->readers = -1;
-    }
+    us_ship_unlock(s);
 
     return US_SHIP_WAIT;
 }

@@ -11,8 +11,10 @@
  * stream instead of reaching its reader.
  *
  * The sender keeps the lock "readers" until it has sent all that there is for
- * the first time: the owner removes no file meanwhile.  A reader that later
- * falls back by more than a snapshot has to begin from nothing.
+ * the first time: the owner removes no file meanwhile.  A reader that takes
+ * less than US_SHIP_PACE loses the lock before (us_ship_pace()), or the owner's
+ * old files would stay for as long as it likes.  A reader that falls back by
+ * more than a snapshot then has to begin from nothing.
  *
  * All of it is for one thread of the owner.
  */
@@ -23,6 +25,10 @@
 
 
 #include "us_stream.h"
+
+
+#define US_SHIP_GRACE  60000          /* ms that any reader has */
+#define US_SHIP_PACE   262144         /* bytes a second, from then on */
 
 
 typedef enum {
@@ -41,6 +47,8 @@ typedef struct {
     us_place_t         at;
     unsigned           open:1;        /* reader has the file of `at` */
     unsigned           header:1;      /* small has its header, to be sent */
+    unsigned           named:1;       /* at has a count of blocks as named */
+    uint64_t           sent;          /* bytes */
     us_reader_t        reader;
     uint64_t           limit;         /* bytes of it that are final */
     uint8_t            small[US_SEGMENT_HEADER];
@@ -56,6 +64,12 @@ typedef struct {
 us_ship_rc_t us_ship_begin(us_ship_t *s, int dirfd, const us_ops_t *ops,
     const us_place_t *at, const us_tail_t *tail);
 void us_ship_end(us_ship_t *s);
+
+/*
+ * So many ms after us_ship_begin().  1: its reader is too slow, and has lost
+ * the lock just now; what it has not begun to read may be removed.
+ */
+int us_ship_pace(us_ship_t *s, uint64_t ms);
 
 /*
  * The next header, block or footer; it ends at or below the LSN durable.  OK:

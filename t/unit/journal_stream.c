@@ -692,6 +692,139 @@ test_lock(void **state)
 }
 
 
+/*
+ * A reader that is too slow loses the lock: it has the file that it reads, and
+ * not the next one.
+ */
+
+static void
+test_pace(void **state)
+{
+    int             dirfd;
+    char            path[64];
+    size_t          len, sent;
+    unsigned        i;
+    us_ship_t       s;
+    us_ship_rc_t    rc;
+    const uint8_t  *p;
+    fake_journal_t  j;
+
+    dirfd = fake_mkdir(path);
+    fake_create(&j, dirfd, 100, 1000, "1s");
+
+    for (i = 0; i < 30; i++) {
+        assert_int_equal(fake_append(&j, 5), 0);
+    }
+
+    assert_int_equal(fake_sync(&j), 0);
+    assert_int_equal(us_ship_begin(&s, dirfd, &fake_ops, NULL, &j.tail),
+                     US_SHIP_OK);
+
+    for (i = 0, sent = 0; i < 3; i++) {
+        assert_int_equal(us_ship_next(&s, &j.tail, j.durable, &p, &len),
+                         US_SHIP_OK);
+        sent += len;
+    }
+
+    assert_int_equal(s.sent, sent);
+
+    snapshot(&j);
+    assert_int_equal(us_ship_pace(&s, US_SHIP_GRACE), 0);
+    assert_int_equal(us_ship_pace(&s, US_SHIP_GRACE + 1000 * sent
+                                      / US_SHIP_PACE), 0);
+    assert_int_not_equal(s.readers, -1);
+    drop(&j);
+    assert_int_equal(us_ship_pace(&s, US_SHIP_GRACE + 1 + 1000 * (sent + 1000)
+                                      / US_SHIP_PACE), 1);
+    assert_int_equal(s.readers, -1);
+    assert_int_equal(us_ship_pace(&s, UINT32_MAX), 0);
+    drop(&j);
+
+    while ((rc = us_ship_next(&s, &j.tail, j.durable, &p, &len))
+           == US_SHIP_OK)
+    {
+        sent += len;
+    }
+
+    assert_int_equal(rc, US_SHIP_GONE);
+    assert_true(sent > 400 && sent < j.durable);
+
+    us_ship_end(&s);
+    us_writer_close(&j.w);
+    fake_rmdir(path, dirfd);
+}
+
+
+/* a place whose counts are invented is refused, or ends at its file's footer */
+
+static void
+test_invented(void **state)
+{
+    int             dirfd;
+    char            path[64];
+    size_t          len;
+    unsigned        i;
+    us_ship_t       s;
+    us_place_t      at[2], bad;
+    us_ship_rc_t    rc;
+    fake_reader_t   r;
+    const uint8_t  *p;
+    fake_journal_t  j;
+
+    dirfd = fake_mkdir(path);
+    fake_create(&j, dirfd, 100, 1000, "1s");
+    reader_init(&r, 100);
+
+    assert_int_equal(fake_append(&j, 1), 0);
+    assert_int_equal(fake_sync(&j), 0);
+    assert_int_equal(follow(&j, &r), US_SHIP_OK);
+    at[0] = r.at;
+
+    for (i = 0; i < 30; i++) {
+        assert_int_equal(fake_append(&j, 3), 0);
+    }
+
+    assert_int_equal(fake_sync(&j), 0);
+    assert_int_equal(follow(&j, &r), US_SHIP_OK);
+    at[1] = r.at;
+    assert_true(at[0].tail.offset && at[1].tail.offset);
+
+    for (i = 0; i < 2; i++) {
+        bad = at[i];
+        bad.tail.ids++;
+        free(ship(&j, &bad, &rc, &len));
+        assert_int_equal(rc, US_SHIP_GONE);
+
+        bad = at[i];
+        bad.tail.lsn--;
+        free(ship(&j, &bad, &rc, &len));
+        assert_int_equal(rc, US_SHIP_GONE);
+    }
+
+    bad = at[1];
+    bad.tail.blocks++;
+    free(ship(&j, &bad, &rc, &len));
+    assert_int_equal(rc, US_SHIP_GONE);
+
+    bad = at[0];
+    bad.tail.blocks++;
+    assert_int_equal(us_ship_begin(&s, dirfd, &fake_ops, &bad, &j.tail),
+                     US_SHIP_OK);
+
+    while ((rc = us_ship_next(&s, &j.tail, j.durable, &p, &len))
+           == US_SHIP_OK)
+    {
+        /* void */
+    }
+
+    assert_int_equal(rc, US_SHIP_GONE);
+    us_ship_end(&s);
+
+    us_writer_close(&j.w);
+    fake_rmdir(path, dirfd);
+}
+
+
 /* places as text: there and back, and texts that are none */
 
 static void
@@ -742,6 +875,8 @@ main(void)
         cmocka_unit_test(test_other_store),
         cmocka_unit_test(test_stale),
         cmocka_unit_test(test_lock),
+        cmocka_unit_test(test_pace),
+        cmocka_unit_test(test_invented),
         cmocka_unit_test(test_place),
     };
 
