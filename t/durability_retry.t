@@ -73,6 +73,29 @@ is($r->{body}, "2\tnew\thttp://c.example/\n", 'it does');
 is($r->{headers}{'idempotency-status'}, 'replayed', 'as it was kept');
 
 
+# --- a body that takes long: the zone is as it is at its end
+
+$t->allow(qr/\[alert\].*write to journal\.\S+ at \d+ failed/);
+
+my $urls = $t->get('/stats')->json->{urls};
+my @pieces = ('http://e.exa', sub {
+    $t->disk('write 5');
+    is($t->client->request('POST', '/add', "http://d.example/")->{status}, 503,
+        'the disk refuses while a body arrives');
+    return "mple/\n";
+});
+
+$r = $t->client->request('POST', '/add', sub {
+    my $piece = shift @pieces;
+    return ref $piece ? $piece->() : $piece;
+}, 'Idempotency-Key' => 'slow');
+is($r->{status}, 503, 'then its request is refused');
+ok(!exists $r->json->{processed}, '  before anything is applied');
+$t->disk('');
+ok($t->ready(write => 1), 'the disk takes writes');
+is($t->get('/stats')->json->{urls}, $urls + 1, '  only the other was added');
+
+
 # --- a restart forgets replies, not URLs
 
 $t->kill_all;
@@ -80,6 +103,28 @@ ok($t->start && $t->ready(write => 1), 'a start after kill -9');
 $r = retry('stalled', 'c');
 is($r->{body}, "2\tseen\thttp://c.example/\n", 'begins without replies');
 is($r->{headers}{'idempotency-status'}, 'kept', 'and keeps new ones');
+
+
+# --- pages of 64 KB, as some machines have
+
+$t->stop;
+$t = UrlStore::Test->new(disk => 1);
+$t->disk('page 65536');
+
+for (['256k', 1, qr/"256k" of urlstore_idempotency: at least 512k/],
+    ['512k', 0, qr/successful/])
+{
+    my ($size, $rc, $like) = @$_;
+    my ($got, $out) = $t->check("urlstore_idempotency $size;\n"
+        . zone_conf('16m'));
+
+    is($got, $rc, "an area of $size");
+    like($out, $like, '  with its reason');
+}
+
+$t->run("urlstore_idempotency 512k;\n" . zone_conf('16m'));
+$r = retry('pages', 'f') for 1, 2;
+is($r->{headers}{'idempotency-status'}, 'replayed', 'the least area is used');
 
 
 # Sends POST /add of one URL and waits until its reply waits for the disk: its

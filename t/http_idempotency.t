@@ -20,6 +20,8 @@ urlstore_zone v 16m revisit=1m;
 urlstore_filter f 1m capacity=100000 error=0.001;
 urlstore_filter tiny 1m capacity=1 error=0.1;
 add_header X-Pid $pid always;
+log_format vars '$http_idempotency_key [$urlstore_id|$urlstore_status|'
+    '$urlstore_url]';
 urlstore_max_batch 200000;
 client_max_body_size 16m;
 client_body_buffer_size 8k;
@@ -27,6 +29,7 @@ server {
     listen 127.0.0.1:%%PORT%%;
     listen 127.0.0.1:%%PORT1%% http2;
     urlstore_allow_origin https://ui.example;
+    access_log %%DIR%%/vars.log vars;
     location / { urlstore_api u; }
     location /v/ { urlstore_api v; }
     location /f/ { urlstore_api f; }
@@ -127,6 +130,17 @@ like($t->post('/add?url=http://loc.example/', '', key('loc'))
     ->{headers}{location}, qr{^url/\d+$}, 'and its retry, too');
 is($t->post('/add?url=http://loc.example/', '', key('loc'))->{status}, 201,
     'with 201');
+
+# in the access log, the variables are those of the first try
+
+my @logged;
+
+ok(wait_until(5, sub {
+    @logged = slurp($t->dir . '/vars.log') =~ /^\S*loc\S* (\[.*\])$/mg;
+    return @logged == 3;
+}), 'three tries are logged');
+is_deeply([ @logged[1, 2] ], [ @logged[0, 0] ], '  with the same variables');
+like($logged[0], qr{^\[\d+\|new\|http://loc.example/\]$}, '  which it has');
 
 
 # --- the same key with another request

@@ -171,13 +171,13 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
     ngx_http_urlstore_refresh(zone);
 
+    rc = ngx_http_urlstore_begin(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
     if (!(ep->flags & ALWAYS)) {
-        rc = ngx_http_urlstore_ready(r, zone, ep);
-
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
-
         rc = ngx_http_urlstore_shard_begin(r);
 
         if (rc != NGX_DECLINED) {
@@ -195,10 +195,6 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
             return rc;
         }
     }
-
-    ctx->writes = ngx_http_urlstore_writes(r, ep);
-
-    ngx_http_urlstore_begin(ctx);
 
     if (ctx->writes) {
         rc = ngx_http_urlstore_idem(r);

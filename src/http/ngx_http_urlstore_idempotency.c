@@ -6,8 +6,8 @@
  *
  *     urlstore_idempotency SIZE [keep=TIME];   or off
  *
- *     key  --> scope: zone, its data, client   --> name of the key
  *     body --> read whole, hashed              --> fingerprint
+ *     key  --> scope: zone, its data, client   --> name of the key
  *                 |
  *                 |  us_idem_begin()
  *                 +--> new         the endpoint; its reply is kept
@@ -42,8 +42,9 @@
 #define NGX_HTTP_URLSTORE_IDEM_MIN     (256 * 1024)
 #define NGX_HTTP_URLSTORE_IDEM_KEEP    60000            /* ms */
 
-/* pages of the slab pool that are left to nginx */
+/* pages of the slab pool that are left to nginx; of the area, at least */
 #define NGX_HTTP_URLSTORE_IDEM_SPARE   4
+#define NGX_HTTP_URLSTORE_IDEM_PAGES   (2 * NGX_HTTP_URLSTORE_IDEM_SPARE)
 
 /* bytes hashed in one turn of the event loop; of a file at once */
 #define NGX_HTTP_URLSTORE_IDEM_TURN    (512 * 1024)
@@ -62,6 +63,8 @@ static ngx_int_t ngx_http_urlstore_idem_key(ngx_http_request_t *r,
     ngx_str_t *key);
 static ngx_int_t ngx_http_urlstore_idem_create(ngx_http_request_t *r,
     ngx_str_t *key);
+static void ngx_http_urlstore_idem_named(ngx_http_request_t *r,
+    us_idem_name_t *name);
 static void ngx_http_urlstore_idem_add(us_hash128_t *h, const u_char *p,
     size_t len);
 static void ngx_http_urlstore_idem_number(us_hash128_t *h, uint64_t n);
@@ -93,7 +96,7 @@ ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_main_conf_t *umcf = conf;
 
-    ssize_t      size;
+    ssize_t      size, least;
     ngx_str_t   *value, text;
     ngx_msec_t   keep;
 
@@ -114,10 +117,14 @@ ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     size = ngx_parse_size(&value[1]);
 
-    if (size < NGX_HTTP_URLSTORE_IDEM_MIN) {
+    least = NGX_HTTP_URLSTORE_IDEM_PAGES * ngx_pagesize;
+    least = ngx_max(least, NGX_HTTP_URLSTORE_IDEM_MIN);
+
+    if (size < least) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "invalid size \"%V\" of urlstore_idempotency: at "
-                           "least 256k, or \"off\", is expected", &value[1]);
+                           "least %zk, or \"off\", is expected", &value[1],
+                           least / 1024);
         return NGX_CONF_ERROR;
     }
 
@@ -397,13 +404,11 @@ ngx_http_urlstore_idem_key(ngx_http_request_t *r, ngx_str_t *key)
 }
 
 
-/* names the key, and begins the fingerprint */
+/* what the names are made of; begins the fingerprint */
 
 static ngx_int_t
 ngx_http_urlstore_idem_create(ngx_http_request_t *r, ngx_str_t *key)
 {
-    ngx_str_t                       client;
-    us_hash128_t                    h;
     ngx_http_cleanup_t             *cln;
     ngx_http_urlstore_ctx_t        *ctx;
     ngx_http_urlstore_idem_t       *idem;
@@ -416,35 +421,52 @@ ngx_http_urlstore_idem_create(ngx_http_request_t *r, ngx_str_t *key)
     cln = ngx_http_cleanup_add(r, 0);
 
     if (idem == NULL || cln == NULL
-        || ngx_http_urlstore_quota_key(r, &client) != NGX_OK)
+        || ngx_http_urlstore_quota_key(r, &idem->client) != NGX_OK)
     {
         return NGX_ERROR;
     }
 
     idem->area = &umcf->idem.area;
     idem->keep = umcf->idem.keep;
+    idem->text = *key;
 
     ctx->idem = idem;
 
     cln->handler = ngx_http_urlstore_idem_cleanup;
     cln->data = idem;
 
-    /* ids of one epoch and generation mean nothing in another */
-
-    us_idem_name_init(idem->area, &h);
-    ngx_http_urlstore_idem_add(&h, ctx->zone->name.data, ctx->zone->name.len);
-    ngx_http_urlstore_idem_number(&h, ctx->zone->conf.epoch);
-    ngx_http_urlstore_idem_number(&h, ctx->view.generation);
-    ngx_http_urlstore_idem_add(&h, client.data, client.len);
-    ngx_http_urlstore_idem_add(&h, r->headers_in.user.data,
-                               r->headers_in.user.len);
-    ngx_http_urlstore_idem_add(&h, key->data, key->len);
-    us_hash128_end(&h, idem->key.w);
-
     us_idem_name_init(idem->area, &idem->print);
     ngx_http_urlstore_idem_print(r, &idem->print);
 
     return NGX_OK;
+}
+
+
+/* names the key */
+
+static void
+ngx_http_urlstore_idem_named(ngx_http_request_t *r, us_idem_name_t *name)
+{
+    us_hash128_t               h;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_idem_t  *idem;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    idem = ctx->idem;
+
+    us_idem_name_init(idem->area, &h);
+    ngx_http_urlstore_idem_add(&h, ctx->zone->name.data, ctx->zone->name.len);
+
+    /* ids of one epoch and generation mean nothing in another */
+
+    ngx_http_urlstore_idem_number(&h, ctx->zone->conf.epoch);
+    ngx_http_urlstore_idem_number(&h, ctx->view.generation);
+
+    ngx_http_urlstore_idem_add(&h, idem->client.data, idem->client.len);
+    ngx_http_urlstore_idem_add(&h, r->headers_in.user.data,
+                               r->headers_in.user.len);
+    ngx_http_urlstore_idem_add(&h, idem->text.data, idem->text.len);
+    us_hash128_end(&h, name->w);
 }
 
 
@@ -607,7 +629,7 @@ ngx_http_urlstore_idem_begin(ngx_http_request_t *r)
 {
     ngx_int_t                  rc;
     ngx_uint_t                 i;
-    us_idem_name_t             print;
+    us_idem_name_t             key, print;
     us_idem_answer_t           answer;
     us_idem_status_t           status;
     ngx_http_urlstore_ctx_t   *ctx;
@@ -616,10 +638,21 @@ ngx_http_urlstore_idem_begin(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     idem = ctx->idem;
 
+    /* the zone is what it is now: the body may have taken long */
+
+    ngx_http_urlstore_refresh(ctx->zone);
+
+    rc = ngx_http_urlstore_begin(r, ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ngx_http_urlstore_idem_named(r, &key);
     us_hash128_end(&idem->print, print.w);
 
     for (i = 0; i < NGX_HTTP_URLSTORE_IDEM_AGAIN; i++) {
-        status = us_idem_begin(idem->area, &idem->key, &print,
+        status = us_idem_begin(idem->area, &key, &print,
                                ngx_http_urlstore_now() / 1000, &idem->ticket,
                                &answer);
 
@@ -708,6 +741,15 @@ ngx_http_urlstore_idem_replay(ngx_http_request_t *r, us_idem_answer_t *answer)
     location.data = p;
     location.len = kept.location_len;
     p += kept.location_len;
+
+    ctx->id = kept.id;
+    ctx->status_name.data = p;
+    ctx->status_name.len = kept.name_len;
+    p += kept.name_len;
+
+    ctx->url.data = p;
+    ctx->url.len = kept.url_len;
+    p += kept.url_len;
 
     /* the first piece has the whole answer: its text begins here */
 

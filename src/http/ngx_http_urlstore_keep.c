@@ -71,7 +71,7 @@ ngx_http_urlstore_keep(ngx_http_request_t *r)
 }
 
 
-/* the reply as the area has it: *kept, type, Location, text */
+/* the reply as the area has it: *kept, type, Location, variables, text */
 
 static ngx_int_t
 ngx_http_urlstore_keep_parts(ngx_http_request_t *r, ngx_array_t *parts,
@@ -86,9 +86,13 @@ ngx_http_urlstore_keep_parts(ngx_http_request_t *r, ngx_array_t *parts,
     location = ngx_http_urlstore_keep_location(r);
 
     kept->lsn = ctx->lsn;
+    kept->id = ctx->id;
     kept->status = ctx->status;
     kept->type_len = ctx->type.len;
     kept->location_len = location ? location->len : 0;
+    kept->url_len = ctx->url.len;
+    kept->name_len = ctx->status_name.len;
+    kept->unused = 0;
 
     if (ngx_http_urlstore_keep_part(parts, (u_char *) kept,
                                     sizeof(ngx_http_urlstore_kept_t))
@@ -98,7 +102,12 @@ ngx_http_urlstore_keep_parts(ngx_http_request_t *r, ngx_array_t *parts,
         || (location
             && ngx_http_urlstore_keep_part(parts, location->data,
                                            location->len)
-               != NGX_OK))
+               != NGX_OK)
+        || ngx_http_urlstore_keep_part(parts, ctx->status_name.data,
+                                       ctx->status_name.len)
+           != NGX_OK
+        || ngx_http_urlstore_keep_part(parts, ctx->url.data, ctx->url.len)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }

@@ -21,7 +21,8 @@ struct ngx_http_urlstore_idem_s {
     unsigned                        held:1;   /* the ticket is */
 
     /* the names, while the body is read */
-    us_idem_name_t                  key;
+    ngx_str_t                       text;     /* the client's key */
+    ngx_str_t                       client;
     us_hash128_t                    print;
     ngx_chain_t                    *rest;     /* of the body */
     off_t                           offset;   /* in its file */
@@ -29,13 +30,20 @@ struct ngx_http_urlstore_idem_s {
 };
 
 
-/* before the bytes of a kept reply: those of its type and of its Location */
+/*
+ * Before the bytes of a kept reply: those of its type and of its Location, and
+ * the variables' (status_name, url), for the access log.
+ */
 
 typedef struct {
     uint64_t                        lsn;      /* that the reply waits for */
+    uint64_t                        id;       /* variable */
     uint32_t                        status;
     uint16_t                        type_len;
     uint16_t                        location_len;
+    uint32_t                        url_len;
+    uint16_t                        name_len;
+    uint16_t                        unused;
 } ngx_http_urlstore_kept_t;
 
 

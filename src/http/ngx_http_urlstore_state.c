@@ -19,7 +19,7 @@ ngx_http_urlstore_writes(ngx_http_request_t *r,
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     const ngx_http_urlstore_endpoint_t *ep)
 {
@@ -70,12 +70,26 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 }
 
 
-void
-ngx_http_urlstore_begin(ngx_http_urlstore_ctx_t *ctx)
+ngx_int_t
+ngx_http_urlstore_begin(ngx_http_request_t *r, ngx_http_urlstore_ctx_t *ctx)
 {
+    ngx_int_t  rc;
+
+    if (!(ctx->endpoint->flags & NGX_HTTP_URLSTORE_ALWAYS)) {
+        rc = ngx_http_urlstore_ready(r, ctx->zone, ctx->endpoint);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
+    ctx->writes = ngx_http_urlstore_writes(r, ctx->endpoint);
+
     if (ctx->zone->persist) {
         us_life_view(&ctx->zone->persist->life, &ctx->view);
     }
+
+    return NGX_DECLINED;
 }
 
 

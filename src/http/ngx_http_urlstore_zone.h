@@ -211,14 +211,14 @@ char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 /* ngx_http_urlstore_state.c; for all zones, with path= or without */
 
 /*
- * What every endpoint asks before it answers: NGX_DECLINED if it may; else the
+ * Before an endpoint answers, after ngx_http_urlstore_refresh(): NGX_DECLINED
+ * if it may, by the data as they are now, which the request remembers; else the
  * problem has been sent, and the result is to be returned.
  */
-ngx_int_t ngx_http_urlstore_ready(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_endpoint_t *ep);
+ngx_int_t ngx_http_urlstore_begin(ngx_http_request_t *r,
+    ngx_http_urlstore_ctx_t *ctx);
 
-/* remembers which data the request begins with, and whether they changed */
-void ngx_http_urlstore_begin(ngx_http_urlstore_ctx_t *ctx);
+/* whether they have changed since */
 ngx_uint_t ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx);
 
 /* whether the request would change the store */

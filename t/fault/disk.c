@@ -10,6 +10,7 @@
  *     stall 1          pwrite() to them waits for as long as this stands here
  *     memory BYTES     mmap() of so many, of memory, fails
  *     fds 1            a segment cannot be opened: EMFILE
+ *     page BYTES       the size of a page, as nginx asks for it
  *     writeback N      the Nth error of write-back has happened, see below
  *     die 1            the process that reports it first is killed at once
  *     rot OFFSET       segments read as 0xee from there on, past the cache
@@ -71,6 +72,17 @@ disk_says(const char *word)
     }
 
     return n;
+}
+
+
+int
+getpagesize(void)
+{
+    int  size;
+
+    size = disk_says("page");
+
+    return size ? size : (int) sysconf(_SC_PAGESIZE);
 }
 
 
