@@ -187,7 +187,11 @@ is($t->get('/1/urls?limit=2&summary=1')->{body}, "$base\t$of[2][0]\n"
 is($t->get('/1/urls?from=' . ($base + 2))->{body}, $base + 2
     . "\t$of[2][2]\n", 'goes on');
 is($t->get('/1/urls?from=5')->{status}, 421, 'not from another shard');
-is(json($t->get('/1/stats')->{body})->{next_id}, $base + 3, '/stats');
+$r = json($t->get('/1/stats')->{body});
+is("@$r{qw(next_id shard map_version)}", $base + 3 . ' 1 1', '/stats');
+is($r->{cluster} =~ tr/-//dr, $cluster, 'with the cluster');
+like($t->get('/1/metrics')->{body},
+    qr/^urlstore_map_version\{zone="s1"\} 1$/m, '/metrics');
 $r = $t->post('/1/add?url=' . uri_escape($of[2][3]), '');
 is($r->{headers}{location}, 'url/' . ($base + 3), 'Location');
 is($t->forget('/1/url/' . ($base + 3))->{status}, 204, 'a delete');
@@ -201,6 +205,11 @@ my @tag = tag(1);
 $r = $t->post('/1/seen', "$of[2][0]\n", @text, @tag);
 is($r->{status}, 200, 'the same map');
 is($r->{headers}{'urlstore-map'}, $tag[1], 'is named in the reply');
+is(ask('1/seen?sites=1', "$of[2][0]\n$of[2][0]x\n$of[3][7]", @tag),
+    "$base\tseen\t$of[2][0]\tsite-known\n-\tunseen\t$of[2][0]x\tsite-known\n"
+    . "-\tunseen\t$of[3][7]\tsite-new\n", 'and so are sites of unseen URLs');
+is(ask('1/seen?sites=1', "$of[3][7]"), "-\tunseen\t$of[3][7]\t-\n",
+    'not without the header');
 is($t->post('/1/seen', '', @text, tag(1, cluster => 'f' x 32))->{status}, 421,
     'another cluster');
 is($t->post('/1/seen', '', @text, tag(1, shard => 0))->{status}, 421,

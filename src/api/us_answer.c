@@ -58,7 +58,9 @@ us_answer_line(uint8_t *p, const us_answers_t *a,
     }
 
     if (a->sites) {
-        if (us_answer_known(rec->answer)) {
+        if (us_answer_known(rec->answer)
+            || (a->unseen_sites && rec->answer == US_ANSWER_UNSEEN))
+        {
             p = us_put(p, rec->new_site ? "\tsite-new" : "\tsite-known");
 
         } else {

@@ -72,6 +72,7 @@ typedef struct {
     unsigned         summary:1;
     unsigned         only_new:1;      /* and due ones, with their index */
     unsigned         sites:1;
+    unsigned         unseen_sites:1;  /* of unseen URLs as well */
     unsigned         single:1;        /* one item: one object */
     unsigned         marks:1;         /* the summary is that of /mark */
     unsigned         claims:1;        /* the same of /claim */

@@ -42,6 +42,8 @@ typedef enum {
     US_N_UNDER_WAY,                   /* retries answered 409 */
     US_N_MISMATCHED,                  /* requests answered 422 */
 
+    US_N_UNAVAILABLE,                 /* items of a cluster not answered */
+
     US_N_SUM,                         /* of the batches' time, in us */
     US_N_BUCKET,                      /* batches, by time; the last: +Inf */
 

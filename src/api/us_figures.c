@@ -12,6 +12,7 @@
 #define REPLICA  US_FIGURES_REPLICA
 #define STORE    (US_FIGURES_MEMORY|US_FIGURES_DISK|US_FIGURES_REPLICA)
 #define FILTER   US_FIGURES_FILTER
+#define SHARD    US_FIGURES_SHARD
 #define ANY      (STORE|FILTER)
 
 #define GAUGE    US_FIGURE_GAUGE
@@ -127,6 +128,15 @@ const us_figure_t  us_figures_table[] = {
     { ANY, COUNTER, AT(idem.dropped), "idempotency_dropped",
       "idempotency_dropped_total",
       "Kept replies dropped before their time, for newer ones." },
+
+    /* of a cluster */
+
+    { SHARD, GAUGE, AT(shard), "shard", "shard", "Number of the shard." },
+    { SHARD, GAUGE, AT(map_version), "map_version", "map_version",
+      "Version of the map that the shard has adopted; 0: none so far." },
+    { SHARD, COUNTER, AT(n[US_N_UNAVAILABLE]), "unavailable",
+      "unavailable_total",
+      "URLs and ids answered as unavailable: they are another shard's." },
 
     /* the journal, by LSN: bytes of operations since the store was made */
 

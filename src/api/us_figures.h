@@ -28,7 +28,8 @@ typedef enum {
     US_FIGURES_MEMORY = 1,            /* a store without a directory */
     US_FIGURES_DISK = 2,              /* a store with one */
     US_FIGURES_FILTER = 4,
-    US_FIGURES_REPLICA = 8            /* a store that follows another one */
+    US_FIGURES_REPLICA = 8,           /* a store that follows another one */
+    US_FIGURES_SHARD = 16             /* beside one of these: of a cluster */
 } us_figures_kind_t;
 
 
@@ -90,6 +91,11 @@ typedef struct {
     uint64_t                takeovers;
     uint64_t                cut_bytes;
     uint64_t                lost_ids;
+
+    unsigned                is_shard;       /* the store is one */
+    const uint8_t          *cluster;        /* uuid, or NULL: no map so far */
+    uint64_t                shard;
+    uint64_t                map_version;    /* 0: no map */
 
     const char             *primary;        /* of US_FIGURES_REPLICA */
     uint64_t                connected;

@@ -44,6 +44,16 @@ static uint8_t *us_sample_decimal(uint8_t *p, const us_figures_t *f,
     const char *name, double n);
 
 
+/* whether the zone has this figure */
+
+static int
+us_figures_has(const us_figures_t *f, const us_figure_t *row)
+{
+    return (row->kinds & f->kind)
+           || (f->is_shard && (row->kinds & US_FIGURES_SHARD));
+}
+
+
 /* the figures in the order of the table, between what a zone is and lists */
 
 uint8_t *
@@ -56,7 +66,7 @@ us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n)
     }
 
     for (row = us_figures_table; row->kinds; row++) {
-        if (row->stat && (row->kinds & f->kind) && --n == 0) {
+        if (row->stat && us_figures_has(f, row) && --n == 0) {
             return us_stats_figure(p, f, row);
         }
     }
@@ -81,6 +91,11 @@ us_stats_zone(uint8_t *p, const us_figures_t *f)
 
     p = us_put(p, "\",\"uuid\":\"");
     p = us_stats_uuid(p, f->conf->uuid);
+
+    if (f->cluster) {
+        p = us_put(p, "\",\"cluster\":\"");
+        p = us_stats_uuid(p, f->cluster);
+    }
 
     if (f->kind == US_FIGURES_MEMORY) {
         return us_put(p, "\",\"persistent\":false");
@@ -213,7 +228,7 @@ us_figures_metrics(uint8_t *p, const us_figures_t *f, unsigned n)
     };
 
     for (row = us_figures_table; row->kinds; row++) {
-        if (row->metric && (row->kinds & f->kind) && n-- == 0) {
+        if (row->metric && us_figures_has(f, row) && n-- == 0) {
             return us_metrics_figure(p, f, row);
         }
     }

@@ -102,6 +102,11 @@ ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
                      batch->answers.counts[US_ANSWER_CLAIMED]);
     }
 
+    if (batch->answers.counts[US_ANSWER_UNAVAILABLE]) {
+        us_tally_add(batch->ctx->zone->tally, US_N_UNAVAILABLE,
+                     batch->answers.counts[US_ANSWER_UNAVAILABLE]);
+    }
+
     for (i = 0; i < US_ANSWERS_COUNTED; i++) {
         if (batch->answers.counts[i]) {
             us_tally_add(batch->ctx->zone->tally, US_N_NEW + i,
@@ -212,7 +217,11 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     rec.ref_len = e->ref.len;
     rec.answer = answer;
     rec.claimed = us_answer_known(answer) ? e->item->claimed : 0;
-    rec.new_site = (answer == US_ANSWER_NEW && e->item->new_site);
+    rec.new_site = (answer == US_ANSWER_NEW && e->item->new_site)
+                   || (answer == US_ANSWER_UNSEEN
+                       && batch->answers.unseen_sites
+                       && !us_store_site_known(batch->ctx->zone->store,
+                                               e->item));
 
     text = out->pos + sizeof(us_answer_record_t);
     p = text;

@@ -223,6 +223,8 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
     batch->answers.brief = ngx_http_urlstore_flag(r, "brief");
     batch->answers.summary = ngx_http_urlstore_flag(r, "summary");
     batch->answers.sites = ngx_http_urlstore_flag(r, "sites");
+    batch->answers.unseen_sites = batch->answers.sites
+                                  && batch->ctx->tagged;
 
     if (batch->answers.sites && batch->ctx->zone->filter) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,

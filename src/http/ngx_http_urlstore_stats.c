@@ -8,6 +8,7 @@
 #include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_persist.h"
 #include "../api/us_figures.h"
+#include "../store/us_shard.h"
 
 
 typedef uint8_t *(*ngx_http_urlstore_piece_pt)(uint8_t *p,
@@ -94,6 +95,7 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
 {
     ngx_http_urlstore_ctx_t        *ctx;
     ngx_http_urlstore_zone_t       *zone;
+    const us_store_map_t           *map;
     ngx_http_urlstore_main_conf_t  *umcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -117,6 +119,15 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
         f->next_id = ngx_http_urlstore_id(zone,
                                       ngx_http_urlstore_promised_ids(zone));
         us_figures_store(f, zone->store);
+    }
+
+    if (zone->cluster) {
+        map = us_store_map(zone->store);
+
+        f->is_shard = 1;
+        f->shard = zone->conf.shard;
+        f->map_version = map->version;
+        f->cluster = map->number ? map->cluster : NULL;
     }
 
     f->uptime = ngx_time() - zone->sh->started;

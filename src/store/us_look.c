@@ -530,6 +530,30 @@ us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
 }
 
 
+/* the first URL of an item's site; 0: there is none */
+
+static int
+us_store_site_of(us_store_t *s, const us_store_item_t *item,
+    us_store_site_t *out)
+{
+    us_str_t  site;
+
+    site = us_site(item->rest);
+
+    return us_store_site_recall(s, site, out)
+           || us_store_site_find(s, site, us_store_site_hash(s, site), out);
+}
+
+
+int
+us_store_site_known(us_store_t *s, const us_store_item_t *item)
+{
+    us_store_site_t  out;
+
+    return us_store_site_of(s, item, &out);
+}
+
+
 us_store_status_t
 us_store_site(us_store_t *s, us_str_t site, us_store_site_t *out)
 {
@@ -568,18 +592,9 @@ us_store_first_of_site(us_store_t *s, uint64_t id)
 void
 us_store_spell(us_store_t *s, us_store_item_t *item)
 {
-    us_str_t         site;
     us_store_site_t  out;
 
-    if (!item->merge) {
-        return;
-    }
-
-    site = us_site(item->rest);
-
-    if (us_store_site_recall(s, site, &out)
-        || us_store_site_find(s, site, us_store_site_hash(s, site), &out))
-    {
+    if (item->merge && us_store_site_of(s, item, &out)) {
         item->spelling = us_store_class(item, out.spelling);
     }
 }

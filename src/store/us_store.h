@@ -282,6 +282,9 @@ typedef struct {
     uint64_t      last;               /* sites=on only, else first */
 } us_store_site_t;
 
+/* whether the store has a URL of the site of a looked-up item */
+int us_store_site_known(us_store_t *s, const us_store_item_t *item);
+
 /* US_OK or US_UNKNOWN */
 us_store_status_t us_store_site(us_store_t *s, us_str_t site,
     us_store_site_t *out);

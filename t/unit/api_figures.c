@@ -88,6 +88,42 @@ look(us_figures_kind_t kind)
 }
 
 
+/* of a shard: beside those of its store */
+
+static void
+shard(void **state)
+{
+    zone_t                *z;
+    const char            *s;
+    static const uint8_t   cluster[16] = { 0xab, 0xcd };
+
+    z = zone_create(4 << 20, 0);
+
+    look(US_FIGURES_MEMORY);
+    us_figures_store(&f, z->store);
+    f.is_shard = 1;
+    f.shard = 3;
+    f.n[US_N_UNAVAILABLE] = 7;
+
+    has_not(format(us_figures_stats), "\"cluster\"");
+
+    f.cluster = cluster;
+    f.map_version = 9;
+    s = format(us_figures_stats);
+
+    has(s, ",\"cluster\":\"abcd0000-0000-0000-0000-000000000000\","
+           "\"persistent\":false,");
+    has(s, ",\"shard\":3,\"map_version\":9,\"unavailable\":7,");
+
+    s = format(us_figures_metrics);
+    has(s, "urlstore_shard{zone=\"pages\"} 3\n");
+    has(s, "urlstore_map_version{zone=\"pages\"} 9\n");
+    has(s, "urlstore_unavailable_total{zone=\"pages\"} 7\n");
+
+    zone_destroy(z);
+}
+
+
 static void
 store(void **state)
 {
@@ -218,6 +254,7 @@ longest(void **state)
     memset(&f, 0xff, sizeof(f));
 
     f.kind = saved.kind;
+    f.cluster = conf.uuid;
     f.zone = (us_str_t) { sizeof(name), (uint8_t *) name };
     f.conf = &conf;
     f.sync = saved.sync;
@@ -342,6 +379,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(store),
+        cmocka_unit_test(shard),
         cmocka_unit_test(disk),
         cmocka_unit_test(filter),
         cmocka_unit_test(longest),

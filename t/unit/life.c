@@ -5,6 +5,7 @@
  */
 
 #include "life_fake.h"
+#include "store/us_shard.h"
 
 
 static int  dirfd_, lockfd_;
@@ -1322,6 +1323,104 @@ test_marks(void **state)
 }
 
 
+/* --- shards -------------------------------------------------------------- */
+
+/* shard 0 has half of the slots from then on; the LSN of that */
+
+static uint64_t
+adopt(proc_t *p, unsigned version)
+{
+    char       text[1024], err[256];
+    uint64_t   lsn;
+    us_map_t  *m;
+
+    snprintf(text, sizeof(text), "{\"cluster\":\"%032x\",\"version\":%u,"
+             "\"norm\":\"crawler/1\",\"key\":\"url\",\"shards\":{"
+             "\"0\":{\"uuid\":\"%032x\",\"nodes\":[\"a\"]},"
+             "\"1\":{\"uuid\":\"%032x\",\"nodes\":[\"b\"]}},"
+             "\"slots\":"
+             "[[\"0-2047\",0],[\"2048-4095\",1,0]]}", 1, version, 1, 2);
+
+    m = us_map_read((us_str_t) { strlen(text), (uint8_t *) text }, err,
+                    sizeof(err));
+    assert_non_null(m);
+    assert_int_equal(us_store_adopt(p->l.store, m,
+                                    us_store_map(p->l.store)->number, &lsn),
+                     US_OK);
+    us_map_free(m);
+
+    return lsn;
+}
+
+
+/*
+ * A zone with data becomes shard 0.  Whatever the policy is, nothing is
+ * promised from the map on before the map is durable; a kill keeps both.
+ */
+
+static void
+test_shard(void **state)
+{
+    proc_t          *p;
+    uint32_t         shard;
+    uint64_t         before, lsn;
+    us_manifest_t    m;
+
+    world.conf.sync = US_SYNC_OFF;
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    before = add_some(p, 0, 10);
+    pass(1000);
+    assert_int_equal(us_store_durable(p->l.store), 0);
+    assert_int_equal(us_life_lsn(&p->l), before);
+    assert_int_equal(us_life_map_durable(&p->l), 1);
+
+    /* declared as marks are: at a reload */
+
+    p->l.conf.store.is_shard = 1;
+    world.conf.store.is_shard = 1;
+    pass(1000);
+    assert_int_equal(us_store_is_shard(p->l.store, &shard), 1);
+    assert_int_equal(us_manifest_read(dirfd_, &m, NULL), US_MANIFEST_OK);
+    assert_int_equal(m.version, 3);
+
+    before = us_store_written(p->l.store);
+    lsn = adopt(p, 1);
+    assert_true(lsn > before);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+    assert_int_equal(us_store_written(p->l.store), lsn);
+    assert_int_equal(us_life_map_durable(&p->l), 0);
+    assert_int_equal(us_life_lsn(&p->l), lsn - 1);
+    assert_int_equal(us_life_promised(&p->l, lsn, 10, 0), 1);
+    assert_int_equal(us_life_promised(&p->l, lsn, 10, 1), 0);
+
+    pass(100);
+    assert_int_equal(us_life_map_durable(&p->l), 1);
+    assert_int_equal(us_life_lsn(&p->l), lsn);
+    assert_int_equal(us_life_promised(&p->l, lsn, 10, 1), 1);
+
+    /* the next one, by a process that is killed before it is written */
+
+    (void) adopt(p, 2);
+    p = restart();
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_int_equal(us_store_map(p->l.store)->version, 1);
+    assert_int_equal(us_store_map(p->l.store)->slots[0], 0xff);
+    assert_int_equal(us_store_map(p->l.store)->slots[512], 0x55);
+    assert_int_equal(us_life_map_durable(&p->l), 1);
+
+    /* it stays a shard */
+
+    world.conf.store.is_shard = 0;
+    p = restart();
+    pass(100);
+    assert_int_equal(state_of(p), US_LIFE_FAILED);
+    assert_true(said(p, "shard 0 of a cluster"));
+}
+
+
 /* --- V5, V10: a server that does not own the directory -------------------- */
 
 static void
@@ -1931,6 +2030,7 @@ main(int argc, char **argv)
         test(test_scrub),
         test(test_scrub_no_direct),
         test(test_marks),
+        test(test_shard),
         test(test_follow),
         test(test_kills),
         test(test_kills_takeover),
