@@ -12,7 +12,7 @@
 #   t/web/*         what needs a browser, node or Prometheus
 #   t/clients/*     the clients, in each language
 #   t/fault/*.c     a disk that fails, a clock that is set
-#   t/model/*.pml   the protocol of the store, for spin
+#   t/model/*.pml   the protocols of the store and of growth, for spin
 #
 #   make test T=t/load*.t      some of t/*.t only, without the rest
 

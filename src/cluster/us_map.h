@@ -27,7 +27,7 @@
  *
  *     cluster   who made it: 32 hex digits, or a UUID with its hyphens
  *     version   1 and more; another content needs a higher version
- *     norm      the normalization of all shards, as GET /stats reports it
+ *     norm      the "normalization" that GET /stats of each shard reports
  *     key       what decides the slot: "url" or "site"
  *     shards    by number: uuid of the store, and the nodes that have it, by
  *               the names of their upstreams; the first is asked first

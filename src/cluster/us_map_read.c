@@ -383,9 +383,10 @@ us_map_value(us_map_reader_t *r, us_json_event_t event, us_str_t text)
 
     case US_MAP_NORM:
         if (event != US_JSON_STRING || !us_map_is_norm(text)) {
-            return us_map_fail(r, "\"norm\" is %s, but must be the \"norm\" "
-                               "that GET /stats reports: visible ASCII "
-                               "without quotes, at most %d bytes", value,
+            return us_map_fail(r, "\"norm\" is %s, but must be the "
+                               "\"normalization\" that GET /stats reports: "
+                               "visible ASCII without quotes, at most %d "
+                               "bytes", value,
                                US_MAP_NORM_LEN);
         }
 

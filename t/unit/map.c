@@ -205,8 +205,8 @@ test_refused(void **state)
 
         { "{\"norm\":\"\"", NULL },
         { "{\"norm\":\"a\\\"b\"", "line 1: \"norm\" is \"a\\\"b\", but must "
-          "be the \"norm\" that GET /stats reports: visible ASCII without "
-          "quotes, at most 127 bytes" },
+          "be the \"normalization\" that GET /stats reports: visible ASCII "
+          "without quotes, at most 127 bytes" },
         { "{\"norm\":\"a\\\\b\"", NULL },
         { "{\"norm\":\"a\\u00e9\"", NULL },
         { "{\"key\":\"host\"", "line 1: \"key\" is \"host\", but must be "
