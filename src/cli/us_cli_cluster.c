@@ -88,8 +88,8 @@ static const us_cli_option_t  us_cluster_list[] = {
       "HOST:PORT, the addresses of the nodes." },
     { US_CLUSTER_KEY, "key", "KEY", "Of new: \"url\" (the default) or "
       "\"site\", what decides the slot of a URL. It can never be changed." },
-    { US_CLUSTER_NORM, "norm", "TEXT", "Of new: \"normalization\" of GET /stats "
-      "of the shards. The default is that of zones with the defaults." },
+    { US_CLUSTER_NORM, "norm", "TEXT", "Of new: \"normalization\" of GET "
+      "/stats of the shards. The default is that of zones with the defaults." },
     { US_CLUSTER_PATH, "path", "PATH", "Of apply: the path of "
       "urlstore_cluster_admin at the nodes; /cluster is the default." },
     { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply: how long to try; "
