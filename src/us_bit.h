@@ -105,7 +105,10 @@ us_bitin_peek(const us_bitin_t *b)
 }
 
 
-/* writes bits; the caller has made sure that there is room */
+/*
+ * Writes bits.  The caller has made sure that there is room, and for
+ * US_BITS_SLACK bytes more, which are written too.
+ */
 
 typedef struct {
     uint8_t   *p;
@@ -120,11 +123,11 @@ us_bitout_put(us_bitout_t *o, uint32_t bits, unsigned n)
     o->acc |= (uint64_t) bits << o->n;
     o->n += n;
 
-    while (o->n >= 8) {
-        *o->p++ = (uint8_t) o->acc;
-        o->acc >>= 8;
-        o->n -= 8;
-    }
+    us_store64(o->p, o->acc);
+
+    o->p += o->n / 8;
+    o->acc >>= o->n & ~7u;
+    o->n &= 7;
 }
 
 

@@ -21,6 +21,7 @@
 
 
 #include "us_prefix.h"
+#include "../us_bit.h"
 
 
 #define US_CACHE_MAX      20          /* bits of the number of entries */
@@ -37,11 +38,33 @@ static const uint8_t  us_prefix_end[256] = {
 };
 
 
+static inline uint64_t
+us_prefix_mix(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * 0x9e3779b97f4a7c15;
+
+    return h ^ h >> 29;
+}
+
+
+/* hashes the bytes between two boundaries, by words */
+
+static inline uint64_t
+us_prefix_part(uint64_t h, const uint8_t *p, size_t n)
+{
+    for ( /* void */ ; n > 8; n -= 8, p += 8) {
+        h = us_prefix_mix(h, us_load64(p));
+    }
+
+    return us_prefix_mix(h, us_load64(p) & UINT64_MAX >> (64 - 8 * n));
+}
+
+
 unsigned
 us_prefixes(const us_arena_t *a, const uint8_t *text, size_t len, size_t max,
     us_prefix_t out[US_PREFIXES])
 {
-    size_t       i;
+    size_t       i, begin;
     unsigned     n;
     uint64_t     h, v;
     us_prefix_t  ring[US_PREFIXES];
@@ -51,18 +74,18 @@ us_prefixes(const us_arena_t *a, const uint8_t *text, size_t len, size_t max,
 
     memcpy(&h, a->head->hash_key, sizeof(uint64_t));
 
-    for (i = 0; i < max; i++) {
-        h = (h ^ text[i]) * 0x9e3779b97f4a7c15;
-        h ^= h >> 29;
+    for (i = 0, begin = 0; i < max; i++) {
 
-        if (i + 1 < US_PREFIX_MIN || !us_prefix_end[text[i]]) {
+        if (!us_prefix_end[text[i]] || i + 1 < US_PREFIX_MIN) {
             continue;
         }
 
+        h = us_prefix_part(h, text + begin, i + 1 - begin);
         v = h * 0xff51afd7ed558ccd;
 
         ring[n % US_PREFIXES].hash = (uint32_t) (v >> 32);
         ring[n % US_PREFIXES].len = (uint32_t) i + 1;
+        begin = i + 1;
         n++;
     }
 
