@@ -173,6 +173,35 @@ us_encoder_choose(us_encoder_t *e, const uint8_t *text, size_t len,
 }
 
 
+uint32_t
+us_encoder_spent(const us_encoder_t *e, size_t n)
+{
+    size_t             i;
+    uint32_t           price;
+    const us_piece_t  *p;
+
+    price = 0;
+
+    for (i = 0; i < e->npieces; i++) {
+        p = &e->pieces[i];
+
+        if (p->len > n) {
+            break;
+        }
+
+        n -= p->len;
+        price += us_parser_token_price(e->parser, p->ctx, p->token);
+
+        if (us_token_is_run(p->token)) {
+            price += us_run_bits(us_token_run_alphabet(p->token), p->len)
+                     * US_PRICE_BIT;
+        }
+    }
+
+    return price;
+}
+
+
 static inline void
 us_encoder_put(us_encoder_t *e, us_bitout_t *o, unsigned code,
     unsigned symbol, unsigned len)

@@ -34,5 +34,8 @@ unsigned us_encoder_choose(us_encoder_t *e, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, uint32_t *price);
 void us_encoder_tail(us_encoder_t *e, us_bitout_t *o);
 
+/* the price of those tokens of the tail chosen last that n bytes have whole */
+uint32_t us_encoder_spent(const us_encoder_t *e, size_t n);
+
 
 #endif /* _US_ENCODER_H_INCLUDED_ */

@@ -107,7 +107,6 @@ us_chain_records(us_codec_t *c, us_chain_t *chain, uint64_t id)
 
         l = &chain->links[chain->n];
         l->id = id;
-        l->seat = US_SEAT_NONE;
 
         if (us_record_open(c, id, &l->header, &l->bits) == -1) {
             return -1;

@@ -44,6 +44,7 @@ typedef struct {
     us_str_t          rest;
     size_t            at;             /* of the tail in c->tails */
     size_t            nbits;
+    uint32_t          spares;         /* of the reference, see us_choice_t */
 
     unsigned          emitted:1;      /* as id */
     unsigned          added:1;
@@ -54,11 +55,10 @@ typedef struct {
 } us_seat_t;
 
 
-/* a record of a chain, or a seat that is going to be one */
+/* a record of a chain */
 
 typedef struct {
     uint64_t          id;
-    unsigned          seat;           /* or US_SEAT_NONE */
     us_header_t       header;
     us_bitin_t        bits;           /* after the header */
 } us_link_t;

@@ -119,6 +119,7 @@ us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text, size_t len,
     s->header.number = e ? c->models.number : US_MODEL_BUILTIN;
     s->seat = choice->seat;
     s->depth = choice->depth;
+    s->spares = choice->spares;
     s->at = c->tails_used;
 
     o.p = c->tails + s->at;

@@ -4,9 +4,9 @@
  * prefix that it has with an earlier one, which then is its reference.
  *
  * Candidates are the seat or record before the new one, and the records that
- * the prefix cache names for the longest prefixes.  The text of a candidate is
- * read along its chain, from the record that has no reference on, up to the
- * first byte that differs.
+ * the prefix cache names for the longest prefixes.  The text of a record is read
+ * along its chain, from the record that has no reference on, up to the first
+ * byte that differs.  That of a seat is at hand.
  *
  *     candidate   | example.com/ | news/ | 2013/ | 05 | .html
  *     new text      example.com/   news/   2013/  06.html
@@ -24,42 +24,6 @@
 
 /* price of a hop in 1/8 bits; tuned with urlstore bench */
 #define US_HOP_PRICE      (10 * US_PRICE_BIT)
-
-
-/* a seat and those that it refers to, and the record that the last refers to */
-
-static int
-us_chain_seats(us_codec_t *c, us_chain_t *chain, unsigned seat)
-{
-    us_link_t        *l;
-    const us_seat_t  *s;
-
-    for ( ;; ) {
-        if (chain->n == US_HOPS_READ) {
-            return -1;
-        }
-
-        s = &c->seats[seat];
-        l = &chain->links[chain->n++];
-
-        l->id = 0;
-        l->seat = seat;
-        l->header = s->header;
-        l->bits.base = c->tails + s->at;
-        l->bits.pos = 0;
-        l->bits.end = s->nbits;
-
-        if (s->header.kind != US_TAIL) {
-            return 0;
-        }
-
-        if (s->seat == US_SEAT_NONE) {
-            return us_chain_records(c, chain, s->header.reference);
-        }
-
-        seat = s->seat;
-    }
-}
 
 
 /* how many of len bytes a record has that is kept as it is */
@@ -135,46 +99,140 @@ us_chain_same(us_codec_t *c, us_chain_t *chain, const uint8_t *text,
 
 
 /*
- * The reference for the first `same` bytes of a chain: the link that supplies
- * the last of these bytes itself.  0: the chain would be too deep.
+ * Fills in a reference for the first `same` bytes, to record `reference`, at so
+ * many hops from the end of its chain.  0: the chain would be too deep.
  */
 
-static int
-us_reference_tail(us_codec_t *c, const us_chain_t *chain, size_t same,
-    unsigned seat, uint64_t next, us_choice_t *choice)
+static unsigned
+us_reference_choice(us_codec_t *c, size_t same, uint64_t reference,
+    unsigned depth, uint64_t id, us_choice_t *choice)
 {
-    unsigned          k;
-    us_header_t       h;
-    const us_link_t  *l;
+    us_header_t  *h;
 
-    for (k = 0; k + 1 < chain->n && chain->links[k].header.cut >= same; k++) {
-        /* void */
-    }
-
-    choice->depth = chain->n - k;
-
-    if (choice->depth >= US_HOPS) {
+    if (depth >= US_HOPS) {
         return 0;
     }
 
-    l = &chain->links[k];
+    h = &choice->header;
+    h->kind = US_TAIL;
+    h->reference = reference;
+    h->cut = (unsigned) same;
 
-    choice->seat = l->seat;
-    choice->header.kind = US_TAIL;
-    choice->header.reference = l->id;
-    choice->header.cut = (unsigned) same;
-
-    h = choice->header;
-
-    if (choice->seat != US_SEAT_NONE) {
-        h.reference = next + choice->seat;
-    }
-
-    choice->start.at = h.cut;
-    choice->start.price = us_header_bits(&c->models, next + seat, &h)
-                          * US_PRICE_BIT + choice->depth * US_HOP_PRICE;
+    choice->depth = depth;
+    choice->start.at = h->cut;
+    choice->start.price = us_header_bits(&c->models, id, h) * US_PRICE_BIT
+                          + depth * US_HOP_PRICE;
 
     return 1;
+}
+
+
+/*
+ * Adds record `tried` to the choices of a record that is going to be number id,
+ * if their common prefix is worth it: the reference is the link of its chain
+ * that supplies the last of these bytes itself.  Returns the bytes; 0: it is
+ * none.
+ */
+
+static size_t
+us_reference_record(us_codec_t *c, uint64_t tried, size_t len, uint64_t id,
+    us_choice_t *choice)
+{
+    size_t      same;
+    unsigned    k;
+    us_chain_t  chain;
+
+    chain.n = 0;
+
+    if (us_chain_records(c, &chain, tried) == -1) {
+        return 0;
+    }
+
+    same = us_chain_same(c, &chain, c->own, len, &choice->spares);
+    same = same < US_CUT_MAX ? same : US_CUT_MAX;
+
+    if (same < US_CUT_MIN) {
+        return 0;
+    }
+
+    for (k = 0; k + 1 < chain.n && chain.links[k].header.cut >= same; k++) {
+        /* void */
+    }
+
+    choice->seat = US_SEAT_NONE;
+
+    return us_reference_choice(c, same, chain.links[k].id, chain.n - k, id,
+                               choice) ? same : 0;
+}
+
+
+/* how many bytes of the text that is being encoded a seat has, too */
+
+static size_t
+us_seat_same(const us_codec_t *c, const us_seat_t *s, size_t len)
+{
+    size_t  i, n;
+
+    n = s->rest.len + 1 < len ? s->rest.len + 1 : len;
+    n = n < US_CUT_MAX ? n : US_CUT_MAX;
+
+    if (c->own[0] != s->klass) {
+        return 0;
+    }
+
+    for (i = 1; i < n && c->own[i] == s->rest.data[i - 1]; i++) { /* void */ }
+
+    return i;
+}
+
+
+/*
+ * The same for the seat before, whose text is at hand; the encoder still knows
+ * its tokens.
+ */
+
+static size_t
+us_reference_seat(us_codec_t *c, size_t len, uint64_t id, uint64_t next,
+    us_choice_t *choice)
+{
+    size_t      same;
+    unsigned    seat;
+    us_seat_t  *s;
+
+    seat = c->last;
+    s = &c->seats[seat];
+    same = us_seat_same(c, s, len);
+
+    if (same < US_CUT_MIN) {
+        return 0;
+    }
+
+    choice->spares = 0;
+
+    if (s->header.number == c->models.number && c->models.encoder) {
+        choice->spares = s->header.cut <= same ? s->spares : 0;
+
+        if (s->header.cut < same) {
+            choice->spares += us_encoder_spent(c->models.encoder,
+                                               same - s->header.cut);
+        }
+    }
+
+    while (s->header.kind == US_TAIL && s->header.cut >= same) {
+
+        if (s->seat == US_SEAT_NONE) {
+            return us_reference_record(c, s->header.reference, len, id,
+                                       choice);
+        }
+
+        seat = s->seat;
+        s = &c->seats[seat];
+    }
+
+    choice->seat = seat;
+
+    return us_reference_choice(c, same, next + seat, s->depth + 1, id, choice)
+           ? same : 0;
 }
 
 
@@ -191,76 +249,51 @@ us_reference_none(us_codec_t *c, us_choice_t *choice)
 
 
 /*
- * Records below next to look at: the one before, if no seat is, and those that
- * the cache knows of the longest prefixes.  Returns their number.
+ * The seat before, or the record before the group.  Then the records that the
+ * cache knows of the longest prefixes, as long as these are longer than what
+ * was found.
  */
-
-static unsigned
-us_references_find(us_codec_t *c, const us_seat_t *s, uint64_t next,
-    uint64_t ids[US_CANDIDATES])
-{
-    int       i;
-    unsigned  n;
-    uint64_t  id;
-
-    n = 0;
-
-    if (c->last == US_SEAT_NONE && next) {
-        ids[n++] = next - 1;
-    }
-
-    for (i = (int) s->nprefixes - 1; i >= 0 && n < US_CANDIDATES; i--) {
-        id = us_prefix_find(c->arena, &s->prefixes[i], next);
-
-        if (id != US_STORE_NO_ID && (n == 0 || ids[0] != id)) {
-            us_log_prefetch(c->arena, id);
-            ids[n++] = id;
-        }
-    }
-
-    return n;
-}
-
 
 unsigned
 us_references(us_codec_t *c, const us_seat_t *s, unsigned seat, size_t len,
     uint64_t next, us_choice_t choices[US_CHOICES])
 {
-    int         i, rc;
-    size_t      same;
-    unsigned    n, found;
-    uint64_t    ids[US_CANDIDATES];
-    us_chain_t  chain;
+    size_t    same, longest;
+    unsigned  i, n, tried;
+    uint64_t  id, last;
 
     us_reference_none(c, &choices[0]);
+
     n = 1;
+    last = US_STORE_NO_ID;
+    longest = 0;
 
-    found = us_references_find(c, s, next, ids);
+    if (c->last != US_SEAT_NONE) {
+        longest = us_reference_seat(c, len, next + seat, next, &choices[n]);
 
-    for (i = -1; i < (int) found; i++) {
-        chain.n = 0;
+    } else if (next) {
+        last = next - 1;
+        longest = us_reference_record(c, last, len, next + seat, &choices[n]);
+    }
 
-        if (i >= 0) {
-            rc = us_chain_records(c, &chain, ids[i]);
+    n += longest > 0;
 
-        } else if (c->last != US_SEAT_NONE) {
-            rc = us_chain_seats(c, &chain, c->last);
+    for (i = s->nprefixes, tried = 0;
+         i-- > 0 && tried < US_CANDIDATES && s->prefixes[i].len > longest;
+         /* void */)
+    {
+        id = us_prefix_find(c->arena, &s->prefixes[i], next);
 
-        } else {
+        if (id == US_STORE_NO_ID || id == last) {
             continue;
         }
 
-        if (rc == -1) {
-            continue;
-        }
+        same = us_reference_record(c, id, len, next + seat, &choices[n]);
 
-        same = us_chain_same(c, &chain, c->own, len, &choices[n].spares);
-        same = same < US_CUT_MAX ? same : US_CUT_MAX;
-
-        if (same >= US_CUT_MIN) {
-            n += (unsigned) us_reference_tail(c, &chain, same, seat, next,
-                                              &choices[n]);
-        }
+        n += same > 0;
+        longest = same > longest ? same : longest;
+        last = id;
+        tried++;
     }
 
     return n;
