@@ -4,9 +4,9 @@
  * prefix that it has with an earlier one, which then is its reference.
  *
  * Candidates are the seat or record before the new one, and the records that
- * the prefix cache names for the longest prefixes.  The text of a record is read
- * along its chain, from the record that has no reference on, up to the first
- * byte that differs.  That of a seat is at hand.
+ * the prefix cache names for the longest prefixes.  The text of a record is
+ * read along its chain, from the record that has no reference on, up to the
+ * first byte that differs.  That of a seat is at hand.
  *
  *     candidate   | example.com/ | news/ | 2013/ | 05 | .html
  *     new text      example.com/   news/   2013/  06.html
