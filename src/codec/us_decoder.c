@@ -463,41 +463,44 @@ us_decode(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
 }
 
 
-/*
- * How many of 16 readable bytes are equal before the first that differs; the
- * first `skip` (0 or 1) may differ.
- */
+/* which of 16 readable bytes are equal */
 
 static us_inline unsigned
-us_short_same(const uint8_t *p, const uint8_t *q, unsigned skip)
+us_short_equal(const uint8_t *p, const uint8_t *q)
 {
 #ifdef __SSE2__
-    unsigned  equal;
-
-    equal = (unsigned) _mm_movemask_epi8(
-                _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *) p),
-                               _mm_loadu_si128((const __m128i *) q)));
-
-    return (unsigned) __builtin_ctz(~(equal | skip));
+    return (unsigned) _mm_movemask_epi8(
+               _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *) p),
+                              _mm_loadu_si128((const __m128i *) q)));
 #else
-    unsigned  i;
+    unsigned  i, equal;
 
-    for (i = skip; i < US_TEXT_SHORT && p[i] == q[i]; i++) { /* void */ }
+    for (i = 0, equal = 0; i < US_TEXT_SHORT; i++) {
+        equal |= (unsigned) (p[i] == q[i]) << i;
+    }
 
-    return i;
+    return equal;
 #endif
 }
 
 
+/* how many of them before the first that differs */
+
+static us_inline unsigned
+us_short_same(const uint8_t *p, const uint8_t *q)
+{
+    return (unsigned) __builtin_ctz(~us_short_equal(p, q));
+}
+
+
 /*
- * The rest of a text that is being compared.  Its last bytes are copied to
- * where US_TEXT_SHORT bytes can be read from any of them.
+ * The rest of a text that is being compared.  US_TEXT_SHORT bytes can be read
+ * up to stop: a short text is copied.
  */
 
 typedef struct {
     const uint8_t     *p;
     const uint8_t     *stop;
-    const uint8_t     *safe;          /* up to there so many can be read */
 } us_text_t;
 
 #define US_TEXT_DIFFERS    0
@@ -511,42 +514,42 @@ us_text(const uint8_t *text, size_t len, uint8_t end[2 * US_TEXT_SHORT])
     us_text_t  t;
 
     if (len < US_TEXT_SHORT) {
+        end += US_TEXT_SHORT - len;
         text = memcpy(end, text, len);
     }
 
     t.p = text;
     t.stop = text + len;
-    t.safe = len < US_TEXT_SHORT ? t.stop : t.stop - US_TEXT_SHORT;
 
     return t;
 }
 
 
-/* compares a short token */
+/*
+ * Compares a short token, but for its first bytes if `skip` has their bits.
+ * Near the end of the text both sides are read from so many bytes before that
+ * nothing past the end is read; before the texts of the pool are other tables.
+ */
 
 static us_inline int
-us_text_compare(us_text_t *t, const uint8_t *from, unsigned len, unsigned skip,
-    uint8_t end[2 * US_TEXT_SHORT])
+us_text_compare(us_text_t *t, const uint8_t *from, unsigned len, unsigned skip)
 {
-    unsigned  same;
+    size_t    left, back;
+    unsigned  equal, same;
 
-    if (t->p > t->safe) {
-        memcpy(end, t->safe, US_TEXT_SHORT);
+    left = (size_t) (t->stop - t->p);
+    back = left < US_TEXT_SHORT ? US_TEXT_SHORT - left : 0;
 
-        t->p = end + (t->p - t->safe);
-        t->stop = end + US_TEXT_SHORT;
-        t->safe = t->stop;
-    }
+    equal = us_short_equal(t->p - back, from - back) >> back | skip;
+    same = (unsigned) __builtin_ctz(~equal);
 
-    same = us_short_same(t->p, from, skip);
-
-    if (same < len && same < (size_t) (t->stop - t->p)) {
+    if (same < len && same < left) {
         return US_TEXT_DIFFERS;
     }
 
     t->p += len;
 
-    return t->p < t->stop ? US_TEXT_GOES_ON : US_TEXT_DONE;
+    return len < left ? US_TEXT_GOES_ON : US_TEXT_DONE;
 }
 
 
@@ -587,8 +590,7 @@ us_text_compare_other(us_cursor_t *r, us_text_t *t, uint8_t *first)
 /* compares the token of an entry; *first, if not NULL: its first byte */
 
 static us_inline int
-us_decode_token(us_cursor_t *r, us_text_t *t, uint32_t e,
-    uint8_t *first, uint8_t end[2 * US_TEXT_SHORT])
+us_decode_token(us_cursor_t *r, us_text_t *t, uint32_t e, uint8_t *first)
 {
     int             rc;
     us_text_t       rest;
@@ -616,7 +618,7 @@ us_decode_token(us_cursor_t *r, us_text_t *t, uint32_t e,
         *first = from[0];
     }
 
-    return us_text_compare(t, from, us_entry_len(e), first != NULL, end);
+    return us_text_compare(t, from, us_entry_len(e), first != NULL);
 }
 
 
@@ -629,25 +631,53 @@ us_decode_token(us_cursor_t *r, us_text_t *t, uint32_t e,
 typedef struct {
     us_cursor_t       r;
     us_text_t         t;
-    uint8_t          *first;          /* or NULL: it was read */
     us_comparison_t  *c;
 } us_lane_t;
 
 
-static us_inline void
+/*
+ * Begins a comparison.  The token whose first byte is read, not compared, is
+ * done here: a branch on it in each step would be mispredicted.
+ */
+
+static us_inline int
 us_lane(us_lane_t *lane, us_comparison_t *c, uint8_t end[2 * US_TEXT_SHORT])
 {
-    lane->r = us_cursor(c->decoder, c->ctx, &c->bits);
-    lane->t = us_text(c->text, c->len, end);
-    lane->first = c->first;
+    int          rc;
+    uint32_t     e;
+    us_text_t    t;
+    us_cursor_t  r;
+
+    r = us_cursor(c->decoder, c->ctx, &c->bits);
+    t = us_text(c->text, c->len, end);
+    rc = US_TEXT_GOES_ON;
+
+    if (c->first) {
+        us_cursor_load(&r);
+        e = us_cursor_next(&r);
+
+        if (us_entry_len(e) == 0) {
+
+            /* an escape */
+
+            e = us_cursor_next(&r);
+        }
+
+        rc = us_decode_token(&r, &t, e, c->first);
+    }
+
+    lane->r = r;
+    lane->t = t;
     lane->c = c;
+
+    return rc;
 }
 
 
 /* compares the tokens of a word; returns US_TEXT_* */
 
 static us_inline int
-us_lane_step(us_lane_t *lane, uint8_t end[2 * US_TEXT_SHORT])
+us_lane_step(us_lane_t *lane)
 {
     int          rc;
     uint32_t     e;
@@ -665,26 +695,13 @@ us_lane_step(us_lane_t *lane, uint8_t end[2 * US_TEXT_SHORT])
     us_cursor_load(&r);
     rc = US_TEXT_GOES_ON;
 
-    if (lane->first) {
-
-        /* one token, before which there may be an escape */
-
-        e = us_cursor_next(&r);
-
-        if (us_entry_len(e)) {
-            rc = us_decode_token(&r, &t, e, lane->first, end);
-            lane->first = NULL;
-        }
-
-    } else {
 #pragma GCC unroll 3
-        for (i = 0; i < US_WORD_TOKENS; i++) {
-            e = us_cursor_next(&r);
-            rc = us_decode_token(&r, &t, e, NULL, end);
+    for (i = 0; i < US_WORD_TOKENS; i++) {
+        e = us_cursor_next(&r);
+        rc = us_decode_token(&r, &t, e, NULL);
 
-            if (rc != US_TEXT_GOES_ON) {
-                break;
-            }
+        if (rc != US_TEXT_GOES_ON) {
+            break;
         }
     }
 
@@ -723,23 +740,30 @@ us_lane_empty(us_comparison_t *c)
 }
 
 
-/* begins the next comparison that there is to be done; 0: none */
+/* begins the next comparison that goes on after its begin; 0: none */
 
 static us_inline int
 us_lane_next(us_lane_t *lane, us_comparison_t *all, unsigned n, unsigned *next,
     uint8_t end[2 * US_TEXT_SHORT])
 {
+    int               rc;
     us_comparison_t  *c;
 
     while (*next < n) {
         c = &all[(*next)++];
 
-        if (c->len) {
-            us_lane(lane, c, end);
+        if (c->len == 0) {
+            c->answer = us_lane_empty(c);
+            continue;
+        }
+
+        rc = us_lane(lane, c, end);
+
+        if (rc == US_TEXT_GOES_ON) {
             return 1;
         }
 
-        c->answer = us_lane_empty(c);
+        c->answer = us_lane_answer(lane, rc);
     }
 
     return 0;
@@ -757,11 +781,11 @@ us_decode_equal(us_comparison_t *c)
         return us_lane_empty(c);
     }
 
-    us_lane(&lane, c, end);
+    rc = us_lane(&lane, c, end);
 
-    do {
-        rc = us_lane_step(&lane, end);
-    } while (rc == US_TEXT_GOES_ON);
+    while (rc == US_TEXT_GOES_ON) {
+        rc = us_lane_step(&lane);
+    }
 
     return us_lane_answer(&lane, rc);
 }
@@ -788,7 +812,7 @@ us_decode_compare(us_comparison_t *all, unsigned n)
     while (live) {
         for (i = 0; i < live; i++) {
             k = busy[i];
-            rc = us_lane_step(&lanes[k], ends[k]);
+            rc = us_lane_step(&lanes[k]);
 
             if (rc == US_TEXT_GOES_ON) {
                 continue;
@@ -852,7 +876,7 @@ us_decode_same(const us_decoder_t *d, unsigned ctx, us_bitin_t *b,
             same = us_text_same(text + p, from, n < len - p ? n : len - p);
 
         } else {
-            same = us_short_same(text + p, r.d.pool + (e >> US_ENTRY_TEXT), 0);
+            same = us_short_same(text + p, r.d.pool + (e >> US_ENTRY_TEXT));
         }
 
         if (same < n) {

@@ -52,9 +52,17 @@ void
 us_codec_destroy(us_codec_t *c)
 {
     us_models_close(&c->models);
+    us_guess_free(&c->guess);
     free(c->tails);
     free(c);
 }
+
+
+/*
+ * Fewer comparisons than these are done one by one: the text of a record is
+ * compared while its reference is fetched.
+ */
+#define US_TOGETHER_MIN    2
 
 
 /* the context of what follows the header, if `before` precedes it */
@@ -119,7 +127,7 @@ us_chain_records(us_codec_t *c, us_chain_t *chain, uint64_t id)
         }
 
         id = l->header.reference;
-        us_log_prefetch(c->arena, id);
+        us_guess_prefetch(&c->guess, c->arena, id);
     }
 }
 
@@ -330,10 +338,11 @@ us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest)
 
     for (hops = 0; hops < US_HOPS_READ; hops++) {
         us_log_get(c->arena, w.id, c->buf, &w.bits);
+        us_guess_learn(&c->guess, c->arena, w.id);
         rc = us_walk_step(c, &w, &next);
 
         if (rc == 1) {
-            us_log_prefetch(c->arena, w.id);
+            us_guess_prefetch(&c->guess, c->arena, w.id);
         }
 
         if (rc == -1 || (next.decoder && !us_decode_equal(&next))) {
@@ -379,6 +388,14 @@ us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
     unsigned         owner[US_CANDIDATE_GROUP * US_HOPS_TOGETHER];
     us_walk_t        walks[US_CANDIDATE_GROUP];
     us_comparison_t  comp[US_CANDIDATE_GROUP * US_HOPS_TOGETHER];
+
+    if (n < US_TOGETHER_MIN) {
+        for (i = 0; i < n; i++) {
+            all[i].klass = us_record_equal(c, all[i].id, all[i].rest);
+        }
+
+        return;
+    }
 
     ncomp = 0;
     live = n;
@@ -450,6 +467,13 @@ us_record_prefetch(us_codec_t *c, uint64_t id)
     if (us_log_find(c->arena, id, &b)) {
         __builtin_prefetch(b.data);
     }
+}
+
+
+void
+us_record_expect(us_codec_t *c, uint64_t id)
+{
+    us_guess_prefetch(&c->guess, c->arena, id);
 }
 
 

@@ -69,6 +69,12 @@ typedef struct {
 
 void us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n);
 
+/*
+ * Asks for a record to be decoded at once: for its line in the log, and, by a
+ * guess, for its bits.
+ */
+void us_record_expect(us_codec_t *c, uint64_t id);
+
 /* after us_log_prefetch(): asks for the bits of a record to be decoded soon */
 void us_record_prefetch(us_codec_t *c, uint64_t id);
 

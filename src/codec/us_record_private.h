@@ -9,6 +9,7 @@
 
 
 #include "us_record.h"
+#include "us_guess.h"
 #include "us_header.h"
 #include "us_prefix.h"
 
@@ -75,6 +76,7 @@ typedef struct {
 struct us_codec_s {
     us_arena_t       *arena;
     us_models_t       models;
+    us_guess_t        guess;
 
     us_seat_t         seats[US_STORE_GROUP];
     unsigned          last;           /* seat encoded last, or none */
@@ -97,6 +99,7 @@ us_record_open(us_codec_t *c, uint64_t id, us_header_t *h, us_bitin_t *b)
     us_bits_t  record;
 
     us_log_get(c->arena, id, c->buf, &record);
+    us_guess_learn(&c->guess, c->arena, id);
 
     return us_header_read(&c->models, id, &record, h, b);
 }

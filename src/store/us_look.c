@@ -238,7 +238,12 @@ us_store_try(us_store_t *s, us_look_t **looks, unsigned n)
             continue;
         }
 
-        us_log_prefetch(&s->arena, id);
+        if (n < US_LOOK_FEW) {
+            us_record_expect(s->codec, id);
+
+        } else {
+            us_log_prefetch(&s->arena, id);
+        }
 
         tried[k].id = id;
         tried[k].rest = looks[i]->item->rest;
@@ -638,6 +643,8 @@ us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
     if (us_marked(&s->arena, US_AREA_DELETED, id)) {
         return US_DELETED;
     }
+
+    us_record_expect(s->codec, id);
 
     rest.len = us_record_decode(s->codec, id, s->text) - 1;
     rest.data = s->text + 1;

@@ -220,6 +220,13 @@ us_log_prefetch(const us_arena_t *a, uint64_t id)
 }
 
 
+uint64_t
+us_log_base(const us_arena_t *a, uint64_t id)
+{
+    return us_relaxed(us_log_line(a, id));
+}
+
+
 size_t
 us_bits_copy(const us_bits_t *record, uint8_t *buf)
 {

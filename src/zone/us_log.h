@@ -54,6 +54,12 @@ int us_log_find(const us_arena_t *a, uint64_t id, us_bits_t *record);
 void us_log_prefetch(const us_arena_t *a, uint64_t id);
 
 /*
+ * The position of the first record in the line of id, in units from the start
+ * of the zone.
+ */
+uint64_t us_log_base(const us_arena_t *a, uint64_t id);
+
+/*
  * Under the lock, nothing intended.  Makes room for a record of so many units
  * as number id: 0, or -1 if there is none.
  */

@@ -6,7 +6,7 @@
 
 
 #include "store_zone.h"
-#include "zone/us_log.h"
+#include "codec/us_guess.h"
 
 
 #define HUGE_ZONE  ((size_t) 300 << 30)
@@ -142,6 +142,61 @@ log_full(void **state)
     }
 
     munmap(mem, size);
+}
+
+
+/* the place of a record is guessed within its line, if that was read */
+
+static void
+log_guess(void **state)
+{
+    void        *mem;
+    uint64_t     id, place;
+    us_arena_t   a;
+    us_guess_t   g;
+
+    mem = zone_map(&a, 64 << 20);
+    memset(&g, 0, sizeof(us_guess_t));
+
+    for (id = 0; id <= 20 * US_LOG_GROUP; id++) {
+        put(&a, id);
+    }
+
+    assert_int_equal(us_guess_place(&g, 0), 0);
+
+    for (id = 0; id <= 20 * US_LOG_GROUP; id += US_LOG_GROUP) {
+        us_guess_prefetch(&g, &a, id);
+        us_guess_learn(&g, &a, id + (id ? 0 : 5));
+    }
+
+    for (id = 0; id < 20 * US_LOG_GROUP; id++) {
+        place = us_guess_place(&g, id);
+
+        assert_true(place + US_GUESS_UNIT > us_log_base(&a, id));
+        assert_true(place <= us_log_base(&a, id + US_LOG_GROUP));
+        assert_true(id % US_LOG_GROUP == 0
+                    || place >= us_guess_place(&g, id - 1));
+    }
+
+    /* the lines that are known stay known, others are not */
+
+    place = us_guess_place(&g, 7);
+    assert_int_equal(us_guess_grow(&g, 1000000), 0);
+    assert_int_equal(us_guess_place(&g, 7), place);
+    assert_int_equal(us_guess_place(&g, 1000000 * US_LOG_GROUP), 0);
+
+    /* a wrong base is put right */
+
+    g.bases[0]--;
+    assert_int_not_equal(us_guess_place(&g, 7), place);
+    us_guess_prefetch(&g, &a, 7);
+    us_guess_learn(&g, &a, 7);
+    assert_int_equal(us_guess_place(&g, 7), place);
+
+    assert_int_equal(us_guess_grow(&g, (uint64_t) 1 << 40), -1);
+
+    us_guess_free(&g);
+    munmap(mem, 64 << 20);
 }
 
 
@@ -538,6 +593,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(log_lengths),
         cmocka_unit_test(log_full),
+        cmocka_unit_test(log_guess),
         cmocka_unit_test(log_killed),
         cmocka_unit_test(log_far),
         cmocka_unit_test(index_low),
