@@ -175,6 +175,20 @@ $(B)/builds/%.ok: $(MODULE_SRC) tools/test-build.sh | test-programs
 	@touch $@
 
 
+# --- upgrades from another commit ---------------------------------------
+#
+#   make test-upgrade FROM=COMMIT
+
+FROM ?= HEAD
+
+test-upgrade: test-programs    ## the upgrade matrix, from the module of another commit (FROM)
+	@rm -rf $(B)/upgrade && mkdir -p $(B)/upgrade
+	@git archive $(FROM) | tar -x -C $(B)/upgrade
+	@$(MAKE) --no-print-directory -C $(B)/upgrade B=build module
+	@US_PREVIOUS=$(abspath $(B)/upgrade)/build/$(notdir $(MODULE)) \
+	    $(PROVE) -v t/upgrade.t
+
+
 # --- fault injection: the long campaigns --------------------------------
 #
 #   make test-faults               all of it (hours on two cores)
@@ -257,5 +271,5 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 
 .PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
         test-replica programs test-server test-room test-steps check-model test-asan \
-        test-valgrind test-builds faults test-faults test-claims test-web \
+        test-valgrind test-builds test-upgrade faults test-faults test-claims test-web \
         test-clients

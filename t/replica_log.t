@@ -238,7 +238,8 @@ sub take
             $s->{files} .= substr $s->{text}, 0, 48 + $len, '';
 
         } else {
-            die "what is $magic?" if $magic !~ /^(?:USJR|USSN)$/;
+            die "what is $magic? $s->{head}$s->{text}"
+                if $magic !~ /^(?:USJR|USSN)$/;
             $s->{files} .= substr $s->{text}, 0, 64, '';
         }
     }
