@@ -6,7 +6,7 @@
 
 
 #include "http/ngx_http_urlstore_batch.h"
-#include "http/ngx_http_urlstore_cluster.h"
+#include "http/ngx_http_urlstore_route.h"
 #include "http/ngx_http_urlstore_persist.h"
 #include "http/ngx_http_urlstore_shard.h"
 
@@ -16,6 +16,7 @@ static char *ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf);
 static void *ngx_http_urlstore_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
+static ngx_int_t ngx_http_urlstore_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_postconfiguration(ngx_conf_t *cf);
 static ngx_http_urlstore_zone_t **ngx_http_urlstore_zones(ngx_cycle_t *cycle,
     ngx_uint_t *n);
@@ -28,6 +29,10 @@ static char *ngx_http_urlstore_check_hot(ngx_conf_t *cf, void *post,
     void *data);
 static char *ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+static char *ngx_http_urlstore_api_route(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+static char *ngx_http_urlstore_location(ngx_conf_t *cf,
+    ngx_http_urlstore_loc_conf_t *ulcf);
 static ngx_int_t ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name);
 
 
@@ -163,6 +168,13 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       0,
       NULL },
 
+    { ngx_string("urlstore_route"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_urlstore_api_route,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
     ngx_http_urlstore_endpoint_command("api", NULL),
     ngx_http_urlstore_endpoint_command("add", NULL),
     ngx_http_urlstore_endpoint_command("seen", NULL),
@@ -235,7 +247,7 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_urlstore_module_ctx = {
-    ngx_http_urlstore_add_variables,       /* preconfiguration */
+    ngx_http_urlstore_preconfiguration,    /* preconfiguration */
     ngx_http_urlstore_postconfiguration,   /* postconfiguration */
 
     ngx_http_urlstore_create_main_conf,    /* create main configuration */
@@ -385,10 +397,11 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     /* an if { } block, or limit_except */
 
     if (conf->zone == NULL && prev->zone && clcf->noname
-        && clcf->handler == NULL)
+        && (clcf->handler == NULL || clcf->handler == prev->pass))
     {
         conf->zone = prev->zone;
         conf->endpoint = prev->endpoint;
+        conf->pass = prev->pass;
         conf->name = prev->name;
         conf->regex = prev->regex;
         clcf->handler = ngx_http_urlstore_handler;
@@ -399,8 +412,23 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
 
 static ngx_int_t
+ngx_http_urlstore_preconfiguration(ngx_conf_t *cf)
+{
+    if (ngx_http_urlstore_add_variables(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_urlstore_route_variables(cf);
+}
+
+
+static ngx_int_t
 ngx_http_urlstore_postconfiguration(ngx_conf_t *cf)
 {
+    if (ngx_http_urlstore_route_check(cf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     return ngx_http_urlstore_problem_init(cf);
 }
 
@@ -524,8 +552,7 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_loc_conf_t *ulcf = conf;
 
-    ngx_str_t                 *value, name;
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_str_t  *value, name;
 
     if (ulcf->zone) {
         return "is duplicate: a location has one endpoint, or urlstore_api";
@@ -537,6 +564,57 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     if (ulcf->zone == NULL) {
         return NGX_CONF_ERROR;
     }
+
+    name.data = cmd->name.data + sizeof("urlstore_") - 1;
+    name.len = cmd->name.len - (sizeof("urlstore_") - 1);
+
+    if (ngx_strcmp(name.data, "api") != 0) {
+        ulcf->endpoint = ngx_http_urlstore_endpoint(cmd->post ? cmd->post
+                                                              : &name);
+    }
+
+    return ngx_http_urlstore_location(cf, ulcf);
+}
+
+
+/* the same for a cluster: urlstore_route NAME ...; */
+
+static char *
+ngx_http_urlstore_api_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_urlstore_loc_conf_t *ulcf = conf;
+
+    char       *rv;
+    ngx_str_t   endpoint;
+
+    if (ulcf->zone) {
+        return "is duplicate: a location has one endpoint, or urlstore_api";
+    }
+
+    rv = ngx_http_urlstore_route(cf, ulcf, &endpoint);
+
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    if (endpoint.len) {
+        ulcf->endpoint = ngx_http_urlstore_endpoint(&endpoint);
+
+        if (ulcf->endpoint == NULL) {
+            return "has an unknown endpoint";
+        }
+    }
+
+    return ngx_http_urlstore_location(cf, ulcf);
+}
+
+
+/* whether the location can have what it is to have; all, or one endpoint */
+
+static char *
+ngx_http_urlstore_location(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf)
+{
+    ngx_http_core_loc_conf_t  *clcf;
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
@@ -550,10 +628,7 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    name.data = cmd->name.data + sizeof("urlstore_") - 1;
-    name.len = cmd->name.len - (sizeof("urlstore_") - 1);
-
-    if (ngx_strcmp(name.data, "api") == 0) {
+    if (ulcf->endpoint == NULL) {
 
 #if (NGX_PCRE)
         if (clcf->regex) {
@@ -570,10 +645,6 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         if (clcf->name.len && clcf->name.data[clcf->name.len - 1] == '/') {
             clcf->auto_redirect = 1;
         }
-
-    } else {
-        ulcf->endpoint = ngx_http_urlstore_endpoint(cmd->post ? cmd->post
-                                                              : &name);
     }
 
     clcf->handler = ngx_http_urlstore_handler;

@@ -12,7 +12,10 @@
 static uint8_t *us_answer_quote(uint8_t *p, us_str_t text);
 static uint8_t *us_answer_count(uint8_t *p, const us_answers_t *a,
     const char *name, uint64_t n);
-static uint8_t *us_answer_next_id(uint8_t *p, const us_answers_t *a);
+static uint8_t *us_answer_shards(uint8_t *p, const us_answers_t *a);
+static uint8_t *us_answer_shard(uint8_t *p, const us_answers_t *a, size_t i);
+static uint8_t *us_answer_next_id(uint8_t *p, us_format_t format,
+    uint64_t next_id);
 
 
 const us_str_t  us_answer_words[US_ANSWERS] = {
@@ -131,7 +134,7 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
 
     if (a->single) {
         p = us_put(p, ",\"next_id\":");
-        p = us_answer_next_id(p, a);
+        p = us_answer_next_id(p, a->format, a->next_id);
         p = us_put(p, ",\"epoch\":");
         p = us_put_u64(p, a->epoch);
     }
@@ -205,11 +208,15 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
 
     p = us_answer_count(p, a, "errors", errors);
 
-    p = us_put(p, a->format == US_FORMAT_TEXT ? " next_id="
-                                              : ",\"next_id\":");
-    p = us_answer_next_id(p, a);
+    if (a->shards) {
+        p = us_answer_shards(p, a);
 
-    p = us_answer_count(p, a, "epoch", a->epoch);
+    } else {
+        p = us_put(p, a->format == US_FORMAT_TEXT ? " next_id="
+                                                  : ",\"next_id\":");
+        p = us_answer_next_id(p, a->format, a->next_id);
+        p = us_answer_count(p, a, "epoch", a->epoch);
+    }
 
     return us_put(p, a->format == US_FORMAT_TEXT ? "\n" : "}\n");
 }
@@ -236,14 +243,57 @@ us_answer_count(uint8_t *p, const us_answers_t *a, const char *name,
 }
 
 
+/* " next_ids=0:7,2:9 epochs=0:1,2:1", or members by the shards' numbers */
+
+static uint8_t *
+us_answer_shards(uint8_t *p, const us_answers_t *a)
+{
+    int     text;
+    size_t  i;
+
+    text = (a->format == US_FORMAT_TEXT);
+
+    p = us_put(p, text ? " next_ids=" : ",\"next_ids\":{");
+
+    for (i = 0; i < a->nshards; i++) {
+        p = us_answer_shard(p, a, i);
+        p = us_answer_next_id(p, a->format, a->shards[i].next_id);
+    }
+
+    p = us_put(p, text ? " epochs=" : "},\"epochs\":{");
+
+    for (i = 0; i < a->nshards; i++) {
+        p = us_answer_shard(p, a, i);
+        p = us_put_u64(p, a->shards[i].epoch);
+    }
+
+    return us_put(p, text ? "" : "}");
+}
+
+
+static uint8_t *
+us_answer_shard(uint8_t *p, const us_answers_t *a, size_t i)
+{
+    int  text;
+
+    text = (a->format == US_FORMAT_TEXT);
+
+    p = us_put(p, i ? "," : "");
+    p = us_put(p, text ? "" : "\"");
+    p = us_put_u64(p, a->shards[i].number);
+
+    return us_put(p, text ? ":" : "\":");
+}
+
+
 /* a server that does not own the directory does not know it */
 
 static uint8_t *
-us_answer_next_id(uint8_t *p, const us_answers_t *a)
+us_answer_next_id(uint8_t *p, us_format_t format, uint64_t next_id)
 {
-    if (a->next_id != US_STORE_NO_ID) {
-        return us_put_u64(p, a->next_id);
+    if (next_id != US_STORE_NO_ID) {
+        return us_put_u64(p, next_id);
     }
 
-    return us_put(p, a->format == US_FORMAT_TEXT ? "-" : "null");
+    return us_put(p, format == US_FORMAT_TEXT ? "-" : "null");
 }

@@ -64,6 +64,15 @@ typedef struct {
 } us_answer_record_t;
 
 
+/* a shard of a cluster, in the summary */
+
+typedef struct {
+    uint64_t         number;
+    uint64_t         next_id;         /* US_STORE_NO_ID: not known there */
+    uint64_t         epoch;
+} us_answer_shard_t;
+
+
 /* of a request */
 
 typedef struct {
@@ -80,6 +89,9 @@ typedef struct {
     unsigned         times:1;         /* of the last claims */
     uint64_t         next_id;         /* US_STORE_NO_ID: not known here */
     uint64_t         epoch;
+    us_answer_shard_t
+                    *shards;          /* in place of both; NULL: no cluster */
+    size_t           nshards;
     uint64_t         counts[US_ANSWERS];
     uint64_t         shown;           /* objects written so far */
 } us_answers_t;
@@ -118,6 +130,7 @@ us_answer_known(unsigned answer)
 /* bytes of an answer, with its texts, and of the summary */
 #define us_answer_max(text, ref)  (256 + us_json_quoted_max(text) + (ref))
 #define US_ANSWER_SUMMARY         512
+#define us_answer_shards_max(n)   (64 + (n) * 64)
 
 
 /*

@@ -35,6 +35,7 @@ us_problem_line(unsigned status)
         { 422, "422 Unprocessable Content" },
         { 429, "429 Too Many Requests" },
         { 500, "500 Internal Server Error" },
+        { 501, "501 Not Implemented" },
         { 503, "503 Service Unavailable" },
         { 507, "507 Insufficient Storage" }
     };

@@ -26,6 +26,7 @@
  *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
  *     ngx_http_urlstore_batch.h     /add, /seen and /mark: how they go
  *     ...                           a file for each further endpoint
+ *     ngx_http_urlstore_route.h     a router: requests that go to shards
  *
  * replies (ngx_http_urlstore_reply.h)
  *
@@ -55,6 +56,7 @@
 
 
 typedef struct ngx_http_urlstore_zone_s      ngx_http_urlstore_zone_t;
+typedef struct ngx_http_urlstore_route_s     ngx_http_urlstore_route_t;
 typedef struct ngx_http_urlstore_ctx_s       ngx_http_urlstore_ctx_t;
 typedef struct ngx_http_urlstore_endpoint_s  ngx_http_urlstore_endpoint_t;
 

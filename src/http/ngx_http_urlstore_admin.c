@@ -18,6 +18,7 @@
 
 
 #include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_route.h"
 #include "ngx_http_urlstore_persist.h"
 #include "../store/us_shard.h"
 
@@ -182,6 +183,12 @@ ngx_http_urlstore_cluster_handler(ngx_http_request_t *r)
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ctx->zone->route) {
+        return ngx_http_urlstore_cluster_show(r,
+                   ngx_http_urlstore_cluster_map(ctx->zone->route->cluster,
+                                                 r->connection->log));
+    }
 
     if (ctx->zone->cluster == NULL) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,

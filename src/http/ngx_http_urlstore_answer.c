@@ -282,6 +282,40 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
 }
 
 
+ngx_int_t
+ngx_http_urlstore_answer_put(ngx_http_urlstore_batch_t *batch,
+    us_answer_record_t *rec, us_str_t text, us_str_t ref)
+{
+    ngx_http_urlstore_out_t  *out;
+
+    out = &batch->records;
+
+    if (ngx_http_urlstore_out_room(out, sizeof(us_answer_record_t) + text.len
+                                        + ref.len)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    rec->index = batch->ctx->processed;
+    rec->text_len = text.len;
+    rec->ref_len = ref.len;
+
+    out->pos = ngx_cpymem(out->pos, rec, sizeof(us_answer_record_t));
+    out->pos = ngx_cpymem(out->pos, text.data, text.len);
+    out->pos = ngx_cpymem(out->pos, ref.data, ref.len);
+
+    if (batch->ctx->processed == 0) {
+        batch->first = rec->answer;
+    }
+
+    batch->answers.counts[rec->answer]++;
+    batch->ctx->processed++;
+
+    return NGX_OK;
+}
+
+
 /* the first record is all that there is of a single item */
 
 ngx_int_t
@@ -359,7 +393,9 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
     batch = ctx->data;
     looked = 0;
 
-    batch->answers.epoch = ctx->zone->conf.epoch;
+    if (ctx->zone->route == NULL) {
+        batch->answers.epoch = ctx->zone->conf.epoch;
+    }
 
     if (!batch->begun
         && ngx_http_urlstore_answer_begin(batch, out) != NGX_OK)
@@ -405,7 +441,10 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
 
     if (!batch->answers.single) {
 
-        if (ngx_http_urlstore_out_room(out, US_ANSWER_SUMMARY) != NGX_OK) {
+        if (ngx_http_urlstore_out_room(out, US_ANSWER_SUMMARY
+                           + us_answer_shards_max(batch->answers.nshards))
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
 

@@ -117,6 +117,10 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
 
     rc = ngx_http_urlstore_batch_options(batch);
 
+    if (rc == NGX_DECLINED && batch->ctx->zone->route) {
+        rc = ngx_http_urlstore_scatter_begin(batch);
+    }
+
     if (rc != NGX_DECLINED) {
         return rc;
     }
@@ -404,7 +408,13 @@ ngx_http_urlstore_batch_run(ngx_http_request_t *r)
         batch->end = rc;
     }
 
-    return batch->end ? ngx_http_urlstore_batch_end(batch) : NGX_AGAIN;
+    if (batch->end == 0) {
+        return NGX_AGAIN;
+    }
+
+    return batch->ctx->zone->route
+           ? ngx_http_urlstore_scatter(batch, ngx_http_urlstore_batch_end)
+           : ngx_http_urlstore_batch_end(batch);
 }
 
 

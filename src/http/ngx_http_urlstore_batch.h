@@ -12,6 +12,9 @@
  *         |                                         ... the body has ended
  *     reply            ngx_http_urlstore_answer.c   text, JSON or NDJSON
  *
+ * In a router, groups go to ngx_http_urlstore_scatter.c, which asks the shards
+ * when the body has ended, and records their answers.
+ *
  * and ngx_http_urlstore_batch.c calls each for the next step.  Each returns
  * NGX_OK, NGX_BUSY (the journal's ring is full: go on when it has room), or a
  * status that ends the batch.  Groups, which requests of a worker share, are
@@ -37,6 +40,8 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "../api/us_answer.h"
+
+typedef struct ngx_http_urlstore_scatter_s  ngx_http_urlstore_scatter_t;
 
 
 typedef struct {
@@ -125,6 +130,8 @@ typedef struct {
     ngx_http_urlstore_out_t         records;
     unsigned                        long_reply:1; /* to be looked up, too */
 
+    ngx_http_urlstore_scatter_t    *scatter;      /* of a router */
+
     /* the end: NGX_DONE, or the status of a fault; 0: not yet */
     ngx_int_t                       end;
 
@@ -132,6 +139,11 @@ typedef struct {
     ngx_chain_t                    *at;           /* records not shown */
     unsigned                        begun:1;
 } ngx_http_urlstore_batch_t;
+
+
+/* a part of a batch: its result is the request's */
+typedef ngx_int_t (*ngx_http_urlstore_batch_pt)(
+    ngx_http_urlstore_batch_t *batch);
 
 
 /* ngx_http_urlstore_item.c */
@@ -169,6 +181,23 @@ ngx_int_t ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
 
 /* sends the answers, after what ctx->out has already */
 ngx_int_t ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch);
+
+/* an answer that a router has of a shard, or makes for one that has none */
+ngx_int_t ngx_http_urlstore_answer_put(ngx_http_urlstore_batch_t *batch,
+    us_answer_record_t *rec, us_str_t text, us_str_t ref);
+
+/* ngx_http_urlstore_scatter.c: of a router */
+
+/* NGX_DECLINED: go on; else the reply has been sent */
+ngx_int_t ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch);
+
+/* keeps the entries of a group until the body has ended */
+ngx_int_t ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g);
+
+/* asks the shards, records what they answer, and calls end */
+ngx_int_t ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_batch_pt end);
 
 /* ngx_http_urlstore_filter.c */
 

@@ -31,6 +31,12 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what)
                                          "keeps no claims", what);
     }
 
+    if (zone->route) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
+                                         "a router does not serve \"%s\"; "
+                                         "ask the shards", what);
+    }
+
     if (us_store_revisit(zone->store)) {
         return NGX_DECLINED;
     }

@@ -141,7 +141,6 @@ ngx_http_urlstore_cluster_first(ngx_conf_t *cf,
 /*
  * The text of the file, which the caller frees, and cluster->file.
  * NGX_DECLINED with an errno and a text: it cannot be read.
- * with an errno and a text: it cannot be read.
  */
 
 static ngx_int_t

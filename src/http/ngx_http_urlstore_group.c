@@ -110,6 +110,10 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
     store = ctx->zone->store;
     rc = NGX_OK;
 
+    if (ctx->zone->route) {
+        return ngx_http_urlstore_scatter_group(batch, g);
+    }
+
     ngx_http_urlstore_shard_under(ctx);
 
     if (ctx->zone->filter) {

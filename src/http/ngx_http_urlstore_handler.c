@@ -39,78 +39,80 @@ static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
 
 /*
  * rows: name, its methods, those with a tail, those that change the store, what
- * else it is; its query arguments; handler
+ * else it is; its query arguments; handler; that of a router
  */
 
 const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
     { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, FILTER,
       "url base brief summary sites only older times",
-      ngx_http_urlstore_add_handler },
+      ngx_http_urlstore_add_handler, ngx_http_urlstore_add_handler },
 
     { ngx_string("seen"), GET|NGX_HTTP_POST, 0, 0, FILTER,
       "url base brief summary sites only older times",
-      ngx_http_urlstore_seen_handler },
+      ngx_http_urlstore_seen_handler, ngx_http_urlstore_seen_handler },
 
     { ngx_string("url"), GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
       GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, BY_ID,
       "redirect times",
-      ngx_http_urlstore_url_handler },
+      ngx_http_urlstore_url_handler, ngx_http_urlstore_route_url },
 
     { ngx_string("urls"), GET, 0, 0, BY_ID|LISTS,
       "from limit site prefix mark older new_sites deleted times summary",
-      ngx_http_urlstore_urls_handler },
+      ngx_http_urlstore_urls_handler, NULL },
 
     { ngx_string("prefix"), GET, 0, 0, 0,
       "url base",
-      ngx_http_urlstore_prefix_handler },
+      ngx_http_urlstore_prefix_handler, NULL },
 
     { ngx_string("site"), GET, GET, 0, LISTS_SITES,
       "",
-      ngx_http_urlstore_site_handler },
+      ngx_http_urlstore_site_handler, NULL },
 
     { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE,
       NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE, 0,
       "url id base brief summary clear",
-      ngx_http_urlstore_mark_handler },
+      ngx_http_urlstore_mark_handler, NULL },
 
     { ngx_string("log"), GET, 0, 0, 0,
       "from at",
-      ngx_http_urlstore_log_handler },
+      ngx_http_urlstore_log_handler, NULL },
 
     { ngx_string("claim"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0,
       "url id base brief summary at clear",
-      ngx_http_urlstore_claim_handler },
+      ngx_http_urlstore_claim_handler, NULL },
 
     { ngx_string("cluster"), GET, 0, 0, BY_ID,
       "",
+      ngx_http_urlstore_cluster_handler,
       ngx_http_urlstore_cluster_handler },
 
     { ngx_string("normalize"), GET, 0, 0, FILTER,
       "url base profile explain",
+      ngx_http_urlstore_normalize_handler,
       ngx_http_urlstore_normalize_handler },
 
     { ngx_string("health"), GET, 0, 0, ALWAYS|FILTER,
       "write",
-      ngx_http_urlstore_health_handler },
+      ngx_http_urlstore_health_handler, NULL },
 
     { ngx_string("stats"), GET, 0, 0, ALWAYS|FILTER,
       "",
-      ngx_http_urlstore_stats_handler },
+      ngx_http_urlstore_stats_handler, NULL },
 
     { ngx_string("metrics"), GET, 0, 0, ALWAYS|FILTER,
       "",
-      ngx_http_urlstore_metrics_handler },
+      ngx_http_urlstore_metrics_handler, NULL },
 
     { ngx_string(""), GET, 0, 0, ALWAYS|FILTER,
       "q",
-      ngx_http_urlstore_page_handler },
+      ngx_http_urlstore_page_handler, NULL },
 
     { ngx_string("openapi.yaml"), GET, 0, 0, ALWAYS|FILTER,
       "",
-      ngx_http_urlstore_openapi_handler },
+      ngx_http_urlstore_openapi_handler, ngx_http_urlstore_openapi_handler },
 
-    { ngx_null_string, 0, 0, 0, 0, NULL, NULL }
+    { ngx_null_string, 0, 0, 0, 0, NULL, NULL, NULL }
 };
 
 _Static_assert(sizeof(ngx_http_urlstore_endpoints)
@@ -146,6 +148,12 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                          "a filter has no /%V: it keeps "
                                          "neither ids nor URLs", &ep->name);
+    }
+
+    if (zone->route && ep->route == NULL) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
+                                         "a router does not serve /%V; ask "
+                                         "the shards", &ep->name);
     }
 
     rc = ngx_http_urlstore_origin(r, ep);
@@ -204,7 +212,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         }
     }
 
-    return ep->handler(r);
+    return ngx_http_urlstore_execute(r);
 }
 
 

@@ -75,7 +75,6 @@ static ngx_int_t ngx_http_urlstore_idem_turn(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_idem_hash(ngx_http_request_t *r,
     ngx_http_urlstore_idem_t *idem);
 static ngx_int_t ngx_http_urlstore_idem_begin(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_idem_execute(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_idem_replay(ngx_http_request_t *r,
     us_idem_answer_t *answer);
 static ngx_int_t ngx_http_urlstore_idem_wait(ngx_http_request_t *r);
@@ -660,11 +659,11 @@ ngx_http_urlstore_idem_begin(ngx_http_request_t *r)
 
         case US_IDEM_NEW:
             idem->held = 1;
-            return ngx_http_urlstore_idem_execute(r);
+            return ngx_http_urlstore_execute(r);
 
         case US_IDEM_BUSY:
             ngx_http_urlstore_keep_none(r);
-            return ngx_http_urlstore_idem_execute(r);
+            return ngx_http_urlstore_execute(r);
 
         case US_IDEM_UNDER_WAY:
             return ngx_http_urlstore_idem_wait(r);
@@ -688,17 +687,6 @@ ngx_http_urlstore_idem_begin(ngx_http_request_t *r)
     }
 
     return ngx_http_urlstore_idem_wait(r);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_idem_execute(ngx_http_request_t *r)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    return ctx->endpoint->handler(r);
 }
 
 

@@ -60,7 +60,7 @@ ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (how.norm == NULL && ctx->zone->filter == NULL
+    if (how.norm == NULL && ctx->zone->store
         && ngx_http_urlstore_normalize_spell(r, &canon, &how) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

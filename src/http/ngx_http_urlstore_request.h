@@ -31,6 +31,7 @@ typedef struct {
     ngx_http_urlstore_zone_t       *zone;
     const ngx_http_urlstore_endpoint_t
                                    *endpoint; /* NULL: urlstore_api */
+    ngx_http_handler_pt             pass;     /* to shards: of proxy_pass */
 
     /* of the location that has the directive; blocks in it have others */
     ngx_str_t                       name;
@@ -76,6 +77,7 @@ struct ngx_http_urlstore_endpoint_s {
     ngx_uint_t                      flags;
     const char                     *args;     /* of the query */
     ngx_http_urlstore_handler_pt    handler;
+    ngx_http_urlstore_handler_pt    route;    /* of a router; NULL: 501 */
 };
 
 
@@ -121,6 +123,7 @@ struct ngx_http_urlstore_ctx_s {
     ngx_str_t                       type;
 
     ngx_http_urlstore_parked_t     *parked;       /* while it waits */
+    ngx_http_urlstore_handler_pt    gather;       /* when shards answer */
 
     /* Idempotency-Key: NULL if it has none; what became of the reply */
     ngx_http_urlstore_idem_t       *idem;
@@ -175,6 +178,9 @@ ngx_int_t ngx_http_urlstore_openapi_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_log_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_cluster_handler(ngx_http_request_t *r);
 
+/* of a router, where they differ */
+ngx_int_t ngx_http_urlstore_route_url(ngx_http_request_t *r);
+
 extern const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[];
 
 /* ngx_http_urlstore_origin.c */
@@ -211,6 +217,9 @@ ngx_int_t ngx_http_urlstore_idem(ngx_http_request_t *r);
 
 /* ngx_http_urlstore_request.c */
 
+/* the endpoint itself, when all that comes before it is done */
+ngx_int_t ngx_http_urlstore_execute(ngx_http_request_t *r);
+
 ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
 ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_request_t *r,
     ngx_str_t *origin);
@@ -221,6 +230,12 @@ ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
     ngx_str_t *value);
 ngx_uint_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
+
+/* what is wrong with a text that is no id; its length and bytes */
+#define NGX_HTTP_URLSTORE_NO_ID                                               \
+    "\"%*s\" is not an id; a decimal number of at most 32 digits, without a "  \
+    "leading zero, is expected"
+
 
 /* ngx_http_urlstore_body.c */
 

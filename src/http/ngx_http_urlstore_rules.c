@@ -1,13 +1,14 @@
 
 /*
  * Directives that shape the normalizer of a zone: rewrite, reject, accept,
- * strip_args, www_except, max_depth, max_args, max_repeat.  The zone must be
- * declared above them: each is compiled into its normalizer at once, so that
- * the message about a bad pattern has the line of the directive.
+ * strip_args, www_except, max_depth, max_args, max_repeat.  NAME is that of a
+ * zone, or of a cluster that is routed here.  It must be declared above them:
+ * each is compiled into its normalizer at once, so that the message about a bad
+ * pattern has the line of the directive.
  */
 
 
-#include "ngx_http_urlstore_zone.h"
+#include "ngx_http_urlstore_route.h"
 
 
 /* bytes of a rule's name */
@@ -303,18 +304,25 @@ ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
 static ngx_http_urlstore_zone_t *
 ngx_http_urlstore_rule_zone(ngx_conf_t *cf, ngx_str_t *name)
 {
-    ngx_http_urlstore_zone_t  *zone;
+    ngx_http_urlstore_zone_t     *zone;
+    ngx_http_urlstore_cluster_t  *cluster;
 
     zone = ngx_http_urlstore_zone_find(cf, name);
 
-    if (zone && zone->shm_zone == NULL) {
+    if (zone == NULL || zone->shm_zone) {
+        return zone;
+    }
+
+    cluster = ngx_http_urlstore_cluster_find(cf, name);
+
+    if (cluster == NULL) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "urlstore_zone \"%V\" must be declared above "
                            "this directive", name);
         return NULL;
     }
 
-    return zone;
+    return ngx_http_urlstore_route_zone(cf, cluster);
 }
 
 

@@ -25,10 +25,6 @@
 /* bytes of a client's text that a problem shows */
 #define NGX_HTTP_URLSTORE_SHOWN    40
 
-#define NGX_HTTP_URLSTORE_NO_ID                                               \
-    "\"%*s\" is not an id; a decimal number of at most 32 digits, without a "  \
-    "leading zero, is expected"
-
 
 typedef struct {
     us_list_t                       list;

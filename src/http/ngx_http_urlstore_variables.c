@@ -165,6 +165,10 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     us_verdict_t      verdict;
     us_store_item_t   item;
 
+    if (zone->route) {
+        return NGX_DECLINED;
+    }
+
     rc = ngx_http_urlstore_query_url(r, zone, NULL, &canon, &verdict);
 
     if (rc != NGX_OK) {

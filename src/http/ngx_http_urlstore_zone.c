@@ -422,7 +422,9 @@ static const char *
 ngx_http_urlstore_zone_differs(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old)
 {
-    if ((zone->filter == NULL) != (old->filter == NULL)) {
+    if ((zone->filter == NULL) != (old->filter == NULL)
+        || (zone->route == NULL) != (old->route == NULL))
+    {
         return "kind";
     }
 
@@ -525,7 +527,8 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 
     zone->tally = &zone->sh->tallies[ngx_worker % US_TALLIES];
 
-    if (zone->filter == NULL && zone->persist == NULL) {
+    if (zone->filter == NULL && zone->route == NULL && zone->persist == NULL)
+    {
         ngx_http_urlstore_zone_lock(zone, &lock);
 
         zone->store = us_store_open(zone->sh->mem, &lock);

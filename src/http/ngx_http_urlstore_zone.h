@@ -65,7 +65,8 @@ struct ngx_http_urlstore_zone_s {
     ngx_uint_t                      huge;
     ngx_uint_t                      rules;    /* user rules of all kinds */
     ngx_uint_t                      limits;   /* urlstore_max_*, one bit each */
-    ngx_http_urlstore_filter_t     *filter;   /* NULL: it is a store */
+    ngx_http_urlstore_filter_t     *filter;   /* NULL: it is none */
+    ngx_http_urlstore_route_t      *route;    /* NULL: it is no router */
     ngx_http_urlstore_persist_t    *persist;  /* NULL: no path= */
 
     /* of a shard: ngx_http_urlstore_shard.h */

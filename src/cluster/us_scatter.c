@@ -1,0 +1,667 @@
+
+/*
+ * See us_scatter.h.
+ */
+
+
+#include "us_scatter.h"
+
+#include <stdlib.h>
+
+
+#define US_SCATTER_TEXT   (64 * 1024)
+
+/* items of a part: what a shard accepts in a request by default, and less */
+#define US_SCATTER_ITEMS  8192
+
+/* lanes of a shard: what the client asked, and questions */
+#define US_SCATTER_KINDS  2
+
+
+/* texts are only added, so that pointers to them stay */
+
+typedef struct us_scatter_text_s  us_scatter_text_t;
+
+struct us_scatter_text_s {
+    us_scatter_text_t  *next;
+    size_t              used;
+    size_t              size;
+    uint8_t             data[];
+};
+
+
+static us_scatter_item_t *us_scatter_item(us_scatter_t *s);
+static uint8_t *us_scatter_room(us_scatter_t *s, size_t len);
+static void us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item);
+static void us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item);
+static int us_scatter_lanes(us_scatter_t *s);
+static unsigned us_scatter_targets(const us_scatter_t *s,
+    const us_scatter_item_t *item, uint32_t *lanes);
+static void us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane, const us_wire_line_t *line);
+static void us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane, const us_wire_line_t *line);
+static void us_scatter_take(const us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane, const us_wire_line_t *line);
+static void us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane);
+static int us_scatter_again(const us_scatter_item_t *item);
+static int us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
+    const us_wire_line_t *line);
+
+
+int
+us_scatter_init(us_scatter_t *s, const us_map_t *map,
+    us_scatter_action_t action)
+{
+    memset(s, 0, sizeof(us_scatter_t));
+
+    s->action = action;
+
+    return us_scatter_remap(s, map);
+}
+
+
+void
+us_scatter_free(us_scatter_t *s)
+{
+    us_scatter_text_t  *text;
+
+    while (s->texts) {
+        text = s->texts;
+        s->texts = text->next;
+        free(text);
+    }
+
+    free(s->items);
+    free(s->lanes);
+    free(s->order);
+    free(s->shards);
+
+    memset(s, 0, sizeof(us_scatter_t));
+}
+
+
+int
+us_scatter_url(us_scatter_t *s, us_str_t url)
+{
+    uint8_t            *p;
+    us_scatter_item_t  *item;
+
+    p = us_scatter_room(s, url.len);
+    item = us_scatter_item(s);
+
+    if (p == NULL || item == NULL) {
+        return -1;
+    }
+
+    memcpy(p, url.data, url.len);
+
+    item->url.data = p;
+    item->url.len = url.len;
+    item->slot = us_slot(us_slot_key(s->map->key, item->url));
+    item->stage = US_STAGE_FIRST;
+
+    return 0;
+}
+
+
+int
+us_scatter_local(us_scatter_t *s)
+{
+    us_scatter_item_t  *item;
+
+    item = us_scatter_item(s);
+
+    if (item == NULL) {
+        return -1;
+    }
+
+    item->stage = US_STAGE_LOCAL;
+
+    return 0;
+}
+
+
+static us_scatter_item_t *
+us_scatter_item(us_scatter_t *s)
+{
+    size_t              room;
+    us_scatter_item_t  *items;
+
+    if (s->n == s->room) {
+        room = s->room ? s->room * 2 : 16;
+
+        items = realloc(s->items, room * sizeof(us_scatter_item_t));
+        if (items == NULL) {
+            return NULL;
+        }
+
+        s->items = items;
+        s->room = room;
+    }
+
+    items = &s->items[s->n++];
+
+    memset(items, 0, sizeof(us_scatter_item_t));
+    items->id = US_WIRE_NO_ID;
+
+    return items;
+}
+
+
+static uint8_t *
+us_scatter_room(us_scatter_t *s, size_t len)
+{
+    size_t              size;
+    uint8_t            *p;
+    us_scatter_text_t  *text;
+
+    text = s->texts;
+
+    if (text == NULL || text->size - text->used < len) {
+
+        /* a single URL costs no more than itself */
+
+        size = s->n ? US_SCATTER_TEXT : 256;
+        size = size < len ? len : size;
+
+        text = malloc(sizeof(us_scatter_text_t) + size);
+        if (text == NULL) {
+            return NULL;
+        }
+
+        text->next = s->texts;
+        text->used = 0;
+        text->size = size;
+        s->texts = text;
+    }
+
+    p = text->data + text->used;
+    text->used += len;
+
+    return p;
+}
+
+
+int
+us_scatter_round(us_scatter_t *s)
+{
+    size_t              i;
+    us_scatter_item_t  *item;
+
+    for (i = 0; i < s->n; i++) {
+        item = &s->items[i];
+
+        if (item->stage == US_STAGE_ASK) {
+            us_scatter_settle(s, item);
+
+        } else if (item->stage == US_STAGE_FIRST) {
+            us_scatter_begin(s, item);
+        }
+    }
+
+    return us_scatter_lanes(s);
+}
+
+
+/* the first round of an item */
+
+static void
+us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item)
+{
+    const us_owners_t  *owners;
+
+    owners = &s->map->slots[item->slot];
+
+    item->shard = owners->owner;
+    item->status = US_WIRE_PENDING;
+    item->stage = owners->nformer ? US_STAGE_ASK : US_STAGE_DIRECT;
+}
+
+
+/* the owner and all former owners were asked */
+
+static void
+us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
+{
+    if (item->status == US_WIRE_DUE && s->action == US_SCATTER_ADD) {
+
+        /* the shard that has the URL claims it; it may be claimed by now */
+
+        item->stage = US_STAGE_LAST;
+        item->status = US_WIRE_PENDING;
+        return;
+    }
+
+    if (item->status == US_WIRE_UNSEEN || item->status == US_WIRE_PENDING) {
+
+        if (item->lost || item->moved) {
+            item->status = US_WIRE_UNAVAILABLE;
+
+        } else if (s->action == US_SCATTER_ADD) {
+            item->stage = US_STAGE_LAST;
+            item->status = US_WIRE_PENDING;
+            item->shard = s->map->slots[item->slot].owner;
+
+            if (item->spelled) {
+                item->url = item->text;
+            }
+
+            return;
+        }
+    }
+
+    if (item->status != US_WIRE_UNAVAILABLE) {
+        item->moved = 0;
+    }
+
+    item->stage = US_STAGE_DONE;
+}
+
+
+/* items that are to be sent, by lane: counted, then placed */
+
+static int
+us_scatter_lanes(us_scatter_t *s)
+{
+    size_t     i, lanes, total;
+    unsigned   j, n;
+    uint32_t  *count;
+    uint32_t   to[US_MAP_FORMER + 1];
+
+    lanes = (size_t) s->map->nshards * US_SCATTER_KINDS;
+
+    free(s->lanes);
+    free(s->order);
+
+    s->order = NULL;
+    s->nlanes = 0;
+    s->lanes = calloc(lanes, sizeof(us_lane_t));
+    count = calloc(lanes, sizeof(uint32_t));
+
+    if (s->lanes == NULL || count == NULL) {
+        free(count);
+        return -1;
+    }
+
+    total = 0;
+
+    for (i = 0; i < s->n; i++) {
+        n = us_scatter_targets(s, &s->items[i], to);
+        total += n;
+
+        for (j = 0; j < n; j++) {
+            count[to[j]]++;
+        }
+    }
+
+    if (total == 0) {
+        free(count);
+        return 0;
+    }
+
+    s->order = malloc(total * sizeof(uint32_t));
+
+    if (s->order == NULL) {
+        free(count);
+        return -1;
+    }
+
+    /* count becomes the index of a lane that is not empty */
+
+    total = 0;
+
+    for (i = 0; i < lanes; i++) {
+        if (count[i] == 0) {
+            continue;
+        }
+
+        s->lanes[s->nlanes].shard = i / US_SCATTER_KINDS;
+        s->lanes[s->nlanes].ask = i % US_SCATTER_KINDS;
+        s->lanes[s->nlanes].items = s->order + total;
+
+        total += count[i];
+        count[i] = s->nlanes++;
+    }
+
+    for (i = 0; i < s->n; i++) {
+        n = us_scatter_targets(s, &s->items[i], to);
+
+        for (j = 0; j < n; j++) {
+            s->lanes[count[to[j]]].items[s->lanes[count[to[j]]].n++] = i;
+        }
+    }
+
+    free(count);
+
+    return 1;
+}
+
+
+/* the lanes that an item goes to in this round, shard * 2 + ask */
+
+static unsigned
+us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
+    uint32_t *lanes)
+{
+    unsigned            i;
+    const us_owners_t  *owners;
+
+    switch (item->stage) {
+
+    case US_STAGE_DIRECT:
+    case US_STAGE_LAST:
+
+        if (item->status != US_WIRE_PENDING) {
+            return 0;
+        }
+
+        lanes[0] = item->shard * US_SCATTER_KINDS;
+        return 1;
+
+    case US_STAGE_ASK:
+        owners = &s->map->slots[item->slot];
+        lanes[0] = owners->owner * US_SCATTER_KINDS + 1;
+
+        for (i = 0; i < owners->nformer; i++) {
+            lanes[i + 1] = owners->former[i] * US_SCATTER_KINDS + 1;
+        }
+
+        return i + 1;
+
+    default:
+        return 0;
+    }
+}
+
+
+size_t
+us_scatter_part(us_scatter_t *s, us_lane_t *lane, size_t limit)
+{
+    size_t  i, len, body, answers;
+
+    body = 0;
+    answers = US_SCATTER_SUMMARY;
+
+    for (i = lane->at; i < lane->n; i++) {
+        len = s->items[lane->items[i]].url.len;
+        answers += len + US_SCATTER_ANSWER;
+
+        if (i > lane->at
+            && (answers > limit || i - lane->at == US_SCATTER_ITEMS))
+        {
+            break;
+        }
+
+        body += len + 1;
+    }
+
+    lane->part = i - lane->at;
+
+    return body;
+}
+
+
+size_t
+us_scatter_reply(us_scatter_t *s, us_lane_t *lane, us_str_t text)
+{
+    size_t               len, n;
+    uint64_t             next_id, epoch;
+    us_wire_line_t       line;
+    us_scatter_shard_t  *shard;
+
+    for (n = 0; lane->part; n++) {
+        len = us_wire_line(text, s->columns, &line);
+
+        if (len == 0 || !us_scatter_fits(s, lane, &line)) {
+            break;
+        }
+
+        text.data += len;
+        text.len -= len;
+
+        us_scatter_answer(s, &s->items[lane->items[lane->at]], lane, &line);
+
+        lane->at++;
+        lane->part--;
+    }
+
+    shard = &s->shards[lane->shard];
+
+    if (lane->part == 0 && us_wire_summary(text, &next_id, &epoch)
+        && !shard->answered)
+    {
+        shard->answered = 1;
+        shard->next_id = next_id;
+        shard->epoch = epoch;
+    }
+
+    us_scatter_failed(s, lane);
+
+    return n;
+}
+
+
+void
+us_scatter_failed(us_scatter_t *s, us_lane_t *lane)
+{
+    for ( /* void */ ; lane->part; lane->part--) {
+        us_scatter_lose(s, &s->items[lane->items[lane->at++]], lane);
+    }
+}
+
+
+/* an id of another shard, or none where there must be one, is no answer */
+
+static int
+us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
+    const us_wire_line_t *line)
+{
+    switch (line->status) {
+
+    case US_WIRE_NEW:
+    case US_WIRE_SEEN:
+    case US_WIRE_DUE:
+        return line->id != US_WIRE_NO_ID
+               && line->id >> US_SHARD_SHIFT
+                  == s->map->shards[lane->shard].number
+               && line->text.len <= US_URL_MAX;
+
+    case US_WIRE_UNSEEN:
+    case US_WIRE_FULL:
+        return line->text.len <= US_URL_MAX;
+
+    case US_WIRE_INVALID:
+    case US_WIRE_REJECTED:
+    case US_WIRE_UNAVAILABLE:
+        return line->text.len <= US_SCATTER_ANSWER;
+
+    default:
+        return 0;
+    }
+}
+
+
+static void
+us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane, const us_wire_line_t *line)
+{
+    if (item->stage == US_STAGE_ASK) {
+        us_scatter_asked(s, item, lane, line);
+        return;
+    }
+
+    us_scatter_take(s, item, lane, line);
+    item->moved = (line->status == US_WIRE_UNAVAILABLE);
+
+    if (item->stage == US_STAGE_LAST && item->known
+        && item->status == US_WIRE_NEW)
+    {
+        item->site = US_WIRE_SITE_KNOWN;
+    }
+
+    item->stage = US_STAGE_DONE;
+}
+
+
+/* one of several answers to the question whether a URL is there */
+
+static void
+us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane, const us_wire_line_t *line)
+{
+    int  former;
+
+    former = (lane->shard != s->map->slots[item->slot].owner);
+    item->known |= (line->site == US_WIRE_SITE_KNOWN);
+
+    switch (line->status) {
+
+    case US_WIRE_SEEN:
+    case US_WIRE_DUE:
+
+        if (item->status != US_WIRE_SEEN && item->status != US_WIRE_DUE) {
+            us_scatter_take(s, item, lane, line);
+        }
+
+        break;
+
+    case US_WIRE_UNSEEN:
+
+        if (item->status == US_WIRE_PENDING) {
+            item->status = US_WIRE_UNSEEN;
+            item->text = line->text;
+
+            if (!item->lost) {
+                item->number = s->map->shards[lane->shard].number;
+            }
+        }
+
+        /* what differs from what was sent is how the site is known there */
+
+        if (former && item->status == US_WIRE_UNSEEN && !item->spelled
+            && us_str_compare(line->text, item->url) != 0)
+        {
+            item->text = line->text;
+            item->spelled = 1;
+        }
+
+        break;
+
+    case US_WIRE_UNAVAILABLE:
+        item->moved = 1;
+        break;
+
+    default: /* US_WIRE_INVALID, US_WIRE_REJECTED, US_WIRE_FULL */
+
+        if (item->status == US_WIRE_PENDING
+            || item->status == US_WIRE_UNSEEN)
+        {
+            us_scatter_take(s, item, lane, line);
+        }
+
+        break;
+    }
+}
+
+
+static void
+us_scatter_take(const us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane, const us_wire_line_t *line)
+{
+    item->status = line->status;
+    item->shard = lane->shard;
+    item->number = s->map->shards[lane->shard].number;
+    item->id = line->id;
+    item->time = line->time;
+    item->site = line->site;
+    item->text = line->text;
+}
+
+
+static void
+us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane)
+{
+    item->lost = 1;
+
+    if (item->stage == US_STAGE_ASK) {
+
+        /* another one may have it */
+
+        if (item->status == US_WIRE_PENDING
+            || item->status == US_WIRE_UNSEEN)
+        {
+            item->number = s->map->shards[lane->shard].number;
+        }
+
+        return;
+    }
+
+    item->status = US_WIRE_UNAVAILABLE;
+    item->number = s->map->shards[lane->shard].number;
+    item->stage = US_STAGE_DONE;
+}
+
+
+int
+us_scatter_remap(us_scatter_t *s, const us_map_t *map)
+{
+    size_t               i;
+    us_scatter_item_t   *item;
+    us_scatter_shard_t  *shards;
+
+    shards = calloc(map->nshards, sizeof(us_scatter_shard_t));
+    if (shards == NULL) {
+        return -1;
+    }
+
+    /* the numbers of shards go on, their indexes do not */
+
+    for (i = 0; s->map && i < s->map->nshards; i++) {
+        if (us_map_shard(map, s->map->shards[i].number) != -1) {
+            shards[us_map_shard(map, s->map->shards[i].number)] = s->shards[i];
+        }
+    }
+
+    for (i = 0; i < s->n; i++) {
+        item = &s->items[i];
+
+        if (us_scatter_again(item)) {
+            item->stage = US_STAGE_FIRST;
+            item->moved = 0;
+            item->known = 0;
+        }
+    }
+
+    free(s->shards);
+
+    s->shards = shards;
+    s->map = map;
+
+    return 0;
+}
+
+
+size_t
+us_scatter_moved(const us_scatter_t *s)
+{
+    size_t  i, n;
+
+    for (i = 0, n = 0; i < s->n; i++) {
+        n += us_scatter_again(&s->items[i]);
+    }
+
+    return n;
+}
+
+
+/* nothing was done for it, and each shard that was asked has said so */
+
+static int
+us_scatter_again(const us_scatter_item_t *item)
+{
+    return item->stage == US_STAGE_DONE && item->moved && !item->lost
+           && item->status == US_WIRE_UNAVAILABLE;
+}

@@ -1,0 +1,228 @@
+
+/*
+ * See us_wire.h.
+ */
+
+
+#include "us_wire.h"
+
+
+typedef struct {
+    const uint8_t  *p;
+    const uint8_t  *end;              /* of the line: its newline */
+} us_wire_cursor_t;
+
+
+static int us_wire_column(us_wire_cursor_t *c, us_str_t *column);
+static int us_wire_status(us_str_t word, us_wire_status_t *status);
+static int us_wire_number(us_str_t text, uint64_t *n);
+static int us_wire_or_none(us_str_t text, uint64_t none, uint64_t *n);
+static int us_wire_site(us_str_t text, us_wire_site_t *site);
+
+
+static const us_str_t  us_wire_words[US_WIRE_STATUSES] = {
+    us_string(""),
+    us_string("new"),
+    us_string("seen"),
+    us_string("unseen"),
+    us_string("invalid"),
+    us_string("rejected"),
+    us_string("full"),
+    us_string("due"),
+    us_string("claimed"),
+    us_string("set"),
+    us_string("clear"),
+    us_string("unknown"),
+    us_string("deleted"),
+    us_string("unavailable")
+};
+
+
+size_t
+us_wire_line(us_str_t text, us_wire_columns_t columns, us_wire_line_t *line)
+{
+    us_str_t          column;
+    us_wire_cursor_t  c;
+
+    c.p = text.data;
+    c.end = text.len ? memchr(text.data, '\n', text.len) : NULL;
+
+    if (c.end == NULL) {
+        return 0;
+    }
+
+    line->site = US_WIRE_NO_SITE;
+    line->time = 0;
+
+    if (!us_wire_column(&c, &column)
+        || !us_wire_or_none(column, US_WIRE_NO_ID, &line->id)
+        || !us_wire_column(&c, &column)
+        || !us_wire_status(column, &line->status)
+        || !us_wire_column(&c, &line->text))
+    {
+        return 0;
+    }
+
+    if (columns.sites
+        && (!us_wire_column(&c, &column)
+            || !us_wire_site(column, &line->site)))
+    {
+        return 0;
+    }
+
+    if (columns.times
+        && (!us_wire_column(&c, &column)
+            || !us_wire_or_none(column, 0, &line->time)))
+    {
+        return 0;
+    }
+
+    return c.p > c.end ? (size_t) (c.end + 1 - text.data) : 0;
+}
+
+
+/*
+ * The next column; the last one ends at the newline, after which no other
+ * follows.
+ */
+
+static int
+us_wire_column(us_wire_cursor_t *c, us_str_t *column)
+{
+    const uint8_t  *tab;
+
+    if (c->p > c->end) {
+        return 0;
+    }
+
+    tab = memchr(c->p, '\t', c->end - c->p);
+
+    if (tab == NULL) {
+        tab = c->end;
+    }
+
+    column->data = c->p;
+    column->len = tab - c->p;
+
+    c->p = tab + 1;
+
+    return 1;
+}
+
+
+static int
+us_wire_status(us_str_t word, us_wire_status_t *status)
+{
+    unsigned  i;
+
+    for (i = US_WIRE_PENDING + 1; i < US_WIRE_STATUSES; i++) {
+        if (us_wire_words[i].len == word.len
+            && memcmp(us_wire_words[i].data, word.data, word.len) == 0)
+        {
+            *status = i;
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* up to 19 digits, so that no number is too large */
+
+static int
+us_wire_number(us_str_t text, uint64_t *n)
+{
+    size_t  i;
+
+    if (text.len == 0 || text.len > 19) {
+        return 0;
+    }
+
+    *n = 0;
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') {
+            return 0;
+        }
+
+        *n = *n * 10 + (text.data[i] - '0');
+    }
+
+    return 1;
+}
+
+
+/* "-" is `none` */
+
+static int
+us_wire_or_none(us_str_t text, uint64_t none, uint64_t *n)
+{
+    if (text.len == 1 && text.data[0] == '-') {
+        *n = none;
+        return 1;
+    }
+
+    return us_wire_number(text, n);
+}
+
+
+static int
+us_wire_site(us_str_t text, us_wire_site_t *site)
+{
+    if (us_str_compare(text, us_string("site-known")) == 0) {
+        *site = US_WIRE_SITE_KNOWN;
+        return 1;
+    }
+
+    if (us_str_compare(text, us_string("site-new")) == 0) {
+        *site = US_WIRE_SITE_NEW;
+        return 1;
+    }
+
+    return us_str_compare(text, us_string("-")) == 0;
+}
+
+
+int
+us_wire_summary(us_str_t text, uint64_t *next_id, uint64_t *epoch)
+{
+    us_str_t        value;
+    const uint8_t  *p, *end;
+
+    if (text.len < 2 || text.data[0] != '#'
+        || text.data[text.len - 1] != '\n')
+    {
+        return 0;
+    }
+
+    end = text.data + text.len - 1;
+
+    if (memchr(text.data, '\n', end - text.data)) {
+        return 0;
+    }
+
+    p = memmem(text.data, end - text.data, " next_id=", 9);
+
+    if (p == NULL) {
+        return 0;
+    }
+
+    value.data = p + 9;
+    p = memchr(value.data, ' ', end - value.data);
+
+    if (p == NULL || end - p < 8 || memcmp(p, " epoch=", 7) != 0) {
+        return 0;
+    }
+
+    value.len = p - value.data;
+
+    if (!us_wire_or_none(value, US_WIRE_NO_ID, next_id)) {
+        return 0;
+    }
+
+    value.data = p + 7;
+    value.len = end - value.data;
+
+    return us_wire_number(value, epoch);
+}

@@ -1,0 +1,81 @@
+
+/*
+ * What a shard answers to a router: the text replies of docs/api.md, read back.
+ *
+ *     ID  STATUS  URL or reason  [site-...]  [TIME]     tabs between
+ *     ...
+ *     # new=1 seen=0 ... next_id=7 epoch=1              the summary
+ *
+ * A shard is trusted to be a shard, not to be right: each byte is checked, and
+ * what is malformed counts as not answered.
+ */
+
+
+#ifndef _US_WIRE_H_INCLUDED_
+#define _US_WIRE_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+#define US_WIRE_NO_ID  ((uint64_t) -1)
+
+
+typedef enum {
+    US_WIRE_PENDING = 0,              /* no answer so far; not a word */
+    US_WIRE_NEW,
+    US_WIRE_SEEN,
+    US_WIRE_UNSEEN,
+    US_WIRE_INVALID,
+    US_WIRE_REJECTED,
+    US_WIRE_FULL,
+    US_WIRE_DUE,
+    US_WIRE_CLAIMED,
+    US_WIRE_SET,
+    US_WIRE_CLEAR,
+    US_WIRE_UNKNOWN,
+    US_WIRE_DELETED,
+    US_WIRE_UNAVAILABLE,
+    US_WIRE_STATUSES
+} us_wire_status_t;
+
+
+typedef enum {
+    US_WIRE_NO_SITE = 0,
+    US_WIRE_SITE_NEW,
+    US_WIRE_SITE_KNOWN
+} us_wire_site_t;
+
+
+/* which columns the lines have beside the first three */
+
+typedef struct {
+    unsigned          sites:1;
+    unsigned          times:1;
+} us_wire_columns_t;
+
+
+typedef struct {
+    us_wire_status_t  status;
+    us_wire_site_t    site;
+    uint64_t          id;             /* or US_WIRE_NO_ID */
+    uint64_t          time;           /* s since 1970; 0: none */
+    us_str_t          text;           /* the URL, or the reason */
+} us_wire_line_t;
+
+
+/*
+ * Reads the line at the beginning of text.  Returns its bytes, with the
+ * newline; 0: it is malformed, or its newline is missing.
+ */
+size_t us_wire_line(us_str_t text, us_wire_columns_t columns,
+    us_wire_line_t *line);
+
+/*
+ * Reads the summary, which is all of text.  1: next_id and epoch are set; 0: it
+ * is malformed.
+ */
+int us_wire_summary(us_str_t text, uint64_t *next_id, uint64_t *epoch);
+
+
+#endif /* _US_WIRE_H_INCLUDED_ */

@@ -1,0 +1,284 @@
+
+/*
+ * Requests of a router that concern one shard: GET and DELETE of /url/ID.
+ *
+ * The shard gets the request with the arguments and the Accept of the client,
+ * and its reply is the client's: status, type, text, and the headers below.
+ * What the shard says to a router (421, or no reply) is a 503 for the client:
+ * the id may well be there.
+ */
+
+
+#include "ngx_http_urlstore_route.h"
+#include "../api/us_list.h"
+
+
+/* bytes of a client's id that a problem shows */
+#define NGX_HTTP_URLSTORE_SHOWN    40
+
+
+static ngx_int_t ngx_http_urlstore_relay(ngx_http_request_t *r,
+    const us_map_t *map, ngx_uint_t shard);
+static ngx_int_t ngx_http_urlstore_relay_gather(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call);
+static ngx_int_t ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call);
+
+
+/* of a shard's reply, in lower case as they are looked for, and as sent */
+
+static const struct {
+    const char                     *name;
+    const char                     *key;
+} ngx_http_urlstore_relayed[] = {
+    { "location", "Location" },
+    { "vary", "Vary" },
+    { "retry-after", "Retry-After" },
+    { "cache-control", "Cache-Control" },
+    { "etag", "ETag" }
+};
+
+
+ngx_int_t
+ngx_http_urlstore_route_url(ngx_http_request_t *r)
+{
+    int                       shard;
+    uint64_t                  id;
+    ngx_int_t                 rc;
+    us_id_rc_t                known;
+    const us_map_t           *map;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (r->method == NGX_HTTP_POST
+        || (r->method != NGX_HTTP_DELETE
+            && ngx_strlchr(ctx->tail.data, ctx->tail.data + ctx->tail.len,
+                           ',')))
+    {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
+                                         "a router does not serve lists of "
+                                         "ids; ask for one id, or the shards");
+    }
+
+    known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &id);
+
+    if (known == US_ID_BAD) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         NGX_HTTP_URLSTORE_NO_ID,
+                                         ngx_min(ctx->tail.len,
+                                                 NGX_HTTP_URLSTORE_SHOWN),
+                                         ctx->tail.data);
+    }
+
+    if (known == US_ID_NEVER || id >> US_SHARD_SHIFT >= US_SHARDS) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "the id %*s was not given yet",
+                                         ngx_min(ctx->tail.len,
+                                                 NGX_HTTP_URLSTORE_SHOWN),
+                                         ctx->tail.data);
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx->id = id;
+
+    map = ngx_http_urlstore_route_map(r, &rc);
+
+    if (map == NULL) {
+        return rc;
+    }
+
+    shard = us_map_shard(map, id >> US_SHARD_SHIFT);
+
+    if (shard == -1) {
+
+        /* the map may be old */
+
+        return ngx_http_urlstore_route_absent(r, NULL,
+                                              "the map of this router has no "
+                                              "shard %uL",
+                                              id >> US_SHARD_SHIFT);
+    }
+
+    return ngx_http_urlstore_relay(r, map, shard);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_relay(ngx_http_request_t *r, const us_map_t *map,
+    ngx_uint_t shard)
+{
+    u_char                    *p;
+    ngx_str_t                 *accept;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_call_t  *call;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    call = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_call_t));
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    p = ngx_pnalloc(r->pool, sizeof("/url/?") + NGX_INT64_LEN + r->args.len);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    call->r = r;
+    call->map = map;
+    call->shard = shard;
+    call->method = r->method == NGX_HTTP_DELETE ? NGX_HTTP_DELETE
+                                                : NGX_HTTP_GET;
+    call->single = 1;
+    call->reads = (r->method != NGX_HTTP_DELETE);
+
+    call->path.data = p;
+    call->path.len = ngx_sprintf(p, "/url/%uL%s%V", ctx->id,
+                                 r->args.len ? "?" : "", &r->args) - p;
+
+    accept = ngx_http_urlstore_header_in(r, "accept");
+
+    if (accept) {
+        call->accept = *accept;
+    }
+
+    ctx->data = call;
+
+    if (ngx_http_urlstore_call(call) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_call_wait(r, ngx_http_urlstore_relay_gather);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_relay_gather(ngx_http_request_t *r)
+{
+    u_char                     members[64];
+    ngx_uint_t                 number;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_call_t  *call;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    call = ctx->data;
+
+    if (!ngx_http_urlstore_call_ended(call)) {
+        return NGX_AGAIN;
+    }
+
+    if (call->status != 0 && call->status != NGX_HTTP_URLSTORE_MISDIRECTED
+        && (call->status < NGX_HTTP_INTERNAL_SERVER_ERROR
+            || call->status == NGX_HTTP_SERVICE_UNAVAILABLE
+            || call->status == NGX_HTTP_INSUFFICIENT_STORAGE))
+    {
+        return ngx_http_urlstore_relay_reply(r, call);
+    }
+
+    ngx_http_urlstore_call_log(call, 1);
+
+    number = call->map->shards[call->shard].number;
+    ngx_sprintf(members, "\"reason\":\"shard:%ui\"%Z", number);
+
+    return ngx_http_urlstore_route_absent(r, (char *) members,
+                                          "shard %ui does not answer",
+                                          number);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ctx->status = call->status;
+    ctx->wrote = (call->status == NGX_HTTP_NO_CONTENT);
+    ctx->type = call->sr->headers_out.content_type;
+
+    switch (call->status) {
+
+    case NGX_HTTP_OK:
+        ngx_str_set(&ctx->status_name, "seen");
+        break;
+
+    case NGX_HTTP_NOT_FOUND:
+        ngx_str_set(&ctx->status_name, "unknown");
+        break;
+
+    case NGX_HTTP_URLSTORE_GONE:
+        ngx_str_set(&ctx->status_name, "deleted");
+        break;
+
+    default:
+        break;
+    }
+
+    ngx_http_urlstore_problem_line(r, call->status);
+
+    if (ngx_http_urlstore_relay_headers(r, call) != NGX_OK
+        || ngx_http_urlstore_out_init(&ctx->out, r->pool, call->text.len + 1)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->out.pos = ngx_cpymem(ctx->out.pos, call->text.data, call->text.len);
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call)
+{
+    size_t                    i;
+    ngx_str_t                *value;
+    ngx_table_elt_t          *h;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    for (i = 0; i < sizeof(ngx_http_urlstore_relayed)
+                    / sizeof(ngx_http_urlstore_relayed[0]); i++)
+    {
+        value = ngx_http_urlstore_call_header(call,
+                                            ngx_http_urlstore_relayed[i].name);
+        if (value == NULL) {
+            continue;
+        }
+
+        if (ngx_http_urlstore_header(r, ngx_http_urlstore_relayed[i].key,
+                                     value)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        h = r->headers_out.headers.last->elts;
+        h = &h[r->headers_out.headers.last->nelts - 1];
+
+        if (ngx_strcmp(h->key.data, "ETag") == 0) {
+
+            /* the not modified filter takes it from there */
+
+            r->headers_out.etag = h;
+        }
+
+        if (ngx_strcmp(h->key.data, "Cache-Control") == 0) {
+            ctx->cacheable = 1;
+        }
+    }
+
+    return NGX_OK;
+}

@@ -1,0 +1,141 @@
+
+/*
+ * A router: the API over the shards of a cluster.
+ *
+ *     client's request
+ *         |          what it needs of which shard
+ *         |
+ *     calls          one each: a subrequest, by stock proxy_pass to the
+ *         |          upstream of a node            ngx_http_urlstore_call.c
+ *         |
+ *     gathered       all calls are done: the reply, or more calls
+ *
+ *     ngx_http_urlstore_route.c     the directive; a router's zone; calls as
+ *                                   proxy_pass sees them
+ *     ngx_http_urlstore_call.c      calls to shards
+ *     ngx_http_urlstore_scatter.c   /add and /seen, by cluster/us_scatter.h
+ *     ngx_http_urlstore_relay.c     requests that concern one shard
+ *
+ * A router is a zone with zone->route and without a store.  It has a name (that
+ * of the cluster), a normalizer, rules and counters as every zone, and keeps
+ * nothing that a shard has answered.
+ */
+
+
+#ifndef _NGX_HTTP_URLSTORE_ROUTE_H_INCLUDED_
+#define _NGX_HTTP_URLSTORE_ROUTE_H_INCLUDED_
+
+
+#include "ngx_http_urlstore_request.h"
+#include "ngx_http_urlstore_cluster.h"
+
+
+/* bytes of a shard's reply that are read; past the second it is no reply */
+#define NGX_HTTP_URLSTORE_CALL_REPLY   (1024 * 1024)
+#define NGX_HTTP_URLSTORE_CALL_MAX     (16 * 1024 * 1024)
+
+
+struct ngx_http_urlstore_route_s {
+    ngx_http_urlstore_cluster_t    *cluster;
+
+    /* of a worker: the node of each shard, by number, that answered last */
+    u_char                          nodes[US_SHARDS];
+};
+
+
+/*
+ * A call to a shard.  The caller fills the first part.
+ */
+
+typedef struct {
+    ngx_http_request_t             *r;        /* of the client */
+    const us_map_t                 *map;
+    ngx_uint_t                      shard;    /* index in it */
+    ngx_uint_t                      method;   /* GET, POST or DELETE */
+    ngx_str_t                       path;     /* with its arguments */
+    ngx_str_t                       accept;   /* empty: text */
+    ngx_chain_t                    *body;     /* of POST */
+    off_t                           length;
+    unsigned                        reads:1;  /* it changes nothing */
+    unsigned                        single:1; /* a part is no reply */
+
+    /* where it goes */
+    ngx_uint_t                      node;     /* index in the shard */
+    ngx_uint_t                      tries;
+    ngx_http_request_t             *sr;
+
+    /* the reply */
+    ngx_uint_t                      status;   /* 0: none */
+    us_str_t                        text;
+    u_char                         *buf;      /* which has it */
+    size_t                          size;
+    size_t                          received;
+
+    unsigned                        under_way:1;
+    unsigned                        ended:1;  /* not looked at so far */
+    unsigned                        sent:1;   /* something was */
+    unsigned                        refused:1; /* nothing was done */
+} ngx_http_urlstore_call_t;
+
+
+/* ngx_http_urlstore_route.c */
+
+/*
+ * urlstore_route: sets zone and pass of its location, and the name of the
+ * endpoint, which is empty for all of them.
+ */
+char *ngx_http_urlstore_route(ngx_conf_t *cf,
+    ngx_http_urlstore_loc_conf_t *ulcf, ngx_str_t *endpoint);
+
+/* the zone of a cluster that is routed here; NULL: an error has been logged */
+ngx_http_urlstore_zone_t *ngx_http_urlstore_route_zone(ngx_conf_t *cf,
+    ngx_http_urlstore_cluster_t *cluster);
+
+/* of all of them, when the configuration has been read */
+ngx_int_t ngx_http_urlstore_route_check(ngx_conf_t *cf);
+ngx_int_t ngx_http_urlstore_route_variables(ngx_conf_t *cf);
+
+/* the map for this request, or NULL: the reply has been sent, *rc */
+const us_map_t *ngx_http_urlstore_route_map(ngx_http_request_t *r,
+    ngx_int_t *rc);
+
+/* 503 with Retry-After; members as ngx_http_urlstore_problem() has them */
+ngx_int_t ngx_http_urlstore_route_absent(ngx_http_request_t *r,
+    const char *members, const char *fmt, ...);
+
+/* ngx_http_urlstore_call.c */
+
+/*
+ * Begins a call, and tries further nodes of the shard if the first does
+ * nothing.  NGX_OK, or NGX_ERROR: it has ended at once, without a reply.
+ */
+ngx_int_t ngx_http_urlstore_call(ngx_http_urlstore_call_t *call);
+
+/*
+ * Waits for the calls of a request: returns NGX_DONE, with the request's count
+ * raised.  gather is called each time that some have ended, and returns
+ * NGX_AGAIN to be called again, or the request's result, as a content handler.
+ */
+ngx_int_t ngx_http_urlstore_call_wait(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt gather);
+
+/* whether the call has ended since it was asked last; may begin another try */
+ngx_uint_t ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call);
+
+/* a header of its reply, by its name in lower case; NULL: there is none */
+ngx_str_t *ngx_http_urlstore_call_header(ngx_http_urlstore_call_t *call,
+    const char *name);
+
+/* reports in the log that a call left n items without an answer */
+void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
+    ngx_uint_t n);
+
+/* what comes of the reply: see ngx_http_urlstore_problem.c */
+ngx_int_t ngx_http_urlstore_call_body(ngx_http_urlstore_call_t *call,
+    ngx_chain_t *in);
+
+/* the call of which this is the subrequest, or NULL */
+ngx_http_urlstore_call_t *ngx_http_urlstore_call_of(ngx_http_request_t *sr);
+
+
+#endif /* _NGX_HTTP_URLSTORE_ROUTE_H_INCLUDED_ */

@@ -1,0 +1,422 @@
+#!/usr/bin/perl
+
+# urlstore_route: the interface over the shards of a cluster.
+#
+#     three    shards that all answer
+#     faults   one that breaks off, is another shard, sends too much, ...
+#     nodes    a shard with two nodes, of which the first does nothing
+#     one      a node as the only shard, asked for what a batch can ask
+#     conf     what nginx -t refuses
+#
+# Shards are those of UrlStore::FakeShard, but for the last two.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use Compress::Zlib ();
+
+use UrlStore::FakeShard;
+use UrlStore::Test;
+
+my $t = UrlStore::Test->new;
+$t->{client} = $t->client(0);
+$t->{client}{timeout} = 5;
+
+my $json = JSON::PP->new->canonical;
+
+
+# Hosts by shard: of a map with three shards whose slots are thirds, the slots
+# of these hosts are 1148, 2245 and 3401 (crc32 >> 20).
+
+my @slots = ([0, 1365], [1366, 2730], [2731, 4095]);
+my @host = map { my ($from, $to) = @$_; host($from, $to) } @slots;
+
+
+sub host
+{
+    my ($from, $to) = @_;
+
+    for my $n (0 .. 10000) {
+        my $slot = Compress::Zlib::crc32("h$n.com") >> 20;
+
+        return "h$n.com" if $slot >= $from && $slot <= $to;
+    }
+}
+
+
+sub map_text
+{
+    my ($nodes, %o) = @_;
+
+    my $i = 0;
+    my %shards = map { $i++ => { uuid => sprintf('%032x', $i),
+        nodes => [split ' ', $_] } } @$nodes;
+
+    return $json->encode({
+        cluster => 'c' x 32, version => 1, key => 'site',
+        norm => 'crawler/1 unicode=15.0 www=first', shards => \%shards,
+        slots => @$nodes == 1 ? [['0-4095', 0]]
+            : [map { ["$slots[$_][0]-$slots[$_][1]", $_] } 0 .. 2], %o,
+    });
+}
+
+
+sub conf
+{
+    my (%port) = @_;
+
+    return 'urlstore_cluster crawl %%DIR%%/map.json;'
+        . join('', map { "upstream $_ { server 127.0.0.1:$port{$_};"
+            . ' keepalive 8; }' } sort keys %port)
+        . <<'CONF';
+urlstore_reject crawl name=secret ^http://secret;
+client_max_body_size 8m;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_route crawl connect=200ms timeout=400ms; }
+    location /patient/ { urlstore_route crawl; }
+    location = /only/add { urlstore_route crawl endpoint=add; }
+    location /denied/ { deny all; urlstore_route crawl; }
+    location /limited/ {
+        urlstore_route crawl;
+        limit_except GET HEAD { deny all; }
+    }
+}
+CONF
+}
+
+
+sub id { return $_[0] << 40 | $_[1] }
+
+
+# --- three shards
+
+# what a fault is, by a word in the URL
+
+my $many = 'x' x 2e6;
+
+my %fault = (
+    hang    => sub { 'hang' },
+    break   => sub { ${ $_[0] } =~ s/(\r\n\r\n.*?\n).*/$1/s; 'close' },
+    nothing => sub { ${ $_[0] } = ''; 'close' },
+    half    => sub { ${ $_[0] } = 'HTTP/1.1 20'; 'close' },
+    other   => sub { ${ $_[0] } =~ s/\b2199\d{9}\b/7/g; '' },
+    error   => sub { ${ $_[0] } = reply(500); '' },
+    misled  => sub { ${ $_[0] } = reply(421); '' },
+    html    => sub { ${ $_[0] } = reply(200, '<html>'); '' },
+    much    => sub { ${ $_[0] } = reply(200, $many); '' },
+    endless => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n\r\n$many"; 'close' },
+);
+
+
+sub reply
+{
+    my ($status, $text, @headers) = @_;
+
+    return join("\r\n", "HTTP/1.1 $status X", @headers,
+        'Content-Length: ' . length($text // ''), '', $text // '');
+}
+
+
+sub faulty
+{
+    my ($request, $reply) = @_;
+
+    my ($word) = "$request->{target} $request->{body}" =~ /fault-(\w+)/
+        or return '';
+
+    return $fault{$word}->($reply);
+}
+
+
+my @shards = map { UrlStore::FakeShard->new($_, \&faulty) } 0 .. 2;
+
+spew($t->dir . '/map.json', map_text([qw(us_0 us_1 us_2)]));
+$t->run(conf(map { ("us_$_" => $shards[$_]->port) } 0 .. 2));
+
+my ($h0, $h1, $h2) = @host;
+
+is($t->post('/add?summary=1', "http://$h2/\nhttp://$h0/a\nftp://x/\n"
+    . "http://$h2/\nhttp://$h1/\nhttp://$h0/b\nhttp://secret/\n")->{body},
+    id(2, 0) . "\tnew\thttp://$h2/\n0\tnew\thttp://$h0/a\n"
+    . "-\tinvalid\tscheme\n" . id(2, 0) . "\tseen\thttp://$h2/\n"
+    . id(1, 0) . "\tnew\thttp://$h1/\n1\tnew\thttp://$h0/b\n"
+    . "-\trejected\trule:secret\n"
+    . "# new=4 seen=1 unseen=0 errors=2 next_ids=0:0,1:" . id(1, 0) . ',2:'
+    . id(2, 0) . " epochs=0:10,1:11,2:12\n",
+    'a batch: the answers of three shards in the order of the input');
+
+my ($first) = $shards[1]->requests;
+is($first->{target}, '/add?summary=1', 'a shard is asked');
+is($first->{body}, "http://$h1/\n", '  for its URLs');
+like($first->{headers}{'urlstore-map'}, qr/^c{32} 1 1 [0-9a-f]{32}$/,
+    '  by this map');
+is($first->{headers}{host}, 'us_1', '  by the name of the node');
+ok(!exists $first->{headers}{accept}, '  as text');
+
+is_deeply([map { $json->decode($_) } split /\n/, $t->post(
+    '/seen?sites=1&summary=1', qq({"url":"http://$h1/"}\n)
+    . qq({"url":"http://$h0/c","ref":[1]}\n{"url":"ftp://x","ref":2}\n),
+    'Content-Type' => 'application/x-ndjson')->{body}],
+    [{ id => id(1, 0), status => 'seen', url => "http://$h1/",
+        new_site => JSON::PP::false },
+     { id => undef, status => 'unseen', url => "http://$h0/c", ref => [1] },
+     { id => undef, status => 'invalid', reason => 'scheme', ref => 2 },
+     { new => 0, seen => 1, unseen => 1, errors => 1,
+        next_ids => { 0 => 2, 1 => id(1, 1) },
+        epochs => { 0 => 10, 1 => 11 } }],
+    'NDJSON, sites and refs');
+
+is_deeply($json->decode($t->post('/seen', qq(["http://$h1/","/"]),
+    'Content-Type' => 'application/json')->{body}),
+    { results => [{ id => id(1, 0), status => 'seen', url => "http://$h1/" },
+        { id => undef, status => 'invalid', reason => 'no-base' }],
+      new => 0, seen => 1, unseen => 0, errors => 1,
+      next_ids => { 1 => id(1, 1) }, epochs => { 1 => 11 } }, 'JSON');
+
+is($t->post('/add?only=new', "http://$h0/a\nhttp://$h1/n\n")->{body},
+    id(1, 1) . "\tnew\thttp://$h1/n\t1\n", 'only new');
+
+is($t->post('/add?brief=1', "http://$h0/a\nhttp://$h1/n\n")->{body},
+    "0\tseen\n" . id(1, 1) . "\tseen\n", 'brief');
+
+is($t->post('/add', '')->{body}, '', 'no URL');
+
+is($t->post('/only/add', "http://$h1/\n")->{body},
+    id(1, 0) . "\tseen\thttp://$h1/\n", 'one endpoint');
+is($t->post('/denied/add', "http://$h1/\n")->{status}, 403, 'access rules');
+is($t->post('/limited/add', "http://$h1/\n")->{status}, 403, 'limit_except');
+is($t->get("/limited/seen?url=http://$h1/")->{status}, 200,
+    '  allows the others');
+
+# many parts: the answers do not fit the buffer of one reply
+
+my @long = map { my $n = $_; map { "http://$host[$_]/" . 'l' x 1000 . $n }
+    0 .. 2 } 1 .. 1100;
+$t->{client}{timeout} = 60;
+my $long = $t->post('/patient/add', join '', map { "$_\n" } @long);
+ok(join("\n", map { (split /\t/)[2] // '' } split /\n/, $long->{body})
+    eq join("\n", @long), 'a batch in several parts');
+cmp_ok(scalar(grep { $_->{body} =~ /ll/ } $shards[0]->requests), '==', 2,
+    '  which are as many as needed');
+
+# single
+
+my $r = $t->request('POST', "/add?url=http://$h2/s");
+is($r->{status}, 201, 'a single URL');
+is($r->{headers}{location}, 'url/' . id(2, 1101), '  with its place');
+is_deeply($json->decode($r->{body}), { id => id(2, 1101), status => 'new',
+    url => "http://$h2/s", next_id => id(2, 1101), epoch => 12 }, '  in JSON');
+is($t->request('POST', '/add?url=ftp://x/')->{status}, 422, '  refused');
+is($t->get('/seen?url=http://www.' . $h2 . '/s')->{body} =~ /"seen"/, 1,
+    '  all spellings of a site are in one shard');
+
+# ids
+
+my $id = id(1, 0);
+$r = $t->get("/url/$id");
+is("$r->{status} $r->{body}", "200 http://$h1/\n", 'id to URL');
+is($r->{headers}{etag}, '"e"', '  ETag');
+is($r->{headers}{'cache-control'}, 'no-cache', '  Cache-Control');
+is($t->request('GET', "/url/$id", undef, 'If-None-Match' => '"e"')
+    ->{status}, 304, '  not modified');
+is($t->request('HEAD', "/url/$id")->{headers}{'content-length'},
+    length "http://$h1/\n", '  HEAD');
+is($t->get('/url/' . id(1, 100000))->{status}, 404, 'not given yet');
+is($t->get('/url/' . id(3, 0))->{status}, 503, 'a shard not on the map');
+is($t->get('/url/' . '1152921504606846976')->{status}, 404, 'no shard at all');
+is($t->get('/url/x')->{status}, 400, 'not an id');
+is($t->request('DELETE', "/url/$id")->{status}, 204, 'deleted');
+is($t->get("/url/$id")->{status}, 410, '  gone');
+is($t->get("/url/1,2")->{status}, 501, 'lists of ids: not here');
+like($t->get('/cluster')->{body}, qr/"version": ?1/, 'the map');
+is($t->get('/urls')->{status}, 501, 'nor what needs all shards');
+is($t->get('/add')->{status}, 405, 'methods are those of a node');
+is($t->get('/seen?x=1')->{status}, 400, 'and arguments');
+is($t->get("/normalize?url=HTTP://$h2/%7e")->{status}, 200, 'normalize');
+
+# Idempotency-Key
+
+my @twice = map { $t->request('POST', '/add', "http://$h0/once\n",
+    'Idempotency-Key' => '"k1"') } 0, 1;
+like($twice[0]{body}, qr/\tnew\t/, 'a key');
+is($twice[1]{body}, $twice[0]{body}, '  gets the same reply again');
+
+# gzip
+
+is($t->request('POST', '/seen', Compress::Zlib::memGzip("http://$h0/a\n"),
+    'Content-Encoding' => 'gzip')->{body}, "0\tseen\thttp://$h0/a\n",
+    'gzip');
+
+
+# --- faults
+
+my $ok = "http://$h0/a\n";
+my $bad = "http://$h2/fault-";
+
+for my $word (sort keys %fault) {
+    my $r = $t->post('/add', "$bad$word\n$ok");
+
+    is($r->{status}, 200, "$word: a part is answered");
+    is($r->{body}, "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",
+        '  and the rest named') if $word ne 'break';
+
+    $r = $t->post('/add', "$bad$word\n");
+    is($r->{status}, 503, '  nothing is') if $word ne 'break';
+}
+
+$r = $t->post('/add', "http://$h2/s\n${bad}break\n$ok");
+is($r->{body}, id(2, 1101) . "\tseen\thttp://$h2/s\n"
+    . "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",
+    'a reply that breaks off counts as far as it goes');
+
+$r = $t->post('/add?only=new', "${bad}error\n$ok");
+is($r->{body}, "-\tunavailable\tshard:2\t0\n", 'shown under only=new');
+
+$r = $t->request('POST', "/add?url=${bad}error");
+is($r->{status}, 503, 'a single one');
+is($r->{headers}{'retry-after'}, 1, '  later');
+is(json($r->{body})->{reason}, 'shard:2', '  which shard');
+is(json($r->{body})->{status}, 503, '  a problem');
+
+is($t->request('POST', '/add', "http://$h0/f\n{")->{body} =~ /\tnew\t/, 1,
+    'text is text');
+$r = $t->request('POST', '/add', '["http://' . $h0 . '/g", "http://' . $h2
+    . '/g"', 'Content-Type' => 'application/json');
+is($r->{status}, 400, 'a body that breaks off');
+is(json($r->{body})->{processed}, 2, '  what was before is applied');
+is(json($r->{body})->{results}[1]{status}, 'new', '  with its answers');
+
+my $n = grep { $_->{body} =~ /fault-error\n/ } $shards[2]->requests;
+$t->post('/add', "${bad}error\n$ok");
+is(scalar(grep { $_->{body} =~ /fault-error\n/ } $shards[2]->requests),
+    $n + 1, 'no add is sent twice');
+
+$shards[2]->stop;
+$r = $t->post('/add', "http://$h2/s\n$ok");
+is($r->{body}, "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",
+    'a shard that is down');
+is($t->get('/url/' . id(2, 0))->{status}, 503, '  its ids are not denied');
+
+$t->stop;
+
+
+# --- two nodes of a shard
+
+my $late = UrlStore::FakeShard->new(0, sub {
+    ${ $_[1] } = reply(503, '', 'Urlstore-Refused: 1');
+});
+my $broken = UrlStore::FakeShard->new(0, sub { 'hang' });
+my $good = UrlStore::FakeShard->new(0);
+my $down = $t->port(5);
+
+for my $case ([$late->port, 'refuses', 1], [$down, 'is down', 1],
+    [$broken->port, 'hangs', 0])
+{
+    my ($port, $what, $goes) = @$case;
+
+    spew($t->dir . '/map.json', map_text(['us_a us_b']));
+    $t->run(conf(us_a => $port, us_b => $good->port));
+
+    my $r = $t->post('/add', "http://a.com/$port\n");
+    is($r->{status}, $goes ? 200 : 503, "a node that $what");
+    is($t->post('/seen', "http://a.com/$port\n")->{body} =~ /http/, 1,
+        '  a look-up goes to the next one');
+    $t->stop;
+}
+
+is(scalar($late->requests), 1, 'the node that answered is remembered');
+
+
+# --- one shard, which is a node
+
+spew($t->dir . '/map.json', map_text(['us_0']));
+
+$t->run(conf(us_0 => '%%PORT1%%') . <<'CONF');
+urlstore_zone u 16m;
+server {
+    listen 127.0.0.1:%%PORT1%%;
+    location / { urlstore_api u; }
+}
+CONF
+
+is($t->post('/add', "http://a.com/\nhttp://b.com/x\nhttp://www.a.com/\n")
+    ->{body}, "0\tnew\thttp://a.com/\n1\tnew\thttp://b.com/x\n"
+    . "0\tseen\thttp://a.com/\n", 'a node as the only shard');
+is($t->get('/url/1')->{body}, "http://b.com/x\n", 'id to URL');
+is($t->post('/seen?sites=1', "http://a.com/\n")->{body},
+    "0\tseen\thttp://a.com/\tsite-known\n", 'sites');
+
+
+# --- the map, while nginx runs
+
+spew($t->dir . '/map.new', map_text(['us_0'], version => 2, slots =>
+    [['0', 0], ['1-4095', 0]]));
+rename $t->dir . '/map.new', $t->dir . '/map.json';
+
+ok(wait_until(5, sub {
+    $t->post('/seen', "http://a.com/\n");
+    return $t->error_log =~ /cluster "crawl": map of version 2/;
+}), 'a new map is read');
+
+spew($t->dir . '/map.new', map_text(['us_0'], version => 1));
+rename $t->dir . '/map.new', $t->dir . '/map.json';
+
+ok(wait_until(5, sub {
+    $t->post('/seen', "http://a.com/\n");
+    return $t->error_log =~ /map\.json" is not used/;
+}), 'an old one is not used');
+is($t->post('/seen', "http://a.com/\n")->{status}, 200, '  all goes on');
+
+$t->stop;
+
+
+# --- what nginx -t refuses
+
+sub refused
+{
+    my ($conf, $why, $what) = @_;
+
+    my ($rc, $out) = $t->check($conf);
+
+    isnt($rc, 0, $what);
+    like($out, $why, '  with its reason');
+}
+
+spew($t->dir . '/map.json', map_text(['us_0']));
+
+my $cluster = 'urlstore_cluster crawl %%DIR%%/map.json;';
+my $up = 'upstream us_0 { server 127.0.0.1:%%PORT1%%; }';
+my $server = sub { 'server { listen 127.0.0.1:%%PORT%%; location / {'
+    . " $_[0] } }" };
+my $route = $server->('urlstore_route crawl;');
+
+is(($t->check("$cluster$up$route"))[0], 0, 'a router');
+refused("$cluster$route", qr/no upstream "us_0" for a node of its map/,
+    'no upstream');
+refused("$cluster upstream us_0 { server 127.0.0.1:1; server 127.0.0.1:2; }"
+    . $route, qr/"us_0" must have one server with one address/,
+    'two servers');
+refused("$up$route", qr/urlstore_cluster "crawl" must be declared above/,
+    'no cluster');
+refused("$cluster$up" . $server->('urlstore_route crawl when=now;'),
+    qr/invalid parameter "when=now" of urlstore_route/, 'a parameter');
+refused("$cluster$up" . $server->('urlstore_route crawl timeout=x;'),
+    qr/invalid parameter "timeout=x"/, 'a time');
+refused("$cluster$up" . $server->('urlstore_route crawl endpoint=x;'),
+    qr/has an unknown endpoint/, 'an endpoint');
+refused("$cluster$up" . $server->('proxy_pass http://us_0; '
+    . 'urlstore_route crawl;'), qr/another handler/, 'another handler');
+refused("$cluster$up" . $server->('urlstore_route crawl; urlstore_route '
+    . 'crawl;'), qr/is duplicate/, 'two of them');
+refused("$cluster$up urlstore_zone crawl 16m;$route",
+    qr/"crawl", which is routed here, needs another name/, 'a zone\'s name');
+refused("$cluster$up$route urlstore_zone crawl 16m;",
+    qr/duplicate urlstore_zone "crawl"/, 'a zone\'s name further down');
+
+spew($t->dir . '/map.json', map_text(['us_0'], norm => 'crawler/2'));
+refused("$cluster$up$route", qr/normalized as "crawler\/2", this nginx can/,
+    'URLs that this nginx cannot normalize so');

@@ -1,0 +1,539 @@
+
+/*
+ * A batch divided among shards: what a shard's reply says, where each URL goes,
+ * and what it is answered when shards have it, deny it, or say nothing.
+ */
+
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include "cluster/us_scatter.h"
+
+
+#define TAG  ((uint64_t) 1 << US_SHARD_SHIFT)
+
+
+static us_scatter_t  s;
+
+
+static us_str_t
+str(const char *text)
+{
+    return (us_str_t) { strlen(text), (const uint8_t *) text };
+}
+
+
+/* slots: the JSON of the member */
+
+static us_map_t *
+map_of(unsigned version, const char *slots)
+{
+    char       text[2048], err[256];
+    us_map_t  *map;
+
+    snprintf(text, sizeof(text), "{\"cluster\":\"%032d\",\"version\":%u,"
+             "\"norm\":\"crawler/1\",\"key\":\"url\",\"shards\":{"
+             "\"0\":{\"uuid\":\"%032d\",\"nodes\":[\"a\"]},"
+             "\"1\":{\"uuid\":\"%032d\",\"nodes\":[\"b\"]},"
+             "\"2\":{\"uuid\":\"%032d\",\"nodes\":[\"c\"]}},"
+             "\"slots\":[%s]}", 1, version, 2, 3, 4, slots);
+
+    map = us_map_read(str(text), err, sizeof(err));
+    assert_non_null(map);
+
+    return map;
+}
+
+
+/* the lane of a shard in this round; NULL: there is none */
+
+static us_lane_t *
+lane_of(unsigned shard, int ask)
+{
+    size_t  i;
+
+    for (i = 0; i < s.nlanes; i++) {
+        if (s.lanes[i].shard == shard && s.lanes[i].ask == ask) {
+            return &s.lanes[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* the lane's only part, and its answer; NULL: none comes */
+
+static void
+answered(unsigned shard, int ask, const char *expected, const char *text)
+{
+    size_t      i, n;
+    char        body[1024];
+    us_str_t    url;
+    us_lane_t  *lane;
+
+    lane = lane_of(shard, ask);
+    assert_non_null(lane);
+
+    n = us_scatter_part(&s, lane, 1 << 20);
+    assert_int_equal(n, strlen(expected));
+
+    for (i = 0, n = 0; i < lane->part; i++) {
+        url = s.items[lane->items[lane->at + i]].url;
+        n += sprintf(body + n, "%.*s\n", (int) url.len, url.data);
+    }
+
+    assert_string_equal(body, expected);
+
+    if (text) {
+        us_scatter_reply(&s, lane, str(text));
+
+    } else {
+        us_scatter_failed(&s, lane);
+    }
+
+    assert_int_equal(us_scatter_part(&s, lane, 1 << 20), 0);
+}
+
+
+static void
+item_is(size_t i, us_wire_status_t status, unsigned number, const char *url)
+{
+    assert_int_equal(s.items[i].status, status);
+    assert_int_equal(s.items[i].number, number);
+
+    if (url) {
+        assert_int_equal(s.items[i].text.len, strlen(url));
+        assert_memory_equal(s.items[i].text.data, url, strlen(url));
+    }
+}
+
+
+static void
+add(const char *url)
+{
+    assert_int_equal(us_scatter_url(&s, str(url)), 0);
+}
+
+
+static void
+lines(void **state)
+{
+    size_t             i, len;
+    us_wire_line_t     line;
+    us_wire_columns_t  none = { 0 }, all = { .sites = 1, .times = 1 };
+
+    static const char  whole[] = "7\tnew\thttp://a/\tsite-new\t99\n";
+
+    static const char *const  bad[] = {
+        "", "\n", "7\n", "7\tnew\n", "x\tnew\tu\n", "7\told\tu\n",
+        "-1\tnew\tu\n", "\tnew\tu\n", "7\t\tu\n", "7\tnew\tu\tmore\n",
+        "99999999999999999999\tnew\tu\n"
+    };
+
+    assert_int_equal(us_wire_line(str(whole), all, &line), strlen(whole));
+    assert_int_equal(line.id, 7);
+    assert_int_equal(line.status, US_WIRE_NEW);
+    assert_int_equal(line.site, US_WIRE_SITE_NEW);
+    assert_int_equal(line.time, 99);
+    assert_int_equal(line.text.len, 9);
+
+    for (len = 0; len < strlen(whole); len++) {
+        assert_int_equal(us_wire_line((us_str_t) { len,
+                                      (const uint8_t *) whole }, all, &line),
+                         0);
+    }
+
+    assert_int_equal(us_wire_line(str("-\tunavailable\tmoved\nrest"), none,
+                                  &line), 20);
+    assert_int_equal(line.id, US_WIRE_NO_ID);
+    assert_int_equal(line.status, US_WIRE_UNAVAILABLE);
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(us_wire_line(str(bad[i]), none, &line), 0);
+    }
+
+    assert_int_equal(us_wire_line(str("7\tnew\tu\t-\n"), all, &line), 0);
+    assert_int_equal(us_wire_line(str("7\tnew\tu\tsite\t-\n"), all, &line), 0);
+}
+
+
+static void
+summaries(void **state)
+{
+    size_t    i;
+    uint64_t  next_id, epoch;
+
+    static const char *const  bad[] = {
+        "", "#\n", "# next_id=7 epoch=1", "next_id=7 epoch=1\n",
+        "# next_id=7\n", "# next_id=x epoch=1\n", "# next_id=7 epoch=-\n",
+        "# next_id=7 epoch=1\n\n", "# next_id=7 epoch=1 more\n",
+        "# next_id=7 x=1 epoch=1\n"
+    };
+
+    assert_true(us_wire_summary(str("# new=1 seen=0 next_id=7 epoch=12\n"),
+                                &next_id, &epoch));
+    assert_int_equal(next_id, 7);
+    assert_int_equal(epoch, 12);
+
+    assert_true(us_wire_summary(str("# next_id=- epoch=12\n"), &next_id,
+                                &epoch));
+    assert_int_equal(next_id, US_WIRE_NO_ID);
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_false(us_wire_summary(str(bad[i]), &next_id, &epoch));
+    }
+}
+
+
+/* URLs of one slot are enough: the map makes the difference */
+
+static void
+begin(us_map_t *map, us_scatter_action_t action)
+{
+    assert_int_equal(us_scatter_init(&s, map, action), 0);
+}
+
+
+static void
+end(us_map_t *map)
+{
+    us_scatter_free(&s);
+    us_map_free(map);
+}
+
+
+static void
+direct(void **state)
+{
+    us_map_t  *map;
+
+    map = map_of(1, "[\"0-4095\",1]");
+    begin(map, US_SCATTER_ADD);
+
+    add("http://a/");
+    assert_int_equal(us_scatter_local(&s), 0);
+    add("http://b/");
+    add("http://a/");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 1);
+
+    answered(1, 0, "http://a/\nhttp://b/\nhttp://a/\n",
+             "1099511627776\tnew\thttp://www.a/\n"
+             "-\trejected\tdepth\n"
+             "1099511627776\tseen\thttp://www.a/\n"
+             "# new=1 next_id=1099511627776 epoch=3\n");
+
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_WIRE_NEW, 1, "http://www.a/");
+    assert_int_equal(s.items[0].id, TAG);
+    assert_int_equal(s.items[1].stage, US_STAGE_LOCAL);
+    item_is(2, US_WIRE_REJECTED, 1, NULL);
+    assert_memory_equal(s.items[2].text.data, "depth", 5);
+    item_is(3, US_WIRE_SEEN, 1, "http://www.a/");
+    assert_true(s.shards[1].answered);
+    assert_int_equal(s.shards[1].next_id, TAG);
+    assert_int_equal(s.shards[1].epoch, 3);
+    assert_false(s.shards[0].answered);
+
+    end(map);
+}
+
+
+/* what has come counts; an id of another shard is no answer */
+
+static void
+broken(void **state)
+{
+    us_map_t  *map;
+
+    map = map_of(1, "[\"0-4095\",1]");
+    begin(map, US_SCATTER_ADD);
+
+    add("http://a/");
+    add("http://b/");
+    add("http://c/");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(1, 0, "http://a/\nhttp://b/\nhttp://c/\n",
+             "1099511627776\tnew\thttp://a/\n"
+             "7\tnew\thttp://b/\n"
+             "1099511627777\tnew\thttp://c/\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_WIRE_NEW, 1, "http://a/");
+    item_is(1, US_WIRE_UNAVAILABLE, 1, NULL);
+    item_is(2, US_WIRE_UNAVAILABLE, 1, NULL);
+    assert_false(s.shards[1].answered);
+    assert_int_equal(us_scatter_moved(&s), 0);
+
+    end(map);
+}
+
+
+/* parts one after another, each as large as its answers may be */
+
+static void
+parts(void **state)
+{
+    size_t      i, n, limit;
+    char        url[32];
+    us_map_t   *map;
+    us_lane_t  *lane;
+
+    map = map_of(1, "[\"0-4095\",1]");
+    begin(map, US_SCATTER_SEEN);
+
+    for (i = 0; i < 20000; i++) {
+        sprintf(url, "http://a/%06zu", i);
+        add(url);
+    }
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    lane = &s.lanes[0];
+
+    /* five URLs of 15 bytes */
+
+    limit = US_SCATTER_SUMMARY + 5 * (15 + US_SCATTER_ANSWER);
+
+    assert_int_equal(us_scatter_part(&s, lane, limit), 5 * 16);
+    us_scatter_failed(&s, lane);
+    assert_int_equal(us_scatter_part(&s, lane, limit - 1), 4 * 16);
+    us_scatter_failed(&s, lane);
+    assert_int_equal(us_scatter_part(&s, lane, 0), 16);
+    us_scatter_failed(&s, lane);
+
+    for (n = 0; us_scatter_part(&s, lane, (size_t) -1); n++) {
+        assert_int_equal(lane->at, 10 + n * 8192);
+        us_scatter_failed(&s, lane);
+    }
+
+    assert_int_equal(n, 3);
+    assert_int_equal(lane->at, 20000);
+
+    end(map);
+}
+
+
+/* an add with a former owner: all are asked, then the owner is sent the add */
+
+#define ASKED  "[\"0-4095\",2,1,0]"
+
+
+static void
+begin_asked(us_map_t *map, us_scatter_action_t action, int sites)
+{
+    begin(map, action);
+    s.columns.sites = sites;
+    add("http://a/");
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 3);
+}
+
+
+static void
+denied_by_all(void **state)
+{
+    us_map_t  *map;
+
+    map = map_of(1, ASKED);
+    begin_asked(map, US_SCATTER_ADD, 1);
+
+    answered(0, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
+    answered(1, 1, "http://a/\n", "-\tunseen\thttp://www.a/\tsite-known\n");
+    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 1);
+
+    /* as the former owner spells the site, which it knows */
+
+    answered(2, 0, "http://www.a/\n",
+             "2199023255552\tnew\thttp://www.a/\tsite-new\n");
+
+    assert_int_equal(us_scatter_round(&s), 0);
+    item_is(0, US_WIRE_NEW, 2, "http://www.a/");
+    assert_int_equal(s.items[0].site, US_WIRE_SITE_KNOWN);
+
+    end(map);
+}
+
+
+static void
+had_by_one(void **state)
+{
+    unsigned   who, i;
+    us_map_t  *map;
+    char       hit[64];
+
+    for (who = 0; who < 3; who++) {
+        map = map_of(1, ASKED);
+        begin_asked(map, who == 1 ? US_SCATTER_SEEN : US_SCATTER_ADD, 0);
+
+        sprintf(hit, "%llu\tseen\thttp://www.a/\n",
+                (unsigned long long) (who * TAG + 5));
+
+        /* nobody else needs to answer */
+
+        for (i = 0; i < 3; i++) {
+            answered(i, 1, "http://a/\n", i == who ? hit : NULL);
+        }
+
+        assert_int_equal(us_scatter_round(&s), 0);
+        item_is(0, US_WIRE_SEEN, who, "http://www.a/");
+        assert_int_equal(s.items[0].id, who * TAG + 5);
+
+        end(map);
+    }
+}
+
+
+static void
+one_says_nothing(void **state)
+{
+    unsigned   who, i;
+    us_map_t  *map;
+
+    for (who = 0; who < 3; who++) {
+        map = map_of(1, ASKED);
+        begin_asked(map, US_SCATTER_ADD, 0);
+
+        for (i = 0; i < 3; i++) {
+            answered(i, 1, "http://a/\n",
+                     i == who ? NULL : "-\tunseen\thttp://a/\n");
+        }
+
+        assert_int_equal(us_scatter_round(&s), 0);
+        item_is(0, US_WIRE_UNAVAILABLE, who, NULL);
+        assert_int_equal(us_scatter_moved(&s), 0);
+
+        end(map);
+    }
+}
+
+
+static void
+seen_denied(void **state)
+{
+    us_map_t  *map;
+
+    map = map_of(1, ASKED);
+    begin_asked(map, US_SCATTER_SEEN, 0);
+
+    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+    answered(1, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
+    answered(0, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
+
+    assert_int_equal(us_scatter_round(&s), 0);
+    assert_int_equal(s.items[0].status, US_WIRE_UNSEEN);
+    item_is(0, US_WIRE_UNSEEN, 2, "http://www.a/");
+
+    end(map);
+}
+
+
+/* a shard does not own the URL: another map, and once more */
+
+static void
+moved(void **state)
+{
+    us_map_t  *map, *next;
+
+    map = map_of(1, "[\"0-4095\",0]");
+    next = map_of(2, "[\"0-4095\",2,0]");
+
+    begin(map, US_SCATTER_ADD);
+    add("http://a/");
+    add("http://b/");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(0, 0, "http://a/\nhttp://b/\n",
+             "7\tseen\thttp://a/\n-\tunavailable\tmoved\n"
+             "# next_id=9 epoch=1\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(1, US_WIRE_UNAVAILABLE, 0, NULL);
+    assert_int_equal(us_scatter_moved(&s), 1);
+
+    assert_int_equal(us_scatter_remap(&s, next), 0);
+    assert_int_equal(us_scatter_moved(&s), 0);
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 2);
+
+    answered(0, 1, "http://b/\n", "-\tunseen\thttp://b/\n");
+    answered(2, 1, "http://b/\n", "-\tunseen\thttp://b/\n");
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(2, 0, "http://b/\n", "2199023255552\tnew\thttp://b/\n"
+                                  "# next_id=2199023255552 epoch=4\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_WIRE_SEEN, 0, "http://a/");
+    item_is(1, US_WIRE_NEW, 2, "http://b/");
+    assert_int_equal(s.shards[0].next_id, 9);
+    assert_int_equal(s.shards[2].epoch, 4);
+
+    us_map_free(map);
+    end(next);
+}
+
+
+/* it is not tried again if a shard may have done it */
+
+static void
+moved_or_lost(void **state)
+{
+    us_map_t  *map;
+
+    map = map_of(1, ASKED);
+    begin_asked(map, US_SCATTER_ADD, 0);
+
+    answered(0, 1, "http://a/\n", "-\tunavailable\tmoved\n");
+    answered(1, 1, "http://a/\n", NULL);
+    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+
+    assert_int_equal(us_scatter_round(&s), 0);
+    assert_int_equal(s.items[0].status, US_WIRE_UNAVAILABLE);
+    assert_int_equal(us_scatter_moved(&s), 0);
+
+    us_scatter_free(&s);
+    begin_asked(map, US_SCATTER_ADD, 0);
+
+    answered(0, 1, "http://a/\n", "-\tunavailable\tmoved\n");
+    answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+
+    assert_int_equal(us_scatter_round(&s), 0);
+    assert_int_equal(s.items[0].status, US_WIRE_UNAVAILABLE);
+    assert_int_equal(us_scatter_moved(&s), 1);
+
+    end(map);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines),
+        cmocka_unit_test(summaries),
+        cmocka_unit_test(direct),
+        cmocka_unit_test(broken),
+        cmocka_unit_test(parts),
+        cmocka_unit_test(denied_by_all),
+        cmocka_unit_test(had_by_one),
+        cmocka_unit_test(one_says_nothing),
+        cmocka_unit_test(seen_denied),
+        cmocka_unit_test(moved),
+        cmocka_unit_test(moved_or_lost)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
