@@ -77,6 +77,30 @@ like(cluster('grow m1 1=x'), qr/^2\nurlstore: "1=x" is no shard: NUMBER=UUID/,
     'what a shard is');
 
 
+# by a sample: a site that has half of the URLs has one of two shards alone
+
+spew("$dir/sample", join '', map { ("http://www.large.test/$_\n",
+    "http://s$_.test/\n") } 1 .. 2000);
+
+my $large = crc32('large.test') >> 20;
+my $sampled = cluster("new --sample sample --key site 0=$uuid[0],a "
+    . "1=$uuid[1],b 2=$uuid[2],c");
+
+my ($own) = grep { $large >= $_->[0] && $large <= $_->[1] }
+    map { [/\["(\d+)(?:-(\d+))?"/ ? ($1, $2 // $1) : ()] }
+    grep { /\["\d/ } split /\n/, $sampled;
+
+cmp_ok($own->[1] - $own->[0], '<', 1200, 'a large site makes its range short');
+unlike($sampled, qr/"0-1365", 0/, '... and others longer');
+like(cluster("new --sample nothing 0=$uuid[0],a"),
+    qr/^2\nurlstore: nothing: open: No such file/, 'a sample that is missing');
+spew("$dir/sampled", $sampled =~ s/0\n\z//r);
+spew("$dir/grown", cluster("grow --sample sample sampled 3=$uuid[3],d")
+    =~ s/0\n\z//r);
+like(cluster('check grown sampled'), qr/^version 2, 4 shards/,
+    'grow by a sample');
+
+
 # --- check
 
 like(cluster('check m2'), qr/^version 2, 2 shards, digest [0-9a-f]{32}\n0\n$/,

@@ -15,6 +15,7 @@
 #include "us_cli_norm.h"
 #include "us_client.h"
 #include "us_nodes.h"
+#include "us_sample.h"
 #include "us_slurp.h"
 #include "../cluster/us_map_grow.h"
 
@@ -32,6 +33,7 @@ enum {
     US_CLUSTER_KEY,
     US_CLUSTER_NORM,
     US_CLUSTER_PATH,
+    US_CLUSTER_SAMPLE,
     US_CLUSTER_TIMEOUT
 };
 
@@ -39,8 +41,10 @@ enum {
 typedef struct {
     const char   *nodes;              /* a file, or NULL */
     const char   *norm;
+    const char   *sample;             /* a file, or NULL */
     us_key_t      key;
     us_apply_t    apply;
+    uint32_t      weight[US_SLOTS];   /* of the sample */
 
     int           n;                  /* arguments after the action */
     char        **args;
@@ -92,6 +96,9 @@ static const us_cli_option_t  us_cluster_list[] = {
       "/stats of the shards. The default is that of zones with the defaults." },
     { US_CLUSTER_PATH, "path", "PATH", "Of apply: the path of "
       "urlstore_cluster_admin at the nodes; /cluster is the default." },
+    { US_CLUSTER_SAMPLE, "sample", "FILE", "Of new and grow: different URLs, "
+      "one a line. The shards get as many of them, not as many slots: by "
+      "\"site\", large sites are divided." },
     { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply: how long to try; "
       "60 is the default." },
     { 0, NULL, NULL, NULL }
@@ -198,6 +205,10 @@ us_cluster_options(us_cluster_t *c, int argc, char **argv)
 
         case US_CLUSTER_PATH:
             c->apply.path = optarg;
+            break;
+
+        case US_CLUSTER_SAMPLE:
+            c->sample = optarg;
             break;
 
         case US_CLUSTER_TIMEOUT:
@@ -492,6 +503,7 @@ us_cluster_conf(us_cluster_t *c)
 static int
 us_cluster_new(us_cluster_t *c)
 {
+    int          code;
     char         err[US_CLUSTER_ERROR];
     uint8_t      cluster[16];
     us_str_t     norm;
@@ -523,12 +535,19 @@ us_cluster_new(us_cluster_t *c)
         norm = us_str_of(c->norm);
     }
 
-    map = us_map_first(cluster, norm, c->key, shards, (uint32_t) c->n, err,
-                       sizeof(err));
+    code = c->sample ? us_sample(c->sample, norm, c->key, c->weight)
+                     : US_CLI_DONE;
+
+    if (code == US_CLI_DONE) {
+        map = us_map_first(cluster, norm, c->key, shards, (uint32_t) c->n,
+                           c->sample ? c->weight : NULL, err, sizeof(err));
+        code = us_cluster_print(map, err);
+    }
+
     us_norm_destroy(own);
     free(shards);
 
-    return us_cluster_print(map, err);
+    return code;
 }
 
 
@@ -553,11 +572,20 @@ us_cluster_grow(us_cluster_t *c)
         return US_CLI_USAGE;
     }
 
-    next = us_map_grow(map, shards, (uint32_t) c->n - 1, err, sizeof(err));
+    if (c->sample) {
+        code = us_sample(c->sample, map->norm, map->key, c->weight);
+    }
+
+    if (code == US_CLI_DONE) {
+        next = us_map_grow(map, shards, (uint32_t) c->n - 1,
+                           c->sample ? c->weight : NULL, err, sizeof(err));
+        code = us_cluster_print(next, err);
+    }
+
     us_map_free(map);
     free(shards);
 
-    return us_cluster_print(next, err);
+    return code;
 }
 
 

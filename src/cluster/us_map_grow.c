@@ -16,17 +16,22 @@
 
 typedef struct {
     us_map_t          map;
-    uint32_t          owned[US_SHARDS];   /* slots, by index of the shard */
+    uint32_t          weight[US_SLOTS];
+    uint64_t          total;
+    uint64_t          load[US_SHARDS];    /* by index of the shard */
 } us_draft_t;
 
 
 static us_draft_t *us_draft_create(const us_shard_t *old, uint32_t nold,
-    const us_shard_t *shards, uint32_t n, char *err, size_t errlen);
+    const us_shard_t *shards, uint32_t n, const uint32_t *weight, char *err,
+    size_t errlen);
 static us_map_t *us_draft_map(us_draft_t *d, char *err, size_t errlen);
 static void us_draft_free(us_draft_t *d);
 static void us_draft_move(us_draft_t *d, const us_map_t *old);
-static int us_draft_give(us_draft_t *d, uint16_t to);
-static int us_draft_choose(const us_draft_t *d, uint32_t owner);
+static void us_draft_ranges(us_draft_t *d);
+static int us_draft_give(us_draft_t *d, uint16_t to, uint64_t part);
+static int us_draft_choose(const us_draft_t *d, uint32_t owner, uint16_t to,
+    uint64_t part);
 static int us_draft_by_number(const void *a, const void *b);
 
 
@@ -89,12 +94,12 @@ failed:
 
 us_map_t *
 us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
-    const us_shard_t *shards, uint32_t n, char *err, size_t errlen)
+    const us_shard_t *shards, uint32_t n, const uint32_t *weight, char *err,
+    size_t errlen)
 {
-    unsigned     slot;
     us_draft_t  *d;
 
-    d = us_draft_create(NULL, 0, shards, n, err, errlen);
+    d = us_draft_create(NULL, 0, shards, n, weight, err, errlen);
 
     if (d == NULL) {
         return NULL;
@@ -104,10 +109,7 @@ us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
     d->map.version = 1;
     d->map.norm = norm;
     d->map.key = key;
-
-    for (slot = 0; slot < US_SLOTS; slot++) {
-        d->map.slots[slot].owner = (uint16_t) (slot * n / US_SLOTS);
-    }
+    us_draft_ranges(d);
 
     return us_draft_map(d, err, errlen);
 }
@@ -115,13 +117,15 @@ us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
 
 us_map_t *
 us_map_grow(const us_map_t *map, const us_shard_t *shards, uint32_t n,
-    char *err, size_t errlen)
+    const uint32_t *weight, char *err, size_t errlen)
 {
-    uint32_t     i, part, owners;
-    unsigned     left;
+    uint16_t     to;
+    uint32_t     i, owners;
+    uint64_t     part;
     us_draft_t  *d;
 
-    d = us_draft_create(map->shards, map->nshards, shards, n, err, errlen);
+    d = us_draft_create(map->shards, map->nshards, shards, n, weight, err,
+                        errlen);
 
     if (d == NULL) {
         return NULL;
@@ -136,23 +140,24 @@ us_map_grow(const us_map_t *map, const us_shard_t *shards, uint32_t n,
     /* a shard without slots was emptied by its operators, and stays so */
 
     for (i = 0, owners = n; i < d->map.nshards; i++) {
-        owners += d->owned[i] > 0;
+        owners += d->load[i] > 0;
     }
 
-    part = US_SLOTS / owners;
+    part = d->total / owners;
 
     for (i = 0; i < n; i++) {
-        for (left = part; left; left--) {
-            if (us_draft_give(d, (uint16_t) us_map_shard(&d->map,
-                                                         shards[i].number))
-                == -1)
-            {
-                us_draft_free(d);
-                us_map_refuse(err, errlen, "no slot may move to shard %u: all "
-                              "have %d former owners", shards[i].number,
-                              US_MAP_FORMER);
-                return NULL;
-            }
+        to = (uint16_t) us_map_shard(&d->map, shards[i].number);
+
+        while (us_draft_give(d, to, part) == 0) {
+            /* void */
+        }
+
+        if (d->load[to] == 0) {
+            us_draft_free(d);
+            us_map_refuse(err, errlen, "no slot may move to shard %u: all "
+                          "have %d former owners, or more than its part of "
+                          "the URLs", shards[i].number, US_MAP_FORMER);
+            return NULL;
         }
     }
 
@@ -164,7 +169,7 @@ us_map_grow(const us_map_t *map, const us_shard_t *shards, uint32_t n,
 
 static us_draft_t *
 us_draft_create(const us_shard_t *old, uint32_t nold, const us_shard_t *shards,
-    uint32_t n, char *err, size_t errlen)
+    uint32_t n, const uint32_t *weight, char *err, size_t errlen)
 {
     uint32_t     i;
     us_draft_t  *d;
@@ -185,6 +190,11 @@ us_draft_create(const us_shard_t *old, uint32_t nold, const us_shard_t *shards,
         free(d);
         us_map_refuse(err, errlen, "out of memory");
         return NULL;
+    }
+
+    for (i = 0; i < US_SLOTS; i++) {
+        d->weight[i] = weight ? weight[i] : 1;
+        d->total += d->weight[i];
     }
 
     if (nold) {
@@ -260,30 +270,69 @@ us_draft_move(us_draft_t *d, const us_map_t *old)
             o->former[n] = to[o->former[n]];
         }
 
-        d->owned[o->owner]++;
+        d->load[o->owner] += d->weight[slot];
     }
 }
 
 
-/* one slot; 0, or -1: none may move */
+/*
+ * A range for each shard: slots up to its part of what is left, at least one,
+ * and one for each shard after it.
+ */
+
+static void
+us_draft_ranges(us_draft_t *d)
+{
+    uint32_t  i, left;
+    uint64_t  load, rest;
+    unsigned  slot;
+
+    rest = d->total;
+    slot = 0;
+
+    for (i = 0; i < d->map.nshards; i++) {
+        left = d->map.nshards - i;
+        load = 0;
+
+        /* the slot that crosses the part is in, if most of it is */
+
+        while (slot + left <= US_SLOTS
+               && (load == 0 || left == 1
+                   || (2 * load + d->weight[slot]) * left <= 2 * rest))
+        {
+            load += d->weight[slot];
+            d->map.slots[slot++].owner = (uint16_t) i;
+        }
+
+        rest -= load;
+    }
+}
+
+
+/* one slot, if the part of `to` has room for it; 0, or -1: none may move */
 
 static int
-us_draft_give(us_draft_t *d, uint16_t to)
+us_draft_give(us_draft_t *d, uint16_t to, uint64_t part)
 {
     int           slot, chosen;
-    uint32_t      i, most;
+    uint32_t      i;
+    uint64_t      most;
     us_owners_t  *o;
+
+    if (d->load[to] >= part) {
+        return -1;
+    }
 
     for (i = 0, most = 0, chosen = -1; i < d->map.nshards; i++) {
 
-        if (i == to || d->owned[i] <= most) {
+        if (i == to || d->load[i] <= most) {
             continue;
         }
 
-        slot = us_draft_choose(d, i);
+        slot = us_draft_choose(d, i, to, part);
 
         if (slot != -1) {
-            most = d->owned[i];
+            most = d->load[i];
             chosen = slot;
         }
     }
@@ -296,18 +345,22 @@ us_draft_give(us_draft_t *d, uint16_t to)
     memmove(o->former + 1, o->former, o->nformer * sizeof(o->former[0]));
     o->former[0] = o->owner;
     o->nformer++;
-    d->owned[o->owner]--;
-    d->owned[to]++;
+    d->load[o->owner] -= d->weight[chosen];
+    d->load[to] += d->weight[chosen];
     o->owner = to;
 
     return 0;
 }
 
 
-/* of the slots with the fewest former owners the last; -1: all are full */
+/*
+ * Of the slots that may move, and after which their owner has no less than
+ * `to`, the last one with the fewest former owners; -1: there is none.
+ */
 
 static int
-us_draft_choose(const us_draft_t *d, uint32_t owner)
+us_draft_choose(const us_draft_t *d, uint32_t owner, uint16_t to,
+    uint64_t part)
 {
     int                 slot, chosen;
     unsigned            least;
@@ -319,7 +372,10 @@ us_draft_choose(const us_draft_t *d, uint32_t owner)
     {
         o = &d->map.slots[slot];
 
-        if (o->owner == owner && o->nformer < least) {
+        if (o->owner == owner && o->nformer < least
+            && 2 * d->load[to] + d->weight[slot] <= 2 * part
+            && d->load[owner] >= d->load[to] + 2 * d->weight[slot])
+        {
             least = o->nformer;
             chosen = slot;
         }

@@ -54,8 +54,8 @@ first(unsigned n)
         s[i] = shard(i, text[i], sizeof(text[i]));
     }
 
-    map = us_map_first(cluster, str("crawler/1"), US_KEY_SITE, s, n, err,
-                       sizeof(err));
+    map = us_map_first(cluster, str("crawler/1"), US_KEY_SITE, s, n, NULL,
+                       err, sizeof(err));
 
     if (map == NULL) {
         fail_msg("%s", err);
@@ -85,7 +85,7 @@ grow(us_map_t *map, unsigned from, unsigned to)
         s[i - from] = shard(i, text[i - from], sizeof(*text));
     }
 
-    next = us_map_grow(map, s, to - from, err, sizeof(err));
+    next = us_map_grow(map, s, to - from, NULL, err, sizeof(err));
 
     if (next == NULL) {
         fail_msg("%s", err);
@@ -158,20 +158,20 @@ test_first(void **state)
         us_map_free(map);
     }
 
-    assert_null(us_map_first(cluster, str("x"), US_KEY_URL, s, 0, err,
-                             sizeof(err)));
+    assert_null(us_map_first(cluster, str("x"), US_KEY_URL, s, 0, NULL,
+                             err, sizeof(err)));
     assert_string_equal(err, "0 shards; a cluster has 1 to 4096");
 
     assert_int_equal(us_shard_parse(&s[0], str("3=0123456789abcdef0123456789ab"
                                     "cdef,us_3"), err, sizeof(err)), 0);
     s[1] = s[0];
-    assert_null(us_map_first(cluster, str("x"), US_KEY_URL, s, 2, err,
-                             sizeof(err)));
+    assert_null(us_map_first(cluster, str("x"), US_KEY_URL, s, 2, NULL,
+                             err, sizeof(err)));
     assert_string_equal(err, "shard 3 is there twice");
 
     s[1].number = 4;
-    assert_null(us_map_first(cluster, str("x"), US_KEY_URL, s, 2, err,
-                             sizeof(err)));
+    assert_null(us_map_first(cluster, str("x"), US_KEY_URL, s, 2, NULL,
+                             err, sizeof(err)));
     assert_string_equal(err, "shards 3 and 4 have one uuid; each has a store "
                         "of its own");
 }
@@ -292,7 +292,7 @@ test_refused(void **state)
 
     map = first(3);
     s = shard(2, text, sizeof(text));
-    assert_null(us_map_grow(map, &s, 1, err, sizeof(err)));
+    assert_null(us_map_grow(map, &s, 1, NULL, err, sizeof(err)));
     assert_string_equal(err, "shard 2 is there twice");
     us_map_free(map);
 }
@@ -304,7 +304,7 @@ static void
 test_full(void **state)
 {
     char         err[256], text[80], *p;
-    size_t       i, n;
+    size_t       i;
     us_map_t    *map, *next;
     us_shard_t   s;
     static char  json[8192];
@@ -325,33 +325,124 @@ test_full(void **state)
 
     (void) sprintf(p, "],[\"4001-4095\",0]]}");
 
+    /* those that may move, do */
+
     map = us_map_read(str(json), err, sizeof(err));
     assert_non_null(map);
-
     s = shard(77, text, sizeof(text));
-    assert_null(us_map_grow(map, &s, 1, err, sizeof(err)));
-    assert_string_equal(err, "no slot may move to shard 77: all have 16 "
-                        "former owners");
-
-    /* some of them have fewer, and are as many as are wanted */
-
-    n = strlen(json);
-    (void) sprintf(json + n - 16, "\"2000-4095\",0]]}");
-    p = strstr(json, "0-4000");
-    (void) memcpy(p, "0-1999", 6);
-    us_map_free(map);
-    map = us_map_read(str(json), err, sizeof(err));
-
-    if (map == NULL) {
-        fail_msg("%s: %s", err, json + n - 40);
-    }
-
-    next = us_map_grow(map, &s, 1, err, sizeof(err));
+    next = us_map_grow(map, &s, 1, NULL, err, sizeof(err));
     assert_non_null(next);
-    assert_int_equal(next->slots[1999].owner, 0);
+    assert_int_equal(next->slots[4000].owner, 0);
+    assert_int_equal(next->slots[4001].owner, 17);
     assert_int_equal(next->slots[4095].owner, 17);
     assert_int_equal(next->slots[4095].former[0], 0);
     us_map_free(next);
+    us_map_free(map);
+
+    (void) memcpy(strstr(json, "0-4000"), "0-4095", 6);
+    (void) strcpy(strstr(json, ",[\"4001"), "]}");
+    map = us_map_read(str(json), err, sizeof(err));
+    assert_non_null(map);
+    assert_null(us_map_grow(map, &s, 1, NULL, err, sizeof(err)));
+    assert_string_equal(err, "no slot may move to shard 77: all have 16 "
+                        "former owners, or more than its part of the URLs");
+    us_map_free(map);
+}
+
+
+static uint64_t
+load(const us_map_t *map, const uint32_t *weight, uint32_t shard)
+{
+    uint64_t  n;
+    unsigned  slot;
+
+    for (slot = 0, n = 0; slot < US_SLOTS; slot++) {
+        n += map->slots[slot].owner == shard ? weight[slot] : 0;
+    }
+
+    return n;
+}
+
+
+/* by weight: shards have as much, not as many slots */
+
+static void
+test_weights(void **state)
+{
+    char         err[256], text[4][80];
+    unsigned     i, slot, former;
+    uint32_t     weight[US_SLOTS];
+    uint64_t     total;
+    us_map_t    *map, *next;
+    us_shard_t   s[4];
+
+    for (slot = 0, total = 0; slot < US_SLOTS; slot++) {
+        weight[slot] = 1 + slot % 7 + (slot < 500 ? 90 : 0);
+        total += weight[slot];
+    }
+
+    for (i = 0; i < 4; i++) {
+        s[i] = shard(i, text[i], sizeof(text[i]));
+    }
+
+    map = us_map_first(cluster, str("x"), US_KEY_SITE, s, 3, weight, err,
+                       sizeof(err));
+    assert_non_null(map);
+
+    for (i = 0; i < 3; i++) {
+        assert_in_range(load(map, weight, i), total / 3 - 97, total / 3 + 97);
+    }
+
+    next = us_map_grow(map, &s[3], 1, weight, err, sizeof(err));
+    assert_non_null(next);
+    assert_int_equal(us_map_follows(map, next, err, sizeof(err)), 0);
+
+    for (i = 0; i < 4; i++) {
+        assert_in_range(load(next, weight, i), total / 4 - 97,
+                        total / 4 + 97);
+    }
+
+    us_map_free(next);
+    us_map_free(map);
+
+    /* one slot that has more than all others together */
+
+    weight[100] = 1000000;
+    map = us_map_first(cluster, str("x"), US_KEY_SITE, s, 3, weight, err,
+                       sizeof(err));
+    assert_non_null(map);
+
+    for (i = 0, former = 0; i < 3; i++) {
+        assert_true(load(map, weight, i) > 0);
+        former += load(map, weight, i) > 1000000;
+    }
+
+    assert_in_range(former, 0, 1);
+
+    /* it does not move; the others share what there is without it */
+
+    next = us_map_grow(map, &s[3], 1, weight, err, sizeof(err));
+    assert_non_null(next);
+    assert_int_equal(next->slots[100].owner, map->slots[100].owner);
+    assert_int_equal(next->slots[100].nformer, 0);
+    assert_in_range(load(next, weight, 3), total / 3, total / 2);
+    us_map_free(next);
+    us_map_free(map);
+
+    /* all in the first and in the last slot: each shard has one at least */
+
+    for (slot = 0; slot < US_SLOTS; slot++) {
+        weight[slot] = slot % (US_SLOTS - 1) ? 1 : UINT32_MAX;
+    }
+
+    map = us_map_first(cluster, str("x"), US_KEY_SITE, s, 4, weight, err,
+                       sizeof(err));
+    assert_non_null(map);
+
+    for (i = 0; i < 4; i++) {
+        assert_true(load(map, weight, i) > 0);
+    }
+
     us_map_free(map);
 }
 
@@ -364,7 +455,8 @@ main(void)
         cmocka_unit_test(test_grow),
         cmocka_unit_test(test_history),
         cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_full)
+        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_weights)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
