@@ -348,6 +348,7 @@ us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
             item->claimed = 0;
 
         } else if (us_claims_reserve_locked(&s->arena, p->id) != 0) {
+            us_release(&h->full, 1);
             item->status = US_FULL;
 
         } else {
@@ -417,6 +418,7 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
         if (us_claims_value(us_head(s)->clock, unit)
             && us_claims_reserve_locked(&s->arena, p->id) != 0)
         {
+            us_release(&us_head(s)->full, 1);
             claims[picked].status = US_FULL;
             continue;
         }

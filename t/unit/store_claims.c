@@ -346,6 +346,64 @@ test_added(void **state)
 }
 
 
+/* a full zone has no room for the claim of a URL that it has: it says so */
+
+static void
+test_full(void **state)
+{
+    char              url[64];
+    int               was;
+    zone_t           *z;
+    uint64_t          lsn;
+    unsigned          i, n;
+    us_head_t        *h;
+    us_store_item_t   it;
+    us_store_info_t   info;
+
+    begin();
+    z = zone(0);
+    h = z->mem;
+    us_store_time(z->store, START);
+
+    for (i = 0; h->full == 0; i++) {
+        snprintf(url, sizeof(url), "http://a/%u", i);
+        (void) ask(z->store, url, 0);
+    }
+
+    assert_int_equal(us_store_set_revisit(z->store, HOUR), 0);
+
+    /* chunks that are kept from adds are taken by marks, a delete, claims */
+
+    h->full = 0;
+    assert_int_equal(us_store_mark(z->store, 0, 0, 1, &lsn), US_OK);
+    assert_int_equal(us_store_mark(z->store, 1, 0, 1, &lsn), US_OK);
+    (void) us_store_delete(z->store, i - 2, &was, &lsn);
+
+    for (n = i - 2; n; n--) {
+        snprintf(url, sizeof(url), "http://a/%u", n - 1);
+        it = ask(z->store, url, 1);
+
+        if (it.status == US_FULL) {
+            break;
+        }
+
+        assert_int_equal(it.status, US_DUE);
+        assert_int_equal(h->full, 0);
+    }
+
+    assert_int_equal(it.status, US_FULL);
+    us_store_info(z->store, &info);
+    assert_int_equal(info.full, 1);
+
+    h->full = 0;
+    assert_int_equal(claim(z->store, n - 1, START), US_FULL);
+    us_store_info(z->store, &info);
+    assert_int_equal(info.full, 1);
+
+    zone_destroy(z);
+}
+
+
 /* claims take 2 bytes for a URL, and none if they are off */
 
 static void
@@ -1061,6 +1119,7 @@ main(void)
         cmocka_unit_test(test_claim),
         cmocka_unit_test(test_back),
         cmocka_unit_test(test_added),
+        cmocka_unit_test(test_full),
         cmocka_unit_test(test_size),
         cmocka_unit_test(test_turn),
         cmocka_unit_test(test_sweep),
