@@ -78,6 +78,7 @@ us_replay_bulk_close(us_store_t *s)
 
         free(r->sides[t].sites);
         free(r->sides[t].firsts);
+        free(r->sides[t].gone);
     }
 
     free(r->cache);
@@ -305,6 +306,14 @@ us_replay_enough(us_store_t *s)
     limit = limit < US_BULK_MEMORY ? limit : US_BULK_MEMORY;
 
     bytes = us_bulk_memory(r->bulk) + r->ngone * US_BULK_ENTRY;
+
+    if (r->gone) {
+        bytes += (r->merged / 64 + 1) * sizeof(uint64_t);
+    }
+
+    if (us_head(s)->flags & US_HEAD_SITES) {
+        bytes += r->ngone * sizeof(uint64_t);
+    }
 
     for (t = 0; t < US_BULK_THREADS; t++) {
         bytes += r->sides[t].n * sizeof(us_replay_first_t);
@@ -535,6 +544,42 @@ us_replay_count(us_store_t *s)
 }
 
 
+/* sites=on: the site of a deleted URL, which is counted less afterwards */
+
+static int
+us_replay_gone_site(us_replay_side_t *side, us_str_t site)
+{
+    size_t            size;
+    uint64_t         *p;
+    us_store_t       *s;
+    us_store_site_t   out;
+
+    s = side->store;
+
+    if (!(us_head(s)->flags & US_HEAD_SITES)
+        || !us_store_site_find(s, site, us_store_site_hash(s, site), &out))
+    {
+        return 0;
+    }
+
+    if (side->ngone == side->gone_size) {
+        size = side->gone_size * 2 + 1024;
+        p = realloc(side->gone, size * sizeof(uint64_t));
+
+        if (p == NULL) {
+            return -1;
+        }
+
+        side->gone = p;
+        side->gone_size = size;
+    }
+
+    side->gone[side->ngone++] = out.first;
+
+    return 0;
+}
+
+
 /*
  * Decodes what was deleted since the last merge, in the order of ids: records
  * near each other share lines and references.
@@ -565,34 +610,14 @@ us_replay_gone_piece(void *data, unsigned t, size_t i)
             rest.data = s->url + 1;
 
             if (rest.len
-                && us_bulk_put(r->bulk, t, us_store_hash(s, s->url[0], rest),
-                               id, US_BULK_GONE)
-                   != 0)
+                && (us_bulk_put(r->bulk, t, us_store_hash(s, s->url[0], rest),
+                                id, US_BULK_GONE)
+                    != 0
+                    || us_replay_gone_site(side, us_site(rest)) != 0))
             {
                 side->failed = 1;
             }
         }
-    }
-}
-
-
-/* sites=on: counts a URL of a site less */
-
-static void
-us_replay_uncount(us_store_t *s, uint64_t id)
-{
-    us_str_t         rest;
-    us_store_site_t  out;
-
-    rest.len = us_record_decode(s->codec, id, s->url) - 1;
-    rest.data = s->url + 1;
-
-    if (us_store_site_find(s, us_site(rest),
-                           us_store_site_hash(s, us_site(rest)), &out))
-    {
-        us_site_uncount_locked(&s->arena, us_site_number(&s->arena,
-                                                         out.first));
-        us_commit_locked(&s->arena);
     }
 }
 
@@ -602,9 +627,11 @@ us_replay_uncount(us_store_t *s, uint64_t id)
 static int
 us_replay_gone(us_store_t *s)
 {
-    uint64_t      n, words, word;
-    unsigned      t;
-    us_replay_t  *r;
+    size_t             i;
+    uint64_t           words;
+    unsigned           t;
+    us_replay_t       *r;
+    us_replay_side_t  *side;
 
     r = s->replay;
 
@@ -623,10 +650,16 @@ us_replay_gone(us_store_t *s)
         }
     }
 
-    for (n = 0; n < words && (us_head(s)->flags & US_HEAD_SITES); n++) {
-        for (word = r->gone[n]; word; word &= word - 1) {
-            us_replay_uncount(s, n * 64 + (unsigned) __builtin_ctzll(word));
+    for (t = 0; t < US_BULK_THREADS; t++) {
+        side = &r->sides[t];
+
+        for (i = 0; i < side->ngone; i++) {
+            us_site_uncount_locked(&s->arena,
+                                   us_site_number(&s->arena, side->gone[i]));
+            us_commit_locked(&s->arena);
         }
+
+        side->ngone = 0;
     }
 
     free(r->gone);

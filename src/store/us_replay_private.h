@@ -48,6 +48,9 @@ typedef struct {
     size_t              n;
     size_t              size;
     uint64_t            found;        /* sites that begin in this merge */
+    uint64_t           *gone;         /* first ids of sites, to count less */
+    size_t              ngone;
+    size_t              gone_size;
     int                 failed;
 } us_replay_side_t;
 
