@@ -23,7 +23,7 @@
 #define NGX_HTTP_URLSTORE_BEAT   1000000   /* us between two beats, at most */
 
 /* ms: a replica whose connection breaks comes back after 5000 at most */
-#define NGX_HTTP_URLSTORE_LOG_KEEP  10000
+#define NGX_HTTP_URLSTORE_LOG_KEEP  30000
 
 
 typedef struct {
