@@ -97,18 +97,22 @@ sub id { return $_[0] << 40 | $_[1] }
 # what a fault is, by a word in the URL
 
 my $many = 'x' x 2e6;
+my $tag = 'Urlstore-Map: ' . 'c' x 32 . ' 2 1 ' . '0' x 32;
 
 my %fault = (
     hang    => sub { 'hang' },
     break   => sub { ${ $_[0] } =~ s/(\r\n\r\n.*?\n).*/$1/s; 'close' },
     nothing => sub { ${ $_[0] } = ''; 'close' },
     half    => sub { ${ $_[0] } = 'HTTP/1.1 20'; 'close' },
-    other   => sub { ${ $_[0] } =~ s/\b2199\d{9}\b/7/g; '' },
+    other   => sub { ${ $_[0] } =~ s/\b2199/1099/g; '' },
     error   => sub { ${ $_[0] } = reply(500); '' },
-    misled  => sub { ${ $_[0] } = reply(421); '' },
-    html    => sub { ${ $_[0] } = reply(200, '<html>'); '' },
-    much    => sub { ${ $_[0] } = reply(200, $many); '' },
-    endless => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n\r\n$many"; 'close' },
+    misled  => sub { ${ $_[0] } = reply(421, '', $tag); '' },
+    plain   => sub { ${ $_[0] } =~ s/Urlstore-Map: .*\r\n//; '' },
+    another => sub { ${ $_[0] } =~ s/(Urlstore-Map: \w+) 2/$1 1/; '' },
+    html    => sub { ${ $_[0] } = reply(200, '<html>', $tag); '' },
+    much    => sub { ${ $_[0] } = reply(200, $many, $tag); '' },
+    endless => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\n\r\n$many";
+        'close' },
 );
 
 
@@ -200,8 +204,7 @@ $t->{client}{timeout} = 60;
 my $long = $t->post('/patient/add', join '', map { "$_\n" } @long);
 ok(join("\n", map { (split /\t/)[2] // '' } split /\n/, $long->{body})
     eq join("\n", @long), 'a batch in several parts');
-cmp_ok(scalar(grep { $_->{body} =~ /ll/ } $shards[0]->requests), '==', 2,
-    '  which are as many as needed');
+is(scalar($shards[0]->requests(qr/llll/)), 2, '  which are as many as needed');
 
 # single
 
@@ -290,10 +293,10 @@ is($r->{status}, 400, 'a body that breaks off');
 is(json($r->{body})->{processed}, 2, '  what was before is applied');
 is(json($r->{body})->{results}[1]{status}, 'new', '  with its answers');
 
-my $n = grep { $_->{body} =~ /fault-error\n/ } $shards[2]->requests;
+my $n = $shards[2]->requests(qr/fault-error/);
 $t->post('/add', "${bad}error\n$ok");
-is(scalar(grep { $_->{body} =~ /fault-error\n/ } $shards[2]->requests),
-    $n + 1, 'no add is sent twice');
+is(scalar($shards[2]->requests(qr/fault-error/)), $n + 1,
+    'no add is sent twice');
 
 $shards[2]->stop;
 $r = $t->post('/add', "http://$h2/s\n$ok");
@@ -307,7 +310,7 @@ $t->stop;
 # --- two nodes of a shard
 
 my $late = UrlStore::FakeShard->new(0, sub {
-    ${ $_[1] } = reply(503, '', 'Urlstore-Refused: 1');
+    ${ $_[1] } = reply(503, '', 'Urlstore-Refused: 1', $tag =~ s/ 2 / 0 /r);
 });
 my $broken = UrlStore::FakeShard->new(0, sub { 'hang' });
 my $good = UrlStore::FakeShard->new(0);
@@ -331,21 +334,37 @@ for my $case ([$late->port, 'refuses', 1], [$down, 'is down', 1],
 is(scalar($late->requests), 1, 'the node that answered is remembered');
 
 
-# --- one shard, which is a node
+# --- one shard, of this module
 
-spew($t->dir . '/map.json', map_text(['us_0']));
+# the shard has its uuid from its first start, and then the map is made
 
-$t->run(conf(us_0 => '%%PORT1%%') . <<'CONF');
-urlstore_zone u 16m;
+my $shard = <<'CONF';
+urlstore_zone u 16m path=%%DIR%%/store cluster=crawl shard=0 node=us_0;
 server {
     listen 127.0.0.1:%%PORT1%%;
     location / { urlstore_api u; }
 }
 CONF
 
+unlink $t->dir . '/map.json';
+$t->run(conf(us_0 => '%%PORT1%%') . $shard);
+
+$r = $t->post('/add', "http://a.com/\n");
+is($r->{status}, 503, 'there is no map');
+is(json($r->{body})->{detail}, 'the cluster has no map so far', '  a problem');
+
+my $uuid = json($t->client(1)->request('GET', '/stats')->{body})->{uuid};
+my %uuid = (shards => { 0 => { uuid => $uuid, nodes => ['us_0'] } });
+
+spew($t->dir . '/map.json', map_text(['us_0'], %uuid));
+
+ok(wait_until(10, sub {
+    $t->post('/add', "http://a.com/\n")->{status} == 200;
+}), 'a map is there');
+
 is($t->post('/add', "http://a.com/\nhttp://b.com/x\nhttp://www.a.com/\n")
-    ->{body}, "0\tnew\thttp://a.com/\n1\tnew\thttp://b.com/x\n"
-    . "0\tseen\thttp://a.com/\n", 'a node as the only shard');
+    ->{body}, "0\tseen\thttp://a.com/\n1\tnew\thttp://b.com/x\n"
+    . "0\tseen\thttp://a.com/\n", 'a batch');
 is($t->get('/url/1')->{body}, "http://b.com/x\n", 'id to URL');
 is($t->post('/seen?sites=1', "http://a.com/\n")->{body},
     "0\tseen\thttp://a.com/\tsite-known\n", 'sites');
@@ -353,8 +372,8 @@ is($t->post('/seen?sites=1', "http://a.com/\n")->{body},
 
 # --- the map, while nginx runs
 
-spew($t->dir . '/map.new', map_text(['us_0'], version => 2, slots =>
-    [['0', 0], ['1-4095', 0]]));
+spew($t->dir . '/map.new', map_text(['us_0'], %uuid,
+    version => 2, slots => [['0', 0], ['1-4095', 0]]));
 rename $t->dir . '/map.new', $t->dir . '/map.json';
 
 ok(wait_until(5, sub {

@@ -36,12 +36,15 @@
 
 
 #include "ngx_http_urlstore_route.h"
+#include "../cluster/us_map_tag.h"
 
 
 static ngx_int_t ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call);
 static ngx_int_t ngx_http_urlstore_call_done(ngx_http_request_t *sr,
     void *data, ngx_int_t rc);
 static void ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call);
+static ngx_uint_t ngx_http_urlstore_call_shard(
+    ngx_http_urlstore_call_t *call);
 static ngx_int_t ngx_http_urlstore_call_room(ngx_http_urlstore_call_t *call,
     size_t n);
 static ngx_uint_t ngx_http_urlstore_call_again(
@@ -82,6 +85,7 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
     call->ended = 0;
     call->sent = 0;
     call->refused = 0;
+    call->foreign = 0;
     call->status = 0;
     call->text.len = 0;
     call->size = 0;
@@ -190,10 +194,35 @@ ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
         return;
     }
 
+    if (!ngx_http_urlstore_call_shard(call)) {
+        call->foreign = 1;
+        return;
+    }
+
     call->status = u->headers_in.status_n;
     call->refused = (call->status == NGX_HTTP_SERVICE_UNAVAILABLE
                      && ngx_http_urlstore_call_header(call,
                                                       "urlstore-refused"));
+}
+
+
+/*
+ * Whether the reply is from the shard that was called.  What a wrong address
+ * leads to, such as a node without a cluster, does not know that it is asked as
+ * a shard, and its answers would be taken for those of the shard.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_call_shard(ngx_http_urlstore_call_t *call)
+{
+    ngx_str_t     *value;
+    us_map_tag_t   tag;
+
+    value = ngx_http_urlstore_call_header(call, "urlstore-map");
+
+    return value && us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) == 0
+           && tag.shard == call->map->shards[call->shard].number
+           && ngx_memcmp(tag.cluster, call->map->cluster, 16) == 0;
 }
 
 
@@ -418,10 +447,11 @@ ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call, ngx_uint_t n)
 
     ngx_log_error(NGX_LOG_WARN, call->r->connection->log, 0,
                   "shard %uD of \"%V\" has not answered %ui items: status "
-                  "%ui and %uz bytes from node \"%*s\" for \"%V\"",
+                  "%ui and %uz bytes from node \"%*s\" for \"%V\"%s",
                   shard->number, &ctx->zone->name, n,
                   call->status, call->text.len, node->len, node->data,
-                  &call->path);
+                  &call->path, call->foreign ? ", which is not this shard"
+                                             : "");
 }
 
 

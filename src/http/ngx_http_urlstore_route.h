@@ -75,6 +75,7 @@ typedef struct {
     unsigned                        ended:1;  /* not looked at so far */
     unsigned                        sent:1;   /* something was */
     unsigned                        refused:1; /* nothing was done */
+    unsigned                        foreign:1; /* another shard, or none */
 } ngx_http_urlstore_call_t;
 
 

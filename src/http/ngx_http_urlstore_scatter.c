@@ -323,6 +323,10 @@ ngx_http_urlstore_scatter_rounds(ngx_http_urlstore_batch_t *batch)
 
         sc->remaps++;
 
+        /* even if the file was looked at a moment ago */
+
+        ctx->zone->route->cluster->looked = 0;
+
         map = ngx_http_urlstore_cluster_hold(ctx->zone->route->cluster,
                                              batch->r->pool);
 

@@ -58,15 +58,15 @@ sub new
 sub port { return $_[0]{port} }
 
 
-# what came so far: method, target, headers, body
+# what came so far: method, target, headers, body; those whose JSON matches
 
 sub requests
 {
-    my ($self) = @_;
+    my ($self, $re) = @_;
 
     open my $fh, '<', "$self->{dir}/log" or return;
 
-    return map { $json->decode($_) } <$fh>;
+    return map { $json->decode($_) } grep { !$re || $_ =~ $re } <$fh>;
 }
 
 
