@@ -296,6 +296,41 @@ for my $case (['', qr/are those of shard 1 of a cluster/],
 $t->run(conf());
 
 
+# a zone with URLs becomes shard 0, at a reload
+
+my $grown = UrlStore::Test->new(workers => 2);
+my $plain = <<'CONF';
+%s
+server {
+    listen 127.0.0.1:%%%%PORT%%%%;
+    location / { urlstore_api u; }
+    location = /admin { urlstore_cluster_admin c; }
+}
+CONF
+
+$grown->run(sprintf $plain, "urlstore_cluster c %%DIR%%/map.json;\n"
+    . 'urlstore_zone u 8m path=%%DIR%%/u;');
+ok($grown->ready, 'a zone that is no shard');
+is($grown->post('/add', "$of[2][0]\n", @text)->{body}, "0\tnew\t$of[2][0]\n",
+    'has a URL');
+is($grown->get('/cluster')->{status}, 404, 'and no map');
+$uuid{0} = json($grown->get('/stats')->{body})->{uuid} =~ tr/-//dr;
+
+ok($grown->reload(sprintf $plain, "urlstore_cluster c %%DIR%%/map.json;\n"
+    . 'urlstore_zone u 8m path=%%DIR%%/u cluster=c shard=0 node=n0;'),
+    'it becomes shard 0');
+
+my $both = map_of(1, [['0-2047', 0], ['2048-4095', 1]], shards => [0, 1]);
+
+ok(wait_until(10, sub { $grown->post('/admin', $both)->{body}
+    =~ /the store has URLs, and slot 2048 of the map/ }),
+    'a first map that would deny its URLs is refused');
+is($grown->post('/admin', map_of(1, [['0-4095', 0]], shards => [0]))->{status},
+    204, 'one of all slots is not');
+is($grown->post('/add', "$of[2][0]\n$of[2][1]\n", @text)->{body},
+    "0\tseen\t$of[2][0]\n1\tnew\t$of[2][1]\n", 'its ids go on');
+
+
 # crc32 (IEEE), of the key
 
 sub crc32

@@ -16,8 +16,6 @@ static int us_map_shards_follow(const us_map_t *old, const us_map_t *next,
     char *err, size_t errlen);
 static int us_map_slots_follow(const us_map_t *old, const us_map_t *next,
     char *err, size_t errlen);
-static int us_map_has_owner(const us_map_t *map, unsigned slot,
-    uint32_t number);
 
 
 void
@@ -190,7 +188,7 @@ us_map_slots_follow(const us_map_t *old, const us_map_t *next, char *err,
 }
 
 
-static int
+int
 us_map_has_owner(const us_map_t *map, unsigned slot, uint32_t number)
 {
     unsigned            n;

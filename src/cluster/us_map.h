@@ -116,6 +116,9 @@ void us_map_free(us_map_t *map);
 int us_map_follows(const us_map_t *old, const us_map_t *next, char *err,
     size_t errlen);
 
+/* whether the shard of this number owns the slot, or has owned it */
+int us_map_has_owner(const us_map_t *map, unsigned slot, uint32_t number);
+
 /* the index of a shard's number in map->shards, or -1 */
 int us_map_shard(const us_map_t *map, uint64_t number);
 

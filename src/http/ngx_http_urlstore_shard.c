@@ -15,6 +15,8 @@
 
 static ngx_int_t ngx_http_urlstore_shard_place(
     ngx_http_urlstore_zone_t *zone, const us_map_t *map, char *err);
+static ngx_int_t ngx_http_urlstore_shard_first(
+    ngx_http_urlstore_zone_t *zone, const us_map_t *map, char *err);
 static ngx_int_t ngx_http_urlstore_shard_older(ngx_http_request_t *r);
 
 
@@ -198,6 +200,35 @@ declined:
 }
 
 
+/*
+ * The first map of a store that has URLs.  They may be in any slot, so each one
+ * has to be the shard's, or to have been.  Else another shard would deny them.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_shard_first(ngx_http_urlstore_zone_t *zone,
+    const us_map_t *map, char *err)
+{
+    ngx_uint_t  slot;
+
+    if (us_store_next_id(zone->store) == 0) {
+        return NGX_OK;
+    }
+
+    for (slot = 0; slot < US_SLOTS; slot++) {
+        if (!us_map_has_owner(map, slot, zone->conf.shard)) {
+            (void) ngx_sprintf((u_char *) err, "the store has URLs, and slot "
+                               "%ui of the map is, and was, not its own: "
+                               "begin with a map of this shard alone%Z",
+                               slot);
+            return NGX_DECLINED;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
 ngx_int_t
 ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map, char *err)
@@ -219,7 +250,8 @@ ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     old = ngx_http_urlstore_shard_map(zone);
 
     if (old == NULL) {
-        return us_store_map(zone->store)->number ? NGX_AGAIN : NGX_OK;
+        return us_store_map(zone->store)->number ? NGX_AGAIN
+               : ngx_http_urlstore_shard_first(zone, map, err);
     }
 
     return us_map_follows(old, map, err, NGX_MAX_ERROR_STR) == 0
