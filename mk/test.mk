@@ -244,6 +244,15 @@ test-replica: test-programs    ## kills of a primary and its replicas, under loa
 	US_REPLICA_CUTS=200 US_REPLICA_FLIPS=200 $(PROVE) t/replica.t
 
 
+# --- clusters: growth, with kills of every participant -----------------
+#
+#   make test-cluster                 500 histories of growth
+#   make test-cluster RUNS=50         or so many
+
+test-cluster: build            ## growth of a cluster under load and kills
+	US_GROWTH=$(or $(RUNS),500) $(PROVE) -v t/cluster_growth.t
+
+
 # --- the page; the clients and what the guides say of them --------------
 
 WEB_MODULES    := t/web/node_modules/.package-lock.json
@@ -270,6 +279,7 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	@touch $@
 
 .PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
-        test-replica programs test-server test-room test-steps check-model test-asan \
-        test-valgrind test-builds test-upgrade faults test-faults test-claims test-web \
+        test-replica test-cluster programs test-server test-room test-steps \
+        check-model test-asan test-valgrind test-builds test-upgrade faults \
+        test-faults test-claims test-web \
         test-clients
