@@ -4,11 +4,12 @@
  * Claims are in us_claim.c; but that of a new URL is part of its add.
  *
  * An add looks up all URLs of a group at once and encodes those not found, both
- * without the lock.  Then it takes the lock, looks up again, asks every part
- * for room (which changes nothing that a reader can see), writes where no
- * reader looks yet, and publishes with one commit.  The order of words in the
- * commit is: leaves, log, LSN, next_id.  So a reader that sees a URL also sees
- * the LSN that covers it, and that it is claimed.
+ * without the lock.  Then it takes the lock, looks up again those that can have
+ * been added meanwhile, asks every part for room (which changes nothing that a
+ * reader can see), writes where no reader looks yet, and publishes with one
+ * commit.  The order of words in the commit is: leaves, log, LSN, next_id.  So
+ * a reader that sees a URL also sees the LSN that covers it, and that it is
+ * claimed.
  */
 
 
@@ -103,10 +104,13 @@ us_store_put_first(us_store_t *s, us_store_item_t *item, unsigned seat)
 }
 
 
-/* under the lock: an item that was unseen without it */
+/*
+ * Under the lock: an item that was unseen without it.  moved: there have been
+ * adds since it was looked up.
+ */
 
 static void
-us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat)
+us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
 {
     uint32_t          units;
     us_op_t           op;
@@ -120,7 +124,9 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat)
     h = a->head;
     sl = &s->seats[seat];
 
-    us_store_look_locked(s, item);
+    if (moved || sl->again) {
+        us_store_look_locked(s, item);
+    }
 
     if (item->status == US_SEEN) {
         us_record_added_locked(s->codec, seat, item->id);
@@ -188,9 +194,17 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat)
 }
 
 
-/* an open hash table of the seats that are the first of a site: number + 1 */
+/*
+ * Open hash tables of a group's seats, number + 1: those that are the first of
+ * a site, and those that are the first with a URL's hash.
+ */
 
 #define US_PLACES  (2 * US_STORE_GROUP)
+
+typedef struct {
+    uint16_t  sites[US_PLACES];
+    uint16_t  urls[US_PLACES];
+} us_store_places_t;
 
 
 /* the first seat of the group with seat i's site; or NULL: that is it now */
@@ -218,11 +232,33 @@ us_store_place_find(us_store_t *s, uint16_t *places, size_t i)
 }
 
 
+/* whether the group has had an unseen item with item i's hash */
+
+static unsigned
+us_store_place_again(const us_store_item_t *items, uint16_t *places, size_t i)
+{
+    size_t  h;
+
+    for (h = items[i].hash % US_PLACES;
+         places[h];
+         h = (h + 1) % US_PLACES)
+    {
+        if (items[places[h] - 1].hash == items[i].hash) {
+            return 1;
+        }
+    }
+
+    places[h] = (uint16_t) (i + 1);
+
+    return 0;
+}
+
+
 /* settles the site and the spelling of an unseen item as far as known now */
 
 static void
 us_store_place(us_store_t *s, us_store_item_t *items, size_t i,
-    uint16_t *places)
+    us_store_places_t *places)
 {
     us_store_site_t   site;
     us_store_seat_t  *sl, *first;
@@ -233,7 +269,9 @@ us_store_place(us_store_t *s, us_store_item_t *items, size_t i,
     sl->site_hash = us_store_site_hash(s, sl->site);
     sl->site_first = US_STORE_NO_ID;
 
-    first = us_store_place_find(s, places, i);
+    sl->again = us_store_place_again(items, places->urls, i);
+
+    first = us_store_place_find(s, places->sites, i);
 
     if (first) {
         sl->site_first = first->site_first;
@@ -259,8 +297,8 @@ static size_t
 us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older)
 {
-    size_t    i, unseen;
-    uint16_t  places[US_PLACES];
+    size_t             i, unseen;
+    us_store_places_t  places;
 
     us_store_seen(s, items, n);
 
@@ -286,10 +324,10 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
 
         if (unseen++ == 0) {
             us_record_begin(s->codec);
-            memset(places, 0, sizeof(places));
+            memset(&places, 0, sizeof(us_store_places_t));
         }
 
-        us_store_place(s, items, i, places);
+        us_store_place(s, items, i, &places);
         us_record_encode(s->codec, i, s->seats[i].klass, items[i].rest);
     }
 
@@ -297,14 +335,19 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
 }
 
 
-/* the first item that could not be done: the ring is full; or n */
+/*
+ * The first item that could not be done: the ring is full; or n.  The items
+ * were looked up when next_id was `next`, or later.
+ */
 
 static size_t
 us_store_add_put(us_store_t *s, us_store_item_t *items, size_t n,
-    uint32_t older)
+    uint32_t older, uint64_t next)
 {
-    int     busy;
+    int     busy, moved;
     size_t  i;
+
+    moved = us_head(s)->next_id != next;
 
     /* the picked are claimed last: their operation must find its room then */
 
@@ -314,7 +357,7 @@ us_store_add_put(us_store_t *s, us_store_item_t *items, size_t n,
     for (i = 0; i < n; i++) {
 
         if (items[i].status == US_UNSEEN && !busy) {
-            us_store_put(s, &items[i], i);
+            us_store_put(s, &items[i], i, moved);
             busy = items[i].status == US_BUSY;
         }
 
@@ -341,10 +384,12 @@ static int
 us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older)
 {
-    size_t  i, k, unseen;
+    size_t    i, k, unseen;
+    uint64_t  next;
 
 again:
 
+    next = us_store_next_id(s);
     unseen = us_store_add_look(s, items, n, older);
 
     if (unseen == 0 && s->npicks == 0) {
@@ -364,7 +409,7 @@ again:
         goto again;
     }
 
-    i = us_store_add_put(s, items, n, older);
+    i = us_store_add_put(s, items, n, older, next);
 
     us_store_leave(s);
 

@@ -48,6 +48,7 @@ typedef struct {
     uint64_t          site_hash;
     uint64_t          site_first;     /* or US_STORE_NO_ID: not known */
     unsigned          klass;          /* as encoded */
+    unsigned          again;          /* its hash was in the group before */
 } us_store_seat_t;
 
 

@@ -725,6 +725,80 @@ longer_sites(void **state)
 }
 
 
+/* another writer adds URLs after a group was looked up, before its lock */
+
+static us_store_t  *between_other;
+static char         between_urls[3][32];
+
+static void
+between_lock(void *data)
+{
+    unsigned  i;
+
+    for (i = 0; i < 3; i++) {
+        if (between_urls[i][0]) {
+            (void) add(between_other, between_urls[i]);
+            between_urls[i][0] = '\0';
+        }
+    }
+}
+
+
+static void
+between(void **state)
+{
+    zone_t           *z;
+    unsigned          i;
+    us_store_t       *s;
+    us_store_item_t   items[4];
+    us_store_lock_t   lock = { between_lock, zone_lock, NULL };
+
+    z = zone_create(1 << 20, 0);
+    between_other = z->store;
+
+    s = us_store_open(z->mem, &lock);
+    assert_non_null(s);
+
+    strcpy(between_urls[0], "http://c.test/");
+    strcpy(between_urls[1], "http://x.test/");
+    strcpy(between_urls[2], "http://b.test/1");
+
+    items[0] = item("http://b.test/1", 0);
+    items[1] = item("http://b.test/2", 0);
+    items[2] = item("http://b.test/2", 0);
+    items[3] = item("http://c.test/", 0);
+
+    us_store_add(s, items, 4);
+
+    assert_int_equal(items[0].status, US_SEEN);
+    assert_int_equal(items[0].id, 2);
+    assert_int_equal(items[1].status, US_NEW);
+    assert_int_equal(items[1].id, 3);
+    assert_int_equal(items[2].status, US_SEEN);
+    assert_int_equal(items[2].id, 3);
+    assert_int_equal(items[3].status, US_SEEN);
+    assert_int_equal(items[3].id, 0);
+
+    /* and with nobody else at work: twice in a group, far apart */
+
+    for (i = 0; i < 4; i++) {
+        items[i] = item(i % 2 ? "http://d.test/" : "http://e.test/", 0);
+    }
+
+    us_store_add(s, items, 4);
+
+    assert_int_equal(items[0].status, US_NEW);
+    assert_int_equal(items[1].status, US_NEW);
+    assert_int_equal(items[2].status, US_SEEN);
+    assert_int_equal(items[2].id, items[0].id);
+    assert_int_equal(items[3].status, US_SEEN);
+    assert_int_equal(items[3].id, items[1].id);
+
+    us_store_close(s);
+    zone_destroy(z);
+}
+
+
 int
 main(void)
 {
@@ -741,6 +815,7 @@ main(void)
         cmocka_unit_test(marks_list),
         cmocka_unit_test(tables_first),
         cmocka_unit_test(longer_sites),
+        cmocka_unit_test(between),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
