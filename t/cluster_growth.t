@@ -14,8 +14,9 @@
 #     US_GROWTH=500 prove t/cluster_growth.t      so many histories (1)
 #     US_SEED=7                                   the first one's seed
 #
-# Kinds of clients, see UrlStore::Splitter: those that ask former owners, and
-# those that know nothing of them and send no header.
+# Kinds of requests, see UrlStore::Splitter: by clients that ask former owners;
+# by those that know nothing of them and send no header; and through a router,
+# which gets the maps as the shards do, and is killed as they are.
 
 use strict;
 use warnings;
@@ -52,6 +53,25 @@ CONF
 }
 
 my @ports = map { $_->port } @nodes;
+my $upstreams = join '', map {
+    "upstream n$_ { server 127.0.0.1:$ports[$_]; keepalive 8; }\n"
+} 0 .. $SHARDS - 1;
+
+my $router = UrlStore::Test->new(workers => 2);
+
+$router->allow_kills;
+$router->allow(qr/the master process is gone/);
+$router->conf(<<"CONF");
+urlstore_cluster c %%DIR%%/map.json;
+$upstreams
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_route c; }
+    location = /admin { urlstore_cluster_admin c; }
+}
+CONF
+
+my @all = (@nodes, $router);
 my %sum;
 
 for my $run ($seed .. $seed + $runs - 1) {
@@ -75,9 +95,9 @@ sub history
 {
     my ($run) = @_;
 
-    for my $t (@nodes) {
+    for my $t (@all) {
         $t->kill_all;
-        system('rm', '-rf', "$t->{dir}/u", "$t->{dir}/record");
+        system('rm', '-rf', map { "$t->{dir}/$_" } qw(u record map.json));
         $t->start;
     }
 
@@ -105,7 +125,7 @@ sub history
         }
     };
 
-    post(map_text($version, \@slots, \%uuid, 1), [0], 0)
+    post(map_text($version, \@slots, \%uuid, 1), [0, $SHARDS], 0)
         or return 'the first map is refused';
 
     my $record = "$nodes[0]{dir}/record";
@@ -124,7 +144,7 @@ sub history
 
     for my $i (0 .. $#steps) {
         my ($shards, $change) = @{ $steps[$i] };
-        my @to = sort { rand() <=> .5 } 0 .. $shards - 1;
+        my @to = sort { rand() <=> .5 } 0 .. $shards - 1, $SHARDS;
 
         sleep(.1 + rand .3);
         $change->();
@@ -145,7 +165,7 @@ sub history
 }
 
 
-# the map to all of these shards, until each has it
+# the map to all of these shards and the router, until each has it
 
 sub post
 {
@@ -156,8 +176,7 @@ sub post
         sleep rand .2 if $kills;
 
         my $done = wait_until(20, sub {
-            my $r = UrlStore::Client->new('127.0.0.1', $ports[$n])
-                ->request('POST', '/admin', $text);
+            my $r = $all[$n]->client->request('POST', '/admin', $text);
 
             return -1 if $r && $r->{status} == 409;
             return $r && $r->{status} == 204;
@@ -176,7 +195,7 @@ sub post
 
 sub stumble
 {
-    my $t = $nodes[rand @nodes];
+    my $t = $all[rand @all];
 
     if (rand() < .3) {
         $sum{workers}++ if $t->kill_worker;
@@ -239,6 +258,8 @@ sub client
     local $SIG{TERM} = sub { $end = 1 };
     my $split = UrlStore::Splitter->new(@ports);
 
+    $split->router($router->port);
+
     open my $out, '>>', $record or _exit(1);
 
     while (!$end) {
@@ -250,12 +271,12 @@ sub client
 
         $split->refresh if rand() < .1 || !$split->{map};
 
-        my @answers = rand() < .2 ? $split->naive(rand() < .7, @batch)
-            : $split->ask(rand() < .7, @batch);
+        my $how = ('ask', 'ask', 'naive', 'route', 'route')[rand 5];
+        my @answers = $split->$how(rand() < .7, @batch);
         my $ended = time;
 
-        syswrite $out, join '', map { sprintf "%.6f %.6f %s %s %s\n", $began,
-            $ended, $batch[$_], @{ $answers[$_] } } 0 .. $#batch;
+        syswrite $out, join '', map { sprintf "%.6f %.6f %s %s %s %s\n",
+            $began, $ended, $how, $batch[$_], @{ $answers[$_] } } 0 .. $#batch;
     }
 
     close $out;
@@ -274,9 +295,9 @@ sub check
     open my $in, '<', $record or return "no record: $!";
 
     while (<$in>) {
-        my ($began, $ended, $url, $status, $id) = split;
+        my ($began, $ended, $how, $url, $status, $id) = split;
 
-        $sum{$status}++;
+        $sum{"$status by $how"}++;
 
         if ($status eq 'new' || $status eq 'seen') {
             return "$url has the ids $id{$url} and $id"

@@ -8,6 +8,9 @@ package UrlStore::Splitter;
 #     $split->ask($add, @urls);            [status, id] for each
 #     $split->naive($add, @urls);
 #
+#     $split->router($port);
+#     $split->route($add, @urls);          through a router
+#
 # ask() names its map in each request (Urlstore-Map).  A URL of a slot with
 # former owners is asked at the owner and at all of these.  Only if all of them
 # deny it, it is added at the owner.  naive() asks the owner alone and names no
@@ -27,8 +30,18 @@ sub new
 {
     my ($class, @ports) = @_;
 
-    return bless { shards => [map { UrlStore::Client->new('127.0.0.1', $_,
-        timeout => 20, no_retry => 1) } @ports] }, $class;
+    return bless { shards => [map { _client($_) } @ports] }, $class;
+}
+
+
+# A request is sent once: if it was applied, and its reply was lost, it says so.
+
+sub _client
+{
+    my ($port) = @_;
+
+    return UrlStore::Client->new('127.0.0.1', $port, timeout => 20,
+        no_retry => 1);
 }
 
 
@@ -98,7 +111,7 @@ sub ask
     }
 
     for my $n (keys %seen) {
-        my @got = $self->_post($n, 'seen', [@urls[@{ $seen{$n} }]], 1);
+        my @got = $self->_named($n, 'seen', @urls[@{ $seen{$n} }]);
 
         for my $k (0 .. $#got) {
             my $i = $seen{$n}[$k];
@@ -119,7 +132,7 @@ sub ask
         }
 
         for my $n (keys %add) {
-            my @got = $self->_post($n, 'add', [@urls[@{ $add{$n} }]], 1);
+            my @got = $self->_named($n, 'add', @urls[@{ $add{$n} }]);
 
             $answers[$add{$n}[$_]] = $got[$_] for 0 .. $#got;
         }
@@ -140,8 +153,8 @@ sub naive
     push @{ $by{ ($self->owners($urls[$_]))[0] } }, $_ for 0 .. $#urls;
 
     for my $n (keys %by) {
-        my @got = $self->_post($n, $add ? 'add' : 'seen',
-            [@urls[@{ $by{$n} }]], 0);
+        my @got = _post($self->{shards}[$n], $add ? 'add' : 'seen',
+            [@urls[@{ $by{$n} }]]);
 
         $answers[$by{$n}[$_]] = $got[$_] for 0 .. $#got;
     }
@@ -150,22 +163,44 @@ sub naive
 }
 
 
-# what a shard answers: [status, id] for each
+sub router
+{
+    my ($self, $port) = @_;
+
+    $self->{router} = _client($port);
+}
+
+
+sub route
+{
+    my ($self, $add, @urls) = @_;
+
+    return _post($self->{router}, $add ? 'add' : 'seen', \@urls);
+}
+
+
+# the same of a shard, by the map that this client has
+
+sub _named
+{
+    my ($self, $n, $what, @urls) = @_;
+
+    my $map = $self->{map};
+
+    return _post($self->{shards}[$n], $what, \@urls, 'Urlstore-Map' =>
+        "$map->{cluster} $n $map->{version} $map->{digest}");
+}
+
+
+# what is answered: [status, id] for each
 
 sub _post
 {
-    my ($self, $n, $what, $urls, $named) = @_;
+    my ($client, $what, $urls, @headers) = @_;
 
-    my %h = ('Content-Type' => 'text/plain');
-    my $map = $self->{map};
-
-    if ($named) {
-        $h{'Urlstore-Map'} = "$map->{cluster} $n $map->{version} "
-            . $map->{digest};
-    }
-
-    my $r = $self->{shards}[$n]->request('POST', "/$what",
-        join('', map { "$_\n" } @$urls), %h);
+    my $r = $client->request('POST', "/$what",
+        join('', map { "$_\n" } @$urls), 'Content-Type' => 'text/plain',
+        @headers);
 
     return map { ['unavailable', '-'] } @$urls if !$r || $r->{status} != 200;
 
