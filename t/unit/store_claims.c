@@ -442,6 +442,58 @@ test_size(void **state)
 }
 
 
+/*
+ * The SIZE for a journal of adds alone has room for their claims: so much more
+ * than without claims, and the journal fits.
+ */
+
+static void
+test_size_needed(void **state)
+{
+    char              url[64];
+    size_t            need[2];
+    zone_t           *z;
+    unsigned          i, n;
+    us_store_item_t   it;
+
+    for (i = 0; i < 2; i++) {
+        begin();
+        z = zone(i ? HOUR : 0);
+        us_store_time(z->store, START);
+
+        for (n = 0; n < 50000; n++) {
+            snprintf(url, sizeof(url), "http://s%u.test/%u", n % 97, n);
+            it = item(url, 0);
+            us_store_add(z->store, &it, 1);
+            drain(z->store);
+            assert_int_equal(it.status, US_NEW);
+        }
+
+        zone_destroy(z);
+        z = zone(i ? HOUR : 0);
+        assert_int_equal(us_store_apply(z->store, journal.data, journal.len),
+                         journal.len);
+        assert_int_equal(us_store_settle(z->store), 0);
+        need[i] = us_store_size_needed(z->store, 0);
+        assert_in_range(need[i], 1 << 19, ZONE);
+        zone_destroy(z);
+    }
+
+    assert_true(need[1] >= need[0] + 2 * n);
+
+    zone_conf.revisit = HOUR;
+    z = zone_create(need[1], 0);
+    zone_conf.revisit = 0;
+    assert_int_equal(us_store_apply(z->store, journal.data, journal.len),
+                     journal.len);
+    assert_int_equal(us_store_settle(z->store), 0);
+    assert_int_equal(us_store_next_id(z->store), n);
+    assert_int_equal(us_store_claimed(z->store, n - 1), START);
+
+    zone_destroy(z);
+}
+
+
 /* every age, at each point of the turn that matters */
 
 static void
@@ -1121,6 +1173,7 @@ main(void)
         cmocka_unit_test(test_added),
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_size),
+        cmocka_unit_test(test_size_needed),
         cmocka_unit_test(test_turn),
         cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_dump_old),
