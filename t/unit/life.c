@@ -592,6 +592,12 @@ test_snapshot_deletes(void **state)
     pass(1500);
     assert_int_equal(world.sh->snapshots, 1);
     assert_int_equal(world.sh->snapshot_deleted, 200);
+
+    /* and those that the snapshot has count no more */
+
+    (void) add_some(p, 200, 80);
+    pass(1500);
+    assert_int_equal(world.sh->snapshots, 1);
 }
 
 
