@@ -53,6 +53,10 @@ us_hot_create(size_t size)
         return NULL;
     }
 
+    /* without them it works as well */
+
+    (void) madvise(mem, size, MADV_HUGEPAGE);
+
     h->size = size;
     h->buckets = mem;
     h->nbuckets = size / US_HOT_BUCKETS / sizeof(us_hot_bucket_t);

@@ -45,7 +45,8 @@ typedef struct {
 
 /*
  * A table of at most size bytes, all of it, at least US_HOT_MIN; memory is
- * taken as it fills.  NULL: out of memory, or too small.
+ * taken as it fills, 2 MB at a time where the kernel gives huge pages.  NULL:
+ * out of memory, or too small.
  */
 us_hot_t *us_hot_create(size_t size);
 void us_hot_destroy(us_hot_t *h);

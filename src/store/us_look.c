@@ -18,14 +18,10 @@
 /* items whose words of the hot table are asked for together */
 #define US_LOOK_GROUP      32
 
-/*
- * Steps of a pipeline, in items before or after the one that is hashed; of
- * fewer than US_LOOK_FEW items each is looked up as soon as possible.
- */
+/* steps of a pipeline, in items before or after the one that is hashed */
 #define US_LOOK_TEXT       8
 #define US_LOOK_REACH      4
 #define US_LOOK_SCAN       16
-#define US_LOOK_FEW        4
 
 
 void
@@ -91,6 +87,7 @@ us_store_confirm(us_store_t *s, us_probe_t *p, us_store_item_t *item)
          */
 
         if (id < us_acquire(&us_head(s)->next_id)) {
+            us_record_expect(s->codec, id);
             klass = us_record_equal(s->codec, id, item->rest);
 
             if (us_store_accept(s, item, id, klass)) {
@@ -116,10 +113,13 @@ us_store_look_locked(us_store_t *s, us_store_item_t *item)
 }
 
 
-/* the same without the lock, for an item whose first look met a writer */
+/*
+ * The same without the lock: for an item by itself, and for one of a group
+ * whose first look met a writer.
+ */
 
 static void
-us_store_look_again(us_store_t *s, us_store_item_t *item)
+us_store_look_alone(us_store_t *s, us_store_item_t *item)
 {
     unsigned    i;
     us_probe_t  p;
@@ -191,23 +191,6 @@ us_store_scan(us_store_t *s, us_look_t *looks, unsigned n)
 }
 
 
-static void
-us_store_scan_few(us_store_t *s, us_look_t *looks, unsigned n)
-{
-    unsigned    i;
-    us_look_t  *l;
-
-    for (i = 0; i < n; i++) {
-        l = &looks[i];
-        us_index_start(&s->arena, &l->probe, us_look_hash(s, l->item));
-    }
-
-    for (i = 0; i < n; i++) {
-        us_index_scan(&looks[i].probe);
-    }
-}
-
-
 /*
  * Compares the next candidates of up to US_CANDIDATE_GROUP look-ups.  Those
  * that may have another candidate come to the front; returns their number.
@@ -238,12 +221,7 @@ us_store_try(us_store_t *s, us_look_t **looks, unsigned n)
             continue;
         }
 
-        if (n < US_LOOK_FEW) {
-            us_record_expect(s->codec, id);
-
-        } else {
-            us_log_prefetch(&s->arena, id);
-        }
+        us_log_prefetch(&s->arena, id);
 
         tried[k].id = id;
         tried[k].rest = looks[i]->item->rest;
@@ -270,12 +248,7 @@ us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
     unsigned    i, k, left, some, nopen;
     us_look_t  *open[US_STORE_GROUP + 1];
 
-    if (n < US_LOOK_FEW) {
-        us_store_scan_few(s, looks, n);
-
-    } else {
-        us_store_scan(s, looks, n);
-    }
+    us_store_scan(s, looks, n);
 
     for (i = 0, nopen = 0; i < n; i++) {
         open[nopen] = &looks[i];
@@ -298,7 +271,7 @@ us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
         if (looks[i].item->status == US_UNSEEN
             && us_index_stale(&s->arena, &looks[i].probe))
         {
-            us_store_look_again(s, looks[i].item);
+            us_store_look_alone(s, looks[i].item);
         }
     }
 }
@@ -388,11 +361,17 @@ us_store_seen_some(us_store_t *s, us_store_item_t *items, unsigned n)
         }
     }
 
-    for (i = 0; i < ncold; i++) {
-        looks[i].item = &items[cold[i]];
-    }
+    if (ncold == 1) {
+        (void) us_look_hash(s, &items[cold[0]]);
+        us_store_look_alone(s, &items[cold[0]]);
 
-    us_store_seen_group(s, looks, ncold);
+    } else {
+        for (i = 0; i < ncold; i++) {
+            looks[i].item = &items[cold[i]];
+        }
+
+        us_store_seen_group(s, looks, ncold);
+    }
 
     for (i = 0; i < ncold; i++) {
         us_store_remember(s, &items[cold[i]], cold[i]);

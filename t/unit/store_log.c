@@ -7,6 +7,7 @@
 
 #include "store_zone.h"
 #include "codec/us_guess.h"
+#include "store/us_leaf.h"
 
 
 #define HUGE_ZONE  ((size_t) 300 << 30)
@@ -142,6 +143,32 @@ log_full(void **state)
     }
 
     munmap(mem, size);
+}
+
+
+/* the position of each one of a word, by a loop */
+
+static void
+select_word(void **state)
+{
+    unsigned  i, k, n;
+    uint64_t  v, w;
+
+    for (k = 0; k < 20000; k++) {
+        v = rnd64();
+        v = k % 3 == 0 ? v & rnd64() & rnd64() : v;
+        v = k % 7 == 0 ? v | rnd64() | rnd64() : v;
+        v = k == 0 ? UINT64_MAX : k == 1 ? 1 : k == 2 ? (uint64_t) 1 << 63 : v;
+
+        n = us_popcount(v);
+
+        for (i = 0, w = v; i < n; i++, w &= w - 1) {
+            assert_int_equal(us_select_word(v, i), __builtin_ctzll(w));
+            assert_int_equal(us_select(&v, 1, i), __builtin_ctzll(w));
+        }
+
+        assert_int_equal(us_select(&v, 1, n), 64);
+    }
 }
 
 
@@ -596,6 +623,7 @@ main(void)
         cmocka_unit_test(log_guess),
         cmocka_unit_test(log_killed),
         cmocka_unit_test(log_far),
+        cmocka_unit_test(select_word),
         cmocka_unit_test(index_low),
         cmocka_unit_test(index_past_32_bits),
         cmocka_unit_test(index_high),
