@@ -285,6 +285,37 @@ for my $case (
 
 $t->stop;
 
+
+# the command, on the directory of a shard
+
+my $urlstore = "$UrlStore::Test::TOP/build/urlstore";
+
+sub command
+{
+    my ($in, @args) = @_;
+
+    spew("$t->{dir}/in", $in);
+    return scalar qx{$urlstore @args <$t->{dir}/in 2>&1};
+}
+
+like(command('', "dump $t->{dir}/s1"), qr/^$base\t\Q$of[2][0]\E$/m, 'dump');
+is(command("$base\n0\n" . ($base + 3) . "\n", "get $t->{dir}/s1"),
+    "$base\t$of[2][0]\n0\t-\tunavailable\n" . ($base + 3) . "\t-\tdeleted\n",
+    'get');
+is(command("$of[2][0]\n$of[0][0]\n$of[2][33]\n$of[3][33]\n",
+    "seen $t->{dir}/s1"), "$base\tseen\t$of[2][0]\n-\tunavailable\tmoved\n"
+    . "-\tunavailable\tmoved\n-\tunseen\t$of[3][33]\n", 'seen');
+is(command("$of[2][33]\n$of[3][34]\n", "add $t->{dir}/s1"),
+    "-\tunavailable\tmoved\n" . ($base + 4) . "\tnew\t$of[3][34]\n", 'add');
+like(command("$of[0][33]\n$of[3][35]\n", "import $t->{dir}/s1 -"),
+    qr/2 lines: 1 new, 0 seen, 1 refused/, 'import');
+like(command('', "stat $t->{dir}/s1"), qr/^store +shard 1$/m, 'stat');
+like(command('', "verify $t->{dir}/s1"), qr/good up to/, 'verify');
+like(command('', "backup $t->{dir}/s1 $t->{dir}/b1"), qr/backup/, 'backup');
+like(command('', "restore $t->{dir}/b1 $t->{dir}/r1"), qr/restore/, 'restore');
+like(command('', "dump $t->{dir}/r1"), qr/^$base\t\Q$of[2][0]\E$/m,
+    'what is restored is that shard');
+
 for my $case (['', qr/are those of shard 1 of a cluster/],
     ['cluster=c shard=0 node=n1', qr/are those of shard 1/])
 {

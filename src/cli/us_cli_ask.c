@@ -16,6 +16,7 @@
 #include "us_files.h"
 #include "../api/us_time.h"
 #include "../data/us_embed.h"
+#include "../store/us_shard.h"
 #include "../url/us_normalize.h"
 
 #include <errno.h>
@@ -716,7 +717,7 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
 
     static const char  *const names[] = {
         [US_NEW] = "new", [US_SEEN] = "seen", [US_UNSEEN] = "unseen",
-        [US_FULL] = "full", [US_DUE] = "due"
+        [US_FULL] = "full", [US_DUE] = "due", [US_MOVED] = "unavailable"
     };
 
     for (i = 0, k = 0; i < n; i++) {
@@ -748,6 +749,13 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
             continue;
         }
 
+        if (group[k].status == US_MOVED) {
+            us_ask_print(a, US_STORE_NO_ID, names[US_MOVED],
+                         us_string("moved"));
+            k++;
+            continue;
+        }
+
         if (group[k].status == US_UNSEEN) {
             us_store_spell(a->store, &group[k]);
         }
@@ -755,7 +763,8 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
         len = us_store_item_url(&group[k], url);
         us_ask_print(a, group[k].status == US_NEW || group[k].status == US_SEEN
                         || group[k].status == US_DUE
-                        ? group[k].id : US_STORE_NO_ID,
+                        ? us_store_first_id(a->store) + group[k].id
+                        : US_STORE_NO_ID,
                      names[group[k].status], (us_str_t) { len, url });
         k++;
     }
@@ -806,18 +815,29 @@ us_ask_urls(us_ask_t *a)
 
 
 static int
+us_ask_is_shard(const us_ask_t *a)
+{
+    uint32_t  number;
+
+    return us_store_is_shard(a->store, &number);
+}
+
+
+static int
 us_ask_ids(us_ask_t *a)
 {
     size_t             len;
     uint8_t            url[US_URL_MAX + 8];
     us_str_t           text, line;
-    uint64_t           id;
+    uint64_t           id, first;
     us_store_status_t  status;
 
     for (text = (us_str_t) { a->len, a->lines }; text.len; /* void */ ) {
         line = us_ask_next(&text);
         id = strtoull((char *) line.data, NULL, 10);
-        status = us_store_get(a->store, id, url, &len);
+        first = us_store_first_id(a->store);
+        status = (id ^ first) <= US_LOCAL_MAX || !us_ask_is_shard(a)
+                 ? us_store_get(a->store, id - first, url, &len) : US_MOVED;
 
         if (status == US_OK) {
             printf("%" PRIu64 "\t%.*s\n", id, (int) len, url);
@@ -825,7 +845,8 @@ us_ask_ids(us_ask_t *a)
         }
 
         printf("%" PRIu64 "\t-\t%s\n", id,
-               status == US_DELETED ? "deleted" : "unknown");
+               status == US_DELETED ? "deleted"
+               : status == US_MOVED ? "unavailable" : "unknown");
         a->code = US_CLI_REFUSED;
     }
 

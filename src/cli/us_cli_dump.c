@@ -20,6 +20,7 @@
 
 #include "us_cli_data.h"
 #include "us_cli_sort.h"
+#include "../store/us_shard.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -132,10 +133,11 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
     int                rc;
     size_t             len;
     uint8_t            buf[US_URL_MAX + 8];
-    uint64_t           id, next;
+    uint64_t           id, next, first;
     us_store_status_t  status;
 
     next = us_store_next_id(d->store);
+    first = us_store_first_id(d->store);
     rc = 0;
 
     for (id = 0; id < next && rc == 0; id++) {
@@ -145,12 +147,12 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
             rc = us_sort_add(sort, (us_str_t) { len, buf });
 
         } else if (status == US_OK) {
-            rc = printf("%" PRIu64 "\t%.*s", id, (int) len, buf) < 0
+            rc = printf("%" PRIu64 "\t%.*s", first + id, (int) len, buf) < 0
                  || (o->times && us_dump_time(d->store, id) < 0)
                  || putchar('\n') == EOF;
 
         } else if (status == US_DELETED && o->deleted) {
-            rc = printf("%" PRIu64 "\t-\n", id) < 0;
+            rc = printf("%" PRIu64 "\t-\n", first + id) < 0;
         }
     }
 

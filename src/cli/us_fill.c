@@ -114,6 +114,7 @@ us_fill_flush(us_fill_t *f)
     for (i = 0; i < n; i++) {
         f->added += (f->items[i].status == US_NEW);
         f->seen += (f->items[i].status == US_SEEN);
+        f->refused += (f->items[i].status == US_MOVED);
         full |= (f->items[i].status == US_FULL);
     }
 

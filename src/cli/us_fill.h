@@ -33,7 +33,7 @@ typedef struct {
 
     uint64_t          added;
     uint64_t          seen;
-    uint64_t          refused;
+    uint64_t          refused;        /* no URLs, or those of other shards */
 } us_fill_t;
 
 

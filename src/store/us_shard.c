@@ -44,6 +44,17 @@ us_store_is_shard(const us_store_t *s, uint32_t *number)
 }
 
 
+uint64_t
+us_store_first_id(const us_store_t *s)
+{
+    uint32_t  number;
+
+    (void) us_store_is_shard(s, &number);
+
+    return us_cluster_id(number, 0);
+}
+
+
 int
 us_store_set_shard(us_store_t *s, uint32_t number)
 {

@@ -58,6 +58,9 @@ typedef struct {
 /* whether the store is a shard, and of which number */
 int us_store_is_shard(const us_store_t *s, uint32_t *number);
 
+/* of a shard, the id in its cluster of the store's id 0; else 0 */
+uint64_t us_store_first_id(const us_store_t *s);
+
 /*
  * The store becomes shard `number`: 0, or -1: it is another one.  By the one
  * process that writes the manifest.
