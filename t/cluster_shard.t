@@ -362,6 +362,76 @@ is($grown->post('/add', "$of[2][0]\n$of[2][1]\n", @text)->{body},
     "0\tseen\t$of[2][0]\n1\tnew\t$of[2][1]\n", 'its ids go on');
 
 
+# a replica of a shard
+
+my $primary = UrlStore::Test->new(log => 'notice');
+my $replica = UrlStore::Test->new(log => 'notice');
+
+$replica->allow(qr/are those of shard 1 of a cluster/);
+$primary->run(<<'CONF');
+urlstore_cluster c %%DIR%%/map.json;
+urlstore_zone u 8m path=%%DIR%%/u cluster=c shard=1 node=n1;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+    location = /admin { urlstore_cluster_admin c; }
+}
+CONF
+ok($primary->ready, 'a primary');
+
+$uuid{1} = json($primary->get('/stats')->{body})->{uuid} =~ tr/-//dr;
+
+is($primary->post('/admin', map_of(1, [['0-4095', 1]], shards => [1]))
+    ->{status}, 204, 'has a map');
+is($primary->post('/add', "$of[0][0]\n", @text)->{body},
+    "$base\tnew\t$of[0][0]\n", 'and a URL');
+
+sub replica
+{
+    my ($options) = @_;
+
+    return <<"CONF";
+urlstore_cluster c %%DIR%%/map.json;
+urlstore_zone u 8m follow=http://127.0.0.1:@{[$primary->port]} $options;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+}
+
+sub followed
+{
+    my ($what, $body) = @_;
+
+    return ok(wait_until(20, sub { $replica->post('/seen', "$what\n", @text)
+        ->{body} eq $body }), "the replica has $what");
+}
+
+$replica->run(replica('cluster=c shard=1 node=n1b'));
+ok($replica->ready, 'its replica');
+followed($of[0][0], "$base\tseen\t$of[0][0]\n");
+is($replica->get("/url/$base")->{body}, "$of[0][0]\n", 'and its id');
+is($replica->get('/url/0')->{status}, 421, 'but none of another shard');
+is($replica->get('/cluster')->{body}, $primary->get('/cluster')->{body},
+    'it has the map');
+is($replica->post('/seen', "$of[0][1]\n", @text)->{status}, 503,
+    'what it has not is not denied');
+
+is($primary->post('/admin', map_of(2, [['0-2047', 0, 1], ['2048-4095', 1]],
+    shards => [0, 1]))->{status}, 204, 'the next map');
+ok(wait_until(20, sub { $replica->get('/cluster')->{headers}{etag} =~ /^"2-/ }),
+    'is followed');
+is($primary->post('/add', "$of[2][0]\n", @text)->{body}, $base + 1
+    . "\tnew\t$of[2][0]\n", 'and what comes after it');
+followed($of[2][0], $base + 1 . "\tseen\t$of[2][0]\n");
+
+$replica->stop;
+$replica->run(replica(''));
+ok(wait_until(20, sub { $replica->error_log
+    =~ /are those of shard 1 of a cluster/ }), 'a replica needs the number');
+
+
 # crc32 (IEEE), of the key
 
 sub crc32
