@@ -8,6 +8,7 @@
 #   make bench-durability   adds on disk, restart
 #   make bench-scale        1 M to 100 M generated URLs (SCALE=N for fewer)
 #   make bench-url          ns per URL beside uriparser and libcurl
+#   make bench-cluster      a router over shards beside a single node
 #   make bench-dedup        urlstore dedup beside sort -u, awk and Perl
 #   make bench-hash         the load of seven nodes by the two hash functions
 #   make bench-paper        the table and the figure of the founding paper
@@ -51,6 +52,9 @@ bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over
 
 bench-stream: $(B)/.deps-bench build $(B)/generate  ## links of pages, most seen before, beside Redis
 	@LISTS='$(LISTS)' bench/stream/run.pl
+
+bench-cluster: $(B)/.deps-bench build $(B)/generate ## a router over shards beside a single node
+	@bench/cluster/route.pl
 
 bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
 	@bench/durability/run.pl
@@ -121,7 +125,7 @@ builtin-model: $(B)/builtin   ## learns src/codec/us_builtin_data.c anew
 $(B)/builtin: tools/builtin.c $(CODEC_SRC) | $(B)/.deps-build
 	$(call program,$(OPT))
 
-.PHONY: corpora generate bench bench-engine bench-http bench-stream \
+.PHONY: corpora generate bench bench-engine bench-http bench-stream bench-cluster \
         bench-durability \
         bench-scale bench-url bench-dedup bench-hash bench-paper bench-memory \
         builtin-model

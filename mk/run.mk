@@ -14,4 +14,10 @@ stop:                     ## stops it
 reload: build             ## reloads its configuration, the store stays
 	@tools/run.sh reload '$(PORT)' '$(DATA)' '$(WORKERS)'
 
-.PHONY: run stop reload
+cluster: build            ## starts a router and three shards (PORT, DATA) and shows them
+	@tools/cluster.sh start '$(PORT)' '$(DATA)/cluster'
+
+stop-cluster:             ## stops them
+	@tools/cluster.sh stop '$(PORT)' '$(DATA)/cluster'
+
+.PHONY: run stop reload cluster stop-cluster

@@ -23,7 +23,7 @@ use UrlStore::Test;
 
 my $t = UrlStore::Test->new;
 $t->{client} = $t->client(0);
-$t->{client}{timeout} = 5;
+$t->{client}{timeout} = 60;
 
 my $json = JSON::PP->new->canonical;
 
@@ -76,8 +76,8 @@ urlstore_reject crawl name=secret ^http://secret;
 client_max_body_size 8m;
 server {
     listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_route crawl connect=200ms timeout=400ms; }
-    location /patient/ { urlstore_route crawl; }
+    location / { urlstore_route crawl timeout=10s; }
+    location /quick/ { urlstore_route crawl connect=200ms timeout=300ms; }
     location = /only/add { urlstore_route crawl endpoint=add; }
     location /denied/ { deny all; urlstore_route crawl; }
     location /limited/ {
@@ -200,8 +200,7 @@ is($t->get("/limited/seen?url=http://$h1/")->{status}, 200,
 
 my @long = map { my $n = $_; map { "http://$host[$_]/" . 'l' x 1000 . $n }
     0 .. 2 } 1 .. 1100;
-$t->{client}{timeout} = 60;
-my $long = $t->post('/patient/add', join '', map { "$_\n" } @long);
+my $long = $t->post('/add', join '', map { "$_\n" } @long);
 ok(join("\n", map { (split /\t/)[2] // '' } split /\n/, $long->{body})
     eq join("\n", @long), 'a batch in several parts');
 is(scalar($shards[0]->requests(qr/llll/)), 2, '  which are as many as needed');
@@ -261,13 +260,14 @@ my $ok = "http://$h0/a\n";
 my $bad = "http://$h2/fault-";
 
 for my $word (sort keys %fault) {
-    my $r = $t->post('/add', "$bad$word\n$ok");
+    my $path = $word eq 'hang' ? '/quick/add' : '/add';
+    my $r = $t->post($path, "$bad$word\n$ok");
 
     is($r->{status}, 200, "$word: a part is answered");
     is($r->{body}, "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",
         '  and the rest named') if $word ne 'break';
 
-    $r = $t->post('/add', "$bad$word\n");
+    $r = $t->post($path, "$bad$word\n");
     is($r->{status}, 503, '  nothing is') if $word ne 'break';
 }
 
@@ -324,9 +324,9 @@ for my $case ([$late->port, 'refuses', 1], [$down, 'is down', 1],
     spew($t->dir . '/map.json', map_text(['us_a us_b']));
     $t->run(conf(us_a => $port, us_b => $good->port));
 
-    my $r = $t->post('/add', "http://a.com/$port\n");
+    my $r = $t->post('/quick/add', "http://a.com/$port\n");
     is($r->{status}, $goes ? 200 : 503, "a node that $what");
-    is($t->post('/seen', "http://a.com/$port\n")->{body} =~ /http/, 1,
+    is($t->post('/quick/seen', "http://a.com/$port\n")->{body} =~ /http/, 1,
         '  a look-up goes to the next one');
     $t->stop;
 }
@@ -376,10 +376,11 @@ spew($t->dir . '/map.new', map_text(['us_0'], %uuid,
     version => 2, slots => [['0', 0], ['1-4095', 0]]));
 rename $t->dir . '/map.new', $t->dir . '/map.json';
 
-ok(wait_until(5, sub {
-    $t->post('/seen', "http://a.com/\n");
-    return $t->error_log =~ /cluster "crawl": map of version 2/;
-}), 'a new map is read');
+ok(wait_until(10, sub {
+    my $r = $t->post('/seen', "http://a.com/\n");
+    return $t->error_log =~ /cluster "crawl": map of version 2/
+        && $r->{status} == 200;
+}), 'a new map is read, and the shard has it');
 
 spew($t->dir . '/map.new', map_text(['us_0'], version => 1));
 rename $t->dir . '/map.new', $t->dir . '/map.json';

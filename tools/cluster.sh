@@ -1,0 +1,228 @@
+#!/bin/bash
+
+# make cluster, make stop-cluster: a router and three shards on this machine.
+#
+#     tools/cluster.sh start PORT DATA
+#     tools/cluster.sh stop PORT DATA
+#
+# The router listens on PORT, the shards on the three ports after it.  Each is
+# an nginx of its own with the prefix DATA/router, DATA/0, DATA/1, DATA/2; the
+# map is DATA/map.json.  With one cluster in DATA, start begins again with the
+# URLs that it has.
+#
+# start shows five things.  They add URLs only if there are none.
+
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+command=$1 port=${2:-8080} data=${3:-./var/cluster}
+nginx=$(PATH=$top/build/debian/usr/sbin:$PATH:/usr/sbin:/usr/local/sbin
+    command -v nginx || true)
+urlstore=$top/build/urlstore
+shards='0 1 2'
+
+die() { echo "$*" >&2; exit 1; }
+
+[[ $port =~ ^[1-9][0-9]{0,4}$ ]] && [ "$port" -le 65532 ] \
+    || die "PORT=$port is no port that has three more after it"
+
+mkdir -p "$data" 2>/dev/null || die "DATA=$data: cannot make it"
+data=$(cd "$data" && pwd)
+url=http://127.0.0.1:$port
+
+
+# the pid of one of them, if it runs
+
+pid() {
+    local p
+    p=$(cat "$data/$1/nginx.pid" 2>/dev/null) || return 1
+    [ -n "$p" ] && kill -0 "$p" 2>/dev/null \
+        && grep -qs 'nginx: master' "/proc/$p/cmdline" && echo "$p"
+}
+
+
+shard_url() { echo "http://127.0.0.1:$((port + 1 + $1))"; }
+
+
+curl() { command curl -sS "$@"; }
+
+
+# NAME and what its http block has
+
+configure() {
+    mkdir -p "$data/$1/logs" "$data/$1/tmp"
+
+    { [ "$(id -u)" != 0 ] || echo 'user root;'
+    cat <<END
+load_module "$top/build/ngx_http_urlstore_module.so";
+worker_processes 1;
+pid "$data/$1/nginx.pid";
+error_log "$data/$1/logs/error.log" notice;
+events { worker_connections 1024; }
+http {
+    access_log off;
+    client_body_temp_path "$data/$1/tmp";
+    proxy_temp_path "$data/$1/tmp";
+    fastcgi_temp_path "$data/$1/tmp";
+    uwsgi_temp_path "$data/$1/tmp";
+    scgi_temp_path "$data/$1/tmp";
+    client_max_body_size 8m;
+    urlstore_cluster crawl "$data/map.json";
+$2
+}
+END
+    } > "$data/$1/nginx.conf"
+}
+
+
+run_nginx() {
+    pid "$1" > /dev/null && return
+    "$nginx" -p "$data/$1" -e "$data/$1/logs/error.log" \
+        -c "$data/$1/nginx.conf" 2> "$data/$1/stderr" \
+        || { cat "$data/$1/stderr" >&2; die "$1 did not start"; }
+}
+
+
+# until a request is answered 200
+
+wait_for() {
+    local i
+    for i in $(seq 300); do
+        ! command curl -sf -o /dev/null "$@" || return 0
+        sleep 0.1
+    done
+    die "no answer from $*"
+}
+
+
+shard() {
+    configure "$1" "
+    urlstore_zone urls 64m \"path=$data/$1/store\" cluster=crawl shard=$1
+        node=us_$1 sites=on;
+    server {
+        listen 127.0.0.1:$((port + 1 + $1));
+        location / { urlstore_api urls; }
+        location = /cluster { urlstore_cluster_admin crawl; }
+    }"
+    run_nginx "$1"
+    wait_for "$(shard_url "$1")/health"
+}
+
+
+# of the shards' uuids, when they have started for the first time
+
+map() {
+    local k uuids=
+    for k in $shards; do
+        uuids="$uuids $k=$(curl "$(shard_url "$k")/stats" \
+            | sed -n 's/.*"uuid": *"\([-0-9a-f]*\)".*/\1/p'),us_$k"
+    done
+    # shellcheck disable=SC2086
+    "$urlstore" cluster new --key site $uuids > "$data/map.new"
+    mv "$data/map.new" "$data/map.json"
+}
+
+
+router() {
+    local k
+    for k in $shards; do
+        echo "us_$k 127.0.0.1:$((port + 1 + k))"
+    done > "$data/nodes"
+
+    configure router "
+$("$urlstore" cluster conf --nodes "$data/nodes" "$data/map.json")
+    server {
+        listen 127.0.0.1:$port;
+        location / { urlstore_route crawl; }
+    }"
+    run_nginx router
+    wait_for "$url/seen?url=http://example.com/"
+}
+
+
+start() {
+    local k
+    for k in $shards; do
+        shard "$k"
+    done
+    [ -e "$data/map.json" ] || map
+    router
+}
+
+
+stop() {
+    local k p
+    for k in router $shards; do
+        p=$(pid "$k") || continue
+        kill -QUIT "$p"
+        for _ in $(seq 200); do
+            kill -0 "$p" 2>/dev/null || continue 2
+            sleep 0.1
+        done
+        die "pid $p ($k) does not leave"
+    done
+}
+
+
+show() {
+    printf '\n$ %s\n' "$1"
+    (eval "$1" | sed -e '$a\') || true
+}
+
+
+tour() {
+    local id
+    show "printf '%s\n' http://a.example/ http://b.example/ \\
+    http://h.example/ |
+    curl --data-binary @- '$url/add?summary=1'"
+
+    id=$(printf 'http://a.example/\n' | curl --data-binary @- "$url/seen" \
+        | cut -f 1)
+
+    show "curl $url/url/$id     # shard $((id >> 40)), its URL $((id % (1 << 40)))"
+    show "'$urlstore' cluster show '$data/map.json' http://a.example/"
+
+    kill -QUIT "$(pid $((id >> 40)))"
+    while pid $((id >> 40)) > /dev/null; do sleep 0.1; done
+
+    echo
+    echo "Shard $((id >> 40)) was stopped:"
+    show "printf '%s\n' http://a.example/ http://b.example/ \\
+    http://h.example/ |
+    curl --data-binary @- '$url/add?summary=1'"
+
+    shard $((id >> 40))
+    wait_for "$url/seen?url=http://a.example/"
+
+    echo
+    echo "Shard $((id >> 40)) runs again:"
+    show "curl '$url/seen?url=http://a.example/'"
+
+    cat <<END
+
+The router:   $url/          (docs/cluster.md has what it serves)
+The shards:   $(for k in $shards; do printf '%s/ ' "$(shard_url "$k")"; done)
+The map:      $data/map.json
+To stop them: make stop-cluster$(
+        [ "$data" = "$top/var/cluster" ] || echo " DATA='${data%/cluster}'")
+END
+}
+
+
+case $command in
+
+start)
+    [ -n "$nginx" ] || die "no nginx: apt install nginx"
+    start
+    echo "A router and three shards run: $url/"
+    tour
+    ;;
+
+stop)
+    stop
+    echo "stopped"
+    ;;
+
+*)
+    die "usage: tools/cluster.sh start|stop PORT DATA"
+esac
