@@ -11,6 +11,7 @@
 #   make bench-cluster      a router over shards beside a single node
 #   make bench-dedup        urlstore dedup beside sort -u, awk and Perl
 #   make bench-hash         the load of seven nodes by the two hash functions
+#   make simulate           clusters of 1 to 1,024 shards, on paper
 #   make bench-paper        the table and the figure of the founding paper
 #   make bench-memory       what a load costs here, from 1 MB to 2 GB, or in
 #                           MEGABYTES='1 64'
@@ -74,6 +75,9 @@ bench-dedup: core $(B)/generate     ## dedup beside sort -u, awk and Perl
 bench-hash: core $(B)/generate $(B)/bench/hash     ## the load of nodes by the two hash functions
 	@bench/hash/run.pl
 
+simulate: core $(B)/bench/simulate  ## clusters of 1 to 1,024 shards, by the map's own code
+	@bench/cluster/run.pl
+
 bench-paper: $(B)/.deps-bench core $(B)/bench/paper  ## the table of the founding paper
 	@LIMIT='$(LIMIT)' bench/paper/run.pl
 
@@ -90,6 +94,9 @@ $(B)/bench/normalize: bench/normalize.c $(B)/libus.a | $(B)/.deps-bench
 	$(call program,$(OPT),-luriparser -lcurl)
 
 $(B)/bench/paper: bench/paper/paper.c bench/paper/avl.c $(B)/libus.a
+	$(call program,$(OPT))
+
+$(B)/bench/simulate: bench/cluster/simulate.c $(B)/libus.a
 	$(call program,$(OPT))
 
 $(B)/bench/hash: bench/hash/hash.c $(B)/libus.a
@@ -128,4 +135,4 @@ $(B)/builtin: tools/builtin.c $(CODEC_SRC) | $(B)/.deps-build
 .PHONY: corpora generate bench bench-engine bench-http bench-stream bench-cluster \
         bench-durability \
         bench-scale bench-url bench-dedup bench-hash bench-paper bench-memory \
-        builtin-model
+        simulate builtin-model

@@ -25,24 +25,7 @@ announce($urls, @names);
 for my $name (@names, 'generated') {
     my $command = $name eq 'generated' ? generator($urls)
         : corpus_command($name);
-
-    # drawn by a generator that is the same everywhere
-
-    open my $in, '-|', "$command"
-        . " | $top/build/urlstore dedup -q --normalize crawler" or die $!;
-    my @lines = <$in>;
-    close $in;
-
-    my $seed = 1;
-
-    for my $i (0 .. $urls - 1) {
-        last if $i >= @lines;
-        $seed = ($seed * 1103515245 + 12345) & 0x7fffffff;
-        my $j = $i + int($seed / 2147483648 * (@lines - $i));
-        @lines[$i, $j] = @lines[$j, $i];
-    }
-
-    splice @lines, $urls if @lines > $urls;
+    my @lines = @{ drawn($command, $urls) };
 
     printf "%s, %d different canonical URLs drawn at random\n\n", $name,
         scalar @lines;

@@ -6,6 +6,7 @@ package UrlStore::Corpora;
 #     my $urls = corpus('eot2024_A', 60_000);     # the first lines
 #     my $all = corpus('eot2024_A');              # the whole list
 #     my $more = generated(200_000, 7);           # by build/generate
+#     my $some = drawn(corpus_command('eot2024_A'), 1000);    # different ones
 #
 # The samples in t/data/corpora are the heads of the whole lists: with a
 # number of lines, every machine reads the same ones.
@@ -22,7 +23,7 @@ use File::Basename qw(dirname);
 
 our @EXPORT = qw(
     corpus corpus_command corpus_file corpus_names corpus_sampled announce
-    generated generator
+    generated generator drawn
 );
 
 my $top = abs_path(dirname(__FILE__) . '/../../..');
@@ -50,6 +51,33 @@ sub corpus_command
     my ($name) = @_;
 
     return "$top/tools/corpus.sh cat $name";
+}
+
+
+# so many different canonical URLs of a command's output, drawn by a generator
+# that is the same everywhere; all, if there are no more
+
+sub drawn
+{
+    my ($command, $n) = @_;
+
+    open my $in, '-|', "$command"
+        . " | $top/build/urlstore dedup -q --normalize crawler" or die $!;
+    my @lines = <$in>;
+    close $in;
+
+    my $seed = 1;
+
+    for my $i (0 .. $n - 1) {
+        last if $i >= @lines;
+        $seed = ($seed * 1103515245 + 12345) & 0x7fffffff;
+        my $j = $i + int($seed / 2147483648 * (@lines - $i));
+        @lines[$i, $j] = @lines[$j, $i];
+    }
+
+    splice @lines, $n if @lines > $n;
+
+    return \@lines;
 }
 
 
