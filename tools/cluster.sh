@@ -179,7 +179,7 @@ tour() {
     id=$(printf 'http://a.example/\n' | curl --data-binary @- "$url/seen" \
         | cut -f 1)
 
-    show "curl $url/url/$id     # shard $((id >> 40)), its URL $((id % (1 << 40)))"
+    show "curl $url/url/$id     # shard $((id >> 40)), URL $((id % (1 << 40)))"
     show "'$urlstore' cluster show '$data/map.json' http://a.example/"
 
     kill -QUIT "$(pid $((id >> 40)))"
