@@ -13,11 +13,14 @@ my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone u 64m;
 urlstore_zone kept 64m path=%%DIR%%/kept;
 urlstore_filter f 1m capacity=10000 error=0.01;
+urlstore_cluster c %%DIR%%/map.json;
+urlstore_zone shard 8m path=%%DIR%%/shard cluster=c shard=0 node=n;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
     location /kept/ { urlstore_api kept; }
     location /f/ { urlstore_api f; }
+    location /shard/ { urlstore_api shard; }
 }
 CONF
 
@@ -61,7 +64,8 @@ is(system("promtool check rules '$rules' >/dev/null 2>&1"), 0,
     'promtool accepts the alerts');
 
 my %exists = map { $_ => 1 }
-    $t->get('/kept/metrics')->{body} =~ /^(urlstore_\w+)/mg;
+    map { $t->get("/$_/metrics")->{body} =~ /^(urlstore_\w+)/mg }
+    qw(kept shard);
 
 is(join(' ', grep { !$exists{$_} } slurp($rules) =~ /\b(urlstore_\w+)/g), '',
     'all figures of the alerts exist');
@@ -139,6 +143,44 @@ my $said = `promtool check rules @{[$t->dir]}/board 2>&1`;
 
 is($?, 0, 'Prometheus parses the queries') or diag($said);
 unlike($checked =~ s/'//gr, qr/\$/, 'no other variable is used');
+
+
+# those by shard: of two shards, one of them with a replica, and of a zone that
+# is none
+
+my ($by_shard) = map { $_->{targets}[0]{expr} }
+    grep { $_->{title} eq 'URLs by shard' } @panels;
+
+$by_shard =~ s/\$(job|instance|zone)/.*/g;
+
+my $series = '';
+
+for (['a', 'u', 0, 100], ['b', 'u', 0, 90], ['c', 'v', 12, 50]) {
+    my ($instance, $zone, $shard, $urls) = @$_;
+    my $of = qq({job="j", instance="$instance", zone="$zone"});
+
+    $series .= "      - { series: 'urlstore_urls$of', values: $urls }\n"
+        . "      - { series: 'urlstore_shard$of', values: $shard }\n";
+}
+
+$series .= "      - { series: 'urlstore_urls{job=\"j\", instance=\"d\", "
+    . "zone=\"u\"}', values: 7 }\n";
+
+spew($t->dir . '/shards', <<"END");
+tests:
+  - interval: 1m
+    input_series:
+$series
+    promql_expr_test:
+      - expr: '$by_shard'
+        eval_time: 0
+        exp_samples:
+          - { labels: '{shard="0"}', value: 100 }
+          - { labels: '{shard="12"}', value: 50 }
+END
+
+$said = `promtool test rules @{[$t->dir]}/shards 2>&1`;
+is($?, 0, 'a line for each shard') or diag($said);
 
 
 # the alerts that fire after 99 minutes of these figures
