@@ -23,6 +23,10 @@
 #include "us_prefix.h"
 #include "../us_bit.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 
 #define US_CACHE_MAX      20          /* bits of the number of entries */
 
@@ -32,10 +36,14 @@
 #define US_CACHE_ID       0xffffff
 
 
+#ifndef __SSE2__
+
 static const uint8_t  us_prefix_end[256] = {
     ['/'] = 1, ['?'] = 1, ['='] = 1, ['&'] = 1, ['.'] = 1, ['-'] = 1,
     ['_'] = 1, ['%'] = 1, ['+'] = 1
 };
+
+#endif
 
 
 static inline uint64_t
@@ -60,33 +68,76 @@ us_prefix_part(uint64_t h, const uint8_t *p, size_t n)
 }
 
 
+/* which of 16 bytes end a prefix */
+
+static inline unsigned
+us_prefix_ends(const uint8_t *p)
+{
+#ifdef __SSE2__
+    __m128i  v, ends, low, high;
+
+    v = _mm_loadu_si128((const __m128i *) p);
+
+    low = _mm_sub_epi8(v, _mm_set1_epi8('%'));          /* % & */
+    high = _mm_sub_epi8(v, _mm_set1_epi8('-'));         /* - . / */
+
+    ends = _mm_cmpeq_epi8(low, _mm_min_epu8(low, _mm_set1_epi8(1)));
+    ends = _mm_or_si128(ends, _mm_cmpeq_epi8(high,
+                            _mm_min_epu8(high, _mm_set1_epi8(2))));
+    ends = _mm_or_si128(ends, _mm_cmpeq_epi8(_mm_set1_epi8('?'),
+                            _mm_or_si128(v, _mm_set1_epi8('=' ^ '?'))));
+    ends = _mm_or_si128(ends, _mm_cmpeq_epi8(v, _mm_set1_epi8('_')));
+    ends = _mm_or_si128(ends, _mm_cmpeq_epi8(v, _mm_set1_epi8('+')));
+
+    return (unsigned) _mm_movemask_epi8(ends);
+#else
+    unsigned  i, ends;
+
+    for (i = 0, ends = 0; i < 16; i++) {
+        ends |= (unsigned) us_prefix_end[p[i]] << i;
+    }
+
+    return ends;
+#endif
+}
+
+
 unsigned
 us_prefixes(const us_arena_t *a, const uint8_t *text, size_t len, size_t max,
     us_prefix_t out[US_PREFIXES])
 {
-    size_t       i, begin;
-    unsigned     n;
+    size_t       i, at, begin;
+    unsigned     n, ends;
     uint64_t     h, v;
     us_prefix_t  ring[US_PREFIXES];
 
     n = 0;
+    begin = 0;
     max = len < max ? len : max;
 
     memcpy(&h, a->head->hash_key, sizeof(uint64_t));
 
-    for (i = 0, begin = 0; i < max; i++) {
+    for (at = 0; at < max; at += 16) {
 
-        if (!us_prefix_end[text[i]] || i + 1 < US_PREFIX_MIN) {
-            continue;
+        for (ends = us_prefix_ends(text + at); ends; ends &= ends - 1) {
+            i = at + (unsigned) __builtin_ctz(ends);
+
+            if (i + 1 < US_PREFIX_MIN) {
+                continue;
+            }
+
+            if (i >= max) {
+                break;
+            }
+
+            h = us_prefix_part(h, text + begin, i + 1 - begin);
+            v = h * 0xff51afd7ed558ccd;
+
+            ring[n % US_PREFIXES].hash = (uint32_t) (v >> 32);
+            ring[n % US_PREFIXES].len = (uint32_t) i + 1;
+            begin = i + 1;
+            n++;
         }
-
-        h = us_prefix_part(h, text + begin, i + 1 - begin);
-        v = h * 0xff51afd7ed558ccd;
-
-        ring[n % US_PREFIXES].hash = (uint32_t) (v >> 32);
-        ring[n % US_PREFIXES].len = (uint32_t) i + 1;
-        begin = i + 1;
-        n++;
     }
 
     if (n <= US_PREFIXES) {

@@ -23,7 +23,7 @@ typedef struct {
 
 /*
  * The prefixes of a text that end at a boundary, up to max bytes long; the
- * shortest first.  Returns their number.  8 bytes past the text can be read.
+ * shortest first.  Returns their number.  16 bytes past the text can be read.
  */
 unsigned us_prefixes(const us_arena_t *a, const uint8_t *text, size_t len,
     size_t max, us_prefix_t out[US_PREFIXES]);

@@ -6,6 +6,8 @@
 
 
 #include "store_zone.h"
+#include "codec/us_prefix.h"
+#include "codec/us_record.h"
 #include "zone/us_arena.h"
 
 
@@ -518,6 +520,51 @@ old_hints(void **state)
 }
 
 
+/*
+ * Prefixes end at these bytes and at no other, and their hashes depend on all
+ * bytes up to there and on none after; wherever they lie in a text.
+ */
+
+static void
+prefixes(void **state)
+{
+    void         *mem;
+    size_t        at;
+    uint8_t       text[US_TEXT_BUFFER];
+    unsigned      c, end;
+    us_arena_t    a;
+    us_prefix_t   one[US_PREFIXES], two[US_PREFIXES];
+
+    mem = zone_map(&a, 1 << 20);
+
+    for (at = 0; at < 70; at++) {
+        for (c = 0; c < 256; c++) {
+            memset(text, 'x', sizeof(text));
+            text[at] = (uint8_t) c;
+            end = c && strchr("/?=&.-_%+", (int) c) && at + 1 >= US_PREFIX_MIN;
+
+            assert_int_equal(us_prefixes(&a, text, 70, 260, one), end);
+            assert_int_equal(us_prefixes(&a, text, at, 260, two), 0);
+            assert_int_equal(us_prefixes(&a, text, 70, at, two), 0);
+
+            if (end) {
+                assert_int_equal(one[0].len, at + 1);
+
+                text[at + 1] = 'y';
+                assert_int_equal(us_prefixes(&a, text, 70, 260, two), 1);
+                assert_int_equal(one[0].hash, two[0].hash);
+
+                text[at / 2] ^= 1;
+                assert_int_equal(us_prefixes(&a, text, 70, 260, two), 1);
+                assert_int_not_equal(one[0].hash, two[0].hash);
+            }
+        }
+    }
+
+    munmap(mem, 1 << 20);
+}
+
+
 int
 main(void)
 {
@@ -529,6 +576,7 @@ main(void)
         cmocka_unit_test(old_hints),
         cmocka_unit_test(damaged),
         cmocka_unit_test(damaged_replay),
+        cmocka_unit_test(prefixes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
