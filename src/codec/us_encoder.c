@@ -41,6 +41,7 @@ struct us_encoder_s {
 
     /* of each context, and of the escape code */
     const uint16_t     *symbols[US_CTX_MAX + 1];
+    us_rank_t           ranks[US_CTX_MAX + 1][US_HUFFMAN_MAX + 1];
     uint32_t            escapes[US_CTX_MAX];    /* us_code_make() */
     uint32_t            codes[US_CODES];
 
@@ -93,6 +94,7 @@ us_encoder_create(const us_model_t *model)
     us_model_code_lengths(model, ncontexts + US_CODE_ESCAPE, e->escape, n);
     for (i = 0; i <= ncontexts + US_CODE_ESCAPE; i++) {
         e->symbols[i] = us_model_symbols(model, i);
+        us_model_ranks(model, i, e->ranks[i]);
     }
 
     return e;
@@ -141,8 +143,8 @@ us_encoder_build(us_encoder_t *e)
         us_model_code_lengths(e->model, e->row, e->lens, n + 1);
         us_parser_price(e->parser, e->row, e->lens, e->escape);
 
-        bits = us_model_code(e->model, e->row, e->symbols[e->row], n,
-                             e->lens[n]);
+        bits = us_model_code(&e->ranks[e->row][e->lens[n]],
+                             e->symbols[e->row], n, e->lens[n]);
         e->escapes[e->row] = us_code_make(bits, e->lens[n]);
         e->row++;
     }
@@ -213,8 +215,8 @@ us_encoder_put(us_encoder_t *e, us_bitout_t *o, unsigned code,
     tag = US_CODES_KNOWN | symbol >> US_CODES_BITS << 7 | code;
 
     if (*known >> 16 != tag) {
-        *known = us_model_code(e->model, code, e->symbols[code], symbol, len)
-                 | tag << 16;
+        *known = us_model_code(&e->ranks[code][len], e->symbols[code],
+                               symbol, len) | tag << 16;
     }
 
     us_bitout_put(o, *known & 0xffff, len);

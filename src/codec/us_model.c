@@ -335,24 +335,37 @@ us_model_search(const uint16_t *list, unsigned n, unsigned symbol)
 }
 
 
-uint32_t
-us_model_code(const us_model_t *m, unsigned code, const uint16_t *list,
-    unsigned symbol, unsigned len)
+void
+us_model_ranks(const us_model_t *m, unsigned code,
+    us_rank_t ranks[US_HUFFMAN_MAX + 1])
 {
-    unsigned         l, i;
+    unsigned         l, at;
     uint32_t         v;
     const uint16_t  *nlen;
 
     nlen = us_model_nlen(m, code);
+    memset(ranks, 0, sizeof(us_rank_t));
 
-    for (l = 1, v = 0; l < len; l++) {
+    for (l = 1, v = 0, at = 0; l <= US_HUFFMAN_MAX; l++) {
+        ranks[l].first = (uint16_t) v;
+        ranks[l].at = (uint16_t) at;
+        ranks[l].n = nlen[l];
+
         v += (uint32_t) nlen[l] << (US_HUFFMAN_MAX - l);
-        list += nlen[l];
+        at += nlen[l];
     }
+}
 
-    i = us_model_search(list, nlen[len], symbol);
 
-    return us_model_reverse(v + (i << (US_HUFFMAN_MAX - len)));
+uint32_t
+us_model_code(const us_rank_t *rank, const uint16_t *list, unsigned symbol,
+    unsigned len)
+{
+    unsigned  i;
+
+    i = us_model_search(list + rank->at, rank->n, symbol);
+
+    return us_model_reverse(rank->first + (i << (US_HUFFMAN_MAX - len)));
 }
 
 

@@ -147,8 +147,9 @@ us_model_tail_ctx(uint8_t before)
  *
  * us_model_code_lengths() and us_model_codes() fill in the lengths, or the
  * codes with their lengths, of all symbols below n; 0 where the code has none.
- * us_model_symbols() is the list of a code's symbols, from which
- * us_model_code() finds the bits of one whose length is known.
+ * us_model_symbols() is the list of a code's symbols, by length; in it
+ * us_model_code() finds the bits of one whose length is known, by what
+ * us_model_ranks() has filled in for that length.
  */
 
 #define us_code_make(bits, len)  ((uint32_t) (len) << 16 | (bits))
@@ -160,8 +161,17 @@ void us_model_code_lengths(const us_model_t *m, unsigned code, uint8_t *lens,
 void us_model_codes(const us_model_t *m, unsigned code, uint32_t *codes,
     size_t n);
 const uint16_t *us_model_symbols(const us_model_t *m, unsigned code);
-uint32_t us_model_code(const us_model_t *m, unsigned code,
-    const uint16_t *list, unsigned symbol, unsigned len);
+
+typedef struct {
+    uint16_t     first;               /* the code of the first, highest bit */
+    uint16_t     at;                  /* in the list */
+    uint16_t     n;
+} us_rank_t;
+
+void us_model_ranks(const us_model_t *m, unsigned code,
+    us_rank_t ranks[US_HUFFMAN_MAX + 1]);
+uint32_t us_model_code(const us_rank_t *rank, const uint16_t *list,
+    unsigned symbol, unsigned len);
 
 
 #endif /* _US_MODEL_H_INCLUDED_ */
