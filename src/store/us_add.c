@@ -303,7 +303,7 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
     us_store_seen(s, items, n);
 
     if (s->map.number) {
-        us_shard_add(s, items, n);
+        us_shard_add(items, n);
     }
 
     s->npicks = 0;

@@ -222,9 +222,10 @@ us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n)
 
     for (i = 0; i < n; i++) {
 
-        switch (s->map.number ? us_shard_slot(s, items[i].url)
-                              : US_SLOT_FOREIGN)
-        {
+        items[i].slot = s->map.number ? us_shard_slot(s, items[i].url)
+                                      : US_SLOT_FOREIGN;
+
+        switch (items[i].slot) {
 
         case US_SLOT_OWNED:
             break;
@@ -247,14 +248,12 @@ us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n)
 
 
 void
-us_shard_add(us_store_t *s, us_store_item_t *items, size_t n)
+us_shard_add(us_store_item_t *items, size_t n)
 {
     size_t  i;
 
     for (i = 0; i < n; i++) {
-        if (items[i].status == US_UNSEEN
-            && us_shard_slot(s, items[i].url) == US_SLOT_SEALED)
-        {
+        if (items[i].status == US_UNSEEN && items[i].slot == US_SLOT_SEALED) {
             items[i].status = US_MOVED;
         }
     }

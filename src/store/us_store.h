@@ -94,6 +94,8 @@ typedef struct {
      */
     unsigned      spelling:2;         /* US_SPELLING_* */
 
+    unsigned      slot:2;             /* of a shard: us_slot_state_t */
+
     uint64_t      id;                 /* or US_STORE_NO_ID */
 
     /* s since 1970, when it was claimed before; 0: never, or not asked */
