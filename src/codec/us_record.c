@@ -368,6 +368,7 @@ us_walk_find(us_codec_t *c, us_walk_t *w)
     }
 
     __builtin_prefetch(w->bits.data);
+    __builtin_prefetch(w->bits.data + w->bits.units / 2);
 
     return 1;
 }
