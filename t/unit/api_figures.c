@@ -134,6 +134,17 @@ store(void **state)
     add(z->store, "http://a/");
     add(z->store, "http://b/");
 
+    /* LSNs that were read at different times: no lag is less than 0 */
+
+    us_store_set_written(z->store, us_store_published(z->store) + 5);
+    us_store_set_durable(z->store, us_store_published(z->store) + 7);
+    us_figures_store(&f, z->store);
+    assert_int_equal(f.write_lag, 0);
+    assert_int_equal(f.sync_lag, 0);
+    assert_int_equal(f.unsynced, 0);
+    us_store_set_written(z->store, us_store_published(z->store));
+    us_store_set_durable(z->store, us_store_published(z->store));
+
     look(US_FIGURES_MEMORY);
     us_figures_store(&f, z->store);
     f.next_id = US_STORE_NO_ID;

@@ -211,6 +211,13 @@ selects(void **state)
     select.prefix = us_string("http://a.com/x/y");
     wanted(z->store, select, "2");
 
+    /* of a URL that ends before it: nothing past its end counts */
+
+    select.prefix = us_string("http://a.com/x/yz and more");
+    wanted(z->store, select, "");
+    select.prefix = us_string("http://b.com/x/y");
+    wanted(z->store, select, "");
+
     memset(&select, 0, sizeof(select));
     select.deleted = 1;
     select.site = us_string("b.com");

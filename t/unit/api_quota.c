@@ -94,6 +94,12 @@ drains(void **state)
                      3 * URL + URL / 2);
     assert_int_equal(us_quota_level_locked(&q, rate, a, 7000), 0);
     assert_int_equal(us_quota_level_locked(&q, rate, a, UINT64_MAX), 0);
+
+    /* a charge has a bound: the level does not turn over */
+
+    us_quota_charge_locked(&q, rate, b, 7000, UINT64_MAX);
+    assert_int_equal(us_quota_level_locked(&q, rate, b, 7000),
+                     (uint64_t) US_QUOTA_MAX * URL);
 }
 
 

@@ -35,7 +35,8 @@ static const case_t  durations[] = {
     { "1 d", NONE }, { " 1d", NONE }, { "1d ", NONE }, { "10ms", NONE },
     { "1D", NONE }, { "1dx", NONE }, { "1s1", NONE }, { "0x10", NONE },
     { "1099511627777", NONE }, { "99999999999999999999d", NONE },
-    { "1099511627776y", NONE }, { "34866y34866d", NONE },
+    { "1099511627776y", NONE }, { "34866y", NONE },
+    { "34865y", 1099502640000 }, { "34865y34866d", NONE },
 };
 
 

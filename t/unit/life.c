@@ -1050,12 +1050,15 @@ test_segment_cut(void **state)
 static void
 test_gap_stop(void **state)
 {
-    char     path[200], aside[200], after[200];
-    proc_t  *p;
+    char        path[200], aside[200], after[200];
+    proc_t     *p;
+    uint64_t    lsn;
+    us_beat_t   beat;
+    us_tail_t   tail;
 
     p = proc_start(dirfd_, lockfd_);
     pass(100);
-    (void) add_some(p, 0, 50);
+    lsn = add_some(p, 0, 50);
     pass(1000);
 
     snprintf(path, sizeof(path), "%s/%s", world.path, newest());
@@ -1069,6 +1072,15 @@ test_gap_stop(void **state)
     proc_step(p);
     assert_int_equal(us_life_ids(&p->l), 50);
     assert_int_equal(world.sh->snapshots, 0);
+
+    /* what is past the gap is durable, and is not sent to a replica */
+
+    world.now += 1500;
+    proc_step(p);
+    proc_step(p);
+    assert_true(us_store_durable(p->l.store) > lsn);
+    us_life_journal(&p->l, &tail, &beat);
+    assert_int_equal(beat.durable, lsn);
 
     snprintf(after, sizeof(after), "%s/%s", world.path, newest());
     assert_string_not_equal(path, after);

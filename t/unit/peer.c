@@ -212,10 +212,12 @@ test_refusals(void **state)
                      0);
     assert_int_equal(p.status, 410);
     assert_string_equal(p.error, "it answered 410: no \\\"such\\\" LSN");
+    assert_int_equal(p.detail, 1);
     us_peer_free(&p);
 
     assert_int_equal(ask(&p, "HTTP/1.1 503 x\r\n\r\n<html>", 100), 0);
     assert_string_equal(p.error, "it answered 503");
+    assert_int_equal(p.detail, 0);
     us_peer_free(&p);
 
     assert_int_equal(ask(&p, "HTTP/1.1 500 x\r\n\r\n\"detail\":\"a\nb\\", 100),
@@ -247,6 +249,7 @@ test_no_http(void **state)
     memset(text, 'x', 40000);
     text[40000] = '\0';
     assert_int_equal(ask(&p, text, 40000), -1);
+    assert_string_equal(p.error, "there is no head of a reply");
     us_peer_free(&p);
     free(text);
 }
