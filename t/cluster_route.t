@@ -303,6 +303,9 @@ $r = $t->post('/add', "http://$h2/s\n$ok");
 is($r->{body}, "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",
     'a shard that is down');
 is($t->get('/url/' . id(2, 0))->{status}, 503, '  its ids are not denied');
+is($t->get('/health')->{status}, 503, '  a shard without /health is not ready');
+like($t->get('/metrics')->{body}, qr/shard="2"\} 0\n/,
+    '  nor one that is down');
 
 $t->stop;
 
@@ -368,6 +371,24 @@ is($t->post('/add', "http://a.com/\nhttp://b.com/x\nhttp://www.a.com/\n")
 is($t->get('/url/1')->{body}, "http://b.com/x\n", 'id to URL');
 is($t->post('/seen?sites=1', "http://a.com/\n")->{body},
     "0\tseen\thttp://a.com/\tsite-known\n", 'sites');
+
+$r = $t->get('/health');
+is($r->{status}, 200, 'health');
+is(json($r->{body})->{status}, 'ready', '  all shards are ready');
+is(json($r->{body})->{shards}{0}{status}, 'ready', '  by their own words');
+is(json($r->{body})->{writable}, JSON::PP::true, '  and writable');
+is($t->get('/health', Accept => 'text/plain')->{body}, "ready\n", '  text');
+
+$r = json($t->get('/stats')->{body});
+is($r->{map}, 1, 'stats: the map');
+is($r->{new}, 2, '  what the router has answered');
+is($r->{shards}{0}{urls}, 2, '  the figures of the shard');
+
+$r = $t->get('/metrics')->{body};
+like($r, qr/^urlstore_router_shard_ready\{cluster="crawl",shard="0"\} 1$/m,
+    'metrics: a shard');
+like($r, qr/^urlstore_router_urls_total\{cluster="crawl",status="new"\} 2$/m,
+    '  answers');
 
 
 # --- the map, while nginx runs

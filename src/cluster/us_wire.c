@@ -115,6 +115,18 @@ us_wire_status(us_str_t word, us_wire_status_t *status)
 {
     unsigned  i;
 
+    /* nearly all answers are one of these two, of one length each */
+
+    if (word.len == 4 && memcmp(word.data, "seen", 4) == 0) {
+        *status = US_WIRE_SEEN;
+        return 1;
+    }
+
+    if (word.len == 6 && memcmp(word.data, "unseen", 6) == 0) {
+        *status = US_WIRE_UNSEEN;
+        return 1;
+    }
+
     for (i = US_WIRE_PENDING + 1; i < US_WIRE_STATUSES; i++) {
         if (us_wire_words[i].len == word.len
             && memcmp(us_wire_words[i].data, word.data, word.len) == 0)

@@ -94,15 +94,15 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
     { ngx_string("health"), GET, 0, 0, ALWAYS|FILTER,
       "write",
-      ngx_http_urlstore_health_handler, NULL },
+      ngx_http_urlstore_health_handler, ngx_http_urlstore_route_health },
 
     { ngx_string("stats"), GET, 0, 0, ALWAYS|FILTER,
       "",
-      ngx_http_urlstore_stats_handler, NULL },
+      ngx_http_urlstore_stats_handler, ngx_http_urlstore_route_stats },
 
     { ngx_string("metrics"), GET, 0, 0, ALWAYS|FILTER,
       "",
-      ngx_http_urlstore_metrics_handler, NULL },
+      ngx_http_urlstore_metrics_handler, ngx_http_urlstore_route_metrics },
 
     { ngx_string(""), GET, 0, 0, ALWAYS|FILTER,
       "q",
@@ -191,6 +191,12 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         if (rc != NGX_DECLINED) {
             return rc;
         }
+
+    } else if (zone->cluster && zone->store) {
+
+        /* by whatever map a router asks for them */
+
+        ctx->tagged = (ngx_http_urlstore_header_in(r, "urlstore-map") != NULL);
     }
 
     if (!(ep->methods & NGX_HTTP_POST)) {

@@ -180,6 +180,9 @@ ngx_int_t ngx_http_urlstore_cluster_handler(ngx_http_request_t *r);
 
 /* of a router, where they differ */
 ngx_int_t ngx_http_urlstore_route_url(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_health(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_stats(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_metrics(ngx_http_request_t *r);
 
 extern const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[];
 

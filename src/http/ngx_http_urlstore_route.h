@@ -15,6 +15,7 @@
  *     ngx_http_urlstore_call.c      calls to shards
  *     ngx_http_urlstore_scatter.c   /add and /seen, by cluster/us_scatter.h
  *     ngx_http_urlstore_relay.c     requests that concern one shard
+ *     ngx_http_urlstore_survey.c    /health, /stats, /metrics: all shards
  *
  * A router is a zone with zone->route and without a store.  It has a name (that
  * of the cluster), a normalizer, rules and counters as every zone, and keeps

@@ -1,0 +1,391 @@
+
+/*
+ * /health, /stats and /metrics of a router: its own figures, and those of each
+ * shard, which all are asked at the same time.
+ *
+ *     /health     {"status": .., "shards": {"0": what it answers, "1": null}}
+ *     /stats      the same with the shards' figures, and the router's counters
+ *     /metrics    the router's counters, and which shards answer; a shard has
+ *                 metrics of its own
+ *
+ * A router is `ready` if all shards are, `degraded` if some are: then a part of
+ * all requests is answered, and a balancer should go on sending them.
+ */
+
+
+#include "ngx_http_urlstore_route.h"
+#include "../api/us_answer.h"
+#include "../api/us_counters.h"
+
+
+/* bytes of a line of /metrics, and of the members before those of the shards */
+#define NGX_HTTP_URLSTORE_LINE     640
+#define NGX_HTTP_URLSTORE_HEAD     2048
+
+
+typedef struct {
+    const us_map_t                 *map;
+    ngx_http_urlstore_call_t       *calls;    /* one for each shard */
+    ngx_uint_t                      under_way;
+    ngx_uint_t                      ready;    /* shards that are */
+    ngx_uint_t                      writable;
+    ngx_http_urlstore_handler_pt    report;
+} ngx_http_urlstore_survey_t;
+
+
+static ngx_int_t ngx_http_urlstore_survey(ngx_http_request_t *r,
+    const char *path, ngx_http_urlstore_handler_pt report);
+static ngx_int_t ngx_http_urlstore_survey_gather(ngx_http_request_t *r);
+static void ngx_http_urlstore_survey_count(ngx_http_urlstore_survey_t *survey);
+static ngx_int_t ngx_http_urlstore_survey_health(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_survey_stats(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_survey_metrics(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_survey_shards(ngx_http_request_t *r);
+static const char *ngx_http_urlstore_survey_word(
+    ngx_http_urlstore_survey_t *survey);
+
+
+/* URLs by what they were answered, in the order of their counters */
+
+static const char *const  ngx_http_urlstore_survey_answers[] = {
+    "new", "seen", "unseen", "invalid", "rejected", "full", "due"
+};
+
+
+ngx_int_t
+ngx_http_urlstore_route_health(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_survey(r, ngx_http_urlstore_flag(r, "write")
+                                       ? "/health?write=1" : "/health",
+                                    ngx_http_urlstore_survey_health);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_route_stats(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_survey(r, "/stats",
+                                    ngx_http_urlstore_survey_stats);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_route_metrics(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_survey(r, "/health",
+                                    ngx_http_urlstore_survey_metrics);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_survey(ngx_http_request_t *r, const char *path,
+    ngx_http_urlstore_handler_pt report)
+{
+    ngx_int_t                    rc;
+    ngx_uint_t                   i;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_call_t    *call;
+    ngx_http_urlstore_survey_t  *survey;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    survey = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_survey_t));
+    if (survey == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    survey->map = ngx_http_urlstore_route_map(r, &rc);
+    survey->report = report;
+
+    if (survey->map == NULL) {
+        return rc;
+    }
+
+    survey->calls = ngx_pcalloc(r->pool, survey->map->nshards
+                                         * sizeof(ngx_http_urlstore_call_t));
+    if (survey->calls == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->data = survey;
+
+    for (i = 0; i < survey->map->nshards; i++) {
+        call = &survey->calls[i];
+
+        call->r = r;
+        call->map = survey->map;
+        call->shard = i;
+        call->method = NGX_HTTP_GET;
+        call->reads = 1;
+        call->single = 1;
+        call->path.data = (u_char *) path;
+        call->path.len = ngx_strlen(path);
+
+        if (ngx_http_urlstore_call(call) == NGX_OK) {
+            survey->under_way++;
+        }
+    }
+
+    return survey->under_way
+           ? ngx_http_urlstore_call_wait(r, ngx_http_urlstore_survey_gather)
+           : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_survey_gather(ngx_http_request_t *r)
+{
+    ngx_uint_t                   i;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_survey_t  *survey;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+
+    for (i = 0; i < survey->map->nshards; i++) {
+        survey->under_way -= ngx_http_urlstore_call_ended(&survey->calls[i]);
+    }
+
+    if (survey->under_way) {
+        return NGX_AGAIN;
+    }
+
+    ngx_http_urlstore_survey_count(survey);
+
+    return survey->report(r);
+}
+
+
+static void
+ngx_http_urlstore_survey_count(ngx_http_urlstore_survey_t *survey)
+{
+    us_str_t    text;
+    ngx_uint_t  i;
+
+    for (i = 0; i < survey->map->nshards; i++) {
+        text = survey->calls[i].text;
+
+        survey->ready += (survey->calls[i].status == NGX_HTTP_OK);
+        survey->writable += (text.len && memmem(text.data, text.len,
+                                                "\"writable\":true", 15));
+    }
+}
+
+
+static const char *
+ngx_http_urlstore_survey_word(ngx_http_urlstore_survey_t *survey)
+{
+    return survey->ready == survey->map->nshards ? "ready"
+           : survey->ready ? "degraded" : "unavailable";
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_survey_health(ngx_http_request_t *r)
+{
+    ngx_int_t                    rc;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_survey_t  *survey;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+
+    if (survey->ready == 0) {
+        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+
+    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ctx->format == US_FORMAT_TEXT) {
+        rc = ngx_http_urlstore_out_printf(&ctx->out, 32, "%s\n",
+                                      ngx_http_urlstore_survey_word(survey));
+
+    } else {
+        rc = ngx_http_urlstore_out_printf(&ctx->out, 256,
+                                    "{\"status\":\"%s\",\"writable\":%s,"
+                                    "\"map\":%uL",
+                                    ngx_http_urlstore_survey_word(survey),
+                                    survey->writable == survey->map->nshards
+                                    ? "true" : "false",
+                                    survey->map->version);
+
+        if (rc == NGX_OK) {
+            rc = ngx_http_urlstore_survey_shards(r);
+        }
+    }
+
+    return rc == NGX_OK ? ngx_http_urlstore_send(r)
+                        : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_survey_stats(ngx_http_request_t *r)
+{
+    size_t                       i;
+    uint64_t                     n[US_N];
+    ngx_int_t                    rc;
+    u_char                       digest[32];
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_out_t     *out;
+    ngx_http_urlstore_survey_t  *survey;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+    out = &ctx->out;
+
+    us_tally_sums(ctx->zone->sh->tallies, n, US_N);
+    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
+    ngx_hex_dump(digest, (u_char *) survey->map->digest, 16);
+
+    if (ngx_http_urlstore_out_init(out, r->pool, NGX_HTTP_URLSTORE_HEAD)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_HEAD / 2,
+                                "{\"cluster\":\"%V\",\"status\":\"%s\","
+                                "\"map\":%uL,\"digest\":\"%*s\","
+                                "\"key\":\"%s\",\"normalization\":\"%*s\"",
+                                &ctx->zone->name,
+                                ngx_http_urlstore_survey_word(survey),
+                                survey->map->version, (size_t) 32, digest,
+                                survey->map->key == US_KEY_SITE ? "site"
+                                                                : "url",
+                                survey->map->norm.len,
+                                survey->map->norm.data);
+
+    for (i = 0; rc == NGX_OK && i < US_ANSWERS_COUNTED; i++) {
+        rc = ngx_http_urlstore_out_printf(out, 64, ",\"%s\":%uL",
+                                        ngx_http_urlstore_survey_answers[i],
+                                        n[US_N_NEW + i]);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_urlstore_out_printf(out, 64, ",\"unavailable\":%uL",
+                                          n[US_N_UNAVAILABLE]);
+    }
+
+    if (rc != NGX_OK || ngx_http_urlstore_survey_shards(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+/* what each shard has answered, which is JSON, and the end of the object */
+
+static ngx_int_t
+ngx_http_urlstore_survey_shards(ngx_http_request_t *r)
+{
+    us_str_t                     text;
+    ngx_uint_t                   i;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_call_t    *call;
+    ngx_http_urlstore_out_t     *out;
+    ngx_http_urlstore_survey_t  *survey;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+    out = &ctx->out;
+
+    if (ngx_http_urlstore_out_printf(out, 16, ",\"shards\":{") != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < survey->map->nshards; i++) {
+        call = &survey->calls[i];
+        text = call->text;
+
+        /* a problem of it is JSON as well */
+
+        if (call->status == 0 || text.len == 0 || text.data[0] != '{') {
+            text = us_string("null");
+        }
+
+        if (text.data[text.len - 1] == '\n') {
+            text.len--;
+        }
+
+        if (ngx_http_urlstore_out_room(out, text.len + 32) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        out->pos = ngx_sprintf(out->pos, "%s\"%uD\":", i ? "," : "",
+                               survey->map->shards[i].number);
+        out->pos = ngx_cpymem(out->pos, text.data, text.len);
+    }
+
+    return ngx_http_urlstore_out_printf(out, 4, "}}\n");
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_survey_metrics(ngx_http_request_t *r)
+{
+    size_t                       i;
+    uint64_t                     n[US_N];
+    ngx_int_t                    rc;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_out_t     *out;
+    ngx_http_urlstore_survey_t  *survey;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+    out = &ctx->out;
+
+    us_tally_sums(ctx->zone->sh->tallies, n, US_N);
+    ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
+
+    if (ngx_http_urlstore_out_init(out, r->pool, 0) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
+               "# HELP urlstore_router_map_version Version of the map.\n"
+               "# TYPE urlstore_router_map_version gauge\n"
+               "urlstore_router_map_version{cluster=\"%V\"} %uL\n"
+               "# HELP urlstore_router_shard_ready Whether a shard answers.\n"
+               "# TYPE urlstore_router_shard_ready gauge\n",
+               &ctx->zone->name, survey->map->version);
+
+    for (i = 0; rc == NGX_OK && i < survey->map->nshards; i++) {
+        rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
+               "urlstore_router_shard_ready{cluster=\"%V\",shard=\"%uD\"} "
+               "%ui\n", &ctx->zone->name, survey->map->shards[i].number,
+               (ngx_uint_t) (survey->calls[i].status == NGX_HTTP_OK));
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
+               "# HELP urlstore_router_urls_total URLs by their answer.\n"
+               "# TYPE urlstore_router_urls_total counter\n");
+    }
+
+    for (i = 0; rc == NGX_OK && i < US_ANSWERS_COUNTED; i++) {
+        rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
+               "urlstore_router_urls_total{cluster=\"%V\",status=\"%s\"} "
+               "%uL\n", &ctx->zone->name, ngx_http_urlstore_survey_answers[i],
+               n[US_N_NEW + i]);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_urlstore_out_printf(out, 2 * NGX_HTTP_URLSTORE_LINE,
+               "urlstore_router_urls_total{cluster=\"%V\","
+               "status=\"unavailable\"} %uL\n"
+               "# HELP urlstore_router_unready_total Requests answered 503.\n"
+               "# TYPE urlstore_router_unready_total counter\n"
+               "urlstore_router_unready_total{cluster=\"%V\"} %uL\n",
+               &ctx->zone->name, n[US_N_UNAVAILABLE], &ctx->zone->name,
+               n[US_N_UNREADY]);
+    }
+
+    return rc == NGX_OK ? ngx_http_urlstore_send(r)
+                        : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
