@@ -23,10 +23,11 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
 [ ! -e "$dir" ] || { echo "$dir is there already" >&2; exit 1; }
 [ "${KEEP:-}" = 1 ] || trap 'rm -rf --one-file-system "$dir"' EXIT
 
+log=$(mktemp)
 debootstrap --variant=minbase --include=git,make,ca-certificates \
-    "$suite" "$dir" "$mirror" > "$dir.log" 2>&1 \
-    || { tail -n 20 "$dir.log" >&2; exit 1; }
-rm -f "$dir.log"
+    "$suite" "$dir" "$mirror" > "$log" 2>&1 \
+    || { tail -n 20 "$log" >&2; rm -f "$log"; exit 1; }
+rm -f "$log"
 cp -L /etc/resolv.conf "$dir/etc/resolv.conf"
 echo '127.0.0.1 localhost' > "$dir/etc/hosts"
 git -c safe.directory='*' clone -q --no-hardlinks "$top" "$dir/root/clone"
