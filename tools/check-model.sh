@@ -46,6 +46,8 @@ expect store mutant-3-serial-kept      1 '-DMUTANT=3 -DKILLS=0 -DOPS=4'
 expect store mutant-4-directory-once   1 '-DMUTANT=4 -DKILLS=0 -DOPS=3'
 
 expect growth requests                0 "-DOPS=${REQUESTS:-3}"
+expect growth fresh-shards            0 '-DFRESH=1 -DOPS=2'
+expect growth fresh-shards-deceived   1 '-DFRESH=2 -DOPS=2'
 expect growth reach-4                 1 '-DREACH=4 -DOPS=2'
 expect growth reach-5                 0 '-DREACH=5 -DOPS=2'
 

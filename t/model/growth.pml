@@ -54,8 +54,10 @@
  *
  * -DREACH=m: nothing is ever added by map m; which is false.
  *
- * A shard's first map can be compared with none: that it has not dropped an
- * owner is for the operator to check (urlstore cluster apply does).
+ * -DFRESH=1: shards 1 and 2 have no map at first, and adopt any that names
+ * them; there is no map 5.  -DFRESH=2: there is.  That is an error, which no
+ * shard can see: its first map can be compared with none.  So urlstore cluster
+ * apply compares a map with all that are there before it posts it.
  */
 
 #ifndef MUTANT
@@ -64,6 +66,10 @@
 
 #ifndef REACH
 #define REACH   9
+#endif
+
+#ifndef FRESH
+#define FRESH   0
 #endif
 
 #ifndef OPS
@@ -93,22 +99,26 @@ bit   known;                          /* a client was answered so */
 #define newer(m, s)  (VERSION(m) > VERSION(map[s]))
 #endif
 
+#define fresh(s)  (map[s] == NONE)
+
 #if MUTANT == 6
 #define follows(m, s)  newer(m, s)
 #elif MUTANT == 5 || MUTANT == 7
 #define follows(m, s)  (newer(m, s) && m != 5)
 #else
-#define follows(m, s)  (newer(m, s) && (ALL(map[s]) & ALL(m)) == ALL(map[s]))
+#define follows(m, s)                                                         \
+    (fresh(s) -> (ALL(m) >> s) & 1                                            \
+              : newer(m, s) && (ALL(map[s]) & ALL(m)) == ALL(map[s]))
 #endif
 
 #define same(m, s)  (m == map[s])
 
 #if MUTANT == 4
-#define refuses(s, m)  (m != NONE && VERSION(m) == VERSION(map[s]) \
-                        && !same(m, s))
+#define refuses(s, m)  (fresh(s) || (m != NONE && !same(m, s) \
+                        && VERSION(m) == VERSION(map[s])))
 #else
-#define refuses(s, m)  (m != NONE && !same(m, s) \
-                        && VERSION(m) >= VERSION(map[s]))
+#define refuses(s, m)  (fresh(s) || (m != NONE && !same(m, s) \
+                        && VERSION(m) >= VERSION(map[s])))
 #endif
 
 #define owned(s)      (OWNER(map[s]) == s)
@@ -162,7 +172,10 @@ inline choose(set, s)
 inline any_map(m)
 {
     if
-    :: m = 0 :: m = 1 :: m = 2 :: m = 3 :: m = 4 :: m = 5
+    :: m = 0 :: m = 1 :: m = 2 :: m = 3 :: m = 4
+#if FRESH != 1
+    :: m = 5
+#endif
     fi
 }
 
@@ -307,6 +320,10 @@ init
     byte  i;
 
     atomic {
+#if FRESH
+        map[1] = NONE;
+        map[2] = NONE;
+#endif
         run operator();
 
         do
