@@ -116,6 +116,12 @@ for (['none', qr/none": No such file/], ["$dir/tmp", qr/there is no store/],
         "no store: $store");
 }
 
+# claims are not of a new directory: none is made
+
+like(ask("add --older 30d $dir/claims", "http://a.test/\n"),
+    qr/^2\nurlstore: .*claims": it keeps no claims/, 'no claims');
+ok(!-e "$dir/claims", '  and no directory');
+
 # 503 for a while
 
 my $child = fork() // die "fork: $!";

@@ -66,7 +66,7 @@ static int us_ask_open(us_ask_t *a, const char *store);
 static int us_ask_read(us_ask_t *a, const char *dir);
 static int us_ask_own(us_ask_t *a, const char *dir);
 static int us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature);
-static int us_ask_older(us_ask_t *a);
+static int us_ask_older(us_ask_t *a, uint64_t unit);
 static int us_ask_run(us_ask_t *a, int n, char **args);
 static int us_ask_close(us_ask_t *a);
 static int us_ask_lines(void *data, us_str_t *lines, size_t n);
@@ -301,7 +301,8 @@ us_ask_read(us_ask_t *a, const char *dir)
 
     a->store = a->data.store;
     us_store_conf(a->store, &conf);
-    code = us_ask_older(a);
+    us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
+    code = us_ask_older(a, conf.revisit);
 
     return code ? code : us_ask_rules(a, dir, conf.norm);
 }
@@ -340,7 +341,13 @@ us_ask_own(us_ask_t *a, const char *dir)
         }
     }
 
-    code = us_ask_rules(a, dir, conf.norm);
+    /* before the directory is made */
+
+    code = us_ask_older(a, conf.revisit);
+
+    if (code == US_CLI_DONE) {
+        code = us_ask_rules(a, dir, conf.norm);
+    }
 
     if (code != US_CLI_DONE) {
         return code;
@@ -356,24 +363,23 @@ us_ask_own(us_ask_t *a, const char *dir)
     }
 
     a->store = us_embed_store(a->embed);
+    us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
 
-    return us_ask_older(a);
+    return US_CLI_DONE;
 }
 
 
-/* the duration in units of the directory */
+/* the duration in units of the directory, s; 0: it keeps no claims */
 
 static int
-us_ask_older(us_ask_t *a)
+us_ask_older(us_ask_t *a, uint64_t unit)
 {
-    uint64_t  s, unit;
+    uint64_t  s;
     uint8_t   least[US_TIME_TEXT + 1], most[US_TIME_TEXT + 1];
 
     if (a->older == NULL) {
         return US_CLI_DONE;
     }
-
-    unit = us_store_revisit(a->store);
 
     if (unit == 0) {
         return us_cli_failed(a->data.path, "it keeps no claims; --older needs "
@@ -392,7 +398,6 @@ us_ask_older(us_ask_t *a)
     }
 
     a->units = (uint32_t) ((s + unit - 1) / unit);
-    us_store_time(a->store, (uint64_t) time(NULL));
 
     return US_CLI_DONE;
 }
