@@ -9,18 +9,32 @@ use lib 't/lib';
 use JSON::PP qw(decode_json);
 use UrlStore::Test;
 
-my $t = UrlStore::Test->new->run(<<'CONF');
+my $t = UrlStore::Test->new;
+
+# of a router: a cluster of one shard, whose node is this server
+
+spew($t->dir . '/router.json', <<"MAP");
+{ "cluster": "@{['0f' x 16]}", "version": 1, "key": "site",
+  "norm": "crawler/1 unicode=15.0 www=first",
+  "shards": { "0": { "uuid": "@{['1e' x 16]}", "nodes": ["n"] } },
+  "slots": [["0-4095", 0]] }
+MAP
+
+$t->run(<<'CONF');
 urlstore_zone u 64m;
 urlstore_zone kept 64m path=%%DIR%%/kept;
 urlstore_filter f 1m capacity=10000 error=0.01;
 urlstore_cluster c %%DIR%%/map.json;
 urlstore_zone shard 8m path=%%DIR%%/shard cluster=c shard=0 node=n;
+urlstore_cluster r %%DIR%%/router.json;
+upstream n { server 127.0.0.1:%%PORT%%; }
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
     location /kept/ { urlstore_api kept; }
     location /f/ { urlstore_api f; }
     location /shard/ { urlstore_api shard; }
+    location /router/ { urlstore_route r; }
 }
 CONF
 
@@ -29,8 +43,9 @@ my $lines = join '', map { "$_\n" } @{ corpus('html_news_blogs_pages', 3000) };
 
 ok($t->ready(below => '/kept', write => 1), 'ready');
 
-for my $at ('', '/kept', '/f') {
+for my $at ('', '/kept', '/f', '/router') {
     for (1 .. 3) {
+        last if $at eq '/router';
         is($t->post("$at/add", $lines, @text)->{status}, 200, 'load');
     }
 
@@ -65,7 +80,7 @@ is(system("promtool check rules '$rules' >/dev/null 2>&1"), 0,
 
 my %exists = map { $_ => 1 }
     map { $t->get("/$_/metrics")->{body} =~ /^(urlstore_\w+)/mg }
-    qw(kept shard);
+    qw(kept shard router);
 
 is(join(' ', grep { !$exists{$_} } slurp($rules) =~ /\b(urlstore_\w+)/g), '',
     'all figures of the alerts exist');
@@ -78,12 +93,14 @@ my %bad = (
     'answers_total{status="new"' => '0+600x99',
     epoch => '1+1x99', lock_recoveries_total => '0+1x99',
     replay_seconds => '11+0x99',
+    'router_shard_ready{cluster="c", shard="1"' => '0+0x99',
 );
 my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     sync_failed => '0+0x99', stalled => '0+0x99',
     write_lag_bytes => '10+0x99', fit_urls => '100000000000+0x99',
     epoch => '7+0x99', lock_recoveries_total => '3+0x99',
-    replay_seconds => '1+0x99');
+    replay_seconds => '1+0x99',
+    'router_shard_ready{cluster="c", shard="1"' => '1+0x99');
 
 is_deeply(fired(%bad), [ sort grep { $_ ne 'UrlstoreNotWritable' } @alerts ],
     'each fires');
