@@ -78,6 +78,12 @@ server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_route crawl timeout=10s; }
     location /quick/ { urlstore_route crawl connect=200ms timeout=300ms; }
+    location /auth/ { auth_request /known; urlstore_route crawl; }
+    location = /known {
+        internal;
+        set $args url=http://www.known.com/;
+        urlstore_route crawl endpoint=seen;
+    }
     location = /only/add { urlstore_route crawl endpoint=add; }
     location /denied/ { deny all; urlstore_route crawl; }
     location /limited/ {
@@ -239,6 +245,11 @@ is($t->get('/urls')->{status}, 501, 'nor what needs all shards');
 is($t->get('/add')->{status}, 405, 'methods are those of a node');
 is($t->get('/seen?x=1')->{status}, 400, 'and arguments');
 is($t->get("/normalize?url=HTTP://$h2/%7e")->{status}, 200, 'normalize');
+
+# a router in a subrequest
+
+is($t->post('/auth/add', "http://$h0/a\n")->{body},
+    "0\tseen\thttp://$h0/a\n", 'after an auth_request that asks the router');
 
 # Idempotency-Key
 
