@@ -115,6 +115,10 @@ my %fault = (
     misled  => sub { ${ $_[0] } = reply(421, '', $tag); '' },
     plain   => sub { ${ $_[0] } =~ s/Urlstore-Map: .*\r\n//; '' },
     another => sub { ${ $_[0] } =~ s/(Urlstore-Map: \w+) 2/$1 1/; '' },
+    deep    => sub { ${ $_[0] } = reply(200, "-\trejected\tdepth\n", $tag);
+        '' },
+    secret  => sub { ${ $_[0] } = reply(200, "-\trejected\trule:x\n", $tag);
+        '' },
     html    => sub { ${ $_[0] } = reply(200, '<html>', $tag); '' },
     much    => sub { ${ $_[0] } = reply(200, $many, $tag); '' },
     endless => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\n\r\n$many";
@@ -270,7 +274,7 @@ is($t->request('POST', '/seen', Compress::Zlib::memGzip("http://$h0/a\n"),
 my $ok = "http://$h0/a\n";
 my $bad = "http://$h2/fault-";
 
-for my $word (sort keys %fault) {
+for my $word (grep { !/deep|secret/ } sort keys %fault) {
     my $path = $word eq 'hang' ? '/quick/add' : '/add';
     my $r = $t->post($path, "$bad$word\n$ok");
 
@@ -295,6 +299,14 @@ is($r->{status}, 503, 'a single one');
 is($r->{headers}{'retry-after'}, 1, '  later');
 is(json($r->{body})->{reason}, 'shard:2', '  which shard');
 is(json($r->{body})->{status}, 503, '  a problem');
+
+$r = $t->post("/add?url=${bad}deep");
+is($r->{status}, 422, 'what a shard refuses and the router does not');
+is(json($r->{body})->{reason}, 'depth', '  with its reason');
+$r = $t->post("/add?url=${bad}secret");
+is(json($r->{body})->{reason}, 'rule:x', '  a rule of the shard');
+is($t->post('/add', "${bad}deep\n")->{body}, "-\trejected\tdepth\n",
+    '  in a batch');
 
 is($t->request('POST', '/add', "http://$h0/f\n{")->{body} =~ /\tnew\t/, 1,
     'text is text');

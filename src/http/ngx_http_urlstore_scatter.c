@@ -91,6 +91,8 @@ static ngx_int_t ngx_http_urlstore_scatter_shards(
     ngx_http_urlstore_batch_t *batch);
 static ngx_int_t ngx_http_urlstore_scatter_record(
     ngx_http_urlstore_batch_t *batch, ngx_uint_t i);
+static void ngx_http_urlstore_scatter_refused(us_refusal_t *refusal,
+    us_str_t text);
 static us_answer_t ngx_http_urlstore_scatter_answer(
     us_scatter_item_t *item);
 static ngx_int_t ngx_http_urlstore_scatter_none(
@@ -623,6 +625,10 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
 
         if (item->stage != US_STAGE_LOCAL) {
             text = item->text;
+
+            if (i == 0) {
+                ngx_http_urlstore_scatter_refused(&batch->refusal, text);
+            }
         }
 
         break;
@@ -639,6 +645,40 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
     }
 
     return ngx_http_urlstore_answer_put(batch, &rec, text, ref);
+}
+
+
+/* what a shard refuses and the router does not, by the word in its answer */
+
+static void
+ngx_http_urlstore_scatter_refused(us_refusal_t *refusal, us_str_t text)
+{
+    size_t        len;
+    us_verdict_t  v;
+    u_char        word[US_REFUSAL_WORD];
+
+    ngx_memzero(refusal, sizeof(us_refusal_t));
+
+    refusal->kind = US_INPUT_URL;
+
+    for (v = US_URL_SCHEME; v <= US_URL_BUDGET; v++) {
+        refusal->verdict = v;
+        len = us_refusal_word(word, refusal) - word;
+
+        if (v != US_URL_RULE && len == text.len
+            && ngx_memcmp(word, text.data, len) == 0)
+        {
+            return;
+        }
+    }
+
+    refusal->verdict = US_URL_RULE;
+    refusal->rule = text;
+
+    if (text.len > 5 && ngx_memcmp(text.data, "rule:", 5) == 0) {
+        refusal->rule.data += 5;
+        refusal->rule.len -= 5;
+    }
 }
 
 
