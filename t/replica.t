@@ -314,7 +314,7 @@ $primary->reload($conf
     =~ s/snapshot=off/snapshot=1k/r
     =~ s{(?=location)}{location = /log { urlstore_log u; limit_rate 30k; }\n}r);
 $primary->ready(write => 1);
-$proxy->mode('cut 20000');
+$proxy->mode('cut 6000');
 $replica->start;
 ok(wait_until(5, sub { $replica->get('/stats')->json->{failures} }),
     'a first load is cut');
