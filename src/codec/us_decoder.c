@@ -563,7 +563,11 @@ us_text_compare_other(us_cursor_t *r, us_text_t *t, uint8_t *first)
     unsigned        len;
     const uint8_t  *from;
 
-    from = r->pos <= r->end ? us_decode_text(r, run, &len) : NULL;
+    if (r->pos > r->end) {
+        return US_TEXT_DIFFERS;
+    }
+
+    from = us_decode_text(r, run, &len);
 
     if (from == NULL) {
         return US_TEXT_DIFFERS;

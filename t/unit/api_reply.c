@@ -281,6 +281,7 @@ answer_longest(void **state)
     char                *url;
     uint8_t             *p;
     us_answer_record_t   rec;
+    us_answer_shard_t    shards[2];
 
     memset(&as, 0xff, sizeof(as));
 
@@ -306,10 +307,21 @@ answer_longest(void **state)
 
         memset(as.counts, 0xff, sizeof(as.counts));
         as.summary = 1;
+        as.shards = NULL;
         p = malloc(US_ANSWER_SUMMARY);
         (void) us_answer_end(p, &as);
         free(p);
+
+        memset(shards, 0xff, sizeof(shards));
+        shards[1].next_id = UINT64_MAX - 1;
+        as.shards = shards;
+        as.nshards = 2;
+        p = malloc(US_ANSWER_SUMMARY + us_answer_shards_max(2));
+        (void) us_answer_end(p, &as);
+        free(p);
     }
+
+    as.shards = NULL;
 
     free(url);
 }
@@ -344,9 +356,9 @@ summaries(void **state)
 
     ends("");
     as.summary = 1;
-    ends("# new=1 seen=2 unseen=3 errors=15 next_id=5 epoch=6\n");
+    ends("# new=1 seen=2 unseen=3 errors=28 next_id=5 epoch=6\n");
     as.format = US_FORMAT_NDJSON;
-    ends("{\"new\":1,\"seen\":2,\"unseen\":3,\"errors\":15,\"next_id\":5,"
+    ends("{\"new\":1,\"seen\":2,\"unseen\":3,\"errors\":28,\"next_id\":5,"
          "\"epoch\":6}\n");
     as.summary = 0;
     ends("");
@@ -354,18 +366,18 @@ summaries(void **state)
     as.marks = 1;
     as.next_id = US_STORE_NO_ID;
     ends("],\"set\":9,\"clear\":10,\"unknown\":11,\"deleted\":12,"
-         "\"errors\":15,\"next_id\":null,\"epoch\":6}\n");
+         "\"errors\":28,\"next_id\":null,\"epoch\":6}\n");
     as.format = US_FORMAT_TEXT;
     as.summary = 1;
-    ends("# set=9 clear=10 unknown=11 deleted=12 errors=15 next_id=- "
+    ends("# set=9 clear=10 unknown=11 deleted=12 errors=28 next_id=- "
          "epoch=6\n");
     as.marks = 0;
     as.claims = 1;
-    ends("# claimed=8 unknown=11 deleted=12 errors=15 next_id=- "
+    ends("# claimed=8 unknown=11 deleted=12 errors=28 next_id=- "
          "epoch=6\n");
     as.claims = 0;
     as.older = 1;
-    ends("# new=1 seen=2 unseen=3 due=7 errors=15 next_id=- epoch=6\n");
+    ends("# new=1 seen=2 unseen=3 due=7 errors=28 next_id=- epoch=6\n");
 }
 
 
