@@ -132,6 +132,10 @@ const cases = [
     ["stats", "GET", "/stats", {}, null, 200],
     ["stats", "GET", "/kept/stats", {}, null, 200],
     ["stats", "GET", "/filter/stats", {}, null, 200],
+    ["getCluster", "GET", "/shard/cluster", {}, null, 200],
+    ["getCluster", "GET", "/cluster", {}, null, 404],
+    ["addUrls", "POST", "/shard/add?summary=1", text, urls, 200],
+    ["stats", "GET", "/shard/stats", {}, null, 200],
     ["metrics", "GET", "/metrics", {}, null, 200],
     ["statusPage", "GET", "/?q=http://example.com/", {}, null, 200],
     ["openapi", "GET", "/openapi.yaml", {}, null, 200]

@@ -8,9 +8,13 @@ use warnings;
 use lib 't/lib';
 use UrlStore::Test;
 
-my $t = UrlStore::Test->new->run(<<'CONF');
+my $t = UrlStore::Test->new;
+
+$t->allow(qr/map.json/)->run(<<'CONF');
 urlstore_zone u 64m marks=visited sites=on revisit=1d;
 urlstore_zone kept 32m path=%%DIR%%/kept;
+urlstore_cluster c %%DIR%%/map.json;
+urlstore_zone shard 8m path=%%DIR%%/shard cluster=c shard=0 node=n;
 urlstore_filter filter 1m capacity=1000 error=0.01;
 client_max_body_size 8m;
 server {
@@ -18,8 +22,20 @@ server {
     location / { urlstore_api u; }
     location /kept/ { urlstore_api kept; }
     location /filter/ { urlstore_api filter; }
+    location /shard/ { urlstore_api shard; }
+    location = /admin { urlstore_cluster_admin c; }
 }
 CONF
+
+# the first map of a cluster names the shard's uuid, which it has from its start
+
+my $shard = $t->get('/shard/stats')->json;
+
+is($t->post('/admin', JSON::PP->new->encode({ cluster => '01234567' x 4,
+    version => 1, norm => $shard->{normalization}, key => 'site',
+    shards => { 0 => { uuid => $shard->{uuid}, nodes => ['n'] } },
+    slots => [['0-4095', 0]] }), 'Content-Type' => 'application/json')
+    ->{status}, 204, 'the shard has a map');
 
 my $out = `node --test-reporter=tap $UrlStore::Test::TOP/t/web/openapi.mjs \\
     http://127.0.0.1:@{[$t->port]} 2>&1`;
