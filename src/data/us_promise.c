@@ -185,9 +185,11 @@ us_life_lsn(const us_life_t *l)
                            ? us_store_durable(l->store)
                            : us_store_written(l->store), &l->sh->gap_lsn);
 
+    /* read once: all up to lsn was answered under this map, or an older one */
+
     map = us_store_map_lsn(l->store);
 
-    return lsn < map || us_life_map_durable(l) ? lsn : map - 1;
+    return lsn < map || map <= us_store_durable(l->store) ? lsn : map - 1;
 }
 
 

@@ -17,6 +17,7 @@
 #include "us_replica.h"
 #include "us_job.h"
 #include "us_load.h"
+#include "../store/us_shard.h"
 #include "../us_fault.h"
 
 #include <stdarg.h>
@@ -493,10 +494,11 @@ us_replica_manifest(us_replica_t *r)
     }
 
     if (us_store_add_marks(r->store, conf.marks, conf.nmarks) == -1
-        || us_store_set_revisit(r->store, conf.revisit) == -1)
+        || us_store_set_revisit(r->store, conf.revisit) == -1
+        || (conf.is_shard && us_store_set_shard(r->store, conf.shard) == -1))
     {
-        return us_replica_again(r, "its marks or claims are others than the "
-                                "store has");
+        return us_replica_again(r, "its marks, claims or shard are others than "
+                                "the store has");
     }
 
     if (!r->talked) {

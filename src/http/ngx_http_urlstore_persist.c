@@ -173,6 +173,10 @@ ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone)
         zone->store = p->life.store;
         us_store_conf(zone->store, &zone->conf);
         ngx_http_urlstore_hot_attach(zone);
+
+        /* a store that was loaded anew counts its maps from one again */
+
+        ngx_http_urlstore_shard_exit(zone);
     }
 }
 

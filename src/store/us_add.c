@@ -398,7 +398,7 @@ again:
 
     us_store_enter(s);
 
-    if (us_head(s)->map != s->map.number || us_store_pick_gone_locked(s)) {
+    if (us_shard_changed_locked(s) || us_store_pick_gone_locked(s)) {
 
         /*
          * Nothing was done yet: the slots have other owners now; or that URL is

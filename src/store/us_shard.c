@@ -247,6 +247,23 @@ us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n)
 }
 
 
+/*
+ * Under the lock: whether items were looked up under another map than the
+ * store has now, or before the store became a shard, which adds nothing without
+ * a map.
+ */
+
+int
+us_shard_changed_locked(us_store_t *s)
+{
+    us_head_t  *h;
+
+    h = us_head(s);
+
+    return h->map != s->map.number || (h->shard && h->map == 0);
+}
+
+
 void
 us_shard_add(us_store_item_t *items, size_t n)
 {
@@ -390,7 +407,9 @@ us_store_adopt(us_store_t *s, const us_map_t *map, uint64_t number,
 
     us_store_enter(s);
 
-    if (h->map != number || h->shard == 0 || self < 0) {
+    if (h->map != number || h->shard == 0 || self < 0
+        || (h->map && map->version <= us_shard_place(s, h->map)->version))
+    {
         status = US_MOVED;
         goto done;
     }

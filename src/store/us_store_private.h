@@ -162,6 +162,7 @@ void us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
 
 void us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n);
 void us_shard_add(us_store_item_t *items, size_t n);
+int us_shard_changed_locked(us_store_t *s);
 int us_shard_replay(us_store_t *s, const us_op_t *op);
 
 /* us_add.c: under the lock */

@@ -237,6 +237,63 @@ sealed_before_the_lock(void **state)
 }
 
 
+/* a store that becomes a shard after an add has looked its URL up */
+
+static void
+lock_becomes(void *data)
+{
+    if (second) {
+        assert_int_equal(us_store_set_shard(second, 0), 0);
+        second = NULL;
+    }
+}
+
+
+static void
+shard_before_the_lock(void **state)
+{
+    zone_t           *z;
+    us_store_t       *s;
+    us_store_lock_t   lock = { lock_becomes, zone_lock, NULL };
+
+    z = zone_create(4 << 20, 1 << 17);
+    s = us_store_open(z->mem, &lock);
+    assert_non_null(s);
+
+    second = z->store;
+    assert_int_equal(add(s, url_in(0, 5)).status, US_MOVED);
+    assert_null(second);
+    assert_int_equal(us_store_next_id(s), 0);
+
+    us_store_close(s);
+    zone_destroy(z);
+}
+
+
+/* whoever checked an older map against the one before */
+
+static void
+older(void **state)
+{
+    zone_t    *z;
+    uint64_t   lsn;
+    us_map_t  *m, *same;
+
+    z = shard_create(0);
+    m = map(2, QUARTERS);
+    same = map(2, "[[\"0-4095\",0]]");
+    adopt(z, m);
+
+    assert_int_equal(us_store_adopt(z->store, same, 1, &lsn), US_MOVED);
+    assert_int_equal(us_store_map(z->store)->number, 1);
+    assert_memory_equal(us_store_map(z->store)->digest, m->digest, 16);
+
+    us_map_free(same);
+    us_map_free(m);
+    zone_destroy(z);
+}
+
+
 static void
 text_is(zone_t *z, const us_map_t *m)
 {
@@ -487,6 +544,8 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(ownership),
         cmocka_unit_test(sealed_before_the_lock),
+        cmocka_unit_test(shard_before_the_lock),
+        cmocka_unit_test(older),
         cmocka_unit_test(replayed),
         cmocka_unit_test(rooms),
         cmocka_unit_test(become),
