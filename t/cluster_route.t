@@ -206,6 +206,8 @@ is($t->post('/limited/add', "http://$h1/\n")->{status}, 403, 'limit_except');
 is($t->get("/limited/seen?url=http://$h1/")->{status}, 200,
     '  allows the others');
 
+my $r;
+
 # many parts: the answers do not fit the buffer of one reply
 
 my @long = map { my $n = $_; map { "http://$host[$_]/" . 'l' x 1000 . $n }
@@ -215,9 +217,16 @@ ok(join("\n", map { (split /\t/)[2] // '' } split /\n/, $long->{body})
     eq join("\n", @long), 'a batch in several parts');
 is(scalar($shards[0]->requests(qr/llll/)), 2, '  which are as many as needed');
 
+# a shard that hangs is sent one of them
+
+$r = $t->post('/quick/seen', join '', "http://$h2/fault-hang\n",
+    map { "http://$h2/h$_\n" } 1 .. 9000);
+is($r->{status}, 503, 'a part without a reply');
+is(scalar($shards[2]->requests(qr{/h\d+\\n})), 1, '  is the last of its lane');
+
 # single
 
-my $r = $t->request('POST', "/add?url=http://$h2/s");
+$r = $t->request('POST', "/add?url=http://$h2/s");
 is($r->{status}, 201, 'a single URL');
 is($r->{headers}{location}, 'url/' . id(2, 1101), '  with its place');
 is_deeply($json->decode($r->{body}), { id => id(2, 1101), status => 'new',
@@ -246,6 +255,9 @@ is($t->get("/url/$id")->{status}, 410, '  gone');
 is($t->get("/url/1,2")->{status}, 501, 'lists of ids: not here');
 like($t->get('/cluster')->{body}, qr/"version": ?1/, 'the map');
 is($t->get('/urls')->{status}, 501, 'nor what needs all shards');
+is($t->request('POST', '/add', "http://$h0/a\n",
+    'Urlstore-Map' => 'c' x 32 . ' 0 1 ' . '0' x 32)->{status}, 421,
+    'a router is not a shard');
 is($t->get('/add')->{status}, 405, 'methods are those of a node');
 is($t->get('/seen?x=1')->{status}, 400, 'and arguments');
 is($t->get("/normalize?url=HTTP://$h2/%7e")->{status}, 200, 'normalize');
@@ -335,15 +347,25 @@ $t->stop;
 
 # --- two nodes of a shard
 
-my $late = UrlStore::FakeShard->new(0, sub {
-    ${ $_[1] } = reply(503, '', 'Urlstore-Refused: 1', $tag =~ s/ 2 / 0 /r);
+my $tag0 = $tag =~ s/ 2 / 0 /r;
+my @refusals = map {
+    my $reply = $_;
+    UrlStore::FakeShard->new(0, sub { ${ $_[1] } = $reply });
+} reply(503, '', 'Urlstore-Refused: 1', $tag0),
+    reply(503, '', 'Urlstore-Refused: 1'),
+    reply(421, '', 'Urlstore-Refused: 1');
+my $busy = UrlStore::FakeShard->new(0, sub {
+    ${ $_[1] } = reply(503, '', $tag0);
 });
 my $broken = UrlStore::FakeShard->new(0, sub { 'hang' });
 my $good = UrlStore::FakeShard->new(0);
 my $down = $t->port(5);
 
-for my $case ([$late->port, 'refuses', 1], [$down, 'is down', 1],
-    [$broken->port, 'hangs', 0])
+for my $case ([$refusals[0]->port, 'refuses', 1],
+    [$refusals[1]->port, 'is loading', 1],
+    [$refusals[2]->port, 'is a replica', 1],
+    [$down, 'is down', 1], [$broken->port, 'hangs', 0],
+    [$busy->port, 'has no answer', 0])
 {
     my ($port, $what, $goes) = @$case;
 
@@ -357,7 +379,9 @@ for my $case ([$late->port, 'refuses', 1], [$down, 'is down', 1],
     $t->stop;
 }
 
-is(scalar($late->requests), 1, 'the node that answered is remembered');
+is(scalar($_->requests), 1, 'the node that answered is remembered')
+    for @refusals;
+is(scalar($busy->requests), 2, '  a 503 is not');
 
 
 # --- one shard, of this module

@@ -156,6 +156,11 @@ for (
     is($r->json->{primary}, "$from/", '  but the primary\'s name');
     like($r->json->{detail}, qr/this zone is a replica, which is only read/,
         '  and why');
+    ok(!exists $r->{headers}{'urlstore-refused'}, '  to a client');
+
+    $r = $replica->request($method, $path, $body, @text,
+        'Urlstore-Map' => 'c');
+    is($r->{headers}{'urlstore-refused'}, 1, '  a router asks another node');
 }
 
 is($replica->get('/log')->{status}, 503, 'no replica of a replica');

@@ -28,10 +28,11 @@
  *   - The subrequest has the headers and the body of the client's request until
  *     they are replaced.
  *
- * A call that failed before anything was sent, or that a shard has refused
+ * A call that failed before anything was sent, or that a node has refused
  * (Urlstore-Refused), is tried at the shard's next node.  One that only reads
- * is tried there after any failure.  No other is sent again: a shard may have
- * done what it was asked, and a second try would answer `seen` for a new URL.
+ * is tried there after any failure, and after a 503.  No other is sent again: a
+ * shard may have done what it was asked, and a second try would answer `seen`
+ * for a new URL.
  */
 
 
@@ -43,12 +44,15 @@ static ngx_int_t ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call);
 static ngx_int_t ngx_http_urlstore_call_done(ngx_http_request_t *sr,
     void *data, ngx_int_t rc);
 static void ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call);
+static ngx_uint_t ngx_http_urlstore_call_refused(
+    ngx_http_urlstore_call_t *call);
 static ngx_uint_t ngx_http_urlstore_call_shard(
     ngx_http_urlstore_call_t *call);
 static ngx_int_t ngx_http_urlstore_call_room(ngx_http_urlstore_call_t *call,
     size_t n);
 static ngx_uint_t ngx_http_urlstore_call_again(
     ngx_http_urlstore_call_t *call);
+static void ngx_http_urlstore_call_remember(ngx_http_urlstore_call_t *call);
 static void ngx_http_urlstore_call_event(ngx_http_request_t *r);
 
 
@@ -194,15 +198,34 @@ ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
         return;
     }
 
+    /* a node that is loading, and a replica, do not report the shard */
+
+    call->refused = ngx_http_urlstore_call_refused(call);
+
     if (!ngx_http_urlstore_call_shard(call)) {
-        call->foreign = 1;
+        call->foreign = !call->refused;
         return;
     }
 
     call->status = u->headers_in.status_n;
-    call->refused = (call->status == NGX_HTTP_SERVICE_UNAVAILABLE
-                     && ngx_http_urlstore_call_header(call,
-                                                      "urlstore-refused"));
+}
+
+
+/*
+ * Whether the node has done nothing: it is not ready, or it is a replica and
+ * was sent a write.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_call_refused(ngx_http_urlstore_call_t *call)
+{
+    ngx_uint_t  status;
+
+    status = call->sr->upstream->headers_in.status_n;
+
+    return (status == NGX_HTTP_SERVICE_UNAVAILABLE
+            || status == NGX_HTTP_URLSTORE_MISDIRECTED)
+           && ngx_http_urlstore_call_header(call, "urlstore-refused") != NULL;
 }
 
 
@@ -346,9 +369,6 @@ ngx_http_urlstore_call_header(ngx_http_urlstore_call_t *call,
 ngx_uint_t
 ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
 {
-    uint32_t                  number;
-    ngx_http_urlstore_ctx_t  *ctx;
-
     if (!call->ended) {
         return 0;
     }
@@ -364,14 +384,29 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
         }
     }
 
-    if (call->status && !call->refused) {
-        ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
-        number = call->map->shards[call->shard].number;
-
-        ctx->zone->route->nodes[number] = call->node;
-    }
+    ngx_http_urlstore_call_remember(call);
 
     return 1;
+}
+
+
+/* the next call of the shard begins at a node that serves it */
+
+static void
+ngx_http_urlstore_call_remember(ngx_http_urlstore_call_t *call)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    if (call->probes || call->refused || call->status == 0
+        || call->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
+    {
+        return;
+    }
+
+    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
+
+    ctx->zone->route->nodes[call->map->shards[call->shard].number]
+        = call->node;
 }
 
 
@@ -384,8 +419,12 @@ ngx_http_urlstore_call_again(ngx_http_urlstore_call_t *call)
         return 0;
     }
 
+    if (call->refused) {
+        return 1;
+    }
+
     if (call->status) {
-        return call->refused;
+        return call->reads && call->status == NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
     return !call->sent || call->reads;
@@ -407,7 +446,12 @@ ngx_http_urlstore_call_wait(ngx_http_request_t *r,
      * under way, and its reply may be kept for a retry.
      */
 
-    r->read_event_handler = ngx_http_block_reading;
+    /* what is left of a body is discarded meanwhile */
+
+    if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
+        r->read_event_handler = ngx_http_block_reading;
+    }
+
     r->write_event_handler = ngx_http_urlstore_call_event;
 
     r->main->count++;

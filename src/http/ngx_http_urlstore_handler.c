@@ -150,6 +150,15 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
                                          "neither ids nor URLs", &ep->name);
     }
 
+    if (zone->route && ngx_http_urlstore_header_in(r, "urlstore-map")) {
+
+        /* a node that leads to a router: a request could go round for ever */
+
+        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_MISDIRECTED,
+                                         NULL, "this is a router and not a "
+                                         "shard");
+    }
+
     if (zone->route && ep->route == NULL) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
                                          "a router does not serve /%V; ask "

@@ -30,6 +30,7 @@
     "proxy_set_header Accept $urlstore_accept;"                               \
     "proxy_set_header Urlstore-Map $urlstore_map;"                            \
     "proxy_pass_request_headers off;"                                         \
+    "proxy_pass_request_body on;"                                             \
     "proxy_next_upstream off;"                                                \
     "proxy_ignore_client_abort on;"                                           \
     "proxy_ignore_headers X-Accel-Redirect X-Accel-Buffering "                \

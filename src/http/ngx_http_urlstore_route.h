@@ -59,6 +59,7 @@ typedef struct {
     off_t                           length;
     unsigned                        reads:1;  /* it changes nothing */
     unsigned                        single:1; /* a part is no reply */
+    unsigned                        probes:1; /* for the node's own state */
 
     /* where it goes */
     ngx_uint_t                      node;     /* index in the shard */

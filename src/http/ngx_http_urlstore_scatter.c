@@ -455,7 +455,9 @@ ngx_http_urlstore_scatter_body(ngx_http_urlstore_batch_t *batch,
 
     out = &l->body;
 
-    /* the pieces of the part before serve this one */
+    /* the pieces of the part before, sent or not, serve this one */
+
+    (void) ngx_http_urlstore_out_take(out, 0);
 
     for (cl = out->busy; cl; cl = cl->next) {
         cl->buf->pos = cl->buf->last;
@@ -513,6 +515,11 @@ ngx_http_urlstore_scatter_gather(ngx_http_request_t *r)
 }
 
 
+/*
+ * The parts of a lane after one that got no reply are not sent: a shard that
+ * hangs would do them all later, after their answers were given up.
+ */
+
 static void
 ngx_http_urlstore_scatter_ended(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_lane_t *l)
@@ -521,8 +528,13 @@ ngx_http_urlstore_scatter_ended(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_call_t  *call;
 
     call = &l->call;
-    part = l->lane->part;
     n = 0;
+
+    if (call->status == 0 && !call->refused) {
+        l->lane->part = l->lane->n - l->lane->at;
+    }
+
+    part = l->lane->part;
 
     if (call->status == NGX_HTTP_OK) {
         n = us_scatter_reply(&batch->scatter->s, l->lane, call->text);

@@ -19,12 +19,24 @@ ngx_http_urlstore_writes(ngx_http_request_t *r,
 }
 
 
+/* nothing was done: a router may ask another node */
+
+static ngx_int_t
+ngx_http_urlstore_untouched(ngx_http_request_t *r)
+{
+    ngx_str_t  value;
+
+    ngx_str_set(&value, "1");
+
+    return ngx_http_urlstore_header(r, "Urlstore-Refused", &value);
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     const ngx_http_urlstore_endpoint_t *ep)
 {
     unsigned                      wants;
-    ngx_str_t                     value;
     ngx_http_urlstore_persist_t  *p;
 
     p = zone->persist;
@@ -47,6 +59,13 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     }
 
     if ((wants & US_WANTS_CHANGE) && p->life.conf.follow) {
+
+        if (ngx_http_urlstore_header_in(r, "urlstore-map")
+            && ngx_http_urlstore_untouched(r) != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
         return ngx_http_urlstore_follow_problem(r, zone,
                    NGX_HTTP_URLSTORE_MISDIRECTED, NULL,
                    "this zone is a replica, which is only read");
@@ -54,16 +73,8 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
 
     us_tally_add(zone->tally, US_N_UNREADY, 1);
 
-    if (zone->cluster) {
-
-        /* nothing was done: a router may ask another node */
-
-        ngx_str_set(&value, "1");
-
-        if (ngx_http_urlstore_header(r, "Urlstore-Refused", &value) != NGX_OK)
-        {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+    if (zone->cluster && ngx_http_urlstore_untouched(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     return ngx_http_urlstore_unready(r, zone, NULL);

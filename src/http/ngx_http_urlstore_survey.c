@@ -118,6 +118,7 @@ ngx_http_urlstore_survey(ngx_http_request_t *r, const char *path,
         call->method = NGX_HTTP_GET;
         call->reads = 1;
         call->single = 1;
+        call->probes = 1;
         call->path.data = (u_char *) path;
         call->path.len = ngx_strlen(path);
 
@@ -166,8 +167,9 @@ ngx_http_urlstore_survey_count(ngx_http_urlstore_survey_t *survey)
         text = survey->calls[i].text;
 
         survey->ready += (survey->calls[i].status == NGX_HTTP_OK);
-        survey->writable += (text.len && memmem(text.data, text.len,
-                                                "\"writable\":true", 15));
+        survey->writable += (survey->calls[i].status && text.len
+                             && memmem(text.data, text.len,
+                                       "\"writable\":true", 15));
     }
 }
 
