@@ -327,6 +327,10 @@ $r = $t->request('POST', '/add', '["http://' . $h0 . '/g", "http://' . $h2
 is($r->{status}, 400, 'a body that breaks off');
 is(json($r->{body})->{processed}, 2, '  what was before is applied');
 is(json($r->{body})->{results}[1]{status}, 'new', '  with its answers');
+$r = $t->request('POST', '/add', qq(["${bad}error", "http://$h0/a"),
+    'Content-Type' => 'application/json');
+is($r->{status}, 400, 'one with an item that no shard has answered');
+is(json($r->{body})->{results}[0]{status}, 'unavailable', '  shows which');
 
 my $n = $shards[2]->requests(qr/fault-error/);
 $t->post('/add', "${bad}error\n$ok");
@@ -392,7 +396,7 @@ my $shard = <<'CONF';
 urlstore_zone u 16m path=%%DIR%%/store cluster=crawl shard=0 node=us_0;
 server {
     listen 127.0.0.1:%%PORT1%%;
-    location / { urlstore_api u; }
+    location / { urlstore_api u; urlstore_max_batch 2; }
 }
 CONF
 

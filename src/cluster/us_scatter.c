@@ -11,9 +11,6 @@
 
 #define US_SCATTER_TEXT   (64 * 1024)
 
-/* items of a part: what a shard accepts in a request by default, and less */
-#define US_SCATTER_ITEMS  8192
-
 /* lanes of a shard: what the client asked, and questions */
 #define US_SCATTER_KINDS  2
 
@@ -48,6 +45,8 @@ static void us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
 static int us_scatter_again(const us_scatter_item_t *item);
 static int us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
     const us_wire_line_t *line);
+static int us_scatter_spells(const us_scatter_t *s,
+    const us_scatter_item_t *item, us_str_t text);
 
 
 int
@@ -452,12 +451,30 @@ us_scatter_failed(us_scatter_t *s, us_lane_t *lane)
 }
 
 
-/* an id of another shard, or none where there must be one, is no answer */
+/*
+ * A status that is no answer to the question, an id of another shard, or none
+ * where there must be one, is no answer.
+ */
 
 static int
 us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
     const us_wire_line_t *line)
 {
+    unsigned  allowed;
+
+    static const unsigned  any = 1 << US_WIRE_SEEN | 1 << US_WIRE_DUE
+                                 | 1 << US_WIRE_INVALID
+                                 | 1 << US_WIRE_REJECTED
+                                 | 1 << US_WIRE_UNAVAILABLE;
+
+    allowed = lane->ask || s->action == US_SCATTER_SEEN
+              ? any | 1 << US_WIRE_UNSEEN
+              : any | 1 << US_WIRE_NEW | 1 << US_WIRE_FULL;
+
+    if (!(allowed & 1 << line->status)) {
+        return 0;
+    }
+
     switch (line->status) {
 
     case US_WIRE_NEW:
@@ -541,7 +558,8 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
         /* what differs from what was sent is how the site is known there */
 
         if (former && item->status == US_WIRE_UNSEEN && !item->spelled
-            && us_str_compare(line->text, item->url) != 0)
+            && us_str_compare(line->text, item->url) != 0
+            && us_scatter_spells(s, item, line->text))
         {
             item->text = line->text;
             item->spelled = 1;
@@ -553,7 +571,7 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
         item->moved = 1;
         break;
 
-    default: /* US_WIRE_INVALID, US_WIRE_REJECTED, US_WIRE_FULL */
+    default: /* US_WIRE_INVALID, US_WIRE_REJECTED */
 
         if (item->status == US_WIRE_PENDING
             || item->status == US_WIRE_UNSEEN)
@@ -563,6 +581,33 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
 
         break;
     }
+}
+
+
+/*
+ * Whether text may be the URL as a former owner spells it.  It is sent to the
+ * owner: a line of its own, and a URL of the same slot.
+ */
+
+static int
+us_scatter_spells(const us_scatter_t *s, const us_scatter_item_t *item,
+    us_str_t text)
+{
+    size_t  i;
+
+    if (text.len < 4 || text.len > US_URL_MAX
+        || memcmp(text.data, "http", 4) != 0)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] <= ' ') {
+            return 0;
+        }
+    }
+
+    return us_slot(us_slot_key(s->map->key, text)) == item->slot;
 }
 
 

@@ -48,6 +48,9 @@
 #include "us_wire.h"
 
 
+/* items of a part: a shard accepts as many, whatever a client may send */
+#define US_SCATTER_ITEMS   8192
+
 /* bytes of an answer beside its URL: ids, words, tabs */
 #define US_SCATTER_ANSWER  64
 

@@ -556,7 +556,9 @@ ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
         return ngx_http_urlstore_unready(r, ctx->zone, (char *) extra);
     }
 
-    if (ctx->processed == 0 || !ctx->wrote) {
+    if (ctx->processed == 0
+        || (!ctx->wrote && batch->answers.counts[US_ANSWER_UNAVAILABLE] == 0))
+    {
         return ngx_http_urlstore_problem(r, batch->end, (char *) extra, "%V",
                                          &ctx->fault);
     }

@@ -14,6 +14,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
+#include "../cluster/us_scatter.h"
 #include "../us_text.h"
 
 
@@ -40,20 +41,28 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     const us_input_item_t *in)
 {
     ngx_int_t                   rc;
+    ngx_uint_t                  max;
     ngx_http_urlstore_entry_t  *e;
     ngx_http_urlstore_group_t  *g;
 
+    max = batch->conf->max_batch;
+
+    if (batch->ctx->tagged) {
+
+        /* a router, which has its clients' limit, divides by this one */
+
+        max = ngx_max(max, US_SCATTER_ITEMS);
+    }
+
     /* a form, and a list that waited for its base, are refused as a whole */
 
-    if (batch->items == batch->conf->max_batch
+    if (batch->items == max
         || (batch->items == 0 && !batch->query
-            && ngx_http_urlstore_body_input(batch->ctx)->known
-               > batch->conf->max_batch))
+            && ngx_http_urlstore_body_input(batch->ctx)->known > max))
     {
         return ngx_http_urlstore_fault(batch->r,
                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       NGX_HTTP_URLSTORE_TOO_MANY,
-                                       batch->conf->max_batch);
+                                       NGX_HTTP_URLSTORE_TOO_MANY, max);
     }
 
     rc = ngx_http_urlstore_item_group(batch);

@@ -367,6 +367,82 @@ denied_by_all(void **state)
 }
 
 
+/* what could not be the URL is not sent in its place */
+
+static void
+not_a_spelling(void **state)
+{
+    size_t     i;
+    char       line[64];
+    us_map_t  *map;
+
+    static const char *const  bad[] = {
+        "", "a/", "ftp://a/", "http://b/", "http://a/\r", "http://a/ x"
+    };
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        map = map_of(1, ASKED);
+        begin_asked(map, US_SCATTER_ADD, 0);
+
+        sprintf(line, "-\tunseen\t%s\n", bad[i]);
+
+        answered(0, 1, "http://a/\n", line);
+        answered(1, 1, "http://a/\n", line);
+        answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+
+        assert_int_equal(us_scatter_round(&s), 1);
+        answered(2, 0, "http://a/\n", "2199023255552\tnew\thttp://a/\n");
+        assert_int_equal(us_scatter_round(&s), 0);
+
+        end(map);
+    }
+}
+
+
+/* each status is an answer to some questions only */
+
+static void
+other_questions(void **state)
+{
+    size_t     i, k;
+    char       line[64];
+    us_map_t  *map;
+
+    static const struct {
+        us_wire_status_t  status;
+        const char       *word;
+        int               of[3];      /* /add, /seen, and a former owner's */
+    } words[] = {
+        { US_WIRE_NEW, "1099511627776\tnew", { 1, 0, 0 } },
+        { US_WIRE_SEEN, "1099511627776\tseen", { 1, 1, 1 } },
+        { US_WIRE_DUE, "1099511627776\tdue", { 1, 1, 1 } },
+        { US_WIRE_UNSEEN, "-\tunseen", { 0, 1, 1 } },
+        { US_WIRE_FULL, "-\tfull", { 1, 0, 0 } },
+        { US_WIRE_INVALID, "-\tinvalid", { 1, 1, 1 } },
+        { US_WIRE_REJECTED, "-\trejected", { 1, 1, 1 } },
+        { US_WIRE_UNKNOWN, "-\tunknown", { 0, 0, 0 } }
+    };
+
+    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        for (k = 0; k < 3; k++) {
+            map = map_of(1, k == 2 ? "[\"0-4095\",0,1]" : "[\"0-4095\",1]");
+            begin(map, k == 1 ? US_SCATTER_SEEN : US_SCATTER_ADD);
+            add("http://a/");
+            assert_int_equal(us_scatter_round(&s), 1);
+
+            sprintf(line, "%s\thttp://a/\n", words[i].word);
+            answered(1, k == 2, "http://a/\n", line);
+
+            assert_int_equal(s.items[0].status == words[i].status,
+                             words[i].of[k]);
+            assert_int_equal(s.items[0].lost, !words[i].of[k]);
+
+            end(map);
+        }
+    }
+}
+
+
 static void
 had_by_one(void **state)
 {
@@ -528,6 +604,8 @@ main(void)
         cmocka_unit_test(broken),
         cmocka_unit_test(parts),
         cmocka_unit_test(denied_by_all),
+        cmocka_unit_test(not_a_spelling),
+        cmocka_unit_test(other_questions),
         cmocka_unit_test(had_by_one),
         cmocka_unit_test(one_says_nothing),
         cmocka_unit_test(seen_denied),
