@@ -387,6 +387,17 @@ is(scalar($_->requests), 1, 'the node that answered is remembered')
     for @refusals;
 is(scalar($busy->requests), 2, '  a 503 is not');
 
+my $unwell = UrlStore::FakeShard->new(0, sub {
+    ${ $_[1] } = reply(503, '', $tag0) if $_[0]{target} eq '/health';
+});
+
+$t->run(conf(us_a => $unwell->port, us_b => $good->port));
+$t->get('/health');
+is(scalar($good->requests(qr{"/health"})), 1, 'the next node is asked, too');
+$t->post('/add', "http://a.com/\n");
+is(scalar($unwell->requests(qr{"/add})), 1, '  but not remembered for it');
+$t->stop;
+
 
 # --- one shard, of this module
 

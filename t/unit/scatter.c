@@ -377,7 +377,8 @@ not_a_spelling(void **state)
     us_map_t  *map;
 
     static const char *const  bad[] = {
-        "", "a/", "ftp://a/", "http://b/", "http://a/\r", "http://a/ x"
+        "", "a/", "ftp://a/", "http://b/", "http:// @a/",
+        "http://\r@a/", "http://a/ x"
     };
 
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
