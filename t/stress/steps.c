@@ -443,7 +443,11 @@ adopt(us_store_t *s, unsigned version, unsigned shards)
 
     m = map_of(version, shards);
 
-    if (us_store_adopt(s, m, us_store_map(s)->number, &lsn) != US_OK) {
+    /* as its callers: what has been adopted before the kill is not again */
+
+    if (us_store_map(s)->version != version
+        && us_store_adopt(s, m, us_store_map(s)->number, &lsn) != US_OK)
+    {
         fail("the map is refused", version);
     }
 
