@@ -124,7 +124,7 @@ map() {
 
 
 router() {
-    local k
+    local k h
     for k in $shards; do
         echo "us_$k 127.0.0.1:$((port + 1 + k))"
     done > "$data/nodes"
@@ -136,7 +136,12 @@ $("$urlstore" cluster conf --nodes "$data/nodes" "$data/map.json")
         location / { urlstore_route crawl; }
     }"
     run_nginx router
-    wait_for "$url/seen?url=http://example.com/"
+
+    # each shard adopts the map by itself; a URL of each
+
+    for h in a b h; do
+        wait_for "$url/seen?url=http://$h.example/"
+    done
 }
 
 
