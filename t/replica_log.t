@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use Fcntl qw(:flock);
 use IO::Select;
 use IO::Socket::INET;
 use Time::HiRes qw(sleep time);
@@ -148,7 +149,16 @@ $t->post('/b/add', join('', map { "http://s$_.example/" . 'x' x 40 . "$_\n" }
 ok(wait_until(10, sub { slurp("$dir/b/manifest") =~ /^snapshot /m }),
     'a snapshot is taken');
 
-$stream = stream('/b/log');
+# the owner removes files under this lock; meanwhile no stream begins
+
+open my $readers, '<', "$dir/b/readers" or die;
+ok(wait_until(5, sub { flock $readers, LOCK_EX | LOCK_NB }), 'files go');
+my $refused = $t->get('/b/log');
+is($refused->{status}, 503, '  a stream is refused');
+is($refused->{headers}{'retry-after'}, 1, '  for a moment');
+close $readers;
+
+$stream = accepted('/b/log');
 ok(until_got($stream, sub { $_[0]{files} =~ /USFT.{44}USJRNL\r\n/s }),
     'the snapshot, then the journal');
 ok($stream->{files} =~ /^USSNAP\r\n/, 'in this order');
@@ -156,7 +166,7 @@ ok($stream->{files} =~ /^USSNAP\r\n/, 'in this order');
 
 # --- a client that reads slowly gets all, and in order
 
-$stream = stream('/b/log', 4096);
+$stream = accepted('/b/log', 4096);
 sleep 0.3;
 ok(until_got($stream, sub { $_[0]{files} =~ /^USSNAP/
     && $_[0]{ids} == 9500 && length $_[0]{files} > 50_000 }, 10), 'slowly');
@@ -164,14 +174,14 @@ ok(until_got($stream, sub { $_[0]{files} =~ /^USSNAP/
 
 # --- how it ends: at a reload, by a client, by a kill
 
-$stream = stream('/b/log');
+$stream = accepted('/b/log');
 my $other = stream('/a/log');
 beats($stream, 1);
 $t->reload;
 ok(until_end($stream), 'a reload ends it');
 undef $other;
 
-$stream = stream('/b/log');
+$stream = accepted('/b/log');
 beats($stream, 1);
 $t->allow_kills;
 kill KILL => $t->worker_pids;
@@ -203,6 +213,24 @@ sub stream
     print $s "GET $path HTTP/1.0\r\n\r\n";
 
     return { socket => $s, text => '', files => '', beats => 0, ids => -1 };
+}
+
+
+# The same of a zone that takes snapshots.  The request is refused while the
+# owner removes what a snapshot has replaced.  As a replica does, this asks again.
+
+sub accepted
+{
+    my ($path, $rcvbuf) = @_;
+    my $s;
+
+    ok(wait_until(10, sub {
+        $s = stream($path, $rcvbuf);
+        recv $s->{socket}, my $begin, 12, MSG_PEEK;
+        return ($begin // '') =~ / 200$/;
+    }), "$path: accepted");
+
+    return $s;
 }
 
 
