@@ -192,9 +192,9 @@ sub fill
 }
 
 
-# Who gets the error: a worker, by its policy; or another program, before workers
-# are killed.  Then there is no sync but the one that a reader of the journal
-# asks for (HEAD /log), so that no worker can be the first.
+# Who gets the error: a worker, by its policy; or another program, before the
+# workers are killed.  Then there is no sync but the one that a reader of the
+# journal asks for (HEAD /log), so that no worker can be the first.
 
 for my $outsider (0, 1) {
     my $t = UrlStore::Test->new(workers => 2);

@@ -217,7 +217,8 @@ sub stream
 
 
 # The same of a zone that takes snapshots.  The request is refused while the
-# owner removes what a snapshot has replaced.  As a replica does, this asks again.
+# owner removes what a snapshot has replaced.  This asks again, as a replica
+# does.
 
 sub accepted
 {
