@@ -5,6 +5,7 @@
 
 
 #include "us_scatter.h"
+#include "../us_text.h"
 
 #include <stdlib.h>
 
@@ -28,14 +29,20 @@ struct us_scatter_text_s {
 
 
 static us_scatter_item_t *us_scatter_item(us_scatter_t *s);
+static int us_scatter_digits(us_scatter_t *s, us_scatter_item_t *item);
 static uint8_t *us_scatter_room(us_scatter_t *s, size_t len);
-static void us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item);
+static int us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item);
+static int us_scatter_found(us_scatter_t *s, us_scatter_item_t *item);
 static void us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item);
+static size_t us_scatter_lines(us_scatter_t *s, us_lane_t *lane,
+    us_str_t *text);
 static int us_scatter_lanes(us_scatter_t *s);
 static unsigned us_scatter_targets(const us_scatter_t *s,
     const us_scatter_item_t *item, uint32_t *lanes);
 static void us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
     const us_lane_t *lane, const us_wire_line_t *line);
+static void us_scatter_by_id(us_scatter_item_t *item,
+    const us_wire_line_t *line);
 static void us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
     const us_lane_t *lane, const us_wire_line_t *line);
 static void us_scatter_take(const us_scatter_t *s, us_scatter_item_t *item,
@@ -44,6 +51,8 @@ static void us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
     const us_lane_t *lane);
 static int us_scatter_again(const us_scatter_item_t *item);
 static int us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
+    const us_wire_line_t *line);
+static int us_scatter_fits_id(const us_scatter_t *s, const us_lane_t *lane,
     const us_wire_line_t *line);
 static int us_scatter_spells(const us_scatter_t *s,
     const us_scatter_item_t *item, us_str_t text);
@@ -100,6 +109,60 @@ us_scatter_url(us_scatter_t *s, us_str_t url)
     item->url.len = url.len;
     item->slot = us_slot(us_slot_key(s->map->key, item->url));
     item->stage = US_STAGE_FIRST;
+
+    return 0;
+}
+
+
+int
+us_scatter_id(us_scatter_t *s, uint64_t id)
+{
+    int                 shard;
+    us_scatter_item_t  *item;
+
+    item = us_scatter_item(s);
+
+    if (item == NULL) {
+        return -1;
+    }
+
+    item->by_id = 1;
+    item->id = id;
+    item->number = (uint16_t) (id >> US_SHARD_SHIFT);
+
+    shard = us_map_shard(s->map, id >> US_SHARD_SHIFT);
+
+    if (shard == -1) {
+        item->id = US_WIRE_NO_ID;
+        item->status = US_WIRE_UNAVAILABLE;
+        item->stage = US_STAGE_DONE;
+        item->lost = 1;
+
+        return 0;
+    }
+
+    item->shard = (uint16_t) shard;
+    item->stage = US_STAGE_LAST;
+
+    return us_scatter_digits(s, item);
+}
+
+
+/* what is sent of the item: its id */
+
+static int
+us_scatter_digits(us_scatter_t *s, us_scatter_item_t *item)
+{
+    uint8_t  *p;
+
+    p = us_scatter_room(s, US_U64_LEN);
+
+    if (p == NULL) {
+        return -1;
+    }
+
+    item->url.data = p;
+    item->url.len = (size_t) (us_put_u64(p, item->id) - p);
 
     return 0;
 }
@@ -193,7 +256,9 @@ us_scatter_round(us_scatter_t *s)
         item = &s->items[i];
 
         if (item->stage == US_STAGE_ASK) {
-            us_scatter_settle(s, item);
+            if (us_scatter_settle(s, item) != 0) {
+                return -1;
+            }
 
         } else if (item->stage == US_STAGE_FIRST) {
             us_scatter_begin(s, item);
@@ -215,22 +280,29 @@ us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item)
 
     item->shard = owners->owner;
     item->status = US_WIRE_PENDING;
-    item->stage = owners->nformer ? US_STAGE_ASK : US_STAGE_DIRECT;
+    item->stage = owners->nformer || s->action == US_SCATTER_BY_ID
+                  ? US_STAGE_ASK : US_STAGE_DIRECT;
 }
 
 
-/* the owner and all former owners were asked */
+/* the owner and all former owners were asked; 0, or -1: no memory */
 
-static void
+static int
 us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
 {
+    if (s->action == US_SCATTER_BY_ID
+        && (item->status == US_WIRE_SEEN || item->status == US_WIRE_DUE))
+    {
+        return us_scatter_found(s, item);
+    }
+
     if (item->status == US_WIRE_DUE && s->action == US_SCATTER_ADD) {
 
         /* the shard that has the URL claims it; it may be claimed by now */
 
         item->stage = US_STAGE_LAST;
         item->status = US_WIRE_PENDING;
-        return;
+        return 0;
     }
 
     if (item->status == US_WIRE_UNSEEN || item->status == US_WIRE_PENDING) {
@@ -247,7 +319,10 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
                 item->url = item->text;
             }
 
-            return;
+            return 0;
+
+        } else if (s->action == US_SCATTER_BY_ID) {
+            item->status = US_WIRE_UNKNOWN;
         }
     }
 
@@ -256,6 +331,22 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
     }
 
     item->stage = US_STAGE_DONE;
+
+    return 0;
+}
+
+
+/* the URL has an id, and its shard is asked by that */
+
+static int
+us_scatter_found(us_scatter_t *s, us_scatter_item_t *item)
+{
+    item->stage = US_STAGE_LAST;
+    item->status = US_WIRE_PENDING;
+    item->moved = 0;
+    item->lost = 0;
+
+    return us_scatter_digits(s, item);
 }
 
 
@@ -385,7 +476,9 @@ us_scatter_part(us_scatter_t *s, us_lane_t *lane, size_t limit)
 
     for (i = lane->at; i < lane->n; i++) {
         len = s->items[lane->items[i]].url.len;
-        answers += len + US_SCATTER_ANSWER;
+        answers += US_SCATTER_ANSWER
+                   + (s->action == US_SCATTER_BY_ID && !lane->ask
+                      ? US_SCATTER_URL : len);
 
         if (i > lane->at
             && (answers > limit || i - lane->at == US_SCATTER_ITEMS))
@@ -405,26 +498,11 @@ us_scatter_part(us_scatter_t *s, us_lane_t *lane, size_t limit)
 size_t
 us_scatter_reply(us_scatter_t *s, us_lane_t *lane, us_str_t text)
 {
-    size_t               len, n;
+    size_t               n;
     uint64_t             next_id, epoch;
-    us_wire_line_t       line;
     us_scatter_shard_t  *shard;
 
-    for (n = 0; lane->part; n++) {
-        len = us_wire_line(text, s->columns, &line);
-
-        if (len == 0 || !us_scatter_fits(s, lane, &line)) {
-            break;
-        }
-
-        text.data += len;
-        text.len -= len;
-
-        us_scatter_answer(s, &s->items[lane->items[lane->at]], lane, &line);
-
-        lane->at++;
-        lane->part--;
-    }
+    n = us_scatter_lines(s, lane, &text);
 
     shard = &s->shards[lane->shard];
 
@@ -437,6 +515,65 @@ us_scatter_reply(us_scatter_t *s, us_lane_t *lane, us_str_t text)
     }
 
     us_scatter_failed(s, lane);
+
+    return n;
+}
+
+
+size_t
+us_scatter_reply_cut(us_scatter_t *s, us_lane_t *lane, us_str_t text)
+{
+    size_t  n;
+
+    if (s->action == US_SCATTER_ADD && !lane->ask) {
+        return us_scatter_reply(s, lane, text);
+    }
+
+    n = us_scatter_lines(s, lane, &text);
+
+    /*
+     * The rest is a part of its own, if the reply was cut within a line: what
+     * is no line at all would be answered so again.
+     */
+
+    if (n == 0 || (text.len && memchr(text.data, '\n', text.len))) {
+        us_scatter_failed(s, lane);
+        return n;
+    }
+
+    n += lane->part;
+    lane->part = 0;
+
+    return n;
+}
+
+
+/* the answers that text begins with, which are cut off; how many */
+
+static size_t
+us_scatter_lines(us_scatter_t *s, us_lane_t *lane, us_str_t *text)
+{
+    size_t          len, n;
+    us_wire_line_t  line;
+
+    for (n = 0; lane->part; n++) {
+
+        len = s->lists && !lane->ask
+              ? us_wire_list_line(*text, s->columns, &line)
+              : us_wire_line(*text, s->columns, &line);
+
+        if (len == 0 || !us_scatter_fits(s, lane, &line)) {
+            break;
+        }
+
+        text->data += len;
+        text->len -= len;
+
+        us_scatter_answer(s, &s->items[lane->items[lane->at]], lane, &line);
+
+        lane->at++;
+        lane->part--;
+    }
 
     return n;
 }
@@ -466,6 +603,10 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
                                  | 1 << US_WIRE_INVALID
                                  | 1 << US_WIRE_REJECTED
                                  | 1 << US_WIRE_UNAVAILABLE;
+
+    if (s->action == US_SCATTER_BY_ID && !lane->ask) {
+        return us_scatter_fits_id(s, lane, line);
+    }
 
     allowed = lane->ask || s->action == US_SCATTER_SEEN
               ? any | 1 << US_WIRE_UNSEEN
@@ -500,12 +641,43 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
 }
 
 
+/* of an id: about this one */
+
+static int
+us_scatter_fits_id(const us_scatter_t *s, const us_lane_t *lane,
+    const us_wire_line_t *line)
+{
+    uint64_t  id;
+    unsigned  allowed;
+
+    static const unsigned  any = 1 << US_WIRE_UNKNOWN | 1 << US_WIRE_DELETED
+                                 | 1 << US_WIRE_UNAVAILABLE;
+
+    id = s->items[lane->items[lane->at]].id;
+    allowed = any | s->answers;
+
+    if (!(allowed & 1 << line->status) || line->text.len > US_URL_MAX) {
+        return 0;
+    }
+
+    return line->id == id
+           || (line->id == US_WIRE_NO_ID
+               && (line->status == US_WIRE_UNKNOWN
+                   || line->status == US_WIRE_UNAVAILABLE));
+}
+
+
 static void
 us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
     const us_lane_t *lane, const us_wire_line_t *line)
 {
     if (item->stage == US_STAGE_ASK) {
         us_scatter_asked(s, item, lane, line);
+        return;
+    }
+
+    if (s->action == US_SCATTER_BY_ID) {
+        us_scatter_by_id(item, line);
         return;
     }
 
@@ -519,6 +691,31 @@ us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
     }
 
     item->stage = US_STAGE_DONE;
+}
+
+
+/* a URL that was looked up has its text already */
+
+static void
+us_scatter_by_id(us_scatter_item_t *item, const us_wire_line_t *line)
+{
+    item->stage = US_STAGE_DONE;
+    item->status = line->status;
+    item->time = line->time;
+
+    if (line->status == US_WIRE_UNAVAILABLE) {
+        item->lost = 1;
+    }
+
+    if (line->status == US_WIRE_UNKNOWN
+        || line->status == US_WIRE_UNAVAILABLE)
+    {
+        item->id = US_WIRE_NO_ID;
+    }
+
+    if (item->by_id) {
+        item->text = line->text;
+    }
 }
 
 
@@ -647,6 +844,7 @@ us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
     item->status = US_WIRE_UNAVAILABLE;
     item->number = s->map->shards[lane->shard].number;
     item->stage = US_STAGE_DONE;
+    item->id = US_WIRE_NO_ID;
 }
 
 

@@ -24,14 +24,19 @@
  *                         round, if all of them have answered, and nobody
  *                         had the URL
  *
+ * What is done by id (marks, claims, id -> URL) goes to the shard of the id.  A
+ * URL is looked up first, as above, and then it has an id or is `unknown`.
+ *
  * A shard that does not answer has not denied: without a hit the item is
  * `unavailable` then.  A URL that a shard does not own (`moved`) can be tried
  * again with another map; nothing else is tried twice, because a shard may have
- * done what it was asked although its answer is missing.
+ * done what it was asked although its answer is missing.  The end of a reply
+ * that was too long to be read is no such case: but for adds, what has no line
+ * there is asked again.
  *
  * A caller's loop:
  *
- *     us_scatter_url() for each
+ *     us_scatter_url() for each, or us_scatter_id()
  *     while us_scatter_round():
  *         for each lane, for each us_scatter_part():
  *             us_scatter_reply() or us_scatter_failed()
@@ -54,13 +59,17 @@
 /* bytes of an answer beside its URL: ids, words, tabs */
 #define US_SCATTER_ANSWER  64
 
+/* of a URL that is not known before it is answered: most are shorter */
+#define US_SCATTER_URL     192
+
 /* and of the summary */
 #define US_SCATTER_SUMMARY 256
 
 
 typedef enum {
     US_SCATTER_ADD = 0,
-    US_SCATTER_SEEN
+    US_SCATTER_SEEN,
+    US_SCATTER_BY_ID                  /* what us_scatter_t's answers are for */
 } us_scatter_action_t;
 
 
@@ -79,7 +88,7 @@ typedef struct {
     us_str_t             text;        /* of the answer: a URL, or a reason */
     uint64_t             id;          /* or US_WIRE_NO_ID */
     uint64_t             time;
-    uint16_t             slot;
+    uint16_t             slot;        /* of a URL */
     uint16_t             shard;       /* to be asked: index in map->shards */
     uint16_t             number;      /* of the shard that answered, or not */
     uint8_t              status;      /* us_wire_status_t */
@@ -89,6 +98,7 @@ typedef struct {
     unsigned             spelled:1;   /* a former owner knows its site */
     unsigned             known:1;     /* so does any of those asked */
     unsigned             lost:1;      /* one of those asked did not answer */
+    unsigned             by_id:1;     /* us_scatter_id() */
 } us_scatter_item_t;
 
 
@@ -117,7 +127,8 @@ typedef struct {
     const us_map_t      *map;
     us_scatter_action_t  action;
     us_wire_columns_t    columns;
-    unsigned             claims:1;    /* `due` is an add's answer, too */
+    unsigned             lists:1;     /* the action's lines are of /url */
+    unsigned             answers;     /* of an id: a bit for each status */
 
     us_scatter_item_t   *items;
     size_t               n;
@@ -142,6 +153,9 @@ void us_scatter_free(us_scatter_t *s);
 /* the next item: a canonical URL, which is copied.  0, or -1: no memory */
 int us_scatter_url(us_scatter_t *s, us_str_t url);
 
+/* the same: an id, which goes to its shard if the map has that */
+int us_scatter_id(us_scatter_t *s, uint64_t id);
+
 /* an item that goes to no shard */
 int us_scatter_local(us_scatter_t *s);
 
@@ -163,6 +177,9 @@ size_t us_scatter_part(us_scatter_t *s, us_lane_t *lane, size_t limit);
  * Items without a whole line are unavailable.  Returns how many were answered.
  */
 size_t us_scatter_reply(us_scatter_t *s, us_lane_t *lane, us_str_t text);
+
+/* the same of the beginning of a reply, whose end was not read */
+size_t us_scatter_reply_cut(us_scatter_t *s, us_lane_t *lane, us_str_t text);
 
 /* the shard has not answered it */
 void us_scatter_failed(us_scatter_t *s, us_lane_t *lane);

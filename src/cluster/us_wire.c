@@ -34,6 +34,7 @@ static const us_str_t  us_wire_words[US_WIRE_STATUSES] = {
     us_string("clear"),
     us_string("unknown"),
     us_string("deleted"),
+    us_string("damaged"),
     us_string("unavailable")
 };
 
@@ -73,6 +74,49 @@ us_wire_line(us_str_t text, us_wire_columns_t columns, us_wire_line_t *line)
     if (columns.times
         && (!us_wire_column(&c, &column)
             || !us_wire_or_none(column, 0, &line->time)))
+    {
+        return 0;
+    }
+
+    return c.p > c.end ? (size_t) (c.end + 1 - text.data) : 0;
+}
+
+
+size_t
+us_wire_list_line(us_str_t text, us_wire_columns_t columns,
+    us_wire_line_t *line)
+{
+    us_str_t          column;
+    us_wire_cursor_t  c;
+
+    c.p = text.data;
+    c.end = text.len ? memchr(text.data, '\n', text.len) : NULL;
+
+    if (c.end == NULL) {
+        return 0;
+    }
+
+    line->site = US_WIRE_NO_SITE;
+    line->time = 0;
+    line->status = US_WIRE_SEEN;
+
+    if (!us_wire_column(&c, &column) || !us_wire_number(column, &line->id)
+        || !us_wire_column(&c, &line->text))
+    {
+        return 0;
+    }
+
+    if (line->text.len == 1 && line->text.data[0] == '-') {
+
+        if (!us_wire_column(&c, &column)
+            || !us_wire_status(column, &line->status))
+        {
+            return 0;
+        }
+
+    } else if (columns.times
+               && (!us_wire_column(&c, &column)
+                   || !us_wire_or_none(column, 0, &line->time)))
     {
         return 0;
     }

@@ -6,6 +6,9 @@
  *     ...
  *     # new=1 seen=0 ... next_id=7 epoch=1              the summary
  *
+ *     ID  URL  [TIME]                                   of /url, a list
+ *     ID  -  STATUS
+ *
  * A shard is trusted to be a shard, not to be right: each byte is checked, and
  * what is malformed counts as not answered.
  */
@@ -35,6 +38,7 @@ typedef enum {
     US_WIRE_CLEAR,
     US_WIRE_UNKNOWN,
     US_WIRE_DELETED,
+    US_WIRE_DAMAGED,
     US_WIRE_UNAVAILABLE,
     US_WIRE_STATUSES
 } us_wire_status_t;
@@ -69,6 +73,10 @@ typedef struct {
  * newline; 0: it is malformed, or its newline is missing.
  */
 size_t us_wire_line(us_str_t text, us_wire_columns_t columns,
+    us_wire_line_t *line);
+
+/* the same of a list of /url: an id that has its URL is US_WIRE_SEEN */
+size_t us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     us_wire_line_t *line);
 
 /*

@@ -595,6 +595,214 @@ moved_or_lost(void **state)
 }
 
 
+/* ids go to their shards; URLs are looked up, and then they have ids */
+
+static void
+begin_by_id(us_map_t *map)
+{
+    begin(map, US_SCATTER_BY_ID);
+    s.answers = 1 << US_WIRE_SET;
+}
+
+
+static void
+by_id(void **state)
+{
+    us_map_t  *map;
+
+    map = map_of(1, "[\"0-4095\",1]");
+    begin_by_id(map);
+
+    assert_int_equal(us_scatter_id(&s, TAG + 7), 0);
+    add("http://a/");
+    assert_int_equal(us_scatter_id(&s, 9), 0);
+    add("http://b/");
+    assert_int_equal(us_scatter_id(&s, 3 * TAG), 0);
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 3);
+
+    answered(0, 0, "9\n", "-\tunknown\t-\n# next_id=0 epoch=1\n");
+    answered(1, 0, "1099511627783\n", "1099511627783\tset\thttp://c/\n");
+    answered(1, 1, "http://a/\nhttp://b/\n",
+             "1099511627777\tseen\thttp://www.a/\n-\tunseen\thttp://b/\n");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 1);
+    answered(1, 0, "1099511627777\n", "1099511627777\tset\t-\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_WIRE_SET, 1, "http://c/");
+    assert_int_equal(s.items[0].id, TAG + 7);
+    item_is(1, US_WIRE_SET, 1, "http://www.a/");
+    assert_int_equal(s.items[1].id, TAG + 1);
+    item_is(2, US_WIRE_UNKNOWN, 0, NULL);
+    assert_int_equal(s.items[2].id, US_WIRE_NO_ID);
+    item_is(3, US_WIRE_UNKNOWN, 1, "http://b/");
+
+    /* a shard that is not in the map, which may be old */
+
+    item_is(4, US_WIRE_UNAVAILABLE, 3, NULL);
+    assert_int_equal(s.items[4].id, US_WIRE_NO_ID);
+    assert_int_equal(us_scatter_moved(&s), 0);
+
+    end(map);
+}
+
+
+/* a former owner has the URL, or does not answer */
+
+static void
+by_id_asked(void **state)
+{
+    us_map_t  *map;
+
+    map = map_of(1, ASKED);
+    begin_by_id(map);
+
+    add("http://a/");
+    add("http://b/");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(0, 1, "http://a/\nhttp://b/\n",
+             "7\tseen\thttp://a/\n-\tunseen\thttp://b/\n");
+    answered(1, 1, "http://a/\nhttp://b/\n", NULL);
+    answered(2, 1, "http://a/\nhttp://b/\n",
+             "-\tunseen\thttp://a/\n-\tunseen\thttp://b/\n");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(0, 0, "7\n", "7\tdeleted\t-\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_WIRE_DELETED, 0, "http://a/");
+    item_is(1, US_WIRE_UNAVAILABLE, 1, NULL);
+
+    end(map);
+}
+
+
+/* what is not about this id, or does not answer the question, is no answer */
+
+static void
+by_id_other(void **state)
+{
+    size_t     i;
+    us_map_t  *map;
+
+    static const char *const  bad[] = {
+        "1099511627778\tset\thttp://c/\n", "-\tset\thttp://c/\n",
+        "1099511627777\tclear\thttp://c/\n",
+        "1099511627777\tseen\thttp://c/\n", "-\tdeleted\t-\n",
+        "1099511627777\tset\n", ""
+    };
+
+    map = map_of(1, "[\"0-4095\",1]");
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        begin_by_id(map);
+        assert_int_equal(us_scatter_id(&s, TAG + 1), 0);
+
+        assert_int_equal(us_scatter_round(&s), 1);
+        answered(1, 0, "1099511627777\n", bad[i]);
+        assert_int_equal(us_scatter_round(&s), 0);
+
+        item_is(0, US_WIRE_UNAVAILABLE, 1, NULL);
+        us_scatter_free(&s);
+    }
+
+    us_map_free(map);
+}
+
+
+static void
+list_lines(void **state)
+{
+    size_t             i;
+    us_wire_line_t     line;
+    us_wire_columns_t  none = { 0 }, times = { .times = 1 };
+
+    static const char *const  bad[] = {
+        "", "\n", "7\n", "-\thttp://a/\n", "7\t-\n", "7\t-\tx\n",
+        "7\thttp://a/\t9\n", "7\thttp://a/", "7\t-\tdeleted\t9\n"
+    };
+
+    assert_int_equal(us_wire_list_line(str("7\thttp://a/\n8"), none, &line),
+                     12);
+    assert_int_equal(line.id, 7);
+    assert_int_equal(line.status, US_WIRE_SEEN);
+    assert_int_equal(line.text.len, 9);
+
+    assert_int_equal(us_wire_list_line(str("7\t-\tdamaged\n"), times, &line),
+                     12);
+    assert_int_equal(line.status, US_WIRE_DAMAGED);
+
+    assert_int_equal(us_wire_list_line(str("7\thttp://a/\t9\n"), times,
+                                       &line), 14);
+    assert_int_equal(line.time, 9);
+    assert_int_equal(us_wire_list_line(str("7\thttp://a/\t-\n"), times,
+                                       &line), 14);
+    assert_int_equal(line.time, 0);
+    assert_int_equal(us_wire_list_line(str("7\thttp://a/\n"), times, &line),
+                     0);
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_int_equal(us_wire_list_line(str(bad[i]), none, &line), 0);
+    }
+}
+
+
+/* what is past the end of a reply that was cut is asked again, but for adds */
+
+static void
+cut(void **state)
+{
+    us_map_t   *map;
+    us_lane_t  *lane;
+
+    map = map_of(1, "[\"0-4095\",1]");
+    begin_by_id(map);
+    s.lists = 1;
+    s.answers = 1 << US_WIRE_SEEN;
+
+    assert_int_equal(us_scatter_id(&s, TAG), 0);
+    assert_int_equal(us_scatter_id(&s, TAG + 1), 0);
+    assert_int_equal(us_scatter_id(&s, TAG + 2), 0);
+    assert_int_equal(us_scatter_round(&s), 1);
+
+    lane = lane_of(1, 0);
+
+    assert_int_equal(us_scatter_part(&s, lane, 1 << 20), 3 * 14);
+    assert_int_equal(us_scatter_reply_cut(&s, lane,
+                         str("1099511627776\thttp://a/\n109951")), 3);
+    assert_int_equal(us_scatter_part(&s, lane, 1 << 20), 2 * 14);
+    assert_int_equal(us_scatter_reply_cut(&s, lane,
+                         str("1099511627777\thttp://b/\nx\n")), 1);
+    assert_int_equal(us_scatter_part(&s, lane, 1 << 20), 0);
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_WIRE_SEEN, 1, "http://a/");
+    item_is(1, US_WIRE_SEEN, 1, "http://b/");
+    item_is(2, US_WIRE_UNAVAILABLE, 1, NULL);
+
+    us_scatter_free(&s);
+    begin(map, US_SCATTER_ADD);
+    add("http://a/");
+    add("http://b/");
+    assert_int_equal(us_scatter_round(&s), 1);
+
+    lane = lane_of(1, 0);
+
+    assert_int_equal(us_scatter_part(&s, lane, 1 << 20), 20);
+    assert_int_equal(us_scatter_reply_cut(&s, lane,
+                         str("1099511627776\tnew\thttp://a/\n1")), 1);
+    assert_int_equal(us_scatter_part(&s, lane, 1 << 20), 0);
+    assert_int_equal(us_scatter_round(&s), 0);
+    item_is(1, US_WIRE_UNAVAILABLE, 1, NULL);
+
+    end(map);
+}
+
+
 int
 main(void)
 {
@@ -611,7 +819,12 @@ main(void)
         cmocka_unit_test(one_says_nothing),
         cmocka_unit_test(seen_denied),
         cmocka_unit_test(moved),
-        cmocka_unit_test(moved_or_lost)
+        cmocka_unit_test(moved_or_lost),
+        cmocka_unit_test(by_id),
+        cmocka_unit_test(by_id_asked),
+        cmocka_unit_test(by_id_other),
+        cmocka_unit_test(list_lines),
+        cmocka_unit_test(cut)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
