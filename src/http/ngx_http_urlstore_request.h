@@ -84,6 +84,7 @@ struct ngx_http_urlstore_endpoint_s {
 typedef struct ngx_http_urlstore_body_s    ngx_http_urlstore_body_t;
 typedef struct ngx_http_urlstore_parked_s  ngx_http_urlstore_parked_t;
 typedef struct ngx_http_urlstore_idem_s    ngx_http_urlstore_idem_t;
+typedef struct ngx_http_urlstore_rounds_s  ngx_http_urlstore_rounds_t;
 
 
 /* of a request; ctx->data is of its endpoint */
@@ -124,6 +125,7 @@ struct ngx_http_urlstore_ctx_s {
 
     ngx_http_urlstore_parked_t     *parked;       /* while it waits */
     ngx_http_urlstore_handler_pt    gather;       /* when shards answer */
+    ngx_http_urlstore_rounds_t     *rounds;       /* what they are asked */
 
     /* Idempotency-Key: NULL if it has none; what became of the reply */
     ngx_http_urlstore_idem_t       *idem;

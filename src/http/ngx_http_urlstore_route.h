@@ -13,7 +13,8 @@
  *     ngx_http_urlstore_route.c     the directive; a router's zone; calls as
  *                                   proxy_pass sees them
  *     ngx_http_urlstore_call.c      calls to shards
- *     ngx_http_urlstore_scatter.c   /add and /seen, by cluster/us_scatter.h
+ *     ngx_http_urlstore_rounds.c    what cluster/us_scatter.h asks, as calls
+ *     ngx_http_urlstore_scatter.c   /add and /seen
  *     ngx_http_urlstore_relay.c     requests that concern one shard
  *     ngx_http_urlstore_survey.c    /health, /stats, /metrics: all shards
  *

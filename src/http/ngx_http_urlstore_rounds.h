@@ -1,0 +1,65 @@
+
+/*
+ * Rounds of a router: what a us_scatter_t asks, as calls to shards.
+ *
+ *     rounds()      the items are there, and what is to be asked
+ *        |
+ *     round         a call for each lane, and then for its next part
+ *        |
+ *     round ...
+ *        |
+ *     done()        all is answered, as far as it will be
+ *
+ * A request keeps to the map that it began with.  If a shard does not own a URL
+ * (`moved`) the map is older than the shard's: it is read again, and those URLs
+ * are tried again, twice at most.
+ */
+
+
+#ifndef _NGX_HTTP_URLSTORE_ROUNDS_H_INCLUDED_
+#define _NGX_HTTP_URLSTORE_ROUNDS_H_INCLUDED_
+
+
+#include "ngx_http_urlstore_route.h"
+#include "../cluster/us_scatter.h"
+
+
+/* a lane of a round, and the call of its part */
+
+typedef struct {
+    us_lane_t                      *lane;
+    ngx_http_urlstore_call_t        call;
+    ngx_http_urlstore_out_t         body;
+} ngx_http_urlstore_lane_t;
+
+
+struct ngx_http_urlstore_rounds_s {
+    us_scatter_t                    s;
+    ngx_http_request_t             *r;
+
+    /* the caller's: what is asked, and how URLs are looked up */
+    ngx_str_t                       action;   /* paths with their arguments */
+    ngx_str_t                       look_up;
+    ngx_http_urlstore_handler_pt    done;
+
+    /* of this round */
+    ngx_http_urlstore_lane_t       *lanes;
+    ngx_uint_t                      nlanes;
+    ngx_uint_t                      under_way; /* of these */
+
+    ngx_uint_t                      remaps;
+};
+
+
+/*
+ * The rounds of a request, freed with its pool, for the map of the cluster as
+ * it is now.  NULL: the reply has been sent, and *rc is the request's result.
+ */
+ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_create(
+    ngx_http_request_t *r, us_scatter_action_t action, ngx_int_t *rc);
+
+/* asks the shards; returns what done() does, or NGX_DONE: it is called later */
+ngx_int_t ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds);
+
+
+#endif /* _NGX_HTTP_URLSTORE_ROUNDS_H_INCLUDED_ */
