@@ -398,9 +398,10 @@ func (s *Store) ask(ctx context.Context, path string, urls []string, asked []int
 	if err != nil {
 		return err
 	}
-	if !same(answer.Epoch, epoch) {
-		known = nil
+	if !same(answer.Epoch, epoch) || how.Older > 0 {
+		known = nil // no id shows what a lost try changed
 	}
+	lost := out.lost && path == "/add"
 	s.learn(&answer)
 	part := &Batch{New: answer.New, Due: answer.Due, Seen: answer.Seen, Unseen: answer.Unseen,
 		Errors: answer.Errors, NextID: answer.NextID, Epoch: answer.Epoch, Tries: out.tries}
@@ -410,7 +411,7 @@ func (s *Store) ask(ctx context.Context, path string, urls []string, asked []int
 		}
 		item := r.Item
 		item.Index = index + asked[n]
-		item.Unsure = item.ID != nil && item.Status == "seen" && out.lost &&
+		item.Unsure = item.ID != nil && item.Status == "seen" && lost &&
 			(known == nil || *item.ID >= *known)
 		if item.ID != nil && item.URL != "" && (item.Status == "new" || item.Status == "seen") {
 			s.cache.put(urls[asked[n]], how.Base, *item.ID, item.URL)

@@ -76,7 +76,8 @@ type Item struct {
 	Time    *int64  `json:"time"`     // of its last claim, with Times
 
 	// Unsure is set if Status is "seen" and an earlier try of the request
-	// got no answer: this request may have added the URL itself.
+	// got no answer: this request may have added the URL itself, or claimed
+	// it with Adding.Older.
 	Unsure bool `json:"unsure"`
 }
 

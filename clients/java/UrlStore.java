@@ -198,7 +198,8 @@ public final class UrlStore {
         public final Long time;
         /**
          * True if the status is "seen" and an earlier try of the request got
-         * no answer: this request may have added the URL itself.
+         * no answer: this request may have added the URL itself, or claimed
+         * it with older().
          */
         public final boolean unsure;
 
@@ -869,9 +870,12 @@ public final class UrlStore {
 
         Map<String, Object> answer = got.value;
         Batch one = new Batch();
+        boolean lost = got.lost && path.equals("/add");
 
-        if (!Objects.equals(answer.get("epoch"), before)) {
-            known = null;
+        if (!Objects.equals(answer.get("epoch"), before)
+            || args.containsKey("older"))
+        {
+            known = null;       // no id shows what a lost try changed
         }
 
         learn(answer);
@@ -892,7 +896,7 @@ public final class UrlStore {
             Long id = (Long) r.get("id");
             boolean seen = "seen".equals(r.get("status"));
 
-            one.items.add(new Item(index + at, r, got.lost && seen
+            one.items.add(new Item(index + at, r, lost && seen
                 && id != null && (known == null || id >= known)));
 
             if (id != null && r.get("url") != null

@@ -90,7 +90,8 @@ export class Item {
     readonly time: number | null;
     /**
      * True if the status is "seen" and an earlier try of the request got no
-     * answer: this request may have added the URL itself.
+     * answer: this request may have added the URL itself, or claimed it with
+     * `older`.
      */
     readonly unsure: boolean;
     /** Whether this call added or claimed the URL: fetch it. */

@@ -493,10 +493,11 @@ class Store {
             return;
         }
 
-        const { answer, tries, lost } = reply;
+        const { answer, tries } = reply;
+        const lost = reply.lost && path === "/add";
 
-        if ((answer.epoch ?? null) !== epoch) {
-            known = null;
+        if ((answer.epoch ?? null) !== epoch || args.older !== undefined) {
+            known = null;   // no id shows what a lost try changed
         }
 
         this.#learn(answer);

@@ -293,8 +293,9 @@ class Core:
             yield from self._ask(path, urls, asked[half:], index, base, args,
                                  batch)
             return
-        if answer.get("epoch") != epoch:
-            known = None
+        if answer.get("epoch") != epoch or args["older"] is not None:
+            known = None    # no id shows what a lost try changed
+        lost = lost and changes("POST", path)
         self._learn(answer)
         for at, result in enumerate(answer["results"]):
             at = asked[result.get("index", at)]

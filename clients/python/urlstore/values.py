@@ -18,7 +18,8 @@ class Item:
     new_site  with sites=True: whether it is the first URL of its site
     time      with times=True: when it was last claimed, in seconds
     unsure    True if the status is "seen" and an earlier try of the request
-              got no answer: this request may have added the URL itself
+              got no answer: this request may have added the URL itself, or
+              claimed it with older
     """
 
     index: int
