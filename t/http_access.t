@@ -286,5 +286,36 @@ is("$r->{status} " . $r->json->{detail},
 $r = $t->get('/in/urls?summary');
 is("$r->{status} " . $r->json->{detail},
     '400 the query argument "summary" has no value', 'one without a value');
+
+# a flag is 1; 0 and nothing are as without it
+
+my %flags = ('/in/add' => [ qw(brief summary sites times) ],
+    '/in/seen' => [ qw(brief summary sites times) ], '/in/url' => [ 'times' ],
+    '/in/url/0' => [ qw(redirect times) ],
+    '/in/urls' => [ qw(new_sites deleted times summary) ],
+    '/in/mark/m' => [ qw(brief summary clear) ],
+    '/in/claim' => [ qw(brief summary clear) ],
+    '/in/normalize' => [ 'explain' ], '/in/health' => [ 'write' ]);
+
+for my $path (sort keys %flags) {
+    for my $flag (@{ $flags{$path} }) {
+        my $get = $path =~ /urls|url.0|health|normalize/;
+        my @refused = map {
+            my $r = $t->request($get ? 'GET' : 'POST', "$path?$flag=$_",
+                $get ? undef : "http://known.test/\n", @text);
+
+            "$r->{status} " . (($r->json // {})->{detail} // '');
+        } qw(2 false 01 %31);
+
+        is_deeply(\@refused, [ map {
+            "400 the query argument \"$flag=$_\" is a flag; its value is 1 or 0"
+        } qw(2 false 01 %31) ], "$path: $flag is 1 or 0");
+    }
+}
+
+is($t->get("/in/urls?limit=1&summary=$_->[0]")->{body},
+    "0\thttp://known.test/\n$_->[1]", "summary=$_->[0]")
+    for [ 1, "# next=1\n" ], [ 0, '' ], [ '', '' ];
+
 is($t->get('/in/urls?&from=0&&limit=1&')->{body}, "0\thttp://known.test/\n",
     'empty ones are none');

@@ -13,6 +13,15 @@
 
 
 static int us_args_known(const char *known, us_str_t name);
+static int us_args_no_flag(us_str_t name, us_str_t value);
+
+
+static const us_str_t  us_args_flags[] = {
+    us_string("brief"), us_string("clear"), us_string("deleted"),
+    us_string("explain"), us_string("new_sites"), us_string("redirect"),
+    us_string("sites"), us_string("summary"), us_string("times"),
+    us_string("write")
+};
 
 
 us_args_fault_t
@@ -56,6 +65,11 @@ us_args_check(us_str_t query, const char *known, us_str_t *name)
         }
 
         seen |= (uint64_t) 1 << n;
+
+        if (us_args_no_flag(*name, (us_str_t) { next - eq - 1, eq + 1 })) {
+            name->len = next - p;
+            return US_ARGS_FLAG;
+        }
     }
 
     return US_ARGS_OK;
@@ -85,6 +99,30 @@ us_args_known(const char *known, us_str_t name)
     }
 
     return -1;
+}
+
+
+/* whether it is a flag, and has a value that a flag has not */
+
+static int
+us_args_no_flag(us_str_t name, us_str_t value)
+{
+    size_t  i;
+
+    if (value.len == 0
+        || (value.len == 1 && (*value.data == '0' || *value.data == '1')))
+    {
+        return 0;
+    }
+
+    for (i = 0; i < sizeof(us_args_flags) / sizeof(us_args_flags[0]); i++) {
+        if (us_args_flags[i].len == name.len
+            && memcmp(us_args_flags[i].data, name.data, name.len) == 0) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -126,8 +164,8 @@ us_args_flag(us_str_t query, const char *name)
 {
     us_str_t  value;
 
-    return us_args_find(query, name, &value) && value.len
-           && !(value.len == 1 && value.data[0] == '0');
+    return us_args_find(query, name, &value) && value.len == 1
+           && *value.data == '1';
 }
 
 

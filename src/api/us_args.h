@@ -3,7 +3,8 @@
  * Arguments of a query, and ids in it: NAME=VALUE, '&' between them.
  *
  * An argument is one of the endpoint's, is there once and has a value: a
- * misspelt one, left out, would change what is answered.
+ * misspelt one, left out, would change what is answered.  A flag is NAME=1;
+ * NAME=0 and NAME= are as without it.
  */
 
 
@@ -18,7 +19,8 @@ typedef enum {
     US_ARGS_OK = 0,
     US_ARGS_UNKNOWN,
     US_ARGS_TWICE,
-    US_ARGS_NO_VALUE
+    US_ARGS_NO_VALUE,
+    US_ARGS_FLAG                      /* a flag with another value */
 } us_args_fault_t;
 
 
@@ -32,7 +34,7 @@ typedef enum {
 
 /*
  * known: at most 64 words with a space between.  *name is that of the first
- * argument that is at fault.
+ * argument that is at fault; of US_ARGS_FLAG, NAME=VALUE.
  */
 us_args_fault_t us_args_check(us_str_t query, const char *known,
     us_str_t *name);
@@ -40,7 +42,7 @@ us_args_fault_t us_args_check(us_str_t query, const char *known,
 /* the first NAME=VALUE, as it was sent; 0: there is none */
 int us_args_find(us_str_t query, const char *name, us_str_t *value);
 
-/* NAME=1 and the like: set; NAME=0, NAME= and no NAME: not */
+/* of a query that us_args_check() has passed */
 int us_args_flag(us_str_t query, const char *name);
 
 /* *id is set unless the result is US_ID_BAD */

@@ -363,6 +363,14 @@ ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
                                                  NGX_HTTP_URLSTORE_ARG),
                                          name.data, *known ? known : "none");
 
+    case US_ARGS_FLAG:
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "the query argument \"%*s\" is a "
+                                         "flag; its value is 1 or 0",
+                                         ngx_min(name.len,
+                                                 NGX_HTTP_URLSTORE_ARG),
+                                         name.data);
+
     default:
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                          "the query argument \"%*s\" %s",
