@@ -473,7 +473,7 @@ ngx_http_urlstore_call_event(ngx_http_request_t *r)
     rc = ctx->gather(r);
 
     if (rc != NGX_AGAIN) {
-        ngx_http_finalize_request(r, rc);
+        ngx_http_urlstore_finalize(r, rc);
     }
 }
 

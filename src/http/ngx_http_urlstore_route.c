@@ -499,16 +499,13 @@ ngx_http_urlstore_route_absent(ngx_http_request_t *r, const char *members,
     size_t                    len;
     u_char                    detail[NGX_MAX_ERROR_STR];
     va_list                   args;
-    ngx_str_t                 value;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     us_tally_add(ctx->zone->tally, US_N_UNREADY, 1);
 
-    ngx_str_set(&value, "1");
-
-    if (ngx_http_urlstore_header(r, "Retry-After", &value) != NGX_OK) {
+    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
