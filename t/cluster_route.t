@@ -108,6 +108,9 @@ my $tag = 'Urlstore-Map: ' . 'c' x 32 . ' 2 1 ' . '0' x 32;
 my %fault = (
     hang    => sub { 'hang' },
     break   => sub { ${ $_[0] } =~ s/(\r\n\r\n.*?\n).*/$1/s; 'close' },
+    cut     => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\nTransfer-Encoding:"
+        . " chunked\r\n\r\n5\r\nhttp:\r\n"; 'close' },
+    interim => sub { ${ $_[0] } = "HTTP/1.1 100 X\r\n$tag\r\n\r\n"; 'close' },
     nothing => sub { ${ $_[0] } = ''; 'close' },
     half    => sub { ${ $_[0] } = 'HTTP/1.1 20'; 'close' },
     other   => sub { ${ $_[0] } =~ s/\b2199/1099/g; '' },
@@ -302,6 +305,9 @@ $r = $t->post('/add', "http://$h2/s\n${bad}break\n$ok");
 is($r->{body}, id(2, 1101) . "\tseen\thttp://$h2/s\n"
     . "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",
     'a reply that breaks off counts as far as it goes');
+
+is($t->get('/url/' . id(2, 0) . "?times=fault-$_")->{status}, 503,
+    "$_: a part is not the answer about an id") for qw(cut interim much);
 
 $r = $t->post('/add?only=new', "${bad}error\n$ok");
 is($r->{body}, "-\tunavailable\tshard:2\t0\n", 'shown under only=new');

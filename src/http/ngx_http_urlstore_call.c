@@ -20,8 +20,9 @@
  *   - The handler of the end can be called more than once, and what it returns
  *     is the subrequest's result.  NGX_ERROR would close the client's
  *     connection; NGX_OK keeps nginx from making an error page.
- *   - A reply that breaks off ends with NGX_OK as well.  Its length is compared
- *     if it has one; a list is read as far as it goes.
+ *   - A reply that breaks off ends with NGX_OK as well.  Then u->length is what
+ *     is missing, or 1 in chunked encoding; -1: its end is that of the
+ *     connection.  A list is read as far as it goes.
  *   - With proxy_buffering the reply would be held until it is complete,
  *     because the subrequest is not what writes to the client (c->data).  So
  *     it is off, and the filter gets each piece that is read.
@@ -179,20 +180,19 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
 static void
 ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
 {
-    off_t                 length;
     ngx_http_upstream_t  *u;
 
     u = call->sr->upstream;
 
-    if (u->headers_in.status_n == 0) {
+    /* 1xx: no reply has followed */
+
+    if (u->headers_in.status_n < NGX_HTTP_OK) {
         return;
     }
 
     /* of a list, what has come counts; of all else, only the whole */
 
-    length = u->headers_in.content_length_n;
-
-    if (length != -1 && length != (off_t) call->text.len
+    if ((u->length > 0 || call->received != call->text.len)
         && (call->single || u->headers_in.status_n != NGX_HTTP_OK))
     {
         return;
