@@ -108,6 +108,7 @@ my $tag = 'Urlstore-Map: ' . 'c' x 32 . ' 2 1 ' . '0' x 32;
 my %fault = (
     hang    => sub { 'hang' },
     break   => sub { ${ $_[0] } =~ s/(\r\n\r\n.*?\n).*/$1/s; 'close' },
+    stall   => sub { ${ $_[0] } =~ s/(\r\n\r\n.*?\n).*/$1/s; '' },
     cut     => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\nTransfer-Encoding:"
         . " chunked\r\n\r\n5\r\nhttp:\r\n"; 'close' },
     interim => sub { ${ $_[0] } = "HTTP/1.1 100 X\r\n$tag\r\n\r\n"; 'close' },
@@ -227,6 +228,12 @@ $r = $t->post('/quick/seen', join '', "http://$h2/fault-hang\n",
 is($r->{status}, 503, 'a part without a reply');
 is(scalar($shards[2]->requests(qr{/h\d+\\n})), 1, '  is the last of its lane');
 
+$r = $t->post('/quick/seen', join '', "http://$h2/fault-stall\n",
+    map { "http://$h2/m$_\n" } 1 .. 9000);
+like($r->{body}, qr{^-\tunseen\t.*stall\n(-\tunavailable\tshard:2\n){9000}$},
+    'so is one whose reply stops in the middle');
+is(scalar($shards[2]->requests(qr{/m\d+\\n})), 1, '  its parts are not sent');
+
 # single
 
 $r = $t->request('POST', "/add?url=http://$h2/s");
@@ -289,7 +296,7 @@ is($t->request('POST', '/seen', Compress::Zlib::memGzip("http://$h0/a\n"),
 my $ok = "http://$h0/a\n";
 my $bad = "http://$h2/fault-";
 
-for my $word (grep { !/deep|secret/ } sort keys %fault) {
+for my $word (grep { !/deep|secret|stall/ } sort keys %fault) {
     my $path = $word eq 'hang' ? '/quick/add' : '/add';
     my $r = $t->post($path, "$bad$word\n$ok");
 

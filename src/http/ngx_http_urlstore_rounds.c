@@ -319,37 +319,47 @@ ngx_http_urlstore_rounds_gather(ngx_http_request_t *r)
 
 
 /*
- * The parts of a lane after one that got no reply are not sent: a shard that
- * hangs would do them all later, after their answers were given up.
+ * After a part without a whole answer the other parts of its lane are not sent:
+ * a shard that hangs would do them all later, after their answers were given
+ * up.
  */
 
 static void
 ngx_http_urlstore_rounds_ended(ngx_http_urlstore_rounds_t *rounds,
     ngx_http_urlstore_lane_t *l)
 {
-    size_t                     n, part;
+    size_t                     n, asked;
+    us_lane_t                 *lane;
+    us_scatter_t              *s;
     ngx_http_urlstore_call_t  *call;
 
+    s = &rounds->s;
+    lane = l->lane;
     call = &l->call;
+
+    asked = lane->part;
     n = 0;
 
-    if (call->status == 0 && !call->refused) {
-        l->lane->part = l->lane->n - l->lane->at;
-    }
-
-    part = l->lane->part;
-
     if (call->status == NGX_HTTP_OK && call->received > call->text.len) {
-        n = us_scatter_reply_cut(&rounds->s, l->lane, call->text);
+        n = us_scatter_reply_cut(s, lane, call->text);
 
     } else if (call->status == NGX_HTTP_OK) {
-        n = us_scatter_reply(&rounds->s, l->lane, call->text);
+        n = us_scatter_reply(s, lane, call->text);
 
     } else {
-        us_scatter_failed(&rounds->s, l->lane);
+        us_scatter_failed(s, lane);
     }
 
-    if (n < part) {
-        ngx_http_urlstore_call_log(call, part - n);
+    if (n == asked) {
+        return;
     }
+
+    if (call->status == NGX_HTTP_OK || (call->status == 0 && !call->refused)) {
+        lane->part = lane->n - lane->at;
+        asked += lane->part;
+
+        us_scatter_failed(s, lane);
+    }
+
+    ngx_http_urlstore_call_log(call, asked - n);
 }
