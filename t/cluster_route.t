@@ -143,7 +143,9 @@ sub faulty
 {
     my ($request, $reply) = @_;
 
-    my ($word) = "$request->{target} $request->{body}" =~ /fault-(\w+)/
+    my $accept = $request->{headers}{accept} // '';
+
+    my ($word) = "$request->{target} $request->{body} $accept" =~ /fault-(\w+)/
         or return '';
 
     return $fault{$word}->($reply);
@@ -262,7 +264,8 @@ is($t->get('/url/' . '1152921504606846976')->{status}, 404, 'no shard at all');
 is($t->get('/url/x')->{status}, 400, 'not an id');
 is($t->request('DELETE', "/url/$id")->{status}, 204, 'deleted');
 is($t->get("/url/$id")->{status}, 410, '  gone');
-is($t->get("/url/1,2")->{status}, 501, 'lists of ids: not here');
+is($t->get('/url/' . id(1, 1) . ',' . id(2, 1))->{status}, 503,
+    'lists of ids: these shards do not answer');
 like($t->get('/cluster')->{body}, qr/"version": ?1/, 'the map');
 is($t->get('/urls')->{status}, 501, 'nor what needs all shards');
 is($t->request('POST', '/add', "http://$h0/a\n",
@@ -313,7 +316,7 @@ is($r->{body}, id(2, 1101) . "\tseen\thttp://$h2/s\n"
     . "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",
     'a reply that breaks off counts as far as it goes');
 
-is($t->get('/url/' . id(2, 0) . "?times=fault-$_")->{status}, 503,
+is($t->get('/url/' . id(2, 0), Accept => "x/fault-$_")->{status}, 503,
     "$_: a part is not the answer about an id") for qw(cut interim much);
 
 $r = $t->post('/add?only=new', "${bad}error\n$ok");

@@ -69,7 +69,9 @@ ngx_http_urlstore_mark_handler(ngx_http_request_t *r)
     name.data = ctx->tail.data;
     name.len = ctx->tail.len;
 
-    mark = us_store_mark_number(ctx->zone->store, name);
+    /* a router leaves it to the shards */
+
+    mark = ctx->zone->route ? 0 : us_store_mark_number(ctx->zone->store, name);
 
     if (mark == -1) {
         return ngx_http_urlstore_mark_none(r, NGX_HTTP_NOT_FOUND, name);

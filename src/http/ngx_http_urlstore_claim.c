@@ -32,9 +32,10 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what)
     }
 
     if (zone->route) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
-                                         "a router does not serve \"%s\"; "
-                                         "ask the shards", what);
+
+        /* the shards know */
+
+        return NGX_DECLINED;
     }
 
     if (us_store_revisit(zone->store)) {
@@ -80,7 +81,7 @@ ngx_int_t
 ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units)
 {
     u_char                    *p;
-    uint64_t                   s, unit;
+    uint64_t                   s, unit, max;
     ngx_int_t                  rc;
     ngx_str_t                  value;
     ngx_http_urlstore_ctx_t   *ctx;
@@ -102,10 +103,14 @@ ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units)
     }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    unit = us_store_revisit(ctx->zone->store);
+
+    /* of a router: by the shortest unit, and the longest; shards know theirs */
+
+    unit = ctx->zone->route ? 60 : us_store_revisit(ctx->zone->store);
+    max = US_STORE_OLDER_MAX * (ctx->zone->route ? 24 * 60 * 60 : unit);
 
     if (us_time_duration(ngx_http_urlstore_str(&value), &s) == 0
-        && s >= unit && s <= US_STORE_OLDER_MAX * unit)
+        && s >= unit && s <= max)
     {
         *units = (uint32_t) ((s + unit - 1) / unit);
         return NGX_DECLINED;
@@ -113,7 +118,7 @@ ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units)
 
     p = us_time_put(least, unit);
     *p = '\0';
-    p = us_time_put(most, US_STORE_OLDER_MAX * unit);
+    p = us_time_put(most, max);
     *p = '\0';
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,

@@ -55,7 +55,7 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
     { ngx_string("url"), GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
       GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, BY_ID,
       "redirect times",
-      ngx_http_urlstore_url_handler, ngx_http_urlstore_route_url },
+      ngx_http_urlstore_url_handler, ngx_http_urlstore_url_handler },
 
     { ngx_string("urls"), GET, 0, 0, BY_ID|LISTS,
       "from limit site prefix mark older new_sites deleted times summary",
@@ -72,7 +72,7 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
     { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE,
       NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE, 0,
       "url id base brief summary clear",
-      ngx_http_urlstore_mark_handler, NULL },
+      ngx_http_urlstore_mark_handler, ngx_http_urlstore_mark_handler },
 
     { ngx_string("log"), GET, 0, 0, 0,
       "from at",
@@ -80,7 +80,7 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
     { ngx_string("claim"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0,
       "url id base brief summary at clear",
-      ngx_http_urlstore_claim_handler, NULL },
+      ngx_http_urlstore_claim_handler, ngx_http_urlstore_claim_handler },
 
     { ngx_string("cluster"), GET, 0, 0, BY_ID,
       "",

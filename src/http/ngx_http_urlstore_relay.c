@@ -1,6 +1,7 @@
 
 /*
  * Requests of a router that concern one shard: GET and DELETE of /url/ID.
+ * Lists of ids are those of ngx_http_urlstore_ids.c.
  *
  * The shard gets the request with the arguments and the Accept of the client,
  * and its reply is the client's: status, type, text, and the headers below.
@@ -20,8 +21,6 @@
 static ngx_int_t ngx_http_urlstore_relay(ngx_http_request_t *r,
     const us_map_t *map, ngx_uint_t shard);
 static ngx_int_t ngx_http_urlstore_relay_gather(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
-    ngx_http_urlstore_call_t *call);
 static ngx_int_t ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call);
 
@@ -51,16 +50,6 @@ ngx_http_urlstore_route_url(ngx_http_request_t *r)
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (r->method == NGX_HTTP_POST
-        || (r->method != NGX_HTTP_DELETE
-            && ngx_strlchr(ctx->tail.data, ctx->tail.data + ctx->tail.len,
-                           ',')))
-    {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
-                                         "a router does not serve lists of "
-                                         "ids; ask for one id, or the shards");
-    }
 
     known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &id);
 
@@ -193,7 +182,7 @@ ngx_http_urlstore_relay_gather(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call)
 {

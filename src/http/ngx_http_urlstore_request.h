@@ -181,6 +181,8 @@ ngx_int_t ngx_http_urlstore_log_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_cluster_handler(ngx_http_request_t *r);
 
 /* of a router, where they differ */
+ngx_int_t ngx_http_urlstore_route_ids(ngx_http_request_t *r,
+    ngx_chain_t *ids);
 ngx_int_t ngx_http_urlstore_route_url(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_health(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_stats(ngx_http_request_t *r);

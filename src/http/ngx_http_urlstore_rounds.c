@@ -28,6 +28,8 @@ static ngx_int_t ngx_http_urlstore_rounds_body(
 static ngx_int_t ngx_http_urlstore_rounds_gather(ngx_http_request_t *r);
 static void ngx_http_urlstore_rounds_ended(
     ngx_http_urlstore_rounds_t *rounds, ngx_http_urlstore_lane_t *l);
+static void ngx_http_urlstore_rounds_refused(
+    ngx_http_urlstore_rounds_t *rounds, ngx_http_urlstore_call_t *call);
 
 
 ngx_http_urlstore_rounds_t *
@@ -236,7 +238,8 @@ ngx_http_urlstore_rounds_part(ngx_http_urlstore_rounds_t *rounds,
             return;
         }
 
-        if (ngx_http_urlstore_rounds_body(rounds, l, size) == NGX_OK
+        if (!rounds->over
+            && ngx_http_urlstore_rounds_body(rounds, l, size) == NGX_OK
             && ngx_http_urlstore_call(&l->call) == NGX_OK)
         {
             rounds->under_way++;
@@ -348,6 +351,14 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_rounds_t *rounds,
 
     } else {
         us_scatter_failed(s, lane);
+        ngx_http_urlstore_rounds_refused(rounds, call);
+    }
+
+    /* how long the answers to ids are is not known before */
+
+    if (s->action == US_SCATTER_BY_ID && !lane->ask) {
+        rounds->size += call->text.len;
+        rounds->over = (rounds->limit && rounds->size > rounds->limit);
     }
 
     if (n == asked) {
@@ -362,4 +373,60 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_rounds_t *rounds,
     }
 
     ngx_http_urlstore_call_log(call, asked - n);
+}
+
+
+/* a problem of the request that a shard has noticed: the first one */
+
+static void
+ngx_http_urlstore_rounds_refused(ngx_http_urlstore_rounds_t *rounds,
+    ngx_http_urlstore_call_t *call)
+{
+    static ngx_str_t  problem = ngx_string("application/problem+json");
+
+    if (rounds->refusal.status == 0
+        && (call->status == NGX_HTTP_BAD_REQUEST
+            || call->status == NGX_HTTP_NOT_FOUND)
+        && call->sr->headers_out.content_type.len == problem.len
+        && ngx_strncmp(call->sr->headers_out.content_type.data, problem.data,
+                       problem.len)
+           == 0)
+    {
+        rounds->refusal = *call;
+    }
+}
+
+
+ngx_int_t
+ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
+{
+    size_t              i;
+    us_scatter_item_t  *item;
+    u_char              members[96];
+
+    if (rounds->refusal.status) {
+        return ngx_http_urlstore_relay_reply(rounds->r, &rounds->refusal);
+    }
+
+    for (i = 0; i < rounds->s.n - 1; i++) {
+        if (rounds->s.items[i].status == US_WIRE_UNAVAILABLE) {
+            break;
+        }
+    }
+
+    item = &rounds->s.items[i];
+
+    if (item->moved && !item->lost) {
+        return ngx_http_urlstore_route_absent(rounds->r, "\"processed\":0,"
+                                              "\"reason\":\"moved\"",
+                                              "no shard owns these URLs by "
+                                              "the map that this router has");
+    }
+
+    ngx_sprintf(members, "\"processed\":0,\"reason\":\"shard:%ui\"%Z",
+                (ngx_uint_t) item->number);
+
+    return ngx_http_urlstore_route_absent(rounds->r, (char *) members,
+                                          "shard %ui does not answer",
+                                          (ngx_uint_t) item->number);
 }

@@ -13,6 +13,10 @@
  * A request keeps to the map that it began with.  If a shard does not own a URL
  * (`moved`) the map is older than the shard's: it is read again, and those URLs
  * are tried again, twice at most.
+ *
+ * What the client has asked for may be wrong in a way that only a shard can
+ * notice: a mark that is not declared, a time where no claims are kept.  Then
+ * no item has an answer, and the problem that a shard has sent is the reply.
  */
 
 
@@ -41,6 +45,7 @@ struct ngx_http_urlstore_rounds_s {
     ngx_str_t                       action;   /* paths with their arguments */
     ngx_str_t                       look_up;
     ngx_http_urlstore_handler_pt    done;
+    size_t                          limit;    /* of replies; 0: none */
 
     /* of this round */
     ngx_http_urlstore_lane_t       *lanes;
@@ -48,6 +53,9 @@ struct ngx_http_urlstore_rounds_s {
     ngx_uint_t                      under_way; /* of these */
 
     ngx_uint_t                      remaps;
+    size_t                          size;     /* of the replies, by id */
+    unsigned                        over:1;   /* they have more: not asked on */
+    ngx_http_urlstore_call_t        refusal;  /* status 0: there is none */
 };
 
 
@@ -60,6 +68,9 @@ ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_create(
 
 /* asks the shards; returns what done() does, or NGX_DONE: it is called later */
 ngx_int_t ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds);
+
+/* the reply if no item has an answer: a problem */
+ngx_int_t ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds);
 
 
 #endif /* _NGX_HTTP_URLSTORE_ROUNDS_H_INCLUDED_ */

@@ -15,6 +15,7 @@
  *     ngx_http_urlstore_call.c      calls to shards
  *     ngx_http_urlstore_rounds.c    what cluster/us_scatter.h asks, as calls
  *     ngx_http_urlstore_scatter.c   /add and /seen
+ *     ngx_http_urlstore_ids.c       lists of ids
  *     ngx_http_urlstore_relay.c     requests that concern one shard
  *     ngx_http_urlstore_survey.c    /health, /stats, /metrics: all shards
  *
@@ -133,6 +134,10 @@ ngx_str_t *ngx_http_urlstore_call_header(ngx_http_urlstore_call_t *call,
 /* reports in the log that a call left n items without an answer */
 void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
     ngx_uint_t n);
+
+/* ngx_http_urlstore_relay.c: the reply of a shard is the client's */
+ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call);
 
 /* what comes of the reply: see ngx_http_urlstore_problem.c */
 ngx_int_t ngx_http_urlstore_call_body(ngx_http_urlstore_call_t *call,

@@ -1,6 +1,6 @@
 
 /*
- * /add and /seen of a router: a batch divided among shards.
+ * /add, /seen, /mark and /claim of a router: a batch divided among shards.
  *
  *     groups of entries --> us_scatter_t                   while the body comes
  *                              |
@@ -17,8 +17,10 @@
 #include "ngx_http_urlstore_rounds.h"
 
 
+/* bytes of a path, but for the values in it */
 #define NGX_HTTP_URLSTORE_PATH                                                \
-    (sizeof("/seen?summary=1&sites=1") - 1)
+    (sizeof("/mark/?summary=1&sites=1&times=1&clear=1&older=&at=")            \
+     + NGX_INT64_LEN)
 
 
 /* of an item that has a ref, or that the router refuses */
@@ -44,8 +46,14 @@ struct ngx_http_urlstore_scatter_s {
 };
 
 
-static ngx_int_t ngx_http_urlstore_scatter_path(
+static us_scatter_action_t ngx_http_urlstore_scatter_action(
+    ngx_http_urlstore_batch_t *batch);
+static ngx_int_t ngx_http_urlstore_scatter_paths(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_rounds_t *rounds);
+static ngx_int_t ngx_http_urlstore_scatter_look_up(
     ngx_http_urlstore_batch_t *batch, const char *name, ngx_str_t *path);
+static ngx_int_t ngx_http_urlstore_scatter_by_id(
+    ngx_http_urlstore_batch_t *batch, ngx_str_t *path);
 static ngx_int_t ngx_http_urlstore_scatter_entry(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_entry_t *e);
 static ngx_int_t ngx_http_urlstore_scatter_note(
@@ -59,8 +67,8 @@ static void ngx_http_urlstore_scatter_refused(us_refusal_t *refusal,
     us_str_t text);
 static us_answer_t ngx_http_urlstore_scatter_answer(
     us_scatter_item_t *item);
-static ngx_int_t ngx_http_urlstore_scatter_none(
-    ngx_http_urlstore_batch_t *batch);
+static ngx_uint_t ngx_http_urlstore_scatter_given(
+    ngx_http_urlstore_entry_t *e);
 
 
 ngx_int_t
@@ -74,8 +82,7 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
     r = batch->r;
 
     rounds = ngx_http_urlstore_rounds_create(r,
-                                    batch->action == NGX_HTTP_URLSTORE_ADD
-                                    ? US_SCATTER_ADD : US_SCATTER_SEEN, &rc);
+                              ngx_http_urlstore_scatter_action(batch), &rc);
 
     if (rounds == NULL) {
         return rc;
@@ -95,19 +102,22 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
         || ngx_array_init(&sc->notes, r->pool, 1,
                           sizeof(ngx_http_urlstore_note_t))
            != NGX_OK
-        || ngx_http_urlstore_scatter_path(batch,
-                                          batch->action
-                                          == NGX_HTTP_URLSTORE_ADD
-                                          ? "add" : "seen", &rounds->action)
-           != NGX_OK
-        || ngx_http_urlstore_scatter_path(batch, "seen", &rounds->look_up)
-           != NGX_OK)
+        || ngx_http_urlstore_scatter_paths(batch, rounds) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     rounds->done = ngx_http_urlstore_scatter_done;
+    rounds->limit = batch->conf->max_reply;
     rounds->s.columns.sites = batch->answers.sites;
+    rounds->s.columns.times = batch->answers.times;
+    rounds->s.answers = batch->action == NGX_HTTP_URLSTORE_CLAIM
+                        ? 1 << US_WIRE_CLAIMED
+                        : batch->clear ? 1 << US_WIRE_CLEAR : 1 << US_WIRE_SET;
+
+    /* until the shard of a single item has answered */
+
+    batch->answers.next_id = US_STORE_NO_ID;
 
     sc->rounds = rounds;
     sc->s = &rounds->s;
@@ -117,20 +127,99 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
 }
 
 
+static us_scatter_action_t
+ngx_http_urlstore_scatter_action(ngx_http_urlstore_batch_t *batch)
+{
+    return batch->action == NGX_HTTP_URLSTORE_ADD ? US_SCATTER_ADD
+           : batch->action == NGX_HTTP_URLSTORE_SEEN ? US_SCATTER_SEEN
+           : US_SCATTER_BY_ID;
+}
+
+
 /* what a shard is asked, by the client's options */
 
 static ngx_int_t
-ngx_http_urlstore_scatter_path(ngx_http_urlstore_batch_t *batch,
+ngx_http_urlstore_scatter_paths(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_rounds_t *rounds)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_urlstore_of_ids(batch->action)
+         ? ngx_http_urlstore_scatter_by_id(batch, &rounds->action)
+         : ngx_http_urlstore_scatter_look_up(batch,
+                               batch->action == NGX_HTTP_URLSTORE_ADD
+                               ? "add" : "seen", &rounds->action);
+
+    return rc == NGX_OK
+           ? ngx_http_urlstore_scatter_look_up(batch, "seen",
+                                               &rounds->look_up)
+           : rc;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_scatter_look_up(ngx_http_urlstore_batch_t *batch,
     const char *name, ngx_str_t *path)
 {
-    path->data = ngx_pnalloc(batch->r->pool, NGX_HTTP_URLSTORE_PATH);
+    ngx_int_t  rc;
+    ngx_str_t  older;
+
+    ngx_str_null(&older);
+
+    rc = batch->answers.older
+         ? ngx_http_urlstore_arg(batch->r, "older", &older) : NGX_DECLINED;
+
+    path->data = ngx_pnalloc(batch->r->pool, NGX_HTTP_URLSTORE_PATH
+                                             + older.len);
+
+    if (rc == NGX_ERROR || path->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    /* a duration has no byte that is to be escaped */
+
+    path->len = ngx_sprintf(path->data, "/%s?summary=1%s%s%s%V", name,
+                            batch->answers.sites ? "&sites=1" : "",
+                            batch->answers.times ? "&times=1" : "",
+                            batch->answers.older ? "&older=" : "", &older)
+                - path->data;
+
+    return NGX_OK;
+}
+
+
+/* /mark/NAME or /claim */
+
+static ngx_int_t
+ngx_http_urlstore_scatter_by_id(ngx_http_urlstore_batch_t *batch,
+    ngx_str_t *path)
+{
+    u_char     *p;
+    ngx_str_t   at, *tail;
+
+    tail = &batch->ctx->tail;
+
+    if (ngx_http_urlstore_arg(batch->r, "at", &at) == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    path->data = ngx_pnalloc(batch->r->pool, NGX_HTTP_URLSTORE_PATH
+                                             + 3 * tail->len);
     if (path->data == NULL) {
         return NGX_ERROR;
     }
 
-    path->len = ngx_sprintf(path->data, "/%s?summary=1%s", name,
-                            batch->answers.sites ? "&sites=1" : "")
-                - path->data;
+    p = ngx_sprintf(path->data, "/%V%s", &batch->ctx->endpoint->name,
+                    tail->len ? "/" : "");
+    p = (u_char *) ngx_escape_uri(p, tail->data, tail->len,
+                                  NGX_ESCAPE_URI_COMPONENT);
+    p = ngx_sprintf(p, "?summary=1%s", batch->clear ? "&clear=1" : "");
+
+    if (at.data && batch->action == NGX_HTTP_URLSTORE_CLAIM) {
+        p = ngx_sprintf(p, "&at=%uL", batch->at_time);
+    }
+
+    path->len = p - path->data;
 
     return NGX_OK;
 }
@@ -172,11 +261,13 @@ static ngx_int_t
 ngx_http_urlstore_scatter_entry(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e)
 {
+    int                           rc;
     ngx_http_urlstore_scatter_t  *sc;
 
     sc = batch->scatter;
 
-    if ((e->item == NULL || e->ref.len)
+    if (((e->item == NULL && !ngx_http_urlstore_scatter_given(e))
+         || e->ref.len)
         && ngx_http_urlstore_scatter_note(batch, e) != NGX_OK)
     {
         return NGX_ERROR;
@@ -185,9 +276,20 @@ ngx_http_urlstore_scatter_entry(ngx_http_urlstore_batch_t *batch,
     sc->size += sizeof(us_answer_record_t) + e->ref.len
                 + (e->item ? e->item->url.len : US_REFUSAL_WORD);
 
-    return (e->item ? us_scatter_url(sc->s, e->item->url)
-                    : us_scatter_local(sc->s))
-           == 0 ? NGX_OK : NGX_ERROR;
+    rc = e->item ? us_scatter_url(sc->s, e->item->url)
+         : ngx_http_urlstore_scatter_given(e) ? us_scatter_id(sc->s, e->id)
+         : us_scatter_local(sc->s);
+
+    return rc == 0 ? NGX_OK : NGX_ERROR;
+}
+
+
+/* whether it is an id that a shard may have given */
+
+static ngx_uint_t
+ngx_http_urlstore_scatter_given(ngx_http_urlstore_entry_t *e)
+{
+    return e->by_id && e->id >> US_SHARD_SHIFT < US_SHARDS;
 }
 
 
@@ -209,7 +311,10 @@ ngx_http_urlstore_scatter_note(ngx_http_urlstore_batch_t *batch,
     note->index = batch->scatter->s->n;
     note->refusal = e->refusal;
 
-    if (e->item == NULL) {
+    if (e->by_id) {
+        note->answer = US_ANSWER_UNKNOWN;
+
+    } else if (e->item == NULL) {
         note->answer = e->refusal.kind == US_INPUT_URL
                        && us_verdict_rejected(e->refusal.verdict)
                        ? US_ANSWER_REJECTED : US_ANSWER_INVALID;
@@ -271,12 +376,23 @@ ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
     }
 
     batch->ctx->wrote = (batch->answers.counts[US_ANSWER_NEW] != 0
-                         || batch->answers.counts[US_ANSWER_DUE] != 0);
+                         || batch->answers.counts[US_ANSWER_DUE] != 0
+                         || batch->answers.counts[US_ANSWER_SET] != 0
+                         || batch->answers.counts[US_ANSWER_CLEAR] != 0
+                         || batch->answers.counts[US_ANSWER_CLAIMED] != 0);
 
     if (batch->end == NGX_DONE && sc->s->n
         && batch->answers.counts[US_ANSWER_UNAVAILABLE] == sc->s->n)
     {
-        return ngx_http_urlstore_scatter_none(batch);
+        return ngx_http_urlstore_rounds_none(sc->rounds);
+    }
+
+    if (batch->end == NGX_DONE && sc->rounds->over) {
+        batch->end = ngx_http_urlstore_fault(r,
+                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                        "the answers have more than %uz bytes "
+                                        "(urlstore_max_reply): send fewer "
+                                        "items", sc->rounds->limit);
     }
 
     return ngx_http_urlstore_scatter_shards(batch) == NGX_OK
@@ -349,9 +465,18 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
 
         break;
 
+    case US_ANSWER_UNKNOWN:
+        rec.id = US_STORE_NO_ID;
+
+        /* fall through */
+
     default:
+
+        /* of what was sent as an id, there may be no URL */
+
         text = item->text;
-        rec.text = US_ANSWER_URL;
+        rec.text = text.len > 1 ? US_ANSWER_URL : US_ANSWER_NO_TEXT;
+        text.len = text.len > 1 ? text.len : 0;
         break;
     }
 
@@ -418,6 +543,21 @@ ngx_http_urlstore_scatter_answer(us_scatter_item_t *item)
     case US_WIRE_FULL:
         return US_ANSWER_FULL;
 
+    case US_WIRE_SET:
+        return US_ANSWER_SET;
+
+    case US_WIRE_CLEAR:
+        return US_ANSWER_CLEAR;
+
+    case US_WIRE_CLAIMED:
+        return US_ANSWER_CLAIMED;
+
+    case US_WIRE_UNKNOWN:
+        return US_ANSWER_UNKNOWN;
+
+    case US_WIRE_DELETED:
+        return US_ANSWER_DELETED;
+
     case US_WIRE_INVALID:
         return US_ANSWER_INVALID;
 
@@ -472,30 +612,4 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
     batch->answers.nshards = a - batch->answers.shards;
 
     return NGX_OK;
-}
-
-
-/* no shard has answered: the reply is the problem, and not a list of those */
-
-static ngx_int_t
-ngx_http_urlstore_scatter_none(ngx_http_urlstore_batch_t *batch)
-{
-    us_scatter_item_t  *item;
-    u_char              members[96];
-
-    item = &batch->scatter->s->items[0];
-
-    if (item->moved && !item->lost) {
-        return ngx_http_urlstore_route_absent(batch->r, "\"processed\":0,"
-                                              "\"reason\":\"moved\"",
-                                              "no shard owns these URLs by "
-                                              "the map that this router has");
-    }
-
-    ngx_sprintf(members, "\"processed\":0,\"reason\":\"shard:%ui\"%Z",
-                (ngx_uint_t) item->number);
-
-    return ngx_http_urlstore_route_absent(batch->r, (char *) members,
-                                          "shard %ui does not answer",
-                                          (ngx_uint_t) item->number);
 }

@@ -8,6 +8,7 @@
  *     POST /url             the same, by a body of ids
  *
  *     path, or body as it arrives --> list "7,9,..." --> 64 ids a slice
+ *                                          or, in a router, to the shards
  *
  * Of many ids, only their list is kept until the reply begins, as the client
  * has written it.  Their URLs are looked up slice by slice, as the client reads
@@ -47,6 +48,7 @@ static ngx_int_t ngx_http_urlstore_url_delete(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_missing(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_gone(ngx_http_request_t *r);
 
+static ngx_int_t ngx_http_urlstore_ids_answer(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_ids_get(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_ids_post(ngx_http_request_t *r);
 static ngx_http_urlstore_ids_t *ngx_http_urlstore_ids_create(
@@ -85,6 +87,10 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
         && ngx_strlchr(ctx->tail.data, ctx->tail.data + ctx->tail.len, ','))
     {
         return ngx_http_urlstore_ids_get(r);
+    }
+
+    if (ctx->zone->route) {
+        return ngx_http_urlstore_route_url(r);
     }
 
     known = ngx_http_urlstore_id_parse(ctx->zone,
@@ -441,6 +447,23 @@ ngx_http_urlstore_url_gone(ngx_http_request_t *r)
 
 /* many ids */
 
+/* the list is there, and the format of the reply */
+
+static ngx_int_t
+ngx_http_urlstore_ids_answer(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_http_urlstore_ids_t  *ids;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ids = ctx->data;
+
+    return ctx->zone->route
+           ? ngx_http_urlstore_route_ids(r, ids->at)
+           : ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
+}
+
+
 static ngx_http_urlstore_ids_t *
 ngx_http_urlstore_ids_create(ngx_http_request_t *r)
 {
@@ -528,7 +551,7 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
     ids->at->buf = b;
     ids->at->next = NULL;
 
-    return ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
+    return ngx_http_urlstore_ids_answer(r);
 }
 
 
@@ -588,7 +611,7 @@ ngx_http_urlstore_ids_run(ngx_http_request_t *r)
 
     ids->at = ngx_http_urlstore_out_take(&ids->ids, 0);
 
-    return ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
+    return ngx_http_urlstore_ids_answer(r);
 }
 
 

@@ -1,0 +1,207 @@
+
+/*
+ * Lists of ids in a router: GET /url/7,9 and POST /url.
+ *
+ *     list "7,9,..."                    of ngx_http_urlstore_url.c
+ *         |
+ *     rounds                            each id to its shard
+ *         |
+ *     reply                             as the client has written the ids
+ *
+ * An id of a shard that has not answered, or that the map lacks, is
+ * `unavailable`.
+ */
+
+
+#include "ngx_http_urlstore_rounds.h"
+#include "../api/us_list.h"
+#include "../us_text.h"
+
+
+static ngx_int_t ngx_http_urlstore_ids_scatter(us_scatter_t *s,
+    ngx_chain_t *ids);
+static ngx_int_t ngx_http_urlstore_ids_done(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_ids_put(ngx_http_request_t *r,
+    us_list_t *list, us_str_t id, const us_scatter_item_t *item);
+
+
+ngx_int_t
+ngx_http_urlstore_route_ids(ngx_http_request_t *r, ngx_chain_t *ids)
+{
+    ngx_int_t                      rc;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_rounds_t    *rounds;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    rounds = ngx_http_urlstore_rounds_create(r, US_SCATTER_BY_ID, &rc);
+
+    if (rounds == NULL) {
+        return rc;
+    }
+
+    if (ngx_http_urlstore_ids_scatter(&rounds->s, ids) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ctx->data = ids;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    ngx_str_set(&rounds->action, "/url");
+
+    if (ngx_http_urlstore_flag(r, "times")) {
+        ngx_str_set(&rounds->action, "/url?times=1");
+        rounds->s.columns.times = 1;
+    }
+
+    rounds->s.lists = 1;
+    rounds->s.answers = 1 << US_WIRE_SEEN | 1 << US_WIRE_DAMAGED;
+    rounds->limit = ulcf->max_reply;
+    rounds->done = ngx_http_urlstore_ids_done;
+
+    return ngx_http_urlstore_rounds(rounds);
+}
+
+
+/* no shard can have given what is no shard's number, or longer */
+
+static ngx_int_t
+ngx_http_urlstore_ids_scatter(us_scatter_t *s, ngx_chain_t *ids)
+{
+    int        rc;
+    uint64_t   id;
+    us_str_t   list, text;
+
+    for ( /* void */ ; ids; ids = ids->next) {
+        list.data = ids->buf->pos;
+        list.len = ids->buf->last - ids->buf->pos;
+
+        while (list.len) {
+            (void) us_list_cut(&list, &text);
+
+            rc = us_id_parse(text, &id) == US_ID_OK
+                 && id >> US_SHARD_SHIFT < US_SHARDS
+                 ? us_scatter_id(s, id) : us_scatter_local(s);
+
+            if (rc != 0) {
+                return NGX_ERROR;
+            }
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* of the rounds */
+
+static ngx_int_t
+ngx_http_urlstore_ids_done(ngx_http_request_t *r)
+{
+    size_t                       i, absent;
+    us_str_t                     text, id;
+    us_list_t                    list;
+    ngx_chain_t                 *ids;
+    us_scatter_t                *s;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_rounds_t  *rounds;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    rounds = ctx->rounds;
+    s = &rounds->s;
+
+    if (rounds->over) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                         NULL, "the URLs have more than %uz "
+                                         "bytes (urlstore_max_reply): ask for "
+                                         "fewer ids", rounds->limit);
+    }
+
+    for (i = 0, absent = 0; i < s->n; i++) {
+        absent += (s->items[i].status == US_WIRE_UNAVAILABLE);
+    }
+
+    if (absent && absent == s->n) {
+        return ngx_http_urlstore_rounds_none(rounds);
+    }
+
+    ngx_memzero(&list, sizeof(us_list_t));
+    list.format = ctx->format;
+    list.times = s->columns.times;
+
+    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->out.pos = us_list_begin(ctx->out.pos, &list);
+
+    for (i = 0, ids = ctx->data; ids; ids = ids->next) {
+        text.data = ids->buf->pos;
+        text.len = ids->buf->last - ids->buf->pos;
+
+        while (text.len) {
+            (void) us_list_cut(&text, &id);
+
+            if (ngx_http_urlstore_ids_put(r, &list, id, &s->items[i++])
+                != NGX_OK)
+            {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+        }
+    }
+
+    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->out.pos = us_list_end(ctx->out.pos, &list);
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_ids_put(ngx_http_request_t *r, us_list_t *list, us_str_t id,
+    const us_scatter_item_t *item)
+{
+    us_store_status_t         status;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    switch (item->status) {
+
+    case US_WIRE_SEEN:
+        status = US_OK;
+        break;
+
+    case US_WIRE_DELETED:
+        status = US_DELETED;
+        break;
+
+    case US_WIRE_DAMAGED:
+        status = US_DAMAGED;
+        break;
+
+    case US_WIRE_UNAVAILABLE:
+        status = US_MOVED;
+        break;
+
+    default: /* US_WIRE_UNKNOWN, and US_WIRE_PENDING: no shard's */
+        status = US_UNKNOWN;
+        break;
+    }
+
+    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END + id.len
+                                   + us_json_quoted_max(item->text.len) + 64)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    list->claimed = item->time;
+    ctx->out.pos = us_list_id(ctx->out.pos, list, id, item->text, status);
+
+    return NGX_OK;
+}
