@@ -588,6 +588,7 @@ test_settings(void **state)
     assert_int_equal(us_data_describe(&m, &conf), 0);
     assert_int_equal(us_manifest_set(&m, "shard", us_string("4096")), 0);
     assert_int_equal(us_data_conf(&m, &other, &txt, &e), -1);
+
     /* a unit that is none is not taken for "no claims" */
 
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -1341,6 +1341,64 @@ test_marks(void **state)
 }
 
 
+/* a kill at any call while they are declared: the manifest has them first */
+
+static void
+test_declare_kills(void **state)
+{
+    uint32_t          shard;
+    proc_t *volatile  p;
+    us_manifest_t     m;
+    us_store_conf_t   conf;
+    us_data_text_t    text;
+    us_disk_error_t   e;
+
+    static int        done;
+    static unsigned   at;
+
+    for (at = 1; !done; at++) {
+        (void) teardown(state);
+        (void) setup(state);
+
+        p = proc_start(dirfd_, lockfd_);
+        pass(100);
+        p->l.conf.store.marks[0] = us_string("visited");
+        p->l.conf.store.nmarks = 1;
+        p->l.conf.store.revisit = 60;
+        p->l.conf.store.is_shard = 1;
+        proc_tick(p);
+        assert_non_null(p->jobs[US_ROLE_KEEPER]);
+
+        __lsan_disable();
+        world.calls = 0;
+        world.kill_at = at;
+
+        if (setjmp(world.killed) == 0) {
+            proc_thread(p, US_ROLE_KEEPER);
+            assert_int_equal(us_store_nmarks(p->l.store), 1);
+            assert_int_equal(us_store_revisit(p->l.store), 60);
+            assert_int_equal(us_store_is_shard(p->l.store, &shard), 1);
+            world.kill_at = 0;
+            done = 1;
+
+        } else {
+            proc_kill(p);
+            p = proc_start(dirfd_, lockfd_);
+        }
+
+        __lsan_enable();
+
+        assert_int_equal(us_manifest_read(dirfd_, &m, &e), US_MANIFEST_OK);
+        assert_int_equal(us_data_conf(&m, &conf, &text, &e), 0);
+        assert_true(conf.nmarks >= us_store_nmarks(p->l.store));
+        assert_true(conf.revisit >= us_store_revisit(p->l.store));
+        assert_true(conf.is_shard || !us_store_is_shard(p->l.store, &shard));
+    }
+
+    assert_true(at > 5);
+}
+
+
 /* --- shards -------------------------------------------------------------- */
 
 /* shard 0 has half of the slots from then on; the LSN of that */
@@ -2048,6 +2106,7 @@ main(int argc, char **argv)
         test(test_scrub),
         test(test_scrub_no_direct),
         test(test_marks),
+        test(test_declare_kills),
         test(test_shard),
         test(test_follow),
         test(test_kills),
