@@ -59,8 +59,11 @@
 /* bytes of an answer beside its URL: ids, words, tabs */
 #define US_SCATTER_ANSWER  64
 
-/* of a URL that is not known before it is answered: most are shorter */
-#define US_SCATTER_URL     192
+/*
+ * of a URL that is not known before it is answered: most are shorter, and if
+ * none is, a router still reads the reply to its end
+ */
+#define US_SCATTER_URL     512
 
 /* and of the summary */
 #define US_SCATTER_SUMMARY 256

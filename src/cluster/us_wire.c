@@ -106,7 +106,10 @@ us_wire_list_line(us_str_t text, us_wire_columns_t columns,
         return 0;
     }
 
-    if (line->text.len == 1 && line->text.data[0] == '-') {
+    if (line->text.len == 1 && line->text.data[0] == '-' && columns.urls) {
+        line->status = US_WIRE_DELETED;
+
+    } else if (line->text.len == 1 && line->text.data[0] == '-') {
 
         if (!us_wire_column(&c, &column)
             || !us_wire_status(column, &line->status))
@@ -237,6 +240,24 @@ us_wire_site(us_str_t text, us_wire_site_t *site)
     }
 
     return us_str_compare(text, us_string("-")) == 0;
+}
+
+
+int
+us_wire_next(us_str_t text, uint64_t *next)
+{
+    us_str_t  value;
+
+    if (text.len < 9 || memcmp(text.data, "# next=", 7) != 0
+        || text.data[text.len - 1] != '\n')
+    {
+        return 0;
+    }
+
+    value.data = text.data + 7;
+    value.len = text.len - 8;
+
+    return us_wire_number(value, next);
 }
 
 

@@ -9,6 +9,10 @@
  *     ID  URL  [TIME]                                   of /url, a list
  *     ID  -  STATUS
  *
+ *     ID  URL  [TIME]                                   of /urls
+ *     ID  -                                             deleted
+ *     # next=ID
+ *
  * A shard is trusted to be a shard, not to be right: each byte is checked, and
  * what is malformed counts as not answered.
  */
@@ -56,6 +60,7 @@ typedef enum {
 typedef struct {
     unsigned          sites:1;
     unsigned          times:1;
+    unsigned          urls:1;         /* of /urls: no status after "-" */
 } us_wire_columns_t;
 
 
@@ -75,7 +80,7 @@ typedef struct {
 size_t us_wire_line(us_str_t text, us_wire_columns_t columns,
     us_wire_line_t *line);
 
-/* the same of a list of /url: an id that has its URL is US_WIRE_SEEN */
+/* the same of /url and /urls: an id that has its URL is US_WIRE_SEEN */
 size_t us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     us_wire_line_t *line);
 
@@ -84,6 +89,9 @@ size_t us_wire_list_line(us_str_t text, us_wire_columns_t columns,
  * is malformed.
  */
 int us_wire_summary(us_str_t text, uint64_t *next_id, uint64_t *epoch);
+
+/* the same of /urls: where the list goes on */
+int us_wire_next(us_str_t text, uint64_t *next);
 
 
 #endif /* _US_WIRE_H_INCLUDED_ */

@@ -58,8 +58,9 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
       ngx_http_urlstore_url_handler, ngx_http_urlstore_url_handler },
 
     { ngx_string("urls"), GET, 0, 0, BY_ID|LISTS,
-      "from limit site prefix mark older new_sites deleted times summary",
-      ngx_http_urlstore_urls_handler, NULL },
+      "from cursor limit site prefix mark older new_sites deleted times "
+      "summary",
+      ngx_http_urlstore_urls_handler, ngx_http_urlstore_route_urls },
 
     { ngx_string("prefix"), GET, 0, 0, 0,
       "url base",

@@ -182,6 +182,26 @@ ngx_http_urlstore_relay_gather(ngx_http_request_t *r)
 }
 
 
+ngx_uint_t
+ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call)
+{
+    ngx_str_t  *type;
+
+    static ngx_str_t  problem = ngx_string("application/problem+json");
+
+    if (call->status != NGX_HTTP_BAD_REQUEST
+        && call->status != NGX_HTTP_NOT_FOUND)
+    {
+        return 0;
+    }
+
+    type = &call->sr->headers_out.content_type;
+
+    return type->len == problem.len
+           && ngx_strncmp(type->data, problem.data, problem.len) == 0;
+}
+
+
 ngx_int_t
 ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call)

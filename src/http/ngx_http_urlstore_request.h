@@ -184,6 +184,7 @@ ngx_int_t ngx_http_urlstore_cluster_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_ids(ngx_http_request_t *r,
     ngx_chain_t *ids);
 ngx_int_t ngx_http_urlstore_route_url(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_urls(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_health(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_stats(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_metrics(ngx_http_request_t *r);
@@ -243,6 +244,17 @@ ngx_uint_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
     "\"%*s\" is not an id; a decimal number of at most 32 digits, without a "  \
     "leading zero, is expected"
 
+
+/* ngx_http_urlstore_urls.c */
+
+/*
+ * A number of the query, from least.  NGX_DECLINED: it is *n, or there is none;
+ * else the reply has been sent.
+ */
+ngx_int_t ngx_http_urlstore_urls_number(ngx_http_request_t *r,
+    const char *name, uint64_t least, uint64_t *n);
+
+#define NGX_HTTP_URLSTORE_EXAMINE   1000000   /* ids of one request */
 
 /* ngx_http_urlstore_body.c */
 

@@ -28,8 +28,6 @@ static ngx_int_t ngx_http_urlstore_rounds_body(
 static ngx_int_t ngx_http_urlstore_rounds_gather(ngx_http_request_t *r);
 static void ngx_http_urlstore_rounds_ended(
     ngx_http_urlstore_rounds_t *rounds, ngx_http_urlstore_lane_t *l);
-static void ngx_http_urlstore_rounds_refused(
-    ngx_http_urlstore_rounds_t *rounds, ngx_http_urlstore_call_t *call);
 
 
 ngx_http_urlstore_rounds_t *
@@ -351,7 +349,12 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_rounds_t *rounds,
 
     } else {
         us_scatter_failed(s, lane);
-        ngx_http_urlstore_rounds_refused(rounds, call);
+
+        if (rounds->refusal.status == 0
+            && ngx_http_urlstore_call_problem(call))
+        {
+            rounds->refusal = *call;
+        }
     }
 
     /* how long the answers to ids are is not known before */
@@ -373,27 +376,6 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_rounds_t *rounds,
     }
 
     ngx_http_urlstore_call_log(call, asked - n);
-}
-
-
-/* a problem of the request that a shard has noticed: the first one */
-
-static void
-ngx_http_urlstore_rounds_refused(ngx_http_urlstore_rounds_t *rounds,
-    ngx_http_urlstore_call_t *call)
-{
-    static ngx_str_t  problem = ngx_string("application/problem+json");
-
-    if (rounds->refusal.status == 0
-        && (call->status == NGX_HTTP_BAD_REQUEST
-            || call->status == NGX_HTTP_NOT_FOUND)
-        && call->sr->headers_out.content_type.len == problem.len
-        && ngx_strncmp(call->sr->headers_out.content_type.data, problem.data,
-                       problem.len)
-           == 0)
-    {
-        rounds->refusal = *call;
-    }
 }
 
 

@@ -16,6 +16,7 @@
  *     ngx_http_urlstore_rounds.c    what cluster/us_scatter.h asks, as calls
  *     ngx_http_urlstore_scatter.c   /add and /seen
  *     ngx_http_urlstore_ids.c       lists of ids
+ *     ngx_http_urlstore_feed.c      /urls: one shard after the other
  *     ngx_http_urlstore_relay.c     requests that concern one shard
  *     ngx_http_urlstore_survey.c    /health, /stats, /metrics: all shards
  *
@@ -135,7 +136,11 @@ ngx_str_t *ngx_http_urlstore_call_header(ngx_http_urlstore_call_t *call,
 void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
     ngx_uint_t n);
 
-/* ngx_http_urlstore_relay.c: the reply of a shard is the client's */
+/*
+ * ngx_http_urlstore_relay.c: whether the shard reports a problem of what the
+ * client has asked for; its reply is the client's
+ */
+ngx_uint_t ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call);
 ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call);
 

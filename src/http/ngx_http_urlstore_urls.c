@@ -20,7 +20,6 @@
 
 
 #define NGX_HTTP_URLSTORE_SLICE     256       /* ids, .2 ms */
-#define NGX_HTTP_URLSTORE_EXAMINE   1000000   /* ids of one request */
 #define NGX_HTTP_URLSTORE_SCAN      262144    /* claims of a slice, .1 ms */
 
 
@@ -44,8 +43,6 @@ static ngx_int_t ngx_http_urlstore_urls_from(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
 static ngx_int_t ngx_http_urlstore_urls_claims(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
-static ngx_int_t ngx_http_urlstore_urls_number(ngx_http_request_t *r,
-    const char *name, uint64_t least, uint64_t *n);
 static ngx_int_t ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls);
 static ngx_int_t ngx_http_urlstore_urls_site(ngx_http_request_t *r,
@@ -114,6 +111,12 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     n = 1000;
+
+    if (ngx_http_urlstore_arg(r, "cursor", &prefix) == NGX_OK) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "\"cursor\" is of a router; a zone's "
+                                         "list goes on by \"from\"");
+    }
 
     rc = ngx_http_urlstore_urls_from(r, urls);
 
@@ -215,9 +218,7 @@ ngx_http_urlstore_urls_from(ngx_http_request_t *r,
 }
 
 
-/* NGX_DECLINED: *n is the argument, or as before; else a reply has been sent */
-
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_urls_number(ngx_http_request_t *r, const char *name,
     uint64_t least, uint64_t *n)
 {

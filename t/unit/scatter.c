@@ -719,7 +719,9 @@ list_lines(void **state)
 {
     size_t             i;
     us_wire_line_t     line;
+    uint64_t           next;
     us_wire_columns_t  none = { 0 }, times = { .times = 1 };
+    us_wire_columns_t  urls = { .urls = 1 };
 
     static const char *const  bad[] = {
         "", "\n", "7\n", "-\thttp://a/\n", "7\t-\n", "7\t-\tx\n",
@@ -748,6 +750,18 @@ list_lines(void **state)
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(us_wire_list_line(str(bad[i]), none, &line), 0);
     }
+
+    assert_int_equal(us_wire_list_line(str("7\t-\n"), urls, &line), 4);
+    assert_int_equal(line.status, US_WIRE_DELETED);
+    assert_int_equal(us_wire_list_line(str("7\t-\tdeleted\n"), urls, &line),
+                     0);
+
+    assert_true(us_wire_next(str("# next=70\n"), &next));
+    assert_int_equal(next, 70);
+    assert_false(us_wire_next(str("# next=70"), &next));
+    assert_false(us_wire_next(str("# next=\n"), &next));
+    assert_false(us_wire_next(str("# next=7\n\n"), &next));
+    assert_false(us_wire_next(str("7\thttp://a/\n"), &next));
 }
 
 

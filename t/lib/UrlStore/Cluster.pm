@@ -9,6 +9,7 @@ package UrlStore::Cluster;
 #     $c->t->post('/add', ...);
 #     $c->shard(2)->request('GET', '/stats');
 #     $c->map(2, ['0-4095', 1, 0]);        # the next version: its slots
+#     $c->down(2);                         # the router does not reach it
 #
 # The first map has the option slots, or equal parts.  Other options: route
 # (parameters of urlstore_route), location (directives beside it), server and
@@ -44,14 +45,13 @@ sub t { return $_[0]{t} }
 sub shard { return $_[0]{t}->client($_[1] + 1) }
 
 
-sub run
+sub conf
 {
-    my ($self) = @_;
+    my ($self, %down) = @_;
 
-    my $t = $self->{t};
-    my @shards = 0 .. $self->{shards} - 1;
+    my $n = $self->{shards};
 
-    $t->run(<<CONF . join '', map { <<CONF } @shards);
+    return <<CONF . join '', map { <<CONF } 0 .. $n - 1;
 urlstore_cluster crawl %%DIR%%/map.json;
 client_max_body_size 8m;
 $self->{http}
@@ -63,18 +63,38 @@ $self->{server}
 CONF
 urlstore_zone u$_ 16m path=%%DIR%%/$_ cluster=crawl shard=$_ node=us_$_
               $self->{zone};
-upstream us_$_ { server 127.0.0.1:%%PORT@{[$_ + 1]}%%; keepalive 8; }
+upstream us_$_ {
+    server 127.0.0.1:%%PORT@{[$down{$_} ? 9 : $_ + 1]}%%;
+    keepalive 8;
+}
 server {
     listen 127.0.0.1:%%PORT@{[$_ + 1]}%%;
     location / { urlstore_api u$_; }
 }
 CONF
+}
 
-    $self->{uuid} = [map { $self->_uuid($_) } @shards];
+
+sub run
+{
+    my ($self) = @_;
+
+    $self->{t}->run($self->conf);
+    $self->{uuid} = [map { $self->_uuid($_) } 0 .. $self->{shards} - 1];
 
     $self->map(1, $self->slots) or die 'the shards have no map';
 
     return $self;
+}
+
+
+# the router reaches all shards but these, from a reload on
+
+sub down
+{
+    my ($self, @shards) = @_;
+
+    return $self->{t}->reload($self->conf(map { $_ => 1 } @shards));
 }
 
 
