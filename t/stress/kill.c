@@ -70,6 +70,7 @@ static struct {
     uint64_t     looks;
     uint64_t     hits;
     uint64_t     due;
+    uint64_t     maps;
 } total;
 
 
@@ -152,6 +153,7 @@ zone_format(int fd, size_t ring)
     conf.ring = ring;
     conf.sites = 1;
     conf.revisit = 1;
+    conf.is_shard = 1;
 
     if (us_store_format(mem, ZONE, &conf) != 0) {
         fprintf(stderr, "no store\n");
@@ -370,6 +372,12 @@ compare(us_store_t *s)
         }
     }
 
+    if (us_store_map(r)->version != us_store_map(s)->version
+        || memcmp(us_store_map(r)->digest, us_store_map(s)->digest, 16) != 0)
+    {
+        stress_fail(&shared->st, "replay: the map differs");
+    }
+
     us_store_close(r);
     munmap(mem, ZONE);
     close(fd);
@@ -430,6 +438,7 @@ round_of(double until, uint64_t *seed)
     memset(shared, 0, sizeof(shared_t));
     mem = zone_format(zone_fd, RING);
     s = us_store_open(mem, &locks);
+    stress_adopt(s, &shared->st);
     stream.len = 0;
     held = 0;
     kills = 0;
@@ -480,13 +489,13 @@ round_of(double until, uint64_t *seed)
     us_store_info(s, &info);
 
     printf("%d kills, %d with the lock held, %lu completed, %d while learning; "
-           "%lu models, %lu ids, %lu deleted, %lu adds, %lu due, %lu look-ups"
-           "%s\n",
+           "%lu models, %lu ids, %lu deleted, %lu adds, %lu due, %lu maps, "
+           "%lu look-ups%s\n",
            kills, held, (unsigned long) info.recoveries, learning,
            (unsigned long) shared->learnt, (unsigned long) ids,
            (unsigned long) info.deleted, (unsigned long) shared->st.adds,
-           (unsigned long) shared->st.due, (unsigned long) shared->st.looks,
-           shared->full ? ", full" : "");
+           (unsigned long) shared->st.due, (unsigned long) shared->st.maps,
+           (unsigned long) shared->st.looks, shared->full ? ", full" : "");
     fflush(stdout);
 
     total.kills += kills;
@@ -499,6 +508,7 @@ round_of(double until, uint64_t *seed)
     total.looks += shared->st.looks;
     total.hits += shared->st.hits;
     total.due += shared->st.due;
+    total.maps += shared->st.maps - 1;
 
     us_store_close(s);
     munmap(mem, ZONE);
@@ -509,7 +519,7 @@ static int
 met(void)
 {
     return total.learning && total.learnt && total.deleted && total.completed
-           && total.hits && total.due;
+           && total.hits && total.due && total.maps;
 }
 
 
@@ -549,10 +559,11 @@ main(int argc, char **argv)
         if (now() > late && !met()) {
             printf("FAILED: %lu intents completed, %u kills while learning, "
                    "%u models, %lu deleted, %lu hits of hot tables, %lu "
-                   "due\n",
+                   "due, %lu maps\n",
                    (unsigned long) total.completed, total.learning,
                    total.learnt, (unsigned long) total.deleted,
-                   (unsigned long) total.hits, (unsigned long) total.due);
+                   (unsigned long) total.hits, (unsigned long) total.due,
+                   (unsigned long) total.maps);
             return 1;
         }
 
@@ -563,12 +574,13 @@ main(int argc, char **argv)
     } while (now() < until || !met());
 
     printf("ok: %u kills, %u with the lock held, %lu completed, %u while "
-           "learning; %u models, %lu ids, %lu deleted, %lu due, %lu look-ups, "
-           "%lu hits of hot tables\n",
+           "learning; %u models, %lu ids, %lu deleted, %lu due, %lu maps, "
+           "%lu look-ups, %lu hits of hot tables\n",
            total.kills, total.held, (unsigned long) total.completed,
            total.learning, total.learnt, (unsigned long) total.ids,
            (unsigned long) total.deleted, (unsigned long) total.due,
-           (unsigned long) total.looks, (unsigned long) total.hits);
+           (unsigned long) total.maps, (unsigned long) total.looks,
+           (unsigned long) total.hits);
 
     return 0;
 }

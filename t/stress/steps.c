@@ -25,8 +25,8 @@
 
 #include "us_base.h"
 #include "../unit/stream.h"
+#include "map.h"
 #include "store/us_directory.h"
-#include "store/us_shard.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -402,46 +402,13 @@ change_train(us_store_t *s)
 }
 
 
-/* a map in which shard 0 owns all slots, of so many shards */
-
-static us_map_t *
-map_of(unsigned version, unsigned shards)
-{
-    char         *p, err[256];
-    unsigned      i;
-    us_map_t     *m;
-    static char   text[1 << 16];
-
-    p = text + sprintf(text, "{\"cluster\":\"%032x\",\"version\":%u,"
-                       "\"norm\":\"steps\",\"key\":\"url\",\"shards\":{", 1,
-                       version);
-
-    for (i = 0; i < shards; i++) {
-        p += sprintf(p, "%s\"%u\":{\"uuid\":\"%032x\",\"nodes\":[\"n%u\"]}",
-                     i ? "," : "", i, i + 1, i);
-    }
-
-    p += sprintf(p, "},\"slots\":[[\"0-4095\",0]]}");
-
-    m = us_map_read((us_str_t) { (size_t) (p - text), (uint8_t *) text }, err,
-                    sizeof(err));
-
-    if (m == NULL) {
-        fail(err, version);
-        _exit(2);
-    }
-
-    return m;
-}
-
-
 static void
 adopt(us_store_t *s, unsigned version, unsigned shards)
 {
     uint64_t   lsn;
     us_map_t  *m;
 
-    m = map_of(version, shards);
+    m = stress_map(version, shards);
 
     /* as its callers: what has been adopted before the kill is not again */
 
@@ -474,19 +441,16 @@ change_large(us_store_t *s)
 static int
 done_map(us_store_t *s)
 {
-    uint64_t         number;
-    unsigned         version;
-    us_str_t         have;
-    us_map_t        *m;
-    static uint8_t   text[US_MAP_TEXT_MAX];
+    unsigned   version;
+    us_str_t   have;
+    us_map_t  *m;
 
-    have.data = text;
-    have.len = us_store_map_text(s, text, &number);
-    version = have.len ? us_store_map(s)->version : 0;
+    have = stress_map_text(s);
+    version = us_store_map(s)->version;
 
     if (version) {
-        m = map_of(version, version == 1 ? 2
-                            : change->change == change_large ? 300 : 3);
+        m = stress_map(version, version == 1 ? 2
+                                : change->change == change_large ? 300 : 3);
 
         if (us_str_compare(m->text, have) != 0) {
             fail("another text of map", version);

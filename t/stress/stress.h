@@ -14,6 +14,9 @@
  *     look-up of k gives id, or id is deleted
  *     get of id gives exactly URL k, or id is deleted
  *
+ * The store is a shard.  Its maps differ in version and length.  Each gives it
+ * all slots, so no answer depends on the map.
+ *
  * Claims are only made later, by writers: so of all answers `due`, no two have
  * the same id and the same earlier claim.
  */
@@ -25,8 +28,8 @@
 
 #include "us_base.h"
 #include "store/us_store.h"
+#include "map.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 
@@ -36,6 +39,7 @@
 #define STRESS_HOT    (1 << 20)       /* a hot table: some 10,000 URLs */
 #define STRESS_DUES   (1 << 16)
 #define STRESS_EPOCH  1000000000      /* claims: s, which are units here */
+#define STRESS_MAPS   4               /* one, for so many changes of a mark */
 
 
 typedef struct {
@@ -47,6 +51,7 @@ typedef struct {
     uint64_t     time;                /* claims: s since the test began */
     uint64_t     claims;
     uint64_t     due;
+    uint64_t     maps;                /* that were adopted */
     uint64_t     dues[STRESS_DUES];   /* answers, where their hash says */
     uint64_t     failed;              /* what a check found */
 } stress_t;
@@ -309,6 +314,39 @@ stress_claim(us_store_t *s, stress_t *st, uint64_t *seed)
 }
 
 
+/* the map of a version; the longest ones need a larger place in the zone */
+
+static inline us_map_t *
+stress_map_of(unsigned version)
+{
+    return stress_map(version, 1 + version % 7 * 40);
+}
+
+
+static inline void
+stress_adopt(us_store_t *s, stress_t *st)
+{
+    uint64_t               lsn;
+    us_map_t              *m;
+    us_store_status_t      status;
+    const us_store_map_t  *now;
+
+    now = us_store_map(s);
+    m = stress_map_of((unsigned) now->version + 1);
+    status = us_store_adopt(s, m, now->number, &lsn);
+
+    if (status == US_OK) {
+        stress_count(&st->maps);
+
+    } else if (status != US_MOVED && status != US_BUSY && status != US_FULL) {
+        stress_fail(st, "map %lu: status %u", (unsigned long) m->version,
+                    status);
+    }
+
+    us_map_free(m);
+}
+
+
 /* one round of a writer; returns 0 if the zone is full */
 
 static inline int
@@ -338,6 +376,11 @@ stress_write(us_store_t *s, stress_t *st, uint64_t *seed, char *text)
     case 1:
         id = stress_random(seed) % (us_store_next_id(s) + 1);
         us_store_mark(s, 0, id, stress_random(seed) & 1, &lsn);
+
+        if (stress_random(seed) % STRESS_MAPS == 0) {
+            stress_adopt(s, st);
+        }
+
         break;
 
     case 2:
@@ -483,7 +526,7 @@ stress_read(us_store_t *s, stress_t *st, uint64_t *seed)
 
 /*
  * Nobody else at work: ids are dense, each live URL has one id and gives it,
- * and every answer holds.  Returns the number of ids.
+ * every answer holds, and the map has its text.  Returns the number of ids.
  */
 
 static inline uint64_t
@@ -493,6 +536,8 @@ stress_verify(us_store_t *s, stress_t *st)
     uint8_t           buf[STRESS_URL];
     uint64_t          id, next, dead, *owner;
     unsigned          k;
+    us_str_t          text;
+    us_map_t         *m;
     us_store_info_t   info;
 
     next = us_store_next_id(s);
@@ -539,6 +584,14 @@ stress_verify(us_store_t *s, stress_t *st)
                     (unsigned long) info.deleted);
     }
 
+    text = stress_map_text(s);
+    m = stress_map_of((unsigned) us_store_map(s)->version);
+
+    if (us_str_compare(m->text, text) != 0) {
+        stress_fail(st, "map %lu: another text", (unsigned long) m->version);
+    }
+
+    us_map_free(m);
     free(owner);
 
     return next;

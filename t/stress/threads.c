@@ -140,7 +140,7 @@ static int
 met(void)
 {
     return stress_load(&learnt) && stress_load(&st->hits)
-           && stress_load(&st->due);
+           && stress_load(&st->due) && stress_load(&st->maps) > 1;
 }
 
 
@@ -179,10 +179,14 @@ main(int argc, char **argv)
     conf.ring = 1 << 18;
     conf.sites = 1;
     conf.revisit = 1;
+    conf.is_shard = 1;
 
     if (us_store_format(mem, ZONE, &conf) != 0) {
         return 2;
     }
+
+    s = us_store_open(mem, &mutex_lock);
+    stress_adopt(s, st);
 
     for (i = 0; i < THREADS; i++) {
         pthread_create(&t[i], NULL, i == 0 ? journal : i == 1 ? trainer
@@ -202,17 +206,15 @@ main(int argc, char **argv)
         pthread_join(t[i], NULL);
     }
 
-    s = us_store_open(mem, &mutex_lock);
     ids = stress_verify(s, st);
     us_store_close(s);
 
-    printf("%lu ids, %u models, %lu adds, %lu deletes, %lu due, %lu look-ups, "
-           "%lu hits of hot tables, %lu failed\n",
+    printf("%lu ids, %u models, %lu adds, %lu deletes, %lu due, %lu maps, "
+           "%lu look-ups, %lu hits of hot tables, %lu failed\n",
            (unsigned long) ids, learnt, (unsigned long) st->adds,
            (unsigned long) st->deletes, (unsigned long) st->due,
-           (unsigned long) st->looks,
-           (unsigned long) st->hits,
-           (unsigned long) st->failed);
+           (unsigned long) st->maps, (unsigned long) st->looks,
+           (unsigned long) st->hits, (unsigned long) st->failed);
 
     i = st->failed != 0 || ids == 0 || !met();
     free(st);
