@@ -4,7 +4,9 @@
  *
  * FORMAT.  The zone has room for two maps.  Map number n is in place n % 2:
  *
- *     map_at[n % 2]   | us_shard_head_t | text |
+ *     map_at[n % 2]   | us_store_map_t | text |
+ *
+ * Of us_store_map_t, number and lsn are not used there: head has them.
  *
  * A map is written to the place that is not in use, while no reader looks
  * there: readers copy the current one, under the lock.  head->map is the last
@@ -20,16 +22,6 @@
 
 
 #define US_SHARD_ROOM  16384          /* bytes of a place, at least */
-
-
-typedef struct {
-    uint64_t      version;
-    uint8_t       digest[16];
-    uint8_t       cluster[16];
-    uint64_t      key;
-    uint64_t      len;
-    uint8_t       slots[US_SLOTS / 4];
-} us_shard_head_t;
 
 
 int
@@ -79,36 +71,26 @@ us_store_set_shard(us_store_t *s, uint32_t number)
 
 /* under the lock: the place of map number n */
 
-static us_shard_head_t *
+static us_store_map_t *
 us_shard_place(const us_store_t *s, uint64_t n)
 {
-    return (us_shard_head_t *) (s->arena.base + us_head(s)->map_at[n % 2]);
+    return (us_store_map_t *) (s->arena.base + us_head(s)->map_at[n % 2]);
 }
 
 
 static void
 us_shard_read_locked(us_store_t *s)
 {
-    us_head_t        *h;
-    us_store_map_t   *map;
-    us_shard_head_t  *from;
+    us_head_t  *h;
 
     h = us_head(s);
-    map = &s->map;
 
-    map->number = h->map;
-    map->lsn = h->map_lsn;
-
-    if (map->number) {
-        from = us_shard_place(s, map->number);
-
-        map->version = from->version;
-        memcpy(map->digest, from->digest, sizeof(map->digest));
-        memcpy(map->cluster, from->cluster, sizeof(map->cluster));
-        map->key = from->key;
-        map->len = from->len;
-        memcpy(map->slots, from->slots, sizeof(map->slots));
+    if (h->map) {
+        s->map = *us_shard_place(s, h->map);
     }
+
+    s->map.number = h->map;
+    s->map.lsn = h->map_lsn;
 }
 
 
@@ -140,8 +122,8 @@ us_store_map_lsn(const us_store_t *s)
 size_t
 us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
 {
-    size_t            len;
-    us_shard_head_t  *from;
+    size_t           len;
+    us_store_map_t  *from;
 
     len = 0;
 
@@ -313,7 +295,7 @@ us_shard_room(size_t len)
 
     room = US_SHARD_ROOM;
 
-    while (room < sizeof(us_shard_head_t) + len) {
+    while (room < sizeof(us_store_map_t) + len) {
         room *= 2;
     }
 
@@ -369,8 +351,8 @@ us_shard_reserve_locked(us_store_t *s, size_t len)
 static void
 us_shard_write_locked(us_store_t *s, const us_map_t *map, int self)
 {
-    us_head_t        *h;
-    us_shard_head_t  *to;
+    us_head_t       *h;
+    us_store_map_t  *to;
 
     h = us_head(s);
     to = us_shard_place(s, h->map + 1);

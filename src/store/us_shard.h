@@ -41,7 +41,7 @@ typedef enum {
 } us_slot_state_t;
 
 
-/* the map of a handle, without its text */
+/* the map of a handle, without its text; also in the zone: see us_shard.c */
 
 typedef struct {
     uint64_t      number;             /* of maps adopted; 0: there is none */
