@@ -246,7 +246,7 @@ static void
 us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
 {
     unsigned    i, k, left, some, nopen;
-    us_look_t  *open[US_STORE_GROUP + 1];
+    us_look_t  *open[US_STORE_GROUP];
 
     us_store_scan(s, looks, n);
 
