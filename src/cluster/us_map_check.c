@@ -23,11 +23,25 @@ static int us_map_index(const int *index, unsigned slot, uint16_t *owner,
 int
 us_map_check(us_map_t *map, char *err, size_t errlen)
 {
-    uint32_t  i;
-
     if (map->nshards == 0) {
         return us_map_refuse(err, errlen, "the map has no shard");
     }
+
+    if (us_map_sort(map, err, errlen) == -1
+        || us_map_check_uuids(map, err, errlen) == -1
+        || us_map_check_nodes(map, err, errlen) == -1)
+    {
+        return -1;
+    }
+
+    return us_map_check_slots(map, err, errlen);
+}
+
+
+int
+us_map_sort(us_map_t *map, char *err, size_t errlen)
+{
+    uint32_t  i;
 
     qsort(map->shards, map->nshards, sizeof(us_shard_t), us_map_by_number);
 
@@ -38,13 +52,7 @@ us_map_check(us_map_t *map, char *err, size_t errlen)
         }
     }
 
-    if (us_map_check_uuids(map, err, errlen) == -1
-        || us_map_check_nodes(map, err, errlen) == -1)
-    {
-        return -1;
-    }
-
-    return us_map_check_slots(map, err, errlen);
+    return 0;
 }
 
 

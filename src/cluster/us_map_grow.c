@@ -32,7 +32,6 @@ static void us_draft_ranges(us_draft_t *d);
 static int us_draft_give(us_draft_t *d, uint16_t to, uint64_t part);
 static int us_draft_choose(const us_draft_t *d, uint32_t owner, uint16_t to,
     uint64_t part);
-static int us_draft_by_number(const void *a, const void *b);
 
 
 int
@@ -203,15 +202,10 @@ us_draft_create(const us_shard_t *old, uint32_t nold, const us_shard_t *shards,
 
     memcpy(d->map.shards + nold, shards, n * sizeof(us_shard_t));
     d->map.nshards = nold + n;
-    qsort(d->map.shards, nold + n, sizeof(us_shard_t), us_draft_by_number);
 
-    for (i = 1; i < nold + n; i++) {
-        if (d->map.shards[i].number == d->map.shards[i - 1].number) {
-            us_map_refuse(err, errlen, "shard %u is there twice",
-                          d->map.shards[i].number);
-            us_draft_free(d);
-            return NULL;
-        }
+    if (us_map_sort(&d->map, err, errlen) == -1) {
+        us_draft_free(d);
+        return NULL;
     }
 
     return d;
@@ -382,14 +376,4 @@ us_draft_choose(const us_draft_t *d, uint32_t owner, uint16_t to,
     }
 
     return chosen;
-}
-
-
-static int
-us_draft_by_number(const void *a, const void *b)
-{
-    const us_shard_t *x = a;
-    const us_shard_t *y = b;
-
-    return (x->number > y->number) - (x->number < y->number);
 }

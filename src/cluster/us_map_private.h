@@ -32,6 +32,12 @@ int us_map_uuid(us_str_t text, uint8_t uuid[16]);
 int us_map_is_node(us_str_t text);
 
 /*
+ * Puts map->shards in the order of their numbers.  Returns 0, or -1 with a
+ * message in err: a number is there twice.
+ */
+int us_map_sort(us_map_t *map, char *err, size_t errlen);
+
+/*
  * Sorts map->shards, checks the whole, and makes indexes of the numbers in
  * map->slots.  Returns 0, or -1 with a message in err.
  */
