@@ -16,7 +16,7 @@ static int us_map_by_name(const void *a, const void *b);
 static int us_map_check_uuids(const us_map_t *map, char *err, size_t errlen);
 static int us_map_check_nodes(const us_map_t *map, char *err, size_t errlen);
 static int us_map_check_slots(us_map_t *map, char *err, size_t errlen);
-static int us_map_index(const int *index, unsigned slot, uint16_t *owner,
+static int us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner,
     char *err, size_t errlen);
 
 
@@ -155,16 +155,8 @@ us_map_check_nodes(const us_map_t *map, char *err, size_t errlen)
 static int
 us_map_check_slots(us_map_t *map, char *err, size_t errlen)
 {
-    int           index[US_SHARDS];
-    uint32_t      i;
-    unsigned      slot;
+    unsigned      slot, n;
     us_owners_t  *o;
-
-    memset(index, 0xff, sizeof(index));
-
-    for (i = 0; i < map->nshards; i++) {
-        index[map->shards[i].number] = (int) i;
-    }
 
     for (slot = 0; slot < US_SLOTS; slot++) {
         o = &map->slots[slot];
@@ -173,12 +165,12 @@ us_map_check_slots(us_map_t *map, char *err, size_t errlen)
             return us_map_refuse(err, errlen, "slot %u has no owner", slot);
         }
 
-        if (us_map_index(index, slot, &o->owner, err, errlen) == -1) {
+        if (us_map_index(map, slot, &o->owner, err, errlen) == -1) {
             return -1;
         }
 
-        for (i = 0; i < o->nformer; i++) {
-            if (us_map_index(index, slot, &o->former[i], err, errlen) == -1) {
+        for (n = 0; n < o->nformer; n++) {
+            if (us_map_index(map, slot, &o->former[n], err, errlen) == -1) {
                 return -1;
             }
         }
@@ -189,15 +181,19 @@ us_map_check_slots(us_map_t *map, char *err, size_t errlen)
 
 
 static int
-us_map_index(const int *index, unsigned slot, uint16_t *owner, char *err,
+us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner, char *err,
     size_t errlen)
 {
-    if (index[*owner] == -1) {
+    int  i;
+
+    i = us_map_shard(map, *owner);
+
+    if (i == -1) {
         return us_map_refuse(err, errlen, "slot %u has shard %u, which "
                              "\"shards\" lacks", slot, (unsigned) *owner);
     }
 
-    *owner = (uint16_t) index[*owner];
+    *owner = (uint16_t) i;
 
     return 0;
 }
