@@ -16,7 +16,7 @@
 
 typedef struct {
     us_map_t          map;
-    uint32_t          weight[US_SLOTS];
+    uint64_t          weight[US_SLOTS];
     uint64_t          total;
     uint64_t          load[US_SHARDS];    /* by index of the shard */
 } us_draft_t;

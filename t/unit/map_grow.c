@@ -429,6 +429,18 @@ test_weights(void **state)
     us_map_free(next);
     us_map_free(map);
 
+    /* nor does one whose weight, doubled, has more than 32 bits */
+
+    weight[4000] = 1u << 31;
+    map = us_map_first(cluster, str("x"), US_KEY_SITE, s, 1, weight, err,
+                       sizeof(err));
+    assert_non_null(map);
+    next = us_map_grow(map, &s[1], 1, weight, err, sizeof(err));
+    assert_non_null(next);
+    assert_int_equal(next->slots[4000].owner, 0);
+    us_map_free(next);
+    us_map_free(map);
+
     /* all in the first and in the last slot: each shard has one at least */
 
     for (slot = 0; slot < US_SLOTS; slot++) {
