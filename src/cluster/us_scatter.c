@@ -875,6 +875,7 @@ us_scatter_remap(us_scatter_t *s, const us_map_t *map)
             item->stage = US_STAGE_FIRST;
             item->moved = 0;
             item->known = 0;
+            item->spelled = 0;
         }
     }
 

@@ -562,6 +562,40 @@ moved(void **state)
 }
 
 
+/* a spelling found by the map before is not one of this map's shards */
+
+static void
+moved_and_spelled(void **state)
+{
+    us_map_t  *map, *next;
+
+    map = map_of(1, ASKED);
+    next = map_of(2, ASKED);
+    begin_asked(map, US_SCATTER_ADD, 0);
+
+    answered(0, 1, "http://a/\n", "-\tunavailable\tmoved\n");
+    answered(1, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
+    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+
+    assert_int_equal(us_scatter_round(&s), 0);
+    assert_int_equal(us_scatter_moved(&s), 1);
+    assert_int_equal(us_scatter_remap(&s, next), 0);
+    assert_int_equal(us_scatter_round(&s), 1);
+
+    answered(2, 1, "http://a/\n", "-\tunseen\thttp://b/\n");
+    answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+    answered(0, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(2, 0, "http://a/\n", "2199023255552\tnew\thttp://a/\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+    item_is(0, US_WIRE_NEW, 2, "http://a/");
+
+    us_map_free(map);
+    end(next);
+}
+
+
 /* it is not tried again if a shard may have done it */
 
 static void
@@ -833,6 +867,7 @@ main(void)
         cmocka_unit_test(one_says_nothing),
         cmocka_unit_test(seen_denied),
         cmocka_unit_test(moved),
+        cmocka_unit_test(moved_and_spelled),
         cmocka_unit_test(moved_or_lost),
         cmocka_unit_test(by_id),
         cmocka_unit_test(by_id_asked),
