@@ -56,8 +56,8 @@
 /* items of a part: a shard accepts as many, whatever a client may send */
 #define US_SCATTER_ITEMS   8192
 
-/* bytes of an answer beside its URL: ids, words, tabs */
-#define US_SCATTER_ANSWER  64
+/* bytes of an answer beside its URL: ids, words, tabs; and of a reason */
+#define US_SCATTER_ANSWER  80
 
 /*
  * of a URL that is not known before it is answered: most are shorter, and if

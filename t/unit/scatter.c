@@ -444,6 +444,33 @@ other_questions(void **state)
 }
 
 
+/* the longest reason is one: a rule whose name has 64 bytes */
+
+static void
+long_reason(void **state)
+{
+    size_t     n;
+    char       line[160];
+    us_map_t  *map;
+
+    map = map_of(1, "[\"0-4095\",1]");
+    begin(map, US_SCATTER_ADD);
+    add("http://a/");
+    add("http://b/");
+    assert_int_equal(us_scatter_round(&s), 1);
+
+    n = sprintf(line, "-\trejected\trule:%064d\n", 0);
+    assert_in_range(n, 0, strlen("http://a/") + US_SCATTER_ANSWER);
+    strcat(line, "1099511627776\tnew\thttp://b/\n");
+    answered(1, 0, "http://a/\nhttp://b/\n", line);
+
+    item_is(0, US_WIRE_REJECTED, 1, NULL);
+    item_is(1, US_WIRE_NEW, 1, "http://b/");
+
+    end(map);
+}
+
+
 static void
 had_by_one(void **state)
 {
@@ -863,6 +890,7 @@ main(void)
         cmocka_unit_test(denied_by_all),
         cmocka_unit_test(not_a_spelling),
         cmocka_unit_test(other_questions),
+        cmocka_unit_test(long_reason),
         cmocka_unit_test(had_by_one),
         cmocka_unit_test(one_says_nothing),
         cmocka_unit_test(seen_denied),
