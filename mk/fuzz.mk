@@ -4,6 +4,7 @@
 #
 #   json, input                  bodies, cut anywhere
 #   map                          maps of a cluster, and which may follow which
+#   scatter                      what shards answer to a router
 #   journal                      segments, snapshots and manifests
 #   stream                       what a replica reads from its primary
 #   url_parse, _resolve, _rules  URLs, links, rules
@@ -15,7 +16,8 @@
 # run finds is in build/fuzz/TARGET.
 
 FUZZ_SECONDS ?= 60
-FUZZERS      := json input map journal stream url_parse url_resolve url_rules codec
+FUZZERS      := json input map scatter journal stream url_parse url_resolve \
+                url_rules codec
 FUZZ_CFLAGS  := $(CSTD) -O1 -g -fno-omit-frame-pointer \
                 -fsanitize=address,undefined,fuzzer-no-link \
                 -fno-sanitize-recover=undefined
@@ -33,6 +35,8 @@ FUZZ_MAX_map   := 2048
 fuzz_obj      = $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(1))
 FUZZ_URL     := fuzz/laws.c $(call fuzz_obj,$(wildcard src/url/*.c))
 FUZZ_INPUT   := $(call fuzz_obj,$(wildcard src/input/*.c)) fuzz/pieces.h
+FUZZ_MAP     := $(call fuzz_obj,$(wildcard src/cluster/*.c \
+                src/input/us_json*.c) src/us_text.c src/us_hash.c)
 
 $(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-fuzz
 	@mkdir -p $(@D)
@@ -40,8 +44,8 @@ $(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-fuzz
 
 $(B)/fuzz/bin/json:        $(FUZZ_INPUT)
 $(B)/fuzz/bin/input:       $(FUZZ_INPUT)
-$(B)/fuzz/bin/map:         $(call fuzz_obj,$(wildcard src/cluster/*.c \
-                           src/input/us_json*.c) src/us_text.c src/us_hash.c)
+$(B)/fuzz/bin/map:         $(FUZZ_MAP)
+$(B)/fuzz/bin/scatter:     $(FUZZ_MAP)
 $(B)/fuzz/bin/journal:     $(call fuzz_obj,$(wildcard src/journal/*.c))
 $(B)/fuzz/bin/stream:      $(call fuzz_obj,$(wildcard src/journal/*.c))
 $(B)/fuzz/bin/url_parse:   $(FUZZ_URL) fuzz/laws.h
