@@ -137,7 +137,8 @@ is(ask("seen http://127.0.0.1:$port/late", "http://a.test/x\n"),
 waitpid $child, 0;
 
 # a 503 in mid-batch, which is not kept: what the next try has seen may be this
-# command's; as after a reply that was lost and not kept
+# command's; as after a reply that was lost and not kept, or that a proxy has
+# not waited for
 
 my $mixed = "0\tseen\thttp://a/\n1\tnew\thttp://b/\n";
 my $both = "http://a/\nhttp://b/\n";
@@ -146,6 +147,9 @@ for (["503 x\r\n\r\n{\"processed\":1}", '', $mixed, 1],
     ["503 x\r\n\r\n{\"processed\":1}", '--new', $both, 1],
     ["503 x\r\n\r\n{\"processed\":0}", '--new', "http://b/\n", 0],
     ["503 x\r\n\r\n{\"status\":503}", '--new', "http://b/\n", 0],
+    ["502 x\r\n\r\n<html>", '--new', $both, 1],
+    ["504 x\r\n\r\n<html>", '', $mixed, 1],
+    ["504 x\r\n\r\n{\"processed\":0}", '--new', "http://b/\n", 0],
     ['200', '--new', $both, 1])
 {
     my ($first, $option, $out, $unsure) = @$_;

@@ -100,7 +100,7 @@ static const us_cli_option_t  us_seen_list[] = {
 #define US_ASK_STORE                                                          \
     "STORE is a data directory, or http://HOST[:PORT][/PATH] of a running "   \
     "service (without TLS), which is asked again for a minute while it "      \
-    "answers 503."
+    "answers 502, 503 or 504."
 
 
 const us_cli_command_t  us_cli_add = {

@@ -342,16 +342,19 @@ us_client_problem(us_client_t *c, const char *endpoint, int status)
 }
 
 
-/* whether the service says that it has applied a part of what it refuses */
+/*
+ * Whether what was refused may have been applied: the service says how much it
+ * has applied, and a proxy that waits in vain does not know.
+ */
 
 static int
-us_client_applied(const us_client_t *c)
+us_client_applied(const us_client_t *c, int status)
 {
     const char  *n;
 
     n = strstr((char *) c->reply, "\"processed\":");
 
-    return n && strtoul(n + 12, NULL, 10) > 0;
+    return n ? strtoul(n + 12, NULL, 10) > 0 : status == 502 || status == 504;
 }
 
 
@@ -456,7 +459,7 @@ static int
 us_client_again(int status)
 {
     return status == US_CLIENT_LOST || status == 409 || status == 429
-           || status == 503;
+           || (status >= 502 && status <= 504);
 }
 
 
@@ -489,7 +492,7 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
         }
 
         lost += status == US_CLIENT_LOST
-                || (status > 0 && us_client_applied(c));
+                || (status > 0 && us_client_applied(c, status));
 
         if (status > 0 && (!us_client_again(status) || time(NULL) >= end)) {
             return us_client_problem(c, endpoint, status);
