@@ -39,7 +39,7 @@ const (
 var retried = map[int]bool{408: true, 425: true, 429: true, 500: true, 502: true,
 	503: true, 504: true}
 
-// refusals that can come after a change; 503 and 429 come before any
+// without "processed", these can come after a change; 503 and 429 cannot
 var unknown = map[int]bool{408: true, 500: true, 502: true, 504: true}
 
 // NoAnswer says that no whole answer came: refused, cut off, timed out, or not

@@ -65,7 +65,7 @@ public final class UrlStore {
 
     private static final Set<Integer> RETRIED =
         Set.of(408, 425, 429, 500, 502, 503, 504);
-    /** Refusals that can come after a change; 503 and 429 come before any. */
+    /** Without "processed", these can come after a change; 503 cannot. */
     private static final Set<Integer> UNKNOWN = Set.of(408, 500, 502, 504);
     private static final double BACKOFF = 0.1;
     private static final double BACKOFF_MAX = 5;

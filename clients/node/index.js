@@ -26,7 +26,7 @@ const zlib = require("node:zlib");
 
 const RETRIED = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-// refusals that can come after a change; 503 and 429 come before any
+// without "processed", these can come after a change; 503 and 429 cannot
 const UNKNOWN = new Set([408, 500, 502, 504]);
 const BACKOFF = 0.1;
 const BACKOFF_MAX = 5;

@@ -48,7 +48,7 @@ typedef enum {
 } us_map_place_t;
 
 
-/* members of the map, in the order of us_map_members[] */
+/* members of the map, in the order of us_map_members_of[] */
 
 typedef enum {
     US_MAP_CLUSTER = 0,
@@ -60,7 +60,7 @@ typedef enum {
 } us_map_member_t;
 
 
-/* members of a shard, in the order of us_shard_members[] */
+/* members of a shard, in the order of us_shard_members_of[] */
 
 typedef enum {
     US_SHARD_UUID = 0,

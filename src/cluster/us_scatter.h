@@ -117,7 +117,7 @@ typedef struct {
 } us_lane_t;
 
 
-/* what a shard said of itself in this batch; asked is 0 if it never did */
+/* what a shard reported of itself in this batch, if it answered at all */
 
 typedef struct {
     uint64_t             next_id;     /* when the first part was answered */

@@ -29,7 +29,7 @@ class NoAnswer(UrlStoreError):
     """
 
 
-# refusals that can come after a change; 503 and 429 come before any
+# without "processed", these can come after a change; 503 and 429 cannot
 UNKNOWN = frozenset((408, 500, 502, 504))
 
 
