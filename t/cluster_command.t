@@ -175,8 +175,9 @@ is(($t->check("include $dir/conf; server { listen 127.0.0.1:%%PORT%%;\n"
     'nginx -t') or diag(slurp("$dir/conf"));
 
 spew("$dir/short", "us_0a 127.0.0.1:8001\n");
-like(cluster('conf --nodes short m1'),
-    qr/\nurlstore: no address of node "us_0b"\n/, 'a node without address');
+is(cluster('conf --nodes short m3'), "2\n" . join('', map {
+    "urlstore: no address of node \"$_\"\n" } qw(us_0b us_1 us_2 us_3)),
+    'nodes without address: no half of a file');
 
 for my $line ('us_0a', 'us_0a a b', 'us_0a a;b', 'us_0a "a"', 'us_0a a/b') {
     spew("$dir/broken", "\n$line\n");

@@ -68,6 +68,7 @@ static int us_cluster_show(us_cluster_t *c);
 static void us_cluster_shards(const us_map_t *map);
 static int us_cluster_urls(const us_map_t *map, int n, char **urls);
 static int us_cluster_conf(us_cluster_t *c);
+static void us_cluster_upstreams(const us_map_t *map, const us_nodes_t *nodes);
 static int us_cluster_new(us_cluster_t *c);
 static int us_cluster_grow(us_cluster_t *c);
 static int us_cluster_apply(us_cluster_t *c);
@@ -459,8 +460,6 @@ us_cluster_conf(us_cluster_t *c)
 {
     int         code;
     us_map_t   *map;
-    us_str_t    address, name;
-    uint32_t    i, n;
     us_nodes_t  nodes;
 
     map = us_cluster_load(c->args[0], &code);
@@ -472,31 +471,42 @@ us_cluster_conf(us_cluster_t *c)
     code = us_nodes_read(&nodes, c->nodes);
 
     if (code == US_CLI_DONE) {
-        printf("# urlstore cluster conf, cluster ");
-        us_cluster_hex(map->cluster);
-        printf(", version %" PRIu64 "\n", map->version);
+        code = us_nodes_check(&nodes, map);
     }
 
-    for (i = 0; code == US_CLI_DONE && i < map->nshards; i++) {
-        for (n = 0; n < map->shards[i].nnodes; n++) {
-            name = map->shards[i].nodes[n];
-            address = us_nodes_address(&nodes, name);
-
-            if (address.data == NULL) {
-                code = US_CLI_USAGE;
-                break;
-            }
-
-            printf("\nupstream %.*s {\n    server %.*s;\n"
-                   "    keepalive 32;\n}\n", (int) name.len, name.data,
-                   (int) address.len, address.data);
-        }
+    if (code == US_CLI_DONE) {
+        us_cluster_upstreams(map, &nodes);
     }
 
     us_nodes_free(&nodes);
     us_map_free(map);
 
     return code;
+}
+
+
+/* all nodes have an address */
+
+static void
+us_cluster_upstreams(const us_map_t *map, const us_nodes_t *nodes)
+{
+    us_str_t  address, name;
+    uint32_t  i, n;
+
+    printf("# urlstore cluster conf, cluster ");
+    us_cluster_hex(map->cluster);
+    printf(", version %" PRIu64 "\n", map->version);
+
+    for (i = 0; i < map->nshards; i++) {
+        for (n = 0; n < map->shards[i].nnodes; n++) {
+            name = map->shards[i].nodes[n];
+            address = us_nodes_address(nodes, name);
+
+            printf("\nupstream %.*s {\n    server %.*s;\n"
+                   "    keepalive 32;\n}\n", (int) name.len, name.data,
+                   (int) address.len, address.data);
+        }
+    }
 }
 
 

@@ -87,6 +87,27 @@ us_nodes_address(const us_nodes_t *nodes, us_str_t name)
 }
 
 
+int
+us_nodes_check(const us_nodes_t *nodes, const us_map_t *map)
+{
+    int       code;
+    uint32_t  i, n;
+
+    code = US_CLI_DONE;
+
+    for (i = 0; i < map->nshards; i++) {
+        for (n = 0; n < map->shards[i].nnodes; n++) {
+            if (us_nodes_address(nodes, map->shards[i].nodes[n]).data == NULL)
+            {
+                code = US_CLI_USAGE;
+            }
+        }
+    }
+
+    return code;
+}
+
+
 /* a name, an address and nothing else; or nothing; "#" begins a comment */
 
 static int

@@ -35,5 +35,8 @@ void us_nodes_free(us_nodes_t *nodes);
  */
 us_str_t us_nodes_address(const us_nodes_t *nodes, us_str_t name);
 
+/* whether each node of the map has one: 0, or US_CLI_USAGE after messages */
+int us_nodes_check(const us_nodes_t *nodes, const us_map_t *map);
+
 
 #endif /* _US_NODES_H_INCLUDED_ */
