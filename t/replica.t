@@ -163,7 +163,11 @@ for (
     is($r->{headers}{'urlstore-refused'}, 1, '  a router asks another node');
 }
 
-is($replica->get('/log')->{status}, 503, 'no replica of a replica');
+$r = $replica->get('/log');
+is($r->{status}, 503, 'no replica of a replica');
+is($r->json->{primary}, "$from/", '  but the primary\'s name');
+like($r->json->{detail}, qr/this zone is a replica, which cannot be followed;/,
+    '  and why');
 same('nothing was written');
 
 

@@ -72,6 +72,13 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     p = ctx->zone->persist;
 
+    if (p && p->life.conf.follow) {
+        return ngx_http_urlstore_follow_problem(r, ctx->zone,
+                                                NGX_HTTP_SERVICE_UNAVAILABLE,
+                                                NULL, "this zone is a replica, "
+                                                "which cannot be followed");
+    }
+
     if (p && us_life_state(&p->life) != US_LIFE_READY) {
         return ngx_http_urlstore_unready(r, ctx->zone, NULL);
     }
