@@ -14,8 +14,12 @@
 
 static ngx_int_t ngx_http_urlstore_cluster_first(ngx_conf_t *cf,
     ngx_http_urlstore_cluster_t *cluster);
+static ngx_int_t ngx_http_urlstore_cluster_load(
+    ngx_http_urlstore_cluster_t *cluster, char *err);
 static ngx_int_t ngx_http_urlstore_cluster_read(
     ngx_http_urlstore_cluster_t *cluster, us_str_t *text, char *err);
+static ngx_int_t ngx_http_urlstore_cluster_adopt(
+    ngx_http_urlstore_cluster_t *cluster, us_str_t text, char *err);
 static void ngx_http_urlstore_cluster_look(
     ngx_http_urlstore_cluster_t *cluster, ngx_log_t *log);
 static ngx_uint_t ngx_http_urlstore_cluster_changed(
@@ -107,15 +111,9 @@ ngx_http_urlstore_cluster_first(ngx_conf_t *cf,
     ngx_http_urlstore_cluster_t *cluster)
 {
     ngx_int_t  rc;
-    us_str_t   text;
     char       err[NGX_MAX_ERROR_STR];
 
-    rc = ngx_http_urlstore_cluster_read(cluster, &text, err);
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_urlstore_cluster_adopt(cluster, text, err);
-        free((void *) text.data);
-    }
+    rc = ngx_http_urlstore_cluster_load(cluster, err);
 
     if (rc == NGX_DECLINED && cluster->file.st_ino == 0
         && ngx_errno == NGX_ENOENT)
@@ -135,6 +133,30 @@ ngx_http_urlstore_cluster_first(ngx_conf_t *cf,
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * The map of the file.  NGX_OK: it is the newest now, or was already;
+ * NGX_DECLINED: it cannot be read (errno), is none, or may not follow, and err
+ * (NGX_MAX_ERROR_STR bytes) has the reason; NGX_ERROR: no memory.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_cluster_load(ngx_http_urlstore_cluster_t *cluster, char *err)
+{
+    ngx_int_t  rc;
+    us_str_t   text;
+
+    if (ngx_http_urlstore_cluster_read(cluster, &text, err) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_urlstore_cluster_adopt(cluster, text, err);
+
+    free((void *) text.data);
+
+    return rc;
 }
 
 
@@ -216,7 +238,7 @@ refused:
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_urlstore_cluster_adopt(ngx_http_urlstore_cluster_t *cluster,
     us_str_t text, char *err)
 {
@@ -226,7 +248,6 @@ ngx_http_urlstore_cluster_adopt(ngx_http_urlstore_cluster_t *cluster,
     map = us_map_read(text, err, NGX_MAX_ERROR_STR);
 
     if (map == NULL) {
-        ngx_set_errno(NGX_EINVAL);
         return NGX_DECLINED;
     }
 
@@ -235,7 +256,6 @@ ngx_http_urlstore_cluster_adopt(ngx_http_urlstore_cluster_t *cluster,
             != 0)
         {
             us_map_free(map);
-            ngx_set_errno(NGX_EINVAL);
             return NGX_DECLINED;
         }
 
@@ -312,7 +332,6 @@ ngx_http_urlstore_cluster_look(ngx_http_urlstore_cluster_t *cluster,
     ngx_log_t *log)
 {
     ngx_int_t    rc;
-    us_str_t     text;
     struct stat  file;
     char         err[NGX_MAX_ERROR_STR];
 
@@ -326,12 +345,7 @@ ngx_http_urlstore_cluster_look(ngx_http_urlstore_cluster_t *cluster,
 
     cluster->file = file;
 
-    rc = ngx_http_urlstore_cluster_read(cluster, &text, err);
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_urlstore_cluster_adopt(cluster, text, err);
-        free((void *) text.data);
-    }
+    rc = ngx_http_urlstore_cluster_load(cluster, err);
 
     if (rc != NGX_OK) {
         ngx_log_error(NGX_LOG_ERR, log, 0,

@@ -61,14 +61,6 @@ const us_map_t *ngx_http_urlstore_cluster_map(
 const us_map_t *ngx_http_urlstore_cluster_hold(
     ngx_http_urlstore_cluster_t *cluster, ngx_pool_t *pool);
 
-/*
- * A map that the worker has from elsewhere, as a text.  NGX_OK: it is the
- * newest now, or was already; NGX_DECLINED: it is none, or may not follow, and
- * err (NGX_MAX_ERROR_STR bytes) has the reason; NGX_ERROR: no memory.
- */
-ngx_int_t ngx_http_urlstore_cluster_adopt(
-    ngx_http_urlstore_cluster_t *cluster, us_str_t text, char *err);
-
 /* whether this nginx has a location with urlstore_route of this cluster */
 ngx_uint_t ngx_http_urlstore_cluster_routes(
     ngx_http_urlstore_cluster_t *cluster);
