@@ -43,6 +43,7 @@ static ngx_http_urlstore_zone_t *ngx_http_urlstore_admin_shard(
     ngx_http_request_t *r, ngx_http_urlstore_cluster_t *cluster,
     ngx_uint_t *i);
 static ngx_int_t ngx_http_urlstore_admin_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_admin_get(ngx_http_request_t *r);
 static void ngx_http_urlstore_admin_body(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_post(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_text(ngx_http_request_t *r,
@@ -121,14 +122,8 @@ ngx_http_urlstore_admin_shard(ngx_http_request_t *r,
 static ngx_int_t
 ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                      rc;
-    ngx_str_t                      allow;
-    ngx_uint_t                     i;
-    const us_map_t                *map;
-    ngx_http_urlstore_zone_t      *zone;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ngx_int_t  rc;
+    ngx_str_t  allow;
 
     if (ngx_http_urlstore_ctx(r) == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -148,19 +143,7 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
             return rc;
         }
 
-        i = 0;
-        zone = ngx_http_urlstore_admin_shard(r, ulcf->admin, &i);
-
-        if (zone) {
-            ngx_http_urlstore_refresh(zone);
-            map = ngx_http_urlstore_shard_map(zone);
-
-        } else {
-            map = ngx_http_urlstore_cluster_map(ulcf->admin,
-                                                r->connection->log);
-        }
-
-        return ngx_http_urlstore_cluster_show(r, map);
+        return ngx_http_urlstore_admin_get(r);
     }
 
     ngx_str_set(&allow, "GET, HEAD, POST");
@@ -175,11 +158,45 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
 }
 
 
+/* as the first shard answers GET /cluster; a router: the map of its file */
+
+static ngx_int_t
+ngx_http_urlstore_admin_get(ngx_http_request_t *r)
+{
+    us_life_t                     *life;
+    ngx_uint_t                     i;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    i = 0;
+    ctx->zone = ngx_http_urlstore_admin_shard(r, ulcf->admin, &i);
+
+    if (ctx->zone == NULL) {
+        return ngx_http_urlstore_cluster_show(r,
+                   ngx_http_urlstore_cluster_map(ulcf->admin,
+                                                 r->connection->log));
+    }
+
+    ngx_http_urlstore_refresh(ctx->zone);
+
+    life = &ctx->zone->persist->life;
+    us_life_view(life, &ctx->view);
+
+    return us_life_admits(life, US_WANTS_BY_ID)
+           ? ngx_http_urlstore_cluster_handler(r)
+           : ngx_http_urlstore_unready(r, ctx->zone, NULL);
+}
+
+
 /* GET /cluster of a shard */
 
 ngx_int_t
 ngx_http_urlstore_cluster_handler(ngx_http_request_t *r)
 {
+    const us_map_t           *map;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -195,10 +212,13 @@ ngx_http_urlstore_cluster_handler(ngx_http_request_t *r)
                                          "the zone is no shard of a cluster");
     }
 
+    map = ngx_http_urlstore_shard_map(ctx->zone);
+
+    /* after the map was read: its LSN is at or below this one */
+
     ctx->lsn = us_store_published(ctx->zone->store);
 
-    return ngx_http_urlstore_cluster_show(r,
-                                      ngx_http_urlstore_shard_map(ctx->zone));
+    return ngx_http_urlstore_cluster_show(r, map);
 }
 
 

@@ -1,0 +1,71 @@
+#!/usr/bin/perl
+
+# urlstore_cluster_admin on a disk that is slow: a map is shown when it is
+# durable.
+
+use strict;
+use warnings;
+
+use FindBin;
+use lib "$FindBin::Bin/lib";
+
+use IO::Socket::INET;
+
+use UrlStore::Test;
+
+need_fault_disk();
+
+my $json = JSON::PP->new->canonical;
+my $t = UrlStore::Test->new(disk => 1);
+
+
+sub map_text
+{
+    my ($version, $uuid) = @_;
+
+    return $json->encode({
+        cluster => 'c' x 32, version => $version, key => 'site',
+        norm => 'crawler/1 unicode=15.0 www=first',
+        shards => { 0 => { uuid => $uuid, nodes => ['us_0'] } },
+        slots => [['0-4095', 0]],
+    });
+}
+
+
+# --- a shard
+
+$t->run(<<'CONF');
+urlstore_cluster crawl %%DIR%%/map.json;
+urlstore_zone u 16m path=%%DIR%%/u cluster=crawl shard=0 node=us_0;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+    location = /admin { urlstore_cluster_admin crawl; }
+}
+CONF
+
+ok($t->ready(write => 1), 'a shard');
+
+my $uuid = $t->get('/stats')->json->{uuid};
+
+is($t->post('/admin', map_text(1, $uuid))->{status}, 204, 'has a map');
+
+$t->disk('stall 1');
+
+my $text = map_text(2, $uuid);
+my $post = IO::Socket::INET->new('127.0.0.1:' . $t->port);
+
+print $post "POST /admin HTTP/1.0\r\nContent-Length: ", length $text,
+    "\r\n\r\n$text";
+$post->flush;
+
+ok(wait_until(2, sub { $t->get('/stats')->json->{map_version} == 2 }),
+    'the next one is adopted, and not durable');
+is($t->get($_)->{status}, 503, "  GET $_ does not show it")
+    for qw(/cluster /admin);
+
+$t->disk('');
+like(<$post>, qr/^HTTP\S+ 204/, '  the POST is answered');
+close $post;
+like($t->get($_)->{headers}{etag}, qr/^"2-/, "  and GET $_ shows it")
+    for qw(/cluster /admin);
