@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
-# urlstore_cluster_admin on a disk that is slow: a map is shown when it is
-# durable.
+# urlstore_cluster_admin on a disk that is slow or fails: a map is shown when it
+# is durable; a router answers when the file of the map is.
 
 use strict;
 use warnings;
@@ -69,3 +69,36 @@ like(<$post>, qr/^HTTP\S+ 204/, '  the POST is answered');
 close $post;
 like($t->get($_)->{headers}{etag}, qr/^"2-/, "  and GET $_ shows it")
     for qw(/cluster /admin);
+
+$t->stop;
+
+
+# --- a router
+
+unlink $t->dir . '/map.json';
+
+$t->run(<<'CONF');
+urlstore_cluster crawl %%DIR%%/map.json;
+upstream us_0 { server 127.0.0.1:%%PORT1%%; }
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_route crawl; }
+    location = /admin { urlstore_cluster_admin crawl; }
+}
+CONF
+
+is($t->get('/admin')->{status}, 404, 'a router without a map');
+is($t->post('/admin', map_text(1, $uuid))->{status}, 204, '  has one');
+like($t->get('/admin')->{headers}{etag}, qr/^"1-/, '  shows it');
+is(-s $t->dir . '/map.json', length $t->get('/admin')->{body},
+    '  and has its file');
+
+$t->disk('directory 5');
+my $r = $t->post('/admin', map_text(2, $uuid));
+is($r->{status}, 500, 'a directory that is not synced');
+like(json($r->{body})->{detail},
+    qr{map\.json": fsync of the directory failed}, '  with the reason');
+
+$t->disk('');
+is($t->post('/admin', map_text(2, $uuid))->{status}, 204, '  once more');
+is(scalar(() = glob $t->dir . '/map.json.*'), 0, '  no other file is left');

@@ -20,6 +20,7 @@
 #include "ngx_http_urlstore_shard.h"
 #include "ngx_http_urlstore_route.h"
 #include "ngx_http_urlstore_persist.h"
+#include "../journal/us_disk.h"
 #include "../store/us_shard.h"
 
 
@@ -56,6 +57,8 @@ static void ngx_http_urlstore_admin_timer(ngx_event_t *ev);
 static ngx_int_t ngx_http_urlstore_admin_wait(ngx_http_urlstore_admin_t *a);
 static ngx_int_t ngx_http_urlstore_admin_file(ngx_http_urlstore_admin_t *a,
     char *err);
+static int ngx_http_urlstore_admin_write(ngx_http_urlstore_admin_t *a,
+    int dirfd, const char *name, us_disk_error_t *e);
 static ngx_int_t ngx_http_urlstore_admin_later(ngx_http_request_t *r);
 static void ngx_http_urlstore_admin_cleanup(void *data);
 static ngx_int_t ngx_http_urlstore_cluster_show(ngx_http_request_t *r,
@@ -525,45 +528,40 @@ ngx_http_urlstore_admin_durable(ngx_http_urlstore_admin_t *a)
 static ngx_int_t
 ngx_http_urlstore_admin_file(ngx_http_urlstore_admin_t *a, char *err)
 {
-    u_char     *name;
-    ssize_t     n;
-    ngx_fd_t    fd;
-    ngx_err_t   e;
+    int               rc, dirfd;
+    u_char           *dir, *name;
+    us_disk_error_t   e;
 
     if (!ngx_http_urlstore_cluster_routes(a->cluster)) {
         return NGX_OK;
     }
 
-    name = ngx_pnalloc(a->r->pool, a->cluster->path.len + 32);
-    if (name == NULL) {
+    rc = -1;
+    dirfd = -1;
+
+    /* the path is absolute */
+
+    name = (u_char *) strrchr((char *) a->cluster->path.data, '/') + 1;
+    dir = ngx_pnalloc(a->r->pool, name - a->cluster->path.data + 1);
+
+    if (dir) {
+        ngx_cpystrn(dir, a->cluster->path.data,
+                    name - a->cluster->path.data + 1);
+        dirfd = open((char *) dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    }
+
+    if (dirfd == -1) {
+        us_disk_fail(&e, ngx_errno, "open of its directory failed");
+
+    } else {
+        rc = ngx_http_urlstore_admin_write(a, dirfd, (char *) name, &e);
+        (void) close(dirfd);
+    }
+
+    if (rc != 0) {
+        (void) ngx_cpystrn((u_char *) err, (u_char *) e.text,
+                           NGX_MAX_ERROR_STR);
         return NGX_ERROR;
-    }
-
-    (void) ngx_sprintf(name, "%V.%P.tmp%Z", &a->cluster->path, ngx_pid);
-
-    fd = ngx_open_file(name, NGX_FILE_WRONLY, NGX_FILE_TRUNCATE, 0644);
-
-    if (fd == NGX_INVALID_FILE) {
-        goto failed;
-    }
-
-    n = ngx_write_fd(fd, (void *) a->map->text.data, a->map->text.len);
-
-    if (n != (ssize_t) a->map->text.len || fsync(fd) == -1) {
-        e = ngx_errno;
-        (void) ngx_close_file(fd);
-        (void) ngx_delete_file(name);
-        ngx_set_errno(e);
-        goto failed;
-    }
-
-    (void) ngx_close_file(fd);
-
-    if (ngx_rename_file(name, a->cluster->path.data) == NGX_FILE_ERROR) {
-        e = ngx_errno;
-        (void) ngx_delete_file(name);
-        ngx_set_errno(e);
-        goto failed;
     }
 
     /* it is looked at once more, whatever the second is */
@@ -572,13 +570,51 @@ ngx_http_urlstore_admin_file(ngx_http_urlstore_admin_t *a, char *err)
     (void) ngx_http_urlstore_cluster_map(a->cluster, a->r->connection->log);
 
     return NGX_OK;
+}
 
-failed:
 
-    e = ngx_errno;
-    ngx_sprintf((u_char *) err, "%s%Z", strerror(e));
+/* as us_disk_replace(), but other workers may do the same: each has its name */
 
-    return NGX_ERROR;
+static int
+ngx_http_urlstore_admin_write(ngx_http_urlstore_admin_t *a, int dirfd,
+    const char *name, us_disk_error_t *e)
+{
+    int    fd, rc;
+    char  *tmp;
+
+    tmp = ngx_pnalloc(a->r->pool, ngx_strlen(name) + 32);
+    if (tmp == NULL) {
+        return us_disk_fail(e, ENOMEM, "no temporary file");
+    }
+
+    (void) ngx_sprintf((u_char *) tmp, "%s.%P.tmp%Z", name, ngx_pid);
+
+    fd = openat(dirfd, tmp, O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0644);
+    if (fd == -1) {
+        return us_disk_fail(e, ngx_errno, "\"%s\" could not be made", tmp);
+    }
+
+    rc = us_disk_pwrite(fd, a->map->text.data, a->map->text.len, 0);
+
+    if (rc == 0) {
+        rc = fsync(fd);
+    }
+
+    if (rc != 0) {
+        us_disk_fail(e, ngx_errno, "write or fsync of \"%s\" failed", tmp);
+    }
+
+    (void) close(fd);
+
+    if (rc == 0) {
+        rc = us_disk_rename(dirfd, tmp, name, e);
+    }
+
+    if (rc == -1) {
+        (void) unlinkat(dirfd, tmp, 0);
+    }
+
+    return rc;
 }
 
 

@@ -6,6 +6,7 @@
  *     write ERRNO      pwrite() to a journal or snapshot fails
  *     sync ERRNO       fsync() and fdatasync() fail
  *     manifest ERRNO   those of the manifest fail
+ *     directory ERRNO  those of any directory
  *     slow MS          they take so long first
  *     stall 1          pwrite() to them waits for as long as this stands here
  *     memory BYTES     mmap() of so many, of memory, fails
@@ -34,6 +35,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 
@@ -307,10 +309,20 @@ pread(int fd, void *p, size_t len, off_t at)
 static int
 disk_sync(int fd, const char *name)
 {
-    int      err;
-    int    (*next)(int);
+    int           err;
+    int         (*next)(int);
+    struct stat   st;
 
     next = dlsym(RTLD_NEXT, name);
+
+    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
+        err = disk_says("directory");
+
+        if (err) {
+            errno = err;
+            return -1;
+        }
+    }
 
     if (disk_ours(fd)) {
         err = disk_says("slow");
