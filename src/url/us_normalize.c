@@ -76,6 +76,8 @@ static us_verdict_t us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws,
     us_canon_t *out);
 static us_verdict_t us_norm_again(const us_norm_t *n, us_norm_ws_t *ws,
     us_str_t text, us_url_t *url);
+static int us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws,
+    const us_url_t *url);
 static void us_norm_www_strip(us_norm_ws_t *ws, us_url_t *url);
 
 
@@ -325,6 +327,22 @@ us_verdict_t
 us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     const us_base_t *base, us_canon_t *out)
 {
+    us_verdict_t  rc;
+
+    rc = us_normalize_text(n, ws, in, base, out);
+
+    if (rc == US_URL_OK && n->www == US_WWW_FIRST) {
+        out->merge = us_norm_merge(n, ws, &out->url);
+    }
+
+    return rc;
+}
+
+
+us_verdict_t
+us_normalize_text(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_base_t *base, us_canon_t *out)
+{
     us_url_t      *url;
     us_verdict_t   rc;
 
@@ -365,20 +383,21 @@ us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
         }
     }
 
-    if (n->www != US_WWW_KEEP && url->href.data[url->host_start] != '@') {
-        out->merge = us_site_merge(n->site, us_url_hostname(url), ws->memo);
-
-        if (n->www == US_WWW_STRIP) {
-
-            if (out->merge && us_has_www(us_url_hostname(url))) {
-                us_norm_www_strip(ws, url);
-            }
-
-            out->merge = 0;
-        }
+    if (n->www == US_WWW_STRIP && us_has_www(us_url_hostname(url))
+        && us_norm_merge(n, ws, url))
+    {
+        us_norm_www_strip(ws, url);
     }
 
     return US_URL_OK;
+}
+
+
+static int
+us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, const us_url_t *url)
+{
+    return url->href.data[url->host_start] != '@'
+           && us_site_merge(n->site, us_url_hostname(url), ws->memo);
 }
 
 

@@ -159,6 +159,10 @@ void us_norm_ws_budget(us_norm_ws_t *ws, uint64_t *ns);
 us_verdict_t us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     const us_base_t *base, us_canon_t *out);
 
+/* the same but for out->merge, which is 0: for callers that keep no URL */
+us_verdict_t us_normalize_text(const us_norm_t *n, us_norm_ws_t *ws,
+    us_str_t in, const us_base_t *base, us_canon_t *out);
+
 /* the same; calls step() for each step that changed something, in order */
 us_verdict_t us_normalize_explain(const us_norm_t *n, us_norm_ws_t *ws,
     us_str_t in, const us_base_t *base, us_canon_t *out, us_explain_pt step,
