@@ -170,7 +170,7 @@ is($t->post('/add?summary=1', "http://$h2/\nhttp://$h0/a\nftp://x/\n"
     'a batch: the answers of three shards in the order of the input');
 
 my ($first) = $shards[1]->requests;
-is($first->{target}, '/add?summary=1', 'a shard is asked');
+is($first->{target}, '/add?summary=1&same=1', 'a shard is asked');
 is($first->{body}, "http://$h1/\n", '  for its URLs');
 like($first->{headers}{'urlstore-map'}, qr/^c{32} 1 1 [0-9a-f]{32}$/,
     '  by this map');

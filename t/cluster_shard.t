@@ -167,6 +167,22 @@ is($r->{body}, join("\n", $base + 2 . "\tnew\t$of[2][2]",
     '# new=1 seen=1 unseen=0 errors=1 next_id=' . ($base + 2) . ' epoch=1',
     ''), 'a batch keeps the answers of its other items');
 
+my $www = $of[2][0] =~ s{//}{//www.}r;
+my $mixed = $of[2][0] =~ s{//h}{//H}r;
+my $same = join '', map { "$_\n" } $of[2][0], $www, $mixed, $of[2][3],
+    $of[0][0];
+my $seen = "$base\tseen\t$of[2][0]\n";
+my $moved = "-\tunavailable\tmoved\n";
+
+is($t->post('/1/seen?same=1', $same, @text, tag(1))->{body},
+    "$base\tseen\t=\n$seen$seen-\tunseen\t=\n$moved",
+    'same=1: a URL as it was sent is not sent back');
+is($t->post('/1/seen?same=1', $same, @text)->{body},
+    "$seen$seen$seen-\tunseen\t$of[2][3]\n$moved", 'but to a client');
+is(json($t->post('/1/seen?same=1', $same, @text, tag(1),
+    Accept => 'application/json')->{body})->{results}[0]{url}, $of[2][0],
+    'and in JSON');
+
 $r = $t->get('/1/seen?url=' . uri_escape($of[0][0]));
 is($r->{status}, 421, 'a single one is misdirected');
 is(json($r->{body})->{reason}, 'moved', 'with the reason');

@@ -55,6 +55,9 @@ us_answer_line(uint8_t *p, const us_answers_t *a,
         if (rec->text == US_ANSWER_NO_TEXT) {
             *p++ = '-';
 
+        } else if (rec->text == US_ANSWER_SAME) {
+            *p++ = '=';
+
         } else {
             p = us_put_str(p, text);
         }

@@ -46,6 +46,7 @@ typedef enum {
     US_ANSWER_NO_TEXT = 0,            /* brief=1, or there is no URL */
     US_ANSWER_URL,
     US_ANSWER_LOOK_UP,                /* the URL of the id, not there yet */
+    US_ANSWER_SAME,                   /* the URL that was sent; text: "=" */
     US_ANSWER_WHY                     /* the reason */
 } us_answer_text_t;
 
@@ -81,6 +82,7 @@ typedef struct {
     unsigned         summary:1;
     unsigned         only_new:1;      /* and due ones, with their index */
     unsigned         sites:1;
+    unsigned         same:1;          /* US_ANSWER_SAME is wanted */
     unsigned         unseen_sites:1;  /* of unseen URLs as well */
     unsigned         single:1;        /* one item: one object */
     unsigned         marks:1;         /* the summary is that of /mark */

@@ -553,8 +553,9 @@ us_scatter_reply_cut(us_scatter_t *s, us_lane_t *lane, us_str_t text)
 static size_t
 us_scatter_lines(us_scatter_t *s, us_lane_t *lane, us_str_t *text)
 {
-    size_t          len, n;
-    us_wire_line_t  line;
+    size_t              len, n;
+    us_wire_line_t      line;
+    us_scatter_item_t  *item;
 
     for (n = 0; lane->part; n++) {
 
@@ -569,7 +570,14 @@ us_scatter_lines(us_scatter_t *s, us_lane_t *lane, us_str_t *text)
         text->data += len;
         text->len -= len;
 
-        us_scatter_answer(s, &s->items[lane->items[lane->at]], lane, &line);
+        item = &s->items[lane->items[lane->at]];
+
+        if (s->columns.same && line.text.len == 1 && line.text.data[0] == '=')
+        {
+            line.text = item->url;
+        }
+
+        us_scatter_answer(s, item, lane, &line);
 
         lane->at++;
         lane->part--;

@@ -9,11 +9,15 @@
 
 typedef struct {
     const uint8_t  *p;
-    const uint8_t  *end;              /* of the line: its newline */
+    const uint8_t  *end;
+    int             ended;            /* the line has */
 } us_wire_cursor_t;
 
 
-static int us_wire_column(us_wire_cursor_t *c, us_str_t *column);
+static int us_wire_word(us_wire_cursor_t *c, us_str_t *column);
+static int us_wire_text(us_wire_cursor_t *c, us_str_t *column);
+static int us_wire_column(us_wire_cursor_t *c, const uint8_t *p,
+    us_str_t *column);
 static int us_wire_status(us_str_t word, us_wire_status_t *status);
 static int us_wire_number(us_str_t text, uint64_t *n);
 static int us_wire_or_none(us_str_t text, uint64_t none, uint64_t *n);
@@ -46,39 +50,36 @@ us_wire_line(us_str_t text, us_wire_columns_t columns, us_wire_line_t *line)
     us_wire_cursor_t  c;
 
     c.p = text.data;
-    c.end = text.len ? memchr(text.data, '\n', text.len) : NULL;
-
-    if (c.end == NULL) {
-        return 0;
-    }
+    c.end = text.data + text.len;
+    c.ended = 0;
 
     line->site = US_WIRE_NO_SITE;
     line->time = 0;
 
-    if (!us_wire_column(&c, &column)
+    if (!us_wire_word(&c, &column)
         || !us_wire_or_none(column, US_WIRE_NO_ID, &line->id)
-        || !us_wire_column(&c, &column)
+        || !us_wire_word(&c, &column)
         || !us_wire_status(column, &line->status)
-        || !us_wire_column(&c, &line->text))
+        || !us_wire_text(&c, &line->text))
     {
         return 0;
     }
 
     if (columns.sites
-        && (!us_wire_column(&c, &column)
+        && (!us_wire_word(&c, &column)
             || !us_wire_site(column, &line->site)))
     {
         return 0;
     }
 
     if (columns.times
-        && (!us_wire_column(&c, &column)
+        && (!us_wire_word(&c, &column)
             || !us_wire_or_none(column, 0, &line->time)))
     {
         return 0;
     }
 
-    return c.p > c.end ? (size_t) (c.end + 1 - text.data) : 0;
+    return c.ended ? (size_t) (c.p - text.data) : 0;
 }
 
 
@@ -90,18 +91,15 @@ us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     us_wire_cursor_t  c;
 
     c.p = text.data;
-    c.end = text.len ? memchr(text.data, '\n', text.len) : NULL;
-
-    if (c.end == NULL) {
-        return 0;
-    }
+    c.end = text.data + text.len;
+    c.ended = 0;
 
     line->site = US_WIRE_NO_SITE;
     line->time = 0;
     line->status = US_WIRE_SEEN;
 
-    if (!us_wire_column(&c, &column) || !us_wire_number(column, &line->id)
-        || !us_wire_column(&c, &line->text))
+    if (!us_wire_word(&c, &column) || !us_wire_number(column, &line->id)
+        || !us_wire_text(&c, &line->text))
     {
         return 0;
     }
@@ -111,47 +109,86 @@ us_wire_list_line(us_str_t text, us_wire_columns_t columns,
 
     } else if (line->text.len == 1 && line->text.data[0] == '-') {
 
-        if (!us_wire_column(&c, &column)
+        if (!us_wire_word(&c, &column)
             || !us_wire_status(column, &line->status))
         {
             return 0;
         }
 
     } else if (columns.times
-               && (!us_wire_column(&c, &column)
+               && (!us_wire_word(&c, &column)
                    || !us_wire_or_none(column, 0, &line->time)))
     {
         return 0;
     }
 
-    return c.p > c.end ? (size_t) (c.end + 1 - text.data) : 0;
+    return c.ended ? (size_t) (c.p - text.data) : 0;
 }
 
 
 /*
- * The next column; the last one ends at the newline, after which no other
- * follows.
+ * The next column, of a few bytes.  The last one of a line ends at the newline,
+ * after which there is no other.  0: there is none, or it has no end.
  */
 
 static int
-us_wire_column(us_wire_cursor_t *c, us_str_t *column)
+us_wire_word(us_wire_cursor_t *c, us_str_t *column)
 {
-    const uint8_t  *tab;
+    const uint8_t  *p;
 
-    if (c->p > c->end) {
+    if (c->ended) {
         return 0;
     }
 
-    tab = memchr(c->p, '\t', c->end - c->p);
+    for (p = c->p; p < c->end && *p != '\t' && *p != '\n'; p++) {
+        /* void */
+    }
 
-    if (tab == NULL) {
-        tab = c->end;
+    return us_wire_column(c, p, column);
+}
+
+
+/* the same of any length */
+
+static int
+us_wire_text(us_wire_cursor_t *c, us_str_t *column)
+{
+    const uint8_t  *p, *tab;
+
+    if (c->ended) {
+        return 0;
+    }
+
+    if (c->end - c->p >= 2 && *c->p == '=' && c->p[1] <= '\n') {
+        return us_wire_word(c, column);
+    }
+
+    p = memchr(c->p, '\n', c->end - c->p);
+
+    if (p == NULL) {
+        return 0;
+    }
+
+    tab = memchr(c->p, '\t', p - c->p);
+
+    return us_wire_column(c, tab ? tab : p, column);
+}
+
+
+/* the column that ends at p, and what ends it */
+
+static int
+us_wire_column(us_wire_cursor_t *c, const uint8_t *p, us_str_t *column)
+{
+    if (p == c->end) {
+        return 0;
     }
 
     column->data = c->p;
-    column->len = tab - c->p;
+    column->len = p - c->p;
 
-    c->p = tab + 1;
+    c->ended = (*p == '\n');
+    c->p = p + 1;
 
     return 1;
 }

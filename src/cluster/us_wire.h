@@ -12,6 +12,7 @@
  *     ID  URL  [TIME]                                   of /urls
  *     ID  -                                             deleted
  *     # next=ID
+ * With same=1 the URL of an item is "=" if it is spelled as it was sent.
  *
  * A shard is trusted to be a shard, not to be right: each byte is checked, and
  * what is malformed counts as not answered.
@@ -61,6 +62,7 @@ typedef struct {
     unsigned          sites:1;
     unsigned          times:1;
     unsigned          urls:1;         /* of /urls: no status after "-" */
+    unsigned          same:1;         /* "=": the URL is as it was sent */
 } us_wire_columns_t;
 
 

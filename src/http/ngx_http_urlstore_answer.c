@@ -254,13 +254,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
             batch->long_reply |= (batch->ctx->processed != 0);
         }
 
-    } else if (rec.id != US_STORE_NO_ID && batch->ctx->zone->store
-               && batch->long_reply)
-    {
-        rec.text = US_ANSWER_LOOK_UP;
-
     } else {
-        rec.text = US_ANSWER_URL;
 
         if (batch->ctx->zone->store
             && (answer == US_ANSWER_UNSEEN
@@ -270,7 +264,18 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
             us_store_spell(batch->ctx->zone->store, e->item);
         }
 
-        p += us_store_item_url(e->item, p);
+        if (e->same && us_store_item_same(e->item)) {
+            rec.text = US_ANSWER_SAME;
+
+        } else if (rec.id != US_STORE_NO_ID && batch->ctx->zone->store
+                   && batch->long_reply)
+        {
+            rec.text = US_ANSWER_LOOK_UP;
+
+        } else {
+            rec.text = US_ANSWER_URL;
+            p += us_store_item_url(e->item, p);
+        }
     }
 
     rec.text_len = p - text;

@@ -231,6 +231,8 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
     batch->answers.sites = ngx_http_urlstore_flag(r, "sites");
     batch->answers.unseen_sites = batch->answers.sites
                                   && batch->ctx->tagged;
+    batch->answers.same = batch->ctx->tagged
+                          && ngx_http_urlstore_flag(r, "same");
 
     if (batch->answers.sites && batch->ctx->zone->filter) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
@@ -462,6 +464,10 @@ ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch)
 {
     ngx_http_urlstore_accept(batch->r, batch->query ? US_FORMAT_JSON
                              : ngx_http_urlstore_body_format(batch->ctx));
+
+    if (batch->query || batch->ctx->format != US_FORMAT_TEXT) {
+        batch->answers.same = 0;
+    }
 }
 
 

@@ -48,6 +48,7 @@ typedef struct {
     us_refusal_t                    refusal;      /* if it has no URL */
     unsigned                        by_id:1;      /* mark or claim by id */
     unsigned                        moved:1;      /* another shard's id */
+    unsigned                        same:1;       /* canonical as it came */
     us_store_status_t               status;       /* of these only */
     us_store_item_t                *item;         /* NULL: not a URL */
     ngx_str_t                       ref;

@@ -45,11 +45,11 @@ static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
 const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
     { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, FILTER,
-      "url base brief summary sites only older times",
+      "url base brief summary sites only older times same",
       ngx_http_urlstore_add_handler, ngx_http_urlstore_add_handler },
 
     { ngx_string("seen"), GET|NGX_HTTP_POST, 0, 0, FILTER,
-      "url base brief summary sites only older times",
+      "url base brief summary sites only older times same",
       ngx_http_urlstore_seen_handler, ngx_http_urlstore_seen_handler },
 
     { ngx_string("url"), GET|NGX_HTTP_POST|NGX_HTTP_DELETE,

@@ -79,6 +79,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     e->item = NULL;
     e->by_id = 0;
     e->moved = 0;
+    e->same = 0;
     e->refusal.kind = in->kind;
     e->refusal.verdict = US_URL_OK;
     e->refusal.why = in->why;
@@ -234,8 +235,13 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
 
     us_norm_ws_budget(zone->ws, &batch->budget);
 
-    e->refusal.verdict = us_normalize(zone->norm, zone->ws, in->text, base,
-                                      &canon);
+    /* a router keeps no URL, and so spells none */
+
+    e->refusal.verdict = zone->route
+                         ? us_normalize_text(zone->norm, zone->ws, in->text,
+                                             base, &canon)
+                         : us_normalize(zone->norm, zone->ws, in->text, base,
+                                        &canon);
 
     us_norm_ws_budget(zone->ws, NULL);
 
@@ -269,6 +275,10 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
     g->last = ngx_cpymem(g->last, canon.url.href.data, canon.url.href.len);
 
     e->item = item;
+
+    if (batch->answers.same) {
+        e->same = (us_str_compare(canon.url.href, in->text) == 0);
+    }
 }
 
 

@@ -19,7 +19,7 @@
 
 /* bytes of a path, but for the values in it */
 #define NGX_HTTP_URLSTORE_PATH                                                \
-    (sizeof("/mark/?summary=1&sites=1&times=1&clear=1&older=&at=")            \
+    (sizeof("/mark/?summary=1&same=1&sites=1&times=1&clear=1&older=&at=")     \
      + NGX_INT64_LEN)
 
 
@@ -109,6 +109,7 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
 
     rounds->done = ngx_http_urlstore_scatter_done;
     rounds->limit = batch->conf->max_reply;
+    rounds->s.columns.same = 1;
     rounds->s.columns.sites = batch->answers.sites;
     rounds->s.columns.times = batch->answers.times;
     rounds->s.answers = batch->action == NGX_HTTP_URLSTORE_CLAIM
@@ -178,7 +179,7 @@ ngx_http_urlstore_scatter_look_up(ngx_http_urlstore_batch_t *batch,
 
     /* a duration has no byte that is to be escaped */
 
-    path->len = ngx_sprintf(path->data, "/%s?summary=1%s%s%s%V", name,
+    path->len = ngx_sprintf(path->data, "/%s?summary=1&same=1%s%s%s%V", name,
                             batch->answers.sites ? "&sites=1" : "",
                             batch->answers.times ? "&times=1" : "",
                             batch->answers.older ? "&older=" : "", &older)

@@ -610,6 +610,22 @@ us_store_item_url(const us_store_item_t *item, uint8_t *buf)
 }
 
 
+/* both end with the rest, and no two of what stands before it are as long */
+
+int
+us_store_item_same(const us_store_item_t *item)
+{
+    static const uint8_t  before[4] = {
+        [0] = sizeof("http://") - 1,
+        [US_SPELLING_HTTPS] = sizeof("https://") - 1,
+        [US_SPELLING_WWW] = sizeof("http://www.") - 1,
+        [US_SPELLING_HTTPS|US_SPELLING_WWW] = sizeof("https://www.") - 1
+    };
+
+    return item->url.len == before[item->spelling] + item->rest.len;
+}
+
+
 us_store_status_t
 us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
 {

@@ -237,6 +237,9 @@ void us_store_item_split(us_store_item_t *item);
  */
 size_t us_store_item_url(const us_store_item_t *item, uint8_t *buf);
 
+/* whether that is item->url */
+int us_store_item_same(const us_store_item_t *item);
+
 /*
  * id -> URL into buf, which has US_URL_MAX + 8 bytes: US_OK, US_UNKNOWN (not
  * given yet), US_DELETED or US_DAMAGED.

@@ -159,6 +159,13 @@ lines(void **state)
         assert_int_equal(us_wire_line(str(bad[i]), none, &line), 0);
     }
 
+    assert_int_equal(us_wire_line(str("7\tseen\t=\n"), none, &line), 9);
+    assert_int_equal(line.text.len, 1);
+    assert_int_equal(us_wire_line(str("7\tseen\t=\t-\t-\n"), all, &line), 13);
+    assert_int_equal(us_wire_line(str("7\tseen\t=u\n"), none, &line), 10);
+    assert_int_equal(line.text.len, 2);
+    assert_int_equal(us_wire_line(str("7\tseen\t="), none, &line), 0);
+    assert_int_equal(us_wire_line(str("7\tseen\t=\t"), none, &line), 0);
     assert_int_equal(us_wire_line(str("7\tnew\tu\t-\n"), all, &line), 0);
     assert_int_equal(us_wire_line(str("7\tnew\tu\tsite\t-\n"), all, &line), 0);
 }
@@ -206,6 +213,46 @@ end(us_map_t *map)
 {
     us_scatter_free(&s);
     us_map_free(map);
+}
+
+
+/* "=" is the URL that was sent, if that was asked for */
+
+static void
+same(void **state)
+{
+    us_map_t  *map;
+
+    map = map_of(2, "[\"0-4095\",1,0]");
+    begin(map, US_SCATTER_ADD);
+    s.columns.same = 1;
+
+    add("http://a/");
+    add("http://b/");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(1, 1, "http://a/\nhttp://b/\n",
+             "1099511627776\tseen\t=\n-\tunseen\t=\n");
+    answered(0, 1, "http://a/\nhttp://b/\n",
+             "-\tunseen\t=\n-\tunseen\thttp://www.b/\n");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(1, 0, "http://www.b/\n", "1099511627777\tnew\t=\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_WIRE_SEEN, 1, "http://a/");
+    item_is(1, US_WIRE_NEW, 1, "http://www.b/");
+
+    end(map);
+
+    map = map_of(1, "[\"0-4095\",1]");
+    begin(map, US_SCATTER_SEEN);
+    add("http://a/");
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(1, 0, "http://a/\n", "1099511627776\tseen\t=\n");
+    item_is(0, US_WIRE_SEEN, 1, "=");
+
+    end(map);
 }
 
 
@@ -884,6 +931,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines),
         cmocka_unit_test(summaries),
+        cmocka_unit_test(same),
         cmocka_unit_test(direct),
         cmocka_unit_test(broken),
         cmocka_unit_test(parts),
