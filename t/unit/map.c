@@ -494,6 +494,7 @@ test_slots(void **state)
     key("http://www.www.example.com/", "www.example.com",
         "www.example.com/");
     key("http://me:pw@www.example.com/@", "example.com", "example.com/@");
+    key("http://me@b.c@www.example.com/", "example.com", "example.com/");
     key("http://example.com/me@www.a", "example.com",
         "example.com/me@www.a");
     key("http://example.com?me@www.a", "example.com",

@@ -181,7 +181,7 @@ summaries(void **state)
         "", "#\n", "# next_id=7 epoch=1", "next_id=7 epoch=1\n",
         "# next_id=7\n", "# next_id=x epoch=1\n", "# next_id=7 epoch=-\n",
         "# next_id=7 epoch=1\n\n", "# next_id=7 epoch=1 more\n",
-        "# next_id=7 x=1 epoch=1\n"
+        "# next_id=7 x=1 epoch=1\n", "# new=1\n next_id=7 epoch=1\n"
     };
 
     assert_true(us_wire_summary(str("# new=1 seen=0 next_id=7 epoch=12\n"),
@@ -636,34 +636,36 @@ moved(void **state)
 }
 
 
-/* a spelling found by the map before is not one of this map's shards */
+/* what shards of the map before know of the site is forgotten */
 
 static void
-moved_and_spelled(void **state)
+moved_and_known(void **state)
 {
     us_map_t  *map, *next;
 
     map = map_of(1, ASKED);
     next = map_of(2, ASKED);
-    begin_asked(map, US_SCATTER_ADD, 0);
+    begin_asked(map, US_SCATTER_ADD, 1);
 
-    answered(0, 1, "http://a/\n", "-\tunavailable\tmoved\n");
-    answered(1, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
-    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+    answered(0, 1, "http://a/\n", "-\tunavailable\tmoved\t-\n");
+    answered(1, 1, "http://a/\n", "-\tunseen\thttp://www.a/\tsite-known\n");
+    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
     assert_int_equal(us_scatter_moved(&s), 1);
     assert_int_equal(us_scatter_remap(&s, next), 0);
     assert_int_equal(us_scatter_round(&s), 1);
 
-    answered(2, 1, "http://a/\n", "-\tunseen\thttp://b/\n");
-    answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
-    answered(0, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+    answered(2, 1, "http://a/\n", "-\tunseen\thttp://b/\tsite-new\n");
+    answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
+    answered(0, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
 
     assert_int_equal(us_scatter_round(&s), 1);
-    answered(2, 0, "http://a/\n", "2199023255552\tnew\thttp://a/\n");
+    answered(2, 0, "http://a/\n",
+             "2199023255552\tnew\thttp://a/\tsite-new\n");
     assert_int_equal(us_scatter_round(&s), 0);
     item_is(0, US_WIRE_NEW, 2, "http://a/");
+    assert_int_equal(s.items[0].site, US_WIRE_SITE_NEW);
 
     us_map_free(map);
     end(next);
@@ -943,7 +945,7 @@ main(void)
         cmocka_unit_test(one_says_nothing),
         cmocka_unit_test(seen_denied),
         cmocka_unit_test(moved),
-        cmocka_unit_test(moved_and_spelled),
+        cmocka_unit_test(moved_and_known),
         cmocka_unit_test(moved_or_lost),
         cmocka_unit_test(by_id),
         cmocka_unit_test(by_id_asked),
