@@ -570,6 +570,7 @@ test_back_off(void **state)
 {
     size_t     cut;
     proc_t    *p;
+    unsigned   i;
     primary_t  pr;
 
     primary_make(&pr, 12, 4);
@@ -597,15 +598,27 @@ test_back_off(void **state)
         comes(p, 6000);
         pass(1000);
 
-        /* a level replica that loses its connection comes back at once */
+        /* a level replica that loses connections comes back at once */
 
-        net.gets = 0;
-        net.sent = net.len;
-        net.closes = 1;
-        pass(400);
-        assert_int_equal(net.gets, 1);
+        for (i = 0; i < 5; i++) {
+            net.gets = 0;
+            net.sent = net.len;
+            net.closes = 1;
+            pass(400);
+            assert_int_equal(net.gets, 1);
+        }
     }
 
+    primary_remove(&pr);
+
+    /* so does one that gets a block or two by each connection */
+
+    primary_make(&pr, 160, 0);
+    p = replica_start(&pr);
+    net.faulty = 1000;
+    net.cut = 600;
+    comes(p, 10000);
+    assert_true(net.gets > 8);
     primary_remove(&pr);
 }
 
@@ -777,11 +790,11 @@ test_beats(void **state)
         { 1, UINT64_MAX, 12 },        /* more than is published */
     };
 
-    primary_make(&pr, 12, 4);
-
     for (i = 0; i < 2; i++) {
-        us_beat_t  beat = pr.beat;
+        us_beat_t  beat;
 
+        primary_make(&pr, 12, i ? 0 : 4);
+        beat = pr.beat;
         p = replica_start(&pr);
         pr.beat = beats[i];
         pass(10000);
@@ -799,10 +812,8 @@ test_beats(void **state)
         pass(20000);
         assert_int_equal(right(p), 1);
         assert_non_null(strstr(world.sh->reason, "its beat has LSN"));
-        pr.beat = beat;
+        primary_remove(&pr);
     }
-
-    primary_remove(&pr);
 }
 
 
