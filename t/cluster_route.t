@@ -267,7 +267,10 @@ is($t->get("/url/$id")->{status}, 410, '  gone');
 is($t->get('/url/' . id(1, 1) . ',' . id(2, 1))->{status}, 503,
     'lists of ids: these shards do not answer');
 like($t->get('/cluster')->{body}, qr/"version": ?1/, 'the map');
-is($t->get('/urls')->{status}, 501, 'nor what needs all shards');
+is($t->get('/urls')->{status}, 503, 'nor do they list URLs');
+$r = $t->get('/log');
+is($r->{status}, 501, 'a router has no log');
+like(json($r->{body})->{detail}, qr/a log belongs to a shard/, '  it says who');
 is($t->request('POST', '/add', "http://$h0/a\n",
     'Urlstore-Map' => 'c' x 32 . ' 0 1 ' . '0' x 32)->{status}, 421,
     'a router is not a shard');

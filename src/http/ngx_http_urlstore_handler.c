@@ -64,11 +64,11 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
     { ngx_string("prefix"), GET, 0, 0, 0,
       "url base",
-      ngx_http_urlstore_prefix_handler, NULL },
+      ngx_http_urlstore_prefix_handler, ngx_http_urlstore_route_prefix },
 
     { ngx_string("site"), GET, GET, 0, LISTS_SITES,
       "",
-      ngx_http_urlstore_site_handler, NULL },
+      ngx_http_urlstore_site_handler, ngx_http_urlstore_route_site },
 
     { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE,
       NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE, 0,
@@ -162,8 +162,9 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
     if (zone->route && ep->route == NULL) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
-                                         "a router does not serve /%V; ask "
-                                         "the shards", &ep->name);
+                                         "a router has no /%V: a %V belongs "
+                                         "to a shard, which is to be asked",
+                                         &ep->name, &ep->name);
     }
 
     rc = ngx_http_urlstore_origin(r, ep);

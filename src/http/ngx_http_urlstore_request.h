@@ -185,6 +185,8 @@ ngx_int_t ngx_http_urlstore_route_ids(ngx_http_request_t *r,
     ngx_chain_t *ids);
 ngx_int_t ngx_http_urlstore_route_url(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_urls(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_prefix(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_site(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_health(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_stats(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_route_metrics(ngx_http_request_t *r);
@@ -328,6 +330,14 @@ ngx_int_t ngx_http_urlstore_one_url(ngx_http_request_t *r,
 
 ngx_int_t ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
     us_str_t *key, int *merge);
+
+/* the site that the path names; NGX_DECLINED: go on */
+ngx_int_t ngx_http_urlstore_site_named(ngx_http_request_t *r, us_str_t *key);
+
+/* the replies: 404; the prefix, which has ctx->id, or NULL if there is none */
+ngx_int_t ngx_http_urlstore_site_missing(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_request_t *r,
+    const us_str_t *found);
 
 /* ngx_http_urlstore_variables.c */
 

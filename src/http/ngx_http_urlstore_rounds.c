@@ -383,6 +383,7 @@ ngx_int_t
 ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
 {
     size_t              i;
+    u_char             *p;
     us_scatter_item_t  *item;
     u_char              members[96];
 
@@ -398,15 +399,19 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
 
     item = &rounds->s.items[i];
 
+    p = ngx_sprintf(members, rounds->r->method == NGX_HTTP_POST
+                             ? "\"processed\":0,\"reason\":\""
+                             : "\"reason\":\"");
+
     if (item->moved && !item->lost) {
-        return ngx_http_urlstore_route_absent(rounds->r, "\"processed\":0,"
-                                              "\"reason\":\"moved\"",
+        ngx_sprintf(p, "moved\"%Z");
+
+        return ngx_http_urlstore_route_absent(rounds->r, (char *) members,
                                               "no shard owns these URLs by "
                                               "the map that this router has");
     }
 
-    ngx_sprintf(members, "\"processed\":0,\"reason\":\"shard:%ui\"%Z",
-                (ngx_uint_t) item->number);
+    ngx_sprintf(p, "shard:%ui\"%Z", (ngx_uint_t) item->number);
 
     return ngx_http_urlstore_route_absent(rounds->r, (char *) members,
                                           "shard %ui does not answer",

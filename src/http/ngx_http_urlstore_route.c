@@ -493,6 +493,17 @@ ngx_http_urlstore_route_map(ngx_http_request_t *r, ngx_int_t *rc)
 
 
 ngx_int_t
+ngx_http_urlstore_route_sites(ngx_http_request_t *r, const char *what)
+{
+    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST,
+                                     "\"reason\":\"key\"",
+                                     "\"%s\" is not allowed: the cluster "
+                                     "divides URLs and not sites (its key is "
+                                     "\"url\")", what);
+}
+
+
+ngx_int_t
 ngx_http_urlstore_route_absent(ngx_http_request_t *r, const char *members,
     const char *fmt, ...)
 {

@@ -17,6 +17,7 @@
  *     ngx_http_urlstore_scatter.c   /add and /seen
  *     ngx_http_urlstore_ids.c       lists of ids
  *     ngx_http_urlstore_feed.c      /urls: one shard after the other
+ *     ngx_http_urlstore_owners.c    /prefix, /site: who owns it, or did
  *     ngx_http_urlstore_relay.c     requests that concern one shard
  *     ngx_http_urlstore_survey.c    /health, /stats, /metrics: all shards
  *
@@ -104,6 +105,10 @@ ngx_int_t ngx_http_urlstore_route_variables(ngx_conf_t *cf);
 /* the map for this request, or NULL: the reply has been sent, *rc */
 const us_map_t *ngx_http_urlstore_route_map(ngx_http_request_t *r,
     ngx_int_t *rc);
+
+/* 400: a cluster with the key "url" knows no sites; what: the argument */
+ngx_int_t ngx_http_urlstore_route_sites(ngx_http_request_t *r,
+    const char *what);
 
 /* 503 with Retry-After; members as ngx_http_urlstore_problem() has them */
 ngx_int_t ngx_http_urlstore_route_absent(ngx_http_request_t *r,

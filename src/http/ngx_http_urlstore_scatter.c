@@ -89,11 +89,7 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
     }
 
     if (batch->answers.sites && rounds->s.map->key != US_KEY_SITE) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST,
-                                         "\"reason\":\"key\"",
-                                         "\"sites\" is not allowed: the "
-                                         "cluster divides URLs and not sites "
-                                         "(its key is \"url\")");
+        return ngx_http_urlstore_route_sites(r, "sites");
     }
 
     sc = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_scatter_t));

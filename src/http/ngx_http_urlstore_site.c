@@ -12,8 +12,7 @@
 #include "../store/us_shard.h"
 
 
-static ngx_int_t ngx_http_urlstore_site_missing(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_request_t *r,
+static ngx_int_t ngx_http_urlstore_prefix_found(ngx_http_request_t *r,
     us_store_item_t *item);
 
 
@@ -68,9 +67,35 @@ ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
 
 
 ngx_int_t
-ngx_http_urlstore_site_handler(ngx_http_request_t *r)
+ngx_http_urlstore_site_named(ngx_http_request_t *r, us_str_t *key)
 {
     int                       merge;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ngx_http_urlstore_site_key(r, &ctx->tail, key, &merge);
+
+    if (rc == NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                     "invalid host \"%*s\"; "
+                                     "/site/HOST[:PORT] is expected",
+                                     ngx_min(ctx->tail.len, 100),
+                                     ctx->tail.data);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_site_handler(ngx_http_request_t *r)
+{
     us_str_t                  key;
     ngx_int_t                 rc;
     us_store_site_t           site;
@@ -78,18 +103,10 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    rc = ngx_http_urlstore_site_key(r, &ctx->tail, &key, &merge);
+    rc = ngx_http_urlstore_site_named(r, &key);
 
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc != NGX_OK) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid host \"%*s\"; "
-                                         "/site/HOST[:PORT] is expected",
-                                         ngx_min(ctx->tail.len, 100),
-                                         ctx->tail.data);
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     rc = ngx_http_urlstore_shard_sites(r, "site");
@@ -137,7 +154,7 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_site_missing(ngx_http_request_t *r)
 {
     return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
@@ -185,7 +202,7 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
     for (i = 0; i < n; i++) {
         if (items[i].status == US_SEEN) {
             ctx->top = items[i].id + 1;
-            return ngx_http_urlstore_prefix_answer(r, &items[i]);
+            return ngx_http_urlstore_prefix_found(r, &items[i]);
         }
 
         if (items[i].status == US_MOVED) {
@@ -202,26 +219,42 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
 }
 
 
-/* item is NULL if there is none */
-
 static ngx_int_t
-ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
+ngx_http_urlstore_prefix_found(ngx_http_request_t *r, us_store_item_t *item)
+{
+    us_str_t                  url;
+    ngx_http_urlstore_ctx_t  *ctx;
+    u_char                    buf[US_URL_MAX + 8];
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ctx->id = ngx_http_urlstore_id(ctx->zone, item->id);
+
+    url.data = buf;
+    url.len = us_store_item_url(item, buf);
+
+    return ngx_http_urlstore_prefix_answer(r, &url);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, const us_str_t *found)
 {
     us_str_t                  url;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (item) {
-        ctx->id = ngx_http_urlstore_id(ctx->zone, item->id);
+    if (found) {
         ngx_str_set(&ctx->status_name, "seen");
 
-        ctx->url.data = ngx_pnalloc(r->pool, item->url.len + 8);
+        ctx->url.data = ngx_pnalloc(r->pool, found->len);
         if (ctx->url.data == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        ctx->url.len = us_store_item_url(item, ctx->url.data);
+        ctx->url.len = found->len;
+        ngx_memcpy(ctx->url.data, found->data, found->len);
 
     } else {
         ngx_str_set(&ctx->status_name, "unseen");
@@ -239,7 +272,7 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, us_store_item_t *item)
     ngx_http_urlstore_accept(r, US_FORMAT_JSON);
 
     ctx->out.pos = us_lookup_prefix_reply(ctx->out.pos, ctx->format, ctx->id,
-                                          item ? &url : NULL);
+                                          found ? &url : NULL);
 
     return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
