@@ -25,8 +25,9 @@
 /*
  * Record bytes are immutable once published, but a reader loads whole words
  * and so touches bytes after its record, which a writer may be filling at the
- * moment; it never uses their bits.  This is the only unsynchronized access
- * in the store, and ThreadSanitizer learns of it here.
+ * moment; it never uses their bits.  The same goes for the fingerprints of a
+ * leaf, which a reader loads 16 at a time.  There are no other unsynchronized
+ * accesses in the store, and ThreadSanitizer learns of these here.
  */
 
 #if defined(__SANITIZE_THREAD__)

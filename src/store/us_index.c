@@ -52,6 +52,7 @@
 #include "us_index.h"
 #include "us_directory.h"
 #include "us_index_path.h"
+#include "../us_bit.h"
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -121,9 +122,40 @@ us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash)
 }
 
 
-/* which of the 64 slots from a word on have the fingerprint */
+/*
+ * Which of the 64 slots from a word on have the fingerprint.  A slot that
+ * counts does not change while it is read; what others hold is not used.
+ */
 
-static inline uint64_t
+#ifdef __SSE2__
+
+us_unsynchronized uint64_t
+us_leaf_matches(const uint64_t *w, uint8_t fingerprint)
+{
+    unsigned  i;
+    uint64_t  mask;
+    __m128i   v, f;
+
+    mask = 0;
+    f = _mm_set1_epi8((char) fingerprint);
+
+#pragma GCC unroll 4
+    for (i = 0; i < 4; i++) {
+        v = _mm_loadu_si128((const __m128i *) (w + 2 * i));
+        v = _mm_cmpeq_epi8(v, f);
+        mask |= (uint64_t) _mm_movemask_epi8(v) << (16 * i);
+    }
+
+    /* us_index_stale() must not read before this; see there */
+
+    __atomic_signal_fence(__ATOMIC_ACQUIRE);
+
+    return mask;
+}
+
+#else
+
+static uint64_t
 us_leaf_matches(const uint64_t *w, uint8_t fingerprint)
 {
     unsigned  i;
@@ -131,29 +163,15 @@ us_leaf_matches(const uint64_t *w, uint8_t fingerprint)
 
     mask = 0;
 
-#ifdef __SSE2__
-    {
-    __m128i  v, f;
-
-    f = _mm_set1_epi8((char) fingerprint);
-
-#pragma GCC unroll 4
-    for (i = 0; i < 4; i++) {
-        v = _mm_set_epi64x((long long) us_acquire(w + 2 * i + 1),
-                           (long long) us_acquire(w + 2 * i));
-        v = _mm_cmpeq_epi8(v, f);
-        mask |= (uint64_t) _mm_movemask_epi8(v) << (16 * i);
-    }
-    }
-#else
     for (i = 0; i < 64; i++) {
         mask |= (uint64_t) ((uint8_t) (us_acquire(w + i / 8) >> (i % 8 * 8))
                             == fingerprint) << i;
     }
-#endif
 
     return mask;
 }
+
+#endif
 
 
 /* the lowest n bits; n may be more than 64; without a branch, see below */

@@ -22,6 +22,7 @@
 #define US_LOOK_TEXT       8
 #define US_LOOK_REACH      4
 #define US_LOOK_SCAN       16
+#define US_LOOK_ASK        8
 
 
 void
@@ -192,41 +193,15 @@ us_store_scan(us_store_t *s, us_look_t *looks, unsigned n)
 
 
 /*
- * Compares the next candidates of up to US_CANDIDATE_GROUP look-ups.  Those
- * that may have another candidate come to the front; returns their number.
+ * Compares k candidates.  Look-ups that they do not settle come to looks, which
+ * has some already; returns how many it has then.
  */
 
 static unsigned
-us_store_try(us_store_t *s, us_look_t **looks, unsigned n)
+us_store_try_some(us_store_t *s, us_look_t **of, us_candidate_t *tried,
+    unsigned k, us_look_t **looks, unsigned left)
 {
-    unsigned         i, k, left;
-    uint64_t         id;
-    us_look_t       *of[US_CANDIDATE_GROUP];
-    us_candidate_t   tried[US_CANDIDATE_GROUP];
-
-    for (i = 0; i < n; i++) {
-        us_index_ask(&looks[i]->probe);
-    }
-
-    for (i = 0, k = 0, left = 0; i < n; i++) {
-
-        if (!us_index_next(&s->arena, &looks[i]->probe, &id)) {
-            continue;
-        }
-
-        /* next_id is acquired after the id was read: see us_store_confirm() */
-
-        if (id >= us_store_next_id(s)) {
-            looks[left++] = looks[i];
-            continue;
-        }
-
-        us_log_prefetch(&s->arena, id);
-
-        tried[k].id = id;
-        tried[k].rest = looks[i]->item->rest;
-        of[k++] = looks[i];
-    }
+    unsigned  i;
 
     us_record_compare(s->codec, tried, k);
 
@@ -240,12 +215,65 @@ us_store_try(us_store_t *s, us_look_t **looks, unsigned n)
 }
 
 
+/*
+ * Compares the next candidates of n look-ups, US_CANDIDATE_GROUP at a time: few
+ * of those that are open have one, since some bits of the hash are still to be
+ * looked at.  Those that may have another candidate come to the front; returns
+ * their number.
+ */
+
+static unsigned
+us_store_try(us_store_t *s, us_look_t **looks, unsigned n)
+{
+    unsigned         i, k, left;
+    uint64_t         id;
+    us_look_t       *l, *of[US_CANDIDATE_GROUP];
+    us_candidate_t   tried[US_CANDIDATE_GROUP];
+
+    for (i = 0; i < n && i < US_LOOK_ASK; i++) {
+        us_index_ask(&looks[i]->probe);
+    }
+
+    for (i = 0, k = 0, left = 0; i < n; i++) {
+        l = looks[i];
+
+        if (i + US_LOOK_ASK < n) {
+            us_index_ask(&looks[i + US_LOOK_ASK]->probe);
+        }
+
+        if (!us_index_next(&s->arena, &l->probe, &id)) {
+            continue;
+        }
+
+        /* next_id is acquired after the id was read: see us_store_confirm() */
+
+        if (id >= us_store_next_id(s)) {
+            looks[left++] = l;
+            continue;
+        }
+
+        us_log_prefetch(&s->arena, id);
+
+        tried[k].id = id;
+        tried[k].rest = l->item->rest;
+        of[k++] = l;
+
+        if (k == US_CANDIDATE_GROUP) {
+            left = us_store_try_some(s, of, tried, k, looks, left);
+            k = 0;
+        }
+    }
+
+    return us_store_try_some(s, of, tried, k, looks, left);
+}
+
+
 /* a group: the first candidates of all are compared, then the second ones */
 
 static void
 us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
 {
-    unsigned    i, k, left, some, nopen;
+    unsigned    i, nopen;
     us_look_t  *open[US_STORE_GROUP];
 
     us_store_scan(s, looks, n);
@@ -255,16 +283,8 @@ us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
         nopen += us_index_open(&looks[i].probe);
     }
 
-    for ( /* void */ ; nopen; nopen = left) {
-
-        for (i = 0, left = 0; i < nopen; i += some) {
-            some = nopen - i < US_CANDIDATE_GROUP ? nopen - i
-                                                  : US_CANDIDATE_GROUP;
-            k = us_store_try(s, open + i, some);
-
-            memmove(open + left, open + i, k * sizeof(us_look_t *));
-            left += k;
-        }
+    while (nopen) {
+        nopen = us_store_try(s, open, nopen);
     }
 
     for (i = 0; i < n; i++) {
