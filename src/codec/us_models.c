@@ -23,6 +23,7 @@
 
 #include "us_models.h"
 #include "us_builtin.h"
+#include "../us_huge.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -36,7 +37,6 @@
  */
 #define US_TABLES_MAX     ((size_t) 1 << 20)
 
-#define US_HUGE_PAGE      ((size_t) 2 << 20)
 #define US_TABLES_SIZE    ((US_MODELS_MAX + 1) * US_TABLES_MAX)
 
 
@@ -93,44 +93,6 @@ us_models_update(us_models_t *ms)
 }
 
 
-/*
- * Memory for decoders, and the address at which it begins: that of a huge page.
- * What is not used costs none.
- */
-
-static int
-us_models_reserve(us_models_t *ms)
-{
-    uint8_t    *p;
-    uintptr_t   skip;
-
-    p = mmap(NULL, US_TABLES_SIZE + US_HUGE_PAGE, PROT_READ|PROT_WRITE,
-             MAP_ANONYMOUS|MAP_PRIVATE|MAP_NORESERVE, -1, 0);
-
-    if (p == MAP_FAILED) {
-        return -1;
-    }
-
-    skip = -(uintptr_t) p & (US_HUGE_PAGE - 1);
-
-    if (skip) {
-        munmap(p, skip);
-    }
-
-    if (skip != US_HUGE_PAGE) {
-        munmap(p + skip + US_TABLES_SIZE, US_HUGE_PAGE - skip);
-    }
-
-    ms->memory = p + skip;
-
-    /* without them it works as well */
-
-    (void) madvise(ms->memory, US_HUGE_PAGE, MADV_HUGEPAGE);
-
-    return 0;
-}
-
-
 int
 us_models_open(us_models_t *ms, us_arena_t *a)
 {
@@ -138,7 +100,9 @@ us_models_open(us_models_t *ms, us_arena_t *a)
 
     ms->arena = a;
 
-    if (us_models_reserve(ms) == -1) {
+    ms->memory = us_huge_map(US_TABLES_SIZE, US_HUGE_PAGE);
+
+    if (ms->memory == NULL) {
         return -1;
     }
 
