@@ -13,8 +13,9 @@
  * Training is timed apart.  longest_pause_us is the longest time for which the
  * lock was held, by a group of US_STORE_GROUP adds or by a model.
  *
- * --huge asks for huge pages, as huge=on does for a zone: the kernel gives
- * them if /sys/kernel/mm/transparent_hugepage/shmem_enabled says "advise".
+ * --huge puts the store into private memory with huge pages, which the kernel
+ * gives by default where it is asked for them.  A zone of huge=on gets the same
+ * pages if /sys/kernel/mm/transparent_hugepage/shmem_enabled says "advise".
  */
 
 
@@ -47,8 +48,8 @@ static const us_cli_option_t  us_bench_list[] = {
       "needed)." },
     { 'f', "fill", NULL, "A store of half the size that is needed, which "
       "becomes full." },
-    { US_CLI_LONG, "huge", NULL, "Ask for huge pages, as huge=on does for a "
-      "zone." },
+    { US_CLI_LONG, "huge", NULL, "Put the store into huge pages, as huge=on "
+      "does a zone." },
     { 0, NULL, NULL, NULL }
 };
 
@@ -162,7 +163,8 @@ us_bench_create(us_bench_t *b, const us_bench_conf_t *conf)
     }
 
     b->mem = mmap(NULL, b->size, PROT_READ|PROT_WRITE,
-                  MAP_ANONYMOUS|MAP_SHARED, -1, 0);
+                  MAP_ANONYMOUS | (conf->huge ? MAP_PRIVATE : MAP_SHARED), -1,
+                  0);
 
     if (b->mem == MAP_FAILED) {
         fprintf(stderr, "urlstore bench: mmap(%zu): %s\n", b->size,
