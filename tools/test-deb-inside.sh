@@ -86,6 +86,8 @@ start
 is 'adds' "$(add 1 2 1 | cut -f 1,2 | tr '\t\n' '= ')" '0=new 1=new 0=seen '
 is 'looks up' "$(curl -fsS -H 'Accept: text/plain' "$store/url/1")" \
     http://a.example/2
+is "the crawlers' mark" "$(curl -fsS -H 'Content-Type: text/plain' -d 1 \
+    "$store/mark/visited")" "$(printf '1\tset\thttp://a.example/2')"
 is 'the store belongs to the workers' "$(stat -c %U /var/lib/urlstore/urls)" \
     www-data
 
