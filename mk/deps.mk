@@ -11,7 +11,7 @@
 PKG_build := gcc make pkg-config libpcre2-dev libssl-dev libicu-dev \
              libpsl-dev publicsuffix zlib1g-dev xz-utils curl perl \
              ca-certificates
-PKG_test  := libcmocka-dev git libhtml-parser-perl zstd cmark-gfm
+PKG_test  := libcmocka-dev g++ git libhtml-parser-perl zstd cmark-gfm
 PKG_fuzz  := clang libclang-rt-14-dev
 PKG_web   := chromium-headless-shell
 PKG_clients  := python3-minimal python3-aiohttp python3-scrapy mypy \

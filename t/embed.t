@@ -43,8 +43,8 @@ like(`$root/usr/bin/urlstore verify $root/d`, qr/3 ids read back, 0 deleted/,
 my @headers = split /\n/, `cd $root/usr/include/urlstore && find . -name '*.h'`;
 
 for my $header (sort map { s{^\./}{}r } @headers) {
-    my $cc = "echo '#include <$header>' | clang -x c++ -std=c++11 -Wall -Werror"
-        . " -fsyntax-only $flags -Wno-unused-command-line-argument - 2>&1";
+    my $cc = "echo '#include <$header>' | g++ -x c++ -std=c++11 -Wall -Werror"
+        . " -fsyntax-only $flags - 2>&1";
 
     is(`$cc`, '', "C++: $header");
 }
