@@ -1,0 +1,181 @@
+
+/*
+ * The replicated log of a shard: what a primary appends to and what standbys
+ * read.  This room has the protocol; a log itself is a table of functions
+ * (us_replog_ops_t), such as that of PostgreSQL.
+ *
+ *     us_replog.h   rows, and the functions of a log              (public)
+ *     us_primary.h  append, confirm, lease, deposed
+ *     us_standby.h  read, promote
+ *
+ * A log is a chain of ROWS.  A row holds whole operations, the bytes of the
+ * store's journal from LSN lsn up to next:
+ *
+ *     row (lsn, next, term, crc) -> row (next, ...) -> ...
+ *
+ * The first row of a chain has lsn US_REPLOG_BASE and no bytes: its next is the
+ * LSN from which on rows follow, 0 if the log has no base.  crc is the CRC-32C
+ * of the row's bytes, begun with the crc of the row before (0 at the first
+ * one), so that it stands for all bytes since then.
+ *
+ *     TERM      number of a primary.  A term begins with a row that holds a
+ *               TERM operation and nothing else
+ *     ACKED     LSN up to which a primary knows that its rows are confirmed
+ *     BEAT      a commit without a row, by which a primary renews its lease
+ *
+ * A log keeps these rules, by one transaction for each call:
+ *
+ *  1. A row is appended only after a row of the same term (append) or, with a
+ *     new term, after the last row of the log (promote).  Two rows never have
+ *     one lsn.
+ *  2. A new term is higher than all before; a beat of another term than the
+ *     highest is refused.
+ *  3. What is confirmed stays, whatever happens to one server of the log.
+ *  4. A call that is confirmed confirms all rows that were there before it.
+ */
+
+
+#ifndef _US_REPLOG_H_INCLUDED_
+#define _US_REPLOG_H_INCLUDED_
+
+
+#include "../us_base.h"
+
+
+#define US_REPLOG_BASE      UINT64_MAX
+#define US_REPLOG_BLOCK     (64 * 1024)     /* bytes of a row, unless one
+                                               operation alone is longer */
+#define US_REPLOG_MAX       (128 * 1024 * 1024)
+#define US_REPLOG_HOLDER    64              /* bytes of a node's name, with 0 */
+#define US_REPLOG_SETTINGS  8192            /* of a manifest's text */
+#define US_REPLOG_ERROR     400
+
+
+typedef struct {
+    uint64_t           lsn;
+    uint64_t           next;
+    uint64_t           term;
+    uint64_t           crc;
+} us_replog_row_t;
+
+
+/* what a log says of itself, as of one moment */
+
+typedef struct {
+    uint8_t            uuid[16];      /* of the store */
+    char               settings[US_REPLOG_SETTINGS];
+    uint64_t           term;          /* the highest */
+    char               holder[US_REPLOG_HOLDER];    /* of it */
+    uint64_t           beat;
+    uint64_t           acked;
+    us_replog_row_t    last;
+} us_replog_head_t;
+
+
+typedef enum {
+    US_REPLOG_OK = 0,                 /* done; of a change: confirmed */
+    US_REPLOG_NONE,                   /* there is no such row, or no log */
+    US_REPLOG_REFUSED,                /* by the rules: nothing was changed */
+    US_REPLOG_UNKNOWN,                /* it may have been done, or will be, or
+                                         is not confirmed */
+    US_REPLOG_AWAY,                   /* nothing was sent */
+    US_REPLOG_BAD                     /* it cannot be done: other tables, no
+                                         right, not synchronous */
+} us_replog_rc_t;
+
+
+/* what a log needs of its caller; of a thread */
+
+typedef struct {
+    int              (*stopping)(void *data);   /* the thread is to end soon:
+                                                   asked every 50 ms */
+    void              *data;
+} us_replog_env_t;
+
+
+/*
+ * A log that is open for one shard, of one thread.  error: of the last call
+ * that did not return OK; for people.
+ */
+
+typedef struct us_replog_s      us_replog_t;
+typedef struct us_replog_ops_s  us_replog_ops_t;
+
+struct us_replog_s {
+    const us_replog_ops_t  *ops;
+    char                    error[US_REPLOG_ERROR];
+};
+
+
+/* a row that was read; p is valid during the call.  -1 ends the reading */
+
+typedef int (*us_replog_take_pt)(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+
+
+struct us_replog_ops_s {
+    const char        *name;          /* of the kind: "postgres" */
+
+    /*
+     * Checks the text after "KIND:" of replicate=, without any connection.
+     * -1: err says why.
+     */
+    int              (*check)(const char *conninfo, char *err, size_t size);
+
+    /*
+     * Makes no connection: each call does, if there is none.  single: a commit
+     * on one server alone is confirmed.  timeout: ms after which a call gives
+     * up, with UNKNOWN if something was sent.  NULL: no memory.
+     */
+    us_replog_t     *(*open)(const char *conninfo, uint32_t shard, int single,
+                             unsigned timeout, const us_replog_env_t *env);
+    void             (*close)(us_replog_t *log);
+
+    /* NONE: the log of this shard is to be created */
+    us_replog_rc_t   (*head)(us_replog_t *log, us_replog_head_t *head);
+
+    /* makes the log of an empty store: term 0, row (US_REPLOG_BASE, 0, 0, 0) */
+    us_replog_rc_t   (*create)(us_replog_t *log, const uint8_t uuid[16],
+                               const char *settings);
+
+    /* the row that begins at lsn */
+    us_replog_rc_t   (*row)(us_replog_t *log, uint64_t lsn,
+                            us_replog_take_pt take, void *data);
+
+    /* rows from the one that has the byte at lsn on, about max bytes */
+    us_replog_rc_t   (*read)(us_replog_t *log, uint64_t lsn, size_t max,
+                             us_replog_take_pt take, void *data);
+
+    /* row->lsn is prev->next, row->term is prev->term; acked as known */
+    us_replog_rc_t   (*append)(us_replog_t *log, const us_replog_row_t *prev,
+                               const us_replog_row_t *row, const uint8_t *p,
+                               size_t len, uint64_t acked);
+
+    us_replog_rc_t   (*beat)(us_replog_t *log, uint64_t term, uint64_t acked);
+
+    /*
+     * Begins row->term after the term `old`, by a row that follows prev.  *beat
+     * is that of the term before, as it was when the row was appended.
+     */
+    us_replog_rc_t   (*promote)(us_replog_t *log, const us_replog_row_t *prev,
+                                uint64_t old, const us_replog_row_t *row,
+                                const uint8_t *p, size_t len,
+                                const char *holder, uint64_t *beat);
+
+    /*
+     * The base: the store as of an LSN, in parts 0, 1, ...  base() returns NONE
+     * past the last part.  rebase_part() makes a part of a new base under the
+     * given term (part 0 drops what an earlier try left); rebase() puts it in
+     * force: all rows go, and row (US_REPLOG_BASE, next, term, 0) is the chain.
+     */
+    us_replog_rc_t   (*base)(us_replog_t *log, uint32_t part,
+                             us_replog_take_pt take, void *data);
+    us_replog_rc_t   (*rebase_part)(us_replog_t *log, uint64_t term,
+                                    uint32_t part, const uint8_t *p,
+                                    size_t len);
+    us_replog_rc_t   (*rebase)(us_replog_t *log, uint64_t term, uint64_t next,
+                               uint32_t parts);
+};
+
+
+#endif /* _US_REPLOG_H_INCLUDED_ */
