@@ -5,7 +5,7 @@
  * (us_replog_ops_t), such as that of PostgreSQL.
  *
  *     us_replog.h   rows, and the functions of a log              (public)
- *     us_primary.h  append, confirm, lease, deposed
+ *     us_appender.h append, confirm, lease, deposed
  *     us_standby.h  read, promote
  *
  * A log is a chain of ROWS.  A row holds whole operations, the bytes of the
@@ -31,7 +31,9 @@
  *  2. A new term is higher than all before; a beat of another term than the
  *     highest is refused.
  *  3. What is confirmed stays, whatever happens to one server of the log.
- *  4. A call that is confirmed confirms all rows that were there before it.
+ *  4. A beat names the last row of its term that the primary knows, and is
+ *     refused if that row is not there.  So what is confirmed, an append or a
+ *     beat, confirms all rows before it: they were there when it was done.
  */
 
 
@@ -67,8 +69,8 @@ typedef struct {
     uint64_t           term;          /* the highest */
     char               holder[US_REPLOG_HOLDER];    /* of it */
     uint64_t           beat;
-    uint64_t           acked;
-    us_replog_row_t    last;
+    uint64_t           acked;         /* the highest of rows and beats */
+    us_replog_row_t    last;          /* that with the highest lsn */
 } us_replog_head_t;
 
 
@@ -103,6 +105,8 @@ typedef struct us_replog_ops_s  us_replog_ops_t;
 
 struct us_replog_s {
     const us_replog_ops_t  *ops;
+    unsigned                timeout;  /* ms, the caller's: after it a call gives
+                                         up, with UNKNOWN if it was sent */
     char                    error[US_REPLOG_ERROR];
 };
 
@@ -115,6 +119,7 @@ typedef int (*us_replog_take_pt)(void *data, const us_replog_row_t *row,
 
 struct us_replog_ops_s {
     const char        *name;          /* of the kind: "postgres" */
+    const char        *version;       /* US_VERSION of who has compiled it */
 
     /*
      * Checks the text after "KIND:" of replicate=, without any connection.
@@ -124,11 +129,10 @@ struct us_replog_ops_s {
 
     /*
      * Makes no connection: each call does, if there is none.  single: a commit
-     * on one server alone is confirmed.  timeout: ms after which a call gives
-     * up, with UNKNOWN if something was sent.  NULL: no memory.
+     * on one server alone is confirmed.  NULL: no memory.
      */
     us_replog_t     *(*open)(const char *conninfo, uint32_t shard, int single,
-                             unsigned timeout, const us_replog_env_t *env);
+                             const us_replog_env_t *env);
     void             (*close)(us_replog_t *log);
 
     /* NONE: the log of this shard is to be created */
@@ -146,21 +150,25 @@ struct us_replog_ops_s {
     us_replog_rc_t   (*read)(us_replog_t *log, uint64_t lsn, size_t max,
                              us_replog_take_pt take, void *data);
 
-    /* row->lsn is prev->next, row->term is prev->term; acked as known */
+    /* row->lsn is prev->next, row->term prev->term; prev is checked whole */
     us_replog_rc_t   (*append)(us_replog_t *log, const us_replog_row_t *prev,
                                const us_replog_row_t *row, const uint8_t *p,
                                size_t len, uint64_t acked);
 
-    us_replog_rc_t   (*beat)(us_replog_t *log, uint64_t term, uint64_t acked);
+    /* last: a row that must be there, of the term */
+    us_replog_rc_t   (*beat)(us_replog_t *log, const us_replog_row_t *last,
+                             uint64_t acked);
 
     /*
-     * Begins row->term after the term `old`, by a row that follows prev.  *beat
-     * is that of the term before, as it was when the row was appended.
+     * Begins row->term after the term `old`, by a row that follows prev, with
+     * these settings.  *beat is that of the term before, as it was when the row
+     * was appended.
      */
     us_replog_rc_t   (*promote)(us_replog_t *log, const us_replog_row_t *prev,
                                 uint64_t old, const us_replog_row_t *row,
                                 const uint8_t *p, size_t len,
-                                const char *holder, uint64_t *beat);
+                                const char *holder, const char *settings,
+                                uint64_t *beat);
 
     /*
      * The base: the store as of an LSN, in parts 0, 1, ...  base() returns NONE
