@@ -27,14 +27,17 @@ ASAN      := -O1 -g -fPIC -fno-omit-frame-pointer \
              -fsanitize=address,undefined -fno-sanitize-recover=undefined
 TSAN      := -O1 -g -fPIC -fno-omit-frame-pointer -fsanitize=thread
 
-CORE_SRC  := $(sort $(filter-out src/ngx_% src/http/% src/cli/%, \
+CORE_SRC  := $(sort $(filter-out src/ngx_% src/http/% src/cli/% \
+               src/postgres/%, \
                $(wildcard src/*.c src/*/*.c)))
 CLI_SRC   := $(sort $(wildcard src/cli/*.c))
 
 obj        = $(patsubst src/%.c,$(B)/$(1)/%.o,$(2))
 
-build:                    ## the command and the module
+build:                    ## the command and the modules
 	$(parallel) $(B)/urlstore $(MODULE)
+	$(if $(LIBPQ),,@echo 'no libpq (Debian: libpq-dev), and so without' \
+	    $(notdir $(POSTGRES_MODULE)))
 
 core:                     ## the core and the urlstore command
 	$(parallel) $(B)/urlstore
@@ -97,14 +100,22 @@ $(B)/asan/urlstore: $(call obj,asan,$(CLI_SRC)) $(B)/asan/libus.a
 # --- the module, by one recipe ------------------------------------------
 
 MODULE       := $(B)/ngx_http_urlstore_module.so
+POSTGRES_MODULE := $(B)/ngx_http_urlstore_postgres_module.so
 FAULT_MODULE := $(B)/faults/ngx_http_urlstore_module.so
 ASAN_MODULE  := $(B)/asan/ngx_http_urlstore_module.so
 
 comma        := ,
 NGX_WARN     := -Wall -Wextra -Werror -Wno-unused-parameter
 NGX_SOURCE   := $(abspath $(B))/source
-MODULE_SRC    = $(wildcard config src/*.[ch] src/*/*.[ch] front/*) \
-                tools/nginx-build.sh
+MODULE_SRC    = $(wildcard config src/postgres/config src/*.[ch] \
+                src/*/*.[ch] front/*) tools/nginx-build.sh $(B)/.libpq-$(or $(LIBPQ),no)
+
+# the log in PostgreSQL is a module of its own, built where libpq is
+
+LIBPQ         = $(shell pkg-config --exists libpq 2>/dev/null && echo yes)
+
+$(B)/.libpq-%:
+	@mkdir -p $(@D) && rm -f $(B)/.libpq-* && touch $@
 
 # a folder below build/, source, targets, flags of the compiler, of the linker;
 # a running nginx has its files mapped: they are replaced, never written to
@@ -113,8 +124,12 @@ define nginx
 	@echo "  NGINX $@"
 	+@tools/nginx-build.sh $(B)/$(1) $(2) '$(3)' --with-cc='$(CC)' \
 	    --with-cc-opt='$(4) -fPIC $(NGX_WARN)' --with-ld-opt='-fPIC $(5)' \
-	    --add-dynamic-module='$(CURDIR)'
-	@cp $(B)/$(1)/$(@F) $@.new && mv $@.new $@
+	    --add-dynamic-module='$(CURDIR)' \
+	    $(if $(LIBPQ),--add-dynamic-module='$(CURDIR)/src/postgres')
+	@for m in $(if $(LIBPQ),$(notdir $(POSTGRES_MODULE))) $(@F); do \
+	    cp $(B)/$(1)/$$m $(@D)/$$m.new && mv $(@D)/$$m.new $(@D)/$$m \
+	        || exit 1; \
+	done
 endef
 
 module:                   ## the nginx module
@@ -179,7 +194,8 @@ install: build man        ## the command, the module, the library, documents (DE
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(moduledir)' \
 	    '$(DESTDIR)$(libdir)/pkgconfig'
 	install -m 755 $(B)/urlstore '$(DESTDIR)$(bindir)'
-	install -m 644 $(MODULE) '$(DESTDIR)$(moduledir)'
+	install -m 644 $(MODULE) $(wildcard $(POSTGRES_MODULE)) \
+	    '$(DESTDIR)$(moduledir)'
 	install -m 644 $(B)/libus.a '$(DESTDIR)$(libdir)'
 	@for f in $(HEADERS); do \
 	    install -D -m 644 src/$$f '$(DESTDIR)$(headerdir)'/urlstore/$$f \
@@ -202,6 +218,7 @@ install: build man        ## the command, the module, the library, documents (DE
 uninstall:                ## removes what make install has installed
 	rm -f '$(DESTDIR)$(bindir)/urlstore' \
 	    '$(DESTDIR)$(moduledir)/$(notdir $(MODULE))' \
+	    '$(DESTDIR)$(moduledir)/$(notdir $(POSTGRES_MODULE))' \
 	    '$(DESTDIR)$(libdir)/libus.a' \
 	    '$(DESTDIR)$(libdir)/pkgconfig/urlstore.pc' \
 	    '$(DESTDIR)$(bashdir)/urlstore' '$(DESTDIR)$(zshdir)/_urlstore' \

@@ -1,9 +1,9 @@
 # The Debian packages that the project needs, in groups by what they are for:
 # PKG_build, PKG_test, ...  A group is installed once, by tools/packages.sh; its
 # stamp in build/ is newer than this file as long as nothing has to be done.
-# nginx and prometheus, which Debian would start as services, are unpacked into
-# build/debian.  chromium-headless-shell is Chromium without its window, and
-# without systemd and dbus.
+# nginx, PostgreSQL and prometheus, which Debian would start as services, are
+# unpacked into build/debian.  chromium-headless-shell is Chromium without its
+# window, and without systemd and dbus.
 #
 #   make deps                          build, test, and what other goals need
 #   make deps DEPS='build web'         others; all by one call of apt-get
@@ -11,7 +11,8 @@
 PKG_build := gcc make pkg-config libpcre2-dev libssl-dev libicu-dev \
              libpsl-dev publicsuffix zlib1g-dev xz-utils curl perl \
              ca-certificates
-PKG_test  := libcmocka-dev g++ git libhtml-parser-perl zstd cmark-gfm
+PKG_test  := libcmocka-dev g++ git libhtml-parser-perl zstd \
+             cmark-gfm libpq-dev
 PKG_fuzz  := clang libclang-rt-14-dev
 PKG_web   := chromium-headless-shell
 PKG_clients  := python3-minimal python3-aiohttp python3-scrapy mypy \
@@ -31,12 +32,17 @@ PKG_web     += $(if $(shell command -v npm),,nodejs npm)
 PKG_clients += $(if $(shell command -v npm),,nodejs npm)
 PKG_deploy  := $(if $(shell command -v npm),,nodejs npm)
 
+# of PostgreSQL, which is unpacked, what it links besides libpq
+
+PKG_test    += libxml2 libpam0g liblz4-1 tzdata
+
 # what is unpacked comes first
 
 DEBIAN      := $(abspath $(B))/debian
 export PATH := $(DEBIAN)/usr/bin:$(DEBIAN)/usr/sbin:$(PATH)
 
 UNPACK_build := nginx nginx-dev
+UNPACK_test  := postgresql-15 postgresql-client-15
 UNPACK_web   := prometheus
 
 $(B)/.deps-%: mk/deps.mk

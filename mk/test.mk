@@ -37,7 +37,8 @@ test-full: test-programs  ## t/ with whole lists of URLs
 FAULT_DISK    := $(B)/faults/disk.so
 FAULT_CLOCK   := $(B)/faults/clock.so
 TEST_PROGRAMS  = $(B)/urlstore $(MODULE) $(B)/generate $(B)/laws $(B)/builtin \
-                 $(FAULT_DISK) $(FAULT_CLOCK) $(FAULT_MODULE)
+                 $(FAULT_DISK) $(FAULT_CLOCK) $(FAULT_MODULE) \
+                 $(if $(LIBPQ),$(B)/postgres/log)
 
 test-programs: deps
 	$(parallel) $(TEST_PROGRAMS)
@@ -52,6 +53,15 @@ programs: deps            ## all that tests need, for DEPS
 $(B)/faults/%.so: t/fault/%.c | $(B)/.deps-build
 	@mkdir -p $(@D)
 	$(CC) -O1 -fPIC -shared -Wall -o $@ $< -ldl
+
+# the log in PostgreSQL, by hand
+
+POSTGRES_OBJ := $(call obj,asan,$(wildcard src/postgres/*.c))
+
+$(POSTGRES_OBJ): WARN += $(shell pkg-config --cflags libpq 2>/dev/null)
+
+$(B)/postgres/log: t/postgres/log.c $(POSTGRES_OBJ) | $(B)/.deps-test
+	$(call program,$(ASAN),-lpq)
 
 $(B)/laws: fuzz/corpus.c fuzz/laws.c $(B)/libus.a
 	$(call program,$(OPT))

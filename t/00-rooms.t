@@ -28,6 +28,8 @@ my @rooms = (
     [ 'cluster', 'us_map.h' ],
     [ 'journal', 'us_recovery.h' ],
     [ 'filter',  'us_filter_file.h' ],
+    [ 'replog' ],
+    [ 'postgres' ],
     [ 'idempotency' ],
     [ 'zone' ],
     [ 'codec' ],
@@ -40,7 +42,8 @@ my @rooms = (
 
 # of src/FOLDER/X.c: build/obj/FOLDER/X.o, or that of the module's build
 
-my %objects = (http => 'build/nginx/addon/http');
+my %objects = (http => 'build/nginx/addon/http',
+    postgres => 'build/asan/postgres');
 
 my %floor = map { $rooms[$_][0] => $_ } 0 .. $#rooms;
 my %public = map { my ($r, @h) = @$_; map { (path($r, $_) => 1) } @h } @rooms;

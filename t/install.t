@@ -40,6 +40,13 @@ ok(-s "$root/usr/share/$_", $_) for qw(man/man1/urlstore.1
     man/man1/urlstore-dedup.1 bash-completion/completions/urlstore
     zsh/site-functions/_urlstore);
 
+# the log in PostgreSQL is a module of its own: only it needs libpq
+
+my $postgres = $module =~ s/urlstore_module/urlstore_postgres_module/r;
+
+unlike(`readelf -d '$module'`, qr/libpq/, 'the module needs no libpq');
+like(`readelf -d '$postgres'`, qr/NEEDED.*libpq/, 'that of PostgreSQL does');
+
 {
     # without the blank, for the configuration
 

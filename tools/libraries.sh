@@ -1,16 +1,16 @@
 #!/bin/sh
 
-# The libraries that the core needs, by pkg-config:
+# The libraries that the core needs, or others, by pkg-config:
 #
-#     tools/libraries.sh check      a message for each that is missing
-#     tools/libraries.sh cflags     flags of the compiler
-#     tools/libraries.sh libs       flags of the linker
+#     tools/libraries.sh check [LIBRARY]    a message for each that is missing
+#     tools/libraries.sh cflags [LIBRARY]   flags of the compiler
+#     tools/libraries.sh libs [LIBRARY]     flags of the linker
 #
 # make and config (the build inside of nginx) ask here.
 
 set -eu
 
-libraries='libpcre2-8 icu-uc libpsl zlib'
+libraries=${2:-libpcre2-8 icu-uc libpsl zlib}
 
 # the package of Debian that has it
 
@@ -20,6 +20,7 @@ package() {
     icu-uc) echo libicu-dev ;;
     libpsl) echo libpsl-dev ;;
     zlib) echo zlib1g-dev ;;
+    libpq) echo libpq-dev ;;
     esac
 }
 
@@ -47,5 +48,5 @@ check) ;;
 cflags) pkg-config --cflags $libraries ;;
 # shellcheck disable=SC2086
 libs) pkg-config --libs $libraries ;;
-*) echo 'usage: tools/libraries.sh check|cflags|libs' >&2; exit 2 ;;
+*) echo 'usage: tools/libraries.sh check|cflags|libs [LIBRARY]' >&2; exit 2 ;;
 esac

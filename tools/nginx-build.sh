@@ -34,7 +34,7 @@ out=$(cd "$out" && pwd)
 # config names the sources and makes a header of front/
 
 state=$({ printf '%s\n' "$source" "${NGX_CONF_FLAGS[@]}" "$@"
-    cd "$top" && ls src src/*/ && cat config front/*; } | cksum)
+    cd "$top" && ls src src/*/ && cat config src/*/config front/*; } | cksum)
 
 cd "$source"
 

@@ -12,7 +12,12 @@ package UrlStore::Proxy;
 #     $proxy->mode('flip 1000')    changes that byte of a reply
 #     $proxy->mode('cut ~1000')    the same after up to so many, by chance
 #
-# A mode is that of new connections; all present ones are closed.
+# A mode is that of new connections; all present ones are closed.  Present ones
+# stay, and obey as well, with
+#
+#     $proxy->now('swallow')       passes what clients send, drops all replies
+#     $proxy->now('hang')          passes nothing
+#     $proxy->now('pass')
 
 use strict;
 use warnings;
@@ -28,27 +33,42 @@ sub new
     my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 16,
         ReuseAddr => 1) or die "listen: $!";
     pipe my $out, my $in or die "pipe: $!";
+    pipe my $done, my $ack or die "pipe: $!";
 
     my $pid = fork // die "fork: $!";
 
     if (!$pid) {
         close $in;
-        eval { _serve($listen, $target, $out) };
+        close $done;
+        eval { _serve($listen, $target, $out, $ack) };
         print STDERR "proxy: $@" if $@;
         require POSIX;
         POSIX::_exit(0);
     }
 
     close $out;
+    close $ack;
     $in->autoflush(1);
 
-    return bless { pid => $pid, in => $in, port => $listen->sockport,
-        main => $$ }, $class;
+    return bless { pid => $pid, in => $in, done => $done, main => $$,
+        port => $listen->sockport }, $class;
 }
 
 
 sub port { $_[0]{port} }
-sub mode { my ($self, $mode) = @_; print { $self->{in} } "$mode\n" }
+sub mode { my ($self, $mode) = @_; $self->_control($mode) }
+sub now { my ($self, $mode) = @_; $self->_control("now $mode") }
+
+
+# returns when the proxy obeys
+
+sub _control
+{
+    my ($self, $text) = @_;
+
+    print { $self->{in} } "$text\n";
+    sysread $self->{done}, my $ack, 1;
+}
 
 
 sub DESTROY
@@ -65,10 +85,10 @@ sub DESTROY
 
 sub _serve
 {
-    my ($listen, $target, $control) = @_;
+    my ($listen, $target, $control, $ack) = @_;
 
     my $mode = 'pass';
-    my (%peer, %left, %flip);
+    my (%peer, %left, %flip, %server);
     my $select = IO::Select->new($listen, $control);
 
     my $drop = sub {
@@ -77,6 +97,7 @@ sub _serve
             delete $peer{$other};
             delete @left{$s, $other};
             delete @flip{$s, $other};
+            delete @server{$s, $other};
             $select->remove($s, $other);
             close $_ for $s, $other;
         }
@@ -88,7 +109,9 @@ sub _serve
             if ($s == $control) {
                 sysread($control, my $text, 4096) or return;
                 ($mode) = (split /\n/, $text)[-1];
-                $drop->(grep { $peer{$_} } $select->handles);
+                $drop->(grep { $peer{$_} } $select->handles)
+                    if $mode !~ s/^now //;
+                syswrite $ack, '.';
                 last;
             }
 
@@ -104,6 +127,7 @@ sub _serve
                 }
 
                 @peer{$client, $server} = ($server, $client);
+                $server{$server} = 1;
                 my ($what, $n) = split ' ', $mode;
                 $n = int rand substr $n, 1 if defined $n && $n =~ /^~/;
                 $left{$server} = $n if $what eq 'cut';
@@ -120,7 +144,7 @@ sub _serve
                 next;
             }
 
-            next if $mode eq 'hang';
+            next if $mode eq 'hang' || $mode eq 'swallow' && $server{$s};
 
             if (defined $left{$s}) {
                 $data = substr $data, 0, $left{$s};

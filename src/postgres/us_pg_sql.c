@@ -1,0 +1,173 @@
+
+/*
+ * The statements.  $1 is the shard, and in a change $2 is whether one server
+ * is enough.
+ *
+ * A change is  WITH c AS (the change, which returns x) VERDICT:  one row that
+ * has the number of changed rows and the server's settings, as of the same
+ * moment.  A change whose settings do not suffice changes nothing.  now() and
+ * pg_conf_load_time() do not change during a statement.
+ *
+ * Locks.  An appended row locks the row before it and that of the shard FOR KEY
+ * SHARE, which nothing waits for but a new base: it locks the shard's row FOR
+ * UPDATE and deletes the rows.  Without these locks a late statement of a
+ * killed process could append to a row that was deleted meanwhile.
+ */
+
+
+#include "us_pg_private.h"
+
+
+#define NAMES    "current_setting('synchronous_standby_names') <> ''"
+#define SESSION  "current_setting('synchronous_commit')"                      \
+                 " IN ('on', 'remote_apply')"                                 \
+                 " AND current_setting('client_min_messages') = 'warning'"
+#define SETTLED  "pg_conf_load_time() < now() - interval '500 ms'"
+#define SYNCED   SESSION " AND ($2::bool OR (" NAMES " AND " SETTLED "))"
+
+#define VERDICT                                                               \
+    " SELECT (SELECT count(*) FROM c), " NAMES ", " SESSION ", " SETTLED ","  \
+    " pg_conf_load_time()::text, (SELECT x FROM c)"
+
+#define COLUMNS  "lsn, next_lsn, term, crc32c, payload"
+#define INTO_LOG                                                              \
+    "INSERT INTO urlstore_log"                                                \
+    " (shard, lsn, next_lsn, term, acked, crc32c, payload) "
+
+/* the row after which another one goes: $3 lsn, $4 next, $5 term, $6 crc */
+
+#define PREVIOUS                                                              \
+    "p.shard = $1::int AND p.lsn = $3::bigint AND p.next_lsn = $4::bigint"    \
+    " AND p.term = $5::bigint AND p.crc32c = $6::bigint"
+
+
+const us_pg_sql_t  us_pg_sql[US_PG_STATEMENTS] = {
+
+    [US_PG_HEAD] = { "head",
+        "SELECT s.uuid, s.settings, s.holder, s.term, s.beat,"
+        " greatest(s.acked, l.acked), l.lsn, l.next_lsn, l.term, l.crc32c"
+        " FROM urlstore_shard s LEFT JOIN LATERAL"
+        " (SELECT lsn, next_lsn, term, crc32c, acked FROM urlstore_log"
+        " WHERE shard = s.shard ORDER BY lsn DESC LIMIT 1) l ON true"
+        " WHERE s.shard = $1::int" },
+
+    [US_PG_ROW] = { "row",
+        "SELECT " COLUMNS " FROM urlstore_log"
+        " WHERE shard = $1::int AND lsn = $2::bigint" },
+
+    /* LSNs are positions of bytes: from $2 to below $3 is a number of bytes */
+
+    [US_PG_READ] = { "read",
+        "SELECT " COLUMNS " FROM urlstore_log"
+        " WHERE shard = $1::int AND lsn < $3::bigint AND lsn >="
+        " (SELECT lsn FROM (SELECT lsn, next_lsn FROM urlstore_log"
+        " WHERE shard = $1::int AND lsn >= 0 AND lsn <= $2::bigint"
+        " ORDER BY lsn DESC LIMIT 1) f WHERE f.next_lsn > $2::bigint)"
+        " ORDER BY lsn" },
+
+    /* the base that is in force, and whether it has this part */
+
+    [US_PG_BASE] = { "base",
+        "SELECT s.base, b.payload FROM urlstore_shard s"
+        " LEFT JOIN urlstore_base b ON b.shard = s.shard AND b.base = s.base"
+        " AND b.part = 0 WHERE s.shard = $1::int" },
+
+    [US_PG_BASE_PART] = { "base_part",
+        "SELECT s.base, b.payload FROM urlstore_shard s"
+        " LEFT JOIN urlstore_base b ON b.shard = s.shard AND b.base = s.base"
+        " AND b.base = $3::bigint AND b.part = $2::int"
+        " WHERE s.shard = $1::int" },
+
+    [US_PG_LOADED] = { "loaded",
+        "SELECT pg_conf_load_time()::text" },
+
+    /* $3 uuid, $4 settings */
+
+    [US_PG_CREATE] = { "create",
+        "WITH s AS (INSERT INTO urlstore_shard"
+        " (shard, uuid, settings, term, holder, beat, acked, base, tries)"
+        " SELECT $1::int, $3::uuid, $4::text, 0, '', 0, 0, 0, 0"
+        " WHERE " SYNCED " RETURNING 1), c AS (" INTO_LOG
+        "SELECT $1::int, -1, 0, 0, 0, 0, '' FROM s RETURNING 0 AS x)"
+        VERDICT },
+
+    /* $7 next, $8 crc, $9 payload, $10 acked */
+
+    [US_PG_APPEND] = { "append",
+        "WITH c AS (" INTO_LOG
+        "SELECT $1::int, $4::bigint, $7::bigint, $5::bigint, $10::bigint,"
+        " $8::bigint, $9::bytea FROM urlstore_log p, urlstore_shard s"
+        " WHERE " PREVIOUS " AND s.shard = $1::int AND " SYNCED
+        " FOR KEY SHARE OF p, s RETURNING 0 AS x)"
+        VERDICT },
+
+    /* $7 acked */
+
+    [US_PG_BEAT] = { "beat",
+        "WITH c AS (UPDATE urlstore_shard s SET beat = s.beat + 1,"
+        " acked = greatest(s.acked, $7::bigint) FROM urlstore_log p"
+        " WHERE " PREVIOUS " AND s.shard = $1::int AND s.term = p.term AND "
+        SYNCED " RETURNING 0 AS x)"
+        VERDICT },
+
+    /*
+     * $7 next, $8 crc, $9 payload, $10 old term, $11 new term, $12 holder,
+     * $13 settings
+     */
+
+    [US_PG_PROMOTE] = { "promote",
+        "WITH p AS MATERIALIZED (SELECT p.next_lsn FROM urlstore_log p"
+        " WHERE " PREVIOUS " FOR KEY SHARE),"
+        " s AS (UPDATE urlstore_shard SET term = $11::bigint,"
+        " holder = $12::text, settings = $13::text FROM p"
+        " WHERE shard = $1::int"
+        " AND term = $10::bigint AND term < $11::bigint AND " SYNCED
+        " RETURNING beat), c AS (" INTO_LOG
+        "SELECT $1::int, $4::bigint, $7::bigint, $11::bigint, 0, $8::bigint,"
+        " $9::bytea FROM s RETURNING (SELECT beat FROM s) AS x)"
+        VERDICT },
+
+    /* part 0: $3 term, $4 payload */
+
+    [US_PG_REBASE_FIRST] = { "rebase_first",
+        "WITH s AS (UPDATE urlstore_shard SET tries = tries + 1"
+        " WHERE shard = $1::int AND term = $3::bigint AND " SYNCED
+        " RETURNING base, tries),"
+        " d AS (DELETE FROM urlstore_base b USING s"
+        " WHERE b.shard = $1::int AND b.base <> s.base),"
+        " c AS (INSERT INTO urlstore_base (shard, base, part, payload)"
+        " SELECT $1::int, s.tries, 0, $4::bytea FROM s RETURNING base AS x)"
+        VERDICT },
+
+    /* $3 term, $4 payload, $5 part, $6 number of the base */
+
+    [US_PG_REBASE_PART] = { "rebase_part",
+        "WITH c AS (INSERT INTO urlstore_base (shard, base, part, payload)"
+        " SELECT $1::int, s.tries, $5::int, $4::bytea FROM urlstore_shard s"
+        " WHERE s.shard = $1::int AND s.term = $3::bigint"
+        " AND s.tries = $6::bigint AND s.base <> s.tries AND " SYNCED
+        " FOR KEY SHARE OF s ON CONFLICT (shard, base, part)"
+        " DO UPDATE SET payload = EXCLUDED.payload RETURNING 0 AS x)"
+        VERDICT },
+
+    [US_PG_LOCK] = { "lock",
+        "SELECT shard FROM urlstore_shard WHERE shard = $1::int FOR UPDATE" },
+
+    /* $3 term, $4 next, $5 parts, $6 number of the base */
+
+    [US_PG_REBASE_END] = { "rebase",
+        "WITH s AS (UPDATE urlstore_shard SET base = tries,"
+        " acked = $4::bigint WHERE shard = $1::int AND term = $3::bigint"
+        " AND tries = $6::bigint AND base <> tries AND " SYNCED
+        " AND $5::int = (SELECT count(*) FROM urlstore_base"
+        " WHERE shard = $1::int AND base = $6::bigint AND part < $5::int)"
+        " RETURNING base),"
+        " d AS (DELETE FROM urlstore_log l USING s"
+        " WHERE l.shard = $1::int AND l.lsn >= 0),"
+        " e AS (DELETE FROM urlstore_base b USING s"
+        " WHERE b.shard = $1::int AND b.base <> s.base),"
+        " c AS (UPDATE urlstore_log l SET next_lsn = $4::bigint,"
+        " term = $3::bigint, acked = 0, crc32c = 0 FROM s"
+        " WHERE l.shard = $1::int AND l.lsn = -1 RETURNING 0 AS x)"
+        VERDICT },
+};

@@ -1,0 +1,542 @@
+#!/usr/bin/perl
+
+# The log in PostgreSQL (src/postgres): each function and each of its results,
+# against real servers.  build/postgres/log is a program that calls them.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use IO::Select;
+use Test::More;
+use Time::HiRes qw(sleep time);
+use UrlStore::Postgres;
+use UrlStore::Proxy;
+
+my $PROGRAM = 'build/postgres/log';
+
+plan(skip_all => 'no PostgreSQL here') if !UrlStore::Postgres::bin();
+BAIL_OUT("no $PROGRAM: run make test-programs") if !-x $PROGRAM;
+
+my $UUID = '000102030405060708090a0b0c0d0e0f';
+
+
+# --- connection strings
+
+for ([ 'hostaddr=127.0.0.1 port=1' => qr/^ok$/ ],
+    [ 'host=/run/x dbname=y' => qr/^ok$/ ],
+    [ 'host=::1,127.0.0.1 port=1,2' => qr/^ok$/ ],
+    [ 'host=::1,127.0.0.1 port=1' => qr/^ok$/ ],
+    [ 'host=a.example,b.example hostaddr=127.0.0.1,127.0.0.2' => qr/^ok$/ ],
+    [ 'postgresql://u:p%40ss@127.0.0.1:5433/d?sslmode=require' => qr/^ok$/ ],
+    [ 'password=very secret' => qr/is not valid: missing "\.\.\."/ ],
+    [ "password='secret" => qr/is not valid: unterminated quoted string/ ],
+    [ 'secret=1' => qr/is not valid: invalid connection option "\.\.\."$/ ],
+    [ 'postgresql://u:secret@[::1/d' => qr/is not valid: .*"\.\.\."/ ],
+    [ 'service=secret' => qr/has "service"/ ],
+    [ 'host=db.example' => qr/a name: "db.example"; it needs "hostaddr"/ ],
+    [ 'host=db hostaddr=db' => qr/"hostaddr" .* is no address: "db"/ ],
+    [ 'host=::1 port=0' => qr/"port" .* is "0": 1 to 65535/ ],
+    [ 'host=::1 port=5432x' => qr/"port" .* is "5432x"/ ],
+    [ 'host=::1,::1,::1 port=1,2' => qr/has 3 "host", 0 .* and 2 "port"/ ],
+    [ 'hostaddr=' . '::1,' x 16 . '::1' => qr/more than 16 hosts/ ])
+{
+    my ($conninfo, $answer) = @$_;
+
+    open my $fh, '-|', $PROGRAM, 'check', $conninfo or die $!;
+    my $got = <$fh> // '';
+    close $fh;
+
+    like($got, $answer, "check: $conninfo");
+    unlike($got, qr/secret/, '  shows no value');
+}
+
+
+# --- one server
+
+my $a = UrlStore::Postgres->new->start;
+my $log = Log->new($a->conninfo, single => 1);
+
+is($log->ask('head'), 'NONE', 'no log');
+is($log->ask('row -1'), 'NONE', 'no row');
+is($log->ask('read 0 100 9'), 'NONE', 'nothing to read');
+is($log->ask('base 0'), 'NONE', 'no base');
+like($log->ask('beat -1 0 0 0 0'), qr/^REFUSED/, 'nothing to renew');
+like($log->ask('append -1 0 0 0 10 0 5 0 1'), qr/^REFUSED/, 'nor to append to');
+
+is($log->ask("create $UUID \{\"a\":1}"), 'OK', 'create');
+like($log->ask("create $UUID {}"), qr/^REFUSED/, 'once');
+is($log->ask('head'), "$UUID settings={\"a\":1} term=0 holder= beat=0 acked=0 "
+    . 'last=-1 0 0 0, OK', 'head');
+is($log->ask('row -1'), '-1 0 0 0 empty, OK', 'the first row');
+
+is($log->ask('promote -1 0 0 0 0 10 1 70 1 n1 s1'), 'beat=0, OK', 'promote');
+is($log->ask('append 0 10 1 70 30 1 71 5 2'), 'OK', 'append');
+is($log->ask('append 10 30 1 71 31 1 72 10 3'), 'OK', 'a row of 1 byte');
+is($log->ask('beat 30 31 1 72 30'), 'OK', 'beat');
+is($log->ask('head'), "$UUID settings=s1 term=1 holder=n1 beat=1 acked=30 "
+    . 'last=30 31 1 72, OK', 'head has them');
+
+like($log->ask($_->[1]), qr/^REFUSED/, "append: $_->[0]") for
+    [ 'twice', 'append 10 30 1 71 31 1 72 10 3' ],
+    [ 'no such predecessor', 'append 31 40 1 72 41 1 72 0 1' ],
+    [ 'predecessor that begins elsewhere', 'append 29 31 1 72 41 1 1 0 1' ],
+    [ 'predecessor that ends elsewhere', 'append 30 32 1 72 41 1 1 0 1' ],
+    [ 'predecessor of another CRC', 'append 30 31 1 73 41 1 1 0 1' ],
+    [ 'predecessor of another term', 'append 30 31 2 72 41 2 1 0 1' ],
+    [ 'another term than its predecessor', 'append 30 31 1 72 41 2 1 0 1' ],
+    [ 'no bytes', 'append 30 31 1 72 31 1 1 0 1' ];
+
+like($log->ask($_->[1]), qr/^REFUSED/, "beat: $_->[0]") for
+    [ 'another term', 'beat 30 31 2 72 30' ],
+    [ 'a row of an older term', 'beat -1 0 0 0 30' ],
+    [ 'a row that is not there', 'beat 31 41 1 72 30' ],
+    [ 'a row of another CRC', 'beat 30 31 1 73 30' ];
+
+like($log->ask($_->[1]), qr/^REFUSED/, "promote: $_->[0]") for
+    [ 'from another term', 'promote 30 31 1 72 0 41 2 73 1 n2 s' ],
+    [ 'to the same term', 'promote 30 31 1 72 1 41 1 73 1 n2 s' ],
+    [ 'not after the last row', 'promote 10 30 1 71 1 41 2 73 1 n2 s' ],
+    [ 'after no row', 'promote 31 41 1 72 1 51 2 73 1 n2 s' ];
+
+like($log->ask('head'), qr/ settings=s1 term=1 holder=n1 beat=1 /,
+    'what is refused changes nothing');
+
+is($log->ask('row 10'), '10 30 1 71 2:20, OK', 'row');
+is($log->ask('row 11'), 'NONE', 'no row begins there');
+is($log->ask('read 0 100 9'), '0 10 1 70 1:10, 10 30 1 71 2:20, '
+    . '30 31 1 72 3:1, OK', 'read');
+is($log->ask('read 29 100 9'), '10 30 1 71 2:20, 30 31 1 72 3:1, OK',
+    'from the middle of a row');
+is($log->ask('read 10 1 9'), '10 30 1 71 2:20, OK', 'a limit');
+is($log->ask('read 0 100 1'), '0 10 1 70 1:10, OK', 'until the reader has it');
+is($log->ask('read 31 100 9'), 'NONE', 'past the end');
+is($log->ask('read 9223372036854775807 100 9'), 'NONE', 'far past it');
+
+# another shard has its own
+
+my $other = Log->new($a->conninfo, single => 1, shard => 4095);
+
+is($other->ask('head'), 'NONE', 'another shard has no log');
+is($other->ask("create $UUID {}"), 'OK', 'create');
+like($log->ask('head'), qr/ last=30 31 1 72, OK/, 'each has its own');
+
+# a new term fences the old one
+
+my $second = Log->new($a->conninfo, single => 1);
+
+is($second->ask('promote 30 31 1 72 1 41 2 73 4 n2 s2'), 'beat=1, OK',
+    'another node promotes');
+like($log->ask('append 30 31 1 72 41 1 73 0 1'), qr/^REFUSED/,
+    'the old primary appends no more');
+like($log->ask('beat 30 31 1 72 0'), qr/^REFUSED/, 'nor renews');
+like($log->ask('promote 30 31 1 72 1 41 3 73 1 n1 s'), qr/^REFUSED/,
+    'nor promotes from its own term');
+is($log->ask('row 31'), '31 41 2 73 4:10, OK', 'and reads why');
+
+# two connections, one LSN: one of them has it, the other is refused
+
+{
+    my ($first, $won, $lost, @last) = (0, 0, 0, 31, 41, 2, 73);
+
+    for my $i (1 .. 50) {
+        my $next = $last[1] + 10;
+
+        $_->tell("append @last $next 2 $i 0 $i") for $log, $second;
+
+        my @got = map { $_->answer } $log, $second;
+
+        $won += grep { $_ eq 'OK' } @got;
+        $lost += grep { /^REFUSED/ } @got;
+        @last = ($last[1], $next, 2, $i);
+    }
+
+    is("$won $lost", '50 50', 'two appends after one row: one is there');
+
+    # the same with a promotion
+
+    my $term = 2;
+    ($won, $lost) = (0, 0);
+
+    for my $i (1 .. 30) {
+        my $next = $last[1] + 10;
+        my $new = $term + 1;
+
+        $log->tell("append @last $next $term $i 0 $i");
+        $second->tell("promote @last $term $next $new $i $i n s");
+
+        my @got = ($log->answer, $second->answer);
+
+        $won += grep { /OK$/ } @got;
+        $lost += grep { /^REFUSED/ } @got;
+        $term = $new if $got[1] =~ /OK$/;
+        @last = ($last[1], $next, $term, $i);
+    }
+
+    is("$won $lost", '30 30', 'an append and a promotion: one is there');
+    like($log->ask('head'), qr/ term=$term .* last=@last, OK/,
+        'and the chain is whole');
+}
+
+
+# --- a new base
+
+my ($term) = $log->ask('head') =~ / term=(\d+)/;
+
+is($log->ask("part $term 0 100 1"), 'OK', 'a part of a base');
+is($log->ask("part $term 1 200 2"), 'OK', 'and another');
+is($second->ask('base 0'), 'NONE', 'which is not in force yet');
+like($log->ask("rebase $term 1000 3"), qr/^REFUSED/, 'a part is missing');
+like($log->ask('rebase 1 1000 2'), qr/^REFUSED/, 'another term');
+like($log->ask('part 1 2 10 1'), qr/^REFUSED/, 'a part of another term');
+like($second->ask("part $term 1 10 1"), qr/^REFUSED/,
+    'a part of what another process makes');
+is($log->ask("part $term 1 300 3"), 'OK', 'a part once more');
+is($log->ask("rebase $term 1000 2"), 'OK', 'in force');
+like($log->ask("rebase $term 1000 2"), qr/^REFUSED/, 'once');
+like($log->ask('head'), qr/ acked=1000 last=-1 1000 $term 0, OK/,
+    'the chain begins with it');
+is($log->ask('read 0 100 9'), 'NONE', 'the rows are gone');
+is($second->ask('base 0'), '-1 0 0 0 1:100, OK', 'its first part');
+is($second->ask('base 1'), '-1 0 0 0 3:300, OK', 'its second');
+is($second->ask('base 2'), 'NONE', 'and no more');
+is($log->ask("append -1 1000 $term 0 1010 $term 5 1000 1"), 'OK',
+    'rows follow it');
+
+is($log->ask("part $term 0 50 7"), 'OK', 'the next base is begun');
+is($second->ask('base 0'), '-1 0 0 0 1:100, OK', 'the first one is read');
+is($log->ask("part $term 0 60 8"), 'OK', 'begun again');
+is($log->ask("rebase $term 2000 1"), 'OK', 'in force');
+like($second->ask('base 1'), qr/^REFUSED the base was replaced/,
+    'a reader between two parts has to begin again');
+is($second->ask('base 0'), '-1 0 0 0 8:60, OK', 'which it can');
+is($a->sql('SELECT count(*) FROM urlstore_base'), 1, 'nothing else is left');
+
+
+# --- long rows
+
+{
+    my $max = 64 * 1024 * 1024;
+    my $next = 2000 + $max;
+
+    $log->ask('timeout 20000');
+    is($log->ask("append -1 2000 $term 0 $next $term 6 2000 9"), 'OK',
+        'a row of 64 MiB');
+    is($log->ask('row 2000'), "2000 $next $term 6 9:$max, OK", 'is read back');
+    like($log->ask("append 2000 $next $term 6 " . ($next + 129 * 1024 * 1024)
+        . " $term 6 0 1"), qr/^REFUSED/, 'one of 129 MiB is not sent');
+    is($log->ask("beat 2000 $next $term 6 0"), 'OK', 'beat');
+}
+
+
+# --- what a server may lack
+
+{
+    my $wrong = Log->new($a->conninfo(password => 'my secret'));
+
+    like($wrong->ask('head'), qr/^BAD .*password authentication failed/,
+        'a wrong password');
+    unlike($wrong->{last}, qr/secret|LOCATION/, 'is not shown');
+
+    like(Log->new($a->conninfo(db => 'none'))->ask('head'),
+        qr/^BAD .*database "none" does not exist/, 'no database');
+    like(Log->new($a->conninfo(db => 'postgres'))->ask('head'),
+        qr/^BAD relation "urlstore_\w+" does not exist.*urlstore-schema.sql/,
+        'no tables');
+
+    # a password that the server's text has
+
+    $a->sql("CREATE ROLE hunter2");
+    like(Log->new($a->conninfo(user => 'hunter2', password => 'hunter2'))
+        ->ask('head'), qr/^BAD .*user "\*{7}"/,
+        'a password that is in a message is blotted out');
+
+    $a->sql('REVOKE UPDATE ON urlstore_shard FROM urlstore');
+    my $poor = Log->new($a->conninfo, single => 1);
+    like($poor->ask('head'), qr/^BAD .* lacks rights: UPDATE on urlstore_shard/,
+        'no right');
+    like($log->ask('beat -1 2000 1 0 0'), qr/^BAD permission denied/,
+        'nor one that it had');
+    $a->sql('GRANT UPDATE ON urlstore_shard TO urlstore');
+    like($poor->ask('head'), qr/OK$/, 'granted, it goes on');
+
+    $a->sql('CREATE OR REPLACE VIEW urlstore_schema AS SELECT 2 AS version');
+    like(Log->new($a->conninfo)->ask('head'),
+        qr/^BAD the tables have version 2: this module needs version 1/,
+        'tables of another version');
+    $a->sql('CREATE OR REPLACE VIEW urlstore_schema AS SELECT 1 AS version');
+
+    my $pair = Log->new($a->conninfo, shard => 4095);
+
+    like($pair->ask("promote -1 0 0 0 0 10 1 70 1 n1 s1"),
+        qr/^BAD "synchronous_standby_names".*is empty/, 'no standby');
+    is($pair->ask('row 0'), 'NONE', 'nothing was written');
+
+    # what a pooler does to a session
+
+    is($log->ask('row 1'), 'NONE', 'connected');
+    $a->sql("ALTER ROLE urlstore SET client_min_messages = 'error'");
+    $a->sql("ALTER ROLE urlstore SET synchronous_commit = 'off'");
+    is(Log->new($a->conninfo, single => 1, shard => 4095)
+        ->ask('promote -1 0 0 0 0 10 1 70 1 n1 s1'), 'beat=0, OK',
+        'a role\'s settings do not matter');
+    $a->sql('ALTER ROLE urlstore RESET ALL');
+}
+
+
+# --- a standby
+
+$a->set(synchronous_standby_names => 'b');
+
+my $stream = UrlStore::Proxy->new($a->port);
+my $b = $a->standby('b')->through($stream->port)->start;
+my $proxy = UrlStore::Proxy->new($a->port);
+my $p1 = Log->new($a->conninfo, shard => 1);
+my $p2 = Log->new($a->conninfo, shard => 1);
+my $far = Log->new($a->conninfo(port => $proxy->port), shard => 1);
+my $both = Log->new($a->conninfo(hosts => [ $b, $a ]), shard => 1);
+
+like(Log->new($b->conninfo)->ask('head'), qr/^AWAY .*read-only/,
+    'a server that only reads');
+$a->set(work_mem => '5MB');
+like($p1->ask("create $UUID {}"), qr/^AWAY .*configuration less than half/,
+    'not at once after the configuration was read');
+sleep 0.6;
+is($p1->ask("create $UUID {}"), 'OK', 'create');
+is($p1->ask('promote -1 0 0 0 0 10 1 70 1 n1 s1'), 'beat=0, OK', 'promote');
+is($p1->ask('append 0 10 1 70 20 1 71 10 2'), 'OK', 'append');
+is($b->sql('SELECT max(lsn) FROM urlstore_log WHERE shard = 1'), 10,
+    'the standby has it');
+is($both->ask('beat 10 20 1 71 20'), 'OK', 'of two hosts, that which writes');
+
+# the answer of a commit is swallowed
+
+is($far->ask('beat 10 20 1 71 20'), 'OK', 'through a proxy');
+$far->ask('timeout 300');
+$proxy->now('swallow');
+
+my $start = time;
+
+like($far->ask('append 10 20 1 71 30 1 72 20 3'), qr/^UNKNOWN .*in time/,
+    'no answer');
+cmp_ok(time - $start, '<', 1, 'in 0.3 s');
+is($p1->ask('row 20'), '20 30 1 72 3:10, OK', 'but the row is there');
+like($far->ask('beat 20 30 1 72 20'), qr/^AWAY/, 'no connection either');
+$proxy->mode('pass');
+$far->ask('timeout 2000');
+is($far->ask('beat 20 30 1 72 20'), 'OK', 'a connection again');
+$proxy->mode('refuse');
+like($far->ask('beat 20 30 1 72 20'), qr/^AWAY/, 'a closed one is noticed');
+$proxy->mode('pass');
+
+# a thread that is to end does not wait
+
+is($far->ask('beat 20 30 1 72 20'), 'OK', 'a connection again');
+$proxy->now('hang');
+$far->ask('timeout 20000');
+$far->ask('stop 100');
+$start = time;
+like($far->ask('beat 20 30 1 72 20'), qr/^UNKNOWN .*stopping/, 'stopping');
+cmp_ok(time - $start, '<', 1, 'at once');
+like($far->ask('beat 20 30 1 72 20'), qr/^AWAY .*stopping/,
+    'nor for a connection');
+
+# the standby is away: a stall, and nothing is cancelled
+
+$b->pause;
+$p1->ask('timeout 300');
+like($p1->ask('append 20 30 1 72 40 1 73 30 4'), qr/^UNKNOWN .*in time/,
+    'the standby is away');
+is($p1->ask('row 30'), 'NONE', 'the row is not visible');
+is(waiting(), 1, 'the statement still waits');
+like($p2->ask('row 20'), qr/OK$/, 'reading goes on');
+$b->resume;
+wait_for(sub { $p1->ask('row 30') eq '30 40 1 73 4:10, OK' },
+    'later it is there');
+is($p1->ask('beat 30 40 1 73 30'), 'OK', 'and confirmed by the next commit');
+
+# a client that is killed: its statement commits nonetheless
+
+$b->pause;
+$far = Log->new($a->conninfo, shard => 1);
+$far->tell('append 30 40 1 73 50 1 74 40 5');
+wait_for(sub { waiting() }, 'a commit waits');
+$far->kill;
+is($p1->ask('row 40'), 'NONE', 'the killed client\'s row is not visible');
+$p1->tell('append 30 40 1 73 60 1 75 40 6');
+sleep 0.1;
+$b->resume;
+like($p1->answer, qr/^(?:UNKNOWN|REFUSED)/, 'an append of its successor waits');
+wait_for(sub { $p1->ask('row 40') eq '40 50 1 74 5:10, OK' },
+    'the killed client\'s row is there');
+like($p1->ask('append 30 40 1 73 60 1 75 40 6'), qr/^REFUSED/, 'and fences');
+
+# a wait that is cancelled: committed here, and nowhere else
+
+$b->pause;
+$p1->ask('timeout 5000');
+$p1->tell('append 40 50 1 74 60 1 75 50 6');
+wait_for(sub { waiting() }, 'a commit waits');
+$a->sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity"
+    . " WHERE wait_event = 'SyncRep'");
+like($p1->answer, qr/^UNKNOWN canceling wait for synchronous replication/,
+    'a cancelled wait is unknown');
+is($p1->ask('row 50'), '50 60 1 75 6:10, OK', 'although the row is there');
+$b->resume;
+is($p1->ask('beat 50 60 1 75 50'), 'OK', 'the next commit confirms it');
+
+# the names are emptied during a wait: PostgreSQL ends the wait as if the
+# standby had answered
+
+$b->pause;
+$p1->tell('append 50 60 1 75 70 1 76 60 7');
+wait_for(sub { waiting() }, 'a commit waits');
+$a->set(synchronous_standby_names => '');
+like($p1->answer, qr/^UNKNOWN .*configuration during the commit/,
+    'an emptied list of standbys is no confirmation');
+like($p1->ask('beat 60 70 1 76 60'), qr/^BAD .*is empty/, 'nor later');
+$a->set(synchronous_standby_names => 'b');
+$b->resume;
+like($p1->ask('beat 60 70 1 76 60'), qr/^AWAY .*less than half/,
+    'nor before the server has settled');
+sleep 0.6;
+is($p1->ask('beat 60 70 1 76 60'), 'OK', 'then it is');
+
+# an immediate stop during the wait: unknown, and visible after the start
+
+$b->pause;
+$p1->tell('append 60 70 1 76 80 1 77 70 8');
+wait_for(sub { waiting() }, 'a commit waits');
+$a->stop('immediate');
+like($p1->answer, qr/^UNKNOWN .*lost/, 'an immediate stop');
+like($p1->ask('head'), qr/^AWAY/, 'no server');
+$a->start;
+$b->resume;
+wait_for(sub { $p1->ask('row 70') eq '70 80 1 77 8:10, OK' },
+    'the row is there after the start');
+
+
+# --- the standby is promoted: what was confirmed is there, the old server ends
+
+wait_for(sub { $p1->ask('beat 70 80 1 77 70') eq 'OK' }, 'all is confirmed');
+$stream->now('hang');
+$p1->ask('timeout 300');
+like($p1->ask('append 70 80 1 77 90 1 78 80 9'), qr/^UNKNOWN/, 'unconfirmed');
+$a->stop('kill');
+$b->set(synchronous_standby_names => 'a');
+$b->promote;
+sleep 0.6;
+is($both->ask('row 70'), '70 80 1 77 8:10, OK',
+    'a confirmed row is on the promoted server');
+like($both->ask('row 80'), qr/^NONE/, 'the unconfirmed one is not');
+$both->ask('timeout 300');
+like($both->ask('promote 70 80 1 77 1 95 2 79 10 n2 s2'), qr/^UNKNOWN/,
+    'without a standby of its own nothing is confirmed');
+$a->follow($b);
+$both->ask('timeout 2000');
+wait_for(sub { $both->ask('row 80') eq '80 95 2 79 10:15, OK' },
+    'the old server streams, the new term is there');
+wait_for(sub { $both->ask('beat 80 95 2 79 80') eq 'OK' }, 'and confirmed');
+is($a->sql('SELECT max(term) FROM urlstore_log WHERE shard = 1'), 2,
+    'on both servers');
+
+is(Log::end(), 0, 'no report of a sanitizer');
+
+done_testing();
+
+
+sub waiting
+{
+    return $a->sql("SELECT count(*) FROM pg_stat_activity"
+        . " WHERE wait_event = 'SyncRep' AND query LIKE '%urlstore_log%'");
+}
+
+
+sub wait_for
+{
+    my ($code, $name) = @_;
+
+    my $end = time + 20;
+
+    until ($code->()) {
+        return fail($name) if time > $end;
+        sleep 0.02;
+    }
+
+    pass($name);
+}
+
+
+# the program, with a log that is open
+
+package Log;
+
+use IPC::Open2;
+
+my @all;
+
+
+sub new
+{
+    my ($class, $conninfo, %o) = @_;
+
+    my $pid = open2(my $out, my $in, $PROGRAM, $conninfo, $o{shard} // 7,
+        $o{single} // 0);
+
+    $in->autoflush(1);
+    push @all, bless { pid => $pid, in => $in, out => $out }, $class;
+
+    return $all[-1];
+}
+
+
+sub tell { my ($self, $call) = @_; print { $self->{in} } "$call\n" }
+
+
+sub answer
+{
+    my ($self) = @_;
+
+    my $line = readline $self->{out};
+
+    return $self->{last} = 'ended' if !defined $line;
+
+    $line =~ s/ ?\n//;
+
+    return $self->{last} = $line;
+}
+
+
+sub ask
+{
+    my ($self, $call) = @_;
+
+    $self->tell($call);
+
+    return $self->answer;
+}
+
+
+sub kill
+{
+    my ($self) = @_;
+
+    CORE::kill KILL => $self->{pid};
+    waitpid delete $self->{pid}, 0;
+}
+
+
+# ends all: how many of them with a signal, or with a report of a sanitizer
+
+sub end
+{
+    my $bad = 0;
+
+    for my $log (grep { $_->{pid} } @all) {
+        $log->tell('quit');
+        waitpid $log->{pid}, 0;
+        $bad += $? != 0;
+    }
+
+    return $bad;
+}
