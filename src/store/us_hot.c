@@ -17,7 +17,7 @@
  * can lead into what has been written over.  The hash chooses the bucket and
  * the tag; whether an entry is the one is decided by its label and text.
  *
- * An entry that is found in the older half of the ring is written again at
+ * An entry that is found in the oldest quarter of the ring is written again at
  * head: those in use stay.  A full bucket gives up its oldest word.
  *
  * Positions end after 2^48 words: the table is emptied then.
@@ -28,6 +28,10 @@
 
 #include <stdlib.h>
 #include <sys/mman.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 
 us_hot_t *
@@ -170,16 +174,85 @@ us_hot_key(const us_hot_t *h, us_hot_key_t *key, uint32_t owner,
 }
 
 
-/* the entry that a word leads to, or NULL: another tag, or written over */
+/*
+ * The words of a bucket that have the key's tag: a set of bits, of which
+ * us_hot_way() is the number of the lowest one's word.  Nearly always it has
+ * one bit, or none.
+ */
+
+#ifdef __SSE2__
+
+#define US_HOT_TAGS  0x8080           /* the high bytes of two words */
+
+static inline unsigned
+us_hot_tags(const us_hot_bucket_t *b, __m128i tag, unsigned i)
+{
+    __m128i  v;
+
+    v = _mm_loadu_si128((const __m128i *) &b->word[2 * i]);
+
+    return ((unsigned) _mm_movemask_epi8(_mm_cmpeq_epi16(v, tag))
+            & US_HOT_TAGS) >> i;
+}
+
+
+static inline unsigned
+us_hot_ways(const us_hot_bucket_t *b, const us_hot_key_t *key)
+{
+    __m128i  tag;
+
+    tag = _mm_set1_epi16((short) (key->hash & US_HOT_TAG_MASK));
+
+    return us_hot_tags(b, tag, 0) | us_hot_tags(b, tag, 1)
+           | us_hot_tags(b, tag, 2) | us_hot_tags(b, tag, 3);
+}
+
+
+static inline unsigned
+us_hot_way(unsigned ways)
+{
+    unsigned  bit;
+
+    bit = (unsigned) __builtin_ctz(ways);
+
+    return 2 * (7 - bit % 8) + bit / 8;
+}
+
+#else
+
+static inline unsigned
+us_hot_ways(const us_hot_bucket_t *b, const us_hot_key_t *key)
+{
+    unsigned  i, ways;
+
+    for (i = 0, ways = 0; i < US_HOT_WAYS; i++) {
+        ways |= (unsigned) (b->word[i] >> US_HOT_TAG
+                            == (key->hash & US_HOT_TAG_MASK)) << i;
+    }
+
+    return ways;
+}
+
+
+static inline unsigned
+us_hot_way(unsigned ways)
+{
+    return (unsigned) __builtin_ctz(ways);
+}
+
+#endif
+
+
+/* the entry that a word leads to, or NULL: it was written over */
 
 static inline uint64_t *
-us_hot_entry(const us_hot_t *h, const us_hot_key_t *key, uint64_t word)
+us_hot_entry(const us_hot_t *h, uint64_t word)
 {
     uint64_t  age;
 
     age = h->head - (word & US_HOT_POSITION);
 
-    if (word >> US_HOT_TAG != (key->hash & US_HOT_TAG_MASK) || age > h->nring) {
+    if (age > h->nring) {
         return NULL;
     }
 
@@ -190,14 +263,14 @@ us_hot_entry(const us_hot_t *h, const us_hot_key_t *key, uint64_t word)
 void
 us_hot_prefetch(const us_hot_t *h, const us_hot_key_t *key)
 {
-    unsigned          i;
+    unsigned          ways;
     uint64_t         *entry;
     us_hot_bucket_t  *b;
 
     b = us_hot_bucket(h, key);
 
-    for (i = 0; i < US_HOT_WAYS; i++) {
-        entry = us_hot_entry(h, key, b->word[i]);
+    for (ways = us_hot_ways(b, key); ways; ways &= ways - 1) {
+        entry = us_hot_entry(h, b->word[us_hot_way(ways)]);
 
         if (entry) {
             __builtin_prefetch(entry);
@@ -213,20 +286,21 @@ us_hot_prefetch(const us_hot_t *h, const us_hot_key_t *key)
 static uint64_t *
 us_hot_look(us_hot_t *h, const us_hot_key_t *key, uint64_t **entry)
 {
-    unsigned          i;
-    uint64_t         *e;
+    unsigned          ways;
+    uint64_t         *e, *word;
     us_hot_bucket_t  *b;
 
     b = us_hot_bucket(h, key);
 
-    for (i = 0; i < US_HOT_WAYS; i++) {
-        e = us_hot_entry(h, key, b->word[i]);
+    for (ways = us_hot_ways(b, key); ways; ways &= ways - 1) {
+        word = &b->word[us_hot_way(ways)];
+        e = us_hot_entry(h, *word);
 
         if (e && e[1] == key->label
             && memcmp(e + US_HOT_WORDS, key->text.data, key->text.len) == 0)
         {
             *entry = e;
-            return &b->word[i];
+            return word;
         }
     }
 
@@ -295,7 +369,7 @@ us_hot_find(us_hot_t *h, const us_hot_key_t *key, uint64_t *value,
     *value = entry[0] & US_HOT_VALUE;
     *klass = (unsigned) (entry[0] >> US_HOT_CLASS);
 
-    if (h->head - (*word & US_HOT_POSITION) > h->nring / 2) {
+    if (h->head - (*word & US_HOT_POSITION) > h->nring / 4 * 3) {
         us_hot_write(h, key, entry[0], word);
     }
 
