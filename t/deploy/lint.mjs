@@ -82,7 +82,7 @@ same('volume', set.spec.volumeClaimTemplates[0].metadata.name,
     container.volumeMounts[0].name);
 same('listen', read('site.conf').match(/listen (\d+);/)[1],
     String(container.ports[0].containerPort));
-same('path', read('site.conf').match(/path=(\S+)\/urls;/)[1],
+same('path', read('site.conf').match(/path=(\S+)\/urls[ ;]/)[1],
     container.volumeMounts[0].mountPath);
 
 console.log(faults.join('\n') || 'ok');
