@@ -148,17 +148,26 @@ note('they fetched ' . join(' and ',
 my ($kills, $all) = (0, {});
 
 
-# kills a crawler when so many pages were fetched, and it has had the time to
-# mark some
+# the pages of /three with the mark
+
+sub marked
+{
+    return map { (split /\t/)[1] } split /\n/,
+        $t->get('/three/urls?mark=visited&limit=10000')->{body};
+}
+
+
+# kills a crawler of /three when so many pages were fetched, and some marked
 
 sub kill_crawler
 {
     my ($port, $after, @options) = @_;
 
+    my $before = marked();
     my $pid = crawl('killed', $port, @options);
 
     wait_until(30, sub { $site->requests >= $after });
-    sleep 1.2;
+    wait_until(30, sub { marked() > $before });
     kill 'KILL', $pid;
     ends($pid);
     $kills++;
@@ -177,8 +186,7 @@ my $stuck = UrlStore::Fake->new(sub {
 
 kill_crawler($stuck->port . '/x/y/three', 4);
 
-my @marked = map { (split /\t/)[1] }
-    split /\n/, $t->get('/three/urls?mark=visited&limit=10000')->{body};
+my @marked = marked();
 
 ok(@marked && @marked < $pages, 'a crawler that can store no more links marks '
     . 'some pages');
