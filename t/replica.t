@@ -32,7 +32,6 @@ for (
     [ 'follow=http://127.0.0.1:0/', qr/invalid port in "follow=/ ],
     [ 'follow=http://no.invalid/', qr/host not found in "follow=http:..no/ ],
     [ 'follow=http://127.0.0.1/?a', qr/invalid value/ ],
-    [ 'follow=http://127.0.0.1/ path=%%DIR%%/d', qr/"follow" has no "path"/ ],
     [ 'follow=http://127.0.0.1/ marks=a', qr/"follow" has no "marks": it has/ ],
     [ 'follow=http://127.0.0.1/ mode=lookup', qr/has no "mode=lookup"/ ],
     [ 'follow=http://127.0.0.1/ sync=off', qr/its "sync" needs a "path"/ ],

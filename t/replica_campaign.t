@@ -1,9 +1,9 @@
 #!/usr/bin/perl
 
-# A primary and two replicas under load, one of them behind a proxy that cuts
-# connections and changes bytes, while each of them is killed, stopped and
-# reloaded at random.  No replica ever denies, or gives an id another URL than
-# the primary gave it; in the end all three have the same.
+# A primary and two replicas under load, one of them with a directory and a
+# proxy before it that cuts connections and changes bytes, while each of them is
+# killed, stopped and reloaded at random.  No replica ever denies, or gives an
+# id another URL than the primary gave it; in the end all three have the same.
 #
 # US_REPLICA_KILLS=N (12); make test-replica: 500.  US_SEED=N.
 
@@ -38,7 +38,7 @@ my @replicas = map {
 
     $t->allow_kills;
     $t->run(zone_conf("64m follow=http://127.0.0.1:$_"));
-} $primary->port, $proxy->port;
+} $primary->port, $proxy->port . ' path=%%DIR%%/copy snapshot=64k';
 
 my $file = $primary->dir . '/acknowledged';
 my @load = (load(1), load(2), map { reader($_) } @replicas);

@@ -188,17 +188,33 @@ us_data_setting(const us_manifest_t *m, const char *key, const char *value,
 }
 
 
-/* 0; -1, e: it is a backup, which nobody writes to */
+/* 0; -1, e: it is a backup or a copy, which no owner writes to */
 
 static int
 us_data_writable(const us_manifest_t *m, us_disk_error_t *e)
 {
+    if (m->state == US_STATE_REPLICA) {
+        return us_disk_fail(e, 0, "it is a replica's copy of another server's "
+                            "store, which is only read; a zone with "
+                            "\"follow=\" goes on with it");
+    }
+
     if (m->state != US_STATE_BACKUP) {
         return 0;
     }
 
     return us_disk_fail(e, 0, "it is a backup, which is only read; "
                         "\"urlstore restore\" makes a data directory of it");
+}
+
+
+int
+us_data_copied(const us_manifest_t *m, us_disk_error_t *e)
+{
+    return m->state == US_STATE_REPLICA ? 0
+           : us_disk_fail(e, 0, "it has a store that is no replica's copy, and "
+                          "a zone with \"follow=\" would replace it; an empty "
+                          "directory is needed");
 }
 
 

@@ -44,6 +44,12 @@ int us_data_describe(us_manifest_t *m, const us_store_conf_t *conf);
 int us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
     us_disk_error_t *e);
 
+/*
+ * Whether a replica may keep its copy in the directory: 0; -1, e: it has a
+ * store that is not a copy, and that no replica may overwrite.
+ */
+int us_data_copied(const us_manifest_t *m, us_disk_error_t *e);
+
 /* the other way round; the strings point into text */
 typedef struct {
     char  norm[US_STORE_NORM_LEN + 1];

@@ -4,6 +4,7 @@
  *
  *     us_replica_job()
  *         us_replica_prepare()      the store is empty, or has a place
+ *         us_replica_load()         what a copy has, into an empty store
  *         us_replica_connect()      GET /log, or /log?at=PLACE
  *         us_replica_read()         bytes as they come
  *             us_replica_frames()       whole frames
@@ -11,12 +12,15 @@
  *                 us_replica_beat()         how far is the primary?
  *                 us_replica_block()        operations, applied
  *         us_replica_settle()       what was built is answered from now on
+ *         us_replica_keep()         a snapshot, of a copy
  */
 
 
 #include "us_replica.h"
+#include "us_replica_copy.h"
 #include "us_job.h"
 #include "us_load.h"
+#include "../journal/us_dir.h"
 #include "../store/us_shard.h"
 #include "../us_fault.h"
 
@@ -43,6 +47,7 @@ struct us_replica_s {
     us_peer_t         peer;
     us_stream_t       stream;
     us_store_t       *store;
+    us_copy_t         copy;           /* with path= */
 
     us_place_t        at;             /* what was read */
     unsigned          begun:1;        /* at is valid */
@@ -50,6 +55,7 @@ struct us_replica_s {
     unsigned          aimed:1;        /* target is known */
     unsigned          anew:1;         /* the store is to be emptied */
     unsigned          talked:1;       /* this connection has brought a frame */
+    unsigned          looked:1;       /* the copy was loaded, or is none */
     uint64_t          lsn;            /* applied */
     uint64_t          ids;
     uint64_t          target;         /* LSN up to which it is being built */
@@ -68,16 +74,20 @@ static void us_replica_done(us_job_t *job);
 static us_replica_t *us_replica_open(us_life_t *l);
 static int us_replica_stopping(void *data);
 static int us_replica_prepare(us_replica_t *r);
+static int us_replica_load(us_replica_t *r);
+static int us_replica_loaded(us_replica_t *r, us_replica_copy_t *c);
 static void us_replica_close(us_replica_t *r);
 static int us_replica_connect(us_replica_t *r);
 static int us_replica_read(us_replica_t *r);
 static int us_replica_frames(us_replica_t *r, size_t *need);
 static int us_replica_frame(us_replica_t *r, const us_frame_t *f);
 static int us_replica_manifest(us_replica_t *r);
+static int us_replica_settings(us_replica_t *r, const us_manifest_t *m);
 static int us_replica_beat(us_replica_t *r, const us_beat_t *beat);
+static int us_replica_copy(us_replica_t *r, const us_frame_t *f);
 static int us_replica_block(us_replica_t *r, const us_frame_t *f);
 static int us_replica_apply(us_replica_t *r, const uint8_t *p, size_t len);
-static int us_replica_settle(us_replica_t *r);
+static int us_replica_settle(us_replica_t *r, const char *from);
 static int us_replica_small(us_replica_t *r);
 static void us_replica_publish(us_replica_t *r);
 static void us_replica_level(us_replica_t *r);
@@ -86,6 +96,7 @@ static int us_replica_again(us_replica_t *r, const char *fmt, ...)
 static int us_replica_fail(us_replica_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static void us_replica_wait(us_replica_t *r);
+static void us_replica_keep(us_replica_t *r);
 
 
 void
@@ -125,6 +136,7 @@ us_replica_stop(us_life_t *l)
         us_release(&l->sh->replica.connected, 0);
         us_replica_close(r);
         us_peer_free(&r->peer);
+        us_copy_close(&r->copy);
         free(r);
         l->replica = NULL;
     }
@@ -167,6 +179,10 @@ us_replica_job(us_job_t *job)
         return;
     }
 
+    if (!r->begun && !r->bulk && us_replica_load(r) == -1) {
+        return;
+    }
+
     if (r->peer.fd == -1 && us_replica_connect(r) == -1) {
         return;
     }
@@ -176,6 +192,8 @@ us_replica_job(us_job_t *job)
     {
         /* void */
     }
+
+    us_replica_keep(r);
 }
 
 
@@ -201,6 +219,7 @@ us_replica_open(us_life_t *l)
 
     r->life = l;
     us_peer_init(&r->peer, us_replica_stopping, l);
+    us_copy_init(&r->copy, l->dirfd);
 
     if (us_acquire(&l->sh->load_applying) == 0) {
         r->at = sh->at;
@@ -233,8 +252,9 @@ us_replica_stopping(void *data)
 static int
 us_replica_prepare(us_replica_t *r)
 {
-    us_life_t   *l;
-    us_share_t  *sh;
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_disk_error_t   e;
 
     l = r->life;
     sh = l->sh;
@@ -246,6 +266,7 @@ us_replica_prepare(us_replica_t *r)
         r->begun = 0;
         r->bulk = 0;
         r->aimed = 0;
+        r->looked = 0;
         r->lsn = 0;
         r->ids = 0;
 
@@ -256,7 +277,12 @@ us_replica_prepare(us_replica_t *r)
             return -1;
         }
 
-        us_share_count(&sh->replica.restarts, 1);
+        if (r->anew && us_replica_copy_remove(l, &r->copy, &e) == -1) {
+            return us_replica_fail(r, "is not asked: %s", e.text);
+        }
+
+        us_share_count(&sh->replica.restarts,
+                       r->anew || l->conf.path == NULL);
         r->anew = 0;
     }
 
@@ -269,6 +295,100 @@ us_replica_prepare(us_replica_t *r)
     }
 
     return r->store ? 0 : -1;
+}
+
+
+/* what a copy has, into the empty store; 0, or -1: not now */
+
+static int
+us_replica_load(us_replica_t *r)
+{
+    int                rc;
+    us_replica_copy_t  c;
+
+    if (r->life->conf.path == NULL || r->looked) {
+        return 0;
+    }
+
+    switch (us_replica_copy_open(&c, r->life)) {
+
+    case US_RECOVERY_FRESH:
+        rc = 0;
+        break;
+
+    case US_RECOVERY_OK:
+        us_release(&r->life->sh->load_applying, 1);
+        us_release(&r->life->sh->load_began, us_job_now(r->life));
+        us_store_set_identity(r->store, c.recovery.manifest.uuid,
+                              c.recovery.manifest.epoch);
+
+        rc = us_replica_settings(r, &c.recovery.manifest);
+
+        if (rc == -1) {
+            r->anew = 1;
+            break;
+        }
+
+        rc = us_replica_loaded(r, &c);
+        break;
+
+    case US_RECOVERY_STOP:
+        rc = us_replica_fail(r, "is not asked: %s", c.recovery.error.text);
+        break;
+
+    default:
+        us_job_say(r->job, US_SAY_WARN, "the copy is removed, all is fetched: "
+                   "%s", c.recovery.error.text);
+        r->anew = 1;
+        rc = -1;
+        break;
+    }
+
+    us_replica_copy_end(&c);
+    r->looked = (rc == 0);
+
+    return rc;
+}
+
+
+static int
+us_replica_loaded(us_replica_t *r, us_replica_copy_t *c)
+{
+    us_recovery_t  *recovery;
+
+    recovery = &c->recovery;
+
+    switch (us_replica_copy_read(c, r->store)) {
+
+    case US_RECOVERY_OK:
+        us_copy_place(&r->at, recovery);
+        r->lsn = recovery->lsn;
+        r->ids = recovery->ids;
+
+        return us_replica_settle(r, "the copy of");
+
+    case US_RECOVERY_STOP:
+        return -1;
+
+    case US_RECOVERY_NO_ROOM:
+        return us_replica_small(r);
+
+    case US_RECOVERY_NO_MEMORY:
+        return us_replica_fail(r, "is not asked: %s", recovery->error.text);
+
+    default:
+        break;
+    }
+
+    if (us_disk_passing(recovery->error.err)) {
+        return us_replica_fail(r, "is not asked: %s", recovery->error.text);
+    }
+
+    us_job_say(r->job, US_SAY_WARN, "the copy is removed, all is fetched: %s",
+               recovery->error.text);
+    r->anew = 1;
+
+    return -1;
 }
 
 
@@ -409,11 +529,19 @@ us_replica_frame(us_replica_t *r, const us_frame_t *f)
 
     rc = 0;
 
-    switch (f->type) {
-
-    case US_FRAME_MANIFEST:
+    if (f->type == US_FRAME_MANIFEST) {
         rc = us_replica_manifest(r);
-        break;
+    }
+
+    if (rc == 0 && f->type != US_FRAME_BEAT) {
+        rc = us_replica_copy(r, f);
+    }
+
+    if (rc == -1) {
+        return -1;
+    }
+
+    switch (f->type) {
 
     case US_FRAME_BEAT:
         rc = us_replica_beat(r, &f->beat);
@@ -444,7 +572,7 @@ us_replica_frame(us_replica_t *r, const us_frame_t *f)
     r->begun |= f->type != US_FRAME_MANIFEST && f->type != US_FRAME_BEAT;
 
     if (r->bulk && r->aimed && r->lsn >= r->target) {
-        return us_replica_settle(r);
+        return us_replica_settle(r, "a replica of");
     }
 
     if (!r->bulk) {
@@ -457,48 +585,25 @@ us_replica_frame(us_replica_t *r, const us_frame_t *f)
 }
 
 
-/*
- * The primary's settings.  Marks and claims are declared as it has them; how
- * URLs are normalized must be the same, because this server normalizes too.
- */
-
 static int
 us_replica_manifest(us_replica_t *r)
 {
-    us_share_t       *sh;
-    us_data_text_t    text;
-    us_store_conf_t   conf, want;
-    us_disk_error_t   e;
+    us_share_t           *sh;
+    const us_manifest_t  *m;
 
     sh = r->life->sh;
-
-    if (us_data_conf(&r->stream.manifest, &conf, &text, &e) == -1) {
-        return us_replica_fail(r, "its %s", e.text);
-    }
-
-    want = r->life->conf.store;
-    memcpy(want.marks, conf.marks, sizeof(want.marks));
-    want.nmarks = conf.nmarks;
-    want.revisit = conf.revisit;
-
-    if (us_data_differs(&r->stream.manifest, &want, &e) == -1) {
-        return us_replica_fail(r, "%s", e.text);
-    }
+    m = &r->stream.manifest;
 
     if (!r->begun) {
         r->bulk = 1;
         r->aimed = 0;
         us_release(&sh->load_applying, 1);
         us_release(&sh->load_began, us_job_now(r->life));
-        us_store_set_identity(r->store, conf.uuid, conf.epoch);
+        us_store_set_identity(r->store, m->uuid, m->epoch);
     }
 
-    if (us_store_add_marks(r->store, conf.marks, conf.nmarks) == -1
-        || us_store_set_revisit(r->store, conf.revisit) == -1
-        || (conf.is_shard && us_store_set_shard(r->store, conf.shard) == -1))
-    {
-        return us_replica_again(r, "its marks, claims or shard are others than "
-                                "the store has");
+    if (us_replica_settings(r, m) == -1) {
+        return -1;
     }
 
     if (!r->talked) {
@@ -512,6 +617,47 @@ us_replica_manifest(us_replica_t *r)
     }
 
     (void) us_share_change(sh);
+
+    return 0;
+}
+
+
+/*
+ * Marks and claims are declared as the manifest has them; how URLs are
+ * normalized must be the same, because this server normalizes too.
+ */
+
+static int
+us_replica_settings(us_replica_t *r, const us_manifest_t *m)
+{
+    us_data_text_t    text;
+    us_store_conf_t   conf, want;
+    us_disk_error_t   e;
+
+    if (us_data_conf(m, &conf, &text, &e) == -1) {
+        return us_replica_fail(r, "its %s", e.text);
+    }
+
+    want = r->life->conf.store;
+    memcpy(want.marks, conf.marks, sizeof(want.marks));
+    want.nmarks = conf.nmarks;
+    want.revisit = conf.revisit;
+
+    /* what it is of is only read */
+
+    want.lookup = 1;
+
+    if (us_data_differs(m, &want, &e) == -1) {
+        return us_replica_fail(r, "%s", e.text);
+    }
+
+    if (us_store_add_marks(r->store, conf.marks, conf.nmarks) == -1
+        || us_store_set_revisit(r->store, conf.revisit) == -1
+        || (conf.is_shard && us_store_set_shard(r->store, conf.shard) == -1))
+    {
+        return us_replica_again(r, "its marks, claims or shard are others than "
+                                "the store has");
+    }
 
     return 0;
 }
@@ -555,6 +701,32 @@ us_replica_beat(us_replica_t *r, const us_beat_t *beat)
     us_release(&r->life->sh->load_total, r->target);
 
     return 0;
+}
+
+
+/* with path=: a frame is written before it is applied */
+
+static int
+us_replica_copy(us_replica_t *r, const us_frame_t *f)
+{
+    int  rc;
+
+    if (r->life->conf.path == NULL) {
+        return 0;
+    }
+
+    rc = f->type == US_FRAME_MANIFEST
+         ? us_copy_settings(&r->copy, &r->stream.manifest)
+         : us_copy_frame(&r->copy, &r->at, &r->stream.at, f,
+                         &r->stream.manifest);
+
+    if (rc == US_COPY_GONE) {
+        return us_replica_again(r, "goes on, but not the copy: %s",
+                                r->copy.error.text);
+    }
+
+    return rc == 0 ? 0 : us_replica_fail(r, "is not asked: %s",
+                                         r->copy.error.text);
 }
 
 
@@ -648,7 +820,7 @@ us_replica_apply(us_replica_t *r, const uint8_t *p, size_t len)
 /* the store has all up to the target: it is answered from */
 
 static int
-us_replica_settle(us_replica_t *r)
+us_replica_settle(us_replica_t *r, const char *from)
 {
     int          rc;
     us_life_t   *l;
@@ -683,8 +855,8 @@ us_replica_settle(us_replica_t *r)
 
     us_replica_level(r);
 
-    us_job_say(r->job, US_SAY_NOTICE, "a replica of \"%s\": %llu ids, epoch "
-               "%llu, LSN %llu, in %llu ms", l->conf.follow->name,
+    us_job_say(r->job, US_SAY_NOTICE, "%s \"%s\": %llu ids, epoch %llu, LSN "
+               "%llu, in %llu ms", from, l->conf.follow->name,
                (unsigned long long) r->ids,
                (unsigned long long) r->at.epoch,
                (unsigned long long) r->lsn,
@@ -717,7 +889,10 @@ us_replica_small(us_replica_t *r)
     us_share_set_state(l->sh, US_LIFE_TOO_SMALL, text);
 
     us_replica_close(r);
-    r->anew = 1;
+
+    /* a copy stays: the next SIZE may suffice */
+
+    r->anew = r->bulk;
     l->replica_next = us_job_now(l) + US_REPLICA_SMALL;
 
     return -1;
@@ -844,4 +1019,35 @@ us_replica_wait(us_replica_t *r)
     wait = (uint64_t) US_REPLICA_FIRST << (n < 10 ? n : 10);
 
     r->life->replica_next = us_job_now(r->life) + (wait < most ? wait : most);
+}
+
+
+/* between two blocks */
+
+static void
+us_replica_keep(us_replica_t *r)
+{
+    us_manifest_t    m;
+    us_disk_error_t  e;
+
+    if (r->bulk || !r->begun || r->at.kind != US_SEGMENT_JOURNAL) {
+        return;
+    }
+
+    switch (us_replica_copy_keep(r->life, &r->copy, r->store, r->lsn, &m, &e))
+    {
+
+    case 1:
+        us_job_say(r->job, US_SAY_NOTICE, "snapshot up to LSN %llu, %llu "
+                   "bytes in the directory", (unsigned long long) m.snapshot,
+                   (unsigned long long) us_dir_bytes(r->life->dirfd));
+        break;
+
+    case -1:
+        us_job_say(r->job, US_SAY_ERROR, "a snapshot failed: %s", e.text);
+        break;
+
+    default:
+        break;
+    }
 }

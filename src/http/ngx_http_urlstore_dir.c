@@ -266,15 +266,15 @@ ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_OK;
     }
 
-    if (p->life.conf.follow) {
-        return NGX_OK;
-    }
-
-    if (ngx_http_urlstore_path_free(cf, zone, &p->path) != NGX_OK) {
+    if (p->path.len
+        && ngx_http_urlstore_path_free(cf, zone, &p->path) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
-    if (zone->conf.lookup) {
+    /* these have no journal of their own */
+
+    if (zone->conf.lookup || p->life.conf.follow) {
         return NGX_OK;
     }
 
@@ -632,16 +632,22 @@ ngx_http_urlstore_dir_user(ngx_http_urlstore_persist_t *p, uid_t *uid,
 static ngx_int_t
 ngx_http_urlstore_dir_check(ngx_http_urlstore_zone_t *zone, int dirfd)
 {
-    us_manifest_t     m;
-    us_disk_error_t   e;
-    us_manifest_rc_t  rc;
+    int              rc;
+    us_manifest_t    m;
+    us_disk_error_t  e;
 
     rc = us_manifest_read(dirfd, &m, &e);
 
-    if (rc == US_MANIFEST_NONE
-        || (rc == US_MANIFEST_OK
-            && us_data_differs(&m, &zone->conf, &e) == 0))
-    {
+    if (rc == US_MANIFEST_NONE) {
+        return NGX_OK;
+    }
+
+    if (rc == US_MANIFEST_OK) {
+        rc = zone->persist->life.conf.follow
+             ? us_data_copied(&m, &e) : us_data_differs(&m, &zone->conf, &e);
+    }
+
+    if (rc == 0) {
         return NGX_OK;
     }
 

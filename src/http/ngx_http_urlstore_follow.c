@@ -146,11 +146,8 @@ ngx_http_urlstore_follow_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "urlstore_zone \"%V\": a zone with \"follow\" has no "
-                       "\"%s\": %s", &zone->name, other,
-                       ngx_strcmp(other, "path") == 0
-                       ? "it is kept in memory, and fetched again after a "
-                         "restart"
-                       : "it has what its primary has");
+                       "\"%s\": it has what its primary has", &zone->name,
+                       other);
     return NGX_ERROR;
 }
 
@@ -158,8 +155,7 @@ ngx_http_urlstore_follow_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 static const char *
 ngx_http_urlstore_follow_excludes(ngx_http_urlstore_zone_t *zone)
 {
-    return zone->persist->path.len ? "path"
-           : zone->conf.nmarks ? "marks"
+    return zone->conf.nmarks ? "marks"
            : zone->conf.revisit ? "revisit"
            : zone->conf.lookup ? "mode=lookup" : NULL;
 }

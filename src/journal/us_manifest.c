@@ -19,7 +19,7 @@
 
 
 static const char  *us_manifest_states[] = { "clean", "open", "backup",
-                                             NULL };
+                                             "replica", NULL };
 
 
 static int us_manifest_parse(us_manifest_t *m, char *text);

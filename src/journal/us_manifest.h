@@ -7,7 +7,7 @@
  *     urlstore data 1
  *     uuid 5d0b1c6c0b8a4dc1a5cbd1ac4f3f0e11
  *     epoch 1                     # raised when ids may have been cut
- *     state open                  # or clean: closed in order; or backup
+ *     state open                  # or clean: closed in order; backup; replica
  *     boot 2f6ac0f4-...           # of the machine that opened it last
  *     sync always                 # the policy it was opened with
  *     end 000000000a34f0c1 81723  # clean, backup: LSN and ids at the end
@@ -45,7 +45,8 @@
 typedef enum {
     US_STATE_CLEAN = 0,
     US_STATE_OPEN,
-    US_STATE_BACKUP                   /* never written to: us_backup.h */
+    US_STATE_BACKUP,                  /* never written to: us_backup.h */
+    US_STATE_REPLICA                  /* a copy: us_copy.h */
 } us_manifest_state_t;
 
 
@@ -79,7 +80,7 @@ typedef enum {
 static inline int
 us_manifest_closed(const us_manifest_t *m)
 {
-    return m->state != US_STATE_OPEN;
+    return m->state == US_STATE_CLEAN || m->state == US_STATE_BACKUP;
 }
 
 
@@ -102,7 +103,7 @@ us_manifest_marked(const us_manifest_t *m, const us_watermark_t *mark)
 }
 
 
-/* "clean", "open", "backup" */
+/* "clean", "open", "backup", "replica" */
 const char *us_manifest_state(const us_manifest_t *m);
 
 us_manifest_rc_t us_manifest_read(int dirfd, us_manifest_t *m,

@@ -606,13 +606,15 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
  * The newest segment has a bad place at reader->offset.  A kill loses nothing
  * as long as the machine runs.  So valid blocks past the bad place are excused
  * only if the machine was restarted, and only if none of them says that the
- * place was durable.
+ * place was durable.  What a copy lacks is sent again.
  */
 
 static us_recovery_rc_t
 us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
 {
-    if (us_recovery_follow(r, reader, reader->offset + 1)) {
+    if (r->manifest.state != US_STATE_REPLICA
+        && us_recovery_follow(r, reader, reader->offset + 1))
+    {
         return US_RECOVERY_DAMAGED;
     }
 
@@ -729,6 +731,12 @@ us_recovery_answered(us_recovery_t *r)
     int             clean, same, marked;
     uint64_t        end;
     us_watermark_t  mark;
+
+    /* the answers of a copy are those of its source */
+
+    if (r->manifest.state == US_STATE_REPLICA) {
+        return US_RECOVERY_OK;
+    }
 
     clean = us_manifest_closed(&r->manifest);
     same = us_manifest_same_boot(&r->manifest, r->boot);

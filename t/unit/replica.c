@@ -4,6 +4,7 @@
  * t/unit/life_fake.h, over a connection of the test's own.
  *
  *     primary_t    a directory that a server has made, and its journal's end
+ *     copy         the directory of a replica with path=
  *     connection   what us_ship.h sends of it, as bytes that the test may cut,
  *                  change or write itself
  *
@@ -49,6 +50,15 @@ static struct {
     uint64_t         heard;
     uint8_t          buf[FAKE_STREAM];
 } net;
+
+
+/* a directory of the replica */
+
+static struct {
+    char             path[64];
+    int              dirfd;
+    int              lockfd;
+} copy = { "", -1, -1 };
 
 
 static const us_primary_t  address = { "http://primary/", "primary", "", NULL,
@@ -360,6 +370,125 @@ replica_start(primary_t *pr)
 }
 
 
+static void
+copy_close(void)
+{
+    if (copy.dirfd != -1) {
+        (void) close(copy.dirfd);
+        (void) close(copy.lockfd);
+        copy.dirfd = -1;
+    }
+}
+
+
+static void
+copy_remove(void)
+{
+    DIR            *d;
+    struct dirent  *de;
+
+    copy_close();
+
+    d = copy.path[0] ? opendir(copy.path) : NULL;
+
+    while (d && (de = readdir(d)) != NULL) {
+        (void) syscall(SYS_unlinkat, dirfd(d), de->d_name, 0);
+    }
+
+    if (d) {
+        (void) closedir(d);
+        (void) rmdir(copy.path);
+    }
+
+    copy.path[0] = '\0';
+}
+
+
+static int
+copy_open(const char *name, int flags)
+{
+    int   fd;
+    char  path[400];
+
+    snprintf(path, sizeof(path), "%s/%s", copy.path, name);
+    fd = (int) syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
+    assert_true(fd >= 0 && fd < FAKE_FDS);
+    memset(&world.fds[fd], 0, sizeof(fake_fd_t));
+
+    return fd;
+}
+
+
+/* a start of the replica's server, with what is in its directory */
+
+static proc_t *
+copy_start(primary_t *pr)
+{
+    replicas_stop();
+    copy_close();
+
+    if (copy.path[0] == '\0') {
+        strcpy(copy.path, "/tmp/urlstore-copy-XXXXXX");
+        assert_non_null(mkdtemp(copy.path));
+    }
+
+    copy.dirfd = copy_open(".", O_RDONLY|O_DIRECTORY);
+    copy.lockfd = copy_open("lock", O_RDWR|O_CREAT);
+
+    world.conf.path = copy.path;
+    world.conf.follow = &address;
+    world_zone();
+
+    memset(&net, 0, sizeof(net));
+    net.primary = pr;
+
+    return proc_start(copy.dirfd, copy.lockfd);
+}
+
+
+/* each file that the copy has is as the primary's, as far as it goes */
+
+static void
+copy_same(primary_t *pr)
+{
+    int             fd, mine;
+    DIR            *d;
+    ssize_t         n;
+    unsigned        files;
+    struct dirent  *de;
+    static uint8_t  a[FAKE_STREAM], b[FAKE_STREAM];
+
+    d = opendir(copy.path);
+    assert_non_null(d);
+    files = 0;
+
+    while ((de = readdir(d)) != NULL) {
+
+        if (strncmp(de->d_name, "journal.", 8) != 0
+            && strncmp(de->d_name, "snapshot.", 9) != 0)
+        {
+            continue;
+        }
+
+        fd = (int) syscall(SYS_openat, pr->dirfd, de->d_name, O_RDONLY);
+        assert_true(fd >= 0);
+        mine = copy_open(de->d_name, O_RDONLY);
+
+        n = syscall(SYS_read, mine, a, sizeof(a));
+        assert_true(n > 0);
+        assert_true(syscall(SYS_read, fd, b, sizeof(b)) >= n);
+        assert_memory_equal(a, b, n);
+
+        (void) syscall(SYS_close, fd);
+        (void) syscall(SYS_close, mine);
+        files++;
+    }
+
+    (void) closedir(d);
+    assert_true(files > 0);
+}
+
+
 static uint64_t
 restarts(void)
 {
@@ -429,6 +558,7 @@ static int
 teardown(void **state)
 {
     replicas_stop();
+    copy_remove();
 
     return world_teardown(state);
 }
@@ -466,6 +596,15 @@ static size_t
 step(size_t len)
 {
     return getenv("US_FULL") ? 1 : 1 + len / 60;
+}
+
+
+/* of those for which a server is started */
+
+static size_t
+stride(size_t len)
+{
+    return getenv("US_FULL") ? 1 : 1 + len / 12;
 }
 
 
@@ -817,6 +956,271 @@ test_beats(void **state)
 }
 
 
+/* with path=: a restart has what was there, and goes on with the rest */
+
+static void
+test_copy(void **state)
+{
+    proc_t     *p;
+    size_t      cut, len;
+    unsigned    snapshot;
+    primary_t   pr;
+
+    for (snapshot = 0; snapshot <= 4; snapshot += 4) {
+        primary_make(&pr, 12, snapshot);
+        p = copy_start(&pr);
+        comes(p, 1000);
+        assert_int_equal(restarts(), 0);
+        copy_same(&pr);
+        len = net.len;
+
+        /* nobody to ask: all is there, and the primary goes on from it */
+
+        p = copy_start(NULL);
+        net.primary = NULL;
+        pass(2000);
+        net.primary = &pr;
+        assert_int_equal(us_life_state(&p->l), US_LIFE_REPLICA);
+        assert_int_equal(right(p), 1);
+        comes(p, 6000);
+        assert_int_equal(restarts(), 0);
+        assert_true(net.len < len);
+
+        /* of each first load that a restart has cut */
+
+        for (cut = 0; cut <= len; cut += stride(len)) {
+            copy_remove();
+            (void) copy_start(&pr);
+            net.faulty = 1000;
+            net.cut = cut + 1;
+            pass(300);
+
+            p = copy_start(&pr);
+            comes(p, FAKE_LATER);
+            copy_same(&pr);
+        }
+
+        copy_remove();
+        primary_remove(&pr);
+    }
+}
+
+
+/* a kill at each call, of the worker alone and of the whole server */
+
+static void
+test_copy_kills(void **state)
+{
+    static unsigned    at, all;
+    static primary_t   pr;
+    static proc_t     *volatile p;
+    static us_share_t  shared;
+
+    primary_make(&pr, 12, 4);
+
+    for (at = 1, all = 0; at < 2000; at += stride(60), all++) {
+        copy_remove();
+        p = copy_start(&pr);
+        world.calls = 0;
+        world.kill_at = at;
+        __lsan_disable();
+
+        if (setjmp(world.killed) == 0) {
+            pass(400);
+            __lsan_enable();
+            break;
+        }
+
+        shared = *world.sh;
+        us_replica_stop(&p->l);
+        *world.sh = shared;
+        proc_kill(p);
+        __lsan_enable();
+
+        p = all % 2 ? copy_start(&pr) : proc_start(copy.dirfd, copy.lockfd);
+        comes(p, FAKE_LATER);
+        copy_same(&pr);
+        assert_true(restarts() <= 1);
+    }
+
+    assert_true(at > 60);
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
+/* the same at a start from a copy, whose end is not whole */
+
+static void
+test_copy_start_kills(void **state)
+{
+    static unsigned    at;
+    static primary_t   pr;
+    static proc_t     *volatile p;
+    static us_share_t  shared;
+
+    primary_make(&pr, 12, 4);
+    p = copy_start(&pr);
+    comes(p, 1000);
+
+    for (at = 1; at < 2000; at += stride(12)) {
+        p = copy_start(&pr);
+        world.calls = 0;
+        world.kill_at = at;
+        __lsan_disable();
+
+        if (setjmp(world.killed) == 0) {
+            pass(400);
+            __lsan_enable();
+            break;
+        }
+
+        shared = *world.sh;
+        us_replica_stop(&p->l);
+        *world.sh = shared;
+        proc_kill(p);
+        __lsan_enable();
+
+        p = proc_start(copy.dirfd, copy.lockfd);
+        comes(p, FAKE_LATER);
+        copy_same(&pr);
+        assert_int_equal(restarts(), 0);
+    }
+
+    assert_true(at > 10);
+    world.kill_at = 0;
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
+/* a byte of a file is changed, and a file is cut: nothing wrong comes of it */
+
+static void
+test_copy_damage(void **state)
+{
+    int             fd;
+    char            name[300];
+    DIR            *d;
+    off_t           at, size;
+    proc_t         *p;
+    uint8_t         byte;
+    unsigned        i, cut;
+    primary_t       pr;
+    struct stat     st;
+    struct dirent  *de;
+
+    primary_make(&pr, 12, 4);
+    p = copy_start(&pr);
+    comes(p, 1000);
+
+    for (i = 0; i < 3; i++) {
+        for (at = 0, size = 1; at < size; at += (off_t) stride(size)) {
+            for (cut = 0; cut < 2; cut++) {
+                d = opendir(copy.path);
+
+                while ((de = readdir(d)) != NULL
+                       && strncmp(de->d_name, i == 0 ? "journal."
+                                              : i == 1 ? "snapshot."
+                                                       : "manifest", 8) != 0)
+                {
+                    /* void */
+                }
+
+                assert_non_null(de);
+                snprintf(name, sizeof(name), "%s", de->d_name);
+                (void) closedir(d);
+
+                fd = copy_open(name, O_RDWR);
+                assert_int_equal(fstat(fd, &st), 0);
+                size = st.st_size;
+
+                if (cut) {
+                    assert_int_equal(ftruncate(fd, at), 0);
+
+                } else {
+                    assert_int_equal(syscall(SYS_pread64, fd, &byte, 1, at),
+                                     1);
+                    byte ^= 1 << at % 8;
+                    assert_int_equal(syscall(SYS_pwrite64, fd, &byte, 1, at),
+                                     1);
+                }
+
+                (void) syscall(SYS_close, fd);
+
+                p = copy_start(&pr);
+                comes(p, FAKE_LATER);
+                copy_same(&pr);
+            }
+        }
+    }
+
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
+/* a disk that refuses; another store at the primary's; a snapshot of its own */
+
+static void
+test_copy_others(void **state)
+{
+    proc_t     *p;
+    primary_t   pr, other;
+
+    primary_make(&pr, 12, 4);
+
+    p = copy_start(&pr);
+    world.write_errno = ENOSPC;
+    pass(3000);
+    assert_int_equal(right(p), 0);
+    assert_non_null(strstr(world.sh->reason, "a write to the copy failed"));
+    world.write_errno = 0;
+    comes(p, 10000);
+    copy_same(&pr);
+
+    /* its journal ends earlier: all of it is another one */
+
+    other = pr;
+    other.tail.lsn = 0;
+    other.tail.offset = 0;
+    other.tail.ids = 0;
+    other.tail.crc = 0;
+    memset(&other.beat, 0, sizeof(us_beat_t));
+    other.urls = 12;
+    p = copy_start(&other);
+    pass(2000);
+    assert_true(restarts() > 0);
+    net.primary = &pr;
+    comes(p, FAKE_LATER);
+    copy_same(&pr);
+
+    copy_remove();
+    primary_remove(&pr);
+
+    /* a journal that is long enough */
+
+    primary_make(&pr, 12, 0);
+    world.conf.snapshot = 1;
+    p = copy_start(&pr);
+    comes(p, 1000);
+    pass(1000);
+    assert_int_equal(world.sh->snapshots, 1);
+    world.conf.snapshot = 1000000;
+
+    p = copy_start(&pr);
+    net.primary = NULL;
+    pass(1000);
+    net.primary = &pr;
+    assert_int_equal(right(p), 1);
+    comes(p, 6000);
+    assert_int_equal(restarts(), 0);
+
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
 #define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 
@@ -832,6 +1236,11 @@ main(int argc, char **argv)
         test(test_unappliable),
         test(test_others),
         test(test_beats),
+        test(test_copy),
+        test(test_copy_kills),
+        test(test_copy_start_kills),
+        test(test_copy_damage),
+        test(test_copy_others),
     };
 
     if (argc > 1) {
