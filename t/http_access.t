@@ -211,7 +211,7 @@ CONF
 
 # --- arguments that are not there
 
-for ([ 'GET', '/in/urls?form=5', 'form', 'from limit site prefix mark '
+for ([ 'GET', '/in/urls?form=5', 'form', 'from cursor limit site prefix mark '
         . 'older new_sites deleted times summary' ],
     [ 'GET', '/in/urls?from=0&Limit=5', 'Limit', 'from' ],
     [ 'POST', '/in/add?sumary=1', 'sumary', 'url base' ],
