@@ -52,7 +52,7 @@ struct us_norm_ws_s {
     void             *data;
     us_str_t          before;         /* in prior[] */
 
-    us_site_memo_t    memo[US_SITE_MEMO];
+    us_site_memo_t    memo;
     us_whatwg_ws_t    whatwg;
     us_query_ws_t     query;
     uint8_t           href[US_HREF_ROOM];
@@ -289,7 +289,7 @@ us_norm_ws_create(const us_norm_t *n)
     ws->rules = NULL;
     ws->explain = NULL;
     ws->whatwg.idna = n->idna;
-    memset(ws->memo, 0, sizeof(ws->memo));
+    memset(&ws->memo, 0, sizeof(ws->memo));
 
     if (us_rules_have_rewrites(n->rules) || us_rules_have_filters(n->rules)) {
         ws->rules = us_rules_ws_create(n->rules);
@@ -397,7 +397,7 @@ static int
 us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, const us_url_t *url)
 {
     return url->href.data[url->host_start] != '@'
-           && us_site_merge(n->site, us_url_hostname(url), ws->memo);
+           && us_site_merge(n->site, us_url_hostname(url), &ws->memo);
 }
 
 

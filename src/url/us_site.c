@@ -310,15 +310,32 @@ us_site_maybe(const us_site_t *site, uint64_t h)
 }
 
 
+static inline int
+us_site_recall(const us_site_answer_t *a, us_str_t name)
+{
+    return a->len == name.len && memcmp(a->name, name.data, name.len) == 0;
+}
+
+
+static inline void
+us_site_remember(us_site_answer_t *a, us_str_t name, int answer)
+{
+    if (name.len <= sizeof(a->name)) {
+        memcpy(a->name, name.data, name.len);
+        a->len = (uint8_t) name.len;
+        a->answer = answer != 0;
+    }
+}
+
+
 static int
-us_site_is_suffix(const us_site_t *site, us_str_t rest, us_site_memo_t *memo)
+us_site_is_suffix(const us_site_t *site, us_str_t rest, us_site_answer_t *a)
 {
     int   suffix;
     char  name[256];
 
-    if (memo->len == rest.len && memcmp(memo->name, rest.data, rest.len) == 0)
-    {
-        return memo->suffix;
+    if (us_site_recall(a, rest)) {
+        return a->answer;
     }
 
     if (rest.len >= sizeof(name)) {
@@ -330,11 +347,7 @@ us_site_is_suffix(const us_site_t *site, us_str_t rest, us_site_memo_t *memo)
 
     suffix = psl_is_public_suffix2(site->psl, name, PSL_TYPE_ANY);
 
-    if (rest.len <= sizeof(memo->name)) {
-        memcpy(memo->name, rest.data, rest.len);
-        memo->len = (uint8_t) rest.len;
-        memo->suffix = suffix != 0;
-    }
+    us_site_remember(a, rest, suffix);
 
     return suffix;
 }
@@ -385,9 +398,9 @@ us_site_is_number(const uint8_t *dot, const uint8_t *end)
  * the strict profile, in a number.
  */
 
-int
-us_site_merge(const us_site_t *site, us_str_t host,
-    us_site_memo_t memo[US_SITE_MEMO])
+static int
+us_site_decide(const us_site_t *site, us_str_t host,
+    us_site_answer_t suffixes[US_SITE_MEMO])
 {
     uint64_t        h;
     us_str_t        rest;
@@ -420,10 +433,27 @@ us_site_merge(const us_site_t *site, us_str_t host,
 
     if ((us_site_maybe(site, h)
          | us_site_maybe(site, us_site_mix(dot, end - dot, US_SITE_WILD)))
-        && us_site_is_suffix(site, rest, &memo[h % US_SITE_MEMO]))
+        && us_site_is_suffix(site, rest, &suffixes[h % US_SITE_MEMO]))
     {
         return 0;
     }
 
     return site->nexcept == 0 || !us_site_is_except(site, rest);
+}
+
+
+int
+us_site_merge(const us_site_t *site, us_str_t host, us_site_memo_t *memo)
+{
+    int  answer;
+
+    if (us_site_recall(&memo->last, host)) {
+        return memo->last.answer;
+    }
+
+    answer = us_site_decide(site, host, memo->suffixes);
+
+    us_site_remember(&memo->last, host, answer);
+
+    return answer;
 }

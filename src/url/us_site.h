@@ -16,16 +16,22 @@ typedef struct us_site_s  us_site_t;
 
 
 /*
- * Answers of libpsl that one caller remembers, because URLs come site by site
- * (17 % of a list of government pages are www.gov.uk).  Zeroed at first.
+ * What one caller remembers, because URLs come site by site: the answer for the
+ * last host, and those of libpsl (17 % of a list of government pages are
+ * www.gov.uk).  Zeroed at first, and again after us_site_except().
  */
 
 #define US_SITE_MEMO  8
 
 typedef struct {
-    uint8_t   len;                    /* 0: none */
-    uint8_t   suffix;
-    uint8_t   name[62];
+    uint8_t          len;             /* 0: none */
+    uint8_t          answer;
+    uint8_t          name[62];
+} us_site_answer_t;
+
+typedef struct {
+    us_site_answer_t  last;
+    us_site_answer_t  suffixes[US_SITE_MEMO];
 } us_site_memo_t;
 
 
@@ -44,8 +50,7 @@ void us_site_load(us_site_t *site, const us_idna_t *idna);
  * port).  The answer is a function of the host without it, so that it is the
  * same for both spellings.
  */
-int us_site_merge(const us_site_t *site, us_str_t host,
-    us_site_memo_t memo[US_SITE_MEMO]);
+int us_site_merge(const us_site_t *site, us_str_t host, us_site_memo_t *memo);
 
 
 #endif /* _US_SITE_H_INCLUDED_ */

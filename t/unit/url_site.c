@@ -17,7 +17,7 @@
 
 static us_idna_t       *idna;
 static us_site_t       *site;
-static us_site_memo_t   memo[US_SITE_MEMO];
+static us_site_memo_t   memo;
 
 
 static int
@@ -31,7 +31,7 @@ load(void **state)
     }
 
     us_site_load(site, idna);
-    memset(memo, 0, sizeof(memo));
+    memset(&memo, 0, sizeof(memo));
 
     return 0;
 }
@@ -56,12 +56,12 @@ merged(const char *host, int want)
 
     snprintf(www, sizeof(www), "www.%s", host);
 
-    if (us_site_merge(site, str(host), memo) != want
-        || us_site_merge(site, str(www), memo) != want)
+    if (us_site_merge(site, str(host), &memo) != want
+        || us_site_merge(site, str(www), &memo) != want)
     {
         fail_msg("%s: %d, %s: %d, not %d", host,
-                 us_site_merge(site, str(host), memo), www,
-                 us_site_merge(site, str(www), memo), want);
+                 us_site_merge(site, str(host), &memo), www,
+                 us_site_merge(site, str(www), &memo), want);
     }
 }
 
@@ -107,9 +107,57 @@ sites(void **state)
     merged("", 0);
     merged("www.www.example.com", 0);
 
-    assert_int_equal(us_site_merge(site, str("www.www.example.com"), memo), 0);
-    assert_int_equal(us_site_merge(site, str("www.ck"), memo), 0);
-    assert_int_equal(us_site_merge(site, str("www."), memo), 0);
+    assert_int_equal(us_site_merge(site, str("www.www.example.com"), &memo), 0);
+    assert_int_equal(us_site_merge(site, str("www.ck"), &memo), 0);
+    assert_int_equal(us_site_merge(site, str("www."), &memo), 0);
+}
+
+
+/* the last host's answer serves that host only, in each spelling */
+
+static void
+again(void **state)
+{
+    int          k;
+    size_t       i;
+    char         host[80];
+    us_str_t     name;
+
+    static const struct {
+        const char  *host;
+        int          want;
+    } list[] = {
+        { "b.uk", 1 }, { "co.uk", 0 }, { "bo.uk", 1 }, { "co.uk.b.de", 1 },
+        { "co.uk", 0 }, { "", 0 }, { "example.com", 1 }, { "", 0 },
+        { "www.example.com", 1 }, { "www.www.example.com", 0 }
+    };
+
+    for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        for (k = 0; k < 3; k++) {
+            assert_int_equal(us_site_merge(site, str(list[i].host), &memo),
+                             list[i].want);
+        }
+    }
+
+    /* around the longest host that is remembered */
+
+    memset(host, 'a', sizeof(host));
+    memcpy(host + 3, ".de", 3);
+    name.data = (uint8_t *) host;
+
+    for (name.len = 60; name.len < 66; name.len++) {
+        for (k = 0; k < 2; k++) {
+            host[name.len - 3] = '.';
+            assert_int_equal(us_site_merge(site, name, &memo), 1);
+
+            host[name.len - 1] = '.';
+            assert_int_equal(us_site_merge(site, name, &memo), 0);
+
+            assert_true(memo.last.len <= sizeof(memo.last.name));
+
+            memset(host + name.len - 3, 'a', 3);
+        }
+    }
 }
 
 
@@ -264,7 +312,8 @@ main(void)
 #define T(f)  cmocka_unit_test_setup_teardown(f, load, unload)
 
     const struct CMUnitTest  tests[] = {
-        T(sites), T(exceptions), T(filter_on_rules), T(filter_on_hosts)
+        T(sites), T(again), T(exceptions), T(filter_on_rules),
+        T(filter_on_hosts)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
