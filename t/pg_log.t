@@ -212,6 +212,25 @@ like($second->ask('base 1'), qr/^REFUSED the base was replaced/,
 is($second->ask('base 0'), '-1 0 0 0 8:60, OK', 'which it can');
 is($a->sql('SELECT count(*) FROM urlstore_base'), 1, 'nothing else is left');
 
+# a late append meets a new base: it is held between its look at the row before
+# it and its own row, by a row of somebody else that is undone
+
+is($log->ask("append -1 2000 $term 0 2010 $term 5 2000 1"), 'OK', 'a row');
+is($log->ask("part $term 0 70 9"), 'OK', 'a base');
+
+my $other_row = $a->hold('INSERT INTO urlstore_log VALUES'
+    . " (7, 2010, 2020, 0, 0, 0, '')");
+
+$second->tell("append 2000 2010 $term 5 2020 $term 6 2000 1");
+wait_for(sub { blocked() == 1 }, 'an append waits');
+$log->tell("rebase $term 2000 1");
+wait_for(sub { blocked() == 2 }, 'the new base waits for it');
+$other_row->end;
+is($second->answer, 'OK', 'it is there');
+is($log->answer, 'OK', 'and the base after it');
+is($a->sql('SELECT count(*) FROM urlstore_log WHERE shard = 7 AND lsn >= 0'),
+    0, 'no row is left without the row before it');
+
 
 # --- long rows
 
@@ -355,6 +374,24 @@ wait_for(sub { $p1->ask('row 30') eq '30 40 1 73 4:10, OK' },
     'later it is there');
 is($p1->ask('beat 30 40 1 73 30'), 'OK', 'and confirmed by the next commit');
 
+# of two standbys one is enough
+
+my $c = $a->standby('c')->start;
+
+$a->set(synchronous_standby_names => 'ANY 1 (b, c)');
+settled('beat 30 40 1 73 30');
+$p1->ask('timeout 5000');
+$b->pause;
+is($p1->ask('beat 30 40 1 73 30'), 'OK', 'three servers, one is away');
+$c->pause;
+$p1->ask('timeout 300');
+like($p1->ask('beat 30 40 1 73 30'), qr/^UNKNOWN/, 'two are away');
+$b->resume;
+wait_for(sub { $p1->ask('beat 30 40 1 73 30') eq 'OK' }, 'the other one');
+$c->resume->stop('immediate');
+$a->set(synchronous_standby_names => 'b');
+settled('beat 30 40 1 73 30');
+
 # a client that is killed: its statement commits nonetheless
 
 $b->pause;
@@ -443,6 +480,24 @@ is($a->sql('SELECT max(term) FROM urlstore_log WHERE shard = 1'), 2,
 is(Log::end(), 0, 'no report of a sanitizer');
 
 done_testing();
+
+
+# an idle backend reads its configuration with the next statement; half a second
+# later it confirms again
+
+sub settled
+{
+    my ($beat) = @_;
+
+    wait_for(sub { $p1->ask($beat) eq 'OK' }, 'the server has settled');
+}
+
+
+sub blocked
+{
+    return $a->sql("SELECT count(*) FROM pg_stat_activity"
+        . " WHERE wait_event_type = 'Lock'");
+}
 
 
 sub waiting

@@ -22,6 +22,8 @@
  *  3. the server did not read its configuration between the statement and the
  *     end of the commit, nor in the half second before: when the names are
  *     emptied, each commit that waits for a standby ends as if it was there.
+ *     An idle session reads the configuration with its next statement: the
+ *     changes of the half second after that are AWAY.
  *
  * With single, the names and the time of the configuration do not matter.
  *

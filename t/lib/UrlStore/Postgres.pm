@@ -9,6 +9,7 @@ package UrlStore::Postgres;
 #     $a->conninfo                 of the role urlstore, by TCP
 #     $a->conninfo(port => 1, hosts => [ $a, $b ])    a proxy; several
 #     $a->sql('SELECT 1')          as superuser: the rows, columns by "|"
+#     my $held = $a->hold($sql)    a transaction, undone by $held->end
 #     $a->stop('immediate')        or fast, or kill (SIGKILL to all of it)
 #     $a->pause, $a->resume        SIGSTOP to all its processes
 #     $b->promote
@@ -270,6 +271,34 @@ sub sql
 }
 
 
+# statements in a transaction that stays open
+
+sub hold
+{
+    my ($self, $sql) = @_;
+
+    my $pid = open(my $in, '|-') // die "fork: $!";
+
+    if (!$pid) {
+        chdir '/';
+        open STDOUT, '>', '/dev/null';
+        exec _as(), bin() . '/psql', '-Xq', '-d', $self->_admin
+            or POSIX::_exit(127);
+    }
+
+    $in->autoflush(1);
+    print $in "BEGIN; $sql;\n";
+
+    for (1 .. 500) {
+        last if $self->sql('SELECT count(*) FROM pg_stat_activity'
+            . " WHERE state = 'idle in transaction'");
+        sleep 0.01;
+    }
+
+    return bless { in => $in }, 'UrlStore::Postgres::Held';
+}
+
+
 sub _admin
 {
     my ($self, $db) = @_;
@@ -439,6 +468,15 @@ sub _family
     }
 
     return ($pid, grep { $parent{$_} == $pid } keys %parent);
+}
+
+
+sub UrlStore::Postgres::Held::end
+{
+    my ($self) = @_;
+
+    print { $self->{in} } "ROLLBACK;\n\\q\n";
+    close $self->{in};
 }
 
 
