@@ -79,6 +79,7 @@ us_pg_connect(us_pg_t *pg)
 
         if (rc == US_REPLOG_OK) {
             pg->deadline = end;
+            pg->log.session++;
             return rc;
         }
 

@@ -98,6 +98,10 @@ typedef struct {
 /*
  * A log that is open for one shard, of one thread.  error: of the last call
  * that did not return OK; for people.
+ *
+ * SESSION.  A call may make a connection, to another server than before, and
+ * one that was replaced still answers.  What is seen in one session only grows:
+ * no row goes and no beat comes twice.  Two sessions compare in nothing.
  */
 
 typedef struct us_replog_s      us_replog_t;
@@ -107,6 +111,8 @@ struct us_replog_s {
     const us_replog_ops_t  *ops;
     unsigned                timeout;  /* ms, the caller's: after it a call gives
                                          up, with UNKNOWN if it was sent */
+    uint64_t                session; /* number of connections made so far: by
+                                         it a call has done what it did */
     char                    error[US_REPLOG_ERROR];
 };
 

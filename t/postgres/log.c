@@ -8,6 +8,7 @@
  *
  *     timeout MS             of the calls that follow
  *     stop MS                stopping() returns 1 from then on; -1: never
+ *     session                prints the number of it
  *     head
  *     create UUID SETTINGS               UUID: 32 digits
  *     row LSN
@@ -253,6 +254,11 @@ call(us_replog_t *log, char **w)
 
     if (strcmp(w[0], "timeout") == 0) {
         log->timeout = atoi(w[1]);
+        return US_REPLOG_OK;
+    }
+
+    if (strcmp(w[0], "session") == 0) {
+        printf("%" PRIu64 ", ", log->session);
         return US_REPLOG_OK;
     }
 
