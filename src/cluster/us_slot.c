@@ -5,8 +5,7 @@
 
 
 #include "us_slot.h"
-
-#include <zlib.h>
+#include "us_crc32.h"
 
 
 static us_str_t
@@ -21,29 +20,17 @@ us_slot_after(us_str_t s, us_str_t prefix)
 }
 
 
-/* the bytes before the path, the query and the fragment */
-
-static size_t
-us_slot_authority(us_str_t s)
-{
-    size_t  n;
-
-    for (n = 0; n < s.len; n++) {
-        if (s.data[n] == '/' || s.data[n] == '?' || s.data[n] == '#') {
-            break;
-        }
-    }
-
-    return n;
-}
-
-
 us_str_t
 us_slot_key(us_key_t kind, us_str_t url)
 {
-    size_t          n;
-    us_str_t        key;
-    const uint8_t  *at;
+    size_t    n, from;
+    us_str_t  key;
+
+    /* what ends host and port, and what ends a user */
+
+    static const uint8_t  ends[256] = {
+        ['/'] = 1, ['?'] = 1, ['#'] = 1, ['@'] = 2
+    };
 
     key = us_slot_after(url, us_string("https://"));
 
@@ -51,17 +38,17 @@ us_slot_key(us_key_t kind, us_str_t url)
         key = us_slot_after(url, us_string("http://"));
     }
 
-    n = us_slot_authority(key);
-    at = n ? memrchr(key.data, '@', n) : NULL;
-
-    if (at) {
-        n -= (size_t) (at + 1 - key.data);
-        key.len -= (size_t) (at + 1 - key.data);
-        key.data = at + 1;
+    for (n = 0, from = 0; n < key.len && ends[key.data[n]] != 1; n++) {
+        from = ends[key.data[n]] ? n + 1 : from;
     }
 
     if (kind == US_KEY_SITE) {
         key.len = n;
+    }
+
+    if (from) {
+        key.data += from;
+        key.len -= from;
     }
 
     return us_slot_after(key, us_string("www."));
@@ -71,7 +58,5 @@ us_slot_key(us_key_t kind, us_str_t url)
 unsigned
 us_slot(us_str_t key)
 {
-    return (unsigned) crc32_z(0, key.data ? key.data : (const Bytef *) "",
-                              key.len)
-           >> 20;
+    return us_crc32(key.data, key.len) >> 20;
 }
