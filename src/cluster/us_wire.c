@@ -15,6 +15,7 @@ typedef struct {
 
 
 static int us_wire_word(us_wire_cursor_t *c, us_str_t *column);
+static int us_wire_id(us_wire_cursor_t *c, uint64_t *id);
 static int us_wire_text(us_wire_cursor_t *c, us_str_t *column);
 static int us_wire_column(us_wire_cursor_t *c, const uint8_t *p,
     us_str_t *column);
@@ -56,8 +57,7 @@ us_wire_line(us_str_t text, us_wire_columns_t columns, us_wire_line_t *line)
     line->site = US_WIRE_NO_SITE;
     line->time = 0;
 
-    if (!us_wire_word(&c, &column)
-        || !us_wire_or_none(column, US_WIRE_NO_ID, &line->id)
+    if (!us_wire_id(&c, &line->id)
         || !us_wire_word(&c, &column)
         || !us_wire_status(column, &line->status)
         || !us_wire_text(&c, &line->text))
@@ -148,7 +148,33 @@ us_wire_word(us_wire_cursor_t *c, us_str_t *column)
 }
 
 
-/* the same of any length */
+/* a column with an id, or "-" */
+
+static int
+us_wire_id(us_wire_cursor_t *c, uint64_t *id)
+{
+    us_str_t        column;
+    const uint8_t  *p;
+
+    *id = 0;
+
+    for (p = c->p; p < c->end && *p >= '0' && *p <= '9'; p++) {
+        *id = *id * 10 + (*p - '0');
+    }
+
+    /* up to 19 digits, so that no number is too large */
+
+    if (p > c->p && p - c->p <= 19) {
+        return p < c->end && (*p == '\t' || *p == '\n')
+               && us_wire_column(c, p, &column);
+    }
+
+    return us_wire_word(c, &column)
+           && us_wire_or_none(column, US_WIRE_NO_ID, id);
+}
+
+
+/* a column of any length */
 
 static int
 us_wire_text(us_wire_cursor_t *c, us_str_t *column)
