@@ -21,7 +21,7 @@
 T     ?=
 PROVE := perl -It/lib -S prove --timer --harness UrlStore::Harness -It/lib
 
-test: $(if $(T),,programs test-unit) test-server $(if $(T),,test-stress) ## unit tests, t/, kills, threads
+test: $(if $(T),,programs test-unit) test-server $(if $(T),,test-route-short test-stress) ## unit tests, t/, kills, threads
 
 T_LONG := $(addprefix t/,url_corpora.t load_kill.t load_reddit.t generate.t)
 T_ALL   = $(T_LONG) $(filter-out $(T_LONG),$(sort $(wildcard t/*.t)))
@@ -31,6 +31,17 @@ test-server: test-programs     ## t/*.t: the server, the command, documents
 
 test-full: test-programs  ## t/ with whole lists of URLs
 	@US_FULL=1 $(PROVE) $(or $(T),t)
+
+# the interface over a router: of one shard; of three, which are all asked
+
+ROUTE_TESTS := $(addprefix t/http_,answers.t bodies.t cache.t quota.t)
+
+test-route: test-programs ## t/http_*.t over routers (UrlStore::Route)
+	@US_ROUTE=1 $(PROVE) -j $(JOBS) $(or $(T),$(ROUTE_TESTS))
+	@US_ROUTE=3 $(PROVE) -j $(JOBS) $(or $(T),$(ROUTE_TESTS))
+
+test-route-short: test-programs
+	@US_ROUTE=3 $(PROVE) -j $(JOBS) t/http_answers.t t/http_cache.t
 
 # what t/*.t run
 
@@ -289,7 +300,7 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	@touch $@
 
 .PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
-        test-replica test-cluster programs test-server test-room test-steps \
+        test-replica test-cluster test-route test-route-short programs test-server test-room test-steps \
         check-model test-asan test-valgrind test-builds test-upgrade faults \
         test-faults test-claims test-web \
         test-clients

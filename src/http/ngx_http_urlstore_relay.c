@@ -23,6 +23,8 @@ static ngx_int_t ngx_http_urlstore_relay(ngx_http_request_t *r,
 static ngx_int_t ngx_http_urlstore_relay_gather(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call);
+static ngx_int_t ngx_http_urlstore_relay_cache(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call);
 
 
 /* of a shard's reply, in lower case as they are looked for, and as sent */
@@ -34,7 +36,6 @@ static const struct {
     { "location", "Location" },
     { "vary", "Vary" },
     { "retry-after", "Retry-After" },
-    { "cache-control", "Cache-Control" },
     { "etag", "ETag" }
 };
 
@@ -254,9 +255,6 @@ ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
     size_t                    i;
     ngx_str_t                *value;
     ngx_table_elt_t          *h;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     for (i = 0; i < sizeof(ngx_http_urlstore_relayed)
                     / sizeof(ngx_http_urlstore_relayed[0]); i++)
@@ -283,11 +281,36 @@ ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
 
             r->headers_out.etag = h;
         }
-
-        if (ngx_strcmp(h->key.data, "Cache-Control") == 0) {
-            ctx->cacheable = 1;
-        }
     }
 
-    return NGX_OK;
+    return ngx_http_urlstore_relay_cache(r, call);
+}
+
+
+/*
+ * Whether the answer stays is for the shard to say; for how long it may be
+ * cached, and by whom, is for the location that the client asks.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_relay_cache(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call)
+{
+    ngx_str_t  *value;
+
+    value = ngx_http_urlstore_call_header(call, "cache-control");
+
+    if (value == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_strlcasestrn(value->data, value->data + value->len,
+                         (u_char *) "max-age=", sizeof("max-age=") - 2))
+    {
+        return ngx_http_urlstore_cache_control(r, 1);
+    }
+
+    return ngx_strlcasestrn(value->data, value->data + value->len,
+                            (u_char *) "no-cache", sizeof("no-cache") - 2)
+           ? ngx_http_urlstore_cache_control(r, 0) : NGX_OK;
 }

@@ -205,6 +205,45 @@ ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
 
 /* key is a literal; *value lives as long as the request */
 
+/*
+ * If access may have been granted to this client alone, a cache that clients
+ * share must not answer others.
+ */
+
+ngx_int_t
+ngx_http_urlstore_cache_control(ngx_http_request_t *r, ngx_uint_t stays)
+{
+    ngx_str_t                      value;
+    ngx_uint_t                     alone;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    ctx->cacheable = 1;
+
+    if (!stays) {
+        ngx_str_set(&value, "no-cache");
+        return ngx_http_urlstore_header(r, "Cache-Control", &value);
+    }
+
+    value.data = ngx_pnalloc(r->pool, 32 + NGX_TIME_T_LEN);
+    if (value.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    alone = r->headers_in.authorization != NULL
+            || ngx_http_urlstore_header_in(r, "cookie") != NULL;
+
+    value.len = ngx_sprintf(value.data, "%s, max-age=%T",
+                            alone ? "private" : "public", ulcf->max_age)
+                - value.data;
+
+    return ngx_http_urlstore_header(r, "Cache-Control", &value);
+}
+
+
 ngx_int_t
 ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value)

@@ -76,6 +76,10 @@ ngx_int_t ngx_http_urlstore_reply_output(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
 
+/* Cache-Control of an answer that is safe on disk and stays, or is not yet */
+ngx_int_t ngx_http_urlstore_cache_control(ngx_http_request_t *r,
+    ngx_uint_t stays);
+
 /* the type: of a format; of that which Accept prefers, or preset */
 void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx, us_format_t format);
 void ngx_http_urlstore_accept(ngx_http_request_t *r, us_format_t preset);

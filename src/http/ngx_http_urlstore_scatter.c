@@ -340,9 +340,10 @@ ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch,
 {
     batch->scatter->end = end;
 
-    if (batch->end != NGX_DONE && batch->ctx->fault.len == 0) {
-
-        /* nobody will have the answers */
+    if ((batch->end != NGX_DONE && batch->ctx->fault.len == 0)
+        || batch->r->connection->error)
+    {
+        /* nobody will have the answers: what is not added is new to a retry */
 
         return end(batch);
     }

@@ -378,14 +378,18 @@ ngx_http_urlstore_survey_metrics(ngx_http_request_t *r)
     }
 
     if (rc == NGX_OK) {
-        rc = ngx_http_urlstore_out_printf(out, 2 * NGX_HTTP_URLSTORE_LINE,
+        rc = ngx_http_urlstore_out_printf(out, 3 * NGX_HTTP_URLSTORE_LINE,
                "urlstore_router_urls_total{cluster=\"%V\","
                "status=\"unavailable\"} %uL\n"
                "# HELP urlstore_router_unready_total Requests answered 503.\n"
                "# TYPE urlstore_router_unready_total counter\n"
-               "urlstore_router_unready_total{cluster=\"%V\"} %uL\n",
+               "urlstore_router_unready_total{cluster=\"%V\"} %uL\n"
+               "# HELP urlstore_router_over_quota_total Requests refused "
+               "by a quota.\n"
+               "# TYPE urlstore_router_over_quota_total counter\n"
+               "urlstore_router_over_quota_total{cluster=\"%V\"} %uL\n",
                &ctx->zone->name, n[US_N_UNAVAILABLE], &ctx->zone->name,
-               n[US_N_UNREADY]);
+               n[US_N_UNREADY], &ctx->zone->name, n[US_N_QUOTA]);
     }
 
     return rc == NGX_OK ? ngx_http_urlstore_send(r)

@@ -42,7 +42,6 @@ static ngx_int_t ngx_http_urlstore_url_found(ngx_http_request_t *r,
     uint64_t id);
 static ngx_int_t ngx_http_urlstore_url_cache(ngx_http_request_t *r,
     uint64_t id);
-static ngx_uint_t ngx_http_urlstore_url_private(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_redirect(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_delete(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_missing(ngx_http_request_t *r);
@@ -259,10 +258,8 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
     ngx_str_t                      value;
     ngx_table_elt_t               *h;
     ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     p = ngx_pnalloc(r->pool, 32 + 3 * NGX_INT64_LEN);
     if (p == NULL) {
@@ -293,38 +290,8 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
         return NGX_ERROR;
     }
 
-    if (id < ngx_http_urlstore_durable_ids(ctx->zone)) {
-        value.data = ngx_pnalloc(r->pool, 32 + NGX_TIME_T_LEN);
-        if (value.data == NULL) {
-            return NGX_ERROR;
-        }
-
-        value.len = ngx_sprintf(value.data, "%s, max-age=%T",
-                                ngx_http_urlstore_url_private(r)
-                                ? "private" : "public",
-                                ulcf->max_age)
-                    - value.data;
-
-    } else {
-        ngx_str_set(&value, "no-cache");
-    }
-
-    ctx->cacheable = 1;
-
-    return ngx_http_urlstore_header(r, "Cache-Control", &value);
-}
-
-
-/*
- * Whether access may have been granted to this client alone: then a cache that
- * clients share must not answer others.
- */
-
-static ngx_uint_t
-ngx_http_urlstore_url_private(ngx_http_request_t *r)
-{
-    return r->headers_in.authorization != NULL
-           || ngx_http_urlstore_header_in(r, "cookie") != NULL;
+    return ngx_http_urlstore_cache_control(r, id <
+                                     ngx_http_urlstore_durable_ids(ctx->zone));
 }
 
 

@@ -31,6 +31,8 @@ package UrlStore::Test;
 #     US_VALGRIND=1   nginx under valgrind (slow)
 #     US_FULL=1       whole lists of URLs (tests ask full())
 #     US_HUP=1        a reload before every request() of the test object
+#     US_ROUTE=N      routers over N shards in place of zones
+#                     (UrlStore::Route); run() needs a text of the http block
 #     US_LEAVE=1      keeps the prefix directory
 #     US_NGINX, US_MODULE   other places
 #     CORPORA         where lists of URLs are (UrlStore::Corpora)
@@ -55,9 +57,11 @@ use Time::HiRes qw(sleep time);
 
 use UrlStore::Client;
 use UrlStore::Corpora;
+use UrlStore::Route;
 
 our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
-    http full json uri_escape wait_until slurp spew alive crc32c
+    http full routed summary_ids member_ids json uri_escape wait_until slurp
+    spew alive crc32c
     zone_conf need_fault_disk need_fault_clock
 ));
 
@@ -225,6 +229,7 @@ sub conf
 
     $load .= "\nenv ASAN_OPTIONS;\nenv UBSAN_OPTIONS;" if $ENV{US_ASAN};
 
+    $text = UrlStore::Route::conf($self, routed(), $text) if routed();
     $text = "http {\n%%HTTP%%\n$text\n}\n" if $text !~ /^\s*http\s*\{/m;
 
     my $temp = join "\n", map { "    ${_}_temp_path $dir/$_;" }
@@ -333,6 +338,7 @@ sub _start
     my ($self) = @_;
 
     unlink "$self->{dir}/nginx.pid";
+    UrlStore::Route::start($self) if routed();
 
     my $pid = fork() // die "fork: $!";
 
@@ -366,7 +372,7 @@ sub _start
 
     $self->{pid} = $self->{daemon} ? $self->pid : $pid;
 
-    return 1;
+    return !routed() || UrlStore::Route::adopt($self);
 }
 
 
@@ -712,6 +718,40 @@ sub http
 
 
 sub full { return $ENV{US_FULL} ? 1 : 0 }
+
+
+# over how many shards the routers of this run are; 0: there are none
+
+sub routed { return $ENV{US_ROUTE} // 0 }
+
+
+# The end of a summary, by the next id and the epoch: in text, and as members.
+# Of a router, those of shard 0, and of former owners, which have no URLs.
+
+sub summary_ids
+{
+    my ($next, $epoch) = @_;
+
+    return " next_id=$next epoch=$epoch" if !routed();
+
+    my @next = ($next, map { $_ << 40 } 1 .. routed() - 1);
+
+    return ' next_ids=' . join(',', map { "$_:$next[$_]" } 0 .. $#next)
+        . ' epochs=' . join(',', map { "$_:$epoch" } 0 .. $#next);
+}
+
+
+sub member_ids
+{
+    my ($next, $epoch) = @_;
+
+    return (next_id => $next, epoch => $epoch) if !routed();
+
+    my @next = ($next, map { $_ << 40 } 1 .. routed() - 1);
+
+    return (next_ids => { map { $_ => $next[$_] } 0 .. $#next },
+        epochs => { map { $_ => $epoch } 0 .. $#next });
+}
 
 
 sub json
