@@ -351,6 +351,21 @@ $proxy->mode('refuse');
 like($far->ask('beat 20 30 1 72 20'), qr/^AWAY/, 'a closed one is noticed');
 $proxy->mode('pass');
 
+# a server that hangs is given up as soon by those who read
+
+$far->ask('timeout 300');
+
+for my $call ('head', 'row 20', 'read 0 100 9', 'base 0') {
+    $proxy->mode('pass');
+    wait_for(sub { $far->ask('row 20') =~ /OK$/ }, 'a connection');
+    $proxy->now('hang');
+    $start = time;
+    like($far->ask($call), qr/^AWAY .*in time/, "no answer to $call");
+    cmp_ok(time - $start, '<', 1, '  in 0.3 s');
+}
+
+$proxy->mode('pass');
+
 # a thread that is to end does not wait
 
 is($far->ask('beat 20 30 1 72 20'), 'OK', 'a connection again');

@@ -20,6 +20,7 @@ typedef struct {
     us_replog_head_t   *head;
     uint32_t            part;
     unsigned            rows;
+    int                 large;        /* there was such a row */
     int                 bad;          /* what was read cannot be */
 } us_pg_reader_t;
 
@@ -242,7 +243,7 @@ us_pg_row(us_replog_t *log, uint64_t lsn, us_replog_take_pt take, void *data)
     us_pg_args_t     args;
     us_pg_reader_t   reader = { .take = take, .data = data };
 
-    pg = us_pg_begin(log, &args, 0, US_REPLOG_MAX / US_PG_RATE);
+    pg = us_pg_begin(log, &args, 0, 0);
     us_pg_u64(&args, lsn);
 
     return us_pg_query(pg, US_PG_ROW, &args, us_pg_row_result, &reader);
@@ -257,7 +258,7 @@ us_pg_read(us_replog_t *log, uint64_t lsn, size_t max, us_replog_take_pt take,
     us_pg_args_t     args;
     us_pg_reader_t   reader = { .take = take, .data = data };
 
-    pg = us_pg_begin(log, &args, 0, (US_REPLOG_MAX + max) / US_PG_RATE);
+    pg = us_pg_begin(log, &args, 0, 0);
 
     if (lsn > INT64_MAX - max) {
         return US_REPLOG_NONE;
@@ -278,6 +279,7 @@ us_pg_row_result(us_pg_t *pg, const PGresult *res, void *data)
     us_replog_row_t  row;
 
     reader->rows++;
+    reader->large |= PQgetlength(res, 0, 4) > US_PG_LARGE;
 
     row.lsn = us_pg_number(res, 0);
     row.next = us_pg_number(res, 1);
@@ -299,7 +301,7 @@ us_pg_base(us_replog_t *log, uint32_t part, us_replog_take_pt take,
     us_replog_rc_t   rc;
     us_pg_reader_t   reader = { .take = take, .data = data, .part = part };
 
-    pg = us_pg_begin(log, &args, 0, US_REPLOG_MAX / US_PG_RATE);
+    pg = us_pg_begin(log, &args, 0, 0);
 
     if (part) {
         us_pg_u32(&args, part);
@@ -337,6 +339,7 @@ us_pg_base_result(us_pg_t *pg, const PGresult *res, void *data)
     }
 
     reader->rows++;
+    reader->large |= PQgetlength(res, 0, 1) > US_PG_LARGE;
 
     return reader->take(reader->data, &row,
                         (const uint8_t *) PQgetvalue(res, 0, 1),
@@ -367,6 +370,10 @@ us_pg_query(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
 
     if (pg->state[0]) {
         return us_pg_undone(pg);
+    }
+
+    if (reader->large) {
+        us_pg_drop(pg);
     }
 
     return reader->bad ? US_REPLOG_BAD

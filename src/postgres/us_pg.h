@@ -45,9 +45,10 @@
  *
  * A call blocks its thread, with poll(2) of at most 50 ms, for at most timeout
  * (and 1 ms for each 8 KiB of its row; 10 minutes for rebase()), or until
- * stopping() returns 1.  Each call tries the hosts of the connection string,
- * from the one that was connected last, one after the other.  A host is an
- * address or the folder of a socket: nothing looks names up, which would block.
+ * stopping() returns 1.  While an answer arrives, the timeout is that between
+ * two pieces of it.  Each call tries the hosts of the connection string, from
+ * the one that was connected last, one after the other.  A host is an address
+ * or the folder of a socket: nothing looks names up, which would block.
  *
  * An error text has no password.
  */

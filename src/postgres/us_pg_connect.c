@@ -152,7 +152,7 @@ us_pg_reach(us_pg_t *pg)
     while (status != PGRES_POLLING_OK) {
         events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
 
-        if (!us_pg_poll(pg, events)) {
+        if (us_pg_poll(pg, events) == -1) {
             return US_REPLOG_AWAY;
         }
 

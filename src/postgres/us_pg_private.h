@@ -18,8 +18,8 @@
 #define US_PG_SLICE   50              /* ms of one poll(2) */
 #define US_PG_RATE    8192            /* bytes of a row for which a call may
                                          last 1 ms longer */
-#define US_PG_LARGE   (1024 * 1024)   /* libpq keeps a buffer that has grown:
-                                         after such a row it is closed */
+#define US_PG_LARGE   (8 * 1024 * 1024)       /* libpq keeps a buffer that has
+                                         grown: after such a row it is closed */
 #define US_PG_REBASE  (600 * 1000)    /* ms: all rows of a log are deleted */
 
 
@@ -142,9 +142,9 @@ __attribute__((format(printf, 2, 3)))
 void us_pg_error(us_pg_t *pg, const char *fmt, ...);
 
 /*
- * Waits until the connection is ready to be read or written, 50 ms at most.
- * 1: it is, or nothing came yet; 0: the deadline has passed or the thread is to
- * end: error says which.
+ * Waits until the connection is ready for some of the events, 50 ms at most,
+ * and returns those.  -1: the deadline has passed or the thread is to end;
+ * error says which.
  */
 int us_pg_poll(us_pg_t *pg, short events);
 

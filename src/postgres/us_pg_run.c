@@ -209,7 +209,7 @@ us_pg_poll(us_pg_t *pg, short events)
 
     if (left <= 0) {
         us_pg_error(pg, "no answer from the server in time");
-        return 0;
+        return -1;
     }
 
     if (now - pg->asked >= US_PG_SLICE) {
@@ -217,7 +217,7 @@ us_pg_poll(us_pg_t *pg, short events)
 
         if (pg->env.stopping(pg->env.data)) {
             us_pg_error(pg, "the process is stopping");
-            return 0;
+            return -1;
         }
     }
 
@@ -227,9 +227,7 @@ us_pg_poll(us_pg_t *pg, short events)
     p.events = events;
     p.revents = 0;
 
-    (void) poll(&p, 1, ms);
-
-    return 1;
+    return poll(&p, 1, ms) == 1 ? p.revents : 0;
 }
 
 
@@ -327,12 +325,13 @@ us_pg_results(us_pg_t *pg, unsigned syncs, us_pg_result_pt take, void *data)
 }
 
 
-/* until a result is there */
+/* until a result is there; as long as it arrives, the deadline is put off */
 
 static int
 us_pg_ready(us_pg_t *pg)
 {
-    int  left;
+    int      left, got;
+    int64_t  later;
 
     for ( ;; ) {
         left = PQflush(pg->conn);
@@ -346,9 +345,16 @@ us_pg_ready(us_pg_t *pg)
             return 0;
         }
 
-        if (!us_pg_poll(pg, left ? POLLIN|POLLOUT : POLLIN)) {
+        got = us_pg_poll(pg, left ? POLLIN|POLLOUT : POLLIN);
+
+        if (got == -1) {
             us_pg_drop(pg);
             return -1;
+        }
+
+        if (got & POLLIN) {
+            later = us_pg_now() + pg->log.timeout;
+            pg->deadline = later > pg->deadline ? later : pg->deadline;
         }
 
         if (!PQconsumeInput(pg->conn)) {
