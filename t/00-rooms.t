@@ -27,6 +27,7 @@ my @rooms = (
     [ 'input',   'us_input.h' ],
     [ 'cluster', 'us_map.h' ],
     [ 'journal', 'us_recovery.h' ],
+    [ 'replog',  'us_appender.h' ],
     [ 'filter',  'us_filter_file.h' ],
     [ 'replog' ],
     [ 'postgres' ],

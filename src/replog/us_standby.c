@@ -1,0 +1,445 @@
+
+/* See us_standby.h. */
+
+
+#include "us_standby.h"
+#include "../journal/us_crc32c.h"
+
+#include <stdio.h>
+
+
+static us_standby_rc_t us_standby_look(us_standby_t *sb);
+static us_standby_rc_t us_standby_begin(us_standby_t *sb);
+static us_standby_rc_t us_standby_base(us_standby_t *sb, us_replog_row_t *row);
+static int us_standby_base_row(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+static int us_standby_part(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+static us_standby_rc_t us_standby_read(us_standby_t *sb, uint64_t until);
+static int us_standby_take(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+static us_standby_rc_t us_standby_claim(us_standby_t *sb);
+static us_standby_rc_t us_standby_claimed(us_standby_t *sb);
+static int us_standby_found(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+static us_standby_rc_t us_standby_wait(us_standby_t *sb);
+static us_standby_rc_t us_standby_fail(us_standby_t *sb, us_replog_rc_t rc);
+static us_standby_rc_t us_standby_lost(us_standby_t *sb, const char *what);
+
+
+us_standby_rc_t
+us_standby_step(us_standby_t *sb, int promote)
+{
+    us_standby_rc_t  rc;
+
+    if (sb->state == US_STANDBY_CLAIMED) {
+        rc = us_standby_claimed(sb);
+
+        if (sb->state == US_STANDBY_CLAIMED) {
+            return rc;
+        }
+    }
+
+    rc = us_standby_look(sb);
+
+    if (rc != US_STANDBY_OK) {
+        return rc;
+    }
+
+    if (!sb->begun) {
+        rc = us_standby_begin(sb);
+
+        if (rc != US_STANDBY_OK) {
+            return rc;
+        }
+    }
+
+    if (sb->state == US_STANDBY_WAITING) {
+        return us_standby_wait(sb);
+    }
+
+    rc = us_standby_read(sb, sb->head.acked);
+
+    if (rc != US_STANDBY_OK) {
+        return rc;
+    }
+
+    if (promote || sb->head.term == 0
+        || (sb->takeover
+            && sb->env.now(sb->env.data) - sb->seen >= sb->takeover))
+    {
+        return us_standby_claim(sb);
+    }
+
+    return US_STANDBY_OK;
+}
+
+
+/* how the log is now, and since when */
+
+static us_standby_rc_t
+us_standby_look(us_standby_t *sb)
+{
+    us_replog_rc_t    rc;
+    us_replog_head_t  was;
+
+    was = sb->head;
+    rc = sb->log->ops->head(sb->log, &sb->head);
+
+    if (rc != US_REPLOG_OK) {
+        sb->head = was;
+
+        if (rc == US_REPLOG_NONE && !sb->begun) {
+            return US_STANDBY_NONE;
+        }
+
+        return us_standby_fail(sb, rc);
+    }
+
+    /* after the answer: what it shows was there before */
+
+    if (!sb->looked || sb->head.beat != was.beat || sb->head.term != was.term
+        || memcmp(&sb->head.last, &was.last, sizeof(us_replog_row_t)) != 0)
+    {
+        sb->seen = sb->env.now(sb->env.data);
+        sb->looked = 1;
+    }
+
+    if (!sb->begun) {
+        return US_STANDBY_OK;
+    }
+
+    if (sb->head.last.next < sb->at.next) {
+        return us_standby_lost(sb, "its end is before what was read");
+    }
+
+    if (sb->head.last.next == sb->at.next
+        && memcmp(&sb->head.last, &sb->at, sizeof(us_replog_row_t)) != 0)
+    {
+        return us_standby_lost(sb, "its last row is another one than was "
+                                   "read");
+    }
+
+    return US_STANDBY_OK;
+}
+
+
+/* the base's parts, some in each step; at is its row then */
+
+static us_standby_rc_t
+us_standby_begin(us_standby_t *sb)
+{
+    size_t           len;
+    us_replog_rc_t   rc;
+    us_standby_rc_t  got;
+    us_replog_row_t  row;
+
+    if (sb->part == 0) {
+        got = us_standby_base(sb, &sb->base);
+
+        if (got != US_STANDBY_OK) {
+            return got;
+        }
+    }
+
+    rc = sb->base.next ? US_REPLOG_OK : US_REPLOG_NONE;
+
+    for (len = 0; rc == US_REPLOG_OK && len < US_STANDBY_READ; len += sb->len) {
+        sb->rc = US_STANDBY_OK;
+
+        rc = sb->log->ops->base(sb->log, sb->part, us_standby_part, sb);
+
+        if (sb->rc != US_STANDBY_OK) {
+            sb->part = 0;
+            return sb->rc;
+        }
+
+        if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+            return us_standby_fail(sb, rc);
+        }
+
+        sb->part += (rc == US_REPLOG_OK);
+    }
+
+    if (rc == US_REPLOG_OK) {
+        return US_STANDBY_MORE;
+    }
+
+    sb->part = 0;
+
+    /* parts of one base, if it is still the same one */
+
+    got = us_standby_base(sb, &row);
+
+    if (got != US_STANDBY_OK) {
+        return got;
+    }
+
+    if (memcmp(&row, &sb->base, sizeof(us_replog_row_t)) != 0
+        || sb->env.base(sb->env.data, NULL, 0) == -1)
+    {
+        return US_STANDBY_STOP;
+    }
+
+    sb->at = row;
+    sb->begun = 1;
+
+    return US_STANDBY_OK;
+}
+
+
+static us_standby_rc_t
+us_standby_base(us_standby_t *sb, us_replog_row_t *row)
+{
+    us_replog_rc_t  rc;
+
+    rc = sb->log->ops->row(sb->log, US_REPLOG_BASE, us_standby_base_row, row);
+
+    return rc == US_REPLOG_OK ? US_STANDBY_OK : us_standby_fail(sb, rc);
+}
+
+
+static int
+us_standby_base_row(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_replog_row_t *to = data;
+
+    (void) p;
+    (void) len;
+
+    *to = *row;
+
+    return 0;
+}
+
+
+static int
+us_standby_part(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_standby_t *sb = data;
+
+    (void) row;
+
+    sb->len = len;
+
+    if (sb->env.base(sb->env.data, p, len) == -1) {
+        sb->rc = US_STANDBY_STOP;
+        return -1;
+    }
+
+    return 0;
+}
+
+
+/* applies the rows up to an LSN; OK: it has them all */
+
+static us_standby_rc_t
+us_standby_read(us_standby_t *sb, uint64_t until)
+{
+    us_replog_rc_t  rc;
+
+    if (sb->at.next >= until) {
+        return US_STANDBY_OK;
+    }
+
+    sb->rc = US_STANDBY_OK;
+    sb->head.acked = until > sb->head.acked ? until : sb->head.acked;
+
+    rc = sb->log->ops->read(sb->log, sb->at.next, US_STANDBY_READ,
+                            us_standby_take, sb);
+
+    if (sb->rc != US_STANDBY_OK) {
+        return sb->rc;
+    }
+
+    if (rc != US_REPLOG_OK) {
+        return us_standby_fail(sb, rc);
+    }
+
+    return sb->at.next >= until ? US_STANDBY_OK : US_STANDBY_MORE;
+}
+
+
+static int
+us_standby_take(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_standby_t *sb = data;
+
+    if (row->lsn != sb->at.next || row->next != row->lsn + len
+        || row->term < sb->at.term
+        || row->crc != us_crc32c(sb->at.crc, p, len))
+    {
+        sb->rc = us_standby_lost(sb, "a row does not continue what was read");
+        return -1;
+    }
+
+    if (row->next > sb->head.acked) {
+        return -1;
+    }
+
+    if (sb->env.apply(sb->env.data, row, p, len) == -1) {
+        sb->rc = US_STANDBY_STOP;
+        return -1;
+    }
+
+    sb->at = *row;
+
+    return 0;
+}
+
+
+/* a new term, by a row that follows the last one */
+
+static us_standby_rc_t
+us_standby_claim(us_standby_t *sb)
+{
+    uint64_t          beat;
+    us_replog_rc_t    rc;
+    us_replog_row_t  *row;
+
+    row = &sb->claim;
+    row->lsn = sb->head.last.next;
+    row->term = sb->head.term + 1;
+
+    sb->len = sb->env.term(sb->env.data, row->term, sb->holder, sb->term);
+
+    row->next = row->lsn + sb->len;
+    row->crc = us_crc32c(sb->head.last.crc, sb->term, sb->len);
+
+    beat = sb->head.beat;
+    sb->sent = sb->env.now(sb->env.data);
+
+    rc = sb->log->ops->promote(sb->log, &sb->head.last, sb->head.term, row,
+                               sb->term, sb->len, sb->holder, sb->settings,
+                               &beat);
+
+    switch (rc) {
+
+    case US_REPLOG_OK:
+
+        /* a beat that was not seen before came at the latest just now */
+
+        if (beat != sb->head.beat) {
+            sb->seen = sb->env.now(sb->env.data);
+        }
+
+        sb->state = US_STANDBY_WAITING;
+        return us_standby_wait(sb);
+
+    case US_REPLOG_UNKNOWN:
+        sb->state = US_STANDBY_CLAIMED;
+        break;
+
+    default:
+        break;
+    }
+
+    return us_standby_fail(sb, rc);
+}
+
+
+/* is the TERM row there?  Then a beat of its term confirms it */
+
+static us_standby_rc_t
+us_standby_claimed(us_standby_t *sb)
+{
+    us_replog_rc_t  rc;
+
+    sb->rc = US_STANDBY_LOST;
+
+    rc = sb->log->ops->row(sb->log, sb->claim.lsn, us_standby_found, sb);
+
+    if (rc == US_REPLOG_OK && sb->rc == US_STANDBY_OK) {
+        sb->sent = sb->env.now(sb->env.data);
+        rc = sb->log->ops->beat(sb->log, &sb->claim, sb->at.next);
+
+        if (rc == US_REPLOG_OK) {
+            sb->seen = sb->env.now(sb->env.data);
+            sb->state = US_STANDBY_WAITING;
+            return US_STANDBY_MORE;
+        }
+
+        if (rc != US_REPLOG_REFUSED) {
+            return us_standby_fail(sb, rc);
+        }
+
+    } else if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        return us_standby_fail(sb, rc);
+    }
+
+    /* it is not there: if it comes late, it only ends one more term */
+
+    sb->state = US_STANDBY_READING;
+
+    return US_STANDBY_MORE;
+}
+
+
+static int
+us_standby_found(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_standby_t *sb = data;
+
+    if (memcmp(row, &sb->claim, sizeof(*row)) == 0 && len == sb->len
+        && memcmp(p, sb->term, len) == 0)
+    {
+        sb->rc = US_STANDBY_OK;
+    }
+
+    return 0;
+}
+
+
+/* the claim is confirmed: the rest is applied, the lease passes */
+
+static us_standby_rc_t
+us_standby_wait(us_standby_t *sb)
+{
+    us_standby_rc_t  rc;
+
+    if (sb->head.term > sb->claim.term) {
+        sb->state = US_STANDBY_READING;
+        return US_STANDBY_MORE;
+    }
+
+    rc = us_standby_read(sb, sb->claim.next);
+
+    if (rc != US_STANDBY_OK) {
+        return rc;
+    }
+
+    if (memcmp(&sb->at, &sb->claim, sizeof(us_replog_row_t)) != 0) {
+        return us_standby_lost(sb, "it has another row than this node's term");
+    }
+
+    if (sb->env.now(sb->env.data) - sb->seen < sb->lease) {
+        return US_STANDBY_OK;
+    }
+
+    sb->state = US_STANDBY_READING;
+
+    return US_STANDBY_READY;
+}
+
+
+static us_standby_rc_t
+us_standby_fail(us_standby_t *sb, us_replog_rc_t rc)
+{
+    (void) snprintf(sb->error, sizeof(sb->error), "%s", sb->log->error);
+
+    return rc == US_REPLOG_REFUSED ? US_STANDBY_MORE : US_STANDBY_AGAIN;
+}
+
+
+static us_standby_rc_t
+us_standby_lost(us_standby_t *sb, const char *what)
+{
+    (void) snprintf(sb->error, sizeof(sb->error), "the log does not continue "
+                    "at LSN %llu: %s", (unsigned long long) sb->at.next, what);
+
+    return US_STANDBY_LOST;
+}

@@ -1,0 +1,111 @@
+
+/*
+ * A node that reads a replicated log, and may become its primary.
+ *
+ *     READING -- promote() --> CLAIMED -- row there, beat --> WAITING --> ready
+ *        ^                        |     confirmed                |
+ *        `----- refused, gone ----'<------- a higher term -------'
+ *
+ *     READING  the base, if there is one, and rows are applied, up to the
+ *              highest LSN that a primary has reported as confirmed (acked)
+ *     CLAIMED  a TERM row was sent, and its outcome is unknown
+ *     WAITING  it is confirmed, and with it all rows before.  They are applied;
+ *              the node is ready when a lease has passed since the last row or
+ *              beat of the term before was first seen
+ *
+ * A claim is made only by a node that has applied all up to acked.  A claim
+ * that fails leaves nothing to be undone: no row is applied that is not
+ * confirmed.
+ *
+ * Each read checks that the log continues what was applied: the crc of the next
+ * row begins with that of the last one.  If not, the log has LOST rows that
+ * were confirmed, or this server of it does not have them.  Nothing is applied
+ * then, and it is tried again.
+ */
+
+
+#ifndef _US_STANDBY_H_INCLUDED_
+#define _US_STANDBY_H_INCLUDED_
+
+
+#include "us_replog.h"
+
+
+#define US_STANDBY_TERM   256         /* bytes of a TERM operation, at most */
+#define US_STANDBY_READ   (4 * 1024 * 1024)     /* bytes of one step */
+
+
+typedef enum {
+    US_STANDBY_OK = 0,                /* it has all that is acked */
+    US_STANDBY_MORE,                  /* not yet all of it */
+    US_STANDBY_READY,                 /* it is the primary now */
+    US_STANDBY_NONE,                  /* there is no log */
+    US_STANDBY_AGAIN,                 /* error says why */
+    US_STANDBY_STOP,                  /* apply() has returned -1 */
+    US_STANDBY_LOST                   /* error says what */
+} us_standby_rc_t;
+
+
+typedef enum {
+    US_STANDBY_READING = 0,
+    US_STANDBY_CLAIMED,
+    US_STANDBY_WAITING
+} us_standby_state_t;
+
+
+/* what an operation of the store's journal is made by, and applied */
+
+typedef struct {
+    /* the bytes of a TERM operation */
+    size_t           (*term)(void *data, uint64_t term, const char *holder,
+                             uint8_t buf[US_STANDBY_TERM]);
+
+    /* a whole row; 0, or -1: not, and the row is to be read again */
+    int              (*apply)(void *data, const us_replog_row_t *row,
+                              const uint8_t *p, size_t len);
+
+    /* a part of a base, NULL: it ends; 0, or -1: begin from nothing again */
+    int              (*base)(void *data, const uint8_t *p, size_t len);
+
+    uint64_t         (*now)(void *data);        /* ms, CLOCK_BOOTTIME */
+    void              *data;
+} us_standby_env_t;
+
+
+/* the caller zeroes it and sets the first half */
+
+typedef struct {
+    us_replog_t           *log;
+    us_standby_env_t       env;
+    const char            *holder;    /* this node's name */
+    const char            *settings;  /* of a term of its own */
+    uint64_t               lease;     /* ms */
+    uint64_t               takeover;  /* ms without row or beat; 0: never */
+    us_replog_row_t        at;        /* applied; of the base at first */
+    unsigned               begun:1;   /* at is valid */
+
+    us_standby_state_t     state;
+    unsigned               looked:1;  /* head is of an earlier step */
+    us_replog_head_t       head;
+    uint64_t               seen;      /* ms: its last row and beat */
+    us_replog_row_t        claim;     /* CLAIMED, WAITING */
+    uint64_t               sent;      /* ms: the claim, or its beat, was */
+    size_t                 len;
+    uint8_t                term[US_STANDBY_TERM];
+    us_replog_row_t        base;      /* whose parts are being read */
+    uint32_t               part;      /* the next one */
+    us_standby_rc_t        rc;        /* of the rows of a step */
+    char                   error[US_REPLOG_ERROR];
+} us_standby_t;
+
+
+/*
+ * One step: what is there is read and applied, about US_STANDBY_READ bytes.
+ * promote: this node is to become the primary; it also does if the log has had
+ * no primary yet, or none was seen for `takeover`.  READY: claim is the term's
+ * row, at is that row, and sent the time from which its lease counts.
+ */
+us_standby_rc_t us_standby_step(us_standby_t *sb, int promote);
+
+
+#endif /* _US_STANDBY_H_INCLUDED_ */
