@@ -622,6 +622,9 @@ us_replay_op(us_store_t *s, const us_op_t *op)
     case US_OP_MAP:
         return us_shard_replay(s, op);
 
+    case US_OP_TERM:
+        return 0;
+
     default:
         return US_REPLAY_DAMAGED;
     }

@@ -30,6 +30,8 @@
  *
  *   0 15       of a shard, the map that it has adopted: number of the shard, of
  *              bytes, the map's text (us_map.h)
+ *   0 16       a primary of a replicated log begins (us_replog.h): number of
+ *              its term, of bytes, its name; nothing in the store depends on it
  *
  * 5 to 11, and 14, are found in dumps only.  An operation's LSN is the position
  * in the stream at which it ends.
@@ -93,6 +95,7 @@ static const us_op_form_t  us_op_forms[] = {
     [US_OP_CLAIM] = { .id = 1, .unit = 1, .max = US_OP_CLAIM_MAX },
     [US_OP_CLAIMS] = { .id = 1, .unit = 8, .max = US_OP_WORDS_MAX },
     [US_OP_MAP] = { .id = 1, .unit = 1, .max = US_MAP_TEXT_MAX },
+    [US_OP_TERM] = { .id = 1, .unit = 1, .max = US_OP_TERM_MAX },
 };
 
 #define US_OP_TYPES  (sizeof(us_op_forms) / sizeof(us_op_forms[0]))

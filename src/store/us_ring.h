@@ -16,6 +16,7 @@
 #define US_OP_WORDS_MAX  (1 << 20)    /* of marks, deleted ids, claims */
 #define US_OP_CLAIM_MAX  (US_STORE_GROUP * 10)     /* bytes of ids */
 #define US_OP_UNIT_MAX   ((uint64_t) 1 << 40)      /* no clock gets there */
+#define US_OP_TERM_MAX   128          /* bytes that name a primary */
 
 
 typedef enum {
@@ -34,7 +35,8 @@ typedef enum {
     US_OP_CLOCK = 12,                 /* claims: id is the unit from now on */
     US_OP_CLAIM = 13,                 /* id: a unit, or 0; bytes: ids */
     US_OP_CLAIMS = 14,                /* bytes: words of claims, to be set */
-    US_OP_MAP = 15                    /* id: the shard; bytes: its map */
+    US_OP_MAP = 15,                   /* id: the shard; bytes: its map */
+    US_OP_TERM = 16                   /* id: the term; bytes: whose it is */
 } us_op_type_t;
 
 
