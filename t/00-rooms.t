@@ -27,7 +27,6 @@ my @rooms = (
     [ 'input',   'us_input.h' ],
     [ 'cluster', 'us_map.h' ],
     [ 'journal', 'us_recovery.h' ],
-    [ 'replog',  'us_appender.h' ],
     [ 'filter',  'us_filter_file.h' ],
     [ 'replog' ],
     [ 'postgres' ],

@@ -68,6 +68,15 @@ us_unready(us_unready_t *u, const us_life_t *l, int overtaken)
     } else if (state == US_LIFE_FOLLOWING) {
         us_unready_say(u, "another server owns the directory", "");
 
+    } else if (state == US_LIFE_STANDBY) {
+        us_unready_say(u, "this node is a standby: another one is the "
+                       "primary, or this one is about to be", "");
+
+    } else if (state == US_LIFE_STALLED) {
+        us_unready_say(u, "the log does not confirm: ",
+                       info.stalled ? info.reason
+                                    : "another node may be the primary");
+
     } else if (state == US_LIFE_REPLICA) {
         u->primary = 1;
         us_unready_say(u, "this replica does not have it, or not yet", "");

@@ -5,7 +5,8 @@
  *
  *     READY                all; changes while the disk takes them
  *     REPLICA              reads
- *     FOLLOWING, DAMAGED   reads that find something: no lists, no counts
+ *     FOLLOWING, STANDBY, STALLED, DAMAGED
+ *                          reads that find something: no lists, no counts
  *     LOOKUP               reads by id
  *     others               none
  */
@@ -30,6 +31,8 @@ us_life_admits(const us_life_t *l, unsigned wants)
         return !change;
 
     case US_LIFE_FOLLOWING:
+    case US_LIFE_STANDBY:
+    case US_LIFE_STALLED:
     case US_LIFE_DAMAGED:
         return !change && !(wants & US_WANTS_ALL) && us_life_current(l);
 
@@ -52,6 +55,8 @@ us_life_answers(const us_life_t *l, int found)
 
     case US_LIFE_FOLLOWING:
     case US_LIFE_REPLICA:
+    case US_LIFE_STANDBY:
+    case US_LIFE_STALLED:
     case US_LIFE_DAMAGED:
         return found;
 

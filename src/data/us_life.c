@@ -13,6 +13,7 @@
 #include "us_keep.h"
 #include "us_load.h"
 #include "us_replica.h"
+#include "us_replicate.h"
 #include "us_write.h"
 
 #include <errno.h>
@@ -87,6 +88,7 @@ us_life_stop(us_life_t *l)
     }
 
     us_replica_stop(l);
+    us_replicate_stop(l);
 
     if (l->store) {
         us_store_close(l->store);
@@ -118,6 +120,11 @@ us_life_tick(us_life_t *l)
 
     if (l->conf.follow) {
         us_replica(l);
+        return US_LIFE_FOLLOW;
+    }
+
+    if (l->conf.replicate) {
+        us_replicate(l);
         return US_LIFE_FOLLOW;
     }
 
@@ -373,5 +380,10 @@ us_life_close(us_life_t *l, uint64_t ms)
 void
 us_life_write(us_life_t *l)
 {
-    us_write(l);
+    if (l->conf.replicate) {
+        us_replicate(l);
+
+    } else {
+        us_write(l);
+    }
 }

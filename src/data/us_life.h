@@ -101,6 +101,7 @@ typedef enum {
 typedef struct us_job_s   us_job_t;
 typedef struct us_life_s  us_life_t;
 typedef struct us_replica_s  us_replica_t;
+typedef struct us_replicate_s  us_replicate_t;
 
 
 /* what a process does for its us_life_t; data is the caller's */
@@ -130,6 +131,19 @@ typedef struct {
 } us_life_env_t;
 
 
+/* of a replicated store: us_replicate.h */
+
+typedef struct {
+    const us_replog_ops_t  *ops;
+    const char             *conninfo;
+    const char             *node;     /* the name of this one */
+    uint32_t                shard;
+    int                     single;   /* replicas=0 */
+    uint64_t                lease;    /* ms */
+    uint64_t                takeover; /* ms; 0: by command only */
+} us_replicate_conf_t;
+
+
 /* a zone's options */
 
 typedef struct {
@@ -142,6 +156,7 @@ typedef struct {
     uint64_t          segment;        /* bytes; 0: US_SEGMENT_SIZE */
     uint64_t          zone;           /* SIZE, for messages; 0: the store's */
     const us_primary_t  *follow;      /* of a replica; NULL: it is none */
+    const us_replicate_conf_t  *replicate;  /* NULL: it is not replicated */
     us_store_conf_t   store;
 } us_life_conf_t;
 
@@ -194,6 +209,8 @@ struct us_life_s {
     uint64_t          wanted_next;    /* ms: of the next sync for a replica */
     us_replica_t     *replica;        /* of the loader's jobs */
     uint64_t          replica_next;   /* ms: not before */
+    us_replicate_t   *replicate;      /* of the loader's and writer's jobs */
+    uint64_t          replicate_next; /* ms: not before */
     int               empty;          /* store stands in, see us_life.c */
     void             *empty_mem;
     size_t            empty_size;

@@ -6,6 +6,7 @@
 
 
 #include "us_job.h"
+#include "us_replicate.h"
 #include "../store/us_shard.h"
 
 #include <stdio.h>
@@ -17,6 +18,12 @@ us_life_state(const us_life_t *l)
     us_life_state_t  state;
 
     state = us_share_state(l->sh);
+
+    if (state == US_LIFE_READY && l->conf.replicate
+        && !us_replicate_lease(l))
+    {
+        state = US_LIFE_STALLED;
+    }
 
     /* others have a new store already, this process not yet */
 
@@ -199,6 +206,7 @@ us_life_ids(const us_life_t *l)
     switch (us_life_state(l)) {
 
     case US_LIFE_READY:
+    case US_LIFE_STALLED:
         return us_life_least(l, us_acquire(l->conf.sync == US_SYNC_ALWAYS
                                            ? &l->sh->durable_ids
                                            : &l->sh->written_ids),
@@ -208,6 +216,7 @@ us_life_ids(const us_life_t *l)
         return us_store_next_id(l->store);
 
     case US_LIFE_REPLICA:
+    case US_LIFE_STANDBY:
         return us_acquire(&l->sh->written_ids);
 
     default:
@@ -308,6 +317,8 @@ static const char  *us_life_words[US_LIFE_STATES] = {
     [US_LIFE_READY] = "ready",
     [US_LIFE_LOOKUP] = "ready",
     [US_LIFE_REPLICA] = "replica",
+    [US_LIFE_STANDBY] = "standby",
+    [US_LIFE_STALLED] = "stalled",
     [US_LIFE_DAMAGED] = "damaged",
     [US_LIFE_TOO_SMALL] = "too-small",
     [US_LIFE_FAILED] = "failed",

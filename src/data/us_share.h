@@ -29,6 +29,7 @@
 
 #include "../us_process.h"
 #include "../journal/us_stream.h"
+#include "../replog/us_appender.h"
 #include "../us_atomic.h"
 
 
@@ -43,6 +44,8 @@ typedef enum {
     US_LIFE_READY,
     US_LIFE_LOOKUP,
     US_LIFE_REPLICA,
+    US_LIFE_STANDBY,
+    US_LIFE_STALLED,
     US_LIFE_DAMAGED,
     US_LIFE_TOO_SMALL,
     US_LIFE_FAILED,
@@ -90,6 +93,31 @@ typedef struct {
 } us_share_replica_t;
 
 
+/* of a replicated store: us_replicate.h */
+
+typedef struct {
+    us_replog_place_t place;          /* of a primary */
+    us_replog_row_t   at;             /* of a standby: applied */
+    uint64_t          begun;          /* at is valid */
+    uint64_t          settled;        /* this node has been a primary, or knows
+                                         that another one is */
+    uint64_t          promote;        /* it is to become the primary */
+
+    uint64_t          term;           /* of the log, as far as is known */
+    uint64_t          acked;
+    uint64_t          end;            /* LSN of its last row */
+    uint64_t          seen;           /* ms, of us_clock_boottime(): the last
+                                         answer of the log */
+    char              holder[US_REPLOG_HOLDER];     /* of the term */
+
+    /* counters */
+    uint64_t          rows;           /* appended and confirmed */
+    uint64_t          failures;
+    uint64_t          promotions;
+    uint64_t          deposed;
+} us_share_replicate_t;
+
+
 typedef struct {
     uint64_t          state;
     uint64_t          version;
@@ -134,6 +162,7 @@ typedef struct {
     uint64_t          emptying;
 
     us_share_replica_t  replica;
+    us_share_replicate_t  replicate;
 
     /* ids below are; the last delete's LSN */
     uint64_t          written_ids;

@@ -17,7 +17,6 @@
 #include "../journal/us_dir.h"
 
 
-static ngx_int_t ngx_http_urlstore_opt_time(ngx_str_t *value, uint64_t *ms);
 static ngx_int_t ngx_http_urlstore_dir_test(ngx_http_urlstore_zone_t *zone);
 static ngx_int_t ngx_http_urlstore_dir_parent(
     ngx_http_urlstore_zone_t *zone);
@@ -61,6 +60,8 @@ ngx_http_urlstore_persist_of(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
     conf->interval = 1000;
     conf->snapshot = NGX_HTTP_URLSTORE_SNAPSHOT;
     conf->scrub = NGX_HTTP_URLSTORE_SCRUB;
+
+    p->replicate.lease = NGX_HTTP_URLSTORE_LEASE;
 
     zone->persist = p;
 
@@ -225,9 +226,7 @@ ngx_http_urlstore_opt_scrub(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 }
 
 
-/* a time that is not zero, in ms */
-
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_opt_time(ngx_str_t *value, uint64_t *ms)
 {
     ngx_int_t  n;
@@ -349,6 +348,18 @@ ngx_http_urlstore_persist_same(ngx_http_urlstore_zone_t *zone,
 
     if ((a->life.conf.follow == NULL) != (b->life.conf.follow == NULL)) {
         return "follow";
+    }
+
+    if ((a->life.conf.replicate == NULL) != (b->life.conf.replicate == NULL)) {
+        return "replicate";
+    }
+
+    if (a->life.conf.replicate
+        && (zone->node.len != old->node.len
+            || ngx_memcmp(zone->node.data, old->node.data, old->node.len)
+               != 0))
+    {
+        return "node";
     }
 
     if (a->path.len != b->path.len

@@ -26,6 +26,7 @@
 /* presets of snapshot=, bytes, and scrub=, ms */
 #define NGX_HTTP_URLSTORE_SNAPSHOT    (12 * 1024 * 1024)
 #define NGX_HTTP_URLSTORE_SCRUB       (3600 * 1000)
+#define NGX_HTTP_URLSTORE_LEASE       2000
 
 
 /* descriptors that outlive a cycle, in the master and inherited by workers */
@@ -46,6 +47,10 @@ struct ngx_http_urlstore_persist_s {
     ngx_http_urlstore_dir_t        *dir;
 
     us_life_t                       life;
+
+    /* life.conf.replicate, if there is one; an option that needs one */
+    us_replicate_conf_t             replicate;
+    const char                     *replicated;
 
     /* of one worker */
     ngx_http_urlstore_zone_t       *zone;
@@ -92,6 +97,9 @@ void ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone);
 ngx_http_urlstore_persist_t *ngx_http_urlstore_persist_of(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone);
 
+/* a time that is not zero, in ms */
+ngx_int_t ngx_http_urlstore_opt_time(ngx_str_t *value, uint64_t *ms);
+
 /* threads for the jobs of a zone; option: what needs them, for the message */
 ngx_int_t ngx_http_urlstore_persist_threads(ngx_conf_t *cf,
     ngx_http_urlstore_persist_t *p, const char *option);
@@ -105,6 +113,19 @@ ngx_int_t ngx_http_urlstore_follow_conf(ngx_conf_t *cf,
 ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
     const char *detail);
+
+/* ngx_http_urlstore_replicate.c */
+
+ngx_int_t ngx_http_urlstore_opt_replicate(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_replicas(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_lease(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_takeover(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_replicate_conf(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_park.c */
 

@@ -80,7 +80,9 @@ ngx_http_urlstore_shard_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
             : zone->node.len == 0 ? "node"
             : zone->persist == NULL
               || (zone->persist->path.len == 0
-                  && zone->persist->life.conf.follow == NULL) ? "path" : NULL;
+                  && zone->persist->life.conf.follow == NULL
+                  && zone->persist->life.conf.replicate == NULL)
+              ? "path" : NULL;
 
     if (lacks == NULL) {
         return NGX_OK;

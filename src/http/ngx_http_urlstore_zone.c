@@ -85,6 +85,18 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
     { ngx_string("follow"), ngx_http_urlstore_opt_follow, 0,
       "http://HOST[:PORT][/PREFIX]" },
 
+    { ngx_string("replicate"), ngx_http_urlstore_opt_replicate, 0,
+      "postgres:CONNECTION or postgres:@FILE" },
+
+    { ngx_string("replicas"), ngx_http_urlstore_opt_replicas, 0,
+      "1, or 0 for a log on one server alone," },
+
+    { ngx_string("lease"), ngx_http_urlstore_opt_lease, 0,
+      "a time of at least 1s" },
+
+    { ngx_string("takeover"), ngx_http_urlstore_opt_takeover, 0,
+      "off or a time of at least 1s" },
+
     { ngx_string("mode"), ngx_http_urlstore_opt_mode, 0,
       "store or lookup" },
 
@@ -130,6 +142,7 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     if (ngx_http_urlstore_follow_conf(cf, zone) != NGX_OK
+        || ngx_http_urlstore_replicate_conf(cf, zone) != NGX_OK
         || ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK
         || ngx_http_urlstore_shard_conf(cf, zone) != NGX_OK)
     {

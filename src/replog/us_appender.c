@@ -21,7 +21,7 @@ typedef struct {
 
 static us_appender_rc_t us_appender_learn(us_appender_t *p,
     us_replog_ends_t *ends);
-static us_appender_rc_t us_appender_behind(us_appender_t *p,
+static us_appender_rc_t us_appender_no_next(us_appender_t *p,
     us_replog_ends_t *ends);
 static int us_appender_take(void *data, const us_replog_row_t *row,
     const uint8_t *bytes, size_t len);
@@ -200,7 +200,7 @@ static us_appender_rc_t
 us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
 {
     us_replog_rc_t     rc;
-    us_appender_rc_t    behind;
+    us_appender_rc_t    none;
     us_appender_back_t  back;
 
     back.p = p;
@@ -237,10 +237,10 @@ us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
             break;
 
         case US_REPLOG_NONE:
-            behind = us_appender_behind(p, ends);
+            none = us_appender_no_next(p, ends);
 
-            if (behind != US_APPENDER_OK) {
-                return behind;
+            if (none != US_APPENDER_OK) {
+                return none;
             }
 
             if (p->known) {
@@ -260,7 +260,7 @@ us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
 /* no row follows: known, if `last` is there; else `sure` is the last one */
 
 static us_appender_rc_t
-us_appender_behind(us_appender_t *p, us_replog_ends_t *ends)
+us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
 {
     us_replog_rc_t     rc;
     us_appender_back_t  back;

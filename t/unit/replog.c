@@ -609,7 +609,7 @@ simulation(void **state)
     (void) state;
 
     env = getenv("US_SEEDS");
-    seeds = env ? strtoull(env, NULL, 10) : 200;
+    seeds = env ? strtoull(env, NULL, 10) : 10;
     env = getenv("US_SEED");
     first = env ? strtoull(env, NULL, 10) : 1;
     seeds = env ? 1 : seeds;

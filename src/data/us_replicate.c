@@ -1,0 +1,1113 @@
+
+/*
+ * See us_replicate.h.
+ *
+ *     us_replicate_job()              loader: one step of the standby
+ *         us_replicate_prepare()          the store is empty, or has a place
+ *         us_replicate_begin()            is it a log of a store that fits?
+ *         us_replicate_apply()            a row
+ *         us_replicate_settle()           what was built is answered
+ *         us_replicate_ready()            a term of its own has begun
+ *     us_replicate_write_job()        writer: steps of the primary
+ *         us_replicate_confirmed()        what may be answered from now on
+ *         us_replicate_deposed()
+ */
+
+
+#include "us_replicate.h"
+#include "us_job.h"
+#include "us_load.h"
+#include "../replog/us_standby.h"
+#include "../store/us_ring.h"
+#include "../store/us_shard.h"
+#include "../us_clock.h"
+#include "../us_fault.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+
+#define US_REPLICATE_TURN    50       /* ms that a job goes on */
+#define US_REPLICATE_POLL    50       /* ms between two looks at the log */
+#define US_REPLICATE_FIRST   100      /* ms after a first failure */
+#define US_REPLICATE_LAST    2000     /* and at most */
+#define US_REPLICATE_CALL    10000    /* ms of one call, at first */
+#define US_REPLICATE_CALLS   300000   /* and at most: each that is given up may
+                                         leave a connection at the server */
+#define US_REPLICATE_STALL   2000     /* ms without a commit */
+
+
+struct us_replicate_s {
+    us_life_t        *life;
+    us_job_t         *job;
+    us_replog_t      *log;
+    us_standby_t      standby;
+    us_appender_t     appender;
+    us_store_t       *store;          /* of the loader */
+    us_manifest_t     manifest;       /* as the log has it */
+    char              settings[US_REPLOG_SETTINGS];     /* as this node's */
+
+    unsigned          reading:1;      /* standby is set up */
+    unsigned          writing:1;      /* primary is set up */
+    unsigned          bulk:1;         /* the store is being built */
+    unsigned          anew:1;         /* the store is to be emptied */
+    uint64_t          ids;
+    unsigned          fails;          /* in a row */
+};
+
+
+static void us_replicate_job(us_job_t *job);
+static void us_replicate_done(us_job_t *job);
+static us_replicate_t *us_replicate_open(us_job_t *job);
+static int us_replicate_stopping(void *data);
+static int us_replicate_prepare(us_replicate_t *r);
+static void us_replicate_close(us_replicate_t *r);
+static void us_replicate_read(us_replicate_t *r);
+static int us_replicate_create(us_replicate_t *r);
+static int us_replicate_begin(us_replicate_t *r);
+static int us_replicate_settings(us_replicate_t *r);
+static void us_replicate_head(us_replicate_t *r);
+static int us_replicate_wanted(us_replicate_t *r);
+static int us_replicate_apply(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+static int us_replicate_base(void *data, const uint8_t *p, size_t len);
+static int us_replicate_part(us_replicate_t *r, const uint8_t *p, size_t len);
+static size_t us_replicate_term(void *data, uint64_t term, const char *holder,
+    uint8_t buf[US_STANDBY_TERM]);
+static uint64_t us_replicate_now(void *data);
+static int us_replicate_settle(us_replicate_t *r);
+static void us_replicate_publish(us_replicate_t *r);
+static void us_replicate_ready(us_replicate_t *r);
+static void us_replicate_write(us_life_t *l);
+static void us_replicate_write_job(us_job_t *job);
+static void us_replicate_write_done(us_job_t *job);
+static us_appender_rc_t us_replicate_group(us_replicate_t *r);
+static void us_replicate_confirmed(us_replicate_t *r);
+static void us_replicate_stall(us_replicate_t *r, us_say_t level);
+static void us_replicate_deposed(us_replicate_t *r);
+static void us_replicate_again(us_replicate_t *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void us_replicate_fail(us_replicate_t *r, us_say_t level,
+    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+
+void
+us_replicate(us_life_t *l)
+{
+    if (l->jobs[US_ROLE_LOADER].active || l->jobs[US_ROLE_WRITER].active) {
+        return;
+    }
+
+    if (l->ending || l->env.stopping(l->env.data)) {
+
+        /* another process may have them at once */
+
+        if (l->replicate) {
+            us_replicate_stop(l);
+            us_role_release(l->sh, US_ROLE_LOADER, l->self);
+            us_role_release(l->sh, US_ROLE_WRITER, l->self);
+        }
+
+        return;
+    }
+
+    if (us_job_now(l) < l->replicate_next) {
+        return;
+    }
+
+    if (us_share_state(l->sh) == US_LIFE_READY) {
+        us_replicate_write(l);
+        return;
+    }
+
+    (void) us_job_start(l, US_ROLE_LOADER, us_replicate_job,
+                        us_replicate_done);
+}
+
+
+void
+us_replicate_stop(us_life_t *l)
+{
+    us_replicate_t  *r;
+
+    r = l->replicate;
+
+    if (r) {
+        us_replicate_close(r);
+        us_appender_free(&r->appender);
+        r->log->ops->close(r->log);
+        free(r);
+        l->replicate = NULL;
+    }
+}
+
+
+int
+us_replicate_lease(const us_life_t *l)
+{
+    return us_replog_lease(&l->sh->replicate.place, us_clock_boottime(),
+                           l->conf.replicate->lease);
+}
+
+
+void
+us_replicate_promote(us_life_t *l)
+{
+    us_release(&l->sh->replicate.promote, 1);
+}
+
+
+static void
+us_replicate_done(us_job_t *job)
+{
+    us_life_t  *l;
+
+    l = job->life;
+
+    /* a primary's first beat is due at once */
+
+    if (us_share_state(l->sh) == US_LIFE_READY) {
+        us_role_release(l->sh, US_ROLE_LOADER, l->self);
+        l->env.moved(l->env.data);
+        us_replicate(l);
+    }
+}
+
+
+static void
+us_replicate_job(us_job_t *job)
+{
+    uint64_t         until;
+    us_life_t       *l;
+    us_replicate_t  *r;
+
+    l = job->life;
+    until = us_job_now(l) + US_REPLICATE_TURN;
+
+    if (us_replicate_stopping(l)) {
+        return;
+    }
+
+    job->stays = 1;
+    l->replicate_next = until;
+
+    r = us_replicate_open(job);
+
+    if (r == NULL || us_replicate_prepare(r) == -1) {
+        return;
+    }
+
+    do {
+        l->replicate_next = 0;
+        us_replicate_read(r);
+
+    } while (l->replicate_next == 0 && us_job_now(l) < until
+             && us_share_state(l->sh) != US_LIFE_READY
+             && !us_replicate_stopping(l));
+}
+
+
+/* what this process has, for both roles */
+
+static us_replicate_t *
+us_replicate_open(us_job_t *job)
+{
+    us_life_t                  *l;
+    us_replicate_t             *r;
+    us_replog_env_t             env;
+    const us_replicate_conf_t  *conf;
+
+    l = job->life;
+    conf = l->conf.replicate;
+
+    if (l->replicate == NULL) {
+        r = calloc(1, sizeof(us_replicate_t));
+
+        if (r == NULL) {
+            return NULL;
+        }
+
+        env.stopping = us_replicate_stopping;
+        env.data = l;
+
+        r->log = conf->ops->open(conf->conninfo, conf->shard, conf->single,
+                                 &env);
+
+        if (r->log == NULL) {
+            free(r);
+            return NULL;
+        }
+
+        r->log->timeout = US_REPLICATE_CALL;
+        r->life = l;
+        l->replicate = r;
+    }
+
+    l->replicate->job = job;
+
+    return l->replicate;
+}
+
+
+static int
+us_replicate_stopping(void *data)
+{
+    us_life_t *l = data;
+
+    return l->ending || l->env.stopping(l->env.data);
+}
+
+
+/*
+ * 0: the store is as the standby's place says, or empty; -1: it is not yet.  A
+ * store that a killed process, or this one, has left half made is emptied.
+ */
+
+static int
+us_replicate_prepare(us_replicate_t *r)
+{
+    us_life_t             *l;
+    us_share_t            *sh;
+    us_standby_t          *sb;
+    us_share_replicate_t  *place;
+
+    l = r->life;
+    sh = l->sh;
+    place = &sh->replicate;
+    sb = &r->standby;
+
+    r->writing = 0;
+
+    if (r->anew || us_acquire(&sh->emptying)
+        || (us_acquire(&sh->load_applying) && !r->bulk))
+    {
+        us_replicate_close(r);
+        us_release(&place->begun, 0);
+
+        if (us_load_empty(l) == -1) {
+            return -1;
+        }
+
+        us_release(&sh->deleted_lsn, 0);
+        r->anew = 0;
+    }
+
+    if (us_share_state(sh) == US_LIFE_COLD) {
+        us_share_set_state(sh, US_LIFE_LOADING, NULL);
+    }
+
+    if (r->store == NULL) {
+        r->store = us_store_open(l->mem, &l->lock);
+    }
+
+    if (r->store == NULL) {
+        return -1;
+    }
+
+    if (!r->reading) {
+        memset(sb, 0, sizeof(us_standby_t));
+
+        sb->log = r->log;
+        sb->env.term = us_replicate_term;
+        sb->env.apply = us_replicate_apply;
+        sb->env.base = us_replicate_base;
+        sb->env.now = us_replicate_now;
+        sb->env.data = r;
+        sb->holder = l->conf.replicate->node;
+        sb->settings = r->settings;
+        sb->lease = l->conf.replicate->lease;
+        sb->takeover = l->conf.replicate->takeover;
+        sb->begun = us_acquire(&place->begun) != 0;
+        sb->at = place->at;
+
+        r->ids = sb->begun ? us_acquire(&sh->load_ids) : 0;
+        r->bulk = !sb->begun;
+        r->reading = 1;
+    }
+
+    return 0;
+}
+
+
+/* the loader's part: what the store has is in the shared words, or unknown */
+
+static void
+us_replicate_close(us_replicate_t *r)
+{
+    if (r->store) {
+        us_store_close(r->store);
+        r->store = NULL;
+    }
+
+    r->reading = 0;
+    r->bulk = 0;
+}
+
+
+/* one step of the standby */
+
+static void
+us_replicate_read(us_replicate_t *r)
+{
+    us_life_t        *l;
+    us_standby_t     *sb;
+    us_standby_rc_t   rc;
+
+    l = r->life;
+    sb = &r->standby;
+
+    if (!sb->looked && us_replicate_create(r) == -1) {
+        return;
+    }
+
+    rc = us_standby_step(sb, us_replicate_wanted(r));
+
+    us_replicate_head(r);
+
+    switch (rc) {
+
+    case US_STANDBY_MORE:
+        r->fails = 0;
+        break;
+
+    case US_STANDBY_OK:
+    case US_STANDBY_READY:
+        r->fails = 0;
+        (void) us_share_reason(l->sh, "");
+
+        if (r->bulk && us_replicate_settle(r) == -1) {
+            return;
+        }
+
+        if (rc == US_STANDBY_READY) {
+            us_replicate_ready(r);
+            return;
+        }
+
+        l->replicate_next = us_job_now(l) + US_REPLICATE_POLL;
+        break;
+
+    case US_STANDBY_LOST:
+        us_replicate_fail(r, US_SAY_ALERT, "%s", sb->error);
+        break;
+
+    case US_STANDBY_STOP:
+
+        /* it was said why, and all is read anew */
+
+        break;
+
+    default:
+        us_replicate_fail(r, US_SAY_WARN, "%s", sb->error);
+    }
+}
+
+
+/* what is known of the log, for everybody; and whether another node has it */
+
+static void
+us_replicate_head(us_replicate_t *r)
+{
+    us_standby_t          *sb;
+    us_share_replicate_t  *sh;
+
+    sb = &r->standby;
+    sh = &r->life->sh->replicate;
+
+    if (!sb->looked) {
+        return;
+    }
+
+    if (us_relaxed(&sh->term) != sb->head.term) {
+        memcpy(sh->holder, sb->head.holder, sizeof(sh->holder));
+        us_release(&sh->term, sb->head.term);
+    }
+
+    us_release(&sh->acked, sb->head.acked);
+    us_release(&sh->end, sb->head.last.next);
+    us_release(&sh->seen, us_clock_boottime());
+
+    if (sb->head.term && strcmp(sb->head.holder, sb->holder) != 0) {
+        us_release(&sh->settled, 1);
+    }
+}
+
+
+/* a node that was the primary when it ended is it again, if nobody else is */
+
+static int
+us_replicate_wanted(us_replicate_t *r)
+{
+    us_standby_t          *sb;
+    us_share_replicate_t  *sh;
+
+    sb = &r->standby;
+    sh = &r->life->sh->replicate;
+
+    return us_acquire(&sh->promote)
+           || (sb->looked && us_acquire(&sh->settled) == 0
+               && strcmp(sb->head.holder, sb->holder) == 0);
+}
+
+
+/*
+ * Before the first step: the log's settings, or a log of this node's.  0; -1:
+ * not now.
+ */
+
+static int
+us_replicate_create(us_replicate_t *r)
+{
+    size_t             len;
+    char              *text;
+    us_life_t         *l;
+    us_replog_t       *log;
+    us_manifest_t      m;
+    us_replog_rc_t     rc;
+    us_store_conf_t    conf, have;
+    us_disk_error_t    e;
+    us_replog_head_t  *head;
+
+    l = r->life;
+    log = r->log;
+    head = &r->standby.head;
+
+    /* the settings of this node, with the identity of its store as it is */
+
+    conf = l->conf.store;
+    us_store_conf(r->store, &have);
+    memcpy(conf.uuid, have.uuid, sizeof(conf.uuid));
+    conf.epoch = 1;
+
+    rc = log->ops->head(log, head);
+
+    if (rc == US_REPLOG_OK) {
+        return us_replicate_begin(r);
+    }
+
+    if (rc != US_REPLOG_NONE) {
+        us_replicate_fail(r, US_SAY_WARN, "%s", log->error);
+        return -1;
+    }
+
+    memset(&m, 0, sizeof(us_manifest_t));
+
+    if (us_data_describe(&m, &conf) == -1
+        || us_manifest_print(&m, &text, &len, &e) == -1)
+    {
+        us_replicate_fail(r, US_SAY_ERROR, "the settings are too long");
+        return -1;
+    }
+
+    rc = len < US_REPLOG_SETTINGS
+         ? log->ops->create(log, conf.uuid, text) : US_REPLOG_BAD;
+
+    free(text);
+
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_REFUSED) {
+        us_replicate_fail(r, US_SAY_WARN, "%s", log->error);
+        return -1;
+    }
+
+    if (rc == US_REPLOG_OK) {
+        us_job_say(r->job, US_SAY_NOTICE, "a new log begins, of shard %u",
+                   l->conf.replicate->shard);
+    }
+
+    /* the next step reads what is there now */
+
+    return -1;
+}
+
+
+/*
+ * The log's store must fit this node's configuration.  Marks are declared as it
+ * has them; those that this node has beside them are declared with its term.
+ */
+
+static int
+us_replicate_begin(us_replicate_t *r)
+{
+    us_share_t        *sh;
+    us_data_text_t     text;
+    us_store_conf_t    conf, want;
+    us_disk_error_t    e;
+    us_replog_head_t  *head;
+
+    sh = r->life->sh;
+    head = &r->standby.head;
+
+    if (us_manifest_scan(&r->manifest, head->settings, strlen(head->settings),
+                         &e)
+        != US_MANIFEST_OK
+        || us_data_conf(&r->manifest, &conf, &text, &e) == -1)
+    {
+        us_replicate_fail(r, US_SAY_ALERT, "its %s", e.text);
+        return -1;
+    }
+
+    want = r->life->conf.store;
+
+    if (us_data_differs(&r->manifest, &want, &e) == -1) {
+        us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
+        return -1;
+    }
+
+    if (r->bulk) {
+        us_release(&sh->load_applying, 1);
+        us_release(&sh->load_began, us_job_now(r->life));
+        us_store_set_identity(r->store, conf.uuid, conf.epoch);
+    }
+
+    if (us_store_add_marks(r->store, conf.marks, conf.nmarks) == -1
+        || us_store_set_revisit(r->store, conf.revisit) == -1
+        || (conf.is_shard && us_store_set_shard(r->store, conf.shard) == -1))
+    {
+        us_replicate_again(r, "its marks, claims or shard are others than the "
+                           "store has");
+        return -1;
+    }
+
+    (void) us_share_change(sh);
+
+    return us_replicate_settings(r);
+}
+
+
+/* what a term of this node declares: the log's identity, this node's marks */
+
+static int
+us_replicate_settings(us_replicate_t *r)
+{
+    size_t            len;
+    char             *text;
+    us_manifest_t     m;
+    us_store_conf_t   conf;
+    us_disk_error_t   e;
+
+    conf = r->life->conf.store;
+    memcpy(conf.uuid, r->manifest.uuid, sizeof(conf.uuid));
+    conf.epoch = r->manifest.epoch;
+
+    memset(&m, 0, sizeof(us_manifest_t));
+
+    if (us_data_describe(&m, &conf) == -1
+        || us_manifest_print(&m, &text, &len, &e) == -1)
+    {
+        us_replicate_fail(r, US_SAY_ERROR, "the settings are too long");
+        return -1;
+    }
+
+    (void) snprintf(r->settings, sizeof(r->settings), "%s", text);
+    free(text);
+
+    return 0;
+}
+
+
+static uint64_t
+us_replicate_now(void *data)
+{
+    (void) data;
+
+    return us_clock_boottime();
+}
+
+
+static size_t
+us_replicate_term(void *data, uint64_t term, const char *holder,
+    uint8_t buf[US_STANDBY_TERM])
+{
+    size_t    n;
+    us_op_t   op;
+
+    (void) data;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_TERM;
+    op.id = term;
+    op.bytes = us_str_of(holder);
+
+    n = us_op_head(&op, buf);
+    memcpy(buf + n, op.bytes.data, op.bytes.len);
+
+    return n + op.bytes.len;
+}
+
+
+static int
+us_replicate_base(void *data, const uint8_t *p, size_t len)
+{
+    return p ? us_replicate_part(data, p, len) : 0;
+}
+
+
+static int
+us_replicate_apply(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_replicate_t *r = data;
+
+    if (us_replicate_part(r, p, len) == -1) {
+        return -1;
+    }
+
+    us_release(&r->life->sh->load_done, row->next);
+
+    if (!r->bulk) {
+        r->standby.at = *row;
+        us_replicate_publish(r);
+    }
+
+    return 0;
+}
+
+
+/* 0, or -1: the store is to be emptied, or the zone is too small */
+
+static int
+us_replicate_part(us_replicate_t *r, const uint8_t *p, size_t len)
+{
+    int       rc;
+    uint64_t  ids;
+
+    us_release(&r->life->sh->load_applying, 1);
+
+    us_fault(US_FAULT_LOAD);
+
+    if (us_block_ids(p, len, &us_data_ops, &ids) == -1) {
+        us_replicate_again(r, "what it has is not made of whole operations");
+        return -1;
+    }
+
+    rc = us_data_apply(r->store, p, len);
+
+    if (rc == US_RECOVERY_NO_ROOM && !r->bulk) {
+        us_replicate_again(r, "the zone has no room for what came: it is "
+                           "loaded anew, which takes less");
+        return -1;
+    }
+
+    /* while it is built, the rest is counted */
+
+    if (rc != 0 && rc != US_RECOVERY_NO_ROOM) {
+        us_replicate_again(r, rc == US_RECOVERY_NO_MEMORY
+                           ? "no memory for what came"
+                           : "operations do not fit the store");
+        return -1;
+    }
+
+    r->ids += ids;
+
+    return 0;
+}
+
+
+/* all that was confirmed has been built: it is answered from */
+
+static int
+us_replicate_settle(us_replicate_t *r)
+{
+    int          rc;
+    char         need[32], text[160];
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = r->life;
+    sh = l->sh;
+
+    rc = us_data_apply(r->store, NULL, 0);
+
+    if (rc == US_RECOVERY_NO_ROOM) {
+        us_load_size(l, us_store_size_needed(r->store, 1), need, sizeof(need));
+        (void) snprintf(text, sizeof(text), "SIZE is too small for the data: "
+                        "%s suffices", need);
+        us_share_set_state(sh, US_LIFE_TOO_SMALL, text);
+        us_job_say(r->job, US_SAY_EMERG, "%s", text);
+        r->anew = 1;
+        us_replicate_close(r);
+        l->replicate_next = us_job_now(l) + 30 * US_REPLICATE_LAST;
+        return -1;
+    }
+
+    if (rc != 0 || us_store_next_id(r->store) != r->ids
+        || us_store_set_lsn(r->store, r->standby.at.next) == -1)
+    {
+        us_replicate_again(r, "it has no whole store: %llu ids of %llu",
+                           (unsigned long long) us_store_next_id(r->store),
+                           (unsigned long long) r->ids);
+        return -1;
+    }
+
+    r->bulk = 0;
+    us_release(&sh->load_ms, us_job_now(l) - us_acquire(&sh->load_began));
+    us_replicate_publish(r);
+
+    us_fault(US_FAULT_LOADED);
+
+    us_job_say(r->job, US_SAY_NOTICE, "loaded from the log: %llu ids, LSN "
+               "%llu, in %llu ms", (unsigned long long) r->ids,
+               (unsigned long long) r->standby.at.next,
+               (unsigned long long) us_acquire(&sh->load_ms));
+
+    /* the handle has the memory of building */
+
+    us_store_close(r->store);
+    r->store = us_store_open(l->mem, &l->lock);
+
+    if (r->store == NULL) {
+        us_replicate_fail(r, US_SAY_ERROR, "no memory");
+        return -1;
+    }
+
+    return 0;
+}
+
+
+/*
+ * What the store has, and that it is answered from.  The last line ends what
+ * us_replicate_part() began, so the state is set before.
+ */
+
+static void
+us_replicate_publish(us_replicate_t *r)
+{
+    us_share_t  *sh;
+
+    sh = r->life->sh;
+
+    us_release(&sh->load_applying, 1);
+
+    sh->replicate.at = r->standby.at;
+    us_release(&sh->replicate.begun, 1);
+    us_release(&sh->load_lsn, r->standby.at.next);
+    us_release(&sh->load_ids, r->ids);
+    us_release(&sh->written_ids, r->ids);
+    us_release(&sh->durable_ids, r->ids);
+
+    if (us_share_state(sh) != US_LIFE_STANDBY) {
+        us_share_set_state(sh, US_LIFE_STANDBY, NULL);
+    }
+
+    us_release(&sh->load_applying, 0);
+}
+
+
+/* a term of this node has begun, and nobody else denies or adds */
+
+static void
+us_replicate_ready(us_replicate_t *r)
+{
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_standby_t     *sb;
+    us_store_conf_t  *want;
+
+    l = r->life;
+    sh = l->sh;
+    sb = &r->standby;
+    want = &l->conf.store;
+
+    (void) us_store_set_lsn(r->store, sb->at.next);
+    (void) us_store_add_marks(r->store, want->marks, want->nmarks);
+    (void) us_store_set_revisit(r->store, want->revisit);
+    (void) us_share_change(sh);
+
+    us_replog_place_begin(&sh->replicate.place, &sb->claim, r->ids, sb->sent);
+
+    us_release(&sh->replicate.settled, 1);
+    us_release(&sh->replicate.promote, 0);
+    us_share_count(&sh->replicate.promotions, 1);
+    (void) us_share_resume(sh, US_ROLE_WRITER);
+
+    us_job_say(r->job, US_SAY_NOTICE, "the primary now: term %llu begins at "
+               "LSN %llu, %llu ids", (unsigned long long) sb->claim.term,
+               (unsigned long long) sb->claim.lsn,
+               (unsigned long long) r->ids);
+
+    us_replicate_close(r);
+    us_share_set_state(sh, US_LIFE_READY, NULL);
+}
+
+
+/* the writer's job, if there is something to append, or a beat is due */
+
+static void
+us_replicate_write(us_life_t *l)
+{
+    us_replog_ends_t  ends;
+
+    us_replog_ends(&l->sh->replicate.place, &ends);
+
+    if (us_store_published(l->store) == ends.sure.next
+        && us_store_durable(l->store) == ends.sure.next
+        && memcmp(&ends.last, &ends.sure, sizeof(us_replog_row_t)) == 0
+        && us_replog_lease(&l->sh->replicate.place, us_clock_boottime(),
+                           US_APPENDER_BEAT))
+    {
+        return;
+    }
+
+    (void) us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
+                        us_replicate_write_done);
+}
+
+
+static void
+us_replicate_write_job(us_job_t *job)
+{
+    uint64_t          until;
+    us_life_t        *l;
+    us_replicate_t   *r;
+    us_appender_rc_t   rc;
+
+    l = job->life;
+    until = us_job_now(l) + US_REPLICATE_TURN;
+
+    if (us_replicate_stopping(l)) {
+        return;
+    }
+
+    job->stays = 1;
+
+    r = us_replicate_open(job);
+
+    if (r == NULL) {
+        l->replicate_next = until;
+        return;
+    }
+
+    if (!r->writing) {
+        us_appender_free(&r->appender);
+        memset(&r->appender, 0, sizeof(us_appender_t));
+
+        r->appender.log = r->log;
+        r->appender.place = &l->sh->replicate.place;
+        r->appender.ops = &us_data_ops;
+        r->appender.now = us_replicate_now;
+        r->appender.data = r;
+        r->writing = 1;
+    }
+
+    do {
+        rc = us_replicate_group(r);
+
+    } while (rc == US_APPENDER_OK && us_job_now(l) < until
+             && us_store_published(l->store) != us_store_durable(l->store)
+             && !us_replicate_stopping(l));
+
+    switch (rc) {
+
+    case US_APPENDER_OK:
+        r->fails = 0;
+        r->log->timeout = US_REPLICATE_CALL;
+
+        if (us_share_resume(l->sh, US_ROLE_WRITER)) {
+            us_job_say(job, US_SAY_WARN, "the log confirms again");
+        }
+
+        break;
+
+    case US_APPENDER_AGAIN:
+        us_replicate_stall(r, US_SAY_ALERT);
+        break;
+
+    case US_APPENDER_DEPOSED:
+        us_replicate_deposed(r);
+        break;
+
+    case US_APPENDER_LOST:
+        us_replog_place_end(&l->sh->replicate.place);
+        us_replicate_stall(r, US_SAY_EMERG);
+        break;
+    }
+}
+
+
+static void
+us_replicate_write_done(us_job_t *job)
+{
+    us_life_t  *l;
+
+    l = job->life;
+
+    if (us_share_state(l->sh) != US_LIFE_READY) {
+        us_role_release(l->sh, US_ROLE_WRITER, l->self);
+    }
+
+    l->env.moved(l->env.data);
+    us_replicate(l);
+}
+
+
+/* one row, or a beat */
+
+static us_appender_rc_t
+us_replicate_group(us_replicate_t *r)
+{
+    us_str_t          pieces[2];
+    us_life_t        *l;
+    us_appender_rc_t   rc;
+    us_replog_ends_t  ends;
+
+    l = r->life;
+
+    us_replog_ends(&l->sh->replicate.place, &ends);
+    us_store_ops(l->store, ends.sure.next, pieces);
+
+    rc = us_appender_step(&r->appender, pieces);
+
+    /* also what a killed process had confirmed */
+
+    us_replicate_confirmed(r);
+
+    return rc;
+}
+
+
+/* the one place where `written` and `durable` move: the ids first, as replies
+   that wait for the LSN report them */
+
+static void
+us_replicate_confirmed(us_replicate_t *r)
+{
+    us_life_t         *l;
+    us_share_t        *sh;
+    us_replog_ends_t   ends;
+
+    l = r->life;
+    sh = l->sh;
+
+    us_replog_ends(&sh->replicate.place, &ends);
+
+    if (ends.sure.next == us_store_durable(l->store)) {
+        return;
+    }
+
+    us_share_count(&sh->replicate.rows, 1);
+    us_share_count(&sh->writes, 1);
+    us_release(&sh->replicate.acked, ends.sure.next);
+
+    us_release(&sh->written_ids, ends.sure_ids);
+    us_release(&sh->durable_ids, ends.sure_ids);
+    us_store_set_durable(l->store, ends.sure.next);
+    us_store_set_written(l->store, ends.sure.next);
+}
+
+
+/* nothing is confirmed: writes are refused once that has lasted for a while */
+
+static void
+us_replicate_stall(us_replicate_t *r, us_say_t level)
+{
+    uint64_t     wait;
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = r->life;
+    sh = l->sh;
+
+    us_share_count(&sh->replicate.failures, 1);
+
+    if ((level == US_SAY_EMERG
+         || !us_replog_lease(&sh->replicate.place, us_clock_boottime(),
+                             US_REPLICATE_STALL))
+        && us_share_stall(sh, US_ROLE_WRITER, us_job_now(l),
+                          r->appender.error))
+    {
+        us_job_say(r->job, level, "the log does not confirm: %s",
+                   r->appender.error);
+    }
+
+    /* a call that was given up may still occupy a connection at the server */
+
+    if (r->log->timeout < US_REPLICATE_CALLS) {
+        r->log->timeout *= 2;
+    }
+
+    wait = (uint64_t) US_REPLICATE_FIRST << (r->fails < 6 ? r->fails : 6);
+    wait = wait < US_REPLICATE_LAST ? wait : US_REPLICATE_LAST;
+    r->fails++;
+
+    l->replicate_next = us_job_now(l) + wait;
+}
+
+
+/* another node is the primary: what this one has published may not be there */
+
+static void
+us_replicate_deposed(us_replicate_t *r)
+{
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = r->life;
+    sh = l->sh;
+
+    us_share_count(&sh->replicate.deposed, 1);
+    us_job_say(r->job, US_SAY_WARN, "deposed: %s; all is read from the log",
+               r->appender.error);
+
+    /* a killed process leaves a store that the next loader empties */
+
+    us_replog_place_end(&sh->replicate.place);
+    us_release(&sh->load_applying, 1);
+    us_release(&sh->replicate.begun, 0);
+    (void) us_share_resume(sh, US_ROLE_WRITER);
+    us_share_set_state(sh, US_LIFE_LOADING, "another node is the primary");
+
+    r->writing = 0;
+}
+
+
+/* all is read anew */
+
+static void
+us_replicate_again(us_replicate_t *r, const char *fmt, ...)
+{
+    char     text[400];
+    va_list  args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+
+    r->anew = 1;
+
+    us_replicate_fail(r, US_SAY_ALERT, "%s", text);
+}
+
+
+/* tried again after some time that grows; news is said once */
+
+static void
+us_replicate_fail(us_replicate_t *r, us_say_t level, const char *fmt, ...)
+{
+    char        text[US_SHARE_REASON], what[400];
+    va_list     args;
+    uint64_t    wait;
+    us_life_t  *l;
+
+    l = r->life;
+
+    va_start(args, fmt);
+    (void) vsnprintf(what, sizeof(what), fmt, args);
+    va_end(args);
+
+    us_share_count(&l->sh->replicate.failures, 1);
+
+    wait = (uint64_t) US_REPLICATE_FIRST << (r->fails < 6 ? r->fails : 6);
+    wait = wait < US_REPLICATE_LAST ? wait : US_REPLICATE_LAST;
+    r->fails++;
+
+    l->replicate_next = us_job_now(l) + wait;
+
+    (void) snprintf(text, sizeof(text), "the log of shard %u (%s): %s",
+                    l->conf.replicate->shard, l->conf.replicate->ops->name,
+                    what);
+
+    if (us_share_reason(l->sh, text)) {
+        us_job_say(r->job, level, "%s; it is tried again", text);
+    }
+}

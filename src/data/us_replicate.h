@@ -1,0 +1,53 @@
+
+/*
+ * A replicated store: its journal is a log that other nodes read as well
+ * (replicate=), see us_replog.h.  There is no directory.
+ *
+ *     LOADING   the store is built from the log
+ *     STANDBY   what the log has confirmed is applied.  Hits are answered; what
+ *               is not found may be there already at the primary, so nothing is
+ *               denied; nothing is written
+ *     READY     the primary: a term has begun, and a lease has passed
+ *     STALLED   what us_life_state() returns for READY, while the log has not
+ *               confirmed anything for so long that another primary may be
+ *               there: hits only
+ *
+ *     loader    reads the log: us_standby.h
+ *     writer    appends what is published: us_appender.h.  `written` and
+ *               `durable` of the store are what the log has confirmed, so that
+ *               a reply waits for it as it waits for the disk elsewhere
+ *
+ * A primary that is deposed empties its store and begins as a standby: what it
+ * had published and the log has not is gone with it.
+ *
+ * Invariants:
+ *
+ *  1. The shared place (us_share_replicate_t.at) says what a standby's store
+ *     has, except while load_applying is set.  If a process is killed
+ *     meanwhile, the next one empties the store and begins from nothing.
+ *  2. Nothing is applied that the log has not confirmed.
+ *  3. READY is set by the loader only, after the place of the new term.
+ */
+
+
+#ifndef _US_REPLICATE_H_INCLUDED_
+#define _US_REPLICATE_H_INCLUDED_
+
+
+#include "us_life.h"
+
+
+/* of each tick: starts the job that is due */
+void us_replicate(us_life_t *l);
+
+/* the end of the process */
+void us_replicate_stop(us_life_t *l);
+
+/* whether a primary may deny now, by its lease */
+int us_replicate_lease(const us_life_t *l);
+
+/* the node is to become the primary, as soon as it has all that is confirmed */
+void us_replicate_promote(us_life_t *l);
+
+
+#endif /* _US_REPLICATE_H_INCLUDED_ */
