@@ -365,6 +365,31 @@ is($t->get('/health')->{status}, 503, '  a shard without /health is not ready');
 like($t->get('/metrics')->{body}, qr/shard="2"\} 0\n/,
     '  nor one that is down');
 
+# the calls to each shard: this one did not answer all of them
+
+sub counted
+{
+    my ($name, $shard) = @_;
+
+    my ($n) = $t->get('/metrics')->{body} =~ /^urlstore_router_${name}_total
+        \{cluster="crawl",shard="$shard"\}[ ]([\d.]+)$/mx;
+
+    return $n;
+}
+
+my @before = map { [counted($_, 0), counted($_, 2)] }
+    qw(calls failed_calls unanswered call_seconds);
+
+$t->post('/add', "http://$h2/m\nhttp://$h2/n\n$ok");
+
+my @more = map { my ($a, $b) = @{ shift @before };
+    [counted($_, 0) - $a, counted($_, 2) - $b] }
+    qw(calls failed_calls unanswered);
+
+is_deeply(\@more, [[1, 1], [0, 1], [0, 2]],
+    'metrics of each shard: calls, those that failed, items');
+cmp_ok(counted('call_seconds', 0), '>', $before[0][0], '  and their time');
+
 $t->stop;
 
 

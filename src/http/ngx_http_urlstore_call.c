@@ -54,6 +54,9 @@ static ngx_int_t ngx_http_urlstore_call_room(ngx_http_urlstore_call_t *call,
 static ngx_uint_t ngx_http_urlstore_call_again(
     ngx_http_urlstore_call_t *call);
 static void ngx_http_urlstore_call_remember(ngx_http_urlstore_call_t *call);
+static void ngx_http_urlstore_call_count(ngx_http_urlstore_call_t *call);
+static ngx_http_urlstore_calls_t *ngx_http_urlstore_call_sums(
+    ngx_http_urlstore_call_t *call);
 static void ngx_http_urlstore_call_event(ngx_http_request_t *r);
 
 
@@ -65,6 +68,7 @@ ngx_http_urlstore_call(ngx_http_urlstore_call_t *call)
     ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
 
     call->tries = 0;
+    call->start = ngx_http_urlstore_now();
     call->node = ctx->zone->route->nodes[call->map->shards[call->shard].number]
                  % call->map->shards[call->shard].nnodes;
 
@@ -385,8 +389,45 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
     }
 
     ngx_http_urlstore_call_remember(call);
+    ngx_http_urlstore_call_count(call);
 
     return 1;
+}
+
+
+/* for the metrics */
+
+static void
+ngx_http_urlstore_call_count(ngx_http_urlstore_call_t *call)
+{
+    ngx_http_urlstore_calls_t  *sums;
+
+    if (call->probes) {
+        return;
+    }
+
+    sums = ngx_http_urlstore_call_sums(call);
+
+    (void) ngx_atomic_fetch_add(&sums->calls, 1);
+    (void) ngx_atomic_fetch_add(&sums->time,
+                                ngx_http_urlstore_now() - call->start);
+
+    if (call->status == 0 || call->status == NGX_HTTP_URLSTORE_MISDIRECTED
+        || call->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
+    {
+        (void) ngx_atomic_fetch_add(&sums->failed, 1);
+    }
+}
+
+
+static ngx_http_urlstore_calls_t *
+ngx_http_urlstore_call_sums(ngx_http_urlstore_call_t *call)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
+
+    return &ctx->zone->sh->calls[call->map->shards[call->shard].number];
 }
 
 
@@ -488,6 +529,8 @@ ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call, ngx_uint_t n)
     ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
     shard = &call->map->shards[call->shard];
     node = &shard->nodes[call->node];
+
+    (void) ngx_atomic_fetch_add(&ngx_http_urlstore_call_sums(call)->items, n);
 
     ngx_log_error(NGX_LOG_WARN, call->r->connection->log, 0,
                   "shard %uD of \"%V\" has not answered %ui items: status "

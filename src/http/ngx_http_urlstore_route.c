@@ -48,7 +48,7 @@
     "proxy_read_timeout %V;"
 
 /* bytes of shared memory of a router: counters */
-#define NGX_HTTP_URLSTORE_ROUTE_ZONE   (192 * 1024)
+#define NGX_HTTP_URLSTORE_ROUTE_ZONE   (384 * 1024)
 
 
 typedef enum {
@@ -359,7 +359,14 @@ ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone, void *data)
 
     zone->sh = ngx_http_urlstore_zone_share(zone);
 
-    return zone->sh ? NGX_OK : NGX_ERROR;
+    if (zone->sh == NULL) {
+        return NGX_ERROR;
+    }
+
+    zone->sh->calls = ngx_slab_calloc(zone->shpool, US_SHARDS
+                                          * sizeof(ngx_http_urlstore_calls_t));
+
+    return zone->sh->calls ? NGX_OK : NGX_ERROR;
 }
 
 

@@ -68,6 +68,7 @@ typedef struct {
     /* where it goes */
     ngx_uint_t                      node;     /* index in the shard */
     ngx_uint_t                      tries;
+    uint64_t                        start;    /* us, monotonic */
     ngx_http_request_t             *sr;
 
     /* the reply */
@@ -137,7 +138,7 @@ ngx_uint_t ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call);
 ngx_str_t *ngx_http_urlstore_call_header(ngx_http_urlstore_call_t *call,
     const char *name);
 
-/* reports in the log that a call left n items without an answer */
+/* reports in the log, and counts, that a call left n items without an answer */
 void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
     ngx_uint_t n);
 

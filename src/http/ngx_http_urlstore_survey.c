@@ -5,8 +5,8 @@
  *
  *     /health     {"status": .., "shards": {"0": what it answers, "1": null}}
  *     /stats      the same with the shards' figures, and the router's counters
- *     /metrics    the router's counters, and which shards answer; a shard has
- *                 metrics of its own
+ *     /metrics    the router's counters, which shards answer, and the calls to
+ *                 each; a shard has metrics of its own
  *
  * A router is `ready` if all shards are, `degraded` if some are: then a part of
  * all requests is answered, and a balancer should go on sending them.
@@ -40,6 +40,7 @@ static void ngx_http_urlstore_survey_count(ngx_http_urlstore_survey_t *survey);
 static ngx_int_t ngx_http_urlstore_survey_health(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_survey_stats(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_survey_metrics(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_survey_calls(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_survey_shards(ngx_http_request_t *r);
 static const char *ngx_http_urlstore_survey_word(
     ngx_http_urlstore_survey_t *survey);
@@ -365,6 +366,10 @@ ngx_http_urlstore_survey_metrics(ngx_http_request_t *r)
     }
 
     if (rc == NGX_OK) {
+        rc = ngx_http_urlstore_survey_calls(r);
+    }
+
+    if (rc == NGX_OK) {
         rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
                "# HELP urlstore_router_urls_total URLs by their answer.\n"
                "# TYPE urlstore_router_urls_total counter\n");
@@ -394,4 +399,63 @@ ngx_http_urlstore_survey_metrics(ngx_http_request_t *r)
 
     return rc == NGX_OK ? ngx_http_urlstore_send(r)
                         : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+/* a line for each shard of the map, of each counter */
+
+static ngx_int_t
+ngx_http_urlstore_survey_calls(ngx_http_request_t *r)
+{
+    size_t                       i, k;
+    ngx_int_t                    rc;
+    ngx_atomic_uint_t            n;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_survey_t  *survey;
+
+    static const struct {
+        const char  *name;
+        const char  *help;
+        size_t       offset;
+        unsigned     seconds;
+    } sums[] = {
+        { "calls", "Requests to a shard.",
+          offsetof(ngx_http_urlstore_calls_t, calls), 0 },
+        { "failed_calls", "Requests that a shard did not answer.",
+          offsetof(ngx_http_urlstore_calls_t, failed), 0 },
+        { "unanswered", "URLs and ids that a shard did not answer.",
+          offsetof(ngx_http_urlstore_calls_t, items), 0 },
+        { "call_seconds", "Duration of all requests to a shard.",
+          offsetof(ngx_http_urlstore_calls_t, time), 1 }
+    };
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+    rc = NGX_OK;
+
+    for (k = 0; rc == NGX_OK && k < sizeof(sums) / sizeof(sums[0]); k++) {
+
+        rc = ngx_http_urlstore_out_printf(&ctx->out, NGX_HTTP_URLSTORE_LINE,
+               "# HELP urlstore_router_%s_total %s\n"
+               "# TYPE urlstore_router_%s_total counter\n",
+               sums[k].name, sums[k].help, sums[k].name);
+
+        for (i = 0; rc == NGX_OK && i < survey->map->nshards; i++) {
+            n = *(ngx_atomic_t *) ((u_char *) &ctx->zone->sh->calls[
+                                       survey->map->shards[i].number]
+                                   + sums[k].offset);
+
+            rc = ngx_http_urlstore_out_printf(&ctx->out,
+                   NGX_HTTP_URLSTORE_LINE, sums[k].seconds
+                   ? "urlstore_router_%s_total{cluster=\"%V\",shard=\"%uD\"} "
+                     "%uA.%06uA\n"
+                   : "urlstore_router_%s_total{cluster=\"%V\",shard=\"%uD\"} "
+                     "%uA\n",
+                   sums[k].name, &ctx->zone->name,
+                   survey->map->shards[i].number,
+                   sums[k].seconds ? n / 1000000 : n, n % 1000000);
+        }
+    }
+
+    return rc;
 }

@@ -20,6 +20,16 @@
 
 #define NGX_HTTP_URLSTORE_PROFILES   5
 
+/* the calls of a router to one shard, but for those of /stats and the like */
+
+typedef struct {
+    ngx_atomic_t                    calls;
+    ngx_atomic_t                    failed;   /* no reply, or not of it */
+    ngx_atomic_t                    items;    /* left without an answer */
+    ngx_atomic_t                    time;     /* us, of all calls */
+} ngx_http_urlstore_calls_t;
+
+
 /* what all workers share beside the store; never moves, never shrinks */
 
 typedef struct {
@@ -28,6 +38,7 @@ typedef struct {
     time_t                          started;
     us_tally_t                     *tallies;
     void                           *persist;  /* of path=, or NULL */
+    ngx_http_urlstore_calls_t      *calls;    /* of a router, by shard */
 } ngx_http_urlstore_sh_t;
 
 
