@@ -26,6 +26,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 
 #define US_REPLICATE_TURN    50       /* ms that a job goes on */
@@ -53,6 +54,7 @@ struct us_replicate_s {
     unsigned          bulk:1;         /* the store is being built */
     unsigned          anew:1;         /* the store is to be emptied */
     uint64_t          ids;
+    uint64_t          nonce;          /* of the terms of this process */
     unsigned          fails;          /* in a row */
 };
 
@@ -239,6 +241,12 @@ us_replicate_open(us_job_t *job)
             return NULL;
         }
 
+        if (getrandom(&r->nonce, sizeof(r->nonce), 0) != sizeof(r->nonce)) {
+            r->log->ops->close(r->log);
+            free(r);
+            return NULL;
+        }
+
         r->log->timeout = US_REPLICATE_CALL;
         r->life = l;
         l->replicate = r;
@@ -394,7 +402,12 @@ us_replicate_read(us_replicate_t *r)
 
     case US_STANDBY_STOP:
 
-        /* it was said why, and all is read anew */
+        /* it was said why; or the base was replaced while it was read */
+
+        if (!r->anew) {
+            r->anew = 1;
+            l->replicate_next = us_job_now(l) + US_REPLICATE_POLL;
+        }
 
         break;
 
@@ -615,19 +628,28 @@ us_replicate_now(void *data)
 }
 
 
+/*
+ * The nonce tells two nodes apart that were given one name by mistake, or that
+ * have it for as long as a binary upgrade takes: a row is ours by its bytes.
+ */
+
 static size_t
 us_replicate_term(void *data, uint64_t term, const char *holder,
     uint8_t buf[US_STANDBY_TERM])
 {
+    us_replicate_t *r = data;
+
+    char      name[US_REPLOG_HOLDER + 20];
     size_t    n;
     us_op_t   op;
 
-    (void) data;
+    (void) snprintf(name, sizeof(name), "%s %016llx", holder,
+                    (unsigned long long) r->nonce);
 
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_TERM;
     op.id = term;
-    op.bytes = us_str_of(holder);
+    op.bytes = us_str_of(name);
 
     n = us_op_head(&op, buf);
     memcpy(buf + n, op.bytes.data, op.bytes.len);
@@ -816,8 +838,6 @@ us_replicate_ready(us_replicate_t *r)
 
     us_replog_place_begin(&sh->replicate.place, &sb->claim, r->ids, sb->sent);
 
-    us_release(&sh->replicate.settled, 1);
-    us_release(&sh->replicate.promote, 0);
     us_share_count(&sh->replicate.promotions, 1);
     (void) us_share_resume(sh, US_ROLE_WRITER);
 
@@ -827,7 +847,15 @@ us_replicate_ready(us_replicate_t *r)
                (unsigned long long) r->ids);
 
     us_replicate_close(r);
+
+    /*
+     * The state first: a process that is killed before it leaves a standby that
+     * still has its reasons to become the primary.
+     */
+
     us_share_set_state(sh, US_LIFE_READY, NULL);
+    us_release(&sh->replicate.settled, 1);
+    us_release(&sh->replicate.promote, 0);
 }
 
 
@@ -1052,6 +1080,8 @@ us_replicate_deposed(us_replicate_t *r)
     /* a killed process leaves a store that the next loader empties */
 
     us_replog_place_end(&sh->replicate.place);
+    us_release(&sh->replicate.promote, 0);
+    us_release(&sh->replicate.settled, 1);
     us_release(&sh->load_applying, 1);
     us_release(&sh->replicate.begun, 0);
     (void) us_share_resume(sh, US_ROLE_WRITER);
