@@ -268,6 +268,8 @@ is($t->get('/url/' . id(1, 1) . ',' . id(2, 1))->{status}, 503,
     'lists of ids: these shards do not answer');
 like($t->get('/cluster')->{body}, qr/"version": ?1/, 'the map');
 is($t->get('/urls')->{status}, 503, 'nor do they list URLs');
+is($t->get('/')->{status}, 200, 'the page');
+like($t->get('/')->{body}, qr/function cluster\(s\)/, '  knows routers');
 $r = $t->get('/log');
 is($r->{status}, 501, 'a router has no log');
 like(json($r->{body})->{detail}, qr/a log belongs to a shard/, '  it says who');

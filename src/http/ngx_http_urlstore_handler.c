@@ -107,7 +107,7 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
 
     { ngx_string(""), GET, 0, 0, ALWAYS|FILTER,
       "q",
-      ngx_http_urlstore_page_handler, NULL },
+      ngx_http_urlstore_page_handler, ngx_http_urlstore_page_handler },
 
     { ngx_string("openapi.yaml"), GET, 0, 0, ALWAYS|FILTER,
       "",

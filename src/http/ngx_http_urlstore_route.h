@@ -58,7 +58,7 @@ typedef struct {
     ngx_uint_t                      shard;    /* index in it */
     ngx_uint_t                      method;   /* GET, POST or DELETE */
     ngx_str_t                       path;     /* with its arguments */
-    ngx_str_t                       accept;   /* empty: text */
+    ngx_str_t                       accept;   /* empty: not sent */
     ngx_chain_t                    *body;     /* of POST */
     off_t                           length;
     unsigned                        reads:1;  /* it changes nothing */

@@ -133,6 +133,11 @@ cuts(void **state)
             assert_true(unpack(n - 1, pieces[j], &open) <= (long) lens[i]);
             assert_int_equal(open, 1);
         }
+
+        /* the text has ended, perhaps with its window; the checksum is next */
+
+        assert_int_equal(unpack(n, n - 8, &open), lens[i]);
+        assert_int_equal(open, 0);
     }
 }
 

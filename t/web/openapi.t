@@ -14,8 +14,11 @@ $t->allow(qr/map.json/)->run(<<'CONF');
 urlstore_zone u 64m marks=visited sites=on revisit=1d;
 urlstore_zone kept 32m path=%%DIR%%/kept;
 urlstore_cluster c %%DIR%%/map.json;
-urlstore_zone shard 8m path=%%DIR%%/shard cluster=c shard=0 node=n;
+urlstore_zone shard 8m path=%%DIR%%/shard cluster=c shard=0 node=n
+              marks=visited revisit=1d;
 urlstore_filter filter 1m capacity=1000 error=0.01;
+upstream n { server 127.0.0.1:%%PORT1%%; }
+server { listen 127.0.0.1:%%PORT1%%; location / { urlstore_api shard; } }
 client_max_body_size 8m;
 server {
     listen 127.0.0.1:%%PORT%%;
@@ -23,6 +26,7 @@ server {
     location /kept/ { urlstore_api kept; }
     location /filter/ { urlstore_api filter; }
     location /shard/ { urlstore_api shard; }
+    location /router/ { urlstore_route c; }
     location = /admin { urlstore_cluster_admin c; }
 }
 CONF

@@ -11,17 +11,26 @@ use UrlStore::Test;
 
 my $top = $UrlStore::Test::TOP;
 
-my $t = UrlStore::Test->new->run(<<'CONF');
+my $t = UrlStore::Test->new->allow(qr/map.json/)->run(<<'CONF');
 urlstore_zone pages 16m marks=visited;
 urlstore_zone other 64m path=%%DIR%%/other;
 urlstore_zone few 16m;
 urlstore_filter filter 1m capacity=100000 error=0.01;
+urlstore_cluster crawl %%DIR%%/map.json;
+urlstore_zone s0 16m path=%%DIR%%/s0 cluster=crawl shard=0 node=n0;
+urlstore_zone s1 16m path=%%DIR%%/s1 cluster=crawl shard=1 node=n1;
+upstream n0 { server 127.0.0.1:%%PORT1%%; }
+upstream n1 { server 127.0.0.1:%%PORT2%%; }
+server { listen 127.0.0.1:%%PORT1%%; location / { urlstore_api s0; } }
+server { listen 127.0.0.1:%%PORT2%%; location / { urlstore_api s1; } }
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api pages; }
     location /crawl/one/ { urlstore_api other; }
     location /few/ { urlstore_api few; }
     location /filter/ { urlstore_api filter; }
+    location /router/ { urlstore_route crawl; }
+    location = /admin { urlstore_cluster_admin crawl; }
 
     location /closed/ { urlstore_api pages; }
     location = /closed/seen { deny all; urlstore_seen pages; }
@@ -33,14 +42,24 @@ my $chromium = '/usr/bin/chromium-headless-shell';
 
 ok($t->ready(below => '/crawl/one', write => 1), 'ready');
 
-for my $path ('/', '/crawl/one/', '/filter/') {
+# the map of the router's shards
+
+my @stats = map { $t->client($_)->request('GET', '/stats')->json } 1, 2;
+
+is($t->post('/admin', JSON::PP->new->encode({ cluster => 'c' x 32,
+    version => 1, norm => $stats[0]{normalization}, key => 'url',
+    shards => { map { $_ => { uuid => $stats[$_]{uuid}, nodes => ["n$_"] } }
+        0, 1 }, slots => [['0-2047', 0], ['2048-4095', 1]] }),
+    'Content-Type' => 'application/json')->{status}, 204, 'a map');
+
+for my $path ('/', '/crawl/one/', '/filter/', '/router/') {
     my $r = $t->post("${path}add",
         join('', map { "http://www.filled.example/$_/page-$_.html\n" }
             1 .. 10000), 'Content-Type' => 'text/plain');
 
     is($r->{status}, 200, "filled $path") for 1 .. 6;
 
-    for my $n (1 .. ($path eq '/filter/' ? 0 : 5)) {
+    for my $n (1 .. ($path =~ /filter|router/ ? 0 : 5)) {
         $t->post("${path}add",
             join('', map { "http://s$n.example/$_/page-$_.html\n" }
                 1 .. 10000), 'Content-Type' => 'text/plain');

@@ -76,6 +76,52 @@ test("a filter", async () => {
 });
 
 
+test("a router, with its shards", async () => {
+    const page = await open();
+
+    await page.goto(base + "router/");
+    assert.equal(await figure(page, "urls"), 10000);
+    assert.match(await page.textContent("#about"),
+                 /a router, map version 1 by url/);
+    assert.equal(await text(page, "state"), "ready");
+    assert.equal(await text(page, "parts-title"), "Shards");
+
+    const rows = await page.$$eval("#parts tr", all => all.map(tr =>
+        [...tr.children].map(td => td.textContent.trim())));
+
+    assert.deepEqual(rows.map(r => r[0]), ["", "0", "1"]);
+    assert.equal(rows.slice(1).map(r => +r[1].replace(",", ""))
+                     .reduce((a, b) => a + b), 10000);
+    assert.match(await page.textContent("#answers"), /unavailable/);
+
+    let r = await lookUp(page, "http://filled.example/1/page-1.html");
+    assert.equal(r.status, "seen");
+    r = await lookUp(page, r.id.replaceAll(",", ""));
+    assert.equal(r.status, "known");
+
+    await page.screenshot({ path: shot + "-router.png", fullPage: true });
+
+    // one that does not answer is named, and no sum is drawn without it
+
+    const drawn = await page.evaluate(() => samples.length);
+
+    await page.route("**/stats", async route => {
+        const answer = await route.fetch();
+        const s = await answer.json();
+
+        s.status = "degraded";
+        s.shards[1] = null;
+        await route.fulfill({ json: s });
+    });
+
+    await page.waitForFunction(() =>
+        /degraded/.test(document.getElementById("state").textContent));
+    assert.match(await page.textContent("#parts"), /1 does not answer/);
+    assert.ok(await page.evaluate(() => samples.length) <= drawn + 1);
+    assert.deepEqual(page.faults, []);
+});
+
+
 test("what an endpoint holds back, the page has not", async () => {
     const page = await open();
 
