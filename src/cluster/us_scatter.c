@@ -290,6 +290,8 @@ us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item)
 static int
 us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
 {
+    unsigned  owner;
+
     if (s->action == US_SCATTER_BY_ID
         && (item->status == US_WIRE_SEEN || item->status == US_WIRE_DUE))
     {
@@ -321,8 +323,14 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
 
             return 0;
 
-        } else if (s->action == US_SCATTER_BY_ID) {
-            item->status = US_WIRE_UNKNOWN;
+        } else {
+
+            /* all have denied it: next_id is that of the shard to add it */
+
+            item->status = s->action == US_SCATTER_BY_ID ? US_WIRE_UNKNOWN
+                                                         : US_WIRE_UNSEEN;
+            owner = s->map->slots[item->slot].owner;
+            item->number = s->map->shards[owner].number;
         }
     }
 

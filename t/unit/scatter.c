@@ -579,12 +579,15 @@ seen_denied(void **state)
     map = map_of(1, ASKED);
     begin_asked(map, US_SCATTER_SEEN, 0);
 
-    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
     answered(1, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
     answered(0, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
+    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
     assert_int_equal(s.items[0].status, US_WIRE_UNSEEN);
+
+    /* the number is that of the owner, whoever was first */
+
     item_is(0, US_WIRE_UNSEEN, 2, "http://www.a/");
 
     end(map);
