@@ -73,6 +73,8 @@ is($log->ask('row -1'), '-1 0 0 0 empty, OK', 'the first row');
 is($log->ask('promote -1 0 0 0 0 10 1 70 1 n1 s1'), 'beat=0, OK', 'promote');
 is($log->ask('append 0 10 1 70 30 1 71 5 2'), 'OK', 'append');
 is($log->ask('append 10 30 1 71 31 1 72 10 3'), 'OK', 'a row of 1 byte');
+like($log->ask('head'), qr/ beat=0 acked=10 last=30 31 /,
+    'a row reports what is confirmed');
 is($log->ask('beat 30 31 1 72 30'), 'OK', 'beat');
 is($log->ask('head'), "$UUID settings=s1 term=1 holder=n1 beat=1 acked=30 "
     . 'last=30 31 1 72, OK', 'head has them');
@@ -238,6 +240,8 @@ is($a->sql('SELECT count(*) FROM urlstore_log WHERE shard = 7 AND lsn >= 0'),
     my $max = 64 * 1024 * 1024;
     my $next = 2000 + $max;
 
+    my ($session) = $log->ask('session') =~ /^(\d+)/;
+
     $log->ask('timeout 20000');
     is($log->ask("append -1 2000 $term 0 $next $term 6 2000 9"), 'OK',
         'a row of 64 MiB');
@@ -245,6 +249,19 @@ is($a->sql('SELECT count(*) FROM urlstore_log WHERE shard = 7 AND lsn >= 0'),
     like($log->ask("append 2000 $next $term 6 " . ($next + 129 * 1024 * 1024)
         . " $term 6 0 1"), qr/^REFUSED/, 'one of 129 MiB is not sent');
     is($log->ask("beat 2000 $next $term 6 0"), 'OK', 'beat');
+    is($log->ask('session'), $session + 2 . ', OK',
+        'a connection with a buffer of that size is not kept');
+
+    # a commit that fails after the row was inserted
+
+    $a->sql('CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql'
+        . " AS 'BEGIN RAISE EXCEPTION ''no''; END';"
+        . ' CREATE CONSTRAINT TRIGGER late AFTER INSERT ON urlstore_log'
+        . ' DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION no()');
+    like($log->ask("append 2000 $next $term 6 " . ($next + 1) . " $term 7 0 1"),
+        qr/^UNKNOWN no$/, 'a commit that fails is unknown');
+    $a->sql('DROP TRIGGER late ON urlstore_log; DROP FUNCTION no()');
+    is($log->ask("row $next"), 'NONE', 'although here nothing was done');
 }
 
 

@@ -131,6 +131,14 @@ restart
 is 'the data are kept' "$(add 1 2 3 4 | cut -f 1,2 | tr '\t\n' '= ')" \
     '0=seen 1=seen 2=seen 3=new '
 
+# --- the log in PostgreSQL: a module of its own, which alone needs libpq
+
+modules=/usr/lib/nginx/modules/ngx_http_urlstore
+is 'libpq' "$(for m in "$modules"_module.so "$modules"_postgres_module.so; do
+    ldd "$m" | grep -c libpq || true; done | tr '\n' ' ')" '0 1 '
+is 'both modules are loaded' "$(nginx -T 2>> "$log" \
+    | grep -c '^load_module .*urlstore')" 2
+
 # --- remove: nginx goes on without it, the data are kept
 
 stop
@@ -147,7 +155,8 @@ stop
 
 # --- purge
 
-apt purge libnginx-mod-http-urlstore urlstore
+apt purge libnginx-mod-http-urlstore libnginx-mod-http-urlstore-postgres \
+    urlstore
 nginx -t 2>> "$log" || fail 'nginx after purge'
 is 'purge leaves nothing' "$(find / -xdev -iname '*urlstore*' \
     ! -path '/old/*' ! -path '/new/*' ! -path '/proc/*' \
