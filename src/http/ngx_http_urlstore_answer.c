@@ -34,9 +34,6 @@ static ngx_int_t ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out);
 static ngx_int_t ngx_http_urlstore_answer_begin(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
-static ngx_int_t ngx_http_urlstore_answer_line(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out,
-    u_char *p, us_answer_record_t *rec);
 
 
 ngx_int_t
@@ -302,7 +299,6 @@ ngx_http_urlstore_answer_put(ngx_http_urlstore_batch_t *batch,
         return NGX_ERROR;
     }
 
-    rec->index = batch->ctx->processed;
     rec->text_len = text.len;
     rec->ref_len = ref.len;
 
@@ -310,12 +306,7 @@ ngx_http_urlstore_answer_put(ngx_http_urlstore_batch_t *batch,
     out->pos = ngx_cpymem(out->pos, text.data, text.len);
     out->pos = ngx_cpymem(out->pos, ref.data, ref.len);
 
-    if (batch->ctx->processed == 0) {
-        batch->first = rec->answer;
-    }
-
-    batch->answers.counts[rec->answer]++;
-    batch->ctx->processed++;
+    batch->first = rec->answer;
 
     return NGX_OK;
 }
@@ -388,11 +379,12 @@ static ngx_int_t
 ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out)
 {
-    ngx_buf_t                   *b;
-    ngx_uint_t                   looked;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_batch_t   *batch;
-    us_answer_record_t   rec;
+    us_str_t                    text, ref;
+    ngx_buf_t                  *b;
+    ngx_uint_t                  looked;
+    us_answer_record_t          rec;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_batch_t  *batch;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     batch = ctx->data;
@@ -406,6 +398,14 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
         && ngx_http_urlstore_answer_begin(batch, out) != NGX_OK)
     {
         return NGX_ERROR;
+    }
+
+    if (batch->scatter) {
+        batch->at = NULL;
+
+        if (ngx_http_urlstore_scatter_show(batch, out) != NGX_OK) {
+            return NGX_ERROR;
+        }
     }
 
     while (batch->at) {
@@ -425,13 +425,14 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
 
             looked += (rec.text == US_ANSWER_LOOK_UP);
 
-            if (batch->answers.only_new && !batch->answers.single
-                && !us_answer_shown(rec.answer))
-            {
-                /* void: the first one, which could have been the only one */
+            text.data = b->pos;
+            text.len = rec.text_len;
 
-            } else if (ngx_http_urlstore_answer_line(batch, out, b->pos, &rec)
-                       != NGX_OK)
+            ref.data = b->pos + rec.text_len;
+            ref.len = rec.ref_len;
+
+            if (ngx_http_urlstore_answer_show(batch, out, &rec, text, ref)
+                != NGX_OK)
             {
                 return NGX_ERROR;
             }
@@ -478,21 +479,21 @@ ngx_http_urlstore_answer_begin(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* p: the record's texts */
-
-static ngx_int_t
-ngx_http_urlstore_answer_line(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_out_t *out, u_char *p, us_answer_record_t *rec)
+ngx_int_t
+ngx_http_urlstore_answer_show(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_out_t *out, us_answer_record_t *rec, us_str_t text,
+    us_str_t ref)
 {
-    size_t    len;
-    us_str_t  text, ref;
-    u_char    buf[US_URL_MAX + 8];
+    size_t  len;
+    u_char  buf[US_URL_MAX + 8];
 
-    text.data = p;
-    text.len = rec->text_len;
+    if (batch->answers.only_new && !batch->answers.single
+        && !us_answer_shown(rec->answer))
+    {
+        /* the first one, which could have been the only one, has a record */
 
-    ref.data = p + rec->text_len;
-    ref.len = rec->ref_len;
+        return NGX_OK;
+    }
 
     if (rec->text == US_ANSWER_LOOK_UP) {
 

@@ -180,10 +180,15 @@ void ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch);
 ngx_int_t ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
     ngx_str_t *ref);
 
+/* writes an answer, if it is wanted (only=new) */
+ngx_int_t ngx_http_urlstore_answer_show(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_out_t *out, us_answer_record_t *rec, us_str_t text,
+    us_str_t ref);
+
 /* sends the answers, after what ctx->out has already */
 ngx_int_t ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch);
 
-/* an answer that a router has of a shard, or makes for one that has none */
+/* records the answer of a router's first item, which is counted already */
 ngx_int_t ngx_http_urlstore_answer_put(ngx_http_urlstore_batch_t *batch,
     us_answer_record_t *rec, us_str_t text, us_str_t ref);
 
@@ -196,9 +201,13 @@ ngx_int_t ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch);
 ngx_int_t ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g);
 
-/* asks the shards, records what they answer, and calls end */
+/* asks the shards, counts what they answer, and calls end */
 ngx_int_t ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_batch_pt end);
+
+/* writes all answers */
+ngx_int_t ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_out_t *out);
 
 /* ngx_http_urlstore_filter.c */
 

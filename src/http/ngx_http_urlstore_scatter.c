@@ -6,7 +6,7 @@
  *                              |
  *                           rounds                         the body has ended
  *                              |
- *                           records of the answers --> ngx_http_urlstore_batch
+ *                           answers: counted; shown by ngx_http_urlstore_batch
  *
  * What the router refuses itself, and the refs of all items, are notes beside
  * the scatter.
@@ -16,6 +16,9 @@
 #include "ngx_http_urlstore_batch.h"
 #include "ngx_http_urlstore_rounds.h"
 
+
+/* bytes of a reason that is made here */
+#define NGX_HTTP_URLSTORE_WORD  (sizeof("shard:") + NGX_INT32_LEN)
 
 /* bytes of a path, but for the values in it */
 #define NGX_HTTP_URLSTORE_PATH                                                \
@@ -61,8 +64,12 @@ static ngx_int_t ngx_http_urlstore_scatter_note(
 static ngx_int_t ngx_http_urlstore_scatter_done(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_scatter_shards(
     ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_scatter_record(
-    ngx_http_urlstore_batch_t *batch, ngx_uint_t i);
+static void ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch);
+static ngx_int_t ngx_http_urlstore_scatter_first(
+    ngx_http_urlstore_batch_t *batch);
+static void ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
+    ngx_uint_t i, us_answer_record_t *rec, us_str_t *text, us_str_t *ref,
+    u_char word[NGX_HTTP_URLSTORE_WORD]);
 static void ngx_http_urlstore_scatter_refused(us_refusal_t *refusal,
     us_str_t text);
 static us_answer_t ngx_http_urlstore_scatter_answer(
@@ -357,7 +364,6 @@ ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch,
 static ngx_int_t
 ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
 {
-    ngx_uint_t                    i;
     ngx_http_urlstore_ctx_t      *ctx;
     ngx_http_urlstore_batch_t    *batch;
     ngx_http_urlstore_scatter_t  *sc;
@@ -365,13 +371,8 @@ ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     batch = ctx->data;
     sc = batch->scatter;
-    sc->noted = 0;
 
-    for (i = 0; i < sc->s->n; i++) {
-        if (ngx_http_urlstore_scatter_record(batch, i) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-    }
+    ngx_http_urlstore_scatter_count(batch);
 
     batch->ctx->wrote = (batch->answers.counts[US_ANSWER_NEW] != 0
                          || batch->answers.counts[US_ANSWER_DUE] != 0
@@ -393,78 +394,154 @@ ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
                                         "items", sc->rounds->limit);
     }
 
-    return ngx_http_urlstore_scatter_shards(batch) == NGX_OK
+    return ngx_http_urlstore_scatter_first(batch) == NGX_OK
+           && ngx_http_urlstore_scatter_shards(batch) == NGX_OK
            ? sc->end(batch)
            : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
-    ngx_uint_t i)
+static void
+ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch)
 {
-    us_str_t                      text, ref;
-    us_scatter_item_t            *item;
-    us_answer_record_t            rec;
-    ngx_http_urlstore_note_t     *note;
-    ngx_http_urlstore_scatter_t  *sc;
-    u_char                        word[sizeof("shard:") + NGX_INT32_LEN];
+    us_scatter_t              *s;
+    ngx_uint_t                 i;
+    us_answer_t                answer;
+    ngx_http_urlstore_note_t  *note;
 
-    sc = batch->scatter;
-    item = &sc->s->items[i];
-    note = sc->notes.elts;
+    s = batch->scatter->s;
+    note = batch->scatter->notes.elts;
 
-    text.data = word;
-    text.len = 0;
-    ref = us_string("");
-
-    rec.id = item->id;
-    rec.claimed = item->time;
-    rec.new_site = (item->site == US_WIRE_SITE_NEW);
-    rec.text = US_ANSWER_WHY;
-    rec.answer = ngx_http_urlstore_scatter_answer(item);
-
-    if (sc->noted < sc->notes.nelts && note[sc->noted].index == i) {
-        note = &note[sc->noted++];
-        ref = note->ref;
-
-        if (item->stage == US_STAGE_LOCAL) {
-            rec.answer = note->answer;
-            text = note->why;
-
-            if (i == 0) {
-                batch->refusal = note->refusal;
-            }
+    for (i = 0; i < s->n; i++) {
+        if (s->items[i].stage != US_STAGE_LOCAL) {
+            answer = ngx_http_urlstore_scatter_answer(&s->items[i]);
+            batch->answers.counts[answer]++;
         }
     }
 
-    switch (rec.answer) {
+    for (i = 0; i < batch->scatter->notes.nelts; i++) {
+        if (s->items[note[i].index].stage == US_STAGE_LOCAL) {
+            batch->answers.counts[note[i].answer]++;
+        }
+    }
+
+    batch->ctx->processed = s->n;
+}
+
+
+/* the first item, which may be the only one, has a record */
+
+static ngx_int_t
+ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
+{
+    us_str_t                   text, ref;
+    us_scatter_t              *s;
+    us_answer_record_t         rec;
+    ngx_http_urlstore_note_t  *note;
+    u_char                     word[NGX_HTTP_URLSTORE_WORD];
+
+    s = batch->scatter->s;
+    note = batch->scatter->notes.elts;
+
+    if (s->n == 0) {
+        return NGX_OK;
+    }
+
+    batch->scatter->noted = 0;
+    ngx_http_urlstore_scatter_record(batch, 0, &rec, &text, &ref, word);
+
+    if (s->items[0].stage == US_STAGE_LOCAL) {
+        batch->refusal = note[0].refusal;
+
+    } else if (rec.answer == US_ANSWER_INVALID
+               || rec.answer == US_ANSWER_REJECTED)
+    {
+        ngx_http_urlstore_scatter_refused(&batch->refusal, text);
+    }
+
+    return ngx_http_urlstore_answer_put(batch, &rec, text, ref);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_out_t *out)
+{
+    us_str_t            text, ref;
+    ngx_uint_t          i;
+    us_answer_record_t  rec;
+    u_char              word[NGX_HTTP_URLSTORE_WORD];
+
+    batch->scatter->noted = 0;
+
+    for (i = 0; i < batch->scatter->s->n; i++) {
+        ngx_http_urlstore_scatter_record(batch, i, &rec, &text, &ref, word);
+
+        if (ngx_http_urlstore_answer_show(batch, out, &rec, text, ref)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* of the items in their order; word: room for a reason */
+
+static void
+ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
+    ngx_uint_t i, us_answer_record_t *rec, us_str_t *text, us_str_t *ref,
+    u_char word[NGX_HTTP_URLSTORE_WORD])
+{
+    us_scatter_item_t            *item;
+    ngx_http_urlstore_note_t     *note;
+    ngx_http_urlstore_scatter_t  *sc;
+
+    sc = batch->scatter;
+    item = &sc->s->items[i];
+    note = (ngx_http_urlstore_note_t *) sc->notes.elts + sc->noted;
+
+    *text = item->text;
+    *ref = us_string("");
+
+    rec->id = item->id;
+    rec->claimed = item->time;
+    rec->index = i;
+    rec->new_site = (item->site == US_WIRE_SITE_NEW);
+    rec->text = US_ANSWER_WHY;
+    rec->answer = ngx_http_urlstore_scatter_answer(item);
+
+    if (sc->noted < sc->notes.nelts && note->index == i) {
+        sc->noted++;
+        *ref = note->ref;
+
+        if (item->stage == US_STAGE_LOCAL) {
+            rec->answer = note->answer;
+            *text = note->why;
+        }
+    }
+
+    switch (rec->answer) {
 
     case US_ANSWER_UNAVAILABLE:
-        rec.id = US_STORE_NO_ID;
+        rec->id = US_STORE_NO_ID;
 
-        text.len = (item->moved && !item->lost
-                    ? ngx_sprintf(word, "moved")
-                    : ngx_sprintf(word, "shard:%ui",
-                                  (ngx_uint_t) item->number))
-                   - word;
+        text->data = word;
+        text->len = (item->moved && !item->lost
+                     ? ngx_sprintf(word, "moved")
+                     : ngx_sprintf(word, "shard:%ui",
+                                   (ngx_uint_t) item->number))
+                    - word;
         break;
 
     case US_ANSWER_INVALID:
     case US_ANSWER_REJECTED:
-
-        if (item->stage != US_STAGE_LOCAL) {
-            text = item->text;
-
-            if (i == 0) {
-                ngx_http_urlstore_scatter_refused(&batch->refusal, text);
-            }
-        }
-
         break;
 
     case US_ANSWER_UNKNOWN:
-        rec.id = US_STORE_NO_ID;
+        rec->id = US_STORE_NO_ID;
 
         /* fall through */
 
@@ -472,18 +549,11 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
 
         /* of what was sent as an id, there may be no URL */
 
-        text = item->text;
-        rec.text = text.len > 1 ? US_ANSWER_URL : US_ANSWER_NO_TEXT;
-        text.len = text.len > 1 ? text.len : 0;
+        *text = item->text;
+        rec->text = text->len > 1 ? US_ANSWER_URL : US_ANSWER_NO_TEXT;
+        text->len = text->len > 1 ? text->len : 0;
         break;
     }
-
-    if (batch->answers.brief && batch->ctx->format == US_FORMAT_TEXT && i) {
-        rec.text = US_ANSWER_NO_TEXT;
-        text.len = 0;
-    }
-
-    return ngx_http_urlstore_answer_put(batch, &rec, text, ref);
 }
 
 
@@ -524,47 +594,25 @@ ngx_http_urlstore_scatter_refused(us_refusal_t *refusal, us_str_t text)
 static us_answer_t
 ngx_http_urlstore_scatter_answer(us_scatter_item_t *item)
 {
-    switch (item->status) {
+    /* 0, which is that of no status here, is US_ANSWER_UNAVAILABLE */
 
-    case US_WIRE_NEW:
-        return US_ANSWER_NEW;
+    static const uint8_t  answers[US_WIRE_STATUSES] = {
+        [US_WIRE_NEW] = 1 + US_ANSWER_NEW,
+        [US_WIRE_SEEN] = 1 + US_ANSWER_SEEN,
+        [US_WIRE_DUE] = 1 + US_ANSWER_DUE,
+        [US_WIRE_UNSEEN] = 1 + US_ANSWER_UNSEEN,
+        [US_WIRE_FULL] = 1 + US_ANSWER_FULL,
+        [US_WIRE_SET] = 1 + US_ANSWER_SET,
+        [US_WIRE_CLEAR] = 1 + US_ANSWER_CLEAR,
+        [US_WIRE_CLAIMED] = 1 + US_ANSWER_CLAIMED,
+        [US_WIRE_UNKNOWN] = 1 + US_ANSWER_UNKNOWN,
+        [US_WIRE_DELETED] = 1 + US_ANSWER_DELETED,
+        [US_WIRE_INVALID] = 1 + US_ANSWER_INVALID,
+        [US_WIRE_REJECTED] = 1 + US_ANSWER_REJECTED
+    };
 
-    case US_WIRE_SEEN:
-        return US_ANSWER_SEEN;
-
-    case US_WIRE_DUE:
-        return US_ANSWER_DUE;
-
-    case US_WIRE_UNSEEN:
-        return US_ANSWER_UNSEEN;
-
-    case US_WIRE_FULL:
-        return US_ANSWER_FULL;
-
-    case US_WIRE_SET:
-        return US_ANSWER_SET;
-
-    case US_WIRE_CLEAR:
-        return US_ANSWER_CLEAR;
-
-    case US_WIRE_CLAIMED:
-        return US_ANSWER_CLAIMED;
-
-    case US_WIRE_UNKNOWN:
-        return US_ANSWER_UNKNOWN;
-
-    case US_WIRE_DELETED:
-        return US_ANSWER_DELETED;
-
-    case US_WIRE_INVALID:
-        return US_ANSWER_INVALID;
-
-    case US_WIRE_REJECTED:
-        return US_ANSWER_REJECTED;
-
-    default:
-        return US_ANSWER_UNAVAILABLE;
-    }
+    return answers[item->status] ? answers[item->status] - 1
+                                 : US_ANSWER_UNAVAILABLE;
 }
 
 
