@@ -69,14 +69,27 @@ us_replog_place_end(us_replog_place_t *place)
 }
 
 
+/*
+ * A reader that sees a word of the call after the next one sees `at` turned as
+ * well: the words are released, and acquired.
+ */
+
 static void
 us_replog_set_ends(us_replog_place_t *place, const us_replog_ends_t *ends)
 {
-    uint64_t  at;
+    size_t           i;
+    uint64_t         at, *to;
+    const uint64_t  *from;
 
     at = us_relaxed(&place->at) + 1;
 
-    place->ends[at % 2] = *ends;
+    from = (const uint64_t *) ends;
+    to = (uint64_t *) &place->ends[at % 2];
+
+    for (i = 0; i < sizeof(*ends) / sizeof(uint64_t); i++) {
+        us_release(&to[i], from[i]);
+    }
+
     us_release(&place->at, at);
 }
 
@@ -84,12 +97,20 @@ us_replog_set_ends(us_replog_place_t *place, const us_replog_ends_t *ends)
 void
 us_replog_ends(const us_replog_place_t *place, us_replog_ends_t *ends)
 {
-    uint64_t  at;
+    size_t           i;
+    uint64_t         at, *to;
+    const uint64_t  *from;
+
+    to = (uint64_t *) ends;
 
     do {
         at = us_acquire(&place->at);
-        *ends = place->ends[at % 2];
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        from = (const uint64_t *) &place->ends[at % 2];
+
+        for (i = 0; i < sizeof(*ends) / sizeof(uint64_t); i++) {
+            to[i] = us_acquire(&from[i]);
+        }
+
     } while (us_relaxed(&place->at) != at);
 }
 

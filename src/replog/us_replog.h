@@ -111,8 +111,8 @@ struct us_replog_s {
     const us_replog_ops_t  *ops;
     unsigned                timeout;  /* ms, the caller's: after it a call gives
                                          up, with UNKNOWN if it was sent */
-    uint64_t                session; /* number of connections made so far: by
-                                         it a call has done what it did */
+    uint64_t                session;  /* number of connections made so far: the
+                                         last one is that of the last call */
     char                    error[US_REPLOG_ERROR];
 };
 

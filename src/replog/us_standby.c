@@ -3,15 +3,17 @@
 
 
 #include "us_standby.h"
+#include "us_appender.h"
 #include "../journal/us_crc32c.h"
 
 #include <stdio.h>
 
 
 static us_standby_rc_t us_standby_look(us_standby_t *sb);
+static us_standby_rc_t us_standby_there(us_standby_t *sb);
 static us_standby_rc_t us_standby_begin(us_standby_t *sb);
 static us_standby_rc_t us_standby_base(us_standby_t *sb, us_replog_row_t *row);
-static int us_standby_base_row(void *data, const us_replog_row_t *row,
+static int us_standby_row(void *data, const us_replog_row_t *row,
     const uint8_t *p, size_t len);
 static int us_standby_part(void *data, const us_replog_row_t *row,
     const uint8_t *p, size_t len);
@@ -23,6 +25,7 @@ static us_standby_rc_t us_standby_claimed(us_standby_t *sb);
 static int us_standby_found(void *data, const us_replog_row_t *row,
     const uint8_t *p, size_t len);
 static us_standby_rc_t us_standby_wait(us_standby_t *sb);
+static us_standby_rc_t us_standby_beat(us_standby_t *sb);
 static us_standby_rc_t us_standby_fail(us_standby_t *sb, us_replog_rc_t rc);
 static us_standby_rc_t us_standby_lost(us_standby_t *sb, const char *what);
 
@@ -96,14 +99,21 @@ us_standby_look(us_standby_t *sb)
         return us_standby_fail(sb, rc);
     }
 
-    /* after the answer: what it shows was there before */
+    /*
+     * After the answer: what it shows was there before.  Another server may
+     * show the same row or beat, made anew.
+     */
 
-    if (!sb->looked || sb->head.beat != was.beat || sb->head.term != was.term
-        || memcmp(&sb->head.last, &was.last, sizeof(us_replog_row_t)) != 0)
+    if (sb->state != US_STANDBY_WAITING
+        && (!sb->looked || sb->log->session != sb->session
+            || sb->head.beat != was.beat || sb->head.term != was.term
+            || memcmp(&sb->head.last, &was.last, sizeof(us_replog_row_t)) != 0))
     {
         sb->seen = sb->env.now(sb->env.data);
-        sb->looked = 1;
     }
+
+    sb->session = sb->log->session;
+    sb->looked = 1;
 
     if (!sb->begun) {
         return US_STANDBY_OK;
@@ -119,6 +129,36 @@ us_standby_look(us_standby_t *sb)
         return us_standby_lost(sb, "its last row is another one than was "
                                    "read");
     }
+
+    return sb->found == sb->session ? US_STANDBY_OK : us_standby_there(sb);
+}
+
+
+/* once in a session: whether it has the row that was applied last */
+
+static us_standby_rc_t
+us_standby_there(us_standby_t *sb)
+{
+    us_replog_rc_t   rc;
+    us_replog_row_t  row;
+
+    rc = sb->log->ops->row(sb->log, sb->at.lsn, us_standby_row, &row);
+
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        return us_standby_fail(sb, rc);
+    }
+
+    if (sb->log->session != sb->session) {
+        return US_STANDBY_MORE;
+    }
+
+    if (rc == US_REPLOG_NONE
+        || memcmp(&row, &sb->at, sizeof(us_replog_row_t)) != 0)
+    {
+        return us_standby_lost(sb, "the last row that was read is not there");
+    }
+
+    sb->found = sb->session;
 
     return US_STANDBY_OK;
 }
@@ -193,14 +233,14 @@ us_standby_base(us_standby_t *sb, us_replog_row_t *row)
 {
     us_replog_rc_t  rc;
 
-    rc = sb->log->ops->row(sb->log, US_REPLOG_BASE, us_standby_base_row, row);
+    rc = sb->log->ops->row(sb->log, US_REPLOG_BASE, us_standby_row, row);
 
     return rc == US_REPLOG_OK ? US_STANDBY_OK : us_standby_fail(sb, rc);
 }
 
 
 static int
-us_standby_base_row(void *data, const us_replog_row_t *row, const uint8_t *p,
+us_standby_row(void *data, const us_replog_row_t *row, const uint8_t *p,
     size_t len)
 {
     us_replog_row_t *to = data;
@@ -268,6 +308,13 @@ us_standby_take(void *data, const us_replog_row_t *row, const uint8_t *p,
 {
     us_standby_t *sb = data;
 
+    /* `until` is of another session than this row */
+
+    if (sb->log->session != sb->session) {
+        sb->rc = US_STANDBY_MORE;
+        return -1;
+    }
+
     if (row->lsn != sb->at.next || row->next != row->lsn + len
         || row->term < sb->at.term
         || row->crc != us_crc32c(sb->at.crc, p, len))
@@ -322,7 +369,7 @@ us_standby_claim(us_standby_t *sb)
 
         /* a beat that was not seen before came at the latest just now */
 
-        if (beat != sb->head.beat) {
+        if (sb->log->session != sb->session || beat != sb->head.beat) {
             sb->seen = sb->env.now(sb->env.data);
         }
 
@@ -406,6 +453,36 @@ us_standby_wait(us_standby_t *sb)
         return US_STANDBY_MORE;
     }
 
+    if (sb->env.now(sb->env.data) - sb->sent >= US_APPENDER_BEAT) {
+        rc = us_standby_beat(sb);
+
+        if (rc != US_STANDBY_OK) {
+            return rc;
+        }
+    }
+
+    /* a server that has the claim has the rows before it */
+
+    sb->rc = US_STANDBY_LOST;
+
+    switch (sb->log->ops->row(sb->log, sb->claim.lsn, us_standby_found, sb)) {
+
+    case US_REPLOG_OK:
+    case US_REPLOG_NONE:
+        break;
+
+    default:
+        return us_standby_fail(sb, US_REPLOG_AWAY);
+    }
+
+    if (sb->log->session != sb->session) {
+        return US_STANDBY_MORE;
+    }
+
+    if (sb->rc != US_STANDBY_OK) {
+        return us_standby_lost(sb, "it does not have this node's term");
+    }
+
     rc = us_standby_read(sb, sb->claim.next);
 
     if (rc != US_STANDBY_OK) {
@@ -416,13 +493,36 @@ us_standby_wait(us_standby_t *sb)
         return us_standby_lost(sb, "it has another row than this node's term");
     }
 
-    if (sb->env.now(sb->env.data) - sb->seen < sb->lease) {
+    if (sb->env.now(sb->env.data) - sb->seen
+        <= sb->lease + sb->lease / US_STANDBY_DRIFT)
+    {
         return US_STANDBY_OK;
     }
 
     sb->state = US_STANDBY_READING;
 
     return US_STANDBY_READY;
+}
+
+
+/* a node that waits is not taken for one that is gone */
+
+static us_standby_rc_t
+us_standby_beat(us_standby_t *sb)
+{
+    uint64_t        sent;
+    us_replog_rc_t  rc;
+
+    sent = sb->env.now(sb->env.data);
+    rc = sb->log->ops->beat(sb->log, &sb->claim, sb->at.next);
+
+    if (rc != US_REPLOG_OK) {
+        return us_standby_fail(sb, rc);
+    }
+
+    sb->sent = sent;
+
+    return US_STANDBY_OK;
 }
 
 

@@ -9,18 +9,19 @@
  *     READING  the base, if there is one, and rows are applied, up to the
  *              highest LSN that a primary has reported as confirmed (acked)
  *     CLAIMED  a TERM row was sent, and its outcome is unknown
- *     WAITING  it is confirmed, and with it all rows before.  They are applied;
- *              the node is ready when a lease has passed since the last row or
- *              beat of the term before was first seen
+ *     WAITING  it is confirmed, and with it all rows before.  They are applied,
+ *              if this server has the TERM row; beats go on; the node is ready
+ *              when a lease has passed since the last row or beat of the term
+ *              before was first seen, in the session of the claim
  *
  * A claim is made only by a node that has applied all up to acked.  A claim
  * that fails leaves nothing to be undone: no row is applied that is not
  * confirmed.
  *
- * Each read checks that the log continues what was applied: the crc of the next
- * row begins with that of the last one.  If not, the log has LOST rows that
- * were confirmed, or this server of it does not have them.  Nothing is applied
- * then, and it is tried again.
+ * Each session begins with a look whether the last row that was applied is
+ * there, and each row is checked to continue it, by its crc.  If not, the log
+ * has LOST rows that were confirmed, or this server of it does not have them.
+ * Nothing is applied then, and it is tried again.
  */
 
 
@@ -33,6 +34,8 @@
 
 #define US_STANDBY_TERM   256         /* bytes of a TERM operation, at most */
 #define US_STANDBY_READ   (4 * 1024 * 1024)     /* bytes of one step */
+#define US_STANDBY_DRIFT  100         /* clocks of two nodes differ by less than
+                                         this part of a lease */
 
 
 typedef enum {
@@ -87,7 +90,10 @@ typedef struct {
     us_standby_state_t     state;
     unsigned               looked:1;  /* head is of an earlier step */
     us_replog_head_t       head;
-    uint64_t               seen;      /* ms: its last row and beat */
+    uint64_t               session;   /* that head, and all of a step, is of */
+    uint64_t               found;     /* session in which `at` was there */
+    uint64_t               seen;      /* ms: its last row and beat, before a
+                                         term of its own */
     us_replog_row_t        claim;     /* CLAIMED, WAITING */
     uint64_t               sent;      /* ms: the claim, or its beat, was */
     size_t                 len;

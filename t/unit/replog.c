@@ -10,6 +10,7 @@
 
 #include "us_base.h"
 #include "us_atomic.h"
+#include "journal/us_crc32c.h"
 #include "replog/us_appender.h"
 #include "replog/us_standby.h"
 #include "replog_fake.h"
@@ -344,7 +345,12 @@ world(node_t *n)
 
     if (fake_chance(&fake, 3)) {
 
-        if (!fake.linked) {
+        if (!fake.linked && !fake.third && fake.servers[!fake.current].primary
+            && fake_chance(&fake, 500))
+        {
+            fake_third(&fake);
+
+        } else if (!fake.linked) {
             fake_link(&fake);
 
         } else if (fake_chance(&fake, 300)) {
@@ -360,7 +366,7 @@ world(node_t *n)
 
     /* a server that was cut off can be replaced while writes hang there */
 
-    if (!fake.linked && !fake.servers[!fake.current].primary
+    if (!fake.linked && !fake.third && !fake.servers[!fake.current].primary
         && fake_chance(&fake, 5))
     {
         fake_failover(&fake);
@@ -633,10 +639,383 @@ simulation(void **state)
 }
 
 
+/* --- one fault after another -------------------------------------------- */
+
+static void
+calm(void *node)
+{
+    (void) node;
+}
+
+
+/* the connection of a node leads to this server from now on */
+
+static void
+node_move(node_t *n, int server)
+{
+    n->log.server = server;
+    n->log.log.session++;
+}
+
+
+static void
+node_add(node_t *n, uint32_t key)
+{
+    number++;
+    memcpy(n->bytes + n->published, &key, 4);
+    memcpy(n->bytes + n->published + 4, &number, 4);
+    n->published += OP;
+}
+
+
+static void
+steps(node_t *n, uint64_t ms)
+{
+    uint64_t  until;
+
+    for (until = clock_ms + ms; clock_ms < until; clock_ms += 50) {
+        node_step(n);
+    }
+}
+
+
+static int
+leased(const node_t *n)
+{
+    return us_replog_lease(&n->place, clock_ms, LEASE);
+}
+
+
+/* node 0 is the primary and has two rows; node 1 has all that is confirmed */
+
+static void
+stage(void)
+{
+    int  i;
+
+    memset(answers, 0, sizeof(answers));
+    clock_ms = 1000000;
+    quiet = 1;
+
+    fake_init(&fake, 1, calm);
+
+    for (i = 0; i < NODES; i++) {
+        node_start(&nodes[i], i);
+        nodes[i].standby.takeover = 0;
+    }
+
+    steps(&nodes[0], 3 * LEASE);
+    assert_true(nodes[0].primary && leased(&nodes[0]));
+
+    node_add(&nodes[0], 1);
+    steps(&nodes[0], 1000);
+    steps(&nodes[1], 100);
+
+    assert_int_equal(nodes[1].published, 2 * OP);
+    assert_memory_equal(nodes[0].bytes, nodes[1].bytes, 2 * OP);
+}
+
+
+static void
+end(void)
+{
+    int  i;
+
+    for (i = 0; i < NODES; i++) {
+        us_appender_free(&nodes[i].appender);
+    }
+
+    fake_done(&fake);
+}
+
+
+static void
+promote(node_t *n)
+{
+    n->settled = 0;
+    snprintf(n->standby.head.holder, sizeof(n->standby.head.holder), "%s",
+             n->name);
+    node_step(n);
+}
+
+
+/* the other server takes over; what server 0 alone has is seen there */
+
+static void
+split(void)
+{
+    fake_failover(&fake);
+    fake_restart(&fake, 0);
+    fake_third(&fake);
+}
+
+
+/* row or beat: what node 1 saw on the old server, node 0 makes anew */
+
+static void
+seen_twice(int row)
+{
+    stage();
+
+    fake.linked = 0;
+
+    if (row) {
+        node_add(&nodes[0], 2);
+    }
+
+    clock_ms += US_APPENDER_BEAT;
+    node_step(&nodes[0]);
+    split();
+
+    /* node 1 sees it now, and no more of it for a long time */
+
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 100);
+    clock_ms += 2 * LEASE;
+
+    node_move(&nodes[0], 1);
+    steps(&nodes[0], 200);
+    assert_true(leased(&nodes[0]));
+
+    node_move(&nodes[1], 1);
+    promote(&nodes[1]);
+    promote(&nodes[1]);
+
+    for ( /* void */ ; leased(&nodes[0]); clock_ms += 50) {
+        promote(&nodes[1]);
+        assert_false(nodes[1].primary);
+    }
+
+    steps(&nodes[1], 2 * LEASE);
+    assert_true(nodes[1].primary);
+    end();
+}
+
+
+static void
+beat_seen_twice(void **state)
+{
+    (void) state;
+
+    seen_twice(0);
+}
+
+
+static void
+row_seen_twice(void **state)
+{
+    (void) state;
+
+    seen_twice(1);
+}
+
+
+static unsigned  calls;
+
+
+/* at its third turn the connection of the node leads to server 0 */
+
+static void
+calls_move(void *data)
+{
+    node_t *n = data;
+
+    if (++calls == 3) {
+        node_move(n, 0);
+    }
+}
+
+
+/* a node that waits is connected to a server that has not its claim */
+
+static void
+wait_elsewhere(void **state)
+{
+    (void) state;
+
+    stage();
+
+    fake.linked = 0;
+    node_add(&nodes[0], 2);
+    node_step(&nodes[0]);
+    split();
+
+    node_move(&nodes[1], 1);
+    steps(&nodes[1], 100);
+
+    calls = 0;                          /* head, claim, its end */
+    fake.meanwhile = calls_move;
+    promote(&nodes[1]);
+    fake.meanwhile = calm;
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_WAITING);
+
+    steps(&nodes[1], 200);
+    assert_int_equal(nodes[1].published, 2 * OP);
+
+    node_move(&nodes[1], 1);
+    steps(&nodes[1], 2 * LEASE);
+    assert_true(nodes[1].primary);
+    end();
+}
+
+
+/* the look goes to one server, and the rows come from the other */
+
+static void
+read_elsewhere(void **state)
+{
+    (void) state;
+
+    stage();
+
+    fake.linked = 0;
+    node_add(&nodes[0], 2);
+    node_step(&nodes[0]);
+    split();
+
+    /* node 2 gets another row there confirmed */
+
+    node_move(&nodes[2], 1);
+    steps(&nodes[2], 100);
+    promote(&nodes[2]);
+    steps(&nodes[2], 2 * LEASE);
+    assert_true(nodes[2].primary);
+    node_add(&nodes[2], 3);
+    steps(&nodes[2], 1000);
+
+    /* a new session: the look, the last row, and then the rows */
+
+    node_move(&nodes[1], 1);
+    calls = 0;
+    fake.meanwhile = calls_move;
+    node_step(&nodes[1]);
+    fake.meanwhile = calm;
+
+    assert_true(calls >= 3);
+    assert_int_equal(nodes[1].published, 2 * OP);
+
+    node_move(&nodes[1], 1);
+    steps(&nodes[1], 200);
+    assert_int_equal(nodes[1].published, 4 * OP);
+    assert_memory_equal(nodes[1].bytes, nodes[2].bytes, 4 * OP);
+    end();
+}
+
+
+/* a row of the primary's own term that has other bytes */
+
+static void
+other_bytes(void **state)
+{
+    fake_row_t  row;
+
+    (void) state;
+
+    stage();
+
+    row = fake.servers[0].rows[fake.servers[0].nrows - 1];
+    row.row.lsn = row.row.next;
+    row.row.next += OP;
+    row.row.crc = us_crc32c(row.row.crc, (uint8_t *) "another!", OP);
+    row.p = (uint8_t *) "another!";
+    row.len = OP;
+    fake_put(&fake.servers[0], &row);
+
+    losses = 0;
+    node_add(&nodes[0], 2);
+    node_step(&nodes[0]);               /* is refused */
+    node_step(&nodes[0]);
+
+    assert_int_equal(losses, 1);
+    assert_false(leased(&nodes[0]));
+    end();
+}
+
+
+/* the servers are restored as they were before the last row */
+
+static void
+restored(void **state)
+{
+    int  i;
+
+    (void) state;
+
+    stage();
+
+    for (i = 0; i < 2; i++) {
+        free(fake.servers[i].rows[--fake.servers[i].nrows].p);
+    }
+
+    losses = 0;
+    clock_ms += US_APPENDER_BEAT;
+    node_step(&nodes[0]);               /* is refused */
+    node_step(&nodes[0]);
+    assert_int_equal(losses, 1);
+    assert_false(leased(&nodes[0]));
+
+    node_step(&nodes[1]);
+    assert_int_equal(losses, 2);
+
+    /* another row is there instead, and more of them */
+
+    steps(&nodes[2], 100);
+    promote(&nodes[2]);
+    steps(&nodes[2], 2 * LEASE);
+    node_add(&nodes[2], 3);
+    steps(&nodes[2], 1000);
+
+    losses = 0;
+    node_move(&nodes[1], 0);
+    node_step(&nodes[1]);
+    assert_int_equal(losses, 1);
+    end();
+}
+
+
+/* it is the primary one ms after a lease and the drift of two clocks */
+
+static void
+lease_edges(void **state)
+{
+    uint64_t  at;
+
+    (void) state;
+
+    stage();
+
+    at = nodes[0].place.sent;
+    assert_true(us_replog_lease(&nodes[0].place, at + LEASE - 1, LEASE));
+    assert_false(us_replog_lease(&nodes[0].place, at + LEASE, LEASE));
+    us_replog_place_end(&nodes[0].place);
+    assert_false(us_replog_lease(&nodes[0].place, at, LEASE));
+
+    node_move(&nodes[1], 0);
+    node_step(&nodes[1]);
+    at = clock_ms;
+    promote(&nodes[1]);
+    clock_ms = at + LEASE + LEASE / US_STANDBY_DRIFT;
+    node_step(&nodes[1]);
+    assert_false(nodes[1].primary);
+
+    clock_ms++;
+    node_step(&nodes[1]);
+    assert_true(nodes[1].primary && leased(&nodes[1]));
+    end();
+}
+
+
 int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(beat_seen_twice),
+        cmocka_unit_test(row_seen_twice),
+        cmocka_unit_test(wait_elsewhere),
+        cmocka_unit_test(read_elsewhere),
+        cmocka_unit_test(other_bytes),
+        cmocka_unit_test(restored),
+        cmocka_unit_test(lease_edges),
         cmocka_unit_test(simulation),
     };
 

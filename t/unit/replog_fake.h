@@ -1,13 +1,16 @@
 
 /*
- * A log of two servers, of which one is the synchronous standby of the other,
- * in one process: what PostgreSQL may do to a client, by chance.
+ * A log of two servers, in one process: what PostgreSQL may do to a client, by
+ * chance.  One is in charge; the other, or a third one, is its synchronous
+ * standby.
  *
  *     before    the call is not sent                          AWAY
  *     lost      it is done, the answer is lost                UNKNOWN
  *     late      it is done some time later                    UNKNOWN
- *     hung      its row is on one server only, where nobody sees it until the
- *               servers are connected again, or that one is restarted
+ *     hung      its row or beat is on one server only, where nobody sees it
+ *               until the servers are connected again, or that one is restarted
+ *     moved     the connection was lost, and is made anew, maybe to the other
+ *               server, within a call
  *
  * A server that was replaced (failover) still answers reads and takes writes,
  * which hang, until it is made a copy of the new one.
@@ -43,6 +46,8 @@ typedef struct {
     unsigned         nrows;
     uint64_t         beat;
     uint64_t         acked;
+    int              hung_beat;       /* holds the lock that others need */
+    uint64_t         hung_acked;
     int              primary;         /* it takes writes */
 } fake_server_t;
 
@@ -59,7 +64,8 @@ typedef struct {
 typedef struct {
     fake_server_t    servers[2];
     int              current;
-    int              linked;
+    int              linked;          /* the other one is its standby */
+    int              third;           /* a server that is not here is */
     fake_late_t      late[FAKE_LATE];
     unsigned         nlate;
     uint64_t         seed;
@@ -151,36 +157,61 @@ fake_copy(fake_server_t *to, const fake_server_t *from)
 }
 
 
-/* the servers are connected: what hung is committed on both */
+/* what hung is there now, on this server alone */
 
 static void
-fake_link(fake_t *f)
+fake_show(fake_server_t *s)
 {
-    unsigned        i;
-    fake_server_t  *s;
-
-    s = &f->servers[f->current];
+    unsigned  i;
 
     for (i = 0; i < s->nrows; i++) {
         s->rows[i].hung = 0;
     }
 
-    fake_copy(&f->servers[!f->current], s);
-    f->servers[!f->current].primary = 0;
-    f->linked = 1;
+    if (s->hung_beat) {
+        s->hung_beat = 0;
+        s->beat++;
+        s->acked = s->hung_acked > s->acked ? s->hung_acked : s->acked;
+    }
 }
 
 
-/* what hung is there now, on this server alone */
+/* the servers are connected: what hung is committed on both */
+
+static void
+fake_link(fake_t *f)
+{
+    fake_show(&f->servers[f->current]);
+    fake_copy(&f->servers[!f->current], &f->servers[f->current]);
+    f->servers[!f->current].primary = 0;
+    f->servers[!f->current].hung_beat = 0;
+    f->linked = 1;
+    f->third = 0;
+}
+
+
+/* a third server is the standby of the one in charge; the other goes on */
+
+static void
+fake_third(fake_t *f)
+{
+    fake_show(&f->servers[f->current]);
+    f->linked = 0;
+    f->third = 1;
+}
+
+
+static int
+fake_confirms(const fake_t *f, int server)
+{
+    return (f->linked || f->third) && server == f->current;
+}
+
 
 static void
 fake_restart(fake_t *f, int server)
 {
-    unsigned  i;
-
-    for (i = 0; i < f->servers[server].nrows; i++) {
-        f->servers[server].rows[i].hung = 0;
-    }
+    fake_show(&f->servers[server]);
 
     if (f->linked && server == f->current) {
         fake_link(f);
@@ -191,6 +222,12 @@ fake_restart(fake_t *f, int server)
 static void
 fake_failover(fake_t *f)
 {
+    /* the third one has all that is confirmed */
+
+    if (f->third) {
+        fake_link(f);
+    }
+
     f->linked = 0;
     f->current = !f->current;
     f->servers[f->current].primary = 1;
@@ -272,8 +309,12 @@ fake_insert(fake_t *f, int server, const us_replog_row_t *prev,
         return US_REPLOG_REFUSED;
     }
 
+    if (promotes && s->hung_beat) {
+        return US_REPLOG_UNKNOWN;
+    }
+
     copy = *row;
-    copy.hung = !(f->linked && server == f->current);
+    copy.hung = !fake_confirms(f, server);
     fake_put(s, &copy);
 
     if (copy.hung) {
@@ -284,7 +325,10 @@ fake_insert(fake_t *f, int server, const us_replog_row_t *prev,
         s->acked = row->acked;
     }
 
-    fake_link(f);
+    if (f->linked) {
+        fake_put(&f->servers[!server], &copy);
+        f->servers[!server].acked = s->acked;
+    }
 
     return US_REPLOG_OK;
 }
@@ -327,9 +371,14 @@ fake_begin(us_replog_t *log)
     f->calls++;
     f->meanwhile(l->node);
 
+    if (fake_chance(f, f->faults)) {
+        l->server = -1;
+    }
+
     if (l->server == -1) {
         i = fake_random(f) & 1;
         l->server = f->servers[i].primary ? i : !i;
+        log->session++;
     }
 
     if (fake_chance(f, f->faults) || !f->servers[l->server].primary) {
@@ -471,13 +520,23 @@ fake_beat(us_replog_t *log, const us_replog_row_t *last, uint64_t acked)
         return fake_end(log, US_REPLOG_REFUSED);
     }
 
-    if (!f->linked || l->server != f->current) {
+    if (!fake_confirms(f, l->server)) {
+
+        if (!s->hung_beat) {
+            s->hung_beat = 1;
+            s->hung_acked = acked;
+        }
+
         return fake_end(log, US_REPLOG_UNKNOWN);
     }
 
     s->beat++;
     s->acked = acked > s->acked ? acked : s->acked;
-    fake_link(f);
+
+    if (f->linked) {
+        f->servers[!l->server].beat = s->beat;
+        f->servers[!l->server].acked = s->acked;
+    }
 
     return fake_end(log, US_REPLOG_OK);
 }
