@@ -400,10 +400,10 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    if (batch->scatter) {
+    if (batch->show) {
         batch->at = NULL;
 
-        if (ngx_http_urlstore_scatter_show(batch, out) != NGX_OK) {
+        if (batch->show(batch, out) != NGX_OK) {
             return NGX_ERROR;
         }
     }

@@ -92,7 +92,13 @@ typedef enum {
     ((action) == NGX_HTTP_URLSTORE_MARK || (action) == NGX_HTTP_URLSTORE_CLAIM)
 
 
-typedef struct {
+typedef struct ngx_http_urlstore_batch_s  ngx_http_urlstore_batch_t;
+
+typedef ngx_int_t (*ngx_http_urlstore_show_pt)(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
+
+
+struct ngx_http_urlstore_batch_s {
     ngx_http_request_t             *r;
     ngx_http_urlstore_ctx_t        *ctx;
     ngx_http_urlstore_loc_conf_t   *conf;
@@ -131,7 +137,9 @@ typedef struct {
     ngx_http_urlstore_out_t         records;
     unsigned                        long_reply:1; /* to be looked up, too */
 
-    ngx_http_urlstore_scatter_t    *scatter;      /* of a router */
+    /* of a router; show: writes the answers, of which only one has a record */
+    ngx_http_urlstore_scatter_t    *scatter;
+    ngx_http_urlstore_show_pt       show;
 
     /* the end: NGX_DONE, or the status of a fault; 0: not yet */
     ngx_int_t                       end;
@@ -139,7 +147,7 @@ typedef struct {
     /* the reply */
     ngx_chain_t                    *at;           /* records not shown */
     unsigned                        begun:1;
-} ngx_http_urlstore_batch_t;
+};
 
 
 /* a part of a batch: its result is the request's */
@@ -204,10 +212,6 @@ ngx_int_t ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
 /* asks the shards, counts what they answer, and calls end */
 ngx_int_t ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_batch_pt end);
-
-/* writes all answers */
-ngx_int_t ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_out_t *out);
 
 /* ngx_http_urlstore_filter.c */
 

@@ -67,6 +67,8 @@ static ngx_int_t ngx_http_urlstore_scatter_shards(
 static void ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch);
 static ngx_int_t ngx_http_urlstore_scatter_first(
     ngx_http_urlstore_batch_t *batch);
+static ngx_int_t ngx_http_urlstore_scatter_show(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
 static void ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
     ngx_uint_t i, us_answer_record_t *rec, us_str_t *text, us_str_t *ref,
     u_char word[NGX_HTTP_URLSTORE_WORD]);
@@ -126,6 +128,7 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
     sc->rounds = rounds;
     sc->s = &rounds->s;
     batch->scatter = sc;
+    batch->show = ngx_http_urlstore_scatter_show;
 
     return NGX_DECLINED;
 }
@@ -463,7 +466,9 @@ ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
 }
 
 
-ngx_int_t
+/* of the batch: all answers are written */
+
+static ngx_int_t
 ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_out_t *out)
 {
