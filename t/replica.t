@@ -410,7 +410,13 @@ like($small->get('/url/1')->json->{detail}, qr/SIZE is too small.* suffices/,
     '  says so');
 $small->allow(qr/SIZE is too small for the primary's data: \d+[km] suffices/);
 
-my ($need) = $small->error_log =~ /data: (\d+[km]) suffices/;
+# the state is there before the line in the log
+
+my $need;
+
+ok(wait_until(5, sub {
+    ($need) = $small->error_log =~ /data: (\d+[km]) suffices/
+}), '  and the log, too');
 my $enough = UrlStore::Test->new->run(zone_conf("$need follow=$from/"));
 
 ok(level($primary, $enough), "  $need does suffice");
