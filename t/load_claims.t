@@ -81,13 +81,16 @@ sub minutes
 set_clock(0);
 
 
-# Whether the store's clock has reached the server's, as at each /add.  Before
-# the server's clock goes back it must have: clients may have read the minute
-# already, and a request that waits would be executed with the minutes before.
+# Whether the store's clock has reached the server's, as at each /add of a new
+# URL.  Before the server's clock goes back it must have: clients may have read
+# the minute already, and a request that waits would be executed with the
+# minutes before.
 
 sub store_clock_follows
 {
-    my $r = $t->client->request('POST', '/add', "http://clock.example/\n",
+    my ($n) = @_;
+
+    my $r = $t->client->request('POST', '/add', "http://clock.example/$n\n",
         'Content-Type' => 'text/plain');
 
     return $r && $r->{status} == 200;
@@ -193,7 +196,7 @@ for (my $turn = 1; %clients; $turn++) {
     $ahead += 60 if $turn % 2 == 0;
     set_clock($ahead);
 
-    if ($turn % 25 == 0 && store_clock_follows()) {
+    if ($turn % 25 == 0 && store_clock_follows($turn)) {
         set_clock($ahead - 300);
         sleep 0.05;
         set_clock($ahead);
