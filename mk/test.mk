@@ -34,14 +34,15 @@ test-full: test-programs  ## t/ with whole lists of URLs
 
 # the interface over a router: of one shard; of three, which are all asked
 
-ROUTE_TESTS := $(addprefix t/http_,answers.t bodies.t cache.t quota.t)
+ROUTE_TESTS := $(addprefix t/http_,access.t answers.t bodies.t cache.t \
+               quota.t table.t urls.t)
 
 test-route: test-programs ## t/http_*.t over routers (UrlStore::Route)
 	@US_ROUTE=1 $(PROVE) -j $(JOBS) $(or $(T),$(ROUTE_TESTS))
 	@US_ROUTE=3 $(PROVE) -j $(JOBS) $(or $(T),$(ROUTE_TESTS))
 
 test-route-short: test-programs
-	@US_ROUTE=3 $(PROVE) -j $(JOBS) t/http_answers.t t/http_cache.t
+	@US_ROUTE=3 $(PROVE) -j $(JOBS) t/http_answers.t t/http_urls.t
 
 # what t/*.t run
 

@@ -60,8 +60,8 @@ use UrlStore::Corpora;
 use UrlStore::Route;
 
 our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
-    http full routed summary_ids member_ids json uri_escape wait_until slurp
-    spew alive crc32c
+    http full routed same_urls summary_ids member_ids json uri_escape
+    wait_until slurp spew alive crc32c
     zone_conf need_fault_disk need_fault_clock
 ));
 
@@ -723,6 +723,35 @@ sub full { return $ENV{US_FULL} ? 1 : 0 }
 # over how many shards the routers of this run are; 0: there are none
 
 sub routed { return $ENV{US_ROUTE} // 0 }
+
+
+# GET /stats of a location, as JSON; of a router, what shard 0 has answered
+
+sub stats
+{
+    my ($t, $below) = @_;
+
+    my $stats = $t->get(($below // '') . '/stats')->json;
+
+    return routed() ? $stats->{shards}{0} : $stats;
+}
+
+
+# Compares a list of /urls in text.  That of a router ends with its cursor,
+# wanted or not, in place of the "# next=ID" that a zone adds to it.
+
+sub same_urls
+{
+    my ($got, $expected, $what) = @_;
+
+    if (routed()) {
+        $expected =~ s/^# next=\d+\n\z//m;
+        $got =~ s/^# cursor=[\w-]+ more=[01]\n\z//m
+            or return Test::More::fail("$what: no cursor");
+    }
+
+    return Test::More::is($got, $expected, $what);
+}
 
 
 # The end of a summary, by the next id and the epoch: in text, and as members.
