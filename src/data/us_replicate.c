@@ -54,7 +54,7 @@ struct us_replicate_s {
     unsigned          bulk:1;         /* the store is being built */
     unsigned          anew:1;         /* the store is to be emptied */
     uint64_t          ids;
-    uint64_t          nonce;          /* of the terms of this process */
+    uint64_t          nonce;          /* of this process's next claim */
     unsigned          fails;          /* in a row */
 };
 
@@ -629,8 +629,9 @@ us_replicate_now(void *data)
 
 
 /*
- * The nonce tells two nodes apart that were given one name by mistake, or that
- * have it for as long as a binary upgrade takes: a row is ours by its bytes.
+ * A row is ours by its bytes.  The nonce tells a claim from an earlier one of
+ * this node, which another server may have, and from one of another node that
+ * was given the same name by mistake, or for as long as a binary upgrade takes.
  */
 
 static size_t
@@ -644,7 +645,7 @@ us_replicate_term(void *data, uint64_t term, const char *holder,
     us_op_t   op;
 
     (void) snprintf(name, sizeof(name), "%s %016llx", holder,
-                    (unsigned long long) r->nonce);
+                    (unsigned long long) r->nonce++);
 
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_TERM;

@@ -59,7 +59,7 @@ typedef enum {
 /* what an operation of the store's journal is made by, and applied */
 
 typedef struct {
-    /* the bytes of a TERM operation */
+    /* the bytes of a TERM operation, which no other claim has */
     size_t           (*term)(void *data, uint64_t term, const char *holder,
                              uint8_t buf[US_STANDBY_TERM]);
 

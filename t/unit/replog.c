@@ -61,7 +61,7 @@ static fake_t    fake;
 static node_t    nodes[NODES];
 static answer_t  answers[KEYS];
 static uint64_t  clock_ms;
-static uint32_t  number;
+static uint32_t  number, claims;
 static unsigned  depth, promotions, depositions, denials, adds, losses;
 static int       quiet;               /* no faults any more */
 
@@ -108,9 +108,11 @@ term(void *data, uint64_t t, const char *holder, uint8_t buf[US_STANDBY_TERM])
     uint32_t  key, value;
 
     (void) data;
+    (void) t;
+    (void) holder;
 
     key = TERM_KEY;
-    value = (uint32_t) t * NODES + (uint32_t) (holder[4] - '0');
+    value = ++claims;
     memcpy(buf, &key, 4);
     memcpy(buf + 4, &value, 4);
 
@@ -902,6 +904,43 @@ read_elsewhere(void **state)
 }
 
 
+/*
+ * A node was the primary, has restarted, and claims the same term again at a
+ * server that was replaced: its earlier row is not that claim.
+ */
+
+static void
+claimed_before(void **state)
+{
+    (void) state;
+
+    stage();
+
+    split();
+    node_move(&nodes[1], 1);
+    promote(&nodes[1]);
+    steps(&nodes[1], 2 * LEASE);
+    node_add(&nodes[1], 2);
+    steps(&nodes[1], 1000);
+    assert_true(nodes[1].primary && leased(&nodes[1]));
+
+    node_start(&nodes[1], 1);
+    nodes[1].standby.takeover = 0;
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 100);
+    promote(&nodes[1]);
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_CLAIMED);
+
+    node_move(&nodes[1], 1);
+    node_step(&nodes[1]);
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_READING);
+
+    steps(&nodes[1], 200);
+    assert_int_equal(nodes[1].published, 4 * OP);
+    end();
+}
+
+
 /* a row of the primary's own term that has other bytes */
 
 static void
@@ -1013,6 +1052,7 @@ main(void)
         cmocka_unit_test(row_seen_twice),
         cmocka_unit_test(wait_elsewhere),
         cmocka_unit_test(read_elsewhere),
+        cmocka_unit_test(claimed_before),
         cmocka_unit_test(other_bytes),
         cmocka_unit_test(restored),
         cmocka_unit_test(lease_edges),
