@@ -122,6 +122,10 @@ isnt($t->get('/always/url/0')->{headers}{etag}, $before{always},
 
 # --- a second server on the same directory
 
+# A router has no directory, and so no owner: all of it is asserted above.
+
+exit if routed();
+
 my $second = UrlStore::Test->new;
 
 $second->conf($conf =~ s/%%DIR%%/$t->{dir}/gr)->run;
