@@ -34,7 +34,7 @@ PKG_deploy  := $(if $(shell command -v npm),,nodejs npm)
 
 # of PostgreSQL, which is unpacked, what it links besides libpq
 
-PKG_test    += libxml2 libpam0g liblz4-1 tzdata
+PKG_test    += libxml2 libpam0g liblz4-1 libreadline8 tzdata
 
 # what is unpacked comes first
 

@@ -35,6 +35,7 @@ use UrlStore::Test ();
 my $TOP = abs_path(dirname(__FILE__) . '/../../..');
 my $MAIN = $$;
 my $ROOT;                        # the folder of all servers of this file
+my $BIN;
 my $MODEL;                       # data of a server with the tables, stopped
 my @SERVERS;
 
@@ -45,10 +46,26 @@ our $PASSWORD = 'of urlstore\'s own';
 
 sub bin
 {
-    my ($bin) = grep { -x "$_/postgres" } glob("$TOP/build/debian/usr/lib/"
+    return $BIN if $BIN;
+
+    ($BIN) = grep { -x "$_/postgres" } glob("$TOP/build/debian/usr/lib/"
         . 'postgresql/*/bin /usr/lib/postgresql/*/bin');
 
-    return $bin;
+    # build/ may be in a folder that nobody else can read
+
+    if ($BIN && system(_as(), 'test', '-x', "$BIN/postgres") != 0) {
+        my ($usr, $rest) = $BIN =~ m{^(.*)(/lib/postgresql/.*)};
+
+        $BIN = _root() . "/usr$rest";
+
+        for (qw(lib share)) {
+            make_path(_root() . "/usr/$_");
+            system('cp', '-r', "$usr/$_/postgresql", _root() . "/usr/$_") == 0
+                or die "cp: $?";
+        }
+    }
+
+    return $BIN;
 }
 
 
