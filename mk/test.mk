@@ -266,13 +266,15 @@ test-replica: test-programs    ## kills of a primary and its replicas, under loa
 	US_REPLICA_CUTS=200 US_REPLICA_FLIPS=200 $(PROVE) t/replica.t
 
 
-# --- clusters: growth, with kills of every participant -----------------
+# --- clusters: growth and failover, with kills of every participant -----
 #
-#   make test-cluster                 500 histories of growth
+#   make test-cluster                 500 histories of growth, 200 failovers
 #   make test-cluster RUNS=50         or so many
+#   make test-cluster FAILOVERS=20
 
-test-cluster: build            ## growth of a cluster under load and kills
+test-cluster: test-programs    ## growth and failover of a cluster, under load and kills
 	US_GROWTH=$(or $(RUNS),500) $(PROVE) -v t/cluster_growth.t
+	US_FAILOVERS=$(or $(FAILOVERS),200) $(PROVE) -v t/cluster_failover.t
 
 
 # --- the page; the clients and what the guides say of them --------------

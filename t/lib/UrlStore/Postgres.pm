@@ -257,14 +257,15 @@ sub log
 }
 
 
-# a connection string; options: user, password, port, hosts, db
+# a connection string; options: user, password, port or ports, hosts, db
 
 sub conninfo
 {
     my ($self, %o) = @_;
 
     my $hosts = $o{hosts} // [ $self ];
-    my $ports = join ',', map { $o{port} // $_->{port} } @$hosts;
+    my $ports = join ',', $o{ports} ? @{ $o{ports} }
+        : map { $o{port} // $_->{port} } @$hosts;
     my $addrs = join ',', map { '127.0.0.1' } @$hosts;
     my $password = ($o{password} // $PASSWORD) =~ s/(['\\])/\\$1/gr;
 
