@@ -43,16 +43,16 @@ static void us_apply_post(const us_apply_t *a, us_target_t *t);
 static int us_apply_report(const us_target_t *t, size_t n);
 static void us_apply_free(us_target_t *t, size_t n);
 static double us_apply_now(void);
+static void us_apply_pause(void);
 
 
 int
 us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
 {
-    int              code;
-    size_t           i, count, left;
-    double           end;
-    us_target_t     *t;
-    struct timespec  pause = { 0, US_APPLY_PAUSE * 1000000L };
+    int           code;
+    size_t        i, count, left;
+    double        end;
+    us_target_t  *t;
 
     t = us_apply_targets(a, nodes, n, urls, &count);
 
@@ -77,7 +77,7 @@ us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
         }
 
         if (left) {
-            (void) nanosleep(&pause, NULL);
+            us_apply_pause();
         }
     }
 
@@ -289,4 +289,60 @@ us_apply_now(void)
     (void) clock_gettime(CLOCK_MONOTONIC, &ts);
 
     return (double) ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+
+static void
+us_apply_pause(void)
+{
+    struct timespec  pause = { 0, US_APPLY_PAUSE * 1000000L };
+
+    (void) nanosleep(&pause, NULL);
+}
+
+
+int
+us_promote(const char *url, int shard, double timeout)
+{
+    int                  status;
+    char                 number[16], endpoint[64];
+    double               end;
+    us_client_t          c;
+    us_client_request_t  r = { "POST", endpoint, "text/plain", { 0, NULL } };
+
+    if (us_client_init(&c, url) == -1) {
+        fprintf(stderr, "urlstore: %s\n", c.error);
+        return US_CLI_USAGE;
+    }
+
+    (void) snprintf(number, sizeof(number), "=%d", shard);
+    (void) snprintf(endpoint, sizeof(endpoint), "%s?promote%s",
+                    c.path[0] ? "" : "/cluster", shard == -1 ? "" : number);
+
+    /* the node itself waits for US_APPLY_WAIT seconds */
+
+    c.timeout = 2 * US_APPLY_WAIT;
+    end = us_apply_now() + timeout;
+
+    /* a node that still reads the log; one that starts; a lost answer */
+
+    while (((status = us_client_once(&c, &r)) <= 0 || status >= 500)
+           && us_apply_now() < end)
+    {
+        us_apply_pause();
+    }
+
+    if (status == 200) {
+        printf("%.*s", (int) c.len, c.reply);
+
+    } else {
+        fprintf(stderr, "urlstore: %s\n", status <= 0 || status >= 400
+                                          ? c.error
+                                          : "the answer is of no node");
+    }
+
+    us_client_free(&c);
+
+    return status == 200 ? US_CLI_DONE
+           : status >= 400 && status < 500 ? US_CLI_REFUSED : US_CLI_USAGE;
 }

@@ -1,6 +1,7 @@
 
 /*
- * A map goes to all nodes and routers of a cluster.
+ * A map goes to all nodes and routers of a cluster; the command to become the
+ * primary goes to one node.
  *
  *     target --GET--> its map, which the new one must be able to follow
  *            --POST--> 204: adopted and durable
@@ -33,6 +34,14 @@ typedef struct {
  * a URL is none.
  */
 int us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls);
+
+/*
+ * The standbys of the nginx at URL become primaries, those of one shard if it
+ * is not -1.  Tries for so many seconds.  Prints shard, node and term of each.
+ * Returns US_CLI_DONE; US_CLI_REFUSED; US_CLI_USAGE: not in time, or the URL is
+ * none.
+ */
+int us_promote(const char *url, int shard, double timeout);
 
 
 #endif /* _US_APPLY_H_INCLUDED_ */

@@ -1,7 +1,7 @@
 
 /*
  * urlstore cluster ACTION MAP ...: maps of a cluster are made, checked, shown,
- * turned into nginx configuration, and applied.
+ * turned into nginx configuration, and applied; a standby is promoted.
  *
  *     MAP --> us_map_read --> check, show, conf, new, grow --> standard output
  *                        `--> us_apply: POST to each node, to each router
@@ -34,6 +34,7 @@ enum {
     US_CLUSTER_NORM,
     US_CLUSTER_PATH,
     US_CLUSTER_SAMPLE,
+    US_CLUSTER_SHARD,
     US_CLUSTER_TIMEOUT
 };
 
@@ -44,6 +45,7 @@ typedef struct {
     const char   *sample;             /* a file, or NULL */
     us_key_t      key;
     us_apply_t    apply;
+    int           shard;              /* of promote; -1: all */
     uint32_t      weight[US_SLOTS];   /* of the sample */
 
     int           n;                  /* arguments after the action */
@@ -72,6 +74,7 @@ static void us_cluster_upstreams(const us_map_t *map, const us_nodes_t *nodes);
 static int us_cluster_new(us_cluster_t *c);
 static int us_cluster_grow(us_cluster_t *c);
 static int us_cluster_apply(us_cluster_t *c);
+static int us_cluster_promote(us_cluster_t *c);
 static us_shard_t *us_cluster_parse(int n, char **args);
 static int us_cluster_print(us_map_t *map, const char *err);
 static void us_cluster_hex(const uint8_t *bytes);
@@ -84,6 +87,7 @@ static const us_cluster_action_t  us_cluster_actions[] = {
     { "new", 1, US_SHARDS, us_cluster_new },
     { "grow", 2, US_SHARDS, us_cluster_grow },
     { "apply", 1, 1 << 30, us_cluster_apply },
+    { "promote", 1, 1, us_cluster_promote },
     { NULL, 0, 0, NULL }
 };
 
@@ -100,8 +104,9 @@ static const us_cli_option_t  us_cluster_list[] = {
     { US_CLUSTER_SAMPLE, "sample", "FILE", "Of new and grow: different URLs, "
       "one a line. The shards get as many of them, not as many slots: by "
       "\"site\", large sites are divided." },
-    { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply: how long to try; "
-      "60 is the default." },
+    { US_CLUSTER_SHARD, "shard", "NUMBER", "Of promote: this shard only." },
+    { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply and promote: how "
+      "long to try; 60 is the default." },
     { 0, NULL, NULL, NULL }
 };
 
@@ -127,7 +132,11 @@ const us_cli_command_t  us_cli_cluster = {
         " grow MAP SHARD...    prints the next map, with more shards: slots\n"
         "                      move to them until all have as many\n"
         " apply MAP [URL...]   posts the map to the nodes of --nodes, then to\n"
-        "                      the URLs, until each has it\n\n"
+        "                      the URLs, until each has it\n"
+        " promote URL          makes the standbys of the nginx at URL, its\n"
+        "                      urlstore_cluster_admin (/cluster without a\n"
+        "                      path), the primaries of their shards; prints\n"
+        "                      shard, node and term of each\n\n"
         "SHARD is NUMBER=UUID,NODE[,NODE...]: the uuid of the shard's store, "
         "which \"urlstore stat\" and GET /stats report, and the names of its "
         "nodes, as the upstreams are called.\n\n"
@@ -137,9 +146,10 @@ const us_cli_command_t  us_cli_cluster = {
     .options = us_cluster_list,
     .exits =
         " 0   all was done; apply: every node and router has the map\n"
-        " 1   it is no map, or may not follow; apply: it was refused\n"
-        " 2   wrong usage, something could not be read or written; apply: "
-        "not\n     all nodes have answered in time"
+        " 1   it is no map, or may not follow; apply and promote: it was "
+        "refused\n"
+        " 2   wrong usage, something could not be read or written; apply and\n"
+        "     promote: not all nodes have done it in time"
 };
 
 
@@ -152,6 +162,7 @@ us_cluster_command(int argc, char **argv)
     memset(&c, 0, sizeof(us_cluster_t));
     c.apply.path = "/cluster";
     c.apply.timeout = 60;
+    c.shard = -1;
 
     if (us_cluster_options(&c, argc, argv) != US_CLI_DONE || optind == argc) {
         return us_cli_usage(&us_cli_cluster);
@@ -179,8 +190,9 @@ us_cluster_command(int argc, char **argv)
 static int
 us_cluster_options(us_cluster_t *c, int argc, char **argv)
 {
-    int    key;
-    char  *end;
+    int      key;
+    char    *end;
+    double   shard;
 
     while ((key = us_cli_option(&us_cli_cluster, argc, argv)) != -1) {
 
@@ -210,6 +222,18 @@ us_cluster_options(us_cluster_t *c, int argc, char **argv)
 
         case US_CLUSTER_SAMPLE:
             c->sample = optarg;
+            break;
+
+        case US_CLUSTER_SHARD:
+            shard = us_cli_count(optarg, &end);
+
+            if (*end || *optarg == '\0' || shard >= US_SHARDS) {
+                fprintf(stderr, "urlstore: --shard \"%.40s\" is not the "
+                        "number of a shard\n", optarg);
+                return US_CLI_USAGE;
+            }
+
+            c->shard = (int) shard;
             break;
 
         case US_CLUSTER_TIMEOUT:
@@ -629,6 +653,13 @@ us_cluster_apply(us_cluster_t *c)
     us_map_free(map);
 
     return code;
+}
+
+
+static int
+us_cluster_promote(us_cluster_t *c)
+{
+    return us_promote(c->args[0], c->shard, c->apply.timeout);
 }
 
 

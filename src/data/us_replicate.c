@@ -156,7 +156,50 @@ us_replicate_lease(const us_life_t *l)
 void
 us_replicate_promote(us_life_t *l)
 {
-    us_release(&l->sh->replicate.promote, 1);
+    us_release(&l->sh->replicate.promote,
+               us_clock_boottime() + US_REPLICATE_COMMAND);
+}
+
+
+void
+us_replicate_info(const us_life_t *l, us_replicate_info_t *info)
+{
+    uint64_t                     at, now, since;
+    us_replog_ends_t             ends;
+    const us_share_replicate_t  *sh;
+
+    sh = &l->sh->replicate;
+    now = us_clock_boottime();
+
+    memset(info, 0, sizeof(us_replicate_info_t));
+
+    if (us_share_state(l->sh) == US_LIFE_READY) {
+        us_replog_ends(&sh->place, &ends);
+
+        info->term = ends.sure.term;
+        (void) snprintf(info->holder, sizeof(info->holder), "%s",
+                        l->conf.replicate->node);
+        info->acked = ends.sure.next;
+        info->end = ends.last.next;
+        at = us_store_published(l->store);
+        info->lag = at > info->acked ? at - info->acked : 0;
+        since = us_acquire(&sh->place.sent);
+
+    } else {
+        info->term = us_acquire(&sh->term);
+        memcpy(info->holder, sh->holder, sizeof(info->holder) - 1);
+        info->acked = us_acquire(&sh->acked);
+        info->end = us_acquire(&sh->end);
+        at = us_acquire(&sh->begun) ? us_acquire(&l->sh->load_lsn) : 0;
+        info->lag = info->end > at ? info->end - at : 0;
+        since = us_acquire(&sh->seen);
+    }
+
+    info->age = since == 0 ? US_STORE_NO_ID : now > since ? now - since : 0;
+    info->rows = us_relaxed(&sh->rows);
+    info->failures = us_relaxed(&sh->failures);
+    info->promotions = us_relaxed(&sh->promotions);
+    info->deposed = us_relaxed(&sh->deposed);
 }
 
 
@@ -458,7 +501,7 @@ us_replicate_wanted(us_replicate_t *r)
     sb = &r->standby;
     sh = &r->life->sh->replicate;
 
-    return us_acquire(&sh->promote)
+    return us_clock_boottime() < us_acquire(&sh->promote)
            || (sb->looked && us_acquire(&sh->settled) == 0
                && strcmp(sb->head.holder, sb->holder) == 0);
 }

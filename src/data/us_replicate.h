@@ -37,6 +37,25 @@
 #include "us_life.h"
 
 
+/* how it is doing, as far as this node knows; LSNs are the log's */
+
+typedef struct {
+    uint64_t          term;           /* the highest, or this primary's */
+    char              holder[US_REPLOG_HOLDER];     /* of the term, or "" */
+    uint64_t          acked;          /* confirmed up to here */
+    uint64_t          end;            /* of the last row */
+    uint64_t          lag;            /* bytes that a standby has not applied,
+                                         or that are not confirmed */
+    uint64_t          age;            /* ms since a primary sent what was
+                                         confirmed last, or since a standby got
+                                         an answer; US_STORE_NO_ID: never */
+    uint64_t          rows;
+    uint64_t          failures;
+    uint64_t          promotions;
+    uint64_t          deposed;
+} us_replicate_info_t;
+
+
 /* of each tick: starts the job that is due */
 void us_replicate(us_life_t *l);
 
@@ -46,8 +65,16 @@ void us_replicate_stop(us_life_t *l);
 /* whether a primary may deny now, by its lease */
 int us_replicate_lease(const us_life_t *l);
 
-/* the node is to become the primary, as soon as it has all that is confirmed */
+/*
+ * The node is to become the primary, as soon as it has all that is confirmed.
+ * The command is in force for US_REPLICATE_COMMAND ms, so that it does not take
+ * effect when nobody expects it, such as after an outage of the log.
+ */
+#define US_REPLICATE_COMMAND  11000
+
 void us_replicate_promote(us_life_t *l);
+
+void us_replicate_info(const us_life_t *l, us_replicate_info_t *info);
 
 
 #endif /* _US_REPLICATE_H_INCLUDED_ */

@@ -101,7 +101,8 @@ typedef struct {
     uint64_t          begun;          /* at is valid */
     uint64_t          settled;        /* this node has been a primary, or knows
                                          that another one is */
-    uint64_t          promote;        /* it is to become the primary */
+    uint64_t          promote;        /* ms, of us_clock_boottime(): until then
+                                         it is to become the primary */
 
     uint64_t          term;           /* of the log, as far as is known */
     uint64_t          acked;

@@ -16,6 +16,7 @@
  *     ngx_http_urlstore_cluster.c   clusters and their maps
  *     ngx_http_urlstore_shard.h     a zone that is a shard of a cluster
  *     ngx_http_urlstore_admin.c     maps over HTTP: GET /cluster, POST
+ *     ngx_http_urlstore_promote.c   POST ?promote
  *
  * requests (ngx_http_urlstore_request.h)
  *

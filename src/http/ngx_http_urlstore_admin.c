@@ -10,6 +10,7 @@
  *     POST a map                       every shard of NAME in this nginx adopts
  *                                      it, and its file is written if this
  *                                      nginx routes NAME
+ *     POST ?promote[=SHARD]            ngx_http_urlstore_promote.c
  *
  * A map is checked against all shards before the first of them adopts it.  The
  * reply, 204, is sent when it is durable at all of them.  What is refused, or
@@ -24,10 +25,6 @@
 #include "../store/us_shard.h"
 
 
-#define NGX_HTTP_URLSTORE_ADMIN_TICK  5       /* ms */
-#define NGX_HTTP_URLSTORE_ADMIN_WAIT  10000
-
-
 /* a POST */
 
 typedef struct {
@@ -40,9 +37,6 @@ typedef struct {
 } ngx_http_urlstore_admin_t;
 
 
-static ngx_http_urlstore_zone_t *ngx_http_urlstore_admin_shard(
-    ngx_http_request_t *r, ngx_http_urlstore_cluster_t *cluster,
-    ngx_uint_t *i);
 static ngx_int_t ngx_http_urlstore_admin_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_get(ngx_http_request_t *r);
 static void ngx_http_urlstore_admin_body(ngx_http_request_t *r);
@@ -96,32 +90,6 @@ ngx_http_urlstore_cluster_admin(ngx_conf_t *cf, ngx_command_t *cmd,
 }
 
 
-/* the next zone from *i on that is a shard of the cluster; NULL: no more */
-
-static ngx_http_urlstore_zone_t *
-ngx_http_urlstore_admin_shard(ngx_http_request_t *r,
-    ngx_http_urlstore_cluster_t *cluster, ngx_uint_t *i)
-{
-    ngx_http_urlstore_zone_t       **zp, *zone;
-    ngx_http_urlstore_main_conf_t   *umcf;
-
-    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
-    zp = umcf->zones.elts;
-
-    while (*i < umcf->zones.nelts) {
-        zone = zp[(*i)++];
-
-        if (zone->cluster == cluster
-            && zone->persist->life.conf.follow == NULL)
-        {
-            return zone;
-        }
-    }
-
-    return NULL;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
 {
@@ -133,6 +101,11 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
     }
 
     if (r->method == NGX_HTTP_POST) {
+
+        if (ngx_http_urlstore_promote_is(r)) {
+            return ngx_http_urlstore_promote(r);
+        }
+
         rc = ngx_http_read_client_request_body(r,
                                                ngx_http_urlstore_admin_body);
 
@@ -175,7 +148,7 @@ ngx_http_urlstore_admin_get(ngx_http_request_t *r)
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     i = 0;
-    ctx->zone = ngx_http_urlstore_admin_shard(r, ulcf->admin, &i);
+    ctx->zone = ngx_http_urlstore_shard_next(r, ulcf->admin, &i);
 
     if (ctx->zone == NULL) {
         return ngx_http_urlstore_cluster_show(r,
@@ -480,7 +453,7 @@ ngx_http_urlstore_admin_adopt(ngx_http_urlstore_admin_t *a, char *err)
     for (adopt = 0; adopt < 2; adopt++) {
         i = 0;
 
-        while ((zone = ngx_http_urlstore_admin_shard(a->r, a->cluster, &i))) {
+        while ((zone = ngx_http_urlstore_shard_next(a->r, a->cluster, &i))) {
             shards++;
             ngx_http_urlstore_refresh(zone);
 
@@ -509,7 +482,7 @@ ngx_http_urlstore_admin_durable(ngx_http_urlstore_admin_t *a)
 
     i = 0;
 
-    while ((zone = ngx_http_urlstore_admin_shard(a->r, a->cluster, &i))) {
+    while ((zone = ngx_http_urlstore_shard_next(a->r, a->cluster, &i))) {
         ngx_http_urlstore_refresh(zone);
 
         if (us_life_state(&zone->persist->life) != US_LIFE_READY

@@ -519,3 +519,27 @@ ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx, us_str_t key,
 
     return status == US_OK || denies ? status : US_MOVED;
 }
+
+
+ngx_http_urlstore_zone_t *
+ngx_http_urlstore_shard_next(ngx_http_request_t *r,
+    ngx_http_urlstore_cluster_t *cluster, ngx_uint_t *i)
+{
+    ngx_http_urlstore_zone_t       **zp, *zone;
+    ngx_http_urlstore_main_conf_t   *umcf;
+
+    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
+    zp = umcf->zones.elts;
+
+    while (*i < umcf->zones.nelts) {
+        zone = zp[(*i)++];
+
+        if (zone->cluster == cluster
+            && zone->persist->life.conf.follow == NULL)
+        {
+            return zone;
+        }
+    }
+
+    return NULL;
+}

@@ -49,6 +49,13 @@ ngx_int_t ngx_http_urlstore_shard_adopt(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map, char *err);
 
 /*
+ * The next zone of this nginx from *i on that is a shard of the cluster and no
+ * replica; NULL: no more.
+ */
+ngx_http_urlstore_zone_t *ngx_http_urlstore_shard_next(ngx_http_request_t *r,
+    ngx_http_urlstore_cluster_t *cluster, ngx_uint_t *i);
+
+/*
  * The store's map, which is valid until the event loop goes on; NULL: there is
  * none, or no memory.
  */
@@ -87,8 +94,16 @@ ngx_int_t ngx_http_urlstore_tag_header(ngx_http_request_t *r,
 
 /* ngx_http_urlstore_admin.c */
 
+#define NGX_HTTP_URLSTORE_ADMIN_TICK  5       /* ms between two looks */
+#define NGX_HTTP_URLSTORE_ADMIN_WAIT  10000   /* ms that a POST waits */
+
 char *ngx_http_urlstore_cluster_admin(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+
+/* ngx_http_urlstore_promote.c: whether a POST is the command, and it */
+
+ngx_uint_t ngx_http_urlstore_promote_is(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_promote(ngx_http_request_t *r);
 
 
 #endif /* _NGX_HTTP_URLSTORE_SHARD_H_INCLUDED_ */
