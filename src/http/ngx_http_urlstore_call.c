@@ -20,6 +20,8 @@
  *   - The handler of the end can be called more than once, and what it returns
  *     is the subrequest's result.  NGX_ERROR would close the client's
  *     connection; NGX_OK keeps nginx from making an error page.
+ *   - It inherits that the client's body was discarded: freenginx would send
+ *     its own body without a length.
  *   - A reply that breaks off ends with NGX_OK as well.  Then u->length is what
  *     is missing, or 1 in chunked encoding; -1: its end is that of the
  *     connection.  A list is read as far as it goes.
@@ -144,6 +146,7 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
     body->bufs = call->body;
 
     sr->request_body = body;
+    sr->discard_body = 0;
     sr->headers_in.content_length = NULL;
     sr->headers_in.content_length_n = call->body ? call->length : -1;
     sr->headers_in.chunked = 0;
