@@ -1,12 +1,14 @@
 #!/usr/bin/perl
 
-# Two nodes of a replicated shard, as operators see and command them: promotion
-# by command.
+# Two nodes of replicated shards, as operators command them: promotion by
+# command, and maps.
 
 use strict;
 use warnings;
 
 use lib 't/lib';
+
+use File::Temp qw(tempdir);
 
 use UrlStore::Postgres;
 use UrlStore::Test;
@@ -17,6 +19,7 @@ plan(skip_all => 'no PostgreSQL is installed: make deps')
 my $top = $UrlStore::Test::TOP;
 my $pg = UrlStore::Postgres->new->start;
 my $conninfo = $pg->conninfo;
+my $dir = tempdir(CLEANUP => 1);
 my %conf;
 
 
@@ -38,8 +41,8 @@ sub node
         "urlstore_zone u$_ 8m cluster=crawl shard=$_ node=us_$_$name"
         . " replicate=postgres:\@%%DIR%%/log replicas=0 $options;\n"
     } 0 .. $shards - 1) . <<'CONF' . join '', map { <<CONF } 0 .. $shards - 1;
-urlstore_zone m 8m path=%%DIR%%/m cluster=crawl shard=9 node=us_9;
 urlstore_cluster other %%DIR%%/other.json;
+urlstore_zone m 8m path=%%DIR%%/m cluster=other shard=9 node=us_9;
 server {
     listen 127.0.0.1:%%PORT%%;
     location = /cluster { urlstore_cluster_admin crawl; }
@@ -71,10 +74,17 @@ sub command
 {
     my ($t, $arguments) = @_;
 
-    my $out = `$top/build/urlstore cluster promote http://127.0.0.1:@{[$t->port
-        ]}$arguments 2>$t->{dir}/err`;
+    return cluster('promote http://127.0.0.1:' . $t->port . $arguments);
+}
 
-    return $out . ($? >> 8) . "\n" . slurp("$t->{dir}/err");
+
+sub cluster
+{
+    my ($arguments) = @_;
+
+    my $out = `$top/build/urlstore cluster $arguments 2>$dir/err`;
+
+    return $out . ($? >> 8) . "\n" . slurp("$dir/err");
 }
 
 
@@ -112,15 +122,78 @@ is(command($a, '/cluster'), "0\tus_0a\t3\n1\tus_1a\t3\n0\n", '  with a path');
 becomes($b, $_, 'standby') for 0, 1;
 
 
+# --- maps: a shard's primary adopts, and its standby gets the map by the log
+
+my ($pa, $pb) = ($a->port, $b->port);
+my @uuid = map { $a->get("/$_/stats")->json->{uuid} =~ tr/-//dr } 0, 1;
+
+spew("$dir/nodes", "us_0a 127.0.0.1:$pa\nus_1a 127.0.0.1:$pa\n"
+    . "us_0b 127.0.0.1:$pb\nus_1b 127.0.0.1:$pb\n");
+spew("$dir/map", cluster("new 0=$uuid[0],us_0a,us_0b 1=$uuid[1],us_1b,us_1a")
+    =~ s/0\n\z//r);
+$r = $b->post('/cluster', slurp("$dir/map"));
+is($r->{status}, 503, 'a map is posted to standbys');
+is($r->{headers}{'urlstore-refused'}, 1, '  nothing was done');
+is($r->{headers}{'retry-after'}, 1, '  it may be posted again');
+is(json($r->{body})->{reason}, 'standby', '  the reason');
+is($a->post('/cluster?shard=4096', slurp("$dir/map"))->{status}, 400,
+    'no shard');
+is($b->get('/cluster')->{status}, 404, 'there is no map');
+
+$r = $b->post('/cluster?promote=1', '');
+is($r->{status}, 200, 'each node has a primary');
+becomes($a, 1, 'standby');
+
+my $standby = "503: this node is a standby: it gets the map from the primary "
+    . "of its shard\n";
+my $urls = join '', map {
+    my ($port, $query, $got) = @$_;
+    "http://127.0.0.1:$port/cluster\t" . ($got ? "adopted\n"
+        : "standby\t127.0.0.1:$port/cluster?shard=$query: $standby")
+} [$pa, 0, 1], [$pb, 0, 0], [$pb, 1, 1], [$pa, 1, 0];
+
+is(cluster("apply --nodes $dir/nodes $dir/map"), "${urls}0\n",
+    'urlstore cluster apply finds the primaries');
+
+for my $path ('', '/0', '/1') {
+    for my $t ($a, $b) {
+        ok(wait_until(20, sub {
+            my $got = $t->get("$path/cluster");
+
+            return $got->{status} == 200 && $got->json->{version} == 1;
+        }), "  GET $path/cluster of a node");
+    }
+}
+
+is($a->post('/cluster', slurp("$dir/map"))->{status}, 204,
+    'without ?shard: the primaries of the nginx');
+
+# all URLs are of shard 0 or 1
+
+my %add = map { $_->[0] => json($_->[1]->post("/$_->[0]/add?url=http://a.test/",
+    '')->{body})->{status} // '' } [0, $a], [1, $b];
+my ($owner) = grep { $add{$_} eq 'new' } 0, 1;
+
+ok(defined $owner, 'an owner adds');
+ok(wait_until(20, sub {
+    ($owner ? $a : $b)->get("/$owner/seen?url=http://a.test/")->{status} == 200
+}), '  its standby has it');
+is(($owner ? $a : $b)->get("/$owner/seen?url=http://b.test/")->{status}, 503,
+    '  and denies nothing');
+
+is($a->post('/cluster?promote', '')->{status}, 200, 'back again');
+becomes($b, $_, 'standby') for 0, 1;
+
+
 # --- what is refused
 
 for my $bad ('=', '=x', '=4096', '=-1', '=99999999999999999999', '=1&a=1') {
     is($a->post("/cluster?promote$bad", '')->{status}, 400, "promote$bad");
 }
 
-for my $none (['/cluster?promote=9', 'a shard that is not replicated'],
-    ['/cluster?promote=7', 'none that is here'],
-    ['/other?promote', 'another cluster'])
+for my $none (['/other?promote=9', 'a shard that is not replicated'],
+    ['/other?promote', 'a cluster without one that is'],
+    ['/cluster?promote=7', 'none that is here'])
 {
     $r = $a->post($none->[0], '');
     is($r->{status}, 409, $none->[1]);
@@ -132,7 +205,8 @@ like(command($a, '/other'),
     '  as the program says it');
 
 is($a->post('/cluster?promoted', '')->{status}, 400, 'another argument');
-is($a->get('/cluster?promote')->{status}, 404, 'by GET nothing is promoted');
+is($b->get('/cluster?promote')->{status}, 200, 'GET does not promote');
+is(state($b, 0), 'standby', '  anybody');
 like(command($a, ' --shard x'), qr/^2\n.*"x" is not the number/, 'no number');
 like(command($a, ' x'), qr/^2\n.*usage: urlstore cluster/ms, 'usage');
 

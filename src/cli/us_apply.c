@@ -21,6 +21,7 @@
 typedef enum {
     US_APPLY_PENDING = 0,
     US_APPLY_DONE,
+    US_APPLY_STANDBY,
     US_APPLY_REFUSED
 } us_apply_state_t;
 
@@ -29,6 +30,7 @@ typedef struct {
     char              *url;
     us_client_t        client;
     us_apply_state_t   state;
+    char               post[32];      /* the query of a node's shard, or "" */
     char               why[US_CLIENT_ERROR];
 } us_target_t;
 
@@ -37,9 +39,11 @@ static us_target_t *us_apply_targets(const us_apply_t *a,
     const us_nodes_t *nodes, int n, char **urls, size_t *ntargets);
 static int us_apply_target(us_target_t *t, const char *url);
 static int us_apply_node(us_target_t *t, const us_apply_t *a,
-    const us_nodes_t *nodes, us_str_t name);
+    const us_nodes_t *nodes, const us_shard_t *shard, uint32_t node);
 static int us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n);
+static int us_apply_lacks(const us_target_t *t, size_t n, size_t i);
 static void us_apply_post(const us_apply_t *a, us_target_t *t);
+static int us_apply_standby(const us_target_t *t, int status);
 static int us_apply_report(const us_target_t *t, size_t n);
 static void us_apply_free(us_target_t *t, size_t n);
 static double us_apply_now(void);
@@ -66,9 +70,9 @@ us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
     while (left) {
 
         for (i = 0, left = 0; i < count; i++) {
-            if (t[i].state == US_APPLY_PENDING) {
+            if (us_apply_lacks(t, count, i)) {
                 us_apply_post(a, &t[i]);
-                left += t[i].state == US_APPLY_PENDING;
+                left += us_apply_lacks(t, count, i);
             }
         }
 
@@ -117,7 +121,7 @@ us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
     for (s = 0; nodes && s < a->map->nshards; s++) {
         for (k = 0; rc == US_CLI_DONE && k < a->map->shards[s].nnodes; k++) {
             rc = us_apply_node(&t[count++], a, nodes,
-                               a->map->shards[s].nodes[k]);
+                               &a->map->shards[s], k);
         }
     }
 
@@ -157,12 +161,13 @@ us_apply_target(us_target_t *t, const char *url)
 
 static int
 us_apply_node(us_target_t *t, const us_apply_t *a, const us_nodes_t *nodes,
-    us_str_t name)
+    const us_shard_t *shard, uint32_t node)
 {
     char      url[US_APPLY_URL];
     us_str_t  address;
 
-    address = us_nodes_address(nodes, name);
+    address = us_nodes_address(nodes, shard->nodes[node]);
+    (void) snprintf(t->post, sizeof(t->post), "?shard=%u", shard->number);
 
     if (address.data == NULL) {
         return US_CLI_USAGE;
@@ -218,11 +223,36 @@ us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n)
 }
 
 
+/*
+ * Whether target i is to be posted to.  A standby has the map by the log, as
+ * soon as another node of its shard has adopted it.
+ */
+
+static int
+us_apply_lacks(const us_target_t *t, size_t n, size_t i)
+{
+    size_t  k;
+
+    if (t[i].state != US_APPLY_STANDBY) {
+        return t[i].state == US_APPLY_PENDING;
+    }
+
+    for (k = 0; k < n; k++) {
+        if (t[k].state == US_APPLY_DONE && strcmp(t[k].post, t[i].post) == 0) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
 static void
 us_apply_post(const us_apply_t *a, us_target_t *t)
 {
     int                  status;
-    us_client_request_t  r = { "POST", "", "application/json", a->map->text };
+    us_client_request_t  r = { "POST", t->post, "application/json",
+                               a->map->text };
 
     status = us_client_once(&t->client, &r);
 
@@ -233,8 +263,9 @@ us_apply_post(const us_apply_t *a, us_target_t *t)
 
     /* a shard that starts; one that is down; an answer that was lost */
 
-    t->state = status <= 0 || status >= 500 ? US_APPLY_PENDING
-                                            : US_APPLY_REFUSED;
+    t->state = us_apply_standby(t, status) ? US_APPLY_STANDBY
+               : status <= 0 || status >= 500 ? US_APPLY_PENDING
+               : US_APPLY_REFUSED;
 
     if (status > 0 && status < 400) {
         (void) snprintf(t->why, sizeof(t->why), "%d is no answer of "
@@ -246,19 +277,37 @@ us_apply_post(const us_apply_t *a, us_target_t *t)
 }
 
 
+/* of a node that is asked for its shard alone; a URL may be of several */
+
+static int
+us_apply_standby(const us_target_t *t, int status)
+{
+    static const char  reason[] = "\"reason\":\"standby\"";
+
+    return status == 503 && t->post[0]
+           && memmem(t->client.reply, t->client.len, reason,
+                     sizeof(reason) - 1) != NULL;
+}
+
+
 static int
 us_apply_report(const us_target_t *t, size_t n)
 {
     int     pending, refused;
     size_t  i;
 
+    static const char *const  words[] = {
+        [US_APPLY_PENDING] = "pending",
+        [US_APPLY_DONE] = "adopted",
+        [US_APPLY_STANDBY] = "standby",
+        [US_APPLY_REFUSED] = "refused"
+    };
+
     for (i = 0, pending = 0, refused = 0; i < n; i++) {
-        pending += t[i].state == US_APPLY_PENDING;
+        pending += us_apply_lacks(t, n, i);
         refused += t[i].state == US_APPLY_REFUSED;
 
-        printf("%s\t%s%s%s\n", t[i].url,
-               t[i].state == US_APPLY_DONE ? "adopted"
-               : t[i].state == US_APPLY_REFUSED ? "refused" : "pending",
+        printf("%s\t%s%s%s\n", t[i].url, words[t[i].state],
                t[i].state == US_APPLY_DONE ? "" : "\t",
                t[i].state == US_APPLY_DONE ? "" : t[i].why);
     }

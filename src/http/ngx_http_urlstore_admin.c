@@ -10,11 +10,15 @@
  *     POST a map                       every shard of NAME in this nginx adopts
  *                                      it, and its file is written if this
  *                                      nginx routes NAME
+ *     POST ?shard=SHARD a map          this shard only
  *     POST ?promote[=SHARD]            ngx_http_urlstore_promote.c
  *
  * A map is checked against all shards before the first of them adopts it.  The
  * reply, 204, is sent when it is durable at all of them.  What is refused, or
  * ends before, may be posted again: a shard that has a map adopts it no more.
+ *
+ * A standby (replicate=) is passed over: it gets the map from its primary, by
+ * the log.  Where all are standbys, the reply is 503 with Urlstore-Refused.
  */
 
 
@@ -30,10 +34,12 @@
 typedef struct {
     ngx_http_request_t             *r;
     ngx_http_urlstore_cluster_t    *cluster;
+    ngx_int_t                       shard;    /* NGX_ERROR: all */
     us_map_t                       *map;
     ngx_event_t                     timer;
     uint64_t                        since;    /* us */
     ngx_uint_t                      adopted;
+    ngx_uint_t                      shards;   /* that have adopted it */
 } ngx_http_urlstore_admin_t;
 
 
@@ -43,6 +49,8 @@ static void ngx_http_urlstore_admin_body(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_post(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_text(ngx_http_request_t *r,
     us_str_t *text);
+static ngx_http_urlstore_zone_t *ngx_http_urlstore_admin_zone(
+    ngx_http_urlstore_admin_t *a, ngx_uint_t *i, ngx_uint_t *standbys);
 static ngx_int_t ngx_http_urlstore_admin_adopt(ngx_http_urlstore_admin_t *a,
     char *err);
 static ngx_uint_t ngx_http_urlstore_admin_durable(
@@ -54,6 +62,7 @@ static ngx_int_t ngx_http_urlstore_admin_file(ngx_http_urlstore_admin_t *a,
 static int ngx_http_urlstore_admin_write(ngx_http_urlstore_admin_t *a,
     int dirfd, const char *name, us_disk_error_t *e);
 static ngx_int_t ngx_http_urlstore_admin_later(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_admin_standby(ngx_http_request_t *r);
 static void ngx_http_urlstore_admin_cleanup(void *data);
 static ngx_int_t ngx_http_urlstore_cluster_show(ngx_http_request_t *r,
     const us_map_t *map);
@@ -256,6 +265,7 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
 {
     us_str_t                       text;
     ngx_int_t                      rc;
+    ngx_str_t                      value;
     ngx_pool_cleanup_t            *cln;
     ngx_http_urlstore_admin_t     *a;
     ngx_http_urlstore_loc_conf_t  *ulcf;
@@ -288,6 +298,24 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
     a->r = r;
     a->cluster = ulcf->admin;
     a->since = ngx_http_urlstore_now();
+    a->shard = NGX_ERROR;
+
+    rc = ngx_http_urlstore_arg(r, "shard", &value);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_OK) {
+        a->shard = ngx_atoi(value.data, value.len);
+
+        if (a->shard == NGX_ERROR || a->shard >= US_SHARDS) {
+            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                             "\"shard\" is the number of a "
+                                             "shard");
+        }
+    }
+
     a->map = us_map_read(text, err, sizeof(err));
 
     if (a->map == NULL) {
@@ -398,6 +426,10 @@ ngx_http_urlstore_admin_wait(ngx_http_urlstore_admin_t *a)
         rc = NGX_AGAIN;
     }
 
+    if (rc == NGX_BUSY) {
+        return ngx_http_urlstore_admin_standby(r);
+    }
+
     if (rc == NGX_DECLINED) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_CONFLICT,
                                          "\"reason\":\"map\"", "the map is "
@@ -438,24 +470,56 @@ ngx_http_urlstore_admin_timer(ngx_event_t *ev)
 }
 
 
-/* NGX_OK: all shards have it; NGX_DECLINED: err has the reason; NGX_AGAIN */
+/* the next zone that is meant, and how many standbys were passed over */
+
+static ngx_http_urlstore_zone_t *
+ngx_http_urlstore_admin_zone(ngx_http_urlstore_admin_t *a, ngx_uint_t *i,
+    ngx_uint_t *standbys)
+{
+    ngx_http_urlstore_zone_t  *zone;
+
+    while ((zone = ngx_http_urlstore_shard_next(a->r, a->cluster, i))) {
+
+        if (a->shard != NGX_ERROR
+            && (ngx_uint_t) a->shard != zone->conf.shard)
+        {
+            continue;
+        }
+
+        ngx_http_urlstore_refresh(zone);
+
+        if (us_life_state(&zone->persist->life) != US_LIFE_STANDBY) {
+            break;
+        }
+
+        (*standbys)++;
+    }
+
+    return zone;
+}
+
+
+/*
+ * NGX_OK: all shards have it; NGX_DECLINED: err has the reason; NGX_BUSY: there
+ * are standbys only; NGX_AGAIN
+ */
 
 static ngx_int_t
 ngx_http_urlstore_admin_adopt(ngx_http_urlstore_admin_t *a, char *err)
 {
     ngx_int_t                  rc;
-    ngx_uint_t                 i, adopt, shards;
+    ngx_uint_t                 i, adopt, standbys;
     const us_map_t            *map;
     ngx_http_urlstore_zone_t  *zone;
 
-    shards = 0;
+    standbys = 0;
 
     for (adopt = 0; adopt < 2; adopt++) {
         i = 0;
+        a->shards = 0;
 
-        while ((zone = ngx_http_urlstore_shard_next(a->r, a->cluster, &i))) {
-            shards++;
-            ngx_http_urlstore_refresh(zone);
+        while ((zone = ngx_http_urlstore_admin_zone(a, &i, &standbys))) {
+            a->shards++;
 
             rc = adopt ? ngx_http_urlstore_shard_adopt(zone, a->map, err)
                        : ngx_http_urlstore_shard_check(zone, a->map, err);
@@ -466,33 +530,48 @@ ngx_http_urlstore_admin_adopt(ngx_http_urlstore_admin_t *a, char *err)
         }
     }
 
+    if (a->shards) {
+        return NGX_OK;
+    }
+
+    if (standbys && (a->shard != NGX_ERROR
+                     || !ngx_http_urlstore_cluster_routes(a->cluster)))
+    {
+        return NGX_BUSY;
+    }
+
     map = ngx_http_urlstore_cluster_map(a->cluster, a->r->connection->log);
 
-    return shards || map == NULL
+    return map == NULL
            || us_map_follows(map, a->map, err, NGX_MAX_ERROR_STR) == 0
            ? NGX_OK : NGX_DECLINED;
 }
 
 
+/* a shard that was deposed meanwhile may have lost the map */
+
 static ngx_uint_t
 ngx_http_urlstore_admin_durable(ngx_http_urlstore_admin_t *a)
 {
-    ngx_uint_t                 i;
+    ngx_uint_t                 i, n, standbys;
     ngx_http_urlstore_zone_t  *zone;
 
     i = 0;
+    n = 0;
+    standbys = 0;
 
-    while ((zone = ngx_http_urlstore_shard_next(a->r, a->cluster, &i))) {
-        ngx_http_urlstore_refresh(zone);
+    while ((zone = ngx_http_urlstore_admin_zone(a, &i, &standbys))) {
 
         if (us_life_state(&zone->persist->life) != US_LIFE_READY
             || !us_life_map_durable(&zone->persist->life))
         {
             return 0;
         }
+
+        n += us_store_map(zone->store)->version >= a->map->version;
     }
 
-    return 1;
+    return n >= a->shards;
 }
 
 
@@ -602,6 +681,26 @@ ngx_http_urlstore_admin_later(ngx_http_request_t *r)
                                      "a shard of this nginx is not ready, or "
                                      "its disk is late; the map may be posted "
                                      "again");
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_admin_standby(ngx_http_request_t *r)
+{
+    ngx_str_t  refused;
+
+    ngx_str_set(&refused, "1");
+
+    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK
+        || ngx_http_urlstore_header(r, "Urlstore-Refused", &refused) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                     "\"reason\":\"standby\"", "this node is a "
+                                     "standby: it gets the map from the "
+                                     "primary of its shard");
 }
 
 
