@@ -20,4 +20,10 @@ cluster: build            ## starts a router and three shards (PORT, DATA) and s
 stop-cluster:             ## stops them
 	@tools/cluster.sh stop '$(PORT)' '$(DATA)/cluster'
 
-.PHONY: run stop reload cluster stop-cluster
+cluster-pg: build         ## starts PostgreSQL (a pair), two nodes and a router, and shows a failover
+	@tools/cluster-pg.sh start '$(PORT)' '$(DATA)/cluster-pg'
+
+stop-cluster-pg:          ## stops them
+	@tools/cluster-pg.sh stop '$(PORT)' '$(DATA)/cluster-pg'
+
+.PHONY: run stop reload cluster stop-cluster cluster-pg stop-cluster-pg

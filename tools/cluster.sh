@@ -14,85 +14,16 @@
 
 set -eu
 
-top=$(cd "$(dirname "$0")/.." && pwd)
 command=$1 port=${2:-8080} data=${3:-./var/cluster}
-nginx=$(PATH=$top/build/debian/usr/sbin:$PATH:/usr/sbin:/usr/local/sbin
-    command -v nginx || true)
-urlstore=$top/build/urlstore
 shards='0 1 2'
 
-die() { echo "$*" >&2; exit 1; }
+# shellcheck source=tools/cluster-lib.sh
+. "$(dirname "$0")/cluster-lib.sh"
 
-[[ $port =~ ^[1-9][0-9]{0,4}$ ]] && [ "$port" -le 65532 ] \
-    || die "PORT=$port is no port that has three more after it"
-
-mkdir -p "$data" 2>/dev/null || die "DATA=$data: cannot make it"
-data=$(cd "$data" && pwd)
-url=http://127.0.0.1:$port
-
-
-# the pid of one of them, if it runs
-
-pid() {
-    local p
-    p=$(cat "$data/$1/nginx.pid" 2>/dev/null) || return 1
-    [ -n "$p" ] && kill -0 "$p" 2>/dev/null \
-        && grep -qs 'nginx: master' "/proc/$p/cmdline" && echo "$p"
-}
+check_place 3 three
 
 
 shard_url() { echo "http://127.0.0.1:$((port + 1 + $1))"; }
-
-
-curl() { command curl -sS "$@"; }
-
-
-# NAME and what its http block has
-
-configure() {
-    mkdir -p "$data/$1/logs" "$data/$1/tmp"
-
-    { [ "$(id -u)" != 0 ] || echo 'user root;'
-    cat <<END
-load_module "$top/build/ngx_http_urlstore_module.so";
-worker_processes 1;
-pid "$data/$1/nginx.pid";
-error_log "$data/$1/logs/error.log" notice;
-events { worker_connections 1024; }
-http {
-    access_log off;
-    client_body_temp_path "$data/$1/tmp";
-    proxy_temp_path "$data/$1/tmp";
-    fastcgi_temp_path "$data/$1/tmp";
-    uwsgi_temp_path "$data/$1/tmp";
-    scgi_temp_path "$data/$1/tmp";
-    client_max_body_size 8m;
-    urlstore_cluster crawl "$data/map.json";
-$2
-}
-END
-    } > "$data/$1/nginx.conf"
-}
-
-
-run_nginx() {
-    pid "$1" > /dev/null && return
-    "$nginx" -p "$data/$1" -e "$data/$1/logs/error.log" \
-        -c "$data/$1/nginx.conf" 2> "$data/$1/stderr" \
-        || { cat "$data/$1/stderr" >&2; die "$1 did not start"; }
-}
-
-
-# until a request is answered 200
-
-wait_for() {
-    local i
-    for i in $(seq 300); do
-        ! command curl -sf -o /dev/null "$@" || return 0
-        sleep 0.1
-    done
-    die "no answer from $*"
-}
 
 
 shard() {
@@ -156,22 +87,10 @@ start() {
 
 
 stop() {
-    local k p
+    local k
     for k in router $shards; do
-        p=$(pid "$k") || continue
-        kill -QUIT "$p"
-        for _ in $(seq 200); do
-            kill -0 "$p" 2>/dev/null || continue 2
-            sleep 0.1
-        done
-        die "pid $p ($k) does not leave"
+        leave "$k"
     done
-}
-
-
-show() {
-    printf '\n$ %s\n' "$1"
-    (eval "$1" | sed -e '$a\') || true
 }
 
 
