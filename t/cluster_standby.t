@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
-# Two nodes of replicated shards, as operators command them: promotion by
-# command, and maps.
+# Two nodes of replicated shards, as operators command and see them: promotion
+# by command, maps, figures.
 
 use strict;
 use warnings;
@@ -56,6 +56,8 @@ CONF
 }
 
 
+sub true { JSON::PP::true }
+sub false { JSON::PP::false }
 sub state { $_[0]->get("/$_[1]/health")->json->{status} }
 
 
@@ -180,6 +182,41 @@ ok(wait_until(20, sub {
 }), '  its standby has it');
 is(($owner ? $a : $b)->get("/$owner/seen?url=http://b.test/")->{status}, 503,
     '  and denies nothing');
+
+
+
+# --- what they report
+
+my ($primary, $other) = $owner ? ($b, $a) : ($a, $b);
+my $stats = $primary->get("/$owner/stats")->json;
+
+is_deeply([ @$stats{qw(state is_primary stalled lag_bytes urls persistent)} ],
+    [ 'ready', true(), false(), 0, 1, true() ], 'stats of a primary');
+is($stats->{holder}, $stats->{node}, '  which has the term');
+is($stats->{confirmed}, $stats->{published}, '  all is confirmed');
+cmp_ok($stats->{log_age}, '<', 1, '  its lease is young');
+cmp_ok($stats->{log_rows}, '>=', 2, '  rows: the map and a URL');
+
+my $its = $other->get("/$owner/stats")->json;
+
+is_deeply([ @$its{qw(state is_primary stalled lag_bytes urls term holder)} ],
+    [ 'standby', false(), false(), 0, 1, @$stats{qw(term node)} ],
+    'stats of its standby');
+is($its->{confirmed}, $stats->{confirmed}, '  it knows what is confirmed');
+isnt($its->{node}, $stats->{node}, '  it has another name');
+is($its->{deposed} + $stats->{deposed}, $stats->{promotions}
+    + $its->{promotions} - 1, '  each primary but the last was deposed');
+
+my $health = $other->get("/$owner/health");
+
+is($health->{status}, 503, 'health of a standby');
+is_deeply([ @{ $health->json }{qw(status node holder term lag_bytes)} ],
+    [ 'standby', $its->{node}, @$stats{qw(node term)}, 0 ], '  says of whom');
+like($primary->get("/$owner/metrics")->{body},
+    qr/^urlstore_primary\{zone="u$owner"\} 1$/m, 'metrics of a primary');
+like($other->get("/$owner/metrics")->{body},
+    qr/^urlstore_state\{zone="u$owner",state="standby"\} 1$/m,
+    'metrics of a standby');
 
 is($a->post('/cluster?promote', '')->{status}, 200, 'back again');
 becomes($b, $_, 'standby') for 0, 1;

@@ -6,11 +6,13 @@
 
 #include "us_figures.h"
 #include "us_figures_private.h"
+#include "../data/us_replicate.h"
 
 
 #define DISK     US_FIGURES_DISK
 #define REPLICA  US_FIGURES_REPLICA
-#define STORE    (US_FIGURES_MEMORY|US_FIGURES_DISK|US_FIGURES_REPLICA)
+#define LOG      US_FIGURES_REPLICATED
+#define STORE    (US_FIGURES_MEMORY|DISK|REPLICA|LOG)
 #define FILTER   US_FIGURES_FILTER
 #define SHARD    US_FIGURES_SHARD
 #define ANY      (STORE|FILTER)
@@ -153,8 +155,9 @@ const us_figure_t  us_figures_table[] = {
     { DISK, GAUGE, AT(sync_lag), NULL, "sync_lag_bytes",
       "Bytes of operations that are not on disk yet." },
 
-    { DISK, FLAG, AT(stalled), "stalled", "stalled",
-      "1 if a write to the journal has failed and is tried again." },
+    { DISK|LOG, FLAG, AT(stalled), "stalled", "stalled",
+      "1 if a write to the journal has failed and is tried again, or the log "
+      "of a primary does not confirm." },
     { DISK, FLAG, AT(sync_failed), "sync_failed", "sync_failed",
       "1 if a sync has failed: the store is read-only until a restart." },
     { DISK, COUNTER, AT(errors), "journal_errors", "journal_errors_total",
@@ -164,7 +167,7 @@ const us_figure_t  us_figures_table[] = {
     { DISK, COUNTER, AT(syncs), "journal_syncs", "journal_syncs_total",
       "Syncs of the journal." },
     { DISK, GAUGE, AT(segment), "segment", NULL, NULL },
-    { DISK|REPLICA, COUNTER, AT(takeovers), "takeovers", "takeovers_total",
+    { DISK|REPLICA|LOG, COUNTER, AT(takeovers), "takeovers", "takeovers_total",
       "Roles of dead workers that another worker took over." },
 
     { DISK, COUNTER, AT(snapshots), "snapshots", "snapshots_total",
@@ -173,7 +176,7 @@ const us_figure_t  us_figures_table[] = {
     { DISK, COUNTER, AT(scrubbed), "scrubbed_bytes", "scrubbed_bytes_total",
       "Bytes of the directory read again and found whole." },
 
-    { DISK|REPLICA, GAUGE, AT(progress), "progress", NULL, NULL },
+    { DISK|REPLICA|LOG, GAUGE, AT(progress), "progress", NULL, NULL },
     { DISK, SECONDS, AT(replay_seconds), "replay_seconds", "replay_seconds",
       "Time that the last start took to load the directory: snapshot and "
       "journal." },
@@ -208,6 +211,31 @@ const us_figure_t  us_figures_table[] = {
       "Connections that failed or broke." },
     { REPLICA, COUNTER, AT(restarts), "restarts", "replica_restarts_total",
       "Times that all was fetched anew." },
+
+    /* a replicated store; LSNs are those of the log */
+
+    { LOG, FLAG, AT(is_primary), "is_primary", "primary",
+      "1 if the node is the primary and has its lease." },
+    { LOG, GAUGE, AT(term), "term", "term",
+      "Number of the primary's term, as far as the node knows." },
+    { LOG, GAUGE, AT(confirmed), "confirmed", "confirmed_lsn",
+      "LSN up to which the log is confirmed, as far as the node knows." },
+    { LOG, GAUGE, AT(end), "log_end", "log_end_lsn",
+      "LSN of the log's end, as far as the node knows." },
+    { LOG, GAUGE, AT(lag_bytes), "lag_bytes", "log_lag_bytes",
+      "Bytes of the log that a standby has not applied, or of operations that "
+      "the log has not confirmed to its primary." },
+    { LOG, SECONDS, AT(age), "log_age", "log_age_seconds",
+      "Time since a primary has sent what the log confirmed last, which is the "
+      "age of its lease, or since the log's last answer to a standby." },
+    { LOG, COUNTER, AT(rows), "log_rows", "log_rows_total",
+      "Rows that this node has appended to the log." },
+    { LOG, COUNTER, AT(failures), "failures", "log_failures_total",
+      "Calls of the log that failed." },
+    { LOG, COUNTER, AT(promotions), "promotions", "promotions_total",
+      "Times that this node has become the primary." },
+    { LOG, COUNTER, AT(deposed), "deposed", "deposed_total",
+      "Times that this node was the primary and another one took over." },
 
     { 0, 0, 0, NULL, NULL, NULL }
 };
@@ -333,4 +361,36 @@ us_figures_replica(us_figures_t *f, const us_life_t *life)
 
     f->lag_seconds = lag.ms == UINT64_MAX ? (double) f->uptime
                                           : lag.ms / 1000.0;
+}
+
+
+void
+us_figures_replicated(us_figures_t *f, const us_life_t *life)
+{
+    us_life_info_t       info;
+    us_replicate_info_t  log;
+
+    us_life_info(life, &info);
+    us_replicate_info(life, &log);
+
+    f->progress = info.progress;
+    f->stalled = info.stalled || f->state == US_LIFE_STALLED;
+    f->takeovers = life->sh->takeovers;
+
+    f->node = life->conf.replicate->node;
+    memcpy(f->holder, log.holder, sizeof(f->holder));
+    f->is_primary = f->state == US_LIFE_READY;
+    f->term = log.term;
+    f->confirmed = log.acked;
+    f->end = log.end;
+    f->lag_bytes = log.lag;
+    f->rows = log.rows;
+    f->failures = log.failures;
+    f->promotions = log.promotions;
+    f->deposed = log.deposed;
+
+    /* never: at least since it began */
+
+    f->age = log.age == US_STORE_NO_ID ? (double) f->uptime
+                                       : log.age / 1000.0;
 }

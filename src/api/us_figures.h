@@ -29,7 +29,9 @@ typedef enum {
     US_FIGURES_DISK = 2,              /* a store with one */
     US_FIGURES_FILTER = 4,
     US_FIGURES_REPLICA = 8,           /* a store that follows another one */
-    US_FIGURES_SHARD = 16             /* beside one of these: of a cluster */
+    US_FIGURES_SHARD = 16,            /* beside one of these: of a cluster */
+    US_FIGURES_REPLICATED = 32        /* a store whose journal is a log that
+                                         other nodes read as well */
 } us_figures_kind_t;
 
 
@@ -108,6 +110,17 @@ typedef struct {
     uint64_t                failures;
     uint64_t                restarts;
 
+    const char             *node;     /* of US_FIGURES_REPLICATED */
+    char                    holder[US_REPLOG_HOLDER];
+    uint64_t                is_primary;
+    uint64_t                term;
+    uint64_t                confirmed;      /* LSN */
+    uint64_t                end;
+    double                  age;      /* s */
+    uint64_t                rows;
+    uint64_t                promotions;
+    uint64_t                deposed;
+
     uint64_t                capacity;
     uint64_t                hashes;
     double                  error;
@@ -124,8 +137,9 @@ void us_figures_store(us_figures_t *f, us_store_t *store);
 void us_figures_disk(us_figures_t *f, const us_life_t *life);
 void us_figures_filter(us_figures_t *f, const us_filter_t *filter);
 
-/* after f->uptime was set */
+/* after f->uptime and f->state were set */
 void us_figures_replica(us_figures_t *f, const us_life_t *life);
+void us_figures_replicated(us_figures_t *f, const us_life_t *life);
 
 
 /*

@@ -107,6 +107,14 @@ us_stats_zone(uint8_t *p, const us_figures_t *f)
         return us_json_quote_bytes(p, us_str_of(f->primary));
     }
 
+    if (f->kind == US_FIGURES_REPLICATED) {
+        p = us_put(p, "\",\"persistent\":true,\"node\":");
+        p = us_json_quote_bytes(p, us_str_of(f->node));
+        p = us_put(p, ",\"holder\":");
+
+        return us_json_quote_bytes(p, us_str_of(f->holder));
+    }
+
     p = us_put(p, "\",\"persistent\":true,\"sync\":\"");
     p = us_put(p, f->sync);
 
@@ -266,10 +274,16 @@ us_metrics_state(us_figures_kind_t kind, us_life_state_t state)
     switch (kind) {
 
     case US_FIGURES_DISK:
-        return state != US_LIFE_REPLICA;
+        return state != US_LIFE_REPLICA && state != US_LIFE_STANDBY
+               && state != US_LIFE_STALLED;
 
     case US_FIGURES_REPLICA:
         return state <= US_LIFE_LOADING || state == US_LIFE_REPLICA
+               || state == US_LIFE_TOO_SMALL;
+
+    case US_FIGURES_REPLICATED:
+        return state <= US_LIFE_LOADING || state == US_LIFE_READY
+               || state == US_LIFE_STANDBY || state == US_LIFE_STALLED
                || state == US_LIFE_TOO_SMALL;
 
     default:

@@ -2,7 +2,7 @@
 /*
  * GET /health, for balancers: JSON, or the word alone as text.
  *
- *     {"status": S, "writable": B, "full": B, "epoch": N [, replica]}
+ *     {"status": S, "writable": B, "full": B, "epoch": N [, of its kind]}
  */
 
 
@@ -15,12 +15,13 @@
 #include "../input/us_json_quote.h"
 
 
-#define US_HEALTH_TEXT  (512 + us_json_quoted_max(US_SHARE_REASON))
+#define US_HEALTH_TEXT  (512 + us_json_quoted_max(US_SHARE_REASON)            \
+                         + 2 * us_json_quoted_max(US_REPLOG_HOLDER))
 
-/* status: a word; replica: of a zone with follow=, or NULL */
+/* status: a word; life: of a zone with path=, follow= or replicate=, or NULL */
 
 uint8_t *us_health(uint8_t *p, us_format_t format, const char *status,
-    int writable, int full, uint64_t epoch, const us_life_t *replica);
+    int writable, int full, uint64_t epoch, const us_life_t *life);
 
 
 #endif /* _US_HEALTH_H_INCLUDED_ */

@@ -286,7 +286,7 @@ ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t
 ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 {
-    us_life_t                *replica;
+    us_life_t                *life;
     ngx_uint_t                full, writable;
     const char               *state;
     ngx_http_urlstore_ctx_t  *ctx;
@@ -305,11 +305,7 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
         state = full ? "full" : "read-only";
     }
 
-    replica = NULL;
-
-    if (ctx->zone->persist && ctx->zone->persist->life.conf.follow) {
-        replica = &ctx->zone->persist->life;
-    }
+    life = ctx->zone->persist ? &ctx->zone->persist->life : NULL;
 
     ngx_http_urlstore_accept(r, US_FORMAT_JSON);
 
@@ -320,7 +316,7 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
     }
 
     ctx->out.pos = us_health(ctx->out.pos, ctx->format, state, writable, full,
-                             ctx->zone->conf.epoch, replica);
+                             ctx->zone->conf.epoch, life);
 
     return ngx_http_urlstore_send(r);
 }

@@ -137,6 +137,11 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
         f->state = us_life_state(&zone->persist->life);
         us_figures_replica(f, &zone->persist->life);
 
+    } else if (zone->persist && zone->persist->life.conf.replicate) {
+        f->kind = US_FIGURES_REPLICATED;
+        f->state = us_life_state(&zone->persist->life);
+        us_figures_replicated(f, &zone->persist->life);
+
     } else if (zone->persist) {
         f->kind = US_FIGURES_DISK;
         f->sync = (char *) zone->persist->sync_name.data;

@@ -5,6 +5,7 @@
 
 
 #include "store_zone.h"
+#include "us_clock.h"
 #include "us_text.h"
 #include "api/us_figures.h"
 
@@ -212,6 +213,105 @@ disk(void **state)
 }
 
 
+static uint64_t
+now(void *data)
+{
+    return 5432;
+}
+
+
+/* a replicated store: of its directory it has nothing */
+
+static void
+replicated(void **state)
+{
+    zone_t       *z;
+    const char   *s;
+    us_share_t   *sh;
+    us_life_t     l;
+
+    static const us_replicate_conf_t  conf = { .node = "us_\"b" };
+
+    z = zone_create(4 << 20, 0);
+    sh = calloc(1, sizeof(us_share_t));
+    memset(&l, 0, sizeof(l));
+    l.sh = sh;
+    l.store = z->store;
+    l.env.now = now;
+    l.conf.replicate = &conf;
+
+    /* a standby, of a log that was never reached */
+
+    us_share_set_state(sh, US_LIFE_LOADING, NULL);
+    look(US_FIGURES_REPLICATED);
+    f.uptime = 77;
+    f.state = US_LIFE_LOADING;
+    us_figures_store(&f, z->store);
+    us_figures_replicated(&f, &l);
+    s = format(us_figures_stats);
+    has(s, "\"persistent\":true,\"node\":\"us_\\\"b\",\"holder\":\"\"");
+    has(s, ",\"log_age\":77.000,");
+
+    /* one that has the log up to 1000 of 1234 */
+
+    us_share_set_state(sh, US_LIFE_STANDBY, NULL);
+    sh->replicate.term = 5;
+    (void) strcpy(sh->replicate.holder, "us_a");
+    sh->replicate.acked = 1200;
+    sh->replicate.end = 1234;
+    sh->replicate.begun = 1;
+    sh->replicate.seen = us_clock_boottime() - 2000;
+    sh->replicate.deposed = 3;
+    sh->load_lsn = 1000;
+    f.state = US_LIFE_STANDBY;
+    us_figures_replicated(&f, &l);
+    assert_true(f.age >= 2 && f.age < 60);
+    f.age = 2;
+
+    s = format(us_figures_stats);
+    has(s, ",\"holder\":\"us_a\"");
+    has(s, ",\"stalled\":false,");
+    has(s, ",\"is_primary\":false,\"term\":5,\"confirmed\":1200,"
+           "\"log_end\":1234,\"lag_bytes\":234,\"log_age\":2.000,"
+           "\"log_rows\":0,\"failures\":0,\"promotions\":0,\"deposed\":3");
+    has_not(s, "sync");
+
+    s = format(us_figures_metrics);
+    has(s, "urlstore_state{zone=\"pages\",state=\"standby\"} 1\n");
+    has(s, "urlstore_state{zone=\"pages\",state=\"stalled\"} 0\n");
+    has(s, "urlstore_state{zone=\"pages\",state=\"ready\"} 0\n");
+    has_not(s, "state=\"damaged\"");
+    has(s, "urlstore_primary{zone=\"pages\"} 0\n");
+    has(s, "urlstore_log_lag_bytes{zone=\"pages\"} 234\n");
+    has(s, "urlstore_log_age_seconds{zone=\"pages\"} 2.000000000\n");
+
+    /* the primary: one byte of what it has published is confirmed */
+
+    assert_int_equal(us_store_set_lsn(z->store, 1001), 0);
+    us_share_set_state(sh, US_LIFE_READY, NULL);
+    sh->replicate.place.ends[0].sure.term = 6;
+    sh->replicate.place.ends[0].sure.next = 1;
+    sh->replicate.place.ends[0].last.next = 1;
+    f.state = US_LIFE_STALLED;
+    us_figures_replicated(&f, &l);
+    assert_int_equal(f.lag_bytes, 1000);
+
+    s = format(us_figures_stats);
+    has(s, ",\"holder\":\"us_\\\"b\"");
+    has(s, ",\"stalled\":true,");
+    has(s, ",\"is_primary\":false,\"term\":6,\"confirmed\":1,");
+
+    f.state = US_LIFE_READY;
+    us_figures_replicated(&f, &l);
+    has(format(us_figures_metrics), "urlstore_primary{zone=\"pages\"} 1\n");
+    look(US_FIGURES_DISK);
+    has_not(format(us_figures_metrics), "standby");
+
+    free(sh);
+    zone_destroy(z);
+}
+
+
 static void
 filter(void **state)
 {
@@ -392,6 +492,7 @@ main(void)
         cmocka_unit_test(store),
         cmocka_unit_test(shard),
         cmocka_unit_test(disk),
+        cmocka_unit_test(replicated),
         cmocka_unit_test(filter),
         cmocka_unit_test(longest),
         cmocka_unit_test(batches),

@@ -203,6 +203,9 @@ health(void **state)
     us_life_t   *l;
     us_share_t  *sh;
 
+    static const us_primary_t         primary;
+    static const us_replicate_conf_t  conf = { .node = "b" };
+
     health_is(US_FORMAT_TEXT, NULL, "replica\n");
     health_is(US_FORMAT_JSON, NULL, "{\"status\":\"replica\","
               "\"writable\":false,\"full\":true,\"epoch\":1763800000000}\n");
@@ -211,6 +214,7 @@ health(void **state)
     sh = calloc(1, sizeof(us_share_t));
     l->sh = sh;
     l->env.now = now;
+    l->conf.follow = &primary;
     sh->state = US_LIFE_REPLICA;
     sh->load_lsn = 100;
     sh->replica.published = 150;
@@ -238,6 +242,31 @@ health(void **state)
     p = malloc(US_HEALTH_TEXT);
     end = us_health(p, US_FORMAT_JSON, "replica", 1, 0, UINT64_MAX, l);
     assert_true(end - p > 6 * (US_SHARE_REASON - 1));
+    free(p);
+
+    /* a node of a replicated log, whose names are as hostile */
+
+    l->conf.follow = NULL;
+    l->conf.replicate = &conf;
+    sh->state = US_LIFE_STANDBY;
+    sh->replicate.term = 7;
+    sh->replicate.end = 120;
+    sh->replicate.begun = 1;
+    sh->load_lsn = 100;
+    sh->reason[0] = '\0';
+
+    health_is(US_FORMAT_JSON, l, "{\"status\":\"replica\","
+              "\"writable\":false,\"full\":true,\"epoch\":1763800000000,"
+              "\"node\":\"b\",\"holder\":\"\",\"term\":7,"
+              "\"lag_bytes\":20}\n");
+
+    memset(sh->reason, 1, US_SHARE_REASON - 1);
+    memset(sh->replicate.holder, 1, US_REPLOG_HOLDER);
+    sh->replicate.term = UINT64_MAX;
+    sh->replicate.end = UINT64_MAX;
+    p = malloc(US_HEALTH_TEXT);
+    end = us_health(p, US_FORMAT_JSON, "standby", 1, 0, UINT64_MAX, l);
+    assert_true(end - p > 6 * (US_SHARE_REASON + US_REPLOG_HOLDER - 2));
     free(p);
 
     free(sh);

@@ -9,7 +9,8 @@ use lib 't/lib';
 use JSON::PP qw(decode_json);
 use UrlStore::Test;
 
-my $t = UrlStore::Test->new;
+my $t = UrlStore::Test->new(globals => 'load_module '
+    . "$UrlStore::Test::TOP/build/ngx_http_urlstore_postgres_module.so;");
 
 # of a router: a cluster of one shard, whose node is this server
 
@@ -26,6 +27,7 @@ urlstore_zone kept 64m path=%%DIR%%/kept;
 urlstore_filter f 1m capacity=10000 error=0.01;
 urlstore_cluster c %%DIR%%/map.json;
 urlstore_zone shard 8m path=%%DIR%%/shard cluster=c shard=0 node=n;
+urlstore_zone logged 8m cluster=c shard=1 node=o replicate=postgres:port=9;
 urlstore_cluster r %%DIR%%/router.json;
 upstream n { server 127.0.0.1:%%PORT%%; }
 server {
@@ -34,6 +36,7 @@ server {
     location /kept/ { urlstore_api kept; }
     location /f/ { urlstore_api f; }
     location /shard/ { urlstore_api shard; }
+    location /logged/ { urlstore_api logged; }
     location /router/ { urlstore_route r; }
 }
 CONF
@@ -43,9 +46,9 @@ my $lines = join '', map { "$_\n" } @{ corpus('html_news_blogs_pages', 3000) };
 
 ok($t->ready(below => '/kept', write => 1), 'ready');
 
-for my $at ('', '/kept', '/f', '/router') {
+for my $at ('', '/kept', '/f', '/router', '/logged') {
     for (1 .. 3) {
-        last if $at eq '/router';
+        last if $at eq '/router' || $at eq '/logged';
         is($t->post("$at/add", $lines, @text)->{status}, 200, 'load');
     }
 
@@ -80,7 +83,7 @@ is(system("promtool check rules '$rules' >/dev/null 2>&1"), 0,
 
 my %exists = map { $_ => 1 }
     map { $t->get("/$_/metrics")->{body} =~ /^(urlstore_\w+)/mg }
-    qw(kept shard router);
+    qw(kept shard router logged);
 
 is(join(' ', grep { !$exists{$_} } slurp($rules) =~ /\b(urlstore_\w+)/g), '',
     'all figures of the alerts exist');
@@ -94,13 +97,15 @@ my %bad = (
     epoch => '1+1x99', lock_recoveries_total => '0+1x99',
     replay_seconds => '11+0x99',
     'router_shard_ready{cluster="c", shard="1"' => '0+0x99',
+    primary => '0+0x99', log_lag_bytes => '99999999+0x99',
 );
 my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     sync_failed => '0+0x99', stalled => '0+0x99',
     write_lag_bytes => '10+0x99', fit_urls => '100000000000+0x99',
     epoch => '7+0x99', lock_recoveries_total => '3+0x99',
     replay_seconds => '1+0x99',
-    'router_shard_ready{cluster="c", shard="1"' => '1+0x99');
+    'router_shard_ready{cluster="c", shard="1"' => '1+0x99',
+    log_lag_bytes => '9+0x99', primary => '1+0x99');
 
 is_deeply(fired(%bad), [ sort grep { $_ ne 'UrlstoreNotWritable' } @alerts ],
     'each fires');
@@ -108,6 +113,11 @@ is_deeply(fired(%bad, ready => '1+0x99'),
     [ sort grep { $_ ne 'UrlstoreNotReady' } @alerts ],
     'that new URLs are refused, only where look-ups are answered');
 is_deeply(fired(%good), [], 'none without a cause');
+is_deeply(fired(%good, ready => '0+0x99', primary => '0+0x99',
+    'state{state="standby"' => '1+0x99'), ['UrlstoreNoPrimary'],
+    'a standby is not ready, and needs a primary');
+is_deeply(fired(%good, log_lag_bytes => '99999999+0x99'), [],
+    'a primary is not behind');
 
 
 # conf/grafana.json: as Grafana reads it, on figures that there are
