@@ -142,7 +142,7 @@ test-steps: $(B)/stress/steps  ## a writer, killed after every single store
 test-room: $(B)/stress/room  ## full zones that restart, 500 kinds
 	$< 500
 
-check-model: $(B)/.deps-build $(B)/.deps-model ## the models of the store and of growth, and their mutants
+check-model: $(B)/.deps-build $(B)/.deps-model ## the models of store, growth and log, and their mutants
 	@tools/check-model.sh $(B)/model
 
 

@@ -60,4 +60,35 @@ do
     n=$((n + 1))
 done
 
+expect replog servers-restart        0 "-DRESTARTS=1 -DBEATS=${BEATS:-1}"
+expect replog nodes-killed           0 '-DKILLS=1'
+expect replog late-statements        0 '-DLATES=1'
+expect replog three-terms            0 '-DTERMS=3 -DROWS=5'
+expect replog other-rows             0 '-DXS=1'
+expect replog reach-1-third-term     1 '-DREACH=1 -DTERMS=3 -DROWS=5'
+expect replog reach-2-deposed        1 '-DREACH=2'
+expect replog reach-3-shorter        1 '-DREACH=3'
+expect replog reach-4-claim-beat     1 '-DREACH=4'
+
+# mutant N WHAT DEFINES
+mutant() {
+    expect replog "mutant-$1-$2" 1 "-DMUTANT=$1 $3"
+}
+
+mutant 1 waits-before
+mutant 2 read-back-counts            -DRESTARTS=1
+mutant 3 no-predecessor              '-DRESTARTS=1 -DXS=1'
+mutant 4 beat-reads
+mutant 5 beat-without-row            -DRESTARTS=1
+mutant 6 beyond-acked                -DRESTARTS=1
+mutant 7 lease-from-answer
+mutant 8 claim-read-back
+mutant 9 claim-unknown               -DRESTARTS=1
+mutant 10 sessions-compared          '-DRESTARTS=1 -DBEATS=2'
+mutant 11 wait-reads-elsewhere       -DRESTARTS=1
+mutant 12 claim-beat-ignored
+mutant 13 beat-of-old-term
+mutant 14 seen-without-beat
+mutant 15 claims-alike               -DKILLS=1
+
 exit $failed
