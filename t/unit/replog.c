@@ -971,6 +971,190 @@ other_bytes(void **state)
 }
 
 
+/* a row that one server alone has, and shows */
+
+static void
+unconfirmed(void)
+{
+    stage();
+
+    fake.linked = 0;
+    node_add(&nodes[0], 2);
+    node_step(&nodes[0]);
+    fake_restart(&fake, 0);
+    assert_true(fake_last(&fake.servers[0])->row.next == 3 * OP);
+}
+
+
+static void
+not_applied(void **state)
+{
+    (void) state;
+
+    unconfirmed();
+
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 200);
+    assert_int_equal(nodes[1].published, 2 * OP);
+
+    /* one that has nothing reads it with the rows before */
+
+    node_move(&nodes[2], 0);
+    steps(&nodes[2], 200);
+    assert_int_equal(nodes[2].published, 2 * OP);
+    end();
+}
+
+
+/* the primary has read it back, and goes on at the other server */
+
+static void
+row_gone(void **state)
+{
+    (void) state;
+
+    unconfirmed();
+
+    node_step(&nodes[0]);
+    assert_int_equal(nodes[0].place.ends[nodes[0].place.at % 2].last.next,
+                     3 * OP);
+    nodes[0].appender.known = 1;
+    split();
+
+    node_move(&nodes[0], 1);
+    node_add(&nodes[0], 3);
+    node_step(&nodes[0]);
+    assert_true(fake_last(&fake.servers[1])->row.next == 2 * OP);
+
+    steps(&nodes[0], 200);
+    assert_true(fake_last(&fake.servers[1])->row.next == 4 * OP);
+    assert_true(nodes[0].told == 4 * OP);
+    end();
+}
+
+
+/* a server that is cut off answers, and gives no lease */
+
+static void
+cut_off(void **state)
+{
+    (void) state;
+
+    stage();
+
+    fake.linked = 0;
+    steps(&nodes[0], LEASE + US_APPENDER_BEAT);
+    assert_false(leased(&nodes[0]));
+    end();
+}
+
+
+static void
+slow(void *data)
+{
+    (void) data;
+
+    clock_ms += LEASE;
+}
+
+
+/* an answer that comes after a lease gives none */
+
+static void
+slow_answer(void **state)
+{
+    (void) state;
+
+    stage();
+
+    node_add(&nodes[0], 2);
+    fake.meanwhile = slow;
+    node_step(&nodes[0]);
+    fake.meanwhile = calm;
+
+    assert_int_equal(nodes[0].told, 3 * OP);
+    assert_false(leased(&nodes[0]));
+    end();
+}
+
+
+/* a claim that one server alone has */
+
+static void
+claim_alone(void **state)
+{
+    (void) state;
+
+    stage();
+
+    fake.linked = 0;
+    promote(&nodes[1]);
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_CLAIMED);
+    fake_restart(&fake, 0);
+
+    steps(&nodes[1], 3 * LEASE);
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_CLAIMED);
+    assert_false(nodes[1].primary);
+    end();
+}
+
+
+static void
+calls_beat(void *data)
+{
+    (void) data;
+
+    /* a head, and then the claim begins */
+
+    if (++calls == 2) {
+        fake.meanwhile = calm;
+        node_step(&nodes[0]);
+        assert_true(leased(&nodes[0]));
+    }
+}
+
+
+/* a beat that comes between the look and the claim */
+
+static void
+beat_unseen(void **state)
+{
+    (void) state;
+
+    stage();
+
+    node_step(&nodes[1]);
+    clock_ms += 2 * LEASE;
+    calls = 0;
+    fake.meanwhile = calls_beat;
+    promote(&nodes[1]);
+    fake.meanwhile = calm;
+
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_WAITING);
+    assert_true(leased(&nodes[0]) && !nodes[1].primary);
+    end();
+}
+
+
+/* bytes of a row that are not those of its crc */
+
+static void
+damaged(void **state)
+{
+    (void) state;
+
+    stage();
+
+    fake.servers[0].rows[2].p[5] ^= 1;
+    losses = 0;
+    node_move(&nodes[2], 0);
+    steps(&nodes[2], 100);
+    assert_true(losses > 0);
+    assert_int_equal(nodes[2].published, OP);
+    end();
+}
+
+
 /* the servers are restored as they were before the last row */
 
 static void
@@ -1053,6 +1237,13 @@ main(void)
         cmocka_unit_test(wait_elsewhere),
         cmocka_unit_test(read_elsewhere),
         cmocka_unit_test(claimed_before),
+        cmocka_unit_test(not_applied),
+        cmocka_unit_test(row_gone),
+        cmocka_unit_test(cut_off),
+        cmocka_unit_test(slow_answer),
+        cmocka_unit_test(claim_alone),
+        cmocka_unit_test(beat_unseen),
+        cmocka_unit_test(damaged),
         cmocka_unit_test(other_bytes),
         cmocka_unit_test(restored),
         cmocka_unit_test(lease_edges),
