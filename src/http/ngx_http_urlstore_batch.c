@@ -305,6 +305,8 @@ ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
                                             &batch->at_time);
     }
 
+    times = 0;
+
     rc = ngx_http_urlstore_older(batch->r, &batch->older);
 
     if (rc == NGX_DECLINED) {
