@@ -93,6 +93,8 @@ test_admits(void **state)
     admits(US_LIFE_READY, "filLcC");
     admits(US_LIFE_LOOKUP, "iL");
     admits(US_LIFE_REPLICA, "filL");
+    admits(US_LIFE_STANDBY, "fi");
+    admits(US_LIFE_STALLED, "fi");
     admits(US_LIFE_DAMAGED, "fi");
     admits(US_LIFE_TOO_SMALL, "");
     admits(US_LIFE_FAILED, "");
@@ -123,6 +125,7 @@ test_answers(void **state)
         [US_LIFE_COLD] = "--", [US_LIFE_LOADING] = "--",
         [US_LIFE_FOLLOWING] = "f-", [US_LIFE_READY] = "fa",
         [US_LIFE_LOOKUP] = "--", [US_LIFE_REPLICA] = "f-",
+        [US_LIFE_STANDBY] = "f-", [US_LIFE_STALLED] = "f-",
         [US_LIFE_DAMAGED] = "f-", [US_LIFE_TOO_SMALL] = "--",
         [US_LIFE_FAILED] = "--"
     };
