@@ -81,6 +81,7 @@ ngx_int_t
 ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_option_t *options)
 {
+    ngx_int_t                    rc;
     ngx_str_t                   *value, v;
     ngx_uint_t                   i, bit, seen, path;
     ngx_http_urlstore_option_t  *opt, *on_disk;
@@ -112,7 +113,13 @@ ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         v.data = value[i].data + opt->name.len + 1;
         v.len = value[i].len - opt->name.len - 1;
 
-        if (opt->parse(cf, zone, &v) != NGX_OK) {
+        rc = opt->parse(cf, zone, &v);
+
+        if (rc == NGX_ABORT) {
+            return NGX_ERROR;
+        }
+
+        if (rc != NGX_OK) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "invalid value \"%V\" of parameter \"%V\" "
                                "of %V \"%V\": %s is expected", &v, &opt->name,

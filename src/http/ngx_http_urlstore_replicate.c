@@ -59,14 +59,14 @@ ngx_http_urlstore_opt_replicate(ngx_conf_t *cf,
         || (text.len && text.data[0] == '@'
             && ngx_http_urlstore_replicate_file(cf, zone, &text) != NGX_OK))
     {
-        return NGX_ERROR;
+        return NGX_ABORT;
     }
 
     if (conf->ops->check((char *) text.data, err, sizeof(err)) == -1) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "urlstore_zone \"%V\", \"replicate\": %s",
                            &zone->name, err);
-        return NGX_ERROR;
+        return NGX_ABORT;
     }
 
     conf->conninfo = (char *) text.data;

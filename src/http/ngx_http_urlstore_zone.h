@@ -132,7 +132,10 @@ typedef struct {
 } ngx_http_urlstore_main_conf_t;
 
 
-/* NAME=VALUE of a zone's directive; parse() returns NGX_OK or NGX_ERROR */
+/*
+ * NAME=VALUE of a zone's directive; parse() returns NGX_OK, NGX_ERROR, or
+ * NGX_ABORT: it has logged why, and the value may be a secret.
+ */
 
 typedef struct {
     ngx_str_t                       name;
