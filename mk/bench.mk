@@ -8,7 +8,8 @@
 #   make bench-durability   adds on disk, restart
 #   make bench-scale        1 M to 100 M generated URLs (SCALE=N for fewer)
 #   make bench-url          ns per URL beside uriparser and libcurl
-#   make bench-cluster      a router over shards beside a single node
+#   make bench-cluster      a router over shards beside a single node; the
+#                           replicated log, and failover
 #   make bench-dedup        urlstore dedup beside sort -u, awk and Perl
 #   make bench-hash         the load of seven nodes by the two hash functions
 #   make simulate           clusters of 1 to 1,024 shards, on paper
@@ -54,8 +55,9 @@ bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over
 bench-stream: $(B)/.deps-bench build $(B)/generate  ## links of pages, most seen before, beside Redis
 	@LISTS='$(LISTS)' bench/stream/run.pl
 
-bench-cluster: $(B)/.deps-bench build $(B)/generate ## a router over shards beside a single node
+bench-cluster: $(B)/.deps-bench build $(B)/generate ## routers, the replicated log, failover
 	@bench/cluster/route.pl
+	@bench/cluster/replicated.pl
 
 bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
 	@bench/durability/run.pl

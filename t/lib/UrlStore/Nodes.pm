@@ -124,18 +124,29 @@ sub _map
 {
     my ($self) = @_;
 
+    return map_of($self->nodes, $self->router);
+}
+
+
+# the same of a shard's nodes: n0, n1, ...
+
+sub map_of
+{
+    my (@all) = @_;
+
     my $s;
 
     UrlStore::Test::wait_until(30, sub {
-        for my $t ($self->nodes) {
+        for my $t (@all) {
             my $r = $t->client->request('GET', '/health') or next;
 
             next if $r->{status} != 200
                 || ($r->json // {})->{status} ne 'ready';
             $s = $t->client->request('GET', '/stats')->json;
+            return 1 if $s && $s->{uuid};
         }
 
-        return $s;
+        return 0;
     }) or return 0;
 
     my $text = JSON::PP->new->canonical->encode({ version => 1,
@@ -144,7 +155,7 @@ sub _map
         shards => { 0 => { uuid => $s->{uuid} =~ tr/-//dr,
             nodes => ['n0', 'n1'] } } });
 
-    for my $t ($self->nodes, $self->router) {
+    for my $t (@all) {
         UrlStore::Test::spew("$t->{dir}/map.new", $text);
         rename "$t->{dir}/map.new", "$t->{dir}/map.json";
     }
