@@ -33,7 +33,8 @@
 #define US_REPLICATE_POLL    50       /* ms between two looks at the log */
 #define US_REPLICATE_FIRST   100      /* ms after a first failure */
 #define US_REPLICATE_LAST    2000     /* and at most */
-#define US_REPLICATE_CALL    10000    /* ms of one call, at first */
+#define US_REPLICATE_LOOK    2000     /* ms of a call that only reads */
+#define US_REPLICATE_CALL    10000    /* ms of one that commits, at first */
 #define US_REPLICATE_CALLS   300000   /* and at most: each that is given up may
                                          leave a connection at the server */
 #define US_REPLICATE_STALL   2000     /* ms without a commit */
@@ -407,6 +408,14 @@ us_replicate_read(us_replicate_t *r)
 
     l = r->life;
     sb = &r->standby;
+
+    /*
+     * A look that gets no answer is soon made at another server.  A commit
+     * leaves a session that waits, so that it is not given up as soon.
+     */
+
+    r->log->timeout = sb->state == US_STANDBY_READING ? US_REPLICATE_LOOK
+                                                      : US_REPLICATE_CALL;
 
     if (!sb->looked && us_replicate_create(r) == -1) {
         return;
@@ -959,6 +968,7 @@ us_replicate_write_job(us_job_t *job)
         r->appender.ops = &us_data_ops;
         r->appender.now = us_replicate_now;
         r->appender.data = r;
+        r->log->timeout = US_REPLICATE_CALL;
         r->writing = 1;
     }
 
