@@ -99,7 +99,8 @@ ok(wait_until($patience, sub { alerts('firing') eq "@expected" }),
 my ($stalled) = grep { $_->{labels}{alertname} eq 'UrlstoreStalled' }
     @{ asks('alerts')->{alerts} };
 
-is($stalled->{annotations}{summary}, 'u cannot write to its directory',
+is($stalled->{annotations}{summary},
+    'u cannot write to its directory, or its log does not confirm',
     '... and name the zone');
 is($stalled->{labels}{instance}, '127.0.0.1:' . $t->port, '... and the server');
 
