@@ -18,10 +18,11 @@
 
 
 /*
- * Maps zeroed private memory, which begins at the address of a huge page; the
- * kernel is asked for huge pages for the first `huge` bytes, rounded down.  A
- * page that is never written costs no memory.  NULL: there is no memory.  The
- * caller gives it back by munmap() of size bytes.
+ * Maps size bytes, whole pages, of zeroed private memory.  The kernel is asked
+ * for huge pages for the first `huge` bytes, rounded down to such pages; unless
+ * that is none, the memory begins at the address of one.  A page that is never
+ * written costs no memory.  NULL: there is no memory.  The caller gives it back
+ * by munmap() of size bytes.
  */
 void *us_huge_map(size_t size, size_t huge);
 

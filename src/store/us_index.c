@@ -332,8 +332,9 @@ us_index_stale(const us_arena_t *a, const us_probe_t *p)
      * The order of the three loads, each of them an acquire, is that of the
      * proof at the top of this file.  Were the header looked at before the
      * directory, the leaf could be freed and given back to the same place of
-     * the directory between the two, and nobody would notice.  The loads of
-     * the leaf's words are acquires as well, so none of them moves below.
+     * the directory between the two, and nobody would notice.  None of the
+     * loads of the leaf's words moves below either: each is an acquire, or a
+     * load of x86 before the fence of us_leaf_matches().
      */
 
     n = us_acquire(&a->head->leaves);

@@ -22,6 +22,8 @@
 #define US_LOOK_TEXT       8
 #define US_LOOK_REACH      4
 #define US_LOOK_SCAN       16
+
+/* look-ups before the one whose candidate is read: its words are asked for */
 #define US_LOOK_ASK        8
 
 
