@@ -55,7 +55,7 @@ bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over
 bench-stream: $(B)/.deps-bench build $(B)/generate  ## links of pages, most seen before, beside Redis
 	@LISTS='$(LISTS)' bench/stream/run.pl
 
-bench-cluster: $(B)/.deps-bench build $(B)/generate ## routers, the replicated log, failover
+bench-cluster: $(B)/.deps-bench $(B)/.deps-pg build $(B)/generate ## routers, the replicated log, failover
 	@bench/cluster/route.pl
 	@bench/cluster/replicated.pl
 

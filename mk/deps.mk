@@ -2,8 +2,9 @@
 # PKG_build, PKG_test, ...  A group is installed once, by tools/packages.sh; its
 # stamp in build/ is newer than this file as long as nothing has to be done.
 # nginx, PostgreSQL and prometheus, which Debian would start as services, are
-# unpacked into build/debian.  chromium-headless-shell is Chromium without its
-# window, and without systemd and dbus.
+# unpacked into build/debian; PKG_pg is what PostgreSQL links.
+# chromium-headless-shell is Chromium without its window, and without systemd
+# and dbus.
 #
 #   make deps                          build, test, and what other goals need
 #   make deps DEPS='build web'         others; all by one call of apt-get
@@ -11,8 +12,8 @@
 PKG_build := gcc make pkg-config libpcre2-dev libssl-dev libicu-dev \
              libpsl-dev publicsuffix zlib1g-dev xz-utils curl perl \
              ca-certificates
-PKG_test  := libcmocka-dev g++ git libhtml-parser-perl zstd \
-             cmark-gfm libpq-dev
+PKG_pg    := libpq-dev libxml2 libpam0g liblz4-1 libreadline8 tzdata
+PKG_test  := libcmocka-dev g++ git libhtml-parser-perl zstd cmark-gfm $(PKG_pg)
 PKG_fuzz  := clang libclang-rt-14-dev
 PKG_web   := chromium-headless-shell
 PKG_clients  := python3-minimal python3-aiohttp python3-scrapy mypy \
@@ -32,17 +33,13 @@ PKG_web     += $(if $(shell command -v npm),,nodejs npm)
 PKG_clients += $(if $(shell command -v npm),,nodejs npm)
 PKG_deploy  := $(if $(shell command -v npm),,nodejs npm)
 
-# of PostgreSQL, which is unpacked, what it links besides libpq
-
-PKG_test    += libxml2 libpam0g liblz4-1 libreadline8 tzdata
-
 # what is unpacked comes first
 
 DEBIAN      := $(abspath $(B))/debian
 export PATH := $(DEBIAN)/usr/bin:$(DEBIAN)/usr/sbin:$(PATH)
 
 UNPACK_build := nginx nginx-dev
-UNPACK_test  := postgresql-15 postgresql-client-15
+UNPACK_pg    := postgresql-15 postgresql-client-15
 UNPACK_web   := prometheus
 
 $(B)/.deps-%: mk/deps.mk
@@ -52,6 +49,8 @@ $(B)/.deps-%: mk/deps.mk
 	@touch $@
 
 .PRECIOUS: $(B)/.deps-%
+
+$(B)/.deps-test: $(B)/.deps-pg
 
 # the libraries by pkg-config; one that is missing has a word of its own
 

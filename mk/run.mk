@@ -20,7 +20,7 @@ cluster: build            ## starts a router and three shards (PORT, DATA) and s
 stop-cluster:             ## stops them
 	@tools/cluster.sh stop '$(PORT)' '$(DATA)/cluster'
 
-cluster-pg: build         ## starts PostgreSQL (a pair), two nodes and a router, and shows a failover
+cluster-pg: $(B)/.deps-pg build ## starts PostgreSQL (a pair), two nodes and a router, and shows a failover
 	@tools/cluster-pg.sh start '$(PORT)' '$(DATA)/cluster-pg'
 
 stop-cluster-pg:          ## stops them

@@ -304,7 +304,7 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	@touch $@
 
 .PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
-        test-replica test-cluster test-route test-route-short programs test-server test-room test-steps \
-        check-model test-asan test-valgrind test-builds test-upgrade faults \
-        test-faults test-claims test-web \
+        test-replica test-cluster test-route test-route-short programs \
+        test-server test-room test-steps check-model test-asan test-valgrind \
+        test-builds test-upgrade faults test-faults test-claims test-web \
         test-clients
