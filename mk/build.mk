@@ -194,7 +194,7 @@ install: build man        ## the command, the module, the library, documents (DE
 	install -d '$(DESTDIR)$(bindir)' '$(DESTDIR)$(moduledir)' \
 	    '$(DESTDIR)$(libdir)/pkgconfig'
 	install -m 755 $(B)/urlstore '$(DESTDIR)$(bindir)'
-	install -m 644 $(MODULE) $(wildcard $(POSTGRES_MODULE)) \
+	install -m 644 $(MODULE) $(if $(LIBPQ),$(POSTGRES_MODULE)) \
 	    '$(DESTDIR)$(moduledir)'
 	install -m 644 $(B)/libus.a '$(DESTDIR)$(libdir)'
 	@for f in $(HEADERS); do \
