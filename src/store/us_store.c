@@ -158,7 +158,8 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
 int
 us_store_train_due(us_store_t *s)
 {
-    return us_learn_due(&s->arena);
+    return us_learn_due(&s->arena)
+           && !us_process_alive(us_acquire(&us_head(s)->trainer));
 }
 
 

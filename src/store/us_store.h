@@ -301,13 +301,14 @@ int us_store_first_of_site(us_store_t *s, uint64_t id);
 
 /*
  * Models are learnt from the store's own records, in the background.
- * us_store_train_due() is cheap and may be asked at any time;
- * us_store_train() takes seconds, never holds the lock for longer than one
- * copy of a model, may run in a thread of its own with its own handle, and
- * may be killed.  At most one process trains at a time; it is recorded in the
- * zone by pid and start time, so that its death is noticed (us_process.h).
- * Returns 1 if a model was published, 0 if not.  *cancel, if not NULL, ends
- * it early.
+ * us_store_train_due() returns 1 if a model is due and no process learns it;
+ * it may be asked at any time.  It is cheap: while a process learns, it reads
+ * /proc/PID/stat of that one.  us_store_train() takes seconds, never holds the
+ * lock for longer than one copy of a model, may run in a thread of its own with
+ * its own handle, and may be killed.  At most one process trains at a time; it
+ * is recorded in the zone by pid and start time, so that its death is noticed
+ * (us_process.h).  us_store_train() returns 1 if a model was published, 0 if
+ * not.  *cancel, if not NULL, ends it early.
  */
 int us_store_train_due(us_store_t *s);
 int us_store_train(us_store_t *s, const volatile int *cancel);
