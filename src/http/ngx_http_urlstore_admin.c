@@ -212,7 +212,6 @@ ngx_http_urlstore_cluster_show(ngx_http_request_t *r, const us_map_t *map)
 {
     u_char                   *p;
     ngx_str_t                 etag;
-    ngx_table_elt_t          *h;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -237,12 +236,9 @@ ngx_http_urlstore_cluster_show(ngx_http_request_t *r, const us_map_t *map)
     *p++ = '"';
     etag.len = p - etag.data;
 
-    if (ngx_http_urlstore_header(r, "ETag", &etag) != NGX_OK) {
+    if (ngx_http_urlstore_etag(r, &etag) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    h = r->headers_out.headers.last->elts;
-    r->headers_out.etag = &h[r->headers_out.headers.last->nelts - 1];
 
     ctx->out.pos = ngx_cpymem(ctx->out.pos, map->text.data, map->text.len);
 
@@ -687,12 +683,8 @@ ngx_http_urlstore_admin_later(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_urlstore_admin_standby(ngx_http_request_t *r)
 {
-    ngx_str_t  refused;
-
-    ngx_str_set(&refused, "1");
-
     if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK
-        || ngx_http_urlstore_header(r, "Urlstore-Refused", &refused) != NGX_OK)
+        || ngx_http_urlstore_untouched(r) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }

@@ -35,8 +35,7 @@ static const struct {
 } ngx_http_urlstore_relayed[] = {
     { "location", "Location" },
     { "vary", "Vary" },
-    { "retry-after", "Retry-After" },
-    { "etag", "ETag" }
+    { "retry-after", "Retry-After" }
 };
 
 
@@ -252,9 +251,8 @@ static ngx_int_t
 ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call)
 {
-    size_t                    i;
-    ngx_str_t                *value;
-    ngx_table_elt_t          *h;
+    size_t      i;
+    ngx_str_t  *value;
 
     for (i = 0; i < sizeof(ngx_http_urlstore_relayed)
                     / sizeof(ngx_http_urlstore_relayed[0]); i++)
@@ -271,16 +269,12 @@ ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
         {
             return NGX_ERROR;
         }
+    }
 
-        h = r->headers_out.headers.last->elts;
-        h = &h[r->headers_out.headers.last->nelts - 1];
+    value = ngx_http_urlstore_call_header(call, "etag");
 
-        if (ngx_strcmp(h->key.data, "ETag") == 0) {
-
-            /* the not modified filter takes it from there */
-
-            r->headers_out.etag = h;
-        }
+    if (value && ngx_http_urlstore_etag(r, value) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     return ngx_http_urlstore_relay_cache(r, call);

@@ -203,8 +203,6 @@ ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
 }
 
 
-/* key is a literal; *value lives as long as the request */
-
 /*
  * If access may have been granted to this client alone, a cache that clients
  * share must not answer others.
@@ -243,6 +241,37 @@ ngx_http_urlstore_cache_control(ngx_http_request_t *r, ngx_uint_t stays)
     return ngx_http_urlstore_header(r, "Cache-Control", &value);
 }
 
+
+ngx_int_t
+ngx_http_urlstore_etag(ngx_http_request_t *r, ngx_str_t *value)
+{
+    ngx_table_elt_t  *h;
+
+    if (ngx_http_urlstore_header(r, "ETag", value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    /* the not modified filter takes it from there */
+
+    h = r->headers_out.headers.last->elts;
+    r->headers_out.etag = &h[r->headers_out.headers.last->nelts - 1];
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_untouched(ngx_http_request_t *r)
+{
+    ngx_str_t  value;
+
+    ngx_str_set(&value, "1");
+
+    return ngx_http_urlstore_header(r, "Urlstore-Refused", &value);
+}
+
+
+/* key is a literal; *value lives as long as the request */
 
 ngx_int_t
 ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,

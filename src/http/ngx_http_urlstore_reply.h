@@ -76,6 +76,11 @@ ngx_int_t ngx_http_urlstore_reply_output(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
 
+ngx_int_t ngx_http_urlstore_etag(ngx_http_request_t *r, ngx_str_t *value);
+
+/* nothing was done: a router may ask another node */
+ngx_int_t ngx_http_urlstore_untouched(ngx_http_request_t *r);
+
 /* Cache-Control of an answer that is safe on disk and stays, or is not yet */
 ngx_int_t ngx_http_urlstore_cache_control(ngx_http_request_t *r,
     ngx_uint_t stays);

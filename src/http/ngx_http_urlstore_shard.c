@@ -422,15 +422,12 @@ static ngx_int_t
 ngx_http_urlstore_shard_older(ngx_http_request_t *r)
 {
     uint64_t                  version;
-    ngx_str_t                 value;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     version = us_store_map(ctx->zone->store)->version;
 
-    ngx_str_set(&value, "1");
-
-    if (ngx_http_urlstore_header(r, "Urlstore-Refused", &value) != NGX_OK
+    if (ngx_http_urlstore_untouched(r) != NGX_OK
         || ngx_http_urlstore_retry_after(r, 1) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -19,19 +19,6 @@ ngx_http_urlstore_writes(ngx_http_request_t *r,
 }
 
 
-/* nothing was done: a router may ask another node */
-
-static ngx_int_t
-ngx_http_urlstore_untouched(ngx_http_request_t *r)
-{
-    ngx_str_t  value;
-
-    ngx_str_set(&value, "1");
-
-    return ngx_http_urlstore_header(r, "Urlstore-Refused", &value);
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     const ngx_http_urlstore_endpoint_t *ep)

@@ -254,10 +254,9 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
 static ngx_int_t
 ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
 {
-    u_char                        *p;
-    ngx_str_t                      value;
-    ngx_table_elt_t               *h;
-    ngx_http_urlstore_ctx_t       *ctx;
+    u_char                   *p;
+    ngx_str_t                 value;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
@@ -275,14 +274,9 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
 
     value.len = p - value.data;
 
-    if (ngx_http_urlstore_header(r, "ETag", &value) != NGX_OK) {
+    if (ngx_http_urlstore_etag(r, &value) != NGX_OK) {
         return NGX_ERROR;
     }
-
-    /* the not modified filter takes it from there */
-
-    h = r->headers_out.headers.last->elts;
-    r->headers_out.etag = &h[r->headers_out.headers.last->nelts - 1];
 
     ngx_str_set(&value, "Accept");
 
