@@ -600,7 +600,6 @@ ngx_http_urlstore_feed_end(ngx_http_request_t *r,
 {
     uint64_t                  number;
     ngx_uint_t               *absent;
-    u_char                    members[64];
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -609,11 +608,7 @@ ngx_http_urlstore_feed_end(ngx_http_request_t *r,
     if (feed->list.shown == 0
         && feed->absent.nelts >= (feed->only ? 1 : feed->map->nshards))
     {
-        ngx_sprintf(members, "\"reason\":\"shard:%ui\"%Z", absent[0]);
-
-        return ngx_http_urlstore_route_absent(r, (char *) members,
-                                              "shard %ui does not answer",
-                                              absent[0]);
+        return ngx_http_urlstore_route_silent(r, absent[0]);
     }
 
     if (!feed->only) {

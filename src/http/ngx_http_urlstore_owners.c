@@ -223,8 +223,7 @@ ngx_http_urlstore_site_slot(us_str_t key)
 static ngx_int_t
 ngx_http_urlstore_site_gather(ngx_http_request_t *r)
 {
-    ngx_uint_t                  i, number;
-    u_char                      members[64];
+    ngx_uint_t                  i;
     ngx_http_urlstore_ctx_t    *ctx;
     ngx_http_urlstore_call_t   *call;
     ngx_http_urlstore_asked_t  *asked;
@@ -257,12 +256,8 @@ ngx_http_urlstore_site_gather(ngx_http_request_t *r)
 
         ngx_http_urlstore_call_log(call, 1);
 
-        number = call->map->shards[call->shard].number;
-        ngx_sprintf(members, "\"reason\":\"shard:%ui\"%Z", number);
-
-        return ngx_http_urlstore_route_absent(r, (char *) members,
-                                              "shard %ui does not answer",
-                                              number);
+        return ngx_http_urlstore_route_silent(r,
+                                      call->map->shards[call->shard].number);
     }
 
     return ngx_http_urlstore_site_missing(r);

@@ -151,8 +151,6 @@ ngx_http_urlstore_relay(ngx_http_request_t *r, const us_map_t *map,
 static ngx_int_t
 ngx_http_urlstore_relay_gather(ngx_http_request_t *r)
 {
-    u_char                     members[64];
-    ngx_uint_t                 number;
     ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_call_t  *call;
 
@@ -173,12 +171,8 @@ ngx_http_urlstore_relay_gather(ngx_http_request_t *r)
 
     ngx_http_urlstore_call_log(call, 1);
 
-    number = call->map->shards[call->shard].number;
-    ngx_sprintf(members, "\"reason\":\"shard:%ui\"%Z", number);
-
-    return ngx_http_urlstore_route_absent(r, (char *) members,
-                                          "shard %ui does not answer",
-                                          number);
+    return ngx_http_urlstore_route_silent(r,
+                                     call->map->shards[call->shard].number);
 }
 
 

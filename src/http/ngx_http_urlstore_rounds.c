@@ -383,9 +383,8 @@ ngx_int_t
 ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
 {
     size_t              i;
-    u_char             *p;
+    const char         *members;
     us_scatter_item_t  *item;
-    u_char              members[96];
 
     if (rounds->refusal.status) {
         return ngx_http_urlstore_relay_reply(rounds->r, &rounds->refusal);
@@ -399,21 +398,15 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
 
     item = &rounds->s.items[i];
 
-    p = ngx_sprintf(members, rounds->r->method == NGX_HTTP_POST
-                             ? "\"processed\":0,\"reason\":\""
-                             : "\"reason\":\"");
-
     if (item->moved && !item->lost) {
-        ngx_sprintf(p, "moved\"%Z");
+        members = rounds->r->method == NGX_HTTP_POST
+                  ? "\"processed\":0,\"reason\":\"moved\""
+                  : "\"reason\":\"moved\"";
 
-        return ngx_http_urlstore_route_absent(rounds->r, (char *) members,
+        return ngx_http_urlstore_route_absent(rounds->r, members,
                                               "no shard owns these URLs by "
                                               "the map that this router has");
     }
 
-    ngx_sprintf(p, "shard:%ui\"%Z", (ngx_uint_t) item->number);
-
-    return ngx_http_urlstore_route_absent(rounds->r, (char *) members,
-                                          "shard %ui does not answer",
-                                          (ngx_uint_t) item->number);
+    return ngx_http_urlstore_route_silent(rounds->r, item->number);
 }

@@ -537,6 +537,19 @@ ngx_http_urlstore_route_absent(ngx_http_request_t *r, const char *members,
 
 
 ngx_int_t
+ngx_http_urlstore_route_silent(ngx_http_request_t *r, ngx_uint_t number)
+{
+    u_char  members[96];
+
+    ngx_sprintf(members, "%s\"reason\":\"shard:%ui\"%Z",
+                r->method == NGX_HTTP_POST ? "\"processed\":0," : "", number);
+
+    return ngx_http_urlstore_route_absent(r, (char *) members,
+                                          "shard %ui does not answer", number);
+}
+
+
+ngx_int_t
 ngx_http_urlstore_route_variables(ngx_conf_t *cf)
 {
     ngx_http_variable_t  *var, *v;

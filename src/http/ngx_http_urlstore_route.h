@@ -115,6 +115,10 @@ ngx_int_t ngx_http_urlstore_route_sites(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_route_absent(ngx_http_request_t *r,
     const char *members, const char *fmt, ...);
 
+/* the same: the shard of this number does not answer */
+ngx_int_t ngx_http_urlstore_route_silent(ngx_http_request_t *r,
+    ngx_uint_t number);
+
 /* ngx_http_urlstore_call.c */
 
 /*
