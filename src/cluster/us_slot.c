@@ -60,3 +60,18 @@ us_slot(us_str_t key)
 {
     return us_crc32(key.data, key.len) >> 20;
 }
+
+
+us_str_t
+us_slot_front(us_str_t site, uint8_t *buf)
+{
+    size_t  n;
+
+    n = site.len < US_URL_MAX ? site.len : US_URL_MAX;
+
+    memcpy(buf, "http://", 7);
+    memcpy(buf + 7, site.data, n);
+    buf[7 + n] = '/';
+
+    return (us_str_t) { n + 8, buf };
+}

@@ -39,6 +39,15 @@ us_str_t us_slot_key(us_key_t kind, us_str_t url);
 unsigned us_slot(us_str_t key);
 
 
+/*
+ * The URL by which a site (host and port) has its slot: its front page.  It is
+ * in buf, of US_SLOT_FRONT bytes.
+ */
+#define US_SLOT_FRONT  (sizeof("http:///") + US_URL_MAX)
+
+us_str_t us_slot_front(us_str_t site, uint8_t *buf);
+
+
 static inline unsigned
 us_slot_of(us_key_t kind, us_str_t url)
 {

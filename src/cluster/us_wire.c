@@ -14,6 +14,8 @@ typedef struct {
 } us_wire_cursor_t;
 
 
+static void us_wire_begin(us_wire_cursor_t *c, us_str_t text,
+    us_wire_line_t *line);
 static int us_wire_word(us_wire_cursor_t *c, us_str_t *column);
 static int us_wire_id(us_wire_cursor_t *c, uint64_t *id);
 static int us_wire_text(us_wire_cursor_t *c, us_str_t *column);
@@ -50,12 +52,7 @@ us_wire_line(us_str_t text, us_wire_columns_t columns, us_wire_line_t *line)
     us_str_t          column;
     us_wire_cursor_t  c;
 
-    c.p = text.data;
-    c.end = text.data + text.len;
-    c.ended = 0;
-
-    line->site = US_WIRE_NO_SITE;
-    line->time = 0;
+    us_wire_begin(&c, text, line);
 
     if (!us_wire_id(&c, &line->id)
         || !us_wire_word(&c, &column)
@@ -90,12 +87,7 @@ us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     us_str_t          column;
     us_wire_cursor_t  c;
 
-    c.p = text.data;
-    c.end = text.data + text.len;
-    c.ended = 0;
-
-    line->site = US_WIRE_NO_SITE;
-    line->time = 0;
+    us_wire_begin(&c, text, line);
     line->status = US_WIRE_SEEN;
 
     if (!us_wire_word(&c, &column) || !us_wire_number(column, &line->id)
@@ -123,6 +115,20 @@ us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     }
 
     return c.ended ? (size_t) (c.p - text.data) : 0;
+}
+
+
+/* the beginning of a line, and what it has without a column for it */
+
+static void
+us_wire_begin(us_wire_cursor_t *c, us_str_t text, us_wire_line_t *line)
+{
+    c->p = text.data;
+    c->end = text.data + text.len;
+    c->ended = 0;
+
+    line->site = US_WIRE_NO_SITE;
+    line->time = 0;
 }
 
 

@@ -29,7 +29,6 @@ typedef struct {
 static ngx_int_t ngx_http_urlstore_prefix_done(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_site_path(ngx_http_request_t *r,
     ngx_str_t *path);
-static unsigned ngx_http_urlstore_site_slot(us_str_t key);
 static ngx_int_t ngx_http_urlstore_site_gather(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_site_reply(ngx_http_request_t *r,
     ngx_http_urlstore_asked_t *asked, ngx_uint_t oldest);
@@ -120,6 +119,7 @@ ngx_http_urlstore_route_site(ngx_http_request_t *r)
     ngx_http_urlstore_ctx_t    *ctx;
     ngx_http_urlstore_call_t   *call;
     ngx_http_urlstore_asked_t  *asked;
+    u_char                      buf[US_SLOT_FRONT];
 
     rc = ngx_http_urlstore_site_named(r, &key);
 
@@ -146,7 +146,7 @@ ngx_http_urlstore_route_site(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ctx->data = asked;
 
-    owners = &map->slots[ngx_http_urlstore_site_slot(key)];
+    owners = us_map_owners(map, us_slot_front(key, buf));
 
     asked->map = map;
     asked->n = owners->nformer + 1;
@@ -195,26 +195,6 @@ ngx_http_urlstore_site_path(ngx_http_request_t *r, ngx_str_t *path)
     path->len = p - path->data;
 
     return NGX_OK;
-}
-
-
-/* the slot of a site is that of its front page */
-
-static unsigned
-ngx_http_urlstore_site_slot(us_str_t key)
-{
-    u_char    *p;
-    us_str_t   url;
-    u_char     buf[sizeof("http:///") + US_URL_MAX];
-
-    p = ngx_cpymem(buf, "http://", 7);
-    p = ngx_cpymem(p, key.data, ngx_min(key.len, US_URL_MAX));
-    *p++ = '/';
-
-    url.data = buf;
-    url.len = p - buf;
-
-    return us_slot_of(US_KEY_SITE, url);
 }
 
 

@@ -478,13 +478,12 @@ us_store_status_t
 ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx, us_str_t key,
     us_store_site_t *site)
 {
-    u_char                    *p;
     us_str_t                   url;
     us_store_t                *store;
     ngx_uint_t                 denies;
     us_store_status_t          status;
     ngx_http_urlstore_zone_t  *zone;
-    u_char                     buf[sizeof("http:///") + US_URL_MAX];
+    u_char                     buf[US_SLOT_FRONT];
 
     zone = ctx->zone;
     store = zone->store;
@@ -493,14 +492,7 @@ ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx, us_str_t key,
         return us_store_site(store, key, site);
     }
 
-    /* the slot of a site is that of its front page */
-
-    p = ngx_cpymem(buf, "http://", 7);
-    p = ngx_cpymem(p, key.data, ngx_min(key.len, US_URL_MAX));
-    *p++ = '/';
-
-    url.data = buf;
-    url.len = p - buf;
+    url = us_slot_front(key, buf);
 
     ngx_http_urlstore_shard_under(ctx);
 
