@@ -29,20 +29,6 @@
 #include "../store/us_shard.h"
 
 
-/* a POST */
-
-typedef struct {
-    ngx_http_request_t             *r;
-    ngx_http_urlstore_cluster_t    *cluster;
-    ngx_int_t                       shard;    /* NGX_ERROR: all */
-    us_map_t                       *map;
-    ngx_event_t                     timer;
-    uint64_t                        since;    /* us */
-    ngx_uint_t                      adopted;
-    ngx_uint_t                      shards;   /* that have adopted it */
-} ngx_http_urlstore_admin_t;
-
-
 static ngx_int_t ngx_http_urlstore_admin_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_get(ngx_http_request_t *r);
 static void ngx_http_urlstore_admin_body(ngx_http_request_t *r);
@@ -50,20 +36,18 @@ static ngx_int_t ngx_http_urlstore_admin_post(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_text(ngx_http_request_t *r,
     us_str_t *text);
 static ngx_http_urlstore_zone_t *ngx_http_urlstore_admin_zone(
-    ngx_http_urlstore_admin_t *a, ngx_uint_t *i, ngx_uint_t *standbys);
-static ngx_int_t ngx_http_urlstore_admin_adopt(ngx_http_urlstore_admin_t *a,
+    ngx_http_urlstore_post_t *a, ngx_uint_t *i, ngx_uint_t *standbys);
+static ngx_int_t ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a,
     char *err);
 static ngx_uint_t ngx_http_urlstore_admin_durable(
-    ngx_http_urlstore_admin_t *a);
-static void ngx_http_urlstore_admin_timer(ngx_event_t *ev);
-static ngx_int_t ngx_http_urlstore_admin_wait(ngx_http_urlstore_admin_t *a);
-static ngx_int_t ngx_http_urlstore_admin_file(ngx_http_urlstore_admin_t *a,
+    ngx_http_urlstore_post_t *a);
+static ngx_int_t ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a);
+static ngx_int_t ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a,
     char *err);
-static int ngx_http_urlstore_admin_write(ngx_http_urlstore_admin_t *a,
+static int ngx_http_urlstore_admin_write(ngx_http_urlstore_post_t *a,
     int dirfd, const char *name, us_disk_error_t *e);
 static ngx_int_t ngx_http_urlstore_admin_later(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_standby(ngx_http_request_t *r);
-static void ngx_http_urlstore_admin_cleanup(void *data);
 static ngx_int_t ngx_http_urlstore_cluster_show(ngx_http_request_t *r,
     const us_map_t *map);
 
@@ -259,15 +243,11 @@ ngx_http_urlstore_admin_body(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_urlstore_admin_post(ngx_http_request_t *r)
 {
-    us_str_t                       text;
-    ngx_int_t                      rc;
-    ngx_str_t                      value;
-    ngx_pool_cleanup_t            *cln;
-    ngx_http_urlstore_admin_t     *a;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-    char                           err[NGX_MAX_ERROR_STR];
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    us_str_t                   text;
+    ngx_int_t                  rc;
+    ngx_str_t                  value;
+    ngx_http_urlstore_post_t  *a;
+    char                       err[NGX_MAX_ERROR_STR];
 
     rc = ngx_http_urlstore_admin_text(r, &text);
 
@@ -281,20 +261,10 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
         return rc;
     }
 
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_admin_t));
-    if (cln == NULL) {
+    a = ngx_http_urlstore_post_create(r, ngx_http_urlstore_admin_look);
+    if (a == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    a = cln->data;
-    ngx_memzero(a, sizeof(ngx_http_urlstore_admin_t));
-
-    cln->handler = ngx_http_urlstore_admin_cleanup;
-
-    a->r = r;
-    a->cluster = ulcf->admin;
-    a->since = ngx_http_urlstore_now();
-    a->shard = NGX_ERROR;
 
     rc = ngx_http_urlstore_arg(r, "shard", &value);
 
@@ -302,14 +272,12 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (rc == NGX_OK) {
-        a->shard = ngx_atoi(value.data, value.len);
-
-        if (a->shard == NGX_ERROR || a->shard >= US_SHARDS) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "\"shard\" is the number of a "
-                                             "shard");
-        }
+    if (rc == NGX_OK
+        && ngx_http_urlstore_post_only(a, value.data, value.len) != NGX_OK)
+    {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "\"shard\" is the number of a "
+                                         "shard");
     }
 
     a->map = us_map_read(text, err, sizeof(err));
@@ -319,11 +287,7 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
                                          err);
     }
 
-    a->timer.handler = ngx_http_urlstore_admin_timer;
-    a->timer.data = a;
-    a->timer.log = r->connection->log;
-
-    return ngx_http_urlstore_admin_wait(a);
+    return ngx_http_urlstore_admin_look(a);
 }
 
 
@@ -385,7 +349,7 @@ ngx_http_urlstore_admin_text(ngx_http_request_t *r, us_str_t *text)
 /* adopts the map, or waits until all shards can, and have it on disk */
 
 static ngx_int_t
-ngx_http_urlstore_admin_wait(ngx_http_urlstore_admin_t *a)
+ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
 {
     ngx_int_t                 rc;
     ngx_http_request_t       *r;
@@ -432,57 +396,21 @@ ngx_http_urlstore_admin_wait(ngx_http_urlstore_admin_t *a)
                                          "refused: %s", err);
     }
 
-    if ((ngx_http_urlstore_now() - a->since) / 1000
-        > NGX_HTTP_URLSTORE_ADMIN_WAIT || ngx_exiting || ngx_terminate)
-    {
-        return ngx_http_urlstore_admin_later(r);
-    }
+    rc = ngx_http_urlstore_post_wait(a);
 
-    if (!a->timer.timer_set) {
-        r->main->count++;
-    }
-
-    ngx_add_timer(&a->timer, NGX_HTTP_URLSTORE_ADMIN_TICK);
-
-    return NGX_DONE;
+    return rc == NGX_DECLINED ? ngx_http_urlstore_admin_later(r) : rc;
 }
 
 
-static void
-ngx_http_urlstore_admin_timer(ngx_event_t *ev)
-{
-    ngx_connection_t           *c;
-    ngx_http_request_t         *r;
-    ngx_http_urlstore_admin_t  *a;
-
-    a = ev->data;
-    r = a->r;
-    c = r->connection;
-
-    ngx_http_set_log_request(c->log, r);
-
-    ngx_http_finalize_request(r, ngx_http_urlstore_admin_wait(a));
-    ngx_http_run_posted_requests(c);
-}
-
-
-/* the next zone that is meant, and how many standbys were passed over */
+/* the next one that is no standby, and how many standbys were passed over */
 
 static ngx_http_urlstore_zone_t *
-ngx_http_urlstore_admin_zone(ngx_http_urlstore_admin_t *a, ngx_uint_t *i,
+ngx_http_urlstore_admin_zone(ngx_http_urlstore_post_t *a, ngx_uint_t *i,
     ngx_uint_t *standbys)
 {
     ngx_http_urlstore_zone_t  *zone;
 
-    while ((zone = ngx_http_urlstore_shard_next(a->r, a->cluster, i))) {
-
-        if (a->shard != NGX_ERROR
-            && (ngx_uint_t) a->shard != zone->conf.shard)
-        {
-            continue;
-        }
-
-        ngx_http_urlstore_refresh(zone);
+    while ((zone = ngx_http_urlstore_post_next(a, i))) {
 
         if (us_life_state(&zone->persist->life) != US_LIFE_STANDBY) {
             break;
@@ -501,7 +429,7 @@ ngx_http_urlstore_admin_zone(ngx_http_urlstore_admin_t *a, ngx_uint_t *i,
  */
 
 static ngx_int_t
-ngx_http_urlstore_admin_adopt(ngx_http_urlstore_admin_t *a, char *err)
+ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a, char *err)
 {
     ngx_int_t                  rc;
     ngx_uint_t                 i, adopt, standbys;
@@ -547,7 +475,7 @@ ngx_http_urlstore_admin_adopt(ngx_http_urlstore_admin_t *a, char *err)
 /* a shard that was deposed meanwhile may have lost the map */
 
 static ngx_uint_t
-ngx_http_urlstore_admin_durable(ngx_http_urlstore_admin_t *a)
+ngx_http_urlstore_admin_durable(ngx_http_urlstore_post_t *a)
 {
     ngx_uint_t                 i, n, standbys;
     ngx_http_urlstore_zone_t  *zone;
@@ -574,7 +502,7 @@ ngx_http_urlstore_admin_durable(ngx_http_urlstore_admin_t *a)
 /* of a router, which has no other place for it */
 
 static ngx_int_t
-ngx_http_urlstore_admin_file(ngx_http_urlstore_admin_t *a, char *err)
+ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
 {
     int               rc, dirfd;
     u_char           *dir, *name;
@@ -624,7 +552,7 @@ ngx_http_urlstore_admin_file(ngx_http_urlstore_admin_t *a, char *err)
 /* as us_disk_replace(), but other workers may do the same: each has its name */
 
 static int
-ngx_http_urlstore_admin_write(ngx_http_urlstore_admin_t *a, int dirfd,
+ngx_http_urlstore_admin_write(ngx_http_urlstore_post_t *a, int dirfd,
     const char *name, us_disk_error_t *e)
 {
     int    fd, rc;
@@ -693,17 +621,4 @@ ngx_http_urlstore_admin_standby(ngx_http_request_t *r)
                                      "\"reason\":\"standby\"", "this node is a "
                                      "standby: it gets the map from the "
                                      "primary of its shard");
-}
-
-
-static void
-ngx_http_urlstore_admin_cleanup(void *data)
-{
-    ngx_http_urlstore_admin_t *a = data;
-
-    if (a->timer.timer_set) {
-        ngx_del_timer(&a->timer);
-    }
-
-    us_map_free(a->map);
 }

@@ -28,27 +28,16 @@
      + us_json_quoted_max(US_MAP_NODE_LEN))
 
 
-typedef struct {
-    ngx_http_request_t             *r;
-    ngx_http_urlstore_cluster_t    *cluster;
-    ngx_int_t                       shard;    /* NGX_ERROR: all */
-    ngx_event_t                     timer;
-    uint64_t                        since;    /* us */
-} ngx_http_urlstore_promote_t;
-
-
 static ngx_http_urlstore_zone_t *ngx_http_urlstore_promote_zone(
-    ngx_http_urlstore_promote_t *a, ngx_uint_t *i);
+    ngx_http_urlstore_post_t *a, ngx_uint_t *i);
 static ngx_uint_t ngx_http_urlstore_promote_begin(
-    ngx_http_urlstore_promote_t *a);
-static ngx_int_t ngx_http_urlstore_promote_wait(
-    ngx_http_urlstore_promote_t *a);
-static void ngx_http_urlstore_promote_timer(ngx_event_t *ev);
+    ngx_http_urlstore_post_t *a);
+static ngx_int_t ngx_http_urlstore_promote_look(
+    ngx_http_urlstore_post_t *a);
 static ngx_int_t ngx_http_urlstore_promote_later(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone);
 static ngx_int_t ngx_http_urlstore_promote_reply(
-    ngx_http_urlstore_promote_t *a);
-static void ngx_http_urlstore_promote_cleanup(void *data);
+    ngx_http_urlstore_post_t *a);
 
 
 /* "promote", alone or with a value */
@@ -69,11 +58,9 @@ ngx_http_urlstore_promote_is(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_urlstore_promote(ngx_http_request_t *r)
 {
-    size_t                         len;
-    ngx_int_t                      rc;
-    ngx_pool_cleanup_t            *cln;
-    ngx_http_urlstore_promote_t   *a;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    size_t                     len;
+    ngx_int_t                  rc;
+    ngx_http_urlstore_post_t  *a;
 
     rc = ngx_http_discard_request_body(r);
 
@@ -81,40 +68,25 @@ ngx_http_urlstore_promote(ngx_http_request_t *r)
         return rc;
     }
 
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_promote_t));
-    if (cln == NULL) {
+    a = ngx_http_urlstore_post_create(r, ngx_http_urlstore_promote_look);
+    if (a == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    a = cln->data;
-    ngx_memzero(a, sizeof(ngx_http_urlstore_promote_t));
-
-    cln->handler = ngx_http_urlstore_promote_cleanup;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    a->r = r;
-    a->cluster = ulcf->admin;
-    a->shard = NGX_ERROR;
-    a->since = ngx_http_urlstore_now();
-    a->timer.handler = ngx_http_urlstore_promote_timer;
-    a->timer.data = a;
-    a->timer.log = r->connection->log;
-
     len = sizeof(NGX_HTTP_URLSTORE_PROMOTE "=") - 1;
 
-    if (r->args.len >= len) {
-        a->shard = ngx_atoi(r->args.data + len, r->args.len - len);
-
-        if (a->shard == NGX_ERROR || a->shard >= US_SHARDS) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "\"promote\" is the number of a "
-                                             "shard, or without a value");
-        }
+    if (r->args.len >= len
+        && ngx_http_urlstore_post_only(a, r->args.data + len,
+                                       r->args.len - len)
+           != NGX_OK)
+    {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "\"promote\" is the number of a "
+                                         "shard, or without a value");
     }
 
     if (ngx_http_urlstore_promote_begin(a)) {
-        return ngx_http_urlstore_promote_wait(a);
+        return ngx_http_urlstore_promote_look(a);
     }
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_CONFLICT,
@@ -126,20 +98,16 @@ ngx_http_urlstore_promote(ngx_http_request_t *r)
 }
 
 
-/* the next zone that is meant */
+/* the next zone that is meant and replicated */
 
 static ngx_http_urlstore_zone_t *
-ngx_http_urlstore_promote_zone(ngx_http_urlstore_promote_t *a, ngx_uint_t *i)
+ngx_http_urlstore_promote_zone(ngx_http_urlstore_post_t *a, ngx_uint_t *i)
 {
     ngx_http_urlstore_zone_t  *zone;
 
-    while ((zone = ngx_http_urlstore_shard_next(a->r, a->cluster, i))) {
+    while ((zone = ngx_http_urlstore_post_next(a, i))) {
 
-        if (zone->persist->life.conf.replicate
-            && (a->shard == NGX_ERROR
-                || (ngx_uint_t) a->shard == zone->conf.shard))
-        {
-            ngx_http_urlstore_refresh(zone);
+        if (zone->persist->life.conf.replicate) {
             break;
         }
     }
@@ -151,7 +119,7 @@ ngx_http_urlstore_promote_zone(ngx_http_urlstore_promote_t *a, ngx_uint_t *i)
 /* gives the command, once: to how many zones */
 
 static ngx_uint_t
-ngx_http_urlstore_promote_begin(ngx_http_urlstore_promote_t *a)
+ngx_http_urlstore_promote_begin(ngx_http_urlstore_post_t *a)
 {
     us_life_t                 *life;
     ngx_uint_t                 i, n;
@@ -180,14 +148,13 @@ ngx_http_urlstore_promote_begin(ngx_http_urlstore_promote_t *a)
 
 
 static ngx_int_t
-ngx_http_urlstore_promote_wait(ngx_http_urlstore_promote_t *a)
+ngx_http_urlstore_promote_look(ngx_http_urlstore_post_t *a)
 {
+    ngx_int_t                  rc;
     ngx_uint_t                 i;
-    ngx_http_request_t        *r;
     ngx_http_urlstore_zone_t  *zone;
 
     i = 0;
-    r = a->r;
 
     while ((zone = ngx_http_urlstore_promote_zone(a, &i))) {
 
@@ -200,37 +167,10 @@ ngx_http_urlstore_promote_wait(ngx_http_urlstore_promote_t *a)
         return ngx_http_urlstore_promote_reply(a);
     }
 
-    if ((ngx_http_urlstore_now() - a->since) / 1000
-        > NGX_HTTP_URLSTORE_ADMIN_WAIT || ngx_exiting || ngx_terminate)
-    {
-        return ngx_http_urlstore_promote_later(r, zone);
-    }
+    rc = ngx_http_urlstore_post_wait(a);
 
-    if (!a->timer.timer_set) {
-        r->main->count++;
-    }
-
-    ngx_add_timer(&a->timer, NGX_HTTP_URLSTORE_ADMIN_TICK);
-
-    return NGX_DONE;
-}
-
-
-static void
-ngx_http_urlstore_promote_timer(ngx_event_t *ev)
-{
-    ngx_connection_t             *c;
-    ngx_http_request_t           *r;
-    ngx_http_urlstore_promote_t  *a;
-
-    a = ev->data;
-    r = a->r;
-    c = r->connection;
-
-    ngx_http_set_log_request(c->log, r);
-
-    ngx_http_finalize_request(r, ngx_http_urlstore_promote_wait(a));
-    ngx_http_run_posted_requests(c);
+    return rc == NGX_DECLINED ? ngx_http_urlstore_promote_later(a->r, zone)
+                              : rc;
 }
 
 
@@ -257,7 +197,7 @@ ngx_http_urlstore_promote_later(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_urlstore_promote_reply(ngx_http_urlstore_promote_t *a)
+ngx_http_urlstore_promote_reply(ngx_http_urlstore_post_t *a)
 {
     u_char                    *p;
     size_t                     size;
@@ -300,15 +240,4 @@ ngx_http_urlstore_promote_reply(ngx_http_urlstore_promote_t *a)
     ctx->out.pos = ctx->format == US_FORMAT_TEXT ? p : ngx_sprintf(p, "]\n");
 
     return ngx_http_urlstore_send(a->r);
-}
-
-
-static void
-ngx_http_urlstore_promote_cleanup(void *data)
-{
-    ngx_http_urlstore_promote_t *a = data;
-
-    if (a->timer.timer_set) {
-        ngx_del_timer(&a->timer);
-    }
 }

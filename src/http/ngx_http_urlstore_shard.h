@@ -94,11 +94,48 @@ ngx_int_t ngx_http_urlstore_tag_header(ngx_http_request_t *r,
 
 /* ngx_http_urlstore_admin.c */
 
-#define NGX_HTTP_URLSTORE_ADMIN_TICK  5       /* ms between two looks */
-#define NGX_HTTP_URLSTORE_ADMIN_WAIT  10000   /* ms that a POST waits */
-
 char *ngx_http_urlstore_cluster_admin(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+
+/* ngx_http_urlstore_post.c */
+
+/* a POST, which waits until shards of this nginx are as it wants them */
+
+typedef struct ngx_http_urlstore_post_s  ngx_http_urlstore_post_t;
+
+typedef ngx_int_t (*ngx_http_urlstore_post_pt)(
+    ngx_http_urlstore_post_t *a);
+
+struct ngx_http_urlstore_post_s {
+    ngx_http_request_t             *r;
+    ngx_http_urlstore_cluster_t    *cluster;
+    ngx_int_t                       shard;    /* NGX_ERROR: all */
+
+    /* looks at the shards; what it returns is the request's result */
+    ngx_http_urlstore_post_pt       look;
+    ngx_event_t                     timer;
+    uint64_t                        since;    /* us */
+
+    /* of a map */
+    us_map_t                       *map;
+    ngx_uint_t                      adopted;
+    ngx_uint_t                      shards;   /* that have adopted it */
+};
+
+/* a POST for all shards, freed with its request; NULL: no memory */
+ngx_http_urlstore_post_t *ngx_http_urlstore_post_create(
+    ngx_http_request_t *r, ngx_http_urlstore_post_pt look);
+
+/* for one shard only; NGX_ERROR: it is not the number of a shard */
+ngx_int_t ngx_http_urlstore_post_only(ngx_http_urlstore_post_t *a,
+    u_char *number, size_t len);
+
+/* the next zone from *i on that is meant, as it is now; NULL: no more */
+ngx_http_urlstore_zone_t *ngx_http_urlstore_post_next(
+    ngx_http_urlstore_post_t *a, ngx_uint_t *i);
+
+/* NGX_DONE: look() is called again soon; NGX_DECLINED: its time is over */
+ngx_int_t ngx_http_urlstore_post_wait(ngx_http_urlstore_post_t *a);
 
 /* ngx_http_urlstore_promote.c: whether a POST is the command, and it */
 
