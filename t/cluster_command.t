@@ -202,6 +202,7 @@ my %steps = (
         { problem => { detail => 'another uuid' }, status => 409 } ],
     other => [ { status => 404 }, { status => 200 } ],
     never => [ map { { status => 503 } } 1 .. 99 ],
+    hangs => [ map { { hang => 5 } } 1 .. 9 ],
 );
 my $fake = UrlStore::Fake->new(sub { $steps{$_[0]}[$_[1]] });
 my $round = 0;
@@ -249,6 +250,13 @@ is(apply('', qw(refuses old)), "refuses\trefused\trefuses: 409: another uuid\n"
 $round++;
 like(apply('--timeout 1', qw(never old)),
     qr/^never\tpending\tnever: 503: \nold\tadopted\n2\n/, 'in time');
+
+$round++;
+my $start = time;
+is(apply('--timeout 1', qw(hangs old)), "hangs\tpending\t127.0.0.1:"
+    . $fake->port . ": no answer for 1 s\nold\tadopted\n2\n",
+    'a node that hangs');
+cmp_ok(time - $start, '<', 5, '  keeps nobody waiting for it');
 
 $round++;
 is(apply('', 'other'), "other\trefused\t200 is no answer of "

@@ -40,9 +40,12 @@ static us_target_t *us_apply_targets(const us_apply_t *a,
 static int us_apply_target(us_target_t *t, const char *url);
 static int us_apply_node(us_target_t *t, const us_apply_t *a,
     const us_nodes_t *nodes, const us_shard_t *shard, uint32_t node);
-static int us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n);
+static int us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n,
+    double end);
+static int us_apply_once(us_target_t *t, const us_client_request_t *r,
+    double end);
 static int us_apply_lacks(const us_target_t *t, size_t n, size_t i);
-static void us_apply_post(const us_apply_t *a, us_target_t *t);
+static void us_apply_post(const us_apply_t *a, us_target_t *t, double end);
 static int us_apply_standby(const us_target_t *t, int status);
 static int us_apply_report(const us_target_t *t, size_t n);
 static void us_apply_free(us_target_t *t, size_t n);
@@ -65,13 +68,13 @@ us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
     }
 
     end = us_apply_now() + a->timeout;
-    left = us_apply_checked(a, t, count) ? count : 0;
+    left = us_apply_checked(a, t, count, end) ? count : 0;
 
     while (left) {
 
         for (i = 0, left = 0; i < count; i++) {
             if (us_apply_lacks(t, count, i)) {
-                us_apply_post(a, &t[i]);
+                us_apply_post(a, &t[i], end);
                 left += us_apply_lacks(t, count, i);
             }
         }
@@ -153,8 +156,6 @@ us_apply_target(us_target_t *t, const char *url)
         return US_CLI_USAGE;
     }
 
-    t->client.timeout = US_APPLY_WAIT;
-
     return US_CLI_DONE;
 }
 
@@ -187,7 +188,7 @@ us_apply_node(us_target_t *t, const us_apply_t *a, const us_nodes_t *nodes,
  */
 
 static int
-us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n)
+us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n, double end)
 {
     int                  ok;
     size_t               i;
@@ -196,7 +197,7 @@ us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n)
 
     for (i = 0, ok = 1; i < n; i++) {
 
-        if (us_client_once(&t[i].client, &r) != 200) {
+        if (us_apply_once(&t[i], &r, end) != 200) {
             continue;
         }
 
@@ -220,6 +221,22 @@ us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n)
     }
 
     return ok;
+}
+
+
+/* a try, which waits no longer than up to the end, but a second at least */
+
+static int
+us_apply_once(us_target_t *t, const us_client_request_t *r, double end)
+{
+    double  left;
+
+    left = end - us_apply_now();
+
+    t->client.timeout = left >= US_APPLY_WAIT ? US_APPLY_WAIT
+                        : left > 1 ? (long) left : 1;
+
+    return us_client_once(&t->client, r);
 }
 
 
@@ -248,13 +265,13 @@ us_apply_lacks(const us_target_t *t, size_t n, size_t i)
 
 
 static void
-us_apply_post(const us_apply_t *a, us_target_t *t)
+us_apply_post(const us_apply_t *a, us_target_t *t, double end)
 {
     int                  status;
     us_client_request_t  r = { "POST", t->post, "application/json",
                                a->map->text };
 
-    status = us_client_once(&t->client, &r);
+    status = us_apply_once(t, &r, end);
 
     if (status == 204) {
         t->state = US_APPLY_DONE;

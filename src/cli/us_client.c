@@ -119,6 +119,20 @@ us_client_free(us_client_t *c)
 }
 
 
+/* a failed call on the socket; past its timeout it has EAGAIN or EINPROGRESS */
+
+static int
+us_client_broken(us_client_t *c)
+{
+    if (errno == EAGAIN || errno == EINPROGRESS) {
+        return us_client_fail(c, "%s:%s: no answer for %ld s", c->host,
+                              c->port, c->timeout);
+    }
+
+    return us_client_fail(c, "%s:%s: %s", c->host, c->port, strerror(errno));
+}
+
+
 /* a connected socket, or -1 with error */
 
 static int
@@ -159,12 +173,7 @@ us_client_connect(us_client_t *c)
 
     freeaddrinfo(all);
 
-    if (fd == -1) {
-        return us_client_fail(c, "%s:%s: %s", c->host, c->port,
-                              strerror(errno));
-    }
-
-    return fd;
+    return fd == -1 ? us_client_broken(c) : fd;
 }
 
 
@@ -180,8 +189,7 @@ us_client_send(us_client_t *c, int fd, const void *p, size_t n)
             rc = 0;
 
         } else if (rc == -1) {
-            return us_client_fail(c, "%s:%s: %s", c->host, c->port,
-                                  strerror(errno));
+            return us_client_broken(c);
         }
     }
 
@@ -220,8 +228,7 @@ us_client_receive(us_client_t *c, int fd)
         }
 
         if (n == -1) {
-            return us_client_fail(c, "%s:%s: %s", c->host, c->port,
-                                  strerror(errno));
+            return us_client_broken(c);
         }
 
         c->len += n;
