@@ -179,6 +179,11 @@ is(cluster('conf --nodes short m3'), "2\n" . join('', map {
     "urlstore: no address of node \"$_\"\n" } qw(us_0b us_1 us_2 us_3)),
     'nodes without address: no half of a file');
 
+spew("$dir/twice", slurp("$dir/nodes") . "us_1 127.0.0.1:8006\n");
+is(cluster("$_ m3"), "2\nurlstore: more than one address of node \"us_1\"\n",
+    "a node with two addresses: $_") for 'conf --nodes twice',
+    'apply --nodes twice';
+
 for my $line ('us_0a', 'us_0a a b', 'us_0a a;b', 'us_0a "a"', 'us_0a a/b') {
     spew("$dir/broken", "\n$line\n");
     is(cluster('conf --nodes broken m1'), "2\nurlstore: \"broken\": line 2 is "

@@ -68,19 +68,26 @@ us_nodes_free(us_nodes_t *nodes)
 us_str_t
 us_nodes_address(const us_nodes_t *nodes, us_str_t name)
 {
-    size_t  i;
+    size_t    i, n;
+    us_str_t  address = { 0, NULL };
 
     if (nodes->text == NULL) {
         return name;
     }
 
-    for (i = 0; i < nodes->n; i++) {
+    for (i = 0, n = 0; i < nodes->n; i++) {
         if (us_str_compare(nodes->names[i], name) == 0) {
-            return nodes->addresses[i];
+            address = nodes->addresses[i];
+            n++;
         }
     }
 
-    fprintf(stderr, "urlstore: no address of node \"%.*s\"\n", (int) name.len,
+    if (n == 1) {
+        return address;
+    }
+
+    fprintf(stderr, "urlstore: %s of node \"%.*s\"\n",
+            n ? "more than one address" : "no address", (int) name.len,
             name.data);
 
     return (us_str_t) { 0, NULL };
