@@ -289,8 +289,9 @@ is("$r->{status} " . $r->json->{detail},
 
 # a flag is 1; 0 and nothing are as without it
 
-my %flags = ('/in/add' => [ qw(brief summary sites times) ],
-    '/in/seen' => [ qw(brief summary sites times) ], '/in/url' => [ 'times' ],
+my %flags = ('/in/add' => [ qw(brief summary sites times same) ],
+    '/in/seen' => [ qw(brief summary sites times same) ],
+    '/in/url' => [ 'times' ],
     '/in/url/0' => [ qw(redirect times) ],
     '/in/urls' => [ qw(new_sites deleted times summary) ],
     '/in/mark/m' => [ qw(brief summary clear) ],
