@@ -112,6 +112,8 @@ my %fault = (
     cut     => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\nTransfer-Encoding:"
         . " chunked\r\n\r\n5\r\nhttp:\r\n"; 'close' },
     interim => sub { ${ $_[0] } = "HTTP/1.1 100 X\r\n$tag\r\n\r\n"; 'close' },
+    switch  => sub { ${ $_[0] } = "HTTP/1.1 101 X\r\n$tag\r\nUpgrade: x\r\n"
+        . "Connection: upgrade\r\n\r\nof the node"; 'close' },
     nothing => sub { ${ $_[0] } = ''; 'close' },
     half    => sub { ${ $_[0] } = 'HTTP/1.1 20'; 'close' },
     other   => sub { ${ $_[0] } =~ s/\b2199/1099/g; '' },
@@ -323,6 +325,11 @@ is($r->{body}, id(2, 1101) . "\tseen\thttp://$h2/s\n"
 
 is($t->get('/url/' . id(2, 0), Accept => "x/fault-$_")->{status}, 503,
     "$_: a part is not the answer about an id") for qw(cut interim much);
+
+$r = $t->post('/add', "${bad}switch\n$ok", Upgrade => 'x');
+is($r->{status}, 200, 'a client that would upgrade');
+like($r->{body}, qr/^-\tunavailable\tshard:2\n0\tseen\t/,
+    '  is not connected to the node');
 
 $r = $t->post('/add?only=new', "${bad}error\n$ok");
 is($r->{body}, "-\tunavailable\tshard:2\t0\n", 'shown under only=new');
