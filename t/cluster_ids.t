@@ -68,7 +68,7 @@ is($t->get("/url/$id[2],x")->{status}, 400, '  in the path');
 is($t->get('/url/' . id(3, 0) . ',' . id(3, 1))->{status}, 503,
     'only ids of a shard that the map lacks');
 
-# replies of more than a call reads: the rest is asked again
+# a reply of more bytes than urlstore_max_reply
 
 my @long = map { my $n = $_; "http://h$n.com/" . 'l' x 4000 } 0 .. 29;
 my @long_id = map { (split /\t/)[0] } split /\n/, text('POST', '/add',
@@ -82,7 +82,7 @@ is(text('POST', '/url', join '', map { "$_\n" } @long_id),
     join('', map { "$long_id[$_]\t$long[$_]\n" } 0 .. 29),
     '  a list of as many bytes as are allowed');
 
-# and of more than a call reads: the rest is asked again
+# replies of more than a call reads: the rest is asked again
 
 my @many = (@long_id) x 30;
 $r = $t->post('/large/url', join '', map { "$_\n" } @many);
