@@ -38,6 +38,12 @@ like($out, qr/"status":"seen"/, '  and runs again');
 is($rc, 0, 'start again');
 unlike($out, qr/\tnew\t/, '  with the URLs that are there');
 
+my $other = UrlStore::Test::free_port();
+($rc, $out) = run('start', $other);
+is($rc, 1, 'start at another port');
+like($out, qr/^0 runs with another configuration, .* than $other: stop it/m,
+    '  while it runs');
+
 my @pids = map { slurp($_) =~ /(\d+)/ } glob "'$data'/*/nginx.pid";
 is(scalar @pids, 4, 'a router and three shards');
 

@@ -39,9 +39,11 @@ pid() {
 curl() { command curl -sS "$@"; }
 
 
-# NAME and what its http block has
+# NAME and what its http block has.  If NAME runs, it must be by that: nobody
+# listens at another PORT.
 
 configure() {
+    local conf=$data/$1/nginx.conf
     mkdir -p "$data/$1/logs" "$data/$1/tmp"
 
     { [ "$(id -u)" != 0 ] || echo 'user root;'
@@ -63,7 +65,11 @@ http {
 $2
 }
 END
-    } > "$data/$1/nginx.conf"
+    } > "$conf.new"
+    ! pid "$1" > /dev/null || cmp -s "$conf.new" "$conf" \
+        || die "$1 runs with another configuration, such as another PORT than" \
+            "$port: stop it first"
+    mv "$conf.new" "$conf"
 }
 
 
