@@ -48,6 +48,9 @@ ok($t->ready(write => 1), 'a shard');
 
 my $uuid = $t->get('/stats')->json->{uuid};
 
+is($t->post("/admin?$_", map_text(1, $uuid))->{status}, 400, "not with $_")
+    for 'shards=0', 'shard=0&shard=0', 'shard', 'shard=', 'shard=4096';
+is($t->get('/cluster')->{status}, 404, '  nothing was done');
 is($t->post('/admin', map_text(1, $uuid))->{status}, 204, 'has a map');
 
 $t->disk('stall 1');

@@ -24,6 +24,7 @@
  *     ngx_http_urlstore_handler.c   which endpoint; may it answer now?
  *     ngx_http_urlstore_origin.c    pages of other sites
  *     ngx_http_urlstore_quota.c     new URLs that a client may add
+ *     ngx_http_urlstore_args.c      which query arguments there may be
  *     ngx_http_urlstore_request.c   query arguments, what the client accepts
  *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
  *     ngx_http_urlstore_batch.h     /add, /seen and /mark: how they go

@@ -99,6 +99,12 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
             return ngx_http_urlstore_promote(r);
         }
 
+        rc = ngx_http_urlstore_args(r, "shard");
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
         rc = ngx_http_read_client_request_body(r,
                                                ngx_http_urlstore_admin_body);
 

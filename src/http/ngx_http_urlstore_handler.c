@@ -15,9 +15,6 @@
 #include "ngx_http_urlstore_shard.h"
 
 
-/* of an argument's name, what a problem shows */
-#define NGX_HTTP_URLSTORE_ARG   40
-
 #define GET          (NGX_HTTP_GET|NGX_HTTP_HEAD)
 
 #define BY_ID        NGX_HTTP_URLSTORE_BY_ID
@@ -31,8 +28,6 @@ static const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_find(
     ngx_http_request_t *r, ngx_str_t *tail);
 static ngx_int_t ngx_http_urlstore_rest(ngx_http_request_t *r,
     ngx_str_t *rest);
-static ngx_int_t ngx_http_urlstore_args(ngx_http_request_t *r,
-    const char *known);
 static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
     const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail);
 
@@ -339,47 +334,6 @@ ngx_http_urlstore_rest(ngx_http_request_t *r, ngx_str_t *rest)
     rest->len = last - p;
 
     return NGX_OK;
-}
-
-
-/* NGX_DECLINED: the endpoint has them; else the reply has been sent */
-
-static ngx_int_t
-ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
-{
-    us_str_t         name;
-    us_args_fault_t  fault;
-
-    fault = us_args_check(ngx_http_urlstore_str(&r->args), known, &name);
-
-    switch (fault) {
-
-    case US_ARGS_OK:
-        return NGX_DECLINED;
-
-    case US_ARGS_UNKNOWN:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "unknown query argument \"%*s\"; "
-                                         "allowed are: %s",
-                                         ngx_min(name.len,
-                                                 NGX_HTTP_URLSTORE_ARG),
-                                         name.data, *known ? known : "none");
-
-    case US_ARGS_FLAG:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the query argument \"%*s\" is a "
-                                         "flag; its value is 1 or 0",
-                                         ngx_min(name.len,
-                                                 NGX_HTTP_URLSTORE_ARG),
-                                         name.data);
-
-    default:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the query argument \"%*s\" %s",
-                                         name.len, name.data,
-                                         fault == US_ARGS_TWICE
-                                         ? "is given twice" : "has no value");
-    }
 }
 
 

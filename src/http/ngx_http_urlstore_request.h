@@ -225,6 +225,12 @@ ngx_int_t ngx_http_urlstore_idem_open(ngx_http_urlstore_main_conf_t *umcf,
  */
 ngx_int_t ngx_http_urlstore_idem(ngx_http_request_t *r);
 
+/*
+ * ngx_http_urlstore_args.c: whether all query arguments are among the known
+ * ones.  NGX_DECLINED: they are; else the reply has been sent.
+ */
+ngx_int_t ngx_http_urlstore_args(ngx_http_request_t *r, const char *known);
+
 /* ngx_http_urlstore_request.c */
 
 /* the endpoint itself, when all that comes before it is done */
