@@ -555,13 +555,13 @@ ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
 }
 
 
-/* as us_disk_replace(), but other workers may do the same: each has its name */
+/* other workers may do the same: each has a temporary file of its own */
 
 static int
 ngx_http_urlstore_admin_write(ngx_http_urlstore_post_t *a, int dirfd,
     const char *name, us_disk_error_t *e)
 {
-    int    fd, rc;
+    int    fd;
     char  *tmp;
 
     tmp = ngx_pnalloc(a->r->pool, ngx_strlen(name) + 32);
@@ -572,31 +572,9 @@ ngx_http_urlstore_admin_write(ngx_http_urlstore_post_t *a, int dirfd,
     (void) ngx_sprintf((u_char *) tmp, "%s.%P.tmp%Z", name, ngx_pid);
 
     fd = openat(dirfd, tmp, O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0644);
-    if (fd == -1) {
-        return us_disk_fail(e, ngx_errno, "\"%s\" could not be made", tmp);
-    }
 
-    rc = us_disk_pwrite(fd, a->map->text.data, a->map->text.len, 0);
-
-    if (rc == 0) {
-        rc = fsync(fd);
-    }
-
-    if (rc != 0) {
-        us_disk_fail(e, ngx_errno, "write or fsync of \"%s\" failed", tmp);
-    }
-
-    (void) close(fd);
-
-    if (rc == 0) {
-        rc = us_disk_rename(dirfd, tmp, name, e);
-    }
-
-    if (rc == -1) {
-        (void) unlinkat(dirfd, tmp, 0);
-    }
-
-    return rc;
+    return us_disk_replace_by(dirfd, tmp, fd, name, a->map->text.data,
+                              a->map->text.len, e);
 }
 
 

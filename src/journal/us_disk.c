@@ -314,6 +314,16 @@ us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
 
     fd = us_disk_create(dirfd, tmp, O_WRONLY|O_TRUNC);
 
+    return us_disk_replace_by(dirfd, tmp, fd, name, p, len, e);
+}
+
+
+int
+us_disk_replace_by(int dirfd, const char *tmp, int fd, const char *name,
+    const void *p, size_t len, us_disk_error_t *e)
+{
+    int  rc;
+
     if (fd == -1) {
         return us_disk_fail(e, errno, "\"%s\" could not be made", tmp);
     }
@@ -332,7 +342,13 @@ us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
 
     us_fault(US_FAULT_REPLACE);
 
-    return us_disk_rename(dirfd, tmp, name, e);
+    rc = us_disk_rename(dirfd, tmp, name, e);
+
+    if (rc == -1) {
+        (void) unlinkat(dirfd, tmp, 0);
+    }
+
+    return rc;
 
 failed:
 

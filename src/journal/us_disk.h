@@ -63,6 +63,13 @@ int us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
     us_disk_error_t *e);
 
 /*
+ * The same by a temporary file of the caller, which is open as fd, or -1 with
+ * errno.  It is closed, and removed unless it is the file now.
+ */
+int us_disk_replace_by(int dirfd, const char *tmp, int fd, const char *name,
+    const void *p, size_t len, us_disk_error_t *e);
+
+/*
  * Opens a file of the directory to write it, made if it is not there; what
  * root makes belongs to the directory's owner.  Returns the descriptor or -1.
  */
