@@ -74,6 +74,8 @@ sub conf
         . <<'CONF';
 urlstore_reject crawl name=secret ^http://secret;
 client_max_body_size 8m;
+proxy_method PUT;
+proxy_pass_request_body off;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_route crawl timeout=10s; }

@@ -24,6 +24,7 @@
 
 #define NGX_HTTP_URLSTORE_ROUTE_PASS                                          \
     "proxy_pass http://$urlstore_node$urlstore_call;"                         \
+    "proxy_method $urlstore_method;"                                          \
     "proxy_http_version 1.1;"                                                 \
     "proxy_set_header Host $urlstore_node;"                                   \
     "proxy_set_header Connection '';"                                         \
@@ -54,6 +55,7 @@
 typedef enum {
     NGX_HTTP_URLSTORE_V_NODE = 0,
     NGX_HTTP_URLSTORE_V_CALL,
+    NGX_HTTP_URLSTORE_V_METHOD,
     NGX_HTTP_URLSTORE_V_ACCEPT,
     NGX_HTTP_URLSTORE_V_MAP
 } ngx_http_urlstore_call_variable_t;
@@ -80,6 +82,9 @@ static ngx_http_variable_t  ngx_http_urlstore_route_vars[] = {
 
     { ngx_string("urlstore_call"), NULL, ngx_http_urlstore_route_variable,
       NGX_HTTP_URLSTORE_V_CALL, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("urlstore_method"), NULL, ngx_http_urlstore_route_variable,
+      NGX_HTTP_URLSTORE_V_METHOD, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("urlstore_accept"), NULL, ngx_http_urlstore_route_variable,
       NGX_HTTP_URLSTORE_V_ACCEPT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
@@ -604,6 +609,14 @@ ngx_http_urlstore_route_variable(ngx_http_request_t *r,
     case NGX_HTTP_URLSTORE_V_CALL:
         v->data = call->path.data;
         v->len = call->path.len;
+        break;
+
+    case NGX_HTTP_URLSTORE_V_METHOD:
+
+        /* $request_method is that of the main request */
+
+        v->data = r->method_name.data;
+        v->len = r->method_name.len;
         break;
 
     case NGX_HTTP_URLSTORE_V_ACCEPT:
