@@ -50,7 +50,12 @@ my $uuid = $t->get('/stats')->json->{uuid};
 
 is($t->post("/admin?$_", map_text(1, $uuid))->{status}, 400, "not with $_")
     for 'shards=0', 'shard=0&shard=0', 'shard', 'shard=', 'shard=4096';
+is($t->post("/admin$_", map_text(1, $uuid), Origin => 'http://a.test')
+    ->{status}, 403, "a page of another site cannot POST /admin$_")
+    for '', '?promote';
 is($t->get('/cluster')->{status}, 404, '  nothing was done');
+is($t->post('/admin?promote', '', Origin => 'http://localhost')->{status}, 409,
+    'its own pages can');
 is($t->post('/admin', map_text(1, $uuid))->{status}, 204, 'has a map');
 
 $t->disk('stall 1');

@@ -31,6 +31,7 @@
 
 static ngx_int_t ngx_http_urlstore_admin_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_get(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_admin_read(ngx_http_request_t *r);
 static void ngx_http_urlstore_admin_body(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_post(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_text(ngx_http_request_t *r,
@@ -93,22 +94,15 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    rc = ngx_http_urlstore_origin(r, NGX_HTTP_POST);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
     if (r->method == NGX_HTTP_POST) {
-
-        if (ngx_http_urlstore_promote_is(r)) {
-            return ngx_http_urlstore_promote(r);
-        }
-
-        rc = ngx_http_urlstore_args(r, "shard");
-
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
-
-        rc = ngx_http_read_client_request_body(r,
-                                               ngx_http_urlstore_admin_body);
-
-        return rc >= NGX_HTTP_SPECIAL_RESPONSE ? rc : NGX_DONE;
+        return ngx_http_urlstore_promote_is(r)
+               ? ngx_http_urlstore_promote(r) : ngx_http_urlstore_admin_read(r);
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
@@ -236,6 +230,25 @@ ngx_http_urlstore_cluster_show(ngx_http_request_t *r, const us_map_t *map)
 
     return ctx->zone ? ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send)
                      : ngx_http_urlstore_send(r);
+}
+
+
+/* a map, by POST */
+
+static ngx_int_t
+ngx_http_urlstore_admin_read(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_urlstore_args(r, "shard");
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    rc = ngx_http_read_client_request_body(r, ngx_http_urlstore_admin_body);
+
+    return rc >= NGX_HTTP_SPECIAL_RESPONSE ? rc : NGX_DONE;
 }
 
 

@@ -162,7 +162,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
                                          &ep->name, &ep->name);
     }
 
-    rc = ngx_http_urlstore_origin(r, ep);
+    rc = ngx_http_urlstore_origin(r, ep->writes);
 
     if (rc != NGX_DECLINED) {
         return rc;

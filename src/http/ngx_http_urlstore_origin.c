@@ -67,11 +67,8 @@ ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* NGX_DECLINED: go on; else the reply has been sent */
-
 ngx_int_t
-ngx_http_urlstore_origin(ngx_http_request_t *r,
-    const ngx_http_urlstore_endpoint_t *ep)
+ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes)
 {
     ngx_str_t  *origin;
 
@@ -87,7 +84,7 @@ ngx_http_urlstore_origin(ngx_http_request_t *r,
         return ngx_http_urlstore_origin_preflight(r);
     }
 
-    if (!(r->method & ep->writes) || ngx_http_urlstore_origin_own(r, origin)
+    if (!(r->method & writes) || ngx_http_urlstore_origin_own(r, origin)
         || ngx_http_urlstore_origin_allowed(r, origin))
     {
         return NGX_DECLINED;

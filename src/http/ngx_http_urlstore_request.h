@@ -197,8 +197,9 @@ extern const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[];
 
 char *ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-ngx_int_t ngx_http_urlstore_origin(ngx_http_request_t *r,
-    const ngx_http_urlstore_endpoint_t *ep);
+
+/* writes: methods that change the store.  NGX_DECLINED: go on; else: replied */
+ngx_int_t ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes);
 
 /* ngx_http_urlstore_quota.c */
 
