@@ -33,7 +33,9 @@
 #define US_REPLICATE_POLL    50       /* ms between two looks at the log */
 #define US_REPLICATE_FIRST   100      /* ms after a first failure */
 #define US_REPLICATE_LAST    2000     /* and at most */
-#define US_REPLICATE_LOOK    2000     /* ms of a call that only reads */
+#define US_REPLICATE_LOOK    2000     /* ms of a call that only reads: one that
+                                         gets no answer is soon made at another
+                                         server */
 #define US_REPLICATE_CALL    10000    /* ms of one that commits, at first */
 #define US_REPLICATE_CALLS   300000   /* and at most: each that is given up may
                                          leave a connection at the server */
@@ -291,7 +293,7 @@ us_replicate_open(us_job_t *job)
             return NULL;
         }
 
-        r->log->timeout = US_REPLICATE_CALL;
+        r->log->look = US_REPLICATE_LOOK;
         r->life = l;
         l->replicate = r;
     }
@@ -360,6 +362,8 @@ us_replicate_prepare(us_replicate_t *r)
     if (!r->reading) {
         memset(sb, 0, sizeof(us_standby_t));
 
+        r->log->timeout = US_REPLICATE_CALL;
+
         sb->log = r->log;
         sb->env.term = us_replicate_term;
         sb->env.apply = us_replicate_apply;
@@ -408,14 +412,6 @@ us_replicate_read(us_replicate_t *r)
 
     l = r->life;
     sb = &r->standby;
-
-    /*
-     * A look that gets no answer is soon made at another server.  A commit
-     * leaves a session that waits, so that it is not given up as soon.
-     */
-
-    r->log->timeout = sb->state == US_STANDBY_READING ? US_REPLICATE_LOOK
-                                                      : US_REPLICATE_CALL;
 
     if (!sb->looked && us_replicate_create(r) == -1) {
         return;

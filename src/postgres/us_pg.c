@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 
-#define US_PG_TIMEOUT  2000           /* ms, unless the caller sets another */
+#define US_PG_TIMEOUT  2000           /* ms, unless the caller sets others */
 
 
 /* what a reading function hands on */
@@ -139,6 +139,7 @@ us_pg_open(const char *conninfo, uint32_t shard, int single,
 
     pg->log.ops = &us_pg_ops;
     pg->log.timeout = US_PG_TIMEOUT;
+    pg->log.look = US_PG_TIMEOUT;
     pg->env = *env;
     pg->shard = shard;
     pg->single = single;
@@ -169,7 +170,8 @@ us_pg_begin(us_replog_t *log, us_pg_args_t *args, int change, uint64_t more)
     us_pg_t  *pg = (us_pg_t *) log;
 
     pg->asked = us_pg_now();
-    pg->deadline = pg->asked + log->timeout + (int64_t) more;
+    pg->timeout = change ? log->timeout : log->look;
+    pg->deadline = pg->asked + pg->timeout + (int64_t) more;
     pg->log.error[0] = '\0';
 
     args->n = 0;

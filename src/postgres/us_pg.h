@@ -43,12 +43,13 @@
  * No statement is ever cancelled.  A connection with a statement whose end was
  * not seen is closed, and the server ends the statement when it can.
  *
- * A call blocks its thread, with poll(2) of at most 50 ms, for at most timeout
- * (and 1 ms for each 8 KiB of its row; 10 minutes for rebase()), or until
- * stopping() returns 1.  While an answer arrives, the timeout is that between
- * two pieces of it.  Each call tries the hosts of the connection string, from
- * the one that was connected last, one after the other.  A host is an address
- * or the folder of a socket: nothing looks names up, which would block.
+ * A call blocks its thread, with poll(2) of at most 50 ms, until stopping()
+ * returns 1.  At most, a change does so for timeout (and 1 ms for each 8 KiB of
+ * its row; 10 minutes for rebase()), a reading function for look.  While an
+ * answer arrives, that is the time between two pieces of it.  Each call tries
+ * the hosts of the connection string, from the one that was connected last, one
+ * after the other.  A host is an address or the folder of a socket: nothing
+ * looks names up, which would block.
  *
  * An error text has no password.
  */

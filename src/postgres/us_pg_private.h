@@ -77,7 +77,8 @@ typedef struct {
     PGconn            *conn;          /* NULL: none */
     unsigned           host;          /* that it leads, or would lead, to */
 
-    int64_t            deadline;      /* of this call, ms */
+    unsigned           timeout;       /* of this call, ms */
+    int64_t            deadline;
     int64_t            asked;         /* when stopping() was called last, ms */
     char               warning[160];  /* since the statement was sent */
     int                ended;         /* the server has ended the session */

@@ -353,7 +353,7 @@ us_pg_ready(us_pg_t *pg)
         }
 
         if (got & POLLIN) {
-            later = us_pg_now() + pg->log.timeout;
+            later = us_pg_now() + pg->timeout;
             pg->deadline = later > pg->deadline ? later : pg->deadline;
         }
 

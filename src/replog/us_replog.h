@@ -109,8 +109,9 @@ typedef struct us_replog_ops_s  us_replog_ops_t;
 
 struct us_replog_s {
     const us_replog_ops_t  *ops;
-    unsigned                timeout;  /* ms, the caller's: after it a call gives
-                                         up, with UNKNOWN if it was sent */
+    unsigned                timeout;  /* ms, the caller's: after it a change
+                                         gives up, UNKNOWN if it was sent */
+    unsigned                look;     /* ms: after it a call that only reads */
     uint64_t                session;  /* number of connections made so far: the
                                          last one is that of the last call */
     char                    error[US_REPLOG_ERROR];
