@@ -165,19 +165,21 @@ us_replica_job(us_job_t *job)
     }
 
     job->stays = 1;
+    l->replica_next = us_job_now(l) + US_REPLICA_STEP;
+
     r = us_replica_open(l);
 
     if (r == NULL) {
-        l->replica_next = until;
         return;
     }
 
     r->job = job;
 
     if (us_replica_prepare(r) == -1) {
-        l->replica_next = us_job_now(l) + US_REPLICA_STEP;
         return;
     }
+
+    l->replica_next = 0;
 
     if (!r->begun && !r->bulk && us_replica_load(r) == -1) {
         return;

@@ -1160,6 +1160,42 @@ test_copy_damage(void **state)
 }
 
 
+/* a copy that cannot be removed: it is tried less and less often */
+
+static void
+test_copy_stays(void **state)
+{
+    int         fd;
+    char        name[400];
+    proc_t     *p;
+    primary_t   pr;
+
+    primary_make(&pr, 12, 4);
+    p = copy_start(&pr);
+    comes(p, 1000);
+
+    fd = copy_open("manifest", O_WRONLY|O_TRUNC);
+    (void) syscall(SYS_close, fd);
+    snprintf(name, sizeof(name), "%s/manifest.tmp", copy.path);
+    assert_int_equal(mkdir(name, 0700), 0);
+
+    p = copy_start(&pr);
+    pass(60000);
+    assert_int_equal(right(p), 0);
+    assert_int_equal(net.gets, 0);
+    assert_non_null(strstr(world.sh->reason,
+                           "\"manifest.tmp\" could not be removed"));
+    assert_in_range(world.sh->replica.failures, 5, 20);
+
+    assert_int_equal(rmdir(name), 0);
+    comes(p, 120000);
+    copy_same(&pr);
+
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
 /* a disk that refuses; another store at the primary's; a snapshot of its own */
 
 static void
@@ -1240,6 +1276,7 @@ main(int argc, char **argv)
         test(test_copy_kills),
         test(test_copy_start_kills),
         test(test_copy_damage),
+        test(test_copy_stays),
         test(test_copy_others),
     };
 
