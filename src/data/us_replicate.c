@@ -71,7 +71,8 @@ static void us_replicate_close(us_replicate_t *r);
 static void us_replicate_read(us_replicate_t *r);
 static int us_replicate_create(us_replicate_t *r);
 static int us_replicate_begin(us_replicate_t *r);
-static int us_replicate_settings(us_replicate_t *r);
+static int us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
+    uint64_t epoch);
 static void us_replicate_head(us_replicate_t *r);
 static int us_replicate_wanted(us_replicate_t *r);
 static int us_replicate_apply(void *data, const us_replog_row_t *row,
@@ -95,6 +96,7 @@ static void us_replicate_again(us_replicate_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static void us_replicate_fail(us_replicate_t *r, us_say_t level,
     const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void us_replicate_wait(us_replicate_t *r);
 
 
 void
@@ -520,28 +522,12 @@ us_replicate_wanted(us_replicate_t *r)
 static int
 us_replicate_create(us_replicate_t *r)
 {
-    size_t             len;
-    char              *text;
-    us_life_t         *l;
-    us_replog_t       *log;
-    us_manifest_t      m;
-    us_replog_rc_t     rc;
-    us_store_conf_t    conf, have;
-    us_disk_error_t    e;
-    us_replog_head_t  *head;
+    us_replog_t      *log;
+    us_replog_rc_t    rc;
+    us_store_conf_t   have;
 
-    l = r->life;
     log = r->log;
-    head = &r->standby.head;
-
-    /* the settings of this node, with the identity of its store as it is */
-
-    conf = l->conf.store;
-    us_store_conf(r->store, &have);
-    memcpy(conf.uuid, have.uuid, sizeof(conf.uuid));
-    conf.epoch = 1;
-
-    rc = log->ops->head(log, head);
+    rc = log->ops->head(log, &r->standby.head);
 
     if (rc == US_REPLOG_OK) {
         return us_replicate_begin(r);
@@ -552,19 +538,13 @@ us_replicate_create(us_replicate_t *r)
         return -1;
     }
 
-    memset(&m, 0, sizeof(us_manifest_t));
+    us_store_conf(r->store, &have);
 
-    if (us_data_describe(&m, &conf) == -1
-        || us_manifest_print(&m, &text, &len, &e) == -1)
-    {
-        us_replicate_fail(r, US_SAY_ERROR, "the settings are too long");
+    if (us_replicate_settings(r, have.uuid, 1) == -1) {
         return -1;
     }
 
-    rc = len < US_REPLOG_SETTINGS
-         ? log->ops->create(log, conf.uuid, text) : US_REPLOG_BAD;
-
-    free(text);
+    rc = log->ops->create(log, have.uuid, r->settings);
 
     if (rc != US_REPLOG_OK && rc != US_REPLOG_REFUSED) {
         us_replicate_fail(r, US_SAY_WARN, "%s", log->error);
@@ -573,7 +553,7 @@ us_replicate_create(us_replicate_t *r)
 
     if (rc == US_REPLOG_OK) {
         us_job_say(r->job, US_SAY_NOTICE, "a new log begins, of shard %u",
-                   l->conf.replicate->shard);
+                   r->life->conf.replicate->shard);
     }
 
     /* the next step reads what is there now */
@@ -632,38 +612,45 @@ us_replicate_begin(us_replicate_t *r)
 
     (void) us_share_change(sh);
 
-    return us_replicate_settings(r);
+    /* what a term of this node declares: the log's identity, its own marks */
+
+    return us_replicate_settings(r, r->manifest.uuid, r->manifest.epoch);
 }
 
 
-/* what a term of this node declares: the log's identity, this node's marks */
+/* this node's settings, with the identity of a log's store; 0, or -1 */
 
 static int
-us_replicate_settings(us_replicate_t *r)
+us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
+    uint64_t epoch)
 {
-    size_t            len;
+    int               rc;
     char             *text;
+    size_t            len;
     us_manifest_t     m;
     us_store_conf_t   conf;
     us_disk_error_t   e;
 
     conf = r->life->conf.store;
-    memcpy(conf.uuid, r->manifest.uuid, sizeof(conf.uuid));
-    conf.epoch = r->manifest.epoch;
+    memcpy(conf.uuid, uuid, sizeof(conf.uuid));
+    conf.epoch = epoch;
 
     memset(&m, 0, sizeof(us_manifest_t));
+    rc = -1;
 
-    if (us_data_describe(&m, &conf) == -1
-        || us_manifest_print(&m, &text, &len, &e) == -1)
+    if (us_data_describe(&m, &conf) == 0
+        && us_manifest_print(&m, &text, &len, &e) == 0)
     {
-        us_replicate_fail(r, US_SAY_ERROR, "the settings are too long");
-        return -1;
+        rc = len < sizeof(r->settings) ? 0 : -1;
+        (void) snprintf(r->settings, sizeof(r->settings), "%s", text);
+        free(text);
     }
 
-    (void) snprintf(r->settings, sizeof(r->settings), "%s", text);
-    free(text);
+    if (rc == -1) {
+        us_replicate_fail(r, US_SAY_ERROR, "the settings are too long");
+    }
 
-    return 0;
+    return rc;
 }
 
 
@@ -1079,14 +1066,11 @@ us_replicate_confirmed(us_replicate_t *r)
 static void
 us_replicate_stall(us_replicate_t *r, us_say_t level)
 {
-    uint64_t     wait;
     us_life_t   *l;
     us_share_t  *sh;
 
     l = r->life;
     sh = l->sh;
-
-    us_share_count(&sh->replicate.failures, 1);
 
     if ((level == US_SAY_EMERG
          || !us_replog_lease(&sh->replicate.place, us_clock_boottime(),
@@ -1104,11 +1088,7 @@ us_replicate_stall(us_replicate_t *r, us_say_t level)
         r->log->timeout *= 2;
     }
 
-    wait = (uint64_t) US_REPLICATE_FIRST << (r->fails < 6 ? r->fails : 6);
-    wait = wait < US_REPLICATE_LAST ? wait : US_REPLICATE_LAST;
-    r->fails++;
-
-    l->replicate_next = us_job_now(l) + wait;
+    us_replicate_wait(r);
 }
 
 
@@ -1159,14 +1139,13 @@ us_replicate_again(us_replicate_t *r, const char *fmt, ...)
 }
 
 
-/* tried again after some time that grows; news is said once */
+/* it is tried again later; a new reason is logged once */
 
 static void
 us_replicate_fail(us_replicate_t *r, us_say_t level, const char *fmt, ...)
 {
     char        text[US_SHARE_REASON], what[400];
     va_list     args;
-    uint64_t    wait;
     us_life_t  *l;
 
     l = r->life;
@@ -1175,13 +1154,7 @@ us_replicate_fail(us_replicate_t *r, us_say_t level, const char *fmt, ...)
     (void) vsnprintf(what, sizeof(what), fmt, args);
     va_end(args);
 
-    us_share_count(&l->sh->replicate.failures, 1);
-
-    wait = (uint64_t) US_REPLICATE_FIRST << (r->fails < 6 ? r->fails : 6);
-    wait = wait < US_REPLICATE_LAST ? wait : US_REPLICATE_LAST;
-    r->fails++;
-
-    l->replicate_next = us_job_now(l) + wait;
+    us_replicate_wait(r);
 
     (void) snprintf(text, sizeof(text), "the log of shard %u (%s): %s",
                     l->conf.replicate->shard, l->conf.replicate->ops->name,
@@ -1190,4 +1163,22 @@ us_replicate_fail(us_replicate_t *r, us_say_t level, const char *fmt, ...)
     if (us_share_reason(l->sh, text)) {
         us_job_say(r->job, level, "%s; it is tried again", text);
     }
+}
+
+
+/* a failure: the wait doubles with each one in a row */
+
+static void
+us_replicate_wait(us_replicate_t *r)
+{
+    uint64_t  wait;
+
+    us_share_count(&r->life->sh->replicate.failures, 1);
+
+    wait = (uint64_t) US_REPLICATE_FIRST << (r->fails < 6 ? r->fails : 6);
+    r->fails++;
+
+    r->life->replicate_next = us_job_now(r->life)
+                              + (wait < US_REPLICATE_LAST ? wait
+                                                          : US_REPLICATE_LAST);
 }
