@@ -99,3 +99,12 @@ us_job_say(us_job_t *job, us_say_t level, const char *fmt, ...)
     (void) vsnprintf(said->e.text, sizeof(said->e.text), fmt, args);
     va_end(args);
 }
+
+
+int
+us_job_stopping(void *data)
+{
+    us_life_t *l = data;
+
+    return l->ending || l->env.stopping(l->env.data);
+}

@@ -30,6 +30,12 @@ int us_job_start(us_life_t *l, us_role_t role, void (*run)(us_job_t *job),
 void us_job_say(us_job_t *job, us_say_t level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/*
+ * Whether the process ends, so that a thread is to return soon.  data: a
+ * us_life_t.  Connections call it as their stopping().
+ */
+int us_job_stopping(void *data);
+
 static inline uint64_t
 us_job_now(const us_life_t *l)
 {

@@ -94,9 +94,7 @@ us_load(us_life_t *l)
 
     sh = l->sh;
 
-    if (l->ending || l->env.stopping(l->env.data)
-        || us_job_now(l) < us_acquire(&sh->load_next))
-    {
+    if (us_job_stopping(l) || us_job_now(l) < us_acquire(&sh->load_next)) {
         return;
     }
 

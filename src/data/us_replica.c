@@ -72,7 +72,6 @@ struct us_replica_s {
 static void us_replica_job(us_job_t *job);
 static void us_replica_done(us_job_t *job);
 static us_replica_t *us_replica_open(us_life_t *l);
-static int us_replica_stopping(void *data);
 static int us_replica_prepare(us_replica_t *r);
 static int us_replica_load(us_replica_t *r);
 static int us_replica_loaded(us_replica_t *r, us_replica_copy_t *c);
@@ -106,7 +105,7 @@ us_replica(us_life_t *l)
         return;
     }
 
-    if (l->ending || l->env.stopping(l->env.data)) {
+    if (us_job_stopping(l)) {
 
         /* another process may have it at once */
 
@@ -160,7 +159,7 @@ us_replica_job(us_job_t *job)
     l = job->life;
     until = us_job_now(l) + US_REPLICA_TURN;
 
-    if (us_replica_stopping(l)) {
+    if (us_job_stopping(l)) {
         return;
     }
 
@@ -190,7 +189,7 @@ us_replica_job(us_job_t *job)
     }
 
     while (us_replica_read(r) == 0 && us_job_now(l) < until
-           && !us_replica_stopping(l))
+           && !us_job_stopping(l))
     {
         /* void */
     }
@@ -220,7 +219,7 @@ us_replica_open(us_life_t *l)
     sh = &l->sh->replica;
 
     r->life = l;
-    us_peer_init(&r->peer, us_replica_stopping, l);
+    us_peer_init(&r->peer, us_job_stopping, l);
     us_copy_init(&r->copy, l->dirfd);
 
     if (us_acquire(&l->sh->load_applying) == 0) {
@@ -234,15 +233,6 @@ us_replica_open(us_life_t *l)
     l->replica = r;
 
     return r;
-}
-
-
-static int
-us_replica_stopping(void *data)
-{
-    us_life_t *l = data;
-
-    return l->ending || l->env.stopping(l->env.data);
 }
 
 

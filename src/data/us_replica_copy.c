@@ -18,7 +18,6 @@
 static int us_replica_copy_apply(void *data, const uint8_t *p, size_t len);
 static int us_replica_copy_wait(void *data, uint64_t lsn);
 static void us_replica_copy_snapshot(us_life_t *l, const us_manifest_t *m);
-static int us_replica_copy_ends(us_life_t *l);
 
 
 us_recovery_rc_t
@@ -83,7 +82,7 @@ us_replica_copy_apply(void *data, const uint8_t *p, size_t len)
 {
     us_replica_copy_t *c = data;
 
-    if (us_replica_copy_ends(c->life)) {
+    if (us_job_stopping(c->life)) {
         return US_RECOVERY_STOP;
     }
 
@@ -158,7 +157,7 @@ us_replica_copy_keep(us_life_t *l, us_copy_t *copy, us_store_t *store,
         != 0)
     {
         us_release(&l->sh->snapshot_next, us_job_now(l) + US_REPLICA_KEEP);
-        return us_replica_copy_ends(l) ? 0 : -1;
+        return us_job_stopping(l) ? 0 : -1;
     }
 
     us_replica_copy_snapshot(l, m);
@@ -175,16 +174,9 @@ us_replica_copy_wait(void *data, uint64_t lsn)
 {
     us_replica_wait_t *wait = data;
 
-    if (us_replica_copy_ends(wait->life)) {
+    if (us_job_stopping(wait->life)) {
         return -1;
     }
 
     return lsn ? us_copy_sync(wait->copy) : 0;
-}
-
-
-static int
-us_replica_copy_ends(us_life_t *l)
-{
-    return l->ending || l->env.stopping(l->env.data);
 }

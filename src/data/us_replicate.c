@@ -65,7 +65,6 @@ struct us_replicate_s {
 static void us_replicate_job(us_job_t *job);
 static void us_replicate_done(us_job_t *job);
 static us_replicate_t *us_replicate_open(us_job_t *job);
-static int us_replicate_stopping(void *data);
 static int us_replicate_prepare(us_replicate_t *r);
 static void us_replicate_close(us_replicate_t *r);
 static void us_replicate_read(us_replicate_t *r);
@@ -106,7 +105,7 @@ us_replicate(us_life_t *l)
         return;
     }
 
-    if (l->ending || l->env.stopping(l->env.data)) {
+    if (us_job_stopping(l)) {
 
         /* another process may have them at once */
 
@@ -235,7 +234,7 @@ us_replicate_job(us_job_t *job)
     l = job->life;
     until = us_job_now(l) + US_REPLICATE_TURN;
 
-    if (us_replicate_stopping(l)) {
+    if (us_job_stopping(l)) {
         return;
     }
 
@@ -254,7 +253,7 @@ us_replicate_job(us_job_t *job)
 
     } while (l->replicate_next == 0 && us_job_now(l) < until
              && us_share_state(l->sh) != US_LIFE_READY
-             && !us_replicate_stopping(l));
+             && !us_job_stopping(l));
 }
 
 
@@ -278,7 +277,7 @@ us_replicate_open(us_job_t *job)
             return NULL;
         }
 
-        env.stopping = us_replicate_stopping;
+        env.stopping = us_job_stopping;
         env.data = l;
 
         r->log = conf->ops->open(conf->conninfo, conf->shard, conf->single,
@@ -303,15 +302,6 @@ us_replicate_open(us_job_t *job)
     l->replicate->job = job;
 
     return l->replicate;
-}
-
-
-static int
-us_replicate_stopping(void *data)
-{
-    us_life_t *l = data;
-
-    return l->ending || l->env.stopping(l->env.data);
 }
 
 
@@ -929,7 +919,7 @@ us_replicate_write_job(us_job_t *job)
     l = job->life;
     until = us_job_now(l) + US_REPLICATE_TURN;
 
-    if (us_replicate_stopping(l)) {
+    if (us_job_stopping(l)) {
         return;
     }
 
@@ -960,7 +950,7 @@ us_replicate_write_job(us_job_t *job)
 
     } while (rc == US_APPENDER_OK && us_job_now(l) < until
              && us_store_published(l->store) != us_store_durable(l->store)
-             && !us_replicate_stopping(l));
+             && !us_job_stopping(l));
 
     switch (rc) {
 
