@@ -75,6 +75,7 @@ static us_replica_t *us_replica_open(us_life_t *l);
 static int us_replica_prepare(us_replica_t *r);
 static int us_replica_load(us_replica_t *r);
 static int us_replica_loaded(us_replica_t *r, us_replica_copy_t *c);
+static int us_replica_unread(us_replica_t *r, const us_disk_error_t *e);
 static void us_replica_close(us_replica_t *r);
 static int us_replica_connect(us_replica_t *r);
 static int us_replica_read(us_replica_t *r);
@@ -329,10 +330,7 @@ us_replica_load(us_replica_t *r)
         break;
 
     default:
-        us_job_say(r->job, US_SAY_WARN, "the copy is removed, all is fetched: "
-                   "%s", c.recovery.error.text);
-        r->anew = 1;
-        rc = -1;
+        rc = us_replica_unread(r, &c.recovery.error);
         break;
     }
 
@@ -369,15 +367,25 @@ us_replica_loaded(us_replica_t *r, us_replica_copy_t *c)
         return us_replica_fail(r, "is not asked: %s", recovery->error.text);
 
     default:
-        break;
+        return us_replica_unread(r, &recovery->error);
     }
+}
 
-    if (us_disk_passing(recovery->error.err)) {
-        return us_replica_fail(r, "is not asked: %s", recovery->error.text);
+
+/*
+ * A copy that could not be read.  A fault that may pass leaves it as it is.
+ * Else the next job removes it, and all is fetched.
+ */
+
+static int
+us_replica_unread(us_replica_t *r, const us_disk_error_t *e)
+{
+    if (us_disk_passing(e->err)) {
+        return us_replica_fail(r, "is not asked: %s", e->text);
     }
 
     us_job_say(r->job, US_SAY_WARN, "the copy is removed, all is fetched: %s",
-               recovery->error.text);
+               e->text);
     r->anew = 1;
 
     return -1;

@@ -1215,6 +1215,17 @@ test_copy_others(void **state)
     comes(p, 10000);
     copy_same(&pr);
 
+    /* no descriptors at a start: the copy stays */
+
+    p = copy_start(&pr);
+    world.open_errno = EMFILE;
+    pass(3000);
+    assert_int_equal(right(p), 0);
+    assert_non_null(strstr(world.sh->reason, "is not asked: "));
+    world.open_errno = 0;
+    comes(p, 10000);
+    assert_int_equal(restarts(), 0);
+
     /* its journal ends earlier: all of it is another one */
 
     other = pr;
