@@ -124,7 +124,7 @@ us_copy_resume(us_copy_t *c, const us_place_t *from)
     if (c->fd == -1 || fstat(c->fd, &st) == -1) {
         (void) us_disk_fail(&c->error, errno, "\"%s\" could not be opened",
                             name);
-        return errno == ENOENT ? US_COPY_GONE : -1;
+        return c->error.err == ENOENT ? US_COPY_GONE : -1;
     }
 
     if ((uint64_t) st.st_size < from->tail.offset) {
