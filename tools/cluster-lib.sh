@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 
 # What tools/cluster.sh and tools/cluster-pg.sh have in common: private nginx
-# processes with prefixes below $data.  $modules is what they load.
+# processes with prefixes below $data.  $modules is what they load.  node_url
+# NAME prints where the node NAME listens; in the map it is us_NAME.
 
 # shellcheck disable=SC2154,SC2034      # variables are those of the two
 
@@ -78,6 +79,40 @@ run_nginx() {
     "$nginx" -p "$data/$1" -e "$data/$1/logs/error.log" \
         -c "$data/$1/nginx.conf" 2> "$data/$1/stderr" \
         || { cat "$data/$1/stderr" >&2; die "$1 did not start"; }
+}
+
+
+# the router, over these nodes
+
+run_router() {
+    local k
+    for k in "$@"; do
+        echo "us_$k $(node_url "$k" | sed 's,http://,,')"
+    done > "$data/nodes"
+
+    configure router "
+$("$urlstore" cluster conf --nodes "$data/nodes" "$data/map.json")
+    server {
+        listen 127.0.0.1:$port;
+        location / { urlstore_route crawl; }
+    }"
+    run_nginx router
+}
+
+
+# of the store of a node
+
+uuid() {
+    curl "$(node_url "$1")/stats" \
+        | sed -n 's/.*"uuid": *"\([-0-9a-f]*\)".*/\1/p'
+}
+
+
+# the first map: the arguments of "urlstore cluster new"
+
+new_map() {
+    "$urlstore" cluster new "$@" > "$data/map.new"
+    mv "$data/map.new" "$data/map.json"
 }
 
 

@@ -138,37 +138,18 @@ primary() {
 }
 
 
-map() {
-    local uuid
-    uuid=$(curl "$(node_url "$(primary)")/stats" \
-        | sed -n 's/.*"uuid": *"\([-0-9a-f]*\)".*/\1/p')
-    "$urlstore" cluster new --key site "0=$uuid,us_a,us_b" > "$data/map.new"
-    mv "$data/map.new" "$data/map.json"
-}
-
-
 start() {
-    local k
+    local k p
     [ -e "$pg/made" ] || pg_make
     pg_start 3
     pg_start 4
     for k in $nodes; do
         node "$k" "$(node_url "$k")"
     done
-    primary > /dev/null
-    [ -e "$data/map.json" ] || map
-
-    for k in $nodes; do
-        echo "us_$k $(node_url "$k" | sed 's,http://,,')"
-    done > "$data/nodes"
-
-    configure router "
-$("$urlstore" cluster conf --nodes "$data/nodes" "$data/map.json")
-    server {
-        listen 127.0.0.1:$port;
-        location / { urlstore_route crawl; }
-    }"
-    run_nginx router
+    p=$(primary)
+    [ -e "$data/map.json" ] || new_map --key site "0=$(uuid "$p"),us_a,us_b"
+    # shellcheck disable=SC2086
+    run_router $nodes
     wait_for "$url/seen?url=http://a.example/"
 }
 

@@ -23,7 +23,7 @@ shards='0 1 2'
 check_place 3 three
 
 
-shard_url() { echo "http://127.0.0.1:$((port + 1 + $1))"; }
+node_url() { echo "http://127.0.0.1:$((port + 1 + $1))"; }
 
 
 shard() {
@@ -36,7 +36,7 @@ shard() {
         location = /cluster { urlstore_cluster_admin crawl; }
     }"
     run_nginx "$1"
-    wait_for "$(shard_url "$1")/health"
+    wait_for "$(node_url "$1")/health"
 }
 
 
@@ -45,44 +45,27 @@ shard() {
 map() {
     local k uuids=
     for k in $shards; do
-        uuids="$uuids $k=$(curl "$(shard_url "$k")/stats" \
-            | sed -n 's/.*"uuid": *"\([-0-9a-f]*\)".*/\1/p'),us_$k"
+        uuids="$uuids $k=$(uuid "$k"),us_$k"
     done
     # shellcheck disable=SC2086
-    "$urlstore" cluster new --key site $uuids > "$data/map.new"
-    mv "$data/map.new" "$data/map.json"
+    new_map --key site $uuids
 }
 
 
-router() {
+start() {
     local k h
     for k in $shards; do
-        echo "us_$k 127.0.0.1:$((port + 1 + k))"
-    done > "$data/nodes"
-
-    configure router "
-$("$urlstore" cluster conf --nodes "$data/nodes" "$data/map.json")
-    server {
-        listen 127.0.0.1:$port;
-        location / { urlstore_route crawl; }
-    }"
-    run_nginx router
+        shard "$k"
+    done
+    [ -e "$data/map.json" ] || map
+    # shellcheck disable=SC2086
+    run_router $shards
 
     # each shard adopts the map by itself; a URL of each
 
     for h in a b h; do
         wait_for "$url/seen?url=http://$h.example/"
     done
-}
-
-
-start() {
-    local k
-    for k in $shards; do
-        shard "$k"
-    done
-    [ -e "$data/map.json" ] || map
-    router
 }
 
 
@@ -125,7 +108,7 @@ tour() {
     cat <<END
 
 The router:   $url/          (docs/cluster.md has what it serves)
-The shards:   $(for k in $shards; do printf '%s/ ' "$(shard_url "$k")"; done)
+The shards:   $(for k in $shards; do printf '%s/ ' "$(node_url "$k")"; done)
 The map:      $data/map.json
 To stop them: make stop-cluster$(
         [ "$data" = "$top/var/cluster" ] || echo " DATA='${data%/cluster}'")
