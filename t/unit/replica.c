@@ -664,34 +664,51 @@ test_flips(void **state)
 }
 
 
+/* a worker is killed at its call number at; 0: it makes fewer */
+
+static int
+killed(proc_t *p, unsigned at)
+{
+    static us_share_t  shared;
+
+    world.calls = 0;
+    world.kill_at = at;
+    __lsan_disable();
+
+    if (setjmp(world.killed) == 0) {
+        pass(400);
+        __lsan_enable();
+        world.kill_at = 0;
+        return 0;
+    }
+
+    /* its own memory, and nothing that is shared */
+
+    shared = *world.sh;
+    us_replica_stop(&p->l);
+    *world.sh = shared;
+    proc_kill(p);
+    __lsan_enable();
+
+    return 1;
+}
+
+
 /* the replica's process is killed at each call that waits */
 
 static void
 test_kills(void **state)
 {
-    static unsigned   at;
-    static primary_t  pr;
-    static proc_t    *volatile p;
-    static us_share_t  shared;
+    proc_t     *p;
+    unsigned    at;
+    primary_t   pr;
 
     primary_make(&pr, 12, 4);
 
     for (at = 1; at < 40; at++) {
-        p = replica_start(&pr);
-        world.calls = 0;
-        world.kill_at = at;
-
-        if (setjmp(world.killed) == 0) {
-            pass(400);
+        if (!killed(replica_start(&pr), at)) {
             break;
         }
-
-        /* its own memory, and nothing that is shared */
-
-        shared = *world.sh;
-        us_replica_stop(&p->l);
-        *world.sh = shared;
-        proc_kill(p);
 
         p = proc_start(-1, -1);
         comes(p, FAKE_LATER);
@@ -1011,31 +1028,18 @@ test_copy(void **state)
 static void
 test_copy_kills(void **state)
 {
-    static unsigned    at, all;
-    static primary_t   pr;
-    static proc_t     *volatile p;
-    static us_share_t  shared;
+    proc_t     *p;
+    unsigned    at, all;
+    primary_t   pr;
 
     primary_make(&pr, 12, 4);
 
     for (at = 1, all = 0; at < 2000; at += stride(60), all++) {
         copy_remove();
-        p = copy_start(&pr);
-        world.calls = 0;
-        world.kill_at = at;
-        __lsan_disable();
 
-        if (setjmp(world.killed) == 0) {
-            pass(400);
-            __lsan_enable();
+        if (!killed(copy_start(&pr), at)) {
             break;
         }
-
-        shared = *world.sh;
-        us_replica_stop(&p->l);
-        *world.sh = shared;
-        proc_kill(p);
-        __lsan_enable();
 
         p = all % 2 ? copy_start(&pr) : proc_start(copy.dirfd, copy.lockfd);
         comes(p, FAKE_LATER);
@@ -1054,32 +1058,18 @@ test_copy_kills(void **state)
 static void
 test_copy_start_kills(void **state)
 {
-    static unsigned    at;
-    static primary_t   pr;
-    static proc_t     *volatile p;
-    static us_share_t  shared;
+    proc_t     *p;
+    unsigned    at;
+    primary_t   pr;
 
     primary_make(&pr, 12, 4);
     p = copy_start(&pr);
     comes(p, 1000);
 
     for (at = 1; at < 2000; at += stride(12)) {
-        p = copy_start(&pr);
-        world.calls = 0;
-        world.kill_at = at;
-        __lsan_disable();
-
-        if (setjmp(world.killed) == 0) {
-            pass(400);
-            __lsan_enable();
+        if (!killed(copy_start(&pr), at)) {
             break;
         }
-
-        shared = *world.sh;
-        us_replica_stop(&p->l);
-        *world.sh = shared;
-        proc_kill(p);
-        __lsan_enable();
 
         p = proc_start(copy.dirfd, copy.lockfd);
         comes(p, FAKE_LATER);
@@ -1088,9 +1078,61 @@ test_copy_start_kills(void **state)
     }
 
     assert_true(at > 10);
-    world.kill_at = 0;
     copy_remove();
     primary_remove(&pr);
+}
+
+
+/* the first file of the copy whose name begins so */
+
+static int
+copy_file(const char *begin)
+{
+    char            name[300];
+    DIR            *d;
+    struct dirent  *de;
+
+    d = opendir(copy.path);
+    assert_non_null(d);
+
+    while ((de = readdir(d)) != NULL
+           && strncmp(de->d_name, begin, strlen(begin)) != 0)
+    {
+        /* void */
+    }
+
+    assert_non_null(de);
+    snprintf(name, sizeof(name), "%s", de->d_name);
+    (void) closedir(d);
+
+    return copy_open(name, O_RDWR);
+}
+
+
+/* a bit of a byte is changed, or the file ends there; the size that it had */
+
+static off_t
+copy_damage(const char *begin, off_t at, int cut)
+{
+    int          fd;
+    uint8_t      byte;
+    struct stat  st;
+
+    fd = copy_file(begin);
+    assert_int_equal(fstat(fd, &st), 0);
+
+    if (cut) {
+        assert_int_equal(ftruncate(fd, at), 0);
+
+    } else {
+        assert_int_equal(syscall(SYS_pread64, fd, &byte, 1, at), 1);
+        byte ^= 1 << at % 8;
+        assert_int_equal(syscall(SYS_pwrite64, fd, &byte, 1, at), 1);
+    }
+
+    (void) syscall(SYS_close, fd);
+
+    return st.st_size;
 }
 
 
@@ -1099,16 +1141,12 @@ test_copy_start_kills(void **state)
 static void
 test_copy_damage(void **state)
 {
-    int             fd;
-    char            name[300];
-    DIR            *d;
-    off_t           at, size;
-    proc_t         *p;
-    uint8_t         byte;
-    unsigned        i, cut;
-    primary_t       pr;
-    struct stat     st;
-    struct dirent  *de;
+    int                cut;
+    off_t              at, size;
+    proc_t            *p;
+    unsigned           i;
+    primary_t          pr;
+    static const char *const  files[] = { "journal.", "snapshot.", "manifest" };
 
     primary_make(&pr, 12, 4);
     p = copy_start(&pr);
@@ -1117,36 +1155,7 @@ test_copy_damage(void **state)
     for (i = 0; i < 3; i++) {
         for (at = 0, size = 1; at < size; at += (off_t) stride(size)) {
             for (cut = 0; cut < 2; cut++) {
-                d = opendir(copy.path);
-
-                while ((de = readdir(d)) != NULL
-                       && strncmp(de->d_name, i == 0 ? "journal."
-                                              : i == 1 ? "snapshot."
-                                                       : "manifest", 8) != 0)
-                {
-                    /* void */
-                }
-
-                assert_non_null(de);
-                snprintf(name, sizeof(name), "%s", de->d_name);
-                (void) closedir(d);
-
-                fd = copy_open(name, O_RDWR);
-                assert_int_equal(fstat(fd, &st), 0);
-                size = st.st_size;
-
-                if (cut) {
-                    assert_int_equal(ftruncate(fd, at), 0);
-
-                } else {
-                    assert_int_equal(syscall(SYS_pread64, fd, &byte, 1, at),
-                                     1);
-                    byte ^= 1 << at % 8;
-                    assert_int_equal(syscall(SYS_pwrite64, fd, &byte, 1, at),
-                                     1);
-                }
-
-                (void) syscall(SYS_close, fd);
+                size = copy_damage(files[i], at, cut);
 
                 p = copy_start(&pr);
                 comes(p, FAKE_LATER);
