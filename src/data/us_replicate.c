@@ -53,7 +53,7 @@ struct us_replicate_s {
     char              settings[US_REPLOG_SETTINGS];     /* as this node's */
 
     unsigned          reading:1;      /* standby is set up */
-    unsigned          writing:1;      /* primary is set up */
+    unsigned          writing:1;      /* appender is set up */
     unsigned          bulk:1;         /* the store is being built */
     unsigned          anew:1;         /* the store is to be emptied */
     uint64_t          ids;
@@ -911,9 +911,9 @@ us_replicate_write(us_life_t *l)
 static void
 us_replicate_write_job(us_job_t *job)
 {
-    uint64_t          until;
-    us_life_t        *l;
-    us_replicate_t   *r;
+    uint64_t           until;
+    us_life_t         *l;
+    us_replicate_t    *r;
     us_appender_rc_t   rc;
 
     l = job->life;
@@ -1001,10 +1001,10 @@ us_replicate_write_done(us_job_t *job)
 static us_appender_rc_t
 us_replicate_group(us_replicate_t *r)
 {
-    us_str_t          pieces[2];
-    us_life_t        *l;
+    us_str_t           pieces[2];
+    us_life_t         *l;
     us_appender_rc_t   rc;
-    us_replog_ends_t  ends;
+    us_replog_ends_t   ends;
 
     l = r->life;
 

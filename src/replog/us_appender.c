@@ -12,10 +12,10 @@
 
 typedef struct {
     us_appender_t           *p;
-    const us_replog_ends_t *ends;
-    us_replog_row_t         row;
-    uint64_t                ids;      /* that it gives */
-    int                     ours;     /* term and bytes */
+    const us_replog_ends_t  *ends;
+    us_replog_row_t          row;
+    uint64_t                 ids;     /* that it gives */
+    int                      ours;    /* term and bytes */
 } us_appender_back_t;
 
 
@@ -220,7 +220,7 @@ us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
 static us_appender_rc_t
 us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
 {
-    us_replog_rc_t     rc;
+    us_replog_rc_t      rc;
     us_appender_rc_t    none;
     us_appender_back_t  back;
 
@@ -283,7 +283,7 @@ us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
 static us_appender_rc_t
 us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
 {
-    us_replog_rc_t     rc;
+    us_replog_rc_t      rc;
     us_appender_back_t  back;
 
     back.p = p;
@@ -342,7 +342,7 @@ us_appender_take(void *data, const us_replog_row_t *row, const uint8_t *bytes,
     us_appender_back_t *back = data;
 
     uint64_t                 skip;
-    us_appender_t            *p;
+    us_appender_t           *p;
     const us_replog_ends_t  *ends;
 
     p = back->p;
