@@ -139,7 +139,7 @@ my %fault = (
         my $how = ('now swallow', 'now hang', 'refuse', 'hang', 'cut ~3000')
             [rand 5];
 
-        $_->_control($how) for @p;
+        $_->mode($how) for @p;
         sleep 0.5 + rand 4;
         $_->now('pass') for @p;
 

@@ -7,11 +7,11 @@ use strict;
 use warnings;
 
 use lib 't/lib';
-use IO::Select;
 use Test::More;
 use Time::HiRes qw(sleep time);
 use UrlStore::Postgres;
 use UrlStore::Proxy;
+use UrlStore::Test ();
 
 my $PROGRAM = 'build/postgres/log';
 
@@ -547,14 +547,7 @@ sub wait_for
 {
     my ($code, $name) = @_;
 
-    my $end = time + 20;
-
-    until ($code->()) {
-        return fail($name) if time > $end;
-        sleep 0.02;
-    }
-
-    pass($name);
+    return ok(UrlStore::Test::wait_until(5, $code), $name);
 }
 
 

@@ -27,10 +27,6 @@ package UrlStore::History;
 use strict;
 use warnings;
 
-use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);
-
-use UrlStore::Client;
-
 
 sub new
 {

@@ -112,23 +112,13 @@ sub begin
     $self->{history} = UrlStore::History->new($self->{record});
     $self->{start} = time;
 
-    $self->_map or return 'no node becomes the primary';
+    map_of(@all) or return 'no node becomes the primary';
 
     return $self->accepted($self->nodes) ? '' : 'nothing is added';
 }
 
 
-# the first map, in the file of each
-
-sub _map
-{
-    my ($self) = @_;
-
-    return map_of($self->nodes, $self->router);
-}
-
-
-# the same of a shard's nodes: n0, n1, ...
+# the first map of a shard with the nodes n0 and n1, in the file of each
 
 sub map_of
 {

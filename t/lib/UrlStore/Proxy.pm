@@ -18,6 +18,7 @@ package UrlStore::Proxy;
 #     $proxy->now('swallow')       passes what clients send, drops all replies
 #     $proxy->now('hang')          passes nothing
 #     $proxy->now('pass')
+#     $proxy->mode('now pass')     the same
 
 use strict;
 use warnings;
@@ -56,17 +57,16 @@ sub new
 
 
 sub port { $_[0]{port} }
-sub mode { my ($self, $mode) = @_; $self->_control($mode) }
-sub now { my ($self, $mode) = @_; $self->_control("now $mode") }
+sub now { my ($self, $mode) = @_; $self->mode("now $mode") }
 
 
 # returns when the proxy obeys
 
-sub _control
+sub mode
 {
-    my ($self, $text) = @_;
+    my ($self, $mode) = @_;
 
-    print { $self->{in} } "$text\n";
+    print { $self->{in} } "$mode\n";
     sysread $self->{done}, my $ack, 1;
 }
 

@@ -20,8 +20,6 @@ package UrlStore::Trio;
 use strict;
 use warnings;
 
-use Time::HiRes qw(sleep time);
-
 use UrlStore::Postgres;
 use UrlStore::Test ();
 
