@@ -37,7 +37,7 @@
                                          gets no answer is soon made at another
                                          server */
 #define US_REPLICATE_CALL    10000    /* ms of one that commits, at first */
-#define US_REPLICATE_CALLS   300000   /* and at most: each that is given up may
+#define US_REPLICATE_CALLS   320000   /* and at most: each that is given up may
                                          leave a connection at the server */
 #define US_REPLICATE_STALL   2000     /* ms without a commit */
 
