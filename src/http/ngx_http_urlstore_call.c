@@ -29,8 +29,7 @@
  *     because the subrequest is not what writes to the client (c->data).  So
  *     it is off, and the filter gets each piece that is read.
  *   - The subrequest has the headers and the body of the client's request until
- *     they are replaced.  By an Upgrade there, a 101 of the node would turn the
- *     client's connection into a tunnel to it.
+ *     they are replaced.
  *
  * A call that failed before anything was sent, or that a node has refused
  * (Urlstore-Refused), is tried at the shard's next node.  One that only reads
@@ -148,7 +147,6 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
 
     sr->request_body = body;
     sr->discard_body = 0;
-    sr->headers_in.upgrade = NULL;
     sr->headers_in.content_length = NULL;
     sr->headers_in.content_length_n = call->body ? call->length : -1;
     sr->headers_in.chunked = 0;
