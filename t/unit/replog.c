@@ -946,24 +946,33 @@ claimed_before(void **state)
 }
 
 
-/* a row of the primary's own term that has other bytes */
+/* a row that no node has made follows the last one of a server */
 
 static void
-other_bytes(void **state)
+another(int server)
 {
     fake_row_t  row;
 
-    (void) state;
-
-    stage();
-
-    row = fake.servers[0].rows[fake.servers[0].nrows - 1];
+    row = *fake_last(&fake.servers[server]);
     row.row.lsn = row.row.next;
     row.row.next += OP;
     row.row.crc = us_crc32c(row.row.crc, (uint8_t *) "another!", OP);
     row.p = (uint8_t *) "another!";
     row.len = OP;
-    fake_put(&fake.servers[0], &row);
+    row.holder[0] = '\0';
+    fake_put(&fake.servers[server], &row);
+}
+
+
+/* a row of the primary's own term that has other bytes */
+
+static void
+other_bytes(void **state)
+{
+    (void) state;
+
+    stage();
+    another(0);
 
     losses = 0;
     node_add(&nodes[0], 2);
@@ -1145,20 +1154,54 @@ damaged(void **state)
 }
 
 
+/* a node waits for the end of a lease, and another one claims the next term */
+
+static void
+overtaken(void **state)
+{
+    (void) state;
+
+    stage();
+    steps(&nodes[2], 100);
+
+    promote(&nodes[1]);
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_WAITING);
+
+    promote(&nodes[2]);
+    assert_int_equal(nodes[2].standby.state, US_STANDBY_WAITING);
+    assert_true(nodes[2].standby.claim.term > nodes[1].standby.claim.term);
+
+    node_step(&nodes[1]);
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_READING);
+    steps(&nodes[1], 2 * LEASE);
+    assert_false(nodes[1].primary);
+
+    steps(&nodes[2], 2 * LEASE);
+    assert_true(nodes[2].primary);
+    end();
+}
+
+
+static void
+drop_last(int server)
+{
+    fake_server_t  *s;
+
+    s = &fake.servers[server];
+    free(s->rows[--s->nrows].p);
+}
+
+
 /* the servers are restored as they were before the last row */
 
 static void
 restored(void **state)
 {
-    int  i;
-
     (void) state;
 
     stage();
-
-    for (i = 0; i < 2; i++) {
-        free(fake.servers[i].rows[--fake.servers[i].nrows].p);
-    }
+    drop_last(0);
+    drop_last(1);
 
     losses = 0;
     clock_ms += US_APPENDER_BEAT;
@@ -1170,7 +1213,16 @@ restored(void **state)
     node_step(&nodes[1]);
     assert_int_equal(losses, 2);
 
-    /* another row is there instead, and more of them */
+    /* another row is there instead */
+
+    another(0);
+    another(1);
+    node_step(&nodes[1]);
+    assert_int_equal(losses, 3);
+    drop_last(0);
+    drop_last(1);
+
+    /* the same, and more of them */
 
     steps(&nodes[2], 100);
     promote(&nodes[2]);
@@ -1235,6 +1287,7 @@ main(void)
         cmocka_unit_test(beat_unseen),
         cmocka_unit_test(damaged),
         cmocka_unit_test(other_bytes),
+        cmocka_unit_test(overtaken),
         cmocka_unit_test(restored),
         cmocka_unit_test(lease_edges),
         cmocka_unit_test(simulation),
