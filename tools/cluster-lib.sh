@@ -133,11 +133,18 @@ leave() {
     local p
     p=$(pid "$1") || return 0
     kill -QUIT "$p"
+    gone "$p" "$1"
+}
+
+
+# until a pid has left
+
+gone() {
     for _ in $(seq 200); do
-        kill -0 "$p" 2>/dev/null || return 0
+        kill -0 "$1" 2>/dev/null || return 0
         sleep 0.1
     done
-    die "pid $p ($1) does not leave"
+    die "pid $1 ($2) does not leave"
 }
 
 

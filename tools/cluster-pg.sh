@@ -155,12 +155,16 @@ start() {
 
 
 stop() {
-    local k
+    local k p
     for k in router $nodes; do
         leave "$k"
     done
     for k in 3 4; do
-        ! pg_runs "$k" || as_pg pg_ctl -D "$pg/$k" -m fast -w stop > /dev/null
+        pg_runs "$k" || continue
+        p=$(head -n 1 "$pg/$k/postmaster.pid")
+        as_pg pg_ctl -D "$pg/$k" -m fast -w stop > /dev/null
+        # pg_ctl returns when the file is gone, before the process is
+        gone "$p" "PostgreSQL $k"
     done
 }
 
