@@ -410,6 +410,14 @@ wait_for(sub { $p1->ask('row 30') eq '30 40 1 73 4:10, OK' },
     'later it is there');
 is($p1->ask('beat 30 40 1 73 30'), 'OK', 'and confirmed by the next commit');
 
+$b->pause;
+$p1->ask('timeout 20000');
+$p1->ask('look 100');
+$p1->tell('beat 30 40 1 73 30');
+sleep 0.3;
+$b->resume;
+is($p1->answer, 'OK', 'a commit may take longer than a look');
+
 # of two standbys one is enough
 
 my $c = $a->standby('c')->start;

@@ -61,6 +61,19 @@ add(20);
 same('  another one goes on');
 
 
+# the primary's settings change
+
+$primary->conf($conf =~ s/marks=visited/marks=visited,done/r);
+$primary->reload;
+ok(wait_until(10, sub {
+    slurp("$dir/manifest") =~ /^store marks visited,done$/m
+}), 'a mark more: the copy has it');
+$primary->post('/mark/done', "1\n2\n", @text);
+same('  and the marks');
+restart(sub { $replica->kill_all }, 'killed, with another mark');
+is(differs($primary, $replica, 'done'), '', '  the marks are there');
+
+
 # what the command says
 
 my $stat = qx($top/build/urlstore stat $dir 2>&1);

@@ -1085,10 +1085,9 @@ test_copy_start_kills(void **state)
 
 /* the first file of the copy whose name begins so */
 
-static int
-copy_file(const char *begin)
+static void
+copy_name(const char *begin, char name[300])
 {
-    char            name[300];
     DIR            *d;
     struct dirent  *de;
 
@@ -1102,10 +1101,29 @@ copy_file(const char *begin)
     }
 
     assert_non_null(de);
-    snprintf(name, sizeof(name), "%s", de->d_name);
+    snprintf(name, 300, "%s", de->d_name);
     (void) closedir(d);
+}
+
+
+static int
+copy_file(const char *begin)
+{
+    char  name[300];
+
+    copy_name(begin, name);
 
     return copy_open(name, O_RDWR);
+}
+
+
+static void
+copy_unlink(const char *begin)
+{
+    char  name[300];
+
+    copy_name(begin, name);
+    assert_int_equal(syscall(SYS_unlinkat, copy.dirfd, name, 0), 0);
 }
 
 
@@ -1162,6 +1180,51 @@ test_copy_damage(void **state)
                 copy_same(&pr);
             }
         }
+    }
+
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
+/* the file that is written is changed from outside: the next connection sees */
+
+static void
+test_copy_gone(void **state)
+{
+    int         fd;
+    off_t       size;
+    proc_t     *p;
+    unsigned    i;
+    primary_t   pr;
+
+    enum { LONGER = 0, SHORTER, REMOVED };
+
+    primary_make(&pr, 12, 4);
+
+    for (i = LONGER; i <= REMOVED; i++) {
+        copy_remove();
+        p = copy_start(&pr);
+        comes(p, 1000);
+
+        if (i == REMOVED) {
+            copy_unlink("journal.");
+
+        } else {
+            fd = copy_file("journal.");
+            size = lseek(fd, 0, SEEK_END);
+            assert_int_equal(ftruncate(fd, i == LONGER ? size + 9 : size - 1),
+                             0);
+            (void) syscall(SYS_close, fd);
+        }
+
+        net.sent = net.len;
+        net.closes = 1;
+        pass(10000);
+
+        assert_int_equal(right(p), 1);
+        assert_int_equal(restarts(), i != LONGER);
+        copy_same(&pr);
     }
 
     copy_remove();
@@ -1296,6 +1359,7 @@ main(int argc, char **argv)
         test(test_copy_kills),
         test(test_copy_start_kills),
         test(test_copy_damage),
+        test(test_copy_gone),
         test(test_copy_stays),
         test(test_copy_others),
     };

@@ -27,6 +27,8 @@
 #define BYTES    (256 * 1024)
 #define LEASE    2000
 #define TERM_KEY 0xffffffffu
+#define LONG_KEY 0xfffffffeu          /* so many bytes follow the number */
+#define LONG     (3 * US_REPLOG_BLOCK)
 
 
 typedef struct {
@@ -69,12 +71,21 @@ static int       quiet;               /* no faults any more */
 static void node_step(node_t *n);
 
 
+static size_t
+op_len(const uint8_t *p)
+{
+    uint32_t  key;
+
+    memcpy(&key, p, 4);
+
+    return key == LONG_KEY ? OP + LONG : OP;
+}
+
+
 static ssize_t
 op_size(const uint8_t *p, size_t len)
 {
-    (void) p;
-
-    return len < OP ? 0 : OP;
+    return len < OP || len < op_len(p) ? 0 : (ssize_t) op_len(p);
 }
 
 
@@ -156,7 +167,7 @@ node_find(const node_t *n, uint32_t key, uint32_t *value)
 {
     uint64_t  lsn;
 
-    for (lsn = 0; lsn < n->published; lsn += OP) {
+    for (lsn = 0; lsn < n->published; lsn += op_len(n->bytes + lsn)) {
         if (memcmp(n->bytes + lsn, &key, 4) == 0) {
             memcpy(value, n->bytes + lsn + 4, 4);
             return lsn + OP;
@@ -199,13 +210,15 @@ node_answers(node_t *n)
 
     us_replog_ends(&n->place, &ends);
 
-    for ( /* void */ ; n->replied < ends.sure.next; n->replied += OP) {
+    while (n->replied < ends.sure.next) {
         memcpy(&key, n->bytes + n->replied, 4);
         memcpy(&value, n->bytes + n->replied + 4, 4);
 
-        if (key != TERM_KEY) {
+        if (key < KEYS) {
             answered(key, n->replied + OP, value);
         }
+
+        n->replied += op_len(n->bytes + n->replied);
     }
 }
 
@@ -1238,6 +1251,34 @@ restored(void **state)
 }
 
 
+/* an operation that is longer than a row usually is, and one after it */
+
+static void
+long_operation(void **state)
+{
+    size_t  at;
+
+    (void) state;
+
+    stage();
+
+    at = nodes[0].published;
+    node_add(&nodes[0], LONG_KEY);
+    nodes[0].published += LONG;
+    node_add(&nodes[0], 2);
+    memset(nodes[0].bytes + at + OP, 7, LONG);
+
+    steps(&nodes[0], 1000);
+    assert_true(nodes[0].place.ends[nodes[0].place.at % 2].sure.next
+                == nodes[0].published);
+
+    steps(&nodes[1], 200);
+    assert_int_equal(nodes[1].published, nodes[0].published);
+    assert_memory_equal(nodes[0].bytes, nodes[1].bytes, nodes[0].published);
+    end();
+}
+
+
 /* it is the primary one ms after a lease and the drift of two clocks */
 
 static void
@@ -1254,6 +1295,7 @@ lease_edges(void **state)
     assert_false(us_replog_lease(&nodes[0].place, at + LEASE, LEASE));
     us_replog_place_end(&nodes[0].place);
     assert_false(us_replog_lease(&nodes[0].place, at, LEASE));
+    assert_false(us_replog_lease(&nodes[0].place, LEASE - 1, LEASE));
 
     node_move(&nodes[1], 0);
     node_step(&nodes[1]);
@@ -1289,6 +1331,7 @@ main(void)
         cmocka_unit_test(other_bytes),
         cmocka_unit_test(overtaken),
         cmocka_unit_test(restored),
+        cmocka_unit_test(long_operation),
         cmocka_unit_test(lease_edges),
         cmocka_unit_test(simulation),
     };
