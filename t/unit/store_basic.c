@@ -235,6 +235,43 @@ batches(void **state)
 }
 
 
+/* look-ups of a group, of any size; every other URL is known */
+
+static void
+groups(void **state)
+{
+    size_t           i, n, id;
+    zone_t          *z;
+    char             text[1000][64];
+    us_store_item_t  items[1000];
+
+    z = zone_create(4 << 20, 0);
+
+    for (id = 0; id < 20000; id++) {
+        (void) sprintf(text[0], "http://a.test/%zu", id);
+        (void) add(z->store, text[0]);
+    }
+
+    for (n = 1; n <= 1000; n = n < 100 ? n + 1 : n + 100) {
+        id = n * 17;
+
+        for (i = 0; i < n; i++) {
+            items[i] = item(text[i], sprintf(text[i], "http://a.test/%s%zu",
+                                             i % 2 ? "-" : "", id + i));
+        }
+
+        us_store_seen(z->store, items, n);
+
+        for (i = 0; i < n; i++) {
+            assert_int_equal(items[i].status, i % 2 ? US_UNSEEN : US_SEEN);
+            assert_true(i % 2 || items[i].id == id + i);
+        }
+    }
+
+    zone_destroy(z);
+}
+
+
 /* the spelling of a site is that of its first URL, for ever */
 
 static void
@@ -805,6 +842,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(against_reference),
         cmocka_unit_test(batches),
+        cmocka_unit_test(groups),
         cmocka_unit_test(spelling),
         cmocka_unit_test(spelling_full),
         cmocka_unit_test(parts),
