@@ -385,6 +385,54 @@ test_middle_durable(void **state)
 }
 
 
+/* a copy: what it lacks is sent again, and no answer is lost with it */
+
+static void
+test_copy(void **state)
+{
+    char             name[US_DISK_NAME];
+    unsigned         i;
+    fake_store_t     s;
+    us_manifest_t    m;
+    us_recovery_t    r;
+    fake_journal_t   j;
+    us_disk_error_t  e;
+
+    static const char *const  boots[] = { FAKE_BOOT, FAKE_NEXT };
+
+    for (i = 0; i < 2; i++) {
+        fake_empty(dirfd_);
+        fill(&j, "off");
+        us_writer_close(&j.w);
+        newest(&j, name);
+
+        assert_int_equal(us_manifest_read(dirfd_, &m, &e), US_MANIFEST_OK);
+        m.state = US_STATE_REPLICA;
+        assert_int_equal(us_manifest_write(dirfd_, &m, &e), 0);
+
+        spoil(name, 1000);
+
+        /* a reader knows no more than of any other directory */
+
+        memset(&s, 0, sizeof(s));
+        s.max = 200;
+        assert_int_equal(us_recovery_open(&r, dirfd_, &fake_ops, fake_apply, &s,
+                                          boots[i]), US_RECOVERY_OK);
+        r.whole = 1;
+        assert_int_equal(us_recovery_run(&r, 0),
+                         i ? US_RECOVERY_OK : US_RECOVERY_DAMAGED);
+        us_recovery_close(&r);
+
+        assert_int_equal(fake_recover(&r, &s, dirfd_, 200, boots[i], 1),
+                         US_RECOVERY_OK);
+        assert_true(s.ops > 0 && s.ops < j.at.ops);
+        assert_true(r.cut > 0);
+        assert_int_equal(r.lost, 0);
+        assert_int_equal(r.lost_ids, 0);
+    }
+}
+
+
 static void
 test_missing(void **state)
 {
@@ -716,6 +764,7 @@ main(void)
         test(test_clean_cut),
         test(test_middle),
         test(test_middle_durable),
+        test(test_copy),
         test(test_missing),
         test(test_follow),
         test(test_faults),
