@@ -6,7 +6,7 @@
 # request and its answer.  The exact checker (UrlStore::History) judges: no
 # acknowledged answer is lost, no id is given twice, no URL has two ids, nothing
 # is denied after an answer that had it.  In the end both nodes have the same,
-# also after they have read the log anew.
+# also after a start from the log, or from a directory (path=).
 #
 #     US_FAILOVERS=200 prove t/cluster_failover.t     so many (9)
 #     US_SEED=7                                       the first history's seed
@@ -32,6 +32,11 @@ my $each = $left > 20 ? 20 : 5;      # failovers of a history
 # histories differ in these: a standby that waits for the end of a lease, too
 
 my @zones = ('lease=1s takeover=2s', 'lease=3s takeover=1s');
+
+# and in the nodes that have a directory, which is that of the history before
+
+my $path = 'path=%%DIR%%/cache snapshot=16k';
+my @paths = (['', ''], [$path, ''], [$path, $path], ['', $path]);
 
 srand $seed;
 
@@ -195,7 +200,7 @@ sub history
 
     srand $run;
 
-    $n->conf($zones[$run % @zones]);
+    $n->conf($zones[$run % @zones], @{ $paths[($run + 1) / 2 % @paths] });
 
     my $why = $n->begin(sub { $pg->primary->sql(
         'TRUNCATE urlstore_shard, urlstore_log, urlstore_base') });

@@ -139,8 +139,10 @@ for my $lacks (['shard=0 node=us_0a', 'cluster'],
         "without $lacks->[1]");
 }
 
-for my $excludes (['path=%%DIR%%/u', 'path'],
-    ['follow=http://127.0.0.1:9/', 'follow'], ['mode=lookup', 'mode=lookup'])
+accepted("$shard $log path=%%DIR%%/u snapshot=64k", 'with a directory');
+
+for my $excludes (['follow=http://127.0.0.1:9/', 'follow'],
+    ['mode=lookup', 'mode=lookup'])
 {
     refused("$shard $log $excludes->[0]",
         qr/zone "u": a zone with "replicate" has no "$excludes->[1]"/,

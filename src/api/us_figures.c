@@ -170,7 +170,7 @@ const us_figure_t  us_figures_table[] = {
     { DISK|REPLICA|LOG, COUNTER, AT(takeovers), "takeovers", "takeovers_total",
       "Roles of dead workers that another worker took over." },
 
-    { DISK, COUNTER, AT(snapshots), "snapshots", "snapshots_total",
+    { DISK|LOG, COUNTER, AT(snapshots), "snapshots", "snapshots_total",
       "Snapshots written." },
     { DISK, GAUGE, AT(snapshot_lsn), "snapshot_lsn", NULL, NULL },
     { DISK, COUNTER, AT(scrubbed), "scrubbed_bytes", "scrubbed_bytes_total",
@@ -230,12 +230,24 @@ const us_figure_t  us_figures_table[] = {
       "age of its lease, or since the log's last answer to a standby." },
     { LOG, COUNTER, AT(rows), "log_rows", "log_rows_total",
       "Rows that this node has appended to the log." },
+    { LOG, COUNTER, AT(read), "log_read_bytes", "log_read_bytes_total",
+      "Bytes of the log that this node has read into its store." },
     { LOG, COUNTER, AT(failures), "failures", "log_failures_total",
       "Calls of the log that failed." },
     { LOG, COUNTER, AT(promotions), "promotions", "promotions_total",
       "Times that this node has become the primary." },
     { LOG, COUNTER, AT(deposed), "deposed", "deposed_total",
       "Times that this node was the primary and another one took over." },
+    { LOG, GAUGE, AT(cached), "cached", "cached_lsn",
+      "LSN up to which the path has the log; 0: there is none, or no snapshot "
+      "of it yet." },
+    { LOG, FLAG, AT(cache_off), "cache_off", "cache_off",
+      "1 if the path cannot be written: a start reads more from the log." },
+    { LOG, COUNTER, AT(cache_failures), "cache_failures",
+      "cache_failures_total", "Writes to the path that failed." },
+    { LOG, COUNTER, AT(cache_restarts), "cache_restarts",
+      "cache_restarts_total",
+      "Times that the path was begun anew, with a snapshot of all." },
 
     { 0, 0, 0, NULL, NULL, NULL }
 };
@@ -388,6 +400,12 @@ us_figures_replicated(us_figures_t *f, const us_life_t *life)
     f->failures = log.failures;
     f->promotions = log.promotions;
     f->deposed = log.deposed;
+    f->read = log.read;
+    f->cached = log.cached;
+    f->cache_off = log.off;
+    f->cache_failures = log.cache_failures;
+    f->cache_restarts = log.cache_restarts;
+    f->snapshots = log.snapshots;
 
     /* never: at least since it began */
 

@@ -120,6 +120,11 @@ typedef struct {
     uint64_t                rows;
     uint64_t                promotions;
     uint64_t                deposed;
+    uint64_t                read;
+    uint64_t                cached;         /* LSN */
+    uint64_t                cache_off;
+    uint64_t                cache_failures;
+    uint64_t                cache_restarts;
 
     uint64_t                capacity;
     uint64_t                hashes;

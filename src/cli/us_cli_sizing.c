@@ -281,8 +281,8 @@ us_sizing_snapshot(us_sizing_t *z, const char *dir)
         return us_cli_failed(dir, strerror(errno));
     }
 
-    rc = us_data_snapshot(us_embed_store(z->fill.embed), fd, NULL, NULL, &m,
-                          &e);
+    rc = us_data_snapshot(us_embed_store(z->fill.embed), fd, NULL, NULL, NULL,
+                          &m, &e);
     (void) close(fd);
 
     return rc == 0 ? US_CLI_DONE : us_cli_failed(dir, e.text);

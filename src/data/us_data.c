@@ -196,7 +196,7 @@ us_data_writable(const us_manifest_t *m, us_disk_error_t *e)
     if (m->state == US_STATE_REPLICA) {
         return us_disk_fail(e, 0, "it is a replica's copy of another server's "
                             "store, which is only read; a zone with "
-                            "\"follow=\" goes on with it");
+                            "\"follow=\" or \"replicate=\" goes on with it");
     }
 
     if (m->state != US_STATE_BACKUP) {
@@ -213,8 +213,8 @@ us_data_copied(const us_manifest_t *m, us_disk_error_t *e)
 {
     return m->state == US_STATE_REPLICA ? 0
            : us_disk_fail(e, 0, "it has a store that is no replica's copy, and "
-                          "a zone with \"follow=\" would replace it; an empty "
-                          "directory is needed");
+                          "a zone with \"follow=\" or \"replicate=\" would "
+                          "replace it; an empty directory is needed");
 }
 
 
@@ -482,7 +482,7 @@ us_data_out(void *data, const uint8_t *p, size_t len)
 
 int
 us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
-    us_manifest_t *m, us_disk_error_t *e)
+    const us_manifest_log_t *log, us_manifest_t *m, us_disk_error_t *e)
 {
     int              rc;
     uint64_t         lsn;
@@ -493,7 +493,7 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
 
     d.wait = wait;
     d.data = data;
-    d.since = 0;
+    d.since = US_DATA_SLICE;
     lsn = 0;
 
     rc = us_snapshot_begin(&d.snapshot, dirfd, conf.uuid, conf.epoch,
@@ -515,6 +515,12 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
     }
 
     if (rc == 0) {
+
+        if (log) {
+            m->has_log = 1;
+            m->log = *log;
+        }
+
         rc = us_snapshot_finish(&d.snapshot, lsn, m);
     }
 

@@ -45,8 +45,9 @@ int us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
     us_disk_error_t *e);
 
 /*
- * Whether a replica may keep its copy in the directory: 0; -1, e: it has a
- * store that is not a copy, and that no replica may overwrite.
+ * Whether a replica, or a node of a replicated store, may keep its copy in the
+ * directory: 0; -1, e: it has a store that is not a copy, and that none of them
+ * may overwrite.
  */
 int us_data_copied(const us_manifest_t *m, us_disk_error_t *e);
 
@@ -87,13 +88,15 @@ int us_data_ignore(void *data, const uint8_t *p, size_t len);
 /*
  * Writes a snapshot and has the manifest name it, which is *m then.  wait() is
  * called with the LSN that it covers and returns 0 once that is durable, -1 to
- * give up; it is also called with 0, now and then, and may pause.  0, -1 or
- * US_DISK_LOST, as us_snapshot_finish().
+ * give up; it is also called with 0, when the dump has begun, and now and then,
+ * and may pause.  log: of a replicated log, what the manifest gets, filled by
+ * wait(); or NULL.  0, -1 or US_DISK_LOST, as us_snapshot_finish().
  */
 typedef int (*us_data_wait_pt)(void *data, uint64_t lsn);
 
 int us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait,
-    void *data, us_manifest_t *m, us_disk_error_t *e);
+    void *data, const us_manifest_log_t *log, us_manifest_t *m,
+    us_disk_error_t *e);
 
 
 #endif /* _US_DATA_H_INCLUDED_ */

@@ -468,7 +468,9 @@ us_embed_snapshot(us_embed_t *e)
         return -1;
     }
 
-    if (us_data_snapshot(e->store, e->dirfd, NULL, NULL, &m, &e->error) != 0) {
+    if (us_data_snapshot(e->store, e->dirfd, NULL, NULL, NULL, &m, &e->error)
+        != 0)
+    {
         return -1;
     }
 

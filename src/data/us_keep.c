@@ -196,7 +196,8 @@ us_snapshot_job(us_job_t *job)
 
     us_store_info(k.store, &info);
 
-    rc = us_data_snapshot(k.store, l->dirfd, us_snapshot_wait, &k, &m, &e);
+    rc = us_data_snapshot(k.store, l->dirfd, us_snapshot_wait, &k, NULL, &m,
+                          &e);
 
     us_store_close(k.store);
 

@@ -9,6 +9,7 @@
 
 
 #include "us_life.h"
+#include "us_cache.h"
 #include "us_job.h"
 #include "us_keep.h"
 #include "us_load.h"
@@ -89,6 +90,7 @@ us_life_stop(us_life_t *l)
 
     us_replica_stop(l);
     us_replicate_stop(l);
+    us_cache_stop(l);
 
     if (l->store) {
         us_store_close(l->store);
@@ -125,6 +127,7 @@ us_life_tick(us_life_t *l)
 
     if (l->conf.replicate) {
         us_replicate(l);
+        us_cache(l);
         return US_LIFE_FOLLOW;
     }
 
@@ -239,7 +242,7 @@ us_life_refresh(us_life_t *l)
 
     if (l->member && us_relaxed(&l->member->version) != version
         && (l->empty || us_acquire(&sh->emptying) == 0)
-        && l->env.quiet(l->env.data))
+        && l->env.quiet(l->env.data) && !us_cache_inside(l))
     {
         us_release(&l->member->version, version);
     }
@@ -344,7 +347,11 @@ us_life_close(us_life_t *l, uint64_t ms)
     us_tail_t         tail;
     us_disk_error_t   e;
 
-    if (us_share_state(l->sh) != US_LIFE_READY || us_acquire(&l->sh->lost)) {
+    /* the directory of a replicated store is a cache, which is never closed */
+
+    if (us_share_state(l->sh) != US_LIFE_READY || us_acquire(&l->sh->lost)
+        || l->conf.replicate)
+    {
         return 0;
     }
 

@@ -7,7 +7,9 @@
 #include "us_replica_copy.h"
 #include "us_job.h"
 #include "us_policy.h"
+#include "../journal/us_crc32c.h"
 #include "../journal/us_dir.h"
+#include "../store/us_ring.h"
 
 #include <sys/file.h>
 
@@ -17,7 +19,9 @@
 
 static int us_replica_copy_apply(void *data, const uint8_t *p, size_t len);
 static int us_replica_copy_wait(void *data, uint64_t lsn);
-static void us_replica_copy_snapshot(us_life_t *l, const us_manifest_t *m);
+static void us_replica_copy_chain(us_replica_copy_t *c, const uint8_t *p,
+    size_t len);
+static void us_replica_copy_counts(us_life_t *l, const us_manifest_t *m);
 
 
 us_recovery_rc_t
@@ -31,11 +35,7 @@ us_replica_copy_open(us_replica_copy_t *c, us_life_t *l)
     c->life = l;
     c->recovery.readers = -1;
 
-    /* all processes of this master share the open file that has the lock */
-
-    if (flock(l->lockfd, LOCK_EX|LOCK_NB) == -1) {
-        (void) us_disk_fail(&c->recovery.error, 0, "another server has \"%s\"",
-                            l->conf.path);
+    if (us_replica_copy_lock(l, &c->recovery.error) == -1) {
         return US_RECOVERY_STOP;
     }
 
@@ -52,6 +52,16 @@ us_replica_copy_open(us_replica_copy_t *c, us_life_t *l)
 }
 
 
+/* all processes of this master share the open file that has the lock */
+
+int
+us_replica_copy_lock(us_life_t *l, us_disk_error_t *e)
+{
+    return flock(l->lockfd, LOCK_EX|LOCK_NB) == 0 ? 0
+           : us_disk_fail(e, 0, "another server has \"%s\"", l->conf.path);
+}
+
+
 void
 us_replica_copy_end(us_replica_copy_t *c)
 {
@@ -65,12 +75,13 @@ us_replica_copy_read(us_replica_copy_t *c, us_store_t *store)
     us_recovery_rc_t  rc;
 
     c->store = store;
+    c->log = c->recovery.manifest.log;
     us_release(&c->life->sh->load_total, c->recovery.total);
 
     rc = us_recovery_run(&c->recovery, 1);
 
     if (rc == US_RECOVERY_OK) {
-        us_replica_copy_snapshot(c->life, &c->recovery.manifest);
+        us_replica_copy_counts(c->life, &c->recovery.manifest);
     }
 
     return rc;
@@ -82,20 +93,51 @@ us_replica_copy_apply(void *data, const uint8_t *p, size_t len)
 {
     us_replica_copy_t *c = data;
 
+    int  rc;
+
     if (us_job_stopping(c->life)) {
         return US_RECOVERY_STOP;
     }
 
     us_release(&c->life->sh->load_done, c->recovery.done);
 
-    return us_data_apply(c->store, p, len);
+    if (c->more && len == 0) {
+        return 0;
+    }
+
+    if (c->recovery.started) {
+        us_replica_copy_chain(c, p, len);
+    }
+
+    rc = us_data_apply(c->store, p, len);
+
+    return rc == US_RECOVERY_NO_ROOM && c->more ? 0 : rc;
+}
+
+
+/*
+ * The journal goes on: a block is a row of the log, or its rest past the
+ * snapshot, and a term begins with a row that has nothing else.
+ */
+
+static void
+us_replica_copy_chain(us_replica_copy_t *c, const uint8_t *p, size_t len)
+{
+    us_op_t  op;
+
+    if (us_op_parse(p, len, &op) > 0 && op.type == US_OP_TERM) {
+        c->log.term = op.id;
+    }
+
+    c->log.lsn += len;
+    c->log.crc = us_crc32c(c->log.crc, p, len);
 }
 
 
 /* what us_policy.h counts from */
 
 static void
-us_replica_copy_snapshot(us_life_t *l, const us_manifest_t *m)
+us_replica_copy_counts(us_life_t *l, const us_manifest_t *m)
 {
     us_release(&l->sh->snapshot_lsn, m->has_snapshot ? m->snapshot : 0);
     us_release(&l->sh->snapshot_size,
@@ -129,13 +171,11 @@ typedef struct {
 
 
 int
-us_replica_copy_keep(us_life_t *l, us_copy_t *copy, us_store_t *store,
-    uint64_t lsn, us_manifest_t *m, us_disk_error_t *e)
+us_replica_copy_due(const us_life_t *l, uint64_t lsn)
 {
-    us_policy_t        p;
-    us_replica_wait_t  wait;
+    us_policy_t  p;
 
-    if (l->conf.path == NULL || l->conf.snapshot == 0
+    if (l->conf.snapshot == 0
         || us_job_now(l) < us_acquire(&l->sh->snapshot_next))
     {
         return 0;
@@ -146,22 +186,52 @@ us_replica_copy_keep(us_life_t *l, us_copy_t *copy, us_store_t *store,
     p.size = us_acquire(&l->sh->snapshot_size);
     p.deletes = 0;
 
-    if (!us_policy_due(&p) || us_store_set_lsn(store, lsn) == -1) {
+    return us_policy_due(&p);
+}
+
+
+int
+us_replica_copy_snapshot(us_life_t *l, us_store_t *store,
+    us_data_wait_pt wait, void *data, const us_manifest_log_t *log,
+    us_manifest_t *m, us_disk_error_t *e)
+{
+    int  rc;
+
+    rc = us_data_snapshot(store, l->dirfd, wait, data, log, m, e);
+
+    if (rc != 0) {
+        us_release(&l->sh->snapshot_next, us_job_now(l) + US_REPLICA_KEEP);
+        return rc;
+    }
+
+    us_replica_copy_counts(l, m);
+    us_share_count(&l->sh->snapshots, 1);
+
+    return 0;
+}
+
+
+int
+us_replica_copy_keep(us_life_t *l, us_copy_t *copy, us_store_t *store,
+    uint64_t lsn, us_manifest_t *m, us_disk_error_t *e)
+{
+    us_replica_wait_t  wait;
+
+    if (l->conf.path == NULL || !us_replica_copy_due(l, lsn)
+        || us_store_set_lsn(store, lsn) == -1)
+    {
         return 0;
     }
 
     wait.life = l;
     wait.copy = copy;
 
-    if (us_data_snapshot(store, l->dirfd, us_replica_copy_wait, &wait, m, e)
+    if (us_replica_copy_snapshot(l, store, us_replica_copy_wait, &wait, NULL,
+                                 m, e)
         != 0)
     {
-        us_release(&l->sh->snapshot_next, us_job_now(l) + US_REPLICA_KEEP);
         return us_job_stopping(l) ? 0 : -1;
     }
-
-    us_replica_copy_snapshot(l, m);
-    us_share_count(&l->sh->snapshots, 1);
 
     return 1;
 }

@@ -1,21 +1,21 @@
 
 /*
- * A replica with path= keeps the primary's bytes in a directory, so that a
- * restart begins where it was (journal/us_copy.h).
+ * A copy in a directory (journal/us_copy.h), with path=.  A replica has one of
+ * what its primary sends (us_replica.c), a node of a replicated store one of
+ * what the log has confirmed (us_cache.c).  A restart begins where it was.
  *
  *     primary --frame--> directory --> store --> answers
  *                             \________^
  *                              at a start
  *
- * The directory is never behind the store.  After a kill within a block the
- * store is emptied, and built from the directory.  What cannot be read there,
- * or does not go on at the primary, is removed, and all is fetched.
+ * What cannot be read there, or does not go on at the primary or in the log, is
+ * removed, and all is fetched.
  *
- * The directory's journal grows like the primary's.  When it has grown enough
- * (us_policy.h), the replica writes a snapshot of its own, which replaces the
- * segments before it.  No block is applied meanwhile.
+ * The directory's journal grows like its source.  When it has grown enough
+ * (us_policy.h), its owner writes a snapshot, which replaces the segments
+ * before it.
  *
- * All of it is for the job of a replica (us_replica.c).
+ * All of it is for one process at a time, which has the role for it.
  */
 
 
@@ -30,9 +30,12 @@
 /* the reading of a copy */
 
 typedef struct {
-    us_life_t        *life;
-    us_store_t       *store;
-    us_recovery_t     recovery;
+    us_life_t         *life;
+    us_store_t        *store;
+    int                more;          /* operations follow: it is not settled,
+                                         and what has no room is counted */
+    us_manifest_log_t  log;           /* of a replicated log: where it ends */
+    us_recovery_t      recovery;
 } us_replica_copy_t;
 
 
@@ -48,12 +51,27 @@ void us_replica_copy_end(us_replica_copy_t *c);
 us_recovery_rc_t us_replica_copy_read(us_replica_copy_t *c,
     us_store_t *store);
 
+/* whether the directory is ours, and no other server's: 0, or -1 with e */
+int us_replica_copy_lock(us_life_t *l, us_disk_error_t *e);
+
 /* removes the files, if the zone has a directory; 0, or -1 with e */
 int us_replica_copy_remove(us_life_t *l, us_copy_t *copy, us_disk_error_t *e);
 
+/* whether a snapshot is due, of a copy whose journal ends at this LSN */
+int us_replica_copy_due(const us_life_t *l, uint64_t lsn);
+
 /*
- * Between two blocks: a snapshot of the store at an LSN, if one is due.  1: it
- * was taken, *m names it; 0: none is due, or the process ends; -1, e.
+ * Writes one; arguments and return as us_data_snapshot().  After a failure the
+ * next one is due in a minute.
+ */
+int us_replica_copy_snapshot(us_life_t *l, us_store_t *store,
+    us_data_wait_pt wait, void *data, const us_manifest_log_t *log,
+    us_manifest_t *m, us_disk_error_t *e);
+
+/*
+ * A replica between two blocks: a snapshot of the store at an LSN, if one is
+ * due.  1: it was taken, *m names it; 0: none is due, or the process ends; -1,
+ * e.
  */
 int us_replica_copy_keep(us_life_t *l, us_copy_t *copy, us_store_t *store,
     uint64_t lsn, us_manifest_t *m, us_disk_error_t *e);

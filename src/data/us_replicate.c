@@ -5,6 +5,7 @@
  *     us_replicate_job()              loader: one step of the standby
  *         us_replicate_prepare()          the store is empty, or has a place
  *         us_replicate_begin()            is it a log of a store that fits?
+ *         us_replicate_cached()           what the directory has of it
  *         us_replicate_apply()            a row
  *         us_replicate_settle()           what was built is answered
  *         us_replicate_ready()            a term of its own has begun
@@ -15,6 +16,7 @@
 
 
 #include "us_replicate.h"
+#include "us_cache.h"
 #include "us_job.h"
 #include "us_load.h"
 #include "../replog/us_standby.h"
@@ -56,6 +58,10 @@ struct us_replicate_s {
     unsigned          writing:1;      /* appender is set up */
     unsigned          bulk:1;         /* the store is being built */
     unsigned          anew:1;         /* the store is to be emptied */
+    unsigned          filled:1;       /* it has what the directory has, up to
+                                         `cached`, not yet checked */
+    unsigned          looked:1;       /* the directory was looked at */
+    us_share_cached_t cached;
     uint64_t          ids;
     uint64_t          nonce;          /* of this process's next claim */
     unsigned          fails;          /* in a row */
@@ -72,6 +78,8 @@ static int us_replicate_create(us_replicate_t *r);
 static int us_replicate_begin(us_replicate_t *r);
 static int us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
     uint64_t epoch);
+static int us_replicate_cached(us_replicate_t *r);
+static int us_replicate_fill(us_replicate_t *r);
 static void us_replicate_head(us_replicate_t *r);
 static int us_replicate_wanted(us_replicate_t *r);
 static int us_replicate_apply(void *data, const us_replog_row_t *row,
@@ -201,9 +209,16 @@ us_replicate_info(const us_life_t *l, us_replicate_info_t *info)
 
     info->age = since == 0 ? US_STORE_NO_ID : now > since ? now - since : 0;
     info->rows = us_relaxed(&sh->rows);
+    info->read = us_relaxed(&sh->read);
     info->failures = us_relaxed(&sh->failures);
     info->promotions = us_relaxed(&sh->promotions);
     info->deposed = us_relaxed(&sh->deposed);
+
+    info->cached = us_relaxed(&sh->cache.lsn);
+    info->off = us_relaxed(&sh->cache.off) != 0;
+    info->cache_failures = us_relaxed(&sh->cache.failures);
+    info->cache_restarts = us_relaxed(&sh->cache.restarts);
+    info->snapshots = us_relaxed(&l->sh->snapshots);
 }
 
 
@@ -367,7 +382,7 @@ us_replicate_prepare(us_replicate_t *r)
         sb->lease = l->conf.replicate->lease;
         sb->takeover = l->conf.replicate->takeover;
         sb->begun = us_acquire(&place->begun) != 0;
-        sb->at = place->at;
+        us_share_row(&place->at, &sb->at);
 
         r->ids = sb->begun ? us_acquire(&sh->load_ids) : 0;
         r->bulk = !sb->begun;
@@ -390,6 +405,8 @@ us_replicate_close(us_replicate_t *r)
 
     r->reading = 0;
     r->bulk = 0;
+    r->filled = 0;
+    r->looked = 0;
 }
 
 
@@ -405,7 +422,9 @@ us_replicate_read(us_replicate_t *r)
     l = r->life;
     sb = &r->standby;
 
-    if (!sb->looked && us_replicate_create(r) == -1) {
+    if (!sb->looked && (us_replicate_create(r) == -1
+                        || us_replicate_cached(r) == -1))
+    {
         return;
     }
 
@@ -644,6 +663,85 @@ us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
 }
 
 
+/*
+ * Before the first step: what the directory has comes first, if the log has it,
+ * too.  0; -1: not now.
+ */
+
+static int
+us_replicate_cached(us_replicate_t *r)
+{
+    us_life_t     *l;
+    us_standby_t  *sb;
+
+    l = r->life;
+    sb = &r->standby;
+
+    if (l->conf.path == NULL || !r->bulk || r->looked) {
+        return 0;
+    }
+
+    if (!r->filled && us_replicate_fill(r) == -1) {
+        return -1;
+    }
+
+    if (!r->filled) {
+        return 0;
+    }
+
+    switch (us_cache_check(r->job, r->log, &r->cached)) {
+
+    case US_CACHE_OK:
+        r->ids = r->cached.at.tail.ids;
+        sb->at = r->cached.row;
+        sb->begun = 1;
+        r->looked = 1;
+
+        return 0;
+
+    case US_CACHE_AGAIN:
+        us_replicate_fail(r, US_SAY_WARN, "%s", r->log->error);
+        return -1;
+
+    default:
+        r->anew = 1;
+        l->replicate_next = us_job_now(l) + 1;
+        return -1;
+    }
+}
+
+
+/* reads the directory; 0: it did, or there is nothing; -1: not now */
+
+static int
+us_replicate_fill(us_replicate_t *r)
+{
+    us_life_t  *l;
+
+    l = r->life;
+
+    switch (us_cache_read(r->job, r->store, &r->manifest, &r->cached)) {
+
+    case US_CACHE_OK:
+        r->filled = 1;
+        return 0;
+
+    case US_CACHE_NONE:
+        r->looked = 1;
+        return 0;
+
+    case US_CACHE_BAD:
+        r->anew = 1;
+        l->replicate_next = us_job_now(l) + 1;
+        return -1;
+
+    default:
+        l->replicate_next = us_job_now(l) + US_REPLICATE_POLL;
+        return -1;
+    }
+}
+
+
 static uint64_t
 us_replicate_now(void *data)
 {
@@ -702,6 +800,7 @@ us_replicate_apply(void *data, const us_replog_row_t *row, const uint8_t *p,
     }
 
     us_release(&r->life->sh->load_done, row->next);
+    us_share_count(&r->life->sh->replicate.read, len);
 
     if (!r->bulk) {
         r->standby.at = *row;
@@ -827,7 +926,13 @@ us_replicate_publish(us_replicate_t *r)
 
     us_release(&sh->load_applying, 1);
 
-    sh->replicate.at = r->standby.at;
+    /* nothing is parked: what may be answered moves first */
+
+    us_store_set_durable(r->store, r->standby.at.next);
+    us_store_set_written(r->store, r->standby.at.next);
+    (void) us_store_set_lsn(r->store, r->standby.at.next);
+
+    us_share_set_row(&sh->replicate.at, &r->standby.at);
     us_release(&sh->replicate.begun, 1);
     us_release(&sh->load_lsn, r->standby.at.next);
     us_release(&sh->load_ids, r->ids);

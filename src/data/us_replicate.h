@@ -1,9 +1,10 @@
 
 /*
  * A replicated store: its journal is a log that other nodes read as well
- * (replicate=), see us_replog.h.  There is no directory.
+ * (replicate=), see us_replog.h.  A directory is a cache of it: us_cache.h.
  *
- *     LOADING   the store is built from the log
+ *     LOADING   the store is built from the directory, if there is one, and the
+ *               log
  *     STANDBY   what the log has confirmed is applied.  Hits are answered; what
  *               is not found may be there already at the primary, so nothing is
  *               denied; nothing is written
@@ -50,9 +51,17 @@ typedef struct {
                                          confirmed last, or since a standby got
                                          an answer; US_STORE_NO_ID: never */
     uint64_t          rows;
+    uint64_t          read;           /* bytes of rows that were applied */
     uint64_t          failures;
     uint64_t          promotions;
     uint64_t          deposed;
+
+    /* the cache, with path= */
+    uint64_t          cached;         /* LSN up to which a start has it */
+    int               off;            /* the directory cannot be written */
+    uint64_t          cache_failures;
+    uint64_t          cache_restarts; /* times that it began anew */
+    uint64_t          snapshots;
 } us_replicate_info_t;
 
 

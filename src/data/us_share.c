@@ -56,6 +56,26 @@ us_share_change(us_share_t *sh)
 
 
 void
+us_share_row(const us_replog_row_t *from, us_replog_row_t *to)
+{
+    to->lsn = us_acquire(&from->lsn);
+    to->next = us_acquire(&from->next);
+    to->term = us_acquire(&from->term);
+    to->crc = us_acquire(&from->crc);
+}
+
+
+void
+us_share_set_row(us_replog_row_t *to, const us_replog_row_t *from)
+{
+    us_release(&to->lsn, from->lsn);
+    us_release(&to->next, from->next);
+    us_release(&to->term, from->term);
+    us_release(&to->crc, from->crc);
+}
+
+
+void
 us_share_count(uint64_t *counter, uint64_t n)
 {
     (void) __atomic_add_fetch(counter, n, __ATOMIC_SEQ_CST);

@@ -93,6 +93,34 @@ typedef struct {
 } us_share_replica_t;
 
 
+/* where a cache ends: in the directory, and in the log */
+
+typedef struct {
+    us_place_t        at;
+    us_replog_row_t   row;
+} us_share_cached_t;
+
+
+/*
+ * Of a replicated store with path=: us_cache.h.  The keeper fills the other end
+ * and then turns the index, so that the next one after a kill finds a whole
+ * one.
+ */
+
+typedef struct {
+    uint64_t          number;         /* of the cache; 0: the loader has it */
+    uint64_t          numbers;        /* the last one that was given */
+    uint64_t          begun;          /* the number whose end is known */
+    uint64_t          end_at;
+    us_share_cached_t end[2];
+
+    uint64_t          lsn;            /* up to which a start would read it */
+    uint64_t          off;            /* why it stands still: us_cache.c */
+    uint64_t          failures;
+    uint64_t          restarts;       /* from nothing */
+} us_share_cache_t;
+
+
 /* of a replicated store: us_replicate.h */
 
 typedef struct {
@@ -110,9 +138,11 @@ typedef struct {
     uint64_t          seen;           /* ms, of us_clock_boottime(): the last
                                          answer of the log */
     char              holder[US_REPLOG_HOLDER];     /* of the term */
+    us_share_cache_t  cache;
 
     /* counters */
     uint64_t          rows;           /* appended and confirmed */
+    uint64_t          read;           /* bytes of rows that were applied */
     uint64_t          failures;
     uint64_t          promotions;
     uint64_t          deposed;
@@ -208,6 +238,10 @@ int us_share_reason(us_share_t *sh, const char *reason);
 
 /* a change that each process has to act upon: returns the new version */
 uint64_t us_share_change(us_share_t *sh);
+
+/* a row that one process stores and others read, maybe while it is stored */
+void us_share_row(const us_replog_row_t *from, us_replog_row_t *to);
+void us_share_set_row(us_replog_row_t *to, const us_replog_row_t *from);
 
 /* a counter of several processes; a word that only grows */
 void us_share_count(uint64_t *counter, uint64_t n);

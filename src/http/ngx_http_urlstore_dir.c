@@ -655,6 +655,7 @@ ngx_http_urlstore_dir_check(ngx_http_urlstore_zone_t *zone, int dirfd)
 
     if (rc == US_MANIFEST_OK) {
         rc = zone->persist->life.conf.follow
+             || zone->persist->life.conf.replicate
              ? us_data_copied(&m, &e) : us_data_differs(&m, &zone->conf, &e);
     }
 

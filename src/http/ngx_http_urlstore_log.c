@@ -79,8 +79,19 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
                                                 "which cannot be followed");
     }
 
-    if (p && us_life_state(&p->life) != US_LIFE_READY) {
+    if (p && !p->life.conf.replicate
+        && us_life_state(&p->life) != US_LIFE_READY)
+    {
         return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+    }
+
+    /* a directory of it is a cache, which may begin anew */
+
+    if (p && p->life.conf.replicate) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "the zone has no journal of its own: "
+                                         "its \"replicate\" names the log, "
+                                         "which other nodes read");
     }
 
     if (p == NULL) {

@@ -4,7 +4,7 @@
  * (data/us_replicate.h).
  *
  *     urlstore_zone NAME SIZE cluster=.. shard=.. node=..
- *         replicate=KIND:CONNECTION | replicate=KIND:@FILE
+ *         replicate=KIND:CONNECTION | replicate=KIND:@FILE [path=DIR]
  *         [replicas=0] [lease=TIME] [takeover=TIME];
  *
  * A log of a kind is a module of its own, so that this one links no library
@@ -269,8 +269,7 @@ ngx_http_urlstore_replicate_conf(ngx_conf_t *cf,
         return NGX_ERROR;
     }
 
-    excludes = p->path.len ? "path"
-               : p->life.conf.follow ? "follow"
+    excludes = p->life.conf.follow ? "follow"
                : zone->conf.lookup ? "mode=lookup" : NULL;
 
     lacks = zone->cluster == NULL ? "cluster"

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +18,13 @@ static int us_copy_begin(us_copy_t *c, const us_place_t *from,
     const us_place_t *to, const us_frame_t *f, const us_manifest_t *m);
 static int us_copy_resume(us_copy_t *c, const us_place_t *from);
 static int us_copy_write(us_copy_t *c, const us_frame_t *f, uint64_t offset);
+static int us_copy_there(us_copy_t *c);
+static int us_copy_head(us_copy_t *c, us_place_t *at,
+    const us_manifest_t *m);
+static int us_copy_block(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    us_str_t ops, uint64_t ids);
+static int us_copy_footer(us_copy_t *c, us_place_t *at,
+    const us_manifest_t *m);
 static int us_copy_manifest(us_copy_t *c, const us_manifest_t *m,
     int has_snapshot, uint64_t snapshot);
 
@@ -162,6 +170,172 @@ us_copy_sync(us_copy_t *c)
 }
 
 
+int
+us_copy_start(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    uint64_t lsn, uint64_t ids)
+{
+    us_place_start(at, m);
+    at->tail.lsn = lsn;
+    at->tail.ids = ids;
+
+    return us_copy_head(c, at, m) == 0 && us_copy_sync(c) == 0
+           ? us_copy_manifest(c, m, 0, 0) : -1;
+}
+
+
+int
+us_copy_append(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    us_str_t ops, uint64_t ids, uint64_t limit)
+{
+    int  rc;
+
+    rc = at->tail.offset == 0 ? 0
+         : c->fd == -1 ? us_copy_resume(c, at) : us_copy_there(c);
+
+    if (rc == 0 && at->tail.offset >= limit) {
+        rc = us_copy_footer(c, at, m);
+    }
+
+    if (rc == 0 && at->tail.offset == 0) {
+        rc = us_copy_head(c, at, m);
+    }
+
+    return rc == 0 ? us_copy_block(c, at, m, ops, ids) : rc;
+}
+
+
+/* whether the file still has a name */
+
+static int
+us_copy_there(us_copy_t *c)
+{
+    struct stat  st;
+
+    if (fstat(c->fd, &st) == 0 && st.st_nlink) {
+        return 0;
+    }
+
+    (void) us_disk_fail(&c->error, 0, "the newest file is gone");
+
+    return US_COPY_GONE;
+}
+
+
+static int
+us_copy_head(us_copy_t *c, us_place_t *at, const us_manifest_t *m)
+{
+    int                rc;
+    uint8_t            p[US_SEGMENT_HEADER];
+    us_place_t         to;
+    us_frame_t         f;
+    us_segment_head_t  h;
+
+    memset(&h, 0, sizeof(us_segment_head_t));
+    h.kind = US_SEGMENT_JOURNAL;
+    memcpy(h.uuid, at->uuid, 16);
+    h.epoch = at->epoch;
+    h.lsn = at->tail.lsn;
+    h.ids = at->tail.ids;
+    h.prev = at->tail.crc;
+
+    f.type = US_FRAME_HEAD;
+    f.p = p;
+    f.len = us_segment_head_write(p, &h);
+
+    to = *at;
+    to.tail.segment = h.lsn;
+    to.tail.offset = f.len;
+    to.tail.blocks = 0;
+    to.tail.crc = h.crc;
+    to.tail.seed = h.crc;
+
+    rc = us_copy_frame(c, at, &to, &f, m);
+
+    if (rc == 0) {
+        *at = to;
+    }
+
+    return rc;
+}
+
+
+static int
+us_copy_block(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    us_str_t ops, uint64_t ids)
+{
+    int          rc;
+    uint8_t     *p;
+    us_place_t   to;
+    us_frame_t   f;
+
+    p = malloc(US_BLOCK_HEADER + ops.len);
+
+    if (p == NULL) {
+        return us_disk_fail(&c->error, ENOMEM, "no memory for %zu bytes",
+                            ops.len);
+    }
+
+    memcpy(p + US_BLOCK_HEADER, ops.data, ops.len);
+
+    memset(&f, 0, sizeof(us_frame_t));
+    f.type = US_FRAME_BLOCK;
+    f.p = p;
+    f.block.len = (uint32_t) ops.len;
+    f.block.lsn = at->tail.lsn;
+    f.block.ids = at->tail.ids;
+    f.block.prev = at->tail.crc;
+    f.len = us_block_write(p, &f.block, at->tail.seed);
+
+    to = *at;
+    to.tail.offset += f.len;
+    to.tail.blocks++;
+    to.tail.lsn += ops.len;
+    to.tail.ids += ids;
+    to.tail.crc = f.block.crc;
+
+    rc = us_copy_frame(c, at, &to, &f, m);
+
+    if (rc == 0) {
+        *at = to;
+    }
+
+    free(p);
+
+    return rc;
+}
+
+
+static int
+us_copy_footer(us_copy_t *c, us_place_t *at, const us_manifest_t *m)
+{
+    int         rc;
+    uint8_t     p[US_BLOCK_HEADER];
+    us_place_t  to;
+    us_frame_t  f;
+
+    memset(&f, 0, sizeof(us_frame_t));
+    f.type = US_FRAME_FOOTER;
+    f.p = p;
+    f.block.lsn = at->tail.lsn;
+    f.block.ids = at->tail.ids;
+    f.block.durable = at->tail.blocks;
+    f.block.prev = at->tail.crc;
+    f.len = us_block_write(p, &f.block, at->tail.seed);
+
+    to = *at;
+    to.tail.offset = 0;
+    to.tail.crc = f.block.crc;
+
+    rc = us_copy_frame(c, at, &to, &f, m);
+
+    if (rc == 0) {
+        *at = to;
+    }
+
+    return rc;
+}
+
+
 static int
 us_copy_manifest(us_copy_t *c, const us_manifest_t *m, int has_snapshot,
     uint64_t snapshot)
@@ -185,7 +359,7 @@ us_copy_manifest(us_copy_t *c, const us_manifest_t *m, int has_snapshot,
 int
 us_copy_settings(us_copy_t *c, const us_manifest_t *m)
 {
-    us_manifest_t  own;
+    us_manifest_t  own, next;
 
     switch (us_manifest_read(c->dirfd, &own, &c->error)) {
 
@@ -199,8 +373,12 @@ us_copy_settings(us_copy_t *c, const us_manifest_t *m)
         return -1;
     }
 
+    next = *m;
+    next.has_log = own.has_log;
+    next.log = own.log;
+
     return own.version == m->version && strcmp(own.settings, m->settings) == 0
-           ? 0 : us_copy_manifest(c, m, own.has_snapshot, own.snapshot);
+           ? 0 : us_copy_manifest(c, &next, own.has_snapshot, own.snapshot);
 }
 
 

@@ -13,6 +13,10 @@
  * writer that was killed is followed by one that goes on at the last place that
  * is known: that in memory, or the end of the directory (us_recovery.h).
  *
+ * Operations that come without files, those of a replicated log, are put into
+ * files here, each piece as one block.  Such a copy begins in the middle of a
+ * journal.  It is whole when its owner has added a snapshot.
+ *
  * The manifest is written with the first segment of the journal, when the
  * snapshot before it is complete.  A directory without a manifest is no copy
  * yet.  The end of a copy may be torn in any way: it is cut off, because the
@@ -48,6 +52,23 @@ void us_copy_close(us_copy_t *c);
 
 int us_copy_frame(us_copy_t *c, const us_place_t *from, const us_place_t *to,
     const us_frame_t *f, const us_manifest_t *m);
+
+/*
+ * A copy of operations begins: in an empty directory, at an LSN below which so
+ * many ids were given.  m: as the manifest is to be.  *at is the place there.
+ * 0, or -1 with c->error.
+ */
+int us_copy_start(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    uint64_t lsn, uint64_t ids);
+
+/*
+ * Appends whole operations, which give so many ids, as one block of at most
+ * US_BLOCK_MAX bytes, and moves *at past it.  The next file begins when one has
+ * `limit` bytes.  Returns as us_copy_frame(); after a failure *at is a place
+ * before the operations.
+ */
+int us_copy_append(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    us_str_t ops, uint64_t ids, uint64_t limit);
 
 /* what was written becomes durable; 0, or -1 with c->error */
 int us_copy_sync(us_copy_t *c);

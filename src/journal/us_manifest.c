@@ -193,6 +193,13 @@ us_manifest_line(us_manifest_t *m, const char *key, char *value)
         return (sscanf(value, "%" SCNx64, &m->snapshot) == 1) ? 0 : -1;
     }
 
+    if (strcmp(key, "log") == 0) {
+        m->has_log = 1;
+        return (sscanf(value, "%" SCNx64 " %" SCNu64 " %" SCNx32, &m->log.lsn,
+                       &m->log.term, &m->log.crc)
+                == 3) ? 0 : -1;
+    }
+
     if (strcmp(key, "store") == 0) {
         space = strchr(value, ' ');
 
@@ -260,6 +267,11 @@ us_manifest_print(const us_manifest_t *m, char **text, size_t *len,
 
     if (m->has_snapshot) {
         fprintf(f, "snapshot %016" PRIx64 "\n", m->snapshot);
+    }
+
+    if (m->has_log) {
+        fprintf(f, "log %016" PRIx64 " %" PRIu64 " %08" PRIx32 "\n",
+                m->log.lsn, m->log.term, m->log.crc);
     }
 
     for (line = m->settings; *line; line = end + 1) {

@@ -12,6 +12,8 @@
  *     sync always                 # the policy it was opened with
  *     end 000000000a34f0c1 81723  # clean, backup: LSN and ids at the end
  *     snapshot 0000000004b2c000   # absent: none yet
+ *     log 0000000004b2c000 3 77ab # of a replicated log: an LSN, the term
+ *                                 # there, the CRC of all bytes below it
  *     store norm crawler/1 ...    # any number: the store's own settings
  *     crc32c 9ae0daaf             # of all bytes before this line
  *
@@ -50,6 +52,15 @@ typedef enum {
 } us_manifest_state_t;
 
 
+/* a place in a replicated log, from which on the CRC can be continued */
+
+typedef struct {
+    uint64_t             lsn;
+    uint64_t             term;
+    uint32_t             crc;
+} us_manifest_log_t;
+
+
 typedef struct {
     unsigned             version;     /* 0: as 1 */
     uint8_t              uuid[16];
@@ -60,7 +71,9 @@ typedef struct {
     uint64_t             end;
     uint64_t             end_ids;
     unsigned             has_snapshot:1;
+    unsigned             has_log:1;
     uint64_t             snapshot;
+    us_manifest_log_t    log;
 
     /* the store's settings: lines "KEY VALUE\n" that mean nothing here */
     char                 settings[US_MANIFEST_SETTINGS];

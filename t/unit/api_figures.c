@@ -273,7 +273,10 @@ replicated(void **state)
     has(s, ",\"stalled\":false,");
     has(s, ",\"is_primary\":false,\"term\":5,\"confirmed\":1200,"
            "\"log_end\":1234,\"lag_bytes\":234,\"log_age\":2.000,"
-           "\"log_rows\":0,\"failures\":0,\"promotions\":0,\"deposed\":3");
+           "\"log_rows\":0,\"log_read_bytes\":0,\"failures\":0,"
+           "\"promotions\":0,\"deposed\":3,\"cached\":0,"
+           "\"cache_off\":false,\"cache_failures\":0,"
+           "\"cache_restarts\":0");
     has_not(s, "sync");
 
     s = format(us_figures_metrics);

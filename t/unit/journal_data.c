@@ -329,7 +329,7 @@ test_same(void **state)
         if (r64 % 23 == 0) {
             snapshots++;
             assert_int_equal(us_data_snapshot(a.store, dirfd, side_wait, &a,
-                                              &m, &e), 0);
+                                              NULL, &m, &e), 0);
         }
 
         if (r64 % 11 == 0 || at + n == nurls) {
@@ -453,7 +453,7 @@ test_nonsense(void **state)
 
         if (i & 3) {
             assert_int_equal(us_data_snapshot(a.store, dirfd, side_wait, &a,
-                                              &m, &e), 0);
+                                              NULL, &m, &e), 0);
             side_add(&a, at, US_STORE_GROUP);
             assert_int_equal(us_manifest_read(dirfd, &m, &e), US_MANIFEST_OK);
             us_segment_name(name, US_SEGMENT_SNAPSHOT, m.snapshot);

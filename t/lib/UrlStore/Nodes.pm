@@ -4,7 +4,8 @@ package UrlStore::Nodes;
 # record all answers (UrlStore::History).
 #
 #     my $n = UrlStore::Nodes->new($conninfo, $conninfo);   of node 0, 1
-#     $n->conf('lease=1s takeover=2s');      parameters of the zone
+#     $n->conf('lease=1s takeover=2s');      parameters of the zone; of node 0
+#                                            alone, of node 1 alone
 #     my $why = $n->begin(sub { ... });      all starts anew; '', or what is
 #                                            wrong.  The code empties the log
 #     $n->load(4, $seed);                    clients, and one that only looks up
@@ -80,12 +81,14 @@ sub other
 
 sub conf
 {
-    my ($self, $zone) = @_;
+    my ($self, $zone, @of) = @_;
 
     for my $k (0 .. 1) {
+        my $own = $of[$k] // '';
+
         $self->{nodes}[$k]->conf(<<"CONF");
 urlstore_cluster c %%DIR%%/map.json;
-urlstore_zone u 16m cluster=c shard=0 node=n$k $zone
+urlstore_zone u 16m cluster=c shard=0 node=n$k $zone $own
     replicate=postgres:\@%%DIR%%/conninfo;
 server {
     listen 127.0.0.1:%%PORT%%;

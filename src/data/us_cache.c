@@ -1,0 +1,1092 @@
+
+/*
+ * See us_cache.h.
+ *
+ *     us_cache_job()                 keeper: the journal
+ *         us_cache_mine()                has the loader had it meanwhile?
+ *         us_cache_begin()               a new one
+ *         us_cache_step()
+ *             us_cache_row()             a row, by us_standby.h
+ *     us_cache_snapshot_job()        keeper: a snapshot
+ *         us_cache_wait()                is all of it confirmed?
+ *     us_cache_read(), _check()      loader
+ */
+
+
+#include "us_cache.h"
+#include "us_job.h"
+#include "us_replica_copy.h"
+#include "../journal/us_crc32c.h"
+#include "../journal/us_dir.h"
+#include "../replog/us_standby.h"
+#include "../us_clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+
+#define US_CACHE_TURN    100          /* ms that a job goes on */
+#define US_CACHE_POLL    500          /* ms between two looks at the log */
+#define US_CACHE_AFTER   1000         /* ms after a log that does not answer */
+#define US_CACHE_OFF     2000         /* ms after a disk that refuses */
+#define US_CACHE_LOOK    2000         /* ms of a call of the log */
+#define US_CACHE_WAIT    10000        /* ms for an LSN to be confirmed */
+#define US_CACHE_SOON    1000         /* ms after one that was given up */
+
+
+/* what has failed last: until it succeeds, the cache is off */
+
+typedef enum {
+    US_CACHE_ON = 0,
+    US_CACHE_NO_JOURNAL,
+    US_CACHE_NO_SNAPSHOT
+} us_cache_off_t;
+
+
+struct us_cache_s {
+    us_life_t          *life;
+    us_job_t           *job;
+    us_replog_t        *log;
+    us_standby_t        standby;      /* its `at` is the last row */
+    us_copy_t           copy;
+    us_place_t          at;           /* the directory's end */
+    us_manifest_t       manifest;     /* of the log */
+    char                settings[US_REPLOG_SETTINGS];   /* that it is of */
+
+    uint64_t            number;       /* of the cache that all this is of */
+    unsigned            begun:1;      /* it has an end */
+    unsigned            gone:1;       /* a part of the directory is not there */
+
+    /* of a snapshot */
+    uint64_t            want;         /* an LSN, and the log's place there */
+    unsigned            known:1;
+    us_manifest_log_t   place;
+    us_disk_error_t     error;
+};
+
+
+/* a snapshot that is being written */
+
+typedef struct {
+    us_cache_t         *cache;
+    us_store_t         *store;
+    us_life_state_t     state;        /* when it began */
+    uint64_t            generation;
+    uint64_t            lsn;          /* of a standby: applied */
+    unsigned            begun:1;
+    unsigned            left:1;       /* it was given up without an error */
+} us_cache_dump_t;
+
+
+static void us_cache_job(us_job_t *job);
+static us_cache_t *us_cache_open(us_job_t *job);
+static int us_cache_works(us_life_state_t state);
+static int us_cache_mine(us_cache_t *c);
+static int us_cache_at(const us_cache_t *c, const us_share_cached_t *end);
+static int us_cache_begin(us_cache_t *c);
+static int us_cache_confirmed(us_life_t *l, us_replog_row_t *row,
+    uint64_t *ids);
+static int us_cache_settings(us_cache_t *c);
+static us_standby_rc_t us_cache_step(us_cache_t *c);
+static int us_cache_row(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+static int us_cache_base(void *data, const uint8_t *p, size_t len);
+static uint64_t us_cache_now(void *data);
+static void us_cache_publish(us_cache_t *c, const us_replog_row_t *row);
+static int us_cache_due(const us_life_t *l);
+static void us_cache_snapshot_job(us_job_t *job);
+static int us_cache_wait(void *data, uint64_t lsn);
+static int us_cache_still(us_cache_dump_t *d);
+static int us_cache_reached(us_cache_dump_t *d, uint64_t lsn);
+static int us_cache_left(us_cache_dump_t *d);
+static void us_cache_fail(us_cache_t *c, us_cache_off_t off, const char *why);
+static void us_cache_on(us_cache_t *c, us_cache_off_t off);
+static void us_cache_again(us_cache_t *c);
+static us_cache_rc_t us_cache_take(us_life_t *l, us_disk_error_t *e);
+static void us_cache_give(us_life_t *l, const us_share_cached_t *end);
+static int us_cache_fits(us_replica_copy_t *c, const us_manifest_t *m);
+static int us_cache_found(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+static us_cache_rc_t us_cache_drop(us_job_t *job, us_cache_rc_t rc,
+    const char *why);
+
+
+void
+us_cache(us_life_t *l)
+{
+    if (l->conf.path == NULL || l->jobs[US_ROLE_KEEPER].active) {
+        return;
+    }
+
+    if (us_job_stopping(l)) {
+
+        /* another process may have it at once */
+
+        if (l->cache) {
+            us_cache_stop(l);
+            us_role_release(l->sh, US_ROLE_KEEPER, l->self);
+        }
+
+        return;
+    }
+
+    if (!us_cache_works(us_share_state(l->sh))) {
+        return;
+    }
+
+    if (us_cache_due(l)) {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_cache_snapshot_job, NULL);
+
+    } else if (us_job_now(l) >= l->cache_next) {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_cache_job, NULL);
+    }
+}
+
+
+void
+us_cache_stop(us_life_t *l)
+{
+    us_cache_t  *c;
+
+    c = l->cache;
+
+    if (c) {
+        us_copy_close(&c->copy);
+        c->log->ops->close(c->log);
+        free(c);
+        l->cache = NULL;
+    }
+}
+
+
+/* of the event loop, which starts the job */
+
+int
+us_cache_inside(const us_life_t *l)
+{
+    const us_job_t  *job;
+
+    job = &l->jobs[US_ROLE_KEEPER];
+
+    return job->active && job->run == us_cache_snapshot_job;
+}
+
+
+/* the state in which the store has all that was confirmed, at some time */
+
+static int
+us_cache_works(us_life_state_t state)
+{
+    return state == US_LIFE_STANDBY || state == US_LIFE_READY;
+}
+
+
+static void
+us_cache_job(us_job_t *job)
+{
+    uint64_t          until;
+    us_life_t        *l;
+    us_cache_t       *c;
+    us_standby_rc_t   rc;
+
+    l = job->life;
+    until = us_job_now(l) + US_CACHE_TURN;
+    job->stays = 1;
+    l->cache_next = us_job_now(l) + US_CACHE_POLL;
+
+    c = us_cache_open(job);
+
+    if (c == NULL || !us_cache_mine(c)
+        || (!c->begun && us_cache_begin(c) == -1))
+    {
+        return;
+    }
+
+    do {
+        rc = us_cache_step(c);
+
+    } while (rc == US_STANDBY_MORE && us_job_now(l) < until
+             && !us_job_stopping(l));
+
+    if (rc == US_STANDBY_MORE) {
+        l->cache_next = 0;
+    }
+}
+
+
+/* what this process has */
+
+static us_cache_t *
+us_cache_open(us_job_t *job)
+{
+    us_life_t                  *l;
+    us_cache_t                 *c;
+    us_replog_env_t             env;
+    const us_replicate_conf_t  *conf;
+
+    l = job->life;
+    conf = l->conf.replicate;
+
+    if (l->cache == NULL) {
+        c = calloc(1, sizeof(us_cache_t));
+
+        if (c == NULL) {
+            return NULL;
+        }
+
+        env.stopping = us_job_stopping;
+        env.data = l;
+
+        c->log = conf->ops->open(conf->conninfo, conf->shard, conf->single,
+                                 &env);
+
+        if (c->log == NULL) {
+            free(c);
+            return NULL;
+        }
+
+        c->log->look = US_CACHE_LOOK;
+        c->life = l;
+        us_copy_init(&c->copy, l->dirfd);
+        l->cache = c;
+    }
+
+    l->cache->job = job;
+
+    return l->cache;
+}
+
+
+/*
+ * Whether the directory is the keeper's.  What this process knows of it is
+ * replaced if the loader, or another keeper, had it meanwhile.  The role was
+ * taken before: the loader sees that, or the number here is 0.
+ */
+
+static int
+us_cache_mine(us_cache_t *c)
+{
+    unsigned                  begun;
+    uint64_t                  number;
+    us_share_cache_t         *sh;
+    const us_share_cached_t  *end;
+
+    sh = &c->life->sh->replicate.cache;
+    number = __atomic_fetch_add(&sh->number, 0, __ATOMIC_SEQ_CST);
+    begun = us_acquire(&sh->begun) == number;
+    end = &sh->end[us_acquire(&sh->end_at) % 2];
+
+    if (number == 0
+        || (number == c->number && begun == c->begun
+            && (!begun || us_cache_at(c, end))))
+    {
+        return number != 0;
+    }
+
+    us_copy_close(&c->copy);
+    memset(&c->standby, 0, sizeof(us_standby_t));
+
+    c->standby.log = c->log;
+    c->standby.env.apply = us_cache_row;
+    c->standby.env.base = us_cache_base;
+    c->standby.env.now = us_cache_now;
+    c->standby.env.data = c;
+    c->settings[0] = '\0';
+    c->number = number;
+    c->begun = begun;
+
+    if (begun) {
+        c->at = end->at;
+        c->standby.at = end->row;
+        c->standby.begun = 1;
+    }
+
+    return 1;
+}
+
+
+static int
+us_cache_at(const us_cache_t *c, const us_share_cached_t *end)
+{
+    return end->row.next == c->standby.at.next
+           && end->at.tail.segment == c->at.tail.segment
+           && end->at.tail.offset == c->at.tail.offset;
+}
+
+
+/* an empty directory, from a row on that is confirmed; 0, or -1: not now */
+
+static int
+us_cache_begin(us_cache_t *c)
+{
+    uint64_t          ids;
+    us_life_t        *l;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+    us_replog_row_t   row;
+
+    l = c->life;
+
+    if (us_cache_confirmed(l, &row, &ids) == -1
+        || c->log->ops->head(c->log, &c->standby.head) != US_REPLOG_OK)
+    {
+        return -1;
+    }
+
+    /* nginx refuses another store at its start; it was put there since */
+
+    if (us_replica_copy_lock(l, &e) == -1
+        || (us_manifest_read(l->dirfd, &m, &e) == US_MANIFEST_OK
+            && us_data_copied(&m, &e) == -1)
+        || us_replica_copy_remove(l, &c->copy, &e) == -1)
+    {
+        us_cache_fail(c, US_CACHE_NO_JOURNAL, e.text);
+        return -1;
+    }
+
+    if (us_cache_settings(c) == -1) {
+        us_cache_fail(c, US_CACHE_NO_JOURNAL, c->error.text);
+        return -1;
+    }
+
+    m = c->manifest;
+    m.has_log = 1;
+    m.log.lsn = row.next;
+    m.log.term = row.term;
+    m.log.crc = (uint32_t) row.crc;
+
+    if (us_copy_start(&c->copy, &c->at, &m, row.next, ids) == -1) {
+        us_cache_fail(c, US_CACHE_NO_JOURNAL, c->copy.error.text);
+        return -1;
+    }
+
+    us_share_count(&l->sh->replicate.cache.restarts, 1);
+    us_release(&l->sh->snapshot_next, 0);
+
+    c->standby.at = row;
+    c->standby.begun = 1;
+    c->standby.looked = 0;
+    c->begun = 1;
+    us_cache_publish(c, &row);
+    us_cache_on(c, US_CACHE_NO_JOURNAL);
+
+    return 0;
+}
+
+
+/*
+ * The last row that the store has and that is confirmed, with the ids given
+ * below its end; -1: not now.
+ */
+
+static int
+us_cache_confirmed(us_life_t *l, us_replog_row_t *row, uint64_t *ids)
+{
+    us_share_t        *sh;
+    us_replog_ends_t   ends;
+
+    sh = l->sh;
+
+    if (us_share_state(sh) == US_LIFE_READY) {
+        us_replog_ends(&sh->replicate.place, &ends);
+        *row = ends.sure;
+        *ids = ends.sure_ids;
+
+        return 0;
+    }
+
+    /* the place of a standby moves while load_applying is set */
+
+    if (us_acquire(&sh->load_applying) || !us_acquire(&sh->replicate.begun)) {
+        return -1;
+    }
+
+    us_share_row(&sh->replicate.at, row);
+    *ids = us_acquire(&sh->load_ids);
+
+    return us_acquire(&sh->load_applying) == 0 && row->next
+           && us_acquire(&sh->load_lsn) == row->next ? 0 : -1;
+}
+
+
+/* what the last look at the log has shown; 0, or -1 with c->error */
+
+static int
+us_cache_settings(us_cache_t *c)
+{
+    us_manifest_t  m;
+    const char    *text;
+
+    text = c->standby.head.settings;
+
+    if (strcmp(text, c->settings) == 0) {
+        return 0;
+    }
+
+    if (us_manifest_scan(&m, text, strlen(text), &c->error)
+        != US_MANIFEST_OK)
+    {
+        return -1;
+    }
+
+    if (c->begun && (memcmp(m.uuid, c->at.uuid, sizeof(m.uuid)) != 0
+                     || m.epoch != c->at.epoch))
+    {
+        return us_disk_fail(&c->error, 0, "the log is of another store, or "
+                            "epoch");
+    }
+
+    if (c->begun && us_copy_settings(&c->copy, &m) == -1) {
+        c->error = c->copy.error;
+        return -1;
+    }
+
+    c->manifest = m;
+    (void) strcpy(c->settings, text);
+
+    return 0;
+}
+
+
+/* what the log has more, some of it */
+
+static us_standby_rc_t
+us_cache_step(us_cache_t *c)
+{
+    us_life_t        *l;
+    us_standby_rc_t   rc;
+
+    l = c->life;
+    c->gone = 0;
+
+    rc = us_standby_step(&c->standby, 0);
+
+    switch (rc) {
+
+    case US_STANDBY_OK:
+    case US_STANDBY_MORE:
+        break;
+
+    case US_STANDBY_STOP:
+        us_cache_fail(c, US_CACHE_NO_JOURNAL, c->error.text);
+
+        if (c->gone) {
+            us_cache_again(c);
+        }
+
+        break;
+
+    case US_STANDBY_LOST:
+
+        /* the store goes on in this log, by a commit: it was rebased */
+
+        if (us_share_state(l->sh) == US_LIFE_READY
+            && us_replog_lease(&l->sh->replicate.place, us_clock_boottime(),
+                               l->conf.replicate->lease))
+        {
+            us_job_say(c->job, US_SAY_WARN, "the path is begun anew: %s",
+                       c->standby.error);
+            us_cache_again(c);
+        }
+
+        l->cache_next = us_job_now(l) + US_CACHE_AFTER;
+        break;
+
+    default:
+        l->cache_next = us_job_now(l) + US_CACHE_AFTER;
+        break;
+    }
+
+    return rc;
+}
+
+
+static int
+us_cache_row(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_cache_t *c = data;
+
+    int        rc;
+    uint64_t   ids, limit;
+
+    limit = c->life->conf.segment ? c->life->conf.segment : US_SEGMENT_SIZE;
+
+    if (us_cache_settings(c) == -1) {
+        return -1;
+    }
+
+    if (len == 0 || len > US_BLOCK_MAX
+        || us_block_ids(p, len, &us_data_ops, &ids) == -1)
+    {
+        return us_disk_fail(&c->error, 0, "a row of the log has %zu bytes, or "
+                            "no whole operations", len);
+    }
+
+    rc = us_copy_append(&c->copy, &c->at, &c->manifest,
+                        (us_str_t) { len, (uint8_t *) p }, ids, limit);
+
+    if (rc != 0) {
+        c->gone = rc == US_COPY_GONE;
+        c->error = c->copy.error;
+        return -1;
+    }
+
+    if (c->want > row->lsn && c->want <= row->next) {
+        c->known = 1;
+        c->place.term = row->term;
+        c->place.crc = us_crc32c((uint32_t) c->standby.at.crc, p,
+                                 c->want - row->lsn);
+    }
+
+    us_cache_publish(c, row);
+    us_cache_on(c, US_CACHE_NO_JOURNAL);
+
+    return 0;
+}
+
+
+/* a cache begins past the base */
+
+static int
+us_cache_base(void *data, const uint8_t *p, size_t len)
+{
+    (void) data;
+    (void) p;
+    (void) len;
+
+    return -1;
+}
+
+
+static uint64_t
+us_cache_now(void *data)
+{
+    (void) data;
+
+    return us_clock_boottime();
+}
+
+
+static void
+us_cache_publish(us_cache_t *c, const us_replog_row_t *row)
+{
+    uint64_t           at;
+    us_share_t        *sh;
+    us_share_cache_t  *cache;
+
+    sh = c->life->sh;
+    cache = &sh->replicate.cache;
+
+    at = us_relaxed(&cache->end_at) + 1;
+    cache->end[at % 2].at = c->at;
+    cache->end[at % 2].row = *row;
+    us_release(&cache->end_at, at);
+    us_release(&cache->begun, c->number);
+
+    /* without a snapshot nothing can be read */
+
+    us_release(&cache->lsn, us_acquire(&sh->snapshot_lsn) ? row->next : 0);
+}
+
+
+/* of the event loop */
+
+static int
+us_cache_due(const us_life_t *l)
+{
+    uint64_t                 number;
+    const us_share_cache_t  *sh;
+
+    sh = &l->sh->replicate.cache;
+    number = us_acquire(&sh->number);
+
+    if (number == 0 || us_acquire(&sh->begun) != number
+        || us_acquire(&sh->off) == US_CACHE_NO_JOURNAL
+        || us_job_now(l) < us_acquire(&l->sh->snapshot_next))
+    {
+        return 0;
+    }
+
+    return us_acquire(&l->sh->snapshot_lsn) == 0
+           || us_replica_copy_due(l, us_acquire(&sh->lsn));
+}
+
+
+static void
+us_cache_snapshot_job(us_job_t *job)
+{
+    int               rc;
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_cache_t       *c;
+    us_manifest_t     m;
+    us_cache_dump_t   d;
+    us_disk_error_t   e;
+    us_store_conf_t   conf;
+
+    l = job->life;
+    sh = l->sh;
+    job->stays = 1;
+
+    c = us_cache_open(job);
+
+    if (c == NULL || !us_cache_mine(c) || !c->begun) {
+        return;
+    }
+
+    memset(&d, 0, sizeof(us_cache_dump_t));
+    d.cache = c;
+    d.generation = us_share_generation(sh);
+    d.state = us_share_state(sh);
+    d.lsn = us_acquire(&sh->load_lsn);
+    d.store = us_acquire(&sh->emptying) ? NULL : us_store_open(l->mem,
+                                                               &l->lock);
+    us_release(&sh->snapshot_next, us_job_now(l) + US_CACHE_SOON);
+
+    if (d.store == NULL) {
+        return;
+    }
+
+    us_store_conf(d.store, &conf);
+
+    if (memcmp(conf.uuid, c->at.uuid, sizeof(conf.uuid)) != 0
+        || conf.epoch != c->at.epoch)
+    {
+        us_store_close(d.store);
+        return;
+    }
+
+    rc = us_replica_copy_snapshot(l, d.store, us_cache_wait, &d, &c->place, &m,
+                                  &e);
+    us_store_close(d.store);
+    c->want = 0;
+
+    if (rc == 0) {
+        us_release(&sh->snapshot_next, 0);
+        us_release(&sh->replicate.cache.lsn, c->standby.at.next);
+        us_cache_on(c, US_CACHE_NO_SNAPSHOT);
+        us_job_say(job, US_SAY_NOTICE, "snapshot up to LSN %llu, %llu bytes in "
+                   "the directory", (unsigned long long) m.snapshot,
+                   (unsigned long long) us_dir_bytes(l->dirfd));
+
+    } else if (d.left) {
+        us_release(&sh->snapshot_next, us_job_now(l) + US_CACHE_SOON);
+
+    } else {
+        us_cache_fail(c, US_CACHE_NO_SNAPSHOT, e.text);
+
+        if (us_manifest_read(l->dirfd, &m, &e) == US_MANIFEST_NONE) {
+            us_cache_again(c);
+        }
+    }
+}
+
+
+/*
+ * us_data_wait_pt.  The dump may have effects of operations past its LSN, such
+ * as a delete.  So all that is published when it is complete has to be
+ * confirmed, by this primary, before it gets its name.
+ */
+
+static int
+us_cache_wait(void *data, uint64_t lsn)
+{
+    us_cache_dump_t *d = data;
+
+    int  rc;
+
+    if (us_cache_left(d)) {
+        rc = -1;
+
+    } else if (lsn) {
+        rc = us_cache_reached(d, lsn);
+
+    } else if (d->begun) {
+        rc = 0;
+
+    } else {
+        rc = us_cache_still(d);
+        d->begun = 1;
+    }
+
+    d->left |= rc == -1;
+
+    if (rc == 0 && lsn && us_copy_sync(&d->cache->copy) == -1) {
+        return -1;
+    }
+
+    return rc;
+}
+
+
+/*
+ * The dump's number of ids and its LSN were read just now.  A standby applies a
+ * row in pieces and moves its LSN then: they belong together if it did nothing
+ * meanwhile.
+ */
+
+static int
+us_cache_still(us_cache_dump_t *d)
+{
+    us_share_t  *sh;
+
+    sh = d->cache->life->sh;
+
+    return d->state == US_LIFE_READY
+           || (us_acquire(&sh->load_applying) == 0
+               && us_acquire(&sh->load_lsn) == d->lsn) ? 0 : -1;
+}
+
+
+/* the journal gets there, and all that is published is confirmed */
+
+static int
+us_cache_reached(us_cache_dump_t *d, uint64_t lsn)
+{
+    uint64_t         start, target;
+    us_life_t       *l;
+    us_cache_t      *c;
+    us_standby_rc_t  rc;
+
+    c = d->cache;
+    l = c->life;
+    start = us_job_now(l);
+    target = us_store_published(d->store);
+
+    if (lsn < c->standby.at.next
+        || (d->state == US_LIFE_STANDBY && lsn != d->lsn))
+    {
+        return -1;
+    }
+
+    c->want = lsn;
+    c->known = lsn == c->standby.at.next;
+    c->place.lsn = lsn;
+    c->place.term = c->standby.at.term;
+    c->place.crc = (uint32_t) c->standby.at.crc;
+
+    while (!c->known || us_store_durable(d->store) < target) {
+
+        rc = c->known ? US_STANDBY_OK : us_cache_step(c);
+
+        if ((rc != US_STANDBY_OK && rc != US_STANDBY_MORE)
+            || us_cache_left(d) || us_job_now(l) - start > US_CACHE_WAIT)
+        {
+            return -1;
+        }
+
+        if (rc == US_STANDBY_OK) {
+            l->env.pause(l->env.data, 10);
+        }
+    }
+
+    /* a primary that was deposed meanwhile has left this state first */
+
+    return us_cache_left(d) ? -1 : 0;
+}
+
+
+/* whether the store or the directory is not what it was */
+
+static int
+us_cache_left(us_cache_dump_t *d)
+{
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_life_state_t   state;
+
+    l = d->cache->life;
+    sh = l->sh;
+    state = us_share_state(sh);
+
+    return us_job_stopping(l) || us_acquire(&sh->emptying)
+           || !us_cache_works(state)
+           || (d->state == US_LIFE_READY && state != US_LIFE_READY)
+           || us_share_generation(sh) != d->generation
+           || us_acquire(&sh->replicate.cache.number) != d->cache->number;
+}
+
+
+/* the disk refuses: news is said once */
+
+static void
+us_cache_fail(us_cache_t *c, us_cache_off_t off, const char *why)
+{
+    us_life_t         *l;
+    us_share_cache_t  *sh;
+
+    l = c->life;
+    sh = &l->sh->replicate.cache;
+
+    us_copy_close(&c->copy);
+    us_share_count(&sh->failures, 1);
+    l->cache_next = us_job_now(l) + US_CACHE_OFF;
+
+    if (us_acquire(&sh->off) == US_CACHE_ON) {
+        us_job_say(c->job, US_SAY_ERROR, "the path is not written, a start "
+                   "reads more from the log: %.300s; it is tried again", why);
+    }
+
+    us_release(&sh->off, off);
+}
+
+
+/* this has succeeded */
+
+static void
+us_cache_on(us_cache_t *c, us_cache_off_t off)
+{
+    us_share_cache_t  *sh;
+
+    sh = &c->life->sh->replicate.cache;
+
+    if (us_acquire(&sh->off) == off) {
+        us_release(&sh->off, US_CACHE_ON);
+        us_job_say(c->job, US_SAY_WARN, "the path is written again");
+    }
+}
+
+
+/* the directory is of no use: the next job begins another one */
+
+static void
+us_cache_again(us_cache_t *c)
+{
+    us_share_cache_t  *sh;
+
+    sh = &c->life->sh->replicate.cache;
+
+    us_copy_close(&c->copy);
+    c->begun = 0;
+    us_release(&sh->begun, 0);
+    us_release(&sh->lsn, 0);
+}
+
+
+/* the loader's part */
+
+
+us_cache_rc_t
+us_cache_read(us_job_t *job, us_store_t *store, const us_manifest_t *m,
+    us_share_cached_t *end)
+{
+    us_life_t          *l;
+    us_cache_rc_t       rc;
+    us_disk_error_t     e;
+    us_replica_copy_t   c;
+
+    l = job->life;
+    rc = us_cache_take(l, &e);
+
+    if (rc != US_CACHE_OK) {
+        return rc == US_CACHE_BAD ? us_cache_drop(job, US_CACHE_NONE, e.text)
+                                  : rc;
+    }
+
+    switch (us_replica_copy_open(&c, l)) {
+
+    case US_RECOVERY_OK:
+        break;
+
+    case US_RECOVERY_FRESH:
+        us_replica_copy_end(&c);
+        us_cache_give(l, NULL);
+        return US_CACHE_NONE;
+
+    default:
+        us_replica_copy_end(&c);
+        return us_cache_drop(job, US_CACHE_NONE, c.recovery.error.text);
+    }
+
+    if (us_cache_fits(&c, m) == -1) {
+        us_replica_copy_end(&c);
+        return us_cache_drop(job, US_CACHE_NONE, c.recovery.error.text);
+    }
+
+    c.more = 1;
+
+    switch (us_replica_copy_read(&c, store)) {
+
+    case US_RECOVERY_OK:
+        us_copy_place(&end->at, &c.recovery);
+        end->row.lsn = 0;
+        end->row.next = c.log.lsn;
+        end->row.term = c.log.term;
+        end->row.crc = c.log.crc;
+        rc = US_CACHE_OK;
+        break;
+
+    case US_RECOVERY_STOP:
+        rc = US_CACHE_AGAIN;
+        break;
+
+    default:
+        rc = us_cache_drop(job, US_CACHE_BAD, c.recovery.error.text);
+        break;
+    }
+
+    us_replica_copy_end(&c);
+
+    return rc;
+}
+
+
+/*
+ * The keeper is to leave the directory.  OK: it has; NONE: there is nothing to
+ * be read, as the keeper has not begun; BAD: it hangs, as its disk does.
+ */
+
+static us_cache_rc_t
+us_cache_take(us_life_t *l, us_disk_error_t *e)
+{
+    uint64_t           number, since, holder;
+    us_share_cache_t  *sh;
+
+    sh = &l->sh->replicate.cache;
+    number = us_acquire(&sh->number);
+
+    if (number && us_acquire(&sh->begun) != number) {
+        return US_CACHE_NONE;
+    }
+
+    (void) __atomic_exchange_n(&sh->number, 0, __ATOMIC_SEQ_CST);
+
+    since = us_acquire(&l->sh->roles[US_ROLE_KEEPER].since);
+    holder = us_acquire(&l->sh->roles[US_ROLE_KEEPER].holder);
+
+    if (holder == 0 || since == 0 || !us_process_alive(holder)) {
+        return US_CACHE_OK;
+    }
+
+    if (us_job_now(l) < since + US_LIFE_HUNG) {
+        return US_CACHE_AGAIN;
+    }
+
+    (void) us_disk_fail(e, 0, "a write to it has not returned");
+
+    return US_CACHE_BAD;
+}
+
+
+/* the directory is the keeper's; end: NULL, it is to begin anew */
+
+static void
+us_cache_give(us_life_t *l, const us_share_cached_t *end)
+{
+    uint64_t           at, number;
+    us_share_cache_t  *sh;
+
+    sh = &l->sh->replicate.cache;
+    number = us_relaxed(&sh->numbers) + 1;
+    us_release(&sh->numbers, number);
+    us_release(&sh->lsn, end ? end->row.next : 0);
+
+    if (end) {
+        at = us_relaxed(&sh->end_at) + 1;
+        sh->end[at % 2] = *end;
+        us_release(&sh->end_at, at);
+        us_release(&sh->begun, number);
+    }
+
+    us_release(&sh->number, number);
+}
+
+
+/* whether it can be of this log: 0; or -1, with recovery.error */
+
+static int
+us_cache_fits(us_replica_copy_t *c, const us_manifest_t *m)
+{
+    us_manifest_t    *have;
+    us_disk_error_t  *e;
+
+    have = &c->recovery.manifest;
+    e = &c->recovery.error;
+
+    if (memcmp(have->uuid, m->uuid, sizeof(m->uuid)) != 0) {
+        return us_disk_fail(e, 0, "it is of another store than the log");
+    }
+
+    if (have->epoch != m->epoch) {
+        return us_disk_fail(e, 0, "it is of epoch %llu, the log of %llu",
+                            (unsigned long long) have->epoch,
+                            (unsigned long long) m->epoch);
+    }
+
+    if (!have->has_log) {
+        return us_disk_fail(e, 0, "it is a copy, but not of a log");
+    }
+
+    if (!have->has_snapshot || have->snapshot != have->log.lsn) {
+        return us_disk_fail(e, 0, "it has no snapshot so far");
+    }
+
+    return 0;
+}
+
+
+us_cache_rc_t
+us_cache_check(us_job_t *job, us_replog_t *log, us_share_cached_t *end)
+{
+    char              why[160];
+    us_replog_rc_t    rc;
+    us_replog_row_t   row;
+
+    /* a base that nothing follows is no row with bytes */
+
+    rc = log->ops->read(log, end->row.next - 1, 1, us_cache_found, &row);
+
+    if (rc == US_REPLOG_NONE) {
+        rc = log->ops->row(log, US_REPLOG_BASE, us_cache_found, &row);
+    }
+
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        return US_CACHE_AGAIN;
+    }
+
+    if (rc == US_REPLOG_OK && row.next == end->row.next
+        && row.term == end->row.term && row.crc == end->row.crc)
+    {
+        end->row = row;
+        us_cache_give(job->life, end);
+
+        us_job_say(job, US_SAY_NOTICE, "the path has all up to LSN %llu, the "
+                   "rest is read from the log", (unsigned long long) row.next);
+        return US_CACHE_OK;
+    }
+
+    (void) snprintf(why, sizeof(why), "the log has no row that ends at LSN "
+                    "%llu, with term %llu and CRC %08llx",
+                    (unsigned long long) end->row.next,
+                    (unsigned long long) end->row.term,
+                    (unsigned long long) end->row.crc);
+
+    return us_cache_drop(job, US_CACHE_BAD, why);
+}
+
+
+static int
+us_cache_found(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_replog_row_t *to = data;
+
+    (void) p;
+    (void) len;
+
+    *to = *row;
+
+    return -1;
+}
+
+
+static us_cache_rc_t
+us_cache_drop(us_job_t *job, us_cache_rc_t rc, const char *why)
+{
+    us_job_say(job, US_SAY_WARN, "the path is not used, all is read from the "
+               "log: %s", why);
+    us_cache_give(job->life, NULL);
+
+    return rc;
+}

@@ -1,0 +1,80 @@
+
+/*
+ * The cache of a replicated store, with path=: a directory that has what the
+ * log has confirmed, so that a start reads only the rest from the log.
+ *
+ *     log --> standby --> store --> answers       us_replicate.c
+ *      |                  ^   |
+ *      |         at a start   | now and then
+ *      |                  |   v
+ *      `----> keeper --> directory                this file
+ *
+ * The keeper reads the log by a session of its own, by the rules of a standby
+ * (us_standby.h).  Each row that it gets is confirmed; the row becomes a block
+ * of the directory's journal (us_copy.h).  The directory begins with a snapshot
+ * of the store, and gets another one when its journal has grown (us_policy.h).
+ *
+ * No answer depends on the directory.  When it cannot be written, that is
+ * reported, and tried again.
+ *
+ * The manifest has the CRC of the log's bytes below the snapshot's LSN, and its
+ * term there.  So a start knows both at the end of what it has read, and
+ * compares them with the log's row that ends there.  If they differ, the log is
+ * another one, or has another base, or has lost rows: nothing of the directory
+ * is used, and the keeper begins it anew.
+ *
+ * Invariants:
+ *
+ *  1. The directory is the loader's while the cache's number is 0, else the
+ *     keeper's.  Before the loader uses it, no job of the keeper runs.
+ *  2. A block is written when its row is confirmed.  A snapshot gets its name
+ *     when all that the store had, when it was complete, is confirmed.
+ *  3. Bytes past the shared end (us_share_cache_t) are not looked at, and are
+ *     overwritten or cut off by what comes.
+ */
+
+
+#ifndef _US_CACHE_H_INCLUDED_
+#define _US_CACHE_H_INCLUDED_
+
+
+#include "us_life.h"
+
+
+/* of each tick: starts the keeper's job that is due */
+void us_cache(us_life_t *l);
+
+/* the end of the process */
+void us_cache_stop(us_life_t *l);
+
+/* whether a job of this process reads the store, which must not be emptied */
+int us_cache_inside(const us_life_t *l);
+
+
+/* the loader's part, of a job */
+
+typedef enum {
+    US_CACHE_OK = 0,
+    US_CACHE_NONE,                    /* nothing of it is in the store */
+    US_CACHE_BAD,                     /* the store is to be emptied */
+    US_CACHE_AGAIN                    /* not now */
+} us_cache_rc_t;
+
+/*
+ * Reads the directory into an empty store of the log that m describes.  OK: it
+ * has all up to `end`, and is not settled.  But for AGAIN, the keeper has the
+ * directory then.
+ */
+us_cache_rc_t us_cache_read(us_job_t *job, us_store_t *store,
+    const us_manifest_t *m, us_share_cached_t *end);
+
+/*
+ * Whether the log has it: OK, end->row is the log's row that ends there; AGAIN,
+ * the log does not answer, by log->error.  But for AGAIN, the keeper has the
+ * directory then.
+ */
+us_cache_rc_t us_cache_check(us_job_t *job, us_replog_t *log,
+    us_share_cached_t *end);
+
+
+#endif /* _US_CACHE_H_INCLUDED_ */

@@ -1,0 +1,284 @@
+#!/usr/bin/perl
+
+# replicate= with path=: a directory that has what the log has confirmed.  A
+# start reads only the rest from the log.  What the disk does delays, fails and
+# confirms no answer.
+#
+# Kills at each step and damage of each byte: t/unit/cache.c.  Under load:
+# t/cluster_failover.t.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+
+use Time::HiRes qw(time);
+
+use UrlStore::Nodes;
+use UrlStore::Postgres;
+use UrlStore::Test;
+
+plan(skip_all => 'no PostgreSQL is installed: make deps')
+    if !UrlStore::Postgres::bin();
+
+need_fault_disk();
+
+my $top = $UrlStore::Test::TOP;
+my @text = ('Content-Type' => 'text/plain');
+my $pg = UrlStore::Postgres->new->start;
+my $t = UrlStore::Test->new(log => 'notice', disk => 1, globals =>
+    "load_module $top/build/ngx_http_urlstore_postgres_module.so;");
+my $dir = $t->dir . '/cache';
+my $at = 0;
+my $seen = 0;                        # of the error log
+
+spew($t->dir . '/log', $pg->conninfo);
+$t->allow_kills;
+$t->allow(qr/the log does not confirm/);
+
+
+sub text
+{
+    my ($options) = @_;
+
+    return "urlstore_cluster c %%DIR%%/map.json;\n" . zone_conf("16m cluster=c"
+        . " shard=0 node=n0 lease=1s replicas=0 marks=a"
+        . " replicate=postgres:\@%%DIR%%/log $options");
+}
+
+
+sub stats { return $t->get('/stats')->json // {} }
+
+
+# the primary has its lease, and so many URLs
+
+sub comes
+{
+    my ($what) = @_;
+
+    ok(wait_until(20, sub {
+        my $s = stats();
+        return ($s->{state} // '') eq 'ready' && $s->{urls} == $at
+    }), $what) or die $t->error_log;
+}
+
+
+sub gets_map
+{
+    my ($what) = @_;
+
+    UrlStore::Nodes::map_of($t);
+    ok(wait_until(20, sub { stats()->{map_version} }), "$what: it has a map");
+}
+
+
+sub add
+{
+    my ($n) = @_;
+
+    my $r = $t->post('/add', join('', map { $at++; 'http://h' . $at % 50
+        . ".test/$at\n" } 1 .. $n), @text);
+
+    is($r->{status}, 200, "$n URLs") if $r->{status} != 200;
+}
+
+
+# all URLs by their ids
+
+sub same
+{
+    my ($what) = @_;
+
+    my $got = $t->post('/url', join('', map { "$_\n" } 0 .. $at - 1), @text,
+        Accept => 'text/plain')->{body};
+    my $want = join '', map { $_ - 1 . "\thttp://h" . $_ % 50
+        . ".test/$_\n" } 1 .. $at;
+
+    ok($got eq $want, "$what: all ids are the same");
+}
+
+
+# the directory has all that is confirmed
+
+sub level
+{
+    my ($what) = @_;
+
+    ok(wait_until(20, sub {
+        my $s = stats();
+        return $s->{cached} && $s->{cached} == $s->{confirmed}
+    }), "$what: the directory has all") or die $t->error_log;
+}
+
+
+# what the error log has since the last call
+
+sub said
+{
+    my $log = $t->error_log;
+    my $new = substr $log, $seen;
+
+    $seen = length $log;
+
+    return $new;
+}
+
+
+# a start after kill -9, which reads so many bytes of the log, at most
+
+sub restart
+{
+    my ($what, $most) = @_;
+
+    $t->kill_all;
+    said();
+    $t->start;
+    comes($what);
+    same('  it');
+
+    cmp_ok(stats()->{log_read_bytes}, '<=', $most,
+        '  the rest is read from the log');
+}
+
+
+# --- a start, and what it reads
+
+$t->run(text("path=$dir snapshot=32k"));
+gets_map('a node with a directory');
+comes('  it is the primary');
+add(3000);
+level('it');
+is(stats()->{cache_restarts}, 1, '  it began');
+like(slurp("$dir/manifest"), qr/^state replica\n.*^log \w+ 1 \w+$/ms,
+    '  its manifest has a place of the log');
+restart('killed', 200);
+add(3000);
+level('it goes on');
+ok(wait_until(10, sub { stats()->{snapshots} }), '  with a snapshot');
+restart('killed, with a snapshot', 200);
+is(stats()->{cache_restarts}, 0, '  it was not begun anew');
+
+ok($t->reload, 'a reload');
+add(20);
+level('it');
+ok(wait_until(5, sub { $t->kill_worker }), 'a worker is killed');
+add(20);
+level('it');
+is(stats()->{cache_restarts}, 0, '  it was not begun anew');
+is($t->get('/log')->{status}, 404, 'GET /log: it has no journal of its own');
+
+
+# --- its end is torn
+
+$t->stop;
+like(qx($top/build/urlstore dump $dir), qr{^0\thttp://h1\.test/1\n},
+    'urlstore dump');
+like(qx($top/build/urlstore verify $dir), qr/$at ids/, 'urlstore verify');
+is($? >> 8, 0, '  finds it whole');
+like(qx(echo http://b.test/ | $top/build/urlstore add $dir 2>&1),
+    qr/only read/, 'urlstore add refuses it');
+
+my ($last) = reverse sort glob "$dir/journal.*";
+
+truncate $last, (-s $last) - 7 or die "$last: $!";
+$t->start;
+comes('a torn end');
+same('  it');
+is(stats()->{cache_restarts}, 0, '  it is cut');
+level('  it');
+
+
+# --- the log has lost what the directory has
+
+my $short = $pg->sql('SELECT max(lsn) FROM urlstore_log');
+
+add(10);
+level('10 URLs');
+$t->kill_all;
+$pg->sql("DELETE FROM urlstore_log WHERE lsn > $short; "
+    . "UPDATE urlstore_shard SET acked = least(acked, $short)");
+$at -= 10;
+said();
+$t->start;
+comes('a log that was restored to an earlier time');
+same('  it');
+like(my $said = said(), qr/\[warn\].*all is read from the log: the log has no/,
+    '  it is logged');
+is(() = $said =~ /the path is not used/g, 1, '  once');
+level('  it');
+
+
+# --- a disk that is full, or hangs
+
+$t->disk('write 28');
+add(500);
+ok(wait_until(10, sub { stats()->{cache_off} }), 'a full disk is reported');
+same('  it');
+add(500);
+same('  it goes on');
+cmp_ok(stats()->{cached}, '<', stats()->{confirmed}, '  without the directory');
+is(() = said() =~ /the path is not written/g, 1, '  it is logged once');
+$t->disk('');
+level('there is room again');
+ok(!stats()->{cache_off}, '  that is reported');
+
+$t->disk('stall 1');
+
+for (1 .. 20) {
+    my $start = time;
+
+    add(100);
+    cmp_ok(time - $start, '<', 1, 'a disk that hangs delays nothing')
+        if time - $start >= 1;
+}
+
+same('a disk that hangs');
+cmp_ok(stats()->{cached}, '<', stats()->{confirmed},
+    '  the directory has not all');
+ok(!stats()->{stalled}, '  nothing is stalled');
+$t->disk('');
+level('it is back');
+restart('what was written is good', 200);
+
+
+# --- directories, and logs, that are others'
+
+$t->stop;
+
+my $other = UrlStore::Test->new;
+
+$other->run(zone_conf("16m path=$dir-2"));
+ok($other->ready(write => 1), 'a zone that is not replicated');
+$other->post('/add', "http://a.test/\n", @text);
+$other->stop;
+$_->allow(qr/it has a store that is no replica's copy/,
+    qr/a replica's copy of another server's store/, qr/is used by "/)
+    for $t, $other;
+
+my ($rc, $out) = $t->check(text("path=$dir-2"));
+
+isnt($rc, 0, 'its directory is refused');
+like($out, qr/\[emerg\].*it has a store that is no replica's copy, .*an empty/,
+    '  says why');
+like(qx($top/build/urlstore stat $dir-2 2>&1), qr/\b1\b/, '  it is as it was');
+($rc, $out) = $other->check(zone_conf("16m path=$dir"));
+isnt($rc, 0, 'the directory of a replicated zone is refused without the log');
+like($out, qr/a replica's copy of another server's store/, '  says why');
+($rc, $out) = $t->check(text("path=$dir; urlstore_zone v 16m path=$dir/"));
+isnt($rc, 0, 'two zones have no directory in common');
+like($out, qr/is used by "/, '  says why');
+
+$pg->sql('TRUNCATE urlstore_shard, urlstore_log, urlstore_base');
+unlink $t->dir . '/map.json';
+$at = 0;
+said();
+$t->start;
+comes('another log');
+like(said(), qr/the path is not used.*it is of another store than the log/,
+    '  it is logged');
+gets_map('  it');
+add(100);
+level('it');
+
+$t->allow(qr/its "path" cannot change while nginx runs/);
+ok(!$t->reload(text("path=$dir-3")), 'a reload does not change the path');

@@ -1,0 +1,1294 @@
+/*
+ * The cache of a replicated store (src/data/us_cache.c), with the clock, the
+ * disk and the processes of t/unit/life_fake.h, over a log in memory.
+ *
+ *     flog    the log: rows, of which the first so many can be seen; calls that
+ *             find nobody
+ *     node    a server with path=: start() is one of the machine, which has the
+ *             directory and an empty zone
+ */
+
+#include "life_fake.h"
+#include "data/us_replicate.h"
+#include "journal/us_crc32c.h"
+#include "journal/us_segment.h"
+#include "store/us_ring.h"
+
+#include <time.h>
+
+
+#define FLOG_ROWS    4000
+#define FAKE_LATER   20000            /* ms in which all comes right */
+
+
+typedef struct {
+    us_replog_row_t  row;
+    uint8_t         *p;
+    size_t           len;
+} flog_row_t;
+
+
+static struct {
+    int              there;
+    us_replog_head_t head;
+    flog_row_t       rows[FLOG_ROWS];
+    unsigned         nrows;
+    unsigned         shown;           /* 0: all of them */
+    int              away;
+    int              unsure;          /* commits are not confirmed */
+    unsigned         deposes;         /* after so many of them another node
+                                         begins a term */
+} flog;
+
+
+static struct {
+    int              dirfd;
+    int              lockfd;
+} disk = { -1, -1 };
+
+
+/* the time that leases are of, too */
+
+int
+clock_gettime(clockid_t clock, struct timespec *ts)
+{
+    if (clock != CLOCK_BOOTTIME) {
+        return (int) syscall(SYS_clock_gettime, clock, ts);
+    }
+
+    ts->tv_sec = (time_t) (world.now / 1000);
+    ts->tv_nsec = (long) (world.now % 1000) * 1000000;
+
+    return 0;
+}
+
+
+/* the log */
+
+static int
+flog_check(const char *conninfo, char *err, size_t size)
+{
+    return 0;
+}
+
+
+static us_replog_t *flog_open(const char *conninfo, uint32_t shard, int single,
+    const us_replog_env_t *env);
+
+
+static void
+flog_close(us_replog_t *log)
+{
+    free(log);
+}
+
+
+static us_replog_rc_t
+flog_begin(us_replog_t *log)
+{
+    fake_call(0);
+    log->session = 1;
+    strcpy(log->error, "nobody is there");
+
+    return flog.away ? US_REPLOG_AWAY : US_REPLOG_OK;
+}
+
+
+static unsigned
+flog_end(void)
+{
+    return flog.shown ? flog.shown : flog.nrows;
+}
+
+
+static flog_row_t *
+flog_at(uint64_t lsn)
+{
+    unsigned  i;
+
+    for (i = 0; i < flog_end(); i++) {
+        if (flog.rows[i].row.lsn == lsn) {
+            return &flog.rows[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+static int
+flog_has(const us_replog_row_t *row)
+{
+    flog_row_t  *r;
+
+    r = flog_at(row->lsn);
+
+    return r && memcmp(&r->row, row, sizeof(*row)) == 0;
+}
+
+
+static void
+flog_put(const us_replog_row_t *row, const void *p, size_t len)
+{
+    flog_row_t  *r;
+
+    assert_true(flog.nrows < FLOG_ROWS);
+
+    r = &flog.rows[flog.nrows++];
+    r->row = *row;
+    r->len = len;
+    r->p = malloc(len + 1);
+    assert_non_null(r->p);
+
+    if (len) {
+        memcpy(r->p, p, len);
+    }
+}
+
+
+static us_replog_rc_t
+flog_head(us_replog_t *log, us_replog_head_t *head)
+{
+    if (flog_begin(log) != US_REPLOG_OK) {
+        return US_REPLOG_AWAY;
+    }
+
+    if (!flog.there) {
+        return US_REPLOG_NONE;
+    }
+
+    *head = flog.head;
+    head->last = flog.rows[flog_end() - 1].row;
+
+    if (head->acked > head->last.next) {
+        head->acked = head->last.next;
+    }
+
+    return US_REPLOG_OK;
+}
+
+
+static us_replog_rc_t
+flog_create(us_replog_t *log, const uint8_t uuid[16], const char *settings)
+{
+    us_replog_row_t  base = { US_REPLOG_BASE, 0, 0, 0 };
+
+    if (flog_begin(log) != US_REPLOG_OK) {
+        return US_REPLOG_AWAY;
+    }
+
+    if (flog.there) {
+        return US_REPLOG_REFUSED;
+    }
+
+    memcpy(flog.head.uuid, uuid, 16);
+    snprintf(flog.head.settings, sizeof(flog.head.settings), "%s", settings);
+    flog_put(&base, "", 0);
+    flog.there = 1;
+
+    return US_REPLOG_OK;
+}
+
+
+static us_replog_rc_t
+flog_row(us_replog_t *log, uint64_t lsn, us_replog_take_pt take, void *data)
+{
+    flog_row_t  *r;
+
+    if (flog_begin(log) != US_REPLOG_OK) {
+        return US_REPLOG_AWAY;
+    }
+
+    r = flog_at(lsn);
+
+    if (r == NULL) {
+        return US_REPLOG_NONE;
+    }
+
+    (void) take(data, &r->row, r->p, r->len);
+
+    return US_REPLOG_OK;
+}
+
+
+static us_replog_rc_t
+flog_read(us_replog_t *log, uint64_t lsn, size_t max, us_replog_take_pt take,
+    void *data)
+{
+    unsigned        i;
+    us_replog_rc_t  rc;
+
+    if (flog_begin(log) != US_REPLOG_OK) {
+        return US_REPLOG_AWAY;
+    }
+
+    rc = US_REPLOG_NONE;
+
+    for (i = 1; i < flog_end(); i++) {
+
+        if (flog.rows[i].row.next <= lsn) {
+            continue;
+        }
+
+        rc = US_REPLOG_OK;
+
+        if (take(data, &flog.rows[i].row, flog.rows[i].p, flog.rows[i].len)
+            == -1)
+        {
+            break;
+        }
+    }
+
+    return rc;
+}
+
+
+static void  flog_other(const char *name);
+
+
+/* 1: a commit cannot be made now */
+
+static int
+flog_refuses(us_replog_t *log)
+{
+    if (flog_begin(log) != US_REPLOG_OK) {
+        return 1;
+    }
+
+    if (flog.unsure && flog.deposes && --flog.deposes == 0) {
+        flog.unsure = 0;
+        flog_other("a name that is as long as the operations that were not "
+                   "confirmed are together");
+    }
+
+    return flog.unsure;
+}
+
+
+static us_replog_rc_t
+flog_append(us_replog_t *log, const us_replog_row_t *prev,
+    const us_replog_row_t *row, const uint8_t *p, size_t len, uint64_t acked)
+{
+    if (flog_refuses(log)) {
+        return US_REPLOG_AWAY;
+    }
+
+    if (!flog_has(prev) || flog_at(row->lsn)) {
+        return US_REPLOG_REFUSED;
+    }
+
+    flog_put(row, p, len);
+    flog.head.acked = acked;
+
+    return US_REPLOG_OK;
+}
+
+
+static us_replog_rc_t
+flog_beat(us_replog_t *log, const us_replog_row_t *last, uint64_t acked)
+{
+    if (flog_refuses(log)) {
+        return US_REPLOG_AWAY;
+    }
+
+    if (!flog_has(last) || last->term != flog.head.term) {
+        return US_REPLOG_REFUSED;
+    }
+
+    flog.head.beat++;
+    flog.head.acked = acked;
+
+    return US_REPLOG_OK;
+}
+
+
+static us_replog_rc_t
+flog_promote(us_replog_t *log, const us_replog_row_t *prev, uint64_t old,
+    const us_replog_row_t *row, const uint8_t *p, size_t len,
+    const char *holder, const char *settings, uint64_t *beat)
+{
+    if (flog_begin(log) != US_REPLOG_OK) {
+        return US_REPLOG_AWAY;
+    }
+
+    if (old != flog.head.term || !flog_has(prev) || flog_at(row->lsn)) {
+        return US_REPLOG_REFUSED;
+    }
+
+    flog_put(row, p, len);
+    flog.head.term = row->term;
+    snprintf(flog.head.holder, sizeof(flog.head.holder), "%s", holder);
+    snprintf(flog.head.settings, sizeof(flog.head.settings), "%s", settings);
+    *beat = flog.head.beat;
+
+    return US_REPLOG_OK;
+}
+
+
+static us_replog_rc_t
+flog_base(us_replog_t *log, uint32_t part, us_replog_take_pt take, void *data)
+{
+    return flog_begin(log) == US_REPLOG_OK ? US_REPLOG_NONE : US_REPLOG_AWAY;
+}
+
+
+static const us_replog_ops_t  flog_ops = {
+    .name = "fake",
+    .version = "",
+    .check = flog_check,
+    .open = flog_open,
+    .close = flog_close,
+    .head = flog_head,
+    .create = flog_create,
+    .row = flog_row,
+    .read = flog_read,
+    .append = flog_append,
+    .beat = flog_beat,
+    .promote = flog_promote,
+    .base = flog_base
+};
+
+
+static us_replog_t *
+flog_open(const char *conninfo, uint32_t shard, int single,
+    const us_replog_env_t *env)
+{
+    us_replog_t  *log;
+
+    log = calloc(1, sizeof(us_replog_t));
+    assert_non_null(log);
+    log->ops = &flog_ops;
+
+    return log;
+}
+
+
+/* rows from the n-th on are gone */
+
+static void
+flog_cut(unsigned n)
+{
+    while (flog.nrows > n) {
+        free(flog.rows[--flog.nrows].p);
+    }
+
+    if (n) {
+        flog.head.acked = flog.rows[n - 1].row.next;
+        flog.head.term = flog.rows[n - 1].row.term;
+    }
+}
+
+
+static void
+flog_remove(void)
+{
+    flog_cut(0);
+    memset(&flog, 0, sizeof(flog));
+}
+
+
+/* another node begins a term; its row has so many bytes of a name */
+
+static void
+flog_other(const char *name)
+{
+    size_t           n;
+    us_op_t          op;
+    uint8_t          buf[256];
+    us_replog_row_t  row, *last;
+
+    last = &flog.rows[flog.nrows - 1].row;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_TERM;
+    op.id = last->term + 1;
+    op.bytes = us_str_of(name);
+    n = us_op_head(&op, buf);
+    memcpy(buf + n, op.bytes.data, op.bytes.len);
+    n += op.bytes.len;
+
+    row.lsn = last->next;
+    row.next = row.lsn + n;
+    row.term = last->term + 1;
+    row.crc = us_crc32c((uint32_t) last->crc, buf, n);
+
+    flog_put(&row, buf, n);
+    flog.head.term = row.term;
+    flog.head.acked = row.next;
+    strcpy(flog.head.holder, "other");
+}
+
+
+/* the last row is replaced by another one of the same length */
+
+static void
+flog_other_end(void)
+{
+    char      name[US_OP_TERM_MAX];
+    size_t    len;
+    unsigned  n;
+
+    n = flog.nrows - 1;
+    len = flog.rows[n].len;
+    memset(name, 'x', sizeof(name));
+
+    do {
+        flog_cut(n);
+        name[--len] = '\0';
+        flog_other(name);
+    } while (flog.rows[n].len > flog.rows[n].row.next - flog.rows[n].row.lsn);
+}
+
+
+/* a line of the log's manifest gets another first character */
+
+static void
+flog_settings(const char *key, char c)
+{
+    char             *text, *at;
+    size_t            len;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    text = flog.head.settings;
+    at = strstr(text, key);
+    assert_non_null(at);
+    at[strlen(key)] = c;
+
+    at = strstr(text, "crc32c ");
+    snprintf(at, 17, "crc32c %08x\n",
+             us_crc32c(0, (uint8_t *) text, (size_t) (at - text)));
+    assert_int_equal(us_manifest_scan(&m, text, strlen(text), &e),
+                     US_MANIFEST_OK);
+    assert_int_equal(us_manifest_print(&m, &at, &len, &e), 0);
+    free(at);
+}
+
+
+/* the node */
+
+static us_replicate_conf_t  replicate = { &flog_ops, "", "n0", 0, 1, 100, 0 };
+
+
+static us_share_cache_t *
+cache(void)
+{
+    return &world.sh->replicate.cache;
+}
+
+
+static void
+node_stop(void)
+{
+    unsigned  i;
+
+    for (i = 0; i < FAKE_PROCS; i++) {
+        if (world.procs[i].alive) {
+            proc_stop(&world.procs[i]);
+        }
+    }
+
+    if (disk.dirfd != -1) {
+        (void) close(disk.dirfd);
+        (void) close(disk.lockfd);
+        disk.dirfd = -1;
+    }
+}
+
+
+static proc_t *
+start(void)
+{
+    node_stop();
+
+    disk.dirfd = world_open(".", O_RDONLY|O_DIRECTORY);
+    disk.lockfd = world_open("lock", O_RDWR|O_CREAT);
+    assert_true(disk.dirfd >= 0 && disk.lockfd >= 0);
+    world_zone();
+
+    return proc_start(disk.dirfd, disk.lockfd);
+}
+
+
+/* what kill -9 of a process leaves; its memory is freed for the test */
+
+static void
+node_kill(proc_t *p)
+{
+    static us_share_t  shared;
+
+    __lsan_disable();
+    shared = *world.sh;
+
+    p->l.jobs[US_ROLE_KEEPER].active = 0;
+    us_life_stop(&p->l);
+    *world.sh = shared;
+    proc_kill(p);
+    __lsan_enable();
+}
+
+
+/* whether it answers all of so many URLs, and then nothing else */
+
+static int
+right(proc_t *p, us_life_state_t state, unsigned n)
+{
+    char      url[64];
+    size_t    len;
+    uint8_t   buf[US_URL_MAX + 8];
+    unsigned  i, ids;
+
+    if (us_life_state(&p->l) != state) {
+        return 0;
+    }
+
+    ids = (unsigned) us_life_ids(&p->l);
+    assert_true(ids <= n);
+
+    for (i = 0; i < ids; i++) {
+        snprintf(url, sizeof(url), "http://s%u.test/page/%u", i % 7, i);
+        assert_int_equal(us_store_get(p->l.store, i, buf, &len), US_OK);
+        assert_int_equal(len, strlen(url));
+        assert_memory_equal(buf, url, len);
+    }
+
+    return ids == n;
+}
+
+
+static void
+comes(proc_t *p, us_life_state_t state, unsigned n)
+{
+    uint64_t  end;
+
+    for (end = world.now + FAKE_LATER; world.now < end; /* void */) {
+        pass(50);
+
+        if (right(p, state, n)) {
+            return;
+        }
+    }
+
+    fail_msg("not all is there: state %d, \"%s\" %s", us_life_state(&p->l),
+             world.sh->reason, p->said);
+}
+
+
+/* the directory has all that the log has */
+
+static void
+level(proc_t *p)
+{
+    uint64_t  end;
+
+    for (end = world.now + FAKE_LATER; world.now < end; /* void */) {
+        pass(50);
+
+        if (cache()->lsn == flog.rows[flog_end() - 1].row.next) {
+            return;
+        }
+    }
+
+    fail_msg("the cache ends at %llu of %llu: %s",
+             (unsigned long long) cache()->lsn,
+             (unsigned long long) flog.rows[flog_end() - 1].row.next,
+             p->said);
+}
+
+
+/* adds so many URLs in rows of four; all are confirmed */
+
+static void
+fill(proc_t *p, unsigned from, unsigned n)
+{
+    unsigned  i;
+
+    for (i = 0; i < n; i += 4) {
+        (void) add_some(p, from + i, 4);
+        us_life_write(&p->l);
+        proc_thread(p, US_ROLE_WRITER);
+    }
+
+    comes(p, US_LIFE_READY, from + n);
+}
+
+
+/* a node with so many URLs, whose directory has them */
+
+static proc_t *
+make(unsigned n)
+{
+    proc_t  *p;
+
+    p = start();
+    comes(p, US_LIFE_READY, 0);
+    fill(p, 0, n);
+    level(p);
+    assert_int_equal(cache()->restarts, 1);
+    assert_int_equal(world.sh->snapshots, 1);
+
+    return p;
+}
+
+
+/* the files of the directory */
+
+static void
+world_clean(void)
+{
+    DIR            *d;
+    struct dirent  *de;
+
+    d = opendir(world.path);
+    assert_non_null(d);
+
+    while ((de = readdir(d)) != NULL) {
+        if (strcmp(de->d_name, "lock") != 0) {
+            (void) syscall(SYS_unlinkat, dirfd(d), de->d_name, 0);
+        }
+    }
+
+    (void) closedir(d);
+}
+
+
+static unsigned
+count(const char *text, const char *what)
+{
+    unsigned  n;
+
+    for (n = 0; (text = strstr(text, what)) != NULL; n++) {
+        text += strlen(what);
+    }
+
+    return n;
+}
+
+
+/* whether it is the primary again, with all that the log has */
+
+static void
+settles(proc_t *p)
+{
+    uint64_t  end;
+
+    for (end = world.now + FAKE_LATER; world.now < end; /* void */) {
+        pass(50);
+
+        if (us_life_state(&p->l) == US_LIFE_READY
+            && us_store_durable(p->l.store)
+               == flog.rows[flog.nrows - 1].row.next
+            && us_store_published(p->l.store) == us_store_durable(p->l.store))
+        {
+            assert_int_equal(right(p, US_LIFE_READY,
+                                   (unsigned) us_store_next_id(p->l.store)),
+                             1);
+            return;
+        }
+    }
+
+    fail_msg("state %d, \"%s\" %s", us_life_state(&p->l), world.sh->reason,
+             p->said);
+}
+
+
+static int
+setup(void **state)
+{
+    (void) world_setup(state);
+
+    world.conf.sync = US_SYNC_ALWAYS;
+    world.conf.sync_name = "always";
+    world.conf.replicate = &replicate;
+    world.conf.snapshot = 1000000;
+
+    return 0;
+}
+
+
+static int
+teardown(void **state)
+{
+    world.write_errno = 0;
+    node_stop();
+    flog_remove();
+
+    return world_teardown(state);
+}
+
+
+/* a restart reads from the log what came after, and nothing else */
+
+static void
+test_restart(void **state)
+{
+    proc_t    *p;
+    uint64_t   had;
+    unsigned   i, n;
+
+    p = make(12);
+    n = 12;
+
+    for (i = 0; i < 6; i++) {
+
+        if (i % 2) {
+            level(p);
+        }
+
+        had = cache()->lsn;
+        node_kill(p);
+
+        p = start();
+        comes(p, US_LIFE_READY, n);
+        assert_int_equal(cache()->restarts, 0);
+        assert_int_equal(world.sh->replicate.read,
+                         flog.rows[flog.nrows - 1].row.next - had);
+        assert_int_equal(flog.rows[flog.nrows - 1].row.term, i + 2);
+        assert_int_equal(world.sh->snapshot_lsn > 0, 1);
+
+        fill(p, n, 8);
+        n += 8;
+    }
+
+    /* a worker alone: nothing is read again */
+
+    level(p);
+    had = world.sh->replicate.read;
+    node_kill(p);
+    p = proc_start(disk.dirfd, disk.lockfd);
+    comes(p, US_LIFE_READY, n);
+    fill(p, n, 4);
+    level(p);
+    assert_int_equal(world.sh->replicate.read, had);
+    assert_int_equal(cache()->restarts, 0);
+}
+
+
+/* a standby's directory, too; a node that was deposed loads from it */
+
+static void
+test_standby(void **state)
+{
+    proc_t    *p;
+    unsigned   rows, i;
+    uint64_t   had;
+
+    p = make(40);
+    rows = flog.nrows;
+    flog_other("b 1");
+
+    /* deposed: no more than the other one's row is read */
+
+    had = world.sh->replicate.read;
+    comes(p, US_LIFE_STANDBY, 40);
+    assert_int_equal(world.sh->replicate.deposed, 1);
+    assert_true(world.sh->replicate.read - had <= flog.rows[rows].len);
+    level(p);
+
+    /* with a new directory, as rows come */
+
+    node_kill(p);
+    flog.shown = rows - 9;
+
+    for (i = 0; i < 2; i++) {
+        world_clean();
+        p = start();
+        level(p);
+        assert_int_equal(cache()->restarts, 1);
+
+        while (flog.shown && flog.shown < flog.nrows - 3 * !i) {
+            flog.shown++;
+            pass(100);
+        }
+
+        level(p);
+        had = cache()->lsn;
+        node_kill(p);
+
+        p = start();
+        level(p);
+        assert_int_equal(cache()->restarts, 0);
+        assert_int_equal(world.sh->replicate.read, 0);
+        assert_int_equal(cache()->lsn, had);
+        node_kill(p);
+    }
+
+    flog.shown = 0;
+    p = start();
+    comes(p, US_LIFE_STANDBY, 40);
+}
+
+
+/* a snapshot when the journal has grown; files begin and end */
+
+static void
+test_snapshots(void **state)
+{
+    proc_t    *p;
+    unsigned   i, n;
+
+    world.conf.snapshot = 200;
+    world.conf.segment = 300;
+    p = make(4);
+    n = 4;
+
+    for (i = 0; i < 12; i++) {
+        fill(p, n, 60);
+        n += 60;
+        level(p);
+
+        if (i % 3 == 0) {
+            node_kill(p);
+            p = start();
+            comes(p, US_LIFE_READY, n);
+            assert_int_equal(cache()->restarts, 0);
+            assert_true(world.sh->replicate.read < 100);
+            level(p);
+        }
+    }
+
+    pass(2000);
+    assert_true(world.sh->snapshots > 0);
+
+    /* of a standby as well */
+
+    flog_other("b 1");
+    comes(p, US_LIFE_STANDBY, n);
+    i = (unsigned) world.sh->snapshots;
+
+    while (world.sh->snapshots == i) {
+        flog_other("a node with a name that is quite long for a node's name");
+        pass(500);
+        assert_true(flog.nrows < 1000);
+    }
+
+    level(p);
+    node_kill(p);
+    p = start();
+    comes(p, US_LIFE_STANDBY, n);
+    assert_int_equal(cache()->restarts, 0);
+}
+
+
+/* what is not confirmed is in no file, whatever becomes of it */
+
+static void
+test_unconfirmed(void **state)
+{
+    int        was;
+    proc_t    *p;
+    uint64_t   lsn, rows;
+
+    p = make(12);
+    rows = flog.nrows;
+
+    /* published, never confirmed, in a dump */
+
+    flog.unsure = 1;
+    (void) add_some(p, 12, 4);
+    assert_int_equal(us_store_delete(p->l.store, 5, &was, &lsn), US_OK);
+    us_release(&world.sh->snapshot_lsn, 0);
+    pass(15000);
+    assert_int_equal(world.sh->snapshots, 1);
+    assert_int_equal(flog.nrows, rows);
+    assert_int_equal(cache()->off, 0);
+
+    /* the other node's row is where they would have been */
+
+    flog.unsure = 0;
+    flog.away = 1;
+    node_kill(p);
+    flog.away = 0;
+    flog_other("b 1");
+    p = start();
+    comes(p, US_LIFE_STANDBY, 12);
+    assert_int_equal(world.sh->replicate.read,
+                     flog.rows[flog.nrows - 1].row.next
+                     - flog.rows[rows - 1].row.next);
+    assert_int_equal(cache()->restarts, 0);
+}
+
+
+/* with US_FULL each one, else some */
+
+static unsigned
+stride(unsigned n)
+{
+    return getenv("US_FULL") ? 1 : 1 + n / 30;
+}
+
+
+/* the same, as another node takes over while the snapshot waits */
+
+static void
+test_overtaken(void **state)
+{
+    int        was;
+    proc_t    *p;
+    uint64_t   lsn;
+
+    p = make(12);
+
+    flog.unsure = 1;
+    (void) add_some(p, 12, 4);
+    assert_int_equal(us_store_delete(p->l.store, 5, &was, &lsn), US_OK);
+    us_release(&world.sh->snapshot_lsn, 0);
+    pass(100);
+    flog.deposes = 3;
+    comes(p, US_LIFE_STANDBY, 12);
+    assert_int_equal(world.sh->replicate.deposed, 1);
+    assert_true(flog.rows[flog.nrows - 1].row.next >= lsn);
+    level(p);
+    node_kill(p);
+
+    p = start();
+    comes(p, US_LIFE_STANDBY, 12);
+    assert_int_equal(cache()->restarts, 0);
+}
+
+
+/* kills at each call: of the worker, or of the server */
+
+static void
+test_kills(void **state)
+{
+    static unsigned           at, all, n;
+    static proc_t  *volatile  p;
+
+    world.conf.snapshot = 150;
+    world.conf.segment = 250;
+
+    for (at = 1, all = 0; at < 20000; at += stride(all), all++) {
+        flog_remove();
+        world_clean();
+        p = start();
+        world.calls = 0;
+        world.kill_at = at;
+
+        if (setjmp(world.killed) == 0) {
+            __lsan_disable();
+            comes(p, US_LIFE_READY, 0);
+            fill(p, 0, 8);
+            level(p);
+            us_release(&world.sh->snapshot_lsn, 0);
+            fill(p, 8, 16);
+            level(p);
+            __lsan_enable();
+            world.kill_at = 0;
+            break;
+        }
+
+        __lsan_enable();
+        world.kill_at = 0;
+        node_kill(p);
+
+        p = all % 2 ? start() : proc_start(disk.dirfd, disk.lockfd);
+        settles(p);
+        n = (unsigned) us_life_ids(&p->l);
+        fill(p, n, 4);
+        level(p);
+
+        /* and what it has written since is good */
+
+        node_kill(p);
+        p = start();
+        comes(p, US_LIFE_READY, n + 4);
+        assert_int_equal(cache()->restarts, 0);
+    }
+
+    assert_true(at > 100);
+}
+
+
+/* kills at each call of a start */
+
+static void
+test_start_kills(void **state)
+{
+    static unsigned           at;
+    static proc_t  *volatile  p;
+
+    p = make(12);
+
+    for (at = 1; at < 1000; at++) {
+        node_kill(p);
+        p = start();
+        world.calls = 0;
+        world.kill_at = at;
+
+        if (setjmp(world.killed) == 0) {
+            __lsan_disable();
+            comes(p, US_LIFE_READY, 12);
+            __lsan_enable();
+            world.kill_at = 0;
+            break;
+        }
+
+        __lsan_enable();
+        world.kill_at = 0;
+        node_kill(p);
+        p = proc_start(disk.dirfd, disk.lockfd);
+        comes(p, US_LIFE_READY, 12);
+        level(p);
+        assert_int_equal(cache()->restarts, 0);
+    }
+
+    assert_true(at > 20);
+}
+
+
+/* a byte of a file is changed, and a file is cut: nothing wrong comes of it */
+
+static void
+test_damage(void **state)
+{
+    int             fd;
+    char            name[US_DISK_NAME];
+    DIR            *d;
+    off_t           at, size;
+    proc_t         *p;
+    uint8_t         byte;
+    unsigned        i, cut;
+    struct stat     st;
+    struct dirent  *de;
+
+    static const char  *const files[] = { "journal.", "snapshot.",
+                                          "manifest" };
+
+    p = make(12);
+
+    for (i = 0; i < 3; i++) {
+        for (at = 0, size = 1; at < size; at += 1 + size / 40) {
+            for (cut = 0; cut < 2; cut++) {
+                node_kill(p);
+                d = opendir(world.path);
+
+                while ((de = readdir(d)) != NULL
+                       && strncmp(de->d_name, files[i], 8) != 0)
+                {
+                    /* void */
+                }
+
+                assert_non_null(de);
+                snprintf(name, sizeof(name), "%.60s", de->d_name);
+                (void) closedir(d);
+
+                fd = world_open(name, O_RDWR);
+                assert_int_equal(fstat(fd, &st), 0);
+                size = st.st_size;
+
+                if (cut) {
+                    assert_int_equal(ftruncate(fd, at), 0);
+
+                } else {
+                    assert_int_equal(syscall(SYS_pread64, fd, &byte, 1, at),
+                                     1);
+                    byte ^= 1 << at % 8;
+                    assert_int_equal(syscall(SYS_pwrite64, fd, &byte, 1, at),
+                                     1);
+                }
+
+                (void) syscall(SYS_close, fd);
+
+                p = start();
+                comes(p, US_LIFE_READY, 12);
+                level(p);
+            }
+        }
+    }
+}
+
+
+/* a directory that the log does not have */
+
+static void
+test_others(void **state)
+{
+    unsigned          i;
+    proc_t           *p;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    static const char  *const why[] = {
+        "it is of another store than the log",
+        "it is of epoch 1, the log of 2",
+        "it is a copy, but not of a log",
+        "the log has no row that ends at LSN",
+        "the log has no row that ends at LSN",
+        "it has no snapshot so far",
+        "the log has no row that ends at LSN",
+        "it has no snapshot so far"
+    };
+
+    for (i = 0; i < sizeof(why) / sizeof(why[0]); i++) {
+        flog_remove();
+        world_clean();
+        p = make(12);
+        node_kill(p);
+
+        assert_int_equal(us_manifest_read(disk.dirfd, &m, &e),
+                         US_MANIFEST_OK);
+
+        switch (i) {
+
+        case 0:
+            flog_settings("uuid ", '0');
+            break;
+
+        case 1:
+            flog_settings("epoch ", '2');
+            break;
+
+        case 2:
+            m.has_log = 0;
+            break;
+
+        case 3:
+
+            /* the log has lost its end */
+
+            flog_cut(flog.nrows - 1);
+            break;
+
+        case 4:
+
+            /* and goes on otherwise, with as many bytes */
+
+            flog_other_end();
+            break;
+
+        case 5:
+            m.log.lsn++;
+            m.has_log = 1;
+            break;
+
+        case 6:
+            m.log.crc ^= 1;
+            break;
+
+        case 7:
+            m.has_snapshot = 0;
+            break;
+        }
+
+        assert_int_equal(us_manifest_write(disk.dirfd, &m, &e), 0);
+
+        p = start();
+        level(p);
+        assert_non_null(strstr(p->said, why[i]));
+        assert_int_equal(count(p->said, "the path is not used"), 1);
+        assert_int_equal(cache()->restarts, 1);
+        assert_int_equal(us_life_ids(&p->l), i == 3 || i == 4 ? 8 : 12);
+
+        /* the next one has it */
+
+        node_kill(p);
+        p = start();
+        level(p);
+        assert_int_equal(cache()->restarts, 0);
+        node_kill(p);
+    }
+}
+
+
+/* a disk that refuses takes nothing from the service */
+
+static void
+test_full(void **state)
+{
+    int      lock;
+    proc_t  *p;
+
+    p = make(12);
+    world.write_errno = ENOSPC;
+    fill(p, 12, 8);
+    pass(20000);
+    assert_int_equal(right(p, US_LIFE_READY, 20), 1);
+    assert_int_equal(cache()->off != 0, 1);
+    assert_true(cache()->failures > 1);
+    assert_true(cache()->lsn < flog.rows[flog.nrows - 1].row.next);
+    assert_int_equal(count(p->said, "the path is not written, a start reads "
+                           "more from the log: a write to the copy failed"),
+                     1);
+
+    /* a restart meanwhile */
+
+    node_kill(p);
+    p = start();
+    comes(p, US_LIFE_READY, 20);
+    world.write_errno = 0;
+    fill(p, 20, 4);
+    level(p);
+    assert_int_equal(cache()->off, 0);
+    assert_int_equal(cache()->restarts, 0);
+
+    /* a snapshot that has no room */
+
+    us_release(&world.sh->snapshot_lsn, 0);
+    world.write_errno = ENOSPC;
+    pass(3000);
+    assert_int_equal(cache()->off != 0, 1);
+    world.write_errno = 0;
+    pass(70000);
+    assert_int_equal(cache()->off, 0);
+    assert_int_equal(count(p->said, "the path is written again"), 2);
+
+    /* files that somebody has removed */
+
+    node_kill(p);
+    p = start();
+    comes(p, US_LIFE_READY, 24);
+    world_clean();
+    fill(p, 24, 4);
+    pass(20000);
+    level(p);
+    assert_int_equal(cache()->restarts, 1);
+    assert_int_equal(syscall(SYS_unlinkat, disk.dirfd, "manifest", 0), 0);
+    us_release(&world.sh->snapshot_lsn, 0);
+    pass(70000);
+    level(p);
+    assert_int_equal(cache()->restarts, 2);
+    assert_int_equal(cache()->off, 0);
+    node_kill(p);
+    p = start();
+    comes(p, US_LIFE_READY, 28);
+    assert_int_equal(cache()->restarts, 0);
+
+    /* another server has it: all is read from the log */
+
+    node_stop();
+    lock = world_open("lock", O_RDWR);
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    p = start();
+    comes(p, US_LIFE_READY, 28);
+    pass(3000);
+    assert_int_equal(cache()->off != 0, 1);
+    assert_non_null(strstr(p->said, "another server has"));
+    (void) close(lock);
+    pass(20000);
+    level(p);
+    assert_int_equal(cache()->off, 0);
+}
+
+
+#define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest  tests[] = {
+        test(test_restart),
+        test(test_standby),
+        test(test_snapshots),
+        test(test_unconfirmed),
+        test(test_overtaken),
+        test(test_kills),
+        test(test_start_kills),
+        test(test_damage),
+        test(test_others),
+        test(test_full)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
