@@ -806,6 +806,28 @@ words_again(void **state)
 }
 
 
+/* the term of a primary: nothing in the store depends on it */
+
+static void
+term(void **state)
+{
+    zone_t   *z;
+    uint8_t   name[US_OP_TERM_MAX + 1];
+
+    z = zone_create(1 << 20, 0);
+    memset(name, 'n', sizeof(name));
+
+    assert_int_equal(add(z->store, "http://a.test/").id, 0);
+    assert_int_equal(apply(z->store, US_OP_TERM, 7, name, US_OP_TERM_MAX), 0);
+    assert_int_equal(apply(z->store, US_OP_TERM, 8, name, US_OP_TERM_MAX + 1),
+                     -1);
+    assert_int_equal(us_store_next_id(z->store), 1);
+    assert_int_equal(lookup(z->store, "http://a.test/").id, 0);
+
+    zone_destroy(z);
+}
+
+
 /* a record of the longest text that there is: with its scheme, no URL */
 
 static void
@@ -886,6 +908,7 @@ main(void)
         cmocka_unit_test(image_alone),
         cmocka_unit_test(far_words),
         cmocka_unit_test(words_again),
+        cmocka_unit_test(term),
         cmocka_unit_test(long_record),
     };
 
