@@ -1232,6 +1232,37 @@ test_copy_gone(void **state)
 }
 
 
+/* another server has the directory: the replica waits for it */
+
+static void
+test_copy_waits(void **state)
+{
+    int         fd;
+    proc_t     *p;
+    primary_t   pr;
+
+    primary_make(&pr, 12, 4);
+    p = copy_start(&pr);
+    comes(p, 1000);
+
+    p = copy_start(&pr);
+    fd = copy_open("lock", O_RDWR);
+    assert_int_equal(flock(fd, LOCK_EX|LOCK_NB), 0);
+    pass(3000);
+    assert_int_equal(right(p), 0);
+    assert_int_equal(net.gets, 0);
+    assert_non_null(strstr(world.sh->reason, "another server has"));
+
+    (void) syscall(SYS_close, fd);
+    comes(p, 10000);
+    assert_int_equal(restarts(), 0);
+    copy_same(&pr);
+
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
 /* a copy that cannot be removed: it is tried less and less often */
 
 static void
@@ -1325,6 +1356,13 @@ test_copy_others(void **state)
     comes(p, 1000);
     pass(1000);
     assert_int_equal(world.sh->snapshots, 1);
+
+    /* it has not grown since: none is due after a start */
+
+    p = copy_start(&pr);
+    comes(p, 1000);
+    pass(1000);
+    assert_int_equal(world.sh->snapshots, 0);
     world.conf.snapshot = 1000000;
 
     p = copy_start(&pr);
@@ -1360,6 +1398,7 @@ main(int argc, char **argv)
         test(test_copy_start_kills),
         test(test_copy_damage),
         test(test_copy_gone),
+        test(test_copy_waits),
         test(test_copy_stays),
         test(test_copy_others),
     };
