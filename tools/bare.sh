@@ -23,6 +23,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
 [ ! -e "$dir" ] || { echo "$dir is there already" >&2; exit 1; }
 [ "${KEEP:-}" = 1 ] || trap 'rm -rf --one-file-system "$dir"' EXIT
 
+mkdir -p "$(dirname "$dir")"
 log=$(mktemp)
 debootstrap --variant=minbase --include=git,make,ca-certificates \
     "$suite" "$dir" "$mirror" > "$log" 2>&1 \
