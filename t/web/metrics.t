@@ -98,6 +98,7 @@ my %bad = (
     replay_seconds => '11+0x99',
     'router_shard_ready{cluster="c", shard="1"' => '0+0x99',
     primary => '0+0x99', log_lag_bytes => '99999999+0x99',
+    cache_off => '1+0x99',
 );
 my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     sync_failed => '0+0x99', stalled => '0+0x99',
@@ -105,7 +106,7 @@ my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     epoch => '7+0x99', lock_recoveries_total => '3+0x99',
     replay_seconds => '1+0x99',
     'router_shard_ready{cluster="c", shard="1"' => '1+0x99',
-    log_lag_bytes => '9+0x99', primary => '1+0x99');
+    log_lag_bytes => '9+0x99', primary => '1+0x99', cache_off => '0+0x99');
 
 is_deeply(fired(%bad), [ sort grep { $_ ne 'UrlstoreNotWritable' } @alerts ],
     'each fires');
