@@ -9,6 +9,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use IO::Select;
 use IO::Socket::INET;
 
 use UrlStore::Test;
@@ -71,6 +72,7 @@ ok(wait_until(2, sub { $t->get('/stats')->json->{map_version} == 2 }),
     'the next one is adopted, and not durable');
 is($t->get($_)->{status}, 503, "  GET $_ does not show it")
     for qw(/cluster /admin);
+ok(!IO::Select->new($post)->can_read(0.1), '  the POST waits');
 
 $t->disk('');
 like(<$post>, qr/^HTTP\S+ 204/, '  the POST is answered');

@@ -442,6 +442,17 @@ is(scalar($_->requests), 1, 'the node that answered is remembered')
     for @refusals;
 is(scalar($busy->requests), 2, '  a 503 is not');
 
+my $busier = UrlStore::FakeShard->new(0, sub {
+    ${ $_[1] } = reply(503, '', $tag0);
+});
+
+$t->run(conf(us_a => $busy->port, us_b => $busier->port));
+$t->get('/seen?url=http://a.com/');
+is(scalar($busier->requests), 1, 'none of the nodes has an answer');
+$t->post('/add', "http://c.com/\n");
+is(scalar($busy->requests(qr/c\.com/)), 1, '  nor is one remembered');
+$t->stop;
+
 my $unwell = UrlStore::FakeShard->new(0, sub {
     ${ $_[1] } = reply(503, '', $tag0) if $_[0]{target} eq '/health';
 });

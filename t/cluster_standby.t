@@ -118,6 +118,8 @@ is_deeply($r->json, [{ shard => 0, node => 'us_0b', term => 2 },
 becomes($a, 0, 'standby');
 
 like($b->error_log, qr/"u0": to become the primary, by command/, '  logged');
+is(() = $b->error_log =~ /"u1": to become the primary/g, 1,
+    '  not for what is one');
 
 is(command($a, ' --shard 1'), "1\tus_1a\t3\n0\n", 'by the program');
 is(command($a, '/cluster'), "0\tus_0a\t3\n1\tus_1a\t3\n0\n", '  with a path');
