@@ -243,6 +243,7 @@ is($a->sql('SELECT count(*) FROM urlstore_log WHERE shard = 7 AND lsn >= 0'),
     my ($session) = $log->ask('session') =~ /^(\d+)/;
 
     $log->ask('timeout 20000');
+    $log->ask('look 20000');
     is($log->ask("append -1 2000 $term 0 $next $term 6 2000 9"), 'OK',
         'a row of 64 MiB');
     is($log->ask('row 2000'), "2000 $next $term 6 9:$max, OK", 'is read back');
@@ -388,7 +389,6 @@ $proxy->mode('pass');
 
 is($far->ask('beat 20 30 1 72 20'), 'OK', 'a connection again');
 $proxy->now('hang');
-$far->ask('timeout 20000');
 $far->ask('stop 100');
 $start = time;
 like($far->ask('beat 20 30 1 72 20'), qr/^UNKNOWN .*stopping/, 'stopping');
@@ -417,6 +417,7 @@ $p1->tell('beat 30 40 1 73 30');
 sleep 0.3;
 $b->resume;
 is($p1->answer, 'OK', 'a commit may take longer than a look');
+$p1->ask('look 5000');
 
 # of two standbys one is enough
 

@@ -6,8 +6,8 @@
  *     log check CONNECTION            "ok", or why not
  *     log CONNECTION SHARD SINGLE     the calls:
  *
- *     timeout MS             of the calls that follow, of both kinds
- *     look MS                of those that only read
+ *     timeout MS             of the changes that follow
+ *     look MS                of the calls that only read
  *     stop MS                stopping() returns 1 from then on; -1: never
  *     session                prints the number of it
  *     head
@@ -255,7 +255,6 @@ call(us_replog_t *log, char **w)
 
     if (strcmp(w[0], "timeout") == 0) {
         log->timeout = atoi(w[1]);
-        log->look = log->timeout;
         return US_REPLOG_OK;
     }
 
