@@ -653,6 +653,26 @@ world_clean(void)
 
 
 static unsigned
+files(const char *name)
+{
+    DIR            *d;
+    unsigned        n;
+    struct dirent  *de;
+
+    d = opendir(world.path);
+    assert_non_null(d);
+
+    for (n = 0; (de = readdir(d)) != NULL; /* void */) {
+        n += strncmp(de->d_name, name, strlen(name)) == 0;
+    }
+
+    (void) closedir(d);
+
+    return n;
+}
+
+
+static unsigned
 count(const char *text, const char *what)
 {
     unsigned  n;
@@ -726,6 +746,7 @@ test_restart(void **state)
     uint64_t   had;
     unsigned   i, n;
 
+    world.conf.segment = 200;
     p = make(12);
     n = 12;
 
@@ -761,6 +782,7 @@ test_restart(void **state)
     level(p);
     assert_int_equal(world.sh->replicate.read, had);
     assert_int_equal(cache()->restarts, 0);
+    assert_true(files("journal.") > 2);
 }
 
 
@@ -933,7 +955,6 @@ test_overtaken(void **state)
     (void) add_some(p, 12, 4);
     assert_int_equal(us_store_delete(p->l.store, 5, &was, &lsn), US_OK);
     us_release(&world.sh->snapshot_lsn, 0);
-    pass(100);
     flog.deposes = 3;
     comes(p, US_LIFE_STANDBY, 12);
     assert_int_equal(world.sh->replicate.deposed, 1);
@@ -943,6 +964,135 @@ test_overtaken(void **state)
 
     p = start();
     comes(p, US_LIFE_STANDBY, 12);
+    assert_int_equal(cache()->restarts, 0);
+}
+
+
+/*
+ * While a snapshot is written: what happens once, when its first piece is there.
+ * The keeper asks then whether the process ends.
+ */
+
+static struct {
+    proc_t    *p;
+    void     (*happens)(proc_t *p);
+    uint64_t   generation;
+} dump;
+
+
+static int
+dump_stopping(void *data)
+{
+    void    (*happens)(proc_t *p);
+    proc_t   *p = data;
+
+    happens = dump.happens;
+
+    if (happens && world.current == p
+        && faccessat(disk.dirfd, "snapshot.tmp", F_OK, 0) == 0)
+    {
+        dump.happens = NULL;
+        happens(p);
+        world.current = p;
+    }
+
+    return p->stopping;
+}
+
+
+static void
+dump_with(proc_t *p, void (*happens)(proc_t *p))
+{
+    p->l.env.stopping = dump_stopping;
+    dump.happens = happens;
+    us_release(&world.sh->snapshot_lsn, 0);
+}
+
+
+/* a mark is set, which the dump gets, and is not confirmed */
+
+static void
+dump_marks(proc_t *p)
+{
+    uint64_t  lsn;
+
+    flog.unsure = 1;
+    assert_int_equal(us_store_mark(p->l.store, 0, 5, 1, &lsn), US_OK);
+}
+
+
+/* the row that has the dump's LSN goes on past it */
+
+static void
+dump_grows(proc_t *p)
+{
+    (void) add_some(p, 16, 4);
+    flog.unsure = 0;
+}
+
+
+/* another node takes over: the store is emptied when the dump has ended */
+
+static void
+dump_loses(proc_t *p)
+{
+    unsigned  i;
+
+    dump.generation = us_share_generation(world.sh);
+    flog_other("b 1");
+
+    for (i = 0; i < 20; i++) {
+        fake_pause(p, 50);
+    }
+
+    assert_int_equal(us_share_state(world.sh), US_LIFE_LOADING);
+    assert_int_equal(us_share_generation(world.sh), dump.generation);
+}
+
+
+static void
+test_meanwhile(void **state)
+{
+    proc_t    *p;
+    unsigned   n;
+
+    world.conf.store.nmarks = 1;
+    world.conf.store.marks[0] = us_string("a");
+    p = make(12);
+
+    dump_with(p, dump_marks);
+    pass(15000);
+    assert_null(dump.happens);
+    assert_int_equal(us_store_marked(p->l.store, 0, 5), 1);
+    assert_int_equal(world.sh->snapshots, 1);
+    node_kill(p);
+    flog.unsure = 0;
+    p = start();
+    comes(p, US_LIFE_READY, 12);
+    assert_int_equal(us_store_marked(p->l.store, 0, 5), 0);
+    assert_int_equal(cache()->restarts, 0);
+
+    flog.unsure = 1;
+    (void) add_some(p, 12, 4);
+    dump_with(p, dump_grows);
+    pass(3000);
+    assert_null(dump.happens);
+    comes(p, US_LIFE_READY, 20);
+    assert_int_equal(world.sh->snapshots, 1);
+    n = flog.nrows - 1;
+    assert_true(world.sh->snapshot_lsn > flog.rows[n].row.lsn);
+    assert_true(world.sh->snapshot_lsn < flog.rows[n].row.next);
+    node_kill(p);
+    p = start();
+    comes(p, US_LIFE_READY, 20);
+    assert_int_equal(cache()->restarts, 0);
+
+    dump_with(p, dump_loses);
+    pass(3000);
+    assert_null(dump.happens);
+    comes(p, US_LIFE_STANDBY, 20);
+    level(p);
+    assert_true(us_share_generation(world.sh) > dump.generation);
     assert_int_equal(cache()->restarts, 0);
 }
 
@@ -1117,7 +1267,8 @@ test_others(void **state)
         "the log has no row that ends at LSN",
         "it has no snapshot so far",
         "the log has no row that ends at LSN",
-        "it has no snapshot so far"
+        "it has no snapshot so far",
+        "the log has no row that ends at LSN"
     };
 
     for (i = 0; i < sizeof(why) / sizeof(why[0]); i++) {
@@ -1168,6 +1319,10 @@ test_others(void **state)
 
         case 7:
             m.has_snapshot = 0;
+            break;
+
+        case 8:
+            m.log.term++;
             break;
         }
 
@@ -1283,6 +1438,7 @@ main(int argc, char **argv)
         test(test_snapshots),
         test(test_unconfirmed),
         test(test_overtaken),
+        test(test_meanwhile),
         test(test_kills),
         test(test_start_kills),
         test(test_damage),
