@@ -969,8 +969,8 @@ test_overtaken(void **state)
 
 
 /*
- * While a snapshot is written: what happens once, when its first piece is there.
- * The keeper asks then whether the process ends.
+ * What happens once while a snapshot is written, when its first piece is there:
+ * the keeper asks then whether the process ends.
  */
 
 static struct {
