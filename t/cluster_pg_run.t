@@ -6,6 +6,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use File::Path qw(remove_tree);
 use File::Temp qw(tempdir);
 use UrlStore::Postgres;
 use UrlStore::Test;
@@ -17,7 +18,12 @@ my $dir = tempdir(CLEANUP => 1);
 my $data = "$dir/my cluster";
 my $port = UrlStore::Test::free_port();
 
-chmod 0755, $dir;                    # PostgreSQL may run as another user
+# it is root's alone, so PostgreSQL's user needs another place than $data
+
+END {
+    my $pg = readlink("$data/pg");
+    remove_tree($pg) if $pg;
+}
 
 
 sub run
@@ -47,6 +53,8 @@ like($out, qr/"status": ?"seen"/, '  with the URLs that are there');
 my @pids = map { slurp($_) =~ /^(\d+)/ }
     glob("'$data'/*/nginx.pid '$data'/pg/*/postmaster.pid");
 is(scalar @pids, 5, 'a router, two nodes, two servers');
+is(-l "$data/pg" ? 'a link' : 'a folder', $> == 0 ? 'a link' : 'a folder',
+    'PostgreSQL has a place that its user can enter');
 
 ($rc, $out) = run('stop', $port);
 is($rc, 0, 'stop') or diag($out);

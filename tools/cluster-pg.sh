@@ -10,7 +10,8 @@
 # and its synchronous standby on the two after those, all on 127.0.0.1.  The
 # nodes are nginx processes of their own with the prefixes DATA/a and DATA/b,
 # PostgreSQL has DATA/pg.  With one cluster in DATA, start begins again with the
-# URLs that it has.  Started by root, PostgreSQL runs as nobody.
+# URLs that it has.  Started by root, PostgreSQL runs as nobody; where nobody
+# cannot enter DATA, as below /root, DATA/pg is a link to a folder in /var/tmp.
 
 set -eu
 
@@ -24,20 +25,26 @@ check_place 4 four
 modules='ngx_http_urlstore_module ngx_http_urlstore_postgres_module'
 bin=$(find "$top"/build/debian/usr/lib/postgresql /usr/lib/postgresql \
     -path '*/bin/postgres' -printf '%h\n' 2>/dev/null | tail -n 1)
-pg=$data/pg
+pg=$(readlink -m "$data/pg")
 
 node_url() { if [ "$1" = a ]; then echo "http://127.0.0.1:$((port + 1))"
     else echo "http://127.0.0.1:$((port + 2))"; fi; }
 
 
-# a command of PostgreSQL, as its user
+# a command as PostgreSQL's user
 
-as_pg() {
+as_user() {
     local as=()
     [ "$(id -u)" != 0 ] || as=(setpriv --reuid=nobody --regid=nogroup
         --clear-groups)
-    (cd / && exec env PGPASSFILE="$pg/passwords" "${as[@]}" "$bin/$1" \
-        "${@:2}")
+    (cd / && exec env PGPASSFILE="$pg/passwords" "${as[@]}" "$@")
+}
+
+
+as_pg() {
+    local from=$bin
+    [ ! -d "$pg/usr" ] || from=$pg/usr/lib/${bin#*/usr/lib/}
+    as_user "$from/$1" "${@:2}"
 }
 
 
@@ -60,12 +67,31 @@ pg_start() {
 }
 
 
+# a folder of PostgreSQL's user, and the binaries if it can get at no others
+
+pg_place() {
+    local k usr=${bin%/lib/postgresql/*}
+    rm -rf "$pg" "$data/pg"
+    if as_user test -x "$data"; then
+        pg=$data/pg
+        mkdir -m 700 "$pg"
+    else
+        pg=$(mktemp -d /var/tmp/urlstore-pg.XXXXXX)
+        ln -s "$pg" "$data/pg"
+    fi
+
+    as_user test -x "$bin/postgres" || for k in lib share; do
+        mkdir -p "$pg/usr/$k"
+        cp -r "$usr/$k/postgresql" "$pg/usr/$k/"
+    done
+}
+
+
 # both servers, for the first time
 
 pg_make() {
     local password
-    rm -rf "$pg"
-    mkdir -m 700 "$pg"
+    pg_place
     password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
     (umask 077
     echo "127.0.0.1:*:*:urlstore:$password" > "$pg/passwords"
