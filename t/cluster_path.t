@@ -29,6 +29,7 @@ my $pg = UrlStore::Postgres->new->start;
 my $t = UrlStore::Test->new(log => 'notice', disk => 1, globals =>
     "load_module $top/build/ngx_http_urlstore_postgres_module.so;");
 my $dir = $t->dir . '/cache';
+my $marks = 'a';
 my $at = 0;
 my $seen = 0;                        # of the error log
 
@@ -42,7 +43,7 @@ sub text
     my ($options) = @_;
 
     return "urlstore_cluster c %%DIR%%/map.json;\n" . zone_conf("16m cluster=c"
-        . " shard=0 node=n0 lease=1s replicas=0 marks=a"
+        . " shard=0 node=n0 lease=1s replicas=0 marks=$marks"
         . " replicate=postgres:\@%%DIR%%/log $options");
 }
 
@@ -181,9 +182,12 @@ like(qx(echo http://b.test/ | $top/build/urlstore add $dir 2>&1),
 my ($last) = reverse sort glob "$dir/journal.*";
 
 truncate $last, (-s $last) - 7 or die "$last: $!";
+$marks = 'a,b';
+$t->conf(text("path=$dir snapshot=32k"));
 $t->start;
-comes('a torn end');
+comes('a torn end, and another mark');
 same('  it');
+is($t->post('/mark/b', "0\n", @text)->{status}, 200, '  which is set');
 is(stats()->{cache_restarts}, 0, '  it is cut');
 level('  it');
 

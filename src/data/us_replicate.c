@@ -610,8 +610,12 @@ us_replicate_begin(us_replicate_t *r)
         us_store_set_identity(r->store, conf.uuid, conf.epoch);
     }
 
-    if (us_store_add_marks(r->store, conf.marks, conf.nmarks) == -1
-        || us_store_set_revisit(r->store, conf.revisit) == -1
+    /* the store may have what this node declares, beside what the log has */
+
+    if ((conf.nmarks > us_store_nmarks(r->store)
+         && us_store_add_marks(r->store, conf.marks, conf.nmarks) == -1)
+        || (conf.revisit
+            && us_store_set_revisit(r->store, conf.revisit) == -1)
         || (conf.is_shard && us_store_set_shard(r->store, conf.shard) == -1))
     {
         us_replicate_again(r, "its marks, claims or shard are others than the "

@@ -742,9 +742,11 @@ teardown(void **state)
 static void
 test_restart(void **state)
 {
-    proc_t    *p;
-    uint64_t   had;
-    unsigned   i, n;
+    proc_t           *p;
+    uint64_t          had;
+    unsigned          i, n;
+    us_manifest_t     m;
+    us_disk_error_t   e;
 
     world.conf.segment = 200;
     p = make(12);
@@ -783,6 +785,21 @@ test_restart(void **state)
     assert_int_equal(world.sh->replicate.read, had);
     assert_int_equal(cache()->restarts, 0);
     assert_true(files("journal.") > 2);
+
+    /* a term declares a mark */
+
+    world.conf.store.nmarks = 1;
+    world.conf.store.marks[0] = us_string("a");
+    node_kill(p);
+    p = start();
+    comes(p, US_LIFE_READY, n + 4);
+    level(p);
+    assert_int_equal(us_manifest_read(disk.dirfd, &m, &e), US_MANIFEST_OK);
+    assert_non_null(strstr(m.settings, "marks a\n"));
+    node_kill(p);
+    p = start();
+    comes(p, US_LIFE_READY, n + 4);
+    assert_int_equal(cache()->restarts, 0);
 }
 
 
