@@ -286,3 +286,34 @@ level('it');
 
 $t->allow(qr/its "path" cannot change while nginx runs/);
 ok(!$t->reload(text("path=$dir-3")), 'a reload does not change the path');
+
+
+# --- the disk of a primary hangs, and another node takes over
+
+if (full()) {
+    my $b = UrlStore::Test->new(log => 'notice', globals =>
+        "load_module $top/build/ngx_http_urlstore_postgres_module.so;");
+
+    spew($b->dir . '/log', $pg->conninfo);
+    spew($b->dir . '/map.json', slurp($t->dir . '/map.json'));
+    $b->run(text('') =~ s/node=n0/node=n1/r =~ s{location / }
+        {location = /cluster { urlstore_cluster_admin c; }\nlocation / }r);
+    ok(wait_until(20, sub { $b->get('/health')->json->{status} eq 'standby' }),
+        'another node');
+
+    $t->disk('stall 1');
+    add(100);
+    sleep 2;
+    is($b->post('/cluster?promote', '')->{status}, 200, '  is promoted');
+    ok(wait_until(20, sub { stats()->{state} eq 'standby' }),
+        'the one whose disk hangs becomes a standby');
+    same('  it');
+    like(said(), qr/the path is not used.*: a write to it has not returned/,
+        '  it is logged');
+    $t->disk('');
+    level('its disk is back');
+    $t->kill_all;
+    $t->start;
+    ok(wait_until(20, sub { stats()->{state} eq 'standby' }), '  and used');
+    is(stats()->{cache_restarts}, 0, '  it was not begun anew');
+}
