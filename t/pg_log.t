@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use IO::Socket::INET;
 use Test::More;
 use Time::HiRes qw(sleep time);
 use UrlStore::Postgres;
@@ -183,73 +184,160 @@ is($log->ask('row 31'), '31 41 2 73 4:10, OK', 'and reads why');
 
 # --- a new base
 
-my ($term) = $log->ask('head') =~ / term=(\d+)/;
+my ($term, @end) = $log->ask('head')
+    =~ / term=(\d+) .* last=(\d+) (\d+) (\d+) (\d+),/;
+my $before = $a->sql('SELECT term, crc32c FROM urlstore_log WHERE shard = 7'
+    . " AND next_lsn = $end[0]") =~ tr/|/ /r;
 
 is($log->ask("part $term 0 100 1"), 'OK', 'a part of a base');
 is($log->ask("part $term 1 200 2"), 'OK', 'and another');
 is($second->ask('base 0'), 'NONE', 'which is not in force yet');
-like($log->ask("rebase $term 1000 3"), qr/^REFUSED/, 'a part is missing');
-like($log->ask('rebase 1 1000 2'), qr/^REFUSED/, 'another term');
+like($log->ask("rebase $term $end[1] $end[1] 3"), qr/^REFUSED/,
+    'a part is missing');
+like($log->ask("rebase 1 $end[1] $end[1] 2"), qr/^REFUSED/, 'another term');
+like($log->ask("rebase $term 0 " . ($end[1] + 1) . ' 2'), qr/^REFUSED/,
+    'past the last row');
+like($log->ask("rebase $term 0 0 2"), qr/^REFUSED/, 'of nothing');
 like($log->ask('part 1 2 10 1'), qr/^REFUSED/, 'a part of another term');
 like($second->ask("part $term 1 10 1"), qr/^REFUSED/,
     'a part of what another process makes');
 is($log->ask("part $term 1 300 3"), 'OK', 'a part once more');
-is($log->ask("rebase $term 1000 2"), 'OK', 'in force');
-like($log->ask("rebase $term 1000 2"), qr/^REFUSED/, 'once');
-like($log->ask('head'), qr/ acked=1000 last=-1 1000 $term 0, OK/,
-    'the chain begins with it');
-is($log->ask('read 0 100 9'), 'NONE', 'the rows are gone');
+is($log->ask("rebase $term $end[1] $end[1] 2"), 'OK', 'in force');
+like($log->ask("rebase $term $end[1] $end[1] 2"), qr/^REFUSED/, 'once');
+like($log->ask('head'), qr/ last=@end, OK/, 'the last row stays');
+is($log->ask('row -1'), "-1 $end[0] $before empty, OK",
+    'the first one has what the row before it had');
 is($second->ask('base 0'), '-1 0 0 0 1:100, OK', 'its first part');
 is($second->ask('base 1'), '-1 0 0 0 3:300, OK', 'its second');
 is($second->ask('base 2'), 'NONE', 'and no more');
-is($log->ask("append -1 1000 $term 0 1010 $term 5 1000 1"), 'OK',
-    'rows follow it');
+
+# what is of no use is removed in pieces, from the lowest LSN on
+
+my $many = Log->new($a->conninfo, single => 1, shard => 8);
+
+$many->ask("create $UUID s");
+$a->sql("INSERT INTO urlstore_log SELECT 8, n, n + 1, 0, 0, 0, ''"
+    . ' FROM generate_series(0, 299) n;'
+    . 'UPDATE urlstore_log SET next_lsn = 299 WHERE shard = 8 AND lsn = -1');
+is($many->ask('trim'), 'OK', 'trim');
+is($a->sql('SELECT min(lsn), count(*) FROM urlstore_log WHERE shard = 8'
+    . ' AND lsn >= 0'), '256|44', 'a piece of the rows');
+is($many->ask('trim'), 'OK', 'another one');
+like($many->ask('trim'), qr/^NONE/, 'nothing is left');
+is($a->sql('SELECT min(lsn), count(*) FROM urlstore_log WHERE shard = 8'
+    . ' AND lsn >= 0'), '299|1', 'but rows from the base on');
+
+1 while $log->ask('trim') eq 'OK';
+is($log->ask('read 0 100 9'), 'NONE', 'the rows are gone');
+is($log->ask('row 0'), 'NONE', 'also the first one');
+like($log->ask("row $end[0]"), qr/^@end .*OK$/, 'not the last one');
+
+my @next = ($end[1], $end[1] + 10, $term, 5);
+
+is($log->ask("append @end $next[1] $term 5 1000 1"), 'OK', 'rows follow it');
+
+# rows before a base may stay, but not fewer than there are
+
+is($log->ask("part $term 0 40 7"), 'OK', 'a base that keeps rows');
+is($log->ask("rebase $term 0 $next[1] 1"), 'OK', 'in force');
+is($log->ask('row -1'), "-1 $end[0] $before empty, OK", 'no row is gone');
+is($log->ask("part $term 0 100 1"), 'OK', 'a base');
+is($log->ask("part $term 1 300 3"), 'OK', '  of two parts');
+is($log->ask("rebase $term 0 $next[1] 2"), 'OK', 'in force');
 
 is($log->ask("part $term 0 50 7"), 'OK', 'the next base is begun');
 is($second->ask('base 0'), '-1 0 0 0 1:100, OK', 'the first one is read');
 is($log->ask("part $term 0 60 8"), 'OK', 'begun again');
-is($log->ask("rebase $term 2000 1"), 'OK', 'in force');
+is($log->ask("rebase $term $next[1] " . ($next[1] - 1) . ' 1') =~ s/ .*//r,
+    'REFUSED', 'not without rows past it');
+is($log->ask("rebase $term " . "@{[ ($next[1] - 1) x 2 ]} 1"), 'OK',
+    'in force, up to within a row');
+is($log->ask('row -1'), "-1 $end[1] $end[2] $end[3] empty, OK",
+    'which stays whole');
 like($second->ask('base 1'), qr/^REFUSED the base was replaced/,
     'a reader between two parts has to begin again');
 is($second->ask('base 0'), '-1 0 0 0 8:60, OK', 'which it can');
-is($a->sql('SELECT count(*) FROM urlstore_base'), 1, 'nothing else is left');
+1 while $log->ask('trim') eq 'OK';
+is($a->sql('SELECT count(*) FROM urlstore_base WHERE shard = 7'), 1,
+    'nothing else is left');
+is($log->ask("part $term 0 60 8"), 'OK', 'another one');
+like($log->ask("rebase $term $end[1] $end[1] 1"), qr/^REFUSED/,
+    'not as of a place at which no rows are any more');
+is($log->ask('row -1'), "-1 @end[1, 2, 3] empty, OK", 'but the first row');
+like($log->ask("row $next[0]"), qr/^@next 1:10, OK/, 'and those after it');
+
+# the base of a log that has no rows: its first term follows that
+
+my $empty = Log->new($a->conninfo, single => 1, shard => 9);
+
+is($empty->ask("create $UUID s"), 'OK', 'an empty log');
+is($empty->ask('part 0 0 10 1'), 'OK', 'a base of it');
+is($empty->ask('rebase 0 500 500 1'), 'OK', 'in force');
+like($empty->ask('head'), qr/ last=-1 500 0 0, OK/, 'the chain begins there');
+like($empty->ask('promote -1 0 0 0 0 10 1 70 1 n1 s1'), qr/^REFUSED/,
+    'a term does not begin at 0');
+is($empty->ask('promote -1 500 0 0 0 510 1 70 1 n1 s1'), 'beat=0, OK',
+    'but past the base');
+
+# a base and the first term of a log at once: one of them is there
+
+for my $shard (100 .. 119) {
+    my @both = map { Log->new($a->conninfo, single => 1, shard => $shard) }
+        0, 1;
+
+    $both[0]->ask("create $UUID s");
+    $both[0]->ask('part 0 0 10 1');
+    $both[0]->tell('rebase 0 500 500 1');
+    $both[1]->tell('promote -1 0 0 0 0 10 1 70 1 n1 s1');
+
+    my @got = map { $_->answer } @both;
+    my @row = split /\|/, $a->sql("SELECT count(*), max(lsn), "
+        . "min(next_lsn) FROM urlstore_log WHERE shard = $shard");
+
+    is("@row", $got[0] eq 'OK' ? '1 -1 500' : '2 0 0',
+        "shard $shard: $got[0], $got[1]");
+    $_->kill for @both;
+}
 
 # a late append meets a new base: it is held between its look at the row before
 # it and its own row, by a row of somebody else that is undone
 
-is($log->ask("append -1 2000 $term 0 2010 $term 5 2000 1"), 'OK', 'a row');
 is($log->ask("part $term 0 70 9"), 'OK', 'a base');
 
+my @late = ($next[1], $next[1] + 10, $term, 6);
 my $other_row = $a->hold('INSERT INTO urlstore_log VALUES'
-    . " (7, 2010, 2020, 0, 0, 0, '')");
+    . " (7, $late[0], $late[1], 0, 0, 0, '')");
 
-$second->tell("append 2000 2010 $term 5 2020 $term 6 2000 1");
+$second->tell("append @next $late[1] $term 6 2000 1");
 wait_for(sub { blocked() == 1 }, 'an append waits');
-$log->tell("rebase $term 2000 1");
+$log->tell("rebase $term $next[1] $next[1] 1");
 wait_for(sub { blocked() == 2 }, 'the new base waits for it');
 $other_row->end;
 is($second->answer, 'OK', 'it is there');
 is($log->answer, 'OK', 'and the base after it');
 is($a->sql('SELECT count(*) FROM urlstore_log WHERE shard = 7 AND lsn >= 0'),
-    0, 'no row is left without the row before it');
+    2, 'with the row before it');
+
+@end = @late;
 
 
 # --- long rows
 
 {
     my $max = 64 * 1024 * 1024;
-    my $next = 2000 + $max;
+    my $next = $end[1] + $max;
 
     my ($session) = $log->ask('session') =~ /^(\d+)/;
 
     $log->ask('timeout 20000');
     $log->ask('look 20000');
-    is($log->ask("append -1 2000 $term 0 $next $term 6 2000 9"), 'OK',
-        'a row of 64 MiB');
-    is($log->ask('row 2000'), "2000 $next $term 6 9:$max, OK", 'is read back');
-    like($log->ask("append 2000 $next $term 6 " . ($next + 129 * 1024 * 1024)
+    my @long = ($end[1], $next, $term, 6);
+
+    is($log->ask("append @end $next $term 6 2000 9"), 'OK', 'a row of 64 MiB');
+    is($log->ask("row $end[1]"), "@long 9:$max, OK", 'is read back');
+    like($log->ask("append @long " . ($next + 129 * 1024 * 1024)
         . " $term 6 0 1"), qr/^REFUSED/, 'one of 129 MiB is not sent');
-    is($log->ask("beat 2000 $next $term 6 0"), 'OK', 'beat');
+    is($log->ask("beat @long 0"), 'OK', 'beat');
     is($log->ask('session'), $session + 2 . ', OK',
         'a connection with a buffer of that size is not kept');
 
@@ -259,7 +347,7 @@ is($a->sql('SELECT count(*) FROM urlstore_log WHERE shard = 7 AND lsn >= 0'),
         . " AS 'BEGIN RAISE EXCEPTION ''no''; END';"
         . ' CREATE CONSTRAINT TRIGGER late AFTER INSERT ON urlstore_log'
         . ' DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION no()');
-    like($log->ask("append 2000 $next $term 6 " . ($next + 1) . " $term 7 0 1"),
+    like($log->ask("append @long " . ($next + 1) . " $term 7 0 1"),
         qr/^UNKNOWN no$/, 'a commit that fails is unknown');
     $a->sql('DROP TRIGGER late ON urlstore_log; DROP FUNCTION no()');
     is($log->ask("row $next"), 'NONE', 'although here nothing was done');
@@ -384,6 +472,48 @@ for my $call ('head', 'row 20', 'read 0 100 9', 'base 0') {
 }
 
 $proxy->mode('pass');
+
+# a machine that is gone: nobody accepts or refuses a connection
+
+{
+    my $full = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
+        or die "listen: $!";
+    my @queue = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+        PeerPort => $full->sockport, Blocking => 0) } 1 .. 8;
+    my $gone = Log->new($a->conninfo(hosts => [ $a, $a ],
+        ports => [ $full->sockport, $a->port ]), shard => 1);
+
+    sleep 0.1;
+    $gone->ask('look 20000');
+    $start = time;
+    like($gone->ask('row 20'), qr/OK$/, 'of two hosts one is gone');
+    cmp_ok(time - $start, '>', 1.9, '  it is waited for');
+    cmp_ok(time - $start, '<', 4, '  2 s');
+
+    $gone = Log->new($a->conninfo(hosts => [ $a, $a ],
+        ports => [ $full->sockport, $a->port ]) . ' connect_timeout=1',
+        shard => 1);
+    $gone->ask('look 20000');
+    $start = time;
+    like($gone->ask('row 20'), qr/OK$/, 'connect_timeout=1');
+    cmp_ok(time - $start, '<', 1.9, '  1 s');
+}
+
+# one that goes while it is connected is noticed by the kernel, which asks after
+# a second without a byte: /proc/net/tcp has the timer (02) of the connection
+
+{
+    my $far = sprintf '0100007F:%04X', $a->port;
+
+    like($p1->ask('row 20'), qr/OK$/, 'a connection');
+    open my $fh, '<', '/proc/net/tcp' or die $!;
+    my @timer = map { / \Q$far\E 01 \S+ (\d\d):([0-9A-F]{8}) / ? "$1 " . hex $2
+        : () } <$fh>;
+    my @kept = map { /^02 (\d+)$/ ? $1 : () } @timer;
+
+    cmp_ok(scalar @kept, '>', 0, 'is kept alive');
+    is(scalar(grep { $_ > 100 } @kept), 0, '  by a question each second');
+}
 
 # a thread that is to end does not wait
 

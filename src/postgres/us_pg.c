@@ -72,7 +72,8 @@ static us_replog_rc_t us_pg_promote(us_replog_t *log,
 static us_replog_rc_t us_pg_rebase_part(us_replog_t *log, uint64_t term,
     uint32_t part, const uint8_t *p, size_t len);
 static us_replog_rc_t us_pg_rebase(us_replog_t *log, uint64_t term,
-    uint64_t next, uint32_t parts);
+    uint64_t first, uint64_t lsn, uint32_t parts);
+static us_replog_rc_t us_pg_trim(us_replog_t *log);
 static us_pg_t *us_pg_begin(us_replog_t *log, us_pg_args_t *args, int change,
     uint64_t more);
 static void us_pg_previous(us_pg_args_t *args, const us_replog_row_t *prev);
@@ -99,7 +100,8 @@ const us_replog_ops_t  us_pg_ops = {
     .promote = us_pg_promote,
     .base = us_pg_base,
     .rebase_part = us_pg_rebase_part,
-    .rebase = us_pg_rebase
+    .rebase = us_pg_rebase,
+    .trim = us_pg_trim
 };
 
 
@@ -233,6 +235,7 @@ us_pg_head_result(us_pg_t *pg, const PGresult *res, void *data)
     head->last.next = us_pg_number(res, 7);
     head->last.term = us_pg_number(res, 8);
     head->last.crc = us_pg_number(res, 9);
+    head->base = us_pg_number(res, 10);
 
     return 0;
 }
@@ -518,19 +521,36 @@ us_pg_rebase_part(us_replog_t *log, uint64_t term, uint32_t part,
 
 
 static us_replog_rc_t
-us_pg_rebase(us_replog_t *log, uint64_t term, uint64_t next, uint32_t parts)
+us_pg_rebase(us_replog_t *log, uint64_t term, uint64_t first, uint64_t lsn,
+    uint32_t parts)
 {
     us_pg_t          *pg;
     us_pg_args_t      args;
     us_pg_verdict_t   v;
 
-    pg = us_pg_begin(log, &args, 1, US_PG_REBASE);
+    pg = us_pg_begin(log, &args, 1, 0);
     us_pg_u64(&args, term);
-    us_pg_u64(&args, next);
+    us_pg_u64(&args, lsn);
     us_pg_u32(&args, parts);
     us_pg_u64(&args, pg->making);
+    us_pg_u64(&args, first);
 
     return us_pg_change(pg, US_PG_REBASE_END, &args, 0, &v);
+}
+
+
+static us_replog_rc_t
+us_pg_trim(us_replog_t *log)
+{
+    us_pg_t          *pg;
+    us_pg_args_t      args;
+    us_replog_rc_t    rc;
+    us_pg_verdict_t   v;
+
+    pg = us_pg_begin(log, &args, 1, 0);
+    rc = us_pg_change(pg, US_PG_TRIM, &args, 0, &v);
+
+    return rc == US_REPLOG_REFUSED ? US_REPLOG_NONE : rc;
 }
 
 

@@ -37,19 +37,18 @@
  *               password
  *
  * A reading function returns AWAY where a change returns UNKNOWN.  read()
- * returns NONE if no row has the byte at lsn.  base() returns REFUSED if the
- * base was replaced after its part 0 was read.
+ * returns NONE if no row has the byte at lsn.
  *
  * No statement is ever cancelled.  A connection with a statement whose end was
  * not seen is closed, and the server ends the statement when it can.
  *
  * A call blocks its thread, with poll(2) of at most 50 ms, until stopping()
  * returns 1.  At most, a change does so for timeout (and 1 ms for each 8 KiB of
- * its row; 10 minutes for rebase()), a reading function for look.  While an
- * answer arrives, that is the time between two pieces of it.  Each call tries
- * the hosts of the connection string, from the one that was connected last, one
- * after the other.  A host is an address or the folder of a socket: nothing
- * looks names up, which would block.
+ * its row), a reading function for look.  While an answer arrives, that is the
+ * time between two pieces of it.  Each call tries the hosts of the connection
+ * string, from the one that was connected last, one after the other, each for
+ * at most US_PG_CONNECT.  A host is an address or the folder of a socket:
+ * nothing looks names up, which would block.
  *
  * An error text has no password.
  */

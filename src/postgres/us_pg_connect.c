@@ -9,9 +9,11 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 
+static int64_t us_pg_limit(const us_pg_t *pg);
 static int us_pg_alive(us_pg_t *pg);
 static us_replog_rc_t us_pg_reach(us_pg_t *pg);
 static PGconn *us_pg_start(us_pg_t *pg);
@@ -57,8 +59,8 @@ us_replog_rc_t
 us_pg_connect(us_pg_t *pg)
 {
     int             bad;
+    int64_t         end, share, limit;
     unsigned        i;
-    int64_t         end;
     us_replog_rc_t  rc;
 
     if (pg->conn && us_pg_alive(pg)) {
@@ -69,12 +71,13 @@ us_pg_connect(us_pg_t *pg)
 
     bad = 0;
     end = pg->deadline;
+    limit = us_pg_limit(pg);
 
-    /* each host has its share of the time that is left */
+    /* each host has its share of the time that is left, and a limit */
 
     for (i = 0; i < pg->info.nhosts; i++) {
-        pg->deadline = us_pg_now()
-                       + (end - us_pg_now()) / (pg->info.nhosts - i);
+        share = (end - us_pg_now()) / (pg->info.nhosts - i);
+        pg->deadline = us_pg_now() + (share < limit ? share : limit);
         rc = us_pg_reach(pg);
 
         if (rc == US_REPLOG_OK) {
@@ -94,6 +97,28 @@ us_pg_connect(us_pg_t *pg)
     }
 
     return bad ? US_REPLOG_BAD : US_REPLOG_AWAY;
+}
+
+
+/* ms for a connection: libpq's own limit is not for PQconnectPoll() */
+
+static int64_t
+us_pg_limit(const us_pg_t *pg)
+{
+    long                     s;
+    const PQconninfoOption  *o;
+
+    for (o = pg->info.options; o->keyword; o++) {
+        if (o->val && strcmp(o->keyword, "connect_timeout") == 0) {
+            s = strtol(o->val, NULL, 10);
+
+            if (s > 0 && s <= US_PG_CONNECT_MAX) {
+                return s * 1000;
+            }
+        }
+    }
+
+    return US_PG_CONNECT;
 }
 
 
@@ -131,6 +156,7 @@ us_pg_alive(us_pg_t *pg)
 static us_replog_rc_t
 us_pg_reach(us_pg_t *pg)
 {
+    int                        ready;
     short                      events;
     PostgresPollingStatusType  status;
 
@@ -151,9 +177,16 @@ us_pg_reach(us_pg_t *pg)
 
     while (status != PGRES_POLLING_OK) {
         events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+        ready = us_pg_poll(pg, events);
 
-        if (us_pg_poll(pg, events) == -1) {
+        if (ready == -1) {
             return US_REPLOG_AWAY;
+        }
+
+        /* a socket that is not ready would make libpq wait for it */
+
+        if (ready == 0) {
+            continue;
         }
 
         status = PQconnectPoll(pg->conn);
@@ -177,6 +210,18 @@ us_pg_start(us_pg_t *pg)
 
     n = 0;
     host = &pg->info.hosts[pg->host];
+
+    /*
+     * What was sent and not acknowledged, or an idle connection that does not
+     * answer, ends it.  A commit that waits for a standby is neither.
+     */
+
+    keys[n] = "keepalives_idle";
+    values[n++] = "1";
+    keys[n] = "keepalives_interval";
+    values[n++] = "1";
+    keys[n] = "tcp_user_timeout";
+    values[n++] = US_PG_GONE;
 
     for (o = pg->info.options; o->keyword && n < 56; o++) {
         if (o->val && strcmp(o->keyword, "host") != 0

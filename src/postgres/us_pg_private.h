@@ -18,9 +18,13 @@
 #define US_PG_SLICE   50              /* ms of one poll(2) */
 #define US_PG_RATE    8192            /* bytes of a row for which a call may
                                          last 1 ms longer */
+#define US_PG_CONNECT  2000           /* ms until a connection is there and
+                                         checked: a machine that is gone does
+                                         not refuse it */
+#define US_PG_CONNECT_MAX  600        /* s, of connect_timeout */
+#define US_PG_GONE     "3000"         /* ms without an acknowledgement */
 #define US_PG_LARGE   (8 * 1024 * 1024)       /* libpq keeps a buffer that has
                                          grown: after such a row it is closed */
-#define US_PG_REBASE  (600 * 1000)    /* ms: all rows of a log are deleted */
 
 
 /* the statements, prepared in each connection */
@@ -40,6 +44,7 @@ typedef enum {
     US_PG_REBASE_PART,
     US_PG_LOCK,
     US_PG_REBASE_END,
+    US_PG_TRIM,
     US_PG_STATEMENTS
 } us_pg_statement_t;
 

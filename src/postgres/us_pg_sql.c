@@ -8,10 +8,11 @@
  * moment.  A change whose settings do not suffice changes nothing.  now() and
  * pg_conf_load_time() do not change during a statement.
  *
- * Locks.  An appended row locks the row before it and that of the shard FOR KEY
- * SHARE, which nothing waits for but a new base: it locks the shard's row FOR
- * UPDATE and deletes the rows.  Without these locks a late statement of a
- * killed process could append to a row that was deleted meanwhile.
+ * Locks.  A row that is appended locks the row before it and that of the shard
+ * FOR KEY SHARE, a part of a base the latter.  Nothing waits for that but a new
+ * base, which locks the log's first row and that of the shard FOR UPDATE, for
+ * one short statement.  So no late statement follows the first row as it was,
+ * or changes a part of a base in force.
  */
 
 
@@ -29,6 +30,11 @@
     " SELECT (SELECT count(*) FROM c), " NAMES ", " SESSION ", " SETTLED ","  \
     " pg_conf_load_time()::text, (SELECT x FROM c)"
 
+/* about 16 MiB at most, of each, unless rows have long operations */
+
+#define TRIM_ROWS   "256"
+#define TRIM_PARTS  "16"
+
 #define COLUMNS  "lsn, next_lsn, term, crc32c, payload"
 #define INTO_LOG                                                              \
     "INSERT INTO urlstore_log"                                                \
@@ -45,7 +51,9 @@ const us_pg_sql_t  us_pg_sql[US_PG_STATEMENTS] = {
 
     [US_PG_HEAD] = { "head",
         "SELECT s.uuid, s.settings, s.holder, s.term, s.beat,"
-        " greatest(s.acked, l.acked), l.lsn, l.next_lsn, l.term, l.crc32c"
+        " greatest(s.acked, l.acked), l.lsn, l.next_lsn, l.term, l.crc32c,"
+        " (SELECT next_lsn FROM urlstore_log WHERE shard = s.shard"
+        " AND lsn = -1)"
         " FROM urlstore_shard s LEFT JOIN LATERAL"
         " (SELECT lsn, next_lsn, term, crc32c, acked FROM urlstore_log"
         " WHERE shard = s.shard ORDER BY lsn DESC LIMIT 1) l ON true"
@@ -127,14 +135,12 @@ const us_pg_sql_t  us_pg_sql[US_PG_STATEMENTS] = {
         " $9::bytea FROM s RETURNING (SELECT beat FROM s) AS x)"
         VERDICT },
 
-    /* part 0: $3 term, $4 payload */
+    /* part 0: $3 term, $4 payload.  What an earlier try has made is trimmed */
 
     [US_PG_REBASE_FIRST] = { "rebase_first",
         "WITH s AS (UPDATE urlstore_shard SET tries = tries + 1"
         " WHERE shard = $1::int AND term = $3::bigint AND " SYNCED
-        " RETURNING base, tries),"
-        " d AS (DELETE FROM urlstore_base b USING s"
-        " WHERE b.shard = $1::int AND b.base <> s.base),"
+        " RETURNING tries),"
         " c AS (INSERT INTO urlstore_base (shard, base, part, payload)"
         " SELECT $1::int, s.tries, 0, $4::bytea FROM s RETURNING base AS x)"
         VERDICT },
@@ -151,23 +157,61 @@ const us_pg_sql_t  us_pg_sql[US_PG_STATEMENTS] = {
         VERDICT },
 
     [US_PG_LOCK] = { "lock",
-        "SELECT shard FROM urlstore_shard WHERE shard = $1::int FOR UPDATE" },
+        "SELECT s.shard FROM urlstore_log p, urlstore_shard s"
+        " WHERE p.shard = $1::int AND p.lsn = -1 AND s.shard = $1::int"
+        " FOR UPDATE OF p, s" },
 
-    /* $3 term, $4 next, $5 parts, $6 number of the base */
+    /*
+     * $3 term, $4 LSN, $5 parts, $6 number of the base, $7 first.  b: the first
+     * row as it is; f: the row with the byte before `first`, or that at which
+     * the rows begin; p: the one before that
+     */
 
     [US_PG_REBASE_END] = { "rebase",
-        "WITH s AS (UPDATE urlstore_shard SET base = tries,"
-        " acked = $4::bigint WHERE shard = $1::int AND term = $3::bigint"
+        "WITH b AS (SELECT next_lsn FROM urlstore_log"
+        " WHERE shard = $1::int AND lsn = -1),"
+        " f AS (SELECT l.lsn FROM urlstore_log l, b WHERE l.shard = $1::int"
+        " AND l.lsn >= 0 AND l.lsn < greatest($7::bigint, b.next_lsn + 1)"
+        " ORDER BY l.lsn DESC LIMIT 1),"
+        " p AS (SELECT l.term, l.crc32c FROM urlstore_log l, f"
+        " WHERE l.shard = $1::int AND l.lsn < f.lsn"
+        " ORDER BY l.lsn DESC LIMIT 1),"
+        " s AS (UPDATE urlstore_shard SET base = tries"
+        " WHERE shard = $1::int AND term = $3::bigint"
         " AND tries = $6::bigint AND base <> tries AND " SYNCED
+        " AND $7::bigint <= $4::bigint"
+        " AND $4::bigint > (SELECT next_lsn FROM b)"
+        " AND NOT EXISTS (SELECT FROM (SELECT next_lsn FROM urlstore_log"
+        " WHERE shard = $1::int AND lsn >= 0 ORDER BY lsn DESC LIMIT 1) e"
+        " WHERE e.next_lsn < $4::bigint)"
         " AND $5::int = (SELECT count(*) FROM urlstore_base"
         " WHERE shard = $1::int AND base = $6::bigint AND part < $5::int)"
         " RETURNING base),"
-        " d AS (DELETE FROM urlstore_log l USING s"
-        " WHERE l.shard = $1::int AND l.lsn >= 0),"
-        " e AS (DELETE FROM urlstore_base b USING s"
-        " WHERE b.shard = $1::int AND b.base <> s.base),"
-        " c AS (UPDATE urlstore_log l SET next_lsn = $4::bigint,"
-        " term = $3::bigint, acked = 0, crc32c = 0 FROM s"
+        " c AS (UPDATE urlstore_log l SET acked = 0,"
+        " next_lsn = coalesce((SELECT lsn FROM f), $4::bigint),"
+        " term = coalesce((SELECT term FROM p), 0),"
+        " crc32c = coalesce((SELECT crc32c FROM p), 0) FROM s"
         " WHERE l.shard = $1::int AND l.lsn = -1 RETURNING 0 AS x)"
+        VERDICT },
+
+    /*
+     * From the lowest LSN on: what is left is a chain.  Few enough at once that
+     * others do not wait
+     */
+
+    [US_PG_TRIM] = { "trim",
+        "WITH b AS (SELECT p.next_lsn, s.base, s.tries FROM urlstore_shard s"
+        " JOIN urlstore_log p ON p.shard = s.shard AND p.lsn = -1"
+        " WHERE s.shard = $1::int AND " SYNCED "),"
+        " l AS (DELETE FROM urlstore_log WHERE shard = $1::int AND lsn IN"
+        " (SELECT r.lsn FROM urlstore_log r, b WHERE r.shard = $1::int"
+        " AND r.lsn >= 0 AND r.lsn < b.next_lsn ORDER BY r.lsn LIMIT "
+        TRIM_ROWS ") RETURNING 0),"
+        " d AS (DELETE FROM urlstore_base WHERE shard = $1::int"
+        " AND (base, part) IN (SELECT r.base, r.part FROM urlstore_base r, b"
+        " WHERE r.shard = $1::int AND r.base <> b.base AND r.base <> b.tries"
+        " LIMIT " TRIM_PARTS ") RETURNING 0),"
+        " c AS (SELECT 0 AS x WHERE EXISTS (SELECT FROM l)"
+        " OR EXISTS (SELECT FROM d))"
         VERDICT },
 };

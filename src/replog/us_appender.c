@@ -304,7 +304,8 @@ us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
 
     if (ends->last.lsn == ends->sure.lsn) {
         (void) snprintf(p->error, sizeof(p->error), "the log has lost the row "
-                        "of LSN %lld to %llu, which was confirmed",
+                        "of LSN %lld to %llu, which was confirmed, or this "
+                        "server of it was replaced",
                         (long long) ends->sure.lsn,
                         (unsigned long long) ends->sure.next);
         return US_APPENDER_LOST;

@@ -7,6 +7,8 @@
  *     us_replog.h   rows, and the functions of a log              (public)
  *     us_appender.h append, confirm, lease, deposed
  *     us_standby.h  read, promote
+ *     us_rebase.h   make a new base
+ *     us_part.h     a part of it
  *
  * A log is a chain of ROWS.  A row holds whole operations, the bytes of the
  * store's journal from LSN lsn up to next:
@@ -15,8 +17,10 @@
  *
  * The first row of a chain has lsn US_REPLOG_BASE and no bytes: its next is the
  * LSN from which on rows follow, 0 if the log has no base.  crc is the CRC-32C
- * of the row's bytes, begun with the crc of the row before (0 at the first
- * one), so that it stands for all bytes since then.
+ * of the row's bytes, begun with the crc of the row before, so that it stands
+ * for all bytes since the log began.  A new base (rebase) takes the place of
+ * the rows before it: the first row then has term and crc of the last one of
+ * them.  Nobody who has read that far notices.
  *
  *     TERM      number of a primary.  A term begins with a row that holds a
  *               TERM operation and nothing else
@@ -71,6 +75,7 @@ typedef struct {
     uint64_t           beat;
     uint64_t           acked;         /* the highest of rows and beats */
     us_replog_row_t    last;          /* that with the highest lsn */
+    uint64_t           base;          /* next of that at US_REPLOG_BASE */
 } us_replog_head_t;
 
 
@@ -178,18 +183,30 @@ struct us_replog_ops_s {
                                 uint64_t *beat);
 
     /*
-     * The base: the store as of an LSN, in parts 0, 1, ...  base() returns NONE
-     * past the last part.  rebase_part() makes a part of a new base under the
-     * given term (part 0 drops what an earlier try left); rebase() puts it in
-     * force: all rows go, and row (US_REPLOG_BASE, next, term, 0) is the chain.
+     * The base: the store as of an LSN, in parts 0, 1, ... (us_part.h).  base()
+     * returns NONE past the last part, and REFUSED if the base was replaced
+     * after its part 0 was read.
+     *
+     * rebase_part() makes a part of a new base under the given term; part 0
+     * begins another one, and ends what an earlier try has begun.  rebase()
+     * puts the base of so many parts, as of an LSN, in force, all at once.
+     * REFUSED: the LSN is not past US_REPLOG_BASE's next, or is past the last
+     * row.  The row with the byte before LSN `first` (at most lsn) stays, and
+     * all after it: US_REPLOG_BASE's next is the lsn of that row then.  If
+     * there is no row, it is lsn.
+     *
+     * trim() then removes some of what is of no use any more: rows before the
+     * base, and parts of other bases.  OK: there may be more; NONE: nothing is
+     * left.  A reader that does not find a row looks at US_REPLOG_BASE's again.
      */
     us_replog_rc_t   (*base)(us_replog_t *log, uint32_t part,
                              us_replog_take_pt take, void *data);
     us_replog_rc_t   (*rebase_part)(us_replog_t *log, uint64_t term,
                                     uint32_t part, const uint8_t *p,
                                     size_t len);
-    us_replog_rc_t   (*rebase)(us_replog_t *log, uint64_t term, uint64_t next,
-                               uint32_t parts);
+    us_replog_rc_t   (*rebase)(us_replog_t *log, uint64_t term, uint64_t first,
+                               uint64_t lsn, uint32_t parts);
+    us_replog_rc_t   (*trim)(us_replog_t *log);
 };
 
 

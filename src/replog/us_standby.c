@@ -11,11 +11,16 @@
 
 static us_standby_rc_t us_standby_look(us_standby_t *sb);
 static us_standby_rc_t us_standby_there(us_standby_t *sb);
+static us_standby_rc_t us_standby_removed(us_standby_t *sb, const char *what);
 static us_standby_rc_t us_standby_begin(us_standby_t *sb);
+static us_standby_rc_t us_standby_based(us_standby_t *sb);
+static us_standby_rc_t us_standby_replaced(us_standby_t *sb);
 static us_standby_rc_t us_standby_base(us_standby_t *sb, us_replog_row_t *row);
 static int us_standby_row(void *data, const us_replog_row_t *row,
     const uint8_t *p, size_t len);
 static int us_standby_part(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+static int us_standby_same(void *data, const us_replog_row_t *row,
     const uint8_t *p, size_t len);
 static us_standby_rc_t us_standby_read(us_standby_t *sb, uint64_t until);
 static int us_standby_take(void *data, const us_replog_row_t *row,
@@ -61,7 +66,10 @@ us_standby_step(us_standby_t *sb, int promote)
         return us_standby_wait(sb);
     }
 
-    rc = us_standby_read(sb, sb->head.acked);
+    /* marks of a base may be those of operations that are past acked */
+
+    rc = us_standby_read(sb, sb->part.until > sb->head.acked
+                             ? sb->part.until : sb->head.acked);
 
     if (rc != US_STANDBY_OK) {
         return rc;
@@ -116,7 +124,12 @@ us_standby_look(us_standby_t *sb)
     sb->looked = 1;
 
     if (!sb->begun) {
+        memcpy(sb->uuid, sb->head.uuid, sizeof(sb->uuid));
         return US_STANDBY_OK;
+    }
+
+    if (memcmp(sb->uuid, sb->head.uuid, sizeof(sb->uuid)) != 0) {
+        return us_standby_lost(sb, "it is that of another store");
     }
 
     if (sb->head.last.next < sb->at.next) {
@@ -139,8 +152,9 @@ us_standby_look(us_standby_t *sb)
 static us_standby_rc_t
 us_standby_there(us_standby_t *sb)
 {
-    us_replog_rc_t   rc;
-    us_replog_row_t  row;
+    const char       *what;
+    us_replog_rc_t    rc;
+    us_replog_row_t   row;
 
     rc = sb->log->ops->row(sb->log, sb->at.lsn, us_standby_row, &row);
 
@@ -155,12 +169,62 @@ us_standby_there(us_standby_t *sb)
     if (rc == US_REPLOG_NONE
         || memcmp(&row, &sb->at, sizeof(us_replog_row_t)) != 0)
     {
-        return us_standby_lost(sb, "the last row that was read is not there");
+        what = "the last row that was read is not there";
+
+        return rc == US_REPLOG_NONE || sb->at.lsn == US_REPLOG_BASE
+               ? us_standby_removed(sb, what) : us_standby_lost(sb, what);
     }
 
     sb->found = sb->session;
+    sb->lost = 0;
 
     return US_STANDBY_OK;
+}
+
+
+/*
+ * A row is not there.  Was it removed by a base?  OK: only what was applied has
+ * been; what: it was not.
+ */
+
+static us_standby_rc_t
+us_standby_removed(us_standby_t *sb, const char *what)
+{
+    us_standby_rc_t  rc;
+    us_replog_row_t  row;
+
+    rc = us_standby_base(sb, &row);
+
+    if (rc != US_STANDBY_OK) {
+        return rc;
+    }
+
+    if (sb->log->session != sb->session) {
+        return US_STANDBY_MORE;
+    }
+
+    if (row.next == sb->at.next && row.term == sb->at.term
+        && row.crc == sb->at.crc)
+    {
+        sb->found = sb->session;
+        sb->lost = 0;
+        return US_STANDBY_OK;
+    }
+
+    /* at a base of which no row was applied, nothing was answered yet */
+
+    if (sb->at.lsn == US_REPLOG_BASE
+        || (!sb->lost && row.next > sb->at.next && row.term >= sb->at.term))
+    {
+        (void) snprintf(sb->error, sizeof(sb->error), "the log has a new base, "
+                        "and its rows begin at LSN %llu, past LSN %llu up to "
+                        "which it was read",
+                        (unsigned long long) row.next,
+                        (unsigned long long) sb->at.next);
+        return US_STANDBY_STOP;
+    }
+
+    return us_standby_lost(sb, what);
 }
 
 
@@ -172,42 +236,58 @@ us_standby_begin(us_standby_t *sb)
     size_t           len;
     us_replog_rc_t   rc;
     us_standby_rc_t  got;
-    us_replog_row_t  row;
 
-    if (sb->part == 0) {
+    if (sb->parts == 0) {
         got = us_standby_base(sb, &sb->base);
 
         if (got != US_STANDBY_OK) {
             return got;
         }
+
+        memset(&sb->part, 0, sizeof(us_part_t));
+        sb->part.last = sb->base.next == 0;
     }
 
-    rc = sb->base.next ? US_REPLOG_OK : US_REPLOG_NONE;
-
-    for (len = 0; rc == US_REPLOG_OK && len < US_STANDBY_READ; len += sb->len) {
+    for (len = 0; !sb->part.last && len < US_STANDBY_READ; len += sb->len) {
         sb->rc = US_STANDBY_OK;
-
-        rc = sb->log->ops->base(sb->log, sb->part, us_standby_part, sb);
+        rc = sb->log->ops->base(sb->log, sb->parts, us_standby_part, sb);
 
         if (sb->rc != US_STANDBY_OK) {
-            sb->part = 0;
             return sb->rc;
         }
 
-        if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        switch (rc) {
+
+        case US_REPLOG_OK:
+            sb->parts++;
+            break;
+
+        case US_REPLOG_NONE:
+            (void) snprintf(sb->error, sizeof(sb->error), "part %u of the base "
+                            "is not there", sb->parts);
+            return US_STANDBY_LOST;
+
+        case US_REPLOG_REFUSED:
+            return us_standby_replaced(sb);
+
+        default:
             return us_standby_fail(sb, rc);
         }
-
-        sb->part += (rc == US_REPLOG_OK);
     }
 
-    if (rc == US_REPLOG_OK) {
-        return US_STANDBY_MORE;
-    }
+    return sb->part.last ? us_standby_based(sb) : US_STANDBY_MORE;
+}
 
-    sb->part = 0;
 
-    /* parts of one base, if it is still the same one */
+/* all parts are applied: those of the base whose row is there */
+
+static us_standby_rc_t
+us_standby_based(us_standby_t *sb)
+{
+    uint64_t         session;
+    us_replog_rc_t   rc;
+    us_standby_rc_t  got;
+    us_replog_row_t  row;
 
     got = us_standby_base(sb, &row);
 
@@ -215,9 +295,32 @@ us_standby_begin(us_standby_t *sb)
         return got;
     }
 
-    if (memcmp(&row, &sb->base, sizeof(us_replog_row_t)) != 0
-        || sb->env.base(sb->env.data, NULL, 0) == -1)
-    {
+    session = sb->log->session;
+
+    if (memcmp(&row, &sb->base, sizeof(us_replog_row_t)) != 0) {
+        return us_standby_replaced(sb);
+    }
+
+    if (row.next) {
+        sb->rc = US_STANDBY_STOP;
+        rc = sb->log->ops->base(sb->log, 0, us_standby_same, sb);
+
+        if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+            return us_standby_fail(sb, rc);
+        }
+
+        if (sb->log->session != session) {
+            return US_STANDBY_MORE;
+        }
+
+        if (sb->rc != US_STANDBY_OK || sb->part.lsn < row.next) {
+            return us_standby_replaced(sb);
+        }
+    }
+
+    sb->parts = 0;
+
+    if (sb->env.base(sb->env.data, NULL, 0) == -1) {
         return US_STANDBY_STOP;
     }
 
@@ -225,6 +328,20 @@ us_standby_begin(us_standby_t *sb)
     sb->begun = 1;
 
     return US_STANDBY_OK;
+}
+
+
+/* what was read of the base is of no use */
+
+static us_standby_rc_t
+us_standby_replaced(us_standby_t *sb)
+{
+    sb->parts = 0;
+
+    (void) snprintf(sb->error, sizeof(sb->error), "the base was replaced while "
+                    "it was read");
+
+    return US_STANDBY_STOP;
 }
 
 
@@ -260,13 +377,52 @@ us_standby_part(void *data, const us_replog_row_t *row, const uint8_t *p,
 {
     us_standby_t *sb = data;
 
+    us_part_t  part;
+
     (void) row;
 
-    sb->len = len;
+    if (us_part_open(&part, sb->parts, p, len, sb->error, sizeof(sb->error))
+        == -1)
+    {
+        sb->rc = US_STANDBY_LOST;
+        return -1;
+    }
 
-    if (sb->env.base(sb->env.data, p, len) == -1) {
+    if (sb->parts && part.base != sb->part.base) {
+        sb->rc = us_standby_replaced(sb);
+        return -1;
+    }
+
+    if (len > US_PART_HEAD
+        && sb->env.base(sb->env.data, p + US_PART_HEAD, len - US_PART_HEAD)
+           == -1)
+    {
+        sb->parts = 0;
         sb->rc = US_STANDBY_STOP;
         return -1;
+    }
+
+    sb->part = part;
+    sb->len = len;
+
+    return 0;
+}
+
+
+static int
+us_standby_same(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_standby_t *sb = data;
+
+    us_part_t  part;
+
+    (void) row;
+
+    if (us_part_open(&part, 0, p, len, sb->error, sizeof(sb->error)) == 0
+        && part.base == sb->part.base)
+    {
+        sb->rc = US_STANDBY_OK;
     }
 
     return 0;
@@ -278,7 +434,8 @@ us_standby_part(void *data, const us_replog_row_t *row, const uint8_t *p,
 static us_standby_rc_t
 us_standby_read(us_standby_t *sb, uint64_t until)
 {
-    us_replog_rc_t  rc;
+    us_replog_rc_t   rc;
+    us_standby_rc_t  got;
 
     if (sb->at.next >= until) {
         return US_STANDBY_OK;
@@ -294,6 +451,12 @@ us_standby_read(us_standby_t *sb, uint64_t until)
         return sb->rc;
     }
 
+    if (rc == US_REPLOG_NONE && sb->log->session == sb->session) {
+        got = us_standby_removed(sb, "no row follows what was read");
+
+        return got == US_STANDBY_OK ? us_standby_fail(sb, rc) : got;
+    }
+
     if (rc != US_REPLOG_OK) {
         return us_standby_fail(sb, rc);
     }
@@ -307,6 +470,8 @@ us_standby_take(void *data, const us_replog_row_t *row, const uint8_t *p,
     size_t len)
 {
     us_standby_t *sb = data;
+
+    size_t  skip;
 
     /* `until` is of another session than this row */
 
@@ -327,7 +492,13 @@ us_standby_take(void *data, const us_replog_row_t *row, const uint8_t *p,
         return -1;
     }
 
-    if (sb->env.apply(sb->env.data, row, p, len) == -1) {
+    /* the base has its first operations, or all of them */
+
+    skip = sb->part.lsn > row->lsn ? sb->part.lsn - row->lsn : 0;
+
+    if (skip < len
+        && sb->env.apply(sb->env.data, row, p + skip, len - skip) == -1)
+    {
         sb->rc = US_STANDBY_STOP;
         return -1;
     }
@@ -538,8 +709,11 @@ us_standby_fail(us_standby_t *sb, us_replog_rc_t rc)
 static us_standby_rc_t
 us_standby_lost(us_standby_t *sb, const char *what)
 {
+    sb->lost = 1;
+
     (void) snprintf(sb->error, sizeof(sb->error), "the log does not continue "
-                    "at LSN %llu: %s", (unsigned long long) sb->at.next, what);
+                    "at LSN %llu: %s; it has lost rows, or this server of it "
+                    "was replaced", (unsigned long long) sb->at.next, what);
 
     return US_STANDBY_LOST;
 }

@@ -22,6 +22,18 @@
  * there, and each row is checked to continue it, by its crc.  If not, the log
  * has LOST rows that were confirmed, or this server of it does not have them.
  * Nothing is applied then, and it is tried again.
+ *
+ * A row may also have been removed by a new base (us_rebase.h).  That is known
+ * by the log's first row: rows follow it from an LSN on that is not below what
+ * was applied, after a row whose term is not lower.  Rows are never removed
+ * otherwise, so that base has all that was applied.  At the same LSN, term and
+ * crc show that nothing is missing; at a higher one all is read anew, unless
+ * the log was found LOST before: it may have gone on otherwise since then.
+ *
+ * The parts of a base are those of one base (us_part_t.base), wherever they
+ * were read, and at the end that base and the log's first row are there in one
+ * session.  A damaged part is not applied, and nothing that was built before it
+ * is answered from.
  */
 
 
@@ -29,7 +41,7 @@
 #define _US_STANDBY_H_INCLUDED_
 
 
-#include "us_replog.h"
+#include "us_part.h"
 
 
 #define US_STANDBY_TERM   256         /* bytes of a TERM operation, at most */
@@ -44,7 +56,9 @@ typedef enum {
     US_STANDBY_READY,                 /* it is the primary now */
     US_STANDBY_NONE,                  /* there is no log */
     US_STANDBY_AGAIN,                 /* error says why */
-    US_STANDBY_STOP,                  /* apply() has returned -1 */
+    US_STANDBY_STOP,                  /* begin from nothing: apply() or base()
+                                         has returned -1, or the log has a new
+                                         base, and error says so */
     US_STANDBY_LOST                   /* error says what */
 } us_standby_rc_t;
 
@@ -63,7 +77,10 @@ typedef struct {
     size_t           (*term)(void *data, uint64_t term, const char *holder,
                              uint8_t buf[US_STANDBY_TERM]);
 
-    /* a whole row; 0, or -1: not, and the row is to be read again */
+    /*
+     * The operations of a row, or those of it that follow the base; 0, or -1:
+     * not, and the row is to be read again.
+     */
     int              (*apply)(void *data, const us_replog_row_t *row,
                               const uint8_t *p, size_t len);
 
@@ -75,7 +92,7 @@ typedef struct {
 } us_standby_env_t;
 
 
-/* the caller zeroes it and sets the first half */
+/* the caller zeroes it and sets the first half, uuid if begun */
 
 typedef struct {
     us_replog_t           *log;
@@ -85,7 +102,8 @@ typedef struct {
     uint64_t               lease;     /* ms */
     uint64_t               takeover;  /* ms without row or beat; 0: never */
     us_replog_row_t        at;        /* applied; of the base at first */
-    unsigned               begun:1;   /* at is valid */
+    uint8_t                uuid[16];  /* of the store */
+    unsigned               begun:1;   /* at and uuid are valid */
 
     us_standby_state_t     state;
     unsigned               looked:1;  /* head is of an earlier step */
@@ -99,7 +117,9 @@ typedef struct {
     size_t                 len;
     uint8_t                term[US_STANDBY_TERM];
     us_replog_row_t        base;      /* whose parts are being read */
-    uint32_t               part;      /* the next one */
+    uint32_t               parts;     /* that were applied */
+    us_part_t              part;      /* the last one of them */
+    unsigned               lost:1;    /* since the last row was found */
     us_standby_rc_t        rc;        /* of the rows of a step */
     char                   error[US_REPLOG_ERROR];
 } us_standby_t;

@@ -19,7 +19,8 @@
  *     promote PREV OLD NEXT TERM CRC SEED HOLDER SETTINGS
  *     base PART
  *     part TERM PART BYTES SEED
- *     rebase TERM NEXT PARTS
+ *     rebase TERM FIRST LSN PARTS
+ *     trim
  *     bench N BYTES                      appends N rows; ms
  *
  * PREV is a row: LSN NEXT TERM CRC.  LSN -1 is US_REPLOG_BASE.  A row that is
@@ -303,7 +304,12 @@ call(us_replog_t *log, char **w)
 
     if (strcmp(w[0], "rebase") == 0) {
         return log->ops->rebase(log, strtoull(w[1], NULL, 10),
-                                strtoull(w[2], NULL, 10), atoi(w[3]));
+                                strtoull(w[2], NULL, 10),
+                                strtoull(w[3], NULL, 10), atoi(w[4]));
+    }
+
+    if (strcmp(w[0], "trim") == 0) {
+        return log->ops->trim(log);
     }
 
     if (strcmp(w[0], "bench") == 0) {

@@ -12,6 +12,7 @@
 #include "us_atomic.h"
 #include "journal/us_crc32c.h"
 #include "replog/us_appender.h"
+#include "replog/us_rebase.h"
 #include "replog/us_standby.h"
 #include "replog_fake.h"
 
@@ -38,6 +39,8 @@ typedef struct {
     us_replog_place_t  place;
     us_standby_t       standby;
     us_appender_t      appender;
+    fake_log_t         rebase_log;
+    us_rebase_t        rebase;
     us_replog_row_t    at;            /* of a standby: survives a kill */
     int                begun;
     int                primary;
@@ -65,10 +68,12 @@ static answer_t  answers[KEYS];
 static uint64_t  clock_ms;
 static uint32_t  number, claims;
 static unsigned  depth, depositions, denials, adds, losses;
+static unsigned  rebases, reloads;
 static int       quiet;               /* no faults any more */
 
 
 static void node_step(node_t *n);
+static void world(node_t *n);
 
 
 static size_t
@@ -136,9 +141,9 @@ apply(void *data, const us_replog_row_t *row, const uint8_t *p, size_t len)
 {
     node_t *n = data;
 
-    assert_true(row->lsn == n->published && row->next <= BYTES);
+    assert_true(row->next - len == n->published && row->next <= BYTES);
 
-    memcpy(n->bytes + row->lsn, p, len);
+    memcpy(n->bytes + n->published, p, len);
     n->published = row->next;
     n->at = *row;
 
@@ -151,10 +156,13 @@ base(void *data, const uint8_t *p, size_t len)
 {
     node_t *n = data;
 
-    (void) p;
-    (void) len;
+    assert_true(n->published + len <= BYTES);
 
-    n->published = 0;
+    if (len) {
+        memcpy(n->bytes + n->published, p, len);
+    }
+
+    n->published += len;
 
     return 0;
 }
@@ -239,7 +247,11 @@ node_clients(node_t *n)
 
     if (!n->primary) {
 
-        /* a standby answers what it finds */
+        /* a standby answers what it finds, once it has been built */
+
+        if (!n->begun) {
+            return;
+        }
 
         key = fake_random(&fake) % KEYS;
         lsn = node_find(n, key, &value);
@@ -289,10 +301,18 @@ static void
 node_process(node_t *n)
 {
     us_appender_free(&n->appender);
+    us_rebase_free(&n->rebase);
     memset(&n->appender, 0, sizeof(n->appender));
     memset(&n->standby, 0, sizeof(n->standby));
 
     n->log.server = -1;
+    n->rebase_log.server = -1;
+
+    /* what is half made is given up */
+
+    if (!n->primary && !n->begun) {
+        n->published = 0;
+    }
 
     n->appender.log = &n->log.log;
     n->appender.place = &n->place;
@@ -331,12 +351,14 @@ static void
 node_start(node_t *n, int i)
 {
     us_appender_free(&n->appender);
+    us_rebase_free(&n->rebase);
     memset(n, 0, sizeof(*n));
     n->number = i;
     snprintf(n->name, sizeof(n->name), "node%d", i);
     n->log.log.ops = &fake_ops;
     n->log.fake = &fake;
     n->log.node = n;
+    n->rebase_log = n->log;
     node_empty(n);
 }
 
@@ -439,7 +461,10 @@ node_read(node_t *n)
 
     rc = us_standby_step(&n->standby, promote);
 
-    n->begun = n->standby.begun;
+    if (rc == US_STANDBY_OK || rc == US_STANDBY_READY) {
+        n->begun = 1;
+        n->at = n->standby.at;
+    }
 
     if (n->standby.looked && n->standby.head.term
         && strcmp(n->standby.head.holder, n->name) != 0)
@@ -451,6 +476,11 @@ node_read(node_t *n)
 
     if (rc == US_STANDBY_LOST) {
         losses++;
+    }
+
+    if (rc == US_STANDBY_STOP) {
+        reloads++;
+        node_empty(n);
     }
 
     if (rc == US_STANDBY_READY) {
@@ -496,6 +526,85 @@ node_write(node_t *n)
     default:
         break;
     }
+}
+
+
+static int
+node_pause(void *data, unsigned ms)
+{
+    node_t *n = data;
+
+    clock_ms += ms;
+    world(n);
+
+    return 0;
+}
+
+
+/* the base of a primary, as of an LSN that is confirmed; 0, or -1 */
+
+static int
+node_make(node_t *n, uint64_t lsn)
+{
+    uint64_t           at;
+    us_rebase_t       *rb;
+    us_replog_ends_t   ends;
+
+    us_replog_ends(&n->place, &ends);
+
+    rb = &n->rebase;
+    us_rebase_free(rb);
+    memset(rb, 0, sizeof(*rb));
+
+    rb->log = &n->rebase_log.log;
+    rb->term = ends.sure.term;
+    rb->base = fake_random(&fake);
+    rb->size = US_PART_HEAD + 8192;
+    rb->pause = node_pause;
+    rb->data = n;
+
+    for (at = 0; at < lsn; at += OP) {
+        if (us_rebase_put(rb, n->bytes + at, OP) == -1) {
+            return -1;
+        }
+    }
+
+    return us_rebase_end(rb, lsn, ends.sure.next);
+}
+
+
+static void
+node_rebase(node_t *n)
+{
+    uint64_t          lsn, keep;
+    us_replog_ends_t  ends;
+
+    if (n->until > clock_ms) {
+        return;
+    }
+
+    n->busy = 1;
+
+    us_replog_ends(&n->place, &ends);
+    keep = fake_random(&fake) % 2 * (fake_random(&fake) % 2000);
+    lsn = fake.servers[fake.current].rows[0].row.next / OP;
+
+    if (ends.sure.next / OP > lsn) {
+        lsn += 1 + fake_random(&fake) % (ends.sure.next / OP - lsn);
+    }
+
+    lsn *= OP;
+
+    if (node_make(n, lsn) == 0) {
+        n->rebase.keep = keep;
+
+        if (us_rebase_force(&n->rebase) == 0) {
+            rebases++;
+            (void) us_rebase_trim(&n->rebase);
+        }
+    }
+
+    n->busy = 0;
 }
 
 
@@ -555,7 +664,13 @@ run(uint64_t seed, unsigned steps)
         }
 
         node_clients(n);
-        node_step(n);
+
+        if (n->primary && fake_chance(&fake, 20)) {
+            node_rebase(n);
+
+        } else {
+            node_step(n);
+        }
     }
 
     /* all faults are over: what was answered is in the log, where it was */
@@ -596,8 +711,8 @@ check(uint64_t seed)
     }
 
     if (n == NULL) {
-        print_error("seed %llu: no primary in the end\n",
-                    (unsigned long long) seed);
+        print_error("seed %llu: no primary in the end: %s\n",
+                    (unsigned long long) seed, nodes[0].standby.error);
     }
 
     assert_non_null(n);
@@ -613,7 +728,7 @@ check(uint64_t seed)
 
     for (i = 0; i < NODES; i++) {
         us_appender_free(&nodes[i].appender);
-        nodes[i].appender.buf = NULL;
+        us_rebase_free(&nodes[i].rebase);
     }
 
     fake_done(&fake);
@@ -645,10 +760,12 @@ simulation(void **state)
     }
 
     print_message("%llu seeds: %u adds answered, %u denials, %u depositions, "
-                  "%u reads of a shorter log\n", (unsigned long long) seeds,
-                  adds, denials, depositions, losses);
+                  "%u new bases, %u stores loaded anew, %u reads of a shorter "
+                  "log\n", (unsigned long long) seeds, adds, denials,
+                  depositions, rebases, reloads, losses);
 
-    assert_true(seeds < 10 || (adds && denials && depositions));
+    assert_true(seeds < 10
+                || (adds && denials && depositions && rebases && reloads));
 }
 
 
@@ -736,6 +853,7 @@ end(void)
 
     for (i = 0; i < NODES; i++) {
         us_appender_free(&nodes[i].appender);
+        us_rebase_free(&nodes[i].rebase);
     }
 
     fake_done(&fake);
@@ -823,7 +941,7 @@ row_seen_twice(void **state)
 }
 
 
-static unsigned  calls;
+static unsigned  calls, calls_until;
 
 
 /* at its third turn the connection of the node leads to server 0 */
@@ -1312,6 +1430,462 @@ lease_edges(void **state)
 }
 
 
+/* --- a new base ----------------------------------------------------------- */
+
+/* so many rows of one operation each, which are confirmed */
+
+static void
+node_rows(node_t *n, unsigned count)
+{
+    for ( /* void */ ; count; count--) {
+        node_add(n, 2 + number % 1000);
+        steps(n, 100);
+    }
+
+    /* a beat reports the last one as confirmed */
+
+    steps(n, 2 * US_APPENDER_BEAT);
+}
+
+
+/* the base up to an LSN is in force, and the rows before it are gone */
+
+static void
+rebase(node_t *n, uint64_t lsn)
+{
+    assert_int_equal(node_make(n, lsn), 0);
+    assert_int_equal(us_rebase_force(&n->rebase), 0);
+    assert_int_equal(us_rebase_trim(&n->rebase), 0);
+}
+
+
+static void
+same_as_primary(const node_t *n)
+{
+    assert_int_equal(n->published, nodes[0].published);
+    assert_memory_equal(n->bytes, nodes[0].bytes, n->published);
+}
+
+
+/* a standby that is behind loads the base, in a session of its own or not */
+
+static void
+base_behind(void **state)
+{
+    int  moved;
+
+    (void) state;
+
+    for (moved = 0; moved < 2; moved++) {
+        stage();
+        node_rows(&nodes[0], 5);
+        rebase(&nodes[0], 5 * OP);
+        assert_int_equal(fake.servers[0].rows[0].row.next, 4 * OP);
+        assert_int_equal(fake.servers[0].nrows, 4);
+
+        if (moved) {
+            node_move(&nodes[1], 0);
+        }
+
+        losses = 0;
+        reloads = 0;
+        steps(&nodes[1], 300);
+        assert_int_equal(losses, 0);
+        assert_int_equal(reloads, 1);
+        same_as_primary(&nodes[1]);
+
+        /* one that has nothing, and the primary, which goes on */
+
+        steps(&nodes[2], 200);
+        same_as_primary(&nodes[2]);
+        node_rows(&nodes[0], 1);
+        assert_true(nodes[0].replied == nodes[0].published);
+        steps(&nodes[1], 200);
+        same_as_primary(&nodes[1]);
+        end();
+    }
+}
+
+
+/* nobody notices who has read up to the base, or further */
+
+static void
+base_level(void **state)
+{
+    int  at;
+
+    (void) state;
+
+    for (at = 2; at < 5; at++) {
+        stage();
+        node_rows(&nodes[0], at - 2);
+        steps(&nodes[1], 100);
+        assert_int_equal(nodes[1].published, at * OP);
+        node_rows(&nodes[0], 5 - at);
+
+        /* rows from 2 * OP on stay */
+
+        rebase(&nodes[0], 2 * OP + OP);
+        assert_null(fake_find(&fake.servers[0], OP, 0));
+        assert_non_null(fake_find(&fake.servers[0], 2 * OP, 0));
+
+        losses = 0;
+        reloads = 0;
+        node_move(&nodes[1], 0);
+        steps(&nodes[1], 200);
+        assert_int_equal(losses + reloads, 0);
+        same_as_primary(&nodes[1]);
+        end();
+    }
+}
+
+
+static void
+calls_rebase(void *data)
+{
+    (void) data;
+
+    if (++calls == calls_until) {
+        fake.meanwhile = calm;
+        rebase(&nodes[0], nodes[0].published);
+    }
+}
+
+
+/* at each call of a node that reads the base, another one takes its place */
+
+static void
+base_replaced(void **state)
+{
+    unsigned  i;
+
+    (void) state;
+
+    for (i = 1; i < 9; i++) {
+        stage();
+        node_rows(&nodes[0], 5);
+        rebase(&nodes[0], 4 * OP);
+        node_rows(&nodes[0], 2);
+
+        calls = 0;
+        calls_until = i;
+        fake.meanwhile = calls_rebase;
+        node_step(&nodes[2]);
+        fake.meanwhile = calm;
+
+        steps(&nodes[2], 300);
+        same_as_primary(&nodes[2]);
+        end();
+    }
+}
+
+
+/* the same between two steps: REFUSED is no reason to go on as before */
+
+static void
+base_refused(void **state)
+{
+    us_standby_t  *sb;
+
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 5);
+    rebase(&nodes[0], 4 * OP);
+
+    sb = &nodes[2].standby;
+    node_step(&nodes[2]);
+    node_start(&nodes[2], 2);
+    nodes[2].standby.takeover = 0;
+    node_move(&nodes[2], 0);
+
+    /* part 0 was read, and was not the last one */
+
+    sb->base = fake.servers[0].rows[0].row;
+    sb->parts = 1;
+    nodes[2].log.reading = fake.servers[0].base;
+    rebase(&nodes[0], 5 * OP);
+
+    assert_int_equal(us_standby_step(sb, 0), US_STANDBY_STOP);
+    node_empty(&nodes[2]);
+    steps(&nodes[2], 200);
+    same_as_primary(&nodes[2]);
+    end();
+}
+
+
+/* the log was LOST, and has gone on otherwise: a base does not change that */
+
+static void
+base_lost(void **state)
+{
+    int  i;
+
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 2);
+    steps(&nodes[1], 100);
+
+    for (i = 0; i < 2; i++) {
+        free(fake.servers[i].rows[--fake.servers[i].nrows].p);
+        fake.servers[i].acked = 3 * OP;
+    }
+
+    losses = 0;
+    reloads = 0;
+    node_step(&nodes[1]);
+    assert_int_equal(losses, 1);
+
+    steps(&nodes[2], 100);
+    promote(&nodes[2]);
+    steps(&nodes[2], 2 * LEASE);
+    assert_true(nodes[2].primary);
+    node_rows(&nodes[2], 5);
+    rebase(&nodes[2], nodes[2].published);
+
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 500);
+    assert_true(losses > 5);
+    assert_int_equal(reloads, 0);
+    assert_int_equal(nodes[1].published, 4 * OP);
+    end();
+}
+
+
+/* a base of a term before, or of another store, is none that has it all */
+
+static void
+base_other(void **state)
+{
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 5);
+    rebase(&nodes[0], 5 * OP);
+
+    fake.servers[0].rows[0].row.term = 0;
+    losses = 0;
+    reloads = 0;
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 200);
+    assert_true(losses && reloads == 0);
+
+    fake.servers[0].rows[0].row.term = 1;
+    node_process(&nodes[1]);
+    nodes[1].standby.uuid[0] = 1;
+    losses = 0;
+    steps(&nodes[1], 200);
+    assert_true(losses && reloads == 0);
+    assert_non_null(strstr(nodes[1].standby.error, "of another store"));
+    end();
+}
+
+
+/* a part with other bytes, another part in its place, one that is missing */
+
+static void
+base_damaged(void **state)
+{
+    int           kind;
+    fake_part_t  *p, was;
+
+    (void) state;
+
+    for (kind = 0; kind < 4; kind++) {
+        stage();
+        node_rows(&nodes[0], 5);
+        rebase(&nodes[0], 5 * OP);
+
+        p = &fake.servers[0].parts[0];
+        was = *p;
+        assert_int_equal(p->base, fake.servers[0].base);
+
+        switch (kind) {
+
+        case 0:
+            p->p[US_PART_HEAD + 3] ^= 1;
+            break;
+
+        case 1:
+            p->len = US_PART_HEAD - 1;
+            break;
+
+        case 2:
+            us_part_seal(p->p, p->len, &(us_part_t) { .number = 1, .last = 1 });
+            break;
+
+        default:
+            p->part = 7;
+        }
+
+        losses = 0;
+        steps(&nodes[2], 200);
+        assert_true(losses);
+        assert_int_equal(nodes[2].published, 0);
+        assert_int_equal(nodes[2].begun, 0);
+        assert_non_null(strstr(nodes[2].standby.error, "part 0 of the base"));
+
+        if (kind == 0) {
+            p->p[US_PART_HEAD + 3] ^= 1;
+            steps(&nodes[2], 200);
+            same_as_primary(&nodes[2]);
+        }
+
+        p->len = was.len;
+        p->part = was.part;
+        end();
+    }
+}
+
+
+/* the middle of a row; and a base that is newer than what is acked */
+
+static void
+base_within(void **state)
+{
+    (void) state;
+
+    stage();
+
+    node_add(&nodes[0], 10);
+    node_add(&nodes[0], 11);
+    node_add(&nodes[0], 12);
+
+    steps(&nodes[0], 1000);
+    assert_int_equal(fake_last(&fake.servers[0])->row.lsn, 2 * OP);
+    rebase(&nodes[0], 3 * OP);
+    assert_int_equal(fake.servers[0].rows[0].row.next, 2 * OP);
+
+    /* the row is applied, as far as the base does not have it */
+
+    fake.servers[0].acked = 0;
+    fake_last(&fake.servers[0])->acked = 0;
+    node_move(&nodes[2], 0);
+    node_step(&nodes[2]);
+    assert_int_equal(nodes[2].published, 5 * OP);
+    same_as_primary(&nodes[2]);
+    end();
+}
+
+
+/* rows before the base that are kept: standbys that need them have them */
+
+static void
+base_keeps(void **state)
+{
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 8);
+    assert_int_equal(node_make(&nodes[0], 10 * OP), 0);
+    nodes[0].rebase.keep = 7 * OP;
+    assert_int_equal(us_rebase_force(&nodes[0].rebase), 0);
+    assert_int_equal(us_rebase_trim(&nodes[0].rebase), 0);
+    assert_int_equal(fake.servers[0].rows[0].row.next, 2 * OP);
+
+    losses = 0;
+    reloads = 0;
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 200);
+    assert_int_equal(losses + reloads, 0);
+    same_as_primary(&nodes[1]);
+
+    /* one that has nothing applies none of them twice */
+
+    steps(&nodes[2], 200);
+    same_as_primary(&nodes[2]);
+    end();
+}
+
+
+/* parts without the last step are nothing, and go with the next base */
+
+static void
+base_given_up(void **state)
+{
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 5);
+    assert_int_equal(node_make(&nodes[0], 5 * OP), 0);
+    assert_int_equal(fake.servers[0].nparts, 1);
+
+    steps(&nodes[2], 200);
+    same_as_primary(&nodes[2]);
+
+    rebase(&nodes[0], 5 * OP);
+    assert_int_equal(fake.servers[0].nparts, 1);
+    assert_int_equal(fake.servers[0].parts[0].base, fake.servers[0].base);
+
+    /* a primary of an older term makes no base */
+
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 200);
+    promote(&nodes[1]);
+    assert_int_equal(node_make(&nodes[0], 5 * OP), -1);
+    assert_non_null(strstr(nodes[0].rebase.error, "not the primary"));
+    end();
+}
+
+
+static void
+calls_cut(void *data)
+{
+    fake_log_t *l = &((node_t *) data)->rebase_log;
+
+    /* the answer to rebase() is lost: it is done, and refused the next time */
+
+    if (++calls == calls_until) {
+        fake.linked = 0;
+        l->server = 0;
+    }
+}
+
+
+/* rebase() hangs, and is there when the servers are connected again */
+
+static int
+pause_link(void *data, unsigned ms)
+{
+    (void) data;
+
+    if (ms) {
+        fake_link(&fake);
+    }
+
+    clock_ms += ms;
+
+    return 0;
+}
+
+
+static void
+base_unknown(void **state)
+{
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 5);
+    assert_int_equal(node_make(&nodes[0], 5 * OP), 0);
+
+    nodes[0].rebase.pause = pause_link;
+    calls = 0;
+    calls_until = 1;
+    fake.meanwhile = calls_cut;
+    assert_int_equal(us_rebase_force(&nodes[0].rebase), 0);
+    fake.meanwhile = calm;
+    assert_true(calls > 2);
+    assert_int_equal(fake.servers[0].base, fake.servers[0].tries);
+
+    node_move(&nodes[0], 0);
+    node_rows(&nodes[0], 1);
+    steps(&nodes[2], 200);
+    same_as_primary(&nodes[2]);
+    end();
+}
+
+
 int
 main(void)
 {
@@ -1333,6 +1907,17 @@ main(void)
         cmocka_unit_test(restored),
         cmocka_unit_test(long_operation),
         cmocka_unit_test(lease_edges),
+        cmocka_unit_test(base_behind),
+        cmocka_unit_test(base_level),
+        cmocka_unit_test(base_replaced),
+        cmocka_unit_test(base_refused),
+        cmocka_unit_test(base_lost),
+        cmocka_unit_test(base_other),
+        cmocka_unit_test(base_damaged),
+        cmocka_unit_test(base_within),
+        cmocka_unit_test(base_keeps),
+        cmocka_unit_test(base_given_up),
+        cmocka_unit_test(base_unknown),
         cmocka_unit_test(simulation),
     };
 

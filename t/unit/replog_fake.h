@@ -7,8 +7,9 @@
  *     before    the call is not sent                          AWAY
  *     lost      it is done, the answer is lost                UNKNOWN
  *     late      it is done some time later                    UNKNOWN
- *     hung      its row or beat is on one server only, where nobody sees it
- *               until the servers are connected again, or that one is restarted
+ *     hung      its row, beat or base is on one server only, where nobody sees
+ *               it until the servers are connected again, or that one is
+ *               restarted
  *     moved     the connection was lost, and is made anew, maybe to the other
  *               server, within a call
  *
@@ -29,6 +30,7 @@
 
 #define FAKE_ROWS   8192
 #define FAKE_LATE   64
+#define FAKE_PARTS  512
 
 
 typedef struct {
@@ -42,12 +44,28 @@ typedef struct {
 
 
 typedef struct {
+    uint64_t         base;
+    uint32_t         part;
+    size_t           len;
+    uint8_t         *p;
+} fake_part_t;
+
+
+typedef struct {
     fake_row_t       rows[FAKE_ROWS];
     unsigned         nrows;
+    fake_part_t      parts[FAKE_PARTS];
+    unsigned         nparts;
+    uint64_t         base;            /* in force */
+    uint64_t         tries;
     uint64_t         beat;
     uint64_t         acked;
     int              hung_beat;       /* holds the lock that others need */
     uint64_t         hung_acked;
+    uint64_t         hung_lsn;        /* of a new base, 0: none */
+    uint64_t         hung_first;
+    char             holder[US_REPLOG_HOLDER];  /* of a TERM row trimmed last */
+    uint64_t         holder_term;
     int              primary;         /* it takes writes */
 } fake_server_t;
 
@@ -83,6 +101,8 @@ typedef struct {
     void            *node;
     int              server;
     uint64_t         beat;            /* as of the last change */
+    uint64_t         making;
+    uint64_t         reading;
 } fake_log_t;
 
 
@@ -141,11 +161,72 @@ fake_put(fake_server_t *s, const fake_row_t *row)
 
 
 static void
+fake_free_parts(fake_server_t *s)
+{
+    while (s->nparts) {
+        free(s->parts[--s->nparts].p);
+    }
+}
+
+
+/* replaces itself */
+
+static void
+fake_put_part(fake_server_t *s, uint64_t base, uint32_t part, const uint8_t *p,
+    size_t len)
+{
+    unsigned      i;
+    fake_part_t  *to;
+
+    for (i = 0; i < s->nparts; i++) {
+        if (s->parts[i].base == base && s->parts[i].part == part) {
+            break;
+        }
+    }
+
+    if (i == FAKE_PARTS) {
+        abort();
+    }
+
+    to = &s->parts[i];
+
+    if (i == s->nparts) {
+        s->nparts++;
+
+    } else {
+        free(to->p);
+    }
+
+    to->base = base;
+    to->part = part;
+    to->len = len;
+    to->p = malloc(len);
+
+    if (to->p == NULL) {
+        abort();
+    }
+
+    memcpy(to->p, p, len);
+}
+
+
+static void
 fake_copy(fake_server_t *to, const fake_server_t *from)
 {
     unsigned  i;
 
     fake_free_rows(to);
+    fake_free_parts(to);
+
+    for (i = 0; i < from->nparts; i++) {
+        fake_put_part(to, from->parts[i].base, from->parts[i].part,
+                      from->parts[i].p, from->parts[i].len);
+    }
+
+    to->base = from->base;
+    to->tries = from->tries;
+    to->holder_term = from->holder_term;
+    memcpy(to->holder, from->holder, sizeof(to->holder));
 
     for (i = 0; i < from->nrows; i++) {
         fake_put(to, &from->rows[i]);
@@ -157,12 +238,57 @@ fake_copy(fake_server_t *to, const fake_server_t *from)
 }
 
 
+/* the row with the byte before an LSN stays, and is the first one */
+
+static void
+fake_rebase_show(fake_server_t *s, uint64_t lsn, uint64_t from)
+{
+    unsigned          i, first;
+    us_replog_row_t  *row, before;
+
+    first = 0;
+    from = from > s->rows[0].row.next ? from : s->rows[0].row.next + 1;
+
+    for (i = 1; i < s->nrows; i++) {
+        if (s->rows[i].row.lsn < from
+            && (first == 0 || s->rows[i].row.lsn > s->rows[first].row.lsn))
+        {
+            first = i;
+        }
+    }
+
+    row = &s->rows[0].row;
+    before = *row;
+    s->base = s->tries;
+
+    if (first == 0) {
+        row->next = lsn;
+        return;
+    }
+
+    for (i = 0; i < s->nrows; i++) {
+        if (s->rows[i].row.next == s->rows[first].row.lsn) {
+            before = s->rows[i].row;
+        }
+    }
+
+    row->next = s->rows[first].row.lsn;
+    row->term = before.term;
+    row->crc = before.crc;
+}
+
+
 /* what hung is there now, on this server alone */
 
 static void
 fake_show(fake_server_t *s)
 {
     unsigned  i;
+
+    if (s->hung_lsn) {
+        fake_rebase_show(s, s->hung_lsn, s->hung_first);
+        s->hung_lsn = 0;
+    }
 
     for (i = 0; i < s->nrows; i++) {
         s->rows[i].hung = 0;
@@ -185,6 +311,7 @@ fake_link(fake_t *f)
     fake_copy(&f->servers[!f->current], &f->servers[f->current]);
     f->servers[!f->current].primary = 0;
     f->servers[!f->current].hung_beat = 0;
+    f->servers[!f->current].hung_lsn = 0;
     f->linked = 1;
     f->third = 0;
 }
@@ -295,7 +422,9 @@ fake_insert(fake_t *f, int server, const us_replog_row_t *prev,
         return US_REPLOG_AWAY;
     }
 
-    if (fake_find(s, row->row.lsn, 1) && !fake_find(s, row->row.lsn, 0)) {
+    if (s->hung_lsn
+        || (fake_find(s, row->row.lsn, 1) && !fake_find(s, row->row.lsn, 0)))
+    {
         return US_REPLOG_UNKNOWN;     /* it waits for the one that hangs */
     }
 
@@ -516,6 +645,10 @@ fake_beat(us_replog_t *log, const us_replog_row_t *last, uint64_t acked)
 
     s = &f->servers[l->server];
 
+    if (s->hung_lsn) {
+        return fake_end(log, US_REPLOG_UNKNOWN);
+    }
+
     if (!fake_has(s, last) || fake_last(s)->row.term != last->term) {
         return fake_end(log, US_REPLOG_REFUSED);
     }
@@ -566,6 +699,11 @@ fake_head(us_replog_t *log, us_replog_head_t *head)
     head->beat = s->beat;
     head->acked = s->acked;
     head->last = last->row;
+    head->base = s->rows[0].row.next;
+
+    if (s->holder_term == head->term) {
+        memcpy(head->holder, s->holder, sizeof(head->holder));
+    }
 
     for (i = 0; i < s->nrows; i++) {
         if (s->rows[i].row.term == head->term && s->rows[i].holder[0]) {
@@ -621,6 +759,12 @@ fake_read(us_replog_t *log, uint64_t lsn, size_t max, us_replog_take_pt take,
     l = (fake_log_t *) log;
     rc = fake_begin(log);
 
+    if (rc == US_REPLOG_OK
+        && fake_find(&l->fake->servers[l->server], lsn, 0) == NULL)
+    {
+        return US_REPLOG_NONE;
+    }
+
     for (n = 0; rc == US_REPLOG_OK && n < 3; n++) {
         row = fake_find(&l->fake->servers[l->server], lsn, 0);
 
@@ -649,12 +793,217 @@ fake_create(us_replog_t *log, const uint8_t uuid[16], const char *settings)
 static us_replog_rc_t
 fake_base(us_replog_t *log, uint32_t part, us_replog_take_pt take, void *data)
 {
-    (void) log;
-    (void) part;
-    (void) take;
-    (void) data;
+    unsigned          i;
+    fake_log_t       *l;
+    fake_server_t    *s;
+    us_replog_rc_t    rc;
+    us_replog_row_t   row;
+
+    l = (fake_log_t *) log;
+    rc = fake_begin(log);
+
+    if (rc != US_REPLOG_OK) {
+        return rc;
+    }
+
+    s = &l->fake->servers[l->server];
+
+    if (part == 0) {
+        l->reading = s->base;
+
+    } else if (l->reading != s->base) {
+        return US_REPLOG_REFUSED;
+    }
+
+    memset(&row, 0, sizeof(row));
+    row.lsn = US_REPLOG_BASE;
+
+    for (i = 0; i < s->nparts; i++) {
+        if (s->parts[i].base == s->base && s->parts[i].part == part) {
+            (void) take(data, &row, s->parts[i].p, s->parts[i].len);
+            return US_REPLOG_OK;
+        }
+    }
 
     return US_REPLOG_NONE;
+}
+
+
+/*
+ * A part is of no effect, so that one which hangs is there at once, on its
+ * server alone.
+ */
+
+static us_replog_rc_t
+fake_rebase_part(us_replog_t *log, uint64_t term, uint32_t part,
+    const uint8_t *p, size_t len)
+{
+    fake_t          *f;
+    fake_log_t      *l;
+    fake_server_t   *s;
+    us_replog_rc_t   rc;
+
+    l = (fake_log_t *) log;
+    f = l->fake;
+    rc = fake_begin(log);
+
+    if (rc != US_REPLOG_OK) {
+        return rc;
+    }
+
+    s = &f->servers[l->server];
+
+    if (s->hung_beat || s->hung_lsn) {
+        return fake_end(log, US_REPLOG_UNKNOWN);
+    }
+
+    if (fake_last(s)->row.term != term
+        || (part && (s->tries != l->making || s->base == s->tries)))
+    {
+        return fake_end(log, US_REPLOG_REFUSED);
+    }
+
+    if (part == 0) {
+        l->making = ++s->tries;
+    }
+
+    fake_put_part(s, s->tries, part, p, len);
+
+    if (!fake_confirms(f, l->server)) {
+        return fake_end(log, US_REPLOG_UNKNOWN);
+    }
+
+    if (f->linked) {
+        fake_put_part(&f->servers[!l->server], s->tries, part, p, len);
+        f->servers[!l->server].tries = s->tries;
+    }
+
+    return fake_end(log, US_REPLOG_OK);
+}
+
+
+static us_replog_rc_t
+fake_rebase(us_replog_t *log, uint64_t term, uint64_t first, uint64_t lsn,
+    uint32_t parts)
+{
+    fake_t          *f;
+    unsigned         i, n;
+    fake_log_t      *l;
+    fake_server_t   *s;
+    us_replog_rc_t   rc;
+
+    l = (fake_log_t *) log;
+    f = l->fake;
+    rc = fake_begin(log);
+
+    if (rc != US_REPLOG_OK) {
+        return rc;
+    }
+
+    s = &f->servers[l->server];
+
+    if (s->hung_beat || s->hung_lsn) {
+        return fake_end(log, US_REPLOG_UNKNOWN);
+    }
+
+    for (i = 0, n = 0; i < s->nparts; i++) {
+        n += s->parts[i].base == s->tries;
+    }
+
+    if (fake_last(s)->row.term != term || s->tries != l->making
+        || s->base == s->tries || n != parts || lsn <= s->rows[0].row.next
+        || fake_last(s)->row.next < lsn)
+    {
+        return fake_end(log, US_REPLOG_REFUSED);
+    }
+
+    if (!fake_confirms(f, l->server)) {
+        s->hung_lsn = lsn;
+        s->hung_first = first;
+        return fake_end(log, US_REPLOG_UNKNOWN);
+    }
+
+    fake_rebase_show(s, lsn, first);
+
+    if (f->linked) {
+        fake_rebase_show(&f->servers[!l->server], lsn, first);
+    }
+
+    return fake_end(log, US_REPLOG_OK);
+}
+
+
+/* a few at once, from the lowest LSN on */
+
+static unsigned
+fake_trim_server(fake_server_t *s)
+{
+    unsigned  i, n, low;
+
+    for (n = 0; n < 3; n++) {
+
+        for (i = 1, low = 0; i < s->nrows; i++) {
+            if (s->rows[i].row.lsn < s->rows[0].row.next
+                && (low == 0 || s->rows[i].row.lsn < s->rows[low].row.lsn))
+            {
+                low = i;
+            }
+        }
+
+        if (low == 0) {
+            break;
+        }
+
+        if (s->rows[low].holder[0]) {
+            memcpy(s->holder, s->rows[low].holder, sizeof(s->holder));
+            s->holder_term = s->rows[low].row.term;
+        }
+
+        free(s->rows[low].p);
+        s->nrows--;
+        memmove(&s->rows[low], &s->rows[low + 1],
+                (s->nrows - low) * sizeof(fake_row_t));
+    }
+
+    for (i = 0; i < s->nparts; i++) {
+        if (s->parts[i].base != s->base && s->parts[i].base != s->tries) {
+            free(s->parts[i].p);
+            s->parts[i--] = s->parts[--s->nparts];
+            n++;
+        }
+    }
+
+    return n;
+}
+
+
+static us_replog_rc_t
+fake_trim(us_replog_t *log)
+{
+    fake_t          *f;
+    fake_log_t      *l;
+    us_replog_rc_t   rc;
+
+    l = (fake_log_t *) log;
+    f = l->fake;
+    rc = fake_begin(log);
+
+    if (rc != US_REPLOG_OK) {
+        return rc;
+    }
+
+    if (!fake_confirms(f, l->server)) {
+        return fake_end(log, US_REPLOG_UNKNOWN);
+    }
+
+    rc = fake_trim_server(&f->servers[l->server]) ? US_REPLOG_OK
+                                                  : US_REPLOG_NONE;
+
+    if (f->linked) {
+        (void) fake_trim_server(&f->servers[!l->server]);
+    }
+
+    return fake_end(log, rc);
 }
 
 
@@ -668,6 +1017,9 @@ static const us_replog_ops_t  fake_ops = {
     .beat = fake_beat,
     .promote = fake_promote,
     .base = fake_base,
+    .rebase_part = fake_rebase_part,
+    .rebase = fake_rebase,
+    .trim = fake_trim,
 };
 
 
@@ -698,6 +1050,8 @@ fake_done(fake_t *f)
 
     fake_free_rows(&f->servers[0]);
     fake_free_rows(&f->servers[1]);
+    fake_free_parts(&f->servers[0]);
+    fake_free_parts(&f->servers[1]);
 }
 
 
