@@ -54,6 +54,7 @@ sub accepted
 accepted("$shard $log", 'a replicated zone');
 accepted("$shard $log lease=1s takeover=1s replicas=0", 'the least times');
 accepted("$shard $log takeover=off replicas=1", 'no takeover');
+accepted("$shard $log base=/none", 'a base that is not looked at here');
 accepted("$log node=us_0a shard=0 cluster=crawl", 'in any order');
 
 
@@ -129,6 +130,19 @@ refused("$shard replicate=postgres:\@%%DIR%%", qr/cannot be read, or has/,
     'a folder');
 
 
+# the same, where the kind or the quotes are forgotten
+
+for my $bad ('replicate=password=hunter2', 'replicate=password=hunter2:x',
+    'replicate=:password=hunter2', '"replicate=hunter2 a:b"',
+    'replicate=postgres:port=9 password=hunter2',
+    'replicate=postgres:port=9 sslpassword=hunter2')
+{
+    refused("$shard $bad", qr/invalid/, $bad =~ s/hunter2/.../r);
+    unlike(($t->check(text("$shard $bad")))[1], qr/hunter2/,
+        '  whose password is not shown');
+}
+
+
 # --- what it needs, and excludes
 
 for my $lacks (['shard=0 node=us_0a', 'cluster'],
@@ -149,7 +163,9 @@ for my $excludes (['follow=http://127.0.0.1:9/', 'follow'],
         "with $excludes->[1]");
 }
 
-for my $option ('lease=2s', 'takeover=5s', 'takeover=off', 'replicas=0') {
+for my $option ('lease=2s', 'takeover=5s', 'takeover=off', 'replicas=0',
+    'base=/none')
+{
     my ($name) = $option =~ /(\w+)/;
 
     refused("$shard path=%%DIR%%/u $option",
@@ -157,7 +173,7 @@ for my $option ('lease=2s', 'takeover=5s', 'takeover=off', 'replicas=0') {
 }
 
 for my $bad ('lease=999ms', 'lease=0', 'lease=', 'lease=x', 'takeover=999ms',
-    'takeover=0', 'takeover=on', 'replicas=2', 'replicas=')
+    'takeover=0', 'takeover=on', 'replicas=2', 'replicas=', 'base=')
 {
     my ($name) = $bad =~ /(\w+)/;
 

@@ -222,6 +222,9 @@ const us_figure_t  us_figures_table[] = {
       "LSN up to which the log is confirmed, as far as the node knows." },
     { LOG, GAUGE, AT(end), "log_end", "log_end_lsn",
       "LSN of the log's end, as far as the node knows." },
+    { LOG, GAUGE, AT(base), "log_base", "log_base_lsn",
+      "LSN at which the log's rows begin, as far as the node knows: a node "
+      "that begins reads the base and what lies between this and the end." },
     { LOG, GAUGE, AT(lag_bytes), "lag_bytes", "log_lag_bytes",
       "Bytes of the log that a standby has not applied, or of operations that "
       "the log has not confirmed to its primary." },
@@ -234,6 +237,8 @@ const us_figure_t  us_figures_table[] = {
       "Bytes of the log that this node has read into its store." },
     { LOG, COUNTER, AT(failures), "failures", "log_failures_total",
       "Calls of the log that failed." },
+    { LOG, COUNTER, AT(rebases), "rebases", "rebases_total",
+      "Bases of the log that this node has made." },
     { LOG, COUNTER, AT(promotions), "promotions", "promotions_total",
       "Times that this node has become the primary." },
     { LOG, COUNTER, AT(deposed), "deposed", "deposed_total",
@@ -395,6 +400,8 @@ us_figures_replicated(us_figures_t *f, const us_life_t *life)
     f->term = log.term;
     f->confirmed = log.acked;
     f->end = log.end;
+    f->base = log.base;
+    f->rebases = log.rebases;
     f->lag_bytes = log.lag;
     f->rows = log.rows;
     f->failures = log.failures;

@@ -116,6 +116,8 @@ typedef struct {
     uint64_t                term;
     uint64_t                confirmed;      /* LSN */
     uint64_t                end;
+    uint64_t                base;
+    uint64_t                rebases;
     double                  age;      /* s */
     uint64_t                rows;
     uint64_t                promotions;

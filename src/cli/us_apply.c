@@ -368,7 +368,8 @@ us_apply_pause(void)
 
 
 int
-us_promote(const char *url, int shard, double timeout)
+us_command(const char *name, const char *url, int shard, double timeout,
+    double answer)
 {
     int                  status;
     char                 number[16], endpoint[64];
@@ -382,12 +383,11 @@ us_promote(const char *url, int shard, double timeout)
     }
 
     (void) snprintf(number, sizeof(number), "=%d", shard);
-    (void) snprintf(endpoint, sizeof(endpoint), "%s?promote%s",
-                    c.path[0] ? "" : "/cluster", shard == -1 ? "" : number);
+    (void) snprintf(endpoint, sizeof(endpoint), "%s?%s%s",
+                    c.path[0] ? "" : "/cluster", name,
+                    shard == -1 ? "" : number);
 
-    /* the node itself waits for US_APPLY_WAIT seconds */
-
-    c.timeout = 2 * US_APPLY_WAIT;
+    c.timeout = (long) answer;
     end = us_apply_now() + timeout;
 
     /* a node that still reads the log; one that starts; a lost answer */

@@ -36,12 +36,14 @@ typedef struct {
 int us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls);
 
 /*
- * The standbys of the nginx at URL become primaries, those of one shard if it
- * is not -1.  Tries for so many seconds.  Prints shard, node and term of each.
+ * A command, "promote" or "rebase", to the replicated zones of the nginx at
+ * URL, that of one shard if it is not -1.  Tries for so many seconds, and waits
+ * for an answer for `answer` seconds.  Prints the reply: a line for each zone.
  * Returns US_CLI_DONE; US_CLI_REFUSED; US_CLI_USAGE: not in time, or the URL is
  * none.
  */
-int us_promote(const char *url, int shard, double timeout);
+int us_command(const char *name, const char *url, int shard, double timeout,
+    double answer);
 
 
 #endif /* _US_APPLY_H_INCLUDED_ */

@@ -1,7 +1,8 @@
 
 /*
  * urlstore cluster ACTION MAP ...: maps of a cluster are made, checked, shown,
- * turned into nginx configuration, and applied; a standby is promoted.
+ * turned into nginx configuration, and applied; a standby is promoted, and a
+ * log gets a new base.
  *
  *     MAP --> us_map_read --> check, show, conf, new, grow --> standard output
  *                        `--> us_apply: POST to each node, to each router
@@ -25,7 +26,11 @@
 #include <sys/random.h>
 
 
-#define US_CLUSTER_ERROR  512
+#define US_CLUSTER_ERROR   512
+#define US_CLUSTER_WAIT    60         /* seconds, unless --timeout */
+#define US_CLUSTER_REBASE  3600       /* the same of rebase, which is answered
+                                         when it is done */
+#define US_CLUSTER_ANSWER  20         /* a promotion is after 10 */
 
 
 enum {
@@ -75,6 +80,7 @@ static int us_cluster_new(us_cluster_t *c);
 static int us_cluster_grow(us_cluster_t *c);
 static int us_cluster_apply(us_cluster_t *c);
 static int us_cluster_promote(us_cluster_t *c);
+static int us_cluster_rebase(us_cluster_t *c);
 static us_shard_t *us_cluster_parse(int n, char **args);
 static int us_cluster_print(us_map_t *map, const char *err);
 static void us_cluster_hex(const uint8_t *bytes);
@@ -88,6 +94,7 @@ static const us_cluster_action_t  us_cluster_actions[] = {
     { "grow", 2, US_SHARDS, us_cluster_grow },
     { "apply", 1, 1 << 30, us_cluster_apply },
     { "promote", 1, 1, us_cluster_promote },
+    { "rebase", 1, 1, us_cluster_rebase },
     { NULL, 0, 0, NULL }
 };
 
@@ -104,9 +111,10 @@ static const us_cli_option_t  us_cluster_list[] = {
     { US_CLUSTER_SAMPLE, "sample", "FILE", "Of new and grow: different URLs, "
       "one a line. The shards get as many of them, not as many slots: by "
       "\"site\", large sites are divided." },
-    { US_CLUSTER_SHARD, "shard", "NUMBER", "Of promote: this shard only." },
-    { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply and promote: how "
-      "long to try; 60 is the default." },
+    { US_CLUSTER_SHARD, "shard", "NUMBER", "Of promote and rebase: this shard "
+      "only." },
+    { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply, promote and rebase: "
+      "how long to try; 60 is the default, of rebase 3600." },
     { 0, NULL, NULL, NULL }
 };
 
@@ -137,7 +145,11 @@ const us_cli_command_t  us_cli_cluster = {
         " promote URL          makes the standbys of the nginx at URL, its\n"
         "                      urlstore_cluster_admin (/cluster without a\n"
         "                      path), the primaries of their shards; prints\n"
-        "                      shard, node and term of each\n\n"
+        "                      shard, node and term of each\n"
+        " rebase URL           makes new bases of the logs whose primaries\n"
+        "                      are in the nginx at URL, and removes the rows\n"
+        "                      before them; prints shard, node, LSN and bytes\n"
+        "                      of each\n\n"
         "SHARD is NUMBER=UUID,NODE[,NODE...]: the uuid of the shard's store, "
         "which \"urlstore stat\" and GET /stats report, and the names of its "
         "nodes, as the upstreams are called.\n\n"
@@ -147,10 +159,10 @@ const us_cli_command_t  us_cli_cluster = {
     .options = us_cluster_list,
     .exits =
         " 0   all was done; apply: every node and router has the map\n"
-        " 1   it is no map, or may not follow; apply and promote: it was "
-        "refused\n"
-        " 2   wrong usage, something could not be read or written; apply and\n"
-        "     promote: not all nodes have done it in time"
+        " 1   it is no map, or may not follow; apply, promote and rebase: it "
+        "was refused\n"
+        " 2   wrong usage, something could not be read or written; apply,\n"
+        "     promote and rebase: not all nodes have done it in time"
 };
 
 
@@ -162,7 +174,6 @@ us_cluster_command(int argc, char **argv)
 
     memset(&c, 0, sizeof(us_cluster_t));
     c.apply.path = "/cluster";
-    c.apply.timeout = 60;
     c.shard = -1;
 
     if (us_cluster_options(&c, argc, argv) != US_CLI_DONE || optind == argc) {
@@ -646,6 +657,8 @@ us_cluster_apply(us_cluster_t *c)
 
     if (code == US_CLI_DONE) {
         c->apply.map = map;
+        c->apply.timeout = c->apply.timeout ? c->apply.timeout
+                                            : US_CLUSTER_WAIT;
         code = us_apply(&c->apply, c->nodes ? &nodes : NULL, c->n - 1,
                         c->args + 1);
     }
@@ -660,7 +673,20 @@ us_cluster_apply(us_cluster_t *c)
 static int
 us_cluster_promote(us_cluster_t *c)
 {
-    return us_promote(c->args[0], c->shard, c->apply.timeout);
+    return us_command("promote", c->args[0], c->shard,
+                      c->apply.timeout ? c->apply.timeout : US_CLUSTER_WAIT,
+                      US_CLUSTER_ANSWER);
+}
+
+
+static int
+us_cluster_rebase(us_cluster_t *c)
+{
+    double  timeout;
+
+    timeout = c->apply.timeout ? c->apply.timeout : US_CLUSTER_REBASE;
+
+    return us_command("rebase", c->args[0], c->shard, timeout, timeout);
 }
 
 

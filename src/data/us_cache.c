@@ -298,6 +298,7 @@ us_cache_mine(us_cache_t *c)
     if (begun) {
         c->at = end->at;
         c->standby.at = end->row;
+        memcpy(c->standby.uuid, c->at.uuid, sizeof(c->at.uuid));
         c->standby.begun = 1;
     }
 
@@ -364,6 +365,7 @@ us_cache_begin(us_cache_t *c)
     us_release(&l->sh->snapshot_next, 0);
 
     c->standby.at = row;
+    memcpy(c->standby.uuid, c->manifest.uuid, sizeof(c->manifest.uuid));
     c->standby.begun = 1;
     c->standby.looked = 0;
     c->begun = 1;
@@ -458,6 +460,7 @@ us_cache_step(us_cache_t *c)
 
     l = c->life;
     c->gone = 0;
+    c->error.text[0] = '\0';
 
     rc = us_standby_step(&c->standby, 0);
 
@@ -468,6 +471,16 @@ us_cache_step(us_cache_t *c)
         break;
 
     case US_STANDBY_STOP:
+
+        /* not by us_cache_row(): a new base has removed the last row */
+
+        if (c->error.text[0] == '\0') {
+            us_job_say(c->job, US_SAY_NOTICE, "the path is begun anew: %s",
+                       c->standby.error);
+            us_cache_again(c);
+            break;
+        }
+
         us_cache_fail(c, US_CACHE_NO_JOURNAL, c->error.text);
 
         if (c->gone) {

@@ -237,12 +237,14 @@ us_life_refresh(us_life_t *l)
 
     /*
      * Release: the last read of a store that was given up, by this thread or
-     * another one, came before.
+     * another one, came before.  Who makes a base, or a snapshot of a cache,
+     * reads it, too.
      */
 
     if (l->member && us_relaxed(&l->member->version) != version
         && (l->empty || us_acquire(&sh->emptying) == 0)
-        && l->env.quiet(l->env.data) && !us_cache_inside(l))
+        && !l->jobs[US_ROLE_BASE].active && l->env.quiet(l->env.data)
+        && !us_cache_inside(l))
     {
         us_release(&l->member->version, version);
     }

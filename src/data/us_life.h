@@ -12,6 +12,7 @@
  *     us_promise.c  what is promised; us_admit.c  which requests may pass
  *     us_replica.c  another server's store, followed
  *     us_replicate.c  a store whose journal is a log that other nodes read
+ *     us_replicate_base.c  the base of that log
  *     us_cache.c    what that log has confirmed, on disk
  *     us_peer.c     the connection to that server
  *     us_data.c     what ties a store to a directory, for the command as well
@@ -41,6 +42,7 @@
  *     syncer     makes durable what was appended (sync=TIME, or on request),
  *                and looks whether the files are still there
  *     keeper     takes snapshots, and reads what is sealed
+ *     base       makes a base of a log (us_replicate_base.h)
  *
  * Each process looks for work in us_life_tick(), takes the role and starts a
  * job in a thread.  A process may be killed at any instruction: the next one
@@ -144,6 +146,8 @@ typedef struct {
     int                     single;   /* replicas=0 */
     uint64_t                lease;    /* ms */
     uint64_t                takeover; /* ms; 0: by command only */
+    const char             *base;     /* a directory, of which a log is made
+                                         that is not there; NULL: none */
 } us_replicate_conf_t;
 
 

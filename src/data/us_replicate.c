@@ -4,6 +4,7 @@
  *
  *     us_replicate_job()              loader: one step of the standby
  *         us_replicate_prepare()          the store is empty, or has a place
+ *         us_replicate_create()           there is none so far
  *         us_replicate_begin()            is it a log of a store that fits?
  *         us_replicate_cached()           what the directory has of it
  *         us_replicate_apply()            a row
@@ -19,6 +20,7 @@
 #include "us_cache.h"
 #include "us_job.h"
 #include "us_load.h"
+#include "us_replicate_base.h"
 #include "../replog/us_standby.h"
 #include "../store/us_ring.h"
 #include "../store/us_shard.h"
@@ -75,6 +77,8 @@ static int us_replicate_prepare(us_replicate_t *r);
 static void us_replicate_close(us_replicate_t *r);
 static void us_replicate_read(us_replicate_t *r);
 static int us_replicate_create(us_replicate_t *r);
+static int us_replicate_first(us_replicate_t *r, uint8_t uuid[16]);
+static int us_replicate_based(us_replicate_t *r);
 static int us_replicate_begin(us_replicate_t *r);
 static int us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
     uint64_t epoch);
@@ -109,6 +113,12 @@ static void us_replicate_wait(us_replicate_t *r);
 void
 us_replicate(us_life_t *l)
 {
+    if (!l->ending && !l->env.stopping(l->env.data)
+        && us_share_state(l->sh) == US_LIFE_READY)
+    {
+        us_replicate_rebase(l);
+    }
+
     if (l->jobs[US_ROLE_LOADER].active || l->jobs[US_ROLE_WRITER].active) {
         return;
     }
@@ -208,6 +218,10 @@ us_replicate_info(const us_life_t *l, us_replicate_info_t *info)
     }
 
     info->age = since == 0 ? US_STORE_NO_ID : now > since ? now - since : 0;
+    info->base = us_acquire(&sh->base);
+    info->base_lsn = us_acquire(&sh->base_lsn);
+    info->base_bytes = us_acquire(&sh->base_bytes);
+    info->rebases = us_relaxed(&sh->rebases);
     info->rows = us_relaxed(&sh->rows);
     info->read = us_relaxed(&sh->read);
     info->failures = us_relaxed(&sh->failures);
@@ -331,6 +345,7 @@ us_replicate_prepare(us_replicate_t *r)
     us_life_t             *l;
     us_share_t            *sh;
     us_standby_t          *sb;
+    us_store_conf_t        have;
     us_share_replicate_t  *place;
 
     l = r->life;
@@ -383,6 +398,9 @@ us_replicate_prepare(us_replicate_t *r)
         sb->takeover = l->conf.replicate->takeover;
         sb->begun = us_acquire(&place->begun) != 0;
         us_share_row(&place->at, &sb->at);
+
+        us_store_conf(r->store, &have);
+        memcpy(sb->uuid, have.uuid, sizeof(sb->uuid));
 
         r->ids = sb->begun ? us_acquire(&sh->load_ids) : 0;
         r->bulk = !sb->begun;
@@ -461,11 +479,12 @@ us_replicate_read(us_replicate_t *r)
 
     case US_STANDBY_STOP:
 
-        /* it was said why; or the base was replaced while it was read */
+        /* it was said why; or the log has a new base */
 
         if (!r->anew) {
             r->anew = 1;
             l->replicate_next = us_job_now(l) + US_REPLICATE_POLL;
+            us_job_say(r->job, US_SAY_WARN, "%s; all is read anew", sb->error);
         }
 
         break;
@@ -498,6 +517,7 @@ us_replicate_head(us_replicate_t *r)
 
     us_release(&sh->acked, sb->head.acked);
     us_release(&sh->end, sb->head.last.next);
+    us_release(&sh->base, sb->head.base);
     us_release(&sh->seen, us_clock_boottime());
 
     if (sb->head.term && strcmp(sb->head.holder, sb->holder) != 0) {
@@ -531,15 +551,16 @@ us_replicate_wanted(us_replicate_t *r)
 static int
 us_replicate_create(us_replicate_t *r)
 {
-    us_replog_t      *log;
-    us_replog_rc_t    rc;
-    us_store_conf_t   have;
+    uint8_t          uuid[16];
+    us_replog_t     *log;
+    us_replog_rc_t   rc;
 
     log = r->log;
+
     rc = log->ops->head(log, &r->standby.head);
 
     if (rc == US_REPLOG_OK) {
-        return us_replicate_begin(r);
+        return us_replicate_based(r) == -1 ? -1 : us_replicate_begin(r);
     }
 
     if (rc != US_REPLOG_NONE) {
@@ -547,13 +568,11 @@ us_replicate_create(us_replicate_t *r)
         return -1;
     }
 
-    us_store_conf(r->store, &have);
-
-    if (us_replicate_settings(r, have.uuid, 1) == -1) {
+    if (us_replicate_first(r, uuid) == -1) {
         return -1;
     }
 
-    rc = log->ops->create(log, have.uuid, r->settings);
+    rc = log->ops->create(log, uuid, r->settings);
 
     if (rc != US_REPLOG_OK && rc != US_REPLOG_REFUSED) {
         us_replicate_fail(r, US_SAY_WARN, "%s", log->error);
@@ -566,6 +585,89 @@ us_replicate_create(us_replicate_t *r)
     }
 
     /* the next step reads what is there now */
+
+    return -1;
+}
+
+
+/*
+ * The settings of a log that is not there yet, and its uuid: those of this
+ * node, with the identity of its store, or of the one that its base is to be
+ * made of.
+ */
+
+static int
+us_replicate_first(us_replicate_t *r, uint8_t uuid[16])
+{
+    us_life_t        *l;
+    us_store_conf_t   have;
+    us_disk_error_t   e;
+
+    l = r->life;
+
+    if (l->conf.replicate->base == NULL) {
+        us_store_conf(r->store, &have);
+        memcpy(uuid, have.uuid, sizeof(have.uuid));
+
+        return us_replicate_settings(r, uuid, 1);
+    }
+
+    if (us_replicate_base_settings(l, r->settings, sizeof(r->settings), uuid,
+                                   &e)
+        == -1)
+    {
+        us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
+        return -1;
+    }
+
+    return 0;
+}
+
+
+/*
+ * A log that is made of a store which is there already: -1, not yet.  Also if
+ * this node has such a store, and the log is another one's.
+ */
+
+static int
+us_replicate_based(us_replicate_t *r)
+{
+    char               node[US_REPLOG_HOLDER];
+    us_life_t         *l;
+    us_manifest_t      m;
+    us_disk_error_t    e;
+    us_replog_head_t  *head;
+
+    l = r->life;
+    head = &r->standby.head;
+
+    if (l->conf.replicate->base
+        && us_replicate_base_same(l, head->uuid, &e) == -1)
+    {
+        us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
+        return -1;
+    }
+
+    if (head->term || head->last.next
+        || us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
+           != US_MANIFEST_OK
+        || us_manifest_setting(&m, US_REPLICATE_BASE, node, sizeof(node))
+           == -1)
+    {
+        return 0;
+    }
+
+    if (l->conf.replicate->base == NULL
+        || strcmp(node, l->conf.replicate->node) != 0)
+    {
+        us_replicate_fail(r, US_SAY_WARN, "node \"%s\" makes its base of a "
+                          "store that is there", node);
+        return -1;
+    }
+
+    if (us_replicate_import(r->job, r->log, &e) == -1) {
+        us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
+    }
 
     return -1;
 }
@@ -698,6 +800,7 @@ us_replicate_cached(us_replicate_t *r)
     case US_CACHE_OK:
         r->ids = r->cached.at.tail.ids;
         sb->at = r->cached.row;
+        memcpy(sb->uuid, r->manifest.uuid, sizeof(sb->uuid));
         sb->begun = 1;
         r->looked = 1;
 

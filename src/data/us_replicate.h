@@ -50,6 +50,10 @@ typedef struct {
     uint64_t          age;            /* ms since a primary sent what was
                                          confirmed last, or since a standby got
                                          an answer; US_STORE_NO_ID: never */
+    uint64_t          base;           /* LSN at which the rows begin */
+    uint64_t          base_lsn;       /* of the base that this node made last */
+    uint64_t          base_bytes;
+    uint64_t          rebases;
     uint64_t          rows;
     uint64_t          read;           /* bytes of rows that were applied */
     uint64_t          failures;

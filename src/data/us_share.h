@@ -58,6 +58,7 @@ typedef enum {
     US_ROLE_WRITER,
     US_ROLE_SYNCER,
     US_ROLE_KEEPER,
+    US_ROLE_BASE,
     US_ROLES
 } us_role_t;
 
@@ -139,6 +140,13 @@ typedef struct {
                                          answer of the log */
     char              holder[US_REPLOG_HOLDER];     /* of the term */
     us_share_cache_t  cache;
+    uint64_t          base;           /* LSN at which the rows begin */
+
+    uint64_t          rebase;         /* ms, of us_clock_boottime(): until then
+                                         a new base is wanted */
+    uint64_t          base_lsn;       /* of the one that this node made last */
+    uint64_t          base_bytes;
+    char              rebase_why[US_REPLOG_ERROR];  /* that none was made */
 
     /* counters */
     uint64_t          rows;           /* appended and confirmed */
@@ -146,6 +154,8 @@ typedef struct {
     uint64_t          failures;
     uint64_t          promotions;
     uint64_t          deposed;
+    uint64_t          rebases;
+    uint64_t          rebases_failed;
 } us_share_replicate_t;
 
 

@@ -12,6 +12,7 @@
  *                                      nginx routes NAME
  *     POST ?shard=SHARD a map          this shard only
  *     POST ?promote[=SHARD]            ngx_http_urlstore_promote.c
+ *     POST ?rebase[=SHARD]             ngx_http_urlstore_rebase.c
  *
  * A map is checked against all shards before the first of them adopts it.  The
  * reply, 204, is sent when it is durable at all of them.  What is refused, or
@@ -101,8 +102,9 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
     }
 
     if (r->method == NGX_HTTP_POST) {
-        return ngx_http_urlstore_promote_is(r)
-               ? ngx_http_urlstore_promote(r) : ngx_http_urlstore_admin_read(r);
+        return ngx_http_urlstore_promote_is(r) ? ngx_http_urlstore_promote(r)
+               : ngx_http_urlstore_rebase_is(r) ? ngx_http_urlstore_rebase(r)
+               : ngx_http_urlstore_admin_read(r);
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {

@@ -152,8 +152,8 @@ static ngx_http_urlstore_option_t *
 ngx_http_urlstore_option(ngx_conf_t *cf, ngx_str_t *arg,
     ngx_http_urlstore_option_t *options)
 {
-    u_char                      *p, names[256];
-    ngx_str_t                   *value;
+    u_char                      *p, *secret, names[256];
+    ngx_str_t                    shown, *value;
     ngx_http_urlstore_option_t  *opt;
 
     p = names;
@@ -171,10 +171,20 @@ ngx_http_urlstore_option(ngx_conf_t *cf, ngx_str_t *arg,
     }
 
     value = cf->args->elts;
+    shown = *arg;
+    secret = ngx_strlchr(arg->data, arg->data + arg->len, '=');
+
+    /* of a connection string that has no quotes around it */
+
+    if (secret && ngx_strlcasestrn(arg->data, secret, (u_char *) "pass", 4 - 1))
+    {
+        shown.len = secret + 1 - arg->data;
+    }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V\" of %V \"%V\": allowed are %*s",
-                       arg, &value[0], &value[1], (size_t) (p - names), names);
+                       "invalid parameter \"%V%s\" of %V \"%V\": allowed are "
+                       "%*s", &shown, shown.len < arg->len ? "..." : "",
+                       &value[0], &value[1], (size_t) (p - names), names);
 
     return NULL;
 }

@@ -124,6 +124,8 @@ ngx_int_t ngx_http_urlstore_opt_lease(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 ngx_int_t ngx_http_urlstore_opt_takeover(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_base(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 ngx_int_t ngx_http_urlstore_replicate_conf(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone);
 

@@ -48,6 +48,7 @@ ngx_http_urlstore_post_create(ngx_http_request_t *r,
     a->shard = NGX_ERROR;
     a->look = look;
     a->since = ngx_http_urlstore_now();
+    a->most = NGX_HTTP_URLSTORE_POST_WAIT;
     a->timer.handler = ngx_http_urlstore_post_timer;
     a->timer.data = a;
     a->timer.log = r->connection->log;
@@ -88,8 +89,8 @@ ngx_http_urlstore_post_next(ngx_http_urlstore_post_t *a, ngx_uint_t *i)
 ngx_int_t
 ngx_http_urlstore_post_wait(ngx_http_urlstore_post_t *a)
 {
-    if ((ngx_http_urlstore_now() - a->since) / 1000
-        > NGX_HTTP_URLSTORE_POST_WAIT || ngx_exiting || ngx_terminate)
+    if ((a->most && (ngx_http_urlstore_now() - a->since) / 1000 > a->most)
+        || ngx_exiting || ngx_terminate)
     {
         return NGX_DECLINED;
     }

@@ -5,7 +5,7 @@
  *
  *     urlstore_zone NAME SIZE cluster=.. shard=.. node=..
  *         replicate=KIND:CONNECTION | replicate=KIND:@FILE [path=DIR]
- *         [replicas=0] [lease=TIME] [takeover=TIME];
+ *         [replicas=0] [lease=TIME] [takeover=TIME] [base=DIR];
  *
  * A log of a kind is a module of its own, so that this one links no library
  * that a single node does not need.  It is found by its name.  Its spare_hook0
@@ -40,15 +40,26 @@ ngx_http_urlstore_opt_replicate(ngx_conf_t *cf,
     persist = ngx_http_urlstore_persist_of(cf, zone);
     p = ngx_strlchr(value->data, value->data + value->len, ':');
 
-    if (persist == NULL || p == NULL || p == value->data
+    if (persist == NULL
         || ngx_http_urlstore_persist_threads(cf, persist, "replicate")
            != NGX_OK)
     {
-        return NGX_ERROR;
+        return NGX_ABORT;
     }
 
     kind.data = value->data;
-    kind.len = p - value->data;
+    kind.len = p ? p - value->data : 0;
+
+    /* what it is instead may be a password */
+
+    if (!us_conf_is_name(ngx_http_urlstore_str(&kind), NGX_MAX_ERROR_STR)) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid value of parameter \"replicate\" of "
+                           "urlstore_zone \"%V\": postgres:CONNECTION or "
+                           "postgres:@FILE is expected", &zone->name);
+        return NGX_ABORT;
+    }
+
     text.data = p + 1;
     text.len = value->data + value->len - text.data;
 
@@ -243,6 +254,31 @@ ngx_http_urlstore_opt_takeover(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     return ngx_http_urlstore_opt_time(value, &p->replicate.takeover) == NGX_OK
            && p->replicate.takeover >= 2 * US_APPENDER_BEAT
            ? NGX_OK : NGX_ERROR;
+}
+
+
+/* a directory that the workers open, when there is no log */
+
+ngx_int_t
+ngx_http_urlstore_opt_base(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    ngx_str_t                     path;
+    ngx_http_urlstore_persist_t  *p;
+
+    p = ngx_http_urlstore_persist_of(cf, zone);
+    path = *value;
+
+    if (p == NULL || path.len == 0
+        || ngx_conf_full_name(cf->cycle, &path, 0) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    p->replicate.base = (char *) path.data;
+    p->replicated = "base";
+
+    return NGX_OK;
 }
 
 

@@ -115,6 +115,10 @@ struct ngx_http_urlstore_post_s {
     ngx_http_urlstore_post_pt       look;
     ngx_event_t                     timer;
     uint64_t                        since;    /* us */
+    uint64_t                        most;     /* ms to wait; 0: for ever */
+
+    /* of a rebase */
+    ngx_array_t                     zones;
 
     /* of a map */
     us_map_t                       *map;
@@ -141,6 +145,11 @@ ngx_int_t ngx_http_urlstore_post_wait(ngx_http_urlstore_post_t *a);
 
 ngx_uint_t ngx_http_urlstore_promote_is(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_promote(ngx_http_request_t *r);
+
+/* ngx_http_urlstore_rebase.c: the same */
+
+ngx_uint_t ngx_http_urlstore_rebase_is(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_rebase(ngx_http_request_t *r);
 
 
 #endif /* _NGX_HTTP_URLSTORE_SHARD_H_INCLUDED_ */

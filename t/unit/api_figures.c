@@ -259,6 +259,8 @@ replicated(void **state)
     (void) strcpy(sh->replicate.holder, "us_a");
     sh->replicate.acked = 1200;
     sh->replicate.end = 1234;
+    sh->replicate.base = 400;
+    sh->replicate.rebases = 2;
     sh->replicate.begun = 1;
     sh->replicate.seen = us_clock_boottime() - 2000;
     sh->replicate.deposed = 3;
@@ -272,10 +274,10 @@ replicated(void **state)
     has(s, ",\"holder\":\"us_a\"");
     has(s, ",\"stalled\":false,");
     has(s, ",\"is_primary\":false,\"term\":5,\"confirmed\":1200,"
-           "\"log_end\":1234,\"lag_bytes\":234,\"log_age\":2.000,"
-           "\"log_rows\":0,\"log_read_bytes\":0,\"failures\":0,"
-           "\"promotions\":0,\"deposed\":3,\"cached\":0,"
-           "\"cache_off\":false,\"cache_failures\":0,"
+           "\"log_end\":1234,\"log_base\":400,\"lag_bytes\":234,"
+           "\"log_age\":2.000,\"log_rows\":0,\"log_read_bytes\":0,"
+           "\"failures\":0,\"rebases\":2,\"promotions\":0,\"deposed\":3,"
+           "\"cached\":0,\"cache_off\":false,\"cache_failures\":0,"
            "\"cache_restarts\":0");
     has_not(s, "sync");
 
@@ -286,6 +288,7 @@ replicated(void **state)
     has_not(s, "state=\"damaged\"");
     has(s, "urlstore_primary{zone=\"pages\"} 0\n");
     has(s, "urlstore_log_lag_bytes{zone=\"pages\"} 234\n");
+    has(s, "urlstore_log_base_lsn{zone=\"pages\"} 400\n");
     has(s, "urlstore_log_age_seconds{zone=\"pages\"} 2.000000000\n");
 
     /* the primary: one byte of what it has published is confirmed */

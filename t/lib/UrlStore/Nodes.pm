@@ -93,6 +93,7 @@ urlstore_zone u 16m cluster=c shard=0 node=n$k $zone $own
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
+    location = /cluster { urlstore_cluster_admin c; }
 }
 CONF
     }

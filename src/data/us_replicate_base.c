@@ -1,0 +1,674 @@
+
+/* See us_replicate_base.h. */
+
+
+#include "us_replicate_base.h"
+#include "us_job.h"
+#include "../journal/us_dir.h"
+#include "../replog/us_rebase.h"
+#include "../store/us_ring.h"
+#include "../us_clock.h"
+#include "../us_fault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+
+#define US_BASE_CALL   10000          /* ms of a call, at first */
+#define US_BASE_WAIT   60000          /* ms for an LSN to be confirmed */
+#define US_BASE_PAUSE  5              /* ms between two looks */
+#define US_BASE_KEEP   (16 * 1024 * 1024)     /* bytes of rows that stay, and */
+#define US_BASE_SHARE  4              /* at most this part of the base */
+
+
+/* a base in the making */
+
+typedef struct {
+    us_life_t        *life;
+    us_store_t       *store;          /* NULL: of a directory */
+    us_rebase_t       rebase;
+    uint8_t          *buf;            /* an operation that is not whole yet */
+    size_t            len;
+    size_t            room;
+} us_base_t;
+
+
+static void us_base_job(us_job_t *job);
+static int us_base_make(us_base_t *b, uint64_t *lsn);
+static int us_base_begin(us_base_t *b, us_life_t *l, us_replog_t *log);
+static void us_base_free(us_base_t *b);
+static int us_base_stopping(void *data);
+static int us_base_pause(void *data, unsigned ms);
+static int us_base_out(void *data, const uint8_t *p, size_t len);
+static ssize_t us_base_ops(us_base_t *b, const uint8_t *p, size_t len);
+static int us_base_keep(us_base_t *b, const uint8_t *p, size_t len);
+static int us_base_confirmed(us_base_t *b, uint64_t lsn);
+static void us_base_done(us_job_t *job, const us_base_t *b, uint64_t lsn,
+    uint64_t ms);
+static void us_base_failed(us_job_t *job, const char *why);
+static int us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e);
+static int us_base_manifest(const us_life_t *l, us_manifest_t *m,
+    us_disk_error_t *e);
+static int us_base_read(us_base_t *b, int dirfd, us_disk_error_t *e);
+static int us_base_apply(void *data, const uint8_t *p, size_t len);
+
+
+int
+us_replicate_wants_base(us_life_t *l, us_replicate_wish_t *w)
+{
+    uint64_t               was, done, failed;
+    us_share_replicate_t  *sh;
+
+    sh = &l->sh->replicate;
+
+    /* in this order: the job counts, and then clears the word */
+
+    was = us_acquire(&sh->rebase);
+    done = us_acquire(&sh->rebases);
+    failed = us_acquire(&sh->rebases_failed);
+
+    if (!w->begun) {
+        w->begun = 1;
+        w->done = done;
+        w->failed = failed;
+    }
+
+    if (done != w->done) {
+        return 1;
+    }
+
+    if (failed != w->failed || us_share_state(l->sh) != US_LIFE_READY) {
+        return -1;
+    }
+
+    (void) __atomic_compare_exchange_n(&sh->rebase, &was, us_clock_boottime()
+                                       + US_REPLICATE_WISH, 0,
+                                       __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+
+    return 0;
+}
+
+
+const char *
+us_replicate_base_why(const us_life_t *l)
+{
+    return us_share_state(l->sh) == US_LIFE_READY
+           ? l->sh->replicate.rebase_why : "this node is not the primary";
+}
+
+
+void
+us_replicate_rebase(us_life_t *l)
+{
+    if (us_clock_boottime() < us_acquire(&l->sh->replicate.rebase)
+        && !l->jobs[US_ROLE_BASE].active)
+    {
+        (void) us_job_start(l, US_ROLE_BASE, us_base_job, NULL);
+    }
+}
+
+
+static void
+us_base_job(us_job_t *job)
+{
+    uint64_t                    lsn, start;
+    us_base_t                   b;
+    us_life_t                  *l;
+    us_replog_t                *log;
+    us_replog_env_t             env;
+    const us_replicate_conf_t  *conf;
+
+    l = job->life;
+    conf = l->conf.replicate;
+    start = us_job_now(l);
+
+    env.stopping = us_base_stopping;
+    env.data = l;
+
+    log = conf->ops->open(conf->conninfo, conf->shard, conf->single, &env);
+
+    if (log == NULL) {
+        us_base_failed(job, "no memory");
+        return;
+    }
+
+    if (us_base_begin(&b, l, log) == 0 && us_base_make(&b, &lsn) == 0) {
+        us_base_done(job, &b, lsn, us_job_now(l) - start);
+
+    } else {
+        us_base_failed(job, b.rebase.error);
+    }
+
+    us_base_free(&b);
+    log->ops->close(log);
+}
+
+
+/* of a primary; 0: in force */
+
+static int
+us_base_make(us_base_t *b, uint64_t *lsn)
+{
+    uint64_t           until;
+    us_rebase_t       *rb;
+    us_replog_ends_t   ends;
+
+    us_replog_ends(&b->life->sh->replicate.place, &ends);
+
+    rb = &b->rebase;
+    rb->term = ends.sure.term;
+    b->store = us_store_open(b->life->mem, &b->life->lock);
+
+    if (b->store == NULL) {
+        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no memory");
+        return -1;
+    }
+
+    if (us_store_dump(b->store, us_base_out, b, lsn) != 0) {
+        return -1;
+    }
+
+    until = us_store_published(b->store);
+
+    rb->keep = rb->bytes / US_BASE_SHARE < US_BASE_KEEP
+               ? rb->bytes / US_BASE_SHARE : US_BASE_KEEP;
+
+    return us_rebase_end(rb, *lsn, until) == -1
+           || us_base_confirmed(b, until) == -1
+           || us_rebase_force(rb) == -1 ? -1 : 0;
+}
+
+
+static int
+us_base_begin(us_base_t *b, us_life_t *l, us_replog_t *log)
+{
+    memset(b, 0, sizeof(us_base_t));
+
+    log->timeout = US_BASE_CALL;
+
+    b->life = l;
+    b->rebase.log = log;
+    b->rebase.pause = us_base_pause;
+    b->rebase.data = b;
+    b->rebase.size = us_fault_number("US_BASE_PART", 0);
+
+    if (getrandom(&b->rebase.base, sizeof(b->rebase.base), 0)
+        != sizeof(b->rebase.base))
+    {
+        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no random "
+                        "bytes");
+        return -1;
+    }
+
+    return 0;
+}
+
+
+static void
+us_base_free(us_base_t *b)
+{
+    if (b->store) {
+        us_store_close(b->store);
+    }
+
+    us_rebase_free(&b->rebase);
+    free(b->buf);
+}
+
+
+static int
+us_base_stopping(void *data)
+{
+    us_life_t *l = data;
+
+    return l->ending || l->env.stopping(l->env.data);
+}
+
+
+/* waits, in pieces; -1: the process ends, or the term has */
+
+static int
+us_base_pause(void *data, unsigned ms)
+{
+    us_base_t *b = data;
+
+    unsigned           n;
+    us_life_t         *l;
+    us_replog_ends_t   ends;
+
+    l = b->life;
+
+    for ( ;; ) {
+
+        if (us_base_stopping(l)) {
+            return -1;
+        }
+
+        if (b->store) {
+            us_replog_ends(&l->sh->replicate.place, &ends);
+
+            if (us_share_state(l->sh) != US_LIFE_READY
+                || ends.sure.term != b->rebase.term)
+            {
+                return -1;
+            }
+        }
+
+        if (ms == 0) {
+            return 0;
+        }
+
+        n = ms < 10 * US_BASE_PAUSE ? ms : 10 * US_BASE_PAUSE;
+        l->env.pause(l->env.data, n);
+        ms -= n;
+    }
+}
+
+
+/* us_store_out_pt: a piece of a dump, which may end within an operation */
+
+static int
+us_base_out(void *data, const uint8_t *p, size_t len)
+{
+    us_base_t *b = data;
+
+    ssize_t  n;
+
+    us_fault(US_FAULT_SNAPSHOT);
+
+    if (b->len) {
+        if (us_base_keep(b, p, len) == -1) {
+            return -1;
+        }
+
+        p = b->buf;
+        len = b->len;
+    }
+
+    n = us_base_ops(b, p, len);
+
+    if (n == -1) {
+        return -1;
+    }
+
+    if (p != b->buf) {
+        return us_base_keep(b, p + n, len - n);
+    }
+
+    b->len -= n;
+    memmove(b->buf, b->buf + n, b->len);
+
+    return 0;
+}
+
+
+/* the whole operations into parts; returns their bytes, or -1 */
+
+static ssize_t
+us_base_ops(us_base_t *b, const uint8_t *p, size_t len)
+{
+    size_t   used;
+    ssize_t  n;
+    us_op_t  op;
+
+    for (used = 0; used < len; used += n) {
+        n = us_op_parse(p + used, len - used, &op);
+
+        if (n == -1) {
+            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "the "
+                            "store has something that is no operation");
+            return -1;
+        }
+
+        if (n == 0 || (size_t) n > len - used) {
+            break;
+        }
+
+        switch (op.type) {
+
+        case US_OP_IMAGE:
+        case US_OP_LEAVES:
+        case US_OP_CACHE:
+            break;
+
+        default:
+            if (us_rebase_put(&b->rebase, p + used, n) == -1) {
+                return -1;
+            }
+        }
+    }
+
+    return (ssize_t) used;
+}
+
+
+static int
+us_base_keep(us_base_t *b, const uint8_t *p, size_t len)
+{
+    uint8_t  *buf;
+
+    if (len == 0) {
+        return 0;
+    }
+
+    if (b->len + len > b->room) {
+        buf = realloc(b->buf, (b->len + len) * 2);
+
+        if (buf == NULL) {
+            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no "
+                            "memory for %zu bytes", (b->len + len) * 2);
+            return -1;
+        }
+
+        b->buf = buf;
+        b->room = (b->len + len) * 2;
+    }
+
+    memcpy(b->buf + b->len, p, len);
+    b->len += len;
+
+    return 0;
+}
+
+
+static int
+us_base_confirmed(us_base_t *b, uint64_t lsn)
+{
+    uint64_t  until;
+
+    until = us_job_now(b->life) + US_BASE_WAIT;
+
+    while (us_store_durable(b->store) < lsn) {
+
+        if (us_base_pause(b, US_BASE_PAUSE) == -1
+            || us_job_now(b->life) > until)
+        {
+            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "LSN "
+                            "%llu was not confirmed", (unsigned long long) lsn);
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* what it has replaced is removed then: if that fails, by the next base */
+
+static void
+us_base_done(us_job_t *job, const us_base_t *b, uint64_t lsn, uint64_t ms)
+{
+    us_life_t             *l;
+    us_rebase_t            trim;
+    us_replog_head_t       head;
+    us_share_replicate_t  *sh;
+
+    l = job->life;
+    sh = &l->sh->replicate;
+
+    us_fault(US_FAULT_SNAPSHOT_DONE);
+
+    trim = b->rebase;
+
+    if (us_rebase_trim(&trim) == -1) {
+        us_job_say(job, US_SAY_WARN, "a new base is in force, but not all that "
+                   "it has replaced was removed from the log: %s", trim.error);
+    }
+
+    us_job_say(job, US_SAY_NOTICE, "a new base of the log: LSN %llu, %llu "
+               "bytes in %u parts, in %llu ms", (unsigned long long) lsn,
+               (unsigned long long) b->rebase.bytes, b->rebase.parts,
+               (unsigned long long) ms);
+
+    if (trim.log->ops->head(trim.log, &head) == US_REPLOG_OK) {
+        us_release(&sh->base, head.base);
+    }
+
+    us_release(&sh->base_lsn, lsn);
+    us_release(&sh->base_bytes, b->rebase.bytes);
+    us_share_count(&sh->rebases, 1);
+    us_release(&sh->rebase, 0);
+}
+
+
+static void
+us_base_failed(us_job_t *job, const char *why)
+{
+    us_life_t             *l;
+    us_share_replicate_t  *sh;
+
+    l = job->life;
+    sh = &l->sh->replicate;
+
+    us_job_say(job, us_base_stopping(l) ? US_SAY_NOTICE : US_SAY_ERROR,
+               "no new base of the log was made: %s", why);
+
+    /* another process begins anew */
+
+    if (us_base_stopping(l) && us_share_state(l->sh) == US_LIFE_READY) {
+        return;
+    }
+
+    (void) snprintf(sh->rebase_why, sizeof(sh->rebase_why), "%s", why);
+
+    us_share_count(&sh->rebases_failed, 1);
+    us_release(&sh->rebase, 0);
+}
+
+
+/* --- of a directory ------------------------------------------------------- */
+
+/* the directory, and its lock: nobody adds to it meanwhile; -1 with e */
+
+static int
+us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e)
+{
+    int          dirfd;
+    const char  *path;
+
+    path = l->conf.replicate->base;
+    dirfd = open(path, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (dirfd == -1) {
+        return us_disk_fail(e, errno, "the directory of \"base\" \"%s\" cannot "
+                            "be opened", path);
+    }
+
+    /* a backup has no such file */
+
+    *lock = us_disk_lock(dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH|LOCK_NB);
+
+    if (*lock == -1 && errno == EWOULDBLOCK) {
+        (void) close(dirfd);
+        return us_disk_fail(e, 0, "the directory of \"base\" \"%s\" is in use: "
+                            "its server has to be stopped first", path);
+    }
+
+    return dirfd;
+}
+
+
+static int
+us_base_manifest(const us_life_t *l, us_manifest_t *m, us_disk_error_t *e)
+{
+    int               dirfd;
+    const char       *path;
+    us_manifest_rc_t  rc;
+
+    path = l->conf.replicate->base;
+    dirfd = open(path, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (dirfd == -1) {
+        return us_disk_fail(e, errno, "the directory of \"base\" \"%s\" cannot "
+                            "be opened", path);
+    }
+
+    rc = us_manifest_read(dirfd, m, e);
+    (void) close(dirfd);
+
+    if (rc == US_MANIFEST_NONE) {
+        return us_disk_fail(e, 0, "there is no store in the directory of "
+                            "\"base\" \"%s\"", path);
+    }
+
+    return rc == US_MANIFEST_OK ? 0 : -1;
+}
+
+
+int
+us_replicate_base_settings(const us_life_t *l, char *text, size_t size,
+    uint8_t uuid[16], us_disk_error_t *e)
+{
+    char            *printed;
+    size_t           len;
+    us_manifest_t    m, to;
+    us_store_conf_t  conf;
+
+    conf = l->conf.store;
+    conf.lookup = 1;                  /* a backup will do */
+
+    if (us_base_manifest(l, &m, e) == -1
+        || us_data_differs(&m, &conf, e) == -1)
+    {
+        return -1;
+    }
+
+    conf = l->conf.store;
+    memcpy(conf.uuid, m.uuid, sizeof(conf.uuid));
+    memcpy(uuid, m.uuid, sizeof(conf.uuid));
+    conf.epoch = m.epoch;
+
+    memset(&to, 0, sizeof(us_manifest_t));
+
+    if (us_data_describe(&to, &conf) == -1
+        || us_manifest_set(&to, US_REPLICATE_BASE,
+                           us_str_of(l->conf.replicate->node)) == -1
+        || us_manifest_print(&to, &printed, &len, e) == -1)
+    {
+        return us_disk_fail(e, 0, "the settings are too long");
+    }
+
+    (void) snprintf(text, size, "%s", printed);
+    free(printed);
+
+    return len < size ? 0 : us_disk_fail(e, 0, "the settings are too long");
+}
+
+
+int
+us_replicate_base_same(const us_life_t *l, const uint8_t uuid[16],
+    us_disk_error_t *e)
+{
+    us_manifest_t  m;
+
+    if (us_base_manifest(l, &m, e) == -1
+        || memcmp(m.uuid, uuid, sizeof(m.uuid)) == 0)
+    {
+        return 0;
+    }
+
+    return us_disk_fail(e, 0, "it is there already, and is not that of the "
+                        "store in \"base\" \"%s\"", l->conf.replicate->base);
+}
+
+
+int
+us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
+{
+    int         rc, dirfd, lock;
+    unsigned    timeout;
+    us_base_t   b;
+    us_life_t  *l;
+
+    l = job->life;
+    timeout = log->timeout;
+    dirfd = us_base_open(l, &lock, e);
+
+    if (dirfd == -1) {
+        return -1;
+    }
+
+    rc = us_base_begin(&b, l, log);
+
+    if (rc == 0) {
+        us_job_say(job, US_SAY_NOTICE, "the log's base is made of \"%s\"",
+                   l->conf.replicate->base);
+        e->text[0] = '\0';
+        rc = us_base_read(&b, dirfd, e);
+    }
+
+    if (rc == -1 && e->text[0] == '\0') {
+        (void) us_disk_fail(e, 0, "%s", b.rebase.error);
+    }
+
+    if (rc == 0) {
+        us_job_say(job, US_SAY_NOTICE, "the log's base is made: LSN %llu, %llu "
+                   "bytes in %u parts", (unsigned long long) b.rebase.lsn,
+                   (unsigned long long) b.rebase.bytes, b.rebase.parts);
+    }
+
+    us_base_free(&b);
+    log->timeout = timeout;
+    (void) close(dirfd);
+
+    if (lock != -1) {
+        (void) close(lock);
+    }
+
+    return rc;
+}
+
+
+/* all of the directory into the base, and that in force */
+
+static int
+us_base_read(us_base_t *b, int dirfd, us_disk_error_t *e)
+{
+    uint64_t           lsn;
+    char               boot[US_BOOT_ID + 1];
+    us_recovery_t      r;
+    us_recovery_rc_t   rc;
+
+    us_manifest_boot(boot);
+
+    rc = us_recovery_open(&r, dirfd, &us_data_ops, us_base_apply, b, boot);
+
+    if (rc == US_RECOVERY_OK) {
+        r.whole = 1;
+        rc = us_recovery_run(&r, 0);
+    }
+
+    lsn = r.lsn;
+
+    if (rc != US_RECOVERY_OK && rc != US_RECOVERY_STOP) {
+        (void) us_disk_fail(e, 0, "the directory of \"base\": %.200s",
+                            rc == US_RECOVERY_FRESH ? "it is empty"
+                                                    : r.error.text);
+    }
+
+    us_recovery_close(&r);
+
+    if (rc != US_RECOVERY_OK) {
+        return -1;
+    }
+
+    if (lsn == 0 || b->len) {
+        return us_disk_fail(e, 0, "the directory of \"base\" has no store with "
+                            "URLs: the log begins without it");
+    }
+
+    return us_rebase_end(&b->rebase, lsn, lsn) == -1
+           || us_rebase_force(&b->rebase) == -1 ? -1 : 0;
+}
+
+
+static int
+us_base_apply(void *data, const uint8_t *p, size_t len)
+{
+    return len == 0 || us_base_out(data, p, len) == 0 ? 0 : US_RECOVERY_STOP;
+}

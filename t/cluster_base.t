@@ -1,0 +1,190 @@
+#!/usr/bin/perl
+
+# base=: a store that has URLs becomes the base of a replicated log.  Ids,
+# marks, claims and deleted ids stay; a kill in between; what is refused.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+
+use UrlStore::Postgres;
+use UrlStore::Test;
+
+plan(skip_all => 'no PostgreSQL here') if !UrlStore::Postgres::bin();
+
+my $top = $UrlStore::Test::TOP;
+my $pg = UrlStore::Postgres->new->start;
+my @text = ('Content-Type' => 'text/plain');
+my $options = 'marks=done,bad revisit=1h';
+
+
+sub node
+{
+    my ($name, $zone) = @_;
+
+    my $t = UrlStore::Test->new(globals =>
+        "load_module $top/build/ngx_http_urlstore_postgres_module.so;");
+
+    $t->allow(qr/the log .*is tried again/, qr/the log does not confirm/);
+    $t->allow_kills;
+    spew($t->dir . '/log', $pg->conninfo);
+
+    return $t->run(<<"CONF");
+urlstore_cluster crawl %%DIR%%/map.json;
+urlstore_zone u 16m cluster=crawl shard=0 node=$name $options lease=1s
+    replicas=0 replicate=postgres:\@%%DIR%%/log $zone;
+server { listen 127.0.0.1:%%PORT%%; location / { urlstore_api u; }
+    location = /cluster { urlstore_cluster_admin crawl; } }
+CONF
+}
+
+
+sub becomes
+{
+    my ($t, $state) = @_;
+
+    return ok(wait_until(30, sub { ($t->get('/health')->json // {})->{status}
+        eq $state }), "  $state") || diag($t->get('/health')->{body});
+}
+
+
+sub reason
+{
+    my ($t, $why, $what) = @_;
+
+    ok(wait_until(20, sub { ($t->get('/health')->json->{reason} // '')
+        =~ /$why/ }), $what) or diag($t->get('/health')->{body});
+}
+
+
+# what a store lists: all with the time of their claim, and by mark
+
+sub all
+{
+    my ($t) = @_;
+
+    return join "--\n", map { $t->get("/urls?$_", Accept => 'text/plain')
+        ->{body} } 'times=1', 'mark=done', 'mark=bad';
+}
+
+
+# --- a single node, some of whose URLs are in a snapshot and some are not
+
+my $old = UrlStore::Test->new->run(<<"CONF");
+urlstore_zone u 16m path=%%DIR%%/u $options snapshot=32k;
+server { listen 127.0.0.1:%%PORT%%; location / { urlstore_api u; } }
+CONF
+
+ok($old->ready(write => 1), 'a single node');
+
+for my $n (0 .. 4) {
+    $old->post('/add', join('', map { "http://h$_.base.test/$n/" . $_ * 7
+        . "\n" } 1 .. 2000), @text);
+}
+
+$old->forget("/url/$_") for 10 .. 19, 7000;
+$old->post('/mark/done', join("\n", 20 .. 99, 9999) . "\n", @text);
+$old->post('/mark/bad', "50\n", @text);
+$old->post('/claim?at=1700000000', join("\n", 100 .. 199) . "\n", @text);
+
+my $all = all($old);
+my $uuid = $old->stats->{uuid};
+my $dir = $old->dir . '/u';
+
+ok(wait_until(20, sub { glob("$dir/snapshot.*") }), '  with a snapshot');
+
+
+# --- its directory is not there, has nothing, is in use
+
+for my $bad ([ "$dir/none", 'cannot be opened .*No such file' ],
+    [ '/', 'there is no store in the directory' ])
+{
+    my $t = node('n2', "base=$bad->[0]");
+
+    reason($t, $bad->[1], "base=$bad->[0]");
+    $t->kill_all;
+}
+
+is($pg->sql('SELECT count(*) FROM urlstore_shard'), 0, '  no log begins');
+
+my $a = node('n0', "base=$dir");
+
+reason($a, 'is in use: its server has to be stopped', 'a directory in use');
+is($pg->sql('SELECT count(*) FROM urlstore_log WHERE lsn >= 0'), 0,
+    '  nothing is made of it');
+
+my $b = node('n1', '');
+
+reason($b, 'node "n0" makes its base of a store', 'another node waits');
+is($b->post('/add', "http://x.test/\n", @text)->{status}, 503,
+    '  and adds nothing');
+
+
+# --- the base is made; a kill meanwhile
+
+my $held = $pg->hold('LOCK TABLE urlstore_base IN EXCLUSIVE MODE');
+
+ok($old->stop, 'the single node is stopped');
+ok(wait_until(20, sub { $pg->sql('SELECT count(*) FROM pg_stat_activity WHERE'
+    . " wait_event_type = 'Lock' AND query LIKE '%urlstore_base%'") }),
+    'its base is being made');
+kill KILL => $a->worker_pids;
+$held->end;
+becomes($a, 'ready');
+becomes($b, 'standby');
+like($a->error_log, qr/the log's base is made: LSN \d+/, 'it says so');
+is(all($a), $all, 'ids, claims and marks are those of the single node');
+is($a->stats->{uuid}, $uuid, '  the uuid, too');
+is($a->get('/url/12')->{status}, 410, '  and deleted ids');
+
+my $map = `$top/build/urlstore cluster new 0=@{[ $uuid =~ tr/-//dr ]},n0,n1`;
+
+is($a->post('/cluster', $map)->{status}, 204, 'a map');
+is($a->post('/add', "http://new.test/\n", @text)->{body},
+    "10000\tnew\thttp://new.test/\n", 'the next id follows');
+is($b->post('/cluster?promote', '')->{status}, 200,
+    'the other node is promoted');
+becomes($a, 'standby');
+my ($urls) = split /--\n/, $all;
+
+is(substr(all($b), 0, length $urls), $urls, '  and has the same');
+is((split /--\n/, all($b))[1], (split /--\n/, $all)[1], '  marks as well');
+
+
+# --- from now on the option changes nothing; another store is refused
+
+$a->kill_all;
+$a->start;
+becomes($a, 'standby');
+is($pg->sql('SELECT base FROM urlstore_shard'), $pg->sql('SELECT max(base) '
+    . 'FROM urlstore_base'), 'a second start makes no other base');
+
+my $other = UrlStore::Test->new->run(<<"CONF");
+urlstore_zone u 16m path=%%DIR%%/u $options;
+server { listen 127.0.0.1:%%PORT%%; location / { urlstore_api u; } }
+CONF
+
+ok($other->ready(write => 1), 'another store');
+$other->post('/add', "http://other.test/\n", @text);
+ok($other->stop, '  is stopped');
+
+my $c = node('n3', 'base=' . $other->dir . '/u');
+
+reason($c, 'it is there already, and is not that of the store in "base"',
+    'a log of another store is not used');
+
+
+# --- a backup will do
+
+$_->kill_all for $a, $b, $c;
+$pg->sql("DELETE FROM $_") for qw(urlstore_log urlstore_base urlstore_shard);
+
+my $copy = $a->dir . '/backup';
+
+is(system("$top/build/urlstore backup $dir $copy >/dev/null 2>&1"), 0,
+    'a backup');
+system('chmod', '-R', 'a+rX', $copy);
+$a = node('n0', "base=$copy");
+becomes($a, 'ready');
+is(all($a), $all, '  is the base of a log');
