@@ -1363,6 +1363,46 @@ test_others(void **state)
 }
 
 
+/* a log that got a base, which has all its bytes below: empty here */
+
+static void
+test_base(void **state)
+{
+    proc_t           *p;
+    us_replog_row_t   base;
+
+    p = make(12);
+    node_kill(p);
+
+    base = flog.rows[flog.nrows - 1].row;
+    base.lsn = US_REPLOG_BASE;
+    base.crc = 0;
+    flog_cut(0);
+    flog_put(&base, "", 0);
+    strcpy(flog.head.holder, "other");
+
+    p = start();
+    comes(p, US_LIFE_STANDBY, 0);
+    assert_non_null(strstr(p->said, "the log has no row that ends at LSN"));
+    level(p);
+    assert_int_equal(cache()->restarts, 1);
+    node_kill(p);
+
+    p = start();
+    level(p);
+    assert_int_equal(cache()->restarts, 0);
+    assert_non_null(strstr(p->said, "the path has all up to LSN"));
+    flog_other("b 1");
+    level(p);
+    node_kill(p);
+
+    p = start();
+    level(p);
+    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(world.sh->replicate.read, 0);
+}
+
+
 /* a disk that refuses takes nothing from the service */
 
 static void
@@ -1460,6 +1500,7 @@ main(int argc, char **argv)
         test(test_start_kills),
         test(test_damage),
         test(test_others),
+        test(test_base),
         test(test_full)
     };
 
