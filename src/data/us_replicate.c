@@ -1274,6 +1274,14 @@ us_replicate_stall(us_replicate_t *r, us_say_t level)
     l = r->life;
     sh = l->sh;
 
+    /* a restored log was away before: that it has lost rows is news */
+
+    if (level == US_SAY_EMERG
+        && strcmp(sh->why[US_ROLE_WRITER], r->appender.error) != 0)
+    {
+        (void) us_share_resume(sh, US_ROLE_WRITER);
+    }
+
     if ((level == US_SAY_EMERG
          || !us_replog_lease(&sh->replicate.place, us_clock_boottime(),
                              US_REPLICATE_STALL))

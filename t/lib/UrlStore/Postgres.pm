@@ -14,6 +14,9 @@ package UrlStore::Postgres;
 #     $a->pause, $a->resume        SIGSTOP to all its processes
 #     $b->promote
 #     $a->follow($b)               of a stopped server: pg_rewind, start
+#     $a->archive->start           keeps its WAL
+#     $a->backup; $a->stop;        a base backup, from which it begins again,
+#     $a->restore(%o)->start       and the WAL: to recovery_target_... or its end
 #
 # A server is a child of the test, and ends with it, however it ends.  Its
 # folder is a temporary one; fsync is off unless new(fsync => 'on').  Debian's
@@ -124,6 +127,49 @@ sub follow
     $self->_follows($other);
 
     return $self->start;
+}
+
+
+sub archive
+{
+    my ($self) = @_;
+
+    mkdir "$self->{dir}/archive" or die "archive: $!";
+    _own("$self->{dir}/archive");
+    $self->{set}{archive_mode} = 'on';
+    $self->{set}{archive_command} = "cp %p $self->{dir}/archive/%f";
+
+    return $self;
+}
+
+
+sub backup
+{
+    my ($self) = @_;
+
+    remove_tree("$self->{dir}/backup");
+    _run(bin() . '/pg_basebackup', '-D', "$self->{dir}/backup", '-c', 'fast',
+        '-X', 'stream', '--no-sync', '-d', $self->_admin);
+}
+
+
+# what was not archived is in the data that is replaced
+
+sub restore
+{
+    my ($self, %o) = @_;
+
+    for my $wal (glob "$self->{data}/pg_wal/" . '[0-9A-F]' x 24) {
+        _run('cp', '-n', $wal, "$self->{dir}/archive");
+    }
+
+    remove_tree($self->{data});
+    _run('cp', '-a', "$self->{dir}/backup", $self->{data});
+    _spew("$self->{data}/recovery.signal", '');
+    $self->{set} = { %{ $self->{set} }, recovery_target_action => 'promote',
+        restore_command => "cp $self->{dir}/archive/%f %p", %o };
+
+    return $self;
 }
 
 
