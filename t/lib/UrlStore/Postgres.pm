@@ -16,7 +16,7 @@ package UrlStore::Postgres;
 #     $a->follow($b)               of a stopped server: pg_rewind, start
 #     $a->archive->start           keeps its WAL
 #     $a->backup; $a->stop;        a base backup, from which it begins again,
-#     $a->restore(%o)->start       and the WAL: to recovery_target_... or its end
+#     $a->restore(%o)->start       and the WAL: up to recovery_target_...
 #
 # A server is a child of the test, and ends with it, however it ends.  Its
 # folder is a temporary one; fsync is off unless new(fsync => 'on').  Debian's
