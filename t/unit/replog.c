@@ -1614,6 +1614,51 @@ base_refused(void **state)
 }
 
 
+/* after the part, and before the look whether it is that of the log */
+
+static void
+calls_other(void *data)
+{
+    if (++calls == 4) {
+        node_move(data, 1);
+    }
+}
+
+
+/* parts of one server and the first row of another one, which is the same */
+
+static void
+base_elsewhere(void **state)
+{
+    fake_part_t  *p;
+
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 5);
+    rebase(&nodes[0], 5 * OP);
+
+    fake.linked = 0;
+    fake.servers[1].primary = 1;
+    p = &fake.servers[1].parts[0];
+    us_part_seal(p->p, p->len, &(us_part_t) { .last = 1, .base = 7,
+                 .lsn = 5 * OP, .until = 5 * OP });
+
+    reloads = 0;
+    calls = 0;
+    node_move(&nodes[2], 0);
+    fake.meanwhile = calls_other;
+    node_step(&nodes[2]);
+    fake.meanwhile = calm;
+    assert_int_equal(reloads, 1);
+
+    node_move(&nodes[2], 1);
+    steps(&nodes[2], 200);
+    same_as_primary(&nodes[2]);
+    end();
+}
+
+
 /* the log was LOST, and has gone on otherwise: a base does not change that */
 
 static void
@@ -1911,6 +1956,7 @@ main(void)
         cmocka_unit_test(base_level),
         cmocka_unit_test(base_replaced),
         cmocka_unit_test(base_refused),
+        cmocka_unit_test(base_elsewhere),
         cmocka_unit_test(base_lost),
         cmocka_unit_test(base_other),
         cmocka_unit_test(base_damaged),
