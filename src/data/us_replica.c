@@ -18,7 +18,7 @@
 
 #include "us_replica.h"
 #include "us_replica_copy.h"
-#include "us_job.h"
+#include "us_build.h"
 #include "us_load.h"
 #include "../journal/us_dir.h"
 #include "../store/us_shard.h"
@@ -783,37 +783,14 @@ us_replica_block(us_replica_t *r, const us_frame_t *f)
 static int
 us_replica_apply(us_replica_t *r, const uint8_t *p, size_t len)
 {
-    int  rc;
+    const char  *why;
 
-    us_release(&r->life->sh->load_applying, 1);
-
-    us_fault(US_FAULT_LOAD);
-
-    rc = us_data_apply(r->store, p, len);
-
-    switch (rc) {
-
-    case 0:
-        return 0;
-
-    case US_RECOVERY_NO_ROOM:
-
-        /* while it is built, the rest is counted; else it is built again */
-
-        if (r->bulk) {
-            return 0;
-        }
-
-        return us_replica_again(r, "the zone has no room for what came: it "
-                                "is loaded anew, which takes less");
-
-    case US_RECOVERY_NO_MEMORY:
-        return us_replica_again(r, "no memory for what came");
-
-    default:
-        return us_replica_again(r, "operations at LSN %llu do not fit the "
-                                "store", (unsigned long long) r->lsn);
+    if (us_build_apply(r->life, r->store, p, len, r->bulk, &why) == -1) {
+        return us_replica_again(r, "%s, at LSN %llu", why,
+                                (unsigned long long) r->lsn);
     }
+
+    return 0;
 }
 
 
@@ -822,22 +799,21 @@ us_replica_apply(us_replica_t *r, const uint8_t *p, size_t len)
 static int
 us_replica_settle(us_replica_t *r, const char *from)
 {
-    int          rc;
     us_life_t   *l;
     us_share_t  *sh;
 
     l = r->life;
     sh = l->sh;
 
-    rc = us_data_apply(r->store, NULL, 0);
+    switch (us_build_settle(r->store, r->lsn, r->ids)) {
 
-    if (rc == US_RECOVERY_NO_ROOM) {
+    case 0:
+        break;
+
+    case US_RECOVERY_NO_ROOM:
         return us_replica_small(r);
-    }
 
-    if (rc != 0 || us_store_next_id(r->store) != r->ids
-        || us_store_set_lsn(r->store, r->lsn) == -1)
-    {
+    default:
         return us_replica_again(r, "what it sent is no whole store: %llu ids "
                                 "of %llu",
                                 (unsigned long long)
@@ -876,34 +852,19 @@ us_replica_settle(us_replica_t *r, const char *from)
 static int
 us_replica_small(us_replica_t *r)
 {
-    char        need[32], text[128];
-    us_life_t  *l;
-
-    l = r->life;
-
-    us_load_size(l, us_store_size_needed(r->store, 0), need, sizeof(need));
-    (void) snprintf(text, sizeof(text), "SIZE is too small for the primary's "
-                    "data: %s suffices", need);
-
-    us_job_say(r->job, US_SAY_EMERG, "%s", text);
-    us_share_set_state(l->sh, US_LIFE_TOO_SMALL, text);
-
+    us_build_small(r->job, r->store, 0, "the primary's data");
     us_replica_close(r);
 
     /* a copy stays: the next SIZE may suffice */
 
     r->anew = r->bulk;
-    l->replica_next = us_job_now(l) + US_REPLICA_SMALL;
+    r->life->replica_next = us_job_now(r->life) + US_REPLICA_SMALL;
 
     return -1;
 }
 
 
-/*
- * What the store has, and that it is answered from.  The last line ends what
- * us_replica_apply() began: a process that is killed before it leaves a store
- * that is emptied.  So the state is set before: no later process sets it.
- */
+/* what the store has, and that it is answered from */
 
 static void
 us_replica_publish(us_replica_t *r)
@@ -923,13 +884,7 @@ us_replica_publish(us_replica_t *r)
 
     sh->replica.at = r->at;
     us_release(&sh->replica.begun, 1);
-    us_release(&sh->load_lsn, r->lsn);
-    us_release(&sh->load_ids, r->ids);
-    us_release(&sh->written_ids, r->ids);
-    us_release(&sh->durable_ids, r->ids);
-    us_share_set_state(sh, US_LIFE_REPLICA, NULL);
-
-    us_release(&sh->load_applying, 0);
+    us_build_publish(sh, US_LIFE_REPLICA, r->lsn, r->ids);
 }
 
 

@@ -17,8 +17,8 @@
 
 
 #include "us_replicate.h"
+#include "us_build.h"
 #include "us_cache.h"
-#include "us_job.h"
 #include "us_load.h"
 #include "us_replicate_base.h"
 #include "../replog/us_standby.h"
@@ -923,32 +923,16 @@ us_replicate_apply(void *data, const us_replog_row_t *row, const uint8_t *p,
 static int
 us_replicate_part(us_replicate_t *r, const uint8_t *p, size_t len)
 {
-    int       rc;
-    uint64_t  ids;
-
-    us_release(&r->life->sh->load_applying, 1);
-
-    us_fault(US_FAULT_LOAD);
+    uint64_t     ids;
+    const char  *why;
 
     if (us_block_ids(p, len, &us_data_ops, &ids) == -1) {
         us_replicate_again(r, "what it has is not made of whole operations");
         return -1;
     }
 
-    rc = us_data_apply(r->store, p, len);
-
-    if (rc == US_RECOVERY_NO_ROOM && !r->bulk) {
-        us_replicate_again(r, "the zone has no room for what came: it is "
-                           "loaded anew, which takes less");
-        return -1;
-    }
-
-    /* while it is built, the rest is counted */
-
-    if (rc != 0 && rc != US_RECOVERY_NO_ROOM) {
-        us_replicate_again(r, rc == US_RECOVERY_NO_MEMORY
-                           ? "no memory for what came"
-                           : "operations do not fit the store");
+    if (us_build_apply(r->life, r->store, p, len, r->bulk, &why) == -1) {
+        us_replicate_again(r, "%s", why);
         return -1;
     }
 
@@ -963,31 +947,25 @@ us_replicate_part(us_replicate_t *r, const uint8_t *p, size_t len)
 static int
 us_replicate_settle(us_replicate_t *r)
 {
-    int          rc;
-    char         need[32], text[160];
     us_life_t   *l;
     us_share_t  *sh;
 
     l = r->life;
     sh = l->sh;
 
-    rc = us_data_apply(r->store, NULL, 0);
+    switch (us_build_settle(r->store, r->standby.at.next, r->ids)) {
 
-    if (rc == US_RECOVERY_NO_ROOM) {
-        us_load_size(l, us_store_size_needed(r->store, 1), need, sizeof(need));
-        (void) snprintf(text, sizeof(text), "SIZE is too small for the data: "
-                        "%s suffices", need);
-        us_share_set_state(sh, US_LIFE_TOO_SMALL, text);
-        us_job_say(r->job, US_SAY_EMERG, "%s", text);
+    case 0:
+        break;
+
+    case US_RECOVERY_NO_ROOM:
+        us_build_small(r->job, r->store, 1, "the data");
         r->anew = 1;
         us_replicate_close(r);
         l->replicate_next = us_job_now(l) + 30 * US_REPLICATE_LAST;
         return -1;
-    }
 
-    if (rc != 0 || us_store_next_id(r->store) != r->ids
-        || us_store_set_lsn(r->store, r->standby.at.next) == -1)
-    {
+    default:
         us_replicate_again(r, "it has no whole store: %llu ids of %llu",
                            (unsigned long long) us_store_next_id(r->store),
                            (unsigned long long) r->ids);
@@ -1019,10 +997,7 @@ us_replicate_settle(us_replicate_t *r)
 }
 
 
-/*
- * What the store has, and that it is answered from.  The last line ends what
- * us_replicate_part() began, so the state is set before.
- */
+/* what the store has, and that it is answered from */
 
 static void
 us_replicate_publish(us_replicate_t *r)
@@ -1041,16 +1016,7 @@ us_replicate_publish(us_replicate_t *r)
 
     us_share_set_row(&sh->replicate.at, &r->standby.at);
     us_release(&sh->replicate.begun, 1);
-    us_release(&sh->load_lsn, r->standby.at.next);
-    us_release(&sh->load_ids, r->ids);
-    us_release(&sh->written_ids, r->ids);
-    us_release(&sh->durable_ids, r->ids);
-
-    if (us_share_state(sh) != US_LIFE_STANDBY) {
-        us_share_set_state(sh, US_LIFE_STANDBY, NULL);
-    }
-
-    us_release(&sh->load_applying, 0);
+    us_build_publish(sh, US_LIFE_STANDBY, r->standby.at.next, r->ids);
 }
 
 
