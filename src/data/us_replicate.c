@@ -102,6 +102,7 @@ static void us_replicate_write_done(us_job_t *job);
 static us_appender_rc_t us_replicate_group(us_replicate_t *r);
 static void us_replicate_confirmed(us_replicate_t *r);
 static void us_replicate_stall(us_replicate_t *r, us_say_t level);
+static void us_replicate_longer(us_replicate_t *r);
 static void us_replicate_deposed(us_replicate_t *r);
 static void us_replicate_again(us_replicate_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -490,6 +491,11 @@ us_replicate_read(us_replicate_t *r)
         break;
 
     default:
+
+        if (sb->state == US_STANDBY_CLAIMED) {
+            us_replicate_longer(r);
+        }
+
         us_replicate_fail(r, US_SAY_WARN, "%s", sb->error);
     }
 }
@@ -1258,13 +1264,22 @@ us_replicate_stall(us_replicate_t *r, us_say_t level)
                    r->appender.error);
     }
 
-    /* a call that was given up may still occupy a connection at the server */
+    us_replicate_longer(r);
+    us_replicate_wait(r);
+}
 
+
+/*
+ * A commit was given up, and may still occupy a connection at the server, for
+ * as long as that waits for its standby.  The next one waits twice as long.
+ */
+
+static void
+us_replicate_longer(us_replicate_t *r)
+{
     if (r->log->timeout < US_REPLICATE_CALLS) {
         r->log->timeout *= 2;
     }
-
-    us_replicate_wait(r);
 }
 
 
