@@ -154,3 +154,41 @@ test("a marked word of a zone is text", async () => {
     assert.equal(await page.locator("img, b").count(), 0);
     assert.match(await page.textContent("#zone"), /<img/);
 });
+
+
+test("nodes of a replicated log", async () => {
+    const page = await open();
+    let figures;
+
+    await page.route("**/stats", async route => {
+        const answer = await route.fetch();
+
+        await route.fulfill({ json: { ...await answer.json(), ...figures } });
+    });
+
+    // the primary, one whose log does not confirm, a standby, one that begins
+
+    for (const [own, about, state, bad] of [
+        [{ state: "ready", is_primary: true, term: 7, holder: "us_a" },
+         /; node us_a of a log, term 7 of us_a/, /^ready/, false],
+        [{ state: "stalled", stalled: true, writable: false, ready: false,
+           is_primary: false, term: 7, holder: "us_a" },
+         /term 7 of us_a/, /read-only: the log does not confirm/, true],
+        [{ state: "standby", writable: false, ready: false,
+           is_primary: false, term: 8, holder: "us_b" },
+         /; node us_a of a log, term 8 of us_b/, /^standby/, true],
+        [{ state: "loading", progress: 40, writable: false, ready: false,
+           is_primary: false, term: 0, holder: "" },
+         /term 0 of nobody/, /^loading, 40 %/, true] ])
+    {
+        figures = { node: "us_a", persistent: true, ...own };
+        await page.goto(base + "few/");
+        await figure(page, "urls");
+        assert.match(await page.textContent("#about"), about);
+        assert.match(await page.textContent("#state"), state);
+        assert.equal(await page.getAttribute("#state", "class") === "bad", bad);
+    }
+
+    await page.screenshot({ path: shot + "-replicated.png", fullPage: true });
+    assert.deepEqual(page.faults, []);
+});
