@@ -1659,6 +1659,53 @@ base_elsewhere(void **state)
 }
 
 
+/* the look, and then the claim, which goes to server 1 */
+
+static void
+calls_claim(void *data)
+{
+    if (++calls == 2) {
+        node_move(data, 1);
+    }
+}
+
+
+/* a claim in another session than the look: its beat is not the one seen */
+
+static void
+claim_elsewhere(void **state)
+{
+    (void) state;
+
+    stage();
+
+    fake.linked = 0;
+    clock_ms += US_APPENDER_BEAT;
+    node_step(&nodes[0]);
+    split();
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 100);
+    clock_ms += 2 * LEASE;
+
+    node_move(&nodes[0], 1);
+    steps(&nodes[0], 200);
+    assert_int_equal(fake.servers[0].beat, fake.servers[1].beat);
+
+    calls = 0;
+    fake.meanwhile = calls_claim;
+    promote(&nodes[1]);
+    fake.meanwhile = calm;
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_WAITING);
+
+    for ( /* void */ ; leased(&nodes[0]); clock_ms += 50) {
+        node_step(&nodes[1]);
+        assert_false(nodes[1].primary);
+    }
+
+    end();
+}
+
+
 /* the log was LOST, and has gone on otherwise: a base does not change that */
 
 static void
@@ -1956,6 +2003,7 @@ main(void)
         cmocka_unit_test(base_level),
         cmocka_unit_test(base_replaced),
         cmocka_unit_test(base_refused),
+        cmocka_unit_test(claim_elsewhere),
         cmocka_unit_test(base_elsewhere),
         cmocka_unit_test(base_lost),
         cmocka_unit_test(base_other),
