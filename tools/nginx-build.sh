@@ -29,6 +29,13 @@ esac
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 
+# its configure takes ".S" anywhere in a path for the end of an assembler's name
+
+case $top$out in
+    *.S*) echo "$top: nginx cannot be built below a folder with \".S\"" \
+        'in its name' >&2; exit 1 ;;
+esac
+
 . "$debian/conf_flags"
 
 # config names the sources and makes a header of front/
