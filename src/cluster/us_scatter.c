@@ -766,6 +766,13 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
             if (!item->lost) {
                 item->number = s->map->shards[lane->shard].number;
             }
+
+        } else if (!former && item->status == US_WIRE_UNSEEN
+                   && !item->spelled)
+        {
+            /* the owner may know the site, if no former owner does */
+
+            item->text = line->text;
         }
 
         /* what differs from what was sent is how the site is known there */

@@ -594,6 +594,37 @@ seen_denied(void **state)
 }
 
 
+/* no former owner knows the site: as the owner spells it, whoever was first */
+
+static void
+seen_denied_by_owner(void **state)
+{
+    unsigned   first;
+    us_map_t  *map;
+
+    for (first = 0; first < 2; first++) {
+        map = map_of(1, ASKED);
+        begin_asked(map, US_SCATTER_SEEN, 0);
+
+        if (first) {
+            answered(2, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
+        }
+
+        answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+        answered(0, 1, "http://a/\n", "-\tunseen\t=\n");
+
+        if (!first) {
+            answered(2, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
+        }
+
+        assert_int_equal(us_scatter_round(&s), 0);
+        item_is(0, US_WIRE_UNSEEN, 2, "http://www.a/");
+
+        end(map);
+    }
+}
+
+
 /* a shard does not own the URL: another map, and once more */
 
 static void
@@ -947,6 +978,7 @@ main(void)
         cmocka_unit_test(had_by_one),
         cmocka_unit_test(one_says_nothing),
         cmocka_unit_test(seen_denied),
+        cmocka_unit_test(seen_denied_by_owner),
         cmocka_unit_test(moved),
         cmocka_unit_test(moved_and_known),
         cmocka_unit_test(moved_or_lost),
