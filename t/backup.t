@@ -465,6 +465,15 @@ SKIP: {
 }
 
 
+# the folder above a store
+
+mkdir "$t->{dir}/above";
+is((run("$urlstore import $t->{dir}/above/urls"))[0], 0, 'a folder of a store');
+refused("$_ $t->{dir}/above" . (/backup/ ? " $copies/above" : ''), 2,
+    qr{no store in it; did you mean "\Q$t->{dir}\E/above/urls"\?}, "$_ of it")
+    for 'backup', 'verify', 'stat', 'dump', 'restore';
+
+
 # --- docs/operations.md ---------------------------------------------------
 
 my ($section) = slurp("$UrlStore::Test::TOP/docs/operations.md")
@@ -488,11 +497,11 @@ for my $line (@lines) {
         ok($t->ready(write => 1), $line);
 
     } else {
-        my $command = $line =~ s{/var/lib/urlstore}{$dir}gr
+        my $command = $line =~ s{/var/lib/urlstore/urls}{$dir}gr
             =~ s{/backup/}{$t->{dir}/backup/}gr
             =~ s{localhost:8080}{'127.0.0.1:' . $t->port}ger;
 
-        my ($rc, $out) = run($command);
+        my ($rc, $out) = run("{ $command; }");
         is($rc, 0, $line) or diag($out);
     }
 }

@@ -192,6 +192,19 @@ SKIP: {
     ok($t->ready(write => 1), 'given to the workers: used');
     ok($t->stop, 'stopped');
 
+    # below one that the workers may not enter, whatever lies there: no denial
+
+    mkdir "$t->{dir}/closed", 0700;
+    $t->conf(conf('', '%%DIR%%/closed/data'));
+    $t->start;
+    my $closed = qr/may not enter the directory, or one above it/;
+    ok(wait_until(10, sub { $t->get('/health')->{body} =~ $closed }), "below a directory that is root's alone");
+    is($t->get('/seen?url=http://a.example/')->{status}, 503,
+        '  nothing is denied');
+    chmod 0711, "$t->{dir}/closed";
+    ok($t->ready(write => 1), '  until the workers may enter it');
+    ok($t->stop, 'stopped');
+
     # one that root has imported into
 
     mkdir "$t->{dir}/import";

@@ -7,7 +7,8 @@
 # A command stands in an indented block whose first word is a program.  The
 # blocks of a document run in its order, in a directory of their own, where
 #
-#     /var/lib/urlstore, DIR    is the store of a service that runs there
+#     /var/lib/urlstore/urls    is the store of a service that runs there; so is
+#     DIR                       this word
 #     localhost:8080            is that service
 #     systemctl                 stops and starts it
 #     links.xz, links.txt.xz    are generated URLs
@@ -132,7 +133,7 @@ sub run
     my ($block) = @_;
 
     $block =~ s/ {2,}\S.*$| +#.*$//gm;
-    $block =~ s{/var/lib/urlstore|\bDIR\b(?!\.)}{$dir/var/data}g;
+    $block =~ s{/var/lib/urlstore/urls|\bDIR\b(?!\.)}{$dir/var/data}g;
     $block =~ s{\bDIR\.(\w+)}{$dir/var/data.$1}g;
     $block =~ s{/backup/}{$dir/backup/}g;
     $block =~ s{localhost:8080}{localhost:$port}g;

@@ -39,6 +39,10 @@ us_health(uint8_t *p, us_format_t format, const char *status, int writable,
         p = us_health_replicated(p, life);
     }
 
+    if (life) {
+        p = us_health_reason(p, life);
+    }
+
     return us_put(p, "}\n");
 }
 
@@ -69,7 +73,7 @@ us_health_replica(uint8_t *p, const us_life_t *l)
         p = us_put_digits(p, lag.ms % 1000, 3);
     }
 
-    return us_health_reason(p, l);
+    return p;
 }
 
 
@@ -89,7 +93,7 @@ us_health_replicated(uint8_t *p, const us_life_t *l)
     p = us_put(p, ",\"lag_bytes\":");
     p = us_put_u64(p, log.lag);
 
-    return us_health_reason(p, l);
+    return p;
 }
 
 

@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -20,6 +22,39 @@
 static void
 us_cli_data_lock(void *data)
 {
+}
+
+
+/* a folder that has one store in it is easily taken for that store */
+
+static int
+us_cli_data_below(us_cli_data_t *d)
+{
+    int     code;
+    char    text[PATH_MAX];
+    glob_t  found;
+
+    code = US_CLI_DONE;
+
+    if (faccessat(d->dirfd, US_MANIFEST_NAME, F_OK, 0) == 0
+        || (size_t) snprintf(text, sizeof(text), "%s/*/" US_MANIFEST_NAME,
+                             d->path) >= sizeof(text)
+        || glob(text, GLOB_NOSORT, NULL, &found) != 0)
+    {
+        return code;
+    }
+
+    if (found.gl_pathc == 1) {
+        snprintf(text, sizeof(text), "there is no store in it; did you mean "
+                 "\"%.*s\"?", (int) (strlen(found.gl_pathv[0])
+                 - sizeof("/" US_MANIFEST_NAME) + 1), found.gl_pathv[0]);
+        code = us_cli_failed(d->path, text);
+        (void) close(d->dirfd);
+    }
+
+    globfree(&found);
+
+    return code;
 }
 
 
@@ -34,6 +69,10 @@ us_cli_data_open(us_cli_data_t *d, const char *path)
 
     if (d->dirfd == -1) {
         return us_cli_failed(path, strerror(errno));
+    }
+
+    if (us_cli_data_below(d) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     us_manifest_boot(d->boot);

@@ -32,6 +32,7 @@
 
 #include "us_load.h"
 #include "us_job.h"
+#include "us_write.h"
 #include "../journal/us_dir.h"
 
 #include <errno.h>
@@ -222,10 +223,21 @@ us_load_begin(us_load_t *ld)
 
         /* nothing there: it is ours to make, or its owner is making it */
 
-        if (ld->own) {
-            us_load_fresh(ld);
+        if (!ld->own) {
+            return;
         }
 
+        /*
+         * One that nobody but root may enter looks empty, too: other files
+         * may lie there, so nothing is denied.
+         */
+
+        if (us_write_look(ld->l, &ld->recovery.error) != 0) {
+            us_load_failed(ld, US_LIFE_FAILED);
+            return;
+        }
+
+        us_load_fresh(ld);
         return;
 
     case US_RECOVERY_OK:

@@ -596,7 +596,10 @@ us_write_look(us_life_t *l, us_disk_error_t *e)
     struct stat  st, now;
 
     if (fstat(l->dirfd, &st) == -1 || stat(l->conf.path, &now) == -1) {
-        return us_disk_fail(e, errno, "the directory is not there any more");
+        return us_disk_fail(e, errno, errno == EACCES
+                            ? "the user of the workers may not enter the "
+                              "directory, or one above it"
+                            : "the directory is not there any more");
     }
 
     if (st.st_ino != now.st_ino || st.st_dev != now.st_dev) {
