@@ -198,7 +198,8 @@ SKIP: {
     $t->conf(conf('', '%%DIR%%/closed/data'));
     $t->start;
     my $closed = qr/may not enter the directory, or one above it/;
-    ok(wait_until(10, sub { $t->get('/health')->{body} =~ $closed }), "below a directory that is root's alone");
+    ok(wait_until(10, sub { $t->get('/health')->{body} =~ $closed }),
+        "below a directory that is root's alone");
     is($t->get('/seen?url=http://a.example/')->{status}, 503,
         '  nothing is denied');
     chmod 0711, "$t->{dir}/closed";
