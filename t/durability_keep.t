@@ -87,6 +87,17 @@ ok(!$memory->reload(zone_conf('64m path=%%DIR%%/data')), 'path= cannot come');
 ok(!-e "$memory->{dir}/data/manifest", 'nothing was made');
 is($memory->get('/url/0')->{status}, 200, 'the store is as it was');
 
+# the zone's threads are its own, whatever other directives do with nginx's
+
+my $few = UrlStore::Test->new(workers => 1,
+    globals => 'thread_pool default threads=1;');
+$few->run(zone_conf('64m path=%%DIR%%/data snapshot=16k', 'aio threads'));
+ok($few->ready, 'nginx has one thread');
+is($few->add($lines, 0, 2000)->{status}, 200, 'added');
+ok(wait_until(10, sub { glob("$few->{dir}/data/snapshot.0*") }),
+    'a snapshot does not wait for a sync that waits for its thread');
+is($few->add($lines, 2000, 100)->{status}, 200, 'and adds go on');
+
 # format versions: refused readably, nothing is touched
 
 my $manifest = slurp("$data/manifest");

@@ -17,6 +17,13 @@
 #include "../journal/us_dir.h"
 
 
+#if (NGX_THREADS)
+extern ngx_module_t  ngx_thread_pool_module;
+#endif
+
+
+static ngx_int_t ngx_http_urlstore_dir_threads(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone);
 static ngx_int_t ngx_http_urlstore_dir_test(ngx_http_urlstore_zone_t *zone);
 static ngx_int_t ngx_http_urlstore_dir_parent(
     ngx_http_urlstore_zone_t *zone);
@@ -70,26 +77,6 @@ ngx_http_urlstore_persist_of(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 
 
 ngx_int_t
-ngx_http_urlstore_persist_threads(ngx_conf_t *cf,
-    ngx_http_urlstore_persist_t *p, const char *option)
-{
-#if (NGX_THREADS)
-
-    p->pool = ngx_thread_pool_add(cf, NULL);
-
-    return p->pool ? NGX_OK : NGX_ERROR;
-
-#else
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "\"%s\" needs an nginx built with threads", option);
-    return NGX_ERROR;
-
-#endif
-}
-
-
-ngx_int_t
 ngx_http_urlstore_opt_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
@@ -97,9 +84,7 @@ ngx_http_urlstore_opt_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
     p = ngx_http_urlstore_persist_of(cf, zone);
 
-    if (p == NULL || value->len == 0
-        || ngx_http_urlstore_persist_threads(cf, p, "path") != NGX_OK)
-    {
+    if (p == NULL || value->len == 0) {
         return NGX_ERROR;
     }
 
@@ -271,6 +256,10 @@ ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_ERROR;
     }
 
+    if (ngx_http_urlstore_dir_threads(cf, zone) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     /* these have no journal of their own */
 
     if (zone->conf.lookup || p->life.conf.follow) {
@@ -280,6 +269,72 @@ ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     zone->conf.ring = us_store_ring(size);
 
     return NGX_OK;
+}
+
+
+/*
+ * A pool of the zone's own, with a thread for each role.  The keeper waits in
+ * its thread for the syncer, and a disk may hold a thread for long: in a pool
+ * that is shared, a role would wait for another one, of another zone, or for
+ * the files of other locations ("aio threads").
+ *
+ * A pool gets its threads from the directive "thread_pool" only, so its handler
+ * is called.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_dir_threads(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
+{
+#if (NGX_THREADS)
+
+    u_char          *p;
+    ngx_int_t        rc;
+    ngx_str_t       *value;
+    ngx_array_t     *args, words;
+    ngx_command_t   *cmd;
+
+    if (ngx_array_init(&words, cf->pool, 3, sizeof(ngx_str_t)) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    value = ngx_array_push_n(&words, 3);
+
+    value[1].len = sizeof("urlstore_") - 1 + zone->name.len;
+    value[1].data = ngx_pnalloc(cf->pool, value[1].len);
+    value[2].data = ngx_pnalloc(cf->pool, sizeof("threads=") + NGX_INT_T_LEN);
+
+    if (value[1].data == NULL || value[2].data == NULL) {
+        return NGX_ERROR;
+    }
+
+    cmd = ngx_thread_pool_module.commands;
+    value[0] = cmd->name;
+    (void) ngx_sprintf(value[1].data, "urlstore_%V", &zone->name);
+
+    /* as in a configuration, a word ends with a zero byte */
+
+    p = ngx_sprintf(value[2].data, "threads=%d%Z", US_ROLES);
+    value[2].len = p - value[2].data - 1;
+
+    args = cf->args;
+    cf->args = &words;
+    rc = cmd->set(cf, cmd, NULL) == NGX_CONF_OK ? NGX_OK : NGX_ERROR;
+    cf->args = args;
+
+    if (rc == NGX_OK) {
+        zone->persist->pool = ngx_thread_pool_add(cf, &value[1]);
+    }
+
+    return rc;
+
+#else
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "urlstore_zone \"%V\" needs an nginx built with "
+                       "threads", &zone->name);
+    return NGX_ERROR;
+
+#endif
 }
 
 

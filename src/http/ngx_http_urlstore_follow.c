@@ -31,8 +31,7 @@ ngx_http_urlstore_opt_follow(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     p = ngx_http_urlstore_persist_of(cf, zone);
 
     if (p == NULL || value->len <= 7
-        || ngx_strncasecmp(value->data, (u_char *) "http://", 7) != 0
-        || ngx_http_urlstore_persist_threads(cf, p, "follow") != NGX_OK)
+        || ngx_strncasecmp(value->data, (u_char *) "http://", 7) != 0)
     {
         return NGX_ERROR;
     }

@@ -1,9 +1,9 @@
 
 /*
  * See ngx_http_urlstore_persist.h: what a store on disk needs of nginx.  Jobs
- * run in nginx's thread pool, the tick is a timer, messages go to the cycle's
- * log; and at the end of the master, when no worker is left, a thread closes
- * the directory.
+ * run in the zone's thread pool, the tick is a timer, messages go to the
+ * cycle's log; and at the end of the master, when no worker is left, a thread
+ * closes the directory.
  *
  * A worker whose master is gone ends by itself: there is no master that would
  * restart it or release the zone's mutex, and a new one waits for the

@@ -100,10 +100,6 @@ ngx_http_urlstore_persist_t *ngx_http_urlstore_persist_of(ngx_conf_t *cf,
 /* a time that is not zero, in ms */
 ngx_int_t ngx_http_urlstore_opt_time(ngx_str_t *value, uint64_t *ms);
 
-/* threads for the jobs of a zone; option: what needs them, for the message */
-ngx_int_t ngx_http_urlstore_persist_threads(ngx_conf_t *cf,
-    ngx_http_urlstore_persist_t *p, const char *option);
-
 /* ngx_http_urlstore_follow.c */
 
 ngx_int_t ngx_http_urlstore_opt_follow(ngx_conf_t *cf,

@@ -40,10 +40,7 @@ ngx_http_urlstore_opt_replicate(ngx_conf_t *cf,
     persist = ngx_http_urlstore_persist_of(cf, zone);
     p = ngx_strlchr(value->data, value->data + value->len, ':');
 
-    if (persist == NULL
-        || ngx_http_urlstore_persist_threads(cf, persist, "replicate")
-           != NGX_OK)
-    {
+    if (persist == NULL) {
         return NGX_ABORT;
     }
 
