@@ -95,9 +95,10 @@ static uint64_t us_cache_now(void *data);
 static void us_cache_publish(us_cache_t *c, const us_replog_row_t *row);
 static int us_cache_due(const us_life_t *l);
 static void us_cache_snapshot_job(us_job_t *job);
-static int us_cache_wait(void *data, uint64_t lsn);
+static int us_cache_wait(void *data, uint64_t lsn, uint64_t until);
 static int us_cache_still(us_cache_dump_t *d);
-static int us_cache_reached(us_cache_dump_t *d, uint64_t lsn);
+static int us_cache_reached(us_cache_dump_t *d, uint64_t lsn,
+    uint64_t until);
 static int us_cache_left(us_cache_dump_t *d);
 static void us_cache_fail(us_cache_t *c, us_cache_off_t off, const char *why);
 static void us_cache_on(us_cache_t *c, us_cache_off_t off);
@@ -697,13 +698,12 @@ us_cache_snapshot_job(us_job_t *job)
 
 
 /*
- * us_data_wait_pt.  The dump may have effects of operations past its LSN, such
- * as a delete.  So all that is published when it is complete has to be
- * confirmed, by this primary, before it gets its name.
+ * us_data_wait_pt: all that the dump holds has to be confirmed, by this
+ * primary, before it gets its name.
  */
 
 static int
-us_cache_wait(void *data, uint64_t lsn)
+us_cache_wait(void *data, uint64_t lsn, uint64_t until)
 {
     us_cache_dump_t *d = data;
 
@@ -713,7 +713,7 @@ us_cache_wait(void *data, uint64_t lsn)
         rc = -1;
 
     } else if (lsn) {
-        rc = us_cache_reached(d, lsn);
+        rc = us_cache_reached(d, lsn, until);
 
     } else if (d->begun) {
         rc = 0;
@@ -752,12 +752,12 @@ us_cache_still(us_cache_dump_t *d)
 }
 
 
-/* the journal gets there, and all that is published is confirmed */
+/* the journal gets to the dump's LSN, and all that it holds is confirmed */
 
 static int
-us_cache_reached(us_cache_dump_t *d, uint64_t lsn)
+us_cache_reached(us_cache_dump_t *d, uint64_t lsn, uint64_t until)
 {
-    uint64_t         start, target;
+    uint64_t         start;
     us_life_t       *l;
     us_cache_t      *c;
     us_standby_rc_t  rc;
@@ -765,7 +765,6 @@ us_cache_reached(us_cache_dump_t *d, uint64_t lsn)
     c = d->cache;
     l = c->life;
     start = us_job_now(l);
-    target = us_store_published(d->store);
 
     if (lsn < c->standby.at.next
         || (d->state == US_LIFE_STANDBY && lsn != d->lsn))
@@ -779,7 +778,7 @@ us_cache_reached(us_cache_dump_t *d, uint64_t lsn)
     c->place.term = c->standby.at.term;
     c->place.crc = (uint32_t) c->standby.at.crc;
 
-    while (!c->known || us_store_durable(d->store) < target) {
+    while (!c->known || us_store_durable(d->store) < until) {
 
         rc = c->known ? US_STANDBY_OK : us_cache_step(c);
 

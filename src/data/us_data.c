@@ -471,7 +471,7 @@ us_data_out(void *data, const uint8_t *p, size_t len)
     if (d->since >= US_DATA_SLICE) {
         d->since = 0;
 
-        if (d->wait && d->wait(d->data, 0) != 0) {
+        if (d->wait && d->wait(d->data, 0, 0) != 0) {
             return us_disk_fail(&d->snapshot.error, 0, "the process is ending");
         }
     }
@@ -485,7 +485,7 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
     const us_manifest_log_t *log, us_manifest_t *m, us_disk_error_t *e)
 {
     int              rc;
-    uint64_t         lsn;
+    uint64_t         lsn, until;
     us_data_dump_t   d;
     us_store_conf_t  conf;
 
@@ -503,9 +503,11 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
         rc = us_store_dump(s, us_data_out, &d, &lsn);
     }
 
-    if (rc == 0 && wait && wait(data, lsn) != 0) {
+    until = us_store_complete(s);
+
+    if (rc == 0 && wait && wait(data, lsn, until) != 0) {
         rc = us_disk_fail(&d.snapshot.error, 0, "LSN %llu did not become "
-                          "durable", (unsigned long long) lsn);
+                          "durable", (unsigned long long) until);
     }
 
     if (rc == 0 && us_manifest_read(dirfd, m, &d.snapshot.error)

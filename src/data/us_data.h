@@ -87,12 +87,14 @@ int us_data_ignore(void *data, const uint8_t *p, size_t len);
 
 /*
  * Writes a snapshot and has the manifest name it, which is *m then.  wait() is
- * called with the LSN that it covers and returns 0 once that is durable, -1 to
- * give up; it is also called with 0, when the dump has begun, and now and then,
- * and may pause.  log: of a replicated log, what the manifest gets, filled by
- * wait(); or NULL.  0, -1 or US_DISK_LOST, as us_snapshot_finish().
+ * called with the LSN that it covers, and with the LSN of all that it holds: a
+ * dump has effects of operations past its LSN, such as a delete.  wait()
+ * returns 0 once `until` is durable, -1 to give up.  It is also called with
+ * lsn 0, when the dump has begun, and now and then, and may pause.  log: of a
+ * replicated log, what the manifest gets, filled by wait(); or NULL.  0, -1 or
+ * US_DISK_LOST, as us_snapshot_finish().
  */
-typedef int (*us_data_wait_pt)(void *data, uint64_t lsn);
+typedef int (*us_data_wait_pt)(void *data, uint64_t lsn, uint64_t until);
 
 int us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait,
     void *data, const us_manifest_log_t *log, us_manifest_t *m,

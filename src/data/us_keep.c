@@ -41,7 +41,7 @@ typedef struct {
 static void us_declare_job(us_job_t *job);
 static int us_keep_due(us_life_t *l, uint64_t now);
 static void us_snapshot_job(us_job_t *job);
-static int us_snapshot_wait(void *data, uint64_t lsn);
+static int us_snapshot_wait(void *data, uint64_t lsn, uint64_t until);
 static void us_snapshot_done(us_job_t *job, const us_manifest_t *m);
 static void us_scrub_job(us_job_t *job);
 static int us_scrub_files(us_life_t *l, const us_manifest_t *m,
@@ -249,13 +249,13 @@ us_snapshot_done(us_job_t *job, const us_manifest_t *m)
 
 
 /*
- * us_data_wait_pt: waits until an LSN is durable; 0: only asks whether the
- * keeper may go on.  The keeper syncs nothing itself.  The syncer does, and
+ * us_data_wait_pt: waits until an LSN is durable; 0 is at once, if the keeper
+ * may go on.  The keeper syncs nothing itself.  The syncer does, and
  * its failure counts for all processes.
  */
 
 static int
-us_snapshot_wait(void *data, uint64_t lsn)
+us_snapshot_wait(void *data, uint64_t lsn, uint64_t until)
 {
     us_keep_t *k = data;
 
@@ -267,7 +267,7 @@ us_snapshot_wait(void *data, uint64_t lsn)
     sh = l->sh;
     start = us_job_now(l);
 
-    us_share_raise(&sh->sync_wanted, lsn);
+    us_share_raise(&sh->sync_wanted, until);
 
     for ( ;; ) {
 
@@ -275,7 +275,7 @@ us_snapshot_wait(void *data, uint64_t lsn)
             return -1;
         }
 
-        if (us_store_durable(k->store) >= lsn) {
+        if (us_store_durable(k->store) >= until) {
             return 0;
         }
 

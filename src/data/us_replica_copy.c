@@ -18,7 +18,8 @@
 
 
 static int us_replica_copy_apply(void *data, const uint8_t *p, size_t len);
-static int us_replica_copy_wait(void *data, uint64_t lsn);
+static int us_replica_copy_wait(void *data, uint64_t lsn,
+    uint64_t until);
 static void us_replica_copy_chain(us_replica_copy_t *c, const uint8_t *p,
     size_t len);
 static void us_replica_copy_counts(us_life_t *l, const us_manifest_t *m);
@@ -240,7 +241,7 @@ us_replica_copy_keep(us_life_t *l, us_copy_t *copy, us_store_t *store,
 /* us_data_wait_pt: nothing is applied meanwhile, so what there is, is synced */
 
 static int
-us_replica_copy_wait(void *data, uint64_t lsn)
+us_replica_copy_wait(void *data, uint64_t lsn, uint64_t until)
 {
     us_replica_wait_t *wait = data;
 

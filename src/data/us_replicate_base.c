@@ -173,7 +173,7 @@ us_base_make(us_base_t *b, uint64_t *lsn)
         return -1;
     }
 
-    until = us_store_published(b->store);
+    until = us_store_complete(b->store);
 
     rb->keep = rb->bytes / US_BASE_SHARE < US_BASE_KEEP
                ? rb->bytes / US_BASE_SHARE : US_BASE_KEEP;

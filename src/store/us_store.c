@@ -276,6 +276,19 @@ us_store_published(const us_store_t *s)
 
 
 uint64_t
+us_store_complete(us_store_t *s)
+{
+    uint64_t  lsn;
+
+    us_store_enter(s);
+    lsn = us_store_published(s);
+    us_store_leave(s);
+
+    return lsn;
+}
+
+
+uint64_t
 us_store_written(const us_store_t *s)
 {
     /*

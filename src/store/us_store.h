@@ -324,6 +324,8 @@ int us_store_train(us_store_t *s, const volatile int *cancel);
  *
  *     us_store_written()  <=  us_store_published()
  *
+ * us_store_complete() completes what a killed writer has left, and returns an
+ * LSN that covers all that a reader has found in the store so far.
  * us_store_ops() gives the bytes from `lsn` on (at most two pieces, both may
  * be empty), us_store_set_written() lets the ring reuse what lies below lsn,
  * us_store_set_durable() only keeps the number for everybody to read.
@@ -331,6 +333,7 @@ int us_store_train(us_store_t *s, const volatile int *cancel);
  * starts at p, 0 if it needs more than len bytes, or -1 if it cannot be one.
  */
 uint64_t us_store_published(const us_store_t *s);
+uint64_t us_store_complete(us_store_t *s);
 uint64_t us_store_written(const us_store_t *s);
 uint64_t us_store_durable(const us_store_t *s);
 void us_store_ops(us_store_t *s, uint64_t lsn, us_str_t pieces[2]);

@@ -7,10 +7,12 @@
 
 #include "corpus.h"
 #include "journal_fake.h"
+#include "stream.h"
 #include "data/us_data.h"
 
 #include <inttypes.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 
 #define DATA_ZONE   (64 * 1024 * 1024)
@@ -163,7 +165,7 @@ side_add(side_t *s, size_t from, size_t n)
 
 
 static int
-side_wait(void *data, uint64_t lsn)
+side_wait(void *data, uint64_t lsn, uint64_t until)
 {
     side_t  *s = data;
 
@@ -355,6 +357,190 @@ test_same(void **state)
 
     side_close(&a);
     fake_rmdir(path, dirfd);
+}
+
+
+/*
+ * A snapshot while others write.  When it gets its name, the disk has all of
+ * the journal up to the LSN that us_data_snapshot() has waited for, and nothing
+ * past it: the machine fails.  A start finds what the journal up to there
+ * makes.
+ */
+
+static struct {
+    side_t           *side;           /* NULL: nobody writes */
+    stream_t          journal;
+    uint64_t          random;
+    uint64_t          lsn;            /* of the dump */
+    uint64_t          until;
+    size_t            at;             /* of urls */
+} busy;
+
+
+static void
+busy_step(void)
+{
+    int              was;
+    size_t           i, n;
+    uint64_t         lsn, id, ids;
+    us_store_t      *s;
+    us_store_item_t  items[16];
+
+    s = busy.side->store;
+    ids = us_store_next_id(s);
+    busy.random = fake_mix(busy.random);
+    id = ids ? (busy.random >> 8) % ids : 0;
+
+    switch (ids ? busy.random % 8 : 7) {
+
+    case 0:
+    case 1:
+    case 2:
+        us_store_delete(s, id, &was, &lsn);
+        break;
+
+    case 3:
+    case 4:
+        us_store_mark(s, busy.random >> 63, id, (busy.random >> 62) & 1, &lsn);
+        break;
+
+    case 5:
+        side_claim(busy.side, busy.random);
+        break;
+
+    default:
+        memset(items, 0, sizeof(items));
+
+        for (n = 0; n < 16 && busy.at < nurls; n++, busy.at++) {
+            i = busy.at;
+            items[n].url = (us_str_t) { strlen(urls[i]), (uint8_t *) urls[i] };
+        }
+
+        us_store_add(s, items, n);
+    }
+
+    stream_drain(&busy.journal, s);
+}
+
+
+static void
+busy_steps(unsigned n)
+{
+    side_t  *side;
+
+    side = busy.side;
+
+    while (side && n--) {
+        busy_step();
+    }
+}
+
+
+/* others write while the snapshot's file is written, and between its locks */
+
+ssize_t
+pwrite(int fd, const void *p, size_t len, off_t at)
+{
+    busy_steps(200);
+
+    return syscall(SYS_pwrite64, fd, p, len, at);
+}
+
+
+static void
+busy_lock(void *data)
+{
+    busy_steps(50);
+}
+
+
+static int
+busy_wait(void *data, uint64_t lsn, uint64_t until)
+{
+    side_t    *s = data;
+    us_str_t   pieces[2] = { { 0, NULL }, { 0, NULL } };
+
+    if (lsn == 0) {
+        return 0;
+    }
+
+    busy_steps(100);
+    busy.side = NULL;
+    busy.lsn = lsn;
+    busy.until = until;
+
+    while (s->tail.lsn < until) {
+        pieces[0].data = busy.journal.data + s->tail.lsn;
+        pieces[0].len = until - s->tail.lsn;
+        assert_int_equal(us_writer_append(&s->w, &s->tail, pieces, 0), 0);
+    }
+
+    assert_int_equal(us_writer_sync(&s->w, &s->tail), 0);
+
+    return 0;
+}
+
+
+static void
+test_power(void **state)
+{
+    int               dirfd;
+    char              path[64];
+    side_t            a, b, c;
+    size_t            past;
+    unsigned          i, k;
+    us_store_t       *s;
+    us_recovery_t     r;
+    us_manifest_t     m;
+    us_store_conf_t   conf;
+    us_store_lock_t   l = { busy_lock, lock, NULL };
+    us_disk_error_t   e;
+
+    past = 0;
+
+    for (i = 0; i < 6; i++) {
+        dirfd = fake_mkdir(path);
+        side_open(&a, dirfd);
+
+        side_conf(&conf);
+        memset(&m, 0, sizeof(us_manifest_t));
+        assert_int_equal(us_data_describe(&m, &conf), 0);
+        assert_int_equal(fake_new(dirfd, &m, "1s"), 0);
+        assert_int_equal(us_writer_attach(&a.w, &a.tail), 0);
+
+        memset(&busy, 0, sizeof(busy));
+        busy.side = &a;
+        busy.random = i;
+
+        for (k = 0; k < 2000 + i * 500; k++) {
+            busy_step();
+        }
+
+        s = us_store_open(a.mem, &l);
+        assert_non_null(s);
+        assert_int_equal(us_data_snapshot(s, dirfd, busy_wait, &a, NULL, &m,
+                                          &e), 0);
+        us_store_close(s);
+        past += busy.until - busy.lsn;
+
+        assert_int_equal(side_recover(&b, &r, dirfd), US_RECOVERY_OK);
+        assert_int_equal(r.lsn, busy.until);
+
+        side_open(&c, dirfd);
+        assert_int_equal(us_store_apply(c.store, busy.journal.data, busy.until),
+                         busy.until);
+        assert_int_equal(us_store_set_lsn(c.store, busy.until), 0);
+        side_same(&c, &b);
+
+        side_close(&a);
+        side_close(&b);
+        side_close(&c);
+        free(busy.journal.data);
+        fake_rmdir(path, dirfd);
+    }
+
+    print_message("%zu bytes were published while the dumps went on\n", past);
+    assert_true(past > 10000);
 }
 
 
@@ -629,6 +815,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_same),
+        cmocka_unit_test(test_power),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_settings),
     };
