@@ -171,15 +171,12 @@ us_life_tick(us_life_t *l)
 
 /*
  * The places of dead members are free.  One may have deleted something, and not
- * have stored its LSN.  The store is asked for one that covers it: it completes
- * what was left half done.
+ * have stored its LSN; or it may have left the delete half done.
  */
 
 static void
 us_life_reap(us_life_t *l)
 {
-    int           was;
-    uint64_t      lsn;
     us_member_t  *m;
 
     if (us_job_now(l) < l->reap_next || l->empty || l->store == NULL) {
@@ -191,8 +188,7 @@ us_life_reap(us_life_t *l)
     while ((m = us_member_inherit(l->sh, l->self)) != NULL) {
 
         if (us_acquire(&m->deleting)) {
-            (void) us_store_delete(l->store, US_STORE_NO_ID, &was, &lsn);
-            us_share_raise(&l->sh->deleted_lsn, lsn);
+            us_share_raise(&l->sh->deleted_lsn, us_store_complete(l->store));
         }
 
         us_member_leave(m);

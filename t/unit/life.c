@@ -6,6 +6,7 @@
 
 #include "life_fake.h"
 #include "store/us_shard.h"
+#include "zone/us_arena.h"
 
 
 static int  dirfd_, lockfd_;
@@ -790,6 +791,71 @@ test_members(void **state)
     assert_non_null(q->l.member);
     assert_int_equal(state_of(q), US_LIFE_READY);
     assert_int_equal(world.sh->deleted_lsn, lsn);
+    pass(100);
+    assert_true(us_life_deletes_promised(&p->l));
+}
+
+
+/*
+ * A deleter is killed after its commit is certain, and before the first word of
+ * it is stored: what it has not stored is as it was before.
+ */
+
+static void
+test_delete_half(void **state)
+{
+    int            was;
+    proc_t        *p, *q;
+    uint8_t       *before;
+    uint64_t       lsn;
+    unsigned       i;
+    us_head_t     *h;
+    us_arena_t     a;
+    us_intent_t   *w;
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 10);
+    pass(100);
+
+    us_arena_open(&a, world.mem);
+    h = a.head;
+    before = malloc(world.size);
+    assert_non_null(before);
+    memcpy(before, world.mem, world.size);
+
+    q = proc_start(dirfd_, lockfd_);
+    us_life_deleting(&q->l);
+    assert_int_equal(us_store_delete(q->l.store, 3, &was, &lsn), US_OK);
+
+    for (i = 0; i < US_INTENT_MAX; i++) {
+        w = &h->intent[i];
+
+        if (us_relaxed((uint64_t *) (a.base + w->offset)) != w->value) {
+            break;
+        }
+    }
+
+    h->intents = i;
+    assert_true(i > 0);
+
+    while (i--) {
+        w = &h->intent[i];
+        memcpy(a.base + w->offset, before + w->offset, sizeof(w->value));
+    }
+
+    proc_kill(q);
+    free(before);
+    assert_false(us_store_deleted(p->l.store, 3));
+    assert_true(us_store_published(p->l.store) < lsn);
+
+    /* whoever takes its place over completes the delete */
+
+    world.now += 2000;
+    proc_tick(p);
+    assert_true(us_store_deleted(p->l.store, 3));
+    assert_int_equal(world.sh->deleted_lsn, lsn);
+    assert_false(us_life_deletes_promised(&p->l));
     pass(100);
     assert_true(us_life_deletes_promised(&p->l));
 }
@@ -2091,6 +2157,7 @@ main(int argc, char **argv)
         test(test_roles),
         test(test_emptying),
         test(test_members),
+        test(test_delete_half),
         test(test_lag),
         test(test_hung),
         test(test_start_full),
