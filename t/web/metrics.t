@@ -27,6 +27,7 @@ urlstore_zone kept 64m path=%%DIR%%/kept;
 urlstore_filter f 1m capacity=10000 error=0.01;
 urlstore_cluster c %%DIR%%/map.json;
 urlstore_zone shard 8m path=%%DIR%%/shard cluster=c shard=0 node=n;
+urlstore_zone copy 8m follow=http://127.0.0.1:%%PORT%%/kept/;
 urlstore_zone logged 8m cluster=c shard=1 node=o replicate=postgres:port=9;
 urlstore_cluster r %%DIR%%/router.json;
 upstream n { server 127.0.0.1:%%PORT%%; }
@@ -36,6 +37,8 @@ server {
     location /kept/ { urlstore_api kept; }
     location /f/ { urlstore_api f; }
     location /shard/ { urlstore_api shard; }
+    location /copy/ { urlstore_api copy; }
+    location /kept/log { urlstore_log kept; }
     location /logged/ { urlstore_api logged; }
     location /router/ { urlstore_route r; }
 }
@@ -83,7 +86,7 @@ is(system("promtool check rules '$rules' >/dev/null 2>&1"), 0,
 
 my %exists = map { $_ => 1 }
     map { $t->get("/$_/metrics")->{body} =~ /^(urlstore_\w+)/mg }
-    qw(kept shard router logged);
+    qw(kept shard router logged copy);
 
 is(join(' ', grep { !$exists{$_} } slurp($rules) =~ /\b(urlstore_\w+)/g), '',
     'all figures of the alerts exist');
@@ -98,7 +101,11 @@ my %bad = (
     replay_seconds => '11+0x99',
     'router_shard_ready{cluster="c", shard="1"' => '0+0x99',
     primary => '0+0x99', log_lag_bytes => '99999999+0x99',
-    cache_off => '1+0x99',
+    cache_off => '1+0x99', ' up' => '0+0x99', urls => '100000+0x99',
+    replica_lag_seconds => '61+0x99', map_version => '7+0x99',
+    'map_version{node="b"' => '8+0x99', unavailable_total => '0+9x99',
+    log_base_lsn => '1000+0x99', log_end_lsn => '9000+0x99',
+    store_bytes => '3000+0x99',
 );
 my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     sync_failed => '0+0x99', stalled => '0+0x99',
@@ -106,12 +113,15 @@ my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     epoch => '7+0x99', lock_recoveries_total => '3+0x99',
     replay_seconds => '1+0x99',
     'router_shard_ready{cluster="c", shard="1"' => '1+0x99',
-    log_lag_bytes => '9+0x99', primary => '1+0x99', cache_off => '0+0x99');
+    log_lag_bytes => '9+0x99', primary => '1+0x99', cache_off => '0+0x99',
+    ' up' => '1+0x99', replica_lag_seconds => '0+0x99',
+    'map_version{node="b"' => '7+0x99', unavailable_total => '9+0x99',
+    store_bytes => '4001+0x99');
 
-is_deeply(fired(%bad), [ sort grep { $_ ne 'UrlstoreNotWritable' } @alerts ],
+is_deeply(fired(%bad), [ sort grep { !/NotWritable|LogLong/ } @alerts ],
     'each fires');
-is_deeply(fired(%bad, ready => '1+0x99'),
-    [ sort grep { $_ ne 'UrlstoreNotReady' } @alerts ],
+is_deeply(fired(%bad, ready => '1+0x99', primary => '1+0x99'),
+    [ sort grep { !/eNotReady|NoPrimary|StandbyBehind/ } @alerts ],
     'that new URLs are refused, only where look-ups are answered');
 is_deeply(fired(%good), [], 'none without a cause');
 is_deeply(fired(%good, ready => '0+0x99', primary => '0+0x99',
@@ -224,7 +234,8 @@ sub fired
         my $labels = 'zone="u", job="j", instance="i"';
         my $metric = $name =~ /\{/ ? "$name, $labels}" : "$name\{$labels}";
 
-        $test .= "      - series: 'urlstore_$metric'\n"
+        $metric = "urlstore_$metric" =~ s/^urlstore_ //r;
+        $test .= "      - series: '$metric'\n"
             . "        values: '$series{$name}'\n";
     }
 
