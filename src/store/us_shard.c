@@ -2,9 +2,10 @@
 /*
  * The map of a shard in its zone.  See us_shard.h.
  *
- * FORMAT.  The zone has room for two maps.  Map number n is in place n % 2:
+ * FORMAT.  The area of maps has two places of the same size, which depends on
+ * the zone's size only.  Map number n is in place n % 2:
  *
- *     map_at[n % 2]   | us_store_map_t | text |
+ *     | us_store_map_t | text |          | us_store_map_t | text |
  *
  * Of us_store_map_t, number and lsn are not used there: head has them.
  *
@@ -13,15 +14,16 @@
  * word of the commit, after the LSN.  So a kill leaves the map before, or the
  * new one as a whole.
  *
- * A place that is too small is left, and a larger one is taken, of a power of
- * two: what maps take in all is less than four times the largest one.
+ * The first map takes all chunks of the area.  So a replay takes as many as the
+ * live store, whatever maps the stream has.
  */
 
 
 #include "us_store_private.h"
 
 
-#define US_SHARD_ROOM  16384          /* bytes of a place, at least */
+_Static_assert(US_MAP_ROOM_MAX >= US_MAP_TEXT_MAX + sizeof(us_store_map_t),
+               "the longest map fits the largest place");
 
 
 int
@@ -69,12 +71,40 @@ us_store_set_shard(us_store_t *s, uint32_t number)
 }
 
 
-/* under the lock: the place of map number n */
+/* where map number n begins in the area, and its text after it */
+
+static uint64_t
+us_shard_at(const us_store_t *s, uint64_t n)
+{
+    return n % 2 * (us_area_bytes(&s->arena, US_AREA_MAPS) / 2);
+}
+
 
 static us_store_map_t *
 us_shard_place(const us_store_t *s, uint64_t n)
 {
-    return (us_store_map_t *) (s->arena.base + us_head(s)->map_at[n % 2]);
+    return (us_store_map_t *) us_area_at(&s->arena, US_AREA_MAPS,
+                                         us_shard_at(s, n));
+}
+
+
+/*
+ * The next piece of the text of map number n: where it is, and how much of the
+ * bytes from `from` up to `len` is in its chunk.
+ */
+
+static uint8_t *
+us_shard_piece(const us_store_t *s, uint64_t n, size_t from, size_t len,
+    size_t *piece)
+{
+    uint64_t  pos, chunk;
+
+    chunk = (uint64_t) 1 << s->arena.chunk_shift;
+    pos = us_shard_at(s, n) + sizeof(us_store_map_t) + from;
+    *piece = chunk - pos % chunk;
+    *piece = *piece < len - from ? *piece : len - from;
+
+    return us_area_at(&s->arena, US_AREA_MAPS, pos);
 }
 
 
@@ -122,8 +152,8 @@ us_store_map_lsn(const us_store_t *s)
 size_t
 us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
 {
-    size_t           len;
-    us_store_map_t  *from;
+    size_t    i, n, len;
+    uint8_t  *p;
 
     len = 0;
 
@@ -132,9 +162,12 @@ us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
     *number = us_head(s)->map;
 
     if (*number) {
-        from = us_shard_place(s, *number);
-        len = from->len;
-        memcpy(buf, from + 1, len);
+        len = us_shard_place(s, *number)->len;
+
+        for (i = 0; i < len; i += n) {
+            p = us_shard_piece(s, *number, i, len, &n);
+            memcpy(buf + i, p, n);
+        }
     }
 
     us_store_leave(s);
@@ -288,61 +321,30 @@ us_shard_states(uint8_t *slots, const us_map_t *map, int self)
 }
 
 
-size_t
-us_shard_room(size_t len)
-{
-    size_t  room;
-
-    room = US_SHARD_ROOM;
-
-    while (room < sizeof(us_store_map_t) + len) {
-        room *= 2;
-    }
-
-    return room;
-}
-
-
-/* nothing intended: both places get room for a text of so many bytes */
+/* nothing intended: both places, of which each takes a text so long */
 
 static int
 us_shard_reserve_locked(us_store_t *s, size_t len)
 {
-    size_t       n, room;
-    unsigned     i;
-    uint64_t     at;
-    us_head_t   *h;
+    uint64_t     n;
+    us_area_t   *area;
     us_arena_t  *a;
 
     a = &s->arena;
-    h = a->head;
-    room = us_shard_room(len);
+    area = &a->head->area[US_AREA_MAPS];
+    n = area->max - area->n;
 
-    for (i = 0; i < 2; i++) {
-
-        if (h->map_room[i] >= room) {
-            continue;
-        }
-
-        /* the one in use keeps its place until the next map has its own */
-
-        if (h->map && h->map % 2 == i) {
-            continue;
-        }
-
-        n = (room + ((size_t) 1 << a->chunk_shift) - 1) >> a->chunk_shift;
-        at = us_arena_take_locked(a, US_AREA_MAPS, n);
-
-        if (at == 0) {
-            return -1;
-        }
-
-        us_intend_locked(a, &h->map_at[i], at);
-        us_intend_locked(a, &h->map_room[i], n << a->chunk_shift);
-        us_commit_locked(a);
+    if (sizeof(us_store_map_t) + len > area->max / 2 << a->chunk_shift
+        || (n && !us_arena_fits(a, n, 0)))
+    {
+        return -1;
     }
 
-    return 0;
+    while (n && us_arena_grow_locked(a, US_AREA_MAPS, 1) == 0) {
+        n--;
+    }
+
+    return n ? -1 : 0;
 }
 
 
@@ -351,11 +353,13 @@ us_shard_reserve_locked(us_store_t *s, size_t len)
 static void
 us_shard_write_locked(us_store_t *s, const us_map_t *map, int self)
 {
-    us_head_t       *h;
+    size_t           i, n;
+    uint8_t         *p;
+    uint64_t         number;
     us_store_map_t  *to;
 
-    h = us_head(s);
-    to = us_shard_place(s, h->map + 1);
+    number = us_head(s)->map + 1;
+    to = us_shard_place(s, number);
 
     to->version = map->version;
     memcpy(to->digest, map->digest, sizeof(to->digest));
@@ -363,7 +367,11 @@ us_shard_write_locked(us_store_t *s, const us_map_t *map, int self)
     to->key = map->key;
     to->len = map->text.len;
     us_shard_states(to->slots, map, self);
-    memcpy(to + 1, map->text.data, map->text.len);
+
+    for (i = 0; i < map->text.len; i += n) {
+        p = us_shard_piece(s, number, i, map->text.len, &n);
+        memcpy(p, map->text.data + i, n);
+    }
 }
 
 

@@ -105,8 +105,5 @@ int us_store_denies(us_store_t *s, us_str_t url);
 us_store_status_t us_store_adopt(us_store_t *s, const us_map_t *map,
     uint64_t number, uint64_t *lsn);
 
-/* bytes of each of the zone's two places for a map's text of so many bytes */
-size_t us_shard_room(size_t len);
-
 
 #endif /* _US_SHARD_H_INCLUDED_ */

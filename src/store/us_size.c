@@ -149,6 +149,8 @@ us_size_words(us_size_t *z, us_size_bits_t *b, const us_op_t *op)
 int
 us_size_add(us_size_t *z, const us_op_t *op)
 {
+    uint64_t  n;
+
     switch (op->type) {
 
     case US_OP_ADD:
@@ -203,7 +205,8 @@ us_size_add(us_size_t *z, const us_op_t *op)
         return 0;
 
     case US_OP_MAP:
-        z->rooms |= us_shard_room(op->bytes.len);
+        n = sizeof(us_store_map_t) + op->bytes.len;
+        z->map = n > z->map ? n : z->map;
         return 0;
 
     default:
@@ -300,7 +303,7 @@ us_size_chunks(const us_size_t *z, const us_store_conf_t *conf,
     const us_layout_t *l)
 {
     unsigned  i, shift;
-    uint64_t  n, sum, room;
+    uint64_t  n, sum;
 
     shift = l->chunk_shift;
 
@@ -322,11 +325,7 @@ us_size_chunks(const us_size_t *z, const us_store_conf_t *conf,
 
     sum += us_size_bits(&z->claims, shift - US_SIZE_CLAIMS_SHIFT - 1);
 
-    /* two places of each size that was needed */
-
-    for (room = z->rooms; room; room &= room - 1) {
-        sum += 2 * us_size_up(room & -room, shift);
-    }
+    sum += z->map ? l->area[US_AREA_MAPS].max : 0;
 
     if (!conf->lookup) {
         n = us_size_entries(z);
@@ -344,7 +343,9 @@ us_size_fits(const us_size_t *z, const us_store_conf_t *conf, uint64_t size,
 {
     uint64_t  bytes;
 
-    if (us_arena_layout(size, conf, l) != 0) {
+    if (us_arena_layout(size, conf, l) != 0
+        || l->area[US_AREA_MAPS].max / 2 << l->chunk_shift < z->map)
+    {
         return 0;
     }
 

@@ -34,7 +34,7 @@ typedef struct {
     us_size_bits_t     bits[1 + US_STORE_MARKS];
     us_size_bits_t     claims;        /* the same, 16 KiB of them */
     unsigned           clock;         /* 1: adds are claimed from here on */
-    uint64_t           rooms;         /* bits: of maps, by their power of two */
+    uint64_t           map;           /* bytes of the longest one's place */
 } us_size_t;
 
 

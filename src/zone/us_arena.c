@@ -81,20 +81,29 @@ us_arena_chunks(size_t size)
 
 
 /*
- * Entries of an area's directory in a zone of n chunks: what the area can
- * come to own at most.  For the leaf directory, a power of two: it is a ring.
+ * Entries of an area's directory: what the area can come to own at most.  For
+ * the leaf directory, a power of two: it is a ring.
  */
 
 static uint64_t
-us_area_max(us_area_id_t id, uint64_t n, const us_store_conf_t *conf)
+us_area_max(us_area_id_t id, const us_layout_t *l,
+    const us_store_conf_t *conf)
 {
-    uint64_t  max;
+    uint64_t  n, max;
+
+    n = l->chunks;
 
     switch (id) {
 
     case US_AREA_LEAVES:
-    case US_AREA_MAPS:
         return 0;
+
+    case US_AREA_MAPS:
+
+        /* two maps, of a 128th of the zone each, if the longest is longer */
+
+        max = ((US_MAP_ROOM_MAX - 1) >> l->chunk_shift) + 1;
+        return 2 * (n / 128 + 1 < max ? n / 128 + 1 : max);
 
     case US_AREA_OFFSETS:
     case US_AREA_LONG:
@@ -175,7 +184,7 @@ us_arena_layout(size_t size, const us_store_conf_t *conf, us_layout_t *l)
 
     for (i = 0; i < US_AREAS; i++) {
         l->area[i].n = 0;
-        l->area[i].max = us_area_max(i, l->chunks, conf);
+        l->area[i].max = us_area_max(i, l, conf);
         l->area[i].directory = pos;
         pos = us_align(pos + l->area[i].max * sizeof(uint32_t), 64);
     }

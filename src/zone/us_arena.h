@@ -57,13 +57,14 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       5
+#define US_LAYOUT       6
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
 #define US_INTENT_MAX   (US_STORE_GROUP + 64)
 #define US_STAGED       2             /* leaves of one update */
 #define US_CHUNKS_SPARE 3             /* kept from adds for other operations */
+#define US_MAP_ROOM_MAX (1024 * 1024 + 4096)  /* bytes: see us_shard.c */
 #define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
 
 
@@ -78,7 +79,7 @@ typedef enum {
     US_AREA_CACHE,                    /* the codec's two */
     US_AREA_MODELS,
     US_AREA_CLAIMS,                   /* sparse, too: see us_claims.h */
-    US_AREA_MAPS,                     /* of a shard: see us_shard.c */
+    US_AREA_MAPS,                     /* of a shard: two, see us_shard.c */
     US_AREA_DELETED,
     US_AREA_MARK,
     US_AREAS = US_AREA_MARK + US_STORE_MARKS
@@ -173,8 +174,6 @@ typedef struct {
     uint64_t           sweep;         /* claims: see us_claims_tick_locked() */
     uint64_t           sweep_end;
     uint64_t           map_lsn;       /* at which the map was adopted */
-    uint64_t           map_at[2];     /* offsets, bytes: see us_shard.c */
-    uint64_t           map_room[2];
 
     uint64_t           staged[US_STAGED];    /* leaves being filled */
     uint64_t           free[US_LEAF_SIZES];  /* leaves by size */

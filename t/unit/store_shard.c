@@ -83,7 +83,7 @@ shard_create(unsigned number)
 
     zone_conf.is_shard = 1;
     zone_conf.shard = number;
-    z = zone_create(4 << 20, 1 << 17);
+    z = zone_create(16 << 20, 1 << 18);
     zone_conf.is_shard = 0;
 
     return z;
@@ -453,50 +453,105 @@ large(unsigned version, unsigned shards)
 }
 
 
-/* maps that grow: what they take is counted, and bounded, and fits again */
+static uint64_t
+maps_bytes(zone_t *z)
+{
+    us_store_info_t  info;
+
+    us_store_info(z->store, &info);
+
+    return info.parts[US_PART_MAPS];
+}
+
+
+/* a replay of `all` from byte `from` on, after a dump if there is one */
+
+static void
+again(const stream_t *dump, const stream_t *all, size_t from, us_map_t *m,
+    uint64_t bytes)
+{
+    zone_t    *z;
+    uint64_t   size;
+
+    z = shard_create(0);
+
+    if (dump->len) {
+        assert_int_equal(us_store_apply(z->store, dump->data, dump->len),
+                         dump->len);
+    }
+
+    assert_int_equal(us_store_apply(z->store, all->data + from,
+                                    all->len - from),
+                     all->len - from);
+    assert_int_equal(us_store_settle(z->store), 0);
+    text_is(z, m);
+    assert_int_equal(maps_bytes(z), bytes);
+
+    size = us_store_size_needed(z->store, 1);
+    assert_true(size > 0 && size < 16 << 20);
+
+    zone_destroy(z);
+}
+
+
+/*
+ * Maps that get longer and shorter: the first one takes what all of them need,
+ * and a replay takes as much, also one that begins with a short map.
+ */
 
 static void
 rooms(void **state)
 {
     unsigned          i, shards;
-    uint64_t          lsn, size;
-    zone_t           *a, *b;
+    uint64_t          lsn, bytes, since;
+    zone_t           *a;
     us_map_t         *m;
-    stream_t          all = { 0 };
-    us_store_info_t   info;
+    stream_t          all = { 0 }, dump = { 0 };
+
+    static const unsigned  lengths[] = { 1, 32, 4, 1, 2, 8, 16, 32, 64 };
 
     a = shard_create(0);
-    shards = 1;
+    assert_int_equal(maps_bytes(a), 0);
+    since = 0;
+    bytes = 0;
 
-    for (i = 1; i < 40; i++) {
-        m = large(i, shards);
+    for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        shards = lengths[i];
+        m = shards == 1 ? map(i + 1, "[[\"0-4095\",0]]") : large(i + 1, shards);
         adopt(a, m);
         text_is(a, m);
-        us_store_info(a->store, &info);
-        assert_in_range(info.parts[US_PART_MAPS], 2 * 16384,
-                        5 * (m->text.len + 16384));
-        stream_drain(&all, a->store);
 
-        if (i == 39) {
-            b = shard_create(0);
-            assert_int_equal(us_store_apply(b->store, all.data, all.len),
-                             all.len);
-            assert_int_equal(us_store_settle(b->store), 0);
-            text_is(b, m);
-            size = us_store_size_needed(b->store, 1);
-            assert_true(size > 0 && size < 4 << 20);
-            zone_destroy(b);
+        bytes = i ? bytes : maps_bytes(a);
+        assert_int_equal(maps_bytes(a), bytes);
+        assert_in_range(bytes, 16 << 13, 16 << 14);
+
+        stream_drain(&all, a->store);
+        again(&(stream_t) { 0 }, &all, 0, m, bytes);
+
+        if (i == 3) {
+            assert_int_equal(us_store_dump(a->store, stream_put, &dump, &since),
+                             0);
+        }
+
+        if (dump.len) {
+            again(&dump, &all, since, m, bytes);
         }
 
         us_map_free(m);
-        shards = i % 7 ? shards : shards * 2;
     }
+
+    /* longer than a place */
+
+    m = large(100, 1200);
+    assert_true(m->text.len > bytes / 2 && m->text.len < 1 << 18);
+    assert_int_equal(us_store_adopt(a->store, m, i, &lsn), US_FULL);
+    us_map_free(m);
 
     /* larger than the ring, or than what the ring has free */
 
-    m = large(100, 1500);
-    assert_true(m->text.len > 1 << 17);
-    assert_int_equal(us_store_adopt(a->store, m, 39, &lsn), US_FULL);
+    m = large(100, 4000);
+    assert_true(m->text.len > 1 << 18);
+    assert_int_equal(us_store_adopt(a->store, m, i, &lsn), US_FULL);
     us_map_free(m);
 
     for (i = 100; i < 110; i++) {
@@ -515,6 +570,7 @@ rooms(void **state)
     assert_in_range(i, 101, 109);
 
     free(all.data);
+    free(dump.data);
     zone_destroy(a);
 }
 
