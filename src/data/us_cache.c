@@ -495,8 +495,7 @@ us_cache_step(us_cache_t *c)
         /* the store goes on in this log, by a commit: it was rebased */
 
         if (us_share_state(l->sh) == US_LIFE_READY
-            && us_replog_lease(&l->sh->replicate.place, us_clock_boottime(),
-                               l->conf.replicate->lease))
+            && us_replog_lease(&l->sh->replicate.place, us_clock_boottime()))
         {
             us_job_say(c->job, US_SAY_WARN, "the path is begun anew: %s",
                        c->standby.error);

@@ -65,6 +65,7 @@ struct us_replicate_s {
     unsigned          looked:1;       /* the directory was looked at */
     us_share_cached_t cached;
     uint64_t          ids;
+    uint64_t          lease;          /* ms: of a term of this node */
     uint64_t          nonce;          /* of this process's next claim */
     unsigned          fails;          /* in a row */
 };
@@ -81,7 +82,11 @@ static int us_replicate_first(us_replicate_t *r, uint8_t uuid[16]);
 static int us_replicate_based(us_replicate_t *r);
 static int us_replicate_begin(us_replicate_t *r);
 static int us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
-    uint64_t epoch);
+    uint64_t epoch, uint64_t before);
+static const char *us_replicate_declare(void *data,
+    const us_replog_head_t *head, int led, uint64_t *lease);
+static int us_replicate_single(us_replicate_t *r, const us_manifest_t *m);
+static uint64_t us_replicate_number(const us_manifest_t *m, const char *key);
 static int us_replicate_cached(us_replicate_t *r);
 static int us_replicate_fill(us_replicate_t *r);
 static void us_replicate_head(us_replicate_t *r);
@@ -171,8 +176,7 @@ us_replicate_stop(us_life_t *l)
 int
 us_replicate_lease(const us_life_t *l)
 {
-    return us_replog_lease(&l->sh->replicate.place, us_clock_boottime(),
-                           l->conf.replicate->lease);
+    return us_replog_lease(&l->sh->replicate.place, us_clock_boottime());
 }
 
 
@@ -391,11 +395,10 @@ us_replicate_prepare(us_replicate_t *r)
         sb->env.term = us_replicate_term;
         sb->env.apply = us_replicate_apply;
         sb->env.base = us_replicate_base;
+        sb->env.settings = us_replicate_declare;
         sb->env.now = us_replicate_now;
         sb->env.data = r;
         sb->holder = l->conf.replicate->node;
-        sb->settings = r->settings;
-        sb->lease = l->conf.replicate->lease;
         sb->takeover = l->conf.replicate->takeover;
         sb->begun = us_acquire(&place->begun) != 0;
         us_share_row(&place->at, &sb->at);
@@ -507,6 +510,8 @@ static void
 us_replicate_head(us_replicate_t *r)
 {
     us_standby_t          *sb;
+    us_manifest_t          m;
+    us_disk_error_t        e;
     us_share_replicate_t  *sh;
 
     sb = &r->standby;
@@ -519,6 +524,17 @@ us_replicate_head(us_replicate_t *r)
     if (us_relaxed(&sh->term) != sb->head.term) {
         memcpy(sh->holder, sb->head.holder, sizeof(sh->holder));
         us_release(&sh->term, sb->head.term);
+
+        if (us_manifest_scan(&m, sb->head.settings, strlen(sb->head.settings),
+                             &e) == US_MANIFEST_OK
+            && us_replicate_single(r, &m))
+        {
+            us_job_say(r->job, US_SAY_WARN, "the nodes of shard %u differ: "
+                       "this one has \"replicas=0\", \"%.63s\" began term %llu "
+                       "without it; this node takes over by command only",
+                       r->life->conf.replicate->shard, sb->head.holder,
+                       (unsigned long long) sb->head.term);
+        }
     }
 
     us_release(&sh->acked, sb->head.acked);
@@ -615,7 +631,7 @@ us_replicate_first(us_replicate_t *r, uint8_t uuid[16])
         us_store_conf(r->store, &have);
         memcpy(uuid, have.uuid, sizeof(have.uuid));
 
-        return us_replicate_settings(r, uuid, 1);
+        return us_replicate_settings(r, uuid, 1, 0);
     }
 
     if (us_replicate_base_settings(l, r->settings, sizeof(r->settings), uuid,
@@ -733,33 +749,49 @@ us_replicate_begin(us_replicate_t *r)
 
     (void) us_share_change(sh);
 
-    /* what a term of this node declares: the log's identity, its own marks */
-
-    return us_replicate_settings(r, r->manifest.uuid, r->manifest.epoch);
+    return 0;
 }
 
 
-/* this node's settings, with the identity of a log's store; 0, or -1 */
+/*
+ * This node's settings, with the identity of a log's store: 0, or -1.
+ *
+ *     lease         ms of this node's term
+ *     lease_before  ms that a lease of an earlier term may last, until this
+ *                   term is ready
+ *     replicas      0: a commit on one server is confirmed
+ */
 
 static int
 us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
-    uint64_t epoch)
+    uint64_t epoch, uint64_t before)
 {
-    int               rc;
-    char             *text;
-    size_t            len;
-    us_manifest_t     m;
-    us_store_conf_t   conf;
-    us_disk_error_t   e;
+    int                         rc;
+    char                       *text, number[3][24];
+    size_t                      len;
+    us_manifest_t               m;
+    us_store_conf_t             conf;
+    us_disk_error_t             e;
+    const us_replicate_conf_t  *own;
 
+    own = r->life->conf.replicate;
     conf = r->life->conf.store;
     memcpy(conf.uuid, uuid, sizeof(conf.uuid));
     conf.epoch = epoch;
+
+    (void) snprintf(number[0], sizeof(number[0]), "%llu",
+                    (unsigned long long) own->lease);
+    (void) snprintf(number[1], sizeof(number[1]), "%llu",
+                    (unsigned long long) before);
+    (void) snprintf(number[2], sizeof(number[2]), "%d", !own->single);
 
     memset(&m, 0, sizeof(us_manifest_t));
     rc = -1;
 
     if (us_data_describe(&m, &conf) == 0
+        && us_manifest_set(&m, "lease", us_str_of(number[0])) == 0
+        && us_manifest_set(&m, "lease_before", us_str_of(number[1])) == 0
+        && us_manifest_set(&m, "replicas", us_str_of(number[2])) == 0
         && us_manifest_print(&m, &text, &len, &e) == 0)
     {
         rc = len < sizeof(r->settings) ? 0 : -1;
@@ -772,6 +804,65 @@ us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
     }
 
     return rc;
+}
+
+
+/* us_standby_env_t: the log's identity, this node's marks, and its lease */
+
+static const char *
+us_replicate_declare(void *data, const us_replog_head_t *head, int led,
+    uint64_t *lease)
+{
+    us_replicate_t *r = data;
+
+    uint64_t         other;
+    us_manifest_t    m;
+    us_disk_error_t  e;
+
+    if (us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
+        != US_MANIFEST_OK)
+    {
+        us_replicate_fail(r, US_SAY_ALERT, "its %s", e.text);
+        return NULL;
+    }
+
+    if (us_replicate_single(r, &m)
+        && us_clock_boottime() >= us_acquire(&r->life->sh->replicate.promote))
+    {
+        return NULL;
+    }
+
+    r->lease = r->life->conf.replicate->lease;
+    *lease = r->lease;
+
+    other = us_replicate_number(&m, "lease");
+    *lease = *lease < other ? other : *lease;
+
+    other = led ? 0 : us_replicate_number(&m, "lease_before");
+    *lease = *lease < other ? other : *lease;
+
+    return us_replicate_settings(r, m.uuid, m.epoch, *lease) == 0
+           ? r->settings : NULL;
+}
+
+
+/* a commit on one server is enough for this node, and was not for the term */
+
+static int
+us_replicate_single(us_replicate_t *r, const us_manifest_t *m)
+{
+    return r->life->conf.replicate->single
+           && us_replicate_number(m, "replicas") != 0;
+}
+
+
+static uint64_t
+us_replicate_number(const us_manifest_t *m, const char *key)
+{
+    char  value[24];
+
+    return us_manifest_setting(m, key, value, sizeof(value)) == 0
+           ? strtoull(value, NULL, 10) : 0;
 }
 
 
@@ -1046,7 +1137,8 @@ us_replicate_ready(us_replicate_t *r)
     (void) us_store_set_revisit(r->store, want->revisit);
     (void) us_share_change(sh);
 
-    us_replog_place_begin(&sh->replicate.place, &sb->claim, r->ids, sb->sent);
+    us_replog_place_begin(&sh->replicate.place, &sb->claim, r->ids, sb->sent,
+                          r->lease);
 
     us_share_count(&sh->replicate.promotions, 1);
     (void) us_share_resume(sh, US_ROLE_WRITER);
@@ -1081,8 +1173,8 @@ us_replicate_write(us_life_t *l)
     if (us_store_published(l->store) == ends.sure.next
         && us_store_durable(l->store) == ends.sure.next
         && memcmp(&ends.last, &ends.sure, sizeof(us_replog_row_t)) == 0
-        && us_replog_lease(&l->sh->replicate.place, us_clock_boottime(),
-                           US_APPENDER_BEAT))
+        && us_replog_recent(&l->sh->replicate.place, us_clock_boottime(),
+                            US_APPENDER_BEAT))
     {
         return;
     }
@@ -1255,8 +1347,8 @@ us_replicate_stall(us_replicate_t *r, us_say_t level)
     }
 
     if ((level == US_SAY_EMERG
-         || !us_replog_lease(&sh->replicate.place, us_clock_boottime(),
-                             US_REPLICATE_STALL))
+         || !us_replog_recent(&sh->replicate.place, us_clock_boottime(),
+                              US_REPLICATE_STALL))
         && us_share_stall(sh, US_ROLE_WRITER, us_job_now(l),
                           r->appender.error))
     {

@@ -48,7 +48,7 @@ us_appender_free(us_appender_t *p)
 
 void
 us_replog_place_begin(us_replog_place_t *place, const us_replog_row_t *row,
-    uint64_t ids, uint64_t sent)
+    uint64_t ids, uint64_t sent, uint64_t lease)
 {
     us_replog_ends_t  ends;
 
@@ -58,6 +58,7 @@ us_replog_place_begin(us_replog_place_t *place, const us_replog_row_t *row,
     ends.sure_ids = ids;
 
     us_replog_set_ends(place, &ends);
+    us_release(&place->lease, lease);
     us_release(&place->sent, sent);
 }
 
@@ -116,13 +117,20 @@ us_replog_ends(const us_replog_place_t *place, us_replog_ends_t *ends)
 
 
 int
-us_replog_lease(const us_replog_place_t *place, uint64_t now, uint64_t lease)
+us_replog_lease(const us_replog_place_t *place, uint64_t now)
+{
+    return us_replog_recent(place, now, us_acquire(&place->lease));
+}
+
+
+int
+us_replog_recent(const us_replog_place_t *place, uint64_t now, uint64_t ms)
 {
     uint64_t  sent;
 
     sent = us_acquire(&place->sent);
 
-    return sent && now < sent + lease;
+    return sent && now < sent + ms;
 }
 
 
@@ -161,7 +169,7 @@ us_appender_step(us_appender_t *p, const us_str_t pieces[2])
     if (n == 0) {
 
         if (skip == 0
-            && us_replog_lease(p->place, sent, US_APPENDER_BEAT))
+            && us_replog_recent(p->place, sent, US_APPENDER_BEAT))
         {
             return US_APPENDER_OK;
         }

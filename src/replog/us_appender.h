@@ -26,6 +26,8 @@
  * or beat of the term before was seen.  A primary denies only if less than a
  * lease has passed since it *sent* its last confirmed append or beat.  So while
  * one denies, no later one has added anything.  Both measure by CLOCK_BOOTTIME.
+ * Nodes may have different leases.  A term keeps the one that it began with,
+ * and the log's settings state how long those before it may last.
  *
  * The place (us_replog_place_t) is in memory that all processes of a node
  * share.  One process at a time is the primary's; it may be killed at any
@@ -58,6 +60,7 @@ typedef struct {
     uint64_t           at;
     us_replog_ends_t   ends[2];
     uint64_t           sent;          /* ms: lease; 0: none */
+    uint64_t           lease;         /* ms: how long it lasts, in this term */
 } us_replog_place_t;
 
 
@@ -94,7 +97,7 @@ void us_appender_free(us_appender_t *p);
  * confirmed, and was sent at this time.
  */
 void us_replog_place_begin(us_replog_place_t *place,
-    const us_replog_row_t *row, uint64_t ids, uint64_t sent);
+    const us_replog_row_t *row, uint64_t ids, uint64_t sent, uint64_t lease);
 
 /* the node is the primary no longer: it has no lease */
 void us_replog_place_end(us_replog_place_t *place);
@@ -103,8 +106,10 @@ void us_replog_place_end(us_replog_place_t *place);
 void us_replog_ends(const us_replog_place_t *place, us_replog_ends_t *ends);
 
 /* whether a denial is allowed now */
-int us_replog_lease(const us_replog_place_t *place, uint64_t now,
-    uint64_t lease);
+int us_replog_lease(const us_replog_place_t *place, uint64_t now);
+
+/* whether what was confirmed last was sent less than so many ms ago */
+int us_replog_recent(const us_replog_place_t *place, uint64_t now, uint64_t ms);
 
 /*
  * Appends one row of the operations in pieces, which begin at sure.next; or a

@@ -503,6 +503,10 @@ us_standby_take(void *data, const us_replog_row_t *row, const uint8_t *p,
         return -1;
     }
 
+    if (row->term == sb->at.term) {
+        sb->led = row->term;
+    }
+
     sb->at = *row;
 
     return 0;
@@ -515,8 +519,16 @@ static us_standby_rc_t
 us_standby_claim(us_standby_t *sb)
 {
     uint64_t          beat;
+    const char       *settings;
     us_replog_rc_t    rc;
     us_replog_row_t  *row;
+
+    settings = sb->env.settings(sb->env.data, &sb->head,
+                                sb->led == sb->head.term, &sb->lease);
+
+    if (settings == NULL) {
+        return US_STANDBY_OK;
+    }
 
     row = &sb->claim;
     row->lsn = sb->head.last.next;
@@ -531,7 +543,7 @@ us_standby_claim(us_standby_t *sb)
     sb->sent = sb->env.now(sb->env.data);
 
     rc = sb->log->ops->promote(sb->log, &sb->head.last, sb->head.term, row,
-                               sb->term, sb->len, sb->holder, sb->settings,
+                               sb->term, sb->len, sb->holder, settings,
                                &beat);
 
     switch (rc) {

@@ -87,6 +87,15 @@ typedef struct {
     /* a part of a base, NULL: it ends; 0, or -1: begin from nothing again */
     int              (*base)(void *data, const uint8_t *p, size_t len);
 
+    /*
+     * The settings of a term of this node, to follow that of head.  led: the
+     * node of that term was the primary, so no lease of an earlier term lasts.
+     * *lease: ms that a lease of another node may last.  NULL: this node is to
+     * begin no term after head.
+     */
+    const char      *(*settings)(void *data, const us_replog_head_t *head,
+                                 int led, uint64_t *lease);
+
     uint64_t         (*now)(void *data);        /* ms, CLOCK_BOOTTIME */
     void              *data;
 } us_standby_env_t;
@@ -98,8 +107,6 @@ typedef struct {
     us_replog_t           *log;
     us_standby_env_t       env;
     const char            *holder;    /* this node's name */
-    const char            *settings;  /* of a term of its own */
-    uint64_t               lease;     /* ms */
     uint64_t               takeover;  /* ms without row or beat; 0: never */
     us_replog_row_t        at;        /* applied; of the base at first */
     uint8_t                uuid[16];  /* of the store */
@@ -112,7 +119,10 @@ typedef struct {
     uint64_t               found;     /* session in which `at` was there */
     uint64_t               seen;      /* ms: its last row and beat, before a
                                          term of its own */
+    uint64_t               led;       /* term of which a row after its first
+                                         one was read: its node was ready */
     us_replog_row_t        claim;     /* CLAIMED, WAITING */
+    uint64_t               lease;     /* ms that one of before may last */
     uint64_t               sent;      /* ms: the claim, or its beat, was */
     size_t                 len;
     uint8_t                term[US_STANDBY_TERM];

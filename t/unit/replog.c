@@ -39,6 +39,8 @@ typedef struct {
     us_replog_place_t  place;
     us_standby_t       standby;
     us_appender_t      appender;
+    uint64_t           lease;
+    char               settings[FAKE_SETTINGS];
     fake_log_t         rebase_log;
     us_rebase_t        rebase;
     us_replog_row_t    at;            /* of a standby: survives a kill */
@@ -133,6 +135,30 @@ term(void *data, uint64_t t, const char *holder, uint8_t buf[US_STANDBY_TERM])
     memcpy(buf + 4, &value, 4);
 
     return OP;
+}
+
+
+/* "LEASE BEFORE", as us_replicate_declare() has them */
+
+static const char *
+settings(void *data, const us_replog_head_t *head, int led, uint64_t *lease)
+{
+    node_t *n = data;
+
+    unsigned long long  other, before;
+
+    other = 0;
+    before = 0;
+    (void) sscanf(head->settings, "%llu %llu", &other, &before);
+
+    *lease = n->lease;
+    *lease = *lease < other ? other : *lease;
+    *lease = !led && *lease < before ? before : *lease;
+
+    snprintf(n->settings, sizeof(n->settings), "%llu %llu",
+             (unsigned long long) n->lease, (unsigned long long) *lease);
+
+    return n->settings;
 }
 
 
@@ -277,7 +303,7 @@ node_clients(node_t *n)
             continue;
         }
 
-        if (us_replog_lease(&n->place, clock_ms, LEASE)) {
+        if (us_replog_lease(&n->place, clock_ms)) {
 
             /* it may deny: no client has an answer that has it */
 
@@ -326,8 +352,7 @@ node_process(node_t *n)
     n->standby.env.now = now;
     n->standby.env.data = n;
     n->standby.holder = n->name;
-    n->standby.settings = "";
-    n->standby.lease = LEASE;
+    n->standby.env.settings = settings;
     n->standby.takeover = 2000 + 500 * n->number;
     n->standby.at = n->at;
     n->standby.begun = n->begun;
@@ -354,6 +379,7 @@ node_start(node_t *n, int i)
     us_rebase_free(&n->rebase);
     memset(n, 0, sizeof(*n));
     n->number = i;
+    n->lease = quiet ? LEASE : LEASE / 2 + fake_random(&fake) % (2 * LEASE);
     snprintf(n->name, sizeof(n->name), "node%d", i);
     n->log.log.ops = &fake_ops;
     n->log.fake = &fake;
@@ -485,7 +511,7 @@ node_read(node_t *n)
 
     if (rc == US_STANDBY_READY) {
         us_replog_place_begin(&n->place, &n->standby.claim, 0,
-                              n->standby.sent);
+                              n->standby.sent, n->lease);
         n->replied = n->published;
         n->settled = 1;
         n->primary = 1;
@@ -812,7 +838,7 @@ steps(node_t *n, uint64_t ms)
 static int
 leased(const node_t *n)
 {
-    return us_replog_lease(&n->place, clock_ms, LEASE);
+    return us_replog_lease(&n->place, clock_ms);
 }
 
 
@@ -1409,11 +1435,11 @@ lease_edges(void **state)
     stage();
 
     at = nodes[0].place.sent;
-    assert_true(us_replog_lease(&nodes[0].place, at + LEASE - 1, LEASE));
-    assert_false(us_replog_lease(&nodes[0].place, at + LEASE, LEASE));
+    assert_true(us_replog_lease(&nodes[0].place, at + LEASE - 1));
+    assert_false(us_replog_lease(&nodes[0].place, at + LEASE));
     us_replog_place_end(&nodes[0].place);
-    assert_false(us_replog_lease(&nodes[0].place, at, LEASE));
-    assert_false(us_replog_lease(&nodes[0].place, LEASE - 1, LEASE));
+    assert_false(us_replog_lease(&nodes[0].place, at));
+    assert_false(us_replog_lease(&nodes[0].place, LEASE - 1));
 
     node_move(&nodes[1], 0);
     node_step(&nodes[1]);
@@ -1426,6 +1452,69 @@ lease_edges(void **state)
     clock_ms++;
     node_step(&nodes[1]);
     assert_true(nodes[1].primary && leased(&nodes[1]));
+    end();
+}
+
+
+/*
+ * Nodes have different leases: a claimer waits for the longest one that may be
+ * there, also for that of a node before one that was never ready.
+ */
+
+static void
+lease_others(void **state)
+{
+    uint64_t  seen;
+
+    (void) state;
+
+    stage();
+    nodes[0].lease = 8 * LEASE;
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 200);
+
+    /* node 0 begins another term, with the long lease */
+
+    nodes[0].primary = 0;
+    nodes[0].at = nodes[0].place.ends[nodes[0].place.at % 2].sure;
+    nodes[0].begun = 1;
+    node_process(&nodes[0]);
+    node_step(&nodes[0]);
+    promote(&nodes[0]);
+    steps(&nodes[0], 10 * LEASE);
+    assert_true(nodes[0].primary && leased(&nodes[0]));
+    node_add(&nodes[0], 3);
+    steps(&nodes[0], 1000);
+    steps(&nodes[1], 200);
+    steps(&nodes[2], 200);
+
+    /* node 1 claims, then node 2 does, before node 1 is ready */
+
+    seen = clock_ms;
+    promote(&nodes[1]);
+    steps(&nodes[1], 2 * LEASE);
+    assert_false(nodes[1].primary);
+
+    promote(&nodes[2]);
+    assert_int_equal(nodes[2].standby.state, US_STANDBY_WAITING);
+    steps(&nodes[2], 2 * LEASE);
+    assert_false(nodes[2].primary);
+    assert_true(leased(&nodes[0]));
+
+    steps(&nodes[2], 8 * LEASE);
+    assert_true(nodes[2].primary);
+    assert_true(clock_ms - seen > 8 * LEASE);
+    assert_false(leased(&nodes[0]));
+
+    /* a term that was ready ends the long one */
+
+    node_add(&nodes[2], 4);
+    steps(&nodes[2], 1000);
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 500);
+    promote(&nodes[1]);
+    steps(&nodes[1], 2 * LEASE);
+    assert_true(nodes[1].primary);
     end();
 }
 
@@ -1999,6 +2088,7 @@ main(void)
         cmocka_unit_test(restored),
         cmocka_unit_test(long_operation),
         cmocka_unit_test(lease_edges),
+        cmocka_unit_test(lease_others),
         cmocka_unit_test(base_behind),
         cmocka_unit_test(base_level),
         cmocka_unit_test(base_replaced),

@@ -30,6 +30,7 @@
 
 #define FAKE_ROWS   8192
 #define FAKE_LATE   64
+#define FAKE_SETTINGS  48
 #define FAKE_PARTS  512
 
 
@@ -39,6 +40,7 @@ typedef struct {
     size_t           len;
     uint8_t         *p;
     char             holder[US_REPLOG_HOLDER];  /* of a TERM row */
+    char             settings[FAKE_SETTINGS];
     int              hung;
 } fake_row_t;
 
@@ -65,6 +67,7 @@ typedef struct {
     uint64_t         hung_lsn;        /* of a new base, 0: none */
     uint64_t         hung_first;
     char             holder[US_REPLOG_HOLDER];  /* of a TERM row trimmed last */
+    char             settings[FAKE_SETTINGS];
     uint64_t         holder_term;
     int              primary;         /* it takes writes */
 } fake_server_t;
@@ -227,6 +230,7 @@ fake_copy(fake_server_t *to, const fake_server_t *from)
     to->tries = from->tries;
     to->holder_term = from->holder_term;
     memcpy(to->holder, from->holder, sizeof(to->holder));
+    memcpy(to->settings, from->settings, sizeof(to->settings));
 
     for (i = 0; i < from->nrows; i++) {
         fake_put(to, &from->rows[i]);
@@ -550,7 +554,7 @@ fake_end(us_replog_t *log, us_replog_rc_t rc)
 static us_replog_rc_t
 fake_change(us_replog_t *log, const us_replog_row_t *prev,
     const us_replog_row_t *row, const uint8_t *p, size_t len, uint64_t acked,
-    int promotes, uint64_t old, const char *holder)
+    int promotes, uint64_t old, const char *holder, const char *settings)
 {
     fake_t          *f;
     fake_row_t       made;
@@ -576,6 +580,7 @@ fake_change(us_replog_t *log, const us_replog_row_t *prev,
 
     if (holder) {
         snprintf(made.holder, sizeof(made.holder), "%s", holder);
+        snprintf(made.settings, sizeof(made.settings), "%s", settings);
     }
 
     if (fake_chance(f, f->faults) && f->nlate < FAKE_LATE) {
@@ -604,7 +609,8 @@ static us_replog_rc_t
 fake_append(us_replog_t *log, const us_replog_row_t *prev,
     const us_replog_row_t *row, const uint8_t *p, size_t len, uint64_t acked)
 {
-    return fake_change(log, prev, row, p, len, acked, 0, 0, NULL);
+    return fake_change(log, prev, row, p, len, acked, 0, 0, NULL,
+                       NULL);
 }
 
 
@@ -616,11 +622,9 @@ fake_promote(us_replog_t *log, const us_replog_row_t *prev, uint64_t old,
     fake_log_t      *l;
     us_replog_rc_t   rc;
 
-    (void) settings;
-
     l = (fake_log_t *) log;
     l->beat = 0;
-    rc = fake_change(log, prev, row, p, len, 0, 1, old, holder);
+    rc = fake_change(log, prev, row, p, len, 0, 1, old, holder, settings);
     *beat = l->beat;
 
     return rc;
@@ -703,11 +707,14 @@ fake_head(us_replog_t *log, us_replog_head_t *head)
 
     if (s->holder_term == head->term) {
         memcpy(head->holder, s->holder, sizeof(head->holder));
+        memcpy(head->settings, s->settings, sizeof(s->settings));
     }
 
     for (i = 0; i < s->nrows; i++) {
         if (s->rows[i].row.term == head->term && s->rows[i].holder[0]) {
             memcpy(head->holder, s->rows[i].holder, sizeof(head->holder));
+            memcpy(head->settings, s->rows[i].settings,
+                   sizeof(s->rows[i].settings));
         }
 
         if (!s->rows[i].hung && s->rows[i].acked > head->acked) {
@@ -956,6 +963,7 @@ fake_trim_server(fake_server_t *s)
 
         if (s->rows[low].holder[0]) {
             memcpy(s->holder, s->rows[low].holder, sizeof(s->holder));
+            memcpy(s->settings, s->rows[low].settings, sizeof(s->settings));
             s->holder_term = s->rows[low].row.term;
         }
 
