@@ -17,6 +17,8 @@ use FindBin;
 use lib "$FindBin::Bin/lib";
 
 use Compress::Zlib ();
+use IO::Select;
+use IO::Socket::INET;
 
 use UrlStore::FakeShard;
 use UrlStore::Test;
@@ -78,7 +80,7 @@ proxy_method PUT;
 proxy_pass_request_body off;
 server {
     listen 127.0.0.1:%%PORT%%;
-    location / { urlstore_route crawl timeout=10s; }
+    location / { urlstore_route crawl timeout=6s; }
     location /quick/ { urlstore_route crawl connect=200ms timeout=300ms; }
     location /auth/ { auth_request /known; urlstore_route crawl; }
     location = /known {
@@ -313,16 +315,27 @@ for my $word (grep { !/deep|secret|stall/ } sort keys %fault) {
     my $r = $t->post($path, "$bad$word\n$ok");
 
     is($r->{status}, 200, "$word: a part is answered");
-    is($r->{body}, "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",
+    my ($why, $status) = $word eq 'misled' ? ('shard', 503) : ('unknown', 504);
+
+    is($r->{body}, "-\tunavailable\t$why:2\n0\tseen\thttp://$h0/a\n",
         '  and the rest named') if $word ne 'break';
 
+    next if $word eq 'break';
+
     $r = $t->post($path, "$bad$word\n");
-    is($r->{status}, 503, '  nothing is') if $word ne 'break';
+    is($r->{status}, $status, '  nothing is');
+    is(json($r->{body})->{reason}, "$why:2", '  because of that shard');
+    is(json($r->{body})->{processed}, $status == 503 ? 0 : undef,
+        '  and what it has done is not known, or nothing');
+
+    $r = $t->post($path =~ s/add/seen/r, "$bad$word\n");
+    is($r->{status}, 503, '  a look-up does nothing');
+    is(json($r->{body})->{reason}, 'shard:2', '  with this reason');
 }
 
 $r = $t->post('/add', "http://$h2/s\n${bad}break\n$ok");
 is($r->{body}, id(2, 1101) . "\tseen\thttp://$h2/s\n"
-    . "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",
+    . "-\tunavailable\tunknown:2\n0\tseen\thttp://$h0/a\n",
     'a reply that breaks off counts as far as it goes');
 
 is($t->get('/url/' . id(2, 0), Accept => "x/fault-$_")->{status}, 503,
@@ -330,17 +343,31 @@ is($t->get('/url/' . id(2, 0), Accept => "x/fault-$_")->{status}, 503,
 
 $r = $t->post('/add', "${bad}switch\n$ok", Upgrade => 'x');
 is($r->{status}, 200, 'a client that would upgrade');
-like($r->{body}, qr/^-\tunavailable\tshard:2\n0\tseen\t/,
+like($r->{body}, qr/^-\tunavailable\tunknown:2\n0\tseen\t/,
     '  is not connected to the node');
 
 $r = $t->post('/add?only=new', "${bad}error\n$ok");
-is($r->{body}, "-\tunavailable\tshard:2\t0\n", 'shown under only=new');
+is($r->{body}, "-\tunavailable\tunknown:2\t0\n", 'shown under only=new');
 
 $r = $t->request('POST', "/add?url=${bad}error");
-is($r->{status}, 503, 'a single one');
+is($r->{status}, 504, 'a single one');
 is($r->{headers}{'retry-after'}, 1, '  later');
-is(json($r->{body})->{reason}, 'shard:2', '  which shard');
-is(json($r->{body})->{status}, 503, '  a problem');
+is(json($r->{body})->{reason}, 'unknown:2', '  which shard');
+is(json($r->{body})->{status}, 504, '  a problem');
+is(json($r->{body})->{title}, 'Gateway Timeout', '  with its name');
+
+# a lane's parts that were not sent are not done
+
+$r = $t->post('/quick/add', join '', "${bad}hang\n$ok",
+    map { "http://$h2/p$_\n" } 1 .. 9000);
+is(scalar(() = $r->{body} =~ /\tunknown:2\n/g), 8192,
+    'the part that was sent is of unknown outcome');
+is(scalar(() = $r->{body} =~ /\tshard:2\n/g), 809, '  the next one is not');
+
+$r = $t->request('DELETE', '/quick/url/' . id(2, 0), undef,
+    Accept => 'x/fault-hang');
+is($r->{status}, 504, 'a DELETE');
+is(json($r->{body})->{reason}, 'unknown:2', '  which shard');
 
 $r = $t->post("/add?url=${bad}deep");
 is($r->{status}, 422, 'what a shard refuses and the router does not');
@@ -417,22 +444,29 @@ my $busy = UrlStore::FakeShard->new(0, sub {
     ${ $_[1] } = reply(503, '', $tag0);
 });
 my $broken = UrlStore::FakeShard->new(0, sub { 'hang' });
+
+# as a TCP proxy in front of a node that is down
+
+my $gone = UrlStore::FakeShard->new(0, sub { ${ $_[1] } = ''; 'close' });
 my $good = UrlStore::FakeShard->new(0);
 my $down = $t->port(5);
 
-for my $case ([$refusals[0]->port, 'refuses', 1],
-    [$refusals[1]->port, 'is loading', 1],
-    [$refusals[2]->port, 'is a replica', 1],
-    [$down, 'is down', 1], [$broken->port, 'hangs', 0],
-    [$busy->port, 'has no answer', 0])
+for my $case ([$refusals[0]->port, 'refuses', 200, 200],
+    [$refusals[1]->port, 'is loading', 200, 200],
+    [$refusals[2]->port, 'is a replica', 200, 200],
+    [$down, 'is down', 200, 200], [$broken->port, 'hangs', 504, 200],
+    [$gone->port, 'closes the connection', 504, 200],
+    [$busy->port, 'has no answer', 504, 504])
 {
-    my ($port, $what, $goes) = @$case;
+    my ($port, $what, $first, $second) = @$case;
 
     spew($t->dir . '/map.json', map_text(['us_a us_b']));
     $t->run(conf(us_a => $port, us_b => $good->port));
 
     my $r = $t->post('/quick/add', "http://a.com/$port\n");
-    is($r->{status}, $goes ? 200 : 503, "a node that $what");
+    is($r->{status}, $first, "a node that $what");
+    is($t->post('/quick/add', "http://b.com/$port\n")->{status}, $second,
+        '  and the next add') for 1 .. 4;
     is($t->post('/quick/seen', "http://a.com/$port\n")->{body} =~ /http/, 1,
         '  a look-up goes to the next one');
     $t->stop;
@@ -440,7 +474,11 @@ for my $case ([$refusals[0]->port, 'refuses', 1],
 
 is(scalar($_->requests), 1, 'the node that answered is remembered')
     for @refusals;
-is(scalar($busy->requests), 2, '  a 503 is not');
+is(scalar($_->requests), 1, 'the node that did not answer is left')
+    for $broken, $gone;
+is(scalar($busy->requests), 6, '  after a 503 it is not');
+is(scalar($good->requests(qr{a\.com.*"/add})), 4,
+    '  and no add is sent twice');
 
 my $busier = UrlStore::FakeShard->new(0, sub {
     ${ $_[1] } = reply(503, '', $tag0);
@@ -451,6 +489,20 @@ $t->get('/seen?url=http://a.com/');
 is(scalar($busier->requests), 1, 'none of the nodes has an answer');
 $t->post('/add', "http://c.com/\n");
 is(scalar($busy->requests(qr/c\.com/)), 1, '  nor is one remembered');
+$t->stop;
+
+# a node that hangs does not hold up the report
+
+$t->run(conf(us_a => $broken->port, us_b => $down));
+my ($slow, $report) = map { IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+    PeerPort => $t->port) } 0, 1;
+print $slow "POST /add HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\n"
+    . "Content-Length: 14\r\n\r\nhttp://a.com/\n";
+ok(wait_until(5, sub { $broken->requests(qr{"/add}) == 2 }), 'an add waits');
+print $report "GET /health HTTP/1.0\r\n\r\n";
+like(join('', <$report>), qr/"status":"unavailable"/,
+    '  and /health does not wait as long');
+ok(!IO::Select->new($slow)->can_read(0), '  which has no answer so far');
 $t->stop;
 
 my $unwell = UrlStore::FakeShard->new(0, sub {

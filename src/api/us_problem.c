@@ -37,6 +37,7 @@ us_problem_line(unsigned status)
         { 500, "500 Internal Server Error" },
         { 501, "501 Not Implemented" },
         { 503, "503 Service Unavailable" },
+        { 504, "504 Gateway Timeout" },
         { 507, "507 Insufficient Storage" }
     };
 

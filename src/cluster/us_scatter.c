@@ -498,6 +498,7 @@ us_scatter_part(us_scatter_t *s, us_lane_t *lane, size_t limit)
     }
 
     lane->part = i - lane->at;
+    lane->unsure = 0;
 
     return body;
 }
@@ -850,6 +851,7 @@ us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
     const us_lane_t *lane)
 {
     item->lost = 1;
+    item->unsure = lane->unsure;
 
     if (item->stage == US_STAGE_ASK) {
 

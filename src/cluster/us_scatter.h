@@ -30,7 +30,8 @@
  * A shard that does not answer has not denied: without a hit the item is
  * `unavailable` then.  A URL that a shard does not own (`moved`) can be tried
  * again with another map; nothing else is tried twice, because a shard may have
- * done what it was asked although its answer is missing.  The end of a reply
+ * done what it was asked although its answer is missing: the caller sets that
+ * as `unsure` of the lane, and it is in the items.  The end of a reply
  * that was too long to be read is no such case: but for adds, what has no line
  * there is asked again.
  *
@@ -101,6 +102,7 @@ typedef struct {
     unsigned             spelled:1;   /* a former owner knows its site */
     unsigned             known:1;     /* so does any of those asked */
     unsigned             lost:1;      /* one of those asked did not answer */
+    unsigned             unsure:1;    /* it may have done it nevertheless */
     unsigned             by_id:1;     /* us_scatter_id() */
 } us_scatter_item_t;
 
@@ -114,6 +116,7 @@ typedef struct {
     size_t               n;
     size_t               at;          /* those before it are done */
     size_t               part;        /* of these, those on their way */
+    unsigned             unsure:1;    /* they may be done without an answer */
 } us_lane_t;
 
 

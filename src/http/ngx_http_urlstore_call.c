@@ -36,6 +36,10 @@
  * is tried there after any failure, and after a 503.  No other is sent again: a
  * shard may have done what it was asked, and a second try would answer `seen`
  * for a new URL.
+ *
+ * The next call of the shard begins at the node that has answered, or at the
+ * one after a node that has not.  A standby refuses at once, so a wrong guess
+ * costs one more call.  All workers share the word.
  */
 
 
@@ -43,7 +47,12 @@
 #include "../cluster/us_map_tag.h"
 
 
+/* ms: a node that does not report its state for so long does not answer */
+#define NGX_HTTP_URLSTORE_CALL_PROBE   2000
+
+
 static ngx_int_t ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call);
+static ngx_int_t ngx_http_urlstore_call_probe(ngx_http_request_t *sr);
 static ngx_int_t ngx_http_urlstore_call_done(ngx_http_request_t *sr,
     void *data, ngx_int_t rc);
 static void ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call);
@@ -65,13 +74,9 @@ static void ngx_http_urlstore_call_event(ngx_http_request_t *r);
 ngx_int_t
 ngx_http_urlstore_call(ngx_http_urlstore_call_t *call)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
-
     call->tries = 0;
     call->start = ngx_http_urlstore_now();
-    call->node = ctx->zone->route->nodes[call->map->shards[call->shard].number]
+    call->node = ngx_http_urlstore_call_sums(call)->node
                  % call->map->shards[call->shard].nnodes;
 
     return ngx_http_urlstore_call_send(call);
@@ -124,7 +129,8 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    sr->content_handler = ulcf->pass;
+    sr->content_handler = call->probes ? ngx_http_urlstore_call_probe
+                                       : ulcf->pass;
 
     sr->method = call->method;
 
@@ -155,6 +161,56 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
     call->under_way = 1;
 
     return NGX_OK;
+}
+
+
+/*
+ * The content handler of a probe: that of proxy_pass, with shorter limits, so
+ * that /health and /metrics answer while a node hangs.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_call_probe(ngx_http_request_t *sr)
+{
+    ngx_int_t                      rc;
+    ngx_connection_t              *c;
+    ngx_http_upstream_t           *u;
+    ngx_http_upstream_conf_t      *conf;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_get_module_loc_conf(sr, ngx_http_urlstore_module);
+
+    rc = ulcf->pass(sr);
+
+    u = sr->upstream;
+    conf = ngx_palloc(sr->pool, sizeof(ngx_http_upstream_conf_t));
+
+    if (u == NULL || conf == NULL) {
+        return rc;
+    }
+
+    *conf = *u->conf;
+
+    conf->send_timeout = ngx_min(conf->send_timeout,
+                                 NGX_HTTP_URLSTORE_CALL_PROBE);
+    conf->read_timeout = ngx_min(conf->read_timeout,
+                                 NGX_HTTP_URLSTORE_CALL_PROBE);
+    u->conf = conf;
+
+    /* a connection that was kept has been sent the request */
+
+    c = u->peer.connection;
+
+    if (c && c->read->timer_set) {
+        ngx_add_timer(c->read, conf->read_timeout);
+    }
+
+    if (c && c->write->timer_set) {
+        ngx_add_timer(c->write, ngx_min(conf->connect_timeout,
+                                        NGX_HTTP_URLSTORE_CALL_PROBE));
+    }
+
+    return rc;
 }
 
 
@@ -434,23 +490,19 @@ ngx_http_urlstore_call_sums(ngx_http_urlstore_call_t *call)
 }
 
 
-/* the next call of the shard begins at a node that serves it */
+/* where the next call of the shard begins */
 
 static void
 ngx_http_urlstore_call_remember(ngx_http_urlstore_call_t *call)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    if (call->probes || call->refused || call->status == 0
+    if (call->probes || call->refused
         || call->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
     {
         return;
     }
 
-    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
-
-    ctx->zone->route->nodes[call->map->shards[call->shard].number]
-        = call->node;
+    ngx_http_urlstore_call_sums(call)->node = call->status ? call->node
+                                                           : call->node + 1;
 }
 
 
@@ -459,7 +511,10 @@ ngx_http_urlstore_call_remember(ngx_http_urlstore_call_t *call)
 static ngx_uint_t
 ngx_http_urlstore_call_again(ngx_http_urlstore_call_t *call)
 {
-    if (call->tries >= call->map->shards[call->shard].nnodes) {
+    if (call->tries >= call->map->shards[call->shard].nnodes
+        || (call->probes && ngx_http_urlstore_now() - call->start
+                            > 2000 * NGX_HTTP_URLSTORE_CALL_PROBE))
+    {
         return 0;
     }
 
@@ -472,6 +527,26 @@ ngx_http_urlstore_call_again(ngx_http_urlstore_call_t *call)
     }
 
     return !call->sent || call->reads;
+}
+
+
+ngx_uint_t
+ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call)
+{
+    ngx_uint_t  status;
+
+    if (call->reads || call->refused || !call->sent) {
+        return 0;
+    }
+
+    /* what was refused for itself was not done; but for the end of a batch */
+
+    status = call->sr->upstream->headers_in.status_n;
+
+    return status < NGX_HTTP_BAD_REQUEST
+           || status >= NGX_HTTP_INTERNAL_SERVER_ERROR
+           || status == NGX_HTTP_REQUEST_TIME_OUT
+           || status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
 }
 
 
@@ -525,23 +600,29 @@ ngx_http_urlstore_call_event(ngx_http_request_t *r)
 void
 ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call, ngx_uint_t n)
 {
-    const us_str_t           *node;
-    const us_shard_t         *shard;
-    ngx_http_urlstore_ctx_t  *ctx;
+    const us_str_t             *node;
+    const us_shard_t           *shard;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_calls_t  *sums;
 
     ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
     shard = &call->map->shards[call->shard];
     node = &shard->nodes[call->node];
+    sums = ngx_http_urlstore_call_sums(call);
 
-    (void) ngx_atomic_fetch_add(&ngx_http_urlstore_call_sums(call)->items, n);
+    (void) ngx_atomic_fetch_add(&sums->items, n);
+    (void) ngx_atomic_fetch_add(&sums->unknown,
+                                ngx_http_urlstore_call_unsure(call));
 
     ngx_log_error(NGX_LOG_WARN, call->r->connection->log, 0,
                   "shard %uD of \"%V\" has not answered %ui items: status "
-                  "%ui and %uz bytes from node \"%*s\" for \"%V\"%s",
+                  "%ui and %uz bytes from node \"%*s\" for \"%V\"%s%s",
                   shard->number, &ctx->zone->name, n,
                   call->status, call->text.len, node->len, node->data,
                   &call->path, call->foreign ? ", which is not this shard"
-                                             : "");
+                                             : "",
+                  ngx_http_urlstore_call_unsure(call)
+                  ? "; it may have done what it was asked" : "");
 }
 
 

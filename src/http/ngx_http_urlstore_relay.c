@@ -171,7 +171,10 @@ ngx_http_urlstore_relay_gather(ngx_http_request_t *r)
 
     ngx_http_urlstore_call_log(call, 1);
 
-    return ngx_http_urlstore_route_silent(r,
+    return ngx_http_urlstore_call_unsure(call)
+           ? ngx_http_urlstore_route_unknown(r,
+                                     call->map->shards[call->shard].number)
+           : ngx_http_urlstore_route_silent(r,
                                      call->map->shards[call->shard].number);
 }
 

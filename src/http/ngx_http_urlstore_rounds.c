@@ -341,6 +341,8 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_rounds_t *rounds,
     asked = lane->part;
     n = 0;
 
+    lane->unsure = ngx_http_urlstore_call_unsure(call);
+
     if (call->status == NGX_HTTP_OK && call->received > call->text.len) {
         n = us_scatter_reply_cut(s, lane, call->text);
 
@@ -371,6 +373,7 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_rounds_t *rounds,
     if (call->status == NGX_HTTP_OK || (call->status == 0 && !call->refused)) {
         lane->part = lane->n - lane->at;
         asked += lane->part;
+        lane->unsure = 0;
 
         us_scatter_failed(s, lane);
     }
@@ -386,17 +389,23 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
     const char         *members;
     us_scatter_item_t  *item;
 
-    if (rounds->refusal.status) {
-        return ngx_http_urlstore_relay_reply(rounds->r, &rounds->refusal);
-    }
+    item = NULL;
 
-    for (i = 0; i < rounds->s.n - 1; i++) {
-        if (rounds->s.items[i].status == US_WIRE_UNAVAILABLE) {
-            break;
+    for (i = rounds->s.n; i; i--) {
+
+        if (rounds->s.items[i - 1].unsure) {
+            return ngx_http_urlstore_route_unknown(rounds->r,
+                                               rounds->s.items[i - 1].number);
+        }
+
+        if (rounds->s.items[i - 1].status == US_WIRE_UNAVAILABLE) {
+            item = &rounds->s.items[i - 1];
         }
     }
 
-    item = &rounds->s.items[i];
+    if (rounds->refusal.status || item == NULL) {
+        return ngx_http_urlstore_relay_reply(rounds->r, &rounds->refusal);
+    }
 
     if (item->moved && !item->lost) {
         members = rounds->r->method == NGX_HTTP_POST

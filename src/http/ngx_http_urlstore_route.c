@@ -49,7 +49,7 @@
     "proxy_read_timeout %V;"
 
 /* bytes of shared memory of a router: counters */
-#define NGX_HTTP_URLSTORE_ROUTE_ZONE   (384 * 1024)
+#define NGX_HTTP_URLSTORE_ROUTE_ZONE   (448 * 1024)
 
 
 typedef enum {
@@ -551,6 +551,22 @@ ngx_http_urlstore_route_silent(ngx_http_request_t *r, ngx_uint_t number)
 
     return ngx_http_urlstore_route_absent(r, (char *) members,
                                           "shard %ui does not answer", number);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_route_unknown(ngx_http_request_t *r, ngx_uint_t number)
+{
+    u_char  members[96];
+
+    ngx_sprintf(members, "\"reason\":\"unknown:%ui\"%Z", number);
+
+    return ngx_http_urlstore_retry_after(r, 1) != NGX_OK
+           ? NGX_HTTP_INTERNAL_SERVER_ERROR
+           : ngx_http_urlstore_problem(r, NGX_HTTP_GATEWAY_TIME_OUT,
+                                       (char *) members, "shard %ui was asked "
+                                       "and has not answered: whether it has "
+                                       "done it is not known", number);
 }
 
 

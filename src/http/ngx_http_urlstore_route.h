@@ -42,9 +42,6 @@
 
 struct ngx_http_urlstore_route_s {
     ngx_http_urlstore_cluster_t    *cluster;
-
-    /* of a worker: the node of each shard, by number, that answered last */
-    u_char                          nodes[US_SHARDS];
 };
 
 
@@ -115,8 +112,12 @@ ngx_int_t ngx_http_urlstore_route_sites(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_route_absent(ngx_http_request_t *r,
     const char *members, const char *fmt, ...);
 
-/* the same: the shard of this number does not answer */
+/* the same: the shard of this number does not answer, and has done nothing */
 ngx_int_t ngx_http_urlstore_route_silent(ngx_http_request_t *r,
+    ngx_uint_t number);
+
+/* 504 with Retry-After: it may have done what it was asked */
+ngx_int_t ngx_http_urlstore_route_unknown(ngx_http_request_t *r,
     ngx_uint_t number);
 
 /* ngx_http_urlstore_call.c */
@@ -141,6 +142,9 @@ ngx_uint_t ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call);
 /* a header of its reply, by its name in lower case; NULL: there is none */
 ngx_str_t *ngx_http_urlstore_call_header(ngx_http_urlstore_call_t *call,
     const char *name);
+
+/* whether the shard may have changed something, and has not answered what */
+ngx_uint_t ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call);
 
 /* reports in the log, and counts, that a call left n items without an answer */
 void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,

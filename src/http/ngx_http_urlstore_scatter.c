@@ -18,7 +18,7 @@
 
 
 /* bytes of a reason that is made here */
-#define NGX_HTTP_URLSTORE_WORD  (sizeof("shard:") + NGX_INT32_LEN)
+#define NGX_HTTP_URLSTORE_WORD  (sizeof("unknown:") + NGX_INT32_LEN)
 
 /* bytes of a path, but for the values in it */
 #define NGX_HTTP_URLSTORE_PATH                                                \
@@ -536,7 +536,8 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
         text->data = word;
         text->len = (item->moved && !item->lost
                      ? ngx_sprintf(word, "moved")
-                     : ngx_sprintf(word, "shard:%ui",
+                     : ngx_sprintf(word, "%s:%ui",
+                                   item->unsure ? "unknown" : "shard",
                                    (ngx_uint_t) item->number))
                     - word;
         break;

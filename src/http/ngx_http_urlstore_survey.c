@@ -423,6 +423,8 @@ ngx_http_urlstore_survey_calls(ngx_http_request_t *r)
           offsetof(ngx_http_urlstore_calls_t, calls), 0 },
         { "failed_calls", "Requests that a shard did not answer.",
           offsetof(ngx_http_urlstore_calls_t, failed), 0 },
+        { "unknown_calls", "Changes that a shard did not answer: they may be "
+          "done.", offsetof(ngx_http_urlstore_calls_t, unknown), 0 },
         { "unanswered", "URLs and ids that a shard did not answer.",
           offsetof(ngx_http_urlstore_calls_t, items), 0 },
         { "call_seconds", "Duration of all requests to a shard.",

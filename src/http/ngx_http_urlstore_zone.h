@@ -25,8 +25,10 @@
 typedef struct {
     ngx_atomic_t                    calls;
     ngx_atomic_t                    failed;   /* no reply, or not of it */
+    ngx_atomic_t                    unknown;  /* which may be done */
     ngx_atomic_t                    items;    /* left without an answer */
     ngx_atomic_t                    time;     /* us, of all calls */
+    ngx_atomic_t                    node;     /* where the next one begins */
 } ngx_http_urlstore_calls_t;
 
 

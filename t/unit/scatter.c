@@ -326,6 +326,49 @@ broken(void **state)
 }
 
 
+/* what a shard may have done without an answer: its part, and no other item */
+
+static void
+unsure(void **state)
+{
+    size_t      i;
+    us_map_t   *map;
+    us_lane_t  *lane;
+
+    map = map_of(1, "[\"0-4095\",1]");
+    begin(map, US_SCATTER_ADD);
+
+    for (i = 0; i < US_SCATTER_ITEMS + 1; i++) {
+        add("http://a/");
+    }
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    lane = lane_of(1, 0);
+    assert_non_null(lane);
+
+    us_scatter_part(&s, lane, 1 << 30);
+    assert_int_equal(lane->part, US_SCATTER_ITEMS);
+    lane->unsure = 1;
+    us_scatter_reply(&s, lane, str("1099511627776\tnew\thttp://a/\n"));
+
+    us_scatter_part(&s, lane, 1 << 30);
+    assert_int_equal(lane->part, 1);
+    us_scatter_failed(&s, lane);
+
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_WIRE_NEW, 1, "http://a/");
+    assert_false(s.items[0].unsure);
+
+    for (i = 1; i < US_SCATTER_ITEMS + 1; i++) {
+        item_is(i, US_WIRE_UNAVAILABLE, 1, NULL);
+        assert_int_equal(s.items[i].unsure, i < US_SCATTER_ITEMS);
+    }
+
+    end(map);
+}
+
+
 /* parts one after another, each as large as its answers may be */
 
 static void
@@ -970,6 +1013,7 @@ main(void)
         cmocka_unit_test(same),
         cmocka_unit_test(direct),
         cmocka_unit_test(broken),
+        cmocka_unit_test(unsure),
         cmocka_unit_test(parts),
         cmocka_unit_test(denied_by_all),
         cmocka_unit_test(not_a_spelling),
