@@ -133,9 +133,33 @@ spew('some', "http://a.test/\nftp://b.test/\n" . 'x' x (2 << 20) . "\n"
 
 is((run('normalize some'))[0], "http://a.test/\n!scheme\n!length\n"
     . "http://c.test/\n", 'a long line is one line');
-like(`$urlstore import in some 2>&1`, qr/ 4 lines: 2 new, 0 seen, 2 refused/,
-    'import counts what it refuses');
+like(`$urlstore import in some 2>&1`, qr/^urlstore:\ refused\ \(scheme\):
+    \ ftp:\/\/b\.test\/\nurlstore:\ refused\ \(length\):\ x{200}\n
+    urlstore:\ 4\ lines:\ 2\ new,\ 0\ seen,\ 2\ refused$/x,
+    'import prints and counts what it refuses');
 is($? >> 8, 1, '... and returns 1');
+spew('many', "x\n" x 11);
+is(() = `$urlstore import in many 2>&1` =~ /^urlstore: refused/mg, 10,
+    '... of many, the first ones');
+
+# stopped, it keeps what it has, and says so
+
+{
+    my $pid = open my $out, '-|', "yes http://d.test/ | "
+        . "$urlstore import in2 - 2>&1; echo \$?";
+
+    for (1 .. 100) {
+        last if -e 'in2/lock' || -e 'in2/manifest';
+        select undef, undef, undef, .05;
+    }
+
+    select undef, undef, undef, .2;
+    system('pkill', '-INT', '-P', $pid, 'urlstore');
+    like(join('', <$out>), qr/interrupted;\ the\ same\ command\ continues;
+        \ \d+\ lines:\ 1\ new.*\n130\n$/x, 'interrupted');
+    like(`$urlstore verify in2`, qr/ 1 ids/, '... all is kept');
+}
+
 system('rm -rf in urls* some');
 
 

@@ -18,11 +18,12 @@
 #include <stdio.h>
 
 
-/* exit codes: done, refused input or failed check, usage or I/O */
+/* exit codes: done, refused input or failed check, usage or I/O, a signal */
 
-#define US_CLI_DONE     0
-#define US_CLI_REFUSED  1
-#define US_CLI_USAGE    2
+#define US_CLI_DONE         0
+#define US_CLI_REFUSED      1
+#define US_CLI_USAGE        2
+#define US_CLI_INTERRUPTED  130
 
 
 /* argv[0] is the subcommand's name; returns an exit code */

@@ -17,7 +17,9 @@
 #include "../api/us_time.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 
 typedef struct {
@@ -60,14 +62,28 @@ const us_cli_command_t  us_cli_import = {
         "if claims are kept, a third column is the time of the last one. "
         "Ids are given in the order of the lines: to keep ids, use backup and "
         "restore instead. No "
-        "service may own DIR. All is on the disk when the command ends.",
+        "service may own DIR. All is on the disk when the command ends.\n\n"
+        "The first ten lines that are refused are printed with their reasons. "
+        "A command that was interrupted has kept what it had added: run it "
+        "again, and it continues; the URLs that are there count as seen.",
     .options = us_import_list,
     .exits =
         " 0   all was added\n"
         " 1   lines were refused\n"
         " 2   wrong usage, DIR is none that this command can write to, or "
-        "something could not be read or written"
+        "something could not be read or written\n"
+        " 130 interrupted"
 };
+
+
+static volatile sig_atomic_t  us_import_stop;
+
+
+static void
+us_import_signal(int signo)
+{
+    us_import_stop = 1;
+}
 
 
 static int
@@ -170,8 +186,17 @@ us_import_options(us_import_t *im, int argc, char **argv)
 static int
 us_import_run(us_import_t *im, int n, char **names)
 {
-    int              code, rc;
-    us_embed_conf_t  conf;
+    int               code, rc;
+    us_embed_conf_t   conf;
+    struct sigaction  sa;
+
+    /* a second one ends the process at once */
+
+    memset(&sa, 0, sizeof(struct sigaction));
+    sa.sa_handler = us_import_signal;
+    sa.sa_flags = SA_RESETHAND|SA_RESTART;
+    (void) sigaction(SIGINT, &sa, NULL);
+    (void) sigaction(SIGTERM, &sa, NULL);
 
     memset(&conf, 0, sizeof(us_embed_conf_t));
     conf.snapshot = UINT64_MAX;       /* one, at the end */
@@ -195,13 +220,16 @@ us_import_run(us_import_t *im, int n, char **names)
 
     us_files_end(&im->files);
 
-    if (code == US_CLI_DONE) {
-        code = us_fill_flush(&im->fill);
+    if (code == US_CLI_DONE || code == US_CLI_INTERRUPTED) {
+        rc = us_fill_flush(&im->fill);
+        code = rc ? rc : code;
     }
 
-    fprintf(stderr, "urlstore: %" PRIu64 " lines: %" PRIu64 " new, %" PRIu64
-            " seen, %" PRIu64 " refused\n", im->lines, im->fill.added,
-            im->fill.seen, im->fill.refused);
+    fprintf(stderr, "urlstore: %s%" PRIu64 " lines: %" PRIu64 " new, %" PRIu64
+            " seen, %" PRIu64 " refused\n",
+            code == US_CLI_INTERRUPTED
+            ? "interrupted; the same command continues; " : "", im->lines,
+            im->fill.added, im->fill.seen, im->fill.refused);
 
     rc = us_files_code(&im->files);
     us_files_free(&im->files);
@@ -235,6 +263,10 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
 
         im->lines++;
         rc = us_fill_line(&im->fill, line);
+
+        if (rc == US_CLI_DONE && us_import_stop) {
+            rc = US_CLI_INTERRUPTED;
+        }
     }
 
     return rc;

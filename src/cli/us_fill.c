@@ -6,6 +6,16 @@
 
 #include "us_cli.h"
 #include "us_fill.h"
+#include "../us_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+
+/* refused lines that are printed, and bytes of each */
+
+#define US_FILL_PRINTED  10
+#define US_FILL_SHOWN    200
 
 
 int
@@ -35,14 +45,32 @@ us_fill_open(us_fill_t *f, const char *dir, us_profile_t profile,
 }
 
 
+/* the first ones are printed: their reasons tell most */
+
+static void
+us_fill_refused(us_fill_t *f, us_str_t line, const char *reason)
+{
+    char  text[4 * US_FILL_SHOWN + 1];
+
+    if (f->refused++ < US_FILL_PRINTED) {
+        line.len = line.len > US_FILL_SHOWN ? US_FILL_SHOWN : line.len;
+        *us_put_escaped((uint8_t *) text, line) = '\0';
+        fprintf(stderr, "urlstore: refused (%s): %s\n", reason, text);
+    }
+}
+
+
 int
 us_fill_line(us_fill_t *f, us_str_t line)
 {
     us_canon_t        canon;
+    us_verdict_t      verdict;
     us_store_item_t  *item;
 
-    if (us_normalize(f->norm, f->ws, line, NULL, &canon) != US_URL_OK) {
-        f->refused++;
+    verdict = us_normalize(f->norm, f->ws, line, NULL, &canon);
+
+    if (verdict != US_URL_OK) {
+        us_fill_refused(f, line, us_verdict_name(verdict));
         return US_CLI_DONE;
     }
 
