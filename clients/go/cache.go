@@ -12,7 +12,6 @@ import (
 type cache struct {
 	lock  sync.Mutex
 	size  int
-	epoch *uint64
 	known map[string]*list.Element
 	order *list.List // of *known, the last used first
 }
@@ -86,14 +85,6 @@ func (c *cache) clear() {
 	defer c.lock.Unlock()
 	c.known = map[string]*list.Element{}
 	c.order.Init()
-}
-
-// at forgets what is of another epoch.
-func (c *cache) at(epoch *uint64) {
-	if !same(c.epoch, epoch) {
-		c.clear()
-		c.epoch = epoch
-	}
 }
 
 func same(a, b *uint64) bool {

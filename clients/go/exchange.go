@@ -94,16 +94,15 @@ type outcome struct {
 	lost  bool
 }
 
-// exchange sends a request until it is answered. read returns an error for an
-// answer that is not whole.
+// exchange sends a request until it is answered, or patience ends, which began
+// at the start. read returns an error for an answer that is not whole.
 func (s *Store) exchange(ctx context.Context, method, path string, args url.Values,
-	payload any, read func([]byte) error) (outcome, error) {
+	payload any, start time.Time, read func([]byte) error) (outcome, error) {
 	var out outcome
 	request, err := s.request(method, path, args, payload)
 	if err != nil {
 		return out, err
 	}
-	start := time.Now()
 	lost := 0
 	for pauses := 0; ; pauses++ {
 		var fault error
@@ -356,20 +355,155 @@ type answered struct {
 	Errors int     `json:"errors"`
 	NextID *uint64 `json:"next_id"`
 	Epoch  *uint64 `json:"epoch"`
+
+	// of a router, by shard
+	NextIDs map[uint64]*uint64 `json:"next_ids"`
+	Epochs  map[uint64]*uint64 `json:"epochs"`
 }
 
-// ask adds to the batch what the service answers for the URLs at `asked`.
+// shard is what is known of one; a store alone is shard 0.
+type shard struct {
+	epoch  *uint64
+	nextID uint64 // at least so many ids were given
+}
+
+// shards is what an answer says of its shards; the top bits of an id name one.
+func (a *answered) shards() map[uint64]shard {
+	found := map[uint64]shard{}
+	for number, nextID := range a.NextIDs {
+		found[number] = shard{epoch: a.Epochs[number], nextID: value(nextID)}
+	}
+	if a.NextIDs == nil {
+		nextID := value(a.NextID)
+		for _, r := range a.Results {
+			if r.ID != nil && *r.ID > nextID {
+				nextID = *r.ID
+			}
+		}
+		found[nextID>>40] = shard{a.Epoch, nextID}
+	}
+	for _, r := range a.Results {
+		if r.ID != nil {
+			if f, ok := found[*r.ID>>40]; ok && *r.ID >= f.nextID {
+				found[*r.ID>>40] = shard{f.epoch, *r.ID + 1}
+			}
+		}
+	}
+	return found
+}
+
+// resolved is a URL to fetch, where the service has named none.
+func resolved(link, base string) string {
+	if b, err := url.Parse(base); err == nil {
+		if u, err := b.Parse(link); err == nil {
+			return u.String()
+		}
+	}
+	return link
+}
+
+// given reports whether an id was given before; ids of another epoch say
+// nothing, and a filter has none.
+func given(id *uint64, before, found map[uint64]shard) bool {
+	if id == nil {
+		return false
+	}
+	b, known := before[*id>>40]
+	f, answered := found[*id>>40]
+	return known && answered && *id < b.nextID && same(b.epoch, f.epoch)
+}
+
+func value(n *uint64) uint64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// ask adds to the batch what the service answers for the URLs at `asked`. It
+// asks again for the items whose outcome is unknown: what is seen then may be
+// of the first request.
 func (s *Store) ask(ctx context.Context, path string, urls []string, asked []int, index int,
 	how Adding, batch *Batch) error {
-	s.lock.Lock()
-	epoch, known := s.epoch, s.nextID
-	s.lock.Unlock()
+	before := map[uint64]shard{}
+	if how.Older == 0 { // else no id shows what a lost try changed
+		s.lock.Lock()
+		for number, shard := range s.shards {
+			before[number] = shard
+		}
+		s.lock.Unlock()
+	}
+	start := time.Now()
+	adds, onlyNew := path == "/add", how.OnlyNew
+	for rounds := 0; ; rounds++ {
+		answer, out, err := s.asked(ctx, path, urls, asked, how, start)
+		if err != nil && rounds > 0 && ctx.Err() == nil {
+			return nil // the items are in the batch, and unsure
+		}
+		if p, ok := err.(*Problem); ok && p.Status == http.StatusRequestEntityTooLarge &&
+			p.processed() == 0 && len(asked) > 1 {
+			half := len(asked) / 2
+			if err := s.ask(ctx, path, urls, asked[:half], index, how, batch); err != nil {
+				return err
+			}
+			return s.ask(ctx, path, urls, asked[half:], index, how, batch)
+		}
+		if err != nil {
+			return err
+		}
+		lost := adds && (out.lost || rounds > 0)
+		found := answer.shards()
+		s.learn(found)
+		if rounds > 0 {
+			batch.drop(index, asked)
+		}
+		part := &Batch{New: answer.New, Due: answer.Due, Seen: answer.Seen, Unseen: answer.Unseen,
+			Errors: answer.Errors, NextID: answer.NextID, Epoch: answer.Epoch, Tries: out.tries}
+		var unknown []int
+		for n, r := range answer.Results {
+			if r.Index != nil {
+				n = *r.Index
+			}
+			item := r.Item
+			item.Index = index + asked[n]
+			switch item.Status {
+			case "seen":
+				item.Unsure = lost && !given(item.ID, before, found)
+			case "unavailable":
+				item.Unsure = lost || adds && strings.HasPrefix(item.Reason, "unknown:")
+				if item.Unsure {
+					item.URL = resolved(urls[asked[n]], how.Base)
+					unknown = append(unknown, asked[n])
+				}
+			}
+			if item.ID != nil && item.URL != "" && (item.Status == "new" || item.Status == "seen") {
+				s.cache.put(urls[asked[n]], how.Base, *item.ID, item.URL)
+			}
+			if rounds == 0 || !onlyNew || item.Mine() || item.Unsure {
+				part.Items = append(part.Items, item)
+			}
+		}
+		batch.join(part)
+		wait := pause(rounds)
+		if len(unknown) == 0 || time.Since(start)+wait > s.options.Patience {
+			return nil
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return err
+		}
+		asked, how.OnlyNew = unknown, false // which leaves out what is unsure
+	}
+}
+
+// asked is one request of ask, as often as it takes since the start.
+func (s *Store) asked(ctx context.Context, path string, urls []string, asked []int, how Adding,
+	start time.Time) (*answered, outcome, error) {
 	payload := map[string]any{"urls": pick(urls, asked)}
 	if how.Base != "" {
 		payload["base"] = how.Base
 	}
 	var answer answered
-	out, err := s.exchange(ctx, "POST", path, how.args(), payload, func(body []byte) error {
+	out, err := s.exchange(ctx, "POST", path, how.args(), payload, start, func(body []byte) error {
 		answer = answered{}
 		if err := json.Unmarshal(body, &answer); err != nil {
 			return err
@@ -387,61 +521,24 @@ func (s *Store) ask(ctx context.Context, path string, urls []string, asked []int
 		}
 		return nil
 	})
-	if p, ok := err.(*Problem); ok && p.Status == http.StatusRequestEntityTooLarge &&
-		p.processed() == 0 && len(asked) > 1 {
-		half := len(asked) / 2
-		if err := s.ask(ctx, path, urls, asked[:half], index, how, batch); err != nil {
-			return err
-		}
-		return s.ask(ctx, path, urls, asked[half:], index, how, batch)
-	}
-	if err != nil {
-		return err
-	}
-	if !same(answer.Epoch, epoch) || how.Older > 0 {
-		known = nil // no id shows what a lost try changed
-	}
-	lost := out.lost && path == "/add"
-	s.learn(&answer)
-	part := &Batch{New: answer.New, Due: answer.Due, Seen: answer.Seen, Unseen: answer.Unseen,
-		Errors: answer.Errors, NextID: answer.NextID, Epoch: answer.Epoch, Tries: out.tries}
-	for n, r := range answer.Results {
-		if r.Index != nil {
-			n = *r.Index
-		}
-		item := r.Item
-		item.Index = index + asked[n]
-		item.Unsure = item.ID != nil && item.Status == "seen" && lost &&
-			(known == nil || *item.ID >= *known)
-		if item.ID != nil && item.URL != "" && (item.Status == "new" || item.Status == "seen") {
-			s.cache.put(urls[asked[n]], how.Base, *item.ID, item.URL)
-		}
-		part.Items = append(part.Items, item)
-	}
-	batch.join(part)
-	return nil
+	return &answer, out, err
 }
 
-// learn remembers how many ids were given, at least.
-func (s *Store) learn(answer *answered) {
-	var most uint64
-	if answer.NextID != nil {
-		most = *answer.NextID
-	}
-	for _, r := range answer.Results {
-		if r.ID != nil && *r.ID >= most {
-			most = *r.ID + 1
-		}
-	}
+// learn remembers how many ids were given, at least. The cache does not
+// outlive an epoch of any shard.
+func (s *Store) learn(found map[uint64]shard) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if !same(s.epoch, answer.Epoch) {
-		s.epoch, s.nextID = answer.Epoch, nil
+	for number, f := range found {
+		before, known := s.shards[number]
+		switch {
+		case known && !same(before.epoch, f.epoch):
+			s.cache.clear()
+		case known && before.nextID > f.nextID:
+			f.nextID = before.nextID
+		}
+		s.shards[number] = f
 	}
-	if s.nextID == nil || *s.nextID < most {
-		s.nextID = &most
-	}
-	s.cache.at(answer.Epoch)
 }
 
 // results posts items and returns one result for each.
@@ -450,7 +547,7 @@ func results[T any](ctx context.Context, s *Store, path string, args url.Values,
 	var answer struct {
 		Results []T `json:"results"`
 	}
-	_, err := s.exchange(ctx, "POST", path, args, payload, func(body []byte) error {
+	_, err := s.exchange(ctx, "POST", path, args, payload, time.Now(), func(body []byte) error {
 		answer.Results = nil
 		if err := json.Unmarshal(body, &answer); err != nil {
 			return err
@@ -463,15 +560,20 @@ func results[T any](ctx context.Context, s *Store, path string, args url.Values,
 	return answer.Results, err
 }
 
-// page returns the next entries of the feed, and where to go on.
-func (s *Store) page(ctx context.Context, args url.Values) (entries []Entry, next uint64, err error) {
-	_, err = s.exchange(ctx, "GET", "/urls", args, nil, func(body []byte) error {
+// page returns the next entries of the feed, and whether there are more. It
+// sets in args where to go on.
+func (s *Store) page(ctx context.Context, args url.Values) (entries []Entry, more bool, err error) {
+	var name, place string
+	_, err = s.exchange(ctx, "GET", "/urls", args, nil, time.Now(), func(body []byte) error {
 		entries = nil
 		lines := json.NewDecoder(bytes.NewReader(body))
 		for {
 			var line struct {
 				Entry
-				Next *uint64 `json:"next"`
+				Next        *uint64  `json:"next"`
+				Cursor      string   `json:"cursor"` // of a router, and with it:
+				More        bool     `json:"more"`
+				Unavailable []uint64 `json:"unavailable"`
 			}
 			if err := lines.Decode(&line); err == io.EOF {
 				return errors.New("the last line is missing")
@@ -479,19 +581,31 @@ func (s *Store) page(ctx context.Context, args url.Values) (entries []Entry, nex
 				return err
 			}
 			if line.Next != nil {
-				next = *line.Next
+				name, place = "from", strconv.FormatUint(*line.Next, 10)
+				more = place != args.Get("from")
+				return nil
+			}
+			if line.Cursor != "" {
+				if len(line.Unavailable) > 0 && len(entries) == 0 {
+					return fmt.Errorf("shards that do not answer: %v", line.Unavailable)
+				}
+				name, place, more = "cursor", line.Cursor, line.More
 				return nil
 			}
 			entries = append(entries, line.Entry)
 		}
 	})
-	return entries, next, err
+	if err == nil {
+		args.Del("from")
+		args.Set(name, place)
+	}
+	return entries, more, err
 }
 
 // view is a copy of what a Store talks with.
 func (s *Store) view() *Store {
 	return &Store{address: s.address, options: s.options, header: s.header, client: s.client,
-		cache: newCache(0)}
+		cache: newCache(0), shards: map[uint64]shard{}}
 }
 
 func pick(urls []string, at []int) []string {

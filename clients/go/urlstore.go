@@ -61,8 +61,7 @@ type Store struct {
 	cache   *cache
 
 	lock   sync.Mutex
-	epoch  *uint64
-	nextID *uint64
+	shards map[uint64]shard
 }
 
 // Item is the answer for one URL.
@@ -75,9 +74,9 @@ type Item struct {
 	NewSite *bool   `json:"new_site"` // with Adding.Sites
 	Time    *int64  `json:"time"`     // of its last claim, with Times
 
-	// Unsure is set if Status is "seen" and an earlier try of the request
-	// got no answer: this request may have added the URL itself, or claimed
-	// it with Adding.Older.
+	// Unsure is set if Status is "seen" or "unavailable", and an earlier try
+	// got no answer or a shard did not answer: the call may have added the
+	// URL itself, or claimed it with Adding.Older.
 	Unsure bool `json:"unsure"`
 }
 
@@ -94,8 +93,8 @@ type Batch struct {
 	Seen   int     `json:"seen"`
 	Unseen int     `json:"unseen"`
 	Errors int     `json:"errors"`
-	NextID *uint64 `json:"next_id"` // number of ids when the call began
-	Epoch  *uint64 `json:"epoch"`   // ids of another epoch are void
+	NextID *uint64 `json:"next_id"` // of ids when the call began; nil at a router
+	Epoch  *uint64 `json:"epoch"`   // ids of another epoch are void; nil at a router
 	Tries  int     `json:"tries"`   // requests sent, retries included
 }
 
@@ -109,6 +108,22 @@ func (b *Batch) ToFetch() []Item {
 		}
 	}
 	return items
+}
+
+// drop takes out the items at `asked`, which were refused, to be asked again.
+func (b *Batch) drop(index int, asked []int) {
+	again := map[int]bool{}
+	for _, at := range asked {
+		again[index+at] = true
+	}
+	kept := b.Items[:0]
+	for _, item := range b.Items {
+		if !again[item.Index] {
+			kept = append(kept, item)
+		}
+	}
+	b.Items = kept
+	b.Errors -= len(asked)
 }
 
 func (b *Batch) join(part *Batch) {
@@ -226,6 +241,7 @@ func New(address string, options Options) (*Store, error) {
 		options: options,
 		header:  header,
 		cache:   newCache(options.Cache),
+		shards:  map[uint64]shard{},
 		client: &http.Client{
 			Transport: options.Transport,
 			CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -293,7 +309,7 @@ func (s *Store) URL(ctx context.Context, id uint64) (string, error) {
 		URL *string `json:"url"`
 	}
 	_, err := s.exchange(ctx, "GET", "/url/"+strconv.FormatUint(id, 10), nil, nil,
-		func(body []byte) error {
+		time.Now(), func(body []byte) error {
 			if err := json.Unmarshal(body, &answer); err != nil {
 				return err
 			}
@@ -330,7 +346,7 @@ func (s *Store) URLs(ctx context.Context, ids []uint64) ([]Found, error) {
 func (s *Store) Delete(ctx context.Context, id uint64) error {
 	s.cache.clear()
 	_, err := s.exchange(ctx, "DELETE", "/url/"+strconv.FormatUint(id, 10), nil, nil,
-		func([]byte) error { return nil })
+		time.Now(), func([]byte) error { return nil })
 	if p, ok := err.(*Problem); ok && p.Status == http.StatusGone {
 		return nil
 	}
@@ -419,9 +435,9 @@ func (s *Store) Feed(ctx context.Context, what Feed, each func(Entry) error) err
 	flag(args, "times", what.Times)
 	flag(args, "deleted", what.Deleted)
 	flag(args, "new_sites", what.NewSites)
-	for from := what.From; ; {
-		args.Set("from", strconv.FormatUint(from, 10))
-		entries, next, err := s.page(ctx, args)
+	args.Set("from", strconv.FormatUint(what.From, 10))
+	for {
+		entries, more, err := s.page(ctx, args)
 		if err != nil {
 			return err
 		}
@@ -430,7 +446,7 @@ func (s *Store) Feed(ctx context.Context, what Feed, each func(Entry) error) err
 				return err
 			}
 		}
-		if next == from {
+		if !more {
 			if what.Follow == 0 {
 				return nil
 			}
@@ -438,14 +454,13 @@ func (s *Store) Feed(ctx context.Context, what Feed, each func(Entry) error) err
 				return err
 			}
 		}
-		from = next
 	}
 }
 
 // Get is any other GET that answers JSON: Get(ctx, "/normalize", ...).
 func (s *Store) Get(ctx context.Context, path string, args url.Values) (map[string]any, error) {
 	var answer map[string]any
-	_, err := s.exchange(ctx, "GET", path, args, nil, func(body []byte) error {
+	_, err := s.exchange(ctx, "GET", path, args, nil, time.Now(), func(body []byte) error {
 		return json.Unmarshal(body, &answer)
 	})
 	return answer, err

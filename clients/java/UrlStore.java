@@ -20,6 +20,8 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -80,8 +82,7 @@ public final class UrlStore {
     private final HttpClient client;
     private final Cache cache;
 
-    private Long epoch;             // of the last answer
-    private Long nextId;            // at least so many ids were given in it
+    private final Map<Long, Shard> shards = new HashMap<>();
 
 
     // --- what goes in and comes out --------------------------------------
@@ -197,9 +198,9 @@ public final class UrlStore {
         /** With times(): when it was last claimed, in seconds. */
         public final Long time;
         /**
-         * True if the status is "seen" and an earlier try of the request got
-         * no answer: this request may have added the URL itself, or claimed
-         * it with older().
+         * True if the status is "seen" or "unavailable", and an earlier try
+         * got no answer or a shard did not answer: this call may have added
+         * the URL itself, or claimed it with older().
          */
         public final boolean unsure;
 
@@ -231,9 +232,12 @@ public final class UrlStore {
         public long seen;
         public long unseen;
         public long errors;
-        /** Number of ids given when the call began. */
+        /** Number of ids given when the call began; null at a router. */
         public Long nextId;
-        /** Of the last answer; ids of another epoch are void. */
+        /**
+         * Of the last answer; ids of another epoch are void.  Null at a
+         * router.
+         */
         public Long epoch;
         /** Requests sent, retries included. */
         public int tries;
@@ -435,6 +439,13 @@ public final class UrlStore {
 
             return n instanceof Long ? (Long) n > 0
                 : UNKNOWN.contains(status);
+        }
+
+        /** Whether nothing was done, and half of the batch may pass. */
+        private boolean tooLarge()
+        {
+            return status == 413
+                && document.getOrDefault("processed", 0L).equals(0L);
         }
     }
 
@@ -643,8 +654,12 @@ public final class UrlStore {
     {
         return new Iterator<>() {
             private Iterator<Entry> part = Collections.emptyIterator();
-            private long from = what.from;
+            private final Map<String, String> args = new TreeMap<>(what.args);
             private boolean ended;
+
+            {
+                args.put("from", "" + what.from);
+            }
 
             @Override
             public boolean hasNext()
@@ -668,37 +683,50 @@ public final class UrlStore {
 
             private void read()
             {
-                Map<String, String> args = new TreeMap<>(what.args);
                 List<Entry> entries = new ArrayList<>();
-
-                args.put("from", "" + from);
-
-                long next = exchange("GET", "/urls", args, null, reply -> {
-                    entries.clear();
-                    return part(reply, entries);
-                }).value;
+                Map<String, Object> last = exchange("GET", "/urls", args, null,
+                    reply -> {
+                        entries.clear();
+                        return part(reply, entries);
+                    }).value;
+                boolean more;
 
                 part = entries.iterator();
 
-                if (next == from && what.follow != null) {
-                    pause(what.follow.toMillis() / 1e3);
+                if (last.containsKey("next")) {
+                    String next = last.get("next").toString();
 
-                } else if (next == from) {
-                    ended = true;
+                    more = !next.equals(args.put("from", next));
+
+                } else {
+                    more = (Boolean) last.get("more");
+                    args.remove("from");
+                    args.put("cursor", (String) last.get("cursor"));
                 }
 
-                from = next;
+                if (!more && what.follow != null) {
+                    pause(what.follow.toMillis() / 1e3);
+
+                } else {
+                    ended = !more;
+                }
             }
         };
     }
 
-    private static long part(Reply reply, List<Entry> entries)
+    /** Reads the entries; returns the last line: next, or a router's cursor. */
+    private static Map<String, Object> part(Reply reply, List<Entry> entries)
     {
         for (String line : reply.body.split("\n")) {
             Map<String, Object> entry = object(line);
 
-            if (entry.containsKey("next")) {
-                return (Long) entry.get("next");
+            if (entry.containsKey("unavailable") && entries.isEmpty()) {
+                throw new IllegalArgumentException("shards that do not answer: "
+                    + entry.get("unavailable"));
+            }
+
+            if (entry.containsKey("next") || entry.containsKey("cursor")) {
+                return entry;
             }
 
             entries.add(new Entry(entry));
@@ -720,7 +748,7 @@ public final class UrlStore {
 
         try {
             return exchange("GET", "/health", args, null, UrlStore::object,
-                Duration.ZERO).value;
+                Duration.ZERO, System.nanoTime()).value;
 
         } catch (Problem e) {
             if (e.status == 503 && !e.document.isEmpty()) {
@@ -822,18 +850,146 @@ public final class UrlStore {
         return items;
     }
 
-    /** Adds to the batch what the service answers for the URLs at `asked`. */
+    /**
+     * Adds to the batch what the service answers for the URLs at `asked`.
+     * Asks again for the items whose outcome is unknown: what is seen then
+     * may be of the first request.
+     */
     private void ask(String path, List<String> urls, List<Integer> asked,
         int index, Map<String, String> args, String base, Batch batch)
     {
-        Long before, known;
-        Exchange<Map<String, Object>> got;
-        List<String> part = new ArrayList<>();
+        Map<Long, Shard> before = new HashMap<>();
+        boolean adds = path.equals("/add");
+        boolean onlyNew = args.containsKey("only");
+        long start = System.nanoTime();
 
-        synchronized (this) {
-            before = epoch;
-            known = nextId;
+        if (!args.containsKey("older")) {
+            // else no id shows what a lost try changed
+
+            synchronized (this) {
+                before.putAll(shards);
+            }
         }
+
+        for (int rounds = 0; ; rounds++) {
+            Exchange<Map<String, Object>> got;
+
+            try {
+                got = asked(path, urls, asked, args, base, start);
+
+            } catch (Failure e) {
+                if (rounds > 0) {
+                    return;     // the items are in the batch, and unsure
+                }
+
+                if (!(e instanceof Problem) || asked.size() == 1
+                    || !((Problem) e).tooLarge())
+                {
+                    throw e;
+                }
+
+                int half = asked.size() / 2;
+
+                ask(path, urls, asked.subList(0, half), index, args, base,
+                    batch);
+                ask(path, urls, asked.subList(half, asked.size()), index,
+                    args, base, batch);
+                return;
+            }
+
+            Map<String, Object> answer = got.value;
+            Map<Long, Shard> found = Shard.of(answer);
+            boolean lost = adds && (got.lost || rounds > 0);
+            List<Integer> unknown = new ArrayList<>();
+            Batch one = new Batch();
+
+            learn(found);
+
+            if (rounds > 0) {
+                Set<Integer> again = new HashSet<>();
+
+                asked.forEach(at -> again.add(index + at));
+                batch.items.removeIf(item -> again.contains(item.index));
+                batch.errors -= again.size();
+            }
+
+            one.added = count(answer, "new");
+            one.due = count(answer, "due");
+            one.seen = count(answer, "seen");
+            one.unseen = count(answer, "unseen");
+            one.errors = count(answer, "errors");
+            one.nextId = (Long) answer.get("next_id");
+            one.epoch = (Long) answer.get("epoch");
+            one.tries = got.tries;
+
+            int n = 0;
+
+            for (Map<String, Object> r : list(answer)) {
+                int at = asked.get(r.containsKey("index")
+                    ? ((Long) r.get("index")).intValue() : n);
+                Long id = (Long) r.get("id");
+                boolean seen = "seen".equals(r.get("status"));
+                boolean open = adds && "unavailable".equals(r.get("status"))
+                    && (lost || String.valueOf(r.get("reason"))
+                        .startsWith("unknown:"));
+
+                if (open) {
+                    r.put("url", resolved(urls.get(at), base));
+                    unknown.add(at);
+                }
+
+                Item item = new Item(index + at, r, open
+                    || seen && lost && !Shard.given(id, before, found));
+
+                if (rounds == 0 || !onlyNew || item.mine() || item.unsure) {
+                    one.items.add(item);
+                }
+
+                if (id != null && r.get("url") != null
+                    && (seen || "new".equals(r.get("status"))))
+                {
+                    cache.put(urls.get(at), base, Map.of("id", id, "status",
+                        "seen", "url", r.get("url")));
+                }
+
+                n++;
+            }
+
+            batch.join(one);
+
+            double wait = backoff(rounds);
+
+            if (unknown.isEmpty() || (System.nanoTime() - start) / 1e9 + wait
+                > options.patience.toMillis() / 1e3)
+            {
+                return;
+            }
+
+            pause(wait);
+            asked = unknown;
+            args = new TreeMap<>(args);
+            args.remove("only");        // which leaves out what is unsure
+        }
+    }
+
+    /** A URL to fetch, where the service has named none. */
+    private static String resolved(String link, String base)
+    {
+        try {
+            return URI.create(base == null ? "" : base).resolve(link)
+                .toString();
+
+        } catch (IllegalArgumentException e) {
+            return link;
+        }
+    }
+
+    /** One request of ask(), as often as it takes since the start. */
+    private Exchange<Map<String, Object>> asked(String path,
+        List<String> urls, List<Integer> asked, Map<String, String> args,
+        String base, long start)
+    {
+        List<String> part = new ArrayList<>();
 
         for (int at : asked) {
             part.add(urls.get(at));
@@ -842,99 +998,100 @@ public final class UrlStore {
         String payload = "{\"urls\":[" + join(part) + "]"
             + (base == null ? "}" : ",\"base\":" + encoded(base) + "}");
 
-        try {
-            got = exchange("POST", path, args, payload, reply -> {
-                Map<String, Object> answer = object(reply);
+        return exchange("POST", path, args, payload, reply -> {
+            Map<String, Object> answer = object(reply);
 
-                if (!args.containsKey("only")) {
-                    expect(answer, asked.size());
+            if (!args.containsKey("only")) {
+                expect(answer, asked.size());
+            }
+
+            return answer;
+        }, options.patience, start);
+    }
+
+    /**
+     * Remembers how many ids were given, at least.  The cache does not outlive
+     * an epoch of any shard.
+     */
+    private synchronized void learn(Map<Long, Shard> found)
+    {
+        found.forEach((number, now) -> {
+            Shard before = shards.put(number, now);
+
+            if (before != null && Objects.equals(before.epoch, now.epoch)) {
+                now.nextId = Math.max(now.nextId, before.nextId);
+
+            } else if (before != null) {
+                cache.clear();
+            }
+        });
+    }
+
+
+    /** What is known of a shard; a store alone is shard 0. */
+    private static final class Shard {
+        final Long epoch;
+        long nextId;            // at least so many ids were given
+
+        Shard(Object epoch, Object nextId)
+        {
+            this.epoch = (Long) epoch;
+            this.nextId = nextId == null ? 0 : (Long) nextId;
+        }
+
+        /** Of an answer; the top bits of an id name its shard. */
+        @SuppressWarnings("unchecked")
+        static Map<Long, Shard> of(Map<String, Object> answer)
+        {
+            Map<Long, Shard> found = new HashMap<>();
+
+            if (answer.containsKey("next_ids")) {       // of a router
+                Map<String, Object> epochs =
+                    (Map<String, Object>) answer.get("epochs");
+
+                ((Map<String, Object>) answer.get("next_ids")).forEach(
+                    (number, nextId) -> found.put(Long.valueOf(number),
+                        new Shard(epochs.get(number), nextId)));
+
+            } else {
+                Shard only = new Shard(answer.get("epoch"),
+                    answer.get("next_id"));
+
+                for (Map<String, Object> r : list(answer)) {
+                    only.nextId = Math.max(only.nextId, count(r, "id"));
                 }
 
-                return answer;
-            });
-
-        } catch (Problem e) {
-            if (e.status != 413 || asked.size() == 1
-                || !e.document.getOrDefault("processed", 0L).equals(0L))
-            {
-                throw e;
+                found.put(only.nextId >> 40, only);
             }
 
-            int half = asked.size() / 2;
+            for (Map<String, Object> r : list(answer)) {
+                Shard shard = r.get("id") == null ? null
+                    : found.get((Long) r.get("id") >> 40);
 
-            ask(path, urls, asked.subList(0, half), index, args, base, batch);
-            ask(path, urls, asked.subList(half, asked.size()), index, args,
-                base, batch);
-            return;
+                if (shard != null) {
+                    shard.nextId = Math.max(shard.nextId,
+                        (Long) r.get("id") + 1);
+                }
+            }
+
+            return found;
         }
 
-        Map<String, Object> answer = got.value;
-        Batch one = new Batch();
-        boolean lost = got.lost && path.equals("/add");
-
-        if (!Objects.equals(answer.get("epoch"), before)
-            || args.containsKey("older"))
+        /**
+         * Whether an id was given before.  Ids of another epoch say nothing,
+         * and a filter has none.
+         */
+        static boolean given(Long id, Map<Long, Shard> before,
+            Map<Long, Shard> found)
         {
-            known = null;       // no id shows what a lost try changed
-        }
+            Shard b = id == null ? null : before.get(id >> 40);
+            Shard f = id == null ? null : found.get(id >> 40);
 
-        learn(answer);
-        one.added = count(answer, "new");
-        one.due = count(answer, "due");
-        one.seen = count(answer, "seen");
-        one.unseen = count(answer, "unseen");
-        one.errors = count(answer, "errors");
-        one.nextId = (Long) answer.get("next_id");
-        one.epoch = (Long) answer.get("epoch");
-        one.tries = got.tries;
-
-        int n = 0;
-
-        for (Map<String, Object> r : list(answer)) {
-            int at = asked.get(r.containsKey("index")
-                ? ((Long) r.get("index")).intValue() : n);
-            Long id = (Long) r.get("id");
-            boolean seen = "seen".equals(r.get("status"));
-
-            one.items.add(new Item(index + at, r, lost && seen
-                && id != null && (known == null || id >= known)));
-
-            if (id != null && r.get("url") != null
-                && (seen || "new".equals(r.get("status"))))
-            {
-                cache.put(urls.get(at), base, Map.of("id", id, "status",
-                    "seen", "url", r.get("url")));
-            }
-
-            n++;
-        }
-
-        batch.join(one);
-    }
-
-    /** Remembers how many ids were given, at least. */
-    private void learn(Map<String, Object> answer)
-    {
-        long most = count(answer, "next_id");
-
-        for (Map<String, Object> r : list(answer)) {
-            if (r.get("id") != null) {
-                most = Math.max(most, (Long) r.get("id") + 1);
-            }
-        }
-
-        synchronized (this) {
-            Long now = (Long) answer.get("epoch");
-
-            if (!Objects.equals(now, epoch)) {
-                epoch = now;
-                nextId = null;
-            }
-
-            nextId = nextId == null ? most : Math.max(most, nextId);
-            cache.at(now);
+            return b != null && f != null && id < b.nextId
+                && Objects.equals(b.epoch, f.epoch);
         }
     }
+
 
     /** Posts items, and returns one result for each. */
     private List<Map<String, Object>> results(String path,
@@ -1027,17 +1184,17 @@ public final class UrlStore {
     private <T> Exchange<T> exchange(String method, String path,
         Map<String, String> args, String payload, Function<Reply, T> read)
     {
-        return exchange(method, path, args, payload, read, options.patience);
+        return exchange(method, path, args, payload, read, options.patience,
+            System.nanoTime());
     }
 
-    /** `read` throws for an answer that is not whole. */
+    /** `read` throws for an answer that is not whole; patience has begun. */
     private <T> Exchange<T> exchange(String method, String path,
         Map<String, String> args, String payload, Function<Reply, T> read,
-        Duration patience)
+        Duration patience, long start)
     {
         HttpRequest request = request(method, path, args, payload);
         Exchange<T> exchange = new Exchange<>();
-        long start = System.nanoTime();
         int lost = 0;
 
         for (int pauses = 0; ; pauses++) {
@@ -1261,7 +1418,6 @@ public final class UrlStore {
 
         private final int size;
         private final Map<String, Map<String, Object>> known;
-        private Long epoch;
 
         Cache(int size)
         {
@@ -1311,14 +1467,6 @@ public final class UrlStore {
         synchronized void clear()
         {
             known.clear();
-        }
-
-        synchronized void at(Long now)
-        {
-            if (!Objects.equals(now, epoch)) {
-                known.clear();
-                epoch = now;
-            }
         }
     }
 

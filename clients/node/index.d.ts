@@ -89,9 +89,9 @@ export class Item {
     readonly newSite: boolean | null;
     readonly time: number | null;
     /**
-     * True if the status is "seen" and an earlier try of the request got no
-     * answer: this request may have added the URL itself, or claimed it with
-     * `older`.
+     * True if the status is "seen" or "unavailable", and an earlier try got
+     * no answer or a shard did not answer: this call may have added the URL
+     * itself, or claimed it with `older`.
      */
     readonly unsure: boolean;
     /** Whether this call added or claimed the URL: fetch it. */
@@ -106,9 +106,11 @@ export class Batch implements Iterable<Item> {
     readonly seen: number;
     readonly unseen: number;
     readonly errors: number;
-    /** Number of ids given when the call began. */
+    /** Number of ids given when the call began; null at a router. */
     readonly nextId: number | null;
-    /** Of the last answer; ids of another epoch are void. */
+    /**
+     * Of the last answer; ids of another epoch are void.  Null at a router.
+     */
     readonly epoch: number | null;
     /** Requests sent, retries included. */
     readonly tries: number;

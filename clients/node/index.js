@@ -123,7 +123,6 @@ class Batch {
 class Cache {
     constructor(size) {
         this.size = size;
-        this.epoch = null;
         this.known = new Map();
     }
 
@@ -173,13 +172,6 @@ class Cache {
             this.known.delete(this.known.keys().next().value);
         }
     }
-
-    at(epoch) {
-        if (epoch !== this.epoch) {
-            this.known.clear();
-            this.epoch = epoch;
-        }
-    }
 }
 
 
@@ -189,8 +181,7 @@ class Store {
     #headers;
     #agent;
     #cache;
-    #epoch = null;
-    #nextId = null;
+    #shards = new Map();    // of each { epoch, nextId }; see shardsOf()
 
     constructor(address, options = {}) {
         const o = { timeout: 30, patience: 50, batch: 1000, body: 1 << 20,
@@ -350,13 +341,15 @@ class Store {
             deleted: flag(o.deleted), new_sites: flag(o.newSites)
         };
 
+        let place = { from: String(from) };
+
         for ( ;; ) {
             const { answer } = await this.#exchange("GET", "/urls",
-                { from: String(from), ...args }, null, feedPart, NDJSON_TYPE);
+                { ...place, ...args }, null, feedPart, NDJSON_TYPE);
 
             yield* answer.entries;
 
-            if (answer.next === from) {
+            if (!(answer.more ?? answer.place.from !== place.from)) {
                 if (o.follow === undefined) {
                     return;
                 }
@@ -364,7 +357,7 @@ class Store {
                 await sleep(o.follow * 1000);
             }
 
-            from = answer.next;
+            place = answer.place;
         }
     }
 
@@ -454,89 +447,142 @@ class Store {
         return batch;
     }
 
-    // adds to the batch what the service answers for urls[asked]
+    // Adds to the batch what the service answers for urls[asked].  Asks again
+    // for the items whose outcome is unknown: what is `seen` then may be of
+    // the first request.
 
     async #ask(path, urls, asked, index, base, args, batch) {
-        const epoch = this.#epoch;
-        let known = this.#nextId;
-        let reply;
+        // with `older`, no id shows what a lost try changed
+        const before = args.older === undefined ? new Map(this.#shards)
+            : new Map();
+        const adds = path === "/add";
+        const onlyNew = args.only !== undefined;
+        const first = performance.now();
 
+        for (let rounds = 0; ; rounds++) {
+            const left = this.#options.patience
+                - (performance.now() - first) / 1000;
+            let reply;
+
+            try {
+                reply = await this.#asked(path, urls, asked, base, args, left);
+
+            } catch (e) {
+                if (!(e instanceof UrlStoreError)) {
+                    throw e;
+                }
+
+                if (rounds > 0) {
+                    return;     // the items are in the batch, and unsure
+                }
+
+                if (e.status !== 413 || e.document.processed
+                    || asked.length === 1)
+                {
+                    throw e;
+                }
+
+                const half = asked.length >> 1;
+
+                for (const part of [asked.slice(0, half), asked.slice(half)]) {
+                    await this.#ask(path, urls, part, index, base, args,
+                        batch);
+                }
+
+                return;
+            }
+
+            const { answer, tries } = reply;
+            const lost = adds && (reply.lost || rounds > 0);
+            const found = shardsOf(answer);
+            const unknown = [];
+
+            this.#learn(found);
+
+            if (rounds > 0) {
+                const again = new Set(asked.map((at) => index + at));
+
+                batch.items = batch.items.filter((i) => !again.has(i.index));
+                batch.errors -= again.size;
+            }
+
+            const items = answer.results.map((result, n) => {
+                const at = asked[result.index ?? n];
+                const item = new Item(index + at, result);
+
+                if (item.status === "seen") {
+                    item.unsure = lost && !known(item.id, before, found);
+
+                } else if (item.status === "unavailable" && adds) {
+                    item.unsure = lost
+                        || String(item.reason).startsWith("unknown:");
+
+                    if (item.unsure) {
+                        item.url = resolved(urls[at], base);
+                        unknown.push(at);
+                    }
+                }
+
+                if (item.id !== null && item.url !== null
+                    && (item.status === "new" || item.status === "seen"))
+                {
+                    this.#cache.put(urls[at], base,
+                        { id: item.id, url: item.url });
+                }
+
+                return item;
+            });
+
+            batch.join({ ...answer, tries, nextId: answer.next_id,
+                items: rounds === 0 || !onlyNew ? items
+                    : items.filter((item) => item.mine || item.unsure) });
+
+            const wait = backoff(rounds);
+
+            if (unknown.length === 0 || (performance.now() - first) / 1000
+                + wait > this.#options.patience)
+            {
+                return;
+            }
+
+            await sleep(wait * 1000);
+            asked = unknown;
+            args = { ...args, only: undefined };    // it omits what is unsure
+        }
+    }
+
+    #asked(path, urls, asked, base, args, patience) {
         const payload = JSON.stringify({
             urls: asked.map((at) => wellFormed(urls[at])),
             ...(base !== null && { base: wellFormed(base) })
         });
 
-        try {
-            reply = await this.#exchange("POST", path, args, payload, (r) => {
-                const answer = parsed(r);
+        return this.#exchange("POST", path, args, payload, (r) => {
+            const answer = parsed(r);
 
-                if (args.only === undefined) {
-                    expect(answer.results, asked.length);
-                }
-
-                return answer;
-            });
-
-        } catch (e) {
-            if (!(e instanceof Problem && e.status === 413
-                && !e.document.processed && asked.length > 1))
-            {
-                throw e;
+            if (args.only === undefined) {
+                expect(answer.results, asked.length);
             }
 
-            const half = asked.length >> 1;
-
-            await this.#ask(path, urls, asked.slice(0, half), index, base,
-                args, batch);
-            await this.#ask(path, urls, asked.slice(half), index, base, args,
-                batch);
-            return;
-        }
-
-        const { answer, tries } = reply;
-        const lost = reply.lost && path === "/add";
-
-        if ((answer.epoch ?? null) !== epoch || args.older !== undefined) {
-            known = null;   // no id shows what a lost try changed
-        }
-
-        this.#learn(answer);
-
-        const items = answer.results.map((result, n) => {
-            const at = asked[result.index ?? n];
-            const item = new Item(index + at, result);
-
-            if (item.id !== null && item.status === "seen" && lost) {
-                item.unsure = known === null || item.id >= known;
-            }
-
-            if (item.id !== null && item.url !== null
-                && (item.status === "new" || item.status === "seen"))
-            {
-                this.#cache.put(urls[at], base,
-                    { id: item.id, url: item.url });
-            }
-
-            return item;
-        });
-
-        batch.join({ ...answer, items, tries, nextId: answer.next_id });
+            return answer;
+        }, JSON_TYPE, patience);
     }
 
-    // remembers how many ids were given, at least
+    // Remembers how many ids were given, at least.  The cache does not outlive
+    // an epoch of any shard.
 
-    #learn(answer) {
-        const epoch = answer.epoch ?? null;
+    #learn(found) {
+        for (const [number, { epoch, nextId }] of found) {
+            const before = this.#shards.get(number);
+            const same = before?.epoch === epoch;
 
-        if (epoch !== this.#epoch) {
-            this.#epoch = epoch;
-            this.#nextId = null;
+            if (before !== undefined && !same) {
+                this.#cache.known.clear();
+            }
+
+            this.#shards.set(number, { epoch,
+                nextId: same ? Math.max(nextId, before.nextId) : nextId });
         }
-
-        this.#nextId = answer.results.reduce(
-            (most, r) => Math.max(most, (r.id ?? -1) + 1),
-            Math.max(answer.next_id ?? 0, this.#nextId ?? 0));
-        this.#cache.at(epoch);
     }
 
     // parts of what may be a list, a generator or a stream
@@ -721,6 +767,67 @@ function inOrder(items) {
 }
 
 
+// the shard of an id; a store alone is shard 0
+
+function shardOf(id) {
+    return Math.floor(id / 2 ** 40);
+}
+
+
+// what an answer says of its shards: epoch and number of ids, at least
+
+function shardsOf(answer) {
+    const found = new Map();
+    const ids = answer.results.map((r) => r.id ?? null)
+        .filter((id) => id !== null);
+
+    if (answer.next_ids !== undefined) {        // of a router
+        for (const [number, nextId] of Object.entries(answer.next_ids)) {
+            found.set(Number(number), { nextId: nextId ?? 0,
+                epoch: answer.epochs[number] });
+        }
+
+    } else {
+        const nextId = answer.next_id ?? Math.max(0, ...ids);
+
+        found.set(shardOf(nextId), { nextId, epoch: answer.epoch ?? null });
+    }
+
+    for (const id of ids) {
+        const shard = found.get(shardOf(id));
+
+        if (shard !== undefined) {
+            shard.nextId = Math.max(shard.nextId, id + 1);
+        }
+    }
+
+    return found;
+}
+
+
+// a URL to fetch, where the service has named none
+
+function resolved(link, base) {
+    try {
+        return new URL(link, base ?? undefined).href;
+
+    } catch {
+        return link;
+    }
+}
+
+
+// whether an id was given before; ids of another epoch say nothing, and a
+// filter has none
+
+function known(id, before, found) {
+    const shard = id === null ? undefined : before.get(shardOf(id));
+
+    return shard !== undefined && id < shard.nextId
+        && found.get(shardOf(id))?.epoch === shard.epoch;
+}
+
+
 // whether the answer was kept for an earlier try (Idempotency-Key)
 
 function replayed(reply) {
@@ -784,7 +891,17 @@ function feedPart(reply) {
         const entry = JSON.parse(line);
 
         if (entry.next !== undefined) {
-            return { entries, next: entry.next };
+            return { entries, place: { from: String(entry.next) } };
+        }
+
+        if (entry.cursor !== undefined) {       // of a router
+            if (entry.unavailable && entries.length === 0) {
+                throw new RangeError("shards that do not answer: "
+                    + entry.unavailable);
+            }
+
+            return { entries, place: { cursor: entry.cursor },
+                more: entry.more };
         }
 
         entries.push({ id: entry.id, url: entry.url ?? null,

@@ -1,7 +1,8 @@
 #!/usr/bin/perl
 
 # The table of cases, clients/cases.json, done by the client of each language:
-# against a server that injects faults, and against the service.
+# against a server that injects faults, against the service, and against the
+# router of a cluster.
 #
 #     CLIENTS='python go' prove -It/lib t/clients/cases.t     some of them
 
@@ -10,6 +11,7 @@ use warnings;
 
 use lib 't/lib';
 use File::Temp qw(tempfile);
+use UrlStore::Cluster;
 use UrlStore::Fake;
 use UrlStore::Test;
 
@@ -37,8 +39,15 @@ my $table = $json->decode(
     slurp("$top/clients/cases.json") =~ s/REPEAT(\d+)/'x' x $1/ger);
 my %cases = map { $_->{name} => $_ } @{ $table->{fake} };
 
+my $cluster = UrlStore::Cluster->new(shards => 2)->run;
+
 my $fake = UrlStore::Fake->new(sub {
     my ($name, $n) = @_;
+
+    # the router's second answer is lost, and it has forgotten the request
+
+    return { forward => $cluster->t->port, keyless => 1,
+        $n == 1 ? (drop => 'sent') : () } if $name eq 'router';
 
     my $steps = $cases{$name}{server};
     my $last = @$steps ? $steps->[-1] : undef;
@@ -208,6 +217,14 @@ sub jobs
     push @jobs, { name => 'live', options => {}, calls => \@calls,
         address => 'http://127.0.0.1:' . $t->port . "/$who" };
 
+    # 6 URLs, 12 URLs, and all of the cluster
+
+    push @jobs, { name => 'router', options => {}, calls => [
+        (map { my $n = $_; { do => 'add_all',
+            urls => [map { "http://$who-$n-$_.test/" } 1 .. $n] } } 6, 12),
+        { do => 'feed', from => 0, limit => 7 } ],
+        address => 'http://127.0.0.1:' . $fake->port . "/$who/router" };
+
     my $text = join '', map { $json->encode($_) . "\n" } @jobs;
 
     # an URL that JSON::PP could not write
@@ -245,6 +262,21 @@ sub judge
         return;
     }
 
+    if ($got->{name} eq 'router') {
+        my ($first, $second, $all) = @{ $got->{results} };
+        my %shards = map { ($_->{id} >> 40) => 1 } @{ $second->{items} };
+
+        is(join(' ', sort keys %shards), '0 1', "$who: URLs of both shards");
+        is(scalar @{ $second->{to_fetch} }, 12,
+            "$who, the router: a lost answer loses no page");
+        is(join(' ', sort { $a <=> $b } map { $_->{id} }
+                grep { $_->{url} =~ m{^http://$who-} } @$all),
+            join(' ', sort { $a <=> $b } map { $_->{id} }
+                @{ $first->{items} }, @{ $second->{items} }),
+            "$who, the router: the feed has all shards, each URL once");
+        return;
+    }
+
     my $case = $cases{ $got->{name} };
     my $d = differs($got->{results}, $case->{expect}, 'result');
 
@@ -275,6 +307,7 @@ for my $who (@names) {
     }
 
     ok(close $pipe, "$who: left with 0");
-    is(join(' ', grep { !$seen{$_} } sort(keys %cases), 'live'), '',
+    is(join(' ', grep { !$seen{$_} } sort(keys %cases), qw(live router)),
+        '',
         "$who: did all cases");
 }

@@ -28,7 +28,7 @@ const crawler = new CheerioCrawler({
             url: new URL(links[item.index], page).href,
             userData: { id: item.id }
         })));
-        await store.mark("visited", [request.userData.id]);
+        await store.mark("visited", [request.userData.id ?? page]);
     }
 });
 

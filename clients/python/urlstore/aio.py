@@ -157,15 +157,16 @@ class AsyncStore:
         """All URLs from an id on, in the order of ids."""
         args = protocol.feed_args(limit, site, prefix, mark, older, times,
                                   deleted, new_sites)
+        place = {"from": str(start)}
         while True:
-            entries, after = await self._run(self._core.page(start, args))
+            entries, place, more = await self._run(
+                self._core.page(place, args))
             for entry in entries:
                 yield entry
-            if after == start:
+            if not more:
                 if follow is None:
                     return
                 await asyncio.sleep(follow)
-            start = after
 
     # all else
 

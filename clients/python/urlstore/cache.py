@@ -39,7 +39,6 @@ class Cache:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.epoch: Optional[int] = None
         self._known: OrderedDict[str, Known] = OrderedDict()
         self._lock = Lock()
 
@@ -66,9 +65,3 @@ class Cache:
     def clear(self) -> None:
         with self._lock:
             self._known.clear()
-
-    def at(self, epoch: Optional[int]) -> None:
-        """Forgets what is of another epoch."""
-        if epoch != self.epoch:
-            self.clear()
-            self.epoch = epoch

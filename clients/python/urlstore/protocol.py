@@ -33,7 +33,7 @@ from threading import Lock
 from typing import (Any, Callable, Dict, Generator, Iterable, Iterator, List,
                     Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar,
                     Union)
-from urllib.parse import unquote, urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urljoin, urlsplit
 
 from .cache import Cache, Known
 from .errors import NoAnswer, Problem, UrlStoreError
@@ -87,6 +87,10 @@ Call = Generator[Step, Got, T]
 V = TypeVar("V", int, str, Union[int, str])
 Part = Sequence[Tuple[V, bytes]]    # values, each with its JSON
 
+# epoch and number of ids, at least, by shard; a store alone is shard 0
+Shards = Dict[int, Tuple[Optional[int], int]]
+Place = Dict[str, str]          # where a feed goes on: from=ID, or cursor=C
+
 Duration = Union[str, int, float, timedelta]
 Ref = Union[int, str]           # an id, or an URL
 
@@ -130,8 +134,7 @@ class Core:
         self.options = options
         self.cache = Cache(options.cache)
         self._lock = Lock()
-        self._epoch: Optional[int] = None
-        self._next_id: Optional[int] = None
+        self._shards: Shards = {}
 
     # one request
 
@@ -198,21 +201,17 @@ class Core:
 
     # what was learnt from answers
 
-    def _snapshot(self) -> Tuple[Optional[int], Optional[int]]:
+    def _learn(self, found: Shards) -> None:
+        """Remembers how many ids were given, at least.  The cache does not
+        outlive an epoch of any shard."""
         with self._lock:
-            return self._epoch, self._next_id
-
-    def _learn(self, answer: Mapping[str, Any]) -> None:
-        """Remembers how many ids were given, at least."""
-        epoch = answer.get("epoch")
-        next_id = max([answer.get("next_id") or 0]
-                      + [result["id"] + 1 for result in answer["results"]
-                         if result["id"] is not None])
-        with self._lock:
-            if epoch != self._epoch:
-                self._epoch, self._next_id = epoch, None
-            self._next_id = max(next_id, self._next_id or 0)
-            self.cache.at(epoch)
+            for number, (epoch, next_id) in found.items():
+                before = self._shards.get(number)
+                if before is not None and before[0] != epoch:
+                    self.cache.clear()
+                elif before is not None:
+                    next_id = max(next_id, before[1])
+                self._shards[number] = (epoch, next_id)
 
     # calls
 
@@ -266,57 +265,94 @@ class Core:
              index: int, base: Optional[str],
              args: Mapping[str, Optional[str]],
              batch: Batch) -> Call[None]:
-        """Adds to the batch what the service answers for urls[asked]."""
+        """Adds to the batch what the service answers for urls[asked].  Asks
+        again for the items whose outcome is unknown: what is `seen` then may
+        be of the first request."""
+        with self._lock:
+            before = dict(self._shards)
+        if args["older"] is not None:
+            before = {}     # no id shows what a lost try changed
+        only_new = args["only"] is not None
+        first = time.monotonic()
+        rounds = 0
+        while True:
+            left = self.options.patience - (time.monotonic() - first)
+            try:
+                answer, tries, lost = yield from self._asked(
+                    path, urls, asked, base, args, left)
+            except UrlStoreError as e:
+                if rounds:
+                    break   # the items are in the batch, and unsure
+                if (not isinstance(e, Problem) or e.status != 413
+                        or e.processed or len(asked) == 1):
+                    raise
+                half = len(asked) // 2
+                for part in asked[:half], asked[half:]:
+                    yield from self._ask(path, urls, part, index, base, args,
+                                         batch)
+                return
+            lost = changes("POST", path) and (lost or rounds > 0)
+            found = shards(answer)
+            self._learn(found)
+            if rounds:
+                again = {index + at for at in asked}
+                batch.items = [item for item in batch.items
+                               if item.index not in again]
+                batch.errors -= len(again)
+            unknown: List[int] = []
+            for at, result in enumerate(answer["results"]):
+                at = asked[result.get("index", at)]
+                item = Item(index + at, result["id"], result["status"],
+                            result.get("url"), result.get("reason"),
+                            result.get("new_site"), result.get("time"))
+                if item.status == "seen":
+                    item.unsure = lost and not known(item.id, before, found)
+                elif item.status == "unavailable" and changes("POST", path):
+                    item.unsure = lost or str(item.reason).startswith(
+                        "unknown:")
+                    if item.unsure:
+                        item.url = resolved(urls[at][0], base)
+                        unknown.append(at)
+                if (item.id is not None and item.url is not None
+                        and item.status in ("new", "seen")):
+                    self.cache.put(urls[at][0], base, Known(item.id, item.url))
+                if not rounds or not only_new or item.mine or item.unsure:
+                    batch.items.append(item)
+            batch.tries += tries
+            batch.new += answer["new"]
+            batch.due += answer.get("due", 0)
+            batch.seen += answer["seen"]
+            batch.unseen += answer["unseen"]
+            batch.errors += answer["errors"]
+            if batch.next_id is None:
+                batch.next_id = answer.get("next_id")
+            batch.epoch = answer.get("epoch")
+            wait = backoff(rounds)
+            rounds += 1
+            if not unknown or (time.monotonic() - first + wait
+                               > self.options.patience):
+                break
+            yield Sleep(wait)
+            asked = unknown
+            args = {**args, "only": None}   # which leaves out what is unsure
 
+    def _asked(self, path: str, urls: Part[str], asked: Sequence[int],
+               base: Optional[str], args: Mapping[str, Optional[str]],
+               patience: float) -> Call[Tuple[Dict[str, Any], int, bool]]:
         def read(reply: Reply) -> Dict[str, Any]:
             answer = parsed(reply)
-            only_new = args["only"] is not None
-            if not only_new and len(answer["results"]) != len(asked):
+            if args["only"] is None and len(answer["results"]) != len(asked):
                 raise ValueError(f"{len(answer['results'])} results for "
                                  f"{len(asked)} URLs")
             return answer
 
-        epoch, known = self._snapshot()
         payload = b'{"urls":[' + b",".join([urls[at][1]
                                             for at in asked]) + b"]"
         if base is not None:
             payload += b',"base":' + encoded(base)
-        try:
-            answer, tries, lost = yield from self.exchange(
-                "POST", path, args, payload + b"}", read)
-        except Problem as e:
-            if e.status != 413 or e.processed or len(asked) == 1:
-                raise
-            half = len(asked) // 2
-            yield from self._ask(path, urls, asked[:half], index, base, args,
-                                 batch)
-            yield from self._ask(path, urls, asked[half:], index, base, args,
-                                 batch)
-            return
-        if answer.get("epoch") != epoch or args["older"] is not None:
-            known = None    # no id shows what a lost try changed
-        lost = lost and changes("POST", path)
-        self._learn(answer)
-        for at, result in enumerate(answer["results"]):
-            at = asked[result.get("index", at)]
-            item = Item(index + at, result["id"], result["status"],
-                        result.get("url"), result.get("reason"),
-                        result.get("new_site"), result.get("time"))
-            if item.id is not None and item.status == "seen" and lost:
-                item.unsure = known is None or item.id >= known
-            if (item.id is not None and item.url is not None
-                    and item.status in ("new", "seen")):
-                self.cache.put(urls[at][0], base, Known(item.id, item.url))
-            batch.items.append(item)
-        batch.tries += tries
-        batch.new += answer["new"]
-        batch.due += answer.get("due", 0)
-        batch.seen += answer["seen"]
-        batch.unseen += answer["unseen"]
-        batch.errors += answer["errors"]
-        if batch.next_id is None:
-            batch.next_id = answer.get("next_id")
-        batch.epoch = answer.get("epoch")
+        answer = yield from self.exchange("POST", path, args, payload + b"}",
+                                          read, patience=patience)
+        return answer
 
     def url(self, number: int) -> Call[str]:
         answer, _, _ = yield from self.exchange(
@@ -377,21 +413,28 @@ class Core:
             if e.status != 410:
                 raise
 
-    def page(self, start: int, args: Mapping[str, Optional[str]]) -> Call[
-            Tuple[List[Entry], int]]:
-        """The next entries of the feed, and where to go on."""
-        def read(reply: Reply) -> Tuple[List[Entry], int]:
+    def page(self, place: Place, args: Mapping[str, Optional[str]]) -> Call[
+            Tuple[List[Entry], Place, bool]]:
+        """The next entries of the feed, where to go on, and whether there
+        are more."""
+        def read(reply: Reply) -> Tuple[List[Entry], Place, bool]:
             entries: List[Entry] = []
             for line in reply.body.splitlines():
                 entry = json.loads(line)
                 if "next" in entry:
-                    return entries, int(entry["next"])
+                    after = {"from": str(entry["next"])}
+                    return entries, after, after != place
+                if "cursor" in entry:       # of a router
+                    if entry.get("unavailable") and not entries:
+                        raise ValueError("shards that do not answer: "
+                                         f"{entry['unavailable']}")
+                    return entries, {"cursor": entry["cursor"]}, entry["more"]
                 entries.append(Entry(entry["id"], entry.get("url"),
                                      entry.get("time")))
             raise ValueError("the last line is missing")
 
         answer, _, _ = yield from self.exchange(
-            "GET", "/urls", {"from": str(start), **args}, None, read, NDJSON)
+            "GET", "/urls", {**place, **args}, None, read, NDJSON)
         return answer
 
     def get(self, path: str, args: Mapping[str, Optional[str]]) -> Call[
@@ -475,6 +518,41 @@ def document(reply: Reply) -> Dict[str, Any]:
 def replayed(reply: Reply) -> bool:
     """Whether the answer was kept for an earlier try (Idempotency-Key)."""
     return reply.headers.get("idempotency-status") == "replayed"
+
+
+def shards(answer: Mapping[str, Any]) -> Shards:
+    """What an answer says of its shards; the top bits of an id name one."""
+    ids: List[int] = [r["id"] for r in answer["results"]
+                      if r["id"] is not None]
+    found: Shards
+    if "next_ids" in answer:                # of a router
+        found = {int(number): (answer["epochs"][number], next_id or 0)
+                 for number, next_id in answer["next_ids"].items()}
+    else:
+        most = max([answer.get("next_id") or 0] + ids)
+        found = {most >> 40: (answer.get("epoch"), most)}
+    for id in ids:
+        if id >> 40 in found:
+            epoch, most = found[id >> 40]
+            found[id >> 40] = (epoch, max(most, id + 1))
+    return found
+
+
+def resolved(link: str, base: Optional[str]) -> str:
+    """A URL to fetch, where the service has named none."""
+    try:
+        return urljoin(base or "", link)
+    except ValueError:
+        return link
+
+
+def known(number: Optional[int], before: Shards, found: Shards) -> bool:
+    """Whether an id was given before; ids of another epoch say nothing."""
+    if number is None:                      # of a filter, which has no ids
+        return False
+    epoch, next_id = before.get(number >> 40, (None, 0))
+    return (number < next_id and number >> 40 in found
+            and found[number >> 40][0] == epoch)
 
 
 def retry_after(value: Optional[str]) -> Optional[float]:

@@ -50,7 +50,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.internet.threads import deferToThread
 
 from .errors import UrlStoreError
-from .protocol import Call, Got, Sleep
+from .protocol import Call, Got, Place, Sleep
 from .sync import Store
 from .values import Entry, Item
 
@@ -58,6 +58,7 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
+BEGIN = {"from": "0"}
 META = "urlstore"           # in the meta of a request: see judged()
 FLUSH_AFTER = 1.0           # seconds that a page waits for its mark, at most
 FLUSH_AT = 500              # ... unless so many wait
@@ -171,10 +172,11 @@ class Shared:
             task.deferLater(reactor,  # type: ignore[arg-type]
                             interval, lambda: None))
 
-    async def left(self, start: int, older: Optional[str]) -> Tuple[
-            List[Entry], int]:
-        """The next pages without the mark, and where to go on."""
-        return await self.run(self.store._core.page(start, {
+    async def left(self, place: Place, older: Optional[str]) -> Tuple[
+            List[Entry], Place, bool]:
+        """The next pages without the mark, where to go on, and whether
+        there are more."""
+        return await self.run(self.store._core.page(place, {
             "limit": str(RESUMED), "mark": "!" + self.mark,
             "older": older}))
 
@@ -299,7 +301,7 @@ class SpiderMiddleware:
         self.filter_start = settings.getbool("URLSTORE_START", True)
         self.resume = (settings.getbool("URLSTORE_RESUME")
                        or self.shared.lease is not None)
-        self._next = 0              # where the list of pages left goes on
+        self._next = BEGIN          # where the list of pages left goes on
         self._tried: Set[int] = set()   # of them, in this run
         self._taking = False
         self._pages: Dict[int, Page] = {}
@@ -464,12 +466,10 @@ class SpiderMiddleware:
         """Schedules the next pages that are stored and have no mark; after
         the last one, lets the spider close."""
         await self.shared.flush()
-        entries, after = await self.shared.left(self._next,
-                                                self.shared.lease)
-        if after == self._next:
+        entries, self._next, more = await self.shared.left(
+            self._next, self.shared.lease)
+        if not more:
             await self.end_of_list()
-        else:
-            self._next = after
         entries = [entry for entry in entries
                    if entry.url is not None and entry.id not in self._tried]
         if self.shared.lease is not None:
@@ -494,15 +494,13 @@ class SpiderMiddleware:
         if lease is None or not await self.others_at_work():
             self.resume = False
             return
-        self._next = 0
+        self._next = BEGIN
         await self.shared.pause(seconds(lease) / 3)
 
     async def others_at_work(self) -> bool:
-        at = -1
-        after = 0
-        while after != at:
-            at = after
-            entries, after = await self.shared.left(at, None)
+        place, more = BEGIN, True
+        while more:
+            entries, place, more = await self.shared.left(place, None)
             if any(entry.id not in self._tried
                    and entry.id not in self.shared.taken
                    for entry in entries):

@@ -165,14 +165,15 @@ class Store:
         """
         args = protocol.feed_args(limit, site, prefix, mark, older, times,
                                   deleted, new_sites)
+        place = {"from": str(start)}
         while True:
-            entries, after = self._run(self._core.page(start, args))
+            entries, place, more = self._run(
+                self._core.page(place, args))
             yield from entries
-            if after == start:
+            if not more:
                 if follow is None:
                     return
                 time.sleep(follow)
-            start = after
 
     # all else
 

@@ -17,9 +17,9 @@ class Item:
     reason    why it was refused
     new_site  with sites=True: whether it is the first URL of its site
     time      with times=True: when it was last claimed, in seconds
-    unsure    True if the status is "seen" and an earlier try of the request
-              got no answer: this request may have added the URL itself, or
-              claimed it with older
+    unsure    True if the status is "seen" or "unavailable", and an earlier
+              try got no answer or a shard did not answer: this call may have
+              added the URL itself, or claimed it with older
     """
 
     index: int
@@ -40,8 +40,9 @@ class Item:
 class Batch:
     """The items of a call, in the order of its input, and their counts.
 
-    next_id   number of ids given when the call began
-    epoch     of the last answer; ids of another epoch are void
+    next_id   number of ids given when the call began; None at a router
+    epoch     of the last answer; ids of another epoch are void; None at a
+              router
     tries     requests sent, retries included
     """
 

@@ -12,7 +12,8 @@ package UrlStore::Fake;
 # clients/README.md describes the steps.
 #
 # A step with `forward` sends the request to that port of this machine, and
-# answers what came back, unless it drops it.
+# answers what came back, unless it drops it.  With `keyless` it leaves out the
+# Idempotency-Key, as if the next try came to another service.
 #
 # Each connection has a process of its own.  A log for each WHO/NAME, which
 # they lock, numbers the requests.
@@ -256,6 +257,9 @@ sub _forward
 
     my %h = map { $_ => $r->{headers}{$_} }
         qw(content-type content-encoding accept idempotency-key);
+
+    delete $h{'idempotency-key'} if $step->{keyless};
+
     my $answer = UrlStore::Client->new('127.0.0.1', $step->{forward})
         ->request($r->{method}, $r->{target}, $r->{body}, %h) // return;
 
