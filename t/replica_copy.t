@@ -90,7 +90,18 @@ like(qx(echo http://a.example/ | $top/build/urlstore add $dir 2>&1),
 
 # --- directories that are others'
 
+# the journal of a primary whose manifest is lost
+
+my $lost = $replica->dir . '/lost';
+
+mkdir $lost;
+chmod 0777, $lost;
+qx(cp ${\$primary->dir}/data/journal.* $lost/);
+my $size = -s glob "$lost/journal.*";
+
 for (
+    [ "follow=$from/ path=$lost",
+        qr/a journal or a snapshot, but no "manifest"/ ],
     [ "path=$dir", qr/a replica's copy of another server's store/ ],
     [ "follow=$from/ path=" . $primary->dir . '/data',
         qr/a store that is no replica's copy/ ],
@@ -101,6 +112,9 @@ for (
     isnt($rc, 0, "refused: $options");
     like($out, $like, '  says why');
 }
+
+is(-s glob("$lost/journal.*"), $size,
+    'the journal of a lost manifest is there');
 
 my ($rc, $out) = $replica->check(
     zone_conf("32m follow=$from/ path=$dir marks=a"));

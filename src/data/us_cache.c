@@ -335,13 +335,7 @@ us_cache_begin(us_cache_t *c)
         return -1;
     }
 
-    /* nginx refuses another store at its start; it was put there since */
-
-    if (us_replica_copy_lock(l, &e) == -1
-        || (us_manifest_read(l->dirfd, &m, &e) == US_MANIFEST_OK
-            && us_data_copied(&m, &e) == -1)
-        || us_replica_copy_remove(l, &c->copy, &e) == -1)
-    {
+    if (us_replica_copy_remove(l, &c->copy, &e) == -1) {
         us_cache_fail(c, US_CACHE_NO_JOURNAL, e.text);
         return -1;
     }

@@ -5,6 +5,7 @@
 
 
 #include "us_data.h"
+#include "../journal/us_dir.h"
 #include "../store/us_shard.h"
 #include "../us_fault.h"
 
@@ -209,9 +210,37 @@ us_data_writable(const us_manifest_t *m, us_disk_error_t *e)
 
 
 int
-us_data_copied(const us_manifest_t *m, us_disk_error_t *e)
+us_data_copied(int dirfd, us_disk_error_t *e)
 {
-    return m->state == US_STATE_REPLICA ? 0
+    size_t            n;
+    us_dir_t          dir;
+    us_manifest_t     m;
+    us_manifest_rc_t  rc;
+
+    rc = us_manifest_read(dirfd, &m, e);
+
+    if (rc == US_MANIFEST_NONE) {
+
+        if (us_dir_read(dirfd, &dir, e) == -1) {
+            return -1;
+        }
+
+        n = dir.nsegments + dir.nsnapshots;
+        us_dir_free(&dir);
+
+        return n == 0 ? 0
+               : us_disk_fail(e, 0, "it has a journal or a snapshot, but no "
+                              "\"manifest\" that says that they are a "
+                              "replica's copy, which a zone with \"follow=\" "
+                              "or \"replicate=\" may replace; no file was "
+                              "touched: an empty directory is needed");
+    }
+
+    if (rc != US_MANIFEST_OK) {
+        return -1;
+    }
+
+    return m.state == US_STATE_REPLICA ? 0
            : us_disk_fail(e, 0, "it has a store that is no replica's copy, and "
                           "a zone with \"follow=\" or \"replicate=\" would "
                           "replace it; an empty directory is needed");

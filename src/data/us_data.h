@@ -46,10 +46,10 @@ int us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
 
 /*
  * Whether a replica, or a node of a replicated store, may keep its copy in the
- * directory: 0; -1, e: it has a store that is not a copy, and that none of them
- * may overwrite.
+ * directory, and remove the files there: it is empty, or its manifest says that
+ * it is a copy.  0, or -1 with e.
  */
-int us_data_copied(const us_manifest_t *m, us_disk_error_t *e);
+int us_data_copied(int dirfd, us_disk_error_t *e);
 
 /* the other way round; the strings point into text */
 typedef struct {

@@ -17,6 +17,7 @@
 #define US_REPLICA_KEEP   60000       /* ms after a snapshot that failed */
 
 
+static int us_replica_copy_ours(us_life_t *l, us_disk_error_t *e);
 static int us_replica_copy_apply(void *data, const uint8_t *p, size_t len);
 static int us_replica_copy_wait(void *data, uint64_t lsn,
     uint64_t until);
@@ -28,38 +29,39 @@ static void us_replica_copy_counts(us_life_t *l, const us_manifest_t *m);
 us_recovery_rc_t
 us_replica_copy_open(us_replica_copy_t *c, us_life_t *l)
 {
-    char              boot[US_BOOT_ID + 1];
-    us_recovery_rc_t  rc;
+    char  boot[US_BOOT_ID + 1];
 
     memset(c, 0, sizeof(us_replica_copy_t));
 
     c->life = l;
     c->recovery.readers = -1;
 
-    if (us_replica_copy_lock(l, &c->recovery.error) == -1) {
+    if (us_replica_copy_ours(l, &c->recovery.error) == -1) {
         return US_RECOVERY_STOP;
     }
 
     us_manifest_boot(boot);
 
-    rc = us_recovery_open(&c->recovery, l->dirfd, &us_data_ops,
-                          us_replica_copy_apply, c, boot);
-
-    /* nginx refuses another one at its start; it was put there since */
-
-    return rc == US_RECOVERY_OK
-           && us_data_copied(&c->recovery.manifest, &c->recovery.error) == -1
-           ? US_RECOVERY_STOP : rc;
+    return us_recovery_open(&c->recovery, l->dirfd, &us_data_ops,
+                            us_replica_copy_apply, c, boot);
 }
 
 
-/* all processes of this master share the open file that has the lock */
+/*
+ * Whether the directory is no other server's, and a copy: 0, or -1 with e.  All
+ * processes of this master share the open file that has the lock.  nginx
+ * refuses another store at its start, but it may have been put there since.
+ */
 
-int
-us_replica_copy_lock(us_life_t *l, us_disk_error_t *e)
+static int
+us_replica_copy_ours(us_life_t *l, us_disk_error_t *e)
 {
-    return flock(l->lockfd, LOCK_EX|LOCK_NB) == 0 ? 0
-           : us_disk_fail(e, 0, "another server has \"%s\"", l->conf.path);
+    if (flock(l->lockfd, LOCK_EX|LOCK_NB) == -1) {
+        return us_disk_fail(e, 0, "another server has \"%s\"",
+                            l->conf.path);
+    }
+
+    return us_data_copied(l->dirfd, e);
 }
 
 
@@ -154,6 +156,10 @@ us_replica_copy_remove(us_life_t *l, us_copy_t *copy, us_disk_error_t *e)
 
     if (l->conf.path == NULL) {
         return 0;
+    }
+
+    if (us_replica_copy_ours(l, e) == -1) {
+        return -1;
     }
 
     us_release(&l->sh->snapshot_lsn, 0);

@@ -51,10 +51,10 @@ void us_replica_copy_end(us_replica_copy_t *c);
 us_recovery_rc_t us_replica_copy_read(us_replica_copy_t *c,
     us_store_t *store);
 
-/* whether the directory is ours, and no other server's: 0, or -1 with e */
-int us_replica_copy_lock(us_life_t *l, us_disk_error_t *e);
-
-/* removes the files, if the zone has a directory; 0, or -1 with e */
+/*
+ * Removes the files, if the zone has a directory, and if that is a copy and
+ * ours; 0, or -1 with e.
+ */
 int us_replica_copy_remove(us_life_t *l, us_copy_t *copy, us_disk_error_t *e);
 
 /* whether a snapshot is due, of a copy whose journal ends at this LSN */

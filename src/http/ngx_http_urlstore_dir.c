@@ -702,23 +702,21 @@ ngx_http_urlstore_dir_check(ngx_http_urlstore_zone_t *zone, int dirfd)
     us_manifest_t    m;
     us_disk_error_t  e;
 
+    if (zone->persist->life.conf.follow
+        || zone->persist->life.conf.replicate)
+    {
+        return us_data_copied(dirfd, &e) == 0
+               ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
+    }
+
     rc = us_manifest_read(dirfd, &m, &e);
 
-    if (rc == US_MANIFEST_NONE) {
-        return NGX_OK;
-    }
-
     if (rc == US_MANIFEST_OK) {
-        rc = zone->persist->life.conf.follow
-             || zone->persist->life.conf.replicate
-             ? us_data_copied(&m, &e) : us_data_differs(&m, &zone->conf, &e);
+        rc = us_data_differs(&m, &zone->conf, &e);
     }
 
-    if (rc == 0) {
-        return NGX_OK;
-    }
-
-    return ngx_http_urlstore_dir_refuse(zone, &e);
+    return rc == US_MANIFEST_OK || rc == US_MANIFEST_NONE
+           ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
 }
 
 

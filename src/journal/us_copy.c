@@ -25,6 +25,7 @@ static int us_copy_block(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
     us_str_t ops, uint64_t ids);
 static int us_copy_footer(us_copy_t *c, us_place_t *at,
     const us_manifest_t *m);
+static int us_copy_mark(us_copy_t *c, const us_manifest_t *m);
 static int us_copy_manifest(us_copy_t *c, const us_manifest_t *m,
     int has_snapshot, uint64_t snapshot);
 
@@ -88,6 +89,10 @@ us_copy_begin(us_copy_t *c, const us_place_t *from, const us_place_t *to,
 
     us_copy_close(c);
     us_segment_name(name, to->kind, to->tail.segment);
+
+    if (us_copy_mark(c, m) == -1) {
+        return -1;
+    }
 
     c->fd = us_disk_create(c->dirfd, name, O_RDWR|O_TRUNC);
 
@@ -336,6 +341,29 @@ us_copy_footer(us_copy_t *c, us_place_t *at, const us_manifest_t *m)
 }
 
 
+/* before the first file: it is going to be a copy */
+
+static int
+us_copy_mark(us_copy_t *c, const us_manifest_t *m)
+{
+    us_manifest_t     mark;
+    us_manifest_rc_t  rc;
+
+    rc = us_manifest_read(c->dirfd, &mark, &c->error);
+
+    if (rc != US_MANIFEST_NONE) {
+        return rc == US_MANIFEST_OK ? 0 : -1;
+    }
+
+    mark = *m;
+    mark.version = 1;
+    mark.settings[0] = '\0';
+    mark.has_log = 0;
+
+    return us_copy_manifest(c, &mark, 0, 0);
+}
+
+
 static int
 us_copy_manifest(us_copy_t *c, const us_manifest_t *m, int has_snapshot,
     uint64_t snapshot)
@@ -377,7 +405,9 @@ us_copy_settings(us_copy_t *c, const us_manifest_t *m)
     next.has_log = own.has_log;
     next.log = own.log;
 
-    return own.version == m->version && strcmp(own.settings, m->settings) == 0
+    return !us_manifest_begun(&own)
+           || (own.version == m->version
+               && strcmp(own.settings, m->settings) == 0)
            ? 0 : us_copy_manifest(c, &next, own.has_snapshot, own.snapshot);
 }
 

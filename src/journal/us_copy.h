@@ -18,9 +18,10 @@
  * journal.  It is whole when its owner has added a snapshot.
  *
  * The manifest is written with the first segment of the journal, when the
- * snapshot before it is complete.  A directory without a manifest is no copy
- * yet.  The end of a copy may be torn in any way: it is cut off, because the
- * sender has it.
+ * snapshot before it is complete.  Until then the directory has one without any
+ * settings, which is there before all other files: it says only that they are
+ * of a copy.  So a file that no manifest vouches for is never removed.  The end
+ * of a copy may be torn in any way: it is cut off, because the sender has it.
  */
 
 

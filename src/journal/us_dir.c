@@ -434,6 +434,7 @@ us_dir_remove(int dirfd, us_disk_error_t *e)
     while (rc == 0 && (de = readdir(d)) != NULL) {
 
         if (us_dir_ours(de->d_name) && strcmp(de->d_name, US_DIR_LOCK) != 0
+            && strcmp(de->d_name, US_MANIFEST_NAME) != 0
             && unlinkat(dirfd, de->d_name, 0) == -1)
         {
             rc = us_disk_fail(e, errno, "\"%.200s\" could not be removed",
@@ -442,6 +443,16 @@ us_dir_remove(int dirfd, us_disk_error_t *e)
     }
 
     (void) closedir(d);
+
+    /* last: as long as there is another file, the manifest says whose it is */
+
+    if (rc == 0 && (fsync(dirfd) == -1
+                    || (unlinkat(dirfd, US_MANIFEST_NAME, 0) == -1
+                        && errno != ENOENT)))
+    {
+        rc = us_disk_fail(e, errno, "\"" US_MANIFEST_NAME "\" could not be "
+                          "removed");
+    }
 
     return rc;
 }

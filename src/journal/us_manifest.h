@@ -97,6 +97,15 @@ us_manifest_closed(const us_manifest_t *m)
 }
 
 
+/* 0: a copy whose files are not complete, see us_copy.h */
+
+static inline int
+us_manifest_begun(const us_manifest_t *m)
+{
+    return m->state != US_STATE_REPLICA || m->settings[0] != '\0';
+}
+
+
 /* whether the machine is known to have run since the directory was opened */
 
 static inline int

@@ -64,11 +64,14 @@ static us_recovery_rc_t us_recovery_damage(us_recovery_t *r,
 static int
 us_recovery_fresh(us_recovery_t *r)
 {
-    size_t    n;
-    us_dir_t  dir;
+    size_t            n;
+    us_dir_t          dir;
+    us_manifest_rc_t  rc;
 
-    if (us_manifest_read(r->dirfd, &r->manifest, &r->error)
-        != US_MANIFEST_NONE)
+    rc = us_manifest_read(r->dirfd, &r->manifest, &r->error);
+
+    if (rc != US_MANIFEST_NONE
+        && (rc != US_MANIFEST_OK || us_manifest_begun(&r->manifest)))
     {
         return 0;
     }
@@ -137,6 +140,11 @@ us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
 
     if (rc == US_MANIFEST_NONE) {
         us_disk_fail(&r->error, 0, "there is a journal, but no \"manifest\"");
+    }
+
+    if (rc == US_MANIFEST_OK && !us_manifest_begun(&r->manifest)) {
+        us_disk_fail(&r->error, 0, "it is a copy that is not complete");
+        return US_RECOVERY_FAILED;
     }
 
     if (rc != US_MANIFEST_OK) {

@@ -1164,13 +1164,13 @@ test_copy_damage(void **state)
     proc_t            *p;
     unsigned           i;
     primary_t          pr;
-    static const char *const  files[] = { "journal.", "snapshot.", "manifest" };
+    static const char *const  files[] = { "journal.", "snapshot." };
 
     primary_make(&pr, 12, 4);
     p = copy_start(&pr);
     comes(p, 1000);
 
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < 2; i++) {
         for (at = 0, size = 1; at < size; at += (off_t) stride(size)) {
             for (cut = 0; cut < 2; cut++) {
                 size = copy_damage(files[i], at, cut);
@@ -1180,6 +1180,102 @@ test_copy_damage(void **state)
                 copy_same(&pr);
             }
         }
+    }
+
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
+/* the names and sizes of the files that a copy has */
+
+static uint64_t
+copy_files(void)
+{
+    DIR            *d;
+    char           *name;
+    uint64_t        sum;
+    struct stat     st;
+    struct dirent  *de;
+
+    d = opendir(copy.path);
+    assert_non_null(d);
+    sum = 0;
+
+    while ((de = readdir(d)) != NULL) {
+        name = de->d_name;
+
+        if (strncmp(name, "journal.", 8) == 0
+            || strncmp(name, "snapshot.", 9) == 0
+            || strcmp(name, "manifest") == 0)
+        {
+            assert_int_equal(fstatat(dirfd(d), name, &st, 0), 0);
+            sum += (uint64_t) (st.st_size + 1) * (strlen(name) + name[0]);
+        }
+    }
+
+    (void) closedir(d);
+
+    return sum;
+}
+
+
+/* files that no manifest says to be a copy: none is removed, nobody is asked */
+
+static void
+test_copy_foreign(void **state)
+{
+    int                        fd;
+    proc_t                    *p;
+    uint64_t                   had;
+    unsigned                   i;
+    primary_t                  pr;
+    us_manifest_t              m;
+    us_disk_error_t            e;
+    static const char *const   why[] = {
+        "but no \"manifest\"", "\"manifest\" is damaged",
+        "no replica's copy",
+    };
+
+    primary_make(&pr, 12, 4);
+
+    for (i = 0; i < 3; i++) {
+        copy_remove();
+        p = copy_start(&pr);
+        comes(p, 1000);
+
+        assert_int_equal(us_manifest_read(copy.dirfd, &m, &e),
+                         US_MANIFEST_OK);
+
+        if (i == 0) {
+            copy_unlink("manifest");
+
+        } else if (i == 1) {
+            fd = copy_open("manifest", O_WRONLY|O_TRUNC);
+            (void) syscall(SYS_close, fd);
+
+        } else {
+            m.state = US_STATE_OPEN;
+            assert_int_equal(us_manifest_write(copy.dirfd, &m, &e), 0);
+        }
+
+        had = copy_files();
+        p = copy_start(&pr);
+        pass(60000);
+        assert_int_equal(copy_files(), had);
+        assert_int_equal(right(p), 0);
+        assert_int_equal(net.gets, 0);
+        assert_non_null(strstr(world.sh->reason, why[i]));
+
+        copy_unlink("journal.");
+        copy_unlink("snapshot.");
+
+        if (i) {
+            copy_unlink("manifest");
+        }
+
+        comes(p, 120000);
+        copy_same(&pr);
     }
 
     copy_remove();
@@ -1268,7 +1364,6 @@ test_copy_waits(void **state)
 static void
 test_copy_stays(void **state)
 {
-    int         fd;
     char        name[400];
     proc_t     *p;
     primary_t   pr;
@@ -1277,8 +1372,7 @@ test_copy_stays(void **state)
     p = copy_start(&pr);
     comes(p, 1000);
 
-    fd = copy_open("manifest", O_WRONLY|O_TRUNC);
-    (void) syscall(SYS_close, fd);
+    (void) copy_damage("snapshot.", 100, 1);
     snprintf(name, sizeof(name), "%s/manifest.tmp", copy.path);
     assert_int_equal(mkdir(name, 0700), 0);
 
@@ -1313,7 +1407,7 @@ test_copy_others(void **state)
     world.write_errno = ENOSPC;
     pass(3000);
     assert_int_equal(right(p), 0);
-    assert_non_null(strstr(world.sh->reason, "a write to the copy failed"));
+    assert_non_null(strstr(world.sh->reason, "\"manifest.tmp\" failed"));
     world.write_errno = 0;
     comes(p, 10000);
     copy_same(&pr);
@@ -1397,6 +1491,7 @@ main(int argc, char **argv)
         test(test_copy_kills),
         test(test_copy_start_kills),
         test(test_copy_damage),
+        test(test_copy_foreign),
         test(test_copy_gone),
         test(test_copy_waits),
         test(test_copy_stays),
