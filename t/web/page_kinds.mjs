@@ -156,7 +156,7 @@ test("a marked word of a zone is text", async () => {
 });
 
 
-test("nodes of a replicated log", async () => {
+test("replicas and nodes of a replicated log", async () => {
     const page = await open();
     let figures;
 
@@ -166,7 +166,8 @@ test("nodes of a replicated log", async () => {
         await route.fulfill({ json: { ...await answer.json(), ...figures } });
     });
 
-    // the primary, one whose log does not confirm, a standby, one that begins
+    // the primary, one whose log does not confirm, a standby, one that begins;
+    // a replica with its primary and without
 
     for (const [own, about, state, bad] of [
         [{ state: "ready", is_primary: true, term: 7, holder: "us_a" },
@@ -176,10 +177,16 @@ test("nodes of a replicated log", async () => {
          /term 7 of us_a/, /read-only: the log does not confirm/, true],
         [{ state: "standby", writable: false, ready: false,
            is_primary: false, term: 8, holder: "us_b" },
-         /; node us_a of a log, term 8 of us_b/, /^standby/, true],
+         /; node us_a of a log, term 8 of us_b/, /^standby/, false],
         [{ state: "loading", progress: 40, writable: false, ready: false,
            is_primary: false, term: 0, holder: "" },
-         /term 0 of nobody/, /^loading, 40 %/, true] ])
+         /term 0 of nobody/, /^loading, 40 %/, true],
+        [{ state: "replica", writable: false, connected: true, node: undefined,
+           primary: "http://a/", holder: undefined },
+         /; a replica of http:\/\/a\/$/, /^replica$/, false],
+        [{ state: "replica", writable: false, connected: false,
+           node: undefined, primary: "http://a/", holder: undefined },
+         /a replica of/, /^replica: its primary does not answer$/, true] ])
     {
         figures = { node: "us_a", persistent: true, ...own };
         await page.goto(base + "few/");
