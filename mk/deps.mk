@@ -23,7 +23,8 @@ PKG_bench    := g++ wrk redis-tools libjudy-dev libmarisa-dev libhat-trie-dev \
                 liburiparser-dev libcurl4-openssl-dev gnuplot-nox
 PKG_corpora  := git libhtml-parser-perl
 PKG_model    := spin
-PKG_deb      := $(PKG_build) debhelper dpkg-dev nginx-dev lintian debootstrap
+PKG_deb      := $(PKG_build) debhelper dpkg-dev nginx-dev
+PKG_deb-test := lintian debootstrap
 PKG_valgrind := valgrind
 
 # Debian's npm brings hundreds of packages along; if there is another one, it

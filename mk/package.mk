@@ -31,13 +31,14 @@ DEB := $(B)/deb
 deb: $(B)/.deps-deb       ## Debian packages in build/deb
 	@rm -rf $(DEB) && mkdir -p $(DEB)/urlstore
 	@git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(DEB)/urlstore
+	@echo '  DEB   the output is in $(DEB)/build.log'
 	@cd $(DEB)/urlstore && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
 	    dpkg-buildpackage -b -us -uc -j2 > ../build.log 2>&1 \
 	    || { tail -n 40 ../build.log; exit 1; }
 	@rm -rf $(DEB)/urlstore
 	@ls $(DEB)/*.deb
 
-test-deb: deb             ## the packages, in a bare Debian: root, debootstrap
+test-deb: deb $(B)/.deps-deb-test  ## the packages, in a bare Debian: root, debootstrap
 	@tools/test-deb.sh $(DEB) $(PREVIOUS)
 
 t/deploy/node_modules/.package-lock.json: | $(B)/.deps-deploy

@@ -324,8 +324,8 @@ ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name, size_t size)
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "%V \"%V\": its size cannot change from %uz to "
-                           "%uz while nginx runs, its URLs would be lost; "
-                           "stop nginx and start it again",
+                           "%uz while nginx runs; restart nginx, which "
+                           "loads the URLs again if the zone has a path",
                            &value[0], name, shm_zone[i].shm.size, size);
         return NGX_ERROR;
     }
