@@ -82,9 +82,11 @@ static int us_replicate_first(us_replicate_t *r, uint8_t uuid[16]);
 static int us_replicate_based(us_replicate_t *r);
 static int us_replicate_begin(us_replicate_t *r);
 static int us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
-    uint64_t epoch, uint64_t before);
+    uint64_t epoch, uint64_t before, const char *terms);
 static const char *us_replicate_declare(void *data,
     const us_replog_head_t *head, int led, uint64_t *lease);
+static int us_replicate_follows(void *data, const us_replog_head_t *head,
+    const us_replog_row_t *row);
 static int us_replicate_single(us_replicate_t *r, const us_manifest_t *m);
 static uint64_t us_replicate_number(const us_manifest_t *m, const char *key);
 static int us_replicate_cached(us_replicate_t *r);
@@ -396,6 +398,7 @@ us_replicate_prepare(us_replicate_t *r)
         sb->env.apply = us_replicate_apply;
         sb->env.base = us_replicate_base;
         sb->env.settings = us_replicate_declare;
+        sb->env.follows = us_replicate_follows;
         sb->env.now = us_replicate_now;
         sb->env.data = r;
         sb->holder = l->conf.replicate->node;
@@ -631,7 +634,7 @@ us_replicate_first(us_replicate_t *r, uint8_t uuid[16])
         us_store_conf(r->store, &have);
         memcpy(uuid, have.uuid, sizeof(have.uuid));
 
-        return us_replicate_settings(r, uuid, 1, 0);
+        return us_replicate_settings(r, uuid, 1, 0, "");
     }
 
     if (us_replicate_base_settings(l, r->settings, sizeof(r->settings), uuid,
@@ -760,11 +763,13 @@ us_replicate_begin(us_replicate_t *r)
  *     lease_before  ms that a lease of an earlier term may last, until this
  *                   term is ready
  *     replicas      0: a commit on one server is confirmed
+ *     terms         TERM@LSN,...: where the last terms began, the highest one
+ *                   first
  */
 
 static int
 us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
-    uint64_t epoch, uint64_t before)
+    uint64_t epoch, uint64_t before, const char *terms)
 {
     int                         rc;
     char                       *text, number[3][24];
@@ -792,6 +797,7 @@ us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
         && us_manifest_set(&m, "lease", us_str_of(number[0])) == 0
         && us_manifest_set(&m, "lease_before", us_str_of(number[1])) == 0
         && us_manifest_set(&m, "replicas", us_str_of(number[2])) == 0
+        && us_manifest_set(&m, "terms", us_str_of(terms)) == 0
         && us_manifest_print(&m, &text, &len, &e) == 0)
     {
         rc = len < sizeof(r->settings) ? 0 : -1;
@@ -815,6 +821,7 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
 {
     us_replicate_t *r = data;
 
+    char             terms[US_STANDBY_TERMS];
     uint64_t         other;
     us_manifest_t    m;
     us_disk_error_t  e;
@@ -841,8 +848,31 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
     other = led ? 0 : us_replicate_number(&m, "lease_before");
     *lease = *lease < other ? other : *lease;
 
-    return us_replicate_settings(r, m.uuid, m.epoch, *lease) == 0
+    if (us_manifest_setting(&m, "terms", terms, sizeof(terms)) == -1) {
+        terms[0] = '\0';
+    }
+
+    us_standby_terms(terms, head->term + 1, head->last.next);
+
+    return us_replicate_settings(r, m.uuid, m.epoch, *lease, terms) == 0
            ? r->settings : NULL;
+}
+
+
+static int
+us_replicate_follows(void *data, const us_replog_head_t *head,
+    const us_replog_row_t *row)
+{
+    char             terms[US_STANDBY_TERMS];
+    us_manifest_t    m;
+    us_disk_error_t  e;
+
+    (void) data;
+
+    return us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
+           == US_MANIFEST_OK
+           && us_manifest_setting(&m, "terms", terms, sizeof(terms)) == 0
+           ? us_standby_follows(terms, row) : -1;
 }
 
 
@@ -1215,6 +1245,7 @@ us_replicate_write_job(us_job_t *job)
         r->appender.log = r->log;
         r->appender.place = &l->sh->replicate.place;
         r->appender.ops = &us_data_ops;
+        r->appender.follows = us_replicate_follows;
         r->appender.now = us_replicate_now;
         r->appender.data = r;
         r->log->timeout = US_REPLICATE_CALL;

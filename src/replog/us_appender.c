@@ -16,6 +16,7 @@ typedef struct {
     us_replog_row_t          row;
     uint64_t                 ids;     /* that it gives */
     int                      ours;    /* term and bytes */
+    int                      follows; /* what is appended: by its crc */
 } us_appender_back_t;
 
 
@@ -23,6 +24,8 @@ static us_appender_rc_t us_appender_learn(us_appender_t *p,
     us_replog_ends_t *ends);
 static us_appender_rc_t us_appender_no_next(us_appender_t *p,
     us_replog_ends_t *ends);
+static us_appender_rc_t us_appender_gone(us_appender_t *p,
+    const us_replog_row_t *sure);
 static int us_appender_take(void *data, const us_replog_row_t *row,
     const uint8_t *bytes, size_t len);
 static int us_appender_found(void *data, const us_replog_row_t *row,
@@ -244,7 +247,20 @@ us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
 
         case US_REPLOG_OK:
 
-            if (back.row.term > ends->last.term) {
+            if (back.row.term > ends->last.term && !back.follows) {
+                none = us_appender_no_next(p, ends);
+
+                if (none != US_APPENDER_OK) {
+                    return none;
+                }
+
+                if (!p->known) {
+                    break;
+                }
+
+                p->known = 0;
+
+            } else if (back.row.term > ends->last.term) {
                 (void) snprintf(p->error, sizeof(p->error), "another node has "
                                 "begun term %llu at LSN %llu",
                                 (unsigned long long) back.row.term,
@@ -311,12 +327,7 @@ us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
     }
 
     if (ends->last.lsn == ends->sure.lsn) {
-        (void) snprintf(p->error, sizeof(p->error), "the log has lost the row "
-                        "of LSN %lld to %llu, which was confirmed, or this "
-                        "server of it was replaced",
-                        (long long) ends->sure.lsn,
-                        (unsigned long long) ends->sure.next);
-        return US_APPENDER_LOST;
+        return us_appender_gone(p, &ends->sure);
     }
 
     ends->last = ends->sure;
@@ -324,6 +335,49 @@ us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
     us_replog_set_ends(p->place, ends);
 
     return US_APPENDER_OK;
+}
+
+
+/* the last confirmed row was removed by a later term, or it is lost */
+
+static us_appender_rc_t
+us_appender_gone(us_appender_t *p, const us_replog_row_t *sure)
+{
+    uint64_t          session;
+    us_replog_rc_t    rc;
+    us_replog_head_t  head;
+
+    session = p->log->session;
+    rc = p->log->ops->head(p->log, &head);
+
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
+        return US_APPENDER_AGAIN;
+    }
+
+    if (p->log->session != session) {
+        (void) snprintf(p->error, sizeof(p->error), "a new connection was made "
+                        "while the log was read");
+        return US_APPENDER_AGAIN;
+    }
+
+    if (rc == US_REPLOG_OK && head.term > sure->term
+        && head.base >= sure->next
+        && p->follows(p->data, &head, sure) != 0)
+    {
+        (void) snprintf(p->error, sizeof(p->error), "another node has begun "
+                        "term %llu, and a base that begins at LSN %llu",
+                        (unsigned long long) head.term,
+                        (unsigned long long) head.base);
+        return US_APPENDER_DEPOSED;
+    }
+
+    (void) snprintf(p->error, sizeof(p->error), "the log has lost the row of "
+                    "LSN %lld to %llu, which was confirmed, or this server of "
+                    "it was replaced", (long long) sure->lsn,
+                    (unsigned long long) sure->next);
+
+    return US_APPENDER_LOST;
 }
 
 
@@ -360,9 +414,10 @@ us_appender_take(void *data, const us_replog_row_t *row, const uint8_t *bytes,
 
     skip = ends->last.next - ends->sure.next;
 
-    if (row->term == ends->last.term && row->next == row->lsn + len
-        && row->lsn == ends->last.next
-        && row->crc == us_crc32c(ends->last.crc, bytes, len)
+    back->follows = row->next == row->lsn + len && row->lsn == ends->last.next
+                    && row->crc == us_crc32c(ends->last.crc, bytes, len);
+
+    if (row->term == ends->last.term && back->follows
         && len <= us_appender_left(p, skip)
         && us_appender_copy(p, skip, len) == 0
         && memcmp(p->buf, bytes, len) == 0)

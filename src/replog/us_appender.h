@@ -22,6 +22,9 @@
  *                           others           LOST
  *     of a higher term                       DEPOSED
  *
+ * If another term has begun, a base of it may have removed these rows: DEPOSED,
+ * not LOST, unless that term began before their end.
+ *
  * LEASE.  A new primary answers only when a lease has passed since the last row
  * or beat of the term before was seen.  A primary denies only if less than a
  * lease has passed since it *sent* its last confirmed append or beat.  So while
@@ -78,6 +81,7 @@ typedef struct {
     us_replog_t        *log;
     us_replog_place_t  *place;
     const us_ops_t     *ops;
+    us_replog_follows_pt  follows;
     uint64_t          (*now)(void *data);       /* ms, CLOCK_BOOTTIME */
     void               *data;
 

@@ -79,6 +79,16 @@ typedef struct {
 } us_replog_head_t;
 
 
+/*
+ * Whether the log, as of head, has gone on after this row, which was confirmed:
+ * no later term began before its end.  1; 0: it has lost the row; -1: head does
+ * not state where those terms began.
+ */
+
+typedef int (*us_replog_follows_pt)(void *data, const us_replog_head_t *head,
+    const us_replog_row_t *row);
+
+
 typedef enum {
     US_REPLOG_OK = 0,                 /* done; of a change: confirmed */
     US_REPLOG_NONE,                   /* there is no such row, or no log */

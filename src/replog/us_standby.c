@@ -190,6 +190,7 @@ us_standby_there(us_standby_t *sb)
 static us_standby_rc_t
 us_standby_removed(us_standby_t *sb, const char *what)
 {
+    int              follows;
     us_standby_rc_t  rc;
     us_replog_row_t  row;
 
@@ -213,8 +214,11 @@ us_standby_removed(us_standby_t *sb, const char *what)
 
     /* at a base of which no row was applied, nothing was answered yet */
 
+    follows = sb->env.follows(sb->env.data, &sb->head, &sb->at);
+
     if (sb->at.lsn == US_REPLOG_BASE
-        || (!sb->lost && row.next > sb->at.next && row.term >= sb->at.term))
+        || ((follows == 1 || (follows == -1 && !sb->lost))
+            && row.next > sb->at.next && row.term >= sb->at.term))
     {
         (void) snprintf(sb->error, sizeof(sb->error), "the log has a new base, "
                         "and its rows begin at LSN %llu, past LSN %llu up to "
@@ -728,4 +732,45 @@ us_standby_lost(us_standby_t *sb, const char *what)
                     "was replaced", (unsigned long long) sb->at.next, what);
 
     return US_STANDBY_LOST;
+}
+
+
+void
+us_standby_terms(char terms[US_STANDBY_TERMS], uint64_t term, uint64_t lsn)
+{
+    char  old[US_STANDBY_TERMS];
+    char  *end;
+
+    (void) strcpy(old, terms);
+
+    if (snprintf(terms, US_STANDBY_TERMS, "%llu@%llu%s%s",
+                 (unsigned long long) term, (unsigned long long) lsn,
+                 old[0] ? "," : "", old)
+        >= US_STANDBY_TERMS)
+    {
+        end = strrchr(terms, ',');
+        *end = '\0';
+    }
+}
+
+
+int
+us_standby_follows(const char *terms, const us_replog_row_t *row)
+{
+    uint64_t             next;
+    unsigned long long   term, lsn;
+
+    for (next = UINT64_MAX;
+         terms && sscanf(terms, "%llu@%llu", &term, &lsn) == 2;
+         terms = terms ? terms + 1 : NULL)
+    {
+        if (term <= row->term) {
+            return next >= row->next;
+        }
+
+        next = lsn;
+        terms = strchr(terms, ',');
+    }
+
+    return next < row->next ? 0 : -1;
 }

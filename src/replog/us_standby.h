@@ -28,7 +28,9 @@
  * was applied, after a row whose term is not lower.  Rows are never removed
  * otherwise, so that base has all that was applied.  At the same LSN, term and
  * crc show that nothing is missing; at a higher one all is read anew, unless
- * the log was found LOST before: it may have gone on otherwise since then.
+ * a later term began before what was applied: then the log was shorter at that
+ * time, and has gone on otherwise.  If the log does not state where its terms
+ * began, it is LOST if it was found so before.
  *
  * The parts of a base are those of one base (us_part_t.base), wherever they
  * were read, and at the end that base and the log's first row are there in one
@@ -45,6 +47,7 @@
 
 
 #define US_STANDBY_TERM   256         /* bytes of a TERM operation, at most */
+#define US_STANDBY_TERMS  1024        /* bytes of a list of terms */
 #define US_STANDBY_READ   (4 * 1024 * 1024)     /* bytes of one step */
 #define US_STANDBY_DRIFT  100         /* clocks of two nodes differ by less than
                                          this part of a lease */
@@ -96,6 +99,7 @@ typedef struct {
     const char      *(*settings)(void *data, const us_replog_head_t *head,
                                  int led, uint64_t *lease);
 
+    us_replog_follows_pt  follows;
     uint64_t         (*now)(void *data);        /* ms, CLOCK_BOOTTIME */
     void              *data;
 } us_standby_env_t;
@@ -142,6 +146,16 @@ typedef struct {
  * row, at is that row, and sent the time from which its lease counts.
  */
 us_standby_rc_t us_standby_step(us_standby_t *sb, int promote);
+
+/*
+ * Where the last terms of a log began, as text: "TERM@LSN,...", the highest one
+ * first.  Adds another one in front; the oldest goes if there is no room.
+ */
+void us_standby_terms(char terms[US_STANDBY_TERMS], uint64_t term,
+    uint64_t lsn);
+
+/* us_replog_follows_pt, by that text */
+int us_standby_follows(const char *terms, const us_replog_row_t *row);
 
 
 #endif /* _US_STANDBY_H_INCLUDED_ */

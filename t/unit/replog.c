@@ -72,6 +72,7 @@ static uint32_t  number, claims;
 static unsigned  depth, depositions, denials, adds, losses;
 static unsigned  rebases, reloads;
 static int       quiet;               /* no faults any more */
+static int       without_terms;       /* as logs of earlier versions */
 
 
 static void node_step(node_t *n);
@@ -145,20 +146,46 @@ settings(void *data, const us_replog_head_t *head, int led, uint64_t *lease)
 {
     node_t *n = data;
 
+    char                terms[US_STANDBY_TERMS];
     unsigned long long  other, before;
 
     other = 0;
     before = 0;
-    (void) sscanf(head->settings, "%llu %llu", &other, &before);
+    terms[0] = '\0';
+    (void) sscanf(head->settings, "%llu %llu %s", &other, &before, terms);
 
     *lease = n->lease;
     *lease = *lease < other ? other : *lease;
     *lease = !led && *lease < before ? before : *lease;
 
-    snprintf(n->settings, sizeof(n->settings), "%llu %llu",
-             (unsigned long long) n->lease, (unsigned long long) *lease);
+    us_standby_terms(terms, head->term + 1, head->last.next);
+
+    /* as much of them as a row of the test has room for */
+
+    terms[sizeof(n->settings) - 44] = '\0';
+
+    if (strlen(terms) == sizeof(n->settings) - 44) {
+        *strrchr(terms, ',') = '\0';
+    }
+
+    snprintf(n->settings, sizeof(n->settings), "%llu %llu %.200s",
+             (unsigned long long) n->lease, (unsigned long long) *lease,
+             without_terms ? "" : terms);
 
     return n->settings;
+}
+
+
+static int
+follows(void *data, const us_replog_head_t *head, const us_replog_row_t *row)
+{
+    char                terms[US_STANDBY_TERMS];
+    unsigned long long  other, before;
+
+    (void) data;
+
+    return sscanf(head->settings, "%llu %llu %s", &other, &before, terms) == 3
+           ? us_standby_follows(terms, row) : -1;
 }
 
 
@@ -343,6 +370,7 @@ node_process(node_t *n)
     n->appender.log = &n->log.log;
     n->appender.place = &n->place;
     n->appender.ops = &ops;
+    n->appender.follows = follows;
     n->appender.now = now;
 
     n->standby.log = &n->log.log;
@@ -353,6 +381,7 @@ node_process(node_t *n)
     n->standby.env.data = n;
     n->standby.holder = n->name;
     n->standby.env.settings = settings;
+    n->standby.env.follows = follows;
     n->standby.takeover = 2000 + 500 * n->number;
     n->standby.at = n->at;
     n->standby.begun = n->begun;
@@ -1834,6 +1863,77 @@ base_lost(void **state)
 }
 
 
+/* the same, and neither node has looked at the log while it was shorter */
+
+static void
+base_lost_unseen(void **state)
+{
+    int  i;
+
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 2);
+    steps(&nodes[1], 100);
+
+    for (i = 0; i < 2; i++) {
+        free(fake.servers[i].rows[--fake.servers[i].nrows].p);
+        fake.servers[i].acked = 3 * OP;
+    }
+
+    steps(&nodes[2], 100);
+    promote(&nodes[2]);
+    steps(&nodes[2], 2 * LEASE);
+    node_rows(&nodes[2], 5);
+    rebase(&nodes[2], nodes[2].published);
+
+    losses = 0;
+    reloads = 0;
+    depositions = 0;
+    node_move(&nodes[1], 0);
+    steps(&nodes[1], 500);
+    assert_true(losses > 5);
+    assert_int_equal(reloads, 0);
+
+    losses = 0;
+    steps(&nodes[0], 500);
+    assert_true(losses > 5);
+    assert_int_equal(depositions, 0);
+    end();
+}
+
+
+/* a primary that was away finds its last row removed by a base: deposed */
+
+static void
+base_deposed(void **state)
+{
+    (void) state;
+
+    for (without_terms = 0; without_terms < 2; without_terms++) {
+        stage();
+        node_rows(&nodes[0], 2);
+        steps(&nodes[1], 100);
+        promote(&nodes[1]);
+        steps(&nodes[1], 2 * LEASE);
+        assert_true(nodes[1].primary);
+        node_rows(&nodes[1], 5);
+        rebase(&nodes[1], nodes[1].published);
+
+        losses = 0;
+        depositions = 0;
+        steps(&nodes[0], 200);
+        assert_int_equal(losses, 0);
+        assert_int_equal(depositions, 1);
+        steps(&nodes[0], 500);
+        assert_int_equal(nodes[0].at.next, nodes[1].published);
+        end();
+    }
+
+    without_terms = 0;
+}
+
+
 /* a base of a term before, or of another store, is none that has it all */
 
 static void
@@ -2096,6 +2196,8 @@ main(void)
         cmocka_unit_test(claim_elsewhere),
         cmocka_unit_test(base_elsewhere),
         cmocka_unit_test(base_lost),
+        cmocka_unit_test(base_lost_unseen),
+        cmocka_unit_test(base_deposed),
         cmocka_unit_test(base_other),
         cmocka_unit_test(base_damaged),
         cmocka_unit_test(base_within),

@@ -30,7 +30,7 @@
 
 #define FAKE_ROWS   8192
 #define FAKE_LATE   64
-#define FAKE_SETTINGS  48
+#define FAKE_SETTINGS  240
 #define FAKE_PARTS  512
 
 

@@ -1,0 +1,69 @@
+#!/usr/bin/perl
+
+# A primary that is cut off from the log.  Meanwhile the other node takes over,
+# adds, and makes a base, which removes the rows that the first one knows.  It
+# has lost nothing: it is deposed, and follows.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+
+use UrlStore::Nodes;
+use UrlStore::Postgres;
+use UrlStore::Proxy;
+use UrlStore::Test;
+
+plan(skip_all => 'no PostgreSQL here') if !UrlStore::Postgres::bin();
+
+my $pg = UrlStore::Postgres->new->start;
+my @proxies = map { UrlStore::Proxy->new($pg->port) } 0 .. 1;
+my $n = UrlStore::Nodes->new(map { $pg->conninfo(port => $_->port) } @proxies);
+my @text = ('Content-Type' => 'text/plain');
+
+$_->allow(qr/is tried again/) for $n->nodes;
+
+for my $path ('', 'path=%%DIR%%/data') {
+    $n->conf("replicas=0 lease=1s takeover=off $path");
+    is($n->begin(sub { $pg->sql('TRUNCATE urlstore_shard, urlstore_log,
+        urlstore_base') }), '', 'two nodes, ' . ($path || 'no path'));
+
+    my ($a) = grep { state($_) eq 'ready' } $n->nodes;
+    my $b = $n->other($a);
+    my $first = add($a, 'before', 50);
+
+    ok(wait_until(20, sub { $b->get("/url/$first")->{status} == 200 }),
+        'both have URLs');
+    $proxies[$a == ($n->nodes)[1]]->mode('hang');
+    $b->post('/cluster?promote', '');
+    ok(wait_until(20, sub { state($b) eq 'ready' }), 'the other is promoted');
+    add($b, "after$_", 500) for 1 .. 4;
+    is($b->post('/cluster?rebase', '')->{status}, 200, '  and makes a base');
+    $proxies[$a == ($n->nodes)[1]]->mode('pass');
+
+    ok(wait_until(30, sub { state($a) eq 'standby'
+        && ($a->stats->{next_id} // 0) == $b->stats->{next_id} }),
+        'the one that was away follows');
+    is($a->get("/url/$first")->{body}, "http://before.test/50\n",
+        '  with what it had');
+    like($a->error_log, qr/deposed: another node has begun term/, '  deposed');
+    unlike($a->error_log, qr/has lost/, '  and reports no loss');
+}
+
+
+sub state { return ($_[0]->get('/health')->json // {})->{status} // '' }
+
+
+# so many URLs; returns the id of the last one
+
+sub add
+{
+    my ($t, $name, $count) = @_;
+
+    my $r = $t->post('/add', join('', map { "http://$name.test/$_\n" }
+        1 .. $count), @text);
+
+    is($r->{status}, 200, "$count URLs are added");
+
+    return (split /\t/, (split /\n/, $r->{body})[-1])[0];
+}
