@@ -4,8 +4,8 @@
  *
  *   input   | format: 2, ids: 1 bit | max: 1 | cuts: 1 | body
  *
- *   cut      wherever a body is cut, its items are those of the whole, and so
- *            is the reason if it is refused
+ *   cut      wherever a body is cut, and reading rests, its items are those of
+ *            the whole, and so is the reason if it is refused
  *   bounds   no text, base or ref is over its limit, a ref is JSON
  *   known    if a number of items is known before the first, they are as many
  *   decoded  decoding a form's value gives no more bytes than there were
@@ -18,6 +18,7 @@
 
 typedef struct {
     us_input_t   in;
+    size_t       work;                /* bytes until a rest */
     size_t       items;
     size_t       known;
 
@@ -58,17 +59,11 @@ put(reading_t *r, us_str_t s, int there)
 }
 
 
-static int
-ignore(void *data, us_json_event_t event, us_str_t text, int cut)
-{
-    return cut ? -1 : 0;
-}
-
-
 static void
 bounds(const us_input_t *in, const us_input_item_t *item)
 {
-    us_json_t  j;
+    us_json_t        j;
+    us_json_event_t  event;
 
     switch (item->kind) {
 
@@ -80,7 +75,7 @@ bounds(const us_input_t *in, const us_input_item_t *item)
         break;
 
     case US_INPUT_NUMBER:
-        if (item->text.len == 0 || item->text.len > US_JSON_NUMBER
+        if ((item->text.len > US_JSON_NUMBER && item->text.len > in->max)
             || item->base.len > in->max)
         {
             broken("bounds: number", item->text);
@@ -96,13 +91,15 @@ bounds(const us_input_t *in, const us_input_item_t *item)
         return;
     }
 
-    us_json_init(&j, ignore, NULL, US_INPUT_REF);
+    us_json_init(&j, US_INPUT_REF);
+    us_json_text(&j, item->ref);
 
-    if (item->ref.len > US_INPUT_REF
-        || us_json_feed(&j, item->ref.data, item->ref.data + item->ref.len)
-           == NULL
-        || us_json_end(&j) != 0)
-    {
+    do {
+        event = us_json_next(&j);
+
+    } while (event < US_JSON_END && !j.cut);
+
+    if (item->ref.len > US_INPUT_REF || event != US_JSON_END) {
         broken("bounds: ref", item->ref);
     }
 
@@ -140,14 +137,20 @@ record(reading_t *r, const us_input_item_t *item)
 static int
 take(reading_t *r)
 {
-    int               rc;
+    us_input_rc_t     rc;
     us_input_item_t   item;
 
-    while ((rc = us_input_next(&r->in, &item)) == 1) {
-        record(r, &item);
-    }
+    do {
+        r->in.work = r->work;
+        rc = us_input_next(&r->in, &item);
 
-    return rc;
+        if (rc == US_INPUT_ITEM) {
+            record(r, &item);
+        }
+
+    } while (rc == US_INPUT_ITEM || rc == US_INPUT_REST);
+
+    return rc == US_INPUT_MORE ? 0 : -1;
 }
 
 
@@ -170,6 +173,7 @@ read_body(reading_t *r, us_str_t body, unsigned how, size_t max, uint32_t seed)
     r->len = 0;
     r->items = 0;
     r->known = 0;
+    r->work = seed ? seed % 61 + 1 : SIZE_MAX;
 
     us_input_init(&r->in, how & 3, max);
     r->in.ids = how >> 2 & 1;

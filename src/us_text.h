@@ -40,6 +40,21 @@ us_put_str(uint8_t *p, us_str_t s)
 }
 
 
+/* of a hexadecimal digit, or -1 */
+
+static inline int
+us_hex_value(uint8_t c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+
+    c |= 0x20;
+
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+
 uint8_t *us_put_u64(uint8_t *p, uint64_t n);
 
 /* with leading zeros, if it has less than so many digits */

@@ -150,6 +150,11 @@ is($t->request('DELETE', '/mark/visited', "0\n", @text)->{body},
 is($t->post('/mark/visited?clear=1&url=http://a.com/b%3Fx%3D1', '')
     ->json->{status}, 'clear', 'cleared by URL');
 is($t->post('/mark/visited?id=1', '')->json->{status}, 'set', 'set by id');
+is($t->post('/mark/visited', 'id=1', 'Content-Type' =>
+    'application/x-www-form-urlencoded')->json->{status}, 'set',
+    '  that of a form');
+is($t->post('/mark/visited', '{"id":"1"}', 'Content-Type' =>
+    'application/json')->json->{status}, 'set', '  a string of JSON');
 same_urls($t->get('/urls?mark=visited')->{body},
     "1\thttp://a.com/b?x=1\n", 'one');
 $t->forget('/url/1');

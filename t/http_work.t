@@ -10,7 +10,9 @@ use warnings;
 use lib 't/lib';
 use UrlStore::Test;
 
+use Compress::Raw::Zlib qw(Z_SYNC_FLUSH WANT_GZIP);
 use IO::Compress::Gzip ();
+use IO::Socket::INET;
 use Time::HiRes qw(sleep time);
 
 my $t = UrlStore::Test->new(workers => 1)->run(<<'CONF');
@@ -27,6 +29,7 @@ server {
     location / { urlstore_api u; }
     location /rules/ { urlstore_api rules; }
     location /many/ { urlstore_api u; urlstore_max_batch 100000; }
+    location /held/ { urlstore_api u; urlstore_max_body 8m; }
 
     # mirror reads the whole body first
 
@@ -40,7 +43,10 @@ server {
 CONF
 
 my @text = ('Content-Type' => 'text/plain');
-my @gzip = (@text, 'Content-Encoding' => 'gzip');
+my @form = ('Content-Type' => 'application/x-www-form-urlencoded');
+my @json = ('Content-Type' => 'application/json');
+my @packed = ('Content-Encoding' => 'gzip');
+my @gzip = (@text, @packed);
 my $slower = $ENV{US_VALGRIND} ? 100 : $ENV{US_ASAN} ? 5 : 1;
 my $worker;
 my $r;
@@ -49,6 +55,33 @@ my @long = map { "http://long.test/$_/" . 'y' x 4000 } 1 .. 200;
 
 is($t->post('/add?brief=1', join("\n", @long), @text)->{status}, 200, 'filled');
 ok(wait_until(5, sub { ($worker) = $t->worker_pids }), 'one worker');
+
+# --- bodies that do not end: a few KB each, of urlstore_max_body inflated
+
+my $times = $ENV{US_VALGRIND} || $ENV{US_ASAN} ? 4 : 1.5;
+
+for ([ '/held/add', '{"urls":[', '0,', @json ],
+    [ '/held/add', '{"urls":[', '"",', @json ],
+    [ '/held/url', '{"ids":[', '0,', @json ],
+    [ '/held/add', 'url=a', 'a', @form ],
+    [ '/held/add', '{"url":"a","x":"', 'a', 'Content-Type' =>
+        'application/x-ndjson' ])
+{
+    my ($path, $first, $part, @type) = @$_;
+    my $before = private_mb($worker);
+    my @open = map { unended($path, $first . $part
+        x ((8e6 - length $first) / length $part), @type) } 1 .. 4;
+    my $most = $before + 4 * 8 * $times;
+
+    ok(wait_until(10, sub { private_mb($worker) > $before + 4 * 7 }),
+        "$path is kept: $first$part$part...");
+    ok(!wait_until(1, sub { private_mb($worker) > $most }),
+        sprintf '  once, and no more: %.0f MB of %.0f', private_mb($worker)
+            - $before, $most - $before);
+
+    close $_ for @open;
+    wait_until(10, sub { private_mb($worker) < $before + 8 });
+}
 
 # --- bodies that take long: others are answered all the while
 
@@ -64,13 +97,21 @@ for ([ 'a bomb of newlines', '/seen', gzip("\n" x (16 << 20)), @gzip ],
     [ '40,000 new URLs', '/many/add', $lines, @text ],
     [ '40,000 in JSON', '/many/seen',
         '[' . join(',', map { qq("http://a.test/$_") } 1 .. 40_000) . ']',
-        'Content-Type' => 'application/json' ],
+        @json ],
     [ '40,000 in a form', '/many/seen',
-        join('&', map { "url=http://a.test/$_" } 1 .. 40_000),
-        'Content-Type' => 'application/x-www-form-urlencoded' ],
+        join('&', map { "url=http://a.test/$_" } 1 .. 40_000), @form ],
+    [ 'a form of nothing', '/seen', gzip('url=http://a.test/' . '&' x 8e6),
+        @form, @packed ],
+    [ 'a form of other fields', '/seen',
+        gzip('url=http://a.test/' . '&x' x 4e6), @form, @packed ],
+    [ 'JSON of other members', '/seen', gzip('{"url":"http://a.test/","x":['
+        . '0,' x 4e6 . '0]}'), @json, @packed ],
+    [ 'a line of another member', '/seen', gzip('{"url":"http://a.test/",'
+        . '"x":"' . 'y' x 8e6 . '"}'), 'Content-Type' =>
+        'application/x-ndjson', @packed ],
     [ '40,000 before their base', '/many/seen?brief=1',
         '{"urls":[' . join(',', map { qq("$_") } 1 .. 40_000)
-        . '],"base":"http://a.test/"}', 'Content-Type' => 'application/json' ],
+        . '],"base":"http://a.test/"}', @json ],
     [ '40,000 short links of a long page', '/many/seen?brief=1&base='
         . 'http://base.test/' . 'z' x 6000, "?a\n" x 40_000, @text ],
     [ 'ids of long URLs', '/many/url',
@@ -152,6 +193,42 @@ sub cpu
     my ($pid) = @_;
 
     return slurp("/proc/$pid/schedstat", 1) =~ /^(\d+)/ ? $1 / 1e6 : 0;
+}
+
+
+# memory of its own; its zones are shared
+
+sub private_mb
+{
+    my ($pid) = @_;
+
+    return slurp("/proc/$pid/status") =~ /^RssAnon:\s+(\d+) kB/m
+        ? $1 / 1024 : 0;
+}
+
+
+# a connection with a request whose body does not end, packed
+
+sub unended
+{
+    my ($path, $body, %headers) = @_;
+
+    my $z = Compress::Raw::Zlib::Deflate->new(-WindowBits => WANT_GZIP,
+        -AppendOutput => 1);
+    my $out = '';
+
+    $z->deflate($body, $out);
+    $z->flush($out, Z_SYNC_FLUSH);
+
+    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1:' . $t->port)
+        or die "connect: $!";
+
+    syswrite $s, "POST $path HTTP/1.1\r\nHost: a\r\n"
+        . "Transfer-Encoding: chunked\r\nContent-Encoding: gzip\r\n"
+        . join('', map { "$_: $headers{$_}\r\n" } keys %headers)
+        . sprintf("\r\n%x\r\n%s\r\n", length $out, $out);
+
+    return $s;
 }
 
 

@@ -58,8 +58,8 @@ static int us_normalize_open(us_cli_normalize_t *ctx);
 static void us_normalize_line(us_cli_normalize_t *ctx, us_str_t line);
 static void us_normalize_json(us_cli_normalize_t *ctx, us_str_t line);
 static int us_normalize_read(us_cli_normalize_t *ctx, us_str_t line);
-static int us_normalize_event(void *data, us_json_event_t event, us_str_t text,
-    int cut);
+static int us_normalize_event(us_cli_normalize_t *ctx,
+    us_json_event_t event);
 static us_verdict_t us_normalize_with(us_cli_normalize_t *ctx, us_str_t url,
     us_str_t *base, us_canon_t *canon);
 
@@ -212,7 +212,7 @@ us_normalize_open(us_cli_normalize_t *ctx)
 {
     us_str_t  base;
 
-    us_json_init(&ctx->reader, us_normalize_event, ctx, SIZE_MAX);
+    us_json_init(&ctx->reader, SIZE_MAX);
     ctx->reader.lone = 1;
 
     ctx->norm = us_norm_create((us_profile_t) ctx->profile);
@@ -297,36 +297,42 @@ us_normalize_json(us_cli_normalize_t *ctx, us_str_t line)
 static int
 us_normalize_read(us_cli_normalize_t *ctx, us_str_t line)
 {
+    us_json_event_t  event;
+
     ctx->url.given = 0;
     ctx->base_url.given = 0;
     ctx->member = NULL;
 
-    us_json_reset(&ctx->reader);
+    us_json_text(&ctx->reader, line);
 
-    if (us_json_feed(&ctx->reader, line.data, line.data + line.len) == NULL
-        || us_json_end(&ctx->reader) != 0)
-    {
-        return -1;
-    }
+    do {
+        event = us_json_next(&ctx->reader);
+
+        if (event == US_JSON_ERROR || us_normalize_event(ctx, event) != 0) {
+            return -1;
+        }
+
+    } while (event != US_JSON_END);
 
     return ctx->url.given ? 0 : -1;
 }
 
 
 static int
-us_normalize_event(void *data, us_json_event_t event, us_str_t text, int cut)
+us_normalize_event(us_cli_normalize_t *ctx, us_json_event_t event)
 {
-    us_cli_normalize_t *ctx = data;
-
     uint8_t          *p;
+    us_str_t          text;
     unsigned          depth;
     us_cli_member_t  *m;
 
+    text = ctx->reader.text;
     depth = ctx->reader.depth - (event == US_JSON_OBJECT
                                  || event == US_JSON_ARRAY);
 
     if (depth == 0) {
-        return event == US_JSON_OBJECT || event == US_JSON_OBJECT_END ? 0 : -1;
+        return event == US_JSON_OBJECT || event == US_JSON_OBJECT_END
+               || event == US_JSON_END ? 0 : -1;
     }
 
     if (depth > 1 || event == US_JSON_OBJECT_END

@@ -2,8 +2,8 @@
 /*
  * A map's JSON text to a us_map_t.  See us_map.h for the format.
  *
- * The text is given to the JSON reader line by line, so that a message can
- * name the line.  r->place says what the next event may be:
+ * r->line is that of the last event, for messages.  r->place says what the
+ * next event may be:
  *
  *     TEXT   { "version": 3, "shards": { "0": { "uuid": "..",
  *     MAP      `-----------------------'
@@ -100,9 +100,7 @@ static int us_map_fail(us_map_reader_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static const char *us_map_show(us_json_event_t event, us_str_t value,
     char *buf);
-static int us_map_lines(us_map_reader_t *r, us_str_t text);
-static int us_map_event(void *data, us_json_event_t event, us_str_t text,
-    int cut);
+static int us_map_events(us_map_reader_t *r, us_str_t text);
 static int us_map_text(us_map_reader_t *r, us_json_event_t event,
     us_str_t text);
 static int us_map_members(us_map_reader_t *r, us_json_event_t event,
@@ -180,7 +178,7 @@ us_map_read(us_str_t text, char *err, size_t errlen)
     if (r.name == NULL) {
         us_map_fail(&r, "out of memory");
 
-    } else if (us_map_lines(&r, text) == 0 && us_map_end(&r) == 0) {
+    } else if (us_map_events(&r, text) == 0 && us_map_end(&r) == 0) {
         return r.map;
     }
 
@@ -248,54 +246,47 @@ us_map_show(us_json_event_t event, us_str_t value, char *buf)
 
 
 static int
-us_map_lines(us_map_reader_t *r, us_str_t text)
+us_map_events(us_map_reader_t *r, us_str_t text)
 {
-    int             rc;
-    us_json_t       json;
-    const uint8_t  *p, *end, *lf;
+    int               rc;
+    us_json_t         json;
+    const uint8_t    *p;
+    us_json_event_t   event;
 
-    us_json_init(&json, us_map_event, r, US_MAP_STRING);
+    us_json_init(&json, US_MAP_STRING);
+    us_json_text(&json, text);
 
     rc = 0;
-    end = text.data + text.len;
+    r->line = (text.len > 0);
+    p = text.data;
 
-    for (p = text.data; p < end && rc == 0; p = lf) {
-        lf = memchr(p, '\n', end - p);
-        lf = lf ? lf + 1 : end;
-        r->line++;
+    do {
+        event = us_json_next(&json);
 
-        if (us_json_feed(&json, p, lf) == NULL) {
-            rc = -1;
+        for ( /* void */ ; p < json.p; p++) {
+            r->line += (*p == '\n');
         }
-    }
 
-    if (rc == 0) {
-        rc = us_json_end(&json);
-    }
+        if (event == US_JSON_END) {
+            break;
+        }
 
-    /* a failure of us_map_event() has its own message */
+        if (event == US_JSON_ERROR) {
+            rc = us_map_fail(r, "%s", json.error);
 
-    if (rc == -1 && r->err[0] == '\0') {
-        us_map_fail(r, "%s", json.error);
-    }
+        } else if (json.cut) {
+            rc = us_map_fail(r, "a string has more than %d bytes",
+                             US_MAP_STRING);
+
+        } else {
+            rc = us_map_places[r->place](r, event, json.text);
+        }
+
+    } while (rc == 0);
 
     us_json_free(&json);
 
     return rc;
-}
-
-
-static int
-us_map_event(void *data, us_json_event_t event, us_str_t text, int cut)
-{
-    us_map_reader_t *r = data;
-
-    if (cut) {
-        return us_map_fail(r, "a string has more than %d bytes",
-                           US_MAP_STRING);
-    }
-
-    return us_map_places[r->place](r, event, text);
 }
 
 

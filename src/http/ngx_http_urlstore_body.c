@@ -300,6 +300,7 @@ ngx_http_urlstore_body_run(ngx_http_request_t *r)
     body = ctx->body;
 
     body->start = ngx_http_urlstore_now();
+    body->input.work = NGX_HTTP_URLSTORE_TURN_BYTES;
     body->bytes = 0;
     body->items = 0;
     body->over = 0;
@@ -352,19 +353,30 @@ ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
             return NGX_AGAIN;
         }
 
-        rc = us_input_next(&body->input, item);
+        switch (us_input_next(&body->input, item)) {
 
-        if (rc == 1) {
+        case US_INPUT_ITEM:
             return NGX_OK;
-        }
 
-        if (rc < 0) {
+        case US_INPUT_REST:
+            body->over = 1;
+            return NGX_AGAIN;
+
+        case US_INPUT_ERROR:
             return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
                                            "malformed body: %s",
                                            body->input.error);
+
+        default: /* US_INPUT_MORE */
+            break;
         }
 
         if (body->ended) {
+
+            /* a slow client of the reply holds no body */
+
+            us_input_free(&body->input);
+
             return NGX_DONE;
         }
 

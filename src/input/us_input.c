@@ -2,13 +2,14 @@
 /*
  * See us_input.h.  Four formats, one way out: us_input_emit().
  *
- *     text     us_input_text -> us_input_line ---------------------.
- *     NDJSON   us_input_ndjson -> us_json_feed -> us_input_event   |
- *                    `-> us_input_ndjson_line ---------------------+-> emit
- *     JSON     us_input_json -> us_json_feed -> us_input_event     |
- *                  |                 `-> _element, _object_end ----|
- *                  `-> us_input_release (what was held) -----------|
- *     form     us_input_form (keeps) -> us_input_form_item --------'
+ *     text     us_input_text <- line ---------------------.
+ *     NDJSON   us_input_ndjson <- line                    |
+ *                  `-- us_input_object <- us_json_next ---+-> emit
+ *     JSON     us_input_json <- keep                      |
+ *                  |-- us_input_object <- us_json_next ---+
+ *                  `-- us_input_element <- us_json_next --+
+ *     form     us_input_form <- keep                      |
+ *                  `-- us_input_form_item ----------------'
  */
 
 
@@ -24,21 +25,25 @@ us_input_init(us_input_t *in, us_input_format_t format, size_t max)
 
     in->format = format;
     in->max = max;
+    in->work = SIZE_MAX;
 
-    us_json_init(&in->json, us_input_event, in, max);
+    us_json_init(&in->json, max);
 }
 
 
 void
 us_input_free(us_input_t *in)
 {
+    size_t  i;
+
+    us_input_buf_t  *bufs[] = { &in->kept, &in->text, &in->base, &in->ref };
+
     us_json_free(&in->json);
 
-    free(in->carry.data);
-    free(in->text.data);
-    free(in->base.data);
-    free(in->ref.data);
-    free(in->held.data);
+    for (i = 0; i < sizeof(bufs) / sizeof(bufs[0]); i++) {
+        free(bufs[i]->data);
+        memset(bufs[i], 0, sizeof(us_input_buf_t));
+    }
 }
 
 
@@ -57,15 +62,15 @@ us_input_end(us_input_t *in)
 }
 
 
-int
+us_input_rc_t
 us_input_next(us_input_t *in, us_input_item_t *item)
 {
     if (in->error) {
-        return -1;
+        return US_INPUT_ERROR;
     }
 
     if (in->done) {
-        return 0;
+        return US_INPUT_MORE;
     }
 
     in->item = item;

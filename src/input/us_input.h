@@ -10,14 +10,19 @@
  *
  * The reader is asked for items, and asks for pieces of the body:
  *
- *     us_input_piece(p)    us_input_next() 1, 1, ... 0    the piece is used up
- *     us_input_piece(p)    us_input_next() 1, ... 0
- *     us_input_end()       us_input_next() 1, 0           that was all
+ *     us_input_piece(p)    us_input_next() ITEM, ITEM, ... MORE
+ *     us_input_piece(p)    us_input_next() ITEM, ... MORE
+ *     us_input_end()       us_input_next() ITEM, MORE      that was all
  *
- * so that its caller may rest after any item.  The body may be cut at any
- * byte.  Items come in order, each as soon as its last byte has been read, with
- * two exceptions: a form is kept until its end, and so are "urls" as long as a
- * "base" may follow them.
+ * The body may be cut at any byte, and its caller may rest after any item.
+ * Lines give their items as they come.  A JSON text and a form are kept until
+ * their end, and read twice: first as a whole, for its faults, its base and the
+ * number of its items; then for the items.  So a fault of such an envelope is
+ * known before there is an item of it.
+ *
+ * What is kept may be long and hold no item.  us_input_next() reads about
+ * in->work bytes of it, which its caller has set, and then returns
+ * US_INPUT_REST: the caller lets others go on, sets in->work again, and calls.
  *
  * The caller decides whether an item is a URL.  Text that cannot be an item (a
  * broken line of NDJSON, an array in an array, a line that is too long) is
@@ -34,7 +39,7 @@
 #include "us_json.h"
 
 
-/* the most bytes of a "ref" */
+/* the most bytes of a "ref", as it was sent */
 #define US_INPUT_REF   4096
 
 
@@ -48,7 +53,8 @@ typedef enum {
 
 typedef enum {
     US_INPUT_URL = 0,                 /* text of any kind */
-    US_INPUT_NUMBER,                  /* a number of JSON, as it was written */
+    US_INPUT_NUMBER,                  /* a number of JSON as it was written,
+                                         or text that is named "id" */
     US_INPUT_BAD,                     /* not what JSON should have here */
     US_INPUT_LONG                     /* over the limit */
 } us_input_kind_t;
@@ -70,13 +76,22 @@ typedef struct {
 } us_input_buf_t;
 
 
+typedef enum {
+    US_INPUT_ERROR = -1,              /* in->error is why; there are no more */
+    US_INPUT_MORE = 0,                /* none without a piece, or the end */
+    US_INPUT_ITEM,
+    US_INPUT_REST
+} us_input_rc_t;
+
+
 typedef struct {
     us_input_format_t   format;       /* a form may turn out to be text */
     size_t              max;          /* bytes of an item */
     unsigned            ids:1;        /* "id" and "ids" are known, too */
+    size_t              work;         /* the caller's; no limit at first */
 
-    unsigned            single:1;     /* after the end: one object with "url",
-                                         or a form with one url= */
+    unsigned            single:1;     /* one object with "url", or a form with
+                                         one url= */
     size_t              known;        /* items, where that is known before the
                                          first of them; else 0 */
 
@@ -85,43 +100,31 @@ typedef struct {
     unsigned            ended:1;      /* no piece follows */
     unsigned            done:1;       /* nor does an item */
 
-    us_input_buf_t      carry;        /* a cut line, or a form */
-    unsigned            carried:1;    /* the last item lies in there */
+    us_input_buf_t      kept;         /* a cut line, or the body */
+    unsigned            line:1;       /* the last line lies in there */
 
-    /* a form */
-
-    unsigned            sniffed:1;    /* its first bytes were looked at */
-    unsigned            nsniff;
-    uint8_t             sniff[8];
-    const uint8_t      *rest;         /* the piece after those bytes */
-    const uint8_t      *rest_last;
-    uint8_t            *field_at;     /* of the carry: not emitted yet */
-    unsigned            has_base:1;
-    unsigned            has_ref:1;
-
-    /* JSON */
-
+    unsigned            form:1;       /* it begins with one of the names */
+    unsigned            begun:1;      /* an object, a list or a form was */
+    unsigned            read:1;       /* the first time */
+    uint8_t            *field_at;     /* of a form: the next field */
     us_json_t           json;
-    unsigned            field;        /* of the object: us_input_field_t */
+
+    /* an object, or a list */
+
+    unsigned            field;        /* whose value comes next */
     unsigned            have;         /* a bit for each field seen */
-    unsigned            list:1;       /* the array is one of items */
-    unsigned            bad:1;
+    unsigned            number:1;     /* `text` is one, or an id */
     unsigned            too_long:1;
-    unsigned            number:1;     /* `text` was a number */
-    unsigned            begun:1;      /* something of the line was read */
-    unsigned            ref_comma:1;
-    unsigned            ref_long:1;
+    const char         *bad;          /* of a line: what was wrong */
+    us_str_t            list;         /* where they lie in `kept` */
+    us_str_t            ref_at;
+    unsigned            level;        /* of elements that are counted */
 
     us_input_buf_t      text;
     us_input_buf_t      base;
     us_input_buf_t      ref;
-    us_input_buf_t      held;         /* urls that wait for their base */
-    size_t              nheld;
-    size_t              held_at;      /* those before it have come */
-    unsigned            releasing:1;
 
-    us_input_item_t    *item;         /* of the call, which an event fills */
-    const char         *why;          /* of a bad line */
+    us_input_item_t    *item;         /* of the call */
     const char         *error;        /* after a failure */
 } us_input_t;
 
@@ -139,11 +142,8 @@ void us_input_piece(us_input_t *in, const uint8_t *p, size_t len);
 /* there is no other piece */
 void us_input_end(us_input_t *in);
 
-/*
- * 1: the next item, whose texts live until the next call; 0: none until there
- * is another piece, or the end; -1: in->error is why, and there are no more.
- */
-int us_input_next(us_input_t *in, us_input_item_t *item);
+/* the texts of an item live until the next call */
+us_input_rc_t us_input_next(us_input_t *in, us_input_item_t *item);
 
 /*
  * Decodes %XX and + of a form or query value; dst has len bytes and may be

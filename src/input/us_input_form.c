@@ -2,60 +2,78 @@
 /*
  * Forms: url=U&url=U&base=B&ref=R.  See us_input.h.
  *
- * A form is kept until its end, in in->carry, since a base may come after its
- * URLs.  Values are decoded in place.  A body that begins with none of the
- * names is read as text.
+ * The first pass finds the base, which may come after its URLs, and counts
+ * them.  Values are decoded in place.  A body that begins with none of the
+ * names is read as text: `curl --data-binary @urls.txt` calls a list of URLs a
+ * form.
  */
 
 
 #include "us_input_private.h"
 #include "us_json_quote.h"
+#include "../us_text.h"
 
 
-/* the longest of the names, "base=", distinguishes a form from text */
-#define US_INPUT_FORM_SNIFF  (sizeof("base=") - 1)
+/* what a field costs, however short it is: as much as so many bytes */
+#define US_INPUT_FORM_FIELD  16
 
 
-static int us_input_form_sniff(us_input_t *in);
-static int us_input_form_begins(us_input_t *in, const char *name);
-static int us_input_form_begin(us_input_t *in);
-static int us_input_form_item(us_input_t *in);
-static int us_input_form_ref(us_input_t *in, us_str_t value);
-static int us_input_form_field(us_str_t *name, us_str_t *value, uint8_t **p,
-    uint8_t *end);
+static us_input_rc_t us_input_form_begins(us_input_t *in);
+static us_input_rc_t us_input_form_read(us_input_t *in);
+static us_input_rc_t us_input_form_base(us_input_t *in, us_str_t value);
+static us_input_rc_t us_input_form_ref(us_input_t *in, us_str_t value);
+static us_input_rc_t us_input_form_item(us_input_t *in);
+static us_input_rc_t us_input_form_field(us_input_t *in, us_str_t *name,
+    us_str_t *value);
 
 
-int
+us_input_rc_t
 us_input_form(us_input_t *in)
 {
-    if (!in->sniffed) {
-        if (!us_input_form_sniff(in)) {
-            return 0;
+    us_input_rc_t  rc;
+
+    if (!in->read) {
+
+        if (!in->form) {
+            rc = us_input_form_begins(in);
+
+            if (rc != US_INPUT_ITEM) {
+                return rc;
+            }
+
+            if (!in->form) {
+                in->format = US_INPUT_TEXT;
+                return us_input_text(in);
+            }
         }
 
-        if (in->format == US_INPUT_TEXT) {
-            return us_input_text(in);
+        if (!in->begun) {
+            rc = us_input_keep(in);
+
+            if (rc != US_INPUT_ITEM) {
+                return rc;
+            }
+
+            /* line ends that an editor or echo appends to the last value */
+
+            while (in->kept.data[in->kept.len - 1] == '\n'
+                   || in->kept.data[in->kept.len - 1] == '\r')
+            {
+                in->kept.len--;
+            }
+
+            in->begun = 1;
+            in->field_at = in->kept.data;
         }
 
-        if (us_input_append(in, &in->carry, in->sniff, in->nsniff) != 0) {
-            return -1;
-        }
-    }
+        rc = us_input_form_read(in);
 
-    if (in->p < in->last) {
-        if (us_input_append(in, &in->carry, in->p, in->last - in->p) != 0) {
-            return -1;
+        if (rc != US_INPUT_ITEM) {
+            return rc;
         }
 
-        in->p = in->last;
-    }
-
-    if (!in->ended) {
-        return 0;
-    }
-
-    if (in->field_at == NULL && us_input_form_begin(in) != 0) {
-        return -1;
+        in->read = 1;
+        in->field_at = in->kept.data;
     }
 
     return us_input_form_item(in);
@@ -63,160 +81,139 @@ us_input_form(us_input_t *in)
 
 
 /*
- * 1: it is known whether this is a form.  If it is not, but text, the bytes
- * that show it are the piece now, and what followed them is next: `curl
- * --data-binary @urls.txt` calls a list of URLs a form.
+ * Keeps bytes as long as they may become a name, which has no line end in it.
+ * US_INPUT_ITEM: it is known whether this is a form.
  */
 
-static int
-us_input_form_sniff(us_input_t *in)
+static us_input_rc_t
+us_input_form_begins(us_input_t *in)
 {
-    while (in->nsniff < US_INPUT_FORM_SNIFF && in->p < in->last) {
-        in->sniff[in->nsniff++] = *in->p++;
-    }
+    int          may;
+    size_t       i, len;
+    const char  *name;
 
-    if (in->nsniff < US_INPUT_FORM_SNIFF && !in->ended) {
-        return 0;
-    }
+    static const char  *const names[] = { "url=", "base=", "ref=", "id=" };
 
-    in->sniffed = 1;
+    while (in->p < in->last) {
+        may = 0;
+        len = in->kept.len;
 
-    if (us_input_form_begins(in, "url=") || us_input_form_begins(in, "base=")
-        || us_input_form_begins(in, "ref=")
-        || (in->ids && us_input_form_begins(in, "id=")))
-    {
-        return 1;
-    }
+        for (i = 0; i < (in->ids ? 4 : 3); i++) {
+            name = names[i];
 
-    in->format = US_INPUT_TEXT;
-
-    in->rest = in->p;
-    in->rest_last = in->last;
-    in->p = in->sniff;
-    in->last = in->sniff + in->nsniff;
-
-    return 1;
-}
-
-
-static int
-us_input_form_begins(us_input_t *in, const char *name)
-{
-    size_t  len;
-
-    len = strlen(name);
-
-    return in->nsniff >= len && memcmp(in->sniff, name, len) == 0;
-}
-
-
-/* the first pass, since a base may come after its URLs; 0 or -1 */
-
-static int
-us_input_form_begin(us_input_t *in)
-{
-    uint8_t   *p, *end;
-    us_str_t   name, value;
-
-    p = in->carry.data;
-    end = p + in->carry.len;
-
-    while (us_input_form_field(&name, &value, &p, end)) {
-
-        if (us_input_is(name, "base")) {
-            if (in->has_base) {
-                return us_input_fail(in, "more than one \"base\"");
+            if ((len == 0 || strncmp(name, (char *) in->kept.data, len) == 0)
+                && (uint8_t) name[len] == *in->p)
+            {
+                may = 1;
+                in->form = (name[len + 1] == '\0');
             }
+        }
 
-            in->has_base = 1;
+        if (!may) {
+            return US_INPUT_ITEM;
+        }
 
-            if (us_input_append(in, &in->base, value.data, value.len) != 0) {
-                return -1;
-            }
+        if (us_input_append(in, &in->kept, in->p++, 1) != 0) {
+            return US_INPUT_ERROR;
+        }
 
-            in->base.len = us_input_unescape(in->base.data, in->base.data,
-                                             in->base.len);
-
-        } else if (us_input_is(name, "ref")) {
-            if (in->has_ref) {
-                return us_input_fail(in, "more than one \"ref\"");
-            }
-
-            in->has_ref = 1;
-
-            if (us_input_form_ref(in, value) != 0) {
-                return -1;
-            }
-
-        } else if (us_input_is_item(in, name)) {
-            in->known++;
+        if (in->form) {
+            return US_INPUT_ITEM;
         }
     }
 
-    if (in->has_ref && in->known > 1) {
+    return in->ended ? US_INPUT_ITEM : US_INPUT_MORE;
+}
+
+
+static us_input_rc_t
+us_input_form_read(us_input_t *in)
+{
+    us_str_t       name, value;
+    us_input_rc_t  rc;
+
+    for ( ;; ) {
+        rc = us_input_form_field(in, &name, &value);
+
+        if (rc == US_INPUT_ITEM && us_input_is(name, "base")) {
+            rc = us_input_form_base(in, value);
+
+        } else if (rc == US_INPUT_ITEM && us_input_is(name, "ref")) {
+            rc = us_input_form_ref(in, value);
+
+        } else if (rc == US_INPUT_ITEM && us_input_is_item(in, name)) {
+            in->known++;
+        }
+
+        if (rc == US_INPUT_MORE) {
+            break;
+        }
+
+        if (rc != US_INPUT_ITEM) {
+            return rc;
+        }
+    }
+
+    if (us_input_has(in, US_INPUT_F_REF) && in->known > 1) {
         return us_input_fail(in, "\"ref\" is for a single URL in a form");
     }
 
-    if (in->known == 0 && (in->has_ref || in->has_base)) {
+    if (in->known == 0 && in->have) {
         return us_input_fail(in, "no \"url\"");
     }
 
     in->single = (in->known == 1);
-    in->field_at = in->carry.data;
 
-    return 0;
+    return US_INPUT_ITEM;
 }
 
 
-/* the second: values are decoded where they lie */
-
-static int
-us_input_form_item(us_input_t *in)
+static us_input_rc_t
+us_input_form_base(us_input_t *in, us_str_t value)
 {
-    uint8_t         *end;
-    us_str_t         name, value;
-    us_input_buf_t  *base, *ref;
-
-    base = in->has_base ? &in->base : NULL;
-    ref = in->has_ref ? &in->ref : NULL;
-
-    end = in->carry.data + in->carry.len;
-
-    while (us_input_form_field(&name, &value, &in->field_at, end)) {
-
-        if (!us_input_is_item(in, name)) {
-            continue;
-        }
-
-        value.len = us_input_unescape((uint8_t *) value.data, value.data,
-                                      value.len);
-
-        if (value.len > in->max || (base && base->len > in->max)) {
-            value.len = 0;
-            return us_input_emit(in, US_INPUT_LONG, value, NULL, ref);
-        }
-
-        return us_input_emit(in, US_INPUT_URL, value, base, ref);
+    if (us_input_has(in, US_INPUT_F_BASE)) {
+        return us_input_fail(in, "more than one \"base\"");
     }
 
-    in->done = 1;
+    in->have |= 1 << US_INPUT_F_BASE;
 
-    return 0;
+    if (value.len > 3 * in->max) {
+        in->too_long = 1;
+        return US_INPUT_ITEM;
+    }
+
+    if (us_input_append(in, &in->base, value.data, value.len) != 0) {
+        return US_INPUT_ERROR;
+    }
+
+    in->base.len = us_input_unescape(in->base.data, in->base.data,
+                                     in->base.len);
+    in->too_long = (in->base.len > in->max);
+
+    return US_INPUT_ITEM;
 }
 
 
 /* the ref of a form is a JSON string */
 
-static int
+static us_input_rc_t
 us_input_form_ref(us_input_t *in, us_str_t value)
 {
     size_t    len;
     us_str_t  s;
 
-    in->text.len = 0;
+    if (us_input_has(in, US_INPUT_F_REF)) {
+        return us_input_fail(in, "more than one \"ref\"");
+    }
+
+    in->have |= 1 << US_INPUT_F_REF;
+
+    if (value.len > 3 * US_INPUT_REF) {
+        return us_input_fail(in, "\"ref\" is too long");
+    }
 
     if (us_input_append(in, &in->text, value.data, value.len) != 0) {
-        return -1;
+        return US_INPUT_ERROR;
     }
 
     s.data = in->text.data;
@@ -232,55 +229,72 @@ us_input_form_ref(us_input_t *in, us_str_t value)
         return us_input_fail(in, "\"ref\" is not UTF-8");
     }
 
-    in->ref.len = 0;
-
     if (us_input_append(in, &in->ref, NULL, len) != 0) {
-        return -1;
+        return US_INPUT_ERROR;
     }
 
-    in->ref.len = us_json_quote(in->ref.data, s) - in->ref.data;
+    us_json_quote(in->ref.data, s);
 
-    return 0;
+    return US_INPUT_ITEM;
 }
 
 
-/* the next NAME=VALUE, as it was sent; 0: there is none */
+/* the second pass: values are decoded where they lie */
 
-static int
-us_input_form_field(us_str_t *name, us_str_t *value, uint8_t **p,
-    uint8_t *end)
+static us_input_rc_t
+us_input_form_item(us_input_t *in)
 {
-    uint8_t  *start, *eq, *last;
+    us_str_t       name, value;
+    us_input_rc_t  rc;
 
-    start = *p;
+    do {
+        rc = us_input_form_field(in, &name, &value);
+
+        if (rc != US_INPUT_ITEM) {
+            in->done = (rc == US_INPUT_MORE);
+            return rc;
+        }
+
+    } while (!us_input_is_item(in, name));
+
+    if (!in->too_long && value.len <= 3 * in->max) {
+        value.len = us_input_unescape((uint8_t *) value.data, value.data,
+                                      value.len);
+    }
+
+    if (in->too_long || value.len > in->max) {
+        value.len = 0;
+        return us_input_emit(in, US_INPUT_LONG, value);
+    }
+
+    return us_input_emit(in, us_input_is(name, "id") ? US_INPUT_NUMBER
+                                                     : US_INPUT_URL, value);
+}
+
+
+/* the next NAME=VALUE, as it was sent; US_INPUT_MORE: there is none */
+
+static us_input_rc_t
+us_input_form_field(us_input_t *in, us_str_t *name, us_str_t *value)
+{
+    size_t    used;
+    uint8_t  *start, *eq, *last, *end;
+
+    start = in->field_at;
+    end = in->kept.data + in->kept.len;
 
     if (start >= end) {
-        return 0;
+        return US_INPUT_MORE;
+    }
+
+    if (in->work == 0) {
+        return US_INPUT_REST;
     }
 
     last = memchr(start, '&', end - start);
-
-    if (last == NULL) {
-        last = end;
-
-        /* line ends that an editor or echo appends to the last value */
-
-        while (end - start > 0 && (end[-1] == '\n' || end[-1] == '\r')) {
-            end--;
-        }
-    }
-
-    *p = last + 1;
-
-    if (last > end) {
-        last = end;
-    }
-
+    last = last ? last : end;
     eq = memchr(start, '=', last - start);
-
-    if (eq == NULL) {
-        eq = last;
-    }
+    eq = eq ? eq : last;
 
     name->data = start;
     name->len = eq - start;
@@ -288,14 +302,19 @@ us_input_form_field(us_str_t *name, us_str_t *value, uint8_t **p,
     value->data = eq < last ? eq + 1 : last;
     value->len = last - value->data;
 
-    return 1;
+    used = last - start + US_INPUT_FORM_FIELD;
+
+    in->work -= used < in->work ? used : in->work;
+    in->field_at = last + 1;
+
+    return US_INPUT_ITEM;
 }
 
 
 size_t
 us_input_unescape(uint8_t *dst, const uint8_t *src, size_t len)
 {
-    int             i, n, c;
+    int             high, low;
     uint8_t        *d;
     const uint8_t  *last;
 
@@ -304,41 +323,21 @@ us_input_unescape(uint8_t *dst, const uint8_t *src, size_t len)
 
     while (src < last) {
 
-        if (*src == '+') {
-            *d++ = ' ';
-            src++;
-            continue;
-        }
+        if (*src == '%' && last - src >= 3) {
+            high = us_hex_value(src[1]);
+            low = us_hex_value(src[2]);
 
-        if (*src != '%' || last - src < 3) {
-            *d++ = *src++;
-            continue;
-        }
-
-        n = 0;
-
-        for (i = 1; i < 3; i++) {
-            c = src[i];
-
-            if (c >= '0' && c <= '9') {
-                n = n * 16 + c - '0';
-
-            } else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') {
-                n = n * 16 + (c | 0x20) - 'a' + 10;
-
-            } else {
-                break;
+            if (high != -1 && low != -1) {
+                *d++ = (uint8_t) (high << 4 | low);
+                src += 3;
+                continue;
             }
-        }
 
-        if (i < 3) {
             /* not an escape: it stays as it is */
-            *d++ = *src++;
-            continue;
         }
 
-        *d++ = n;
-        src += 3;
+        *d++ = *src == '+' ? ' ' : *src;
+        src++;
     }
 
     return d - dst;

@@ -1,344 +1,251 @@
 
 /*
- * The events of a JSON text as items: NDJSON, an array, an object with a list
- * or of one item.  See us_input.h.
+ * JSON texts as items: NDJSON, an array, an object with a list or of one item.
+ * See us_input.h.
  *
- *     depth 0   1          2
+ *     level 0   1          2
  *           |   |          |
  *           {   "url":     "..."    a value of the object: us_input_value
- *           {   "urls": [  "..."    an element: us_input_element
- *           [              "..."    the same, at depth 1
- *           {   "ref":     any      written down again: us_input_ref
+ *           {   "urls": [  "..."    an element of the list
+ *           [              "..."    the same, one level higher
+ *           {   "ref":     any      kept as it was sent
  *           {   "other":   any      checked, and left out
  *
- * in->field is the member whose value comes next; in->have has the members
- * seen, of which none may come twice.  Elements that come before their base
- * wait in in->held:
- *
- *     | us_input_held_t | text | us_input_held_t | text | ...
+ * us_input_object() reads all of a text.  in->field is the member whose value
+ * comes next; in->have has the members seen, of which none may come twice.  Of
+ * a list it counts the elements, and finds where it lies: its elements are
+ * read when the base is known, which may come after them.
  */
 
 
 #include "us_input_private.h"
-#include "us_json_quote.h"
 
 
-typedef enum {
-    US_INPUT_F_OTHER = 0,
-    US_INPUT_F_ITEM,                  /* url or id */
-    US_INPUT_F_LIST,                  /* urls or ids */
-    US_INPUT_F_BASE,
-    US_INPUT_F_REF
-} us_input_field_t;
+static us_input_rc_t us_input_object(us_input_t *in, us_str_t text);
+static us_input_rc_t us_input_event(us_input_t *in, us_json_event_t event);
+static us_input_rc_t us_input_broken(us_input_t *in, const char *why);
+static us_input_rc_t us_input_key(us_input_t *in, us_str_t key);
+static us_input_rc_t us_input_value(us_input_t *in, us_json_event_t event);
+static void us_input_list(us_input_t *in, unsigned level);
+static us_input_rc_t us_input_ref(us_input_t *in);
+static us_input_rc_t us_input_one(us_input_t *in);
+static us_input_rc_t us_input_element(us_input_t *in);
+static unsigned us_input_level(us_input_t *in, us_json_event_t event);
+static int us_input_ends(us_json_event_t event);
 
 
-/* in `held`: what each entry begins with */
+/* an error of its JSON makes a line an item that says so */
 
-typedef struct {
-    us_input_kind_t     kind;
-    size_t              len;
-} us_input_held_t;
+us_input_rc_t
+us_input_ndjson(us_input_t *in)
+{
+    us_str_t       line;
+    us_input_rc_t  rc;
+
+    line = us_string("");
+
+    for ( ;; ) {
+
+        if (!in->begun) {
+            rc = us_input_line(in, SIZE_MAX, &line);
+
+            if (rc != US_INPUT_ITEM) {
+                return rc;
+            }
+
+            while (line.len && (line.data[0] == ' ' || line.data[0] == '\t'
+                                || line.data[0] == '\r'))
+            {
+                line.data++;
+                line.len--;
+            }
+
+            if (line.len == 0) {
+                continue;
+            }
+        }
+
+        rc = us_input_object(in, line);
+
+        if (rc != US_INPUT_ITEM) {
+            return rc;
+        }
+
+        in->begun = 0;
+
+        if (in->bad == NULL && !us_input_has(in, US_INPUT_F_ITEM)) {
+            in->bad = in->ids ? "neither \"url\" nor \"id\"" : "no \"url\"";
+        }
+
+        return us_input_one(in);
+    }
+}
 
 
-static int us_input_ndjson_line(us_input_t *in);
-static us_input_buf_t *us_input_whole_ref(us_input_t *in);
-static int us_input_broken(us_input_t *in, const char *why);
-static int us_input_top(us_input_t *in, us_json_event_t event);
-static int us_input_element(us_input_t *in, us_json_event_t event,
-    us_str_t text, int cut);
-static int us_input_key(us_input_t *in, us_str_t key);
-static int us_input_value(us_input_t *in, us_json_event_t event,
-    us_str_t text, int cut);
-static int us_input_object_end(us_input_t *in);
-static int us_input_release(us_input_t *in);
-static int us_input_hold(us_input_t *in, us_input_kind_t kind, us_str_t text);
-static int us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text,
-    int cut);
-static int us_input_ref_write(us_input_t *in, us_json_event_t event,
-    us_str_t text, size_t room);
-
-
-int
+us_input_rc_t
 us_input_json(us_input_t *in)
 {
-    const uint8_t  *p;
+    us_str_t       text;
+    us_input_rc_t  rc;
 
-    if (in->releasing) {
-        return us_input_release(in);
-    }
+    if (!in->read) {
+        rc = in->begun ? US_INPUT_ITEM : us_input_keep(in);
 
-    if (in->p < in->last) {
-        p = us_json_feed(&in->json, in->p, in->last);
-
-        if (p == NULL) {
-            return us_input_fail(in, in->json.error);
+        if (rc != US_INPUT_ITEM) {
+            return rc;
         }
 
-        in->p = p;
+        text.data = in->kept.data;
+        text.len = in->kept.len;
 
-        if (in->json.paused) {
-            return in->releasing ? us_input_release(in) : 1;
+        rc = us_input_object(in, text);
+
+        if (rc != US_INPUT_ITEM) {
+            return rc;
         }
+
+        if (in->bad) {
+            return us_input_fail(in, in->bad);
+        }
+
+        in->read = 1;
+
+        if (!us_input_has(in, US_INPUT_F_LIST)) {
+            in->single = 1;
+            in->done = 1;
+
+            return us_input_has(in, US_INPUT_F_ITEM) ? us_input_one(in)
+                   : us_input_fail(in, in->ids ? "neither \"ids\" nor \"id\""
+                                       : "neither \"urls\" nor \"url\"");
+        }
+
+        if (us_input_has(in, US_INPUT_F_ITEM)) {
+            return us_input_fail(in, "one item or a list, not both");
+        }
+
+        /* a ref is that of one item */
+
+        in->have &= ~(1 << US_INPUT_F_REF);
+        us_json_text(&in->json, in->list);
     }
 
-    if (in->ended) {
-        in->done = 1;
-
-        if (us_json_end(&in->json) != 0) {
-            return us_input_fail(in, in->json.error);
-        }
-    }
-
-    return 0;
+    return us_input_element(in);
 }
 
 
 /*
- * A line feed cannot be part of a JSON text other than as white space, so a
- * line's end is known without the JSON reader, and a broken line is left at
- * the next one.
+ * The whole text, or the rest of it after US_INPUT_REST; in->bad says what is
+ * wrong with it.
  */
 
-int
-us_input_ndjson(us_input_t *in)
+static us_input_rc_t
+us_input_object(us_input_t *in, us_str_t text)
 {
-    int             rc;
-    const uint8_t  *p, *lf, *last;
-
-    for ( ;; ) {
-        p = in->p;
-        lf = p == in->last ? NULL : memchr(p, '\n', in->last - p);
-        last = lf ? lf : in->last;
-
-        if (!in->begun) {
-            while (p < last && (*p == ' ' || *p == '\t' || *p == '\r')) {
-                p++;
-            }
-
-            if (p < last) {
-                in->begun = 1;
-            }
-        }
-
-        if (p < last && !in->bad && us_json_feed(&in->json, p, last) == NULL) {
-            if (in->error) {
-                return -1;
-            }
-
-            us_input_broken(in, in->json.error);
-        }
-
-        in->p = lf ? lf + 1 : in->last;
-
-        if (lf == NULL) {
-            if (!in->ended) {
-                return 0;
-            }
-
-            in->done = 1;
-
-            return us_input_ndjson_line(in);
-        }
-
-        rc = us_input_ndjson_line(in);
-
-        if (rc != 0) {
-            return rc;
-        }
-    }
-}
-
-
-/* the line is an item that says so; the first reason stays */
-
-static int
-us_input_broken(us_input_t *in, const char *why)
-{
-    if (!in->bad) {
-        in->bad = 1;
-        in->why = why;
-    }
-
-    return -1;
-}
-
-
-static int
-us_input_ndjson_line(us_input_t *in)
-{
-    int              rc;
-    us_str_t         text;
-    us_input_buf_t  *base, *ref;
+    us_input_rc_t    rc;
+    us_json_event_t  event;
 
     if (!in->begun) {
-        return 0;
-    }
-
-    if (!in->bad && us_json_end(&in->json) != 0) {
-        if (in->error) {
-            return -1;
-        }
-
-        us_input_broken(in, in->json.error);
-    }
-
-    if (!(in->have & 1 << US_INPUT_F_ITEM)) {
-        us_input_broken(in, in->ids ? "neither \"url\" nor \"id\""
-                                    : "no \"url\"");
-    }
-
-    base = (in->have & 1 << US_INPUT_F_BASE) ? &in->base : NULL;
-    ref = us_input_whole_ref(in);
-
-    text.data = in->text.data;
-    text.len = in->text.len;
-
-    if (in->bad) {
-        text.len = 0;
-        rc = us_input_emit(in, US_INPUT_BAD, text, NULL, ref);
-
-    } else if (in->too_long) {
-        text.len = 0;
-        rc = us_input_emit(in, US_INPUT_LONG, text, NULL, ref);
-
-    } else {
-        rc = us_input_emit(in, in->number ? US_INPUT_NUMBER : US_INPUT_URL,
-                           text, base, ref);
-    }
-
-    in->begun = 0;
-    in->bad = 0;
-    in->have = 0;
-    in->field = US_INPUT_F_OTHER;
-
-    us_json_reset(&in->json);
-
-    return rc;
-}
-
-
-int
-us_input_event(void *data, us_json_event_t event, us_str_t text, int cut)
-{
-    us_input_t *in = data;
-
-    unsigned  depth;
-
-    /* the depth at which the value stands: 0 is the whole text */
-
-    depth = in->json.depth;
-
-    if (event == US_JSON_OBJECT || event == US_JSON_ARRAY) {
-        depth--;
-    }
-
-    if (depth == 0) {
-        if (event == US_JSON_OBJECT_END) {
-            return us_input_object_end(in);
-        }
-
-        if (event == US_JSON_ARRAY_END) {
-            return 0;
-        }
-
-        return us_input_top(in, event);
-    }
-
-    /* a key at depth 1 is the next member's */
-
-    if (in->field == US_INPUT_F_REF
-        && (depth > 1 || event != US_JSON_KEY))
-    {
-        return us_input_ref(in, event, text, cut);
-    }
-
-    if (in->list) {
-        if (depth == (in->field == US_INPUT_F_LIST ? 2u : 1u)
-            && event != US_JSON_OBJECT_END && event != US_JSON_ARRAY_END)
-        {
-            return us_input_element(in, event, text, cut);
-        }
-
-        if (in->field == US_INPUT_F_LIST && depth == 1) {
-            /* the end of the list */
-            in->list = 0;
-            in->field = US_INPUT_F_OTHER;
-        }
-
-        return 0;
-    }
-
-    if (depth == 1) {
-        if (event == US_JSON_KEY) {
-            return us_input_key(in, text);
-        }
-
-        return us_input_value(in, event, text, cut);
-    }
-
-    return 0;
-}
-
-
-static int
-us_input_top(us_input_t *in, us_json_event_t event)
-{
-    if (event == US_JSON_OBJECT) {
+        in->begun = 1;
+        in->field = US_INPUT_F_OTHER;
         in->have = 0;
-        in->list = 0;
         in->number = 0;
         in->too_long = 0;
-        in->ref_long = 0;
-        in->field = US_INPUT_F_OTHER;
-        return 0;
+        in->bad = NULL;
+        in->level = 0;
+
+        us_json_text(&in->json, text);
+    }
+
+    in->json.work = in->work;
+
+    do {
+        event = us_json_next(&in->json);
+
+        switch (event) {
+
+        case US_JSON_END:
+            rc = US_INPUT_ITEM;
+            break;
+
+        case US_JSON_REST:
+            rc = US_INPUT_REST;
+            break;
+
+        case US_JSON_ERROR:
+            rc = us_input_broken(in, in->json.error);
+            break;
+
+        default:
+            rc = us_input_event(in, event);
+        }
+
+    } while (rc == US_INPUT_MORE);
+
+    in->work = in->json.work;
+
+    return in->error ? US_INPUT_ERROR : rc;
+}
+
+
+/* US_INPUT_MORE: go on; US_INPUT_ITEM: what follows does not matter */
+
+static us_input_rc_t
+us_input_event(us_input_t *in, us_json_event_t event)
+{
+    int       ends;
+    unsigned  level;
+
+    ends = us_input_ends(event);
+    level = us_input_level(in, event);
+
+    if (in->level) {
+        in->known += (level == in->level && !ends);
+
+        if (level < in->level) {
+            in->list.len = in->json.p - in->list.data;
+            in->level = 0;
+        }
+
+        return US_INPUT_MORE;
+    }
+
+    if (level > 1) {
+        return US_INPUT_MORE;
+    }
+
+    if (level == 1) {
+        return event == US_JSON_KEY ? us_input_key(in, in->json.text)
+                                    : us_input_value(in, event);
+    }
+
+    if (event == US_JSON_OBJECT || ends) {
+        return US_INPUT_MORE;
     }
 
     if (in->format == US_INPUT_NDJSON) {
         return us_input_broken(in, "the line is no object");
     }
 
-    if (event == US_JSON_ARRAY) {
-        in->list = 1;
-        in->field = US_INPUT_F_OTHER;
-        return 0;
+    if (event != US_JSON_ARRAY) {
+        return us_input_broken(in, "an array or an object was expected");
     }
 
-    return us_input_fail(in, "an array or an object was expected");
+    us_input_list(in, 1);
+
+    return US_INPUT_MORE;
 }
 
 
-static int
-us_input_element(us_input_t *in, us_json_event_t event, us_str_t text,
-    int cut)
+static us_input_rc_t
+us_input_broken(us_input_t *in, const char *why)
 {
-    us_input_kind_t  kind;
+    in->bad = why;
 
-    kind = US_INPUT_BAD;
-    in->why = "an element of the list must be a string";
-
-    if (event == US_JSON_STRING) {
-        kind = cut ? US_INPUT_LONG : US_INPUT_URL;
-
-    } else if (event == US_JSON_NUM) {
-        kind = US_INPUT_NUMBER;
-
-    } else {
-        text.len = 0;
-    }
-
-    if (in->field == US_INPUT_F_LIST
-        && !(in->have & 1 << US_INPUT_F_BASE))
-    {
-        return us_input_hold(in, kind, text);
-    }
-
-    return us_input_emit(in, kind, text,
-                         in->have & 1 << US_INPUT_F_BASE ? &in->base : NULL,
-                         NULL);
+    return US_INPUT_ITEM;
 }
 
 
-static int
+static us_input_rc_t
 us_input_key(us_input_t *in, us_str_t key)
 {
     us_input_field_t  field;
@@ -347,10 +254,11 @@ us_input_key(us_input_t *in, us_str_t key)
 
     if (us_input_is_item(in, key)) {
         field = US_INPUT_F_ITEM;
+        in->number = us_input_is(key, "id");
 
-    } else if ((us_input_is(key, "urls")
-                || (in->ids && us_input_is(key, "ids")))
-               && in->format == US_INPUT_JSON)
+    } else if (in->format == US_INPUT_JSON
+               && (us_input_is(key, "urls")
+                   || (in->ids && us_input_is(key, "ids"))))
     {
         field = US_INPUT_F_LIST;
 
@@ -359,306 +267,234 @@ us_input_key(us_input_t *in, us_str_t key)
 
     } else if (us_input_is(key, "ref")) {
         field = US_INPUT_F_REF;
-        in->ref.len = 0;
-        in->ref_comma = 0;
-        in->ref_long = 0;
     }
 
-    if (field != US_INPUT_F_OTHER && (in->have & 1 << field)) {
-        if (in->format == US_INPUT_NDJSON) {
-            return us_input_broken(in, "a key is there twice");
-        }
-
-        return us_input_fail(in, "a key is there twice");
+    if (field != US_INPUT_F_OTHER && us_input_has(in, field)) {
+        return us_input_broken(in, "a key is there twice");
     }
 
     in->field = field;
 
-    return 0;
+    return US_INPUT_MORE;
 }
 
 
-/* a value of the object itself */
+/* a value of the object itself, or the end of one */
 
-static int
-us_input_value(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
+static us_input_rc_t
+us_input_value(us_input_t *in, us_json_event_t event)
 {
-    const char      *why;
     us_input_buf_t  *b;
 
-    if (in->field == US_INPUT_F_OTHER) {
-        return 0;
-    }
+    switch (in->field) {
 
-    in->have |= 1 << in->field;
-
-    if (in->field == US_INPUT_F_LIST) {
+    case US_INPUT_F_LIST:
         if (event != US_JSON_ARRAY) {
-            return us_input_fail(in, "a list must be an array");
+            return us_input_broken(in, "a list must be an array");
         }
 
-        in->list = 1;
-        in->held.len = 0;
-        in->nheld = 0;
-        in->held_at = 0;
-        return 0;
-    }
+        us_input_list(in, 2);
+        in->field = US_INPUT_F_OTHER;
 
-    b = &in->text;
+        return US_INPUT_MORE;
 
-    if (in->field == US_INPUT_F_BASE) {
+    case US_INPUT_F_REF:
+        if (!us_input_ends(event)) {
+            in->ref_at.data = in->json.at;
+        }
+
+        return event == US_JSON_OBJECT || event == US_JSON_ARRAY
+               ? US_INPUT_MORE : us_input_ref(in);
+
+    case US_INPUT_F_ITEM:
+        b = &in->text;
+        in->number |= (event == US_JSON_NUM);
+
+        if (event != US_JSON_STRING && event != US_JSON_NUM) {
+            return us_input_broken(in, "\"url\" must be a string");
+        }
+
+        break;
+
+    case US_INPUT_F_BASE:
         b = &in->base;
 
         if (event == US_JSON_NULL) {
-            in->have &= ~(1 << US_INPUT_F_BASE);
-            return 0;
+            in->field = US_INPUT_F_OTHER;
+            return US_INPUT_MORE;
         }
+
+        if (event != US_JSON_STRING) {
+            return us_input_broken(in, "\"base\" must be a string");
+        }
+
+        break;
+
+    default: /* US_INPUT_F_OTHER */
+        return US_INPUT_MORE;
     }
 
-    if (event == US_JSON_NUM && in->field == US_INPUT_F_ITEM) {
-        in->number = 1;
-
-    } else if (event != US_JSON_STRING) {
-        why = in->field == US_INPUT_F_BASE ? "\"base\" must be a string"
-                                           : "\"url\" must be a string";
-
-        return in->format == US_INPUT_NDJSON ? us_input_broken(in, why)
-                                             : us_input_fail(in, why);
-    }
-
-    if (cut) {
-        in->too_long = 1;
-    }
+    in->too_long |= in->json.cut;
+    in->have |= 1 << in->field;
+    in->field = US_INPUT_F_OTHER;
 
     b->len = 0;
 
-    if (us_input_append(in, b, text.data, text.len) != 0) {
-        return -1;
-    }
-
-    in->field = US_INPUT_F_OTHER;
-
-    return 0;
+    return us_input_append(in, b, in->json.text.data, in->json.text.len) == 0
+           ? US_INPUT_MORE : US_INPUT_ERROR;
 }
 
 
-/* of the whole text; NDJSON waits for the line's end */
+/* begins at the bracket that has been read */
 
-static int
-us_input_object_end(us_input_t *in)
+static void
+us_input_list(us_input_t *in, unsigned level)
 {
-    us_str_t         text;
-    us_input_buf_t  *base, *ref;
-
-    if (in->format == US_INPUT_NDJSON) {
-        return 0;
-    }
-
-    if ((in->have & 1 << US_INPUT_F_ITEM)
-        && (in->have & 1 << US_INPUT_F_LIST))
-    {
-        return us_input_fail(in, "one item or a list, not both");
-    }
-
-    if (in->have & 1 << US_INPUT_F_LIST) {
-        if (in->held.len == 0) {
-            return 0;
-        }
-
-        in->known = in->nheld;
-        in->releasing = 1;
-
-        return 1;
-    }
-
-    if (!(in->have & 1 << US_INPUT_F_ITEM)) {
-        return us_input_fail(in, in->ids ? "neither \"ids\" nor \"id\""
-                                         : "neither \"urls\" nor \"url\"");
-    }
-
-    in->single = 1;
-
-    base = (in->have & 1 << US_INPUT_F_BASE) ? &in->base : NULL;
-    ref = us_input_whole_ref(in);
-
-    text.data = in->text.data;
-    text.len = in->text.len;
-
-    if (in->too_long) {
-        text.len = 0;
-        return us_input_emit(in, US_INPUT_LONG, text, NULL, ref);
-    }
-
-    return us_input_emit(in, in->number ? US_INPUT_NUMBER : US_INPUT_URL,
-                         text, base, ref);
-}
-
-
-static int
-us_input_hold(us_input_t *in, us_input_kind_t kind, us_str_t text)
-{
-    us_input_held_t  h;
-
-    h.kind = kind;
-    h.len = text.len;
-
-    in->nheld++;
-
-    if (us_input_append(in, &in->held, (uint8_t *) &h, sizeof(h)) != 0) {
-        return -1;
-    }
-
-    return us_input_append(in, &in->held, text.data, text.len);
-}
-
-
-/* the next of those that waited */
-
-static int
-us_input_release(us_input_t *in)
-{
-    us_str_t          text;
-    us_input_held_t   h;
-
-    memcpy(&h, in->held.data + in->held_at, sizeof(h));
-
-    text.data = in->held.data + in->held_at + sizeof(h);
-    text.len = h.len;
-
-    in->held_at += sizeof(h) + h.len;
-
-    if (in->held_at == in->held.len) {
-        in->releasing = 0;
-    }
-
-    if (in->too_long) {
-
-        /* the base was */
-
-        h.kind = US_INPUT_LONG;
-        text.len = 0;
-    }
-
-    return us_input_emit(in, h.kind, text,
-                         in->have & 1 << US_INPUT_F_BASE ? &in->base : NULL,
-                         NULL);
-}
-
-
-/* NULL: there is none, or half of it, which would be broken JSON */
-
-static us_input_buf_t *
-us_input_whole_ref(us_input_t *in)
-{
-    if (in->bad || in->ref_long) {
-        return NULL;
-    }
-
-    return (in->have & 1 << US_INPUT_F_REF) ? &in->ref : NULL;
-}
-
-
-/* an event of a ref, which may be too long to be kept */
-
-static int
-us_input_ref(us_input_t *in, us_json_event_t event, us_str_t text, int cut)
-{
-    size_t  room;
-
-    /* with what may stand around it */
-
-    room = us_json_quoted_len(text) + 8;
-
-    in->have |= 1 << US_INPUT_F_REF;
-
-    if (cut || in->ref.len + room > US_INPUT_REF) {
-
-        /* check the rest, and answer with none */
-
-        in->ref_long = 1;
-        in->too_long = 1;
-    }
-
-    if (!in->ref_long && us_input_ref_write(in, event, text, room) != 0) {
-        return -1;
-    }
-
-    if (in->json.depth == 1 && event != US_JSON_OBJECT
-        && event != US_JSON_ARRAY)
-    {
-        in->field = US_INPUT_F_OTHER;
-    }
-
-    return 0;
+    in->have |= 1 << US_INPUT_F_LIST;
+    in->list.data = in->json.at;
+    in->level = level;
 }
 
 
 /*
- * Writes the events of a ref down again as JSON without white space.  Numbers
- * stay as they were written.
+ * A ref has been read.  White space is left out: a line end in it would be one
+ * of a reply in NDJSON.
  */
 
-static int
-us_input_ref_write(us_input_t *in, us_json_event_t event, us_str_t text,
-    size_t room)
+static us_input_rc_t
+us_input_ref(us_input_t *in)
 {
-    uint8_t  *p;
+    int             string;
+    uint8_t        *w;
+    const uint8_t  *p;
 
-    if (us_input_append(in, &in->ref, NULL, room) != 0) {
-        return -1;
+    in->field = US_INPUT_F_OTHER;
+    in->ref_at.len = in->json.p - in->ref_at.data;
+
+    if (in->ref_at.len > US_INPUT_REF) {
+        in->too_long = 1;
+        return US_INPUT_MORE;
     }
 
-    p = in->ref.data + in->ref.len - room;
+    in->have |= 1 << US_INPUT_F_REF;
+    in->ref.len = 0;
 
-    if (in->ref_comma && event != US_JSON_OBJECT_END
-        && event != US_JSON_ARRAY_END)
-    {
-        *p++ = ',';
+    if (us_input_append(in, &in->ref, NULL, in->ref_at.len) != 0) {
+        return US_INPUT_ERROR;
     }
 
-    in->ref_comma = 1;
+    w = in->ref.data;
+    string = 0;
+
+    for (p = in->ref_at.data; p < in->json.p; p++) {
+
+        if (!string && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) {
+            continue;
+        }
+
+        if (*p == '"') {
+            string = !string;
+
+        } else if (*p == '\\') {
+            *w++ = *p++;
+        }
+
+        *w++ = *p;
+    }
+
+    in->ref.len = w - in->ref.data;
+
+    return US_INPUT_MORE;
+}
+
+
+/* of an object */
+
+static us_input_rc_t
+us_input_one(us_input_t *in)
+{
+    us_str_t  text;
+
+    text.data = in->text.data;
+    text.len = in->text.len;
+
+    if (in->bad) {
+        text.len = 0;
+        in->have &= ~(1 << US_INPUT_F_REF);
+
+        return us_input_emit(in, US_INPUT_BAD, text);
+    }
+
+    if (in->too_long) {
+        text.len = 0;
+        return us_input_emit(in, US_INPUT_LONG, text);
+    }
+
+    return us_input_emit(in, in->number ? US_INPUT_NUMBER : US_INPUT_URL,
+                         text);
+}
+
+
+/* the next one of the list */
+
+static us_input_rc_t
+us_input_element(us_input_t *in)
+{
+    us_str_t         text;
+    us_json_event_t  event;
+
+    in->json.work = in->work;
+
+    do {
+        event = us_json_next(&in->json);
+
+    } while (event < US_JSON_END
+             && (us_input_ends(event) || us_input_level(in, event) != 1));
+
+    in->work = in->json.work;
+    text = us_string("");
 
     switch (event) {
 
-    case US_JSON_OBJECT:
-    case US_JSON_ARRAY:
-        *p++ = (event == US_JSON_OBJECT) ? '{' : '[';
-        in->ref_comma = 0;
-        break;
+    case US_JSON_END:
+        in->done = 1;
+        return US_INPUT_MORE;
 
-    case US_JSON_OBJECT_END:
-    case US_JSON_ARRAY_END:
-        *p++ = (event == US_JSON_OBJECT_END) ? '}' : ']';
-        break;
+    case US_JSON_REST:
+        return US_INPUT_REST;
 
-    case US_JSON_KEY:
-        p = us_json_quote(p, text);
-        *p++ = ':';
-        in->ref_comma = 0;
-        break;
+    case US_JSON_ERROR:
+        return us_input_fail(in, in->json.error);
 
     case US_JSON_STRING:
-        p = us_json_quote(p, text);
-        break;
-
     case US_JSON_NUM:
-        p = mempcpy(p, text.data, text.len);
-        break;
+        text = in->json.text;
 
-    case US_JSON_TRUE:
-        p = mempcpy(p, "true", 4);
-        break;
+        /* too_long: the base was */
 
-    case US_JSON_FALSE:
-        p = mempcpy(p, "false", 5);
-        break;
+        return us_input_emit(in, in->too_long || in->json.cut ? US_INPUT_LONG
+                             : event == US_JSON_NUM ? US_INPUT_NUMBER
+                             : US_INPUT_URL, text);
 
-    case US_JSON_NULL:
-        p = mempcpy(p, "null", 4);
-        break;
+    default:
+        in->bad = "an element of the list must be a string";
+        return us_input_emit(in, US_INPUT_BAD, text);
     }
+}
 
-    in->ref.len = p - in->ref.data;
 
-    return 0;
+/* on which the value stands: 0 is the whole text */
+
+static unsigned
+us_input_level(us_input_t *in, us_json_event_t event)
+{
+    return in->json.depth - (event == US_JSON_OBJECT
+                             || event == US_JSON_ARRAY);
+}
+
+
+static int
+us_input_ends(us_json_event_t event)
+{
+    return event == US_JSON_OBJECT_END || event == US_JSON_ARRAY_END;
 }

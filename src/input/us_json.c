@@ -1,51 +1,58 @@
 
 /*
- * See us_json.h.  A push-down machine: one state, one bit for each level
- * ({ or [), and a buffer for the token that the end of a piece has cut.
+ * See us_json.h.  A state says what may stand between two tokens, and a bit
+ * for each level whether it is an array:
  *
- *     feed --+-- in a string -----------> us_json_string --.
- *            |-- in a number -----------> us_json_number --+--> emit
- *            |-- in a word, an escape --> us_json_inside --'
- *            `-- else ------------------> us_json_between
- *                    { [ or a first byte --> us_json_value
- *                    } ] ------------------> us_json_close
+ *     next --> us_json_token --+-- { [ } ]
+ *                |             |-- us_json_number, us_json_word
+ *                `-- in a string: us_json_string <--> us_json_escape
  *
- * A part of a string that lies in the piece is copied only if the string has
- * an escape or is cut:
- *
- *     " plain bytes \ escape plain bytes "
- *       `---------'   |     `---------'
- *        where they   |      after it, in the buffer
- *        lie          `-- n, ", ... or uXXXX; a high surrogate \ u low one
+ * Only a string, and white space, may be longer than the work of a call, so
+ * only these are left and taken up again in the middle.
  */
 
 
-#include "us_json_private.h"
+#include "us_json.h"
 #include "us_json_quote.h"
+#include "../us_text.h"
 
 #include <stdlib.h>
 
 
+typedef enum {
+    US_JSON_S_VALUE = 0,              /* a value must come */
+    US_JSON_S_FIRST,                  /* after [ : a value or ] */
+    US_JSON_S_FIELD,                  /* after { : a key or } */
+    US_JSON_S_KEY,                    /* after , in an object: a key */
+    US_JSON_S_COLON,
+    US_JSON_S_NEXT,                   /* after a value: , or the end */
+    US_JSON_S_DONE                    /* nothing but white space */
+} us_json_state_t;
+
+
+static us_json_event_t us_json_token(us_json_t *j);
+static us_json_event_t us_json_value(us_json_t *j);
+static us_json_event_t us_json_close(us_json_t *j);
+static us_json_event_t us_json_scalar(us_json_t *j, us_json_event_t event);
+static us_json_event_t us_json_number(us_json_t *j);
+static const uint8_t *us_json_digits(const uint8_t *p, const uint8_t *end);
+static us_json_event_t us_json_word(us_json_t *j, const char *word,
+    us_json_event_t event);
+static us_json_event_t us_json_string(us_json_t *j);
+static int us_json_escape(us_json_t *j);
+static int32_t us_json_unit(us_json_t *j, const uint8_t *p);
+static int us_json_append(us_json_t *j, const uint8_t *p, size_t len);
 static int us_json_append_char(us_json_t *j, uint32_t c);
-static const uint8_t *us_json_between(us_json_t *j, const uint8_t *p);
-static const uint8_t *us_json_inside(us_json_t *j, const uint8_t *p);
-static int us_json_value(us_json_t *j, uint8_t c);
-static int us_json_close(us_json_t *j, uint8_t c);
-static const uint8_t *us_json_string(us_json_t *j, const uint8_t *p,
-    const uint8_t *end);
-static int us_json_escape(us_json_t *j, uint8_t c);
-static int us_json_hex(us_json_t *j, uint8_t c);
-static int us_json_lone(us_json_t *j);
+static us_json_event_t us_json_fail(us_json_t *j, const char *error);
 
 
 void
-us_json_init(us_json_t *j, us_json_pt event, void *data, size_t max)
+us_json_init(us_json_t *j, size_t max)
 {
     memset(j, 0, sizeof(us_json_t));
 
-    j->event = event;
-    j->data = data;
     j->max = max;
+    j->work = SIZE_MAX;
 }
 
 
@@ -59,250 +66,137 @@ us_json_free(us_json_t *j)
 
 
 void
-us_json_reset(us_json_t *j)
+us_json_text(us_json_t *j, us_str_t text)
 {
-    j->len = 0;
+    j->p = text.data;
+    j->end = text.len ? text.data + text.len : text.data;
+    j->error = NULL;
     j->depth = 0;
     j->state = US_JSON_S_VALUE;
-    j->cut = 0;
-    j->utf8.need = 0;
-    j->high = 0;
-    j->error = NULL;
+    j->string = 0;
 }
 
 
-const uint8_t *
-us_json_feed(us_json_t *j, const uint8_t *p, const uint8_t *end)
+us_json_event_t
+us_json_next(us_json_t *j)
 {
+    size_t            used;
+    const uint8_t    *start;
+    us_json_event_t   event;
+
     if (j->error) {
-        return NULL;
+        return US_JSON_ERROR;
     }
 
-    j->paused = 0;
+    start = j->p;
+    event = j->string ? us_json_string(j) : us_json_token(j);
+    used = j->p - start;
 
-    while (p < end && !j->paused) {
+    j->work -= used < j->work ? used : j->work;
 
-        if (j->state == US_JSON_S_STRING) {
-            p = us_json_string(j, p, end);
-
-        } else if (j->state >= US_JSON_S_MINUS) {
-            p = us_json_number(j, p, end);
-
-        } else if (j->state >= US_JSON_S_ESCAPE) {
-            p = us_json_inside(j, p);
-
-        } else {
-            p = us_json_between(j, p);
-        }
-
-        if (p == NULL) {
-            return NULL;
-        }
-    }
-
-    return p;
+    return event;
 }
 
-
-/* a byte between two tokens, or the first of one; returns where to go on */
 
 static const uint8_t *
-us_json_between(us_json_t *j, const uint8_t *p)
+us_json_last(us_json_t *j)
 {
-    int      rc;
-    uint8_t  c;
+    return (size_t) (j->end - j->p) > j->work ? j->p + j->work : j->end;
+}
 
-    c = *p;
 
-    if (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
-        return p + 1;
-    }
+static us_json_event_t
+us_json_token(us_json_t *j)
+{
+    uint8_t         c;
+    const uint8_t  *last;
 
-    rc = 0;
+    last = us_json_last(j);
 
-    switch (j->state) {
+    for ( ;; ) {
 
-    case US_JSON_S_FIRST:
-        if (c == ']') {
-            rc = us_json_close(j, c);
+        while (j->p < last && (*j->p == ' ' || *j->p == '\t' || *j->p == '\n'
+                               || *j->p == '\r'))
+        {
+            j->p++;
+        }
+
+        if (j->p == last) {
+            return last < j->end ? US_JSON_REST
+                   : j->state == US_JSON_S_DONE ? US_JSON_END
+                   : us_json_fail(j, "the text ends too early");
+        }
+
+        c = *j->p;
+        j->at = j->p;
+        j->cut = 0;
+
+        switch (j->state) {
+
+        case US_JSON_S_FIRST:
+            if (c == ']') {
+                return us_json_close(j);
+            }
+
+            /* fall through */
+
+        case US_JSON_S_VALUE:
+            return us_json_value(j);
+
+        case US_JSON_S_FIELD:
+            if (c == '}') {
+                return us_json_close(j);
+            }
+
+            /* fall through */
+
+        case US_JSON_S_KEY:
+            if (c != '"') {
+                return us_json_fail(j, "a key was expected");
+            }
+
+            return us_json_value(j);
+
+        case US_JSON_S_COLON:
+            if (c != ':') {
+                return us_json_fail(j, "a colon was expected");
+            }
+
+            j->state = US_JSON_S_VALUE;
             break;
-        }
 
-        /* fall through */
+        case US_JSON_S_NEXT:
+            if (c != ',') {
+                return us_json_close(j);
+            }
 
-    case US_JSON_S_VALUE:
-        rc = us_json_value(j, c);
-
-        if (j->state >= US_JSON_S_MINUS) {
-            /* the number starts with this byte */
-            return p;
-        }
-
-        break;
-
-    case US_JSON_S_FIELD:
-        if (c == '}') {
-            rc = us_json_close(j, c);
-            break;
-        }
-
-        /* fall through */
-
-    case US_JSON_S_KEY:
-        if (c != '"') {
-            rc = us_json_fail(j, "a key was expected");
-            break;
-        }
-
-        j->key = 1;
-        j->state = US_JSON_S_STRING;
-        break;
-
-    case US_JSON_S_COLON:
-        if (c != ':') {
-            rc = us_json_fail(j, "a colon was expected");
-            break;
-        }
-
-        j->state = US_JSON_S_VALUE;
-        break;
-
-    case US_JSON_S_NEXT:
-        if (c == ',') {
             j->state = (j->arrays & 1) ? US_JSON_S_VALUE : US_JSON_S_KEY;
             break;
+
+        default: /* US_JSON_S_DONE */
+            return us_json_fail(j, "something follows the value");
         }
 
-        rc = us_json_close(j, c);
-        break;
-
-    default: /* US_JSON_S_DONE */
-        rc = us_json_fail(j, "something follows the value");
+        j->p++;
     }
-
-    return rc == 0 ? p + 1 : NULL;
 }
 
 
-/* a byte of a word, or of an escape; returns where to go on */
+/* the first byte is that of a value, or the quotation mark of a key */
 
-static const uint8_t *
-us_json_inside(us_json_t *j, const uint8_t *p)
+static us_json_event_t
+us_json_value(us_json_t *j)
 {
-    int  rc;
-
-    rc = 0;
-
-    switch (j->state) {
-
-    case US_JSON_S_ESCAPE:
-        rc = us_json_escape(j, *p);
-        break;
-
-    case US_JSON_S_HEX:
-        rc = us_json_hex(j, *p);
-        break;
-
-    case US_JSON_S_LOW:
-        if (*p != '\\') {
-            j->state = US_JSON_S_STRING;
-            return us_json_lone(j) == 0 ? p : NULL;
-        }
-
-        j->state = US_JSON_S_LOW_U;
-        break;
-
-    case US_JSON_S_LOW_U:
-        if (*p != 'u') {
-            j->state = US_JSON_S_ESCAPE;
-            return us_json_lone(j) == 0 ? p : NULL;
-        }
-
-        j->state = US_JSON_S_HEX;
-        break;
-
-    default: /* US_JSON_S_LITERAL */
-
-        if (*p != (uint8_t) *j->literal) {
-            rc = us_json_fail(j, "an unknown word");
-
-        } else if (*++j->literal == '\0') {
-            rc = us_json_emit(j, j->literal_event, p, p);
-        }
-    }
-
-    return rc == 0 ? p + 1 : NULL;
-}
-
-
-int
-us_json_end(us_json_t *j)
-{
-    if (j->error) {
-        return -1;
-    }
-
-    /* only a number has no end of its own: the next byte ends it */
-
-    if (j->state == US_JSON_S_ZERO || j->state == US_JSON_S_INT
-        || j->state == US_JSON_S_FRAC || j->state == US_JSON_S_EXP)
-    {
-        if (us_json_emit(j, US_JSON_NUM, NULL, NULL) != 0) {
-            return -1;
-        }
-    }
-
-    if (j->state != US_JSON_S_DONE) {
-        return us_json_fail(j, "the text ends too early");
-    }
-
-    return 0;
-}
-
-
-static int
-us_json_append_char(us_json_t *j, uint32_t c)
-{
-    uint8_t  s[4];
-
-    if (c < 0x80) {
-        s[0] = c;
-        return us_json_append(j, s, 1);
-    }
-
-    if (c < 0x800) {
-        s[0] = 0xc0 | (c >> 6);
-        s[1] = 0x80 | (c & 0x3f);
-        return us_json_append(j, s, 2);
-    }
-
-    if (c < 0x10000) {
-        s[0] = 0xe0 | (c >> 12);
-        s[1] = 0x80 | ((c >> 6) & 0x3f);
-        s[2] = 0x80 | (c & 0x3f);
-        return us_json_append(j, s, 3);
-    }
-
-    s[0] = 0xf0 | (c >> 18);
-    s[1] = 0x80 | ((c >> 12) & 0x3f);
-    s[2] = 0x80 | ((c >> 6) & 0x3f);
-    s[3] = 0x80 | (c & 0x3f);
-
-    return us_json_append(j, s, 4);
-}
-
-
-static int
-us_json_value(us_json_t *j, uint8_t c)
-{
-    us_str_t  none;
-
-    switch (c) {
+    switch (*j->p) {
 
     case '"':
-        j->key = 0;
-        j->state = US_JSON_S_STRING;
-        return 0;
+        j->p++;
+        j->string = 1;
+        j->copied = 0;
+        j->len = 0;
+        j->utf8.need = 0;
+
+        return us_json_string(j);
 
     case '{':
     case '[':
@@ -311,229 +205,395 @@ us_json_value(us_json_t *j, uint8_t c)
         }
 
         j->depth++;
-        j->arrays = j->arrays << 1 | (c == '[');
-        j->state = (c == '[') ? US_JSON_S_FIRST : US_JSON_S_FIELD;
+        j->arrays = j->arrays << 1 | (*j->p == '[');
+        j->state = (j->arrays & 1) ? US_JSON_S_FIRST : US_JSON_S_FIELD;
+        j->p++;
 
-        none.len = 0;
-        none.data = NULL;
-
-        return us_json_event(j, c == '[' ? US_JSON_ARRAY : US_JSON_OBJECT,
-                             none, 0);
+        return (j->arrays & 1) ? US_JSON_ARRAY : US_JSON_OBJECT;
 
     case 't':
-        j->literal = "rue";
-        j->literal_event = US_JSON_TRUE;
-        j->state = US_JSON_S_LITERAL;
-        return 0;
+        return us_json_word(j, "true", US_JSON_TRUE);
 
     case 'f':
-        j->literal = "alse";
-        j->literal_event = US_JSON_FALSE;
-        j->state = US_JSON_S_LITERAL;
-        return 0;
+        return us_json_word(j, "false", US_JSON_FALSE);
 
     case 'n':
-        j->literal = "ull";
-        j->literal_event = US_JSON_NULL;
-        j->state = US_JSON_S_LITERAL;
-        return 0;
-
-    case '-':
-        j->state = US_JSON_S_MINUS;
-        return 0;
-
-    case '0':
-        j->state = US_JSON_S_ZERO;
-        return 0;
+        return us_json_word(j, "null", US_JSON_NULL);
 
     default:
-        if (c >= '1' && c <= '9') {
-            j->state = US_JSON_S_INT;
-            return 0;
-        }
-
-        return us_json_fail(j, "a value was expected");
+        return us_json_number(j);
     }
 }
 
 
-static int
-us_json_close(us_json_t *j, uint8_t c)
+static us_json_event_t
+us_json_close(us_json_t *j)
 {
-    us_str_t  none;
+    unsigned  array;
 
-    if (j->depth == 0 || c != ((j->arrays & 1) ? ']' : '}')) {
+    array = j->arrays & 1;
+
+    if (j->depth == 0 || *j->p != (array ? ']' : '}')) {
         return us_json_fail(j, "a comma or the end was expected");
     }
 
+    j->p++;
     j->depth--;
     j->arrays >>= 1;
     j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
 
-    none.len = 0;
-    none.data = NULL;
-
-    return us_json_event(j, c == ']' ? US_JSON_ARRAY_END : US_JSON_OBJECT_END,
-                         none, 0);
+    return array ? US_JSON_ARRAY_END : US_JSON_OBJECT_END;
 }
 
 
-/* returns where to go on: past the quote, at an escape, or at the end */
+/* of a number, a word or a string that is no key; j->p is after it */
+
+static us_json_event_t
+us_json_scalar(us_json_t *j, us_json_event_t event)
+{
+    j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
+
+    return event;
+}
+
+
+static us_json_event_t
+us_json_word(us_json_t *j, const char *word, us_json_event_t event)
+{
+    size_t  len, n;
+
+    len = strlen(word);
+    n = (size_t) (j->end - j->p) < len ? (size_t) (j->end - j->p) : len;
+
+    if (memcmp(j->p, word, n) != 0) {
+        return us_json_fail(j, "an unknown word");
+    }
+
+    if (n < len) {
+        return us_json_fail(j, "the text ends too early");
+    }
+
+    j->p += len;
+
+    return us_json_scalar(j, event);
+}
+
+
+static us_json_event_t
+us_json_number(us_json_t *j)
+{
+    const uint8_t  *p, *end;
+
+    for (end = j->p; end < j->end && end - j->p <= US_JSON_NUMBER; end++) {
+        if ((*end < '0' || *end > '9') && *end != '-' && *end != '+'
+            && *end != '.' && *end != 'e' && *end != 'E')
+        {
+            break;
+        }
+    }
+
+    p = j->p;
+
+    if (p == end || (*p != '-' && (*p < '0' || *p > '9'))) {
+        return us_json_fail(j, "a value was expected");
+    }
+
+    if (end - p > US_JSON_NUMBER) {
+        return us_json_fail(j, "a number that is too long");
+    }
+
+    j->text.data = p;
+    j->text.len = end - p;
+
+    p = (*p == '-') ? p + 1 : p;
+    p = (p < end && *p == '0') ? p + 1 : us_json_digits(p, end);
+
+    if (p && p < end && *p == '.') {
+        p = us_json_digits(p + 1, end);
+    }
+
+    if (p && p < end && (*p == 'e' || *p == 'E')) {
+        p++;
+
+        if (p < end && (*p == '+' || *p == '-')) {
+            p++;
+        }
+
+        p = us_json_digits(p, end);
+    }
+
+    if (p != end) {
+        return us_json_fail(j, "a malformed number");
+    }
+
+    j->p = end;
+
+    return us_json_scalar(j, US_JSON_NUM);
+}
+
+
+/* returns their end; NULL: there is none */
 
 static const uint8_t *
-us_json_string(us_json_t *j, const uint8_t *p, const uint8_t *end)
+us_json_digits(const uint8_t *p, const uint8_t *end)
 {
-    uint8_t         c;
     const uint8_t  *start;
 
-    start = p;
+    for (start = p; p < end && *p >= '0' && *p <= '9'; p++) { /* void */ }
+
+    return p > start ? p : NULL;
+}
+
+
+/* from where it was left; j->at is at its quotation mark */
+
+static us_json_event_t
+us_json_string(us_json_t *j)
+{
+    uint8_t         c;
+    const uint8_t  *p, *last;
+
+    last = us_json_last(j);
 
     for ( ;; ) {
 
-        if (j->utf8.need == 0) {
-            while (p < end && us_json_plain[*p]) {
-                p++;
+        for (p = j->p; p < last; p++) {
+            c = *p;
+
+            if (us_json_plain[c] && j->utf8.need == 0) {
+                continue;
             }
-        }
 
-        if (p == end) {
-            return us_json_append(j, start, p - start) == 0 ? p : NULL;
-        }
+            if (c < 0x80 && j->utf8.need == 0) {
+                break;
+            }
 
-        c = *p;
-
-        if (c >= 0x80 || j->utf8.need) {
             if (us_utf8_byte(&j->utf8, c) != 0) {
-                us_json_fail(j, "broken UTF-8");
-                return NULL;
+                return us_json_fail(j, "broken UTF-8");
             }
-
-            p++;
-            continue;
         }
 
-        if (c == '"') {
-            if (us_json_emit(j, j->key ? US_JSON_KEY : US_JSON_STRING, start,
-                             p)
-                != 0)
-            {
-                return NULL;
+        if (j->copied && us_json_append(j, j->p, p - j->p) != 0) {
+            return US_JSON_ERROR;
+        }
+
+        j->p = p;
+
+        if (p >= last) {
+            return p < j->end ? US_JSON_REST
+                              : us_json_fail(j, "the text ends too early");
+        }
+
+        if (*p == '"') {
+            break;
+        }
+
+        if (*p != '\\') {
+            return us_json_fail(j, "a control byte in a string");
+        }
+
+        if (!j->copied) {
+            j->copied = 1;
+
+            if (us_json_append(j, j->at + 1, p - j->at - 1) != 0) {
+                return US_JSON_ERROR;
             }
-
-            return p + 1;
         }
 
-        if (c == '\\') {
-            j->state = US_JSON_S_ESCAPE;
-
-            return us_json_append(j, start, p - start) == 0 ? p + 1 : NULL;
+        if (us_json_escape(j) != 0) {
+            return US_JSON_ERROR;
         }
-
-        us_json_fail(j, "a control byte in a string");
-
-        return NULL;
     }
+
+    j->text.data = j->copied ? j->buf : j->at + 1;
+    j->text.len = j->copied ? j->len : (size_t) (p - j->at - 1);
+
+    if (j->text.len > j->max) {
+        j->cut = 1;
+    }
+
+    if (j->cut) {
+        j->text.len = 0;
+    }
+
+    j->p++;
+    j->string = 0;
+
+    if (j->state == US_JSON_S_FIELD || j->state == US_JSON_S_KEY) {
+        j->state = US_JSON_S_COLON;
+        return US_JSON_KEY;
+    }
+
+    return us_json_scalar(j, US_JSON_STRING);
 }
 
 
-static int
-us_json_escape(us_json_t *j, uint8_t c)
-{
-    j->state = US_JSON_S_STRING;
-
-    switch (c) {
-
-    case '"':
-    case '\\':
-    case '/':
-        return us_json_append(j, &c, 1);
-
-    case 'b':
-        return us_json_append_char(j, '\b');
-
-    case 'f':
-        return us_json_append_char(j, '\f');
-
-    case 'n':
-        return us_json_append_char(j, '\n');
-
-    case 'r':
-        return us_json_append_char(j, '\r');
-
-    case 't':
-        return us_json_append_char(j, '\t');
-
-    case 'u':
-        j->state = US_JSON_S_HEX;
-        j->nhex = 0;
-        j->unit = 0;
-        return 0;
-
-    default:
-        return us_json_fail(j, "an unknown escape");
-    }
-}
-
+/* j->p is at the backslash; 0 or -1 */
 
 static int
-us_json_hex(us_json_t *j, uint8_t c)
+us_json_escape(us_json_t *j)
 {
-    uint32_t  n;
+    int32_t         n, low;
+    const char     *found;
+    const uint8_t  *p;
 
-    if (c >= '0' && c <= '9') {
-        n = c - '0';
+    static const char  letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
 
-    } else {
-        c |= 0x20;
+    p = j->p + 1;
 
-        if (c < 'a' || c > 'f') {
-            return us_json_fail(j, "a hexadecimal digit was expected");
-        }
-
-        n = c - 'a' + 10;
-    }
-
-    j->unit = j->unit << 4 | n;
-
-    if (++j->nhex < 4) {
-        return 0;
-    }
-
-    n = j->unit;
-
-    j->nhex = 0;
-    j->unit = 0;
-    j->state = US_JSON_S_STRING;
-
-    if (j->high && n >= 0xdc00 && n <= 0xdfff) {
-        n = 0x10000 + ((j->high - 0xd800) << 10) + (n - 0xdc00);
-        j->high = 0;
-
-        return us_json_append_char(j, n);
-    }
-
-    if (j->high && us_json_lone(j) != 0) {
+    if (p == j->end) {
+        us_json_fail(j, "the text ends too early");
         return -1;
     }
 
-    if (n >= 0xd800 && n <= 0xdbff) {
-        j->high = n;
-        j->state = US_JSON_S_LOW;
-        return 0;
+    if (*p != 'u') {
+        found = memchr(letters, *p, sizeof(letters) - 1);
+
+        if (found == NULL) {
+            us_json_fail(j, "an unknown escape");
+            return -1;
+        }
+
+        j->p = p + 1;
+
+        return us_json_append(j, (const uint8_t *) bytes + (found - letters),
+                              1);
     }
 
-    return (n >= 0xdc00 && n <= 0xdfff) ? us_json_lone(j)
-                                        : us_json_append_char(j, n);
+    n = us_json_unit(j, p + 1);
+
+    if (n == -1) {
+        return -1;
+    }
+
+    p += 5;
+
+    if (n >= 0xd800 && n <= 0xdbff && j->end - p >= 2 && p[0] == '\\'
+        && p[1] == 'u')
+    {
+        low = us_json_unit(j, p + 2);
+
+        if (low == -1) {
+            return -1;
+        }
+
+        if (low >= 0xdc00 && low <= 0xdfff) {
+            n = 0x10000 + ((n - 0xd800) << 10) + (low - 0xdc00);
+            p += 6;
+        }
+    }
+
+    if (n >= 0xd800 && n <= 0xdfff) {
+
+        /* a surrogate without the other half */
+
+        if (!j->lone) {
+            us_json_fail(j, "a lone surrogate");
+            return -1;
+        }
+
+        n = 0xfffd;
+    }
+
+    j->p = p;
+
+    return us_json_append_char(j, n);
 }
 
 
-/* a surrogate without the other half */
+/* the four digits of \uXXXX; -1 and the reason */
+
+static int32_t
+us_json_unit(us_json_t *j, const uint8_t *p)
+{
+    int      i, digit;
+    int32_t  n;
+
+    n = 0;
+
+    for (i = 0; i < 4; i++) {
+
+        if (p + i == j->end) {
+            us_json_fail(j, "the text ends too early");
+            return -1;
+        }
+
+        digit = us_hex_value(p[i]);
+
+        if (digit == -1) {
+            us_json_fail(j, "a hexadecimal digit was expected");
+            return -1;
+        }
+
+        n = n << 4 | digit;
+    }
+
+    return n;
+}
+
 
 static int
-us_json_lone(us_json_t *j)
+us_json_append(us_json_t *j, const uint8_t *p, size_t len)
 {
-    j->high = 0;
+    size_t    size;
+    uint8_t  *buf;
 
-    return j->lone ? us_json_append_char(j, 0xfffd)
-                   : us_json_fail(j, "a lone surrogate");
+    if (j->cut || len > j->max - j->len) {
+        j->cut = 1;
+        return 0;
+    }
+
+    if (j->buf == NULL || j->len + len > j->size) {
+        size = j->size ? j->size * 2 : 256;
+
+        while (size < j->len + len) {
+            size *= 2;
+        }
+
+        buf = realloc(j->buf, size);
+
+        if (buf == NULL) {
+            us_json_fail(j, "out of memory");
+            return -1;
+        }
+
+        j->buf = buf;
+        j->size = size;
+    }
+
+    memcpy(j->buf + j->len, p, len);
+    j->len += len;
+
+    return 0;
+}
+
+
+static int
+us_json_append_char(us_json_t *j, uint32_t c)
+{
+    size_t   n;
+    uint8_t  s[4];
+
+    if (c < 0x80) {
+        s[0] = c;
+        return us_json_append(j, s, 1);
+    }
+
+    n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    s[0] = (0xf00 >> n) | (c >> 6 * (n - 1));
+    s[1] = 0x80 | ((c >> 6 * (n - 2)) & 0x3f);
+    s[2] = 0x80 | ((n == 3 ? c : c >> 6) & 0x3f);
+    s[3] = 0x80 | (c & 0x3f);
+
+    return us_json_append(j, s, n);
+}
+
+
+static us_json_event_t
+us_json_fail(us_json_t *j, const char *error)
+{
+    j->error = error;
+
+    return US_JSON_ERROR;
 }

@@ -1,16 +1,17 @@
 
 /*
- * A strict, incremental JSON reader (RFC 8259): bytes in, events out.
+ * A strict JSON reader (RFC 8259) of a whole text, one event a call:
  *
- *     feed("{\"url\": \"htt")  feed("p://a/\"}")
+ *     {"url": "http://a/"}
+ *     OBJECT  KEY url  STRING http://a/  OBJECT_END  END
  *
- *     OBJECT  KEY url         STRING http://a/  OBJECT_END
+ * A string without escapes is returned where it lies in the text, any other
+ * in a buffer of the reader, of at most `max` bytes.  A longer string is still
+ * checked to its end, but comes without its text and with cut = 1.
  *
- * The text may be cut at any byte.  A string that lies whole in one piece and
- * has no escapes is handed over where it lies; any other is put together in
- * a buffer of the reader's own, of at most `max` bytes.  A longer string is
- * still checked to its end, but comes without its text and with cut = 1.
- * A number is never cut, whatever max is.
+ * A call reads at most about `work` bytes, which it takes from j->work.  When
+ * they are used up, it returns US_JSON_REST, and the caller may go on later
+ * with more of them.
  *
  * Strict: UTF-8 without surrogates, overlong forms or a byte order mark, no
  * lone \u surrogates (with j->lone, set after us_json_init(), they are U+FFFD
@@ -41,66 +42,51 @@ typedef enum {
     US_JSON_NUM,
     US_JSON_TRUE,
     US_JSON_FALSE,
-    US_JSON_NULL
+    US_JSON_NULL,
+    US_JSON_END,                      /* of the text */
+    US_JSON_REST,
+    US_JSON_ERROR                     /* j->error: there are no more */
 } us_json_event_t;
 
 
-/*
- * text is decoded for keys and strings, and as it was written for numbers; it
- * is valid until the reader goes on.  A result < 0 ends the reading, one > 0
- * makes us_json_feed() return.
- */
-
-typedef int (*us_json_pt)(void *data, us_json_event_t event, us_str_t text,
-    int cut);
-
-
 typedef struct {
-    us_json_pt      event;
-    void           *data;
+    const uint8_t  *p;                /* what has not been read */
+    const uint8_t  *end;
+    size_t          work;             /* no limit at first */
 
-    uint8_t        *buf;              /* a token that was cut, or unescaped */
+    /* of the last event */
+
+    us_str_t        text;             /* decoded; a number as it was written */
+    const uint8_t  *at;               /* where the token begins */
+    unsigned        cut:1;            /* the string is longer than max */
+
+    const char     *error;
+
+    unsigned        depth;
+    uint64_t        arrays;           /* a bit per level: array, not object */
+    unsigned        state;
+
+    /* the string that is being read */
+
+    unsigned        string:1;
+    unsigned        copied:1;         /* to buf, since it has an escape */
+    unsigned        lone:1;           /* the caller's: see above */
+    us_utf8_t       utf8;
+
+    uint8_t        *buf;
     size_t          len;
     size_t          size;
     size_t          max;
-
-    uint64_t        arrays;           /* a bit per level: array, not object */
-    unsigned        depth;
-
-    unsigned        state;
-    unsigned        key:1;            /* the string is a key */
-    unsigned        cut:1;            /* the string is longer than max */
-    unsigned        lone:1;           /* the caller's: see above */
-    unsigned        paused:1;         /* by a result > 0 */
-
-    us_utf8_t       utf8;             /* of the string */
-
-    uint8_t         nhex;
-    uint32_t        unit;             /* of \uXXXX */
-    uint32_t        high;             /* surrogate that waits for its low */
-
-    const char     *literal;          /* what is left of true, false, null */
-    us_json_event_t literal_event;
-
-    const char     *error;            /* after a failure */
 } us_json_t;
 
 
-void us_json_init(us_json_t *j, us_json_pt event, void *data, size_t max);
+void us_json_init(us_json_t *j, size_t max);
 void us_json_free(us_json_t *j);
 
-/* begins a new text; what was allocated stays */
-void us_json_reset(us_json_t *j);
+/* begins a text, which must stay where it is; what was allocated stays */
+void us_json_text(us_json_t *j, us_str_t text);
 
-/*
- * Reads from p on.  Returns where it stopped: at end, or before it after an
- * event that paused the reading; NULL after a failure, with j->error.
- */
-const uint8_t *us_json_feed(us_json_t *j, const uint8_t *p,
-    const uint8_t *end);
-
-/* 0, or -1 with j->error: the text is not whole */
-int us_json_end(us_json_t *j);
+us_json_event_t us_json_next(us_json_t *j);
 
 
 #endif /* _US_JSON_H_INCLUDED_ */

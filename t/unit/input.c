@@ -61,7 +61,7 @@ static const sample_t  samples[] = {
     { "{\"ref\":[1,{\"12345678901234567\":1}]}\n", US_INPUT_NDJSON, 0, 0,
       "b\n" },
     { "{\"id\":7}\n{\"url\":\"x\"}\n{\"id\":\"8\"}\n", US_INPUT_NDJSON, 1, 0,
-      "n 7\nu x\nu 8\n" },
+      "n 7\nu x\nn 8\n" },
     { "{\"id\":7}\n", US_INPUT_NDJSON, 0, 0, "b\n" },
     { "{\"url\":7}\n", US_INPUT_NDJSON, 0, 0, "n 7\n" },
 
@@ -71,7 +71,7 @@ static const sample_t  samples[] = {
       "u a\nn 7\nb\nb\nb\nu b\n" },
     { "[\"12345678901234567\",\"\"]", US_INPUT_JSON, 0, 0, "l\nu \n" },
     { "{\"urls\":[\"a\",1,[\"x\"]],\"base\":\"b\"}", US_INPUT_JSON, 0, 0,
-      "u a @b\nn 1 @b\nb @b\n" },
+      "u a @b\nn 1 @b\nb\n" },
     { "{\"base\":\"b\",\"urls\":[\"a\",\"c\"],\"x\":[1]}", US_INPUT_JSON, 0, 0,
       "u a @b\nu c @b\n" },
     { "{\"urls\":[]}", US_INPUT_JSON, 0, 0, "" },
@@ -89,7 +89,12 @@ static const sample_t  samples[] = {
       "!one item or a list, not both" },
     { "{\"url\":\"a\",\"url\":\"b\"}", US_INPUT_JSON, 0, 0,
       "!a key is there twice" },
+    { "{\"url\":\"a\",\"ref\":[ 1 ,\n\"b c\\\" d\",{ \"x\" : 2 } ] }",
+      US_INPUT_JSON, 0, 1, "u a =[1,\"b c\\\" d\",{\"x\":2}]\n" },
+    { "{\"urls\":[{\"url\":[\"q\"]},[[]],\"a\"],\"ref\":[1]}", US_INPUT_JSON,
+      0, 0, "b\nb\nu a\n" },
     { "[\"a\"", US_INPUT_JSON, 0, 0, "!the text ends too early" },
+    { "[\"a\",\"b\"]]", US_INPUT_JSON, 0, 0, "!something follows the value" },
     { "", US_INPUT_JSON, 0, 0, "!the text ends too early" },
 
     { "url=a%20b+c&base=http%3A//x", US_INPUT_FORM, 0, 1,
@@ -100,8 +105,8 @@ static const sample_t  samples[] = {
       "u a =\"\xc3\xa9\\\"\"\n" },
     { "url=", US_INPUT_FORM, 0, 1, "u \n" },
     { "url=%zz%4", US_INPUT_FORM, 0, 1, "u %zz%4\n" },
-    { "id=7", US_INPUT_FORM, 1, 1, "u 7\n" },
-    { "id=", US_INPUT_FORM, 1, 1, "u \n" },
+    { "id=7", US_INPUT_FORM, 1, 1, "n 7\n" },
+    { "id=", US_INPUT_FORM, 1, 1, "n \n" },
     { "id=", US_INPUT_FORM, 0, 0, "u id=\n" },
     { "bas", US_INPUT_FORM, 0, 0, "u bas\n" },
     { "url=12345678901234567&url=x", US_INPUT_FORM, 0, 0, "l\nu x\n" },
@@ -111,6 +116,13 @@ static const sample_t  samples[] = {
     { "", US_INPUT_FORM, 0, 0, "" },
     { "base=x", US_INPUT_FORM, 0, 0, "!no \"url\"" },
     { "url=a&base=x&base=y", US_INPUT_FORM, 0, 0, "!more than one \"base\"" },
+    { "url=a&base=12345678901234567&url=b", US_INPUT_FORM, 0, 0, "l\nl\n" },
+    { "url=a&base="
+      "12345678901234567890123456789012345678901234567890", US_INPUT_FORM, 0,
+      1, "l\n" },
+    { "u", US_INPUT_FORM, 0, 0, "u u\n" },
+    { "\nurl=a", US_INPUT_FORM, 0, 0, "u url=a\n" },
+    { "ref\nid=7", US_INPUT_FORM, 1, 0, "u ref\nu id=7\n" },
     { "url=a&url=b&ref=1", US_INPUT_FORM, 0, 0,
       "!\"ref\" is for a single URL in a form" }
 };
@@ -120,6 +132,7 @@ typedef struct {
     char         text[65536];
     size_t       len;
     size_t       known;
+    size_t       rests;
 } record_t;
 
 
@@ -157,19 +170,29 @@ record(record_t *r, const us_input_item_t *item)
 }
 
 
-/* all items that there are now */
+/* all items that there are now, with a rest after each `work` bytes */
 
 static int
-take(us_input_t *in, record_t *r)
+take(us_input_t *in, size_t work, record_t *r)
 {
-    int               rc;
+    us_input_rc_t     rc;
     us_input_item_t   item;
 
-    while ((rc = us_input_next(in, &item)) == 1) {
-        record(r, &item);
-    }
+    do {
+        in->work = work;
+        rc = us_input_next(in, &item);
 
-    return rc;
+        if (rc == US_INPUT_ITEM) {
+            record(r, &item);
+
+        } else if (rc == US_INPUT_REST) {
+            assert_int_equal(in->work, 0);
+            r->rests++;
+        }
+
+    } while (rc == US_INPUT_ITEM || rc == US_INPUT_REST);
+
+    return rc == US_INPUT_MORE ? 0 : -1;
 }
 
 
@@ -184,6 +207,7 @@ read_max(const sample_t *s, size_t n, size_t max, record_t *r, int *single)
     us_input_t   in;
 
     r->len = 0;
+    r->rests = 0;
     r->text[0] = '\0';
 
     len = strlen(s->body);
@@ -200,7 +224,7 @@ read_max(const sample_t *s, size_t n, size_t max, record_t *r, int *single)
         memcpy(copy, s->body + i, k);
 
         us_input_piece(&in, copy, k);
-        rc = take(&in, r);
+        rc = take(&in, n, r);
 
         free(copy);
     }
@@ -208,11 +232,12 @@ read_max(const sample_t *s, size_t n, size_t max, record_t *r, int *single)
     if (rc == 0) {
         us_input_piece(&in, NULL, 0);
         us_input_end(&in);
-        rc = take(&in, r);
+        rc = take(&in, n, r);
 
         /* there is nothing after the end */
 
-        assert_int_equal(us_input_next(&in, NULL), rc);
+        assert_int_equal(us_input_next(&in, NULL), rc == 0 ? US_INPUT_MORE
+                                                          : US_INPUT_ERROR);
     }
 
     assert_int_equal(rc != 0, in.error != NULL);
@@ -283,7 +308,8 @@ test_known(void **state)
         { { "{\"urls\":[\"a\",\"b\"],\"base\":\"c\"}", US_INPUT_JSON, 0,
             0, NULL }, 2 },
         { { "{\"base\":\"c\",\"urls\":[\"a\",\"b\"]}", US_INPUT_JSON, 0,
-            0, NULL }, 0 },
+            0, NULL }, 2 },
+        { { "[\"a\",7,{\"b\":[1,2]}]", US_INPUT_JSON, 0, 0, NULL }, 3 },
         { { "a\nb\n", US_INPUT_TEXT, 0, 0, NULL }, 0 }
     };
 
@@ -292,6 +318,56 @@ test_known(void **state)
     for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         assert_int_equal(read_body(&known[i].s, 3, &r, &single), 0);
         assert_int_equal(r.known, known[i].known);
+    }
+}
+
+
+/* what holds no item, or many, is left after some work, and taken up again */
+
+static void
+test_rests(void **state)
+{
+    int          single;
+    char         body[20000];
+    size_t       i;
+    sample_t     s;
+    record_t     r;
+
+    static const struct {
+        us_input_format_t   format;
+        const char         *first;
+        const char         *part;
+        const char         *last;
+        const char         *want;
+    } t[] = {
+        { US_INPUT_FORM, "url=a", "&", "", "u a\n" },
+        { US_INPUT_FORM, "url=a", "&x", "&base=b", "u a @b\n" },
+        { US_INPUT_JSON, "{\"x\":[0", ",0", "],\"url\":\"a\"}", "u a\n" },
+        { US_INPUT_JSON, "{\"x\":\"", "xy", "\",\"url\":\"a\"}", "u a\n" },
+        { US_INPUT_JSON, "[\"", "\\ud83d\\ude39", "\",\"a\"]", "l\nu a\n" },
+        { US_INPUT_JSON, "{\"url\":", " \n", "\"a\"}", "u a\n" },
+        { US_INPUT_JSON, "[[0", ",\"\xc3\xa9\"", "],\"a\"]", "b\nu a\n" },
+        { US_INPUT_NDJSON, "{\"x\":[0", ",0", "],\"url\":\"a\"}\n", "u a\n" }
+    };
+
+    memset(&r, 0, sizeof(r));
+    memset(&s, 0, sizeof(s));
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        strcpy(body, t[i].first);
+
+        while (strlen(body) < 10000) {
+            strcat(body, t[i].part);
+        }
+
+        strcat(body, t[i].last);
+
+        s.body = body;
+        s.format = t[i].format;
+
+        assert_int_equal(read_body(&s, 100, &r, &single), 0);
+        assert_string_equal(r.text, t[i].want);
+        assert_true(r.rests >= 100);
     }
 }
 
@@ -348,15 +424,15 @@ test_long_ref(void **state)
 
     memset(&r, 0, sizeof(r));
 
-    /* strings over the reader's limit, and many short ones */
+    /* a string over the limit of an item, and many short ones */
 
     strcpy(body, "{\"url\":\"a\",\"ref\":\"12345678901234567\"}\n");
     assert_int_equal(read_body(&s, 5, &r, &single), 0);
-    assert_string_equal(r.text, "l\n");
+    assert_string_equal(r.text, "u a =\"12345678901234567\"\n");
 
     strcpy(body, "{\"url\":\"a\",\"ref\":[1");
 
-    while (strlen(body) < US_INPUT_REF + 10) {
+    while (strlen(body) < US_INPUT_REF + 30) {
         strcat(body, ",\"1234\"");
     }
 
@@ -365,7 +441,7 @@ test_long_ref(void **state)
     assert_int_equal(read_body(&s, 100, &r, &single), 0);
     assert_string_equal(r.text, "l\nu b =1\n");
 
-    /* what counts are the bytes of the answer, not those of the worst case */
+    /* what counts are the bytes as they were sent */
 
     snprintf(body, sizeof(body), "{\"ref\":\"%04000d\",\"url\":\"a\"}\n", 7);
     assert_int_equal(read_max(&s, 100, 8192, &r, &single), 0);
@@ -402,6 +478,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_known),
+        cmocka_unit_test(test_rests),
         cmocka_unit_test(test_why),
         cmocka_unit_test(test_long_ref),
         cmocka_unit_test(test_unescape)
