@@ -150,6 +150,8 @@ for (["503 x\r\n\r\n{\"processed\":1}", '', $mixed, 1],
     ["502 x\r\n\r\n<html>", '--new', $both, 1],
     ["504 x\r\n\r\n<html>", '', $mixed, 1],
     ["504 x\r\n\r\n{\"processed\":0}", '--new', "http://b/\n", 0],
+    ["200 OK\r\n\r\n" . substr($mixed, 0, -3), '--new', $both, 1],
+    ["200 OK\r\n\r\n0\tseen\thttp://a/\n", '--new', $both, 1],
     ['200', '--new', $both, 1])
 {
     my ($first, $option, $out, $unsure) = @$_;
@@ -182,6 +184,33 @@ for (["503 x\r\n\r\n{\"processed\":1}", '', $mixed, 1],
 
     is(ask("add $option http://$at", $both), "${out}0\n$said",
         "unsure, $option, " . $first =~ s/\W+/ /gr);
+    waitpid $child, 0;
+}
+
+# a wait that is longer than the command tries: not begun
+
+{
+    my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+    my $at = '127.0.0.1:' . $server->sockport;
+
+    $child = fork() // die "fork: $!";
+
+    if ($child == 0) {
+        alarm 30;
+
+        my $from = $server->accept;
+        my $request = '';
+
+        sysread $from, $request, 65536, length $request
+            until $request =~ /\r\n\r\n.*b\/\n\z/s;
+        print $from "HTTP/1.1 429 x\r\nRetry-After: 3600\r\n\r\n"
+            . '{"detail":"the quota is used up"}';
+        POSIX::_exit(0);
+    }
+
+    close $server;
+    is(ask("add http://$at", $both), "2\nurlstore: $at/add: 429: the quota is "
+        . "used up; it asks to wait 3600 s\n", 'Retry-After: 3600');
     waitpid $child, 0;
 }
 

@@ -587,7 +587,6 @@ us_ask_next(us_str_t *text)
 static int
 us_ask_service(us_ask_t *a)
 {
-    unsigned  i;
     us_str_t  body;
 
     body = (us_str_t) { a->len, a->lines };
@@ -599,7 +598,7 @@ us_ask_service(us_ask_t *a)
 
     body = (us_str_t) { a->client.len, a->client.reply };
 
-    for (i = 0; body.len; i++) {
+    while (body.len) {
         us_ask_answer(a, us_ask_next(&body));
     }
 
@@ -610,13 +609,6 @@ us_ask_service(us_ask_t *a)
                 a->client.host, a->client.port, a->client.path, a->endpoint,
                 a->unsure);
         a->unsure = 0;
-    }
-
-    if (i != a->n) {
-        fprintf(stderr, "urlstore: %s:%s%s%s: %u answers to %u lines\n",
-                a->client.host, a->client.port, a->client.path, a->endpoint,
-                i, a->n);
-        return US_CLI_USAGE;
     }
 
     return US_CLI_DONE;

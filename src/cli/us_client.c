@@ -460,6 +460,36 @@ us_client_key(us_client_t *c)
 }
 
 
+/* an answer for each line: one without Content-Length can be cut off */
+
+static int
+us_client_whole(us_client_t *c, const char *endpoint, us_str_t body)
+{
+    size_t    i;
+    unsigned  asked, answered;
+
+    asked = 0;
+    answered = 0;
+
+    for (i = 0; i < body.len; i++) {
+        asked += (body.data[i] == '\n');
+    }
+
+    for (i = 0; i < c->len; i++) {
+        answered += (c->reply[i] == '\n');
+    }
+
+    if (answered == asked && (c->len == 0 || c->reply[c->len - 1] == '\n')) {
+        return 1;
+    }
+
+    (void) us_client_fail(c, "%s:%s%s%s: %u answers to %u lines", c->host,
+                          c->port, c->path, endpoint, answered, asked);
+
+    return 0;
+}
+
+
 /* another try can help: quota, a first try under way, no answer yet */
 
 static int
@@ -474,7 +504,8 @@ int
 us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 {
     int       status, connected, before;
-    long      retry;
+    long      retry, wait;
+    size_t    len;
     time_t    end;
     unsigned  lost;
 
@@ -493,6 +524,10 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
         connected = 0;
         status = us_client_try(c, &r, &retry, &connected);
 
+        if (status == 200 && !us_client_whole(c, endpoint, body)) {
+            status = US_CLIENT_LOST;
+        }
+
         if (status == 200) {
             c->unsure = lost > c->replayed;
             return 0;
@@ -501,8 +536,20 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
         lost += status == US_CLIENT_LOST
                 || (status > 0 && us_client_applied(c, status));
 
-        if (status > 0 && (!us_client_again(status) || time(NULL) >= end)) {
-            return us_client_problem(c, endpoint, status);
+        wait = retry > 0 ? retry : 1;
+
+        if (status > 0 && (!us_client_again(status)
+                           || wait > end - time(NULL)))
+        {
+            (void) us_client_problem(c, endpoint, status);
+
+            if (retry > 0) {
+                len = strlen(c->error);
+                (void) snprintf(c->error + len, sizeof(c->error) - len,
+                                "; it asks to wait %ld s", retry);
+            }
+
+            return -1;
         }
 
         /* a service that was there before may be on its way up again */
@@ -513,6 +560,6 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 
         before = 1;
 
-        (void) sleep(retry > 0 && retry < 10 ? (unsigned) retry : 1);
+        (void) sleep((unsigned) wait);
     }
 }
