@@ -103,6 +103,34 @@ like($t->get('/admin')->{headers}{etag}, qr/^"1-/, '  shows it');
 is(-s $t->dir . '/map.json', length $t->get('/admin')->{body},
     '  and has its file');
 
+# a node that this nginx has no upstream for
+
+my $more = map_text(2, $uuid) =~ s/"us_0"/"us_0","us_new"/r;
+my $no = qr/no upstream "us_new" for a node of its map; "urlstore cluster/;
+
+for my $args ('?check=1', '') {
+    my $r = $t->post("/admin$args", $more);
+    is($r->{status}, 409, "/admin$args: a node without an upstream");
+    like(json($r->{body})->{detail}, $no, '  as nginx -t says');
+}
+
+like($t->get('/admin')->{headers}{etag}, qr/^"1-/, '  the map before stays');
+like(slurp($t->dir . '/map.json'), qr/"version": 1/, '  in the file, too');
+
+my $before = slurp($t->dir . '/map.json');
+$t->allow(qr/is not used/);
+spew($t->dir . '/map.new', $more);
+rename $t->dir . '/map.new', $t->dir . '/map.json';
+ok(wait_until(10, sub { $t->get('/admin'); $t->error_log =~ $no }),
+    'the same in a file that was edited');
+like($t->get('/admin')->{headers}{etag}, qr/^"1-/, '  the map before stays');
+spew($t->dir . '/map.new', $before);
+rename $t->dir . '/map.new', $t->dir . '/map.json';
+
+is($t->post('/admin?check=1', map_text(2, $uuid))->{status}, 204,
+    'a map that may be posted');
+like(slurp($t->dir . '/map.json'), qr/"version": 1/, '  was not');
+
 $t->disk('directory 5');
 my $r = $t->post('/admin', map_text(2, $uuid));
 is($r->{status}, 500, 'a directory that is not synced');

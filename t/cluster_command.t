@@ -195,15 +195,20 @@ for my $line ('us_0a', 'us_0a a b', 'us_0a a;b', 'us_0a "a"', 'us_0a a/b') {
 
 my $map = slurp("$dir/m2");
 my %steps = (
-    old => [ { text => slurp("$dir/m1") }, { status => 204 } ],
-    same => [ { text => $map }, { status => 204 } ],
-    first => [ { status => 404 }, { status => 204 } ],
-    starts => [ { status => 503 }, { status => 503 },
+    old => [ { text => slurp("$dir/m1") }, map { { status => 204 } } 1 .. 2 ],
+    both => [ map({ { text => slurp("$dir/m1") } } 1, 2),
+        map { { status => 204 } } 1 .. 9 ],
+    same => [ { text => $map }, map { { status => 204 } } 1 .. 2 ],
+    first => [ { status => 404 }, map { { status => 204 } } 1 .. 2 ],
+    starts => [ map({ { status => 503 } } 1 .. 3),
         { problem => { detail => 'it starts' }, status => 503 },
         { status => 204 } ],
-    lost => [ { status => 404 }, { drop => 'sent' }, { status => 204 } ],
+    lost => [ { status => 404 }, { status => 204 }, { drop => 'sent' },
+        { status => 204 } ],
     newer => [ { text => slurp("$dir/m3") }, { status => 204 } ],
     refuses => [ { status => 404 },
+        { problem => { detail => 'another uuid' }, status => 409 } ],
+    late => [ { status => 404 }, { status => 204 },
         { problem => { detail => 'another uuid' }, status => 409 } ],
     other => [ { status => 404 }, { status => 200 } ],
     never => [ map { { status => 503 } } 1 .. 99 ],
@@ -223,8 +228,8 @@ sub apply
         map { 'http://127.0.0.1:' . $fake->port . "/$round/$_/cluster" }
         @names);
 
-    return $out =~ s{http://\S+/(\w+)/cluster}{$1}gr
-        =~ s{127\S+?/(\w+)/cluster: }{$1: }gr;
+    return $out =~ s{^-\t-\thttp://\S+/(\w+)/cluster}{$1}gmr
+        =~ s{127\S+?/(\w+)/cluster(\S*): }{$1$2: }gr;
 }
 
 
@@ -232,25 +237,38 @@ is(apply('', qw(old first same)), "old\tadopted\nfirst\tadopted\nsame\tadopted"
     . "\n0\n", 'apply');
 
 my @requests = $fake->requests("$round/old");
-is(join(' ', map { $_->{method} } @requests), 'GET POST', 'look, then post');
-is($requests[1]{headers}{'content-type'}, 'application/json', 'a map');
-is($requests[1]{json}{slots}[1][0], '2048-4095', '... that one');
+is(join(' ', map { $_->{method} } @requests), 'GET POST POST',
+    'look, check, then post');
+is($requests[1]{target} =~ s/.*cluster//r, '?check=1', 'the check');
+is($requests[2]{target} =~ s/.*cluster//r, '', '  and not');
+is($requests[$_]{headers}{'content-type'}, 'application/json', 'a map'),
+is($requests[$_]{json}{slots}[1][0], '2048-4095', '... that one') for 1, 2;
 
 $round++;
 is(apply('', qw(starts lost old)), "starts\tadopted\nlost\tadopted\n"
     . "old\tadopted\n0\n", 'until each has it');
-is(scalar $fake->requests("$round/starts"), 4, '... and not oftener');
-is(scalar $fake->requests("$round/old"), 2, '... to those that lack it');
+is(scalar $fake->requests("$round/starts"), 5, '... and not oftener');
+is(scalar $fake->requests("$round/old"), 3, '... to those that lack it');
 
 $round++;
-is(apply('', qw(old newer first)), "old\tpending\tnothing was posted\n"
-    . "newer\trefused\tthe map has version 2, lower than the 3 that is there\n"
-    . "first\tpending\tnothing was posted\n1\n", 'a map that may not follow');
-is(scalar $fake->requests("$round/old"), 1, 'is not posted to anyone');
+my $d1 = (cluster('check m1') =~ /digest (\w+)/)[0];
+my $stays = "pending\tnothing was posted";
+my $there = "; there is version 1, digest $d1";
+
+is(apply('', qw(old newer first)), "old\t$stays$there\n"
+    . "newer\trefused\tthe map has version 2, lower than the 3 that is there; "
+    . "there is version 3, digest $digest\nfirst\t$stays\n1\n",
+    'a map that may not follow');
+is((grep { $_->{target} !~ /check=1$/ && $_->{method} eq 'POST' }
+    $fake->requests("$round/old")), 0, 'is not posted to anyone');
 
 $round++;
-is(apply('', qw(refuses old)), "refuses\trefused\trefuses: 409: another uuid\n"
-    . "old\tadopted\n1\n", 'a node refuses');
+is(apply('', qw(refuses old)), "refuses\trefused\trefuses?check=1: 409: "
+    . "another uuid\nold\t$stays$there\n1\n", 'a node refuses the check');
+
+$round++;
+is(apply('', qw(late old)), "late\trefused\tlate: 409: another uuid\n"
+    . "old\tadopted\n1\n", 'a node refuses after it');
 
 $round++;
 like(apply('--timeout 1', qw(never old)),
@@ -279,14 +297,37 @@ spew("$dir/nodes", "us_0a 127.0.0.1:$port\nus_0b 127.0.0.1:$port\n"
 my $at = "/$round/old/cluster";
 my $down = "http://127.0.0.1:$port$at\tpending\t127.0.0.1:$port: Connection "
     . "refused\n";
+my $up = 'http://127.0.0.1:' . $fake->port . $at;
 
-is(cluster("apply --timeout 1 --path $at --nodes nodes m2"), $down . $down
-    . 'http://127.0.0.1:' . $fake->port . "$at\tadopted\n2\n",
+is(cluster("apply --timeout 1 --path $at --nodes nodes m2"),
+    "0\tus_0a\t${down}0\tus_0b\t${down}1\tus_1\t$up\tadopted\n2\n",
     'nodes, of which some are down');
+
+# a new shard that nobody can ask
+
+$round++;
+$at = "/$round/both/cluster";
+$up = 'http://127.0.0.1:' . $fake->port . $at;
+spew("$dir/nodes", "us_1 127.0.0.1:$port\n" . join '',
+    map { "us_0$_ 127.0.0.1:" . $fake->port . "\n" } 'a', 'b');
+
+my $refused = cluster("apply --timeout 1 --path $at --nodes nodes m2");
+
+like($refused, qr/^0\tus_0$_\t$up\tpending\tnothing was posted/m,
+    "a new shard is down: 0$_") for 'a', 'b';
+like($refused, qr/^1\tus_1\t\S+\trefused\t.*Connection refused; its shard /m,
+    '  it is refused');
+like($refused, qr/\(--force\)\n1\n\z/, '  without --force');
+
+$round++;
+$at = "/$round/both/cluster";
+like(cluster("apply --force --timeout 1 --path $at --nodes nodes m2"),
+    qr/a\t\S+\tadopted\n.*b\t\S+\tadopted\n.*us_1\t\S+\tpending.*\n2\n/,
+    '  with --force');
 
 # maps of running nodes
 
-my $url = 'http://127.0.0.1:' . $fake->port . '/8';
+my $url = 'http://127.0.0.1:' . $fake->port . '/99';
 
 like(cluster("check $url/same/cluster"), qr/^version 2/, 'check URL');
 like(cluster("check m2 $url/old/cluster"), qr/^version 2.*\n0\n$/,
@@ -303,40 +344,76 @@ $t->run(<<'CONF');
 urlstore_cluster c %%DIR%%/map.json;
 urlstore_zone a 8m path=%%DIR%%/a cluster=c shard=0 node=us-a;
 urlstore_zone b 8m path=%%DIR%%/b cluster=c shard=1 node=us-b;
+urlstore_zone c 8m path=%%DIR%%/c cluster=c shard=2 node=us-c;
 server {
     listen 127.0.0.1:%%PORT%%;
     location /a/ { urlstore_api a; }
     location /b/ { urlstore_api b; }
+    location /c/ { urlstore_api c; }
     location = /cluster { urlstore_cluster_admin c; }
 }
 CONF
 
 my $service = 'http://127.0.0.1:' . $t->port;
-my ($a, $b) = map {
+my ($a, $b, $c) = map {
     ok($t->ready(below => "/$_"), "shard $_");
     $t->get("/$_/stats")->json->{uuid};
-} qw(a b);
+} qw(a b c);
 
 spew("$dir/s1", cluster("new --norm "
     . "'@{[$t->get('/a/stats')->json->{normalization}]}' 0=$a,us-a 1=$b,us-b")
     =~ s/0\n\z//r);
-is(cluster("apply s1 $service/cluster"), "$service/cluster\tadopted\n0\n",
-    'the first map');
+spew("$dir/nodes", join '', map { "us-$_ 127.0.0.1:@{[$t->port]}\n" } 'a'
+    .. 'd');
+
+
+# what apply prints for its nodes, in short
+
+sub nodes
+{
+    return cluster("apply --timeout 3 --nodes nodes $_[0]")
+        =~ s{http://\S+/cluster\b}{cluster}gr =~ s{127\S+/cluster}{}gr;
+}
+
+
+my @got = map { "$_->[0]\tus-$_->[1]\tcluster\t" } [0, 'a'], [1, 'b'],
+    [2, 'c'], [3, 'd'];
+
+is(nodes('s1'), "$got[0]adopted\n$got[1]adopted\n0\n", 'the first map');
 is(cluster("check $_"), cluster('check s1'), "is there: $_")
     for "$service/a/cluster", "$service/b/cluster", "$service/cluster",
     $service;
 
+# a wrong uuid, which no map could mend, and an address of another shard
+
+my $has = '; there is version 1, digest '
+    . (cluster('check s1') =~ /digest (\w+)/)[0];
+my $not = "pending\tnothing was posted$has\n";
+
 spew("$dir/s2", cluster("grow s1 2=$uuid[2],us-c") =~ s/0\n\z//r);
-is(cluster("apply s2 $service/cluster"), "$service/cluster\tadopted\n0\n",
+is(nodes('s2'), "$got[0]$not$got[1]$not$got[2]refused\t?shard=2&check=1: 409: "
+    . "the map is refused: its shard 2 is another store, of uuid $uuid[2]; "
+    . "this one has the uuid @{[$c =~ tr/-//dr]}$has\n1\n", 'a wrong uuid');
+spew("$dir/s2", cluster("grow s1 3=$uuid[2],us-d") =~ s/0\n\z//r);
+is(nodes('s2'), "$got[0]$not$got[1]$not$got[3]refused\t?shard=3&check=1: 409: "
+    . "the map is refused: this nginx has no shard 3 of the cluster$has\n1\n",
+    'the address of another shard');
+is($t->post('/cluster?shard=3', slurp("$dir/s2"))->{status}, 409,
+    '  it does not adopt it either');
+is($t->get("/$_/stats")->json->{map_version}, 1, "  shard $_ has the old map")
+    for 'a', 'b';
+
+spew("$dir/s2", cluster("grow s1 2=$c,us-c") =~ s/0\n\z//r);
+is(nodes('s2'), "$got[0]adopted\n$got[1]adopted\n$got[2]adopted\n0\n",
     'the next');
-is(cluster("apply s2 $service/cluster"), "$service/cluster\tadopted\n0\n",
-    '... once more');
+is(cluster("apply s2 $service/cluster"), "-\t-\t$service/cluster\tadopted\n"
+    . "0\n", '... once more');
 like(cluster("apply s1 $service/cluster"), qr/refused\tthe map has version 1, /,
     '... not the one before');
 
 # past the command's own check, the shard refuses
 
-spew("$dir/s3", slurp("$dir/s2") =~ s/"2": \{"uuid": "./"2": {"uuid": "f/r);
+spew("$dir/s3", slurp("$dir/s2") =~ s/us-c/us-e/r);
 is($t->post('/cluster', slurp("$dir/s3"), 'Content-Type' => 'application/json')
     ->{status}, 409, 'another content of version 2');
 

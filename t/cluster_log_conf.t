@@ -185,6 +185,8 @@ for my $bad ('lease=999ms', 'lease=0', 'lease=', 'lease=x', 'takeover=999ms',
 
 $t->run(text("$shard $log"));
 is($t->get('/health')->json->{status}, 'loading', 'it starts without the log');
+is_deeply([ @{ $t->get('/stats')->json }{qw(state uuid)} ], ['loading', undef],
+    '  and has no uuid');
 $t->allow(qr/its "(?:node|shard|replicate)" cannot change while nginx runs/);
 
 for my $change (['node', "$shard $log" =~ s/us_0a/us_0b/r],

@@ -152,7 +152,8 @@ my $standby = "503: this node is a standby: it gets the map from the primary "
     . "of its shard\n";
 my $urls = join '', map {
     my ($port, $query, $got) = @$_;
-    "http://127.0.0.1:$port/cluster\t" . ($got ? "adopted\n"
+    "$query\tus_$query" . ($port == $pa ? 'a' : 'b')
+        . "\thttp://127.0.0.1:$port/cluster\t" . ($got ? "adopted\n"
         : "standby\t127.0.0.1:$port/cluster?shard=$query: $standby")
 } [$pa, 0, 1], [$pb, 0, 0], [$pb, 1, 1], [$pa, 1, 0];
 

@@ -17,10 +17,10 @@ static int us_args_no_flag(us_str_t name, us_str_t value);
 
 
 static const us_str_t  us_args_flags[] = {
-    us_string("brief"), us_string("clear"), us_string("deleted"),
-    us_string("explain"), us_string("new_sites"), us_string("redirect"),
-    us_string("same"), us_string("sites"), us_string("summary"),
-    us_string("times"), us_string("write")
+    us_string("brief"), us_string("check"), us_string("clear"),
+    us_string("deleted"), us_string("explain"), us_string("new_sites"),
+    us_string("redirect"), us_string("same"), us_string("sites"),
+    us_string("summary"), us_string("times"), us_string("write")
 };
 
 

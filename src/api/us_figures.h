@@ -94,6 +94,8 @@ typedef struct {
     uint64_t                cut_bytes;
     uint64_t                lost_ids;
 
+    const uint8_t          *uuid;           /* NULL: it is not loaded yet */
+
     unsigned                is_shard;       /* the store is one */
     const uint8_t          *cluster;        /* uuid, or NULL: no map so far */
     uint64_t                shard;

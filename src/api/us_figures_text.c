@@ -89,33 +89,33 @@ us_stats_zone(uint8_t *p, const us_figures_t *f)
         return us_put(p, "\",\"filter\":true");
     }
 
-    p = us_put(p, "\",\"uuid\":\"");
-    p = us_stats_uuid(p, f->conf->uuid);
+    p = us_put(p, "\",\"uuid\":");
+    p = us_stats_uuid(p, f->uuid);
 
     if (f->cluster) {
-        p = us_put(p, "\",\"cluster\":\"");
+        p = us_put(p, ",\"cluster\":");
         p = us_stats_uuid(p, f->cluster);
     }
 
     if (f->kind == US_FIGURES_MEMORY) {
-        return us_put(p, "\",\"persistent\":false");
+        return us_put(p, ",\"persistent\":false");
     }
 
     if (f->kind == US_FIGURES_REPLICA) {
-        p = us_put(p, "\",\"persistent\":false,\"primary\":");
+        p = us_put(p, ",\"persistent\":false,\"primary\":");
 
         return us_json_quote_bytes(p, us_str_of(f->primary));
     }
 
     if (f->kind == US_FIGURES_REPLICATED) {
-        p = us_put(p, "\",\"persistent\":true,\"node\":");
+        p = us_put(p, ",\"persistent\":true,\"node\":");
         p = us_json_quote_bytes(p, us_str_of(f->node));
         p = us_put(p, ",\"holder\":");
 
         return us_json_quote_bytes(p, us_str_of(f->holder));
     }
 
-    p = us_put(p, "\",\"persistent\":true,\"sync\":\"");
+    p = us_put(p, ",\"persistent\":true,\"sync\":\"");
     p = us_put(p, f->sync);
 
     return us_put(p, "\"");
@@ -125,6 +125,11 @@ us_stats_zone(uint8_t *p, const us_figures_t *f)
 static uint8_t *
 us_stats_uuid(uint8_t *p, const uint8_t *uuid)
 {
+    if (uuid == NULL) {
+        return us_put(p, "null");
+    }
+
+    *p++ = '"';
     p = us_put_hex(p, uuid, 4);
     *p++ = '-';
     p = us_put_hex(p, uuid + 4, 2);
@@ -134,7 +139,10 @@ us_stats_uuid(uint8_t *p, const uint8_t *uuid)
     p = us_put_hex(p, uuid + 8, 2);
     *p++ = '-';
 
-    return us_put_hex(p, uuid + 10, 6);
+    p = us_put_hex(p, uuid + 10, 6);
+    *p++ = '"';
+
+    return p;
 }
 
 

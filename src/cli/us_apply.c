@@ -8,6 +8,7 @@
 #include "us_cli.h"
 #include "us_client.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,8 +31,13 @@ typedef struct {
     char              *url;
     us_client_t        client;
     us_apply_state_t   state;
+    const us_shard_t  *shard;         /* of a node, or NULL */
+    us_str_t           node;
+    int                known;         /* a map that is there has its shard */
+    int                checked;       /* it has agreed */
+    char               has[80];       /* the map that is there, or "" */
     char               post[32];      /* the query of a node's shard, or "" */
-    char               why[US_CLIENT_ERROR];
+    char               why[US_CLIENT_ERROR + 128];
 } us_target_t;
 
 
@@ -42,10 +48,15 @@ static int us_apply_node(us_target_t *t, const us_apply_t *a,
     const us_nodes_t *nodes, const us_shard_t *shard, uint32_t node);
 static int us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n,
     double end);
+static void us_apply_look(const us_apply_t *a, us_target_t *t, size_t n,
+    size_t i, double end);
+static int us_apply_new(const us_target_t *t, size_t n, size_t i);
+static int us_apply_refused(const us_target_t *t, size_t n);
 static int us_apply_once(us_target_t *t, const us_client_request_t *r,
     double end);
 static int us_apply_lacks(const us_target_t *t, size_t n, size_t i);
-static void us_apply_post(const us_apply_t *a, us_target_t *t, double end);
+static void us_apply_post(const us_apply_t *a, us_target_t *t, int check,
+    double end);
 static int us_apply_standby(const us_target_t *t, int status);
 static int us_apply_report(const us_target_t *t, size_t n);
 static void us_apply_free(us_target_t *t, size_t n);
@@ -56,7 +67,7 @@ static void us_apply_pause(void);
 int
 us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
 {
-    int           code;
+    int           code, known;
     size_t        i, count, left;
     double        end;
     us_target_t  *t;
@@ -72,10 +83,19 @@ us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
 
     while (left) {
 
-        for (i = 0, left = 0; i < count; i++) {
-            if (us_apply_lacks(t, count, i)) {
-                us_apply_post(a, &t[i], end);
-                left += us_apply_lacks(t, count, i);
+        for (known = 0, left = 0; known < 2; known++) {
+            for (i = 0; i < count; i++) {
+                if (t[i].known == known && us_apply_lacks(t, count, i)) {
+                    us_apply_post(a, &t[i], 0, end);
+                    left += us_apply_lacks(t, count, i);
+                }
+            }
+
+            /* what was checked is refused: the others need not have it */
+
+            if (known == 0 && us_apply_refused(t, count)) {
+                left = 0;
+                break;
             }
         }
 
@@ -129,6 +149,7 @@ us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
     }
 
     for (i = 0; rc == US_CLI_DONE && i < n; i++) {
+        t[count].known = 1;
         rc = us_apply_target(&t[count++], urls[i]);
     }
 
@@ -167,7 +188,9 @@ us_apply_node(us_target_t *t, const us_apply_t *a, const us_nodes_t *nodes,
     char      url[US_APPLY_URL];
     us_str_t  address;
 
-    address = us_nodes_address(nodes, shard->nodes[node]);
+    t->shard = shard;
+    t->node = shard->nodes[node];
+    address = us_nodes_address(nodes, t->node);
     (void) snprintf(t->post, sizeof(t->post), "?shard=%u", shard->number);
 
     if (address.data == NULL) {
@@ -182,45 +205,141 @@ us_apply_node(us_target_t *t, const us_apply_t *a, const us_nodes_t *nodes,
 
 
 /*
- * Whether the map may follow those that are there, as far as they can be read.
- * A mistake is found before the first shard has adopted it; a shard decides
- * for itself when it is posted to.
+ * Whether the map may be posted: all that can be asked have agreed, and so has
+ * a node of each new shard.  A mistake is found before the first shard has
+ * adopted it; a shard decides for itself when it is posted to.
  */
 
 static int
 us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n, double end)
 {
-    int                  ok;
-    size_t               i;
+    size_t  i, left;
+
+    for (i = 0; i < n; i++) {
+        us_apply_look(a, t, n, i, end);
+    }
+
+    for ( ;; ) {
+        for (i = 0, left = 0; i < n; i++) {
+            if (t[i].state == US_APPLY_PENDING && !t[i].checked) {
+                us_apply_post(a, &t[i], 1, end);
+            }
+        }
+
+        for (i = 0; i < n; i++) {
+            left += us_apply_new(t, n, i);
+        }
+
+        if (left == 0 || a->force || us_apply_refused(t, n)
+            || us_apply_now() >= end)
+        {
+            break;
+        }
+
+        us_apply_pause();
+    }
+
+    for (i = 0; left && !a->force && i < n; i++) {
+        if (t[i].state == US_APPLY_PENDING && us_apply_new(t, n, i)) {
+            t[i].state = US_APPLY_REFUSED;
+            (void) strncat(t[i].why, "; its shard is new, and the uuid in the "
+                           "map was not checked by any node of it (--force)",
+                           sizeof(t[i].why) - strlen(t[i].why) - 1);
+        }
+    }
+
+    if (!us_apply_refused(t, n)) {
+        return 1;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (t[i].state == US_APPLY_PENDING) {
+            (void) snprintf(t[i].why, sizeof(t[i].why), "nothing was posted%s",
+                            t[i].has);
+        }
+    }
+
+    return 0;
+}
+
+
+/* the map of a target, and which shards it has */
+
+static void
+us_apply_look(const us_apply_t *a, us_target_t *t, size_t n, size_t i,
+    double end)
+{
+    size_t               k;
     us_map_t            *old;
     us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
 
-    for (i = 0, ok = 1; i < n; i++) {
-
-        if (us_apply_once(&t[i], &r, end) != 200) {
-            continue;
-        }
-
-        old = us_map_read((us_str_t) { t[i].client.len, t[i].client.reply },
-                          t[i].why, sizeof(t[i].why));
-
-        if (old
-            && us_map_follows(old, a->map, t[i].why, sizeof(t[i].why)) == -1)
-        {
-            t[i].state = US_APPLY_REFUSED;
-            ok = 0;
-        }
-
-        us_map_free(old);
+    if (us_apply_once(&t[i], &r, end) != 200) {
+        return;
     }
 
-    for (i = 0; !ok && i < n; i++) {
-        if (t[i].state == US_APPLY_PENDING) {
-            (void) strcpy(t[i].why, "nothing was posted");
+    old = us_map_read((us_str_t) { t[i].client.len, t[i].client.reply },
+                      t[i].why, sizeof(t[i].why));
+
+    if (old == NULL) {
+        return;
+    }
+
+    (void) snprintf(t[i].has, sizeof(t[i].has), "; there is version %" PRIu64
+                    ", digest ", old->version);
+
+    for (k = 0; k < 16; k++) {
+        (void) snprintf(t[i].has + strlen(t[i].has), 3, "%02x",
+                        old->digest[k]);
+    }
+
+    if (us_map_follows(old, a->map, t[i].why, sizeof(t[i].why)) == -1) {
+        t[i].state = US_APPLY_REFUSED;
+        (void) strncat(t[i].why, t[i].has,
+                       sizeof(t[i].why) - strlen(t[i].why) - 1);
+    }
+
+    for (k = 0; k < n; k++) {
+        t[k].known |= t[k].shard
+                      && us_map_shard(old, t[k].shard->number) != -1;
+    }
+
+    us_map_free(old);
+}
+
+
+/* whether target i is of a shard that is new, and that nobody has checked */
+
+static int
+us_apply_new(const us_target_t *t, size_t n, size_t i)
+{
+    size_t  k;
+
+    if (t[i].known) {
+        return 0;
+    }
+
+    for (k = 0; k < n; k++) {
+        if (t[k].checked && t[k].shard == t[i].shard) {
+            return 0;
         }
     }
 
-    return ok;
+    return 1;
+}
+
+
+static int
+us_apply_refused(const us_target_t *t, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (t[i].state == US_APPLY_REFUSED) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -265,16 +384,24 @@ us_apply_lacks(const us_target_t *t, size_t n, size_t i)
 
 
 static void
-us_apply_post(const us_apply_t *a, us_target_t *t, double end)
+us_apply_post(const us_apply_t *a, us_target_t *t, int check, double end)
 {
     int                  status;
+    char                 query[64];
     us_client_request_t  r = { "POST", t->post, "application/json",
                                a->map->text };
+
+    if (check) {
+        (void) snprintf(query, sizeof(query), "%s%ccheck=1", t->post,
+                        t->post[0] ? '&' : '?');
+        r.endpoint = query;
+    }
 
     status = us_apply_once(t, &r, end);
 
     if (status == 204) {
-        t->state = US_APPLY_DONE;
+        t->checked = 1;
+        t->state = check ? US_APPLY_PENDING : US_APPLY_DONE;
         return;
     }
 
@@ -289,7 +416,8 @@ us_apply_post(const us_apply_t *a, us_target_t *t, double end)
                         "urlstore_cluster_admin", status);
 
     } else {
-        (void) snprintf(t->why, sizeof(t->why), "%s", t->client.error);
+        (void) snprintf(t->why, sizeof(t->why), "%s%s", t->client.error,
+                        t->state == US_APPLY_REFUSED ? t->has : "");
     }
 }
 
@@ -324,7 +452,15 @@ us_apply_report(const us_target_t *t, size_t n)
         pending += us_apply_lacks(t, n, i);
         refused += t[i].state == US_APPLY_REFUSED;
 
-        printf("%s\t%s%s%s\n", t[i].url, words[t[i].state],
+        if (t[i].shard) {
+            printf("%u\t%.*s", t[i].shard->number, (int) t[i].node.len,
+                   t[i].node.data);
+
+        } else {
+            printf("-\t-");
+        }
+
+        printf("\t%s\t%s%s%s\n", t[i].url, words[t[i].state],
                t[i].state == US_APPLY_DONE ? "" : "\t",
                t[i].state == US_APPLY_DONE ? "" : t[i].why);
     }

@@ -4,7 +4,12 @@
  * primary goes to one node.
  *
  *     target --GET--> its map, which the new one must be able to follow
+ *            --POST check--> whether it is this node, with the uuid of the map
  *            --POST--> 204: adopted and durable
+ *
+ * Nothing is posted as long as one of them refuses.  A map is for ever: a wrong
+ * uuid in it cannot be mended, so each shard that no map had before is checked,
+ * and gets the map first.
  *
  * Targets are posted to one after another, and those that did not answer once
  * more, until all have the map.  Any order is safe, and so is a kill between
@@ -24,6 +29,7 @@ typedef struct {
     const us_map_t  *map;
     const char      *path;            /* at nodes */
     double           timeout;         /* seconds */
+    int              force;           /* a new shard may be down */
 } us_apply_t;
 
 

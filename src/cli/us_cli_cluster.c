@@ -35,6 +35,7 @@
 
 enum {
     US_CLUSTER_NODES = US_CLI_LONG,
+    US_CLUSTER_FORCE,
     US_CLUSTER_KEY,
     US_CLUSTER_NORM,
     US_CLUSTER_PATH,
@@ -102,6 +103,9 @@ static const us_cluster_action_t  us_cluster_actions[] = {
 static const us_cli_option_t  us_cluster_list[] = {
     { US_CLUSTER_NODES, "nodes", "FILE", "Of conf and apply: lines NODE "
       "HOST:PORT, the addresses of the nodes." },
+    { US_CLUSTER_FORCE, "force", NULL, "Of apply: post the map although no "
+      "node of a new shard could be asked for its uuid. A wrong uuid in a map "
+      "cannot be mended." },
     { US_CLUSTER_KEY, "key", "KEY", "Of new: \"url\" (the default) or "
       "\"site\", what decides the slot of a URL. It can never be changed." },
     { US_CLUSTER_NORM, "norm", "TEXT", "Of new: \"normalization\" of GET "
@@ -153,9 +157,11 @@ const us_cli_command_t  us_cli_cluster = {
         "SHARD is NUMBER=UUID,NODE[,NODE...]: the uuid of the shard's store, "
         "which \"urlstore stat\" and GET /stats report, and the names of its "
         "nodes, as the upstreams are called.\n\n"
-        "apply may be killed at any time and run again. It first reads the "
-        "maps that are there, and posts nothing if one of them may not be "
-        "followed by MAP.",
+        "apply may be killed at any time and run again. It first asks all "
+        "whether they may have MAP, each node for its shard and its uuid, and "
+        "posts nothing if one refuses, or no node of a new shard answers. It "
+        "prints a line for each: SHARD, NODE (\"-\" for a URL), URL, "
+        "\"adopted\", \"standby\", \"pending\" or \"refused\", and why.",
     .options = us_cluster_list,
     .exits =
         " 0   all was done; apply: every node and router has the map\n"
@@ -212,6 +218,10 @@ us_cluster_options(us_cluster_t *c, int argc, char **argv)
 
         case US_CLUSTER_NODES:
             c->nodes = optarg;
+            break;
+
+        case US_CLUSTER_FORCE:
+            c->apply.force = 1;
             break;
 
         case US_CLUSTER_KEY:

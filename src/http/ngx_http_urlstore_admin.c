@@ -11,6 +11,7 @@
  *                                      it, and its file is written if this
  *                                      nginx routes NAME
  *     POST ?shard=SHARD a map          this shard only
+ *     POST ?check=1 a map              nothing is done: may it be posted?
  *     POST ?promote[=SHARD]            ngx_http_urlstore_promote.c
  *     POST ?rebase[=SHARD]             ngx_http_urlstore_rebase.c
  *
@@ -18,8 +19,10 @@
  * reply, 204, is sent when it is durable at all of them.  What is refused, or
  * ends before, may be posted again: a shard that has a map adopts it no more.
  *
- * A standby (replicate=) is passed over: it gets the map from its primary, by
- * the log.  Where all are standbys, the reply is 503 with Urlstore-Refused.
+ * A standby (replicate=) checks the map's uuid, and gets the map from its
+ * primary, by the log.  Where all are standbys, the reply is 503 with
+ * Urlstore-Refused.  A map with a node that this nginx, if it is a router, has
+ * no upstream for is refused, because nginx would not start with it.
  */
 
 
@@ -37,9 +40,11 @@ static void ngx_http_urlstore_admin_body(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_post(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_text(ngx_http_request_t *r,
     us_str_t *text);
-static ngx_http_urlstore_zone_t *ngx_http_urlstore_admin_zone(
-    ngx_http_urlstore_post_t *a, ngx_uint_t *i, ngx_uint_t *standbys);
 static ngx_int_t ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a,
+    char *err);
+static ngx_int_t ngx_http_urlstore_admin_check(ngx_http_urlstore_post_t *a,
+    ngx_uint_t *standbys, char *err);
+static ngx_int_t ngx_http_urlstore_admin_route(ngx_http_urlstore_post_t *a,
     char *err);
 static ngx_uint_t ngx_http_urlstore_admin_durable(
     ngx_http_urlstore_post_t *a);
@@ -242,7 +247,7 @@ ngx_http_urlstore_admin_read(ngx_http_request_t *r)
 {
     ngx_int_t  rc;
 
-    rc = ngx_http_urlstore_args(r, "shard");
+    rc = ngx_http_urlstore_args(r, "shard check");
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -301,6 +306,7 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
                                          "shard");
     }
 
+    a->check = ngx_http_urlstore_flag(r, "check");
     a->map = us_map_read(text, err, sizeof(err));
 
     if (a->map == NULL) {
@@ -384,9 +390,9 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
     if (rc == NGX_OK) {
         a->adopted = 1;
 
-        if (ngx_http_urlstore_admin_durable(a)) {
+        if (a->check || ngx_http_urlstore_admin_durable(a)) {
 
-            if (ngx_http_urlstore_admin_file(a, err) != NGX_OK) {
+            if (!a->check && ngx_http_urlstore_admin_file(a, err) != NGX_OK) {
                 return ngx_http_urlstore_problem(r,
                                                  NGX_HTTP_INTERNAL_SERVER_ERROR,
                                                  NULL, "the map could not be "
@@ -417,79 +423,103 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
                                          "refused: %s", err);
     }
 
-    rc = ngx_http_urlstore_post_wait(a);
+    rc = a->check ? NGX_DECLINED : ngx_http_urlstore_post_wait(a);
 
     return rc == NGX_DECLINED ? ngx_http_urlstore_admin_later(r) : rc;
 }
 
 
-/* the next one that is no standby, and how many standbys were passed over */
-
-static ngx_http_urlstore_zone_t *
-ngx_http_urlstore_admin_zone(ngx_http_urlstore_post_t *a, ngx_uint_t *i,
-    ngx_uint_t *standbys)
-{
-    ngx_http_urlstore_zone_t  *zone;
-
-    while ((zone = ngx_http_urlstore_post_next(a, i))) {
-
-        if (us_life_state(&zone->persist->life) != US_LIFE_STANDBY) {
-            break;
-        }
-
-        (*standbys)++;
-    }
-
-    return zone;
-}
-
-
 /*
- * NGX_OK: all shards have it; NGX_DECLINED: err has the reason; NGX_BUSY: there
- * are standbys only; NGX_AGAIN
+ * NGX_OK: all shards have it, or may; NGX_DECLINED: err has the reason;
+ * NGX_BUSY: there are standbys only; NGX_AGAIN
  */
 
 static ngx_int_t
 ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a, char *err)
 {
     ngx_int_t                  rc;
-    ngx_uint_t                 i, adopt, standbys;
-    const us_map_t            *map;
+    ngx_uint_t                 i, standbys;
     ngx_http_urlstore_zone_t  *zone;
 
-    standbys = 0;
+    rc = ngx_http_urlstore_admin_check(a, &standbys, err);
 
-    for (adopt = 0; adopt < 2; adopt++) {
-        i = 0;
-        a->shards = 0;
-
-        while ((zone = ngx_http_urlstore_admin_zone(a, &i, &standbys))) {
-            a->shards++;
-
-            rc = adopt ? ngx_http_urlstore_shard_adopt(zone, a->map, err)
-                       : ngx_http_urlstore_shard_check(zone, a->map, err);
-
-            if (rc != NGX_OK) {
-                return rc;
-            }
-        }
+    if (rc != NGX_OK || a->check) {
+        return rc;
     }
 
-    if (a->shards) {
-        return NGX_OK;
-    }
-
-    if (standbys && (a->shard != NGX_ERROR
-                     || !ngx_http_urlstore_cluster_routes(a->cluster)))
+    if (a->shards == 0 && standbys
+        && (a->shard != NGX_ERROR
+            || !ngx_http_urlstore_cluster_routes(a->cluster)))
     {
         return NGX_BUSY;
     }
 
-    map = ngx_http_urlstore_cluster_map(a->cluster, a->r->connection->log);
+    i = 0;
 
-    return map == NULL
-           || us_map_follows(map, a->map, err, NGX_MAX_ERROR_STR) == 0
-           ? NGX_OK : NGX_DECLINED;
+    while ((zone = ngx_http_urlstore_post_next(a, &i))) {
+        rc = ngx_http_urlstore_shard_adopt(zone, a->map, err);
+
+        if (rc != NGX_OK && rc != NGX_BUSY) {
+            return rc;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/* whether the map may be used here: NGX_OK, NGX_DECLINED with err, NGX_AGAIN */
+
+static ngx_int_t
+ngx_http_urlstore_admin_check(ngx_http_urlstore_post_t *a,
+    ngx_uint_t *standbys, char *err)
+{
+    ngx_int_t                  rc;
+    ngx_uint_t                 i;
+    ngx_http_urlstore_zone_t  *zone;
+
+    i = 0;
+    a->shards = 0;
+    *standbys = 0;
+
+    while ((zone = ngx_http_urlstore_post_next(a, &i))) {
+        rc = ngx_http_urlstore_shard_check(zone, a->map, err);
+
+        if (rc != NGX_OK && rc != NGX_BUSY) {
+            return rc;
+        }
+
+        a->shards += (rc == NGX_OK);
+        *standbys += (rc == NGX_BUSY);
+    }
+
+    if (a->shards + *standbys == 0 && a->shard != NGX_ERROR) {
+        (void) ngx_sprintf((u_char *) err, "this nginx has no shard %i of the "
+                           "cluster%Z", a->shard);
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_urlstore_cluster_routes(a->cluster)
+           ? ngx_http_urlstore_admin_route(a, err) : NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_admin_route(ngx_http_urlstore_post_t *a, char *err)
+{
+    const us_map_t  *map;
+
+    map = a->shards ? NULL
+          : ngx_http_urlstore_cluster_map(a->cluster, a->r->connection->log);
+
+    if (map && us_map_follows(map, a->map, err, NGX_MAX_ERROR_STR) != 0) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_urlstore_cluster_nodes(
+               ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                                   ngx_http_upstream_module),
+               a->map, err);
 }
 
 
@@ -498,16 +528,21 @@ ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a, char *err)
 static ngx_uint_t
 ngx_http_urlstore_admin_durable(ngx_http_urlstore_post_t *a)
 {
-    ngx_uint_t                 i, n, standbys;
+    ngx_uint_t                 i, n;
+    us_life_state_t            state;
     ngx_http_urlstore_zone_t  *zone;
 
     i = 0;
     n = 0;
-    standbys = 0;
 
-    while ((zone = ngx_http_urlstore_admin_zone(a, &i, &standbys))) {
+    while ((zone = ngx_http_urlstore_post_next(a, &i))) {
+        state = us_life_state(&zone->persist->life);
 
-        if (us_life_state(&zone->persist->life) != US_LIFE_READY
+        if (state == US_LIFE_STANDBY) {
+            continue;
+        }
+
+        if (state != US_LIFE_READY
             || !us_life_map_durable(&zone->persist->life))
         {
             return 0;

@@ -18,6 +18,8 @@ static ngx_int_t ngx_http_urlstore_cluster_load(
     ngx_http_urlstore_cluster_t *cluster, char *err);
 static ngx_int_t ngx_http_urlstore_cluster_read(
     ngx_http_urlstore_cluster_t *cluster, us_str_t *text, char *err);
+static ngx_int_t ngx_http_urlstore_cluster_node(
+    ngx_http_upstream_main_conf_t *umcf, const us_str_t *name, char *err);
 static ngx_int_t ngx_http_urlstore_cluster_adopt(
     ngx_http_urlstore_cluster_t *cluster, us_str_t text, char *err);
 static void ngx_http_urlstore_cluster_look(
@@ -251,14 +253,23 @@ ngx_http_urlstore_cluster_adopt(ngx_http_urlstore_cluster_t *cluster,
         return NGX_DECLINED;
     }
 
-    if (cluster->map) {
-        if (us_map_follows(cluster->map->map, map, err, NGX_MAX_ERROR_STR)
-            != 0)
-        {
-            us_map_free(map);
-            return NGX_DECLINED;
-        }
+    /* what a router starts with is checked when its upstreams are known */
 
+    if ((cluster->map
+         && us_map_follows(cluster->map->map, map, err, NGX_MAX_ERROR_STR)
+            != 0)
+        || (cluster->zone
+            && ngx_http_urlstore_cluster_nodes(
+                   ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                                   ngx_http_upstream_module),
+                   map, err)
+               != NGX_OK))
+    {
+        us_map_free(map);
+        return NGX_DECLINED;
+    }
+
+    if (cluster->map) {
         if (cluster->map->map->version == map->version) {
             us_map_free(map);
             return NGX_OK;
@@ -282,6 +293,66 @@ ngx_http_urlstore_cluster_adopt(ngx_http_urlstore_cluster_t *cluster,
     cluster->map = next;
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_cluster_nodes(ngx_http_upstream_main_conf_t *umcf,
+    const us_map_t *map, char *err)
+{
+    ngx_uint_t  i, k;
+
+    for (i = 0; i < map->nshards; i++) {
+        for (k = 0; k < map->shards[i].nnodes; k++) {
+            if (ngx_http_urlstore_cluster_node(umcf, &map->shards[i].nodes[k],
+                                             err)
+                != NGX_OK)
+            {
+                return NGX_DECLINED;
+            }
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_cluster_node(ngx_http_upstream_main_conf_t *umcf,
+    const us_str_t *name, char *err)
+{
+    ngx_uint_t                       i;
+    ngx_http_upstream_server_t      *server;
+    ngx_http_upstream_srv_conf_t   **uscf;
+
+    uscf = umcf->upstreams.elts;
+
+    for (i = 0; i < umcf->upstreams.nelts; i++) {
+
+        if (uscf[i]->servers == NULL || uscf[i]->host.len != name->len
+            || ngx_strncasecmp(uscf[i]->host.data, (u_char *) name->data,
+                               name->len)
+               != 0)
+        {
+            continue;
+        }
+
+        server = uscf[i]->servers->elts;
+
+        if (uscf[i]->servers->nelts == 1 && server[0].naddrs == 1) {
+            return NGX_OK;
+        }
+
+        ngx_sprintf((u_char *) err, "the upstream \"%*s\" must have one "
+                    "server with one address: a call for a node must not go "
+                    "to another one%Z", name->len, name->data);
+        return NGX_DECLINED;
+    }
+
+    ngx_sprintf((u_char *) err, "no upstream \"%*s\" for a node of its map; "
+                "\"urlstore cluster conf\" prints them%Z", name->len,
+                name->data);
+    return NGX_DECLINED;
 }
 
 

@@ -65,5 +65,13 @@ const us_map_t *ngx_http_urlstore_cluster_hold(
 ngx_uint_t ngx_http_urlstore_cluster_routes(
     ngx_http_urlstore_cluster_t *cluster);
 
+/*
+ * Whether each node of the map is an upstream of one address, so that a call
+ * goes where it should: NGX_OK, or NGX_DECLINED with err (NGX_MAX_ERROR_STR
+ * bytes).
+ */
+ngx_int_t ngx_http_urlstore_cluster_nodes(ngx_http_upstream_main_conf_t *umcf,
+    const us_map_t *map, char *err);
+
 
 #endif /* _NGX_HTTP_URLSTORE_CLUSTER_H_INCLUDED_ */

@@ -69,8 +69,6 @@ static ngx_int_t ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone,
     void *data);
 static void ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map);
-static ngx_int_t ngx_http_urlstore_route_node(ngx_conf_t *cf,
-    ngx_http_urlstore_cluster_t *cluster, us_str_t *name);
 static ngx_int_t ngx_http_urlstore_route_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 
@@ -380,8 +378,9 @@ ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone, void *data)
 ngx_int_t
 ngx_http_urlstore_route_check(ngx_conf_t *cf)
 {
+    char                             err[NGX_MAX_ERROR_STR];
     us_str_t                         norm;
-    ngx_uint_t                       i, j, k;
+    ngx_uint_t                       i;
     const us_map_t                  *map;
     ngx_http_urlstore_cluster_t    **cp;
     ngx_http_urlstore_main_conf_t   *umcf;
@@ -407,65 +406,19 @@ ngx_http_urlstore_route_check(ngx_conf_t *cf)
             return NGX_ERROR;
         }
 
-        for (j = 0; j < map->nshards; j++) {
-            for (k = 0; k < map->shards[j].nnodes; k++) {
-                if (ngx_http_urlstore_route_node(cf, cp[i],
-                                                &map->shards[j].nodes[k])
-                    != NGX_OK)
-                {
-                    return NGX_ERROR;
-                }
-            }
+        if (ngx_http_urlstore_cluster_nodes(
+                ngx_http_conf_get_module_main_conf(cf,
+                                                   ngx_http_upstream_module),
+                map, err)
+            != NGX_OK)
+        {
+            ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                          "urlstore_cluster \"%V\": %s", &cp[i]->name, err);
+            return NGX_ERROR;
         }
     }
 
     return NGX_OK;
-}
-
-
-/* a node is an upstream of one address, so that a call goes where it should */
-
-static ngx_int_t
-ngx_http_urlstore_route_node(ngx_conf_t *cf,
-    ngx_http_urlstore_cluster_t *cluster, us_str_t *name)
-{
-    ngx_uint_t                       i;
-    ngx_http_upstream_server_t      *server;
-    ngx_http_upstream_srv_conf_t   **uscf;
-    ngx_http_upstream_main_conf_t   *umcf;
-
-    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_upstream_module);
-    uscf = umcf->upstreams.elts;
-
-    for (i = 0; i < umcf->upstreams.nelts; i++) {
-
-        if (uscf[i]->servers == NULL || uscf[i]->host.len != name->len
-            || ngx_strncasecmp(uscf[i]->host.data, (u_char *) name->data,
-                               name->len)
-               != 0)
-        {
-            continue;
-        }
-
-        server = uscf[i]->servers->elts;
-
-        if (uscf[i]->servers->nelts == 1 && server[0].naddrs == 1) {
-            return NGX_OK;
-        }
-
-        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                      "urlstore_cluster \"%V\": the upstream \"%*s\" must "
-                      "have one server with one address: a call for a node "
-                      "must not go to another one", &cluster->name,
-                      name->len, name->data);
-        return NGX_ERROR;
-    }
-
-    ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                  "urlstore_cluster \"%V\": no upstream \"%*s\" for a node of "
-                  "its map; \"urlstore cluster conf\" prints them",
-                  &cluster->name, name->len, name->data);
-    return NGX_ERROR;
 }
 
 

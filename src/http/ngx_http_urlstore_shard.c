@@ -170,8 +170,10 @@ ngx_http_urlstore_shard_place(ngx_http_urlstore_zone_t *zone,
 
     if (ngx_memcmp(map->shards[at].uuid, zone->conf.uuid, 16) != 0) {
         last = ngx_slprintf((u_char *) err, last, "its shard %uD is another "
-                            "store, this one has the uuid %*xs",
-                            zone->conf.shard, (size_t) 16, zone->conf.uuid);
+                            "store, of uuid %*xs; this one has the uuid %*xs",
+                            zone->conf.shard, (size_t) 16,
+                            map->shards[at].uuid, (size_t) 16,
+                            zone->conf.uuid);
         goto declined;
     }
 
@@ -235,18 +237,31 @@ ngx_int_t
 ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map, char *err)
 {
+    us_life_t       *life;
     uint32_t         shard;
     const us_map_t  *old;
 
-    if (us_life_state(&zone->persist->life) != US_LIFE_READY
-        || !ngx_http_urlstore_writable(zone)
-        || !us_store_is_shard(zone->store, &shard))
-    {
-        return NGX_AGAIN;
+    life = &zone->persist->life;
+
+    /* until it is loaded it has no uuid */
+
+    if (!us_life_admits(life, US_WANTS_BY_ID)) {
+        return us_life_state(life) == US_LIFE_STANDBY ? NGX_BUSY : NGX_AGAIN;
     }
 
     if (ngx_http_urlstore_shard_place(zone, map, err) != NGX_OK) {
         return NGX_DECLINED;
+    }
+
+    if (us_life_state(life) == US_LIFE_STANDBY) {
+        return NGX_BUSY;
+    }
+
+    if (us_life_state(life) != US_LIFE_READY
+        || !ngx_http_urlstore_writable(zone)
+        || !us_store_is_shard(zone->store, &shard))
+    {
+        return NGX_AGAIN;
     }
 
     old = ngx_http_urlstore_shard_map(zone);
@@ -330,6 +345,7 @@ ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone)
 
     switch (ngx_http_urlstore_shard_adopt(zone, map, err)) {
 
+    case NGX_BUSY:
     case NGX_AGAIN:
         return;
 

@@ -41,7 +41,8 @@ void ngx_http_urlstore_shard_exit(ngx_http_urlstore_zone_t *zone);
 /*
  * Whether the shard may adopt the map, and it does.  NGX_OK: the store has it;
  * answers wait until it is durable.  NGX_DECLINED: it may not, and err
- * (NGX_MAX_ERROR_STR bytes) has the reason.  NGX_AGAIN: not now.
+ * (NGX_MAX_ERROR_STR bytes) has the reason.  NGX_AGAIN: not now; NGX_BUSY: a
+ * standby, which gets it from its primary.
  */
 ngx_int_t ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map, char *err);
@@ -122,6 +123,7 @@ struct ngx_http_urlstore_post_s {
 
     /* of a map */
     us_map_t                       *map;
+    ngx_uint_t                      check;    /* and nothing else */
     ngx_uint_t                      adopted;
     ngx_uint_t                      shards;   /* that have adopted it */
 };

@@ -77,6 +77,7 @@ look(us_figures_kind_t kind)
     f.kind = kind;
     f.zone = us_string("pages");
     f.conf = &zone_conf;
+    f.uuid = zone_conf.uuid;
     f.sync = "1s";
     f.state = US_LIFE_READY;
     f.endpoints[0] = "add";
@@ -160,6 +161,9 @@ store(void **state)
                             "\"writable\":false,\"full\":false,\"epoch\":0,"
                             "\"uptime\":0,\"urls\":2,\"next_id\":null,"
                             "\"deleted\":0,"), s);
+    f.uuid = NULL;
+    s = format(us_figures_stats);
+    has(s, ",\"uuid\":null,\"persistent\"");
     has(s, ",\"hot_hits\":5,");
     has(s, ",\"parts\":{\"header\":");
     has(s, "},\"marks\":[\"visited\",\"todo\"],\"answers\":{\"new\":3,"
@@ -372,6 +376,7 @@ longest(void **state)
 
     f.kind = saved.kind;
     f.cluster = conf.uuid;
+    f.uuid = conf.uuid;
     f.zone = (us_str_t) { sizeof(name), (uint8_t *) name };
     f.conf = &conf;
     f.sync = saved.sync;
