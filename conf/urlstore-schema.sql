@@ -8,7 +8,9 @@
 --
 -- or with another role:  psql -v role=NAME -f urlstore-schema.sql
 --
--- The role owns nothing and can change no table.  PostgreSQL 13 or later.
+-- The role owns nothing and can change no table.  It may see what the standbys
+-- of the server have: an administrator who may grant that runs this, such as a
+-- superuser.  PostgreSQL 13 or later.
 
 \set ON_ERROR_STOP on
 \if :{?role}
@@ -68,6 +70,7 @@ ALTER TABLE urlstore_base ALTER payload SET STORAGE EXTERNAL;
 REVOKE ALL ON urlstore_schema, urlstore_shard, urlstore_log, urlstore_base
     FROM PUBLIC;
 
+GRANT pg_read_all_stats TO :"role";
 GRANT SELECT ON urlstore_schema TO :"role";
 GRANT SELECT, INSERT, UPDATE ON urlstore_shard TO :"role";
 

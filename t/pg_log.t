@@ -391,21 +391,19 @@ is($a->sql('SELECT count(*) FROM urlstore_log WHERE shard = 7 AND lsn >= 0'),
         'tables of another version');
     $a->sql('CREATE OR REPLACE VIEW urlstore_schema AS SELECT 1 AS version');
 
-    my $pair = Log->new($a->conninfo, shard => 4095);
+    $a->sql('REVOKE pg_read_all_stats FROM urlstore');
+    my $blind = Log->new($a->conninfo, shard => 4095);
+    like($blind->ask('head'), qr/^BAD .* cannot see what the standbys have: /,
+        'no right to see the standbys');
+    like(Log->new($a->conninfo, single => 1)->ask('head'), qr/OK$/,
+        'which is not needed with one server');
+    $a->sql('GRANT pg_read_all_stats TO urlstore');
+    like($blind->ask('head'), qr/OK$/, 'granted, it goes on');
 
-    like($pair->ask("promote -1 0 0 0 0 10 1 70 1 n1 s1"),
-        qr/^BAD "synchronous_standby_names".*is empty/, 'no standby');
-    is($pair->ask('row 0'), 'NONE', 'nothing was written');
-
-    # what a pooler does to a session
-
-    is($log->ask('row 1'), 'NONE', 'connected');
-    $a->sql("ALTER ROLE urlstore SET client_min_messages = 'error'");
-    $a->sql("ALTER ROLE urlstore SET synchronous_commit = 'off'");
+    like($blind->ask("promote -1 0 0 0 0 10 1 70 1 n1 s1"),
+        qr/^UNKNOWN "synchronous_standby_names".*is empty/, 'no standby');
     is(Log->new($a->conninfo, single => 1, shard => 4095)
-        ->ask('promote -1 0 0 0 0 10 1 70 1 n1 s1'), 'beat=0, OK',
-        'a role\'s settings do not matter');
-    $a->sql('ALTER ROLE urlstore RESET ALL');
+        ->ask('beat 0 10 1 70 0'), 'OK', 'but one server has it');
 }
 
 
@@ -424,10 +422,8 @@ my $both = Log->new($a->conninfo(hosts => [ $b, $a ]), shard => 1);
 like(Log->new($b->conninfo)->ask('head'), qr/^AWAY .*read-only/,
     'a server that only reads');
 $a->set(work_mem => '5MB');
-like($p1->ask("create $UUID {}"), qr/^AWAY .*configuration less than half/,
-    'not at once after the configuration was read');
-sleep 0.6;
-is($p1->ask("create $UUID {}"), 'OK', 'create');
+is($p1->ask("create $UUID {}"), 'OK',
+    'create, at once after the configuration was read');
 is($p1->ask('promote -1 0 0 0 0 10 1 70 1 n1 s1'), 'beat=0, OK', 'promote');
 is($p1->ask('append 0 10 1 70 20 1 71 10 2'), 'OK', 'append');
 is($b->sql('SELECT max(lsn) FROM urlstore_log WHERE shard = 1'), 10,
@@ -554,8 +550,9 @@ $p1->ask('look 5000');
 my $c = $a->standby('c')->start;
 
 $a->set(synchronous_standby_names => 'ANY 1 (b, c)');
-settled('beat 30 40 1 73 30');
 $p1->ask('timeout 5000');
+wait_for(sub { $a->sql("SELECT count(*) FROM pg_stat_replication"
+    . " WHERE sync_state = 'quorum'") == 2 }, 'two standbys');
 $b->pause;
 is($p1->ask('beat 30 40 1 73 30'), 'OK', 'three servers, one is away');
 $c->pause;
@@ -565,7 +562,6 @@ $b->resume;
 wait_for(sub { $p1->ask('beat 30 40 1 73 30') eq 'OK' }, 'the other one');
 $c->resume->stop('immediate');
 $a->set(synchronous_standby_names => 'b');
-settled('beat 30 40 1 73 30');
 
 # a client that is killed: its statement commits nonetheless
 
@@ -585,14 +581,15 @@ like($p1->ask('append 30 40 1 73 60 1 75 40 6'), qr/^REFUSED/, 'and fences');
 
 # a wait that is cancelled: committed here, and nowhere else
 
+my $waits = qr/^UNKNOWN waits for a synchronous standby \(syn\w+ = "b"\)/;
+
 $b->pause;
-$p1->ask('timeout 5000');
+$p1->ask('timeout 1000');
 $p1->tell('append 40 50 1 74 60 1 75 50 6');
 wait_for(sub { waiting() }, 'a commit waits');
 $a->sql("SELECT pg_cancel_backend(pid) FROM pg_stat_activity"
     . " WHERE wait_event = 'SyncRep'");
-like($p1->answer, qr/^UNKNOWN canceling wait for synchronous replication/,
-    'a cancelled wait is unknown');
+like($p1->answer, $waits, 'a cancelled wait is unknown');
 is($p1->ask('row 50'), '50 60 1 75 6:10, OK', 'although the row is there');
 $b->resume;
 is($p1->ask('beat 50 60 1 75 50'), 'OK', 'the next commit confirms it');
@@ -604,15 +601,85 @@ $b->pause;
 $p1->tell('append 50 60 1 75 70 1 76 60 7');
 wait_for(sub { waiting() }, 'a commit waits');
 $a->set(synchronous_standby_names => '');
-like($p1->answer, qr/^UNKNOWN .*configuration during the commit/,
+like($p1->answer, qr/^UNKNOWN .*is empty/,
     'an emptied list of standbys is no confirmation');
-like($p1->ask('beat 60 70 1 76 60'), qr/^BAD .*is empty/, 'nor later');
+like($p1->ask('beat 60 70 1 76 60'), qr/^UNKNOWN .*is empty/, 'nor later');
+
+# the names are set again, but commits wait for a standby only when the
+# checkpointer has read them, and it is busy
+
+my ($checkpointer) = $a->sql("SELECT pid FROM pg_stat_activity"
+    . " WHERE backend_type = 'checkpointer'");
+
+kill STOP => $checkpointer;
 $a->set(synchronous_standby_names => 'b');
-$b->resume;
-like($p1->ask('beat 60 70 1 76 60'), qr/^AWAY .*less than half/,
-    'nor before the server has settled');
 sleep 0.6;
-is($p1->ask('beat 60 70 1 76 60'), 'OK', 'then it is');
+like($p1->ask('beat 60 70 1 76 60'), $waits,
+    'a commit that did not wait is no confirmation');
+is($a->sql("SELECT count(*) FROM pg_stat_activity"
+    . " WHERE wait_event = 'SyncRep'"), 0, '  it has returned');
+$b->resume;
+wait_for(sub { $p1->ask('beat 60 70 1 76 60') eq 'OK' },
+    'the standby has it: it is');
+kill CONT => $checkpointer;
+$p1->ask('timeout 5000');
+
+# while another client writes without end, the server's end is past the commit
+
+{
+    $a->sql('CREATE TABLE noise (n int)');
+
+    my $noise = fork // die "fork: $!";
+
+    if (!$noise) {
+        eval { $a->sql("DO \$\$ BEGIN PERFORM set_config("
+            . "'synchronous_commit', 'off', false); LOOP"
+            . ' INSERT INTO noise SELECT generate_series(1, 50); COMMIT;'
+            . ' END LOOP; END $$') };
+        POSIX::_exit(0);
+    }
+
+    wait_for(sub { $a->sql('SELECT count(*) > 100 FROM noise') eq 't' },
+        'others write');
+    is(scalar(grep { $p1->ask('beat 60 70 1 76 60') eq 'OK' } 1 .. 50), 50,
+        'a commit among those of others');
+    $a->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        . " WHERE query LIKE '%INTO noise%' AND pid <> pg_backend_pid()");
+    waitpid $noise, 0;
+    $a->sql('DROP TABLE noise');
+}
+
+# what counts as a standby for PostgreSQL, but cannot take the server's place
+
+{
+    my $copy = UrlStore::Postgres->new(name => 'copy',
+        wal_level => 'logical')->start;
+    my $of = UrlStore::Postgres->new(name => 'of')->start;
+    my $l = Log->new($copy->conninfo, shard => 1);
+
+    $copy->sql('CREATE PUBLICATION p FOR ALL TABLES');
+    $of->sql("CREATE SUBSCRIPTION copy CONNECTION '" . $copy->_admin
+        . "' PUBLICATION p WITH (copy_data = off)");
+    $copy->set(synchronous_standby_names => 'copy');
+    is($copy->sql("INSERT INTO urlstore_base VALUES (0, 0, 0, '') RETURNING 1"),
+        1, 'PostgreSQL confirms what a subscriber has');
+    like($l->ask("create $UUID {}"),
+        qr/^UNKNOWN waits for a synchronous .*copy/, 'a subscriber is none');
+    is($copy->sql('SELECT sync_state FROM pg_stat_replication'), 'sync',
+        '  although it is synchronous');
+    $of->stop('immediate');
+
+    my $in = $copy->receive('copy');
+
+    wait_for(sub { $copy->sql('SELECT sync_state FROM pg_stat_replication')
+        eq 'sync' }, 'pg_receivewal is synchronous');
+    like($l->ask('beat -1 0 0 0 0'),
+        qr/^UNKNOWN waits for a synchronous .*copy/, 'nor is pg_receivewal');
+    kill TERM => $in;
+    waitpid $in, 0;
+    $copy->stop('immediate');
+}
+
 
 # an immediate stop during the wait: unknown, and visible after the start
 
@@ -637,13 +704,13 @@ like($p1->ask('append 70 80 1 77 90 1 78 80 9'), qr/^UNKNOWN/, 'unconfirmed');
 $a->stop('kill');
 $b->set(synchronous_standby_names => 'a');
 $b->promote;
-sleep 0.6;
 is($both->ask('row 70'), '70 80 1 77 8:10, OK',
     'a confirmed row is on the promoted server');
 like($both->ask('row 80'), qr/^NONE/, 'the unconfirmed one is not');
 $both->ask('timeout 300');
 like($both->ask('promote 70 80 1 77 1 95 2 79 10 n2 s2'), qr/^UNKNOWN/,
     'without a standby of its own nothing is confirmed');
+$b->sql('CHECKPOINT');               # which pg_rewind reads
 $a->follow($b);
 $both->ask('timeout 2000');
 wait_for(sub { $both->ask('row 80') eq '80 95 2 79 10:15, OK' },
@@ -655,17 +722,6 @@ is($a->sql('SELECT max(term) FROM urlstore_log WHERE shard = 1'), 2,
 is(Log::end(), 0, 'no report of a sanitizer');
 
 done_testing();
-
-
-# an idle backend reads its configuration with the next statement; half a second
-# later it confirms again
-
-sub settled
-{
-    my ($beat) = @_;
-
-    wait_for(sub { $p1->ask($beat) eq 'OK' }, 'the server has settled');
-}
 
 
 sub blocked

@@ -5,6 +5,7 @@
 
 #include <endian.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -25,17 +26,15 @@ typedef struct {
 } us_pg_reader_t;
 
 
-/* what the server has reported of a change */
+/* what the server has reported of a change, and then of its standbys */
 
 typedef struct {
-    unsigned            results;
     int                 changed;
-    int                 named;        /* there are names of standbys */
-    int                 session;      /* has its settings */
-    int                 settled;
-    int                 reloaded;     /* before the end of the commit */
-    char                loaded[64];   /* when, as of the statement */
     uint64_t            x;
+    uint64_t            lsn;          /* not before the end of the commit */
+    int                 standbys;     /* there are synchronous ones */
+    int                 flushed;      /* and one of them has all up to lsn */
+    char                names[128];
 } us_pg_verdict_t;
 
 
@@ -81,8 +80,8 @@ static int us_pg_follows(us_pg_t *pg, const us_replog_row_t *prev,
     const us_replog_row_t *row, size_t len);
 static us_replog_rc_t us_pg_change(us_pg_t *pg, us_pg_statement_t statement,
     us_pg_args_t *args, size_t len, us_pg_verdict_t *v);
+static int us_pg_flushed(us_pg_t *pg, unsigned before, us_pg_verdict_t *v);
 static int us_pg_verdict(us_pg_t *pg, const PGresult *res, void *data);
-static us_replog_rc_t us_pg_judge(us_pg_t *pg, const us_pg_verdict_t *v);
 
 
 const us_replog_ops_t  us_pg_ops = {
@@ -178,10 +177,6 @@ us_pg_begin(us_replog_t *log, us_pg_args_t *args, int change, uint64_t more)
 
     args->n = 0;
     us_pg_u32(args, pg->shard);
-
-    if (change) {
-        us_pg_bool(args, pg->single);
-    }
 
     return pg;
 }
@@ -586,14 +581,15 @@ us_pg_follows(us_pg_t *pg, const us_replog_row_t *prev,
 
 /*
  * The statement, in a transaction of its own; and then, in the same packet, a
- * look at the time of the configuration.
+ * look whether a standby has it.
  */
 
 static us_replog_rc_t
 us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
     size_t len, us_pg_verdict_t *v)
 {
-    us_pg_args_t    lock, none;
+    int64_t         end;
+    us_pg_args_t    lock;
     us_replog_rc_t  rc;
 
     memset(v, 0, sizeof(us_pg_verdict_t));
@@ -604,21 +600,29 @@ us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
         return rc;
     }
 
-    none.n = 0;
+    end = pg->deadline;
+
     lock.n = 0;
     us_pg_u32(&lock, pg->shard);
-
-    pg->warning[0] = '\0';
 
     if ((statement == US_PG_REBASE_END
          && us_pg_send(pg, US_PG_LOCK, &lock, 0) == -1)
         || us_pg_send(pg, statement, args, 0) == -1
         || us_pg_sync(pg) == -1
-        || us_pg_send(pg, US_PG_LOADED, &none, 0) == -1
-        || us_pg_sync(pg) == -1
-        || us_pg_results(pg, 2, us_pg_verdict, v) == -1)
+        || us_pg_flushed(pg, 1, v) == -1)
     {
         return US_REPLOG_UNKNOWN;
+    }
+
+    while (pg->state[0] == '\0' && v->changed && v->standbys
+           && v->flushed == 0 && us_pg_now() + US_PG_SLICE < end)
+    {
+        (void) poll(NULL, 0, US_PG_AGAIN);
+        pg->deadline = end;
+
+        if (us_pg_flushed(pg, 0, v) == -1) {
+            return US_REPLOG_UNKNOWN;
+        }
     }
 
     if (pg->state[0]) {
@@ -629,13 +633,50 @@ us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
         return v->changed ? US_REPLOG_UNKNOWN : rc;
     }
 
-    rc = us_pg_judge(pg, v);
-
     if (len > US_PG_LARGE) {
         us_pg_drop(pg);
     }
 
-    return rc;
+    if (!v->changed) {
+        us_pg_error(pg, "the log has gone on, or is another one");
+        return US_REPLOG_REFUSED;
+    }
+
+    if (pg->single || v->flushed) {
+        return US_REPLOG_OK;
+    }
+
+    if (v->names[0]) {
+        us_pg_error(pg, "waits for a synchronous standby "
+                    "(synchronous_standby_names = \"%s\")", v->names);
+
+    } else {
+        us_pg_error(pg, "\"synchronous_standby_names\" of the server is empty: "
+                    "a commit is on one server only, which needs "
+                    "\"replicas=0\"");
+    }
+
+    return US_REPLOG_UNKNOWN;
+}
+
+
+/* the results, also of so many transactions before.  -1: see us_pg_results() */
+
+static int
+us_pg_flushed(us_pg_t *pg, unsigned before, us_pg_verdict_t *v)
+{
+    us_pg_args_t  args;
+
+    args.n = 0;
+    us_pg_u64(&args, v->lsn);
+
+    if (!pg->single && (us_pg_send(pg, US_PG_FLUSHED, &args, 0) == -1
+                        || us_pg_sync(pg) == -1))
+    {
+        return -1;
+    }
+
+    return us_pg_results(pg, before + !pg->single, us_pg_verdict, v);
 }
 
 
@@ -644,76 +685,23 @@ us_pg_verdict(us_pg_t *pg, const PGresult *res, void *data)
 {
     us_pg_verdict_t  *v = data;
 
-    const char  *loaded;
+    (void) pg;
 
     switch (PQnfields(res)) {
 
-    case 6:
-        v->results |= 1;
+    case 3:
         v->changed = strcmp(PQgetvalue(res, 0, 0), "0") != 0;
-        v->named = PQgetvalue(res, 0, 1)[0] == 't';
-        v->session = PQgetvalue(res, 0, 2)[0] == 't';
-        v->settled = PQgetvalue(res, 0, 3)[0] == 't';
-        (void) snprintf(v->loaded, sizeof(v->loaded), "%s",
-                        PQgetvalue(res, 0, 4));
-        v->x = strtoull(PQgetvalue(res, 0, 5), NULL, 10);
+        v->x = strtoull(PQgetvalue(res, 0, 1), NULL, 10);
         break;
 
-    case 1:
-        loaded = PQgetvalue(res, 0, 0);
-
-        /* that of us_pg_sql[US_PG_LOCK] comes first */
-
-        if (v->results) {
-            v->results |= 2;
-            v->reloaded = strcmp(v->loaded, loaded) != 0;
-        }
-
+    case 4:
+        v->lsn = strtoull(PQgetvalue(res, 0, 0), NULL, 10);
+        v->standbys = strcmp(PQgetvalue(res, 0, 1), "0") != 0;
+        v->flushed = strcmp(PQgetvalue(res, 0, 2), "0") != 0;
+        (void) snprintf(v->names, sizeof(v->names), "%s",
+                        PQgetvalue(res, 0, 3));
         break;
     }
 
     return 0;
-}
-
-
-static us_replog_rc_t
-us_pg_judge(us_pg_t *pg, const us_pg_verdict_t *v)
-{
-    if (!v->session) {
-        us_pg_error(pg, "the session lost its settings: a pooler between "
-                    "urlstore and PostgreSQL has to be in session mode");
-        return v->changed ? US_REPLOG_UNKNOWN : US_REPLOG_BAD;
-    }
-
-    if (v->changed) {
-        if (pg->warning[0]) {
-            us_pg_error(pg, "%s", pg->warning);
-            return US_REPLOG_UNKNOWN;
-        }
-
-        if (v->results != 3 || (!pg->single && v->reloaded)) {
-            us_pg_error(pg, "the server read its configuration during the "
-                        "commit");
-            return US_REPLOG_UNKNOWN;
-        }
-
-        return US_REPLOG_OK;
-    }
-
-    if (!pg->single && !v->named) {
-        us_pg_error(pg, "\"synchronous_standby_names\" of the server is empty: "
-                    "a commit would be on one server only, which needs "
-                    "\"replicas=0\"");
-        return US_REPLOG_BAD;
-    }
-
-    if (!pg->single && !v->settled) {
-        us_pg_error(pg, "the server read its configuration less than half a "
-                    "second ago");
-        return US_REPLOG_AWAY;
-    }
-
-    us_pg_error(pg, "the log has gone on, or is another one");
-
-    return US_REPLOG_REFUSED;
 }

@@ -15,26 +15,27 @@
  * (US_REPLOG_OK) if
  *
  *  1. the statement found its conditions met, and the server reported the
- *     commit without any warning: a warning is how PostgreSQL reports that a
- *     wait for the standby was cancelled;
- *  2. synchronous_standby_names was not empty, and synchronous_commit was on
- *     or stronger, when the statement was executed;
- *  3. the server did not read its configuration between the statement and the
- *     end of the commit, nor in the half second before: when the names are
- *     emptied, each commit that waits for a standby ends as if it was there.
- *     An idle session reads the configuration with its next statement: the
- *     changes of the half second after that are AWAY.
+ *     commit;
+ *  2. after that, the server reported that one of its synchronous standbys has
+ *     on its disk what the server had on its own: the commit, and perhaps more.
  *
- * With single, the names and the time of the configuration do not matter.
+ * 2. is asked for in the packet of the statement, and is the case at once if
+ * nothing else was written to the server meanwhile.  Else it is asked again.
+ * Nothing is concluded from a commit that returns, or from settings: PostgreSQL
+ * ends the wait for a standby when it is cancelled or when
+ * synchronous_standby_names becomes empty, and begins to wait minutes after the
+ * names were set, when its checkpointer has read them.
+ *
+ * With single, 1. is enough.
  *
  * Other results of a change:
  *
  *     REFUSED   the statement's conditions were not met, or a row with this
  *               lsn is there already; nothing was changed
- *     UNKNOWN   sent, and no answer in time; or 1. or 3. failed after it
+ *     UNKNOWN   sent, and no answer in time; or 2. is not so in time, or there
+ *               is no synchronous standby
  *     AWAY      no connection; or the server has undone it for a passing reason
- *     BAD       nothing was changed: no tables, no right, 2. failed, a wrong
- *               password
+ *     BAD       nothing was changed: no tables, no right, a wrong password
  *
  * A reading function returns AWAY where a change returns UNKNOWN.  read()
  * returns NONE if no row has the byte at lsn.

@@ -25,19 +25,21 @@ static void us_pg_notice(void *data, const PGresult *res);
 
 /*
  * The session's settings; none of them that a server does not know.  A timeout
- * would cancel a statement.  The notice of a cancelled wait is a warning.
+ * would cancel a statement.
  */
 
 #define US_PG_SETTINGS                                                        \
     "SELECT set_config(v.name, v.value, false) FROM (VALUES"                  \
-    " ('synchronous_commit', 'on'), ('client_min_messages', 'warning'),"      \
     " ('default_transaction_isolation', 'read committed'),"                   \
     " ('statement_timeout', '0'), ('lock_timeout', '0'),"                     \
     " ('idle_session_timeout', '0'), ('transaction_timeout', '0'),"           \
     " ('idle_in_transaction_session_timeout', '0')) v (name, value)"          \
     " WHERE current_setting(v.name, true) IS NOT NULL"
 
-/* the version of the tables, and which rights are missing */
+/*
+ * The version of the tables, and which rights are missing; whether the role
+ * sees what the standbys have
+ */
 
 #define US_PG_VERSION  1
 
@@ -52,7 +54,8 @@ static void us_pg_notice(void *data, const PGresult *res);
     " ('urlstore_base', 'DELETE')) r (name, what)"                            \
     " WHERE NOT CASE r.what WHEN 'DELETE'"                                    \
     " THEN has_table_privilege(r.name, r.what)"                               \
-    " ELSE has_any_column_privilege(r.name, r.what) END)"
+    " ELSE has_any_column_privilege(r.name, r.what) END),"                    \
+    " pg_has_role('pg_read_all_stats', 'USAGE')"
 
 
 us_replog_rc_t
@@ -358,7 +361,7 @@ us_pg_checked(us_pg_t *pg, const PGresult *res, void *data)
 {
     int  *ok = data;
 
-    if (PQnfields(res) != 2 || PQntuples(res) != 1) {
+    if (PQnfields(res) != 3 || PQntuples(res) != 1) {
         return 0;
     }
 
@@ -371,6 +374,11 @@ us_pg_checked(us_pg_t *pg, const PGresult *res, void *data)
         us_pg_error(pg, "the role \"%.64s\" lacks rights: %s "
                     "(urlstore-schema.sql)", PQuser(pg->conn),
                     PQgetvalue(res, 0, 1));
+
+    } else if (!pg->single && PQgetvalue(res, 0, 2)[0] != 't') {
+        us_pg_error(pg, "the role \"%.64s\" cannot see what the standbys have: "
+                    "GRANT pg_read_all_stats to it (urlstore-schema.sql)",
+                    PQuser(pg->conn));
 
     } else {
         *ok = 1;
@@ -385,24 +393,14 @@ us_pg_notice(void *data, const PGresult *res)
 {
     us_pg_t  *pg = data;
 
-    const char  *severity, *text;
+    const char  *severity;
+
+    /* NULL: of libpq itself, or of a server before 9.6 */
 
     severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
-    text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
 
-    if (severity == NULL) {
-
-        /* of libpq itself, or of a server before 9.6 */
-
-        return;
-    }
-
-    if (strcmp(severity, "WARNING") == 0) {
-        (void) snprintf(pg->warning, sizeof(pg->warning), "%s",
-                        text ? text : "a warning");
-
-    } else if (strcmp(severity, "FATAL") == 0
-               || strcmp(severity, "PANIC") == 0)
+    if (severity && (strcmp(severity, "FATAL") == 0
+                     || strcmp(severity, "PANIC") == 0))
     {
         pg->ended = 1;
     }

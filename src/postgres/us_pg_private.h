@@ -16,6 +16,7 @@
 #define US_PG_HOSTS   16
 #define US_PG_ARGS    14
 #define US_PG_SLICE   50              /* ms of one poll(2) */
+#define US_PG_AGAIN  2                /* ms between two looks at the standbys */
 #define US_PG_RATE    8192            /* bytes of a row for which a call may
                                          last 1 ms longer */
 #define US_PG_CONNECT  2000           /* ms until a connection is there and
@@ -35,7 +36,7 @@ typedef enum {
     US_PG_READ,
     US_PG_BASE,
     US_PG_BASE_PART,
-    US_PG_LOADED,
+    US_PG_FLUSHED,
     US_PG_CREATE,
     US_PG_APPEND,
     US_PG_BEAT,
@@ -85,7 +86,6 @@ typedef struct {
     unsigned           timeout;       /* of this call, ms */
     int64_t            deadline;
     int64_t            asked;         /* when stopping() was called last, ms */
-    char               warning[160];  /* since the statement was sent */
     int                ended;         /* the server has ended the session */
     char               state[6];      /* SQLSTATE of the statement, or "" */
 
@@ -139,7 +139,6 @@ int64_t us_pg_now(void);
 
 void us_pg_u64(us_pg_args_t *args, uint64_t n);
 void us_pg_u32(us_pg_args_t *args, uint32_t n);
-void us_pg_bool(us_pg_args_t *args, int yes);
 void us_pg_text(us_pg_args_t *args, const char *s);
 void us_pg_bytes(us_pg_args_t *args, const uint8_t *p, size_t len);
 

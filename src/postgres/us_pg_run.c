@@ -66,13 +66,6 @@ us_pg_u32(us_pg_args_t *args, uint32_t n)
 
 
 void
-us_pg_bool(us_pg_args_t *args, int yes)
-{
-    us_pg_arg(args, yes ? "\1" : "\0", 1);
-}
-
-
-void
 us_pg_text(us_pg_args_t *args, const char *s)
 {
     us_pg_arg(args, s, strlen(s));

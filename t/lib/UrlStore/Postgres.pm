@@ -14,6 +14,7 @@ package UrlStore::Postgres;
 #     $a->pause, $a->resume        SIGSTOP to all its processes
 #     $b->promote
 #     $a->follow($b)               of a stopped server: pg_rewind, start
+#     $a->receive('w')             starts pg_receivewal of this name: its pid
 #     $a->archive->start           keeps its WAL
 #     $a->backup; $a->stop;        a base backup, from which it begins again,
 #     $a->restore(%o)->start       and the WAL: up to recovery_target_...
@@ -170,6 +171,29 @@ sub restore
         restore_command => "cp $self->{dir}/archive/%f %p", %o };
 
     return $self;
+}
+
+
+# pg_receivewal, of such a name: its pid
+
+sub receive
+{
+    my ($self, $name) = @_;
+
+    mkdir "$self->{dir}/wal" or die "wal: $!";
+    _own("$self->{dir}/wal");
+
+    my $pid = fork // die "fork: $!";
+
+    if (!$pid) {
+        chdir '/';
+        open STDERR, '>', '/dev/null';
+        exec _as('--pdeathsig', 'TERM'), bin() . '/pg_receivewal', '-D',
+            "$self->{dir}/wal", '--synchronous', '-d',
+            $self->_admin . " application_name=$name" or POSIX::_exit(127);
+    }
+
+    return $pid;
 }
 
 
