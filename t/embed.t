@@ -40,6 +40,27 @@ END
 like(`$root/usr/bin/urlstore verify $root/d`, qr/3 ids read back, 0 deleted/,
     'the command reads the directory');
 
+# the example at the top of the header: its lines begin with five spaces
+
+my $header = slurp('src/data/us_embed.h');
+my ($example) = $header =~ /\A(.*?)^ \* The directory/ms;
+
+open my $fh, '>', "$root/header.c" or die $!;
+print $fh "#include <data/us_embed.h>\n#include <url/us_normalize.h>\n",
+    "int\nmain(void)\n{\n", $example =~ s/^(?! \*     ).*\n//gmr
+    =~ s/^ \* //gmr, "return (int) n;\n}\n";
+close $fh;
+
+my $warn = '-std=gnu11 -Wall -Werror';
+$out = `gcc $warn -o $root/header $root/header.c $flags 2>&1`;
+is($out, '', 'the example of us_embed.h is built');
+
+is(system("cd $root && ./header") >> 8, 2, '  and run');
+is(`$root/usr/bin/urlstore dump $root/urls`, lines(<<'END'), '  adds its URLs');
+0 | http://example.com/a
+1 | http://example.com/b
+END
+
 my @headers = split /\n/, `cd $root/usr/include/urlstore && find . -name '*.h'`;
 
 for my $header (sort map { s{^\./}{}r } @headers) {

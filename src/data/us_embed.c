@@ -1,15 +1,23 @@
 
 /*
- * See us_embed.h.
+ * See us_embed.h: the life of a store on disk (us_life.h) of one process, whose
+ * jobs run at once, in the thread of the caller.
  *
- *     open     lock, recovery, store in private memory, writer attached
- *     add      store -> ring -> us_embed_write() -> journal
- *     close    sync, manifest says "closed in order", lock given back
+ *     open     lock, us_life_start(); the loader's job
+ *     add      store -> ring; the writer's job; the keeper's, if it is due
+ *     sync     us_write_all()
+ *     close    us_life_close()
+ *
+ * So a failed sync ends the writing for good, a segment that is removed is
+ * replaced by a snapshot, and short sessions are counted together, all by the
+ * code that serves a zone.
  */
 
 
 #include "us_embed.h"
-#include "us_data.h"
+#include "us_job.h"
+#include "us_keep.h"
+#include "us_write.h"
 #include "../journal/us_dir.h"
 
 #include <errno.h>
@@ -33,31 +41,85 @@
 
 
 struct us_embed_s {
-    us_embed_conf_t   conf;
-    int               dirfd;
-    int               lockfd;
-    void             *mem;            /* the store's, or NULL */
-    size_t            size;
-    us_store_t       *store;
+    us_life_t         life;
+    us_share_t        share;
+    us_data_text_t    text;           /* of life.conf.store */
+    char             *path;           /* absolute */
     pthread_mutex_t   mutex;
-
-    us_recovery_t     recovery;
-    us_writer_t       writer;
-    us_tail_t         tail;
-    uint64_t          covered;        /* LSN of the last snapshot */
-    int               writing;        /* the writer is attached */
     us_disk_error_t   error;
 };
 
 
 static int us_embed_take(us_embed_t *e, const char *path);
+static int us_embed_conf(us_embed_t *e, const us_embed_conf_t *conf);
+static int us_embed_format(us_embed_t *e, size_t size);
 static int us_embed_load(us_embed_t *e);
-static us_recovery_rc_t us_embed_recover(us_embed_t *e);
-static int us_embed_fresh(us_embed_t *e);
-static int us_embed_format(us_embed_t *e, us_store_conf_t *conf);
 static int us_embed_write(us_embed_t *e);
-static int us_embed_snapshot(us_embed_t *e);
+static int us_embed_refused(us_embed_t *e);
+static int us_embed_durable(us_embed_t *e);
 static void us_embed_free(us_embed_t *e);
+
+
+/* us_life_env_t, and the store's lock */
+
+static uint64_t
+us_embed_now(void *data)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000;
+}
+
+
+static int
+us_embed_start(void *data, us_job_t *job)
+{
+    us_job_run(job);
+    us_job_done(job);
+
+    return 0;
+}
+
+
+/* the keeper waits until all is durable: nobody else makes it so */
+
+static void
+us_embed_pause(void *data, unsigned ms)
+{
+    us_embed_t *e = data;
+
+    struct timespec  ts = { 0, ms * 1000000L };
+
+    if (us_embed_durable(e) == -1) {
+        (void) nanosleep(&ts, NULL);
+    }
+}
+
+
+static int
+us_embed_no(void *data)
+{
+    return 0;
+}
+
+
+static void
+us_embed_moved(void *data)
+{
+}
+
+
+static void
+us_embed_say(void *data, us_say_t level, const char *text)
+{
+    us_embed_t *e = data;
+
+    if (level >= US_SAY_ERROR) {
+        us_disk_fail(&e->error, 0, "%s", text);
+    }
+}
 
 
 static void
@@ -77,27 +139,35 @@ us_embed_unlock(void *data)
 us_embed_t *
 us_embed_open(const char *path, const us_embed_conf_t *conf, char *error)
 {
+    us_life_t   *l;
     us_embed_t  *e;
 
     e = calloc(1, sizeof(us_embed_t));
 
     if (e == NULL) {
-        snprintf(error, US_EMBED_ERROR, "out of memory");
+        (void) snprintf(error, US_EMBED_ERROR, "out of memory");
         return NULL;
     }
 
-    e->conf = *conf;
-    e->dirfd = -1;
-    e->lockfd = -1;
-    e->recovery.readers = -1;
     (void) pthread_mutex_init(&e->mutex, NULL);
 
-    if (e->conf.snapshot == 0) {
-        e->conf.snapshot = US_EMBED_SNAPSHOT;
-    }
+    l = &e->life;
+    l->sh = &e->share;
+    l->lock = (us_store_lock_t) { us_embed_lock, us_embed_unlock, &e->mutex };
+    l->env = (us_life_env_t) { us_embed_now, us_embed_start, us_embed_pause,
+                               us_embed_no, us_embed_no, us_embed_moved,
+                               us_embed_say, e };
+    l->dirfd = -1;
+    l->lockfd = -1;
+    l->readers = -1;
+    l->conf.sync = US_SYNC_OFF;
+    l->conf.sync_name = "off";
+    l->conf.snapshot = conf->snapshot ? conf->snapshot : US_EMBED_SNAPSHOT;
 
-    if (us_embed_take(e, path) == -1 || us_embed_load(e) == -1) {
-        snprintf(error, US_EMBED_ERROR, "%s", e->error.text);
+    if (us_embed_take(e, path) == -1 || us_embed_conf(e, conf) == -1
+        || us_embed_format(e, conf->size) == -1 || us_embed_load(e) == -1)
+    {
+        (void) snprintf(error, US_EMBED_ERROR, "%s", e->error.text);
         us_embed_free(e);
         return NULL;
     }
@@ -111,23 +181,33 @@ us_embed_open(const char *path, const us_embed_conf_t *conf, char *error)
 static int
 us_embed_take(us_embed_t *e, const char *path)
 {
+    us_life_t  *l;
+
+    l = &e->life;
+
     if (mkdir(path, 0700) == -1 && errno != EEXIST) {
-        return us_disk_fail(&e->error, errno, "mkdir() failed");
+        return us_disk_fail(&e->error, errno, "mkdir() failed%s",
+                            errno == ENOENT ? ", as its parent directory is "
+                                              "not there" : "");
     }
 
-    e->dirfd = open(path, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    /* the program may change its own directory */
 
-    if (e->dirfd == -1) {
+    e->path = realpath(path, NULL);
+    l->conf.path = e->path;
+    l->dirfd = e->path ? open(e->path, O_RDONLY|O_DIRECTORY|O_CLOEXEC) : -1;
+
+    if (l->dirfd == -1) {
         return us_disk_fail(&e->error, errno, "open() failed");
     }
 
-    if (us_dir_alone(e->dirfd, &e->error) == -1) {
+    if (us_dir_alone(l->dirfd, &e->error) == -1) {
         return -1;
     }
 
-    e->lockfd = us_disk_lock(e->dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
+    l->lockfd = us_disk_lock(l->dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
 
-    if (e->lockfd == -1) {
+    if (l->lockfd == -1) {
         return errno == EWOULDBLOCK
                ? us_disk_fail(&e->error, 0, "it is owned by another process; "
                               "only one may own it")
@@ -138,191 +218,105 @@ us_embed_take(us_embed_t *e, const char *path)
 }
 
 
-static int
-us_embed_apply(void *data, const uint8_t *p, size_t len)
-{
-    us_embed_t  *e = data;
-
-    return us_data_apply(e->store, p, len);
-}
-
+/* what the directory has, and what the caller adds; or a new store */
 
 static int
-us_embed_load(us_embed_t *e)
+us_embed_conf(us_embed_t *e, const us_embed_conf_t *conf)
 {
-    char               boot[US_BOOT_ID + 1];
-    us_recovery_t     *r;
-    us_store_conf_t    conf;
-    us_recovery_rc_t   rc;
+    us_manifest_t      m;
+    us_store_conf_t   *c;
+    us_manifest_rc_t   rc;
 
-    r = &e->recovery;
-    us_manifest_boot(boot);
+    c = &e->life.conf.store;
+    rc = us_manifest_read(e->life.dirfd, &m, &e->error);
 
-    rc = us_recovery_open(r, e->dirfd, &us_data_ops, us_embed_apply, e, boot);
-
-    if (rc == US_RECOVERY_FRESH) {
-        rc = us_embed_fresh(e) == 0 ? US_RECOVERY_OK : US_RECOVERY_FAILED;
-
-    } else if (rc == US_RECOVERY_OK) {
-        rc = us_embed_recover(e);
-    }
-
-    if (rc != US_RECOVERY_OK) {
-        e->error = r->error;
+    if ((rc != US_MANIFEST_OK && rc != US_MANIFEST_NONE)
+        || (rc == US_MANIFEST_OK
+            && us_data_conf(&m, c, &e->text, &e->error) == -1))
+    {
         return -1;
     }
 
-    if (us_data_settle(e->store, e->dirfd, &r->tail, "off", &e->error) != 0) {
-        return -1;
+    if (getrandom(c->hash_key, 16, 0) != 16
+        || (rc == US_MANIFEST_NONE && getrandom(c->uuid, 16, 0) != 16))
+    {
+        return us_disk_fail(&e->error, errno, "no random bytes");
     }
 
-    e->tail = r->tail;
-    e->covered = e->tail.lsn;
-
-    /* an owner that goes on reading could not remove files */
-
-    us_recovery_close(r);
-
-    us_store_conf(e->store, &conf);
-    us_writer_init(&e->writer, e->dirfd, conf.uuid, conf.epoch, boot,
-                   &us_data_ops);
-    e->writing = 1;
-
-    if (us_writer_attach(&e->writer, &e->tail) != 0) {
-        e->error = e->writer.error;
-        return -1;
-    }
-
-    us_store_set_written(e->store, e->tail.lsn);
-    us_store_set_durable(e->store, e->tail.lsn);
+    c->norm = conf->norm;
+    c->sites |= conf->sites;
+    c->revisit = conf->revisit ? conf->revisit : c->revisit;
+    c->epoch = rc == US_MANIFEST_NONE ? 1 : c->epoch;
+    c->ring = US_EMBED_RING;
 
     return 0;
-}
-
-
-static us_recovery_rc_t
-us_embed_recover(us_embed_t *e)
-{
-    us_recovery_t     *r;
-    us_data_text_t     text;
-    us_store_conf_t    conf, wanted;
-    us_recovery_rc_t   rc;
-
-    r = &e->recovery;
-
-    if (us_data_conf(&r->manifest, &conf, &text, &r->error) == -1) {
-        return US_RECOVERY_FAILED;
-    }
-
-    wanted = conf;
-    wanted.norm = e->conf.norm;
-
-    if (e->conf.revisit) {
-        wanted.revisit = e->conf.revisit;
-    }
-
-    if (us_data_differs(&r->manifest, &wanted, &r->error) == -1) {
-        return US_RECOVERY_FAILED;
-    }
-
-    conf.sites |= e->conf.sites;
-    conf.revisit = wanted.revisit;
-
-    if (us_embed_format(e, &conf) == -1) {
-        return US_RECOVERY_FAILED;
-    }
-
-    rc = us_recovery_run(r, 1);
-
-    if (rc != US_RECOVERY_OK) {
-        return rc;
-    }
-
-    if (us_store_set_lsn(e->store, r->lsn) == -1) {
-        us_disk_fail(&r->error, 0, "the snapshot's index has more ids than "
-                     "the snapshot gives");
-        return US_RECOVERY_DAMAGED;
-    }
-
-    us_store_set_identity(e->store, r->manifest.uuid,
-                          r->manifest.epoch + r->lost);
-
-    return US_RECOVERY_OK;
-}
-
-
-static int
-us_embed_fresh(us_embed_t *e)
-{
-    us_store_conf_t  conf;
-
-    memset(&conf, 0, sizeof(us_store_conf_t));
-    conf.norm = e->conf.norm;
-    conf.sites = e->conf.sites;
-    conf.revisit = e->conf.revisit;
-    conf.epoch = 1;
-
-    if (getrandom(conf.uuid, 16, 0) != 16) {
-        return us_disk_fail(&e->recovery.error, errno, "no random bytes");
-    }
-
-    return us_embed_format(e, &conf);
 }
 
 
 /* an empty store; memory counts when it is used */
 
 static int
-us_embed_format(us_embed_t *e, us_store_conf_t *conf)
+us_embed_format(us_embed_t *e, size_t size)
 {
-    us_disk_error_t  *error;
-    us_store_lock_t   lock = { us_embed_lock, us_embed_unlock, &e->mutex };
+    us_life_t  *l;
 
-    error = &e->recovery.error;
-    conf->ring = US_EMBED_RING;
-    e->size = e->conf.size;
+    l = &e->life;
 
-    if (e->size == 0) {
-        e->size = (size_t) sysconf(_SC_PHYS_PAGES) / 4 * 3
-                  * (size_t) sysconf(_SC_PAGESIZE);
+    if (size == 0) {
+        size = (size_t) sysconf(_SC_PHYS_PAGES) / 4 * 3
+               * (size_t) sysconf(_SC_PAGESIZE);
     }
 
-    if (getrandom(conf->hash_key, 16, 0) != 16) {
-        return us_disk_fail(error, errno, "no random bytes");
-    }
-
-    e->mem = mmap(NULL, e->size, PROT_READ|PROT_WRITE,
+    l->size = size;
+    l->mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
                   MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
 
-    if (e->mem == MAP_FAILED) {
-        e->mem = NULL;
-        return us_disk_fail(error, errno, "mmap(%zu) failed", e->size);
+    if (l->mem == MAP_FAILED) {
+        l->mem = NULL;
+        return us_disk_fail(&e->error, errno, "mmap(%zu) failed", size);
     }
 
-    if (us_store_format(e->mem, e->size, conf) == -1) {
-        return us_disk_fail(error, 0, "%zu bytes are too few: a store needs "
-                            "%zu", e->size, us_store_min_size(conf));
+    if (us_store_format(l->mem, size, &l->conf.store) == -1) {
+        return us_disk_fail(&e->error, 0, "%zu bytes are too few: a store "
+                            "needs %zu", size,
+                            us_store_min_size(&l->conf.store));
     }
 
-    e->store = us_store_open(e->mem, &lock);
+    return 0;
+}
 
-    return e->store ? 0 : us_disk_fail(error, errno, "out of memory");
+
+static int
+us_embed_load(us_embed_t *e)
+{
+    us_life_t  *l;
+
+    l = &e->life;
+
+    if (us_life_start(l) == 0) {
+        (void) us_life_tick(l);
+
+        if (us_share_state(l->sh) == US_LIFE_READY) {
+            return us_embed_refused(e);
+        }
+    }
+
+    return us_disk_fail(&e->error, 0, "%.470s", l->sh->reason[0]
+                        ? l->sh->reason : "out of memory");
 }
 
 
 us_store_t *
 us_embed_store(us_embed_t *e)
 {
-    return e->store;
+    return e->life.store;
 }
 
 
 us_store_t *
 us_embed_handle(us_embed_t *e)
 {
-    us_store_lock_t  lock = { us_embed_lock, us_embed_unlock, &e->mutex };
-
-    return us_store_open(e->mem, &lock);
+    return us_store_open(e->life.mem, &e->life.lock);
 }
 
 
@@ -344,10 +338,10 @@ int
 us_embed_add_older(us_embed_t *e, us_store_item_t *items, size_t n,
     uint32_t older)
 {
-    us_store_time(e->store, (uint64_t) time(NULL));
+    us_store_time(e->life.store, (uint64_t) time(NULL));
 
     for ( ;; ) {
-        us_store_add_older(e->store, items, n, older);
+        us_store_add_older(e->life.store, items, n, older);
 
         if (us_embed_write(e) == -1) {
             return -1;
@@ -361,25 +355,19 @@ us_embed_add_older(us_embed_t *e, us_store_item_t *items, size_t n,
         }
 
         if (n == 0) {
-            break;
+            return 0;
         }
     }
-
-    if (e->tail.lsn - e->covered >= e->conf.snapshot) {
-        return us_embed_snapshot(e);
-    }
-
-    return 0;
 }
 
 
 int
 us_embed_claim(us_embed_t *e, us_store_claim_t *claims, size_t n, uint64_t at)
 {
-    us_store_time(e->store, (uint64_t) time(NULL));
+    us_store_time(e->life.store, (uint64_t) time(NULL));
 
     for ( ;; ) {
-        us_store_claim(e->store, claims, n, at);
+        us_store_claim(e->life.store, claims, n, at);
 
         if (us_embed_write(e) == -1) {
             return -1;
@@ -400,137 +388,115 @@ us_embed_claim(us_embed_t *e, us_store_claim_t *claims, size_t n, uint64_t at)
 int
 us_embed_learn(us_embed_t *e)
 {
-    if (us_store_train_due(e->store) && us_store_train(e->store, NULL)) {
-        return us_embed_write(e);
-    }
-
-    return 0;
+    return us_store_train_due(e->life.store)
+           && us_store_train(e->life.store, NULL) ? us_embed_write(e) : 0;
 }
 
 
-/* appends what the store has published, and lets the ring reuse its bytes */
+/*
+ * What the store has published is in the journal then.  After a failure the
+ * caller decides when it is tried again, and not the time since then.
+ */
 
 static int
 us_embed_write(us_embed_t *e)
 {
-    uint64_t  before;
-    us_str_t  pieces[2];
+    us_life_t  *l;
 
-    while (e->tail.lsn < us_store_published(e->store)) {
-        before = e->tail.lsn;
-        us_store_ops(e->store, before, pieces);
+    l = &e->life;
 
-        if (us_writer_append(&e->writer, &e->tail, pieces,
-                             us_store_durable(e->store))
-            != 0
-            || us_writer_mark(&e->writer, &e->tail,
-                              us_store_durable(e->store), e->tail.lsn)
-               != 0)
-        {
-            e->error = e->writer.error;
-            return -1;
-        }
+    us_release(&l->sh->stalled_at[US_ROLE_WRITER], 0);
+    us_life_write(l);
+    us_keep(l);
 
-        us_store_set_written(e->store, e->tail.lsn);
+    return us_embed_refused(e);
+}
 
-        if (e->tail.lsn == before) {
-            return us_disk_fail(&e->error, 0, "no whole operation in the "
-                                "ring");
-        }
-    }
 
-    return 0;
+/* whether the disk refuses: -1, why is e->error */
+
+static int
+us_embed_refused(us_embed_t *e)
+{
+    char  reason[US_SHARE_REASON];
+
+    return us_life_refuses(&e->life, reason)
+           ? us_disk_fail(&e->error, 0, "%.470s", reason) : 0;
+}
+
+
+static int
+us_embed_durable(us_embed_t *e)
+{
+    us_tail_t  tail;
+
+    return us_write_all(&e->life, e->life.store, UINT64_MAX, &tail, &e->error);
 }
 
 
 int
 us_embed_sync(us_embed_t *e)
 {
-    if (us_writer_sync(&e->writer, &e->tail) != 0
-        || us_writer_mark(&e->writer, &e->tail, e->tail.lsn, e->tail.lsn) != 0)
-    {
-        e->error = e->writer.error;
-        return -1;
-    }
-
-    us_store_set_durable(e->store, e->tail.lsn);
-
-    return 0;
-}
-
-
-static int
-us_embed_snapshot(us_embed_t *e)
-{
-    us_manifest_t  m;
-
-    if (us_embed_sync(e) == -1) {
-        return -1;
-    }
-
-    if (us_data_snapshot(e->store, e->dirfd, NULL, NULL, NULL, &m, &e->error)
-        != 0)
-    {
-        return -1;
-    }
-
-    e->covered = e->tail.lsn;
-
-    return 0;
+    return us_embed_write(e) == 0 ? us_embed_durable(e) : -1;
 }
 
 
 int
 us_embed_close(us_embed_t *e, char *error)
 {
-    int  rc;
+    int         rc;
+    us_life_t  *l;
 
+    l = &e->life;
     rc = us_embed_sync(e);
 
-    if (rc == 0 && e->tail.lsn - e->covered >= US_EMBED_REPLAY) {
-        rc = us_embed_snapshot(e);
+    if (rc == 0) {
+
+        /* a snapshot that fails is taken by the next session */
+
+        l->conf.snapshot = US_EMBED_REPLAY;
+        us_keep(l);
+        rc = us_embed_refused(e);
     }
 
+    us_life_stop(l);
+
     if (rc == 0) {
-        rc = us_recovery_clean(e->dirfd, e->tail.lsn, e->tail.ids,
-                               &e->error);
+        rc = us_life_close(l, US_LIFE_HUNG);
     }
 
     if (rc != 0) {
-        snprintf(error, US_EMBED_ERROR, "%s", e->error.text);
+        (void) snprintf(error, US_EMBED_ERROR, "%s", e->error.text);
     }
 
     us_embed_free(e);
 
-    return rc == 0 ? 0 : -1;
+    return rc;
 }
 
 
 static void
 us_embed_free(us_embed_t *e)
 {
-    us_recovery_close(&e->recovery);
+    us_life_t  *l;
 
-    if (e->writing) {
-        us_writer_close(&e->writer);
+    l = &e->life;
+
+    us_life_stop(l);
+
+    if (l->mem) {
+        (void) munmap(l->mem, l->size);
     }
 
-    if (e->store) {
-        us_store_close(e->store);
+    if (l->lockfd != -1) {
+        (void) close(l->lockfd);
     }
 
-    if (e->mem) {
-        (void) munmap(e->mem, e->size);
-    }
-
-    if (e->lockfd != -1) {
-        (void) close(e->lockfd);
-    }
-
-    if (e->dirfd != -1) {
-        (void) close(e->dirfd);
+    if (l->dirfd != -1) {
+        (void) close(l->dirfd);
     }
 
     (void) pthread_mutex_destroy(&e->mutex);
+    free(e->path);
     free(e);
 }

@@ -3,10 +3,36 @@
  * PUBLIC.  A store in a directory, for a program of one process: opened with
  * one call, kept with another.
  *
- *     e = us_embed_open("urls", &conf, &error);
- *     us_embed_add(e, items, n);        ids; on disk when it returns
- *     us_store_get(us_embed_store(e), id, buf, &len);
- *     us_embed_close(e);
+ *     char              error[US_EMBED_ERROR], text[2][US_URL_MAX + 8];
+ *     size_t            i, n;
+ *     us_norm_t        *norm = us_norm_create(US_PROFILE_CRAWLER);
+ *     us_canon_t        canon;
+ *     us_embed_t       *e;
+ *     us_norm_ws_t     *ws;
+ *     us_embed_conf_t   conf = { 0 };
+ *     us_store_item_t   items[2] = { 0 };
+ *     us_str_t          links[2] = { us_string("http://example.com/a"),
+ *                                    us_string("HTTP://Example.com:80/b") };
+ *
+ *     us_norm_seal(norm);
+ *     ws = us_norm_ws_create(norm);
+ *     conf.norm = us_norm_signature(norm);
+ *     e = us_embed_open("urls", &conf, error);
+ *
+ *     for (i = 0, n = 0; i < 2; i++) {
+ *         if (us_normalize(norm, ws, links[i], NULL, &canon) == US_URL_OK) {
+ *
+ *             // a copy: the next us_normalize() overwrites the text
+ *
+ *             memcpy(text[n], canon.url.href.data, canon.url.href.len);
+ *             items[n].url.data = (uint8_t *) text[n];
+ *             items[n].url.len = canon.url.href.len;
+ *             items[n++].merge = canon.merge;
+ *         }
+ *     }
+ *
+ *     us_embed_add(e, items, n);        // ids; in the journal on return
+ *     us_embed_close(e, error);
  *
  * The directory is that of a zone with path=: nginx may serve it afterwards,
  * and the command urlstore reads it.  One process owns it at a time.
@@ -17,6 +43,7 @@
  *    it: some 20 to 25 bytes a URL.
  *  - After us_embed_add() the process may be killed and nothing is lost.  A
  *    power failure takes what came after the last us_embed_sync().
+ *  - Without us_embed_learn() new URLs stay as large as the first ones.
  *  - A us_embed_t is for one thread.  Other threads that only look up open
  *    handles of their own: us_embed_handle().
  *  - After fork() only one of the two processes may use it.
@@ -46,7 +73,10 @@ typedef struct us_embed_s  us_embed_t;
 typedef struct {
     us_str_t      norm;               /* us_norm_signature() of the URLs */
     size_t        size;               /* bytes of memory at most; 0: three
-                                         quarters of the machine's */
+                                         quarters of the machine's.  Memory
+                                         is taken in chunks of a share of it,
+                                         so us_store_info() does not know
+                                         bytes_per_url while there are few */
     uint64_t      snapshot;           /* bytes of journal between two
                                          snapshots; 0: 64 MiB */
     unsigned      sites:1;            /* count URLs by site; 0: if the
@@ -57,15 +87,19 @@ typedef struct {
 
 
 /*
- * Opens the directory, which is made if it is not there, as its owner.  NULL
- * with the reason in error (US_EMBED_ERROR bytes, without the path): it has an
- * owner, it holds files that are not of a store, it is damaged, its URLs were
- * normalized in another way, there is no memory.
+ * Opens the directory, which is made if it is not there, as its owner.  It must
+ * not be moved while it is open.  NULL with the reason in error (US_EMBED_ERROR
+ * bytes, without the path): it has an owner, it holds files that are not of a
+ * store, it is damaged, its URLs were normalized in another way, there is no
+ * memory.
  */
 us_embed_t *us_embed_open(const char *path, const us_embed_conf_t *conf,
     char *error);
 
-/* syncs, marks the directory as closed in order, frees: 0; or -1 with error */
+/*
+ * Syncs, marks the directory as closed in order, frees: 0; or -1 with error:
+ * what was added since the last us_embed_sync() may be lost.
+ */
 int us_embed_close(us_embed_t *e, char *error);
 
 /* for us_store_seen(), us_store_get() and whatever else changes nothing */
@@ -78,7 +112,9 @@ us_store_t *us_embed_handle(us_embed_t *e);
  * As us_store_add(), but waits for the disk instead of answering US_BUSY:
  * everything that the answers report is written when it returns.  Takes
  * snapshots when they are due.  0; or -1 with us_embed_error(): the disk
- * refuses.  After -1 the answers do not count; the call may be repeated.
+ * refuses.  After -1 the answers do not count; the call may be repeated, and
+ * succeeds when the disk accepts writes again.  A sync that has failed is
+ * final: all later calls return -1, and the directory has to be opened anew.
  */
 int us_embed_add(us_embed_t *e, us_store_item_t *items, size_t n);
 

@@ -627,19 +627,20 @@ int
 us_write_all(us_life_t *l, us_store_t *store, uint64_t until, us_tail_t *tail,
     us_disk_error_t *e)
 {
-    us_share_tail(l->sh, tail);
+    int  rc;
 
-    if (us_write_begin(l, store, tail, e) != 0) {
-        return -1;
+    if (us_acquire(&l->sh->lost)) {
+        return us_disk_fail(e, 0, "%.470s", l->sh->reason);
     }
 
-    while (us_store_published(store) != tail->lsn) {
+    us_share_tail(l->sh, tail);
 
-        if (us_write_group(l, store, tail, e) != 0) {
-            return -1;
-        }
+    rc = us_write_begin(l, store, tail, e);
 
-        if (us_job_now(l) > until) {
+    while (rc == 0 && us_store_published(store) != tail->lsn) {
+        rc = us_write_group(l, store, tail, e);
+
+        if (rc == 0 && us_job_now(l) > until) {
             return us_disk_fail(e, 0, "the end of the journal was not written "
                                       "in time: %llu bytes are missing",
                                 (unsigned long long)
@@ -647,5 +648,13 @@ us_write_all(us_life_t *l, us_store_t *store, uint64_t until, us_tail_t *tail,
         }
     }
 
-    return us_write_durable(l, store, &l->writer, tail, e) == 0 ? 0 : -1;
+    if (rc == 0) {
+        rc = us_write_durable(l, store, &l->writer, tail, e);
+    }
+
+    if (rc == US_WRITER_LOST) {
+        (void) us_share_lose(l->sh, e->text);
+    }
+
+    return rc == 0 ? 0 : -1;
 }

@@ -42,7 +42,7 @@ typedef enum {
 } us_www_t;
 
 
-/* why an input has no canonical URL; us_verdict_name() gives API.md's word */
+/* why an input has no canonical URL; us_verdict_name(): docs/api.md's word */
 
 typedef enum {
     US_URL_OK = 0,

@@ -8,6 +8,8 @@
 #include "us_base.h"
 #include "data/us_embed.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -167,6 +169,190 @@ sites(void **state)
 }
 
 
+/* a file of the directory whose name begins so: its path */
+
+static char *
+file_named(const char *begin)
+{
+    DIR            *d;
+    struct dirent  *de;
+    static char     path[sizeof(dir) + 256];
+
+    d = opendir(dir);
+    assert_non_null(d);
+
+    while ((de = readdir(d)) != NULL
+           && strncmp(de->d_name, begin, strlen(begin)) != 0)
+    {
+        /* void */
+    }
+
+    assert_non_null(de);
+    snprintf(path, sizeof(path), "%s/%s", dir, de->d_name);
+    (void) closedir(d);
+
+    return path;
+}
+
+
+static int
+manifest_has(const char *line)
+{
+    int    found;
+    char   buf[512];
+    FILE  *f;
+
+    f = fopen(file_named("manifest"), "r");
+    assert_non_null(f);
+
+    for (found = 0; fgets(buf, sizeof(buf), f); /* void */) {
+        found |= strncmp(buf, line, strlen(line)) == 0;
+    }
+
+    fclose(f);
+
+    return found;
+}
+
+
+/* the kernel reports a failed sync once: it stays failed all the same */
+
+static int  sync_fails;
+
+
+int
+fdatasync(int fd)
+{
+    if (sync_fails) {
+        sync_fails = 0;
+        errno = EIO;
+        return -1;
+    }
+
+    return fsync(fd);
+}
+
+
+static void
+sync_failed(void **state)
+{
+    char              error[US_EMBED_ERROR];
+    uint64_t          durable;
+    us_embed_t       *e;
+    us_store_item_t   item;
+
+    e = open_it();
+    durable = us_store_durable(us_embed_store(e));
+    memset(&item, 0, sizeof(item));
+    item.url = us_string("http://sync.example/");
+    assert_int_equal(us_embed_add(e, &item, 1), 0);
+
+    sync_fails = 1;
+    assert_int_equal(us_embed_sync(e), -1);
+    assert_non_null(strstr(us_embed_error(e), "fdatasync of"));
+    assert_int_equal(sync_fails, 0);
+    assert_int_equal(us_embed_sync(e), -1);
+    assert_non_null(strstr(us_embed_error(e), "fdatasync of"));
+    assert_int_equal(us_store_durable(us_embed_store(e)), durable);
+    assert_int_equal(us_embed_add(e, &item, 1), -1);
+    assert_int_equal(us_embed_close(e, error), -1);
+    assert_non_null(strstr(error, "fdatasync of"));
+    assert_true(manifest_has("state open"));
+
+    close_it(open_it());
+    assert_true(manifest_has("state clean"));
+}
+
+
+/* the newest segment is removed: a snapshot has what it held */
+
+static void
+removed(void **state)
+{
+    us_embed_t       *e;
+    us_store_item_t   item;
+
+    e = open_it();
+    memset(&item, 0, sizeof(item));
+    item.url = us_string("http://removed.example/");
+    assert_int_equal(us_embed_add(e, &item, 1), 0);
+    assert_int_equal(unlink(file_named("journal.")), 0);
+    item.url = us_string("http://removed.example/again");
+    assert_int_equal(us_embed_add(e, &item, 1), 0);
+    close_it(e);
+
+    e = open_it();
+    us_store_seen(us_embed_store(e), &item, 1);
+    assert_int_equal(item.status, US_SEEN);
+    add(e, 0, 1000, 1000);
+    close_it(e);
+}
+
+
+static int
+cleanup(void **state)
+{
+    char  command[64];
+
+    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
+
+    return system(command);
+}
+
+
+/*
+ * Sessions each of which adds too little for a snapshot, and a program that
+ * changes its own directory.
+ */
+
+static void
+sessions(void **state)
+{
+    char              url[GROUP][300], there[200];
+    unsigned          i, k, n;
+    us_embed_t       *e;
+    us_store_item_t   items[GROUP];
+
+    assert_int_equal(cleanup(state), 0);
+    assert_non_null(getcwd(there, sizeof(there)));
+    strcpy(dir, "/tmp/us_embed.XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    conf.snapshot = 0;
+
+    for (n = 0; n < 14; n++) {
+        assert_int_equal(chdir("/tmp"), 0);
+        e = us_embed_open(dir + strlen("/tmp/"), &conf, url[0]);
+        assert_non_null(e);
+        assert_int_equal(chdir("/"), 0);
+
+        for (i = 0; i < 1000; i += GROUP) {
+            for (k = 0; k < GROUP; k++) {
+                memset(&items[k], 0, sizeof(us_store_item_t));
+                items[k].url.data = (uint8_t *) url[k];
+                items[k].url.len = sprintf(url[k], "http://a.example/%u/%u/",
+                                           n, i + k);
+
+                while (items[k].url.len < 250) {
+                    items[k].url.len += sprintf(url[k] + items[k].url.len,
+                                                "%lx", random());
+                }
+            }
+
+            assert_int_equal(us_embed_add(e, items, GROUP), 0);
+        }
+
+        close_it(e);
+
+        if (n == 2) {
+            assert_false(manifest_has("snapshot"));
+        }
+    }
+
+    assert_true(manifest_has("snapshot"));
+    assert_int_equal(chdir(there), 0);
+}
+
+
 static void
 refused(const char *path, const us_embed_conf_t *c, const char *why)
 {
@@ -197,21 +383,10 @@ refusals(void **state)
     c = conf;
     c.size = 4096;
     refused(dir, &c, "4096 bytes are too few");
-    refused("/proc/none/dir", &conf, "mkdir");
+    refused("/proc/none/dir", &conf, "its parent directory is not there");
     refused("/dev/null", &conf, "Not a directory");
 
     close_it(open_it());
-}
-
-
-static int
-cleanup(void **state)
-{
-    char  command[64];
-
-    snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-
-    return system(command);
 }
 
 
@@ -230,7 +405,10 @@ main(void)
         cmocka_unit_test(snapshots),
         cmocka_unit_test(handle),
         cmocka_unit_test(sites),
-        cmocka_unit_test(refusals)
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(sync_failed),
+        cmocka_unit_test(removed),
+        cmocka_unit_test(sessions),
     };
 
     return cmocka_run_group_tests(tests, setup, cleanup);
