@@ -153,6 +153,15 @@ ok(wait_until(10, sub { slurp("$dir/b/manifest") =~ /^snapshot /m }),
 
 open my $readers, '<', "$dir/b/readers" or die;
 ok(wait_until(5, sub { flock $readers, LOCK_EX | LOCK_NB }), 'files go');
+flock $readers, LOCK_UN;
+
+# nor do those keep any who take none of them
+
+is($t->request('HEAD', '/b/log')->{status}, 200, 'HEAD of what has files');
+is($t->get('/b/log?at=' . $place->($crc, 500, 1))->{status}, 410,
+    'a place of another store');
+ok(flock($readers, LOCK_EX | LOCK_NB), '  keep no file');
+
 my $refused = $t->get('/b/log');
 is($refused->{status}, 503, '  a stream is refused');
 is($refused->{headers}{'retry-after'}, 1, '  for a moment');

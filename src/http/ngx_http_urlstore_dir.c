@@ -59,6 +59,7 @@ ngx_http_urlstore_persist_of(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
     }
 
     p->zone = zone;
+    p->pace.left = US_SHIP_GRACE;
     p->cycle = cf->cycle;
     ngx_str_set(&p->sync_name, "1s");
 

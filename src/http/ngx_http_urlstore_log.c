@@ -17,7 +17,6 @@
 #include "ngx_http_urlstore_persist.h"
 #include "ngx_http_urlstore_request.h"
 #include "../api/us_args.h"
-#include "../journal/us_ship.h"
 
 
 #define NGX_HTTP_URLSTORE_BEAT   1000000   /* us between two beats, at most */
@@ -30,8 +29,9 @@ typedef struct {
     us_life_t                      *life;
     us_ship_t                       ship;
     ngx_http_urlstore_persist_t    *persist;
-    uint64_t                        start;        /* us */
+    uint64_t                        paced;        /* bytes */
     uint64_t                        beat_next;    /* us */
+    unsigned                        locked:1;     /* as the pace knows it */
     unsigned                        begun:1;
     unsigned                        news:1;       /* sent since the last beat */
 } ngx_http_urlstore_log_t;
@@ -43,6 +43,7 @@ static ngx_int_t ngx_http_urlstore_log_from(ngx_http_request_t *r,
     us_place_t *at, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_log_refuse(ngx_http_request_t *r,
     us_ship_rc_t rc, us_disk_error_t *e);
+static ngx_uint_t ngx_http_urlstore_log_pace(ngx_http_urlstore_log_t *log);
 static void ngx_http_urlstore_log_cleanup(void *data);
 static void ngx_http_urlstore_log_unlock(ngx_event_t *ev);
 static ngx_int_t ngx_http_urlstore_log_produce(ngx_http_request_t *r,
@@ -107,6 +108,20 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
         return rc;
     }
 
+    ctx->status = NGX_HTTP_OK;
+    ngx_str_set(&ctx->type, "application/octet-stream");
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 0) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (r->method == NGX_HTTP_HEAD) {
+
+        /* nothing is read, so no file has to be kept */
+
+        return ngx_http_urlstore_reply_header(r, -1);
+    }
+
     cln = ngx_http_cleanup_add(r, sizeof(ngx_http_urlstore_log_t));
     if (cln == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -116,16 +131,26 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
     ngx_memzero(log, sizeof(ngx_http_urlstore_log_t));
     log->life = &p->life;
     log->persist = p;
-    log->start = ngx_http_urlstore_now();
 
     us_life_journal(log->life, &tail, &beat);
 
     got = us_ship_begin(&log->ship, p->dir->dirfd, &us_data_ops, place, &tail);
 
+    if (got != US_SHIP_OK) {
+        us_ship_end(&log->ship);
+        return ngx_http_urlstore_log_refuse(r, got, &log->ship.error);
+    }
+
     cln->handler = ngx_http_urlstore_log_cleanup;
 
-    if (got != US_SHIP_OK) {
-        return ngx_http_urlstore_log_refuse(r, got, &log->ship.error);
+    (void) ngx_http_urlstore_log_pace(log);
+
+    if (place && p->readers_kept) {
+
+        /* one that was cut has come back */
+
+        ngx_del_timer(&p->readers_end);
+        ngx_http_urlstore_log_unlock(&p->readers_end);
     }
 
     /* a proxy before this server passes on what it gets, at once */
@@ -137,12 +162,6 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
     }
 
     ctx->data = log;
-    ctx->status = NGX_HTTP_OK;
-    ngx_str_set(&ctx->type, "application/octet-stream");
-
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 0) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
 
     return ngx_http_urlstore_stream(r, ngx_http_urlstore_log_produce);
 }
@@ -246,6 +265,35 @@ ngx_http_urlstore_log_refuse(ngx_http_request_t *r, us_ship_rc_t rc,
 }
 
 
+/* how long files may be kept is that of all readers; 1: not any longer */
+
+static ngx_uint_t
+ngx_http_urlstore_log_pace(ngx_http_urlstore_log_t *log)
+{
+    ngx_uint_t   over, locked;
+    us_pace_t   *pace;
+
+    pace = &log->persist->pace;
+    over = 0;
+
+    if (!us_pace(pace, ngx_http_urlstore_now() / 1000,
+                 log->ship.sent - log->paced)
+        && log->ship.readers != -1)
+    {
+        us_ship_unlock(&log->ship);
+        over = 1;
+    }
+
+    log->paced = log->ship.sent;
+
+    locked = (log->ship.readers != -1);
+    pace->held += locked - log->locked;
+    log->locked = locked;
+
+    return over;
+}
+
+
 static void
 ngx_http_urlstore_log_cleanup(void *data)
 {
@@ -257,29 +305,30 @@ ngx_http_urlstore_log_cleanup(void *data)
     p = log->persist;
     ev = &p->readers_end;
 
-    if (log->ship.readers != -1 && !ngx_exiting && !ngx_terminate) {
+    (void) ngx_http_urlstore_log_pace(log);
+
+    if (log->locked && !p->readers_kept && !ngx_exiting && !ngx_terminate) {
 
         /*
          * It was cut before it had all: the files that it goes on with are
          * kept for a while.  One lock does that for all who were cut.
          */
 
-        if (p->readers_kept) {
-            (void) close(p->readers);
-        }
-
         p->readers = log->ship.readers;
         p->readers_kept = 1;
         log->ship.readers = -1;
+        log->locked = 0;
 
         ev->handler = ngx_http_urlstore_log_unlock;
         ev->data = p;
         ev->log = ngx_cycle->log;
         ev->cancelable = 1;
-        ngx_add_timer(ev, NGX_HTTP_URLSTORE_LOG_KEEP);
+        ngx_add_timer(ev, ngx_min(NGX_HTTP_URLSTORE_LOG_KEEP,
+                                  (ngx_msec_t) p->pace.left));
     }
 
     us_ship_end(&log->ship);
+    (void) ngx_http_urlstore_log_pace(log);
 }
 
 
@@ -288,8 +337,11 @@ ngx_http_urlstore_log_unlock(ngx_event_t *ev)
 {
     ngx_http_urlstore_persist_t *p = ev->data;
 
+    (void) us_pace(&p->pace, ngx_http_urlstore_now() / 1000, 0);
+
     (void) close(p->readers);
     p->readers_kept = 0;
+    p->pace.held--;
 }
 
 
@@ -327,14 +379,11 @@ ngx_http_urlstore_log_produce(ngx_http_request_t *r,
         return ngx_http_urlstore_log_beat(log, out, &beat);
     }
 
-    if (us_ship_pace(&log->ship, (ngx_http_urlstore_now() - log->start)
-                                 / 1000))
-    {
+    if (ngx_http_urlstore_log_pace(log)) {
         ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
-                      "urlstore_zone \"%V\": a replica has taken %uL bytes in "
-                      "%uL s; files of its data are not kept any longer",
-                      &ctx->zone->name, log->ship.sent,
-                      (ngx_http_urlstore_now() - log->start) / 1000000);
+                      "urlstore_zone \"%V\": replicas are slow, this one has "
+                      "taken %uL bytes; files are not kept for them any "
+                      "longer", &ctx->zone->name, log->ship.sent);
     }
 
     rc = us_ship_next(&log->ship, &tail, beat.durable, &p, &len);

@@ -21,6 +21,7 @@
 #include "ngx_http_urlstore_zone.h"
 #include "ngx_http_urlstore_reply.h"
 #include "../data/us_life.h"
+#include "../journal/us_ship.h"
 
 
 /* presets of snapshot=, bytes, and scrub=, ms */
@@ -59,7 +60,8 @@ struct ngx_http_urlstore_persist_s {
     ngx_event_t                     wake;
     ngx_queue_t                     parked;
 
-    /* GET /log: a lock on the directory's files, and its end */
+    /* GET /log: how long files are kept; the lock of a reader that was cut */
+    us_pace_t                       pace;
     int                             readers;
     ngx_event_t                     readers_end;
     unsigned                        readers_kept:1;

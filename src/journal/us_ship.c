@@ -28,7 +28,6 @@ static us_ship_rc_t us_ship_block(us_ship_t *s, us_block_t *b,
 static void us_ship_footer(us_ship_t *s, const uint8_t *p);
 static int us_ship_final(us_ship_t *s, const us_tail_t *tail);
 static us_ship_rc_t us_ship_wait(us_ship_t *s);
-static void us_ship_unlock(us_ship_t *s);
 static us_ship_rc_t us_ship_gone(us_ship_t *s, const char *what);
 
 
@@ -99,7 +98,7 @@ us_ship_end(us_ship_t *s)
 }
 
 
-static void
+void
 us_ship_unlock(us_ship_t *s)
 {
     if (s->readers != -1) {
@@ -110,17 +109,21 @@ us_ship_unlock(us_ship_t *s)
 
 
 int
-us_ship_pace(us_ship_t *s, uint64_t ms)
+us_pace(us_pace_t *p, uint64_t now, uint64_t bytes)
 {
-    if (s->readers == -1 || ms <= US_SHIP_GRACE
-        || s->sent >= (ms - US_SHIP_GRACE) * US_SHIP_PACE / 1000)
-    {
-        return 0;
+    int64_t  ms;
+
+    ms = p->at && now > p->at ? (int64_t) (now - p->at) : 0;
+    p->at = now;
+
+    p->left += p->held ? -ms : ms / US_SHIP_FREE;
+    p->left += (int64_t) (bytes * 1000 / US_SHIP_PACE);
+
+    if (p->left > US_SHIP_GRACE) {
+        p->left = US_SHIP_GRACE;
     }
 
-    us_ship_unlock(s);
-
-    return 1;
+    return p->left > 0;
 }
 
 

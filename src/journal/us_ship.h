@@ -11,10 +11,10 @@
  * stream instead of reaching its reader.
  *
  * The sender keeps the lock "readers" until it has sent all that there is for
- * the first time: the owner removes no file meanwhile.  A reader that takes
- * less than US_SHIP_PACE loses the lock before (us_ship_pace()), or the owner's
- * old files would stay for as long as it likes.  A reader that falls back by
- * more than a snapshot then has to begin from nothing.
+ * the first time: the owner removes no file meanwhile.  Readers share what a
+ * store grants them of that (us_pace()), or its old files would stay for as
+ * long as they like.  A reader without the lock that falls back by more than a
+ * snapshot has to begin from nothing.
  *
  * All of it is for one thread of the owner.
  */
@@ -27,8 +27,9 @@
 #include "us_stream.h"
 
 
-#define US_SHIP_GRACE  60000          /* ms that any reader has */
-#define US_SHIP_PACE   262144         /* bytes a second, from then on */
+#define US_SHIP_GRACE  60000          /* ms that readers have together */
+#define US_SHIP_PACE   262144         /* bytes that give them a second more */
+#define US_SHIP_FREE   4              /* as does so much time without a lock */
 
 
 typedef enum {
@@ -56,6 +57,15 @@ typedef struct {
 } us_ship_t;
 
 
+/* how long readers of a store may keep its files */
+
+typedef struct {
+    int64_t            left;          /* ms */
+    uint64_t           at;            /* ms, of the last call */
+    unsigned           held;          /* the caller's: locks */
+} us_pace_t;
+
+
 /*
  * at: where the reader has come to; NULL: it begins from nothing.  tail: the
  * journal's end now.  OK: the header of the file may be taken by
@@ -65,11 +75,14 @@ us_ship_rc_t us_ship_begin(us_ship_t *s, int dirfd, const us_ops_t *ops,
     const us_place_t *at, const us_tail_t *tail);
 void us_ship_end(us_ship_t *s);
 
+/* its files may be removed */
+void us_ship_unlock(us_ship_t *s);
+
 /*
- * So many ms after us_ship_begin().  1: its reader is too slow, and has lost
- * the lock just now; what it has not begun to read may be removed.
+ * Time goes on, to `now` in ms, and readers have taken so many bytes.  Returns
+ * whether they may keep files; at first all is zero but left, US_SHIP_GRACE.
  */
-int us_ship_pace(us_ship_t *s, uint64_t ms);
+int us_pace(us_pace_t *p, uint64_t now, uint64_t bytes);
 
 /*
  * The next header, block or footer; it ends at or below the LSN durable.  OK:

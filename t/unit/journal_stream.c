@@ -698,7 +698,7 @@ test_lock(void **state)
  */
 
 static void
-test_pace(void **state)
+test_unlocked(void **state)
 {
     int             dirfd;
     char            path[64];
@@ -729,15 +729,7 @@ test_pace(void **state)
     assert_int_equal(s.sent, sent);
 
     snapshot(&j);
-    assert_int_equal(us_ship_pace(&s, US_SHIP_GRACE), 0);
-    assert_int_equal(us_ship_pace(&s, US_SHIP_GRACE + 1000 * sent
-                                      / US_SHIP_PACE), 0);
-    assert_int_not_equal(s.readers, -1);
-    drop(&j);
-    assert_int_equal(us_ship_pace(&s, US_SHIP_GRACE + 1 + 1000 * (sent + 1000)
-                                      / US_SHIP_PACE), 1);
-    assert_int_equal(s.readers, -1);
-    assert_int_equal(us_ship_pace(&s, UINT32_MAX), 0);
+    us_ship_unlock(&s);
     drop(&j);
 
     while ((rc = us_ship_next(&s, &j.tail, j.durable, &p, &len))
@@ -752,6 +744,40 @@ test_pace(void **state)
     us_ship_end(&s);
     us_writer_close(&j.w);
     fake_rmdir(path, dirfd);
+}
+
+
+static void
+test_pace(void **state)
+{
+    us_pace_t  p = { US_SHIP_GRACE, 0, 0 };
+
+    /* a lock uses up the time, whoever has it */
+
+    assert_true(us_pace(&p, 1000, 0));
+    p.held = 1;
+    assert_true(us_pace(&p, 31000, 0));
+    p.held = 2;
+    assert_true(us_pace(&p, 31000 + US_SHIP_GRACE - 30001, 0));
+    assert_false(us_pace(&p, 31000 + US_SHIP_GRACE - 30000, 0));
+
+    /* bytes give some back */
+
+    assert_true(us_pace(&p, 1000 + US_SHIP_GRACE, 2 * US_SHIP_PACE));
+    assert_true(us_pace(&p, 2000 + US_SHIP_GRACE, 0));
+    assert_false(us_pace(&p, 3000 + US_SHIP_GRACE, 0));
+
+    /* so does time without one, by and by, up to what there was at first */
+
+    p.held = 0;
+    assert_true(us_pace(&p, 7000 + US_SHIP_GRACE, 0));
+    p.held = 1;
+    assert_false(us_pace(&p, 8000 + US_SHIP_GRACE, 0));
+    p.held = 0;
+    assert_true(us_pace(&p, 100 * US_SHIP_GRACE, 0));
+    p.held = 1;
+    assert_true(us_pace(&p, 101 * US_SHIP_GRACE - 1, 0));
+    assert_false(us_pace(&p, 101 * US_SHIP_GRACE, 0));
 }
 
 
@@ -875,6 +901,7 @@ main(void)
         cmocka_unit_test(test_other_store),
         cmocka_unit_test(test_stale),
         cmocka_unit_test(test_lock),
+        cmocka_unit_test(test_unlocked),
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_invented),
         cmocka_unit_test(test_place),
