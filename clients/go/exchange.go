@@ -23,6 +23,7 @@ import (
 	"math/rand"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sort"
 	"strconv"
@@ -107,7 +108,7 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 	for pauses := 0; ; pauses++ {
 		var fault error
 		var after time.Duration
-		status, header, body, sent, err := s.send(ctx, request)
+		status, header, body, sent, stale, err := s.send(ctx, request)
 		out.tries++
 		switch {
 		case ctx.Err() != nil:
@@ -116,6 +117,10 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 			fault = &NoAnswer{Text: method + " " + path, Tries: out.tries, Err: err}
 			if sent {
 				lost++
+			}
+			if stale && out.tries == pauses+1 {
+				pauses--
+				continue
 			}
 		case status >= 200 && status < 300:
 			err := read(body)
@@ -191,17 +196,21 @@ func (s *Store) request(method, path string, args url.Values, payload any) (*req
 }
 
 // send sends a request once. With an error, sent says whether the service may
-// have received it.
+// have received it, and stale whether it went over a connection that an earlier
+// request had used, and nothing came back: the service may have closed it.
 func (s *Store) send(ctx context.Context, r *request) (status int, header http.Header,
-	body []byte, sent bool, err error) {
+	body []byte, sent, stale bool, err error) {
 	outer := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	silent := time.AfterFunc(s.options.Timeout, cancel)
 	defer silent.Stop()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(c httptrace.GotConnInfo) { stale = c.Reused },
+	})
 	q, err := http.NewRequestWithContext(ctx, r.method, r.address, bytes.NewReader(r.body))
 	if err != nil {
-		return 0, nil, nil, false, err
+		return 0, nil, nil, false, false, err
 	}
 	q.Header = r.header
 	// Without GetBody the transport does not send a request again by itself:
@@ -210,14 +219,14 @@ func (s *Store) send(ctx context.Context, r *request) (status int, header http.H
 	response, err := s.client.Do(q)
 	if err != nil {
 		if outer.Err() == nil && ctx.Err() != nil {
-			return 0, nil, nil, true, fmt.Errorf("no answer for %v", s.options.Timeout)
+			return 0, nil, nil, true, false, fmt.Errorf("no answer for %v", s.options.Timeout)
 		}
 		var op *net.OpError
-		return 0, nil, nil, !(errors.As(err, &op) && op.Op == "dial"), err
+		return 0, nil, nil, !(errors.As(err, &op) && op.Op == "dial"), stale, err
 	}
 	defer response.Body.Close()
 	body, err = io.ReadAll(&patient{response.Body, silent, s.options.Timeout})
-	return response.StatusCode, response.Header, body, true, err
+	return response.StatusCode, response.Header, body, true, false, err
 }
 
 // patient is a reader that puts off a timer while bytes come.

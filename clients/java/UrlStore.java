@@ -83,6 +83,7 @@ public final class UrlStore {
     private final Cache cache;
 
     private final Map<Long, Shard> shards = new HashMap<>();
+    private volatile boolean answered;      // there may be idle connections
 
 
     // --- what goes in and comes out --------------------------------------
@@ -1205,6 +1206,7 @@ public final class UrlStore {
 
             try {
                 Reply reply = send(request);
+                answered = true;
 
                 if (reply.status >= 200 && reply.status < 300) {
                     exchange.value = read.apply(reply);
@@ -1231,6 +1233,17 @@ public final class UrlStore {
                     || e instanceof HttpConnectTimeoutException))
                 {
                     lost++;
+
+                    // HttpClient does not tell a connection that an earlier
+                    // request had used, which the service may have closed
+
+                    if (answered && e instanceof IOException
+                        && !(e.getCause() instanceof TimeoutException)
+                        && exchange.tries == pauses + 1)
+                    {
+                        pauses--;
+                        continue;
+                    }
                 }
             }
 

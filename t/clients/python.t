@@ -73,6 +73,21 @@ is(join(' ', sort $wheel =~ m{^urlstore/(\S+)}mg), "@files",
     'a wheel has all modules, and that they are typed') or diag($wheel);
 
 my $store = 'http://127.0.0.1:' . $t->port;
+
+# a process with more descriptors than select() has room for
+
+($rc, $out) = run_python(qw(/usr/bin/python3 -B -c), <<'END', "$store/calm");
+import os, resource, sys
+from urlstore import Store
+resource.setrlimit(resource.RLIMIT_NOFILE, (
+    1200, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1050)]
+store = Store(sys.argv[1])
+print(*(store.add("http://many.test/").status for _ in range(3)))
+END
+
+is($out, "new seen seen\n", 'a process with 1,050 open files');
+
 my @threads = qw(/usr/bin/python3 -B test/threads.py);
 
 ($rc, $out) = run_python(@threads, "$store/calm");

@@ -43,6 +43,7 @@ class AsyncStore:
             body=body, gzip=gzip, cache=cache, headers=headers))
         self._session = session
         self._own = session is None
+        self._answered = False
 
     async def __aenter__(self) -> AsyncStore:
         return self
@@ -218,10 +219,13 @@ class AsyncStore:
                     headers=send.headers, timeout=limit,
                     allow_redirects=False) as response:
                 body = await response.read()
+                self._answered = True
                 return Reply(response.status,
                              {k.lower(): v
                               for k, v in response.headers.items()}, body)
         except aiohttp.ClientConnectorError as e:
             return Lost(str(e), False)
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as e:
-            return Lost(str(e) or type(e).__name__, True)
+            stale = self._answered and isinstance(
+                e, (aiohttp.ServerDisconnectedError, ConnectionError))
+            return Lost(str(e) or type(e).__name__, True, stale)

@@ -71,8 +71,9 @@ class Lost(NamedTuple):
     """No whole answer.
 
     sent    the service may have received the request
-    stale   it was sent over a connection that an earlier request had used,
-            and nothing came back: the service may have closed it meanwhile
+    stale   it may have been sent over a connection that an earlier request
+            had used, and nothing came back: the service may have closed it
+            meanwhile, so the first such request is sent again at once
     """
 
     reason: str

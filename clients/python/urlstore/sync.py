@@ -8,7 +8,7 @@ import time
 from collections import deque
 from datetime import datetime
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from select import select
+from selectors import EVENT_READ, DefaultSelector
 from typing import (Any, Callable, Deque, Dict, Iterable, Iterator, List,
                     Mapping, Optional, Tuple, TypeVar, Union)
 
@@ -258,8 +258,10 @@ class Store:
                 connection = self._idle.pop()
             except IndexError:
                 break
-            if not select([connection.sock], [], [], 0)[0]:
-                return connection, True
+            with DefaultSelector() as idle:     # select() ends at 1024
+                idle.register(connection.sock, EVENT_READ)
+                if not idle.select(0):
+                    return connection, True
             connection.close()      # the service closed it
         o = self._core.options
         if o.secure:
