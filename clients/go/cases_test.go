@@ -164,16 +164,17 @@ func seconds(n float64) time.Duration {
 }
 
 func fault(err error) any {
-	e := map[string]any{}
+	e := map[string]any{"text": err.Error()}
 	switch f := err.(type) {
 	case *Problem:
 		e["kind"], e["status"], e["document"] = "problem", f.Status, f.Document
-		e["tries"], e["done"] = f.Tries, append([]Item{}, f.Done...)
+		e["tries"], e["done"], e["unsure"] = f.Tries, append([]Item{}, f.Done...), f.Unsure
 		if f.RetryAfter != nil {
 			e["retry_after"] = f.RetryAfter.Seconds()
 		}
 	case *NoAnswer:
 		e["kind"], e["tries"], e["done"] = "no-answer", f.Tries, append([]Item{}, f.Done...)
+		e["unsure"] = f.Unsure
 	default:
 		e["kind"] = err.Error()
 	}

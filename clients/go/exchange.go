@@ -46,10 +46,11 @@ var unknown = map[int]bool{408: true, 500: true, 502: true, 504: true}
 // NoAnswer says that no whole answer came: refused, cut off, timed out, or not
 // readable. The service may have applied the request.
 type NoAnswer struct {
-	Text  string
-	Tries int    // how often it was sent
-	Done  []Item // what earlier requests of the call answered
-	Err   error
+	Text   string
+	Tries  int    // how often it was sent
+	Done   []Item // what earlier requests of the call answered
+	Unsure bool   // a part may be applied: what is seen next time may be new
+	Err    error
 }
 
 func (e *NoAnswer) Error() string { return e.Text + ": " + e.Err.Error() }
@@ -62,14 +63,20 @@ type Problem struct {
 	RetryAfter *time.Duration // what the service asked to wait, or nil
 	Tries      int            // how often it was sent
 	Done       []Item         // what earlier requests of the call answered
+	Unsure     bool           // as that of NoAnswer
+	where      string
 }
 
 func (e *Problem) Error() string {
-	text := strconv.Itoa(e.Status)
-	for _, member := range []string{"title", "detail"} {
-		if s, ok := e.Document[member].(string); ok {
-			text += " " + s
-		}
+	text := e.where + ": " + strconv.Itoa(e.Status)
+	if len(e.Document) == 0 && (e.Status == 404 || e.Status == 405) {
+		text += ": no urlstore answers at this address"
+	}
+	if title, ok := e.Document["title"].(string); ok {
+		text += " " + title
+	}
+	if detail, ok := e.Document["detail"].(string); ok {
+		text += ": " + detail
 	}
 	return text
 }
@@ -105,6 +112,7 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 		return out, err
 	}
 	lost := 0
+	where := method + " " + s.address + path
 	for pauses := 0; ; pauses++ {
 		var fault error
 		var after time.Duration
@@ -114,15 +122,16 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 		case ctx.Err() != nil:
 			return out, ctx.Err()
 		case err != nil:
-			fault = &NoAnswer{Text: method + " " + path, Tries: out.tries, Err: err}
 			if sent {
 				lost++
 			}
+			fault = &NoAnswer{Text: where, Tries: out.tries, Unsure: lost > 0, Err: err}
 			if stale && out.tries == pauses+1 {
 				pauses--
 				continue
 			}
 		case status >= 200 && status < 300:
+			s.silent.Store(false)
 			err := read(body)
 			if err == nil {
 				// the kept answer of the only lost try is that try's
@@ -130,26 +139,32 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 					header.Get("Idempotency-Status") != "replayed"
 				return out, nil
 			}
-			fault = &NoAnswer{Text: method + " " + path + ": the answer is not whole",
-				Tries: out.tries, Err: err}
 			lost++
+			fault = &NoAnswer{Text: where + ": the answer is not whole", Tries: out.tries,
+				Unsure: true, Err: err}
 		default:
 			p := &Problem{Status: status, Document: document(header, body),
-				RetryAfter: retryAfter(header.Get("Retry-After")), Tries: out.tries}
+				RetryAfter: retryAfter(header.Get("Retry-After")), Tries: out.tries, where: where}
+			if p.applied() {
+				lost++
+			}
+			p.Unsure = lost > 0
 			if !retried[status] && p.RetryAfter == nil {
 				return out, p
 			}
 			if p.RetryAfter != nil {
 				after = *p.RetryAfter
 			}
-			if p.applied() {
-				lost++
-			}
 			fault = p
 		}
 		wait := after + pause(pauses)
 		if time.Since(start)+wait > s.options.Patience {
 			return out, fault
+		}
+		if err == nil {
+			s.silent.Store(false)
+		} else if !s.silent.Swap(true) {
+			s.options.Log.Printf("%v; it is tried again for %v", fault, s.options.Patience)
 		}
 		if err := sleep(ctx, wait); err != nil {
 			return out, err

@@ -12,11 +12,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,6 +50,10 @@ type Options struct {
 	// Header is sent with each request.
 	Header http.Header
 
+	// Log gets a line when the service begins not to answer; nil for the
+	// standard logger.
+	Log *log.Logger
+
 	// Transport is for proxies and TLS; nil for one of the store's own.
 	Transport http.RoundTripper
 }
@@ -60,6 +66,7 @@ type Store struct {
 	client  *http.Client
 	cache   *cache
 
+	silent atomic.Bool // no answer, and a line in the log has said so
 	lock   sync.Mutex
 	shards map[uint64]shard
 }
@@ -228,6 +235,9 @@ func New(address string, options Options) (*Store, error) {
 	}
 	for name, values := range options.Header {
 		header[http.CanonicalHeaderKey(name)] = values
+	}
+	if options.Log == nil {
+		options.Log = log.Default()
 	}
 	if options.Transport == nil {
 		t := http.DefaultTransport.(*http.Transport).Clone()

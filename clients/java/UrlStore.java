@@ -84,6 +84,7 @@ public final class UrlStore {
 
     private final Map<Long, Shard> shards = new HashMap<>();
     private volatile boolean answered;      // there may be idle connections
+    private volatile boolean silent;        // and a warning has said so
 
 
     // --- what goes in and comes out --------------------------------------
@@ -387,6 +388,11 @@ public final class UrlStore {
 
         /** How often it was sent. */
         public int tries;
+        /**
+         * Whether the service may have applied a part of it: what is seen
+         * when it is asked again may be new.
+         */
+        public boolean unsure;
         /** The items that earlier requests of this call answered. */
         public transient List<Item> done = List.of();
 
@@ -421,10 +427,15 @@ public final class UrlStore {
         /** Seconds that the service asked to wait, or null. */
         public final Double retryAfter;
 
-        Problem(int status, Map<String, Object> document, Double retryAfter)
+        Problem(int status, Map<String, Object> document, Double retryAfter,
+            String where)
         {
-            super((status + " " + document.getOrDefault("title", "") + " "
-                + document.getOrDefault("detail", "")).strip(), null);
+            super(where + ": " + (status + " "
+                + document.getOrDefault("title", "")).strip()
+                + (document.isEmpty() && (status == 404 || status == 405)
+                    ? ": no urlstore answers at this address"
+                    : document.containsKey("detail")
+                    ? ": " + document.get("detail") : ""), null);
             this.status = status;
             this.document = document;
             this.retryAfter = retryAfter;
@@ -1197,6 +1208,7 @@ public final class UrlStore {
         HttpRequest request = request(method, path, args, payload);
         Exchange<T> exchange = new Exchange<>();
         int lost = 0;
+        String where = method + " " + address + path;
 
         for (int pauses = 0; ; pauses++) {
             Failure fault;
@@ -1207,6 +1219,7 @@ public final class UrlStore {
             try {
                 Reply reply = send(request);
                 answered = true;
+                silent = false;
 
                 if (reply.status >= 200 && reply.status < 300) {
                     exchange.value = read.apply(reply);
@@ -1222,12 +1235,12 @@ public final class UrlStore {
                 after = reply.headers.firstValue("Retry-After")
                     .map(UrlStore::retryAfter).orElse(null);
                 Problem problem =
-                    new Problem(reply.status, document(reply), after);
+                    new Problem(reply.status, document(reply), after, where);
                 lost += problem.applied() ? 1 : 0;
                 fault = problem;
 
             } catch (IOException | RuntimeException e) {
-                fault = new NoAnswer(method + " " + path + ": " + e, e);
+                fault = new NoAnswer(where + ": " + e, e);
 
                 if (!(e instanceof ConnectException
                     || e instanceof HttpConnectTimeoutException))
@@ -1256,7 +1269,15 @@ public final class UrlStore {
                 || Thread.currentThread().isInterrupted())
             {
                 fault.tries = exchange.tries;
+                fault.unsure = lost > 0;
                 throw fault;
+            }
+
+            if (fault instanceof NoAnswer && !silent) {
+                silent = true;
+                System.getLogger("urlstore").log(System.Logger.Level.WARNING,
+                    fault.getMessage() + "; it is tried again for "
+                    + patience.toMillis() / 1e3 + " s");
             }
 
             pause(wait);

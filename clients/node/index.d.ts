@@ -145,6 +145,11 @@ export interface Entry {
 export class UrlStoreError extends Error {
     /** How often it was sent. */
     tries: number;
+    /**
+     * True if the service may have applied a part of it: what is "seen" when
+     * it is asked again may be new.
+     */
+    unsure: boolean;
     /** The items that earlier requests of this call answered. */
     done: Item[];
 }

@@ -42,6 +42,7 @@ class UrlStoreError extends Error {
         this.name = new.target.name;
         this.tries = 0;
         this.done = [];
+        this.unsure = false;
     }
 }
 
@@ -51,8 +52,12 @@ class NoAnswer extends UrlStoreError {
 
 
 class Problem extends UrlStoreError {
-    constructor(status, document, retryAfter) {
-        super([`${status} ${document.title ?? ""}`, document.detail]
+    constructor(status, document, retryAfter, where) {
+        const other = Object.keys(document).length === 0
+            && (status === 404 || status === 405);
+
+        super([where, `${status} ${document.title ?? ""}`.trim(), other
+            ? "no urlstore answers at this address" : document.detail]
             .filter(Boolean).join(": "));
         this.status = status;
         this.document = document;
@@ -181,6 +186,7 @@ class Store {
     #headers;
     #agent;
     #cache;
+    #silent = false;        // and a warning has said so
     #shards = new Map();    // of each { epoch, nextId }; see shardsOf()
 
     constructor(address, options = {}) {
@@ -619,6 +625,7 @@ class Store {
         patience = this.#options.patience)
     {
         const send = this.#request(method, path, args, payload, accept);
+        const where = `${method} ${this.#address}${path}`;
         const first = performance.now();
         let tries = 0, pauses = 0, lost = 0;
 
@@ -627,9 +634,10 @@ class Store {
             const got = await this.#send(send);
 
             tries++;
+            this.#silent &&= got.fault !== undefined;
 
             if (got.fault !== undefined) {
-                fault = new NoAnswer(`${method} ${path}: ${got.fault}`);
+                fault = new NoAnswer(`${where}: ${got.fault}`);
                 lost += got.sent;
 
                 if (got.stale && tries === pauses + 1) {
@@ -642,19 +650,18 @@ class Store {
                         lost: lost > replayed(got) };
 
                 } catch (e) {
-                    fault = new NoAnswer(`${method} ${path}: the answer is `
+                    fault = new NoAnswer(`${where}: the answer is `
                         + `not whole: ${e.message}`);
                     lost++;
                 }
 
             } else {
                 after = retryAfter(got.headers["retry-after"]);
-                fault = new Problem(got.status, problem(got), after);
+                fault = new Problem(got.status, problem(got), after, where);
                 lost += applied(fault);
 
                 if (!RETRIED.has(got.status) && after === null) {
-                    fault.tries = tries;
-                    throw fault;
+                    patience = 0;
                 }
             }
 
@@ -662,7 +669,14 @@ class Store {
 
             if ((performance.now() - first) / 1000 + wait > patience) {
                 fault.tries = tries;
+                fault.unsure = lost > 0;
                 throw fault;
+            }
+
+            if (got.fault !== undefined && !this.#silent) {
+                this.#silent = true;
+                process.emitWarning(`${fault.message}; it is tried again for `
+                    + `${Number(patience.toFixed(1))} s`, "UrlStoreWarning");
             }
 
             await sleep(wait * 1000);

@@ -32,6 +32,11 @@ my %drivers = (
         . " && java -cp $top/build/clients Cases < \$FILE",
 );
 
+# where nobody listens; what each driver says on standard error
+
+my $closed = UrlStore::Test::free_port();
+my %said;
+
 my @names = $ENV{CLIENTS} ? split(' ', $ENV{CLIENTS}) : sort keys %drivers;
 
 my $json = JSON::PP->new->utf8->canonical->allow_nonref;
@@ -202,7 +207,6 @@ sub jobs
 {
     my ($who) = @_;
 
-    my $closed = UrlStore::Test::free_port();
     my @jobs = map { {
         name => $_->{name}, options => $_->{options} // {},
         calls => $_->{calls},
@@ -243,7 +247,9 @@ sub start
     close $fh;
 
     local $ENV{FILE} = $file;
-    open my $pipe, '-|', $drivers{$who} or die "$drivers{$who}: $!";
+    $said{$who} = "$file.err";
+    open my $pipe, '-|', "{ $drivers{$who}; } 2>$file.err"
+        or die "$drivers{$who}: $!";
 
     return $pipe;
 }
@@ -285,6 +291,15 @@ sub judge
             $case->{requests});
     }
 
+    # the message has the address
+
+    if ($d eq '' && $case->{text}) {
+        my $text = $got->{results}[-1]{error}{text};
+
+        $d = "the message: $text" if index($text, 'POST http://127.0.0.1:'
+            . $fake->port . "/$who/$case->{name}$case->{text}") < 0;
+    }
+
     my ($least, $most) = @{ $case->{seconds} // [0, 30] };
 
     $d = sprintf '%.2f s', $got->{seconds} if $d eq ''
@@ -306,7 +321,10 @@ for my $who (@names) {
         judge($who, $got);
     }
 
-    ok(close $pipe, "$who: left with 0");
+    ok(close $pipe, "$who: left with 0") or diag(slurp($said{$who}));
+    is(scalar(() = slurp($said{$who}) =~ m{http://127\.0\.0\.1:$closed/.*
+            again[ ]for[ ](0\.3[ ]s|300ms)}gx), 1,
+        "$who: one warning that nobody listens, with the address");
     is(join(' ', grep { !$seen{$_} } sort(keys %cases), qw(live router)),
         '',
         "$who: did all cases");

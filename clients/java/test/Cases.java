@@ -226,7 +226,8 @@ final class Cases {
     private static Object fault(UrlStore.Failure e)
     {
         Map<String, Object> error = members("tries", e.tries, "done",
-            plain(e.done), "kind", "no-answer");
+            plain(e.done), "unsure", e.unsure, "text", e.getMessage(),
+            "kind", "no-answer");
 
         if (e instanceof UrlStore.Problem) {
             UrlStore.Problem p = (UrlStore.Problem) e;

@@ -83,7 +83,8 @@ function fault(e) {
     }
 
     return { error: {
-        tries: e.tries, done: plain(e.done),
+        tries: e.tries, done: plain(e.done), unsure: e.unsure,
+        text: e.message,
         ...(e instanceof Problem && { kind: "problem", status: e.status,
             document: e.document, retry_after: e.retryAfter }),
         ...(e instanceof NoAnswer && { kind: "no-answer" })

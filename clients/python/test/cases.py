@@ -30,7 +30,8 @@ def plain(value):
 
 
 def fault(e):
-    error = {"tries": e.tries, "done": plain(e.done)}
+    error = {"tries": e.tries, "done": plain(e.done), "unsure": e.unsure,
+             "text": str(e)}
     if isinstance(e, Problem):
         error.update(kind="problem", status=e.status, document=e.document,
                      retry_after=e.retry_after)

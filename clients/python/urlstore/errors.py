@@ -12,6 +12,8 @@ class UrlStoreError(Exception):
     """A request failed for good.
 
     tries   how often it was sent
+    unsure  True if the service may have applied a part of it: what is `seen`
+            when it is asked again may be new
     done    of a call that takes several requests: the items that earlier
             requests of this call answered
     """
@@ -19,6 +21,7 @@ class UrlStoreError(Exception):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.tries = 0
+        self.unsure = False
         self.done: List[Item] = []
 
 
@@ -42,13 +45,15 @@ class Problem(UrlStoreError):
     """
 
     def __init__(self, status: int, document: Dict[str, Any],
-                 retry_after: Optional[float]) -> None:
+                 retry_after: Optional[float], where: str) -> None:
         self.status = status
         self.document = document
         self.retry_after = retry_after
-        super().__init__(": ".join(
-            [f"{status} {self.title}"] + ([self.detail] if self.detail
-                                          else [])))
+        detail = self.detail
+        if not document and status in (404, 405):
+            detail = "no urlstore answers at this address"
+        super().__init__(f"{where}: {status} {self.title}".rstrip()
+                         + (f": {detail}" if detail else ""))
 
     @property
     def title(self) -> str:

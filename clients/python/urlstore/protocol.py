@@ -24,6 +24,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import logging
 import random
 import time
 import uuid
@@ -40,6 +41,8 @@ from .errors import NoAnswer, Problem, UrlStoreError
 from .values import Batch, Entry, Found, Item, Marked, Progress
 
 T = TypeVar("T")
+
+logger = logging.getLogger("urlstore")
 
 RETRIED = frozenset((408, 425, 429, 500, 502, 503, 504))
 BACKOFF = 0.1
@@ -59,6 +62,7 @@ class Send(NamedTuple):
 
 class Sleep(NamedTuple):
     seconds: float
+    reason: str                 # what the last try met
 
 
 class Reply(NamedTuple):
@@ -114,6 +118,7 @@ class Options:
         self.port = parts.port or (443 if self.secure else 80)
         self.netloc = parts.netloc.rpartition("@")[2]
         self.prefix = parts.path.rstrip("/")
+        self.address = f"{parts.scheme}://{self.netloc}{self.prefix}"
         self.timeout = timeout
         self.patience = patience
         self.batch = batch
@@ -136,6 +141,7 @@ class Core:
         self.cache = Cache(options.cache)
         self._lock = Lock()
         self._shards: Shards = {}
+        self._silent = False            # and a warning has said so
 
     # one request
 
@@ -149,6 +155,7 @@ class Core:
         that is not whole."""
         send = self._request(method, path, args, payload, accept)
         limit = self.options.patience if patience is None else patience
+        where = f"{method} {self.options.address}{path}"
         first = time.monotonic()
         tries = pauses = lost = 0
         while True:
@@ -157,23 +164,23 @@ class Core:
             after: Optional[float] = None
             fault: UrlStoreError
             if isinstance(got, Reply):
+                self._silent = False
                 if 200 <= got.status < 300:
                     try:
                         return read(got), tries, lost > replayed(got)
                     except (ValueError, KeyError, TypeError) as e:
-                        fault = NoAnswer(f"{method} {path}: "
+                        fault = NoAnswer(f"{where}: "
                                          f"the answer is not whole: {e}")
                         lost += 1
                 else:
                     after = retry_after(got.headers.get("retry-after"))
-                    fault = Problem(got.status, document(got), after)
+                    fault = Problem(got.status, document(got), after, where)
                     lost += fault.applied
                     if got.status not in RETRIED and after is None:
-                        fault.tries = tries
-                        raise fault
+                        limit = 0
             else:
                 assert isinstance(got, Lost)
-                fault = NoAnswer(f"{method} {path}: {got.reason}")
+                fault = NoAnswer(f"{where}: {got.reason}")
                 lost += got.sent
                 if got.stale and tries == pauses + 1:
                     continue
@@ -181,8 +188,12 @@ class Core:
             pauses += 1
             if time.monotonic() - first + wait > limit:
                 fault.tries = tries
+                fault.unsure = lost > 0
                 raise fault
-            yield Sleep(wait)
+            if isinstance(got, Lost) and not self._silent:
+                self._silent = True
+                logger.warning("%s; it is tried again for %g s", fault, limit)
+            yield Sleep(wait, str(fault))
 
     def _request(self, method: str, path: str,
                  args: Mapping[str, Optional[str]], payload: Optional[bytes],
@@ -333,7 +344,7 @@ class Core:
             if not unknown or (time.monotonic() - first + wait
                                > self.options.patience):
                 break
-            yield Sleep(wait)
+            yield Sleep(wait, f"{len(unknown)} URLs are unavailable")
             asked = unknown
             args = {**args, "only": None}   # which leaves out what is unsure
 

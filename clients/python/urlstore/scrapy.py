@@ -155,8 +155,8 @@ class Shared:
                 value: T = end.value
                 return value
             if isinstance(step, Sleep):
-                logger.warning("the store does not answer, next try in "
-                               "%.1f s", step.seconds)
+                logger.info("%s; next try in %.1f s", step.reason,
+                            step.seconds)
                 await self.pause(step.seconds)
                 got = None
             else:
