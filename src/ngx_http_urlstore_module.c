@@ -23,7 +23,7 @@ static ngx_http_urlstore_zone_t **ngx_http_urlstore_zones(ngx_cycle_t *cycle,
 static ngx_int_t ngx_http_urlstore_init_process(ngx_cycle_t *cycle);
 static void ngx_http_urlstore_exit_process(ngx_cycle_t *cycle);
 static void ngx_http_urlstore_exit_master(ngx_cycle_t *cycle);
-static char *ngx_http_urlstore_check_body(ngx_conf_t *cf, void *post,
+static char *ngx_http_urlstore_check_size(ngx_conf_t *cf, void *post,
     void *data);
 static char *ngx_http_urlstore_check_hot(ngx_conf_t *cf, void *post,
     void *data);
@@ -44,8 +44,8 @@ static ngx_conf_num_bounds_t  ngx_http_urlstore_batch_bounds = {
     ngx_conf_check_num_bounds, 1, -1
 };
 
-static ngx_conf_post_t  ngx_http_urlstore_body_post = {
-    ngx_http_urlstore_check_body
+static ngx_conf_post_t  ngx_http_urlstore_size_post = {
+    ngx_http_urlstore_check_size
 };
 
 static ngx_conf_post_t  ngx_http_urlstore_hot_post = {
@@ -226,14 +226,14 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
       ngx_conf_set_size_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_urlstore_loc_conf_t, max_body),
-      &ngx_http_urlstore_body_post },
+      &ngx_http_urlstore_size_post },
 
     { ngx_string("urlstore_max_reply"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_conf_set_size_slot,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_urlstore_loc_conf_t, max_reply),
-      NULL },
+      &ngx_http_urlstore_size_post },
 
     { ngx_string("urlstore_max_age"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -527,7 +527,7 @@ ngx_http_urlstore_exit_master(ngx_cycle_t *cycle)
 /* unlike client_max_body_size, 0 is not "no limit": it would refuse all */
 
 static char *
-ngx_http_urlstore_check_body(ngx_conf_t *cf, void *post, void *data)
+ngx_http_urlstore_check_size(ngx_conf_t *cf, void *post, void *data)
 {
     size_t *size = data;
 

@@ -192,6 +192,11 @@ for ([ 'https://ui.test', '/ui', 1 ], [ 'http://localhost:3000', '/ui', 1 ],
             "  $_->[0] $_->[1]: $r->{status}");
         like($r->{headers}{vary}, qr/Origin/, '  differs by Origin');
     }
+
+    my @vary = $t->http("GET $path/url/0 HTTP/1.0\r\nHost: a\r\n\r\n")
+        =~ /^Vary: (.*)\r$/mg;
+
+    is("@vary", 'Accept, Origin', '  in one line');
 }
 
 is($t->request('OPTIONS', '/ui/add')->{status}, 405, 'no preflight');

@@ -87,6 +87,9 @@ is($t->get("/always/url/$id", 'If-None-Match' => '"other"')->{status}, 200,
 is($t->get("/always/url/$id", 'If-None-Match' => $etag,
     Accept => 'application/json')->{status}, 200, 'of the text, for JSON');
 is($t->get("/always/url/$id")->{headers}{vary}, 'Accept', 'Vary');
+$r = $t->get("/always/url/$id", 'If-Match' => '"other"');
+is("$r->{status} $r->{headers}{'cache-control'} " . $r->json->{title},
+    '412 no-store Precondition Failed', 'If-Match of another');
 is(keys %{{ map { $t->get("/$_/url/0")->{headers}{etag} => 1 } @zones }}, 4,
     'each store has its own');
 

@@ -197,6 +197,8 @@ refused(@$_) for
     [ "$u urlstore_max_body x;", 'invalid value' ],
     [ "$u urlstore_max_body 0;",
         '"urlstore_max_body" directive must be at least 1' ],
+    [ "$u urlstore_max_reply 0;",
+        '"urlstore_max_reply" directive must be at least 1' ],
     [ "$u urlstore_max_age x;", 'invalid value' ],
     [ "$u urlstore_hot 63k;", '"urlstore_hot" directive must be 0, or at '
         . 'least 64k' ],
@@ -295,6 +297,7 @@ for my $path ('/seen', '/only_reads') {
     $r = $t->get("$path?url=http://a.com/" . 'x' x 40_000);
     is("$r->{status} $r->{headers}{'content-type'}",
         '414 application/problem+json', "$path: a request line too long");
+    is($r->{headers}{'cache-control'}, 'no-store', '  for no cache');
     like($r->json->{detail}, qr/large_client_header_buffers.*POST/,
         '  says what to do');
 }

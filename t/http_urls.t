@@ -273,8 +273,10 @@ for ('/url/0,1', qw(/seen?url=http://a.com/ /seen?url=http://zz.com/ /seen
 
 is($t->request('HEAD', '/seen?url=http://a.com/')->{headers}{'cache-control'},
     'no-store', 'HEAD, too');
-is($t->post('/seen', "http://a.com/\n", @text)->{headers}{'cache-control'},
-    undef, 'POST needs no word');
+is($t->post($_, "http://a.com/\n", @text)->{headers}{'cache-control'},
+    'no-store', "POST $_, too") for '/seen', '/add', '/nothing';
+is($t->request('PUT', '/add', 'x')->{headers}{'cache-control'}, 'no-store',
+    'and a 405');
 like($t->get('/metrics')->{body}, routed() ? qr/^urlstore_router_urls_total\{/m
     : qr/^urlstore_requests_total\{zone="u",endpoint="page"\} [1-9]/m,
     'the page is counted, by a name');

@@ -18,6 +18,7 @@ use Time::HiRes qw(sleep time);
 my $t = UrlStore::Test->new(workers => 1)->run(<<'CONF');
 urlstore_zone u 64m;
 urlstore_zone rules 16m;
+urlstore_zone short 16m;
 urlstore_reject rules name=slow "(x+x+)+y";
 urlstore_reject rules "/trap/";
 urlstore_rewrite rules name=rewritten "(b+)+c$" x;
@@ -29,6 +30,7 @@ server {
     location / { urlstore_api u; }
     location /rules/ { urlstore_api rules; }
     location /many/ { urlstore_api u; urlstore_max_batch 100000; }
+    location /short/ { urlstore_api short; urlstore_max_reply 64k; }
     location /held/ { urlstore_api u; urlstore_max_body 8m; }
 
     # mirror reads the whole body first
@@ -81,6 +83,23 @@ for ([ '/held/add', '{"urls":[', '0,', @json ],
 
     close $_ for @open;
     wait_until(10, sub { private_mb($worker) < $before + 8 });
+}
+
+# --- a reply over its limit has all ids that were given
+
+for my $n (1 .. 2) {
+    $r = $t->post('/short/add', join("\n", map { "http://short.test/$n/$_/"
+        . 'y' x 330 } 1 .. 1000), @text, Accept => 'application/json');
+    my $in = $r->json;
+    my @results = @{$in->{results}};
+
+    is($r->{status}, 413, 'urlstore_max_reply');
+    is($in->{processed}, @results, '  what was processed is answered');
+    is($in->{new}, @results, '  all of it is new');
+    is($t->stats('/short')->{urls}, $n * @results, '  as the store has it');
+    is(grep({ $_->{url} =~ m{^http://short.test/$n/} } @results), @results,
+        '  with its URLs');
+    is($results[-1]{id}, $n * @results - 1, '  and ids');
 }
 
 # --- bodies that take long: others are answered all the while

@@ -27,6 +27,7 @@ us_problem_line(unsigned status)
         { 409, "409 Conflict" },
         { 410, "410 Gone" },
         { 411, "411 Length Required" },
+        { 412, "412 Precondition Failed" },
         { 413, "413 Content Too Large" },
         { 414, "414 URI Too Long" },
         { 415, "415 Unsupported Media Type" },

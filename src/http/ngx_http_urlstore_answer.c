@@ -76,8 +76,14 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         batch->long_reply = 1;
     }
 
-    if (size > batch->conf->max_reply) {
-        return ngx_http_urlstore_fault(batch->r,
+    if (size > batch->conf->max_reply && !batch->over) {
+
+        /* the rest of the group is in the store: its ids are recorded */
+
+        batch->over = 1;
+        batch->long_reply = 1;
+
+        (void) ngx_http_urlstore_fault(batch->r,
                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                        "the answers have more than %uz bytes "
                                        "(urlstore_max_reply): send fewer "
@@ -197,6 +203,10 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
 
     out = &batch->records;
 
+    if (batch->over) {
+        e->ref.len = 0;
+    }
+
     /* a reason is short; no other has a ref and no item */
 
     if (ngx_http_urlstore_out_room(out, sizeof(us_answer_record_t)
@@ -268,6 +278,9 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
                    && batch->long_reply)
         {
             rec.text = US_ANSWER_LOOK_UP;
+
+        } else if (batch->over) {
+            rec.text = US_ANSWER_NO_TEXT;
 
         } else {
             rec.text = US_ANSWER_URL;

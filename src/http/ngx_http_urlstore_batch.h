@@ -136,6 +136,7 @@ struct ngx_http_urlstore_batch_s {
     us_refusal_t                    refusal;      /* of the first */
     ngx_http_urlstore_out_t         records;
     unsigned                        long_reply:1; /* to be looked up, too */
+    unsigned                        over:1;       /* urlstore_max_reply */
 
     /* of a router; show: writes the answers, of which only one has a record */
     ngx_http_urlstore_scatter_t    *scatter;

@@ -28,8 +28,13 @@ static ngx_uint_t ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e);
 static void ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g);
 
 
+/* after a disk that stood still many come back: 120 KB each */
+#define NGX_HTTP_URLSTORE_FREE_GROUPS  16
+
+
 /* free ones */
 static ngx_http_urlstore_group_t  *ngx_http_urlstore_groups;
+static ngx_uint_t                  ngx_http_urlstore_ngroups;
 
 
 ngx_http_urlstore_group_t *
@@ -41,6 +46,7 @@ ngx_http_urlstore_group_get(ngx_log_t *log)
 
     if (g) {
         ngx_http_urlstore_groups = g->next;
+        ngx_http_urlstore_ngroups--;
 
     } else {
         g = ngx_alloc(sizeof(ngx_http_urlstore_group_t), log);
@@ -63,8 +69,14 @@ ngx_http_urlstore_group_get(ngx_log_t *log)
 static void
 ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g)
 {
+    if (ngx_http_urlstore_ngroups == NGX_HTTP_URLSTORE_FREE_GROUPS) {
+        ngx_free(g);
+        return;
+    }
+
     g->next = ngx_http_urlstore_groups;
     ngx_http_urlstore_groups = g;
+    ngx_http_urlstore_ngroups++;
 }
 
 
@@ -161,7 +173,7 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
         }
     }
 
-    return NGX_OK;
+    return batch->over ? NGX_HTTP_REQUEST_ENTITY_TOO_LARGE : NGX_OK;
 }
 
 

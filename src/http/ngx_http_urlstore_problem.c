@@ -333,6 +333,10 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
         }
     }
 
+    if (ngx_http_urlstore_no_store(r) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     ctx->replaced = 1;
 
     ngx_http_clear_content_length(r);

@@ -34,7 +34,6 @@ static const struct {
     const char                     *key;
 } ngx_http_urlstore_relayed[] = {
     { "location", "Location" },
-    { "vary", "Vary" },
     { "retry-after", "Retry-After" }
 };
 

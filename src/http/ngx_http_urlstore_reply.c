@@ -14,7 +14,8 @@
 #include "ngx_http_urlstore_shard.h"
 
 
-static ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r,
+    ngx_uint_t accept);
 
 
 ngx_int_t
@@ -66,20 +67,11 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
     r->headers_out.content_type_lowcase = NULL;
     r->headers_out.content_length_n = length;
 
-    /*
-     * The next answer to a GET may be another one: without Cache-Control a
-     * cache may keep a 200, 404 or 410 as long as it likes (RFC 9111, 4.2.2).
-     */
-
-    if (!ctx->cacheable && (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
-        ngx_str_set(&value, "no-store");
-
-        if (ngx_http_urlstore_header(r, "Cache-Control", &value) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+    if (!ctx->cacheable && ngx_http_urlstore_no_store(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_urlstore_origin_headers(r) != NGX_OK) {
+    if (ngx_http_urlstore_origin_headers(r, ctx->cacheable) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -114,26 +106,36 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
 }
 
 
-/* of any reply: whether the page that asked may read it */
+/*
+ * Of any reply: whether the page that asked may read it; and what it depends
+ * on, in one line, since a cache of nginx before 1.23 knows only the last one.
+ */
 
 static ngx_int_t
-ngx_http_urlstore_origin_headers(ngx_http_request_t *r)
+ngx_http_urlstore_origin_headers(ngx_http_request_t *r, ngx_uint_t accept)
 {
     ngx_str_t                     *origin, value;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
+    ngx_str_set(&value, "Accept, Origin");
+
     if (ulcf->origins == NULL) {
-        return NGX_OK;
+        value.len = sizeof("Accept") - 1;
+
+    } else if (!accept) {
+        ngx_str_set(&value, "Origin");
     }
 
-    /* a cache must not give one origin's answer to another */
-
-    ngx_str_set(&value, "Origin");
-
-    if (ngx_http_urlstore_header(r, "Vary", &value) != NGX_OK) {
+    if ((accept || ulcf->origins)
+        && ngx_http_urlstore_header(r, "Vary", &value) != NGX_OK)
+    {
         return NGX_ERROR;
+    }
+
+    if (ulcf->origins == NULL) {
+        return NGX_OK;
     }
 
     origin = ngx_http_urlstore_header_in(r, "origin");
@@ -152,6 +154,22 @@ ngx_http_urlstore_origin_headers(ngx_http_request_t *r)
 
     return ngx_http_urlstore_header(r, "Access-Control-Expose-Headers",
                                     &value);
+}
+
+
+/*
+ * The next answer may be another one: without Cache-Control a cache may keep a
+ * 200, 404, 410 or 414 as long as it likes (RFC 9111, 4.2.2).
+ */
+
+ngx_int_t
+ngx_http_urlstore_no_store(ngx_http_request_t *r)
+{
+    ngx_str_t  value;
+
+    ngx_str_set(&value, "no-store");
+
+    return ngx_http_urlstore_header(r, "Cache-Control", &value);
 }
 
 

@@ -76,6 +76,9 @@ ngx_int_t ngx_http_urlstore_reply_output(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
     ngx_str_t *value);
 
+/* of what is not cacheable */
+ngx_int_t ngx_http_urlstore_no_store(ngx_http_request_t *r);
+
 ngx_int_t ngx_http_urlstore_etag(ngx_http_request_t *r, ngx_str_t *value);
 
 /* nothing was done: a router may ask another node */

@@ -278,12 +278,6 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
         return NGX_ERROR;
     }
 
-    ngx_str_set(&value, "Accept");
-
-    if (ngx_http_urlstore_header(r, "Vary", &value) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     return ngx_http_urlstore_cache_control(r, id <
                                      ngx_http_urlstore_durable_ids(ctx->zone));
 }
