@@ -282,6 +282,7 @@ us_life_open_empty(us_life_t *l)
 
     conf = l->conf.store;
     conf.ring = 0;
+    conf.fenced = 1;
 
     if (l->empty_mem == NULL) {
         l->empty_size = us_store_min_size(&conf);

@@ -66,6 +66,7 @@
  *     the writing for good (lost), whichever process made it.
  *  3. Any other failure is tried again, and no reply is given meanwhile.
  *  4. Only an owner writes, and only an owner's READY store denies anything.
+ *     In other states the store refuses changes by itself: us_store_fence().
  *  5. The store's memory is replaced when no process reads it (us_share.h).
  */
 

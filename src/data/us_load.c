@@ -679,6 +679,7 @@ us_load_settle(us_load_t *ld, const us_tail_t *tail)
         }
     }
 
+    us_store_unfence(l->mem);
     us_share_set_state(sh, US_LIFE_READY, NULL);
 }
 
@@ -709,6 +710,7 @@ us_load_empty(us_life_t *l)
 
     sh = l->sh;
     conf = l->conf.store;
+    conf.fenced = 1;
 
     if (us_acquire(&sh->emptying) == 0
         || us_acquire(&sh->emptying) == US_LOAD_PENDING)

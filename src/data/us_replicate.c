@@ -101,7 +101,8 @@ static size_t us_replicate_term(void *data, uint64_t term, const char *holder,
     uint8_t buf[US_STANDBY_TERM]);
 static uint64_t us_replicate_now(void *data);
 static int us_replicate_settle(us_replicate_t *r);
-static void us_replicate_publish(us_replicate_t *r);
+static int us_replicate_whole(us_replicate_t *r);
+static int us_replicate_publish(us_replicate_t *r);
 static void us_replicate_ready(us_replicate_t *r);
 static void us_replicate_write(us_life_t *l);
 static void us_replicate_write_job(us_job_t *job);
@@ -1036,12 +1037,13 @@ us_replicate_apply(void *data, const us_replog_row_t *row, const uint8_t *p,
     us_release(&r->life->sh->load_done, row->next);
     us_share_count(&r->life->sh->replicate.read, len);
 
-    if (!r->bulk) {
-        r->standby.at = *row;
-        us_replicate_publish(r);
+    if (r->bulk) {
+        return 0;
     }
 
-    return 0;
+    r->standby.at = *row;
+
+    return us_replicate_publish(r);
 }
 
 
@@ -1101,7 +1103,10 @@ us_replicate_settle(us_replicate_t *r)
 
     r->bulk = 0;
     us_release(&sh->load_ms, us_job_now(l) - us_acquire(&sh->load_began));
-    us_replicate_publish(r);
+
+    if (us_replicate_publish(r) == -1) {
+        return -1;
+    }
 
     us_fault(US_FAULT_LOADED);
 
@@ -1124,9 +1129,33 @@ us_replicate_settle(us_replicate_t *r)
 }
 
 
-/* what the store has, and that it is answered from */
+/*
+ * Whether the store has given the ids that the log has, which it always has.
+ * If not, 0: nothing is answered from it, and all is read anew.
+ */
 
-static void
+static int
+us_replicate_whole(us_replicate_t *r)
+{
+    uint64_t  ids;
+
+    ids = us_store_next_id(r->store);
+
+    if (ids == r->ids) {
+        return 1;
+    }
+
+    us_replicate_again(r, "the store has %llu ids and the log %llu",
+                       (unsigned long long) ids, (unsigned long long) r->ids);
+    us_share_set_state(r->life->sh, US_LIFE_LOADING, NULL);
+
+    return 0;
+}
+
+
+/* what the store has, and that it is answered from; 0, or -1 */
+
+static int
 us_replicate_publish(us_replicate_t *r)
 {
     us_share_t  *sh;
@@ -1134,6 +1163,10 @@ us_replicate_publish(us_replicate_t *r)
     sh = r->life->sh;
 
     us_release(&sh->load_applying, 1);
+
+    if (!us_replicate_whole(r)) {
+        return -1;
+    }
 
     /* nothing is parked: what may be answered moves first */
 
@@ -1144,6 +1177,8 @@ us_replicate_publish(us_replicate_t *r)
     us_share_set_row(&sh->replicate.at, &r->standby.at);
     us_release(&sh->replicate.begun, 1);
     us_build_publish(sh, US_LIFE_STANDBY, r->standby.at.next, r->ids);
+
+    return 0;
 }
 
 
@@ -1162,6 +1197,14 @@ us_replicate_ready(us_replicate_t *r)
     sb = &r->standby;
     want = &l->conf.store;
 
+    /* a process that is killed before READY leaves a store that is emptied */
+
+    us_release(&sh->load_applying, 1);
+
+    if (!us_replicate_whole(r)) {
+        return;
+    }
+
     (void) us_store_set_lsn(r->store, sb->at.next);
     (void) us_store_add_marks(r->store, want->marks, want->nmarks);
     (void) us_store_set_revisit(r->store, want->revisit);
@@ -1178,6 +1221,7 @@ us_replicate_ready(us_replicate_t *r)
                (unsigned long long) sb->claim.lsn,
                (unsigned long long) r->ids);
 
+    us_store_unfence(l->mem);
     us_replicate_close(r);
 
     /*
@@ -1186,6 +1230,7 @@ us_replicate_ready(us_replicate_t *r)
      */
 
     us_share_set_state(sh, US_LIFE_READY, NULL);
+    us_release(&sh->load_applying, 0);
     us_release(&sh->replicate.settled, 1);
     us_release(&sh->replicate.promote, 0);
 }
@@ -1416,6 +1461,8 @@ us_replicate_deposed(us_replicate_t *r)
 
     l = r->life;
     sh = l->sh;
+
+    us_store_fence(l->mem);
 
     us_share_count(&sh->replicate.deposed, 1);
     us_job_say(r->job, US_SAY_WARN, "deposed: %s; all is read from the log",

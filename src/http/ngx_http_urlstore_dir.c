@@ -261,6 +261,10 @@ ngx_http_urlstore_persist_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_ERROR;
     }
 
+    /* nothing is changed before it is loaded, and nothing ever in a replica */
+
+    zone->conf.fenced = 1;
+
     /* these have no journal of their own */
 
     if (zone->conf.lookup || p->life.conf.follow) {

@@ -25,6 +25,8 @@ static ngx_int_t ngx_http_urlstore_group_mark(
 static ngx_int_t ngx_http_urlstore_group_claim(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_group_t *g);
 static ngx_uint_t ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e);
+static ngx_int_t ngx_http_urlstore_group_fenced(
+    ngx_http_urlstore_batch_t *batch);
 static void ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g);
 
 
@@ -126,6 +128,12 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
         return ngx_http_urlstore_scatter_group(batch, g);
     }
 
+    /* the node was the primary when the request began, and maybe long ago */
+
+    if (ctx->writes && ngx_http_urlstore_overtaken(ctx)) {
+        return ngx_http_urlstore_group_fenced(batch);
+    }
+
     ngx_http_urlstore_shard_under(ctx);
 
     if (ctx->zone->filter) {
@@ -200,6 +208,10 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
             return NGX_BUSY;
         }
 
+        if (item->status == US_FENCED) {
+            return ngx_http_urlstore_group_fenced(batch);
+        }
+
         if (item->status == US_NEW || item->status == US_DUE) {
             ctx->wrote = 1;
         }
@@ -248,6 +260,10 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_batch_t *batch,
             return NGX_BUSY;
         }
 
+        if (e->status == US_FENCED) {
+            return ngx_http_urlstore_group_fenced(batch);
+        }
+
         if (e->status == US_OK) {
             ctx->lsn = ngx_max(ctx->lsn, lsn);
             ctx->wrote = 1;
@@ -259,6 +275,16 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_batch_t *batch,
     ctx->lsn = ngx_max(ctx->lsn, us_store_published(store));
 
     return NGX_OK;
+}
+
+
+/* ends the batch: nothing more is changed, and what was changed may be lost */
+
+static ngx_int_t
+ngx_http_urlstore_group_fenced(ngx_http_urlstore_batch_t *batch)
+{
+    return ngx_http_urlstore_fault(batch->r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                   "this node is not the primary any more");
 }
 
 
@@ -312,6 +338,10 @@ ngx_http_urlstore_group_claim(ngx_http_urlstore_batch_t *batch,
         return NGX_BUSY;
     }
 
+    if (n && claims[0].status == US_FENCED) {
+        return ngx_http_urlstore_group_fenced(batch);
+    }
+
     for (i = 0, n = 0; i < g->n; i++) {
         if (ngx_http_urlstore_group_id(&g->entries[i])) {
             g->entries[i].status = claims[n].status;
@@ -326,34 +356,37 @@ ngx_http_urlstore_group_claim(ngx_http_urlstore_batch_t *batch,
 
 
 /*
- * The groups of a request that is ended.  URLs of the first one that the store
- * has added are new to no other request, so they are counted.
+ * The groups of a request that is ended.  Entries of the first one that the
+ * store has changed count as processed; URLs that it has added are new to no
+ * other request, so they are counted, too.
  */
 
 void
 ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_uint_t                  i;
+    ngx_uint_t                  i, add;
     ngx_http_urlstore_entry_t  *e;
     ngx_http_urlstore_group_t  *g;
 
     g = batch->queue;
+    add = (batch->action == NGX_HTTP_URLSTORE_ADD);
 
-    if (g && batch->action == NGX_HTTP_URLSTORE_ADD) {
+    for (i = g ? g->answered : 0; g && i < g->n; i++) {
+        e = &g->entries[i];
 
-        for (i = g->answered; i < g->n; i++) {
-            e = &g->entries[i];
+        if (add ? (e->item == NULL || e->item >= &g->items[g->done])
+                : i >= g->done)
+        {
+            continue;
+        }
 
-            if (e->item == NULL || e->item >= &g->items[g->done]) {
-                continue;
-            }
+        batch->ctx->processed++;
 
-            if (e->item->status == US_NEW) {
-                batch->answers.counts[US_ANSWER_NEW]++;
+        if (add && e->item->status == US_NEW) {
+            batch->answers.counts[US_ANSWER_NEW]++;
 
-            } else if (e->item->status == US_DUE) {
-                batch->answers.counts[US_ANSWER_DUE]++;
-            }
+        } else if (add && e->item->status == US_DUE) {
+            batch->answers.counts[US_ANSWER_DUE]++;
         }
     }
 

@@ -330,14 +330,19 @@ ngx_http_urlstore_park_timer(ngx_event_t *ev)
 static ngx_int_t
 ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
 {
-    uint64_t     lsn, ms;
-    us_life_t   *l;
-    us_store_t  *store;
+    uint64_t                  lsn, ms;
+    us_life_t                *l;
+    us_store_t               *store;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     l = &w->persist->life;
     store = w->persist->zone->store;
+    ctx = ngx_http_get_module_ctx(w->r, ngx_http_urlstore_module);
 
-    if (us_life_state(l) != US_LIFE_READY) {
+    /* a worker that stood still may find the store of a later term */
+
+    if (us_life_state(l) != US_LIFE_READY || ngx_http_urlstore_overtaken(ctx))
+    {
         return NGX_DECLINED;
     }
 
@@ -432,7 +437,10 @@ ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
         return ngx_http_urlstore_unready(r, ctx->zone, NULL);
     }
 
-    /* what the disk does not have yet is in the store, and stays there */
+    /*
+     * What the disk does not have yet is in the store, and stays there.  Of a
+     * store that began anew, nobody knows.
+     */
 
     ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
 

@@ -335,6 +335,12 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
+    /* it may have waited for room since it was allowed */
+
+    if (ngx_http_urlstore_overtaken(ctx)) {
+        return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+    }
+
     was = 0;
     ngx_http_urlstore_deleting(ctx->zone);
 
@@ -357,6 +363,9 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
 
         return rc == NGX_DECLINED
                ? ngx_http_urlstore_unready(r, ctx->zone, NULL) : rc;
+
+    case US_FENCED:
+        return ngx_http_urlstore_unready(r, ctx->zone, NULL);
 
     case US_FULL:
         return ngx_http_urlstore_problem(r, NGX_HTTP_INSUFFICIENT_STORAGE,

@@ -378,9 +378,22 @@ us_store_add_put(us_store_t *s, us_store_item_t *items, size_t n,
 }
 
 
-/* -1: the ring is full */
+/* the first item that the fence refuses */
 
-static int
+static us_store_status_t
+us_store_add_fenced(us_store_item_t *items)
+{
+    while (items->status != US_UNSEEN && items->status != US_DUE) {
+        items++;
+    }
+
+    return items->status = US_FENCED;
+}
+
+
+/* US_OK; or what an item is, and all that follow it: US_BUSY, US_FENCED */
+
+static us_store_status_t
 us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older)
 {
@@ -393,10 +406,15 @@ again:
     unseen = us_store_add_look(s, items, n, older);
 
     if (unseen == 0 && s->npicks == 0) {
-        return 0;
+        return US_OK;
     }
 
     us_store_enter(s);
+
+    if (us_store_fenced_locked(s)) {
+        us_store_leave(s);
+        return us_store_add_fenced(items);
+    }
 
     if (us_shard_changed_locked(s) || us_store_pick_gone_locked(s)) {
 
@@ -419,7 +437,7 @@ again:
         }
     }
 
-    return i < n ? -1 : 0;
+    return i < n ? US_BUSY : US_OK;
 }
 
 
@@ -434,12 +452,14 @@ uint64_t
 us_store_add_older(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older)
 {
-    size_t  group;
+    size_t             group;
+    us_store_status_t  status;
 
-    for ( /* void */ ; n; n -= group, items += group) {
+    for (status = US_OK; n; n -= group, items += group) {
         group = n < US_STORE_GROUP ? n : US_STORE_GROUP;
+        status = us_store_add_group(s, items, group, older);
 
-        if (us_store_add_group(s, items, group, older) != 0) {
+        if (status != US_OK) {
             break;
         }
     }
@@ -450,13 +470,13 @@ us_store_add_older(us_store_t *s, us_store_item_t *items, size_t n,
      * added here.
      */
 
-    while (n && items->status != US_BUSY) {
+    while (n && items->status != status) {
         items++;
         n--;
     }
 
     while (n--) {
-        items++->status = US_BUSY;
+        items++->status = status;
     }
 
     return us_store_published(s);
@@ -557,6 +577,11 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
 
     us_store_enter(s);
 
+    if (us_store_fenced_locked(s)) {
+        status = US_FENCED;
+        goto done;
+    }
+
     if (us_marked(a, US_AREA_DELETED, id)) {
         *was = 1;
         status = US_OK;
@@ -626,7 +651,10 @@ us_store_mark(us_store_t *s, unsigned m, uint64_t id, int on, uint64_t *lsn)
     op.mark = m;
     op.id = id;
 
-    if (id >= h->next_id) {
+    if (us_store_fenced_locked(s)) {
+        status = US_FENCED;
+
+    } else if (id >= h->next_id) {
         status = US_UNKNOWN;
 
     } else if (us_marked(&s->arena, US_AREA_DELETED, id)) {

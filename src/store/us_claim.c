@@ -377,9 +377,9 @@ us_store_claim_status(us_store_t *s, uint64_t id)
 }
 
 
-/* -1: the ring is full, nothing was done */
+/* US_OK; or US_BUSY, US_FENCED: nothing was done */
 
-static int
+static us_store_status_t
 us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
     uint64_t at)
 {
@@ -394,11 +394,16 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
 
     us_store_enter(s);
 
+    if (us_store_fenced_locked(s)) {
+        us_store_leave(s);
+        return US_FENCED;
+    }
+
     if (us_store_tick_locked(s) != 0
         || !us_ring_fits(&s->arena, us_store_pick_bytes(s)))
     {
         us_store_leave(s);
-        return -1;
+        return US_BUSY;
     }
 
     unit = us_store_revisit(s) ? at / us_store_revisit(s) : 0;
@@ -432,25 +437,27 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
     s->npicks = 0;
     us_store_leave(s);
 
-    return 0;
+    return US_OK;
 }
 
 
 uint64_t
 us_store_claim(us_store_t *s, us_store_claim_t *claims, size_t n, uint64_t at)
 {
-    size_t  group;
+    size_t             group;
+    us_store_status_t  status;
 
-    for ( /* void */ ; n; n -= group, claims += group) {
+    for (status = US_OK; n; n -= group, claims += group) {
         group = n < US_STORE_GROUP ? n : US_STORE_GROUP;
+        status = us_store_claim_group(s, claims, group, at);
 
-        if (us_store_claim_group(s, claims, group, at) != 0) {
+        if (status != US_OK) {
             break;
         }
     }
 
     while (n--) {
-        claims++->status = US_BUSY;
+        claims++->status = status;
     }
 
     return us_store_published(s);

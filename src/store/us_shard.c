@@ -397,6 +397,11 @@ us_store_adopt(us_store_t *s, const us_map_t *map, uint64_t number,
 
     us_store_enter(s);
 
+    if (us_store_fenced_locked(s)) {
+        status = US_FENCED;
+        goto done;
+    }
+
     if (h->map != number || h->shard == 0 || self < 0
         || (h->map && map->version <= us_shard_place(s, h->map)->version))
     {

@@ -100,7 +100,7 @@ int us_store_denies(us_store_t *s, us_str_t url);
  * the one with this number (us_map_follows()).  US_OK: *lsn is that of the
  * operation; answers under the map wait until it is durable.  US_MOVED: the
  * store has another map now, check again.  US_BUSY: the ring is full.  US_FULL:
- * the map fits neither the zone nor its ring.
+ * the map fits neither the zone nor its ring.  US_FENCED: see us_store_fence().
  */
 us_store_status_t us_store_adopt(us_store_t *s, const us_map_t *map,
     uint64_t number, uint64_t *lsn);

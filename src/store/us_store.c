@@ -199,7 +199,10 @@ us_store_train_enter(us_store_t *s)
 }
 
 
-/* publishes what was learnt: 1; 0: not now (the ring is full), or never */
+/*
+ * Publishes what was learnt: 1; 0: not now (the ring is full, the store is
+ * fenced), or never.
+ */
 
 static int
 us_store_train_publish(us_store_t *s, us_str_t model)
@@ -217,7 +220,11 @@ us_store_train_publish(us_store_t *s, us_str_t model)
 
     us_store_enter(s);
 
-    if (h->ring_size && us_op_size(&op) > h->ring_size) {
+    if (us_store_fenced_locked(s)) {
+
+        /* void */
+
+    } else if (h->ring_size && us_op_size(&op) > h->ring_size) {
         us_learn_give_up(&s->learn, &s->arena);
 
     } else if (us_ring_fits(&s->arena, us_op_size(&op))) {
@@ -261,6 +268,22 @@ us_store_train(us_store_t *s, const volatile int *cancel)
     us_release(&us_head(s)->trainer, 0);
 
     return done;
+}
+
+
+void
+us_store_fence(void *mem)
+{
+    us_release(&((us_head_t *) mem)->fenced, 1);
+}
+
+
+void
+us_store_unfence(void *mem)
+{
+    /* release: what was applied is there for the first change */
+
+    us_release(&((us_head_t *) mem)->fenced, 0);
 }
 
 

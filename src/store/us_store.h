@@ -70,7 +70,8 @@ typedef enum {
     US_OK,
     US_DAMAGED,                       /* the bits of the record are no URL */
     US_DUE,                           /* known, and its claim was too old */
-    US_MOVED                          /* another shard's: see us_shard.h */
+    US_MOVED,                         /* another shard's: see us_shard.h */
+    US_FENCED                         /* the store is: nothing was changed */
 } us_store_status_t;
 
 
@@ -147,7 +148,8 @@ void us_store_seen(us_store_t *s, us_store_item_t *items, size_t n);
 
 /*
  * Adds the URLs that are new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY.
- * Once an item is busy, all later items are busy too: submit them again.  Of
+ * Once an item is busy, all later items are busy too: submit them again.  The
+ * same goes for US_FENCED, but a later try is refused as well.  Of
  * two equal URLs in one batch the first is new, the second seen.  A store for
  * look-ups only returns US_UNKNOWN, a shard US_MOVED for what it may not
  * answer.  Returns the LSN that covers all that the
@@ -188,8 +190,8 @@ void us_store_times(us_store_t *s, us_store_item_t *items, size_t n);
 /*
  * Claims ids, in groups as adds: at a time, in seconds since 1970, or now if
  * that is later; 0 clears their claims, which are due then.  US_OK, US_UNKNOWN,
- * US_DELETED, US_FULL or US_BUSY as of us_store_add().  Returns the LSN that
- * covers the answers.
+ * US_DELETED, US_FULL, US_BUSY or US_FENCED as of us_store_add().  Returns the
+ * LSN that covers the answers.
  */
 typedef struct {
     uint64_t           id;
@@ -252,15 +254,15 @@ uint64_t us_store_next_id(const us_store_t *s);
 
 /*
  * Forgets the URL of id and clears its marks: US_OK, US_UNKNOWN, US_FULL (no
- * room for the bit of the deleted id) or US_BUSY.  *was is 1 if the id was
- * deleted before, which is US_OK too.
+ * room for the bit of the deleted id), US_BUSY or US_FENCED.  *was is 1 if the
+ * id was deleted before, which is US_OK too.
  */
 us_store_status_t us_store_delete(us_store_t *s, uint64_t id, int *was,
     uint64_t *lsn);
 
 /*
  * Sets (on = 1) or clears mark number m of id: US_OK, US_UNKNOWN, US_DELETED,
- * US_FULL or US_BUSY.  us_store_marked() reads it, without a lock.
+ * US_FULL, US_BUSY or US_FENCED.  us_store_marked() reads it, without a lock.
  */
 us_store_status_t us_store_mark(us_store_t *s, unsigned m, uint64_t id,
     int on, uint64_t *lsn);
@@ -312,6 +314,19 @@ int us_store_first_of_site(us_store_t *s, uint64_t id);
  */
 int us_store_train_due(us_store_t *s);
 int us_store_train(us_store_t *s, const volatile int *cancel);
+
+
+/*
+ * A store that gets its operations from elsewhere, such as a standby's, is
+ * fenced: us_store_apply() changes it, and nothing else does.  Each change
+ * looks at the word under the lock, however long ago its caller was allowed to
+ * make it.  A change that holds the lock while the fence goes up is completed.
+ *
+ * Set by us_store_format() for conf.fenced, and by us_store_fence(); cleared by
+ * us_store_unfence(), when this node alone writes.  Neither takes the lock.
+ */
+void us_store_fence(void *mem);
+void us_store_unfence(void *mem);
 
 
 /*

@@ -196,6 +196,15 @@ us_head(const us_store_t *s)
 }
 
 
+/* whether the caller, who holds the lock, must not change anything */
+
+static inline int
+us_store_fenced_locked(const us_store_t *s)
+{
+    return us_acquire(&us_head(s)->fenced) != 0;
+}
+
+
 static inline unsigned
 us_store_domain(const us_store_t *s, unsigned klass)
 {

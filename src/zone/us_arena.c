@@ -243,6 +243,7 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
     h->nmarks = conf->nmarks;
     h->revisit = conf->revisit;
     h->shard = conf->is_shard ? (uint64_t) conf->shard + 1 : 0;
+    h->fenced = conf->fenced;
     h->flags = (conf->schemes_first ? US_HEAD_SCHEMES_FIRST : 0)
                | (conf->sites ? US_HEAD_SITES : 0)
                | (conf->lookup ? US_HEAD_LOOKUP : 0);

@@ -57,7 +57,7 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       6
+#define US_LAYOUT       7
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
@@ -166,6 +166,7 @@ typedef struct {
     uint64_t           deleted;
     uint64_t           recoveries;
     uint64_t           full;
+    uint64_t           fenced;        /* 1: changes are refused */
     uint64_t           settled;       /* a replay has ended: see us_replay.c */
     uint64_t           trainer;       /* us_process_t, or 0 */
     uint64_t           model[8];      /* the codec's: offsets of models */

@@ -38,6 +38,7 @@ typedef struct {
     unsigned      schemes_first:1;    /* the scheme is not part of the key */
     unsigned      sites:1;            /* count URLs by site */
     unsigned      lookup:1;           /* retrieval only: no index is kept */
+    unsigned      fenced:1;           /* made so: see us_store_fence() */
 
     /* seconds of a unit in which claims are dated; 0: none are kept */
     uint32_t      revisit;

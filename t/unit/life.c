@@ -731,9 +731,9 @@ test_emptying(void **state)
     proc_step(p);
     assert_int_equal(us_share_generation(world.sh), 0);
 
-    /* what goes on meanwhile finds nothing, and touches nothing */
+    /* what goes on meanwhile finds nothing, and changes nothing */
 
-    assert_int_equal(add(q, url, &id, &lsn), US_NEW);
+    assert_int_equal(add(q, url, &id, &lsn), US_FENCED);
 
     /* r's other thread is in the store; then r is killed */
 

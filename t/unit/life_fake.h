@@ -790,6 +790,7 @@ world_setup(void **state)
     world.conf.store.epoch = 77;
     world.conf.store.norm = us_string("crawler/1");
     world.conf.store.ring = 64 * 1024;
+    world.conf.store.fenced = 1;
 
     world_zone();
 

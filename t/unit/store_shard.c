@@ -575,6 +575,135 @@ rooms(void **state)
 }
 
 
+/* each change of a fenced store: refused, and no byte of the zone is another */
+
+static void
+refused(zone_t *z, us_map_t *m)
+{
+    int               was;
+    char              url[64];
+    uint64_t          lsn;
+    uint8_t          *before;
+    us_store_item_t   items[3];
+    us_store_claim_t  claims[2] = { { .id = 0 }, { .id = 99 } };
+
+    before = malloc(z->size);
+    memcpy(before, z->mem, z->size);
+
+    /* what is known is answered, up to the first change */
+
+    sprintf(url, "%s", url_in(0, 7));
+    items[0] = item("http://s0.test/0", 0);
+    items[1] = item(url, 0);
+    items[2] = items[0];
+    us_store_add(z->store, items, 3);
+    assert_int_equal(items[0].status, US_SEEN);
+    assert_int_equal(items[1].status, US_FENCED);
+    assert_int_equal(items[2].status, US_FENCED);
+
+    us_store_time(z->store, 3600 * 1000);
+    items[0] = item("http://s0.test/0", 0);
+    us_store_add_older(z->store, items, 1, 1);
+    assert_int_equal(items[0].status, US_FENCED);
+
+    us_store_claim(z->store, claims, 2, 3600 * 1000);
+    assert_int_equal(claims[0].status, US_FENCED);
+    assert_int_equal(claims[1].status, US_FENCED);
+
+    assert_int_equal(us_store_mark(z->store, 0, 0, 1, &lsn), US_FENCED);
+    assert_int_equal(us_store_mark(z->store, 1, 1, 0, &lsn), US_FENCED);
+    assert_int_equal(us_store_delete(z->store, 0, &was, &lsn), US_FENCED);
+    assert_int_equal(us_store_adopt(z->store, m,
+                                    us_store_map(z->store)->number, &lsn),
+                     US_FENCED);
+
+    assert_memory_equal(before, z->mem, z->size);
+    free(before);
+}
+
+
+/*
+ * A store that follows another one: what comes from there is applied, before it
+ * is settled and after, and nothing else changes it.  When its term begins, it
+ * gives the id that is next there.
+ */
+
+static void
+fenced(void **state)
+{
+    int              was;
+    char             url[64];
+    size_t           len;
+    unsigned         i;
+    uint64_t         lsn, at;
+    uint8_t          buf[US_URL_MAX + 8];
+    zone_t          *a, *b;
+    us_map_t        *m, *m2;
+    stream_t         all = { 0 };
+    us_store_claim_t claim = { .id = 2 };
+
+    zone_conf.revisit = 3600;
+    a = shard_create(0);
+    zone_conf.fenced = 1;
+    b = shard_create(0);
+    zone_conf.fenced = 0;
+    zone_conf.revisit = 0;
+
+    m = map(1, "[[\"0-4095\",0]]");
+    m2 = map(2, "[[\"0-4095\",0,1]]");
+    adopt(a, m);
+
+    for (i = 0; i < 3; i++) {
+        us_store_time(a->store, 3600 * (100 + i));
+        sprintf(url, "http://s%u.test/%u", i, i);
+        assert_int_equal(add(a->store, url).status, US_NEW);
+        us_store_mark(a->store, 1, i, 1, &lsn);
+        stream_drain(&all, a->store);
+    }
+
+    assert_int_equal(us_store_apply(b->store, all.data, all.len), all.len);
+    assert_int_equal(us_store_set_lsn(b->store, all.len), 0);
+    us_store_under(b->store, m->version, m->digest);
+    refused(b, m2);
+
+    /* all kinds of operations, to a settled store */
+
+    len = all.len;
+    us_store_time(a->store, 3600 * 200);
+    assert_int_equal(add(a->store, "http://s4.test/").status, US_NEW);
+    us_store_claim(a->store, &claim, 1, 3600 * 200);
+    us_store_mark(a->store, 0, 1, 1, &lsn);
+    us_store_mark(a->store, 1, 1, 0, &lsn);
+    assert_int_equal(us_store_delete(a->store, 2, &was, &lsn), US_OK);
+    adopt(a, m2);
+    stream_drain(&all, a->store);
+
+    assert_int_equal(us_store_apply(b->store, all.data + len, all.len - len),
+                     all.len - len);
+    assert_int_equal(us_store_set_lsn(b->store, all.len), 0);
+    assert_null(same_store(a->store, b->store, 5, &at));
+    assert_int_equal(us_store_map(b->store)->version, 2);
+    us_map_free(m);
+    m = map(3, "[[\"0-4095\",0,1]]");
+    us_store_under(b->store, m2->version, m2->digest);
+    refused(b, m);
+
+    us_store_unfence(b->mem);
+    assert_int_equal(add(b->store, "http://s5.test/").id, 4);
+    assert_int_equal(us_store_get(b->store, 4, buf, &len), US_OK);
+
+    us_store_fence(b->mem);
+    assert_int_equal(add(b->store, "http://s6.test/").status, US_FENCED);
+    assert_int_equal(us_store_next_id(b->store), 5);
+
+    us_map_free(m);
+    us_map_free(m2);
+    free(all.data);
+    zone_destroy(a);
+    zone_destroy(b);
+}
+
+
 /* settings: which directory can become which shard */
 
 static void
@@ -604,6 +733,7 @@ main(void)
         cmocka_unit_test(older),
         cmocka_unit_test(replayed),
         cmocka_unit_test(rooms),
+        cmocka_unit_test(fenced),
         cmocka_unit_test(become),
     };
 

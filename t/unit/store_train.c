@@ -153,6 +153,12 @@ small_ring(void **state)
 
         assert_int_equal(us_store_train_due(z->store), 1);
         before = us_store_published(z->store);
+
+        us_store_fence(z->mem);
+        assert_int_equal(us_store_train(z->store, NULL), 0);
+        assert_int_equal(us_store_published(z->store), before);
+        us_store_unfence(z->mem);
+
         assert_int_equal(us_store_train(z->store, NULL), 1);
         assert_in_range(us_store_published(z->store) - before, 1000, ring);
         assert_int_equal(us_store_train_due(z->store), 0);

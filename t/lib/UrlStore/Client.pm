@@ -120,11 +120,51 @@ sub _chunks
     my ($self, $chunks) = @_;
 
     while (defined(my $c = $chunks->())) {
-        next if $c eq '';
-        $self->_send(sprintf("%x\r\n%s\r\n", length $c, $c)) or return 0;
+        $self->piece($c) or return 0;
     }
 
     return $self->_send("0\r\n\r\n");
+}
+
+
+# The same by hand, on a connection of its own: the head of a request, pieces of
+# its body, and its end, after which the client closes its half if it is to; the
+# answer.
+
+sub begin
+{
+    my ($self, $method, $path, %h) = @_;
+
+    $self->disconnect;
+    $self->{sock} = _connect($self->{host}, $self->{port}) or return 0;
+    $self->{buf} = '';
+
+    return $self->_send("$method $path HTTP/1.1\r\nHost: localhost\r\n"
+        . join('', map { "$_: $h{$_}\r\n" } sort keys %h)
+        . "Transfer-Encoding: chunked\r\n\r\n");
+}
+
+
+sub piece
+{
+    my ($self, $c) = @_;
+
+    return $c eq '' || $self->_send(sprintf("%x\r\n%s\r\n", length $c, $c));
+}
+
+
+sub end
+{
+    my ($self, $half_close) = @_;
+
+    $self->_send("0\r\n\r\n") or return;
+    shutdown $self->{sock}, 1 if $half_close;
+
+    my $r = $self->_read('POST');
+
+    $self->disconnect;
+
+    return $r;
 }
 
 
