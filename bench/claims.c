@@ -50,8 +50,8 @@ fill(us_arena_t *a, uint64_t ids, uint64_t due)
             exit(2);
         }
 
-        us_claims_write_locked(a, id, us_claims_value(CLOCK, CLOCK
-            - (due && seed % due == 0 ? 1000 : (seed >> 33) % 100)));
+        us_claims_write_locked(a, id, CLOCK
+            - (due && seed % due == 0 ? 1000 : (seed >> 33) % 100));
     }
 }
 
@@ -59,16 +59,16 @@ fill(us_arena_t *a, uint64_t ids, uint64_t due)
 static uint64_t
 scan(const us_arena_t *a, uint64_t ids)
 {
-    uint64_t           at, end, found;
-    us_claims_rule_t   rule;
+    uint64_t  at, end, found;
 
     found = 0;
 
     for (at = 0; at < ids; /* void */ ) {
-        us_claims_rule(&rule, CLOCK, CLOCK, 500);
         end = at + SLICE < ids ? at + SLICE : ids;
 
-        while ((at = us_claims_scan(a, &rule, at, end)) < end) {
+        while ((at = us_claims_scan(a, us_claims_before(CLOCK, CLOCK, 500),
+                                    at, end)) < end)
+        {
             found++;
             at++;
         }
@@ -93,9 +93,9 @@ main(int argc, char **argv)
 
     ids = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000000;
 
-    /* a zone gives at most half of its memory to claims */
+    /* a zone gives at most two thirds of its memory to claims */
 
-    size = ids * 4 + ((size_t) 64 << 20);
+    size = ids * 6 + ((size_t) 64 << 20);
 
     mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
                MAP_SHARED|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);

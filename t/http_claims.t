@@ -172,7 +172,7 @@ $t->post('/claim?at=' . ($zero + 999 * $hour), '1', @text);
 is($t->get('/url/1?times=1')->{body}, "http://b.com/\t"
     . ($zero + 20 * $hour) . "\n", 'a time to come is now');
 $t->post('/claim?at=1970-01-02T00:00:00Z', '1', @text);
-is($t->get('/url/1?times=1')->{body}, "http://b.com/\t-\n", 'long ago');
+is($t->get('/url/1?times=1')->{body}, "http://b.com/\t86400\n", 'long ago');
 is($t->post('/mine', '2', @text)->{body}, "2\tclaimed\thttp://c.com/\n",
     'urlstore_claim');
 
@@ -359,7 +359,7 @@ $t->allow(qr/stored with revisit/);
 
 my $manifest = slurp($t->dir . '/d/manifest');
 
-like($manifest, qr/^urlstore data 2\n/, 'the manifest is of version 2');
+like($manifest, qr/^urlstore data 4\n/, 'the manifest is of version 4');
 like($manifest, qr/^store revisit 60$/m, 'and names the unit');
 
 # --- the command: what a directory has, and another with another unit

@@ -36,7 +36,7 @@ us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
 {
     char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], number[16];
 
-    m->version = conf->is_shard ? 3 : conf->revisit ? 2 : 1;
+    m->version = conf->revisit ? 4 : conf->is_shard ? 3 : 1;
     memcpy(m->uuid, conf->uuid, sizeof(m->uuid));
     m->epoch = conf->epoch;
     m->settings[0] = '\0';

@@ -179,8 +179,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
     us_log_write_locked(a, item->id, bits, units);
 
     if (h->clock) {
-        us_claims_write_locked(a, item->id,
-                               us_claims_value(h->clock, h->clock));
+        us_claims_write_locked(a, item->id, (uint32_t) h->clock);
     }
 
     us_store_index_locked(s, item->id, &hashes, sl->site_first);

@@ -31,8 +31,6 @@ us_store_revisit(const us_store_t *s)
 uint64_t
 us_store_clock(const us_store_t *s)
 {
-    /* acquire: see us_store_rule() */
-
     return us_acquire(&us_head(s)->clock) * us_store_revisit(s);
 }
 
@@ -50,37 +48,27 @@ us_store_unit(const us_store_t *s)
 }
 
 
-/*
- * The rule by the clock as it is now, which is returned.  A reader without the
- * lock compares the clock once more after it has read claims: if that has
- * advanced, a claim may be newer than the clock of the rule, and look old.
- */
+/* claims below it are due, by the clock as it is now */
 
-static uint64_t
-us_store_rule(const us_store_t *s, us_claims_rule_t *rule, uint32_t older)
+static uint32_t
+us_store_before(const us_store_t *s, uint32_t older)
 {
-    uint64_t  clock;
-
-    clock = us_acquire(&us_head(s)->clock);
-    us_claims_rule(rule, clock, us_store_unit(s), older);
-
-    return clock;
+    return us_claims_before(us_acquire(&us_head(s)->clock), us_store_unit(s),
+                            older);
 }
 
 
 size_t
 us_store_due(us_store_t *s, us_store_item_t *items, size_t n, uint32_t older)
 {
-    size_t             i, due;
-    uint16_t           value;
-    uint64_t           clock;
-    us_claims_rule_t   rule;
+    size_t    i, due;
+    uint32_t  unit, before;
 
     if (us_store_revisit(s) == 0) {
         return 0;
     }
 
-    clock = us_store_rule(s, &rule, older);
+    before = us_store_before(s, older);
 
     for (i = 0, due = 0; i < n; i++) {
 
@@ -88,20 +76,12 @@ us_store_due(us_store_t *s, us_store_item_t *items, size_t n, uint32_t older)
             continue;
         }
 
-        value = us_claims_read(&s->arena, items[i].id);
+        unit = us_claims_read(&s->arena, items[i].id);
 
-        while (us_claims_due(&rule, value)) {
-
-            if (us_acquire(&us_head(s)->clock) == clock) {
-                items[i].status = US_DUE;
-                items[i].claimed = us_claims_unit(clock, value)
-                                   * us_store_revisit(s);
-                due++;
-                break;
-            }
-
-            clock = us_store_rule(s, &rule, older);
-            value = us_claims_read(&s->arena, items[i].id);
+        if (unit < before) {
+            items[i].status = US_DUE;
+            items[i].claimed = (uint64_t) unit * us_store_revisit(s);
+            due++;
         }
     }
 
@@ -112,15 +92,7 @@ us_store_due(us_store_t *s, us_store_item_t *items, size_t n, uint32_t older)
 uint64_t
 us_store_claimed(us_store_t *s, uint64_t id)
 {
-    uint16_t  value;
-    uint64_t  clock;
-
-    do {
-        clock = us_acquire(&us_head(s)->clock);
-        value = us_claims_read(&s->arena, id);
-    } while (us_acquire(&us_head(s)->clock) != clock);
-
-    return us_claims_unit(clock, value) * us_store_revisit(s);
+    return (uint64_t) us_claims_read(&s->arena, id) * us_store_revisit(s);
 }
 
 
@@ -140,25 +112,17 @@ us_store_times(us_store_t *s, us_store_item_t *items, size_t n)
 uint64_t
 us_store_next_due(us_store_t *s, uint64_t from, uint64_t to, uint32_t older)
 {
-    uint64_t           id, clock, end;
-    us_claims_rule_t   rule;
+    uint32_t  before;
+    uint64_t  id, end;
 
     end = us_store_next_id(s);
     end = to < end ? to : end;
+    before = us_store_before(s, older);
 
     while (from < end) {
-        clock = us_store_rule(s, &rule, older);
-        id = us_claims_scan(&s->arena, &rule, from, end);
+        id = us_claims_scan(&s->arena, before, from, end);
 
-        if (id == end) {
-            break;
-        }
-
-        if (us_acquire(&us_head(s)->clock) != clock) {
-            continue;
-        }
-
-        if (!us_marked(&s->arena, US_AREA_DELETED, id)) {
+        if (id < end && !us_marked(&s->arena, US_AREA_DELETED, id)) {
             return id;
         }
 
@@ -201,7 +165,7 @@ us_store_tick_locked(us_store_t *s)
     a = &s->arena;
     unit = us_store_unit(s);
 
-    if (unit <= a->head->clock || unit > US_OP_UNIT_MAX) {
+    if (unit <= a->head->clock || unit > US_CLAIMS_UNIT_MAX) {
         return 0;
     }
 
@@ -213,7 +177,7 @@ us_store_tick_locked(us_store_t *s)
         return -1;
     }
 
-    us_claims_tick_locked(a, unit);
+    us_intend_locked(a, &a->head->clock, unit);
     us_ring_put_locked(a, &op);
     us_commit_locked(a);
 
@@ -278,7 +242,7 @@ us_store_pick_gone_locked(us_store_t *s)
  */
 
 static void
-us_store_claim_locked(us_store_t *s, unsigned n, uint64_t unit)
+us_store_claim_locked(us_store_t *s, unsigned n, uint32_t unit)
 {
     size_t       len;
     uint8_t      ids[US_OP_CLAIM_MAX];
@@ -307,8 +271,7 @@ us_store_claim_locked(us_store_t *s, unsigned n, uint64_t unit)
     us_ring_put_locked(a, &op);
 
     for (i = 0; i < n; i++) {
-        us_claims_set_locked(a, s->picks[i].id,
-                             us_claims_value(a->head->clock, unit));
+        us_claims_set_locked(a, s->picks[i].id, unit);
     }
 
     us_commit_locked(a);
@@ -319,16 +282,15 @@ void
 us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older)
 {
-    unsigned           i, k;
-    uint16_t           value;
-    uint64_t           last;
-    us_head_t         *h;
-    us_store_pick_t   *p;
-    us_store_item_t   *item;
-    us_claims_rule_t   rule;
+    unsigned          i, k;
+    uint32_t          unit, before;
+    uint64_t          last;
+    us_head_t        *h;
+    us_store_pick_t  *p;
+    us_store_item_t  *item;
 
     h = us_head(s);
-    us_store_rule(s, &rule, older);
+    before = us_store_before(s, older);
     us_store_keep_locked(s, 0);
 
     for (i = 0, k = 0, last = US_STORE_NO_ID; i < s->npicks; i++) {
@@ -339,11 +301,11 @@ us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
         }
 
         item = &items[p->at];
-        value = us_claims_read(&s->arena, p->id);
+        unit = us_claims_read(&s->arena, p->id);
 
         /* the second of two equal URLs is seen */
 
-        if (p->id == last || !us_claims_due(&rule, value)) {
+        if (p->id == last || unit >= before) {
             item->status = US_SEEN;
             item->claimed = 0;
 
@@ -352,13 +314,13 @@ us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
             item->status = US_FULL;
 
         } else {
-            item->claimed = us_claims_unit(h->clock, value) * h->revisit;
+            item->claimed = unit * h->revisit;
             last = p->id;
             s->picks[k++] = *p;
         }
     }
 
-    us_store_claim_locked(s, k, h->clock);
+    us_store_claim_locked(s, k, (uint32_t) h->clock);
 
     s->npicks = 0;
 }
@@ -420,9 +382,7 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
             continue;
         }
 
-        if (us_claims_value(us_head(s)->clock, unit)
-            && us_claims_reserve_locked(&s->arena, p->id) != 0)
-        {
+        if (unit && us_claims_reserve_locked(&s->arena, p->id) != 0) {
             us_release(&us_head(s)->full, 1);
             claims[picked].status = US_FULL;
             continue;
@@ -432,7 +392,7 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
         s->picks[k++] = *p;
     }
 
-    us_store_claim_locked(s, k, unit);
+    us_store_claim_locked(s, k, (uint32_t) unit);
 
     s->npicks = 0;
     us_store_leave(s);

@@ -296,31 +296,6 @@ us_dump_marks(us_store_t *s, us_dump_t *d, us_area_id_t area, uint64_t n)
 
 
 /*
- * The claims of 4 ids from i on, below n; those that are long ago are left out.
- * Then no claim of the dump is older than the window, and a sweep of the store
- * that is loaded from it may begin anew.
- */
-
-static uint64_t
-us_dump_claim(us_store_t *s, uint64_t clock, uint64_t i, uint64_t n)
-{
-    unsigned  k;
-    uint16_t  value;
-    uint64_t  word;
-
-    for (k = 0, word = 0; k < 4 && i + k < n; k++) {
-        value = us_claims_read(&s->arena, i + k);
-
-        if (us_claims_unit(clock, value)) {
-            word |= (uint64_t) value << k * 16;
-        }
-    }
-
-    return word;
-}
-
-
-/*
  * Claims may be newer than the LSN, and than the clock that the dump has: the
  * operations that follow set them once more.
  */
@@ -328,6 +303,7 @@ us_dump_claim(us_store_t *s, uint64_t clock, uint64_t i, uint64_t n)
 static void
 us_dump_claims(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 {
+    uint32_t   pair[2];
     uint64_t   i, k, w, words[US_MARK_WORDS];
     us_op_t    op;
 
@@ -343,18 +319,20 @@ us_dump_claims(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 
     op.type = US_OP_CLAIMS;
 
-    for (i = 0, k = 0; i < head->ids && !d->failed; i += 4) {
-        w = us_dump_claim(s, head->clock, i, head->ids);
+    for (i = 0, k = 0; i < head->ids && !d->failed; i += 2) {
+        pair[0] = us_claims_read(&s->arena, i);
+        pair[1] = i + 1 < head->ids ? us_claims_read(&s->arena, i + 1) : 0;
+        memcpy(&w, pair, sizeof(w));
 
         if (w && k == 0) {
-            op.id = i / 4;
+            op.id = i / 2;
         }
 
         if (w) {
             words[k++] = w;
         }
 
-        if (k && (w == 0 || k == US_MARK_WORDS || i + 4 >= head->ids)) {
+        if (k && (w == 0 || k == US_MARK_WORDS || i + 2 >= head->ids)) {
             op.bytes.len = k * 8;
             us_dump_op(d, &op);
             k = 0;

@@ -117,8 +117,7 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     us_log_write_locked(a, id, s->bits, op->units);
 
     if (a->head->clock) {
-        us_claims_write_locked(a, id, us_claims_value(a->head->clock,
-                                                      a->head->clock));
+        us_claims_write_locked(a, id, (uint32_t) a->head->clock);
     }
 
     us_log_append_locked(a, op->units);
@@ -187,12 +186,12 @@ us_replay_clock(us_store_t *s, uint64_t unit)
 
     a = &s->arena;
 
-    if (unit == 0 || unit > US_OP_UNIT_MAX || a->head->revisit == 0) {
+    if (unit == 0 || unit > US_CLAIMS_UNIT_MAX || a->head->revisit == 0) {
         return US_REPLAY_DAMAGED;
     }
 
     if (unit > a->head->clock) {
-        us_claims_tick_locked(a, unit);
+        us_intend_locked(a, &a->head->clock, unit);
         us_commit_locked(a);
     }
 
@@ -206,7 +205,6 @@ static int
 us_replay_claim(us_store_t *s, const us_op_t *op)
 {
     int             rc;
-    uint16_t        value;
     uint64_t        id;
     us_arena_t     *a;
     const uint8_t  *p, *end;
@@ -218,8 +216,6 @@ us_replay_claim(us_store_t *s, const us_op_t *op)
     if (op->id > a->head->clock) {
         return US_REPLAY_DAMAGED;
     }
-
-    value = us_claims_value(a->head->clock, op->id);
 
     for (id = US_STORE_NO_ID;
          (rc = us_op_id_read(&p, end, id, &id)) > 0;
@@ -233,49 +229,60 @@ us_replay_claim(us_store_t *s, const us_op_t *op)
             continue;
         }
 
-        if (value && us_claims_reserve_locked(a, id) != 0) {
+        if (op->id && us_claims_reserve_locked(a, id) != 0) {
             return US_REPLAY_NO_ROOM;
         }
 
-        us_claims_set_locked(a, id, value);
+        us_claims_set_locked(a, id, (uint32_t) op->id);
     }
 
     return rc == 0 ? 0 : US_REPLAY_DAMAGED;
 }
 
 
-/* 4 claims, of ids that are given */
+/*
+ * The 4 or 2 claims of a word, of ids that are given.  No intent: each is a
+ * store of its own, and a load that does not end begins anew.
+ */
 
 static int
-us_replay_claim_word(us_store_t *s, uint64_t number, uint64_t word)
+us_replay_claim_word(us_store_t *s, us_op_type_t type, uint64_t number,
+    uint64_t word)
 {
-    unsigned     i;
+    uint16_t     shorts[4];
+    uint32_t     unit, units[2];
+    uint64_t     id;
+    unsigned     i, n;
     us_arena_t  *a;
 
     a = &s->arena;
+    n = type == US_OP_CLAIMS ? 2 : 4;
 
-    if (a->head->clock == 0
-        || number * 4 + 3 - __builtin_clzll(word) / 16 >= a->head->next_id)
-    {
+    if (a->head->clock == 0) {
         return US_REPLAY_DAMAGED;
     }
 
-    for (i = 0; i < 4; i++) {
-        if (us_marked(a, US_AREA_DELETED, number * 4 + i)) {
-            word &= ~((uint64_t) 0xffff << i * 16);
+    memcpy(units, &word, sizeof(word));
+    memcpy(shorts, &word, sizeof(word));
+
+    for (i = 0; i < n; i++) {
+        id = number * n + i;
+        unit = n == 2 ? units[i] : us_claims_short(a->head->clock, shorts[i]);
+
+        if (unit && id >= a->head->next_id) {
+            return US_REPLAY_DAMAGED;
         }
-    }
 
-    if (word == 0) {
-        return 0;
-    }
+        if (unit == 0 || us_marked(a, US_AREA_DELETED, id)) {
+            continue;
+        }
 
-    if (us_claims_reserve_locked(a, number * 4) != 0) {
-        return US_REPLAY_NO_ROOM;
-    }
+        if (us_claims_reserve_locked(a, id) != 0) {
+            return US_REPLAY_NO_ROOM;
+        }
 
-    us_claims_word_locked(a, number, word);
-    us_commit_locked(a);
+        us_claims_write_locked(a, id, unit);
+    }
 
     return 0;
 }
@@ -410,7 +417,8 @@ us_replay_words(us_store_t *s, const us_op_t *op)
             break;
 
         case US_OP_CLAIMS:
-            rc = us_replay_claim_word(s, op->id + i, word);
+        case US_OP_CLAIMS_SHORT:
+            rc = us_replay_claim_word(s, op->type, op->id + i, word);
             break;
 
         default:
@@ -598,6 +606,7 @@ us_replay_op(us_store_t *s, const us_op_t *op)
     case US_OP_MARKS:
     case US_OP_DELETED:
     case US_OP_CLAIMS:
+    case US_OP_CLAIMS_SHORT:
         return us_replay_words(s, op);
 
     case US_OP_MODEL:

@@ -25,26 +25,28 @@
  *              are claimed then
  *   0 13       claims: number of their unit (0: cleared), number of bytes, ids:
  *              the first one, then for each how many lie between
- *   0 14       set claims: number of the first word (4 ids), number of words,
- *              words of 8 bytes, as in memory (us_claims.h)
+ *   0 14       set claims of 2 bytes: number of the first word (4 ids), number
+ *              of words, words of 8 bytes (us_claims_short()); read only
  *
  *   0 15       of a shard, the map that it has adopted: number of the shard, of
  *              bytes, the map's text (us_map.h)
  *   0 16       a primary of a replicated log begins (us_replog.h): number of
  *              its term, of bytes, its name; nothing in the store depends on it
+ *   0 17       set claims: number of the first word (2 ids), number of words,
+ *              words of 8 bytes, as in memory (us_claims.h)
  *
- * 5 to 11, and 14, are found in dumps only.  An operation's LSN is the position
- * in the stream at which it ends.
+ * 5 to 11, 14, and 17, are found in dumps only.  An operation's LSN is the
+ * position in the stream at which it ends.
  *
  * A dump (version 2):
  *
  *     at 0, 8, [15], deletes, [9, leaves, cache], adds and models, marks,
- *     [12, 14 ...], at n
+ *     [12, 17 ...], at n
  *
  * Its 12 follows the adds: only those after the dump are claimed at that time.
- * 12 to 14 are of stores with claims, 15 is of shards.  A directory that has
- * any says so in its manifest, of version 2 or 3, which programs before them
- * refuse (us_manifest.h).
+ * 12 to 14 and 17 are of stores with claims, 15 is of shards.  A directory that
+ * has any says so in its manifest, of version 2 to 4, which programs before
+ * them refuse (us_manifest.h).
  *
  * The deletes come first: their ids are those of adds that follow.  In version
  * 1 there was no 8, deletes came last, and the image had another version
@@ -93,9 +95,10 @@ static const us_op_form_t  us_op_forms[] = {
     [US_OP_CACHE] = { .id = 1, .unit = 1, .max = 1 << 20 },
     [US_OP_CLOCK] = { .id = 1 },
     [US_OP_CLAIM] = { .id = 1, .unit = 1, .max = US_OP_CLAIM_MAX },
-    [US_OP_CLAIMS] = { .id = 1, .unit = 8, .max = US_OP_WORDS_MAX },
+    [US_OP_CLAIMS_SHORT] = { .id = 1, .unit = 8, .max = US_OP_WORDS_MAX },
     [US_OP_MAP] = { .id = 1, .unit = 1, .max = US_MAP_TEXT_MAX },
     [US_OP_TERM] = { .id = 1, .unit = 1, .max = US_OP_TERM_MAX },
+    [US_OP_CLAIMS] = { .id = 1, .unit = 8, .max = US_OP_WORDS_MAX },
 };
 
 #define US_OP_TYPES  (sizeof(us_op_forms) / sizeof(us_op_forms[0]))

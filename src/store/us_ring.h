@@ -15,7 +15,6 @@
 #define US_OP_HEAD_MAX   24           /* what goes before the bytes of an op */
 #define US_OP_WORDS_MAX  (1 << 20)    /* of marks, deleted ids, claims */
 #define US_OP_CLAIM_MAX  (US_STORE_GROUP * 10)     /* bytes of ids */
-#define US_OP_UNIT_MAX   ((uint64_t) 1 << 40)      /* no clock gets there */
 #define US_OP_TERM_MAX   128          /* bytes that name a primary */
 
 
@@ -34,9 +33,10 @@ typedef enum {
     US_OP_CACHE = 11,                 /* bytes: of the codec's cache, from id */
     US_OP_CLOCK = 12,                 /* claims: id is the unit from now on */
     US_OP_CLAIM = 13,                 /* id: a unit, or 0; bytes: ids */
-    US_OP_CLAIMS = 14,                /* bytes: words of claims, to be set */
+    US_OP_CLAIMS_SHORT = 14,          /* bytes: words of 4 claims, to be set */
     US_OP_MAP = 15,                   /* id: the shard; bytes: its map */
-    US_OP_TERM = 16                   /* id: the term; bytes: whose it is */
+    US_OP_TERM = 16,                  /* id: the term; bytes: whose it is */
+    US_OP_CLAIMS = 17                 /* bytes: words of 2 claims, to be set */
 } us_op_type_t;
 
 

@@ -27,7 +27,7 @@
 #define US_SIZE_BITS_SHIFT  17
 
 /* the same of claims */
-#define US_SIZE_CLAIMS_SHIFT  13
+#define US_SIZE_CLAIMS_SHIFT  12
 
 /* zones of 64 TiB are not looked for */
 #define US_SIZE_MAX         ((uint64_t) 1 << 46)
@@ -110,12 +110,14 @@ static int
 us_size_claim_words(us_size_t *z, const us_op_t *op)
 {
     size_t    i;
-    uint64_t  word;
+    uint64_t  word, ids;
+
+    ids = op->type == US_OP_CLAIMS ? 2 : 4;
 
     for (i = 0; i < op->bytes.len / 8; i++) {
         memcpy(&word, op->bytes.data + i * 8, 8);
 
-        if (word && us_size_claim(z, (op->id + i) * 4) != 0) {
+        if (word && us_size_claim(z, (op->id + i) * ids) != 0) {
             return -1;
         }
     }
@@ -181,6 +183,7 @@ us_size_add(us_size_t *z, const us_op_t *op)
         return us_size_claims(z, op);
 
     case US_OP_CLAIMS:
+    case US_OP_CLAIMS_SHORT:
         return us_size_claim_words(z, op);
 
     case US_OP_EXPECT:
@@ -323,7 +326,7 @@ us_size_chunks(const us_size_t *z, const us_store_conf_t *conf,
         sum += n;
     }
 
-    sum += us_size_bits(&z->claims, shift - US_SIZE_CLAIMS_SHIFT - 1);
+    sum += us_size_bits(&z->claims, shift - US_SIZE_CLAIMS_SHIFT - 2);
 
     sum += z->map ? l->area[US_AREA_MAPS].max : 0;
 

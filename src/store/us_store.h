@@ -201,7 +201,7 @@ typedef struct {
 uint64_t us_store_claim(us_store_t *s, us_store_claim_t *claims, size_t n,
     uint64_t at);
 
-/* when id was claimed: seconds since 1970; 0: never, or long ago */
+/* when id was claimed: seconds since 1970; 0: never */
 uint64_t us_store_claimed(us_store_t *s, uint64_t id);
 
 /*

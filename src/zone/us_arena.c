@@ -128,11 +128,11 @@ us_area_max(us_area_id_t id, const us_layout_t *l,
     case US_AREA_CLAIMS:
 
         /*
-         * Two bytes for an id, beside its URL's.  There is a directory also in
-         * a store that keeps no claims: it may get them later.
+         * Four bytes for an id, beside its URL's two.  There is a directory
+         * also in a store that keeps no claims: it may get them later.
          */
 
-        return n / 2 + 1;
+        return n / 3 * 2 + 2;
 
     default:
 

@@ -172,8 +172,6 @@ typedef struct {
     uint64_t           model[8];      /* the codec's: offsets of models */
     uint64_t           cache_bits;    /* 1 << it: entries of the prefix cache */
     uint64_t           gave_up;       /* 1: no model is due any more */
-    uint64_t           sweep;         /* claims: see us_claims_tick_locked() */
-    uint64_t           sweep_end;
     uint64_t           map_lsn;       /* at which the map was adopted */
 
     uint64_t           staged[US_STAGED];    /* leaves being filled */

@@ -1,7 +1,8 @@
 
 /*
- * Claims: the rule, the clock, the window, what a restart keeps; and a model
- * of all that, which random operations are compared with.
+ * Claims: the rule, the clock, what a restart keeps, also of a dump and a
+ * journal with claims of 2 bytes; and a model of all that, which random
+ * operations are compared with.
  */
 
 
@@ -244,14 +245,16 @@ test_claim(void **state)
     assert_int_equal(us_store_claimed(z->store, 0), 0);
     assert_int_equal(us_store_due(z->store, &it, 1, 65000), 1);
 
-    /* longer ago than the window: as if never */
+    /* however long ago */
 
     assert_int_equal(claim(z->store, 0, HOUR), US_OK);
-    assert_int_equal(us_store_claimed(z->store, 0), 0);
+    assert_int_equal(us_store_claimed(z->store, 0), HOUR);
+    it = lookup(z->store, "http://a/");
+    assert_int_equal(us_store_due(z->store, &it, 1, 65000), 1);
 
     drain(z->store);
     z = restart(z, HOUR);
-    assert_int_equal(us_store_claimed(z->store, 0), 0);
+    assert_int_equal(us_store_claimed(z->store, 0), HOUR);
     assert_int_equal(us_store_claimed(z->store, 1), 0);
     assert_int_equal(us_store_claimed(z->store, 2), START + 2 * HOUR);
 
@@ -404,7 +407,7 @@ test_full(void **state)
 }
 
 
-/* claims take 2 bytes for a URL, and none if they are off */
+/* claims take 4 bytes for a URL, and none if they are off */
 
 static void
 test_size(void **state)
@@ -433,7 +436,7 @@ test_size(void **state)
     }
 
     assert_int_equal(info[0].parts[US_PART_CLAIMS], 0);
-    assert_in_range(info[1].parts[US_PART_CLAIMS], 2 * n, 2 * n + 16384);
+    assert_in_range(info[1].parts[US_PART_CLAIMS], 4 * n, 4 * n + 16384);
     assert_int_equal(info[1].content - info[0].content,
                      info[1].parts[US_PART_CLAIMS]);
 
@@ -479,7 +482,7 @@ test_size_needed(void **state)
         zone_destroy(z);
     }
 
-    assert_true(need[1] >= need[0] + 2 * n);
+    assert_true(need[1] >= need[0] + 4 * n);
 
     zone_conf.revisit = HOUR;
     z = zone_create(need[1], 0);
@@ -494,142 +497,160 @@ test_size_needed(void **state)
 }
 
 
-/* every age, at each point of the turn that matters */
+/* below which unit claims are due: the store's clock stands, or is ahead */
 
 static void
-test_turn(void **state)
+test_before(void **state)
 {
-    uint16_t           v;
-    uint64_t           clock, unit, age, older, stood;
-    us_claims_rule_t   rule;
+    uint64_t  clock, now, older, unit, last;
 
-    static const uint64_t  olders[] = { 1, 2, 255, 30000, 64999, 65000 };
-    static const uint64_t  stoods[] = { 0, 1, 2, 254, 29999, 70000 };
+    for (clock = 1; clock < 30; clock++) {
+        for (now = 0; now < 40; now++) {
+            for (older = 0; older < 50; older++) {
+                last = now > clock ? now : clock;
 
-    for (clock = 2 * US_CLAIMS_TURN - 70000; clock < 2 * US_CLAIMS_TURN + 3;
-         clock += clock % US_CLAIMS_TURN > 2
-                  && clock % US_CLAIMS_TURN < US_CLAIMS_TURN - 40 ? 499 : 1)
-    {
-        older = olders[clock % 6];
-        stood = stoods[clock / 6 % 6];
-        us_claims_rule(&rule, clock, clock + stood, older);
-        assert_true(us_claims_due(&rule, 0));
-
-        for (age = 0; age <= US_CLAIMS_OLDEST && age < clock; age++) {
-            unit = clock - age;
-            v = us_claims_value(unit, unit);
-            assert_true(v != 0);
-
-            if (us_claims_due(&rule, v) != (age + stood > older)) {
-                fail_msg("clock %lu age %lu stood %lu older %lu", clock, age,
-                         stood, older);
+                for (unit = 0; unit <= clock + 3; unit++) {
+                    if ((unit < us_claims_before(clock, now, older))
+                        != (unit == 0 || (last > unit && last - unit > older)))
+                    {
+                        fail_msg("clock %lu now %lu older %lu unit %lu", clock,
+                                 now, older, unit);
+                    }
+                }
             }
+        }
+    }
+}
 
-            if (us_claims_unit(clock, v)
-                != (age <= US_CLAIMS_WINDOW ? unit : 0))
+
+/*
+ * The clock advances, by one unit or by years: nothing but the clock changes,
+ * however many ids there are, and each claim keeps its time.
+ */
+
+static void
+test_tick(void **state)
+{
+    char       url[40];
+    zone_t    *z;
+    uint64_t  *was;
+    uint64_t   now;
+    unsigned   i, words;
+    size_t     at;
+
+    begin();
+    z = zone(1);
+    now = 70000;
+
+    for (i = 0; i < 20000; i++) {
+        us_store_time(z->store, now + i);
+        snprintf(url, sizeof(url), "http://a/%u", i);
+        (void) ask(z->store, url, 1);
+    }
+
+    now += i;
+    was = malloc(ZONE);
+    assert_non_null(was);
+
+    for (i = 0; i < 8; i++) {
+        memcpy(was, z->mem, ZONE);
+        now += i % 2 ? 1 : 300000;
+        us_store_time(z->store, now);
+        assert_int_equal(claim(z->store, 20000, now), US_UNKNOWN);
+        assert_int_equal(us_store_clock(z->store), now);
+
+        for (words = 0, at = 0; at < ZONE / 8; at++) {
+            words += was[at] != ((uint64_t *) z->mem)[at];
+        }
+
+        assert_in_range(words, 1, 16);
+    }
+
+    for (i = 0; i < 20000; i++) {
+        assert_int_equal(us_store_claimed(z->store, i), 70000 + i);
+    }
+
+    free(was);
+    zone_destroy(z);
+}
+
+
+/* claims of 2 bytes: every age, at each point of the turn that matters */
+
+static void
+test_short(void **state)
+{
+    uint64_t  clock, age;
+
+    for (clock = 65535 * 2 - 70000; clock < 65535 * 2 + 3;
+         clock += clock % 65535 > 2 && clock % 65535 < 65535 - 40 ? 499 : 1)
+    {
+        assert_int_equal(us_claims_short(clock, 0), 0);
+
+        for (age = 0; age <= 65512 && age < clock; age++) {
+            if (us_claims_short(clock, (uint16_t) (1 + (clock - age) % 65535))
+                != clock - age)
             {
                 fail_msg("clock %lu age %lu", clock, age);
             }
         }
 
-        /* newer than the clock: by a writer that this reader has missed */
+        /* newer than the clock of the dump: the journal sets them again */
 
-        for (unit = clock + 1; unit <= clock + 22; unit++) {
-            assert_false(us_claims_due(&rule, us_claims_value(unit, unit)));
+        for (age = 1; age <= 22; age++) {
+            assert_int_equal(us_claims_short(clock, (uint16_t)
+                                             (1 + (clock + age) % 65535)),
+                             clock);
         }
     }
 }
 
 
 /*
- * Three turns of the clock by small steps, each of which sweeps a part only: a
- * claim that is not renewed is kept for the window and does not come back, also
- * that of an id which came after a sweep had begun.
- */
-
-#define STEPS  1600
-
-static void
-test_sweep(void **state)
-{
-    char              url[40];
-    zone_t           *z;
-    uint64_t          now, units[STEPS];
-    unsigned          i, k;
-    us_store_item_t   it;
-
-    begin();
-    z = zone(1);
-    now = 70000;
-
-    for (i = 0; i < STEPS; i++) {
-        now += 1 + rnd(US_CLAIMS_PASS - 2);
-        units[i] = now;
-
-        us_store_time(z->store, now);
-        snprintf(url, sizeof(url), "http://a/%u", i);
-        it = ask(z->store, url, 1);
-        assert_int_equal(it.id, i);
-
-        for (k = i % 16; k <= i; k += 16) {
-            assert_int_equal(us_store_claimed(z->store, k),
-                             now - units[k] <= US_CLAIMS_WINDOW ? units[k]
-                                                                : 0);
-        }
-    }
-
-    assert_true(now > 70000 + 2 * US_CLAIMS_TURN);
-
-    zone_destroy(z);
-}
-
-
-/*
- * A claim that is past the window and not swept yet is left out of a dump: a
- * store that is loaded begins a sweep anew, and could reach the claim too late.
+ * t/data/v2/claims: the dump of a store, and its journal from there on, written
+ * by a version that had claims of 2 bytes.  Id i was claimed at 60000 + 30 * i;
+ * then some at an earlier time, others not at all; the dump is of 200 ids.
  */
 
 static void
-test_dump_old(void **state)
+test_v2(void **state)
 {
-    char       url[40];
-    zone_t    *z;
-    uint64_t   now;
-    unsigned   i, left;
+    FILE            *f;
+    size_t           n;
+    zone_t          *z;
+    uint8_t          buf[8192];
+    uint64_t         want;
+    unsigned         i;
+    us_store_item_t  it;
+    us_store_info_t  info;
 
-    begin();
+    f = fopen("t/data/v2/claims", "r");
+    assert_non_null(f);
+    n = fread(buf, 1, sizeof(buf), f);
+    assert_in_range(n, 2000, sizeof(buf) - 1);
+    fclose(f);
+
+    zone_conf.sites = 1;
     z = zone(1);
-    now = 70000;
-    us_store_time(z->store, now);
+    zone_conf.sites = 0;
 
-    for (i = 0; i < 1000; i++) {
-        snprintf(url, sizeof(url), "http://a/%u", i);
-        (void) ask(z->store, url, 1);
+    assert_int_equal(us_store_apply(z->store, buf, n), n);
+    assert_int_equal(us_store_settle(z->store), 0);
+    assert_int_equal(us_store_next_id(z->store), 300);
+    assert_int_equal(us_store_clock(z->store), 60000 + 30 * 299);
+
+    for (i = 0; i < 300; i++) {
+        want = i % 50 == 9 || i % 10 == 7 ? 0
+               : i % 10 == 3 ? 50000 + i : 60000 + 30 * i;
+        assert_int_equal(us_store_claimed(z->store, i), want);
     }
 
-    /* one unit past the window: the sweep has come to some of them */
+    it = lookup(z->store, "http://s5.test/250");
+    assert_int_equal(it.status, US_SEEN);
+    assert_int_equal(it.id, 250);
 
-    while (now < 70000 + US_CLAIMS_WINDOW + 1) {
-        now += now < 70000 + US_CLAIMS_WINDOW ? 200 : 1;
-        us_store_time(z->store, now);
-        assert_int_equal(claim(z->store, 0, UINT64_MAX), US_OK);
-    }
-
-    for (i = 1, left = 0; i < 1000; i++) {
-        assert_int_equal(us_store_claimed(z->store, i), 0);
-        left += us_claims_read(&z->store->arena, i) != 0;
-    }
-
-    assert_true(left > 500);
-
-    assert_int_equal(us_store_dump(z->store, stream_put, &dump, &dump_lsn), 0);
-    z = restart(z, 1);
-
-    for (i = 1; i < 1000; i++) {
-        assert_int_equal(us_claims_read(&z->store->arena, i), 0);
-    }
-
-    assert_int_equal(us_store_claimed(z->store, 0), now);
+    us_store_info(z->store, &info);
+    assert_int_equal(info.deleted, 6);
 
     zone_destroy(z);
 }
@@ -863,8 +884,8 @@ test_deleted_meanwhile(void **state)
 
 
 /*
- * Random operations, and a model.  Time passes by steps of a unit, by weeks of
- * them, and by more than a turn; ids come when they come.
+ * Random operations, and a model.  Time passes by steps of a unit, by weeks and
+ * by years of them; ids come when they come.
  */
 
 #define URLS  9000
@@ -893,19 +914,9 @@ model_due(uint64_t id, uint64_t older)
 static void
 model_check(us_store_t *s, uint64_t id)
 {
-    uint64_t  have, want;
-
-    have = us_store_claimed(s, id);
-    want = model[id].unit && now - model[id].unit <= US_CLAIMS_WINDOW
-           ? model[id].unit : 0;
-
-    /* the store's clock may stand while nobody writes */
-
-    if (have != want
-        && !(want == 0 && model[id].unit == have
-             && us_store_clock(s) - have <= US_CLAIMS_WINDOW))
-    {
-        fail_msg("id %lu: claimed %lu, not %lu, at %lu", id, have, want, now);
+    if (us_store_claimed(s, id) != model[id].unit) {
+        fail_msg("id %lu: claimed %lu, not %lu, at %lu", id,
+                 us_store_claimed(s, id), model[id].unit, now);
     }
 }
 
@@ -952,9 +963,7 @@ model_add(us_store_t *s)
         }
 
         if (due) {
-            assert_true(it[i].claimed == model[id].unit
-                        || (it[i].claimed == 0
-                            && now - model[id].unit > US_CLAIMS_WINDOW));
+            assert_int_equal(it[i].claimed, model[id].unit);
             model[id].unit = now;
         }
     }
@@ -988,7 +997,7 @@ model_claim(us_store_t *s)
 
         } else {
             assert_int_equal(c[i].status, US_OK);
-            model[c[i].id].unit = now - at > US_CLAIMS_WINDOW ? 0 : at;
+            model[c[i].id].unit = at;
         }
     }
 }
@@ -1114,6 +1123,9 @@ test_hostile(void **state)
         { "\0\x0d\x05\x00", 4, US_REPLAY_DAMAGED },
         { "\0\x0d\x05\x01\x80", 5, US_REPLAY_DAMAGED },     /* half a number */
         { "\0\x0e\x00\x01\x01\0\0\0\0\0\0\0", 12, US_REPLAY_DAMAGED },
+        { "\0\x11\x00\x01\x01\0\0\0\0\0\0\0", 12, US_REPLAY_DAMAGED },
+        { "\0\x0c\x05\0\x11\x00\x01\x01\0\0\0\0\0\0\0", 15,
+          US_REPLAY_DAMAGED },
     };
 
     for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
@@ -1174,9 +1186,10 @@ main(void)
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_size),
         cmocka_unit_test(test_size_needed),
-        cmocka_unit_test(test_turn),
-        cmocka_unit_test(test_sweep),
-        cmocka_unit_test(test_dump_old),
+        cmocka_unit_test(test_before),
+        cmocka_unit_test(test_tick),
+        cmocka_unit_test(test_short),
+        cmocka_unit_test(test_v2),
         cmocka_unit_test(test_dump_busy),
         cmocka_unit_test(test_busy),
         cmocka_unit_test(test_deleted_meanwhile),
