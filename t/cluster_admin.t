@@ -45,7 +45,19 @@ server {
 }
 CONF
 
-ok($t->ready(write => 1), 'a shard');
+ok($t->ready, 'a shard');
+
+my $health = $t->get('/health?write=1');
+is($health->{status}, 503, '  without a map accepts nothing');
+is($health->json->{status}, 'no-map', '  which is the reason');
+is($health->json->{writable}, JSON::PP::false, '  in other words');
+is($t->get('/health')->{status}, 200, '  it is not asked for new URLs');
+my $add = $t->post('/add?url=http://a.test/', '');
+is($add->{status}, 503, '  an add');
+is($add->json->{detail}, 'the shard has no map so far', '  with the reason');
+ok(wait_until(5, sub {
+    $t->error_log =~ /\[warn\].*shard 0 has no map so far/;
+}), '  in the log');
 
 my $uuid = $t->get('/stats')->json->{uuid};
 
@@ -58,6 +70,12 @@ is($t->get('/cluster')->{status}, 404, '  nothing was done');
 is($t->post('/admin?promote', '', Origin => 'http://localhost')->{status}, 409,
     'its own pages can');
 is($t->post('/admin', map_text(1, $uuid))->{status}, 204, 'has a map');
+ok($t->ready(write => 1), '  and accepts new URLs');
+
+my $from = length $t->error_log;
+ok($t->reload($t->{conf}), 'a reload');
+unlike(substr($t->error_log, $from), qr/no map so far/,
+    '  does not miss the file: the journal has the map');
 
 $t->disk('stall 1');
 

@@ -166,8 +166,8 @@ is(() = $conf =~ /^upstream \w+ \{\n    server \S+;\n    keepalive 32;\n\}$/mg,
     5, 'an upstream for each node');
 like($conf, qr/upstream us_0b \{\n    server \[::1\]:8002;/, 'its address');
 like($conf, qr/^# .* cluster $id, version 3$/m, 'of which map');
-like(cluster('conf m1'), qr/upstream us_0a \{\n    server us_0a;/,
-    'without addresses: its name');
+like(cluster('conf m1'), qr/^2\nurlstore: conf needs --nodes, the addresses/,
+    'without addresses');
 
 spew("$dir/conf", $conf);
 is(($t->check("include $dir/conf; server { listen 127.0.0.1:%%PORT%%;\n"

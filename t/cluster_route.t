@@ -382,10 +382,17 @@ is($t->request('POST', '/add', "http://$h0/f\n{")->{body} =~ /\tnew\t/, 1,
 $r = $t->request('POST', '/add', '["http://' . $h0 . '/g", "http://' . $h2
     . '/g"', 'Content-Type' => 'application/json');
 is($r->{status}, 400, 'a body that breaks off');
+is(json($r->{body})->{processed}, 0, '  is applied as a whole');
+
+my $cut = sub { substr Compress::Zlib::memGzip($_[0]), 0, -8 };
+
+$r = $t->request('POST', '/add', $cut->("http://$h0/g\nhttp://$h2/g\n"),
+    'Content-Encoding' => 'gzip');
+is($r->{status}, 400, 'lines that break off');
 is(json($r->{body})->{processed}, 2, '  what was before is applied');
 is(json($r->{body})->{results}[1]{status}, 'new', '  with its answers');
-$r = $t->request('POST', '/add', qq(["${bad}error", "http://$h0/a"),
-    'Content-Type' => 'application/json');
+$r = $t->request('POST', '/add', $cut->("${bad}error\nhttp://$h0/a\n"),
+    'Content-Encoding' => 'gzip');
 is($r->{status}, 400, 'one with an item that no shard has answered');
 is(json($r->{body})->{results}[0]{status}, 'unavailable', '  shows which');
 
@@ -506,14 +513,56 @@ ok(!IO::Select->new($slow)->can_read(0), '  which has no answer so far');
 $t->stop;
 
 my $unwell = UrlStore::FakeShard->new(0, sub {
-    ${ $_[1] } = reply(503, '', $tag0) if $_[0]{target} eq '/health';
+    ${ $_[1] } = reply(503, '', $tag0) if $_[0]{target} =~ m{^/health};
 });
 
 $t->run(conf(us_a => $unwell->port, us_b => $good->port));
 $t->get('/health');
-is(scalar($good->requests(qr{"/health"})), 1, 'the next node is asked, too');
+is(scalar($good->requests(qr{"/health})), 1, 'the next node is asked, too');
 $t->post('/add', "http://a.com/\n");
 is(scalar($unwell->requests(qr{"/add})), 1, '  but not remembered for it');
+$t->stop;
+
+
+# --- what is reported of three shards, of which one is down
+
+my @state = ('{"status":"ready","writable":true}',
+    '{"status":"read-only","writable":false}');
+my @three = map {
+    my $n = $_;
+    UrlStore::FakeShard->new($n, sub {
+        ${ $_[1] } = reply($n ? 503 : 200, $state[$n], $tag =~ s/ 2 / $n /r)
+            if $_[0]{target} =~ m{^/health};
+    });
+} 0, 1;
+
+my $report_of = sub {
+    spew($t->dir . '/map.json', map_text([qw(us_0 us_1 us_2)]));
+    $t->run(conf(us_0 => $_[0], us_1 => $three[1]->port, us_2 => $down));
+};
+
+$report_of->($three[0]->port);
+$r = $t->get('/health');
+is($r->{status}, 200, 'one of three shards accepts');
+is_deeply([ @{ $r->json }{qw(status writable)} ],
+    ['degraded', JSON::PP::true()], '  which is what it reports');
+is($t->get('/health?write=1')->{status}, 200, '  with write=1, too');
+is($r->json->{shards}{1}{status}, 'read-only', '  of each shard its own words');
+is_deeply($r->json->{shards}{2}, { status => 'unavailable', node => 'us_2',
+    writable => JSON::PP::false(), address => "127.0.0.1:$down",
+    reason => 'it could not be connected' }, '  or what is wrong with it');
+
+$r = $t->get('/metrics')->{body};
+is_deeply([ $r =~ /^urlstore_router_shard_(\w+\{.*\} \d)$/mg ], [ map {
+    my ($word, @is) = @$_;
+    map { qq($word\{cluster="crawl",shard="$_"} $is[$_]) } 0 .. 2;
+} ['ready', 1, 1, 0], ['writable', 1, 0, 0] ], '  in metrics as well');
+$t->stop;
+
+$report_of->($down);
+$r = $t->get('/health');
+is("$r->{status} @{[ $r->json->{writable} ]}", '200 0', 'none accepts');
+is($t->get('/health?write=1')->{status}, 503, '  with write=1, too');
 $t->stop;
 
 
@@ -535,6 +584,10 @@ $t->run(conf(us_0 => '%%PORT1%%') . $shard);
 $r = $t->post('/add', "http://a.com/\n");
 is($r->{status}, 503, 'there is no map');
 is(json($r->{body})->{detail}, 'the cluster has no map so far', '  a problem');
+
+ok(wait_until(10, sub {
+    $t->client(1)->request('GET', '/health')->{status} == 200;
+}), 'the shard has started');
 
 my $uuid = json($t->client(1)->request('GET', '/stats')->{body})->{uuid};
 my %uuid = (shards => { 0 => { uuid => $uuid, nodes => ['us_0'] } });

@@ -216,9 +216,10 @@ is($health->{status}, 503, 'health of a standby');
 is_deeply([ @{ $health->json }{qw(status node holder term lag_bytes)} ],
     [ 'standby', $its->{node}, @$stats{qw(node term)}, 0 ], '  says of whom');
 like($primary->get("/$owner/metrics")->{body},
-    qr/^urlstore_primary\{zone="u$owner"\} 1$/m, 'metrics of a primary');
+    qr/^urlstore_primary\{zone="u$owner",shard="$owner"\} 1$/m,
+    'metrics of a primary');
 like($other->get("/$owner/metrics")->{body},
-    qr/^urlstore_state\{zone="u$owner",state="standby"\} 1$/m,
+    qr/^urlstore_state\{zone="u$owner",shard="$owner",state="standby"\} 1$/m,
     'metrics of a standby');
 
 is($a->post('/cluster?promote', '')->{status}, 200, 'back again');

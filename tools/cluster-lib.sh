@@ -100,9 +100,10 @@ $("$urlstore" cluster conf --nodes "$data/nodes" "$data/map.json")
 }
 
 
-# of the store of a node
+# of the store of a node, when it is loaded
 
 uuid() {
+    wait_for "$(node_url "$1")/health"
     curl "$(node_url "$1")/stats" \
         | sed -n 's/.*"uuid": *"\([-0-9a-f]*\)".*/\1/p'
 }

@@ -114,6 +114,8 @@ urlstore_zone u 256m path=%%DIR%%/store cluster=crawl shard=$_ node=us_$_;
 server { listen 127.0.0.1:%%PORT%%; location / { urlstore_api u; } }
 CONF
 
+    $_->ready or die 'a shard does not start' for @up;
+
     my $stats = $up[0]->get('/stats')->json;
     my @uuid = map { $_->get('/stats')->json->{uuid} } @up;
 

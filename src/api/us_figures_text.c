@@ -457,7 +457,7 @@ us_metric(uint8_t *p, const char *name, const char *type, const char *help)
 }
 
 
-/* urlstore_NAME{zone="ZONE" */
+/* urlstore_NAME{zone="ZONE", of a shard with its number */
 
 static uint8_t *
 us_metric_name(uint8_t *p, const us_figures_t *f, const char *name)
@@ -466,6 +466,12 @@ us_metric_name(uint8_t *p, const us_figures_t *f, const char *name)
     p = us_put(p, name);
     p = us_put(p, "{zone=\"");
     p = us_put_str(p, f->zone);
+
+    if (f->is_shard) {
+        p = us_put(p, "\",shard=\"");
+        p = us_put_u64(p, f->shard);
+    }
+
     *p++ = '"';
 
     return p;

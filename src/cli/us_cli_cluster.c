@@ -508,6 +508,12 @@ us_cluster_conf(us_cluster_t *c)
     us_map_t   *map;
     us_nodes_t  nodes;
 
+    if (c->nodes == NULL) {
+        fprintf(stderr, "urlstore: conf needs --nodes, the addresses of the "
+                "nodes\n");
+        return us_cli_usage(&us_cli_cluster);
+    }
+
     map = us_cluster_load(c->args[0], &code);
 
     if (map == NULL) {

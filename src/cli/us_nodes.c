@@ -71,10 +71,6 @@ us_nodes_address(const us_nodes_t *nodes, us_str_t name)
     size_t    i, n;
     us_str_t  address = { 0, NULL };
 
-    if (nodes->text == NULL) {
-        return name;
-    }
-
     for (i = 0, n = 0; i < nodes->n; i++) {
         if (us_str_compare(nodes->names[i], name) == 0) {
             address = nodes->addresses[i];

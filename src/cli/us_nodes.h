@@ -30,8 +30,8 @@ int us_nodes_read(us_nodes_t *nodes, const char *path);
 void us_nodes_free(us_nodes_t *nodes);
 
 /*
- * Of a node of the map: its address, or without a file its name; data is NULL
- * after a message if the file lacks it, or has more than one.
+ * Of a node of the map: its address; data is NULL after a message if the file
+ * lacks it, or has more than one.
  */
 us_str_t us_nodes_address(const us_nodes_t *nodes, us_str_t name);
 

@@ -96,6 +96,10 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
 
     r = call->r;
 
+    if (call->status) {
+        call->before = call->text;
+    }
+
     call->tries++;
     call->under_way = 0;
     call->ended = 0;
@@ -227,6 +231,7 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
 
     call->under_way = 0;
     call->ended = 1;
+    call->rc = rc;
 
     if (sr->upstream) {
         call->sent = sr->upstream->request_sent;

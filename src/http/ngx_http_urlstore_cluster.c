@@ -117,12 +117,11 @@ ngx_http_urlstore_cluster_first(ngx_conf_t *cf,
 
     rc = ngx_http_urlstore_cluster_load(cluster, err);
 
+    /* shards have it in their journals */
+
     if (rc == NGX_DECLINED && cluster->file.st_ino == 0
         && ngx_errno == NGX_ENOENT)
     {
-        ngx_conf_log_error(NGX_LOG_WARN, cf, 0,
-                           "urlstore_cluster \"%V\" has no map so far: %s",
-                           &cluster->name, err);
         return NGX_OK;
     }
 

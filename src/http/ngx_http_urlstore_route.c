@@ -390,7 +390,14 @@ ngx_http_urlstore_route_check(ngx_conf_t *cf)
 
     for (i = 0; i < umcf->clusters.nelts; i++) {
 
-        if (cp[i]->zone == NULL || cp[i]->map == NULL) {
+        if (cp[i]->zone == NULL) {
+            continue;
+        }
+
+        if (cp[i]->map == NULL) {
+            ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                          "urlstore_cluster \"%V\" has no map so far: there "
+                          "is no file \"%V\"", &cp[i]->name, &cp[i]->path);
             continue;
         }
 

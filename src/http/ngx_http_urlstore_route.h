@@ -71,6 +71,8 @@ typedef struct {
     /* the reply */
     ngx_uint_t                      status;   /* 0: none */
     us_str_t                        text;
+    us_str_t                        before;   /* that of the node before */
+    ngx_int_t                       rc;       /* of the subrequest */
     u_char                         *buf;      /* which has it */
     size_t                          size;
     size_t                          received;

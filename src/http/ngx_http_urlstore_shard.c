@@ -337,6 +337,19 @@ ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone)
 
     map = ngx_http_urlstore_cluster_map(zone->cluster, ngx_cycle->log);
 
+    if (map == NULL && !zone->map_missed && ngx_worker == 0
+        && us_life_state(&zone->persist->life) == US_LIFE_READY)
+    {
+        zone->map_missed = 1;
+
+        if (us_store_map(zone->store)->number == 0) {
+            ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                          "urlstore_zone \"%V\": shard %uD has no map so far, "
+                          "and answers nothing: \"urlstore cluster apply\" "
+                          "posts it", &zone->name, zone->conf.shard);
+        }
+    }
+
     if (map == NULL || map->version <= zone->map_file
         || map->version <= us_store_map(zone->store)->version)
     {
@@ -461,6 +474,14 @@ ngx_http_urlstore_shard_older(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_urlstore_shard_moved(ngx_http_request_t *r, const char *what)
 {
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (us_store_map(ctx->zone->store)->number == 0) {
+        return ngx_http_urlstore_shard_older(r);
+    }
+
     return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_MISDIRECTED,
                                      "\"reason\":\"moved\"", "%s belongs to "
                                      "another shard; GET /cluster shows the "

@@ -9,6 +9,7 @@
 #include "ngx_http_urlstore_persist.h"
 #include "../api/us_health.h"
 #include "../api/us_unready.h"
+#include "../store/us_shard.h"
 
 
 ngx_uint_t
@@ -124,6 +125,14 @@ ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone)
 {
     return zone->persist == NULL
            || us_life_writable(&zone->persist->life, NULL);
+}
+
+
+ngx_uint_t
+ngx_http_urlstore_accepts(ngx_http_urlstore_zone_t *zone)
+{
+    return !ngx_http_urlstore_full(zone) && ngx_http_urlstore_writable(zone)
+           && (zone->cluster == NULL || us_store_map(zone->store)->number);
 }
 
 
@@ -282,14 +291,16 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 
     state = ngx_http_urlstore_state_name(ctx->zone);
     full = ngx_http_urlstore_full(ctx->zone);
-    writable = !full && ngx_http_urlstore_writable(ctx->zone);
+    writable = ngx_http_urlstore_accepts(ctx->zone);
 
     if (!ngx_http_urlstore_is_ready(ctx->zone)) {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
 
     } else if (!writable && ngx_http_urlstore_flag(r, "write")) {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
-        state = full ? "full" : "read-only";
+        state = full ? "full"
+                : ngx_http_urlstore_writable(ctx->zone) ? "no-map"
+                : "read-only";
     }
 
     life = ctx->zone->persist ? &ctx->zone->persist->life : NULL;

@@ -158,7 +158,7 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
               || us_life_admits(&zone->persist->life, US_WANTS_BY_ID)
               ? zone->conf.uuid : NULL;
     f->ready = ngx_http_urlstore_is_ready(zone);
-    f->writable = !f->full && ngx_http_urlstore_writable(zone);
+    f->writable = ngx_http_urlstore_accepts(zone);
 }
 
 

@@ -3,19 +3,25 @@
  * /health, /stats and /metrics of a router: its own figures, and those of each
  * shard, which all are asked at the same time.
  *
- *     /health     {"status": .., "shards": {"0": what it answers, "1": null}}
+ *     /health     {"status": .., "writable": .., "shards": {"0": its answer}}
  *     /stats      the same with the shards' figures, and the router's counters
  *     /metrics    the router's counters, which shards answer, and the calls to
  *                 each; a shard has metrics of its own
  *
  * A router is `ready` if all shards are, `degraded` if some are: then a part of
- * all requests is answered, and a balancer should go on sending them.
+ * all requests is answered, and a balancer should go on sending them.  It is
+ * `writable` as long as any shard is.
+ *
+ * Shards are asked for /health?write=1.  Only the node that accepts changes
+ * answers by 200, so all nodes of a shard are asked until it is found.
  */
 
 
 #include "ngx_http_urlstore_route.h"
 #include "../api/us_answer.h"
 #include "../api/us_counters.h"
+#include "../input/us_json_quote.h"
+#include "../us_text.h"
 
 
 /* bytes of a line of /metrics, and of the members before those of the shards */
@@ -36,7 +42,14 @@ typedef struct {
 static ngx_int_t ngx_http_urlstore_survey(ngx_http_request_t *r,
     const char *path, ngx_http_urlstore_handler_pt report);
 static ngx_int_t ngx_http_urlstore_survey_gather(ngx_http_request_t *r);
-static void ngx_http_urlstore_survey_count(ngx_http_urlstore_survey_t *survey);
+static us_str_t ngx_http_urlstore_survey_text(ngx_http_urlstore_call_t *call);
+static ngx_uint_t ngx_http_urlstore_survey_ready(
+    ngx_http_urlstore_call_t *call);
+static ngx_uint_t ngx_http_urlstore_survey_writable(
+    ngx_http_urlstore_call_t *call);
+static ngx_uint_t ngx_http_urlstore_survey_has(us_str_t text, us_str_t member);
+static ngx_int_t ngx_http_urlstore_survey_absent(
+    ngx_http_urlstore_call_t *call, ngx_http_urlstore_out_t *out);
 static ngx_int_t ngx_http_urlstore_survey_health(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_survey_stats(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_survey_metrics(ngx_http_request_t *r);
@@ -56,8 +69,7 @@ static const char *const  ngx_http_urlstore_survey_answers[] = {
 ngx_int_t
 ngx_http_urlstore_route_health(ngx_http_request_t *r)
 {
-    return ngx_http_urlstore_survey(r, ngx_http_urlstore_flag(r, "write")
-                                       ? "/health?write=1" : "/health",
+    return ngx_http_urlstore_survey(r, "/health?write=1",
                                     ngx_http_urlstore_survey_health);
 }
 
@@ -73,7 +85,7 @@ ngx_http_urlstore_route_stats(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_urlstore_route_metrics(ngx_http_request_t *r)
 {
-    return ngx_http_urlstore_survey(r, "/health",
+    return ngx_http_urlstore_survey(r, "/health?write=1",
                                     ngx_http_urlstore_survey_metrics);
 }
 
@@ -152,26 +164,55 @@ ngx_http_urlstore_survey_gather(ngx_http_request_t *r)
         return NGX_AGAIN;
     }
 
-    ngx_http_urlstore_survey_count(survey);
+    for (i = 0; i < survey->map->nshards; i++) {
+        survey->ready += ngx_http_urlstore_survey_ready(&survey->calls[i]);
+        survey->writable += ngx_http_urlstore_survey_writable(
+                                                          &survey->calls[i]);
+    }
 
     return survey->report(r);
 }
 
 
-static void
-ngx_http_urlstore_survey_count(ngx_http_urlstore_survey_t *survey)
+/* what the last node that has answered reports */
+
+static us_str_t
+ngx_http_urlstore_survey_text(ngx_http_urlstore_call_t *call)
 {
-    us_str_t    text;
-    ngx_uint_t  i;
+    return call->status ? call->text : call->before;
+}
 
-    for (i = 0; i < survey->map->nshards; i++) {
-        text = survey->calls[i].text;
 
-        survey->ready += (survey->calls[i].status == NGX_HTTP_OK);
-        survey->writable += (survey->calls[i].status && text.len
-                             && memmem(text.data, text.len,
-                                       "\"writable\":true", 15));
-    }
+static ngx_uint_t
+ngx_http_urlstore_survey_ready(ngx_http_urlstore_call_t *call)
+{
+    us_str_t  text;
+
+    text = ngx_http_urlstore_survey_text(call);
+
+    return ngx_http_urlstore_survey_has(text,
+                                        us_string("\"status\":\"ready\""))
+           || ngx_http_urlstore_survey_has(text,
+                                       us_string("\"status\":\"read-only\""))
+           || ngx_http_urlstore_survey_has(text,
+                                           us_string("\"status\":\"full\""))
+           || ngx_http_urlstore_survey_has(text, us_string("\"ready\":true"));
+}
+
+
+static ngx_uint_t
+ngx_http_urlstore_survey_writable(ngx_http_urlstore_call_t *call)
+{
+    return ngx_http_urlstore_survey_has(ngx_http_urlstore_survey_text(call),
+                                        us_string("\"writable\":true"));
+}
+
+
+static ngx_uint_t
+ngx_http_urlstore_survey_has(us_str_t text, us_str_t member)
+{
+    return text.len
+           && memmem(text.data, text.len, member.data, member.len) != NULL;
 }
 
 
@@ -193,7 +234,9 @@ ngx_http_urlstore_survey_health(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     survey = ctx->data;
 
-    if (survey->ready == 0) {
+    if (survey->ready == 0
+        || (survey->writable == 0 && ngx_http_urlstore_flag(r, "write")))
+    {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
@@ -212,8 +255,7 @@ ngx_http_urlstore_survey_health(ngx_http_request_t *r)
                                     "{\"status\":\"%s\",\"writable\":%s,"
                                     "\"map\":%uL",
                                     ngx_http_urlstore_survey_word(survey),
-                                    survey->writable == survey->map->nshards
-                                    ? "true" : "false",
+                                    survey->writable ? "true" : "false",
                                     survey->map->version);
 
         if (rc == NGX_OK) {
@@ -304,24 +346,34 @@ ngx_http_urlstore_survey_shards(ngx_http_request_t *r)
 
     for (i = 0; i < survey->map->nshards; i++) {
         call = &survey->calls[i];
-        text = call->text;
+        text = ngx_http_urlstore_survey_text(call);
+
+        if (ngx_http_urlstore_out_printf(out, 16, "%s\"%uD\":", i ? "," : "",
+                                         survey->map->shards[i].number)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
 
         /* a problem of it is JSON as well */
 
-        if (call->status == 0 || text.len == 0 || text.data[0] != '{') {
-            text = us_string("null");
+        if (text.len == 0 || text.data[0] != '{') {
+
+            if (ngx_http_urlstore_survey_absent(call, out) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
+            continue;
         }
 
         if (text.data[text.len - 1] == '\n') {
             text.len--;
         }
 
-        if (ngx_http_urlstore_out_room(out, text.len + 32) != NGX_OK) {
+        if (ngx_http_urlstore_out_room(out, text.len) != NGX_OK) {
             return NGX_ERROR;
         }
 
-        out->pos = ngx_sprintf(out->pos, "%s\"%uD\":", i ? "," : "",
-                               survey->map->shards[i].number);
         out->pos = ngx_cpymem(out->pos, text.data, text.len);
     }
 
@@ -329,15 +381,63 @@ ngx_http_urlstore_survey_shards(ngx_http_request_t *r)
 }
 
 
+/* the node that was asked last, and why it has no answer */
+
+static ngx_int_t
+ngx_http_urlstore_survey_absent(ngx_http_urlstore_call_t *call,
+    ngx_http_urlstore_out_t *out)
+{
+    us_str_t              node, address;
+    const char           *why;
+    ngx_http_upstream_t  *u;
+
+    node = call->map->shards[call->shard].nodes[call->node];
+    address = us_string("");
+    u = call->sr ? call->sr->upstream : NULL;
+
+    if (u && u->state && u->state->peer) {
+        address = ngx_http_urlstore_str(u->state->peer);
+    }
+
+    why = call->status ? "its answer is of no shard"
+          : call->foreign ? "it is another shard, or none"
+          : call->rc == NGX_HTTP_GATEWAY_TIME_OUT
+          ? (call->sent ? "it does not answer in time"
+                        : "it could not be connected in time")
+          : call->sent ? "it has closed the connection"
+          : "it could not be connected";
+
+    if (ngx_http_urlstore_out_room(out, 256 + us_json_quoted_max(node.len)
+                                   + us_json_quoted_max(address.len))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    out->pos = us_put(out->pos, "{\"status\":\"unavailable\","
+                      "\"writable\":false,\"node\":");
+    out->pos = us_json_quote_bytes(out->pos, node);
+    out->pos = us_put(out->pos, ",\"address\":");
+    out->pos = us_json_quote_bytes(out->pos, address);
+    out->pos = us_put(out->pos, ",\"reason\":\"");
+    out->pos = us_put(out->pos, why);
+    out->pos = us_put(out->pos, "\"}");
+
+    return NGX_OK;
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_survey_metrics(ngx_http_request_t *r)
 {
-    size_t                       i;
+    size_t                       i, k;
     uint64_t                     n[US_N];
     ngx_int_t                    rc;
     ngx_http_urlstore_ctx_t     *ctx;
     ngx_http_urlstore_out_t     *out;
     ngx_http_urlstore_survey_t  *survey;
+
+    static const char *const  words[] = { "ready", "writable" };
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     survey = ctx->data;
@@ -353,16 +453,26 @@ ngx_http_urlstore_survey_metrics(ngx_http_request_t *r)
     rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
                "# HELP urlstore_router_map_version Version of the map.\n"
                "# TYPE urlstore_router_map_version gauge\n"
-               "urlstore_router_map_version{cluster=\"%V\"} %uL\n"
-               "# HELP urlstore_router_shard_ready Whether a shard answers.\n"
-               "# TYPE urlstore_router_shard_ready gauge\n",
+               "urlstore_router_map_version{cluster=\"%V\"} %uL\n",
                &ctx->zone->name, survey->map->version);
 
-    for (i = 0; rc == NGX_OK && i < survey->map->nshards; i++) {
-        rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
-               "urlstore_router_shard_ready{cluster=\"%V\",shard=\"%uD\"} "
-               "%ui\n", &ctx->zone->name, survey->map->shards[i].number,
-               (ngx_uint_t) (survey->calls[i].status == NGX_HTTP_OK));
+    for (k = 0; k < 2; k++) {
+
+        if (rc == NGX_OK) {
+            rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
+                   "# HELP urlstore_router_shard_%s Whether a shard %s.\n"
+                   "# TYPE urlstore_router_shard_%s gauge\n", words[k],
+                   k ? "accepts new URLs" : "answers", words[k]);
+        }
+
+        for (i = 0; rc == NGX_OK && i < survey->map->nshards; i++) {
+            rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
+                   "urlstore_router_shard_%s{cluster=\"%V\",shard=\"%uD\"} "
+                   "%ui\n", words[k], &ctx->zone->name,
+                   survey->map->shards[i].number,
+                   k ? ngx_http_urlstore_survey_writable(&survey->calls[i])
+                     : ngx_http_urlstore_survey_ready(&survey->calls[i]));
+        }
     }
 
     if (rc == NGX_OK) {

@@ -97,6 +97,7 @@ struct ngx_http_urlstore_zone_s {
     us_map_t                       *map;      /* that of the store, or NULL */
     uint64_t                        map_number;
     uint64_t                        map_file; /* version seen in the file */
+    ngx_uint_t                      map_missed; /* its absence was looked at */
 
     /* another profile's normalizer for /normalize, made when asked for */
     us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
@@ -255,6 +256,9 @@ ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
 
 ngx_uint_t ngx_http_urlstore_full(ngx_http_urlstore_zone_t *zone);
 ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
+
+/* whether new URLs are accepted: it is writable, has room, and has a map */
+ngx_uint_t ngx_http_urlstore_accepts(ngx_http_urlstore_zone_t *zone);
 
 /* whether a caller that cannot wait may answer a look-up, found or not */
 ngx_uint_t ngx_http_urlstore_answers(ngx_http_urlstore_zone_t *zone,

@@ -38,7 +38,7 @@ my @uuid = map {
     my $shard = $t->client($_ + 1);
 
     ok(wait_until(20, sub {
-        my $r = $shard->request('GET', '/health?write=1');
+        my $r = $shard->request('GET', '/health');
         $r && $r->{status} == 200 }), "shard $_");
     $shard->request('GET', '/stats')->json->{uuid};
 } 0 .. 2;

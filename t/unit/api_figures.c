@@ -118,9 +118,9 @@ shard(void **state)
     has(s, ",\"shard\":3,\"map_version\":9,\"unavailable\":7,");
 
     s = format(us_figures_metrics);
-    has(s, "urlstore_shard{zone=\"pages\"} 3\n");
-    has(s, "urlstore_map_version{zone=\"pages\"} 9\n");
-    has(s, "urlstore_unavailable_total{zone=\"pages\"} 7\n");
+    has(s, "urlstore_shard{zone=\"pages\",shard=\"3\"} 3\n");
+    has(s, "urlstore_map_version{zone=\"pages\",shard=\"3\"} 9\n");
+    has(s, "urlstore_unavailable_total{zone=\"pages\",shard=\"3\"} 7\n");
 
     zone_destroy(z);
 }

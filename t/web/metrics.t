@@ -100,6 +100,8 @@ my %bad = (
     epoch => '1+1x99', lock_recoveries_total => '0+1x99',
     replay_seconds => '11+0x99',
     'router_shard_ready{cluster="c", shard="1"' => '0+0x99',
+    'router_shard_ready{cluster="c", shard="2"' => '1+0x99',
+    'router_shard_writable{cluster="c", shard="2"' => '0+0x99',
     primary => '0+0x99', log_lag_bytes => '99999999+0x99',
     cache_off => '1+0x99', ' up' => '0+0x99', urls => '100000+0x99',
     replica_lag_seconds => '61+0x99', map_version => '7+0x99',
@@ -113,12 +115,13 @@ my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     epoch => '7+0x99', lock_recoveries_total => '3+0x99',
     replay_seconds => '1+0x99',
     'router_shard_ready{cluster="c", shard="1"' => '1+0x99',
+    'router_shard_writable{cluster="c", shard="2"' => '1+0x99',
     log_lag_bytes => '9+0x99', primary => '1+0x99', cache_off => '0+0x99',
     ' up' => '1+0x99', replica_lag_seconds => '0+0x99',
     'map_version{node="b"' => '7+0x99', unavailable_total => '9+0x99',
     store_bytes => '4001+0x99');
 
-is_deeply(fired(%bad), [ sort grep { !/NotWritable|LogLong/ } @alerts ],
+is_deeply(fired(%bad), [ sort grep { !/eNotWritable|LogLong/ } @alerts ],
     'each fires');
 is_deeply(fired(%bad, ready => '1+0x99', primary => '1+0x99'),
     [ sort grep { !/eNotReady|NoPrimary|StandbyBehind/ } @alerts ],
@@ -127,6 +130,8 @@ is_deeply(fired(%good), [], 'none without a cause');
 is_deeply(fired(%good, ready => '0+0x99', primary => '0+0x99',
     'state{state="standby"' => '1+0x99'), ['UrlstoreNoPrimary'],
     'a standby is not ready, and needs a primary');
+is_deeply(fired(%good, primary => '0+0x99', 'primary{shard="1"' => '1+0x99'),
+    ['UrlstoreNoPrimary'], 'each shard needs one of its own');
 is_deeply(fired(%good, log_lag_bytes => '99999999+0x99'), [],
     'a primary is not behind');
 

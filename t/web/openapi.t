@@ -31,8 +31,9 @@ server {
 }
 CONF
 
-# the first map of a cluster names the shard's uuid, which it has from its start
+# the first map of a cluster names the shard's uuid
 
+ok($t->ready(below => '/shard'), 'the shard has started');
 my $shard = $t->get('/shard/stats')->json;
 
 is($t->post('/admin', JSON::PP->new->encode({ cluster => '01234567' x 4,

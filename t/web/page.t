@@ -44,7 +44,13 @@ ok($t->ready(below => '/crawl/one', write => 1), 'ready');
 
 # the map of the router's shards
 
-my @stats = map { $t->client($_)->request('GET', '/stats')->json } 1, 2;
+my @stats = map {
+    my $shard = $t->client($_);
+
+    ok(wait_until(20, sub { $shard->request('GET', '/health')->{status} == 200
+        }), "shard $_");
+    $shard->request('GET', '/stats')->json;
+} 1, 2;
 
 is($t->post('/admin', JSON::PP->new->encode({ cluster => 'c' x 32,
     version => 1, norm => $stats[0]{normalization}, key => 'url',

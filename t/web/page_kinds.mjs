@@ -110,13 +110,19 @@ test("a router, with its shards", async () => {
         const s = await answer.json();
 
         s.status = "degraded";
-        s.shards[1] = null;
+        s.shards[1] = { status: "unavailable", writable: false, node: "n1",
+            address: "127.0.0.1:9", reason: "it could not be connected" };
         await route.fulfill({ json: s });
     });
 
     await page.waitForFunction(() =>
         /degraded/.test(document.getElementById("state").textContent));
-    assert.match(await page.textContent("#parts"), /1 does not answer/);
+    assert.match(await page.textContent("#parts"),
+                 /1 it could not be connected/);
+    assert.match(await page.textContent("#state"),
+                 /^degraded: 1 of 2 shards accept new URLs$/);
+    assert.match(await page.textContent("#urls-sub"), /in 1 of 2 shards/);
+    assert.match(await page.textContent("#each"), /\d/);
     assert.ok(await page.evaluate(() => samples.length) <= drawn + 1);
     assert.deepEqual(page.faults, []);
 });
