@@ -87,6 +87,42 @@ ok(!$memory->reload(zone_conf('64m path=%%DIR%%/data')), 'path= cannot come');
 ok(!-e "$memory->{dir}/data/manifest", 'nothing was made');
 is($memory->get('/url/0')->{status}, 200, 'the store is as it was');
 
+# the snapshot is damaged, and the journal goes back to its beginning
+
+($file) = reverse sort glob("$data/snapshot.0*");
+ok(-e "$data/journal.0000000000000000", 'the journal has all');
+$bad = slurp($file);
+substr($bad, length($bad) / 2, 1) ^= "\x10";
+open $fh, '+<:raw', $file or die "$file: $!";
+syswrite $fh, $bad;
+close $fh;
+
+my $command = "$UrlStore::Test::TOP/build/urlstore";
+my $copy = "$t->{dir}/copy";
+
+is(`$command dump $data 2>/dev/null | cut -f1 | head -$next`, $ids,
+    'dump has all of it');
+like(`$command dump $data 2>&1 >/dev/null`, qr/the journal has all that it had/,
+    '  and says why');
+like(`$command verify $data 2>/dev/null`, qr/^DAMAGED .*\Qsnapshot/m,
+    'verify names it');
+like(`$command backup $data $copy 2>&1`, qr/the journal has all that it had/,
+    'backup');
+like(`$command verify $copy`, qr/^ok +good up to/m, '  is whole');
+
+$t->start;
+ok($t->ready, 'a start');
+is($t->post('/url', $ids, Accept => 'text/plain')->{body}, $urls,
+    '  has each URL');
+like($t->error_log, qr/\[warn\].*has all that it had; a snapshot replaces it/,
+    '  and says why');
+ok(wait_until(10, sub {
+    my ($now) = reverse sort glob("$data/snapshot.0*");
+    return slurp($now, 1) ne $bad && !-e "$data/snapshot.tmp"
+        && `$command verify $data | tail -1` =~ /^ok/
+}), '  a new snapshot takes its place');
+ok($t->stop, 'stopped');
+
 # the zone's threads are its own, whatever other directives do with nginx's
 
 my $few = UrlStore::Test->new(workers => 1,

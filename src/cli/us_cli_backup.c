@@ -299,6 +299,10 @@ static void
 us_backup_say(const char *done, const char *path, const us_backup_t *b,
     uint64_t epoch)
 {
+    if (b->instead.text[0]) {
+        fprintf(stderr, "urlstore: %s\n", b->instead.text);
+    }
+
     if (b->cut) {
         fprintf(stderr, "urlstore: the journal's torn end was left out: %"
                 PRIu64 " bytes, %" PRIu64 " ids that had been answered\n",

@@ -217,6 +217,11 @@ us_cli_data_load(us_cli_data_t *d, int lookup)
         r->whole = 1;
         d->rc = us_recovery_run(r, 0);
 
+        if (r->instead.text[0]) {
+            fprintf(stderr, "urlstore: \"%s\": %s\n", d->path,
+                    r->instead.text);
+        }
+
         (void) us_store_set_lsn(d->store, r->lsn);
     }
 

@@ -253,6 +253,11 @@ us_verify_run(int argc, char **argv)
         us_dir_free(&dir);
     }
 
+    if (d.recovery.instead.text[0]) {
+        printf("DAMAGED  %s\n", d.recovery.instead.text);
+        bad = 1;
+    }
+
     if (d.rc != US_RECOVERY_OK) {
         printf("DAMAGED  %s\n", d.recovery.error.text);
         bad = 1;

@@ -66,6 +66,10 @@ us_backup_copy(us_backup_t *b)
 
     rc = us_backup_look(b);
 
+    if (rc == 0 && b->manifest.state != US_STATE_BACKUP) {
+        us_recovery_choose(b->from, &b->manifest, &us_data_ops, &b->instead);
+    }
+
     if (us_watermark_read(b->from, &mark) == -1) {
         memset(&mark, 0, sizeof(us_watermark_t));
     }
@@ -388,7 +392,13 @@ us_backup_check(us_backup_t *b)
         rc = us_recovery_run(&r, !backup);
     }
 
-    if (rc == US_RECOVERY_OK && backup && us_backup_whole(b, &r) == -1) {
+    if (rc == US_RECOVERY_OK && backup && r.instead.text[0]) {
+        rc = US_RECOVERY_DAMAGED;
+        b->error = r.instead;
+
+    } else if (rc == US_RECOVERY_OK && backup
+               && us_backup_whole(b, &r) == -1)
+    {
         rc = US_RECOVERY_DAMAGED;
 
     } else if (rc != US_RECOVERY_OK) {

@@ -48,6 +48,7 @@ typedef struct {
     unsigned          damaged:1;      /* error: the source, not a call */
     unsigned          unwritten:1;    /* error: of a write to the copy */
     us_disk_error_t   error;
+    us_disk_error_t   instead;        /* see us_recovery_choose() */
 } us_backup_t;
 
 

@@ -601,6 +601,12 @@ us_load_ready(us_load_t *ld)
     us_release(&sh->cut_bytes, r->cut);
     us_release(&sh->lost_ids, r->lost_ids);
 
+    if (r->instead.text[0]) {
+        us_job_say(ld->job, US_SAY_WARN, "%.400s; a snapshot replaces it",
+                   r->instead.text);
+        us_release(&sh->snapshot_now, 1);
+    }
+
     if (r->cut) {
         us_job_say(ld->job, US_SAY_WARN, "the journal's torn end was cut: "
                    "%llu bytes, %llu ids that had been answered; %.280s",

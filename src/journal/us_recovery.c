@@ -28,7 +28,11 @@
 #include <unistd.h>
 
 
-static us_recovery_rc_t us_recovery_snapshot(us_recovery_t *r);
+static us_recovery_rc_t us_recovery_snapshot(us_recovery_t *r,
+    us_read_t *end);
+static int us_recovery_skip(void *data, const uint8_t *p, size_t len);
+static int us_recovery_older(int dirfd, const us_manifest_t *m,
+    us_manifest_t *older);
 static us_recovery_rc_t us_recovery_journal(us_recovery_t *r,
     const us_dir_t *dir, int owner);
 static us_read_t us_recovery_next(us_recovery_t *r, us_reader_t *reader,
@@ -177,10 +181,15 @@ us_recovery_rc_t
 us_recovery_run(us_recovery_t *r, int owner)
 {
     us_dir_t          dir;
+    us_read_t         end;
     us_recovery_rc_t  rc;
 
+    if (!r->started) {
+        us_recovery_choose(r->dirfd, &r->manifest, r->ops, &r->instead);
+    }
+
     if (!r->started && r->manifest.has_snapshot) {
-        rc = us_recovery_snapshot(r);
+        rc = us_recovery_snapshot(r, &end);
 
         if (rc != US_RECOVERY_OK) {
             return rc;
@@ -203,28 +212,106 @@ us_recovery_run(us_recovery_t *r, int owner)
 }
 
 
+void
+us_recovery_choose(int dirfd, us_manifest_t *m, const us_ops_t *ops,
+    us_disk_error_t *instead)
+{
+    us_read_t      end;
+    us_manifest_t  older;
+    us_recovery_t  probe;
+
+    instead->text[0] = '\0';
+
+    /* a copy is fetched again */
+
+    while (m->has_snapshot && m->state != US_STATE_REPLICA
+           && us_recovery_older(dirfd, m, &older))
+    {
+        memset(&probe, 0, sizeof(us_recovery_t));
+        probe.dirfd = dirfd;
+        probe.ops = ops;
+        probe.apply = us_recovery_skip;
+        probe.manifest = *m;
+
+        if (us_recovery_snapshot(&probe, &end) != US_RECOVERY_DAMAGED
+            || end == US_READ_VERSION
+            || (end == US_READ_FAILED && us_disk_passing(probe.error.err)))
+        {
+            return;
+        }
+
+        if (instead->text[0] == '\0') {
+            us_disk_fail(instead, 0, "%.300s; %s has all that it had",
+                         probe.error.text, older.has_snapshot
+                         ? "an older snapshot" : "the journal");
+        }
+
+        *m = older;
+    }
+}
+
+
+static int
+us_recovery_skip(void *data, const uint8_t *p, size_t len)
+{
+    return 0;
+}
+
+
+/* 1: what can be read in place of the snapshot of a manifest */
+
+static int
+us_recovery_older(int dirfd, const us_manifest_t *m, us_manifest_t *older)
+{
+    int       found;
+    size_t    i;
+    us_dir_t  dir;
+
+    if (us_dir_read(dirfd, &dir, NULL) == -1) {
+        return 0;
+    }
+
+    *older = *m;
+    older->has_snapshot = 0;
+    older->snapshot = 0;
+    found = dir.nsegments && dir.segments[0] == 0;
+
+    for (i = 0; i < dir.nsnapshots && dir.snapshots[i] < m->snapshot; i++) {
+
+        if (us_dir_upto(&dir, dir.snapshots[i])) {
+            older->has_snapshot = 1;
+            older->snapshot = dir.snapshots[i];
+            found = 1;
+        }
+    }
+
+    us_dir_free(&dir);
+
+    return found;
+}
+
+
 static us_recovery_rc_t
-us_recovery_snapshot(us_recovery_t *r)
+us_recovery_snapshot(us_recovery_t *r, us_read_t *end)
 {
     char              name[US_DISK_NAME];
-    us_read_t         end;
     us_reader_t       reader;
     us_recovery_rc_t  rc;
 
     us_segment_name(name, US_SEGMENT_SNAPSHOT, r->manifest.snapshot);
 
-    end = us_reader_open(&reader, r->dirfd, name, US_SEGMENT_SNAPSHOT,
-                         r->manifest.uuid, r->ops);
+    *end = us_reader_open(&reader, r->dirfd, name, US_SEGMENT_SNAPSHOT,
+                          r->manifest.uuid, r->ops);
 
-    rc = us_recovery_segment(r, &reader, &end);
+    rc = us_recovery_segment(r, &reader, end);
 
-    if (rc == US_RECOVERY_OK && end == US_READ_END) {
+    if (rc == US_RECOVERY_OK && *end == US_READ_END) {
         us_disk_fail(&reader.error, 0, "\"%s\" is cut off at offset %" PRIu64,
                      name, reader.offset);
-        end = US_READ_BAD;
+        *end = US_READ_BAD;
     }
 
-    if (rc == US_RECOVERY_OK && end != US_READ_FOOTER) {
+    if (rc == US_RECOVERY_OK && *end != US_READ_FOOTER) {
         rc = us_recovery_damage(r, &reader);
     }
 

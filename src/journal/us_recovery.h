@@ -12,7 +12,10 @@
  *      place was durable:
  *        a power failure, in which later writes reached the disk before
  *        earlier ones.  The end is cut off as well.
- *   3. any other difference from what was written:
+ *   3. the snapshot differs from what was written, and the journal or an older
+ *      snapshot has all that it had:
+ *        us_recovery_choose().  r->instead reports it.
+ *   4. any other difference from what was written:
  *        damage.  Everything before it is good, no file is changed, and
  *        r->error names the place.
  *
@@ -62,6 +65,7 @@ typedef struct {
     char                  boot[US_BOOT_ID + 1];
 
     us_manifest_t         manifest;
+    us_disk_error_t       instead;    /* why its snapshot is not read, or "" */
     unsigned              started:1;  /* the snapshot has been read */
     unsigned              no_room:1;  /* apply has said so */
     unsigned              whole:1;    /* for us_recovery_run(), by callers */
@@ -101,6 +105,16 @@ void us_recovery_close(us_recovery_t *r);
  * US_RECOVERY_DAMAGED if valid blocks follow the bad one, as for the owner.
  */
 us_recovery_rc_t us_recovery_run(us_recovery_t *r, int owner);
+
+/*
+ * Which snapshot us_recovery_run() reads: that of the manifest, or, if that is
+ * damaged or missing, an older one that is still there with all of the journal
+ * past it, or none if the journal goes back to its beginning.  m names it then,
+ * and `instead` says why.  A file is read twice only where there is a choice:
+ * it is small then, as segments that a snapshot covers are removed.
+ */
+void us_recovery_choose(int dirfd, us_manifest_t *m, const us_ops_t *ops,
+    us_disk_error_t *instead);
 
 /*
  * Opens a directory for writing, by its owner: writes the manifest, of which m

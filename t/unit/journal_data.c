@@ -9,8 +9,11 @@
 #include "journal_fake.h"
 #include "stream.h"
 #include "data/us_data.h"
+#include "journal/us_dir.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -545,6 +548,91 @@ test_power(void **state)
 
 
 /*
+ * A snapshot that is damaged, empty or missing costs nothing as long as the
+ * journal goes back to its beginning, or an older snapshot is there.
+ */
+
+static void
+test_instead(void **state)
+{
+    int               dirfd, readers;
+    char              path[64], name[US_DISK_NAME];
+    side_t            a, b;
+    size_t            len, at;
+    uint8_t          *file;
+    unsigned          how, older;
+    us_dir_t          dir;
+    us_recovery_t     r;
+    us_manifest_t     m;
+    us_store_conf_t   conf;
+    us_disk_error_t   e;
+
+    for (how = 0; how < 10; how++) {
+        older = how / 5;
+        dirfd = fake_mkdir(path);
+        side_open(&a, dirfd);
+
+        side_conf(&conf);
+        memset(&m, 0, sizeof(us_manifest_t));
+        assert_int_equal(us_data_describe(&m, &conf), 0);
+        assert_int_equal(fake_new(dirfd, &m, "1s"), 0);
+        assert_int_equal(us_writer_attach(&a.w, &a.tail), 0);
+        a.w.limit = 4096;
+
+        /* a reader keeps what the snapshots replace */
+
+        readers = us_disk_lock(dirfd, US_DIR_READERS, O_RDWR, LOCK_SH);
+
+        for (at = 0; at < 2000; at += US_STORE_GROUP) {
+            side_add(&a, at, US_STORE_GROUP);
+
+            if (at == 0 || at == 4 * US_STORE_GROUP) {
+                assert_int_equal(us_data_snapshot(a.store, dirfd, side_wait,
+                                                  &a, NULL, &m, &e), 0);
+            }
+        }
+
+        (void) close(readers);
+        assert_int_equal(us_dir_read(dirfd, &dir, &e), 0);
+        assert_int_equal(dir.nsnapshots, 2);
+        assert_int_equal(dir.segments[0], 0);
+
+        if (older) {
+            us_segment_name(name, US_SEGMENT_JOURNAL, 0);
+
+        } else {
+            us_segment_name(name, US_SEGMENT_SNAPSHOT, dir.snapshots[0]);
+        }
+
+        assert_int_equal(unlinkat(dirfd, name, 0), 0);
+        us_segment_name(name, US_SEGMENT_SNAPSHOT, dir.snapshots[1]);
+        us_dir_free(&dir);
+
+        file = fake_read(dirfd, name, &len);
+        file[how % 5 == 0 ? 100 : len / 2] ^= how % 5 < 2;
+        fake_write(dirfd, name, file,
+                   how % 5 == 2 ? 0 : how % 5 == 3 ? len - 9 : len);
+        free(file);
+
+        if (how % 5 == 4) {
+            assert_int_equal(unlinkat(dirfd, name, 0), 0);
+        }
+
+        assert_int_equal(side_recover(&b, &r, dirfd), US_RECOVERY_OK);
+        assert_non_null(strstr(r.instead.text, name));
+        assert_non_null(strstr(r.instead.text, older ? "an older snapshot"
+                                                     : "the journal has"));
+        assert_memory_equal(&r.tail, &a.tail, sizeof(us_tail_t));
+        side_same(&a, &b);
+
+        side_close(&a);
+        side_close(&b);
+        fake_rmdir(path, dirfd);
+    }
+}
+
+
+/*
  * Changes bytes of the operations in a file of blocks, one in `rare`, and makes
  * all CRCs right again: what a fault of the memory or of the program would
  * leave, or a hostile disk.  how 0: only the bits of records; 1: only what is
@@ -694,7 +782,7 @@ test_nonsense(void **state)
     print_message("%zu records damaged, %zu recoveries refused\n", damaged,
                   refused);
     assert_true(damaged > 100);
-    assert_in_range(refused, 10, 50);
+    assert_in_range(refused, 3, 50);
 }
 
 
@@ -816,6 +904,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_power),
+        cmocka_unit_test(test_instead),
         cmocka_unit_test(test_nonsense),
         cmocka_unit_test(test_settings),
     };
