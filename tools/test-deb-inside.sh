@@ -131,6 +131,45 @@ restart
 is 'the data are kept' "$(add 1 2 3 4 | cut -f 1,2 | tr '\t\n' '= ')" \
     '0=seen 1=seen 2=seen 3=new '
 
+# --- the guide: the commands of a section, as they stand
+
+systemctl() {
+    case $1 in
+        stop) stop ;;
+        start) nginx ;;
+        restart) stop && nginx ;;
+    esac
+}
+
+guide() {
+    zcat -f /usr/share/doc/urlstore/docs/operations.md* \
+        | awk -v "title=$1" '/^#/ { on = $0 == "## " title }
+            on && sub(/^    /, "")'
+}
+
+mkdir /backup
+
+# one folder too high
+
+urlstore backup /var/lib/urlstore /backup/high > /root/said 2>&1 \
+    && fail 'a backup of the folder above the store'
+grep -q 'did you mean "/var/lib/urlstore/urls"' /root/said \
+    || fail "which folder: $(cat /root/said)"
+ok 'the folder above the store'
+
+guide 'Backup and restore' > /root/commands
+is 'commands of the guide' "$(wc -l < /root/commands)" 8
+while IFS= read -r line; do
+    eval "$line" > /root/said 2>&1 < /dev/null \
+        || fail "the guide: $line: $(cat /root/said)"
+done < /root/commands
+is 'restored by the guide' "$(tail -n 1 /root/said)" '"next_id":4'
+is 'ids and URLs' "$(add 1 2 3 4 5 | cut -f 1,2 | tr '\t\n' '= ')" \
+    '0=seen 1=seen 2=seen 3=seen 4=new '
+is 'the old directory is kept' \
+    "$(urlstore verify /var/lib/urlstore/urls.old | tail -n 1 \
+        | sed 's/ *good.*, /, /')" 'ok, 4 ids'
+
 # --- the log in PostgreSQL: a module of its own, which alone needs libpq
 
 modules=/usr/lib/nginx/modules/ngx_http_urlstore
@@ -145,12 +184,12 @@ stop
 apt remove libnginx-mod-http-urlstore
 nginx -t 2>> "$log" || fail 'nginx after remove'
 ok 'nginx without the module'
-is 'remove keeps the data' "$(verdict)" 'ok, 4 ids'
+is 'remove keeps the data' "$(verdict)" 'ok, 5 ids'
 
 apt install /new/libnginx-mod-http-urlstore_*.deb
 ln -s ../sites-available/urlstore /etc/nginx/sites-enabled/urlstore
 start
-is 'installed again' "$(add 4 5 | cut -f 1,2 | tr '\t\n' '= ')" '3=seen 4=new '
+is 'installed again' "$(add 4 6 | cut -f 1,2 | tr '\t\n' '= ')" '3=seen 5=new '
 stop
 
 # --- purge

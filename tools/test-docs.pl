@@ -43,6 +43,7 @@ my @elsewhere = (
     [ qr{^docs/(?:benchmarks|lineage|decisions)}, 'benchmarks' ],
     [ qr{kill -USR2}, 't/durability_upgrade.t' ],
     [ qr{dedup \[-q\]}, 'how it is used: t/command.t' ],
+    [ qr{cluster rebase}, 't/cluster_rebase.t' ],
 );
 
 my $top = getcwd;
@@ -148,6 +149,6 @@ sub run
 
     spew("$dir/script", "set -e -o pipefail\ncd $dir\n$block\n");
 
-    return system("PATH=$dir/bin:$top/build:\$PATH bash $dir/script "
+    return system("timeout 120 env PATH=$dir/bin:$top/build:\$PATH bash $dir/script "
         . "> $dir/out 2>&1 < /dev/null");
 }
