@@ -42,11 +42,11 @@ $(B)/generate: bench/generate.c | $(B)/.deps-build
 
 generate: $(B)/generate   ## the generator of URLs: build/generate -n N -s SEED
 
-bench: $(B)/.deps-bench core $(B)/generate $(B)/bench/structures  ## memory and time beside Redis and others
+bench: $(B)/.deps-bench core $(B)/bench/engine $(B)/generate $(B)/bench/structures  ## memory and time beside Redis and others
 	@FILE='$(FILE)' LIMIT='$(LIMIT)' SHUFFLE='$(SHUFFLE)' \
 	    bench/peers/run.pl
 
-bench-engine: $(B)/.deps-bench core $(B)/bench/structures $(B)/bench/paper ## all lists, both orders, all peers
+bench-engine: $(B)/.deps-bench core $(B)/bench/engine $(B)/bench/structures $(B)/bench/paper ## all lists, both orders, all peers
 	@LIMIT='$(LIMIT)' bench/engine/run.pl
 
 bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over HTTP, by wrk
@@ -62,7 +62,7 @@ bench-cluster: $(B)/.deps-bench $(B)/.deps-pg build $(B)/generate ## routers, th
 bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
 	@bench/durability/run.pl
 
-bench-scale: $(B)/.deps-bench core $(B)/generate  ## 1 M to 100 M generated URLs
+bench-scale: $(B)/.deps-bench core $(B)/bench/engine $(B)/generate  ## 1 M to 100 M generated URLs
 	@bench/scale/run.pl
 
 bench-url: $(B)/bench/normalize   ## ns per URL beside uriparser and libcurl
@@ -77,7 +77,7 @@ bench-dedup: core $(B)/generate     ## dedup beside sort -u, awk and Perl
 bench-hash: core $(B)/generate $(B)/bench/hash     ## the load of nodes by the two hash functions
 	@bench/hash/run.pl
 
-simulate: core $(B)/bench/simulate  ## clusters of 1 to 1,024 shards, by the map's own code
+simulate: core $(B)/bench/engine $(B)/bench/simulate  ## clusters of 1 to 1,024 shards, by the map's own code
 	@bench/cluster/run.pl
 
 bench-paper: $(B)/.deps-bench core $(B)/bench/paper  ## the table of the founding paper
@@ -102,6 +102,9 @@ $(B)/bench/simulate: bench/cluster/simulate.c $(B)/libus.a
 	$(call program,$(OPT))
 
 $(B)/bench/hash: bench/hash/hash.c $(B)/libus.a
+	$(call program,$(OPT))
+
+$(B)/bench/engine: bench/engine/engine.c $(B)/obj/cli/us_lines.o $(B)/libus.a
 	$(call program,$(OPT))
 
 # of one part each, some by hand: build/bench/codec, ...

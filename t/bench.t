@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
-# urlstore bench: its parts add up, its answers are right, and a zone that is
-# filled holds as many URLs as the bytes in use promise.
+# build/bench/engine: its parts add up, its answers are right, and a zone that
+# is filled holds as many URLs as the bytes in use promise.
 #
 # Benchmarks of the server run at a small scale: the first line says what they
 # read, and they end with 0.
@@ -20,7 +20,7 @@ use UrlStore::Test ();
 
 sub bench
 {
-    my $out = `build/urlstore bench --json @_`;
+    my $out = `build/bench/engine --json @_`;
 
     is($?, 0, "bench @_");
 

@@ -35,7 +35,7 @@ my ($all, $err, $code) = run('--help');
 is($code, 0, '--help');
 
 my @commands = $all =~ /^  (\w+)  /gm;
-is("@commands", 'add backup bench cluster dedup dump get hash help import '
+is("@commands", 'add backup cluster dedup dump get hash help import '
     . 'normalize restore seen size stat verify', 'every command');
 
 my ($bash) = run('help --bash');
@@ -81,7 +81,6 @@ for my $bad ('backup', 'backup .', 'backup --rate x . y',
     'dump --sorted --memory 99999999999999999999g .', 'stat', 'stat . .',
     'verify --slow .', 'import', 'import --profle', 'import --profile x y',
     'normalize --nothing', 'hash --nothing', 'dedup --nothing',
-    'bench',
     'help --nothing', 'help --man --bash', 'help --bash dump', 'help a b')
 {
     my ($command) = $bad =~ /^(\w+)/;
@@ -172,7 +171,7 @@ spew('lines', $lines);
 my $import = `$urlstore import data <lines 2>&1`;
 is($?, 0, 'a directory');
 
-for my $command ('import data', 'normalize', 'hash', 'dedup', 'bench --json -')
+for my $command ('import data', 'normalize', 'hash', 'dedup')
 {
     my $out = `$urlstore $command <. 2>&1 >/dev/null`;
 
@@ -181,7 +180,7 @@ for my $command ('import data', 'normalize', 'hash', 'dedup', 'bench --json -')
 }
 
 for my $command ('normalize <lines', 'hash <lines', 'dedup lines',
-    'bench --json lines', 'dump data', 'dump --sorted data', 'stat data',
+    'dump data', 'dump --sorted data', 'stat data',
     'verify data', 'seen data lines', 'get data 0', 'add data lines',
     'backup data copy', 'stat --help', '--help')
 {
@@ -251,9 +250,6 @@ for my $bad (['backup --rate 5x data copy', '--rate "5x" is not a size, such'],
     ['dump --sorted --memory -1m data', '--memory "-1m" is not a size, such'],
     ['dedup --memory 1k lines', '--memory "1k" is not a size of at least 1048'],
     ['dedup --filter inf,.1 lines', '--filter "inf,.1" is not N,RATE'],
-    ['bench --limit x lines', '--limit "x" is not a number of URLs from 1 to'],
-    ['bench --shuffle x lines', '--shuffle "x" is not a number'],
-    ['bench --zone 0 lines', '--zone "0" is not a size, such as'],
     ['import --profile x data', 'unknown profile "x"; use crawler, crawler-'],
     ['import --www x data', 'unknown --www "x"; use first, keep or strip'],
     ['import --profile whatwg data lines', '"data": its data were stored with '

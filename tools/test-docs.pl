@@ -149,6 +149,7 @@ sub run
 
     spew("$dir/script", "set -e -o pipefail\ncd $dir\n$block\n");
 
-    return system("timeout 120 env PATH=$dir/bin:$top/build:\$PATH bash $dir/script "
+    return system("timeout 120 env PATH=$dir/bin:$top/build:\$PATH "
+        . "bash $dir/script "
         . "> $dir/out 2>&1 < /dev/null");
 }

@@ -101,7 +101,7 @@ for my $key (qw(url site)) {
 
 sub bytes
 {
-    my $r = decode_json(scalar `$top/build/urlstore bench --json $_[0]`);
+    my $r = decode_json(scalar `$top/build/bench/engine --json $_[0]`);
 
     die "$_[0]: wrong answers\n" if $r->{errors};
 

@@ -227,7 +227,7 @@ open_store(paper_t *p)
     memcpy(conf.hash_key, "a paper of 2001.", 16);
     conf.norm = us_string("crawler");
 
-    /* four times what is needed, as urlstore bench has it */
+    /* four times what is needed, as bench/engine/engine.c has it */
 
     p->size = 8 << 20;
 

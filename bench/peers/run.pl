@@ -118,7 +118,7 @@ sub row
 }
 
 
-# as urlstore bench --shuffle has it: Fisher-Yates by SplitMix64
+# as build/bench/engine --shuffle has it: Fisher-Yates by SplitMix64
 
 sub shuffle
 {
@@ -144,7 +144,7 @@ sub shuffle
 
 sub urlstore
 {
-    my $out = `$top/build/urlstore bench --json $dir/urls`;
+    my $out = `$top/build/bench/engine --json $dir/urls`;
     my $r = eval { JSON::PP->new->decode($out) } or die "urlstore: $out";
 
     row('urlstore', 'yes', 'yes', 'yes', @$r{qw(bytes_per_url insert_ns

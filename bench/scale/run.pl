@@ -84,7 +84,7 @@ sub like_real
 sub bench
 {
     my ($file) = @_;
-    my $out = `bash -c '$top/build/urlstore bench --json $file'`;
+    my $out = `bash -c '$top/build/bench/engine --json $file'`;
     my $r = eval { JSON::PP->new->decode($out) } or die "bench: $out";
 
     die "wrong answers: $out" if $r->{errors};

@@ -21,7 +21,6 @@
 const us_cli_command_t  *const us_cli_commands[] = {
     &us_cli_add,
     &us_cli_backup,
-    &us_cli_bench,
     &us_cli_cluster,
     &us_cli_dedup,
     &us_cli_dump,

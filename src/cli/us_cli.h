@@ -64,7 +64,6 @@ extern const us_cli_command_t  *const us_cli_commands[];
 
 extern const us_cli_command_t  us_cli_add;
 extern const us_cli_command_t  us_cli_backup;
-extern const us_cli_command_t  us_cli_bench;
 extern const us_cli_command_t  us_cli_cluster;
 extern const us_cli_command_t  us_cli_dedup;
 extern const us_cli_command_t  us_cli_dump;

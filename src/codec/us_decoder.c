@@ -48,7 +48,7 @@
 /* tokens that are decoded from one word of bits */
 #define US_WORD_TOKENS     3
 
-/* comparisons that are done in turns; tuned with urlstore bench */
+/* comparisons that are done in turns; tuned with make bench-engine */
 #ifndef US_LANES
 #define US_LANES           4
 #endif

@@ -31,7 +31,7 @@
 #define US_LEARN_LEAST    512         /* tokens */
 
 
-/* from when on, from how many, and how large; tuned with urlstore bench */
+/* from when on, from how many, and how large; tuned with make bench-engine */
 
 static const struct {
     uint64_t  records;

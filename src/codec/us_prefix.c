@@ -30,7 +30,7 @@
 
 #define US_CACHE_MAX      20          /* bits of the number of entries */
 
-/* one entry for so many records; tuned with urlstore bench */
+/* one entry for so many records; tuned with make bench-engine */
 #define US_CACHE_RECORDS  24
 
 #define US_CACHE_ID       0xffffff

@@ -31,7 +31,7 @@
 
 #define US_SEAT_NONE      ((unsigned) -1)
 
-/* records in a chain; tuned with urlstore bench */
+/* records in a chain; tuned with make bench-engine */
 #define US_HOPS           4
 
 

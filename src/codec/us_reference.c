@@ -22,7 +22,7 @@
 #include "us_record_private.h"
 
 
-/* price of a hop in 1/8 bits; tuned with urlstore bench */
+/* price of a hop in 1/8 bits; tuned with make bench-engine */
 #define US_HOP_PRICE      (10 * US_PRICE_BIT)
 
 

@@ -1,7 +1,7 @@
 
 /*
- * urlstore bench --json [--shuffle SEED] [--limit N] [--zone SIZE] [--fill]
- *     [--huge] FILE
+ * build/bench/engine --json [--shuffle SEED] [--limit N] [--zone SIZE]
+ *     [--fill] [--huge] FILE
  *
  * Fills a store in shared memory with the URLs of a file, packed or not, and
  * prints one JSON object of sizes and times; then checks every URL and id, and
@@ -16,13 +16,23 @@
  * --huge puts the store into private memory with huge pages, which the kernel
  * gives by default where it is asked for them.  A zone of huge=on gets the same
  * pages if /sys/kernel/mm/transparent_hugepage/shmem_enabled says "advise".
+ *
+ * Exit code: 0, all answers were right; 1, some were wrong; 2, wrong usage,
+ * FILE could not be read, no memory.
+ *
+ * The texts of the URLs lie in one pool, in the order of the lines.  A hash
+ * table of numbers finds equal URLs by the same key as the store's: what
+ * follows the scheme, less a merged "www.".
  */
 
 
-#include "us_cli.h"
-#include "us_bench_urls.h"
+#include "cli/us_cli.h"
+#include "cli/us_lines.h"
+#include "store/us_store.h"
+#include "url/us_normalize.h"
 
 #include <errno.h>
+#include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,42 +44,44 @@
 #define US_BENCH_PASSES    3
 #define US_BENCH_BATCH     1000
 #define US_BENCH_OTHERS    1000000    /* non-members that are looked up */
+#define US_BENCH_LINES     256
 
 
-static int us_bench_run(int argc, char **argv);
+/* a URL of the file, canonical */
+
+typedef struct {
+    uint64_t           text;          /* offset in the pool */
+    uint32_t           len;
+    uint32_t           spelling:2;    /* set by the caller after the add */
+    uint32_t           merge:1;
+} us_bench_url_t;
 
 
-static const us_cli_option_t  us_bench_list[] = {
-    { 'j', "json", NULL, "The default, and the only format." },
-    { 's', "shuffle", "SEED", "Add the URLs in an order of chance, the same "
-      "for the same SEED." },
-    { 'l', "limit", "N", "Take the first N URLs only." },
-    { 'z', "zone", "SIZE", "The size of the store (four times what is "
-      "needed)." },
-    { 'f', "fill", NULL, "A store of half the size that is needed, which "
-      "becomes full." },
-    { US_CLI_LONG, "huge", NULL, "Put the store into huge pages, as huge=on "
-      "does a zone." },
-    { 0, NULL, NULL, NULL }
-};
+typedef struct {
+    char              *pool;          /* texts */
+    size_t             pool_len;
+    size_t             pool_size;
+
+    us_bench_url_t    *urls;          /* in order of first sight */
+    size_t             n;
+    size_t             max;
+
+    size_t             lines;         /* that are URLs */
+    size_t             invalid;       /* that are none */
+
+    uint32_t          *set;           /* open hash table of numbers + 1 */
+    size_t             set_mask;
+} us_bench_urls_t;
 
 
-const us_cli_command_t  us_cli_bench = {
-    .name = "bench",
-    .run = us_bench_run,
-    .args = "FILE",
-    .summary = "measure a store on the URLs of a file",
-    .text =
-        "Fills a store in memory with the URLs of FILE, plain or packed, and "
-        "prints one JSON object of sizes and times; then checks every URL and "
-        "id, and as many URLs that were never added. Times are CPU time of "
-        "one thread in nanoseconds for one URL.",
-    .options = us_bench_list,
-    .exits =
-        " 0   all answers were right\n"
-        " 1   some answers were wrong\n"
-        " 2   wrong usage, FILE could not be read, no memory"
-};
+/* where they come from: a packed file is unpacked, "-": standard input */
+
+typedef struct {
+    const char        *file;
+    uint64_t           limit;         /* lines, or 0 */
+    int                shuffle;
+    uint64_t           seed;
+} us_bench_source_t;
 
 
 typedef struct {
@@ -103,6 +115,343 @@ typedef struct {
     uint64_t           zone;
     us_bench_source_t  source;
 } us_bench_conf_t;
+
+
+static uint64_t
+us_bench_random(uint64_t *seed)
+{
+    uint64_t  z;
+
+    /* SplitMix64 (Steele, Lea, Flood: 2014) */
+
+    z = *seed += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+
+    return z ^ (z >> 31);
+}
+
+
+static void *
+us_bench_alloc(void *p, size_t size)
+{
+    p = realloc(p, size);
+
+    if (p == NULL) {
+        fprintf(stderr, "engine: out of memory\n");
+        exit(US_CLI_USAGE);
+    }
+
+    return p;
+}
+
+
+/* the key of a canonical URL: what follows the scheme, less a merged www. */
+
+static us_str_t
+us_bench_key(const us_bench_urls_t *b, const us_bench_url_t *u, unsigned *https)
+{
+    us_store_item_t  item;
+
+    item.url.data = (uint8_t *) b->pool + u->text;
+    item.url.len = u->len;
+    item.merge = u->merge;
+
+    us_store_item_split(&item);
+    *https = item.spelling & US_SPELLING_HTTPS;
+
+    return item.rest;
+}
+
+
+/* the set's cell that has the URL's number + 1, or the free cell for it */
+
+static uint32_t *
+us_bench_cell(us_bench_urls_t *b, const us_bench_url_t *u)
+{
+    size_t     i;
+    uint64_t   h;
+    unsigned   https, other;
+    us_str_t   key, k;
+    uint32_t  *cell;
+
+    key = us_bench_key(b, u, &https);
+    h = 0xcbf29ce484222325 ^ https;
+
+    for (i = 0; i < key.len; i++) {
+        h = (h ^ key.data[i]) * 0x100000001b3;
+    }
+
+    h ^= h >> 29;
+
+    for ( ;; h++) {
+        cell = &b->set[h & b->set_mask];
+
+        if (*cell == 0) {
+            return cell;
+        }
+
+        k = us_bench_key(b, &b->urls[*cell - 1], &other);
+
+        if (other == https && k.len == key.len
+            && memcmp(k.data, key.data, k.len) == 0)
+        {
+            return cell;
+        }
+    }
+}
+
+
+static void
+us_bench_set_grow(us_bench_urls_t *b)
+{
+    size_t  i;
+
+    free(b->set);
+    b->set_mask = b->set_mask * 2 + 1;
+    b->set = us_bench_alloc(NULL, (b->set_mask + 1) * sizeof(uint32_t));
+    memset(b->set, 0, (b->set_mask + 1) * sizeof(uint32_t));
+
+    for (i = 0; i < b->n; i++) {
+        *us_bench_cell(b, &b->urls[i]) = i + 1;
+    }
+}
+
+
+/* the text at the end of the pool becomes a URL if it is new */
+
+static void
+us_bench_first(us_bench_urls_t *b, us_bench_url_t *u)
+{
+    uint32_t  *cell;
+
+    cell = us_bench_cell(b, u);
+
+    if (*cell) {
+        return;
+    }
+
+    if (b->n == b->max) {
+        b->max = b->max * 2 + 1024;
+        b->urls = us_bench_alloc(b->urls, b->max * sizeof(us_bench_url_t));
+    }
+
+    b->urls[b->n++] = *u;
+    *cell = b->n;
+
+    if (b->n * 2 > b->set_mask) {
+        us_bench_set_grow(b);
+    }
+}
+
+
+static void
+us_bench_line(us_bench_urls_t *b, const us_norm_t *norm, us_norm_ws_t *ws,
+    us_str_t line, us_bench_url_t **all, size_t *max)
+{
+    us_canon_t       canon;
+    us_bench_url_t  *u;
+
+    if (us_normalize(norm, ws, line, NULL, &canon) != US_URL_OK) {
+        b->invalid++;
+        return;
+    }
+
+    if (b->pool_len + canon.url.href.len > b->pool_size) {
+        b->pool_size = (b->pool_size + canon.url.href.len) * 2;
+        b->pool = us_bench_alloc(b->pool, b->pool_size);
+    }
+
+    if (b->lines == *max) {
+        *max = *max * 2 + 1024;
+        *all = us_bench_alloc(*all, *max * sizeof(us_bench_url_t));
+    }
+
+    u = &(*all)[b->lines++];
+    u->text = b->pool_len;
+    u->len = canon.url.href.len;
+    u->spelling = 0;
+    u->merge = canon.merge;
+
+    memcpy(b->pool + b->pool_len, canon.url.href.data, canon.url.href.len);
+    b->pool_len += canon.url.href.len;
+}
+
+
+/* the URLs of all lines, in order; 0, or -1 after a message */
+
+static int
+us_bench_lines(us_bench_urls_t *b, const us_bench_source_t *source,
+    us_bench_url_t **all)
+{
+    int            rc;
+    size_t         max;
+    ssize_t        i, n;
+    us_str_t       lines[US_BENCH_LINES];
+    us_norm_t     *norm;
+    us_lines_t     in;
+    us_norm_ws_t  *ws;
+
+    norm = us_norm_create(US_PROFILE_CRAWLER);
+
+    if (norm == NULL || us_norm_seal(norm) != 0
+        || (ws = us_norm_ws_create(norm)) == NULL
+        || us_lines_init(&in) == -1)
+    {
+        fprintf(stderr, "engine: no normalizer\n");
+        return -1;
+    }
+
+    rc = us_lines_open(&in, source->file);
+    max = 0;
+    n = 0;
+
+    while (rc == 0 && (n = us_lines_next(&in, lines, US_BENCH_LINES)) > 0) {
+
+        for (i = 0;
+             i < n && (source->limit == 0 || b->lines < source->limit);
+             i++)
+        {
+            us_bench_line(b, norm, ws, lines[i], all, &max);
+        }
+
+        if (i < n) {
+            break;
+        }
+    }
+
+    if (us_lines_close(&in) == -1 || n == -1) {
+        rc = -1;
+    }
+
+    us_lines_free(&in);
+    us_norm_ws_destroy(ws);
+    us_norm_destroy(norm);
+
+    return rc;
+}
+
+
+/* reads, normalizes and shuffles the lines; keeps the first of equal URLs */
+
+int
+us_bench_read(us_bench_urls_t *b, const us_bench_source_t *source)
+{
+    size_t           i, k;
+    uint64_t         seed;
+    us_bench_url_t  *all, u;
+
+    all = NULL;
+
+    if (us_bench_lines(b, source, &all) == -1) {
+        free(all);
+        return -1;
+    }
+
+    seed = source->seed;
+
+    for (i = b->lines; source->shuffle && i > 1; i--) {
+        k = us_bench_random(&seed) % i;
+        u = all[i - 1];
+        all[i - 1] = all[k];
+        all[k] = u;
+    }
+
+    b->set_mask = 1023;
+    us_bench_set_grow(b);
+
+    for (i = 0; i < b->lines; i++) {
+        us_bench_first(b, &all[i]);
+    }
+
+    free(all);
+
+    return 0;
+}
+
+
+static us_store_item_t
+us_bench_item(const us_bench_urls_t *b, size_t i)
+{
+    us_store_item_t  item;
+
+    memset(&item, 0, sizeof(item));
+    item.url.data = (uint8_t *) b->pool + b->urls[i].text;
+    item.url.len = b->urls[i].len;
+    item.merge = b->urls[i].merge;
+
+    return item;
+}
+
+
+/*
+ * Copies `count` URLs, those of `order`, one after the other to text, which
+ * has room for a byte more for each.  miss: changed in one character, and
+ * left out if that makes it another one of the file.  Returns how many there
+ * are.
+ */
+
+static size_t
+us_bench_queries(us_bench_urls_t *b, us_store_item_t *items,
+    const uint32_t *order, size_t count, int miss, uint64_t *seed, char *text)
+{
+    char            *p;
+    size_t           i, n;
+    us_bench_url_t   u;
+
+    n = 0;
+
+    for (i = 0; i < count; i++) {
+        items[n] = us_bench_item(b, order[i]);
+        p = text;
+        memcpy(p, items[n].url.data, items[n].url.len);
+        items[n].url.data = (uint8_t *) p;
+
+        if (miss) {
+
+            /* changes the last character, or appends one */
+
+            u = b->urls[order[i]];
+
+            if (i % 2 && p[u.len - 1] != '/') {
+                p[u.len - 1] = 'a' + us_bench_random(seed) % 26;
+
+            } else {
+                p[u.len++] = 'a' + us_bench_random(seed) % 26;
+                items[n].url.len++;
+            }
+
+            if (b->pool_len + u.len > b->pool_size) {
+                b->pool_size = (b->pool_size + u.len) * 2;
+                b->pool = us_bench_alloc(b->pool, b->pool_size);
+            }
+
+            u.text = b->pool_len;
+            memcpy(b->pool + u.text, p, u.len);
+
+            if (*us_bench_cell(b, &u)) {
+                continue;
+            }
+        }
+
+        text += items[n++].url.len;
+    }
+
+    return n;
+}
+
+
+static void
+us_bench_free(us_bench_urls_t *b)
+{
+    free(b->pool);
+    free(b->urls);
+    free(b->set);
+
+    b->pool = NULL;
+    b->urls = NULL;
+    b->set = NULL;
+}
 
 
 static uint64_t
@@ -167,20 +516,20 @@ us_bench_create(us_bench_t *b, const us_bench_conf_t *conf)
                   0);
 
     if (b->mem == MAP_FAILED) {
-        fprintf(stderr, "urlstore bench: mmap(%zu): %s\n", b->size,
+        fprintf(stderr, "engine: mmap(%zu): %s\n", b->size,
                 strerror(errno));
         return -1;
     }
 
     if (conf->huge && madvise(b->mem, b->size, MADV_HUGEPAGE) == -1) {
-        fprintf(stderr, "urlstore bench: no huge pages: %s\n",
+        fprintf(stderr, "engine: no huge pages: %s\n",
                 strerror(errno));
     }
 
     if (us_store_format(b->mem, b->size, &sc) != 0
         || (b->store = us_store_open(b->mem, &lock)) == NULL)
     {
-        fprintf(stderr, "urlstore bench: no store\n");
+        fprintf(stderr, "engine: no store\n");
         return -1;
     }
 
@@ -510,15 +859,53 @@ us_bench_print(us_bench_t *b, const us_bench_conf_t *conf)
 }
 
 
+/* "64m" by 1,024, "2M" by 1,000; 0 if it is no such number */
+
+static uint64_t
+us_bench_number(const char *text, unsigned unit)
+{
+    char        *end;
+    double       n;
+    const char  *at;
+
+    n = strtod(text, &end);
+
+    for (at = "kmg"; *end && *at; at++) {
+        n *= unit;
+
+        if ((*end | 0x20) == *at) {
+            end++;
+            break;
+        }
+    }
+
+    if (*end || !(n >= 1 && n <= 1e15)) {
+        fprintf(stderr, "engine: \"%.40s\" is no number, such as 2M\n", text);
+        return 0;
+    }
+
+    return n;
+}
+
+
 static int
 us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
 {
-    int    c;
-    char  *end;
+    int  c;
+
+    static const struct option  options[] = {
+        { "json", no_argument, NULL, 'j' },
+        { "shuffle", required_argument, NULL, 's' },
+        { "limit", required_argument, NULL, 'l' },
+        { "zone", required_argument, NULL, 'z' },
+        { "fill", no_argument, NULL, 'f' },
+        { "huge", no_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 }
+    };
 
     memset(conf, 0, sizeof(us_bench_conf_t));
 
-    while ((c = us_cli_option(&us_cli_bench, argc, argv)) != -1) {
+    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
 
         switch (c) {
 
@@ -529,35 +916,26 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
             conf->fill = 1;
             break;
 
-        case US_CLI_LONG:
+        case 'h':
             conf->huge = 1;
             break;
 
         case 's':
             conf->source.shuffle = 1;
-            conf->source.seed = strtoull(optarg, &end, 10);
-
-            if (*end || end == optarg) {
-                fprintf(stderr, "urlstore: --shuffle \"%.40s\" is not a "
-                        "number\n", optarg);
-                return -1;
-            }
-
+            conf->source.seed = strtoull(optarg, NULL, 10);
             break;
 
         case 'l':
-            conf->source.limit = (uint64_t) us_cli_count(optarg, &end);
+            conf->source.limit = us_bench_number(optarg, 1000);
 
-            if (*end || conf->source.limit == 0) {
-                fprintf(stderr, "urlstore: --limit \"%.40s\" is not a number "
-                        "of URLs from 1 to 1e12, such as 2M\n", optarg);
+            if (conf->source.limit == 0) {
                 return -1;
             }
 
             break;
 
         case 'z':
-            conf->zone = us_cli_size("zone", optarg, 1);
+            conf->zone = us_bench_number(optarg, 1024);
 
             if (conf->zone == 0) {
                 return -1;
@@ -566,12 +944,14 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
             break;
 
         default:
-            return us_cli_usage(&us_cli_bench);
+            return -1;
         }
     }
 
     if (optind != argc - 1) {
-        return us_cli_usage(&us_cli_bench);
+        fprintf(stderr, "usage: engine --json [--shuffle SEED] [--limit N] "
+                "[--zone SIZE] [--fill] [--huge] FILE\n");
+        return -1;
     }
 
     conf->source.file = argv[optind];
@@ -580,8 +960,8 @@ us_bench_options(us_bench_conf_t *conf, int argc, char **argv)
 }
 
 
-static int
-us_bench_run(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
     int              rc;
     us_bench_t       b;
