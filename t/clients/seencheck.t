@@ -9,6 +9,7 @@ use warnings;
 use lib 't/lib';
 use IO::Compress::Gzip qw(gzip);
 use UrlStore::Client;
+use UrlStore::Fake;
 use UrlStore::Test;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
@@ -19,27 +20,42 @@ server {
     location / { urlstore_api u; }
 }
 CONF
-my $port = UrlStore::Test::free_port();
-my $pid = fork() // die "fork: $!";
-
-if ($pid == 0) {
-    $ENV{PYTHONPATH} = "$UrlStore::Test::TOP/clients/python";
-    exec '/usr/bin/python3', '-B', '-m', 'urlstore.seencheck', '--listen',
-        "127.0.0.1:$port", 'http://127.0.0.1:' . $t->port
-        or POSIX::_exit(127);
-}
+my @pids;
 
 END {
     local $?;
-    kill 'TERM', $pid if $pid;
-    waitpid $pid, 0 if $pid;
+    kill 'TERM', @pids;
+    waitpid $_, 0 for @pids;
 }
 
-ok(wait_until(20, sub {
-    IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port)
-}), 'it listens');
 
-my $zeno = UrlStore::Client->new('127.0.0.1', $port);
+# a client of the program over a store
+
+sub start
+{
+    my ($store) = @_;
+
+    my $port = UrlStore::Test::free_port();
+    my $pid = fork() // die "fork: $!";
+
+    if ($pid == 0) {
+        @pids = ();
+        $ENV{PYTHONPATH} = "$UrlStore::Test::TOP/clients/python";
+        exec '/usr/bin/python3', '-B', '-m', 'urlstore.seencheck', '--listen',
+            "127.0.0.1:$port", "http://127.0.0.1:$store"
+            or POSIX::_exit(127);
+    }
+
+    push @pids, $pid;
+    ok(wait_until(20, sub {
+        IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port)
+    }), 'it listens');
+
+    return UrlStore::Client->new('127.0.0.1', $port);
+}
+
+
+our $zeno = start($t->port);
 
 
 # an URL as gocrawlhq writes it
@@ -116,10 +132,40 @@ is(seencheck('x', 'Content-Encoding' => 'gzip')->{status}, 400, 'no gzip');
 is(seencheck('[' . join(',', ($a) x 10001) . ']')->{status}, 413,
     'too many elements');
 
+is(seencheck('', 'Content-Length' => $_)->{status}, 400, 'Content-Length')
+    for "\xb2", '-1', '1x';
+is(seencheck('', 'Content-Length' => 9 x 5000)->{status}, 413, 'a long one');
+
 gzip(\('[' . ' ' x (9 << 20) . ']'), \$packed);
 is(seencheck($packed, 'Content-Encoding' => 'gzip')->{status}, 413,
     'too large when unpacked');
 is($zeno->request('GET', '/')->{headers}{allow}, 'POST', 'GET is 405');
+
+# a store that takes a second for each of ten requests: 503 before it has
+# answered them all, and nothing of what it adds then is lost
+
+my $slow = UrlStore::Fake->new(sub {
+    my ($name, $n) = @_;
+    sleep 1 if $n < 10;
+    return { forward => $t->port };
+});
+
+{
+    local $zeno = start($slow->port . '/x/slow');
+
+    my $many = '[' . join(',', map { element("http://slow.test/$_", 'asset') }
+        1 .. 10000) . ']';
+
+    $r = seencheck($many);
+    is($r->{status}, 503, 'a slow store: 503');
+    cmp_ok(scalar(() = $slow->requests('x/slow')), '<', 10,
+        '... before all parts are answered');
+    ok(wait_until(60, sub { ($r = seencheck($many))->{status} != 503 }),
+        '... then an answer');
+    is("$r->{status} " . ($r->{body} eq $many), '200 1',
+        '... which has what was added meanwhile');
+    is(seencheck($many)->{status}, 204, '... once');
+}
 
 $t->stop;
 $r = seencheck('[' . element('http://example.com/f', 'asset') . ']');

@@ -16,15 +16,21 @@ import json
 import re
 import sys
 import zlib
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from .errors import Problem, UrlStoreError
 from .sync import Store
+from .values import Batch, Item
 
 MAX_BODY = 8 << 20
 MAX_ITEMS = 10000
 PATIENCE = 4.0              # Zeno gives up after 5 s, and asks again
+THREADS = 64                # requests to the store at the same time
+MAX_OWED = 1000000          # URLs
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _decoder = json.JSONDecoder()
@@ -84,22 +90,59 @@ def blank(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def unseen(store: Store, asked: List[Element]) -> List[str]:
-    """Adds what is new.  What the store cannot hold counts as unseen, or it
-    would be lost; what a rule of the store rejects, as seen."""
-    items = store.add_all([element.value for element in asked])
-    return [element.text for element, item in zip(asked, items)
-            if item.status not in ("seen", "rejected") or item.unsure]
+class Seen:
+    """A store, with one deadline for all that a request asks.  What the store
+    adds for a request that was answered 503 is owed: it is unseen to the next
+    one that asks for it, or it would be lost."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._pool = ThreadPoolExecutor(THREADS)
+        self._lock = Lock()
+        self._owed: Dict[str, None] = {}
+
+    def unseen(self, asked: List[Element]) -> List[str]:
+        """Adds what is new.  What the store cannot hold counts as unseen, or
+        it would be lost; what a rule of the store rejects, as seen."""
+        work = self._pool.submit(self._store.add_all,
+                                 [element.value for element in asked])
+        try:
+            items = work.result(PATIENCE)
+        except FutureTimeout:
+            if not work.cancel():
+                work.add_done_callback(lambda w: self._owe(asked, w))
+            raise Refused(503, "Service Unavailable", "the store has not "
+                          f"answered for {PATIENCE:g} s", 1) from None
+        except UrlStoreError:
+            self._owe(asked, work)
+            raise
+        with self._lock:
+            return [element.text for element, item in zip(asked, items)
+                    if item.status not in ("seen", "rejected") or item.unsure
+                    or self._owed.pop(element.value, self) is None]
+
+    def _owe(self, asked: List[Element], work: Future[Batch]) -> None:
+        e = work.exception()
+        items: List[Item] = list(work.result()) if e is None else []
+        if isinstance(e, UrlStoreError):
+            items = e.done
+        owed = {item.index for item in items if item.mine or item.unsure}
+        if isinstance(e, UrlStoreError) and e.unsure:
+            owed |= set(range(len(asked))) - {item.index for item in items}
+        with self._lock:
+            self._owed.update((asked[at].value, None) for at in owed)
+            while len(self._owed) > MAX_OWED:
+                del self._owed[next(iter(self._owed))]
 
 
-def answer(store: Store, body: bytes) -> Tuple[int, bytes]:
+def answer(seen: Seen, body: bytes) -> Tuple[int, bytes]:
     """The status and the body."""
     try:
         asked = elements(body.decode())
     except UnicodeDecodeError:
         raise Refused(400, "Bad Request", "the body is no UTF-8") from None
     try:
-        new = unseen(store, asked)
+        new = seen.unseen(asked)
     except Problem as e:
         raise Refused(503, "Service Unavailable", str(e),
                       e.retry_after or 1) from None
@@ -112,11 +155,11 @@ def answer(store: Store, body: bytes) -> Tuple[int, bytes]:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    store: Store
+    seen: Seen
 
     def do_POST(self) -> None:
         try:
-            status, body = answer(self.store, self.body())
+            status, body = answer(self.seen, self.body())
             self.reply(status, body, "application/json", {})
         except Refused as e:
             self.refuse(e)
@@ -126,10 +169,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
-        if not length.isdigit():
+        if not re.fullmatch("[0-9]+", length):
             self.close_connection = True
+            if length:
+                raise Refused(400, "Bad Request",
+                              "Content-Length is no number")
             raise Refused(411, "Length Required", "Content-Length is needed")
-        if int(length) > MAX_BODY:
+        if len(length) > 9 or int(length) > MAX_BODY:
             self.close_connection = True
             raise Refused(413, "Content Too Large",
                           f"a body has at most {MAX_BODY} bytes")
@@ -184,7 +230,7 @@ def inflated(body: bytes) -> bytes:
 
 def server(host: str, port: int, store: Store) -> ThreadingHTTPServer:
     """Listens; serve_forever() of it answers."""
-    handler = type("StoreHandler", (Handler,), {"store": store})
+    handler = type("StoreHandler", (Handler,), {"seen": Seen(store)})
     listening = ThreadingHTTPServer((host, port), handler)
     listening.daemon_threads = True
     return listening
