@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use UrlStore::Fake;
 use UrlStore::Test;
 
 my $t = UrlStore::Test->new;
@@ -54,19 +55,21 @@ sub apply
 }
 
 
-# lines of the example: [id, status, URL]
+# lines of the example: [id, status, URL, unsure]
+
+our %instead;       # of the port of a shard
 
 sub add
 {
     spew("$dir/urls", join '', map { "$_\n" } @_);
 
-    my $nodes = join ' ', map { "n$_=http://127.0.0.1:" . $t->port($_ + 1) }
-        0 .. 2;
+    my $nodes = join ' ', map { "n$_=http://127.0.0.1:"
+        . ($instead{$_} // $t->port($_ + 1)) } 0 .. 2;
     my $out = `PYTHONPATH=$top/clients/python /usr/bin/python3 -B \\
         $top/clients/python/examples/cluster.py $router $nodes \\
         <$dir/urls 2>&1`;
 
-    return map { [split /\t/] } split /\n/, $out;
+    return map { [split /\t/] } grep { /\t/ } split /\n/, $out;
 }
 
 
@@ -128,3 +131,21 @@ my @more = add(map { "http://more$_.test/" } 1 .. 100);
 
 is((grep { $_->[1] eq 'new' } @more), 100, 'more are new');
 is((grep { $_->[0] < 2 ** 40 } @more), 0, '... none at shard 0');
+
+# a shard that adds URLs, and whose answer is lost, and which is then away
+
+my $fake = UrlStore::Fake->new(sub {
+    my ($name, $n) = @_;
+    return $n ? { status => 405 }
+        : { forward => $t->port(3), keyless => 1, drop => 'sent' };
+});
+
+local $instead{2} = $fake->port . '/x/shard';
+
+my @lost = add(map { "http://lost$_.test/" } 1 .. 60);
+my @two = grep { $_->[0] >= 2 ** 41 } @lost;
+
+ok(@two > 0, 'URLs of a shard whose answer is lost');
+is((grep { $_->[1] eq 'new' || ($_->[3] // '') eq 'unsure' } @lost), 60,
+    '... are unsure: no page is lost');
+is((grep { $_->[3] } @lost), @two, '... and the others are not');

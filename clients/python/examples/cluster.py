@@ -42,6 +42,7 @@ class Cluster:
 
     def add_all(self, urls):
         items = [None] * len(urls)
+        unsure = set()      # what a shard may have added without an answer
         parts = {}
 
         for at, url in enumerate(urls):
@@ -53,11 +54,12 @@ class Cluster:
 
             try:
                 found = self.shards[owner].add_all([urls[at] for at in places])
-            except UrlStoreError:
-                return
+            except UrlStoreError as e:
+                found = e.done
+                unsure.update(places if e.unsure else ())
 
-            for at, item in zip(places, found):
-                items[at] = item
+            for item in found:
+                items[places[item.index]] = item
 
         with ThreadPoolExecutor(len(self.shards)) as pool:
             list(pool.map(add, parts.items()))
@@ -69,6 +71,7 @@ class Cluster:
             rest = self.router.add_all([urls[at] for at in left])
 
             for at, item in zip(left, rest):
+                item.unsure |= at in unsure and item.status == "seen"
                 items[at] = item
 
         return items
@@ -80,7 +83,7 @@ def main():
 
     for item in cluster.add_all(sys.stdin.read().split()):
         print("-" if item.id is None else item.id, item.status,
-              item.url or item.reason, sep="\t")
+              item.url or item.reason, *["unsure"] * item.unsure, sep="\t")
 
 
 if __name__ == "__main__":
