@@ -1,4 +1,4 @@
-// Package urlstore is the client of an URL store: is this URL new or seen, and
+// Package urlstore is the client of a URL store: is this URL new or seen, and
 // what is its id?
 //
 //	store, err := urlstore.New("http://127.0.0.1:8080", urlstore.Options{})
@@ -266,7 +266,7 @@ func (s *Store) Close() {
 	s.client.CloseIdleConnections()
 }
 
-// Add says whether an URL is new; it is added if so.
+// Add says whether a URL is new; it is added if so.
 func (s *Store) Add(ctx context.Context, u string, how Adding) (Item, error) {
 	return first(s.AddAll(ctx, []string{u}, how))
 }
@@ -302,7 +302,7 @@ func (s *Store) AddStream(ctx context.Context, next func() (string, bool), how A
 	})
 }
 
-// Seen says whether an URL is known. It adds nothing and claims nothing.
+// Seen says whether a URL is known. It adds nothing and claims nothing.
 func (s *Store) Seen(ctx context.Context, u string, how Adding) (Item, error) {
 	return first(s.SeenAll(ctx, []string{u}, how))
 }
@@ -363,7 +363,7 @@ func (s *Store) Delete(ctx context.Context, id uint64) error {
 	return err
 }
 
-// Mark sets a mark. An item is an id (uint64, int) or an URL (string).
+// Mark sets a mark. An item is an id (uint64, int) or a URL (string).
 func (s *Store) Mark(ctx context.Context, name string, items ...any) ([]Marked, error) {
 	return s.mark(ctx, "/mark/"+name, nil, items)
 }

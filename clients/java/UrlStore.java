@@ -43,7 +43,7 @@ import java.util.regex.Pattern;
 import java.util.zip.GZIPOutputStream;
 
 /**
- * Client of an URL store: is this URL new or seen, and what is its id?
+ * Client of a URL store: is this URL new or seen, and what is its id?
  *
  * <pre>
  * UrlStore store = new UrlStore("http://127.0.0.1:8080");
@@ -615,7 +615,7 @@ public final class UrlStore {
         }
     }
 
-    /** Sets a mark.  An item is an id (a number) or an URL (a string). */
+    /** Sets a mark.  An item is an id (a number) or a URL (a string). */
     public List<Marked> mark(String name, List<?> items)
     {
         return mark("/mark/" + name, Map.of(), items);

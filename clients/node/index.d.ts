@@ -3,7 +3,7 @@
 /** A duration: "90s", "15m", "12h", "30d", "1y", or seconds. */
 export type Duration = string | number;
 
-/** An id, or an URL. */
+/** An id, or a URL. */
 export type Ref = number | string;
 
 /** A list, a generator or a stream. */
@@ -37,7 +37,7 @@ export interface Options {
 }
 
 export interface LookUp {
-    /** An URL last claimed longer ago is claimed now, and `due`. */
+    /** A URL last claimed longer ago is claimed now, and `due`. */
     older?: Duration;
     /** Gives the time of the last claim. */
     times?: boolean;

@@ -1,6 +1,6 @@
 "use strict";
 
-// Client of an URL store: is this URL new or seen, and what is its id?
+// Client of a URL store: is this URL new or seen, and what is its id?
 //
 //     const { Store } = require("urlstore");
 //
@@ -295,7 +295,7 @@ class Store {
         }
     }
 
-    // marks and claims; an item is an id (number) or an URL (string)
+    // marks and claims; an item is an id (number) or a URL (string)
 
     async mark(name, items) {
         return this.#mark(`/mark/${name}`, items, {});

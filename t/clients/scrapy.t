@@ -82,7 +82,7 @@ sub show_log { diag(substr slurp("$dir/$_[0].out", 1), -2000) }
 # --- one after the other, and at the same time ----------------------------
 
 my $conf = join '', map { "urlstore_zone $_ 16m marks=visited;\n" }
-    qw(one two1 two2 two3 two4 three four five);
+    qw(one two1 two2 two3 two4 three four five six seven);
 my $t = UrlStore::Test->new->run(<<CONF);
 $conf
 server {
@@ -94,6 +94,8 @@ server {
     location /two4/ { urlstore_api two4; }
     location /three/ { urlstore_api three; }
     location /five/ { urlstore_api five; }
+    location /six/ { urlstore_api six; }
+    location /seven/ { urlstore_api seven; }
     location /four/ {
         if (-f %%DIR%%/busy) { return 503; }
         error_page 503 \@busy;
@@ -113,10 +115,56 @@ is(sum(%{ $got->{all} }), $pages, '... fetches each page')
     or show_log('first');
 is(scalar $site->missing($got->{all}), 0, '... each once');
 is(left($t, '/one'), '', '... and all are marked');
+unlike(slurp("$dir/first.out"), qr/Traceback|ValueError/,
+    '... whatever links they have');
+like(slurp("$dir/first.out"), qr{'urlstore/invalid': \d}, '... of which some '
+    . 'are no URLs that the store can hold');
 
 ok(ends(crawl('second', "$store/one")), 'a second one, later');
 $got = $site->fetched;
 is(sum(%{ $got->{all} // {} }), 0, '... fetches nothing of the first');
+like(slurp("$dir/second.out"),
+    qr/is in the store, so it .*URLSTORE_START=0 .*URLSTORE_RESUME=1 /,
+    '... and says why');
+
+ok(ends(crawl('unmarked', "$store/six", URLSTORE_MARK => 'nope')),
+    'a crawler whose mark the store does not have');
+$got = $site->fetched;
+is(sum(%{ $got->{all} // {} }), $pages, '... fetches all pages');
+is(scalar(() = slurp("$dir/unmarked.out") =~ /pages are not marked/g), 1,
+    '... and says once that they are not marked');
+
+
+# what scrapy-redis' scheduler calls, in its order
+
+spew("$dir/redis.py", <<'END');
+import sys
+from scrapy import Request, Spider
+from scrapy.utils.misc import load_object
+from scrapy.utils.test import get_crawler
+
+class S(Spider):
+    name = "s"
+
+def run(*links):
+    crawler = get_crawler(S, {"URLSTORE_URL": sys.argv[1]})
+    spider = S.from_crawler(crawler)
+    df = load_object("urlstore.scrapy.DupeFilter").from_spider(spider)
+    for link in links:
+        request = Request(link)
+        seen = df.request_seen(request)
+        if seen:
+            df.log(request, spider)
+        print("seen" if seen else "new")
+    df.clear()                  # close() without SCHEDULER_PERSIST
+
+run("http://redis.test/a", "http://redis.test/b", "http://REDIS.test/a")
+run("http://redis.test/a", "http://redis.test/c")
+END
+
+is(`PYTHONPATH=$top/clients/python /usr/bin/python3 -B $dir/redis.py \\
+        http://127.0.0.1:$store/seven`, "new\nnew\nseen\nseen\nnew\n",
+    'the scheduler of scrapy-redis: the store filters, and keeps its URLs');
 
 # they may miss each other: then once more
 

@@ -8,6 +8,7 @@ is fetched by one of them.  After a kill, add -s URLSTORE_RESUME=1.
 """
 
 import scrapy
+from scrapy.linkextractors import LinkExtractor
 
 
 class Links(scrapy.Spider):
@@ -18,10 +19,13 @@ class Links(scrapy.Spider):
         "SPIDER_MIDDLEWARES": {"urlstore.scrapy.SpiderMiddleware": 100},
     }
 
+    # follow_all(css="a") raises an error for mailto: and javascript: links
+    links = LinkExtractor(deny_extensions=[])
+
     def __init__(self, start, **kwargs):
         super().__init__(**kwargs)
         self.start_urls = [start]
 
     def parse(self, response):
         yield {"url": response.url, "title": response.css("title::text").get()}
-        yield from response.follow_all(css="a")
+        yield from response.follow_all(self.links.extract_links(response))

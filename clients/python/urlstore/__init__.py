@@ -1,4 +1,4 @@
-"""Client of an URL store: is this URL new or seen, and what is its id?
+"""Client of a URL store: is this URL new or seen, and what is its id?
 
     from urlstore import Store
 

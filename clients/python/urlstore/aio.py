@@ -123,7 +123,7 @@ class AsyncStore:
         """Forgets the URL of an id.  Clears the cache of this object."""
         await self._run(self._core.delete(number))
 
-    # marks and claims; an item is an id (int) or an URL (str)
+    # marks and claims; an item is an id (int) or a URL (str)
 
     async def mark(self, name: str, items: Iterable[Ref]) -> List[Marked]:
         """Sets a mark."""

@@ -1,6 +1,6 @@
 """A bounded memory of URLs that the store is known to have.
 
-An URL that is seen stays seen, unless its id is deleted or the epoch changes;
+A URL that is seen stays seen, unless its id is deleted or the epoch changes;
 so a client may answer "seen" itself.  The least recently used entry leaves.
 
 The key of a link is what decides how the service resolves it, and no more.

@@ -97,7 +97,7 @@ Shards = Dict[int, Tuple[Optional[int], int]]
 Place = Dict[str, str]          # where a feed goes on: from=ID, or cursor=C
 
 Duration = Union[str, int, float, timedelta]
-Ref = Union[int, str]           # an id, or an URL
+Ref = Union[int, str]           # an id, or a URL
 
 
 class Options:

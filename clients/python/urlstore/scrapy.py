@@ -107,6 +107,7 @@ class Shared:
         self.marking = DeferredLock()
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._local: Set[bytes] = set()
+        self._fault = ""                    # of the last marks
 
     def client(self, patience: float) -> Store:
         """Another client of the same store."""
@@ -132,7 +133,7 @@ class Shared:
         return True
 
     def seen_here(self, request: Any) -> bool:
-        """For what is no GET of an URL: by Scrapy's fingerprint, in memory
+        """For what is no GET of a URL: by Scrapy's fingerprint, in memory
         of this process."""
         print_ = self._fingerprint(request)
         if print_ in self._local:
@@ -206,8 +207,11 @@ class Shared:
             if self.mark:
                 await self.set_mark(ids, {})
                 self.count("visited", len(ids))
+            self._fault = ""
         except UrlStoreError as e:
-            logger.error("%d pages are not marked: %s", len(ids), e)
+            if self._fault != str(e):   # each second, as long as it lasts
+                logger.error("pages are not marked: %s", e)
+            self._fault = str(e)
             self.visited = ids + self.visited
         finally:
             self.marking.release()
@@ -259,6 +263,17 @@ class DupeFilter:
     def from_crawler(cls, crawler: Any) -> DupeFilter:
         return cls(Shared.of(crawler))
 
+    @classmethod
+    def from_spider(cls, spider: Any) -> DupeFilter:
+        """scrapy-redis: its scheduler makes the filter by this method, and
+        calls neither open() nor close()."""
+        return cls.from_crawler(spider.crawler)
+
+    def clear(self) -> None:
+        """scrapy-redis: at the end of a crawl without SCHEDULER_PERSIST.  The
+        store belongs to others as well and keeps its URLs."""
+        self.store.close()
+
     def open(self) -> None:
         """Nothing to open: the first question connects."""
 
@@ -304,6 +319,7 @@ class SpiderMiddleware:
         self._next = BEGIN          # where the list of pages left goes on
         self._tried: Set[int] = set()   # of them, in this run
         self._taking = False
+        self._told = False          # of a start URL that is in the store
         self._pages: Dict[int, Page] = {}
         self._clocks: List[Any] = []
 
@@ -356,6 +372,13 @@ class SpiderMiddleware:
         if self.shared.wanted(request, item):
             return True
         judged(request, item.id)
+        if self.filter_start and not self.resume and not self._told:
+            self._told = True
+            logger.info(
+                "%s is in the store, so it is not crawled again; "
+                "URLSTORE_START=0 crawls start URLs each time, "
+                "URLSTORE_RESUME=1 crawls stored pages that have no mark",
+                request.url)
         return not self.filter_start
 
     async def process_spider_output(self, response: Any, result: Any,
@@ -380,7 +403,9 @@ class SpiderMiddleware:
             items = await self.shared.add_all(
                 [link.url for link in links], self.shared.older)
             for link, item in zip(links, items):
-                if self.shared.wanted(link, item):
+                if item.status == "invalid":
+                    self.shared.count("invalid")
+                elif self.shared.wanted(link, item):
                     yield link
         self.leave(page)
         if fault is not None:
@@ -518,3 +543,6 @@ class SpiderMiddleware:
             if clock.running:
                 clock.stop()
         await self.shared.flush()
+        if self.shared.visited:
+            logger.error("%d pages are left without their mark",
+                         len(self.shared.visited))

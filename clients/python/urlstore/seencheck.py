@@ -239,7 +239,7 @@ def server(host: str, port: int, store: Store) -> ThreadingHTTPServer:
 def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python3 -m urlstore.seencheck",
-        description="The seencheck protocol over an URL store.")
+        description="The seencheck protocol over a URL store.")
     parser.add_argument("store", metavar="STORE",
                         help="its address, such as http://127.0.0.1:8080")
     parser.add_argument("--listen", metavar="HOST:PORT",

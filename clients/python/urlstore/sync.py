@@ -79,7 +79,7 @@ class Store:
 
         base      the URL of the page: links are given as they stand in it
         only_new  leaves out all answers but `new` and `due`
-        older     an URL last claimed longer ago than this ("30d", seconds
+        older     a URL last claimed longer ago than this ("30d", seconds
                   or a timedelta) is claimed now and answered as `due`
         sites     says for each whether it is the first URL of its site
         times     gives the time of the last claim
@@ -128,7 +128,7 @@ class Store:
         """Forgets the URL of an id.  Clears the cache of this object."""
         self._run(self._core.delete(number))
 
-    # marks and claims; an item is an id (int) or an URL (str)
+    # marks and claims; an item is an id (int) or a URL (str)
 
     def mark(self, name: str, items: Iterable[Ref]) -> List[Marked]:
         """Sets a mark."""

@@ -58,6 +58,12 @@ CONF
 }
 
 
+# links of each page that are no pages
+
+my @odd = ('mailto:a@b.test', 'javascript:void(0)', 'ftp://b.test/x',
+    'http://[b', '#top');
+
+
 sub dir { return $_[0]{dir} }
 
 sub urls { return $_[0]{urls} }
@@ -116,7 +122,7 @@ sub _write
     spew("$self->{dir}/pages/$host$path.page",
         "<html><head><title>$host</title></head><body>"
         . join('', map { '<a href="' . s/&/&amp;/gr . "\">link</a>\n" }
-            @links) . '</body></html>');
+            @links, @odd) . '</body></html>');
 }
 
 
