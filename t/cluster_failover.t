@@ -95,6 +95,18 @@ my %fault = (
 
         return $s;
     },
+    stay => sub {
+
+        # the old server is writable for ever, and all nodes reach it
+
+        $pg->fail('stay');
+        $pg->elect;
+        my $s = accepted(@nodes);
+        sleep rand 1;
+        $pg->rejoin;
+
+        return $s;
+    },
     both => sub {
         my $t = holder();
 

@@ -531,6 +531,15 @@ like($p1->ask('append 20 30 1 72 40 1 73 30 4'), qr/^UNKNOWN .*in time/,
 is($p1->ask('row 30'), 'NONE', 'the row is not visible');
 is(waiting(), 1, 'the statement still waits');
 like($p2->ask('row 20'), qr/OK$/, 'reading goes on');
+
+# no other change is sent while that one may still come
+
+like($p1->ask('beat 20 30 1 72 20'),
+    qr/^AWAY waits for a synchronous standby \(syn\w+ = "b"\)/,
+    'what it waits for') for 1 .. 3;
+is($a->sql("SELECT count(*) FROM pg_stat_activity"
+    . " WHERE wait_event IN ('SyncRep', 'tuple', 'transactionid')"), 1,
+    'one session waits');
 $b->resume;
 wait_for(sub { $p1->ask('row 30') eq '30 40 1 73 4:10, OK' },
     'later it is there');
@@ -693,6 +702,60 @@ $a->start;
 $b->resume;
 wait_for(sub { $p1->ask('row 70') eq '70 80 1 77 8:10, OK' },
     'the row is there after the start');
+
+
+# of several reasons, that of a server which only reads counts last
+
+for my $ports ([ 1, $b->port ], [ $b->port, 1 ]) {
+    like(Log->new($a->conninfo(hosts => [ $a, $b ], ports => $ports))
+        ->ask('head'), qr/^AWAY .*port 1 failed: Connection refused/,
+        'the reason is that of the server which is gone');
+}
+
+
+# --- two primaries: the old one is writable, but has no standby any more
+
+{
+    my $x = UrlStore::Postgres->new(name => 'x')->start;
+    my $y = $x->standby('y')->start;
+    my $l = Log->new($x->conninfo(hosts => [ $x, $y ]), shard => 1);
+    my $one = Log->new($x->conninfo(hosts => [ $x, $y ]), shard => 1,
+        single => 1);
+
+    is($one->ask("create $UUID {}"), 'OK', 'a log');
+    is($one->ask('promote -1 0 0 0 0 10 1 70 1 n1 s1'), 'beat=0, OK', 'a term');
+    wait_for(sub { $y->sql('SELECT max(lsn) FROM urlstore_log') == 0 },
+        'at both');
+    $y->promote;
+    my $z = $y->standby('z')->start;
+    $x->set(synchronous_standby_names => 'y');
+    $y->set(synchronous_standby_names => 'z');
+    $l->ask('timeout 500');
+    like($l->ask('beat 0 10 1 70 0'), qr/^UNKNOWN/, 'the old one: unknown');
+    $l->ask('timeout 5000');
+    is($l->ask('beat 0 10 1 70 0'), 'OK', 'the next one is made at the other');
+    $y->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        . " WHERE usename = 'urlstore'");
+    is($l->ask('beat 0 10 1 70 0'), 'OK', 'so is the one after that');
+    $z->pause;
+    $l->ask('timeout 500');
+    like($l->ask('beat 0 10 1 70 0'), qr/^UNKNOWN/, 'not confirmed there');
+    $z->resume;
+    $l->ask('timeout 5000');
+    wait_for(sub { $l->ask('beat 0 10 1 70 0') eq 'OK' },
+        'it does not go back to the lower timeline');
+    is($x->sql('SELECT beat FROM urlstore_shard'), 0, 'the old one has none');
+    is($y->sql('SELECT beat > 2 FROM urlstore_shard'), 't', 'the other has');
+    is($x->sql("SELECT count(*) FROM pg_stat_activity"
+        . " WHERE wait_event = 'SyncRep'"), 1, 'one session waits there');
+
+    # the other one is gone: what there is is used, after a call without any
+
+    $_->stop('immediate') for $y, $z;
+    like($l->ask('row 0'), qr/^AWAY /, 'the newer one is gone');
+    is($l->ask('row 0'), '0 10 1 70 1:10, OK', 'then what there is is read');
+    $x->stop('immediate');
+}
 
 
 # --- the standby is promoted: what was confirmed is there, the old server ends

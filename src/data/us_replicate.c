@@ -40,9 +40,7 @@
 #define US_REPLICATE_LOOK    2000     /* ms of a call that only reads: one that
                                          gets no answer is soon made at another
                                          server */
-#define US_REPLICATE_CALL    10000    /* ms of one that commits, at first */
-#define US_REPLICATE_CALLS   320000   /* and at most: each that is given up may
-                                         leave a connection at the server */
+#define US_REPLICATE_CALL    5000     /* ms of one that commits */
 #define US_REPLICATE_STALL   2000     /* ms without a commit */
 
 
@@ -110,7 +108,6 @@ static void us_replicate_write_done(us_job_t *job);
 static us_appender_rc_t us_replicate_group(us_replicate_t *r);
 static void us_replicate_confirmed(us_replicate_t *r);
 static void us_replicate_stall(us_replicate_t *r, us_say_t level);
-static void us_replicate_longer(us_replicate_t *r);
 static void us_replicate_deposed(us_replicate_t *r);
 static void us_replicate_again(us_replicate_t *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -498,11 +495,6 @@ us_replicate_read(us_replicate_t *r)
         break;
 
     default:
-
-        if (sb->state == US_STANDBY_CLAIMED) {
-            us_replicate_longer(r);
-        }
-
         us_replicate_fail(r, US_SAY_WARN, "%s", sb->error);
     }
 }
@@ -1308,7 +1300,6 @@ us_replicate_write_job(us_job_t *job)
 
     case US_APPENDER_OK:
         r->fails = 0;
-        r->log->timeout = US_REPLICATE_CALL;
 
         if (us_share_resume(l->sh, US_ROLE_WRITER)) {
             us_job_say(job, US_SAY_WARN, "the log confirms again");
@@ -1414,11 +1405,12 @@ us_replicate_stall(us_replicate_t *r, us_say_t level)
     l = r->life;
     sh = l->sh;
 
-    /* a restored log was away before: that it has lost rows is news */
+    /*
+     * News: why nobody answers, or that a restored log, which was away before,
+     * has lost rows
+     */
 
-    if (level == US_SAY_EMERG
-        && strcmp(sh->why[US_ROLE_WRITER], r->appender.error) != 0)
-    {
+    if (strcmp(sh->why[US_ROLE_WRITER], r->appender.error) != 0) {
         (void) us_share_resume(sh, US_ROLE_WRITER);
     }
 
@@ -1432,22 +1424,7 @@ us_replicate_stall(us_replicate_t *r, us_say_t level)
                    r->appender.error);
     }
 
-    us_replicate_longer(r);
     us_replicate_wait(r);
-}
-
-
-/*
- * A commit was given up, and may still occupy a connection at the server, for
- * as long as that waits for its standby.  The next one waits twice as long.
- */
-
-static void
-us_replicate_longer(us_replicate_t *r)
-{
-    if (r->log->timeout < US_REPLICATE_CALLS) {
-        r->log->timeout *= 2;
-    }
 }
 
 

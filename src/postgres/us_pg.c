@@ -80,6 +80,9 @@ static int us_pg_follows(us_pg_t *pg, const us_replog_row_t *prev,
     const us_replog_row_t *row, size_t len);
 static us_replog_rc_t us_pg_change(us_pg_t *pg, us_pg_statement_t statement,
     us_pg_args_t *args, size_t len, us_pg_verdict_t *v);
+static us_replog_rc_t us_pg_left(us_pg_t *pg);
+static int us_pg_left_result(us_pg_t *pg, const PGresult *res, void *data);
+static void us_pg_unconfirmed(us_pg_t *pg, const char *names);
 static int us_pg_flushed(us_pg_t *pg, unsigned before, us_pg_verdict_t *v);
 static int us_pg_verdict(us_pg_t *pg, const PGresult *res, void *data);
 
@@ -596,7 +599,7 @@ us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
 
     rc = us_pg_connect(pg);
 
-    if (rc != US_REPLOG_OK) {
+    if (rc != US_REPLOG_OK || (rc = us_pg_left(pg)) != US_REPLOG_OK) {
         return rc;
     }
 
@@ -611,6 +614,8 @@ us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
         || us_pg_sync(pg) == -1
         || us_pg_flushed(pg, 1, v) == -1)
     {
+        (void) strcpy(pg->left[pg->host], pg->session);
+        us_pg_leave(pg);
         return US_REPLOG_UNKNOWN;
     }
 
@@ -621,6 +626,7 @@ us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
         pg->deadline = end;
 
         if (us_pg_flushed(pg, 0, v) == -1) {
+            us_pg_leave(pg);
             return US_REPLOG_UNKNOWN;
         }
     }
@@ -638,7 +644,7 @@ us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
     }
 
     if (!v->changed) {
-        us_pg_error(pg, "the log has gone on, or is another one");
+        us_pg_error(pg, US_PG_GONE_ON);
         return US_REPLOG_REFUSED;
     }
 
@@ -646,17 +652,78 @@ us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
         return US_REPLOG_OK;
     }
 
-    if (v->names[0]) {
+    us_pg_unconfirmed(pg, v->names);
+    us_pg_leave(pg);
+
+    return US_REPLOG_UNKNOWN;
+}
+
+
+/*
+ * Whether a change may be sent: a session that was left with one may wait for a
+ * standby as long as that is away, and would be joined by one for each try.
+ */
+
+static us_replog_rc_t
+us_pg_left(us_pg_t *pg)
+{
+    char          *left;
+    us_pg_args_t   args;
+
+    left = pg->left[pg->host];
+
+    if (left[0] == '\0') {
+        return US_REPLOG_OK;
+    }
+
+    args.n = 0;
+    us_pg_text(&args, left);
+
+    /* us_pg_left_result() has an error if the session is there */
+
+    if (us_pg_send(pg, US_PG_LEFT, &args, 0) == -1
+        || us_pg_sync(pg) == -1
+        || us_pg_results(pg, 1, us_pg_left_result, NULL) == -1
+        || pg->log.error[0])
+    {
+        us_pg_leave(pg);
+        return US_REPLOG_AWAY;
+    }
+
+    left[0] = '\0';
+
+    return US_REPLOG_OK;
+}
+
+
+static int
+us_pg_left_result(us_pg_t *pg, const PGresult *res, void *data)
+{
+    (void) data;
+
+    if (strcmp(PQgetvalue(res, 0, 0), "SyncRep") == 0) {
+        us_pg_unconfirmed(pg, PQgetvalue(res, 0, 1));
+
+    } else {
+        us_pg_error(pg, "an earlier change has not ended at the server");
+    }
+
+    return 0;
+}
+
+
+static void
+us_pg_unconfirmed(us_pg_t *pg, const char *names)
+{
+    if (names[0]) {
         us_pg_error(pg, "waits for a synchronous standby "
-                    "(synchronous_standby_names = \"%s\")", v->names);
+                    "(synchronous_standby_names = \"%s\")", names);
 
     } else {
         us_pg_error(pg, "\"synchronous_standby_names\" of the server is empty: "
                     "a commit is on one server only, which needs "
                     "\"replicas=0\"");
     }
-
-    return US_REPLOG_UNKNOWN;
 }
 
 

@@ -34,22 +34,27 @@
  *               lsn is there already; nothing was changed
  *     UNKNOWN   sent, and no answer in time; or 2. is not so in time, or there
  *               is no synchronous standby
- *     AWAY      no connection; or the server has undone it for a passing reason
+ *     AWAY      no connection; or the server has undone it for a passing
+ *               reason; or an earlier change is still in a session there
  *     BAD       nothing was changed: no tables, no right, a wrong password
  *
  * A reading function returns AWAY where a change returns UNKNOWN.  read()
  * returns NONE if no row has the byte at lsn.
  *
  * No statement is ever cancelled.  A connection with a statement whose end was
- * not seen is closed, and the server ends the statement when it can.
+ * not seen is closed, and the server ends the statement when it can.  Until
+ * then it gets no other change.
  *
  * A call blocks its thread, with poll(2) of at most 50 ms, until stopping()
  * returns 1.  At most, a change does so for timeout (and 1 ms for each 8 KiB of
  * its row), a reading function for look.  While an answer arrives, that is the
  * time between two pieces of it.  Each call tries the hosts of the connection
  * string, from the one that was connected last, one after the other, each for
- * at most US_PG_CONNECT.  A host is an address or the folder of a socket:
- * nothing looks names up, which would block.
+ * at most US_PG_CONNECT.  A change that is not confirmed makes the next host
+ * the first one: an old primary may be writable for ever.  Of two writable
+ * servers the one on the higher timeline is used, if this log has seen both.  A
+ * host is an address or the folder of a socket: nothing looks names up, which
+ * would block.
  *
  * An error text has no password.
  */

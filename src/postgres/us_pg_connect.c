@@ -38,10 +38,15 @@ static void us_pg_notice(void *data, const PGresult *res);
 
 /*
  * The version of the tables, and which rights are missing; whether the role
- * sees what the standbys have
+ * sees what the standbys have; the session, and the server's timeline, which is
+ * higher after each promotion
  */
 
 #define US_PG_VERSION  1
+
+/* of libpq's text about a server that is one */
+
+#define US_PG_STANDBY  "read-only"
 
 #define US_PG_RIGHTS                                                          \
     "SELECT (SELECT version FROM urlstore_schema)::text,"                     \
@@ -55,13 +60,17 @@ static void us_pg_notice(void *data, const PGresult *res);
     " WHERE NOT CASE r.what WHEN 'DELETE'"                                    \
     " THEN has_table_privilege(r.name, r.what)"                               \
     " ELSE has_any_column_privilege(r.name, r.what) END),"                    \
-    " pg_has_role('pg_read_all_stats', 'USAGE')"
+    " pg_has_role('pg_read_all_stats', 'USAGE'),"                             \
+    " (SELECT pid || ' ' || backend_start FROM pg_stat_activity"              \
+    " WHERE pid = pg_backend_pid()),"                                         \
+    " left(pg_walfile_name(pg_current_wal_flush_lsn()), 8)"
 
 
 us_replog_rc_t
 us_pg_connect(us_pg_t *pg)
 {
     int             bad;
+    char            why[US_REPLOG_ERROR];
     int64_t         end, share, limit;
     unsigned        i;
     us_replog_rc_t  rc;
@@ -73,6 +82,7 @@ us_pg_connect(us_pg_t *pg)
     us_pg_drop(pg);
 
     bad = 0;
+    why[0] = '\0';
     end = pg->deadline;
     limit = us_pg_limit(pg);
 
@@ -86,6 +96,7 @@ us_pg_connect(us_pg_t *pg)
         if (rc == US_REPLOG_OK) {
             pg->deadline = end;
             pg->log.session++;
+            pg->log.error[0] = '\0';
             return rc;
         }
 
@@ -93,11 +104,22 @@ us_pg_connect(us_pg_t *pg)
         us_pg_drop(pg);
 
         if (pg->env.stopping(pg->env.data)) {
-            break;
+            return US_REPLOG_AWAY;
         }
 
-        pg->host = (pg->host + 1) % pg->info.nhosts;
+        us_pg_leave(pg);
+
+        /* that a standby is read-only explains nothing */
+
+        if (why[0] == '\0' || strstr(why, US_PG_STANDBY)) {
+            (void) strcpy(why, pg->log.error);
+        }
     }
+
+    /* what is on an earlier timeline, as after a restore, is used next time */
+
+    pg->timeline = 0;
+    (void) strcpy(pg->log.error, why);
 
     return bad ? US_REPLOG_BAD : US_REPLOG_AWAY;
 }
@@ -309,8 +331,9 @@ us_pg_failed(us_pg_t *pg)
 static us_replog_rc_t
 us_pg_setup(us_pg_t *pg)
 {
-    int          rc, i, ok;
-    us_pg_sql_t  setup[] = { { "", US_PG_SETTINGS }, { "", US_PG_RIGHTS } };
+    int             rc, i;
+    us_pg_sql_t     setup[] = { { "", US_PG_SETTINGS }, { "", US_PG_RIGHTS } };
+    us_replog_rc_t  checked;
 
     if (PQserverVersion(pg->conn) < 130000) {
         us_pg_error(pg, "PostgreSQL %d is too old: 13 or later is needed",
@@ -340,9 +363,9 @@ us_pg_setup(us_pg_t *pg)
         return us_pg_failed(pg);
     }
 
-    ok = 0;
+    checked = US_REPLOG_BAD;
 
-    if (us_pg_results(pg, 1, us_pg_checked, &ok) == -1) {
+    if (us_pg_results(pg, 1, us_pg_checked, &checked) == -1) {
         return US_REPLOG_AWAY;
     }
 
@@ -350,7 +373,7 @@ us_pg_setup(us_pg_t *pg)
         return us_pg_undone(pg);
     }
 
-    return ok ? US_REPLOG_OK : US_REPLOG_BAD;
+    return checked;
 }
 
 
@@ -359,9 +382,11 @@ us_pg_setup(us_pg_t *pg)
 static int
 us_pg_checked(us_pg_t *pg, const PGresult *res, void *data)
 {
-    int  *ok = data;
+    us_replog_rc_t *rc = data;
 
-    if (PQnfields(res) != 3 || PQntuples(res) != 1) {
+    unsigned long  timeline;
+
+    if (PQnfields(res) != 5 || PQntuples(res) != 1) {
         return 0;
     }
 
@@ -381,7 +406,20 @@ us_pg_checked(us_pg_t *pg, const PGresult *res, void *data)
                     PQuser(pg->conn));
 
     } else {
-        *ok = 1;
+        (void) snprintf(pg->session, sizeof(pg->session), "%s",
+                        PQgetvalue(res, 0, 3));
+        timeline = strtoul(PQgetvalue(res, 0, 4), NULL, 16);
+
+        if (timeline < pg->timeline) {
+            us_pg_error(pg, "a server is not the primary any more: it is "
+                        "writable, on timeline %lu, but another one was "
+                        "promoted to %lu", timeline, pg->timeline);
+            *rc = US_REPLOG_AWAY;
+            return 0;
+        }
+
+        pg->timeline = timeline;
+        *rc = US_REPLOG_OK;
     }
 
     return 0;

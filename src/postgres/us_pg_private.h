@@ -24,8 +24,11 @@
                                          not refuse it */
 #define US_PG_CONNECT_MAX  600        /* s, of connect_timeout */
 #define US_PG_GONE     "3000"         /* ms without an acknowledgement */
+#define US_PG_SESSION  64             /* bytes of a name of a session, with 0 */
 #define US_PG_LARGE   (8 * 1024 * 1024)       /* libpq keeps a buffer that has
                                          grown: after such a row it is closed */
+
+#define US_PG_GONE_ON  "the log has gone on, or is another one"
 
 
 /* the statements, prepared in each connection */
@@ -37,6 +40,7 @@ typedef enum {
     US_PG_BASE,
     US_PG_BASE_PART,
     US_PG_FLUSHED,
+    US_PG_LEFT,
     US_PG_CREATE,
     US_PG_APPEND,
     US_PG_BEAT,
@@ -82,6 +86,11 @@ typedef struct {
 
     PGconn            *conn;          /* NULL: none */
     unsigned           host;          /* that it leads, or would lead, to */
+    unsigned long      timeline;      /* the highest of a server that it led to,
+                                         or 0 */
+    char               session[US_PG_SESSION];      /* at the server */
+    char               left[US_PG_HOSTS][US_PG_SESSION];    /* of a change whose
+                                         end was not seen, at each host */
 
     unsigned           timeout;       /* of this call, ms */
     int64_t            deadline;
@@ -133,6 +142,9 @@ us_replog_rc_t us_pg_connect(us_pg_t *pg);
 
 /* closes it, in whatever state it is */
 void us_pg_drop(us_pg_t *pg);
+
+/* and the next one is tried with the next host first */
+void us_pg_leave(us_pg_t *pg);
 
 
 int64_t us_pg_now(void);

@@ -161,6 +161,7 @@ us_pg_undone(us_pg_t *pg)
     };
 
     if (strcmp(pg->state, "23505") == 0) {
+        us_pg_error(pg, US_PG_GONE_ON);
         return US_REPLOG_REFUSED;
     }
 
@@ -185,6 +186,14 @@ us_pg_drop(us_pg_t *pg)
 {
     PQfinish(pg->conn);
     pg->conn = NULL;
+}
+
+
+void
+us_pg_leave(us_pg_t *pg)
+{
+    us_pg_drop(pg);
+    pg->host = (pg->host + 1) % pg->info.nhosts;
 }
 
 

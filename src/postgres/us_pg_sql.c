@@ -99,6 +99,13 @@ const us_pg_sql_t  us_pg_sql[US_PG_STATEMENTS] = {
         " WHERE s.active_pid = r.pid AND s.slot_type = 'logical')"
         " GROUP BY p.lsn" },
 
+    /* whether a session is there: what it waits for */
+
+    [US_PG_LEFT] = { "left",
+        "SELECT coalesce(wait_event, ''),"
+        " current_setting('synchronous_standby_names') FROM pg_stat_activity"
+        " WHERE pid || ' ' || backend_start = $1::text" },
+
     /* $2 uuid, $3 settings */
 
     [US_PG_CREATE] = { "create",

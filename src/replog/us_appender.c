@@ -200,13 +200,19 @@ static us_appender_rc_t
 us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
     const us_replog_row_t *row, uint64_t ids, uint64_t sent)
 {
+    us_appender_rc_t  learnt;
+
     if (rc != US_REPLOG_OK) {
+        (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
 
         /* nothing was sent: what is known stays known */
 
         p->known = (rc == US_REPLOG_AWAY);
 
-        (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
+        if (rc == US_REPLOG_REFUSED) {
+            learnt = us_appender_learn(p, ends);
+            return learnt == US_APPENDER_OK ? US_APPENDER_AGAIN : learnt;
+        }
 
         return US_APPENDER_AGAIN;
     }

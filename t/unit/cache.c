@@ -38,9 +38,6 @@ static struct {
     int              unsure;          /* commits are not confirmed */
     unsigned         deposes;         /* after so many of them another node
                                          begins a term */
-    unsigned         hangs;           /* so many claims are given up */
-    unsigned         given[8];        /* ms, the time of each claim */
-    unsigned         claims;
 } flog;
 
 
@@ -312,13 +309,6 @@ flog_promote(us_replog_t *log, const us_replog_row_t *prev, uint64_t old,
 {
     if (flog_begin(log) != US_REPLOG_OK) {
         return US_REPLOG_AWAY;
-    }
-
-    flog.given[flog.claims++ % 8] = log->timeout;
-
-    if (flog.hangs) {
-        flog.hangs--;
-        return US_REPLOG_UNKNOWN;
     }
 
     if (old != flog.head.term || !flog_has(prev) || flog_at(row->lsn)) {
@@ -1411,31 +1401,6 @@ test_base(void **state)
 }
 
 
-/* each claim that is given up may occupy a connection: the next waits longer */
-
-static void
-test_claims(void **state)
-{
-    unsigned   i;
-    proc_t    *p;
-
-    p = make(12);
-    node_kill(p);
-
-    flog.claims = 0;
-    flog.hangs = 6;
-    p = start();
-    comes(p, US_LIFE_READY, 12);
-    assert_int_equal(flog.claims, 7);
-
-    for (i = 1; i < 6; i++) {
-        assert_int_equal(flog.given[i], 2 * flog.given[i - 1]);
-    }
-
-    assert_int_equal(flog.given[6], flog.given[5]);
-}
-
-
 /* a disk that refuses takes nothing from the service */
 
 static void
@@ -1600,7 +1565,6 @@ main(int argc, char **argv)
         test(test_damage),
         test(test_others),
         test(test_base),
-        test(test_claims),
         test(test_full),
         test(test_fenced)
     };
