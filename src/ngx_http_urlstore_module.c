@@ -396,15 +396,17 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     /* an if { } block, or limit_except */
 
-    if (conf->zone == NULL && prev->zone && clcf->noname
+    if (conf->handler == NULL && prev->handler && clcf->noname
         && (clcf->handler == NULL || clcf->handler == prev->pass))
     {
         conf->zone = prev->zone;
+        conf->admin = prev->admin;
         conf->endpoint = prev->endpoint;
         conf->pass = prev->pass;
         conf->name = prev->name;
         conf->regex = prev->regex;
-        clcf->handler = ngx_http_urlstore_handler;
+        conf->handler = prev->handler;
+        clcf->handler = prev->handler;
     }
 
     return NGX_CONF_OK;
@@ -647,7 +649,8 @@ ngx_http_urlstore_location(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf)
         }
     }
 
-    clcf->handler = ngx_http_urlstore_handler;
+    ulcf->handler = ngx_http_urlstore_handler;
+    clcf->handler = ulcf->handler;
 
     return NGX_CONF_OK;
 }

@@ -42,6 +42,15 @@ server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
     location = /admin { urlstore_cluster_admin crawl; }
+    location = /limited {
+        urlstore_cluster_admin crawl;
+        limit_except GET { allow all; }
+    }
+    location = /denied {
+        urlstore_cluster_admin crawl;
+        limit_except GET { deny all; }
+        if ($arg_x) { set $y 1; }
+    }
 }
 CONF
 
@@ -69,7 +78,14 @@ is($t->post("/admin$_", map_text(1, $uuid), Origin => 'http://a.test')
 is($t->get('/cluster')->{status}, 404, '  nothing was done');
 is($t->post('/admin?promote', '', Origin => 'http://localhost')->{status}, 409,
     'its own pages can');
-is($t->post('/admin', map_text(1, $uuid))->{status}, 204, 'has a map');
+my $denied = $t->post('/denied', map_text(1, $uuid));
+is($denied->{status}, 403, 'limit_except');
+is($denied->{headers}{'content-type'}, 'application/problem+json',
+    '  as a problem');
+is($t->get('/denied?x=1')->json->{detail}, 'there is no map so far',
+    '  with an if in its location');
+is($t->post('/limited', map_text(1, $uuid))->{status}, 204, 'has a map');
+is($t->post('/admin', map_text(1, $uuid))->{status}, 204, '  once more');
 ok($t->ready(write => 1), '  and accepts new URLs');
 
 my $from = length $t->error_log;

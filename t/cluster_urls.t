@@ -145,6 +145,8 @@ is($t->get('/urls?from=' . (7 << 40))->{status}, 503,
 
 is($t->get('/urls?limit=0')->{status}, 400, 'limit');
 is($t->get('/urls?from=x')->{status}, 400, 'from');
+is($t->get('/urls?from=' . (4096 << 40))->{status}, 400,
+    'a shard that no map can have');
 is($t->get("/urls?from=1&cursor=$cursor")->{status}, 400, 'from and cursor');
 is($t->get("/urls?cursor=$_")->{status}, 400, 'a cursor: ' . substr $_, 0, 9)
     for 'x', '1', 'AAAAAAAA', '=', 'x' x 5000, substr($cursor, 0, -1);

@@ -26,6 +26,8 @@ server {
     location = /one { deny all; }
     location ~ ^/re/(add|also)$ { urlstore_add u; }
     location ~ ^/regex { urlstore_add u; }
+    location ~ ^/re2/add$ { urlstore_add u; }
+    location ~ ^/re2/url { urlstore_url u; }
     location = /regex { deny all; }
     location /in/ { urlstore_api u; }
 
@@ -67,6 +69,15 @@ my @text = ('Content-Type' => 'text/plain');
 my $r;
 
 is($t->post('/in/add', "http://known.test/\n", @text)->{status}, 200, 'added');
+
+# --- in a location by a regular expression, the path is its own
+
+is($t->post('/re2/add', "http://known.test/\n", @text)->{body},
+    "0\tseen\thttp://known.test/\n", 'an endpoint without a tail');
+is($t->post('/re2/url', "0\n", @text)->{body}, "0\thttp://known.test/\n",
+    'a method without one');
+is($t->get('/re2/url/0')->{status}, 200, '  and one with');
+is($t->post('/re2/url/', "0\n", @text)->{status}, 404, '  a slash too many');
 
 # --- no other spelling of a path passes the rule of its location
 

@@ -196,7 +196,8 @@ is_deeply($r->{results}, [{ id => 0, url => 'http://a.com/' },
 is_deeply([map { $r->{$_} } qw(next more)], routed()
     ? [undef, JSON::PP::true] : [2, undef], '  where it goes on');
 is($t->get("/urls?$_")->{status}, 400, $_)
-    for 'from=x', 'limit=0', 'limit=x', 'mark=nope', 'from=-1';
+    for 'from=x', 'limit=0', 'limit=x', 'mark=nope', 'from=-1',
+    'from=99999999999999999999';
 is($t->request('HEAD', '/urls')->{status}, 200, 'HEAD');
 
 # --- /prefix

@@ -206,7 +206,7 @@ us_id_parse(us_str_t text, uint64_t *id)
         }
     }
 
-    *id = n;
+    *id = text.len > US_ID_DIGITS ? UINT64_MAX : n;
 
     return text.len > US_ID_DIGITS ? US_ID_NEVER : US_ID_OK;
 }

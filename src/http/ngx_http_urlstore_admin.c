@@ -84,7 +84,8 @@ ngx_http_urlstore_cluster_admin(ngx_conf_t *cf, ngx_command_t *cmd,
     }
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    clcf->handler = ngx_http_urlstore_admin_handler;
+    ulcf->handler = ngx_http_urlstore_admin_handler;
+    clcf->handler = ulcf->handler;
 
     return NGX_CONF_OK;
 }

@@ -212,6 +212,12 @@ ngx_http_urlstore_feed_from(ngx_http_request_t *r,
         return NGX_DECLINED;
     }
 
+    if (id >> US_SHARD_SHIFT >= US_SHARDS) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"from\" %uL; no shard can "
+                                         "have given that id", id);
+    }
+
     shard = us_map_shard(feed->map, id >> US_SHARD_SHIFT);
 
     if (shard == -1) {

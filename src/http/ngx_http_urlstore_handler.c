@@ -281,6 +281,12 @@ ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
         }
     }
 
+    /* of a regular expression, the last segment may be the endpoint's name */
+
+    if (ep && ulcf->regex && !(ep->tail & r->method)) {
+        tail->len = 0;
+    }
+
     if (ep && !ep->tail && tail->len) {
         return NULL;
     }

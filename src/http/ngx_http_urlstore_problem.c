@@ -279,9 +279,9 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    if ((ulcf->zone == NULL && ulcf->ours == NULL) || r != r->main
+    if ((ulcf->handler == NULL && ulcf->ours == NULL) || r != r->main
         || r->headers_out.status < NGX_HTTP_BAD_REQUEST || r->error_page
-        || (ulcf->zone == NULL && !ngx_http_urlstore_problem_ours(r, ulcf)))
+        || (ulcf->handler == NULL && !ngx_http_urlstore_problem_ours(r, ulcf)))
     {
         return ngx_http_next_header_filter(r);
     }

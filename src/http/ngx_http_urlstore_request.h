@@ -31,6 +31,7 @@ typedef struct {
     ngx_http_urlstore_zone_t       *zone;
     const ngx_http_urlstore_endpoint_t
                                    *endpoint; /* NULL: urlstore_api */
+    ngx_http_handler_pt             handler;  /* of the location */
     ngx_http_handler_pt             pass;     /* to shards: of proxy_pass */
 
     /* of the location that has the directive; blocks in it have others */

@@ -232,7 +232,7 @@ ngx_http_urlstore_urls_number(ngx_http_request_t *r, const char *name,
                                   : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (us_id_parse(ngx_http_urlstore_str(&value), n) == US_ID_BAD
+    if (us_id_parse(ngx_http_urlstore_str(&value), n) != US_ID_OK
         || *n < least)
     {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,

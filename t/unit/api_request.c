@@ -156,7 +156,7 @@ ids(void **state)
     assert_int_equal(id("10000000000000000", &n), US_ID_NEVER);
     assert_int_equal(id("99999999999999999999999999999999999999", &n),
                      US_ID_NEVER);
-    assert_int_equal(n, 9999999999999999);
+    assert_int_equal(n, UINT64_MAX);
 
     assert_int_equal(id("", &n), US_ID_BAD);
     assert_int_equal(id("00", &n), US_ID_BAD);
