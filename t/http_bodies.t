@@ -16,10 +16,12 @@ use Time::HiRes qw(sleep);
 my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone u 128m;
 urlstore_zone second 32m;
+urlstore_zone kept 16m path=%%DIR%%/kept sync=always;
 server {
     listen 127.0.0.1:%%PORT%%;
     client_max_body_size 16m;
     location / { urlstore_api u; }
+    location /kept/ { urlstore_api kept; }
 
     # mirror reads the body before we do, and spills it to a file
 
@@ -55,6 +57,18 @@ my @text = ('Content-Type' => 'text/plain');
 my @json = ('Content-Type' => 'application/json');
 
 srand(1);
+
+# --- clients that close their half of the connection: the reply to a write that
+# waits for the disk comes all the same
+
+ok($t->ready(below => '/kept', write => 1), 'a zone that syncs each write');
+
+my @half = map { UrlStore::Client::raw('127.0.0.1', $t->port, join("\r\n",
+    'POST /kept/add HTTP/1.1', 'Host: x', 'Content-Length: 20', '',
+    sprintf 'http://half.test/%03d', $_), half_close => 1) } 1 .. 50;
+
+is(scalar(grep { /\tnew\thttp:/ } @half), 50,
+    '  half-closed clients are answered');
 
 # --- random cuts; 1,000 of them with US_FULL=1, in small bodies and large
 

@@ -170,7 +170,13 @@ ngx_http_urlstore_park(ngx_http_request_t *r,
     w->room = room;
 
     if (!room) {
-        r->read_event_handler = ngx_http_test_reading;
+
+        /*
+         * The work is done.  A client that has closed its half of the
+         * connection waits for the reply.
+         */
+
+        r->read_event_handler = ngx_http_block_reading;
         r->write_event_handler = ngx_http_request_empty_handler;
     }
 
