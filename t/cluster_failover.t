@@ -2,11 +2,12 @@
 
 # Failover under load: two nodes with replicate= and a router over three
 # PostgreSQL servers, ANY 1 of two standbys synchronous, while all of them are
-# killed, stopped, cut off, and their commits cancelled.  Clients record every
-# request and its answer.  The exact checker (UrlStore::History) judges: no
-# acknowledged answer is lost, no id is given twice, no URL has two ids, nothing
-# is denied after an answer that had it.  In the end both nodes have the same,
-# also after a start from the log, or from a directory (path=).
+# killed, stopped, cut off, and their commits cancelled.  Clients, some of them
+# with slow bodies, some half-closed, record every request and its answer.  The
+# exact checker (UrlStore::History) judges: no acknowledged answer is lost, no
+# id is given twice, no URL has two ids, nothing is denied after an answer that
+# had it.  In the end both nodes have the same, also after a start from the log,
+# or from a directory (path=).
 #
 #     US_FAILOVERS=200 prove t/cluster_failover.t     so many (9)
 #     US_SEED=7                                       the first history's seed

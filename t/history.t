@@ -36,6 +36,8 @@ is(judge(['1 - add u - -', '3 4 add u seen 0'], 'u'), '', 'a lost reply');
 is(judge(['1 - add u - -', '3 4 seen u unseen -'], 'u'), '',
     'an add without a reply is done later');
 is(judge(['1 - add u - -'], 'u'), '', '  or by nobody noticed');
+is(judge(['1 - slow u - -', '1 3 half v 503 -'], 'v', 'u'), '',
+    '  nor if its body came slowly');
 is(judge(['1 - add u - -', '2 3 seen u 503 -']), '', '  or not at all');
 is(judge(['1 9 add u new 0', '2 3 seen u unseen -', '4 5 seen u seen 0',
     '1 6 seen u unseen -'], 'u'), '', 'requests at the same time');

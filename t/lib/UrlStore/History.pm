@@ -5,6 +5,9 @@ package UrlStore::History;
 #     my $h = UrlStore::History->new($file);
 #     my $r = $h->writer;              in each process that asks
 #     my $r->add($client, @urls);      the answer, or undef; all is recorded
+#     my $s = $r->slow($client, $half);    an add whose body comes by and by;
+#     $s->piece(@urls);                    half-closed in the end, or not
+#     $s->end;                             the answer
 #     $r->seen($client, @urls);
 #     $r->url($client, $id);
 #     $r->urls($client, @ids);
@@ -70,7 +73,7 @@ sub check
 
         $self->{count}{"$what $status"}++;
 
-        $sent{$url} = $began if $what eq 'add'
+        $sent{$url} = $began if $what =~ /^(?:add|slow|half)$/
             && (!defined $sent{$url} || $began < $sent{$url});
 
         if ($status eq 'unknown') {
@@ -156,13 +159,36 @@ sub _ask
            'Content-Type' => 'application/x-www-form-urlencoded')
         : ('GET', "/seen?url=$urls[0]");
 
-    my ($began, $r, $ended) = _timed($client, @request);
+    return $self->_answered($what, \@urls, _timed($client, @request));
+}
+
+
+# a connection of its own; undef if there is none
+
+sub slow
+{
+    my ($self, $client, $half) = @_;
+
+    my $began = clock_gettime(CLOCK_MONOTONIC);
+
+    return $client->begin('POST', '/add', 'Content-Type' => 'text/plain',
+        Accept => 'text/plain') ? bless { record => $self, urls => [],
+        client => $client, half => $half, began => $began },
+        'UrlStore::History::Slow' : undef;
+}
+
+
+sub _answered
+{
+    my ($self, $what, $urls, $began, $r, $ended) = @_;
+
+    my @urls = @$urls;
     my @got;
 
     if (!$r || $r->{status} >= 400) {
         @got = map { [$r ? $r->{status} : '-', '-'] } @urls;
 
-    } elsif (@urls > 1) {
+    } elsif (@urls > 1 || $what !~ /^(?:add|seen)$/) {
         @got = map { my ($id, $status) = split /\t/; [$status, $id] }
             split /\n/, $r->{body};
 
@@ -230,6 +256,32 @@ sub _write
     syswrite $self->{out}, join '', map { my ($began, $ended, @rest) = @$_;
         sprintf("%.6f ", $began) . ($ended eq '-' ? '-'
             : sprintf '%.6f', $ended) . " @rest\n" } @lines;
+}
+
+
+package UrlStore::History::Slow;
+
+
+sub piece
+{
+    my ($self, @urls) = @_;
+
+    push @{ $self->{urls} }, @urls;
+    $self->{client}->piece(join '', map { "$_\n" } @urls);
+}
+
+
+sub end
+{
+    my ($self) = @_;
+
+    my $r = $self->{client}->end($self->{half});
+
+    $self->{client}->disconnect;
+
+    return $self->{record}->_answered($self->{half} ? 'half' : 'slow',
+        $self->{urls}, $self->{began}, $r, $r ? Time::HiRes::clock_gettime(
+        Time::HiRes::CLOCK_MONOTONIC()) : '-');
 }
 
 

@@ -8,7 +8,8 @@ package UrlStore::Nodes;
 #                                            alone, of node 1 alone
 #     my $why = $n->begin(sub { ... });      all starts anew; '', or what is
 #                                            wrong.  The code empties the log
-#     $n->load(4, $seed);                    clients, and one that only looks up
+#     $n->load(4, $seed);                    clients, and one that only looks
+#                                            up, and slow ones
 #     $n->accepted(@nodes);                  the seconds to an add by one of
 #                                            these nodes
 #     $n->unload;
@@ -29,6 +30,7 @@ use UrlStore::Test ();
 
 my $MODULE = "$UrlStore::Test::TOP/build/ngx_http_urlstore_postgres_module.so";
 my $RATE = 300;                      # URLs that are found in a second
+my $SLOW = 8;                        # slow clients
 
 
 sub new
@@ -182,12 +184,12 @@ sub load
 {
     my ($self, $clients, $seed) = @_;
 
-    for my $n (0 .. $clients) {
+    for my $n (0 .. $clients + 1) {
         my $pid = fork() // die "fork: $!";
 
         if (!$pid) {
             srand $seed * 100 + $n;
-            $self->_client($n);
+            $n > $clients ? $self->_slow : $self->_client($n);
             _exit(0);
         }
 
@@ -252,6 +254,48 @@ sub _client
 
         sleep 0.004;
     }
+}
+
+
+# Clients whose bodies take seconds, until they are ended: a piece now and then,
+# some half-closed in the end.  The node may not be the primary any more.
+
+sub _slow
+{
+    my ($self) = @_;
+
+    my ($end, $parent, $next) = (0, getppid, 0);
+    local $SIG{TERM} = sub { $end = 1 };
+    my $record = $self->{history}->writer;
+    my @slots = map { { next => time + rand 2 } } 1 .. $SLOW;
+
+    while (!$end && getppid == $parent) {
+        for my $s (grep { $_->{next} < time } @slots) {
+
+            if (!$s->{add}) {
+                my $port = ($self->nodes, $self->nodes, $self->router)[rand 5]
+                    ->port;
+
+                $s->{add} = $record->slow(UrlStore::Client->new('127.0.0.1',
+                    $port, timeout => 3), rand() < .3);
+                $s->{pieces} = 2 + int rand 6;
+            }
+
+            if ($s->{add} && $s->{pieces}-- == 0) {
+                (delete $s->{add})->end;
+
+            } elsif ($s->{add}) {
+                $s->{add}->piece(map { $next++; "http://slow.test/a-long-path-"
+                    . "that-records-share/item-$next.html" } 0 .. rand 4);
+            }
+
+            $s->{next} = time + rand 1.5;
+        }
+
+        sleep 0.02;
+    }
+
+    $_->{add} && $_->{add}->end for @slots;
 }
 
 
