@@ -65,6 +65,7 @@ expect replog nodes-killed           0 '-DKILLS=1'
 expect replog late-statements        0 '-DLATES=1'
 expect replog three-terms            0 '-DTERMS=3 -DROWS=5'
 expect replog other-rows             0 '-DXS=1'
+expect replog slow-request           0 '-DREQUESTS=1'
 expect replog reach-1-third-term     1 '-DREACH=1 -DTERMS=3 -DROWS=5'
 expect replog reach-2-deposed        1 '-DREACH=2'
 expect replog reach-3-shorter        1 '-DREACH=3'
@@ -90,5 +91,6 @@ mutant 12 claim-beat-ignored
 mutant 13 beat-of-old-term
 mutant 14 seen-without-beat
 mutant 15 claims-alike               -DKILLS=1
+mutant 16 admitted-once              -DREQUESTS=1
 
 exit $failed

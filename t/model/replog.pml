@@ -19,7 +19,8 @@
  *               it was sent
  *
  * Clients add one URL (row kind U) and others (kind X), are answered as soon
- * as the row is confirmed or applied, and are denied under the lease.
+ * as the row is confirmed or applied, and are denied under the lease.  A
+ * request may be admitted by a primary, and add the URL at any time after that.
  *
  * Promises: what was answered is on the server in charge, always the same row;
  * nobody denies it; a row of a primary's own term is its own.
@@ -41,6 +42,7 @@
  *     13   a beat of an old term is not refused
  *     14   `seen` does not move with a beat
  *     15   two claims of a node for one term are the same bytes
+ *     16   a request goes on by its node's role when it was admitted
  *
  * -DREACH=n: one of these never happens, which is false: 1 a third term begins
  * to deny; 2 a primary is deposed; 3 a primary finds the log shorter, which is
@@ -83,6 +85,10 @@
 
 #ifndef XS                            /* rows of other URLs */
 #define XS      0
+#endif
+
+#ifndef REQUESTS                      /* whose bodies come slowly */
+#define REQUESTS  0
 #endif
 
 #ifndef LATES                         /* statements that are executed late */
@@ -145,7 +151,7 @@ int   late_chain;
 byte  late_len;
 byte  late_acked;
 
-byte  fails, restarts, kills, beats, extras, lates;
+byte  fails, restarts, kills, beats, extras, lates, requests;
 
 /* nodes */
 
@@ -158,6 +164,7 @@ byte  call[NODES], outcome[NODES];
 bit   sent[NODES];                    /* in this tick: the call */
 bit   begun[NODES];                   /* in this tick: the term's */
 bit   lease[NODES];
+bit   admitted[NODES];                /* a request, by what was a primary */
 bit   waited[NODES];                  /* a tick since `seen` */
 bit   news[NODES];                    /* the claim found a beat, or a server */
 byte  session[NODES];
@@ -671,6 +678,27 @@ end:
            log[me] = PUT(log[me], pub[me],
                          ROW(TERM(log[me], last[me]), X));
            pub[me]++
+       }
+
+    /* a request that goes on later; the store refuses it in a standby */
+
+    :: atomic {
+           role[me] == PRIMARY && requests < REQUESTS ->
+           requests++;
+           admitted[me] = 1
+       }
+    :: atomic {
+           admitted[me] ->
+           admitted[me] = 0;
+
+           if
+           :: (role[me] == PRIMARY || MUTANT == 16) && pub[me] < ROWS &&
+              !FIND(log[me]) ->
+               log[me] = PUT(log[me], pub[me],
+                             ROW(TERM(log[me], pub[me]), U));
+               pub[me]++
+           :: else
+           fi
        }
 
     /* a hit, or the answer of the add */
