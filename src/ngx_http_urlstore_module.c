@@ -427,7 +427,9 @@ ngx_http_urlstore_preconfiguration(ngx_conf_t *cf)
 static ngx_int_t
 ngx_http_urlstore_postconfiguration(ngx_conf_t *cf)
 {
-    if (ngx_http_urlstore_route_check(cf) != NGX_OK) {
+    if (ngx_http_urlstore_route_check(cf) != NGX_OK
+        || ngx_http_urlstore_origin_init(cf) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 

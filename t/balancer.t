@@ -16,7 +16,7 @@ my @text = ('Content-Type' => 'text/plain');
 my @json = ('Content-Type' => 'application/json');
 my @other = ('X-Client' => '192.0.2.1');
 
-my $writer = UrlStore::Conf::run('urlstore');
+my $writer = UrlStore::Conf::run('urlstore', log => 1);
 
 ok($writer->ready(write => 1), 'the primary');
 

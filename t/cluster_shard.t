@@ -390,6 +390,7 @@ urlstore_zone u 8m path=%%DIR%%/u cluster=c shard=1 node=n1;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
+    location = /log { urlstore_log u; }
     location = /admin { urlstore_cluster_admin c; }
 }
 CONF

@@ -20,6 +20,23 @@ my $t = UrlStore::Conf::run('urlstore');
 ok($t->ready(write => 1), 'as it stands');
 is($t->post('/add', "http://a.example/calendar/2026/?utm_x=1\n", @other)
     ->{body}, "0\tnew\thttp://a.example/calendar/2026/?utm_x=1\n", 'adds');
+is($t->get('/log')->{status}, 404, 'the log is for nobody');
+
+# names: of the server, and of others that lead to its address
+
+for ([ 'localhost', 200 ], [ '127.0.0.1', 200 ], [ '[::1]', 200 ],
+    [ 'evil.example', 421 ], [ '127.0.0.1.evil.example', 421 ], [ '', 421 ])
+{
+    my ($name, $want) = @$_;
+    my $host = $name eq '' ? '' : "$name:" . $t->port;
+
+    is(status('GET', '/seen?url=http://a.example/', $host), $want,
+        "Host \"$host\" reads: $want");
+    is(status('POST', '/add?url=http://a.example/calendar/2026/', $host),
+        $want == 200 ? 201 : 421, '  and adds') if $name ne '127.0.0.1'
+            && $name ne '[::1]';
+}
+
 $t->stop;
 
 
@@ -56,7 +73,9 @@ for ([ GET => '/url/0' ], [ HEAD => '/url/0' ], [ GET => '/url/0,1' ],
 }
 
 for ([ POST => '/add', "http://w.example/\n" ], [ DELETE => '/url/0' ],
-    [ POST => '/mark/visited', "1\n" ], [ DELETE => '/mark/visited', "0\n" ])
+    [ POST => '/mark/visited', "1\n" ], [ DELETE => '/mark/visited', "0\n" ],
+    [ POST => '/claim', "0\n" ], [ POST => '/urls', '' ], [ GET => '/log' ],
+    [ PUT => '/url/0', 'x' ])
 {
     my ($method, $path, $body) = @$_;
     my $r = $t->request($method, $path, $body, @other);
@@ -73,7 +92,7 @@ my $before = content();
 
 for ([ POST => '/add', "http://w.example/\n" ],
     [ POST => '/mark/visited', "1\n" ], [ DELETE => '/mark/visited', "0\n" ],
-    [ DELETE => '/url/0', '' ])
+    [ DELETE => '/url/0', '' ], [ POST => '/claim', "0\n" ])
 {
     my ($method, $path, $body) = @$_;
     my @got;
@@ -98,10 +117,11 @@ for my $spelling (UrlStore::Conf::spellings('/add')) {
         '10.1.2.3') =~ /^HTTP\S+ (\d+)/;
 
     $status{$status}++;
-    push @wrong, "$spelling $status" if $status !~ /^(?:200|400|404|405)$/;
+    push @wrong, "$spelling $status" if $status !~ /^(?:200|400|404|405|421)$/;
 }
 
-is("@wrong", '', 'a crawler is answered 200, or that there is no such call');
+is("@wrong", '',
+    'a crawler is answered 200, or that there is no such call, or name');
 cmp_ok($status{200}, '>=', 5, 'nginx knows some spellings');
 cmp_ok($status{404}, '>=', 5, 'others are no endpoint');
 is($t->get('/stats')->json->{urls}, $status{200} + 3,
@@ -113,9 +133,10 @@ is($t->get('/stats')->json->{urls}, $status{200} + 3,
 my ($shown) = slurp("$UrlStore::Test::TOP/docs/operations.md")
     =~ /^((?:    .*\n)*    location = \/add .*\n(?:    .*\n)*)/m;
 my ($run) = UrlStore::Conf::text('urlstore', examples => 1)
-    =~ /^( +location = \/add .*?\n)    \}\n\}/ms;
+    =~ /^( +location \/ .*?\n)    \}\n\}/ms;
 
-is($shown =~ s/^ +//mgr, $run =~ s/^ +//mgr, 'docs/operations.md shows it');
+is($shown =~ s/^ +//mgr, $run =~ s/^ *(?:#.*)?\n?//mgr =~ s/^ +//mgr,
+    'docs/operations.md shows it');
 
 
 # what the store has: URLs, deleted ones, marks
@@ -124,6 +145,18 @@ sub content
 {
     return join '|', map { $t->get("/urls?$_", @other)->{body} }
         'deleted=1', 'mark=visited';
+}
+
+
+sub status
+{
+    my ($method, $path, $host) = @_;
+
+    my ($status) = http($t, "$method $path HTTP/1.0\r\n"
+        . ($host eq '' ? '' : "Host: $host\r\nOrigin: http://$host\r\n")
+        . "\r\n") =~ /^HTTP\S+ (\d+)/;
+
+    return $status;
 }
 
 

@@ -13,6 +13,7 @@ my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone u 16m marks=m;
 server {
     listen 127.0.0.1:%%PORT%%;
+    server_name a.test *.wild.test .dot.test end.* "~^re\d\.test$";
 
     location / { urlstore_api u; }
     location = /add { deny all; }
@@ -170,6 +171,24 @@ like($t->post('/in/add', "x\n", Origin => 'http://evil.test', @text)
     'the problem names it');
 is($t->post('/in/add', "http://o.test/80\n", Host => 'a.test:80',
     Origin => 'http://a.test', @text)->{status}, 200, 'the default port');
+
+# Origin and Host are both the client's: a name that its owner leads to us is
+# none of ours
+
+for ([ 'evil.example', 403 ], [ 'a.test', 200 ], [ 'A.Test', 200 ],
+    [ 'x.wild.test', 200 ], [ 'wild.test', 403 ], [ 'evilwild.test', 403 ],
+    [ 'dot.test', 200 ], [ 'x.dot.test', 200 ], [ 'xdot.test', 403 ],
+    [ 'end.example', 200 ], [ 'end', 403 ], [ 're7.test', 200 ],
+    [ 'rex.test', 403 ], [ 'localhost', 200 ], [ '10.0.0.1', 200 ],
+    [ '10.0.0.1.evil.example', 403 ], [ '[::1]', 200 ], [ '_', 403 ])
+{
+    my ($name, $want) = @$_;
+    my $here = "$name:" . $t->port;
+
+    is($t->post('/in/add', "http://o.test/\n", Host => $here,
+        Origin => "http://$here", @text)->{status}, $want,
+        "a page of $name, whose name leads here");
+}
 
 # allowed ones
 

@@ -212,7 +212,7 @@ for my $page ([ 200, 'the stream does not begin with a manifest' ],
     my $failures = $replica->get('/stats')->json->{failures};
 
     $primary->reload($conf
-        =~ s/(?=location)/location = \/log { return $status "moved"; }\n/r);
+        =~ s/urlstore_log u;/return $status "moved";/r);
     ok(wait_until(8, sub {
         ($replica->get('/stats')->json->{failures} // 0) > $failures + 4 }),
         "the primary answers $status with a page, again and again");
@@ -320,7 +320,7 @@ ok(slurp($primary->dir . '/data/manifest') =~ /^snapshot/m, '  there is one');
 $replica->stop;
 $primary->reload($conf
     =~ s/snapshot=off/snapshot=1k/r
-    =~ s{(?=location)}{location = /log { urlstore_log u; limit_rate 30k; }\n}r);
+    =~ s{urlstore_log u;}{urlstore_log u; limit_rate 30k;}r);
 $primary->ready(write => 1);
 $proxy->mode('cut 6000');
 $replica->start;

@@ -29,6 +29,12 @@ server {
     location /c/ { urlstore_api c; }
     location /memory/ { urlstore_api memory; }
     location /filter/ { urlstore_api filter; }
+    location = /a/log { urlstore_log a; }
+    location = /b/log { urlstore_log b; }
+    location = /c/log { urlstore_log c; }
+    location = /memory/log { urlstore_log memory; }
+    location = /filter/log { urlstore_log filter; }
+    location /all/ { urlstore_api a; }
     location = /closed { urlstore_log a; deny all; }
     location = /open { urlstore_log a; }
 }
@@ -45,6 +51,8 @@ for (
     [ 404, '/memory/log', qr/has no \\"path\\"/ ],
     [ 404, '/filter/log', qr/a filter has no/ ],
     [ 404, '/a/log/', qr/no such endpoint/ ],
+    [ 404, '/all/log', qr/own, urlstore_log/ ],
+    [ 404, '/all/log?from=0', qr/own, urlstore_log/ ],
     [ 400, '/a/log?from=x', qr/an LSN is expected/ ],
     [ 400, '/a/log?from=-1', qr/an LSN is expected/ ],
     [ 400, '/a/log?at=x', qr/a place that a replica has reached/ ],

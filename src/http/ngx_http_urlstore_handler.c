@@ -18,6 +18,7 @@
 #define GET          (NGX_HTTP_GET|NGX_HTTP_HEAD)
 
 #define BY_ID        NGX_HTTP_URLSTORE_BY_ID
+#define ALONE        NGX_HTTP_URLSTORE_ALONE
 #define ALWAYS       NGX_HTTP_URLSTORE_ALWAYS
 #define FILTER       NGX_HTTP_URLSTORE_FILTER
 #define LISTS        NGX_HTTP_URLSTORE_LISTS
@@ -70,7 +71,7 @@ const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
       "url id base brief summary clear",
       ngx_http_urlstore_mark_handler, ngx_http_urlstore_mark_handler },
 
-    { ngx_string("log"), GET, 0, 0, 0,
+    { ngx_string("log"), GET, 0, 0, ALONE,
       "from at",
       ngx_http_urlstore_log_handler, NULL },
 
@@ -122,6 +123,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     ngx_int_t                             rc;
     ngx_http_urlstore_ctx_t              *ctx;
     ngx_http_urlstore_zone_t             *zone;
+    ngx_http_urlstore_loc_conf_t         *ulcf;
     const ngx_http_urlstore_endpoint_t   *ep;
 
     ctx = ngx_http_urlstore_ctx(r);
@@ -160,6 +162,15 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
                                          "a router has no /%V: a %V belongs "
                                          "to a shard, which is to be asked",
                                          &ep->name, &ep->name);
+    }
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ep->flags & ALONE && ulcf->endpoint == NULL) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "/%V is no part of urlstore_api: it "
+                                         "has a directive of its own, "
+                                         "urlstore_%V", &ep->name, &ep->name);
     }
 
     rc = ngx_http_urlstore_origin(r, ep->writes);

@@ -18,6 +18,8 @@
 
 static ngx_uint_t ngx_http_urlstore_origin_own(ngx_http_request_t *r,
     ngx_str_t *origin);
+static ngx_uint_t ngx_http_urlstore_origin_named(ngx_http_request_t *r,
+    ngx_str_t *name);
 static ngx_int_t ngx_http_urlstore_origin_preflight(ngx_http_request_t *r);
 
 
@@ -67,6 +69,38 @@ ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
+/* nginx keeps them for the time of the configuration only */
+
+ngx_int_t
+ngx_http_urlstore_origin_init(ngx_conf_t *cf)
+{
+    ngx_uint_t                       s;
+    ngx_array_t                     *names;
+    ngx_http_core_srv_conf_t       **cscf;
+    ngx_http_core_main_conf_t       *cmcf;
+    ngx_http_urlstore_loc_conf_t    *ulcf;
+
+    cmcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_core_module);
+
+    cscf = cmcf->servers.elts;
+
+    for (s = 0; s < cmcf->servers.nelts; s++) {
+        ulcf = cscf[s]->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
+        names = &cscf[s]->server_names;
+
+        ulcf->names = *names;
+        ulcf->names.elts = ngx_pnalloc(cf->pool, names->nelts * names->size);
+        if (ulcf->names.elts == NULL) {
+            return NGX_ERROR;
+        }
+
+        ngx_memcpy(ulcf->names.elts, names->elts, names->nelts * names->size);
+    }
+
+    return NGX_OK;
+}
+
+
 ngx_int_t
 ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes)
 {
@@ -98,12 +132,106 @@ ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes)
 }
 
 
+/*
+ * Origin and Host are both the client's, and equal for a page of any name that
+ * its owner leads to our address.  So the name must be one that the server has
+ * in server_name, or none that an owner could lead anywhere: localhost, or an
+ * address.
+ */
+
 static ngx_uint_t
 ngx_http_urlstore_origin_own(ngx_http_request_t *r, ngx_str_t *origin)
 {
-    return r->headers_in.host
-           && us_origin_is_host(ngx_http_urlstore_str(origin),
-                           ngx_http_urlstore_str(&r->headers_in.host->value));
+    us_str_t    host;
+    ngx_str_t  *name;
+
+    name = &r->headers_in.server;
+
+    if (r->headers_in.host) {
+        host = ngx_http_urlstore_str(&r->headers_in.host->value);
+
+    } else {
+
+        /* :authority of HTTP/3 */
+
+        host.data = r->host_start;
+        host.len = r->host_start ? r->host_end - r->host_start : 0;
+    }
+
+    return us_origin_is_host(ngx_http_urlstore_str(origin), host)
+           && name->len
+           && (name->data[0] == '['
+               || ngx_inet_addr(name->data, name->len) != INADDR_NONE
+               || (name->len == 9
+                   && ngx_strncmp(name->data, "localhost", 9) == 0)
+               || ngx_http_urlstore_origin_named(r, name));
+}
+
+
+/* whether the server has the name, which is in lower case */
+
+static ngx_uint_t
+ngx_http_urlstore_origin_named(ngx_http_request_t *r, ngx_str_t *name)
+{
+    size_t                         len;
+    u_char                        *p, *last;
+    ngx_uint_t                     i;
+    ngx_http_server_name_t        *sn;
+    ngx_http_core_srv_conf_t      *cscf;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    cscf = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+    ulcf = cscf->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
+
+    sn = ulcf->names.elts;
+
+    for (i = 0; i < ulcf->names.nelts; i++) {
+
+#if (NGX_PCRE)
+        if (sn[i].regex) {
+            if (ngx_regex_exec(sn[i].regex->regex, name, NULL, 0) >= 0) {
+                return 1;
+            }
+
+            continue;
+        }
+#endif
+
+        p = sn[i].name.data;
+        len = sn[i].name.len;
+        last = name->data + name->len;
+
+        if (len == name->len && ngx_strncmp(p, name->data, len) == 0) {
+            return 1;
+        }
+
+        if (len > 2 && p[len - 1] == '*' && name->len >= len
+            && ngx_strncmp(p, name->data, len - 1) == 0)
+        {
+            return 1;
+        }
+
+        /* .example.com is *.example.com and example.com */
+
+        if (len > 2 && p[0] == '.' && len == name->len + 1
+            && ngx_strncmp(p + 1, name->data, name->len) == 0)
+        {
+            return 1;
+        }
+
+        if (len > 2 && p[0] == '*') {
+            p++;
+            len--;
+        }
+
+        if (len > 2 && p[0] == '.' && name->len > len
+            && ngx_strncmp(p, last - len, len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

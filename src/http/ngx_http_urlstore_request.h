@@ -44,6 +44,7 @@ typedef struct {
 
     /* of a server: the names of its locations that are ours, ngx_str_t */
     ngx_array_t                    *ours;
+    ngx_array_t                     names;        /* of the server itself */
 
     ngx_http_urlstore_quota_t      *quota;
     ngx_array_t                    *origins;  /* NULL: no other than its own */
@@ -69,6 +70,9 @@ typedef struct {
  */
 #define NGX_HTTP_URLSTORE_LISTS        8
 #define NGX_HTTP_URLSTORE_LISTS_SITES  16
+
+/* not of urlstore_api: the journal, with the key of the index */
+#define NGX_HTTP_URLSTORE_ALONE        32
 
 struct ngx_http_urlstore_endpoint_s {
     ngx_str_t                       name;
@@ -201,6 +205,9 @@ char *ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd,
 
 /* writes: methods that change the store.  NGX_DECLINED: go on; else: replied */
 ngx_int_t ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes);
+
+/* at the end of the configuration */
+ngx_int_t ngx_http_urlstore_origin_init(ngx_conf_t *cf);
 
 /* ngx_http_urlstore_quota.c */
 

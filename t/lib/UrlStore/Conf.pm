@@ -8,7 +8,8 @@ package UrlStore::Conf;
 #
 # Only ports and paths are filled in: 8080 is the test's, the others those of
 # `ports`.  With `examples`, lines that begin with # and no space are taken
-# in, too.  One thing is added: a client's address is that of its header
+# in, too; with `log`, those of the location /log, for replicas at 127.0.0.1.
+# One thing is added: a client's address is that of its header
 # X-Client, so that access rules can be tried from 127.0.0.1.
 
 use strict;
@@ -52,6 +53,8 @@ sub text
     my $text = UrlStore::Test::slurp("$UrlStore::Test::TOP/conf/$name.conf");
 
     $text =~ s/^( *)#(?=\S|    )/$1/mg if $o{examples};
+    $text =~ s{(^ *#location = /log \{\n(?:.*\n)*?^ *#\}\n)}
+        {$1 =~ s/^( *)#/$1/mgr =~ s/10\.0\.0\.2/127.0.0.1/r}me if $o{log};
 
     return $text;
 }

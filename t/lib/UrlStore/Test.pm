@@ -209,6 +209,7 @@ sub zone_conf
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
+    location = /log { urlstore_log u; }
 }
 CONF
 }
