@@ -302,10 +302,10 @@ ngx_http_urlstore_persist_exit(ngx_http_urlstore_zone_t *zone)
         return;
     }
 
-    clock_gettime(CLOCK_REALTIME, &until);
+    (void) clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += NGX_HTTP_URLSTORE_CLOSE / 1000 + 1;
 
-    if (pthread_timedjoin_np(thread, NULL, &until) != 0) {
+    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
                       "urlstore_zone \"%V\": the end of the journal was not "
                       "written in time", &zone->name);
