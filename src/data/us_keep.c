@@ -27,7 +27,7 @@
 #define US_SCRUB_STEP  (1024 * 1024)
 #define US_KEEP_RETRY  (60 * 1000)    /* ms after a failure */
 #define US_KEEP_GAP    1000           /* the same while requests are refused */
-#define US_KEEP_WAIT   10000          /* ms for an LSN to become durable */
+#define US_KEEP_WAIT   10000          /* ms in which nothing becomes durable */
 
 
 /* a snapshot in the making */
@@ -259,13 +259,14 @@ us_snapshot_wait(void *data, uint64_t lsn, uint64_t until)
 {
     us_keep_t *k = data;
 
-    uint64_t     start;
+    uint64_t     start, durable, before;
     us_life_t   *l;
     us_share_t  *sh;
 
     l = k->l;
     sh = l->sh;
     start = us_job_now(l);
+    before = us_store_durable(k->store);
 
     us_share_raise(&sh->sync_wanted, until);
 
@@ -275,8 +276,17 @@ us_snapshot_wait(void *data, uint64_t lsn, uint64_t until)
             return -1;
         }
 
-        if (us_store_durable(k->store) >= until) {
+        durable = us_store_durable(k->store);
+
+        if (durable >= until) {
             return 0;
+        }
+
+        /* what was written for minutes is not thrown away for a slow disk */
+
+        if (durable != before) {
+            before = durable;
+            start = us_job_now(l);
         }
 
         if (us_job_now(l) - start > US_KEEP_WAIT) {

@@ -20,7 +20,8 @@
 #include <unistd.h>
 
 
-#define US_SNAPSHOT_TMP  "snapshot.tmp"
+#define US_SNAPSHOT_TMP    "snapshot.tmp"
+#define US_SNAPSHOT_START  (4 * 1024 * 1024)
 
 
 static int us_snapshot_block(us_snapshot_t *s, size_t *used);
@@ -156,6 +157,19 @@ us_snapshot_block(us_snapshot_t *s, size_t *used)
     s->crc = b.crc;
     s->blocks++;
     *used += n;
+
+    /*
+     * If the kernel got all of it by the fsync() at the end, a sync of the
+     * journal would wait until gigabytes are on the disk.  It is a hint: an
+     * error is reported by the fsync().
+     */
+
+    if (s->offset - s->started >= US_SNAPSHOT_START) {
+        (void) sync_file_range(s->fd, (off_t) s->started,
+                               (off_t) (s->offset - s->started),
+                               SYNC_FILE_RANGE_WRITE);
+        s->started = s->offset;
+    }
 
     return 0;
 }

@@ -24,6 +24,7 @@ typedef struct {
     us_segment_head_t  head;
     const us_ops_t    *ops;
     uint64_t           offset;
+    uint64_t           started;       /* bytes below are on the way to disk */
     uint64_t           lsn;           /* of its own stream */
     uint64_t           nids;
     uint64_t           blocks;

@@ -861,6 +861,68 @@ test_delete_half(void **state)
 }
 
 
+/* a snapshot waits for a slow disk as long as something becomes durable */
+
+static void
+slow(proc_t *p)
+{
+    uint64_t  lsn;
+
+    lsn = us_store_durable(p->l.store) + 100;
+    world.now += US_LIFE_HUNG + 4000;
+
+    us_store_set_durable(p->l.store, lsn < us_store_published(p->l.store)
+                                     ? lsn : us_store_published(p->l.store));
+}
+
+
+static void
+stuck(proc_t *p)
+{
+    world.now += US_LIFE_HUNG + 4000;
+}
+
+
+static void
+test_slow(void **state)
+{
+    proc_t    *p;
+    uint64_t   began;
+
+    world.conf.snapshot = 1000000;
+    world.conf.sync = US_SYNC_OFF;
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    (void) add_some(p, 0, 400);
+    pass(100);
+    assert_true(us_store_published(p->l.store) > 1000);
+    assert_true(us_store_durable(p->l.store) < 100);
+
+    world.slow = slow;
+    us_release(&world.sh->snapshot_now, 1);
+    began = world.now;
+    proc_tick(p);
+    assert_non_null(p->jobs[US_ROLE_KEEPER]);
+    proc_thread(p, US_ROLE_KEEPER);
+    assert_true(said(p, "snapshot up to LSN"));
+    assert_false(said(p, "did not become durable"));
+    assert_true(world.now - began > 60000);
+
+    /* and no longer, if nothing does */
+
+    world.slow = stuck;
+    (void) add_some(p, 400, 100);
+    proc_tick(p);
+    proc_thread(p, US_ROLE_WRITER);
+    us_release(&world.sh->snapshot_now, 1);
+    proc_tick(p);
+    assert_non_null(p->jobs[US_ROLE_KEEPER]);
+    proc_thread(p, US_ROLE_KEEPER);
+    assert_true(said(p, "did not become durable"));
+    world.slow = NULL;
+}
+
+
 /* --- B4: a disk that hangs ---------------------------------------------- */
 
 static void
@@ -2160,6 +2222,7 @@ main(int argc, char **argv)
         test(test_delete_half),
         test(test_lag),
         test(test_hung),
+        test(test_slow),
         test(test_start_full),
         test(test_no_descriptor),
         test(test_segment_removed),

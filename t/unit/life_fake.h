@@ -112,6 +112,9 @@ static struct {
     unsigned         calls;
     unsigned         kill_at;
     jmp_buf          killed;
+
+    /* of a slow disk: what happens while a thread waits; or NULL */
+    void           (*slow)(proc_t *p);
 } world;
 
 
@@ -521,6 +524,11 @@ fake_pause(void *data, unsigned ms)
     proc_t    *p = data;
 
     world.now += ms;
+
+    if (world.slow) {
+        world.slow(p);
+        return;
+    }
 
     for (i = 0; i < FAKE_PROCS; i++) {
         if (world.procs[i].alive) {
