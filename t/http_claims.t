@@ -287,6 +287,32 @@ ok(wait_until(10, sub { $t->get('/d/health')->{status} == 200 }), 'killed');
 is($t->post('/d/add?older=5m&only=new', "http://b.com/\nhttp://a.com/\n",
     @text)->{body}, "0\tdue\thttp://a.com/\t1\n", 'claims survive it');
 
+# --- one reading of a clock that is far ahead
+
+my $days = 400 * 86400;
+
+is($t->get('/d/stats')->json->{clock_ahead}, 0, 'no clock is ahead');
+$t->clock($ahead += $days);
+$t->post('/d/add?older=5m', "http://a.com/\n", @text);
+ok(wait_until(5, sub {
+    grep { abs($_ - $days) < 120 } $t->error_log
+        =~ /\[warn\].*"d": the time of day has jumped by (\d+)/g
+}), 'a jump is logged');
+is($t->get('/d/stats')->json->{clock_ahead}, 0, 'both are ahead');
+$t->clock($ahead -= $days);
+ok(wait_until(5, sub {
+    grep { abs($_ - $days) < 120 } $t->error_log
+        =~ /\[warn\].*"d": its clock of claims is (\d+) seconds/g
+}), 'that no claim gets older is logged, without any request');
+my $stands = $t->get('/d/stats')->json->{clock_ahead};
+cmp_ok(abs($stands - $days), '<', 120, '/stats: by how much');
+like($t->get('/d/metrics')->{body},
+    qr/^urlstore_clock_ahead_seconds\{zone="d"\} (\d+)$/m, '/metrics, too');
+sleep 2;
+my @lines = grep { abs($_ - $days) < 120 } $t->error_log
+    =~ /"d": its clock of claims is (\d+)/g;
+is(scalar @lines, 1, 'one line for all workers');
+
 # --- revisit= of the configuration
 
 sub conf

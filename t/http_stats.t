@@ -232,6 +232,7 @@ sub metric_of
         used => undef, free => 'zone_free_bytes',
         store_bytes => 'store_bytes',
         revisit => 'revisit_seconds', clock => 'claims_clock_seconds',
+        clock_ahead => 'clock_ahead_seconds',
         fit => 'fit_urls', recoveries => 'lock_recoveries_total',
         capacity => 'filter_capacity_urls',
         error => 'filter_stated_error_ratio',

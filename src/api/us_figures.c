@@ -97,6 +97,9 @@ const us_figure_t  us_figures_table[] = {
     { STORE, GAUGE, AT(clock), "clock", "claims_clock_seconds",
       "Clock of claims: the latest time that a claim can have, in seconds "
       "since 1970; it never goes back." },
+    { STORE, GAUGE, AT(clock_ahead), "clock_ahead", "clock_ahead_seconds",
+      "Time by which the clock of claims is ahead of the machine's: no claim "
+      "gets older for so long." },
     { ANY, COUNTER, AT(n[US_N_QUOTA]), "over_quota", "over_quota_total",
       "Requests refused by urlstore_quota." },
     { ANY, COUNTER, AT(n[US_N_BUDGET]), "over_budget", "over_budget_total",

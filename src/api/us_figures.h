@@ -60,6 +60,7 @@ typedef struct {
     uint64_t                fit;
     uint64_t                revisit;  /* s */
     uint64_t                clock;
+    uint64_t                clock_ahead;    /* s, of the machine's */
     uint64_t                parts[US_PARTS];
     double                  bytes_per_url;  /* 0: not known yet */
 

@@ -146,7 +146,7 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
         rc = ngx_http_urlstore_group_add(batch, g);
 
     } else if (batch->action == NGX_HTTP_URLSTORE_SEEN) {
-        us_store_time(store, ngx_time());
+        ngx_http_urlstore_clock(batch->ctx->zone);
         us_store_seen(store, g->items, g->urls);
 
         if (batch->older) {
@@ -196,7 +196,7 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
     ctx = batch->ctx;
 
     if (g->done < g->urls) {
-        us_store_time(ctx->zone->store, ngx_time());
+        ngx_http_urlstore_clock(ctx->zone);
         lsn = us_store_add_older(ctx->zone->store, &g->items[g->done],
                                  g->urls - g->done, batch->older);
         ctx->lsn = ngx_max(ctx->lsn, lsn);
@@ -323,7 +323,7 @@ ngx_http_urlstore_group_claim(ngx_http_urlstore_batch_t *batch,
     ctx = batch->ctx;
     store = ctx->zone->store;
 
-    us_store_time(store, ngx_time());
+    ngx_http_urlstore_clock(batch->ctx->zone);
     us_store_seen(store, g->items, g->urls);
 
     for (i = 0, n = 0; i < g->n; i++) {

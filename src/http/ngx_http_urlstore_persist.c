@@ -147,6 +147,7 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
     next = us_life_tick(&p->life);
 
     ngx_http_urlstore_shard_tick(p->zone);
+    ngx_http_urlstore_clock(p->zone);
 
     /* a worker that left its loop would wait for its thread in another one */
 

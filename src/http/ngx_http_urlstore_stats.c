@@ -131,6 +131,8 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
     }
 
     f->uptime = ngx_time() - zone->sh->started;
+    f->clock_ahead = f->clock > (uint64_t) ngx_time()
+                     ? f->clock - ngx_time() : 0;
 
     if (zone->persist && zone->persist->life.conf.follow) {
         f->kind = US_FIGURES_REPLICA;

@@ -41,6 +41,8 @@ typedef struct {
     us_tally_t                     *tallies;
     void                           *persist;  /* of path=, or NULL */
     ngx_http_urlstore_calls_t      *calls;    /* of a router, by shard */
+    ngx_atomic_t                    clock_ahead;  /* 1: it has been logged */
+    ngx_atomic_t                    clock_offset; /* s, of the time of day */
 } ngx_http_urlstore_sh_t;
 
 
@@ -93,6 +95,7 @@ struct ngx_http_urlstore_zone_s {
     us_store_t                     *store;
     us_norm_ws_t                   *ws;
     us_tally_t                     *tally;
+    int64_t                         clock;    /* s, when last looked at */
     us_trainer_t                   *train;    /* NULL: none is under way */
     us_map_t                       *map;      /* that of the store, or NULL */
     uint64_t                        map_number;
@@ -149,6 +152,9 @@ typedef struct {
     const char                     *allowed;  /* values, for the message */
 } ngx_http_urlstore_option_t;
 
+
+/* ngx_http_urlstore_claim.c: the time, for the store's calls that follow */
+void ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_declare.c */
 

@@ -97,7 +97,7 @@ us_claims_read(const us_arena_t *a, uint64_t id)
 
 /*
  * Claims below this unit, also 0, are older than `older` units.  `unit` is the
- * time; the clock may be ahead of it, or behind: it stands while nobody writes.
+ * time; the clock may be ahead of it, and stands while nobody writes.
  */
 
 static inline uint32_t

@@ -107,7 +107,7 @@ my %bad = (
     replica_lag_seconds => '61+0x99', map_version => '7+0x99',
     'map_version{node="b"' => '8+0x99', unavailable_total => '0+9x99',
     log_base_lsn => '1000+0x99', log_end_lsn => '9000+0x99',
-    store_bytes => '3000+0x99',
+    store_bytes => '3000+0x99', clock_ahead_seconds => '90000+0x99',
 );
 my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     sync_failed => '0+0x99', stalled => '0+0x99',
@@ -119,7 +119,7 @@ my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     log_lag_bytes => '9+0x99', primary => '1+0x99', cache_off => '0+0x99',
     ' up' => '1+0x99', replica_lag_seconds => '0+0x99',
     'map_version{node="b"' => '7+0x99', unavailable_total => '9+0x99',
-    store_bytes => '4001+0x99');
+    store_bytes => '4001+0x99', clock_ahead_seconds => '3600+0x99');
 
 is_deeply(fired(%bad), [ sort grep { !/eNotWritable|LogLong/ } @alerts ],
     'each fires');
