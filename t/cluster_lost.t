@@ -2,7 +2,8 @@
 
 # A log that is shorter than it was, as after a restore of PostgreSQL to an
 # earlier point: both nodes notice, nothing is added, denied or applied any
-# more, and hits go on.
+# more, and hits go on.  The log says what it has lost, so that a node which was
+# behind does not take over either, until an operator gives the rows up.
 
 use strict;
 use warnings;
@@ -11,12 +12,14 @@ use lib 't/lib';
 
 use UrlStore::Nodes;
 use UrlStore::Postgres;
+use UrlStore::Proxy;
 use UrlStore::Test;
 
 plan(skip_all => 'no PostgreSQL here') if !UrlStore::Postgres::bin();
 
 my $pg = UrlStore::Postgres->new->start;
-my $n = UrlStore::Nodes->new($pg->conninfo, $pg->conninfo);
+my @proxies = map { UrlStore::Proxy->new($pg->port) } 0 .. 1;
+my $n = UrlStore::Nodes->new(map { $pg->conninfo(port => $_->port) } @proxies);
 
 $n->conf('replicas=0 takeover=2s');
 is($n->begin(sub { }), '', 'two nodes');
@@ -59,6 +62,91 @@ for my $t ($primary, $standby) {
         if $ENV{US_SHOW};
 }
 
+like($pg->sql('SELECT settings FROM urlstore_shard'), qr/^store lost \d+$/m,
+    'the log says that it has lost rows');
+
+my $term = term();
+
 sleep 4;
-is($pg->sql('SELECT max(lsn) FROM urlstore_log'), $short,
-    'nobody takes over: the log is as it was');
+is(term(), $term, 'nobody takes over');
+is($standby->post('/cluster?promote', '')->{status}, 503, '  or is promoted');
+forget($standby, $primary);
+
+
+# --- a node that has applied less, and so cannot notice
+
+($primary, $standby) = ($standby, $primary);
+$proxies[$standby == ($n->nodes)[1]]->mode('hang');
+$short = $pg->sql('SELECT max(lsn) FROM urlstore_log');
+($id) = split /\t/, $primary->post('/add', "http://d.test/\n", @text)->{body};
+$pg->sql("DELETE FROM urlstore_log WHERE lsn > $short; "
+    . "UPDATE urlstore_shard SET acked = least(acked, $short)");
+$proxies[$standby == ($n->nodes)[1]]->mode('pass');
+
+ok(wait_until(20, sub { $standby->error_log
+    =~ /\[alert\].*a node reports that the log of shard 0 has lost rows/ }),
+    'a node that was behind learns of it');
+$term = term();
+sleep 4;
+is(term(), $term, '  and does not take over');
+is($primary->get("/url/$id")->{body}, "http://d.test/\n",
+    '  the other one answers what is lost');
+like($standby->get('/health')->json->{reason} // '', qr/forget/,
+    '  the reason is in its state');
+forget($standby, $primary);
+
+
+# --- the other node has taken over before the loss is noticed
+
+($primary, $standby) = ($standby, $primary);
+$proxies[$standby == ($n->nodes)[1]]->mode('hang');
+$short = $pg->sql('SELECT max(lsn) FROM urlstore_log');
+$primary->post('/add', join('', map { "http://e.test/$_\n" } 1 .. 9), @text);
+$proxies[$primary == ($n->nodes)[1]]->mode('hang');
+$pg->sql("DELETE FROM urlstore_log WHERE lsn > $short; "
+    . "UPDATE urlstore_shard SET acked = least(acked, $short)");
+$proxies[$standby == ($n->nodes)[1]]->mode('pass');
+ok(wait_until(20, sub { ($standby->post('/add', "http://f.test/\n", @text)
+    // {})->{status} == 200 }), 'the other node takes over, and gives ids');
+
+($id) = split /\t/, $standby->post('/seen', "http://f.test/\n", @text)->{body};
+
+$proxies[$primary == ($n->nodes)[1]]->mode('pass');
+ok(wait_until(20, sub { ($primary->get("/url/$id") // {})->{status} == 503 }),
+    'the one that has lost rows answers nothing');
+is($standby->get("/url/$id")->{body}, "http://f.test/\n",
+    '  the other one does');
+ok(wait_until(20, sub { $standby->post('/add', "http://g.test/\n",
+    @text)->{status} == 503 }), '  and adds no more');
+forget($standby, $primary);
+
+
+sub term { return $pg->sql('SELECT term FROM urlstore_shard') }
+
+
+# at one of the nodes: both go on, with a higher epoch
+
+sub forget
+{
+    my ($at, $other) = @_;
+
+    ok(wait_until(20, sub { ($at->get('/health')->json // {})->{status}
+        =~ /standby|stalled/ }), 'it is loaded');
+
+    my $epoch = $at->stats->{epoch};
+
+    is($at->post('/cluster?forget', '')->{status}, 200, 'given up by command');
+    ok(wait_until(20, sub {
+        ($at->get('/health')->json // {})->{status} eq 'ready'
+        && ($other->get('/health')->json // {})->{status} eq 'standby' }),
+        '  one is the primary, the other follows');
+    is($_->stats->{epoch}, $epoch + 1, '  the epoch is a higher one')
+        for $at, $other;
+    is($at->post('/add', "http://h.test/$epoch\n", @text)->{status}, 200,
+        '  and it adds');
+    ok(wait_until(20, sub {
+        ($other->stats->{next_id} // -1) == $at->stats->{next_id} }),
+        '  for both');
+    is($at->post('/cluster?forget', '')->{status}, 200, '  sent again');
+    is($other->post('/cluster?forget', '')->{status}, 409, '  at the other');
+}

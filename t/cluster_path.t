@@ -44,7 +44,9 @@ sub text
 
     return "urlstore_cluster c %%DIR%%/map.json;\n" . zone_conf("16m cluster=c"
         . " shard=0 node=n0 lease=1s replicas=0 marks=$marks"
-        . " replicate=postgres:\@%%DIR%%/log $options");
+        . " replicate=postgres:\@%%DIR%%/log $options")
+        =~ s{location / }{location = /cluster { urlstore_cluster_admin c; }
+    location / }r;
 }
 
 
@@ -203,12 +205,24 @@ $pg->sql("DELETE FROM urlstore_log WHERE lsn > $short; "
     . "UPDATE urlstore_shard SET acked = least(acked, $short)");
 $at -= 10;
 said();
+$t->allow(qr/the log of shard 0 has lost|what was in the path is kept/);
 $t->start;
-comes('a log that was restored to an earlier time');
-same('  it');
+ok(wait_until(20, sub { (stats()->{state} // '') eq 'standby'
+    && stats()->{urls} == $at }), 'a log that was restored to an earlier time');
+sleep 2;
+is(stats()->{state}, 'standby', '  the node does not take over by itself');
 like(my $said = said(), qr/\[warn\].*all is read from the log: the log has no/,
     '  it is logged');
 is(() = $said =~ /the path is not used/g, 1, '  once');
+
+my ($kept) = $said =~ /\[alert\].*is kept in "(\S+)"/;
+my @kept = split /\n/, `$UrlStore::Test::TOP/build/urlstore dump $kept`;
+
+is(scalar @kept, $at + 10, '  the directory is kept, with all that it has');
+is($t->post('/cluster?forget', '')->{status}, 200, '  the rest is given up');
+comes('  it');
+is(stats()->{epoch}, 2, '  with another epoch');
+same('  it');
 level('  it');
 
 
@@ -296,8 +310,7 @@ if (full()) {
 
     spew($b->dir . '/log', $pg->conninfo);
     spew($b->dir . '/map.json', slurp($t->dir . '/map.json'));
-    $b->run(text('') =~ s/node=n0/node=n1/r =~ s{location / }
-        {location = /cluster { urlstore_cluster_admin c; }\nlocation / }r);
+    $b->run(text('') =~ s/node=n0/node=n1/r);
     ok(wait_until(20, sub { $b->get('/health')->json->{status} eq 'standby' }),
         'another node');
 

@@ -81,6 +81,7 @@ static int us_cluster_new(us_cluster_t *c);
 static int us_cluster_grow(us_cluster_t *c);
 static int us_cluster_apply(us_cluster_t *c);
 static int us_cluster_promote(us_cluster_t *c);
+static int us_cluster_forget(us_cluster_t *c);
 static int us_cluster_rebase(us_cluster_t *c);
 static us_shard_t *us_cluster_parse(int n, char **args);
 static int us_cluster_print(us_map_t *map, const char *err);
@@ -95,6 +96,7 @@ static const us_cluster_action_t  us_cluster_actions[] = {
     { "grow", 2, US_SHARDS, us_cluster_grow },
     { "apply", 1, 1 << 30, us_cluster_apply },
     { "promote", 1, 1, us_cluster_promote },
+    { "forget", 1, 1, us_cluster_forget },
     { "rebase", 1, 1, us_cluster_rebase },
     { NULL, 0, 0, NULL }
 };
@@ -115,10 +117,10 @@ static const us_cli_option_t  us_cluster_list[] = {
     { US_CLUSTER_SAMPLE, "sample", "FILE", "Of new and grow: different URLs, "
       "one a line. The shards get as many of them, not as many slots: by "
       "\"site\", large sites are divided." },
-    { US_CLUSTER_SHARD, "shard", "NUMBER", "Of promote and rebase: this shard "
-      "only." },
-    { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply, promote and rebase: "
-      "how long to try; 60 is the default, of rebase 3600." },
+    { US_CLUSTER_SHARD, "shard", "NUMBER", "Of promote, forget and rebase: "
+      "this shard only." },
+    { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply, promote, forget and "
+      "rebase: how long to try; 60 is the default, of rebase 3600." },
     { 0, NULL, NULL, NULL }
 };
 
@@ -150,6 +152,10 @@ const us_cli_command_t  us_cli_cluster = {
         "                      urlstore_cluster_admin (/cluster without a\n"
         "                      path), the primaries of their shards; prints\n"
         "                      shard, node and term of each\n"
+        " forget URL           of a log that has lost rows: gives them up,\n"
+        "                      and raises the epoch. The nodes read the log\n"
+        "                      anew, and that at URL is the primary. The ids\n"
+        "                      go to other URLs: save them first\n"
         " rebase URL           makes new bases of the logs whose primaries\n"
         "                      are in the nginx at URL, and removes the rows\n"
         "                      before them; prints shard, node, LSN and bytes\n"
@@ -165,8 +171,8 @@ const us_cli_command_t  us_cli_cluster = {
     .options = us_cluster_list,
     .exits =
         " 0   all was done; apply: every node and router has the map\n"
-        " 1   it is no map, or may not follow; apply, promote and rebase: it "
-        "was refused\n"
+        " 1   it is no map, or may not follow; apply, promote, forget and "
+        "rebase: it was refused\n"
         " 2   wrong usage, something could not be read or written; apply,\n"
         "     promote and rebase: not all nodes have done it in time"
 };
@@ -690,6 +696,15 @@ static int
 us_cluster_promote(us_cluster_t *c)
 {
     return us_command("promote", c->args[0], c->shard,
+                      c->apply.timeout ? c->apply.timeout : US_CLUSTER_WAIT,
+                      US_CLUSTER_ANSWER);
+}
+
+
+static int
+us_cluster_forget(us_cluster_t *c)
+{
+    return us_command("forget", c->args[0], c->shard,
                       c->apply.timeout ? c->apply.timeout : US_CLUSTER_WAIT,
                       US_CLUSTER_ANSWER);
 }

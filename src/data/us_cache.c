@@ -108,8 +108,6 @@ static void us_cache_give(us_life_t *l, const us_share_cached_t *end);
 static int us_cache_fits(us_replica_copy_t *c, const us_manifest_t *m);
 static int us_cache_found(void *data, const us_replog_row_t *row,
     const uint8_t *p, size_t len);
-static us_cache_rc_t us_cache_drop(us_job_t *job, us_cache_rc_t rc,
-    const char *why);
 
 
 void
@@ -486,16 +484,9 @@ us_cache_step(us_cache_t *c)
 
     case US_STANDBY_LOST:
 
-        /* the store goes on in this log, by a commit: it was rebased */
+        /* the directory has what this server of the log has not: it stays */
 
-        if (us_share_state(l->sh) == US_LIFE_READY
-            && us_replog_lease(&l->sh->replicate.place, us_clock_boottime()))
-        {
-            us_job_say(c->job, US_SAY_WARN, "the path is begun anew: %s",
-                       c->standby.error);
-            us_cache_again(c);
-        }
-
+        us_cache_fail(c, US_CACHE_NO_JOURNAL, c->standby.error);
         l->cache_next = us_job_now(l) + US_CACHE_AFTER;
         break;
 
@@ -885,8 +876,13 @@ us_cache_read(us_job_t *job, us_store_t *store, const us_manifest_t *m,
     rc = us_cache_take(l, &e);
 
     if (rc != US_CACHE_OK) {
-        return rc == US_CACHE_BAD ? us_cache_drop(job, US_CACHE_NONE, e.text)
-                                  : rc;
+
+        if (rc == US_CACHE_BAD) {
+            us_cache_drop(job, 0, e.text);
+            rc = US_CACHE_NONE;
+        }
+
+        return rc;
     }
 
     switch (us_replica_copy_open(&c, l)) {
@@ -901,12 +897,15 @@ us_cache_read(us_job_t *job, us_store_t *store, const us_manifest_t *m,
 
     default:
         us_replica_copy_end(&c);
-        return us_cache_drop(job, US_CACHE_NONE, c.recovery.error.text);
+        us_cache_drop(job, 1, c.recovery.error.text);
+        return US_CACHE_NONE;
     }
 
     if (us_cache_fits(&c, m) == -1) {
         us_replica_copy_end(&c);
-        return us_cache_drop(job, US_CACHE_NONE, c.recovery.error.text);
+        us_cache_drop(job, c.recovery.manifest.has_snapshot,
+                      c.recovery.error.text);
+        return US_CACHE_NONE;
     }
 
     c.more = 1;
@@ -927,8 +926,9 @@ us_cache_read(us_job_t *job, us_store_t *store, const us_manifest_t *m,
         break;
 
     default:
-        rc = us_cache_drop(job, US_CACHE_BAD, c.recovery.error.text);
-        break;
+        us_replica_copy_end(&c);
+        us_cache_drop(job, 1, c.recovery.error.text);
+        return US_CACHE_BAD;
     }
 
     us_replica_copy_end(&c);
@@ -1034,7 +1034,6 @@ us_cache_fits(us_replica_copy_t *c, const us_manifest_t *m)
 us_cache_rc_t
 us_cache_check(us_job_t *job, us_replog_t *log, us_share_cached_t *end)
 {
-    char              why[160];
     us_replog_rc_t    rc;
     us_replog_row_t   row;
 
@@ -1061,13 +1060,7 @@ us_cache_check(us_job_t *job, us_replog_t *log, us_share_cached_t *end)
         return US_CACHE_OK;
     }
 
-    (void) snprintf(why, sizeof(why), "the log has no row that ends at LSN "
-                    "%llu, with term %llu and CRC %08llx",
-                    (unsigned long long) end->row.next,
-                    (unsigned long long) end->row.term,
-                    (unsigned long long) end->row.crc);
-
-    return us_cache_drop(job, US_CACHE_BAD, why);
+    return US_CACHE_BAD;
 }
 
 
@@ -1086,12 +1079,34 @@ us_cache_found(void *data, const us_replog_row_t *row, const uint8_t *p,
 }
 
 
-static us_cache_rc_t
-us_cache_drop(us_job_t *job, us_cache_rc_t rc, const char *why)
+void
+us_cache_drop(us_job_t *job, int kept, const char *why)
 {
+    char              name[US_DISK_NAME];
+    us_life_t        *l;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    l = job->life;
+
     us_job_say(job, US_SAY_WARN, "the path is not used, all is read from the "
                "log: %s", why);
-    us_cache_give(job->life, NULL);
 
-    return rc;
+    if (kept && us_manifest_read(l->dirfd, &m, &e) == US_MANIFEST_OK
+        && m.state == US_STATE_REPLICA)
+    {
+        (void) snprintf(name, sizeof(name), "lost-%016llx",
+                        (unsigned long long) m.snapshot);
+
+        if (us_dir_keep(l->dirfd, name, &e) == -1) {
+            us_job_say(job, US_SAY_ALERT, "the path cannot be begun anew, as "
+                       "what is in it is to be kept: %.300s", e.text);
+            return;
+        }
+
+        us_job_say(job, US_SAY_ALERT, "what was in the path is kept in "
+                   "\"%s/%s\"", l->conf.path, name);
+    }
+
+    us_cache_give(l, NULL);
 }

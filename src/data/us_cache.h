@@ -21,7 +21,9 @@
  * term there.  So a start knows both at the end of what it has read, and
  * compares them with the log's row that ends there.  If they differ, the log is
  * another one, or has another base, or has lost rows: nothing of the directory
- * is used, and the keeper begins it anew.
+ * is used.  If a base has replaced it, it is removed.  Else its files are moved
+ * to DIR/lost-LSN, as nobody else may have what it has: LSN is that of its
+ * snapshot.  The keeper begins it anew.
  *
  * Invariants:
  *
@@ -69,12 +71,18 @@ us_cache_rc_t us_cache_read(us_job_t *job, us_store_t *store,
     const us_manifest_t *m, us_share_cached_t *end);
 
 /*
- * Whether the log has it: OK, end->row is the log's row that ends there; AGAIN,
- * the log does not answer, by log->error.  But for AGAIN, the keeper has the
- * directory then.
+ * Whether the log has it: OK, end->row is the log's row that ends there, and
+ * the keeper has the directory; AGAIN, the log does not answer, by log->error;
+ * BAD, it has not, and us_cache_drop() is to be called.
  */
 us_cache_rc_t us_cache_check(us_job_t *job, us_replog_t *log,
     us_share_cached_t *end);
+
+/*
+ * The directory is not used, and is the keeper's.  kept: its files are moved
+ * first; if they cannot be, no keeper has it.
+ */
+void us_cache_drop(us_job_t *job, int kept, const char *why);
 
 
 #endif /* _US_CACHE_H_INCLUDED_ */

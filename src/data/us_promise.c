@@ -25,6 +25,10 @@ us_life_state(const us_life_t *l)
         state = US_LIFE_STALLED;
     }
 
+    if (us_acquire(&l->sh->replicate.astray)) {
+        state = US_LIFE_LOADING;
+    }
+
     /* others have a new store already, this process not yet */
 
     if (l->member == NULL || l->empty

@@ -21,6 +21,7 @@
 #include "us_cache.h"
 #include "us_load.h"
 #include "us_replicate_base.h"
+#include "../journal/us_crc32c.h"
 #include "../replog/us_standby.h"
 #include "../store/us_ring.h"
 #include "../store/us_shard.h"
@@ -41,6 +42,7 @@
                                          gets no answer is soon made at another
                                          server */
 #define US_REPLICATE_CALL    5000     /* ms of one that commits */
+#define US_REPLICATE_LOST    "lost"   /* a setting: us_replicate_forget() */
 #define US_REPLICATE_STALL   2000     /* ms without a commit */
 
 
@@ -80,16 +82,28 @@ static int us_replicate_first(us_replicate_t *r, uint8_t uuid[16]);
 static int us_replicate_based(us_replicate_t *r);
 static int us_replicate_begin(us_replicate_t *r);
 static int us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
-    uint64_t epoch, uint64_t before, const char *terms);
+    uint64_t epoch, uint64_t before, const char *terms, uint64_t lost);
+static int us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
+    const us_manifest_t *m, int led, uint64_t epoch, uint64_t lost,
+    uint64_t *lease);
 static const char *us_replicate_declare(void *data,
     const us_replog_head_t *head, int led, uint64_t *lease);
 static int us_replicate_follows(void *data, const us_replog_head_t *head,
     const us_replog_row_t *row);
+static int us_replicate_mark(us_replicate_t *r, const us_store_t *store,
+    const us_replog_row_t *row);
+static int us_replicate_forgotten(us_replicate_t *r, const us_store_t *store);
+static int us_replicate_look(us_replicate_t *r, const uint8_t uuid[16],
+    us_replog_head_t *head, us_manifest_t *m);
+static us_replog_rc_t us_replicate_begin_term(us_replicate_t *r,
+    const us_replog_head_t *head, const us_manifest_t *m, const char *holder,
+    uint64_t epoch, uint64_t lost);
 static int us_replicate_single(us_replicate_t *r, const us_manifest_t *m);
 static uint64_t us_replicate_number(const us_manifest_t *m, const char *key);
 static int us_replicate_cached(us_replicate_t *r);
 static int us_replicate_fill(us_replicate_t *r);
 static void us_replicate_head(us_replicate_t *r);
+static void us_replicate_news(us_replicate_t *r, const us_manifest_t *m);
 static int us_replicate_wanted(us_replicate_t *r);
 static int us_replicate_apply(void *data, const us_replog_row_t *row,
     const uint8_t *p, size_t len);
@@ -371,6 +385,7 @@ us_replicate_prepare(us_replicate_t *r)
         }
 
         us_release(&sh->deleted_lsn, 0);
+        us_release(&place->astray, 0);
         r->anew = 0;
     }
 
@@ -451,9 +466,21 @@ us_replicate_read(us_replicate_t *r)
         return;
     }
 
+    if (us_replicate_forgotten(r, r->store)) {
+        us_release(&l->sh->replicate.settled, 0);
+        r->anew = 1;
+        l->replicate_next = us_job_now(l) + 1;
+        return;
+    }
+
     rc = us_standby_step(sb, us_replicate_wanted(r));
 
     us_replicate_head(r);
+
+    if (r->anew) {
+        l->replicate_next = us_job_now(l) + 1;
+        return;
+    }
 
     switch (rc) {
 
@@ -464,7 +491,10 @@ us_replicate_read(us_replicate_t *r)
     case US_STANDBY_OK:
     case US_STANDBY_READY:
         r->fails = 0;
-        (void) us_share_reason(l->sh, "");
+        (void) us_share_reason(l->sh, us_acquire(&l->sh->replicate.lost)
+                               ? "the log has lost what was confirmed; no node "
+                                 "appends to it until \"urlstore cluster "
+                                 "forget\"" : "");
 
         if (r->bulk && us_replicate_settle(r) == -1) {
             return;
@@ -480,6 +510,7 @@ us_replicate_read(us_replicate_t *r)
 
     case US_STANDBY_LOST:
         us_replicate_fail(r, US_SAY_ALERT, "%s", sb->error);
+        r->anew = us_replicate_mark(r, r->store, &sb->at);
         break;
 
     case US_STANDBY_STOP:
@@ -522,15 +553,12 @@ us_replicate_head(us_replicate_t *r)
         us_release(&sh->term, sb->head.term);
 
         if (us_manifest_scan(&m, sb->head.settings, strlen(sb->head.settings),
-                             &e) == US_MANIFEST_OK
-            && us_replicate_single(r, &m))
+                             &e) != US_MANIFEST_OK)
         {
-            us_job_say(r->job, US_SAY_WARN, "the nodes of shard %u differ: "
-                       "this one has \"replicas=0\", \"%.63s\" began term %llu "
-                       "without it; this node takes over by command only",
-                       r->life->conf.replicate->shard, sb->head.holder,
-                       (unsigned long long) sb->head.term);
+            return;
         }
+
+        us_replicate_news(r, &m);
     }
 
     us_release(&sh->acked, sb->head.acked);
@@ -540,6 +568,48 @@ us_replicate_head(us_replicate_t *r)
 
     if (sb->head.term && strcmp(sb->head.holder, sb->holder) != 0) {
         us_release(&sh->settled, 1);
+    }
+}
+
+
+/* of the settings of a term that another node has begun */
+
+static void
+us_replicate_news(us_replicate_t *r, const us_manifest_t *m)
+{
+    uint64_t               lost;
+    us_standby_t          *sb;
+    us_store_conf_t        have;
+    us_share_replicate_t  *sh;
+
+    sb = &r->standby;
+    sh = &r->life->sh->replicate;
+
+    if (us_replicate_single(r, m)) {
+        us_job_say(r->job, US_SAY_WARN, "the nodes of shard %u differ: this "
+                   "one has \"replicas=0\", \"%.63s\" began term %llu without "
+                   "it; this node takes over by command only",
+                   r->life->conf.replicate->shard, sb->head.holder,
+                   (unsigned long long) sb->head.term);
+    }
+
+    lost = us_replicate_number(m, US_REPLICATE_LOST);
+
+    if (lost && us_acquire(&sh->lost) == 0) {
+        us_job_say(r->job, US_SAY_ALERT, "a node reports that the log of shard "
+                   "%u has lost rows up to LSN %llu, which were confirmed: no "
+                   "node appends to it until \"urlstore cluster forget\"",
+                   r->life->conf.replicate->shard, (unsigned long long) lost);
+    }
+
+    us_release(&sh->lost, lost);
+
+    us_store_conf(r->store, &have);
+
+    if (sb->begun && have.epoch != m->epoch) {
+        r->anew = 1;
+        us_job_say(r->job, US_SAY_WARN, "the log has epoch %llu; all is read "
+                   "anew", (unsigned long long) m->epoch);
     }
 }
 
@@ -627,7 +697,7 @@ us_replicate_first(us_replicate_t *r, uint8_t uuid[16])
         us_store_conf(r->store, &have);
         memcpy(uuid, have.uuid, sizeof(have.uuid));
 
-        return us_replicate_settings(r, uuid, 1, 0, "");
+        return us_replicate_settings(r, uuid, 1, 0, "", 0);
     }
 
     if (us_replicate_base_settings(l, r->settings, sizeof(r->settings), uuid,
@@ -701,7 +771,7 @@ us_replicate_begin(us_replicate_t *r)
 {
     us_share_t        *sh;
     us_data_text_t     text;
-    us_store_conf_t    conf, want;
+    us_store_conf_t    conf, want, have;
     us_disk_error_t    e;
     us_replog_head_t  *head;
 
@@ -721,6 +791,14 @@ us_replicate_begin(us_replicate_t *r)
 
     if (us_data_differs(&r->manifest, &want, &e) == -1) {
         us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
+        return -1;
+    }
+
+    us_store_conf(r->store, &have);
+
+    if (!r->bulk && conf.epoch != have.epoch) {
+        r->anew = 1;
+        r->life->replicate_next = us_job_now(r->life) + 1;
         return -1;
     }
 
@@ -758,14 +836,16 @@ us_replicate_begin(us_replicate_t *r)
  *     replicas      0: a commit on one server is confirmed
  *     terms         TERM@LSN,...: where the last terms began, the highest one
  *                   first
+ *     lost          the LSN up to which a node has read, and the log does not
+ *                   go any more
  */
 
 static int
 us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
-    uint64_t epoch, uint64_t before, const char *terms)
+    uint64_t epoch, uint64_t before, const char *terms, uint64_t lost)
 {
     int                         rc;
-    char                       *text, number[3][24];
+    char                       *text, number[4][24];
     size_t                      len;
     us_manifest_t               m;
     us_store_conf_t             conf;
@@ -783,6 +863,9 @@ us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
                     (unsigned long long) before);
     (void) snprintf(number[2], sizeof(number[2]), "%d", !own->single);
 
+    (void) snprintf(number[3], sizeof(number[3]), "%llu",
+                    (unsigned long long) lost);
+
     memset(&m, 0, sizeof(us_manifest_t));
     rc = -1;
 
@@ -791,6 +874,8 @@ us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
         && us_manifest_set(&m, "lease_before", us_str_of(number[1])) == 0
         && us_manifest_set(&m, "replicas", us_str_of(number[2])) == 0
         && us_manifest_set(&m, "terms", us_str_of(terms)) == 0
+        && (lost == 0 || us_manifest_set(&m, US_REPLICATE_LOST,
+                                         us_str_of(number[3])) == 0)
         && us_manifest_print(&m, &text, &len, &e) == 0)
     {
         rc = len < sizeof(r->settings) ? 0 : -1;
@@ -814,9 +899,8 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
 {
     us_replicate_t *r = data;
 
-    char             terms[US_STANDBY_TERMS];
-    uint64_t         other;
     us_manifest_t    m;
+    us_store_conf_t  have;
     us_disk_error_t  e;
 
     if (us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
@@ -826,29 +910,47 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
         return NULL;
     }
 
-    if (us_replicate_single(r, &m)
-        && us_clock_boottime() >= us_acquire(&r->life->sh->replicate.promote))
+    us_store_conf(r->store, &have);
+
+    if (us_replicate_number(&m, US_REPLICATE_LOST) || m.epoch != have.epoch
+        || (us_replicate_single(r, &m)
+            && us_clock_boottime()
+               >= us_acquire(&r->life->sh->replicate.promote)))
     {
         return NULL;
     }
 
+    return us_replicate_next(r, head, &m, led, m.epoch, 0, lease) == 0
+           ? r->settings : NULL;
+}
+
+
+/* the settings of a term that follows head, and how long leases may last */
+
+static int
+us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
+    const us_manifest_t *m, int led, uint64_t epoch, uint64_t lost,
+    uint64_t *lease)
+{
+    char      terms[US_STANDBY_TERMS];
+    uint64_t  other;
+
     r->lease = r->life->conf.replicate->lease;
     *lease = r->lease;
 
-    other = us_replicate_number(&m, "lease");
+    other = us_replicate_number(m, "lease");
     *lease = *lease < other ? other : *lease;
 
-    other = led ? 0 : us_replicate_number(&m, "lease_before");
+    other = led ? 0 : us_replicate_number(m, "lease_before");
     *lease = *lease < other ? other : *lease;
 
-    if (us_manifest_setting(&m, "terms", terms, sizeof(terms)) == -1) {
+    if (us_manifest_setting(m, "terms", terms, sizeof(terms)) == -1) {
         terms[0] = '\0';
     }
 
     us_standby_terms(terms, head->term + 1, head->last.next);
 
-    return us_replicate_settings(r, m.uuid, m.epoch, *lease, terms) == 0
-           ? r->settings : NULL;
+    return us_replicate_settings(r, m->uuid, epoch, *lease, terms, lost);
 }
 
 
@@ -866,6 +968,177 @@ us_replicate_follows(void *data, const us_replog_head_t *head,
            == US_MANIFEST_OK
            && us_manifest_setting(&m, "terms", terms, sizeof(terms)) == 0
            ? us_standby_follows(terms, row) : -1;
+}
+
+
+/*
+ * The log does not have this row, which was confirmed: that is to be in its
+ * settings, see us_replicate.h.  1: the rows were given up since, and all is to
+ * be read anew.
+ */
+
+static int
+us_replicate_mark(us_replicate_t *r, const us_store_t *store,
+    const us_replog_row_t *row)
+{
+    uint64_t               lost, term;
+    us_manifest_t          m;
+    us_store_conf_t        have;
+    us_replog_head_t       head;
+    us_share_replicate_t  *sh;
+
+    sh = &r->life->sh->replicate;
+    us_store_conf(store, &have);
+
+    if (us_replicate_look(r, have.uuid, &head, &m) == -1) {
+        return 0;
+    }
+
+    if (m.epoch != have.epoch) {
+        return 1;
+    }
+
+    term = head.term;
+    lost = us_replicate_number(&m, US_REPLICATE_LOST);
+
+    if (lost == 0) {
+
+        /* it may be damaged, or be another server: it says nothing then */
+
+        if (us_replicate_follows(r, &head, row) != 0
+            && (head.last.next > row->next
+                || (head.last.next == row->next
+                    && head.last.term == row->term
+                    && head.last.crc == row->crc)))
+        {
+            return 0;
+        }
+
+        lost = row->next;
+        term++;
+
+        if (us_replicate_begin_term(r, &head, &m, "", m.epoch, lost)
+            != US_REPLOG_OK)
+        {
+            return 0;
+        }
+
+        us_job_say(r->job, US_SAY_EMERG, "the log of shard %u has lost what "
+                   "was confirmed from LSN %llu to %llu: no node appends to it "
+                   "until \"urlstore cluster forget\"; save what this node "
+                   "has first",
+                   r->life->conf.replicate->shard,
+                   (unsigned long long) head.last.next,
+                   (unsigned long long) lost);
+    }
+
+    us_release(&sh->lost, lost);
+
+    if (term > row->term + 1 && us_acquire(&sh->astray) == 0) {
+        us_release(&sh->astray, 1);
+        (void) us_share_change(r->life->sh);
+        us_job_say(r->job, US_SAY_EMERG, "other nodes have given the ids of "
+                   "rows that the log has lost again: this node answers "
+                   "nothing any more");
+    }
+
+    return 0;
+}
+
+
+int
+us_replicate_forget(us_life_t *l)
+{
+    /* a node that loads does not know yet */
+
+    if (us_acquire(&l->sh->replicate.lost) == 0
+        && us_life_state(l) != US_LIFE_LOADING)
+    {
+        return -1;
+    }
+
+    us_release(&l->sh->replicate.forget,
+               us_clock_boottime() + US_REPLICATE_COMMAND);
+
+    return 0;
+}
+
+
+/* that command, if there is one.  1: all is to be read anew */
+
+static int
+us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
+{
+    us_manifest_t          m;
+    us_store_conf_t        have;
+    us_replog_head_t       head;
+    us_share_replicate_t  *sh;
+
+    sh = &r->life->sh->replicate;
+
+    if (us_clock_boottime() >= us_acquire(&sh->forget)) {
+        return 0;
+    }
+
+    us_store_conf(store, &have);
+
+    if (us_replicate_look(r, have.uuid, &head, &m) == -1
+        || us_replicate_number(&m, US_REPLICATE_LOST) == 0
+        || us_replicate_begin_term(r, &head, &m, r->life->conf.replicate->node,
+                                   m.epoch + 1, 0)
+           != US_REPLOG_OK)
+    {
+        return 0;
+    }
+
+    us_release(&sh->forget, 0);
+    us_job_say(r->job, US_SAY_WARN, "the log of shard %u goes on without what "
+               "it has lost, by command: epoch %llu",
+               r->life->conf.replicate->shard,
+               (unsigned long long) m.epoch + 1);
+
+    return 1;
+}
+
+
+/* 0: what the log is now, of this store; -1 */
+
+static int
+us_replicate_look(us_replicate_t *r, const uint8_t uuid[16],
+    us_replog_head_t *head, us_manifest_t *m)
+{
+    us_disk_error_t  e;
+
+    return r->log->ops->head(r->log, head) == US_REPLOG_OK
+           && memcmp(head->uuid, uuid, sizeof(head->uuid)) == 0
+           && us_manifest_scan(m, head->settings, strlen(head->settings), &e)
+              == US_MANIFEST_OK ? 0 : -1;
+}
+
+
+/* a term that nobody is the primary of yet */
+
+static us_replog_rc_t
+us_replicate_begin_term(us_replicate_t *r, const us_replog_head_t *head,
+    const us_manifest_t *m, const char *holder, uint64_t epoch, uint64_t lost)
+{
+    size_t           len;
+    uint8_t          buf[US_STANDBY_TERM];
+    uint64_t         lease, beat;
+    us_replog_row_t  row;
+
+    if (us_replicate_next(r, head, m, 0, epoch, lost, &lease) == -1) {
+        return US_REPLOG_BAD;
+    }
+
+    row.lsn = head->last.next;
+    row.term = head->term + 1;
+    len = us_replicate_term(r, row.term, r->life->conf.replicate->node, buf);
+    row.next = row.lsn + len;
+    row.crc = us_crc32c(head->last.crc, buf, len);
+
+    return r->log->ops->promote(r->log, &head->last, head->term, &row, buf,
+                                len, holder, r->settings, &beat);
 }
 
 
@@ -897,6 +1170,8 @@ us_replicate_number(const us_manifest_t *m, const char *key)
 static int
 us_replicate_cached(us_replicate_t *r)
 {
+    int            follows;
+    char           why[160];
     us_life_t     *l;
     us_standby_t  *sb;
 
@@ -931,6 +1206,20 @@ us_replicate_cached(us_replicate_t *r)
         return -1;
 
     default:
+        (void) snprintf(why, sizeof(why), "the log has no row that ends at "
+                        "LSN %llu, with term %llu and CRC %08llx",
+                        (unsigned long long) r->cached.row.next,
+                        (unsigned long long) r->cached.row.term,
+                        (unsigned long long) r->cached.row.crc);
+
+        (void) us_replicate_mark(r, r->store, &r->cached.row);
+
+        /* a base has replaced it, or it is the only one that has its rows */
+
+        follows = us_replicate_follows(r, &sb->head, &r->cached.row);
+        us_cache_drop(r->job, follows == 0
+                              || sb->head.base < r->cached.row.next, why);
+
         r->anew = 1;
         l->replicate_next = us_job_now(l) + 1;
         return -1;
@@ -1258,6 +1547,7 @@ us_replicate_write_job(us_job_t *job)
     us_life_t         *l;
     us_replicate_t    *r;
     us_appender_rc_t   rc;
+    us_replog_ends_t   ends;
 
     l = job->life;
     until = us_job_now(l) + US_REPLICATE_TURN;
@@ -1318,6 +1608,16 @@ us_replicate_write_job(us_job_t *job)
     case US_APPENDER_LOST:
         us_replog_place_end(&l->sh->replicate.place);
         us_replicate_stall(r, US_SAY_EMERG);
+        us_replog_ends(&l->sh->replicate.place, &ends);
+
+        if (us_replicate_mark(r, l->store, &ends.sure)) {
+            us_replicate_deposed(r);
+
+        } else if (us_replicate_forgotten(r, l->store)) {
+            us_replicate_deposed(r);
+            us_release(&l->sh->replicate.settled, 0);
+        }
+
         break;
     }
 }

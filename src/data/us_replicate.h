@@ -87,6 +87,16 @@ int us_replicate_lease(const us_life_t *l);
 
 void us_replicate_promote(us_life_t *l);
 
+/*
+ * LOSS.  A node that does not find in the log what was confirmed appends a term
+ * of no node, whose settings have "lost LSN".  While they have it, nobody
+ * appends and nobody begins a term, so no id of a lost row is given again.
+ * This command gives those rows up: a term without it, and with a raised epoch.
+ * All nodes read the log anew then, and this one becomes the primary.  0, or
+ * -1: the log reports no loss.  As us_replicate_promote(), for some time.
+ */
+int us_replicate_forget(us_life_t *l);
+
 void us_replicate_info(const us_life_t *l, us_replicate_info_t *info);
 
 

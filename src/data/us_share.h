@@ -133,6 +133,16 @@ typedef struct {
     uint64_t          promote;        /* ms, of us_clock_boottime(): until then
                                          it is to become the primary */
 
+    /*
+     * lost: the log once went up to this LSN, and does not any more; nobody
+     * appends.  astray: others gave ids meanwhile that this node has given, and
+     * nothing is answered.  forget: ms, of us_clock_boottime(): until then what
+     * is lost is to be given up
+     */
+    uint64_t          lost;
+    uint64_t          astray;
+    uint64_t          forget;
+
     uint64_t          term;           /* of the log, as far as is known */
     uint64_t          acked;
     uint64_t          end;            /* LSN of its last row */

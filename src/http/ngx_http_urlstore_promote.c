@@ -7,6 +7,8 @@
  *     POST ?promote                    every replicated zone of this nginx that
  *                                      is a node of NAME becomes the primary
  *     POST ?promote=SHARD              the one of this shard
+ *     POST ?forget, ?forget=SHARD      the same for logs that have lost rows:
+ *                                      what is lost is given up first
  *
  * The reply, 200, is sent when all of them are: its lines are SHARD, NODE and
  * TERM.  A node that cannot become the primary in time, for the log is away or
@@ -19,8 +21,6 @@
 #include "../data/us_replicate.h"
 #include "../input/us_json_quote.h"
 
-
-#define NGX_HTTP_URLSTORE_PROMOTE  "promote"
 
 /* bytes of a zone in the reply */
 #define NGX_HTTP_URLSTORE_PROMOTED                                            \
@@ -40,25 +40,32 @@ static ngx_int_t ngx_http_urlstore_promote_reply(
     ngx_http_urlstore_post_t *a);
 
 
-/* "promote", alone or with a value */
+/* a command, alone or with a value */
+
+static ngx_uint_t
+ngx_http_urlstore_promote_command(ngx_http_request_t *r, const char *name)
+{
+    size_t  len;
+
+    len = ngx_strlen(name);
+
+    return r->args.len >= len && ngx_memcmp(r->args.data, name, len) == 0
+           && (r->args.len == len || r->args.data[len] == '=');
+}
+
 
 ngx_uint_t
 ngx_http_urlstore_promote_is(ngx_http_request_t *r)
 {
-    size_t  len;
-
-    len = sizeof(NGX_HTTP_URLSTORE_PROMOTE) - 1;
-
-    return r->args.len >= len
-           && ngx_memcmp(r->args.data, NGX_HTTP_URLSTORE_PROMOTE, len) == 0
-           && (r->args.len == len || r->args.data[len] == '=');
+    return ngx_http_urlstore_promote_command(r, "promote")
+           || ngx_http_urlstore_promote_command(r, "forget");
 }
 
 
 ngx_int_t
 ngx_http_urlstore_promote(ngx_http_request_t *r)
 {
-    size_t                     len;
+    u_char                    *p;
     ngx_int_t                  rc;
     ngx_http_urlstore_post_t  *a;
 
@@ -73,16 +80,17 @@ ngx_http_urlstore_promote(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    len = sizeof(NGX_HTTP_URLSTORE_PROMOTE "=") - 1;
+    p = ngx_strlchr(r->args.data, r->args.data + r->args.len, '=');
 
-    if (r->args.len >= len
-        && ngx_http_urlstore_post_only(a, r->args.data + len,
-                                       r->args.len - len)
-           != NGX_OK)
+    if (p && ngx_http_urlstore_post_only(a, p + 1,
+                                         r->args.data + r->args.len - p - 1)
+             != NGX_OK)
     {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"promote\" is the number of a "
-                                         "shard, or without a value");
+                                         "\"%*s\" is the number of a "
+                                         "shard, or without a value",
+                                         (size_t) (p - r->args.data),
+                                         r->args.data);
     }
 
     if (ngx_http_urlstore_promote_begin(a)) {
@@ -92,9 +100,13 @@ ngx_http_urlstore_promote(ngx_http_request_t *r)
     return ngx_http_urlstore_problem(r, NGX_HTTP_CONFLICT,
                                      "\"reason\":\"replicate\"", "no zone of "
                                      "this nginx is %s shard of the cluster "
-                                     "%V and has replicate=",
+                                     "%V and has %s",
                                      a->shard == NGX_ERROR ? "a" : "this",
-                                     &a->cluster->name);
+                                     &a->cluster->name,
+                                     ngx_http_urlstore_promote_command(r,
+                                                                  "promote")
+                                     ? "replicate=" : "a log that has lost "
+                                                      "rows");
 }
 
 
@@ -122,14 +134,25 @@ static ngx_uint_t
 ngx_http_urlstore_promote_begin(ngx_http_urlstore_post_t *a)
 {
     us_life_t                 *life;
-    ngx_uint_t                 i, n;
+    ngx_uint_t                 i, n, promote;
     ngx_http_urlstore_zone_t  *zone;
 
     i = 0;
     n = 0;
+    promote = ngx_http_urlstore_promote_command(a->r, "promote");
 
     while ((zone = ngx_http_urlstore_promote_zone(a, &i))) {
         life = &zone->persist->life;
+
+        if (!promote) {
+
+            /* a command that is sent again finds that it was done */
+
+            n += us_replicate_forget(life) == 0
+                 || us_life_state(life) == US_LIFE_READY;
+            continue;
+        }
+
         n++;
 
         if (us_life_state(life) == US_LIFE_READY) {

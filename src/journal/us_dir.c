@@ -160,7 +160,7 @@ us_dir_upto(const us_dir_t *dir, uint64_t lsn)
 /*
  * A name of ours, or of a temporary file of ours.  What an NFS client makes of
  * a file that is removed while it is open is ours as well.  A file system's
- * own directory is nobody's.
+ * own directory is nobody's, and so is what us_dir_keep() has made.
  */
 
 static int
@@ -206,7 +206,8 @@ static int
 us_dir_nobodys(const char *name)
 {
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0
-           || strcmp(name, "lost+found") == 0;
+           || strcmp(name, "lost+found") == 0
+           || strncmp(name, "lost-", 5) == 0;
 }
 
 
@@ -453,6 +454,57 @@ us_dir_remove(int dirfd, us_disk_error_t *e)
         rc = us_disk_fail(e, errno, "\"" US_MANIFEST_NAME "\" could not be "
                           "removed");
     }
+
+    return rc;
+}
+
+
+int
+us_dir_keep(int dirfd, const char *name, us_disk_error_t *e)
+{
+    DIR            *d;
+    int             rc, fd;
+    struct dirent  *de;
+
+    d = us_dir_open(dirfd);
+
+    if (d == NULL) {
+        return us_disk_fail(e, errno, "the directory could not be read");
+    }
+
+    fd = mkdirat(dirfd, name, 0700) == 0 || errno == EEXIST
+         ? openat(dirfd, name, O_RDONLY|O_DIRECTORY|O_NOFOLLOW|O_CLOEXEC) : -1;
+
+    rc = fd == -1 ? us_disk_fail(e, errno, "\"%s\" could not be made", name)
+                  : 0;
+
+    while (rc == 0 && (de = readdir(d)) != NULL) {
+
+        if (us_dir_ours(de->d_name) && strcmp(de->d_name, US_DIR_LOCK) != 0
+            && strcmp(de->d_name, US_MANIFEST_NAME) != 0
+            && renameat(dirfd, de->d_name, fd, de->d_name) == -1)
+        {
+            rc = us_disk_fail(e, errno, "\"%.200s\" could not be moved",
+                              de->d_name);
+        }
+    }
+
+    /* last, as in us_dir_remove(): a kill before it leaves the rest to do */
+
+    if (rc == 0 && (fsync(fd) == -1
+                    || renameat(dirfd, US_MANIFEST_NAME, fd, US_MANIFEST_NAME)
+                       == -1
+                    || fsync(fd) == -1 || fsync(dirfd) == -1))
+    {
+        rc = us_disk_fail(e, errno, "\"" US_MANIFEST_NAME "\" could not be "
+                          "moved");
+    }
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    (void) closedir(d);
 
     return rc;
 }

@@ -71,6 +71,12 @@ uint64_t us_dir_snapshot_bytes(int dirfd, uint64_t lsn);
  */
 int us_dir_remove(int dirfd, us_disk_error_t *e);
 
+/*
+ * Moves them to a directory below it, which may be there: what us_dir_remove()
+ * would remove.  It is a data directory then, without a lock.
+ */
+int us_dir_keep(int dirfd, const char *name, us_disk_error_t *e);
+
 /* removes temporary files; the owner only.  Returns their number */
 int us_dir_clean(int dirfd);
 
