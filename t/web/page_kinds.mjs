@@ -110,6 +110,7 @@ test("a router, with its shards", async () => {
         const s = await answer.json();
 
         s.status = "degraded";
+        s.shards[0].bytes_per_url = 21.5;
         s.shards[1] = { status: "unavailable", writable: false, node: "n1",
             address: "127.0.0.1:9", reason: "it could not be connected" };
         await route.fulfill({ json: s });
@@ -122,7 +123,7 @@ test("a router, with its shards", async () => {
     assert.match(await page.textContent("#state"),
                  /^degraded: 1 of 2 shards accept new URLs$/);
     assert.match(await page.textContent("#urls-sub"), /in 1 of 2 shards/);
-    assert.match(await page.textContent("#each"), /\d/);
+    assert.match(await page.textContent("#each"), /^21\.5 /);
     assert.ok(await page.evaluate(() => samples.length) <= drawn + 1);
     assert.deepEqual(page.faults, []);
 });
