@@ -200,10 +200,9 @@ my $series = '';
 
 for (['a', 'u', 0, 100], ['b', 'u', 0, 90], ['c', 'v', 12, 50]) {
     my ($instance, $zone, $shard, $urls) = @$_;
-    my $of = qq({job="j", instance="$instance", zone="$zone"});
+    my $of = qq({job="j", instance="$instance", zone="$zone", shard="$shard"});
 
-    $series .= "      - { series: 'urlstore_urls$of', values: $urls }\n"
-        . "      - { series: 'urlstore_shard$of', values: $shard }\n";
+    $series .= "      - { series: 'urlstore_urls$of', values: $urls }\n";
 }
 
 $series .= "      - { series: 'urlstore_urls{job=\"j\", instance=\"d\", "
