@@ -95,6 +95,24 @@ over($a, $b, sub {
 again($a, $b);
 
 
+# --- claims of nodes that hear nothing of the log
+
+is($a->get('/seen?url=http://base.test/0&times=1')->{status}, 200,
+    'times at a standby') if both($b, $a) || both($a, $b);
+$pg->pause;
+
+for my $t ($a, $b) {
+    ok(wait_until(30, sub { $t->get('/seen?url=http://base.test/0&times=1')
+        ->{status} == 503 }), 'without the log, no times');
+    is($t->get('/seen?url=http://base.test/0&older=1h')->{status}, 503,
+        '  and nothing is due');
+    is($t->get('/seen?url=http://base.test/0')->{status}, 200,
+        '  but what is known is answered');
+}
+
+$pg->resume;
+
+
 sub state { ($_[0]->get('/health')->json // {})->{status} // '' }
 
 

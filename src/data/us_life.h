@@ -318,6 +318,13 @@ uint64_t us_life_ids(const us_life_t *l);
 uint64_t us_life_durable_ids(const us_life_t *l);
 
 
+/*
+ * Whether claims and their times are news.  Not so at a node that hears nothing
+ * of its log for longer than a lease: others claim meanwhile.
+ */
+int us_life_recent(const us_life_t *l);
+
+
 /* what a request wants of the store */
 
 #define US_WANTS_CHANGE  1            /* to change it */

@@ -8,6 +8,7 @@
 #include "us_job.h"
 #include "us_replicate.h"
 #include "../store/us_shard.h"
+#include "../us_clock.h"
 
 #include <stdio.h>
 
@@ -233,6 +234,24 @@ uint64_t
 us_life_durable_ids(const us_life_t *l)
 {
     return us_acquire(&l->sh->durable_ids);
+}
+
+
+int
+us_life_recent(const us_life_t *l)
+{
+    switch (us_life_state(l)) {
+
+    case US_LIFE_STALLED:
+        return 0;
+
+    case US_LIFE_STANDBY:
+        return us_clock_boottime() - us_acquire(&l->sh->replicate.seen)
+               < l->conf.replicate->lease;
+
+    default:
+        return 1;
+    }
 }
 
 

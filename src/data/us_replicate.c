@@ -482,6 +482,10 @@ us_replicate_read(us_replicate_t *r)
         return;
     }
 
+    if (rc <= US_STANDBY_READY) {
+        us_release(&l->sh->replicate.seen, us_clock_boottime());
+    }
+
     switch (rc) {
 
     case US_STANDBY_MORE:
@@ -564,7 +568,6 @@ us_replicate_head(us_replicate_t *r)
     us_release(&sh->acked, sb->head.acked);
     us_release(&sh->end, sb->head.last.next);
     us_release(&sh->base, sb->head.base);
-    us_release(&sh->seen, us_clock_boottime());
 
     if (sb->head.term && strcmp(sb->head.holder, sb->holder) != 0) {
         us_release(&sh->settled, 1);

@@ -103,6 +103,11 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what)
         return NGX_DECLINED;
     }
 
+    if (zone->persist && !us_life_recent(&zone->persist->life)) {
+        us_tally_add(zone->tally, US_N_UNREADY, 1);
+        return ngx_http_urlstore_unready(r, zone, NULL);
+    }
+
     if (us_store_revisit(zone->store)) {
         return NGX_DECLINED;
     }
