@@ -116,9 +116,14 @@ us_store_close(us_store_t *s)
 void
 us_store_hot(us_store_t *s, us_hot_t *hot, uint64_t *hits)
 {
-    s->hot = hot;
+    /* another owner would know nothing of what the table has */
+
+    if (s->hot != hot) {
+        s->hot = hot;
+        s->owner = us_hot_owner(hot);
+    }
+
     s->hits = hits;
-    s->owner = us_hot_owner(hot);
 }
 
 

@@ -133,7 +133,7 @@ void us_store_close(us_store_t *s);
  * hot table where it knows them.  It is the caller's: one table can serve all
  * handles of a thread, and goes after them.  The URLs that it answered are
  * added to *hits, which other threads and processes may add to and read; NULL:
- * they are not counted.
+ * they are not counted.  The same table again keeps what it knows.
  */
 void us_store_hot(us_store_t *s, us_hot_t *hot, uint64_t *hits);
 

@@ -292,8 +292,10 @@ static void
 test_owners(void **state)
 {
     zone_t    *a, *b;
+    uint64_t   hits;
     us_hot_t  *hot;
 
+    hits = 0;
     hot = us_hot_create(US_HOT_MIN);
 
     a = zone_create(ZONE, 0);
@@ -314,6 +316,14 @@ test_owners(void **state)
 
     assert_int_equal(lookup(a->store, "http://example.com/1").status,
                      US_UNSEEN);
+
+    /* the table again, of the same handle: it still answers */
+
+    assert_int_equal(add(a->store, "http://example.com/2").id, 0);
+    assert_int_equal(lookup(a->store, "http://example.com/2").id, 0);
+    us_store_hot(a->store, hot, &hits);
+    assert_int_equal(lookup(a->store, "http://example.com/2").id, 0);
+    assert_int_equal(hits, 1);
 
     zone_destroy(a);
     zone_destroy(b);
