@@ -172,6 +172,8 @@ for ([ GET => '/url/7' ], [ GET => '/url/99999999' ], [ GET => '/urls' ],
         Origin => $page);
     is($r->{headers}{'access-control-allow-origin'}, $page,
         "an answer for the page: $method $path $r->{status}");
+    like($r->{headers}{'access-control-expose-headers'}, qr/ETag.*Retry/,
+        '  with its headers');
     $r = $t->request($method, $path, $body, @json, @other,
         Origin => 'https://elsewhere.example');
     ok(!$r->{headers}{'access-control-allow-origin'}, 'but for no other page');
@@ -200,7 +202,17 @@ is($t->post('/add', "http://lost.example/\n", @text)->{status}, 502,
     'writer down: no adds');
 is($t->get("/url/$_")->{status}, 200, "reads go on: /url/$_") for 0, 1, 10;
 is(post('/seen', @urls[0 .. 9]), seen(0 .. 9), 'and /seen');
-is($t->get('/url/99999999')->{status}, 502, 'who knows of an unknown id?');
+
+for ('/url/99999999', '/url/1,99999999', '/seen?url=http://unknown.example/') {
+    my $r = $t->get($_, @other, Origin => $page);
+
+    is("$r->{status} $r->{headers}{'content-type'}",
+        '503 application/problem+json', "who knows of what is unknown? $_");
+    is($r->json->{status}, 503, '  in JSON');
+    is($r->{headers}{'retry-after'}, 1, '  later');
+    is($r->{headers}{'access-control-allow-origin'}, $page, '  for pages');
+}
+
 $writer->start;
 ok($writer->ready(write => 1), 'the writer is back');
 like(post('/add', 'http://back.example/'), qr/\tnew\t/, 'and adds');
@@ -217,7 +229,7 @@ is(post('/seen', @urls[0 .. 9]), seen(0 .. 9), 'batches, too');
 like(post('/add', 'http://still.example/'), qr/\tnew\t/, 'and goes on');
 
 $writer->stop;
-is($t->get('/url/0')->{status}, 502, 'no node, no answer');
+is($t->get('/url/0')->{status}, 503, 'no node, no answer');
 is($t->post('/add', "http://lost.example/\n", @text)->{status}, 502,
     'to anything');
 

@@ -284,6 +284,10 @@ like($r, qr/^1\tdue\thttp:\/\/b.com\/\t\d+$/, 'a unit of a minute');
 $t->kill_all;
 $t->start;
 ok(wait_until(10, sub { $t->get('/d/health')->{status} == 200 }), 'killed');
+$t->post('/d/add', "http://gone.com/\n", @text);
+is($t->forget('/d/url/2')->{status}, 204, 'one that is deleted');
+like($t->get('/d/urls?deleted=1&times=1')->{body},
+    qr{^0\t\S+\t\d+\n1\t\S+\t\d+\n2\t-\t-\n$}, '  has three columns, too');
 is($t->post('/d/add?older=5m&only=new', "http://b.com/\nhttp://a.com/\n",
     @text)->{body}, "0\tdue\thttp://a.com/\t1\n", 'claims survive it');
 
@@ -399,6 +403,8 @@ my $dump = command("dump --times $d/d");
 
 like($dump, qr{^0\n0\thttp://a\.com/\t\d+\n1\thttp://b\.com/\t\d+\n$},
     'dump --times');
+like(command("dump --times --deleted $d/d"), qr{\t\d+\n2\t-\t-\n$},
+    '  three columns of deleted ones, too');
 spew("$d/lines", "7\thttp://a.com/\t" . time() . "\n8\thttp://b.com/\t-\n"
     . "9\thttp://c.com/\n");
 like(command("import --revisit 2m $d/new $d/lines"), qr/^0\n.* 3 new,/,

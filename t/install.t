@@ -32,6 +32,8 @@ like($out, qr{load_module /usr/lib/nginx/modules/ngx_http_urlstore_module.so;},
 
 is(`sed -n '1s/.*(\\(.*\\)).*/urlstore \\1/p' debian/changelog`,
     `'$root/usr/bin/urlstore' --version`, 'a version, and of the packages');
+is(`sed -n 's/^  version: "\\(.*\\)"/urlstore \\1/p' front/openapi.yaml`,
+    `'$root/usr/bin/urlstore' --version`, '  and of the interface');
 is(`echo HTTP://A.example/x/../y | '$root/usr/bin/urlstore' normalize`,
     "http://a.example/y\n", 'the command works');
 ok(-e "$doc/$_", $_) for qw(README.md LICENSE docs/install.md

@@ -115,13 +115,17 @@ us_list_id(uint8_t *p, us_list_t *list, us_str_t id, us_str_t url,
 uint8_t *
 us_list_url(uint8_t *p, us_list_t *list, uint64_t id, const us_str_t *url)
 {
+    if (url == NULL) {
+        list->claimed = 0;
+    }
+
     if (list->format == US_FORMAT_TEXT) {
         list->shown++;
 
         p = us_put_u64(p, id);
         *p++ = '\t';
         p = url ? us_put_str(p, *url) : us_put(p, "-");
-        p = url ? us_list_claimed(p, list) : p;
+        p = us_list_claimed(p, list);
         *p++ = '\n';
 
         return p;
@@ -131,7 +135,7 @@ us_list_url(uint8_t *p, us_list_t *list, uint64_t id, const us_str_t *url)
     p = us_put_u64(p, id);
     p = us_put(p, ",\"url\":");
     p = url ? us_json_quote(p, *url) : us_put(p, "null,\"status\":\"deleted\"");
-    p = url ? us_list_claimed(p, list) : p;
+    p = us_list_claimed(p, list);
 
     return us_put(p, list->format == US_FORMAT_JSON ? "}" : "}\n");
 }

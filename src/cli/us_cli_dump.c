@@ -152,7 +152,8 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
                  || putchar('\n') == EOF;
 
         } else if (status == US_DELETED && o->deleted) {
-            rc = printf("%" PRIu64 "\t-\n", first + id) < 0;
+            rc = printf("%" PRIu64 "\t-%s\n", first + id,
+                        o->times ? "\t-" : "") < 0;
         }
     }
 

@@ -111,8 +111,9 @@ times(void **state)
     id_is("8", US_DELETED, "8\t-\tdeleted\n");
     list.claimed = 1795336098;
     url_is(7, &url, "7\thttp://a/\t1795336098\n");
-    url_is(8, NULL, "8\t-\n");
+    url_is(8, NULL, "8\t-\t-\n");
 
+    list.claimed = 1795336098;
     list.format = US_FORMAT_NDJSON;
     id_is("7", US_OK, "{\"id\":7,\"url\":\"http://a/\\\"\","
           "\"time\":1795336098,\"status\":\"ok\"}\n");

@@ -150,7 +150,20 @@ const cases = [
     ["getCluster", "GET", "/router/cluster", {}, null, 200],
     ["metrics", "GET", "/metrics", {}, null, 200],
     ["statusPage", "GET", "/?q=http://example.com/", {}, null, 200],
-    ["openapi", "GET", "/openapi.yaml", {}, null, 200]
+    ["openapi", "GET", "/openapi.yaml", {}, null, 200],
+    ["listUrls", "GET", "/urls?limit=2&deleted=1&times=1", asJson, null, 200],
+    ["addUrls", "POST", "/add", { ...text, Origin: "http://other.example" },
+     urls, 403],
+    ["setMark", "POST", "/mark/visited", { ...text,
+     Origin: "http://other.example" }, "0\n", 403],
+    ["setMark", "POST", "/mark/visited?id=0", asJson, null, 200],
+    ["claim", "POST", "/claim?id=0&brief=1", asJson, null, 200],
+    ["getUrl", "GET", "/url/1099511627776", {}, null, 404],
+    ["getUrl", "GET", "/shard/url/1099511627776", {}, null, 421],
+    ["health", "GET", "/health?write=1", asText, null, 200],
+    ["health", "GET", "/router/health", {}, null, 200],
+    ["health", "GET", "/router/health", asText, null, 200],
+    ["stats", "GET", "/router/stats", {}, null, 200]
 ];
 
 
@@ -290,3 +303,36 @@ test("a wrong answer would be noticed", () => {
     assert.throws(() => fits("#/components/schemas/Single",
                              { id: 0, status: "seen", url: "http://a/" }));
 });
+
+
+// the arguments that an operation takes: a request with another one is told
+
+for (const path in api.paths) {
+    const at = path.replace("{ids}", "0").replace("{name}", "visited")
+        .replace("{host}", "example.com");
+    const method = api.paths[path].get ? "GET" : "POST";
+
+    test(`the arguments of ${path}`, async () => {
+        const answer = await fetch(`${base}${at}?no-such-one=1`, { method,
+            headers: text, body: method === "GET" ? undefined : "0" });
+        const { detail } = await answer.json();
+        const allowed = /allowed are: (.*)$/.exec(detail)[1].split(" ")
+            .filter(name => name !== "none"
+                && !(path === "/url" && name === "redirect"));
+        const described = new Set;
+
+        assert.equal(answer.status, 400, detail);
+
+        for (const verb of ["get", "post", "delete"]) {
+            for (const i in api.paths[path][verb]?.parameters ?? []) {
+                const { at } = find("paths", path, verb, "parameters", i);
+
+                if (at.in === "query") {
+                    described.add(at.name);
+                }
+            }
+        }
+
+        assert.deepEqual([...described].sort(), allowed.sort());
+    });
+}

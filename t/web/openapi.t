@@ -24,6 +24,8 @@ server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
     location /kept/ { urlstore_api kept; }
+    location = /kept/log { urlstore_log kept; }
+    location = /log { urlstore_log u; }
     location /filter/ { urlstore_api filter; }
     location /shard/ { urlstore_api shard; }
     location /router/ { urlstore_route c; }
@@ -48,4 +50,4 @@ my $out = `node --test-reporter=tap $UrlStore::Test::TOP/t/web/openapi.mjs \\
 is($?, 0, 'description and answers agree')
     or diag(join "\n", grep { /^not ok/ .. /^\s+code:/ } split /\n/, $out);
 
-like($out, qr/^# pass [4-9]\d/m, 'all were asked');
+like($out, qr/^# pass 1[2-9]\d/m, 'all were asked');
