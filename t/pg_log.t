@@ -554,6 +554,21 @@ $b->resume;
 is($p1->answer, 'OK', 'a commit may take longer than a look');
 $p1->ask('look 5000');
 
+# a beat that waits for the standby: its primary lives, and no other node begins
+# a term
+
+$b->pause;
+$p1->ask('timeout 5000');
+$p1->tell('beat 30 40 1 73 30');
+wait_for(sub { $a->sql("SELECT count(*) FROM pg_stat_activity"
+    . " WHERE wait_event = 'SyncRep'") }, 'a beat waits');
+like($p2->ask('promote 30 40 1 73 1 50 2 74 1 n2 s2'),
+    qr/^AWAY the primary's beat waits/, 'a claim does not');
+$b->resume;
+is($p1->answer, 'OK', 'the beat is confirmed');
+is($a->sql('SELECT term FROM urlstore_shard WHERE shard = 1'), 1,
+    'in the same term');
+
 # of two standbys one is enough
 
 my $c = $a->standby('c')->start;
@@ -736,6 +751,8 @@ for my $ports ([ 1, $b->port ], [ $b->port, 1 ]) {
     is($l->ask('beat 0 10 1 70 0'), 'OK', 'the next one is made at the other');
     $y->sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         . " WHERE usename = 'urlstore'");
+    wait_for(sub { !$y->sql("SELECT count(*) FROM pg_stat_activity"
+        . " WHERE usename = 'urlstore'") }, 'the session is ended');
     is($l->ask('beat 0 10 1 70 0'), 'OK', 'so is the one after that');
     $z->pause;
     $l->ask('timeout 500');

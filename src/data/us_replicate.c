@@ -1500,8 +1500,9 @@ us_replicate_ready(us_replicate_t *r)
     us_share_count(&sh->replicate.promotions, 1);
     (void) us_share_resume(sh, US_ROLE_WRITER);
 
-    us_job_say(r->job, US_SAY_NOTICE, "the primary now: term %llu begins at "
-               "LSN %llu, %llu ids", (unsigned long long) sb->claim.term,
+    us_job_say(r->job, US_SAY_NOTICE, "the primary now, because %s: term %llu "
+               "begins at LSN %llu, %llu ids", sb->why,
+               (unsigned long long) sb->claim.term,
                (unsigned long long) sb->claim.lsn,
                (unsigned long long) r->ids);
 

@@ -165,6 +165,10 @@ us_pg_undone(us_pg_t *pg)
         return US_REPLOG_REFUSED;
     }
 
+    if (strcmp(pg->state, "55P03") == 0) {
+        us_pg_error(pg, "the primary's beat waits at the server");
+    }
+
     rc = US_REPLOG_BAD;
 
     for (i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {

@@ -137,12 +137,15 @@ const us_pg_sql_t  us_pg_sql[US_PG_STATEMENTS] = {
 
     /*
      * $6 next, $7 crc, $8 payload, $9 old term, $10 new term, $11 holder,
-     * $12 settings
+     * $12 settings.  A beat that waits for a standby has the row of the shard
+     * locked: its primary lives, and is not deposed because PostgreSQL is slow
      */
 
     [US_PG_PROMOTE] = { "promote",
-        "WITH p AS MATERIALIZED (SELECT p.next_lsn FROM urlstore_log p"
-        " WHERE " PREVIOUS " FOR KEY SHARE),"
+        "WITH n AS MATERIALIZED (SELECT shard FROM urlstore_shard"
+        " WHERE shard = $1::int FOR NO KEY UPDATE NOWAIT),"
+        " p AS MATERIALIZED (SELECT p.next_lsn FROM n, urlstore_log p"
+        " WHERE " PREVIOUS " FOR KEY SHARE OF p),"
         " s AS (UPDATE urlstore_shard SET term = $10::bigint,"
         " holder = $11::text, settings = $12::text FROM p"
         " WHERE shard = $1::int"

@@ -75,14 +75,22 @@ us_standby_step(us_standby_t *sb, int promote)
         return rc;
     }
 
-    if (promote || sb->head.term == 0
-        || (sb->takeover
-            && sb->env.now(sb->env.data) - sb->seen >= sb->takeover))
+    if (promote) {
+        sb->why = "it was asked for, or this node was the primary before";
+
+    } else if (sb->head.term == 0) {
+        sb->why = "the log had no primary";
+
+    } else if (sb->takeover
+               && sb->env.now(sb->env.data) - sb->seen >= sb->takeover)
     {
-        return us_standby_claim(sb);
+        sb->why = "no sign of the primary was seen for takeover=";
+
+    } else {
+        return US_STANDBY_OK;
     }
 
-    return US_STANDBY_OK;
+    return us_standby_claim(sb);
 }
 
 

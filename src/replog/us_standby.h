@@ -128,6 +128,7 @@ typedef struct {
     us_replog_row_t        claim;     /* CLAIMED, WAITING */
     uint64_t               lease;     /* ms that one of before may last */
     uint64_t               sent;      /* ms: the claim, or its beat, was */
+    const char            *why;       /* it was made */
     size_t                 len;
     uint8_t                term[US_STANDBY_TERM];
     us_replog_row_t        base;      /* whose parts are being read */
