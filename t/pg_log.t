@@ -222,7 +222,11 @@ $a->sql("INSERT INTO urlstore_log SELECT 8, n, n + 1, 0, 0, 0, ''"
 is($many->ask('trim'), 'OK', 'trim');
 is($a->sql('SELECT min(lsn), count(*) FROM urlstore_log WHERE shard = 8'
     . ' AND lsn >= 0'), '256|44', 'a piece of the rows');
+$a->sql("INSERT INTO urlstore_log VALUES (8, 7, 8, 0, 0, 0, '')");
 is($many->ask('trim'), 'OK', 'another one');
+is($a->sql('SELECT min(lsn) FROM urlstore_log WHERE shard = 8 AND lsn >= 0'),
+    7, 'which does not walk the rows before it again');
+$a->sql('DELETE FROM urlstore_log WHERE shard = 8 AND lsn = 7');
 like($many->ask('trim'), qr/^NONE/, 'nothing is left');
 is($a->sql('SELECT min(lsn), count(*) FROM urlstore_log WHERE shard = 8'
     . ' AND lsn >= 0'), '299|1', 'but rows from the base on');
@@ -375,6 +379,10 @@ is($a->sql('SELECT count(*) FROM urlstore_log WHERE shard = 7 AND lsn >= 0'),
     like(Log->new($a->conninfo(user => 'hunter2', password => 'hunter2'))
         ->ask('head'), qr/^BAD .*user "\*{7}"/,
         'a password that is in a message is blotted out');
+    $a->sql('CREATE ROLE x');
+    like(Log->new($a->conninfo(user => 'x', password => 'x'))
+        ->ask('head'), qr/^BAD .*authentication failed for user "\*"$/,
+        'one of a letter only where it is a word');
 
     $a->sql('REVOKE UPDATE ON urlstore_shard FROM urlstore');
     my $poor = Log->new($a->conninfo, single => 1);

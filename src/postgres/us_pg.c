@@ -546,9 +546,19 @@ us_pg_trim(us_replog_t *log)
     us_pg_verdict_t   v;
 
     pg = us_pg_begin(log, &args, 1, 0);
+    us_pg_u64(&args, pg->trimmed);
     rc = us_pg_change(pg, US_PG_TRIM, &args, 0, &v);
 
-    return rc == US_REPLOG_REFUSED ? US_REPLOG_NONE : rc;
+    if (rc == US_REPLOG_REFUSED) {
+        pg->trimmed = 0;
+        return US_REPLOG_NONE;
+    }
+
+    if (rc == US_REPLOG_OK) {
+        pg->trimmed = v.x;
+    }
+
+    return rc;
 }
 
 

@@ -9,8 +9,12 @@
 #include "us_pg_private.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+
+#define US_PG_SHORT  4                /* bytes of a secret */
 
 
 static int us_pg_hosts(us_pg_conninfo_t *info, char *err, size_t size);
@@ -250,6 +254,8 @@ us_pg_hide(const us_pg_conninfo_t *info, const char *password, char *text)
 }
 
 
+/* a short one may be a part of any word: it is hidden where it is a word */
+
 static void
 us_pg_mask(const char *secret, char *text)
 {
@@ -259,6 +265,13 @@ us_pg_mask(const char *secret, char *text)
     len = secret ? strlen(secret) : 0;
 
     for (p = text; len && (p = strstr(p, secret)) != NULL; p += len) {
+
+        if (len < US_PG_SHORT && ((p > text && isalnum((uint8_t) p[-1]))
+                                  || isalnum((uint8_t) p[len])))
+        {
+            continue;
+        }
+
         memset(p, '*', len);
     }
 }

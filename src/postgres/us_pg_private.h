@@ -100,6 +100,7 @@ typedef struct {
 
     uint64_t           making;        /* number of the base that is made */
     uint64_t           reading;       /* of the one that is read */
+    uint64_t           trimmed;       /* LSN below which no row is any more */
 } us_pg_t;
 
 

@@ -216,7 +216,9 @@ const us_pg_sql_t  us_pg_sql[US_PG_STATEMENTS] = {
 
     /*
      * From the lowest LSN on: what is left is a chain.  Few enough at once that
-     * others do not wait
+     * others do not wait.  $2: an LSN below which there is nothing any more; x
+     * is the next one.  Rows that were removed would be walked again as long as
+     * an old snapshot keeps them from being vacuumed
      */
 
     [US_PG_TRIM] = { "trim",
@@ -225,13 +227,13 @@ const us_pg_sql_t  us_pg_sql[US_PG_STATEMENTS] = {
         " WHERE s.shard = $1::int),"
         " l AS (DELETE FROM urlstore_log WHERE shard = $1::int AND lsn IN"
         " (SELECT r.lsn FROM urlstore_log r, b WHERE r.shard = $1::int"
-        " AND r.lsn >= 0 AND r.lsn < b.next_lsn ORDER BY r.lsn LIMIT "
-        TRIM_ROWS ") RETURNING 0),"
+        " AND r.lsn >= $2::bigint AND r.lsn < b.next_lsn ORDER BY r.lsn LIMIT "
+        TRIM_ROWS ") RETURNING lsn),"
         " d AS (DELETE FROM urlstore_base WHERE shard = $1::int"
         " AND (base, part) IN (SELECT r.base, r.part FROM urlstore_base r, b"
         " WHERE r.shard = $1::int AND r.base <> b.base AND r.base <> b.tries"
         " LIMIT " TRIM_PARTS ") RETURNING 0),"
-        " c AS (SELECT 0 AS x WHERE EXISTS (SELECT FROM l)"
-        " OR EXISTS (SELECT FROM d))"
+        " c AS (SELECT coalesce((SELECT max(lsn) FROM l), $2::bigint) AS x"
+        " WHERE EXISTS (SELECT FROM l) OR EXISTS (SELECT FROM d))"
         VERDICT },
 };
