@@ -335,7 +335,7 @@ main(int argc, char **argv)
     int         i;
     FILE       *f;
     size_t      k;
-    profile_t   p[6];
+    profile_t   p[5];
 
     static const char  *lists[] = {
         "reddit_submissions", "eot2024_A", "alphagov_old_urls",
@@ -349,7 +349,6 @@ main(int argc, char **argv)
         { "www=keep", run_profile, &p[2], { 0 } },
         { "clean", run_profile, &p[3], { 0 } },
         { "aggressive", run_profile, &p[4], { 0 } },
-        { "strict", run_profile, &p[5], { 0 } },
         { "relative", run_resolve, &p[1], { 0 } },
         { "uriparser", run_uriparser, NULL, { 0 } },
         { "libcurl", run_libcurl, NULL, { 0 } }
@@ -360,7 +359,6 @@ main(int argc, char **argv)
     profile_open(&p[2], US_PROFILE_CRAWLER, US_WWW_KEEP);
     profile_open(&p[3], US_PROFILE_CRAWLER_CLEAN, US_WWW_FIRST);
     profile_open(&p[4], US_PROFILE_AGGRESSIVE, US_WWW_FIRST);
-    profile_open(&p[5], US_PROFILE_STRICT, US_WWW_KEEP);
 
     printf("%-30s %5s", "ns per URL", "bytes");
 

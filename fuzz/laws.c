@@ -8,7 +8,7 @@
  *   plain      N(x) is printable ASCII, not longer than US_URL_MAX, and its
  *              parts lie in order
  *   idempotent N(N(x)) = N(x), with the same parts
- *   stable     W(N(x)) = N(x), but for strict-rfc3986
+ *   stable     W(N(x)) = N(x)
  *   resolve    N(x ^ b) = N(W(x ^ b))
  *   fast       where the fast path answers, the parser answers the same
  *   explain    explaining does not change the answer, and the last step that
@@ -20,13 +20,12 @@
 #include "laws.h"
 #include "url/us_fast.h"
 #include "url/us_profile.h"
-#include "url/us_strict.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 
-#define PROFILES  5
+#define PROFILES  4
 
 
 typedef struct {
@@ -37,7 +36,6 @@ typedef struct {
 
 static us_laws_norm_t  stored[PROFILES];      /* as the store asks */
 static us_laws_norm_t  whatwg;                /* every scheme */
-static us_laws_norm_t  strict;
 
 static uint8_t         first[US_HREF_ROOM];
 static uint8_t         absolute[US_HREF_ROOM];
@@ -76,7 +74,6 @@ us_laws_open(void)
     }
 
     us_laws_open_one(&whatwg, US_PROFILE_WHATWG, 1);
-    us_laws_open_one(&strict, US_PROFILE_STRICT, 1);
 }
 
 
@@ -313,9 +310,8 @@ us_laws_profile(us_profile_t p, us_str_t in, const us_str_t *base)
             us_laws_broken("idempotent", in, base, href, b.url.href);
         }
 
-        if (p != US_PROFILE_STRICT
-            && (us_laws_run(&whatwg, href, NULL, &b) != US_URL_OK
-                || !us_same_parts(&b.url, &parts)))
+        if (us_laws_run(&whatwg, href, NULL, &b) != US_URL_OK
+            || !us_same_parts(&b.url, &parts))
         {
             us_laws_broken("stable", in, base, href, b.url.href);
         }
@@ -338,8 +334,7 @@ us_laws_resolve(us_profile_t p, us_str_t in, us_str_t base)
     us_canon_t    a, b;
     us_verdict_t  rc, again;
 
-    rc = us_laws_run(p == US_PROFILE_STRICT ? &strict : &whatwg, in, &base,
-                     &a);
+    rc = us_laws_run(&whatwg, in, &base, &a);
 
     if (rc == US_URL_LENGTH) {
         return;

@@ -280,8 +280,8 @@ for ([ 'GET', '/in/urls?form=5', 'form', 'from cursor limit site prefix mark '
 for ([ 'POST', '/in/add?only="old"', 400,
         'unknown "only" value ""old""; use new' ],
     [ 'GET', '/in/normalize?url=x&profile=best', 400,
-        'unknown profile "best"; use crawler, crawler-clean, whatwg, '
-        . 'strict-rfc3986 or aggressive' ],
+        'unknown profile "best"; use crawler, crawler-clean, whatwg '
+        . 'or aggressive' ],
     [ 'GET', '/in/urls?limit=0', 400,
         'invalid "limit" "0"; a decimal number, 1 or more, is expected' ],
     [ 'GET', '/in/urls?from=-1', 400,

@@ -83,8 +83,8 @@ my $r;
 # a value of an option, and what is allowed
 
 my %zone = (
-    profile => [ 'crawler, crawler-clean, whatwg, strict-rfc3986 or '
-        . 'aggressive', 'x', '', 'Crawler' ],
+    profile => [ 'crawler, crawler-clean, whatwg or aggressive', 'x', '',
+        'Crawler' ],
     www => [ 'first, keep or strip', 'x', '' ],
     schemes => [ 'keep or first', 'x', '' ],
     sites => [ 'on or off', 'x', '' ],

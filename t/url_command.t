@@ -23,8 +23,6 @@ is(run('--base http://a.b/c/d', "../e\n#f\n//g\n"),
 is(run('--base c', "http://x/\n"), '0: !no-base', 'a bad --base');
 is(run('--profile whatwg', "ftp://x\nhttp://u\@x/#f\n"),
    '0: ftp://x/|http://u@x/#f', 'whatwg answers every scheme');
-is(run('--profile strict-rfc3986', "g:h\nhttp://x/a b\n"),
-   '0: g:h|!control', 'strict-rfc3986');
 is(run('--profile crawler-clean', "http://x/?gclid=1&a\n"),
    '0: http://x/?a', 'crawler-clean');
 is(run('--profile aggressive', "http://x//a?b=1&a=1\n"),

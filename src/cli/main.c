@@ -182,7 +182,7 @@ us_cli_profile(const char *name)
 
     if (profile == -1) {
         fprintf(stderr, "urlstore: unknown profile \"%.40s\"; use crawler, "
-                "crawler-clean, aggressive, whatwg or strict-rfc3986\n", name);
+                "crawler-clean, aggressive or whatwg\n", name);
     }
 
     return profile;

@@ -41,7 +41,7 @@ static us_str_t us_import_dumped(us_import_t *im, us_str_t line);
 
 static const us_cli_option_t  us_import_list[] = {
     { 'p', "profile", "P", "The rules of a new store: crawler (the default), "
-      "crawler-clean, aggressive, whatwg or strict-rfc3986." },
+      "crawler-clean, aggressive or whatwg." },
     { 'w', "www", "HOW", "Of a new store, what www. in front of a host means: "
       "first (the default), keep, strip." },
     { 'r', "revisit", "UNIT", "Keep claims, dated by units of 1m to 1d, such "

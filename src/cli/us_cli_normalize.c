@@ -7,8 +7,8 @@
  * {"error": ..}; bytes that JSON cannot carry come as U+FFFD, as browsers
  * would have them.
  *
- * whatwg and strict-rfc3986 answer every scheme, because this is how their
- * conformance is tested; the others what the store would take.
+ * whatwg answers every scheme, because this is how its conformance is tested;
+ * the others what the store would take.
  */
 
 
@@ -66,7 +66,7 @@ static us_verdict_t us_normalize_with(us_cli_normalize_t *ctx, us_str_t url,
 
 static const us_cli_option_t  us_normalize_list[] = {
     { 'p', "profile", "P", "The rules: crawler (the default), "
-      "crawler-clean, aggressive, whatwg or strict-rfc3986." },
+      "crawler-clean, aggressive or whatwg." },
     { 'b', "base", "URL", "What relative references refer to." },
     { 'j', "json", NULL, "Read lines of {\"url\": .., \"base\": ..}, print "
       "{\"url\": ..} or {\"error\": ..}." },
@@ -82,9 +82,8 @@ const us_cli_command_t  us_cli_normalize = {
     .text =
         "Prints a line for each line of the files, or of standard input "
         "(\"-\"), packed by gzip, xz or zstd or not: the canonical URL, or "
-        "\"!\" and the "
-        "reason why it is refused. whatwg and strict-rfc3986 take every "
-        "scheme, the other profiles those of a store.",
+        "\"!\" and the reason why it is refused. whatwg accepts every scheme, "
+        "the other profiles those of a store.",
     .options = us_normalize_list
 };
 
@@ -221,8 +220,7 @@ us_normalize_open(us_cli_normalize_t *ctx)
         return -1;
     }
 
-    us_norm_set_any_scheme(ctx->norm, ctx->profile == US_PROFILE_WHATWG
-                                      || ctx->profile == US_PROFILE_STRICT);
+    us_norm_set_any_scheme(ctx->norm, ctx->profile == US_PROFILE_WHATWG);
 
     if (us_norm_seal(ctx->norm) != 0) {
         return -1;

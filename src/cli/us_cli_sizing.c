@@ -72,7 +72,7 @@ static const us_cli_option_t  us_sizing_list[] = {
       "not; \"-\" is standard input. Of 100,000 different URLs or more, it "
       "says enough." },
     { 'p', "profile", "P", "The rules of the zone: crawler (the default), "
-      "crawler-clean, aggressive, whatwg or strict-rfc3986." },
+      "crawler-clean, aggressive or whatwg." },
     { 's', "sites", NULL, "Of a zone with sites=on." },
     { 0, NULL, NULL, NULL }
 };

@@ -326,8 +326,8 @@ ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
     if (profile < 0 || profile >= NGX_HTTP_URLSTORE_PROFILES) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
                                          "unknown profile \"%*s\"; use "
-                                         "crawler, crawler-clean, whatwg, "
-                                         "strict-rfc3986 or aggressive",
+                                         "crawler, crawler-clean, whatwg "
+                                         "or aggressive",
                                          ngx_min(value.len, 100), value.data);
     }
 

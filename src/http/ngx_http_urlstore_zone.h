@@ -18,7 +18,7 @@
 #include "../idempotency/us_idem.h"
 
 
-#define NGX_HTTP_URLSTORE_PROFILES   5
+#define NGX_HTTP_URLSTORE_PROFILES   4
 
 /* the calls of a router to one shard, but for those of /stats and the like */
 
@@ -183,7 +183,7 @@ ngx_int_t ngx_http_urlstore_opt_www(ngx_conf_t *cf,
 
 /* what the options of both kinds of zones allow */
 #define NGX_HTTP_URLSTORE_ALLOWED_PROFILE                                     \
-    "crawler, crawler-clean, whatwg, strict-rfc3986 or aggressive"
+    "crawler, crawler-clean, whatwg or aggressive"
 #define NGX_HTTP_URLSTORE_ALLOWED_WWW   "first, keep or strip"
 #define NGX_HTTP_URLSTORE_ALLOWED_PATH  "a directory"
 

@@ -3,7 +3,7 @@
  * The front door: see us_normalize.h.
  *
  *   in, base --> fast, whatwg --> late steps --> rewrite rules --.
- *                 or strict ^     (in place)                    |
+ *                           ^     (in place)                    |
  *                           `-- at most 4 rounds, if changed ---'
  *                                      |
  *            limits, reject/accept rules, www strip, merge --> out
@@ -20,7 +20,6 @@
 #include "us_rules.h"
 #include "us_scheme.h"
 #include "us_site.h"
-#include "us_strict.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -443,19 +442,7 @@ us_explain_after(us_norm_ws_t *ws, const us_url_t *url, const char *step)
 }
 
 
-/* the profile's parser, with some of its steps */
-
-static us_verdict_t
-us_norm_parse_any(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
-    const us_url_t *base, unsigned steps, us_url_t *url)
-{
-    return n->profile == US_PROFILE_STRICT
-           ? us_strict_parse(in, base, ws->href, url)
-           : us_whatwg_parse(&ws->whatwg, in, base, steps, ws->href, url);
-}
-
-
-/* the same: only what has a host and is http is stored */
+/* the parser, with some of the profile's steps: only http is stored */
 
 static us_verdict_t
 us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
@@ -464,7 +451,7 @@ us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     us_scheme_t   scheme;
     us_verdict_t  rc;
 
-    rc = us_norm_parse_any(n, ws, in, base, steps, url);
+    rc = us_whatwg_parse(&ws->whatwg, in, base, steps, ws->href, url);
 
     if (rc != US_URL_OK || n->any_scheme) {
         return rc;
@@ -472,13 +459,8 @@ us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
 
     scheme = us_url_scheme(url);
 
-    if (scheme != US_SCHEME_HTTP && scheme != US_SCHEME_HTTPS) {
-        return US_URL_SCHEME;
-    }
-
-    /* "http:g" has no host in RFC 3986 */
-
-    return us_url_has_authority(url) ? US_URL_OK : US_URL_HOST;
+    return scheme == US_SCHEME_HTTP || scheme == US_SCHEME_HTTPS
+           ? US_URL_OK : US_URL_SCHEME;
 }
 
 
@@ -491,9 +473,7 @@ us_norm_parse(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     if (ws->explain) {
         rc = us_norm_parse_explain(n, ws, in, base, url);
 
-    } else if (n->profile != US_PROFILE_STRICT
-               && us_fast(in, n->steps & US_STEP_PARSE, ws->href, url))
-    {
+    } else if (us_fast(in, n->steps & US_STEP_PARSE, ws->href, url)) {
         return US_URL_OK;
 
     } else {
@@ -711,7 +691,8 @@ us_base_create(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     us_url_t    url;
     us_base_t  *base;
 
-    *why = us_norm_parse_any(n, ws, in, NULL, n->steps & US_STEP_PARSE, &url);
+    *why = us_whatwg_parse(&ws->whatwg, in, NULL, n->steps & US_STEP_PARSE,
+                           ws->href, &url);
 
     if (*why == US_URL_OK && url.href.len > US_URL_MAX) {
         *why = US_URL_LENGTH;

@@ -30,7 +30,6 @@ typedef enum {
     US_PROFILE_CRAWLER = 0,
     US_PROFILE_CRAWLER_CLEAN,
     US_PROFILE_WHATWG,
-    US_PROFILE_STRICT,
     US_PROFILE_AGGRESSIVE
 } us_profile_t;
 

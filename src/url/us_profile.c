@@ -46,8 +46,6 @@ static const struct {
 
     { US_PROFILE_WHATWG, "whatwg", 0 },
 
-    { US_PROFILE_STRICT, "strict-rfc3986", 0 },
-
     { US_PROFILE_AGGRESSIVE, "aggressive",
       US_STEP_PARSE | US_STEP_LATE }
 };

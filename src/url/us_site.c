@@ -394,8 +394,8 @@ us_site_is_number(const uint8_t *dot, const uint8_t *end)
 
 /*
  * "www.www.example.com" is not merged with "www.example.com", which is a
- * spelling of "example.com" already; nor are hosts that end in a dot or, in
- * the strict profile, in a number.
+ * spelling of "example.com" already; nor are hosts that end in a dot, and IP
+ * addresses.
  */
 
 static int

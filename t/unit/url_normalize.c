@@ -202,52 +202,6 @@ whatwg(void **state)
 
 
 static void
-strict(void **state)
-{
-    open_profile(US_PROFILE_STRICT);
-
-    becomes("HTTP://U%7eser@EXAMPLE.com:80/%7E%2f/./../b?%3d#%41",
-            "http://U~ser@example.com/b?%3D#A");
-    becomes("http://x.org", "http://x.org");
-    becomes("http://x.org.:080/", "http://x.org./");
-    becomes("http://x.org:/?", "http://x.org/?");
-    becomes("http://1.2/", "http://1.2/");
-    becomes("http://[::1]:8080/", "http://[::1]:8080/");
-    becomes("http://%41.org/", "http://a.org/");
-    becomes("http://a%2Fb.org/", "http://a%2Fb.org/");
-
-    becomes("http://x.org/a b", "!control");
-    becomes("http://x.org/a|b", "!control");
-    becomes("http://x.org/%zz", "!control");
-    becomes("http://x.org/[", "!control");
-    becomes("http://x.org/?[", "!control");
-    becomes("http://x.org/#a#b", "!control");
-    becomes("http://x.org/\xc3\xa9", "!utf8");
-    becomes("http://x.org/\n", "!control");
-    becomes(" http://x.org/", "!scheme");
-    becomes("http://a\\b/", "!host");
-    becomes("http://a@b@c/", "!host");
-    becomes("http:///a", "!host");
-    becomes("http:a", "!host");
-    becomes("http://x.org:99999/", "!port");
-    becomes("1http://x.org/", "!scheme");
-    becomes("mailto:a@b", "!scheme");
-    link_is("http://a/b", "http:c", "!host");
-    link_is("http://a", "c", "http://a/c");
-    link_is("http://a/b?q", "", "http://a/b?q");
-    link_is("http://a/b?q", "#f", "http://a/b?q#f");
-
-    us_norm_set_any_scheme(norm, 1);
-    becomes("mailto:a@b", "mailto:a@b");
-    becomes("a:/.//b", "a:/.//b");
-    becomes("a:b/../../c", "a:/c");
-    link_is("a:b", "", "a:b");
-    link_is("a:b", "c", "a:c");
-    link_is("a:b", "?", "a:b?");
-}
-
-
-static void
 lengths(void **state)
 {
     size_t  n;
@@ -622,12 +576,12 @@ names(void **state)
     us_verdict_t  v;
 
     static const char *const  profiles[] = {
-        "crawler", "crawler-clean", "whatwg", "strict-rfc3986", "aggressive"
+        "crawler", "crawler-clean", "whatwg", "aggressive"
     };
 
     int  p;
 
-    for (p = 0; p < 5; p++) {
+    for (p = 0; p < 4; p++) {
         assert_int_equal(us_profile_parse(str(profiles[p])), p);
         assert_string_equal(us_profile_name(p), profiles[p]);
     }
@@ -656,11 +610,11 @@ signature(void **state)
     assert_memory_equal(s.data + s.len - 10, " www=first", 10);
 
     teardown(NULL);
-    create(US_PROFILE_STRICT);
+    create(US_PROFILE_WHATWG);
     us_norm_set_www(norm, US_WWW_STRIP);
     seal();
     s = us_norm_signature(norm);
-    assert_memory_equal(s.data, "strict-rfc3986/1 unicode=", 25);
+    assert_memory_equal(s.data, "whatwg/1 unicode=", 17);
     assert_memory_equal(s.data + s.len - 10, " www=strip", 10);
 }
 
@@ -732,7 +686,7 @@ main(void)
 
     const struct CMUnitTest  tests[] = {
         T(relative_links), T(crawler), T(clean), T(strip_arguments),
-        T(aggressive), T(whatwg), T(strict), T(lengths), T(limits),
+        T(aggressive), T(whatwg), T(lengths), T(limits),
         T(repeats), T(www_first), T(www_and_userinfo), T(www_strip),
         T(www_keep), T(parts), T(explain), T(names), T(signature), T(cuts)
     };
