@@ -7,6 +7,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use IO::Socket::INET;
 use Time::HiRes qw(sleep time);
 use UrlStore::Test;
 
@@ -80,6 +81,37 @@ is($t->post('/named', "http://q.example/1\n" x 100, client('two'))->{status},
 is(add('/named', 'two', 1)->{status}, 200, 'costs nothing');
 is(add('/named', undef, 1)->{status}, 200, 'no key, no quota')
     for 1 .. 2;
+
+
+# batches that begin at once and come slowly: one is admitted
+
+{
+    my @open = map {
+        my $body = join '', map { 'http://q.example/' . ++$n . "\n" } 1 .. 600;
+        my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+            PeerPort => $t->port) or die "connect: $!";
+        syswrite $s, "POST /hour HTTP/1.1\r\nHost: a\r\nX-Client: many\r\n"
+            . "Connection: close\r\nContent-Type: text/plain\r\n"
+            . 'Content-Length: ' . length($body) . "\r\n\r\n";
+        [$s, $body]
+    } 1 .. 8;
+
+    sleep 0.3;
+
+    my @replies = map {
+        my ($s, $body) = @$_;
+        local $/;
+        syswrite $s, $body;
+        scalar <$s>
+    } @open;
+
+    is(scalar(grep { m{^HTTP/1.1 200} } @replies), 1, 'one batch of eight');
+    is(scalar(grep { m{^HTTP/1.1 429} && /"processed":0/
+        && /^Retry-After: 86400\r$/m && /retry in 86400 seconds/ } @replies),
+        7, 'the others add nothing, and wait for a day at most');
+    is($t->get('/seen?url=http://q.example/' . $n)->json->{status}, 'unseen',
+        'nothing of the last one was added');
+}
 
 
 is(add('/filter', 'one', 2)->{status}, 200, 'a filter');
@@ -215,13 +247,32 @@ for ([ '$host', 'needs KEY and RATE, or "off"' ],
 }
 
 for ('$host 1/s', '$host 1000000000/s burst=0', '$host 10r/s burst=1000000000',
-    '"$host$uri" 1/h zone=x:32k', '$host 1/s zone=x:1m; server { '
+    '"$host$uri" 1/h zone=x:32k', '$host 1/s zone=x:1g',
+    '$host 1/s zone=x:1m; server { '
         . 'urlstore_quota $host 1r/s zone=x burst=7; }',
     '$host 60/m zone=x:1m; server { urlstore_quota $host 1/s zone=x; }',
     'off')
 {
     my ($rc, $out) = $t->check(conf($_));
     is($rc, 0, "accepted: $_") or diag($out);
+}
+
+
+# "nginx -t" touches nothing of a zone
+
+{
+    my $peak = 'import resource, subprocess, sys; '
+        . 'rc = subprocess.call(sys.argv[1:], stderr=subprocess.DEVNULL); '
+        . 'peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss; '
+        . 'print(rc, peak)';
+
+    $t->conf(conf('$host 1/s zone=x:512m'));
+    open my $fh, '-|', 'python3', '-c', $peak, $t->_command('-t')
+        or die "python3: $!";
+    my ($rc, $kilobytes) = split ' ', scalar <$fh>;
+
+    is($rc, 0, 'nginx -t of a large zone');
+    cmp_ok($kilobytes, '<', 256 * 1024, '  touches no memory of it');
 }
 
 

@@ -38,7 +38,14 @@ ngx_http_urlstore_add_handler(ngx_http_request_t *r)
 {
     ngx_int_t  rc;
 
+    ngx_http_urlstore_ctx_t  *ctx;
+
     rc = ngx_http_urlstore_quota_test(r);
+
+    if (rc == NGX_HTTP_TOO_MANY_REQUESTS) {
+        ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+        return ngx_http_urlstore_problem(r, rc, NULL, "%V", &ctx->fault);
+    }
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -663,10 +670,7 @@ ngx_http_urlstore_batch_count(void *data)
     ngx_http_urlstore_group_drop(batch);
     ngx_http_urlstore_answer_count(batch);
 
-    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
-        ngx_http_urlstore_quota_charge(batch->r,
-                                     batch->answers.counts[US_ANSWER_NEW]);
-    }
+    ngx_http_urlstore_group_charge(batch);
 }
 
 

@@ -114,6 +114,7 @@ struct ngx_http_urlstore_batch_s {
     unsigned                        query:1;      /* ?url= or ?id= */
     unsigned                        query_id:1;
     unsigned                        counted:1;    /* in metrics and quota */
+    unsigned                        admitted:1;   /* by the quota, to add */
 
     /* items */
     ngx_uint_t                      items;        /* read */
@@ -132,6 +133,7 @@ struct ngx_http_urlstore_batch_s {
 
     /* answers */
     us_answers_t                    answers;      /* format, counts */
+    ngx_uint_t                      charged;      /* new ones, to the quota */
     us_answer_t                     first;        /* that of a single one */
     us_refusal_t                    refusal;      /* of the first */
     ngx_http_urlstore_out_t         records;
@@ -169,6 +171,7 @@ ngx_http_urlstore_group_t *ngx_http_urlstore_group_get(ngx_log_t *log);
 /* sends all groups of the request to the store, and records the answers */
 ngx_int_t ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch);
 void ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch);
+void ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch);
 
 /* at the end of the worker: the free ones */
 void ngx_http_urlstore_group_exit(void);

@@ -124,6 +124,19 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
     store = ctx->zone->store;
     rc = NGX_OK;
 
+    /* the body may have come slowly, while others of the client were added */
+
+    if (batch->action == NGX_HTTP_URLSTORE_ADD && !batch->admitted) {
+        rc = ngx_http_urlstore_quota_test(batch->r);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
+        batch->admitted = 1;
+        rc = NGX_OK;
+    }
+
     if (ctx->zone->route) {
         return ngx_http_urlstore_scatter_group(batch, g);
     }
@@ -181,7 +194,24 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
         }
     }
 
+    ngx_http_urlstore_group_charge(batch);
+
     return batch->over ? NGX_HTTP_REQUEST_ENTITY_TOO_LARGE : NGX_OK;
+}
+
+
+/* what was new since it was called last */
+
+void
+ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_uint_t  n;
+
+    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
+        n = batch->answers.counts[US_ANSWER_NEW];
+        ngx_http_urlstore_quota_charge(batch->r, n - batch->charged);
+        batch->charged = n;
+    }
 }
 
 

@@ -8,8 +8,10 @@
  * directives of the same KEY and RATE share a zone.
  *
  * A request is refused with 429 if the bucket holds more than burst when the
- * request begins.  The URLs that were new are charged when it ends: a batch
- * may overdraw the bucket, and the client waits the longer.
+ * request begins, or when its first URLs are added: others of the client may
+ * have been added meanwhile.  The URLs that were new are charged group by group
+ * as they are added.  A batch may overdraw the bucket, and the client waits the
+ * longer; of many batches at once, one for each worker may.
  */
 
 
@@ -20,6 +22,9 @@
 /* of zones: the default in bytes, the least in pages of memory */
 #define NGX_HTTP_URLSTORE_QUOTA_SIZE   (1024 * 1024)
 #define NGX_HTTP_URLSTORE_QUOTA_PAGES  8
+
+/* Retry-After is a day at most */
+#define NGX_HTTP_URLSTORE_QUOTA_WAIT   86400
 
 
 typedef struct {
@@ -206,7 +211,7 @@ static ngx_int_t
 ngx_http_urlstore_quota_named(ngx_str_t *zone, size_t *size)
 {
     u_char     *p, *last;
-    ssize_t     n;
+    off_t       n;
     ngx_str_t   s;
 
     *size = 0;
@@ -221,10 +226,10 @@ ngx_http_urlstore_quota_named(ngx_str_t *zone, size_t *size)
     s.data = p + 1;
     s.len = last - s.data;
 
-    n = ngx_parse_size(&s);
+    n = ngx_parse_offset(&s);
 
     if (p == zone->data
-        || n < (ssize_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES * ngx_pagesize))
+        || n < (off_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES * ngx_pagesize))
     {
         return NGX_ERROR;
     }
@@ -359,7 +364,9 @@ ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    return ngx_http_urlstore_quota_create(shm_zone);
+    /* "nginx -t" touches no memory that it does not need */
+
+    return ngx_test_config ? NGX_OK : ngx_http_urlstore_quota_create(shm_zone);
 }
 
 
@@ -411,7 +418,10 @@ ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
 }
 
 
-/* NGX_DECLINED: the request may add; else the reply has been sent */
+/*
+ * NGX_DECLINED: the request may add; else a status.  With 429 the header
+ * Retry-After is set, and ctx->fault.
+ */
 
 ngx_int_t
 ngx_http_urlstore_quota_test(ngx_http_request_t *r)
@@ -468,19 +478,20 @@ ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
 
     us_tally_add(ulcf->zone->tally, US_N_QUOTA, 1);
 
-    seconds = us_quota_wait(level, quota->burst, zone->rate);
+    seconds = ngx_min(us_quota_wait(level, quota->burst, zone->rate),
+                      NGX_HTTP_URLSTORE_QUOTA_WAIT);
 
     if (ngx_http_urlstore_retry_after(r, seconds) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_TOO_MANY_REQUESTS, NULL,
-                                     "over the quota of new URLs: the "
-                                     "client's bucket holds %uL, drains at "
-                                     "%V and admits requests at %uL or "
-                                     "less; retry in %uL seconds",
-                                     us_quota_urls(level), &zone->rate_text,
-                                     us_quota_urls(quota->burst), seconds);
+    return ngx_http_urlstore_fault(r, NGX_HTTP_TOO_MANY_REQUESTS,
+                                   "over the quota of new URLs: the client's "
+                                   "bucket holds %uL, drains at %V and admits "
+                                   "requests at %uL or less; retry in %uL "
+                                   "seconds",
+                                   us_quota_urls(level), &zone->rate_text,
+                                   us_quota_urls(quota->burst), seconds);
 }
 
 
