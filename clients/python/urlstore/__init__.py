@@ -4,7 +4,7 @@
 
     with Store("http://127.0.0.1:8080") as store:
         for item in store.add_all(links, base=page):
-            if item.mine:
+            if item.mine and item.url:  # else deleted meanwhile
                 queue.append(item.url)
 
 Store is synchronous and needs the standard library only.  urlstore.aio has
