@@ -17,14 +17,134 @@
 
 #include "../us_utf8.h"
 
+#include <unicode/uchar.h>
+#include <unicode/uidna.h>
 
-static us_verdict_t us_host_ipv4(const uint8_t *p, const uint8_t *end,
-    uint8_t **out);
-static int us_ipv4_number(const uint8_t *p, const uint8_t *end, uint64_t *v);
-static uint8_t *us_ipv4_write(uint8_t *out, uint32_t v);
-static int us_ipv6_parse(const uint8_t *p, const uint8_t *end, uint16_t v[8]);
-static int us_ipv6_tail(const uint8_t *p, const uint8_t *end, uint16_t v[2]);
-static uint8_t *us_ipv6_write(uint8_t *out, const uint16_t v[8]);
+
+/*
+ * CheckHyphens and VerifyDnsLength are false in the standard; ICU has no such
+ * switches but reports each kind of error in its own bit.
+ */
+
+#define US_IDNA_IGNORED                                                       \
+    (UIDNA_ERROR_EMPTY_LABEL | UIDNA_ERROR_LABEL_TOO_LONG                     \
+     | UIDNA_ERROR_DOMAIN_NAME_TOO_LONG | UIDNA_ERROR_LEADING_HYPHEN          \
+     | UIDNA_ERROR_TRAILING_HYPHEN | UIDNA_ERROR_HYPHEN_3_4)
+
+
+/* decimal, 0 octal, 0x hexadecimal; values above 2^32 are all the same to us */
+
+static int
+us_ipv4_number(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    int       digit;
+    unsigned  base;
+
+    if (p == end) {
+        return 0;
+    }
+
+    base = 10;
+
+    if (end - p > 1 && *p == '0') {
+        if ((p[1] | 0x20) == 'x') {
+            base = 16;
+            p += 2;
+
+        } else {
+            base = 8;
+            p++;
+        }
+    }
+
+    for (*v = 0; p < end; p++) {
+        digit = us_hex[*p];
+
+        if (digit < 0 || (unsigned) digit >= base) {
+            return 0;
+        }
+
+        if (*v <= UINT32_MAX) {
+            *v = *v * base + digit;
+        }
+    }
+
+    return 1;
+}
+
+
+static uint8_t *
+us_ipv4_write(uint8_t *out, uint32_t ip)
+{
+    int       shift;
+    unsigned  v;
+
+    for (shift = 24; shift >= 0; shift -= 8) {
+        v = (ip >> shift) & 255;
+
+        if (v >= 100) {
+            *out++ = '0' + v / 100;
+        }
+
+        if (v >= 10) {
+            *out++ = '0' + v / 10 % 10;
+        }
+
+        *out++ = '0' + v % 10;
+
+        if (shift) {
+            *out++ = '.';
+        }
+    }
+
+    return out;
+}
+
+
+static us_verdict_t
+us_host_ipv4(const uint8_t *p, const uint8_t *end, uint8_t **out)
+{
+    uint32_t        ip;
+    uint64_t        v;
+    unsigned        n;
+    const uint8_t  *label;
+
+    if (end[-1] == '.') {
+        end--;
+    }
+
+    ip = 0;
+
+    for (n = 0; /* void */ ; n++) {
+
+        for (label = p; p < end && *p != '.'; p++) { /* void */ }
+
+        if (n == 4 || !us_ipv4_number(label, p, &v)) {
+            return US_URL_HOST;
+        }
+
+        if (p == end) {
+            break;
+        }
+
+        if (v > 255) {
+            return US_URL_HOST;
+        }
+
+        ip |= (uint32_t) v << (24 - 8 * n);
+        p++;
+    }
+
+    /* the last number fills all bytes that are left */
+
+    if (v >> (8 * (4 - n))) {
+        return US_URL_HOST;
+    }
+
+    *out = us_ipv4_write(*out, ip | (uint32_t) v);
+
+    return US_URL_OK;
+}
 
 
 us_verdict_t
@@ -127,137 +247,42 @@ us_host_ends_in_number(const uint8_t *p, const uint8_t *end)
 }
 
 
-static us_verdict_t
-us_host_ipv4(const uint8_t *p, const uint8_t *end, uint8_t **out)
-{
-    uint32_t        ip;
-    uint64_t        v;
-    unsigned        n;
-    const uint8_t  *label;
-
-    if (end[-1] == '.') {
-        end--;
-    }
-
-    ip = 0;
-
-    for (n = 0; /* void */ ; n++) {
-
-        for (label = p; p < end && *p != '.'; p++) { /* void */ }
-
-        if (n == 4 || !us_ipv4_number(label, p, &v)) {
-            return US_URL_HOST;
-        }
-
-        if (p == end) {
-            break;
-        }
-
-        if (v > 255) {
-            return US_URL_HOST;
-        }
-
-        ip |= (uint32_t) v << (24 - 8 * n);
-        p++;
-    }
-
-    /* the last number fills all bytes that are left */
-
-    if (v >> (8 * (4 - n))) {
-        return US_URL_HOST;
-    }
-
-    *out = us_ipv4_write(*out, ip | (uint32_t) v);
-
-    return US_URL_OK;
-}
-
-
-/* decimal, 0 octal, 0x hexadecimal; values above 2^32 are all the same to us */
+/* the dotted end of an IPv6 address: four decimal bytes, no leading zeros */
 
 static int
-us_ipv4_number(const uint8_t *p, const uint8_t *end, uint64_t *v)
+us_ipv6_tail(const uint8_t *p, const uint8_t *end, uint16_t v[2])
 {
-    int       digit;
-    unsigned  base;
+    unsigned  i, byte[4];
 
-    if (p == end) {
-        return 0;
-    }
+    for (i = 0; i < 4; i++) {
 
-    base = 10;
-
-    if (end - p > 1 && *p == '0') {
-        if ((p[1] | 0x20) == 'x') {
-            base = 16;
-            p += 2;
-
-        } else {
-            base = 8;
-            p++;
-        }
-    }
-
-    for (*v = 0; p < end; p++) {
-        digit = us_hex[*p];
-
-        if (digit < 0 || (unsigned) digit >= base) {
+        if (i && (p == end || *p++ != '.')) {
             return 0;
         }
 
-        if (*v <= UINT32_MAX) {
-            *v = *v * base + digit;
+        if (p == end || (uint8_t) (*p - '0') > 9) {
+            return 0;
+        }
+
+        byte[i] = *p++ - '0';
+
+        while (p < end && (uint8_t) (*p - '0') <= 9) {
+            if (byte[i] == 0) {
+                return 0;
+            }
+
+            byte[i] = byte[i] * 10 + (*p++ - '0');
+
+            if (byte[i] > 255) {
+                return 0;
+            }
         }
     }
 
-    return 1;
-}
+    v[0] = (uint16_t) (byte[0] << 8 | byte[1]);
+    v[1] = (uint16_t) (byte[2] << 8 | byte[3]);
 
-
-static uint8_t *
-us_ipv4_write(uint8_t *out, uint32_t ip)
-{
-    int       shift;
-    unsigned  v;
-
-    for (shift = 24; shift >= 0; shift -= 8) {
-        v = (ip >> shift) & 255;
-
-        if (v >= 100) {
-            *out++ = '0' + v / 100;
-        }
-
-        if (v >= 10) {
-            *out++ = '0' + v / 10 % 10;
-        }
-
-        *out++ = '0' + v % 10;
-
-        if (shift) {
-            *out++ = '.';
-        }
-    }
-
-    return out;
-}
-
-
-/* p is at the '[' */
-
-us_verdict_t
-us_host_ipv6(const uint8_t *p, const uint8_t *end, uint8_t **out)
-{
-    uint16_t  v[8];
-
-    if (end[-1] != ']' || !us_ipv6_parse(p + 1, end - 1, v)) {
-        return US_URL_HOST;
-    }
-
-    *(*out)++ = '[';
-    *out = us_ipv6_write(*out, v);
-    *(*out)++ = ']';
-
-    return US_URL_OK;
+    return p == end;
 }
 
 
@@ -338,45 +363,6 @@ us_ipv6_parse(const uint8_t *p, const uint8_t *end, uint16_t v[8])
 }
 
 
-/* the dotted end of an IPv6 address: four decimal bytes, no leading zeros */
-
-static int
-us_ipv6_tail(const uint8_t *p, const uint8_t *end, uint16_t v[2])
-{
-    unsigned  i, byte[4];
-
-    for (i = 0; i < 4; i++) {
-
-        if (i && (p == end || *p++ != '.')) {
-            return 0;
-        }
-
-        if (p == end || (uint8_t) (*p - '0') > 9) {
-            return 0;
-        }
-
-        byte[i] = *p++ - '0';
-
-        while (p < end && (uint8_t) (*p - '0') <= 9) {
-            if (byte[i] == 0) {
-                return 0;
-            }
-
-            byte[i] = byte[i] * 10 + (*p++ - '0');
-
-            if (byte[i] > 255) {
-                return 0;
-            }
-        }
-    }
-
-    v[0] = (uint16_t) (byte[0] << 8 | byte[1]);
-    v[1] = (uint16_t) (byte[2] << 8 | byte[3]);
-
-    return p == end;
-}
-
-
 /* RFC 5952: the first longest run of two or more zero pieces becomes "::" */
 
 static uint8_t *
@@ -422,4 +408,86 @@ us_ipv6_write(uint8_t *out, const uint16_t v[8])
     }
 
     return out;
+}
+
+
+/* p is at the '[' */
+
+us_verdict_t
+us_host_ipv6(const uint8_t *p, const uint8_t *end, uint8_t **out)
+{
+    uint16_t  v[8];
+
+    if (end[-1] != ']' || !us_ipv6_parse(p + 1, end - 1, v)) {
+        return US_URL_HOST;
+    }
+
+    *(*out)++ = '[';
+    *out = us_ipv6_write(*out, v);
+    *(*out)++ = ']';
+
+    return US_URL_OK;
+}
+
+
+us_idna_t *
+us_idna_open(void)
+{
+    us_idna_t   *idna;
+    UErrorCode   err;
+
+    err = U_ZERO_ERROR;
+
+    idna = uidna_openUTS46(UIDNA_NONTRANSITIONAL_TO_ASCII
+                           | UIDNA_NONTRANSITIONAL_TO_UNICODE
+                           | UIDNA_CHECK_BIDI | UIDNA_CHECK_CONTEXTJ, &err);
+
+    return U_FAILURE(err) ? NULL : idna;
+}
+
+
+void
+us_idna_close(us_idna_t *idna)
+{
+    if (idna) {
+        uidna_close(idna);
+    }
+}
+
+
+ssize_t
+us_idna_to_ascii(const us_idna_t *idna, us_str_t host, uint8_t *out,
+    size_t size)
+{
+    int32_t     n;
+    UErrorCode  err;
+    UIDNAInfo   info = UIDNA_INFO_INITIALIZER;
+
+    if (host.len > INT32_MAX || size > INT32_MAX) {
+        return -1;
+    }
+
+    err = U_ZERO_ERROR;
+
+    n = uidna_nameToASCII_UTF8(idna, (const char *) host.data,
+                               (int32_t) host.len, (char *) out,
+                               (int32_t) size, &info, &err);
+
+    if (U_FAILURE(err) || n < 0 || (size_t) n > size
+        || (info.errors & ~(uint32_t) US_IDNA_IGNORED))
+    {
+        return -1;
+    }
+
+    return n;
+}
+
+
+void
+us_idna_unicode(char out[US_IDNA_VERSION_LEN])
+{
+    UVersionInfo  v;
+
+    u_getUnicodeVersion(v);
+    u_versionToString(v, out);
 }

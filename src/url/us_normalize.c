@@ -14,11 +14,9 @@
 
 
 #include "us_fast.h"
-#include "us_limits.h"
 #include "us_normalize.h"
 #include "us_profile.h"
 #include "us_rules.h"
-#include "us_scheme.h"
 #include "us_site.h"
 
 #include <stdio.h>
@@ -26,6 +24,25 @@
 
 
 #define US_REWRITE_ROUNDS  4
+
+/* segments that us_path_repeats() looks at */
+#define US_LIMITS_SEGMENTS  1024
+
+
+/*
+ * Native limits against traps; 0: no limit.
+ *
+ * depth    segments that are not empty: /a/b/c.html has 3, /a/b/ has 2
+ * args     pieces of the query
+ * repeat   how often a group of segments may stand in a row, whatever its
+ *          length: with 2, /a/b/a/b/x passes and /a/b/a/b/a/b/x does not
+ */
+
+typedef struct {
+    unsigned          depth;
+    unsigned          args;
+    unsigned          repeat;
+} us_limits_t;
 
 
 struct us_norm_s {
@@ -64,20 +81,6 @@ struct us_base_s {
     us_url_t          url;
     uint8_t           text[];
 };
-
-
-static us_verdict_t us_norm_parse(const us_norm_t *n, us_norm_ws_t *ws,
-    us_str_t in, const us_url_t *base, us_url_t *url);
-static us_verdict_t us_norm_parse_explain(const us_norm_t *n,
-    us_norm_ws_t *ws, us_str_t in, const us_url_t *base, us_url_t *url);
-static void us_norm_late(const us_norm_t *n, us_norm_ws_t *ws, us_url_t *url);
-static us_verdict_t us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws,
-    us_canon_t *out);
-static us_verdict_t us_norm_again(const us_norm_t *n, us_norm_ws_t *ws,
-    us_str_t text, us_url_t *url);
-static int us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws,
-    const us_url_t *url);
-static void us_norm_www_strip(us_norm_ws_t *ws, us_url_t *url);
 
 
 us_norm_t *
@@ -322,19 +325,368 @@ us_norm_ws_budget(us_norm_ws_t *ws, uint64_t *ns)
 }
 
 
-us_verdict_t
-us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
-    const us_base_t *base, us_canon_t *out)
+/*
+ * Segment i begins at the slash at[i].  A run of period p is a stretch in
+ * which segment i equals segment i + p: its bytes are then the same p
+ * segments further on.  It holds max + 1 groups when p * max segments in a row
+ * are equal to those p further.  At most US_LIMITS_SEGMENTS ^ 2 / (max + 1)
+ * comparisons, nearly all of them of one hash.
+ */
+
+static int
+us_path_repeats(us_str_t path, unsigned max)
+{
+    int        len;
+    size_t     i, p, n, run;
+    uint32_t   h;
+    uint16_t   at[US_LIMITS_SEGMENTS + 1];
+    uint32_t   hash[US_LIMITS_SEGMENTS];
+
+    for (n = 0, i = 0; i < path.len && n < US_LIMITS_SEGMENTS; n++) {
+        at[n] = (uint16_t) i;
+
+        for (h = 2166136261u, i++; i < path.len && path.data[i] != '/'; i++) {
+            h = (h ^ path.data[i]) * 16777619;
+        }
+
+        hash[n] = h;
+    }
+
+    at[n] = (uint16_t) i;
+
+    for (p = 1; p <= n / ((size_t) max + 1); p++) {
+
+        for (run = 0, i = 0; i + p < n; i++) {
+
+            if (hash[i] != hash[i + p]) {
+                run = 0;
+                continue;
+            }
+
+            if (++run < p * max) {
+                continue;
+            }
+
+            len = at[i + 1] - at[i + 1 - run];
+
+            if (at[i + 1 + p] - at[i + 1 - run + p] == len
+                && memcmp(path.data + at[i + 1 - run],
+                          path.data + at[i + 1 - run + p], (size_t) len) == 0)
+            {
+                return 1;
+            }
+
+            run = 0;
+        }
+    }
+
+    return 0;
+}
+
+
+static us_verdict_t
+us_limits_check(const us_limits_t *limits, const us_url_t *url)
+{
+    size_t    i;
+    unsigned  depth;
+    us_str_t  path;
+
+    path = us_url_pathname(url);
+
+    if (limits->depth) {
+        for (depth = 0, i = 0; i + 1 < path.len; i++) {
+            depth += path.data[i] == '/' && path.data[i + 1] != '/';
+        }
+
+        if (depth > limits->depth) {
+            return US_URL_DEPTH;
+        }
+    }
+
+    if (limits->args && us_query_count(url) > limits->args) {
+        return US_URL_ARGS;
+    }
+
+    if (limits->repeat && us_path_repeats(path, limits->repeat)) {
+        return US_URL_REPEAT;
+    }
+
+    return US_URL_OK;
+}
+
+
+static int
+us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, const us_url_t *url)
+{
+    return url->href.data[url->host_start] != '@'
+           && us_site_merge(n->site, us_url_hostname(url), &ws->memo);
+}
+
+
+/* the parser, with some of the profile's steps: only http is stored */
+
+static us_verdict_t
+us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_url_t *base, unsigned steps, us_url_t *url)
+{
+    us_scheme_t   scheme;
+    us_verdict_t  rc;
+
+    rc = us_whatwg_parse(&ws->whatwg, in, base, steps, ws->href, url);
+
+    if (rc != US_URL_OK || n->any_scheme) {
+        return rc;
+    }
+
+    scheme = us_url_scheme(url);
+
+    return scheme == US_SCHEME_HTTP || scheme == US_SCHEME_HTTPS
+           ? US_URL_OK : US_URL_SCHEME;
+}
+
+
+static void
+us_explain_after(us_norm_ws_t *ws, const us_url_t *url, const char *step)
+{
+    if (ws->explain
+        && (ws->before.len != url->href.len
+            || memcmp(ws->before.data, url->href.data, url->href.len) != 0))
+    {
+        ws->explain(ws->data, step, ws->before, url->href);
+    }
+}
+
+
+/* keeps the URL, which explain compares with the result of the next step */
+
+static void
+us_explain_before(us_norm_ws_t *ws, const us_url_t *url)
+{
+    if (ws->explain) {
+        memcpy(ws->prior, url->href.data, url->href.len);
+        ws->before.data = ws->prior;
+        ws->before.len = url->href.len;
+    }
+}
+
+
+/* parses once more for each step of the parser, with one step more each time */
+
+static us_verdict_t
+us_norm_parse_explain(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_url_t *base, us_url_t *url)
+{
+    unsigned          steps;
+    us_verdict_t      rc;
+    const us_step_t  *step;
+
+    ws->before = in;
+
+    rc = us_norm_parse_steps(n, ws, in, base, 0, url);
+
+    if (rc != US_URL_OK) {
+        return rc;
+    }
+
+    us_explain_after(ws, url, base ? "resolve" : "parse");
+
+    steps = 0;
+
+    for (step = us_steps; step->step & US_STEP_PARSE; step++) {
+
+        if (!(step->step & n->steps)) {
+            continue;
+        }
+
+        us_explain_before(ws, url);
+
+        steps |= step->step;
+        rc = us_norm_parse_steps(n, ws, in, base, steps, url);
+
+        if (rc != US_URL_OK) {
+            return rc;
+        }
+
+        us_explain_after(ws, url, step->name);
+    }
+
+    return US_URL_OK;
+}
+
+
+static us_verdict_t
+us_norm_parse(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_url_t *base, us_url_t *url)
 {
     us_verdict_t  rc;
 
-    rc = us_normalize_text(n, ws, in, base, out);
+    if (ws->explain) {
+        rc = us_norm_parse_explain(n, ws, in, base, url);
 
-    if (rc == US_URL_OK && n->www == US_WWW_FIRST) {
-        out->merge = us_norm_merge(n, ws, &out->url);
+    } else if (us_fast(in, n->steps & US_STEP_PARSE, ws->href, url)) {
+        return US_URL_OK;
+
+    } else {
+        rc = us_norm_parse_steps(n, ws, in, base, n->steps & US_STEP_PARSE,
+                                 url);
+    }
+
+    if (rc == US_URL_OK && url->href.len > US_URL_MAX) {
+        return US_URL_LENGTH;
     }
 
     return rc;
+}
+
+
+/* the text is changed in place, so it must be the workspace's */
+
+static void
+us_norm_own(us_norm_ws_t *ws, us_url_t *url)
+{
+    if (url->href.data != ws->href) {
+        memcpy(ws->href, url->href.data, url->href.len);
+        url->href.data = ws->href;
+    }
+}
+
+
+static void
+us_norm_late(const us_norm_t *n, us_norm_ws_t *ws, us_url_t *url)
+{
+    unsigned          steps;
+    us_step_ctx_t     ctx;
+    const us_step_t  *step;
+
+    steps = n->steps & US_STEP_LATE;
+
+    if (url->search_start == US_URL_OMITTED) {
+        steps &= US_STEP_PATH;
+    }
+
+    if (steps == 0) {
+        return;
+    }
+
+    ctx.args = &n->args;
+    ctx.query = &ws->query;
+
+    us_norm_own(ws, url);
+
+    for (step = us_steps; step->step; step++) {
+
+        if (!(step->step & steps)) {
+            continue;
+        }
+
+        us_explain_before(ws, url);
+        step->run(url, &ctx);
+        us_explain_after(ws, url, step->name);
+    }
+}
+
+
+/* normalizes what a rule has made; one step for explain, whatever it changes */
+
+static us_verdict_t
+us_norm_again(const us_norm_t *n, us_norm_ws_t *ws, us_str_t text,
+    us_url_t *url)
+{
+    us_verdict_t   rc;
+    us_explain_pt  explain;
+
+    explain = ws->explain;
+    ws->explain = NULL;
+
+    rc = us_norm_parse(n, ws, text, NULL, url);
+
+    if (rc == US_URL_OK) {
+
+        /* copied, because the next round overwrites the text of the rules */
+
+        us_norm_own(ws, url);
+
+        if (n->steps & US_STEP_LATE) {
+            us_norm_late(n, ws, url);
+        }
+    }
+
+    ws->explain = explain;
+
+    return rc;
+}
+
+
+/*
+ * Rewrites until nothing changes.  A change that normalization undoes does not
+ * count, so that a normalized URL stays as it is.
+ */
+
+static us_verdict_t
+us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws, us_canon_t *out)
+{
+    int            changed;
+    size_t         len;
+    unsigned       round;
+    us_str_t       text;
+    us_url_t      *url;
+    us_verdict_t   rc;
+
+    url = &out->url;
+
+    for (round = 0; /* void */ ; round++) {
+
+        rc = us_rules_apply(n->rules, ws->rules, url, &text, &changed,
+                            &out->rule, ws->explain, ws->data);
+
+        if (rc != US_URL_OK || !changed) {
+            return rc;
+        }
+
+        len = url->href.len;
+        memcpy(ws->last, url->href.data, len);
+
+        rc = us_norm_again(n, ws, text, url);
+
+        if (rc != US_URL_OK) {
+            return rc;
+        }
+
+        if (ws->explain) {
+            ws->before = text;
+            us_explain_after(ws, url, "normalize again");
+        }
+
+        if (url->href.len == len && memcmp(url->href.data, ws->last, len) == 0)
+        {
+            return US_URL_OK;
+        }
+
+        if (round == US_REWRITE_ROUNDS) {
+            return US_URL_REWRITE_LOOP;
+        }
+    }
+}
+
+
+static void
+us_norm_www_strip(us_norm_ws_t *ws, us_url_t *url)
+{
+    uint8_t  *host;
+
+    us_norm_own(ws, url);
+    us_explain_before(ws, url);
+
+    host = ws->href + url->host_start;
+    memmove(host, host + 4, url->href.len - url->host_start - 4);
+
+    url->href.len -= 4;
+    url->host_end -= 4;
+    url->pathname_start -= 4;
+    url->search_start -= url->search_start == US_URL_OMITTED ? 0 : 4;
+    url->hash_start -= url->hash_start == US_URL_OMITTED ? 0 : 4;
+
+    us_explain_after(ws, url, "strip www");
 }
 
 
@@ -392,11 +744,19 @@ us_normalize_text(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
 }
 
 
-static int
-us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, const us_url_t *url)
+us_verdict_t
+us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
+    const us_base_t *base, us_canon_t *out)
 {
-    return url->href.data[url->host_start] != '@'
-           && us_site_merge(n->site, us_url_hostname(url), &ws->memo);
+    us_verdict_t  rc;
+
+    rc = us_normalize_text(n, ws, in, base, out);
+
+    if (rc == US_URL_OK && n->www == US_WWW_FIRST) {
+        out->merge = us_norm_merge(n, ws, &out->url);
+    }
+
+    return rc;
 }
 
 
@@ -414,273 +774,6 @@ us_normalize_explain(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     ws->explain = NULL;
 
     return rc;
-}
-
-
-/* keeps the URL, which explain compares with the result of the next step */
-
-static void
-us_explain_before(us_norm_ws_t *ws, const us_url_t *url)
-{
-    if (ws->explain) {
-        memcpy(ws->prior, url->href.data, url->href.len);
-        ws->before.data = ws->prior;
-        ws->before.len = url->href.len;
-    }
-}
-
-
-static void
-us_explain_after(us_norm_ws_t *ws, const us_url_t *url, const char *step)
-{
-    if (ws->explain
-        && (ws->before.len != url->href.len
-            || memcmp(ws->before.data, url->href.data, url->href.len) != 0))
-    {
-        ws->explain(ws->data, step, ws->before, url->href);
-    }
-}
-
-
-/* the parser, with some of the profile's steps: only http is stored */
-
-static us_verdict_t
-us_norm_parse_steps(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
-    const us_url_t *base, unsigned steps, us_url_t *url)
-{
-    us_scheme_t   scheme;
-    us_verdict_t  rc;
-
-    rc = us_whatwg_parse(&ws->whatwg, in, base, steps, ws->href, url);
-
-    if (rc != US_URL_OK || n->any_scheme) {
-        return rc;
-    }
-
-    scheme = us_url_scheme(url);
-
-    return scheme == US_SCHEME_HTTP || scheme == US_SCHEME_HTTPS
-           ? US_URL_OK : US_URL_SCHEME;
-}
-
-
-static us_verdict_t
-us_norm_parse(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
-    const us_url_t *base, us_url_t *url)
-{
-    us_verdict_t  rc;
-
-    if (ws->explain) {
-        rc = us_norm_parse_explain(n, ws, in, base, url);
-
-    } else if (us_fast(in, n->steps & US_STEP_PARSE, ws->href, url)) {
-        return US_URL_OK;
-
-    } else {
-        rc = us_norm_parse_steps(n, ws, in, base, n->steps & US_STEP_PARSE,
-                                 url);
-    }
-
-    if (rc == US_URL_OK && url->href.len > US_URL_MAX) {
-        return US_URL_LENGTH;
-    }
-
-    return rc;
-}
-
-
-/* parses once more for each step of the parser, with one step more each time */
-
-static us_verdict_t
-us_norm_parse_explain(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
-    const us_url_t *base, us_url_t *url)
-{
-    unsigned          steps;
-    us_verdict_t      rc;
-    const us_step_t  *step;
-
-    ws->before = in;
-
-    rc = us_norm_parse_steps(n, ws, in, base, 0, url);
-
-    if (rc != US_URL_OK) {
-        return rc;
-    }
-
-    us_explain_after(ws, url, base ? "resolve" : "parse");
-
-    steps = 0;
-
-    for (step = us_steps; step->step & US_STEP_PARSE; step++) {
-
-        if (!(step->step & n->steps)) {
-            continue;
-        }
-
-        us_explain_before(ws, url);
-
-        steps |= step->step;
-        rc = us_norm_parse_steps(n, ws, in, base, steps, url);
-
-        if (rc != US_URL_OK) {
-            return rc;
-        }
-
-        us_explain_after(ws, url, step->name);
-    }
-
-    return US_URL_OK;
-}
-
-
-/* the text is changed in place, so it must be the workspace's */
-
-static void
-us_norm_own(us_norm_ws_t *ws, us_url_t *url)
-{
-    if (url->href.data != ws->href) {
-        memcpy(ws->href, url->href.data, url->href.len);
-        url->href.data = ws->href;
-    }
-}
-
-
-static void
-us_norm_late(const us_norm_t *n, us_norm_ws_t *ws, us_url_t *url)
-{
-    unsigned          steps;
-    us_step_ctx_t     ctx;
-    const us_step_t  *step;
-
-    steps = n->steps & US_STEP_LATE;
-
-    if (url->search_start == US_URL_OMITTED) {
-        steps &= US_STEP_PATH;
-    }
-
-    if (steps == 0) {
-        return;
-    }
-
-    ctx.args = &n->args;
-    ctx.query = &ws->query;
-
-    us_norm_own(ws, url);
-
-    for (step = us_steps; step->step; step++) {
-
-        if (!(step->step & steps)) {
-            continue;
-        }
-
-        us_explain_before(ws, url);
-        step->run(url, &ctx);
-        us_explain_after(ws, url, step->name);
-    }
-}
-
-
-/*
- * Rewrites until nothing changes.  A change that normalization undoes does not
- * count, so that a normalized URL stays as it is.
- */
-
-static us_verdict_t
-us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws, us_canon_t *out)
-{
-    int            changed;
-    size_t         len;
-    unsigned       round;
-    us_str_t       text;
-    us_url_t      *url;
-    us_verdict_t   rc;
-
-    url = &out->url;
-
-    for (round = 0; /* void */ ; round++) {
-
-        rc = us_rules_apply(n->rules, ws->rules, url, &text, &changed,
-                            &out->rule, ws->explain, ws->data);
-
-        if (rc != US_URL_OK || !changed) {
-            return rc;
-        }
-
-        len = url->href.len;
-        memcpy(ws->last, url->href.data, len);
-
-        rc = us_norm_again(n, ws, text, url);
-
-        if (rc != US_URL_OK) {
-            return rc;
-        }
-
-        if (ws->explain) {
-            ws->before = text;
-            us_explain_after(ws, url, "normalize again");
-        }
-
-        if (url->href.len == len && memcmp(url->href.data, ws->last, len) == 0)
-        {
-            return US_URL_OK;
-        }
-
-        if (round == US_REWRITE_ROUNDS) {
-            return US_URL_REWRITE_LOOP;
-        }
-    }
-}
-
-
-/* normalizes what a rule has made; one step for explain, whatever it changes */
-
-static us_verdict_t
-us_norm_again(const us_norm_t *n, us_norm_ws_t *ws, us_str_t text,
-    us_url_t *url)
-{
-    us_verdict_t   rc;
-    us_explain_pt  explain;
-
-    explain = ws->explain;
-    ws->explain = NULL;
-
-    rc = us_norm_parse(n, ws, text, NULL, url);
-
-    if (rc == US_URL_OK) {
-
-        /* copied, because the next round overwrites the text of the rules */
-
-        us_norm_own(ws, url);
-
-        if (n->steps & US_STEP_LATE) {
-            us_norm_late(n, ws, url);
-        }
-    }
-
-    ws->explain = explain;
-
-    return rc;
-}
-
-
-static void
-us_norm_www_strip(us_norm_ws_t *ws, us_url_t *url)
-{
-    uint8_t  *host;
-
-    us_norm_own(ws, url);
-    us_explain_before(ws, url);
-
-    host = ws->href + url->host_start;
-    memmove(host, host + 4, url->href.len - url->host_start - 4);
-
-    url->href.len -= 4;
-    url->host_end -= 4;
-    url->pathname_start -= 4;
-    url->search_start -= url->search_start == US_URL_OMITTED ? 0 : 4;
-    url->hash_start -= url->hash_start == US_URL_OMITTED ? 0 : 4;
-
-    us_explain_after(ws, url, "strip www");
 }
 
 

@@ -13,7 +13,6 @@
 
 
 #include "us_whatwg.h"
-#include "us_query.h"
 
 
 /* counted up when a profile makes another key of the same input */
@@ -30,6 +29,45 @@
 #define US_STEP_PATH           0x0060
 #define US_STEP_LATE           0x07e0
 
+
+/* pieces of a query of US_URL_MAX bytes, none of them empty */
+#define US_QUERY_PIECES  (US_URL_MAX / 2)
+
+
+/*
+ * Names to strip: exact, or a glob with '*'.  A list for each first byte; the
+ * list of '*' is for names that begin with a glob.
+ */
+
+typedef struct us_arg_s  us_arg_t;
+
+typedef struct {
+    us_arg_t          *first[256];
+} us_args_t;
+
+
+/* scratch for sorting */
+
+typedef struct {
+    us_str_t           piece[US_QUERY_PIECES];
+    us_str_t           other[US_QUERY_PIECES];
+    uint8_t            text[US_URL_MAX];
+} us_query_ws_t;
+
+
+int us_args_add(us_args_t *args, us_str_t name);
+void us_args_free(us_args_t *args);
+
+int us_glob(us_str_t glob, us_str_t s);
+
+/* number of pieces that are not empty */
+unsigned us_query_count(const us_url_t *url);
+
+/*
+ * A step changes url->href in place, which therefore is the workspace's, not
+ * the caller's; the URL gets shorter or keeps its length.  An empty query loses
+ * its '?'.
+ */
 
 typedef struct {
     const us_args_t  *args;

@@ -5,7 +5,7 @@
 
 
 #include "us_rules.h"
-#include "us_query.h"
+#include "us_profile.h"
 
 #define PCRE2_CODE_UNIT_WIDTH  8
 
@@ -80,20 +80,6 @@ struct us_rules_ws_s {
 };
 
 
-static us_rule_t *us_rule_add(us_rules_t *r, us_rule_list_t *list,
-    us_str_t name, us_str_t regex, us_rule_error_t *err);
-static int us_rule_compile(us_rule_t *rule, us_rule_error_t *err);
-static int us_replacement_check(const us_rule_t *rule, us_rule_error_t *err);
-static int us_rule_match(const us_rule_t *rule, us_rules_ws_t *ws,
-    us_str_t text, uint8_t *to, PCRE2_SIZE *len);
-static int us_rule_run(const us_rule_t *rule, us_rules_ws_t *ws,
-    us_str_t text, uint8_t *to, PCRE2_SIZE *len, uint32_t limit);
-static us_verdict_t us_rule_failed(const us_rule_t *rule, int rc,
-    us_str_t *name);
-static uint64_t us_rules_cpu(void);
-static int us_str_copy(us_str_t *to, us_str_t from);
-
-
 us_rules_t *
 us_rules_create(void)
 {
@@ -144,54 +130,63 @@ us_rules_destroy(us_rules_t *r)
 }
 
 
-int
-us_rules_rewrite(us_rules_t *r, us_str_t name, us_str_t host,
-    us_str_t regex, us_str_t replacement, us_rule_error_t *err)
+/* an empty string becomes an empty string that may be freed */
+
+static int
+us_str_copy(us_str_t *to, us_str_t from)
 {
-    us_rule_t  *rule;
+    uint8_t  *p;
 
-    rule = us_rule_add(r, &r->rewrites, name, regex, err);
+    p = malloc(from.len + 1);
 
-    if (rule == NULL) {
+    if (p == NULL) {
         return -1;
     }
 
-    if (us_str_copy(&rule->host, host) != 0
-        || us_str_copy(&rule->replacement, replacement) != 0)
-    {
-        snprintf(err->text, sizeof(err->text), "out of memory");
-        goto failed;
+    if (from.len) {
+        memcpy(p, from.data, from.len);
     }
 
-    if (us_replacement_check(rule, err) != 0) {
-        goto failed;
-    }
+    p[from.len] = '\0';
+
+    to->data = p;
+    to->len = from.len;
 
     return 0;
-
-failed:
-
-    us_rule_free(rule);
-    r->rewrites.n--;
-    r->n--;
-
-    return -1;
 }
 
 
-int
-us_rules_filter(us_rules_t *r, us_rule_kind_t kind, us_str_t name,
-    us_str_t regex, us_rule_error_t *err)
+static int
+us_rule_compile(us_rule_t *rule, us_rule_error_t *err)
 {
-    us_rule_t  *rule;
+    int          code;
+    size_t       n, jit;
+    PCRE2_SIZE   offset;
 
-    rule = us_rule_add(r, &r->filters, name, regex, err);
+    rule->code = pcre2_compile(rule->regex.data, rule->regex.len,
+                               PCRE2_NEVER_UTF | PCRE2_NEVER_UCP
+                               | PCRE2_NEVER_BACKSLASH_C,
+                               &code, &offset, NULL);
 
-    if (rule == NULL) {
+    if (rule->code == NULL) {
+        pcre2_get_error_message(code, (PCRE2_UCHAR *) err->text,
+                                sizeof(err->text) - 40);
+        n = strlen(err->text);
+        snprintf(err->text + n, sizeof(err->text) - n, " at offset %zu",
+                 (size_t) offset);
+        err->offset = offset;
+
         return -1;
     }
 
-    rule->kind = kind;
+    /* some platforms, and patterns with (*NO_JIT), have none */
+
+    (void) pcre2_jit_compile(rule->code, PCRE2_JIT_COMPLETE);
+
+    jit = 0;
+    pcre2_pattern_info(rule->code, PCRE2_INFO_JITSIZE, &jit);
+    rule->limit = jit ? US_MATCH_LIMIT : US_SLOW_LIMIT;
+    rule->free_limit = jit ? US_FREE_LIMIT : US_FREE_SLOW;
 
     return 0;
 }
@@ -246,42 +241,6 @@ us_rule_add(us_rules_t *r, us_rule_list_t *list, us_str_t name,
     r->n++;
 
     return rule;
-}
-
-
-static int
-us_rule_compile(us_rule_t *rule, us_rule_error_t *err)
-{
-    int          code;
-    size_t       n, jit;
-    PCRE2_SIZE   offset;
-
-    rule->code = pcre2_compile(rule->regex.data, rule->regex.len,
-                               PCRE2_NEVER_UTF | PCRE2_NEVER_UCP
-                               | PCRE2_NEVER_BACKSLASH_C,
-                               &code, &offset, NULL);
-
-    if (rule->code == NULL) {
-        pcre2_get_error_message(code, (PCRE2_UCHAR *) err->text,
-                                sizeof(err->text) - 40);
-        n = strlen(err->text);
-        snprintf(err->text + n, sizeof(err->text) - n, " at offset %zu",
-                 (size_t) offset);
-        err->offset = offset;
-
-        return -1;
-    }
-
-    /* some platforms, and patterns with (*NO_JIT), have none */
-
-    (void) pcre2_jit_compile(rule->code, PCRE2_JIT_COMPLETE);
-
-    jit = 0;
-    pcre2_pattern_info(rule->code, PCRE2_INFO_JITSIZE, &jit);
-    rule->limit = jit ? US_MATCH_LIMIT : US_SLOW_LIMIT;
-    rule->free_limit = jit ? US_FREE_LIMIT : US_FREE_SLOW;
-
-    return 0;
 }
 
 
@@ -356,6 +315,59 @@ us_replacement_check(const us_rule_t *rule, us_rule_error_t *err)
 
 
 int
+us_rules_rewrite(us_rules_t *r, us_str_t name, us_str_t host,
+    us_str_t regex, us_str_t replacement, us_rule_error_t *err)
+{
+    us_rule_t  *rule;
+
+    rule = us_rule_add(r, &r->rewrites, name, regex, err);
+
+    if (rule == NULL) {
+        return -1;
+    }
+
+    if (us_str_copy(&rule->host, host) != 0
+        || us_str_copy(&rule->replacement, replacement) != 0)
+    {
+        snprintf(err->text, sizeof(err->text), "out of memory");
+        goto failed;
+    }
+
+    if (us_replacement_check(rule, err) != 0) {
+        goto failed;
+    }
+
+    return 0;
+
+failed:
+
+    us_rule_free(rule);
+    r->rewrites.n--;
+    r->n--;
+
+    return -1;
+}
+
+
+int
+us_rules_filter(us_rules_t *r, us_rule_kind_t kind, us_str_t name,
+    us_str_t regex, us_rule_error_t *err)
+{
+    us_rule_t  *rule;
+
+    rule = us_rule_add(r, &r->filters, name, regex, err);
+
+    if (rule == NULL) {
+        return -1;
+    }
+
+    rule->kind = kind;
+
+    return 0;
+}
+
+
+int
 us_rules_have_rewrites(const us_rules_t *r)
 {
     return r->rewrites.n != 0;
@@ -418,6 +430,90 @@ void
 us_rules_ws_budget(us_rules_ws_t *ws, uint64_t *ns)
 {
     ws->budget = ns;
+}
+
+
+static int
+us_rule_run(const us_rule_t *rule, us_rules_ws_t *ws, us_str_t text,
+    uint8_t *to, PCRE2_SIZE *len, uint32_t limit)
+{
+    pcre2_set_match_limit(ws->context, limit);
+
+    if (to == NULL) {
+        return pcre2_match(rule->code, text.data, text.len, 0, 0, ws->data,
+                           ws->context);
+    }
+
+    *len = US_REWRITE_MAX;
+
+    return pcre2_substitute(rule->code, text.data, text.len, 0,
+                            PCRE2_SUBSTITUTE_GLOBAL, ws->data, ws->context,
+                            rule->replacement.data, rule->replacement.len,
+                            to, len);
+}
+
+
+/* of this thread: other work on the machine does not count */
+
+static uint64_t
+us_rules_cpu(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+
+/*
+ * pcre2_match(), or with `to` pcre2_substitute(), within the budget.  A result
+ * of PCRE2_ERROR_CALLOUT means that it is spent.
+ */
+
+static int
+us_rule_match(const us_rule_t *rule, us_rules_ws_t *ws, us_str_t text,
+    uint8_t *to, PCRE2_SIZE *len)
+{
+    int       rc;
+    uint64_t  ns;
+
+    if (ws->budget == NULL) {
+        return us_rule_run(rule, ws, text, to, len, rule->limit);
+    }
+
+    rc = us_rule_run(rule, ws, text, to, len, rule->free_limit);
+
+    if (rc != PCRE2_ERROR_MATCHLIMIT) {
+        return rc;
+    }
+
+    if (*ws->budget == 0) {
+        return PCRE2_ERROR_CALLOUT;
+    }
+
+    ns = us_rules_cpu();
+    rc = us_rule_run(rule, ws, text, to, len, rule->limit);
+    ns = us_rules_cpu() - ns;
+
+    *ws->budget -= ns < *ws->budget ? ns : *ws->budget;
+
+    return rc;
+}
+
+
+/* a match that refuses, or that met a limit */
+
+static us_verdict_t
+us_rule_failed(const us_rule_t *rule, int rc, us_str_t *name)
+{
+    if (rc == PCRE2_ERROR_CALLOUT) {
+        return US_URL_BUDGET;
+    }
+
+    *name = rule->name;
+
+    return rc == PCRE2_ERROR_NOMEMORY ? US_URL_LENGTH : US_URL_RULE;
 }
 
 
@@ -501,114 +597,4 @@ us_rules_decide(const us_rules_t *r, us_rules_ws_t *ws, us_str_t href,
     }
 
     return US_URL_OK;
-}
-
-
-/*
- * pcre2_match(), or with `to` pcre2_substitute(), within the budget.  A result
- * of PCRE2_ERROR_CALLOUT means that it is spent.
- */
-
-static int
-us_rule_match(const us_rule_t *rule, us_rules_ws_t *ws, us_str_t text,
-    uint8_t *to, PCRE2_SIZE *len)
-{
-    int       rc;
-    uint64_t  ns;
-
-    if (ws->budget == NULL) {
-        return us_rule_run(rule, ws, text, to, len, rule->limit);
-    }
-
-    rc = us_rule_run(rule, ws, text, to, len, rule->free_limit);
-
-    if (rc != PCRE2_ERROR_MATCHLIMIT) {
-        return rc;
-    }
-
-    if (*ws->budget == 0) {
-        return PCRE2_ERROR_CALLOUT;
-    }
-
-    ns = us_rules_cpu();
-    rc = us_rule_run(rule, ws, text, to, len, rule->limit);
-    ns = us_rules_cpu() - ns;
-
-    *ws->budget -= ns < *ws->budget ? ns : *ws->budget;
-
-    return rc;
-}
-
-
-static int
-us_rule_run(const us_rule_t *rule, us_rules_ws_t *ws, us_str_t text,
-    uint8_t *to, PCRE2_SIZE *len, uint32_t limit)
-{
-    pcre2_set_match_limit(ws->context, limit);
-
-    if (to == NULL) {
-        return pcre2_match(rule->code, text.data, text.len, 0, 0, ws->data,
-                           ws->context);
-    }
-
-    *len = US_REWRITE_MAX;
-
-    return pcre2_substitute(rule->code, text.data, text.len, 0,
-                            PCRE2_SUBSTITUTE_GLOBAL, ws->data, ws->context,
-                            rule->replacement.data, rule->replacement.len,
-                            to, len);
-}
-
-
-/* a match that refuses, or that met a limit */
-
-static us_verdict_t
-us_rule_failed(const us_rule_t *rule, int rc, us_str_t *name)
-{
-    if (rc == PCRE2_ERROR_CALLOUT) {
-        return US_URL_BUDGET;
-    }
-
-    *name = rule->name;
-
-    return rc == PCRE2_ERROR_NOMEMORY ? US_URL_LENGTH : US_URL_RULE;
-}
-
-
-/* of this thread: other work on the machine does not count */
-
-static uint64_t
-us_rules_cpu(void)
-{
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
-
-
-/* an empty string becomes an empty string that may be freed */
-
-static int
-us_str_copy(us_str_t *to, us_str_t from)
-{
-    uint8_t  *p;
-
-    p = malloc(from.len + 1);
-
-    if (p == NULL) {
-        return -1;
-    }
-
-    if (from.len) {
-        memcpy(p, from.data, from.len);
-    }
-
-    p[from.len] = '\0';
-
-    to->data = p;
-    to->len = from.len;
-
-    return 0;
 }

@@ -46,10 +46,6 @@ struct us_site_s {
 };
 
 
-static void us_site_rule(us_site_t *site, const us_idna_t *idna, char *line);
-static void us_site_set(us_site_t *site, us_str_t name, uint64_t seed);
-
-
 us_site_t *
 us_site_create(void)
 {
@@ -140,86 +136,6 @@ us_site_except(us_site_t *site, us_str_t host)
 }
 
 
-void
-us_site_load(us_site_t *site, const us_idna_t *idna)
-{
-    FILE    *f;
-    char    *line;
-    size_t   size;
-
-    f = fopen(psl_builtin_filename(), "r");
-    site->owned = f ? psl_load_fp(f) : NULL;
-
-    if (site->owned == NULL) {
-        site->psl = psl_builtin();
-        goto done;
-    }
-
-    site->psl = site->owned;
-
-    rewind(f);
-    memset(site->bits, 0, sizeof(site->bits));
-
-    line = NULL;
-    size = 0;
-
-    while (getline(&line, &size, f) > 0) {
-        us_site_rule(site, idna, line);
-    }
-
-    free(line);
-
-done:
-
-    if (f) {
-        fclose(f);
-    }
-}
-
-
-/* one line of the list: a rule ends at white space, "//" begins a comment */
-
-static void
-us_site_rule(us_site_t *site, const us_idna_t *idna, char *line)
-{
-    int        wild;
-    ssize_t    n;
-    uint8_t    ascii[256];
-    us_str_t   name;
-
-    name.data = (uint8_t *) line;
-    name.len = strcspn(line, " \t\r\n");
-
-    /* an exception "!www.ck" only excludes a host that "*.ck" includes */
-
-    if (name.len == 0 || *line == '!' || strncmp(line, "//", 2) == 0) {
-        return;
-    }
-
-    wild = name.len > 2 && line[0] == '*' && line[1] == '.';
-
-    if (wild) {
-        name.data += 2;
-        name.len -= 2;
-    }
-
-    n = us_idna_to_ascii(idna, name, ascii, sizeof(ascii));
-
-    if (n <= 0) {
-        return;
-    }
-
-    name.data = ascii;
-    name.len = n;
-
-    us_site_set(site, name, US_SITE_RULE);
-
-    if (wild) {
-        us_site_set(site, name, US_SITE_WILD);
-    }
-}
-
-
 /* 1 to 8 bytes as a number; the loads overlap, none is a loop */
 
 static inline uint64_t
@@ -289,6 +205,86 @@ us_site_set(us_site_t *site, us_str_t name, uint64_t seed)
     for (i = 0; i < 3; i++) {
         bit = us_site_bit(h, i);
         site->bits[bit / 64] |= 1ull << (bit % 64);
+    }
+}
+
+
+/* one line of the list: a rule ends at white space, "//" begins a comment */
+
+static void
+us_site_rule(us_site_t *site, const us_idna_t *idna, char *line)
+{
+    int        wild;
+    ssize_t    n;
+    uint8_t    ascii[256];
+    us_str_t   name;
+
+    name.data = (uint8_t *) line;
+    name.len = strcspn(line, " \t\r\n");
+
+    /* an exception "!www.ck" only excludes a host that "*.ck" includes */
+
+    if (name.len == 0 || *line == '!' || strncmp(line, "//", 2) == 0) {
+        return;
+    }
+
+    wild = name.len > 2 && line[0] == '*' && line[1] == '.';
+
+    if (wild) {
+        name.data += 2;
+        name.len -= 2;
+    }
+
+    n = us_idna_to_ascii(idna, name, ascii, sizeof(ascii));
+
+    if (n <= 0) {
+        return;
+    }
+
+    name.data = ascii;
+    name.len = n;
+
+    us_site_set(site, name, US_SITE_RULE);
+
+    if (wild) {
+        us_site_set(site, name, US_SITE_WILD);
+    }
+}
+
+
+void
+us_site_load(us_site_t *site, const us_idna_t *idna)
+{
+    FILE    *f;
+    char    *line;
+    size_t   size;
+
+    f = fopen(psl_builtin_filename(), "r");
+    site->owned = f ? psl_load_fp(f) : NULL;
+
+    if (site->owned == NULL) {
+        site->psl = psl_builtin();
+        goto done;
+    }
+
+    site->psl = site->owned;
+
+    rewind(f);
+    memset(site->bits, 0, sizeof(site->bits));
+
+    line = NULL;
+    size = 0;
+
+    while (getline(&line, &size, f) > 0) {
+        us_site_rule(site, idna, line);
+    }
+
+    free(line);
+
+done:
+
+    if (f) {
+        fclose(f);
     }
 }
 

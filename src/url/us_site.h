@@ -9,7 +9,7 @@
 #define _US_SITE_H_INCLUDED_
 
 
-#include "us_idna.h"
+#include "us_host.h"
 
 
 typedef struct us_site_s  us_site_t;

@@ -1,22 +1,821 @@
 
 /*
- * The basic URL parser: its door, and how a URL begins.  See us_whatwg.h, and
- * us_whatwg_private.h for its states and what they keep.
+ * The basic URL parser.  See us_whatwg.h.
+ *
+ * States and their names are those of the WHATWG URL standard, section 4.4,
+ * written as functions that look ahead instead of a machine that steps back:
  *
  *   in --> clean --+-- scheme: --> us_parse_scheme ------.
- *                  `-- none -----> us_parse_no_scheme ---+--> relative, or
- *                                   (with a base only)        what follows
+ *                  `-- none -----> us_parse_no_scheme ---+--> what follows
+ *                                   (with a base only)
+ *
+ *   scheme --+-- file -------> us_parse_file ----+
+ *            |-- special ----> us_parse_relative |--> us_parse_path
+ *            |              \> us_parse_authority|        |
+ *            |-- other: //  -> us_parse_authority+    us_parse_query
+ *            |          /   -> us_parse_path              |
+ *            `--        else-> us_parse_opaque --->  us_parse_fragment
+ *
+ * Each goes on with the next, so that what it returns is the verdict on the
+ * whole; in this file each stands after the next.  s->p runs over the input,
+ * s->out over the href.  Room is checked once, at the door: every function
+ * writes at most three bytes for each byte it reads, a host at most US_HOST_MAX
+ * more, and a part of the base is copied once.
  */
 
 
-#include "us_whatwg_private.h"
+#include "us_whatwg.h"
+#include "us_percent.h"
 
 
-static size_t us_parse_clean(us_whatwg_ws_t *ws, us_str_t *in);
-static size_t us_parse_scheme_len(const uint8_t *p, const uint8_t *end);
-static us_verdict_t us_parse_scheme(us_parsing_t *s, size_t len);
-static us_verdict_t us_parse_no_scheme(us_parsing_t *s);
-static us_verdict_t us_parse_relative(us_parsing_t *s);
+/* the special schemes: length, name, default port */
+
+static const struct {
+    uint8_t      len;
+    char         name[7];
+    uint16_t     port;
+} us_schemes[] = {
+    { 0, "", 0 },
+    { 4, "http", 80 },
+    { 5, "https", 443 },
+    { 2, "ws", 80 },
+    { 3, "wss", 443 },
+    { 3, "ftp", 21 },
+    { 4, "file", 0 }
+};
+
+
+typedef struct {
+    const uint8_t   *p;               /* input */
+    const uint8_t   *end;
+
+    uint8_t         *start;           /* output */
+    uint8_t         *out;
+
+    us_url_t        *url;
+    const us_url_t  *base;
+    us_whatwg_ws_t  *ws;
+
+    us_scheme_t      scheme;
+    unsigned         steps;
+} us_parsing_t;
+
+
+static us_scheme_t
+us_scheme_find(const uint8_t *p, size_t len)
+{
+    us_scheme_t  i;
+
+    for (i = US_SCHEME_HTTP; i <= US_SCHEME_FILE; i++) {
+        if (us_schemes[i].len == len
+            && memcmp(us_schemes[i].name, p, len) == 0)
+        {
+            return i;
+        }
+    }
+
+    return US_SCHEME_OTHER;
+}
+
+
+us_scheme_t
+us_url_scheme(const us_url_t *url)
+{
+    return us_scheme_find(url->href.data, url->protocol_end - 1);
+}
+
+
+static inline int
+us_special(const us_parsing_t *s)
+{
+    return s->scheme != US_SCHEME_OTHER;
+}
+
+
+/* a path's separator: in special schemes a backslash too */
+
+static inline int
+us_slash(const us_parsing_t *s, const uint8_t *p)
+{
+    return p < s->end && (*p == '/' || (*p == '\\' && us_special(s)));
+}
+
+
+/* a letter and a : or |, no more */
+
+static inline int
+us_is_drive_letter(const uint8_t *p, const uint8_t *end)
+{
+    return end - p == 2 && (uint8_t) ((*p | 0x20) - 'a') < 26
+           && (p[1] == ':' || p[1] == '|');
+}
+
+
+static us_verdict_t
+us_parse_fragment(us_parsing_t *s)
+{
+    if (s->p == s->end || (s->steps & US_STEP_FRAGMENT)) {
+        return US_URL_OK;
+    }
+
+    s->url->hash_start = s->out - s->start;
+
+    *s->out++ = '#';
+    s->out = us_percent_encode(s->out, s->p + 1, s->end, US_SET_FRAGMENT);
+
+    return US_URL_OK;
+}
+
+
+/*
+ * Query state, if there is a query.  US_STEP_QUERY drops empty pieces:
+ *
+ *   ?&&a=1&&b&   ->   ?a=1&b          piece: where the current one begins
+ *             ^
+ */
+
+static us_verdict_t
+us_parse_query(us_parsing_t *s)
+{
+    uint8_t        *out, *piece;
+    unsigned        stop, drop;
+    const uint8_t  *p, *end;
+
+    p = s->p;
+    end = s->end;
+
+    if (p == end || *p != '?') {
+        return us_parse_fragment(s);
+    }
+
+    drop = s->steps & US_STEP_QUERY;
+
+    stop = s->steps & US_STEP_PERCENT ? US_SET_UNIQUE_QUERY
+           : us_special(s) ? US_SET_SPECIAL_QUERY : US_SET_QUERY;
+
+    out = s->out;
+    s->url->search_start = out - s->start;
+
+    *out++ = '?';
+    piece = out;
+
+    for (p++; p < end; /* void */ ) {
+
+        if (!us_is(*p, stop | US_CH_AMP)) {
+            *out++ = *p++;
+
+        } else if (*p == '&') {
+            p++;
+
+            if (!drop || out > piece) {
+                *out++ = '&';
+                piece = out;
+            }
+
+        } else if (*p == '#') {
+            break;
+
+        } else if (*p == '%') {
+            p += us_percent_triplet(&out, p, end);
+
+        } else {
+            out = us_percent_byte(out, *p++);
+        }
+    }
+
+    if (drop && out == piece) {
+        out--;
+
+        if (*out == '?') {
+            s->url->search_start = US_URL_OMITTED;
+        }
+    }
+
+    s->p = p;
+    s->out = out;
+
+    return us_parse_fragment(s);
+}
+
+
+/* opaque path state: only a space before the ? or # is encoded */
+
+static us_verdict_t
+us_parse_opaque(us_parsing_t *s)
+{
+    const uint8_t  *c;
+
+    for (c = s->p; c < s->end && *c != '?' && *c != '#'; c++) { /* void */ }
+
+    s->out = us_percent_encode(s->out, s->p, c, US_SET_C0);
+
+    if (c < s->end && c > s->p && c[-1] == ' ') {
+        s->out = us_percent_byte(s->out - 1, ' ');
+    }
+
+    s->p = c;
+
+    return us_parse_query(s);
+}
+
+
+/* shorten a URL's path: the last segment is removed from what is written */
+
+static void
+us_path_shorten(us_parsing_t *s)
+{
+    uint8_t  *path;
+
+    path = s->start + s->url->pathname_start;
+
+    if (s->scheme == US_SCHEME_FILE && s->out - path == 3
+        && us_is_drive_letter(path + 1, s->out) && path[2] == ':')
+    {
+        return;
+    }
+
+    while (s->out > path && *--s->out != '/') { /* void */ }
+}
+
+
+/* 1 or 2 if this is a single-dot or double-dot URL path segment, else 0 */
+
+static unsigned
+us_path_dots(const uint8_t *p, const uint8_t *end)
+{
+    unsigned  n;
+
+    for (n = 0; p < end; n++) {
+
+        if (*p == '.') {
+            p++;
+
+        } else if (end - p > 2 && p[0] == '%' && p[1] == '2'
+                   && (p[2] | 0x20) == 'e')
+        {
+            p += 3;
+
+        } else {
+            return 0;
+        }
+    }
+
+    return n <= 2 ? n : 0;
+}
+
+
+/*
+ * Path state: /a/./b/../c is written one segment at a time.  A segment of dots
+ * is removed again with its slash, and ".." removes the segment before it, too,
+ * but nothing before pathname_start.
+ *
+ * The slash before the segment at s->p has been read, none has been written;
+ * a path copied from the base stands before s->out.
+ */
+
+static us_verdict_t
+us_parse_path(us_parsing_t *s)
+{
+    uint8_t        *out, *segment;
+    unsigned        dots, stop, slash;
+    const uint8_t  *p, *end;
+
+    p = s->p;
+    end = s->end;
+    out = s->out;
+
+    stop = US_CH_SLASH
+           | (s->steps & US_STEP_PERCENT ? US_SET_UNIQUE_PATH : US_SET_PATH);
+
+    do {
+        segment = out;
+        *out++ = '/';
+        slash = 0;
+
+        while (p < end) {
+
+            if (!us_is(*p, stop)) {
+                *out++ = *p++;
+
+            } else if (*p == '/' || (*p == '\\' && us_special(s))) {
+                slash = 1;
+                p++;
+                break;
+
+            } else if (*p == '?' || *p == '#') {
+                break;
+
+            } else if (*p == '\\') {
+                *out++ = *p++;
+
+            } else if (*p == '%') {
+                p += us_percent_triplet(&out, p, end);
+
+            } else {
+                out = us_percent_byte(out, *p++);
+            }
+        }
+
+        if (out - segment > 7 || out - segment == 1) {
+            continue;
+        }
+
+        dots = us_path_dots(segment + 1, out);
+
+        if (dots) {
+            s->out = segment;
+
+            if (dots == 2) {
+                us_path_shorten(s);
+            }
+
+            out = s->out;
+
+            if (!slash) {
+                *out++ = '/';
+            }
+
+        } else if (s->scheme == US_SCHEME_FILE
+                   && segment == s->start + s->url->pathname_start
+                   && us_is_drive_letter(segment + 1, out))
+        {
+            segment[2] = ':';
+        }
+
+    } while (slash);
+
+    s->p = p;
+    s->out = out;
+
+    return us_parse_query(s);
+}
+
+
+static us_verdict_t
+us_parse_path_start(us_parsing_t *s)
+{
+    if (!us_special(s) && (s->p == s->end || *s->p == '?' || *s->p == '#')) {
+        return us_parse_query(s);
+    }
+
+    if (us_slash(s, s->p)) {
+        s->p++;
+    }
+
+    return us_parse_path(s);
+}
+
+
+/*
+ * Appends the base from where the output ends up to the offset `to`, and
+ * takes over the offsets of the parts that lie before it.  Leaves out the "/."
+ * that guards a path.
+ */
+
+static void
+us_copy_base(us_parsing_t *s, size_t to)
+{
+    size_t           from, guard;
+    us_url_t        *u;
+    const us_url_t  *b;
+
+    u = s->url;
+    b = s->base;
+    from = s->out - s->start;
+    guard = us_url_has_authority(b) ? 0 : b->pathname_start - b->protocol_end;
+
+    if (to > b->href.len) {
+        to = b->href.len;
+    }
+
+    if (to >= b->pathname_start) {
+        from += guard;
+    }
+
+    memcpy(s->out, b->href.data + from, to - from);
+    s->out += to - from;
+
+    u->protocol_end = b->protocol_end;
+
+    if (to < b->pathname_start) {
+        return;
+    }
+
+    u->username_end = b->username_end;
+    u->host_start = b->host_start;
+    u->host_end = b->host_end;
+    u->port = b->port;
+    u->pathname_start = b->pathname_start - guard;
+
+    if (b->search_start < to) {
+        u->search_start = b->search_start - guard;
+    }
+}
+
+
+/* writes the host [s->p, end); leaves s->p where it is */
+
+static us_verdict_t
+us_parse_host(us_parsing_t *s, const uint8_t *end)
+{
+    uint8_t        *host;
+    us_verdict_t    rc;
+    const uint8_t  *c;
+
+    if (s->p == end) {
+        return US_URL_OK;
+    }
+
+    if (*s->p == '[') {
+        return us_host_ipv6(s->p, end, &s->out);
+    }
+
+    if (!us_special(s)) {
+        return us_host_opaque(s->p, end, &s->out);
+    }
+
+    host = s->out;
+
+    for (c = s->p; c < end && us_is(*c, US_CH_HOST); c++) {
+        *s->out++ = *c;
+    }
+
+    if (c < end || us_host_ends_in_number(s->p, end)) {
+        s->out = host;
+        rc = us_host_domain(s->ws->idna, s->p, end, &s->out, s->ws->host);
+
+        if (rc != US_URL_OK) {
+            return rc;
+        }
+    }
+
+    if ((s->steps & US_STEP_HOST_DOT) && s->out - host > 1
+        && s->out[-1] == '.' && s->out[-2] != '.')
+    {
+        s->out--;
+    }
+
+    return US_URL_OK;
+}
+
+
+/* s->p is after the ':' */
+
+static us_verdict_t
+us_parse_port(us_parsing_t *s, const uint8_t *end)
+{
+    uint32_t        port, power;
+    const uint8_t  *c;
+
+    if (s->p == end) {
+        return US_URL_OK;
+    }
+
+    port = 0;
+
+    for (c = s->p; c < end; c++) {
+
+        if ((uint8_t) (*c - '0') > 9) {
+            return US_URL_PORT;
+        }
+
+        port = port * 10 + (*c - '0');
+
+        if (port > 65535) {
+            return US_URL_PORT;
+        }
+    }
+
+    if (port == us_schemes[s->scheme].port && us_special(s)) {
+        return US_URL_OK;
+    }
+
+    s->url->port = port;
+    *s->out++ = ':';
+
+    for (power = 10000; power > 1 && port < power; power /= 10) { /* void */ }
+
+    for ( /* void */ ; power; power /= 10) {
+        *s->out++ = '0' + port / power % 10;
+    }
+
+    return US_URL_OK;
+}
+
+
+/* host and port states; the host ends at the colon */
+
+static us_verdict_t
+us_parse_host_port(us_parsing_t *s, const uint8_t *colon, const uint8_t *end)
+{
+    us_verdict_t  rc;
+
+    rc = us_parse_host(s, colon);
+
+    if (rc != US_URL_OK) {
+        return rc;
+    }
+
+    s->url->host_end = s->out - s->start;
+
+    if (colon < end) {
+        s->p = colon + 1;
+        rc = us_parse_port(s, end);
+
+        if (rc != US_URL_OK) {
+            return rc;
+        }
+    }
+
+    s->p = end;
+    s->url->pathname_start = s->out - s->start;
+
+    return us_parse_path_start(s);
+}
+
+
+/*
+ * Authority state; s->p is after the slashes.
+ *
+ *   //user:password@host:port/    the last @ before the end splits off the
+ *     `-----------' `--' `--'     user, the first : after it and outside of
+ *                                 brackets the port
+ */
+
+static us_verdict_t
+us_parse_authority(us_parsing_t *s)
+{
+    int             bracket;
+    uint8_t        *start;
+    us_url_t       *u;
+    const uint8_t  *end, *at, *c;
+
+    u = s->url;
+
+    *s->out++ = '/';
+    *s->out++ = '/';
+
+    start = s->out;
+    u->username_end = start - s->start;
+    u->host_start = u->username_end;
+
+    /* nearly all authorities are nothing but a host */
+
+    for (c = s->p; c < s->end && us_is(*c, US_CH_HOST); c++) { /* void */ }
+
+    if (c > s->p && us_special(s)
+        && (c == s->end || *c == '/' || *c == '?' || *c == '#'))
+    {
+        return us_parse_host_port(s, c, c);
+    }
+
+    for (at = NULL; c < s->end; c++) {
+
+        if (!us_is(*c, US_CH_END)) {
+            continue;
+        }
+
+        if (*c == '@') {
+            at = c;
+
+        } else if (*c == '\\' ? us_special(s) : *c != ':') {
+            break;
+        }
+    }
+
+    end = c;
+
+    if (at) {
+        if (!(s->steps & US_STEP_USERINFO)) {
+            for (c = s->p; c < at && *c != ':'; c++) { /* void */ }
+
+            s->out = us_percent_encode(s->out, s->p, c, US_SET_USERINFO);
+            u->username_end = s->out - s->start;
+
+            if (at - c > 1) {
+                *s->out++ = ':';
+                s->out = us_percent_encode(s->out, c + 1, at,
+                                           US_SET_USERINFO);
+            }
+        }
+
+        s->p = at + 1;
+
+        if (s->p == end) {
+            return US_URL_HOST;
+        }
+    }
+
+    u->host_start = s->out - s->start;
+
+    if (s->out > start) {
+        *s->out++ = '@';
+    }
+
+    /* a ':' in brackets does not end a host */
+
+    bracket = 0;
+
+    for (c = s->p; c < end && (*c != ':' || bracket); c++) {
+        bracket = *c == '[' ? 1 : *c == ']' ? 0 : bracket;
+    }
+
+    if (c == s->p && (us_special(s) || c < end)) {
+        return US_URL_HOST;
+    }
+
+    return us_parse_host_port(s, c, end);
+}
+
+
+static int
+us_starts_with_drive_letter(const uint8_t *p, const uint8_t *end)
+{
+    return end - p >= 2 && us_is_drive_letter(p, p + 2)
+           && (end - p == 2 || p[2] == '/' || p[2] == '\\' || p[2] == '?'
+               || p[2] == '#');
+}
+
+
+static void
+us_file_authority(us_parsing_t *s)
+{
+    us_url_t  *u;
+
+    u = s->url;
+
+    *s->out++ = '/';
+    *s->out++ = '/';
+
+    u->username_end = u->protocol_end + 2;
+    u->host_start = u->username_end;
+    u->host_end = u->username_end;
+    u->pathname_start = u->username_end;
+}
+
+
+static us_verdict_t
+us_parse_file_host(us_parsing_t *s)
+{
+    us_verdict_t    rc;
+    const uint8_t  *end;
+
+    for (end = s->p; end < s->end && !us_slash(s, end) && *end != '?'
+                     && *end != '#'; end++)
+    {
+        /* void */
+    }
+
+    us_file_authority(s);
+
+    if (us_is_drive_letter(s->p, end)) {
+        return us_parse_path(s);
+    }
+
+    if (end > s->p) {
+        rc = us_parse_host(s, end);
+
+        if (rc != US_URL_OK) {
+            return rc;
+        }
+
+        if (s->out - s->start - s->url->host_start == 9
+            && memcmp(s->start + s->url->host_start, "localhost", 9) == 0)
+        {
+            s->out -= 9;
+        }
+
+        s->p = end;
+    }
+
+    s->url->host_end = s->out - s->start;
+    s->url->pathname_start = s->url->host_end;
+
+    return us_parse_path_start(s);
+}
+
+
+/*
+ * File state and file slash state; "file:" is written.
+ *
+ *   file:///C:/a     a drive letter begins the path: ".." does not leave it,
+ *                    and "/b" in a page of C: stays there
+ *   file://h/a       the host may be left out, "localhost" is none
+ */
+
+static us_verdict_t
+us_parse_file(us_parsing_t *s)
+{
+    us_str_t         path;
+    const us_url_t  *b;
+
+    b = s->base && us_url_scheme(s->base) == US_SCHEME_FILE ? s->base : NULL;
+    path.len = 0;
+    path.data = NULL;
+
+    if (b) {
+        path = us_url_pathname(b);
+    }
+
+    if (us_slash(s, s->p)) {
+
+        if (us_slash(s, s->p + 1)) {
+            s->p += 2;
+            return us_parse_file_host(s);
+        }
+
+        if (b == NULL) {
+            us_file_authority(s);
+            return us_parse_path_start(s);
+        }
+
+        us_copy_base(s, b->pathname_start);
+
+        if (!us_starts_with_drive_letter(s->p + 1, s->end)
+            && path.len >= 3 && path.data[2] == ':'
+            && us_starts_with_drive_letter(path.data + 1,
+                                           path.data + path.len))
+        {
+            memcpy(s->out, path.data, 3);
+            s->out += 3;
+        }
+
+        s->p++;
+
+        return us_parse_path(s);
+    }
+
+    if (b == NULL) {
+        us_file_authority(s);
+        return us_parse_path(s);
+    }
+
+    if (s->p == s->end || *s->p == '#') {
+        us_copy_base(s, b->hash_start);
+        return us_parse_fragment(s);
+    }
+
+    if (*s->p == '?') {
+        us_copy_base(s, b->pathname_start + path.len);
+        return us_parse_query(s);
+    }
+
+    if (us_starts_with_drive_letter(s->p, s->end)) {
+        us_copy_base(s, b->pathname_start);
+
+    } else {
+        us_copy_base(s, b->pathname_start + path.len);
+        us_path_shorten(s);
+    }
+
+    return us_parse_path(s);
+}
+
+
+/* relative state and relative slash state; the scheme is written */
+
+static us_verdict_t
+us_parse_relative(us_parsing_t *s)
+{
+    us_str_t         path;
+    const us_url_t  *b;
+
+    b = s->base;
+    path = us_url_pathname(b);
+
+    if (us_slash(s, s->p)) {
+
+        if (us_slash(s, s->p + 1)) {
+            s->p += 2;
+
+            while (us_special(s) && us_slash(s, s->p)) {
+                s->p++;
+            }
+
+            return us_parse_authority(s);
+        }
+
+        us_copy_base(s, b->pathname_start);
+
+        return us_parse_path_start(s);
+    }
+
+    if (s->p == s->end || *s->p == '#') {
+        us_copy_base(s, b->hash_start);
+
+        return us_parse_fragment(s);
+    }
+
+    us_copy_base(s, b->pathname_start + path.len);
+
+    if (*s->p == '?') {
+        return us_parse_query(s);
+    }
+
+    us_path_shorten(s);
+
+    return us_parse_path(s);
+}
 
 
 /* the crawler's steps know only what a path and a query of http are */
@@ -32,44 +831,69 @@ us_set_scheme(us_parsing_t *s, us_scheme_t scheme)
 }
 
 
-us_verdict_t
-us_whatwg_parse(us_whatwg_ws_t *ws, us_str_t in, const us_url_t *base,
-    unsigned steps, uint8_t *out, us_url_t *url)
+/* what stands before the ':', or 0 if there is no scheme */
+
+static size_t
+us_parse_scheme_len(const uint8_t *p, const uint8_t *end)
 {
-    size_t        n;
-    us_verdict_t  rc;
-    us_parsing_t  s;
+    const uint8_t  *c;
 
-    if (us_parse_clean(ws, &in) > US_INPUT_MAX) {
-        return US_URL_LENGTH;
+    if (p == end || (uint8_t) ((*p | 0x20) - 'a') >= 26) {
+        return 0;
     }
 
-    s.p = in.data;
-    s.end = in.data + in.len;
-    s.start = out;
-    s.out = out;
-    s.url = url;
-    s.base = base;
-    s.ws = ws;
-    s.scheme = US_SCHEME_OTHER;
-    s.steps = steps;
+    for (c = p + 1; c < end && us_is(*c, US_CH_SCHEME); c++) { /* void */ }
 
-    url->port = US_URL_OMITTED;
-    url->search_start = US_URL_OMITTED;
-    url->hash_start = US_URL_OMITTED;
+    return c < end && *c == ':' ? (size_t) (c - p) : 0;
+}
 
-    n = us_parse_scheme_len(s.p, s.end);
 
-    rc = n ? us_parse_scheme(&s, n) : us_parse_no_scheme(&s);
+static us_verdict_t
+us_parse_scheme(us_parsing_t *s, size_t len)
+{
+    const uint8_t  *colon;
 
-    if (rc == US_URL_OK && s.scheme == US_SCHEME_OTHER) {
-        us_path_guard(&s);
+    for (colon = s->p + len; s->p < colon; s->p++) {
+        *s->out++ = (uint8_t) (*s->p - 'A') < 26 ? *s->p | 0x20 : *s->p;
     }
 
-    url->href.data = out;
-    url->href.len = s.out - out;
+    us_set_scheme(s, us_scheme_find(s->start, len));
 
-    return rc;
+    *s->out++ = ':';
+    s->p++;
+
+    s->url->protocol_end = s->out - s->start;
+
+    if (s->scheme == US_SCHEME_FILE) {
+        return us_parse_file(s);
+    }
+
+    if (us_special(s)) {
+
+        if (s->base && us_url_scheme(s->base) == s->scheme
+            && !(s->end - s->p > 1 && s->p[0] == '/' && s->p[1] == '/'))
+        {
+            return us_parse_relative(s);
+        }
+
+        while (us_slash(s, s->p)) {
+            s->p++;
+        }
+
+        return us_parse_authority(s);
+    }
+
+    if (s->end - s->p > 1 && s->p[0] == '/' && s->p[1] == '/') {
+        s->p += 2;
+        return us_parse_authority(s);
+    }
+
+    s->url->username_end = s->url->protocol_end;
+    s->url->host_start = s->url->protocol_end;
+    s->url->host_end = s->url->protocol_end;
+    s->url->pathname_start = s->url->protocol_end;
+
+    return us_slash(s, s->p) ? us_parse_path_start(s) : us_parse_opaque(s);
 }
 
 
@@ -79,6 +903,33 @@ us_url_is_opaque(const us_url_t *url)
     return !us_url_has_authority(url)
            && (url->pathname_start == url->href.len
                || url->href.data[url->pathname_start] != '/');
+}
+
+
+static us_verdict_t
+us_parse_no_scheme(us_parsing_t *s)
+{
+    if (s->base == NULL) {
+        return US_URL_NO_BASE;
+    }
+
+    if (us_url_is_opaque(s->base)) {
+
+        if (s->p == s->end || *s->p != '#') {
+            return US_URL_NO_BASE;
+        }
+
+        us_copy_base(s, s->base->hash_start);
+
+        return us_parse_fragment(s);
+    }
+
+    us_set_scheme(s, us_url_scheme(s->base));
+
+    us_copy_base(s, s->base->protocol_end);
+
+    return s->scheme == US_SCHEME_FILE ? us_parse_file(s)
+                                       : us_parse_relative(s);
 }
 
 
@@ -152,140 +1003,72 @@ us_parse_clean(us_whatwg_ws_t *ws, us_str_t *in)
 }
 
 
-/* what stands before the ':', or 0 if there is no scheme */
+/*
+ * A path that begins with "//" but follows no host would be read as a host:
+ * "/." before it guards it.
+ */
 
-static size_t
-us_parse_scheme_len(const uint8_t *p, const uint8_t *end)
+static void
+us_path_guard(us_parsing_t *s)
 {
-    const uint8_t  *c;
+    uint8_t   *path;
+    us_url_t  *u;
 
-    if (p == end || (uint8_t) ((*p | 0x20) - 'a') >= 26) {
-        return 0;
+    u = s->url;
+    path = s->start + u->pathname_start;
+
+    if (us_url_has_authority(u) || s->out - path < 2 || path[0] != '/'
+        || path[1] != '/')
+    {
+        return;
     }
 
-    for (c = p + 1; c < end && us_is(*c, US_CH_SCHEME); c++) { /* void */ }
+    memmove(path + 2, path, s->out - path);
+    path[1] = '.';
 
-    return c < end && *c == ':' ? (size_t) (c - p) : 0;
+    s->out += 2;
+    u->pathname_start += 2;
+    u->search_start += u->search_start == US_URL_OMITTED ? 0 : 2;
+    u->hash_start += u->hash_start == US_URL_OMITTED ? 0 : 2;
 }
 
 
-static us_verdict_t
-us_parse_scheme(us_parsing_t *s, size_t len)
+us_verdict_t
+us_whatwg_parse(us_whatwg_ws_t *ws, us_str_t in, const us_url_t *base,
+    unsigned steps, uint8_t *out, us_url_t *url)
 {
-    const uint8_t  *colon;
+    size_t        n;
+    us_verdict_t  rc;
+    us_parsing_t  s;
 
-    for (colon = s->p + len; s->p < colon; s->p++) {
-        *s->out++ = (uint8_t) (*s->p - 'A') < 26 ? *s->p | 0x20 : *s->p;
+    if (us_parse_clean(ws, &in) > US_INPUT_MAX) {
+        return US_URL_LENGTH;
     }
 
-    us_set_scheme(s, us_scheme_find(s->start, len));
+    s.p = in.data;
+    s.end = in.data + in.len;
+    s.start = out;
+    s.out = out;
+    s.url = url;
+    s.base = base;
+    s.ws = ws;
+    s.scheme = US_SCHEME_OTHER;
+    s.steps = steps;
 
-    *s->out++ = ':';
-    s->p++;
+    url->port = US_URL_OMITTED;
+    url->search_start = US_URL_OMITTED;
+    url->hash_start = US_URL_OMITTED;
 
-    s->url->protocol_end = s->out - s->start;
+    n = us_parse_scheme_len(s.p, s.end);
 
-    if (s->scheme == US_SCHEME_FILE) {
-        return us_parse_file(s);
+    rc = n ? us_parse_scheme(&s, n) : us_parse_no_scheme(&s);
+
+    if (rc == US_URL_OK && s.scheme == US_SCHEME_OTHER) {
+        us_path_guard(&s);
     }
 
-    if (us_special(s)) {
+    url->href.data = out;
+    url->href.len = s.out - out;
 
-        if (s->base && us_url_scheme(s->base) == s->scheme
-            && !(s->end - s->p > 1 && s->p[0] == '/' && s->p[1] == '/'))
-        {
-            return us_parse_relative(s);
-        }
-
-        while (us_slash(s, s->p)) {
-            s->p++;
-        }
-
-        return us_parse_authority(s);
-    }
-
-    if (s->end - s->p > 1 && s->p[0] == '/' && s->p[1] == '/') {
-        s->p += 2;
-        return us_parse_authority(s);
-    }
-
-    s->url->username_end = s->url->protocol_end;
-    s->url->host_start = s->url->protocol_end;
-    s->url->host_end = s->url->protocol_end;
-    s->url->pathname_start = s->url->protocol_end;
-
-    return us_slash(s, s->p) ? us_parse_path_start(s) : us_parse_opaque(s);
-}
-
-
-static us_verdict_t
-us_parse_no_scheme(us_parsing_t *s)
-{
-    if (s->base == NULL) {
-        return US_URL_NO_BASE;
-    }
-
-    if (us_url_is_opaque(s->base)) {
-
-        if (s->p == s->end || *s->p != '#') {
-            return US_URL_NO_BASE;
-        }
-
-        us_copy_base(s, s->base->hash_start);
-
-        return us_parse_fragment(s);
-    }
-
-    us_set_scheme(s, us_url_scheme(s->base));
-
-    us_copy_base(s, s->base->protocol_end);
-
-    return s->scheme == US_SCHEME_FILE ? us_parse_file(s)
-                                       : us_parse_relative(s);
-}
-
-
-/* relative state and relative slash state; the scheme is written */
-
-static us_verdict_t
-us_parse_relative(us_parsing_t *s)
-{
-    us_str_t         path;
-    const us_url_t  *b;
-
-    b = s->base;
-    path = us_url_pathname(b);
-
-    if (us_slash(s, s->p)) {
-
-        if (us_slash(s, s->p + 1)) {
-            s->p += 2;
-
-            while (us_special(s) && us_slash(s, s->p)) {
-                s->p++;
-            }
-
-            return us_parse_authority(s);
-        }
-
-        us_copy_base(s, b->pathname_start);
-
-        return us_parse_path_start(s);
-    }
-
-    if (s->p == s->end || *s->p == '#') {
-        us_copy_base(s, b->hash_start);
-
-        return us_parse_fragment(s);
-    }
-
-    us_copy_base(s, b->pathname_start + path.len);
-
-    if (*s->p == '?') {
-        return us_parse_query(s);
-    }
-
-    us_path_shorten(s);
-
-    return us_parse_path(s);
+    return rc;
 }

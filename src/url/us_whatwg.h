@@ -23,6 +23,22 @@
 #define US_HREF_ROOM   (3 * US_INPUT_MAX + US_URL_MAX + 2 * US_HOST_MAX)
 
 
+/* the special schemes (section 4.2), and all others */
+
+typedef enum {
+    US_SCHEME_OTHER = 0,
+    US_SCHEME_HTTP,
+    US_SCHEME_HTTPS,
+    US_SCHEME_WS,
+    US_SCHEME_WSS,
+    US_SCHEME_FTP,
+    US_SCHEME_FILE
+} us_scheme_t;
+
+
+us_scheme_t us_url_scheme(const us_url_t *url);
+
+
 /* steps done while parsing, for http and https only */
 
 #define US_STEP_USERINFO  0x0001      /* drop user and password */
