@@ -55,6 +55,13 @@ for my $t ($primary, $standby) {
         "$who: logged");
     is($t->get("/url/$id")->{body}, "http://a.test/3\n", '  an id is answered');
     is($t->get('/seen?url=http://a.test/3')->{status}, 200, '  a hit, too');
+
+    my $list = $t->post('/url', join('', map { "$_\n" } ($id) x 9000, 999),
+        @text, Accept => 'text/plain');
+
+    is($list->{status}, 200, '  a list with an id that is not known');
+    is($list->{body}, "$id\thttp://a.test/3\n" x 9000
+        . "999\t-\tunavailable\n", '  is whole');
     is($t->post('/add', "http://c.test/\n", @text)->{status}, 503,
         '  nothing is added');
     diag(map { s/.*urlstore_zone/$who: urlstore_zone/r . "\n" }

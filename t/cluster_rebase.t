@@ -72,7 +72,7 @@ is($n->judge($a), '', 'nothing is lost, and each node reads the base');
 
 primary();
 stopped($b, sub {
-    add($a, 1000) for 1 .. 3;
+    add($a, 1000) for 1 .. 6;
     is((command($a))[1], 0, 'a base, while the standby is stopped');
     add($a, 10);
 });

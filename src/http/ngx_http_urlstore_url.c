@@ -17,6 +17,7 @@
 
 
 #include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_persist.h"
 #include "../api/us_list.h"
 #include "../us_text.h"
 
@@ -33,6 +34,8 @@ typedef struct {
     ngx_uint_t                      n;        /* of the body */
     ngx_chain_t                    *at;       /* of the ids: not shown yet */
     unsigned                        begun:1;
+    unsigned                        partial:1;    /* what is not known is
+                                                     unavailable */
 } ngx_http_urlstore_ids_t;
 
 
@@ -640,6 +643,13 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
 
     if (!ids->begun) {
         ids->begun = 1;
+
+        /* a router asks the next node, if this one may not deny */
+
+        ids->partial = !ngx_http_urlstore_answers(ctx->zone, 0)
+                       && ctx->zone->persist->life.conf.replicate
+                       && ngx_http_urlstore_header_in(r, "urlstore-map")
+                          == NULL;
         ids->list.format = ctx->format;
         ids->list.times = ngx_http_urlstore_flag(r, "times");
         out->pos = us_list_begin(out->pos, &ids->list);
@@ -716,6 +726,14 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
     }
 
     ids = ctx->data;
+
+    if (ids->partial
+        && (status == US_UNKNOWN
+            || (status != US_MOVED
+                && id >= ngx_http_urlstore_promised_ids(ctx->zone))))
+    {
+        status = US_MOVED;
+    }
 
     if (status == US_OK && ids->list.times) {
         ids->list.claimed = us_store_claimed(ctx->zone->store, id);
