@@ -5,7 +5,8 @@
 
 
 #include "us_slot.h"
-#include "us_crc32.h"
+
+#include <zlib.h>
 
 
 static us_str_t
@@ -58,7 +59,7 @@ us_slot_key(us_key_t kind, us_str_t url)
 unsigned
 us_slot(us_str_t key)
 {
-    return us_crc32(key.data, key.len) >> 20;
+    return (unsigned) (crc32_z(0, key.data, key.len) >> 20);
 }
 
 

@@ -5,7 +5,6 @@
  */
 
 
-#include "cluster/us_crc32.h"
 #include "cluster/us_map.h"
 #include "cluster/us_map_tag.h"
 
@@ -15,7 +14,6 @@
 #include <stdlib.h>
 
 #include <cmocka.h>
-#include <zlib.h>
 
 
 #define A        "0123456789abcdef0123456789abcdef"
@@ -484,30 +482,6 @@ key(const char *url, const char *site, const char *all)
 }
 
 
-/* as zlib's, whatever the length and the place of a text */
-
-static void
-test_crc(void **state)
-{
-    size_t    len, at;
-    unsigned  i;
-    uint8_t   text[300];
-
-    for (i = 0; i < sizeof(text); i++) {
-        text[i] = (uint8_t) (i * i * 7 + i);
-    }
-
-    assert_int_equal(us_crc32(NULL, 0), 0);
-
-    for (at = 0; at < 8; at++) {
-        for (len = 0; at + len <= sizeof(text); len++) {
-            assert_int_equal(us_crc32(text + at, len),
-                             crc32(0, text + at, (uInt) len));
-        }
-    }
-}
-
-
 static void
 test_slots(void **state)
 {
@@ -615,7 +589,6 @@ main(void)
         cmocka_unit_test(test_cut),
         cmocka_unit_test(test_largest),
         cmocka_unit_test(test_follows),
-        cmocka_unit_test(test_crc),
         cmocka_unit_test(test_slots),
         cmocka_unit_test(test_tag)
     };
