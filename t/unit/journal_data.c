@@ -826,7 +826,7 @@ test_settings(void **state)
 
     /* claims may be added; then they stay, by their unit */
 
-    assert_int_equal(m.version, 2);
+    assert_int_equal(m.version, 4);
     other = conf;
     other.revisit = 3600;
     assert_int_equal(us_data_differs(&m, &other, &e), -1);
@@ -850,7 +850,7 @@ test_settings(void **state)
     assert_int_equal(us_data_differs(&m, &other, &e), -1);
     assert_non_null(strstr(e.text, "shard 0, not shard 3"));
     assert_int_equal(us_data_describe(&m, &other), 0);
-    assert_int_equal(m.version, 3);
+    assert_int_equal(m.version, 4);
     assert_int_equal(us_data_differs(&m, &other, &e), 0);
     assert_int_equal(us_data_conf(&m, &other, &txt, &e), 0);
     assert_int_equal(other.is_shard, 1);
