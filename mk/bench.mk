@@ -119,11 +119,10 @@ $(B)/bench/%: bench/%.c $(B)/libus.a
 
 BUILTIN_FROM  := html_forms_forums_shops_pages html_mdn_archived_pages \
                  alphagov_old_urls brave_sitelist
-CODEC_SRC     := $(addprefix src/codec/us_,model.c decoder.c model_write.c \
-                 huffman.c run.c parse.c encoder.c vocabulary.c cluster.c) \
-                 $(wildcard src/codec/us_train*.c)
+CODEC_SRC     := $(addprefix src/codec/us_,model.c decoder.c parse.c encoder.c \
+                 kmeans.c train.c)
 
-builtin-model: $(B)/builtin   ## learns src/codec/us_builtin_data.c anew
+builtin-model: $(B)/builtin   ## learns src/codec/us_builtin_data.h anew
 	@tools/corpus.sh whole $(BUILTIN_FROM)
 	@for c in $(BUILTIN_FROM); do \
 	    tools/corpus.sh cat $$c | awk '!s[$$0]++' \
@@ -131,10 +130,10 @@ builtin-model: $(B)/builtin   ## learns src/codec/us_builtin_data.c anew
 	            for (i = 0; i < n; i++) \
 	                if (NR >= n || i < NR) \
 	                    print l[int(i * (NR > n ? NR / n : 1)) + 1] }'; \
-	done | $< 3072 32 > $(B)/us_builtin_data.c
-	@mv $(B)/us_builtin_data.c src/codec/us_builtin_data.c
+	done | $< 3072 32 > $(B)/us_builtin_data.h
+	@mv $(B)/us_builtin_data.h src/codec/us_builtin_data.h
 
-$(B)/builtin: tools/builtin.c $(CODEC_SRC) | $(B)/.deps-build
+$(B)/builtin: tools/builtin.c $(CODEC_SRC) $(wildcard src/codec/*.h) | $(B)/.deps-build
 	$(call program,$(OPT))
 
 .PHONY: corpora generate bench bench-engine bench-http bench-stream bench-cluster \

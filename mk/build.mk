@@ -91,9 +91,10 @@ $(B)/urlstore: $(call obj,obj,$(CLI_SRC)) $(B)/libus.a
 $(B)/asan/urlstore: $(call obj,asan,$(CLI_SRC)) $(B)/asan/libus.a
 	$(call program,$(ASAN))
 
-# not those of other systems
+# not those of other systems; builtin.d knows only the last of its sources
 
--include $(shell find $(B) \( -path $(B)/deb -o -path $(B)/bare \) -prune \
+-include $(shell find $(B) \( -path $(B)/deb -o -path $(B)/bare \
+             -o -name builtin.d \) -prune \
              -o -name '*.d' -type f -print 2>/dev/null)
 
 

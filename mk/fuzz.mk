@@ -52,7 +52,7 @@ $(B)/fuzz/bin/url_parse:   $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_resolve: $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_rules:   $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/codec:       $(call fuzz_obj,$(CODEC_SRC) \
-                           src/codec/us_builtin.c src/codec/us_builtin_data.c)
+                           src/codec/us_builtin.c)
 
 $(B)/fuzz/bin/%: fuzz/%.c
 	@mkdir -p $(@D)

@@ -1,9 +1,9 @@
 
 /*
- * Makes src/codec/us_builtin_data.c: a model of the URLs on stdin, one a
+ * Makes src/codec/us_builtin_data.h: a model of the URLs on stdin, one a
  * line, as a core in base 64.
  *
- *     builtin TOKENS CONTEXTS < URLS > us_builtin_data.c
+ *     builtin TOKENS CONTEXTS < URLS > us_builtin_data.h
  */
 
 
@@ -142,10 +142,10 @@ main(int argc, char **argv)
         return 2;
     }
 
-    printf("\n/*\n * Made by tools/builtin.c: do not edit.\n */\n\n\n"
-           "#include \"us_builtin_data.h\"\n\n\n"
-           "const size_t  us_builtin_size = %zu;\n\n"
-           "const char    us_builtin_data[] =\n", len);
+    printf("\n/*\n * The built-in model in base 64.  Made by tools/builtin.c: "
+           "do not edit.\n */\n\n\n"
+           "static const size_t  us_builtin_size = %zu;\n\n"
+           "static const char    us_builtin_data[] =\n", len);
 
     for (i = 0; i < len; i += 3) {
         bits = (uint32_t) core[i] << 16

@@ -13,7 +13,25 @@
 #include <stdlib.h>
 
 
-static unsigned us_builtin_digit(char c);
+/* base 64 as in RFC 4648 */
+
+static unsigned
+us_builtin_digit(char c)
+{
+    if (c >= 'a') {
+        return (unsigned) (c - 'a') + 26;
+    }
+
+    if (c >= 'A') {
+        return (unsigned) (c - 'A');
+    }
+
+    if (c >= '0') {
+        return (unsigned) (c - '0') + 52;
+    }
+
+    return c == '+' ? 62 : 63;
+}
 
 
 us_model_t *
@@ -47,25 +65,4 @@ us_builtin_create(void)
     }
 
     return (us_model_t *) p;
-}
-
-
-/* base 64 as in RFC 4648 */
-
-static unsigned
-us_builtin_digit(char c)
-{
-    if (c >= 'a') {
-        return (unsigned) (c - 'a') + 26;
-    }
-
-    if (c >= 'A') {
-        return (unsigned) (c - 'A');
-    }
-
-    if (c >= '0') {
-        return (unsigned) (c - '0') + 52;
-    }
-
-    return c == '+' ? 62 : 63;
 }

@@ -1,7 +1,7 @@
 
 /*
  * The decoder: from the bits of a record to tokens, and to text.  See
- * us_model_private.h for what a model looks like.
+ * us_model.c for what a model looks like.
  *
  * A code is found by two tables, without a branch: half of the codes are
  * longer than a single table of a useful size, so that a branch on it would be
@@ -31,7 +31,7 @@
 
 
 #include "us_decoder.h"
-#include "us_model_private.h"
+
 
 #ifdef __SSE2__
 #include <emmintrin.h>
@@ -267,13 +267,13 @@ typedef struct {
     uint64_t           end;
     uint64_t           word;          /* the bits from pos on */
     uint32_t           entry;         /* the last token's */
-} us_cursor_t;
+} us_decoding_t;
 
 
-static us_inline us_cursor_t
-us_cursor(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b)
+static us_inline us_decoding_t
+us_decoding(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b)
 {
-    us_cursor_t  r;
+    us_decoding_t  r;
 
     r.d = *d;
     r.base = b->base;
@@ -286,7 +286,7 @@ us_cursor(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b)
 
 
 static us_inline void
-us_cursor_load(us_cursor_t *r)
+us_decoding_load(us_decoding_t *r)
 {
     r->word = us_load64(r->base + (r->pos >> 3)) >> (r->pos & 7);
 }
@@ -295,7 +295,7 @@ us_cursor_load(us_cursor_t *r)
 /* steps over a token: its entry */
 
 static us_inline uint32_t
-us_cursor_next(us_cursor_t *r)
+us_decoding_next(us_decoding_t *r)
 {
     uint32_t  e;
 
@@ -309,10 +309,10 @@ us_cursor_next(us_cursor_t *r)
 }
 
 
-/* there are no more tokens: see us_model_private.h for how a record ends */
+/* there are no more tokens: see us_model.c for how a record ends */
 
 static inline int
-us_cursor_ended(const us_cursor_t *r)
+us_decoding_ended(const us_decoding_t *r)
 {
     uint64_t  left, ones;
 
@@ -365,7 +365,7 @@ us_decode_run(const uint8_t *base, uint64_t pos, uint64_t end, unsigned token,
  */
 
 static const uint8_t *
-us_decode_text(us_cursor_t *r, uint8_t *buf, unsigned *len)
+us_decode_text(us_decoding_t *r, uint8_t *buf, unsigned *len)
 {
     uint32_t  t;
     unsigned  token;
@@ -405,7 +405,7 @@ us_decode(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
     uint8_t        *p, *stop, run[US_RUN_MAX];
     uint32_t        e, last;
     unsigned        i, len;
-    us_cursor_t     r, copy;
+    us_decoding_t     r, copy;
     const uint8_t  *from;
 
     if (b->pos > b->end) {
@@ -414,14 +414,14 @@ us_decode(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
 
     p = out;
     stop = out + (need <= max ? need : max + 1);
-    r = us_cursor(d, ctx, b);
+    r = us_decoding(d, ctx, b);
 
     while (p < stop) {
-        us_cursor_load(&r);
+        us_decoding_load(&r);
 
         for (i = 0; i < US_WORD_TOKENS; i++) {
             last = r.entry;
-            e = us_cursor_next(&r);
+            e = us_decoding_next(&r);
 
             if (r.pos > r.end) {
 
@@ -429,7 +429,7 @@ us_decode(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
 
                 r.pos -= e & US_ENTRY_LENGTH;
 
-                return us_cursor_ended(&r)
+                return us_decoding_ended(&r)
                        && (last & US_ENTRY_CTX_MASK)
                           != d->codes << US_ENTRY_CTX ? p - out : -1;
             }
@@ -556,7 +556,7 @@ us_text_compare(us_text_t *t, const uint8_t *from, unsigned len, unsigned skip)
 /* compares a token that is not short; *first, if not NULL: its first byte */
 
 static __attribute__((noinline)) int
-us_text_compare_other(us_cursor_t *r, us_text_t *t, uint8_t *first)
+us_text_compare_other(us_decoding_t *r, us_text_t *t, uint8_t *first)
 {
     size_t          left, n, skip;
     uint8_t         run[US_RUN_MAX];
@@ -594,11 +594,11 @@ us_text_compare_other(us_cursor_t *r, us_text_t *t, uint8_t *first)
 /* compares the token of an entry; *first, if not NULL: its first byte */
 
 static us_inline int
-us_decode_token(us_cursor_t *r, us_text_t *t, uint32_t e, uint8_t *first)
+us_decode_token(us_decoding_t *r, us_text_t *t, uint32_t e, uint8_t *first)
 {
     int             rc;
     us_text_t       rest;
-    us_cursor_t     copy;
+    us_decoding_t     copy;
     const uint8_t  *from;
 
     if (us_entry_len(e) == US_LEN_OTHER) {
@@ -610,7 +610,7 @@ us_decode_token(us_cursor_t *r, us_text_t *t, uint32_t e, uint8_t *first)
         if (rc != US_TEXT_DIFFERS) {
             t->p = rest.p;
             r->pos = copy.pos;
-            us_cursor_load(r);
+            us_decoding_load(r);
         }
 
         return rc;
@@ -633,10 +633,10 @@ us_decode_token(us_cursor_t *r, us_text_t *t, uint32_t e, uint8_t *first)
  */
 
 typedef struct {
-    us_cursor_t       r;
+    us_decoding_t       r;
     us_text_t         t;
     us_comparison_t  *c;
-} us_lane_t;
+} us_turn_t;
 
 
 /*
@@ -645,26 +645,26 @@ typedef struct {
  */
 
 static us_inline int
-us_lane(us_lane_t *lane, us_comparison_t *c, uint8_t end[2 * US_TEXT_SHORT])
+us_turn(us_turn_t *lane, us_comparison_t *c, uint8_t end[2 * US_TEXT_SHORT])
 {
     int          rc;
     uint32_t     e;
     us_text_t    t;
-    us_cursor_t  r;
+    us_decoding_t  r;
 
-    r = us_cursor(c->decoder, c->ctx, &c->bits);
+    r = us_decoding(c->decoder, c->ctx, &c->bits);
     t = us_text(c->text, c->len, end);
     rc = US_TEXT_GOES_ON;
 
     if (c->first) {
-        us_cursor_load(&r);
-        e = us_cursor_next(&r);
+        us_decoding_load(&r);
+        e = us_decoding_next(&r);
 
         if (us_entry_len(e) == 0) {
 
             /* an escape */
 
-            e = us_cursor_next(&r);
+            e = us_decoding_next(&r);
         }
 
         rc = us_decode_token(&r, &t, e, c->first);
@@ -681,13 +681,13 @@ us_lane(us_lane_t *lane, us_comparison_t *c, uint8_t end[2 * US_TEXT_SHORT])
 /* compares the tokens of a word; returns US_TEXT_* */
 
 static us_inline int
-us_lane_step(us_lane_t *lane)
+us_turn_step(us_turn_t *lane)
 {
     int          rc;
     uint32_t     e;
     unsigned     i;
     us_text_t    t;
-    us_cursor_t  r;
+    us_decoding_t  r;
 
     r = lane->r;
     t = lane->t;
@@ -696,12 +696,12 @@ us_lane_step(us_lane_t *lane)
         return US_TEXT_DIFFERS;
     }
 
-    us_cursor_load(&r);
+    us_decoding_load(&r);
     rc = US_TEXT_GOES_ON;
 
 #pragma GCC unroll 3
     for (i = 0; i < US_WORD_TOKENS; i++) {
-        e = us_cursor_next(&r);
+        e = us_decoding_next(&r);
         rc = us_decode_token(&r, &t, e, NULL);
 
         if (rc != US_TEXT_GOES_ON) {
@@ -719,7 +719,7 @@ us_lane_step(us_lane_t *lane)
 /* the answer, after the last step */
 
 static us_inline int
-us_lane_answer(const us_lane_t *lane, int rc)
+us_turn_answer(const us_turn_t *lane, int rc)
 {
     if (rc == US_TEXT_DIFFERS) {
         return 0;
@@ -727,27 +727,27 @@ us_lane_answer(const us_lane_t *lane, int rc)
 
     return lane->c->begins ? lane->r.pos <= lane->r.end
                            : lane->t.p == lane->t.stop
-                             && us_cursor_ended(&lane->r);
+                             && us_decoding_ended(&lane->r);
 }
 
 
 /* nothing to compare: the tail can be empty */
 
 static us_inline int
-us_lane_empty(us_comparison_t *c)
+us_turn_empty(us_comparison_t *c)
 {
-    us_cursor_t  r;
+    us_decoding_t  r;
 
-    r = us_cursor(c->decoder, c->ctx, &c->bits);
+    r = us_decoding(c->decoder, c->ctx, &c->bits);
 
-    return c->begins || us_cursor_ended(&r);
+    return c->begins || us_decoding_ended(&r);
 }
 
 
 /* begins the next comparison that goes on after its begin; 0: none */
 
 static us_inline int
-us_lane_next(us_lane_t *lane, us_comparison_t *all, unsigned n, unsigned *next,
+us_turn_next(us_turn_t *lane, us_comparison_t *all, unsigned n, unsigned *next,
     uint8_t end[2 * US_TEXT_SHORT])
 {
     int               rc;
@@ -757,17 +757,17 @@ us_lane_next(us_lane_t *lane, us_comparison_t *all, unsigned n, unsigned *next,
         c = &all[(*next)++];
 
         if (c->len == 0) {
-            c->answer = us_lane_empty(c);
+            c->answer = us_turn_empty(c);
             continue;
         }
 
-        rc = us_lane(lane, c, end);
+        rc = us_turn(lane, c, end);
 
         if (rc == US_TEXT_GOES_ON) {
             return 1;
         }
 
-        c->answer = us_lane_answer(lane, rc);
+        c->answer = us_turn_answer(lane, rc);
     }
 
     return 0;
@@ -779,19 +779,19 @@ us_decode_equal(us_comparison_t *c)
 {
     int        rc;
     uint8_t    end[2 * US_TEXT_SHORT];
-    us_lane_t  lane;
+    us_turn_t  lane;
 
     if (c->len == 0) {
-        return us_lane_empty(c);
+        return us_turn_empty(c);
     }
 
-    rc = us_lane(&lane, c, end);
+    rc = us_turn(&lane, c, end);
 
     while (rc == US_TEXT_GOES_ON) {
-        rc = us_lane_step(&lane);
+        rc = us_turn_step(&lane);
     }
 
-    return us_lane_answer(&lane, rc);
+    return us_turn_answer(&lane, rc);
 }
 
 
@@ -802,13 +802,13 @@ us_decode_compare(us_comparison_t *all, unsigned n)
     uint8_t     ends[US_LANES][2 * US_TEXT_SHORT];
     unsigned    i, k, live, next;
     unsigned    busy[US_LANES];
-    us_lane_t   lanes[US_LANES];
+    us_turn_t   lanes[US_LANES];
 
     next = 0;
     live = 0;
 
     for (k = 0; k < US_LANES; k++) {
-        if (us_lane_next(&lanes[k], all, n, &next, ends[k])) {
+        if (us_turn_next(&lanes[k], all, n, &next, ends[k])) {
             busy[live++] = k;
         }
     }
@@ -816,15 +816,15 @@ us_decode_compare(us_comparison_t *all, unsigned n)
     while (live) {
         for (i = 0; i < live; i++) {
             k = busy[i];
-            rc = us_lane_step(&lanes[k]);
+            rc = us_turn_step(&lanes[k]);
 
             if (rc == US_TEXT_GOES_ON) {
                 continue;
             }
 
-            lanes[k].c->answer = us_lane_answer(&lanes[k], rc);
+            lanes[k].c->answer = us_turn_answer(&lanes[k], rc);
 
-            if (!us_lane_next(&lanes[k], all, n, &next, ends[k])) {
+            if (!us_turn_next(&lanes[k], all, n, &next, ends[k])) {
                 busy[i--] = busy[--live];
             }
         }
@@ -853,14 +853,14 @@ us_decode_same(const us_decoder_t *d, unsigned ctx, us_bitin_t *b,
     uint8_t         run[US_RUN_MAX];
     uint32_t        e;
     unsigned        n;
-    us_cursor_t     r, copy;
+    us_decoding_t     r, copy;
     const uint8_t  *from;
 
-    r = us_cursor(d, ctx, b);
+    r = us_decoding(d, ctx, b);
 
     for (p = 0; p < len; p += n) {
-        us_cursor_load(&r);
-        e = us_cursor_next(&r);
+        us_decoding_load(&r);
+        e = us_decoding_next(&r);
 
         if (r.pos > r.end) {
             return p;

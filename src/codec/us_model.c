@@ -1,18 +1,293 @@
 
 /*
- * A model: whether some bytes are one, and what its writers ask: texts,
- * contexts, and the code of a symbol.
+ * A model: the tokens and codes under which records are written.
+ *
+ * FORMAT:
+ *
+ *     us_model_s   magic, version, sizes, checksum
+ *     uint16_t     nlen[ncodes][18]    how many symbols of each code length
+ *     uint32_t     tokens[ntokens]     text offset 19 | length 6 | context 7
+ *     uint16_t     symbols[nsymbols]   by code, then by length
+ *     uint8_t      text[text_size]     of bytes and learnt tokens
+ *
+ * padded to a multiple of 8 bytes.
+ *
+ * A text is cut into tokens: single bytes, learnt tokens, and runs (3 to 32
+ * characters of a small alphabet, which follow packed).  Each token is coded
+ * by the canonical Huffman code of its context; a context's code has the
+ * tokens that were seen in it, and an escape (symbol `ntokens`) after which
+ * the token follows in the code that has them all.  The context after a token
+ * is kept with the token.
+ *
+ * A record has no end symbol: its size is known in units of 4 bits, and up to 3
+ * ones pad it.  In each context, ones are the beginning of the longest code,
+ * which has at least 4 bits.  So the padding is never a whole token: a code
+ * that would end beyond the record marks the end of the tokens.
+ *
+ * Invariants, checked when a model is installed and relied on ever after: every
+ * code is complete (the sum of 2^-length is 1) and its longest length is at
+ * least 4; symbols of one length ascend, none occurs twice, and none is missing
+ * that a writer could need; symbols, contexts and text offsets are in range;
+ * the checksum is right.  So no bits, however hostile, lead the decoder
+ * out of the model, and any text can be written.
+ *
+ * First in this file what packs runs, and the lengths of codes; then what
+ * checks a model and answers what its users ask: texts, contexts, the code of a
+ * symbol; last what writes one.
  */
 
 
-#include "us_model_private.h"
+#include "us_model.h"
 
 #include <endian.h>
+#include <stdlib.h>
 
 
 #if (__BYTE_ORDER != __LITTLE_ENDIAN)
 #error "models are kept in little-endian byte order"
 #endif
+
+
+/*
+ * Runs are packed: digits go 3 to 10 bits (2: 7, 1: 4), hexadecimal digits 4
+ * bits each, [0-9a-z] 3 to 16 bits (2: 11, 1: 6), [0-9A-Za-z_-] 6 bits each.
+ */
+
+static const uint8_t  us_run_group[US_RUN_ALPHABETS][4] = {
+    { 0, 4, 7, 10 }, { 0, 4, 8, 12 }, { 0, 6, 11, 16 }, { 0, 6, 12, 18 }
+};
+
+static const uint8_t  us_run_radix[US_RUN_ALPHABETS] = { 10, 16, 36, 64 };
+
+static const char     us_run_chars[] = "0123456789abcdefghijklmnopqrstuvwxyz"
+                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
+
+#define D  US_RUN_DIGIT
+#define H  US_RUN_HEX
+#define L  US_RUN_LOWER
+#define U  US_RUN_UPPER
+
+const uint8_t  us_run_classes[256] = {
+    ['0'] = D, D, D, D, D, D, D, D, D, D,
+    ['a'] = H, H, H, H, H, H, L, L, L, L, L, L, L,
+            L, L, L, L, L, L, L, L, L, L, L, L, L,
+    ['A'] = U, U, U, U, U, U, U, U, U, U, U, U, U,
+            U, U, U, U, U, U, U, U, U, U, U, U, U,
+    ['-'] = US_RUN_OTHER,
+    ['_'] = US_RUN_OTHER
+};
+
+#undef D
+#undef H
+#undef L
+#undef U
+
+
+unsigned
+us_run_bits(unsigned alphabet, unsigned len)
+{
+    return len / 3 * us_run_group[alphabet][3]
+           + us_run_group[alphabet][len % 3];
+}
+
+
+static unsigned
+us_run_value(uint8_t c)
+{
+    if (c <= '9') {
+        return c == '-' ? 62 : (unsigned) c - '0';
+    }
+
+    if (c >= 'a') {
+        return (unsigned) c - 'a' + 10;
+    }
+
+    return c == '_' ? 63 : (unsigned) c - 'A' + 36;
+}
+
+
+void
+us_run_put(us_bitout_t *o, unsigned alphabet, const uint8_t *text,
+    unsigned len)
+{
+    unsigned  i, n, v;
+
+    for ( /* void */ ; len; len -= n) {
+        n = len < 3 ? len : 3;
+
+        for (i = 0, v = 0; i < n; i++) {
+            v = v * us_run_radix[alphabet] + us_run_value(*text++);
+        }
+
+        us_bitout_put(o, v, us_run_group[alphabet][n]);
+    }
+}
+
+
+/*
+ * Values beyond the largest of a group come from damaged bits only: they are
+ * made characters of some kind.
+ */
+
+void
+us_run_get(uint64_t w, unsigned alphabet, unsigned len, uint8_t *out)
+{
+    unsigned  i, n, v, radix;
+
+    radix = us_run_radix[alphabet];
+
+    for ( /* void */ ; len; len -= n) {
+        n = len < 3 ? len : 3;
+
+        v = (unsigned) w & ((1u << us_run_group[alphabet][n]) - 1);
+        w >>= us_run_group[alphabet][n];
+
+        for (i = n; i-- > 0; /* void */) {
+            out[i] = (uint8_t) us_run_chars[v % radix];
+            v /= radix;
+        }
+
+        out += n;
+    }
+}
+
+
+/*
+ * The lengths of a code.  Two queues build the tree over the sorted counts (van
+ * Leeuwen, 1976): the leaves, and the inner nodes, which come into being in
+ * ascending order by themselves.  Depths are then read off from the root down.
+ * Codes longer than the limit are cut to it, which overfills the code; as long
+ * as it is overfull, one of the longest codes that can be split below the limit
+ * makes room (the heuristic of zlib's trees.c, gen_bitlen).  Since
+ * n <= 2^(max-1), it ends.
+ */
+
+
+static int
+us_huffman_cmp(const void *one, const void *two)
+{
+    uint64_t  a = *(const uint64_t *) one, b = *(const uint64_t *) two;
+
+    return (a > b) - (a < b);
+}
+
+
+/* from the weights of n leaves, ascending, to the inner nodes by depth */
+
+static void
+us_huffman_tree(uint64_t *w, uint64_t *up, size_t n, uint32_t *depths)
+{
+    size_t    j, k, leaf, node;
+    uint32_t  l;
+    uint64_t  sum;
+
+    /* w[k] becomes the weight of inner node k; leaf >= k always */
+
+    leaf = 0;
+    node = 0;
+
+    for (k = 0; k < n - 1; k++) {
+        sum = 0;
+
+        for (j = 0; j < 2; j++) {
+            if (node < k && (leaf == n || w[node] < w[leaf])) {
+                sum += w[node];
+                w[node++] = k;
+
+            } else {
+                sum += w[leaf++];
+            }
+        }
+
+        w[k] = sum;
+    }
+
+    /* w[k] is now the parent of inner node k, up[k] becomes its depth */
+
+    memset(depths, 0, (US_HUFFMAN_MAX + 1) * sizeof(uint32_t));
+
+    up[n - 2] = 0;
+    depths[0] = 1;
+
+    for (k = n - 2; k-- > 0; /* void */) {
+        l = (uint32_t) up[w[k]] + 1;
+
+        if (l > US_HUFFMAN_MAX) {
+            l = US_HUFFMAN_MAX;       /* longer codes are cut in any case */
+        }
+
+        up[k] = l;
+        depths[l]++;
+    }
+}
+
+
+/* from inner nodes by depth to leaves by depth, none below max */
+
+static void
+us_huffman_limit(const uint32_t *depths, size_t n, unsigned max,
+    uint16_t *nlen)
+{
+    size_t    i, k;
+    uint32_t  l, kraft, full;
+
+    memset(nlen, 0, sizeof(uint16_t) * (US_HUFFMAN_MAX + 1));
+
+    for (l = 1, i = 0; i < n; l++) {
+        k = 2 * (size_t) depths[l - 1] - depths[l];
+
+        if (l >= max) {
+            nlen[max] += (uint16_t) (n - i);
+            break;
+        }
+
+        nlen[l] = (uint16_t) k;
+        i += k;
+    }
+
+    kraft = 0;
+    full = (uint32_t) 1 << max;
+
+    for (l = 1; l <= max; l++) {
+        kraft += (uint32_t) nlen[l] << (max - l);
+    }
+
+    while (kraft > full) {
+        for (l = max - 1; nlen[l] == 0; l--) { /* void */ }
+
+        nlen[l]--;
+        nlen[l + 1] += 2;
+        nlen[max]--;
+
+        kraft--;
+    }
+}
+
+
+void
+us_huffman_lengths(const uint32_t *counts, uint16_t *sym, size_t n,
+    unsigned max, uint16_t nlen[US_HUFFMAN_MAX + 1], uint64_t *work)
+{
+    size_t     i;
+    uint64_t  *w;
+    uint32_t   depths[US_HUFFMAN_MAX + 1];
+
+    w = work;
+
+    for (i = 0; i < n; i++) {
+        w[i] = (uint64_t) counts[sym[i]] << 16 | (uint16_t) ~sym[i];
+    }
+
+    qsort(w, n, sizeof(uint64_t), us_huffman_cmp);
+
+    for (i = 0; i < n; i++) {
+        sym[n - 1 - i] = (uint16_t) ~w[i];
+        w[i] >>= 16;
+    }
+
+    us_huffman_tree(w, work + n, n, depths);
+    us_huffman_limit(depths, n, max, nlen);
+}
 
 
 /* bytes, the lowest bit first */
@@ -427,3 +702,333 @@ const uint8_t  us_model_before[256] = {
     ['a' ... 'z'] = 2,
     ['A' ... 'Z'] = 1
 };
+
+
+#define US_TEXT_PAIRS  65536
+
+
+/*
+ * The texts of a model that is being written.
+ *
+ *     token      "youtube.com/watch?v="      "tube.com/"       "watch"
+ *                 |                              |                |
+ *     text     ...youtube.com/watch?v=...  <-----'----------------'
+ *
+ * Texts are shared: a token whose text lies within that of a longer one is
+ * pointed into it.  Those that remain, the hosts, lie in the order of the
+ * most used token that they hold: tokens are numbered by use, and the decoder
+ * finds the common texts in few cache lines.
+ */
+
+typedef struct {
+    const us_model_def_t  *def;
+
+    uint8_t               *text;      /* all hosts, as they were found */
+    size_t                 used;
+    uint16_t              *owner;     /* the host of each byte */
+
+    /* positions of each pair of bytes, latest first */
+    int32_t               *heads;
+    int32_t               *chain;
+
+    uint16_t              *host;      /* of each token */
+    uint8_t               *within;    /* where in the host it begins */
+    uint32_t              *place;     /* of each host, in the core */
+
+    uint8_t               *out;       /* the hosts as the core has them */
+} us_pool_t;
+
+
+static int
+us_pool_init(us_pool_t *p, const us_model_def_t *def)
+{
+    size_t    room;
+    unsigned  i;
+
+    memset(p, 0, sizeof(us_pool_t));
+
+    room = 256;
+
+    for (i = US_TOKEN_TEXT; i < def->ntokens; i++) {
+        room += def->tokens[i].len;
+    }
+
+    p->def = def;
+    p->text = malloc(room);
+    p->owner = malloc(room * sizeof(uint16_t));
+    p->heads = malloc(US_TEXT_PAIRS * sizeof(int32_t));
+    p->chain = malloc(room * sizeof(int32_t));
+    p->host = calloc(def->ntokens, sizeof(uint16_t));
+    p->within = calloc(def->ntokens, 1);
+    p->place = calloc(def->ntokens, sizeof(uint32_t));
+    p->out = malloc(room);
+
+    return p->text && p->owner && p->heads && p->chain && p->host
+           && p->within && p->place && p->out ? 0 : -1;
+}
+
+
+static void
+us_pool_free(us_pool_t *p)
+{
+    free(p->out);
+    free(p->place);
+    free(p->within);
+    free(p->host);
+    free(p->chain);
+    free(p->heads);
+    free(p->owner);
+    free(p->text);
+}
+
+
+/* the position of a text among the hosts, within one of them; or -1 */
+
+static int
+us_pool_find(const us_pool_t *p, const us_token_def_t *t)
+{
+    int32_t  at;
+
+    for (at = p->heads[t->text[0] << 8 | t->text[1]]; at != -1;
+         at = p->chain[at])
+    {
+        if ((size_t) at + t->len <= p->used
+            && p->owner[at] == p->owner[at + t->len - 1]
+            && memcmp(p->text + at, t->text, t->len) == 0)
+        {
+            return at;
+        }
+    }
+
+    return -1;
+}
+
+
+static void
+us_pool_add(us_pool_t *p, unsigned token)
+{
+    unsigned               k, pair;
+    const us_token_def_t  *t;
+
+    t = &p->def->tokens[token];
+
+    for (k = 0; k < t->len; k++) {
+        p->text[p->used + k] = t->text[k];
+        p->owner[p->used + k] = (uint16_t) token;
+
+        if (k + 1u < t->len) {
+            pair = (unsigned) t->text[k] << 8 | t->text[k + 1];
+            p->chain[p->used + k] = p->heads[pair];
+            p->heads[pair] = (int32_t) (p->used + k);
+        }
+    }
+
+    p->used += t->len;
+}
+
+
+/* finds a host for each token: long ones first, so that they can be hosts */
+
+static void
+us_pool_share(us_pool_t *p)
+{
+    int       at, begin;
+    unsigned  i, longest;
+
+    memset(p->heads, 0xff, US_TEXT_PAIRS * sizeof(int32_t));
+
+    for (longest = US_TOKEN_MAX; longest > 1; longest--) {
+        for (i = US_TOKEN_TEXT; i < p->def->ntokens; i++) {
+
+            if (p->def->tokens[i].len != longest) {
+                continue;
+            }
+
+            at = us_pool_find(p, &p->def->tokens[i]);
+
+            if (at == -1) {
+                p->host[i] = (uint16_t) i;
+                us_pool_add(p, i);
+                continue;
+            }
+
+            for (begin = at; begin > 0
+                             && p->owner[begin - 1] == p->owner[at]; begin--)
+            {
+                /* void */
+            }
+
+            p->host[i] = p->owner[at];
+            p->within[i] = (uint8_t) (at - begin);
+        }
+    }
+}
+
+
+/* writes the hosts, after the single bytes; returns what they take */
+
+static size_t
+us_pool_lay(us_pool_t *p)
+{
+    size_t    used;
+    unsigned  i, host;
+
+    for (used = 0; used < 256; used++) {
+        p->out[used] = (uint8_t) used;
+    }
+
+    for (i = US_TOKEN_TEXT; i < p->def->ntokens; i++) {
+        host = p->host[i];
+
+        if (p->place[host] == 0) {
+            p->place[host] = (uint32_t) used;
+            memcpy(p->out + used, p->def->tokens[host].text,
+                   p->def->tokens[host].len);
+            used += p->def->tokens[host].len;
+        }
+    }
+
+    return used;
+}
+
+
+/* a token: where its text is, its length, the context after it */
+
+static uint32_t
+us_pool_token(const us_pool_t *p, unsigned i)
+{
+    uint32_t               at, len;
+    const us_token_def_t  *t;
+
+    t = &p->def->tokens[i];
+
+    if (i < US_TOKEN_RUN) {
+        at = i;
+        len = 1;
+
+    } else if (i < US_TOKEN_TEXT) {
+        at = 0;
+        len = us_token_run_len(i);
+
+    } else {
+        at = p->place[p->host[i]] + p->within[i];
+        len = t->len;
+    }
+
+    return at | len << US_TEXT_BITS | (uint32_t) t->ctx << US_CTX_SHIFT;
+}
+
+
+static int
+us_model_cmp_symbol(const void *one, const void *two)
+{
+    return *(const uint16_t *) one - *(const uint16_t *) two;
+}
+
+
+/* the codes: how many symbols of each length, and which */
+
+static void
+us_model_write_codes(const us_model_def_t *def, uint16_t *nlen,
+    uint16_t *symbols)
+{
+    size_t    n;
+    unsigned  i, l;
+
+    for (i = 0; i < def->ncontexts + US_CODES; i++, nlen += US_NLEN) {
+        memcpy(nlen, def->codes[i].nlen, sizeof(def->codes[i].nlen));
+
+        for (l = 1, n = 0; l <= US_HUFFMAN_MAX; l++) {
+            memcpy(symbols, def->codes[i].symbols + n,
+                   nlen[l] * sizeof(uint16_t));
+            qsort(symbols, nlen[l], sizeof(uint16_t), us_model_cmp_symbol);
+
+            symbols += nlen[l];
+            n += nlen[l];
+        }
+    }
+}
+
+
+/* text: the bytes of the hosts */
+
+static uint8_t *
+us_model_write_core(us_pool_t *p, size_t text, size_t *len)
+{
+    size_t                 i, ncodes, nsymbols;
+    uint8_t               *core;
+    unsigned               l;
+    us_model_t            *m;
+    const us_model_def_t  *def;
+
+    def = p->def;
+
+    if (text + US_TEXT_SLACK > US_TEXT_MAX) {
+        return NULL;
+    }
+
+    ncodes = def->ncontexts + US_CODES;
+    nsymbols = 0;
+
+    for (i = 0; i < ncodes; i++) {
+        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+            nsymbols += def->codes[i].nlen[l];
+        }
+    }
+
+    *len = sizeof(us_model_t) + ncodes * sizeof(uint16_t) * US_NLEN
+           + def->ntokens * sizeof(uint32_t) + nsymbols * sizeof(uint16_t)
+           + text + US_TEXT_SLACK;
+    *len = (*len + 7) & ~(size_t) 7;
+
+    core = calloc(1, *len);
+    if (core == NULL) {
+        return NULL;
+    }
+
+    m = (us_model_t *) core;
+
+    m->magic = US_MODEL_MAGIC;
+    m->version = US_MODEL_VERSION;
+    m->ncontexts = (uint8_t) def->ncontexts;
+    m->core_size = (uint32_t) *len;
+    m->ntokens = def->ntokens;
+    m->nsymbols = (uint32_t) nsymbols;
+    m->text_size = (uint32_t) (text + US_TEXT_SLACK);
+    m->nlen = sizeof(us_model_t);
+    m->tokens = m->nlen + (uint32_t) (ncodes * sizeof(uint16_t) * US_NLEN);
+    m->symbols = m->tokens + m->ntokens * (uint32_t) sizeof(uint32_t);
+    m->text = m->symbols + m->nsymbols * (uint32_t) sizeof(uint16_t);
+
+    for (i = 0; i < def->ntokens; i++) {
+        ((uint32_t *) (core + m->tokens))[i] = us_pool_token(p, (unsigned) i);
+    }
+
+    us_model_write_codes(def, (uint16_t *) (core + m->nlen),
+                         (uint16_t *) (core + m->symbols));
+
+    memcpy(core + m->text, p->out, text);
+
+    us_model_seal(core, *len);
+
+    return core;
+}
+
+
+uint8_t *
+us_model_write(const us_model_def_t *def, size_t *len)
+{
+    uint8_t    *core;
+    us_pool_t   p;
+
+    core = NULL;
+
+    if (us_pool_init(&p, def) == 0) {
+        us_pool_share(&p);
+        core = us_model_write_core(&p, us_pool_lay(&p), len);
+    }
+
+    us_pool_free(&p);
+
+    return core;
+}

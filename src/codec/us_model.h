@@ -1,7 +1,7 @@
 
 /*
  * A model: the tokens and codes under which records are written.  See
- * us_model_private.h for the picture.
+ * us_model.c for the picture.
  *
  * A text is a class byte (0 .. 3) and the URL from the host on.
  */
@@ -12,11 +12,47 @@
 
 
 #include "../us_atomic.h"
-#include "us_huffman.h"
-#include "us_run.h"
+#include "../us_bit.h"
 
 
 #define US_MODEL_VERSION   1
+
+#define US_HUFFMAN_MAX     16         /* bits of the longest code */
+
+
+/*
+ * Runs: stretches of a few characters without meaning (numbers, hashes, video
+ * ids), packed.
+ */
+
+#define US_RUN_MIN         3
+#define US_RUN_MAX         32
+#define US_RUN_LENGTHS     (US_RUN_MAX - US_RUN_MIN + 1)
+
+/* alphabets: [0-9], [0-9a-f], [0-9a-z], [0-9A-Za-z_-] */
+
+#define US_RUN_ALPHABETS   4
+
+/* us_run_classes[c] has bit a set if c is in alphabet a; bit 4: '-' and '_' */
+
+#define US_RUN_DIGIT       15
+#define US_RUN_HEX         14
+#define US_RUN_LOWER       12
+#define US_RUN_UPPER       8
+#define US_RUN_OTHER       24
+
+extern const uint8_t  us_run_classes[256];
+
+
+/* runs are numbered by alphabet, then length; and the bits that one takes */
+unsigned us_run_bits(unsigned alphabet, unsigned len);
+
+void us_run_put(us_bitout_t *o, unsigned alphabet, const uint8_t *text,
+    unsigned len);
+
+/* unpacks up to 6 characters from the low end of w */
+void us_run_get(uint64_t w, unsigned alphabet, unsigned len, uint8_t *out);
+
 
 /* symbols: bytes, then runs by (alphabet, length), then learnt tokens */
 
@@ -116,6 +152,16 @@ us_token_run_len(unsigned token)
 }
 
 
+/*
+ * Lengths of a prefix code from counts.  Sorts sym[0 .. n-1] by descending
+ * counts[sym], cuts it into runs of equal length and returns their sizes:
+ * nlen[l] symbols of l bits, shortest first.  n is at least 2 and at most
+ * 2^(max - 1), counts are at least 1, work has 2 * n elements.  The code is
+ * complete.
+ */
+void us_huffman_lengths(const uint32_t *counts, uint16_t *sym, size_t n,
+    unsigned max, uint16_t nlen[US_HUFFMAN_MAX + 1], uint64_t *work);
+
 /* makes the checksum right (writers of cores, and fuzzers) */
 void us_model_seal(uint8_t *core, size_t len);
 
@@ -172,6 +218,75 @@ void us_model_ranks(const us_model_t *m, unsigned code,
     us_rank_t ranks[US_HUFFMAN_MAX + 1]);
 uint32_t us_model_code(const us_rank_t *rank, const uint16_t *list,
     unsigned symbol, unsigned len);
+
+
+/* the layout, for the decoder */
+
+#define US_MODEL_MAGIC    0x6c646f6d  /* "modl" */
+
+/* numbers of symbols by code length, 0 .. 16, and one unused */
+#define US_NLEN           18
+
+#define US_TEXT_BITS      19
+#define US_LEN_BITS       6
+#define US_LEN_MASK       ((1 << US_LEN_BITS) - 1)
+#define US_CTX_SHIFT      (US_TEXT_BITS + US_LEN_BITS)
+#define US_TEXT_MAX       (1 << US_TEXT_BITS)
+
+/* copies of a token's text are made in pieces of 16 bytes */
+#define US_TEXT_SLACK     64
+
+
+struct us_model_s {
+    uint32_t      magic;
+    uint16_t      version;
+    uint8_t       ncontexts;
+    uint8_t       pad;
+    uint32_t      core_size;
+    uint32_t      ntokens;
+    uint32_t      nsymbols;
+    uint32_t      text_size;
+    uint32_t      checksum;
+
+    uint32_t      nlen;               /* offsets from the model's address */
+    uint32_t      tokens;
+    uint32_t      symbols;
+    uint32_t      text;
+    uint32_t      pad2[3];
+};
+
+
+static inline const void *
+us_model_at(const us_model_t *m, uint32_t offset)
+{
+    return (const uint8_t *) m + offset;
+}
+
+
+static inline unsigned
+us_model_ncodes(const us_model_t *m)
+{
+    return (unsigned) m->ncontexts + US_CODES;
+}
+
+
+static inline const uint16_t *
+us_model_nlen(const us_model_t *m, unsigned code)
+{
+    return (const uint16_t *) us_model_at(m, m->nlen) + code * US_NLEN;
+}
+
+
+/* the first bit of a code is its highest, but lies lowest in a word */
+
+extern const uint8_t  us_model_reversed[256];
+
+static inline uint32_t
+us_model_reverse(uint32_t v)
+{
+    return (uint32_t) us_model_reversed[v & 0xff] << 8
+           | us_model_reversed[v >> 8];
+}
 
 
 #endif /* _US_MODEL_H_INCLUDED_ */

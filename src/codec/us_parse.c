@@ -164,16 +164,7 @@ typedef struct {
     uint64_t               cost;      /* to reach it */
     const uint8_t         *row;       /* prices in its context */
     uint64_t               low;       /* the cheapest way from it on */
-} us_walk_t;
-
-
-static void us_parser_bucket(us_parser_t *p);
-static int us_parser_node(us_parser_t *p, us_range_t r);
-static int us_parser_place(us_parser_t *p, const uint8_t *c, unsigned n,
-    uint32_t *base);
-static int us_parser_grow(us_parser_t *p, uint32_t need);
-static void us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from,
-    size_t len);
+} us_parsed_t;
 
 
 static inline int
@@ -360,7 +351,7 @@ us_parse_push(uint64_t *step, uint64_t v, uint64_t *low)
  */
 
 static us_inline size_t
-us_parse_texts(us_parser_t *p, us_walk_t *w, const uint8_t *text,
+us_parse_texts(us_parser_t *p, us_parsed_t *w, const uint8_t *text,
     size_t max)
 {
     uint32_t          child;
@@ -408,7 +399,7 @@ us_parse_texts(us_parser_t *p, us_walk_t *w, const uint8_t *text,
 
 
 static inline void
-us_parse_run(us_parser_t *p, us_walk_t *w, unsigned alphabet,
+us_parse_run(us_parser_t *p, us_parsed_t *w, unsigned alphabet,
     unsigned len)
 {
     unsigned  token;
@@ -447,7 +438,7 @@ us_parse_runs_at(const us_parser_t *p, const uint8_t *text, size_t i)
  */
 
 static us_inline size_t
-us_parse_packed(us_parser_t *p, us_walk_t *w, const uint8_t *text)
+us_parse_packed(us_parser_t *p, us_parsed_t *w, const uint8_t *text)
 {
     uint64_t  runs;
     unsigned  a, n, alnum, longest;
@@ -479,6 +470,33 @@ us_parse_packed(us_parser_t *p, us_walk_t *w, const uint8_t *text)
 }
 
 
+/*
+ * From right to left: how many characters from here on are of each alphabet, in
+ * a byte each; in the fifth byte: letters and digits.  Counts beyond US_RUN_MAX
+ * (32) are not exact.
+ */
+
+static void
+us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from, size_t len)
+{
+    size_t    i;
+    uint64_t  run, many;
+
+    run = 0;
+
+    for (i = len; i-- > from; /* void */) {
+        run += US_RUN_ONES;
+        run &= us_parse_masks[us_run_classes[text[i]]];
+        p->runs[i] = run;
+
+        if (i % US_RUN_CHECK == 0) {
+            many = (run >> 5 | run >> 6 | run >> 7) & US_RUN_ONES;
+            run = (run & ~(many * 0xff)) | many << 5;
+        }
+    }
+}
+
+
 size_t
 us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
@@ -487,7 +505,7 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     size_t      i, ahead, end, run;
     uint16_t   *far;
     uint64_t    limit, cost, *steps;
-    us_walk_t   w;
+    us_parsed_t   w;
 
     i = us_parse_starts(p, text, len, starts, nstarts);
 
@@ -541,30 +559,77 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
 }
 
 
-/*
- * From right to left: how many characters from here on are of each alphabet, in
- * a byte each; in the fifth byte: letters and digits.  Counts beyond US_RUN_MAX
- * (32) are not exact.
- */
+static int
+us_parser_grow(us_parser_t *p, uint32_t need)
+{
+    uint32_t    n;
+    uint8_t    *bases;
+    us_node_t  *nodes;
+
+    if (need <= p->nnodes) {
+        return 0;
+    }
+
+    if (need >= US_BASE_MAX) {
+        return -1;
+    }
+
+    n = need + need / 4;
+    n = (n + 7) & ~7u;
+
+    nodes = realloc(p->nodes, n * sizeof(us_node_t));
+    if (nodes == NULL) {
+        return -1;
+    }
+
+    p->nodes = nodes;
+
+    bases = realloc(p->bases, n / 8);
+    if (bases == NULL) {
+        return -1;
+    }
+
+    p->bases = bases;
+
+    memset(bases + p->nnodes / 8, 0, (n - p->nnodes) / 8);
+
+    for ( /* void */ ; p->nnodes < n; p->nnodes++) {
+        nodes[p->nnodes].link = 0;
+        nodes[p->nnodes].token = US_NO_TOKEN;
+        nodes[p->nnodes].mask = 0;
+    }
+
+    return 0;
+}
+
+
+/* sorts tokens by their first byte, and places the children of the root */
 
 static void
-us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from, size_t len)
+us_parser_bucket(us_parser_t *p)
 {
-    size_t    i;
-    uint64_t  run, many;
+    size_t     i;
+    unsigned   c;
+    uint16_t   at[256];
 
-    run = 0;
+    for (c = 0; c < 256; c++) {
+        at[c] = p->buckets[c];
+        p->sorted[at[c]++] = (uint16_t) c;
 
-    for (i = len; i-- > from; /* void */) {
-        run += US_RUN_ONES;
-        run &= us_parse_masks[us_run_classes[text[i]]];
-        p->runs[i] = run;
-
-        if (i % US_RUN_CHECK == 0) {
-            many = (run >> 5 | run >> 6 | run >> 7) & US_RUN_ONES;
-            run = (run & ~(many * 0xff)) | many << 5;
-        }
+        p->nodes[1 + c].link = c + 1;
+        p->nodes[1 + c].token = (int16_t) c;
     }
+
+    for (i = US_TOKEN_TEXT; i < p->ntokens; i++) {
+        p->sorted[at[p->tokens[i].text[0]]++] = (uint16_t) i;
+    }
+
+    p->nodes[0].link = 1 << US_KEY_BITS | US_KEY_MASK;
+    p->nodes[0].mask = 0xffff;
+    p->bases[0] = 2;
+    p->hint[0] = 257;
+    p->hint[1] = 257;
+    p->top = 257;
 }
 
 
@@ -699,36 +764,6 @@ us_parser_size(const us_parser_t *p)
 }
 
 
-/* sorts tokens by their first byte, and places the children of the root */
-
-static void
-us_parser_bucket(us_parser_t *p)
-{
-    size_t     i;
-    unsigned   c;
-    uint16_t   at[256];
-
-    for (c = 0; c < 256; c++) {
-        at[c] = p->buckets[c];
-        p->sorted[at[c]++] = (uint16_t) c;
-
-        p->nodes[1 + c].link = c + 1;
-        p->nodes[1 + c].token = (int16_t) c;
-    }
-
-    for (i = US_TOKEN_TEXT; i < p->ntokens; i++) {
-        p->sorted[at[p->tokens[i].text[0]]++] = (uint16_t) i;
-    }
-
-    p->nodes[0].link = 1 << US_KEY_BITS | US_KEY_MASK;
-    p->nodes[0].mask = 0xffff;
-    p->bases[0] = 2;
-    p->hint[0] = 257;
-    p->hint[1] = 257;
-    p->top = 257;
-}
-
-
 static int
 us_parser_cmp(const void *one, const void *two, void *data)
 {
@@ -795,100 +830,6 @@ us_parser_trim(us_parser_t *p)
 }
 
 
-int
-us_parser_build(us_parser_t *p)
-{
-    unsigned    c, n;
-    us_range_t  r;
-
-    for (n = 0; p->bucket < 256; n += (unsigned) (r.high - r.low)) {
-
-        if (n > US_PARSER_SLICE / 2) {
-            return 0;
-        }
-
-        c = p->bucket++;
-
-        r.low = (uint16_t) (p->buckets[c] + 1);
-        r.high = p->buckets[c + 1];
-        r.node = 1 + c;
-        r.depth = 1;
-
-        qsort_r(p->sorted + r.low, r.high - r.low, sizeof(uint16_t),
-                us_parser_cmp, (void *) p->tokens);
-        us_parser_push(p, r);
-    }
-
-    for (n = 0; n < US_PARSER_SLICE; n++) {
-
-        if (p->head == p->tail) {
-            us_parser_trim(p);
-            return 1;
-        }
-
-        r = p->queue[p->head];
-        p->head = p->head + 1 < p->nqueue ? p->head + 1 : 0;
-
-        if (us_parser_node(p, r) == -1) {
-            return -1;
-        }
-    }
-
-    return 0;
-}
-
-
-/* makes the children of a node */
-
-static int
-us_parser_node(us_parser_t *p, us_range_t r)
-{
-    uint8_t                c[256];
-    uint16_t               lows[257];
-    uint32_t               base;
-    unsigned               i, k, n;
-    us_range_t             child;
-    const us_token_def_t  *t;
-
-    n = 0;
-
-    for (i = r.low; i < r.high; i++) {
-        t = &p->tokens[p->sorted[i]];
-
-        if (n == 0 || t->text[r.depth] != c[n - 1]) {
-            c[n] = t->text[r.depth];
-            lows[n++] = (uint16_t) i;
-        }
-    }
-
-    lows[n] = r.high;
-
-    if (us_parser_place(p, c, n, &base) == -1) {
-        return -1;
-    }
-
-    p->nodes[r.node].link |= base << US_KEY_BITS;
-
-    for (k = 0; k < n; k++) {
-        child.node = base + c[k];
-        child.low = lows[k];
-        child.high = lows[k + 1];
-        child.depth = (uint16_t) (r.depth + 1);
-
-        p->nodes[r.node].mask |= (uint16_t) (1u << c[k] % 16);
-        p->nodes[child.node].link = c[k] + 1u;
-
-        if (p->tokens[p->sorted[child.low]].len == child.depth) {
-            p->nodes[child.node].token = (int16_t) p->sorted[child.low];
-        }
-
-        us_parser_push(p, child);
-    }
-
-    return 0;
-}
-
-
 /*
  * Finds a base for n children by the bytes c: that of the first free cells that
  * fit.  An only child fits nearly anywhere, and fills the gaps that families
@@ -948,44 +889,94 @@ us_parser_place(us_parser_t *p, const uint8_t *c, unsigned n, uint32_t *base)
 }
 
 
+/* makes the children of a node */
+
 static int
-us_parser_grow(us_parser_t *p, uint32_t need)
+us_parser_node(us_parser_t *p, us_range_t r)
 {
-    uint32_t    n;
-    uint8_t    *bases;
-    us_node_t  *nodes;
+    uint8_t                c[256];
+    uint16_t               lows[257];
+    uint32_t               base;
+    unsigned               i, k, n;
+    us_range_t             child;
+    const us_token_def_t  *t;
 
-    if (need <= p->nnodes) {
-        return 0;
+    n = 0;
+
+    for (i = r.low; i < r.high; i++) {
+        t = &p->tokens[p->sorted[i]];
+
+        if (n == 0 || t->text[r.depth] != c[n - 1]) {
+            c[n] = t->text[r.depth];
+            lows[n++] = (uint16_t) i;
+        }
     }
 
-    if (need >= US_BASE_MAX) {
+    lows[n] = r.high;
+
+    if (us_parser_place(p, c, n, &base) == -1) {
         return -1;
     }
 
-    n = need + need / 4;
-    n = (n + 7) & ~7u;
+    p->nodes[r.node].link |= base << US_KEY_BITS;
 
-    nodes = realloc(p->nodes, n * sizeof(us_node_t));
-    if (nodes == NULL) {
-        return -1;
+    for (k = 0; k < n; k++) {
+        child.node = base + c[k];
+        child.low = lows[k];
+        child.high = lows[k + 1];
+        child.depth = (uint16_t) (r.depth + 1);
+
+        p->nodes[r.node].mask |= (uint16_t) (1u << c[k] % 16);
+        p->nodes[child.node].link = c[k] + 1u;
+
+        if (p->tokens[p->sorted[child.low]].len == child.depth) {
+            p->nodes[child.node].token = (int16_t) p->sorted[child.low];
+        }
+
+        us_parser_push(p, child);
     }
 
-    p->nodes = nodes;
+    return 0;
+}
 
-    bases = realloc(p->bases, n / 8);
-    if (bases == NULL) {
-        return -1;
+
+int
+us_parser_build(us_parser_t *p)
+{
+    unsigned    c, n;
+    us_range_t  r;
+
+    for (n = 0; p->bucket < 256; n += (unsigned) (r.high - r.low)) {
+
+        if (n > US_PARSER_SLICE / 2) {
+            return 0;
+        }
+
+        c = p->bucket++;
+
+        r.low = (uint16_t) (p->buckets[c] + 1);
+        r.high = p->buckets[c + 1];
+        r.node = 1 + c;
+        r.depth = 1;
+
+        qsort_r(p->sorted + r.low, r.high - r.low, sizeof(uint16_t),
+                us_parser_cmp, (void *) p->tokens);
+        us_parser_push(p, r);
     }
 
-    p->bases = bases;
+    for (n = 0; n < US_PARSER_SLICE; n++) {
 
-    memset(bases + p->nnodes / 8, 0, (n - p->nnodes) / 8);
+        if (p->head == p->tail) {
+            us_parser_trim(p);
+            return 1;
+        }
 
-    for ( /* void */ ; p->nnodes < n; p->nnodes++) {
-        nodes[p->nnodes].link = 0;
-        nodes[p->nnodes].token = US_NO_TOKEN;
-        nodes[p->nnodes].mask = 0;
+        r = p->queue[p->head];
+        p->head = p->head + 1 < p->nqueue ? p->head + 1 : 0;
+
+        if (us_parser_node(p, r) == -1) {
+            return -1;
+        }
     }
 
     return 0;

@@ -9,9 +9,55 @@
 
 
 #include "us_record.h"
-#include "us_guess.h"
 #include "us_header.h"
 #include "us_prefix.h"
+
+
+/* where records probably lie: see us_record.c */
+
+#define US_GUESS_UNIT    16           /* of the log's units: 8 bytes */
+
+
+/* zero at first */
+
+typedef struct {
+    uint32_t      *bases;             /* of lines, in US_GUESS_UNIT; 0: none */
+    uint64_t       n;
+    unsigned       failed:1;          /* there was no memory */
+} us_guess_t;
+
+
+void us_guess_free(us_guess_t *g);
+
+/* room for a line; -1: there is none */
+int us_guess_grow(us_guess_t *g, uint64_t line);
+
+/* a position in units from the start of the zone; 0: not known */
+uint64_t us_guess_place(const us_guess_t *g, uint64_t id);
+
+/* asks for the line of id, and for the record */
+void us_guess_prefetch(const us_guess_t *g, const us_arena_t *a, uint64_t id);
+
+
+/* remembers the line of id, which the caller has just read */
+
+static inline void
+us_guess_learn(us_guess_t *g, const us_arena_t *a, uint64_t id)
+{
+    uint32_t  base;
+    uint64_t  line;
+
+    line = id / US_LOG_GROUP;
+    base = (uint32_t) (us_log_base(a, id) / US_GUESS_UNIT);
+
+    if (line >= g->n && us_guess_grow(g, line) == -1) {
+        return;
+    }
+
+    if (g->bases[line] != base) {
+        g->bases[line] = base;
+    }
+}
 
 
 /* a damaged store could have longer chains: they are not followed */
@@ -119,29 +165,6 @@ us_chain_again(us_codec_t *c, const us_chain_t *chain, us_link_t *l)
 
     return us_record_open(c, l->id, &l->header, &l->bits);
 }
-
-
-#define US_CANDIDATES     2           /* records that are looked at */
-
-/* these, the seat before, and no reference */
-#define US_CHOICES        (US_CANDIDATES + 2)
-
-/* how a text can begin: see us_reference.c */
-
-typedef struct {
-    us_header_t       header;
-    unsigned          seat;
-    unsigned          depth;
-    uint32_t          spares;         /* about the price of these bytes */
-    us_start_t        start;
-} us_choice_t;
-
-/*
- * c->own is a text of len bytes, to be written as record next + seat, if all
- * before it in the group are.  Returns the number of choices.
- */
-unsigned us_references(us_codec_t *c, const us_seat_t *s, unsigned seat,
-    size_t len, uint64_t next, us_choice_t choices[US_CHOICES]);
 
 
 #endif /* _US_RECORD_PRIVATE_H_INCLUDED_ */

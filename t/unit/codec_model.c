@@ -7,7 +7,6 @@
 
 #include "codec/us_decoder.h"
 #include "codec/us_encoder.h"
-#include "codec/us_model_private.h"
 #include "codec/us_train.h"
 
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 
 
 #include "store_zone.h"
-#include "codec/us_guess.h"
+#include "codec/us_record_private.h"
 #include "store/us_leaf.h"
 
 

@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _US_CLUSTER_H_INCLUDED_
-#define _US_CLUSTER_H_INCLUDED_
+#ifndef _US_KMEANS_H_INCLUDED_
+#define _US_KMEANS_H_INCLUDED_
 
 
 #include "../us_base.h"
@@ -24,8 +24,8 @@ typedef struct {
  * follows is sorted by prev; group[token] < ngroups is the first guess on
  * entry (groups may be empty) and the answer on return.  0, or -1: no memory.
  */
-int us_cluster(const us_follow_t *follows, size_t n, size_t ntokens,
+int us_kmeans(const us_follow_t *follows, size_t n, size_t ntokens,
     unsigned ngroups, uint8_t *group, const volatile int *cancel);
 
 
-#endif /* _US_CLUSTER_H_INCLUDED_ */
+#endif /* _US_KMEANS_H_INCLUDED_ */

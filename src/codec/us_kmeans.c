@@ -13,22 +13,22 @@
  */
 
 
-#include "us_cluster.h"
+#include "us_kmeans.h"
 #include "../us_atomic.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 
-#define US_CLUSTER_ROUNDS  6
-#define US_CLUSTER_SELDOM  24         /* followers that are enough */
-#define US_CLUSTER_SMOOTH  40.0       /* weight of what follows any token */
+#define US_KMEANS_ROUNDS  6
+#define US_KMEANS_SELDOM  24         /* followers that are enough */
+#define US_KMEANS_SMOOTH  40.0       /* weight of what follows any token */
 
 
 typedef struct {
     float     loss;
     uint16_t  token;
-} us_cluster_loss_t;
+} us_kmeans_loss_t;
 
 
 typedef struct {
@@ -39,81 +39,12 @@ typedef struct {
     uint8_t             *group;
     double              *any;         /* p(u), whatever precedes */
     float               *bits;        /* [ntokens][ngroups]: -log2 p(u | g) */
-    us_cluster_loss_t   *losses;
-} us_cluster_t;
-
-
-static int us_cluster_count(us_cluster_t *c);
-static void us_cluster_seed(us_cluster_t *c);
-static void us_cluster_move(us_cluster_t *c);
-static int us_cluster_cmp(const void *one, const void *two);
-
-
-int
-us_cluster(const us_follow_t *follows, size_t n, size_t ntokens,
-    unsigned ngroups, uint8_t *group, const volatile int *cancel)
-{
-    int           rc;
-    size_t        i;
-    double        total;
-    unsigned      round;
-    us_cluster_t  c;
-
-    c.follows = follows;
-    c.n = n;
-    c.ntokens = ntokens;
-    c.ngroups = ngroups;
-    c.group = group;
-    c.any = calloc(ntokens, sizeof(double));
-    c.bits = malloc(ntokens * ngroups * sizeof(float));
-    c.losses = malloc(ntokens * sizeof(us_cluster_loss_t));
-
-    rc = -1;
-
-    if (c.any == NULL || c.bits == NULL || c.losses == NULL) {
-        goto done;
-    }
-
-    for (i = 0, total = 0; i < n; i++) {
-        c.any[follows[i].next] += follows[i].count;
-        total += follows[i].count;
-    }
-
-    for (i = 0; i < ntokens; i++) {
-        c.any[i] = (c.any[i] + .5) / (total + (double) ntokens / 2);
-    }
-
-    for (round = 0; round < US_CLUSTER_ROUNDS; round++) {
-        if (us_cluster_count(&c) == -1) {
-            goto done;
-        }
-
-        if (us_cancelled(cancel)) {
-            break;
-        }
-
-        if (round % 2 == 0 && round + 2 < US_CLUSTER_ROUNDS) {
-            us_cluster_seed(&c);
-
-        } else {
-            us_cluster_move(&c);
-        }
-    }
-
-    rc = 0;
-
-done:
-
-    free(c.losses);
-    free(c.bits);
-    free(c.any);
-
-    return rc;
-}
+    us_kmeans_loss_t   *losses;
+} us_kmeans_t;
 
 
 static int
-us_cluster_count(us_cluster_t *c)
+us_kmeans_count(us_kmeans_t *c)
 {
     float              *row;
     double             *sum;
@@ -141,8 +72,8 @@ us_cluster_count(us_cluster_t *c)
 
         for (g = 0; g < c->ngroups; g++) {
             row[g] = -log2f((row[g]
-                             + (float) (US_CLUSTER_SMOOTH * c->any[u]))
-                            / (float) (sum[g] + US_CLUSTER_SMOOTH));
+                             + (float) (US_KMEANS_SMOOTH * c->any[u]))
+                            / (float) (sum[g] + US_KMEANS_SMOOTH));
         }
     }
 
@@ -155,7 +86,7 @@ us_cluster_count(us_cluster_t *c)
 /* the followers of one token: the first, and one past the last */
 
 static size_t
-us_cluster_token(const us_cluster_t *c, size_t i, double *total)
+us_kmeans_token(const us_kmeans_t *c, size_t i, double *total)
 {
     uint16_t  prev;
 
@@ -170,10 +101,20 @@ us_cluster_token(const us_cluster_t *c, size_t i, double *total)
 }
 
 
+static int
+us_kmeans_cmp(const void *one, const void *two)
+{
+    float  a = ((const us_kmeans_loss_t *) one)->loss;
+    float  b = ((const us_kmeans_loss_t *) two)->loss;
+
+    return (a < b) - (a > b);
+}
+
+
 /* gives the empty groups to the tokens that lose most */
 
 static void
-us_cluster_seed(us_cluster_t *c)
+us_kmeans_seed(us_kmeans_t *c)
 {
     float      loss;
     size_t     i, next, nlosses;
@@ -197,24 +138,24 @@ us_cluster_seed(us_cluster_t *c)
     for (i = 0; i < c->n; i = next) {
         loss = 0;
         token = c->follows[i].prev;
-        next = us_cluster_token(c, i, &total);
+        next = us_kmeans_token(c, i, &total);
 
         for ( /* void */ ; i < next; i++) {
             p = (c->follows[i].count
-                 + US_CLUSTER_SMOOTH * c->any[c->follows[i].next])
-                / (total + US_CLUSTER_SMOOTH);
+                 + US_KMEANS_SMOOTH * c->any[c->follows[i].next])
+                / (total + US_KMEANS_SMOOTH);
             loss += (float) (c->follows[i].count
                              * (c->bits[c->follows[i].next * c->ngroups
                                         + c->group[token]] + log2(p)));
         }
 
-        if (total >= US_CLUSTER_SELDOM) {
+        if (total >= US_KMEANS_SELDOM) {
             c->losses[nlosses].loss = loss;
             c->losses[nlosses++].token = token;
         }
     }
 
-    qsort(c->losses, nlosses, sizeof(us_cluster_loss_t), us_cluster_cmp);
+    qsort(c->losses, nlosses, sizeof(us_kmeans_loss_t), us_kmeans_cmp);
 
     /* half of the empty groups now, the rest in later rounds */
 
@@ -230,7 +171,7 @@ us_cluster_seed(us_cluster_t *c)
 
 
 static void
-us_cluster_move(us_cluster_t *c)
+us_kmeans_move(us_kmeans_t *c)
 {
     float        bits[256], *row, count;
     size_t       i, next;
@@ -240,9 +181,9 @@ us_cluster_move(us_cluster_t *c)
 
     for (i = 0; i < c->n; i = next) {
         token = c->follows[i].prev;
-        next = us_cluster_token(c, i, &total);
+        next = us_kmeans_token(c, i, &total);
 
-        if (total < US_CLUSTER_SELDOM) {
+        if (total < US_KMEANS_SELDOM) {
             continue;
         }
 
@@ -270,11 +211,64 @@ us_cluster_move(us_cluster_t *c)
 }
 
 
-static int
-us_cluster_cmp(const void *one, const void *two)
+int
+us_kmeans(const us_follow_t *follows, size_t n, size_t ntokens,
+    unsigned ngroups, uint8_t *group, const volatile int *cancel)
 {
-    float  a = ((const us_cluster_loss_t *) one)->loss;
-    float  b = ((const us_cluster_loss_t *) two)->loss;
+    int           rc;
+    size_t        i;
+    double        total;
+    unsigned      round;
+    us_kmeans_t  c;
 
-    return (a < b) - (a > b);
+    c.follows = follows;
+    c.n = n;
+    c.ntokens = ntokens;
+    c.ngroups = ngroups;
+    c.group = group;
+    c.any = calloc(ntokens, sizeof(double));
+    c.bits = malloc(ntokens * ngroups * sizeof(float));
+    c.losses = malloc(ntokens * sizeof(us_kmeans_loss_t));
+
+    rc = -1;
+
+    if (c.any == NULL || c.bits == NULL || c.losses == NULL) {
+        goto done;
+    }
+
+    for (i = 0, total = 0; i < n; i++) {
+        c.any[follows[i].next] += follows[i].count;
+        total += follows[i].count;
+    }
+
+    for (i = 0; i < ntokens; i++) {
+        c.any[i] = (c.any[i] + .5) / (total + (double) ntokens / 2);
+    }
+
+    for (round = 0; round < US_KMEANS_ROUNDS; round++) {
+        if (us_kmeans_count(&c) == -1) {
+            goto done;
+        }
+
+        if (us_cancelled(cancel)) {
+            break;
+        }
+
+        if (round % 2 == 0 && round + 2 < US_KMEANS_ROUNDS) {
+            us_kmeans_seed(&c);
+
+        } else {
+            us_kmeans_move(&c);
+        }
+    }
+
+    rc = 0;
+
+done:
+
+    free(c.losses);
+    free(c.bits);
+    free(c.any);
+
+    return rc;
 }
