@@ -30,22 +30,6 @@ typedef enum {
 } us_json_state_t;
 
 
-static us_json_event_t us_json_token(us_json_t *j);
-static us_json_event_t us_json_value(us_json_t *j);
-static us_json_event_t us_json_close(us_json_t *j);
-static us_json_event_t us_json_scalar(us_json_t *j, us_json_event_t event);
-static us_json_event_t us_json_number(us_json_t *j);
-static const uint8_t *us_json_digits(const uint8_t *p, const uint8_t *end);
-static us_json_event_t us_json_word(us_json_t *j, const char *word,
-    us_json_event_t event);
-static us_json_event_t us_json_string(us_json_t *j);
-static int us_json_escape(us_json_t *j);
-static int32_t us_json_unit(us_json_t *j, const uint8_t *p);
-static int us_json_append(us_json_t *j, const uint8_t *p, size_t len);
-static int us_json_append_char(us_json_t *j, uint32_t c);
-static us_json_event_t us_json_fail(us_json_t *j, const char *error);
-
-
 void
 us_json_init(us_json_t *j, size_t max)
 {
@@ -77,27 +61,6 @@ us_json_text(us_json_t *j, us_str_t text)
 }
 
 
-us_json_event_t
-us_json_next(us_json_t *j)
-{
-    size_t            used;
-    const uint8_t    *start;
-    us_json_event_t   event;
-
-    if (j->error) {
-        return US_JSON_ERROR;
-    }
-
-    start = j->p;
-    event = j->string ? us_json_string(j) : us_json_token(j);
-    used = j->p - start;
-
-    j->work -= used < j->work ? used : j->work;
-
-    return event;
-}
-
-
 static const uint8_t *
 us_json_last(us_json_t *j)
 {
@@ -106,143 +69,173 @@ us_json_last(us_json_t *j)
 
 
 static us_json_event_t
-us_json_token(us_json_t *j)
+us_json_fail(us_json_t *j, const char *error)
 {
-    uint8_t         c;
-    const uint8_t  *last;
+    j->error = error;
 
-    last = us_json_last(j);
-
-    for ( ;; ) {
-
-        while (j->p < last && (*j->p == ' ' || *j->p == '\t' || *j->p == '\n'
-                               || *j->p == '\r'))
-        {
-            j->p++;
-        }
-
-        if (j->p == last) {
-            return last < j->end ? US_JSON_REST
-                   : j->state == US_JSON_S_DONE ? US_JSON_END
-                   : us_json_fail(j, "the text ends too early");
-        }
-
-        c = *j->p;
-        j->at = j->p;
-        j->cut = 0;
-
-        switch (j->state) {
-
-        case US_JSON_S_FIRST:
-            if (c == ']') {
-                return us_json_close(j);
-            }
-
-            /* fall through */
-
-        case US_JSON_S_VALUE:
-            return us_json_value(j);
-
-        case US_JSON_S_FIELD:
-            if (c == '}') {
-                return us_json_close(j);
-            }
-
-            /* fall through */
-
-        case US_JSON_S_KEY:
-            if (c != '"') {
-                return us_json_fail(j, "a key was expected");
-            }
-
-            return us_json_value(j);
-
-        case US_JSON_S_COLON:
-            if (c != ':') {
-                return us_json_fail(j, "a colon was expected");
-            }
-
-            j->state = US_JSON_S_VALUE;
-            break;
-
-        case US_JSON_S_NEXT:
-            if (c != ',') {
-                return us_json_close(j);
-            }
-
-            j->state = (j->arrays & 1) ? US_JSON_S_VALUE : US_JSON_S_KEY;
-            break;
-
-        default: /* US_JSON_S_DONE */
-            return us_json_fail(j, "something follows the value");
-        }
-
-        j->p++;
-    }
+    return US_JSON_ERROR;
 }
 
 
-/* the first byte is that of a value, or the quotation mark of a key */
-
-static us_json_event_t
-us_json_value(us_json_t *j)
+static int
+us_json_append(us_json_t *j, const uint8_t *p, size_t len)
 {
-    switch (*j->p) {
+    size_t    size;
+    uint8_t  *buf;
 
-    case '"':
-        j->p++;
-        j->string = 1;
-        j->copied = 0;
-        j->len = 0;
-        j->utf8.need = 0;
+    if (j->cut || len > j->max - j->len) {
+        j->cut = 1;
+        return 0;
+    }
 
-        return us_json_string(j);
+    if (j->buf == NULL || j->len + len > j->size) {
+        size = j->size ? j->size * 2 : 256;
 
-    case '{':
-    case '[':
-        if (j->depth == US_JSON_DEPTH) {
-            return us_json_fail(j, "nested too deeply");
+        while (size < j->len + len) {
+            size *= 2;
         }
 
-        j->depth++;
-        j->arrays = j->arrays << 1 | (*j->p == '[');
-        j->state = (j->arrays & 1) ? US_JSON_S_FIRST : US_JSON_S_FIELD;
-        j->p++;
+        buf = realloc(j->buf, size);
 
-        return (j->arrays & 1) ? US_JSON_ARRAY : US_JSON_OBJECT;
+        if (buf == NULL) {
+            us_json_fail(j, "out of memory");
+            return -1;
+        }
 
-    case 't':
-        return us_json_word(j, "true", US_JSON_TRUE);
-
-    case 'f':
-        return us_json_word(j, "false", US_JSON_FALSE);
-
-    case 'n':
-        return us_json_word(j, "null", US_JSON_NULL);
-
-    default:
-        return us_json_number(j);
+        j->buf = buf;
+        j->size = size;
     }
+
+    memcpy(j->buf + j->len, p, len);
+    j->len += len;
+
+    return 0;
 }
 
 
-static us_json_event_t
-us_json_close(us_json_t *j)
+/* the four digits of \uXXXX; -1 and the reason */
+
+static int32_t
+us_json_unit(us_json_t *j, const uint8_t *p)
 {
-    unsigned  array;
+    int      i, digit;
+    int32_t  n;
 
-    array = j->arrays & 1;
+    n = 0;
 
-    if (j->depth == 0 || *j->p != (array ? ']' : '}')) {
-        return us_json_fail(j, "a comma or the end was expected");
+    for (i = 0; i < 4; i++) {
+
+        if (p + i == j->end) {
+            us_json_fail(j, "the text ends too early");
+            return -1;
+        }
+
+        digit = us_hex_value(p[i]);
+
+        if (digit == -1) {
+            us_json_fail(j, "a hexadecimal digit was expected");
+            return -1;
+        }
+
+        n = n << 4 | digit;
     }
 
-    j->p++;
-    j->depth--;
-    j->arrays >>= 1;
-    j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
+    return n;
+}
 
-    return array ? US_JSON_ARRAY_END : US_JSON_OBJECT_END;
+
+static int
+us_json_append_char(us_json_t *j, uint32_t c)
+{
+    size_t   n;
+    uint8_t  s[4];
+
+    if (c < 0x80) {
+        s[0] = c;
+        return us_json_append(j, s, 1);
+    }
+
+    n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+
+    s[0] = (0xf00 >> n) | (c >> 6 * (n - 1));
+    s[1] = 0x80 | ((c >> 6 * (n - 2)) & 0x3f);
+    s[2] = 0x80 | ((n == 3 ? c : c >> 6) & 0x3f);
+    s[3] = 0x80 | (c & 0x3f);
+
+    return us_json_append(j, s, n);
+}
+
+
+/* j->p is at the backslash; 0 or -1 */
+
+static int
+us_json_escape(us_json_t *j)
+{
+    int32_t         n, low;
+    const char     *found;
+    const uint8_t  *p;
+
+    static const char  letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+
+    p = j->p + 1;
+
+    if (p == j->end) {
+        us_json_fail(j, "the text ends too early");
+        return -1;
+    }
+
+    if (*p != 'u') {
+        found = memchr(letters, *p, sizeof(letters) - 1);
+
+        if (found == NULL) {
+            us_json_fail(j, "an unknown escape");
+            return -1;
+        }
+
+        j->p = p + 1;
+
+        return us_json_append(j, (const uint8_t *) bytes + (found - letters),
+                              1);
+    }
+
+    n = us_json_unit(j, p + 1);
+
+    if (n == -1) {
+        return -1;
+    }
+
+    p += 5;
+
+    if (n >= 0xd800 && n <= 0xdbff && j->end - p >= 2 && p[0] == '\\'
+        && p[1] == 'u')
+    {
+        low = us_json_unit(j, p + 2);
+
+        if (low == -1) {
+            return -1;
+        }
+
+        if (low >= 0xdc00 && low <= 0xdfff) {
+            n = 0x10000 + ((n - 0xd800) << 10) + (low - 0xdc00);
+            p += 6;
+        }
+    }
+
+    if (n >= 0xd800 && n <= 0xdfff) {
+
+        /* a surrogate without the other half */
+
+        if (!j->lone) {
+            us_json_fail(j, "a lone surrogate");
+            return -1;
+        }
+
+        n = 0xfffd;
+    }
+
+    j->p = p;
+
+    return us_json_append_char(j, n);
 }
 
 
@@ -254,94 +247,6 @@ us_json_scalar(us_json_t *j, us_json_event_t event)
     j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
 
     return event;
-}
-
-
-static us_json_event_t
-us_json_word(us_json_t *j, const char *word, us_json_event_t event)
-{
-    size_t  len, n;
-
-    len = strlen(word);
-    n = (size_t) (j->end - j->p) < len ? (size_t) (j->end - j->p) : len;
-
-    if (memcmp(j->p, word, n) != 0) {
-        return us_json_fail(j, "an unknown word");
-    }
-
-    if (n < len) {
-        return us_json_fail(j, "the text ends too early");
-    }
-
-    j->p += len;
-
-    return us_json_scalar(j, event);
-}
-
-
-static us_json_event_t
-us_json_number(us_json_t *j)
-{
-    const uint8_t  *p, *end;
-
-    for (end = j->p; end < j->end && end - j->p <= US_JSON_NUMBER; end++) {
-        if ((*end < '0' || *end > '9') && *end != '-' && *end != '+'
-            && *end != '.' && *end != 'e' && *end != 'E')
-        {
-            break;
-        }
-    }
-
-    p = j->p;
-
-    if (p == end || (*p != '-' && (*p < '0' || *p > '9'))) {
-        return us_json_fail(j, "a value was expected");
-    }
-
-    if (end - p > US_JSON_NUMBER) {
-        return us_json_fail(j, "a number that is too long");
-    }
-
-    j->text.data = p;
-    j->text.len = end - p;
-
-    p = (*p == '-') ? p + 1 : p;
-    p = (p < end && *p == '0') ? p + 1 : us_json_digits(p, end);
-
-    if (p && p < end && *p == '.') {
-        p = us_json_digits(p + 1, end);
-    }
-
-    if (p && p < end && (*p == 'e' || *p == 'E')) {
-        p++;
-
-        if (p < end && (*p == '+' || *p == '-')) {
-            p++;
-        }
-
-        p = us_json_digits(p, end);
-    }
-
-    if (p != end) {
-        return us_json_fail(j, "a malformed number");
-    }
-
-    j->p = end;
-
-    return us_json_scalar(j, US_JSON_NUM);
-}
-
-
-/* returns their end; NULL: there is none */
-
-static const uint8_t *
-us_json_digits(const uint8_t *p, const uint8_t *end)
-{
-    const uint8_t  *start;
-
-    for (start = p; p < end && *p >= '0' && *p <= '9'; p++) { /* void */ }
-
-    return p > start ? p : NULL;
 }
 
 
@@ -428,172 +333,251 @@ us_json_string(us_json_t *j)
 }
 
 
-/* j->p is at the backslash; 0 or -1 */
-
-static int
-us_json_escape(us_json_t *j)
+static us_json_event_t
+us_json_close(us_json_t *j)
 {
-    int32_t         n, low;
-    const char     *found;
-    const uint8_t  *p;
+    unsigned  array;
 
-    static const char  letters[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
+    array = j->arrays & 1;
 
-    p = j->p + 1;
-
-    if (p == j->end) {
-        us_json_fail(j, "the text ends too early");
-        return -1;
+    if (j->depth == 0 || *j->p != (array ? ']' : '}')) {
+        return us_json_fail(j, "a comma or the end was expected");
     }
 
-    if (*p != 'u') {
-        found = memchr(letters, *p, sizeof(letters) - 1);
+    j->p++;
+    j->depth--;
+    j->arrays >>= 1;
+    j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
 
-        if (found == NULL) {
-            us_json_fail(j, "an unknown escape");
-            return -1;
-        }
-
-        j->p = p + 1;
-
-        return us_json_append(j, (const uint8_t *) bytes + (found - letters),
-                              1);
-    }
-
-    n = us_json_unit(j, p + 1);
-
-    if (n == -1) {
-        return -1;
-    }
-
-    p += 5;
-
-    if (n >= 0xd800 && n <= 0xdbff && j->end - p >= 2 && p[0] == '\\'
-        && p[1] == 'u')
-    {
-        low = us_json_unit(j, p + 2);
-
-        if (low == -1) {
-            return -1;
-        }
-
-        if (low >= 0xdc00 && low <= 0xdfff) {
-            n = 0x10000 + ((n - 0xd800) << 10) + (low - 0xdc00);
-            p += 6;
-        }
-    }
-
-    if (n >= 0xd800 && n <= 0xdfff) {
-
-        /* a surrogate without the other half */
-
-        if (!j->lone) {
-            us_json_fail(j, "a lone surrogate");
-            return -1;
-        }
-
-        n = 0xfffd;
-    }
-
-    j->p = p;
-
-    return us_json_append_char(j, n);
-}
-
-
-/* the four digits of \uXXXX; -1 and the reason */
-
-static int32_t
-us_json_unit(us_json_t *j, const uint8_t *p)
-{
-    int      i, digit;
-    int32_t  n;
-
-    n = 0;
-
-    for (i = 0; i < 4; i++) {
-
-        if (p + i == j->end) {
-            us_json_fail(j, "the text ends too early");
-            return -1;
-        }
-
-        digit = us_hex_value(p[i]);
-
-        if (digit == -1) {
-            us_json_fail(j, "a hexadecimal digit was expected");
-            return -1;
-        }
-
-        n = n << 4 | digit;
-    }
-
-    return n;
-}
-
-
-static int
-us_json_append(us_json_t *j, const uint8_t *p, size_t len)
-{
-    size_t    size;
-    uint8_t  *buf;
-
-    if (j->cut || len > j->max - j->len) {
-        j->cut = 1;
-        return 0;
-    }
-
-    if (j->buf == NULL || j->len + len > j->size) {
-        size = j->size ? j->size * 2 : 256;
-
-        while (size < j->len + len) {
-            size *= 2;
-        }
-
-        buf = realloc(j->buf, size);
-
-        if (buf == NULL) {
-            us_json_fail(j, "out of memory");
-            return -1;
-        }
-
-        j->buf = buf;
-        j->size = size;
-    }
-
-    memcpy(j->buf + j->len, p, len);
-    j->len += len;
-
-    return 0;
-}
-
-
-static int
-us_json_append_char(us_json_t *j, uint32_t c)
-{
-    size_t   n;
-    uint8_t  s[4];
-
-    if (c < 0x80) {
-        s[0] = c;
-        return us_json_append(j, s, 1);
-    }
-
-    n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-    s[0] = (0xf00 >> n) | (c >> 6 * (n - 1));
-    s[1] = 0x80 | ((c >> 6 * (n - 2)) & 0x3f);
-    s[2] = 0x80 | ((n == 3 ? c : c >> 6) & 0x3f);
-    s[3] = 0x80 | (c & 0x3f);
-
-    return us_json_append(j, s, n);
+    return array ? US_JSON_ARRAY_END : US_JSON_OBJECT_END;
 }
 
 
 static us_json_event_t
-us_json_fail(us_json_t *j, const char *error)
+us_json_word(us_json_t *j, const char *word, us_json_event_t event)
 {
-    j->error = error;
+    size_t  len, n;
 
-    return US_JSON_ERROR;
+    len = strlen(word);
+    n = (size_t) (j->end - j->p) < len ? (size_t) (j->end - j->p) : len;
+
+    if (memcmp(j->p, word, n) != 0) {
+        return us_json_fail(j, "an unknown word");
+    }
+
+    if (n < len) {
+        return us_json_fail(j, "the text ends too early");
+    }
+
+    j->p += len;
+
+    return us_json_scalar(j, event);
+}
+
+
+/* returns their end; NULL: there is none */
+
+static const uint8_t *
+us_json_digits(const uint8_t *p, const uint8_t *end)
+{
+    const uint8_t  *start;
+
+    for (start = p; p < end && *p >= '0' && *p <= '9'; p++) { /* void */ }
+
+    return p > start ? p : NULL;
+}
+
+
+static us_json_event_t
+us_json_number(us_json_t *j)
+{
+    const uint8_t  *p, *end;
+
+    for (end = j->p; end < j->end && end - j->p <= US_JSON_NUMBER; end++) {
+        if ((*end < '0' || *end > '9') && *end != '-' && *end != '+'
+            && *end != '.' && *end != 'e' && *end != 'E')
+        {
+            break;
+        }
+    }
+
+    p = j->p;
+
+    if (p == end || (*p != '-' && (*p < '0' || *p > '9'))) {
+        return us_json_fail(j, "a value was expected");
+    }
+
+    if (end - p > US_JSON_NUMBER) {
+        return us_json_fail(j, "a number that is too long");
+    }
+
+    j->text.data = p;
+    j->text.len = end - p;
+
+    p = (*p == '-') ? p + 1 : p;
+    p = (p < end && *p == '0') ? p + 1 : us_json_digits(p, end);
+
+    if (p && p < end && *p == '.') {
+        p = us_json_digits(p + 1, end);
+    }
+
+    if (p && p < end && (*p == 'e' || *p == 'E')) {
+        p++;
+
+        if (p < end && (*p == '+' || *p == '-')) {
+            p++;
+        }
+
+        p = us_json_digits(p, end);
+    }
+
+    if (p != end) {
+        return us_json_fail(j, "a malformed number");
+    }
+
+    j->p = end;
+
+    return us_json_scalar(j, US_JSON_NUM);
+}
+
+
+/* the first byte is that of a value, or the quotation mark of a key */
+
+static us_json_event_t
+us_json_value(us_json_t *j)
+{
+    switch (*j->p) {
+
+    case '"':
+        j->p++;
+        j->string = 1;
+        j->copied = 0;
+        j->len = 0;
+        j->utf8.need = 0;
+
+        return us_json_string(j);
+
+    case '{':
+    case '[':
+        if (j->depth == US_JSON_DEPTH) {
+            return us_json_fail(j, "nested too deeply");
+        }
+
+        j->depth++;
+        j->arrays = j->arrays << 1 | (*j->p == '[');
+        j->state = (j->arrays & 1) ? US_JSON_S_FIRST : US_JSON_S_FIELD;
+        j->p++;
+
+        return (j->arrays & 1) ? US_JSON_ARRAY : US_JSON_OBJECT;
+
+    case 't':
+        return us_json_word(j, "true", US_JSON_TRUE);
+
+    case 'f':
+        return us_json_word(j, "false", US_JSON_FALSE);
+
+    case 'n':
+        return us_json_word(j, "null", US_JSON_NULL);
+
+    default:
+        return us_json_number(j);
+    }
+}
+
+
+static us_json_event_t
+us_json_token(us_json_t *j)
+{
+    uint8_t         c;
+    const uint8_t  *last;
+
+    last = us_json_last(j);
+
+    for ( ;; ) {
+
+        while (j->p < last && (*j->p == ' ' || *j->p == '\t' || *j->p == '\n'
+                               || *j->p == '\r'))
+        {
+            j->p++;
+        }
+
+        if (j->p == last) {
+            return last < j->end ? US_JSON_REST
+                   : j->state == US_JSON_S_DONE ? US_JSON_END
+                   : us_json_fail(j, "the text ends too early");
+        }
+
+        c = *j->p;
+        j->at = j->p;
+        j->cut = 0;
+
+        switch (j->state) {
+
+        case US_JSON_S_FIRST:
+            if (c == ']') {
+                return us_json_close(j);
+            }
+
+            /* fall through */
+
+        case US_JSON_S_VALUE:
+            return us_json_value(j);
+
+        case US_JSON_S_FIELD:
+            if (c == '}') {
+                return us_json_close(j);
+            }
+
+            /* fall through */
+
+        case US_JSON_S_KEY:
+            if (c != '"') {
+                return us_json_fail(j, "a key was expected");
+            }
+
+            return us_json_value(j);
+
+        case US_JSON_S_COLON:
+            if (c != ':') {
+                return us_json_fail(j, "a colon was expected");
+            }
+
+            j->state = US_JSON_S_VALUE;
+            break;
+
+        case US_JSON_S_NEXT:
+            if (c != ',') {
+                return us_json_close(j);
+            }
+
+            j->state = (j->arrays & 1) ? US_JSON_S_VALUE : US_JSON_S_KEY;
+            break;
+
+        default: /* US_JSON_S_DONE */
+            return us_json_fail(j, "something follows the value");
+        }
+
+        j->p++;
+    }
+}
+
+
+us_json_event_t
+us_json_next(us_json_t *j)
+{
+    size_t            used;
+    const uint8_t    *start;
+    us_json_event_t   event;
+
+    if (j->error) {
+        return US_JSON_ERROR;
+    }
+
+    start = j->p;
+    event = j->string ? us_json_string(j) : us_json_token(j);
+    used = j->p - start;
+
+    j->work -= used < j->work ? used : j->work;
+
+    return event;
 }

@@ -8,14 +8,49 @@
 #include "../us_utf8.h"
 
 
-static uint8_t *us_json_quote_char(uint8_t *dst, uint8_t c);
-
-
 /* bytes that may stand in a string as they are: ASCII, but for " and \ */
 
 const uint8_t  us_json_plain[256] = {
     ['\x20' ... '!'] = 1, ['#' ... '['] = 1, [']' ... '\x7f'] = 1
 };
+
+
+static uint8_t *
+us_json_quote_char(uint8_t *dst, uint8_t c)
+{
+    static const uint8_t  hex[] = "0123456789abcdef";
+
+    *dst++ = '\\';
+
+    switch (c) {
+
+    case '"':
+    case '\\':
+        *dst++ = c;
+        break;
+
+    case '\n':
+        *dst++ = 'n';
+        break;
+
+    case '\t':
+        *dst++ = 't';
+        break;
+
+    case '\r':
+        *dst++ = 'r';
+        break;
+
+    default:
+        *dst++ = 'u';
+        *dst++ = '0';
+        *dst++ = '0';
+        *dst++ = hex[c >> 4];
+        *dst++ = hex[c & 15];
+    }
+
+    return dst;
+}
 
 
 uint8_t *
@@ -93,44 +128,6 @@ us_json_quote_bytes(uint8_t *dst, us_str_t text)
     }
 
     *dst++ = '"';
-
-    return dst;
-}
-
-
-static uint8_t *
-us_json_quote_char(uint8_t *dst, uint8_t c)
-{
-    static const uint8_t  hex[] = "0123456789abcdef";
-
-    *dst++ = '\\';
-
-    switch (c) {
-
-    case '"':
-    case '\\':
-        *dst++ = c;
-        break;
-
-    case '\n':
-        *dst++ = 'n';
-        break;
-
-    case '\t':
-        *dst++ = 't';
-        break;
-
-    case '\r':
-        *dst++ = 'r';
-        break;
-
-    default:
-        *dst++ = 'u';
-        *dst++ = '0';
-        *dst++ = '0';
-        *dst++ = hex[c >> 4];
-        *dst++ = hex[c & 15];
-    }
 
     return dst;
 }
