@@ -271,13 +271,15 @@ test-replica: test-programs    ## kills of a primary and its replicas, under loa
 # --- clusters: growth and failover, with kills of every participant -----
 #
 #   make test-cluster        500 histories of growth, 10,000 of the log in one
-#                            process, 200 failovers, 1,000 reloads and kills of
-#                            workers
+#                            process, 2,000 of nodes on it, 200 failovers, 1,000
+#                            reloads and kills of workers
 #   make test-cluster RUNS=50 SEEDS=100 FAILOVERS=20 RELOADS=100
 
 test-cluster: test-programs    ## growth and failover of a cluster, under load and kills
 	US_GROWTH=$(or $(RUNS),500) $(PROVE) -v t/cluster_growth.t
 	$(MAKE) $(B)/unit/replog && US_SEEDS=$(or $(SEEDS),10000) $(B)/unit/replog
+	$(MAKE) $(B)/unit/replicate && \
+	    US_SEEDS=$(or $(SEEDS),2000) $(B)/unit/replicate
 	US_FAILOVERS=$(or $(FAILOVERS),200) $(PROVE) -v t/cluster_failover.t
 	US_RELOADS=$(or $(RELOADS),1000) $(PROVE) -v t/cluster_reload.t
 

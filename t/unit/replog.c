@@ -431,38 +431,7 @@ world(node_t *n)
         return;
     }
 
-    if (fake_chance(&fake, 12)) {
-        fake_late(&fake);
-    }
-
-    if (fake_chance(&fake, 3)) {
-
-        if (!fake.linked && !fake.third && fake.servers[!fake.current].primary
-            && fake_chance(&fake, 500))
-        {
-            fake_third(&fake);
-
-        } else if (!fake.linked) {
-            fake_link(&fake);
-
-        } else if (fake_chance(&fake, 300)) {
-            fake.linked = 0;
-
-        } else if (fake_chance(&fake, 400)) {
-            fake_restart(&fake, fake.current);
-
-        } else {
-            fake_failover(&fake);
-        }
-    }
-
-    /* a server that was cut off can be replaced while writes hang there */
-
-    if (!fake.linked && !fake.third && !fake.servers[!fake.current].primary
-        && fake_chance(&fake, 5))
-    {
-        fake_failover(&fake);
-    }
+    fake_events(&fake);
 
     i = fake_random(&fake) % NODES;
 

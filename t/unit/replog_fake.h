@@ -14,7 +14,8 @@
  *               server, within a call
  *
  * A server that was replaced (failover) still answers reads and takes writes,
- * which hang, until it is made a copy of the new one.
+ * which hang, until it is made a copy of the new one.  A server that had less
+ * than was confirmed may come to be in charge: fake_lose().
  */
 
 
@@ -30,8 +31,11 @@
 
 #define FAKE_ROWS   8192
 #define FAKE_LATE   64
-#define FAKE_SETTINGS  240
 #define FAKE_PARTS  512
+
+#ifndef FAKE_SETTINGS
+#define FAKE_SETTINGS  240
+#endif
 
 
 typedef struct {
@@ -59,6 +63,7 @@ typedef struct {
     fake_part_t      parts[FAKE_PARTS];
     unsigned         nparts;
     uint64_t         base;            /* in force */
+    uint64_t         based;           /* the LSN at which the log ended then */
     uint64_t         tries;
     uint64_t         beat;
     uint64_t         acked;
@@ -92,9 +97,13 @@ typedef struct {
     uint64_t         seed;
     unsigned         faults;          /* of 1000 calls; 0: none */
     unsigned         calls;
+    unsigned         era;             /* connections of an older one are gone */
 
     /* of the test: while a call is under way */
     void           (*meanwhile)(void *node);
+
+    /* whether a node is connected to the log; NULL: all are */
+    int            (*reaches)(void *node);
 } fake_t;
 
 
@@ -103,6 +112,7 @@ typedef struct {
     fake_t          *fake;
     void            *node;
     int              server;
+    unsigned         era;
     uint64_t         beat;            /* as of the last change */
     uint64_t         making;
     uint64_t         reading;
@@ -227,6 +237,7 @@ fake_copy(fake_server_t *to, const fake_server_t *from)
     }
 
     to->base = from->base;
+    to->based = from->based;
     to->tries = from->tries;
     to->holder_term = from->holder_term;
     memcpy(to->holder, from->holder, sizeof(to->holder));
@@ -264,6 +275,7 @@ fake_rebase_show(fake_server_t *s, uint64_t lsn, uint64_t from)
     row = &s->rows[0].row;
     before = *row;
     s->base = s->tries;
+    s->based = s->rows[s->nrows - 1].row.next;
 
     if (first == 0) {
         row->next = lsn;
@@ -489,6 +501,81 @@ fake_late(fake_t *f)
 }
 
 
+/* what happens to the servers between two calls */
+
+static void
+fake_events(fake_t *f)
+{
+    if (fake_chance(f, 12)) {
+        fake_late(f);
+    }
+
+    if (fake_chance(f, 3)) {
+
+        if (!f->linked && !f->third && f->servers[!f->current].primary
+            && fake_chance(f, 500))
+        {
+            fake_third(f);
+
+        } else if (!f->linked) {
+            fake_link(f);
+
+        } else if (fake_chance(f, 300)) {
+            f->linked = 0;
+
+        } else if (fake_chance(f, 400)) {
+            fake_restart(f, f->current);
+
+        } else {
+            fake_failover(f);
+        }
+    }
+
+    /* a server that was cut off can be replaced while writes hang there */
+
+    if (!f->linked && !f->third && !f->servers[!f->current].primary
+        && fake_chance(f, 5))
+    {
+        fake_failover(f);
+    }
+}
+
+
+/*
+ * The servers are replaced by one that had the log up to an LSN only, and its
+ * copy: no connection and no late statement lives through that.
+ */
+
+static inline void
+fake_lose(fake_t *f, uint64_t end)
+{
+    unsigned        i;
+    fake_server_t  *s;
+
+    while (f->nlate) {
+        free(f->late[--f->nlate].row.p);
+    }
+
+    s = &f->servers[f->current];
+    s->hung_beat = 0;
+    s->hung_lsn = 0;
+    s->acked = s->acked < end ? s->acked : end;
+
+    for (i = 1; i < s->nrows; i++) {
+        if (s->rows[i].row.next > end) {
+            free(s->rows[i].p);
+            s->nrows--;
+            memmove(&s->rows[i], &s->rows[i + 1],
+                    (s->nrows - i) * sizeof(fake_row_t));
+            i--;
+        }
+    }
+
+    f->era++;
+    fake_link(f);
+}
+
+
 /* before a call: 0, or AWAY; the server is chosen anew after a failure */
 
 static us_replog_rc_t
@@ -504,8 +591,15 @@ fake_begin(us_replog_t *log)
     f->calls++;
     f->meanwhile(l->node);
 
-    if (fake_chance(f, f->faults)) {
+    if (fake_chance(f, f->faults) || l->era != f->era) {
+        l->era = f->era;
         l->server = -1;
+    }
+
+    if (f->reaches && !f->reaches(l->node)) {
+        l->server = -1;
+        snprintf(log->error, sizeof(log->error), "cut off");
+        return US_REPLOG_AWAY;
     }
 
     if (l->server == -1) {
@@ -711,7 +805,7 @@ fake_head(us_replog_t *log, us_replog_head_t *head)
     }
 
     for (i = 0; i < s->nrows; i++) {
-        if (s->rows[i].row.term == head->term && s->rows[i].holder[0]) {
+        if (s->rows[i].row.term == head->term && s->rows[i].settings[0]) {
             memcpy(head->holder, s->rows[i].holder, sizeof(head->holder));
             memcpy(head->settings, s->rows[i].settings,
                    sizeof(s->rows[i].settings));
@@ -961,7 +1055,7 @@ fake_trim_server(fake_server_t *s)
             break;
         }
 
-        if (s->rows[low].holder[0]) {
+        if (s->rows[low].settings[0]) {
             memcpy(s->holder, s->rows[low].holder, sizeof(s->holder));
             memcpy(s->settings, s->rows[low].settings, sizeof(s->settings));
             s->holder_term = s->rows[low].row.term;
