@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
 # Nodes of a shard whose configurations differ: with another lease, and with
-# "replicas=0" on one of them alone.
+# "replicas=0" on one of them alone; and a node that has the name of another.
 
 use strict;
 use warnings;
@@ -54,6 +54,34 @@ is(scalar(grep { $_ > $added } keys %denied), 0,
 ok(scalar(keys %denied), '  but has denied before');
 
 $proxies[0]->mode('pass');
+
+
+# --- a third one, with the configuration of the primary
+
+primary($b);
+$_->kill_all for $n->nodes;
+$n->conf('replicas=0 lease=1s takeover=2s');
+$a->start;
+primary($a);
+
+my $copies = UrlStore::Nodes->new($pg->conninfo, $pg->conninfo);
+my ($copy) = $copies->nodes;
+my $begun = term();
+
+$copies->conf('replicas=0 lease=1s takeover=2s');
+$copy->allow(qr/by the name of this node/);
+$copy->start;
+ok(wait_until(20, sub { state($copy) eq 'standby' }), 'a copy of a node');
+ok(wait_until(20, sub { $copy->error_log
+    =~ /another process is the primary by the name of this node, "n0"/ }),
+    '  logs that its name is in use');
+sleep 2;
+is(term(), $begun, '  and does not claim the term');
+is(state($a), 'ready', '  the node is the primary as before');
+$a->kill_all;
+ok(wait_until(20, sub { state($copy) eq 'ready' }),
+    '  and is followed when it has ended');
+$copy->kill_all;
 
 
 # --- one node counts what one server alone has

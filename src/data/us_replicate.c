@@ -43,6 +43,8 @@
                                          server */
 #define US_REPLICATE_CALL    5000     /* ms of one that commits */
 #define US_REPLICATE_LOST    "lost"   /* a setting: us_replicate_forget() */
+#define US_REPLICATE_SILENT  (3 * US_APPENDER_BEAT)   /* ms without a beat: the
+                                         node that has this name has ended */
 #define US_REPLICATE_STALL   2000     /* ms without a commit */
 
 
@@ -66,6 +68,8 @@ struct us_replicate_s {
     us_share_cached_t cached;
     uint64_t          ids;
     uint64_t          lease;          /* ms: of a term of this node */
+    uint64_t          beat;           /* of another process of its name */
+    unsigned          beats;
     uint64_t          nonce;          /* of this process's next claim */
     unsigned          fails;          /* in a row */
 };
@@ -617,20 +621,52 @@ us_replicate_news(us_replicate_t *r, const us_manifest_t *m)
 }
 
 
-/* a node that was the primary when it ended is it again, if nobody else is */
+/*
+ * A node that was the primary when it ended is it again, if nobody else is.  If
+ * its term goes on, another process has its name: one of before an upgrade, or
+ * of a configuration that was copied.
+ */
 
 static int
 us_replicate_wanted(us_replicate_t *r)
 {
+    uint64_t               now;
+    us_life_t             *l;
     us_standby_t          *sb;
     us_share_replicate_t  *sh;
 
+    l = r->life;
     sb = &r->standby;
-    sh = &r->life->sh->replicate;
+    sh = &l->sh->replicate;
+    now = us_clock_boottime();
 
-    return us_clock_boottime() < us_acquire(&sh->promote)
-           || (sb->looked && us_acquire(&sh->settled) == 0
-               && strcmp(sb->head.holder, sb->holder) == 0);
+    if (now < us_acquire(&sh->promote)) {
+        return 1;
+    }
+
+    if (!sb->looked || us_acquire(&sh->settled)
+        || strcmp(sb->head.holder, sb->holder) != 0)
+    {
+        return 0;
+    }
+
+    if (now - sb->seen >= US_REPLICATE_SILENT) {
+        return 1;
+    }
+
+    /* one more may be of a statement that its process did not live to see */
+
+    if (sb->head.beat != r->beat) {
+        r->beat = sb->head.beat;
+
+        if (++r->beats == 4) {
+            us_job_say(r->job, US_SAY_WARN, "another process is the primary by "
+                       "the name of this node, \"%s\", which stands by; each "
+                       "node needs a name of its own", sb->holder);
+        }
+    }
+
+    return 0;
 }
 
 
