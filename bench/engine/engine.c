@@ -27,7 +27,7 @@
 
 
 #include "cli/us_cli.h"
-#include "cli/us_lines.h"
+#include "cli/us_files.h"
 #include "store/us_store.h"
 #include "url/us_normalize.h"
 

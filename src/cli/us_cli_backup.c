@@ -34,7 +34,7 @@ typedef struct {
     int           parent;             /* the directory of both, or -1 */
     int           dirfd;              /* the copy, or -1 */
     int           lock;
-} us_target_t;
+} us_dest_t;
 
 
 static int us_backup_command(int argc, char **argv);
@@ -49,14 +49,14 @@ static int us_backup_in_place(const char *path);
 static int us_backup_failed(const char *path, const us_backup_t *b);
 static void us_backup_say(const char *done, const char *path,
     const us_backup_t *b, uint64_t epoch);
-static int us_target_open(us_target_t *t, const char *path, int from);
-static int us_target_parent(us_target_t *t, int from);
-static int us_target_empty(us_target_t *t, struct stat *st);
-static int us_target_make(us_target_t *t, const struct stat *st);
-static int us_target_own(us_target_t *t);
-static int us_target_done(us_target_t *t);
-static void us_target_close(us_target_t *t);
-static int us_target_fail(const us_target_t *t, const char *what);
+static int us_dest_open(us_dest_t *t, const char *path, int from);
+static int us_dest_parent(us_dest_t *t, int from);
+static int us_dest_empty(us_dest_t *t, struct stat *st);
+static int us_dest_make(us_dest_t *t, const struct stat *st);
+static int us_dest_own(us_dest_t *t);
+static int us_dest_done(us_dest_t *t);
+static void us_dest_close(us_dest_t *t);
+static int us_dest_fail(const us_dest_t *t, const char *what);
 
 
 static const us_cli_option_t  us_backup_options[] = {
@@ -180,7 +180,7 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
     int            code;
     uint64_t       epoch;
     us_backup_t    b;
-    us_target_t    t;
+    us_dest_t    t;
     us_cli_data_t  d;
 
     code = us_cli_data_open(&d, from);
@@ -194,7 +194,7 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
     b.rate = rate;
 
     epoch = 0;
-    code = us_target_open(&t, to, d.dirfd);
+    code = us_dest_open(&t, to, d.dirfd);
 
     if (code == US_CLI_DONE) {
         b.to = t.dirfd;
@@ -202,14 +202,14 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
     }
 
     if (code == US_CLI_DONE) {
-        code = us_target_done(&t);
+        code = us_dest_done(&t);
     }
 
     if (code == US_CLI_DONE) {
         us_backup_say(done, to, &b, epoch);
     }
 
-    us_target_close(&t);
+    us_dest_close(&t);
     us_cli_data_close(&d);
 
     return code;
@@ -335,7 +335,7 @@ us_backup_say(const char *done, const char *path, const us_backup_t *b,
 /* makes the copy's directory; US_CLI_DONE, or a message was printed */
 
 static int
-us_target_open(us_target_t *t, const char *path, int from)
+us_dest_open(us_dest_t *t, const char *path, int from)
 {
     int          n;
     char        *slash;
@@ -359,24 +359,24 @@ us_target_open(us_target_t *t, const char *path, int from)
         || strlen(t->name) + sizeof(".tmp") > sizeof(t->tmp))
     {
         errno = 0;
-        return us_target_fail(t, "name a directory that is to be made");
+        return us_dest_fail(t, "name a directory that is to be made");
     }
 
     snprintf(t->tmp, sizeof(t->tmp), "%.*s.tmp",
              (int) (sizeof(t->tmp) - sizeof(".tmp")), t->name);
 
-    if (us_target_parent(t, from) != US_CLI_DONE
-        || us_target_empty(t, &st) != US_CLI_DONE)
+    if (us_dest_parent(t, from) != US_CLI_DONE
+        || us_dest_empty(t, &st) != US_CLI_DONE)
     {
         return US_CLI_USAGE;
     }
 
-    return us_target_make(t, &st);
+    return us_dest_make(t, &st);
 }
 
 
 static int
-us_target_parent(us_target_t *t, int from)
+us_dest_parent(us_dest_t *t, int from)
 {
     char         parent[PATH_MAX];
     struct stat  a, b;
@@ -394,16 +394,16 @@ us_target_parent(us_target_t *t, int from)
     t->parent = open(parent, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
 
     if (t->parent == -1) {
-        return us_target_fail(t, "its parent directory could not be opened");
+        return us_dest_fail(t, "its parent directory could not be opened");
     }
 
     if (fstat(t->parent, &a) == -1 || fstat(from, &b) == -1) {
-        return us_target_fail(t, "fstat failed");
+        return us_dest_fail(t, "fstat failed");
     }
 
     if (a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
         errno = 0;
-        return us_target_fail(t, "it lies in the directory to be copied");
+        return us_dest_fail(t, "it lies in the directory to be copied");
     }
 
     return US_CLI_DONE;
@@ -413,7 +413,7 @@ us_target_parent(us_target_t *t, int from)
 /* nothing, or an empty directory; st->st_nlink is 0 if there is nothing */
 
 static int
-us_target_empty(us_target_t *t, struct stat *st)
+us_dest_empty(us_dest_t *t, struct stat *st)
 {
     DIR            *d;
     int             fd;
@@ -423,7 +423,7 @@ us_target_empty(us_target_t *t, struct stat *st)
 
     if (fstatat(t->parent, t->name, st, AT_SYMLINK_NOFOLLOW) == -1) {
         st->st_nlink = 0;
-        return errno == ENOENT ? US_CLI_DONE : us_target_fail(t, "fstat");
+        return errno == ENOENT ? US_CLI_DONE : us_dest_fail(t, "fstat");
     }
 
     fd = openat(t->parent, t->name,
@@ -431,7 +431,7 @@ us_target_empty(us_target_t *t, struct stat *st)
     d = (fd == -1) ? NULL : fdopendir(fd);
 
     if (d == NULL) {
-        return us_target_fail(t, "it is there, and is no directory that can "
+        return us_dest_fail(t, "it is there, and is no directory that can "
                               "be read");
     }
 
@@ -443,7 +443,7 @@ us_target_empty(us_target_t *t, struct stat *st)
     errno = 0;
 
     if (de) {
-        (void) us_target_fail(t, "it is not empty; name a directory that is to "
+        (void) us_dest_fail(t, "it is not empty; name a directory that is to "
                               "be made, or an empty one");
     }
 
@@ -454,20 +454,20 @@ us_target_empty(us_target_t *t, struct stat *st)
 
 
 static int
-us_target_make(us_target_t *t, const struct stat *st)
+us_dest_make(us_dest_t *t, const struct stat *st)
 {
     char             name[US_DIR_NAME];
     us_disk_error_t  e;
 
     if (mkdirat(t->parent, t->tmp, 0700) == -1 && errno != EEXIST) {
-        return us_target_fail(t, "the directory could not be made");
+        return us_dest_fail(t, "the directory could not be made");
     }
 
     t->dirfd = openat(t->parent, t->tmp,
                       O_RDONLY|O_DIRECTORY|O_NOFOLLOW|O_CLOEXEC);
 
     if (t->dirfd == -1) {
-        return us_target_fail(t, "its \".tmp\" could not be opened");
+        return us_dest_fail(t, "its \".tmp\" could not be opened");
     }
 
     switch (us_dir_foreign(t->dirfd, name, &e)) {
@@ -487,11 +487,11 @@ us_target_make(us_target_t *t, const struct stat *st)
     if (st->st_nlink && ((fchown(t->dirfd, st->st_uid, st->st_gid) == -1)
                          || fchmod(t->dirfd, st->st_mode & 07777) == -1))
     {
-        return us_target_fail(t, "its owner and mode could not be given to "
+        return us_dest_fail(t, "its owner and mode could not be given to "
                               "the copy");
     }
 
-    return us_target_own(t);
+    return us_dest_own(t);
 }
 
 
@@ -501,7 +501,7 @@ us_target_make(us_target_t *t, const struct stat *st)
  */
 
 static int
-us_target_own(us_target_t *t)
+us_dest_own(us_dest_t *t)
 {
     struct stat      a, b;
     us_disk_error_t  e;
@@ -509,7 +509,7 @@ us_target_own(us_target_t *t)
     t->lock = us_disk_lock(t->dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
 
     if (t->lock == -1 && errno != EWOULDBLOCK) {
-        return us_target_fail(t, "its \".tmp\" could not be locked");
+        return us_dest_fail(t, "its \".tmp\" could not be locked");
     }
 
     if (t->lock == -1 || fstat(t->dirfd, &a) == -1
@@ -522,7 +522,7 @@ us_target_own(us_target_t *t)
         }
 
         errno = 0;
-        return us_target_fail(t, "another command is making it");
+        return us_dest_fail(t, "another command is making it");
     }
 
     /* the files that a killed command has left */
@@ -539,17 +539,17 @@ us_target_own(us_target_t *t)
 /* gives the complete copy its name */
 
 static int
-us_target_done(us_target_t *t)
+us_dest_done(us_dest_t *t)
 {
     if (renameat(t->parent, t->tmp, t->parent, t->name) == -1) {
-        return us_target_fail(t, "the complete copy could not be renamed");
+        return us_dest_fail(t, "the complete copy could not be renamed");
     }
 
     (void) close(t->dirfd);
     t->dirfd = -1;
 
     if (fsync(t->parent) == -1) {
-        return us_target_fail(t, "fsync of its parent directory failed");
+        return us_dest_fail(t, "fsync of its parent directory failed");
     }
 
     return US_CLI_DONE;
@@ -559,7 +559,7 @@ us_target_done(us_target_t *t)
 /* removes a copy that was not completed */
 
 static void
-us_target_close(us_target_t *t)
+us_dest_close(us_dest_t *t)
 {
     if (t->lock != -1 && t->dirfd != -1) {
         (void) us_dir_remove(t->dirfd, NULL);
@@ -582,7 +582,7 @@ us_target_close(us_target_t *t)
 
 
 static int
-us_target_fail(const us_target_t *t, const char *what)
+us_dest_fail(const us_dest_t *t, const char *what)
 {
     fprintf(stderr, "urlstore: \"%s\": %s%s%s\n", t->path, what,
             errno ? ": " : "", errno ? strerror(errno) : "");

@@ -12,16 +12,39 @@
  *                           one for both spellings of a site    (us_urlset)
  *     --filter N,RATE       either, approximately: up to N lines, of which
  *                           RATE may be missing                 (us_filter)
+ *
+ * Three kinds of memory for what has been seen, one interface.  Lines go
+ * through in groups, so that their cache misses overlap.
  */
 
 
 #include "us_cli.h"
-#include "us_dedup.h"
-#include "us_follow.h"
+#include "us_files.h"
+#include "us_lineset.h"
+#include "../filter/us_filter.h"
+#include "../store/us_sites.h"
+#include "../store/us_store.h"
+#include "../url/us_normalize.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+
+#define US_DEDUP_GROUP   US_FILES_GROUP
+#define US_DEDUP_OUT     (1 << 20)
+#define US_DEDUP_TEXT    (US_DEDUP_GROUP * (size_t) US_URL_MAX)
+#define US_DEDUP_ROOM    (US_URL_MAX + 64)
 
 
 static int us_dedup_run(int argc, char **argv);
@@ -65,6 +88,745 @@ const us_cli_command_t  us_cli_dedup = {
         "for\n"
         " 2   wrong usage, some input or the output failed, no memory"
 };
+
+
+/*
+ * The files of a directory as they are finished.
+ *
+ * A file is finished when its writer has closed it or moved it into the
+ * directory (inotify reports both).  A file that was there before is finished
+ * when it has not changed for two seconds.  Names that begin with '.' or end
+ * with .tmp or .part are left to their writers.
+ *
+ * Each version of a file is returned once: its name, inode, size and time of
+ * change are remembered.  A file that grows after it was returned, and is
+ * closed again, is returned again.
+ */
+
+#define US_FOLLOW_QUIET  2            /* seconds */
+#define US_FOLLOW_QUEUE  4096         /* names of one scan or one read */
+
+
+typedef struct {
+    char           *dir;
+    int             fd;
+    us_lineset_t   *known;
+
+    char           *queue[US_FOLLOW_QUEUE];
+    size_t          from;
+    size_t          to;
+
+    unsigned        scan:1;           /* events may have been lost */
+    char            path[PATH_MAX];
+} us_follow_t;
+
+
+static void
+us_follow_close(us_follow_t *f)
+{
+    while (f->from < f->to) {
+        free(f->queue[f->from++]);
+    }
+
+    if (f->known) {
+        us_lineset_destroy(f->known);
+    }
+
+    if (f->fd != -1) {
+        (void) close(f->fd);
+    }
+
+    free(f->dir);
+    free(f);
+}
+
+
+static us_follow_t *
+us_follow_open(const char *dir)
+{
+    us_follow_t  *f;
+
+    f = calloc(1, sizeof(us_follow_t));
+    if (f == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return NULL;
+    }
+
+    f->fd = inotify_init1(IN_CLOEXEC|IN_NONBLOCK);
+    f->dir = strdup(dir);
+    f->known = us_lineset_create(0, 0);
+    f->scan = 1;
+
+    if (f->fd == -1 || f->dir == NULL || f->known == NULL
+        || inotify_add_watch(f->fd, dir, IN_CLOSE_WRITE|IN_MOVED_TO|IN_ONLYDIR)
+           == -1)
+    {
+        fprintf(stderr, "urlstore: cannot follow %s: %s\n", dir,
+                strerror(errno));
+        us_follow_close(f);
+        return NULL;
+    }
+
+    return f;
+}
+
+
+static int
+us_follow_wanted(const char *name)
+{
+    size_t  n;
+
+    n = strlen(name);
+
+    return n && name[0] != '.'
+           && !(n > 4 && strcmp(name + n - 4, ".tmp") == 0)
+           && !(n > 5 && strcmp(name + n - 5, ".part") == 0);
+}
+
+
+static int
+us_follow_path(us_follow_t *f, const char *name, struct stat *st)
+{
+    int  n;
+
+    n = snprintf(f->path, sizeof(f->path), "%s/%s", f->dir, name);
+
+    return n > 0 && (size_t) n < sizeof(f->path) && stat(f->path, st) == 0
+           && S_ISREG(st->st_mode) ? 0 : -1;
+}
+
+
+/* 1 if this version of the file in f->path has not been given out */
+
+static int
+us_follow_fresh(us_follow_t *f, const char *name, const struct stat *st)
+{
+    int       n;
+    char      text[NAME_MAX + 128];
+    uint8_t   fresh;
+    us_str_t  key;
+
+    n = snprintf(text, sizeof(text), "%ju %jd %jd.%09ld %s",
+                 (uintmax_t) st->st_ino, (intmax_t) st->st_size,
+                 (intmax_t) st->st_mtim.tv_sec, st->st_mtim.tv_nsec, name);
+
+    key.data = (uint8_t *) text;
+    key.len = n;
+
+    return us_lineset_add(f->known, &key, 1, &fresh) == 1 && fresh;
+}
+
+
+/*
+ * queues a file unless this version of it was queued; drops it if the queue is
+ * full
+ */
+
+static void
+us_follow_push(us_follow_t *f, const char *name, const struct stat *st)
+{
+    char  *copy;
+
+    if (f->to == US_FOLLOW_QUEUE) {
+        f->scan = 1;
+        return;
+    }
+
+    if (us_follow_fresh(f, name, st)) {
+        copy = strdup(name);
+
+        if (copy) {
+            f->queue[f->to++] = copy;
+        }
+    }
+}
+
+
+static int
+us_follow_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *) a, *(char *const *) b);
+}
+
+
+/* queues, by name, the files that nobody has changed lately; 0, or -1 */
+
+static int
+us_follow_scan(us_follow_t *f)
+{
+    DIR            *d;
+    struct stat     st;
+    struct dirent  *e;
+
+    d = opendir(f->dir);
+    if (d == NULL) {
+        fprintf(stderr, "urlstore: cannot read %s: %s\n", f->dir,
+                strerror(errno));
+        return -1;
+    }
+
+    f->scan = 0;
+
+    while ((e = readdir(d)) != NULL) {
+
+        if (!us_follow_wanted(e->d_name)
+            || us_follow_path(f, e->d_name, &st) == -1)
+        {
+            continue;
+        }
+
+        if (st.st_mtime + US_FOLLOW_QUIET > time(NULL)) {
+            f->scan = 1;
+            continue;
+        }
+
+        us_follow_push(f, e->d_name, &st);
+    }
+
+    (void) closedir(d);
+
+    qsort(f->queue + f->from, f->to - f->from, sizeof(char *),
+          us_follow_compare);
+
+    return 0;
+}
+
+
+/* reads the events of inotify, without waiting; 0, or -1 */
+
+static int
+us_follow_events(us_follow_t *f)
+{
+    char                         *p, buf[8192]
+                                  __attribute__((aligned(8)));
+    ssize_t                       n;
+    struct stat                   st;
+    const struct inotify_event   *e;
+
+    n = read(f->fd, buf, sizeof(buf));
+
+    if (n == -1) {
+        if (errno == EAGAIN || errno == EINTR) {
+            return 0;
+        }
+
+        fprintf(stderr, "urlstore: inotify: %s\n", strerror(errno));
+        return -1;
+    }
+
+    for (p = buf; p < buf + n; p += sizeof(*e) + e->len) {
+        e = (const struct inotify_event *) p;
+
+        if (e->mask & IN_Q_OVERFLOW) {
+            f->scan = 1;
+
+        } else if (e->mask & IN_IGNORED) {
+            fprintf(stderr, "urlstore: %s is gone\n", f->dir);
+            return -1;
+
+        } else if (e->len && us_follow_wanted(e->name)
+                   && us_follow_path(f, e->name, &st) == 0)
+        {
+            us_follow_push(f, e->name, &st);
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * The path of the next finished file, valid until the next call; waits for
+ * one.  NULL: *stop was set by a signal, or, after a message, an error
+ * (*failed is 1 then).
+ */
+
+static const char *
+us_follow_next(us_follow_t *f, const volatile sig_atomic_t *stop, int *failed)
+{
+    int             found;
+    char           *name;
+    struct stat     st;
+    struct pollfd   p;
+
+    *failed = 0;
+
+    while (!*stop) {
+
+        while (f->from < f->to) {
+            name = f->queue[f->from++];
+            found = us_follow_path(f, name, &st) == 0;
+            free(name);
+
+            if (found) {
+                return f->path;
+            }
+        }
+
+        f->from = 0;
+        f->to = 0;
+
+        if (us_follow_events(f) == -1) {
+            *failed = 1;
+            return NULL;
+        }
+
+        if (f->to) {
+            continue;
+        }
+
+        if (f->scan) {
+            if (us_follow_scan(f) == -1) {
+                *failed = 1;
+                return NULL;
+            }
+
+            if (f->to) {
+                continue;
+            }
+        }
+
+        p.fd = f->fd;
+        p.events = POLLIN;
+        (void) poll(&p, 1, f->scan ? 500 : 60000);
+    }
+
+    return NULL;
+}
+
+
+typedef struct us_dedup_s  us_dedup_t;
+
+
+struct us_dedup_s {
+
+    /* one group; returns 0, or an exit code after a message */
+
+    int            (*take)(us_dedup_t *d, us_str_t *lines, size_t n);
+
+    us_lineset_t    *set;             /* one of the three */
+    us_urlset_t     *urls;
+    us_filter_t     *filter;
+
+    void            *mem;             /* of the filter */
+    size_t           mem_size;
+
+    us_norm_t       *norm;
+    us_norm_ws_t    *ws;
+    uint8_t         *text;            /* the canonical URLs of a group */
+
+    unsigned         quiet:1;
+    unsigned         count:1;
+    unsigned         ids:1;
+    int              profile;         /* -1: lines as they are */
+    const char      *follow;
+    size_t           memory;
+    us_filter_plan_t plan;
+
+    uint64_t         lines;
+    uint64_t         fresh;
+    uint64_t         refused[US_URL_BUDGET + 1];
+
+    uint8_t         *out;
+    size_t           out_len;
+
+    us_files_t       files;
+};
+
+
+static int us_dedup_run(int argc, char **argv);
+
+
+static int
+us_dedup_flush(us_dedup_t *d)
+{
+    uint8_t  *p;
+    ssize_t   n;
+
+    for (p = d->out; d->out_len; p += n, d->out_len -= n) {
+        n = write(1, p, d->out_len);
+
+        if (n == -1) {
+            if (errno == EINTR) {
+                n = 0;
+                continue;
+            }
+
+            fprintf(stderr, "urlstore: standard output could not be written: "
+                    "%s\n", strerror(errno));
+            return US_CLI_USAGE;
+        }
+    }
+
+    return 0;
+}
+
+
+/* writes a line; number goes before it with --ids or --count */
+
+static int
+us_dedup_print(us_dedup_t *d, us_str_t line, uint64_t number)
+{
+    if (d->out_len + line.len + 32 > US_DEDUP_OUT + US_LINES_BUFFER) {
+        if (us_dedup_flush(d) != 0) {
+            return US_CLI_USAGE;
+        }
+    }
+
+    if (d->ids || d->count) {
+        d->out_len += sprintf((char *) d->out + d->out_len, "%llu\t",
+                              (unsigned long long) number);
+    }
+
+    memcpy(d->out + d->out_len, line.data, line.len);
+    d->out_len += line.len;
+    d->out[d->out_len++] = '\n';
+
+    return d->out_len < US_DEDUP_OUT ? 0 : us_dedup_flush(d);
+}
+
+
+static int
+us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item, uint64_t number)
+{
+    uint8_t   url[US_DEDUP_ROOM];
+    us_str_t  line;
+
+    line.data = url;
+    line.len = us_store_item_url(item, url);
+
+    return us_dedup_print(d, line, number);
+}
+
+
+static int
+us_dedup_full(us_dedup_t *d)
+{
+    (void) us_dedup_flush(d);
+
+    fprintf(stderr, "urlstore: %llu MB of memory are full after %llu lines, "
+            "%llu of them different; the rest was not read: give more "
+            "with --memory, or use --filter\n",
+            (unsigned long long) d->memory >> 20,
+            (unsigned long long) d->lines, (unsigned long long) d->fresh);
+
+    return US_CLI_USAGE;
+}
+
+
+/* done == n: 0; else prints that memory had room for `done` of n lines */
+
+static int
+us_dedup_taken(us_dedup_t *d, size_t done, size_t n)
+{
+    d->lines += done;
+
+    if (done == n) {
+        return 0;
+    }
+
+    if (errno == ENOSPC) {
+        return us_dedup_full(d);
+    }
+
+    fprintf(stderr, "urlstore: out of memory after %llu lines\n",
+            (unsigned long long) d->lines);
+
+    return US_CLI_USAGE;
+}
+
+
+static int
+us_dedup_take_lines(us_dedup_t *d, us_str_t *lines, size_t n)
+{
+    size_t   i, done;
+    uint8_t  answers[US_DEDUP_GROUP];
+
+    done = us_lineset_add(d->set, lines, n, answers);
+
+    for (i = 0; i < done; i++) {
+
+        if (answers[i]) {
+            if (!d->count && us_dedup_print(d, lines[i], d->fresh) != 0) {
+                return US_CLI_USAGE;
+            }
+
+            d->fresh++;
+        }
+    }
+
+    return us_dedup_taken(d, done, n);
+}
+
+
+static int
+us_dedup_take_hashes(us_dedup_t *d, const us_str_t *lines,
+    const uint64_t *hashes, size_t n)
+{
+    size_t   i;
+    uint8_t  answers[US_DEDUP_GROUP];
+
+    us_filter_add_many(d->filter, hashes, n, answers);
+
+    for (i = 0; i < n; i++) {
+        if (answers[i] && us_dedup_print(d, lines[i], d->fresh++) != 0) {
+            return US_CLI_USAGE;
+        }
+    }
+
+    d->lines += n;
+
+    return 0;
+}
+
+
+static int
+us_dedup_take_filter(us_dedup_t *d, us_str_t *lines, size_t n)
+{
+    size_t    i;
+    uint64_t  hashes[US_DEDUP_GROUP];
+
+    for (i = 0; i < n; i++) {
+        hashes[i] = us_filter_hash(d->filter, 0, lines[i]);
+    }
+
+    return us_dedup_take_hashes(d, lines, hashes, n);
+}
+
+
+/*
+ * The canonical URLs of a group, copied: a result of us_normalize() lives
+ * until the next.  Refused lines are counted and left out; returns how many
+ * remain.
+ */
+
+static size_t
+us_dedup_canonical(us_dedup_t *d, const us_str_t *lines, size_t n,
+    us_str_t *urls, uint8_t *merge)
+{
+    size_t        i, m;
+    uint8_t      *p;
+    us_str_t      line;
+    us_canon_t    canon;
+    us_verdict_t  rc;
+
+    p = d->text;
+    m = 0;
+
+    for (i = 0; i < n; i++) {
+        line = lines[i];
+
+        if (line.len && line.data[line.len - 1] == '\r') {
+            line.len--;
+        }
+
+        if (line.len == 0) {
+            continue;
+        }
+
+        rc = us_normalize(d->norm, d->ws, line, NULL, &canon);
+
+        if (rc != US_URL_OK) {
+            d->refused[rc]++;
+            continue;
+        }
+
+        urls[m].data = p;
+        urls[m].len = canon.url.href.len;
+        merge[m++] = canon.merge;
+        p = mempcpy(p, canon.url.href.data, canon.url.href.len);
+    }
+
+    return m;
+}
+
+
+static int
+us_dedup_take_filter_urls(us_dedup_t *d, us_str_t *lines, size_t n)
+{
+    size_t            i, m;
+    uint8_t           merge[US_DEDUP_GROUP];
+    uint64_t          hashes[US_DEDUP_GROUP];
+    us_str_t          urls[US_DEDUP_GROUP];
+    us_store_item_t   item;
+
+    m = us_dedup_canonical(d, lines, n, urls, merge);
+    d->lines += n - m;
+
+    for (i = 0; i < m; i++) {
+        item.url = urls[i];
+        item.merge = merge[i];
+        us_store_item_split(&item);
+
+        hashes[i] = us_filter_hash(d->filter,
+                                   item.spelling & US_SPELLING_HTTPS,
+                                   item.rest);
+    }
+
+    return us_dedup_take_hashes(d, urls, hashes, m);
+}
+
+
+static int
+us_dedup_take_urls(us_dedup_t *d, us_str_t *lines, size_t n)
+{
+    size_t            i, m, done;
+    uint8_t           merge[US_DEDUP_GROUP];
+    us_str_t          urls[US_DEDUP_GROUP];
+    us_store_item_t   items[US_DEDUP_GROUP];
+
+    m = us_dedup_canonical(d, lines, n, urls, merge);
+    d->lines += n - m;
+
+    for (i = 0; i < m; i++) {
+        items[i].url = urls[i];
+        items[i].merge = merge[i];
+    }
+
+    done = us_urlset_add(d->urls, items, m);
+
+    for (i = 0; i < done; i++) {
+
+        if (items[i].status == US_NEW) {
+            if (!d->count && us_dedup_print_url(d, &items[i], d->fresh) != 0) {
+                return US_CLI_USAGE;
+            }
+
+            d->fresh++;
+        }
+    }
+
+    return us_dedup_taken(d, done, m);
+}
+
+
+static int
+us_dedup_memory(void)
+{
+    fprintf(stderr, "urlstore: out of memory\n");
+
+    return US_CLI_USAGE;
+}
+
+
+static void *
+us_dedup_map(size_t size)
+{
+    void  *mem;
+
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
+               MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    return mem == MAP_FAILED ? NULL : mem;
+}
+
+
+static int
+us_dedup_open_filter(us_dedup_t *d)
+{
+    uint8_t    key[16];
+    us_str_t   norm;
+
+    if (d->memory && d->memory < d->plan.size) {
+        fprintf(stderr, "urlstore: this filter needs %zu MB\n",
+                (d->plan.size >> 20) + 1);
+        return US_CLI_USAGE;
+    }
+
+    d->mem = us_dedup_map(d->plan.size);
+    d->mem_size = d->plan.size;
+
+    if (d->mem == NULL || getrandom(key, 16, 0) != 16) {
+        return us_dedup_memory();
+    }
+
+    (void) madvise(d->mem, d->plan.size, MADV_HUGEPAGE);
+
+    norm.len = 0;
+    norm.data = NULL;
+    d->filter = us_filter_format(d->mem, &d->plan, key, norm);
+
+    return 0;
+}
+
+
+/*
+ * Returns 0, or an exit code after a message.  Takes the options in d, the rest
+ * of which is zero; what it opened is freed by us_dedup_free() whether it
+ * succeeded or not.
+ */
+
+static int
+us_dedup_open(us_dedup_t *d)
+{
+    if (us_files_init(&d->files) == -1) {
+        return US_CLI_USAGE;
+    }
+
+    d->out = malloc(US_DEDUP_OUT + 2 * US_LINES_BUFFER);
+
+    if (d->out == NULL) {
+        return us_dedup_memory();
+    }
+
+    if (d->profile != -1) {
+        d->text = us_dedup_map(US_DEDUP_TEXT);
+        d->norm = us_norm_create(d->profile);
+
+        if (d->text == NULL || d->norm == NULL || us_norm_seal(d->norm) != 0
+            || (d->ws = us_norm_ws_create(d->norm)) == NULL)
+        {
+            return us_dedup_memory();
+        }
+    }
+
+    if (d->plan.size) {
+        d->take = d->profile == -1 ? us_dedup_take_filter
+                                   : us_dedup_take_filter_urls;
+        return us_dedup_open_filter(d);
+    }
+
+    if (d->profile != -1) {
+        d->take = us_dedup_take_urls;
+        d->urls = us_urlset_create(d->memory, d->count);
+
+        return d->urls ? 0 : us_dedup_memory();
+    }
+
+    d->take = us_dedup_take_lines;
+    d->set = us_lineset_create(d->memory, d->count);
+
+    return d->set ? 0 : us_dedup_memory();
+}
+
+
+static void
+us_dedup_free(us_dedup_t *d)
+{
+    if (d->set) {
+        us_lineset_destroy(d->set);
+    }
+
+    if (d->urls) {
+        us_urlset_destroy(d->urls);
+    }
+
+    if (d->mem) {
+        (void) munmap(d->mem, d->mem_size);
+    }
+
+    if (d->text) {
+        (void) munmap(d->text, US_DEDUP_TEXT);
+    }
+
+    if (d->ws) {
+        us_norm_ws_destroy(d->ws);
+    }
+
+    us_norm_destroy(d->norm);
+    us_files_free(&d->files);
+    free(d->out);
+}
 
 
 static void

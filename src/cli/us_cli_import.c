@@ -9,17 +9,239 @@
  * directory instead.
  *
  * Everything is on the disk when it returns.
+ *
+ * urlstore size, at the end of this file, fills a directory in the same way.
  */
 
 
-#include "us_cli.h"
-#include "us_fill.h"
+#include "us_cli_data.h"
+#include "us_files.h"
 #include "../api/us_time.h"
+#include "../us_text.h"
+#include "../data/us_embed.h"
+#include "../url/us_normalize.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+
+/*
+ * A data directory filled with the URLs of lines, by groups.
+ *
+ *     line --> us_normalize() --> a group --> us_embed_add() --> directory
+ *
+ * After an error, which is printed, nothing more can be added.
+ */
+
+#define US_FILL_NOW      UINT64_MAX
+
+/* refused lines that are printed, and bytes of each */
+
+#define US_FILL_PRINTED  10
+#define US_FILL_SHOWN    200
+
+
+typedef struct {
+    const char       *dir;
+    const char       *full;           /* what to do when memory is full */
+
+    us_norm_t        *norm;
+    us_norm_ws_t     *ws;
+    us_embed_t       *embed;          /* NULL: not open */
+
+    unsigned          n;              /* items waiting */
+    us_store_item_t   items[US_STORE_GROUP];
+    uint8_t           text[US_STORE_GROUP][US_URL_MAX];
+    uint64_t          times[US_STORE_GROUP];
+    uint64_t          time;           /* see us_fill_time() */
+
+    uint64_t          added;
+    uint64_t          seen;
+    uint64_t          refused;        /* no URLs, or those of other shards */
+} us_fill_t;
+
+
+/*
+ * Opens the zeroed f for a directory, which is made if it does not exist; dir
+ * and full stay the caller's.  conf->norm is set.  US_CLI_DONE, or an exit
+ * code.  us_fill_close() is called after both.
+ */
+
+static int
+us_fill_open(us_fill_t *f, const char *dir, us_profile_t profile,
+    us_www_t www, us_embed_conf_t *conf)
+{
+    char  error[US_EMBED_ERROR];
+
+    f->dir = dir;
+    f->time = US_FILL_NOW;
+    f->norm = us_norm_create(profile);
+
+    if (f->norm) {
+        us_norm_set_www(f->norm, www);
+    }
+
+    if (f->norm == NULL || us_norm_seal(f->norm) != 0
+        || (f->ws = us_norm_ws_create(f->norm)) == NULL)
+    {
+        return us_cli_failed(f->dir, "out of memory");
+    }
+
+    conf->norm = us_norm_signature(f->norm);
+    f->embed = us_embed_open(dir, conf, error);
+
+    return f->embed ? US_CLI_DONE : us_cli_failed(f->dir, error);
+}
+
+
+/* the first ones are printed: their reasons tell most */
+
+static void
+us_fill_refused(us_fill_t *f, us_str_t line, const char *reason)
+{
+    char  text[4 * US_FILL_SHOWN + 1];
+
+    if (f->refused++ < US_FILL_PRINTED) {
+        line.len = line.len > US_FILL_SHOWN ? US_FILL_SHOWN : line.len;
+        *us_put_escaped((uint8_t *) text, line) = '\0';
+        fprintf(stderr, "urlstore: refused (%s): %s\n", reason, text);
+    }
+}
+
+
+/* claims of the group, those that follow each other with one time together */
+
+static int
+us_fill_claims(us_fill_t *f, unsigned n)
+{
+    unsigned          i, k;
+    us_store_claim_t  claims[US_STORE_GROUP];
+
+    if (us_store_revisit(us_embed_store(f->embed)) == 0) {
+        return 0;
+    }
+
+    for (i = 0, k = 0; i < n; i++) {
+
+        if (f->times[i] != US_FILL_NOW && f->items[i].id != US_STORE_NO_ID) {
+            claims[k++].id = f->items[i].id;
+        }
+
+        if (k && (i + 1 == n || f->times[i + 1] != f->times[i])) {
+
+            if (us_embed_claim(f->embed, claims, k, f->times[i]) == -1) {
+                return -1;
+            }
+
+            k = 0;
+        }
+    }
+
+    return 0;
+}
+
+
+/* adds the group that waits, and learns a model if one is due */
+
+static int
+us_fill_flush(us_fill_t *f)
+{
+    unsigned  i, n, full;
+
+    n = f->n;
+    f->n = 0;
+    full = 0;
+
+    if (us_embed_add(f->embed, f->items, n) == -1
+        || us_fill_claims(f, n) == -1)
+    {
+        return us_cli_failed(f->dir, us_embed_error(f->embed));
+    }
+
+    for (i = 0; i < n; i++) {
+        f->added += (f->items[i].status == US_NEW);
+        f->seen += (f->items[i].status == US_SEEN);
+        f->refused += (f->items[i].status == US_MOVED);
+        full |= (f->items[i].status == US_FULL);
+    }
+
+    if (full) {
+        return us_cli_failed(f->dir, f->full);
+    }
+
+    return us_embed_learn(f->embed) == 0
+           ? US_CLI_DONE : us_cli_failed(f->dir, us_embed_error(f->embed));
+}
+
+
+/* US_CLI_DONE, or an exit code; a line that is no URL is counted */
+
+static int
+us_fill_line(us_fill_t *f, us_str_t line)
+{
+    us_canon_t        canon;
+    us_verdict_t      verdict;
+    us_store_item_t  *item;
+
+    verdict = us_normalize(f->norm, f->ws, line, NULL, &canon);
+
+    if (verdict != US_URL_OK) {
+        us_fill_refused(f, line, us_verdict_name(verdict));
+        return US_CLI_DONE;
+    }
+
+    item = &f->items[f->n];
+    memset(item, 0, sizeof(us_store_item_t));
+    memcpy(f->text[f->n], canon.url.href.data, canon.url.href.len);
+    item->url = (us_str_t) { canon.url.href.len, f->text[f->n] };
+    item->merge = canon.merge;
+    f->times[f->n] = f->time;
+
+    return ++f->n == US_STORE_GROUP ? us_fill_flush(f) : US_CLI_DONE;
+}
+
+
+/*
+ * The URLs of the lines that follow were claimed at that time, in seconds since
+ * 1970, 0: never; US_FILL_NOW: new ones now.  A store without claims ignores
+ * it.
+ */
+
+static void
+us_fill_time(us_fill_t *f, uint64_t time)
+{
+    f->time = time;
+}
+
+
+/* all that was added is on the disk afterwards: US_CLI_DONE, or an exit code */
+
+static int
+us_fill_close(us_fill_t *f)
+{
+    int   code;
+    char  error[US_EMBED_ERROR];
+
+    code = US_CLI_DONE;
+
+    if (f->embed && us_embed_close(f->embed, error) == -1) {
+        code = us_cli_failed(f->dir, error);
+    }
+
+    us_norm_ws_destroy(f->ws);
+    us_norm_destroy(f->norm);
+
+    return code;
+}
 
 
 typedef struct {
@@ -33,10 +255,6 @@ typedef struct {
 
 
 static int us_import_command(int argc, char **argv);
-static int us_import_options(us_import_t *im, int argc, char **argv);
-static int us_import_run(us_import_t *im, int n, char **names);
-static int us_import_lines(void *data, us_str_t *lines, size_t n);
-static us_str_t us_import_dumped(us_import_t *im, us_str_t line);
 
 
 static const us_cli_option_t  us_import_list[] = {
@@ -79,38 +297,13 @@ const us_cli_command_t  us_cli_import = {
 static volatile sig_atomic_t  us_import_stop;
 
 
+static int us_import_command(int argc, char **argv);
+
+
 static void
 us_import_signal(int signo)
 {
     us_import_stop = 1;
-}
-
-
-static int
-us_import_command(int argc, char **argv)
-{
-    int           code, rc;
-    us_import_t  *im;
-
-    im = calloc(1, sizeof(us_import_t));
-
-    if (im == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return US_CLI_USAGE;
-    }
-
-    code = us_import_options(im, argc, argv);
-
-    if (code == US_CLI_DONE) {
-        code = us_import_run(im, argc - optind, argv + optind);
-
-        rc = us_fill_close(&im->fill);
-        code = rc ? rc : code;
-    }
-
-    free(im);
-
-    return code;
 }
 
 
@@ -181,6 +374,87 @@ us_import_options(us_import_t *im, int argc, char **argv)
 }
 
 
+/* of a line "ID<TAB>URL[<TAB>TIME]" the URL; another line as it is */
+
+static us_str_t
+us_import_dumped(us_import_t *im, us_str_t line)
+{
+    size_t          id;
+    us_str_t        time;
+    uint64_t        at;
+    const uint8_t  *tab;
+
+    us_fill_time(&im->fill, US_FILL_NOW);
+
+    for (id = 0;
+         id < line.len && line.data[id] >= '0' && line.data[id] <= '9';
+         id++)
+    {
+        /* void */
+    }
+
+    if (id == 0 || id == line.len || line.data[id] != '\t') {
+        return line;
+    }
+
+    line.data += id + 1;
+    line.len -= id + 1;
+
+    tab = memchr(line.data, '\t', line.len);
+
+    if (tab == NULL) {
+        return line;
+    }
+
+    time.data = tab + 1;
+    time.len = line.data + line.len - time.data;
+    at = 0;
+
+    if ((time.len == 1 && *time.data == '-')
+        || us_time_point(time, &at) == 0)
+    {
+        us_fill_time(&im->fill, at);
+        line.len = tab - line.data;
+    }
+
+    return line;
+}
+
+
+static int
+us_import_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_import_t *im = data;
+
+    int       rc;
+    size_t    i;
+    us_str_t  line;
+
+    rc = US_CLI_DONE;
+
+    for (i = 0; i < n && rc == US_CLI_DONE; i++) {
+        line = lines[i];
+
+        line = us_import_dumped(im, line);
+
+        /* "-": a deleted one */
+
+        if (line.len == 0 || (line.len == 1 && *line.data == '-')) {
+            continue;
+        }
+
+        im->lines++;
+        rc = us_fill_line(&im->fill, line);
+
+        if (rc == US_CLI_DONE && us_import_stop) {
+            rc = US_CLI_INTERRUPTED;
+        }
+    }
+
+    return rc;
+}
+
+
 /* names: the directory, then files */
 
 static int
@@ -240,81 +514,408 @@ us_import_run(us_import_t *im, int n, char **names)
 
 
 static int
-us_import_lines(void *data, us_str_t *lines, size_t n)
+us_import_command(int argc, char **argv)
 {
-    us_import_t *im = data;
+    int           code, rc;
+    us_import_t  *im;
 
-    int       rc;
-    size_t    i;
-    us_str_t  line;
+    im = calloc(1, sizeof(us_import_t));
+
+    if (im == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return US_CLI_USAGE;
+    }
+
+    code = us_import_options(im, argc, argv);
+
+    if (code == US_CLI_DONE) {
+        code = us_import_run(im, argc - optind, argv + optind);
+
+        rc = us_fill_close(&im->fill);
+        code = rc ? rc : code;
+    }
+
+    free(im);
+
+    return code;
+}
+
+
+/*
+ * urlstore size --urls N --sample FILE: what a zone for N URLs needs.
+ *
+ *     sample --> a store in a directory of its own --> bytes of memory and of
+ *     disk for a URL, time of loading it --> times N
+ *
+ * The directory is made in $TMPDIR or /tmp and removed.  Memory is counted at
+ * the end of the sample: models have been learnt and the index has its usual
+ * load.  All but the header and the ring of the journal grows with the URLs,
+ * in a straight line.
+ */
+
+
+#define US_SIZING_SPARE  1.2          /* SIZE over what the URLs need */
+#define US_SIZING_LEAST  10000        /* URLs that a sample must have */
+
+/* memory is taken in chunks; a smaller store has smaller ones */
+
+#define US_SIZING_MEMORY  ((size_t) 1 << 30)
+
+
+enum {
+    US_SIZING_URLS = US_CLI_LONG,
+    US_SIZING_SAMPLE
+};
+
+
+typedef struct {
+    double            urls;           /* of the zone */
+    const char       *sample;
+    int               profile;
+    unsigned          sites:1;
+
+    us_fill_t         fill;
+    us_files_t        files;
+
+    us_store_info_t   info;           /* at the end of the sample */
+    uint64_t          disk;
+    double            load;           /* seconds */
+} us_sizing_t;
+
+
+static int us_sizing_command(int argc, char **argv);
+
+
+static const us_cli_option_t  us_sizing_list[] = {
+    { US_SIZING_URLS, "urls", "N", "The number of different URLs: 250000000, "
+      "250M or 2.5e8." },
+    { US_SIZING_SAMPLE, "sample", "FILE", "Lines of the same kind, packed or "
+      "not; \"-\" is standard input. Of 100,000 different URLs or more, it "
+      "says enough." },
+    { 'p', "profile", "P", "The rules of the zone: crawler (the default), "
+      "crawler-clean, aggressive or whatwg." },
+    { 's', "sites", NULL, "Of a zone with sites=on." },
+    { 0, NULL, NULL, NULL }
+};
+
+
+const us_cli_command_t  us_cli_sizing = {
+    .name = "size",
+    .run = us_sizing_command,
+    .args = "",
+    .summary = "print the SIZE, disk and restart time of a zone",
+    .text =
+        "Stores the URLs of a sample in a directory of its own, below $TMPDIR "
+        "or /tmp, and multiplies: SIZE for urlstore_zone, a fifth more than "
+        "the URLs need; the disk that path= takes, and at most, while a "
+        "snapshot is written; the time that this machine takes to load a "
+        "snapshot of so many URLs.",
+    .options = us_sizing_list,
+    .exits =
+        " 0   all was done\n"
+        " 1   the sample has less than 10,000 different URLs, or too long "
+        "lines\n"
+        " 2   wrong usage, or something could not be read or written"
+};
+
+
+static int us_sizing_command(int argc, char **argv);
+
+
+static int
+us_sizing_options(us_sizing_t *z, int argc, char **argv)
+{
+    int    key;
+    char  *end;
+
+    z->profile = US_PROFILE_CRAWLER;
+
+    while ((key = us_cli_option(&us_cli_sizing, argc, argv)) != -1) {
+
+        switch (key) {
+
+        case US_SIZING_URLS:
+            z->urls = us_cli_count(optarg, &end);
+
+            if (*end != '\0' || z->urls == 0) {
+                fprintf(stderr, "urlstore: --urls \"%.40s\" is not a number "
+                        "of URLs from 1 to 1e12, such as 250M\n", optarg);
+                return US_CLI_USAGE;
+            }
+            break;
+
+        case US_SIZING_SAMPLE:
+            z->sample = optarg;
+            break;
+
+        case 'p':
+            z->profile = us_cli_profile(optarg);
+
+            if (z->profile == -1) {
+                return US_CLI_USAGE;
+            }
+            break;
+
+        case 's':
+            z->sites = 1;
+            break;
+
+        default:
+            return us_cli_usage(&us_cli_sizing);
+        }
+    }
+
+    if (z->urls == 0 || z->sample == NULL || optind != argc) {
+        return us_cli_usage(&us_cli_sizing);
+    }
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_sizing_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_sizing_t *z = data;
+
+    int     rc;
+    size_t  i;
 
     rc = US_CLI_DONE;
 
     for (i = 0; i < n && rc == US_CLI_DONE; i++) {
-        line = lines[i];
-
-        line = us_import_dumped(im, line);
-
-        /* "-": a deleted one */
-
-        if (line.len == 0 || (line.len == 1 && *line.data == '-')) {
-            continue;
-        }
-
-        im->lines++;
-        rc = us_fill_line(&im->fill, line);
-
-        if (rc == US_CLI_DONE && us_import_stop) {
-            rc = US_CLI_INTERRUPTED;
-        }
+        rc = us_fill_line(&z->fill, lines[i]);
     }
 
     return rc;
 }
 
 
-/* of a line "ID<TAB>URL[<TAB>TIME]" the URL; another line as it is */
+/* writes a snapshot: a start reads it, and the disk always holds one */
 
-static us_str_t
-us_import_dumped(us_import_t *im, us_str_t line)
+static int
+us_sizing_snapshot(us_sizing_t *z, const char *dir)
 {
-    size_t          id;
-    us_str_t        time;
-    uint64_t        at;
-    const uint8_t  *tab;
+    int              rc, fd;
+    us_manifest_t    m;
+    us_disk_error_t  e;
 
-    us_fill_time(&im->fill, US_FILL_NOW);
+    if (us_embed_sync(z->fill.embed) == -1) {
+        return us_cli_failed(dir, us_embed_error(z->fill.embed));
+    }
 
-    for (id = 0;
-         id < line.len && line.data[id] >= '0' && line.data[id] <= '9';
-         id++)
+    fd = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (fd == -1) {
+        return us_cli_failed(dir, strerror(errno));
+    }
+
+    rc = us_data_snapshot(us_embed_store(z->fill.embed), fd, NULL, NULL, NULL,
+                          &m, &e);
+    (void) close(fd);
+
+    return rc == 0 ? US_CLI_DONE : us_cli_failed(dir, e.text);
+}
+
+
+static int
+us_sizing_fill(us_sizing_t *z, const char *dir)
+{
+    int              rc, closed;
+    us_embed_conf_t  conf;
+
+    memset(&conf, 0, sizeof(us_embed_conf_t));
+    conf.sites = z->sites;
+    conf.size = US_SIZING_MEMORY;
+
+    z->fill.full = "the sample is too large: a part of it is enough, as "
+                   "head -n 10000000 gives it";
+
+    rc = us_fill_open(&z->fill, dir, (us_profile_t) z->profile, US_WWW_FIRST,
+                      &conf);
+
+    if (rc == US_CLI_DONE) {
+        z->files.take = us_sizing_lines;
+        z->files.data = z;
+        z->files.fresh = &z->fill.added;
+        z->files.progress = 1;
+        z->files.cut = 1;
+
+        rc = us_files_init(&z->files) == 0
+             ? us_files_run(&z->files, 1, (char **) &z->sample) : US_CLI_USAGE;
+
+        us_files_end(&z->files);
+        us_files_free(&z->files);
+    }
+
+    if (rc == US_CLI_DONE) {
+        rc = us_fill_flush(&z->fill);
+    }
+
+    if (rc == US_CLI_DONE) {
+        us_store_info(us_embed_store(z->fill.embed), &z->info);
+        rc = us_sizing_snapshot(z, dir);
+    }
+
+    closed = us_fill_close(&z->fill);
+
+    return z->files.failed ? US_CLI_USAGE : rc ? rc : closed;
+}
+
+
+/* the size of the snapshot, and how long a start takes to load it */
+
+static int
+us_sizing_load(us_sizing_t *z, const char *dir)
+{
+    int              code;
+    us_cli_data_t    d;
+    us_cli_file_t    f;
+    us_manifest_t   *m;
+    struct timespec  began, ended;
+
+    code = us_cli_data_open(&d, dir);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &began);
+    code = us_cli_data_load(&d, 0);
+    (void) clock_gettime(CLOCK_MONOTONIC, &ended);
+
+    z->load = ended.tv_sec - began.tv_sec
+              + (ended.tv_nsec - began.tv_nsec) / 1e9;
+
+    if (code == US_CLI_DONE && d.rc != US_RECOVERY_OK) {
+        code = us_cli_failed(dir, d.recovery.error.text);
+    }
+
+    m = &d.recovery.manifest;
+    us_cli_data_file(&f, d.dirfd, US_SEGMENT_SNAPSHOT, m->snapshot, m->uuid);
+    z->disk = f.size;
+
+    us_cli_data_close(&d);
+
+    return code;
+}
+
+
+/* the directory and its files */
+
+static void
+us_sizing_remove(const char *dir)
+{
+    DIR            *d;
+    struct dirent  *e;
+
+    d = opendir(dir);
+
+    if (d == NULL) {
+        return;
+    }
+
+    while ((e = readdir(d)) != NULL) {
+        (void) unlinkat(dirfd(d), e->d_name, 0);
+    }
+
+    (void) closedir(d);
+    (void) rmdir(dir);
+}
+
+
+static void
+us_sizing_print(us_sizing_t *z)
+{
+    double  memory, disk, need;
+
+    memory = (double) z->info.content / z->info.urls;
+    disk = (double) z->disk / z->info.urls;
+
+    /* twice: the ring grows with the zone, and is a part of it */
+
+    need = memory * z->urls * US_SIZING_SPARE;
+    need += us_store_ring((size_t) need);
+    need += need / 256 + (1 << 20);
+
+    printf("sample     %" PRIu64 " lines, %" PRIu64 " different URLs, %"
+           PRIu64 " refused\n", z->files.lines, z->info.urls,
+           z->fill.refused);
+    printf("URLs       %.0f\n", z->urls);
+    printf("memory     %.1f bytes a URL, %.0f MB\n", memory,
+           memory * z->urls / (1 << 20) + 1);
+    printf("SIZE       %.0fm\n", need / (1 << 20) + 1);
+    printf("disk       %.1f bytes a URL, %.0f MB; at most %.0f MB\n", disk,
+           disk * z->urls / (1 << 20) + 1,
+           2 * disk * z->urls / (1 << 20) + 128);
+    printf("restart    %.1f s on this machine\n",
+           z->load / z->info.urls * z->urls);
+}
+
+
+static int
+us_sizing_run(us_sizing_t *z)
+{
+    int          code;
+    char         dir[4096];
+    const char  *tmp;
+
+    tmp = getenv("TMPDIR");
+
+    if (snprintf(dir, sizeof(dir), "%s/urlstore-size-XXXXXX",
+                 tmp && *tmp ? tmp : "/tmp") >= (int) sizeof(dir)
+        || mkdtemp(dir) == NULL)
     {
-        /* void */
+        fprintf(stderr, "urlstore: \"%s\" cannot be made: %s\n", dir,
+                strerror(errno));
+        return US_CLI_USAGE;
     }
 
-    if (id == 0 || id == line.len || line.data[id] != '\t') {
-        return line;
+    code = us_sizing_fill(z, dir);
+
+    if (code == US_CLI_DONE) {
+        code = us_sizing_load(z, dir);
     }
 
-    line.data += id + 1;
-    line.len -= id + 1;
+    us_sizing_remove(dir);
 
-    tab = memchr(line.data, '\t', line.len);
-
-    if (tab == NULL) {
-        return line;
+    if (code != US_CLI_DONE) {
+        return code;
     }
 
-    time.data = tab + 1;
-    time.len = line.data + line.len - time.data;
-    at = 0;
-
-    if ((time.len == 1 && *time.data == '-')
-        || us_time_point(time, &at) == 0)
-    {
-        us_fill_time(&im->fill, at);
-        line.len = tab - line.data;
+    if (z->info.urls < US_SIZING_LEAST) {
+        fprintf(stderr, "urlstore: the sample has %" PRIu64 " different "
+                "URLs; at least %d are needed\n", z->info.urls,
+                US_SIZING_LEAST);
+        return US_CLI_REFUSED;
     }
 
-    return line;
+    us_sizing_print(z);
+
+    return us_files_code(&z->files);
+}
+
+
+static int
+us_sizing_command(int argc, char **argv)
+{
+    int           code;
+    us_sizing_t  *z;
+
+    z = calloc(1, sizeof(us_sizing_t));
+
+    if (z == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return US_CLI_USAGE;
+    }
+
+    code = us_sizing_options(z, argc, argv);
+
+    if (code == US_CLI_DONE) {
+        code = us_sizing_run(z);
+    }
+
+    free(z);
+
+    return code;
 }

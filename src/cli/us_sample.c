@@ -15,11 +15,11 @@ typedef struct {
     us_norm_ws_t  *ws;
     us_key_t       key;
     uint32_t      *weight;
-} us_sample_t;
+} us_sampling_t;
 
 
 static int us_sample_lines(void *data, us_str_t *lines, size_t n);
-static int us_sample_read(us_sample_t *s, const char *path);
+static int us_sample_read(us_sampling_t *s, const char *path);
 
 
 int
@@ -28,7 +28,7 @@ us_sample(const char *path, us_str_t norm, us_key_t key,
 {
     int          code;
     unsigned     slot;
-    us_sample_t  s;
+    us_sampling_t  s;
 
     s.key = key;
     s.weight = weight;
@@ -55,7 +55,7 @@ us_sample(const char *path, us_str_t norm, us_key_t key,
 
 
 static int
-us_sample_read(us_sample_t *s, const char *path)
+us_sample_read(us_sampling_t *s, const char *path)
 {
     int         code;
     char       *names[1];
@@ -85,7 +85,7 @@ us_sample_read(us_sample_t *s, const char *path)
 static int
 us_sample_lines(void *data, us_str_t *lines, size_t n)
 {
-    us_sample_t *s = data;
+    us_sampling_t *s = data;
 
     size_t      i;
     us_canon_t  canon;
