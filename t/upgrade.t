@@ -71,26 +71,6 @@ is(known(110), $added, '  each id has its URL');
 like(seen('/f'), qr/seen/, '  the filter knows what it knew');
 
 
-# --- data that an older version has written: t/data/v1, with these keys
-
-my $norm = $t->get('/disk/stats')->json->{normalization};
-
-$t->stop;
-rename $data, "$data.now" or die "rename: $!";
-mkdir $data;
-copy($_, $data) or die "copy: $!" for glob 't/data/v1/sites-off/*';
-manifest(sub { s{^store norm .*}{store norm $norm}m });
-own($data);
-
-$t->start;
-ok($t->ready(below => '/disk', write => 1), 'snapshots of version 1 are read');
-is($t->get('/disk/stats')->json->{next_id}, 2000, '  all of them');
-is($t->post('/disk/add', "http://new.example/\n")->{status}, 200,
-    '  adds go on');
-is(upgrade(), '', '  and a binary upgrade');
-is($t->get('/disk/stats')->json->{next_id}, 2001, '  has them all');
-
-
 # --- data that are newer, or have other keys; a filter of another format
 
 refused(sub { s/^urlstore data \d+/urlstore data 99/m },

@@ -229,10 +229,10 @@ us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
 
     version = us_get32(p + 8);
 
-    if (version == 0 || version > us_segment_version[kind]) {
+    if (version != us_segment_version[kind]) {
         us_disk_fail(&r->error, 0, "\"%s\" has format version %u, this "
-                     "program reads versions up to %u; the file was not "
-                     "touched", r->name, version, us_segment_version[kind]);
+                     "program reads version %u; the file was not touched",
+                     r->name, version, us_segment_version[kind]);
         return US_READ_VERSION;
     }
 

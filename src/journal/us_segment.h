@@ -10,8 +10,7 @@
  *
  *     header, 64 bytes
  *        0   8  "USJRNL\r\n" (segment) or "USSNAP\r\n" (snapshot)
- *        8   4  format version: 1, of a snapshot 2 (what differs is the stream
- *               that it holds, see us_ring.c; version 1 is read)
+ *        8   4  format version: 1, of a snapshot 2
  *       12   4  0
  *       16  16  uuid of the store
  *       32   8  epoch of the store when the file was begun

@@ -28,7 +28,7 @@
 
 #define US_WATERMARK_MAGIC  "USMARK\r\n"
 #define US_WATERMARK_SIZE   112
-#define US_WATERMARK_OLD    96        /* of version 1 */
+#define US_WATERMARK_VERSION  2
 #define US_WATERMARK_TRIES  4         /* while it is being written */
 
 
@@ -738,7 +738,7 @@ us_watermark_encode(uint8_t *p, const us_watermark_t *mark)
 {
     memset(p, 0, US_WATERMARK_SIZE);
     memcpy(p, US_WATERMARK_MAGIC, 8);
-    us_put32(p + 8, 2);
+    us_put32(p + 8, US_WATERMARK_VERSION);
     memcpy(p + 16, mark->uuid, 16);
     memcpy(p + 32, mark->boot, strlen(mark->boot));
     us_put64(p + 72, mark->written);
@@ -749,47 +749,10 @@ us_watermark_encode(uint8_t *p, const us_watermark_t *mark)
 }
 
 
-static int
-us_watermark_decode(const uint8_t *p, size_t len, us_watermark_t *mark)
-{
-    size_t  size;
-
-    if (len < US_WATERMARK_OLD || memcmp(p, US_WATERMARK_MAGIC, 8) != 0) {
-        return -1;
-    }
-
-    size = us_get32(p + 8) == 1 ? US_WATERMARK_OLD : US_WATERMARK_SIZE;
-
-    if (us_get32(p + 8) > 2 || len < size
-        || us_get32(p + size - 4) != us_crc32c(0, p, size - 4))
-    {
-        return -1;
-    }
-
-    memcpy(mark->uuid, p + 16, 16);
-    memcpy(mark->boot, p + 32, US_BOOT_ID);
-    mark->boot[US_BOOT_ID] = '\0';
-    mark->written = us_get64(p + 72);
-    mark->durable = us_get64(p + 80);
-
-    if (size == US_WATERMARK_OLD) {
-        mark->ids = us_get32(p + 88);
-        mark->deleted = 0;
-
-    } else {
-        mark->ids = us_get64(p + 88);
-        mark->deleted = us_get64(p + 96);
-    }
-
-    return 0;
-}
-
-
 int
 us_watermark_read(int dirfd, us_watermark_t *mark)
 {
-    int       fd, rc;
-    ssize_t   n;
+    int       fd, good;
     uint8_t   p[US_WATERMARK_SIZE];
     unsigned  i;
 
@@ -799,14 +762,28 @@ us_watermark_read(int dirfd, us_watermark_t *mark)
         return -1;
     }
 
-    rc = -1;
+    good = 0;
 
-    for (i = 0; i < US_WATERMARK_TRIES && rc == -1; i++) {
-        n = us_disk_pread(fd, p, sizeof(p), 0);
-        rc = n == -1 ? -1 : us_watermark_decode(p, n, mark);
+    for (i = 0; i < US_WATERMARK_TRIES && !good; i++) {
+        good = us_disk_pread(fd, p, sizeof(p), 0) == sizeof(p)
+               && memcmp(p, US_WATERMARK_MAGIC, 8) == 0
+               && us_get32(p + 8) == US_WATERMARK_VERSION
+               && us_get32(p + 108) == us_crc32c(0, p, sizeof(p) - 4);
     }
 
     (void) close(fd);
 
-    return rc;
+    if (!good) {
+        return -1;
+    }
+
+    memcpy(mark->uuid, p + 16, 16);
+    memcpy(mark->boot, p + 32, US_BOOT_ID);
+    mark->boot[US_BOOT_ID] = '\0';
+    mark->written = us_get64(p + 72);
+    mark->durable = us_get64(p + 80);
+    mark->ids = us_get64(p + 88);
+    mark->deleted = us_get64(p + 96);
+
+    return 0;
 }

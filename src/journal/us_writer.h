@@ -31,9 +31,6 @@
  *      104   4  0
  *      108   4  CRC-32C of bytes 0 .. 107
  *
- * Version 1 had 96 bytes, the lower half of the number of ids only, no LSN of a
- * delete, and the CRC at 92.  It is read as well.
- *
  * The file survives the death of every process.  After a start of the machine
  * "LSN written" means nothing, and "LSN durable" is a lower bound.  A server
  * that reads the directory of another server learns by "LSN of the last delete"

@@ -343,14 +343,13 @@ us_replay_mark_word(us_store_t *s, unsigned m, uint64_t number, uint64_t word)
 
 
 /*
- * 64 deleted ids.  Those at the beginning of a dump are not given yet: their
- * bits keep them out of the index.
+ * 64 deleted ids, which come at the beginning of a dump.  They are not given
+ * yet: their bits keep them out of the index.
  */
 
 static int
 us_replay_delete_word(us_store_t *s, uint64_t number, uint64_t word)
 {
-    int          rc;
     uint64_t    *p;
     us_head_t   *h;
     us_arena_t  *a;
@@ -359,12 +358,7 @@ us_replay_delete_word(us_store_t *s, uint64_t number, uint64_t word)
     h = a->head;
 
     if (h->next_id) {
-
-        for (rc = 0; word && rc == 0; word &= word - 1) {
-            rc = us_replay_delete(s, number * 64 + __builtin_ctzll(word));
-        }
-
-        return rc;
+        return US_REPLAY_DAMAGED;
     }
 
     if (us_mark_reserve_locked(a, US_AREA_DELETED, number * 64) != 0) {

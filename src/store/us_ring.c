@@ -38,7 +38,7 @@
  * 5 to 11, 14, and 17, are found in dumps only.  An operation's LSN is the
  * position in the stream at which it ends.
  *
- * A dump (version 2):
+ * A dump:
  *
  *     at 0, 8, [15], deletes, [9, leaves, cache], adds and models, marks,
  *     [12, 17 ...], at n
@@ -48,9 +48,7 @@
  * has any says so in its manifest, of version 2 to 4, which programs before
  * them refuse (us_manifest.h).
  *
- * The deletes come first: their ids are those of adds that follow.  In version
- * 1 there was no 8, deletes came last, and the image had another version
- * number.  A reader skips an image of that version.
+ * The deletes come first: their ids are those of adds that follow.
  *
  * The ring holds the bytes [written, published) of the stream, byte n at
  * n % size:
