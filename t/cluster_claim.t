@@ -49,5 +49,5 @@ sub sql { return $pg->sql(@_) }
 sub claims
 {
     return sql("SELECT count(*) FROM pg_stat_activity WHERE state = 'active'"
-        . " AND usename = 'urlstore' AND query LIKE '%holder = \$12%'");
+        . " AND usename = 'urlstore' AND query LIKE '%holder = \$%'");
 }
