@@ -225,7 +225,7 @@ sub history
 
     return $why if $why;
 
-    $n->load(4, $run);
+    $n->load(4, $run, 'slow');
 
     for my $i (1 .. $some) {
         if (!@kinds) {

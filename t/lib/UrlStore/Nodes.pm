@@ -8,8 +8,8 @@ package UrlStore::Nodes;
 #                                            alone, of node 1 alone
 #     my $why = $n->begin(sub { ... });      all starts anew; '', or what is
 #                                            wrong.  The code empties the log
-#     $n->load(4, $seed);                    clients, and one that only looks
-#                                            up, and slow ones
+#     $n->load(4, $seed, "slow");            clients, and one that only looks
+#                                            up; slow ones, if wanted
 #     $n->accepted(@nodes);                  the seconds to an add by one of
 #                                            these nodes
 #     $n->unload;
@@ -180,11 +180,13 @@ sub accepted
 }
 
 
+# a worker that leaves waits for the bodies of slow clients: only on request
+
 sub load
 {
-    my ($self, $clients, $seed) = @_;
+    my ($self, $clients, $seed, $slow) = @_;
 
-    for my $n (0 .. $clients + 1) {
+    for my $n (0 .. $clients + !!$slow) {
         my $pid = fork() // die "fork: $!";
 
         if (!$pid) {
