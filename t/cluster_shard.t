@@ -207,7 +207,7 @@ $r = json($t->get('/1/stats')->{body});
 is("@$r{qw(next_id shard map_version)}", $base + 3 . ' 1 1', '/stats');
 is($r->{cluster} =~ tr/-//dr, $cluster, 'with the cluster');
 like($t->get('/1/metrics')->{body},
-    qr/^urlstore_map_version\{zone="s1"\} 1$/m, '/metrics');
+    qr/^urlstore_map_version\{zone="s1",shard="1"\} 1$/m, '/metrics');
 $r = $t->post('/1/add?url=' . uri_escape($of[2][3]), '');
 is($r->{headers}{location}, 'url/' . ($base + 3), 'Location');
 is($t->forget('/1/url/' . ($base + 3))->{status}, 204, 'a delete');
