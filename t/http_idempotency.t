@@ -74,7 +74,6 @@ my @forms = (
         Accept => $json ] } ],
     [ 'an empty body', sub { [ POST => '/add?summary=1', '' ] }, 1 ],
     [ 'a filter', sub { [ POST => '/f/add', "$_[0]\n" ] } ],
-    [ 'broken JSON', sub { [ POST => '/add', qq(["$_[0]", oops), $json ] } ],
     [ 'a mark', sub { [ POST => '/mark/done', "$_[0]\n0\n9999999\n" ] }, 1 ],
     [ 'a mark cleared', sub { [ DELETE => '/mark/done?summary=1', "0\n",
         'text/plain' ] }, 1 ],
@@ -105,6 +104,16 @@ for (@forms) {
         if !$same;
     ok(!exists $again->{headers}{'idempotency-status'}, "$what: no key");
 }
+
+# of broken JSON nothing is applied, so nothing is kept: the key is free
+
+my $free = key();
+my @broken = (POST => '/add', '["http://free.example/", oops', key($free),
+    'Content-Type' => $json);
+
+is($t->request(@broken)->{status}, 400, 'broken JSON') for 1, 2;
+is($t->request(POST => '/add', '["http://free.example/"]', key($free),
+    'Content-Type' => $json)->json->{new}, 1, '... has used no key');
 
 # what a claim says can be said once: with a key it is said again
 

@@ -1276,7 +1276,7 @@ test_damage(void **state)
 static void
 test_others(void **state)
 {
-    unsigned          i;
+    unsigned          i, n;
     proc_t           *p;
     us_manifest_t     m;
     us_disk_error_t   e;
@@ -1306,6 +1306,7 @@ test_others(void **state)
 
         case 0:
             flog_settings("uuid ", '0');
+            flog.head.uuid[0] &= 0x0f;
             break;
 
         case 1:
@@ -1351,11 +1352,37 @@ test_others(void **state)
         assert_int_equal(us_manifest_write(disk.dirfd, &m, &e), 0);
 
         p = start();
+
+        if (i == 3 || i == 6 || i == 8) {
+
+            /*
+             * A loss, of the last row that the log has or had: all is kept,
+             * and nobody appends until "forget".
+             */
+
+            for (n = 0;
+                 n < 1000 && !strstr(p->said, "has lost what was confirmed");
+                 n++)
+            {
+                pass(50);
+            }
+
+            assert_non_null(strstr(p->said, "has lost what was confirmed"));
+            assert_non_null(strstr(p->said, why[i]));
+            assert_int_equal(count(p->said, "what was in the path is kept"),
+                             1);
+            assert_int_not_equal(us_life_state(&p->l), US_LIFE_READY);
+            node_kill(p);
+            continue;
+        }
+
         level(p);
         assert_non_null(strstr(p->said, why[i]));
         assert_int_equal(count(p->said, "the path is not used"), 1);
         assert_int_equal(cache()->restarts, 1);
-        assert_int_equal(us_life_ids(&p->l), i == 3 || i == 4 ? 8 : 12);
+        assert_int_equal(count(p->said, "what was in the path is kept"),
+                         i != 7);
+        assert_int_equal(us_life_ids(&p->l), i == 4 ? 8 : 12);
 
         /* the next one has it */
 

@@ -47,7 +47,7 @@
 #define FAKE_ZONE    (4 * 1024 * 1024)
 #define FAKE_PROCS   8
 #define FAKE_FDS     1024
-#define FAKE_FILES   256
+#define FAKE_FILES   1024
 
 
 typedef struct proc_s  proc_t;
