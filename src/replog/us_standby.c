@@ -117,10 +117,11 @@ us_standby_look(us_standby_t *sb)
 
     /*
      * After the answer: what it shows was there before.  Another server may
-     * show the same row or beat, made anew.
+     * show the same row or beat, made anew.  While this node waits, they are
+     * its own, unless a higher term has begun.
      */
 
-    if (sb->state != US_STANDBY_WAITING
+    if ((sb->state != US_STANDBY_WAITING || sb->head.term > sb->claim.term)
         && (!sb->looked || sb->log->session != sb->session
             || sb->head.beat != was.beat || sb->head.term != was.term
             || memcmp(&sb->head.last, &was.last, sizeof(us_replog_row_t)) != 0))

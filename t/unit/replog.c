@@ -1336,6 +1336,35 @@ overtaken(void **state)
 }
 
 
+/* the same, and it is stopped meanwhile: it has not seen that one for long */
+
+static void
+overtaken_long(void **state)
+{
+    (void) state;
+
+    stage();
+    steps(&nodes[2], 100);
+    nodes[1].standby.takeover = LEASE;
+
+    promote(&nodes[1]);
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_WAITING);
+
+    promote(&nodes[2]);
+    steps(&nodes[2], 4 * LEASE);
+    assert_true(nodes[2].primary && leased(&nodes[2]));
+
+    for ( /* void */ ; leased(&nodes[2]); clock_ms += 50) {
+        node_step(&nodes[1]);
+        assert_false(nodes[1].primary);
+    }
+
+    steps(&nodes[1], 3 * LEASE);
+    assert_true(nodes[1].primary);
+    end();
+}
+
+
 static void
 drop_last(int server)
 {
@@ -2152,6 +2181,7 @@ main(void)
         cmocka_unit_test(damaged),
         cmocka_unit_test(other_bytes),
         cmocka_unit_test(overtaken),
+        cmocka_unit_test(overtaken_long),
         cmocka_unit_test(restored),
         cmocka_unit_test(long_operation),
         cmocka_unit_test(lease_edges),
