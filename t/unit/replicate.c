@@ -108,6 +108,7 @@ struct node_s {
     us_share_t           sh;
     us_replicate_conf_t  conf;
     uint64_t             cut;         /* until: the log is not reached */
+    int                  reads;       /* its clients only look */
     worker_t             workers[WORKERS];
 };
 
@@ -277,6 +278,19 @@ log_close(us_replog_t *log)
 
 
 static us_replog_ops_t  log_ops;
+
+
+/* whether a node is cut off */
+
+static int
+away(void)
+{
+    unsigned  i;
+
+    for (i = 0; i < NODES && nodes[i].cut <= clock_ms; i++) { /* void */ }
+
+    return i < NODES;
+}
 
 
 /* us_life_env_t */
@@ -803,6 +817,7 @@ requests(worker_t *w)
             r->key = any(KEYS);
             r->kind = kind < 9 ? ADD : kind < 17 ? LOOK : kind < 18 ? MARK
                       : kind < 19 ? CLAIM : DELETE;
+            r->kind = w->node->reads ? LOOK : r->kind;
             r->key -= r->kind == DELETE ? r->key % 8 : 0;
 
             if (!us_life_admits(l, r->kind < CHANGES ? US_WANTS_CHANGE : 0)) {
@@ -915,7 +930,7 @@ node_start(node_t *n)
     n->conf.ops = &log_ops;
     n->conf.conninfo = "";
     n->conf.node = n->name;
-    n->conf.lease = quiet ? 2000 : 800 + any(4000);
+    n->conf.lease = quiet ? 2000 : 800 + any(7000);
     n->conf.takeover = 4000 + 700 * number;
 
     n->mem = mmap(NULL, zone_size, PROT_READ|PROT_WRITE,
@@ -943,11 +958,15 @@ worker_step(worker_t *w)
 
     if (!quiet && calm == 0) {
 
-        if (chance(2)) {
+        if (w->node->cut <= clock_ms && chance(away() ? 10 : 2)) {
             us_replicate_promote(&w->l);
         }
 
-        if (us_share_state(w->l.sh) == US_LIFE_READY && chance(8)
+        if (chance(10)) {
+            w->node->reads = chance(300);
+        }
+
+        if (us_share_state(w->l.sh) == US_LIFE_READY && chance(away() ? 30 : 8)
             && us_replicate_wants_base(&w->l, &w->wish) != 0)
         {
             memset(&w->wish, 0, sizeof(w->wish));
@@ -966,6 +985,23 @@ worker_step(worker_t *w)
 }
 
 
+/* the primary, more often than another node */
+
+static void
+cut(node_t *n)
+{
+    unsigned  i;
+
+    for (i = 0; i < NODES && chance(700); i++) {
+        if (us_share_state(&nodes[i].sh) == US_LIFE_READY) {
+            n = &nodes[i];
+        }
+    }
+
+    n->cut = clock_ms + 3000 + any(40000);
+}
+
+
 /* what happens while a call is under way, or between two of them */
 
 static void
@@ -973,7 +1009,7 @@ world(worker_t *w)
 {
     worker_t  *other;
 
-    clock_ms += any(12);
+    clock_ms += any(away() ? 40 : 12);
 
     if (quiet) {
         return;
@@ -985,7 +1021,7 @@ world(worker_t *w)
         fake_events(&fake);
 
         if (chance(1)) {
-            other->node->cut = clock_ms + any(15000);
+            cut(other->node);
         }
 
         if (!other->busy && other->until <= clock_ms && chance(2)) {
