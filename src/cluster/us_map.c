@@ -1,10 +1,21 @@
 
 /*
- * The life of a map, look-ups in it, and which map may follow which.
+ * Maps: their text to a us_map_t, what only the whole map shows, the canonical
+ * text, look-ups, and which map may follow which.  See us_map.h for the format.
+ *
+ * A reader of a value is called at its first event.  What a member must be is
+ * in a table, whose row the message about any other value has.
+ *
+ * Slots hold the numbers of shards until all members were read, since "slots"
+ * may come before "shards"; us_map_check() makes them indexes.
  */
 
 
-#include "us_map_private.h"
+#include "us_map.h"
+#include "../input/us_json.h"
+#include "../input/us_json_quote.h"
+#include "../us_hash.h"
+#include "../us_text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -12,10 +23,934 @@
 #include <stdlib.h>
 
 
-static int us_map_shards_follow(const us_map_t *old, const us_map_t *next,
+#define US_MAP_STRING    256              /* bytes of the longest string */
+#define US_MAP_SHOWN     48               /* of a value in a message */
+#define US_MAP_QUOTED    (us_json_quoted_max(US_MAP_SHOWN) + 4)
+
+/* the owner of a slot that has none yet */
+#define US_MAP_NOBODY    UINT16_MAX
+
+/* bytes of the canonical text: the longest lines, without norm */
+
+#define US_MAP_HEAD      256
+#define US_MAP_SHARD     (80 + US_MAP_NODES * (US_MAP_NODE_LEN + 4))
+#define US_MAP_RANGE     (24 + 6 * (1 + US_MAP_FORMER))
+
+
+typedef struct {
+    us_map_t         *map;
+    us_shard_t       *shard;              /* NULL: between shards */
+    uint8_t          *name;               /* the free rest of map->names */
+
+    us_json_t         json;
+    us_json_event_t   event;              /* the last one */
+    const uint8_t    *counted;            /* newlines before it are in line */
+    unsigned          line;               /* 0: the text as a whole */
+
+    char             *err;                /* "": nothing is wrong so far */
+    size_t            errlen;
+} us_map_reader_t;
+
+
+/* read: 0; 1: the value is not what it must be; -1: there is a message */
+
+typedef struct {
+    const char       *name;
+    us_json_event_t   event;
+    int             (*read)(us_map_reader_t *r);
+    const char       *must;
+} us_map_member_t;
+
+
+static int us_map_text(us_map_reader_t *r, us_str_t text);
+static us_json_event_t us_map_next(us_map_reader_t *r);
+static int us_map_fail(us_map_reader_t *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static const char *us_map_show(us_map_reader_t *r, char *buf);
+static int us_map_object(us_map_reader_t *r, const us_map_member_t *members);
+static int us_map_cluster(us_map_reader_t *r);
+static int us_map_version(us_map_reader_t *r);
+static int us_map_norm(us_map_reader_t *r);
+static int us_map_key(us_map_reader_t *r);
+static int us_map_shards(us_map_reader_t *r);
+static int us_map_shard_uuid(us_map_reader_t *r);
+static int us_map_nodes(us_map_reader_t *r);
+static int us_map_slots(us_map_reader_t *r);
+static int us_map_owned(us_map_reader_t *r);
+static int us_map_range(us_str_t text, uint64_t *first, uint64_t *last);
+static us_str_t us_map_name(us_map_reader_t *r);
+static int us_map_check(us_map_t *map, char *err, size_t errlen);
+static int us_map_by_number(const void *a, const void *b);
+static const us_str_t *us_map_twice(us_str_t *s, size_t n);
+static int us_map_by_text(const void *a, const void *b);
+static const us_shard_t *us_map_shard_at(const us_map_t *map,
+    const uint8_t *p);
+static int us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner,
     char *err, size_t errlen);
-static int us_map_slots_follow(const us_map_t *old, const us_map_t *next,
-    char *err, size_t errlen);
+static int us_map_same_owners(const us_owners_t *a, const us_owners_t *b);
+
+
+static const us_map_member_t  us_map_members[] = {
+    { "cluster", US_JSON_STRING, us_map_cluster, "a string of 32 hex digits" },
+    { "version", US_JSON_NUM, us_map_version,
+      "a number from 1 to 9007199254740991" },
+    { "norm", US_JSON_STRING, us_map_norm, "the \"normalization\" that GET "
+      "/stats reports: visible ASCII without quotes, at most 127 bytes" },
+    { "key", US_JSON_STRING, us_map_key, "\"url\" or \"site\"" },
+    { "shards", US_JSON_OBJECT, us_map_shards, "an object" },
+    { "slots", US_JSON_ARRAY, us_map_slots, "an array" },
+    { NULL, US_JSON_END, NULL, "a map has cluster, version, norm, key, shards "
+      "and slots" }
+};
+
+static const us_map_member_t  us_map_shard_members[] = {
+    { "uuid", US_JSON_STRING, us_map_shard_uuid, "a string of 32 hex digits" },
+    { "nodes", US_JSON_ARRAY, us_map_nodes, "an array" },
+    { NULL, US_JSON_END, NULL, "a shard has uuid and nodes" }
+};
+
+
+us_map_t *
+us_map_read(us_str_t text, char *err, size_t errlen)
+{
+    int               rc;
+    us_map_t         *map;
+    us_map_reader_t   r;
+
+    memset(&r, 0, sizeof(us_map_reader_t));
+    r.err = err;
+    r.errlen = errlen;
+    err[0] = '\0';
+
+    if (text.len > US_MAP_TEXT_MAX) {
+        us_map_refuse(err, errlen, "the map has %zu bytes, at most %d are "
+                      "allowed", text.len, US_MAP_TEXT_MAX);
+        return NULL;
+    }
+
+    map = calloc(1, sizeof(us_map_t));
+
+    if (map) {
+        /* no string gets longer when it is decoded */
+
+        map->names = malloc(text.len + 1);
+        map->shards = calloc(US_SHARDS, sizeof(us_shard_t));
+    }
+
+    if (map == NULL || map->names == NULL || map->shards == NULL) {
+        us_map_refuse(err, errlen, "out of memory");
+        us_map_free(map);
+        return NULL;
+    }
+
+    r.map = map;
+    r.name = map->names;
+    us_json_init(&r.json, US_MAP_STRING);
+    rc = us_map_text(&r, text);
+    us_json_free(&r.json);
+
+    if (rc == -1) {
+        us_map_free(map);
+        return NULL;
+    }
+
+    return map;
+}
+
+
+static int
+us_map_text(us_map_reader_t *r, us_str_t text)
+{
+    unsigned     slot;
+    us_map_t    *map;
+    us_shard_t  *shards;
+
+    map = r->map;
+    us_json_text(&r->json, text);
+    r->counted = text.data;
+    r->line = (text.len > 0);
+
+    for (slot = 0; slot < US_SLOTS; slot++) {
+        map->slots[slot].owner = US_MAP_NOBODY;
+    }
+
+    if (us_map_next(r) != US_JSON_OBJECT) {
+        return us_map_fail(r, "a map is an object");
+    }
+
+    if (us_map_object(r, us_map_members) == -1
+        || us_map_next(r) != US_JSON_END
+        || us_map_check(map, r->err, r->errlen) == -1)
+    {
+        return -1;
+    }
+
+    shards = realloc(map->shards, map->nshards * sizeof(us_shard_t));
+    map->shards = shards ? shards : map->shards;
+
+    if (us_map_write(map) == -1) {
+        return us_map_refuse(r->err, r->errlen, "out of memory");
+    }
+
+    if (map->text.len > US_MAP_TEXT_MAX) {
+        return us_map_refuse(r->err, r->errlen, "the map in its canonical form "
+                             "has %zu bytes, at most %d are allowed",
+                             map->text.len, US_MAP_TEXT_MAX);
+    }
+
+    return 0;
+}
+
+
+/* US_JSON_ERROR: there is a message */
+
+static us_json_event_t
+us_map_next(us_map_reader_t *r)
+{
+    r->event = us_json_next(&r->json);
+
+    for ( /* void */ ; r->counted < r->json.p; r->counted++) {
+        r->line += (*r->counted == '\n');
+    }
+
+    if (r->event == US_JSON_ERROR) {
+        us_map_fail(r, "%s", r->json.error);
+
+    } else if (r->event != US_JSON_END && r->json.cut) {
+        us_map_fail(r, "a string has more than %d bytes", US_MAP_STRING);
+        r->event = US_JSON_ERROR;
+    }
+
+    return r->event;
+}
+
+
+/* the first message stays: after US_JSON_ERROR nothing is what it must be */
+
+static int
+us_map_fail(us_map_reader_t *r, const char *fmt, ...)
+{
+    size_t   n;
+    va_list  args;
+
+    if (r->err[0]) {
+        return -1;
+    }
+
+    n = 0;
+
+    if (r->line) {
+        n = (size_t) snprintf(r->err, r->errlen, "line %u: ", r->line);
+    }
+
+    if (n < r->errlen) {
+        va_start(args, fmt);
+        (void) vsnprintf(r->err + n, r->errlen - n, fmt, args);
+        va_end(args);
+    }
+
+    return -1;
+}
+
+
+/*
+ * The last value as a message shows it: a string in quotes and escaped,
+ * shortened.  buf has US_MAP_QUOTED bytes.
+ */
+
+static const char *
+us_map_show(us_map_reader_t *r, char *buf)
+{
+    uint8_t   *p;
+    us_str_t   value;
+
+    static const char  *const words[] = {
+        [US_JSON_OBJECT] = "an object", [US_JSON_ARRAY] = "an array",
+        [US_JSON_ARRAY_END] = "nothing", [US_JSON_TRUE] = "true",
+        [US_JSON_FALSE] = "false", [US_JSON_NULL] = "null",
+        [US_JSON_ERROR] = ""
+    };
+
+    if (r->event != US_JSON_KEY && r->event != US_JSON_STRING
+        && r->event != US_JSON_NUM)
+    {
+        return words[r->event];
+    }
+
+    value = r->json.text;
+    value.len = value.len > US_MAP_SHOWN ? US_MAP_SHOWN : value.len;
+
+    p = r->event == US_JSON_NUM ? us_put_str((uint8_t *) buf, value)
+                                : us_json_quote_bytes((uint8_t *) buf, value);
+    p = us_put(p, value.len < r->json.text.len ? "..." : "");
+    *p = '\0';
+
+    return buf;
+}
+
+
+/* the members of an object: each once */
+
+static int
+us_map_object(us_map_reader_t *r, const us_map_member_t *members)
+{
+    int                     rc;
+    char                    shown[US_MAP_QUOTED], of[32];
+    unsigned                have;
+    const us_map_member_t  *m;
+
+    have = 0;
+    of[0] = '\0';
+
+    if (r->shard) {
+        (void) snprintf(of, sizeof(of), " of shard %u", r->shard->number);
+    }
+
+    while (us_map_next(r) == US_JSON_KEY) {
+
+        for (m = members; m->name; m++) {
+            if (us_str_compare(r->json.text, us_str_of(m->name)) == 0) {
+                break;
+            }
+        }
+
+        if (m->name == NULL) {
+            return us_map_fail(r, "unknown member %s%s; %s",
+                               us_map_show(r, shown), of, m->must);
+        }
+
+        if (have & 1u << (m - members)) {
+            return us_map_fail(r, "\"%s\"%s is there twice", m->name, of);
+        }
+
+        have |= 1u << (m - members);
+        rc = us_map_next(r) == m->event ? m->read(r) : 1;
+
+        if (rc) {
+            return rc == -1 ? -1
+                   : us_map_fail(r, "\"%s\"%s is %s, but must be %s", m->name,
+                                 of, us_map_show(r, shown), m->must);
+        }
+    }
+
+    for (m = members; m->name; m++) {
+        if (!(have & 1u << (m - members))) {
+            return us_map_fail(r, "%s has no \"%s\"",
+                               r->shard ? of + sizeof(" of ") - 1 : "the map",
+                               m->name);
+        }
+    }
+
+    return r->event == US_JSON_OBJECT_END ? 0 : -1;
+}
+
+
+static int
+us_map_cluster(us_map_reader_t *r)
+{
+    return us_map_uuid(r->json.text, r->map->cluster) == -1;
+}
+
+
+static int
+us_map_version(us_map_reader_t *r)
+{
+    return us_map_number(r->json.text, US_MAP_VERSION_MAX, &r->map->version)
+           == -1 || r->map->version == 0;
+}
+
+
+/* what needs no escapes in JSON */
+
+static int
+us_map_norm(us_map_reader_t *r)
+{
+    size_t    i;
+    us_str_t  text;
+
+    text = r->json.text;
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] < ' ' || text.data[i] > '~' || text.data[i] == '"'
+            || text.data[i] == '\\')
+        {
+            return 1;
+        }
+    }
+
+    r->map->norm = us_map_name(r);
+
+    return text.len == 0 || text.len > US_MAP_NORM_LEN;
+}
+
+
+static int
+us_map_key(us_map_reader_t *r)
+{
+    int  site;
+
+    site = us_str_compare(r->json.text, us_string("site")) == 0;
+    r->map->key = site ? US_KEY_SITE : US_KEY_URL;
+
+    return !site && us_str_compare(r->json.text, us_string("url")) != 0;
+}
+
+
+static int
+us_map_shards(us_map_reader_t *r)
+{
+    char       shown[US_MAP_QUOTED];
+    uint64_t   number;
+    us_map_t  *map;
+
+    map = r->map;
+
+    while (us_map_next(r) == US_JSON_KEY) {
+
+        if (us_map_number(r->json.text, US_SHARDS - 1, &number) == -1) {
+            return us_map_fail(r, "%s is no number of a shard: 0 to %d",
+                               us_map_show(r, shown), US_SHARDS - 1);
+        }
+
+        /* more numbers than there are must have one twice */
+
+        if (map->nshards == US_SHARDS) {
+            return us_map_fail(r, "more than %d shards", US_SHARDS);
+        }
+
+        r->shard = &map->shards[map->nshards++];
+        r->shard->number = (uint32_t) number;
+
+        if (us_map_next(r) != US_JSON_OBJECT) {
+            return us_map_fail(r, "shard %u must be an object",
+                               r->shard->number);
+        }
+
+        if (us_map_object(r, us_map_shard_members) == -1) {
+            return -1;
+        }
+    }
+
+    r->shard = NULL;
+
+    return r->event == US_JSON_OBJECT_END ? 0 : -1;
+}
+
+
+static int
+us_map_shard_uuid(us_map_reader_t *r)
+{
+    return us_map_uuid(r->json.text, r->shard->uuid) == -1;
+}
+
+
+static int
+us_map_nodes(us_map_reader_t *r)
+{
+    char         shown[US_MAP_QUOTED];
+    us_shard_t  *s;
+
+    s = r->shard;
+
+    while (us_map_next(r) != US_JSON_ARRAY_END) {
+
+        if (r->event != US_JSON_STRING || !us_map_is_node(r->json.text)) {
+            return us_map_fail(r, "%s is no name of a node: a string of 1 to "
+                               "%d characters a-z, 0-9, \"_\", \"-\" and "
+                               "\".\", the first a letter",
+                               us_map_show(r, shown), US_MAP_NODE_LEN);
+        }
+
+        if (s->nnodes == US_MAP_NODES) {
+            return us_map_fail(r, "shard %u has more than %d nodes", s->number,
+                               US_MAP_NODES);
+        }
+
+        s->nodes[s->nnodes++] = us_map_name(r);
+    }
+
+    return s->nnodes ? 0 : us_map_fail(r, "shard %u has no node", s->number);
+}
+
+
+static int
+us_map_slots(us_map_reader_t *r)
+{
+    while (us_map_next(r) != US_JSON_ARRAY_END) {
+
+        if (r->event != US_JSON_ARRAY) {
+            return us_map_fail(r, "an element of \"slots\" must be an array, "
+                               "such as [\"0-1023\", 0]");
+        }
+
+        if (us_map_owned(r) == -1) {
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* an element of "slots" */
+
+static int
+us_map_owned(us_map_reader_t *r)
+{
+    char          shown[US_MAP_QUOTED];
+    unsigned      i, n;
+    uint64_t      number, slot, first, last;
+    us_owners_t   o;
+
+    if (us_map_next(r) != US_JSON_STRING
+        || us_map_range(r->json.text, &first, &last) == -1)
+    {
+        return us_map_fail(r, "%s is no slot and no range of slots: a string "
+                           "such as \"17\" or \"0-%d\"",
+                           us_map_show(r, shown), US_SLOTS - 1);
+    }
+
+    memset(&o, 0, sizeof(us_owners_t));
+    slot = first;
+
+    for (n = 0; us_map_next(r) != US_JSON_ARRAY_END; n++) {
+
+        if (r->event != US_JSON_NUM
+            || us_map_number(r->json.text, US_SHARDS - 1, &number) == -1)
+        {
+            return us_map_fail(r, "%s is no number of a shard: 0 to %d",
+                               us_map_show(r, shown), US_SHARDS - 1);
+        }
+
+        if (n > US_MAP_FORMER) {
+            return us_map_fail(r, "slot %u has more than %d former owners",
+                               (unsigned) slot, US_MAP_FORMER);
+        }
+
+        for (i = 0; i < n; i++) {
+            if (number == (i ? o.former[i - 1] : o.owner)) {
+                return us_map_fail(r, "slot %u has shard %u twice",
+                                   (unsigned) slot, (unsigned) number);
+            }
+        }
+
+        *(n ? &o.former[o.nformer++] : &o.owner) = (uint16_t) number;
+    }
+
+    if (n == 0) {
+        return us_map_fail(r, "a range of slots has no owner; an element is "
+                           "such as [\"0-1023\", 0]");
+    }
+
+    for ( /* void */ ; slot <= last; slot++) {
+
+        if (r->map->slots[slot].owner != US_MAP_NOBODY) {
+            return us_map_fail(r, "slot %u is there twice", (unsigned) slot);
+        }
+
+        r->map->slots[slot] = o;
+    }
+
+    return 0;
+}
+
+
+/* "17" or "0-1023" */
+
+static int
+us_map_range(us_str_t text, uint64_t *first, uint64_t *last)
+{
+    us_str_t        from, to;
+    const uint8_t  *hyphen;
+
+    from = text;
+    to = text;
+    hyphen = memchr(text.data, '-', text.len);
+
+    if (hyphen) {
+        from.len = hyphen - text.data;
+        to.data = hyphen + 1;
+        to.len = text.len - from.len - 1;
+    }
+
+    return us_map_number(from, US_SLOTS - 1, first) == -1
+           || us_map_number(to, US_SLOTS - 1, last) == -1
+           || *first > *last ? -1 : 0;
+}
+
+
+static us_str_t
+us_map_name(us_map_reader_t *r)
+{
+    us_str_t  name;
+
+    name.data = r->name;
+    name.len = r->json.text.len;
+    r->name = mempcpy(r->name, r->json.text.data, name.len);
+
+    return name;
+}
+
+
+int
+us_map_number(us_str_t text, uint64_t max, uint64_t *n)
+{
+    size_t    i;
+    unsigned  digit;
+
+    if (text.len == 0 || (text.len > 1 && text.data[0] == '0')) {
+        return -1;
+    }
+
+    for (i = 0, *n = 0; i < text.len; i++) {
+        digit = (unsigned) text.data[i] - '0';
+
+        if (digit > 9 || *n > (max - digit) / 10) {
+            return -1;
+        }
+
+        *n = *n * 10 + digit;
+    }
+
+    return 0;
+}
+
+
+int
+us_map_uuid(us_str_t text, uint8_t uuid[16])
+{
+    size_t    i;
+    uint8_t   c;
+    unsigned  n, digit;
+
+    if (text.len != 32 && text.len != 36) {
+        return -1;
+    }
+
+    for (i = 0, n = 0; i < text.len; i++) {
+        c = text.data[i];
+
+        if (text.len == 36 && (i == 8 || i == 13 || i == 18 || i == 23)) {
+            if (c != '-') {
+                return -1;
+            }
+
+            continue;
+        }
+
+        digit = c >= '0' && c <= '9' ? c - '0'
+                : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                : 16;
+
+        if (digit == 16) {
+            return -1;
+        }
+
+        uuid[n / 2] = (uint8_t) (n % 2 ? uuid[n / 2] | digit : digit << 4);
+        n++;
+    }
+
+    return 0;
+}
+
+
+int
+us_map_is_node(us_str_t text)
+{
+    size_t   i;
+    uint8_t  c;
+
+    for (i = 0; i < text.len; i++) {
+        c = text.data[i];
+
+        if ((c >= 'a' && c <= 'z')
+            || (i && ((c >= '0' && c <= '9') || c == '_' || c == '-'
+                      || c == '.')))
+        {
+            continue;
+        }
+
+        return 0;
+    }
+
+    return text.len > 0 && text.len <= US_MAP_NODE_LEN;
+}
+
+
+/*
+ * What only the whole map shows: no shard, store or node is there twice, and
+ * each slot has owners that are there.  Sorts map->shards, and makes indexes of
+ * the numbers in map->slots.  Returns 0, or -1 with a message in err.
+ */
+
+static int
+us_map_check(us_map_t *map, char *err, size_t errlen)
+{
+    int              rc;
+    unsigned         slot, n;
+    uint32_t         i;
+    us_str_t        *names;
+    us_owners_t     *o;
+    us_shard_t      *s;
+    const us_str_t  *twice;
+
+    if (map->nshards == 0) {
+        return us_map_refuse(err, errlen, "the map has no shard");
+    }
+
+    if (us_map_sort(map, err, errlen) == -1) {
+        return -1;
+    }
+
+    names = malloc(map->nshards * US_MAP_NODES * sizeof(us_str_t));
+
+    if (names == NULL) {
+        return us_map_refuse(err, errlen, "out of memory");
+    }
+
+    for (i = 0; i < map->nshards; i++) {
+        names[i] = (us_str_t) { 16, map->shards[i].uuid };
+    }
+
+    rc = 0;
+    twice = us_map_twice(names, map->nshards);
+
+    if (twice) {
+        rc = us_map_refuse(err, errlen, "shards %u and %u have one uuid; each "
+                           "has a store of its own",
+                           us_map_shard_at(map, twice[0].data)->number,
+                           us_map_shard_at(map, twice[1].data)->number);
+    }
+
+    for (i = 0, n = 0; i < map->nshards; i++) {
+        s = &map->shards[i];
+        memcpy(&names[n], s->nodes, s->nnodes * sizeof(us_str_t));
+        n += s->nnodes;
+    }
+
+    twice = us_map_twice(names, n);
+
+    if (rc == 0 && twice) {
+        rc = us_map_refuse(err, errlen, "node \"%.*s\" is there twice",
+                           (int) twice->len, twice->data);
+    }
+
+    free(names);
+
+    for (slot = 0; slot < US_SLOTS && rc == 0; slot++) {
+        o = &map->slots[slot];
+
+        if (o->owner == US_MAP_NOBODY) {
+            return us_map_refuse(err, errlen, "slot %u has no owner", slot);
+        }
+
+        rc = us_map_index(map, slot, &o->owner, err, errlen);
+
+        for (n = 0; n < o->nformer && rc == 0; n++) {
+            rc = us_map_index(map, slot, &o->former[n], err, errlen);
+        }
+    }
+
+    return rc;
+}
+
+
+int
+us_map_sort(us_map_t *map, char *err, size_t errlen)
+{
+    uint32_t  i;
+
+    qsort(map->shards, map->nshards, sizeof(us_shard_t), us_map_by_number);
+
+    for (i = 1; i < map->nshards; i++) {
+        if (map->shards[i].number == map->shards[i - 1].number) {
+            return us_map_refuse(err, errlen, "shard %u is there twice",
+                                 map->shards[i].number);
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+us_map_by_number(const void *a, const void *b)
+{
+    const us_shard_t *x = a;
+    const us_shard_t *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+
+/* sorts them; the first of two that are the same, or NULL */
+
+static const us_str_t *
+us_map_twice(us_str_t *s, size_t n)
+{
+    size_t  i;
+
+    qsort(s, n, sizeof(us_str_t), us_map_by_text);
+
+    for (i = 1; i < n; i++) {
+        if (us_str_compare(s[i - 1], s[i]) == 0) {
+            return &s[i - 1];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* what is the same, by its address: the order of the shards */
+
+static int
+us_map_by_text(const void *a, const void *b)
+{
+    int              rc;
+    const us_str_t  *x = a;
+    const us_str_t  *y = b;
+
+    rc = us_str_compare(*x, *y);
+
+    return rc ? rc : (x->data > y->data) - (x->data < y->data);
+}
+
+
+/* the shard that has the byte at p */
+
+static const us_shard_t *
+us_map_shard_at(const us_map_t *map, const uint8_t *p)
+{
+    return &map->shards[(size_t) (p - (const uint8_t *) map->shards)
+                        / sizeof(us_shard_t)];
+}
+
+
+static int
+us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner, char *err,
+    size_t errlen)
+{
+    int  i;
+
+    i = us_map_shard(map, *owner);
+
+    if (i == -1) {
+        return us_map_refuse(err, errlen, "slot %u has shard %u, which "
+                             "\"shards\" lacks", slot, (unsigned) *owner);
+    }
+
+    *owner = (uint16_t) i;
+
+    return 0;
+}
+
+
+int
+us_map_write(us_map_t *map)
+{
+    unsigned             first, last;
+    uint8_t             *text, *p;
+    uint64_t             h[2];
+    uint32_t             i, n;
+    us_hash128_t         hash;
+    const us_shard_t    *s;
+    const us_owners_t   *o;
+
+    static const uint8_t  key[16];
+
+    text = malloc(US_MAP_HEAD + map->norm.len + map->nshards * US_MAP_SHARD
+                  + US_SLOTS * US_MAP_RANGE);
+
+    if (text == NULL) {
+        return -1;
+    }
+
+    p = us_put(text, "{\n  \"cluster\": \"");
+    p = us_put_hex(p, map->cluster, 16);
+    p = us_put(p, "\",\n  \"version\": ");
+    p = us_put_u64(p, map->version);
+    p = us_put(p, ",\n  \"norm\": \"");
+    p = us_put_str(p, map->norm);
+    p = us_put(p, "\",\n  \"key\": \"");
+    p = us_put(p, map->key == US_KEY_URL ? "url" : "site");
+    p = us_put(p, "\",\n  \"shards\": {\n");
+
+    for (i = 0; i < map->nshards; i++) {
+        s = &map->shards[i];
+        p = us_put(p, i ? ",\n    \"" : "    \"");
+        p = us_put_u64(p, s->number);
+        p = us_put(p, "\": {\"uuid\": \"");
+        p = us_put_hex(p, s->uuid, 16);
+        p = us_put(p, "\", \"nodes\": [");
+
+        for (n = 0; n < s->nnodes; n++) {
+            p = us_put(p, n ? ", \"" : "\"");
+            p = us_put_str(p, s->nodes[n]);
+            *p++ = '"';
+        }
+
+        p = us_put(p, "]}");
+    }
+
+    p = us_put(p, "\n  },\n  \"slots\": [\n");
+
+    for (first = 0; first < US_SLOTS; first = last + 1) {
+        o = &map->slots[first];
+        last = first;
+
+        while (last + 1 < US_SLOTS
+               && us_map_same_owners(o, &map->slots[last + 1]))
+        {
+            last++;
+        }
+
+        p = us_put(p, first ? ",\n    [\"" : "    [\"");
+        p = us_put_u64(p, first);
+
+        if (last > first) {
+            *p++ = '-';
+            p = us_put_u64(p, last);
+        }
+
+        p = us_put(p, "\", ");
+        p = us_put_u64(p, map->shards[o->owner].number);
+
+        for (n = 0; n < o->nformer; n++) {
+            p = us_put(p, ", ");
+            p = us_put_u64(p, map->shards[o->former[n]].number);
+        }
+
+        *p++ = ']';
+    }
+
+    p = us_put(p, "\n  ]\n}\n");
+    map->text = (us_str_t) { p - text, text };
+
+    /*
+     * SipHash without a secret: it tells maps apart that people made, and
+     * protects from no forger, who could post a map of a higher version.
+     */
+
+    us_hash128_init(&hash, key);
+    us_hash128_add(&hash, map->text.data, map->text.len);
+    us_hash128_end(&hash, h);
+
+    for (i = 0; i < 16; i++) {
+        map->digest[i] = (uint8_t) (h[i / 8] >> (56 - i % 8 * 8));
+    }
+
+    return 0;
+}
+
+
+static int
+us_map_same_owners(const us_owners_t *a, const us_owners_t *b)
+{
+    return a->owner == b->owner && a->nformer == b->nformer
+           && memcmp(a->former, b->former, a->nformer * sizeof(a->former[0]))
+              == 0;
+}
 
 
 void
@@ -74,9 +1009,37 @@ us_map_node(const us_map_t *map, us_str_t node)
 
 
 int
+us_map_has_owner(const us_map_t *map, unsigned slot, uint32_t number)
+{
+    unsigned            n;
+    const us_owners_t  *o;
+
+    o = &map->slots[slot];
+
+    if (map->shards[o->owner].number == number) {
+        return 1;
+    }
+
+    for (n = 0; n < o->nformer; n++) {
+        if (map->shards[o->former[n]].number == number) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+int
 us_map_follows(const us_map_t *old, const us_map_t *next, char *err,
     size_t errlen)
 {
+    int                 i;
+    uint32_t            n, number;
+    unsigned            slot;
+    const us_shard_t   *was;
+    const us_owners_t  *o;
+
     if (memcmp(old->cluster, next->cluster, 16) != 0) {
         return us_map_refuse(err, errlen, "the map is one of another cluster");
     }
@@ -108,35 +1071,6 @@ us_map_follows(const us_map_t *old, const us_map_t *next, char *err,
                              (int) old->norm.len, old->norm.data);
     }
 
-    if (us_map_shards_follow(old, next, err, errlen) == -1) {
-        return -1;
-    }
-
-    return us_map_slots_follow(old, next, err, errlen);
-}
-
-
-int
-us_map_refuse(char *err, size_t errlen, const char *fmt, ...)
-{
-    va_list  args;
-
-    va_start(args, fmt);
-    (void) vsnprintf(err, errlen, fmt, args);
-    va_end(args);
-
-    return -1;
-}
-
-
-static int
-us_map_shards_follow(const us_map_t *old, const us_map_t *next, char *err,
-    size_t errlen)
-{
-    int                i;
-    uint32_t           n;
-    const us_shard_t  *was;
-
     for (n = 0; n < old->nshards; n++) {
         was = &old->shards[n];
         i = us_map_shard(next, was->number);
@@ -153,28 +1087,16 @@ us_map_shards_follow(const us_map_t *old, const us_map_t *next, char *err,
         }
     }
 
-    return 0;
-}
-
-
-/*
- * An owner stays one of the slot's owners or former owners: it can have URLs
- * of the slot, and has to be asked.
- */
-
-static int
-us_map_slots_follow(const us_map_t *old, const us_map_t *next, char *err,
-    size_t errlen)
-{
-    uint32_t            number;
-    unsigned            slot, n;
-    const us_owners_t  *was;
+    /*
+     * An owner stays one of the slot's owners or former owners: it can have
+     * URLs of the slot, and has to be asked.
+     */
 
     for (slot = 0; slot < US_SLOTS; slot++) {
-        was = &old->slots[slot];
+        o = &old->slots[slot];
 
-        for (n = 0; n <= was->nformer; n++) {
-            number = old->shards[n ? was->former[n - 1] : was->owner].number;
+        for (n = 0; n <= o->nformer; n++) {
+            number = old->shards[n ? o->former[n - 1] : o->owner].number;
 
             if (!us_map_has_owner(next, slot, number)) {
                 return us_map_refuse(err, errlen, "slot %u has lost shard %u; "
@@ -189,22 +1111,13 @@ us_map_slots_follow(const us_map_t *old, const us_map_t *next, char *err,
 
 
 int
-us_map_has_owner(const us_map_t *map, unsigned slot, uint32_t number)
+us_map_refuse(char *err, size_t errlen, const char *fmt, ...)
 {
-    unsigned            n;
-    const us_owners_t  *o;
+    va_list  args;
 
-    o = &map->slots[slot];
+    va_start(args, fmt);
+    (void) vsnprintf(err, errlen, fmt, args);
+    va_end(args);
 
-    if (map->shards[o->owner].number == number) {
-        return 1;
-    }
-
-    for (n = 0; n < o->nformer; n++) {
-        if (map->shards[o->former[n]].number == number) {
-            return 1;
-        }
-    }
-
-    return 0;
+    return -1;
 }

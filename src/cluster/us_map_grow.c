@@ -8,7 +8,6 @@
 
 
 #include "us_map_grow.h"
-#include "us_map_private.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,6 @@
 
 
 #include "us_map_tag.h"
-#include "us_map_private.h"
 #include "../us_text.h"
 
 

@@ -176,13 +176,15 @@ test_refused(void **state)
     } bad[] = {
         { "", "the text ends too early" },
         { "[]", "line 1: a map is an object" },
-        { "{}", "the map has no \"cluster\"" },
+        { "{}", "line 1: the map has no \"cluster\"" },
+        { "{\"\":1", "line 1: unknown member \"\"; a map has cluster, version, "
+          "norm, key, shards and slots" },
         { "{\n\"a\": 1", "line 2: unknown member \"a\"; a map has cluster, "
           "version, norm, key, shards and slots" },
         { "{\n\n,}", "line 3: a key was expected" },
         { MAP " 1", "line 1: something follows the value" },
         { HEAD "\"key\":\"url\"", "line 1: \"key\" is there twice" },
-        { HEAD SHARDS "}", "the map has no \"slots\"" },
+        { HEAD SHARDS "\n}", "line 2: the map has no \"slots\"" },
 
         { "{\"cluster\":\"" A "0\"", "line 1: \"cluster\" is \"" A "0\", but "
           "must be a string of 32 hex digits" },
@@ -215,7 +217,8 @@ test_refused(void **state)
           "56789\"", "line 1: \"key\" is \"01234567890123456789012345678901234"
           "5678901234567\"..., but must be \"url\" or \"site\"" },
 
-        { HEAD "\"shards\":[", "line 1: \"shards\" must be an object" },
+        { HEAD "\"shards\":[", "line 1: \"shards\" is an array, but "
+          "must be an object" },
         { HEAD "\"shards\":{}," SLOTS "}", "the map has no shard" },
         { HEAD "\"shards\":{\"00\":", "line 1: \"00\" is no number of a "
           "shard: 0 to 4095" },
@@ -232,7 +235,7 @@ test_refused(void **state)
         { HEAD "\"shards\":{\"0\":{\"host\":", "line 1: unknown member "
           "\"host\" of shard 0; a shard has uuid and nodes" },
         { HEAD "\"shards\":{\"0\":{\"nodes\":1", "line 1: \"nodes\" of shard "
-          "0 must be an array" },
+          "0 is 1, but must be an array" },
         { HEAD "\"shards\":{\"0\":{\"nodes\":[]", "line 1: shard 0 has no "
           "node" },
         { HEAD "\"shards\":{\"0\":{\"nodes\":[\"\"", NULL },
@@ -254,12 +257,14 @@ test_refused(void **state)
         { HEAD "\"shards\":{" SHARD0 ",\"7\":{\"uuid\":\"" C "\",\"nodes\":["
           "\"us_0a\"]}}," SLOTS "}", "node \"us_0a\" is there twice" },
 
-        { HEAD "\"slots\":{", "line 1: \"slots\" must be an array" },
+        { HEAD "\"slots\":{", "line 1: \"slots\" is an object, but must "
+          "be an array" },
         { HEAD "\"slots\":[1", "line 1: an element of \"slots\" must be an "
           "array, such as [\"0-1023\", 0]" },
-        { HEAD "\"slots\":[[]", "line 1: a range of slots has no owner; an "
-          "element is such as [\"0-1023\", 0]" },
-        { HEAD "\"slots\":[[\"0-1\"]", NULL },
+        { HEAD "\"slots\":[[]", "line 1: nothing is no slot and no range of "
+          "slots: a string such as \"17\" or \"0-4095\"" },
+        { HEAD "\"slots\":[[\"0-1\"]", "line 1: a range of slots has no "
+          "owner; an element is such as [\"0-1023\", 0]" },
         { HEAD "\"slots\":[[0", "line 1: 0 is no slot and no range of slots: "
           "a string such as \"17\" or \"0-4095\"" },
         { HEAD "\"slots\":[[\"\"", NULL },
