@@ -24,10 +24,10 @@ chdir abs_path(dirname(__FILE__) . '/..') or die $!;
 my @rooms = (
     [ '' ],
     [ 'url',     'us_normalize.h' ],
-    [ 'input',   'us_input.h' ],
+    [ 'input' ],
     [ 'cluster', 'us_map.h' ],
     [ 'journal', 'us_recovery.h' ],
-    [ 'filter',  'us_filter_file.h' ],
+    [ 'filter' ],
     [ 'replog' ],
     [ 'postgres' ],
     [ 'idempotency' ],

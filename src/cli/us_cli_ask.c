@@ -61,23 +61,6 @@ struct us_ask_s {
 
 
 static int us_ask_command(int argc, char **argv);
-static int us_ask_options(us_ask_t *a, int argc, char **argv);
-static int us_ask_open(us_ask_t *a, const char *store);
-static int us_ask_read(us_ask_t *a, const char *dir);
-static int us_ask_own(us_ask_t *a, const char *dir);
-static int us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature);
-static int us_ask_older(us_ask_t *a, uint64_t unit);
-static int us_ask_run(us_ask_t *a, int n, char **args);
-static int us_ask_close(us_ask_t *a);
-static int us_ask_lines(void *data, us_str_t *lines, size_t n);
-static int us_ask_flush(void *data);
-static int us_ask_service(us_ask_t *a);
-static int us_ask_urls(us_ask_t *a);
-static int us_ask_ids(us_ask_t *a);
-static int us_ask_no_id(us_str_t line);
-static void us_ask_answer(us_ask_t *a, us_str_t line);
-static void us_ask_print(us_ask_t *a, uint64_t id, const char *status,
-    us_str_t text);
 
 
 static const us_cli_option_t  us_add_list[] = {
@@ -159,40 +142,6 @@ const us_cli_command_t  us_cli_get = {
 };
 
 
-static int
-us_ask_command(int argc, char **argv)
-{
-    int        code, rc;
-    us_ask_t  *a;
-
-    a = calloc(1, sizeof(us_ask_t));
-
-    if (a == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return US_CLI_USAGE;
-    }
-
-    a->data.dirfd = -1;
-    a->data.recovery.readers = -1;
-    code = us_ask_options(a, argc, argv);
-
-    if (code == US_CLI_DONE) {
-        code = us_ask_open(a, argv[optind]);
-
-        if (code == US_CLI_DONE) {
-            code = us_ask_run(a, argc - optind - 1, argv + optind + 1);
-        }
-
-        rc = us_ask_close(a);
-        code = code ? code : rc ? rc : a->code;
-    }
-
-    free(a);
-
-    return code;
-}
-
-
 /* of a service, it is part of the request */
 
 static int
@@ -250,321 +199,6 @@ us_ask_options(us_ask_t *a, int argc, char **argv)
 }
 
 
-/* --- the store -------------------------------------------------------- */
-
-static int
-us_ask_open(us_ask_t *a, const char *store)
-{
-    if (!us_client_is(store)) {
-        a->batch = a->command == &us_cli_get ? us_ask_ids : us_ask_urls;
-
-        return a->command == &us_cli_add ? us_ask_own(a, store)
-                                         : us_ask_read(a, store);
-    }
-
-    a->batch = us_ask_service;
-
-    if (us_client_init(&a->client, store) == -1) {
-        fprintf(stderr, "urlstore: %s\n", a->client.error);
-        return US_CLI_USAGE;
-    }
-
-    return US_CLI_DONE;
-}
-
-
-/* the others only read it */
-
-static int
-us_ask_read(us_ask_t *a, const char *dir)
-{
-    int              code;
-    us_store_conf_t  conf;
-
-    code = us_cli_data_open(&a->data, dir);
-
-    if (code == US_CLI_DONE) {
-        code = us_cli_data_load(&a->data, a->batch == us_ask_ids);
-    }
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    if (a->data.rc == US_RECOVERY_FRESH) {
-        return us_cli_data_none(&a->data);
-    }
-
-    if (a->data.rc != US_RECOVERY_OK) {
-        return us_cli_failed(dir, a->data.recovery.error.text);
-    }
-
-    a->store = a->data.store;
-    us_store_conf(a->store, &conf);
-    us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
-    code = us_ask_older(a, conf.revisit);
-
-    return code ? code : us_ask_rules(a, dir, conf.norm);
-}
-
-
-/* add owns the directory: the rules of its manifest, or the default ones */
-
-static int
-us_ask_own(us_ask_t *a, const char *dir)
-{
-    int               code;
-    char              error[US_EMBED_ERROR];
-    us_manifest_t     m;
-    us_data_text_t    text;
-    us_disk_error_t   e;
-    us_store_conf_t   conf;
-    us_embed_conf_t   own;
-    us_manifest_rc_t  rc;
-
-    memset(&conf, 0, sizeof(us_store_conf_t));
-    a->data.path = dir;
-
-    if (access(dir, F_OK) == 0) {
-        code = us_cli_data_open(&a->data, dir);
-
-        if (code != US_CLI_DONE) {
-            return code;
-        }
-
-        rc = us_manifest_read(a->data.dirfd, &m, &e);
-
-        if ((rc == US_MANIFEST_OK && us_data_conf(&m, &conf, &text, &e) == -1)
-            || (rc != US_MANIFEST_OK && rc != US_MANIFEST_NONE))
-        {
-            return us_cli_failed(dir, e.text);
-        }
-    }
-
-    /* before the directory is made */
-
-    code = us_ask_older(a, conf.revisit);
-
-    if (code == US_CLI_DONE) {
-        code = us_ask_rules(a, dir, conf.norm);
-    }
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    memset(&own, 0, sizeof(us_embed_conf_t));
-    own.norm = us_norm_signature(a->norm);
-
-    a->embed = us_embed_open(dir, &own, error);
-
-    if (a->embed == NULL) {
-        return us_cli_failed(dir, error);
-    }
-
-    a->store = us_embed_store(a->embed);
-    us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
-
-    return US_CLI_DONE;
-}
-
-
-/* the duration in units of the directory, s; 0: it keeps no claims */
-
-static int
-us_ask_older(us_ask_t *a, uint64_t unit)
-{
-    uint64_t  s;
-    uint8_t   least[US_TIME_TEXT + 1], most[US_TIME_TEXT + 1];
-
-    if (a->older == NULL) {
-        return US_CLI_DONE;
-    }
-
-    if (unit == 0) {
-        return us_cli_failed(a->data.path, "it keeps no claims; --older needs "
-                             "them");
-    }
-
-    (void) us_time_duration(us_str_of(a->older), &s);
-
-    if (s < unit || s > US_STORE_OLDER_MAX * unit) {
-        *us_time_put(least, unit) = '\0';
-        *us_time_put(most, US_STORE_OLDER_MAX * unit) = '\0';
-
-        fprintf(stderr, "urlstore: invalid --older \"%s\"; use a duration from "
-                "%s to %s\n", a->older, least, most);
-        return US_CLI_USAGE;
-    }
-
-    a->units = (uint32_t) ((s + unit - 1) / unit);
-
-    return US_CLI_DONE;
-}
-
-
-static int
-us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature)
-{
-    a->norm = us_cli_norm(signature);
-
-    if (a->norm && (a->ws = us_norm_ws_create(a->norm)) != NULL) {
-        return US_CLI_DONE;
-    }
-
-    if (signature.len == 0) {
-        return us_cli_failed(dir, "out of memory");
-    }
-
-    fprintf(stderr, "urlstore: \"%s\" was normalized by %.*s, which this "
-            "version does not have\n", dir, (int) signature.len,
-            signature.data);
-
-    return US_CLI_USAGE;
-}
-
-
-static int
-us_ask_close(us_ask_t *a)
-{
-    int   rc;
-    char  error[US_EMBED_ERROR];
-
-    rc = US_CLI_DONE;
-
-    if (a->embed && us_embed_close(a->embed, error) == -1) {
-        rc = us_cli_failed(a->data.path, error);
-    }
-
-    us_cli_data_close(&a->data);
-    us_norm_ws_destroy(a->ws);
-    us_norm_destroy(a->norm);
-    us_client_free(&a->client);
-
-    return rc;
-}
-
-
-/* --- batches ---------------------------------------------------------- */
-
-/* get has ids as arguments, the others names of files */
-
-static int
-us_ask_run(us_ask_t *a, int n, char **args)
-{
-    int       i, rc;
-    us_str_t  id;
-
-    if (a->command == &us_cli_get && n) {
-        rc = US_CLI_DONE;
-
-        for (i = 0; i < n && rc == US_CLI_DONE; i++) {
-            id = us_str_of(args[i]);
-            rc = id.len ? us_ask_lines(a, &id, 1) : us_ask_no_id(id);
-        }
-
-        return rc ? rc : us_ask_flush(a);
-    }
-
-    a->files.take = us_ask_lines;
-    a->files.flush = us_ask_flush;
-    a->files.data = a;
-    a->files.progress = !isatty(1);
-    a->files.cut = 1;
-
-    rc = us_files_init(&a->files) == 0 ? us_files_run(&a->files, n, args)
-                                       : US_CLI_USAGE;
-    us_files_end(&a->files);
-    us_files_free(&a->files);
-
-    return rc ? rc : us_files_code(&a->files);
-}
-
-
-static int
-us_ask_no_id(us_str_t line)
-{
-    fprintf(stderr, "urlstore: \"%.*s\" is not an id, a number of at most 19 "
-            "digits\n", line.len > 40 ? 40 : (int) line.len, line.data);
-
-    return US_CLI_USAGE;
-}
-
-
-static int
-us_ask_id(us_str_t line)
-{
-    size_t  i;
-
-    for (i = 0; i < line.len; i++) {
-        if (line.data[i] < '0' || line.data[i] > '9') {
-            return 0;
-        }
-    }
-
-    return i > 0 && i < 20;
-}
-
-
-static int
-us_ask_lines(void *data, us_str_t *lines, size_t n)
-{
-    us_ask_t *a = data;
-
-    int       rc;
-    size_t    i;
-    us_str_t  line;
-
-    for (i = 0; i < n; i++) {
-        line = lines[i];
-        line.len -= (line.len && line.data[line.len - 1] == '\r');
-
-        if (line.len == 0) {
-            continue;
-        }
-
-        if (a->command == &us_cli_get && !us_ask_id(line)) {
-            return us_ask_no_id(line);
-        }
-
-        /* of a text that is no URL, its length is enough */
-
-        line.len = line.len > US_URL_MAX ? US_URL_MAX + 1 : line.len;
-
-        memcpy(a->lines + a->len, line.data, line.len);
-        a->len += line.len;
-        a->lines[a->len++] = '\n';
-
-        if (++a->n == US_ASK_LINES || a->len >= US_ASK_BYTES) {
-            rc = us_ask_flush(a);
-
-            if (rc != US_CLI_DONE) {
-                return rc;
-            }
-        }
-    }
-
-    return US_CLI_DONE;
-}
-
-
-static int
-us_ask_flush(void *data)
-{
-    us_ask_t *a = data;
-
-    int  rc;
-
-    rc = a->n ? a->batch(a) : US_CLI_DONE;
-
-    a->n = 0;
-    a->len = 0;
-    (void) fflush(stdout);
-
-    return rc ? rc : us_cli_output();
-}
-
-
 /* the next line of a text; text goes on after it */
 
 static us_str_t
@@ -585,30 +219,39 @@ us_ask_next(us_str_t *text)
 
 
 static int
-us_ask_service(us_ask_t *a)
+us_ask_is_shard(const us_ask_t *a)
 {
-    us_str_t  body;
+    uint32_t  number;
 
-    body = (us_str_t) { a->len, a->lines };
+    return us_store_is_shard(a->store, &number);
+}
 
-    if (us_client_post(&a->client, a->endpoint, body) == -1) {
-        fprintf(stderr, "urlstore: %s\n", a->client.error);
-        return US_CLI_USAGE;
-    }
 
-    body = (us_str_t) { a->client.len, a->client.reply };
+static int
+us_ask_ids(us_ask_t *a)
+{
+    size_t             len;
+    uint8_t            url[US_URL_MAX + 8];
+    us_str_t           text, line;
+    uint64_t           id, first;
+    us_store_status_t  status;
 
-    while (body.len) {
-        us_ask_answer(a, us_ask_next(&body));
-    }
+    for (text = (us_str_t) { a->len, a->lines }; text.len; /* void */ ) {
+        line = us_ask_next(&text);
+        id = strtoull((char *) line.data, NULL, 10);
+        first = us_store_first_id(a->store);
+        status = (id ^ first) <= US_LOCAL_MAX || !us_ask_is_shard(a)
+                 ? us_store_get(a->store, id - first, url, &len) : US_MOVED;
 
-    if (a->unsure) {
-        (void) fflush(stdout);
-        fprintf(stderr, "urlstore: %s:%s%s%s: %u lines are \"seen\" after a "
-                "try whose answer was lost, which may have added them\n",
-                a->client.host, a->client.port, a->client.path, a->endpoint,
-                a->unsure);
-        a->unsure = 0;
+        if (status == US_OK) {
+            printf("%" PRIu64 "\t%.*s\n", id, (int) len, url);
+            continue;
+        }
+
+        printf("%" PRIu64 "\t-\t%s\n", id,
+               status == US_DELETED ? "deleted"
+               : status == US_MOVED ? "unavailable" : "unknown");
+        a->code = US_CLI_REFUSED;
     }
 
     return US_CLI_DONE;
@@ -811,41 +454,381 @@ us_ask_urls(us_ask_t *a)
 }
 
 
-static int
-us_ask_is_shard(const us_ask_t *a)
-{
-    uint32_t  number;
+/* the duration in units of the directory, s; 0: it keeps no claims */
 
-    return us_store_is_shard(a->store, &number);
+static int
+us_ask_older(us_ask_t *a, uint64_t unit)
+{
+    uint64_t  s;
+    uint8_t   least[US_TIME_TEXT + 1], most[US_TIME_TEXT + 1];
+
+    if (a->older == NULL) {
+        return US_CLI_DONE;
+    }
+
+    if (unit == 0) {
+        return us_cli_failed(a->data.path, "it keeps no claims; --older needs "
+                             "them");
+    }
+
+    (void) us_time_duration(us_str_of(a->older), &s);
+
+    if (s < unit || s > US_STORE_OLDER_MAX * unit) {
+        *us_time_put(least, unit) = '\0';
+        *us_time_put(most, US_STORE_OLDER_MAX * unit) = '\0';
+
+        fprintf(stderr, "urlstore: invalid --older \"%s\"; use a duration from "
+                "%s to %s\n", a->older, least, most);
+        return US_CLI_USAGE;
+    }
+
+    a->units = (uint32_t) ((s + unit - 1) / unit);
+
+    return US_CLI_DONE;
 }
 
 
 static int
-us_ask_ids(us_ask_t *a)
+us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature)
 {
-    size_t             len;
-    uint8_t            url[US_URL_MAX + 8];
-    us_str_t           text, line;
-    uint64_t           id, first;
-    us_store_status_t  status;
+    a->norm = us_cli_norm(signature);
 
-    for (text = (us_str_t) { a->len, a->lines }; text.len; /* void */ ) {
-        line = us_ask_next(&text);
-        id = strtoull((char *) line.data, NULL, 10);
-        first = us_store_first_id(a->store);
-        status = (id ^ first) <= US_LOCAL_MAX || !us_ask_is_shard(a)
-                 ? us_store_get(a->store, id - first, url, &len) : US_MOVED;
+    if (a->norm && (a->ws = us_norm_ws_create(a->norm)) != NULL) {
+        return US_CLI_DONE;
+    }
 
-        if (status == US_OK) {
-            printf("%" PRIu64 "\t%.*s\n", id, (int) len, url);
-            continue;
+    if (signature.len == 0) {
+        return us_cli_failed(dir, "out of memory");
+    }
+
+    fprintf(stderr, "urlstore: \"%s\" was normalized by %.*s, which this "
+            "version does not have\n", dir, (int) signature.len,
+            signature.data);
+
+    return US_CLI_USAGE;
+}
+
+
+/* add owns the directory: the rules of its manifest, or the default ones */
+
+static int
+us_ask_own(us_ask_t *a, const char *dir)
+{
+    int               code;
+    char              error[US_EMBED_ERROR];
+    us_manifest_t     m;
+    us_data_text_t    text;
+    us_disk_error_t   e;
+    us_store_conf_t   conf;
+    us_embed_conf_t   own;
+    us_manifest_rc_t  rc;
+
+    memset(&conf, 0, sizeof(us_store_conf_t));
+    a->data.path = dir;
+
+    if (access(dir, F_OK) == 0) {
+        code = us_cli_data_open(&a->data, dir);
+
+        if (code != US_CLI_DONE) {
+            return code;
         }
 
-        printf("%" PRIu64 "\t-\t%s\n", id,
-               status == US_DELETED ? "deleted"
-               : status == US_MOVED ? "unavailable" : "unknown");
-        a->code = US_CLI_REFUSED;
+        rc = us_manifest_read(a->data.dirfd, &m, &e);
+
+        if ((rc == US_MANIFEST_OK && us_data_conf(&m, &conf, &text, &e) == -1)
+            || (rc != US_MANIFEST_OK && rc != US_MANIFEST_NONE))
+        {
+            return us_cli_failed(dir, e.text);
+        }
+    }
+
+    /* before the directory is made */
+
+    code = us_ask_older(a, conf.revisit);
+
+    if (code == US_CLI_DONE) {
+        code = us_ask_rules(a, dir, conf.norm);
+    }
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    memset(&own, 0, sizeof(us_embed_conf_t));
+    own.norm = us_norm_signature(a->norm);
+
+    a->embed = us_embed_open(dir, &own, error);
+
+    if (a->embed == NULL) {
+        return us_cli_failed(dir, error);
+    }
+
+    a->store = us_embed_store(a->embed);
+    us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
+
+    return US_CLI_DONE;
+}
+
+
+/* the others only read it */
+
+static int
+us_ask_read(us_ask_t *a, const char *dir)
+{
+    int              code;
+    us_store_conf_t  conf;
+
+    code = us_cli_data_open(&a->data, dir);
+
+    if (code == US_CLI_DONE) {
+        code = us_cli_data_load(&a->data, a->batch == us_ask_ids);
+    }
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    if (a->data.rc == US_RECOVERY_FRESH) {
+        return us_cli_data_none(&a->data);
+    }
+
+    if (a->data.rc != US_RECOVERY_OK) {
+        return us_cli_failed(dir, a->data.recovery.error.text);
+    }
+
+    a->store = a->data.store;
+    us_store_conf(a->store, &conf);
+    us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
+    code = us_ask_older(a, conf.revisit);
+
+    return code ? code : us_ask_rules(a, dir, conf.norm);
+}
+
+
+static int
+us_ask_service(us_ask_t *a)
+{
+    us_str_t  body;
+
+    body = (us_str_t) { a->len, a->lines };
+
+    if (us_client_post(&a->client, a->endpoint, body) == -1) {
+        fprintf(stderr, "urlstore: %s\n", a->client.error);
+        return US_CLI_USAGE;
+    }
+
+    body = (us_str_t) { a->client.len, a->client.reply };
+
+    while (body.len) {
+        us_ask_answer(a, us_ask_next(&body));
+    }
+
+    if (a->unsure) {
+        (void) fflush(stdout);
+        fprintf(stderr, "urlstore: %s:%s%s%s: %u lines are \"seen\" after a "
+                "try whose answer was lost, which may have added them\n",
+                a->client.host, a->client.port, a->client.path, a->endpoint,
+                a->unsure);
+        a->unsure = 0;
     }
 
     return US_CLI_DONE;
+}
+
+
+/* --- the store -------------------------------------------------------- */
+
+static int
+us_ask_open(us_ask_t *a, const char *store)
+{
+    if (!us_client_is(store)) {
+        a->batch = a->command == &us_cli_get ? us_ask_ids : us_ask_urls;
+
+        return a->command == &us_cli_add ? us_ask_own(a, store)
+                                         : us_ask_read(a, store);
+    }
+
+    a->batch = us_ask_service;
+
+    if (us_client_init(&a->client, store) == -1) {
+        fprintf(stderr, "urlstore: %s\n", a->client.error);
+        return US_CLI_USAGE;
+    }
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_ask_id(us_str_t line)
+{
+    size_t  i;
+
+    for (i = 0; i < line.len; i++) {
+        if (line.data[i] < '0' || line.data[i] > '9') {
+            return 0;
+        }
+    }
+
+    return i > 0 && i < 20;
+}
+
+
+static int
+us_ask_no_id(us_str_t line)
+{
+    fprintf(stderr, "urlstore: \"%.*s\" is not an id, a number of at most 19 "
+            "digits\n", line.len > 40 ? 40 : (int) line.len, line.data);
+
+    return US_CLI_USAGE;
+}
+
+
+static int
+us_ask_flush(void *data)
+{
+    us_ask_t *a = data;
+
+    int  rc;
+
+    rc = a->n ? a->batch(a) : US_CLI_DONE;
+
+    a->n = 0;
+    a->len = 0;
+    (void) fflush(stdout);
+
+    return rc ? rc : us_cli_output();
+}
+
+
+static int
+us_ask_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_ask_t *a = data;
+
+    int       rc;
+    size_t    i;
+    us_str_t  line;
+
+    for (i = 0; i < n; i++) {
+        line = lines[i];
+        line.len -= (line.len && line.data[line.len - 1] == '\r');
+
+        if (line.len == 0) {
+            continue;
+        }
+
+        if (a->command == &us_cli_get && !us_ask_id(line)) {
+            return us_ask_no_id(line);
+        }
+
+        /* of a text that is no URL, its length is enough */
+
+        line.len = line.len > US_URL_MAX ? US_URL_MAX + 1 : line.len;
+
+        memcpy(a->lines + a->len, line.data, line.len);
+        a->len += line.len;
+        a->lines[a->len++] = '\n';
+
+        if (++a->n == US_ASK_LINES || a->len >= US_ASK_BYTES) {
+            rc = us_ask_flush(a);
+
+            if (rc != US_CLI_DONE) {
+                return rc;
+            }
+        }
+    }
+
+    return US_CLI_DONE;
+}
+
+
+/* --- batches ---------------------------------------------------------- */
+
+/* get has ids as arguments, the others names of files */
+
+static int
+us_ask_run(us_ask_t *a, int n, char **args)
+{
+    int       i, rc;
+    us_str_t  id;
+
+    if (a->command == &us_cli_get && n) {
+        rc = US_CLI_DONE;
+
+        for (i = 0; i < n && rc == US_CLI_DONE; i++) {
+            id = us_str_of(args[i]);
+            rc = id.len ? us_ask_lines(a, &id, 1) : us_ask_no_id(id);
+        }
+
+        return rc ? rc : us_ask_flush(a);
+    }
+
+    a->files.take = us_ask_lines;
+    a->files.flush = us_ask_flush;
+    a->files.data = a;
+    a->files.progress = !isatty(1);
+    a->files.cut = 1;
+
+    rc = us_files_init(&a->files) == 0 ? us_files_run(&a->files, n, args)
+                                       : US_CLI_USAGE;
+    us_files_end(&a->files);
+    us_files_free(&a->files);
+
+    return rc ? rc : us_files_code(&a->files);
+}
+
+
+static int
+us_ask_close(us_ask_t *a)
+{
+    int   rc;
+    char  error[US_EMBED_ERROR];
+
+    rc = US_CLI_DONE;
+
+    if (a->embed && us_embed_close(a->embed, error) == -1) {
+        rc = us_cli_failed(a->data.path, error);
+    }
+
+    us_cli_data_close(&a->data);
+    us_norm_ws_destroy(a->ws);
+    us_norm_destroy(a->norm);
+    us_client_free(&a->client);
+
+    return rc;
+}
+
+
+static int
+us_ask_command(int argc, char **argv)
+{
+    int        code, rc;
+    us_ask_t  *a;
+
+    a = calloc(1, sizeof(us_ask_t));
+
+    if (a == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return US_CLI_USAGE;
+    }
+
+    a->data.dirfd = -1;
+    a->data.recovery.readers = -1;
+    code = us_ask_options(a, argc, argv);
+
+    if (code == US_CLI_DONE) {
+        code = us_ask_open(a, argv[optind]);
+
+        if (code == US_CLI_DONE) {
+            code = us_ask_run(a, argc - optind - 1, argv + optind + 1);
+        }
+
+        rc = us_ask_close(a);
+        code = code ? code : rc ? rc : a->code;
+    }
+
+    free(a);
+
+    return code;
 }

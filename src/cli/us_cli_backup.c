@@ -39,24 +39,6 @@ typedef struct {
 
 static int us_backup_command(int argc, char **argv);
 static int us_restore_command(int argc, char **argv);
-static int us_backup_parse(const us_cli_command_t *c, int argc, char **argv,
-    uint64_t *rate);
-static int us_backup_run(const char *from, const char *to, uint64_t rate,
-    int (*finish)(us_backup_t *b), const char *done);
-static int us_backup_make(us_backup_t *b, const char *from, const char *to,
-    int (*finish)(us_backup_t *b), uint64_t *epoch);
-static int us_backup_in_place(const char *path);
-static int us_backup_failed(const char *path, const us_backup_t *b);
-static void us_backup_say(const char *done, const char *path,
-    const us_backup_t *b, uint64_t epoch);
-static int us_dest_open(us_dest_t *t, const char *path, int from);
-static int us_dest_parent(us_dest_t *t, int from);
-static int us_dest_empty(us_dest_t *t, struct stat *st);
-static int us_dest_make(us_dest_t *t, const struct stat *st);
-static int us_dest_own(us_dest_t *t);
-static int us_dest_done(us_dest_t *t);
-static void us_dest_close(us_dest_t *t);
-static int us_dest_fail(const us_dest_t *t, const char *what);
 
 
 static const us_cli_option_t  us_backup_options[] = {
@@ -108,44 +90,6 @@ const us_cli_command_t  us_cli_restore = {
 };
 
 
-static int
-us_backup_command(int argc, char **argv)
-{
-    uint64_t  rate;
-
-    if (us_backup_parse(&us_cli_backup, argc, argv, &rate) != 2) {
-        return us_cli_usage(&us_cli_backup);
-    }
-
-    return us_backup_run(argv[optind], argv[optind + 1], rate, us_backup_seal,
-                         "backup");
-}
-
-
-static int
-us_restore_command(int argc, char **argv)
-{
-    uint64_t  rate;
-
-    switch (us_backup_parse(&us_cli_restore, argc, argv, &rate)) {
-
-    case 1:
-        if (rate) {
-            return us_cli_usage(&us_cli_restore);
-        }
-
-        return us_backup_in_place(argv[optind]);
-
-    case 2:
-        return us_backup_run(argv[optind], argv[optind + 1], rate,
-                             us_backup_restore, "restored");
-
-    default:
-        return us_cli_usage(&us_cli_restore);
-    }
-}
-
-
 /* the number of arguments after the options; -1: wrong options */
 
 static int
@@ -174,204 +118,12 @@ us_backup_parse(const us_cli_command_t *c, int argc, char **argv,
 
 
 static int
-us_backup_run(const char *from, const char *to, uint64_t rate,
-    int (*finish)(us_backup_t *b), const char *done)
+us_dest_fail(const us_dest_t *t, const char *what)
 {
-    int            code;
-    uint64_t       epoch;
-    us_backup_t    b;
-    us_dest_t    t;
-    us_cli_data_t  d;
+    fprintf(stderr, "urlstore: \"%s\": %s%s%s\n", t->path, what,
+            errno ? ": " : "", errno ? strerror(errno) : "");
 
-    code = us_cli_data_open(&d, from);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    memset(&b, 0, sizeof(us_backup_t));
-    b.from = d.dirfd;
-    b.rate = rate;
-
-    epoch = 0;
-    code = us_dest_open(&t, to, d.dirfd);
-
-    if (code == US_CLI_DONE) {
-        b.to = t.dirfd;
-        code = us_backup_make(&b, from, to, finish, &epoch);
-    }
-
-    if (code == US_CLI_DONE) {
-        code = us_dest_done(&t);
-    }
-
-    if (code == US_CLI_DONE) {
-        us_backup_say(done, to, &b, epoch);
-    }
-
-    us_dest_close(&t);
-    us_cli_data_close(&d);
-
-    return code;
-}
-
-
-/* copies and checks, then finishes; *epoch is the source's */
-
-static int
-us_backup_make(us_backup_t *b, const char *from, const char *to,
-    int (*finish)(us_backup_t *b), uint64_t *epoch)
-{
-    if (us_backup_copy(b) == -1) {
-        return us_backup_failed(b->unwritten ? to : from, b);
-    }
-
-    *epoch = b->manifest.epoch;
-
-    return finish(b) == 0 ? US_CLI_DONE : us_backup_failed(to, b);
-}
-
-
-/* a directory that was put back by other means: only its epoch changes */
-
-static int
-us_backup_in_place(const char *path)
-{
-    int            code, lock;
-    uint64_t       epoch;
-    us_backup_t    b;
-    us_cli_data_t  d;
-
-    code = us_cli_data_open(&d, path);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    memset(&b, 0, sizeof(us_backup_t));
-    b.from = d.dirfd;
-    b.to = d.dirfd;
-
-    if (us_backup_look(&b) == -1) {
-        code = us_backup_failed(path, &b);
-        us_cli_data_close(&d);
-        return code;
-    }
-
-    lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
-
-    if (lock == -1) {
-        fprintf(stderr, "urlstore: \"%s\" cannot be locked: %s\n", path,
-                errno == EWOULDBLOCK ? "it has an owner; stop the service "
-                                       "first" : strerror(errno));
-        code = US_CLI_USAGE;
-
-    } else {
-        code = us_backup_make(&b, path, path, us_backup_restore, &epoch);
-    }
-
-    if (code == US_CLI_DONE) {
-        us_backup_say("restored", path, &b, epoch);
-    }
-
-    if (lock != -1) {
-        (void) close(lock);
-    }
-
-    us_cli_data_close(&d);
-
-    return code;
-}
-
-
-static int
-us_backup_failed(const char *path, const us_backup_t *b)
-{
-    fprintf(stderr, "urlstore: \"%s\": %s\n", path, b->error.text);
-
-    return b->damaged ? US_CLI_REFUSED : US_CLI_USAGE;
-}
-
-
-/* epoch: the source's */
-
-static void
-us_backup_say(const char *done, const char *path, const us_backup_t *b,
-    uint64_t epoch)
-{
-    if (b->instead.text[0]) {
-        fprintf(stderr, "urlstore: %s\n", b->instead.text);
-    }
-
-    if (b->cut) {
-        fprintf(stderr, "urlstore: the journal's torn end was left out: %"
-                PRIu64 " bytes, %" PRIu64 " ids that had been answered\n",
-                b->cut, b->lost_ids);
-
-    } else if (b->lost) {
-        fprintf(stderr, "urlstore: answered ids may have been lost before, by "
-                "a failure of the machine or of its disk\n");
-    }
-
-    printf("%s \"%s\": %" PRIu64 " ids up to LSN %" PRIu64, done, path,
-           b->tail.ids, b->tail.lsn);
-
-    if (b->files) {
-        printf(", %" PRIu64 " bytes in %" PRIu64 " files", b->bytes,
-               b->files);
-    }
-
-    if (b->manifest.epoch != epoch) {
-        printf(", epoch %" PRIu64 " after %" PRIu64, b->manifest.epoch, epoch);
-
-    } else {
-        printf(", epoch %" PRIu64, epoch);
-    }
-
-    printf("\n");
-}
-
-
-/* makes the copy's directory; US_CLI_DONE, or a message was printed */
-
-static int
-us_dest_open(us_dest_t *t, const char *path, int from)
-{
-    int          n;
-    char        *slash;
-    size_t       len;
-    struct stat  st;
-
-    t->parent = -1;
-    t->dirfd = -1;
-    t->lock = -1;
-
-    for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--) {
-        /* void */
-    }
-
-    n = snprintf(t->path, sizeof(t->path), "%.*s", (int) len, path);
-    slash = strrchr(t->path, '/');
-    t->name = slash ? slash + 1 : t->path;
-
-    if (n < 0 || (size_t) n >= sizeof(t->path) || t->name[0] == '\0'
-        || strcmp(t->name, ".") == 0 || strcmp(t->name, "..") == 0
-        || strlen(t->name) + sizeof(".tmp") > sizeof(t->tmp))
-    {
-        errno = 0;
-        return us_dest_fail(t, "name a directory that is to be made");
-    }
-
-    snprintf(t->tmp, sizeof(t->tmp), "%.*s.tmp",
-             (int) (sizeof(t->tmp) - sizeof(".tmp")), t->name);
-
-    if (us_dest_parent(t, from) != US_CLI_DONE
-        || us_dest_empty(t, &st) != US_CLI_DONE)
-    {
-        return US_CLI_USAGE;
-    }
-
-    return us_dest_make(t, &st);
+    return US_CLI_USAGE;
 }
 
 
@@ -453,6 +205,47 @@ us_dest_empty(us_dest_t *t, struct stat *st)
 }
 
 
+/*
+ * Locks the copy's directory and empties it.  Another command may have
+ * completed and renamed it since it was opened: then it is not ours.
+ */
+
+static int
+us_dest_own(us_dest_t *t)
+{
+    struct stat      a, b;
+    us_disk_error_t  e;
+
+    t->lock = us_disk_lock(t->dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
+
+    if (t->lock == -1 && errno != EWOULDBLOCK) {
+        return us_dest_fail(t, "its \".tmp\" could not be locked");
+    }
+
+    if (t->lock == -1 || fstat(t->dirfd, &a) == -1
+        || fstatat(t->parent, t->tmp, &b, AT_SYMLINK_NOFOLLOW) == -1
+        || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+    {
+        if (t->lock != -1) {
+            (void) close(t->lock);
+            t->lock = -1;
+        }
+
+        errno = 0;
+        return us_dest_fail(t, "another command is making it");
+    }
+
+    /* the files that a killed command has left */
+
+    if (us_dir_remove(t->dirfd, &e) == -1) {
+        fprintf(stderr, "urlstore: \"%s.tmp\": %s\n", t->path, e.text);
+        return US_CLI_USAGE;
+    }
+
+    return US_CLI_DONE;
+}
+
+
 static int
 us_dest_make(us_dest_t *t, const struct stat *st)
 {
@@ -495,44 +288,71 @@ us_dest_make(us_dest_t *t, const struct stat *st)
 }
 
 
-/*
- * Locks the copy's directory and empties it.  Another command may have
- * completed and renamed it since it was opened: then it is not ours.
- */
+/* makes the copy's directory; US_CLI_DONE, or a message was printed */
 
 static int
-us_dest_own(us_dest_t *t)
+us_dest_open(us_dest_t *t, const char *path, int from)
 {
-    struct stat      a, b;
-    us_disk_error_t  e;
+    int          n;
+    char        *slash;
+    size_t       len;
+    struct stat  st;
 
-    t->lock = us_disk_lock(t->dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
+    t->parent = -1;
+    t->dirfd = -1;
+    t->lock = -1;
 
-    if (t->lock == -1 && errno != EWOULDBLOCK) {
-        return us_dest_fail(t, "its \".tmp\" could not be locked");
+    for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--) {
+        /* void */
     }
 
-    if (t->lock == -1 || fstat(t->dirfd, &a) == -1
-        || fstatat(t->parent, t->tmp, &b, AT_SYMLINK_NOFOLLOW) == -1
-        || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+    n = snprintf(t->path, sizeof(t->path), "%.*s", (int) len, path);
+    slash = strrchr(t->path, '/');
+    t->name = slash ? slash + 1 : t->path;
+
+    if (n < 0 || (size_t) n >= sizeof(t->path) || t->name[0] == '\0'
+        || strcmp(t->name, ".") == 0 || strcmp(t->name, "..") == 0
+        || strlen(t->name) + sizeof(".tmp") > sizeof(t->tmp))
     {
-        if (t->lock != -1) {
-            (void) close(t->lock);
-            t->lock = -1;
-        }
-
         errno = 0;
-        return us_dest_fail(t, "another command is making it");
+        return us_dest_fail(t, "name a directory that is to be made");
     }
 
-    /* the files that a killed command has left */
+    snprintf(t->tmp, sizeof(t->tmp), "%.*s.tmp",
+             (int) (sizeof(t->tmp) - sizeof(".tmp")), t->name);
 
-    if (us_dir_remove(t->dirfd, &e) == -1) {
-        fprintf(stderr, "urlstore: \"%s.tmp\": %s\n", t->path, e.text);
+    if (us_dest_parent(t, from) != US_CLI_DONE
+        || us_dest_empty(t, &st) != US_CLI_DONE)
+    {
         return US_CLI_USAGE;
     }
 
-    return US_CLI_DONE;
+    return us_dest_make(t, &st);
+}
+
+
+static int
+us_backup_failed(const char *path, const us_backup_t *b)
+{
+    fprintf(stderr, "urlstore: \"%s\": %s\n", path, b->error.text);
+
+    return b->damaged ? US_CLI_REFUSED : US_CLI_USAGE;
+}
+
+
+/* copies and checks, then finishes; *epoch is the source's */
+
+static int
+us_backup_make(us_backup_t *b, const char *from, const char *to,
+    int (*finish)(us_backup_t *b), uint64_t *epoch)
+{
+    if (us_backup_copy(b) == -1) {
+        return us_backup_failed(b->unwritten ? to : from, b);
+    }
+
+    *epoch = b->manifest.epoch;
+
+    return finish(b) == 0 ? US_CLI_DONE : us_backup_failed(to, b);
 }
 
 
@@ -553,6 +373,45 @@ us_dest_done(us_dest_t *t)
     }
 
     return US_CLI_DONE;
+}
+
+
+/* epoch: the source's */
+
+static void
+us_backup_say(const char *done, const char *path, const us_backup_t *b,
+    uint64_t epoch)
+{
+    if (b->instead.text[0]) {
+        fprintf(stderr, "urlstore: %s\n", b->instead.text);
+    }
+
+    if (b->cut) {
+        fprintf(stderr, "urlstore: the journal's torn end was left out: %"
+                PRIu64 " bytes, %" PRIu64 " ids that had been answered\n",
+                b->cut, b->lost_ids);
+
+    } else if (b->lost) {
+        fprintf(stderr, "urlstore: answered ids may have been lost before, by "
+                "a failure of the machine or of its disk\n");
+    }
+
+    printf("%s \"%s\": %" PRIu64 " ids up to LSN %" PRIu64, done, path,
+           b->tail.ids, b->tail.lsn);
+
+    if (b->files) {
+        printf(", %" PRIu64 " bytes in %" PRIu64 " files", b->bytes,
+               b->files);
+    }
+
+    if (b->manifest.epoch != epoch) {
+        printf(", epoch %" PRIu64 " after %" PRIu64, b->manifest.epoch, epoch);
+
+    } else {
+        printf(", epoch %" PRIu64, epoch);
+    }
+
+    printf("\n");
 }
 
 
@@ -582,10 +441,133 @@ us_dest_close(us_dest_t *t)
 
 
 static int
-us_dest_fail(const us_dest_t *t, const char *what)
+us_backup_run(const char *from, const char *to, uint64_t rate,
+    int (*finish)(us_backup_t *b), const char *done)
 {
-    fprintf(stderr, "urlstore: \"%s\": %s%s%s\n", t->path, what,
-            errno ? ": " : "", errno ? strerror(errno) : "");
+    int            code;
+    uint64_t       epoch;
+    us_backup_t    b;
+    us_dest_t    t;
+    us_cli_data_t  d;
 
-    return US_CLI_USAGE;
+    code = us_cli_data_open(&d, from);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    memset(&b, 0, sizeof(us_backup_t));
+    b.from = d.dirfd;
+    b.rate = rate;
+
+    epoch = 0;
+    code = us_dest_open(&t, to, d.dirfd);
+
+    if (code == US_CLI_DONE) {
+        b.to = t.dirfd;
+        code = us_backup_make(&b, from, to, finish, &epoch);
+    }
+
+    if (code == US_CLI_DONE) {
+        code = us_dest_done(&t);
+    }
+
+    if (code == US_CLI_DONE) {
+        us_backup_say(done, to, &b, epoch);
+    }
+
+    us_dest_close(&t);
+    us_cli_data_close(&d);
+
+    return code;
+}
+
+
+static int
+us_backup_command(int argc, char **argv)
+{
+    uint64_t  rate;
+
+    if (us_backup_parse(&us_cli_backup, argc, argv, &rate) != 2) {
+        return us_cli_usage(&us_cli_backup);
+    }
+
+    return us_backup_run(argv[optind], argv[optind + 1], rate, us_backup_seal,
+                         "backup");
+}
+
+
+/* a directory that was put back by other means: only its epoch changes */
+
+static int
+us_backup_in_place(const char *path)
+{
+    int            code, lock;
+    uint64_t       epoch;
+    us_backup_t    b;
+    us_cli_data_t  d;
+
+    code = us_cli_data_open(&d, path);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    memset(&b, 0, sizeof(us_backup_t));
+    b.from = d.dirfd;
+    b.to = d.dirfd;
+
+    if (us_backup_look(&b) == -1) {
+        code = us_backup_failed(path, &b);
+        us_cli_data_close(&d);
+        return code;
+    }
+
+    lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
+
+    if (lock == -1) {
+        fprintf(stderr, "urlstore: \"%s\" cannot be locked: %s\n", path,
+                errno == EWOULDBLOCK ? "it has an owner; stop the service "
+                                       "first" : strerror(errno));
+        code = US_CLI_USAGE;
+
+    } else {
+        code = us_backup_make(&b, path, path, us_backup_restore, &epoch);
+    }
+
+    if (code == US_CLI_DONE) {
+        us_backup_say("restored", path, &b, epoch);
+    }
+
+    if (lock != -1) {
+        (void) close(lock);
+    }
+
+    us_cli_data_close(&d);
+
+    return code;
+}
+
+
+static int
+us_restore_command(int argc, char **argv)
+{
+    uint64_t  rate;
+
+    switch (us_backup_parse(&us_cli_restore, argc, argv, &rate)) {
+
+    case 1:
+        if (rate) {
+            return us_cli_usage(&us_cli_restore);
+        }
+
+        return us_backup_in_place(argv[optind]);
+
+    case 2:
+        return us_backup_run(argv[optind], argv[optind + 1], rate,
+                             us_backup_restore, "restored");
+
+    default:
+        return us_cli_usage(&us_cli_restore);
+    }
 }

@@ -50,18 +50,6 @@ typedef struct {
 
 
 static int us_normalize_run(int argc, char **argv);
-static int us_normalize_options(us_cli_normalize_t *ctx, int argc,
-    char **argv);
-static int us_normalize_lines(void *data, us_str_t *lines, size_t n);
-static int us_normalize_flush(void *data);
-static int us_normalize_open(us_cli_normalize_t *ctx);
-static void us_normalize_line(us_cli_normalize_t *ctx, us_str_t line);
-static void us_normalize_json(us_cli_normalize_t *ctx, us_str_t line);
-static int us_normalize_read(us_cli_normalize_t *ctx, us_str_t line);
-static int us_normalize_event(us_cli_normalize_t *ctx,
-    us_json_event_t event);
-static us_verdict_t us_normalize_with(us_cli_normalize_t *ctx, us_str_t url,
-    us_str_t *base, us_canon_t *canon);
 
 
 static const us_cli_option_t  us_normalize_list[] = {
@@ -86,87 +74,6 @@ const us_cli_command_t  us_cli_normalize = {
         "the other profiles those of a store.",
     .options = us_normalize_list
 };
-
-
-static int
-us_normalize_run(int argc, char **argv)
-{
-    int                  rc;
-    us_files_t           files;
-    us_cli_normalize_t   ctx;
-
-    memset(&ctx, 0, sizeof(ctx));
-
-    if (us_normalize_options(&ctx, argc, argv) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
-    if (us_normalize_open(&ctx) != 0) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return US_CLI_USAGE;
-    }
-
-    memset(&files, 0, sizeof(us_files_t));
-    files.take = us_normalize_lines;
-    files.flush = us_normalize_flush;
-    files.data = &ctx;
-    files.progress = !isatty(1);
-    files.cut = 1;
-
-    rc = US_CLI_USAGE;
-
-    if (us_files_init(&files) == 0) {
-        rc = us_files_run(&files, argc - optind, argv + optind);
-        us_files_end(&files);
-    }
-
-    if (rc == US_CLI_DONE) {
-        rc = us_files_code(&files);
-    }
-
-    us_files_free(&files);
-    free(ctx.url.data);
-    free(ctx.base_url.data);
-    us_json_free(&ctx.reader);
-    us_base_destroy(ctx.base);
-    us_norm_ws_destroy(ctx.ws);
-    us_norm_destroy(ctx.norm);
-
-    return rc ? rc : ctx.refused ? US_CLI_REFUSED : US_CLI_DONE;
-}
-
-
-static int
-us_normalize_lines(void *data, us_str_t *lines, size_t n)
-{
-    us_cli_normalize_t *ctx = data;
-
-    size_t    i;
-    us_str_t  in;
-
-    for (i = 0; i < n; i++) {
-        in = lines[i];
-        in.len -= (in.len && in.data[in.len - 1] == '\r');
-
-        if (ctx->json) {
-            us_normalize_json(ctx, in);
-
-        } else {
-            us_normalize_line(ctx, in);
-        }
-    }
-
-    return us_cli_output();
-}
-
-
-static int
-us_normalize_flush(void *data)
-{
-    (void) fflush(stdout);
-
-    return us_cli_output();
-}
 
 
 static int
@@ -242,80 +149,6 @@ us_normalize_open(us_cli_normalize_t *ctx)
 }
 
 
-static void
-us_normalize_line(us_cli_normalize_t *ctx, us_str_t line)
-{
-    us_canon_t    canon;
-    us_verdict_t  rc;
-
-    rc = us_normalize_with(ctx, line, NULL, &canon);
-
-    if (rc == US_URL_OK) {
-        fwrite(canon.url.href.data, 1, canon.url.href.len, stdout);
-        putchar('\n');
-        return;
-    }
-
-    printf("!%s\n", us_verdict_name(rc));
-}
-
-
-static void
-us_normalize_json(us_cli_normalize_t *ctx, us_str_t line)
-{
-    uint8_t       *end, quoted[us_json_quoted_max(US_URL_MAX)];
-    us_str_t       url, base;
-    us_canon_t     canon;
-    us_verdict_t   rc;
-
-    if (us_normalize_read(ctx, line) != 0) {
-        ctx->refused = 1;
-        printf("{\"error\": \"json\"}\n");
-        return;
-    }
-
-    url = (us_str_t) { ctx->url.len, ctx->url.data };
-    base = (us_str_t) { ctx->base_url.len, ctx->base_url.data };
-
-    rc = us_normalize_with(ctx, url, ctx->base_url.given ? &base : NULL,
-                           &canon);
-
-    if (rc == US_URL_OK) {
-        end = us_json_quote(quoted, canon.url.href);
-        printf("{\"url\": %.*s}\n", (int) (end - quoted), (char *) quoted);
-
-    } else {
-        printf("{\"error\": \"%s\"}\n", us_verdict_name(rc));
-    }
-}
-
-
-/* one object with "url", a string, and perhaps "base"; others are skipped */
-
-static int
-us_normalize_read(us_cli_normalize_t *ctx, us_str_t line)
-{
-    us_json_event_t  event;
-
-    ctx->url.given = 0;
-    ctx->base_url.given = 0;
-    ctx->member = NULL;
-
-    us_json_text(&ctx->reader, line);
-
-    do {
-        event = us_json_next(&ctx->reader);
-
-        if (event == US_JSON_ERROR || us_normalize_event(ctx, event) != 0) {
-            return -1;
-        }
-
-    } while (event != US_JSON_END);
-
-    return ctx->url.given ? 0 : -1;
-}
-
-
 static int
 us_normalize_event(us_cli_normalize_t *ctx, us_json_event_t event)
 {
@@ -378,6 +211,32 @@ us_normalize_event(us_cli_normalize_t *ctx, us_json_event_t event)
 }
 
 
+/* one object with "url", a string, and perhaps "base"; others are skipped */
+
+static int
+us_normalize_read(us_cli_normalize_t *ctx, us_str_t line)
+{
+    us_json_event_t  event;
+
+    ctx->url.given = 0;
+    ctx->base_url.given = 0;
+    ctx->member = NULL;
+
+    us_json_text(&ctx->reader, line);
+
+    do {
+        event = us_json_next(&ctx->reader);
+
+        if (event == US_JSON_ERROR || us_normalize_event(ctx, event) != 0) {
+            return -1;
+        }
+
+    } while (event != US_JSON_END);
+
+    return ctx->url.given ? 0 : -1;
+}
+
+
 static us_verdict_t
 us_normalize_with(us_cli_normalize_t *ctx, us_str_t url, us_str_t *text,
     us_canon_t *canon)
@@ -405,4 +264,133 @@ us_normalize_with(us_cli_normalize_t *ctx, us_str_t url, us_str_t *text,
     }
 
     return rc;
+}
+
+
+static void
+us_normalize_json(us_cli_normalize_t *ctx, us_str_t line)
+{
+    uint8_t       *end, quoted[us_json_quoted_max(US_URL_MAX)];
+    us_str_t       url, base;
+    us_canon_t     canon;
+    us_verdict_t   rc;
+
+    if (us_normalize_read(ctx, line) != 0) {
+        ctx->refused = 1;
+        printf("{\"error\": \"json\"}\n");
+        return;
+    }
+
+    url = (us_str_t) { ctx->url.len, ctx->url.data };
+    base = (us_str_t) { ctx->base_url.len, ctx->base_url.data };
+
+    rc = us_normalize_with(ctx, url, ctx->base_url.given ? &base : NULL,
+                           &canon);
+
+    if (rc == US_URL_OK) {
+        end = us_json_quote(quoted, canon.url.href);
+        printf("{\"url\": %.*s}\n", (int) (end - quoted), (char *) quoted);
+
+    } else {
+        printf("{\"error\": \"%s\"}\n", us_verdict_name(rc));
+    }
+}
+
+
+static void
+us_normalize_line(us_cli_normalize_t *ctx, us_str_t line)
+{
+    us_canon_t    canon;
+    us_verdict_t  rc;
+
+    rc = us_normalize_with(ctx, line, NULL, &canon);
+
+    if (rc == US_URL_OK) {
+        fwrite(canon.url.href.data, 1, canon.url.href.len, stdout);
+        putchar('\n');
+        return;
+    }
+
+    printf("!%s\n", us_verdict_name(rc));
+}
+
+
+static int
+us_normalize_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_cli_normalize_t *ctx = data;
+
+    size_t    i;
+    us_str_t  in;
+
+    for (i = 0; i < n; i++) {
+        in = lines[i];
+        in.len -= (in.len && in.data[in.len - 1] == '\r');
+
+        if (ctx->json) {
+            us_normalize_json(ctx, in);
+
+        } else {
+            us_normalize_line(ctx, in);
+        }
+    }
+
+    return us_cli_output();
+}
+
+
+static int
+us_normalize_flush(void *data)
+{
+    (void) fflush(stdout);
+
+    return us_cli_output();
+}
+
+
+static int
+us_normalize_run(int argc, char **argv)
+{
+    int                  rc;
+    us_files_t           files;
+    us_cli_normalize_t   ctx;
+
+    memset(&ctx, 0, sizeof(ctx));
+
+    if (us_normalize_options(&ctx, argc, argv) != US_CLI_DONE) {
+        return US_CLI_USAGE;
+    }
+
+    if (us_normalize_open(&ctx) != 0) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return US_CLI_USAGE;
+    }
+
+    memset(&files, 0, sizeof(us_files_t));
+    files.take = us_normalize_lines;
+    files.flush = us_normalize_flush;
+    files.data = &ctx;
+    files.progress = !isatty(1);
+    files.cut = 1;
+
+    rc = US_CLI_USAGE;
+
+    if (us_files_init(&files) == 0) {
+        rc = us_files_run(&files, argc - optind, argv + optind);
+        us_files_end(&files);
+    }
+
+    if (rc == US_CLI_DONE) {
+        rc = us_files_code(&files);
+    }
+
+    us_files_free(&files);
+    free(ctx.url.data);
+    free(ctx.base_url.data);
+    us_json_free(&ctx.reader);
+    us_base_destroy(ctx.base);
+    us_norm_ws_destroy(ctx.ws);
+    us_norm_destroy(ctx.norm);
+
+    return rc ? rc : ctx.refused ? US_CLI_REFUSED : US_CLI_DONE;
 }

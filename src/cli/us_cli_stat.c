@@ -18,7 +18,6 @@
 
 
 static int us_stat_run(int argc, char **argv);
-static int us_stat_damage(const us_cli_file_t *f, int whole);
 
 
 const us_cli_command_t  us_cli_stat = {
@@ -65,6 +64,19 @@ us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
         end = strchr(line, '\n');
         printf("store      %.*s\n", (int) (end - line), line);
     }
+}
+
+
+/* whether a file is damaged, after a message */
+
+static int
+us_stat_damage(const us_cli_file_t *f, int whole)
+{
+    if (!whole) {
+        fprintf(stderr, "urlstore: %s\n", f->error.text);
+    }
+
+    return !whole;
 }
 
 
@@ -116,19 +128,6 @@ us_stat_files(const us_cli_data_t *d, const us_manifest_t *m,
     }
 
     return bad ? US_CLI_REFUSED : US_CLI_DONE;
-}
-
-
-/* whether a file is damaged, after a message */
-
-static int
-us_stat_damage(const us_cli_file_t *f, int whole)
-{
-    if (!whole) {
-        fprintf(stderr, "urlstore: %s\n", f->error.text);
-    }
-
-    return !whole;
 }
 
 

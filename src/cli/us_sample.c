@@ -18,39 +18,25 @@ typedef struct {
 } us_sampling_t;
 
 
-static int us_sample_lines(void *data, us_str_t *lines, size_t n);
-static int us_sample_read(us_sampling_t *s, const char *path);
-
-
-int
-us_sample(const char *path, us_str_t norm, us_key_t key,
-    uint32_t weight[US_SLOTS])
+static int
+us_sample_lines(void *data, us_str_t *lines, size_t n)
 {
-    int          code;
-    unsigned     slot;
-    us_sampling_t  s;
+    us_sampling_t *s = data;
 
-    s.key = key;
-    s.weight = weight;
-    s.norm = us_cli_norm(norm);
-    s.ws = s.norm ? us_norm_ws_create(s.norm) : NULL;
+    size_t      i;
+    us_canon_t  canon;
+    uint32_t   *weight;
 
-    for (slot = 0; slot < US_SLOTS; slot++) {
-        weight[slot] = 1;
+    for (i = 0; i < n; i++) {
+        if (us_normalize(s->norm, s->ws, lines[i], NULL, &canon)
+            == US_URL_OK)
+        {
+            weight = &s->weight[us_slot_of(s->key, canon.url.href)];
+            *weight += *weight < UINT32_MAX;
+        }
     }
 
-    if (s.ws == NULL) {
-        fprintf(stderr, "urlstore: no normalization \"%.*s\"\n",
-                (int) norm.len, norm.data);
-        us_norm_destroy(s.norm);
-        return US_CLI_USAGE;
-    }
-
-    code = us_sample_read(&s, path);
-    us_norm_ws_destroy(s.ws);
-    us_norm_destroy(s.norm);
-
-    return code;
+    return US_CLI_DONE;
 }
 
 
@@ -82,23 +68,33 @@ us_sample_read(us_sampling_t *s, const char *path)
 }
 
 
-static int
-us_sample_lines(void *data, us_str_t *lines, size_t n)
+int
+us_sample(const char *path, us_str_t norm, us_key_t key,
+    uint32_t weight[US_SLOTS])
 {
-    us_sampling_t *s = data;
+    int          code;
+    unsigned     slot;
+    us_sampling_t  s;
 
-    size_t      i;
-    us_canon_t  canon;
-    uint32_t   *weight;
+    s.key = key;
+    s.weight = weight;
+    s.norm = us_cli_norm(norm);
+    s.ws = s.norm ? us_norm_ws_create(s.norm) : NULL;
 
-    for (i = 0; i < n; i++) {
-        if (us_normalize(s->norm, s->ws, lines[i], NULL, &canon)
-            == US_URL_OK)
-        {
-            weight = &s->weight[us_slot_of(s->key, canon.url.href)];
-            *weight += *weight < UINT32_MAX;
-        }
+    for (slot = 0; slot < US_SLOTS; slot++) {
+        weight[slot] = 1;
     }
 
-    return US_CLI_DONE;
+    if (s.ws == NULL) {
+        fprintf(stderr, "urlstore: no normalization \"%.*s\"\n",
+                (int) norm.len, norm.data);
+        us_norm_destroy(s.norm);
+        return US_CLI_USAGE;
+    }
+
+    code = us_sample_read(&s, path);
+    us_norm_ws_destroy(s.ws);
+    us_norm_destroy(s.norm);
+
+    return code;
 }

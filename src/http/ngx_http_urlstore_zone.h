@@ -14,7 +14,7 @@
 #include "../store/us_store.h"
 #include "../cluster/us_map.h"
 #include "../data/us_trainer.h"
-#include "../filter/us_filter_file.h"
+#include "../filter/us_filter.h"
 #include "../idempotency/us_idem.h"
 
 

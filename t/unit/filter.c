@@ -8,7 +8,6 @@
 #include "corpus.h"
 #include "us_base.h"
 #include "filter/us_filter.h"
-#include "filter/us_filter_file.h"
 
 #include <fcntl.h>
 #include <signal.h>
