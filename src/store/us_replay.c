@@ -34,7 +34,10 @@ us_replay_free(us_store_t *s)
 }
 
 
-/* adds of a settled store: the index of those whose leaves were asked for */
+/*
+ * Adds of a settled store: the index of those whose leaves were asked for.  0,
+ * or US_REPLAY_NO_ROOM.
+ */
 
 static int
 us_replay_flush(us_store_t *s)
@@ -694,7 +697,11 @@ us_replay_run(us_store_t *s, const uint8_t *p, size_t len, size_t *done,
         }
     }
 
-    return r->rc ? 0 : us_replay_flush(s);
+    if (r->rc == 0) {
+        r->rc = us_replay_flush(s);
+    }
+
+    return 0;
 }
 
 

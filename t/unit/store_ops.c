@@ -748,6 +748,48 @@ image_alone(void **state)
 }
 
 
+/* a settled store, add by add: when one has no room, no later one is applied */
+
+static void
+no_room_settled(void **state)
+{
+    zone_t    *a, *z;
+    char       url[32];
+    uint8_t    buf[256];
+    uint64_t   n, next, i;
+    us_str_t   pieces[2];
+
+    a = zone_create(4 << 20, 1 << 12);
+    z = zone_create(512 << 10, 0);
+    assert_int_equal(us_store_set_lsn(z->store, 0), 0);
+
+    for (i = 0, next = 0; i < 60000; i++) {
+        sprintf(url, "http://%lu/", i);
+        assert_int_equal(add(a->store, url).status, US_NEW);
+
+        us_store_ops(a->store, us_store_written(a->store), pieces);
+        n = pieces[0].len + pieces[1].len;
+        memcpy(buf, pieces[0].data, pieces[0].len);
+        memcpy(buf + pieces[0].len, pieces[1].data, pieces[1].len);
+        us_store_set_written(a->store, us_store_published(a->store));
+
+        if (us_store_apply(z->store, buf, n) == US_REPLAY_NO_ROOM) {
+            next = next ? next : us_store_next_id(z->store);
+
+        } else {
+            assert_int_equal(next, 0);
+        }
+    }
+
+    assert_in_range(next, 1000, i - 1000);
+    assert_int_equal(us_store_next_id(z->store), next);
+    assert_true(us_store_size_needed(z->store, 0) > 512 << 10);
+
+    zone_destroy(a);
+    zone_destroy(z);
+}
+
+
 /* words of ids that do not fit 64 bits are no ids */
 
 static void
@@ -906,6 +948,7 @@ main(void)
         cmocka_unit_test(too_large),
         cmocka_unit_test(hostile_leaf),
         cmocka_unit_test(image_alone),
+        cmocka_unit_test(no_room_settled),
         cmocka_unit_test(far_words),
         cmocka_unit_test(words_again),
         cmocka_unit_test(term),
