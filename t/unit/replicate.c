@@ -107,7 +107,8 @@ struct node_s {
     void                *mem;
     us_share_t           sh;
     us_replicate_conf_t  conf;
-    uint64_t             cut;         /* until: the log is not reached */
+    uint64_t             cut_from;    /* the log is not reached, */
+    uint64_t             cut;         /* until then */
     int                  reads;       /* its clients only look */
     worker_t             workers[WORKERS];
 };
@@ -234,6 +235,13 @@ now_s(void)
 }
 
 
+static int
+is_cut(const node_t *n)
+{
+    return n->cut_from <= clock_ms && clock_ms < n->cut;
+}
+
+
 /* the log of a worker */
 
 static int
@@ -241,7 +249,7 @@ reaches(void *data)
 {
     worker_t *w = data;
 
-    return w->node->cut <= clock_ms;
+    return !is_cut(w->node);
 }
 
 
@@ -287,7 +295,7 @@ away(void)
 {
     unsigned  i;
 
-    for (i = 0; i < NODES && nodes[i].cut <= clock_ms; i++) { /* void */ }
+    for (i = 0; i < NODES && !is_cut(&nodes[i]); i++) { /* void */ }
 
     return i < NODES;
 }
@@ -806,7 +814,9 @@ requests(worker_t *w)
 
         } else if (r->stage == ADMITTED) {
 
-            if (chance(quiet ? 1000 : 30)) {
+            if (chance(quiet ? 1000 : 30)
+                && (r->kind == LOOK || !w->node->reads))
+            {
                 slow++;
                 request_run(w, r);
             }
@@ -958,12 +968,12 @@ worker_step(worker_t *w)
 
     if (!quiet && calm == 0) {
 
-        if (w->node->cut <= clock_ms && chance(away() ? 10 : 2)) {
+        if (!is_cut(w->node) && chance(away() ? 80 : 2)) {
             us_replicate_promote(&w->l);
         }
 
-        if (chance(10)) {
-            w->node->reads = chance(300);
+        if (chance(10) && w->node->cut <= clock_ms) {
+            w->node->reads = 0;
         }
 
         if (us_share_state(w->l.sh) == US_LIFE_READY && chance(away() ? 30 : 8)
@@ -998,7 +1008,11 @@ cut(node_t *n)
         }
     }
 
-    n->cut = clock_ms + 3000 + any(40000);
+    /* half of the time nothing of it is under way then, and it may deny */
+
+    n->cut_from = clock_ms + 200 + any(1000);
+    n->cut = n->cut_from + 3000 + any(40000);
+    n->reads = any(2);
 }
 
 
@@ -1009,7 +1023,7 @@ world(worker_t *w)
 {
     worker_t  *other;
 
-    clock_ms += any(away() ? 40 : 12);
+    clock_ms += any(away() ? 24 : 12);
 
     if (quiet) {
         return;
@@ -1272,6 +1286,7 @@ run(uint64_t seed, unsigned steps)
 
     for (i = 0; i < NODES; i++) {
         nodes[i].cut = 0;
+        nodes[i].reads = 0;
 
         for (step = 0; step < WORKERS; step++) {
             nodes[i].workers[step].until = 0;
