@@ -7,7 +7,6 @@
 
 #include "us_cli.h"
 #include "../us_version.h"
-#include "../url/us_normalize.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -296,4 +295,91 @@ main(int argc, char **argv)
     argv[1] = name;
 
     return us_cli_streams(c->run(argc - 1, argv + 1));
+}
+
+
+us_norm_t *
+us_cli_norm(us_str_t signature)
+{
+    int         profile, www;
+    us_str_t    same, name;
+    us_norm_t  *norm;
+
+    profile = US_PROFILE_CRAWLER;
+    name = signature;
+
+    if (signature.len) {
+        for (name.len = 0;
+             name.len < signature.len && name.data[name.len] != '/';
+             name.len++)
+        {
+            /* void */
+        }
+
+        profile = us_profile_parse(name);
+    }
+
+    for (www = US_WWW_FIRST; profile != -1 && www <= US_WWW_STRIP; www++) {
+        norm = us_norm_create((us_profile_t) profile);
+
+        if (norm == NULL) {
+            return NULL;
+        }
+
+        us_norm_set_www(norm, (us_www_t) www);
+
+        if (us_norm_seal(norm) == 0) {
+            same = us_norm_signature(norm);
+
+            if (signature.len == 0
+                || (same.len == signature.len
+                    && memcmp(same.data, signature.data, same.len) == 0))
+            {
+                return norm;
+            }
+        }
+
+        us_norm_destroy(norm);
+    }
+
+    return NULL;
+}
+
+
+int
+us_cli_slurp(const char *path, size_t max, us_str_t *text)
+{
+    FILE     *f;
+    size_t    n;
+    uint8_t  *p;
+
+    f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+
+    if (f == NULL) {
+        return us_cli_failed(path, strerror(errno));
+    }
+
+    p = malloc(max + 1);
+
+    if (p == NULL) {
+        (void) fclose(f);
+        return us_cli_failed(path, "out of memory");
+    }
+
+    errno = 0;
+    n = fread(p, 1, max + 1, f);
+
+    if (ferror(f) || n > max) {
+        (void) us_cli_failed(path, n > max ? "the file is too large"
+                                           : strerror(errno));
+        (void) fclose(f);
+        free(p);
+        return US_CLI_USAGE;
+    }
+
+    (void) fclose(f);
+    p[n] = '\0';
+    *text = (us_str_t) { n, p };
+
+    return US_CLI_DONE;
 }

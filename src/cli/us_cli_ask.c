@@ -11,7 +11,6 @@
 
 
 #include "us_cli_data.h"
-#include "us_cli_norm.h"
 #include "us_client.h"
 #include "us_files.h"
 #include "../api/us_time.h"
@@ -219,20 +218,12 @@ us_ask_next(us_str_t *text)
 
 
 static int
-us_ask_is_shard(const us_ask_t *a)
-{
-    uint32_t  number;
-
-    return us_store_is_shard(a->store, &number);
-}
-
-
-static int
 us_ask_ids(us_ask_t *a)
 {
     size_t             len;
     uint8_t            url[US_URL_MAX + 8];
     us_str_t           text, line;
+    uint32_t           number;
     uint64_t           id, first;
     us_store_status_t  status;
 
@@ -240,7 +231,8 @@ us_ask_ids(us_ask_t *a)
         line = us_ask_next(&text);
         id = strtoull((char *) line.data, NULL, 10);
         first = us_store_first_id(a->store);
-        status = (id ^ first) <= US_LOCAL_MAX || !us_ask_is_shard(a)
+        status = (id ^ first) <= US_LOCAL_MAX
+                 || !us_store_is_shard(a->store, &number)
                  ? us_store_get(a->store, id - first, url, &len) : US_MOVED;
 
         if (status == US_OK) {

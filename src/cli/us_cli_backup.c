@@ -447,7 +447,7 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
     int            code;
     uint64_t       epoch;
     us_backup_t    b;
-    us_dest_t    t;
+    us_dest_t      t;
     us_cli_data_t  d;
 
     code = us_cli_data_open(&d, from);

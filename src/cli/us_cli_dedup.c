@@ -499,21 +499,6 @@ us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item, uint64_t number)
 }
 
 
-static int
-us_dedup_full(us_dedup_t *d)
-{
-    (void) us_dedup_flush(d);
-
-    fprintf(stderr, "urlstore: %llu MB of memory are full after %llu lines, "
-            "%llu of them different; the rest was not read: give more "
-            "with --memory, or use --filter\n",
-            (unsigned long long) d->memory >> 20,
-            (unsigned long long) d->lines, (unsigned long long) d->fresh);
-
-    return US_CLI_USAGE;
-}
-
-
 /* done == n: 0; else prints that memory had room for `done` of n lines */
 
 static int
@@ -525,12 +510,19 @@ us_dedup_taken(us_dedup_t *d, size_t done, size_t n)
         return 0;
     }
 
-    if (errno == ENOSPC) {
-        return us_dedup_full(d);
+    if (errno != ENOSPC) {
+        fprintf(stderr, "urlstore: out of memory after %llu lines\n",
+                (unsigned long long) d->lines);
+        return US_CLI_USAGE;
     }
 
-    fprintf(stderr, "urlstore: out of memory after %llu lines\n",
-            (unsigned long long) d->lines);
+    (void) us_dedup_flush(d);
+
+    fprintf(stderr, "urlstore: %llu MB of memory are full after %llu lines, "
+            "%llu of them different; the rest was not read: give more "
+            "with --memory, or use --filter\n",
+            (unsigned long long) d->memory >> 20,
+            (unsigned long long) d->lines, (unsigned long long) d->fresh);
 
     return US_CLI_USAGE;
 }

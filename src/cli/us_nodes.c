@@ -6,7 +6,6 @@
 
 #include "us_nodes.h"
 #include "us_cli.h"
-#include "us_slurp.h"
 
 #include <stdlib.h>
 
@@ -34,7 +33,7 @@ us_nodes_read(us_nodes_t *nodes, const char *path)
         return US_CLI_DONE;
     }
 
-    if (us_slurp(path, US_NODES_MAX, &text) != US_CLI_DONE) {
+    if (us_cli_slurp(path, US_NODES_MAX, &text) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 

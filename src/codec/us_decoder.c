@@ -405,7 +405,7 @@ us_decode(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
     uint8_t        *p, *stop, run[US_RUN_MAX];
     uint32_t        e, last;
     unsigned        i, len;
-    us_decoding_t     r, copy;
+    us_decoding_t   r, copy;
     const uint8_t  *from;
 
     if (b->pos > b->end) {
@@ -598,7 +598,7 @@ us_decode_token(us_decoding_t *r, us_text_t *t, uint32_t e, uint8_t *first)
 {
     int             rc;
     us_text_t       rest;
-    us_decoding_t     copy;
+    us_decoding_t   copy;
     const uint8_t  *from;
 
     if (us_entry_len(e) == US_LEN_OTHER) {
@@ -633,7 +633,7 @@ us_decode_token(us_decoding_t *r, us_text_t *t, uint32_t e, uint8_t *first)
  */
 
 typedef struct {
-    us_decoding_t       r;
+    us_decoding_t     r;
     us_text_t         t;
     us_comparison_t  *c;
 } us_turn_t;
@@ -647,9 +647,9 @@ typedef struct {
 static us_inline int
 us_turn(us_turn_t *lane, us_comparison_t *c, uint8_t end[2 * US_TEXT_SHORT])
 {
-    int          rc;
-    uint32_t     e;
-    us_text_t    t;
+    int            rc;
+    uint32_t       e;
+    us_text_t      t;
     us_decoding_t  r;
 
     r = us_decoding(c->decoder, c->ctx, &c->bits);
@@ -683,10 +683,10 @@ us_turn(us_turn_t *lane, us_comparison_t *c, uint8_t end[2 * US_TEXT_SHORT])
 static us_inline int
 us_turn_step(us_turn_t *lane)
 {
-    int          rc;
-    uint32_t     e;
-    unsigned     i;
-    us_text_t    t;
+    int            rc;
+    uint32_t       e;
+    unsigned       i;
+    us_text_t      t;
     us_decoding_t  r;
 
     r = lane->r;
@@ -798,11 +798,11 @@ us_decode_equal(us_comparison_t *c)
 void
 us_decode_compare(us_comparison_t *all, unsigned n)
 {
-    int         rc;
-    uint8_t     ends[US_LANES][2 * US_TEXT_SHORT];
-    unsigned    i, k, live, next;
-    unsigned    busy[US_LANES];
-    us_turn_t   lanes[US_LANES];
+    int        rc;
+    uint8_t    ends[US_LANES][2 * US_TEXT_SHORT];
+    unsigned   i, k, live, next;
+    unsigned   busy[US_LANES];
+    us_turn_t  lanes[US_LANES];
 
     next = 0;
     live = 0;
@@ -853,7 +853,7 @@ us_decode_same(const us_decoder_t *d, unsigned ctx, us_bitin_t *b,
     uint8_t         run[US_RUN_MAX];
     uint32_t        e;
     unsigned        n;
-    us_decoding_t     r, copy;
+    us_decoding_t   r, copy;
     const uint8_t  *from;
 
     r = us_decoding(d, ctx, b);

@@ -502,10 +502,10 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
     unsigned *start, uint32_t *price)
 {
-    size_t      i, ahead, end, run;
-    uint16_t   *far;
-    uint64_t    limit, cost, *steps;
-    us_parsed_t   w;
+    size_t       i, ahead, end, run;
+    uint16_t    *far;
+    uint64_t     limit, cost, *steps;
+    us_parsed_t  w;
 
     i = us_parse_starts(p, text, len, starts, nstarts);
 

@@ -267,18 +267,6 @@ us_reference_seat(us_codec_t *c, size_t len, uint64_t id, uint64_t next,
 }
 
 
-static void
-us_reference_none(us_codec_t *c, us_choice_t *choice)
-{
-    memset(choice, 0, sizeof(us_choice_t));
-
-    choice->header.kind = US_WHOLE;
-    choice->seat = US_SEAT_NONE;
-    choice->start.price = us_header_bits(&c->models, 0, &choice->header)
-                          * US_PRICE_BIT;
-}
-
-
 /*
  * c->own is a text of len bytes, to be written as record next + seat, if all
  * before it in the group are.  Returns the number of choices.
@@ -296,8 +284,12 @@ us_references(us_codec_t *c, const us_seat_t *s, unsigned seat, size_t len,
     unsigned  i, n, tried;
     uint64_t  id, last;
 
-    us_reference_none(c, &choices[0]);
+    memset(choices, 0, sizeof(us_choice_t));
 
+    choices->header.kind = US_WHOLE;
+    choices->seat = US_SEAT_NONE;
+    choices->start.price = us_header_bits(&c->models, 0, &choices->header)
+                           * US_PRICE_BIT;
     n = 1;
     last = US_STORE_NO_ID;
     longest = 0;
@@ -480,38 +472,27 @@ us_record_encode_locked(us_codec_t *c, unsigned seat, unsigned klass,
 }
 
 
-/* a seat whose reference became a record as it was encoded */
-
-static int
-us_record_settled(us_codec_t *c, us_seat_t *s)
-{
-    us_seat_t  *ref;
-
-    if (s->seat == US_SEAT_NONE) {
-        return 1;
-    }
-
-    ref = &c->seats[s->seat];
-    s->header.reference = ref->id;
-
-    return ref->added && ref->klass == s->klass;
-}
-
-
 uint32_t
 us_record_emit_locked(us_codec_t *c, unsigned seat, uint64_t id,
     const uint8_t **bits)
 {
     size_t          n, i;
     uint32_t        word;
-    us_seat_t      *s;
+    us_seat_t      *s, *ref;
     us_bitout_t     o;
     const uint8_t  *tail;
 
     s = &c->seats[seat];
 
-    if (!us_record_settled(c, s)) {
-        us_record_encode_locked(c, seat, s->klass, s->rest);
+    if (s->seat != US_SEAT_NONE) {
+        ref = &c->seats[s->seat];
+        s->header.reference = ref->id;
+
+        /* the reference is no record, or not as it was encoded */
+
+        if (!ref->added || ref->klass != s->klass) {
+            us_record_encode_locked(c, seat, s->klass, s->rest);
+        }
     }
 
     o.p = c->bits;

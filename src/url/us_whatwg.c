@@ -897,23 +897,21 @@ us_parse_scheme(us_parsing_t *s, size_t len)
 }
 
 
-static int
-us_url_is_opaque(const us_url_t *url)
-{
-    return !us_url_has_authority(url)
-           && (url->pathname_start == url->href.len
-               || url->href.data[url->pathname_start] != '/');
-}
-
-
 static us_verdict_t
 us_parse_no_scheme(us_parsing_t *s)
 {
+    size_t  path;
+
     if (s->base == NULL) {
         return US_URL_NO_BASE;
     }
 
-    if (us_url_is_opaque(s->base)) {
+    path = s->base->pathname_start;
+
+    if (!us_url_has_authority(s->base)
+        && (path == s->base->href.len || s->base->href.data[path] != '/'))
+    {
+        /* an opaque path */
 
         if (s->p == s->end || *s->p != '#') {
             return US_URL_NO_BASE;
