@@ -32,25 +32,25 @@ typedef struct {
 
 
 typedef struct {
-    const us_follow_t   *follows;
-    size_t               n;
-    size_t               ntokens;
-    unsigned             ngroups;
-    uint8_t             *group;
-    double              *any;         /* p(u), whatever precedes */
-    float               *bits;        /* [ntokens][ngroups]: -log2 p(u | g) */
-    us_kmeans_loss_t   *losses;
+    const us_kmeans_pair_t  *follows;
+    size_t                   n;
+    size_t                   ntokens;
+    unsigned                 ngroups;
+    uint8_t                 *group;
+    double                  *any;     /* p(u), whatever precedes */
+    float                   *bits;    /* [ntokens][ngroups]: -log2 p(u | g) */
+    us_kmeans_loss_t        *losses;
 } us_kmeans_t;
 
 
 static int
 us_kmeans_count(us_kmeans_t *c)
 {
-    float              *row;
-    double             *sum;
-    size_t              i, u;
-    unsigned            g;
-    const us_follow_t  *f;
+    float                   *row;
+    double                  *sum;
+    size_t                   i, u;
+    unsigned                 g;
+    const us_kmeans_pair_t  *f;
 
     sum = calloc(c->ngroups, sizeof(double));
     if (sum == NULL) {
@@ -212,7 +212,7 @@ us_kmeans_move(us_kmeans_t *c)
 
 
 int
-us_kmeans(const us_follow_t *follows, size_t n, size_t ntokens,
+us_kmeans(const us_kmeans_pair_t *follows, size_t n, size_t ntokens,
     unsigned ngroups, uint8_t *group, const volatile int *cancel)
 {
     int           rc;

@@ -87,11 +87,11 @@ typedef struct {
     us_code_def_t         *codes;
     uint16_t              *symbols;
     uint64_t              *work;
-} us_trainer_t;
+} us_training_t;
 
 
 static inline uint32_t *
-us_train_counts(us_trainer_t *t, unsigned ctx)
+us_train_counts(us_training_t *t, unsigned ctx)
 {
     return t->counts + (size_t) ctx * (t->ntokens + 1);
 }
@@ -100,7 +100,7 @@ us_train_counts(us_trainer_t *t, unsigned ctx)
 /* a parser of the tokens as they are now; 0, or -1: no memory, or cancelled */
 
 static int
-us_train_prepare(us_trainer_t *t)
+us_train_prepare(us_training_t *t)
 {
     int  rc;
 
@@ -146,7 +146,7 @@ us_train_price(uint8_t *row, const uint32_t *counts, size_t n)
 /* counts a pair; a rare pair is lost if there is no room */
 
 static void
-us_train_pair(us_trainer_t *t, unsigned token, unsigned next)
+us_train_pair(us_training_t *t, unsigned token, unsigned next)
 {
     uint32_t    key, h;
     unsigned    i;
@@ -170,7 +170,7 @@ us_train_pair(us_trainer_t *t, unsigned token, unsigned next)
 /* parses each nth sample and counts; 0, or -1: no memory, or cancelled */
 
 static int
-us_train_parse(us_trainer_t *t, unsigned nth)
+us_train_parse(us_training_t *t, unsigned nth)
 {
     size_t              i, k, n;
     uint32_t            price, *counts;
@@ -246,7 +246,7 @@ us_train_cmp_count(const void *one, const void *two)
 /* pairs of dropped tokens are left to the next round */
 
 static void
-us_train_renumber(us_trainer_t *t, const uint16_t *number)
+us_train_renumber(us_training_t *t, const uint16_t *number)
 {
     size_t      i;
     uint32_t    a, b;
@@ -275,7 +275,7 @@ us_train_renumber(us_trainer_t *t, const uint16_t *number)
 /* the same for the counts of first tokens, of which there were n */
 
 static int
-us_train_renumber_firsts(us_trainer_t *t, const uint16_t *number, unsigned n)
+us_train_renumber_firsts(us_training_t *t, const uint16_t *number, unsigned n)
 {
     unsigned   c, i;
     uint32_t  *old;
@@ -307,7 +307,7 @@ us_train_renumber_firsts(us_trainer_t *t, const uint16_t *number, unsigned n)
 /* drops the tokens that are hardly used, renumbers all, most used first */
 
 static int
-us_train_drop(us_trainer_t *t)
+us_train_drop(us_training_t *t)
 {
     int              rc;
     size_t           i, n;
@@ -392,7 +392,7 @@ us_train_hash(const uint8_t *p, unsigned len)
  */
 
 static int
-us_train_known(us_trainer_t *t, uint16_t *set, unsigned next,
+us_train_known(us_training_t *t, uint16_t *set, unsigned next,
     const uint8_t *text, unsigned len)
 {
     uint32_t               h;
@@ -418,7 +418,7 @@ us_train_known(us_trainer_t *t, uint16_t *set, unsigned next,
 /* the pairs that are worth a token, the best first; returns their number */
 
 static size_t
-us_train_rank(us_trainer_t *t, us_worth_t *list)
+us_train_rank(us_training_t *t, us_worth_t *list)
 {
     float       total, n12, worth;
     size_t      i, n;
@@ -475,7 +475,7 @@ us_train_rank(us_trainer_t *t, us_worth_t *list)
  */
 
 static void
-us_train_pack(us_trainer_t *t, uint8_t *text, uint16_t *set)
+us_train_pack(us_training_t *t, uint8_t *text, uint16_t *set)
 {
     unsigned         i;
     us_token_def_t  *d;
@@ -509,7 +509,7 @@ us_train_uncount(uint32_t *count, uint32_t n)
 /* makes a token of a pair, unless there is one of the same text */
 
 static void
-us_train_add(us_trainer_t *t, const us_worth_t *w, uint16_t *set)
+us_train_add(us_training_t *t, const us_worth_t *w, uint16_t *set)
 {
     uint8_t         *text;
     uint32_t         a, b;
@@ -544,7 +544,7 @@ us_train_add(us_trainer_t *t, const us_worth_t *w, uint16_t *set)
 /* joins the best pairs until there are `target` tokens */
 
 static int
-us_train_join(us_trainer_t *t, unsigned target)
+us_train_join(us_training_t *t, unsigned target)
 {
     size_t       i, n;
     uint8_t     *text;
@@ -579,7 +579,7 @@ us_train_join(us_trainer_t *t, unsigned target)
 /* the tokens of an earlier model, counted as often as their codes say */
 
 static int
-us_train_base(us_trainer_t *t)
+us_train_base(us_training_t *t)
 {
     size_t             i, n;
     uint8_t           *lens;
@@ -625,7 +625,7 @@ us_train_base(us_trainer_t *t)
 
 
 static unsigned
-us_train_target(const us_trainer_t *t, unsigned round)
+us_train_target(const us_training_t *t, unsigned round)
 {
     unsigned  learnt;
 
@@ -644,7 +644,7 @@ us_train_target(const us_trainer_t *t, unsigned round)
  */
 
 static int
-us_train_vocabulary(us_trainer_t *t)
+us_train_vocabulary(us_training_t *t)
 {
     unsigned  round, nth;
 
@@ -734,7 +734,7 @@ us_train_cmp_sample(const void *one, const void *two, void *text)
  */
 
 static int
-us_train_sort(us_trainer_t *t)
+us_train_sort(us_training_t *t)
 {
     size_t  n;
 
@@ -757,12 +757,12 @@ us_train_sort(us_trainer_t *t)
 /* single bytes and runs are tokens from the start */
 
 static int
-us_trainer_init(us_trainer_t *t, const us_train_t *in,
+us_trainer_init(us_training_t *t, const us_train_t *in,
     const volatile int *cancel)
 {
     size_t  i, max;
 
-    memset(t, 0, sizeof(us_trainer_t));
+    memset(t, 0, sizeof(us_training_t));
 
     t->in = in;
     t->cancel = cancel;
@@ -807,7 +807,7 @@ us_trainer_init(us_trainer_t *t, const us_train_t *in,
 static int
 us_train_cmp_follow(const void *one, const void *two)
 {
-    const us_follow_t  *a = one, *b = two;
+    const us_kmeans_pair_t  *a = one, *b = two;
 
     if (a->prev != b->prev) {
         return a->prev < b->prev ? -1 : 1;
@@ -820,7 +820,7 @@ us_train_cmp_follow(const void *one, const void *two)
 /* the pairs in order, US_TRAIN_PAIRS at most; returns their number */
 
 static size_t
-us_train_follows(const us_trainer_t *t, us_follow_t *follows)
+us_train_follows(const us_training_t *t, us_kmeans_pair_t *follows)
 {
     size_t  i, n;
 
@@ -832,7 +832,7 @@ us_train_follows(const us_trainer_t *t, us_follow_t *follows)
         }
     }
 
-    qsort(follows, n, sizeof(us_follow_t), us_train_cmp_follow);
+    qsort(follows, n, sizeof(us_kmeans_pair_t), us_train_cmp_follow);
 
     return n;
 }
@@ -844,7 +844,7 @@ us_train_follows(const us_trainer_t *t, us_follow_t *follows)
  */
 
 static void
-us_train_guess(const us_trainer_t *t, uint8_t *group, unsigned ngroups)
+us_train_guess(const us_training_t *t, uint8_t *group, unsigned ngroups)
 {
     size_t    i;
     uint8_t   of[256], last;
@@ -889,7 +889,7 @@ us_train_guess(const us_trainer_t *t, uint8_t *group, unsigned ngroups)
  */
 
 static int
-us_train_count(us_trainer_t *t)
+us_train_count(us_training_t *t)
 {
     size_t            i;
     uint32_t         *counts;
@@ -917,18 +917,18 @@ us_train_count(us_trainer_t *t)
 
 
 static int
-us_train_contexts(us_trainer_t *t)
+us_train_contexts(us_training_t *t)
 {
-    int           rc;
-    size_t        i, n;
-    uint8_t      *group;
-    unsigned      ngroups;
-    us_follow_t  *follows;
+    int                rc;
+    size_t             i, n;
+    uint8_t           *group;
+    unsigned           ngroups;
+    us_kmeans_pair_t  *follows;
 
     rc = -1;
     ngroups = t->in->ncontexts - US_CTX_GROUP;
     group = calloc(t->ntokens, 1);
-    follows = malloc(US_TRAIN_PAIRS * sizeof(us_follow_t));
+    follows = malloc(US_TRAIN_PAIRS * sizeof(us_kmeans_pair_t));
 
     if (group && follows) {
         n = us_train_follows(t, follows);
@@ -949,7 +949,7 @@ us_train_contexts(us_trainer_t *t)
 
 
 static void
-us_train_code(us_trainer_t *t, unsigned code, uint32_t *counts, unsigned n,
+us_train_code(us_training_t *t, unsigned code, uint32_t *counts, unsigned n,
     unsigned max)
 {
     unsigned        i, used;
@@ -973,7 +973,7 @@ us_train_code(us_trainer_t *t, unsigned code, uint32_t *counts, unsigned n,
  */
 
 static int
-us_train_codes(us_trainer_t *t)
+us_train_codes(us_training_t *t)
 {
     size_t     i;
     unsigned   c;
@@ -1043,7 +1043,7 @@ us_train_lengths(const us_code_def_t *code, uint8_t *lens, size_t n)
 /* parses and counts again, under the prices of the codes */
 
 static int
-us_train_recount(us_trainer_t *t)
+us_train_recount(us_training_t *t)
 {
     uint8_t   *lens, *escape;
     unsigned   c;
@@ -1071,7 +1071,7 @@ us_train_recount(us_trainer_t *t)
 /* header symbols can all be needed some day */
 
 static void
-us_train_header(us_trainer_t *t, unsigned code, const uint32_t *counts,
+us_train_header(us_training_t *t, unsigned code, const uint32_t *counts,
     unsigned n)
 {
     unsigned  i;
@@ -1086,7 +1086,7 @@ us_train_header(us_trainer_t *t, unsigned code, const uint32_t *counts,
 
 
 static void
-us_trainer_free(us_trainer_t *t)
+us_trainer_free(us_training_t *t)
 {
     if (t->parser) {
         us_parser_destroy(t->parser);
@@ -1108,7 +1108,7 @@ uint8_t *
 us_train(const us_train_t *in, const volatile int *cancel, size_t *len)
 {
     uint8_t        *core;
-    us_trainer_t    t;
+    us_training_t   t;
     us_model_def_t  def;
 
     core = NULL;
