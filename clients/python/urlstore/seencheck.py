@@ -20,7 +20,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
-from typing import Dict, List, NamedTuple, Optional, Tuple
+from typing import Dict, List, NamedTuple, Optional, Set, Tuple
 
 from .errors import Problem, UrlStoreError
 from .sync import Store
@@ -93,13 +93,15 @@ def blank(text: str, at: int) -> int:
 class Seen:
     """A store, with one deadline for all that a request asks.  What the store
     adds for a request that was answered 503 is owed: it is unseen to the next
-    one that asks for it, or it would be lost."""
+    one that asks for it, or it would be lost.  As long as that is under way,
+    any of its URLs may be one of them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._pool = ThreadPoolExecutor(THREADS)
         self._lock = Lock()
         self._owed: Dict[str, None] = {}
+        self._under_way: Dict[Future[Batch], Set[str]] = {}
 
     def unseen(self, asked: List[Element]) -> List[str]:
         """Adds what is new.  What the store cannot hold counts as unseen, or
@@ -110,6 +112,8 @@ class Seen:
             items = work.result(PATIENCE)
         except FutureTimeout:
             if not work.cancel():
+                with self._lock:
+                    self._under_way[work] = {e.value for e in asked}
                 work.add_done_callback(lambda w: self._owe(asked, w))
             raise Refused(503, "Service Unavailable", "the store has not "
                           f"answered for {PATIENCE:g} s", 1) from None
@@ -119,7 +123,15 @@ class Seen:
         with self._lock:
             return [element.text for element, item in zip(asked, items)
                     if item.status not in ("seen", "rejected") or item.unsure
-                    or self._owed.pop(element.value, self) is None]
+                    or self._pay(element.value)]
+
+    def _pay(self, value: str) -> bool:
+        """Whether it is owed, to one who asks."""
+        paid = self._owed.pop(value, self) is None
+        for values in self._under_way.values():
+            paid |= value in values
+            values.discard(value)
+        return paid
 
     def _owe(self, asked: List[Element], work: Future[Batch]) -> None:
         e = work.exception()
@@ -130,7 +142,9 @@ class Seen:
         if isinstance(e, UrlStoreError) and e.unsure:
             owed |= set(range(len(asked))) - {item.index for item in items}
         with self._lock:
-            self._owed.update((asked[at].value, None) for at in owed)
+            left = self._under_way.pop(work, None)
+            self._owed.update((asked[at].value, None) for at in owed
+                              if left is None or asked[at].value in left)
             while len(self._owed) > MAX_OWED:
                 del self._owed[next(iter(self._owed))]
 
