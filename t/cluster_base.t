@@ -152,6 +152,17 @@ is(substr(all($b), 0, length $urls), $urls, '  and has the same');
 is((split /--\n/, all($b))[1], (split /--\n/, $all)[1], '  marks as well');
 
 
+# --- the single node does not go on beside it
+
+$old->allow(qr/its store is in a replicated log now/);
+
+my ($rc, $out) = $old->check;
+
+isnt($rc, 0, 'the single node does not start again');
+like($out, qr/\[emerg\].*path "\Q$dir\E": its store is in a replicated log/,
+    '  and says why');
+
+
 # --- from now on the option changes nothing; another store is refused
 
 $a->kill_all;

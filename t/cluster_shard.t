@@ -378,6 +378,71 @@ is($grown->post('/add', "$of[2][0]\n$of[2][1]\n", @text)->{body},
     "0\tseen\t$of[2][0]\n1\tnew\t$of[2][1]\n", 'its ids go on');
 
 
+# A backup of before the growth is restored.  Its map counts only when it was
+# posted again: others may have taken slots over since.
+
+my $backup = "$grown->{dir}/backup";
+my $first = map_of(1, [['0-4095', 0]], shards => [0]);
+my $second = map_of(2, [['0-2047', 0], ['2048-4095', 1, 0]],
+    shards => [0, 1]);
+my $small = sprintf $plain, "urlstore_cluster c %%DIR%%/map.json;\n"
+    . 'urlstore_zone u 8m path=%%DIR%%/u cluster=c shard=0 node=n0 '
+    . 'sync=always snapshot=32k;';
+
+is(system("$urlstore backup $grown->{dir}/u $backup >/dev/null"), 0,
+    'a backup before the growth');
+is($grown->post('/admin', $second)->{status}, 204, 'the growth');
+ok($grown->stop, 'stopped');
+rename "$grown->{dir}/u", "$grown->{dir}/gone" or die $!;
+spew("$grown->{dir}/map.json", $first);
+like(scalar qx{$urlstore restore $backup $grown->{dir}/u},
+    qr/post the newest map: urlstore cluster apply/, 'it is restored');
+
+sub stale
+{
+    my ($what) = @_;
+    my $tag = "$cluster 0 1 " . '0' x 32;
+
+    ok(wait_until(20, sub { (json($grown->get('/health?write=1')->{body})
+        // {})->{status} eq 'no-map' }), "$what: it has no map");
+    is($grown->post('/seen', "$of[2][0]\n$of[3][0]\n", @text)->{body},
+        $moved x 2, '  finds and denies nothing');
+    is($grown->post('/add', "$of[3][0]\n", @text)->{body}, $moved,
+        '  and adds nothing');
+    is($grown->post('/seen', '', @text, 'Urlstore-Map' => $tag)->{status}, 503,
+        '  a router is refused');
+    is($grown->get('/cluster')->{status}, 404, '  it shows none');
+}
+
+$grown->run($small);
+stale('restored');
+ok(wait_until(10, sub { $grown->error_log
+    =~ /was restored, and needs the newest map again/ }), '  and says so');
+$grown->kill_all;
+$grown->start;
+stale('after a kill');
+is($grown->post('/admin', $first =~ s/"n0"/"n0","x"/r)->{status}, 409,
+    'another map of its version is refused');
+is($grown->post('/admin', $first)->{status}, 204, 'the one that it has is not');
+is($grown->post('/seen', "$of[2][0]\n$of[3][0]\n", @text)->{body},
+    "0\tseen\t$of[2][0]\n-\tunseen\t$of[3][0]\n", '  it answers again');
+$grown->kill_all;
+$grown->start;
+ok($grown->ready(write => 1), '  also after a kill');
+is($grown->post('/admin', $second)->{status}, 204, 'and so is the newest');
+is($grown->post('/add', "$of[3][0]\n", @text)->{body}, $moved,
+    '  it is in force');
+like(slurp("$grown->{dir}/u/manifest"), qr/^restored /m,
+    'the manifest remembers');
+$grown->post('/add', join('', map { "http://h$_.test/$_/\n" } 1 .. 9000),
+    @text);
+ok(wait_until(30, sub { slurp("$grown->{dir}/u/manifest")
+    !~ /^restored /m }), '  up to the next snapshot');
+$grown->kill_all;
+$grown->start;
+ok($grown->ready(write => 1), '  after which it has its map as well');
+
+
 # a replica of a shard
 
 my $primary = UrlStore::Test->new(log => 'notice');

@@ -412,6 +412,11 @@ us_backup_say(const char *done, const char *path, const us_backup_t *b,
     }
 
     printf("\n");
+
+    if (b->manifest.epoch != epoch && b->manifest.has_restored) {
+        printf("it is a shard, and answers nothing before the cluster's map is "
+               "posted again: post the newest map: urlstore cluster apply\n");
+    }
 }
 
 

@@ -474,11 +474,16 @@ us_backup_seal(us_backup_t *b)
 int
 us_backup_restore(us_backup_t *b)
 {
-    char            boot[US_BOOT_ID + 1];
+    char            boot[US_BOOT_ID + 1], shard[16];
     us_manifest_t  *m;
 
     m = &b->manifest;
     us_manifest_boot(boot);
+
+    m->has_restored = us_manifest_setting(m, "shard", shard, sizeof(shard))
+                      == 0;
+    m->restored = b->tail.lsn;
+    m->moved = 0;
 
     if (us_backup_epoch(b) == -1
         || us_recovery_settle(b->to, m, &b->tail, boot, m->sync, &b->error)

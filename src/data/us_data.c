@@ -200,6 +200,14 @@ us_data_writable(const us_manifest_t *m, us_disk_error_t *e)
                             "\"follow=\" or \"replicate=\" goes on with it");
     }
 
+    if (m->moved) {
+        return us_disk_fail(e, 0, "its store is in a replicated log now, made "
+                            "with \"base=\", and has gone on there; a zone "
+                            "with \"replicate=\" goes on with it; \"urlstore "
+                            "restore DIR\" makes a store of its own of what "
+                            "the directory has");
+    }
+
     if (m->state != US_STATE_BACKUP) {
         return 0;
     }
@@ -513,7 +521,7 @@ int
 us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
     const us_manifest_log_t *log, us_manifest_t *m, us_disk_error_t *e)
 {
-    int              rc;
+    int              rc, stale;
     uint64_t         lsn, until;
     us_data_dump_t   d;
     us_store_conf_t  conf;
@@ -532,6 +540,9 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
         rc = us_store_dump(s, us_data_out, &d, &lsn);
     }
 
+    /* in this order: a map that was adopted becomes durable first */
+
+    stale = us_store_map_stale(s);
     until = us_store_complete(s);
 
     if (rc == 0 && wait && wait(data, lsn, until) != 0) {
@@ -546,6 +557,7 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
     }
 
     if (rc == 0) {
+        m->has_restored &= stale;
 
         if (log) {
             m->has_log = 1;

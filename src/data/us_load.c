@@ -34,6 +34,7 @@
 #include "us_job.h"
 #include "us_write.h"
 #include "../journal/us_dir.h"
+#include "../store/us_shard.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -67,6 +68,7 @@ static us_recovery_rc_t us_load_open(us_load_t *ld);
 static void us_load_run(us_load_t *ld);
 static int us_load_apply(void *data, const uint8_t *p, size_t len);
 static void us_load_past(us_load_t *ld);
+static void us_load_restored(us_load_t *ld);
 static void us_load_small(us_load_t *ld);
 static void us_load_failed(us_load_t *ld, us_life_state_t state);
 static int us_load_passing(us_load_t *ld);
@@ -387,6 +389,7 @@ us_load_apply(void *data, const uint8_t *p, size_t len)
 
     if (ld->recovery.started) {
         us_load_past(ld);
+        us_load_restored(ld);
     }
 
     /* while FOLLOWING, requests read the store: it takes the lock */
@@ -396,6 +399,21 @@ us_load_apply(void *data, const uint8_t *p, size_t len)
     us_release(&l->sh->load_done, ld->recovery.done);
 
     return rc;
+}
+
+
+/* a map that comes from here on was adopted since the store was restored */
+
+static void
+us_load_restored(us_load_t *ld)
+{
+    us_recovery_t  *r;
+
+    r = &ld->recovery;
+
+    if (r->manifest.has_restored && r->lsn >= r->manifest.restored) {
+        us_store_map_restored(ld->store);
+    }
 }
 
 
@@ -584,6 +602,7 @@ us_load_ready(us_load_t *ld)
     }
 
     (void) us_store_set_lsn(ld->store, r->lsn);
+    us_load_restored(ld);
 
     us_store_set_identity(ld->store, r->manifest.uuid,
                           r->manifest.epoch + r->lost);

@@ -769,7 +769,7 @@ us_replicate_based(us_replicate_t *r)
     head = &r->standby.head;
 
     if (l->conf.replicate->base
-        && us_replicate_base_same(l, head->uuid, &e) == -1)
+        && us_replicate_base_same(r->job, head, &e) == -1)
     {
         us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
         return -1;

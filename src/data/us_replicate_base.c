@@ -52,6 +52,7 @@ static void us_base_done(us_job_t *job, const us_base_t *b, uint64_t lsn,
     uint64_t ms);
 static void us_base_failed(us_job_t *job, const char *why);
 static int us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e);
+static void us_base_moved(us_job_t *job);
 static int us_base_manifest(const us_life_t *l, us_manifest_t *m,
     us_disk_error_t *e);
 static int us_base_read(us_base_t *b, int dirfd, us_disk_error_t *e);
@@ -560,15 +561,67 @@ us_replicate_base_settings(const us_life_t *l, char *text, size_t size,
 }
 
 
+/*
+ * The log has the base: no server is to go on with the directory.  A backup has
+ * none that would.
+ */
+
+static void
+us_base_moved(us_job_t *job)
+{
+    int              dirfd, lock;
+    us_life_t       *l;
+    us_manifest_t    m;
+    us_disk_error_t  e;
+
+    l = job->life;
+    e.text[0] = '\0';
+    dirfd = us_base_open(l, &lock, &e);
+
+    if (dirfd != -1 && us_manifest_read(dirfd, &m, &e) == US_MANIFEST_OK) {
+        e.text[0] = '\0';
+
+        if (m.state != US_STATE_BACKUP && !m.moved) {
+            m.moved = 1;
+            (void) us_manifest_write(dirfd, &m, &e);
+        }
+    }
+
+    if (e.text[0]) {
+        us_job_say(job, US_SAY_WARN, "the directory \"%s\" is in the log now, "
+                   "and does not say so: %.300s; start no server with it as "
+                   "its \"path\"", l->conf.replicate->base, e.text);
+    }
+
+    if (dirfd != -1) {
+        (void) close(dirfd);
+
+        if (lock != -1) {
+            (void) close(lock);
+        }
+    }
+}
+
+
 int
-us_replicate_base_same(const us_life_t *l, const uint8_t uuid[16],
+us_replicate_base_same(us_job_t *job, const us_replog_head_t *head,
     us_disk_error_t *e)
 {
-    us_manifest_t  m;
+    us_life_t      *l;
+    us_manifest_t   m;
 
-    if (us_base_manifest(l, &m, e) == -1
-        || memcmp(m.uuid, uuid, sizeof(m.uuid)) == 0)
-    {
+    l = job->life;
+
+    if (us_base_manifest(l, &m, e) == -1) {
+        return 0;
+    }
+
+    if (memcmp(m.uuid, head->uuid, sizeof(m.uuid)) == 0) {
+
+        if (head->term || head->last.next) {
+            us_base_moved(job);
+        }
+
         return 0;
     }
 

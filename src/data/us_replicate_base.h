@@ -25,6 +25,7 @@
 
 
 #include "us_life.h"
+#include "../replog/us_replog.h"
 
 
 #define US_REPLICATE_BASE   "base"    /* a setting of the log: whose work */
@@ -58,8 +59,12 @@ void us_replicate_rebase(us_life_t *l);
 int us_replicate_base_settings(const us_life_t *l, char *text, size_t size,
     uint8_t uuid[16], us_disk_error_t *e);
 
-/* whether the directory, if it can be read, has a store of this uuid: 0, -1 */
-int us_replicate_base_same(const us_life_t *l, const uint8_t uuid[16],
+/*
+ * By the loader: whether the directory, if it can be read, has the store of a
+ * log: 0; or -1 with e.  Once that is in the log, the directory's manifest says
+ * so, and no server begins with it as its path any more.
+ */
+int us_replicate_base_same(us_job_t *job, const us_replog_head_t *head,
     us_disk_error_t *e);
 
 /* by the loader: makes that base, and puts it in force.  0, or -1 with e */

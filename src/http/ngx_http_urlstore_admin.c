@@ -189,7 +189,10 @@ ngx_http_urlstore_cluster_handler(ngx_http_request_t *r)
                                          "the zone is no shard of a cluster");
     }
 
-    map = ngx_http_urlstore_shard_map(ctx->zone);
+    /* a stale one is none */
+
+    map = us_store_map(ctx->zone->store)->number
+          ? ngx_http_urlstore_shard_map(ctx->zone) : NULL;
 
     /* after the map was read: its LSN is at or below this one */
 

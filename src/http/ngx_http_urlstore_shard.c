@@ -107,7 +107,7 @@ ngx_http_urlstore_shard_map(ngx_http_urlstore_zone_t *zone)
     us_map_t  *map;
     char       err[NGX_MAX_ERROR_STR];
 
-    number = us_store_map(zone->store)->number;
+    number = us_store_map_number(zone->store);
 
     if (zone->map && zone->map_number == number) {
         return zone->map;
@@ -267,7 +267,7 @@ ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     old = ngx_http_urlstore_shard_map(zone);
 
     if (old == NULL) {
-        return us_store_map(zone->store)->number ? NGX_AGAIN
+        return us_store_map_number(zone->store) ? NGX_AGAIN
                : ngx_http_urlstore_shard_first(zone, map, err);
     }
 
@@ -293,7 +293,9 @@ ngx_http_urlstore_shard_adopt(ngx_http_urlstore_zone_t *zone,
 
         number = zone->map ? zone->map_number : 0;
 
-        if (number && zone->map->version == map->version) {
+        if (number && zone->map->version == map->version
+            && !us_store_map_stale(zone->store))
+        {
             return NGX_OK;
         }
 
@@ -329,13 +331,18 @@ void
 ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone)
 {
     char             err[NGX_MAX_ERROR_STR];
+    ngx_uint_t       stale;
     const us_map_t  *map;
 
     if (zone->cluster == NULL || zone->persist->life.conf.follow) {
         return;
     }
 
-    map = ngx_http_urlstore_cluster_map(zone->cluster, ngx_cycle->log);
+    /* the file may be as old as what was restored: one that is posted counts */
+
+    stale = us_store_map_stale(zone->store);
+    map = stale ? NULL : ngx_http_urlstore_cluster_map(zone->cluster,
+                                                       ngx_cycle->log);
 
     if (map == NULL && !zone->map_missed && ngx_worker == 0
         && us_life_state(&zone->persist->life) == US_LIFE_READY)
@@ -344,9 +351,11 @@ ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone)
 
         if (us_store_map(zone->store)->number == 0) {
             ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                          "urlstore_zone \"%V\": shard %uD has no map so far, "
-                          "and answers nothing: \"urlstore cluster apply\" "
-                          "posts it", &zone->name, zone->conf.shard);
+                          "urlstore_zone \"%V\": shard %uD %s, and answers "
+                          "nothing: \"urlstore cluster apply\" posts it",
+                          &zone->name, zone->conf.shard, stale
+                          ? "was restored, and needs the newest map again"
+                          : "has no map so far");
         }
     }
 

@@ -200,6 +200,16 @@ us_manifest_line(us_manifest_t *m, const char *key, char *value)
                 == 3) ? 0 : -1;
     }
 
+    if (strcmp(key, "restored") == 0) {
+        m->has_restored = 1;
+        return (sscanf(value, "%" SCNx64, &m->restored) == 1) ? 0 : -1;
+    }
+
+    if (strcmp(key, "moved") == 0) {
+        m->moved = 1;
+        return strcmp(value, "1") == 0 ? 0 : -1;
+    }
+
     if (strcmp(key, "store") == 0) {
         space = strchr(value, ' ');
 
@@ -272,6 +282,14 @@ us_manifest_print(const us_manifest_t *m, char **text, size_t *len,
     if (m->has_log) {
         fprintf(f, "log %016" PRIx64 " %" PRIu64 " %08" PRIx32 "\n",
                 m->log.lsn, m->log.term, m->log.crc);
+    }
+
+    if (m->has_restored) {
+        fprintf(f, "restored %016" PRIx64 "\n", m->restored);
+    }
+
+    if (m->moved) {
+        fputs("moved 1\n", f);
     }
 
     for (line = m->settings; *line; line = end + 1) {

@@ -14,6 +14,9 @@
  *     snapshot 0000000004b2c000   # absent: none yet
  *     log 0000000004b2c000 3 77ab # of a replicated log: an LSN, the term
  *                                 # there, the CRC of all bytes below it
+ *     restored 00000000034f0c10   # a shard that was restored: up to this LSN
+ *                                 # its map is one of before (us_shard.h)
+ *     moved 1                     # the store is in a replicated log now
  *     store norm crawler/1 ...    # any number: the store's own settings
  *     crc32c 9ae0daaf             # of all bytes before this line
  *
@@ -73,8 +76,11 @@ typedef struct {
     uint64_t             end_ids;
     unsigned             has_snapshot:1;
     unsigned             has_log:1;
+    unsigned             has_restored:1;
+    unsigned             moved:1;
     uint64_t             snapshot;
     us_manifest_log_t    log;
+    uint64_t             restored;
 
     /* the store's settings: lines "KEY VALUE\n" that mean nothing here */
     char                 settings[US_MANIFEST_SETTINGS];

@@ -22,6 +22,11 @@
 #include "us_store_private.h"
 
 
+/* head->map_stale */
+#define US_MAP_STALE    1
+#define US_MAP_ADOPTED  2             /* since the store was restored */
+
+
 _Static_assert(US_MAP_ROOM_MAX >= US_MAP_TEXT_MAX + sizeof(us_store_map_t),
                "the longest map fits the largest place");
 
@@ -108,19 +113,99 @@ us_shard_piece(const us_store_t *s, uint64_t n, size_t from, size_t len,
 }
 
 
+/* 0: none, or a stale one */
+
+static uint64_t
+us_shard_number(const us_store_t *s)
+{
+    uint64_t  number;
+
+    /* adopted again it has another number, which is stored last */
+
+    number = us_store_map_number(s);
+
+    return us_store_map_stale(s) ? 0 : number;
+}
+
+
 static void
 us_shard_read_locked(us_store_t *s)
+{
+    uint64_t  number;
+
+    memset(&s->map, 0, sizeof(us_store_map_t));
+    number = us_shard_number(s);
+
+    if (number) {
+        s->map = *us_shard_place(s, number);
+        s->map.number = number;
+        s->map.lsn = us_head(s)->map_lsn;
+    }
+}
+
+
+uint64_t
+us_store_map_number(const us_store_t *s)
+{
+    return us_acquire(&us_head(s)->map);
+}
+
+
+int
+us_store_map_stale(const us_store_t *s)
+{
+    return us_acquire(&us_head(s)->map_stale) == US_MAP_STALE;
+}
+
+
+void
+us_store_map_restored(us_store_t *s)
+{
+    us_store_enter(s);
+
+    if (us_head(s)->map_stale == 0) {
+        us_release(&us_head(s)->map_stale, US_MAP_STALE);
+    }
+
+    us_store_leave(s);
+}
+
+
+/* whether a map is one to adopt: newer, or the stale one */
+
+static int
+us_shard_newer_locked(const us_store_t *s, const us_map_t *map)
+{
+    uint64_t          version;
+    const us_head_t  *h;
+
+    h = us_head(s);
+
+    if (h->map == 0) {
+        return 1;
+    }
+
+    version = us_shard_place(s, h->map)->version;
+
+    return map->version > version
+           || (map->version == version && us_store_map_stale(s));
+}
+
+
+/* a stale map is none any more */
+
+static void
+us_shard_fresh_locked(us_store_t *s)
 {
     us_head_t  *h;
 
     h = us_head(s);
 
-    if (h->map) {
-        s->map = *us_shard_place(s, h->map);
+    if (h->map_stale) {
+        us_intend_locked(&s->arena, &h->map_stale, US_MAP_ADOPTED);
     }
 
-    s->map.number = h->map;
-    s->map.lsn = h->map_lsn;
+    us_intend_locked(&s->arena, &h->map, h->map + 1);
 }
 
 
@@ -132,7 +217,7 @@ us_store_map(us_store_t *s)
      * look-ups that follow, and its LSN is at or below the published one.
      */
 
-    if (us_acquire(&us_head(s)->map) != s->map.number) {
+    if (us_shard_number(s) != s->map.number) {
         us_store_enter(s);
         us_shard_read_locked(s);
         us_store_leave(s);
@@ -271,11 +356,11 @@ us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n)
 int
 us_shard_changed_locked(us_store_t *s)
 {
-    us_head_t  *h;
+    uint64_t  number;
 
-    h = us_head(s);
+    number = us_shard_number(s);
 
-    return h->map != s->map.number || (h->shard && h->map == 0);
+    return number != s->map.number || (us_head(s)->shard && number == 0);
 }
 
 
@@ -403,7 +488,7 @@ us_store_adopt(us_store_t *s, const us_map_t *map, uint64_t number,
     }
 
     if (h->map != number || h->shard == 0 || self < 0
-        || (h->map && map->version <= us_shard_place(s, h->map)->version))
+        || !us_shard_newer_locked(s, map))
     {
         status = US_MOVED;
         goto done;
@@ -432,7 +517,7 @@ us_store_adopt(us_store_t *s, const us_map_t *map, uint64_t number,
 
     us_ring_put_locked(a, &op);
     us_intend_locked(a, &h->map_lsn, us_intended(a, &h->published));
-    us_intend_locked(a, &h->map, h->map + 1);
+    us_shard_fresh_locked(s);
     us_commit_locked(a);
 
     us_shard_read_locked(s);
@@ -475,7 +560,7 @@ us_shard_replay(us_store_t *s, const us_op_t *op)
     if (self < 0) {
         rc = US_REPLAY_DAMAGED;
 
-    } else if (h->map && map->version <= us_shard_place(s, h->map)->version) {
+    } else if (!us_shard_newer_locked(s, map)) {
 
         /* a dump has the map that an operation past its LSN has adopted */
 
@@ -484,7 +569,7 @@ us_shard_replay(us_store_t *s, const us_op_t *op)
 
     } else {
         us_shard_write_locked(s, map, self);
-        us_intend_locked(a, &h->map, h->map + 1);
+        us_shard_fresh_locked(s);
         us_commit_locked(a);
     }
 

@@ -18,6 +18,10 @@
  * digest), else US_MOVED.  In a sealed slot nothing is added any more, so what
  * is not found there under the same map is not found later either.
  *
+ * The map of a store that was restored may be one of before others took slots
+ * over.  It is stale: the store answers as if it had none, until the same or a
+ * newer one is adopted.
+ *
  * A handle has a private copy of the map's table.  It is read again under the
  * lock when the number of maps adopted (head->map) has changed.  A look-up
  * reads that number first: it finds all that was added before that map was
@@ -44,7 +48,7 @@ typedef enum {
 /* the map of a handle, without its text; also in the zone: see us_shard.c */
 
 typedef struct {
-    uint64_t      number;             /* of maps adopted; 0: there is none */
+    uint64_t      number;             /* of maps adopted; 0: none, or stale */
     uint64_t      lsn;                /* it has been adopted at */
     uint64_t      version;
     uint8_t       digest[16];
@@ -73,6 +77,15 @@ int us_store_set_shard(us_store_t *s, uint32_t number);
  */
 const us_store_map_t *us_store_map(us_store_t *s);
 
+/*
+ * The number of the map, stale or not, and whether it is stale.  A recovery
+ * that has come to the LSN up to which the store was restored says so, as often
+ * as it likes: a map that was adopted since stays.
+ */
+uint64_t us_store_map_number(const us_store_t *s);
+int us_store_map_stale(const us_store_t *s);
+void us_store_map_restored(us_store_t *s);
+
 /* the LSN at which it has been adopted, 0 after a start; takes no lock */
 uint64_t us_store_map_lsn(const us_store_t *s);
 
@@ -97,7 +110,8 @@ int us_store_denies(us_store_t *s, us_str_t url);
 
 /*
  * Adopts a map in which the shard is, after the caller has checked it against
- * the one with this number (us_map_follows()).  US_OK: *lsn is that of the
+ * the one with this number (us_map_follows()).  A stale one may be adopted
+ * again.  US_OK: *lsn is that of the
  * operation; answers under the map wait until it is durable.  US_MOVED: the
  * store has another map now, check again.  US_BUSY: the ring is full.  US_FULL:
  * the map fits neither the zone nor its ring.  US_FENCED: see us_store_fence().

@@ -173,6 +173,7 @@ typedef struct {
     uint64_t           cache_bits;    /* 1 << it: entries of the prefix cache */
     uint64_t           gave_up;       /* 1: no model is due any more */
     uint64_t           map_lsn;       /* at which the map was adopted */
+    uint64_t           map_stale;     /* US_MAP_*: see us_shard.c */
 
     uint64_t           staged[US_STAGED];    /* leaves being filled */
     uint64_t           free[US_LEAF_SIZES];  /* leaves by size */
