@@ -104,7 +104,7 @@ void us_filter_info(const us_filter_t *f, us_filter_info_t *info);
 
 
 /*
- * Says whether a mapped file may lack bits; see us_filter_file.c.
+ * Says whether a mapped file may lack bits; see us_filter.c.
  */
 
 typedef struct {
