@@ -10,7 +10,7 @@
  */
 
 
-#include <data/us_embed.h>
+#include <life/us_embed.h>
 #include <url/us_normalize.h>
 
 #include <inttypes.h>

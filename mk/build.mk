@@ -79,9 +79,9 @@ $(B)/asan/libus.a: $(call obj,asan,$(CORE_SRC))
 	$(archive)
 
 # the rooms that no thread shares memory in are left out: ThreadSanitizer does
-# not know the fences of src/journal and src/data
+# not know the fences of src/journal and src/life
 
-$(B)/tsan/libus.a: $(call obj,tsan,$(filter-out src/journal/% src/data/%,\
+$(B)/tsan/libus.a: $(call obj,tsan,$(filter-out src/journal/% src/life/%,\
                    $(CORE_SRC)))
 	$(archive)
 
@@ -187,7 +187,7 @@ DOCS      := README.md CHANGELOG.md LICENSE \
 
 HEADERS   := us_base.h us_version.h url/us_normalize.h url/us_url.h \
              zone/us_conf.h store/us_store.h store/us_hot.h \
-             data/us_embed.h
+             life/us_embed.h
 
 VERSION    = $(shell sed -n 's/.*US_VERSION  *"\(.*\)"/\1/p' src/us_version.h)
 

@@ -34,7 +34,7 @@ my @rooms = (
     [ 'zone' ],
     [ 'codec' ],
     [ 'store',   'us_store.h', 'us_shard.h' ],
-    [ 'data',    'us_life.h', 'us_embed.h' ],
+    [ 'life',    'us_life.h', 'us_embed.h' ],
     [ 'api' ],
     [ 'cli',     'us_cli.h' ],
     [ 'http' ],

@@ -42,11 +42,11 @@ like(`$root/usr/bin/urlstore verify $root/d`, qr/3 ids read back, 0 deleted/,
 
 # the example at the top of the header: its lines begin with five spaces
 
-my $header = slurp('src/data/us_embed.h');
+my $header = slurp('src/life/us_embed.h');
 my ($example) = $header =~ /\A(.*?)^ \* The directory/ms;
 
 open my $fh, '>', "$root/header.c" or die $!;
-print $fh "#include <data/us_embed.h>\n#include <url/us_normalize.h>\n",
+print $fh "#include <life/us_embed.h>\n#include <url/us_normalize.h>\n",
     "int\nmain(void)\n{\n", $example =~ s/^(?! \*     ).*\n//gmr
     =~ s/^ \* //gmr, "return (int) n;\n}\n";
 close $fh;

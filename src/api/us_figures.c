@@ -6,7 +6,7 @@
 
 #include "us_figures.h"
 #include "us_figures_private.h"
-#include "../data/us_replicate.h"
+#include "../life/us_replicate.h"
 
 
 #define DISK     US_FIGURES_DISK

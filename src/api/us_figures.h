@@ -17,7 +17,7 @@
 
 
 #include "us_counters.h"
-#include "../data/us_life.h"
+#include "../life/us_life.h"
 #include "../filter/us_filter.h"
 #include "../idempotency/us_idem.h"
 

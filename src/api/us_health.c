@@ -5,7 +5,7 @@
 
 
 #include "us_health.h"
-#include "../data/us_replicate.h"
+#include "../life/us_replicate.h"
 #include "../us_text.h"
 
 

@@ -11,7 +11,7 @@
 
 
 #include "us_media.h"
-#include "../data/us_life.h"
+#include "../life/us_life.h"
 #include "../input/us_json_quote.h"
 
 

@@ -9,7 +9,7 @@
 #define _US_UNREADY_H_INCLUDED_
 
 
-#include "../data/us_life.h"
+#include "../life/us_life.h"
 
 
 typedef struct {

@@ -14,7 +14,7 @@
 #include "us_client.h"
 #include "us_files.h"
 #include "../api/us_time.h"
-#include "../data/us_embed.h"
+#include "../life/us_embed.h"
 #include "../store/us_shard.h"
 #include "../url/us_normalize.h"
 

@@ -13,7 +13,7 @@
 
 
 #include "us_cli_data.h"
-#include "../data/us_backup.h"
+#include "../life/us_backup.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 
 #include "us_cli.h"
-#include "../data/us_data.h"
+#include "../life/us_data.h"
 #include "../journal/us_dir.h"
 
 

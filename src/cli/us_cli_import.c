@@ -18,7 +18,7 @@
 #include "us_files.h"
 #include "../api/us_time.h"
 #include "../us_text.h"
-#include "../data/us_embed.h"
+#include "../life/us_embed.h"
 #include "../url/us_normalize.h"
 
 #include <dirent.h>

@@ -44,7 +44,7 @@
  * ngx_http_urlstore_begin() whether the zone can answer, and calls it.  The
  * endpoint collects its reply in ctx->out and leaves through
  * ngx_http_urlstore_reply_when(), which sends the reply when all that it
- * reports is promised (data/us_life.h).
+ * reports is promised (life/us_life.h).
  */
 
 

@@ -1,6 +1,6 @@
 
 /*
- * follow=: a zone that is a replica of another server's (data/us_replica.h).
+ * follow=: a zone that is a replica of another server's (life/us_replica.h).
  *
  * The primary's name is resolved when the configuration is read, as of
  * proxy_pass.

@@ -1,7 +1,7 @@
 
 /*
  * A zone with path= in nginx.  The life of the store on disk is a state machine
- * without nginx, see src/data/us_life.h; here is what it needs of nginx, and
+ * without nginx, see src/life/us_life.h; here is what it needs of nginx, and
  * what nginx needs of it.
  *
  *     ngx_http_urlstore_dir.c       options; the directory, in the master
@@ -20,7 +20,7 @@
 
 #include "ngx_http_urlstore_zone.h"
 #include "ngx_http_urlstore_reply.h"
-#include "../data/us_life.h"
+#include "../life/us_life.h"
 #include "../journal/us_ship.h"
 
 

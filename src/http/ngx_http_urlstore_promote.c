@@ -18,7 +18,7 @@
 
 #include "ngx_http_urlstore_shard.h"
 #include "ngx_http_urlstore_persist.h"
-#include "../data/us_replicate.h"
+#include "../life/us_replicate.h"
 #include "../input/us_json_quote.h"
 
 

@@ -19,8 +19,8 @@
 
 #include "ngx_http_urlstore_shard.h"
 #include "ngx_http_urlstore_persist.h"
-#include "../data/us_replicate.h"
-#include "../data/us_replicate_base.h"
+#include "../life/us_replicate.h"
+#include "../life/us_replicate_base.h"
 #include "../input/us_json_quote.h"
 
 

@@ -1,7 +1,7 @@
 
 /*
  * replicate=: a zone whose journal is a log that other nodes read as well
- * (data/us_replicate.h).
+ * (life/us_replicate.h).
  *
  *     urlstore_zone NAME SIZE cluster=.. shard=.. node=..
  *         replicate=KIND:CONNECTION | replicate=KIND:@FILE [path=DIR]
@@ -14,7 +14,7 @@
 
 
 #include "ngx_http_urlstore_persist.h"
-#include "../data/us_replicate.h"
+#include "../life/us_replicate.h"
 #include "../us_version.h"
 
 

@@ -12,7 +12,7 @@
 #include "ngx_http_urlstore_zone.h"
 #include "ngx_http_urlstore_reply.h"
 #include "../api/us_args.h"
-#include "../data/us_life.h"
+#include "../life/us_life.h"
 
 
 /* CPU time of a request's slow matches of user rules, ns */

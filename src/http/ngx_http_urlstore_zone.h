@@ -13,7 +13,7 @@
 #include "../url/us_normalize.h"
 #include "../store/us_store.h"
 #include "../cluster/us_map.h"
-#include "../data/us_trainer.h"
+#include "../life/us_trainer.h"
 #include "../filter/us_filter.h"
 #include "../idempotency/us_idem.h"
 

@@ -1,6 +1,6 @@
 
 /*
- * Which requests each state of a store lets pass (data/us_admit.c), and what is
+ * Which requests each state of a store lets pass (life/us_admit.c), and what is
  * answered to the others (api/us_unready.c), in the world of life_fake.h.
  */
 

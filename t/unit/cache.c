@@ -1,5 +1,5 @@
 /*
- * The cache of a replicated store (src/data/us_cache.c), with the clock, the
+ * The cache of a replicated store (src/life/us_cache.c), with the clock, the
  * disk and the processes of t/unit/life_fake.h, over a log in memory.
  *
  *     flog    the log: rows, of which the first so many can be seen; calls that
@@ -9,7 +9,7 @@
  */
 
 #include "life_fake.h"
-#include "data/us_replicate.h"
+#include "life/us_replicate.h"
 #include "journal/us_crc32c.h"
 #include "journal/us_segment.h"
 #include "store/us_ring.h"

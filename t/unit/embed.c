@@ -6,7 +6,7 @@
 
 
 #include "us_base.h"
-#include "data/us_embed.h"
+#include "life/us_embed.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "corpus.h"
 #include "journal_fake.h"
 #include "stream.h"
-#include "data/us_data.h"
+#include "life/us_data.h"
 #include "journal/us_dir.h"
 
 #include <fcntl.h>

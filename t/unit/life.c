@@ -1,6 +1,6 @@
 
 /*
- * The life of a store on disk (src/data), with the clock, the threads, the
+ * The life of a store on disk (src/life), with the clock, the threads, the
  * processes and the disk of t/unit/life_fake.h.
  */
 

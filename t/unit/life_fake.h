@@ -1,6 +1,6 @@
 
 /*
- * A world for src/data: a clock, processes, threads and a disk of the test's
+ * A world for src/life: a clock, processes, threads and a disk of the test's
  * own.
  *
  *     clock       world.now, in ms; moves when the test says so
@@ -23,7 +23,7 @@
 #define _LIFE_FAKE_H_INCLUDED_
 
 
-#include "data/us_life.h"
+#include "life/us_life.h"
 #include "journal/us_dir.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * not.
  */
 
-#include "data/us_peer.h"
+#include "life/us_peer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 
 /*
- * A replica (src/data/us_replica.c), with the clock and the processes of
+ * A replica (src/life/us_replica.c), with the clock and the processes of
  * t/unit/life_fake.h, over a connection of the test's own.
  *
  *     primary_t    a directory that a server has made, and its journal's end
@@ -8,12 +8,12 @@
  *     connection   what us_ship.h sends of it, as bytes that the test may cut,
  *                  change or write itself
  *
- * The functions of data/us_peer.h are those below.
+ * The functions of life/us_peer.h are those below.
  */
 
 #include "life_fake.h"
-#include "data/us_peer.h"
-#include "data/us_replica.h"
+#include "life/us_peer.h"
+#include "life/us_replica.h"
 #include "journal/us_crc32c.h"
 #include "journal/us_ship.h"
 #include "store/us_ring.h"

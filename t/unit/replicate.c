@@ -21,8 +21,8 @@
 
 #define FAKE_SETTINGS  2048
 
-#include "data/us_replicate.h"
-#include "data/us_replicate_base.h"
+#include "life/us_replicate.h"
+#include "life/us_replicate_base.h"
 #include "us_process.h"
 #include "replog_fake.h"
 

@@ -8,7 +8,7 @@
 #include "store_zone.h"
 #include "zone/us_arena.h"
 #include "us_process.h"
-#include "data/us_trainer.h"
+#include "life/us_trainer.h"
 
 #include <pthread.h>
 #include <signal.h>
