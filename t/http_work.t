@@ -61,6 +61,7 @@ ok(wait_until(5, sub { ($worker) = $t->worker_pids }), 'one worker');
 # --- bodies that do not end: a few KB each, of urlstore_max_body inflated
 
 my $times = $ENV{US_VALGRIND} || $ENV{US_ASAN} ? 4 : 1.5;
+my $before = private_mb($worker);
 
 for ([ '/held/add', '{"urls":[', '0,', @json ],
     [ '/held/add', '{"urls":[', '"",', @json ],
@@ -70,7 +71,6 @@ for ([ '/held/add', '{"urls":[', '0,', @json ],
         'application/x-ndjson' ])
 {
     my ($path, $first, $part, @type) = @$_;
-    my $before = private_mb($worker);
     my @open = map { unended($path, $first . $part
         x ((8e6 - length $first) / length $part), @type) } 1 .. 4;
     my $most = $before + 4 * 8 * $times;

@@ -747,7 +747,7 @@ for my $ports ([ 1, $b->port ], [ $b->port, 1 ]) {
 
     is($one->ask("create $UUID {}"), 'OK', 'a log');
     is($one->ask('promote -1 0 0 0 0 10 1 70 1 n1 s1'), 'beat=0, OK', 'a term');
-    wait_for(sub { $y->sql('SELECT max(lsn) FROM urlstore_log') == 0 },
+    wait_for(sub { $y->sql('SELECT max(lsn) FROM urlstore_log') eq '0' },
         'at both');
     $y->promote;
     my $z = $y->standby('z')->start;
