@@ -1,5 +1,5 @@
-# The core (src without src/http: no nginx header), the command built on it,
-# and the module for the nginx that Debian ships.
+# The core (src without src/http and src/route: no nginx header), the command
+# built on it, and the module for the nginx that Debian ships.
 #
 #   build/obj/       optimized          -> build/urlstore, build/libus.a
 #   build/asan/      ASan + UBSan       -> unit tests, an nginx of its own
@@ -27,8 +27,8 @@ ASAN      := -O1 -g -fPIC -fno-omit-frame-pointer \
              -fsanitize=address,undefined -fno-sanitize-recover=undefined
 TSAN      := -O1 -g -fPIC -fno-omit-frame-pointer -fsanitize=thread
 
-CORE_SRC  := $(sort $(filter-out src/ngx_% src/http/% src/cli/% \
-               src/postgres/%, \
+CORE_SRC  := $(sort $(filter-out src/ngx_% src/http/% src/route/% \
+               src/cli/% src/postgres/%, \
                $(wildcard src/*.c src/*/*.c)))
 CLI_SRC   := $(sort $(wildcard src/cli/*.c))
 

@@ -6,7 +6,7 @@
 
 
 #include "http/ngx_http_urlstore_batch.h"
-#include "http/ngx_http_urlstore_route.h"
+#include "route/ngx_http_urlstore_route.h"
 #include "http/ngx_http_urlstore_persist.h"
 #include "http/ngx_http_urlstore_shard.h"
 

@@ -30,7 +30,7 @@
  *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
  *     ngx_http_urlstore_batch.h     /add, /seen and /mark: how they go
  *     ...                           a file for each further endpoint
- *     ngx_http_urlstore_route.h     a router: requests that go to shards
+ *     src/route                     a router: requests that go to shards
  *
  * replies (ngx_http_urlstore_reply.h)
  *

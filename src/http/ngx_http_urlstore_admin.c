@@ -27,7 +27,7 @@
 
 
 #include "ngx_http_urlstore_shard.h"
-#include "ngx_http_urlstore_route.h"
+#include "../route/ngx_http_urlstore_route.h"
 #include "ngx_http_urlstore_persist.h"
 #include "../journal/us_disk.h"
 #include "../store/us_shard.h"

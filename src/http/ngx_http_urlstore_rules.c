@@ -8,7 +8,7 @@
  */
 
 
-#include "ngx_http_urlstore_route.h"
+#include "../route/ngx_http_urlstore_route.h"
 
 
 /* bytes of a rule's name */
