@@ -87,6 +87,68 @@ for my $store ("$dir/store", "http://127.0.0.1:$port/some/store",
 }
 
 
+# dump: the ids that a service has
+
+my $service = "http://127.0.0.1:$port/some/store";
+my $ids = ask("dump $service");
+
+is($ids, ask("dump $dir/store"), 'dump of a service, as of a directory');
+is($ids =~ tr/\t//, 2504, '  all of it');
+$t->request('DELETE', '/some/store/url/2500');
+is(ask("dump $service"), $ids =~ s/^2500\t.*\n//mr, '  without a deleted one');
+is(ask("dump --deleted $service"), $ids =~ s/^2500\t\K.*$/-/mr,
+    '  or with its id');
+like(ask("dump $_ $service"), qr/^2\nusage: /, "  $_: of a directory only")
+    for '--times', '--sorted';
+like(ask("dump http://127.0.0.1:$port"), qr/^2\n.*stats: 404: /,
+    '  no service');
+
+# answers that are cut off are asked for again; what is not whole is an error
+
+my $lacks = "1\nurlstore: URL: 1 of 2504 ids were not answered\n";
+
+for (['in a line', "0\n", sub { $_[0] == 1 ? substr $_[1], 0, -9 : $_[1] }],
+    ['at a line', "0\n", sub { $_[0] == 1 ? $_[1] =~ s/.+\n\z//r : $_[1] }],
+    ['unavailable', $lacks, sub { $_[1] =~ s/^7\t.*/7\t-\tunavailable/mr }],
+    ['another id', $lacks, sub { $_[1] =~ s/^7\t/8\t/mr }],
+    ['anew', "2\nurlstore: URL: its store has become another one meanwhile\n",
+        sub { $_[0] > 3 ? $_[1] =~ s/"epoch":1/"epoch":2/r : $_[1] }])
+{
+    my ($what, $end, $change) = @$_;
+    my $proxy = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+    my $url = 'http://127.0.0.1:' . $proxy->sockport . '/some/store';
+    my $pid = fork() // die "fork: $!";
+
+    if ($pid == 0) {
+        alarm 30;
+
+        for (my $n = 0; my $from = $proxy->accept; $n++) {
+            my $request = '';
+
+            sysread $from, $request, 65536, length $request
+                until $request =~ /^GET .*\r\n\r\n/s
+                || $request =~ /Length: (\d+)\r\n.*?\r\n\r\n(.*)/s
+                    && length $2 == $1;
+
+            my $to = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+                PeerPort => $port);
+
+            $to->print($request);
+            print $from $change->($n, join('', <$to>) =~ s/Content-L/X-L/r)
+                =~ s/\AHTTP\S+ (\d+).*?\r\n\r\n/HTTP\/1.1 $1 x\r\n\r\n/rs;
+            close $from;
+        }
+    }
+
+    my $got = ask("dump $url") =~ s/\Q$url\E/URL/r;
+
+    kill 'TERM', $pid;
+    waitpid $pid, 0;
+    like($got, qr/\n\Q$end\E\z/, "dump, $what");
+    is($got =~ tr/\t//, 2503 - ($end eq $lacks), '  and what is printed');
+}
+
+
 # beside an owner; and of a store that was made with www=keep
 
 my $kept = "http://127.0.0.1:$port/kept";

@@ -84,26 +84,45 @@ is($a->get('/metrics')->{body} =~ /^urlstore_stalled\S* (\d)/m ? $1 : '', 1,
     '  and its metrics');
 
 
-# --- what the runbook says
+# --- the runbook's commands, as they stand in docs/cluster.md
 
-my @urls = map { /^\d+\t(\S+)/ ? $1 : () } split /\n/, $b->post('/url',
-    join('', map { "$_\n" } 0 .. $kept + $lost - 1), @text,
-    Accept => 'text/plain')->{body};
+my ($text) = slurp('docs/cluster.md')
+    =~ /^2\. Else save what a node .*?\n(.*?)^### /ms;
+my @commands = $text =~ /^       (.*)$/mg;
+my ($host, $router, $dir) = ($b->port, $n->router->port, $b->dir);
+my $first;
 
-is(scalar @urls, $kept + $lost, 'a node still answers all ids: written down');
-is($a->post('/cluster?forget', '')->{status}, 200, 'what is lost is given up');
-primary();
-is($a->stats->{next_id}, $kept, '  they have what was restored');
-is($a->stats->{epoch}, 2, '  with another epoch');
+is(scalar @commands, 3, 'the runbook has three commands');
 
-my $r = $a->post('/add', join('', map { "$_\n" } @urls), @text);
-my @lines = split /\n/, $r->{body};
+for (@commands) {
+    s{//HOST}{//127.0.0.1:$host};
+    s{//ROUTER}{//127.0.0.1:$router};
 
-is($r->{status}, 200, 'the list is added');
-is(scalar(grep { /\tseen\t/ } @lines), $kept, '  most of it is there');
-is(scalar(grep { /\tnew\t/ } @lines), $lost, '  the rest is new');
-is(join(' ', map { /^(\d+)\t/ } @lines), join(' ', 0 .. $#urls),
-    '  and has ids without a gap');
+    my $out = `cd $dir && PATH=$ENV{PWD}/build:\$PATH; $_ 2>err`;
+
+    is("$?" . slurp("$dir/err"), '0', $_);
+    is($out =~ tr/\n//, /add/ ? $lost : /forget/ ? 1 : 0, '  what it prints');
+
+    if (/dump/) {
+        my @lines = split /\n/, slurp("$dir/saved");
+
+        $first = $lines[-1];
+        is(join(' ', map { /^(\d+)\t/ } @lines), join(' ', 0 .. $#lines),
+            '  all ids are saved');
+        is(scalar @lines, $kept + $lost, '  and none is missing');
+
+    } elsif (/forget/) {
+        primary();
+        is($b->port, $a->port == $host ? $b->port : 0,
+            '  that node is the primary');
+        is($a->stats->{next_id}, $kept, '  they have what was restored');
+        is($a->stats->{epoch}, 2, '  with another epoch');
+    }
+}
+
+is($a->stats->{next_id}, $kept + $lost, 'all URLs have ids again');
+is($a->get('/url/' . ($kept + $lost - 1))->{body},
+    $first =~ s/^\d+\t//r . "\n", '  without a gap');
 ok(same(), 'both nodes have all of it');
 
 

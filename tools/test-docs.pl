@@ -44,6 +44,7 @@ my @elsewhere = (
     [ qr{kill -USR2}, 't/durability_upgrade.t' ],
     [ qr{dedup \[-q\]}, 'how it is used: t/command.t' ],
     [ qr{cluster rebase}, 't/cluster_rebase.t' ],
+    [ qr{dump http:|cluster forget|cut -f 2 saved}, 't/cluster_restore.t' ],
 );
 
 my $top = getcwd;

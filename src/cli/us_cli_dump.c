@@ -1,12 +1,15 @@
 
 /*
  * urlstore dump [--deleted] [--times] DIR
+ * urlstore dump [--deleted] http://HOST
  * urlstore dump --sorted [--delta] [--memory SIZE] DIR
  *
  * The first prints "ID<TAB>URL" in order of ids; with --deleted an id whose
  * URL was deleted has "-".  With --times there is a third column, when the URL
- * was claimed last.  The second prints URLs in order of their bytes,
- * sorted through temporary files if there are more than fit SIZE (256m).
+ * was claimed last.  The second prints the same of a service, by POST /url of
+ * all ids, also where a node may not deny and so lists nothing.  The third
+ * prints URLs in order of their bytes, sorted through temporary files if there
+ * are more than fit SIZE (256m).
  *
  * --delta codes each URL by what it has in common with the one before, as the
  * Connectivity Server stores its URLs:
@@ -19,6 +22,8 @@
 
 
 #include "us_cli_data.h"
+#include "us_client.h"
+#include "../input/us_json.h"
 #include "../store/us_shard.h"
 
 #include <errno.h>
@@ -30,6 +35,7 @@
 
 
 #define US_DUMP_MEMORY  (256 * 1024 * 1024)
+#define US_DUMP_IDS     1000          /* of a request to a service */
 
 
 static int us_dump_run(int argc, char **argv);
@@ -53,18 +59,23 @@ static const us_cli_option_t  us_dump_list[] = {
 const us_cli_command_t  us_cli_dump = {
     .name = "dump",
     .run = us_dump_run,
-    .args = "DIR",
-    .summary = "print the URLs of a data directory",
+    .args = "STORE",
+    .summary = "print the URLs of a store",
     .text =
         "Prints \"ID<TAB>URL\" lines in order of ids. With --sorted, the last "
         "line on standard error is the bytes per URL, plain and delta-coded. "
-        "A damaged directory is printed up to the damage.",
+        "A damaged directory is printed up to the damage.\n\n"
+        "STORE is a data directory, or http://HOST[:PORT][/PATH] of a running "
+        "node (without TLS, no router), without --times and --sorted. Each of "
+        "its ids is asked for, again for a minute if the answer is cut off, "
+        "also of a node that may not list them because its log has lost rows.",
     .options = us_dump_list,
     .exits =
         " 0   all URLs were printed\n"
-        " 1   DIR is damaged: URLs up to the damage were printed\n"
-        " 2   wrong usage, DIR has no store, or something could not be read "
-        "or written"
+        " 1   DIR is damaged: URLs up to the damage were printed; or the "
+        "service did not answer some ids\n"
+        " 2   wrong usage, there is no store, or something could not be read "
+        "or written: what was printed is not whole"
 };
 
 
@@ -622,6 +633,159 @@ us_dump_options(us_dump_options_t *o, int argc, char **argv)
 }
 
 
+/* a number of the service's figures, at their top level; 0 or -1 */
+
+static int
+us_dump_figure(const us_client_t *c, const char *name, uint64_t *value)
+{
+    int              there, found;
+    us_json_t        j;
+    us_json_event_t  event;
+
+    us_json_init(&j, 64);
+    us_json_text(&j, (us_str_t) { c->len, c->reply });
+    there = 0;
+    found = 0;
+
+    do {
+        event = us_json_next(&j);
+
+        if (found && event == US_JSON_NUM) {
+            *value = strtoull((char *) j.text.data, NULL, 10);
+            there = 1;
+        }
+
+        found = event == US_JSON_KEY && j.depth == 1
+                && us_str_compare(j.text, us_str_of(name)) == 0;
+
+    } while (event < US_JSON_END);
+
+    us_json_free(&j);
+
+    return there && event == US_JSON_END ? 0 : -1;
+}
+
+
+/* the ids of a service, and of which epoch; or an exit code */
+
+static int
+us_dump_look(us_client_t *c, uint64_t *next, uint64_t *epoch)
+{
+    us_client_request_t  r = { "GET", "/stats", "application/json",
+                               { 0, NULL } };
+
+    if (us_client_once(c, &r) != 200) {
+        fprintf(stderr, "urlstore: %s\n", c->error);
+        return US_CLI_USAGE;
+    }
+
+    if (us_dump_figure(c, "next_id", next) == -1
+        || us_dump_figure(c, "epoch", epoch) == -1)
+    {
+        fprintf(stderr, "urlstore: %s:%s%s/stats: there is no \"next_id\": it "
+                "is a router, or answers nothing now\n", c->host, c->port,
+                c->path);
+        return US_CLI_USAGE;
+    }
+
+    return US_CLI_DONE;
+}
+
+
+/* the lines for ids from this one on; returns how many have no URL */
+
+static unsigned
+us_dump_answers(const us_client_t *c, const us_dump_options_t *o, uint64_t id)
+{
+    char      *p, *end, *url;
+    unsigned   missing;
+
+    missing = 0;
+
+    for (p = (char *) c->reply; p < (char *) c->reply + c->len; p = end + 1) {
+        end = memchr(p, '\n', (char *) c->reply + c->len - p);
+        *end = '\0';
+
+        if (strtoull(p, &url, 10) != id++ || *url != '\t') {
+            missing++;
+
+        } else if (strncmp(url, "\t-\t", 3) != 0) {
+            printf("%s\n", p);
+
+        } else if (strcmp(url + 3, "deleted") != 0) {
+            missing++;
+
+        } else if (o->deleted) {
+            printf("%.*s\t-\n", (int) (url - p), p);
+        }
+    }
+
+    return missing;
+}
+
+
+/* all ids of a service; an exit code */
+
+static int
+us_dump_service(const us_dump_options_t *o, const char *url)
+{
+    int           code;
+    size_t        n, len;
+    uint64_t      id, next, epoch, end, then, missing;
+    us_client_t   c;
+    static char   ids[US_DUMP_IDS * 21];
+
+    if (us_client_init(&c, url) == -1) {
+        fprintf(stderr, "urlstore: %s\n", c.error);
+        return US_CLI_USAGE;
+    }
+
+    code = us_dump_look(&c, &next, &epoch);
+    id = next & ~US_LOCAL_MAX;
+    missing = 0;
+
+    while (code == US_CLI_DONE && id < next) {
+        len = 0;
+
+        for (n = 0; n < US_DUMP_IDS && id < next; n++) {
+            len += sprintf(ids + len, "%" PRIu64 "\n", id++);
+        }
+
+        if (us_client_post(&c, "/url", (us_str_t) { len, (uint8_t *) ids })
+            == -1)
+        {
+            fprintf(stderr, "urlstore: %s; no id from %" PRIu64 " on was "
+                    "printed\n", c.error, id - n);
+            code = US_CLI_USAGE;
+
+        } else {
+            missing += us_dump_answers(&c, o, id - n);
+            code = us_cli_output();
+        }
+    }
+
+    /* a store that was built anew may have given the ids to other URLs */
+
+    code = code ? code : us_dump_look(&c, &end, &then);
+
+    if (code == US_CLI_DONE && (then != epoch || end < next)) {
+        fprintf(stderr, "urlstore: %s: its store has become another one "
+                "meanwhile\n", url);
+        code = US_CLI_USAGE;
+    }
+
+    if (code == US_CLI_DONE && missing) {
+        fprintf(stderr, "urlstore: %s: %" PRIu64 " of %" PRIu64 " ids were not "
+                "answered\n", url, missing, next & US_LOCAL_MAX);
+        code = US_CLI_REFUSED;
+    }
+
+    us_client_free(&c);
+
+    return code;
+}
+
+
 /* what is missing at the end; an exit code */
 
 static int
@@ -660,6 +824,11 @@ us_dump_run(int argc, char **argv)
 
     if (us_dump_options(&o, argc, argv) == -1) {
         return us_cli_usage(&us_cli_dump);
+    }
+
+    if (us_client_is(argv[optind])) {
+        return o.sorted || o.times ? us_cli_usage(&us_cli_dump)
+                                   : us_dump_service(&o, argv[optind]);
     }
 
     code = us_cli_data_open(&d, argv[optind]);
