@@ -187,7 +187,6 @@ us_bulk_begin(us_bulk_t *b, uint64_t leaves)
     h->leaf_next = 0;
     h->leaf_end = 0;
     h->entries = 0;
-    h->ghosts = 0;
 
     us_release(&h->leaves, leaves);
 

@@ -353,7 +353,7 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 
     head.ids = us_store_next_id(s);
     head.leaves = us_head(s)->leaves;
-    head.entries = us_head(s)->entries + us_head(s)->ghosts;
+    head.entries = us_head(s)->entries;
     head.sites = us_head(s)->sites;
     head.models = us_head(s)->models;
     head.clock = us_head(s)->clock;

@@ -421,7 +421,7 @@ void
 us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
 {
     int          failed;
-    unsigned     i, n, left, ghosts;
+    unsigned     i, n, left, dropped;
     uint32_t     address, child[2];
     uint64_t     leaf;
     us_leaf_t    l;
@@ -440,14 +440,14 @@ us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
     address = us_directory_get(a, leaf);
     n = us_leaf_read(a, address, e, &l);
 
-    ghosts = n;
+    dropped = n;
 
     if (l.split <= 1) {
         n = us_index_rehash(leaf, e, n, &l, US_SPLIT_BITS(leaf) + 1, hash,
                             data);
     }
 
-    ghosts -= n;
+    dropped -= n;
 
     /* the first split bit is the side */
 
@@ -478,7 +478,7 @@ us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
     us_intend32_locked(a, us_directory_word(a, 2 * leaf), child[0]);
     us_intend32_locked(a, us_directory_word(a, 2 * leaf + 1), child[1]);
     us_intend_locked(a, &h->leaves, leaf + 1);
-    us_intend_locked(a, &h->ghosts, h->ghosts - ghosts);
+    us_intend_locked(a, &h->entries, h->entries - dropped);
     us_leaf_free_locked(a, address);
     us_intend_locked(a, &h->staged[0], 0);
     us_intend_locked(a, &h->staged[1], 0);
@@ -601,8 +601,7 @@ us_index_rest(const us_arena_t *a, uint64_t hash, uint64_t id,
         /* void */
     }
 
-    r->slot = (unsigned) (e - r->entries);
-    memmove(e, e + 1, (r->n - r->slot) * sizeof(us_entry_t));
+    memmove(e, e + 1, (r->entries + r->n - e) * sizeof(us_entry_t));
 
     return 1;
 }
@@ -621,42 +620,20 @@ us_index_remove_prepare_locked(us_arena_t *a, uint64_t hash, uint64_t id,
         return;
     }
 
-    r->leaf = rest.leaf;
-    r->address = rest.address;
-
     failed = 0;
+    r->leaf = rest.leaf;
     r->copy = us_leaf_make_locked(a, rest.entries, rest.n, rest.layout.split,
                                   rest.n ? rest.entries[rest.n - 1].id : 0, 0,
                                   &failed);
-    r->slot = failed ? (int) rest.slot : -1;
+    r->address = failed ? 0 : rest.address;
 }
 
 
 void
 us_index_remove_locked(us_arena_t *a, const us_removal_t *r)
 {
-    uint64_t  *w;
-
-    if (r->address == 0) {
-        return;
-    }
-
-    if (r->slot < 0) {
+    if (r->address) {
         us_directory_replace_locked(a, r->leaf, r->copy, r->address);
-
-    } else {
-
-        /*
-         * There is no room even for a copy: the entry gets a wrong
-         * fingerprint, so it is not found any more.  Its slot stays in use
-         * until the leaf is hashed again.
-         */
-
-        w = us_leaf_at(a, r->address) + 1 + r->slot / 8;
-        us_intend_locked(a, w,
-                         us_relaxed(w) ^ (uint64_t) 1 << (r->slot % 8 * 8));
-        us_intend_locked(a, &a->head->ghosts, a->head->ghosts + 1);
+        us_intend_locked(a, &a->head->entries, a->head->entries - 1);
     }
-
-    us_intend_locked(a, &a->head->entries, a->head->entries - 1);
 }

@@ -106,15 +106,16 @@ void us_index_enter(us_arena_t *a);
 void us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id);
 
 /*
- * Forgetting an entry: first, nothing intended, what needs room is prepared;
- * then it is intended.  There need not be such an entry.
+ * Forgetting the entry of a deleted URL: first, nothing intended, a copy of its
+ * leaf without it is staged; then the copy takes the leaf's place.  There need
+ * not be such an entry.  Without room for the copy the entry stays until its
+ * leaf is hashed again: a look-up that is led to it finds the id deleted.
  */
 
 typedef struct {
     uint64_t         leaf;
     uint32_t         address;         /* of the leaf; 0: nothing to do */
     uint32_t         copy;            /* the leaf without the entry */
-    int              slot;            /* or, without room, that slot: else -1 */
 } us_removal_t;
 
 void us_index_remove_prepare_locked(us_arena_t *a, uint64_t hash, uint64_t id,

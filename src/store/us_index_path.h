@@ -122,7 +122,6 @@ typedef struct {
     uint64_t         leaf;            /* its number */
     uint32_t         address;
     us_leaf_t        layout;          /* with the entry */
-    unsigned         slot;            /* of it */
     unsigned         n;               /* others */
     us_entry_t       entries[US_LEAF_MAX];
 } us_index_rest_t;

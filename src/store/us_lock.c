@@ -40,7 +40,7 @@ us_store_keep_locked(us_store_t *s, unsigned more)
         return;
     }
 
-    entries = h->entries + h->ghosts + more;
+    entries = h->entries + more;
 
     /* far from full: no entry takes 8 bytes, no leaf 64 besides */
 

@@ -57,7 +57,7 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       7
+#define US_LAYOUT       8
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
@@ -154,8 +154,7 @@ typedef struct {
     uint64_t           chunks_low;    /* chunks from here on are taken */
     uint64_t           spare;         /* the first one given back, or 0 */
     uint64_t           nspare;
-    uint64_t           entries;       /* index: URLs and sites */
-    uint64_t           ghosts;        /* and slots that nothing leads to */
+    uint64_t           entries;       /* index: slots in use */
     uint64_t           leaf_next;     /* bump allocation of leaves: offsets */
     uint64_t           leaf_end;
     uint64_t           leaf_serial;

@@ -274,11 +274,11 @@ reserved(const zone_t *z)
     us_arena_open(&a, z->mem);
     h = a.head;
 
-    leaves = us_bulk_leaves(h->entries + h->ghosts);
+    leaves = us_bulk_leaves(h->entries);
     leaves = leaves > h->leaves ? leaves : h->leaves;
 
     need = us_bulk_chunks(a.chunk_shift, h->leaf_shift, leaves,
-                          h->entries + h->ghosts, h->next_id);
+                          h->entries, h->next_id);
     have = us_arena_free(&a) + h->area[US_AREA_LEAVES].n
            + h->area[US_AREA_DIRECTORY].n + h->area[US_AREA_CACHE].n;
 
