@@ -2,7 +2,8 @@
 
 # A primary that is cut off from the log.  Meanwhile the other node takes over,
 # adds, and makes a base, which removes the rows that the first one knows.  It
-# has lost nothing: it is deposed, and follows.
+# has lost nothing: it is deposed, and follows.  And how long a node that is cut
+# off answers hits.
 
 use strict;
 use warnings;
@@ -49,6 +50,40 @@ for my $path ('', 'path=%%DIR%%/data') {
     like($a->error_log, qr/deposed: another node has begun term/, '  deposed');
     unlike($a->error_log, qr/has lost/, '  and reports no loss');
 }
+
+
+# --- hits end after stale=
+
+$n->conf('replicas=0 lease=1s takeover=off stale=4s');
+is($n->begin(sub { $pg->sql('TRUNCATE urlstore_shard, urlstore_log,
+    urlstore_base') }), '', 'two nodes, stale=4s');
+
+my ($primary) = grep { state($_) eq 'ready' } $n->nodes;
+my $standby = $n->other($primary);
+my $id = add($primary, 'stale', 1);
+
+ok(wait_until(20, sub { hit($standby) }), 'both have a URL');
+
+for my $cut ($standby, $primary) {
+    my $proxy = $proxies[$cut == ($n->nodes)[1]];
+    my $since = time;
+
+    $proxy->mode('hang');
+    ok(wait_until(20, sub { $cut->get('/seen?url=http://none.test/')->{status}
+        == 503 }), 'a node is cut off');
+    ok(hit($cut), '  which answers hits');
+    ok(wait_until(20, sub { !hit($cut) }), '  for a while');
+    cmp_ok(time - $since, '>', 3, '  of stale=');
+    is($cut->get($_)->{status}, 503, "  $_")
+        for "/url/$id", '/seen?url=http://stale.test/1';
+    like($cut->get("/url/$id")->{body}, qr/for longer than stale=/, '  why');
+    ok(hit($_), '  the others do answer') for $n->other($cut), $n->router;
+    $proxy->mode('pass');
+    ok(wait_until(20, sub { hit($cut) }), '  and so does it when it is back');
+}
+
+
+sub hit { return ($_[0]->get("/url/$id") // {})->{status} == 200 }
 
 
 sub state { return ($_[0]->get('/health')->json // {})->{status} // '' }

@@ -54,6 +54,7 @@ sub accepted
 accepted("$shard $log", 'a replicated zone');
 accepted("$shard $log lease=1s takeover=1s replicas=0", 'the least times');
 accepted("$shard $log takeover=off replicas=1", 'no takeover');
+accepted("$shard $log stale=$_", "stale=$_") for '1s', 'off';
 accepted("$shard $log base=/none", 'a base that is not looked at here');
 accepted("$log node=us_0a shard=0 cluster=crawl", 'in any order');
 
@@ -164,7 +165,7 @@ for my $excludes (['follow=http://127.0.0.1:9/', 'follow'],
 }
 
 for my $option ('lease=2s', 'takeover=5s', 'takeover=off', 'replicas=0',
-    'base=/none')
+    'stale=off', 'base=/none')
 {
     my ($name) = $option =~ /(\w+)/;
 
@@ -173,7 +174,8 @@ for my $option ('lease=2s', 'takeover=5s', 'takeover=off', 'replicas=0',
 }
 
 for my $bad ('lease=999ms', 'lease=0', 'lease=', 'lease=x', 'takeover=999ms',
-    'takeover=0', 'takeover=on', 'replicas=2', 'replicas=', 'base=')
+    'takeover=0', 'takeover=on', 'stale=999ms', 'stale=0', 'replicas=2',
+    'replicas=', 'base=')
 {
     my ($name) = $bad =~ /(\w+)/;
 

@@ -21,7 +21,7 @@ my $pg = UrlStore::Postgres->new->start;
 my @proxies = map { UrlStore::Proxy->new($pg->port) } 0 .. 1;
 my $n = UrlStore::Nodes->new(map { $pg->conninfo(port => $_->port) } @proxies);
 
-$n->conf('replicas=0 takeover=2s');
+$n->conf('replicas=0 takeover=2s stale=2s');   # ends no hits here
 is($n->begin(sub { }), '', 'two nodes');
 
 my $holder = $pg->sql('SELECT holder FROM urlstore_shard');

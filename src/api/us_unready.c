@@ -68,6 +68,10 @@ us_unready(us_unready_t *u, const us_life_t *l, int overtaken)
     } else if (state == US_LIFE_FOLLOWING) {
         us_unready_say(u, "another server owns the directory", "");
 
+    } else if (!us_life_current(l)) {
+        us_unready_say(u, "this node has heard nothing of its log for longer "
+                       "than stale=", "");
+
     } else if (state == US_LIFE_STANDBY) {
         us_unready_say(u, "this node is a standby: another one is the "
                        "primary, or this one is about to be", "");

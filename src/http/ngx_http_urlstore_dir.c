@@ -70,6 +70,7 @@ ngx_http_urlstore_persist_of(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
     conf->scrub = NGX_HTTP_URLSTORE_SCRUB;
 
     p->replicate.lease = NGX_HTTP_URLSTORE_LEASE;
+    p->replicate.stale = NGX_HTTP_URLSTORE_STALE;
 
     zone->persist = p;
 

@@ -28,6 +28,7 @@
 #define NGX_HTTP_URLSTORE_SNAPSHOT    (12 * 1024 * 1024)
 #define NGX_HTTP_URLSTORE_SCRUB       (3600 * 1000)
 #define NGX_HTTP_URLSTORE_LEASE       2000
+#define NGX_HTTP_URLSTORE_STALE       (24 * 60 * 60 * 1000)
 
 
 /* descriptors that outlive a cycle, in the master and inherited by workers */
@@ -121,6 +122,8 @@ ngx_int_t ngx_http_urlstore_opt_replicas(ngx_conf_t *cf,
 ngx_int_t ngx_http_urlstore_opt_lease(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 ngx_int_t ngx_http_urlstore_opt_takeover(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_stale(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 ngx_int_t ngx_http_urlstore_opt_base(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);

@@ -5,7 +5,7 @@
  *
  *     urlstore_zone NAME SIZE cluster=.. shard=.. node=..
  *         replicate=KIND:CONNECTION | replicate=KIND:@FILE [path=DIR]
- *         [replicas=0] [lease=TIME] [takeover=TIME] [base=DIR];
+ *         [replicas=0] [lease=TIME] [takeover=TIME] [stale=TIME] [base=DIR];
  *
  * A log of a kind is a module of its own, so that this one links no library
  * that a single node does not need.  It is found by its name.  Its spare_hook0
@@ -208,31 +208,13 @@ ngx_http_urlstore_opt_replicas(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 }
 
 
-ngx_int_t
-ngx_http_urlstore_opt_lease(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
+/* a time in the configuration, at this offset; off: it may be "off", 0 */
+
+static ngx_int_t
+ngx_http_urlstore_replicate_time(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value, const char *name, size_t offset, ngx_uint_t off)
 {
-    ngx_http_urlstore_persist_t  *p;
-
-    p = ngx_http_urlstore_persist_of(cf, zone);
-
-    if (p == NULL
-        || ngx_http_urlstore_opt_time(value, &p->replicate.lease) != NGX_OK
-        || p->replicate.lease < 2 * US_APPENDER_BEAT)
-    {
-        return NGX_ERROR;
-    }
-
-    p->replicated = "lease";
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_opt_takeover(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
+    uint64_t                     *ms;
     ngx_http_urlstore_persist_t  *p;
 
     p = ngx_http_urlstore_persist_of(cf, zone);
@@ -241,16 +223,44 @@ ngx_http_urlstore_opt_takeover(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_ERROR;
     }
 
-    p->replicated = "takeover";
+    ms = (uint64_t *) ((u_char *) &p->replicate + offset);
+    p->replicated = name;
 
-    if (ngx_strcmp(value->data, "off") == 0) {
-        p->replicate.takeover = 0;
+    if (off && ngx_strcmp(value->data, "off") == 0) {
+        *ms = 0;
         return NGX_OK;
     }
 
-    return ngx_http_urlstore_opt_time(value, &p->replicate.takeover) == NGX_OK
-           && p->replicate.takeover >= 2 * US_APPENDER_BEAT
+    return ngx_http_urlstore_opt_time(value, ms) == NGX_OK
+           && *ms >= 2 * US_APPENDER_BEAT
            ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_opt_lease(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    return ngx_http_urlstore_replicate_time(cf, zone, value, "lease",
+               offsetof(us_replicate_conf_t, lease), 0);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_opt_takeover(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    return ngx_http_urlstore_replicate_time(cf, zone, value, "takeover",
+               offsetof(us_replicate_conf_t, takeover), 1);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_opt_stale(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    ngx_str_t *value)
+{
+    return ngx_http_urlstore_replicate_time(cf, zone, value, "stale",
+               offsetof(us_replicate_conf_t, stale), 1);
 }
 
 

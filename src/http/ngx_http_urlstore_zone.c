@@ -97,6 +97,9 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
     { ngx_string("takeover"), ngx_http_urlstore_opt_takeover, 0,
       "off or a time of at least 1s" },
 
+    { ngx_string("stale"), ngx_http_urlstore_opt_stale, 0,
+      "off or a time of at least 1s" },
+
     { ngx_string("base"), ngx_http_urlstore_opt_base, 0,
       "a directory" },
 

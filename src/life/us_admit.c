@@ -58,7 +58,7 @@ us_life_answers(const us_life_t *l, int found)
     case US_LIFE_STANDBY:
     case US_LIFE_STALLED:
     case US_LIFE_DAMAGED:
-        return found;
+        return found && us_life_current(l);
 
     default:
         return 0;

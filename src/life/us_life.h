@@ -147,6 +147,8 @@ typedef struct {
     int                     single;   /* replicas=0 */
     uint64_t                lease;    /* ms */
     uint64_t                takeover; /* ms; 0: by command only */
+    uint64_t                stale;    /* ms that hits are answered without the
+                                         log; 0: no limit */
     const char             *base;     /* a directory, of which a log is made
                                          that is not there; NULL: none */
 } us_replicate_conf_t;
@@ -289,7 +291,10 @@ const char *us_life_state_word(us_life_state_t state);
 /* all that there is, so that a denial is true: READY or LOOKUP */
 int us_life_whole(const us_life_t *l);
 
-/* whether what is found is there still: no delete was missed (FOLLOWING) */
+/*
+ * Whether what is found is there still: no delete was missed (FOLLOWING), or
+ * none can have been for longer than stale= (STANDBY, STALLED)
+ */
 int us_life_current(const us_life_t *l);
 
 /* whether a write may begin; reason (US_SHARE_REASON bytes, or NULL): if not */

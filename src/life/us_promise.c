@@ -43,18 +43,40 @@ us_life_state(const us_life_t *l)
 }
 
 
+/* that the node has heard of its log for less than ms */
+
+static int
+us_life_heard(const us_life_t *l, uint64_t ms)
+{
+    return us_clock_boottime() - us_acquire(&l->sh->replicate.seen) < ms;
+}
+
+
 /*
  * A server that does not own the directory: whether it has read all deletes
- * that may have been answered.  Its owner writes the watermark before that.
+ * that may have been answered.  Its owner writes the watermark before that.  A
+ * node without its log: whether they are few.  Of a log that has lost rows,
+ * nobody deletes anything.
  */
 
 int
 us_life_current(const us_life_t *l)
 {
     us_watermark_t   mark;
+    us_life_state_t  state;
     us_store_conf_t  conf;
 
-    if (us_life_state(l) != US_LIFE_FOLLOWING) {
+    state = us_life_state(l);
+
+    if (l->conf.replicate
+        && (state == US_LIFE_STANDBY || state == US_LIFE_STALLED))
+    {
+        return l->conf.replicate->stale == 0
+               || us_acquire(&l->sh->replicate.lost)
+               || us_life_heard(l, l->conf.replicate->stale);
+    }
+
+    if (state != US_LIFE_FOLLOWING) {
         return 1;
     }
 
@@ -246,8 +268,7 @@ us_life_recent(const us_life_t *l)
         return 0;
 
     case US_LIFE_STANDBY:
-        return us_clock_boottime() - us_acquire(&l->sh->replicate.seen)
-               < l->conf.replicate->lease;
+        return us_life_heard(l, l->conf.replicate->lease);
 
     default:
         return 1;

@@ -1630,6 +1630,7 @@ us_replicate_write_job(us_job_t *job)
 
     case US_APPENDER_OK:
         r->fails = 0;
+        us_release(&l->sh->replicate.seen, us_clock_boottime());
 
         if (us_share_resume(l->sh, US_ROLE_WRITER)) {
             us_job_say(job, US_SAY_WARN, "the log confirms again");
