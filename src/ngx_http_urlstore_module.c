@@ -6,7 +6,6 @@
 
 
 #include "http/ngx_http_urlstore_batch.h"
-#include "route/ngx_http_urlstore_route.h"
 #include "http/ngx_http_urlstore_persist.h"
 #include "http/ngx_http_urlstore_shard.h"
 
@@ -29,11 +28,6 @@ static char *ngx_http_urlstore_check_hot(ngx_conf_t *cf, void *post,
     void *data);
 static char *ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static char *ngx_http_urlstore_api_route(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-static char *ngx_http_urlstore_location(ngx_conf_t *cf,
-    ngx_http_urlstore_loc_conf_t *ulcf);
-static ngx_int_t ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name);
 
 
 static ngx_conf_num_bounds_t  ngx_http_urlstore_url_bounds = {
@@ -73,13 +67,6 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
     { ngx_string("urlstore_zone"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
       ngx_http_urlstore_zone,
-      0,
-      0,
-      NULL },
-
-    { ngx_string("urlstore_filter"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
-      ngx_http_urlstore_filter,
       0,
       0,
       NULL },
@@ -164,13 +151,6 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
     { ngx_string("urlstore_cluster_admin"),
       NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
       ngx_http_urlstore_cluster_admin,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("urlstore_route"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
-      ngx_http_urlstore_api_route,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
       NULL },
@@ -291,6 +271,7 @@ ngx_http_urlstore_create_main_conf(ngx_conf_t *cf)
     umcf->idem.size = NGX_CONF_UNSET_SIZE;
     umcf->idem.keep = NGX_CONF_UNSET_MSEC;
     umcf->endpoints = ngx_http_urlstore_endpoints;
+    umcf->store = &ngx_http_urlstore_store_kind;
 
     if (ngx_array_init(&umcf->zones, cf->pool, 2,
                        sizeof(ngx_http_urlstore_zone_t *))
@@ -416,24 +397,15 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 static ngx_int_t
 ngx_http_urlstore_preconfiguration(ngx_conf_t *cf)
 {
-    if (ngx_http_urlstore_add_variables(cf) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    return ngx_http_urlstore_route_variables(cf);
+    return ngx_http_urlstore_add_variables(cf);
 }
 
 
 static ngx_int_t
 ngx_http_urlstore_postconfiguration(ngx_conf_t *cf)
 {
-    if (ngx_http_urlstore_route_check(cf) != NGX_OK
-        || ngx_http_urlstore_origin_init(cf) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    return ngx_http_urlstore_problem_init(cf);
+    return ngx_http_urlstore_origin_init(cf) == NGX_OK
+           ? ngx_http_urlstore_problem_init(cf) : NGX_ERROR;
 }
 
 
@@ -523,8 +495,6 @@ ngx_http_urlstore_exit_master(ngx_cycle_t *cycle)
     for (i = 0; i < n; i++) {
         ngx_http_urlstore_persist_exit(zp[i]);
     }
-
-    ngx_http_urlstore_filter_exit(cycle);
 }
 
 
@@ -578,111 +548,4 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return ngx_http_urlstore_location(cf, ulcf);
-}
-
-
-/* the same for a cluster: urlstore_route NAME ...; */
-
-static char *
-ngx_http_urlstore_api_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_urlstore_loc_conf_t *ulcf = conf;
-
-    char       *rv;
-    ngx_str_t   endpoint;
-
-    if (ulcf->zone) {
-        return "is duplicate: a location has one endpoint, or urlstore_api";
-    }
-
-    rv = ngx_http_urlstore_route(cf, ulcf, &endpoint);
-
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    if (endpoint.len) {
-        ulcf->endpoint = ngx_http_urlstore_endpoint(&endpoint);
-
-        if (ulcf->endpoint == NULL) {
-            return "has an unknown endpoint";
-        }
-    }
-
-    return ngx_http_urlstore_location(cf, ulcf);
-}
-
-
-/* whether the location can have what it is to have; all, or one endpoint */
-
-static char *
-ngx_http_urlstore_location(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf)
-{
-    ngx_http_core_loc_conf_t  *clcf;
-
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-
-    ulcf->name = clcf->name;
-
-#if (NGX_PCRE)
-    ulcf->regex = (clcf->regex != NULL);
-#endif
-
-    if (!ulcf->regex && ngx_http_urlstore_ours(cf, &ulcf->name) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (ulcf->endpoint == NULL) {
-
-#if (NGX_PCRE)
-        if (clcf->regex) {
-            return "needs a prefix location, not a regular expression";
-        }
-#endif
-
-        if (clcf->exact_match || clcf->named) {
-            return "needs a prefix location";
-        }
-
-        /* "/store" is led to "/store/" */
-
-        if (clcf->name.len && clcf->name.data[clcf->name.len - 1] == '/') {
-            clcf->auto_redirect = 1;
-        }
-    }
-
-    ulcf->handler = ngx_http_urlstore_handler;
-    clcf->handler = ulcf->handler;
-
-    return NGX_CONF_OK;
-}
-
-
-/* the server remembers it, for errors before a location is known */
-
-static ngx_int_t
-ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name)
-{
-    ngx_str_t                     *s;
-    ngx_http_core_srv_conf_t      *cscf;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
-    ulcf = cscf->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
-
-    if (ulcf->ours == NULL) {
-        ulcf->ours = ngx_array_create(cf->pool, 4, sizeof(ngx_str_t));
-        if (ulcf->ours == NULL) {
-            return NGX_ERROR;
-        }
-    }
-
-    s = ngx_array_push(ulcf->ours);
-    if (s == NULL) {
-        return NGX_ERROR;
-    }
-
-    *s = *name;
-
-    return NGX_OK;
 }

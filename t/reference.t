@@ -24,7 +24,8 @@ sub slurp
 
 # what the module has: directive => context
 
-my $module = slurp('src/ngx_http_urlstore_module.c');
+my $module = join '', map { slurp($_) } glob('src/ngx_*.c'),
+    'src/route/ngx_http_urlstore_route.c';
 my %place = (MAIN => 'http', SRV => 'server', LOC => 'location');
 my %has;
 

@@ -8,7 +8,6 @@
  *     ngx_http_urlstore_declare.c   directives of zones: name, size, options
  *     ngx_http_urlstore_zone.c      a store's zone: created, reloaded, opened
  *     ngx_http_urlstore_store.c     a worker's lock, hot table and training
- *     ngx_http_urlstore_filter.c    zones that are filters
  *     ngx_http_urlstore_rules.c     directives of a zone's normalizer
  *     ngx_http_urlstore_state.c     the state of a zone, /health
  *     ngx_http_urlstore_stats.c     counters, /stats and /metrics
@@ -60,7 +59,7 @@
 
 
 typedef struct ngx_http_urlstore_zone_s      ngx_http_urlstore_zone_t;
-typedef struct ngx_http_urlstore_route_s     ngx_http_urlstore_route_t;
+typedef struct ngx_http_urlstore_kind_s      ngx_http_urlstore_kind_t;
 typedef struct ngx_http_urlstore_ctx_s       ngx_http_urlstore_ctx_t;
 typedef struct ngx_http_urlstore_endpoint_s  ngx_http_urlstore_endpoint_t;
 

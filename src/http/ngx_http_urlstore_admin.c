@@ -55,8 +55,6 @@ static int ngx_http_urlstore_admin_write(ngx_http_urlstore_post_t *a,
     int dirfd, const char *name, us_disk_error_t *e);
 static ngx_int_t ngx_http_urlstore_admin_later(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_admin_standby(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_cluster_show(ngx_http_request_t *r,
-    const us_map_t *map);
 
 
 char *
@@ -178,12 +176,6 @@ ngx_http_urlstore_cluster_handler(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (ctx->zone->route) {
-        return ngx_http_urlstore_cluster_show(r,
-                   ngx_http_urlstore_cluster_map(ctx->zone->route->cluster,
-                                                 r->connection->log));
-    }
-
     if (ctx->zone->cluster == NULL) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                          "the zone is no shard of a cluster");
@@ -202,7 +194,7 @@ ngx_http_urlstore_cluster_handler(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_cluster_show(ngx_http_request_t *r, const us_map_t *map)
 {
     u_char                   *p;

@@ -403,7 +403,7 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
     batch = ctx->data;
     looked = 0;
 
-    if (ctx->zone->route == NULL) {
+    if (batch->answers.shards == NULL) {
         batch->answers.epoch = ctx->zone->conf.epoch;
     }
 

@@ -9,8 +9,6 @@
 #include "ngx_http_urlstore_shard.h"
 
 
-static ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
-    ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear);
 static ngx_http_urlstore_batch_t *ngx_http_urlstore_batch_create(
     ngx_http_request_t *r, ngx_http_urlstore_action_t action);
 static ngx_int_t ngx_http_urlstore_batch_options(
@@ -25,7 +23,6 @@ static ngx_int_t ngx_http_urlstore_batch_read(
 static void ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch);
 static ngx_int_t ngx_http_urlstore_batch_room(
     ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch);
 static ngx_int_t ngx_http_urlstore_batch_fault(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_batch_single(
     ngx_http_urlstore_batch_t *batch);
@@ -76,9 +73,7 @@ ngx_http_urlstore_mark_handler(ngx_http_request_t *r)
     name.data = ctx->tail.data;
     name.len = ctx->tail.len;
 
-    /* a router leaves it to the shards */
-
-    mark = ctx->zone->route ? 0 : us_store_mark_number(ctx->zone->store, name);
+    mark = us_store_mark_number(ctx->zone->store, name);
 
     if (mark == -1) {
         return ngx_http_urlstore_mark_none(r, NGX_HTTP_NOT_FOUND, name);
@@ -95,9 +90,13 @@ ngx_http_urlstore_mark_handler(ngx_http_request_t *r)
 ngx_int_t
 ngx_http_urlstore_claim_handler(ngx_http_request_t *r)
 {
-    ngx_int_t  rc;
+    uint64_t                  least, most;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    rc = ngx_http_urlstore_claims(r, "claim");
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ctx->zone->kind->claims(r, "claim", &least, &most);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -108,7 +107,7 @@ ngx_http_urlstore_claim_handler(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_batch(ngx_http_request_t *r,
     ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear)
 {
@@ -126,8 +125,8 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
 
     rc = ngx_http_urlstore_batch_options(batch);
 
-    if (rc == NGX_DECLINED && batch->ctx->zone->route) {
-        rc = ngx_http_urlstore_scatter_begin(batch);
+    if (rc == NGX_DECLINED && batch->ctx->zone->kind->batch) {
+        rc = batch->ctx->zone->kind->batch(batch);
     }
 
     if (rc != NGX_DECLINED) {
@@ -240,12 +239,6 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
                                   && batch->ctx->tagged;
     batch->answers.same = batch->ctx->tagged
                           && ngx_http_urlstore_flag(r, "same");
-
-    if (batch->answers.sites && batch->ctx->zone->filter) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"sites\" is not allowed: a filter "
-                                         "keeps no sites");
-    }
 
     if (batch->answers.sites) {
         rc = ngx_http_urlstore_shard_sites(r, "sites");
@@ -425,9 +418,7 @@ ngx_http_urlstore_batch_run(ngx_http_request_t *r)
         return NGX_AGAIN;
     }
 
-    return batch->ctx->zone->route
-           ? ngx_http_urlstore_scatter(batch, ngx_http_urlstore_batch_end)
-           : ngx_http_urlstore_batch_end(batch);
+    return batch->ctx->zone->kind->end(batch);
 }
 
 
@@ -503,7 +494,7 @@ ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 {
     ngx_http_request_t       *r;
@@ -625,7 +616,7 @@ ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
     case US_ANSWER_NEW:
         ctx->status = NGX_HTTP_CREATED;
 
-        if (ctx->zone->filter) {
+        if (ctx->id == US_STORE_NO_ID) {
             break;
         }
 

@@ -12,14 +12,13 @@
  *         |                                         ... the body has ended
  *     reply            ngx_http_urlstore_answer.c   text, JSON or NDJSON
  *
- * In a router, groups go to ngx_http_urlstore_scatter.c, which asks the shards
- * when the body has ended, and records their answers.
+ * and ngx_http_urlstore_batch.c calls each for the next step.  A filter has
+ * another group(); a router keeps groups until the body has ended.
  *
- * and ngx_http_urlstore_batch.c calls each for the next step.  Each returns
- * NGX_OK, NGX_BUSY (the journal's ring is full: go on when it has room), or a
- * status that ends the batch.  Groups, which requests of a worker share, are
- * given back before the event loop goes on, so a slow client holds up only its
- * own request.
+ * Each returns NGX_OK, NGX_BUSY (the journal's ring is full: go on when it has
+ * room), or a status that ends the batch.  Groups, which requests of a worker
+ * share, are given back before the event loop goes on, so a slow client holds
+ * up only its own request.
  *
  * An item without a base of its own is resolved against the batch's, which is
  * in the query or in the JSON envelope.
@@ -41,8 +40,6 @@
 #include "ngx_http_urlstore_request.h"
 #include "../api/us_answer.h"
 
-typedef struct ngx_http_urlstore_scatter_s  ngx_http_urlstore_scatter_t;
-
 
 typedef struct {
     us_refusal_t                    refusal;      /* if it has no URL */
@@ -63,8 +60,6 @@ typedef struct {
 
 #define NGX_HTTP_URLSTORE_TEXT_SIZE  (64 * 1024)
 
-
-typedef struct ngx_http_urlstore_group_s  ngx_http_urlstore_group_t;
 
 struct ngx_http_urlstore_group_s {
     ngx_uint_t                      n;
@@ -91,8 +86,6 @@ typedef enum {
 #define ngx_http_urlstore_of_ids(action)                                      \
     ((action) == NGX_HTTP_URLSTORE_MARK || (action) == NGX_HTTP_URLSTORE_CLAIM)
 
-
-typedef struct ngx_http_urlstore_batch_s  ngx_http_urlstore_batch_t;
 
 typedef ngx_int_t (*ngx_http_urlstore_show_pt)(
     ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
@@ -140,8 +133,8 @@ struct ngx_http_urlstore_batch_s {
     unsigned                        long_reply:1; /* to be looked up, too */
     unsigned                        over:1;       /* urlstore_max_reply */
 
-    /* of a router; show: writes the answers, of which only one has a record */
-    ngx_http_urlstore_scatter_t    *scatter;
+    /* of another kind; show: writes the answers, if they have no records */
+    void                           *own;
     ngx_http_urlstore_show_pt       show;
 
     /* the end: NGX_DONE, or the status of a fault; 0: not yet */
@@ -153,10 +146,14 @@ struct ngx_http_urlstore_batch_s {
 };
 
 
-/* a part of a batch: its result is the request's */
-typedef ngx_int_t (*ngx_http_urlstore_batch_pt)(
-    ngx_http_urlstore_batch_t *batch);
+/* ngx_http_urlstore_batch.c */
 
+/* the request; mark: the number of that of /mark */
+ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
+    ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear);
+
+/* all is answered: sends the reply */
+ngx_int_t ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch);
 
 /* ngx_http_urlstore_item.c */
 
@@ -172,6 +169,10 @@ ngx_http_urlstore_group_t *ngx_http_urlstore_group_get(ngx_log_t *log);
 ngx_int_t ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch);
 void ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch);
 void ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch);
+
+/* of a store: see ngx_http_urlstore_kind_t */
+ngx_int_t ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g);
 
 /* at the end of the worker: the free ones */
 void ngx_http_urlstore_group_exit(void);
@@ -203,24 +204,6 @@ ngx_int_t ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch);
 /* records the answer of a router's first item, which is counted already */
 ngx_int_t ngx_http_urlstore_answer_put(ngx_http_urlstore_batch_t *batch,
     us_answer_record_t *rec, us_str_t text, us_str_t ref);
-
-/* ngx_http_urlstore_scatter.c: of a router */
-
-/* NGX_DECLINED: go on; else the reply has been sent */
-ngx_int_t ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch);
-
-/* keeps the entries of a group until the body has ended */
-ngx_int_t ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_group_t *g);
-
-/* asks the shards, counts what they answer, and calls end */
-ngx_int_t ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_batch_pt end);
-
-/* ngx_http_urlstore_filter.c */
-
-void ngx_http_urlstore_filter_group(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_group_t *g);
 
 
 #endif /* _NGX_HTTP_URLSTORE_BATCH_H_INCLUDED_ */

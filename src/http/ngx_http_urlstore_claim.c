@@ -82,7 +82,8 @@ ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone)
 /* NGX_DECLINED: the zone keeps claims; else the reply has been sent */
 
 ngx_int_t
-ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what)
+ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
+    uint64_t *least, uint64_t *most)
 {
     ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
@@ -90,25 +91,15 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
-    if (zone->filter) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"%s\" is not allowed: a filter "
-                                         "keeps no claims", what);
-    }
-
-    if (zone->route) {
-
-        /* the shards know */
-
-        return NGX_DECLINED;
-    }
-
     if (zone->persist && !us_life_recent(&zone->persist->life)) {
         us_tally_add(zone->tally, US_N_UNREADY, 1);
         return ngx_http_urlstore_unready(r, zone, NULL);
     }
 
-    if (us_store_revisit(zone->store)) {
+    *least = us_store_revisit(zone->store);
+    *most = US_STORE_OLDER_MAX * *least;
+
+    if (*least) {
         return NGX_DECLINED;
     }
 
@@ -132,7 +123,9 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what)
 ngx_int_t
 ngx_http_urlstore_times(ngx_http_request_t *r, ngx_uint_t *times)
 {
-    ngx_int_t  rc;
+    uint64_t                  least, most;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     *times = 0;
 
@@ -140,7 +133,9 @@ ngx_http_urlstore_times(ngx_http_request_t *r, ngx_uint_t *times)
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_urlstore_claims(r, "times");
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ctx->zone->kind->claims(r, "times", &least, &most);
     *times = (rc == NGX_DECLINED);
 
     return rc;
@@ -166,18 +161,13 @@ ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units)
         return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_DECLINED;
     }
 
-    rc = ngx_http_urlstore_claims(r, "older");
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ctx->zone->kind->claims(r, "older", &unit, &max);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    /* of a router: by the shortest unit, and the longest; shards know theirs */
-
-    unit = ctx->zone->route ? 60 : us_store_revisit(ctx->zone->store);
-    max = US_STORE_OLDER_MAX * (ctx->zone->route ? 24 * 60 * 60 : unit);
 
     if (us_time_duration(ngx_http_urlstore_str(&value), &s) == 0
         && s >= unit && s <= max)

@@ -249,6 +249,7 @@ ngx_http_urlstore_zone_find(ngx_conf_t *cf, ngx_str_t *name)
     cln->handler = ngx_http_urlstore_zone_cleanup;
 
     zone->name = *name;
+    zone->kind = umcf->store;
     zone->profile = US_PROFILE_CRAWLER;
     zone->www = US_WWW_FIRST;
 

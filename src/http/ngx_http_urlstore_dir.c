@@ -362,8 +362,7 @@ ngx_http_urlstore_path_free(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
     for (i = 0; i < umcf->zones.nelts; i++) {
 
-        other = zp[i]->persist ? &zp[i]->persist->path
-                : zp[i]->filter ? &zp[i]->filter->path : NULL;
+        other = zp[i]->path;
 
         if (zp[i] == zone || other == NULL) {
             continue;
@@ -383,6 +382,8 @@ ngx_http_urlstore_path_free(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
             return NGX_ERROR;
         }
     }
+
+    zone->path = path;
 
     return NGX_OK;
 }

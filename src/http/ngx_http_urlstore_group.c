@@ -116,13 +116,10 @@ static ngx_int_t
 ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
-    ngx_int_t                  rc;
-    us_store_t                *store;
-    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = batch->ctx;
-    store = ctx->zone->store;
-    rc = NGX_OK;
 
     /* the body may have come slowly, while others of the client were added */
 
@@ -134,12 +131,41 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
         }
 
         batch->admitted = 1;
-        rc = NGX_OK;
     }
 
-    if (ctx->zone->route) {
-        return ngx_http_urlstore_scatter_group(batch, g);
+    rc = ctx->zone->kind->group(batch, g);
+
+    if (rc != NGX_OK) {
+        return rc;
     }
+
+    for ( /* void */ ; g->answered < g->n; g->answered++) {
+        rc = ngx_http_urlstore_answer(batch, &g->entries[g->answered]);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
+    ngx_http_urlstore_group_charge(batch);
+
+    return batch->over ? NGX_HTTP_REQUEST_ENTITY_TOO_LARGE : NGX_OK;
+}
+
+
+/* of the kind: the store looks the URLs up, or adds them */
+
+ngx_int_t
+ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g)
+{
+    ngx_int_t                 rc;
+    us_store_t               *store;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = batch->ctx;
+    store = ctx->zone->store;
+    rc = NGX_OK;
 
     /* the node was the primary when the request began, and maybe long ago */
 
@@ -149,13 +175,7 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
 
     ngx_http_urlstore_shard_under(ctx);
 
-    if (ctx->zone->filter) {
-
-        if (g->done < g->urls) {
-            ngx_http_urlstore_filter_group(batch, g);
-        }
-
-    } else if (batch->action == NGX_HTTP_URLSTORE_ADD) {
+    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
         rc = ngx_http_urlstore_group_add(batch, g);
 
     } else if (batch->action == NGX_HTTP_URLSTORE_SEEN) {
@@ -186,17 +206,7 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
         ctx->lsn = ngx_max(ctx->lsn, us_store_published(store));
     }
 
-    for ( /* void */ ; g->answered < g->n; g->answered++) {
-        rc = ngx_http_urlstore_answer(batch, &g->entries[g->answered]);
-
-        if (rc != NGX_OK) {
-            return rc;
-        }
-    }
-
-    ngx_http_urlstore_group_charge(batch);
-
-    return batch->over ? NGX_HTTP_REQUEST_ENTITY_TOO_LARGE : NGX_OK;
+    return NGX_OK;
 }
 
 

@@ -12,6 +12,7 @@
  */
 
 
+#include "ngx_http_urlstore_batch.h"
 #include "ngx_http_urlstore_shard.h"
 
 
@@ -20,7 +21,6 @@
 #define BY_ID        NGX_HTTP_URLSTORE_BY_ID
 #define ALONE        NGX_HTTP_URLSTORE_ALONE
 #define ALWAYS       NGX_HTTP_URLSTORE_ALWAYS
-#define FILTER       NGX_HTTP_URLSTORE_FILTER
 #define LISTS        NGX_HTTP_URLSTORE_LISTS
 #define LISTS_SITES  NGX_HTTP_URLSTORE_LISTS_SITES
 
@@ -31,90 +31,96 @@ static ngx_int_t ngx_http_urlstore_rest(ngx_http_request_t *r,
     ngx_str_t *rest);
 static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
     const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail);
+static ngx_int_t ngx_http_urlstore_store_begin(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name);
 
 
 /*
  * rows: name, its methods, those with a tail, those that change the store, what
- * else it is; its query arguments; handler; that of a router
+ * else it is; its query arguments
  */
 
-const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[] = {
+const ngx_http_urlstore_endpoint_t
+    ngx_http_urlstore_endpoints[NGX_HTTP_URLSTORE_ENDPOINTS] =
+{
+    { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0,
+      "url base brief summary sites only older times same" },
 
-    { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, FILTER,
-      "url base brief summary sites only older times same",
-      ngx_http_urlstore_add_handler, ngx_http_urlstore_add_handler },
-
-    { ngx_string("seen"), GET|NGX_HTTP_POST, 0, 0, FILTER,
-      "url base brief summary sites only older times same",
-      ngx_http_urlstore_seen_handler, ngx_http_urlstore_seen_handler },
+    { ngx_string("seen"), GET|NGX_HTTP_POST, 0, 0, 0,
+      "url base brief summary sites only older times same" },
 
     { ngx_string("url"), GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
-      GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, BY_ID,
-      "redirect times",
-      ngx_http_urlstore_url_handler, ngx_http_urlstore_url_handler },
+      GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, BY_ID, "redirect times" },
 
     { ngx_string("urls"), GET, 0, 0, BY_ID|LISTS,
       "from cursor limit site prefix mark older new_sites deleted times "
-      "summary",
-      ngx_http_urlstore_urls_handler, ngx_http_urlstore_route_urls },
+      "summary" },
 
-    { ngx_string("prefix"), GET, 0, 0, 0,
-      "url base",
-      ngx_http_urlstore_prefix_handler, ngx_http_urlstore_route_prefix },
+    { ngx_string("prefix"), GET, 0, 0, 0, "url base" },
 
-    { ngx_string("site"), GET, GET, 0, LISTS_SITES,
-      "",
-      ngx_http_urlstore_site_handler, ngx_http_urlstore_route_site },
+    { ngx_string("site"), GET, GET, 0, LISTS_SITES, "" },
 
     { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE,
       NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE, 0,
-      "url id base brief summary clear",
-      ngx_http_urlstore_mark_handler, ngx_http_urlstore_mark_handler },
+      "url id base brief summary clear" },
 
-    { ngx_string("log"), GET, 0, 0, ALONE,
-      "from at",
-      ngx_http_urlstore_log_handler, NULL },
+    { ngx_string("log"), GET, 0, 0, ALONE, "from at" },
 
     { ngx_string("claim"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0,
-      "url id base brief summary at clear",
-      ngx_http_urlstore_claim_handler, ngx_http_urlstore_claim_handler },
+      "url id base brief summary at clear" },
 
-    { ngx_string("cluster"), GET, 0, 0, BY_ID,
-      "",
-      ngx_http_urlstore_cluster_handler,
-      ngx_http_urlstore_cluster_handler },
+    { ngx_string("cluster"), GET, 0, 0, BY_ID, "" },
 
-    { ngx_string("normalize"), GET, 0, 0, FILTER,
-      "url base profile explain",
-      ngx_http_urlstore_normalize_handler,
-      ngx_http_urlstore_normalize_handler },
+    { ngx_string("normalize"), GET, 0, 0, 0, "url base profile explain" },
 
-    { ngx_string("health"), GET, 0, 0, ALWAYS|FILTER,
-      "write",
-      ngx_http_urlstore_health_handler, ngx_http_urlstore_route_health },
+    { ngx_string("health"), GET, 0, 0, ALWAYS, "write" },
 
-    { ngx_string("stats"), GET, 0, 0, ALWAYS|FILTER,
-      "",
-      ngx_http_urlstore_stats_handler, ngx_http_urlstore_route_stats },
+    { ngx_string("stats"), GET, 0, 0, ALWAYS, "" },
 
-    { ngx_string("metrics"), GET, 0, 0, ALWAYS|FILTER,
-      "",
-      ngx_http_urlstore_metrics_handler, ngx_http_urlstore_route_metrics },
+    { ngx_string("metrics"), GET, 0, 0, ALWAYS, "" },
 
-    { ngx_string(""), GET, 0, 0, ALWAYS|FILTER,
-      "q",
-      ngx_http_urlstore_page_handler, ngx_http_urlstore_page_handler },
+    { ngx_string(""), GET, 0, 0, ALWAYS, "q" },
 
-    { ngx_string("openapi.yaml"), GET, 0, 0, ALWAYS|FILTER,
-      "",
-      ngx_http_urlstore_openapi_handler, ngx_http_urlstore_openapi_handler },
-
-    { ngx_null_string, 0, 0, 0, 0, NULL, NULL, NULL }
+    { ngx_string("openapi.yaml"), GET, 0, 0, ALWAYS, "" }
 };
 
-_Static_assert(sizeof(ngx_http_urlstore_endpoints)
-               / sizeof(ngx_http_urlstore_endpoints[0])
-               <= US_N_ENDPOINTS + 1, "each endpoint has a counter");
+_Static_assert((int) NGX_HTTP_URLSTORE_ENDPOINTS <= (int) US_N_ENDPOINTS,
+               "each endpoint has a counter");
+
+
+const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
+
+    .name = "store",
+
+    .handlers = {
+        ngx_http_urlstore_add_handler,
+        ngx_http_urlstore_seen_handler,
+        ngx_http_urlstore_url_handler,
+        ngx_http_urlstore_urls_handler,
+        ngx_http_urlstore_prefix_handler,
+        ngx_http_urlstore_site_handler,
+        ngx_http_urlstore_mark_handler,
+        ngx_http_urlstore_log_handler,
+        ngx_http_urlstore_claim_handler,
+        ngx_http_urlstore_cluster_handler,
+        ngx_http_urlstore_normalize_handler,
+        ngx_http_urlstore_health_handler,
+        ngx_http_urlstore_stats_handler,
+        ngx_http_urlstore_metrics_handler,
+        ngx_http_urlstore_page_handler,
+        ngx_http_urlstore_openapi_handler
+    },
+
+    .begin = ngx_http_urlstore_store_begin,
+    .open = ngx_http_urlstore_store_open,
+    .normalize = us_normalize,
+    .claims = ngx_http_urlstore_claims,
+    .group = ngx_http_urlstore_store_group,
+    .end = ngx_http_urlstore_batch_end,
+    .look = ngx_http_urlstore_store_look,
+    .full = ngx_http_urlstore_store_full,
+    .figures = ngx_http_urlstore_store_figures
+};
 
 
 ngx_int_t
@@ -141,27 +147,14 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     }
 
     ctx->endpoint = ep;
+    ctx->handler = zone->kind->handlers[ep - ngx_http_urlstore_endpoints];
 
-    if (zone->filter && !(ep->flags & FILTER)) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
-                                         "a filter has no /%V: it keeps "
-                                         "neither ids nor URLs", &ep->name);
-    }
+    if (zone->kind->refuse) {
+        rc = zone->kind->refuse(r);
 
-    if (zone->route && ngx_http_urlstore_header_in(r, "urlstore-map")) {
-
-        /* a node that leads to a router: a request could go round for ever */
-
-        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_MISDIRECTED,
-                                         NULL, "this is a router and not a "
-                                         "shard");
-    }
-
-    if (zone->route && ep->route == NULL) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
-                                         "a router has no /%V: a %V belongs "
-                                         "to a shard, which is to be asked",
-                                         &ep->name, &ep->name);
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
     }
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
@@ -194,26 +187,14 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    ngx_http_urlstore_refresh(zone);
+    ctx->writes = ngx_http_urlstore_writes(r, ep);
 
-    rc = ngx_http_urlstore_begin(r, ctx);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    if (!(ep->flags & ALWAYS)) {
-        rc = ngx_http_urlstore_shard_begin(r);
+    if (zone->kind->begin) {
+        rc = zone->kind->begin(r);
 
         if (rc != NGX_DECLINED) {
             return rc;
         }
-
-    } else if (zone->cluster && zone->store) {
-
-        /* by whatever map a router asks for them */
-
-        ctx->tagged = (ngx_http_urlstore_header_in(r, "urlstore-map") != NULL);
     }
 
     if (!(ep->methods & NGX_HTTP_POST)) {
@@ -239,14 +220,48 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 }
 
 
+/* of the kind: whether the store can answer now, by the request's map */
+
+static ngx_int_t
+ngx_http_urlstore_store_begin(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ngx_http_urlstore_refresh(ctx->zone);
+
+    rc = ngx_http_urlstore_begin(r, ctx);
+
+    if (rc != NGX_DECLINED || ctx->zone->cluster == NULL) {
+        return rc;
+    }
+
+    if (!(ctx->endpoint->flags & ALWAYS)) {
+        return ngx_http_urlstore_shard_begin(r);
+    }
+
+    /* by whatever map a router asks for them */
+
+    ctx->tagged = (ctx->zone->store != NULL
+                   && ngx_http_urlstore_header_in(r, "urlstore-map") != NULL);
+
+    return NGX_DECLINED;
+}
+
+
 /* by the name of its directive or path */
 
 const ngx_http_urlstore_endpoint_t *
 ngx_http_urlstore_endpoint(ngx_str_t *name)
 {
+    ngx_uint_t                           i;
     const ngx_http_urlstore_endpoint_t  *ep;
 
-    for (ep = ngx_http_urlstore_endpoints; ep->handler; ep++) {
+    for (i = 0; i < NGX_HTTP_URLSTORE_ENDPOINTS; i++) {
+        ep = &ngx_http_urlstore_endpoints[i];
+
         if (ep->name.len == name->len
             && ngx_strncmp(ep->name.data, name->data, name->len) == 0)
         {
@@ -407,4 +422,79 @@ ngx_http_urlstore_method(ngx_http_request_t *r,
                                      "%V",
                                      &ep->name, tail->len ? "/..." : "",
                                      &allow);
+}
+
+
+/* whether the location can have what it is to have; all, or one endpoint */
+
+char *
+ngx_http_urlstore_location(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf)
+{
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    ulcf->name = clcf->name;
+
+#if (NGX_PCRE)
+    ulcf->regex = (clcf->regex != NULL);
+#endif
+
+    if (!ulcf->regex && ngx_http_urlstore_ours(cf, &ulcf->name) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (ulcf->endpoint == NULL) {
+
+#if (NGX_PCRE)
+        if (clcf->regex) {
+            return "needs a prefix location, not a regular expression";
+        }
+#endif
+
+        if (clcf->exact_match || clcf->named) {
+            return "needs a prefix location";
+        }
+
+        /* "/store" is led to "/store/" */
+
+        if (clcf->name.len && clcf->name.data[clcf->name.len - 1] == '/') {
+            clcf->auto_redirect = 1;
+        }
+    }
+
+    ulcf->handler = ngx_http_urlstore_handler;
+    clcf->handler = ulcf->handler;
+
+    return NGX_CONF_OK;
+}
+
+
+/* the server remembers it, for errors before a location is known */
+
+static ngx_int_t
+ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name)
+{
+    ngx_str_t                     *s;
+    ngx_http_core_srv_conf_t      *cscf;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+    ulcf = cscf->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
+
+    if (ulcf->ours == NULL) {
+        ulcf->ours = ngx_array_create(cf->pool, 4, sizeof(ngx_str_t));
+        if (ulcf->ours == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    s = ngx_array_push(ulcf->ours);
+    if (s == NULL) {
+        return NGX_ERROR;
+    }
+
+    *s = *name;
+
+    return NGX_OK;
 }

@@ -235,13 +235,8 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
 
     us_norm_ws_budget(zone->ws, &batch->budget);
 
-    /* a router keeps no URL, and so spells none */
-
-    e->refusal.verdict = zone->route
-                         ? us_normalize_text(zone->norm, zone->ws, in->text,
-                                             base, &canon)
-                         : us_normalize(zone->norm, zone->ws, in->text, base,
-                                        &canon);
+    e->refusal.verdict = zone->kind->normalize(zone->norm, zone->ws, in->text,
+                                               base, &canon);
 
     us_norm_ws_budget(zone->ws, NULL);
 

@@ -54,8 +54,7 @@ ngx_http_urlstore_execute(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    return ctx->zone->route ? ctx->endpoint->route(r)
-                            : ctx->endpoint->handler(r);
+    return ctx->handler(r);
 }
 
 

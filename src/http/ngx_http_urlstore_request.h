@@ -12,6 +12,7 @@
 #include "ngx_http_urlstore_zone.h"
 #include "ngx_http_urlstore_reply.h"
 #include "../api/us_args.h"
+#include "../api/us_figures.h"
 #include "../life/us_life.h"
 
 
@@ -57,11 +58,31 @@ typedef struct {
 } ngx_http_urlstore_loc_conf_t;
 
 
-/* one endpoint; the table is in ngx_http_urlstore_handler.c */
+/* one endpoint; the table is in ngx_http_urlstore_handler.c, in this order */
+
+typedef enum {
+    NGX_HTTP_URLSTORE_E_ADD = 0,
+    NGX_HTTP_URLSTORE_E_SEEN,
+    NGX_HTTP_URLSTORE_E_URL,
+    NGX_HTTP_URLSTORE_E_URLS,
+    NGX_HTTP_URLSTORE_E_PREFIX,
+    NGX_HTTP_URLSTORE_E_SITE,
+    NGX_HTTP_URLSTORE_E_MARK,
+    NGX_HTTP_URLSTORE_E_LOG,
+    NGX_HTTP_URLSTORE_E_CLAIM,
+    NGX_HTTP_URLSTORE_E_CLUSTER,
+    NGX_HTTP_URLSTORE_E_NORMALIZE,
+    NGX_HTTP_URLSTORE_E_HEALTH,
+    NGX_HTTP_URLSTORE_E_STATS,
+    NGX_HTTP_URLSTORE_E_METRICS,
+    NGX_HTTP_URLSTORE_E_PAGE,
+    NGX_HTTP_URLSTORE_E_OPENAPI,
+    NGX_HTTP_URLSTORE_ENDPOINTS
+} ngx_http_urlstore_endpoint_number_t;
+
 
 #define NGX_HTTP_URLSTORE_BY_ID        1   /* which mode=lookup can do */
 #define NGX_HTTP_URLSTORE_ALWAYS       2   /* answers while loading */
-#define NGX_HTTP_URLSTORE_FILTER       4   /* a filter has it, too */
 
 /*
  * Its answer is a list or a count, which denies all that is not in it: only a
@@ -81,8 +102,76 @@ struct ngx_http_urlstore_endpoint_s {
     ngx_uint_t                      writes;   /* those that change the store */
     ngx_uint_t                      flags;
     const char                     *args;     /* of the query */
-    ngx_http_urlstore_handler_pt    handler;
-    ngx_http_urlstore_handler_pt    route;    /* of a router; NULL: 501 */
+};
+
+
+typedef struct ngx_http_urlstore_batch_s  ngx_http_urlstore_batch_t;
+typedef struct ngx_http_urlstore_group_s  ngx_http_urlstore_group_t;
+
+/* a part of a batch: its result is the request's */
+typedef ngx_int_t (*ngx_http_urlstore_batch_pt)(
+    ngx_http_urlstore_batch_t *batch);
+
+
+/*
+ * A kind of zone: what answers its requests.  A store is in this folder, a
+ * filter in ngx_http_urlstore_filter_module.c, a router in src/route.
+ *
+ * Functions that return NGX_DECLINED for "go on" have sent the reply otherwise.
+ */
+
+struct ngx_http_urlstore_kind_s {
+    const char                     *name;
+
+    /* of its endpoints; NULL: the kind has none, and refuse() replies */
+    ngx_http_urlstore_handler_pt    handlers[NGX_HTTP_URLSTORE_ENDPOINTS];
+
+    /* whatever the zone's state is; NULL: refuses nothing */
+    ngx_http_urlstore_handler_pt    refuse;
+
+    /* whether the zone can answer now; NULL: always */
+    ngx_http_urlstore_handler_pt    begin;
+
+    /* of a worker that starts; NULL: nothing */
+    ngx_int_t                     (*open)(ngx_http_urlstore_zone_t *zone,
+                                          ngx_log_t *log);
+
+    /* a link to its canonical URL */
+    us_verdict_t                  (*normalize)(const us_norm_t *norm,
+                                               us_norm_ws_t *ws, us_str_t link,
+                                               const us_base_t *base,
+                                               us_canon_t *canon);
+
+    /*
+     * Whether it keeps claims, and the ages that can be asked for, s; what: the
+     * argument that needs them.
+     */
+    ngx_int_t                     (*claims)(ngx_http_request_t *r,
+                                            const char *what, uint64_t *least,
+                                            uint64_t *most);
+
+    /* a batch, when its options are read (NULL: nothing is to be done) */
+    ngx_http_urlstore_batch_pt      batch;
+
+    /* sets the answers of a group, as ngx_http_urlstore_batch.h has it */
+    ngx_int_t                     (*group)(ngx_http_urlstore_batch_t *batch,
+                                           ngx_http_urlstore_group_t *g);
+
+    /* the body has ended, and all groups were answered */
+    ngx_http_urlstore_batch_pt      end;
+
+    /*
+     * Looks a URL up for variables.  NGX_DECLINED: it cannot now; NULL: it
+     * never can at once.
+     */
+    ngx_int_t                     (*look)(ngx_http_urlstore_ctx_t *ctx,
+                                          ngx_http_urlstore_zone_t *zone,
+                                          us_store_item_t *item);
+
+    /* whether new URLs are refused for lack of room; figures for /stats */
+    ngx_uint_t                    (*full)(ngx_http_urlstore_zone_t *zone);
+    void                          (*figures)(ngx_http_urlstore_zone_t *zone,
+                                             us_figures_t *f);
 };
 
 
@@ -98,6 +187,7 @@ struct ngx_http_urlstore_ctx_s {
     ngx_http_urlstore_zone_t       *zone;
     const ngx_http_urlstore_endpoint_t
                                    *endpoint;
+    ngx_http_urlstore_handler_pt    handler;      /* of the zone's kind */
     ngx_str_t                       tail;         /* what follows NAME/ */
     ngx_http_urlstore_out_t         out;
     us_format_t      format;
@@ -149,6 +239,11 @@ struct ngx_http_urlstore_ctx_s {
 };
 
 
+/* the list of ids that a client has sent is there */
+typedef ngx_int_t (*ngx_http_urlstore_ids_pt)(ngx_http_request_t *r,
+    ngx_chain_t *ids);
+
+
 /* an id that a client has sent, as the zone's store has it */
 
 static inline us_id_rc_t
@@ -185,18 +280,18 @@ ngx_int_t ngx_http_urlstore_openapi_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_log_handler(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_cluster_handler(ngx_http_request_t *r);
 
-/* of a router, where they differ */
-ngx_int_t ngx_http_urlstore_route_ids(ngx_http_request_t *r,
-    ngx_chain_t *ids);
-ngx_int_t ngx_http_urlstore_route_url(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_urls(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_prefix(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_site(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_health(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_stats(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_metrics(ngx_http_request_t *r);
+extern const ngx_http_urlstore_endpoint_t
+    ngx_http_urlstore_endpoints[NGX_HTTP_URLSTORE_ENDPOINTS];
 
-extern const ngx_http_urlstore_endpoint_t  ngx_http_urlstore_endpoints[];
+/* the kind of urlstore_zone */
+extern const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind;
+
+/*
+ * Whether the location can have what it is to have: all of the zone, or one
+ * endpoint.  NGX_CONF_OK: it has the handler; else a message.
+ */
+char *ngx_http_urlstore_location(ngx_conf_t *cf,
+    ngx_http_urlstore_loc_conf_t *ulcf);
 
 /* ngx_http_urlstore_origin.c */
 
@@ -309,8 +404,9 @@ us_format_t ngx_http_urlstore_body_format(
 
 /* ngx_http_urlstore_claim.c; NGX_DECLINED: go on, else the reply was sent */
 
-/* whether the zone keeps claims; what: the argument that needs them */
-ngx_int_t ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what);
+/* of a store: see ngx_http_urlstore_kind_t */
+ngx_int_t ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
+    uint64_t *least, uint64_t *most);
 
 /* times=1, older=DURATION in units (0: there is none), and the time to claim */
 ngx_int_t ngx_http_urlstore_times(ngx_http_request_t *r, ngx_uint_t *times);
@@ -354,9 +450,29 @@ ngx_int_t ngx_http_urlstore_site_missing(ngx_http_request_t *r);
 ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_request_t *r,
     const us_str_t *found);
 
+/*
+ * ngx_http_urlstore_url.c: of GET /url/7,9 and POST /url.  Calls answer(),
+ * which is a part of the request, when the list is there, a text with commas
+ * between.  NGX_DECLINED: the request is for one id.
+ */
+ngx_int_t ngx_http_urlstore_ids(ngx_http_request_t *r,
+    ngx_http_urlstore_ids_pt answer);
+
 /* ngx_http_urlstore_variables.c */
 
 ngx_int_t ngx_http_urlstore_add_variables(ngx_conf_t *cf);
+
+/* of a store: see ngx_http_urlstore_kind_t */
+ngx_int_t ngx_http_urlstore_store_look(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_zone_t *zone, us_store_item_t *item);
+
+/* ngx_http_urlstore_stats.c: the same */
+void ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
+    us_figures_t *f);
+
+/* ngx_http_urlstore_admin.c: GET /cluster; map may be NULL */
+ngx_int_t ngx_http_urlstore_cluster_show(ngx_http_request_t *r,
+    const us_map_t *map);
 
 
 #endif /* _NGX_HTTP_URLSTORE_REQUEST_H_INCLUDED_ */

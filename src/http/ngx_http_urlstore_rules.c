@@ -8,7 +8,8 @@
  */
 
 
-#include "../route/ngx_http_urlstore_route.h"
+#include "ngx_http_urlstore_request.h"
+#include "ngx_http_urlstore_cluster.h"
 
 
 /* bytes of a rule's name */
@@ -304,8 +305,9 @@ ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
 static ngx_http_urlstore_zone_t *
 ngx_http_urlstore_rule_zone(ngx_conf_t *cf, ngx_str_t *name)
 {
-    ngx_http_urlstore_zone_t     *zone;
-    ngx_http_urlstore_cluster_t  *cluster;
+    ngx_http_urlstore_zone_t       *zone;
+    ngx_http_urlstore_cluster_t    *cluster;
+    ngx_http_urlstore_main_conf_t  *umcf;
 
     zone = ngx_http_urlstore_zone_find(cf, name);
 
@@ -322,7 +324,9 @@ ngx_http_urlstore_rule_zone(ngx_conf_t *cf, ngx_str_t *name)
         return NULL;
     }
 
-    return ngx_http_urlstore_route_zone(cf, cluster);
+    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_urlstore_module);
+
+    return umcf->route(cf, cluster);
 }
 
 

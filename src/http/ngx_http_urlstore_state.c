@@ -82,8 +82,6 @@ ngx_http_urlstore_begin(ngx_http_request_t *r, ngx_http_urlstore_ctx_t *ctx)
         }
     }
 
-    ctx->writes = ngx_http_urlstore_writes(r, ctx->endpoint);
-
     if (ctx->zone->persist) {
         us_life_view(&ctx->zone->persist->life, &ctx->view);
     }
@@ -106,13 +104,9 @@ ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx)
 /* whether new URLs are refused for lack of room */
 
 ngx_uint_t
-ngx_http_urlstore_full(ngx_http_urlstore_zone_t *zone)
+ngx_http_urlstore_store_full(ngx_http_urlstore_zone_t *zone)
 {
     us_store_info_t  info;
-
-    if (zone->filter) {
-        return us_filter_full(zone->filter->set);
-    }
 
     us_store_info(zone->store, &info);
 
@@ -131,7 +125,7 @@ ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone)
 ngx_uint_t
 ngx_http_urlstore_accepts(ngx_http_urlstore_zone_t *zone)
 {
-    return !ngx_http_urlstore_full(zone) && ngx_http_urlstore_writable(zone)
+    return !zone->kind->full(zone) && ngx_http_urlstore_writable(zone)
            && (zone->cluster == NULL || us_store_map(zone->store)->number);
 }
 
@@ -290,7 +284,7 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     state = ngx_http_urlstore_state_name(ctx->zone);
-    full = ngx_http_urlstore_full(ctx->zone);
+    full = ctx->zone->kind->full(ctx->zone);
     writable = ngx_http_urlstore_accepts(ctx->zone);
 
     if (!ngx_http_urlstore_is_ready(ctx->zone)) {

@@ -95,7 +95,6 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
 {
     ngx_http_urlstore_ctx_t        *ctx;
     ngx_http_urlstore_zone_t       *zone;
-    const us_store_map_t           *map;
     ngx_http_urlstore_main_conf_t  *umcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
@@ -110,16 +109,33 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
 
     us_tally_sums(zone->sh->tallies, f->n, counters);
 
-    if (zone->filter) {
-        f->kind = US_FIGURES_FILTER;
-        us_figures_filter(f, zone->filter->set);
+    zone->kind->figures(zone, f);
 
-    } else {
-        f->kind = US_FIGURES_MEMORY;
-        f->next_id = ngx_http_urlstore_id(zone,
-                                      ngx_http_urlstore_promised_ids(zone));
-        us_figures_store(f, zone->store);
+    f->uptime = ngx_time() - zone->sh->started;
+
+    if (umcf->idem.shm_zone) {
+        us_idem_info(&umcf->idem.area, &f->idem);
     }
+
+    f->epoch = zone->conf.epoch;
+    f->uuid = zone->persist == NULL
+              || us_life_admits(&zone->persist->life, US_WANTS_BY_ID)
+              ? zone->conf.uuid : NULL;
+    f->ready = ngx_http_urlstore_is_ready(zone);
+    f->writable = ngx_http_urlstore_accepts(zone);
+}
+
+
+void
+ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
+    us_figures_t *f)
+{
+    const us_store_map_t  *map;
+
+    f->kind = US_FIGURES_MEMORY;
+    f->next_id = ngx_http_urlstore_id(zone,
+                                      ngx_http_urlstore_promised_ids(zone));
+    us_figures_store(f, zone->store);
 
     if (zone->cluster) {
         map = us_store_map(zone->store);
@@ -130,7 +146,6 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
         f->cluster = map->number ? map->cluster : NULL;
     }
 
-    f->uptime = ngx_time() - zone->sh->started;
     f->clock_ahead = f->clock > (uint64_t) ngx_time()
                      ? f->clock - ngx_time() : 0;
 
@@ -150,17 +165,6 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
         f->state = us_life_state(&zone->persist->life);
         us_figures_disk(f, &zone->persist->life);
     }
-
-    if (umcf->idem.shm_zone) {
-        us_idem_info(&umcf->idem.area, &f->idem);
-    }
-
-    f->epoch = zone->conf.epoch;
-    f->uuid = zone->persist == NULL
-              || us_life_admits(&zone->persist->life, US_WANTS_BY_ID)
-              ? zone->conf.uuid : NULL;
-    f->ready = ngx_http_urlstore_is_ready(zone);
-    f->writable = ngx_http_urlstore_accepts(zone);
 }
 
 
@@ -175,7 +179,7 @@ ngx_http_urlstore_stats_endpoints(ngx_http_request_t *r, us_figures_t *f)
 
     ep = umcf->endpoints;
 
-    for (i = 0; ep[i].handler; i++) {
+    for (i = 0; i < NGX_HTTP_URLSTORE_ENDPOINTS; i++) {
 
         /* an empty label would be none */
 

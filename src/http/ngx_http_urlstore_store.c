@@ -93,6 +93,40 @@ ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone)
 
 /* the stores have been closed */
 
+/* one that is in shared memory only: others are opened when they are loaded */
+
+ngx_int_t
+ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
+{
+    us_store_lock_t  lock;
+
+    if (zone->persist) {
+        return NGX_OK;
+    }
+
+    ngx_http_urlstore_zone_lock(zone, &lock);
+
+    zone->store = us_store_open(zone->sh->mem, &lock);
+
+    if (zone->store == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                      "opening urlstore_zone \"%V\" failed", &zone->name);
+        return NGX_ERROR;
+    }
+
+    /* those that the configuration has added */
+
+    (void) us_store_add_marks(zone->store, zone->conf.marks,
+                              zone->conf.nmarks);
+    (void) us_store_set_revisit(zone->store, zone->conf.revisit);
+
+    us_store_conf(zone->store, &zone->conf);
+    ngx_http_urlstore_hot_attach(zone);
+
+    return NGX_OK;
+}
+
+
 void
 ngx_http_urlstore_hot_exit(void)
 {

@@ -8,7 +8,6 @@
  *     POST /url             the same, by a body of ids
  *
  *     path, or body as it arrives --> list "7,9,..." --> 64 ids a slice
- *                                          or, in a router, to the shards
  *
  * Of many ids, only their list is kept until the reply begins, as the client
  * has written it.  Their URLs are looked up slice by slice, as the client reads
@@ -30,6 +29,7 @@
 
 typedef struct {
     us_list_t                       list;
+    ngx_http_urlstore_ids_pt        answer;
     ngx_http_urlstore_out_t         ids;      /* with commas between */
     ngx_uint_t                      n;        /* of the body */
     ngx_chain_t                    *at;       /* of the ids: not shown yet */
@@ -50,11 +50,12 @@ static ngx_int_t ngx_http_urlstore_url_delete(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_missing(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_url_gone(ngx_http_request_t *r);
 
-static ngx_int_t ngx_http_urlstore_ids_answer(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_ids_get(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_ids_post(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_ids_answer(ngx_http_request_t *r,
+    ngx_chain_t *list);
+static ngx_int_t ngx_http_urlstore_ids_get(ngx_http_request_t *r,
+    ngx_http_urlstore_ids_pt answer);
 static ngx_http_urlstore_ids_t *ngx_http_urlstore_ids_create(
-    ngx_http_request_t *r);
+    ngx_http_request_t *r, ngx_http_urlstore_ids_pt answer);
 static ngx_int_t ngx_http_urlstore_ids_run(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_ids_item(ngx_http_request_t *r,
     const us_input_item_t *in);
@@ -69,30 +70,15 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
 {
     uint64_t                  id;
     ngx_int_t                 rc;
-    ngx_uint_t                times;
     us_id_rc_t                known;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    rc = ngx_http_urlstore_times(r, &times);
+    rc = ngx_http_urlstore_ids(r, ngx_http_urlstore_ids_answer);
 
     if (rc != NGX_DECLINED) {
         return rc;
-    }
-
-    if (r->method == NGX_HTTP_POST) {
-        return ngx_http_urlstore_ids_post(r);
-    }
-
-    if (r->method != NGX_HTTP_DELETE
-        && ngx_strlchr(ctx->tail.data, ctx->tail.data + ctx->tail.len, ','))
-    {
-        return ngx_http_urlstore_ids_get(r);
-    }
-
-    if (ctx->zone->route) {
-        return ngx_http_urlstore_route_url(r);
     }
 
     known = ngx_http_urlstore_id_parse(ctx->zone,
@@ -414,25 +400,46 @@ ngx_http_urlstore_url_gone(ngx_http_request_t *r)
 
 /* many ids */
 
-/* the list is there, and the format of the reply */
-
-static ngx_int_t
-ngx_http_urlstore_ids_answer(ngx_http_request_t *r)
+ngx_int_t
+ngx_http_urlstore_ids(ngx_http_request_t *r, ngx_http_urlstore_ids_pt answer)
 {
+    ngx_int_t                 rc;
+    ngx_uint_t                times;
     ngx_http_urlstore_ctx_t  *ctx;
-    ngx_http_urlstore_ids_t  *ids;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ids = ctx->data;
 
-    return ctx->zone->route
-           ? ngx_http_urlstore_route_ids(r, ids->at)
-           : ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
+    rc = ngx_http_urlstore_times(r, &times);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (r->method == NGX_HTTP_POST) {
+        return ngx_http_urlstore_ids_create(r, answer)
+               ? ngx_http_urlstore_body(r, NGX_HTTP_URLSTORE_ONLY_IDS,
+                                        ngx_http_urlstore_ids_run)
+               : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return r->method != NGX_HTTP_DELETE
+           && ngx_strlchr(ctx->tail.data, ctx->tail.data + ctx->tail.len, ',')
+           ? ngx_http_urlstore_ids_get(r, answer) : NGX_DECLINED;
+}
+
+
+/* of a store; the format of the reply is known */
+
+static ngx_int_t
+ngx_http_urlstore_ids_answer(ngx_http_request_t *r, ngx_chain_t *list)
+{
+    return ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
 }
 
 
 static ngx_http_urlstore_ids_t *
-ngx_http_urlstore_ids_create(ngx_http_request_t *r)
+ngx_http_urlstore_ids_create(ngx_http_request_t *r,
+    ngx_http_urlstore_ids_pt answer)
 {
     ngx_http_urlstore_ctx_t  *ctx;
     ngx_http_urlstore_ids_t  *ids;
@@ -448,6 +455,7 @@ ngx_http_urlstore_ids_create(ngx_http_request_t *r)
         return NULL;
     }
 
+    ids->answer = answer;
     ctx->data = ids;
 
     return ids;
@@ -457,7 +465,8 @@ ngx_http_urlstore_ids_create(ngx_http_request_t *r)
 /* GET /url/7,9 */
 
 static ngx_int_t
-ngx_http_urlstore_ids_get(ngx_http_request_t *r)
+ngx_http_urlstore_ids_get(ngx_http_request_t *r,
+    ngx_http_urlstore_ids_pt answer)
 {
     us_str_t                       bad;
     ngx_int_t                      rc;
@@ -495,7 +504,7 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
                                          bad.data);
     }
 
-    ids = ngx_http_urlstore_ids_create(r);
+    ids = ngx_http_urlstore_ids_create(r, answer);
     if (ids == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -518,19 +527,7 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r)
     ids->at->buf = b;
     ids->at->next = NULL;
 
-    return ngx_http_urlstore_ids_answer(r);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_ids_post(ngx_http_request_t *r)
-{
-    if (ngx_http_urlstore_ids_create(r) == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_body(r, NGX_HTTP_URLSTORE_ONLY_IDS,
-                                  ngx_http_urlstore_ids_run);
+    return ids->answer(r, ids->at);
 }
 
 
@@ -578,7 +575,7 @@ ngx_http_urlstore_ids_run(ngx_http_request_t *r)
 
     ids->at = ngx_http_urlstore_out_take(&ids->ids, 0);
 
-    return ngx_http_urlstore_ids_answer(r);
+    return ids->answer(r, ids->at);
 }
 
 

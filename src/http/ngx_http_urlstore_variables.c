@@ -165,7 +165,7 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     us_verdict_t      verdict;
     us_store_item_t   item;
 
-    if (zone->route) {
+    if (zone->kind->look == NULL) {
         return NGX_DECLINED;
     }
 
@@ -193,29 +193,10 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     item.url = canon.url.href;
     item.merge = canon.merge;
 
-    if (zone->filter) {
-        ngx_http_urlstore_filter_seen(zone, &item);
+    rc = zone->kind->look(ctx, zone, &item);
 
-    } else {
-        ngx_http_urlstore_refresh(zone);
-
-        if (!ngx_http_urlstore_answers(zone, 1)) {
-            return NGX_DECLINED;
-        }
-
-        ctx->zone = zone;
-
-        ngx_http_urlstore_shard_under(ctx);
-        us_store_seen(zone->store, &item, 1);
-
-        ctx->lsn = us_store_published(zone->store);
-        ctx->tops = 1;
-        ctx->top = item.status == US_SEEN ? item.id + 1 : 0;
-        ctx->absent = item.status != US_SEEN;
-
-        if (!ngx_http_urlstore_promised(ctx)) {
-            return NGX_DECLINED;
-        }
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     if (item.status == US_MOVED
@@ -244,6 +225,30 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     ctx->url.len = us_store_item_url(&item, ctx->url.data);
 
     return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_store_look(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_zone_t *zone, us_store_item_t *item)
+{
+    ngx_http_urlstore_refresh(zone);
+
+    if (!ngx_http_urlstore_answers(zone, 1)) {
+        return NGX_DECLINED;
+    }
+
+    ctx->zone = zone;
+
+    ngx_http_urlstore_shard_under(ctx);
+    us_store_seen(zone->store, item, 1);
+
+    ctx->lsn = us_store_published(zone->store);
+    ctx->tops = 1;
+    ctx->top = item->status == US_SEEN ? item->id + 1 : 0;
+    ctx->absent = item->status != US_SEEN;
+
+    return ngx_http_urlstore_promised(ctx) ? NGX_OK : NGX_DECLINED;
 }
 
 

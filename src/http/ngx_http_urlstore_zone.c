@@ -441,9 +441,7 @@ static const char *
 ngx_http_urlstore_zone_differs(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old)
 {
-    if ((zone->filter == NULL) != (old->filter == NULL)
-        || (zone->route == NULL) != (old->route == NULL))
-    {
+    if (ngx_strcmp(zone->kind->name, old->kind->name) != 0) {
         return "kind";
     }
 
@@ -542,30 +540,10 @@ ngx_http_urlstore_zone_marks(ngx_http_urlstore_zone_t *zone,
 ngx_int_t
 ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 {
-    us_store_lock_t  lock;
-
     zone->tally = &zone->sh->tallies[ngx_worker % US_TALLIES];
 
-    if (zone->filter == NULL && zone->route == NULL && zone->persist == NULL)
-    {
-        ngx_http_urlstore_zone_lock(zone, &lock);
-
-        zone->store = us_store_open(zone->sh->mem, &lock);
-
-        if (zone->store == NULL) {
-            ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                          "opening urlstore_zone \"%V\" failed", &zone->name);
-            return NGX_ERROR;
-        }
-
-        /* those that the configuration has added */
-
-        (void) us_store_add_marks(zone->store, zone->conf.marks,
-                                  zone->conf.nmarks);
-        (void) us_store_set_revisit(zone->store, zone->conf.revisit);
-
-        us_store_conf(zone->store, &zone->conf);
-        ngx_http_urlstore_hot_attach(zone);
+    if (zone->kind->open && zone->kind->open(zone, log) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     zone->ws = us_norm_ws_create(zone->norm);

@@ -14,7 +14,6 @@
 #include "../store/us_store.h"
 #include "../cluster/us_map.h"
 #include "../life/us_trainer.h"
-#include "../filter/us_filter.h"
 #include "../idempotency/us_idem.h"
 
 
@@ -49,19 +48,6 @@ typedef struct {
 typedef struct ngx_http_urlstore_persist_s  ngx_http_urlstore_persist_t;
 
 
-/* what a filter zone has; see ngx_http_urlstore_filter.c */
-
-typedef struct {
-    us_filter_t                    *set;
-    us_filter_plan_t                plan;
-    uint64_t                        capacity;
-    double                          error;
-    ngx_str_t                       path;
-    ngx_uint_t                      accept;   /* unclean=accept */
-    ngx_uint_t                      warned;   /* of one worker */
-} ngx_http_urlstore_filter_t;
-
-
 /*
  * A zone.  The first half is configuration, made before workers fork; the
  * second belongs to one worker.
@@ -80,8 +66,9 @@ struct ngx_http_urlstore_zone_s {
     ngx_uint_t                      huge;
     ngx_uint_t                      rules;    /* user rules of all kinds */
     ngx_uint_t                      limits;   /* urlstore_max_*, one bit each */
-    ngx_http_urlstore_filter_t     *filter;   /* NULL: it is none */
-    ngx_http_urlstore_route_t      *route;    /* NULL: it is no router */
+    const ngx_http_urlstore_kind_t *kind;
+    void                           *own;      /* of a filter, a router */
+    ngx_str_t                      *path;     /* that of path=, or NULL */
     ngx_http_urlstore_persist_t    *persist;  /* NULL: no path= */
 
     /* of a shard: ngx_http_urlstore_shard.h */
@@ -134,7 +121,12 @@ typedef struct {
     ngx_http_urlstore_retries_t     idem;
 
     const ngx_http_urlstore_endpoint_t
-                                   *endpoints; /* up to one without a handler */
+                                   *endpoints; /* NGX_HTTP_URLSTORE_ENDPOINTS */
+    const ngx_http_urlstore_kind_t *store;    /* the kind of urlstore_zone */
+
+    /* the zone of a cluster that is routed here; NULL: an error was logged */
+    ngx_http_urlstore_zone_t     *(*route)(ngx_conf_t *cf,
+                                     struct ngx_http_urlstore_cluster_s *cl);
 } ngx_http_urlstore_main_conf_t;
 
 
@@ -208,18 +200,12 @@ ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
 void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
 void ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_hot_exit(void);
+ngx_int_t ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone,
+    ngx_log_t *log);
 void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
     us_store_lock_t *lock);
 void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_train_exit(ngx_http_urlstore_zone_t *zone);
-
-/* ngx_http_urlstore_filter.c */
-
-char *ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-void ngx_http_urlstore_filter_seen(ngx_http_urlstore_zone_t *zone,
-    us_store_item_t *item);
-void ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle);
 
 /* ngx_http_urlstore_rules.c */
 
@@ -260,7 +246,7 @@ ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
     ngx_uint_t status, us_str_t name);
 
-ngx_uint_t ngx_http_urlstore_full(ngx_http_urlstore_zone_t *zone);
+ngx_uint_t ngx_http_urlstore_store_full(ngx_http_urlstore_zone_t *zone);
 ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
 
 /* whether new URLs are accepted: it is writable, has room, and has a map */

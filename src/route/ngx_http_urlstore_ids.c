@@ -1,6 +1,11 @@
 
 /*
- * Lists of ids in a router: GET /url/7,9 and POST /url.
+ * /url of a router.
+ *
+ * One id, GET and DELETE of /url/ID: the shard gets the request with the
+ * arguments and the Accept of the client, and its reply is the client's.
+ *
+ * Lists of ids, GET /url/7,9 and POST /url:
  *
  *     list "7,9,..."                    of ngx_http_urlstore_url.c
  *         |
@@ -18,6 +23,15 @@
 #include "../us_text.h"
 
 
+/* bytes of a client's id that a problem shows */
+#define NGX_HTTP_URLSTORE_SHOWN    40
+
+
+static ngx_int_t ngx_http_urlstore_relay(ngx_http_request_t *r,
+    const us_map_t *map, ngx_uint_t shard);
+static ngx_int_t ngx_http_urlstore_relay_gather(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_route_ids(ngx_http_request_t *r,
+    ngx_chain_t *ids);
 static ngx_int_t ngx_http_urlstore_ids_scatter(us_scatter_t *s,
     ngx_chain_t *ids);
 static ngx_int_t ngx_http_urlstore_ids_done(ngx_http_request_t *r);
@@ -26,6 +40,152 @@ static ngx_int_t ngx_http_urlstore_ids_put(ngx_http_request_t *r,
 
 
 ngx_int_t
+ngx_http_urlstore_route_url(ngx_http_request_t *r)
+{
+    int                       shard;
+    uint64_t                  id;
+    ngx_int_t                 rc;
+    us_id_rc_t                known;
+    const us_map_t           *map;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    rc = ngx_http_urlstore_ids(r, ngx_http_urlstore_route_ids);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &id);
+
+    if (known == US_ID_BAD) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         NGX_HTTP_URLSTORE_NO_ID,
+                                         ngx_min(ctx->tail.len,
+                                                 NGX_HTTP_URLSTORE_SHOWN),
+                                         ctx->tail.data);
+    }
+
+    if (known == US_ID_NEVER || id >> US_SHARD_SHIFT >= US_SHARDS) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                         "the id %*s was not given yet",
+                                         ngx_min(ctx->tail.len,
+                                                 NGX_HTTP_URLSTORE_SHOWN),
+                                         ctx->tail.data);
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx->id = id;
+
+    map = ngx_http_urlstore_route_map(r, &rc);
+
+    if (map == NULL) {
+        return rc;
+    }
+
+    shard = us_map_shard(map, id >> US_SHARD_SHIFT);
+
+    if (shard == -1) {
+
+        /* the map may be old */
+
+        return ngx_http_urlstore_route_absent(r, NULL,
+                                              "the map of this router has no "
+                                              "shard %uL",
+                                              id >> US_SHARD_SHIFT);
+    }
+
+    return ngx_http_urlstore_relay(r, map, shard);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_relay(ngx_http_request_t *r, const us_map_t *map,
+    ngx_uint_t shard)
+{
+    u_char                    *p;
+    ngx_str_t                 *accept;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_call_t  *call;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    call = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_call_t));
+    if (call == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    p = ngx_pnalloc(r->pool, sizeof("/url/?") + NGX_INT64_LEN + r->args.len);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    call->r = r;
+    call->map = map;
+    call->shard = shard;
+    call->method = r->method == NGX_HTTP_DELETE ? NGX_HTTP_DELETE
+                                                : NGX_HTTP_GET;
+    call->single = 1;
+    call->reads = (r->method != NGX_HTTP_DELETE);
+
+    call->path.data = p;
+    call->path.len = ngx_sprintf(p, "/url/%uL%s%V", ctx->id,
+                                 r->args.len ? "?" : "", &r->args) - p;
+
+    accept = ngx_http_urlstore_header_in(r, "accept");
+
+    if (accept) {
+        call->accept = *accept;
+    }
+
+    ctx->data = call;
+
+    if (ngx_http_urlstore_call(call) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_call_wait(r, ngx_http_urlstore_relay_gather);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_relay_gather(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_call_t  *call;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    call = ctx->data;
+
+    if (!ngx_http_urlstore_call_ended(call)) {
+        return NGX_AGAIN;
+    }
+
+    if (call->status != 0 && call->status != NGX_HTTP_URLSTORE_MISDIRECTED
+        && (call->status < NGX_HTTP_INTERNAL_SERVER_ERROR
+            || call->status == NGX_HTTP_SERVICE_UNAVAILABLE
+            || call->status == NGX_HTTP_INSUFFICIENT_STORAGE))
+    {
+        return ngx_http_urlstore_relay_reply(r, call);
+    }
+
+    ngx_http_urlstore_call_log(call, 1);
+
+    return ngx_http_urlstore_call_unsure(call)
+           ? ngx_http_urlstore_route_unknown(r,
+                                     call->map->shards[call->shard].number)
+           : ngx_http_urlstore_route_silent(r,
+                                     call->map->shards[call->shard].number);
+}
+
+
+static ngx_int_t
 ngx_http_urlstore_route_ids(ngx_http_request_t *r, ngx_chain_t *ids)
 {
     ngx_int_t                      rc;

@@ -151,7 +151,7 @@ ngx_http_urlstore_rounds_remap(ngx_http_urlstore_rounds_t *rounds)
     rounds->remaps++;
 
     ctx = ngx_http_get_module_ctx(rounds->r, ngx_http_urlstore_module);
-    cluster = ctx->zone->route->cluster;
+    cluster = ctx->zone->own;
 
     /* even if the file was looked at a moment ago */
 

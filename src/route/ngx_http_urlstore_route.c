@@ -61,12 +61,22 @@ typedef enum {
 } ngx_http_urlstore_call_variable_t;
 
 
+static char *ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static ngx_int_t ngx_http_urlstore_route_pass(ngx_conf_t *cf,
     ngx_str_t *connect, ngx_str_t *timeout);
 static ngx_int_t ngx_http_urlstore_route_options(ngx_conf_t *cf,
     ngx_str_t *endpoint, ngx_str_t *connect, ngx_str_t *timeout);
+static ngx_http_urlstore_zone_t *ngx_http_urlstore_route_zone(ngx_conf_t *cf,
+    ngx_http_urlstore_cluster_t *cluster);
 static ngx_int_t ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone,
     void *data);
+static ngx_int_t ngx_http_urlstore_route_variables(ngx_conf_t *cf);
+static ngx_int_t ngx_http_urlstore_route_check(ngx_conf_t *cf);
+static ngx_int_t ngx_http_urlstore_route_refuse(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_route_claims(ngx_http_request_t *r,
+    const char *what, uint64_t *least, uint64_t *most);
+static ngx_int_t ngx_http_urlstore_route_cluster(ngx_http_request_t *r);
 static void ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map);
 static ngx_int_t ngx_http_urlstore_route_variable(ngx_http_request_t *r,
@@ -94,15 +104,96 @@ static ngx_http_variable_t  ngx_http_urlstore_route_vars[] = {
 };
 
 
+static const ngx_http_urlstore_kind_t  ngx_http_urlstore_route_kind = {
+
+    .name = "router",
+
+    .handlers = {
+        [NGX_HTTP_URLSTORE_E_ADD] = ngx_http_urlstore_add_handler,
+        [NGX_HTTP_URLSTORE_E_SEEN] = ngx_http_urlstore_seen_handler,
+        [NGX_HTTP_URLSTORE_E_URL] = ngx_http_urlstore_route_url,
+        [NGX_HTTP_URLSTORE_E_URLS] = ngx_http_urlstore_route_urls,
+        [NGX_HTTP_URLSTORE_E_PREFIX] = ngx_http_urlstore_route_prefix,
+        [NGX_HTTP_URLSTORE_E_SITE] = ngx_http_urlstore_route_site,
+        [NGX_HTTP_URLSTORE_E_MARK] = ngx_http_urlstore_route_mark,
+        [NGX_HTTP_URLSTORE_E_CLAIM] = ngx_http_urlstore_claim_handler,
+        [NGX_HTTP_URLSTORE_E_CLUSTER] = ngx_http_urlstore_route_cluster,
+        [NGX_HTTP_URLSTORE_E_NORMALIZE] = ngx_http_urlstore_normalize_handler,
+        [NGX_HTTP_URLSTORE_E_HEALTH] = ngx_http_urlstore_route_health,
+        [NGX_HTTP_URLSTORE_E_STATS] = ngx_http_urlstore_route_stats,
+        [NGX_HTTP_URLSTORE_E_METRICS] = ngx_http_urlstore_route_metrics,
+        [NGX_HTTP_URLSTORE_E_PAGE] = ngx_http_urlstore_page_handler,
+        [NGX_HTTP_URLSTORE_E_OPENAPI] = ngx_http_urlstore_openapi_handler
+    },
+
+    .refuse = ngx_http_urlstore_route_refuse,
+    .normalize = us_normalize_text,            /* it spells no URL */
+    .claims = ngx_http_urlstore_route_claims,
+    .batch = ngx_http_urlstore_scatter_begin,
+    .group = ngx_http_urlstore_scatter_group,
+    .end = ngx_http_urlstore_scatter
+};
+
+
+static ngx_command_t  ngx_http_urlstore_route_commands[] = {
+
+    { ngx_string("urlstore_route"),
+      NGX_HTTP_LOC_CONF|NGX_CONF_1MORE,
+      ngx_http_urlstore_route,
+      NGX_HTTP_LOC_CONF_OFFSET,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_urlstore_route_module_ctx = {
+    ngx_http_urlstore_route_variables,     /* preconfiguration */
+    ngx_http_urlstore_route_check,         /* postconfiguration */
+
+    NULL,                                  /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    NULL,                                  /* create location configuration */
+    NULL                                   /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_urlstore_route_module = {
+    NGX_MODULE_V1,
+    &ngx_http_urlstore_route_module_ctx,   /* module context */
+    ngx_http_urlstore_route_commands,      /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    NULL,                                  /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    NULL,                                  /* exit process */
+    NULL,                                  /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
 /* urlstore_route NAME [endpoint=E] [connect=TIME] [timeout=TIME]; */
 
-char *
-ngx_http_urlstore_route(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf,
-    ngx_str_t *endpoint)
+static char *
+ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_str_t                    *value, connect, timeout;
-    ngx_http_core_loc_conf_t     *clcf;
-    ngx_http_urlstore_cluster_t  *cluster;
+    ngx_str_t                     *value, endpoint, connect, timeout;
+    ngx_http_core_loc_conf_t      *clcf;
+    ngx_http_urlstore_cluster_t   *cluster;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_urlstore_module);
+
+    if (ulcf->zone) {
+        return "is duplicate: a location has one endpoint, or urlstore_api";
+    }
 
     value = cf->args->elts;
     cluster = ngx_http_urlstore_cluster_find(cf, &value[1]);
@@ -120,7 +211,7 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf,
         return "cannot be in a location that has another handler";
     }
 
-    if (ngx_http_urlstore_route_options(cf, endpoint, &connect, &timeout)
+    if (ngx_http_urlstore_route_options(cf, &endpoint, &connect, &timeout)
         != NGX_OK
         || ngx_http_urlstore_route_pass(cf, &connect, &timeout) != NGX_OK)
     {
@@ -130,7 +221,19 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf,
     ulcf->pass = clcf->handler;
     ulcf->zone = ngx_http_urlstore_route_zone(cf, cluster);
 
-    return ulcf->zone ? NGX_CONF_OK : NGX_CONF_ERROR;
+    if (ulcf->zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (endpoint.len) {
+        ulcf->endpoint = ngx_http_urlstore_endpoint(&endpoint);
+
+        if (ulcf->endpoint == NULL) {
+            return "has an unknown endpoint";
+        }
+    }
+
+    return ngx_http_urlstore_location(cf, ulcf);
 }
 
 
@@ -234,7 +337,9 @@ ngx_http_urlstore_route_pass(ngx_conf_t *cf, ngx_str_t *connect,
 }
 
 
-ngx_http_urlstore_zone_t *
+/* the zone of a cluster that is routed here; NULL: an error has been logged */
+
+static ngx_http_urlstore_zone_t *
 ngx_http_urlstore_route_zone(ngx_conf_t *cf,
     ngx_http_urlstore_cluster_t *cluster)
 {
@@ -256,12 +361,8 @@ ngx_http_urlstore_route_zone(ngx_conf_t *cf,
         return NULL;
     }
 
-    zone->route = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_route_t));
-    if (zone->route == NULL) {
-        return NULL;
-    }
-
-    zone->route->cluster = cluster;
+    zone->kind = &ngx_http_urlstore_route_kind;
+    zone->own = cluster;
 
     if (cluster->map) {
         ngx_http_urlstore_route_norm(zone, cluster->map->map);
@@ -339,7 +440,7 @@ ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone, void *data)
     zone->conf.norm = us_norm_signature(zone->norm);
 
     if (old) {
-        if (old->route == NULL) {
+        if (ngx_strcmp(old->kind->name, zone->kind->name) != 0) {
             ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                           "\"%V\" was a zone and is a cluster now: give it "
                           "another name, or stop nginx and start it again",
@@ -375,7 +476,7 @@ ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone, void *data)
 
 /* all clusters that are routed here, when everything has been read */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_urlstore_route_check(ngx_conf_t *cf)
 {
     char                             err[NGX_MAX_ERROR_STR];
@@ -429,111 +530,71 @@ ngx_http_urlstore_route_check(ngx_conf_t *cf)
 }
 
 
-const us_map_t *
-ngx_http_urlstore_route_map(ngx_http_request_t *r, ngx_int_t *rc)
+/* functions of the kind: see ngx_http_urlstore_kind_t */
+
+static ngx_int_t
+ngx_http_urlstore_route_refuse(ngx_http_request_t *r)
 {
-    us_str_t                      norm;
-    const us_map_t               *map;
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_cluster_t  *cluster;
+    ngx_http_urlstore_ctx_t             *ctx;
+    const ngx_http_urlstore_endpoint_t  *ep;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    cluster = ctx->zone->route->cluster;
+    ep = ctx->endpoint;
 
-    map = ngx_http_urlstore_cluster_hold(cluster, r->pool);
+    if (ngx_http_urlstore_header_in(r, "urlstore-map")) {
 
-    if (map == NULL) {
-        *rc = ngx_http_urlstore_route_absent(r, NULL, "the cluster has no "
-                                             "map so far");
-        return NULL;
+        /* a node that leads to a router: a request could go round for ever */
+
+        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_MISDIRECTED,
+                                         NULL, "this is a router and not a "
+                                         "shard");
     }
 
-    norm = us_norm_signature(ctx->zone->norm);
-
-    if (us_str_compare(norm, map->norm) != 0) {
-        *rc = ngx_http_urlstore_route_absent(r, NULL, "the cluster's map is "
-                                             "for URLs normalized as "
-                                             "\"%*s\", this router makes "
-                                             "\"%*s\": reload it",
-                                             map->norm.len, map->norm.data,
-                                             norm.len, norm.data);
-        return NULL;
-    }
-
-    return map;
+    return ctx->handler
+           ? NGX_DECLINED
+           : ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
+                                       "a router has no /%V: a %V belongs to "
+                                       "a shard, which is to be asked",
+                                       &ep->name, &ep->name);
 }
 
 
-ngx_int_t
-ngx_http_urlstore_route_sites(ngx_http_request_t *r, const char *what)
+/* the shards know; by the shortest unit that they can have, and the longest */
+
+static ngx_int_t
+ngx_http_urlstore_route_claims(ngx_http_request_t *r, const char *what,
+    uint64_t *least, uint64_t *most)
 {
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST,
-                                     "\"reason\":\"key\"",
-                                     "\"%s\" is not allowed: the cluster "
-                                     "divides URLs and not sites (its key is "
-                                     "\"url\")", what);
+    *least = 60;
+    *most = (uint64_t) US_STORE_OLDER_MAX * 24 * 60 * 60;
+
+    return NGX_DECLINED;
 }
 
 
-ngx_int_t
-ngx_http_urlstore_route_absent(ngx_http_request_t *r, const char *members,
-    const char *fmt, ...)
+static ngx_int_t
+ngx_http_urlstore_route_cluster(ngx_http_request_t *r)
 {
-    size_t                    len;
-    u_char                    detail[NGX_MAX_ERROR_STR];
-    va_list                   args;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    us_tally_add(ctx->zone->tally, US_N_UNREADY, 1);
-
-    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    va_start(args, fmt);
-    len = ngx_vslprintf(detail, detail + sizeof(detail), fmt, args) - detail;
-    va_end(args);
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, members,
-                                     "%*s", len, detail);
+    return ngx_http_urlstore_cluster_show(r,
+                                   ngx_http_urlstore_cluster_map(ctx->zone->own,
+                                                         r->connection->log));
 }
 
 
-ngx_int_t
-ngx_http_urlstore_route_silent(ngx_http_request_t *r, ngx_uint_t number)
-{
-    u_char  members[96];
+/* and the rules of a cluster make its zone */
 
-    ngx_sprintf(members, "%s\"reason\":\"shard:%ui\"%Z",
-                r->method == NGX_HTTP_POST ? "\"processed\":0," : "", number);
-
-    return ngx_http_urlstore_route_absent(r, (char *) members,
-                                          "shard %ui does not answer", number);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_route_unknown(ngx_http_request_t *r, ngx_uint_t number)
-{
-    u_char  members[96];
-
-    ngx_sprintf(members, "\"reason\":\"unknown:%ui\"%Z", number);
-
-    return ngx_http_urlstore_retry_after(r, 1) != NGX_OK
-           ? NGX_HTTP_INTERNAL_SERVER_ERROR
-           : ngx_http_urlstore_problem(r, NGX_HTTP_GATEWAY_TIME_OUT,
-                                       (char *) members, "shard %ui was asked "
-                                       "and has not answered: whether it has "
-                                       "done it is not known", number);
-}
-
-
-ngx_int_t
+static ngx_int_t
 ngx_http_urlstore_route_variables(ngx_conf_t *cf)
 {
-    ngx_http_variable_t  *var, *v;
+    ngx_http_variable_t            *var, *v;
+    ngx_http_urlstore_main_conf_t  *umcf;
+
+    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_urlstore_module);
+    umcf->route = ngx_http_urlstore_route_zone;
 
     for (v = ngx_http_urlstore_route_vars; v->name.len; v++) {
         var = ngx_http_add_variable(cf, &v->name, v->flags);

@@ -10,20 +10,21 @@
  *         |
  *     gathered       all calls are done: the reply, or more calls
  *
- *     ngx_http_urlstore_route.c     the directive; a router's zone; calls as
- *                                   proxy_pass sees them
+ *     ngx_http_urlstore_route.c     the module, its directive; the kind of
+ *                                   zone; calls as proxy_pass sees them
+ *     ngx_http_urlstore_fan.c       the map of a request; replies of shards
+ *                                   that are the client's
  *     ngx_http_urlstore_call.c      calls to shards
  *     ngx_http_urlstore_rounds.c    what cluster/us_scatter.h asks, as calls
  *     ngx_http_urlstore_scatter.c   /add and /seen
- *     ngx_http_urlstore_ids.c       lists of ids
+ *     ngx_http_urlstore_ids.c       /url: one id, lists of ids
  *     ngx_http_urlstore_feed.c      /urls: one shard after the other
  *     ngx_http_urlstore_owners.c    /prefix, /site: who owns it, or did
- *     ngx_http_urlstore_relay.c     requests that concern one shard
  *     ngx_http_urlstore_survey.c    /health, /stats, /metrics: all shards
  *
- * A router is a zone with zone->route and without a store.  It has a name (that
- * of the cluster), a normalizer, rules and counters as every zone, and keeps
- * nothing that a shard has answered.
+ * A router is a kind of zone, without a store.  It has a name (that of the
+ * cluster), a normalizer, rules and counters as every zone, and keeps nothing
+ * that a shard has answered.  zone->own is the cluster.
  */
 
 
@@ -38,11 +39,6 @@
 /* bytes of a shard's reply that are read; past the second it is no reply */
 #define NGX_HTTP_URLSTORE_CALL_REPLY   (1024 * 1024)
 #define NGX_HTTP_URLSTORE_CALL_MAX     (16 * 1024 * 1024)
-
-
-struct ngx_http_urlstore_route_s {
-    ngx_http_urlstore_cluster_t    *cluster;
-};
 
 
 /*
@@ -85,22 +81,7 @@ typedef struct {
 } ngx_http_urlstore_call_t;
 
 
-/* ngx_http_urlstore_route.c */
-
-/*
- * urlstore_route: sets zone and pass of its location, and the name of the
- * endpoint, which is empty for all of them.
- */
-char *ngx_http_urlstore_route(ngx_conf_t *cf,
-    ngx_http_urlstore_loc_conf_t *ulcf, ngx_str_t *endpoint);
-
-/* the zone of a cluster that is routed here; NULL: an error has been logged */
-ngx_http_urlstore_zone_t *ngx_http_urlstore_route_zone(ngx_conf_t *cf,
-    ngx_http_urlstore_cluster_t *cluster);
-
-/* of all of them, when the configuration has been read */
-ngx_int_t ngx_http_urlstore_route_check(ngx_conf_t *cf);
-ngx_int_t ngx_http_urlstore_route_variables(ngx_conf_t *cf);
+/* ngx_http_urlstore_fan.c */
 
 /* the map for this request, or NULL: the reply has been sent, *rc */
 const us_map_t *ngx_http_urlstore_route_map(ngx_http_request_t *r,
@@ -121,6 +102,32 @@ ngx_int_t ngx_http_urlstore_route_silent(ngx_http_request_t *r,
 /* 504 with Retry-After: it may have done what it was asked */
 ngx_int_t ngx_http_urlstore_route_unknown(ngx_http_request_t *r,
     ngx_uint_t number);
+
+/*
+ * Whether the shard reports a problem of what the
+ * client has asked for; its reply is the client's
+ */
+ngx_uint_t ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call);
+ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call);
+
+/* handlers of endpoints */
+
+ngx_int_t ngx_http_urlstore_route_mark(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_url(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_urls(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_prefix(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_site(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_health(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_stats(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_metrics(ngx_http_request_t *r);
+
+/* ngx_http_urlstore_scatter.c: of a batch, see ngx_http_urlstore_kind_t */
+
+ngx_int_t ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch);
+ngx_int_t ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g);
+ngx_int_t ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch);
 
 /* ngx_http_urlstore_call.c */
 
@@ -151,14 +158,6 @@ ngx_uint_t ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call);
 /* reports in the log, and counts, that a call left n items without an answer */
 void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
     ngx_uint_t n);
-
-/*
- * ngx_http_urlstore_relay.c: whether the shard reports a problem of what the
- * client has asked for; its reply is the client's
- */
-ngx_uint_t ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call);
-ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
-    ngx_http_urlstore_call_t *call);
 
 /* what comes of the reply: see ngx_http_urlstore_problem.c */
 ngx_int_t ngx_http_urlstore_call_body(ngx_http_urlstore_call_t *call,

@@ -37,16 +37,16 @@ typedef struct {
 } ngx_http_urlstore_note_t;
 
 
-struct ngx_http_urlstore_scatter_s {
+/* batch->own */
+
+typedef struct {
     ngx_http_urlstore_rounds_t     *rounds;
     us_scatter_t                   *s;        /* of these */
     size_t                          size;     /* of the texts */
     ngx_array_t                     notes;    /* ngx_http_urlstore_note_t */
 
-    /* the end */
-    ngx_http_urlstore_batch_pt      end;
-    ngx_uint_t                      noted;
-};
+    ngx_uint_t                      noted;    /* those that are shown */
+} ngx_http_urlstore_scatter_t;
 
 
 static us_scatter_action_t ngx_http_urlstore_scatter_action(
@@ -78,6 +78,17 @@ static us_answer_t ngx_http_urlstore_scatter_answer(
     us_scatter_item_t *item);
 static ngx_uint_t ngx_http_urlstore_scatter_given(
     ngx_http_urlstore_entry_t *e);
+
+
+/* POST and DELETE /mark/NAME: the shards know the marks */
+
+ngx_int_t
+ngx_http_urlstore_route_mark(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_MARK, 0,
+                                   r->method == NGX_HTTP_DELETE
+                                   || ngx_http_urlstore_flag(r, "clear"));
+}
 
 
 ngx_int_t
@@ -127,7 +138,7 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
 
     sc->rounds = rounds;
     sc->s = &rounds->s;
-    batch->scatter = sc;
+    batch->own = sc;
     batch->show = ngx_http_urlstore_scatter_show;
 
     return NGX_DECLINED;
@@ -238,7 +249,7 @@ ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
 {
     ngx_http_urlstore_scatter_t  *sc;
 
-    sc = batch->scatter;
+    sc = batch->own;
 
     for ( /* void */ ; g->answered < g->n; g->answered++) {
 
@@ -271,7 +282,7 @@ ngx_http_urlstore_scatter_entry(ngx_http_urlstore_batch_t *batch,
     int                           rc;
     ngx_http_urlstore_scatter_t  *sc;
 
-    sc = batch->scatter;
+    sc = batch->own;
 
     if (((e->item == NULL && !ngx_http_urlstore_scatter_given(e))
          || e->ref.len)
@@ -307,15 +318,18 @@ ngx_http_urlstore_scatter_note(ngx_http_urlstore_batch_t *batch,
     u_char                    *p;
     ngx_http_urlstore_note_t  *note;
     u_char                     word[US_REFUSAL_WORD];
+    ngx_http_urlstore_scatter_t  *sc;
 
-    note = ngx_array_push(&batch->scatter->notes);
+    sc = batch->own;
+
+    note = ngx_array_push(&sc->notes);
     if (note == NULL) {
         return NGX_ERROR;
     }
 
     ngx_memzero(note, sizeof(ngx_http_urlstore_note_t));
 
-    note->index = batch->scatter->s->n;
+    note->index = sc->s->n;
     note->refusal = e->refusal;
 
     if (e->by_id) {
@@ -345,20 +359,21 @@ ngx_http_urlstore_scatter_note(ngx_http_urlstore_batch_t *batch,
 
 
 ngx_int_t
-ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_batch_pt end)
+ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch)
 {
-    batch->scatter->end = end;
+    ngx_http_urlstore_scatter_t  *sc;
+
+    sc = batch->own;
 
     if ((batch->end != NGX_DONE && batch->ctx->fault.len == 0)
         || batch->r->connection->error)
     {
         /* nobody will have the answers: what is not added is new to a retry */
 
-        return end(batch);
+        return ngx_http_urlstore_batch_end(batch);
     }
 
-    return ngx_http_urlstore_rounds(batch->scatter->rounds);
+    return ngx_http_urlstore_rounds(sc->rounds);
 }
 
 
@@ -373,7 +388,7 @@ ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     batch = ctx->data;
-    sc = batch->scatter;
+    sc = batch->own;
 
     ngx_http_urlstore_scatter_count(batch);
 
@@ -399,7 +414,7 @@ ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
 
     return ngx_http_urlstore_scatter_first(batch) == NGX_OK
            && ngx_http_urlstore_scatter_shards(batch) == NGX_OK
-           ? sc->end(batch)
+           ? ngx_http_urlstore_batch_end(batch)
            : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -411,9 +426,12 @@ ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch)
     ngx_uint_t                 i;
     us_answer_t                answer;
     ngx_http_urlstore_note_t  *note;
+    ngx_http_urlstore_scatter_t  *sc;
 
-    s = batch->scatter->s;
-    note = batch->scatter->notes.elts;
+    sc = batch->own;
+
+    s = sc->s;
+    note = sc->notes.elts;
 
     for (i = 0; i < s->n; i++) {
         if (s->items[i].stage != US_STAGE_LOCAL) {
@@ -422,7 +440,7 @@ ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch)
         }
     }
 
-    for (i = 0; i < batch->scatter->notes.nelts; i++) {
+    for (i = 0; i < sc->notes.nelts; i++) {
         if (s->items[note[i].index].stage == US_STAGE_LOCAL) {
             batch->answers.counts[note[i].answer]++;
         }
@@ -442,15 +460,18 @@ ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
     us_answer_record_t         rec;
     ngx_http_urlstore_note_t  *note;
     u_char                     word[NGX_HTTP_URLSTORE_WORD];
+    ngx_http_urlstore_scatter_t  *sc;
 
-    s = batch->scatter->s;
-    note = batch->scatter->notes.elts;
+    sc = batch->own;
+
+    s = sc->s;
+    note = sc->notes.elts;
 
     if (s->n == 0) {
         return NGX_OK;
     }
 
-    batch->scatter->noted = 0;
+    sc->noted = 0;
     ngx_http_urlstore_scatter_record(batch, 0, &rec, &text, &ref, word);
 
     if (s->items[0].stage == US_STAGE_LOCAL) {
@@ -476,10 +497,13 @@ ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
     ngx_uint_t          i;
     us_answer_record_t  rec;
     u_char              word[NGX_HTTP_URLSTORE_WORD];
+    ngx_http_urlstore_scatter_t  *sc;
 
-    batch->scatter->noted = 0;
+    sc = batch->own;
 
-    for (i = 0; i < batch->scatter->s->n; i++) {
+    sc->noted = 0;
+
+    for (i = 0; i < sc->s->n; i++) {
         ngx_http_urlstore_scatter_record(batch, i, &rec, &text, &ref, word);
 
         if (ngx_http_urlstore_answer_show(batch, out, &rec, text, ref)
@@ -504,7 +528,7 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_note_t     *note;
     ngx_http_urlstore_scatter_t  *sc;
 
-    sc = batch->scatter;
+    sc = batch->own;
     item = &sc->s->items[i];
     note = (ngx_http_urlstore_note_t *) sc->notes.elts + sc->noted;
 
@@ -632,7 +656,7 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
     us_scatter_shard_t           *shard;
     ngx_http_urlstore_scatter_t  *sc;
 
-    sc = batch->scatter;
+    sc = batch->own;
 
     a = ngx_palloc(batch->r->pool, sc->s->map->nshards
                                    * sizeof(us_answer_shard_t));

@@ -14,8 +14,8 @@
  *     +---------------+                         mapped by the master; its
  *                                               workers inherit the mapping
  *
- * A filter zone is a zone with zone->filter and without zone->store.  It has a
- * name, a normalizer, rules and counters as every zone.
+ * A filter zone is a zone of this kind, without zone->store.  It has a name, a
+ * normalizer, rules and counters as every zone.
  *
  * The master opens a file with the first configuration that names it and keeps
  * it to its own end, even if a reload leaves it out.  At its end, when it has
@@ -26,12 +26,26 @@
  */
 
 
-#include "ngx_http_urlstore_batch.h"
-#include "ngx_http_urlstore_persist.h"
+#include "http/ngx_http_urlstore_batch.h"
+#include "http/ngx_http_urlstore_persist.h"
+#include "filter/us_filter.h"
 
 
 /* bytes of shared memory for a zone whose filter is a file */
 #define NGX_HTTP_URLSTORE_FILTER_ZONE  (192 * 1024)
+
+
+/* zone->own */
+
+typedef struct {
+    us_filter_t                    *set;
+    us_filter_plan_t                plan;
+    uint64_t                        capacity;
+    double                          error;
+    ngx_str_t                       path;
+    ngx_uint_t                      accept;   /* unclean=accept */
+    ngx_uint_t                      warned;   /* of one worker */
+} ngx_http_urlstore_filter_t;
 
 
 /* a file that the master has open */
@@ -46,6 +60,8 @@ struct ngx_http_urlstore_file_s {
 };
 
 
+static char *ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
 static char *ngx_http_urlstore_filter_plan(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, size_t size);
 static ngx_int_t ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone,
@@ -60,6 +76,20 @@ static ngx_int_t ngx_http_urlstore_filter_refuse(
     ngx_http_urlstore_zone_t *zone, int rc, const char *err);
 static void ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone);
 
+static void ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle);
+static ngx_int_t ngx_http_urlstore_filter_refuses(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_filter_claims(ngx_http_request_t *r,
+    const char *what, uint64_t *least, uint64_t *most);
+static ngx_int_t ngx_http_urlstore_filter_batch(
+    ngx_http_urlstore_batch_t *batch);
+static ngx_int_t ngx_http_urlstore_filter_group(
+    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_group_t *g);
+static ngx_int_t ngx_http_urlstore_filter_look(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_zone_t *zone, us_store_item_t *item);
+static ngx_uint_t ngx_http_urlstore_filter_full(
+    ngx_http_urlstore_zone_t *zone);
+static void ngx_http_urlstore_filter_figures(ngx_http_urlstore_zone_t *zone,
+    us_figures_t *f);
 static ngx_int_t ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_filter_error(ngx_conf_t *cf,
@@ -94,18 +124,90 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
 };
 
 
+static const ngx_http_urlstore_kind_t  ngx_http_urlstore_filter_kind = {
+
+    .name = "filter",
+
+    .handlers = {
+        [NGX_HTTP_URLSTORE_E_ADD] = ngx_http_urlstore_add_handler,
+        [NGX_HTTP_URLSTORE_E_SEEN] = ngx_http_urlstore_seen_handler,
+        [NGX_HTTP_URLSTORE_E_NORMALIZE] = ngx_http_urlstore_normalize_handler,
+        [NGX_HTTP_URLSTORE_E_HEALTH] = ngx_http_urlstore_health_handler,
+        [NGX_HTTP_URLSTORE_E_STATS] = ngx_http_urlstore_stats_handler,
+        [NGX_HTTP_URLSTORE_E_METRICS] = ngx_http_urlstore_metrics_handler,
+        [NGX_HTTP_URLSTORE_E_PAGE] = ngx_http_urlstore_page_handler,
+        [NGX_HTTP_URLSTORE_E_OPENAPI] = ngx_http_urlstore_openapi_handler
+    },
+
+    .refuse = ngx_http_urlstore_filter_refuses,
+    .normalize = us_normalize,
+    .claims = ngx_http_urlstore_filter_claims,
+    .batch = ngx_http_urlstore_filter_batch,
+    .group = ngx_http_urlstore_filter_group,
+    .end = ngx_http_urlstore_batch_end,
+    .look = ngx_http_urlstore_filter_look,
+    .full = ngx_http_urlstore_filter_full,
+    .figures = ngx_http_urlstore_filter_figures
+};
+
+
+static ngx_command_t  ngx_http_urlstore_filter_commands[] = {
+
+    { ngx_string("urlstore_filter"),
+      NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
+      ngx_http_urlstore_filter,
+      0,
+      0,
+      NULL },
+
+      ngx_null_command
+};
+
+
+static ngx_http_module_t  ngx_http_urlstore_filter_module_ctx = {
+    NULL,                                  /* preconfiguration */
+    NULL,                                  /* postconfiguration */
+
+    NULL,                                  /* create main configuration */
+    NULL,                                  /* init main configuration */
+
+    NULL,                                  /* create server configuration */
+    NULL,                                  /* merge server configuration */
+
+    NULL,                                  /* create location configuration */
+    NULL                                   /* merge location configuration */
+};
+
+
+ngx_module_t  ngx_http_urlstore_filter_module = {
+    NGX_MODULE_V1,
+    &ngx_http_urlstore_filter_module_ctx,  /* module context */
+    ngx_http_urlstore_filter_commands,     /* module directives */
+    NGX_HTTP_MODULE,                       /* module type */
+    NULL,                                  /* init master */
+    NULL,                                  /* init module */
+    NULL,                                  /* init process */
+    NULL,                                  /* init thread */
+    NULL,                                  /* exit thread */
+    NULL,                                  /* exit process */
+    ngx_http_urlstore_filter_exit,         /* exit master */
+    NGX_MODULE_V1_PADDING
+};
+
+
 /* the master's files; workers inherit the list and do not use it */
 
 static ngx_http_urlstore_file_t  *ngx_http_urlstore_files;
 
 
-char *
+static char *
 ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    size_t                     size;
-    char                      *rv;
-    ngx_str_t                 *value;
-    ngx_http_urlstore_zone_t  *zone;
+    size_t                       size;
+    char                        *rv;
+    ngx_str_t                   *value;
+    ngx_http_urlstore_zone_t    *zone;
+    ngx_http_urlstore_filter_t  *f;
 
     value = cf->args->elts;
 
@@ -114,10 +216,13 @@ ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    zone->filter = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_filter_t));
-    if (zone->filter == NULL) {
+    f = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_filter_t));
+    if (f == NULL) {
         return NGX_CONF_ERROR;
     }
+
+    zone->kind = &ngx_http_urlstore_filter_kind;
+    zone->own = f;
 
     if (ngx_http_urlstore_zone_options(cf, zone,
                                        ngx_http_urlstore_filter_options)
@@ -132,12 +237,10 @@ ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return rv;
     }
 
-    if (zone->filter->path.len) {
+    if (f->path.len) {
         size = NGX_HTTP_URLSTORE_FILTER_ZONE;
 
-        if (ngx_http_urlstore_path_free(cf, zone, &zone->filter->path)
-            != NGX_OK)
-        {
+        if (ngx_http_urlstore_path_free(cf, zone, &f->path) != NGX_OK) {
             return NGX_CONF_ERROR;
         }
     }
@@ -158,7 +261,7 @@ ngx_http_urlstore_filter_plan(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     size_t                       spare;
     ngx_http_urlstore_filter_t  *f;
 
-    f = zone->filter;
+    f = zone->own;
 
     if (f->capacity == 0 || f->error == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -194,9 +297,11 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
 {
     ngx_http_urlstore_zone_t *old = data;
 
-    ngx_http_urlstore_zone_t  *zone;
+    ngx_http_urlstore_zone_t    *zone;
+    ngx_http_urlstore_filter_t  *f;
 
     zone = shm_zone->data;
+    f = zone->own;
     zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
     zone->conf.norm = us_norm_signature(zone->norm);
 
@@ -215,8 +320,7 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
 
         /* no memory is touched */
 
-        return zone->filter->path.len ? ngx_http_urlstore_filter_file(zone)
-                                      : NGX_OK;
+        return f->path.len ? ngx_http_urlstore_filter_file(zone) : NGX_OK;
 
     } else {
         if (ngx_http_urlstore_filter_create(zone) != NGX_OK) {
@@ -224,8 +328,8 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
         }
     }
 
-    if (zone->filter->path.len == 0) {
-        zone->filter->set = zone->sh->mem;
+    if (f->path.len == 0) {
+        f->set = zone->sh->mem;
         return NGX_OK;
     }
 
@@ -239,12 +343,12 @@ ngx_http_urlstore_filter_same(ngx_http_urlstore_zone_t *zone,
 {
     ngx_http_urlstore_filter_t  *a, *b;
 
-    a = zone->filter;
-    b = old->filter;
-
     if (ngx_http_urlstore_zone_same(zone, old) != NGX_OK) {
         return NGX_ERROR;
     }
+
+    a = zone->own;
+    b = old->own;
 
     if (a->capacity == b->capacity && a->error == b->error
         && a->plan.size == b->plan.size && a->path.len == b->path.len
@@ -269,7 +373,7 @@ ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
     ngx_http_urlstore_sh_t      *sh;
     ngx_http_urlstore_filter_t  *f;
 
-    f = zone->filter;
+    f = zone->own;
 
     sh = ngx_http_urlstore_zone_share(zone);
     if (sh == NULL) {
@@ -321,7 +425,7 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
     ngx_http_urlstore_filter_t  *f;
     char                         err[512];
 
-    f = zone->filter;
+    f = zone->own;
     log = zone->shm_zone->shm.log;
 
     /* "nginx -t" changes nothing and refuses what a start would refuse */
@@ -400,9 +504,13 @@ static ngx_int_t
 ngx_http_urlstore_filter_refuse(ngx_http_urlstore_zone_t *zone, int rc,
     const char *err)
 {
+    ngx_http_urlstore_filter_t  *f;
+
+    f = zone->own;
+
     ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
                   "urlstore_filter \"%V\" path=%V: %s%s", &zone->name,
-                  &zone->filter->path, err,
+                  &f->path, err,
                   rc == US_FILTER_UNCLEAN ? " (unclean=accept)" : "");
 
     return NGX_ERROR;
@@ -411,7 +519,7 @@ ngx_http_urlstore_filter_refuse(ngx_http_urlstore_zone_t *zone, int rc,
 
 /* at the master's end, when no worker is left that could set a bit */
 
-void
+static void
 ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle)
 {
     ngx_http_urlstore_file_t  *file;
@@ -431,20 +539,65 @@ ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle)
 }
 
 
+/* functions of the kind: see ngx_http_urlstore_kind_t */
+
+static ngx_int_t
+ngx_http_urlstore_filter_refuses(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t             *ctx;
+    const ngx_http_urlstore_endpoint_t  *ep;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ep = ctx->endpoint;
+
+    return ctx->handler
+           ? NGX_DECLINED
+           : ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                       "a filter has no /%V: it keeps "
+                                       "neither ids nor URLs", &ep->name);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_claims(ngx_http_request_t *r, const char *what,
+    uint64_t *least, uint64_t *most)
+{
+    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                     "\"%s\" is not allowed: a filter "
+                                     "keeps no claims", what);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_batch(ngx_http_urlstore_batch_t *batch)
+{
+    return batch->answers.sites
+           ? ngx_http_urlstore_problem(batch->r, NGX_HTTP_BAD_REQUEST, NULL,
+                                       "\"sites\" is not allowed: a filter "
+                                       "keeps no sites")
+           : NGX_DECLINED;
+}
+
+
 /* answers a group as the store does, without ids and sites */
 
-void
+static ngx_int_t
 ngx_http_urlstore_filter_group(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
-    u_char             answers[US_STORE_GROUP];
-    uint64_t           hashes[US_STORE_GROUP];
-    ngx_uint_t         i;
-    us_filter_t       *set;
-    us_store_item_t   *item;
-    ngx_uint_t         add, full;
+    u_char                       answers[US_STORE_GROUP];
+    uint64_t                     hashes[US_STORE_GROUP];
+    ngx_uint_t                   i, add;
+    us_filter_t                 *set;
+    us_store_item_t             *item;
+    ngx_http_urlstore_filter_t  *f;
 
-    set = batch->ctx->zone->filter->set;
+    f = batch->ctx->zone->own;
+    set = f->set;
+
+    if (g->done == g->urls) {
+        return NGX_OK;
+    }
 
     for (i = 0; i < g->urls; i++) {
         item = &g->items[i];
@@ -455,9 +608,8 @@ ngx_http_urlstore_filter_group(ngx_http_urlstore_batch_t *batch,
     }
 
     add = (batch->action == NGX_HTTP_URLSTORE_ADD);
-    full = us_filter_full(set);
 
-    if (add && !full) {
+    if (add && !us_filter_full(set)) {
         us_filter_add_many(set, hashes, g->urls, answers);
 
         for (i = 0; i < g->urls; i++) {
@@ -476,20 +628,22 @@ ngx_http_urlstore_filter_group(ngx_http_urlstore_batch_t *batch,
     }
 
     g->done = g->urls;
+
+    return NGX_OK;
 }
 
 
-/* one URL, without adding it: US_SEEN or US_UNSEEN */
-
-void
-ngx_http_urlstore_filter_seen(ngx_http_urlstore_zone_t *zone,
-    us_store_item_t *item)
+static ngx_int_t
+ngx_http_urlstore_filter_look(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_zone_t *zone, us_store_item_t *item)
 {
-    u_char        answer;
-    uint64_t      h;
-    us_filter_t  *set;
+    u_char                       answer;
+    uint64_t                     h;
+    us_filter_t                 *set;
+    ngx_http_urlstore_filter_t  *f;
 
-    set = zone->filter->set;
+    f = zone->own;
+    set = f->set;
 
     us_store_item_split(item);
 
@@ -497,6 +651,32 @@ ngx_http_urlstore_filter_seen(ngx_http_urlstore_zone_t *zone,
     us_filter_seen_many(set, &h, 1, &answer);
 
     item->status = answer ? US_SEEN : US_UNSEEN;
+
+    return NGX_OK;
+}
+
+
+static ngx_uint_t
+ngx_http_urlstore_filter_full(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_http_urlstore_filter_t  *f;
+
+    f = zone->own;
+
+    return us_filter_full(f->set);
+}
+
+
+static void
+ngx_http_urlstore_filter_figures(ngx_http_urlstore_zone_t *zone,
+    us_figures_t *f)
+{
+    ngx_http_urlstore_filter_t  *own;
+
+    own = zone->own;
+
+    f->kind = US_FIGURES_FILTER;
+    us_figures_filter(f, own->set);
 }
 
 
@@ -509,7 +689,7 @@ ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone)
     us_filter_info_t             info;
     ngx_http_urlstore_filter_t  *f;
 
-    f = zone->filter;
+    f = zone->own;
     level = us_filter_full(f->set) ? 2 : us_filter_nearly_full(f->set);
 
     if (level <= f->warned) {
@@ -539,10 +719,12 @@ static ngx_int_t
 ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_str_t *value)
 {
-    off_t       n;
-    ngx_str_t   digits;
-    ngx_uint_t  unit;
+    off_t                        n;
+    ngx_str_t                    digits;
+    ngx_uint_t                   unit;
+    ngx_http_urlstore_filter_t  *f;
 
+    f = zone->own;
     digits = *value;
     unit = 1;
 
@@ -565,7 +747,7 @@ ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
         return NGX_ERROR;
     }
 
-    zone->filter->capacity = (uint64_t) n * unit;
+    f->capacity = (uint64_t) n * unit;
 
     return NGX_OK;
 }
@@ -575,8 +757,11 @@ static ngx_int_t
 ngx_http_urlstore_filter_error(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
-    char    *end;
-    double   error;
+    char                        *end;
+    double                       error;
+    ngx_http_urlstore_filter_t  *f;
+
+    f = zone->own;
 
     /* strtod() has more than decimals: "inf", "0x1p-3" */
 
@@ -594,7 +779,7 @@ ngx_http_urlstore_filter_error(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_ERROR;
     }
 
-    zone->filter->error = error;
+    f->error = error;
 
     return NGX_OK;
 }
@@ -604,13 +789,17 @@ static ngx_int_t
 ngx_http_urlstore_filter_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
-    zone->filter->path = *value;
+    ngx_http_urlstore_filter_t  *f;
+
+    f = zone->own;
+
+    f->path = *value;
 
     if (value->len == 0) {
         return NGX_ERROR;
     }
 
-    return ngx_conf_full_name(cf->cycle, &zone->filter->path, 0);
+    return ngx_conf_full_name(cf->cycle, &f->path, 0);
 }
 
 
@@ -618,6 +807,9 @@ static ngx_int_t
 ngx_http_urlstore_filter_unclean(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     ngx_str_t *value)
 {
-    return ngx_http_urlstore_opt_either(value, "refuse", "accept",
-                                        &zone->filter->accept);
+    ngx_http_urlstore_filter_t  *f;
+
+    f = zone->own;
+
+    return ngx_http_urlstore_opt_either(value, "refuse", "accept", &f->accept);
 }
