@@ -267,6 +267,8 @@ for ('$host 1/s', '$host 1000000000/s burst=0', '$host 10r/s burst=1000000000',
         . 'print(rc, peak)';
 
     $t->conf(conf('$host 1/s zone=x:512m'));
+    local %ENV = %ENV;
+    $t->_environ;
     open my $fh, '-|', 'python3', '-c', $peak, $t->_command('-t')
         or die "python3: $!";
     my ($rc, $kilobytes) = split ' ', scalar <$fh>;
