@@ -288,6 +288,7 @@ us_cache_mine(us_cache_t *c)
     c->standby.log = c->log;
     c->standby.env.apply = us_cache_row;
     c->standby.env.base = us_cache_base;
+    c->standby.env.follows = us_cache_follows;
     c->standby.env.now = us_cache_now;
     c->standby.env.data = c;
     c->settings[0] = '\0';
@@ -1076,6 +1077,23 @@ us_cache_found(void *data, const us_replog_row_t *row, const uint8_t *p,
     *to = *row;
 
     return -1;
+}
+
+
+int
+us_cache_follows(void *data, const us_replog_head_t *head,
+    const us_replog_row_t *row)
+{
+    char             terms[US_STANDBY_TERMS];
+    us_manifest_t    m;
+    us_disk_error_t  e;
+
+    (void) data;
+
+    return us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
+           == US_MANIFEST_OK
+           && us_manifest_setting(&m, "terms", terms, sizeof(terms)) == 0
+           ? us_standby_follows(terms, row) : -1;
 }
 
 

@@ -78,6 +78,10 @@ us_cache_rc_t us_cache_read(us_job_t *job, us_store_t *store,
 us_cache_rc_t us_cache_check(us_job_t *job, us_replog_t *log,
     us_share_cached_t *end);
 
+/* us_replog_follows_pt: by the settings of the log's last term */
+int us_cache_follows(void *data, const us_replog_head_t *head,
+    const us_replog_row_t *row);
+
 /*
  * The directory is not used, and is the keeper's.  kept: its files are moved
  * first; if they cannot be, no keeper has it.

@@ -92,8 +92,6 @@ static int us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
     uint64_t *lease);
 static const char *us_replicate_declare(void *data,
     const us_replog_head_t *head, int led, uint64_t *lease);
-static int us_replicate_follows(void *data, const us_replog_head_t *head,
-    const us_replog_row_t *row);
 static int us_replicate_mark(us_replicate_t *r, const us_store_t *store,
     const us_replog_row_t *row);
 static int us_replicate_forgotten(us_replicate_t *r, const us_store_t *store);
@@ -415,7 +413,7 @@ us_replicate_prepare(us_replicate_t *r)
         sb->env.apply = us_replicate_apply;
         sb->env.base = us_replicate_base;
         sb->env.settings = us_replicate_declare;
-        sb->env.follows = us_replicate_follows;
+        sb->env.follows = us_cache_follows;
         sb->env.now = us_replicate_now;
         sb->env.data = r;
         sb->holder = l->conf.replicate->node;
@@ -993,23 +991,6 @@ us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
 }
 
 
-static int
-us_replicate_follows(void *data, const us_replog_head_t *head,
-    const us_replog_row_t *row)
-{
-    char             terms[US_STANDBY_TERMS];
-    us_manifest_t    m;
-    us_disk_error_t  e;
-
-    (void) data;
-
-    return us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
-           == US_MANIFEST_OK
-           && us_manifest_setting(&m, "terms", terms, sizeof(terms)) == 0
-           ? us_standby_follows(terms, row) : -1;
-}
-
-
 /*
  * The log does not have this row, which was confirmed: that is to be in its
  * settings, see us_replicate.h.  1: the rows were given up since, and all is to
@@ -1044,7 +1025,7 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
 
         /* it may be damaged, or be another server: it says nothing then */
 
-        if (us_replicate_follows(r, &head, row) != 0
+        if (us_cache_follows(r, &head, row) != 0
             && (head.last.next > row->next
                 || (head.last.next == row->next
                     && head.last.term == row->term
@@ -1255,7 +1236,7 @@ us_replicate_cached(us_replicate_t *r)
 
         /* a base has replaced it, or it is the only one that has its rows */
 
-        follows = us_replicate_follows(r, &sb->head, &r->cached.row);
+        follows = us_cache_follows(r, &sb->head, &r->cached.row);
         us_cache_drop(r->job, follows == 0
                               || sb->head.base < r->cached.row.next, why);
 
@@ -1612,7 +1593,7 @@ us_replicate_write_job(us_job_t *job)
         r->appender.log = r->log;
         r->appender.place = &l->sh->replicate.place;
         r->appender.ops = &us_data_ops;
-        r->appender.follows = us_replicate_follows;
+        r->appender.follows = us_cache_follows;
         r->appender.now = us_replicate_now;
         r->appender.data = r;
         r->log->timeout = US_REPLICATE_CALL;

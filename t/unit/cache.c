@@ -1425,6 +1425,21 @@ test_base(void **state)
     comes(p, US_LIFE_STANDBY, 12);
     assert_int_equal(cache()->restarts, 0);
     assert_int_equal(world.sh->replicate.read, 0);
+
+    /* another base, which has removed a row that the keeper has not read */
+
+    flog_other("b 2");
+    base = flog.rows[flog.nrows - 1].row;
+    base.lsn = US_REPLOG_BASE;
+    flog_cut(0);
+    flog_put(&base, "", 0);
+    flog.head.base = base.next;
+    p->l.replicate_next = world.now + 60000;
+    pass(2000);
+    assert_int_not_equal(cache()->restarts, 0);
+    assert_non_null(strstr(p->said, "the path is begun anew: the log has a "
+                                    "new base"));
+    node_kill(p);
 }
 
 
