@@ -437,6 +437,11 @@ us_load_size(const us_life_t *l, uint64_t bytes, char *text, size_t len)
 {
     uint64_t  size, unit;
 
+    if (bytes == 0) {
+        (void) snprintf(text, len, "none for which there is memory");
+        return;
+    }
+
     size = bytes;
 
     /* the zone's own part grows with it, and not faster */

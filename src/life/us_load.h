@@ -21,7 +21,10 @@ void us_load(us_life_t *l);
  */
 int us_load_empty(us_life_t *l);
 
-/* SIZE for a store of so many bytes, as the configuration has it */
+/*
+ * SIZE for a store of so many bytes, as the configuration has it; 0 bytes: how
+ * many is not known, as the data do not fit the machine's memory.
+ */
 void us_load_size(const us_life_t *l, uint64_t bytes, char *text, size_t len);
 
 

@@ -10,17 +10,19 @@
 #include <stdlib.h>
 
 
+#define US_DUMP_PIECE   16384         /* bytes, if no operation is longer */
 #define US_MARK_WORDS   512           /* of marks in one operation, at most */
 
 
-/* a dump in progress: operations are collected in pieces */
+/* a dump in progress: whole operations are collected in pieces */
 
 typedef struct {
     us_store_out_pt   out;
     void             *data;
     int               failed;
     size_t            n;
-    uint8_t           buf[16384];
+    size_t            size;
+    uint8_t          *buf;
 } us_dump_t;
 
 
@@ -33,6 +35,8 @@ typedef struct {
     uint64_t          sites;
     uint64_t          models;
     uint64_t          clock;
+    uint64_t          deletes;        /* of ids below */
+    int               built;          /* the index is complete */
 } us_dump_head_t;
 
 
@@ -50,23 +54,30 @@ us_dump_flush(us_dump_t *d)
 static void
 us_dump_op(us_dump_t *d, const us_op_t *op)
 {
-    if (d->n + US_OP_HEAD_MAX + op->bytes.len > sizeof(d->buf)) {
+    size_t    size;
+    uint8_t  *buf;
+
+    size = US_OP_HEAD_MAX + op->bytes.len;
+
+    if (d->n + size > d->size) {
         us_dump_flush(d);
     }
 
+    if (size > d->size) {
+        buf = realloc(d->buf, size);
+
+        if (buf == NULL) {
+            d->failed = 1;
+            return;
+        }
+
+        d->buf = buf;
+        d->size = size;
+    }
+
     d->n += us_op_head(op, d->buf + d->n);
-
-    if (op->bytes.len <= sizeof(d->buf) - US_OP_HEAD_MAX) {
-        memcpy(d->buf + d->n, op->bytes.data, op->bytes.len);
-        d->n += op->bytes.len;
-        return;
-    }
-
-    us_dump_flush(d);
-
-    if (!d->failed && d->out(d->data, op->bytes.data, op->bytes.len) != 0) {
-        d->failed = 1;
-    }
+    memcpy(d->buf + d->n, op->bytes.data, op->bytes.len);
+    d->n += op->bytes.len;
 }
 
 
@@ -145,7 +156,7 @@ us_dump_image(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
     us_store_image_t   out;
     us_index_image_t  *im;
 
-    if (head->ids == 0
+    if (head->ids == 0 || !head->built
         || (us_head(s)->flags & (US_HEAD_SITES|US_HEAD_LOOKUP)))
     {
         return;
@@ -357,17 +368,25 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     head.sites = us_head(s)->sites;
     head.models = us_head(s)->models;
     head.clock = us_head(s)->clock;
+    head.built = !us_replay_builds(s, &head.deletes);
+    head.deletes = head.deletes > head.ids ? head.deletes : head.ids;
     *lsn = us_store_published(s);
 
     us_store_leave(s);
 
     d.out = out;
     d.data = data;
-    d.failed = 0;
     d.n = 0;
+    d.size = US_DUMP_PIECE;
+    d.buf = malloc(d.size);
+    d.failed = d.buf == NULL;
+
+    if (d.failed) {
+        return -1;
+    }
 
     memset(&op, 0, sizeof(us_op_t));
-    op.bytes.data = d.buf;            /* none, but memcpy() wants a pointer */
+    op.bytes.data = (uint8_t *) &op;  /* none, but memcpy() wants a pointer */
 
     op.type = US_OP_AT;
     us_dump_op(&d, &op);
@@ -384,7 +403,7 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
      * an operation that follows it sets them once more, or clears them.
      */
 
-    us_dump_marks(s, &d, US_AREA_DELETED, head.ids);
+    us_dump_marks(s, &d, US_AREA_DELETED, head.deletes);
     us_dump_image(s, &d, &head);
     us_dump_adds(s, &d, head.ids, head.models);
 
@@ -399,6 +418,7 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     us_dump_op(&d, &op);
 
     us_dump_flush(&d);
+    free(d.buf);
 
     return d.failed ? -1 : 0;
 }

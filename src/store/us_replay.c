@@ -8,18 +8,41 @@
  * ones when the store is settled.  From then on readers may be at work, and
  * each further add is put into the index by itself, under the lock.
  *
- * When the zone turns out to be too small, no further operation is applied.
- * All are still counted, so that the SIZE that suffices can be reported.
+ * When the zone turns out to be too small, no further operation is applied to
+ * it.  If nobody has looked at the store yet, what it has is moved to private
+ * memory of twice the size, where the replay goes on, perhaps from there to
+ * memory that is larger again.  So a SIZE that suffices can be reported.
  */
 
 
 #include "us_replay_private.h"
 
+#include "us_shard.h"
+#include "../zone/us_log.h"
+
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 
 /* records for each entry of the cache that is restored by them, at most */
 #define US_REPLAY_CACHED  1
+
+
+static void
+us_replay_drop(us_replay_t *r)
+{
+    void    *mem;
+    size_t   size;
+
+    if (r->larger) {
+        mem = r->larger->arena.base;
+        size = us_head(r->larger)->size;
+        us_store_close(r->larger);
+        (void) munmap(mem, size);
+        r->larger = NULL;
+    }
+}
 
 
 void
@@ -27,10 +50,19 @@ us_replay_free(us_store_t *s)
 {
     if (s->replay) {
         us_replay_bulk_close(s);
-        us_size_free(&s->replay->size);
+        us_replay_drop(s->replay);
         free(s->replay);
         s->replay = NULL;
     }
+}
+
+
+int
+us_replay_builds(const us_store_t *s, uint64_t *ids)
+{
+    *ids = s->replay ? s->replay->ahead : 0;
+
+    return s->replay && s->replay->bulk;
 }
 
 
@@ -626,6 +658,7 @@ us_replay_op(us_store_t *s, const us_op_t *op)
         return us_replay_cache(s, op);
 
     case US_OP_MAP:
+        r->map = op->bytes.len > r->map ? op->bytes.len : r->map;
         return us_shard_replay(s, op);
 
     case US_OP_TERM:
@@ -659,18 +692,19 @@ us_replay_open(us_store_t *s)
 }
 
 
-/* the operations of a part, which end by its end or with a failure */
+/*
+ * The operations of a part.  They end by its end, or with a failure; those up
+ * to *done are in the store then.
+ */
 
 static int
 us_replay_run(us_store_t *s, const uint8_t *p, size_t len, size_t *done,
     unsigned max)
 {
-    int           rc;
-    ssize_t       n;
-    us_op_t       op;
-    us_replay_t  *r;
-
-    r = s->replay;
+    int       rc;
+    ssize_t   n;
+    us_op_t   op;
+    uint64_t  next;
 
     for ( /* void */ ; *done < len && max; *done += n, max--) {
         n = us_op_parse(p + *done, len - *done, &op);
@@ -683,33 +717,124 @@ us_replay_run(us_store_t *s, const uint8_t *p, size_t len, size_t *done,
             break;
         }
 
-        if (us_size_add(&r->size, &op) != 0) {
-            return US_REPLAY_FAILED;
-        }
+        next = us_head(s)->next_id;
+        rc = us_replay_op(s, &op);
 
-        rc = r->rc ? 0 : us_replay_op(s, &op);
+        /* an add may have failed when its record was there */
 
-        if (rc == US_REPLAY_NO_ROOM) {
-            r->rc = rc;
-
-        } else if (rc != 0) {
+        if (rc != 0) {
+            *done += us_head(s)->next_id > next ? (size_t) n : 0;
             return rc;
         }
     }
 
-    if (r->rc == 0) {
-        r->rc = us_replay_flush(s);
+    return us_replay_flush(s);
+}
+
+
+/*
+ * Operations for the larger store, or len 0: their end.  If that store is too
+ * small, too, it has moved to one that is larger again.
+ */
+
+static int
+us_replay_larger(void *data, const uint8_t *p, size_t len)
+{
+    ssize_t       rc;
+    us_store_t   *next;
+    us_replay_t  *r = data;
+
+    if (r->larger == NULL) {
+        return 0;
     }
 
-    return 0;
+    rc = len ? us_store_apply(r->larger, p, len) : us_store_settle(r->larger);
+
+    if (rc == US_REPLAY_NO_ROOM) {
+        next = r->larger->replay->larger;
+        r->larger->replay->larger = NULL;
+        us_replay_drop(r);
+        r->larger = next;
+
+    } else if (rc == US_REPLAY_FAILED) {
+        us_replay_drop(r);
+    }
+
+    return rc == US_REPLAY_DAMAGED ? -1 : 0;
+}
+
+
+static void
+us_replay_no_lock(void *data)
+{
+}
+
+
+/*
+ * There is no room, and nobody looks at the store: all that it has goes to a
+ * larger one.  If there is no memory for that one, r->larger is NULL: of the
+ * machine's memory, three quarters are for the zone and the larger store.
+ */
+
+static int
+us_replay_move(us_store_t *s)
+{
+    void             *mem;
+    size_t            size, most;
+    uint64_t          lsn;
+    us_replay_t      *r;
+    us_store_conf_t   conf;
+
+    static const us_store_lock_t  no_lock = {
+        us_replay_no_lock, us_replay_no_lock, NULL
+    };
+
+    r = s->replay;
+    r->rc = US_REPLAY_NO_ROOM;
+
+    size = us_head(s)->size;
+    most = (size_t) sysconf(_SC_PHYS_PAGES) / 4 * 3
+           * (size_t) sysconf(_SC_PAGESIZE);
+
+    if (us_head(s)->settled || most / 2 <= size) {
+        return 0;
+    }
+
+    size = most / 3 < size ? most - size : size * 2;
+    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
+               MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (mem == MAP_FAILED) {
+        return 0;
+    }
+
+    us_store_conf(s, &conf);
+    conf.ring = 0;
+
+    if (us_store_format(mem, size, &conf) != 0
+        || (r->larger = us_store_open(mem, &no_lock)) == NULL)
+    {
+        (void) munmap(mem, size);
+        return 0;
+    }
+
+    if (us_replay_open(r->larger) != 0) {
+        us_replay_drop(r);
+        return 0;
+    }
+
+    r->larger->replay->map = r->map;
+
+    return us_store_dump(s, us_replay_larger, r, &lsn);
 }
 
 
 ssize_t
 us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
 {
-    int     rc;
-    size_t  done, before;
+    int           rc;
+    size_t        done, before;
+    us_replay_t  *r;
 
     if (s->replay == NULL) {
         rc = us_replay_open(s);
@@ -720,13 +845,15 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
         }
     }
 
+    r = s->replay;
+    rc = r->rc;
     done = 0;
 
-    if (s->replay->bulk) {
+    if (rc == 0 && r->bulk) {
         us_arena_enter(&s->arena);
         rc = us_replay_run(s, p, len, &done, UINT32_MAX);
 
-    } else {
+    } else if (rc == 0) {
 
         do {
             before = done;
@@ -736,11 +863,17 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
         } while (rc == 0 && done > before && done < len);
     }
 
-    if (rc == 0) {
-        rc = s->replay->rc;
+    if (rc != US_REPLAY_NO_ROOM) {
+        return rc ? rc : (ssize_t) done;
     }
 
-    return rc ? rc : (ssize_t) done;
+    if ((r->rc == 0 && us_replay_move(s) != 0)
+        || us_replay_larger(r, p + done, len - done) != 0)
+    {
+        return US_REPLAY_DAMAGED;
+    }
+
+    return rc;
 }
 
 
@@ -824,7 +957,6 @@ us_replay_build(us_store_t *s)
 
     if (rc == 0) {
         us_replay_restore(s);
-        us_size_exact(&r->size, us_head(s)->entries, us_head(s)->sites);
     }
 
     return rc;
@@ -844,7 +976,16 @@ us_store_settle(us_store_t *s)
 
         if (r->rc == 0 && r->bulk) {
             r->rc = us_replay_build(s);
+
+            if (r->rc == US_REPLAY_NO_ROOM && us_replay_move(s) != 0) {
+                r->rc = US_REPLAY_DAMAGED;
+            }
+
             us_replay_bulk_close(s);
+        }
+
+        if (r->rc == US_REPLAY_NO_ROOM && us_replay_larger(r, NULL, 0) != 0) {
+            r->rc = US_REPLAY_DAMAGED;
         }
 
         rc = r->rc ? r->rc : us_replay_lacks_ids(s);
@@ -856,14 +997,73 @@ us_store_settle(us_store_t *s)
 }
 
 
+/*
+ * Most areas take as many bytes in a smaller zone, or less, as its chunks are
+ * not larger.  But the index is built anew, the prefix cache takes what is left
+ * then, and the places of maps depend on SIZE.
+ */
+
 uint64_t
 us_store_size_needed(us_store_t *s, int journal)
 {
-    us_store_conf_t  conf;
+    uint64_t          i, size, log, bytes, maps, chunks, leaves;
+    us_head_t        *h;
+    us_layout_t       l;
+    us_replay_t      *r;
+    us_store_conf_t   conf;
+
+    r = s->replay;
+
+    if (r && r->rc) {
+        return r->larger ? us_store_size_needed(r->larger, journal) : 0;
+    }
+
+    h = us_head(s);
+    log = (h->log_end + 1) / 2 - h->log + US_LOG_GUARD;
+    maps = h->area[US_AREA_MAPS].n ? sizeof(us_store_map_t) + r->map : 0;
+    bytes = 0;
+
+    for (i = 0; i < US_AREAS; i++) {
+        if (i != US_AREA_LEAVES && i != US_AREA_DIRECTORY
+            && i != US_AREA_CACHE && i != US_AREA_MAPS)
+        {
+            bytes += us_area_bytes(&s->arena, i);
+        }
+    }
+
+    leaves = us_bulk_leaves(h->entries);
+    leaves = leaves > h->leaves ? leaves : h->leaves;
 
     us_store_conf(s, &conf);
+    conf.ring = journal ? us_store_ring(0) : 0;
+    size = us_arena_min_size(&conf);
 
-    return s->replay ? us_size_zone(&s->replay->size, &conf, journal) : 0;
+    for ( /* void */ ; /* void */ ; size += (uint64_t) 1 << l.chunk_shift) {
+
+        /* the zone has more bytes than its store: the next larger ring */
+
+        conf.ring = journal ? us_store_ring(size + size / 16) : 0;
+
+        if (us_arena_layout(size, &conf, &l) != 0
+            || l.area[US_AREA_MAPS].max / 2 << l.chunk_shift < maps)
+        {
+            continue;
+        }
+
+        chunks = bytes >> l.chunk_shift;
+        chunks += maps ? l.area[US_AREA_MAPS].max : 0;
+
+        if (!conf.lookup) {
+            chunks += us_bulk_chunks(l.chunk_shift, l.leaf_shift, leaves,
+                                     h->entries, h->next_id);
+        }
+
+        if (l.log + log + (chunks << l.chunk_shift)
+            <= l.chunks << l.chunk_shift)
+        {
+            return size;
+        }
+    }
 }
 
 

@@ -276,12 +276,7 @@ us_replay_hash(us_store_t *s)
 
     r->hashed = next;
 
-    r->size.known = next;
-    r->size.sites = us_head(s)->sites;
-
     for (t = 0; t < US_BULK_THREADS; t++) {
-        r->size.sites += r->sides[t].n;
-
         if (r->sides[t].failed) {
             return US_REPLAY_FAILED;
         }

@@ -12,7 +12,6 @@
 
 
 #include "us_bulk.h"
-#include "us_size.h"
 #include "us_store_private.h"
 #include "us_work.h"
 
@@ -64,8 +63,9 @@ typedef struct {
 
 
 struct us_replay_s {
-    int                 rc;           /* US_REPLAY_*: from then on, counting */
-    us_size_t           size;
+    int                 rc;           /* US_REPLAY_NO_ROOM: from then on, */
+    us_store_t         *larger;       /* the replay goes on here, or NULL */
+    uint64_t            map;          /* bytes of the longest one */
 
     /* until the store is settled */
 

@@ -370,13 +370,13 @@ unsigned us_store_op_ids(const uint8_t *p, size_t len);
  * readers may be at work, other writers not.  Two threads are used, and private
  * memory: US_BULK_MEMORY (64 MB), and less than half of it besides.
  *
- * Both fail with US_REPLAY_* (us_conf.h).  Operations that are applied after
- * NO_ROOM are counted, and have to be whole.  At the end of the stream
+ * Both fail with US_REPLAY_* (us_conf.h).  After NO_ROOM the operations have to
+ * be whole, and are applied to a store in private memory, which is as large as
+ * it has to be.  When that was settled, too, with NO_ROOM again,
  * us_store_size_needed() is the size of a zone in which all of it fits, with
- * the ring of a journal or without.  It is close to the least one if all was
- * loaded, and else may be larger, since sites that could not be loaded are
- * guessed.  After a store was settled, NO_ROOM
- * means that it has to be loaded from the beginning again: then it may fit.
+ * the ring of a journal or without; 0: there is no memory for so much.  After a
+ * store was settled without NO_ROOM, it means that the store has to be loaded
+ * from the beginning again: then it may fit.
  */
 
 ssize_t us_store_apply(us_store_t *s, const uint8_t *p, size_t len);
@@ -399,8 +399,9 @@ void us_store_set_identity(us_store_t *s, const uint8_t uuid[16],
 /*
  * A snapshot is the stream that would build the store up to `lsn` as it
  * is now, without what later operations made void: us_store_dump() writes it
- * in pieces through `out` (which returns 0, or -1 to stop) and returns the
- * LSN that it covers in *lsn, while writers go on.  us_store_apply() reads it.
+ * in pieces of whole operations through `out` (which returns 0, or -1 to stop)
+ * and returns the LSN that it covers in *lsn, while writers go on.
+ * us_store_apply() reads it.
  */
 typedef int (*us_store_out_pt)(void *data, const uint8_t *p, size_t len);
 int us_store_dump(us_store_t *s, us_store_out_pt out, void *data,

@@ -118,6 +118,9 @@ void us_store_keep_locked(us_store_t *s, unsigned more);
 
 void us_replay_free(us_store_t *s);
 
+/* 1: the store is being built and has no index yet; below *ids are deletes */
+int us_replay_builds(const us_store_t *s, uint64_t *ids);
+
 /* us_look.c */
 
 /* one look-up; the caller holds the lock */

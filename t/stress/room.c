@@ -373,7 +373,7 @@ feed(us_store_t *s, const stream_t *st, size_t from)
             return (int) rc;
         }
 
-        /* the whole operations of what was applied, counted or not */
+        /* the whole operations of what was applied, here or in a larger one */
 
         if (rc == US_REPLAY_NO_ROOM) {
             for (n = 0; n < 100000; n += rc) {
@@ -440,10 +440,11 @@ fits(size_t size)
 
 
 /*
- * The size that is said to be needed suffices.  If all could be loaded, it is
- * not much more than the least.  The ring grows with SIZE by powers of 2: if it
- * is larger in the one than in the other, then no size between them is enough
- * by the bound, and the step of the ring does not count.
+ * The size that is said to be needed suffices, whether all could be loaded or
+ * the zone was too small, and is not much more than the least.  The ring grows
+ * with SIZE by powers of 2: if it is larger in the one than in the other, then
+ * no size between them is enough by the bound, and the step of the ring does
+ * not count.
  */
 
 static void
@@ -491,6 +492,8 @@ sizes(size_t size)
            (unsigned long) guess, (unsigned long) need, high, size);
 
     high += us_store_ring(need) - us_store_ring(high);
+
+    need = need > guess ? need : guess;
 
     if (need > high + high * EXCESS / 100 + 65536) {
         fail("too much:", need);

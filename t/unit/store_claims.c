@@ -484,6 +484,16 @@ test_size_needed(void **state)
 
     assert_true(need[1] >= need[0] + 4 * n);
 
+    /* a zone that is too small says the same, by a larger store of its own */
+
+    zone_conf.revisit = HOUR;
+    z = zone_create(512 << 10, 0);
+    assert_int_equal(us_store_apply(z->store, journal.data, journal.len),
+                     US_REPLAY_NO_ROOM);
+    assert_int_equal(us_store_settle(z->store), US_REPLAY_NO_ROOM);
+    assert_int_equal(us_store_size_needed(z->store, 0), need[1]);
+    zone_destroy(z);
+
     zone_conf.revisit = HOUR;
     z = zone_create(need[1], 0);
     zone_conf.revisit = 0;
