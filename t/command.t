@@ -144,7 +144,7 @@ is(() = `$urlstore import in many 2>&1` =~ /^urlstore: refused/mg, 10,
 # stopped, it keeps what it has, and says so
 
 {
-    my $pid = open my $out, '-|', "yes http://d.test/ | "
+    my $pid = open my $out, '-|', "timeout 20 yes http://d.test/ | "
         . "$urlstore import in2 - 2>&1; echo \$?";
 
     for (1 .. 100) {

@@ -20,7 +20,7 @@ my $t = UrlStore::Conf::run('urlstore');
 ok($t->ready(write => 1), 'as it stands');
 is($t->post('/add', "http://a.example/calendar/2026/?utm_x=1\n", @other)
     ->{body}, "0\tnew\thttp://a.example/calendar/2026/?utm_x=1\n", 'adds');
-is($t->get('/log')->{status}, 404, 'the log is for nobody');
+is($t->request('HEAD', '/log')->{status}, 404, 'the log is for nobody');
 
 # names: of the server, and of others that lead to its address
 

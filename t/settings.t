@@ -138,7 +138,8 @@ for my $case ([ 'sites=on', qr/its "sites" cannot change.*stop nginx/ ],
 }
 
 refused(conf(memory => 'marks=a,b,c', disk => 'marks=a,b,c', size => '32m'),
-    qr/its size cannot change from 16777216 to 33554432/, 'SIZE');
+    qr/its\ size\ cannot\ change\ from\ 16777216\ to\ 33554432\ while\ nginx
+        \ runs;\ restart\ nginx,\ which\ loads\ the\ URLs/x, 'SIZE');
 
 ok($t->reload(conf(memory => 'marks=a,b,c', disk => 'marks=a,b,c scrub=2s')
     =~ s/snapshot=64k/snapshot=1m/r), 'snapshot and scrub are applied');
