@@ -16,7 +16,7 @@ plan(skip_all => 'no PostgreSQL here') if !UrlStore::Postgres::bin();
 my $top = $UrlStore::Test::TOP;
 my $pg = UrlStore::Postgres->new->start;
 my @text = ('Content-Type' => 'text/plain');
-my $options = 'marks=done,bad revisit=1h';
+our $options = 'marks=done,bad revisit=1h';
 
 
 sub node
@@ -106,6 +106,27 @@ for my $bad ([ "$dir/none", 'cannot be opened .*No such file' ],
     $t->kill_all;
 }
 
+SKIP: {
+    skip 'nginx drops no rights', 1 if $> != 0;
+    mkdir "$dir.closed", 0700;
+
+    my $t = node('n2', "base=$dir.closed");
+
+    reason($t, 'which belongs to user 0 with mode 0700, by user \d+ cannot be '
+        . 'opened .*Permission denied', "root's backup");
+    $t->kill_all;
+}
+
+{
+    local $options = 'revisit=1h';
+
+    my $t = node('n2', "base=$dir");
+
+    reason($t, '"base" .*: its data were stored with marks "done,bad", not '
+        . 'with "".* the zone needs "marks=done,bad"', 'other options');
+    $t->kill_all;
+}
+
 is($pg->sql('SELECT count(*) FROM urlstore_shard'), 0, '  no log begins');
 
 my $a = node('n0', "base=$dir");
@@ -182,7 +203,8 @@ ok($other->stop, '  is stopped');
 
 my $c = node('n3', 'base=' . $other->dir . '/u');
 
-reason($c, 'it is there already, and is not that of the store in "base"',
+reason($c, 'it is there already, of node "n\d", and is not that of the store '
+    . 'in "base" .*: to begin it with that, stop all nodes',
     'a log of another store is not used');
 
 
@@ -199,3 +221,80 @@ system('chmod', '-R', 'a+rX', $copy);
 $a = node('n0', "base=$copy");
 becomes($a, 'ready');
 is(all($a), $all, '  is the base of a log');
+
+
+# --- a backup of a shard has the map of its day: it is to be posted again
+
+$_->kill_all for $a;
+$pg->sql("DELETE FROM $_") for qw(urlstore_log urlstore_base urlstore_shard);
+
+my $shard = UrlStore::Test->new->conf(<<"CONF");
+urlstore_cluster crawl %%DIR%%/map.json;
+urlstore_zone u 16m path=%%DIR%%/u cluster=crawl shard=0 node=n0 $options;
+server { listen 127.0.0.1:%%PORT%%; location / { urlstore_api u; } }
+CONF
+
+is(system("$top/build/urlstore restore $copy $shard->{dir}/u >/dev/null 2>&1"),
+    0, 'a store of no shard is restored');
+spew("$shard->{dir}/map.json", $map);
+$shard->run;
+ok(wait_until(20, sub { $shard->post('/add', "http://shard.test/\n", @text)
+    ->{body} =~ /new/ }), '  and becomes a shard with a map');
+
+my $id = $shard->stats->{next_id} - 1;
+
+is(system("$top/build/urlstore backup $shard->{dir}/u $copy.shard "
+    . '>/dev/null 2>&1'), 0, 'a backup of it');
+system('chmod', '-R', 'a+rX', "$copy.shard");
+ok($shard->stop, '  which is stopped');
+
+$a = node('n0', "base=$copy.shard path=%%DIR%%/u");
+$b = node('n1', "path=%%DIR%%/u");
+
+sub waits
+{
+    my ($t, $what) = @_;
+
+    ok(wait_until(20, sub { ($t->get('/health?write=1')->json // {})->{status}
+        eq 'no-map' }), "$what has no map");
+    is($t->get('/cluster')->{status}, 404, '  shows none');
+    like($t->post('/add', "http://shard.test/\nhttp://other.test/\n", @text)
+        ->{body}, qr/^(?:-\tunavailable\tmoved\n){2}/, '  and answers nothing');
+}
+
+waits($a, 'the log of a backup');
+ok(wait_until(10, sub { $a->error_log
+    =~ /was restored, and needs the newest map again/ }), '  and says so');
+is($a->post('/cluster?rebase', '')->{status}, 503, '  no base is made of it');
+becomes($b, 'standby');
+is($b->post('/cluster?promote', '')->{status}, 200,
+    'the other node is promoted');
+waits($b, 'it');
+$_->kill_all for $a, $b;
+$_->start for $a, $b;
+ok(wait_until(30, sub { grep { ($_->get('/health')->json // {})->{status}
+    eq 'ready' } $a, $b }), 'both are started again');
+($a) = grep { $_->get('/health')->json->{status} eq 'ready' } $a, $b;
+waits($a, 'the primary');
+is($a->post('/cluster', $map)->{status}, 204, 'the map is posted');
+
+sub answers
+{
+    is($a->post('/add', "http://shard.test/\n", @text)->{body},
+        "$id\tseen\thttp://shard.test/\n", $_[0]);
+}
+
+answers('  and it answers');
+
+for my $how ('rows', 'a base') {
+    is($a->post('/cluster?rebase', '')->{status}, 200, 'a base')
+        if $how eq 'a base';
+    $a->kill_all;
+    system('rm', '-rf', "$a->{dir}/u");
+    $a->start;
+    ok(wait_until(30, sub { ($a->get('/health')->json // {})->{status}
+        =~ /standby|ready/ }), "started, from $how");
+    $a->post('/cluster?promote', '');
+    becomes($a, 'ready');
+    answers('  it answers');
+}

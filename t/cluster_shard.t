@@ -442,6 +442,22 @@ $grown->kill_all;
 $grown->start;
 ok($grown->ready(write => 1), '  after which it has its map as well');
 
+# moved to another machine: a server that starts without its directory again has
+# another store, which no map names
+
+ok($grown->stop, 'moved');
+rename "$grown->{dir}/u", "$grown->{dir}/u.moved" or die $!;
+spew("$grown->{dir}/map.json", $second);
+$grown->allow(qr/uuid/);
+$grown->start;
+ok(wait_until(20, sub { ($grown->get('/health')->json // {})->{status}
+    eq 'ready' }), '  a server starts where it was');
+is($grown->post('/add', "$of[2][0]\n$of[3][0]\n", @text)->{body}, $moved x 2,
+    '  and answers nothing');
+ok(wait_until(10, sub { $grown->error_log
+    =~ /its shard 0 is another store, of uuid / }), '  it says why');
+is($grown->post('/admin', $second)->{status}, 409, '  nor has it the map');
+
 
 # a replica of a shard
 

@@ -19,6 +19,7 @@
 #include "../journal/us_crc32c.h"
 #include "../journal/us_dir.h"
 #include "../replog/us_standby.h"
+#include "../store/us_shard.h"
 #include "../us_clock.h"
 
 #include <stdio.h>
@@ -129,7 +130,11 @@ us_cache(us_life_t *l)
         return;
     }
 
-    if (!us_cache_works(us_share_state(l->sh))) {
+    /* a snapshot does not have that its map was restored */
+
+    if (!us_cache_works(us_share_state(l->sh))
+        || us_store_map_stale(l->store))
+    {
         return;
     }
 

@@ -316,7 +316,8 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
 
     return us_disk_fail(e, 0, "its data were stored with marks \"%.150s\", not "
                         "with \"%.150s\"; marks can only be added, after "
-                        "these", have, now);
+                        "these: the zone needs \"marks=%.150s\"", have, now,
+                        have);
 }
 
 

@@ -85,7 +85,7 @@ static int us_replicate_create(us_replicate_t *r);
 static int us_replicate_first(us_replicate_t *r, uint8_t uuid[16]);
 static int us_replicate_based(us_replicate_t *r);
 static int us_replicate_begin(us_replicate_t *r);
-static int us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
+static int us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
     uint64_t epoch, uint64_t before, const char *terms, uint64_t lost);
 static int us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
     const us_manifest_t *m, int led, uint64_t epoch, uint64_t lost,
@@ -725,6 +725,7 @@ static int
 us_replicate_first(us_replicate_t *r, uint8_t uuid[16])
 {
     us_life_t        *l;
+    us_manifest_t     none;
     us_store_conf_t   have;
     us_disk_error_t   e;
 
@@ -733,8 +734,10 @@ us_replicate_first(us_replicate_t *r, uint8_t uuid[16])
     if (l->conf.replicate->base == NULL) {
         us_store_conf(r->store, &have);
         memcpy(uuid, have.uuid, sizeof(have.uuid));
+        memset(&none, 0, sizeof(us_manifest_t));
+        memcpy(none.uuid, uuid, sizeof(none.uuid));
 
-        return us_replicate_settings(r, uuid, 1, 0, "", 0);
+        return us_replicate_settings(r, &none, 1, 0, "", 0);
     }
 
     if (us_replicate_base_settings(l, r->settings, sizeof(r->settings), uuid,
@@ -865,7 +868,8 @@ us_replicate_begin(us_replicate_t *r)
 
 
 /*
- * This node's settings, with the identity of a log's store: 0, or -1.
+ * This node's settings, with the identity of a log's store, and whether its
+ * base was restored, as the settings before have it: 0, or -1.
  *
  *     lease         ms of this node's term
  *     lease_before  ms that a lease of an earlier term may last, until this
@@ -878,7 +882,7 @@ us_replicate_begin(us_replicate_t *r)
  */
 
 static int
-us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
+us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
     uint64_t epoch, uint64_t before, const char *terms, uint64_t lost)
 {
     int                         rc;
@@ -891,7 +895,7 @@ us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
 
     own = r->life->conf.replicate;
     conf = r->life->conf.store;
-    memcpy(conf.uuid, uuid, sizeof(conf.uuid));
+    memcpy(conf.uuid, was->uuid, sizeof(conf.uuid));
     conf.epoch = epoch;
 
     (void) snprintf(number[0], sizeof(number[0]), "%llu",
@@ -904,6 +908,8 @@ us_replicate_settings(us_replicate_t *r, const uint8_t uuid[16],
                     (unsigned long long) lost);
 
     memset(&m, 0, sizeof(us_manifest_t));
+    m.has_restored = was->has_restored;
+    m.restored = was->restored;
     rc = -1;
 
     if (us_data_describe(&m, &conf) == 0
@@ -969,8 +975,9 @@ us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
     const us_manifest_t *m, int led, uint64_t epoch, uint64_t lost,
     uint64_t *lease)
 {
-    char      terms[US_STANDBY_TERMS];
-    uint64_t  other;
+    char           terms[US_STANDBY_TERMS];
+    uint64_t       other;
+    us_manifest_t  was;
 
     r->lease = r->life->conf.replicate->lease;
     *lease = r->lease;
@@ -987,7 +994,11 @@ us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
 
     us_standby_terms(terms, head->term + 1, head->last.next);
 
-    return us_replicate_settings(r, m->uuid, epoch, *lease, terms, lost);
+    was = *m;
+    was.restored = was.restored < head->last.next ? was.restored
+                                                  : head->last.next;
+
+    return us_replicate_settings(r, &was, epoch, *lease, terms, lost);
 }
 
 
@@ -1318,10 +1329,31 @@ us_replicate_term(void *data, uint64_t term, const char *holder,
 }
 
 
+/* a base of a restored directory; one made since has a map that was adopted */
+
 static int
 us_replicate_base(void *data, const uint8_t *p, size_t len)
 {
-    return p ? us_replicate_part(data, p, len) : 0;
+    us_replicate_t *r = data;
+
+    us_manifest_t      m;
+    us_disk_error_t    e;
+    us_replog_head_t  *head;
+
+    if (p) {
+        return us_replicate_part(r, p, len);
+    }
+
+    head = &r->standby.head;
+
+    if (us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
+        == US_MANIFEST_OK
+        && m.has_restored && r->standby.part.lsn <= m.restored)
+    {
+        us_store_map_restored(r->store);
+    }
+
+    return 0;
 }
 
 

@@ -7,6 +7,7 @@
 #include "../journal/us_dir.h"
 #include "../replog/us_rebase.h"
 #include "../store/us_ring.h"
+#include "../store/us_shard.h"
 #include "../us_clock.h"
 #include "../us_fault.h"
 
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 
@@ -51,6 +53,7 @@ static int us_base_confirmed(us_base_t *b, uint64_t lsn);
 static void us_base_done(us_job_t *job, const us_base_t *b, uint64_t lsn,
     uint64_t ms);
 static void us_base_failed(us_job_t *job, const char *why);
+static int us_base_dir(const us_life_t *l, us_disk_error_t *e);
 static int us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e);
 static void us_base_moved(us_job_t *job);
 static int us_base_manifest(const us_life_t *l, us_manifest_t *m,
@@ -165,8 +168,10 @@ us_base_make(us_base_t *b, uint64_t *lsn)
     rb->term = ends.sure.term;
     b->store = us_store_open(b->life->mem, &b->life->lock);
 
-    if (b->store == NULL) {
-        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no memory");
+    if (b->store == NULL || us_store_map_stale(b->store)) {
+        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "%s",
+                        b->store ? "the shard was restored, and needs the "
+                        "newest map first" : "no memory");
         return -1;
     }
 
@@ -464,20 +469,47 @@ us_base_failed(us_job_t *job, const char *why)
 
 /* --- of a directory ------------------------------------------------------- */
 
-/* the directory, and its lock: nobody adds to it meanwhile; -1 with e */
-
 static int
-us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e)
+us_base_dir(const us_life_t *l, us_disk_error_t *e)
 {
-    int          dirfd;
+    int          dirfd, saved;
+    char         owner[80];
     const char  *path;
+    struct stat  st;
 
     path = l->conf.replicate->base;
     dirfd = open(path, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
 
     if (dirfd == -1) {
-        return us_disk_fail(e, errno, "the directory of \"base\" \"%s\" cannot "
-                            "be opened", path);
+        saved = errno;
+        owner[0] = '\0';
+
+        if (saved == EACCES && stat(path, &st) == 0) {
+            (void) snprintf(owner, sizeof(owner), ", which belongs to user %u "
+                            "with mode %04o, by user %u", (unsigned) st.st_uid,
+                            (unsigned) st.st_mode & 07777,
+                            (unsigned) geteuid());
+        }
+
+        return us_disk_fail(e, saved, "the directory of \"base\" \"%s\"%s "
+                            "cannot be opened", path, owner);
+    }
+
+    return dirfd;
+}
+
+
+/* the directory, and its lock: nobody adds to it meanwhile; -1 with e */
+
+static int
+us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e)
+{
+    int  dirfd;
+
+    dirfd = us_base_dir(l, e);
+
+    if (dirfd == -1) {
+        return -1;
     }
 
     /* a backup has no such file */
@@ -487,7 +519,8 @@ us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e)
     if (*lock == -1 && errno == EWOULDBLOCK) {
         (void) close(dirfd);
         return us_disk_fail(e, 0, "the directory of \"base\" \"%s\" is in use: "
-                            "its server has to be stopped first", path);
+                            "its server has to be stopped first",
+                            l->conf.replicate->base);
     }
 
     return dirfd;
@@ -498,15 +531,12 @@ static int
 us_base_manifest(const us_life_t *l, us_manifest_t *m, us_disk_error_t *e)
 {
     int               dirfd;
-    const char       *path;
     us_manifest_rc_t  rc;
 
-    path = l->conf.replicate->base;
-    dirfd = open(path, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    dirfd = us_base_dir(l, e);
 
     if (dirfd == -1) {
-        return us_disk_fail(e, errno, "the directory of \"base\" \"%s\" cannot "
-                            "be opened", path);
+        return -1;
     }
 
     rc = us_manifest_read(dirfd, m, e);
@@ -514,7 +544,7 @@ us_base_manifest(const us_life_t *l, us_manifest_t *m, us_disk_error_t *e)
 
     if (rc == US_MANIFEST_NONE) {
         return us_disk_fail(e, 0, "there is no store in the directory of "
-                            "\"base\" \"%s\"", path);
+                            "\"base\" \"%s\"", l->conf.replicate->base);
     }
 
     return rc == US_MANIFEST_OK ? 0 : -1;
@@ -525,18 +555,22 @@ int
 us_replicate_base_settings(const us_life_t *l, char *text, size_t size,
     uint8_t uuid[16], us_disk_error_t *e)
 {
-    char            *printed;
+    char            *printed, shard[16];
     size_t           len;
     us_manifest_t    m, to;
     us_store_conf_t  conf;
+    us_disk_error_t  why;
 
     conf = l->conf.store;
     conf.lookup = 1;                  /* a backup will do */
 
-    if (us_base_manifest(l, &m, e) == -1
-        || us_data_differs(&m, &conf, e) == -1)
-    {
+    if (us_base_manifest(l, &m, e) == -1) {
         return -1;
+    }
+
+    if (us_data_differs(&m, &conf, &why) == -1) {
+        return us_disk_fail(e, 0, "\"base\" \"%.100s\": %.280s",
+                            l->conf.replicate->base, why.text);
     }
 
     conf = l->conf.store;
@@ -544,7 +578,13 @@ us_replicate_base_settings(const us_life_t *l, char *text, size_t size,
     memcpy(uuid, m.uuid, sizeof(conf.uuid));
     conf.epoch = m.epoch;
 
+    /* a map of its day: nobody has to have posted the newest one since */
+
     memset(&to, 0, sizeof(us_manifest_t));
+    to.has_restored = us_manifest_setting(&m, "shard", shard, sizeof(shard))
+                      == 0
+                      && (m.has_restored || m.state == US_STATE_BACKUP);
+    to.restored = UINT64_MAX;         /* up to the first term */
 
     if (us_data_describe(&to, &conf) == -1
         || us_manifest_set(&to, US_REPLICATE_BASE,
@@ -625,8 +665,12 @@ us_replicate_base_same(us_job_t *job, const us_replog_head_t *head,
         return 0;
     }
 
-    return us_disk_fail(e, 0, "it is there already, and is not that of the "
-                        "store in \"base\" \"%s\"", l->conf.replicate->base);
+    return us_disk_fail(e, 0, "it is there already%s%s%s, and is not that of "
+                        "the store in \"base\" \"%.150s\": to begin it with "
+                        "that, stop all nodes and delete what is there",
+                        head->holder[0] ? ", of node \"" : "", head->holder,
+                        head->holder[0] ? "\"" : "",
+                        l->conf.replicate->base);
 }
 
 
