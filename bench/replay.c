@@ -12,7 +12,7 @@
  * nanoseconds for each operation replayed, and the memory that the process took
  * beside both zones.
  *
- * US_REPLAY_* in us_replay_private.h were set by it.
+ * US_REPLAY_* in us_replay.c were set by it.
  */
 
 

@@ -487,7 +487,6 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     const us_op_t *op)
 {
     unsigned          m;
-    us_str_t          site;
     us_head_t        *h;
     us_arena_t       *a;
     us_removal_t      removal;
@@ -504,14 +503,13 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
         return US_FULL;
     }
 
-    if (!(h->flags & US_HEAD_LOOKUP)) {
+    if (hashes) {
 
         out.first = US_STORE_NO_ID;
 
         if (h->flags & US_HEAD_SITES) {
-            site.len = us_record_decode(s->codec, id, s->url) - 1;
-            site.data = s->url + 1;
-            us_store_site_find(s, us_site(site), hashes->site, &out);
+            us_store_site_find(s, us_site(us_store_rest(s, id, s->url)),
+                               hashes->site, &out);
         }
 
         us_index_remove_prepare_locked(a, hashes->url, id, &removal);
@@ -542,7 +540,7 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
 
     us_claims_set_locked(a, id, 0);
 
-    if (!(h->flags & US_HEAD_LOOKUP)) {
+    if (hashes) {
         us_index_remove_locked(a, &removal);
     }
 
@@ -596,7 +594,8 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
         goto done;
     }
 
-    status = us_store_forget_locked(s, id, &hashes, &op);
+    status = us_store_forget_locked(s, id, h->flags & US_HEAD_LOOKUP
+                                           ? NULL : &hashes, &op);
 
 done:
 

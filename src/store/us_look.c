@@ -586,9 +586,7 @@ us_store_first_of_site(us_store_t *s, uint64_t id)
         return 0;
     }
 
-    site.len = us_record_decode(s->codec, id, s->url) - 1;
-    site.data = s->url + 1;
-    site = us_site(site);
+    site = us_site(us_store_rest(s, id, s->url));
 
     return us_store_site_find(s, site, us_store_site_hash(s, site), &out)
            && out.first == id;
@@ -662,9 +660,7 @@ us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
     }
 
     us_record_expect(s->codec, id);
-
-    rest.len = us_record_decode(s->codec, id, s->text) - 1;
-    rest.data = s->text + 1;
+    rest = us_store_rest(s, id, s->text);
 
     if (rest.len == 0 || rest.len > US_REST_MAX) {
         return US_DAMAGED;
@@ -693,9 +689,7 @@ us_store_hashes(us_store_t *s, uint64_t id, us_hashes_t *hashes)
 {
     us_str_t  rest;
 
-    rest.len = us_record_decode(s->codec, id, s->text) - 1;
-    rest.data = s->text + 1;
-
+    rest = us_store_rest(s, id, s->text);
     hashes->site = us_store_site_hash(s, us_site(rest));
     hashes->url = us_marked(&s->arena, US_AREA_DELETED, id)
                   ? 0 : us_store_hash(s, s->text[0], rest);

@@ -4,29 +4,169 @@
  *
  * A store that is empty when the first operation comes is built in bulk, since
  * nobody reads it yet.  Records go to the log; deletes and marks are bits; the
- * index is made of many records at once (us_replay_bulk.c), and of the last
- * ones when the store is settled.  From then on readers may be at work, and
- * each further add is put into the index by itself, under the lock.
+ * index is made of many records at once (us_bulk.h), and of the last ones when
+ * the store is settled.  From then on readers may be at work, and each further
+ * add is put into the index by itself, under the lock.
+ *
+ *     records --> decoded, hashed --> collected --> merged into the index
+ *                 16,384 at once,                   when there are enough,
+ *                 on both cores                     or no more
  *
  * When the zone turns out to be too small, no further operation is applied to
  * it.  If nobody has looked at the store yet, what it has is moved to private
  * memory of twice the size, where the replay goes on, perhaps from there to
  * memory that is larger again.  So a SIZE that suffices can be reported.
+ *
+ * Sites.  Two threads decode the records, without an index, so neither can
+ * look up whether a URL is the first of its site.  Most URLs are not: a table
+ * of the sites met last has theirs.  Every other URL is a candidate.  When a
+ * merge begins, candidates are grouped by 128 bits of keyed hashes of their
+ * sites, and each site is looked up once.
  */
 
 
-#include "us_replay_private.h"
+#include "us_store_private.h"
 
-#include "us_shard.h"
-#include "../zone/us_log.h"
-
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 
+#define US_REPLAY_GROUP   16          /* adds of a settled store */
+
+#define US_REPLAY_SITES   16384       /* sites met last, of a thread */
+#define US_REPLAY_SITE    47          /* longer ones are not kept there */
+
+/* records that are hashed at once, and in a piece; tuned with bench/replay */
+#define US_REPLAY_BATCH   16384
+#define US_REPLAY_PIECE   512
+
+/* words of deleted ids in a piece */
+#define US_REPLAY_WORDS   64
+
+/* ids between two merges, beside the limit of their memory */
+#define US_REPLAY_IDS     ((uint64_t) 1 << 24)
+
+/* candidates are in parts by the first byte of their hash */
+#define US_REPLAY_PARTS   256
+
 /* records for each entry of the cache that is restored by them, at most */
 #define US_REPLAY_CACHED  1
+
+
+typedef struct {
+    uint64_t            first;        /* id, or one that stands for it */
+    uint8_t             len;
+    uint8_t             text[US_REPLAY_SITE];
+} us_replay_site_t;
+
+
+/* a URL that may be the first of its site */
+
+typedef struct {
+    uint64_t            hash;         /* of the site */
+    uint64_t            check;        /* another one */
+    uint64_t            id;
+} us_replay_first_t;
+
+
+/* what a thread has of its own */
+
+typedef struct {
+    us_store_t         *store;        /* a handle; NULL: no such thread */
+    us_replay_site_t   *sites;
+    us_replay_first_t  *firsts;
+    size_t              n;
+    size_t              size;
+    uint64_t            found;        /* sites that begin in this merge */
+    uint64_t           *gone;         /* first ids of sites, to count less */
+    size_t              ngone;
+    size_t              gone_size;
+    int                 failed;
+} us_replay_side_t;
+
+
+/* piece i of some work; -1: no memory */
+typedef int (*us_replay_pt)(us_store_t *s, unsigned side, size_t i);
+
+
+struct us_replay_s {
+    int                 rc;           /* US_REPLAY_NO_ROOM: from then on, */
+    us_store_t         *larger;       /* the replay goes on here, or NULL */
+    uint64_t            map;          /* bytes of the longest one */
+
+    /* until the store is settled */
+
+    us_bulk_t          *bulk;
+    us_replay_side_t    sides[US_BULK_THREADS];
+    us_replay_pt        piece;        /* what both threads do */
+    size_t              npieces;
+    size_t              next;         /* atomic */
+
+    uint64_t            hashed;       /* ids that have been collected */
+    uint64_t            merged;       /* ids that the index has */
+    uint64_t            image;        /* of these, by an image */
+    uint64_t            cached;       /* ids from here on go to the cache */
+    unsigned            reading:1;    /* its leaves */
+    uint64_t            ahead;        /* ids below were deleted beforehand */
+    uint64_t            expect;
+    uint8_t            *cache;        /* to be restored */
+    uint64_t            cache_size;
+    uint64_t           *first;        /* of an id's site; sites=on */
+
+    us_replay_first_t  *all;          /* of a merge: by hash */
+    size_t              parts[US_REPLAY_PARTS + 1];
+
+    uint64_t           *gone;         /* bits: merged ids, deleted since */
+    uint64_t            ngone;
+
+    /* then: adds whose leaves have been asked for */
+
+    unsigned            n;
+    uint64_t            adds[US_REPLAY_GROUP];
+    us_hashes_t         hashes[US_REPLAY_GROUP];
+};
+
+
+/* frees what is needed until the store is settled */
+
+static void
+us_replay_settled(us_store_t *s)
+{
+    unsigned           t;
+    us_replay_t       *r;
+    us_replay_side_t  *side;
+
+    r = s->replay;
+
+    for (t = 0; t < US_BULK_THREADS; t++) {
+        side = &r->sides[t];
+
+        if (t && side->store) {
+            us_store_close(side->store);
+        }
+
+        free(side->sites);
+        free(side->firsts);
+        free(side->gone);
+    }
+
+    us_bulk_destroy(r->bulk);
+    free(r->cache);
+    free(r->first);
+    free(r->all);
+    free(r->gone);
+
+    memset(r->sides, 0, sizeof(r->sides));
+    r->bulk = NULL;
+    r->cache = NULL;
+    r->first = NULL;
+    r->all = NULL;
+    r->gone = NULL;
+    r->ngone = 0;
+}
 
 
 static void
@@ -49,7 +189,7 @@ void
 us_replay_free(us_store_t *s)
 {
     if (s->replay) {
-        us_replay_bulk_close(s);
+        us_replay_settled(s);
         us_replay_drop(s->replay);
         free(s->replay);
         s->replay = NULL;
@@ -66,6 +206,642 @@ us_replay_builds(const us_store_t *s, uint64_t *ids)
 }
 
 
+/* 0, or US_REPLAY_FAILED */
+
+static int
+us_replay_open(us_store_t *s)
+{
+    unsigned           t;
+    us_head_t         *h;
+    us_replay_t       *r;
+    us_store_lock_t    lock;
+    us_replay_side_t  *side;
+
+    h = us_head(s);
+    lock = s->lock;
+
+    r = calloc(1, sizeof(us_replay_t));
+    s->replay = r;
+
+    if (r == NULL) {
+        return US_REPLAY_FAILED;
+    }
+
+    if (h->next_id || h->settled || (h->flags & US_HEAD_LOOKUP)) {
+        return 0;
+    }
+
+    r->bulk = us_bulk_create(&s->arena, us_store_hash_all, s);
+
+    if (r->bulk == NULL) {
+        return US_REPLAY_FAILED;
+    }
+
+    for (t = 0; t < US_BULK_THREADS; t++) {
+
+        if (t && sysconf(_SC_NPROCESSORS_ONLN) <= (long) t) {
+            break;
+        }
+
+        side = &r->sides[t];
+        side->store = t ? us_store_open(s->arena.base, &lock) : s;
+        side->sites = calloc(US_REPLAY_SITES, sizeof(us_replay_site_t));
+
+        if (side->store == NULL || side->sites == NULL) {
+            return US_REPLAY_FAILED;
+        }
+    }
+
+    return 0;
+}
+
+
+static void
+us_replay_pieces(us_store_t *s, unsigned side)
+{
+    size_t        i;
+    us_replay_t  *r;
+
+    r = s->replay;
+
+    for ( ;; ) {
+        i = __atomic_fetch_add(&r->next, 1, __ATOMIC_RELAXED);
+
+        if (i >= r->npieces) {
+            return;
+        }
+
+        if (r->piece(s, side, i) != 0) {
+            r->sides[side].failed = 1;
+        }
+    }
+}
+
+
+static void *
+us_replay_helper(void *data)
+{
+    us_replay_pieces(data, 1);
+
+    return NULL;
+}
+
+
+/*
+ * Work on both cores: pieces 0 .. n - 1, each done by the next free thread.
+ * One thread does all if the system refuses a second one.  0, or
+ * US_REPLAY_FAILED.
+ */
+
+static int
+us_replay_work(us_store_t *s, us_replay_pt piece, size_t n)
+{
+    int           two;
+    sigset_t      signals, old;
+    pthread_t     helper;
+    us_replay_t  *r;
+
+    r = s->replay;
+    r->piece = piece;
+    r->npieces = n;
+    r->next = 0;
+
+    /* signals are for the threads that wait for them */
+
+    (void) sigfillset(&signals);
+    (void) pthread_sigmask(SIG_BLOCK, &signals, &old);
+
+    two = n > 1 && r->sides[1].store
+          && pthread_create(&helper, NULL, us_replay_helper, s) == 0;
+
+    (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
+
+    us_replay_pieces(s, 0);
+
+    if (two) {
+        (void) pthread_join(helper, NULL);
+    }
+
+    return r->sides[0].failed || r->sides[1].failed ? US_REPLAY_FAILED : 0;
+}
+
+
+/* a list of n elements with room for one more; NULL: no memory, it stays */
+
+static void *
+us_replay_room(void *list, size_t n, size_t *size, size_t each)
+{
+    if (n == *size) {
+        list = realloc(list, (2 * n + 1024) * each);
+        *size = list ? 2 * n + 1024 : n;
+    }
+
+    return list;
+}
+
+
+/* a place in the table of sites: both ends together distinguish most sites */
+
+static inline size_t
+us_replay_place(us_str_t site)
+{
+    uint64_t  head, tail;
+    size_t    n;
+
+    head = 0;
+    tail = 0;
+    n = site.len < 8 ? site.len : 8;
+
+    memcpy(&head, site.data, n);
+    memcpy(&tail, site.data + site.len - n, n);
+
+    head = (head ^ site.len) * 0x9e3779b97f4a7c15 + tail;
+    head = (head ^ head >> 32) * 0xff51afd7ed558ccd;
+
+    return head >> 32 & (US_REPLAY_SITES - 1);
+}
+
+
+/*
+ * The site of an id that is met: an id that stands for its first URL, be it
+ * this one, which is then a candidate.
+ */
+
+static int
+us_replay_site(us_replay_side_t *side, uint64_t id, us_str_t site,
+    uint64_t *first)
+{
+    us_store_t         *s;
+    us_replay_site_t   *known;
+    us_replay_first_t  *p;
+
+    s = side->store;
+    *first = id;
+
+    if (site.len && site.len <= US_REPLAY_SITE) {
+        known = &side->sites[us_replay_place(site)];
+
+        if (known->len == site.len
+            && memcmp(known->text, site.data, site.len) == 0)
+        {
+            *first = known->first;
+            return 0;
+        }
+
+        known->first = id;
+        known->len = (uint8_t) site.len;
+        memcpy(known->text, site.data, site.len);
+    }
+
+    p = us_replay_room(side->firsts, side->n, &side->size,
+                       sizeof(us_replay_first_t));
+    if (p == NULL) {
+        return -1;
+    }
+
+    side->firsts = p;
+    p += side->n++;
+    p->id = id;
+    p->hash = us_store_site_hash(s, site);
+    p->check = us_hash(us_head(s)->hash_key, US_DOMAIN_CHECK, site.data,
+                       site.len);
+
+    return 0;
+}
+
+
+static int
+us_replay_hash_piece(us_store_t *s, unsigned t, size_t i)
+{
+    uint64_t      id, end, first;
+    us_str_t      rest;
+    us_replay_t  *r;
+
+    r = s->replay;
+    s = r->sides[t].store;
+
+    id = r->hashed + i * US_REPLAY_PIECE;
+    end = id + US_REPLAY_PIECE;
+    end = end < us_head(s)->next_id ? end : us_head(s)->next_id;
+
+    for ( /* void */ ; id < end; id++) {
+        first = US_STORE_NO_ID;
+        rest = us_store_rest(s, id, s->url);
+
+        /* a damaged record keeps its id, but no look-up finds it */
+
+        if (rest.len
+            && us_replay_site(&r->sides[t], id, us_site(rest), &first) != 0)
+        {
+            return -1;
+        }
+
+        if (rest.len && !us_marked(&s->arena, US_AREA_DELETED, id)
+            && us_bulk_put(r->bulk, t, us_store_hash(s, s->url[0], rest), id,
+                           US_BULK_URL)
+               != 0)
+        {
+            return -1;
+        }
+
+        if (r->first) {
+            r->first[id - r->merged] = first;
+        }
+    }
+
+    return 0;
+}
+
+
+/* decodes and collects what was added */
+
+static int
+us_replay_hash(us_store_t *s)
+{
+    int           rc;
+    uint64_t      next;
+    us_replay_t  *r;
+
+    r = s->replay;
+    next = us_head(s)->next_id;
+
+    if (next <= r->hashed) {
+        return 0;
+    }
+
+    if (r->first == NULL && (us_head(s)->flags & US_HEAD_SITES)) {
+        r->first = malloc((US_REPLAY_IDS + US_REPLAY_BATCH)
+                          * sizeof(uint64_t));
+
+        if (r->first == NULL) {
+            return US_REPLAY_FAILED;
+        }
+    }
+
+    rc = us_replay_work(s, us_replay_hash_piece,
+                        (next - r->hashed + US_REPLAY_PIECE - 1)
+                        / US_REPLAY_PIECE);
+
+    r->hashed = next;
+
+    return rc;
+}
+
+
+/* whether enough is collected for a merge */
+
+static int
+us_replay_enough(us_store_t *s)
+{
+    size_t        bytes, limit;
+    us_replay_t  *r;
+
+    r = s->replay;
+
+    limit = us_head(s)->size / 4;
+    limit = limit < US_BULK_MEMORY ? limit : US_BULK_MEMORY;
+
+    bytes = us_bulk_memory(r->bulk) + r->ngone * US_BULK_ENTRY
+            + (r->sides[0].n + r->sides[1].n) * sizeof(us_replay_first_t);
+
+    if (r->gone) {
+        bytes += (r->merged / 64 + 1) * sizeof(uint64_t);
+    }
+
+    if (us_head(s)->flags & US_HEAD_SITES) {
+        bytes += r->ngone * sizeof(uint64_t);
+    }
+
+    if (r->first) {
+        bytes += (r->hashed - r->merged) * sizeof(uint64_t);
+    }
+
+    return bytes >= limit || r->hashed - r->merged >= US_REPLAY_IDS;
+}
+
+
+static int
+us_replay_first_cmp(const void *one, const void *two)
+{
+    const us_replay_first_t *a = one, *b = two;
+
+    if (a->hash != b->hash) {
+        return a->hash < b->hash ? -1 : 1;
+    }
+
+    if (a->check != b->check) {
+        return a->check < b->check ? -1 : 1;
+    }
+
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+
+/*
+ * The candidates of one part: those of a site follow one another, and the first
+ * of them came first.
+ */
+
+static int
+us_replay_part(us_store_t *s, unsigned t, size_t part)
+{
+    us_store_site_t     out;
+    us_replay_t        *r;
+    us_replay_first_t  *p, *q, *end;
+
+    r = s->replay;
+    s = r->sides[t].store;
+    p = r->all + r->parts[part];
+    end = r->all + r->parts[part + 1];
+
+    qsort(p, end - p, sizeof(us_replay_first_t), us_replay_first_cmp);
+
+    for ( /* void */ ; p < end; p = q) {
+        out.first = US_STORE_NO_ID;
+
+        if (us_head(s)->entries) {
+            (void) us_store_site_find(s,
+                                      us_site(us_store_rest(s, p->id, s->url)),
+                                      p->hash, &out);
+        }
+
+        if (out.first == US_STORE_NO_ID) {
+            out.first = p->id;
+            r->sides[t].found++;
+
+            if (us_bulk_put(r->bulk, t, p->hash, p->id, US_BULK_SITE) != 0) {
+                return -1;
+            }
+        }
+
+        for (q = p;
+             q < end && q->hash == p->hash && q->check == p->check;
+             q++)
+        {
+            if (r->first) {
+                r->first[q->id - r->merged] = out.first;
+            }
+        }
+    }
+
+    return 0;
+}
+
+
+/* brings the candidates of all threads together, and finds their sites */
+
+static int
+us_replay_firsts(us_store_t *s)
+{
+    size_t             i, n, sum;
+    unsigned           t, part;
+    us_replay_t       *r;
+    us_replay_side_t  *side;
+
+    r = s->replay;
+    memset(r->parts, 0, sizeof(r->parts));
+    n = 0;
+
+    for (t = 0; t < US_BULK_THREADS; t++) {
+        side = &r->sides[t];
+        n += side->n;
+
+        for (i = 0; i < side->n; i++) {
+            r->parts[side->firsts[i].hash >> 56]++;
+        }
+    }
+
+    free(r->all);
+    r->all = malloc((n + 1) * sizeof(us_replay_first_t));
+
+    if (r->all == NULL) {
+        return US_REPLAY_FAILED;
+    }
+
+    for (part = 0, sum = 0; part <= US_REPLAY_PARTS; part++) {
+        sum += r->parts[part];
+        r->parts[part] = sum;
+    }
+
+    for (t = 0; t < US_BULK_THREADS; t++) {
+        side = &r->sides[t];
+
+        for (i = 0; i < side->n; i++) {
+            r->all[--r->parts[side->firsts[i].hash >> 56]] = side->firsts[i];
+        }
+
+        side->n = 0;
+        side->found = 0;
+    }
+
+    return us_replay_work(s, us_replay_part, US_REPLAY_PARTS);
+}
+
+
+/* sites=on: counts the URLs that were merged, in the order of their ids */
+
+static int
+us_replay_count(us_store_t *s)
+{
+    uint64_t      id, first;
+    us_arena_t   *a;
+    us_replay_t  *r;
+
+    a = &s->arena;
+    r = s->replay;
+
+    for (id = r->merged; id < r->hashed; id++) {
+        first = r->first[id - r->merged];
+
+        if (first == US_STORE_NO_ID) {
+            continue;
+        }
+
+        /* a candidate stood for it, whose own first one is known by now */
+
+        if (first >= r->merged) {
+            first = r->first[first - r->merged];
+        }
+
+        if (first == id) {
+            if (us_site_reserve_locked(a) != 0) {
+                return US_REPLAY_NO_ROOM;
+            }
+
+            us_site_add_locked(a, id);
+
+        } else {
+            us_site_count_locked(a, us_site_number(a, first), id);
+        }
+
+        us_commit_locked(a);
+
+        if (us_marked(a, US_AREA_DELETED, id)) {
+            us_site_uncount_locked(a, us_site_number(a, first));
+            us_commit_locked(a);
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Decodes what was deleted since the last merge, in the order of ids: records
+ * near each other share lines and references.  With sites=on, their sites are
+ * counted less afterwards.
+ */
+
+static int
+us_replay_gone_piece(us_store_t *s, unsigned t, size_t i)
+{
+    uint64_t           id, word, n, end, *p;
+    us_str_t           rest, site;
+    us_replay_t       *r;
+    us_store_site_t    out;
+    us_replay_side_t  *side;
+
+    r = s->replay;
+    side = &r->sides[t];
+    s = side->store;
+
+    n = i * US_REPLAY_WORDS;
+    end = n + US_REPLAY_WORDS;
+    end = end < r->merged / 64 + 1 ? end : r->merged / 64 + 1;
+
+    for ( /* void */ ; n < end; n++) {
+        for (word = r->gone[n]; word; word &= word - 1) {
+            id = n * 64 + (unsigned) __builtin_ctzll(word);
+            rest = us_store_rest(s, id, s->url);
+
+            if (rest.len == 0) {
+                continue;
+            }
+
+            if (us_bulk_put(r->bulk, t, us_store_hash(s, s->url[0], rest), id,
+                            US_BULK_GONE)
+                != 0)
+            {
+                return -1;
+            }
+
+            site = us_site(rest);
+
+            if (!(us_head(s)->flags & US_HEAD_SITES)
+                || !us_store_site_find(s, site, us_store_site_hash(s, site),
+                                       &out))
+            {
+                continue;
+            }
+
+            p = us_replay_room(side->gone, side->ngone, &side->gone_size,
+                               sizeof(uint64_t));
+            if (p == NULL) {
+                return -1;
+            }
+
+            side->gone = p;
+            side->gone[side->ngone++] = out.first;
+        }
+    }
+
+    return 0;
+}
+
+
+/* collects the entries of what was deleted since the last merge */
+
+static int
+us_replay_gone(us_store_t *s)
+{
+    int                rc;
+    size_t             i;
+    unsigned           t;
+    us_replay_t       *r;
+    us_replay_side_t  *side;
+
+    r = s->replay;
+
+    if (r->ngone == 0) {
+        return 0;
+    }
+
+    rc = us_replay_work(s, us_replay_gone_piece,
+                        r->merged / 64 / US_REPLAY_WORDS + 1);
+
+    for (t = 0; rc == 0 && t < US_BULK_THREADS; t++) {
+        side = &r->sides[t];
+
+        for (i = 0; i < side->ngone; i++) {
+            us_site_uncount_locked(&s->arena,
+                                   us_site_number(&s->arena, side->gone[i]));
+            us_commit_locked(&s->arena);
+        }
+
+        side->ngone = 0;
+    }
+
+    free(r->gone);
+    r->gone = NULL;
+
+    return rc;
+}
+
+
+/* collects and merges all that was added and deleted; 0, or US_REPLAY_* */
+
+static int
+us_replay_merge(us_store_t *s, int last)
+{
+    int           rc;
+    unsigned      t;
+    us_head_t    *h;
+    us_replay_t  *r;
+
+    r = s->replay;
+    h = us_head(s);
+
+    rc = us_replay_gone(s);
+
+    if (rc == 0) {
+        rc = us_replay_hash(s);
+    }
+
+    if (rc != 0 || (r->hashed == r->merged && r->ngone == 0)) {
+        return rc;
+    }
+
+    rc = us_replay_firsts(s);
+
+    if (rc == 0) {
+        rc = us_bulk_merge(r->bulk, r->hashed, last, r->expect);
+    }
+
+    if (rc == 0 && (h->flags & US_HEAD_SITES)) {
+        rc = us_replay_count(s);
+    }
+
+    for (t = 0; t < US_BULK_THREADS && r->sides[t].store; t++) {
+
+        if (h->flags & US_HEAD_SITES) {
+
+            /* ids that stand for others did so in this merge only */
+
+            memset(r->sides[t].sites, 0,
+                   US_REPLAY_SITES * sizeof(us_replay_site_t));
+
+        } else {
+            us_release(&h->sites, h->sites + r->sides[t].found);
+        }
+    }
+
+    r->merged = r->hashed;
+    r->ngone = 0;
+
+    return rc;
+}
+
+
 /*
  * Adds of a settled store: the index of those whose leaves were asked for.  0,
  * or US_REPLAY_NO_ROOM.
@@ -75,162 +851,167 @@ static int
 us_replay_flush(us_store_t *s)
 {
     unsigned          i, n;
+    uint64_t          id;
     us_str_t          rest;
-    us_replay_add_t  *add;
+    us_hashes_t      *hashes;
     us_store_site_t   site;
 
     n = s->replay->n;
     s->replay->n = 0;
 
     for (i = 0; i < n; i++) {
-        add = &s->replay->adds[i];
-
-        rest.len = us_record_decode(s->codec, add->id, s->url) - 1;
-        rest.data = s->url + 1;
+        id = s->replay->adds[i];
+        hashes = &s->replay->hashes[i];
+        rest = us_store_rest(s, id, s->url);
         site.first = US_STORE_NO_ID;
 
-        (void) us_store_site_find(s, us_site(rest), add->hashes.site, &site);
+        (void) us_store_site_find(s, us_site(rest), hashes->site, &site);
 
-        if (us_store_reserve_locked(s, add->id, &add->hashes,
+        if (us_store_reserve_locked(s, id, hashes,
                                     site.first == US_STORE_NO_ID)
             != 0)
         {
             return US_REPLAY_NO_ROOM;
         }
 
-        us_store_index_locked(s, add->id, &add->hashes, site.first);
+        us_store_index_locked(s, id, hashes, site.first);
         us_commit_locked(&s->arena);
 
-        us_record_replayed(s->codec, add->id, s->url, rest.len + 1);
+        us_record_replayed(s->codec, id, s->url, rest.len + 1);
     }
 
     return 0;
-}
-
-
-static int
-us_replay_index(us_store_t *s, uint64_t id)
-{
-    us_probe_t        p;
-    us_replay_add_t  *add;
-
-    add = &s->replay->adds[s->replay->n];
-    add->id = id;
-    us_store_hashes(s, id, &add->hashes);
-
-    /* a damaged record keeps its id, but no look-up finds it */
-
-    if (us_record_decode(s->codec, id, s->url) == 1) {
-        return 0;
-    }
-
-    us_index_start(&s->arena, &p, add->hashes.url);
-
-    return ++s->replay->n == US_REPLAY_GROUP ? us_replay_flush(s) : 0;
 }
 
 
 static int
 us_replay_add(us_store_t *s, const us_op_t *op)
 {
-    uint64_t     id;
-    us_arena_t  *a;
+    int           rc;
+    uint64_t      id;
+    us_head_t    *h;
+    us_arena_t   *a;
+    us_probe_t    p;
+    us_replay_t  *r;
 
     a = &s->arena;
-    id = a->head->next_id;
+    h = a->head;
+    r = s->replay;
+    id = h->next_id;
 
     /* readers of bits may load 8 bytes past the end */
 
     memcpy(s->bits, op->bytes.data, op->bytes.len);
 
     if (us_log_reserve_locked(a, id, op->units) != 0
-        || (a->head->clock && us_claims_reserve_locked(a, id) != 0))
+        || (h->clock && us_claims_reserve_locked(a, id) != 0))
     {
         return US_REPLAY_NO_ROOM;
     }
 
     us_log_write_locked(a, id, s->bits, op->units);
 
-    if (a->head->clock) {
-        us_claims_write_locked(a, id, (uint32_t) a->head->clock);
+    if (h->clock) {
+        us_claims_write_locked(a, id, (uint32_t) h->clock);
     }
 
     us_log_append_locked(a, op->units);
-    us_intend_locked(a, &a->head->next_id, id + 1);
+    us_intend_locked(a, &h->next_id, id + 1);
     us_commit_locked(a);
 
-    if (a->head->flags & US_HEAD_LOOKUP) {
+    if (h->flags & US_HEAD_LOOKUP) {
         return 0;
     }
 
-    return s->replay->bulk ? us_replay_bulk_added(s)
-                           : us_replay_index(s, id);
+    if (r->bulk) {
+
+        if (h->next_id < r->hashed + US_REPLAY_BATCH) {
+            return 0;
+        }
+
+        rc = us_replay_hash(s);
+
+        return rc == 0 && us_replay_enough(s) ? us_replay_merge(s, 0) : rc;
+    }
+
+    /* a damaged record keeps its id, but no look-up finds it */
+
+    if (us_store_rest(s, id, s->url).len == 0) {
+        return 0;
+    }
+
+    r->adds[r->n] = id;
+    us_store_hashes(s, id, &r->hashes[r->n]);
+    us_index_start(a, &p, r->hashes[r->n].url);
+
+    return ++r->n == US_REPLAY_GROUP ? us_replay_flush(s) : 0;
 }
 
 
 static int
 us_replay_delete(us_store_t *s, uint64_t id)
 {
-    unsigned      m;
-    us_head_t    *h;
-    us_arena_t   *a;
+    us_replay_t  *r;
     us_hashes_t   hashes;
 
-    a = &s->arena;
-    h = a->head;
+    r = s->replay;
 
-    if (id >= h->next_id) {
+    if (id >= us_head(s)->next_id) {
         return US_REPLAY_DAMAGED;
     }
 
-    if (us_marked(a, US_AREA_DELETED, id)) {
+    if (us_marked(&s->arena, US_AREA_DELETED, id)) {
         return 0;
     }
 
-    if (s->replay->bulk == NULL) {
+    if (r->bulk == NULL) {
         us_store_hashes(s, id, &hashes);
-
-        return us_store_forget_locked(s, id, &hashes, NULL) == US_OK
-               ? 0 : US_REPLAY_NO_ROOM;
     }
 
-    if (us_mark_reserve_locked(a, US_AREA_DELETED, id) != 0) {
+    if (us_store_forget_locked(s, id, r->bulk ? NULL : &hashes, NULL)
+        != US_OK)
+    {
         return US_REPLAY_NO_ROOM;
     }
 
-    us_mark_set_locked(a, US_AREA_DELETED, id, 1);
-    us_intend_locked(a, &h->deleted, h->deleted + 1);
+    if (r->bulk == NULL || id >= r->merged) {
+        return 0;
+    }
 
-    for (m = 0; m < h->nmarks; m++) {
-        if (us_marked(a, US_AREA_MARK + m, id)) {
-            us_mark_set_locked(a, US_AREA_MARK + m, id, 0);
+    /* the next merge removes the entry */
+
+    if (r->gone == NULL) {
+        r->gone = calloc(r->merged / 64 + 1, sizeof(uint64_t));
+
+        if (r->gone == NULL) {
+            return US_REPLAY_FAILED;
         }
     }
 
-    us_claims_set_locked(a, id, 0);
-    us_commit_locked(a);
+    r->gone[id / 64] |= (uint64_t) 1 << id % 64;
+    r->ngone++;
 
-    return us_replay_bulk_deleted(s, id);
+    return r->ngone % US_REPLAY_BATCH == 0 && us_replay_enough(s)
+           ? us_replay_merge(s, 0) : 0;
 }
 
 
+/* a mark that was set on an id which was deleted later is void */
+
 static int
-us_replay_clock(us_store_t *s, uint64_t unit)
+us_replay_mark(us_store_t *s, const us_op_t *op)
 {
-    us_arena_t  *a;
-
-    a = &s->arena;
-
-    if (unit == 0 || unit > US_CLAIMS_UNIT_MAX || a->head->revisit == 0) {
+    if (op->id >= us_head(s)->next_id || op->mark >= us_head(s)->nmarks) {
         return US_REPLAY_DAMAGED;
     }
 
-    if (unit > a->head->clock) {
-        us_intend_locked(a, &a->head->clock, unit);
-        us_commit_locked(a);
+    if (us_marked(&s->arena, US_AREA_DELETED, op->id)) {
+        return 0;
     }
 
-    return 0;
+    return us_store_mark_locked(s, op->mark, op->id, op->type == US_OP_MARK,
+                                NULL)
+           == US_OK ? 0 : US_REPLAY_NO_ROOM;
 }
 
 
@@ -323,37 +1104,29 @@ us_replay_claim_word(us_store_t *s, us_op_type_t type, uint64_t number,
 }
 
 
-/* a mark that was set on an id which was deleted later is void */
+/*
+ * 64 marks, of ids that are given.  Or 64 deleted ids, which come at the
+ * beginning of a dump, and are not given yet: their bits keep them out of the
+ * index.
+ */
 
 static int
-us_replay_mark(us_store_t *s, unsigned m, uint64_t id, int on)
+us_replay_mark_word(us_store_t *s, const us_op_t *op, uint64_t number,
+    uint64_t word)
 {
-    if (id >= us_head(s)->next_id || m >= us_head(s)->nmarks) {
-        return US_REPLAY_DAMAGED;
-    }
-
-    if (us_marked(&s->arena, US_AREA_DELETED, id)) {
-        return 0;
-    }
-
-    return us_store_mark_locked(s, m, id, on, NULL) == US_OK
-           ? 0 : US_REPLAY_NO_ROOM;
-}
-
-
-/* 64 marks, of ids that are given */
-
-static int
-us_replay_mark_word(us_store_t *s, unsigned m, uint64_t number, uint64_t word)
-{
-    uint64_t     *p, next;
+    uint64_t      end, *p;
+    us_head_t    *h;
     us_arena_t   *a;
+    us_area_id_t  area;
 
     a = &s->arena;
-    next = us_head(s)->next_id;
+    h = a->head;
+    area = op->type == US_OP_DELETED ? US_AREA_DELETED
+                                     : US_AREA_MARK + op->mark;
+    end = number * 64 + 64 - __builtin_clzll(word);
 
-    if (number * 64 + 63 - __builtin_clzll(word) >= next
-        || m >= us_head(s)->nmarks)
+    if (area == US_AREA_DELETED ? h->next_id != 0
+                                : end > h->next_id || op->mark >= h->nmarks)
     {
         return US_REPLAY_DAMAGED;
     }
@@ -365,57 +1138,20 @@ us_replay_mark_word(us_store_t *s, unsigned m, uint64_t number, uint64_t word)
         return 0;
     }
 
-    if (us_mark_reserve_locked(a, US_AREA_MARK + m, number * 64) != 0) {
+    if (us_mark_reserve_locked(a, area, number * 64) != 0) {
         return US_REPLAY_NO_ROOM;
     }
 
-    p = us_marks_word(a, US_AREA_MARK + m, number);
+    p = us_marks_word(a, area, number);
     us_intend_locked(a, p, us_relaxed(p) | word);
+
+    if (area == US_AREA_DELETED) {
+        us_intend_locked(a, &h->deleted,
+                         h->deleted + __builtin_popcountll(word));
+        s->replay->ahead = end > s->replay->ahead ? end : s->replay->ahead;
+    }
+
     us_commit_locked(a);
-
-    return 0;
-}
-
-
-/*
- * 64 deleted ids, which come at the beginning of a dump.  They are not given
- * yet: their bits keep them out of the index.
- */
-
-static int
-us_replay_delete_word(us_store_t *s, uint64_t number, uint64_t word)
-{
-    uint64_t    *p;
-    us_head_t   *h;
-    us_arena_t  *a;
-
-    a = &s->arena;
-    h = a->head;
-
-    if (h->next_id) {
-        return US_REPLAY_DAMAGED;
-    }
-
-    if (us_mark_reserve_locked(a, US_AREA_DELETED, number * 64) != 0) {
-        return US_REPLAY_NO_ROOM;
-    }
-
-    p = us_marks_word(a, US_AREA_DELETED, number);
-    word &= ~us_relaxed(p);
-
-    if (word == 0) {
-        return 0;
-    }
-
-    us_intend_locked(a, p, us_relaxed(p) | word);
-    us_intend_locked(a, &h->deleted, h->deleted + __builtin_popcountll(word));
-    us_commit_locked(a);
-
-    number = number * 64 + 64 - __builtin_clzll(word);
-
-    if (number > s->replay->ahead) {
-        s->replay->ahead = number;
-    }
 
     return 0;
 }
@@ -435,39 +1171,11 @@ us_replay_words(us_store_t *s, const us_op_t *op)
     for (i = 0, rc = 0; i < op->bytes.len / 8 && rc == 0; i++) {
         memcpy(&word, op->bytes.data + i * 8, 8);
 
-        if (word == 0) {
-            continue;
+        if (word) {
+            rc = op->type == US_OP_MARKS || op->type == US_OP_DELETED
+                 ? us_replay_mark_word(s, op, op->id + i, word)
+                 : us_replay_claim_word(s, op->type, op->id + i, word);
         }
-
-        switch (op->type) {
-
-        case US_OP_DELETED:
-            rc = us_replay_delete_word(s, op->id + i, word);
-            break;
-
-        case US_OP_CLAIMS:
-        case US_OP_CLAIMS_SHORT:
-            rc = us_replay_claim_word(s, op->type, op->id + i, word);
-            break;
-
-        default:
-            rc = us_replay_mark_word(s, op->mark, op->id + i, word);
-        }
-    }
-
-    return rc;
-}
-
-
-static int
-us_replay_model(us_store_t *s, const us_op_t *op)
-{
-    int  rc;
-
-    rc = us_record_install_locked(s->codec, op->bytes);
-
-    if (rc == 0) {
-        us_commit_locked(&s->arena);
     }
 
     return rc;
@@ -540,7 +1248,7 @@ us_replay_leaves(us_store_t *s, const us_op_t *op)
     p = op->bytes.data;
     left = op->bytes.len / sizeof(uint64_t);
 
-    for (leaf = op->id; left; leaf++) {
+    for (leaf = op->id, rc = 0; left && rc == 0; leaf++) {
         memcpy(&n, p, sizeof(uint64_t));
         p += sizeof(uint64_t);
         left--;
@@ -550,39 +1258,11 @@ us_replay_leaves(us_store_t *s, const us_op_t *op)
         }
 
         rc = us_bulk_image_leaf(s->replay->bulk, leaf, p, n);
-
-        if (rc != 0) {
-            return rc;
-        }
-
         p += n * sizeof(uint64_t);
         left -= n;
     }
 
-    return 0;
-}
-
-
-/* the cache is restored at the end, if there is room for it then */
-
-static int
-us_replay_cache(us_store_t *s, const us_op_t *op)
-{
-    us_replay_t  *r;
-
-    r = s->replay;
-
-    if (!r->image || r->cache == NULL) {
-        return 0;
-    }
-
-    if (op->id > r->cache_size || op->bytes.len > r->cache_size - op->id) {
-        return US_REPLAY_DAMAGED;
-    }
-
-    memcpy(r->cache + op->id, op->bytes.data, op->bytes.len);
-
-    return 0;
+    return rc;
 }
 
 
@@ -590,26 +1270,23 @@ static int
 us_replay_op(us_store_t *s, const us_op_t *op)
 {
     int           rc;
+    us_head_t    *h;
     us_replay_t  *r;
 
+    h = us_head(s);
     r = s->replay;
+    rc = 0;
 
     /* the leaves of an image end with the first operation that is none */
 
     if (r->reading && op->type != US_OP_LEAVES && op->type != US_OP_IMAGE) {
         r->reading = 0;
         rc = us_bulk_image_end(r->bulk);
-
-        if (rc != 0) {
-            return rc;
-        }
     }
 
-    if (op->type == US_OP_ADD) {
-        return us_replay_add(s, op);
+    if (rc == 0 && op->type != US_OP_ADD) {
+        rc = us_replay_flush(s);
     }
-
-    rc = us_replay_flush(s);
 
     if (rc != 0) {
         return rc;
@@ -617,17 +1294,24 @@ us_replay_op(us_store_t *s, const us_op_t *op)
 
     switch (op->type) {
 
+    case US_OP_ADD:
+        return us_replay_add(s, op);
+
     case US_OP_DELETE:
         return us_replay_delete(s, op->id);
 
     case US_OP_MARK:
-        return us_replay_mark(s, op->mark, op->id, 1);
-
     case US_OP_UNMARK:
-        return us_replay_mark(s, op->mark, op->id, 0);
+        return us_replay_mark(s, op);
 
     case US_OP_CLOCK:
-        return us_replay_clock(s, op->id);
+
+        if (op->id == 0 || op->id > US_CLAIMS_UNIT_MAX || h->revisit == 0) {
+            return US_REPLAY_DAMAGED;
+        }
+
+        us_release(&h->clock, op->id > h->clock ? op->id : h->clock);
+        return 0;
 
     case US_OP_CLAIM:
         return us_replay_claim(s, op);
@@ -639,13 +1323,19 @@ us_replay_op(us_store_t *s, const us_op_t *op)
         return us_replay_words(s, op);
 
     case US_OP_MODEL:
-        return us_replay_model(s, op);
+        rc = us_record_install_locked(s->codec, op->bytes);
+
+        if (rc == 0) {
+            us_commit_locked(&s->arena);
+        }
+
+        return rc;
 
     case US_OP_AT:
-        return op->id == us_head(s)->next_id ? 0 : US_REPLAY_DAMAGED;
+        return op->id == h->next_id ? 0 : US_REPLAY_DAMAGED;
 
     case US_OP_EXPECT:
-        r->expect = op->id < us_head(s)->size ? op->id : 0;
+        r->expect = op->id < h->size ? op->id : 0;
         return 0;
 
     case US_OP_IMAGE:
@@ -655,7 +1345,21 @@ us_replay_op(us_store_t *s, const us_op_t *op)
         return us_replay_leaves(s, op);
 
     case US_OP_CACHE:
-        return us_replay_cache(s, op);
+
+        /* it is restored at the end, if there is room for it then */
+
+        if (!r->image || r->cache == NULL) {
+            return 0;
+        }
+
+        if (op->id > r->cache_size
+            || op->bytes.len > r->cache_size - op->id)
+        {
+            return US_REPLAY_DAMAGED;
+        }
+
+        memcpy(r->cache + op->id, op->bytes.data, op->bytes.len);
+        return 0;
 
     case US_OP_MAP:
         r->map = op->bytes.len > r->map ? op->bytes.len : r->map;
@@ -667,68 +1371,6 @@ us_replay_op(us_store_t *s, const us_op_t *op)
     default:
         return US_REPLAY_DAMAGED;
     }
-}
-
-
-/* 0, or US_REPLAY_* */
-
-static int
-us_replay_open(us_store_t *s)
-{
-    us_head_t  *h;
-
-    h = us_head(s);
-    s->replay = calloc(1, sizeof(us_replay_t));
-
-    if (s->replay == NULL) {
-        return US_REPLAY_FAILED;
-    }
-
-    if (h->next_id || h->settled || (h->flags & US_HEAD_LOOKUP)) {
-        return 0;
-    }
-
-    return us_replay_bulk_open(s);
-}
-
-
-/*
- * The operations of a part.  They end by its end, or with a failure; those up
- * to *done are in the store then.
- */
-
-static int
-us_replay_run(us_store_t *s, const uint8_t *p, size_t len, size_t *done,
-    unsigned max)
-{
-    int       rc;
-    ssize_t   n;
-    us_op_t   op;
-    uint64_t  next;
-
-    for ( /* void */ ; *done < len && max; *done += n, max--) {
-        n = us_op_parse(p + *done, len - *done, &op);
-
-        if (n < 0) {
-            return US_REPLAY_DAMAGED;
-        }
-
-        if (n == 0 || n > (ssize_t) (len - *done)) {
-            break;
-        }
-
-        next = us_head(s)->next_id;
-        rc = us_replay_op(s, &op);
-
-        /* an add may have failed when its record was there */
-
-        if (rc != 0) {
-            *done += us_head(s)->next_id > next ? (size_t) n : 0;
-            return rc;
-        }
-    }
-
-    return us_replay_flush(s);
 }
 
 
@@ -832,8 +1474,12 @@ us_replay_move(us_store_t *s)
 ssize_t
 us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
 {
-    int           rc;
+    int           rc, bulk;
     size_t        done, before;
+    ssize_t       n;
+    us_op_t       op;
+    uint64_t      next;
+    unsigned      left;
     us_replay_t  *r;
 
     if (s->replay == NULL) {
@@ -847,20 +1493,50 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
 
     r = s->replay;
     rc = r->rc;
+    bulk = r->bulk != NULL;
     done = 0;
 
-    if (rc == 0 && r->bulk) {
-        us_arena_enter(&s->arena);
-        rc = us_replay_run(s, p, len, &done, UINT32_MAX);
+    while (rc == 0) {
+        before = done;
 
-    } else if (rc == 0) {
+        if (bulk) {
+            us_arena_enter(&s->arena);
 
-        do {
-            before = done;
+        } else {
             us_store_enter(s);
-            rc = us_replay_run(s, p, len, &done, US_STORE_GROUP);
+        }
+
+        for (left = bulk ? UINT32_MAX : US_STORE_GROUP;
+             rc == 0 && done < len && left;
+             left--)
+        {
+            n = us_op_parse(p + done, len - done, &op);
+
+            if (n == 0 || n > (ssize_t) (len - done)) {
+                break;
+            }
+
+            next = us_head(s)->next_id;
+            rc = n < 0 ? US_REPLAY_DAMAGED : us_replay_op(s, &op);
+
+            /* an add may have failed when its record was there */
+
+            if (rc == 0 || us_head(s)->next_id > next) {
+                done += (size_t) n;
+            }
+        }
+
+        if (rc == 0) {
+            rc = us_replay_flush(s);
+        }
+
+        if (!bulk) {
             us_store_leave(s);
-        } while (rc == 0 && done > before && done < len);
+        }
+
+        if (done == before || done == len) {
+            break;
+        }
     }
 
     if (rc != US_REPLAY_NO_ROOM) {
@@ -874,6 +1550,31 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
     }
 
     return rc;
+}
+
+
+/*
+ * Entries of the cache are hints: it does not matter which thread writes one
+ * last.  The cache has grown as far as it can, so no thread makes it grow.
+ */
+
+static int
+us_replay_cache_piece(us_store_t *s, unsigned t, size_t i)
+{
+    uint64_t  id, end;
+
+    id = s->replay->cached + i * US_REPLAY_PIECE;
+    end = id + US_REPLAY_PIECE;
+    end = end < us_head(s)->next_id ? end : us_head(s)->next_id;
+
+    s = s->replay->sides[t].store;
+
+    for ( /* void */ ; id < end; id++) {
+        us_record_replayed(s->codec, id, s->url,
+                           us_store_rest(s, id, s->url).len + 1);
+    }
+
+    return 0;
 }
 
 
@@ -903,97 +1604,69 @@ us_replay_restore(us_store_t *s)
     n = n / sizeof(uint32_t) * US_REPLAY_CACHED;
     id = us_head(s)->next_id;
     id = id > n ? id - n : 0;
-    id = id > r->image ? id : r->image;
+    r->cached = id > r->image ? id : r->image;
 
     if (n) {
-        us_replay_bulk_cache(s, id);
+        (void) us_replay_work(s, us_replay_cache_piece,
+                              (us_head(s)->next_id - r->cached
+                               + US_REPLAY_PIECE - 1)
+                              / US_REPLAY_PIECE);
     }
-}
-
-
-/* an image has ids, or ids were deleted, that no operation has given */
-
-static int
-us_replay_lacks_ids(us_store_t *s)
-{
-    uint64_t      n;
-    us_replay_t  *r;
-
-    r = s->replay;
-    n = us_head(s)->next_id;
-
-    return n < r->image || n < r->ahead ? US_REPLAY_DAMAGED : 0;
-}
-
-
-/*
- * What is left to be done in bulk.  The cache is filled from the ids past the
- * image: there are none if ids are lacking.
- */
-
-static int
-us_replay_build(us_store_t *s)
-{
-    int           rc;
-    us_replay_t  *r;
-
-    r = s->replay;
-    rc = 0;
-
-    us_arena_enter(&s->arena);
-
-    if (r->reading) {
-        r->reading = 0;
-        rc = us_bulk_image_end(r->bulk);
-    }
-
-    if (rc == 0) {
-        rc = us_replay_bulk_merge(s, 1);
-    }
-
-    if (rc == 0) {
-        rc = us_replay_lacks_ids(s);
-    }
-
-    if (rc == 0) {
-        us_replay_restore(s);
-    }
-
-    return rc;
 }
 
 
 int
 us_store_settle(us_store_t *s)
 {
-    int           rc;
+    int           lacks;
+    us_head_t    *h;
     us_replay_t  *r;
 
+    h = us_head(s);
     r = s->replay;
-    rc = 0;
 
-    if (r) {
-
-        if (r->rc == 0 && r->bulk) {
-            r->rc = us_replay_build(s);
-
-            if (r->rc == US_REPLAY_NO_ROOM && us_replay_move(s) != 0) {
-                r->rc = US_REPLAY_DAMAGED;
-            }
-
-            us_replay_bulk_close(s);
-        }
-
-        if (r->rc == US_REPLAY_NO_ROOM && us_replay_larger(r, NULL, 0) != 0) {
-            r->rc = US_REPLAY_DAMAGED;
-        }
-
-        rc = r->rc ? r->rc : us_replay_lacks_ids(s);
+    if (r == NULL) {
+        us_release(&h->settled, 1);
+        return 0;
     }
 
-    us_release(&us_head(s)->settled, rc == 0);
+    if (r->rc == 0 && r->bulk) {
+        us_arena_enter(&s->arena);
 
-    return rc;
+        if (r->reading) {
+            r->reading = 0;
+            r->rc = us_bulk_image_end(r->bulk);
+        }
+
+        if (r->rc == 0) {
+            r->rc = us_replay_merge(s, 1);
+        }
+
+        if (r->rc == US_REPLAY_NO_ROOM && us_replay_move(s) != 0) {
+            r->rc = US_REPLAY_DAMAGED;
+        }
+    }
+
+    /* an image has ids, or ids were deleted, that no operation has given */
+
+    lacks = h->next_id < r->image || h->next_id < r->ahead;
+
+    if (r->rc == 0 && r->bulk && lacks) {
+        r->rc = US_REPLAY_DAMAGED;
+
+    } else if (r->rc == 0 && r->bulk) {
+        us_replay_restore(s);
+    }
+
+    us_replay_settled(s);
+
+    if (r->rc == US_REPLAY_NO_ROOM && us_replay_larger(r, NULL, 0) != 0) {
+        r->rc = US_REPLAY_DAMAGED;
+    }
+
+    us_release(&h->settled, r->rc == 0 && !lacks);
+
+    return r->rc == 0 && lacks ? US_REPLAY_DAMAGED : r->rc;
 }
 
 

@@ -183,8 +183,8 @@ void us_store_index_locked(us_store_t *s, uint64_t id,
 
 /*
  * Takes the URL of a live id out of the index, clears its marks, and makes it
- * deleted; changes a mark of a live id.  op: for the journal; NULL in a replay,
- * which keeps no reserve.
+ * deleted; changes a mark of a live id.  hashes: NULL if it is in no index.
+ * op: for the journal; NULL in a replay, which keeps no reserve.
  */
 us_store_status_t us_store_forget_locked(us_store_t *s, uint64_t id,
     const us_hashes_t *hashes, const us_op_t *op);
@@ -205,6 +205,20 @@ static inline int
 us_store_fenced_locked(const us_store_t *s)
 {
     return us_acquire(&us_head(s)->fenced) != 0;
+}
+
+
+/* what record id has after its class, text[0]; no bytes: it is damaged */
+
+static inline us_str_t
+us_store_rest(us_store_t *s, uint64_t id, uint8_t *text)
+{
+    us_str_t  rest;
+
+    rest.len = us_record_decode(s->codec, id, text) - 1;
+    rest.data = text + 1;
+
+    return rest;
 }
 
 
