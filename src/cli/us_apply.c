@@ -41,77 +41,59 @@ typedef struct {
 } us_target_t;
 
 
-static us_target_t *us_apply_targets(const us_apply_t *a,
-    const us_nodes_t *nodes, int n, char **urls, size_t *ntargets);
-static int us_apply_target(us_target_t *t, const char *url);
-static int us_apply_node(us_target_t *t, const us_apply_t *a,
-    const us_nodes_t *nodes, const us_shard_t *shard, uint32_t node);
-static int us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n,
-    double end);
-static void us_apply_look(const us_apply_t *a, us_target_t *t, size_t n,
-    size_t i, double end);
-static int us_apply_new(const us_target_t *t, size_t n, size_t i);
-static int us_apply_refused(const us_target_t *t, size_t n);
-static int us_apply_once(us_target_t *t, const us_client_request_t *r,
-    double end);
-static int us_apply_lacks(const us_target_t *t, size_t n, size_t i);
-static void us_apply_post(const us_apply_t *a, us_target_t *t, int check,
-    double end);
-static int us_apply_standby(const us_target_t *t, int status);
-static int us_apply_report(const us_target_t *t, size_t n);
-static void us_apply_free(us_target_t *t, size_t n);
-static double us_apply_now(void);
-static void us_apply_pause(void);
-
-
-int
-us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
+static int
+us_apply_target(us_target_t *t, const char *url)
 {
-    int           code, known;
-    size_t        i, count, left;
-    double        end;
-    us_target_t  *t;
+    t->url = strdup(url);
 
-    t = us_apply_targets(a, nodes, n, urls, &count);
-
-    if (t == NULL) {
+    if (t->url == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
         return US_CLI_USAGE;
     }
 
-    end = us_apply_now() + a->timeout;
-    left = us_apply_checked(a, t, count, end) ? count : 0;
-
-    while (left) {
-
-        for (known = 0, left = 0; known < 2; known++) {
-            for (i = 0; i < count; i++) {
-                if (t[i].known == known && us_apply_lacks(t, count, i)) {
-                    us_apply_post(a, &t[i], 0, end);
-                    left += us_apply_lacks(t, count, i);
-                }
-            }
-
-            /* what was checked is refused: the others need not have it */
-
-            if (known == 0 && us_apply_refused(t, count)) {
-                left = 0;
-                break;
-            }
-        }
-
-        if (left && us_apply_now() >= end) {
-            break;
-        }
-
-        if (left) {
-            us_apply_pause();
-        }
+    if (us_client_init(&t->client, url) == -1) {
+        fprintf(stderr, "urlstore: %s\n", t->client.error);
+        return US_CLI_USAGE;
     }
 
-    code = us_apply_report(t, count);
-    us_apply_free(t, count);
+    return US_CLI_DONE;
+}
 
-    return code;
+
+static int
+us_apply_node(us_target_t *t, const us_apply_t *a, const us_nodes_t *nodes,
+    const us_shard_t *shard, uint32_t node)
+{
+    char      url[US_APPLY_URL];
+    us_str_t  address;
+
+    t->shard = shard;
+    t->node = shard->nodes[node];
+    address = us_nodes_address(nodes, t->node);
+    (void) snprintf(t->post, sizeof(t->post), "?shard=%u", shard->number);
+
+    if (address.data == NULL) {
+        return US_CLI_USAGE;
+    }
+
+    (void) snprintf(url, sizeof(url), "http://%.*s%s%s", (int) address.len,
+                    address.data, *a->path == '/' ? "" : "/", a->path);
+
+    return us_apply_target(t, url);
+}
+
+
+static void
+us_apply_free(us_target_t *t, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        us_client_free(&t[i].client);
+        free(t[i].url);
+    }
+
+    free(t);
 }
 
 
@@ -162,104 +144,30 @@ us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
 }
 
 
-static int
-us_apply_target(us_target_t *t, const char *url)
+static double
+us_apply_now(void)
 {
-    t->url = strdup(url);
+    struct timespec  ts;
 
-    if (t->url == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return US_CLI_USAGE;
-    }
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
 
-    if (us_client_init(&t->client, url) == -1) {
-        fprintf(stderr, "urlstore: %s\n", t->client.error);
-        return US_CLI_USAGE;
-    }
-
-    return US_CLI_DONE;
+    return (double) ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
 
-static int
-us_apply_node(us_target_t *t, const us_apply_t *a, const us_nodes_t *nodes,
-    const us_shard_t *shard, uint32_t node)
-{
-    char      url[US_APPLY_URL];
-    us_str_t  address;
-
-    t->shard = shard;
-    t->node = shard->nodes[node];
-    address = us_nodes_address(nodes, t->node);
-    (void) snprintf(t->post, sizeof(t->post), "?shard=%u", shard->number);
-
-    if (address.data == NULL) {
-        return US_CLI_USAGE;
-    }
-
-    (void) snprintf(url, sizeof(url), "http://%.*s%s%s", (int) address.len,
-                    address.data, *a->path == '/' ? "" : "/", a->path);
-
-    return us_apply_target(t, url);
-}
-
-
-/*
- * Whether the map may be posted: all that can be asked have agreed, and so has
- * a node of each new shard.  A mistake is found before the first shard has
- * adopted it; a shard decides for itself when it is posted to.
- */
+/* a try, which waits no longer than up to the end, but a second at least */
 
 static int
-us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n, double end)
+us_apply_once(us_target_t *t, const us_client_request_t *r, double end)
 {
-    size_t  i, left;
+    double  left;
 
-    for (i = 0; i < n; i++) {
-        us_apply_look(a, t, n, i, end);
-    }
+    left = end - us_apply_now();
 
-    for ( ;; ) {
-        for (i = 0, left = 0; i < n; i++) {
-            if (t[i].state == US_APPLY_PENDING && !t[i].checked) {
-                us_apply_post(a, &t[i], 1, end);
-            }
-        }
+    t->client.timeout = left >= US_APPLY_WAIT ? US_APPLY_WAIT
+                        : left > 1 ? (long) left : 1;
 
-        for (i = 0; i < n; i++) {
-            left += us_apply_new(t, n, i);
-        }
-
-        if (left == 0 || a->force || us_apply_refused(t, n)
-            || us_apply_now() >= end)
-        {
-            break;
-        }
-
-        us_apply_pause();
-    }
-
-    for (i = 0; left && !a->force && i < n; i++) {
-        if (t[i].state == US_APPLY_PENDING && us_apply_new(t, n, i)) {
-            t[i].state = US_APPLY_REFUSED;
-            (void) strncat(t[i].why, "; its shard is new, and the uuid in the "
-                           "map was not checked by any node of it (--force)",
-                           sizeof(t[i].why) - strlen(t[i].why) - 1);
-        }
-    }
-
-    if (!us_apply_refused(t, n)) {
-        return 1;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (t[i].state == US_APPLY_PENDING) {
-            (void) snprintf(t[i].why, sizeof(t[i].why), "nothing was posted%s",
-                            t[i].has);
-        }
-    }
-
-    return 0;
+    return us_client_once(&t->client, r);
 }
 
 
@@ -343,43 +251,16 @@ us_apply_refused(const us_target_t *t, size_t n)
 }
 
 
-/* a try, which waits no longer than up to the end, but a second at least */
+/* of a node that is asked for its shard alone; a URL may be of several */
 
 static int
-us_apply_once(us_target_t *t, const us_client_request_t *r, double end)
+us_apply_standby(const us_target_t *t, int status)
 {
-    double  left;
+    static const char  reason[] = "\"reason\":\"standby\"";
 
-    left = end - us_apply_now();
-
-    t->client.timeout = left >= US_APPLY_WAIT ? US_APPLY_WAIT
-                        : left > 1 ? (long) left : 1;
-
-    return us_client_once(&t->client, r);
-}
-
-
-/*
- * Whether target i is to be posted to.  A standby has the map by the log, as
- * soon as another node of its shard has adopted it.
- */
-
-static int
-us_apply_lacks(const us_target_t *t, size_t n, size_t i)
-{
-    size_t  k;
-
-    if (t[i].state != US_APPLY_STANDBY) {
-        return t[i].state == US_APPLY_PENDING;
-    }
-
-    for (k = 0; k < n; k++) {
-        if (t[k].state == US_APPLY_DONE && strcmp(t[k].post, t[i].post) == 0) {
-            return 0;
-        }
-    }
-
-    return 1;
+    return status == 503 && t->post[0]
+           && memmem(t->client.reply, t->client.len, reason,
+                     sizeof(reason) - 1) != NULL;
 }
 
 
@@ -422,16 +303,95 @@ us_apply_post(const us_apply_t *a, us_target_t *t, int check, double end)
 }
 
 
-/* of a node that is asked for its shard alone; a URL may be of several */
+static void
+us_apply_pause(void)
+{
+    struct timespec  pause = { 0, US_APPLY_PAUSE * 1000000L };
+
+    (void) nanosleep(&pause, NULL);
+}
+
+
+/*
+ * Whether the map may be posted: all that can be asked have agreed, and so has
+ * a node of each new shard.  A mistake is found before the first shard has
+ * adopted it; a shard decides for itself when it is posted to.
+ */
 
 static int
-us_apply_standby(const us_target_t *t, int status)
+us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n, double end)
 {
-    static const char  reason[] = "\"reason\":\"standby\"";
+    size_t  i, left;
 
-    return status == 503 && t->post[0]
-           && memmem(t->client.reply, t->client.len, reason,
-                     sizeof(reason) - 1) != NULL;
+    for (i = 0; i < n; i++) {
+        us_apply_look(a, t, n, i, end);
+    }
+
+    for ( ;; ) {
+        for (i = 0, left = 0; i < n; i++) {
+            if (t[i].state == US_APPLY_PENDING && !t[i].checked) {
+                us_apply_post(a, &t[i], 1, end);
+            }
+        }
+
+        for (i = 0; i < n; i++) {
+            left += us_apply_new(t, n, i);
+        }
+
+        if (left == 0 || a->force || us_apply_refused(t, n)
+            || us_apply_now() >= end)
+        {
+            break;
+        }
+
+        us_apply_pause();
+    }
+
+    for (i = 0; left && !a->force && i < n; i++) {
+        if (t[i].state == US_APPLY_PENDING && us_apply_new(t, n, i)) {
+            t[i].state = US_APPLY_REFUSED;
+            (void) strncat(t[i].why, "; its shard is new, and the uuid in the "
+                           "map was not checked by any node of it (--force)",
+                           sizeof(t[i].why) - strlen(t[i].why) - 1);
+        }
+    }
+
+    if (!us_apply_refused(t, n)) {
+        return 1;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (t[i].state == US_APPLY_PENDING) {
+            (void) snprintf(t[i].why, sizeof(t[i].why), "nothing was posted%s",
+                            t[i].has);
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Whether target i is to be posted to.  A standby has the map by the log, as
+ * soon as another node of its shard has adopted it.
+ */
+
+static int
+us_apply_lacks(const us_target_t *t, size_t n, size_t i)
+{
+    size_t  k;
+
+    if (t[i].state != US_APPLY_STANDBY) {
+        return t[i].state == US_APPLY_PENDING;
+    }
+
+    for (k = 0; k < n; k++) {
+        if (t[k].state == US_APPLY_DONE && strcmp(t[k].post, t[i].post) == 0) {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 
@@ -469,37 +429,54 @@ us_apply_report(const us_target_t *t, size_t n)
 }
 
 
-static void
-us_apply_free(us_target_t *t, size_t n)
+int
+us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
 {
-    size_t  i;
+    int           code, known;
+    size_t        i, count, left;
+    double        end;
+    us_target_t  *t;
 
-    for (i = 0; i < n; i++) {
-        us_client_free(&t[i].client);
-        free(t[i].url);
+    t = us_apply_targets(a, nodes, n, urls, &count);
+
+    if (t == NULL) {
+        return US_CLI_USAGE;
     }
 
-    free(t);
-}
+    end = us_apply_now() + a->timeout;
+    left = us_apply_checked(a, t, count, end) ? count : 0;
 
+    while (left) {
 
-static double
-us_apply_now(void)
-{
-    struct timespec  ts;
+        for (known = 0, left = 0; known < 2; known++) {
+            for (i = 0; i < count; i++) {
+                if (t[i].known == known && us_apply_lacks(t, count, i)) {
+                    us_apply_post(a, &t[i], 0, end);
+                    left += us_apply_lacks(t, count, i);
+                }
+            }
 
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+            /* what was checked is refused: the others need not have it */
 
-    return (double) ts.tv_sec + ts.tv_nsec / 1e9;
-}
+            if (known == 0 && us_apply_refused(t, count)) {
+                left = 0;
+                break;
+            }
+        }
 
+        if (left && us_apply_now() >= end) {
+            break;
+        }
 
-static void
-us_apply_pause(void)
-{
-    struct timespec  pause = { 0, US_APPLY_PAUSE * 1000000L };
+        if (left) {
+            us_apply_pause();
+        }
+    }
 
-    (void) nanosleep(&pause, NULL);
+    code = us_apply_report(t, count);
+    us_apply_free(t, count);
+
+    return code;
 }
 
 

@@ -66,24 +66,15 @@ typedef struct {
 
 
 static int us_cluster_command(int argc, char **argv);
-static int us_cluster_options(us_cluster_t *c, int argc, char **argv);
-static us_map_t *us_cluster_load(const char *from, int *code);
-static int us_cluster_get(const char *url, us_str_t *text);
 static int us_cluster_check(us_cluster_t *c);
 static int us_cluster_show(us_cluster_t *c);
-static void us_cluster_shards(const us_map_t *map);
-static int us_cluster_urls(const us_map_t *map, int n, char **urls);
 static int us_cluster_conf(us_cluster_t *c);
-static void us_cluster_upstreams(const us_map_t *map, const us_nodes_t *nodes);
 static int us_cluster_new(us_cluster_t *c);
 static int us_cluster_grow(us_cluster_t *c);
 static int us_cluster_apply(us_cluster_t *c);
 static int us_cluster_promote(us_cluster_t *c);
 static int us_cluster_forget(us_cluster_t *c);
 static int us_cluster_rebase(us_cluster_t *c);
-static us_shard_t *us_cluster_parse(int n, char **args);
-static int us_cluster_print(us_map_t *map, const char *err);
-static void us_cluster_hex(const uint8_t *bytes);
 
 
 static const us_cluster_action_t  us_cluster_actions[] = {
@@ -273,39 +264,6 @@ us_sample(const char *path, us_str_t norm, us_key_t key,
 
 
 static int
-us_cluster_command(int argc, char **argv)
-{
-    us_cluster_t                c;
-    const us_cluster_action_t  *a;
-
-    memset(&c, 0, sizeof(us_cluster_t));
-    c.apply.path = "/cluster";
-    c.shard = -1;
-
-    if (us_cluster_options(&c, argc, argv) != US_CLI_DONE || optind == argc) {
-        return us_cli_usage(&us_cli_cluster);
-    }
-
-    c.n = argc - optind - 1;
-    c.args = argv + optind + 1;
-
-    for (a = us_cluster_actions; a->name; a++) {
-        if (strcmp(a->name, argv[optind]) == 0) {
-            break;
-        }
-    }
-
-    if (a->name == NULL) {
-        fprintf(stderr, "urlstore: no action \"%.40s\"\n", argv[optind]);
-        return us_cli_usage(&us_cli_cluster);
-    }
-
-    return c.n < a->least || c.n > a->most ? us_cli_usage(&us_cli_cluster)
-                                           : a->run(&c);
-}
-
-
-static int
 us_cluster_options(us_cluster_t *c, int argc, char **argv)
 {
     int      key;
@@ -378,31 +336,36 @@ us_cluster_options(us_cluster_t *c, int argc, char **argv)
 }
 
 
-/* a map; NULL with an exit code after a message */
-
-static us_map_t *
-us_cluster_load(const char *from, int *code)
+static int
+us_cluster_command(int argc, char **argv)
 {
-    char       err[US_CLUSTER_ERROR];
-    us_map_t  *map;
-    us_str_t   text;
+    us_cluster_t                c;
+    const us_cluster_action_t  *a;
 
-    *code = us_client_is(from) ? us_cluster_get(from, &text)
-                               : us_cli_slurp(from, US_MAP_TEXT_MAX, &text);
+    memset(&c, 0, sizeof(us_cluster_t));
+    c.apply.path = "/cluster";
+    c.shard = -1;
 
-    if (*code != US_CLI_DONE) {
-        return NULL;
+    if (us_cluster_options(&c, argc, argv) != US_CLI_DONE || optind == argc) {
+        return us_cli_usage(&us_cli_cluster);
     }
 
-    map = us_map_read(text, err, sizeof(err));
-    free((void *) text.data);
+    c.n = argc - optind - 1;
+    c.args = argv + optind + 1;
 
-    if (map == NULL) {
-        (void) us_cli_failed(from, err);
-        *code = US_CLI_REFUSED;
+    for (a = us_cluster_actions; a->name; a++) {
+        if (strcmp(a->name, argv[optind]) == 0) {
+            break;
+        }
     }
 
-    return map;
+    if (a->name == NULL) {
+        fprintf(stderr, "urlstore: no action \"%.40s\"\n", argv[optind]);
+        return us_cli_usage(&us_cli_cluster);
+    }
+
+    return c.n < a->least || c.n > a->most ? us_cli_usage(&us_cli_cluster)
+                                           : a->run(&c);
 }
 
 
@@ -431,6 +394,45 @@ us_cluster_get(const char *url, us_str_t *text)
     *text = (us_str_t) { c.len, c.reply };
 
     return US_CLI_DONE;
+}
+
+
+/* a map; NULL with an exit code after a message */
+
+static us_map_t *
+us_cluster_load(const char *from, int *code)
+{
+    char       err[US_CLUSTER_ERROR];
+    us_map_t  *map;
+    us_str_t   text;
+
+    *code = us_client_is(from) ? us_cluster_get(from, &text)
+                               : us_cli_slurp(from, US_MAP_TEXT_MAX, &text);
+
+    if (*code != US_CLI_DONE) {
+        return NULL;
+    }
+
+    map = us_map_read(text, err, sizeof(err));
+    free((void *) text.data);
+
+    if (map == NULL) {
+        (void) us_cli_failed(from, err);
+        *code = US_CLI_REFUSED;
+    }
+
+    return map;
+}
+
+
+static void
+us_cluster_hex(const uint8_t *bytes)
+{
+    unsigned  i;
+
+    for (i = 0; i < 16; i++) {
+        printf("%02x", bytes[i]);
+    }
 }
 
 
@@ -463,31 +465,6 @@ us_cluster_check(us_cluster_t *c)
                map->nshards);
         us_cluster_hex(map->digest);
         printf("\n");
-    }
-
-    us_map_free(map);
-
-    return code;
-}
-
-
-static int
-us_cluster_show(us_cluster_t *c)
-{
-    int        code;
-    us_map_t  *map;
-
-    map = us_cluster_load(c->args[0], &code);
-
-    if (map == NULL) {
-        return code;
-    }
-
-    if (c->n > 1) {
-        code = us_cluster_urls(map, c->n - 1, c->args + 1);
-
-    } else {
-        us_cluster_shards(map);
     }
 
     us_map_free(map);
@@ -602,6 +579,56 @@ us_cluster_urls(const us_map_t *map, int n, char **urls)
 
 
 static int
+us_cluster_show(us_cluster_t *c)
+{
+    int        code;
+    us_map_t  *map;
+
+    map = us_cluster_load(c->args[0], &code);
+
+    if (map == NULL) {
+        return code;
+    }
+
+    if (c->n > 1) {
+        code = us_cluster_urls(map, c->n - 1, c->args + 1);
+
+    } else {
+        us_cluster_shards(map);
+    }
+
+    us_map_free(map);
+
+    return code;
+}
+
+
+/* all nodes have an address */
+
+static void
+us_cluster_upstreams(const us_map_t *map, const us_nodes_t *nodes)
+{
+    us_str_t  address, name;
+    uint32_t  i, n;
+
+    printf("# urlstore cluster conf, cluster ");
+    us_cluster_hex(map->cluster);
+    printf(", version %" PRIu64 "\n", map->version);
+
+    for (i = 0; i < map->nshards; i++) {
+        for (n = 0; n < map->shards[i].nnodes; n++) {
+            name = map->shards[i].nodes[n];
+            address = us_nodes_address(nodes, name);
+
+            printf("\nupstream %.*s {\n    server %.*s;\n"
+                   "    keepalive 32;\n}\n", (int) name.len, name.data,
+                   (int) address.len, address.data);
+        }
+    }
+}
+
+
+static int
 us_cluster_conf(us_cluster_t *c)
 {
     int         code;
@@ -637,28 +664,50 @@ us_cluster_conf(us_cluster_t *c)
 }
 
 
-/* all nodes have an address */
+/* the shards of arguments; NULL after a message */
 
-static void
-us_cluster_upstreams(const us_map_t *map, const us_nodes_t *nodes)
+static us_shard_t *
+us_cluster_parse(int n, char **args)
 {
-    us_str_t  address, name;
-    uint32_t  i, n;
+    int          i;
+    char         err[US_CLUSTER_ERROR];
+    us_shard_t  *shards;
 
-    printf("# urlstore cluster conf, cluster ");
-    us_cluster_hex(map->cluster);
-    printf(", version %" PRIu64 "\n", map->version);
+    shards = calloc((size_t) n, sizeof(us_shard_t));
 
-    for (i = 0; i < map->nshards; i++) {
-        for (n = 0; n < map->shards[i].nnodes; n++) {
-            name = map->shards[i].nodes[n];
-            address = us_nodes_address(nodes, name);
+    if (shards == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return NULL;
+    }
 
-            printf("\nupstream %.*s {\n    server %.*s;\n"
-                   "    keepalive 32;\n}\n", (int) name.len, name.data,
-                   (int) address.len, address.data);
+    for (i = 0; i < n; i++) {
+        if (us_shard_parse(&shards[i], us_str_of(args[i]), err, sizeof(err))
+            == -1)
+        {
+            fprintf(stderr, "urlstore: %s\n", err);
+            free(shards);
+            return NULL;
         }
     }
+
+    return shards;
+}
+
+
+/* prints the map and frees it; NULL: prints why there is none */
+
+static int
+us_cluster_print(us_map_t *map, const char *err)
+{
+    if (map == NULL) {
+        fprintf(stderr, "urlstore: %s\n", err);
+        return US_CLI_REFUSED;
+    }
+
+    printf("%.*s", (int) map->text.len, map->text.data);
+    us_map_free(map);
+
+    return US_CLI_DONE;
 }
 
 
@@ -812,62 +861,4 @@ us_cluster_rebase(us_cluster_t *c)
     timeout = c->apply.timeout ? c->apply.timeout : US_CLUSTER_REBASE;
 
     return us_command("rebase", c->args[0], c->shard, timeout, timeout);
-}
-
-
-/* the shards of arguments; NULL after a message */
-
-static us_shard_t *
-us_cluster_parse(int n, char **args)
-{
-    int          i;
-    char         err[US_CLUSTER_ERROR];
-    us_shard_t  *shards;
-
-    shards = calloc((size_t) n, sizeof(us_shard_t));
-
-    if (shards == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return NULL;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (us_shard_parse(&shards[i], us_str_of(args[i]), err, sizeof(err))
-            == -1)
-        {
-            fprintf(stderr, "urlstore: %s\n", err);
-            free(shards);
-            return NULL;
-        }
-    }
-
-    return shards;
-}
-
-
-/* prints the map and frees it; NULL: prints why there is none */
-
-static int
-us_cluster_print(us_map_t *map, const char *err)
-{
-    if (map == NULL) {
-        fprintf(stderr, "urlstore: %s\n", err);
-        return US_CLI_REFUSED;
-    }
-
-    printf("%.*s", (int) map->text.len, map->text.data);
-    us_map_free(map);
-
-    return US_CLI_DONE;
-}
-
-
-static void
-us_cluster_hex(const uint8_t *bytes)
-{
-    unsigned  i;
-
-    for (i = 0; i < 16; i++) {
-        printf("%02x", bytes[i]);
-    }
 }

@@ -14,10 +14,61 @@
 #define US_NODES_GAP  " \t\r"
 
 
-static int us_nodes_line(us_nodes_t *nodes, const char *path, unsigned n,
-    char *line);
-static int us_nodes_add(us_nodes_t *nodes, const char *name,
-    const char *address);
+static int
+us_nodes_add(us_nodes_t *nodes, const char *name, const char *address)
+{
+    size_t     size;
+    us_str_t  *names, *addresses;
+
+    if ((nodes->n & (nodes->n - 1)) == 0) {
+        size = (nodes->n ? nodes->n * 2 : 1) * sizeof(us_str_t);
+        names = realloc(nodes->names, size);
+        nodes->names = names ? names : nodes->names;
+        addresses = realloc(nodes->addresses, size);
+        nodes->addresses = addresses ? addresses : nodes->addresses;
+
+        if (names == NULL || addresses == NULL) {
+            fprintf(stderr, "urlstore: out of memory\n");
+            return US_CLI_USAGE;
+        }
+    }
+
+    nodes->names[nodes->n] = us_str_of(name);
+    nodes->addresses[nodes->n] = us_str_of(address);
+    nodes->n++;
+
+    return US_CLI_DONE;
+}
+
+
+/* a name, an address and nothing else; or nothing; "#" begins a comment */
+
+static int
+us_nodes_line(us_nodes_t *nodes, const char *path, unsigned n, char *line)
+{
+    char  *name, *address, *rest;
+
+    line[strcspn(line, "#")] = '\0';
+    name = strtok_r(line, US_NODES_GAP, &rest);
+
+    if (name == NULL) {
+        return US_CLI_DONE;
+    }
+
+    address = strtok_r(NULL, US_NODES_GAP, &rest);
+
+    /* it becomes a part of nginx.conf */
+
+    if (address == NULL || strtok_r(NULL, US_NODES_GAP, &rest)
+        || address[strcspn(address, "'\"\\;{}$/")])
+    {
+        fprintf(stderr, "urlstore: \"%s\": line %u is not NODE HOST:PORT\n",
+                path, n);
+        return US_CLI_USAGE;
+    }
+
+    return us_nodes_add(nodes, name, address);
+}
 
 
 int
@@ -107,61 +158,4 @@ us_nodes_check(const us_nodes_t *nodes, const us_map_t *map)
     }
 
     return code;
-}
-
-
-/* a name, an address and nothing else; or nothing; "#" begins a comment */
-
-static int
-us_nodes_line(us_nodes_t *nodes, const char *path, unsigned n, char *line)
-{
-    char  *name, *address, *rest;
-
-    line[strcspn(line, "#")] = '\0';
-    name = strtok_r(line, US_NODES_GAP, &rest);
-
-    if (name == NULL) {
-        return US_CLI_DONE;
-    }
-
-    address = strtok_r(NULL, US_NODES_GAP, &rest);
-
-    /* it becomes a part of nginx.conf */
-
-    if (address == NULL || strtok_r(NULL, US_NODES_GAP, &rest)
-        || address[strcspn(address, "'\"\\;{}$/")])
-    {
-        fprintf(stderr, "urlstore: \"%s\": line %u is not NODE HOST:PORT\n",
-                path, n);
-        return US_CLI_USAGE;
-    }
-
-    return us_nodes_add(nodes, name, address);
-}
-
-
-static int
-us_nodes_add(us_nodes_t *nodes, const char *name, const char *address)
-{
-    size_t     size;
-    us_str_t  *names, *addresses;
-
-    if ((nodes->n & (nodes->n - 1)) == 0) {
-        size = (nodes->n ? nodes->n * 2 : 1) * sizeof(us_str_t);
-        names = realloc(nodes->names, size);
-        nodes->names = names ? names : nodes->names;
-        addresses = realloc(nodes->addresses, size);
-        nodes->addresses = addresses ? addresses : nodes->addresses;
-
-        if (names == NULL || addresses == NULL) {
-            fprintf(stderr, "urlstore: out of memory\n");
-            return US_CLI_USAGE;
-        }
-    }
-
-    nodes->names[nodes->n] = us_str_of(name);
-    nodes->addresses[nodes->n] = us_str_of(address);
-    nodes->n++;
-
-    return US_CLI_DONE;
 }

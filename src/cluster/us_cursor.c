@@ -14,8 +14,30 @@
 #define US_CURSOR_LEB   6
 
 
-static int us_cursor_number(us_str_t *bytes, uint64_t max, uint64_t *n);
-static uint8_t *us_cursor_leb(uint8_t *p, uint64_t n);
+/* cuts off a number up to max, in its shortest form */
+
+static int
+us_cursor_number(us_str_t *bytes, uint64_t max, uint64_t *n)
+{
+    unsigned  i;
+    uint8_t   byte;
+
+    *n = 0;
+
+    for (i = 0; i < bytes->len && i < US_CURSOR_LEB; i++) {
+        byte = bytes->data[i];
+        *n |= (uint64_t) (byte & 0x7f) << 7 * i;
+
+        if (!(byte & 0x80)) {
+            bytes->data += i + 1;
+            bytes->len -= i + 1;
+
+            return *n <= max && (byte || i == 0);
+        }
+    }
+
+    return 0;
+}
 
 
 us_cursor_rc_t
@@ -61,29 +83,16 @@ us_cursor_read(us_cursor_t *c, const uint8_t cluster[16], us_str_t bytes)
 }
 
 
-/* cuts off a number up to max, in its shortest form */
-
-static int
-us_cursor_number(us_str_t *bytes, uint64_t max, uint64_t *n)
+static uint8_t *
+us_cursor_leb(uint8_t *p, uint64_t n)
 {
-    unsigned  i;
-    uint8_t   byte;
-
-    *n = 0;
-
-    for (i = 0; i < bytes->len && i < US_CURSOR_LEB; i++) {
-        byte = bytes->data[i];
-        *n |= (uint64_t) (byte & 0x7f) << 7 * i;
-
-        if (!(byte & 0x80)) {
-            bytes->data += i + 1;
-            bytes->len -= i + 1;
-
-            return *n <= max && (byte || i == 0);
-        }
+    for ( /* void */ ; n > 0x7f; n >>= 7) {
+        *p++ = (uint8_t) (n | 0x80);
     }
 
-    return 0;
+    *p++ = (uint8_t) n;
+
+    return p;
 }
 
 
@@ -113,19 +122,6 @@ us_cursor_put(uint8_t *p, const uint8_t cluster[16], const us_cursor_t *c)
         p = us_cursor_leb(p, c->local[i]);
         next = i + 1;
     }
-
-    return p;
-}
-
-
-static uint8_t *
-us_cursor_leb(uint8_t *p, uint64_t n)
-{
-    for ( /* void */ ; n > 0x7f; n >>= 7) {
-        *p++ = (uint8_t) (n | 0x80);
-    }
-
-    *p++ = (uint8_t) n;
 
     return p;
 }

@@ -62,12 +62,6 @@ typedef struct {
 } us_map_member_t;
 
 
-static int us_map_text(us_map_reader_t *r, us_str_t text);
-static us_json_event_t us_map_next(us_map_reader_t *r);
-static int us_map_fail(us_map_reader_t *r, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-static const char *us_map_show(us_map_reader_t *r, char *buf);
-static int us_map_object(us_map_reader_t *r, const us_map_member_t *members);
 static int us_map_cluster(us_map_reader_t *r);
 static int us_map_version(us_map_reader_t *r);
 static int us_map_norm(us_map_reader_t *r);
@@ -76,18 +70,6 @@ static int us_map_shards(us_map_reader_t *r);
 static int us_map_shard_uuid(us_map_reader_t *r);
 static int us_map_nodes(us_map_reader_t *r);
 static int us_map_slots(us_map_reader_t *r);
-static int us_map_owned(us_map_reader_t *r);
-static int us_map_range(us_str_t text, uint64_t *first, uint64_t *last);
-static us_str_t us_map_name(us_map_reader_t *r);
-static int us_map_check(us_map_t *map, char *err, size_t errlen);
-static int us_map_by_number(const void *a, const void *b);
-static const us_str_t *us_map_twice(us_str_t *s, size_t n);
-static int us_map_by_text(const void *a, const void *b);
-static const us_shard_t *us_map_shard_at(const us_map_t *map,
-    const uint8_t *p);
-static int us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner,
-    char *err, size_t errlen);
-static int us_map_same_owners(const us_owners_t *a, const us_owners_t *b);
 
 
 static const us_map_member_t  us_map_members[] = {
@@ -108,121 +90,6 @@ static const us_map_member_t  us_map_shard_members[] = {
     { "nodes", US_JSON_ARRAY, us_map_nodes, "an array" },
     { NULL, US_JSON_END, NULL, "a shard has uuid and nodes" }
 };
-
-
-us_map_t *
-us_map_read(us_str_t text, char *err, size_t errlen)
-{
-    int               rc;
-    us_map_t         *map;
-    us_map_reader_t   r;
-
-    memset(&r, 0, sizeof(us_map_reader_t));
-    r.err = err;
-    r.errlen = errlen;
-    err[0] = '\0';
-
-    if (text.len > US_MAP_TEXT_MAX) {
-        us_map_refuse(err, errlen, "the map has %zu bytes, at most %d are "
-                      "allowed", text.len, US_MAP_TEXT_MAX);
-        return NULL;
-    }
-
-    map = calloc(1, sizeof(us_map_t));
-
-    if (map) {
-        /* no string gets longer when it is decoded */
-
-        map->names = malloc(text.len + 1);
-        map->shards = calloc(US_SHARDS, sizeof(us_shard_t));
-    }
-
-    if (map == NULL || map->names == NULL || map->shards == NULL) {
-        us_map_refuse(err, errlen, "out of memory");
-        us_map_free(map);
-        return NULL;
-    }
-
-    r.map = map;
-    r.name = map->names;
-    us_json_init(&r.json, US_MAP_STRING);
-    rc = us_map_text(&r, text);
-    us_json_free(&r.json);
-
-    if (rc == -1) {
-        us_map_free(map);
-        return NULL;
-    }
-
-    return map;
-}
-
-
-static int
-us_map_text(us_map_reader_t *r, us_str_t text)
-{
-    unsigned     slot;
-    us_map_t    *map;
-    us_shard_t  *shards;
-
-    map = r->map;
-    us_json_text(&r->json, text);
-    r->counted = text.data;
-    r->line = (text.len > 0);
-
-    for (slot = 0; slot < US_SLOTS; slot++) {
-        map->slots[slot].owner = US_MAP_NOBODY;
-    }
-
-    if (us_map_next(r) != US_JSON_OBJECT) {
-        return us_map_fail(r, "a map is an object");
-    }
-
-    if (us_map_object(r, us_map_members) == -1
-        || us_map_next(r) != US_JSON_END
-        || us_map_check(map, r->err, r->errlen) == -1)
-    {
-        return -1;
-    }
-
-    shards = realloc(map->shards, map->nshards * sizeof(us_shard_t));
-    map->shards = shards ? shards : map->shards;
-
-    if (us_map_write(map) == -1) {
-        return us_map_refuse(r->err, r->errlen, "out of memory");
-    }
-
-    if (map->text.len > US_MAP_TEXT_MAX) {
-        return us_map_refuse(r->err, r->errlen, "the map in its canonical form "
-                             "has %zu bytes, at most %d are allowed",
-                             map->text.len, US_MAP_TEXT_MAX);
-    }
-
-    return 0;
-}
-
-
-/* US_JSON_ERROR: there is a message */
-
-static us_json_event_t
-us_map_next(us_map_reader_t *r)
-{
-    r->event = us_json_next(&r->json);
-
-    for ( /* void */ ; r->counted < r->json.p; r->counted++) {
-        r->line += (*r->counted == '\n');
-    }
-
-    if (r->event == US_JSON_ERROR) {
-        us_map_fail(r, "%s", r->json.error);
-
-    } else if (r->event != US_JSON_END && r->json.cut) {
-        us_map_fail(r, "a string has more than %d bytes", US_MAP_STRING);
-        r->event = US_JSON_ERROR;
-    }
-
-    return r->event;
-}
 
 
 /* the first message stays: after US_JSON_ERROR nothing is what it must be */
@@ -250,6 +117,29 @@ us_map_fail(us_map_reader_t *r, const char *fmt, ...)
     }
 
     return -1;
+}
+
+
+/* US_JSON_ERROR: there is a message */
+
+static us_json_event_t
+us_map_next(us_map_reader_t *r)
+{
+    r->event = us_json_next(&r->json);
+
+    for ( /* void */ ; r->counted < r->json.p; r->counted++) {
+        r->line += (*r->counted == '\n');
+    }
+
+    if (r->event == US_JSON_ERROR) {
+        us_map_fail(r, "%s", r->json.error);
+
+    } else if (r->event != US_JSON_END && r->json.cut) {
+        us_map_fail(r, "a string has more than %d bytes", US_MAP_STRING);
+        r->event = US_JSON_ERROR;
+    }
+
+    return r->event;
 }
 
 
@@ -345,6 +235,239 @@ us_map_object(us_map_reader_t *r, const us_map_member_t *members)
 }
 
 
+/* what is the same, by its address: the order of the shards */
+
+static int
+us_map_by_text(const void *a, const void *b)
+{
+    int              rc;
+    const us_str_t  *x = a;
+    const us_str_t  *y = b;
+
+    rc = us_str_compare(*x, *y);
+
+    return rc ? rc : (x->data > y->data) - (x->data < y->data);
+}
+
+
+/* sorts them; the first of two that are the same, or NULL */
+
+static const us_str_t *
+us_map_twice(us_str_t *s, size_t n)
+{
+    size_t  i;
+
+    qsort(s, n, sizeof(us_str_t), us_map_by_text);
+
+    for (i = 1; i < n; i++) {
+        if (us_str_compare(s[i - 1], s[i]) == 0) {
+            return &s[i - 1];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* the shard that has the byte at p */
+
+static const us_shard_t *
+us_map_shard_at(const us_map_t *map, const uint8_t *p)
+{
+    return &map->shards[(size_t) (p - (const uint8_t *) map->shards)
+                        / sizeof(us_shard_t)];
+}
+
+
+static int
+us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner, char *err,
+    size_t errlen)
+{
+    int  i;
+
+    i = us_map_shard(map, *owner);
+
+    if (i == -1) {
+        return us_map_refuse(err, errlen, "slot %u has shard %u, which "
+                             "\"shards\" lacks", slot, (unsigned) *owner);
+    }
+
+    *owner = (uint16_t) i;
+
+    return 0;
+}
+
+
+/*
+ * What only the whole map shows: no shard, store or node is there twice, and
+ * each slot has owners that are there.  Sorts map->shards, and makes indexes of
+ * the numbers in map->slots.  Returns 0, or -1 with a message in err.
+ */
+
+static int
+us_map_check(us_map_t *map, char *err, size_t errlen)
+{
+    int              rc;
+    unsigned         slot, n;
+    uint32_t         i;
+    us_str_t        *names;
+    us_owners_t     *o;
+    us_shard_t      *s;
+    const us_str_t  *twice;
+
+    if (map->nshards == 0) {
+        return us_map_refuse(err, errlen, "the map has no shard");
+    }
+
+    if (us_map_sort(map, err, errlen) == -1) {
+        return -1;
+    }
+
+    names = malloc(map->nshards * US_MAP_NODES * sizeof(us_str_t));
+
+    if (names == NULL) {
+        return us_map_refuse(err, errlen, "out of memory");
+    }
+
+    for (i = 0; i < map->nshards; i++) {
+        names[i] = (us_str_t) { 16, map->shards[i].uuid };
+    }
+
+    rc = 0;
+    twice = us_map_twice(names, map->nshards);
+
+    if (twice) {
+        rc = us_map_refuse(err, errlen, "shards %u and %u have one uuid; each "
+                           "has a store of its own",
+                           us_map_shard_at(map, twice[0].data)->number,
+                           us_map_shard_at(map, twice[1].data)->number);
+    }
+
+    for (i = 0, n = 0; i < map->nshards; i++) {
+        s = &map->shards[i];
+        memcpy(&names[n], s->nodes, s->nnodes * sizeof(us_str_t));
+        n += s->nnodes;
+    }
+
+    twice = us_map_twice(names, n);
+
+    if (rc == 0 && twice) {
+        rc = us_map_refuse(err, errlen, "node \"%.*s\" is there twice",
+                           (int) twice->len, twice->data);
+    }
+
+    free(names);
+
+    for (slot = 0; slot < US_SLOTS && rc == 0; slot++) {
+        o = &map->slots[slot];
+
+        if (o->owner == US_MAP_NOBODY) {
+            return us_map_refuse(err, errlen, "slot %u has no owner", slot);
+        }
+
+        rc = us_map_index(map, slot, &o->owner, err, errlen);
+
+        for (n = 0; n < o->nformer && rc == 0; n++) {
+            rc = us_map_index(map, slot, &o->former[n], err, errlen);
+        }
+    }
+
+    return rc;
+}
+
+
+static int
+us_map_text(us_map_reader_t *r, us_str_t text)
+{
+    unsigned     slot;
+    us_map_t    *map;
+    us_shard_t  *shards;
+
+    map = r->map;
+    us_json_text(&r->json, text);
+    r->counted = text.data;
+    r->line = (text.len > 0);
+
+    for (slot = 0; slot < US_SLOTS; slot++) {
+        map->slots[slot].owner = US_MAP_NOBODY;
+    }
+
+    if (us_map_next(r) != US_JSON_OBJECT) {
+        return us_map_fail(r, "a map is an object");
+    }
+
+    if (us_map_object(r, us_map_members) == -1
+        || us_map_next(r) != US_JSON_END
+        || us_map_check(map, r->err, r->errlen) == -1)
+    {
+        return -1;
+    }
+
+    shards = realloc(map->shards, map->nshards * sizeof(us_shard_t));
+    map->shards = shards ? shards : map->shards;
+
+    if (us_map_write(map) == -1) {
+        return us_map_refuse(r->err, r->errlen, "out of memory");
+    }
+
+    if (map->text.len > US_MAP_TEXT_MAX) {
+        return us_map_refuse(r->err, r->errlen, "the map in its canonical form "
+                             "has %zu bytes, at most %d are allowed",
+                             map->text.len, US_MAP_TEXT_MAX);
+    }
+
+    return 0;
+}
+
+
+us_map_t *
+us_map_read(us_str_t text, char *err, size_t errlen)
+{
+    int               rc;
+    us_map_t         *map;
+    us_map_reader_t   r;
+
+    memset(&r, 0, sizeof(us_map_reader_t));
+    r.err = err;
+    r.errlen = errlen;
+    err[0] = '\0';
+
+    if (text.len > US_MAP_TEXT_MAX) {
+        us_map_refuse(err, errlen, "the map has %zu bytes, at most %d are "
+                      "allowed", text.len, US_MAP_TEXT_MAX);
+        return NULL;
+    }
+
+    map = calloc(1, sizeof(us_map_t));
+
+    if (map) {
+        /* no string gets longer when it is decoded */
+
+        map->names = malloc(text.len + 1);
+        map->shards = calloc(US_SHARDS, sizeof(us_shard_t));
+    }
+
+    if (map == NULL || map->names == NULL || map->shards == NULL) {
+        us_map_refuse(err, errlen, "out of memory");
+        us_map_free(map);
+        return NULL;
+    }
+
+    r.map = map;
+    r.name = map->names;
+    us_json_init(&r.json, US_MAP_STRING);
+    rc = us_map_text(&r, text);
+    us_json_free(&r.json);
+
+    if (rc == -1) {
+        us_map_free(map);
+        return NULL;
+    }
+
+    return map;
+}
+
+
 static int
 us_map_cluster(us_map_reader_t *r)
 {
@@ -357,6 +480,19 @@ us_map_version(us_map_reader_t *r)
 {
     return us_map_number(r->json.text, US_MAP_VERSION_MAX, &r->map->version)
            == -1 || r->map->version == 0;
+}
+
+
+static us_str_t
+us_map_name(us_map_reader_t *r)
+{
+    us_str_t  name;
+
+    name.data = r->name;
+    name.len = r->json.text.len;
+    r->name = mempcpy(r->name, r->json.text.data, name.len);
+
+    return name;
 }
 
 
@@ -473,22 +609,27 @@ us_map_nodes(us_map_reader_t *r)
 }
 
 
+/* "17" or "0-1023" */
+
 static int
-us_map_slots(us_map_reader_t *r)
+us_map_range(us_str_t text, uint64_t *first, uint64_t *last)
 {
-    while (us_map_next(r) != US_JSON_ARRAY_END) {
+    us_str_t        from, to;
+    const uint8_t  *hyphen;
 
-        if (r->event != US_JSON_ARRAY) {
-            return us_map_fail(r, "an element of \"slots\" must be an array, "
-                               "such as [\"0-1023\", 0]");
-        }
+    from = text;
+    to = text;
+    hyphen = memchr(text.data, '-', text.len);
 
-        if (us_map_owned(r) == -1) {
-            return -1;
-        }
+    if (hyphen) {
+        from.len = hyphen - text.data;
+        to.data = hyphen + 1;
+        to.len = text.len - from.len - 1;
     }
 
-    return 0;
+    return us_map_number(from, US_SLOTS - 1, first) == -1
+           || us_map_number(to, US_SLOTS - 1, last) == -1
+           || *first > *last ? -1 : 0;
 }
 
 
@@ -555,40 +696,22 @@ us_map_owned(us_map_reader_t *r)
 }
 
 
-/* "17" or "0-1023" */
-
 static int
-us_map_range(us_str_t text, uint64_t *first, uint64_t *last)
+us_map_slots(us_map_reader_t *r)
 {
-    us_str_t        from, to;
-    const uint8_t  *hyphen;
+    while (us_map_next(r) != US_JSON_ARRAY_END) {
 
-    from = text;
-    to = text;
-    hyphen = memchr(text.data, '-', text.len);
+        if (r->event != US_JSON_ARRAY) {
+            return us_map_fail(r, "an element of \"slots\" must be an array, "
+                               "such as [\"0-1023\", 0]");
+        }
 
-    if (hyphen) {
-        from.len = hyphen - text.data;
-        to.data = hyphen + 1;
-        to.len = text.len - from.len - 1;
+        if (us_map_owned(r) == -1) {
+            return -1;
+        }
     }
 
-    return us_map_number(from, US_SLOTS - 1, first) == -1
-           || us_map_number(to, US_SLOTS - 1, last) == -1
-           || *first > *last ? -1 : 0;
-}
-
-
-static us_str_t
-us_map_name(us_map_reader_t *r)
-{
-    us_str_t  name;
-
-    name.data = r->name;
-    name.len = r->json.text.len;
-    r->name = mempcpy(r->name, r->json.text.data, name.len);
-
-    return name;
+    return 0;
 }
 
 
@@ -677,81 +800,13 @@ us_map_is_node(us_str_t text)
 }
 
 
-/*
- * What only the whole map shows: no shard, store or node is there twice, and
- * each slot has owners that are there.  Sorts map->shards, and makes indexes of
- * the numbers in map->slots.  Returns 0, or -1 with a message in err.
- */
-
 static int
-us_map_check(us_map_t *map, char *err, size_t errlen)
+us_map_by_number(const void *a, const void *b)
 {
-    int              rc;
-    unsigned         slot, n;
-    uint32_t         i;
-    us_str_t        *names;
-    us_owners_t     *o;
-    us_shard_t      *s;
-    const us_str_t  *twice;
+    const us_shard_t *x = a;
+    const us_shard_t *y = b;
 
-    if (map->nshards == 0) {
-        return us_map_refuse(err, errlen, "the map has no shard");
-    }
-
-    if (us_map_sort(map, err, errlen) == -1) {
-        return -1;
-    }
-
-    names = malloc(map->nshards * US_MAP_NODES * sizeof(us_str_t));
-
-    if (names == NULL) {
-        return us_map_refuse(err, errlen, "out of memory");
-    }
-
-    for (i = 0; i < map->nshards; i++) {
-        names[i] = (us_str_t) { 16, map->shards[i].uuid };
-    }
-
-    rc = 0;
-    twice = us_map_twice(names, map->nshards);
-
-    if (twice) {
-        rc = us_map_refuse(err, errlen, "shards %u and %u have one uuid; each "
-                           "has a store of its own",
-                           us_map_shard_at(map, twice[0].data)->number,
-                           us_map_shard_at(map, twice[1].data)->number);
-    }
-
-    for (i = 0, n = 0; i < map->nshards; i++) {
-        s = &map->shards[i];
-        memcpy(&names[n], s->nodes, s->nnodes * sizeof(us_str_t));
-        n += s->nnodes;
-    }
-
-    twice = us_map_twice(names, n);
-
-    if (rc == 0 && twice) {
-        rc = us_map_refuse(err, errlen, "node \"%.*s\" is there twice",
-                           (int) twice->len, twice->data);
-    }
-
-    free(names);
-
-    for (slot = 0; slot < US_SLOTS && rc == 0; slot++) {
-        o = &map->slots[slot];
-
-        if (o->owner == US_MAP_NOBODY) {
-            return us_map_refuse(err, errlen, "slot %u has no owner", slot);
-        }
-
-        rc = us_map_index(map, slot, &o->owner, err, errlen);
-
-        for (n = 0; n < o->nformer && rc == 0; n++) {
-            rc = us_map_index(map, slot, &o->former[n], err, errlen);
-        }
-    }
-
-    return rc;
+    return (x->number > y->number) - (x->number < y->number);
 }
 
 
@@ -774,75 +829,11 @@ us_map_sort(us_map_t *map, char *err, size_t errlen)
 
 
 static int
-us_map_by_number(const void *a, const void *b)
+us_map_same_owners(const us_owners_t *a, const us_owners_t *b)
 {
-    const us_shard_t *x = a;
-    const us_shard_t *y = b;
-
-    return (x->number > y->number) - (x->number < y->number);
-}
-
-
-/* sorts them; the first of two that are the same, or NULL */
-
-static const us_str_t *
-us_map_twice(us_str_t *s, size_t n)
-{
-    size_t  i;
-
-    qsort(s, n, sizeof(us_str_t), us_map_by_text);
-
-    for (i = 1; i < n; i++) {
-        if (us_str_compare(s[i - 1], s[i]) == 0) {
-            return &s[i - 1];
-        }
-    }
-
-    return NULL;
-}
-
-
-/* what is the same, by its address: the order of the shards */
-
-static int
-us_map_by_text(const void *a, const void *b)
-{
-    int              rc;
-    const us_str_t  *x = a;
-    const us_str_t  *y = b;
-
-    rc = us_str_compare(*x, *y);
-
-    return rc ? rc : (x->data > y->data) - (x->data < y->data);
-}
-
-
-/* the shard that has the byte at p */
-
-static const us_shard_t *
-us_map_shard_at(const us_map_t *map, const uint8_t *p)
-{
-    return &map->shards[(size_t) (p - (const uint8_t *) map->shards)
-                        / sizeof(us_shard_t)];
-}
-
-
-static int
-us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner, char *err,
-    size_t errlen)
-{
-    int  i;
-
-    i = us_map_shard(map, *owner);
-
-    if (i == -1) {
-        return us_map_refuse(err, errlen, "slot %u has shard %u, which "
-                             "\"shards\" lacks", slot, (unsigned) *owner);
-    }
-
-    *owner = (uint16_t) i;
-
-    return 0;
+    return a->owner == b->owner && a->nformer == b->nformer
+           && memcmp(a->former, b->former, a->nformer * sizeof(a->former[0]))
+              == 0;
 }
 
 
@@ -941,15 +932,6 @@ us_map_write(us_map_t *map)
     }
 
     return 0;
-}
-
-
-static int
-us_map_same_owners(const us_owners_t *a, const us_owners_t *b)
-{
-    return a->owner == b->owner && a->nformer == b->nformer
-           && memcmp(a->former, b->former, a->nformer * sizeof(a->former[0]))
-              == 0;
 }
 
 

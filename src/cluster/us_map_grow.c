@@ -21,18 +21,6 @@ typedef struct {
 } us_draft_t;
 
 
-static us_draft_t *us_draft_create(const us_shard_t *old, uint32_t nold,
-    const us_shard_t *shards, uint32_t n, const uint32_t *weight, char *err,
-    size_t errlen);
-static us_map_t *us_draft_map(us_draft_t *d, char *err, size_t errlen);
-static void us_draft_free(us_draft_t *d);
-static void us_draft_move(us_draft_t *d, const us_map_t *old);
-static void us_draft_ranges(us_draft_t *d);
-static int us_draft_give(us_draft_t *d, uint16_t to, uint64_t part);
-static int us_draft_choose(const us_draft_t *d, uint32_t owner, uint16_t to,
-    uint64_t part);
-
-
 int
 us_shard_parse(us_shard_t *s, us_str_t text, char *err, size_t errlen)
 {
@@ -90,76 +78,12 @@ failed:
 }
 
 
-us_map_t *
-us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
-    const us_shard_t *shards, uint32_t n, const uint32_t *weight, char *err,
-    size_t errlen)
+static void
+us_draft_free(us_draft_t *d)
 {
-    us_draft_t  *d;
-
-    d = us_draft_create(NULL, 0, shards, n, weight, err, errlen);
-
-    if (d == NULL) {
-        return NULL;
-    }
-
-    memcpy(d->map.cluster, cluster, 16);
-    d->map.version = 1;
-    d->map.norm = norm;
-    d->map.key = key;
-    us_draft_ranges(d);
-
-    return us_draft_map(d, err, errlen);
-}
-
-
-us_map_t *
-us_map_grow(const us_map_t *map, const us_shard_t *shards, uint32_t n,
-    const uint32_t *weight, char *err, size_t errlen)
-{
-    uint16_t     to;
-    uint32_t     i, owners;
-    uint64_t     part;
-    us_draft_t  *d;
-
-    d = us_draft_create(map->shards, map->nshards, shards, n, weight, err,
-                        errlen);
-
-    if (d == NULL) {
-        return NULL;
-    }
-
-    memcpy(d->map.cluster, map->cluster, 16);
-    d->map.version = map->version + 1;
-    d->map.norm = map->norm;
-    d->map.key = map->key;
-    us_draft_move(d, map);
-
-    /* a shard without slots was emptied by its operators, and stays so */
-
-    for (i = 0, owners = n; i < d->map.nshards; i++) {
-        owners += d->load[i] > 0;
-    }
-
-    part = d->total / owners;
-
-    for (i = 0; i < n; i++) {
-        to = (uint16_t) us_map_shard(&d->map, shards[i].number);
-
-        while (us_draft_give(d, to, part) == 0) {
-            /* void */
-        }
-
-        if (d->load[to] == 0) {
-            us_draft_free(d);
-            us_map_refuse(err, errlen, "no slot may move to shard %u: all "
-                          "have %d former owners, or more than its part of "
-                          "the URLs", shards[i].number, US_MAP_FORMER);
-            return NULL;
-        }
-    }
-
-    return us_draft_map(d, err, errlen);
+    free((void *) d->map.text.data);
+    free(d->map.shards);
+    free(d);
 }
 
 
@@ -231,12 +155,60 @@ us_draft_map(us_draft_t *d, char *err, size_t errlen)
 }
 
 
+/*
+ * A range for each shard: slots up to its part of what is left, at least one,
+ * and one for each shard after it.
+ */
+
 static void
-us_draft_free(us_draft_t *d)
+us_draft_ranges(us_draft_t *d)
 {
-    free((void *) d->map.text.data);
-    free(d->map.shards);
-    free(d);
+    uint32_t  i, left;
+    uint64_t  load, rest;
+    unsigned  slot;
+
+    rest = d->total;
+    slot = 0;
+
+    for (i = 0; i < d->map.nshards; i++) {
+        left = d->map.nshards - i;
+        load = 0;
+
+        /* the slot that crosses the part is in, if most of it is */
+
+        while (slot + left <= US_SLOTS
+               && (load == 0 || left == 1
+                   || (2 * load + d->weight[slot]) * left <= 2 * rest))
+        {
+            load += d->weight[slot];
+            d->map.slots[slot++].owner = (uint16_t) i;
+        }
+
+        rest -= load;
+    }
+}
+
+
+us_map_t *
+us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
+    const us_shard_t *shards, uint32_t n, const uint32_t *weight, char *err,
+    size_t errlen)
+{
+    us_draft_t  *d;
+
+    d = us_draft_create(NULL, 0, shards, n, weight, err, errlen);
+
+    if (d == NULL) {
+        return NULL;
+    }
+
+    memcpy(d->map.cluster, cluster, 16);
+    d->map.version = 1;
+    d->map.norm = norm;
+    d->map.key = key;
+    us_draft_ranges(d);
+
+    return us_draft_map(d, err, errlen);
 }
 
 
@@ -269,36 +241,34 @@ us_draft_move(us_draft_t *d, const us_map_t *old)
 
 
 /*
- * A range for each shard: slots up to its part of what is left, at least one,
- * and one for each shard after it.
+ * Of the slots that may move, and after which their owner has no less than
+ * `to`, the last one with the fewest former owners; -1: there is none.
  */
 
-static void
-us_draft_ranges(us_draft_t *d)
+static int
+us_draft_choose(const us_draft_t *d, uint32_t owner, uint16_t to,
+    uint64_t part)
 {
-    uint32_t  i, left;
-    uint64_t  load, rest;
-    unsigned  slot;
+    int                 slot, chosen;
+    unsigned            least;
+    const us_owners_t  *o;
 
-    rest = d->total;
-    slot = 0;
+    for (slot = US_SLOTS - 1, chosen = -1, least = US_MAP_FORMER;
+         slot >= 0;
+         slot--)
+    {
+        o = &d->map.slots[slot];
 
-    for (i = 0; i < d->map.nshards; i++) {
-        left = d->map.nshards - i;
-        load = 0;
-
-        /* the slot that crosses the part is in, if most of it is */
-
-        while (slot + left <= US_SLOTS
-               && (load == 0 || left == 1
-                   || (2 * load + d->weight[slot]) * left <= 2 * rest))
+        if (o->owner == owner && o->nformer < least
+            && 2 * d->load[to] + d->weight[slot] <= 2 * part
+            && d->load[owner] >= d->load[to] + 2 * d->weight[slot])
         {
-            load += d->weight[slot];
-            d->map.slots[slot++].owner = (uint16_t) i;
+            least = o->nformer;
+            chosen = slot;
         }
-
-        rest -= load;
     }
+
+    return chosen;
 }
 
 
@@ -346,33 +316,51 @@ us_draft_give(us_draft_t *d, uint16_t to, uint64_t part)
 }
 
 
-/*
- * Of the slots that may move, and after which their owner has no less than
- * `to`, the last one with the fewest former owners; -1: there is none.
- */
-
-static int
-us_draft_choose(const us_draft_t *d, uint32_t owner, uint16_t to,
-    uint64_t part)
+us_map_t *
+us_map_grow(const us_map_t *map, const us_shard_t *shards, uint32_t n,
+    const uint32_t *weight, char *err, size_t errlen)
 {
-    int                 slot, chosen;
-    unsigned            least;
-    const us_owners_t  *o;
+    uint16_t     to;
+    uint32_t     i, owners;
+    uint64_t     part;
+    us_draft_t  *d;
 
-    for (slot = US_SLOTS - 1, chosen = -1, least = US_MAP_FORMER;
-         slot >= 0;
-         slot--)
-    {
-        o = &d->map.slots[slot];
+    d = us_draft_create(map->shards, map->nshards, shards, n, weight, err,
+                        errlen);
 
-        if (o->owner == owner && o->nformer < least
-            && 2 * d->load[to] + d->weight[slot] <= 2 * part
-            && d->load[owner] >= d->load[to] + 2 * d->weight[slot])
-        {
-            least = o->nformer;
-            chosen = slot;
+    if (d == NULL) {
+        return NULL;
+    }
+
+    memcpy(d->map.cluster, map->cluster, 16);
+    d->map.version = map->version + 1;
+    d->map.norm = map->norm;
+    d->map.key = map->key;
+    us_draft_move(d, map);
+
+    /* a shard without slots was emptied by its operators, and stays so */
+
+    for (i = 0, owners = n; i < d->map.nshards; i++) {
+        owners += d->load[i] > 0;
+    }
+
+    part = d->total / owners;
+
+    for (i = 0; i < n; i++) {
+        to = (uint16_t) us_map_shard(&d->map, shards[i].number);
+
+        while (us_draft_give(d, to, part) == 0) {
+            /* void */
+        }
+
+        if (d->load[to] == 0) {
+            us_draft_free(d);
+            us_map_refuse(err, errlen, "no slot may move to shard %u: all "
+                          "have %d former owners, or more than its part of "
+                          "the URLs", shards[i].number, US_MAP_FORMER);
+            return NULL;
         }
     }
 
-    return chosen;
+    return us_draft_map(d, err, errlen);
 }

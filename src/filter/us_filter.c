@@ -547,10 +547,6 @@ us_filter_info(const us_filter_t *f, us_filter_info_t *info)
 #define US_FILTER_FILE_TRIES  16      /* to open it while others close it */
 
 
-static int us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-
 static int
 us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
 {

@@ -22,11 +22,6 @@ static const char  *us_manifest_states[] = { "clean", "open", "backup",
                                              "replica", NULL };
 
 
-static int us_manifest_parse(us_manifest_t *m, char *text);
-static int us_manifest_line(us_manifest_t *m, const char *key, char *value);
-static int us_manifest_hex(const char *p, uint8_t *out, size_t n);
-
-
 const char *
 us_manifest_state(const us_manifest_t *m)
 {
@@ -64,82 +59,22 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
 }
 
 
-us_manifest_rc_t
-us_manifest_scan(us_manifest_t *m, const char *p, size_t len,
-    us_disk_error_t *e)
-{
-    char    *crc, line[32], text[US_MANIFEST_MAX + 1];
-    size_t   n;
-
-    memset(m, 0, sizeof(us_manifest_t));
-
-    n = len < US_MANIFEST_MAX ? len : US_MANIFEST_MAX;
-    memcpy(text, p, n);
-    text[n] = '\0';
-
-    crc = memmem(text, n, "\ncrc32c ", 8);
-
-    if (strncmp(text, "urlstore data ", 14) != 0 || crc == NULL
-        || strlen(text) != n)
-    {
-        us_disk_fail(e, 0, "\"manifest\" is damaged: it is empty, or does not "
-                     "begin with \"urlstore data\", or has no CRC");
-        return US_MANIFEST_BAD;
-    }
-
-    crc++;
-
-    /* compared as text: a digit in upper case is a changed bit, too */
-
-    snprintf(line, sizeof(line), "crc32c %08" PRIx32 "\n",
-             us_crc32c(0, text, crc - text));
-
-    if (text + n - crc != 16 || memcmp(crc, line, 16) != 0) {
-        us_disk_fail(e, 0, "\"manifest\" is damaged: its CRC is wrong");
-        return US_MANIFEST_BAD;
-    }
-
-    m->version = (unsigned) strtoul(text + 14, NULL, 10);
-
-    if (m->version == 0 || m->version > US_MANIFEST_VERSION) {
-        us_disk_fail(e, 0, "the directory has format version %u, this program "
-                     "reads versions up to %u; no file was touched",
-                     m->version, US_MANIFEST_VERSION);
-        return US_MANIFEST_VERSION_OTHER;
-    }
-
-    *crc = '\0';
-
-    if (us_manifest_parse(m, text) == -1) {
-        us_disk_fail(e, 0, "\"manifest\" has a line that is not understood");
-        return US_MANIFEST_BAD;
-    }
-
-    return US_MANIFEST_OK;
-}
-
-
 static int
-us_manifest_parse(us_manifest_t *m, char *text)
+us_manifest_hex(const char *p, uint8_t *out, size_t n)
 {
-    char  *line, *end, *value;
+    size_t    i;
+    unsigned  byte;
 
-    line = strchr(text, '\n') + 1;
+    if (strlen(p) != n * 2) {
+        return -1;
+    }
 
-    for ( /* void */ ; *line; line = end + 1) {
-        end = strchr(line, '\n');
-        value = strchr(line, ' ');
-
-        if (end == NULL || value == NULL || value > end) {
+    for (i = 0; i < n; i++) {
+        if (sscanf(p + i * 2, "%2x", &byte) != 1) {
             return -1;
         }
 
-        *end = '\0';
-        *value++ = '\0';
-
-        if (us_manifest_line(m, line, value) == -1) {
-            return -1;
-        }
+        out[i] = (uint8_t) byte;
     }
 
     return 0;
@@ -229,24 +164,84 @@ us_manifest_line(us_manifest_t *m, const char *key, char *value)
 
 
 static int
-us_manifest_hex(const char *p, uint8_t *out, size_t n)
+us_manifest_parse(us_manifest_t *m, char *text)
 {
-    size_t    i;
-    unsigned  byte;
+    char  *line, *end, *value;
 
-    if (strlen(p) != n * 2) {
-        return -1;
-    }
+    line = strchr(text, '\n') + 1;
 
-    for (i = 0; i < n; i++) {
-        if (sscanf(p + i * 2, "%2x", &byte) != 1) {
+    for ( /* void */ ; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        value = strchr(line, ' ');
+
+        if (end == NULL || value == NULL || value > end) {
             return -1;
         }
 
-        out[i] = (uint8_t) byte;
+        *end = '\0';
+        *value++ = '\0';
+
+        if (us_manifest_line(m, line, value) == -1) {
+            return -1;
+        }
     }
 
     return 0;
+}
+
+
+us_manifest_rc_t
+us_manifest_scan(us_manifest_t *m, const char *p, size_t len,
+    us_disk_error_t *e)
+{
+    char    *crc, line[32], text[US_MANIFEST_MAX + 1];
+    size_t   n;
+
+    memset(m, 0, sizeof(us_manifest_t));
+
+    n = len < US_MANIFEST_MAX ? len : US_MANIFEST_MAX;
+    memcpy(text, p, n);
+    text[n] = '\0';
+
+    crc = memmem(text, n, "\ncrc32c ", 8);
+
+    if (strncmp(text, "urlstore data ", 14) != 0 || crc == NULL
+        || strlen(text) != n)
+    {
+        us_disk_fail(e, 0, "\"manifest\" is damaged: it is empty, or does not "
+                     "begin with \"urlstore data\", or has no CRC");
+        return US_MANIFEST_BAD;
+    }
+
+    crc++;
+
+    /* compared as text: a digit in upper case is a changed bit, too */
+
+    snprintf(line, sizeof(line), "crc32c %08" PRIx32 "\n",
+             us_crc32c(0, text, crc - text));
+
+    if (text + n - crc != 16 || memcmp(crc, line, 16) != 0) {
+        us_disk_fail(e, 0, "\"manifest\" is damaged: its CRC is wrong");
+        return US_MANIFEST_BAD;
+    }
+
+    m->version = (unsigned) strtoul(text + 14, NULL, 10);
+
+    if (m->version == 0 || m->version > US_MANIFEST_VERSION) {
+        us_disk_fail(e, 0, "the directory has format version %u, this program "
+                     "reads versions up to %u; no file was touched",
+                     m->version, US_MANIFEST_VERSION);
+        return US_MANIFEST_VERSION_OTHER;
+    }
+
+    *crc = '\0';
+
+    if (us_manifest_parse(m, text) == -1) {
+        us_disk_fail(e, 0, "\"manifest\" has a line that is not understood");
+        return US_MANIFEST_BAD;
+    }
+
+    return US_MANIFEST_OK;
 }
 
 

@@ -28,41 +28,6 @@
 #include <unistd.h>
 
 
-static us_recovery_rc_t us_recovery_snapshot(us_recovery_t *r,
-    us_read_t *end);
-static int us_recovery_skip(void *data, const uint8_t *p, size_t len);
-static int us_recovery_older(int dirfd, const us_manifest_t *m,
-    us_manifest_t *older);
-static us_recovery_rc_t us_recovery_journal(us_recovery_t *r,
-    const us_dir_t *dir, int owner);
-static us_read_t us_recovery_next(us_recovery_t *r, us_reader_t *reader,
-    const char *name, uint32_t prev, int settle);
-static us_recovery_rc_t us_recovery_ended(us_recovery_t *r,
-    const us_reader_t *reader, us_read_t end, int last);
-static us_recovery_rc_t us_recovery_segment(us_recovery_t *r,
-    us_reader_t *reader, us_read_t *end);
-static us_recovery_rc_t us_recovery_payload(us_recovery_t *r,
-    us_segment_kind_t kind, const us_block_t *b, const uint8_t *p);
-static us_recovery_rc_t us_recovery_applied(us_recovery_t *r,
-    const uint8_t *p, size_t len);
-static us_recovery_rc_t us_recovery_end(us_recovery_t *r,
-    us_reader_t *reader, us_read_t end);
-static us_recovery_rc_t us_recovery_torn(us_recovery_t *r,
-    us_reader_t *reader);
-static int us_recovery_goes_on(const us_reader_t *reader,
-    us_disk_error_t *e);
-static us_recovery_rc_t us_recovery_read(us_recovery_t *r,
-    us_reader_t *reader);
-static int us_recovery_follow(us_recovery_t *r, us_reader_t *reader,
-    uint64_t from);
-static int us_recovery_running(const us_recovery_t *r);
-static us_recovery_rc_t us_recovery_cut(us_recovery_t *r,
-    const us_reader_t *reader);
-static us_recovery_rc_t us_recovery_answered(us_recovery_t *r);
-static us_recovery_rc_t us_recovery_damage(us_recovery_t *r,
-    const us_reader_t *reader);
-
-
 /* 1: the directory has no file of a store; 0: it has; -1: not readable */
 
 static int
@@ -177,117 +142,197 @@ us_recovery_close(us_recovery_t *r)
 }
 
 
-us_recovery_rc_t
-us_recovery_run(us_recovery_t *r, int owner)
-{
-    us_dir_t          dir;
-    us_read_t         end;
-    us_recovery_rc_t  rc;
+/* whether the file goes on past its footer, which is a fault */
 
-    if (!r->started) {
-        us_recovery_choose(r->dirfd, &r->manifest, r->ops, &r->instead);
+static int
+us_recovery_goes_on(const us_reader_t *reader, us_disk_error_t *e)
+{
+    if (us_reader_size(reader) == (int64_t) reader->offset) {
+        return 0;
     }
 
-    if (!r->started && r->manifest.has_snapshot) {
-        rc = us_recovery_snapshot(r, &end);
+    us_disk_fail(e, 0, "\"%s\" at offset %" PRIu64
+                 ": something follows the footer", reader->name,
+                 reader->offset);
+
+    return 1;
+}
+
+
+/* has operations applied, or what was applied ended */
+
+static us_recovery_rc_t
+us_recovery_applied(us_recovery_t *r, const uint8_t *p, size_t len)
+{
+    int  rc;
+
+    rc = r->apply(r->data, p, len);
+
+    switch (rc) {
+
+    case US_RECOVERY_NO_ROOM:
+        r->no_room = 1;
+        us_disk_fail(&r->error, 0, "the store is too small for the data");
+        break;
+
+    case US_RECOVERY_NO_MEMORY:
+        us_disk_fail(&r->error, ENOMEM, "no memory to load the data");
+        return rc;
+
+    case -1:
+
+        if (len == 0) {
+            us_disk_fail(&r->error, 0, "the snapshot names ids that it does "
+                         "not give");
+        }
+
+        return US_RECOVERY_DAMAGED;
+
+    case 0:
+        break;
+
+    default:
+        return rc;
+    }
+
+    return (len == 0 && r->no_room) ? US_RECOVERY_NO_ROOM : US_RECOVERY_OK;
+}
+
+
+/* applies the part of a block that is past r->lsn */
+
+static us_recovery_rc_t
+us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,
+    const us_block_t *b, const uint8_t *p)
+{
+    size_t            skip;
+    uint64_t          ids;
+    us_recovery_rc_t  rc;
+
+    skip = 0;
+
+    if (kind == US_SEGMENT_JOURNAL) {
+
+        if (b->lsn + b->len <= r->lsn) {
+            return US_RECOVERY_OK;
+        }
+
+        skip = r->lsn - b->lsn;
+
+        if (us_block_ids(p, skip, r->ops, &ids) == -1 || b->ids + ids != r->ids)
+        {
+            return US_RECOVERY_DAMAGED;
+        }
+    }
+
+    if (us_block_ids(p + skip, b->len - skip, r->ops, &ids) == -1) {
+        return US_RECOVERY_DAMAGED;
+    }
+
+    rc = us_recovery_applied(r, p + skip, b->len - skip);
+
+    if (rc != US_RECOVERY_OK) {
+        return rc;
+    }
+
+    r->ids += ids;
+
+    if (kind == US_SEGMENT_JOURNAL) {
+        r->lsn = b->lsn + b->len;
+    }
+
+    return US_RECOVERY_OK;
+}
+
+
+/*
+ * Whether the machine has run, or the directory was closed in order, since it
+ * was written: then the disk holds all of it, in order.
+ */
+
+static int
+us_recovery_running(const us_recovery_t *r)
+{
+    return us_manifest_closed(&r->manifest)
+           || us_manifest_same_boot(&r->manifest, r->boot);
+}
+
+
+/* reads one file to its end or to a bad place; *end says which */
+
+static us_recovery_rc_t
+us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
+{
+    uint64_t          ids, offset;
+    us_block_t        b;
+    us_recovery_rc_t  rc;
+    const uint8_t    *p;
+
+    while (*end == US_READ_BLOCK) {
+        ids = reader->ids;
+        offset = reader->offset;
+
+        *end = us_reader_next(reader, &b, &p);
+
+        /*
+         * A writer was killed; the next one cut what the first had written,
+         * and sealed.  A power failure may let through the footer and not the
+         * cut.  No reply depended on the bytes past the footer: see
+         * us_recovery_end().
+         */
+
+        if (*end == US_READ_FOOTER
+            && (reader->head.kind == US_SEGMENT_SNAPSHOT
+                || us_recovery_running(r))
+            && us_recovery_goes_on(reader, &reader->error))
+        {
+            *end = US_READ_FAILED;
+        }
+
+        if (*end != US_READ_BLOCK) {
+            break;
+        }
+
+        r->done += reader->offset - offset;
+
+        us_fault(US_FAULT_LOAD);
+
+        rc = us_recovery_payload(r, reader->head.kind, &b, p);
+
+        if (rc == US_RECOVERY_DAMAGED) {
+            us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64
+                         ": the operations of a block do not fit the store "
+                         "(LSN %" PRIu64 ", %" PRIu64 " ids before)",
+                         reader->name, offset, b.lsn, ids);
+        }
 
         if (rc != US_RECOVERY_OK) {
             return rc;
         }
     }
 
-    r->started = 1;
+    /* something must follow what had been read before */
 
-    if (us_dir_read(r->dirfd, &dir, &r->error) == -1) {
-        return US_RECOVERY_FAILED;
-    }
-
-    rc = us_recovery_journal(r, &dir, owner);
-
-    us_dir_free(&dir);
-
-    us_fault(US_FAULT_LOADED);
-
-    return rc;
-}
-
-
-void
-us_recovery_choose(int dirfd, us_manifest_t *m, const us_ops_t *ops,
-    us_disk_error_t *instead)
-{
-    us_read_t      end;
-    us_manifest_t  older;
-    us_recovery_t  probe;
-
-    instead->text[0] = '\0';
-
-    /* a copy is fetched again */
-
-    while (m->has_snapshot && m->state != US_STATE_REPLICA
-           && us_recovery_older(dirfd, m, &older))
+    if (reader->head.kind == US_SEGMENT_JOURNAL && reader->lsn < r->lsn
+        && *end != US_READ_FAILED)
     {
-        memset(&probe, 0, sizeof(us_recovery_t));
-        probe.dirfd = dirfd;
-        probe.ops = ops;
-        probe.apply = us_recovery_skip;
-        probe.manifest = *m;
-
-        if (us_recovery_snapshot(&probe, &end) != US_RECOVERY_DAMAGED
-            || end == US_READ_VERSION
-            || (end == US_READ_FAILED && us_disk_passing(probe.error.err)))
-        {
-            return;
-        }
-
-        if (instead->text[0] == '\0') {
-            us_disk_fail(instead, 0, "%.300s; %s has all that it had",
-                         probe.error.text, older.has_snapshot
-                         ? "an older snapshot" : "the journal");
-        }
-
-        *m = older;
+        us_disk_fail(&r->error, 0, "\"%s\" ends at offset %" PRIu64 ", LSN "
+                     "%016" PRIx64 ", before %016" PRIx64 " that had been "
+                     "reached", reader->name, reader->offset, reader->lsn,
+                     r->lsn);
+        return US_RECOVERY_DAMAGED;
     }
+
+    return US_RECOVERY_OK;
 }
 
 
-static int
-us_recovery_skip(void *data, const uint8_t *p, size_t len)
+static us_recovery_rc_t
+us_recovery_damage(us_recovery_t *r, const us_reader_t *reader)
 {
-    return 0;
-}
+    r->error = reader->error;
 
-
-/* 1: what can be read in place of the snapshot of a manifest */
-
-static int
-us_recovery_older(int dirfd, const us_manifest_t *m, us_manifest_t *older)
-{
-    int       found;
-    size_t    i;
-    us_dir_t  dir;
-
-    if (us_dir_read(dirfd, &dir, NULL) == -1) {
-        return 0;
-    }
-
-    *older = *m;
-    older->has_snapshot = 0;
-    older->snapshot = 0;
-    found = dir.nsegments && dir.segments[0] == 0;
-
-    for (i = 0; i < dir.nsnapshots && dir.snapshots[i] < m->snapshot; i++) {
-
-        if (us_dir_upto(&dir, dir.snapshots[i])) {
-            older->has_snapshot = 1;
-            older->snapshot = dir.snapshots[i];
-            found = 1;
-        }
-    }
-
-    us_dir_free(&dir);
-
-    return found;
+    return US_RECOVERY_DAMAGED;
 }
 
 
@@ -328,6 +373,287 @@ us_recovery_snapshot(us_recovery_t *r, us_read_t *end)
     us_reader_close(&reader);
 
     return rc;
+}
+
+
+/*
+ * Opens the next segment; prev: the CRC at the end of the one before, or 0.
+ * settle: what is read then is on the disk, whatever a sync has reported to
+ * a process before.
+ */
+
+static us_read_t
+us_recovery_next(us_recovery_t *r, us_reader_t *reader, const char *name,
+    uint32_t prev, int settle)
+{
+    us_read_t  end;
+
+    end = settle ? us_reader_open_uncached(reader, r->dirfd, name,
+                                           US_SEGMENT_JOURNAL,
+                                           r->manifest.uuid, r->ops)
+                 : us_reader_open(reader, r->dirfd, name, US_SEGMENT_JOURNAL,
+                                  r->manifest.uuid, r->ops);
+
+    if (end != US_READ_BLOCK) {
+        return end;
+    }
+
+    if (r->tail.segment != reader->head.lsn
+        && prev && (reader->head.lsn != r->lsn || reader->head.prev != prev))
+    {
+        us_disk_fail(&reader->error, 0, "\"%s\" does not follow the "
+                     "segment before, which ends at LSN %016" PRIx64,
+                     name, r->lsn);
+        return US_READ_FAILED;
+    }
+
+    if (!settle) {
+        return US_READ_BLOCK;
+    }
+
+    if (us_disk_sync(reader->fd) == -1) {
+        us_disk_fail(&reader->error, errno, "fdatasync of \"%s\" failed",
+                     name);
+        end = US_READ_FAILED;
+    }
+
+    reader->uncached = us_disk_uncached(reader->fd);
+    reader->buf_len = 0;
+
+    return end;
+}
+
+
+/* whether a segment may end so: only the last one may be cut off, or torn */
+
+static us_recovery_rc_t
+us_recovery_ended(us_recovery_t *r, const us_reader_t *reader, us_read_t end,
+    int last)
+{
+    if (end == US_READ_FAILED || end == US_READ_VERSION
+        || (end == US_READ_BAD && (!last || reader->offset == 0)))
+    {
+        return us_recovery_damage(r, reader);
+    }
+
+    if (last) {
+        return US_RECOVERY_OK;
+    }
+
+    if (end == US_READ_FOOTER && us_recovery_goes_on(reader, &r->error)) {
+        return US_RECOVERY_DAMAGED;
+    }
+
+    if (end == US_READ_END) {
+        us_disk_fail(&r->error, 0, "\"%s\" is cut off at offset %" PRIu64,
+                     reader->name, reader->offset);
+        return US_RECOVERY_DAMAGED;
+    }
+
+    return US_RECOVERY_OK;
+}
+
+
+/* 1: there are valid blocks from an offset on, which is damage; r->error */
+
+static int
+us_recovery_follow(us_recovery_t *r, us_reader_t *reader, uint64_t from)
+{
+    uint64_t    at, known, valid;
+    us_block_t  b;
+
+    known = 0;
+    valid = 0;
+
+    for (at = us_reader_probe(reader, from, &b);
+         at != 0;
+         at = us_reader_probe(reader, at + US_BLOCK_HEADER + b.len, &b))
+    {
+        valid++;
+
+        if (b.len && b.durable > known) {
+            known = b.durable;
+        }
+    }
+
+    if (valid == 0
+        || (!us_recovery_running(r) && known <= reader->lsn))
+    {
+        return 0;
+    }
+
+    us_disk_fail(&r->error, 0, "%.300s; %" PRIu64 " valid blocks follow",
+                 reader->error.text, valid);
+
+    return 1;
+}
+
+
+/* cuts a segment at reader->offset; reader->error is the reason */
+
+static us_recovery_rc_t
+us_recovery_cut(us_recovery_t *r, const us_reader_t *reader)
+{
+    int      fd;
+    int64_t  size;
+
+    size = us_reader_size(reader);
+
+    fd = openat(r->dirfd, reader->name, O_WRONLY|O_NOFOLLOW|O_CLOEXEC);
+
+    if (size == -1 || fd == -1
+        || ftruncate(fd, (off_t) reader->offset) == -1 || fsync(fd) == -1)
+    {
+        us_disk_fail(&r->error, errno, "\"%s\" could not be cut to %" PRIu64
+                     " bytes", reader->name, reader->offset);
+
+        if (fd != -1) {
+            (void) close(fd);
+        }
+
+        return US_RECOVERY_FAILED;
+    }
+
+    (void) close(fd);
+
+    r->cut = size - reader->offset;
+    r->torn = reader->error;
+
+    return US_RECOVERY_OK;
+}
+
+
+/*
+ * The newest segment has a bad place at reader->offset.  A kill loses nothing
+ * as long as the machine runs.  So valid blocks past the bad place are excused
+ * only if the machine was restarted, and only if none of them says that the
+ * place was durable.  What a copy lacks is sent again.
+ */
+
+static us_recovery_rc_t
+us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
+{
+    if (r->manifest.state != US_STATE_REPLICA
+        && us_recovery_follow(r, reader, reader->offset + 1))
+    {
+        return US_RECOVERY_DAMAGED;
+    }
+
+    return us_recovery_cut(r, reader);
+}
+
+
+/* whether more may have been answered than is there */
+
+static us_recovery_rc_t
+us_recovery_answered(us_recovery_t *r)
+{
+    int             clean, same, marked;
+    uint64_t        end;
+    us_watermark_t  mark;
+
+    /* the answers of a copy are those of its source */
+
+    if (r->manifest.state == US_STATE_REPLICA) {
+        return US_RECOVERY_OK;
+    }
+
+    clean = us_manifest_closed(&r->manifest);
+    same = us_manifest_same_boot(&r->manifest, r->boot);
+
+    marked = (us_watermark_read(r->dirfd, &mark) == 0
+              && us_manifest_marked(&r->manifest, &mark));
+
+    if (clean) {
+        end = r->manifest.end;
+
+    } else if (marked) {
+        end = same ? mark.written : mark.durable;
+
+    } else {
+        /* a kill in the middle of a write, or more: assume more */
+        end = (same && r->cut) ? r->lsn + 1 : 0;
+    }
+
+    if (end > r->lsn) {
+
+        /* it would begin the next segment, so that has gone as a whole */
+
+        if (r->tail.offset == 0) {
+            us_disk_fail(&r->error, 0, "the journal from LSN %016" PRIx64
+                         " on is missing", r->lsn);
+            return US_RECOVERY_DAMAGED;
+        }
+
+        r->lost = 1;
+
+        if (clean) {
+            r->lost_ids = r->manifest.end_ids - r->ids;
+
+        } else if (marked) {
+            r->lost_ids = (uint32_t) (mark.ids - r->ids);
+        }
+
+        return US_RECOVERY_OK;
+    }
+
+    if (!clean && !same && strcmp(r->manifest.sync, "always") != 0) {
+        r->lost = 1;
+    }
+
+    return US_RECOVERY_OK;
+}
+
+
+/* the owner has read the newest segment to its end */
+
+static us_recovery_rc_t
+us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
+{
+    us_recovery_rc_t  rc;
+
+    if (end == US_READ_BAD) {
+        rc = us_recovery_torn(r, reader);
+
+        if (rc != US_RECOVERY_OK) {
+            return rc;
+        }
+    }
+
+    if (end == US_READ_FOOTER) {
+
+        if (us_recovery_goes_on(reader, &reader->error)) {
+            rc = us_recovery_cut(r, reader);
+
+            if (rc != US_RECOVERY_OK) {
+                return rc;
+            }
+        }
+
+        /* the next segment begins with the next operation */
+        r->tail.offset = 0;
+    }
+
+    return us_recovery_answered(r);
+}
+
+
+/*
+ * The same for a reader, which changes nothing.  The block at the bad place may
+ * have been completed since it was read: blocks are written in order.
+ */
+
+static us_recovery_rc_t
+us_recovery_read(us_recovery_t *r, us_reader_t *reader)
+{
+    us_block_t  b;
+
+    if (us_reader_probe(reader, reader->offset, &b) == reader->offset) {
+        return US_RECOVERY_OK;
+    }
+
+    return us_recovery_follow(r, reader, reader->offset + 1)
+           ? US_RECOVERY_DAMAGED : US_RECOVERY_OK;
 }
 
 
@@ -414,478 +740,117 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
 }
 
 
-/*
- * Opens the next segment; prev: the CRC at the end of the one before, or 0.
- * settle: what is read then is on the disk, whatever a sync has reported to
- * a process before.
- */
-
-static us_read_t
-us_recovery_next(us_recovery_t *r, us_reader_t *reader, const char *name,
-    uint32_t prev, int settle)
+us_recovery_rc_t
+us_recovery_run(us_recovery_t *r, int owner)
 {
-    us_read_t  end;
-
-    end = settle ? us_reader_open_uncached(reader, r->dirfd, name,
-                                           US_SEGMENT_JOURNAL,
-                                           r->manifest.uuid, r->ops)
-                 : us_reader_open(reader, r->dirfd, name, US_SEGMENT_JOURNAL,
-                                  r->manifest.uuid, r->ops);
-
-    if (end != US_READ_BLOCK) {
-        return end;
-    }
-
-    if (r->tail.segment != reader->head.lsn
-        && prev && (reader->head.lsn != r->lsn || reader->head.prev != prev))
-    {
-        us_disk_fail(&reader->error, 0, "\"%s\" does not follow the "
-                     "segment before, which ends at LSN %016" PRIx64,
-                     name, r->lsn);
-        return US_READ_FAILED;
-    }
-
-    if (!settle) {
-        return US_READ_BLOCK;
-    }
-
-    if (us_disk_sync(reader->fd) == -1) {
-        us_disk_fail(&reader->error, errno, "fdatasync of \"%s\" failed",
-                     name);
-        end = US_READ_FAILED;
-    }
-
-    reader->uncached = us_disk_uncached(reader->fd);
-    reader->buf_len = 0;
-
-    return end;
-}
-
-
-/* whether a segment may end so: only the last one may be cut off, or torn */
-
-static us_recovery_rc_t
-us_recovery_ended(us_recovery_t *r, const us_reader_t *reader, us_read_t end,
-    int last)
-{
-    if (end == US_READ_FAILED || end == US_READ_VERSION
-        || (end == US_READ_BAD && (!last || reader->offset == 0)))
-    {
-        return us_recovery_damage(r, reader);
-    }
-
-    if (last) {
-        return US_RECOVERY_OK;
-    }
-
-    if (end == US_READ_FOOTER && us_recovery_goes_on(reader, &r->error)) {
-        return US_RECOVERY_DAMAGED;
-    }
-
-    if (end == US_READ_END) {
-        us_disk_fail(&r->error, 0, "\"%s\" is cut off at offset %" PRIu64,
-                     reader->name, reader->offset);
-        return US_RECOVERY_DAMAGED;
-    }
-
-    return US_RECOVERY_OK;
-}
-
-
-/* whether the file goes on past its footer, which is a fault */
-
-static int
-us_recovery_goes_on(const us_reader_t *reader, us_disk_error_t *e)
-{
-    if (us_reader_size(reader) == (int64_t) reader->offset) {
-        return 0;
-    }
-
-    us_disk_fail(e, 0, "\"%s\" at offset %" PRIu64
-                 ": something follows the footer", reader->name,
-                 reader->offset);
-
-    return 1;
-}
-
-
-/* reads one file to its end or to a bad place; *end says which */
-
-static us_recovery_rc_t
-us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
-{
-    uint64_t          ids, offset;
-    us_block_t        b;
+    us_dir_t          dir;
+    us_read_t         end;
     us_recovery_rc_t  rc;
-    const uint8_t    *p;
 
-    while (*end == US_READ_BLOCK) {
-        ids = reader->ids;
-        offset = reader->offset;
+    if (!r->started) {
+        us_recovery_choose(r->dirfd, &r->manifest, r->ops, &r->instead);
+    }
 
-        *end = us_reader_next(reader, &b, &p);
-
-        /*
-         * A writer was killed; the next one cut what the first had written,
-         * and sealed.  A power failure may let through the footer and not the
-         * cut.  No reply depended on the bytes past the footer: see
-         * us_recovery_end().
-         */
-
-        if (*end == US_READ_FOOTER
-            && (reader->head.kind == US_SEGMENT_SNAPSHOT
-                || us_recovery_running(r))
-            && us_recovery_goes_on(reader, &reader->error))
-        {
-            *end = US_READ_FAILED;
-        }
-
-        if (*end != US_READ_BLOCK) {
-            break;
-        }
-
-        r->done += reader->offset - offset;
-
-        us_fault(US_FAULT_LOAD);
-
-        rc = us_recovery_payload(r, reader->head.kind, &b, p);
-
-        if (rc == US_RECOVERY_DAMAGED) {
-            us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64
-                         ": the operations of a block do not fit the store "
-                         "(LSN %" PRIu64 ", %" PRIu64 " ids before)",
-                         reader->name, offset, b.lsn, ids);
-        }
+    if (!r->started && r->manifest.has_snapshot) {
+        rc = us_recovery_snapshot(r, &end);
 
         if (rc != US_RECOVERY_OK) {
             return rc;
         }
     }
 
-    /* something must follow what had been read before */
+    r->started = 1;
 
-    if (reader->head.kind == US_SEGMENT_JOURNAL && reader->lsn < r->lsn
-        && *end != US_READ_FAILED)
-    {
-        us_disk_fail(&r->error, 0, "\"%s\" ends at offset %" PRIu64 ", LSN "
-                     "%016" PRIx64 ", before %016" PRIx64 " that had been "
-                     "reached", reader->name, reader->offset, reader->lsn,
-                     r->lsn);
-        return US_RECOVERY_DAMAGED;
-    }
-
-    return US_RECOVERY_OK;
-}
-
-
-/* applies the part of a block that is past r->lsn */
-
-static us_recovery_rc_t
-us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,
-    const us_block_t *b, const uint8_t *p)
-{
-    size_t            skip;
-    uint64_t          ids;
-    us_recovery_rc_t  rc;
-
-    skip = 0;
-
-    if (kind == US_SEGMENT_JOURNAL) {
-
-        if (b->lsn + b->len <= r->lsn) {
-            return US_RECOVERY_OK;
-        }
-
-        skip = r->lsn - b->lsn;
-
-        if (us_block_ids(p, skip, r->ops, &ids) == -1 || b->ids + ids != r->ids)
-        {
-            return US_RECOVERY_DAMAGED;
-        }
-    }
-
-    if (us_block_ids(p + skip, b->len - skip, r->ops, &ids) == -1) {
-        return US_RECOVERY_DAMAGED;
-    }
-
-    rc = us_recovery_applied(r, p + skip, b->len - skip);
-
-    if (rc != US_RECOVERY_OK) {
-        return rc;
-    }
-
-    r->ids += ids;
-
-    if (kind == US_SEGMENT_JOURNAL) {
-        r->lsn = b->lsn + b->len;
-    }
-
-    return US_RECOVERY_OK;
-}
-
-
-/* has operations applied, or what was applied ended */
-
-static us_recovery_rc_t
-us_recovery_applied(us_recovery_t *r, const uint8_t *p, size_t len)
-{
-    int  rc;
-
-    rc = r->apply(r->data, p, len);
-
-    switch (rc) {
-
-    case US_RECOVERY_NO_ROOM:
-        r->no_room = 1;
-        us_disk_fail(&r->error, 0, "the store is too small for the data");
-        break;
-
-    case US_RECOVERY_NO_MEMORY:
-        us_disk_fail(&r->error, ENOMEM, "no memory to load the data");
-        return rc;
-
-    case -1:
-
-        if (len == 0) {
-            us_disk_fail(&r->error, 0, "the snapshot names ids that it does "
-                         "not give");
-        }
-
-        return US_RECOVERY_DAMAGED;
-
-    case 0:
-        break;
-
-    default:
-        return rc;
-    }
-
-    return (len == 0 && r->no_room) ? US_RECOVERY_NO_ROOM : US_RECOVERY_OK;
-}
-
-
-/* the owner has read the newest segment to its end */
-
-static us_recovery_rc_t
-us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
-{
-    us_recovery_rc_t  rc;
-
-    if (end == US_READ_BAD) {
-        rc = us_recovery_torn(r, reader);
-
-        if (rc != US_RECOVERY_OK) {
-            return rc;
-        }
-    }
-
-    if (end == US_READ_FOOTER) {
-
-        if (us_recovery_goes_on(reader, &reader->error)) {
-            rc = us_recovery_cut(r, reader);
-
-            if (rc != US_RECOVERY_OK) {
-                return rc;
-            }
-        }
-
-        /* the next segment begins with the next operation */
-        r->tail.offset = 0;
-    }
-
-    return us_recovery_answered(r);
-}
-
-
-/*
- * The newest segment has a bad place at reader->offset.  A kill loses nothing
- * as long as the machine runs.  So valid blocks past the bad place are excused
- * only if the machine was restarted, and only if none of them says that the
- * place was durable.  What a copy lacks is sent again.
- */
-
-static us_recovery_rc_t
-us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
-{
-    if (r->manifest.state != US_STATE_REPLICA
-        && us_recovery_follow(r, reader, reader->offset + 1))
-    {
-        return US_RECOVERY_DAMAGED;
-    }
-
-    return us_recovery_cut(r, reader);
-}
-
-
-/*
- * The same for a reader, which changes nothing.  The block at the bad place may
- * have been completed since it was read: blocks are written in order.
- */
-
-static us_recovery_rc_t
-us_recovery_read(us_recovery_t *r, us_reader_t *reader)
-{
-    us_block_t  b;
-
-    if (us_reader_probe(reader, reader->offset, &b) == reader->offset) {
-        return US_RECOVERY_OK;
-    }
-
-    return us_recovery_follow(r, reader, reader->offset + 1)
-           ? US_RECOVERY_DAMAGED : US_RECOVERY_OK;
-}
-
-
-/* 1: there are valid blocks from an offset on, which is damage; r->error */
-
-static int
-us_recovery_follow(us_recovery_t *r, us_reader_t *reader, uint64_t from)
-{
-    uint64_t    at, known, valid;
-    us_block_t  b;
-
-    known = 0;
-    valid = 0;
-
-    for (at = us_reader_probe(reader, from, &b);
-         at != 0;
-         at = us_reader_probe(reader, at + US_BLOCK_HEADER + b.len, &b))
-    {
-        valid++;
-
-        if (b.len && b.durable > known) {
-            known = b.durable;
-        }
-    }
-
-    if (valid == 0
-        || (!us_recovery_running(r) && known <= reader->lsn))
-    {
-        return 0;
-    }
-
-    us_disk_fail(&r->error, 0, "%.300s; %" PRIu64 " valid blocks follow",
-                 reader->error.text, valid);
-
-    return 1;
-}
-
-
-/*
- * Whether the machine has run, or the directory was closed in order, since it
- * was written: then the disk holds all of it, in order.
- */
-
-static int
-us_recovery_running(const us_recovery_t *r)
-{
-    return us_manifest_closed(&r->manifest)
-           || us_manifest_same_boot(&r->manifest, r->boot);
-}
-
-
-/* cuts a segment at reader->offset; reader->error is the reason */
-
-static us_recovery_rc_t
-us_recovery_cut(us_recovery_t *r, const us_reader_t *reader)
-{
-    int      fd;
-    int64_t  size;
-
-    size = us_reader_size(reader);
-
-    fd = openat(r->dirfd, reader->name, O_WRONLY|O_NOFOLLOW|O_CLOEXEC);
-
-    if (size == -1 || fd == -1
-        || ftruncate(fd, (off_t) reader->offset) == -1 || fsync(fd) == -1)
-    {
-        us_disk_fail(&r->error, errno, "\"%s\" could not be cut to %" PRIu64
-                     " bytes", reader->name, reader->offset);
-
-        if (fd != -1) {
-            (void) close(fd);
-        }
-
+    if (us_dir_read(r->dirfd, &dir, &r->error) == -1) {
         return US_RECOVERY_FAILED;
     }
 
-    (void) close(fd);
+    rc = us_recovery_journal(r, &dir, owner);
 
-    r->cut = size - reader->offset;
-    r->torn = reader->error;
+    us_dir_free(&dir);
 
-    return US_RECOVERY_OK;
+    us_fault(US_FAULT_LOADED);
+
+    return rc;
 }
 
 
-/* whether more may have been answered than is there */
-
-static us_recovery_rc_t
-us_recovery_answered(us_recovery_t *r)
+static int
+us_recovery_skip(void *data, const uint8_t *p, size_t len)
 {
-    int             clean, same, marked;
-    uint64_t        end;
-    us_watermark_t  mark;
-
-    /* the answers of a copy are those of its source */
-
-    if (r->manifest.state == US_STATE_REPLICA) {
-        return US_RECOVERY_OK;
-    }
-
-    clean = us_manifest_closed(&r->manifest);
-    same = us_manifest_same_boot(&r->manifest, r->boot);
-
-    marked = (us_watermark_read(r->dirfd, &mark) == 0
-              && us_manifest_marked(&r->manifest, &mark));
-
-    if (clean) {
-        end = r->manifest.end;
-
-    } else if (marked) {
-        end = same ? mark.written : mark.durable;
-
-    } else {
-        /* a kill in the middle of a write, or more: assume more */
-        end = (same && r->cut) ? r->lsn + 1 : 0;
-    }
-
-    if (end > r->lsn) {
-
-        /* it would begin the next segment, so that has gone as a whole */
-
-        if (r->tail.offset == 0) {
-            us_disk_fail(&r->error, 0, "the journal from LSN %016" PRIx64
-                         " on is missing", r->lsn);
-            return US_RECOVERY_DAMAGED;
-        }
-
-        r->lost = 1;
-
-        if (clean) {
-            r->lost_ids = r->manifest.end_ids - r->ids;
-
-        } else if (marked) {
-            r->lost_ids = (uint32_t) (mark.ids - r->ids);
-        }
-
-        return US_RECOVERY_OK;
-    }
-
-    if (!clean && !same && strcmp(r->manifest.sync, "always") != 0) {
-        r->lost = 1;
-    }
-
-    return US_RECOVERY_OK;
+    return 0;
 }
 
 
-static us_recovery_rc_t
-us_recovery_damage(us_recovery_t *r, const us_reader_t *reader)
-{
-    r->error = reader->error;
+/* 1: what can be read in place of the snapshot of a manifest */
 
-    return US_RECOVERY_DAMAGED;
+static int
+us_recovery_older(int dirfd, const us_manifest_t *m, us_manifest_t *older)
+{
+    int       found;
+    size_t    i;
+    us_dir_t  dir;
+
+    if (us_dir_read(dirfd, &dir, NULL) == -1) {
+        return 0;
+    }
+
+    *older = *m;
+    older->has_snapshot = 0;
+    older->snapshot = 0;
+    found = dir.nsegments && dir.segments[0] == 0;
+
+    for (i = 0; i < dir.nsnapshots && dir.snapshots[i] < m->snapshot; i++) {
+
+        if (us_dir_upto(&dir, dir.snapshots[i])) {
+            older->has_snapshot = 1;
+            older->snapshot = dir.snapshots[i];
+            found = 1;
+        }
+    }
+
+    us_dir_free(&dir);
+
+    return found;
+}
+
+
+void
+us_recovery_choose(int dirfd, us_manifest_t *m, const us_ops_t *ops,
+    us_disk_error_t *instead)
+{
+    us_read_t      end;
+    us_manifest_t  older;
+    us_recovery_t  probe;
+
+    instead->text[0] = '\0';
+
+    /* a copy is fetched again */
+
+    while (m->has_snapshot && m->state != US_STATE_REPLICA
+           && us_recovery_older(dirfd, m, &older))
+    {
+        memset(&probe, 0, sizeof(us_recovery_t));
+        probe.dirfd = dirfd;
+        probe.ops = ops;
+        probe.apply = us_recovery_skip;
+        probe.manifest = *m;
+
+        if (us_recovery_snapshot(&probe, &end) != US_RECOVERY_DAMAGED
+            || end == US_READ_VERSION
+            || (end == US_READ_FAILED && us_disk_passing(probe.error.err)))
+        {
+            return;
+        }
+
+        if (instead->text[0] == '\0') {
+            us_disk_fail(instead, 0, "%.300s; %s has all that it had",
+                         probe.error.text, older.has_snapshot
+                         ? "an older snapshot" : "the journal");
+        }
+
+        *m = older;
+    }
 }
 
 

@@ -28,13 +28,6 @@ static const unsigned  us_segment_version[] = {
 };
 
 
-static const uint8_t *us_reader_need(us_reader_t *r, uint64_t offset,
-    size_t len, size_t *got);
-static us_read_t us_reader_follows(us_reader_t *r, const uint8_t *c,
-    us_block_t *b);
-static us_read_t us_reader_bad(us_reader_t *r, us_read_t rc, const char *what);
-
-
 const char *
 us_segment_name(char *buf, us_segment_kind_t kind, uint64_t lsn)
 {
@@ -207,6 +200,17 @@ us_block_ids(const uint8_t *p, size_t len, const us_ops_t *ops, uint64_t *ids)
 }
 
 
+static us_read_t
+us_reader_bad(us_reader_t *r, us_read_t rc, const char *what)
+{
+    us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64 ": %s (LSN %" PRIu64
+                 ", %" PRIu64 " ids before)", r->name, r->offset, what,
+                 r->lsn, r->ids);
+
+    return rc;
+}
+
+
 /* reads and checks the header; US_READ_BLOCK: it is good */
 
 static us_read_t
@@ -273,6 +277,77 @@ us_reader_start(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
     (void) us_segment_name(r->name, kind, us_get64(p + 40));
 
     return us_reader_head(r, p, kind, uuid);
+}
+
+
+/* fills the buffer from `offset` on */
+
+static int
+us_reader_fill(us_reader_t *r, uint64_t offset, size_t size)
+{
+    ssize_t   n;
+    uint8_t  *buf;
+
+    if (size > r->buf_size) {
+        size = (size < US_READER_BUFFER) ? US_READER_BUFFER : size;
+        size = (size + US_DISK_BLOCK - 1) & ~(size_t) (US_DISK_BLOCK - 1);
+        buf = aligned_alloc(US_DISK_BLOCK, size);
+
+        if (buf == NULL) {
+            return us_disk_fail(&r->error, ENOMEM, "\"%s\" could not be read",
+                                r->name);
+        }
+
+        free(r->buf);
+        r->buf = buf;
+        r->buf_size = size;
+    }
+
+    r->buf_len = 0;
+    r->buf_offset = offset;
+
+    n = r->aligned
+        ? us_disk_pread_blocks(r->fd, r->buf, r->buf_size, offset)
+        : us_disk_pread(r->fd, r->buf, r->buf_size, offset);
+
+    if (n == -1) {
+        return us_disk_fail(&r->error, errno, "read of \"%s\" at %" PRIu64
+                            " failed", r->name, offset);
+    }
+
+    r->buf_len = n;
+
+    return 0;
+}
+
+
+/*
+ * The bytes of the file at offset, at least len of them unless it ends: *got
+ * are there, at most len.  NULL with r->error if it cannot be read.
+ */
+
+static const uint8_t *
+us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
+{
+    size_t  skip;
+
+    if (offset < r->buf_offset || offset + len > r->buf_offset + r->buf_len) {
+
+        skip = r->aligned ? offset & (US_DISK_BLOCK - 1) : 0;
+
+        if (us_reader_fill(r, offset - skip, skip + len) == -1) {
+            return NULL;
+        }
+    }
+
+    *got = r->buf_offset + r->buf_len;
+    *got = (*got > offset) ? *got - offset : 0;
+
+    if (*got > len) {
+        *got = len;
+    }
+
+    return r->buf + (offset - r->buf_offset);
 }
 
 
@@ -345,6 +420,51 @@ us_reader_close(us_reader_t *r)
 
     free(r->buf);
     r->buf = NULL;
+}
+
+
+/* whether the whole block at c is valid here: the reader goes past it then */
+
+static us_read_t
+us_reader_follows(us_reader_t *r, const uint8_t *c, us_block_t *b)
+{
+    uint64_t  ids;
+
+    if (!us_block_valid(c, b, r->head.crc)) {
+        return us_reader_bad(r, US_READ_BAD, "a block's CRC is wrong");
+    }
+
+    if (b->prev != r->crc
+        || (b->len == 0 && b->durable != r->blocks)
+        || b->ids != r->ids
+        || (b->lsn != r->lsn
+            && (b->len || r->head.kind == US_SEGMENT_JOURNAL)))
+    {
+        return us_reader_bad(r, US_READ_BAD,
+                             "a block does not follow the one before");
+    }
+
+    if (us_block_ids(c + US_BLOCK_HEADER, b->len, r->ops, &ids) == -1) {
+        return us_reader_bad(r, US_READ_BAD,
+                             "a block does not hold whole operations");
+    }
+
+    r->offset += US_BLOCK_HEADER + b->len;
+    r->lsn = b->lsn + b->len;
+    r->ids += ids;
+    r->crc = b->crc;
+
+    if (b->len == 0) {
+        return US_READ_FOOTER;
+    }
+
+    r->blocks++;
+
+    if (b->durable > r->durable) {
+        r->durable = b->durable;
+    }
+
+    return US_READ_BLOCK;
 }
 
 
@@ -432,51 +552,6 @@ us_reader_resume(us_reader_t *r, const us_tail_t *tail)
 }
 
 
-/* whether the whole block at c is valid here: the reader goes past it then */
-
-static us_read_t
-us_reader_follows(us_reader_t *r, const uint8_t *c, us_block_t *b)
-{
-    uint64_t  ids;
-
-    if (!us_block_valid(c, b, r->head.crc)) {
-        return us_reader_bad(r, US_READ_BAD, "a block's CRC is wrong");
-    }
-
-    if (b->prev != r->crc
-        || (b->len == 0 && b->durable != r->blocks)
-        || b->ids != r->ids
-        || (b->lsn != r->lsn
-            && (b->len || r->head.kind == US_SEGMENT_JOURNAL)))
-    {
-        return us_reader_bad(r, US_READ_BAD,
-                             "a block does not follow the one before");
-    }
-
-    if (us_block_ids(c + US_BLOCK_HEADER, b->len, r->ops, &ids) == -1) {
-        return us_reader_bad(r, US_READ_BAD,
-                             "a block does not hold whole operations");
-    }
-
-    r->offset += US_BLOCK_HEADER + b->len;
-    r->lsn = b->lsn + b->len;
-    r->ids += ids;
-    r->crc = b->crc;
-
-    if (b->len == 0) {
-        return US_READ_FOOTER;
-    }
-
-    r->blocks++;
-
-    if (b->durable > r->durable) {
-        r->durable = b->durable;
-    }
-
-    return US_READ_BLOCK;
-}
-
-
 static const uint8_t *
 us_block_magic(const uint8_t *p, const uint8_t *last)
 {
@@ -556,86 +631,4 @@ us_reader_size(const us_reader_t *r)
     }
 
     return st.st_size;
-}
-
-
-/* fills the buffer from `offset` on */
-
-static int
-us_reader_fill(us_reader_t *r, uint64_t offset, size_t size)
-{
-    ssize_t   n;
-    uint8_t  *buf;
-
-    if (size > r->buf_size) {
-        size = (size < US_READER_BUFFER) ? US_READER_BUFFER : size;
-        size = (size + US_DISK_BLOCK - 1) & ~(size_t) (US_DISK_BLOCK - 1);
-        buf = aligned_alloc(US_DISK_BLOCK, size);
-
-        if (buf == NULL) {
-            return us_disk_fail(&r->error, ENOMEM, "\"%s\" could not be read",
-                                r->name);
-        }
-
-        free(r->buf);
-        r->buf = buf;
-        r->buf_size = size;
-    }
-
-    r->buf_len = 0;
-    r->buf_offset = offset;
-
-    n = r->aligned
-        ? us_disk_pread_blocks(r->fd, r->buf, r->buf_size, offset)
-        : us_disk_pread(r->fd, r->buf, r->buf_size, offset);
-
-    if (n == -1) {
-        return us_disk_fail(&r->error, errno, "read of \"%s\" at %" PRIu64
-                            " failed", r->name, offset);
-    }
-
-    r->buf_len = n;
-
-    return 0;
-}
-
-
-/*
- * The bytes of the file at offset, at least len of them unless it ends: *got
- * are there, at most len.  NULL with r->error if it cannot be read.
- */
-
-static const uint8_t *
-us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
-{
-    size_t  skip;
-
-    if (offset < r->buf_offset || offset + len > r->buf_offset + r->buf_len) {
-
-        skip = r->aligned ? offset & (US_DISK_BLOCK - 1) : 0;
-
-        if (us_reader_fill(r, offset - skip, skip + len) == -1) {
-            return NULL;
-        }
-    }
-
-    *got = r->buf_offset + r->buf_len;
-    *got = (*got > offset) ? *got - offset : 0;
-
-    if (*got > len) {
-        *got = len;
-    }
-
-    return r->buf + (offset - r->buf_offset);
-}
-
-
-static us_read_t
-us_reader_bad(us_reader_t *r, us_read_t rc, const char *what)
-{
-    us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64 ": %s (LSN %" PRIu64
-                 ", %" PRIu64 " ids before)", r->name, r->offset, what,
-                 r->lsn, r->ids);
-
-    return rc;
 }

@@ -24,9 +24,6 @@
 #define US_SNAPSHOT_START  (4 * 1024 * 1024)
 
 
-static int us_snapshot_block(us_snapshot_t *s, size_t *used);
-
-
 int
 us_snapshot_begin(us_snapshot_t *s, int dirfd, const uint8_t *uuid,
     uint64_t epoch, const us_ops_t *ops)
@@ -55,51 +52,6 @@ us_snapshot_begin(us_snapshot_t *s, int dirfd, const uint8_t *uuid,
         return us_disk_fail(&s->error, errno, "write to \"" US_SNAPSHOT_TMP
                             "\" failed");
     }
-
-    return 0;
-}
-
-
-int
-us_snapshot_out(void *data, const uint8_t *p, size_t len)
-{
-    us_snapshot_t  *s = data;
-
-    size_t          size, used;
-    uint8_t        *buf;
-
-    if (s->len + len > s->buf_size) {
-        size = s->len + len;
-        size = (size < 4 * US_BLOCK_SIZE) ? 4 * US_BLOCK_SIZE : size * 2;
-        buf = realloc(s->buf, size);
-
-        if (buf == NULL) {
-            return us_disk_fail(&s->error, ENOMEM, "no memory");
-        }
-
-        s->buf = buf;
-        s->buf_size = size;
-    }
-
-    memcpy(s->buf + s->len, p, len);
-    s->len += len;
-
-    for (used = 0; s->len - used >= 2 * US_BLOCK_SIZE; /* void */ ) {
-        size = used;
-
-        if (us_snapshot_block(s, &used) == -1) {
-            return -1;
-        }
-
-        if (used == size) {
-            break;
-        }
-    }
-
-    s->len -= used;
-    memmove(s->buf, s->buf + used, s->len);
-
-    us_fault(US_FAULT_SNAPSHOT);
 
     return 0;
 }
@@ -170,6 +122,51 @@ us_snapshot_block(us_snapshot_t *s, size_t *used)
                                SYNC_FILE_RANGE_WRITE);
         s->started = s->offset;
     }
+
+    return 0;
+}
+
+
+int
+us_snapshot_out(void *data, const uint8_t *p, size_t len)
+{
+    us_snapshot_t  *s = data;
+
+    size_t          size, used;
+    uint8_t        *buf;
+
+    if (s->len + len > s->buf_size) {
+        size = s->len + len;
+        size = (size < 4 * US_BLOCK_SIZE) ? 4 * US_BLOCK_SIZE : size * 2;
+        buf = realloc(s->buf, size);
+
+        if (buf == NULL) {
+            return us_disk_fail(&s->error, ENOMEM, "no memory");
+        }
+
+        s->buf = buf;
+        s->buf_size = size;
+    }
+
+    memcpy(s->buf + s->len, p, len);
+    s->len += len;
+
+    for (used = 0; s->len - used >= 2 * US_BLOCK_SIZE; /* void */ ) {
+        size = used;
+
+        if (us_snapshot_block(s, &used) == -1) {
+            return -1;
+        }
+
+        if (used == size) {
+            break;
+        }
+    }
+
+    s->len -= used;
+    memmove(s->buf, s->buf + used, s->len);
+
+    us_fault(US_FAULT_SNAPSHOT);
 
     return 0;
 }

@@ -32,22 +32,6 @@
 #define US_WATERMARK_TRIES  4         /* while it is being written */
 
 
-static int us_writer_open(us_writer_t *w, const us_tail_t *tail);
-static int us_writer_open_dir(us_writer_t *w);
-static int us_writer_there(us_writer_t *w, const us_tail_t *tail,
-    uint64_t *size);
-static int us_writer_settle(us_writer_t *w, const us_tail_t *tail);
-static int us_writer_failed(us_writer_t *w);
-static int us_writer_check(us_writer_t *w, const us_tail_t *tail);
-static int us_writer_begin(us_writer_t *w, us_tail_t *tail);
-static int us_writer_seal(us_writer_t *w, us_tail_t *tail);
-static int us_writer_gather(us_writer_t *w, const us_str_t pieces[2],
-    size_t *len);
-static ssize_t us_writer_blocks(us_writer_t *w, us_tail_t *next, size_t len,
-    uint64_t durable);
-static void us_watermark_encode(uint8_t *p, const us_watermark_t *mark);
-
-
 void
 us_writer_init(us_writer_t *w, int dirfd, const uint8_t *uuid, uint64_t epoch,
     const char *boot, const us_ops_t *ops)
@@ -89,48 +73,6 @@ us_writer_close(us_writer_t *w)
     w->syncfd = -1;
     w->buf = NULL;
     w->buf_size = 0;
-}
-
-
-int
-us_writer_attach(us_writer_t *w, const us_tail_t *tail)
-{
-    int       rc;
-    uint64_t  size;
-
-    if (w->mark_fd == -1) {
-        w->mark_fd = us_disk_create(w->dirfd, US_WATERMARK_NAME, O_WRONLY);
-
-        if (w->mark_fd == -1) {
-            return us_disk_fail(&w->error, errno, "\"" US_WATERMARK_NAME
-                                "\" could not be opened");
-        }
-    }
-
-    rc = us_writer_ready(w, tail);
-
-    if (rc != 0 || tail->offset == 0) {
-        return rc;
-    }
-
-    rc = us_writer_there(w, tail, &size);
-
-    if (rc != 0) {
-        return rc;
-    }
-
-    if (tail->offset >= w->limit && size == tail->offset + US_BLOCK_HEADER) {
-        /* the footer: it may be vouched for by a next segment's header */
-        return 0;
-    }
-
-    if (size > tail->offset && ftruncate(w->fd, (off_t) tail->offset) == -1) {
-        return us_disk_fail(&w->error, errno, "journal.%016" PRIx64 " could "
-                            "not be cut to %" PRIu64 " bytes", tail->segment,
-                            tail->offset);
-    }
-
-    return 0;
 }
 
 
@@ -178,17 +120,44 @@ us_writer_there(us_writer_t *w, const us_tail_t *tail, uint64_t *size)
 
 
 int
-us_writer_ready(us_writer_t *w, const us_tail_t *tail)
+us_writer_attach(us_writer_t *w, const us_tail_t *tail)
 {
-    int  rc;
+    int       rc;
+    uint64_t  size;
 
-    rc = tail->offset ? us_writer_open(w, tail) : 0;
+    if (w->mark_fd == -1) {
+        w->mark_fd = us_disk_create(w->dirfd, US_WATERMARK_NAME, O_WRONLY);
 
-    if (rc == 0) {
-        (void) us_writer_open_dir(w);
+        if (w->mark_fd == -1) {
+            return us_disk_fail(&w->error, errno, "\"" US_WATERMARK_NAME
+                                "\" could not be opened");
+        }
     }
 
-    return rc;
+    rc = us_writer_ready(w, tail);
+
+    if (rc != 0 || tail->offset == 0) {
+        return rc;
+    }
+
+    rc = us_writer_there(w, tail, &size);
+
+    if (rc != 0) {
+        return rc;
+    }
+
+    if (tail->offset >= w->limit && size == tail->offset + US_BLOCK_HEADER) {
+        /* the footer: it may be vouched for by a next segment's header */
+        return 0;
+    }
+
+    if (size > tail->offset && ftruncate(w->fd, (off_t) tail->offset) == -1) {
+        return us_disk_fail(&w->error, errno, "journal.%016" PRIx64 " could "
+                            "not be cut to %" PRIu64 " bytes", tail->segment,
+                            tail->offset);
+    }
+
+    return 0;
 }
 
 
@@ -206,15 +175,6 @@ us_writer_open_dir(us_writer_t *w)
 
     return w->syncfd == -1 ? us_disk_fail(&w->error, errno, "the directory "
                                           "could not be opened") : 0;
-}
-
-
-int
-us_writer_stale(const us_writer_t *w, const us_tail_t *tail)
-{
-    return tail->offset
-           && (w->fd == -1 || w->segment != tail->segment
-               || w->renewed != tail->renewed);
 }
 
 
@@ -260,72 +220,26 @@ us_writer_open(us_writer_t *w, const us_tail_t *tail)
 
 
 int
-us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
-    uint64_t durable)
+us_writer_ready(us_writer_t *w, const us_tail_t *tail)
 {
-    int        rc;
-    size_t     len;
-    ssize_t    n;
-    us_tail_t  next;
+    int  rc;
 
-    len = 0;
+    rc = tail->offset ? us_writer_open(w, tail) : 0;
 
-    if (us_writer_gather(w, pieces, &len) == -1) {
-        return -1;
+    if (rc == 0) {
+        (void) us_writer_open_dir(w);
     }
 
-    if (len == 0) {
-        return 0;
-    }
+    return rc;
+}
 
-    next = *tail;
 
-    if (next.offset >= w->limit) {
-        rc = us_writer_seal(w, &next);
-        if (rc != 0) {
-            return rc;
-        }
-
-        /* the caller keeps what is true now, should the rest fail */
-        *tail = next;
-    }
-
-    if (next.offset == 0) {
-        rc = us_writer_begin(w, &next);
-        if (rc != 0) {
-            return rc;
-        }
-
-        *tail = next;
-    }
-
-    us_fault(US_FAULT_APPEND);
-
-    n = us_writer_blocks(w, &next, len, durable);
-
-    if (n <= 0) {
-        return n == 0 ? 0 : US_WRITER_LOST;
-    }
-
-    us_watch_append(w->watch, next.lsn);
-
-    if (us_disk_pwrite(w->fd, w->buf, n, next.offset) == -1) {
-        us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
-                     " at %" PRIu64 " failed", next.segment, next.offset);
-
-        /* what has been written of it is cut, at the latest by an attach */
-
-        (void) !ftruncate(w->fd, (off_t) next.offset);
-
-        return -1;
-    }
-
-    us_fault(US_FAULT_WRITTEN);
-
-    next.offset += n;
-    *tail = next;
-
-    return 0;
+int
+us_writer_stale(const us_writer_t *w, const us_tail_t *tail)
+{
+    return tail->offset
+           && (w->fd == -1 || w->segment != tail->segment
+               || w->renewed != tail->renewed);
 }
 
 
@@ -377,114 +291,6 @@ us_writer_blocks(us_writer_t *w, us_tail_t *next, size_t len, uint64_t durable)
     }
 
     return out;
-}
-
-
-int
-us_writer_sync(us_writer_t *w, const us_tail_t *tail)
-{
-    int  rc;
-
-    if (tail->offset == 0) {
-        /* sealed, and synced when it was */
-        return us_watch_failed(w->watch) ? us_writer_failed(w) : 0;
-    }
-
-    rc = us_writer_open(w, tail);
-
-    return rc == 0 ? us_writer_settle(w, tail) : rc;
-}
-
-
-/* syncs w->fd, the segment of the tail */
-
-static int
-us_writer_settle(us_writer_t *w, const us_tail_t *tail)
-{
-    int  rc;
-
-    us_fault(US_FAULT_SYNC);
-
-    if (us_disk_sync(w->fd) == -1) {
-        us_disk_fail(&w->error, errno, "fdatasync of journal.%016" PRIx64
-                     " failed", w->segment);
-        us_watch_fail(w->watch);
-        return US_WRITER_LOST;
-    }
-
-    us_fault(US_FAULT_SYNCED);
-
-    if (us_watch_doubt(w->watch, w->doubt)) {
-        rc = us_writer_check(w, tail);
-
-        if (rc != 0) {
-            return rc;
-        }
-    }
-
-    if (us_watch_failed(w->watch)) {
-        return us_writer_failed(w);
-    }
-
-    us_watch_durable(w->watch, tail->lsn);
-
-    return 0;
-}
-
-
-static int
-us_writer_failed(us_writer_t *w)
-{
-    us_disk_fail(&w->error, 0, "a sync of journal.%016" PRIx64 " has failed "
-                 "in another process", w->segment);
-    return US_WRITER_LOST;
-}
-
-
-/*
- * w->fd is in doubt: whether the disk holds the newest segment up to the tail,
- * whatever was reported to others.  The sync came first, so that all of it was
- * given to the disk.  A file that was removed or replaced says nothing of it.
- */
-
-static int
-us_writer_check(us_writer_t *w, const us_tail_t *tail)
-{
-    int             rc;
-    char            name[US_DISK_NAME];
-    us_read_t       got;
-    uint64_t        size;
-    us_block_t      b;
-    us_reader_t     r;
-    const uint8_t  *p;
-
-    us_segment_name(name, US_SEGMENT_JOURNAL, tail->segment);
-
-    got = us_reader_open_uncached(&r, w->dirfd, name, US_SEGMENT_JOURNAL,
-                                  w->mark.uuid, w->ops);
-
-    while (got == US_READ_BLOCK && r.offset < tail->offset) {
-        got = us_reader_next(&r, &b, &p);
-    }
-
-    if (got == US_READ_FAILED && us_disk_passing(r.error.err)) {
-        w->error = r.error;
-        rc = -1;
-
-    } else if (r.offset == tail->offset && r.crc == tail->crc) {
-        rc = 0;
-
-    } else if ((rc = us_writer_there(w, tail, &size)) == 0) {
-        us_disk_fail(&w->error, 0, "journal.%016" PRIx64 " is not on the disk "
-                     "as it was written: good up to %" PRIu64 " of %" PRIu64
-                     " bytes", tail->segment, r.offset, tail->offset);
-        us_watch_fail(w->watch);
-        rc = US_WRITER_LOST;
-    }
-
-    us_reader_close(&r);
-
-    return rc;
 }
 
 
@@ -630,22 +436,95 @@ failed:
 }
 
 
-int
-us_writer_renew(us_writer_t *w, us_tail_t *tail)
+static int
+us_writer_failed(us_writer_t *w)
 {
-    int        rc;
-    us_tail_t  next;
+    us_disk_fail(&w->error, 0, "a sync of journal.%016" PRIx64 " has failed "
+                 "in another process", w->segment);
+    return US_WRITER_LOST;
+}
 
-    next = *tail;
-    next.renewed++;
 
-    rc = us_writer_begin(w, &next);
+/*
+ * w->fd is in doubt: whether the disk holds the newest segment up to the tail,
+ * whatever was reported to others.  The sync came first, so that all of it was
+ * given to the disk.  A file that was removed or replaced says nothing of it.
+ */
 
-    if (rc == 0) {
-        *tail = next;
+static int
+us_writer_check(us_writer_t *w, const us_tail_t *tail)
+{
+    int             rc;
+    char            name[US_DISK_NAME];
+    us_read_t       got;
+    uint64_t        size;
+    us_block_t      b;
+    us_reader_t     r;
+    const uint8_t  *p;
+
+    us_segment_name(name, US_SEGMENT_JOURNAL, tail->segment);
+
+    got = us_reader_open_uncached(&r, w->dirfd, name, US_SEGMENT_JOURNAL,
+                                  w->mark.uuid, w->ops);
+
+    while (got == US_READ_BLOCK && r.offset < tail->offset) {
+        got = us_reader_next(&r, &b, &p);
     }
 
+    if (got == US_READ_FAILED && us_disk_passing(r.error.err)) {
+        w->error = r.error;
+        rc = -1;
+
+    } else if (r.offset == tail->offset && r.crc == tail->crc) {
+        rc = 0;
+
+    } else if ((rc = us_writer_there(w, tail, &size)) == 0) {
+        us_disk_fail(&w->error, 0, "journal.%016" PRIx64 " is not on the disk "
+                     "as it was written: good up to %" PRIu64 " of %" PRIu64
+                     " bytes", tail->segment, r.offset, tail->offset);
+        us_watch_fail(w->watch);
+        rc = US_WRITER_LOST;
+    }
+
+    us_reader_close(&r);
+
     return rc;
+}
+
+
+/* syncs w->fd, the segment of the tail */
+
+static int
+us_writer_settle(us_writer_t *w, const us_tail_t *tail)
+{
+    int  rc;
+
+    us_fault(US_FAULT_SYNC);
+
+    if (us_disk_sync(w->fd) == -1) {
+        us_disk_fail(&w->error, errno, "fdatasync of journal.%016" PRIx64
+                     " failed", w->segment);
+        us_watch_fail(w->watch);
+        return US_WRITER_LOST;
+    }
+
+    us_fault(US_FAULT_SYNCED);
+
+    if (us_watch_doubt(w->watch, w->doubt)) {
+        rc = us_writer_check(w, tail);
+
+        if (rc != 0) {
+            return rc;
+        }
+    }
+
+    if (us_watch_failed(w->watch)) {
+        return us_writer_failed(w);
+    }
+
+    us_watch_durable(w->watch, tail->lsn);
+
+    return 0;
 }
 
 
@@ -693,6 +572,127 @@ us_writer_seal(us_writer_t *w, us_tail_t *tail)
 
 
 int
+us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
+    uint64_t durable)
+{
+    int        rc;
+    size_t     len;
+    ssize_t    n;
+    us_tail_t  next;
+
+    len = 0;
+
+    if (us_writer_gather(w, pieces, &len) == -1) {
+        return -1;
+    }
+
+    if (len == 0) {
+        return 0;
+    }
+
+    next = *tail;
+
+    if (next.offset >= w->limit) {
+        rc = us_writer_seal(w, &next);
+        if (rc != 0) {
+            return rc;
+        }
+
+        /* the caller keeps what is true now, should the rest fail */
+        *tail = next;
+    }
+
+    if (next.offset == 0) {
+        rc = us_writer_begin(w, &next);
+        if (rc != 0) {
+            return rc;
+        }
+
+        *tail = next;
+    }
+
+    us_fault(US_FAULT_APPEND);
+
+    n = us_writer_blocks(w, &next, len, durable);
+
+    if (n <= 0) {
+        return n == 0 ? 0 : US_WRITER_LOST;
+    }
+
+    us_watch_append(w->watch, next.lsn);
+
+    if (us_disk_pwrite(w->fd, w->buf, n, next.offset) == -1) {
+        us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
+                     " at %" PRIu64 " failed", next.segment, next.offset);
+
+        /* what has been written of it is cut, at the latest by an attach */
+
+        (void) !ftruncate(w->fd, (off_t) next.offset);
+
+        return -1;
+    }
+
+    us_fault(US_FAULT_WRITTEN);
+
+    next.offset += n;
+    *tail = next;
+
+    return 0;
+}
+
+
+int
+us_writer_sync(us_writer_t *w, const us_tail_t *tail)
+{
+    int  rc;
+
+    if (tail->offset == 0) {
+        /* sealed, and synced when it was */
+        return us_watch_failed(w->watch) ? us_writer_failed(w) : 0;
+    }
+
+    rc = us_writer_open(w, tail);
+
+    return rc == 0 ? us_writer_settle(w, tail) : rc;
+}
+
+
+int
+us_writer_renew(us_writer_t *w, us_tail_t *tail)
+{
+    int        rc;
+    us_tail_t  next;
+
+    next = *tail;
+    next.renewed++;
+
+    rc = us_writer_begin(w, &next);
+
+    if (rc == 0) {
+        *tail = next;
+    }
+
+    return rc;
+}
+
+
+static void
+us_watermark_encode(uint8_t *p, const us_watermark_t *mark)
+{
+    memset(p, 0, US_WATERMARK_SIZE);
+    memcpy(p, US_WATERMARK_MAGIC, 8);
+    us_put32(p + 8, US_WATERMARK_VERSION);
+    memcpy(p + 16, mark->uuid, 16);
+    memcpy(p + 32, mark->boot, strlen(mark->boot));
+    us_put64(p + 72, mark->written);
+    us_put64(p + 80, mark->durable);
+    us_put64(p + 88, mark->ids);
+    us_put64(p + 96, mark->deleted);
+    us_put32(p + 108, us_crc32c(0, p, US_WATERMARK_SIZE - 4));
+}
+
+
+int
 us_writer_mark(us_writer_t *w, const us_tail_t *tail, uint64_t durable,
     uint64_t deleted)
 {
@@ -730,22 +730,6 @@ us_watermark_write(int dirfd, const us_watermark_t *mark)
 
     (void) us_disk_pwrite(fd, p, sizeof(p), 0);
     (void) close(fd);
-}
-
-
-static void
-us_watermark_encode(uint8_t *p, const us_watermark_t *mark)
-{
-    memset(p, 0, US_WATERMARK_SIZE);
-    memcpy(p, US_WATERMARK_MAGIC, 8);
-    us_put32(p + 8, US_WATERMARK_VERSION);
-    memcpy(p + 16, mark->uuid, 16);
-    memcpy(p + 32, mark->boot, strlen(mark->boot));
-    us_put64(p + 72, mark->written);
-    us_put64(p + 80, mark->durable);
-    us_put64(p + 88, mark->ids);
-    us_put64(p + 96, mark->deleted);
-    us_put32(p + 108, us_crc32c(0, p, US_WATERMARK_SIZE - 4));
 }
 
 

@@ -24,11 +24,22 @@ typedef struct {
 } us_data_dump_t;
 
 
-static int us_data_writable(const us_manifest_t *m, us_disk_error_t *e);
-static void us_data_marks(const us_store_conf_t *conf, char *text);
-
-
 const us_ops_t  us_data_ops = { us_store_op_size, us_store_op_ids };
+
+
+static void
+us_data_marks(const us_store_conf_t *conf, char *text)
+{
+    unsigned  i;
+
+    *text = '\0';
+
+    for (i = 0; i < conf->nmarks; i++) {
+        text += sprintf(text, "%s%.*s", i ? "," : "",
+                        (int) conf->marks[i].len,
+                        (const char *) conf->marks[i].data);
+    }
+}
 
 
 int
@@ -152,21 +163,6 @@ us_data_shard_differs(const us_manifest_t *m, const us_store_conf_t *conf,
            : us_disk_fail(e, 0, "its data are of no cluster: they can become "
                           "shard 0, not shard %u; another shard begins with "
                           "an empty directory", conf->shard);
-}
-
-
-static void
-us_data_marks(const us_store_conf_t *conf, char *text)
-{
-    unsigned  i;
-
-    *text = '\0';
-
-    for (i = 0; i < conf->nmarks; i++) {
-        text += sprintf(text, "%s%.*s", i ? "," : "",
-                        (int) conf->marks[i].len,
-                        (const char *) conf->marks[i].data);
-    }
 }
 
 

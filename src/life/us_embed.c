@@ -50,16 +50,6 @@ struct us_embed_s {
 };
 
 
-static int us_embed_take(us_embed_t *e, const char *path);
-static int us_embed_conf(us_embed_t *e, const us_embed_conf_t *conf);
-static int us_embed_format(us_embed_t *e, size_t size);
-static int us_embed_load(us_embed_t *e);
-static int us_embed_write(us_embed_t *e);
-static int us_embed_refused(us_embed_t *e);
-static int us_embed_durable(us_embed_t *e);
-static void us_embed_free(us_embed_t *e);
-
-
 /* us_life_env_t, and the store's lock */
 
 static uint64_t
@@ -80,6 +70,15 @@ us_embed_start(void *data, us_job_t *job)
     us_job_done(job);
 
     return 0;
+}
+
+
+static int
+us_embed_durable(us_embed_t *e)
+{
+    us_tail_t  tail;
+
+    return us_write_all(&e->life, e->life.store, UINT64_MAX, &tail, &e->error);
 }
 
 
@@ -133,46 +132,6 @@ static void
 us_embed_unlock(void *data)
 {
     (void) pthread_mutex_unlock(data);
-}
-
-
-us_embed_t *
-us_embed_open(const char *path, const us_embed_conf_t *conf, char *error)
-{
-    us_life_t   *l;
-    us_embed_t  *e;
-
-    e = calloc(1, sizeof(us_embed_t));
-
-    if (e == NULL) {
-        (void) snprintf(error, US_EMBED_ERROR, "out of memory");
-        return NULL;
-    }
-
-    (void) pthread_mutex_init(&e->mutex, NULL);
-
-    l = &e->life;
-    l->sh = &e->share;
-    l->lock = (us_store_lock_t) { us_embed_lock, us_embed_unlock, &e->mutex };
-    l->env = (us_life_env_t) { us_embed_now, us_embed_start, us_embed_pause,
-                               us_embed_no, us_embed_no, us_embed_moved,
-                               us_embed_say, e };
-    l->dirfd = -1;
-    l->lockfd = -1;
-    l->readers = -1;
-    l->conf.sync = US_SYNC_OFF;
-    l->conf.sync_name = "off";
-    l->conf.snapshot = conf->snapshot ? conf->snapshot : US_EMBED_SNAPSHOT;
-
-    if (us_embed_take(e, path) == -1 || us_embed_conf(e, conf) == -1
-        || us_embed_format(e, conf->size) == -1 || us_embed_load(e) == -1)
-    {
-        (void) snprintf(error, US_EMBED_ERROR, "%s", e->error.text);
-        us_embed_free(e);
-        return NULL;
-    }
-
-    return e;
 }
 
 
@@ -286,6 +245,18 @@ us_embed_format(us_embed_t *e, size_t size)
 }
 
 
+/* whether the disk refuses: -1, why is e->error */
+
+static int
+us_embed_refused(us_embed_t *e)
+{
+    char  reason[US_SHARE_REASON];
+
+    return us_life_refuses(&e->life, reason)
+           ? us_disk_fail(&e->error, 0, "%.470s", reason) : 0;
+}
+
+
 static int
 us_embed_load(us_embed_t *e)
 {
@@ -303,6 +274,73 @@ us_embed_load(us_embed_t *e)
 
     return us_disk_fail(&e->error, 0, "%.470s", l->sh->reason[0]
                         ? l->sh->reason : "out of memory");
+}
+
+
+static void
+us_embed_free(us_embed_t *e)
+{
+    us_life_t  *l;
+
+    l = &e->life;
+
+    us_life_stop(l);
+
+    if (l->mem) {
+        (void) munmap(l->mem, l->size);
+    }
+
+    if (l->lockfd != -1) {
+        (void) close(l->lockfd);
+    }
+
+    if (l->dirfd != -1) {
+        (void) close(l->dirfd);
+    }
+
+    (void) pthread_mutex_destroy(&e->mutex);
+    free(e->path);
+    free(e);
+}
+
+
+us_embed_t *
+us_embed_open(const char *path, const us_embed_conf_t *conf, char *error)
+{
+    us_life_t   *l;
+    us_embed_t  *e;
+
+    e = calloc(1, sizeof(us_embed_t));
+
+    if (e == NULL) {
+        (void) snprintf(error, US_EMBED_ERROR, "out of memory");
+        return NULL;
+    }
+
+    (void) pthread_mutex_init(&e->mutex, NULL);
+
+    l = &e->life;
+    l->sh = &e->share;
+    l->lock = (us_store_lock_t) { us_embed_lock, us_embed_unlock, &e->mutex };
+    l->env = (us_life_env_t) { us_embed_now, us_embed_start, us_embed_pause,
+                               us_embed_no, us_embed_no, us_embed_moved,
+                               us_embed_say, e };
+    l->dirfd = -1;
+    l->lockfd = -1;
+    l->readers = -1;
+    l->conf.sync = US_SYNC_OFF;
+    l->conf.sync_name = "off";
+    l->conf.snapshot = conf->snapshot ? conf->snapshot : US_EMBED_SNAPSHOT;
+
+    if (us_embed_take(e, path) == -1 || us_embed_conf(e, conf) == -1
+        || us_embed_format(e, conf->size) == -1 || us_embed_load(e) == -1)
+    {
+        (void) snprintf(error, US_EMBED_ERROR, "%s", e->error.text);
+        us_embed_free(e);
+        return NULL;
+    }
+
+    return e;
 }
 
 
@@ -331,6 +369,26 @@ int
 us_embed_add(us_embed_t *e, us_store_item_t *items, size_t n)
 {
     return us_embed_add_older(e, items, n, 0);
+}
+
+
+/*
+ * What the store has published is in the journal then.  After a failure the
+ * caller decides when it is tried again, and not the time since then.
+ */
+
+static int
+us_embed_write(us_embed_t *e)
+{
+    us_life_t  *l;
+
+    l = &e->life;
+
+    us_release(&l->sh->stalled_at[US_ROLE_WRITER], 0);
+    us_life_write(l);
+    us_keep(l);
+
+    return us_embed_refused(e);
 }
 
 
@@ -393,47 +451,6 @@ us_embed_learn(us_embed_t *e)
 }
 
 
-/*
- * What the store has published is in the journal then.  After a failure the
- * caller decides when it is tried again, and not the time since then.
- */
-
-static int
-us_embed_write(us_embed_t *e)
-{
-    us_life_t  *l;
-
-    l = &e->life;
-
-    us_release(&l->sh->stalled_at[US_ROLE_WRITER], 0);
-    us_life_write(l);
-    us_keep(l);
-
-    return us_embed_refused(e);
-}
-
-
-/* whether the disk refuses: -1, why is e->error */
-
-static int
-us_embed_refused(us_embed_t *e)
-{
-    char  reason[US_SHARE_REASON];
-
-    return us_life_refuses(&e->life, reason)
-           ? us_disk_fail(&e->error, 0, "%.470s", reason) : 0;
-}
-
-
-static int
-us_embed_durable(us_embed_t *e)
-{
-    us_tail_t  tail;
-
-    return us_write_all(&e->life, e->life.store, UINT64_MAX, &tail, &e->error);
-}
-
-
 int
 us_embed_sync(us_embed_t *e)
 {
@@ -472,31 +489,4 @@ us_embed_close(us_embed_t *e, char *error)
     us_embed_free(e);
 
     return rc;
-}
-
-
-static void
-us_embed_free(us_embed_t *e)
-{
-    us_life_t  *l;
-
-    l = &e->life;
-
-    us_life_stop(l);
-
-    if (l->mem) {
-        (void) munmap(l->mem, l->size);
-    }
-
-    if (l->lockfd != -1) {
-        (void) close(l->lockfd);
-    }
-
-    if (l->dirfd != -1) {
-        (void) close(l->dirfd);
-    }
-
-    (void) pthread_mutex_destroy(&e->mutex);
-    free(e->path);
-    free(e);
 }

@@ -38,58 +38,6 @@ typedef struct {
 } us_keep_t;
 
 
-static void us_declare_job(us_job_t *job);
-static int us_keep_due(us_life_t *l, uint64_t now);
-static void us_snapshot_job(us_job_t *job);
-static int us_snapshot_wait(void *data, uint64_t lsn, uint64_t until);
-static void us_snapshot_done(us_job_t *job, const us_manifest_t *m);
-static void us_scrub_job(us_job_t *job);
-static int us_scrub_files(us_life_t *l, const us_manifest_t *m,
-    const us_dir_t *dir, us_disk_error_t *e);
-static int us_scrub_file(us_life_t *l, us_segment_kind_t kind, uint64_t lsn,
-    us_disk_error_t *e);
-
-
-void
-us_keep(us_life_t *l)
-{
-    uint64_t     now;
-    us_share_t  *sh;
-
-    sh = l->sh;
-
-    if (l->ending || us_acquire(&sh->lost) || l->jobs[US_ROLE_KEEPER].active
-        || us_share_state(sh) != US_LIFE_READY
-        || us_acquire(&sh->unsettled)
-        || us_share_stalled(sh, US_ROLE_WRITER)
-        || us_share_stalled(sh, US_ROLE_SYNCER)
-        || l->env.stopping(l->env.data))
-    {
-        return;
-    }
-
-    now = us_job_now(l);
-
-    if (us_data_lacks(l->store, &l->conf.store) && now >= l->declare_next) {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_declare_job, NULL);
-        return;
-    }
-
-    if (us_keep_due(l, now)) {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_snapshot_job, NULL);
-        return;
-    }
-
-    if (us_acquire(&sh->scrub_next) == 0) {
-        us_release(&sh->scrub_next, now + l->conf.scrub);
-    }
-
-    if (l->conf.scrub && now >= us_acquire(&sh->scrub_next)) {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_scrub_job, NULL);
-    }
-}
-
-
 static void
 us_declare_job(us_job_t *job)
 {
@@ -174,55 +122,6 @@ us_keep_due(us_life_t *l, uint64_t now)
 
 
 static void
-us_snapshot_job(us_job_t *job)
-{
-    int               rc;
-    us_keep_t         k;
-    us_life_t        *l;
-    us_share_t       *sh;
-    us_manifest_t     m;
-    us_disk_error_t   e;
-    us_store_info_t   info;
-
-    l = job->life;
-    sh = l->sh;
-
-    k.l = l;
-    k.store = us_store_open(l->mem, &l->lock);
-
-    if (k.store == NULL) {
-        return;
-    }
-
-    us_store_info(k.store, &info);
-
-    rc = us_data_snapshot(k.store, l->dirfd, us_snapshot_wait, &k, NULL, &m,
-                          &e);
-
-    us_store_close(k.store);
-
-    if (rc == 0) {
-        us_release(&sh->snapshot_deleted, info.deleted);
-        us_snapshot_done(job, &m);
-        return;
-    }
-
-    us_release(&sh->snapshot_next, us_job_now(l)
-               + (us_share_stalled(sh, US_ROLE_KEEPER) ? US_KEEP_GAP
-                                                       : US_KEEP_RETRY));
-
-    if (rc == US_DISK_LOST && us_share_lose(sh, e.text)) {
-        us_job_say(job, US_SAY_ALERT, "%s", e.text);
-        return;
-    }
-
-    us_job_say(job, l->env.stopping(l->env.data) ? US_SAY_NOTICE
-                                                 : US_SAY_ERROR,
-               "a snapshot failed: %s", e.text);
-}
-
-
-static void
 us_snapshot_done(us_job_t *job, const us_manifest_t *m)
 {
     us_life_t   *l;
@@ -299,66 +198,51 @@ us_snapshot_wait(void *data, uint64_t lsn, uint64_t until)
 
 
 static void
-us_scrub_job(us_job_t *job)
+us_snapshot_job(us_job_t *job)
 {
     int               rc;
-    us_dir_t          dir;
+    us_keep_t         k;
     us_life_t        *l;
     us_share_t       *sh;
     us_manifest_t     m;
     us_disk_error_t   e;
+    us_store_info_t   info;
 
     l = job->life;
     sh = l->sh;
 
-    us_release(&sh->scrub_next, us_job_now(l) + l->conf.scrub);
+    k.l = l;
+    k.store = us_store_open(l->mem, &l->lock);
 
-    if (us_manifest_read(l->dirfd, &m, &e) != US_MANIFEST_OK
-        || us_dir_read(l->dirfd, &dir, &e) == -1)
-    {
+    if (k.store == NULL) {
+        return;
+    }
+
+    us_store_info(k.store, &info);
+
+    rc = us_data_snapshot(k.store, l->dirfd, us_snapshot_wait, &k, NULL, &m,
+                          &e);
+
+    us_store_close(k.store);
+
+    if (rc == 0) {
+        us_release(&sh->snapshot_deleted, info.deleted);
+        us_snapshot_done(job, &m);
+        return;
+    }
+
+    us_release(&sh->snapshot_next, us_job_now(l)
+               + (us_share_stalled(sh, US_ROLE_KEEPER) ? US_KEEP_GAP
+                                                       : US_KEEP_RETRY));
+
+    if (rc == US_DISK_LOST && us_share_lose(sh, e.text)) {
         us_job_say(job, US_SAY_ALERT, "%s", e.text);
         return;
     }
 
-    rc = us_scrub_files(l, &m, &dir, &e);
-
-    us_dir_free(&dir);
-
-    if (rc == -1) {
-        us_share_count(&sh->errors, 1);
-
-        us_job_say(job, US_SAY_ALERT, "%s", e.text);
-        us_job_say(job, US_SAY_WARN, "the data in memory are whole; %s",
-                   l->conf.snapshot ? "a snapshot replaces the file"
-                                    : "no snapshot replaces the file, as "
-                                      "snapshot=off");
-
-        us_release(&sh->snapshot_next, 0);
-        us_release(&sh->snapshot_now, 1);
-    }
-}
-
-
-/* 0; -1: damaged, with e; 1: there is no time any more */
-
-static int
-us_scrub_files(us_life_t *l, const us_manifest_t *m, const us_dir_t *dir,
-    us_disk_error_t *e)
-{
-    int     rc;
-    size_t  i;
-
-    rc = 0;
-
-    if (m->has_snapshot) {
-        rc = us_scrub_file(l, US_SEGMENT_SNAPSHOT, m->snapshot, e);
-    }
-
-    for (i = 0; rc == 0 && i + 1 < dir->nsegments; i++) {
-        rc = us_scrub_file(l, US_SEGMENT_JOURNAL, dir->segments[i], e);
-    }
-
-    return rc;
+    us_job_say(job, l->env.stopping(l->env.data) ? US_SAY_NOTICE
+                                                 : US_SAY_ERROR,
+               "a snapshot failed: %s", e.text);
 }
 
 
@@ -416,4 +300,108 @@ us_scrub_file(us_life_t *l, us_segment_kind_t kind, uint64_t lsn,
     *e = r.error;
 
     return -1;
+}
+
+
+/* 0; -1: damaged, with e; 1: there is no time any more */
+
+static int
+us_scrub_files(us_life_t *l, const us_manifest_t *m, const us_dir_t *dir,
+    us_disk_error_t *e)
+{
+    int     rc;
+    size_t  i;
+
+    rc = 0;
+
+    if (m->has_snapshot) {
+        rc = us_scrub_file(l, US_SEGMENT_SNAPSHOT, m->snapshot, e);
+    }
+
+    for (i = 0; rc == 0 && i + 1 < dir->nsegments; i++) {
+        rc = us_scrub_file(l, US_SEGMENT_JOURNAL, dir->segments[i], e);
+    }
+
+    return rc;
+}
+
+
+static void
+us_scrub_job(us_job_t *job)
+{
+    int               rc;
+    us_dir_t          dir;
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    l = job->life;
+    sh = l->sh;
+
+    us_release(&sh->scrub_next, us_job_now(l) + l->conf.scrub);
+
+    if (us_manifest_read(l->dirfd, &m, &e) != US_MANIFEST_OK
+        || us_dir_read(l->dirfd, &dir, &e) == -1)
+    {
+        us_job_say(job, US_SAY_ALERT, "%s", e.text);
+        return;
+    }
+
+    rc = us_scrub_files(l, &m, &dir, &e);
+
+    us_dir_free(&dir);
+
+    if (rc == -1) {
+        us_share_count(&sh->errors, 1);
+
+        us_job_say(job, US_SAY_ALERT, "%s", e.text);
+        us_job_say(job, US_SAY_WARN, "the data in memory are whole; %s",
+                   l->conf.snapshot ? "a snapshot replaces the file"
+                                    : "no snapshot replaces the file, as "
+                                      "snapshot=off");
+
+        us_release(&sh->snapshot_next, 0);
+        us_release(&sh->snapshot_now, 1);
+    }
+}
+
+
+void
+us_keep(us_life_t *l)
+{
+    uint64_t     now;
+    us_share_t  *sh;
+
+    sh = l->sh;
+
+    if (l->ending || us_acquire(&sh->lost) || l->jobs[US_ROLE_KEEPER].active
+        || us_share_state(sh) != US_LIFE_READY
+        || us_acquire(&sh->unsettled)
+        || us_share_stalled(sh, US_ROLE_WRITER)
+        || us_share_stalled(sh, US_ROLE_SYNCER)
+        || l->env.stopping(l->env.data))
+    {
+        return;
+    }
+
+    now = us_job_now(l);
+
+    if (us_data_lacks(l->store, &l->conf.store) && now >= l->declare_next) {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_declare_job, NULL);
+        return;
+    }
+
+    if (us_keep_due(l, now)) {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_snapshot_job, NULL);
+        return;
+    }
+
+    if (us_acquire(&sh->scrub_next) == 0) {
+        us_release(&sh->scrub_next, now + l->conf.scrub);
+    }
+
+    if (l->conf.scrub && now >= us_acquire(&sh->scrub_next)) {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_scrub_job, NULL);
+    }
 }

@@ -27,9 +27,35 @@
 #define US_LIFE_REAP    1000          /* ms between two looks at the dead */
 
 
-static void us_life_reap(us_life_t *l);
-static int us_life_open(us_life_t *l);
-static int us_life_open_empty(us_life_t *l);
+/*
+ * The places of dead members are free.  One may have deleted something, and not
+ * have stored its LSN; or it may have left the delete half done.
+ */
+
+static void
+us_life_reap(us_life_t *l)
+{
+    us_member_t  *m;
+
+    if (us_job_now(l) < l->reap_next || l->empty || l->store == NULL) {
+        return;
+    }
+
+    l->reap_next = us_job_now(l) + US_LIFE_REAP;
+
+    while ((m = us_member_inherit(l->sh, l->self)) != NULL) {
+
+        if (us_acquire(&m->deleting)) {
+            us_share_raise(&l->sh->deleted_lsn, us_store_complete(l->store));
+        }
+
+        us_member_leave(m);
+    }
+
+    if (l->member == NULL) {
+        l->member = us_member_join(l->sh, l->self);
+    }
+}
 
 
 int
@@ -169,86 +195,6 @@ us_life_tick(us_life_t *l)
 }
 
 
-/*
- * The places of dead members are free.  One may have deleted something, and not
- * have stored its LSN; or it may have left the delete half done.
- */
-
-static void
-us_life_reap(us_life_t *l)
-{
-    us_member_t  *m;
-
-    if (us_job_now(l) < l->reap_next || l->empty || l->store == NULL) {
-        return;
-    }
-
-    l->reap_next = us_job_now(l) + US_LIFE_REAP;
-
-    while ((m = us_member_inherit(l->sh, l->self)) != NULL) {
-
-        if (us_acquire(&m->deleting)) {
-            us_share_raise(&l->sh->deleted_lsn, us_store_complete(l->store));
-        }
-
-        us_member_leave(m);
-    }
-
-    if (l->member == NULL) {
-        l->member = us_member_join(l->sh, l->self);
-    }
-}
-
-
-int
-us_life_refresh(us_life_t *l)
-{
-    int          news;
-    uint64_t     version;
-    us_share_t  *sh;
-
-    sh = l->sh;
-    news = 0;
-
-    /* acquire: what the version is about was stored before it */
-
-    version = us_acquire(&sh->version);
-
-    if (us_acquire(&sh->emptying)) {
-
-        if (!l->empty && us_life_open_empty(l) == 0) {
-            news = 1;
-        }
-
-    } else if (l->store == NULL || l->empty
-               || l->generation != us_acquire(&sh->load_generation))
-    {
-        news = us_life_open(l) == 0;
-    }
-
-    if (version != l->version) {
-        l->version = version;
-        news = 1;
-    }
-
-    /*
-     * Release: the last read of a store that was given up, by this thread or
-     * another one, came before.  Who makes a base, or a snapshot of a cache,
-     * reads it, too.
-     */
-
-    if (l->member && us_relaxed(&l->member->version) != version
-        && (l->empty || us_acquire(&sh->emptying) == 0)
-        && !l->jobs[US_ROLE_BASE].active && l->env.quiet(l->env.data)
-        && !us_cache_inside(l))
-    {
-        us_release(&l->member->version, version);
-    }
-
-    return news;
-}
-
-
 static int
 us_life_open(us_life_t *l)
 {
@@ -315,6 +261,55 @@ us_life_open_empty(us_life_t *l)
     l->empty = 1;
 
     return 0;
+}
+
+
+int
+us_life_refresh(us_life_t *l)
+{
+    int          news;
+    uint64_t     version;
+    us_share_t  *sh;
+
+    sh = l->sh;
+    news = 0;
+
+    /* acquire: what the version is about was stored before it */
+
+    version = us_acquire(&sh->version);
+
+    if (us_acquire(&sh->emptying)) {
+
+        if (!l->empty && us_life_open_empty(l) == 0) {
+            news = 1;
+        }
+
+    } else if (l->store == NULL || l->empty
+               || l->generation != us_acquire(&sh->load_generation))
+    {
+        news = us_life_open(l) == 0;
+    }
+
+    if (version != l->version) {
+        l->version = version;
+        news = 1;
+    }
+
+    /*
+     * Release: the last read of a store that was given up, by this thread or
+     * another one, came before.  Who makes a base, or a snapshot of a cache,
+     * reads it, too.
+     */
+
+    if (l->member && us_relaxed(&l->member->version) != version
+        && (l->empty || us_acquire(&sh->emptying) == 0)
+        && !l->jobs[US_ROLE_BASE].active && l->env.quiet(l->env.data)
+        && !us_cache_inside(l))
+    {
+        us_release(&l->member->version, version);
+    }
+
+    return news;
 }
 
 

@@ -59,27 +59,6 @@ typedef struct {
 } us_load_t;
 
 
-static void us_load_job(us_job_t *job);
-static int us_load_pending(us_life_state_t state);
-static void us_load_begin(us_load_t *ld);
-static void us_load_fresh(us_load_t *ld);
-static void us_load_follow(us_load_t *ld);
-static us_recovery_rc_t us_load_open(us_load_t *ld);
-static void us_load_run(us_load_t *ld);
-static int us_load_apply(void *data, const uint8_t *p, size_t len);
-static void us_load_past(us_load_t *ld);
-static void us_load_restored(us_load_t *ld);
-static void us_load_small(us_load_t *ld);
-static void us_load_failed(us_load_t *ld, us_life_state_t state);
-static int us_load_passing(us_load_t *ld);
-static void us_load_ready(us_load_t *ld);
-static void us_load_settle(us_load_t *ld, const us_tail_t *tail);
-static void us_load_say(us_load_t *ld, const char *what);
-static void us_load_ended(us_load_t *ld);
-static int us_load_own(us_life_t *l);
-static int us_load_newer(us_life_t *l, us_disk_error_t *e);
-
-
 /* whether a loader has anything to do in this state */
 
 static int
@@ -90,24 +69,522 @@ us_load_pending(us_life_state_t state)
 }
 
 
-void
-us_load(us_life_t *l)
+/* the lock on the files is kept as long as they are to be read on */
+
+static void
+us_load_ended(us_load_t *ld)
+{
+    us_life_t  *l;
+
+    l = ld->l;
+
+    if (us_share_state(l->sh) == US_LIFE_FOLLOWING) {
+        ld->job->stays = 1;
+
+        if (l->readers == -1) {
+            l->readers = ld->recovery.readers;
+            ld->recovery.readers = -1;
+        }
+
+    } else if (l->readers != -1) {
+        (void) close(l->readers);
+        l->readers = -1;
+    }
+
+    us_recovery_close(&ld->recovery);
+}
+
+
+/* a map that comes from here on was adopted since the store was restored */
+
+static void
+us_load_restored(us_load_t *ld)
+{
+    us_recovery_t  *r;
+
+    r = &ld->recovery;
+
+    if (r->manifest.has_restored && r->lsn >= r->manifest.restored) {
+        us_store_map_restored(ld->store);
+    }
+}
+
+
+/* once, between the snapshot and the journal: us_policy.h counts from there */
+
+static void
+us_load_past(us_load_t *ld)
+{
+    us_store_info_t  info;
+
+    if (!ld->past) {
+        ld->past = 1;
+        us_store_info(ld->store, &info);
+        us_release(&ld->l->sh->snapshot_deleted, info.deleted);
+    }
+}
+
+
+static int
+us_load_apply(void *data, const uint8_t *p, size_t len)
+{
+    us_load_t *ld = data;
+
+    int         rc;
+    us_life_t  *l;
+
+    l = ld->l;
+
+    if (l->env.stopping(l->env.data)) {
+        return US_RECOVERY_STOP;
+    }
+
+    if (ld->recovery.started) {
+        us_load_past(ld);
+        us_load_restored(ld);
+    }
+
+    /* while FOLLOWING, requests read the store: it takes the lock */
+
+    rc = us_data_apply(ld->store, p, len);
+
+    us_release(&l->sh->load_done, ld->recovery.done);
+
+    return rc;
+}
+
+
+/* the manifest, and whether the store can hold what it names */
+
+static us_recovery_rc_t
+us_load_open(us_load_t *ld)
+{
+    char              boot[US_BOOT_ID + 1];
+    us_life_t        *l;
+    us_recovery_t    *r;
+    us_store_conf_t   conf;
+    us_recovery_rc_t  rc;
+
+    l = ld->l;
+    r = &ld->recovery;
+
+    us_manifest_boot(boot);
+
+    rc = us_recovery_open(r, l->dirfd, &us_data_ops, us_load_apply, ld, boot);
+
+    if (rc != US_RECOVERY_OK) {
+        return rc;
+    }
+
+    us_store_conf(ld->store, &conf);
+
+    return us_data_differs(&r->manifest, &conf, &r->error) == 0
+           ? US_RECOVERY_OK : US_RECOVERY_FAILED;
+}
+
+
+/*
+ * A file that is missing may have been removed by the owner, after this
+ * process had looked which there are: then all is read once more.
+ */
+
+static int
+us_load_passing(us_load_t *ld)
 {
     us_share_t  *sh;
 
+    sh = ld->l->sh;
+
+    if (us_disk_passing(ld->recovery.error.err)) {
+        return 1;
+    }
+
+    if (ld->recovery.error.err == ENOENT
+        && (!ld->own || us_share_state(sh) == US_LIFE_FOLLOWING))
+    {
+        us_release(&sh->load_applying, 1);
+        return 1;
+    }
+
+    return 0;
+}
+
+
+/*
+ * A fault that may pass is logged once, and loading is tried again.  What was
+ * applied so far stays, if the next loader can go on from it; else that loader
+ * empties the store.
+ */
+
+static void
+us_load_failed(us_load_t *ld, us_life_state_t state)
+{
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_disk_error_t  *e;
+
+    l = ld->l;
+    sh = l->sh;
+    e = &ld->recovery.error;
+
+    if (us_load_passing(ld)) {
+        us_release(&sh->load_next, us_job_now(l) + US_LOAD_RETRY);
+
+        /* whole blocks were applied: others may go on reading, and we later */
+
+        if (us_share_state(sh) == US_LIFE_FOLLOWING && e->err != ENOENT) {
+            us_release(&sh->load_applying, 0);
+        }
+
+        if (us_share_reason(sh, e->text)) {
+            us_job_say(ld->job, US_SAY_ERROR, "%s; it is tried again",
+                       e->text);
+        }
+
+        return;
+    }
+
+    us_job_say(ld->job, US_SAY_EMERG, "%s", e->text);
+    us_share_set_state(sh, state, e->text);
+    us_release(&sh->load_applying, 0);
+}
+
+
+/*
+ * While FOLLOWING, the index has grown URL by URL, which takes more room than
+ * building it: all is loaded once more.
+ */
+
+static void
+us_load_small(us_load_t *ld)
+{
+    char         need[32];
+    us_share_t  *sh;
+
+    sh = ld->l->sh;
+
+    if (us_share_state(sh) == US_LIFE_FOLLOWING) {
+        us_release(&sh->load_next, us_job_now(ld->l) + US_LOAD_RETRY);
+        return;
+    }
+
+    us_load_size(ld->l,
+                 us_store_size_needed(ld->store,
+                                      ld->l->conf.store.ring != 0),
+                 need, sizeof(need));
+
+    us_disk_fail(&ld->recovery.error, 0, "SIZE is too small for the data: %s "
+                 "suffices", need);
+
+    us_load_failed(ld, US_LIFE_TOO_SMALL);
+}
+
+
+/* what was read, and from where */
+
+static void
+us_load_say(us_load_t *ld, const char *what)
+{
+    char            snapshot[64];
+    uint64_t        lsn;
+    us_recovery_t  *r;
+
+    r = &ld->recovery;
+    lsn = r->manifest.has_snapshot ? r->manifest.snapshot : 0;
+
+    (void) snprintf(snapshot, sizeof(snapshot), lsn ? "a snapshot up to LSN "
+                    "%llu, then" : "no snapshot,", (unsigned long long) lsn);
+
+    us_job_say(ld->job, US_SAY_NOTICE, "%s: %llu ids, epoch %llu; from %s "
+               "%llu bytes of journal, in %llu ms", what,
+               (unsigned long long) r->ids,
+               (unsigned long long) r->manifest.epoch + r->lost, snapshot,
+               (unsigned long long) (r->lsn - lsn),
+               (unsigned long long) (us_job_now(ld->l)
+                                     - us_acquire(&ld->l->sh->load_began)));
+}
+
+
+/*
+ * The store has all, and the directory is opened for writing.  If that fails,
+ * for want of room perhaps, the writer does it later, before all else.
+ */
+
+static void
+us_load_settle(us_load_t *ld, const us_tail_t *tail)
+{
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_disk_error_t   e;
+
+    l = ld->l;
     sh = l->sh;
 
-    if (us_job_stopping(l) || us_job_now(l) < us_acquire(&sh->load_next)) {
-        return;
-    }
+    us_release(&sh->written_ids, tail->ids);
+    us_release(&sh->durable_ids, tail->ids);
+    us_watch_append(&sh->watch, tail->lsn);
+    us_watch_durable(&sh->watch, tail->lsn);
+    us_share_set_tail(sh, tail);
 
-    if (us_share_state(sh) == US_LIFE_LOOKUP
-        && us_acquire(&sh->load_wanted) == 0)
+    if (us_data_settle(ld->store, l->dirfd, tail, l->conf.sync_name, &e) != 0)
     {
+        us_release(&sh->unsettled, 1);
+
+        if (us_share_stall(sh, US_ROLE_WRITER, us_job_now(l), e.text)) {
+            us_job_say(ld->job, US_SAY_ALERT, "%s", e.text);
+        }
+    }
+
+    us_store_unfence(l->mem);
+    us_share_set_state(sh, US_LIFE_READY, NULL);
+}
+
+
+/* everything is applied and the directory is ours */
+
+static void
+us_load_ready(us_load_t *ld)
+{
+    us_share_t     *sh;
+    us_recovery_t  *r;
+
+    sh = ld->l->sh;
+    r = &ld->recovery;
+
+    if (us_store_next_id(ld->store) != r->ids) {
+        us_disk_fail(&r->error, 0, "the files give %llu ids, the store %llu",
+                     (unsigned long long) r->ids,
+                     (unsigned long long) us_store_next_id(ld->store));
+        us_load_failed(ld, US_LIFE_DAMAGED);
         return;
     }
 
-    (void) us_job_start(l, US_ROLE_LOADER, us_load_job, NULL);
+    (void) us_store_set_lsn(ld->store, r->lsn);
+    us_load_restored(ld);
+
+    us_store_set_identity(ld->store, r->manifest.uuid,
+                          r->manifest.epoch + r->lost);
+
+    if (r->manifest.has_snapshot) {
+        us_release(&sh->snapshot_lsn, r->manifest.snapshot);
+        us_release(&sh->snapshot_size,
+                   us_dir_snapshot_bytes(ld->l->dirfd, r->manifest.snapshot));
+
+    } else {
+        us_release(&sh->snapshot_lsn, 0);
+        us_release(&sh->snapshot_size, 0);
+    }
+
+    us_release(&sh->cut_bytes, r->cut);
+    us_release(&sh->lost_ids, r->lost_ids);
+
+    if (r->instead.text[0]) {
+        us_job_say(ld->job, US_SAY_WARN, "%.400s; a snapshot replaces it",
+                   r->instead.text);
+        us_release(&sh->snapshot_now, 1);
+    }
+
+    if (r->cut) {
+        us_job_say(ld->job, US_SAY_WARN, "the journal's torn end was cut: "
+                   "%llu bytes, %llu ids that had been answered; %.280s",
+                   (unsigned long long) r->cut,
+                   (unsigned long long) r->lost_ids, r->torn.text);
+    }
+
+    if (r->lost) {
+        us_job_say(ld->job, US_SAY_WARN, "answered ids may have been lost, "
+                   "by a failure of the machine or of its disk: epoch %llu "
+                   "begins, at %llu ids",
+                   (unsigned long long) r->manifest.epoch + 1,
+                   (unsigned long long) r->ids);
+    }
+
+    us_load_say(ld, "loaded, and writable");
+
+    us_load_settle(ld, &r->tail);
+
+    (void) us_dir_clean(ld->l->dirfd);
+}
+
+
+static void
+us_load_run(us_load_t *ld)
+{
+    us_share_t        *sh;
+    us_recovery_t     *r;
+    us_recovery_rc_t   rc;
+
+    sh = ld->l->sh;
+    r = &ld->recovery;
+
+    us_release(&sh->load_total, r->total);
+    us_release(&sh->load_applying, 1);
+
+    rc = us_recovery_run(r, ld->own);
+
+    if (rc == US_RECOVERY_STOP) {
+        return;
+    }
+
+    us_load_past(ld);
+
+    us_release(&sh->load_lsn, r->lsn);
+    us_release(&sh->load_ids, r->ids);
+
+    if (rc == US_RECOVERY_NO_ROOM) {
+        us_load_small(ld);
+        return;
+    }
+
+    if (rc != US_RECOVERY_OK) {
+        (void) us_store_set_lsn(ld->store, r->lsn);
+        us_load_failed(ld, US_LIFE_DAMAGED);
+        return;
+    }
+
+    if (ld->l->conf.store.lookup) {
+        (void) us_store_set_lsn(ld->store, r->lsn);
+        us_load_say(ld, "loaded for look-ups");
+        us_share_set_state(sh, US_LIFE_LOOKUP, NULL);
+
+    } else if (ld->own) {
+        us_load_ready(ld);
+
+    } else {
+
+        /*
+         * The next loader goes on from here only by this state.  If this one
+         * is killed before the state is set, nothing must be applied twice.
+         */
+
+        if (us_share_state(sh) != US_LIFE_FOLLOWING) {
+            us_load_say(ld, "loaded, and another server owns the directory");
+        }
+
+        us_share_set_state(sh, US_LIFE_FOLLOWING, NULL);
+        us_release(&sh->load_next, us_job_now(ld->l) + US_LOAD_AGAIN);
+    }
+
+    us_release(&sh->load_applying, 0);
+}
+
+
+/*
+ * The lock belongs to an open file that all processes of this master share,
+ * so trying it again succeeds once it is ours.
+ */
+
+static int
+us_load_own(us_life_t *l)
+{
+    return !l->conf.store.lookup && flock(l->lockfd, LOCK_EX|LOCK_NB) == 0;
+}
+
+
+static void
+us_load_fresh(us_load_t *ld)
+{
+    us_tail_t         tail;
+    us_store_conf_t   conf;
+
+    us_store_conf(ld->store, &conf);
+
+    us_store_set_identity(ld->store, conf.uuid, 1);
+    (void) us_store_set_lsn(ld->store, 0);
+
+    memset(&tail, 0, sizeof(us_tail_t));
+
+    us_job_say(ld->job, US_SAY_NOTICE, "a new store begins, epoch 1");
+
+    us_load_settle(ld, &tail);
+}
+
+
+static void
+us_load_begin(us_load_t *ld)
+{
+    /* first: after it, the files that another owner has made are there */
+
+    ld->own = us_load_own(ld->l);
+
+    switch (us_load_open(ld)) {
+
+    case US_RECOVERY_FRESH:
+
+        /* nothing there: it is ours to make, or its owner is making it */
+
+        if (!ld->own) {
+            return;
+        }
+
+        /*
+         * One that nobody but root may enter looks empty, too: other files
+         * may lie there, so nothing is denied.
+         */
+
+        if (us_write_look(ld->l, &ld->recovery.error) != 0) {
+            us_load_failed(ld, US_LIFE_FAILED);
+            return;
+        }
+
+        us_load_fresh(ld);
+        return;
+
+    case US_RECOVERY_OK:
+        us_store_set_identity(ld->store, ld->recovery.manifest.uuid,
+                              ld->recovery.manifest.epoch);
+        us_load_run(ld);
+        return;
+
+    default:
+        us_load_failed(ld, US_LIFE_FAILED);
+        return;
+    }
+}
+
+
+static void
+us_load_follow(us_load_t *ld)
+{
+    us_share_t     *sh;
+    us_recovery_t  *r;
+
+    sh = ld->l->sh;
+    r = &ld->recovery;
+
+    ld->own = us_load_own(ld->l);
+
+    if (us_load_open(ld) != US_RECOVERY_OK) {
+        us_load_failed(ld, US_LIFE_DAMAGED);
+        return;
+    }
+
+    /* continues where the loader before has stopped */
+
+    r->started = 1;
+    r->lsn = us_acquire(&sh->load_lsn);
+    r->ids = us_acquire(&sh->load_ids);
+    ld->past = 1;
+
+    us_load_run(ld);
+}
+
+
+/*
+ * mode=lookup at a reload: whether there is something to load, before what
+ * there is in memory is given up.
+ */
+
+static int
+us_load_newer(us_life_t *l, us_disk_error_t *e)
+{
+    us_manifest_t  m;
+
+    if (us_manifest_read(l->dirfd, &m, e) != US_MANIFEST_OK) {
+        return -1;
+    }
+
+    return us_data_differs(&m, &l->conf.store, e);
 }
 
 
@@ -186,249 +663,24 @@ us_load_job(us_job_t *job)
 }
 
 
-/* the lock on the files is kept as long as they are to be read on */
-
-static void
-us_load_ended(us_load_t *ld)
+void
+us_load(us_life_t *l)
 {
-    us_life_t  *l;
+    us_share_t  *sh;
 
-    l = ld->l;
+    sh = l->sh;
 
-    if (us_share_state(l->sh) == US_LIFE_FOLLOWING) {
-        ld->job->stays = 1;
-
-        if (l->readers == -1) {
-            l->readers = ld->recovery.readers;
-            ld->recovery.readers = -1;
-        }
-
-    } else if (l->readers != -1) {
-        (void) close(l->readers);
-        l->readers = -1;
-    }
-
-    us_recovery_close(&ld->recovery);
-}
-
-
-static void
-us_load_begin(us_load_t *ld)
-{
-    /* first: after it, the files that another owner has made are there */
-
-    ld->own = us_load_own(ld->l);
-
-    switch (us_load_open(ld)) {
-
-    case US_RECOVERY_FRESH:
-
-        /* nothing there: it is ours to make, or its owner is making it */
-
-        if (!ld->own) {
-            return;
-        }
-
-        /*
-         * One that nobody but root may enter looks empty, too: other files
-         * may lie there, so nothing is denied.
-         */
-
-        if (us_write_look(ld->l, &ld->recovery.error) != 0) {
-            us_load_failed(ld, US_LIFE_FAILED);
-            return;
-        }
-
-        us_load_fresh(ld);
-        return;
-
-    case US_RECOVERY_OK:
-        us_store_set_identity(ld->store, ld->recovery.manifest.uuid,
-                              ld->recovery.manifest.epoch);
-        us_load_run(ld);
-        return;
-
-    default:
-        us_load_failed(ld, US_LIFE_FAILED);
-        return;
-    }
-}
-
-
-static void
-us_load_follow(us_load_t *ld)
-{
-    us_share_t     *sh;
-    us_recovery_t  *r;
-
-    sh = ld->l->sh;
-    r = &ld->recovery;
-
-    ld->own = us_load_own(ld->l);
-
-    if (us_load_open(ld) != US_RECOVERY_OK) {
-        us_load_failed(ld, US_LIFE_DAMAGED);
+    if (us_job_stopping(l) || us_job_now(l) < us_acquire(&sh->load_next)) {
         return;
     }
 
-    /* continues where the loader before has stopped */
-
-    r->started = 1;
-    r->lsn = us_acquire(&sh->load_lsn);
-    r->ids = us_acquire(&sh->load_ids);
-    ld->past = 1;
-
-    us_load_run(ld);
-}
-
-
-/* the manifest, and whether the store can hold what it names */
-
-static us_recovery_rc_t
-us_load_open(us_load_t *ld)
-{
-    char              boot[US_BOOT_ID + 1];
-    us_life_t        *l;
-    us_recovery_t    *r;
-    us_store_conf_t   conf;
-    us_recovery_rc_t  rc;
-
-    l = ld->l;
-    r = &ld->recovery;
-
-    us_manifest_boot(boot);
-
-    rc = us_recovery_open(r, l->dirfd, &us_data_ops, us_load_apply, ld, boot);
-
-    if (rc != US_RECOVERY_OK) {
-        return rc;
-    }
-
-    us_store_conf(ld->store, &conf);
-
-    return us_data_differs(&r->manifest, &conf, &r->error) == 0
-           ? US_RECOVERY_OK : US_RECOVERY_FAILED;
-}
-
-
-static void
-us_load_run(us_load_t *ld)
-{
-    us_share_t        *sh;
-    us_recovery_t     *r;
-    us_recovery_rc_t   rc;
-
-    sh = ld->l->sh;
-    r = &ld->recovery;
-
-    us_release(&sh->load_total, r->total);
-    us_release(&sh->load_applying, 1);
-
-    rc = us_recovery_run(r, ld->own);
-
-    if (rc == US_RECOVERY_STOP) {
+    if (us_share_state(sh) == US_LIFE_LOOKUP
+        && us_acquire(&sh->load_wanted) == 0)
+    {
         return;
     }
 
-    us_load_past(ld);
-
-    us_release(&sh->load_lsn, r->lsn);
-    us_release(&sh->load_ids, r->ids);
-
-    if (rc == US_RECOVERY_NO_ROOM) {
-        us_load_small(ld);
-        return;
-    }
-
-    if (rc != US_RECOVERY_OK) {
-        (void) us_store_set_lsn(ld->store, r->lsn);
-        us_load_failed(ld, US_LIFE_DAMAGED);
-        return;
-    }
-
-    if (ld->l->conf.store.lookup) {
-        (void) us_store_set_lsn(ld->store, r->lsn);
-        us_load_say(ld, "loaded for look-ups");
-        us_share_set_state(sh, US_LIFE_LOOKUP, NULL);
-
-    } else if (ld->own) {
-        us_load_ready(ld);
-
-    } else {
-
-        /*
-         * The next loader goes on from here only by this state.  If this one
-         * is killed before the state is set, nothing must be applied twice.
-         */
-
-        if (us_share_state(sh) != US_LIFE_FOLLOWING) {
-            us_load_say(ld, "loaded, and another server owns the directory");
-        }
-
-        us_share_set_state(sh, US_LIFE_FOLLOWING, NULL);
-        us_release(&sh->load_next, us_job_now(ld->l) + US_LOAD_AGAIN);
-    }
-
-    us_release(&sh->load_applying, 0);
-}
-
-
-static int
-us_load_apply(void *data, const uint8_t *p, size_t len)
-{
-    us_load_t *ld = data;
-
-    int         rc;
-    us_life_t  *l;
-
-    l = ld->l;
-
-    if (l->env.stopping(l->env.data)) {
-        return US_RECOVERY_STOP;
-    }
-
-    if (ld->recovery.started) {
-        us_load_past(ld);
-        us_load_restored(ld);
-    }
-
-    /* while FOLLOWING, requests read the store: it takes the lock */
-
-    rc = us_data_apply(ld->store, p, len);
-
-    us_release(&l->sh->load_done, ld->recovery.done);
-
-    return rc;
-}
-
-
-/* a map that comes from here on was adopted since the store was restored */
-
-static void
-us_load_restored(us_load_t *ld)
-{
-    us_recovery_t  *r;
-
-    r = &ld->recovery;
-
-    if (r->manifest.has_restored && r->lsn >= r->manifest.restored) {
-        us_store_map_restored(ld->store);
-    }
-}
-
-
-/* once, between the snapshot and the journal: us_policy.h counts from there */
-
-static void
-us_load_past(us_load_t *ld)
-{
-    us_store_info_t  info;
-
-    if (!ld->past) {
-        ld->past = 1;
-        us_store_info(ld->store, &info);
-        us_release(&ld->l->sh->snapshot_deleted, info.deleted);
-    }
+    (void) us_job_start(l, US_ROLE_LOADER, us_load_job, NULL);
 }
 
 
@@ -456,279 +708,6 @@ us_load_size(const us_life_t *l, uint64_t bytes, char *text, size_t len)
     (void) snprintf(text, len, "%llu%c",
                     (unsigned long long) (size / unit + 1),
                     unit == 1024 ? 'k' : 'm');
-}
-
-
-/*
- * While FOLLOWING, the index has grown URL by URL, which takes more room than
- * building it: all is loaded once more.
- */
-
-static void
-us_load_small(us_load_t *ld)
-{
-    char         need[32];
-    us_share_t  *sh;
-
-    sh = ld->l->sh;
-
-    if (us_share_state(sh) == US_LIFE_FOLLOWING) {
-        us_release(&sh->load_next, us_job_now(ld->l) + US_LOAD_RETRY);
-        return;
-    }
-
-    us_load_size(ld->l,
-                 us_store_size_needed(ld->store,
-                                      ld->l->conf.store.ring != 0),
-                 need, sizeof(need));
-
-    us_disk_fail(&ld->recovery.error, 0, "SIZE is too small for the data: %s "
-                 "suffices", need);
-
-    us_load_failed(ld, US_LIFE_TOO_SMALL);
-}
-
-
-/*
- * A fault that may pass is logged once, and loading is tried again.  What was
- * applied so far stays, if the next loader can go on from it; else that loader
- * empties the store.
- */
-
-static void
-us_load_failed(us_load_t *ld, us_life_state_t state)
-{
-    us_life_t        *l;
-    us_share_t       *sh;
-    us_disk_error_t  *e;
-
-    l = ld->l;
-    sh = l->sh;
-    e = &ld->recovery.error;
-
-    if (us_load_passing(ld)) {
-        us_release(&sh->load_next, us_job_now(l) + US_LOAD_RETRY);
-
-        /* whole blocks were applied: others may go on reading, and we later */
-
-        if (us_share_state(sh) == US_LIFE_FOLLOWING && e->err != ENOENT) {
-            us_release(&sh->load_applying, 0);
-        }
-
-        if (us_share_reason(sh, e->text)) {
-            us_job_say(ld->job, US_SAY_ERROR, "%s; it is tried again",
-                       e->text);
-        }
-
-        return;
-    }
-
-    us_job_say(ld->job, US_SAY_EMERG, "%s", e->text);
-    us_share_set_state(sh, state, e->text);
-    us_release(&sh->load_applying, 0);
-}
-
-
-/*
- * A file that is missing may have been removed by the owner, after this
- * process had looked which there are: then all is read once more.
- */
-
-static int
-us_load_passing(us_load_t *ld)
-{
-    us_share_t  *sh;
-
-    sh = ld->l->sh;
-
-    if (us_disk_passing(ld->recovery.error.err)) {
-        return 1;
-    }
-
-    if (ld->recovery.error.err == ENOENT
-        && (!ld->own || us_share_state(sh) == US_LIFE_FOLLOWING))
-    {
-        us_release(&sh->load_applying, 1);
-        return 1;
-    }
-
-    return 0;
-}
-
-
-/*
- * The lock belongs to an open file that all processes of this master share,
- * so trying it again succeeds once it is ours.
- */
-
-static int
-us_load_own(us_life_t *l)
-{
-    return !l->conf.store.lookup && flock(l->lockfd, LOCK_EX|LOCK_NB) == 0;
-}
-
-
-static void
-us_load_fresh(us_load_t *ld)
-{
-    us_tail_t         tail;
-    us_store_conf_t   conf;
-
-    us_store_conf(ld->store, &conf);
-
-    us_store_set_identity(ld->store, conf.uuid, 1);
-    (void) us_store_set_lsn(ld->store, 0);
-
-    memset(&tail, 0, sizeof(us_tail_t));
-
-    us_job_say(ld->job, US_SAY_NOTICE, "a new store begins, epoch 1");
-
-    us_load_settle(ld, &tail);
-}
-
-
-/* everything is applied and the directory is ours */
-
-static void
-us_load_ready(us_load_t *ld)
-{
-    us_share_t     *sh;
-    us_recovery_t  *r;
-
-    sh = ld->l->sh;
-    r = &ld->recovery;
-
-    if (us_store_next_id(ld->store) != r->ids) {
-        us_disk_fail(&r->error, 0, "the files give %llu ids, the store %llu",
-                     (unsigned long long) r->ids,
-                     (unsigned long long) us_store_next_id(ld->store));
-        us_load_failed(ld, US_LIFE_DAMAGED);
-        return;
-    }
-
-    (void) us_store_set_lsn(ld->store, r->lsn);
-    us_load_restored(ld);
-
-    us_store_set_identity(ld->store, r->manifest.uuid,
-                          r->manifest.epoch + r->lost);
-
-    if (r->manifest.has_snapshot) {
-        us_release(&sh->snapshot_lsn, r->manifest.snapshot);
-        us_release(&sh->snapshot_size,
-                   us_dir_snapshot_bytes(ld->l->dirfd, r->manifest.snapshot));
-
-    } else {
-        us_release(&sh->snapshot_lsn, 0);
-        us_release(&sh->snapshot_size, 0);
-    }
-
-    us_release(&sh->cut_bytes, r->cut);
-    us_release(&sh->lost_ids, r->lost_ids);
-
-    if (r->instead.text[0]) {
-        us_job_say(ld->job, US_SAY_WARN, "%.400s; a snapshot replaces it",
-                   r->instead.text);
-        us_release(&sh->snapshot_now, 1);
-    }
-
-    if (r->cut) {
-        us_job_say(ld->job, US_SAY_WARN, "the journal's torn end was cut: "
-                   "%llu bytes, %llu ids that had been answered; %.280s",
-                   (unsigned long long) r->cut,
-                   (unsigned long long) r->lost_ids, r->torn.text);
-    }
-
-    if (r->lost) {
-        us_job_say(ld->job, US_SAY_WARN, "answered ids may have been lost, "
-                   "by a failure of the machine or of its disk: epoch %llu "
-                   "begins, at %llu ids",
-                   (unsigned long long) r->manifest.epoch + 1,
-                   (unsigned long long) r->ids);
-    }
-
-    us_load_say(ld, "loaded, and writable");
-
-    us_load_settle(ld, &r->tail);
-
-    (void) us_dir_clean(ld->l->dirfd);
-}
-
-
-/* what was read, and from where */
-
-static void
-us_load_say(us_load_t *ld, const char *what)
-{
-    char            snapshot[64];
-    uint64_t        lsn;
-    us_recovery_t  *r;
-
-    r = &ld->recovery;
-    lsn = r->manifest.has_snapshot ? r->manifest.snapshot : 0;
-
-    (void) snprintf(snapshot, sizeof(snapshot), lsn ? "a snapshot up to LSN "
-                    "%llu, then" : "no snapshot,", (unsigned long long) lsn);
-
-    us_job_say(ld->job, US_SAY_NOTICE, "%s: %llu ids, epoch %llu; from %s "
-               "%llu bytes of journal, in %llu ms", what,
-               (unsigned long long) r->ids,
-               (unsigned long long) r->manifest.epoch + r->lost, snapshot,
-               (unsigned long long) (r->lsn - lsn),
-               (unsigned long long) (us_job_now(ld->l)
-                                     - us_acquire(&ld->l->sh->load_began)));
-}
-
-
-/*
- * The store has all, and the directory is opened for writing.  If that fails,
- * for want of room perhaps, the writer does it later, before all else.
- */
-
-static void
-us_load_settle(us_load_t *ld, const us_tail_t *tail)
-{
-    us_life_t        *l;
-    us_share_t       *sh;
-    us_disk_error_t   e;
-
-    l = ld->l;
-    sh = l->sh;
-
-    us_release(&sh->written_ids, tail->ids);
-    us_release(&sh->durable_ids, tail->ids);
-    us_watch_append(&sh->watch, tail->lsn);
-    us_watch_durable(&sh->watch, tail->lsn);
-    us_share_set_tail(sh, tail);
-
-    if (us_data_settle(ld->store, l->dirfd, tail, l->conf.sync_name, &e) != 0)
-    {
-        us_release(&sh->unsettled, 1);
-
-        if (us_share_stall(sh, US_ROLE_WRITER, us_job_now(l), e.text)) {
-            us_job_say(ld->job, US_SAY_ALERT, "%s", e.text);
-        }
-    }
-
-    us_store_unfence(l->mem);
-    us_share_set_state(sh, US_LIFE_READY, NULL);
-}
-
-
-/*
- * mode=lookup at a reload: whether there is something to load, before what
- * there is in memory is given up.
- */
-
-static int
-us_load_newer(us_life_t *l, us_disk_error_t *e)
-{
-    us_manifest_t  m;
-
-    if (us_manifest_read(l->dirfd, &m, e) != US_MANIFEST_OK) {
-        return -1;
-    }
-
-    return us_data_differs(&m, &l->conf.store, e);
 }
 
 

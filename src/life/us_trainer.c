@@ -20,7 +20,17 @@ struct us_trainer_s {
 };
 
 
-static void *us_trainer_thread(void *data);
+static void *
+us_trainer_thread(void *data)
+{
+    us_trainer_t *t = data;
+
+    t->learnt = us_store_train(t->store, &t->cancel);
+
+    __atomic_store_n(&t->done, 1, __ATOMIC_RELEASE);
+
+    return NULL;
+}
 
 
 int
@@ -61,19 +71,6 @@ us_trainer_start(us_trainer_t **trainer, void *mem,
     *trainer = t;
 
     return 0;
-}
-
-
-static void *
-us_trainer_thread(void *data)
-{
-    us_trainer_t *t = data;
-
-    t->learnt = us_store_train(t->store, &t->cancel);
-
-    __atomic_store_n(&t->done, 1, __ATOMIC_RELEASE);
-
-    return NULL;
 }
 
 

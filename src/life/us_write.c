@@ -52,115 +52,32 @@
 #define US_SYNC_LOOK     700          /* ms between two looks at the files */
 
 
-static void us_write_job(us_job_t *job);
-static void us_write_done(us_job_t *job);
-static int us_write_begin(us_life_t *l, us_store_t *store, us_tail_t *tail,
-    us_disk_error_t *e);
-static int us_write_group(us_life_t *l, us_store_t *store, us_tail_t *tail,
-    us_disk_error_t *e);
-static int us_write_written(us_life_t *l, us_store_t *store,
-    const us_tail_t *tail, us_disk_error_t *e);
-static int us_write_durable(us_life_t *l, us_store_t *store, us_writer_t *w,
-    const us_tail_t *tail, us_disk_error_t *e);
-static int us_write_gone(us_job_t *job, us_tail_t *tail, us_disk_error_t *e);
-static void us_write_failed(us_job_t *job, int rc, const us_disk_error_t *e);
-static int us_sync_due(const us_life_t *l, uint64_t now);
-static void us_sync_job(us_job_t *job);
-static void us_sync_look(us_job_t *job, const us_tail_t *tail);
-static void us_sync_gone(us_job_t *job, const us_disk_error_t *e);
-static void us_sync_done(us_job_t *job);
-static void us_write_open(us_life_t *l, us_writer_t *w);
+/*
+ * Uuid and epoch are known once the store is READY, and stay.  Each process
+ * opens its descriptors at once, as there may be none left when it has to
+ * write.
+ */
 
-
-void
-us_write(us_life_t *l)
+static void
+us_write_open(us_life_t *l, us_writer_t *w)
 {
-    us_tail_t   tail;
-    us_share_t  *sh;
+    char             boot[US_BOOT_ID + 1];
+    us_store_conf_t  conf;
 
-    sh = l->sh;
-
-    if (l->ending || us_acquire(&sh->lost) || l->jobs[US_ROLE_WRITER].active
-        || us_share_state(sh) != US_LIFE_READY
-        || us_share_rests(sh, US_ROLE_WRITER, us_job_now(l), US_WRITE_STALL))
-    {
+    if (w->ops) {
         return;
     }
 
-    if (!us_share_stalled(sh, US_ROLE_WRITER)
-        && us_acquire(&sh->unsettled) == 0 && l->writer.ops)
-    {
-        us_share_tail(sh, &tail);
+    us_manifest_boot(boot);
+    us_store_conf(l->store, &conf);
 
-        if (us_store_published(l->store) == tail.lsn
-            && us_store_written(l->store) == tail.lsn
-            && (l->conf.sync != US_SYNC_ALWAYS
-                || us_store_durable(l->store) == tail.lsn))
-        {
-            return;
-        }
+    us_writer_init(w, l->dirfd, conf.uuid, conf.epoch, boot, &us_data_ops);
+
+    w->watch = &l->sh->watch;
+
+    if (l->conf.segment) {
+        w->limit = l->conf.segment;
     }
-
-    (void) us_job_start(l, US_ROLE_WRITER, us_write_job, us_write_done);
-}
-
-
-static void
-us_write_job(us_job_t *job)
-{
-    int               rc;
-    uint64_t          start;
-    us_life_t        *l;
-    us_tail_t         tail;
-    us_store_t       *store;
-    us_disk_error_t   e;
-
-    l = job->life;
-    store = l->store;
-    start = us_job_now(l);
-
-    us_share_tail(l->sh, &tail);
-
-    rc = us_write_begin(l, store, &tail, &e);
-
-    if (rc == US_WRITER_GONE) {
-        rc = us_write_gone(job, &tail, &e);
-    }
-
-    /* what a killed writer has appended, and moved the tail past */
-
-    if (rc == 0 && us_store_written(store) < tail.lsn) {
-        rc = us_write_written(l, store, &tail, &e);
-    }
-
-    while (rc == 0) {
-        rc = us_write_group(l, store, &tail, &e);
-
-        if (us_store_published(store) == tail.lsn
-            || us_job_now(l) - start > US_WRITE_TURN)
-        {
-            break;
-        }
-    }
-
-    if (rc != 0) {
-        us_write_failed(job, rc, &e);
-
-    } else if (us_share_resume(l->sh, US_ROLE_WRITER)) {
-        us_job_say(job, US_SAY_WARN, "the disk accepts writes again");
-    }
-}
-
-
-static void
-us_write_done(us_job_t *job)
-{
-    us_life_t  *l;
-
-    l = job->life;
-
-    l->env.moved(l->env.data);
-    us_write(l);
 }
 
 
@@ -194,6 +111,68 @@ us_write_begin(us_life_t *l, us_store_t *store, us_tail_t *tail,
     }
 
     return rc;
+}
+
+
+/*
+ * The one place where `written` moves, after the watermark file: another server
+ * that reads the directory knows of a delete before its reply is sent.
+ */
+
+static int
+us_write_written(us_life_t *l, us_store_t *store, const us_tail_t *tail,
+    us_disk_error_t *e)
+{
+    uint64_t     deleted;
+    us_share_t  *sh;
+
+    sh = l->sh;
+
+    /* one under way, whose LSN is not known yet, may be below the tail */
+
+    deleted = us_members_deleting(sh) ? tail->lsn : 0;
+
+    if (us_acquire(&sh->deleted_lsn) > deleted) {
+        deleted = us_acquire(&sh->deleted_lsn);
+    }
+
+    if (us_writer_mark(&l->writer, tail, us_store_durable(store), deleted)
+        != 0)
+    {
+        *e = l->writer.error;
+        return -1;
+    }
+
+    /* the ids first: a reply that waits for the LSN reports them */
+
+    us_release(&sh->written_ids, tail->ids);
+    us_store_set_written(store, tail->lsn);
+
+    return 0;
+}
+
+
+/* the one place where `durable` moves */
+
+static int
+us_write_durable(us_life_t *l, us_store_t *store, us_writer_t *w,
+    const us_tail_t *tail, us_disk_error_t *e)
+{
+    int  rc;
+
+    rc = us_writer_sync(w, tail);
+
+    if (rc != 0) {
+        *e = w->error;
+        return rc;
+    }
+
+    us_share_count(&l->sh->syncs, 1);
+
+    us_release(&l->sh->durable_ids, tail->ids);
+    us_store_set_durable(store, tail->lsn);
+
+    return 0;
 }
 
 
@@ -262,68 +241,6 @@ us_write_group(us_life_t *l, us_store_t *store, us_tail_t *tail,
 }
 
 
-/*
- * The one place where `written` moves, after the watermark file: another server
- * that reads the directory knows of a delete before its reply is sent.
- */
-
-static int
-us_write_written(us_life_t *l, us_store_t *store, const us_tail_t *tail,
-    us_disk_error_t *e)
-{
-    uint64_t     deleted;
-    us_share_t  *sh;
-
-    sh = l->sh;
-
-    /* one under way, whose LSN is not known yet, may be below the tail */
-
-    deleted = us_members_deleting(sh) ? tail->lsn : 0;
-
-    if (us_acquire(&sh->deleted_lsn) > deleted) {
-        deleted = us_acquire(&sh->deleted_lsn);
-    }
-
-    if (us_writer_mark(&l->writer, tail, us_store_durable(store), deleted)
-        != 0)
-    {
-        *e = l->writer.error;
-        return -1;
-    }
-
-    /* the ids first: a reply that waits for the LSN reports them */
-
-    us_release(&sh->written_ids, tail->ids);
-    us_store_set_written(store, tail->lsn);
-
-    return 0;
-}
-
-
-/* the one place where `durable` moves */
-
-static int
-us_write_durable(us_life_t *l, us_store_t *store, us_writer_t *w,
-    const us_tail_t *tail, us_disk_error_t *e)
-{
-    int  rc;
-
-    rc = us_writer_sync(w, tail);
-
-    if (rc != 0) {
-        *e = w->error;
-        return rc;
-    }
-
-    us_share_count(&l->sh->syncs, 1);
-
-    us_release(&l->sh->durable_ids, tail->ids);
-    us_store_set_durable(store, tail->lsn);
-
-    return 0;
-}
-
-
 /* see THE GAP: until the keeper has closed it, the keeper is what stalls */
 
 static int
@@ -379,34 +296,95 @@ us_write_failed(us_job_t *job, int rc, const us_disk_error_t *e)
 }
 
 
-void
-us_sync(us_life_t *l)
+static void
+us_write_job(us_job_t *job)
 {
-    uint64_t     now;
-    us_tail_t    tail;
+    int               rc;
+    uint64_t          start;
+    us_life_t        *l;
+    us_tail_t         tail;
+    us_store_t       *store;
+    us_disk_error_t   e;
+
+    l = job->life;
+    store = l->store;
+    start = us_job_now(l);
+
+    us_share_tail(l->sh, &tail);
+
+    rc = us_write_begin(l, store, &tail, &e);
+
+    if (rc == US_WRITER_GONE) {
+        rc = us_write_gone(job, &tail, &e);
+    }
+
+    /* what a killed writer has appended, and moved the tail past */
+
+    if (rc == 0 && us_store_written(store) < tail.lsn) {
+        rc = us_write_written(l, store, &tail, &e);
+    }
+
+    while (rc == 0) {
+        rc = us_write_group(l, store, &tail, &e);
+
+        if (us_store_published(store) == tail.lsn
+            || us_job_now(l) - start > US_WRITE_TURN)
+        {
+            break;
+        }
+    }
+
+    if (rc != 0) {
+        us_write_failed(job, rc, &e);
+
+    } else if (us_share_resume(l->sh, US_ROLE_WRITER)) {
+        us_job_say(job, US_SAY_WARN, "the disk accepts writes again");
+    }
+}
+
+
+static void
+us_write_done(us_job_t *job)
+{
+    us_life_t  *l;
+
+    l = job->life;
+
+    l->env.moved(l->env.data);
+    us_write(l);
+}
+
+
+void
+us_write(us_life_t *l)
+{
+    us_tail_t   tail;
     us_share_t  *sh;
 
     sh = l->sh;
 
-    if (l->ending || us_acquire(&sh->lost) || l->jobs[US_ROLE_SYNCER].active
-        || us_share_state(sh) != US_LIFE_READY)
+    if (l->ending || us_acquire(&sh->lost) || l->jobs[US_ROLE_WRITER].active
+        || us_share_state(sh) != US_LIFE_READY
+        || us_share_rests(sh, US_ROLE_WRITER, us_job_now(l), US_WRITE_STALL))
     {
         return;
     }
 
-    now = us_job_now(l);
-
-    if (us_share_rests(sh, US_ROLE_SYNCER, now, US_WRITE_STALL)) {
-        return;
-    }
-
-    us_share_tail(sh, &tail);
-
-    if (l->syncer.ops == NULL || us_writer_stale(&l->syncer, &tail)
-        || us_sync_due(l, now) || now >= us_acquire(&sh->look_next))
+    if (!us_share_stalled(sh, US_ROLE_WRITER)
+        && us_acquire(&sh->unsettled) == 0 && l->writer.ops)
     {
-        (void) us_job_start(l, US_ROLE_SYNCER, us_sync_job, us_sync_done);
+        us_share_tail(sh, &tail);
+
+        if (us_store_published(l->store) == tail.lsn
+            && us_store_written(l->store) == tail.lsn
+            && (l->conf.sync != US_SYNC_ALWAYS
+                || us_store_durable(l->store) == tail.lsn))
+        {
+            return;
+        }
     }
+
+    (void) us_job_start(l, US_ROLE_WRITER, us_write_job, us_write_done);
 }
 
 
@@ -443,6 +421,55 @@ us_sync_due(const us_life_t *l, uint64_t now)
     since = us_acquire(&sh->dirty_since);
 
     return since == 0 || now + ahead >= since + l->conf.interval;
+}
+
+
+/* the writer judges and repairs it, at once: requests are refused until then */
+
+static void
+us_sync_gone(us_job_t *job, const us_disk_error_t *e)
+{
+    if (us_share_stall(job->life->sh, US_ROLE_WRITER, 0, e->text)) {
+        us_job_say(job, US_SAY_ALERT, "%s", e->text);
+    }
+}
+
+
+static void
+us_sync_look(us_job_t *job, const us_tail_t *tail)
+{
+    char              name[US_DISK_NAME];
+    us_life_t        *l;
+    us_tail_t         now;
+    struct stat       st;
+    us_disk_error_t   e;
+
+    l = job->life;
+
+    us_segment_name(name, US_SEGMENT_JOURNAL, tail->segment);
+
+    if (us_write_look(l, &e) == 0) {
+
+        if (tail->offset == 0
+            || (fstatat(l->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
+                && (uint64_t) st.st_size >= tail->offset))
+        {
+            return;
+        }
+
+        /* sealed since, and covered by a snapshot */
+
+        us_share_tail(l->sh, &now);
+
+        if (now.segment != tail->segment) {
+            return;
+        }
+
+        us_disk_fail(&e, 0, "\"%s\" is not there, or shorter than it was",
+                     name);
+    }
+
+    us_sync_gone(job, &e);
 }
 
 
@@ -502,55 +529,6 @@ us_sync_job(us_job_t *job)
 
 
 static void
-us_sync_look(us_job_t *job, const us_tail_t *tail)
-{
-    char              name[US_DISK_NAME];
-    us_life_t        *l;
-    us_tail_t         now;
-    struct stat       st;
-    us_disk_error_t   e;
-
-    l = job->life;
-
-    us_segment_name(name, US_SEGMENT_JOURNAL, tail->segment);
-
-    if (us_write_look(l, &e) == 0) {
-
-        if (tail->offset == 0
-            || (fstatat(l->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-                && (uint64_t) st.st_size >= tail->offset))
-        {
-            return;
-        }
-
-        /* sealed since, and covered by a snapshot */
-
-        us_share_tail(l->sh, &now);
-
-        if (now.segment != tail->segment) {
-            return;
-        }
-
-        us_disk_fail(&e, 0, "\"%s\" is not there, or shorter than it was",
-                     name);
-    }
-
-    us_sync_gone(job, &e);
-}
-
-
-/* the writer judges and repairs it, at once: requests are refused until then */
-
-static void
-us_sync_gone(us_job_t *job, const us_disk_error_t *e)
-{
-    if (us_share_stall(job->life->sh, US_ROLE_WRITER, 0, e->text)) {
-        us_job_say(job, US_SAY_ALERT, "%s", e->text);
-    }
-}
-
-
-static void
 us_sync_done(us_job_t *job)
 {
     us_life_t  *l;
@@ -561,31 +539,33 @@ us_sync_done(us_job_t *job)
 }
 
 
-/*
- * Uuid and epoch are known once the store is READY, and stay.  Each process
- * opens its descriptors at once, as there may be none left when it has to
- * write.
- */
-
-static void
-us_write_open(us_life_t *l, us_writer_t *w)
+void
+us_sync(us_life_t *l)
 {
-    char             boot[US_BOOT_ID + 1];
-    us_store_conf_t  conf;
+    uint64_t     now;
+    us_tail_t    tail;
+    us_share_t  *sh;
 
-    if (w->ops) {
+    sh = l->sh;
+
+    if (l->ending || us_acquire(&sh->lost) || l->jobs[US_ROLE_SYNCER].active
+        || us_share_state(sh) != US_LIFE_READY)
+    {
         return;
     }
 
-    us_manifest_boot(boot);
-    us_store_conf(l->store, &conf);
+    now = us_job_now(l);
 
-    us_writer_init(w, l->dirfd, conf.uuid, conf.epoch, boot, &us_data_ops);
+    if (us_share_rests(sh, US_ROLE_SYNCER, now, US_WRITE_STALL)) {
+        return;
+    }
 
-    w->watch = &l->sh->watch;
+    us_share_tail(sh, &tail);
 
-    if (l->conf.segment) {
-        w->limit = l->conf.segment;
+    if (l->syncer.ops == NULL || us_writer_stale(&l->syncer, &tail)
+        || us_sync_due(l, now) || now >= us_acquire(&sh->look_next))
+    {
+        (void) us_job_start(l, US_ROLE_SYNCER, us_sync_job, us_sync_done);
     }
 }
 

@@ -13,16 +13,6 @@
 #include <string.h>
 
 
-static int64_t us_pg_limit(const us_pg_t *pg);
-static int us_pg_alive(us_pg_t *pg);
-static us_replog_rc_t us_pg_reach(us_pg_t *pg);
-static PGconn *us_pg_start(us_pg_t *pg);
-static us_replog_rc_t us_pg_failed(us_pg_t *pg);
-static us_replog_rc_t us_pg_setup(us_pg_t *pg);
-static int us_pg_checked(us_pg_t *pg, const PGresult *res, void *data);
-static void us_pg_notice(void *data, const PGresult *res);
-
-
 /*
  * The session's settings; none of them that a server does not know.  A timeout
  * would cancel a statement.
@@ -64,65 +54,6 @@ static void us_pg_notice(void *data, const PGresult *res);
     " (SELECT pid || ' ' || backend_start FROM pg_stat_activity"              \
     " WHERE pid = pg_backend_pid()),"                                         \
     " left(pg_walfile_name(pg_current_wal_flush_lsn()), 8)"
-
-
-us_replog_rc_t
-us_pg_connect(us_pg_t *pg)
-{
-    int             bad;
-    char            why[US_REPLOG_ERROR];
-    int64_t         end, share, limit;
-    unsigned        i;
-    us_replog_rc_t  rc;
-
-    if (pg->conn && us_pg_alive(pg)) {
-        return US_REPLOG_OK;
-    }
-
-    us_pg_drop(pg);
-
-    bad = 0;
-    why[0] = '\0';
-    end = pg->deadline;
-    limit = us_pg_limit(pg);
-
-    /* each host has its share of the time that is left, and a limit */
-
-    for (i = 0; i < pg->info.nhosts; i++) {
-        share = (end - us_pg_now()) / (pg->info.nhosts - i);
-        pg->deadline = us_pg_now() + (share < limit ? share : limit);
-        rc = us_pg_reach(pg);
-
-        if (rc == US_REPLOG_OK) {
-            pg->deadline = end;
-            pg->log.session++;
-            pg->log.error[0] = '\0';
-            return rc;
-        }
-
-        bad |= rc == US_REPLOG_BAD;
-        us_pg_drop(pg);
-
-        if (pg->env.stopping(pg->env.data)) {
-            return US_REPLOG_AWAY;
-        }
-
-        us_pg_leave(pg);
-
-        /* that a standby is read-only explains nothing */
-
-        if (why[0] == '\0' || strstr(why, US_PG_STANDBY)) {
-            (void) strcpy(why, pg->log.error);
-        }
-    }
-
-    /* what is on an earlier timeline, as after a restore, is used next time */
-
-    pg->timeline = 0;
-    (void) strcpy(pg->log.error, why);
-
-    return bad ? US_REPLOG_BAD : US_REPLOG_AWAY;
-}
 
 
 /* ms for a connection: libpq's own limit is not for PQconnectPoll() */
@@ -175,53 +106,6 @@ us_pg_alive(us_pg_t *pg)
 
         (void) PQisBusy(pg->conn);
     }
-}
-
-
-static us_replog_rc_t
-us_pg_reach(us_pg_t *pg)
-{
-    int                        ready;
-    short                      events;
-    PostgresPollingStatusType  status;
-
-    pg->conn = us_pg_start(pg);
-
-    if (pg->conn == NULL) {
-        us_pg_error(pg, "no memory");
-        return US_REPLOG_AWAY;
-    }
-
-    if (PQstatus(pg->conn) == CONNECTION_BAD) {
-        return us_pg_failed(pg);
-    }
-
-    (void) PQsetErrorVerbosity(pg->conn, PQERRORS_VERBOSE);
-    (void) PQsetNoticeReceiver(pg->conn, us_pg_notice, pg);
-    status = PGRES_POLLING_WRITING;
-
-    while (status != PGRES_POLLING_OK) {
-        events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-        ready = us_pg_poll(pg, events);
-
-        if (ready == -1) {
-            return US_REPLOG_AWAY;
-        }
-
-        /* a socket that is not ready would make libpq wait for it */
-
-        if (ready == 0) {
-            continue;
-        }
-
-        status = PQconnectPoll(pg->conn);
-
-        if (status == PGRES_POLLING_FAILED) {
-            return us_pg_failed(pg);
-        }
-    }
-
-    return us_pg_setup(pg);
 }
 
 
@@ -328,55 +212,6 @@ us_pg_failed(us_pg_t *pg)
 }
 
 
-static us_replog_rc_t
-us_pg_setup(us_pg_t *pg)
-{
-    int             rc, i;
-    us_pg_sql_t     setup[] = { { "", US_PG_SETTINGS }, { "", US_PG_RIGHTS } };
-    us_replog_rc_t  checked;
-
-    if (PQserverVersion(pg->conn) < 130000) {
-        us_pg_error(pg, "PostgreSQL %d is too old: 13 or later is needed",
-                    PQserverVersion(pg->conn) / 10000);
-        return US_REPLOG_BAD;
-    }
-
-    if (PQsetnonblocking(pg->conn, 1) == -1
-        || !PQenterPipelineMode(pg->conn))
-    {
-        return us_pg_failed(pg);
-    }
-
-    rc = 1;
-
-    for (i = 0; rc && i < 2; i++) {
-        rc = PQsendQueryParams(pg->conn, setup[i].text, 0, NULL, NULL, NULL,
-                               NULL, 0);
-    }
-
-    for (i = 0; rc && i < US_PG_STATEMENTS; i++) {
-        rc = PQsendPrepare(pg->conn, us_pg_sql[i].name, us_pg_sql[i].text, 0,
-                           NULL);
-    }
-
-    if (!rc || us_pg_sync(pg) == -1) {
-        return us_pg_failed(pg);
-    }
-
-    checked = US_REPLOG_BAD;
-
-    if (us_pg_results(pg, 1, us_pg_checked, &checked) == -1) {
-        return US_REPLOG_AWAY;
-    }
-
-    if (pg->state[0]) {
-        return us_pg_undone(pg);
-    }
-
-    return checked;
-}
-
-
 /* of the two results with rows, the second one */
 
 static int
@@ -426,6 +261,55 @@ us_pg_checked(us_pg_t *pg, const PGresult *res, void *data)
 }
 
 
+static us_replog_rc_t
+us_pg_setup(us_pg_t *pg)
+{
+    int             rc, i;
+    us_pg_sql_t     setup[] = { { "", US_PG_SETTINGS }, { "", US_PG_RIGHTS } };
+    us_replog_rc_t  checked;
+
+    if (PQserverVersion(pg->conn) < 130000) {
+        us_pg_error(pg, "PostgreSQL %d is too old: 13 or later is needed",
+                    PQserverVersion(pg->conn) / 10000);
+        return US_REPLOG_BAD;
+    }
+
+    if (PQsetnonblocking(pg->conn, 1) == -1
+        || !PQenterPipelineMode(pg->conn))
+    {
+        return us_pg_failed(pg);
+    }
+
+    rc = 1;
+
+    for (i = 0; rc && i < 2; i++) {
+        rc = PQsendQueryParams(pg->conn, setup[i].text, 0, NULL, NULL, NULL,
+                               NULL, 0);
+    }
+
+    for (i = 0; rc && i < US_PG_STATEMENTS; i++) {
+        rc = PQsendPrepare(pg->conn, us_pg_sql[i].name, us_pg_sql[i].text, 0,
+                           NULL);
+    }
+
+    if (!rc || us_pg_sync(pg) == -1) {
+        return us_pg_failed(pg);
+    }
+
+    checked = US_REPLOG_BAD;
+
+    if (us_pg_results(pg, 1, us_pg_checked, &checked) == -1) {
+        return US_REPLOG_AWAY;
+    }
+
+    if (pg->state[0]) {
+        return us_pg_undone(pg);
+    }
+
+    return checked;
+}
+
+
 static void
 us_pg_notice(void *data, const PGresult *res)
 {
@@ -442,4 +326,110 @@ us_pg_notice(void *data, const PGresult *res)
     {
         pg->ended = 1;
     }
+}
+
+
+static us_replog_rc_t
+us_pg_reach(us_pg_t *pg)
+{
+    int                        ready;
+    short                      events;
+    PostgresPollingStatusType  status;
+
+    pg->conn = us_pg_start(pg);
+
+    if (pg->conn == NULL) {
+        us_pg_error(pg, "no memory");
+        return US_REPLOG_AWAY;
+    }
+
+    if (PQstatus(pg->conn) == CONNECTION_BAD) {
+        return us_pg_failed(pg);
+    }
+
+    (void) PQsetErrorVerbosity(pg->conn, PQERRORS_VERBOSE);
+    (void) PQsetNoticeReceiver(pg->conn, us_pg_notice, pg);
+    status = PGRES_POLLING_WRITING;
+
+    while (status != PGRES_POLLING_OK) {
+        events = status == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+        ready = us_pg_poll(pg, events);
+
+        if (ready == -1) {
+            return US_REPLOG_AWAY;
+        }
+
+        /* a socket that is not ready would make libpq wait for it */
+
+        if (ready == 0) {
+            continue;
+        }
+
+        status = PQconnectPoll(pg->conn);
+
+        if (status == PGRES_POLLING_FAILED) {
+            return us_pg_failed(pg);
+        }
+    }
+
+    return us_pg_setup(pg);
+}
+
+
+us_replog_rc_t
+us_pg_connect(us_pg_t *pg)
+{
+    int             bad;
+    char            why[US_REPLOG_ERROR];
+    int64_t         end, share, limit;
+    unsigned        i;
+    us_replog_rc_t  rc;
+
+    if (pg->conn && us_pg_alive(pg)) {
+        return US_REPLOG_OK;
+    }
+
+    us_pg_drop(pg);
+
+    bad = 0;
+    why[0] = '\0';
+    end = pg->deadline;
+    limit = us_pg_limit(pg);
+
+    /* each host has its share of the time that is left, and a limit */
+
+    for (i = 0; i < pg->info.nhosts; i++) {
+        share = (end - us_pg_now()) / (pg->info.nhosts - i);
+        pg->deadline = us_pg_now() + (share < limit ? share : limit);
+        rc = us_pg_reach(pg);
+
+        if (rc == US_REPLOG_OK) {
+            pg->deadline = end;
+            pg->log.session++;
+            pg->log.error[0] = '\0';
+            return rc;
+        }
+
+        bad |= rc == US_REPLOG_BAD;
+        us_pg_drop(pg);
+
+        if (pg->env.stopping(pg->env.data)) {
+            return US_REPLOG_AWAY;
+        }
+
+        us_pg_leave(pg);
+
+        /* that a standby is read-only explains nothing */
+
+        if (why[0] == '\0' || strstr(why, US_PG_STANDBY)) {
+            (void) strcpy(why, pg->log.error);
+        }
+    }
+
+    /* what is on an earlier timeline, as after a restore, is used next time */
+
+    pg->timeline = 0;
+    (void) strcpy(pg->log.error, why);
+
+    return bad ? US_REPLOG_BAD : US_REPLOG_AWAY;
 }

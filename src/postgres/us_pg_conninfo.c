@@ -17,102 +17,14 @@
 #define US_PG_SHORT  4                /* bytes of a secret */
 
 
-static int us_pg_hosts(us_pg_conninfo_t *info, char *err, size_t size);
-static int us_pg_host_check(const us_pg_host_t *host, char *err, size_t size);
-static int us_pg_list(const char *text, char **list);
-static const char *us_pg_option(const us_pg_conninfo_t *info,
-    const char *keyword);
-static int us_pg_is_address(const char *s);
-static void us_pg_mask(const char *secret, char *text);
-
-
-int
-us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
-    size_t size)
-{
-    char  *why, *from, *to;
-
-    memset(info, 0, sizeof(us_pg_conninfo_t));
-    why = NULL;
-
-    info->options = PQconninfoParse(text, &why);
-
-    if (info->options == NULL) {
-
-        /* what libpq quotes may be a part of a password */
-
-        from = why ? strchr(why, '"') : NULL;
-        to = why ? strrchr(why, '"') : NULL;
-
-        (void) snprintf(err, size, "the connection string is not valid: %.*s%s"
-                        "%.*s", from ? (int) (from - why) : 60,
-                        why ? why : "no memory", from ? "\"...\"" : "",
-                        to ? (int) strcspn(to + 1, "\n") : 0,
-                        to ? to + 1 : "");
-        PQfreemem(why);
-
-        return -1;
-    }
-
-    if (us_pg_option(info, "service")) {
-        (void) snprintf(err, size, "the connection string has \"service\": "
-                        "write its hosts here");
-        return -1;
-    }
-
-    return us_pg_hosts(info, err, size);
-}
-
-
 static int
-us_pg_hosts(us_pg_conninfo_t *info, char *err, size_t size)
+us_pg_is_address(const char *s)
 {
-    int       i, nhost, naddr, nport, n;
-    char     *host[US_PG_HOSTS], *addr[US_PG_HOSTS], *port[US_PG_HOSTS];
-    unsigned  k;
+    struct in_addr   in;
+    struct in6_addr  in6;
 
-    nhost = us_pg_list(us_pg_option(info, "host"), host);
-    naddr = us_pg_list(us_pg_option(info, "hostaddr"), addr);
-    nport = us_pg_list(us_pg_option(info, "port"), port);
-
-    n = nhost > naddr ? nhost : naddr;
-    n = n ? n : 1;
-
-    /* each list has its memory from here on */
-
-    for (i = 0; i < US_PG_HOSTS; i++) {
-        info->hosts[i].host = i < nhost ? host[i] : NULL;
-        info->hosts[i].hostaddr = i < naddr ? addr[i] : NULL;
-        info->hosts[i].port = i < nport ? port[i] : NULL;
-    }
-
-    info->nhosts = n;
-
-    if (nhost < 0 || naddr < 0 || nport < 0) {
-        (void) snprintf(err, size, "the connection string has more than %d "
-                        "hosts, or there is no memory", US_PG_HOSTS);
-        return -1;
-    }
-
-    if ((nhost && naddr && nhost != naddr) || (nport > 1 && nport != n)) {
-        (void) snprintf(err, size, "the connection string has %d \"host\", "
-                        "%d \"hostaddr\" and %d \"port\": it needs one of each "
-                        "for each server, or one port for all", nhost, naddr,
-                        nport);
-        return -1;
-    }
-
-    for (i = 1; nport == 1 && i < n; i++) {
-        info->hosts[i].port = port[0] ? strdup(port[0]) : NULL;
-    }
-
-    for (k = 0; k < info->nhosts; k++) {
-        if (us_pg_host_check(&info->hosts[k], err, size) == -1) {
-            return -1;
-        }
-    }
-
-    return 0;
+    return inet_pton(AF_INET, s, &in) == 1
+           || inet_pton(AF_INET6, s, &in6) == 1;
 }
 
 
@@ -210,13 +122,92 @@ us_pg_option(const us_pg_conninfo_t *info, const char *keyword)
 
 
 static int
-us_pg_is_address(const char *s)
+us_pg_hosts(us_pg_conninfo_t *info, char *err, size_t size)
 {
-    struct in_addr   in;
-    struct in6_addr  in6;
+    int       i, nhost, naddr, nport, n;
+    char     *host[US_PG_HOSTS], *addr[US_PG_HOSTS], *port[US_PG_HOSTS];
+    unsigned  k;
 
-    return inet_pton(AF_INET, s, &in) == 1
-           || inet_pton(AF_INET6, s, &in6) == 1;
+    nhost = us_pg_list(us_pg_option(info, "host"), host);
+    naddr = us_pg_list(us_pg_option(info, "hostaddr"), addr);
+    nport = us_pg_list(us_pg_option(info, "port"), port);
+
+    n = nhost > naddr ? nhost : naddr;
+    n = n ? n : 1;
+
+    /* each list has its memory from here on */
+
+    for (i = 0; i < US_PG_HOSTS; i++) {
+        info->hosts[i].host = i < nhost ? host[i] : NULL;
+        info->hosts[i].hostaddr = i < naddr ? addr[i] : NULL;
+        info->hosts[i].port = i < nport ? port[i] : NULL;
+    }
+
+    info->nhosts = n;
+
+    if (nhost < 0 || naddr < 0 || nport < 0) {
+        (void) snprintf(err, size, "the connection string has more than %d "
+                        "hosts, or there is no memory", US_PG_HOSTS);
+        return -1;
+    }
+
+    if ((nhost && naddr && nhost != naddr) || (nport > 1 && nport != n)) {
+        (void) snprintf(err, size, "the connection string has %d \"host\", "
+                        "%d \"hostaddr\" and %d \"port\": it needs one of each "
+                        "for each server, or one port for all", nhost, naddr,
+                        nport);
+        return -1;
+    }
+
+    for (i = 1; nport == 1 && i < n; i++) {
+        info->hosts[i].port = port[0] ? strdup(port[0]) : NULL;
+    }
+
+    for (k = 0; k < info->nhosts; k++) {
+        if (us_pg_host_check(&info->hosts[k], err, size) == -1) {
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+int
+us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
+    size_t size)
+{
+    char  *why, *from, *to;
+
+    memset(info, 0, sizeof(us_pg_conninfo_t));
+    why = NULL;
+
+    info->options = PQconninfoParse(text, &why);
+
+    if (info->options == NULL) {
+
+        /* what libpq quotes may be a part of a password */
+
+        from = why ? strchr(why, '"') : NULL;
+        to = why ? strrchr(why, '"') : NULL;
+
+        (void) snprintf(err, size, "the connection string is not valid: %.*s%s"
+                        "%.*s", from ? (int) (from - why) : 60,
+                        why ? why : "no memory", from ? "\"...\"" : "",
+                        to ? (int) strcspn(to + 1, "\n") : 0,
+                        to ? to + 1 : "");
+        PQfreemem(why);
+
+        return -1;
+    }
+
+    if (us_pg_option(info, "service")) {
+        (void) snprintf(err, size, "the connection string has \"service\": "
+                        "write its hosts here");
+        return -1;
+    }
+
+    return us_pg_hosts(info, err, size);
 }
 
 
@@ -245,15 +236,6 @@ us_pg_conninfo_free(us_pg_conninfo_t *info)
 }
 
 
-void
-us_pg_hide(const us_pg_conninfo_t *info, const char *password, char *text)
-{
-    us_pg_mask(us_pg_option(info, "password"), text);
-    us_pg_mask(us_pg_option(info, "sslpassword"), text);
-    us_pg_mask(password, text);
-}
-
-
 /* a short one may be a part of any word: it is hidden where it is a word */
 
 static void
@@ -274,4 +256,13 @@ us_pg_mask(const char *secret, char *text)
 
         memset(p, '*', len);
     }
+}
+
+
+void
+us_pg_hide(const us_pg_conninfo_t *info, const char *password, char *text)
+{
+    us_pg_mask(us_pg_option(info, "password"), text);
+    us_pg_mask(us_pg_option(info, "sslpassword"), text);
+    us_pg_mask(password, text);
 }

@@ -17,11 +17,6 @@
 #include <time.h>
 
 
-static int us_pg_ready(us_pg_t *pg);
-static void us_pg_refused(us_pg_t *pg, const PGresult *res);
-static void us_pg_lost(us_pg_t *pg);
-
-
 int64_t
 us_pg_now(void)
 {
@@ -265,6 +260,46 @@ us_pg_sync(us_pg_t *pg)
 }
 
 
+/* until a result is there; as long as it arrives, the deadline is put off */
+
+static int
+us_pg_ready(us_pg_t *pg)
+{
+    int      left, got;
+    int64_t  later;
+
+    for ( ;; ) {
+        left = PQflush(pg->conn);
+
+        if (left == -1) {
+            us_pg_lost(pg);
+            return -1;
+        }
+
+        if (!PQisBusy(pg->conn)) {
+            return 0;
+        }
+
+        got = us_pg_poll(pg, left ? POLLIN|POLLOUT : POLLIN);
+
+        if (got == -1) {
+            us_pg_drop(pg);
+            return -1;
+        }
+
+        if (got & POLLIN) {
+            later = us_pg_now() + pg->timeout;
+            pg->deadline = later > pg->deadline ? later : pg->deadline;
+        }
+
+        if (!PQconsumeInput(pg->conn)) {
+            us_pg_lost(pg);
+            return -1;
+        }
+    }
+}
+
+
 int
 us_pg_results(us_pg_t *pg, unsigned syncs, us_pg_result_pt take, void *data)
 {
@@ -328,44 +363,4 @@ us_pg_results(us_pg_t *pg, unsigned syncs, us_pg_result_pt take, void *data)
     }
 
     return 0;
-}
-
-
-/* until a result is there; as long as it arrives, the deadline is put off */
-
-static int
-us_pg_ready(us_pg_t *pg)
-{
-    int      left, got;
-    int64_t  later;
-
-    for ( ;; ) {
-        left = PQflush(pg->conn);
-
-        if (left == -1) {
-            us_pg_lost(pg);
-            return -1;
-        }
-
-        if (!PQisBusy(pg->conn)) {
-            return 0;
-        }
-
-        got = us_pg_poll(pg, left ? POLLIN|POLLOUT : POLLIN);
-
-        if (got == -1) {
-            us_pg_drop(pg);
-            return -1;
-        }
-
-        if (got & POLLIN) {
-            later = us_pg_now() + pg->timeout;
-            pg->deadline = later > pg->deadline ? later : pg->deadline;
-        }
-
-        if (!PQconsumeInput(pg->conn)) {
-            us_pg_lost(pg);
-            return -1;
-        }
-    }
 }

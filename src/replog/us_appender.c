@@ -20,56 +20,12 @@ typedef struct {
 } us_appender_back_t;
 
 
-static us_appender_rc_t us_appender_learn(us_appender_t *p,
-    us_replog_ends_t *ends);
-static us_appender_rc_t us_appender_no_next(us_appender_t *p,
-    us_replog_ends_t *ends);
-static us_appender_rc_t us_appender_gone(us_appender_t *p,
-    const us_replog_row_t *sure);
-static int us_appender_take(void *data, const us_replog_row_t *row,
-    const uint8_t *bytes, size_t len);
-static int us_appender_found(void *data, const us_replog_row_t *row,
-    const uint8_t *bytes, size_t len);
-static ssize_t us_appender_fill(us_appender_t *p, uint64_t skip, uint64_t *ids);
-static int us_appender_copy(us_appender_t *p, uint64_t skip, size_t len);
-static size_t us_appender_left(const us_appender_t *p, uint64_t skip);
-static us_appender_rc_t us_appender_done(us_appender_t *p, us_replog_rc_t rc,
-    us_replog_ends_t *ends, const us_replog_row_t *row, uint64_t ids,
-    uint64_t sent);
-static void us_replog_set_ends(us_replog_place_t *place,
-    const us_replog_ends_t *ends);
-
-
 void
 us_appender_free(us_appender_t *p)
 {
     free(p->buf);
     p->buf = NULL;
     p->buf_size = 0;
-}
-
-
-void
-us_replog_place_begin(us_replog_place_t *place, const us_replog_row_t *row,
-    uint64_t ids, uint64_t sent, uint64_t lease)
-{
-    us_replog_ends_t  ends;
-
-    ends.last = *row;
-    ends.sure = *row;
-    ends.last_ids = ids;
-    ends.sure_ids = ids;
-
-    us_replog_set_ends(place, &ends);
-    us_release(&place->lease, lease);
-    us_release(&place->sent, sent);
-}
-
-
-void
-us_replog_place_end(us_replog_place_t *place)
-{
-    us_release(&place->sent, 0);
 }
 
 
@@ -95,6 +51,30 @@ us_replog_set_ends(us_replog_place_t *place, const us_replog_ends_t *ends)
     }
 
     us_release(&place->at, at);
+}
+
+
+void
+us_replog_place_begin(us_replog_place_t *place, const us_replog_row_t *row,
+    uint64_t ids, uint64_t sent, uint64_t lease)
+{
+    us_replog_ends_t  ends;
+
+    ends.last = *row;
+    ends.sure = *row;
+    ends.last_ids = ids;
+    ends.sure_ids = ids;
+
+    us_replog_set_ends(place, &ends);
+    us_release(&place->lease, lease);
+    us_release(&place->sent, sent);
+}
+
+
+void
+us_replog_place_end(us_replog_place_t *place)
+{
+    us_release(&place->sent, 0);
 }
 
 
@@ -137,98 +117,184 @@ us_replog_recent(const us_replog_place_t *place, uint64_t now, uint64_t ms)
 }
 
 
-us_appender_rc_t
-us_appender_step(us_appender_t *p, const us_str_t pieces[2])
+/* the last confirmed row was removed by a later term, or it is lost */
+
+static us_appender_rc_t
+us_appender_gone(us_appender_t *p, const us_replog_row_t *sure)
 {
-    ssize_t           n;
-    uint64_t          sent, skip, ids;
+    uint64_t          session;
     us_replog_rc_t    rc;
-    us_replog_row_t   row;
-    us_appender_rc_t   learnt;
-    us_replog_ends_t  ends;
+    us_replog_head_t  head;
 
-    p->pieces[0] = pieces[0];
-    p->pieces[1] = pieces[1];
+    session = p->log->session;
+    rc = p->log->ops->head(p->log, &head);
 
-    us_replog_ends(p->place, &ends);
-
-    if (!p->known) {
-        learnt = us_appender_learn(p, &ends);
-
-        if (learnt != US_APPENDER_OK) {
-            return learnt;
-        }
-    }
-
-    skip = ends.last.next - ends.sure.next;
-    n = us_appender_fill(p, skip, &ids);
-
-    if (n == -1) {
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
         return US_APPENDER_AGAIN;
     }
 
-    sent = p->now(p->data);
-
-    if (n == 0) {
-
-        if (skip == 0
-            && us_replog_recent(p->place, sent, US_APPENDER_BEAT))
-        {
-            return US_APPENDER_OK;
-        }
-
-        rc = p->log->ops->beat(p->log, &ends.last, ends.sure.next);
-
-        return us_appender_done(p, rc, &ends, NULL, 0, sent);
+    if (p->log->session != session) {
+        (void) snprintf(p->error, sizeof(p->error), "a new connection was made "
+                        "while the log was read");
+        return US_APPENDER_AGAIN;
     }
 
-    row.lsn = ends.last.next;
-    row.next = row.lsn + n;
-    row.term = ends.last.term;
-    row.crc = us_crc32c(ends.last.crc, p->buf, n);
+    if (rc == US_REPLOG_OK && head.term > sure->term
+        && head.base >= sure->next
+        && p->follows(p->data, &head, sure) != 0)
+    {
+        (void) snprintf(p->error, sizeof(p->error), "another node has begun "
+                        "term %llu, and a base that begins at LSN %llu",
+                        (unsigned long long) head.term,
+                        (unsigned long long) head.base);
+        return US_APPENDER_DEPOSED;
+    }
 
-    rc = p->log->ops->append(p->log, &ends.last, &row, p->buf, n,
-                             ends.sure.next);
+    (void) snprintf(p->error, sizeof(p->error), "the log has lost the row of "
+                    "LSN %lld to %llu, which was confirmed, or this server of "
+                    "it was replaced", (long long) sure->lsn,
+                    (unsigned long long) sure->next);
 
-    return us_appender_done(p, rc, &ends, &row, ids, sent);
+    return US_APPENDER_LOST;
 }
 
 
-/* what a commit has come to; row: what it has appended, with ids; or NULL */
+static int
+us_appender_found(void *data, const us_replog_row_t *row, const uint8_t *bytes,
+    size_t len)
+{
+    us_appender_back_t *back = data;
+
+    (void) bytes;
+    (void) len;
+
+    back->ours = memcmp(row, &back->ends->last, sizeof(*row)) == 0;
+
+    return 0;
+}
+
+
+/* no row follows: known, if `last` is there; else `sure` is the last one */
 
 static us_appender_rc_t
-us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
-    const us_replog_row_t *row, uint64_t ids, uint64_t sent)
+us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
 {
-    us_appender_rc_t  learnt;
+    us_replog_rc_t      rc;
+    us_appender_back_t  back;
 
-    if (rc != US_REPLOG_OK) {
+    back.p = p;
+    back.ends = ends;
+    back.ours = 0;
+
+    rc = p->log->ops->row(p->log, ends->last.lsn, us_appender_found, &back);
+
+    if (rc == US_REPLOG_OK && back.ours) {
+        p->known = 1;
+        return US_APPENDER_OK;
+    }
+
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
         (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
-
-        /* nothing was sent: what is known stays known */
-
-        p->known = (rc == US_REPLOG_AWAY);
-
-        if (rc == US_REPLOG_REFUSED) {
-            learnt = us_appender_learn(p, ends);
-            return learnt == US_APPENDER_OK ? US_APPENDER_AGAIN : learnt;
-        }
-
         return US_APPENDER_AGAIN;
     }
 
-    if (row) {
-        ends->last = *row;
-        ends->last_ids += ids;
+    if (ends->last.lsn == ends->sure.lsn) {
+        return us_appender_gone(p, &ends->sure);
     }
 
-    ends->sure = ends->last;
-    ends->sure_ids = ends->last_ids;
-
+    ends->last = ends->sure;
+    ends->last_ids = ends->sure_ids;
     us_replog_set_ends(p->place, ends);
-    us_release(&p->place->sent, sent);
 
     return US_APPENDER_OK;
+}
+
+
+/* bytes of the pieces past skip */
+
+static size_t
+us_appender_left(const us_appender_t *p, uint64_t skip)
+{
+    uint64_t  n;
+
+    n = p->pieces[0].len + p->pieces[1].len;
+
+    return skip < n ? (size_t) (n - skip) : 0;
+}
+
+
+/* len bytes of the pieces, from skip on, which are there: into buf */
+
+static int
+us_appender_copy(us_appender_t *p, uint64_t skip, size_t len)
+{
+    size_t    n;
+    uint8_t  *buf;
+
+    if (len > p->buf_size) {
+        buf = realloc(p->buf, len);
+
+        if (buf == NULL) {
+            (void) snprintf(p->error, sizeof(p->error), "no memory for %zu "
+                            "bytes", len);
+            return -1;
+        }
+
+        p->buf = buf;
+        p->buf_size = len;
+    }
+
+    n = 0;
+
+    if (skip < p->pieces[0].len) {
+        n = p->pieces[0].len - skip;
+        n = n < len ? n : len;
+        memcpy(p->buf, p->pieces[0].data + skip, n);
+        skip = 0;
+
+    } else {
+        skip -= p->pieces[0].len;
+    }
+
+    if (n < len) {
+        memcpy(p->buf + n, p->pieces[1].data + skip, len - n);
+    }
+
+    return 0;
+}
+
+
+/* a row that follows ends->last: whether it has bytes that we published */
+
+static int
+us_appender_take(void *data, const us_replog_row_t *row, const uint8_t *bytes,
+    size_t len)
+{
+    us_appender_back_t *back = data;
+
+    uint64_t                 skip;
+    us_appender_t           *p;
+    const us_replog_ends_t  *ends;
+
+    p = back->p;
+    ends = back->ends;
+    back->row = *row;
+
+    skip = ends->last.next - ends->sure.next;
+
+    back->follows = row->next == row->lsn + len && row->lsn == ends->last.next
+                    && row->crc == us_crc32c(ends->last.crc, bytes, len);
+
+    if (row->term == ends->last.term && back->follows
+        && len <= us_appender_left(p, skip)
+        && us_appender_copy(p, skip, len) == 0
+        && memcmp(p->buf, bytes, len) == 0)
+    {
+        back->ours = us_block_ids(bytes, len, p->ops, &back->ids) == 0;
+    }
+
+    return 0;
 }
 
 
@@ -308,184 +374,41 @@ us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
 }
 
 
-/* no row follows: known, if `last` is there; else `sure` is the last one */
+/* what a commit has come to; row: what it has appended, with ids; or NULL */
 
 static us_appender_rc_t
-us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
+us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
+    const us_replog_row_t *row, uint64_t ids, uint64_t sent)
 {
-    us_replog_rc_t      rc;
-    us_appender_back_t  back;
+    us_appender_rc_t  learnt;
 
-    back.p = p;
-    back.ends = ends;
-    back.ours = 0;
-
-    rc = p->log->ops->row(p->log, ends->last.lsn, us_appender_found, &back);
-
-    if (rc == US_REPLOG_OK && back.ours) {
-        p->known = 1;
-        return US_APPENDER_OK;
-    }
-
-    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+    if (rc != US_REPLOG_OK) {
         (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
-        return US_APPENDER_AGAIN;
-    }
 
-    if (ends->last.lsn == ends->sure.lsn) {
-        return us_appender_gone(p, &ends->sure);
-    }
+        /* nothing was sent: what is known stays known */
 
-    ends->last = ends->sure;
-    ends->last_ids = ends->sure_ids;
-    us_replog_set_ends(p->place, ends);
+        p->known = (rc == US_REPLOG_AWAY);
 
-    return US_APPENDER_OK;
-}
-
-
-/* the last confirmed row was removed by a later term, or it is lost */
-
-static us_appender_rc_t
-us_appender_gone(us_appender_t *p, const us_replog_row_t *sure)
-{
-    uint64_t          session;
-    us_replog_rc_t    rc;
-    us_replog_head_t  head;
-
-    session = p->log->session;
-    rc = p->log->ops->head(p->log, &head);
-
-    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
-        (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
-        return US_APPENDER_AGAIN;
-    }
-
-    if (p->log->session != session) {
-        (void) snprintf(p->error, sizeof(p->error), "a new connection was made "
-                        "while the log was read");
-        return US_APPENDER_AGAIN;
-    }
-
-    if (rc == US_REPLOG_OK && head.term > sure->term
-        && head.base >= sure->next
-        && p->follows(p->data, &head, sure) != 0)
-    {
-        (void) snprintf(p->error, sizeof(p->error), "another node has begun "
-                        "term %llu, and a base that begins at LSN %llu",
-                        (unsigned long long) head.term,
-                        (unsigned long long) head.base);
-        return US_APPENDER_DEPOSED;
-    }
-
-    (void) snprintf(p->error, sizeof(p->error), "the log has lost the row of "
-                    "LSN %lld to %llu, which was confirmed, or this server of "
-                    "it was replaced", (long long) sure->lsn,
-                    (unsigned long long) sure->next);
-
-    return US_APPENDER_LOST;
-}
-
-
-static int
-us_appender_found(void *data, const us_replog_row_t *row, const uint8_t *bytes,
-    size_t len)
-{
-    us_appender_back_t *back = data;
-
-    (void) bytes;
-    (void) len;
-
-    back->ours = memcmp(row, &back->ends->last, sizeof(*row)) == 0;
-
-    return 0;
-}
-
-
-/* a row that follows ends->last: whether it has bytes that we published */
-
-static int
-us_appender_take(void *data, const us_replog_row_t *row, const uint8_t *bytes,
-    size_t len)
-{
-    us_appender_back_t *back = data;
-
-    uint64_t                 skip;
-    us_appender_t           *p;
-    const us_replog_ends_t  *ends;
-
-    p = back->p;
-    ends = back->ends;
-    back->row = *row;
-
-    skip = ends->last.next - ends->sure.next;
-
-    back->follows = row->next == row->lsn + len && row->lsn == ends->last.next
-                    && row->crc == us_crc32c(ends->last.crc, bytes, len);
-
-    if (row->term == ends->last.term && back->follows
-        && len <= us_appender_left(p, skip)
-        && us_appender_copy(p, skip, len) == 0
-        && memcmp(p->buf, bytes, len) == 0)
-    {
-        back->ours = us_block_ids(bytes, len, p->ops, &back->ids) == 0;
-    }
-
-    return 0;
-}
-
-
-/* bytes of the pieces past skip */
-
-static size_t
-us_appender_left(const us_appender_t *p, uint64_t skip)
-{
-    uint64_t  n;
-
-    n = p->pieces[0].len + p->pieces[1].len;
-
-    return skip < n ? (size_t) (n - skip) : 0;
-}
-
-
-/* len bytes of the pieces, from skip on, which are there: into buf */
-
-static int
-us_appender_copy(us_appender_t *p, uint64_t skip, size_t len)
-{
-    size_t    n;
-    uint8_t  *buf;
-
-    if (len > p->buf_size) {
-        buf = realloc(p->buf, len);
-
-        if (buf == NULL) {
-            (void) snprintf(p->error, sizeof(p->error), "no memory for %zu "
-                            "bytes", len);
-            return -1;
+        if (rc == US_REPLOG_REFUSED) {
+            learnt = us_appender_learn(p, ends);
+            return learnt == US_APPENDER_OK ? US_APPENDER_AGAIN : learnt;
         }
 
-        p->buf = buf;
-        p->buf_size = len;
+        return US_APPENDER_AGAIN;
     }
 
-    n = 0;
-
-    if (skip < p->pieces[0].len) {
-        n = p->pieces[0].len - skip;
-        n = n < len ? n : len;
-        memcpy(p->buf, p->pieces[0].data + skip, n);
-        skip = 0;
-
-    } else {
-        skip -= p->pieces[0].len;
+    if (row) {
+        ends->last = *row;
+        ends->last_ids += ids;
     }
 
-    if (n < len) {
-        memcpy(p->buf + n, p->pieces[1].data + skip, len - n);
-    }
+    ends->sure = ends->last;
+    ends->sure_ids = ends->last_ids;
 
-    return 0;
+    us_replog_set_ends(p->place, ends);
+    us_release(&p->place->sent, sent);
+
+    return US_APPENDER_OK;
 }
 
 
@@ -524,4 +447,61 @@ us_appender_fill(us_appender_t *p, uint64_t skip, uint64_t *ids)
     }
 
     return 0;
+}
+
+
+us_appender_rc_t
+us_appender_step(us_appender_t *p, const us_str_t pieces[2])
+{
+    ssize_t           n;
+    uint64_t          sent, skip, ids;
+    us_replog_rc_t    rc;
+    us_replog_row_t   row;
+    us_appender_rc_t   learnt;
+    us_replog_ends_t  ends;
+
+    p->pieces[0] = pieces[0];
+    p->pieces[1] = pieces[1];
+
+    us_replog_ends(p->place, &ends);
+
+    if (!p->known) {
+        learnt = us_appender_learn(p, &ends);
+
+        if (learnt != US_APPENDER_OK) {
+            return learnt;
+        }
+    }
+
+    skip = ends.last.next - ends.sure.next;
+    n = us_appender_fill(p, skip, &ids);
+
+    if (n == -1) {
+        return US_APPENDER_AGAIN;
+    }
+
+    sent = p->now(p->data);
+
+    if (n == 0) {
+
+        if (skip == 0
+            && us_replog_recent(p->place, sent, US_APPENDER_BEAT))
+        {
+            return US_APPENDER_OK;
+        }
+
+        rc = p->log->ops->beat(p->log, &ends.last, ends.sure.next);
+
+        return us_appender_done(p, rc, &ends, NULL, 0, sent);
+    }
+
+    row.lsn = ends.last.next;
+    row.next = row.lsn + n;
+    row.term = ends.last.term;
+    row.crc = us_crc32c(ends.last.crc, p->buf, n);
+
+    rc = p->log->ops->append(p->log, &ends.last, &row, p->buf, n,
+                             ends.sure.next);
+
+    return us_appender_done(p, rc, &ends, &row, ids, sent);
 }

@@ -8,58 +8,6 @@
 #include <stdlib.h>
 
 
-static int us_rebase_room(us_rebase_t *rb, size_t len);
-static int us_rebase_send(us_rebase_t *rb, const us_part_t *part);
-static us_replog_rc_t us_rebase_there(us_rebase_t *rb);
-static int us_rebase_take(void *data, const us_replog_row_t *row,
-    const uint8_t *p, size_t len);
-static int us_rebase_again(us_rebase_t *rb, unsigned *fails);
-static int us_rebase_fail(us_rebase_t *rb, const char *what);
-
-
-int
-us_rebase_put(us_rebase_t *rb, const uint8_t *p, size_t len)
-{
-    size_t     size;
-    us_part_t  part;
-
-    size = rb->size ? rb->size : US_REBASE_PART;
-
-    if (rb->len > US_PART_HEAD && rb->len + len > size) {
-        memset(&part, 0, sizeof(us_part_t));
-
-        if (us_rebase_send(rb, &part) == -1) {
-            return -1;
-        }
-    }
-
-    if (us_rebase_room(rb, len) == -1) {
-        return -1;
-    }
-
-    memcpy(rb->buf + rb->len, p, len);
-    rb->len += len;
-    rb->bytes += len;
-
-    return 0;
-}
-
-
-int
-us_rebase_end(us_rebase_t *rb, uint64_t lsn, uint64_t until)
-{
-    us_part_t  part;
-
-    memset(&part, 0, sizeof(us_part_t));
-    part.last = 1;
-    part.lsn = lsn;
-    part.until = until;
-    rb->lsn = lsn;
-
-    return us_rebase_room(rb, 0) == -1 ? -1 : us_rebase_send(rb, &part);
-}
-
-
 /* len more bytes in the part, which has room for its head */
 
 static int
@@ -97,6 +45,34 @@ us_rebase_room(us_rebase_t *rb, size_t len)
     rb->room = room;
 
     return 0;
+}
+
+
+static int
+us_rebase_fail(us_rebase_t *rb, const char *what)
+{
+    (void) snprintf(rb->error, sizeof(rb->error), "%s", what);
+
+    return -1;
+}
+
+
+/* after a failure that may pass: waits; -1: no more */
+
+static int
+us_rebase_again(us_rebase_t *rb, unsigned *fails)
+{
+    unsigned  wait;
+
+    (void) us_rebase_fail(rb, rb->log->error);
+
+    if (++*fails == US_REBASE_TRIES) {
+        return -1;
+    }
+
+    wait = US_REBASE_FIRST << (*fails < 6 ? *fails - 1 : 5);
+
+    return rb->pause(rb->data, wait < US_REBASE_LAST ? wait : US_REBASE_LAST);
 }
 
 
@@ -147,6 +123,88 @@ us_rebase_send(us_rebase_t *rb, const us_part_t *part)
 
 
 int
+us_rebase_put(us_rebase_t *rb, const uint8_t *p, size_t len)
+{
+    size_t     size;
+    us_part_t  part;
+
+    size = rb->size ? rb->size : US_REBASE_PART;
+
+    if (rb->len > US_PART_HEAD && rb->len + len > size) {
+        memset(&part, 0, sizeof(us_part_t));
+
+        if (us_rebase_send(rb, &part) == -1) {
+            return -1;
+        }
+    }
+
+    if (us_rebase_room(rb, len) == -1) {
+        return -1;
+    }
+
+    memcpy(rb->buf + rb->len, p, len);
+    rb->len += len;
+    rb->bytes += len;
+
+    return 0;
+}
+
+
+int
+us_rebase_end(us_rebase_t *rb, uint64_t lsn, uint64_t until)
+{
+    us_part_t  part;
+
+    memset(&part, 0, sizeof(us_part_t));
+    part.last = 1;
+    part.lsn = lsn;
+    part.until = until;
+    rb->lsn = lsn;
+
+    return us_rebase_room(rb, 0) == -1 ? -1 : us_rebase_send(rb, &part);
+}
+
+
+static int
+us_rebase_take(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_part_t *part = data;
+
+    char  err[US_REPLOG_ERROR];
+
+    (void) row;
+
+    if (us_part_open(part, 0, p, len, err, sizeof(err)) == -1) {
+        memset(part, 0, sizeof(us_part_t));
+    }
+
+    return 0;
+}
+
+
+/* whether the base in force is this one: OK, REFUSED, or not known */
+
+static us_replog_rc_t
+us_rebase_there(us_rebase_t *rb)
+{
+    us_part_t       part;
+    us_replog_rc_t  rc;
+
+    memset(&part, 0, sizeof(us_part_t));
+
+    rc = rb->log->ops->base(rb->log, 0, us_rebase_take, &part);
+
+    if (rc == US_REPLOG_OK || rc == US_REPLOG_NONE) {
+        rc = rc == US_REPLOG_OK && part.base == rb->base ? US_REPLOG_OK
+                                                         : US_REPLOG_REFUSED;
+    }
+
+    return rc;
+}
+
+
+int
 us_rebase_force(us_rebase_t *rb)
 {
     uint64_t        first;
@@ -192,45 +250,6 @@ us_rebase_force(us_rebase_t *rb)
 }
 
 
-/* whether the base in force is this one: OK, REFUSED, or not known */
-
-static us_replog_rc_t
-us_rebase_there(us_rebase_t *rb)
-{
-    us_part_t       part;
-    us_replog_rc_t  rc;
-
-    memset(&part, 0, sizeof(us_part_t));
-
-    rc = rb->log->ops->base(rb->log, 0, us_rebase_take, &part);
-
-    if (rc == US_REPLOG_OK || rc == US_REPLOG_NONE) {
-        rc = rc == US_REPLOG_OK && part.base == rb->base ? US_REPLOG_OK
-                                                         : US_REPLOG_REFUSED;
-    }
-
-    return rc;
-}
-
-
-static int
-us_rebase_take(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_part_t *part = data;
-
-    char  err[US_REPLOG_ERROR];
-
-    (void) row;
-
-    if (us_part_open(part, 0, p, len, err, sizeof(err)) == -1) {
-        memset(part, 0, sizeof(us_part_t));
-    }
-
-    return 0;
-}
-
-
 int
 us_rebase_trim(us_rebase_t *rb)
 {
@@ -254,34 +273,6 @@ us_rebase_trim(us_rebase_t *rb)
 
     return us_rebase_fail(rb, "the process is ending, or this node is not the "
                               "primary any more");
-}
-
-
-/* after a failure that may pass: waits; -1: no more */
-
-static int
-us_rebase_again(us_rebase_t *rb, unsigned *fails)
-{
-    unsigned  wait;
-
-    (void) us_rebase_fail(rb, rb->log->error);
-
-    if (++*fails == US_REBASE_TRIES) {
-        return -1;
-    }
-
-    wait = US_REBASE_FIRST << (*fails < 6 ? *fails - 1 : 5);
-
-    return rb->pause(rb->data, wait < US_REBASE_LAST ? wait : US_REBASE_LAST);
-}
-
-
-static int
-us_rebase_fail(us_rebase_t *rb, const char *what)
-{
-    (void) snprintf(rb->error, sizeof(rb->error), "%s", what);
-
-    return -1;
 }
 
 

@@ -9,88 +9,136 @@
 #include <stdio.h>
 
 
-static us_standby_rc_t us_standby_look(us_standby_t *sb);
-static us_standby_rc_t us_standby_there(us_standby_t *sb);
-static us_standby_rc_t us_standby_removed(us_standby_t *sb, const char *what);
-static us_standby_rc_t us_standby_begin(us_standby_t *sb);
-static us_standby_rc_t us_standby_based(us_standby_t *sb);
-static us_standby_rc_t us_standby_replaced(us_standby_t *sb);
-static us_standby_rc_t us_standby_base(us_standby_t *sb, us_replog_row_t *row);
-static int us_standby_row(void *data, const us_replog_row_t *row,
-    const uint8_t *p, size_t len);
-static int us_standby_part(void *data, const us_replog_row_t *row,
-    const uint8_t *p, size_t len);
-static int us_standby_same(void *data, const us_replog_row_t *row,
-    const uint8_t *p, size_t len);
-static us_standby_rc_t us_standby_read(us_standby_t *sb, uint64_t until);
-static int us_standby_take(void *data, const us_replog_row_t *row,
-    const uint8_t *p, size_t len);
-static us_standby_rc_t us_standby_claim(us_standby_t *sb);
-static us_standby_rc_t us_standby_claimed(us_standby_t *sb);
-static int us_standby_found(void *data, const us_replog_row_t *row,
-    const uint8_t *p, size_t len);
-static us_standby_rc_t us_standby_wait(us_standby_t *sb);
-static us_standby_rc_t us_standby_beat(us_standby_t *sb);
-static us_standby_rc_t us_standby_fail(us_standby_t *sb, us_replog_rc_t rc);
-static us_standby_rc_t us_standby_lost(us_standby_t *sb, const char *what);
-
-
-us_standby_rc_t
-us_standby_step(us_standby_t *sb, int promote)
+static int
+us_standby_row(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
 {
+    us_replog_row_t *to = data;
+
+    (void) p;
+    (void) len;
+
+    *to = *row;
+
+    return 0;
+}
+
+
+static us_standby_rc_t
+us_standby_fail(us_standby_t *sb, us_replog_rc_t rc)
+{
+    (void) snprintf(sb->error, sizeof(sb->error), "%s", sb->log->error);
+
+    return rc == US_REPLOG_REFUSED ? US_STANDBY_MORE : US_STANDBY_AGAIN;
+}
+
+
+static us_standby_rc_t
+us_standby_base(us_standby_t *sb, us_replog_row_t *row)
+{
+    us_replog_rc_t  rc;
+
+    rc = sb->log->ops->row(sb->log, US_REPLOG_BASE, us_standby_row, row);
+
+    return rc == US_REPLOG_OK ? US_STANDBY_OK : us_standby_fail(sb, rc);
+}
+
+
+static us_standby_rc_t
+us_standby_lost(us_standby_t *sb, const char *what)
+{
+    sb->lost = 1;
+
+    (void) snprintf(sb->error, sizeof(sb->error), "the log does not continue "
+                    "at LSN %llu: %s; it has lost rows, or this server of it "
+                    "was replaced", (unsigned long long) sb->at.next, what);
+
+    return US_STANDBY_LOST;
+}
+
+
+/*
+ * A row is not there.  Was it removed by a base?  OK: only what was applied has
+ * been; what: it was not.
+ */
+
+static us_standby_rc_t
+us_standby_removed(us_standby_t *sb, const char *what)
+{
+    int              follows;
     us_standby_rc_t  rc;
+    us_replog_row_t  row;
 
-    if (sb->state == US_STANDBY_CLAIMED) {
-        rc = us_standby_claimed(sb);
-
-        if (sb->state == US_STANDBY_CLAIMED) {
-            return rc;
-        }
-    }
-
-    rc = us_standby_look(sb);
+    rc = us_standby_base(sb, &row);
 
     if (rc != US_STANDBY_OK) {
         return rc;
     }
 
-    if (!sb->begun) {
-        rc = us_standby_begin(sb);
-
-        if (rc != US_STANDBY_OK) {
-            return rc;
-        }
+    if (sb->log->session != sb->session) {
+        return US_STANDBY_MORE;
     }
 
-    if (sb->state == US_STANDBY_WAITING) {
-        return us_standby_wait(sb);
-    }
-
-    /* marks of a base may be those of operations that are past acked */
-
-    rc = us_standby_read(sb, sb->part.until > sb->head.acked
-                             ? sb->part.until : sb->head.acked);
-
-    if (rc != US_STANDBY_OK) {
-        return rc;
-    }
-
-    if (promote) {
-        sb->why = "it was asked for, or this node was the primary before";
-
-    } else if (sb->head.term == 0) {
-        sb->why = "the log had no primary";
-
-    } else if (sb->takeover
-               && sb->env.now(sb->env.data) - sb->seen >= sb->takeover)
+    if (row.next == sb->at.next && row.term == sb->at.term
+        && row.crc == sb->at.crc)
     {
-        sb->why = "no sign of the primary was seen for takeover=";
-
-    } else {
+        sb->found = sb->session;
+        sb->lost = 0;
         return US_STANDBY_OK;
     }
 
-    return us_standby_claim(sb);
+    /* at a base of which no row was applied, nothing was answered yet */
+
+    follows = sb->env.follows(sb->env.data, &sb->head, &sb->at);
+
+    if (sb->at.lsn == US_REPLOG_BASE
+        || ((follows == 1 || (follows == -1 && !sb->lost))
+            && row.next > sb->at.next && row.term >= sb->at.term))
+    {
+        (void) snprintf(sb->error, sizeof(sb->error), "the log has a new base, "
+                        "and its rows begin at LSN %llu, past LSN %llu up to "
+                        "which it was read",
+                        (unsigned long long) row.next,
+                        (unsigned long long) sb->at.next);
+        return US_STANDBY_STOP;
+    }
+
+    return us_standby_lost(sb, what);
+}
+
+
+/* once in a session: whether it has the row that was applied last */
+
+static us_standby_rc_t
+us_standby_there(us_standby_t *sb)
+{
+    const char       *what;
+    us_replog_rc_t    rc;
+    us_replog_row_t   row;
+
+    rc = sb->log->ops->row(sb->log, sb->at.lsn, us_standby_row, &row);
+
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        return us_standby_fail(sb, rc);
+    }
+
+    if (sb->log->session != sb->session) {
+        return US_STANDBY_MORE;
+    }
+
+    if (rc == US_REPLOG_NONE
+        || memcmp(&row, &sb->at, sizeof(us_replog_row_t)) != 0)
+    {
+        what = "the last row that was read is not there";
+
+        return rc == US_REPLOG_NONE || sb->at.lsn == US_REPLOG_BASE
+               ? us_standby_removed(sb, what) : us_standby_lost(sb, what);
+    }
+
+    sb->found = sb->session;
+    sb->lost = 0;
+
+    return US_STANDBY_OK;
 }
 
 
@@ -156,139 +204,37 @@ us_standby_look(us_standby_t *sb)
 }
 
 
-/* once in a session: whether it has the row that was applied last */
+/* what was read of the base is of no use */
 
 static us_standby_rc_t
-us_standby_there(us_standby_t *sb)
+us_standby_replaced(us_standby_t *sb)
 {
-    const char       *what;
-    us_replog_rc_t    rc;
-    us_replog_row_t   row;
+    sb->parts = 0;
 
-    rc = sb->log->ops->row(sb->log, sb->at.lsn, us_standby_row, &row);
+    (void) snprintf(sb->error, sizeof(sb->error), "the base was replaced while "
+                    "it was read");
 
-    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
-        return us_standby_fail(sb, rc);
-    }
-
-    if (sb->log->session != sb->session) {
-        return US_STANDBY_MORE;
-    }
-
-    if (rc == US_REPLOG_NONE
-        || memcmp(&row, &sb->at, sizeof(us_replog_row_t)) != 0)
-    {
-        what = "the last row that was read is not there";
-
-        return rc == US_REPLOG_NONE || sb->at.lsn == US_REPLOG_BASE
-               ? us_standby_removed(sb, what) : us_standby_lost(sb, what);
-    }
-
-    sb->found = sb->session;
-    sb->lost = 0;
-
-    return US_STANDBY_OK;
+    return US_STANDBY_STOP;
 }
 
 
-/*
- * A row is not there.  Was it removed by a base?  OK: only what was applied has
- * been; what: it was not.
- */
-
-static us_standby_rc_t
-us_standby_removed(us_standby_t *sb, const char *what)
+static int
+us_standby_same(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
 {
-    int              follows;
-    us_standby_rc_t  rc;
-    us_replog_row_t  row;
+    us_standby_t *sb = data;
 
-    rc = us_standby_base(sb, &row);
+    us_part_t  part;
 
-    if (rc != US_STANDBY_OK) {
-        return rc;
-    }
+    (void) row;
 
-    if (sb->log->session != sb->session) {
-        return US_STANDBY_MORE;
-    }
-
-    if (row.next == sb->at.next && row.term == sb->at.term
-        && row.crc == sb->at.crc)
+    if (us_part_open(&part, 0, p, len, sb->error, sizeof(sb->error)) == 0
+        && part.base == sb->part.base)
     {
-        sb->found = sb->session;
-        sb->lost = 0;
-        return US_STANDBY_OK;
-    }
-
-    /* at a base of which no row was applied, nothing was answered yet */
-
-    follows = sb->env.follows(sb->env.data, &sb->head, &sb->at);
-
-    if (sb->at.lsn == US_REPLOG_BASE
-        || ((follows == 1 || (follows == -1 && !sb->lost))
-            && row.next > sb->at.next && row.term >= sb->at.term))
-    {
-        (void) snprintf(sb->error, sizeof(sb->error), "the log has a new base, "
-                        "and its rows begin at LSN %llu, past LSN %llu up to "
-                        "which it was read",
-                        (unsigned long long) row.next,
-                        (unsigned long long) sb->at.next);
-        return US_STANDBY_STOP;
-    }
-
-    return us_standby_lost(sb, what);
-}
-
-
-/* the base's parts, some in each step; at is its row then */
-
-static us_standby_rc_t
-us_standby_begin(us_standby_t *sb)
-{
-    size_t           len;
-    us_replog_rc_t   rc;
-    us_standby_rc_t  got;
-
-    if (sb->parts == 0) {
-        got = us_standby_base(sb, &sb->base);
-
-        if (got != US_STANDBY_OK) {
-            return got;
-        }
-
-        memset(&sb->part, 0, sizeof(us_part_t));
-        sb->part.last = sb->base.next == 0;
-    }
-
-    for (len = 0; !sb->part.last && len < US_STANDBY_READ; len += sb->len) {
         sb->rc = US_STANDBY_OK;
-        rc = sb->log->ops->base(sb->log, sb->parts, us_standby_part, sb);
-
-        if (sb->rc != US_STANDBY_OK) {
-            return sb->rc;
-        }
-
-        switch (rc) {
-
-        case US_REPLOG_OK:
-            sb->parts++;
-            break;
-
-        case US_REPLOG_NONE:
-            (void) snprintf(sb->error, sizeof(sb->error), "part %u of the base "
-                            "is not there", sb->parts);
-            return US_STANDBY_LOST;
-
-        case US_REPLOG_REFUSED:
-            return us_standby_replaced(sb);
-
-        default:
-            return us_standby_fail(sb, rc);
-        }
     }
 
-    return sb->part.last ? us_standby_based(sb) : US_STANDBY_MORE;
+    return 0;
 }
 
 
@@ -344,46 +290,6 @@ us_standby_based(us_standby_t *sb)
 }
 
 
-/* what was read of the base is of no use */
-
-static us_standby_rc_t
-us_standby_replaced(us_standby_t *sb)
-{
-    sb->parts = 0;
-
-    (void) snprintf(sb->error, sizeof(sb->error), "the base was replaced while "
-                    "it was read");
-
-    return US_STANDBY_STOP;
-}
-
-
-static us_standby_rc_t
-us_standby_base(us_standby_t *sb, us_replog_row_t *row)
-{
-    us_replog_rc_t  rc;
-
-    rc = sb->log->ops->row(sb->log, US_REPLOG_BASE, us_standby_row, row);
-
-    return rc == US_REPLOG_OK ? US_STANDBY_OK : us_standby_fail(sb, rc);
-}
-
-
-static int
-us_standby_row(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_replog_row_t *to = data;
-
-    (void) p;
-    (void) len;
-
-    *to = *row;
-
-    return 0;
-}
-
-
 static int
 us_standby_part(void *data, const us_replog_row_t *row, const uint8_t *p,
     size_t len)
@@ -422,59 +328,54 @@ us_standby_part(void *data, const us_replog_row_t *row, const uint8_t *p,
 }
 
 
-static int
-us_standby_same(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_standby_t *sb = data;
-
-    us_part_t  part;
-
-    (void) row;
-
-    if (us_part_open(&part, 0, p, len, sb->error, sizeof(sb->error)) == 0
-        && part.base == sb->part.base)
-    {
-        sb->rc = US_STANDBY_OK;
-    }
-
-    return 0;
-}
-
-
-/* applies the rows up to an LSN; OK: it has them all */
+/* the base's parts, some in each step; at is its row then */
 
 static us_standby_rc_t
-us_standby_read(us_standby_t *sb, uint64_t until)
+us_standby_begin(us_standby_t *sb)
 {
+    size_t           len;
     us_replog_rc_t   rc;
     us_standby_rc_t  got;
 
-    if (sb->at.next >= until) {
-        return US_STANDBY_OK;
+    if (sb->parts == 0) {
+        got = us_standby_base(sb, &sb->base);
+
+        if (got != US_STANDBY_OK) {
+            return got;
+        }
+
+        memset(&sb->part, 0, sizeof(us_part_t));
+        sb->part.last = sb->base.next == 0;
     }
 
-    sb->rc = US_STANDBY_OK;
-    sb->head.acked = until > sb->head.acked ? until : sb->head.acked;
+    for (len = 0; !sb->part.last && len < US_STANDBY_READ; len += sb->len) {
+        sb->rc = US_STANDBY_OK;
+        rc = sb->log->ops->base(sb->log, sb->parts, us_standby_part, sb);
 
-    rc = sb->log->ops->read(sb->log, sb->at.next, US_STANDBY_READ,
-                            us_standby_take, sb);
+        if (sb->rc != US_STANDBY_OK) {
+            return sb->rc;
+        }
 
-    if (sb->rc != US_STANDBY_OK) {
-        return sb->rc;
+        switch (rc) {
+
+        case US_REPLOG_OK:
+            sb->parts++;
+            break;
+
+        case US_REPLOG_NONE:
+            (void) snprintf(sb->error, sizeof(sb->error), "part %u of the base "
+                            "is not there", sb->parts);
+            return US_STANDBY_LOST;
+
+        case US_REPLOG_REFUSED:
+            return us_standby_replaced(sb);
+
+        default:
+            return us_standby_fail(sb, rc);
+        }
     }
 
-    if (rc == US_REPLOG_NONE && sb->log->session == sb->session) {
-        got = us_standby_removed(sb, "no row follows what was read");
-
-        return got == US_STANDBY_OK ? us_standby_fail(sb, rc) : got;
-    }
-
-    if (rc != US_REPLOG_OK) {
-        return us_standby_fail(sb, rc);
-    }
-
-    return sb->at.next >= until ? US_STANDBY_OK : US_STANDBY_MORE;
+    return sb->part.last ? us_standby_based(sb) : US_STANDBY_MORE;
 }
 
 
@@ -523,6 +424,143 @@ us_standby_take(void *data, const us_replog_row_t *row, const uint8_t *p,
     sb->at = *row;
 
     return 0;
+}
+
+
+/* applies the rows up to an LSN; OK: it has them all */
+
+static us_standby_rc_t
+us_standby_read(us_standby_t *sb, uint64_t until)
+{
+    us_replog_rc_t   rc;
+    us_standby_rc_t  got;
+
+    if (sb->at.next >= until) {
+        return US_STANDBY_OK;
+    }
+
+    sb->rc = US_STANDBY_OK;
+    sb->head.acked = until > sb->head.acked ? until : sb->head.acked;
+
+    rc = sb->log->ops->read(sb->log, sb->at.next, US_STANDBY_READ,
+                            us_standby_take, sb);
+
+    if (sb->rc != US_STANDBY_OK) {
+        return sb->rc;
+    }
+
+    if (rc == US_REPLOG_NONE && sb->log->session == sb->session) {
+        got = us_standby_removed(sb, "no row follows what was read");
+
+        return got == US_STANDBY_OK ? us_standby_fail(sb, rc) : got;
+    }
+
+    if (rc != US_REPLOG_OK) {
+        return us_standby_fail(sb, rc);
+    }
+
+    return sb->at.next >= until ? US_STANDBY_OK : US_STANDBY_MORE;
+}
+
+
+static int
+us_standby_found(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_standby_t *sb = data;
+
+    if (memcmp(row, &sb->claim, sizeof(*row)) == 0 && len == sb->len
+        && memcmp(p, sb->term, len) == 0)
+    {
+        sb->rc = US_STANDBY_OK;
+    }
+
+    return 0;
+}
+
+
+/* a node that waits is not taken for one that is gone */
+
+static us_standby_rc_t
+us_standby_beat(us_standby_t *sb)
+{
+    uint64_t        sent;
+    us_replog_rc_t  rc;
+
+    sent = sb->env.now(sb->env.data);
+    rc = sb->log->ops->beat(sb->log, &sb->claim, sb->at.next);
+
+    if (rc != US_REPLOG_OK) {
+        return us_standby_fail(sb, rc);
+    }
+
+    sb->sent = sent;
+
+    return US_STANDBY_OK;
+}
+
+
+/* the claim is confirmed: the rest is applied, the lease passes */
+
+static us_standby_rc_t
+us_standby_wait(us_standby_t *sb)
+{
+    us_standby_rc_t  rc;
+
+    if (sb->head.term > sb->claim.term) {
+        sb->state = US_STANDBY_READING;
+        return US_STANDBY_MORE;
+    }
+
+    if (sb->env.now(sb->env.data) - sb->sent >= US_APPENDER_BEAT) {
+        rc = us_standby_beat(sb);
+
+        if (rc != US_STANDBY_OK) {
+            return rc;
+        }
+    }
+
+    /* a server that has the claim has the rows before it */
+
+    sb->rc = US_STANDBY_LOST;
+
+    switch (sb->log->ops->row(sb->log, sb->claim.lsn, us_standby_found, sb)) {
+
+    case US_REPLOG_OK:
+    case US_REPLOG_NONE:
+        break;
+
+    default:
+        return us_standby_fail(sb, US_REPLOG_AWAY);
+    }
+
+    if (sb->log->session != sb->session) {
+        return US_STANDBY_MORE;
+    }
+
+    if (sb->rc != US_STANDBY_OK) {
+        return us_standby_lost(sb, "it does not have this node's term");
+    }
+
+    rc = us_standby_read(sb, sb->claim.next);
+
+    if (rc != US_STANDBY_OK) {
+        return rc;
+    }
+
+    if (memcmp(&sb->at, &sb->claim, sizeof(us_replog_row_t)) != 0) {
+        return us_standby_lost(sb, "it has another row than this node's term");
+    }
+
+    if (sb->env.now(sb->env.data) - sb->seen
+        <= sb->lease + sb->lease / US_STANDBY_DRIFT)
+    {
+        return US_STANDBY_OK;
+    }
+
+    sb->state = US_STANDBY_READING;
+
+    return US_STANDBY_READY;
 }
 
 
@@ -621,126 +659,62 @@ us_standby_claimed(us_standby_t *sb)
 }
 
 
-static int
-us_standby_found(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_standby_t *sb = data;
-
-    if (memcmp(row, &sb->claim, sizeof(*row)) == 0 && len == sb->len
-        && memcmp(p, sb->term, len) == 0)
-    {
-        sb->rc = US_STANDBY_OK;
-    }
-
-    return 0;
-}
-
-
-/* the claim is confirmed: the rest is applied, the lease passes */
-
-static us_standby_rc_t
-us_standby_wait(us_standby_t *sb)
+us_standby_rc_t
+us_standby_step(us_standby_t *sb, int promote)
 {
     us_standby_rc_t  rc;
 
-    if (sb->head.term > sb->claim.term) {
-        sb->state = US_STANDBY_READING;
-        return US_STANDBY_MORE;
+    if (sb->state == US_STANDBY_CLAIMED) {
+        rc = us_standby_claimed(sb);
+
+        if (sb->state == US_STANDBY_CLAIMED) {
+            return rc;
+        }
     }
 
-    if (sb->env.now(sb->env.data) - sb->sent >= US_APPENDER_BEAT) {
-        rc = us_standby_beat(sb);
+    rc = us_standby_look(sb);
+
+    if (rc != US_STANDBY_OK) {
+        return rc;
+    }
+
+    if (!sb->begun) {
+        rc = us_standby_begin(sb);
 
         if (rc != US_STANDBY_OK) {
             return rc;
         }
     }
 
-    /* a server that has the claim has the rows before it */
-
-    sb->rc = US_STANDBY_LOST;
-
-    switch (sb->log->ops->row(sb->log, sb->claim.lsn, us_standby_found, sb)) {
-
-    case US_REPLOG_OK:
-    case US_REPLOG_NONE:
-        break;
-
-    default:
-        return us_standby_fail(sb, US_REPLOG_AWAY);
+    if (sb->state == US_STANDBY_WAITING) {
+        return us_standby_wait(sb);
     }
 
-    if (sb->log->session != sb->session) {
-        return US_STANDBY_MORE;
-    }
+    /* marks of a base may be those of operations that are past acked */
 
-    if (sb->rc != US_STANDBY_OK) {
-        return us_standby_lost(sb, "it does not have this node's term");
-    }
-
-    rc = us_standby_read(sb, sb->claim.next);
+    rc = us_standby_read(sb, sb->part.until > sb->head.acked
+                             ? sb->part.until : sb->head.acked);
 
     if (rc != US_STANDBY_OK) {
         return rc;
     }
 
-    if (memcmp(&sb->at, &sb->claim, sizeof(us_replog_row_t)) != 0) {
-        return us_standby_lost(sb, "it has another row than this node's term");
-    }
+    if (promote) {
+        sb->why = "it was asked for, or this node was the primary before";
 
-    if (sb->env.now(sb->env.data) - sb->seen
-        <= sb->lease + sb->lease / US_STANDBY_DRIFT)
+    } else if (sb->head.term == 0) {
+        sb->why = "the log had no primary";
+
+    } else if (sb->takeover
+               && sb->env.now(sb->env.data) - sb->seen >= sb->takeover)
     {
+        sb->why = "no sign of the primary was seen for takeover=";
+
+    } else {
         return US_STANDBY_OK;
     }
 
-    sb->state = US_STANDBY_READING;
-
-    return US_STANDBY_READY;
-}
-
-
-/* a node that waits is not taken for one that is gone */
-
-static us_standby_rc_t
-us_standby_beat(us_standby_t *sb)
-{
-    uint64_t        sent;
-    us_replog_rc_t  rc;
-
-    sent = sb->env.now(sb->env.data);
-    rc = sb->log->ops->beat(sb->log, &sb->claim, sb->at.next);
-
-    if (rc != US_REPLOG_OK) {
-        return us_standby_fail(sb, rc);
-    }
-
-    sb->sent = sent;
-
-    return US_STANDBY_OK;
-}
-
-
-static us_standby_rc_t
-us_standby_fail(us_standby_t *sb, us_replog_rc_t rc)
-{
-    (void) snprintf(sb->error, sizeof(sb->error), "%s", sb->log->error);
-
-    return rc == US_REPLOG_REFUSED ? US_STANDBY_MORE : US_STANDBY_AGAIN;
-}
-
-
-static us_standby_rc_t
-us_standby_lost(us_standby_t *sb, const char *what)
-{
-    sb->lost = 1;
-
-    (void) snprintf(sb->error, sizeof(sb->error), "the log does not continue "
-                    "at LSN %llu: %s; it has lost rows, or this server of it "
-                    "was replaced", (unsigned long long) sb->at.next, what);
-
-    return US_STANDBY_LOST;
+    return us_standby_claim(sb);
 }
 
 
