@@ -153,7 +153,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
     hashes.url = item->hash;
     hashes.site = sl->site_hash;
 
-    us_store_keep_locked(s, 2);
+    us_bulk_keep_locked(&s->arena, 2);
 
     /* the log twice: the index may have taken its room */
 
@@ -496,7 +496,7 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     h = a->head;
 
     if (op) {
-        us_store_keep_locked(s, 0);
+        us_bulk_keep_locked(&s->arena, 0);
     }
 
     if (us_mark_reserve_locked(a, US_AREA_DELETED, id) != 0) {
@@ -615,7 +615,7 @@ us_store_mark_locked(us_store_t *s, unsigned m, uint64_t id, int on,
     a = &s->arena;
 
     if (op) {
-        us_store_keep_locked(s, 0);
+        us_bulk_keep_locked(&s->arena, 0);
     }
 
     if (on && us_mark_reserve_locked(a, US_AREA_MARK + m, id) != 0) {

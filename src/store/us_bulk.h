@@ -74,6 +74,12 @@ int us_bulk_image_end(us_bulk_t *b);
 uint64_t us_bulk_chunks(unsigned chunk_shift, unsigned leaf_shift,
     uint64_t leaves, uint64_t entries, uint64_t ids);
 
+/*
+ * Under the lock, before an operation that adds so many entries to the index:
+ * sets the chunks that must stay free beside it (us_arena.h, "the reserve").
+ */
+void us_bulk_keep_locked(us_arena_t *a, unsigned more);
+
 /* whether an empty index has room for so many of them */
 int us_bulk_fits(const us_bulk_t *b, uint64_t leaves, uint64_t entries,
     uint64_t ids);

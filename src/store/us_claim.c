@@ -291,7 +291,7 @@ us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
 
     h = us_head(s);
     before = us_store_before(s, older);
-    us_store_keep_locked(s, 0);
+    us_bulk_keep_locked(&s->arena, 0);
 
     for (i = 0, k = 0, last = US_STORE_NO_ID; i < s->npicks; i++) {
         p = &s->picks[i];
@@ -371,7 +371,7 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
     unit = us_store_revisit(s) ? at / us_store_revisit(s) : 0;
     unit = unit < us_head(s)->clock ? unit : us_head(s)->clock;
 
-    us_store_keep_locked(s, 0);
+    us_bulk_keep_locked(&s->arena, 0);
 
     for (i = 0, k = 0, last = US_STORE_NO_ID; i < n; i++) {
         p = &s->picks[i];

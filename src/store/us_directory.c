@@ -8,63 +8,6 @@
 #include "us_leaf.h"
 
 
-static void
-us_directory_give(us_arena_t *a, uint32_t *entry)
-{
-    uint32_t  chunk;
-
-    chunk = *entry;
-
-    if (chunk) {
-        us_intend32_locked(a, entry, 0);
-        us_commit_locked(a);
-        us_arena_give(a, US_AREA_DIRECTORY, chunk);
-    }
-}
-
-
-int
-us_directory_begin(us_arena_t *a, uint64_t n)
-{
-    uint64_t    number, last;
-    us_head_t  *h;
-
-    h = a->head;
-
-    for (number = h->directory_first; number <= h->directory_last; number++) {
-        us_directory_give(a, us_directory_chunk(a, number));
-    }
-
-    if (h->directory_spare) {
-        number = h->directory_spare;
-        us_intend_locked(a, &h->directory_spare, 0);
-        us_commit_locked(a);
-        us_arena_give(a, US_AREA_DIRECTORY, number);
-    }
-
-    number = us_directory_chunk_number(a, n);
-    last = us_directory_chunk_number(a, 2 * n - 1);
-
-    us_intend_locked(a, &h->directory_first, number);
-    us_intend_locked(a, &h->directory_last, number);
-    us_commit_locked(a);
-
-    if (last - number >= h->area[US_AREA_DIRECTORY].max) {
-        return -1;
-    }
-
-    for ( /* void */ ; number <= last; number++) {
-        if (us_directory_extend_locked(a, number << (a->chunk_shift - 2))
-            != 0)
-        {
-            return -1;
-        }
-    }
-
-    return 0;
-}
-
-
 int
 us_directory_extend_locked(us_arena_t *a, uint64_t leaf)
 {

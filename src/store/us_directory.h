@@ -95,12 +95,6 @@ us_directory_chunks(const us_arena_t *a, uint64_t n)
 }
 
 
-/*
- * A replay alone, nothing intended: gives all words back and makes zero words
- * for leaves n .. 2n-1.  0, or -1: no room, there are no words at all.
- */
-int us_directory_begin(us_arena_t *a, uint64_t n);
-
 /* Under the lock, nothing intended; 0, or -1: no room, nothing was changed. */
 
 /* makes sure that there is a word for this leaf, the last one or the next */

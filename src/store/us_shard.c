@@ -504,7 +504,7 @@ us_store_adopt(us_store_t *s, const us_map_t *map, uint64_t number,
         goto done;
     }
 
-    us_store_keep_locked(s, 0);
+    us_bulk_keep_locked(&s->arena, 0);
 
     if (us_shard_reserve_locked(s, map->text.len) != 0) {
         status = US_FULL;

@@ -234,7 +234,7 @@ us_store_train_publish(us_store_t *s, us_str_t model)
 
     } else if (us_ring_fits(&s->arena, us_op_size(&op))) {
 
-        us_store_keep_locked(s, 0);
+        us_bulk_keep_locked(&s->arena, 0);
 
         if (us_learn_install_locked(&s->learn, s->codec) == 0) {
             us_ring_put_locked(&s->arena, &op);

@@ -3,7 +3,6 @@
  * What the files of the store share and nobody else sees.
  *
  *     us_store.c    a store opened; its journal's side, its trainer, its parts
- *     us_lock.c     the lock taken, and given back
  *     us_look.c     look-ups, which take no lock
  *     us_add.c      what is done under the lock: adds, deletes, marks
  *     us_claim.c    claims, under the lock and without
@@ -103,17 +102,6 @@ typedef struct {
 } us_store_image_t;
 
 
-/* us_lock.c */
-
-void us_store_enter(us_store_t *s);
-void us_store_leave(us_store_t *s);
-
-/*
- * Under the lock, before an operation that adds so many entries to the index:
- * sets the chunks that must stay free beside it (us_arena.h, "the reserve").
- */
-void us_store_keep_locked(us_store_t *s, unsigned more);
-
 /* us_replay.c */
 
 void us_replay_free(us_store_t *s);
@@ -196,6 +184,25 @@ static inline us_head_t *
 us_head(const us_store_t *s)
 {
     return s->arena.head;
+}
+
+
+/* completes what a killed holder of the lock has left, before all else */
+
+static inline void
+us_store_enter(us_store_t *s)
+{
+    s->lock.lock(s->lock.data);
+
+    us_arena_enter(&s->arena);
+    us_index_enter(&s->arena);
+}
+
+
+static inline void
+us_store_leave(us_store_t *s)
+{
+    s->lock.unlock(s->lock.data);
 }
 
 
