@@ -27,7 +27,6 @@
 
 
 #include "http/ngx_http_urlstore_batch.h"
-#include "http/ngx_http_urlstore_persist.h"
 #include "filter/us_filter.h"
 
 
@@ -42,7 +41,6 @@ typedef struct {
     us_filter_plan_t                plan;
     uint64_t                        capacity;
     double                          error;
-    ngx_str_t                       path;
     ngx_uint_t                      accept;   /* unclean=accept */
     ngx_uint_t                      warned;   /* of one worker */
 } ngx_http_urlstore_filter_t;
@@ -91,36 +89,40 @@ static ngx_uint_t ngx_http_urlstore_filter_full(
 static void ngx_http_urlstore_filter_figures(ngx_http_urlstore_zone_t *zone,
     us_figures_t *f);
 static ngx_int_t ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
+    ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_filter_error(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_filter_path(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
+    ngx_str_t *value);
 static ngx_int_t ngx_http_urlstore_filter_unclean(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
+    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
+    ngx_str_t *value);
 
 
 static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
 
-    { ngx_string("capacity"), ngx_http_urlstore_filter_capacity, 0,
-      "a number of URLs such as 500000, 500k or 50m" },
+    { ngx_string("capacity"), ngx_http_urlstore_filter_capacity,
+      0, 0, 0, NULL, NULL, "a number of URLs such as 500000, 500k or 50m" },
 
-    { ngx_string("error"), ngx_http_urlstore_filter_error, 0,
-      "a share of 0.000001 to 0.5" },
+    { ngx_string("error"), ngx_http_urlstore_filter_error,
+      0, 0, 0, NULL, NULL, "a share of 0.000001 to 0.5" },
 
-    { ngx_string("path"), ngx_http_urlstore_filter_path, 1,
-      NGX_HTTP_URLSTORE_ALLOWED_PATH },
+    { ngx_string("path"), ngx_http_urlstore_opt_path,
+      offsetof(ngx_http_urlstore_zone_t, path), 0, 0, NULL, NULL,
+      "a directory" },
 
-    { ngx_string("unclean"), ngx_http_urlstore_filter_unclean, 1,
-      "refuse or accept" },
+    { ngx_string("unclean"), ngx_http_urlstore_filter_unclean,
+      0, 0, 0, NULL, "path", "refuse or accept" },
 
-    { ngx_string("profile"), ngx_http_urlstore_opt_profile, 0,
-      NGX_HTTP_URLSTORE_ALLOWED_PROFILE },
+    { ngx_string("profile"), ngx_http_urlstore_opt_word,
+      offsetof(ngx_http_urlstore_zone_t, profile), 0, 0,
+      ngx_http_urlstore_profiles, NULL, NULL },
 
-    { ngx_string("www"), ngx_http_urlstore_opt_www, 0,
-      NGX_HTTP_URLSTORE_ALLOWED_WWW },
+    { ngx_string("www"), ngx_http_urlstore_opt_word,
+      offsetof(ngx_http_urlstore_zone_t, www), 0, 0, ngx_http_urlstore_www,
+      NULL, NULL },
 
-    { ngx_null_string, NULL, 0, NULL }
+    { ngx_null_string, NULL, 0, 0, 0, NULL, NULL, NULL }
 };
 
 
@@ -237,10 +239,10 @@ ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return rv;
     }
 
-    if (f->path.len) {
+    if (zone->path.len) {
         size = NGX_HTTP_URLSTORE_FILTER_ZONE;
 
-        if (ngx_http_urlstore_path_free(cf, zone, &f->path) != NGX_OK) {
+        if (ngx_http_urlstore_path_free(cf, zone) != NGX_OK) {
             return NGX_CONF_ERROR;
         }
     }
@@ -272,7 +274,7 @@ ngx_http_urlstore_filter_plan(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
     /* nginx keeps 24 bytes for each page of a zone */
 
-    spare = f->path.len ? 0 : NGX_HTTP_URLSTORE_FILTER_ZONE + size / 128;
+    spare = zone->path.len ? 0 : NGX_HTTP_URLSTORE_FILTER_ZONE + size / 128;
 
     if (us_filter_plan(f->capacity, f->error, size > spare ? size - spare : 1,
                        &f->plan)
@@ -320,7 +322,7 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
 
         /* no memory is touched */
 
-        return f->path.len ? ngx_http_urlstore_filter_file(zone) : NGX_OK;
+        return zone->path.len ? ngx_http_urlstore_filter_file(zone) : NGX_OK;
 
     } else {
         if (ngx_http_urlstore_filter_create(zone) != NGX_OK) {
@@ -328,7 +330,11 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
         }
     }
 
-    if (f->path.len == 0) {
+    if (ngx_http_urlstore_zone_life(zone) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (zone->path.len == 0) {
         f->set = zone->sh->mem;
         return NGX_OK;
     }
@@ -351,8 +357,8 @@ ngx_http_urlstore_filter_same(ngx_http_urlstore_zone_t *zone,
     b = old->own;
 
     if (a->capacity == b->capacity && a->error == b->error
-        && a->plan.size == b->plan.size && a->path.len == b->path.len
-        && ngx_strncmp(a->path.data, b->path.data, a->path.len) == 0)
+        && a->plan.size == b->plan.size && zone->path.len == old->path.len
+        && ngx_strncmp(zone->path.data, old->path.data, zone->path.len) == 0)
     {
         return NGX_OK;
     }
@@ -382,7 +388,7 @@ ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
 
     zone->sh = sh;
 
-    if (f->path.len) {
+    if (zone->path.len) {
         return NGX_OK;
     }
 
@@ -431,7 +437,7 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
     /* "nginx -t" changes nothing and refuses what a start would refuse */
 
     if (ngx_test_config) {
-        rc = us_filter_file_check((char *) f->path.data, &f->plan,
+        rc = us_filter_file_check((char *) zone->path.data, &f->plan,
                                   zone->conf.norm, f->accept, err,
                                   sizeof(err));
 
@@ -440,7 +446,7 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
     }
 
     for (file = ngx_http_urlstore_files; file; file = file->next) {
-        if (ngx_strcmp(file->path, f->path.data) == 0) {
+        if (ngx_strcmp(file->path, zone->path.data) == 0) {
 
             if (ngx_memcmp(&file->plan, &f->plan, sizeof(us_filter_plan_t))
                 != 0)
@@ -448,7 +454,7 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
                 ngx_log_error(NGX_LOG_EMERG, log, 0,
                               "urlstore_filter \"%V\": \"%V\" is in use with "
                               "another size, capacity or error",
-                              &zone->name, &f->path);
+                              &zone->name, &zone->path);
                 return NGX_ERROR;
             }
 
@@ -459,13 +465,14 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 
     /* outlives the cycle: malloc(), not its pool */
 
-    file = ngx_calloc(sizeof(ngx_http_urlstore_file_t) + f->path.len + 1, log);
+    file = ngx_calloc(sizeof(ngx_http_urlstore_file_t) + zone->path.len + 1,
+                      log);
     if (file == NULL) {
         return NGX_ERROR;
     }
 
     file->path = (u_char *) &file[1];
-    ngx_memcpy(file->path, f->path.data, f->path.len);
+    ngx_memcpy(file->path, zone->path.data, zone->path.len);
     file->plan = f->plan;
 
     rc = us_filter_file_open(&file->file, (char *) file->path, &f->plan,
@@ -480,7 +487,7 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 
     ngx_log_error(NGX_LOG_NOTICE, log, 0,
                   "urlstore_filter \"%V\" path=%V: %s with %uL URLs of %uL",
-                  &zone->name, &f->path,
+                  &zone->name, &zone->path,
                   file->file.created ? "created" : "opened", info.urls,
                   info.capacity);
 
@@ -504,13 +511,9 @@ static ngx_int_t
 ngx_http_urlstore_filter_refuse(ngx_http_urlstore_zone_t *zone, int rc,
     const char *err)
 {
-    ngx_http_urlstore_filter_t  *f;
-
-    f = zone->own;
-
     ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
                   "urlstore_filter \"%V\" path=%V: %s%s", &zone->name,
-                  &f->path, err,
+                  &zone->path, err,
                   rc == US_FILTER_UNCLEAN ? " (unclean=accept)" : "");
 
     return NGX_ERROR;
@@ -717,7 +720,8 @@ ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone)
 
 static ngx_int_t
 ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value)
+    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
+    ngx_str_t *value)
 {
     off_t                        n;
     ngx_str_t                    digits;
@@ -755,7 +759,7 @@ ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
 
 static ngx_int_t
 ngx_http_urlstore_filter_error(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
     char                        *end;
     double                       error;
@@ -786,30 +790,14 @@ ngx_http_urlstore_filter_error(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
 
 static ngx_int_t
-ngx_http_urlstore_filter_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    ngx_http_urlstore_filter_t  *f;
-
-    f = zone->own;
-
-    f->path = *value;
-
-    if (value->len == 0) {
-        return NGX_ERROR;
-    }
-
-    return ngx_conf_full_name(cf->cycle, &f->path, 0);
-}
-
-
-static ngx_int_t
 ngx_http_urlstore_filter_unclean(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
     ngx_http_urlstore_filter_t  *f;
 
     f = zone->own;
+    f->accept = (ngx_strcmp(value->data, "accept") == 0);
 
-    return ngx_http_urlstore_opt_either(value, "refuse", "accept", &f->accept);
+    return f->accept || ngx_strcmp(value->data, "refuse") == 0 ? NGX_OK
+                                                               : NGX_ERROR;
 }

@@ -6,7 +6,6 @@
 
 
 #include "http/ngx_http_urlstore_batch.h"
-#include "http/ngx_http_urlstore_persist.h"
 #include "http/ngx_http_urlstore_shard.h"
 
 
@@ -493,7 +492,7 @@ ngx_http_urlstore_exit_master(ngx_cycle_t *cycle)
     zp = ngx_http_urlstore_zones(cycle, &n);
 
     for (i = 0; i < n; i++) {
-        ngx_http_urlstore_persist_exit(zp[i]);
+        ngx_http_urlstore_zone_exit(zp[i]);
     }
 }
 

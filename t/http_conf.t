@@ -147,7 +147,8 @@ refused(@$_) for
     [ 'urlstore_zone u 32m foo=1;', 'invalid parameter "foo=1" of '
         . 'urlstore_zone "u": allowed are profile, www, schemes, marks, sites, '
         . 'revisit, huge, path, sync, follow, replicate, replicas, lease, '
-        . 'takeover, base, mode, snapshot, scrub, cluster, shard, node' ],
+        . 'takeover, stale, base, mode, snapshot, scrub, cluster, shard, '
+        . 'node' ],
     [ 'urlstore_filter u 32m capacity=1 error=.1 marks=a;',
         'invalid parameter "marks=a" of urlstore_filter "u": allowed are '
         . 'capacity, error, path, unclean, profile, www' ],

@@ -5,13 +5,12 @@
  * directives and zones (ngx_http_urlstore_zone.h)
  *
  *     ngx_http_urlstore_module.c    directives, configuration
- *     ngx_http_urlstore_declare.c   directives of zones: name, size, options
- *     ngx_http_urlstore_zone.c      a store's zone: created, reloaded, opened
- *     ngx_http_urlstore_store.c     a worker's lock, hot table and training
+ *     ngx_http_urlstore_options.c   directives of zones, and their options
+ *     ngx_http_urlstore_zone.c      memory and directory, in the master
+ *     ngx_http_urlstore_life.c      in a worker: threads, the lock, training
  *     ngx_http_urlstore_rules.c     directives of a zone's normalizer
- *     ngx_http_urlstore_state.c     the state of a zone, /health
+ *     ngx_http_urlstore_state.c     what the state of a zone allows, /health
  *     ngx_http_urlstore_stats.c     counters, /stats and /metrics
- *     ngx_http_urlstore_persist.h   a zone on disk: what its files do
  *     ngx_http_urlstore_cluster.c   clusters and their maps
  *     ngx_http_urlstore_shard.h     a zone that is a shard of a cluster
  *     ngx_http_urlstore_admin.c     maps over HTTP: GET /cluster, POST

@@ -28,7 +28,6 @@
 
 #include "ngx_http_urlstore_shard.h"
 #include "../route/ngx_http_urlstore_route.h"
-#include "ngx_http_urlstore_persist.h"
 #include "../journal/us_disk.h"
 #include "../store/us_shard.h"
 
@@ -157,7 +156,7 @@ ngx_http_urlstore_admin_get(ngx_http_request_t *r)
 
     ngx_http_urlstore_refresh(ctx->zone);
 
-    life = &ctx->zone->persist->life;
+    life = &ctx->zone->life;
     us_life_view(life, &ctx->view);
 
     return us_life_admits(life, US_WANTS_BY_ID)
@@ -532,14 +531,14 @@ ngx_http_urlstore_admin_durable(ngx_http_urlstore_post_t *a)
     n = 0;
 
     while ((zone = ngx_http_urlstore_post_next(a, &i))) {
-        state = us_life_state(&zone->persist->life);
+        state = us_life_state(&zone->life);
 
         if (state == US_LIFE_STANDBY) {
             continue;
         }
 
         if (state != US_LIFE_READY
-            || !us_life_map_durable(&zone->persist->life))
+            || !us_life_map_durable(&zone->life))
         {
             return 0;
         }

@@ -207,7 +207,7 @@ ngx_http_urlstore_batch_create(ngx_http_request_t *r,
     if (ctx->zone->store) {
         batch->answers.next_id =
             ngx_http_urlstore_id(ctx->zone,
-                                 ngx_http_urlstore_promised_ids(ctx->zone));
+                                 us_life_ids(&ctx->zone->life));
         ctx->lsn = us_store_published(ctx->zone->store);
         ctx->tops = 1;
     }

@@ -6,7 +6,6 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "ngx_http_urlstore_persist.h"
 #include "../api/us_time.h"
 #include "../us_clock.h"
 
@@ -91,7 +90,7 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
-    if (zone->persist && !us_life_recent(&zone->persist->life)) {
+    if (!us_life_recent(&zone->life)) {
         us_tally_add(zone->tally, US_N_UNREADY, 1);
         return ngx_http_urlstore_unready(r, zone, NULL);
     }
@@ -103,7 +102,7 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
         return NGX_DECLINED;
     }
 
-    if (zone->persist && zone->persist->life.conf.store.revisit) {
+    if (zone->life.conf.store.revisit) {
 
         if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;

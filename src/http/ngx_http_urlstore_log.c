@@ -14,7 +14,6 @@
  */
 
 
-#include "ngx_http_urlstore_persist.h"
 #include "ngx_http_urlstore_request.h"
 #include "../api/us_args.h"
 
@@ -28,7 +27,7 @@
 typedef struct {
     us_life_t                      *life;
     us_ship_t                       ship;
-    ngx_http_urlstore_persist_t    *persist;
+    ngx_http_urlstore_zone_t       *zone;
     uint64_t                        paced;        /* bytes */
     uint64_t                        beat_next;    /* us */
     unsigned                        locked:1;     /* as the pace knows it */
@@ -68,34 +67,34 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
     ngx_http_cleanup_t            *cln;
     ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_urlstore_log_t       *log;
-    ngx_http_urlstore_persist_t   *p;
+    ngx_http_urlstore_zone_t      *zone;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    p = ctx->zone->persist;
+    zone = ctx->zone;
 
-    if (p && p->life.conf.follow) {
-        return ngx_http_urlstore_follow_problem(r, ctx->zone,
+    if (zone->life.conf.follow) {
+        return ngx_http_urlstore_follow_problem(r, zone,
                                                 NGX_HTTP_SERVICE_UNAVAILABLE,
                                                 NULL, "this zone is a replica, "
                                                 "which cannot be followed");
     }
 
-    if (p && !p->life.conf.replicate
-        && us_life_state(&p->life) != US_LIFE_READY)
+    if (!zone->life.conf.replicate
+        && us_life_state(&zone->life) != US_LIFE_READY)
     {
-        return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+        return ngx_http_urlstore_unready(r, zone, NULL);
     }
 
     /* a directory of it is a cache, which may begin anew */
 
-    if (p && p->life.conf.replicate) {
+    if (zone->life.conf.replicate) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                          "the zone has no journal of its own: "
                                          "its \"replicate\" names the log, "
                                          "which other nodes read");
     }
 
-    if (p == NULL) {
+    if (zone->life.conf.memory) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
                                          "the zone has no journal of its own: "
                                          "its \"urlstore_zone\" has no "
@@ -129,12 +128,13 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
 
     log = cln->data;
     ngx_memzero(log, sizeof(ngx_http_urlstore_log_t));
-    log->life = &p->life;
-    log->persist = p;
+    log->life = &zone->life;
+    log->zone = zone;
 
     us_life_journal(log->life, &tail, &beat);
 
-    got = us_ship_begin(&log->ship, p->dir->dirfd, &us_data_ops, place, &tail);
+    got = us_ship_begin(&log->ship, zone->dir->dirfd, &us_data_ops, place,
+                        &tail);
 
     if (got != US_SHIP_OK) {
         us_ship_end(&log->ship);
@@ -145,12 +145,12 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
 
     (void) ngx_http_urlstore_log_pace(log);
 
-    if (place && p->readers_kept) {
+    if (place && zone->readers_kept) {
 
         /* one that was cut has come back */
 
-        ngx_del_timer(&p->readers_end);
-        ngx_http_urlstore_log_unlock(&p->readers_end);
+        ngx_del_timer(&zone->readers_end);
+        ngx_http_urlstore_log_unlock(&zone->readers_end);
     }
 
     /* a proxy before this server passes on what it gets, at once */
@@ -232,9 +232,7 @@ ngx_http_urlstore_log_from(ngx_http_request_t *r, us_place_t *at,
                                          "expected, a decimal number");
     }
 
-    if (us_manifest_read(ctx->zone->persist->dir->dirfd, &m, &e)
-        != US_MANIFEST_OK)
-    {
+    if (us_manifest_read(ctx->zone->dir->dirfd, &m, &e) != US_MANIFEST_OK) {
         return ngx_http_urlstore_log_refuse(r, US_SHIP_FAILED, &e);
     }
 
@@ -273,7 +271,7 @@ ngx_http_urlstore_log_pace(ngx_http_urlstore_log_t *log)
     ngx_uint_t   over, locked;
     us_pace_t   *pace;
 
-    pace = &log->persist->pace;
+    pace = &log->zone->pace;
     over = 0;
 
     if (!us_pace(pace, ngx_http_urlstore_now() / 1000,
@@ -299,32 +297,32 @@ ngx_http_urlstore_log_cleanup(void *data)
 {
     ngx_http_urlstore_log_t *log = data;
 
-    ngx_event_t                  *ev;
-    ngx_http_urlstore_persist_t  *p;
+    ngx_event_t               *ev;
+    ngx_http_urlstore_zone_t  *zone;
 
-    p = log->persist;
-    ev = &p->readers_end;
+    zone = log->zone;
+    ev = &zone->readers_end;
 
     (void) ngx_http_urlstore_log_pace(log);
 
-    if (log->locked && !p->readers_kept && !ngx_exiting && !ngx_terminate) {
+    if (log->locked && !zone->readers_kept && !ngx_exiting && !ngx_terminate) {
 
         /*
          * It was cut before it had all: the files that it goes on with are
          * kept for a while.  One lock does that for all who were cut.
          */
 
-        p->readers = log->ship.readers;
-        p->readers_kept = 1;
+        zone->readers = log->ship.readers;
+        zone->readers_kept = 1;
         log->ship.readers = -1;
         log->locked = 0;
 
         ev->handler = ngx_http_urlstore_log_unlock;
-        ev->data = p;
+        ev->data = zone;
         ev->log = ngx_cycle->log;
         ev->cancelable = 1;
         ngx_add_timer(ev, ngx_min(NGX_HTTP_URLSTORE_LOG_KEEP,
-                                  (ngx_msec_t) p->pace.left));
+                                  (ngx_msec_t) zone->pace.left));
     }
 
     us_ship_end(&log->ship);
@@ -335,13 +333,13 @@ ngx_http_urlstore_log_cleanup(void *data)
 static void
 ngx_http_urlstore_log_unlock(ngx_event_t *ev)
 {
-    ngx_http_urlstore_persist_t *p = ev->data;
+    ngx_http_urlstore_zone_t *zone = ev->data;
 
-    (void) us_pace(&p->pace, ngx_http_urlstore_now() / 1000, 0);
+    (void) us_pace(&zone->pace, ngx_http_urlstore_now() / 1000, 0);
 
-    (void) close(p->readers);
-    p->readers_kept = 0;
-    p->pace.held--;
+    (void) close(zone->readers);
+    zone->readers_kept = 0;
+    zone->pace.held--;
 }
 
 

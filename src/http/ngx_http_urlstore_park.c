@@ -22,7 +22,6 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "ngx_http_urlstore_persist.h"
 #include "ngx_http_urlstore_keep.h"
 
 
@@ -40,7 +39,7 @@ struct ngx_http_urlstore_parked_s {
     ngx_queue_t                     queue;
     ngx_http_request_t             *r;
     ngx_http_urlstore_handler_pt    handler;
-    ngx_http_urlstore_persist_t    *persist;
+    ngx_http_urlstore_zone_t       *zone;
     uint64_t                        lsn;
     uint64_t                        since;    /* us */
     unsigned                        write:1;
@@ -78,13 +77,13 @@ static ngx_event_t  ngx_http_urlstore_turn_event = {
 
 
 void
-ngx_http_urlstore_park_init(ngx_http_urlstore_persist_t *p)
+ngx_http_urlstore_park_init(ngx_http_urlstore_zone_t *zone)
 {
-    ngx_queue_init(&p->parked);
+    ngx_queue_init(&zone->parked);
 
-    p->wake.handler = ngx_http_urlstore_park_timer;
-    p->wake.data = p;
-    p->wake.log = ngx_cycle->log;
+    zone->wake.handler = ngx_http_urlstore_park_timer;
+    zone->wake.data = zone;
+    zone->wake.log = ngx_cycle->log;
 }
 
 
@@ -92,15 +91,9 @@ ngx_int_t
 ngx_http_urlstore_reply_when(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler)
 {
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_persist_t  *p;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    p = ctx->zone->persist;
-
-    if (p == NULL) {
-        return handler(r);
-    }
 
     /*
      * the request did not find a URL, but the data have changed since it began
@@ -110,7 +103,7 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r,
         return ngx_http_urlstore_park_refuse(r);
     }
 
-    if (ctx->writes ? us_life_lsn(&p->life) >= ctx->lsn
+    if (ctx->writes ? us_life_lsn(&ctx->zone->life) >= ctx->lsn
                     : ngx_http_urlstore_promised(ctx))
     {
         return handler(r);
@@ -135,7 +128,7 @@ ngx_http_urlstore_room_when(ngx_http_request_t *r,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (!ngx_http_urlstore_writable(ctx->zone)) {
+    if (!us_life_writable(&ctx->zone->life, NULL)) {
         return NGX_DECLINED;
     }
 
@@ -150,20 +143,20 @@ ngx_http_urlstore_park(ngx_http_request_t *r,
     ngx_http_urlstore_handler_pt handler, uint64_t lsn, ngx_uint_t write,
     ngx_uint_t room)
 {
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_parked_t   *w;
-    ngx_http_urlstore_persist_t  *p;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_zone_t    *zone;
+    ngx_http_urlstore_parked_t  *w;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    p = ctx->zone->persist;
+    zone = ctx->zone;
 
-    w = ngx_http_urlstore_park_get(r, &p->parked);
+    w = ngx_http_urlstore_park_get(r, &zone->parked);
     if (w == NULL) {
         return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     w->handler = handler;
-    w->persist = p;
+    w->zone = zone;
     w->lsn = lsn;
     w->since = ngx_http_urlstore_now();
     w->write = write;
@@ -180,10 +173,10 @@ ngx_http_urlstore_park(ngx_http_request_t *r,
         r->write_event_handler = ngx_http_request_empty_handler;
     }
 
-    us_life_write(&p->life);
+    us_life_write(&zone->life);
 
-    if (!p->wake.timer_set) {
-        ngx_add_timer(&p->wake, 1);
+    if (!zone->wake.timer_set) {
+        ngx_add_timer(&zone->wake, 1);
     }
 
     return NGX_DONE;
@@ -317,16 +310,16 @@ ngx_http_urlstore_park_resume(ngx_http_urlstore_parked_t *w,
 static void
 ngx_http_urlstore_park_timer(ngx_event_t *ev)
 {
-    ngx_http_urlstore_persist_t *p = ev->data;
+    ngx_http_urlstore_zone_t *zone = ev->data;
 
-    ngx_http_urlstore_park_wake(p);
+    ngx_http_urlstore_park_wake(zone);
 
-    if (!ngx_queue_empty(&p->parked)) {
+    if (!ngx_queue_empty(&zone->parked)) {
 
         /* the writer may have finished just now, or been killed */
 
-        us_life_write(&p->life);
-        ngx_add_timer(&p->wake, 1);
+        us_life_write(&zone->life);
+        ngx_add_timer(&zone->wake, 1);
     }
 }
 
@@ -341,8 +334,8 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
     us_store_t               *store;
     ngx_http_urlstore_ctx_t  *ctx;
 
-    l = &w->persist->life;
-    store = w->persist->zone->store;
+    l = &w->zone->life;
+    store = w->zone->store;
     ctx = ngx_http_get_module_ctx(w->r, ngx_http_urlstore_module);
 
     /* a worker that stood still may find the store of a later term */
@@ -378,7 +371,7 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
 
 
 void
-ngx_http_urlstore_park_wake(ngx_http_urlstore_persist_t *p)
+ngx_http_urlstore_park_wake(ngx_http_urlstore_zone_t *zone)
 {
     ngx_queue_t                 *q, *next, due;
     ngx_http_urlstore_parked_t  *w;
@@ -387,8 +380,8 @@ ngx_http_urlstore_park_wake(ngx_http_urlstore_persist_t *p)
 
     ngx_queue_init(&due);
 
-    for (q = ngx_queue_head(&p->parked);
-         q != ngx_queue_sentinel(&p->parked);
+    for (q = ngx_queue_head(&zone->parked);
+         q != ngx_queue_sentinel(&zone->parked);
          q = next)
     {
         next = ngx_queue_next(q);

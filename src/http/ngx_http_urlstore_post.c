@@ -12,7 +12,6 @@
 
 
 #include "ngx_http_urlstore_shard.h"
-#include "ngx_http_urlstore_persist.h"
 
 
 #define NGX_HTTP_URLSTORE_POST_TICK   5       /* ms between two looks */

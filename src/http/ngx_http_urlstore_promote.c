@@ -17,7 +17,6 @@
 
 
 #include "ngx_http_urlstore_shard.h"
-#include "ngx_http_urlstore_persist.h"
 #include "../life/us_replicate.h"
 #include "../input/us_json_quote.h"
 
@@ -119,7 +118,7 @@ ngx_http_urlstore_promote_zone(ngx_http_urlstore_post_t *a, ngx_uint_t *i)
 
     while ((zone = ngx_http_urlstore_post_next(a, i))) {
 
-        if (zone->persist->life.conf.replicate) {
+        if (zone->life.conf.replicate) {
             break;
         }
     }
@@ -142,7 +141,7 @@ ngx_http_urlstore_promote_begin(ngx_http_urlstore_post_t *a)
     promote = ngx_http_urlstore_promote_command(a->r, "promote");
 
     while ((zone = ngx_http_urlstore_promote_zone(a, &i))) {
-        life = &zone->persist->life;
+        life = &zone->life;
 
         if (!promote) {
 
@@ -181,7 +180,7 @@ ngx_http_urlstore_promote_look(ngx_http_urlstore_post_t *a)
 
     while ((zone = ngx_http_urlstore_promote_zone(a, &i))) {
 
-        if (us_life_state(&zone->persist->life) != US_LIFE_READY) {
+        if (us_life_state(&zone->life) != US_LIFE_READY) {
             break;
         }
     }
@@ -201,9 +200,11 @@ static ngx_int_t
 ngx_http_urlstore_promote_later(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone)
 {
-    us_life_info_t  info;
+    const char      *state;
+    us_life_info_t   info;
 
-    us_life_info(&zone->persist->life, &info);
+    us_life_info(&zone->life, &info);
+    state = us_life_state_word(us_life_state(&zone->life));
 
     if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -213,8 +214,7 @@ ngx_http_urlstore_promote_later(ngx_http_request_t *r,
                                      "node %V of shard %uD is not the "
                                      "primary yet, the command may be sent "
                                      "again; its state is %s%s%s",
-                                     &zone->node, zone->conf.shard,
-                                     ngx_http_urlstore_state_name(zone),
+                                     &zone->node, zone->conf.shard, state,
                                      info.reason[0] ? ": " : "", info.reason);
 }
 
@@ -246,7 +246,7 @@ ngx_http_urlstore_promote_reply(ngx_http_urlstore_post_t *a)
     n = 0;
 
     for (i = 0; (zone = ngx_http_urlstore_promote_zone(a, &i)); n++) {
-        us_replicate_info(&zone->persist->life, &info);
+        us_replicate_info(&zone->life, &info);
 
         if (ctx->format == US_FORMAT_TEXT) {
             p = ngx_sprintf(p, "%uD\t%V\t%uL\n", zone->conf.shard,

@@ -18,7 +18,6 @@
 
 
 #include "ngx_http_urlstore_shard.h"
-#include "ngx_http_urlstore_persist.h"
 #include "../life/us_replicate.h"
 #include "../life/us_replicate_base.h"
 #include "../input/us_json_quote.h"
@@ -128,8 +127,8 @@ ngx_http_urlstore_rebase_begin(ngx_http_urlstore_post_t *a)
 
     while ((zone = ngx_http_urlstore_post_next(a, &i))) {
 
-        if (zone->persist->life.conf.replicate == NULL
-            || us_share_state(zone->persist->life.sh) != US_LIFE_READY)
+        if (zone->life.conf.replicate == NULL
+            || us_share_state(zone->life.sh) != US_LIFE_READY)
         {
             continue;
         }
@@ -165,7 +164,7 @@ ngx_http_urlstore_rebase_look(ngx_http_urlstore_post_t *a)
     for (i = 0; i < a->zones.nelts; i++) {
         ngx_http_urlstore_refresh(z[i].zone);
 
-        life = &z[i].zone->persist->life;
+        life = &z[i].zone->life;
 
         switch (us_replicate_wants_base(life, &z[i].wish)) {
 
@@ -232,7 +231,7 @@ ngx_http_urlstore_rebase_reply(ngx_http_urlstore_post_t *a)
 
     for (i = 0; i < a->zones.nelts; i++) {
         zone = z[i].zone;
-        us_replicate_info(&zone->persist->life, &info);
+        us_replicate_info(&zone->life, &info);
 
         if (ctx->format == US_FORMAT_TEXT) {
             p = ngx_sprintf(p, "%uD\t%V\t%uL\t%uL\n", zone->conf.shard,

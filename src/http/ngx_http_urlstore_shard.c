@@ -5,7 +5,6 @@
 
 
 #include "ngx_http_urlstore_shard.h"
-#include "ngx_http_urlstore_persist.h"
 #include "../store/us_shard.h"
 
 
@@ -18,82 +17,6 @@ static ngx_int_t ngx_http_urlstore_shard_place(
 static ngx_int_t ngx_http_urlstore_shard_first(
     ngx_http_urlstore_zone_t *zone, const us_map_t *map, char *err);
 static ngx_int_t ngx_http_urlstore_shard_older(ngx_http_request_t *r);
-
-
-ngx_int_t
-ngx_http_urlstore_opt_cluster(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    zone->cluster = ngx_http_urlstore_cluster_find(cf, value);
-
-    return zone->cluster ? NGX_OK : NGX_ERROR;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_opt_shard(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    ngx_int_t  n;
-
-    n = ngx_atoi(value->data, value->len);
-
-    if (n == NGX_ERROR || n >= US_SHARDS) {
-        return NGX_ERROR;
-    }
-
-    zone->conf.is_shard = 1;
-    zone->conf.shard = (uint32_t) n;
-    zone->first_id = us_cluster_id((uint64_t) n, 0);
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_opt_node(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    if (value->len == 0 || value->len > US_MAP_NODE_LEN) {
-        return NGX_ERROR;
-    }
-
-    zone->node = *value;
-
-    return NGX_OK;
-}
-
-
-/* after all options: NGX_ERROR has been logged */
-
-ngx_int_t
-ngx_http_urlstore_shard_conf(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
-{
-    const char  *lacks;
-
-    if (zone->cluster == NULL && !zone->conf.is_shard && zone->node.len == 0) {
-        return NGX_OK;
-    }
-
-    lacks = zone->cluster == NULL ? "cluster"
-            : !zone->conf.is_shard ? "shard"
-            : zone->node.len == 0 ? "node"
-            : zone->persist == NULL
-              || (zone->persist->path.len == 0
-                  && zone->persist->life.conf.follow == NULL
-                  && zone->persist->life.conf.replicate == NULL)
-              ? "path" : NULL;
-
-    if (lacks == NULL) {
-        return NGX_OK;
-    }
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "urlstore_zone \"%V\": a shard needs \"cluster\", "
-                       "\"shard\", \"node\" and \"path\"; it has no \"%s\"",
-                       &zone->name, lacks);
-    return NGX_ERROR;
-}
 
 
 /* the store's map, read once for each map that it adopts */
@@ -241,7 +164,7 @@ ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     uint32_t         shard;
     const us_map_t  *old;
 
-    life = &zone->persist->life;
+    life = &zone->life;
 
     /* until it is loaded it has no uuid */
 
@@ -258,7 +181,7 @@ ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     }
 
     if (us_life_state(life) != US_LIFE_READY
-        || !ngx_http_urlstore_writable(zone)
+        || !us_life_writable(&zone->life, NULL)
         || !us_store_is_shard(zone->store, &shard))
     {
         return NGX_AGAIN;
@@ -302,7 +225,7 @@ ngx_http_urlstore_shard_adopt(ngx_http_urlstore_zone_t *zone,
         switch (us_store_adopt(zone->store, map, number, &lsn)) {
 
         case US_OK:
-            us_life_write(&zone->persist->life);
+            us_life_write(&zone->life);
             ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                           "urlstore_zone \"%V\": shard %uD has adopted map "
                           "version %uL", &zone->name, zone->conf.shard,
@@ -334,7 +257,7 @@ ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone)
     ngx_uint_t       stale;
     const us_map_t  *map;
 
-    if (zone->cluster == NULL || zone->persist->life.conf.follow) {
+    if (zone->cluster == NULL || zone->life.conf.follow) {
         return;
     }
 
@@ -345,7 +268,7 @@ ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone)
                                                        ngx_cycle->log);
 
     if (map == NULL && !zone->map_missed && ngx_worker == 0
-        && us_life_state(&zone->persist->life) == US_LIFE_READY)
+        && us_life_state(&zone->life) == US_LIFE_READY)
     {
         zone->map_missed = 1;
 
@@ -570,7 +493,7 @@ ngx_http_urlstore_shard_next(ngx_http_request_t *r,
         zone = zp[(*i)++];
 
         if (zone->cluster == cluster
-            && zone->persist->life.conf.follow == NULL)
+            && zone->life.conf.follow == NULL)
         {
             return zone;
         }

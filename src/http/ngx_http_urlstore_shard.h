@@ -23,17 +23,6 @@
 #include "../cluster/us_map_tag.h"
 
 
-/* options of urlstore_zone, and what they need of one another */
-
-ngx_int_t ngx_http_urlstore_opt_cluster(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-ngx_int_t ngx_http_urlstore_opt_shard(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-ngx_int_t ngx_http_urlstore_opt_node(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-ngx_int_t ngx_http_urlstore_shard_conf(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone);
-
 /* of a worker: adopts the map of the file, when the store is ready */
 void ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_shard_exit(ngx_http_urlstore_zone_t *zone);

@@ -1,12 +1,11 @@
 
 /*
- * The state of a zone: GET /health, what a zone with path= can answer in each
- * state (see ngx_http_urlstore_persist.h), and the 503 that says why it cannot.
+ * The state of a zone: GET /health, what a zone can answer in each state of its
+ * life (life/us_life.h), and the 503 that says why it cannot.
  */
 
 
 #include "ngx_http_urlstore_request.h"
-#include "ngx_http_urlstore_persist.h"
 #include "../api/us_health.h"
 #include "../api/us_unready.h"
 #include "../store/us_shard.h"
@@ -20,18 +19,65 @@ ngx_http_urlstore_writes(ngx_http_request_t *r,
 }
 
 
+/* members of a problem document: extra, which may be NULL, and "primary" */
+
+static ngx_int_t
+ngx_http_urlstore_follow_member(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const char *extra, ngx_str_t *member)
+{
+    u_char    *p;
+    size_t     len;
+    us_str_t   name;
+
+    name = us_str_of(zone->life.conf.follow->name);
+    len = extra ? ngx_strlen(extra) : 0;
+
+    member->data = ngx_pnalloc(r->pool, len + us_json_quoted_max(name.len)
+                                        + sizeof(",\"primary\":"));
+    if (member->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(member->data, extra ? extra : "", len);
+
+    if (len) {
+        *p++ = ',';
+    }
+
+    p = ngx_cpymem(p, "\"primary\":", sizeof("\"primary\":") - 1);
+    p = us_json_quote_bytes(p, name);
+    *p = '\0';
+
+    member->len = p - member->data;
+
+    return NGX_OK;
+}
+
+
+/* what is wrong, and who has what the client wants */
+
+ngx_int_t
+ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
+    const char *detail)
+{
+    ngx_str_t  member;
+
+    if (ngx_http_urlstore_follow_member(r, zone, extra, &member) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, status, (char *) member.data,
+                                     "%s; its primary is %s", detail,
+                                     zone->life.conf.follow->name);
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
     const ngx_http_urlstore_endpoint_t *ep)
 {
-    unsigned                      wants;
-    ngx_http_urlstore_persist_t  *p;
-
-    p = zone->persist;
-
-    if (p == NULL) {
-        return NGX_DECLINED;
-    }
+    unsigned  wants;
 
     wants = (ngx_http_urlstore_writes(r, ep) ? US_WANTS_CHANGE : 0)
             | (ep->flags & NGX_HTTP_URLSTORE_BY_ID ? US_WANTS_BY_ID : 0);
@@ -42,11 +88,11 @@ ngx_http_urlstore_ready(ngx_http_request_t *r, ngx_http_urlstore_zone_t *zone,
         wants |= US_WANTS_ALL;
     }
 
-    if (us_life_admits(&p->life, wants)) {
+    if (us_life_admits(&zone->life, wants)) {
         return NGX_DECLINED;
     }
 
-    if ((wants & US_WANTS_CHANGE) && p->life.conf.follow) {
+    if ((wants & US_WANTS_CHANGE) && zone->life.conf.follow) {
 
         if (ngx_http_urlstore_header_in(r, "urlstore-map")
             && ngx_http_urlstore_untouched(r) != NGX_OK)
@@ -82,9 +128,7 @@ ngx_http_urlstore_begin(ngx_http_request_t *r, ngx_http_urlstore_ctx_t *ctx)
         }
     }
 
-    if (ctx->zone->persist) {
-        us_life_view(&ctx->zone->persist->life, &ctx->view);
-    }
+    us_life_view(&ctx->zone->life, &ctx->view);
 
     return NGX_DECLINED;
 }
@@ -93,11 +137,7 @@ ngx_http_urlstore_begin(ngx_http_request_t *r, ngx_http_urlstore_ctx_t *ctx)
 ngx_uint_t
 ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_persist_t  *p;
-
-    p = ctx->zone->persist;
-
-    return p && us_life_overtaken(&p->life, &ctx->view, ctx->negative);
+    return us_life_overtaken(&ctx->zone->life, &ctx->view, ctx->negative);
 }
 
 
@@ -115,86 +155,27 @@ ngx_http_urlstore_store_full(ngx_http_urlstore_zone_t *zone)
 
 
 ngx_uint_t
-ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone)
-{
-    return zone->persist == NULL
-           || us_life_writable(&zone->persist->life, NULL);
-}
-
-
-ngx_uint_t
 ngx_http_urlstore_accepts(ngx_http_urlstore_zone_t *zone)
 {
-    return !zone->kind->full(zone) && ngx_http_urlstore_writable(zone)
+    return !zone->kind->full(zone) && us_life_writable(&zone->life, NULL)
            && (zone->cluster == NULL || us_store_map(zone->store)->number);
-}
-
-
-ngx_uint_t
-ngx_http_urlstore_answers(ngx_http_urlstore_zone_t *zone, ngx_uint_t found)
-{
-    return zone->persist == NULL
-           || us_life_answers(&zone->persist->life, found);
-}
-
-
-uint64_t
-ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone)
-{
-    return zone->persist ? us_life_ids(&zone->persist->life)
-                         : us_store_next_id(zone->store);
 }
 
 
 ngx_uint_t
 ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ctx->zone->persist == NULL
-           || us_life_promised(&ctx->zone->persist->life, ctx->lsn,
-                               ctx->tops ? ctx->top : US_STORE_NO_ID,
-                               ctx->absent);
-}
-
-
-void
-ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone)
-{
-    if (zone->persist) {
-        us_life_deleting(&zone->persist->life);
-    }
-}
-
-
-void
-ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn)
-{
-    if (zone->persist) {
-        us_life_deleted(&zone->persist->life, lsn);
-    }
-}
-
-
-uint64_t
-ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone)
-{
-    return zone->persist ? us_life_durable_ids(&zone->persist->life) : 0;
-}
-
-
-const char *
-ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone)
-{
-    return us_life_state_word(zone->persist
-                              ? us_life_state(&zone->persist->life)
-                              : US_LIFE_READY);
+    return us_life_promised(&ctx->zone->life, ctx->lsn,
+                            ctx->tops ? ctx->top : US_STORE_NO_ID,
+                            ctx->absent);
 }
 
 
 ngx_uint_t
 ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone)
 {
-    return zone->persist == NULL || us_life_whole(&zone->persist->life)
-           || us_life_state(&zone->persist->life) == US_LIFE_REPLICA;
+    return us_life_whole(&zone->life)
+           || us_life_state(&zone->life) == US_LIFE_REPLICA;
 }
 
 
@@ -210,7 +191,7 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    us_unready(&u, &zone->persist->life,
+    us_unready(&u, &zone->life,
                ctx && ngx_http_urlstore_overtaken(ctx));
 
     if (u.passes && ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
@@ -246,23 +227,21 @@ ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     len = ngx_min(name.len, US_STORE_MARK_LEN);
 
-    if (ctx->zone->persist) {
-        conf = &ctx->zone->persist->life.conf.store;
+    conf = &ctx->zone->life.conf.store;
 
-        for (i = 0; i < conf->nmarks; i++) {
+    for (i = 0; i < conf->nmarks; i++) {
 
-            if (us_str_compare(conf->marks[i], name) != 0) {
-                continue;
-            }
-
-            if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-                return NGX_HTTP_INTERNAL_SERVER_ERROR;
-            }
-
-            return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                             NULL, "the mark \"%*s\" is being "
-                                             "added", len, name.data);
+        if (us_str_compare(conf->marks[i], name) != 0) {
+            continue;
         }
+
+        if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                         "the mark \"%*s\" is being added",
+                                         len, name.data);
     }
 
     return ngx_http_urlstore_problem(r, status, NULL,
@@ -276,14 +255,13 @@ ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
 ngx_int_t
 ngx_http_urlstore_health_handler(ngx_http_request_t *r)
 {
-    us_life_t                *life;
     ngx_uint_t                full, writable;
     const char               *state;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    state = ngx_http_urlstore_state_name(ctx->zone);
+    state = us_life_state_word(us_life_state(&ctx->zone->life));
     full = ctx->zone->kind->full(ctx->zone);
     writable = ngx_http_urlstore_accepts(ctx->zone);
 
@@ -293,11 +271,9 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
     } else if (!writable && ngx_http_urlstore_flag(r, "write")) {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
         state = full ? "full"
-                : ngx_http_urlstore_writable(ctx->zone) ? "no-map"
+                : us_life_writable(&ctx->zone->life, NULL) ? "no-map"
                 : "read-only";
     }
-
-    life = ctx->zone->persist ? &ctx->zone->persist->life : NULL;
 
     ngx_http_urlstore_accept(r, US_FORMAT_JSON);
 
@@ -308,7 +284,7 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
     }
 
     ctx->out.pos = us_health(ctx->out.pos, ctx->format, state, writable, full,
-                             ctx->zone->conf.epoch, life);
+                             ctx->zone->conf.epoch, &ctx->zone->life);
 
     return ngx_http_urlstore_send(r);
 }

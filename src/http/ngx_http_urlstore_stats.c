@@ -6,7 +6,6 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "ngx_http_urlstore_persist.h"
 #include "../api/us_figures.h"
 #include "../store/us_shard.h"
 
@@ -105,7 +104,7 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
 
     f->zone = ngx_http_urlstore_str(&zone->name);
     f->conf = &zone->conf;
-    f->state = US_LIFE_READY;
+    f->state = us_life_state(&zone->life);
 
     us_tally_sums(zone->sh->tallies, f->n, counters);
 
@@ -118,8 +117,7 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
     }
 
     f->epoch = zone->conf.epoch;
-    f->uuid = zone->persist == NULL
-              || us_life_admits(&zone->persist->life, US_WANTS_BY_ID)
+    f->uuid = us_life_admits(&zone->life, US_WANTS_BY_ID)
               ? zone->conf.uuid : NULL;
     f->ready = ngx_http_urlstore_is_ready(zone);
     f->writable = ngx_http_urlstore_accepts(zone);
@@ -133,8 +131,7 @@ ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
     const us_store_map_t  *map;
 
     f->kind = US_FIGURES_MEMORY;
-    f->next_id = ngx_http_urlstore_id(zone,
-                                      ngx_http_urlstore_promised_ids(zone));
+    f->next_id = ngx_http_urlstore_id(zone, us_life_ids(&zone->life));
     us_figures_store(f, zone->store);
 
     if (zone->cluster) {
@@ -149,21 +146,18 @@ ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
     f->clock_ahead = f->clock > (uint64_t) ngx_time()
                      ? f->clock - ngx_time() : 0;
 
-    if (zone->persist && zone->persist->life.conf.follow) {
+    if (zone->life.conf.follow) {
         f->kind = US_FIGURES_REPLICA;
-        f->state = us_life_state(&zone->persist->life);
-        us_figures_replica(f, &zone->persist->life);
+        us_figures_replica(f, &zone->life);
 
-    } else if (zone->persist && zone->persist->life.conf.replicate) {
+    } else if (zone->life.conf.replicate) {
         f->kind = US_FIGURES_REPLICATED;
-        f->state = us_life_state(&zone->persist->life);
-        us_figures_replicated(f, &zone->persist->life);
+        us_figures_replicated(f, &zone->life);
 
-    } else if (zone->persist) {
+    } else if (!zone->life.conf.memory) {
         f->kind = US_FIGURES_DISK;
-        f->sync = (char *) zone->persist->sync_name.data;
-        f->state = us_life_state(&zone->persist->life);
-        us_figures_disk(f, &zone->persist->life);
+        f->sync = zone->life.conf.sync_name;
+        us_figures_disk(f, &zone->life);
     }
 }
 

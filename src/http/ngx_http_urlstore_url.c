@@ -16,7 +16,6 @@
 
 
 #include "ngx_http_urlstore_shard.h"
-#include "ngx_http_urlstore_persist.h"
 #include "../api/us_list.h"
 #include "../us_text.h"
 
@@ -268,7 +267,7 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
     }
 
     return ngx_http_urlstore_cache_control(r, id <
-                                     ngx_http_urlstore_durable_ids(ctx->zone));
+                                     us_life_durable_ids(&ctx->zone->life));
 }
 
 
@@ -331,12 +330,12 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
     }
 
     was = 0;
-    ngx_http_urlstore_deleting(ctx->zone);
+    us_life_deleting(&ctx->zone->life);
 
     status = us_store_delete(ctx->zone->store, ctx->id - ctx->zone->first_id,
                              &was, &ctx->lsn);
 
-    ngx_http_urlstore_deleted(ctx->zone, status == US_OK ? ctx->lsn : 0);
+    us_life_deleted(&ctx->zone->life, status == US_OK ? ctx->lsn : 0);
 
     switch (status) {
 
@@ -643,8 +642,8 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
 
         /* a router asks the next node, if this one may not deny */
 
-        ids->partial = !ngx_http_urlstore_answers(ctx->zone, 0)
-                       && ctx->zone->persist->life.conf.replicate
+        ids->partial = !us_life_answers(&ctx->zone->life, 0)
+                       && ctx->zone->life.conf.replicate
                        && ngx_http_urlstore_header_in(r, "urlstore-map")
                           == NULL;
         ids->list.format = ctx->format;
@@ -727,7 +726,7 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
     if (ids->partial
         && (status == US_UNKNOWN
             || (status != US_MOVED
-                && id >= ngx_http_urlstore_promised_ids(ctx->zone))))
+                && id >= us_life_ids(&ctx->zone->life))))
     {
         status = US_MOVED;
     }

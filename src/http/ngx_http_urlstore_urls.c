@@ -132,7 +132,7 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
 
     urls->limit = ngx_min(n, NGX_HTTP_URLSTORE_EXAMINE);
     urls->left = NGX_HTTP_URLSTORE_EXAMINE;
-    urls->end = ngx_http_urlstore_promised_ids(ctx->zone);
+    urls->end = us_life_ids(&ctx->zone->life);
     urls->next = ngx_max(urls->at, urls->end);
 
     urls->select.new_sites = ngx_http_urlstore_flag(r, "new_sites");

@@ -200,7 +200,7 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     }
 
     if (item.status == US_MOVED
-        || !ngx_http_urlstore_answers(zone, item.status == US_SEEN))
+        || !us_life_answers(&zone->life, item.status == US_SEEN))
     {
         return NGX_DECLINED;
     }
@@ -234,7 +234,7 @@ ngx_http_urlstore_store_look(ngx_http_urlstore_ctx_t *ctx,
 {
     ngx_http_urlstore_refresh(zone);
 
-    if (!ngx_http_urlstore_answers(zone, 1)) {
+    if (!us_life_answers(&zone->life, 1)) {
         return NGX_DECLINED;
     }
 

@@ -1,298 +1,135 @@
 
 /*
- * The zone of a store: its directive and its life.
- *
- *     urlstore_zone  NAME SIZE [OPTION=VALUE ...];
+ * A zone in the master: its memory and its directory, made with the first
+ * configuration that names them, and adopted by the next one.
  *
  *     slab pool of the nginx zone
- *     +--------+------------+-------+-----------------------------+-------+
- *     | header | sh, log_ctx| tally | mem: one piece for the store| spare |
- *     +--------+------------+-------+-----------------------------+-------+
+ *     +--------+------------+-------+---------------------+------+-------+
+ *     | header | sh, log_ctx| tally | mem: piece of store | life | spare |
+ *     +--------+------------+-------+---------------------+------+-------+
  *
- * The init callback runs in the master: it formats a new mapping
- * or, on reload, adopts the old one, and refuses what the data cannot follow.
- * Each worker opens a handle of its own.
+ * The init callback formats a new mapping, or adopts the old one, and refuses
+ * what the data cannot follow.  Each worker opens a handle of its own.
  *
  * The only lock is shpool->mutex: the master releases it when its holder
- * dies.  The init callback also runs under `nginx -t` and before it is known
+ * dies.  The init callback also runs under "nginx -t" and before it is known
  * whether the new configuration will be taken: adopting changes nothing.
+ *
+ * The master opens the directory of path=, refuses one that would never load or
+ * that holds foreign files, and passes its descriptors on to workers and to the
+ * next cycle.  A master that runs as root gives the directory and its files, if
+ * it has made them, to the workers' user.  "nginx -t" checks the same and
+ * changes nothing, so that it refuses what a start would refuse.
  */
 
 
-#include "ngx_http_urlstore_persist.h"
 #include "ngx_http_urlstore_shard.h"
-#include "../api/us_time.h"
+#include "../journal/us_dir.h"
 
 #include <sys/mman.h>
+#include <sys/random.h>
 
 
-/* pages of the slab pool that are left to nginx and to small things */
-#define NGX_HTTP_URLSTORE_SPARE   16
+#if (NGX_THREADS)
+extern ngx_module_t  ngx_thread_pool_module;
+#endif
 
 
-static ngx_int_t ngx_http_urlstore_opt_schemes(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_opt_marks(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_opt_sites(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_opt_revisit(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_opt_huge(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-
-static ngx_int_t ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone,
-    void *data);
-static ngx_int_t ngx_http_urlstore_zone_create(
-    ngx_http_urlstore_zone_t *zone);
-static const char *ngx_http_urlstore_zone_differs(
-    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_zone_t *old);
-static ngx_uint_t ngx_http_urlstore_zone_stored(const char *what);
-static ngx_int_t ngx_http_urlstore_zone_marks(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_zone_t *old);
-
-
-static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
-
-    { ngx_string("profile"), ngx_http_urlstore_opt_profile, 0,
-      NGX_HTTP_URLSTORE_ALLOWED_PROFILE },
-
-    { ngx_string("www"), ngx_http_urlstore_opt_www, 0,
-      NGX_HTTP_URLSTORE_ALLOWED_WWW },
-
-    { ngx_string("schemes"), ngx_http_urlstore_opt_schemes, 0,
-      "keep or first" },
-
-    { ngx_string("marks"), ngx_http_urlstore_opt_marks, 0,
-      "at most 16 different names of at most 32 letters, digits, - and _, "
-      "with commas between them," },
-
-    { ngx_string("sites"), ngx_http_urlstore_opt_sites, 0,
-      "on or off" },
-
-    { ngx_string("revisit"), ngx_http_urlstore_opt_revisit, 0,
-      "a time from 1m to 1d, such as 1h," },
-
-    { ngx_string("huge"), ngx_http_urlstore_opt_huge, 0,
-      "on or off" },
-
-    { ngx_string("path"), ngx_http_urlstore_opt_path, 1,
-      NGX_HTTP_URLSTORE_ALLOWED_PATH },
-
-    { ngx_string("sync"), ngx_http_urlstore_opt_sync, 1,
-      "always, off or a time such as 1s" },
-
-    { ngx_string("follow"), ngx_http_urlstore_opt_follow, 0,
-      "http://HOST[:PORT][/PREFIX]" },
-
-    { ngx_string("replicate"), ngx_http_urlstore_opt_replicate, 0,
-      "postgres:CONNECTION or postgres:@FILE" },
-
-    { ngx_string("replicas"), ngx_http_urlstore_opt_replicas, 0,
-      "1, or 0 for a log on one server alone," },
-
-    { ngx_string("lease"), ngx_http_urlstore_opt_lease, 0,
-      "a time of at least 1s" },
-
-    { ngx_string("takeover"), ngx_http_urlstore_opt_takeover, 0,
-      "off or a time of at least 1s" },
-
-    { ngx_string("stale"), ngx_http_urlstore_opt_stale, 0,
-      "off or a time of at least 1s" },
-
-    { ngx_string("base"), ngx_http_urlstore_opt_base, 0,
-      "a directory" },
-
-    { ngx_string("mode"), ngx_http_urlstore_opt_mode, 0,
-      "store or lookup" },
-
-    { ngx_string("snapshot"), ngx_http_urlstore_opt_snapshot, 1,
-      "off or a size such as 64m" },
-
-    { ngx_string("scrub"), ngx_http_urlstore_opt_scrub, 1,
-      "off or a time such as 1h" },
-
-    { ngx_string("cluster"), ngx_http_urlstore_opt_cluster, 0,
-      "the name of an urlstore_cluster above" },
-
-    { ngx_string("shard"), ngx_http_urlstore_opt_shard, 0,
-      "a number up to 4095" },
-
-    { ngx_string("node"), ngx_http_urlstore_opt_node, 0,
-      "a name of at most 63 bytes" },
-
-    { ngx_null_string, NULL, 0, NULL }
-};
-
-
-/* urlstore_zone NAME SIZE [OPTION=VALUE ...]; */
-
-char *
-ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+ngx_int_t
+ngx_http_urlstore_random(ngx_log_t *log, void *p, size_t len)
 {
-    size_t                     size;
-    ngx_str_t                 *value;
-    ngx_http_urlstore_zone_t  *zone;
-
-    value = cf->args->elts;
-
-    zone = ngx_http_urlstore_zone_declare(cf, &size);
-    if (zone == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (ngx_http_urlstore_zone_options(cf, zone, ngx_http_urlstore_options)
-        != NGX_OK)
-    {
-        return NGX_CONF_ERROR;
-    }
-
-    if (ngx_http_urlstore_follow_conf(cf, zone) != NGX_OK
-        || ngx_http_urlstore_replicate_conf(cf, zone) != NGX_OK
-        || ngx_http_urlstore_persist_conf(cf, zone, size) != NGX_OK
-        || ngx_http_urlstore_shard_conf(cf, zone) != NGX_OK)
-    {
-        return NGX_CONF_ERROR;
-    }
-
-    if (size < us_store_min_size(&zone->conf)
-               + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize)
-    {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_zone \"%V\" is too small: %uz bytes, "
-                           "at least %uz are needed", &value[1], size,
-                           us_store_min_size(&zone->conf)
-                           + (NGX_HTTP_URLSTORE_SPARE + 8) * ngx_pagesize);
-        return NGX_CONF_ERROR;
-    }
-
-    if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_urlstore_zone_add(cf, zone, size,
-                                      ngx_http_urlstore_zone_init);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_opt_schemes(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    ngx_uint_t  first;
-
-    if (ngx_http_urlstore_opt_either(value, "keep", "first", &first)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    zone->conf.schemes_first = first;
-
-    return NGX_OK;
-}
-
-
-/* marks=A,B,...: words of letters, digits, - and _ */
-
-static ngx_int_t
-ngx_http_urlstore_opt_marks(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    us_str_t  list;
-
-    list.data = value->data;
-    list.len = value->len;
-
-    return us_conf_marks(&zone->conf, list) == 0 ? NGX_OK : NGX_ERROR;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_opt_sites(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    ngx_uint_t  on;
-
-    if (ngx_http_urlstore_opt_either(value, "off", "on", &on) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    zone->conf.sites = on;
-
-    return NGX_OK;
-}
-
-
-/* the unit of claims */
-
-static ngx_int_t
-ngx_http_urlstore_opt_revisit(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    uint64_t  s;
-
-    if (us_time_duration(ngx_http_urlstore_str(value), &s) == -1
-        || s < US_STORE_REVISIT_MIN
-        || s > US_STORE_REVISIT_MAX)
-    {
-        return NGX_ERROR;
-    }
-
-    zone->conf.revisit = (uint32_t) s;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_opt_huge(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    ngx_str_t *value)
-{
-    return ngx_http_urlstore_opt_either(value, "off", "on", &zone->huge);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
-{
-    ngx_http_urlstore_zone_t *old = data;
-
-    us_str_t                   norm;
-    ngx_http_urlstore_zone_t  *zone;
-
-    zone = shm_zone->data;
-    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
-
-    norm = us_norm_signature(zone->norm);
-    zone->conf.norm = norm;
-
-    if (old) {
-        if (ngx_http_urlstore_zone_same(zone, old) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        zone->sh = old->sh;
-
-        return ngx_http_urlstore_persist_init(zone, old);
-    }
-
-    if (shm_zone->shm.exists) {
-        zone->sh = zone->shpool->data;
+    if (getrandom(p, len, 0) == (ssize_t) len) {
         return NGX_OK;
     }
 
-    /* "nginx -t" touches no memory that it does not need */
+    ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "getrandom() failed");
 
-    if (ngx_test_config) {
-        return ngx_http_urlstore_persist_init(zone, NULL);
-    }
+    return NGX_ERROR;
+}
 
-    if (ngx_http_urlstore_zone_create(zone) != NGX_OK) {
+
+ngx_int_t
+ngx_http_urlstore_pool_name(ngx_slab_pool_t *shpool, const char *kind,
+    ngx_str_t *name)
+{
+    size_t  len;
+
+    len = sizeof(" in  \"\"") + ngx_strlen(kind) + name->len;
+
+    shpool->log_ctx = ngx_slab_alloc(shpool, len);
+    if (shpool->log_ctx == NULL) {
         return NGX_ERROR;
     }
 
-    return ngx_http_urlstore_persist_init(zone, NULL);
+    ngx_sprintf(shpool->log_ctx, " in %s \"%V\"%Z", kind, name);
+
+    return NGX_OK;
+}
+
+
+/*
+ * A pool of the zone's own, with a thread for each role.  The keeper waits in
+ * its thread for the syncer, and a disk may hold a thread for long: in a pool
+ * that is shared, a role would wait for another one, of another zone, or for
+ * the files of other locations ("aio threads").
+ *
+ * A pool gets its threads from the directive "thread_pool" only, so its handler
+ * is called.
+ */
+
+ngx_int_t
+ngx_http_urlstore_zone_threads(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
+{
+#if (NGX_THREADS)
+
+    u_char          *p;
+    ngx_int_t        rc;
+    ngx_str_t       *value;
+    ngx_array_t     *args, words;
+    ngx_command_t   *cmd;
+
+    if (ngx_array_init(&words, cf->pool, 3, sizeof(ngx_str_t)) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    value = ngx_array_push_n(&words, 3);
+
+    value[1].len = sizeof("urlstore_") - 1 + zone->name.len;
+    value[1].data = ngx_pnalloc(cf->pool, value[1].len);
+    value[2].data = ngx_pnalloc(cf->pool, sizeof("threads=") + NGX_INT_T_LEN);
+
+    if (value[1].data == NULL || value[2].data == NULL) {
+        return NGX_ERROR;
+    }
+
+    cmd = ngx_thread_pool_module.commands;
+    value[0] = cmd->name;
+    (void) ngx_sprintf(value[1].data, "urlstore_%V", &zone->name);
+
+    /* as in a configuration, a word ends with a zero byte */
+
+    p = ngx_sprintf(value[2].data, "threads=%d%Z", US_ROLES);
+    value[2].len = p - value[2].data - 1;
+
+    args = cf->args;
+    cf->args = &words;
+    rc = cmd->set(cf, cmd, NULL) == NGX_CONF_OK ? NGX_OK : NGX_ERROR;
+    cf->args = args;
+
+    if (rc == NGX_OK) {
+        zone->pool = ngx_thread_pool_add(cf, &value[1]);
+    }
+
+    return rc;
+
+#else
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "urlstore_zone \"%V\" needs an nginx built with "
+                       "threads", &zone->name);
+    return NGX_ERROR;
+
+#endif
 }
 
 
@@ -398,40 +235,16 @@ ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* what cannot change as long as the data lives */
+/* whether the URLs in a directory depend on it, so that a restart refuses it */
 
-ngx_int_t
-ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_zone_t *old)
+static ngx_uint_t
+ngx_http_urlstore_zone_stored(const char *what)
 {
-    const char  *what, *how;
-
-    what = ngx_http_urlstore_zone_differs(zone, old);
-
-    if (what == NULL) {
-        return ngx_http_urlstore_zone_marks(zone, old);
-    }
-
-    if (ngx_strcmp(what, "kind") == 0) {
-        how = "give it another name";
-
-    } else if (zone->persist && !ngx_http_urlstore_zone_stored(what)) {
-        how = "stop nginx and start it again";
-
-    } else if (zone->persist) {
-        how = "its URLs were stored otherwise: a new path, which \"urlstore "
-              "dump\" and \"urlstore import\" fill, can have another one";
-
-    } else {
-        how = "its URLs were stored otherwise: stop nginx and start it again, "
-              "with an empty zone";
-    }
-
-    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
-                  "urlstore_zone \"%V\": its \"%s\" cannot change while nginx "
-                  "runs; %s", &zone->name, what, how);
-
-    return NGX_ERROR;
+    return ngx_strcmp(what, "profile") == 0 || ngx_strcmp(what, "www") == 0
+           || ngx_strcmp(what, "schemes") == 0
+           || ngx_strcmp(what, "revisit") == 0
+           || ngx_strcmp(what, "shard") == 0
+           || ngx_strcmp(what, "normalization") == 0;
 }
 
 
@@ -441,6 +254,11 @@ static const char *
 ngx_http_urlstore_zone_differs(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old)
 {
+    us_life_conf_t  *a, *b;
+
+    a = &zone->life.conf;
+    b = &old->life.conf;
+
     if (ngx_strcmp(zone->kind->name, old->kind->name) != 0) {
         return "kind";
     }
@@ -457,11 +275,7 @@ ngx_http_urlstore_zone_differs(ngx_http_urlstore_zone_t *zone,
         return "schemes";
     }
 
-    if (zone->conf.norm.len != old->conf.norm.len
-        || ngx_memcmp(zone->conf.norm.data, old->conf.norm.data,
-                      zone->conf.norm.len)
-           != 0)
-    {
+    if (us_str_compare(zone->conf.norm, old->conf.norm) != 0) {
         return "normalization";
     }
 
@@ -489,20 +303,32 @@ ngx_http_urlstore_zone_differs(ngx_http_urlstore_zone_t *zone,
         return "huge";
     }
 
-    return ngx_http_urlstore_persist_same(zone, old);
-}
+    if (a->memory != b->memory) {
+        return "path";
+    }
 
+    if ((a->follow == NULL) != (b->follow == NULL)) {
+        return "follow";
+    }
 
-/* whether the URLs in a directory depend on it, so that a restart refuses it */
+    if ((a->replicate == NULL) != (b->replicate == NULL)) {
+        return "replicate";
+    }
 
-static ngx_uint_t
-ngx_http_urlstore_zone_stored(const char *what)
-{
-    return ngx_strcmp(what, "profile") == 0 || ngx_strcmp(what, "www") == 0
-           || ngx_strcmp(what, "schemes") == 0
-           || ngx_strcmp(what, "revisit") == 0
-           || ngx_strcmp(what, "shard") == 0
-           || ngx_strcmp(what, "normalization") == 0;
+    if (a->replicate
+        && us_str_compare(ngx_http_urlstore_str(&zone->node),
+                          ngx_http_urlstore_str(&old->node)) != 0)
+    {
+        return "node";
+    }
+
+    if (us_str_compare(ngx_http_urlstore_str(&zone->path),
+                       ngx_http_urlstore_str(&old->path)) != 0)
+    {
+        return "path";
+    }
+
+    return a->sync != b->sync || a->interval != b->interval ? "sync" : NULL;
 }
 
 
@@ -535,55 +361,401 @@ ngx_http_urlstore_zone_marks(ngx_http_urlstore_zone_t *zone,
 }
 
 
-/* in a worker, once */
+/* what cannot change as long as the data lives */
 
 ngx_int_t
-ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
+ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old)
 {
-    zone->tally = &zone->sh->tallies[ngx_worker % US_TALLIES];
+    const char  *what, *how;
 
-    if (zone->kind->open && zone->kind->open(zone, log) != NGX_OK) {
-        return NGX_ERROR;
+    what = ngx_http_urlstore_zone_differs(zone, old);
+
+    if (what == NULL) {
+        return ngx_http_urlstore_zone_marks(zone, old);
     }
 
-    zone->ws = us_norm_ws_create(zone->norm);
+    if (ngx_strcmp(what, "kind") == 0) {
+        how = "give it another name";
 
-    if (zone->ws == NULL) {
-        ngx_log_error(NGX_LOG_EMERG, log, 0,
-                      "no memory for the normalizer of urlstore_zone \"%V\"",
-                      &zone->name);
-        return NGX_ERROR;
+    } else if (!zone->life.conf.memory
+               && !ngx_http_urlstore_zone_stored(what))
+    {
+        how = "stop nginx and start it again";
+
+    } else if (!zone->life.conf.memory) {
+        how = "its URLs were stored otherwise: a new path, which \"urlstore "
+              "dump\" and \"urlstore import\" fill, can have another one";
+
+    } else {
+        how = "its URLs were stored otherwise: stop nginx and start it again, "
+              "with an empty zone";
     }
 
-    return ngx_http_urlstore_persist_start(zone);
+    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
+                  "urlstore_zone \"%V\": its \"%s\" cannot change while nginx "
+                  "runs; %s", &zone->name, what, how);
+
+    return NGX_ERROR;
 }
 
 
-void
-ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
+static void
+ngx_http_urlstore_dir_cleanup(void *data)
 {
-    ngx_uint_t  i;
+    ngx_http_urlstore_dir_t *dir = data;
 
-    ngx_http_urlstore_persist_stop(zone);
+    if (--dir->refs) {
+        return;
+    }
 
-    ngx_http_urlstore_train_exit(zone);
-    ngx_http_urlstore_shard_exit(zone);
+    if (dir->lock != -1) {
+        (void) close(dir->lock);
+    }
 
-    for (i = 0; i < NGX_HTTP_URLSTORE_PROFILES; i++) {
-        if (zone->norms[i]) {
-            us_norm_ws_destroy(zone->wss[i]);
-            us_norm_destroy(zone->norms[i]);
-            zone->norms[i] = NULL;
+    (void) close(dir->dirfd);
+
+    ngx_free(dir);
+}
+
+
+/*
+ * Cycles share the descriptors: a configuration that is given up, and the one
+ * that goes on, each drop their part.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_dir_keep(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_dir_t *dir)
+{
+    ngx_pool_cleanup_t  *cln;
+
+    cln = ngx_pool_cleanup_add(zone->cycle->pool, 0);
+    if (cln == NULL) {
+        return NGX_ERROR;
+    }
+
+    dir->refs++;
+    zone->dir = dir;
+
+    cln->handler = ngx_http_urlstore_dir_cleanup;
+    cln->data = dir;
+
+    return NGX_OK;
+}
+
+
+/* 1: this process is root's, and the workers are to be another user's */
+
+static ngx_uint_t
+ngx_http_urlstore_dir_user(ngx_http_urlstore_zone_t *zone, uid_t *uid,
+    gid_t *gid)
+{
+    ngx_core_conf_t  *ccf;
+
+    *uid = geteuid();
+    *gid = getegid();
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(zone->cycle->conf_ctx,
+                                           ngx_core_module);
+
+    if (*uid != 0 || ccf->user == (ngx_uid_t) NGX_CONF_UNSET_UINT) {
+        return 0;
+    }
+
+    *uid = ccf->user;
+    *gid = ccf->group;
+
+    return *uid != 0;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_dir_refuse(ngx_http_urlstore_zone_t *zone,
+    us_disk_error_t *e)
+{
+    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
+                  "urlstore_zone \"%V\", path \"%V\": %s", &zone->name,
+                  &zone->path, e->text);
+
+    return NGX_ERROR;
+}
+
+
+/* whether it is ours to use: root could write to any */
+
+static ngx_int_t
+ngx_http_urlstore_dir_usable(ngx_http_urlstore_zone_t *zone, int dirfd)
+{
+    uid_t            uid;
+    gid_t            gid;
+    us_disk_error_t  e;
+
+    (void) ngx_http_urlstore_dir_user(zone, &uid, &gid);
+
+    return us_dir_usable(dirfd, uid, gid, &e) == 0
+           ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
+}
+
+
+/* refuses a directory that could never be loaded, before anything is loaded */
+
+static ngx_int_t
+ngx_http_urlstore_dir_check(ngx_http_urlstore_zone_t *zone, int dirfd)
+{
+    int              rc;
+    us_manifest_t    m;
+    us_disk_error_t  e;
+
+    if (zone->life.conf.follow || zone->life.conf.replicate) {
+        return us_data_copied(dirfd, &e) == 0
+               ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
+    }
+
+    rc = us_manifest_read(dirfd, &m, &e);
+
+    if (rc == US_MANIFEST_OK) {
+        rc = us_data_differs(&m, &zone->conf, &e);
+    }
+
+    return rc == US_MANIFEST_OK || rc == US_MANIFEST_NONE
+           ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
+}
+
+
+/* whether the directory could be made */
+
+static ngx_int_t
+ngx_http_urlstore_dir_parent(ngx_http_urlstore_zone_t *zone)
+{
+    u_char       *slash, *parent;
+    struct stat   st;
+
+    parent = ngx_pnalloc(zone->cycle->pool, zone->path.len + 1);
+    if (parent == NULL) {
+        return NGX_ERROR;
+    }
+
+    (void) ngx_cpystrn(parent, zone->path.data, zone->path.len + 1);
+
+    slash = parent + zone->path.len;
+
+    while (slash > parent + 1 && slash[-1] == '/') {
+        *--slash = '\0';
+    }
+
+    slash = (u_char *) strrchr((char *) parent, '/');
+    slash[slash == parent] = '\0';
+
+    if (stat((char *) parent, &st) == 0 && S_ISDIR(st.st_mode)) {
+        return NGX_OK;
+    }
+
+    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
+                  "urlstore_zone \"%V\": its path \"%V\" cannot be made, as "
+                  "\"%s\" is no directory", &zone->name, &zone->path, parent);
+
+    return NGX_ERROR;
+}
+
+
+/* as dir_open(), but nothing is made, locked or given away */
+
+static ngx_int_t
+ngx_http_urlstore_dir_test(ngx_http_urlstore_zone_t *zone)
+{
+    int         dirfd;
+    ngx_int_t   rc;
+    ngx_log_t  *log;
+
+    log = zone->shm_zone->shm.log;
+
+    dirfd = open((char *) zone->path.data, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (dirfd == -1) {
+
+        if (ngx_errno == NGX_ENOENT && !zone->conf.lookup) {
+            return ngx_http_urlstore_dir_parent(zone);
+        }
+
+        /* nginx -t may run as a user that cannot look */
+
+        if (ngx_errno == NGX_EACCES && geteuid() != 0) {
+            ngx_log_error(NGX_LOG_WARN, log, ngx_errno,
+                          "urlstore_zone \"%V\": its path \"%V\" was not "
+                          "looked at", &zone->name, &zone->path);
+            return NGX_OK;
+        }
+
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                      "opening urlstore_zone \"%V\"'s path \"%V\" failed",
+                      &zone->name, &zone->path);
+        return NGX_ERROR;
+    }
+
+    rc = zone->conf.lookup ? NGX_OK
+                           : ngx_http_urlstore_dir_usable(zone, dirfd);
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_urlstore_dir_check(zone, dirfd);
+    }
+
+    (void) close(dirfd);
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_dir_own(ngx_http_urlstore_zone_t *zone, ngx_uint_t made)
+{
+    uid_t                     uid;
+    gid_t                     gid;
+    us_disk_error_t           e;
+    ngx_http_urlstore_dir_t  *dir;
+
+    dir = zone->dir;
+
+    if (!made && ngx_http_urlstore_dir_usable(zone, dir->dirfd) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    dir->lock = openat(dir->dirfd, US_DIR_LOCK,
+                       O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC, 0600);
+
+    if (dir->lock == -1) {
+        ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, ngx_errno,
+                      "opening \"%V/%s\" failed", &zone->path, US_DIR_LOCK);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_urlstore_dir_user(zone, &uid, &gid)
+        && us_dir_give(dir->dirfd, made, uid, &e) == -1)
+    {
+        return ngx_http_urlstore_dir_refuse(zone, &e);
+    }
+
+    return NGX_OK;
+}
+
+
+/* made if it is not there */
+
+static ngx_int_t
+ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_log_t                *log;
+    ngx_uint_t                made;
+    ngx_http_urlstore_dir_t  *dir;
+
+    log = zone->shm_zone->shm.log;
+    made = 0;
+
+    if (!zone->conf.lookup) {
+        made = (ngx_create_dir(zone->path.data, 0700) != NGX_FILE_ERROR);
+
+        if (!made && ngx_errno != NGX_EEXIST) {
+            ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                          ngx_create_dir_n " \"%V\" failed", &zone->path);
+            return NGX_ERROR;
         }
     }
 
-    if (zone->ws) {
-        us_norm_ws_destroy(zone->ws);
-        zone->ws = NULL;
+    dir = ngx_calloc(sizeof(ngx_http_urlstore_dir_t), log);
+    if (dir == NULL) {
+        return NGX_ERROR;
     }
 
-    if (zone->store) {
-        us_store_close(zone->store);
-        zone->store = NULL;
+    dir->lock = -1;
+    dir->dirfd = open((char *) zone->path.data, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (dir->dirfd == -1) {
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                      "opening urlstore_zone \"%V\"'s path \"%V\" failed",
+                      &zone->name, &zone->path);
+        ngx_free(dir);
+        return NGX_ERROR;
     }
+
+    if (ngx_http_urlstore_dir_keep(zone, dir) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (!zone->conf.lookup && ngx_http_urlstore_dir_own(zone, made) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_urlstore_dir_check(zone, dir->dirfd);
+}
+
+
+/* what the zone's life shares, in any zone's init callback */
+
+ngx_int_t
+ngx_http_urlstore_zone_life(ngx_http_urlstore_zone_t *zone)
+{
+    if (zone->sh->life == NULL) {
+        zone->sh->life = ngx_slab_calloc(zone->shpool, sizeof(us_share_t));
+    }
+
+    zone->life.sh = zone->sh->life;
+
+    return zone->life.sh ? NGX_OK : NGX_ERROR;
+}
+
+
+/* the init callback: a new mapping (data is NULL), or one that goes on */
+
+ngx_int_t
+ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_http_urlstore_zone_t *old = data;
+
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = shm_zone->data;
+    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    zone->conf.norm = us_norm_signature(zone->norm);
+
+    if (old) {
+        if (ngx_http_urlstore_zone_same(zone, old) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        zone->sh = old->sh;
+
+    } else if (shm_zone->shm.exists) {
+        zone->sh = zone->shpool->data;
+        return ngx_http_urlstore_zone_life(zone);
+
+    /* "nginx -t" touches no memory that it does not need */
+
+    } else if (!ngx_test_config
+               && ngx_http_urlstore_zone_create(zone) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    zone->life.conf.store = zone->conf;
+    zone->life.conf.zone = shm_zone->shm.size;
+
+    if (ngx_test_config) {
+        return zone->path.len ? ngx_http_urlstore_dir_test(zone) : NGX_OK;
+    }
+
+    if (ngx_http_urlstore_zone_life(zone) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (old) {
+        us_share_count(&zone->life.sh->load_wanted, 1);
+    }
+
+    if (zone->path.len == 0) {
+        return NGX_OK;
+    }
+
+    return old ? ngx_http_urlstore_dir_keep(zone, old->dir)
+               : ngx_http_urlstore_dir_open(zone);
 }

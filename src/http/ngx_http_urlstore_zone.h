@@ -1,6 +1,20 @@
 
 /*
- * Zones: their memory, their directives, their state and their counters.
+ * Zones: their memory, their directives, their life and their counters.
+ *
+ *     ngx_http_urlstore_options.c   directives and their options
+ *     ngx_http_urlstore_zone.c      memory and directory, in the master
+ *     ngx_http_urlstore_life.c      of a worker: threads, the tick, the lock
+ *     ngx_http_urlstore_state.c     which requests the state lets pass
+ *     ngx_http_urlstore_park.c      requests that wait for the disk
+ *
+ * Each zone has a life, a state machine without nginx (life/us_life.h).  That
+ * of a zone in memory alone, of a filter and of a router is READY and promises
+ * at once (conf.memory), so that no request asks for the kind of its zone.
+ *
+ * The master opens the directory of path= and its lock file.  Workers inherit
+ * both, so the lock (flock(2)) is free when the last process of this master is
+ * gone.
  */
 
 
@@ -13,7 +27,9 @@
 #include "../url/us_normalize.h"
 #include "../store/us_store.h"
 #include "../cluster/us_map.h"
+#include "../life/us_life.h"
 #include "../life/us_trainer.h"
+#include "../journal/us_ship.h"
 #include "../idempotency/us_idem.h"
 
 
@@ -38,14 +54,20 @@ typedef struct {
     size_t                          size;
     time_t                          started;
     us_tally_t                     *tallies;
-    void                           *persist;  /* of path=, or NULL */
+    us_share_t                     *life;
     ngx_http_urlstore_calls_t      *calls;    /* of a router, by shard */
     ngx_atomic_t                    clock_ahead;  /* 1: it has been logged */
     ngx_atomic_t                    clock_offset; /* s, of the time of day */
 } ngx_http_urlstore_sh_t;
 
 
-typedef struct ngx_http_urlstore_persist_s  ngx_http_urlstore_persist_t;
+/* descriptors that outlive a cycle, in the master and inherited by workers */
+
+typedef struct {
+    int                             dirfd;
+    int                             lock;
+    ngx_uint_t                      refs;
+} ngx_http_urlstore_dir_t;
 
 
 /*
@@ -63,17 +85,26 @@ struct ngx_http_urlstore_zone_s {
     us_profile_t                    profile;
     us_www_t                        www;
     us_store_conf_t                 conf;
-    ngx_uint_t                      huge;
+    unsigned                        huge;
     ngx_uint_t                      rules;    /* user rules of all kinds */
     ngx_uint_t                      limits;   /* urlstore_max_*, one bit each */
     const ngx_http_urlstore_kind_t *kind;
     void                           *own;      /* of a filter, a router */
-    ngx_str_t                      *path;     /* that of path=, or NULL */
-    ngx_http_urlstore_persist_t    *persist;  /* NULL: no path= */
+    ngx_str_t                       path;     /* of path=, or empty */
+
+    /* its life; life.conf has most options */
+    us_life_t                       life;
+    ngx_cycle_t                    *cycle;
+    ngx_thread_pool_t              *pool;
+    ngx_http_urlstore_dir_t        *dir;      /* NULL: no path= */
+
+    us_replicate_conf_t             replicate;  /* of life.conf.replicate */
+    ngx_str_t                       base;
 
     /* of a shard: ngx_http_urlstore_shard.h */
     struct ngx_http_urlstore_cluster_s
                                    *cluster;  /* NULL: it is none */
+    ngx_int_t                       shard;
     ngx_str_t                       node;
     uint64_t                        first_id; /* its ids begin with it */
 
@@ -88,6 +119,17 @@ struct ngx_http_urlstore_zone_s {
     uint64_t                        map_number;
     uint64_t                        map_file; /* version seen in the file */
     ngx_uint_t                      map_missed; /* its absence was looked at */
+
+    ngx_thread_task_t              *tasks[US_ROLES];
+    ngx_event_t                     tick;
+    ngx_event_t                     wake;
+    ngx_queue_t                     parked;
+
+    /* GET /log: how long files are kept; the lock of a reader that was cut */
+    us_pace_t                       pace;
+    int                             readers;
+    ngx_event_t                     readers_end;
+    unsigned                        readers_kept:1;
 
     /* another profile's normalizer for /normalize, made when asked for */
     us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
@@ -131,32 +173,35 @@ typedef struct {
 
 
 /*
- * NAME=VALUE of a zone's directive; parse() returns NGX_OK, NGX_ERROR, or
- * NGX_ABORT: it has logged why, and the value may be a secret.
+ * An option of a directive that makes a zone, NAME=VALUE.  set() returns
+ * NGX_OK, NGX_ERROR, or NGX_ABORT: it has logged why.
  */
 
-typedef struct {
+typedef struct ngx_http_urlstore_option_s  ngx_http_urlstore_option_t;
+
+struct ngx_http_urlstore_option_s {
     ngx_str_t                       name;
-    ngx_int_t                     (*parse)(ngx_conf_t *cf,
-                                           ngx_http_urlstore_zone_t *zone,
-                                           ngx_str_t *value);
-    ngx_uint_t                      on_disk;  /* only with "path" */
-    const char                     *allowed;  /* values, for the message */
-} ngx_http_urlstore_option_t;
+    ngx_int_t                     (*set)(ngx_conf_t *cf,
+                                        ngx_http_urlstore_zone_t *zone,
+                                        const ngx_http_urlstore_option_t *opt,
+                                        ngx_str_t *value);
+    size_t                          offset;   /* of the value, in the zone */
+    uint64_t                        least;
+    uint64_t                        most;
+    ngx_conf_enum_t                *words;
+    const char                     *needs;    /* another option, or NULL */
+    const char                     *allowed;  /* NULL: words */
+};
 
 
 /* ngx_http_urlstore_claim.c: the time, for the store's calls that follow */
 void ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone);
 
-/* ngx_http_urlstore_declare.c */
+/* ngx_http_urlstore_options.c */
 
+char *ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_find(ngx_conf_t *cf,
     ngx_str_t *name);
-
-/* of an init callback: random bytes; a name for the pool in nginx's messages */
-ngx_int_t ngx_http_urlstore_random(ngx_log_t *log, void *p, size_t len);
-ngx_int_t ngx_http_urlstore_pool_name(ngx_slab_pool_t *shpool,
-    const char *kind, ngx_str_t *name);
 
 /* for the directives that make a zone, in the order of their use */
 
@@ -164,48 +209,76 @@ ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_declare(ngx_conf_t *cf,
     size_t *size);
 ngx_int_t ngx_http_urlstore_zone_options(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_option_t *options);
+ngx_int_t ngx_http_urlstore_path_free(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone);
 ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name,
     size_t size);
 char *ngx_http_urlstore_zone_add(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, size_t size, ngx_shm_zone_init_pt init);
-ngx_int_t ngx_http_urlstore_opt_profile(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
-ngx_int_t ngx_http_urlstore_opt_www(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_str_t *value);
 
-/* what the options of both kinds of zones allow */
-#define NGX_HTTP_URLSTORE_ALLOWED_PROFILE                                     \
-    "crawler, crawler-clean, whatwg or aggressive"
-#define NGX_HTTP_URLSTORE_ALLOWED_WWW   "first, keep or strip"
-#define NGX_HTTP_URLSTORE_ALLOWED_PATH  "a directory"
+/* types of options that filters have, too */
 
-/* a value that is one of two words, *on if it is the second */
-ngx_int_t ngx_http_urlstore_opt_either(ngx_str_t *value, const char *no,
-    const char *yes, ngx_uint_t *on);
+ngx_int_t ngx_http_urlstore_opt_word(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
+    ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_path(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
+    ngx_str_t *value);
+
+extern ngx_conf_enum_t  ngx_http_urlstore_profiles[];
+extern ngx_conf_enum_t  ngx_http_urlstore_www[];
 
 /* ngx_http_urlstore_zone.c */
 
-char *ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
-    ngx_log_t *log);
-void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
+/* pages of a store's zone that are left to nginx and to small things */
+#define NGX_HTTP_URLSTORE_SPARE   16
 
+ngx_int_t ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data);
+
+/* the threads of a zone with a life on disk, or in a log */
+ngx_int_t ngx_http_urlstore_zone_threads(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone);
+
+/* of an init callback: random bytes; a name for the pool in nginx's messages */
+ngx_int_t ngx_http_urlstore_random(ngx_log_t *log, void *p, size_t len);
+ngx_int_t ngx_http_urlstore_pool_name(ngx_slab_pool_t *shpool,
+    const char *kind, ngx_str_t *name);
+
+/* also: what workers share, NULL: no memory; the shared part of the life */
 ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(
     ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_zone_life(ngx_http_urlstore_zone_t *zone);
+
+/* and whether the zone can go on with the data of the old one */
 ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old);
 
-/* ngx_http_urlstore_store.c: of a worker; a store that it has opened */
+/* ngx_http_urlstore_life.c */
 
-void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
-void ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone);
-void ngx_http_urlstore_hot_exit(void);
+ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
+    ngx_log_t *log);
+void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_zone_exit(ngx_http_urlstore_zone_t *zone);
+
+/* of the kind of urlstore_zone: its store */
 ngx_int_t ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone,
     ngx_log_t *log);
+
+/* of every request: another process may have changed state and epoch */
+void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
+
 void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
     us_store_lock_t *lock);
+void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
+void ngx_http_urlstore_hot_exit(void);
 void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
-void ngx_http_urlstore_train_exit(ngx_http_urlstore_zone_t *zone);
+
+/* ngx_http_urlstore_park.c */
+
+void ngx_http_urlstore_park_init(ngx_http_urlstore_zone_t *zone);
+
+/* answers those that need not wait any more */
+void ngx_http_urlstore_park_wake(ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_rules.c */
 
@@ -218,7 +291,7 @@ char *ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
-/* ngx_http_urlstore_state.c; for all zones, with path= or without */
+/* ngx_http_urlstore_state.c */
 
 /*
  * Before an endpoint answers, after ngx_http_urlstore_refresh(): NGX_DECLINED
@@ -247,34 +320,20 @@ ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
     ngx_uint_t status, us_str_t name);
 
 ngx_uint_t ngx_http_urlstore_store_full(ngx_http_urlstore_zone_t *zone);
-ngx_uint_t ngx_http_urlstore_writable(ngx_http_urlstore_zone_t *zone);
 
 /* whether new URLs are accepted: it is writable, has room, and has a map */
 ngx_uint_t ngx_http_urlstore_accepts(ngx_http_urlstore_zone_t *zone);
 
-/* whether a caller that cannot wait may answer a look-up, found or not */
-ngx_uint_t ngx_http_urlstore_answers(ngx_http_urlstore_zone_t *zone,
-    ngx_uint_t found);
-
-/* whether look-ups are answered; the word for the state */
+/* whether look-ups are answered */
 ngx_uint_t ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone);
-const char *ngx_http_urlstore_state_name(ngx_http_urlstore_zone_t *zone);
-
-/* around us_store_delete(), with its LSN or 0 */
-void ngx_http_urlstore_deleting(ngx_http_urlstore_zone_t *zone);
-void ngx_http_urlstore_deleted(ngx_http_urlstore_zone_t *zone, uint64_t lsn);
-
-/* ids below it are on the disk; or there as far as the zone promises */
-uint64_t ngx_http_urlstore_durable_ids(ngx_http_urlstore_zone_t *zone);
-uint64_t ngx_http_urlstore_promised_ids(ngx_http_urlstore_zone_t *zone);
 
 /* whether all that a read reveals is promised: by lsn, tops, top and absent */
 ngx_uint_t ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx);
 
-/* ngx_http_urlstore_persist.c */
-
-/* of every request: another process may have changed state and epoch */
-void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
+/* a problem of a replica, with the name of its primary */
+ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
+    const char *detail);
 
 
 #endif /* _NGX_HTTP_URLSTORE_ZONE_H_INCLUDED_ */

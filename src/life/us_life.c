@@ -86,6 +86,15 @@ us_life_start(us_life_t *l)
         us_life_reap(l);
     }
 
+    if (l->conf.memory) {
+
+        /* what the configuration has added */
+
+        (void) us_store_add_marks(l->store, l->conf.store.marks,
+                                  l->conf.store.nmarks);
+        (void) us_store_set_revisit(l->store, l->conf.store.revisit);
+    }
+
     return 0;
 }
 

@@ -1,6 +1,8 @@
 
 /*
- * The life of a store on disk: loaded, written, synced, kept, handed over.
+ * The life of a store on disk: loaded, written, synced, kept, handed over.  The
+ * life of a store in memory alone (conf.memory) is READY from its start, and
+ * promises all that is done at once.
  *
  *     us_life.h     what a process does and may answer             (public)
  *     us_share.h    what the processes share: state, roles, members, tail
@@ -157,6 +159,7 @@ typedef struct {
 /* a zone's options */
 
 typedef struct {
+    int               memory;         /* nothing of it is on disk */
     const char       *path;
     const char       *sync_name;
     us_sync_t         sync;
@@ -251,7 +254,11 @@ void us_job_run(us_job_t *job);
 void us_job_done(us_job_t *job);
 
 
-/* 0, or -1 with errno; l->dirfd and l->lockfd stay the caller's */
+/*
+ * 0, or -1 with errno; l->dirfd and l->lockfd stay the caller's.  With
+ * conf.memory the life needs no more than this, us_life_refresh() and
+ * us_life_stop(); without a store in it (l->mem), not even that.
+ */
 int us_life_start(us_life_t *l);
 
 /* the end of the process: no job is active any more, roles are free */

@@ -18,6 +18,10 @@ us_life_state(const us_life_t *l)
 {
     us_life_state_t  state;
 
+    if (l->conf.memory) {
+        return US_LIFE_READY;
+    }
+
     state = us_share_state(l->sh);
 
     if (state == US_LIFE_READY && l->conf.replicate
@@ -147,6 +151,10 @@ us_life_refuses(const us_life_t *l, char *reason)
     const char        *why;
     const us_share_t  *sh;
 
+    if (l->conf.memory) {
+        return 0;
+    }
+
     sh = l->sh;
     stalled = us_acquire(&sh->stalled);
 
@@ -215,6 +223,10 @@ us_life_lsn(const us_life_t *l)
 {
     uint64_t  lsn, map;
 
+    if (l->conf.memory) {
+        return UINT64_MAX;
+    }
+
     lsn = us_life_least(l, l->conf.sync == US_SYNC_ALWAYS
                            ? us_store_durable(l->store)
                            : us_store_written(l->store), &l->sh->gap_lsn);
@@ -230,6 +242,10 @@ us_life_lsn(const us_life_t *l)
 uint64_t
 us_life_ids(const us_life_t *l)
 {
+    if (l->conf.memory) {
+        return us_store_next_id(l->store);
+    }
+
     switch (us_life_state(l)) {
 
     case US_LIFE_READY:
@@ -309,15 +325,19 @@ us_life_journal(us_life_t *l, us_tail_t *tail, us_beat_t *beat)
 void
 us_life_deleting(us_life_t *l)
 {
-    us_share_count(&l->member->deleting, 1);
+    if (!l->conf.memory) {
+        us_share_count(&l->member->deleting, 1);
+    }
 }
 
 
 void
 us_life_deleted(us_life_t *l, uint64_t lsn)
 {
-    us_share_raise(&l->sh->deleted_lsn, lsn);
-    us_share_count(&l->member->deleting, -1);
+    if (!l->conf.memory) {
+        us_share_raise(&l->sh->deleted_lsn, lsn);
+        us_share_count(&l->member->deleting, -1);
+    }
 }
 
 

@@ -449,12 +449,12 @@ ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone, void *data)
         }
 
         zone->sh = old->sh;
-        return NGX_OK;
+        return ngx_http_urlstore_zone_life(zone);
     }
 
     if (shm_zone->shm.exists) {
         zone->sh = zone->shpool->data;
-        return NGX_OK;
+        return ngx_http_urlstore_zone_life(zone);
     }
 
     if (ngx_test_config) {
@@ -470,7 +470,7 @@ ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone, void *data)
     zone->sh->calls = ngx_slab_calloc(zone->shpool, US_SHARDS
                                           * sizeof(ngx_http_urlstore_calls_t));
 
-    return zone->sh->calls ? NGX_OK : NGX_ERROR;
+    return zone->sh->calls ? ngx_http_urlstore_zone_life(zone) : NGX_ERROR;
 }
 
 

@@ -35,9 +35,9 @@ typedef struct {
     us_str_t      marks[US_STORE_MARKS];
     unsigned      nmarks;
 
-    unsigned      schemes_first:1;    /* the scheme is not part of the key */
-    unsigned      sites:1;            /* count URLs by site */
-    unsigned      lookup:1;           /* retrieval only: no index is kept */
+    unsigned      schemes_first;      /* the scheme is not part of the key */
+    unsigned      sites;              /* count URLs by site */
+    unsigned      lookup;             /* retrieval only: no index is kept */
     unsigned      fenced:1;           /* made so: see us_store_fence() */
 
     /* seconds of a unit in which claims are dated; 0: none are kept */

@@ -1469,6 +1469,61 @@ test_marks(void **state)
 }
 
 
+/* in memory alone: all is there and promised at once, whoever is killed */
+
+static void
+test_memory(void **state)
+{
+    int              was;
+    proc_t          *p, *q;
+    uint64_t         lsn;
+    us_life_info_t   info;
+    us_life_view_t   view;
+
+    world.conf.memory = 1;
+    world.conf.path = NULL;
+    world.conf.store.ring = 0;
+    world.conf.store.fenced = 0;
+    world_zone();
+
+    world.conf.store.marks[0] = us_string("visited");
+    world.conf.store.nmarks = 1;
+    world.conf.store.revisit = 3600;
+
+    p = proc_start(-1, -1);
+    q = proc_start(-1, -1);
+
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    us_life_view(&p->l, &view);
+    (void) add_some(p, 0, 10);
+
+    assert_int_equal(us_life_ids(&q->l), 10);
+    assert_int_equal(us_life_durable_ids(&q->l), 0);
+    assert_true(us_life_promised(&p->l, us_store_published(p->l.store), 0, 1));
+    assert_true(us_life_admits(&p->l, US_WANTS_CHANGE|US_WANTS_ALL));
+    assert_false(us_life_overtaken(&p->l, &view, 1));
+
+    assert_int_equal(us_store_mark(p->l.store, 0, 3, 1, &lsn), US_OK);
+    assert_int_equal(us_store_revisit(q->l.store), 3600);
+
+    /* no delete is waited for */
+
+    us_life_deleting(&q->l);
+    assert_int_equal(us_store_delete(q->l.store, 3, &was, &lsn), US_OK);
+    proc_kill(q);
+
+    assert_true(us_life_promised(&p->l, lsn, US_STORE_NO_ID, 1));
+
+    world.now += 100000;
+    assert_true(us_life_writable(&p->l, NULL));
+    us_life_info(&p->l, &info);
+    assert_string_equal(info.reason, "");
+
+    (void) us_life_refresh(&p->l);
+    assert_int_equal(us_store_next_id(p->l.store), 10);
+}
+
+
 /* a kill at any call while they are declared: the manifest has them first */
 
 static void
@@ -2236,6 +2291,7 @@ main(int argc, char **argv)
         test(test_scrub),
         test(test_scrub_no_direct),
         test(test_marks),
+        test(test_memory),
         test(test_declare_kills),
         test(test_shard),
         test(test_follow),

@@ -1,0 +1,488 @@
+
+/*
+ * A zone in a worker, and at the end of the master: its life on the event loop
+ * (life/us_life.h), and its store's lock, hot table and training.
+ *
+ * Jobs run in the zone's thread pool, the tick is a timer, messages go to the
+ * cycle's log.  At the end of the master, when no worker is left, a thread
+ * closes the directory.
+ *
+ * A worker whose master is gone ends by itself: there is no master that would
+ * restart it or release the zone's mutex, and a new one waits for the
+ * directory.
+ *
+ * The hot table (store/us_hot.h) is one for the stores of all zones.  It is
+ * private to the worker, so a look-up in it takes no lock and waits for no
+ * cache line of another worker.  Each worker has the links that it was asked
+ * for.
+ */
+
+
+#include "ngx_http_urlstore_shard.h"
+
+#include <pthread.h>
+
+
+#define NGX_HTTP_URLSTORE_CLOSE  3000     /* ms, at the master's end */
+
+
+/* the environment of us_life_t; data: the zone */
+
+static uint64_t
+ngx_http_urlstore_life_now(void *data)
+{
+    return ngx_http_urlstore_now() / 1000;
+}
+
+
+static void
+ngx_http_urlstore_life_run(void *data, ngx_log_t *log)
+{
+    us_job_run(*(us_job_t **) data);
+}
+
+
+static void
+ngx_http_urlstore_life_done(ngx_event_t *ev)
+{
+    us_job_done(ev->data);
+}
+
+
+static int
+ngx_http_urlstore_life_start(void *data, us_job_t *job)
+{
+    ngx_http_urlstore_zone_t *zone = data;
+
+    ngx_thread_task_t  *task;
+
+    task = zone->tasks[job->role];
+
+    *(us_job_t **) task->ctx = job;
+
+    task->handler = ngx_http_urlstore_life_run;
+    task->event.handler = ngx_http_urlstore_life_done;
+    task->event.data = job;
+    task->event.complete = 0;
+
+    return ngx_thread_task_post(zone->pool, task) == NGX_OK ? 0 : -1;
+}
+
+
+static void
+ngx_http_urlstore_life_pause(void *data, unsigned ms)
+{
+    ngx_msleep(ms);
+}
+
+
+static int
+ngx_http_urlstore_life_stopping(void *data)
+{
+    return ngx_terminate || ngx_quit || ngx_exiting;
+}
+
+
+/* a training has a handle of its own on the store */
+
+static int
+ngx_http_urlstore_life_quiet(void *data)
+{
+    ngx_http_urlstore_zone_t *zone = data;
+
+    return zone->train == NULL;
+}
+
+
+static void
+ngx_http_urlstore_life_moved(void *data)
+{
+    ngx_http_urlstore_park_wake(data);
+}
+
+
+static void
+ngx_http_urlstore_life_say(void *data, us_say_t level, const char *text)
+{
+    ngx_http_urlstore_zone_t *zone = data;
+
+    static ngx_uint_t  levels[] = {
+        [US_SAY_NOTICE] = NGX_LOG_NOTICE,
+        [US_SAY_WARN] = NGX_LOG_WARN,
+        [US_SAY_ERROR] = NGX_LOG_ERR,
+        [US_SAY_ALERT] = NGX_LOG_ALERT,
+        [US_SAY_EMERG] = NGX_LOG_EMERG
+    };
+
+    if (zone->path.len == 0) {
+        ngx_log_error(levels[level], ngx_cycle->log, 0,
+                      "urlstore_zone \"%V\": %s", &zone->name, text);
+        return;
+    }
+
+    ngx_log_error(levels[level], ngx_cycle->log, 0,
+                  "urlstore_zone \"%V\", \"%V\": %s", &zone->name, &zone->path,
+                  text);
+}
+
+
+/* what both a worker and the master need */
+
+static void
+ngx_http_urlstore_life_init(ngx_http_urlstore_zone_t *zone)
+{
+    us_life_t  *l;
+
+    l = &zone->life;
+
+    l->env.now = ngx_http_urlstore_life_now;
+    l->env.start = ngx_http_urlstore_life_start;
+    l->env.pause = ngx_http_urlstore_life_pause;
+    l->env.stopping = ngx_http_urlstore_life_stopping;
+    l->env.quiet = ngx_http_urlstore_life_quiet;
+    l->env.moved = ngx_http_urlstore_life_moved;
+    l->env.say = ngx_http_urlstore_life_say;
+    l->env.data = zone;
+
+    l->mem = zone->sh->mem;
+    l->size = zone->sh->size;
+    l->dirfd = zone->dir ? zone->dir->dirfd : -1;
+    l->lockfd = zone->dir ? zone->dir->lock : -1;
+}
+
+
+/*
+ * Threads of the worker take the lock as well: that of a training, and jobs of
+ * us_job.h.  ngx_shmtx_t is an atomic word with the pid of its holder, and a
+ * semaphore on which others wait, so two threads of one process exclude each
+ * other as two processes do.  Nothing in it belongs to a thread.  When a worker
+ * is killed, the master releases the lock by its pid, whichever thread had it.
+ * The main thread holds the lock only within a call of the store, and never
+ * joins a thread meanwhile.
+ */
+
+static void
+ngx_http_urlstore_lock(void *data)
+{
+    ngx_http_urlstore_zone_t *zone = data;
+
+    if (ngx_shmtx_trylock(&zone->shpool->mutex)) {
+        return;
+    }
+
+    us_tally_add(zone->tally, US_N_LOCK_WAITS, 1);
+
+    ngx_shmtx_lock(&zone->shpool->mutex);
+}
+
+
+static void
+ngx_http_urlstore_unlock(void *data)
+{
+    ngx_http_urlstore_zone_t *zone = data;
+
+    ngx_shmtx_unlock(&zone->shpool->mutex);
+}
+
+
+void
+ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
+    us_store_lock_t *lock)
+{
+    lock->lock = ngx_http_urlstore_lock;
+    lock->unlock = ngx_http_urlstore_unlock;
+    lock->data = zone;
+}
+
+
+static us_hot_t  *ngx_http_urlstore_hot;
+
+
+void
+ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log)
+{
+    if (size == 0) {
+        return;
+    }
+
+    ngx_http_urlstore_hot = us_hot_create(size);
+
+    if (ngx_http_urlstore_hot == NULL) {
+        ngx_log_error(NGX_LOG_ALERT, log, ngx_errno,
+                      "no memory for \"urlstore_hot\" %uz, this worker goes "
+                      "on without", size);
+    }
+}
+
+
+static void
+ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone)
+{
+    if (ngx_http_urlstore_hot) {
+        us_store_hot(zone->store, ngx_http_urlstore_hot,
+                     &zone->tally->n[US_N_HOT]);
+    }
+}
+
+
+/* the stores have been closed */
+
+void
+ngx_http_urlstore_hot_exit(void)
+{
+    if (ngx_http_urlstore_hot) {
+        us_hot_destroy(ngx_http_urlstore_hot);
+        ngx_http_urlstore_hot = NULL;
+    }
+}
+
+
+/*
+ * Ends a training that is done, and starts one that is due; cheap.  Nothing
+ * wakes the event loop at the end of a training: each batch that adds calls
+ * this.
+ */
+
+void
+ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone)
+{
+    int              err;
+    us_store_lock_t  lock;
+
+    if (zone->train) {
+
+        if (!us_trainer_done(zone->train)) {
+            return;
+        }
+
+        if (us_trainer_end(zone->train)) {
+            us_tally_add(zone->tally, US_N_TRAININGS, 1);
+
+            ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                          "urlstore_zone \"%V\": learnt a new model",
+                          &zone->name);
+        }
+
+        zone->train = NULL;
+    }
+
+    if (!us_store_train_due(zone->store)) {
+        return;
+    }
+
+    ngx_http_urlstore_zone_lock(zone, &lock);
+
+    err = us_trainer_start(&zone->train, zone->sh->mem, &lock);
+
+    if (err > 0) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, err,
+                      "pthread_create() failed");
+    }
+}
+
+
+void
+ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone)
+{
+    /* a filter and a router have no store */
+
+    if (zone->store && us_life_refresh(&zone->life)) {
+        zone->store = zone->life.store;
+        us_store_conf(zone->store, &zone->conf);
+        ngx_http_urlstore_hot_attach(zone);
+
+        /* a store that was loaded anew counts its maps from one again */
+
+        ngx_http_urlstore_shard_exit(zone);
+    }
+}
+
+
+static void
+ngx_http_urlstore_tick(ngx_event_t *ev)
+{
+    ngx_http_urlstore_zone_t *zone = ev->data;
+
+    ngx_uint_t  i;
+    ngx_msec_t  next;
+
+    if (ngx_process == NGX_PROCESS_WORKER && !zone->life.ending
+        && getppid() != ngx_parent)
+    {
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
+                      "the master process is gone, this worker ends");
+        zone->life.ending = 1;
+        ngx_http_urlstore_park_wake(zone);
+        ngx_terminate = 1;
+        return;
+    }
+
+    ngx_http_urlstore_refresh(zone);
+
+    next = us_life_tick(&zone->life);
+
+    ngx_http_urlstore_shard_tick(zone);
+    ngx_http_urlstore_clock(zone);
+
+    /* a worker that left its loop would wait for its thread in another one */
+
+    ev->cancelable = 1;
+
+    for (i = 0; i < US_ROLES; i++) {
+        if (zone->life.jobs[i].active) {
+            ev->cancelable = 0;
+        }
+    }
+
+    ngx_add_timer(ev, next);
+}
+
+
+/* in a worker, once */
+
+ngx_int_t
+ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
+{
+    zone->tally = &zone->sh->tallies[ngx_worker % US_TALLIES];
+    zone->ws = us_norm_ws_create(zone->norm);
+
+    if (zone->ws == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "no memory for the normalizer of urlstore_zone \"%V\"",
+                      &zone->name);
+        return NGX_ERROR;
+    }
+
+    return zone->kind->open ? zone->kind->open(zone, log) : NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
+{
+    ngx_uint_t  i;
+
+    ngx_http_urlstore_life_init(zone);
+    ngx_http_urlstore_zone_lock(zone, &zone->life.lock);
+    ngx_http_urlstore_park_init(zone);
+
+    if (us_life_start(&zone->life) != 0) {
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                      "opening urlstore_zone \"%V\" failed", &zone->name);
+        return NGX_ERROR;
+    }
+
+    zone->store = zone->life.store;
+    us_store_conf(zone->store, &zone->conf);
+    ngx_http_urlstore_hot_attach(zone);
+
+    if (zone->life.conf.memory) {
+        return NGX_OK;
+    }
+
+    for (i = 0; i < US_ROLES; i++) {
+        zone->tasks[i] = ngx_thread_task_alloc(zone->cycle->pool,
+                                               sizeof(us_job_t *));
+        if (zone->tasks[i] == NULL) {
+            return NGX_ERROR;
+        }
+    }
+
+    zone->tick.handler = ngx_http_urlstore_tick;
+    zone->tick.data = zone;
+    zone->tick.log = ngx_cycle->log;
+
+    ngx_add_timer(&zone->tick, 1);
+
+    return NGX_OK;
+}
+
+
+/* the end of a worker: its threads have ended */
+
+void
+ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_uint_t  i;
+
+    if (zone->store) {
+        us_life_stop(&zone->life);
+        zone->store = NULL;
+    }
+
+    if (zone->train) {
+        (void) us_trainer_end(zone->train);
+        zone->train = NULL;
+    }
+
+    ngx_http_urlstore_shard_exit(zone);
+
+    for (i = 0; i < NGX_HTTP_URLSTORE_PROFILES; i++) {
+        if (zone->norms[i]) {
+            us_norm_ws_destroy(zone->wss[i]);
+            us_norm_destroy(zone->norms[i]);
+            zone->norms[i] = NULL;
+        }
+    }
+
+    if (zone->ws) {
+        us_norm_ws_destroy(zone->ws);
+        zone->ws = NULL;
+    }
+}
+
+
+static void
+ngx_http_urlstore_no_lock(void *data)
+{
+    /* all others are gone, and nothing is added */
+}
+
+
+static void *
+ngx_http_urlstore_close_thread(void *data)
+{
+    ngx_http_urlstore_zone_t *zone = data;
+
+    us_life_t  *l;
+
+    l = &zone->life;
+
+    ngx_http_urlstore_life_init(zone);
+
+    l->lock.lock = ngx_http_urlstore_no_lock;
+    l->lock.unlock = ngx_http_urlstore_no_lock;
+
+    (void) us_life_close(l, NGX_HTTP_URLSTORE_CLOSE);
+
+    return NULL;
+}
+
+
+/*
+ * The master's end, after that of all workers.  In a thread, because a disk may
+ * not come back, and an init system would not wait.
+ */
+
+void
+ngx_http_urlstore_zone_exit(ngx_http_urlstore_zone_t *zone)
+{
+    pthread_t        thread;
+    struct timespec  until;
+
+    if (zone->life.conf.path == NULL || zone->life.sh == NULL
+        || pthread_create(&thread, NULL, ngx_http_urlstore_close_thread, zone)
+           != 0)
+    {
+        return;
+    }
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += NGX_HTTP_URLSTORE_CLOSE / 1000 + 1;
+
+    if (pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until) != 0) {
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
+                      "urlstore_zone \"%V\": the end of the journal was not "
+                      "written in time", &zone->name);
+    }
+}
