@@ -83,6 +83,49 @@ for my $cut ($standby, $primary) {
 }
 
 
+# --- an old PostgreSQL primary stays: who only reads goes to the new one
+
+$_->kill_all for $n->nodes, $n->router;
+
+my $x = UrlStore::Postgres->new(name => 'x')->start;
+my $y = $x->standby('y')->start;
+
+$x->set(synchronous_standby_names => 'y');
+$n = UrlStore::Nodes->new(map { $x->conninfo(hosts => [ $x, $y ]) } 0, 1);
+$n->conf('takeover=off path=%%DIR%%/data');
+is($n->begin(sub { }), '', 'two nodes, two servers');
+$_->allow(qr/is tried again|does not continue/) for $n->nodes;
+($primary) = grep { state($_) eq 'ready' } $n->nodes;
+$standby = $n->other($primary);
+follows('before', 'rows are read');
+$y->promote;
+
+my $z = $y->standby('z')->start;
+
+$y->set(synchronous_standby_names => 'z');
+ok($n->accepted($primary), 'a new server is promoted, adds go on there');
+follows('after', 'the standby reads there');
+$y->stop('fast');
+ok(wait_until(30, sub { $standby->error_log
+    =~ /\[alert\].*its end is before/ }),
+    'only the old one is there, which lacks what was read');
+$y->start;
+ok($n->accepted($primary), 'the new one is back');
+follows('back', 'the standby reads there again');
+
+
+# what is added is there, too, and in its directory
+
+sub follows
+{
+    my ($name, $what) = @_;
+
+    $id = add($primary, $name, 5);
+    ok(wait_until(40, sub { hit($standby) && $standby->stats->{cached}
+        >= $standby->stats->{confirmed} }), $what);
+}
+
+
 sub hit { return ($_[0]->get("/url/$id") // {})->{status} == 200 }
 
 

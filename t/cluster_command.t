@@ -213,6 +213,9 @@ my %steps = (
     other => [ { status => 404 }, { status => 200 } ],
     never => [ map { { status => 503 } } 1 .. 99 ],
     hangs => [ map { { hang => 5 } } 1 .. 9 ],
+    ends => [ { drop => 'sent' }, { problem => { detail => 'a standby' },
+        status => 409 } ],
+    stands => [ { problem => { detail => 'a standby' }, status => 409 } ],
 );
 my $fake = UrlStore::Fake->new(sub { $steps{$_[0]}[$_[1]] });
 my $round = 0;
@@ -284,6 +287,14 @@ cmp_ok(time - $start, '<', 5, '  keeps nobody waiting for it');
 $round++;
 is(apply('', 'other'), "other\trefused\t200 is no answer of "
     . "urlstore_cluster_admin\n1\n", 'what is no shard');
+
+for (['ends', '; the answer to an earlier try was lost: the rebase was '
+    . 'interrupted, or is done'], ['stands', ''])
+{
+    is(cluster('rebase http://127.0.0.1:' . $fake->port . "/0/$_->[0]/cluster")
+        =~ s/127\S+/URL/r, "1\nurlstore: URL 409: a standby$_->[1]\n",
+        "rebase: $_->[0]");
+}
 
 my $closed = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)
     or die $!;

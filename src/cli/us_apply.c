@@ -484,7 +484,7 @@ int
 us_command(const char *name, const char *url, int shard, double timeout,
     double answer)
 {
-    int                  status;
+    int                  status, lost;
     char                 number[16], endpoint[64];
     double               end;
     us_client_t          c;
@@ -502,12 +502,14 @@ us_command(const char *name, const char *url, int shard, double timeout,
 
     c.timeout = (long) answer;
     end = us_apply_now() + timeout;
+    lost = 0;
 
     /* a node that still reads the log; one that starts; a lost answer */
 
     while (((status = us_client_once(&c, &r)) <= 0 || status >= 500)
            && us_apply_now() < end)
     {
+        lost |= status == 0;
         us_apply_pause();
     }
 
@@ -515,9 +517,11 @@ us_command(const char *name, const char *url, int shard, double timeout,
         printf("%.*s", (int) c.len, c.reply);
 
     } else {
-        fprintf(stderr, "urlstore: %s\n", status <= 0 || status >= 400
-                                          ? c.error
-                                          : "the answer is of no node");
+        fprintf(stderr, "urlstore: %s%s%s%s\n", status <= 0 || status >= 400
+                ? c.error : "the answer is of no node",
+                lost && status >= 400 ? "; the answer to an earlier try was "
+                "lost: the " : "", lost && status >= 400 ? name : "",
+                lost && status >= 400 ? " was interrupted, or is done" : "");
     }
 
     us_client_free(&c);

@@ -67,6 +67,7 @@ static us_replog_rc_t us_pg_rebase_part(us_replog_t *log, uint64_t term,
 static us_replog_rc_t us_pg_rebase(us_replog_t *log, uint64_t term,
     uint64_t first, uint64_t lsn, uint32_t parts);
 static us_replog_rc_t us_pg_trim(us_replog_t *log);
+static void us_pg_other(us_replog_t *log);
 
 
 const us_replog_ops_t  us_pg_ops = {
@@ -85,7 +86,8 @@ const us_replog_ops_t  us_pg_ops = {
     .base = us_pg_base,
     .rebase_part = us_pg_rebase_part,
     .rebase = us_pg_rebase,
-    .trim = us_pg_trim
+    .trim = us_pg_trim,
+    .leave = us_pg_other
 };
 
 
@@ -763,4 +765,15 @@ us_pg_trim(us_replog_t *log)
     }
 
     return rc;
+}
+
+
+static void
+us_pg_other(us_replog_t *log)
+{
+    us_pg_t *pg = (us_pg_t *) log;
+
+    if (pg->info.nhosts > 1) {
+        us_pg_leave(pg);
+    }
 }

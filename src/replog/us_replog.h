@@ -217,6 +217,9 @@ struct us_replog_ops_s {
     us_replog_rc_t   (*rebase)(us_replog_t *log, uint64_t term, uint64_t first,
                                uint64_t lsn, uint32_t parts);
     us_replog_rc_t   (*trim)(us_replog_t *log);
+
+    /* the next call begins at another server, if there are several; or NULL */
+    void             (*leave)(us_replog_t *log);
 };
 
 

@@ -659,8 +659,8 @@ us_standby_claimed(us_standby_t *sb)
 }
 
 
-us_standby_rc_t
-us_standby_step(us_standby_t *sb, int promote)
+static us_standby_rc_t
+us_standby_once(us_standby_t *sb, int promote)
 {
     us_standby_rc_t  rc;
 
@@ -715,6 +715,30 @@ us_standby_step(us_standby_t *sb, int promote)
     }
 
     return us_standby_claim(sb);
+}
+
+
+/*
+ * A server that was replaced, and lives, lacks what was read, or has nothing
+ * new.  A node that claims notices: nothing is confirmed there.
+ */
+
+us_standby_rc_t
+us_standby_step(us_standby_t *sb, int promote)
+{
+    us_standby_rc_t  rc;
+
+    rc = us_standby_once(sb, promote);
+
+    if (sb->log->ops->leave
+        && (rc == US_STANDBY_LOST
+            || (rc == US_STANDBY_OK && sb->takeover == 0
+                && sb->env.now(sb->env.data) - sb->seen >= US_STANDBY_QUIET)))
+    {
+        sb->log->ops->leave(sb->log);
+    }
+
+    return rc;
 }
 
 
