@@ -374,15 +374,21 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
+    if (conf->handler && clcf->handler != conf->handler) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "location \"%V\" has another handler beside that "
+                           "of urlstore", &conf->name);
+        return NGX_CONF_ERROR;
+    }
+
     /* an if { } block, or limit_except */
 
     if (conf->handler == NULL && prev->handler && clcf->noname
-        && (clcf->handler == NULL || clcf->handler == prev->pass))
+        && clcf->handler == NULL)
     {
         conf->zone = prev->zone;
         conf->admin = prev->admin;
         conf->endpoint = prev->endpoint;
-        conf->pass = prev->pass;
         conf->name = prev->name;
         conf->regex = prev->regex;
         conf->handler = prev->handler;

@@ -48,10 +48,6 @@ my %objects = (http => 'build/nginx/addon/http',
 
 my %floor = map { $rooms[$_][0] => $_ } 0 .. $#rooms;
 
-# the table of endpoints names the handlers of both
-
-$floor{route} = $floor{http};
-
 my %public = map { my ($r, @h) = @$_; map { (path($r, $_) => 1) } @h } @rooms;
 my %shared = map { (s/_private\.h$/.h/r => 1) } glob 'src/*/*_private.h';
 

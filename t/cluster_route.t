@@ -115,6 +115,16 @@ my %fault = (
     stall   => sub { ${ $_[0] } =~ s/(\r\n\r\n.*?\n).*/$1/s; '' },
     cut     => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\nTransfer-Encoding:"
         . " chunked\r\n\r\n5\r\nhttp:\r\n"; 'close' },
+    size    => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\nTransfer-Encoding:"
+        . " chunked\r\n\r\nfffffffffffffffff\r\nx"; '' },
+    glued   => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\nTransfer-Encoding:"
+        . " chunked\r\n\r\n3\r\n-\tu0\r\n\r\n"; '' },
+    coded   => sub { ${ $_[0] } =~ s/\r\n\r\n/\r\nTransfer-Encoding: x$&/; '' },
+    lengthy => sub { ${ $_[0] } =~ s/Content-Length: \d+/$&$&/; '' },
+    nameless => sub { ${ $_[0] } =~ s/\r\n\r\n/\r\nheader$&/; '' },
+    pieces  => sub { ${ $_[0] } =~ s{Content-Length: \d+(.*?\r\n\r\n)(.*)}
+        {"Transfer-Encoding: chunked$1" . join('', map { "01;of=1\r\n$_\r\n" }
+            split //, $2) . "0\r\nA: b\r\n\r\n"}se; '' },
     interim => sub { ${ $_[0] } = "HTTP/1.1 100 X\r\n$tag\r\n\r\n"; 'close' },
     switch  => sub { ${ $_[0] } = "HTTP/1.1 101 X\r\n$tag\r\nUpgrade: x\r\n"
         . "Connection: upgrade\r\n\r\nof the node"; 'close' },
@@ -310,7 +320,11 @@ is($t->request('POST', '/seen', Compress::Zlib::memGzip("http://$h0/a\n"),
 my $ok = "http://$h0/a\n";
 my $bad = "http://$h2/fault-";
 
-for my $word (grep { !/deep|secret|stall/ } sort keys %fault) {
+is($t->post('/seen', "${bad}pieces\n$ok")->{body},
+    "-\tunseen\t${bad}pieces\n0\tseen\t$ok",
+    'a reply in chunks of a byte, with extensions and a trailer');
+
+for my $word (grep { !/deep|secret|stall|pieces/ } sort keys %fault) {
     my $path = $word eq 'hang' ? '/quick/add' : '/add';
     my $r = $t->post($path, "$bad$word\n$ok");
 

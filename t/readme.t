@@ -61,8 +61,7 @@ delete $named{modules};                # of nginx
 is(join(' ', sort grep { !$target{$_} } keys %named), '',
     'targets of make that the documentation names exist');
 
-my $source = join '', map { slurp($_) } glob('src/ngx_*.c'),
-    'src/route/ngx_http_urlstore_route.c';
+my $source = join '', map { slurp($_) } glob 'src/ngx_*.c';
 my %real = map { ("urlstore_$_" => 1) }
     $source =~ /ngx_string\("urlstore_(\w+)"\),\s+NGX_HTTP_/g,
     $source =~ /_endpoint_command\("(\w+)"/g;

@@ -24,8 +24,7 @@ sub slurp
 
 # what the module has: directive => context
 
-my $module = join '', map { slurp($_) } glob('src/ngx_*.c'),
-    'src/route/ngx_http_urlstore_route.c';
+my $module = join '', map { slurp($_) } glob 'src/ngx_*.c';
 my %place = (MAIN => 'http', SRV => 'server', LOC => 'location');
 my %has;
 

@@ -27,7 +27,6 @@
 
 
 #include "ngx_http_urlstore_shard.h"
-#include "../route/ngx_http_urlstore_route.h"
 #include "../journal/us_disk.h"
 #include "../store/us_shard.h"
 

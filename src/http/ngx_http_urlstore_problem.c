@@ -8,7 +8,7 @@
  */
 
 
-#include "../route/ngx_http_urlstore_route.h"
+#include "ngx_http_urlstore_request.h"
 #include "../api/us_problem.h"
 
 
@@ -386,22 +386,10 @@ ngx_http_urlstore_problem_ours(ngx_http_request_t *r,
 static ngx_int_t
 ngx_http_urlstore_problem_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
-    ngx_chain_t               *cl, *out;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_call_t  *call;
+    ngx_chain_t              *cl, *out;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (ctx == NULL && r != r->main) {
-
-        /* the reply of a shard goes to the router, and no further */
-
-        call = ngx_http_urlstore_call_of(r);
-
-        if (call) {
-            return ngx_http_urlstore_call_body(call, in);
-        }
-    }
 
     if (ctx == NULL || !ctx->replaced || in == NULL) {
         return ngx_http_next_body_filter(r, in);

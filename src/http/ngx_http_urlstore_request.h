@@ -33,7 +33,6 @@ typedef struct {
     const ngx_http_urlstore_endpoint_t
                                    *endpoint; /* NULL: urlstore_api */
     ngx_http_handler_pt             handler;  /* of the location */
-    ngx_http_handler_pt             pass;     /* to shards: of proxy_pass */
 
     /* of the location that has the directive; blocks in it have others */
     ngx_str_t                       name;
@@ -178,7 +177,6 @@ struct ngx_http_urlstore_kind_s {
 typedef struct ngx_http_urlstore_body_s    ngx_http_urlstore_body_t;
 typedef struct ngx_http_urlstore_parked_s  ngx_http_urlstore_parked_t;
 typedef struct ngx_http_urlstore_idem_s    ngx_http_urlstore_idem_t;
-typedef struct ngx_http_urlstore_rounds_s  ngx_http_urlstore_rounds_t;
 
 
 /* of a request; ctx->data is of its endpoint */
@@ -219,8 +217,6 @@ struct ngx_http_urlstore_ctx_s {
     ngx_str_t                       type;
 
     ngx_http_urlstore_parked_t     *parked;       /* while it waits */
-    ngx_http_urlstore_handler_pt    gather;       /* when shards answer */
-    ngx_http_urlstore_rounds_t     *rounds;       /* what they are asked */
 
     /* Idempotency-Key: NULL if it has none; what became of the reply */
     ngx_http_urlstore_idem_t       *idem;

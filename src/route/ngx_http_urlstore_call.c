@@ -1,35 +1,36 @@
 
 /*
- * Calls of a router to shards.
+ * Calls of a router to shards, by an upstream handler of its own.
  *
- * A call is a background subrequest of the client's request.  A body filter of
- * this file keeps its reply in memory.  The subrequest clones the location: its
- * content handler is the one of the proxy_pass that urlstore_route has put
- * there, so the phases before it, such as access rules, are not run again.
+ * A call is a background subrequest of the client's request.  The subrequest
+ * clones the location, so the phases before its content handler, such as access
+ * rules, are not run again.  The handler gives nginx's upstream these
+ * callbacks:
  *
- *     client's request   call_wait() ........................ gather()
- *                            |    |                            ^
- *     subrequest 1           '----+--> shard --> ended --------|  posted
- *     subrequest 2                '--> shard --> ended --------'
- *
- * A subrequest only marks its call as ended and posts the client's request,
- * because it is about to be finalized.  All that follows is done by gather().
+ *     call_request()   the head of the request, and the caller's body
+ *     call_header()    the head of the reply, from u->buffer: its status, and
+ *                      the headers of a table
+ *     call_read()      a piece of the body, which is appended to call->text
+ *     call_finalize()  why it ended: call->rc
+ *     call_done()      the subrequest ends; the client's request is posted,
+ *                      because the subrequest is about to be finalized.  All
+ *                      that follows is done by the request (the fan)
  *
  * What nginx does with such subrequests (1.22 to 1.31):
  *
  *   - The handler of the end can be called more than once, and what it returns
  *     is the subrequest's result.  NGX_ERROR would close the client's
  *     connection; NGX_OK keeps nginx from making an error page.
- *   - It inherits that the client's body was discarded: freenginx would send
- *     its own body without a length.
  *   - A reply that breaks off ends with NGX_OK as well.  Then u->length is what
  *     is missing, or 1 in chunked encoding; -1: its end is that of the
  *     connection.  A list is read as far as it goes.
- *   - With proxy_buffering the reply would be held until it is complete,
- *     because the subrequest is not what writes to the client (c->data).  So
- *     it is off, and the filter gets each piece that is read.
- *   - The subrequest has the headers and the body of the client's request until
- *     they are replaced.
+ *   - Headers in u->headers_in.headers would be copied to those of the
+ *     subrequest.  Here the list stays empty.
+ *   - Without buffering each piece is read into u->buffer again, and
+ *     call_read() leaves nothing there to be sent.  The buffer is the call's,
+ *     so that further calls by it use it again.
+ *   - After the body nginx would send a last buffer, for which the subrequest
+ *     would allocate memory as long as the reply; r->header_only prevents it.
  *
  * A call that failed before anything was sent, or that a node has refused
  * (Urlstore-Refused), is tried at the shard's next node.  One that only reads
@@ -50,25 +51,67 @@
 /* ms: a node that does not report its state for so long does not answer */
 #define NGX_HTTP_URLSTORE_CALL_PROBE   2000
 
+/* bytes that are read at once; the head of a reply has no more */
+#define NGX_HTTP_URLSTORE_CALL_BUFFER  (64 * 1024)
+
+
+/* where the reader of a body in chunked encoding is */
+
+typedef enum {
+    NGX_HTTP_URLSTORE_CHUNK_SIZE = 0,
+    NGX_HTTP_URLSTORE_CHUNK_LINE,     /* the rest of the line with the size */
+    NGX_HTTP_URLSTORE_CHUNK_DATA,
+    NGX_HTTP_URLSTORE_CHUNK_END,      /* the newline after the data */
+    NGX_HTTP_URLSTORE_CHUNK_TRAILER
+} ngx_http_urlstore_chunk_t;
+
 
 static ngx_int_t ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call);
-static ngx_int_t ngx_http_urlstore_call_probe(ngx_http_request_t *sr);
+static ngx_int_t ngx_http_urlstore_call_handler(ngx_http_request_t *sr);
+static ngx_http_upstream_conf_t *ngx_http_urlstore_call_conf(
+    ngx_http_request_t *sr, ngx_http_urlstore_call_t *call);
+static ngx_int_t ngx_http_urlstore_call_request(ngx_http_request_t *sr);
+static ngx_int_t ngx_http_urlstore_call_body(ngx_http_request_t *sr,
+    ngx_chain_t *in, ngx_chain_t **ll);
+static ngx_int_t ngx_http_urlstore_call_reinit(ngx_http_request_t *sr);
+static ngx_int_t ngx_http_urlstore_call_header(ngx_http_request_t *sr);
+static ngx_int_t ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call,
+    u_char *p, u_char *last);
+static ngx_int_t ngx_http_urlstore_call_read_init(void *data);
+static ngx_int_t ngx_http_urlstore_call_read(void *data, ssize_t bytes);
+static ngx_int_t ngx_http_urlstore_call_chunks(ngx_http_urlstore_call_t *call,
+    u_char *p, u_char *last);
+static ngx_int_t ngx_http_urlstore_call_keep(ngx_http_urlstore_call_t *call,
+    u_char *p, size_t n);
+static void ngx_http_urlstore_call_abort(ngx_http_request_t *sr);
+static void ngx_http_urlstore_call_finalize(ngx_http_request_t *sr,
+    ngx_int_t rc);
 static ngx_int_t ngx_http_urlstore_call_done(ngx_http_request_t *sr,
     void *data, ngx_int_t rc);
 static void ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call);
-static ngx_uint_t ngx_http_urlstore_call_refused(
-    ngx_http_urlstore_call_t *call);
 static ngx_uint_t ngx_http_urlstore_call_shard(
     ngx_http_urlstore_call_t *call);
-static ngx_int_t ngx_http_urlstore_call_room(ngx_http_urlstore_call_t *call,
-    size_t n);
 static ngx_uint_t ngx_http_urlstore_call_again(
     ngx_http_urlstore_call_t *call);
-static void ngx_http_urlstore_call_remember(ngx_http_urlstore_call_t *call);
 static void ngx_http_urlstore_call_count(ngx_http_urlstore_call_t *call);
 static ngx_http_urlstore_calls_t *ngx_http_urlstore_call_sums(
     ngx_http_urlstore_call_t *call);
-static void ngx_http_urlstore_call_event(ngx_http_request_t *r);
+
+
+/* those that are kept, in the order of ngx_http_urlstore_call_header_t */
+
+static const ngx_str_t  ngx_http_urlstore_call_headers[] = {
+    ngx_string("urlstore-map"),
+    ngx_string("urlstore-refused"),
+    ngx_string("content-type"),
+    ngx_string("location"),
+    ngx_string("retry-after"),
+    ngx_string("etag"),
+    ngx_string("cache-control"),
+    ngx_string("content-length"),
+    ngx_string("transfer-encoding"),
+    ngx_string("connection")
+};
 
 
 ngx_int_t
@@ -86,13 +129,8 @@ ngx_http_urlstore_call(ngx_http_urlstore_call_t *call)
 static ngx_int_t
 ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
 {
-    ngx_http_request_t            *r, *sr;
-    ngx_http_request_body_t       *body;
-    ngx_http_post_subrequest_t    *ps;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    static ngx_str_t  post = ngx_string("POST");
-    static ngx_str_t  delete = ngx_string("DELETE");
+    ngx_http_request_t          *r;
+    ngx_http_post_subrequest_t  *ps;
 
     r = call->r;
 
@@ -106,115 +144,577 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
     call->sent = 0;
     call->refused = 0;
     call->foreign = 0;
+    ngx_memzero(call->headers, sizeof(call->headers));
+    call->code = 0;
     call->status = 0;
+    call->rc = NGX_ERROR;
     call->text.len = 0;
     call->size = 0;
     call->received = 0;
     call->sr = NULL;
 
     ps = ngx_palloc(r->pool, sizeof(ngx_http_post_subrequest_t));
-    body = ngx_pcalloc(r->pool, sizeof(ngx_http_request_body_t));
-
-    if (ps == NULL || body == NULL) {
+    if (ps == NULL) {
         return NGX_ERROR;
     }
 
     ps->handler = ngx_http_urlstore_call_done;
     ps->data = call;
 
-    if (ngx_http_subrequest(r, &r->uri, NULL, &sr, ps,
+    if (ngx_http_subrequest(r, &r->uri, NULL, &call->sr, ps,
                             NGX_HTTP_SUBREQUEST_IN_MEMORY
                             |NGX_HTTP_SUBREQUEST_BACKGROUND
                             |NGX_HTTP_SUBREQUEST_CLONE)
         != NGX_OK)
     {
+        call->sr = NULL;
         return NGX_ERROR;
     }
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    sr->content_handler = call->probes ? ngx_http_urlstore_call_probe
-                                       : ulcf->pass;
-
-    sr->method = call->method;
-
-    switch (call->method) {
-
-    case NGX_HTTP_POST:
-        sr->method_name = post;
-        break;
-
-    case NGX_HTTP_DELETE:
-        sr->method_name = delete;
-        break;
-
-    default: /* NGX_HTTP_GET */
-        sr->method_name = ngx_http_core_get_method;
-        break;
-    }
-
-    body->bufs = call->body;
-
-    sr->request_body = body;
-    sr->discard_body = 0;
-    sr->headers_in.content_length = NULL;
-    sr->headers_in.content_length_n = call->body ? call->length : -1;
-    sr->headers_in.chunked = 0;
-
-    call->sr = sr;
+    call->sr->content_handler = ngx_http_urlstore_call_handler;
+    call->sr->method = NGX_HTTP_GET;
     call->under_way = 1;
 
     return NGX_OK;
 }
 
 
-/*
- * The content handler of a probe: that of proxy_pass, with shorter limits, so
- * that /health and /metrics answer while a node hangs.
- */
+/* of the subrequest */
 
 static ngx_int_t
-ngx_http_urlstore_call_probe(ngx_http_request_t *sr)
+ngx_http_urlstore_call_handler(ngx_http_request_t *sr)
 {
-    ngx_int_t                      rc;
-    ngx_connection_t              *c;
-    ngx_http_upstream_t           *u;
-    ngx_http_upstream_conf_t      *conf;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    const us_str_t            *node;
+    ngx_http_upstream_t       *u;
+    ngx_http_urlstore_call_t  *call;
 
-    ulcf = ngx_http_get_module_loc_conf(sr, ngx_http_urlstore_module);
+    call = sr->post_subrequest->data;
 
-    rc = ulcf->pass(sr);
-
-    u = sr->upstream;
-    conf = ngx_palloc(sr->pool, sizeof(ngx_http_upstream_conf_t));
-
-    if (u == NULL || conf == NULL) {
-        return rc;
+    if (ngx_http_upstream_create(sr) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    *conf = *u->conf;
+    u = sr->upstream;
 
+    u->conf = ngx_http_urlstore_call_conf(sr, call);
+    u->resolved = ngx_pcalloc(sr->pool, sizeof(ngx_http_upstream_resolved_t));
+
+    if (call->head == NULL) {
+        call->head = ngx_palloc(sr->pool, NGX_HTTP_URLSTORE_CALL_BUFFER);
+    }
+
+    if (u->conf == NULL || u->resolved == NULL || call->head == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* the upstream of the node: see ngx_http_urlstore_cluster_nodes() */
+
+    node = &call->map->shards[call->shard].nodes[call->node];
+
+    u->resolved->host.data = (u_char *) node->data;
+    u->resolved->host.len = node->len;
+    u->resolved->no_port = 1;
+
+    /* for messages in the log */
+
+    ngx_str_set(&u->schema, "http://");
+    u->uri = call->path;
+
+    u->output.tag = (ngx_buf_tag_t) &ngx_http_urlstore_route_module;
+
+    u->buffer.start = call->head;
+    u->buffer.pos = call->head;
+    u->buffer.last = call->head;
+    u->buffer.end = call->head + NGX_HTTP_URLSTORE_CALL_BUFFER;
+    u->buffer.temporary = 1;
+
+    u->create_request = ngx_http_urlstore_call_request;
+    u->reinit_request = ngx_http_urlstore_call_reinit;
+    u->process_header = ngx_http_urlstore_call_header;
+    u->abort_request = ngx_http_urlstore_call_abort;
+    u->finalize_request = ngx_http_urlstore_call_finalize;
+
+    u->input_filter_init = ngx_http_urlstore_call_read_init;
+    u->input_filter = ngx_http_urlstore_call_read;
+    u->input_filter_ctx = call;
+
+    sr->main->count++;
+
+    ngx_http_upstream_init(sr);
+
+    return NGX_DONE;
+}
+
+
+/* a probe has shorter limits: /health and /metrics answer while a node hangs */
+
+static ngx_http_upstream_conf_t *
+ngx_http_urlstore_call_conf(ngx_http_request_t *sr,
+    ngx_http_urlstore_call_t *call)
+{
+    ngx_http_upstream_conf_t            *conf;
+    ngx_http_urlstore_route_loc_conf_t  *rlcf;
+
+    rlcf = ngx_http_get_module_loc_conf(sr, ngx_http_urlstore_route_module);
+
+    if (!call->probes) {
+        return &rlcf->upstream;
+    }
+
+    conf = ngx_palloc(sr->pool, sizeof(ngx_http_upstream_conf_t));
+    if (conf == NULL) {
+        return NULL;
+    }
+
+    *conf = rlcf->upstream;
+
+    conf->connect_timeout = ngx_min(conf->connect_timeout,
+                                    NGX_HTTP_URLSTORE_CALL_PROBE);
     conf->send_timeout = ngx_min(conf->send_timeout,
                                  NGX_HTTP_URLSTORE_CALL_PROBE);
     conf->read_timeout = ngx_min(conf->read_timeout,
                                  NGX_HTTP_URLSTORE_CALL_PROBE);
-    u->conf = conf;
 
-    /* a connection that was kept has been sent the request */
+    return conf;
+}
 
-    c = u->peer.connection;
 
-    if (c && c->read->timer_set) {
-        ngx_add_timer(c->read, conf->read_timeout);
+static ngx_int_t
+ngx_http_urlstore_call_request(ngx_http_request_t *sr)
+{
+    u_char                     tag[US_MAP_TAG_LEN];
+    size_t                     len;
+    ngx_buf_t                 *b;
+    us_map_tag_t               map;
+    ngx_chain_t               *cl;
+    const us_str_t            *node;
+    const us_shard_t          *shard;
+    ngx_http_urlstore_call_t  *call;
+
+    call = sr->post_subrequest->data;
+
+    shard = &call->map->shards[call->shard];
+    node = &shard->nodes[call->node];
+    map = us_map_tag(call->map, shard->number);
+
+    len = sizeof("DELETE  HTTP/1.1\r\nHost: \r\nUrlstore-Map: \r\n"
+                 "Accept: \r\nContent-Length: \r\n\r\n") + NGX_OFF_T_LEN
+          + US_MAP_TAG_LEN + call->path.len + node->len + call->accept.len;
+
+    b = ngx_create_temp_buf(sr->pool, len);
+    cl = ngx_alloc_chain_link(sr->pool);
+
+    if (b == NULL || cl == NULL) {
+        return NGX_ERROR;
     }
 
-    if (c && c->write->timer_set) {
-        ngx_add_timer(c->write, ngx_min(conf->connect_timeout,
-                                        NGX_HTTP_URLSTORE_CALL_PROBE));
+    b->last = ngx_sprintf(b->last, "%s %V HTTP/1.1\r\nHost: %*s\r\n"
+                          "Urlstore-Map: %*s\r\n",
+                          call->method == NGX_HTTP_POST ? "POST"
+                          : call->method == NGX_HTTP_DELETE ? "DELETE" : "GET",
+                          &call->path, node->len, node->data,
+                          (size_t) (us_map_tag_put(tag, &map) - tag), tag);
+
+    if (call->accept.len) {
+        b->last = ngx_sprintf(b->last, "Accept: %V\r\n", &call->accept);
     }
 
-    return rc;
+    if (call->body) {
+        b->last = ngx_sprintf(b->last, "Content-Length: %O\r\n",
+                              call->length);
+    }
+
+    *b->last++ = '\r';
+    *b->last++ = '\n';
+
+    cl->buf = b;
+    sr->upstream->request_bufs = cl;
+
+    return ngx_http_urlstore_call_body(sr, call->body, &cl->next);
+}
+
+
+/* what sends the buffers moves their pos: the caller's may be sent again */
+
+static ngx_int_t
+ngx_http_urlstore_call_body(ngx_http_request_t *sr, ngx_chain_t *in,
+    ngx_chain_t **ll)
+{
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    for ( /* void */ ; in; in = in->next) {
+        b = ngx_alloc_buf(sr->pool);
+        cl = ngx_alloc_chain_link(sr->pool);
+
+        if (b == NULL || cl == NULL) {
+            return NGX_ERROR;
+        }
+
+        *b = *in->buf;
+        cl->buf = b;
+
+        *ll = cl;
+        ll = &cl->next;
+    }
+
+    *ll = NULL;
+
+    return NGX_OK;
+}
+
+
+/* nginx itself sends no call again: next_upstream is off */
+
+static ngx_int_t
+ngx_http_urlstore_call_reinit(ngx_http_request_t *sr)
+{
+    return NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_call_header(ngx_http_request_t *sr)
+{
+    size_t                     len;
+    u_char                    *p, *end;
+    ngx_buf_t                 *b;
+    ngx_http_urlstore_call_t  *call;
+
+    call = sr->post_subrequest->data;
+    b = &sr->upstream->buffer;
+
+    end = memmem(b->pos, b->last - b->pos, "\r\n\r\n", 4);
+
+    if (end == NULL) {
+
+        /* the next search begins with what may be the beginning of the end */
+
+        b->pos = ngx_max(b->start, b->last - 3);
+        return NGX_AGAIN;
+    }
+
+    /* the buffer will have the body */
+
+    len = end + 2 - b->start;
+    b->pos = end + 4;
+
+    p = ngx_pnalloc(sr->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(p, b->start, len);
+
+    if (ngx_http_urlstore_call_lines(call, p, p + len) == NGX_OK) {
+        sr->upstream->headers_in.status_n = call->code;
+        return NGX_OK;
+    }
+
+    call->code = 0;
+
+    ngx_log_error(NGX_LOG_ERR, sr->connection->log, 0,
+                  "upstream sent an invalid header");
+
+    return NGX_HTTP_UPSTREAM_INVALID_HEADER;
+}
+
+
+/* the lines of the head; 1xx: no reply has followed */
+
+static ngx_int_t
+ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call, u_char *p,
+    u_char *last)
+{
+    u_char            *colon, *end;
+    ngx_int_t          code;
+    ngx_uint_t         i;
+    ngx_str_t         *value;
+    const ngx_str_t   *name;
+
+    code = last - p < 14 || ngx_strncmp(p, "HTTP/1.", 7) != 0 || p[8] != ' '
+           ? NGX_ERROR : ngx_atoi(p + 9, 3);
+
+    if (code < NGX_HTTP_OK) {
+        return NGX_ERROR;
+    }
+
+    call->code = code;
+    call->closes = (p[7] == '0');
+
+    for ( ;; ) {
+        end = memchr(p, '\n', last - p);
+        p = end + 1;
+
+        if (p == last) {
+            break;
+        }
+
+        end = memchr(p, '\n', last - p);
+        colon = memchr(p, ':', end - p);
+
+        if (colon == NULL) {
+            return NGX_ERROR;
+        }
+
+        for (i = 0; i < NGX_HTTP_URLSTORE_CALL_HEADERS; i++) {
+            name = &ngx_http_urlstore_call_headers[i];
+            value = &call->headers[i];
+
+            if (name->len != (size_t) (colon - p) || value->data
+                || ngx_strncasecmp(p, name->data, name->len) != 0)
+            {
+                continue;
+            }
+
+            value->data = colon + 1;
+
+            while (value->data < end && *value->data == ' ') {
+                value->data++;
+            }
+
+            value->len = end - value->data;
+
+            if (value->len && end[-1] == '\r') {
+                value->len--;
+            }
+
+            break;
+        }
+    }
+
+    value = &call->headers[NGX_HTTP_URLSTORE_CALL_CONNECTION];
+    call->closes |= (value->len == 5
+                     && ngx_strncasecmp(value->data, (u_char *) "close", 5)
+                        == 0);
+
+    call->chunk = NGX_HTTP_URLSTORE_CHUNK_SIZE;
+    call->digits = 0;
+
+    value = &call->headers[NGX_HTTP_URLSTORE_CALL_ENCODING];
+    call->chunked = (value->data != NULL);
+
+    if (call->chunked) {
+        return value->len == 7
+               && ngx_strncasecmp(value->data, (u_char *) "chunked", 7) == 0
+               ? NGX_OK : NGX_ERROR;
+    }
+
+    value = &call->headers[NGX_HTTP_URLSTORE_CALL_LENGTH];
+    call->rest = value->data ? ngx_atoof(value->data, value->len) : -1;
+
+    return value->data && call->rest == NGX_ERROR ? NGX_ERROR : NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_call_read_init(void *data)
+{
+    ngx_http_urlstore_call_t *call = data;
+
+    ngx_http_upstream_t  *u;
+
+    u = call->sr->upstream;
+
+    u->length = call->code == NGX_HTTP_NO_CONTENT
+                || call->code == NGX_HTTP_NOT_MODIFIED ? 0
+                : call->chunked ? 1 : call->rest;
+
+    u->keepalive = (u->length == 0 && !call->closes);
+
+    return NGX_OK;
+}
+
+
+/* a piece of the body, past u->buffer.last */
+
+static ngx_int_t
+ngx_http_urlstore_call_read(void *data, ssize_t bytes)
+{
+    ngx_http_urlstore_call_t *call = data;
+
+    u_char               *p;
+    ngx_http_upstream_t  *u;
+
+    u = call->sr->upstream;
+    p = u->buffer.last;
+
+    if (call->chunked) {
+        return ngx_http_urlstore_call_chunks(call, p, p + bytes);
+    }
+
+    if (u->length != -1) {
+        u->keepalive = (bytes == u->length && !call->closes);
+        bytes = ngx_min(bytes, u->length);
+        u->length -= bytes;
+    }
+
+    return ngx_http_urlstore_call_keep(call, p, bytes);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_call_chunks(ngx_http_urlstore_call_t *call, u_char *p,
+    u_char *last)
+{
+    size_t                n;
+    u_char                c;
+    ngx_http_upstream_t  *u;
+
+    u = call->sr->upstream;
+
+    while (p < last) {
+
+        switch (call->chunk) {
+
+        case NGX_HTTP_URLSTORE_CHUNK_SIZE:
+            c = *p | 0x20;
+
+            if ((*p >= '0' && *p <= '9') || (c >= 'a' && c <= 'f')) {
+                call->rest = (call->digits++ ? call->rest * 16 : 0)
+                             + (*p <= '9' ? *p - '0' : c - 'a' + 10);
+                p++;
+
+                if (call->digits == 16) {
+                    return NGX_ERROR;
+                }
+
+            } else if (call->digits == 0) {
+                return NGX_ERROR;
+
+            } else {
+                call->chunk = NGX_HTTP_URLSTORE_CHUNK_LINE;
+            }
+
+            break;
+
+        case NGX_HTTP_URLSTORE_CHUNK_LINE:
+
+            if (*p++ == '\n') {
+                call->chunk = call->rest ? NGX_HTTP_URLSTORE_CHUNK_DATA
+                                         : NGX_HTTP_URLSTORE_CHUNK_TRAILER;
+                call->digits = 0;
+            }
+
+            break;
+
+        case NGX_HTTP_URLSTORE_CHUNK_DATA:
+            n = ngx_min(call->rest, last - p);
+
+            if (ngx_http_urlstore_call_keep(call, p, n) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
+            p += n;
+            call->rest -= n;
+
+            if (call->rest == 0) {
+                call->chunk = NGX_HTTP_URLSTORE_CHUNK_END;
+            }
+
+            break;
+
+        case NGX_HTTP_URLSTORE_CHUNK_END:
+
+            if (*p == '\n') {
+                call->chunk = NGX_HTTP_URLSTORE_CHUNK_SIZE;
+
+            } else if (*p != '\r') {
+                return NGX_ERROR;
+            }
+
+            p++;
+            break;
+
+        default: /* NGX_HTTP_URLSTORE_CHUNK_TRAILER */
+
+            /* lines up to an empty one; digits: the bytes of this one */
+
+            if (*p == '\n' && call->digits == 0) {
+                u->length = 0;
+                u->keepalive = (p + 1 == last && !call->closes);
+                return NGX_OK;
+            }
+
+            call->digits = *p == '\n' ? 0 : call->digits + (*p != '\r');
+            p++;
+            break;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+/*
+ * What is too long is cut, and a reader of the reply finds it incomplete; a
+ * reply that does not end is a failure all the same.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_call_keep(ngx_http_urlstore_call_t *call, u_char *p,
+    size_t n)
+{
+    size_t   size;
+    u_char  *buf;
+
+    call->received += n;
+
+    if (call->received > NGX_HTTP_URLSTORE_CALL_MAX) {
+        return NGX_ERROR;
+    }
+
+    n = ngx_min(n, NGX_HTTP_URLSTORE_CALL_REPLY - call->text.len);
+
+    if (n > call->size - call->text.len) {
+
+        /* a length that is known is the first guess */
+
+        size = ngx_max(call->size * 2, call->text.len + n);
+
+        if (!call->chunked && call->sr->upstream->length > 0) {
+            size = ngx_max(size, n + call->sr->upstream->length);
+        }
+
+        size = ngx_min(size, NGX_HTTP_URLSTORE_CALL_REPLY);
+
+        buf = ngx_palloc(call->r->pool, size);
+        if (buf == NULL) {
+            return NGX_ERROR;
+        }
+
+        if (call->text.len) {
+            ngx_memcpy(buf, call->buf, call->text.len);
+        }
+
+        call->buf = buf;
+        call->size = size;
+    }
+
+    ngx_memcpy(call->buf + call->text.len, p, n);
+
+    call->text.data = call->buf;
+    call->text.len += n;
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_urlstore_call_abort(ngx_http_request_t *sr)
+{
+}
+
+
+static void
+ngx_http_urlstore_call_finalize(ngx_http_request_t *sr, ngx_int_t rc)
+{
+    ngx_http_urlstore_call_t  *call;
+
+    call = sr->post_subrequest->data;
+
+    call->rc = rc;
+    sr->header_only = 1;
 }
 
 
@@ -231,14 +731,13 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
 
     call->under_way = 0;
     call->ended = 1;
-    call->rc = rc;
 
     if (sr->upstream) {
         call->sent = sr->upstream->request_sent;
+    }
 
-        if (rc == NGX_OK) {
-            ngx_http_urlstore_call_reply(call);
-        }
+    if (call->code && call->rc != NGX_ERROR) {
+        ngx_http_urlstore_call_reply(call);
     }
 
     return ngx_http_post_request(call->r, NULL) == NGX_OK ? NGX_OK : NGX_ERROR;
@@ -248,52 +747,29 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
 static void
 ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
 {
-    ngx_http_upstream_t  *u;
-
-    u = call->sr->upstream;
-
-    /* 1xx: no reply has followed */
-
-    if (u->headers_in.status_n < NGX_HTTP_OK) {
-        return;
-    }
-
     /* of a list, what has come counts; of all else, only the whole */
 
-    if ((u->length > 0 || call->received != call->text.len)
-        && (call->single || u->headers_in.status_n != NGX_HTTP_OK))
+    if ((call->sr->upstream->length > 0 || call->received != call->text.len)
+        && (call->single || call->code != NGX_HTTP_OK))
     {
         return;
     }
 
-    /* a node that is loading, and a replica, do not report the shard */
+    /*
+     * It has done nothing: it is not ready, or it is a replica and was sent a
+     * write.  A node that is loading, and a replica, do not report the shard.
+     */
 
-    call->refused = ngx_http_urlstore_call_refused(call);
+    call->refused = (call->code == NGX_HTTP_SERVICE_UNAVAILABLE
+                     || call->code == NGX_HTTP_URLSTORE_MISDIRECTED)
+                    && call->headers[NGX_HTTP_URLSTORE_CALL_REFUSED].data;
 
     if (!ngx_http_urlstore_call_shard(call)) {
         call->foreign = !call->refused;
         return;
     }
 
-    call->status = u->headers_in.status_n;
-}
-
-
-/*
- * Whether the node has done nothing: it is not ready, or it is a replica and
- * was sent a write.
- */
-
-static ngx_uint_t
-ngx_http_urlstore_call_refused(ngx_http_urlstore_call_t *call)
-{
-    ngx_uint_t  status;
-
-    status = call->sr->upstream->headers_in.status_n;
-
-    return (status == NGX_HTTP_SERVICE_UNAVAILABLE
-            || status == NGX_HTTP_URLSTORE_MISDIRECTED)
-           && ngx_http_urlstore_call_header(call, "urlstore-refused") != NULL;
+    call->status = call->code;
 }
 
 
@@ -309,128 +785,12 @@ ngx_http_urlstore_call_shard(ngx_http_urlstore_call_t *call)
     ngx_str_t     *value;
     us_map_tag_t   tag;
 
-    value = ngx_http_urlstore_call_header(call, "urlstore-map");
+    value = &call->headers[NGX_HTTP_URLSTORE_CALL_MAP];
 
-    return value && us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) == 0
+    return value->data
+           && us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) == 0
            && tag.shard == call->map->shards[call->shard].number
            && ngx_memcmp(tag.cluster, call->map->cluster, 16) == 0;
-}
-
-
-/*
- * The body filter of a subrequest.  nginx has one for subrequests in memory,
- * which fails if the reply is too long, and any failure of a filter ends the
- * client's connection.  Here what is too long is cut, and a reader of the reply
- * finds it incomplete; a reply that does not end is a failure all the same.
- */
-
-ngx_int_t
-ngx_http_urlstore_call_body(ngx_http_urlstore_call_t *call, ngx_chain_t *in)
-{
-    size_t       n;
-    ngx_buf_t   *b;
-
-    for ( /* void */ ; in; in = in->next) {
-        b = in->buf;
-
-        if (ngx_buf_special(b)) {
-            continue;
-        }
-
-        n = b->last - b->pos;
-        call->received += n;
-
-        if (call->received > NGX_HTTP_URLSTORE_CALL_MAX) {
-            return NGX_ERROR;
-        }
-
-        n = ngx_min(n, NGX_HTTP_URLSTORE_CALL_REPLY - call->text.len);
-
-        if (n && ngx_http_urlstore_call_room(call, n) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        ngx_memcpy(call->buf + call->text.len, b->pos, n);
-        call->text.len += n;
-        call->text.data = call->buf;
-
-        b->pos = b->last;
-    }
-
-    return NGX_OK;
-}
-
-
-/* room for n more bytes; a length that is known is the first guess */
-
-static ngx_int_t
-ngx_http_urlstore_call_room(ngx_http_urlstore_call_t *call, size_t n)
-{
-    off_t    length;
-    size_t   size;
-    u_char  *buf;
-
-    if (call->size - call->text.len >= n) {
-        return NGX_OK;
-    }
-
-    length = call->sr->headers_out.content_length_n;
-
-    size = ngx_max(call->size * 2, call->text.len + n);
-
-    if (length > (off_t) size) {
-        size = length;
-    }
-
-    size = ngx_min(size, NGX_HTTP_URLSTORE_CALL_REPLY);
-
-    buf = ngx_palloc(call->r->pool, size);
-    if (buf == NULL) {
-        return NGX_ERROR;
-    }
-
-    if (call->text.len) {
-        ngx_memcpy(buf, call->buf, call->text.len);
-    }
-
-    call->buf = buf;
-    call->size = size;
-
-    return NGX_OK;
-}
-
-
-ngx_str_t *
-ngx_http_urlstore_call_header(ngx_http_urlstore_call_t *call,
-    const char *name)
-{
-    size_t            len;
-    ngx_uint_t        i;
-    ngx_list_part_t  *part;
-    ngx_table_elt_t  *h;
-
-    if (call->sr == NULL || call->sr->upstream == NULL) {
-        return NULL;
-    }
-
-    len = ngx_strlen(name);
-
-    for (part = &call->sr->upstream->headers_in.headers.part;
-         part;
-         part = part->next)
-    {
-        h = part->elts;
-
-        for (i = 0; i < part->nelts; i++) {
-            if (h[i].key.len == len
-                && ngx_strncasecmp(h[i].key.data, (u_char *) name, len) == 0)
-            {
-                return &h[i].value;
-            }
-        }
-    }
-
-    return NULL;
 }
 
 
@@ -452,14 +812,13 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
         }
     }
 
-    ngx_http_urlstore_call_remember(call);
     ngx_http_urlstore_call_count(call);
 
     return 1;
 }
 
 
-/* for the metrics */
+/* for the metrics; and where the next call of the shard begins */
 
 static void
 ngx_http_urlstore_call_count(ngx_http_urlstore_call_t *call)
@@ -481,6 +840,10 @@ ngx_http_urlstore_call_count(ngx_http_urlstore_call_t *call)
     {
         (void) ngx_atomic_fetch_add(&sums->failed, 1);
     }
+
+    if (!call->refused && call->status < NGX_HTTP_INTERNAL_SERVER_ERROR) {
+        sums->node = call->status ? call->node : call->node + 1;
+    }
 }
 
 
@@ -492,22 +855,6 @@ ngx_http_urlstore_call_sums(ngx_http_urlstore_call_t *call)
     ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
 
     return &ctx->zone->sh->calls[call->map->shards[call->shard].number];
-}
-
-
-/* where the next call of the shard begins */
-
-static void
-ngx_http_urlstore_call_remember(ngx_http_urlstore_call_t *call)
-{
-    if (call->probes || call->refused
-        || call->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
-    {
-        return;
-    }
-
-    ngx_http_urlstore_call_sums(call)->node = call->status ? call->node
-                                                           : call->node + 1;
 }
 
 
@@ -538,67 +885,16 @@ ngx_http_urlstore_call_again(ngx_http_urlstore_call_t *call)
 ngx_uint_t
 ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call)
 {
-    ngx_uint_t  status;
-
     if (call->reads || call->refused || !call->sent) {
         return 0;
     }
 
     /* what was refused for itself was not done; but for the end of a batch */
 
-    status = call->sr->upstream->headers_in.status_n;
-
-    return status < NGX_HTTP_BAD_REQUEST
-           || status >= NGX_HTTP_INTERNAL_SERVER_ERROR
-           || status == NGX_HTTP_REQUEST_TIME_OUT
-           || status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_call_wait(ngx_http_request_t *r,
-    ngx_http_urlstore_handler_pt gather)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ctx->gather = gather;
-
-    /*
-     * A client that leaves does not end the request: what it has asked for is
-     * under way, and its reply may be kept for a retry.
-     */
-
-    /* what is left of a body is discarded meanwhile */
-
-    if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
-        r->read_event_handler = ngx_http_block_reading;
-    }
-
-    r->write_event_handler = ngx_http_urlstore_call_event;
-
-    r->main->count++;
-
-    return NGX_DONE;
-}
-
-
-/* some call has ended; or the client's connection is writable */
-
-static void
-ngx_http_urlstore_call_event(ngx_http_request_t *r)
-{
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ctx->gather(r);
-
-    if (rc != NGX_AGAIN) {
-        ngx_http_urlstore_finalize(r, rc);
-    }
+    return call->code < NGX_HTTP_BAD_REQUEST
+           || call->code >= NGX_HTTP_INTERNAL_SERVER_ERROR
+           || call->code == NGX_HTTP_REQUEST_TIME_OUT
+           || call->code == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
 }
 
 
@@ -628,17 +924,4 @@ ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call, ngx_uint_t n)
                                              : "",
                   ngx_http_urlstore_call_unsure(call)
                   ? "; it may have done what it was asked" : "");
-}
-
-
-ngx_http_urlstore_call_t *
-ngx_http_urlstore_call_of(ngx_http_request_t *sr)
-{
-    if (sr->post_subrequest
-        && sr->post_subrequest->handler == ngx_http_urlstore_call_done)
-    {
-        return sr->post_subrequest->data;
-    }
-
-    return NULL;
 }

@@ -1,7 +1,12 @@
 
 /*
- * What the requests of a router have in common: the map that one asks by, and
- * what becomes of shards' replies that are the client's.
+ * The fan of a request: its calls to shards, and what becomes of their replies.
+ *
+ *     fan_calls(), fan_call() for each, fan_wait()
+ *                                          |
+ *         a subrequest has ended           |     the request is posted
+ *                 |                        v
+ *                 '---> fan_event() ---> ended() of each, done()
  *
  * What a shard says to a router (421, or no reply) is a 503 for the client:
  * what it asks for may well be there.
@@ -11,25 +16,46 @@
 #include "ngx_http_urlstore_route.h"
 
 
+static const us_map_t *ngx_http_urlstore_fan_map(ngx_http_request_t *r,
+    ngx_int_t *rc);
+static void ngx_http_urlstore_fan_event(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call);
 static ngx_int_t ngx_http_urlstore_relay_cache(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call);
 
 
-/* of a shard's reply, in lower case as they are looked for, and as sent */
+ngx_http_urlstore_fan_t *
+ngx_http_urlstore_fan(ngx_http_request_t *r, ngx_int_t *rc)
+{
+    const us_map_t           *map;
+    ngx_http_urlstore_fan_t  *fan;
 
-static const struct {
-    const char                     *name;
-    const char                     *key;
-} ngx_http_urlstore_relayed[] = {
-    { "location", "Location" },
-    { "retry-after", "Retry-After" }
-};
+    map = ngx_http_urlstore_fan_map(r, rc);
+
+    if (map == NULL) {
+        return NULL;
+    }
+
+    fan = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_fan_t));
+    if (fan == NULL) {
+        *rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NULL;
+    }
+
+    fan->r = r;
+    fan->map = map;
+
+    ngx_http_set_ctx(r, fan, ngx_http_urlstore_route_module);
+
+    return fan;
+}
 
 
-const us_map_t *
-ngx_http_urlstore_route_map(ngx_http_request_t *r, ngx_int_t *rc)
+/* the map for this request, or NULL: the reply has been sent, *rc */
+
+static const us_map_t *
+ngx_http_urlstore_fan_map(ngx_http_request_t *r, ngx_int_t *rc)
 {
     us_str_t                      norm;
     const us_map_t               *map;
@@ -60,6 +86,106 @@ ngx_http_urlstore_route_map(ngx_http_request_t *r, ngx_int_t *rc)
     }
 
     return map;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan, ngx_uint_t n)
+{
+    ngx_uint_t  i;
+
+    fan->n = n;
+    fan->calls = ngx_pcalloc(fan->r->pool,
+                             n * sizeof(ngx_http_urlstore_call_t));
+    if (fan->calls == NULL) {
+        return NGX_ERROR;
+    }
+
+    for (i = 0; i < n; i++) {
+        fan->calls[i].r = fan->r;
+        fan->calls[i].map = fan->map;
+        fan->calls[i].method = NGX_HTTP_GET;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
+    ngx_http_urlstore_call_t *call)
+{
+    if (ngx_http_urlstore_call(call) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    fan->under_way++;
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan)
+{
+    ngx_int_t            rc;
+    ngx_http_request_t  *r;
+
+    r = fan->r;
+    rc = fan->under_way ? NGX_AGAIN : fan->done(r);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    /*
+     * A client that leaves does not end the request: what it has asked for is
+     * under way, and its reply may be kept for a retry.
+     */
+
+    /* what is left of a body is discarded meanwhile */
+
+    if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
+        r->read_event_handler = ngx_http_block_reading;
+    }
+
+    r->write_event_handler = ngx_http_urlstore_fan_event;
+
+    r->main->count++;
+
+    return NGX_DONE;
+}
+
+
+/* some call has ended; or the client's connection is writable */
+
+static void
+ngx_http_urlstore_fan_event(ngx_http_request_t *r)
+{
+    ngx_int_t                  rc;
+    ngx_uint_t                 i;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_call_t  *call;
+
+    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
+
+    for (i = 0; i < fan->n; i++) {
+        call = &fan->calls[i];
+
+        if (ngx_http_urlstore_call_ended(call)) {
+            fan->under_way--;
+
+            if (fan->ended) {
+                fan->ended(fan, call);
+            }
+        }
+    }
+
+    rc = fan->under_way ? NGX_AGAIN : fan->done(r);
+
+    if (rc != NGX_AGAIN) {
+        ngx_http_urlstore_finalize(r, rc);
+    }
 }
 
 
@@ -142,7 +268,7 @@ ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call)
         return 0;
     }
 
-    type = &call->sr->headers_out.content_type;
+    type = &call->headers[NGX_HTTP_URLSTORE_CALL_TYPE];
 
     return type->len == problem.len
            && ngx_strncmp(type->data, problem.data, problem.len) == 0;
@@ -159,7 +285,7 @@ ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
 
     ctx->status = call->status;
     ctx->wrote = (call->status == NGX_HTTP_NO_CONTENT);
-    ctx->type = call->sr->headers_out.content_type;
+    ctx->type = call->headers[NGX_HTTP_URLSTORE_CALL_TYPE];
 
     switch (call->status) {
 
@@ -198,29 +324,22 @@ static ngx_int_t
 ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call)
 {
-    size_t      i;
-    ngx_str_t  *value;
+    ngx_str_t  *h;
 
-    for (i = 0; i < sizeof(ngx_http_urlstore_relayed)
-                    / sizeof(ngx_http_urlstore_relayed[0]); i++)
-    {
-        value = ngx_http_urlstore_call_header(call,
-                                            ngx_http_urlstore_relayed[i].name);
-        if (value == NULL) {
-            continue;
-        }
+    h = call->headers;
 
-        if (ngx_http_urlstore_header(r, ngx_http_urlstore_relayed[i].key,
-                                     value)
+    if ((h[NGX_HTTP_URLSTORE_CALL_LOCATION].data
+         && ngx_http_urlstore_header(r, "Location",
+                                     &h[NGX_HTTP_URLSTORE_CALL_LOCATION])
             != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-    }
-
-    value = ngx_http_urlstore_call_header(call, "etag");
-
-    if (value && ngx_http_urlstore_etag(r, value) != NGX_OK) {
+        || (h[NGX_HTTP_URLSTORE_CALL_RETRY].data
+            && ngx_http_urlstore_header(r, "Retry-After",
+                                        &h[NGX_HTTP_URLSTORE_CALL_RETRY])
+               != NGX_OK)
+        || (h[NGX_HTTP_URLSTORE_CALL_ETAG].data
+            && ngx_http_urlstore_etag(r, &h[NGX_HTTP_URLSTORE_CALL_ETAG])
+               != NGX_OK))
+    {
         return NGX_ERROR;
     }
 
@@ -239,9 +358,9 @@ ngx_http_urlstore_relay_cache(ngx_http_request_t *r,
 {
     ngx_str_t  *value;
 
-    value = ngx_http_urlstore_call_header(call, "cache-control");
+    value = &call->headers[NGX_HTTP_URLSTORE_CALL_CACHE];
 
-    if (value == NULL) {
+    if (value->data == NULL) {
         return NGX_OK;
     }
 

@@ -41,6 +41,7 @@
 
 typedef struct {
     const us_map_t                 *map;
+    ngx_http_urlstore_fan_t        *fan;      /* one call */
     us_cursor_t                     cursor;
 
     /* what the client wants */
@@ -53,7 +54,6 @@ typedef struct {
     ngx_uint_t                      at;       /* index in the map */
     ngx_uint_t                      left;     /* shards, with this one */
     uint64_t                        asked;    /* lines */
-    ngx_http_urlstore_call_t        call;
 
     /* what there is so far */
     us_list_t                       list;
@@ -75,7 +75,7 @@ static ngx_int_t ngx_http_urlstore_feed_next(ngx_http_request_t *r,
     ngx_http_urlstore_feed_t *feed);
 static ngx_int_t ngx_http_urlstore_feed_call(ngx_http_request_t *r,
     ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_gather(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_feed_done(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_feed_lines(ngx_http_request_t *r,
     ngx_http_urlstore_feed_t *feed);
 static ngx_uint_t ngx_http_urlstore_feed_fits(ngx_http_urlstore_feed_t *feed,
@@ -113,11 +113,14 @@ ngx_http_urlstore_route_urls(ngx_http_request_t *r)
     ctx->data = feed;
     feed->max = ulcf->max_reply;
 
-    feed->map = ngx_http_urlstore_route_map(r, &rc);
+    feed->fan = ngx_http_urlstore_fan(r, &rc);
 
-    if (feed->map == NULL) {
+    if (feed->fan == NULL) {
         return rc;
     }
+
+    feed->map = feed->fan->map;
+    feed->fan->done = ngx_http_urlstore_feed_done;
 
     rc = ngx_http_urlstore_feed_args(r, feed);
 
@@ -128,7 +131,8 @@ ngx_http_urlstore_route_urls(ngx_http_request_t *r)
     ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
     feed->list.format = ctx->format;
 
-    if (ngx_http_urlstore_feed_begin(feed) != NGX_OK
+    if (ngx_http_urlstore_fan_calls(feed->fan, 1) != NGX_OK
+        || ngx_http_urlstore_feed_begin(feed) != NGX_OK
         || ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK
         || ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK)
     {
@@ -137,11 +141,7 @@ ngx_http_urlstore_route_urls(ngx_http_request_t *r)
 
     ctx->out.pos = us_list_begin(ctx->out.pos, &feed->list);
 
-    rc = ngx_http_urlstore_feed_next(r, feed);
-
-    return rc == NGX_AGAIN
-           ? ngx_http_urlstore_call_wait(r, ngx_http_urlstore_feed_gather)
-           : rc;
+    return ngx_http_urlstore_fan_wait(feed->fan);
 }
 
 
@@ -425,7 +425,7 @@ ngx_http_urlstore_feed_call(ngx_http_request_t *r,
     uint64_t                   number;
     ngx_http_urlstore_call_t  *call;
 
-    call = &feed->call;
+    call = feed->fan->calls;
     number = feed->map->shards[feed->at].number;
     feed->asked = ngx_min(feed->limit - feed->list.shown,
                           NGX_HTTP_URLSTORE_LINES);
@@ -436,12 +436,7 @@ ngx_http_urlstore_feed_call(ngx_http_request_t *r,
         return NGX_ERROR;
     }
 
-    ngx_memzero(call, sizeof(ngx_http_urlstore_call_t));
-
-    call->r = r;
-    call->map = feed->map;
     call->shard = feed->at;
-    call->method = NGX_HTTP_GET;
     call->reads = 1;
     call->path.data = p;
     call->path.len = ngx_sprintf(p, "/urls?from=%uL&limit=%uL&summary=1%V",
@@ -450,37 +445,37 @@ ngx_http_urlstore_feed_call(ngx_http_request_t *r,
                                  feed->asked, &feed->select)
                      - p;
 
-    return ngx_http_urlstore_call(call);
+    return ngx_http_urlstore_fan_call(feed->fan, call);
 }
 
 
-/* of the request: see ngx_http_urlstore_call_wait() */
+/* of the fan: the call has ended, if there was one so far */
 
 static ngx_int_t
-ngx_http_urlstore_feed_gather(ngx_http_request_t *r)
+ngx_http_urlstore_feed_done(ngx_http_request_t *r)
 {
     ngx_int_t                  rc;
     ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_call_t  *call;
     ngx_http_urlstore_feed_t  *feed;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     feed = ctx->data;
+    call = feed->fan->calls;
 
-    if (!ngx_http_urlstore_call_ended(&feed->call)) {
-        return NGX_AGAIN;
+    if (feed->asked == 0) {
+        return ngx_http_urlstore_feed_next(r, feed);
     }
 
-    if (feed->list.shown == 0
-        && ngx_http_urlstore_call_problem(&feed->call))
-    {
-        return ngx_http_urlstore_relay_reply(r, &feed->call);
+    if (feed->list.shown == 0 && ngx_http_urlstore_call_problem(call)) {
+        return ngx_http_urlstore_relay_reply(r, call);
     }
 
-    rc = feed->call.status == NGX_HTTP_OK
-         ? ngx_http_urlstore_feed_lines(r, feed) : NGX_DECLINED;
+    rc = call->status == NGX_HTTP_OK ? ngx_http_urlstore_feed_lines(r, feed)
+                                     : NGX_DECLINED;
 
     if (rc == NGX_DECLINED) {
-        ngx_http_urlstore_call_log(&feed->call, feed->asked);
+        ngx_http_urlstore_call_log(call, feed->asked);
         rc = ngx_http_urlstore_feed_lost(feed);
     }
 
@@ -509,7 +504,7 @@ ngx_http_urlstore_feed_lines(ngx_http_request_t *r,
     columns.times = feed->list.times;
 
     local = &feed->cursor.local[feed->map->shards[feed->at].number];
-    text = feed->call.text;
+    text = feed->fan->calls->text;
     from = *local;
 
     for (shown = 0; shown < feed->asked; shown++) {
@@ -531,7 +526,7 @@ ngx_http_urlstore_feed_lines(ngx_http_request_t *r,
         text.len -= len;
     }
 
-    if (feed->call.received > feed->call.text.len) {
+    if (feed->fan->calls->received > feed->fan->calls->text.len) {
 
         /* its end was not read: it is asked for, unless this is no line */
 

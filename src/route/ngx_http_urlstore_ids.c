@@ -28,8 +28,8 @@
 
 
 static ngx_int_t ngx_http_urlstore_relay(ngx_http_request_t *r,
-    const us_map_t *map, ngx_uint_t shard);
-static ngx_int_t ngx_http_urlstore_relay_gather(ngx_http_request_t *r);
+    ngx_http_urlstore_fan_t *fan, ngx_uint_t shard);
+static ngx_int_t ngx_http_urlstore_relay_done(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_route_ids(ngx_http_request_t *r,
     ngx_chain_t *ids);
 static ngx_int_t ngx_http_urlstore_ids_scatter(us_scatter_t *s,
@@ -46,8 +46,8 @@ ngx_http_urlstore_route_url(ngx_http_request_t *r)
     uint64_t                  id;
     ngx_int_t                 rc;
     us_id_rc_t                known;
-    const us_map_t           *map;
     ngx_http_urlstore_ctx_t  *ctx;
+    ngx_http_urlstore_fan_t  *fan;
 
     rc = ngx_http_urlstore_ids(r, ngx_http_urlstore_route_ids);
 
@@ -83,13 +83,13 @@ ngx_http_urlstore_route_url(ngx_http_request_t *r)
 
     ctx->id = id;
 
-    map = ngx_http_urlstore_route_map(r, &rc);
+    fan = ngx_http_urlstore_fan(r, &rc);
 
-    if (map == NULL) {
+    if (fan == NULL) {
         return rc;
     }
 
-    shard = us_map_shard(map, id >> US_SHARD_SHIFT);
+    shard = us_map_shard(fan->map, id >> US_SHARD_SHIFT);
 
     if (shard == -1) {
 
@@ -101,12 +101,12 @@ ngx_http_urlstore_route_url(ngx_http_request_t *r)
                                               id >> US_SHARD_SHIFT);
     }
 
-    return ngx_http_urlstore_relay(r, map, shard);
+    return ngx_http_urlstore_relay(r, fan, shard);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_relay(ngx_http_request_t *r, const us_map_t *map,
+ngx_http_urlstore_relay(ngx_http_request_t *r, ngx_http_urlstore_fan_t *fan,
     ngx_uint_t shard)
 {
     u_char                    *p;
@@ -116,18 +116,15 @@ ngx_http_urlstore_relay(ngx_http_request_t *r, const us_map_t *map,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    call = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_call_t));
-    if (call == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
     p = ngx_pnalloc(r->pool, sizeof("/url/?") + NGX_INT64_LEN + r->args.len);
-    if (p == NULL) {
+
+    if (p == NULL || ngx_http_urlstore_fan_calls(fan, 1) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    call->r = r;
-    call->map = map;
+    fan->done = ngx_http_urlstore_relay_done;
+    call = fan->calls;
+
     call->shard = shard;
     call->method = r->method == NGX_HTTP_DELETE ? NGX_HTTP_DELETE
                                                 : NGX_HTTP_GET;
@@ -144,28 +141,21 @@ ngx_http_urlstore_relay(ngx_http_request_t *r, const us_map_t *map,
         call->accept = *accept;
     }
 
-    ctx->data = call;
-
-    if (ngx_http_urlstore_call(call) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_call_wait(r, ngx_http_urlstore_relay_gather);
+    return ngx_http_urlstore_fan_call(fan, call) == NGX_OK
+           ? ngx_http_urlstore_fan_wait(fan) : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
+/* of the fan */
+
 static ngx_int_t
-ngx_http_urlstore_relay_gather(ngx_http_request_t *r)
+ngx_http_urlstore_relay_done(ngx_http_request_t *r)
 {
-    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_fan_t   *fan;
     ngx_http_urlstore_call_t  *call;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    call = ctx->data;
-
-    if (!ngx_http_urlstore_call_ended(call)) {
-        return NGX_AGAIN;
-    }
+    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
+    call = fan->calls;
 
     if (call->status != 0 && call->status != NGX_HTTP_URLSTORE_MISDIRECTED
         && (call->status < NGX_HTTP_INTERNAL_SERVER_ERROR
@@ -268,7 +258,7 @@ ngx_http_urlstore_ids_done(ngx_http_request_t *r)
     ngx_http_urlstore_rounds_t  *rounds;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    rounds = ctx->rounds;
+    rounds = ngx_http_urlstore_rounds_of(r);
     s = &rounds->s;
 
     if (rounds->over) {

@@ -18,22 +18,14 @@
 #include "../us_text.h"
 
 
-typedef struct {
-    const us_map_t                 *map;
-    ngx_http_urlstore_call_t        calls[US_MAP_FORMER + 1];
-    ngx_uint_t                      n;        /* the oldest is the last one */
-    ngx_uint_t                      under_way;
-} ngx_http_urlstore_asked_t;
-
-
 static ngx_int_t ngx_http_urlstore_prefix_done(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_site_path(ngx_http_request_t *r,
     ngx_str_t *path);
-static ngx_int_t ngx_http_urlstore_site_gather(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_site_done(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_site_reply(ngx_http_request_t *r,
-    ngx_http_urlstore_asked_t *asked, ngx_uint_t oldest);
+    ngx_http_urlstore_fan_t *fan, ngx_uint_t oldest);
 static ngx_uint_t ngx_http_urlstore_site_counts(
-    ngx_http_urlstore_asked_t *asked, uint64_t *urls, uint64_t *last);
+    ngx_http_urlstore_fan_t *fan, uint64_t *urls, uint64_t *last);
 static u_char *ngx_http_urlstore_site_member(us_str_t text, const char *name,
     uint64_t *n);
 
@@ -88,7 +80,7 @@ ngx_http_urlstore_prefix_done(ngx_http_request_t *r)
     ngx_http_urlstore_rounds_t  *rounds;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    rounds = ctx->rounds;
+    rounds = ngx_http_urlstore_rounds_of(r);
 
     for (i = 0; i < rounds->s.n; i++) {
         item = &rounds->s.items[i];
@@ -114,11 +106,9 @@ ngx_http_urlstore_route_site(ngx_http_request_t *r)
     ngx_int_t                   rc;
     ngx_str_t                   path;
     ngx_uint_t                  i;
-    const us_map_t             *map;
     const us_owners_t          *owners;
-    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_fan_t    *fan;
     ngx_http_urlstore_call_t   *call;
-    ngx_http_urlstore_asked_t  *asked;
     u_char                      buf[US_SLOT_FRONT];
 
     rc = ngx_http_urlstore_site_named(r, &key);
@@ -127,49 +117,39 @@ ngx_http_urlstore_route_site(ngx_http_request_t *r)
         return rc;
     }
 
-    map = ngx_http_urlstore_route_map(r, &rc);
+    fan = ngx_http_urlstore_fan(r, &rc);
 
-    if (map == NULL) {
+    if (fan == NULL) {
         return rc;
     }
 
-    if (map->key != US_KEY_SITE) {
+    if (fan->map->key != US_KEY_SITE) {
         return ngx_http_urlstore_route_sites(r, "site");
     }
 
-    asked = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_asked_t));
+    owners = us_map_owners(fan->map, us_slot_front(key, buf));
+    fan->done = ngx_http_urlstore_site_done;
 
-    if (asked == NULL || ngx_http_urlstore_site_path(r, &path) != NGX_OK) {
+    /* the oldest is the last one */
+
+    if (ngx_http_urlstore_site_path(r, &path) != NGX_OK
+        || ngx_http_urlstore_fan_calls(fan, owners->nformer + 1) != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ctx->data = asked;
+    for (i = 0; i < fan->n; i++) {
+        call = &fan->calls[i];
 
-    owners = us_map_owners(map, us_slot_front(key, buf));
-
-    asked->map = map;
-    asked->n = owners->nformer + 1;
-
-    for (i = 0; i < asked->n; i++) {
-        call = &asked->calls[i];
-
-        call->r = r;
-        call->map = map;
         call->shard = i ? owners->former[i - 1] : owners->owner;
-        call->method = NGX_HTTP_GET;
         call->reads = 1;
         call->single = 1;
         call->path = path;
 
-        if (ngx_http_urlstore_call(call) == NGX_OK) {
-            asked->under_way++;
-        }
+        (void) ngx_http_urlstore_fan_call(fan, call);
     }
 
-    return asked->under_way
-           ? ngx_http_urlstore_call_wait(r, ngx_http_urlstore_site_gather)
-           : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    return ngx_http_urlstore_fan_wait(fan);
 }
 
 
@@ -198,32 +178,22 @@ ngx_http_urlstore_site_path(ngx_http_request_t *r, ngx_str_t *path)
 }
 
 
-/* of the request: see ngx_http_urlstore_call_wait() */
+/* of the fan */
 
 static ngx_int_t
-ngx_http_urlstore_site_gather(ngx_http_request_t *r)
+ngx_http_urlstore_site_done(ngx_http_request_t *r)
 {
-    ngx_uint_t                  i;
-    ngx_http_urlstore_ctx_t    *ctx;
-    ngx_http_urlstore_call_t   *call;
-    ngx_http_urlstore_asked_t  *asked;
+    ngx_uint_t                 i;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_call_t  *call;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    asked = ctx->data;
+    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
 
-    for (i = 0; i < asked->n; i++) {
-        asked->under_way -= ngx_http_urlstore_call_ended(&asked->calls[i]);
-    }
-
-    if (asked->under_way) {
-        return NGX_AGAIN;
-    }
-
-    for (i = asked->n; i; i--) {
-        call = &asked->calls[i - 1];
+    for (i = fan->n; i; i--) {
+        call = &fan->calls[i - 1];
 
         if (call->status == NGX_HTTP_OK) {
-            return ngx_http_urlstore_site_reply(r, asked, i - 1);
+            return ngx_http_urlstore_site_reply(r, fan, i - 1);
         }
 
         if (call->status == NGX_HTTP_NOT_FOUND) {
@@ -248,7 +218,7 @@ ngx_http_urlstore_site_gather(ngx_http_request_t *r)
 
 static ngx_int_t
 ngx_http_urlstore_site_reply(ngx_http_request_t *r,
-    ngx_http_urlstore_asked_t *asked, ngx_uint_t oldest)
+    ngx_http_urlstore_fan_t *fan, ngx_uint_t oldest)
 {
     u_char                   *end;
     us_str_t                  text;
@@ -256,7 +226,7 @@ ngx_http_urlstore_site_reply(ngx_http_request_t *r,
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    text = asked->calls[oldest].text;
+    text = fan->calls[oldest].text;
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool, text.len + 64)
         != NGX_OK)
@@ -276,7 +246,7 @@ ngx_http_urlstore_site_reply(ngx_http_request_t *r,
 
     if (end) {
 
-        if (ngx_http_urlstore_site_counts(asked, &urls, &last)) {
+        if (ngx_http_urlstore_site_counts(fan, &urls, &last)) {
             ctx->out.pos = us_put(ctx->out.pos, ",\"urls\":");
             ctx->out.pos = us_put_u64(ctx->out.pos, urls);
             ctx->out.pos = us_put(ctx->out.pos, ",\"last\":");
@@ -293,8 +263,8 @@ ngx_http_urlstore_site_reply(ngx_http_request_t *r,
 /* 0: one of the shards does not count, or does not answer */
 
 static ngx_uint_t
-ngx_http_urlstore_site_counts(ngx_http_urlstore_asked_t *asked,
-    uint64_t *urls, uint64_t *last)
+ngx_http_urlstore_site_counts(ngx_http_urlstore_fan_t *fan, uint64_t *urls,
+    uint64_t *last)
 {
     uint64_t                   n;
     ngx_uint_t                 i;
@@ -302,8 +272,8 @@ ngx_http_urlstore_site_counts(ngx_http_urlstore_asked_t *asked,
 
     *urls = 0;
 
-    for (i = asked->n; i; i--) {
-        call = &asked->calls[i - 1];
+    for (i = fan->n; i; i--) {
+        call = &fan->calls[i - 1];
 
         if (call->status == NGX_HTTP_NOT_FOUND) {
             continue;

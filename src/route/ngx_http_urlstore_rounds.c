@@ -12,36 +12,30 @@
 
 
 static void ngx_http_urlstore_rounds_cleanup(void *data);
-static ngx_int_t ngx_http_urlstore_rounds_next(
-    ngx_http_urlstore_rounds_t *rounds);
+static ngx_int_t ngx_http_urlstore_rounds_next(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_rounds_remap(
     ngx_http_urlstore_rounds_t *rounds);
 static ngx_int_t ngx_http_urlstore_rounds_begin(
     ngx_http_urlstore_rounds_t *rounds);
-static void ngx_http_urlstore_rounds_call(ngx_http_urlstore_rounds_t *rounds,
-    ngx_http_urlstore_lane_t *l);
 static void ngx_http_urlstore_rounds_part(ngx_http_urlstore_rounds_t *rounds,
-    ngx_http_urlstore_lane_t *l);
+    ngx_uint_t i);
 static ngx_int_t ngx_http_urlstore_rounds_body(
-    ngx_http_urlstore_rounds_t *rounds, ngx_http_urlstore_lane_t *l,
-    size_t size);
-static ngx_int_t ngx_http_urlstore_rounds_gather(ngx_http_request_t *r);
-static void ngx_http_urlstore_rounds_ended(
-    ngx_http_urlstore_rounds_t *rounds, ngx_http_urlstore_lane_t *l);
+    ngx_http_urlstore_rounds_t *rounds, ngx_uint_t i);
+static void ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
+    ngx_http_urlstore_call_t *call);
 
 
 ngx_http_urlstore_rounds_t *
 ngx_http_urlstore_rounds_create(ngx_http_request_t *r,
     us_scatter_action_t action, ngx_int_t *rc)
 {
-    const us_map_t              *map;
     ngx_pool_cleanup_t          *cln;
-    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_fan_t     *fan;
     ngx_http_urlstore_rounds_t  *rounds;
 
-    map = ngx_http_urlstore_route_map(r, rc);
+    fan = ngx_http_urlstore_fan(r, rc);
 
-    if (map == NULL) {
+    if (fan == NULL) {
         return NULL;
     }
 
@@ -55,15 +49,16 @@ ngx_http_urlstore_rounds_create(ngx_http_request_t *r,
     rounds = cln->data;
     ngx_memzero(rounds, sizeof(ngx_http_urlstore_rounds_t));
 
-    if (us_scatter_init(&rounds->s, map, action) != 0) {
+    if (us_scatter_init(&rounds->s, fan->map, action) != 0) {
         return NULL;
     }
 
     cln->handler = ngx_http_urlstore_rounds_cleanup;
-    rounds->r = r;
+    rounds->fan = fan;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ctx->rounds = rounds;
+    fan->ended = ngx_http_urlstore_rounds_ended;
+    fan->done = ngx_http_urlstore_rounds_next;
+    fan->data = rounds;
 
     return rounds;
 }
@@ -78,27 +73,34 @@ ngx_http_urlstore_rounds_cleanup(void *data)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds)
+ngx_http_urlstore_rounds_t *
+ngx_http_urlstore_rounds_of(ngx_http_request_t *r)
 {
-    ngx_int_t  rc;
+    ngx_http_urlstore_fan_t  *fan;
 
-    rc = ngx_http_urlstore_rounds_next(rounds);
+    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
 
-    return rc == NGX_AGAIN
-           ? ngx_http_urlstore_call_wait(rounds->r,
-                                         ngx_http_urlstore_rounds_gather)
-           : rc;
+    return fan->data;
 }
 
 
-/* rounds until one has calls under way: NGX_AGAIN; or the request's result */
+ngx_int_t
+ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds)
+{
+    return ngx_http_urlstore_fan_wait(rounds->fan);
+}
+
+
+/* of the fan: rounds until one has calls under way, or all is answered */
 
 static ngx_int_t
-ngx_http_urlstore_rounds_next(ngx_http_urlstore_rounds_t *rounds)
+ngx_http_urlstore_rounds_next(ngx_http_request_t *r)
 {
-    int        rc;
-    ngx_int_t  again;
+    int                          rc;
+    ngx_int_t                    again;
+    ngx_http_urlstore_rounds_t  *rounds;
+
+    rounds = ngx_http_urlstore_rounds_of(r);
 
     for ( ;; ) {
         rc = us_scatter_round(&rounds->s);
@@ -109,7 +111,7 @@ ngx_http_urlstore_rounds_next(ngx_http_urlstore_rounds_t *rounds)
                 return NGX_HTTP_INTERNAL_SERVER_ERROR;
             }
 
-            if (rounds->under_way) {
+            if (rounds->fan->under_way) {
                 return NGX_AGAIN;
             }
 
@@ -123,7 +125,7 @@ ngx_http_urlstore_rounds_next(ngx_http_urlstore_rounds_t *rounds)
         again = ngx_http_urlstore_rounds_remap(rounds);
 
         if (again == NGX_DECLINED) {
-            return rounds->done(rounds->r);
+            return rounds->done(r);
         }
 
         if (again != NGX_OK) {
@@ -150,18 +152,20 @@ ngx_http_urlstore_rounds_remap(ngx_http_urlstore_rounds_t *rounds)
 
     rounds->remaps++;
 
-    ctx = ngx_http_get_module_ctx(rounds->r, ngx_http_urlstore_module);
+    ctx = ngx_http_get_module_ctx(rounds->fan->r, ngx_http_urlstore_module);
     cluster = ctx->zone->own;
 
     /* even if the file was looked at a moment ago */
 
     cluster->looked = 0;
 
-    map = ngx_http_urlstore_cluster_hold(cluster, rounds->r->pool);
+    map = ngx_http_urlstore_cluster_hold(cluster, rounds->fan->r->pool);
 
     if (map == NULL || map->version <= rounds->s.map->version) {
         return NGX_DECLINED;
     }
+
+    rounds->fan->map = map;
 
     return us_scatter_remap(&rounds->s, map) == 0 ? NGX_OK : NGX_ERROR;
 }
@@ -171,94 +175,83 @@ static ngx_int_t
 ngx_http_urlstore_rounds_begin(ngx_http_urlstore_rounds_t *rounds)
 {
     ngx_uint_t                 i;
-    ngx_http_urlstore_lane_t  *l;
+    us_lane_t                 *lane;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_call_t  *call;
 
-    rounds->nlanes = rounds->s.nlanes;
-    rounds->under_way = 0;
-    rounds->lanes = ngx_pcalloc(rounds->r->pool, rounds->nlanes
-                                            * sizeof(ngx_http_urlstore_lane_t));
-    if (rounds->lanes == NULL) {
+    fan = rounds->fan;
+
+    rounds->bodies = ngx_pcalloc(fan->r->pool, rounds->s.nlanes
+                                             * sizeof(ngx_http_urlstore_out_t));
+
+    if (rounds->bodies == NULL
+        || ngx_http_urlstore_fan_calls(fan, rounds->s.nlanes) != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
-    for (i = 0; i < rounds->nlanes; i++) {
-        l = &rounds->lanes[i];
-        l->lane = &rounds->s.lanes[i];
+    for (i = 0; i < fan->n; i++) {
+        lane = &rounds->s.lanes[i];
+        call = &fan->calls[i];
 
-        ngx_http_urlstore_rounds_call(rounds, l);
+        call->shard = lane->shard;
+        call->method = NGX_HTTP_POST;
+        call->path = lane->ask ? rounds->look_up : rounds->action;
+        call->reads = lane->ask || rounds->s.action == US_SCATTER_SEEN
+                      || rounds->s.lists;
 
-        if (ngx_http_urlstore_out_init(&l->body, rounds->r->pool, 0)
+        if (ngx_http_urlstore_out_init(&rounds->bodies[i], fan->r->pool, 0)
             != NGX_OK)
         {
             return NGX_ERROR;
         }
-    }
 
-    for (i = 0; i < rounds->nlanes; i++) {
-        ngx_http_urlstore_rounds_part(rounds, &rounds->lanes[i]);
+        ngx_http_urlstore_rounds_part(rounds, i);
     }
 
     return NGX_OK;
 }
 
 
-static void
-ngx_http_urlstore_rounds_call(ngx_http_urlstore_rounds_t *rounds,
-    ngx_http_urlstore_lane_t *l)
-{
-    ngx_http_urlstore_call_t  *call;
-
-    call = &l->call;
-
-    call->r = rounds->r;
-    call->map = rounds->s.map;
-    call->shard = l->lane->shard;
-    call->method = NGX_HTTP_POST;
-    call->path = l->lane->ask ? rounds->look_up : rounds->action;
-    call->reads = l->lane->ask || rounds->s.action == US_SCATTER_SEEN
-                  || rounds->s.lists;
-}
-
-
 /* sends the next part of a lane, if there is one and a call can be made */
 
 static void
-ngx_http_urlstore_rounds_part(ngx_http_urlstore_rounds_t *rounds,
-    ngx_http_urlstore_lane_t *l)
+ngx_http_urlstore_rounds_part(ngx_http_urlstore_rounds_t *rounds, ngx_uint_t i)
 {
-    size_t  size;
+    us_lane_t                 *lane;
+    ngx_http_urlstore_call_t  *call;
+
+    lane = &rounds->s.lanes[i];
+    call = &rounds->fan->calls[i];
 
     for ( ;; ) {
-        size = us_scatter_part(&rounds->s, l->lane,
-                               NGX_HTTP_URLSTORE_CALL_REPLY);
+        call->length = us_scatter_part(&rounds->s, lane,
+                                       NGX_HTTP_URLSTORE_CALL_REPLY);
 
-        if (size == 0) {
-            return;
-        }
-
-        if (!rounds->over
-            && ngx_http_urlstore_rounds_body(rounds, l, size) == NGX_OK
-            && ngx_http_urlstore_call(&l->call) == NGX_OK)
+        if (call->length == 0
+            || (!rounds->over
+                && ngx_http_urlstore_rounds_body(rounds, i) == NGX_OK
+                && ngx_http_urlstore_fan_call(rounds->fan, call) == NGX_OK))
         {
-            rounds->under_way++;
             return;
         }
 
-        us_scatter_failed(&rounds->s, l->lane);
+        us_scatter_failed(&rounds->s, lane);
     }
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_rounds_body(ngx_http_urlstore_rounds_t *rounds,
-    ngx_http_urlstore_lane_t *l, size_t size)
+ngx_http_urlstore_rounds_body(ngx_http_urlstore_rounds_t *rounds, ngx_uint_t i)
 {
-    size_t                    i;
+    size_t                    k;
     us_str_t                  url;
+    us_lane_t                *lane;
     ngx_chain_t              *cl;
     ngx_http_urlstore_out_t  *out;
 
-    out = &l->body;
+    lane = &rounds->s.lanes[i];
+    out = &rounds->bodies[i];
 
     /* the pieces of the part before, sent or not, serve this one */
 
@@ -270,8 +263,8 @@ ngx_http_urlstore_rounds_body(ngx_http_urlstore_rounds_t *rounds,
 
     (void) ngx_http_urlstore_out_sent(out);
 
-    for (i = 0; i < l->lane->part; i++) {
-        url = rounds->s.items[l->lane->items[l->lane->at + i]].url;
+    for (k = 0; k < lane->part; k++) {
+        url = rounds->s.items[lane->items[lane->at + k]].url;
 
         if (ngx_http_urlstore_out_room(out, url.len + 1) != NGX_OK) {
             return NGX_ERROR;
@@ -281,62 +274,30 @@ ngx_http_urlstore_rounds_body(ngx_http_urlstore_rounds_t *rounds,
         *out->pos++ = '\n';
     }
 
-    l->call.body = ngx_http_urlstore_out_take(out, 0);
-    l->call.length = size;
+    rounds->fan->calls[i].body = ngx_http_urlstore_out_take(out, 0);
 
     return NGX_OK;
 }
 
 
-/* of the request: see ngx_http_urlstore_call_wait() */
-
-static ngx_int_t
-ngx_http_urlstore_rounds_gather(ngx_http_request_t *r)
-{
-    ngx_uint_t                   i;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_lane_t    *l;
-    ngx_http_urlstore_rounds_t  *rounds;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    rounds = ctx->rounds;
-
-    for (i = 0; i < rounds->nlanes; i++) {
-        l = &rounds->lanes[i];
-
-        if (!ngx_http_urlstore_call_ended(&l->call)) {
-            continue;
-        }
-
-        rounds->under_way--;
-
-        ngx_http_urlstore_rounds_ended(rounds, l);
-        ngx_http_urlstore_rounds_part(rounds, l);
-    }
-
-    return rounds->under_way ? NGX_AGAIN
-                             : ngx_http_urlstore_rounds_next(rounds);
-}
-
-
 /*
- * After a part without a whole answer the other parts of its lane are not sent:
- * a shard that hangs would do them all later, after their answers were given
- * up.
+ * Of the fan.  After a part without a whole answer the other parts of its lane
+ * are not sent: a shard that hangs would do them all later, after their answers
+ * were given up.
  */
 
 static void
-ngx_http_urlstore_rounds_ended(ngx_http_urlstore_rounds_t *rounds,
-    ngx_http_urlstore_lane_t *l)
+ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
+    ngx_http_urlstore_call_t *call)
 {
-    size_t                     n, asked;
-    us_lane_t                 *lane;
-    us_scatter_t              *s;
-    ngx_http_urlstore_call_t  *call;
+    size_t                       n, asked;
+    us_lane_t                   *lane;
+    us_scatter_t                *s;
+    ngx_http_urlstore_rounds_t  *rounds;
 
+    rounds = fan->data;
     s = &rounds->s;
-    lane = l->lane;
-    call = &l->call;
+    lane = &s->lanes[call - fan->calls];
 
     asked = lane->part;
     n = 0;
@@ -366,19 +327,22 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_rounds_t *rounds,
         rounds->over = (rounds->limit && rounds->size > rounds->limit);
     }
 
-    if (n == asked) {
-        return;
+    if (n < asked) {
+
+        if (call->status == NGX_HTTP_OK
+            || (call->status == 0 && !call->refused))
+        {
+            lane->part = lane->n - lane->at;
+            asked += lane->part;
+            lane->unsure = 0;
+
+            us_scatter_failed(s, lane);
+        }
+
+        ngx_http_urlstore_call_log(call, asked - n);
     }
 
-    if (call->status == NGX_HTTP_OK || (call->status == 0 && !call->refused)) {
-        lane->part = lane->n - lane->at;
-        asked += lane->part;
-        lane->unsure = 0;
-
-        us_scatter_failed(s, lane);
-    }
-
-    ngx_http_urlstore_call_log(call, asked - n);
+    ngx_http_urlstore_rounds_part(rounds, call - fan->calls);
 }
 
 
@@ -394,7 +358,7 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
     for (i = rounds->s.n; i; i--) {
 
         if (rounds->s.items[i - 1].unsure) {
-            return ngx_http_urlstore_route_unknown(rounds->r,
+            return ngx_http_urlstore_route_unknown(rounds->fan->r,
                                                rounds->s.items[i - 1].number);
         }
 
@@ -404,18 +368,18 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
     }
 
     if (rounds->refusal.status || item == NULL) {
-        return ngx_http_urlstore_relay_reply(rounds->r, &rounds->refusal);
+        return ngx_http_urlstore_relay_reply(rounds->fan->r, &rounds->refusal);
     }
 
     if (item->moved && !item->lost) {
-        members = rounds->r->method == NGX_HTTP_POST
+        members = rounds->fan->r->method == NGX_HTTP_POST
                   ? "\"processed\":0,\"reason\":\"moved\""
                   : "\"reason\":\"moved\"";
 
-        return ngx_http_urlstore_route_absent(rounds->r, members,
+        return ngx_http_urlstore_route_absent(rounds->fan->r, members,
                                               "no shard owns these URLs by "
                                               "the map that this router has");
     }
 
-    return ngx_http_urlstore_route_silent(rounds->r, item->number);
+    return ngx_http_urlstore_route_silent(rounds->fan->r, item->number);
 }

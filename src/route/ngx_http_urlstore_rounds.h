@@ -28,18 +28,10 @@
 #include "../cluster/us_scatter.h"
 
 
-/* a lane of a round, and the call of its part */
-
 typedef struct {
-    us_lane_t                      *lane;
-    ngx_http_urlstore_call_t        call;
-    ngx_http_urlstore_out_t         body;
-} ngx_http_urlstore_lane_t;
-
-
-struct ngx_http_urlstore_rounds_s {
     us_scatter_t                    s;
-    ngx_http_request_t             *r;
+    ngx_http_urlstore_fan_t        *fan;      /* a call for each lane */
+    ngx_http_urlstore_out_t        *bodies;   /* of these */
 
     /* the caller's: what is asked, and how URLs are looked up */
     ngx_str_t                       action;   /* paths with their arguments */
@@ -47,16 +39,11 @@ struct ngx_http_urlstore_rounds_s {
     ngx_http_urlstore_handler_pt    done;
     size_t                          limit;    /* of replies; 0: none */
 
-    /* of this round */
-    ngx_http_urlstore_lane_t       *lanes;
-    ngx_uint_t                      nlanes;
-    ngx_uint_t                      under_way; /* of these */
-
     ngx_uint_t                      remaps;
     size_t                          size;     /* of the replies, by id */
     unsigned                        over:1;   /* they have more: not asked on */
     ngx_http_urlstore_call_t        refusal;  /* status 0: there is none */
-};
+} ngx_http_urlstore_rounds_t;
 
 
 /*
@@ -65,6 +52,9 @@ struct ngx_http_urlstore_rounds_s {
  */
 ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_create(
     ngx_http_request_t *r, us_scatter_action_t action, ngx_int_t *rc);
+
+/* those of a request */
+ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_of(ngx_http_request_t *r);
 
 /* asks the shards; returns what done() does, or NGX_DONE: it is called later */
 ngx_int_t ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds);

@@ -3,20 +3,18 @@
  * A router: the API over the shards of a cluster.
  *
  *     client's request
- *         |          what it needs of which shard
+ *         |          whom to ask, and what of each
  *         |
- *     calls          one each: a subrequest, by stock proxy_pass to the
- *         |          upstream of a node            ngx_http_urlstore_call.c
+ *     fan            calls at the same time: a subrequest each, to the upstream
+ *         |          of a node
  *         |
- *     gathered       all calls are done: the reply, or more calls
+ *     done()         all calls have ended: the reply, or more calls
  *
- *     ngx_http_urlstore_route.c     the module, its directive; the kind of
- *                                   zone; calls as proxy_pass sees them
- *     ngx_http_urlstore_fan.c       the map of a request; replies of shards
- *                                   that are the client's
- *     ngx_http_urlstore_call.c      calls to shards
+ *     ngx_http_urlstore_fan.c       calls of a request; what a shard's reply is
+ *                                   for the client
+ *     ngx_http_urlstore_call.c      one call, by nginx's upstream
  *     ngx_http_urlstore_rounds.c    what cluster/us_scatter.h asks, as calls
- *     ngx_http_urlstore_scatter.c   /add and /seen
+ *     ngx_http_urlstore_scatter.c   /add, /seen, /mark and /claim
  *     ngx_http_urlstore_ids.c       /url: one id, lists of ids
  *     ngx_http_urlstore_feed.c      /urls: one shard after the other
  *     ngx_http_urlstore_owners.c    /prefix, /site: who owns it, or did
@@ -39,6 +37,31 @@
 /* bytes of a shard's reply that are read; past the second it is no reply */
 #define NGX_HTTP_URLSTORE_CALL_REPLY   (1024 * 1024)
 #define NGX_HTTP_URLSTORE_CALL_MAX     (16 * 1024 * 1024)
+
+
+typedef struct {
+    ngx_http_upstream_conf_t        upstream;
+} ngx_http_urlstore_route_loc_conf_t;
+
+
+extern ngx_module_t  ngx_http_urlstore_route_module;
+
+
+/* headers of a shard's reply */
+
+typedef enum {
+    NGX_HTTP_URLSTORE_CALL_MAP = 0,
+    NGX_HTTP_URLSTORE_CALL_REFUSED,
+    NGX_HTTP_URLSTORE_CALL_TYPE,
+    NGX_HTTP_URLSTORE_CALL_LOCATION,
+    NGX_HTTP_URLSTORE_CALL_RETRY,
+    NGX_HTTP_URLSTORE_CALL_ETAG,
+    NGX_HTTP_URLSTORE_CALL_CACHE,
+    NGX_HTTP_URLSTORE_CALL_LENGTH,
+    NGX_HTTP_URLSTORE_CALL_ENCODING,
+    NGX_HTTP_URLSTORE_CALL_CONNECTION,
+    NGX_HTTP_URLSTORE_CALL_HEADERS
+} ngx_http_urlstore_call_header_t;
 
 
 /*
@@ -68,24 +91,72 @@ typedef struct {
     ngx_uint_t                      status;   /* 0: none */
     us_str_t                        text;
     us_str_t                        before;   /* that of the node before */
-    ngx_int_t                       rc;       /* of the subrequest */
-    u_char                         *buf;      /* which has it */
+    ngx_str_t                       headers[NGX_HTTP_URLSTORE_CALL_HEADERS];
+
+    /* while it is read */
+    ngx_uint_t                      code;     /* the status line's; 0: none */
+    ngx_int_t                       rc;       /* of the upstream */
+    u_char                         *head;     /* u->buffer */
+    u_char                         *buf;      /* which has the text */
     size_t                          size;
     size_t                          received;
+    off_t                           rest;     /* of the body, or of its chunk */
+    ngx_uint_t                      chunk;    /* where its reader is */
+    ngx_uint_t                      digits;
 
     unsigned                        under_way:1;
     unsigned                        ended:1;  /* not looked at so far */
     unsigned                        sent:1;   /* something was */
     unsigned                        refused:1; /* nothing was done */
     unsigned                        foreign:1; /* another shard, or none */
+    unsigned                        chunked:1;
+    unsigned                        closes:1; /* the connection */
 } ngx_http_urlstore_call_t;
+
+
+/*
+ * The calls of a request that are under way at the same time: the context of
+ * the request in this module.
+ */
+
+typedef struct ngx_http_urlstore_fan_s  ngx_http_urlstore_fan_t;
+
+struct ngx_http_urlstore_fan_s {
+    ngx_http_request_t             *r;
+    const us_map_t                 *map;      /* as it was at first */
+    ngx_http_urlstore_call_t       *calls;
+    ngx_uint_t                      n;
+    ngx_uint_t                      under_way;
+    void                           *data;     /* the endpoint's */
+
+    /* one of them has ended: merges the reply, may begin it again; or NULL */
+    void                          (*ended)(ngx_http_urlstore_fan_t *fan,
+                                           ngx_http_urlstore_call_t *call);
+
+    /* none is under way: the request's result; NGX_AGAIN: more are, now */
+    ngx_http_urlstore_handler_pt    done;
+};
 
 
 /* ngx_http_urlstore_fan.c */
 
-/* the map for this request, or NULL: the reply has been sent, *rc */
-const us_map_t *ngx_http_urlstore_route_map(ngx_http_request_t *r,
+/*
+ * A fan for a request, without calls, by the map of the cluster as it is now.
+ * NULL: the reply has been sent, and *rc is the request's result.
+ */
+ngx_http_urlstore_fan_t *ngx_http_urlstore_fan(ngx_http_request_t *r,
     ngx_int_t *rc);
+
+/* n calls in the place of those that there are: GET, by fan->map */
+ngx_int_t ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan,
+    ngx_uint_t n);
+
+/* begins a call; NGX_ERROR: it has ended at once, without a reply */
+ngx_int_t ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
+    ngx_http_urlstore_call_t *call);
+
+/* the request's result: NGX_DONE, and done() is called later; or what it has */
+ngx_int_t ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan);
 
 /* 400: a cluster with the key "url" knows no sites; what: the argument */
 ngx_int_t ngx_http_urlstore_route_sites(ngx_http_request_t *r,
@@ -104,8 +175,8 @@ ngx_int_t ngx_http_urlstore_route_unknown(ngx_http_request_t *r,
     ngx_uint_t number);
 
 /*
- * Whether the shard reports a problem of what the
- * client has asked for; its reply is the client's
+ * Whether the shard reports a problem of what the client has asked for; its
+ * reply is the client's.
  */
 ngx_uint_t ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call);
 ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
@@ -137,20 +208,8 @@ ngx_int_t ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch);
  */
 ngx_int_t ngx_http_urlstore_call(ngx_http_urlstore_call_t *call);
 
-/*
- * Waits for the calls of a request: returns NGX_DONE, with the request's count
- * raised.  gather is called each time that some have ended, and returns
- * NGX_AGAIN to be called again, or the request's result, as a content handler.
- */
-ngx_int_t ngx_http_urlstore_call_wait(ngx_http_request_t *r,
-    ngx_http_urlstore_handler_pt gather);
-
 /* whether the call has ended since it was asked last; may begin another try */
 ngx_uint_t ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call);
-
-/* a header of its reply, by its name in lower case; NULL: there is none */
-ngx_str_t *ngx_http_urlstore_call_header(ngx_http_urlstore_call_t *call,
-    const char *name);
 
 /* whether the shard may have changed something, and has not answered what */
 ngx_uint_t ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call);
@@ -158,13 +217,6 @@ ngx_uint_t ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call);
 /* reports in the log, and counts, that a call left n items without an answer */
 void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
     ngx_uint_t n);
-
-/* what comes of the reply: see ngx_http_urlstore_problem.c */
-ngx_int_t ngx_http_urlstore_call_body(ngx_http_urlstore_call_t *call,
-    ngx_chain_t *in);
-
-/* the call of which this is the subrequest, or NULL */
-ngx_http_urlstore_call_t *ngx_http_urlstore_call_of(ngx_http_request_t *sr);
 
 
 #endif /* _NGX_HTTP_URLSTORE_ROUTE_H_INCLUDED_ */

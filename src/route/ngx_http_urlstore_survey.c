@@ -32,7 +32,6 @@
 typedef struct {
     const us_map_t                 *map;
     ngx_http_urlstore_call_t       *calls;    /* one for each shard */
-    ngx_uint_t                      under_way;
     ngx_uint_t                      ready;    /* shards that are */
     ngx_uint_t                      writable;
     ngx_http_urlstore_handler_pt    report;
@@ -41,7 +40,7 @@ typedef struct {
 
 static ngx_int_t ngx_http_urlstore_survey(ngx_http_request_t *r,
     const char *path, ngx_http_urlstore_handler_pt report);
-static ngx_int_t ngx_http_urlstore_survey_gather(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_survey_done(ngx_http_request_t *r);
 static us_str_t ngx_http_urlstore_survey_text(ngx_http_urlstore_call_t *call);
 static ngx_uint_t ngx_http_urlstore_survey_ready(
     ngx_http_urlstore_call_t *call);
@@ -97,57 +96,54 @@ ngx_http_urlstore_survey(ngx_http_request_t *r, const char *path,
     ngx_int_t                    rc;
     ngx_uint_t                   i;
     ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_fan_t     *fan;
     ngx_http_urlstore_call_t    *call;
     ngx_http_urlstore_survey_t  *survey;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    survey = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_survey_t));
-    if (survey == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    fan = ngx_http_urlstore_fan(r, &rc);
 
-    survey->map = ngx_http_urlstore_route_map(r, &rc);
-    survey->report = report;
-
-    if (survey->map == NULL) {
+    if (fan == NULL) {
         return rc;
     }
 
-    survey->calls = ngx_pcalloc(r->pool, survey->map->nshards
-                                         * sizeof(ngx_http_urlstore_call_t));
-    if (survey->calls == NULL) {
+    survey = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_survey_t));
+
+    if (survey == NULL
+        || ngx_http_urlstore_fan_calls(fan, fan->map->nshards) != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    survey->map = fan->map;
+    survey->calls = fan->calls;
+    survey->report = report;
+
     ctx->data = survey;
+    fan->done = ngx_http_urlstore_survey_done;
 
-    for (i = 0; i < survey->map->nshards; i++) {
-        call = &survey->calls[i];
+    for (i = 0; i < fan->n; i++) {
+        call = &fan->calls[i];
 
-        call->r = r;
-        call->map = survey->map;
         call->shard = i;
-        call->method = NGX_HTTP_GET;
         call->reads = 1;
         call->single = 1;
         call->probes = 1;
         call->path.data = (u_char *) path;
         call->path.len = ngx_strlen(path);
 
-        if (ngx_http_urlstore_call(call) == NGX_OK) {
-            survey->under_way++;
-        }
+        (void) ngx_http_urlstore_fan_call(fan, call);
     }
 
-    return survey->under_way
-           ? ngx_http_urlstore_call_wait(r, ngx_http_urlstore_survey_gather)
-           : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    return ngx_http_urlstore_fan_wait(fan);
 }
 
 
+/* of the fan */
+
 static ngx_int_t
-ngx_http_urlstore_survey_gather(ngx_http_request_t *r)
+ngx_http_urlstore_survey_done(ngx_http_request_t *r)
 {
     ngx_uint_t                   i;
     ngx_http_urlstore_ctx_t     *ctx;
@@ -155,14 +151,6 @@ ngx_http_urlstore_survey_gather(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     survey = ctx->data;
-
-    for (i = 0; i < survey->map->nshards; i++) {
-        survey->under_way -= ngx_http_urlstore_call_ended(&survey->calls[i]);
-    }
-
-    if (survey->under_way) {
-        return NGX_AGAIN;
-    }
 
     for (i = 0; i < survey->map->nshards; i++) {
         survey->ready += ngx_http_urlstore_survey_ready(&survey->calls[i]);

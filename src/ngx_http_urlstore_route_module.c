@@ -1,77 +1,33 @@
 
 /*
- * See ngx_http_urlstore_route.h: the directive, the zone of a router, and what
- * nginx -t refuses.
+ * Routers: their directive, the kind of zone, and what nginx -t refuses.  Their
+ * requests are in src/route.
  *
  *     location / { urlstore_route crawl; }
  *
- * stands for the endpoints of the cluster and for these stock directives:
- *
- *     proxy_pass http://$urlstore_node$urlstore_call;
- *     ...
- *
- * so nginx does the talking to shards.  $urlstore_node is the name of the
- * upstream of a node in the map, and the variables have values in the
- * subrequests of ngx_http_urlstore_call.c only.
+ * stands for the endpoints of the cluster.
  */
 
 
-#include "ngx_http_urlstore_route.h"
-#include "../cluster/us_map_tag.h"
+#include "route/ngx_http_urlstore_route.h"
 
-
-/* the proxy's part; %V: connect and timeout */
-
-#define NGX_HTTP_URLSTORE_ROUTE_PASS                                          \
-    "proxy_pass http://$urlstore_node$urlstore_call;"                         \
-    "proxy_method $urlstore_method;"                                          \
-    "proxy_http_version 1.1;"                                                 \
-    "proxy_set_header Host $urlstore_node;"                                   \
-    "proxy_set_header Connection '';"                                         \
-    "proxy_set_header Accept $urlstore_accept;"                               \
-    "proxy_set_header Urlstore-Map $urlstore_map;"                            \
-    "proxy_pass_request_headers off;"                                         \
-    "proxy_pass_request_body on;"                                             \
-    "proxy_next_upstream off;"                                                \
-    "proxy_ignore_client_abort on;"                                           \
-    "proxy_ignore_headers X-Accel-Redirect X-Accel-Buffering "                \
-        "X-Accel-Limit-Rate X-Accel-Expires X-Accel-Charset;"                 \
-    "proxy_intercept_errors off;"                                             \
-    "proxy_redirect off;"                                                     \
-    "proxy_cache off;"                                                        \
-    "proxy_store off;"                                                        \
-    "proxy_buffering off;"                                                    \
-    "proxy_buffer_size 64k;"                                                  \
-    "proxy_buffers 4 64k;"                                                    \
-    "proxy_busy_buffers_size 64k;"                                            \
-    "proxy_connect_timeout %V;"                                               \
-    "proxy_send_timeout %V;"                                                  \
-    "proxy_read_timeout %V;"
 
 /* bytes of shared memory of a router: counters */
 #define NGX_HTTP_URLSTORE_ROUTE_ZONE   (448 * 1024)
 
 
-typedef enum {
-    NGX_HTTP_URLSTORE_V_NODE = 0,
-    NGX_HTTP_URLSTORE_V_CALL,
-    NGX_HTTP_URLSTORE_V_METHOD,
-    NGX_HTTP_URLSTORE_V_ACCEPT,
-    NGX_HTTP_URLSTORE_V_MAP
-} ngx_http_urlstore_call_variable_t;
-
-
 static char *ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static ngx_int_t ngx_http_urlstore_route_pass(ngx_conf_t *cf,
-    ngx_str_t *connect, ngx_str_t *timeout);
 static ngx_int_t ngx_http_urlstore_route_options(ngx_conf_t *cf,
-    ngx_str_t *endpoint, ngx_str_t *connect, ngx_str_t *timeout);
+    ngx_str_t *endpoint, ngx_http_upstream_conf_t *upstream);
+static void *ngx_http_urlstore_route_create_conf(ngx_conf_t *cf);
+static char *ngx_http_urlstore_route_merge_conf(ngx_conf_t *cf, void *parent,
+    void *child);
 static ngx_http_urlstore_zone_t *ngx_http_urlstore_route_zone(ngx_conf_t *cf,
     ngx_http_urlstore_cluster_t *cluster);
 static ngx_int_t ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone,
     void *data);
-static ngx_int_t ngx_http_urlstore_route_variables(ngx_conf_t *cf);
+static ngx_int_t ngx_http_urlstore_route_begin(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_route_check(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_route_refuse(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_route_claims(ngx_http_request_t *r,
@@ -79,29 +35,6 @@ static ngx_int_t ngx_http_urlstore_route_claims(ngx_http_request_t *r,
 static ngx_int_t ngx_http_urlstore_route_cluster(ngx_http_request_t *r);
 static void ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map);
-static ngx_int_t ngx_http_urlstore_route_variable(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-
-
-static ngx_http_variable_t  ngx_http_urlstore_route_vars[] = {
-
-    { ngx_string("urlstore_node"), NULL, ngx_http_urlstore_route_variable,
-      NGX_HTTP_URLSTORE_V_NODE, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-    { ngx_string("urlstore_call"), NULL, ngx_http_urlstore_route_variable,
-      NGX_HTTP_URLSTORE_V_CALL, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-    { ngx_string("urlstore_method"), NULL, ngx_http_urlstore_route_variable,
-      NGX_HTTP_URLSTORE_V_METHOD, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-    { ngx_string("urlstore_accept"), NULL, ngx_http_urlstore_route_variable,
-      NGX_HTTP_URLSTORE_V_ACCEPT, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-    { ngx_string("urlstore_map"), NULL, ngx_http_urlstore_route_variable,
-      NGX_HTTP_URLSTORE_V_MAP, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-      ngx_http_null_variable
-};
 
 
 static const ngx_http_urlstore_kind_t  ngx_http_urlstore_route_kind = {
@@ -149,7 +82,7 @@ static ngx_command_t  ngx_http_urlstore_route_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_urlstore_route_module_ctx = {
-    ngx_http_urlstore_route_variables,     /* preconfiguration */
+    ngx_http_urlstore_route_begin,         /* preconfiguration */
     ngx_http_urlstore_route_check,         /* postconfiguration */
 
     NULL,                                  /* create main configuration */
@@ -158,8 +91,8 @@ static ngx_http_module_t  ngx_http_urlstore_route_module_ctx = {
     NULL,                                  /* create server configuration */
     NULL,                                  /* merge server configuration */
 
-    NULL,                                  /* create location configuration */
-    NULL                                   /* merge location configuration */
+    ngx_http_urlstore_route_create_conf,   /* create location configuration */
+    ngx_http_urlstore_route_merge_conf     /* merge location configuration */
 };
 
 
@@ -184,7 +117,9 @@ ngx_module_t  ngx_http_urlstore_route_module = {
 static char *
 ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    ngx_str_t                     *value, endpoint, connect, timeout;
+    ngx_http_urlstore_route_loc_conf_t *rlcf = conf;
+
+    ngx_str_t                     *value, endpoint;
     ngx_http_core_loc_conf_t      *clcf;
     ngx_http_urlstore_cluster_t   *cluster;
     ngx_http_urlstore_loc_conf_t  *ulcf;
@@ -211,14 +146,12 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "cannot be in a location that has another handler";
     }
 
-    if (ngx_http_urlstore_route_options(cf, &endpoint, &connect, &timeout)
-        != NGX_OK
-        || ngx_http_urlstore_route_pass(cf, &connect, &timeout) != NGX_OK)
+    if (ngx_http_urlstore_route_options(cf, &endpoint, &rlcf->upstream)
+        != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
 
-    ulcf->pass = clcf->handler;
     ulcf->zone = ngx_http_urlstore_route_zone(cf, cluster);
 
     if (ulcf->zone == NULL) {
@@ -239,47 +172,47 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
 static ngx_int_t
 ngx_http_urlstore_route_options(ngx_conf_t *cf, ngx_str_t *endpoint,
-    ngx_str_t *connect, ngx_str_t *timeout)
+    ngx_http_upstream_conf_t *upstream)
 {
-    size_t       len;
-    ngx_str_t   *value, *time;
+    ngx_str_t   *value, time;
     ngx_uint_t   i;
+    ngx_msec_t   ms;
 
     ngx_str_null(endpoint);
 
-    ngx_str_set(connect, "1s");
-    ngx_str_set(timeout, "15s");
+    upstream->connect_timeout = 1000;
+    upstream->read_timeout = 15000;
 
     value = cf->args->elts;
 
     for (i = 2; i < cf->args->nelts; i++) {
-        time = NULL;
-        len = 0;
 
-        if (ngx_strncmp(value[i].data, "endpoint=", 9) == 0) {
+        /* "connect=" and "timeout=" have one length */
+
+        time.data = value[i].data + ngx_min(value[i].len, 8);
+        time.len = value[i].len - ngx_min(value[i].len, 8);
+        ms = ngx_parse_time(&time, 0);
+
+        if (ngx_strncmp(value[i].data, "endpoint=", 9) == 0
+            && value[i].len > 9)
+        {
             endpoint->data = value[i].data + 9;
             endpoint->len = value[i].len - 9;
-
-            if (endpoint->len) {
-                continue;
-            }
-
-        } else if (ngx_strncmp(value[i].data, "connect=", 8) == 0) {
-            time = connect;
-            len = 8;
-
-        } else if (ngx_strncmp(value[i].data, "timeout=", 8) == 0) {
-            time = timeout;
-            len = 8;
+            continue;
         }
 
-        if (time) {
-            time->data = value[i].data + len;
-            time->len = value[i].len - len;
+        if (ngx_strncmp(value[i].data, "connect=", 8) == 0
+            && ms != (ngx_msec_t) NGX_ERROR)
+        {
+            upstream->connect_timeout = ms;
+            continue;
+        }
 
-            if (ngx_parse_time(time, 0) != (ngx_int_t) NGX_ERROR) {
-                continue;
-            }
+        if (ngx_strncmp(value[i].data, "timeout=", 8) == 0
+            && ms != (ngx_msec_t) NGX_ERROR)
+        {
+            upstream->read_timeout = ms;
+            continue;
         }
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -289,51 +222,63 @@ ngx_http_urlstore_route_options(ngx_conf_t *cf, ngx_str_t *endpoint,
         return NGX_ERROR;
     }
 
+    upstream->send_timeout = upstream->read_timeout;
+
     return NGX_OK;
 }
 
 
-/*
- * The stock directives, read as if they stood in the location, in the way of
- * ngx_conf_param(): from memory.
- */
-
-static ngx_int_t
-ngx_http_urlstore_route_pass(ngx_conf_t *cf, ngx_str_t *connect,
-    ngx_str_t *timeout)
+static void *
+ngx_http_urlstore_route_create_conf(ngx_conf_t *cf)
 {
-    size_t           size;
-    ngx_buf_t        b;
-    ngx_conf_t       pass;
-    ngx_conf_file_t  file;
+    ngx_http_urlstore_route_loc_conf_t  *rlcf;
 
-    size = sizeof(NGX_HTTP_URLSTORE_ROUTE_PASS) + connect->len
-           + 2 * timeout->len;
-
-    ngx_memzero(&file, sizeof(ngx_conf_file_t));
-    ngx_memzero(&b, sizeof(ngx_buf_t));
-
-    pass = *cf;
-    pass.conf_file = &file;
-    pass.args = ngx_array_create(cf->pool, 10, sizeof(ngx_str_t));
-
-    b.start = ngx_pnalloc(cf->pool, size);
-
-    if (pass.args == NULL || b.start == NULL) {
-        return NGX_ERROR;
+    rlcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_route_loc_conf_t));
+    if (rlcf == NULL) {
+        return NULL;
     }
 
-    b.pos = b.start;
-    b.last = ngx_sprintf(b.start, NGX_HTTP_URLSTORE_ROUTE_PASS, connect,
-                         timeout, timeout);
-    b.end = b.last;
-    b.temporary = 1;
+    /*
+     * set by ngx_pcalloc(): no buffering, no cache, no store, no local address;
+     * what is not here is not used without them
+     */
 
-    file.file.fd = NGX_INVALID_FILE;
-    file.buffer = &b;
-    file.line = 1;
+    rlcf->upstream.connect_timeout = NGX_CONF_UNSET_MSEC;
+    rlcf->upstream.next_upstream = NGX_CONF_BITMASK_SET
+                                   |NGX_HTTP_UPSTREAM_FT_OFF;
+    rlcf->upstream.ignore_client_abort = 1;
 
-    return ngx_conf_parse(&pass, NULL) == NGX_CONF_OK ? NGX_OK : NGX_ERROR;
+    return rlcf;
+}
+
+
+/* an if { } block, or limit_except, has that of its location */
+
+static char *
+ngx_http_urlstore_route_merge_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_urlstore_route_loc_conf_t *prev = parent;
+    ngx_http_urlstore_route_loc_conf_t *conf = child;
+
+    if (conf->upstream.connect_timeout == NGX_CONF_UNSET_MSEC) {
+        conf->upstream = prev->upstream;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* the rules of a cluster make its zone as well */
+
+static ngx_int_t
+ngx_http_urlstore_route_begin(ngx_conf_t *cf)
+{
+    ngx_http_urlstore_main_conf_t  *umcf;
+
+    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_urlstore_module);
+    umcf->route = ngx_http_urlstore_route_zone;
+
+    return NGX_OK;
 }
 
 
@@ -582,98 +527,4 @@ ngx_http_urlstore_route_cluster(ngx_http_request_t *r)
     return ngx_http_urlstore_cluster_show(r,
                                    ngx_http_urlstore_cluster_map(ctx->zone->own,
                                                          r->connection->log));
-}
-
-
-/* and the rules of a cluster make its zone */
-
-static ngx_int_t
-ngx_http_urlstore_route_variables(ngx_conf_t *cf)
-{
-    ngx_http_variable_t            *var, *v;
-    ngx_http_urlstore_main_conf_t  *umcf;
-
-    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_urlstore_module);
-    umcf->route = ngx_http_urlstore_route_zone;
-
-    for (v = ngx_http_urlstore_route_vars; v->name.len; v++) {
-        var = ngx_http_add_variable(cf, &v->name, v->flags);
-        if (var == NULL) {
-            return NGX_ERROR;
-        }
-
-        var->get_handler = v->get_handler;
-        var->data = v->data;
-    }
-
-    return NGX_OK;
-}
-
-
-/* of the subrequest of a call */
-
-static ngx_int_t
-ngx_http_urlstore_route_variable(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data)
-{
-    u_char                    *p;
-    us_map_tag_t               tag;
-    const us_str_t            *node;
-    const us_shard_t          *shard;
-    ngx_http_urlstore_call_t  *call;
-
-    call = ngx_http_urlstore_call_of(r);
-
-    if (call == NULL) {
-        v->not_found = 1;
-        return NGX_OK;
-    }
-
-    v->valid = 1;
-    v->not_found = 0;
-    v->no_cacheable = 0;
-
-    shard = &call->map->shards[call->shard];
-
-    switch (data) {
-
-    case NGX_HTTP_URLSTORE_V_NODE:
-        node = &shard->nodes[call->node];
-        v->data = (u_char *) node->data;
-        v->len = node->len;
-        break;
-
-    case NGX_HTTP_URLSTORE_V_CALL:
-        v->data = call->path.data;
-        v->len = call->path.len;
-        break;
-
-    case NGX_HTTP_URLSTORE_V_METHOD:
-
-        /* $request_method is that of the main request */
-
-        v->data = r->method_name.data;
-        v->len = r->method_name.len;
-        break;
-
-    case NGX_HTTP_URLSTORE_V_ACCEPT:
-        v->data = call->accept.data;
-        v->len = call->accept.len;
-        break;
-
-    default: /* NGX_HTTP_URLSTORE_V_MAP */
-
-        p = ngx_pnalloc(r->pool, US_MAP_TAG_LEN);
-        if (p == NULL) {
-            return NGX_ERROR;
-        }
-
-        tag = us_map_tag(call->map, shard->number);
-
-        v->data = p;
-        v->len = us_map_tag_put(p, &tag) - p;
-        break;
-    }
-
-    return NGX_OK;
 }
