@@ -39,8 +39,6 @@
 
 
 #include "us_bulk.h"
-#include "us_directory.h"
-#include "us_index_path.h"
 #include "us_marks.h"
 
 #include <stdlib.h>

@@ -34,6 +34,21 @@
  * is left, the leaf's records are decoded and hashed again.
  *
  *
+ * The directory: leaf number -> address of the leaf.
+ *
+ *     head->area[US_AREA_DIRECTORY]     | 0 | 0 | c | d | e | 0 | ...
+ *                                             ^           ^     a ring
+ *                              directory_first     directory_last
+ *
+ *     a chunk                           | address | address | ...   32 bits
+ *
+ * Leaves n .. 2n-1 are in use when there are n of them.  So the
+ * chunks in use move through the ring.  When growth needs a chunk, it is added
+ * at the end; a chunk that lies wholly before head->leaves is removed, kept in
+ * directory_spare, and used again.  A word that a reader gets from a chunk that
+ * was just used again leads to another leaf; us_index_stale() detects that.
+ *
+ *
  * Invariants for readers, who take no lock:
  *
  *   - a leaf that the directory leads to is complete;
@@ -50,8 +65,6 @@
 
 
 #include "us_index.h"
-#include "us_directory.h"
-#include "us_index_path.h"
 #include "../us_bit.h"
 
 #ifdef __SSE2__
@@ -366,6 +379,61 @@ us_index_enter(us_arena_t *a)
 }
 
 
+int
+us_directory_extend_locked(us_arena_t *a, uint64_t leaf)
+{
+    uint32_t   *entry;
+    uint64_t    number, chunk;
+    us_head_t  *h;
+
+    h = a->head;
+    number = us_directory_chunk_number(a, leaf);
+    entry = us_directory_chunk(a, number);
+
+    if (number < h->directory_last
+        || (number == h->directory_last && *entry))
+    {
+        return 0;
+    }
+
+    if (number - h->directory_first >= h->area[US_AREA_DIRECTORY].max) {
+        return -1;
+    }
+
+    chunk = h->directory_spare;
+
+    if (chunk == 0) {
+        chunk = us_arena_take_locked(a, US_AREA_DIRECTORY, 1) >> a->chunk_shift;
+
+        if (chunk == 0) {
+            return -1;
+        }
+    }
+
+    us_intend_locked(a, &h->directory_spare, 0);
+    us_intend32_locked(a, entry, chunk);
+    us_intend_locked(a, &h->directory_last, number);
+    us_commit_locked(a);
+
+    return 0;
+}
+
+
+/*
+ * Intends that staged leaf 0 replaces another one, which is freed (0: there was
+ * none).
+ */
+
+static void
+us_directory_replace_locked(us_arena_t *a, uint64_t leaf, uint32_t address,
+    uint32_t old)
+{
+    us_intend32_locked(a, us_directory_word(a, leaf), address);
+    us_leaf_free_locked(a, old);
+    us_intend_locked(a, &a->head->staged[0], 0);
+}
+
+
 /*
  * An id is here as a URL, as a site, or as both.  If both hashes lead here and
  * have the same fingerprint, then both entries are here, next to each other,
@@ -423,7 +491,7 @@ us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
     int          failed;
     unsigned     i, n, left, dropped;
     uint32_t     address, child[2];
-    uint64_t     leaf;
+    uint64_t     leaf, first;
     us_leaf_t    l;
     us_head_t   *h;
     us_entry_t   e[US_LEAF_MAX], side[2][US_LEAF_MAX];
@@ -465,11 +533,9 @@ us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
 
     failed = 0;
 
-    child[0] = us_leaf_make_locked(a, side[0], left, l.split,
-                                   left ? side[0][left - 1].id : 0, 0, &failed);
-    child[1] = us_leaf_make_locked(a, side[1], n - left, l.split,
-                                   n - left ? side[1][n - left - 1].id : 0, 1,
-                                   &failed);
+    child[0] = us_leaf_make_locked(a, side[0], left, l.split, 0, &failed);
+    child[1] = us_leaf_make_locked(a, side[1], n - left, l.split, 1, &failed);
+
     if (failed) {
         us_index_enter(a);
         return;
@@ -483,7 +549,15 @@ us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
     us_intend_locked(a, &h->staged[0], 0);
     us_intend_locked(a, &h->staged[1], 0);
 
-    us_directory_drop_locked(a, leaf + 1);
+    /* a chunk of the directory in which no leaf is any more */
+
+    first = us_directory_chunk_number(a, leaf + 1);
+
+    if (first != h->directory_first && h->directory_spare == 0) {
+        us_intend_locked(a, &h->directory_spare,
+                         *us_directory_chunk(a, h->directory_first));
+        us_intend_locked(a, &h->directory_first, first);
+    }
 
     us_commit_locked(a);
 }
@@ -623,8 +697,7 @@ us_index_remove_prepare_locked(us_arena_t *a, uint64_t hash, uint64_t id,
     failed = 0;
     r->leaf = rest.leaf;
     r->copy = us_leaf_make_locked(a, rest.entries, rest.n, rest.layout.split,
-                                  rest.n ? rest.entries[rest.n - 1].id : 0, 0,
-                                  &failed);
+                                  0, &failed);
     r->address = failed ? 0 : rest.address;
 }
 
@@ -636,4 +709,58 @@ us_index_remove_locked(us_arena_t *a, const us_removal_t *r)
         us_directory_replace_locked(a, r->leaf, r->copy, r->address);
         us_intend_locked(a, &a->head->entries, a->head->entries - 1);
     }
+}
+
+
+/*
+ * The copy is made in steps, and writers go on between the steps.  Growth
+ * splits leaves and changes their numbers, but never moves an entry to another
+ * path.  So the copy proceeds by paths: entries from the current path on were
+ * not copied yet, in whichever leaf they are now.
+ */
+
+int
+us_index_image(const us_arena_t *a, us_index_image_t *im)
+{
+    unsigned         i, n;
+    uint32_t         address;
+    uint64_t         leaf;
+    us_leaf_t        l;
+    const uint64_t  *w;
+
+    im->n = 0;
+    im->leaf = us_leaf_number(a->head->leaves, im->path);
+
+    for (i = 0; i < US_IMAGE_LEAVES && !im->done; i++) {
+
+        leaf = us_leaf_number(a->head->leaves, im->path);
+
+        if (leaf != im->leaf + i) {
+            break;
+        }
+
+        address = us_directory_get(a, leaf);
+        w = address ? us_leaf_at(a, address) : NULL;
+        n = 0;
+
+        /* the words that are used */
+
+        if (w && us_relaxed(w) & 0xff) {
+            l = us_leaf(us_relaxed(w));
+            n = l.high + us_select(w + l.high, us_leaf_words(a, &l) - l.high,
+                                   l.count - 1) / 64 + 1;
+        }
+
+        im->words[im->n++] = n;
+
+        if (n) {
+            memcpy(&im->words[im->n], w, n * sizeof(uint64_t));
+            im->n += n;
+        }
+
+        im->path = us_leaf_path_end(leaf);
+        im->done = im->path == 0;
+    }
+
+    return i > 0;
 }

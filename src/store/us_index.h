@@ -8,7 +8,7 @@
 #define _US_INDEX_H_INCLUDED_
 
 
-#include "../zone/us_arena.h"
+#include "us_leaf.h"
 
 
 void us_index_format(us_arena_t *a);
@@ -148,6 +148,111 @@ typedef struct {
 } us_index_image_t;
 
 int us_index_image(const us_arena_t *a, us_index_image_t *im);
+
+
+/* For us_bulk.c: the directory, see us_index.c. */
+
+static inline uint32_t *
+us_directory_chunk(const us_arena_t *a, uint64_t number)
+{
+    us_area_t  *area;
+
+    area = &a->head->area[US_AREA_DIRECTORY];
+
+    return (uint32_t *) (a->base + area->directory)
+           + (number & (area->max - 1));
+}
+
+
+static inline uint64_t
+us_directory_chunk_number(const us_arena_t *a, uint64_t leaf)
+{
+    return leaf >> (a->chunk_shift - 2);
+}
+
+
+/* NULL: no leaf was ever made there */
+
+static inline uint32_t *
+us_directory_word(const us_arena_t *a, uint64_t leaf)
+{
+    uint32_t   chunk;
+
+    /*
+     * Acquire: a chunk was given its place after it was zeroed, or after the
+     * leaves that it led to before were gone; its words must not be read as
+     * they were then.
+     */
+
+    chunk = __atomic_load_n(us_directory_chunk(a,
+                                          us_directory_chunk_number(a, leaf)),
+                            __ATOMIC_ACQUIRE);
+    if (chunk == 0) {
+        return NULL;
+    }
+
+    return (uint32_t *) (a->base + ((uint64_t) chunk << a->chunk_shift))
+           + (leaf & (((uint64_t) 1 << (a->chunk_shift - 2)) - 1));
+}
+
+
+static inline uint32_t
+us_directory_get(const us_arena_t *a, uint64_t leaf)
+{
+    uint32_t  *word;
+
+    word = us_directory_word(a, leaf);
+
+    /*
+     * Acquire: the leaf was filled before its address was released; a reader
+     * that follows the address must not see the leaf as it was before.
+     */
+
+    return word ? __atomic_load_n(word, __ATOMIC_ACQUIRE) : 0;
+}
+
+
+/* chunks for the words of leaves n .. 2n-1 */
+
+static inline uint64_t
+us_directory_chunks(const us_arena_t *a, uint64_t n)
+{
+    return us_directory_chunk_number(a, 2 * n - 1)
+           - us_directory_chunk_number(a, n) + 1;
+}
+
+
+/*
+ * Under the lock, nothing intended: makes sure that there is a word for this
+ * leaf, the last one or the next.  -1: no room, nothing was changed.
+ */
+int us_directory_extend_locked(us_arena_t *a, uint64_t leaf);
+
+/*
+ * Hashes n entries of a leaf, whose split bits are used up: afterwards they
+ * have so many of them.  Returns the number of entries: those that lead
+ * nowhere are left out.
+ */
+unsigned us_index_rehash(uint64_t leaf, us_entry_t *e, unsigned n,
+    us_leaf_t *l, unsigned bits, us_index_hash_pt hash, void *data);
+
+
+/* a leaf without one of its entries */
+
+typedef struct {
+    uint64_t         leaf;            /* its number */
+    uint32_t         address;
+    us_leaf_t        layout;          /* with the entry */
+    unsigned         n;               /* others */
+    us_entry_t       entries[US_LEAF_MAX];
+} us_index_rest_t;
+
+/*
+ * Under the lock, or by a replay alone: reads the leaf that has the entry of
+ * this hash and id.  1, or 0: there is no such entry.
+ */
+int us_index_rest(const us_arena_t *a, uint64_t hash, uint64_t id,
+    us_index_rest_t *r);
 
 
 #endif /* _US_INDEX_H_INCLUDED_ */

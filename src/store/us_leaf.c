@@ -31,6 +31,32 @@
 #define US_LEAF_SLACK   3
 
 
+static inline void
+us_packed_set(uint64_t *words, unsigned at, unsigned n, uint64_t v)
+{
+    unsigned  shift;
+    uint64_t  mask;
+
+    words += at / 64;
+    shift = at % 64;
+    mask = ((uint64_t) 1 << n) - 1;
+
+    /*
+     * Release, here and wherever a word of a leaf is written: if the leaf was
+     * freed, a reader that sees the new word must find the header changed
+     * when it looks again.  Bits of other slots in the word stay as they are.
+     */
+
+    us_release(words, (us_relaxed(words) & ~(mask << shift)) | v << shift);
+
+    if (shift + n > 64) {
+        words++;
+        us_release(words, (us_relaxed(words) & ~(mask >> (64 - shift)))
+                          | v >> (64 - shift));
+    }
+}
+
+
 unsigned
 us_leaf_entries(const uint64_t *w, unsigned n, const us_leaf_t *leaf,
     us_entry_t *e)
@@ -273,41 +299,47 @@ us_leaf_larger(const us_arena_t *a, unsigned size, unsigned end)
 
 
 /*
- * Intends to take memory for a leaf of *size.  In this order: a free leaf that
- * is at most a little larger (it will be grown into, and *size is what it
- * has); a part of one of which the rest is a useful leaf; new memory; the zone
- * being full, any.  Returns the offset, or 0.
+ * Stages a leaf of l->size, or a little larger, by a commit of its own.  It can
+ * then be filled without regard to a kill.  0: no room.
+ *
+ * Its memory is, in this order: a free leaf that is at most a little larger (it
+ * will be grown into, and l->size is what it has); a part of one of which the
+ * rest is a useful leaf; new memory; the zone being full, any.
  */
 
-static uint64_t
-us_leaf_find_locked(us_arena_t *a, unsigned *size)
+static uint32_t
+us_leaf_take_locked(us_arena_t *a, us_leaf_t *l, unsigned number)
 {
     unsigned    larger, end;
     uint64_t    n, offset;
     us_head_t  *h;
+    us_leaf_t   empty;
 
     h = a->head;
-    n = (uint64_t) *size << h->leaf_shift;
-    end = *size + US_LEAF_SLACK + 1;
+    n = (uint64_t) l->size << h->leaf_shift;
+    end = l->size + US_LEAF_SLACK + 1;
     end = end < US_LEAF_SIZES ? end : US_LEAF_SIZES;
 
-    larger = us_leaf_larger(a, *size, end);
+    larger = us_leaf_larger(a, l->size, end);
 
     if (larger < end) {
-        *size = larger;
-        return us_leaf_pop_locked(a, larger,
-                                  (uint64_t) larger << h->leaf_shift);
+        l->size = larger;
+        offset = us_leaf_pop_locked(a, larger,
+                                    (uint64_t) larger << h->leaf_shift);
+        goto found;
     }
 
-    larger = us_leaf_larger(a, *size * 15 / 8, US_LEAF_SIZES);
+    larger = us_leaf_larger(a, l->size * 15 / 8, US_LEAF_SIZES);
 
     if (larger < US_LEAF_SIZES) {
-        return us_leaf_pop_locked(a, larger, n);
+        offset = us_leaf_pop_locked(a, larger, n);
+        goto found;
     }
 
     if (h->leaf_end - h->leaf_next >= n) {
-        us_intend_locked(a, &h->leaf_next, h->leaf_next + n);
-        return h->leaf_next;
+        offset = h->leaf_next;
+        us_intend_locked(a, &h->leaf_next, offset + n);
+        goto found;
     }
 
     offset = us_arena_take_locked(a, US_AREA_LEAVES, 1);
@@ -317,31 +349,18 @@ us_leaf_find_locked(us_arena_t *a, unsigned *size)
         us_intend_locked(a, &h->leaf_end,
                          offset + ((uint64_t) 1 << a->chunk_shift));
         us_intend_locked(a, &h->leaf_next, offset + n);
-        return offset;
+        goto found;
     }
 
-    larger = us_leaf_larger(a, *size, US_LEAF_SIZES);
+    larger = us_leaf_larger(a, l->size, US_LEAF_SIZES);
 
-    return larger < US_LEAF_SIZES ? us_leaf_pop_locked(a, larger, n) : 0;
-}
-
-
-/*
- * Stages a leaf of l->size, or a little larger, by a commit of its own.  It can
- * then be filled without regard to a kill.  0: no room.
- */
-
-static uint32_t
-us_leaf_take_locked(us_arena_t *a, us_leaf_t *l, unsigned number)
-{
-    uint64_t   offset;
-    us_leaf_t  empty;
-
-    offset = us_leaf_find_locked(a, &l->size);
-
-    if (offset == 0) {
+    if (larger == US_LEAF_SIZES) {
         return 0;
     }
+
+    offset = us_leaf_pop_locked(a, larger, n);
+
+found:
 
     /* a killed writer's successor reads the size here, to free the leaf */
 
@@ -351,11 +370,10 @@ us_leaf_take_locked(us_arena_t *a, us_leaf_t *l, unsigned number)
 
     us_intend_locked(a, (uint64_t *) (a->base + offset),
                      us_leaf_header(&empty));
-    us_intend_locked(a, &a->head->staged[number],
-                     offset >> a->head->leaf_shift);
+    us_intend_locked(a, &h->staged[number], offset >> h->leaf_shift);
     us_commit_locked(a);
 
-    return offset >> a->head->leaf_shift;
+    return offset >> h->leaf_shift;
 }
 
 
@@ -424,40 +442,9 @@ us_leaf_copy_words(uint64_t *to, unsigned size, const uint64_t *from,
 }
 
 
-/*
- * Fills a leaf, measured for so many slots up to id, with the entries of one
- * that has the same width: each part begins with the same words.
- */
-
-static void
-us_leaf_copy_locked(us_arena_t *a, uint32_t address, us_leaf_t *l,
-    const uint64_t *from, unsigned slots, uint64_t id)
-{
-    uint64_t   *w, *to;
-    us_leaf_t   old;
-
-    old = us_leaf(us_relaxed(from));
-
-    l->count = old.count;
-    l->serial = us_leaf_serial_locked(a);
-    us_leaf_share(a, l, slots, id);
-
-    w = us_leaf_at(a, address);
-    to = w + 1;
-
-    to = us_leaf_copy_words(to, l->packed - 1, from + 1, old.packed - 1);
-    to = us_leaf_copy_words(to, l->high - l->packed, from + old.packed,
-                            old.high - old.packed);
-    us_leaf_copy_words(to, us_leaf_words(a, l) - l->high, from + old.high,
-                       us_leaf_words(a, &old) - old.high);
-
-    us_release(w, us_leaf_header(l));
-}
-
-
 uint32_t
 us_leaf_make_locked(us_arena_t *a, const us_entry_t *e, unsigned n,
-    unsigned split, uint64_t id, unsigned number, int *failed)
+    unsigned split, unsigned number, int *failed)
 {
     uint32_t   address;
     us_leaf_t  l;
@@ -469,7 +456,7 @@ us_leaf_make_locked(us_arena_t *a, const us_entry_t *e, unsigned n,
     memset(&l, 0, sizeof(us_leaf_t));
     l.split = split;
 
-    if (us_leaf_measure(a, &l, n, id) != 0) {
+    if (us_leaf_measure(a, &l, n, e[n - 1].id) != 0) {
         *failed = 1;
         return 0;
     }
@@ -481,7 +468,7 @@ us_leaf_make_locked(us_arena_t *a, const us_entry_t *e, unsigned n,
         return 0;
     }
 
-    us_leaf_write_locked(a, address, &l, e, n, n, id);
+    us_leaf_write_locked(a, address, &l, e, n, n, e[n - 1].id);
 
     return address;
 }
@@ -491,10 +478,12 @@ uint32_t
 us_leaf_grow_locked(us_arena_t *a, uint32_t address, unsigned more,
     uint64_t id)
 {
-    unsigned    n;
-    uint32_t    larger;
-    us_leaf_t   l, old;
-    us_entry_t  e[US_LEAF_MAX];
+    unsigned         n;
+    uint32_t         larger;
+    uint64_t        *w, *to;
+    us_leaf_t        l, old;
+    us_entry_t       e[US_LEAF_MAX];
+    const uint64_t  *from;
 
     memset(&old, 0, sizeof(us_leaf_t));
     old.split = US_SPLIT_FIRST;
@@ -516,13 +505,28 @@ us_leaf_grow_locked(us_arena_t *a, uint32_t address, unsigned more,
         return 0;
     }
 
-    if (address && l.low == old.low) {
-        us_leaf_copy_locked(a, larger, &l, us_leaf_at(a, address), n, id);
-
-    } else {
+    if (address == 0 || l.low != old.low) {
         us_leaf_read(a, address, e, &old);
         us_leaf_write_locked(a, larger, &l, e, old.count, n, id);
+        return larger;
     }
+
+    /* the width is the same: each part begins with the same words */
+
+    from = us_leaf_at(a, address);
+    l.count = old.count;
+    l.serial = us_leaf_serial_locked(a);
+    us_leaf_share(a, &l, n, id);
+
+    w = us_leaf_at(a, larger);
+
+    to = us_leaf_copy_words(w + 1, l.packed - 1, from + 1, old.packed - 1);
+    to = us_leaf_copy_words(to, l.high - l.packed, from + old.packed,
+                            old.high - old.packed);
+    us_leaf_copy_words(to, us_leaf_words(a, &l) - l.high, from + old.high,
+                       us_leaf_words(a, &old) - old.high);
+
+    us_release(w, us_leaf_header(&l));
 
     return larger;
 }

@@ -1,7 +1,7 @@
 
 /*
- * A leaf of the index: its coding.  See us_index.c for the whole, us_leaf.c for
- * the format.  For the files of the index only.
+ * A leaf of the index: which hashes it has, and its coding.  See us_index.c for
+ * the whole, us_leaf.c for the format.  For the files of the index only.
  */
 
 
@@ -17,6 +17,101 @@
 #define US_LEAF_WORDS_MAX  ((US_LEAF_SIZES << 5) / 8)
 #define US_WIDTH_MAX    48            /* low + split */
 #define US_SPLIT_FIRST  3             /* of the first leaves */
+
+
+/*
+ * Entries to a leaf, on average.  More: less memory, but more slots to scan,
+ * and more of them with the right fingerprint by chance.
+ */
+#ifndef US_LEAF_MEAN
+#define US_LEAF_MEAN    64
+#endif
+
+/*
+ * A leaf whose entries were hashed again has so many split bits.  The numbers
+ * are mixed so that at any time every third leaf is about to be hashed again,
+ * and leaves of all sizes go on being used.
+ */
+#ifndef US_SPLIT_BITS
+#define US_SPLIT_BITS(leaf)  (2 + (leaf) % 3)
+#endif
+#define US_SPLIT_MAX    7
+
+#define US_FIRST_LEAF   2
+
+
+static inline uint64_t
+us_path(uint64_t hash)
+{
+    uint64_t  square;
+
+    square = (unsigned __int128) hash * hash >> 64;
+
+    return hash - (hash - square) / 3;
+}
+
+
+static inline uint8_t
+us_fingerprint(uint64_t hash)
+{
+    return hash;
+}
+
+
+/* the bits of a path that lead to a leaf */
+
+static inline unsigned
+us_leaf_depth(uint64_t leaf)
+{
+    return 63 - __builtin_clzll(leaf);
+}
+
+
+/* the number of the leaf that has this path when there are n leaves */
+
+static inline uint64_t
+us_leaf_number(uint64_t n, uint64_t path)
+{
+    unsigned  depth;
+    uint64_t  leaf;
+
+    depth = us_leaf_depth(n);
+    leaf = ((uint64_t) 1 << depth) | path >> (64 - depth);
+
+    /* no branch: it would be mispredicted for half of the paths */
+
+    depth += leaf < n;
+
+    return ((uint64_t) 1 << depth) | path >> (64 - depth);
+}
+
+
+/*
+ * The paths of a leaf: the first, and the first past them, which is 0 after
+ * the last leaf.
+ */
+
+static inline uint64_t
+us_leaf_path(uint64_t leaf)
+{
+    return leaf << (64 - us_leaf_depth(leaf));
+}
+
+
+static inline uint64_t
+us_leaf_path_end(uint64_t leaf)
+{
+    return us_leaf_path(leaf) + ((uint64_t) 1 << (64 - us_leaf_depth(leaf)));
+}
+
+
+/* the bits of the path below a leaf */
+
+static inline unsigned
+us_split_bits(uint64_t leaf, uint64_t path, unsigned bits)
+{
+    return path << us_leaf_depth(leaf) >> 1 >> (63 - bits);
+}
 
 
 typedef struct {
@@ -185,32 +280,6 @@ us_packed_get(const uint64_t *words, unsigned at, unsigned n)
 }
 
 
-static inline void
-us_packed_set(uint64_t *words, unsigned at, unsigned n, uint64_t v)
-{
-    unsigned  shift;
-    uint64_t  mask;
-
-    words += at / 64;
-    shift = at % 64;
-    mask = ((uint64_t) 1 << n) - 1;
-
-    /*
-     * Release, here and wherever a word of a leaf is written: if the leaf was
-     * freed, a reader that sees the new word must find the header changed
-     * when it looks again.  Bits of other slots in the word stay as they are.
-     */
-
-    us_release(words, (us_relaxed(words) & ~(mask << shift)) | v << shift);
-
-    if (shift + n > 64) {
-        words++;
-        us_release(words, (us_relaxed(words) & ~(mask >> (64 - shift)))
-                          | v >> (64 - shift));
-    }
-}
-
-
 /*
  * How many low bits of each id are packed, if the highest of n ids is id: so
  * many that the high bits are 2 to 3 for each.
@@ -263,11 +332,11 @@ void us_leaf_carve_locked(us_arena_t *a, uint64_t offset, uint64_t n);
 void us_leaf_free_locked(us_arena_t *a, uint32_t address);
 
 /*
- * Makes staged leaf `number` with n entries, the highest of which is id.
- * Returns its address; 0 for an empty leaf, and 0 with *failed: no room.
+ * Makes staged leaf `number` with n entries.  Returns its address; 0 for an
+ * empty leaf, and 0 with *failed: no room.
  */
 uint32_t us_leaf_make_locked(us_arena_t *a, const us_entry_t *e, unsigned n,
-    unsigned split, uint64_t id, unsigned number, int *failed);
+    unsigned split, unsigned number, int *failed);
 
 /*
  * Makes staged leaf 0 with the entries of another one, or none if its address

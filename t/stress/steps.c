@@ -26,8 +26,7 @@
 #include "us_base.h"
 #include "../unit/stream.h"
 #include "map.h"
-#include "store/us_directory.h"
-#include "store/us_leaf.h"
+#include "store/us_index.h"
 
 #include <limits.h>
 #include <signal.h>
