@@ -9,8 +9,8 @@
 
 
 #include "us_life.h"
-#include "us_cache.h"
-#include "us_job.h"
+#include "us_copier.h"
+#include "us_follow.h"
 #include "us_keep.h"
 #include "us_load.h"
 #include "us_replica.h"
@@ -123,9 +123,8 @@ us_life_stop(us_life_t *l)
         l->readers = -1;
     }
 
-    us_replica_stop(l);
-    us_replicate_stop(l);
-    us_cache_stop(l);
+    us_follow_stop(&l->follow);
+    us_follow_stop(&l->copier);
 
     if (l->store) {
         us_store_close(l->store);
@@ -162,7 +161,7 @@ us_life_tick(us_life_t *l)
 
     if (l->conf.replicate) {
         us_replicate(l);
-        us_cache(l);
+        us_copier(l);
         return US_LIFE_FOLLOW;
     }
 
@@ -306,14 +305,14 @@ us_life_refresh(us_life_t *l)
 
     /*
      * Release: the last read of a store that was given up, by this thread or
-     * another one, came before.  Who makes a base, or a snapshot of a cache,
+     * another one, came before.  Who makes a base, or a snapshot of a copy,
      * reads it, too.
      */
 
     if (l->member && us_relaxed(&l->member->version) != version
         && (l->empty || us_acquire(&sh->emptying) == 0)
         && !l->jobs[US_ROLE_BASE].active && l->env.quiet(l->env.data)
-        && !us_cache_inside(l))
+        && !us_copier_inside(l))
     {
         us_release(&l->member->version, version);
     }
@@ -350,7 +349,7 @@ us_life_close(us_life_t *l, uint64_t ms)
     us_tail_t         tail;
     us_disk_error_t   e;
 
-    /* the directory of a replicated store is a cache, which is never closed */
+    /* the directory of a replicated store is a copy, which is never closed */
 
     if (us_share_state(l->sh) != US_LIFE_READY || us_acquire(&l->sh->lost)
         || l->conf.replicate)

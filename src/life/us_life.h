@@ -12,10 +12,11 @@
  *     us_keep.c     snapshots, scrubs, repairs
  *     us_policy.c   when a snapshot is worth it
  *     us_promise.c  what is promised; us_admit.c  which requests may pass
+ *     us_follow.c   operations that somebody else has logged
  *     us_replica.c  another server's store, followed
  *     us_replicate.c  a store whose journal is a log that other nodes read
  *     us_replicate_base.c  the base of that log
- *     us_cache.c    what that log has confirmed, on disk
+ *     us_copier.c    what that log has confirmed, on disk
  *     us_peer.c     the connection to that server
  *     us_data.c     what ties a store to a directory, for the command as well
  *
@@ -107,9 +108,7 @@ typedef enum {
 
 typedef struct us_job_s   us_job_t;
 typedef struct us_life_s  us_life_t;
-typedef struct us_replica_s  us_replica_t;
-typedef struct us_replicate_s  us_replicate_t;
-typedef struct us_cache_s  us_cache_t;
+typedef struct us_follow_s  us_follow_t;
 
 
 /* what a process does for its us_life_t; data is the caller's */
@@ -220,12 +219,10 @@ struct us_life_s {
     uint64_t          declare_next;   /* ms: not before */
     int               declare_said;   /* that something could not be added */
     uint64_t          wanted_next;    /* ms: of the next sync for a replica */
-    us_replica_t     *replica;        /* of the loader's jobs */
-    uint64_t          replica_next;   /* ms: not before */
-    us_replicate_t   *replicate;      /* of the loader's and writer's jobs */
-    uint64_t          replicate_next; /* ms: not before */
-    us_cache_t       *cache;          /* of the keeper's jobs */
-    uint64_t          cache_next;     /* ms: not before */
+    us_follow_t      *follow;         /* of the loader's and writer's jobs */
+    uint64_t          follow_next;    /* ms: not before */
+    us_follow_t      *copier;         /* of the keeper's jobs */
+    uint64_t          copier_next;    /* ms: not before */
     int               empty;          /* store stands in, see us_life.c */
     void             *empty_mem;
     size_t            empty_size;

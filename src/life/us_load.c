@@ -69,44 +69,33 @@ us_load_pending(us_life_state_t state)
 }
 
 
-/* the lock on the files is kept as long as they are to be read on */
+/*
+ * mode=lookup at a reload: whether there is something to load, before what
+ * there is in memory is given up.
+ */
 
-static void
-us_load_ended(us_load_t *ld)
+static int
+us_load_newer(us_life_t *l, us_disk_error_t *e)
 {
-    us_life_t  *l;
+    us_manifest_t  m;
 
-    l = ld->l;
-
-    if (us_share_state(l->sh) == US_LIFE_FOLLOWING) {
-        ld->job->stays = 1;
-
-        if (l->readers == -1) {
-            l->readers = ld->recovery.readers;
-            ld->recovery.readers = -1;
-        }
-
-    } else if (l->readers != -1) {
-        (void) close(l->readers);
-        l->readers = -1;
+    if (us_manifest_read(l->dirfd, &m, e) != US_MANIFEST_OK) {
+        return -1;
     }
 
-    us_recovery_close(&ld->recovery);
+    return us_data_differs(&m, &l->conf.store, e);
 }
 
 
-/* a map that comes from here on was adopted since the store was restored */
+/*
+ * The lock belongs to an open file that all processes of this master share,
+ * so trying it again succeeds once it is ours.
+ */
 
-static void
-us_load_restored(us_load_t *ld)
+static int
+us_load_own(us_life_t *l)
 {
-    us_recovery_t  *r;
-
-    r = &ld->recovery;
-
-    if (r->manifest.has_restored && r->lsn >= r->manifest.restored) {
-        us_store_map_restored(ld->store);
-    }
+    return !l->conf.store.lookup && flock(l->lockfd, LOCK_EX|LOCK_NB) == 0;
 }
 
 
@@ -121,6 +110,21 @@ us_load_past(us_load_t *ld)
         ld->past = 1;
         us_store_info(ld->store, &info);
         us_release(&ld->l->sh->snapshot_deleted, info.deleted);
+    }
+}
+
+
+/* a map that comes from here on was adopted since the store was restored */
+
+static void
+us_load_restored(us_load_t *ld)
+{
+    us_recovery_t  *r;
+
+    r = &ld->recovery;
+
+    if (r->manifest.has_restored && r->lsn >= r->manifest.restored) {
+        us_store_map_restored(ld->store);
     }
 }
 
@@ -256,10 +260,10 @@ us_load_failed(us_load_t *ld, us_life_state_t state)
  */
 
 static void
-us_load_small(us_load_t *ld)
+us_load_no_room(us_load_t *ld)
 {
-    char         need[32];
-    us_share_t  *sh;
+    us_share_t       *sh;
+    us_disk_error_t  *e;
 
     sh = ld->l->sh;
 
@@ -268,13 +272,9 @@ us_load_small(us_load_t *ld)
         return;
     }
 
-    us_load_size(ld->l,
-                 us_store_size_needed(ld->store,
-                                      ld->l->conf.store.ring != 0),
-                 need, sizeof(need));
-
-    us_disk_fail(&ld->recovery.error, 0, "SIZE is too small for the data: %s "
-                 "suffices", need);
+    e = &ld->recovery.error;
+    us_load_small(ld->l, ld->store, e->text, sizeof(e->text));
+    e->err = 0;
 
     us_load_failed(ld, US_LIFE_TOO_SMALL);
 }
@@ -432,7 +432,7 @@ us_load_run(us_load_t *ld)
     us_release(&sh->load_ids, r->ids);
 
     if (rc == US_RECOVERY_NO_ROOM) {
-        us_load_small(ld);
+        us_load_no_room(ld);
         return;
     }
 
@@ -469,15 +469,30 @@ us_load_run(us_load_t *ld)
 }
 
 
-/*
- * The lock belongs to an open file that all processes of this master share,
- * so trying it again succeeds once it is ours.
- */
-
-static int
-us_load_own(us_life_t *l)
+static void
+us_load_follow(us_load_t *ld)
 {
-    return !l->conf.store.lookup && flock(l->lockfd, LOCK_EX|LOCK_NB) == 0;
+    us_share_t     *sh;
+    us_recovery_t  *r;
+
+    sh = ld->l->sh;
+    r = &ld->recovery;
+
+    ld->own = us_load_own(ld->l);
+
+    if (us_load_open(ld) != US_RECOVERY_OK) {
+        us_load_failed(ld, US_LIFE_DAMAGED);
+        return;
+    }
+
+    /* continues where the loader before has stopped */
+
+    r->started = 1;
+    r->lsn = us_acquire(&sh->load_lsn);
+    r->ids = us_acquire(&sh->load_ids);
+    ld->past = 1;
+
+    us_load_run(ld);
 }
 
 
@@ -543,48 +558,29 @@ us_load_begin(us_load_t *ld)
 }
 
 
+/* the lock on the files is kept as long as they are to be read on */
+
 static void
-us_load_follow(us_load_t *ld)
+us_load_ended(us_load_t *ld)
 {
-    us_share_t     *sh;
-    us_recovery_t  *r;
+    us_life_t  *l;
 
-    sh = ld->l->sh;
-    r = &ld->recovery;
+    l = ld->l;
 
-    ld->own = us_load_own(ld->l);
+    if (us_share_state(l->sh) == US_LIFE_FOLLOWING) {
+        ld->job->stays = 1;
 
-    if (us_load_open(ld) != US_RECOVERY_OK) {
-        us_load_failed(ld, US_LIFE_DAMAGED);
-        return;
+        if (l->readers == -1) {
+            l->readers = ld->recovery.readers;
+            ld->recovery.readers = -1;
+        }
+
+    } else if (l->readers != -1) {
+        (void) close(l->readers);
+        l->readers = -1;
     }
 
-    /* continues where the loader before has stopped */
-
-    r->started = 1;
-    r->lsn = us_acquire(&sh->load_lsn);
-    r->ids = us_acquire(&sh->load_ids);
-    ld->past = 1;
-
-    us_load_run(ld);
-}
-
-
-/*
- * mode=lookup at a reload: whether there is something to load, before what
- * there is in memory is given up.
- */
-
-static int
-us_load_newer(us_life_t *l, us_disk_error_t *e)
-{
-    us_manifest_t  m;
-
-    if (us_manifest_read(l->dirfd, &m, e) != US_MANIFEST_OK) {
-        return -1;
-    }
-
-    return us_data_differs(&m, &l->conf.store, e);
+    us_recovery_close(&ld->recovery);
 }
 
 
@@ -685,29 +681,31 @@ us_load(us_life_t *l)
 
 
 void
-us_load_size(const us_life_t *l, uint64_t bytes, char *text, size_t len)
+us_load_small(const us_life_t *l, us_store_t *s, char *text, size_t len)
 {
+    char      need[40];
     uint64_t  size, unit;
 
-    if (bytes == 0) {
-        (void) snprintf(text, len, "none for which there is memory");
-        return;
+    size = us_store_size_needed(s, l->conf.store.ring != 0);
+    (void) strcpy(need, "none for which there is memory");
+
+    if (size) {
+
+        /* the zone's own part grows with it, and not faster */
+
+        if (l->conf.zone) {
+            size = (uint64_t) ((double) size * (double) l->conf.zone
+                               / (double) l->size);
+        }
+
+        unit = size < (uint64_t) 64 << 20 ? 1024 : 1024 * 1024;
+        (void) snprintf(need, sizeof(need), "%llu%c",
+                        (unsigned long long) (size / unit + 1),
+                        unit == 1024 ? 'k' : 'm');
     }
 
-    size = bytes;
-
-    /* the zone's own part grows with it, and not faster */
-
-    if (l->conf.zone) {
-        size = (uint64_t) ((double) bytes * (double) l->conf.zone
-                           / (double) l->size);
-    }
-
-    unit = size < (uint64_t) 64 << 20 ? 1024 : 1024 * 1024;
-
-    (void) snprintf(text, len, "%llu%c",
-                    (unsigned long long) (size / unit + 1),
-                    unit == 1024 ? 'k' : 'm');
+    (void) snprintf(text, len, "SIZE is too small for the %sdata: %s suffices",
+                    l->conf.follow ? "primary's " : "", need);
 }
 
 

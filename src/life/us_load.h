@@ -22,10 +22,10 @@ void us_load(us_life_t *l);
 int us_load_empty(us_life_t *l);
 
 /*
- * SIZE for a store of so many bytes, as the configuration has it; 0 bytes: how
- * many is not known, as the data do not fit the machine's memory.
+ * That SIZE is too small for what came, and what suffices, unless
+ * that is more than the machine's memory.
  */
-void us_load_size(const us_life_t *l, uint64_t bytes, char *text, size_t len);
+void us_load_small(const us_life_t *l, us_store_t *s, char *text, size_t len);
 
 
 #endif /* _US_LOAD_H_INCLUDED_ */

@@ -20,7 +20,7 @@
  *  1. The shared place (us_share_t.replica.at) says what the store has, except
  *     while load_applying is set.  If a process is killed meanwhile, the next
  *     one empties the store (us_load_empty()), and begins from nothing, or with
- *     path= from what the directory has (us_replica_copy.h).
+ *     path= from what the directory has (us_sink.h).
  *  2. A stream goes on only at the place that was reached, in the store of that
  *     uuid and epoch, with the CRC of the block before it.  In any other case
  *     the store is emptied first.  So it never has URLs of two stores.
@@ -39,9 +39,6 @@
 
 /* of each tick: starts a job, if one is due */
 void us_replica(us_life_t *l);
-
-/* the end of the process */
-void us_replica_stop(us_life_t *l);
 
 
 #endif /* _US_REPLICA_H_INCLUDED_ */

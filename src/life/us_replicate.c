@@ -3,12 +3,11 @@
  * See us_replicate.h.
  *
  *     us_replicate_job()              loader: one step of the standby
- *         us_replicate_prepare()          the store is empty, or has a place
+ *         us_follow_prepare()             the store is empty, or has a place
  *         us_replicate_create()           there is none so far
  *         us_replicate_begin()            is it a log of a store that fits?
- *         us_replicate_cached()           what the directory has of it
+ *         us_replicate_copied()           what the directory has of it
  *         us_replicate_apply()            a row
- *         us_replicate_settle()           what was built is answered
  *         us_replicate_ready()            a term of its own has begun
  *     us_replicate_write_job()        writer: steps of the primary
  *         us_replicate_confirmed()        what may be answered from now on
@@ -17,18 +16,15 @@
 
 
 #include "us_replicate.h"
-#include "us_build.h"
-#include "us_cache.h"
-#include "us_load.h"
+#include "us_copier.h"
+#include "us_follow.h"
 #include "us_replicate_base.h"
 #include "../journal/us_crc32c.h"
 #include "../replog/us_standby.h"
 #include "../store/us_ring.h"
 #include "../store/us_shard.h"
 #include "../us_clock.h"
-#include "../us_fault.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -36,8 +32,7 @@
 
 #define US_REPLICATE_TURN    50       /* ms that a job goes on */
 #define US_REPLICATE_POLL    50       /* ms between two looks at the log */
-#define US_REPLICATE_FIRST   100      /* ms after a first failure */
-#define US_REPLICATE_LAST    2000     /* and at most */
+#define US_REPLICATE_LAST    2000     /* ms between two tries */
 #define US_REPLICATE_LOOK    2000     /* ms of a call that only reads: one that
                                          gets no answer is soon made at another
                                          server */
@@ -48,263 +43,126 @@
 #define US_REPLICATE_STALL   2000     /* ms without a commit */
 
 
-struct us_replicate_s {
-    us_life_t        *life;
-    us_job_t         *job;
-    us_replog_t      *log;
+typedef struct {
+    us_follow_t       f;
     us_standby_t      standby;
     us_appender_t     appender;
-    us_store_t       *store;          /* of the loader */
     us_manifest_t     manifest;       /* as the log has it */
     char              settings[US_REPLOG_SETTINGS];     /* as this node's */
 
     unsigned          reading:1;      /* standby is set up */
     unsigned          writing:1;      /* appender is set up */
-    unsigned          bulk:1;         /* the store is being built */
-    unsigned          anew:1;         /* the store is to be emptied */
     unsigned          filled:1;       /* it has what the directory has, up to
-                                         `cached`, not yet checked */
+                                         `copied`, not yet checked */
     unsigned          looked:1;       /* the directory was looked at */
-    us_share_cached_t cached;
-    uint64_t          ids;
+    us_share_copied_t copied;
     uint64_t          lease;          /* ms: of a term of this node */
     uint64_t          beat;           /* of another process of its name */
     unsigned          beats;
     uint64_t          nonce;          /* of this process's next claim */
-    unsigned          fails;          /* in a row */
+} us_replicate_t;
+
+
+/* us_source_t */
+
+static int
+us_replicate_init(us_follow_t *f)
+{
+    us_replicate_t *r = (us_replicate_t *) f;
+
+    f->log->look = US_REPLICATE_LOOK;
+
+    return getrandom(&r->nonce, sizeof(r->nonce), 0) == sizeof(r->nonce)
+           ? 0 : -1;
+}
+
+
+static void
+us_replicate_close(us_follow_t *f)
+{
+    us_replicate_t *r = (us_replicate_t *) f;
+
+    us_appender_free(&r->appender);
+
+    r->writing = 0;
+    r->reading = 0;
+    r->filled = 0;
+    r->looked = 0;
+}
+
+
+static int
+us_replicate_emptied(us_follow_t *f)
+{
+    us_release(&f->life->sh->deleted_lsn, 0);
+    us_release(&f->life->sh->replicate.astray, 0);
+
+    return 0;
+}
+
+
+/*
+ * Whether the store has given the ids that the log has, which it always has.
+ * If not, 0: nothing is answered from it, and all is read anew.
+ */
+
+static int
+us_replicate_whole(us_replicate_t *r)
+{
+    uint64_t  ids;
+
+    ids = us_store_next_id(r->f.store);
+
+    if (ids == r->f.ids) {
+        return 1;
+    }
+
+    (void) us_follow_again(&r->f, "the store has %llu ids and the log %llu",
+                           (unsigned long long) ids,
+                           (unsigned long long) r->f.ids);
+    us_share_set_state(r->f.life->sh, US_LIFE_LOADING, NULL);
+
+    return 0;
+}
+
+
+/* us_source_t: what the store has */
+
+static int
+us_replicate_place(us_follow_t *f)
+{
+    us_replicate_t *r = (us_replicate_t *) f;
+
+    if (!us_replicate_whole(r)) {
+        return -1;
+    }
+
+    f->lsn = r->standby.at.next;
+
+    /* nothing is parked: what may be answered moves first */
+
+    us_store_set_durable(f->store, f->lsn);
+    us_store_set_written(f->store, f->lsn);
+    (void) us_store_set_lsn(f->store, f->lsn);
+
+    us_share_set_row(&f->life->sh->replicate.at, &r->standby.at);
+
+    return 0;
+}
+
+
+static void
+us_replicate_failed(us_follow_t *f)
+{
+    us_share_count(&f->life->sh->replicate.failures, 1);
+}
+
+
+static const us_source_t  us_replicate_source = {
+    US_LIFE_STANDBY, US_REPLICATE_LAST, US_SAY_ALERT, us_replicate_init,
+    us_replicate_close, us_replicate_emptied, us_replicate_place,
+    us_replicate_failed
 };
-
-
-static void us_replicate_job(us_job_t *job);
-static void us_replicate_done(us_job_t *job);
-static us_replicate_t *us_replicate_open(us_job_t *job);
-static int us_replicate_prepare(us_replicate_t *r);
-static void us_replicate_close(us_replicate_t *r);
-static void us_replicate_read(us_replicate_t *r);
-static int us_replicate_create(us_replicate_t *r);
-static int us_replicate_first(us_replicate_t *r, uint8_t uuid[16]);
-static int us_replicate_based(us_replicate_t *r);
-static int us_replicate_begin(us_replicate_t *r);
-static int us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
-    uint64_t epoch, uint64_t before, const char *terms, uint64_t lost);
-static int us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
-    const us_manifest_t *m, int led, uint64_t epoch, uint64_t lost,
-    uint64_t *lease);
-static const char *us_replicate_declare(void *data,
-    const us_replog_head_t *head, int led, uint64_t *lease);
-static int us_replicate_mark(us_replicate_t *r, const us_store_t *store,
-    const us_replog_row_t *row);
-static int us_replicate_forgotten(us_replicate_t *r, const us_store_t *store);
-static int us_replicate_look(us_replicate_t *r, const uint8_t uuid[16],
-    us_replog_head_t *head, us_manifest_t *m);
-static us_replog_rc_t us_replicate_begin_term(us_replicate_t *r,
-    const us_replog_head_t *head, const us_manifest_t *m, const char *holder,
-    uint64_t epoch, uint64_t lost);
-static int us_replicate_single(us_replicate_t *r, const us_manifest_t *m);
-static uint64_t us_replicate_number(const us_manifest_t *m, const char *key);
-static int us_replicate_cached(us_replicate_t *r);
-static int us_replicate_fill(us_replicate_t *r);
-static void us_replicate_head(us_replicate_t *r);
-static void us_replicate_news(us_replicate_t *r, const us_manifest_t *m);
-static int us_replicate_wanted(us_replicate_t *r);
-static int us_replicate_apply(void *data, const us_replog_row_t *row,
-    const uint8_t *p, size_t len);
-static int us_replicate_base(void *data, const uint8_t *p, size_t len);
-static int us_replicate_part(us_replicate_t *r, const uint8_t *p, size_t len);
-static size_t us_replicate_term(void *data, uint64_t term, const char *holder,
-    uint8_t buf[US_STANDBY_TERM]);
-static uint64_t us_replicate_now(void *data);
-static int us_replicate_settle(us_replicate_t *r);
-static int us_replicate_whole(us_replicate_t *r);
-static int us_replicate_publish(us_replicate_t *r);
-static void us_replicate_ready(us_replicate_t *r);
-static void us_replicate_write(us_life_t *l);
-static void us_replicate_write_job(us_job_t *job);
-static void us_replicate_write_done(us_job_t *job);
-static us_appender_rc_t us_replicate_group(us_replicate_t *r);
-static void us_replicate_confirmed(us_replicate_t *r);
-static void us_replicate_stall(us_replicate_t *r, us_say_t level);
-static void us_replicate_deposed(us_replicate_t *r);
-static void us_replicate_again(us_replicate_t *r, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-static void us_replicate_fail(us_replicate_t *r, us_say_t level,
-    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void us_replicate_wait(us_replicate_t *r);
-
-
-void
-us_replicate(us_life_t *l)
-{
-    if (!l->ending && !l->env.stopping(l->env.data)
-        && us_share_state(l->sh) == US_LIFE_READY)
-    {
-        us_replicate_rebase(l);
-    }
-
-    if (l->jobs[US_ROLE_LOADER].active || l->jobs[US_ROLE_WRITER].active) {
-        return;
-    }
-
-    if (us_job_stopping(l)) {
-
-        /* another process may have them at once */
-
-        if (l->replicate) {
-            us_replicate_stop(l);
-            us_role_release(l->sh, US_ROLE_LOADER, l->self);
-            us_role_release(l->sh, US_ROLE_WRITER, l->self);
-        }
-
-        return;
-    }
-
-    if (us_job_now(l) < l->replicate_next) {
-        return;
-    }
-
-    if (us_share_state(l->sh) == US_LIFE_READY) {
-        us_replicate_write(l);
-        return;
-    }
-
-    (void) us_job_start(l, US_ROLE_LOADER, us_replicate_job,
-                        us_replicate_done);
-}
-
-
-void
-us_replicate_stop(us_life_t *l)
-{
-    us_replicate_t  *r;
-
-    r = l->replicate;
-
-    if (r) {
-        us_replicate_close(r);
-        us_appender_free(&r->appender);
-        r->log->ops->close(r->log);
-        free(r);
-        l->replicate = NULL;
-    }
-}
-
-
-int
-us_replicate_lease(const us_life_t *l)
-{
-    return us_replog_lease(&l->sh->replicate.place, us_clock_boottime());
-}
-
-
-void
-us_replicate_promote(us_life_t *l)
-{
-    us_release(&l->sh->replicate.promote,
-               us_clock_boottime() + US_REPLICATE_COMMAND);
-}
-
-
-void
-us_replicate_info(const us_life_t *l, us_replicate_info_t *info)
-{
-    uint64_t                     at, now, since;
-    us_replog_ends_t             ends;
-    const us_share_replicate_t  *sh;
-
-    sh = &l->sh->replicate;
-    now = us_clock_boottime();
-
-    memset(info, 0, sizeof(us_replicate_info_t));
-
-    if (us_share_state(l->sh) == US_LIFE_READY) {
-        us_replog_ends(&sh->place, &ends);
-
-        info->term = ends.sure.term;
-        (void) snprintf(info->holder, sizeof(info->holder), "%s",
-                        l->conf.replicate->node);
-        info->acked = ends.sure.next;
-        info->end = ends.last.next;
-        at = us_store_published(l->store);
-        info->lag = at > info->acked ? at - info->acked : 0;
-        since = us_acquire(&sh->place.sent);
-
-    } else {
-        info->term = us_acquire(&sh->term);
-        memcpy(info->holder, sh->holder, sizeof(info->holder) - 1);
-        info->acked = us_acquire(&sh->acked);
-        info->end = us_acquire(&sh->end);
-        at = us_acquire(&sh->begun) ? us_acquire(&l->sh->load_lsn) : 0;
-        info->lag = info->end > at ? info->end - at : 0;
-        since = us_acquire(&sh->seen);
-    }
-
-    info->age = since == 0 ? US_STORE_NO_ID : now > since ? now - since : 0;
-    info->base = us_acquire(&sh->base);
-    info->base_lsn = us_acquire(&sh->base_lsn);
-    info->base_bytes = us_acquire(&sh->base_bytes);
-    info->rebases = us_relaxed(&sh->rebases);
-    info->rows = us_relaxed(&sh->rows);
-    info->read = us_relaxed(&sh->read);
-    info->failures = us_relaxed(&sh->failures);
-    info->promotions = us_relaxed(&sh->promotions);
-    info->deposed = us_relaxed(&sh->deposed);
-
-    info->cached = us_relaxed(&sh->cache.lsn);
-    info->off = us_relaxed(&sh->cache.off) != 0;
-    info->cache_failures = us_relaxed(&sh->cache.failures);
-    info->cache_restarts = us_relaxed(&sh->cache.restarts);
-    info->snapshots = us_relaxed(&l->sh->snapshots);
-}
-
-
-static void
-us_replicate_done(us_job_t *job)
-{
-    us_life_t  *l;
-
-    l = job->life;
-
-    /* a primary's first beat is due at once */
-
-    if (us_share_state(l->sh) == US_LIFE_READY) {
-        us_role_release(l->sh, US_ROLE_LOADER, l->self);
-        l->env.moved(l->env.data);
-        us_replicate(l);
-    }
-}
-
-
-static void
-us_replicate_job(us_job_t *job)
-{
-    uint64_t         until;
-    us_life_t       *l;
-    us_replicate_t  *r;
-
-    l = job->life;
-    until = us_job_now(l) + US_REPLICATE_TURN;
-
-    if (us_job_stopping(l)) {
-        return;
-    }
-
-    job->stays = 1;
-    l->replicate_next = until;
-
-    r = us_replicate_open(job);
-
-    if (r == NULL || us_replicate_prepare(r) == -1) {
-        return;
-    }
-
-    do {
-        l->replicate_next = 0;
-        us_replicate_read(r);
-
-    } while (l->replicate_next == 0 && us_job_now(l) < until
-             && us_share_state(l->sh) != US_LIFE_READY
-             && !us_job_stopping(l));
-}
 
 
 /* what this process has, for both roles */
@@ -312,558 +170,155 @@ us_replicate_job(us_job_t *job)
 static us_replicate_t *
 us_replicate_open(us_job_t *job)
 {
-    us_life_t                  *l;
-    us_replicate_t             *r;
-    us_replog_env_t             env;
-    const us_replicate_conf_t  *conf;
-
-    l = job->life;
-    conf = l->conf.replicate;
-
-    if (l->replicate == NULL) {
-        r = calloc(1, sizeof(us_replicate_t));
-
-        if (r == NULL) {
-            return NULL;
-        }
-
-        env.stopping = us_job_stopping;
-        env.data = l;
-
-        r->log = conf->ops->open(conf->conninfo, conf->shard, conf->single,
-                                 &env);
-
-        if (r->log == NULL) {
-            free(r);
-            return NULL;
-        }
-
-        if (getrandom(&r->nonce, sizeof(r->nonce), 0) != sizeof(r->nonce)) {
-            r->log->ops->close(r->log);
-            free(r);
-            return NULL;
-        }
-
-        r->log->look = US_REPLICATE_LOOK;
-        r->life = l;
-        l->replicate = r;
-    }
-
-    l->replicate->job = job;
-
-    return l->replicate;
+    return (us_replicate_t *) us_follow_open(job, &job->life->follow,
+                                             sizeof(us_replicate_t),
+                                             &us_replicate_source);
 }
 
 
-/*
- * 0: the store is as the standby's place says, or empty; -1: it is not yet.  A
- * store that a killed process, or this one, has left half made is emptied.
- */
+/* the one place where `written` and `durable` move: the ids first, as replies
+   that wait for the LSN report them */
 
-static int
-us_replicate_prepare(us_replicate_t *r)
+static void
+us_replicate_confirmed(us_replicate_t *r)
 {
-    us_life_t             *l;
-    us_share_t            *sh;
-    us_standby_t          *sb;
-    us_store_conf_t        have;
-    us_share_replicate_t  *place;
+    us_life_t         *l;
+    us_share_t        *sh;
+    us_replog_ends_t   ends;
 
-    l = r->life;
+    l = r->f.life;
     sh = l->sh;
-    place = &sh->replicate;
-    sb = &r->standby;
+
+    us_replog_ends(&sh->replicate.place, &ends);
+
+    if (ends.sure.next == us_store_durable(l->store)) {
+        return;
+    }
+
+    us_share_count(&sh->replicate.rows, 1);
+    us_share_count(&sh->writes, 1);
+    us_release(&sh->replicate.acked, ends.sure.next);
+
+    us_release(&sh->written_ids, ends.sure_ids);
+    us_release(&sh->durable_ids, ends.sure_ids);
+    us_store_set_durable(l->store, ends.sure.next);
+    us_store_set_written(l->store, ends.sure.next);
+}
+
+
+/* one row, or a beat */
+
+static us_appender_rc_t
+us_replicate_group(us_replicate_t *r)
+{
+    us_str_t           pieces[2];
+    us_life_t         *l;
+    us_appender_rc_t   rc;
+    us_replog_ends_t   ends;
+
+    l = r->f.life;
+
+    us_replog_ends(&l->sh->replicate.place, &ends);
+    us_store_ops(l->store, ends.sure.next, pieces);
+
+    rc = us_appender_step(&r->appender, pieces);
+
+    /* also what a killed process had confirmed */
+
+    us_replicate_confirmed(r);
+
+    return rc;
+}
+
+
+/* nothing is confirmed: writes are refused once that has lasted for a while */
+
+static void
+us_replicate_stall(us_replicate_t *r, us_say_t level)
+{
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = r->f.life;
+    sh = l->sh;
+
+    /*
+     * News: why nobody answers, or that a restored log, which was away before,
+     * has lost rows
+     */
+
+    if (strcmp(sh->why[US_ROLE_WRITER], r->appender.error) != 0) {
+        (void) us_share_resume(sh, US_ROLE_WRITER);
+    }
+
+    if ((level == US_SAY_EMERG
+         || !us_replog_recent(&sh->replicate.place, us_clock_boottime(),
+                              US_REPLICATE_STALL))
+        && us_share_stall(sh, US_ROLE_WRITER, us_job_now(l),
+                          r->appender.error))
+    {
+        us_job_say(r->f.job, level, "the log does not confirm: %s",
+                   r->appender.error);
+    }
+
+    us_replicate_failed(&r->f);
+    us_follow_wait(&r->f);
+}
+
+
+/* another node is the primary: what this one has published may not be there */
+
+static void
+us_replicate_deposed(us_replicate_t *r)
+{
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = r->f.life;
+    sh = l->sh;
+
+    us_store_fence(l->mem);
+
+    us_share_count(&sh->replicate.deposed, 1);
+    us_job_say(r->f.job, US_SAY_WARN, "deposed: %s; all is read from the log",
+               r->appender.error);
+
+    /* a killed process leaves a store that the next loader empties */
+
+    us_replog_place_end(&sh->replicate.place);
+    us_release(&sh->replicate.promote, 0);
+    us_release(&sh->replicate.settled, 1);
+    us_release(&sh->load_applying, 1);
+    us_release(&sh->load_placed, 0);
+    (void) us_share_resume(sh, US_ROLE_WRITER);
+    us_share_set_state(sh, US_LIFE_LOADING, "another node is the primary");
 
     r->writing = 0;
-
-    if (r->anew || us_acquire(&sh->emptying)
-        || (us_acquire(&sh->load_applying) && !r->bulk))
-    {
-        us_replicate_close(r);
-        us_release(&place->begun, 0);
-
-        if (us_load_empty(l) == -1) {
-            return -1;
-        }
-
-        us_release(&sh->deleted_lsn, 0);
-        us_release(&place->astray, 0);
-        r->anew = 0;
-    }
-
-    if (us_share_state(sh) == US_LIFE_COLD) {
-        us_share_set_state(sh, US_LIFE_LOADING, NULL);
-    }
-
-    if (r->store == NULL) {
-        r->store = us_store_open(l->mem, &l->lock);
-    }
-
-    if (r->store == NULL) {
-        return -1;
-    }
-
-    if (!r->reading) {
-        memset(sb, 0, sizeof(us_standby_t));
-
-        r->log->timeout = US_REPLICATE_CALL;
-
-        sb->log = r->log;
-        sb->env.term = us_replicate_term;
-        sb->env.apply = us_replicate_apply;
-        sb->env.base = us_replicate_base;
-        sb->env.settings = us_replicate_declare;
-        sb->env.follows = us_cache_follows;
-        sb->env.now = us_replicate_now;
-        sb->env.data = r;
-        sb->holder = l->conf.replicate->node;
-        sb->takeover = l->conf.replicate->takeover;
-        sb->begun = us_acquire(&place->begun) != 0;
-        us_share_row(&place->at, &sb->at);
-
-        us_store_conf(r->store, &have);
-        memcpy(sb->uuid, have.uuid, sizeof(sb->uuid));
-
-        r->ids = sb->begun ? us_acquire(&sh->load_ids) : 0;
-        r->bulk = !sb->begun;
-        r->reading = 1;
-    }
-
-    return 0;
 }
 
 
-/* the loader's part: what the store has is in the shared words, or unknown */
-
-static void
-us_replicate_close(us_replicate_t *r)
-{
-    if (r->store) {
-        us_store_close(r->store);
-        r->store = NULL;
-    }
-
-    r->reading = 0;
-    r->bulk = 0;
-    r->filled = 0;
-    r->looked = 0;
-}
-
-
-/* one step of the standby */
-
-static void
-us_replicate_read(us_replicate_t *r)
-{
-    us_life_t        *l;
-    us_standby_t     *sb;
-    us_standby_rc_t   rc;
-
-    l = r->life;
-    sb = &r->standby;
-
-    if (!sb->looked && (us_replicate_create(r) == -1
-                        || us_replicate_cached(r) == -1))
-    {
-        return;
-    }
-
-    if (us_replicate_forgotten(r, r->store)) {
-        us_release(&l->sh->replicate.settled, 0);
-        r->anew = 1;
-        l->replicate_next = us_job_now(l) + 1;
-        return;
-    }
-
-    rc = us_standby_step(sb, us_replicate_wanted(r));
-
-    us_replicate_head(r);
-
-    if (r->anew) {
-        l->replicate_next = us_job_now(l) + 1;
-        return;
-    }
-
-    if (rc <= US_STANDBY_READY) {
-        us_release(&l->sh->replicate.seen, us_clock_boottime());
-    }
-
-    switch (rc) {
-
-    case US_STANDBY_MORE:
-        r->fails = 0;
-        break;
-
-    case US_STANDBY_OK:
-    case US_STANDBY_READY:
-        r->fails = 0;
-        (void) us_share_reason(l->sh, us_acquire(&l->sh->replicate.lost)
-                               ? "the log has lost what was confirmed; no node "
-                                 "appends to it until \"urlstore cluster "
-                                 "forget\"" : "");
-
-        if (r->bulk && us_replicate_settle(r) == -1) {
-            return;
-        }
-
-        if (rc == US_STANDBY_READY) {
-            us_replicate_ready(r);
-            return;
-        }
-
-        l->replicate_next = us_job_now(l) + US_REPLICATE_POLL;
-        break;
-
-    case US_STANDBY_LOST:
-        us_replicate_fail(r, US_SAY_ALERT, "%s", sb->error);
-        r->anew = us_replicate_mark(r, r->store, &sb->at);
-        break;
-
-    case US_STANDBY_STOP:
-
-        /* it was said why; or the log has a new base */
-
-        if (!r->anew) {
-            r->anew = 1;
-            l->replicate_next = us_job_now(l) + US_REPLICATE_POLL;
-            us_job_say(r->job, US_SAY_WARN, "%s; all is read anew", sb->error);
-        }
-
-        break;
-
-    default:
-        us_replicate_fail(r, US_SAY_WARN, "%s", sb->error);
-    }
-}
-
-
-/* what is known of the log, for everybody; and whether another node has it */
-
-static void
-us_replicate_head(us_replicate_t *r)
-{
-    us_standby_t          *sb;
-    us_manifest_t          m;
-    us_disk_error_t        e;
-    us_share_replicate_t  *sh;
-
-    sb = &r->standby;
-    sh = &r->life->sh->replicate;
-
-    if (!sb->looked) {
-        return;
-    }
-
-    if (us_relaxed(&sh->term) != sb->head.term) {
-        memcpy(sh->holder, sb->head.holder, sizeof(sh->holder));
-        us_release(&sh->term, sb->head.term);
-
-        if (us_manifest_scan(&m, sb->head.settings, strlen(sb->head.settings),
-                             &e) != US_MANIFEST_OK)
-        {
-            return;
-        }
-
-        us_replicate_news(r, &m);
-    }
-
-    us_release(&sh->acked, sb->head.acked);
-    us_release(&sh->end, sb->head.last.next);
-    us_release(&sh->base, sb->head.base);
-
-    if (sb->head.term && strcmp(sb->head.holder, sb->holder) != 0) {
-        us_release(&sh->settled, 1);
-    }
-}
-
-
-/* of the settings of a term that another node has begun */
-
-static void
-us_replicate_news(us_replicate_t *r, const us_manifest_t *m)
-{
-    uint64_t               lost;
-    us_standby_t          *sb;
-    us_store_conf_t        have;
-    us_share_replicate_t  *sh;
-
-    sb = &r->standby;
-    sh = &r->life->sh->replicate;
-
-    if (us_replicate_single(r, m)) {
-        us_job_say(r->job, US_SAY_WARN, "the nodes of shard %u differ: this "
-                   "one has \"replicas=0\", \"%.63s\" began term %llu without "
-                   "it; this node takes over by command only",
-                   r->life->conf.replicate->shard, sb->head.holder,
-                   (unsigned long long) sb->head.term);
-    }
-
-    lost = us_replicate_number(m, US_REPLICATE_LOST);
-
-    if (lost && us_acquire(&sh->lost) == 0) {
-        us_job_say(r->job, US_SAY_ALERT, "a node reports that the log of shard "
-                   "%u has lost rows up to LSN %llu, which were confirmed: no "
-                   "node appends to it until \"urlstore cluster forget\"",
-                   r->life->conf.replicate->shard, (unsigned long long) lost);
-    }
-
-    us_release(&sh->lost, lost);
-
-    us_store_conf(r->store, &have);
-
-    if (sb->begun && have.epoch != m->epoch) {
-        r->anew = 1;
-        us_job_say(r->job, US_SAY_WARN, "the log has epoch %llu; all is read "
-                   "anew", (unsigned long long) m->epoch);
-    }
-}
-
-
-/*
- * A node that was the primary when it ended is it again, if nobody else is.  If
- * its term goes on, another process has its name: one of before an upgrade, or
- * of a configuration that was copied.
- */
+/* 0: what the log is now, of this store; -1 */
 
 static int
-us_replicate_wanted(us_replicate_t *r)
+us_replicate_look(us_replicate_t *r, const uint8_t uuid[16],
+    us_replog_head_t *head, us_manifest_t *m)
 {
-    uint64_t               now;
-    us_life_t             *l;
-    us_standby_t          *sb;
-    us_share_replicate_t  *sh;
+    us_disk_error_t  e;
 
-    l = r->life;
-    sb = &r->standby;
-    sh = &l->sh->replicate;
-    now = us_clock_boottime();
-
-    if (now < us_acquire(&sh->promote)) {
-        return 1;
-    }
-
-    if (!sb->looked || us_acquire(&sh->settled)
-        || strcmp(sb->head.holder, sb->holder) != 0)
-    {
-        return 0;
-    }
-
-    if (now - sb->seen >= US_REPLICATE_SILENT) {
-        return 1;
-    }
-
-    /* one more may be of a statement that its process did not live to see */
-
-    if (sb->head.beat != r->beat) {
-        r->beat = sb->head.beat;
-
-        if (++r->beats == 4) {
-            us_job_say(r->job, US_SAY_WARN, "another process is the primary by "
-                       "the name of this node, \"%s\", which stands by; each "
-                       "node needs a name of its own", sb->holder);
-        }
-    }
-
-    return 0;
+    return r->f.log->ops->head(r->f.log, head) == US_REPLOG_OK
+           && memcmp(head->uuid, uuid, sizeof(head->uuid)) == 0
+           && us_manifest_scan(m, head->settings, strlen(head->settings), &e)
+              == US_MANIFEST_OK ? 0 : -1;
 }
 
 
-/*
- * Before the first step: the log's settings, or a log of this node's.  0; -1:
- * not now.
- */
-
-static int
-us_replicate_create(us_replicate_t *r)
+static uint64_t
+us_replicate_number(const us_manifest_t *m, const char *key)
 {
-    uint8_t          uuid[16];
-    us_replog_t     *log;
-    us_replog_rc_t   rc;
+    char  value[24];
 
-    log = r->log;
-
-    rc = log->ops->head(log, &r->standby.head);
-
-    if (rc == US_REPLOG_OK) {
-        return us_replicate_based(r) == -1 ? -1 : us_replicate_begin(r);
-    }
-
-    if (rc != US_REPLOG_NONE) {
-        us_replicate_fail(r, US_SAY_WARN, "%s", log->error);
-        return -1;
-    }
-
-    if (us_replicate_first(r, uuid) == -1) {
-        return -1;
-    }
-
-    rc = log->ops->create(log, uuid, r->settings);
-
-    if (rc != US_REPLOG_OK && rc != US_REPLOG_REFUSED) {
-        us_replicate_fail(r, US_SAY_WARN, "%s", log->error);
-        return -1;
-    }
-
-    if (rc == US_REPLOG_OK) {
-        us_job_say(r->job, US_SAY_NOTICE, "a new log begins, of shard %u",
-                   r->life->conf.replicate->shard);
-    }
-
-    /* the next step reads what is there now */
-
-    return -1;
-}
-
-
-/*
- * The settings of a log that is not there yet, and its uuid: those of this
- * node, with the identity of its store, or of the one that its base is to be
- * made of.
- */
-
-static int
-us_replicate_first(us_replicate_t *r, uint8_t uuid[16])
-{
-    us_life_t        *l;
-    us_manifest_t     none;
-    us_store_conf_t   have;
-    us_disk_error_t   e;
-
-    l = r->life;
-
-    if (l->conf.replicate->base == NULL) {
-        us_store_conf(r->store, &have);
-        memcpy(uuid, have.uuid, sizeof(have.uuid));
-        memset(&none, 0, sizeof(us_manifest_t));
-        memcpy(none.uuid, uuid, sizeof(none.uuid));
-
-        return us_replicate_settings(r, &none, 1, 0, "", 0);
-    }
-
-    if (us_replicate_base_settings(l, r->settings, sizeof(r->settings), uuid,
-                                   &e)
-        == -1)
-    {
-        us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
-        return -1;
-    }
-
-    return 0;
-}
-
-
-/*
- * A log that is made of a store which is there already: -1, not yet.  Also if
- * this node has such a store, and the log is another one's.
- */
-
-static int
-us_replicate_based(us_replicate_t *r)
-{
-    char               node[US_REPLOG_HOLDER];
-    us_life_t         *l;
-    us_manifest_t      m;
-    us_disk_error_t    e;
-    us_replog_head_t  *head;
-
-    l = r->life;
-    head = &r->standby.head;
-
-    if (l->conf.replicate->base
-        && us_replicate_base_same(r->job, head, &e) == -1)
-    {
-        us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
-        return -1;
-    }
-
-    if (head->term || head->last.next
-        || us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
-           != US_MANIFEST_OK
-        || us_manifest_setting(&m, US_REPLICATE_BASE, node, sizeof(node))
-           == -1)
-    {
-        return 0;
-    }
-
-    if (l->conf.replicate->base == NULL
-        || strcmp(node, l->conf.replicate->node) != 0)
-    {
-        us_replicate_fail(r, US_SAY_WARN, "node \"%s\" makes its base of a "
-                          "store that is there", node);
-        return -1;
-    }
-
-    if (us_replicate_import(r->job, r->log, &e) == -1) {
-        us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
-    }
-
-    return -1;
-}
-
-
-/*
- * The log's store must fit this node's configuration.  Marks are declared as it
- * has them; those that this node has beside them are declared with its term.
- */
-
-static int
-us_replicate_begin(us_replicate_t *r)
-{
-    us_share_t        *sh;
-    us_data_text_t     text;
-    us_store_conf_t    conf, want, have;
-    us_disk_error_t    e;
-    us_replog_head_t  *head;
-
-    sh = r->life->sh;
-    head = &r->standby.head;
-
-    if (us_manifest_scan(&r->manifest, head->settings, strlen(head->settings),
-                         &e)
-        != US_MANIFEST_OK
-        || us_data_conf(&r->manifest, &conf, &text, &e) == -1)
-    {
-        us_replicate_fail(r, US_SAY_ALERT, "its %s", e.text);
-        return -1;
-    }
-
-    want = r->life->conf.store;
-
-    if (us_data_differs(&r->manifest, &want, &e) == -1) {
-        us_replicate_fail(r, US_SAY_ALERT, "%s", e.text);
-        return -1;
-    }
-
-    us_store_conf(r->store, &have);
-
-    if (!r->bulk && conf.epoch != have.epoch) {
-        r->anew = 1;
-        r->life->replicate_next = us_job_now(r->life) + 1;
-        return -1;
-    }
-
-    if (r->bulk) {
-        us_release(&sh->load_applying, 1);
-        us_release(&sh->load_began, us_job_now(r->life));
-        us_store_set_identity(r->store, conf.uuid, conf.epoch);
-    }
-
-    /* the store may have what this node declares, beside what the log has */
-
-    if ((conf.nmarks > us_store_nmarks(r->store)
-         && us_store_add_marks(r->store, conf.marks, conf.nmarks) == -1)
-        || (conf.revisit
-            && us_store_set_revisit(r->store, conf.revisit) == -1)
-        || (conf.is_shard && us_store_set_shard(r->store, conf.shard) == -1))
-    {
-        us_replicate_again(r, "its marks, claims or shard are others than the "
-                           "store has");
-        return -1;
-    }
-
-    (void) us_share_change(sh);
-
-    return 0;
+    return us_manifest_setting(m, key, value, sizeof(value)) == 0
+           ? strtoull(value, NULL, 10) : 0;
 }
 
 
@@ -893,8 +348,8 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
     us_disk_error_t             e;
     const us_replicate_conf_t  *own;
 
-    own = r->life->conf.replicate;
-    conf = r->life->conf.store;
+    own = r->f.life->conf.replicate;
+    conf = r->f.life->conf.store;
     memcpy(conf.uuid, was->uuid, sizeof(conf.uuid));
     conf.epoch = epoch;
 
@@ -927,51 +382,18 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
     }
 
     if (rc == -1) {
-        us_replicate_fail(r, US_SAY_ERROR, "the settings are too long");
+        (void) us_follow_fail(&r->f, US_SAY_ERROR, "the settings are too "
+                              "long");
     }
 
     return rc;
 }
 
 
-/* us_standby_env_t: the log's identity, this node's marks, and its lease */
-
-static const char *
-us_replicate_declare(void *data, const us_replog_head_t *head, int led,
-    uint64_t *lease)
-{
-    us_replicate_t *r = data;
-
-    us_manifest_t    m;
-    us_store_conf_t  have;
-    us_disk_error_t  e;
-
-    if (us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
-        != US_MANIFEST_OK)
-    {
-        us_replicate_fail(r, US_SAY_ALERT, "its %s", e.text);
-        return NULL;
-    }
-
-    us_store_conf(r->store, &have);
-
-    if (us_replicate_number(&m, US_REPLICATE_LOST) || m.epoch != have.epoch
-        || (us_replicate_single(r, &m)
-            && us_clock_boottime()
-               >= us_acquire(&r->life->sh->replicate.promote)))
-    {
-        return NULL;
-    }
-
-    return us_replicate_next(r, head, &m, led, m.epoch, 0, lease) == 0
-           ? r->settings : NULL;
-}
-
-
 /* the settings of a term that follows head, and how long leases may last */
 
 static int
-us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
+us_follow_next(us_replicate_t *r, const us_replog_head_t *head,
     const us_manifest_t *m, int led, uint64_t epoch, uint64_t lost,
     uint64_t *lease)
 {
@@ -979,7 +401,7 @@ us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
     uint64_t       other;
     us_manifest_t  was;
 
-    r->lease = r->life->conf.replicate->lease;
+    r->lease = r->f.life->conf.replicate->lease;
     *lease = r->lease;
 
     other = us_replicate_number(m, "lease");
@@ -999,302 +421,6 @@ us_replicate_next(us_replicate_t *r, const us_replog_head_t *head,
                                                   : head->last.next;
 
     return us_replicate_settings(r, &was, epoch, *lease, terms, lost);
-}
-
-
-/*
- * The log does not have this row, which was confirmed: that is to be in its
- * settings, see us_replicate.h.  1: the rows were given up since, and all is to
- * be read anew.
- */
-
-static int
-us_replicate_mark(us_replicate_t *r, const us_store_t *store,
-    const us_replog_row_t *row)
-{
-    uint64_t               lost, term;
-    us_manifest_t          m;
-    us_store_conf_t        have;
-    us_replog_head_t       head;
-    us_share_replicate_t  *sh;
-
-    sh = &r->life->sh->replicate;
-    us_store_conf(store, &have);
-
-    if (us_replicate_look(r, have.uuid, &head, &m) == -1) {
-        return 0;
-    }
-
-    if (m.epoch != have.epoch) {
-        return 1;
-    }
-
-    term = head.term;
-    lost = us_replicate_number(&m, US_REPLICATE_LOST);
-
-    if (lost == 0) {
-
-        /* it may be damaged, or be another server: it says nothing then */
-
-        if (us_cache_follows(r, &head, row) != 0
-            && (head.last.next > row->next
-                || (head.last.next == row->next
-                    && head.last.term == row->term
-                    && head.last.crc == row->crc)))
-        {
-            return 0;
-        }
-
-        lost = row->next;
-        term++;
-
-        if (us_replicate_begin_term(r, &head, &m, "", m.epoch, lost)
-            != US_REPLOG_OK)
-        {
-            return 0;
-        }
-
-        us_job_say(r->job, US_SAY_EMERG, "the log of shard %u has lost what "
-                   "was confirmed from LSN %llu to %llu: no node appends to it "
-                   "until \"urlstore cluster forget\"; save what this node "
-                   "has first",
-                   r->life->conf.replicate->shard,
-                   (unsigned long long) head.last.next,
-                   (unsigned long long) lost);
-    }
-
-    us_release(&sh->lost, lost);
-
-    if (term > row->term + 1 && us_acquire(&sh->astray) == 0) {
-        us_release(&sh->astray, 1);
-        (void) us_share_change(r->life->sh);
-        us_job_say(r->job, US_SAY_EMERG, "other nodes have given the ids of "
-                   "rows that the log has lost again: this node answers "
-                   "nothing any more");
-    }
-
-    return 0;
-}
-
-
-int
-us_replicate_forget(us_life_t *l)
-{
-    /* a node that loads does not know yet */
-
-    if (us_acquire(&l->sh->replicate.lost) == 0
-        && us_life_state(l) != US_LIFE_LOADING)
-    {
-        return -1;
-    }
-
-    us_release(&l->sh->replicate.forget,
-               us_clock_boottime() + US_REPLICATE_COMMAND);
-
-    return 0;
-}
-
-
-/* that command, if there is one.  1: all is to be read anew */
-
-static int
-us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
-{
-    us_manifest_t          m;
-    us_store_conf_t        have;
-    us_replog_head_t       head;
-    us_share_replicate_t  *sh;
-
-    sh = &r->life->sh->replicate;
-
-    if (us_clock_boottime() >= us_acquire(&sh->forget)) {
-        return 0;
-    }
-
-    us_store_conf(store, &have);
-
-    if (us_replicate_look(r, have.uuid, &head, &m) == -1
-        || us_replicate_number(&m, US_REPLICATE_LOST) == 0
-        || us_replicate_begin_term(r, &head, &m, r->life->conf.replicate->node,
-                                   m.epoch + 1, 0)
-           != US_REPLOG_OK)
-    {
-        return 0;
-    }
-
-    us_release(&sh->forget, 0);
-    us_job_say(r->job, US_SAY_WARN, "the log of shard %u goes on without what "
-               "it has lost, by command: epoch %llu",
-               r->life->conf.replicate->shard,
-               (unsigned long long) m.epoch + 1);
-
-    return 1;
-}
-
-
-/* 0: what the log is now, of this store; -1 */
-
-static int
-us_replicate_look(us_replicate_t *r, const uint8_t uuid[16],
-    us_replog_head_t *head, us_manifest_t *m)
-{
-    us_disk_error_t  e;
-
-    return r->log->ops->head(r->log, head) == US_REPLOG_OK
-           && memcmp(head->uuid, uuid, sizeof(head->uuid)) == 0
-           && us_manifest_scan(m, head->settings, strlen(head->settings), &e)
-              == US_MANIFEST_OK ? 0 : -1;
-}
-
-
-/* a term that nobody is the primary of yet */
-
-static us_replog_rc_t
-us_replicate_begin_term(us_replicate_t *r, const us_replog_head_t *head,
-    const us_manifest_t *m, const char *holder, uint64_t epoch, uint64_t lost)
-{
-    size_t           len;
-    uint8_t          buf[US_STANDBY_TERM];
-    uint64_t         lease, beat;
-    us_replog_row_t  row;
-
-    if (us_replicate_next(r, head, m, 0, epoch, lost, &lease) == -1) {
-        return US_REPLOG_BAD;
-    }
-
-    row.lsn = head->last.next;
-    row.term = head->term + 1;
-    len = us_replicate_term(r, row.term, r->life->conf.replicate->node, buf);
-    row.next = row.lsn + len;
-    row.crc = us_crc32c(head->last.crc, buf, len);
-
-    return r->log->ops->promote(r->log, &head->last, head->term, &row, buf,
-                                len, holder, r->settings, &beat);
-}
-
-
-/* a commit on one server is enough for this node, and was not for the term */
-
-static int
-us_replicate_single(us_replicate_t *r, const us_manifest_t *m)
-{
-    return r->life->conf.replicate->single
-           && us_replicate_number(m, "replicas") != 0;
-}
-
-
-static uint64_t
-us_replicate_number(const us_manifest_t *m, const char *key)
-{
-    char  value[24];
-
-    return us_manifest_setting(m, key, value, sizeof(value)) == 0
-           ? strtoull(value, NULL, 10) : 0;
-}
-
-
-/*
- * Before the first step: what the directory has comes first, if the log has it,
- * too.  0; -1: not now.
- */
-
-static int
-us_replicate_cached(us_replicate_t *r)
-{
-    int            follows;
-    char           why[160];
-    us_life_t     *l;
-    us_standby_t  *sb;
-
-    l = r->life;
-    sb = &r->standby;
-
-    if (l->conf.path == NULL || !r->bulk || r->looked) {
-        return 0;
-    }
-
-    if (!r->filled && us_replicate_fill(r) == -1) {
-        return -1;
-    }
-
-    if (!r->filled) {
-        return 0;
-    }
-
-    switch (us_cache_check(r->job, r->log, &r->cached)) {
-
-    case US_CACHE_OK:
-        r->ids = r->cached.at.tail.ids;
-        sb->at = r->cached.row;
-        memcpy(sb->uuid, r->manifest.uuid, sizeof(sb->uuid));
-        sb->begun = 1;
-        r->looked = 1;
-
-        return 0;
-
-    case US_CACHE_AGAIN:
-        us_replicate_fail(r, US_SAY_WARN, "%s", r->log->error);
-        return -1;
-
-    default:
-        (void) snprintf(why, sizeof(why), "the log has no row that ends at "
-                        "LSN %llu, with term %llu and CRC %08llx",
-                        (unsigned long long) r->cached.row.next,
-                        (unsigned long long) r->cached.row.term,
-                        (unsigned long long) r->cached.row.crc);
-
-        (void) us_replicate_mark(r, r->store, &r->cached.row);
-
-        /* a base has replaced it, or it is the only one that has its rows */
-
-        follows = us_cache_follows(r, &sb->head, &r->cached.row);
-        us_cache_drop(r->job, follows == 0
-                              || sb->head.base < r->cached.row.next, why);
-
-        r->anew = 1;
-        l->replicate_next = us_job_now(l) + 1;
-        return -1;
-    }
-}
-
-
-/* reads the directory; 0: it did, or there is nothing; -1: not now */
-
-static int
-us_replicate_fill(us_replicate_t *r)
-{
-    us_life_t  *l;
-
-    l = r->life;
-
-    switch (us_cache_read(r->job, r->store, &r->manifest, &r->cached)) {
-
-    case US_CACHE_OK:
-        r->filled = 1;
-        return 0;
-
-    case US_CACHE_NONE:
-        r->looked = 1;
-        return 0;
-
-    case US_CACHE_BAD:
-        r->anew = 1;
-        l->replicate_next = us_job_now(l) + 1;
-        return -1;
-
-    default:
-        l->replicate_next = us_job_now(l) + US_REPLICATE_POLL;
-        return -1;
-    }
-}
-
-
-static uint64_t
-us_replicate_now(void *data)
-{
-    (void) data;
-
-    return us_clock_boottime();
 }
 
 
@@ -1329,267 +455,141 @@ us_replicate_term(void *data, uint64_t term, const char *holder,
 }
 
 
-/* a base of a restored directory; one made since has a map that was adopted */
+/* a term that nobody is the primary of yet */
 
-static int
-us_replicate_base(void *data, const uint8_t *p, size_t len)
+static us_replog_rc_t
+us_replicate_begin_term(us_replicate_t *r, const us_replog_head_t *head,
+    const us_manifest_t *m, const char *holder, uint64_t epoch, uint64_t lost)
 {
-    us_replicate_t *r = data;
+    size_t           len;
+    uint8_t          buf[US_STANDBY_TERM];
+    uint64_t         lease, beat;
+    us_replog_row_t  row;
 
-    us_manifest_t      m;
-    us_disk_error_t    e;
-    us_replog_head_t  *head;
-
-    if (p) {
-        return us_replicate_part(r, p, len);
+    if (us_follow_next(r, head, m, 0, epoch, lost, &lease) == -1) {
+        return US_REPLOG_BAD;
     }
 
-    head = &r->standby.head;
+    row.lsn = head->last.next;
+    row.term = head->term + 1;
+    len = us_replicate_term(r, row.term, r->f.life->conf.replicate->node, buf);
+    row.next = row.lsn + len;
+    row.crc = us_crc32c(head->last.crc, buf, len);
 
-    if (us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
-        == US_MANIFEST_OK
-        && m.has_restored && r->standby.part.lsn <= m.restored)
-    {
-        us_store_map_restored(r->store);
-    }
-
-    return 0;
-}
-
-
-static int
-us_replicate_apply(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_replicate_t *r = data;
-
-    if (us_replicate_part(r, p, len) == -1) {
-        return -1;
-    }
-
-    us_release(&r->life->sh->load_done, row->next);
-    us_share_count(&r->life->sh->replicate.read, len);
-
-    if (r->bulk) {
-        return 0;
-    }
-
-    r->standby.at = *row;
-
-    return us_replicate_publish(r);
-}
-
-
-/* 0, or -1: the store is to be emptied, or the zone is too small */
-
-static int
-us_replicate_part(us_replicate_t *r, const uint8_t *p, size_t len)
-{
-    uint64_t     ids;
-    const char  *why;
-
-    if (us_block_ids(p, len, &us_data_ops, &ids) == -1) {
-        us_replicate_again(r, "what it has is not made of whole operations");
-        return -1;
-    }
-
-    if (us_build_apply(r->life, r->store, p, len, r->bulk, &why) == -1) {
-        us_replicate_again(r, "%s", why);
-        return -1;
-    }
-
-    r->ids += ids;
-
-    return 0;
-}
-
-
-/* all that was confirmed has been built: it is answered from */
-
-static int
-us_replicate_settle(us_replicate_t *r)
-{
-    us_life_t   *l;
-    us_share_t  *sh;
-
-    l = r->life;
-    sh = l->sh;
-
-    switch (us_build_settle(r->store, r->standby.at.next, r->ids)) {
-
-    case 0:
-        break;
-
-    case US_RECOVERY_NO_ROOM:
-        us_build_small(r->job, r->store, 1, "the data");
-        r->anew = 1;
-        us_replicate_close(r);
-        l->replicate_next = us_job_now(l) + 30 * US_REPLICATE_LAST;
-        return -1;
-
-    default:
-        us_replicate_again(r, "it has no whole store: %llu ids of %llu",
-                           (unsigned long long) us_store_next_id(r->store),
-                           (unsigned long long) r->ids);
-        return -1;
-    }
-
-    r->bulk = 0;
-    us_release(&sh->load_ms, us_job_now(l) - us_acquire(&sh->load_began));
-
-    if (us_replicate_publish(r) == -1) {
-        return -1;
-    }
-
-    us_fault(US_FAULT_LOADED);
-
-    us_job_say(r->job, US_SAY_NOTICE, "loaded from the log: %llu ids, LSN "
-               "%llu, in %llu ms", (unsigned long long) r->ids,
-               (unsigned long long) r->standby.at.next,
-               (unsigned long long) us_acquire(&sh->load_ms));
-
-    /* the handle has the memory of building */
-
-    us_store_close(r->store);
-    r->store = us_store_open(l->mem, &l->lock);
-
-    if (r->store == NULL) {
-        us_replicate_fail(r, US_SAY_ERROR, "no memory");
-        return -1;
-    }
-
-    return 0;
+    return r->f.log->ops->promote(r->f.log, &head->last, head->term, &row, buf,
+                                len, holder, r->settings, &beat);
 }
 
 
 /*
- * Whether the store has given the ids that the log has, which it always has.
- * If not, 0: nothing is answered from it, and all is read anew.
+ * The log does not have this row, which was confirmed: that is to be in its
+ * settings, see us_replicate.h.  1: the rows were given up since, and all is to
+ * be read anew.
  */
 
 static int
-us_replicate_whole(us_replicate_t *r)
+us_replicate_mark(us_replicate_t *r, const us_store_t *store,
+    const us_replog_row_t *row)
 {
-    uint64_t  ids;
+    uint64_t               lost, term;
+    us_manifest_t          m;
+    us_store_conf_t        have;
+    us_replog_head_t       head;
+    us_share_replicate_t  *sh;
 
-    ids = us_store_next_id(r->store);
+    sh = &r->f.life->sh->replicate;
+    us_store_conf(store, &have);
 
-    if (ids == r->ids) {
+    if (us_replicate_look(r, have.uuid, &head, &m) == -1) {
+        return 0;
+    }
+
+    if (m.epoch != have.epoch) {
         return 1;
     }
 
-    us_replicate_again(r, "the store has %llu ids and the log %llu",
-                       (unsigned long long) ids, (unsigned long long) r->ids);
-    us_share_set_state(r->life->sh, US_LIFE_LOADING, NULL);
+    term = head.term;
+    lost = us_replicate_number(&m, US_REPLICATE_LOST);
+
+    if (lost == 0) {
+
+        /* it may be damaged, or be another server: it says nothing then */
+
+        if (us_follow_goes_on(r, &head, row) != 0
+            && (head.last.next > row->next
+                || (head.last.next == row->next
+                    && head.last.term == row->term
+                    && head.last.crc == row->crc)))
+        {
+            return 0;
+        }
+
+        lost = row->next;
+        term++;
+
+        if (us_replicate_begin_term(r, &head, &m, "", m.epoch, lost)
+            != US_REPLOG_OK)
+        {
+            return 0;
+        }
+
+        us_job_say(r->f.job, US_SAY_EMERG, "the log of shard %u has lost what "
+                   "was confirmed from LSN %llu to %llu: no node appends to "
+                   "it until \"urlstore cluster forget\"; save what this node "
+                   "has first", r->f.life->conf.replicate->shard,
+                   (unsigned long long) head.last.next,
+                   (unsigned long long) lost);
+    }
+
+    us_release(&sh->lost, lost);
+
+    if (term > row->term + 1 && us_acquire(&sh->astray) == 0) {
+        us_release(&sh->astray, 1);
+        (void) us_share_change(r->f.life->sh);
+        us_job_say(r->f.job, US_SAY_EMERG, "other nodes have given the ids of "
+                   "rows that the log has lost again: this node answers "
+                   "nothing any more");
+    }
 
     return 0;
 }
 
 
-/* what the store has, and that it is answered from; 0, or -1 */
+/* that command, if there is one.  1: all is to be read anew */
 
 static int
-us_replicate_publish(us_replicate_t *r)
+us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
 {
-    us_share_t  *sh;
+    us_manifest_t          m;
+    us_store_conf_t        have;
+    us_replog_head_t       head;
+    us_share_replicate_t  *sh;
 
-    sh = r->life->sh;
+    sh = &r->f.life->sh->replicate;
 
-    us_release(&sh->load_applying, 1);
-
-    if (!us_replicate_whole(r)) {
-        return -1;
+    if (us_clock_boottime() >= us_acquire(&sh->forget)) {
+        return 0;
     }
 
-    /* nothing is parked: what may be answered moves first */
+    us_store_conf(store, &have);
 
-    us_store_set_durable(r->store, r->standby.at.next);
-    us_store_set_written(r->store, r->standby.at.next);
-    (void) us_store_set_lsn(r->store, r->standby.at.next);
-
-    us_share_set_row(&sh->replicate.at, &r->standby.at);
-    us_release(&sh->replicate.begun, 1);
-    us_build_publish(sh, US_LIFE_STANDBY, r->standby.at.next, r->ids);
-
-    return 0;
-}
-
-
-/* a term of this node has begun, and nobody else denies or adds */
-
-static void
-us_replicate_ready(us_replicate_t *r)
-{
-    us_life_t        *l;
-    us_share_t       *sh;
-    us_standby_t     *sb;
-    us_store_conf_t  *want;
-
-    l = r->life;
-    sh = l->sh;
-    sb = &r->standby;
-    want = &l->conf.store;
-
-    /* a process that is killed before READY leaves a store that is emptied */
-
-    us_release(&sh->load_applying, 1);
-
-    if (!us_replicate_whole(r)) {
-        return;
-    }
-
-    (void) us_store_set_lsn(r->store, sb->at.next);
-    (void) us_store_add_marks(r->store, want->marks, want->nmarks);
-    (void) us_store_set_revisit(r->store, want->revisit);
-    (void) us_share_change(sh);
-
-    us_replog_place_begin(&sh->replicate.place, &sb->claim, r->ids, sb->sent,
-                          r->lease);
-
-    us_share_count(&sh->replicate.promotions, 1);
-    (void) us_share_resume(sh, US_ROLE_WRITER);
-
-    us_job_say(r->job, US_SAY_NOTICE, "the primary now, because %s: term %llu "
-               "begins at LSN %llu, %llu ids", sb->why,
-               (unsigned long long) sb->claim.term,
-               (unsigned long long) sb->claim.lsn,
-               (unsigned long long) r->ids);
-
-    us_store_unfence(l->mem);
-    us_replicate_close(r);
-
-    /*
-     * The state first: a process that is killed before it leaves a standby that
-     * still has its reasons to become the primary.
-     */
-
-    us_share_set_state(sh, US_LIFE_READY, NULL);
-    us_release(&sh->load_applying, 0);
-    us_release(&sh->replicate.settled, 1);
-    us_release(&sh->replicate.promote, 0);
-}
-
-
-/* the writer's job, if there is something to append, or a beat is due */
-
-static void
-us_replicate_write(us_life_t *l)
-{
-    us_replog_ends_t  ends;
-
-    us_replog_ends(&l->sh->replicate.place, &ends);
-
-    if (us_store_published(l->store) == ends.sure.next
-        && us_store_durable(l->store) == ends.sure.next
-        && memcmp(&ends.last, &ends.sure, sizeof(us_replog_row_t)) == 0
-        && us_replog_recent(&l->sh->replicate.place, us_clock_boottime(),
-                            US_APPENDER_BEAT))
+    if (us_replicate_look(r, have.uuid, &head, &m) == -1
+        || us_replicate_number(&m, US_REPLICATE_LOST) == 0
+        || us_replicate_begin_term(r, &head, &m,
+                                   r->f.life->conf.replicate->node,
+                                   m.epoch + 1, 0)
+           != US_REPLOG_OK)
     {
-        return;
+        return 0;
     }
 
-    (void) us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
-                        us_replicate_write_done);
+    us_release(&sh->forget, 0);
+    us_job_say(r->f.job, US_SAY_WARN, "the log of shard %u goes on without "
+               "what it has lost, by command: epoch %llu",
+               r->f.life->conf.replicate->shard,
+               (unsigned long long) m.epoch + 1);
+
+    return 1;
 }
 
 
@@ -1614,7 +614,7 @@ us_replicate_write_job(us_job_t *job)
     r = us_replicate_open(job);
 
     if (r == NULL) {
-        l->replicate_next = until;
+        l->follow_next = until;
         return;
     }
 
@@ -1622,13 +622,13 @@ us_replicate_write_job(us_job_t *job)
         us_appender_free(&r->appender);
         memset(&r->appender, 0, sizeof(us_appender_t));
 
-        r->appender.log = r->log;
+        r->appender.log = r->f.log;
         r->appender.place = &l->sh->replicate.place;
         r->appender.ops = &us_data_ops;
-        r->appender.follows = us_cache_follows;
-        r->appender.now = us_replicate_now;
+        r->appender.follows = us_follow_goes_on;
+        r->appender.now = us_follow_now;
         r->appender.data = r;
-        r->log->timeout = US_REPLICATE_CALL;
+        r->f.log->timeout = US_REPLICATE_CALL;
         r->writing = 1;
     }
 
@@ -1642,7 +642,7 @@ us_replicate_write_job(us_job_t *job)
     switch (rc) {
 
     case US_APPENDER_OK:
-        r->fails = 0;
+        r->f.fails = 0;
         us_release(&l->sh->replicate.seen, us_clock_boottime());
 
         if (us_share_resume(l->sh, US_ROLE_WRITER)) {
@@ -1693,184 +693,897 @@ us_replicate_write_done(us_job_t *job)
 }
 
 
-/* one row, or a beat */
-
-static us_appender_rc_t
-us_replicate_group(us_replicate_t *r)
-{
-    us_str_t           pieces[2];
-    us_life_t         *l;
-    us_appender_rc_t   rc;
-    us_replog_ends_t   ends;
-
-    l = r->life;
-
-    us_replog_ends(&l->sh->replicate.place, &ends);
-    us_store_ops(l->store, ends.sure.next, pieces);
-
-    rc = us_appender_step(&r->appender, pieces);
-
-    /* also what a killed process had confirmed */
-
-    us_replicate_confirmed(r);
-
-    return rc;
-}
-
-
-/* the one place where `written` and `durable` move: the ids first, as replies
-   that wait for the LSN report them */
+/* the writer's job, if there is something to append, or a beat is due */
 
 static void
-us_replicate_confirmed(us_replicate_t *r)
+us_replicate_write(us_life_t *l)
 {
-    us_life_t         *l;
-    us_share_t        *sh;
-    us_replog_ends_t   ends;
+    us_replog_ends_t  ends;
 
-    l = r->life;
-    sh = l->sh;
+    us_replog_ends(&l->sh->replicate.place, &ends);
 
-    us_replog_ends(&sh->replicate.place, &ends);
-
-    if (ends.sure.next == us_store_durable(l->store)) {
+    if (us_store_published(l->store) == ends.sure.next
+        && us_store_durable(l->store) == ends.sure.next
+        && memcmp(&ends.last, &ends.sure, sizeof(us_replog_row_t)) == 0
+        && us_replog_recent(&l->sh->replicate.place, us_clock_boottime(),
+                            US_APPENDER_BEAT))
+    {
         return;
     }
 
-    us_share_count(&sh->replicate.rows, 1);
-    us_share_count(&sh->writes, 1);
-    us_release(&sh->replicate.acked, ends.sure.next);
-
-    us_release(&sh->written_ids, ends.sure_ids);
-    us_release(&sh->durable_ids, ends.sure_ids);
-    us_store_set_durable(l->store, ends.sure.next);
-    us_store_set_written(l->store, ends.sure.next);
+    (void) us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
+                        us_replicate_write_done);
 }
 
 
-/* nothing is confirmed: writes are refused once that has lasted for a while */
-
-static void
-us_replicate_stall(us_replicate_t *r, us_say_t level)
+static int
+us_replicate_apply(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
 {
-    us_life_t   *l;
-    us_share_t  *sh;
+    us_replicate_t *r = data;
 
-    l = r->life;
-    sh = l->sh;
-
-    /*
-     * News: why nobody answers, or that a restored log, which was away before,
-     * has lost rows
-     */
-
-    if (strcmp(sh->why[US_ROLE_WRITER], r->appender.error) != 0) {
-        (void) us_share_resume(sh, US_ROLE_WRITER);
+    if (us_follow_apply(&r->f, p, len) == -1) {
+        return -1;
     }
 
-    if ((level == US_SAY_EMERG
-         || !us_replog_recent(&sh->replicate.place, us_clock_boottime(),
-                              US_REPLICATE_STALL))
-        && us_share_stall(sh, US_ROLE_WRITER, us_job_now(l),
-                          r->appender.error))
+    r->f.lsn = row->next;
+    us_release(&r->f.life->sh->load_done, row->next);
+    us_share_count(&r->f.life->sh->replicate.read, len);
+
+    if (r->f.bulk) {
+        return 0;
+    }
+
+    r->standby.at = *row;
+
+    return us_follow_publish(&r->f);
+}
+
+
+/* a base of a restored directory; one made since has a map that was adopted */
+
+static int
+us_replicate_base(void *data, const uint8_t *p, size_t len)
+{
+    us_replicate_t *r = data;
+
+    us_manifest_t      m;
+    us_disk_error_t    e;
+    us_replog_head_t  *head;
+
+    if (p) {
+        return us_follow_apply(&r->f, p, len);
+    }
+
+    head = &r->standby.head;
+
+    if (us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
+        == US_MANIFEST_OK
+        && m.has_restored && r->standby.part.lsn <= m.restored)
     {
-        us_job_say(r->job, level, "the log does not confirm: %s",
-                   r->appender.error);
+        us_store_map_restored(r->f.store);
     }
 
-    us_replicate_wait(r);
+    return 0;
 }
 
 
-/* another node is the primary: what this one has published may not be there */
+/* a commit on one server is enough for this node, and was not for the term */
 
-static void
-us_replicate_deposed(us_replicate_t *r)
+static int
+us_replicate_single(us_replicate_t *r, const us_manifest_t *m)
 {
-    us_life_t   *l;
-    us_share_t  *sh;
+    return r->f.life->conf.replicate->single
+           && us_replicate_number(m, "replicas") != 0;
+}
 
-    l = r->life;
+
+/* us_standby_env_t: the log's identity, this node's marks, and its lease */
+
+static const char *
+us_replicate_declare(void *data, const us_replog_head_t *head, int led,
+    uint64_t *lease)
+{
+    us_replicate_t *r = data;
+
+    us_manifest_t    m;
+    us_store_conf_t  have;
+    us_disk_error_t  e;
+
+    if (us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
+        != US_MANIFEST_OK)
+    {
+        (void) us_follow_fail(&r->f, US_SAY_ALERT, "its %s", e.text);
+        return NULL;
+    }
+
+    us_store_conf(r->f.store, &have);
+
+    if (us_replicate_number(&m, US_REPLICATE_LOST) || m.epoch != have.epoch
+        || (us_replicate_single(r, &m)
+            && us_clock_boottime()
+               >= us_acquire(&r->f.life->sh->replicate.promote)))
+    {
+        return NULL;
+    }
+
+    return us_follow_next(r, head, &m, led, m.epoch, 0, lease) == 0
+           ? r->settings : NULL;
+}
+
+
+/* the store is what the standby's place says, or empty; -1: it is not yet */
+
+static int
+us_replicate_prepare(us_replicate_t *r)
+{
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_standby_t     *sb;
+    us_store_conf_t   have;
+
+    l = r->f.life;
     sh = l->sh;
-
-    us_store_fence(l->mem);
-
-    us_share_count(&sh->replicate.deposed, 1);
-    us_job_say(r->job, US_SAY_WARN, "deposed: %s; all is read from the log",
-               r->appender.error);
-
-    /* a killed process leaves a store that the next loader empties */
-
-    us_replog_place_end(&sh->replicate.place);
-    us_release(&sh->replicate.promote, 0);
-    us_release(&sh->replicate.settled, 1);
-    us_release(&sh->load_applying, 1);
-    us_release(&sh->replicate.begun, 0);
-    (void) us_share_resume(sh, US_ROLE_WRITER);
-    us_share_set_state(sh, US_LIFE_LOADING, "another node is the primary");
+    sb = &r->standby;
 
     r->writing = 0;
+
+    if (us_follow_prepare(&r->f) == -1) {
+        return -1;
+    }
+
+    if (r->reading) {
+        return 0;
+    }
+
+    memset(sb, 0, sizeof(us_standby_t));
+
+    r->f.log->timeout = US_REPLICATE_CALL;
+
+    sb->log = r->f.log;
+    sb->env.term = us_replicate_term;
+    sb->env.apply = us_replicate_apply;
+    sb->env.base = us_replicate_base;
+    sb->env.settings = us_replicate_declare;
+    sb->env.follows = us_follow_goes_on;
+    sb->env.now = us_follow_now;
+    sb->env.data = r;
+    sb->holder = l->conf.replicate->node;
+    sb->takeover = l->conf.replicate->takeover;
+    sb->begun = us_acquire(&sh->load_placed) != 0;
+    us_share_row(&sh->replicate.at, &sb->at);
+
+    us_store_conf(r->f.store, &have);
+    memcpy(sb->uuid, have.uuid, sizeof(sb->uuid));
+
+    r->f.lsn = sb->begun ? us_acquire(&sh->load_lsn) : 0;
+    r->f.ids = sb->begun ? us_acquire(&sh->load_ids) : 0;
+    r->f.bulk = !sb->begun;
+    r->reading = 1;
+
+    return 0;
 }
 
 
-/* all is read anew */
+/*
+ * A log that is made of a store which is there already: -1, not yet.  Also if
+ * this node has such a store, and the log is another one's.
+ */
 
-static void
-us_replicate_again(us_replicate_t *r, const char *fmt, ...)
+static int
+us_replicate_based(us_replicate_t *r)
 {
-    char     text[400];
-    va_list  args;
+    char               node[US_REPLOG_HOLDER];
+    us_life_t         *l;
+    us_manifest_t      m;
+    us_disk_error_t    e;
+    us_replog_head_t  *head;
 
-    va_start(args, fmt);
-    (void) vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
+    l = r->f.life;
+    head = &r->standby.head;
 
-    r->anew = 1;
+    if (l->conf.replicate->base
+        && us_replicate_base_same(r->f.job, head, &e) == -1)
+    {
+        return us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
+    }
 
-    us_replicate_fail(r, US_SAY_ALERT, "%s", text);
+    if (head->term || head->last.next
+        || us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
+           != US_MANIFEST_OK
+        || us_manifest_setting(&m, US_REPLICATE_BASE, node, sizeof(node))
+           == -1)
+    {
+        return 0;
+    }
+
+    if (l->conf.replicate->base == NULL
+        || strcmp(node, l->conf.replicate->node) != 0)
+    {
+        return us_follow_fail(&r->f, US_SAY_WARN, "node \"%s\" makes its base "
+                              "of a store that is there", node);
+    }
+
+    if (us_replicate_import(r->f.job, r->f.log, &e) == -1) {
+        (void) us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
+    }
+
+    return -1;
 }
 
 
-/* it is tried again later; a new reason is logged once */
+/*
+ * The log's store must fit this node's configuration.  Marks are declared as it
+ * has them; those that this node has beside them are declared with its term.
+ */
 
-static void
-us_replicate_fail(us_replicate_t *r, us_say_t level, const char *fmt, ...)
+static int
+us_replicate_begin(us_replicate_t *r)
 {
-    char        text[US_SHARE_REASON], what[400];
-    va_list     args;
+    us_share_t        *sh;
+    us_data_text_t     text;
+    us_store_conf_t    conf, want, have;
+    us_disk_error_t    e;
+    us_replog_head_t  *head;
+
+    sh = r->f.life->sh;
+    head = &r->standby.head;
+
+    if (us_manifest_scan(&r->manifest, head->settings, strlen(head->settings),
+                         &e)
+        != US_MANIFEST_OK
+        || us_data_conf(&r->manifest, &conf, &text, &e) == -1)
+    {
+        return us_follow_fail(&r->f, US_SAY_ALERT, "its %s", e.text);
+    }
+
+    want = r->f.life->conf.store;
+
+    if (us_data_differs(&r->manifest, &want, &e) == -1) {
+        return us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
+    }
+
+    us_store_conf(r->f.store, &have);
+
+    if (!r->f.bulk && conf.epoch != have.epoch) {
+        r->f.anew = 1;
+        r->f.life->follow_next = us_job_now(r->f.life) + 1;
+        return -1;
+    }
+
+    if (r->f.bulk) {
+        us_release(&sh->load_applying, 1);
+        us_release(&sh->load_began, us_job_now(r->f.life));
+        us_store_set_identity(r->f.store, conf.uuid, conf.epoch);
+    }
+
+    /* the store may have what this node declares, beside what the log has */
+
+    if ((conf.nmarks > us_store_nmarks(r->f.store)
+         && us_store_add_marks(r->f.store, conf.marks, conf.nmarks) == -1)
+        || (conf.revisit
+            && us_store_set_revisit(r->f.store, conf.revisit) == -1)
+        || (conf.is_shard && us_store_set_shard(r->f.store, conf.shard) == -1))
+    {
+        return us_follow_again(&r->f, "its marks, claims or shard are others "
+                               "than the store has");
+    }
+
+    (void) us_share_change(sh);
+
+    return 0;
+}
+
+
+/*
+ * The settings of a log that is not there yet, and its uuid: those of this
+ * node, with the identity of its store, or of the one that its base is to be
+ * made of.
+ */
+
+static int
+us_replicate_first(us_replicate_t *r, uint8_t uuid[16])
+{
+    us_life_t        *l;
+    us_manifest_t     none;
+    us_store_conf_t   have;
+    us_disk_error_t   e;
+
+    l = r->f.life;
+
+    if (l->conf.replicate->base == NULL) {
+        us_store_conf(r->f.store, &have);
+        memcpy(uuid, have.uuid, sizeof(have.uuid));
+        memset(&none, 0, sizeof(us_manifest_t));
+        memcpy(none.uuid, uuid, sizeof(none.uuid));
+
+        return us_replicate_settings(r, &none, 1, 0, "", 0);
+    }
+
+    if (us_replicate_base_settings(l, r->settings, sizeof(r->settings), uuid,
+                                   &e)
+        == -1)
+    {
+        return us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
+    }
+
+    return 0;
+}
+
+
+/*
+ * Before the first step: the log's settings, or a log of this node's.  0; -1:
+ * not now.
+ */
+
+static int
+us_replicate_create(us_replicate_t *r)
+{
+    uint8_t          uuid[16];
+    us_replog_t     *log;
+    us_replog_rc_t   rc;
+
+    log = r->f.log;
+
+    rc = log->ops->head(log, &r->standby.head);
+
+    if (rc == US_REPLOG_OK) {
+        return us_replicate_based(r) == -1 ? -1 : us_replicate_begin(r);
+    }
+
+    if (rc != US_REPLOG_NONE) {
+        return us_follow_fail(&r->f, US_SAY_WARN, "%s", log->error);
+    }
+
+    if (us_replicate_first(r, uuid) == -1) {
+        return -1;
+    }
+
+    rc = log->ops->create(log, uuid, r->settings);
+
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_REFUSED) {
+        return us_follow_fail(&r->f, US_SAY_WARN, "%s", log->error);
+    }
+
+    if (rc == US_REPLOG_OK) {
+        us_job_say(r->f.job, US_SAY_NOTICE, "a new log begins, of shard %u",
+                   r->f.life->conf.replicate->shard);
+    }
+
+    /* the next step reads what is there now */
+
+    return -1;
+}
+
+
+/* reads the directory; 0: it did, or there is nothing; -1: not now */
+
+static int
+us_replicate_fill(us_replicate_t *r)
+{
     us_life_t  *l;
 
-    l = r->life;
+    l = r->f.life;
 
-    va_start(args, fmt);
-    (void) vsnprintf(what, sizeof(what), fmt, args);
-    va_end(args);
+    switch (us_copier_read(r->f.job, r->f.store, &r->manifest, &r->copied)) {
 
-    us_replicate_wait(r);
+    case US_COPIER_OK:
+        r->filled = 1;
+        return 0;
 
-    (void) snprintf(text, sizeof(text), "the log of shard %u (%s): %s",
-                    l->conf.replicate->shard, l->conf.replicate->ops->name,
-                    what);
+    case US_COPIER_NONE:
+        r->looked = 1;
+        return 0;
 
-    if (us_share_reason(l->sh, text)) {
-        us_job_say(r->job, level, "%s; it is tried again", text);
+    case US_COPIER_BAD:
+        r->f.anew = 1;
+        l->follow_next = us_job_now(l) + 1;
+        return -1;
+
+    default:
+        l->follow_next = us_job_now(l) + US_REPLICATE_POLL;
+        return -1;
     }
 }
 
 
-/* a failure: the wait doubles with each one in a row */
+/*
+ * Before the first step: what the directory has comes first, if the log has it,
+ * too.  0; -1: not now.
+ */
+
+static int
+us_replicate_copied(us_replicate_t *r)
+{
+    int            follows;
+    char           why[160];
+    us_life_t     *l;
+    us_standby_t  *sb;
+
+    l = r->f.life;
+    sb = &r->standby;
+
+    if (l->conf.path == NULL || !r->f.bulk || r->looked) {
+        return 0;
+    }
+
+    if (!r->filled && us_replicate_fill(r) == -1) {
+        return -1;
+    }
+
+    if (!r->filled) {
+        return 0;
+    }
+
+    switch (us_copier_check(r->f.job, r->f.log, &r->copied)) {
+
+    case US_COPIER_OK:
+        r->f.ids = r->copied.at.tail.ids;
+        sb->at = r->copied.row;
+        memcpy(sb->uuid, r->manifest.uuid, sizeof(sb->uuid));
+        sb->begun = 1;
+        r->looked = 1;
+
+        return 0;
+
+    case US_COPIER_AGAIN:
+        return us_follow_fail(&r->f, US_SAY_WARN, "%s", r->f.log->error);
+
+    default:
+        (void) snprintf(why, sizeof(why), "the log has no row that ends at "
+                        "LSN %llu, with term %llu and CRC %08llx",
+                        (unsigned long long) r->copied.row.next,
+                        (unsigned long long) r->copied.row.term,
+                        (unsigned long long) r->copied.row.crc);
+
+        (void) us_replicate_mark(r, r->f.store, &r->copied.row);
+
+        /* a base has replaced it, or it is the only one that has its rows */
+
+        follows = us_follow_goes_on(r, &sb->head, &r->copied.row);
+        us_copier_drop(r->f.job, follows == 0
+                              || sb->head.base < r->copied.row.next, why);
+
+        r->f.anew = 1;
+        l->follow_next = us_job_now(l) + 1;
+        return -1;
+    }
+}
+
+
+/*
+ * A node that was the primary when it ended is it again, if nobody else is.  If
+ * its term goes on, another process has its name: one of before an upgrade, or
+ * of a configuration that was copied.
+ */
+
+static int
+us_replicate_wanted(us_replicate_t *r)
+{
+    uint64_t               now;
+    us_life_t             *l;
+    us_standby_t          *sb;
+    us_share_replicate_t  *sh;
+
+    l = r->f.life;
+    sb = &r->standby;
+    sh = &l->sh->replicate;
+    now = us_clock_boottime();
+
+    if (now < us_acquire(&sh->promote)) {
+        return 1;
+    }
+
+    if (!sb->looked || us_acquire(&sh->settled)
+        || strcmp(sb->head.holder, sb->holder) != 0)
+    {
+        return 0;
+    }
+
+    if (now - sb->seen >= US_REPLICATE_SILENT) {
+        return 1;
+    }
+
+    /* one more may be of a statement that its process did not live to see */
+
+    if (sb->head.beat != r->beat) {
+        r->beat = sb->head.beat;
+
+        if (++r->beats == 4) {
+            us_job_say(r->f.job, US_SAY_WARN, "another process is the primary "
+                       "by the name of this node, \"%s\", which stands by; "
+                       "each node needs a name of its own", sb->holder);
+        }
+    }
+
+    return 0;
+}
+
+
+/* of the settings of a term that another node has begun */
 
 static void
-us_replicate_wait(us_replicate_t *r)
+us_replicate_news(us_replicate_t *r, const us_manifest_t *m)
 {
-    uint64_t  wait;
+    uint64_t               lost;
+    us_standby_t          *sb;
+    us_store_conf_t        have;
+    us_share_replicate_t  *sh;
 
-    us_share_count(&r->life->sh->replicate.failures, 1);
+    sb = &r->standby;
+    sh = &r->f.life->sh->replicate;
 
-    wait = (uint64_t) US_REPLICATE_FIRST << (r->fails < 6 ? r->fails : 6);
-    r->fails++;
+    if (us_replicate_single(r, m)) {
+        us_job_say(r->f.job, US_SAY_WARN, "the nodes of shard %u differ: this "
+                   "one has \"replicas=0\", \"%.63s\" began term %llu without "
+                   "it; this node takes over by command only",
+                   r->f.life->conf.replicate->shard, sb->head.holder,
+                   (unsigned long long) sb->head.term);
+    }
 
-    r->life->replicate_next = us_job_now(r->life)
-                              + (wait < US_REPLICATE_LAST ? wait
-                                                          : US_REPLICATE_LAST);
+    lost = us_replicate_number(m, US_REPLICATE_LOST);
+
+    if (lost && us_acquire(&sh->lost) == 0) {
+        us_job_say(r->f.job, US_SAY_ALERT, "a node reports that the log of "
+                   "shard %u has lost rows up to LSN %llu, which were "
+                   "confirmed: no node appends to it until \"urlstore cluster "
+                   "forget\"", r->f.life->conf.replicate->shard,
+                   (unsigned long long) lost);
+    }
+
+    us_release(&sh->lost, lost);
+
+    us_store_conf(r->f.store, &have);
+
+    if (sb->begun && have.epoch != m->epoch) {
+        r->f.anew = 1;
+        us_job_say(r->f.job, US_SAY_WARN, "the log has epoch %llu; all is "
+                   "read anew", (unsigned long long) m->epoch);
+    }
+}
+
+
+/* what is known of the log, for everybody; and whether another node has it */
+
+static void
+us_replicate_head(us_replicate_t *r)
+{
+    us_standby_t          *sb;
+    us_manifest_t          m;
+    us_disk_error_t        e;
+    us_share_replicate_t  *sh;
+
+    sb = &r->standby;
+    sh = &r->f.life->sh->replicate;
+
+    if (!sb->looked) {
+        return;
+    }
+
+    if (us_relaxed(&sh->term) != sb->head.term) {
+        memcpy(sh->holder, sb->head.holder, sizeof(sh->holder));
+        us_release(&sh->term, sb->head.term);
+
+        if (us_manifest_scan(&m, sb->head.settings, strlen(sb->head.settings),
+                             &e) != US_MANIFEST_OK)
+        {
+            return;
+        }
+
+        us_replicate_news(r, &m);
+    }
+
+    us_release(&sh->acked, sb->head.acked);
+    us_release(&sh->end, sb->head.last.next);
+    us_release(&sh->base, sb->head.base);
+
+    if (sb->head.term && strcmp(sb->head.holder, sb->holder) != 0) {
+        us_release(&sh->settled, 1);
+    }
+}
+
+
+/* a term of this node has begun, and nobody else denies or adds */
+
+static void
+us_replicate_ready(us_replicate_t *r)
+{
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_standby_t     *sb;
+    us_store_conf_t  *want;
+
+    l = r->f.life;
+    sh = l->sh;
+    sb = &r->standby;
+    want = &l->conf.store;
+
+    /* a process that is killed before READY leaves a store that is emptied */
+
+    us_release(&sh->load_applying, 1);
+
+    if (!us_replicate_whole(r)) {
+        return;
+    }
+
+    (void) us_store_set_lsn(r->f.store, sb->at.next);
+    (void) us_store_add_marks(r->f.store, want->marks, want->nmarks);
+    (void) us_store_set_revisit(r->f.store, want->revisit);
+    (void) us_share_change(sh);
+
+    us_replog_place_begin(&sh->replicate.place, &sb->claim, r->f.ids, sb->sent,
+                          r->lease);
+
+    us_share_count(&sh->replicate.promotions, 1);
+    (void) us_share_resume(sh, US_ROLE_WRITER);
+
+    us_job_say(r->f.job, US_SAY_NOTICE, "the primary now, because %s: term "
+               "%llu begins at LSN %llu, %llu ids", sb->why,
+               (unsigned long long) sb->claim.term,
+               (unsigned long long) sb->claim.lsn,
+               (unsigned long long) r->f.ids);
+
+    us_store_unfence(l->mem);
+    us_follow_close(&r->f);
+
+    /*
+     * The state first: a process that is killed before it leaves a standby that
+     * still has its reasons to become the primary.
+     */
+
+    us_share_set_state(sh, US_LIFE_READY, NULL);
+    us_release(&sh->load_applying, 0);
+    us_release(&sh->replicate.settled, 1);
+    us_release(&sh->replicate.promote, 0);
+}
+
+
+/* one step of the standby */
+
+static void
+us_replicate_read(us_replicate_t *r)
+{
+    us_life_t        *l;
+    us_standby_t     *sb;
+    us_standby_rc_t   rc;
+
+    l = r->f.life;
+    sb = &r->standby;
+
+    if (!sb->looked && (us_replicate_create(r) == -1
+                        || us_replicate_copied(r) == -1))
+    {
+        return;
+    }
+
+    if (us_replicate_forgotten(r, r->f.store)) {
+        us_release(&l->sh->replicate.settled, 0);
+        r->f.anew = 1;
+        l->follow_next = us_job_now(l) + 1;
+        return;
+    }
+
+    rc = us_standby_step(sb, us_replicate_wanted(r));
+
+    us_replicate_head(r);
+
+    if (r->f.anew) {
+        l->follow_next = l->follow_next ? l->follow_next : us_job_now(l) + 1;
+        return;
+    }
+
+    if (rc <= US_STANDBY_READY) {
+        us_release(&l->sh->replicate.seen, us_clock_boottime());
+    }
+
+    switch (rc) {
+
+    case US_STANDBY_MORE:
+        r->f.fails = 0;
+        break;
+
+    case US_STANDBY_OK:
+    case US_STANDBY_READY:
+        us_follow_level(&r->f);
+        (void) us_share_reason(l->sh, us_acquire(&l->sh->replicate.lost)
+                               ? "the log has lost what was confirmed; no node "
+                                 "appends to it until \"urlstore cluster "
+                                 "forget\"" : "");
+
+        if (r->f.bulk
+            && us_follow_settle(&r->f, "loaded from the log") == -1)
+        {
+            return;
+        }
+
+        if (rc == US_STANDBY_READY) {
+            us_replicate_ready(r);
+            return;
+        }
+
+        l->follow_next = us_job_now(l) + US_REPLICATE_POLL;
+        break;
+
+    case US_STANDBY_LOST:
+        (void) us_follow_fail(&r->f, US_SAY_ALERT, "%s", sb->error);
+        r->f.anew = us_replicate_mark(r, r->f.store, &sb->at);
+        break;
+
+    case US_STANDBY_STOP:
+
+        /* it was said why; or the log has a new base */
+
+        if (!r->f.anew) {
+            r->f.anew = 1;
+            l->follow_next = us_job_now(l) + US_REPLICATE_POLL;
+            us_job_say(r->f.job, US_SAY_WARN, "%s; all is read anew",
+                       sb->error);
+        }
+
+        break;
+
+    default:
+        (void) us_follow_fail(&r->f, US_SAY_WARN, "%s", sb->error);
+    }
+}
+
+
+static void
+us_replicate_job(us_job_t *job)
+{
+    uint64_t         until;
+    us_life_t       *l;
+    us_replicate_t  *r;
+
+    l = job->life;
+    until = us_job_now(l) + US_REPLICATE_TURN;
+
+    if (us_job_stopping(l)) {
+        return;
+    }
+
+    job->stays = 1;
+    l->follow_next = until;
+
+    r = us_replicate_open(job);
+
+    if (r == NULL || us_replicate_prepare(r) == -1) {
+        return;
+    }
+
+    do {
+        l->follow_next = 0;
+        us_replicate_read(r);
+
+    } while (l->follow_next == 0 && us_job_now(l) < until
+             && us_share_state(l->sh) != US_LIFE_READY
+             && !us_job_stopping(l));
+}
+
+
+static void
+us_replicate_done(us_job_t *job)
+{
+    us_life_t  *l;
+
+    l = job->life;
+
+    /* a primary's first beat is due at once */
+
+    if (us_share_state(l->sh) == US_LIFE_READY) {
+        us_role_release(l->sh, US_ROLE_LOADER, l->self);
+        l->env.moved(l->env.data);
+        us_replicate(l);
+    }
+}
+
+
+void
+us_replicate(us_life_t *l)
+{
+    if (!us_job_stopping(l) && us_share_state(l->sh) == US_LIFE_READY) {
+        us_replicate_rebase(l);
+    }
+
+    if (!us_follow_due(l, &l->follow,
+                       1 << US_ROLE_LOADER | 1 << US_ROLE_WRITER)
+        || us_job_now(l) < l->follow_next)
+    {
+        return;
+    }
+
+    if (us_share_state(l->sh) == US_LIFE_READY) {
+        us_replicate_write(l);
+        return;
+    }
+
+    (void) us_job_start(l, US_ROLE_LOADER, us_replicate_job,
+                        us_replicate_done);
+}
+
+
+int
+us_replicate_lease(const us_life_t *l)
+{
+    return us_replog_lease(&l->sh->replicate.place, us_clock_boottime());
+}
+
+
+void
+us_replicate_promote(us_life_t *l)
+{
+    us_release(&l->sh->replicate.promote,
+               us_clock_boottime() + US_REPLICATE_COMMAND);
+}
+
+
+void
+us_replicate_info(const us_life_t *l, us_replicate_info_t *info)
+{
+    uint64_t                     at, now, since;
+    us_replog_ends_t             ends;
+    const us_share_replicate_t  *sh;
+
+    sh = &l->sh->replicate;
+    now = us_clock_boottime();
+
+    memset(info, 0, sizeof(us_replicate_info_t));
+
+    if (us_share_state(l->sh) == US_LIFE_READY) {
+        us_replog_ends(&sh->place, &ends);
+
+        info->term = ends.sure.term;
+        (void) snprintf(info->holder, sizeof(info->holder), "%s",
+                        l->conf.replicate->node);
+        info->acked = ends.sure.next;
+        info->end = ends.last.next;
+        at = us_store_published(l->store);
+        info->lag = at > info->acked ? at - info->acked : 0;
+        since = us_acquire(&sh->place.sent);
+
+    } else {
+        info->term = us_acquire(&sh->term);
+        memcpy(info->holder, sh->holder, sizeof(info->holder) - 1);
+        info->acked = us_acquire(&sh->acked);
+        info->end = us_acquire(&sh->end);
+        at = us_acquire(&l->sh->load_placed)
+             ? us_acquire(&l->sh->load_lsn) : 0;
+        info->lag = info->end > at ? info->end - at : 0;
+        since = us_acquire(&sh->seen);
+    }
+
+    info->age = since == 0 ? US_STORE_NO_ID : now > since ? now - since : 0;
+    info->base = us_acquire(&sh->base);
+    info->base_lsn = us_acquire(&sh->base_lsn);
+    info->base_bytes = us_acquire(&sh->base_bytes);
+    info->rebases = us_relaxed(&sh->rebases);
+    info->rows = us_relaxed(&sh->rows);
+    info->read = us_relaxed(&sh->read);
+    info->failures = us_relaxed(&sh->failures);
+    info->promotions = us_relaxed(&sh->promotions);
+    info->deposed = us_relaxed(&sh->deposed);
+
+    info->cached = us_relaxed(&sh->copier.lsn);
+    info->off = us_relaxed(&sh->copier.off) != 0;
+    info->cache_failures = us_relaxed(&sh->copier.failures);
+    info->cache_restarts = us_relaxed(&sh->copier.restarts);
+    info->snapshots = us_relaxed(&l->sh->snapshots);
+}
+
+
+int
+us_replicate_forget(us_life_t *l)
+{
+    /* a node that loads does not know yet */
+
+    if (us_acquire(&l->sh->replicate.lost) == 0
+        && us_life_state(l) != US_LIFE_LOADING)
+    {
+        return -1;
+    }
+
+    us_release(&l->sh->replicate.forget,
+               us_clock_boottime() + US_REPLICATE_COMMAND);
+
+    return 0;
 }

@@ -1,7 +1,7 @@
 
 /*
  * A replicated store: its journal is a log that other nodes read as well
- * (replicate=), see us_replog.h.  A directory is a cache of it: us_cache.h.
+ * (replicate=), see us_replog.h.  A directory has a copy of it: us_copier.h.
  *
  *     LOADING   the store is built from the directory, if there is one, and the
  *               log
@@ -60,7 +60,7 @@ typedef struct {
     uint64_t          promotions;
     uint64_t          deposed;
 
-    /* the cache, with path= */
+    /* the copy, with path= */
     uint64_t          cached;         /* LSN up to which a start has it */
     int               off;            /* the directory cannot be written */
     uint64_t          cache_failures;
@@ -71,9 +71,6 @@ typedef struct {
 
 /* of each tick: starts the job that is due */
 void us_replicate(us_life_t *l);
-
-/* the end of the process */
-void us_replicate_stop(us_life_t *l);
 
 /* whether a primary may deny now, by its lease */
 int us_replicate_lease(const us_life_t *l);

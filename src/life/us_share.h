@@ -80,7 +80,6 @@ typedef struct {
 
 typedef struct {
     us_place_t        at;
-    uint64_t          begun;          /* at is valid */
     uint64_t          connected;
     uint64_t          connects;
     uint64_t          failures;
@@ -94,32 +93,32 @@ typedef struct {
 } us_share_replica_t;
 
 
-/* where a cache ends: in the directory, and in the log */
+/* where a copy of a log ends: in the directory, and in the log */
 
 typedef struct {
     us_place_t        at;
     us_replog_row_t   row;
-} us_share_cached_t;
+} us_share_copied_t;
 
 
 /*
- * Of a replicated store with path=: us_cache.h.  The keeper fills the other end
- * and then turns the index, so that the next one after a kill finds a whole
- * one.
+ * Of a replicated store with path=: us_copier.h.  The keeper fills the other
+ * end and then turns the index, so that the next keeper after a kill finds a
+ * whole one.
  */
 
 typedef struct {
-    uint64_t          number;         /* of the cache; 0: the loader has it */
+    uint64_t          number;         /* of the copy; 0: the loader has it */
     uint64_t          numbers;        /* the last one that was given */
     uint64_t          begun;          /* the number whose end is known */
     uint64_t          end_at;
-    us_share_cached_t end[2];
+    us_share_copied_t end[2];
 
     uint64_t          lsn;            /* up to which a start would read it */
-    uint64_t          off;            /* why it stands still: us_cache.c */
+    uint64_t          off;            /* why it stands still: us_copier.c */
     uint64_t          failures;
     uint64_t          restarts;       /* from nothing */
-} us_share_cache_t;
+} us_share_copier_t;
 
 
 /* of a replicated store: us_replicate.h */
@@ -127,7 +126,6 @@ typedef struct {
 typedef struct {
     us_replog_place_t place;          /* of a primary */
     us_replog_row_t   at;             /* of a standby: applied */
-    uint64_t          begun;          /* at is valid */
     uint64_t          settled;        /* this node has been a primary, or knows
                                          that another one is */
     uint64_t          promote;        /* ms, of us_clock_boottime(): until then
@@ -149,7 +147,7 @@ typedef struct {
     uint64_t          seen;           /* ms, of us_clock_boottime(): the last
                                          answer of the log */
     char              holder[US_REPLOG_HOLDER];     /* of the term */
-    us_share_cache_t  cache;
+    us_share_copier_t copier;
     uint64_t          base;           /* LSN at which the rows begin */
 
     uint64_t          rebase;         /* ms, of us_clock_boottime(): until then
@@ -198,9 +196,11 @@ typedef struct {
 
     /*
      * Loading.  load_applying: a killed loader has left a half-made store.
+     * placed: the place of a replica or a standby is valid.
      * emptying: from this version on nobody is to read the store.
      */
     uint64_t          load_applying;
+    uint64_t          load_placed;
     uint64_t          load_generation;
     uint64_t          load_lsn;
     uint64_t          load_ids;

@@ -265,7 +265,7 @@ replicated(void **state)
     sh->replicate.end = 1234;
     sh->replicate.base = 400;
     sh->replicate.rebases = 2;
-    sh->replicate.begun = 1;
+    sh->load_placed = 1;
     sh->replicate.seen = us_clock_boottime() - 2000;
     sh->replicate.deposed = 3;
     sh->load_lsn = 1000;

@@ -251,7 +251,7 @@ health(void **state)
     sh->state = US_LIFE_STANDBY;
     sh->replicate.term = 7;
     sh->replicate.end = 120;
-    sh->replicate.begun = 1;
+    sh->load_placed = 1;
     sh->load_lsn = 100;
     sh->reason[0] = '\0';
 

@@ -1,5 +1,5 @@
 /*
- * The cache of a replicated store (src/life/us_cache.c), with the clock, the
+ * The copy of a replicated store (src/life/us_copier.c), with the clock, the
  * disk and the processes of t/unit/life_fake.h, over a log in memory.
  *
  *     flog    the log: rows, of which the first so many can be seen; calls that
@@ -476,10 +476,10 @@ static us_replicate_conf_t  replicate = {
 };
 
 
-static us_share_cache_t *
-cache(void)
+static us_share_copier_t *
+copier(void)
 {
-    return &world.sh->replicate.cache;
+    return &world.sh->replicate.copier;
 }
 
 
@@ -590,13 +590,13 @@ level(proc_t *p)
     for (end = world.now + FAKE_LATER; world.now < end; /* void */) {
         pass(50);
 
-        if (cache()->lsn == flog.rows[flog_end() - 1].row.next) {
+        if (copier()->lsn == flog.rows[flog_end() - 1].row.next) {
             return;
         }
     }
 
     fail_msg("the cache ends at %llu of %llu: %s",
-             (unsigned long long) cache()->lsn,
+             (unsigned long long) copier()->lsn,
              (unsigned long long) flog.rows[flog_end() - 1].row.next,
              p->said);
 }
@@ -630,7 +630,7 @@ make(unsigned n)
     comes(p, US_LIFE_READY, 0);
     fill(p, 0, n);
     level(p);
-    assert_int_equal(cache()->restarts, 1);
+    assert_int_equal(copier()->restarts, 1);
     assert_int_equal(world.sh->snapshots, 1);
 
     return p;
@@ -764,12 +764,12 @@ test_restart(void **state)
             level(p);
         }
 
-        had = cache()->lsn;
+        had = copier()->lsn;
         node_kill(p);
 
         p = start();
         comes(p, US_LIFE_READY, n);
-        assert_int_equal(cache()->restarts, 0);
+        assert_int_equal(copier()->restarts, 0);
         assert_int_equal(world.sh->replicate.read,
                          flog.rows[flog.nrows - 1].row.next - had);
         assert_int_equal(flog.rows[flog.nrows - 1].row.term, i + 2);
@@ -789,7 +789,7 @@ test_restart(void **state)
     fill(p, n, 4);
     level(p);
     assert_int_equal(world.sh->replicate.read, had);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
     assert_true(files("journal.") > 2);
 
     /* a term declares a mark */
@@ -805,7 +805,7 @@ test_restart(void **state)
     node_kill(p);
     p = start();
     comes(p, US_LIFE_READY, n + 4);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
 }
 
 
@@ -839,7 +839,7 @@ test_standby(void **state)
         world_clean();
         p = start();
         level(p);
-        assert_int_equal(cache()->restarts, 1);
+        assert_int_equal(copier()->restarts, 1);
 
         while (flog.shown && flog.shown < flog.nrows - 3 * !i) {
             flog.shown++;
@@ -847,14 +847,14 @@ test_standby(void **state)
         }
 
         level(p);
-        had = cache()->lsn;
+        had = copier()->lsn;
         node_kill(p);
 
         p = start();
         level(p);
-        assert_int_equal(cache()->restarts, 0);
+        assert_int_equal(copier()->restarts, 0);
         assert_int_equal(world.sh->replicate.read, 0);
-        assert_int_equal(cache()->lsn, had);
+        assert_int_equal(copier()->lsn, had);
         node_kill(p);
     }
 
@@ -886,7 +886,7 @@ test_snapshots(void **state)
             node_kill(p);
             p = start();
             comes(p, US_LIFE_READY, n);
-            assert_int_equal(cache()->restarts, 0);
+            assert_int_equal(copier()->restarts, 0);
             assert_true(world.sh->replicate.read < 100);
             level(p);
         }
@@ -911,7 +911,7 @@ test_snapshots(void **state)
     node_kill(p);
     p = start();
     comes(p, US_LIFE_STANDBY, n);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
 }
 
 
@@ -936,7 +936,7 @@ test_unconfirmed(void **state)
     pass(15000);
     assert_int_equal(world.sh->snapshots, 1);
     assert_int_equal(flog.nrows, rows);
-    assert_int_equal(cache()->off, 0);
+    assert_int_equal(copier()->off, 0);
 
     /* the other node's row is where they would have been */
 
@@ -950,7 +950,7 @@ test_unconfirmed(void **state)
     assert_int_equal(world.sh->replicate.read,
                      flog.rows[flog.nrows - 1].row.next
                      - flog.rows[rows - 1].row.next);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
 }
 
 
@@ -987,7 +987,7 @@ test_overtaken(void **state)
 
     p = start();
     comes(p, US_LIFE_STANDBY, 12);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
 }
 
 
@@ -1093,7 +1093,7 @@ test_meanwhile(void **state)
     p = start();
     comes(p, US_LIFE_READY, 12);
     assert_int_equal(us_store_marked(p->l.store, 0, 5), 0);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
 
     flog.unsure = 1;
     (void) add_some(p, 12, 4);
@@ -1108,7 +1108,7 @@ test_meanwhile(void **state)
     node_kill(p);
     p = start();
     comes(p, US_LIFE_READY, 20);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
 
     dump_with(p, dump_loses);
     pass(3000);
@@ -1116,7 +1116,7 @@ test_meanwhile(void **state)
     comes(p, US_LIFE_STANDBY, 20);
     level(p);
     assert_true(us_share_generation(world.sh) > dump.generation);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
 }
 
 
@@ -1166,7 +1166,7 @@ test_kills(void **state)
         node_kill(p);
         p = start();
         comes(p, US_LIFE_READY, n + 4);
-        assert_int_equal(cache()->restarts, 0);
+        assert_int_equal(copier()->restarts, 0);
     }
 
     assert_true(at > 100);
@@ -1203,7 +1203,7 @@ test_start_kills(void **state)
         p = proc_start(disk.dirfd, disk.lockfd);
         comes(p, US_LIFE_READY, 12);
         level(p);
-        assert_int_equal(cache()->restarts, 0);
+        assert_int_equal(copier()->restarts, 0);
     }
 
     assert_true(at > 20);
@@ -1379,7 +1379,7 @@ test_others(void **state)
         level(p);
         assert_non_null(strstr(p->said, why[i]));
         assert_int_equal(count(p->said, "the path is not used"), 1);
-        assert_int_equal(cache()->restarts, 1);
+        assert_int_equal(copier()->restarts, 1);
         assert_int_equal(count(p->said, "what was in the path is kept"),
                          i != 7);
         assert_int_equal(us_life_ids(&p->l), i == 4 ? 8 : 12);
@@ -1389,7 +1389,7 @@ test_others(void **state)
         node_kill(p);
         p = start();
         level(p);
-        assert_int_equal(cache()->restarts, 0);
+        assert_int_equal(copier()->restarts, 0);
         node_kill(p);
     }
 }
@@ -1416,14 +1416,14 @@ test_base(void **state)
     p = start();
     comes(p, US_LIFE_STANDBY, 12);
     assert_non_null(strstr(p->said, "the path has all up to LSN"));
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
     flog_other("b 1");
     level(p);
     node_kill(p);
 
     p = start();
     comes(p, US_LIFE_STANDBY, 12);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
     assert_int_equal(world.sh->replicate.read, 0);
 
     /* another base, which has removed a row that the keeper has not read */
@@ -1434,9 +1434,9 @@ test_base(void **state)
     flog_cut(0);
     flog_put(&base, "", 0);
     flog.head.base = base.next;
-    p->l.replicate_next = world.now + 60000;
+    p->l.follow_next = world.now + 60000;
     pass(2000);
-    assert_int_not_equal(cache()->restarts, 0);
+    assert_int_not_equal(copier()->restarts, 0);
     assert_non_null(strstr(p->said, "the path is begun anew: the log has a "
                                     "new base"));
     node_kill(p);
@@ -1456,9 +1456,9 @@ test_full(void **state)
     fill(p, 12, 8);
     pass(20000);
     assert_int_equal(right(p, US_LIFE_READY, 20), 1);
-    assert_int_equal(cache()->off != 0, 1);
-    assert_true(cache()->failures > 1);
-    assert_true(cache()->lsn < flog.rows[flog.nrows - 1].row.next);
+    assert_int_equal(copier()->off != 0, 1);
+    assert_true(copier()->failures > 1);
+    assert_true(copier()->lsn < flog.rows[flog.nrows - 1].row.next);
     assert_int_equal(count(p->said, "the path is not written, a start reads "
                            "more from the log: a write to the copy failed"),
                      1);
@@ -1471,18 +1471,18 @@ test_full(void **state)
     world.write_errno = 0;
     fill(p, 20, 4);
     level(p);
-    assert_int_equal(cache()->off, 0);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->off, 0);
+    assert_int_equal(copier()->restarts, 0);
 
     /* a snapshot that has no room */
 
     us_release(&world.sh->snapshot_lsn, 0);
     world.write_errno = ENOSPC;
     pass(3000);
-    assert_int_equal(cache()->off != 0, 1);
+    assert_int_equal(copier()->off != 0, 1);
     world.write_errno = 0;
     pass(70000);
-    assert_int_equal(cache()->off, 0);
+    assert_int_equal(copier()->off, 0);
     assert_int_equal(count(p->said, "the path is written again"), 2);
 
     /* files that somebody has removed */
@@ -1494,25 +1494,25 @@ test_full(void **state)
     fill(p, 24, 4);
     pass(20000);
     level(p);
-    assert_int_equal(cache()->restarts, 1);
+    assert_int_equal(copier()->restarts, 1);
     assert_int_equal(syscall(SYS_unlinkat, disk.dirfd, "manifest", 0), 0);
     us_release(&world.sh->snapshot_lsn, 0);
 
     /* nothing says any more that the other files are of a copy */
 
     pass(70000);
-    assert_int_equal(cache()->off != 0, 1);
+    assert_int_equal(copier()->off != 0, 1);
     assert_int_equal(files("journal.") + files("snapshot.") > 1, 1);
     assert_non_null(strstr(p->said, "\"manifest\" could not be opened"));
     world_clean();
     pass(70000);
     level(p);
-    assert_int_equal(cache()->restarts, 2);
-    assert_int_equal(cache()->off, 0);
+    assert_int_equal(copier()->restarts, 2);
+    assert_int_equal(copier()->off, 0);
     node_kill(p);
     p = start();
     comes(p, US_LIFE_READY, 28);
-    assert_int_equal(cache()->restarts, 0);
+    assert_int_equal(copier()->restarts, 0);
 
     /* another server has it: all is read from the log */
 
@@ -1522,12 +1522,12 @@ test_full(void **state)
     p = start();
     comes(p, US_LIFE_READY, 28);
     pass(3000);
-    assert_int_equal(cache()->off != 0, 1);
+    assert_int_equal(copier()->off != 0, 1);
     assert_non_null(strstr(p->said, "another server has"));
     (void) close(lock);
     pass(20000);
     level(p);
-    assert_int_equal(cache()->off, 0);
+    assert_int_equal(copier()->off, 0);
 }
 
 

@@ -13,7 +13,7 @@
 
 #include "life_fake.h"
 #include "life/us_peer.h"
-#include "life/us_replica.h"
+#include "life/us_follow.h"
 #include "journal/us_crc32c.h"
 #include "journal/us_ship.h"
 #include "store/us_ring.h"
@@ -685,7 +685,7 @@ killed(proc_t *p, unsigned at)
     /* its own memory, and nothing that is shared */
 
     shared = *world.sh;
-    us_replica_stop(&p->l);
+    us_follow_stop(&p->l.follow);
     *world.sh = shared;
     proc_kill(p);
     __lsan_enable();

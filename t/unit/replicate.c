@@ -21,6 +21,7 @@
 
 #define FAKE_SETTINGS  2048
 
+#include "life/us_follow.h"
 #include "life/us_replicate.h"
 #include "life/us_replicate_base.h"
 #include "us_process.h"
@@ -893,7 +894,7 @@ worker_end(worker_t *w)
 
     l = &w->l;
     w->serial = 0;
-    us_replicate_stop(l);
+    us_follow_stop(&l->follow);
 
     if (l->store) {
         us_store_close(l->store);

@@ -1,8 +1,9 @@
 
 /*
- * A copy in a directory (journal/us_copy.h), with path=.  A replica has one of
- * what its primary sends (us_replica.c), a node of a replicated store one of
- * what the log has confirmed (us_cache.c).  A restart begins where it was.
+ * The directory of a follower, with path=: a copy (journal/us_copy.h).  A
+ * replica has one of what its primary sends (us_replica.c), a node of a
+ * replicated store one of what the log has confirmed (us_copier.c).  A restart
+ * begins where it was.
  *
  *     primary --frame--> directory --> store --> answers
  *                             \________^
@@ -19,8 +20,8 @@
  */
 
 
-#ifndef _US_REPLICA_COPY_H_INCLUDED_
-#define _US_REPLICA_COPY_H_INCLUDED_
+#ifndef _US_SINK_H_INCLUDED_
+#define _US_SINK_H_INCLUDED_
 
 
 #include "us_life.h"
@@ -36,7 +37,7 @@ typedef struct {
                                          and what has no room is counted */
     us_manifest_log_t  log;           /* of a replicated log: where it ends */
     us_recovery_t      recovery;
-} us_replica_copy_t;
+} us_sink_t;
 
 
 /*
@@ -44,37 +45,29 @@ typedef struct {
  * recovery.manifest names; _FRESH: it is empty; _STOP: it is not ours; else it
  * cannot be read.  recovery.error says why.  To be ended whatever it returned.
  */
-us_recovery_rc_t us_replica_copy_open(us_replica_copy_t *c, us_life_t *l);
-void us_replica_copy_end(us_replica_copy_t *c);
+us_recovery_rc_t us_sink_open(us_sink_t *c, us_life_t *l);
+void us_sink_end(us_sink_t *c);
 
 /* applies all of it to an empty store; _STOP: the process ends */
-us_recovery_rc_t us_replica_copy_read(us_replica_copy_t *c,
+us_recovery_rc_t us_sink_read(us_sink_t *c,
     us_store_t *store);
 
 /*
  * Removes the files, if the zone has a directory, and if that is a copy and
  * ours; 0, or -1 with e.
  */
-int us_replica_copy_remove(us_life_t *l, us_copy_t *copy, us_disk_error_t *e);
+int us_sink_remove(us_life_t *l, us_copy_t *copy, us_disk_error_t *e);
 
 /* whether a snapshot is due, of a copy whose journal ends at this LSN */
-int us_replica_copy_due(const us_life_t *l, uint64_t lsn);
+int us_sink_due(const us_life_t *l, uint64_t lsn);
 
 /*
  * Writes one; arguments and return as us_data_snapshot().  After a failure the
  * next one is due in a minute.
  */
-int us_replica_copy_snapshot(us_life_t *l, us_store_t *store,
+int us_sink_snapshot(us_life_t *l, us_store_t *store,
     us_data_wait_pt wait, void *data, const us_manifest_log_t *log,
     us_manifest_t *m, us_disk_error_t *e);
 
-/*
- * A replica between two blocks: a snapshot of the store at an LSN, if one is
- * due.  1: it was taken, *m names it; 0: none is due, or the process ends; -1,
- * e.
- */
-int us_replica_copy_keep(us_life_t *l, us_copy_t *copy, us_store_t *store,
-    uint64_t lsn, us_manifest_t *m, us_disk_error_t *e);
 
-
-#endif /* _US_REPLICA_COPY_H_INCLUDED_ */
+#endif /* _US_SINK_H_INCLUDED_ */

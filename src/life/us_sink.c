@@ -1,0 +1,201 @@
+
+/*
+ * See us_sink.h.
+ */
+
+
+#include "us_sink.h"
+#include "us_job.h"
+#include "us_policy.h"
+#include "../journal/us_crc32c.h"
+#include "../journal/us_dir.h"
+#include "../store/us_ring.h"
+
+#include <sys/file.h>
+
+
+#define US_SINK_KEEP   60000       /* ms after a snapshot that failed */
+
+
+/*
+ * Whether the directory is no other server's, and a copy: 0, or -1 with e.  All
+ * processes of this master share the open file that has the lock.  nginx
+ * refuses another store at its start, but it may have been put there since.
+ */
+
+static int
+us_sink_ours(us_life_t *l, us_disk_error_t *e)
+{
+    if (flock(l->lockfd, LOCK_EX|LOCK_NB) == -1) {
+        return us_disk_fail(e, 0, "another server has \"%s\"",
+                            l->conf.path);
+    }
+
+    return us_data_copied(l->dirfd, e);
+}
+
+
+/*
+ * The journal goes on: a block is a row of the log, or its rest past the
+ * snapshot, and a term begins with a row that has nothing else.
+ */
+
+static void
+us_sink_chain(us_sink_t *c, const uint8_t *p, size_t len)
+{
+    us_op_t  op;
+
+    if (us_op_parse(p, len, &op) > 0 && op.type == US_OP_TERM) {
+        c->log.term = op.id;
+    }
+
+    c->log.lsn += len;
+    c->log.crc = us_crc32c(c->log.crc, p, len);
+}
+
+
+static int
+us_sink_apply(void *data, const uint8_t *p, size_t len)
+{
+    us_sink_t *c = data;
+
+    int  rc;
+
+    if (us_job_stopping(c->life)) {
+        return US_RECOVERY_STOP;
+    }
+
+    us_release(&c->life->sh->load_done, c->recovery.done);
+
+    if (c->more && len == 0) {
+        return 0;
+    }
+
+    if (c->recovery.started) {
+        us_sink_chain(c, p, len);
+    }
+
+    rc = us_data_apply(c->store, p, len);
+
+    return rc == US_RECOVERY_NO_ROOM && c->more ? 0 : rc;
+}
+
+
+us_recovery_rc_t
+us_sink_open(us_sink_t *c, us_life_t *l)
+{
+    char  boot[US_BOOT_ID + 1];
+
+    memset(c, 0, sizeof(us_sink_t));
+
+    c->life = l;
+    c->recovery.readers = -1;
+
+    if (us_sink_ours(l, &c->recovery.error) == -1) {
+        return US_RECOVERY_STOP;
+    }
+
+    us_manifest_boot(boot);
+
+    return us_recovery_open(&c->recovery, l->dirfd, &us_data_ops,
+                            us_sink_apply, c, boot);
+}
+
+
+void
+us_sink_end(us_sink_t *c)
+{
+    us_recovery_close(&c->recovery);
+}
+
+
+/* what us_policy.h counts from */
+
+static void
+us_sink_counts(us_life_t *l, const us_manifest_t *m)
+{
+    us_release(&l->sh->snapshot_lsn, m->has_snapshot ? m->snapshot : 0);
+    us_release(&l->sh->snapshot_size,
+               m->has_snapshot
+               ? us_dir_snapshot_bytes(l->dirfd, m->snapshot) : 0);
+}
+
+
+us_recovery_rc_t
+us_sink_read(us_sink_t *c, us_store_t *store)
+{
+    us_recovery_rc_t  rc;
+
+    c->store = store;
+    c->log = c->recovery.manifest.log;
+    us_release(&c->life->sh->load_total, c->recovery.total);
+
+    rc = us_recovery_run(&c->recovery, 1);
+
+    if (rc == US_RECOVERY_OK) {
+        us_sink_counts(c->life, &c->recovery.manifest);
+    }
+
+    return rc;
+}
+
+
+int
+us_sink_remove(us_life_t *l, us_copy_t *copy, us_disk_error_t *e)
+{
+    us_copy_close(copy);
+
+    if (l->conf.path == NULL) {
+        return 0;
+    }
+
+    if (us_sink_ours(l, e) == -1) {
+        return -1;
+    }
+
+    us_release(&l->sh->snapshot_lsn, 0);
+    us_release(&l->sh->snapshot_size, 0);
+
+    return us_dir_remove(l->dirfd, e);
+}
+
+
+int
+us_sink_due(const us_life_t *l, uint64_t lsn)
+{
+    us_policy_t  p;
+
+    if (l->conf.snapshot == 0
+        || us_job_now(l) < us_acquire(&l->sh->snapshot_next))
+    {
+        return 0;
+    }
+
+    p.least = l->conf.snapshot;
+    p.journal = lsn - us_acquire(&l->sh->snapshot_lsn);
+    p.size = us_acquire(&l->sh->snapshot_size);
+    p.deletes = 0;
+
+    return us_policy_due(&p);
+}
+
+
+int
+us_sink_snapshot(us_life_t *l, us_store_t *store,
+    us_data_wait_pt wait, void *data, const us_manifest_log_t *log,
+    us_manifest_t *m, us_disk_error_t *e)
+{
+    int  rc;
+
+    rc = us_data_snapshot(store, l->dirfd, wait, data, log, m, e);
+
+    if (rc != 0) {
+        us_release(&l->sh->snapshot_next, us_job_now(l) + US_SINK_KEEP);
+        return rc;
+    }
+
+    us_sink_counts(l, m);
+    us_share_count(&l->sh->snapshots, 1);
+
+    return 0;
+}
