@@ -255,7 +255,7 @@ us_scatter_round(us_scatter_t *s)
     for (i = 0; i < s->n; i++) {
         item = &s->items[i];
 
-        if (item->stage == US_STAGE_ASK) {
+        if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER) {
             if (us_scatter_settle(s, item) != 0) {
                 return -1;
             }
@@ -285,7 +285,7 @@ us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item)
 }
 
 
-/* the owner and all former owners were asked; 0, or -1: no memory */
+/* the owner was asked, or all former owners as well; 0, or -1: no memory */
 
 static int
 us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
@@ -308,6 +308,14 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
     }
 
     if (item->status == US_WIRE_UNSEEN || item->status == US_WIRE_PENDING) {
+
+        if (item->stage == US_STAGE_ASK && s->map->slots[item->slot].nformer) {
+
+            /* the owner has denied it, or has not answered: others may hit */
+
+            item->stage = US_STAGE_FORMER;
+            return 0;
+        }
 
         if (item->lost || item->moved) {
             item->status = US_WIRE_UNAVAILABLE;
@@ -366,7 +374,7 @@ us_scatter_lanes(us_scatter_t *s)
     size_t     i, lanes, total;
     unsigned   j, n;
     uint32_t  *count;
-    uint32_t   to[US_MAP_FORMER + 1];
+    uint32_t   to[US_MAP_FORMER];
 
     lanes = (size_t) s->map->nshards * US_SCATTER_KINDS;
 
@@ -461,12 +469,16 @@ us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
     case US_STAGE_ASK:
         owners = &s->map->slots[item->slot];
         lanes[0] = owners->owner * US_SCATTER_KINDS + 1;
+        return 1;
+
+    case US_STAGE_FORMER:
+        owners = &s->map->slots[item->slot];
 
         for (i = 0; i < owners->nformer; i++) {
-            lanes[i + 1] = owners->former[i] * US_SCATTER_KINDS + 1;
+            lanes[i] = owners->former[i] * US_SCATTER_KINDS + 1;
         }
 
-        return i + 1;
+        return i;
 
     default:
         return 0;
@@ -688,7 +700,7 @@ static void
 us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
     const us_lane_t *lane, const us_wire_line_t *line)
 {
-    if (item->stage == US_STAGE_ASK) {
+    if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER) {
         us_scatter_asked(s, item, lane, line);
         return;
     }
@@ -742,9 +754,6 @@ static void
 us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
     const us_lane_t *lane, const us_wire_line_t *line)
 {
-    int  former;
-
-    former = (lane->shard != s->map->slots[item->slot].owner);
     item->known |= (line->site == US_WIRE_SITE_KNOWN);
 
     switch (line->status) {
@@ -767,18 +776,12 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
             if (!item->lost) {
                 item->number = s->map->shards[lane->shard].number;
             }
-
-        } else if (!former && item->status == US_WIRE_UNSEEN
-                   && !item->spelled)
-        {
-            /* the owner may know the site, if no former owner does */
-
-            item->text = line->text;
         }
 
         /* what differs from what was sent is how the site is known there */
 
-        if (former && item->status == US_WIRE_UNSEEN && !item->spelled
+        if (item->stage == US_STAGE_FORMER
+            && item->status == US_WIRE_UNSEEN && !item->spelled
             && us_str_compare(line->text, item->url) != 0
             && us_scatter_spells(s, item, line->text))
         {
@@ -853,7 +856,7 @@ us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
     item->lost = 1;
     item->unsure = lane->unsure;
 
-    if (item->stage == US_STAGE_ASK) {
+    if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER) {
 
         /* another one may have it */
 

@@ -19,10 +19,10 @@
  * The slot of a URL decides which shards it goes to (us_map.h):
  *
  *     no former owners    the owner is asked what the client has asked
- *     former owners       first the owner and all of them are asked to look
- *                         the URL up; an add goes to the owner in the next
- *                         round, if all of them have answered, and nobody
- *                         had the URL
+ *     former owners       the owner is asked to look the URL up; all of them
+ *                         at once are asked for what it has not; an add goes
+ *                         to the owner in the third round, if all of them
+ *                         have answered, and nobody had the URL
  *
  * What is done by id (marks, claims, id -> URL) goes to the shard of the id.  A
  * URL is looked up first, as above, and then it has an id or is `unknown`.
@@ -81,7 +81,8 @@ typedef enum {
     US_STAGE_LOCAL = 0,               /* the router has answered it */
     US_STAGE_FIRST,                   /* not asked so far */
     US_STAGE_DIRECT,                  /* the owner is asked, nobody else */
-    US_STAGE_ASK,                     /* the owner and former owners are */
+    US_STAGE_ASK,                     /* the owner is, to look it up */
+    US_STAGE_FORMER,                  /* all former owners are */
     US_STAGE_LAST,                    /* one shard is asked, after those */
     US_STAGE_DONE
 } us_stage_t;

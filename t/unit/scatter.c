@@ -233,8 +233,11 @@ same(void **state)
     assert_int_equal(us_scatter_round(&s), 1);
     answered(1, 1, "http://a/\nhttp://b/\n",
              "1099511627776\tseen\t=\n-\tunseen\t=\n");
-    answered(0, 1, "http://a/\nhttp://b/\n",
-             "-\tunseen\t=\n-\tunseen\thttp://www.b/\n");
+
+    /* the former owner is asked only for what the owner has not */
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(0, 1, "http://b/\n", "-\tunseen\thttp://www.b/\n");
 
     assert_int_equal(us_scatter_round(&s), 1);
     answered(1, 0, "http://www.b/\n", "1099511627777\tnew\t=\n");
@@ -413,7 +416,10 @@ parts(void **state)
 }
 
 
-/* an add with a former owner: all are asked, then the owner is sent the add */
+/*
+ * an add with former owners: they are asked what the owner has denied, and then
+ * the owner is sent the add
+ */
 
 #define ASKED  "[\"0-4095\",2,1,0]"
 
@@ -425,7 +431,18 @@ begin_asked(us_map_t *map, us_scatter_action_t action, int sites)
     s.columns.sites = sites;
     add("http://a/");
     assert_int_equal(us_scatter_round(&s), 1);
-    assert_int_equal(s.nlanes, 3);
+    assert_int_equal(s.nlanes, 1);
+}
+
+
+/* the answer of the owner, 2, after which the others are asked */
+
+static void
+owner(const char *text)
+{
+    answered(2, 1, "http://a/\n", text);
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 2);
 }
 
 
@@ -437,9 +454,9 @@ denied_by_all(void **state)
     map = map_of(1, ASKED);
     begin_asked(map, US_SCATTER_ADD, 1);
 
+    owner("-\tunseen\thttp://a/\tsite-new\n");
     answered(0, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
     answered(1, 1, "http://a/\n", "-\tunseen\thttp://www.a/\tsite-known\n");
-    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
 
     assert_int_equal(us_scatter_round(&s), 1);
     assert_int_equal(s.nlanes, 1);
@@ -477,9 +494,9 @@ not_a_spelling(void **state)
 
         sprintf(line, "-\tunseen\t%s\n", bad[i]);
 
+        owner("-\tunseen\thttp://a/\n");
         answered(0, 1, "http://a/\n", line);
         answered(1, 1, "http://a/\n", line);
-        answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
 
         assert_int_equal(us_scatter_round(&s), 1);
         answered(2, 0, "http://a/\n", "2199023255552\tnew\thttp://a/\n");
@@ -520,6 +537,11 @@ other_questions(void **state)
             begin(map, k == 1 ? US_SCATTER_SEEN : US_SCATTER_ADD);
             add("http://a/");
             assert_int_equal(us_scatter_round(&s), 1);
+
+            if (k == 2) {
+                answered(0, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+                assert_int_equal(us_scatter_round(&s), 1);
+            }
 
             sprintf(line, "%s\thttp://a/\n", words[i].word);
             answered(1, k == 2, "http://a/\n", line);
@@ -575,10 +597,17 @@ had_by_one(void **state)
         sprintf(hit, "%llu\tseen\thttp://www.a/\n",
                 (unsigned long long) (who * TAG + 5));
 
-        /* nobody else needs to answer */
+        /* nobody else needs to answer, or is asked if the owner has it */
 
-        for (i = 0; i < 3; i++) {
-            answered(i, 1, "http://a/\n", i == who ? hit : NULL);
+        if (who == 2) {
+            answered(2, 1, "http://a/\n", hit);
+
+        } else {
+            owner(NULL);
+
+            for (i = 0; i < 2; i++) {
+                answered(i, 1, "http://a/\n", i == who ? hit : NULL);
+            }
         }
 
         assert_int_equal(us_scatter_round(&s), 0);
@@ -600,7 +629,9 @@ one_says_nothing(void **state)
         map = map_of(1, ASKED);
         begin_asked(map, US_SCATTER_ADD, 0);
 
-        for (i = 0; i < 3; i++) {
+        owner(who == 2 ? NULL : "-\tunseen\thttp://a/\n");
+
+        for (i = 0; i < 2; i++) {
             answered(i, 1, "http://a/\n",
                      i == who ? NULL : "-\tunseen\thttp://a/\n");
         }
@@ -622,9 +653,9 @@ seen_denied(void **state)
     map = map_of(1, ASKED);
     begin_asked(map, US_SCATTER_SEEN, 0);
 
+    owner("-\tunseen\thttp://a/\n");
     answered(1, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
     answered(0, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
-    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
     assert_int_equal(s.items[0].status, US_WIRE_UNSEEN);
@@ -637,34 +668,24 @@ seen_denied(void **state)
 }
 
 
-/* no former owner knows the site: as the owner spells it, whoever was first */
+/* no former owner knows the site: as the owner spells it */
 
 static void
 seen_denied_by_owner(void **state)
 {
-    unsigned   first;
     us_map_t  *map;
 
-    for (first = 0; first < 2; first++) {
-        map = map_of(1, ASKED);
-        begin_asked(map, US_SCATTER_SEEN, 0);
+    map = map_of(1, ASKED);
+    begin_asked(map, US_SCATTER_SEEN, 0);
 
-        if (first) {
-            answered(2, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
-        }
+    owner("-\tunseen\thttp://www.a/\n");
+    answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+    answered(0, 1, "http://a/\n", "-\tunseen\t=\n");
 
-        answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
-        answered(0, 1, "http://a/\n", "-\tunseen\t=\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+    item_is(0, US_WIRE_UNSEEN, 2, "http://www.a/");
 
-        if (!first) {
-            answered(2, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
-        }
-
-        assert_int_equal(us_scatter_round(&s), 0);
-        item_is(0, US_WIRE_UNSEEN, 2, "http://www.a/");
-
-        end(map);
-    }
+    end(map);
 }
 
 
@@ -694,10 +715,11 @@ moved(void **state)
     assert_int_equal(us_scatter_remap(&s, next), 0);
     assert_int_equal(us_scatter_moved(&s), 0);
     assert_int_equal(us_scatter_round(&s), 1);
-    assert_int_equal(s.nlanes, 2);
+    assert_int_equal(s.nlanes, 1);
 
-    answered(0, 1, "http://b/\n", "-\tunseen\thttp://b/\n");
     answered(2, 1, "http://b/\n", "-\tunseen\thttp://b/\n");
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(0, 1, "http://b/\n", "-\tunseen\thttp://b/\n");
     assert_int_equal(us_scatter_round(&s), 1);
     answered(2, 0, "http://b/\n", "2199023255552\tnew\thttp://b/\n"
                                   "# next_id=2199023255552 epoch=4\n");
@@ -724,16 +746,16 @@ moved_and_known(void **state)
     next = map_of(2, ASKED);
     begin_asked(map, US_SCATTER_ADD, 1);
 
+    owner("-\tunseen\thttp://a/\tsite-new\n");
     answered(0, 1, "http://a/\n", "-\tunavailable\tmoved\t-\n");
     answered(1, 1, "http://a/\n", "-\tunseen\thttp://www.a/\tsite-known\n");
-    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
     assert_int_equal(us_scatter_moved(&s), 1);
     assert_int_equal(us_scatter_remap(&s, next), 0);
     assert_int_equal(us_scatter_round(&s), 1);
 
-    answered(2, 1, "http://a/\n", "-\tunseen\thttp://b/\tsite-new\n");
+    owner("-\tunseen\thttp://b/\tsite-new\n");
     answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
     answered(0, 1, "http://a/\n", "-\tunseen\thttp://a/\tsite-new\n");
 
@@ -759,9 +781,9 @@ moved_or_lost(void **state)
     map = map_of(1, ASKED);
     begin_asked(map, US_SCATTER_ADD, 0);
 
+    owner("-\tunseen\thttp://a/\n");
     answered(0, 1, "http://a/\n", "-\tunavailable\tmoved\n");
     answered(1, 1, "http://a/\n", NULL);
-    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
     assert_int_equal(s.items[0].status, US_WIRE_UNAVAILABLE);
@@ -770,9 +792,9 @@ moved_or_lost(void **state)
     us_scatter_free(&s);
     begin_asked(map, US_SCATTER_ADD, 0);
 
-    answered(0, 1, "http://a/\n", "-\tunavailable\tmoved\n");
+    owner("-\tunavailable\tmoved\n");
+    answered(0, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
     answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
-    answered(2, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
     assert_int_equal(s.items[0].status, US_WIRE_UNAVAILABLE);
@@ -851,11 +873,12 @@ by_id_asked(void **state)
     add("http://b/");
 
     assert_int_equal(us_scatter_round(&s), 1);
+    answered(2, 1, "http://a/\nhttp://b/\n",
+             "-\tunseen\thttp://a/\n-\tunseen\thttp://b/\n");
+    assert_int_equal(us_scatter_round(&s), 1);
     answered(0, 1, "http://a/\nhttp://b/\n",
              "7\tseen\thttp://a/\n-\tunseen\thttp://b/\n");
     answered(1, 1, "http://a/\nhttp://b/\n", NULL);
-    answered(2, 1, "http://a/\nhttp://b/\n",
-             "-\tunseen\thttp://a/\n-\tunseen\thttp://b/\n");
 
     assert_int_equal(us_scatter_round(&s), 1);
     answered(0, 0, "7\n", "7\tdeleted\t-\n");
