@@ -234,32 +234,24 @@ us_cli_streams(int code)
 }
 
 
-/*
- * A closed standard stream would be the number of the next file opened, and
- * what is printed would be written to that file.  Its place is taken by a
- * descriptor with which all reads and writes fail.
- */
-
-static void
-us_cli_reserve(void)
+int
+main(int argc, char **argv)
 {
-    int  fd;
+    int                      fd;
+    static char              name[64];
+    const us_cli_command_t  *c;
+
+    /*
+     * A closed standard stream would be the number of the next file opened, and
+     * what is printed would be written to that file. Its place is taken by a
+     * descriptor with which all reads and writes fail.
+     */
 
     for (fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
             (void) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
         }
     }
-}
-
-
-int
-main(int argc, char **argv)
-{
-    static char              name[64];
-    const us_cli_command_t  *c;
-
-    us_cli_reserve();
 
     if (argc < 2) {
         us_cli_synopsis(stderr, NULL);

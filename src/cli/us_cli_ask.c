@@ -141,63 +141,6 @@ const us_cli_command_t  us_cli_get = {
 };
 
 
-/* of a service, it is part of the request */
-
-static int
-us_ask_duration(us_ask_t *a)
-{
-    uint64_t  s;
-
-    if (strlen(a->older) > 40
-        || us_time_duration(us_str_of(a->older), &s)
-           == -1)
-    {
-        fprintf(stderr, "urlstore: invalid --older \"%.40s\"; use a duration "
-                "such as 90m, 12h or 30d\n", a->older);
-        return -1;
-    }
-
-    snprintf(a->path, sizeof(a->path), "%s?older=%s", a->endpoint, a->older);
-    a->endpoint = a->path;
-
-    return 0;
-}
-
-
-static int
-us_ask_options(us_ask_t *a, int argc, char **argv)
-{
-    int          key;
-    const char  *name;
-
-    name = strrchr(argv[0], ' ') + 1;
-    a->command = us_cli_find(name);
-
-    a->endpoint = a->command == &us_cli_add ? "/add"
-                  : a->command == &us_cli_seen ? "/seen" : "/url";
-
-    while ((key = us_cli_option(a->command, argc, argv)) != -1) {
-
-        if (key == '?') {
-            return us_cli_usage(a->command);
-        }
-
-        if (key == 'o') {
-            a->older = optarg;
-
-        } else {
-            a->only = key == 'n' ? "new" : "unseen";
-        }
-    }
-
-    if (a->older && us_ask_duration(a) == -1) {
-        return us_cli_usage(a->command);
-    }
-
-    return optind < argc ? US_CLI_DONE : us_cli_usage(a->command);
-}
-
-
 /* the next line of a text; text goes on after it */
 
 static us_str_t
@@ -628,29 +571,6 @@ us_ask_service(us_ask_t *a)
 }
 
 
-/* --- the store -------------------------------------------------------- */
-
-static int
-us_ask_open(us_ask_t *a, const char *store)
-{
-    if (!us_client_is(store)) {
-        a->batch = a->command == &us_cli_get ? us_ask_ids : us_ask_urls;
-
-        return a->command == &us_cli_add ? us_ask_own(a, store)
-                                         : us_ask_read(a, store);
-    }
-
-    a->batch = us_ask_service;
-
-    if (us_client_init(&a->client, store) == -1) {
-        fprintf(stderr, "urlstore: %s\n", a->client.error);
-        return US_CLI_USAGE;
-    }
-
-    return US_CLI_DONE;
-}
-
-
 static int
 us_ask_id(us_str_t line)
 {
@@ -735,8 +655,6 @@ us_ask_lines(void *data, us_str_t *lines, size_t n)
 }
 
 
-/* --- batches ---------------------------------------------------------- */
-
 /* get has ids as arguments, the others names of files */
 
 static int
@@ -762,65 +680,93 @@ us_ask_run(us_ask_t *a, int n, char **args)
     a->files.progress = !isatty(1);
     a->files.cut = 1;
 
-    rc = us_files_init(&a->files) == 0 ? us_files_run(&a->files, n, args)
-                                       : US_CLI_USAGE;
-    us_files_end(&a->files);
-    us_files_free(&a->files);
+    rc = us_files_all(&a->files, n, args);
 
     return rc ? rc : us_files_code(&a->files);
 }
 
 
 static int
-us_ask_close(us_ask_t *a)
+us_ask_command(int argc, char **argv)
 {
-    int   rc;
-    char  error[US_EMBED_ERROR];
+    int          key, code, rc;
+    char         error[US_EMBED_ERROR];
+    uint64_t     seconds;
+    const char  *store;
+
+    static us_ask_t  a;
+
+    a.data.dirfd = -1;
+    a.data.recovery.readers = -1;
+    a.command = us_cli_find(strrchr(argv[0], ' ') + 1);
+    a.endpoint = a.command == &us_cli_add ? "/add"
+                 : a.command == &us_cli_seen ? "/seen" : "/url";
+
+    while ((key = us_cli_option(a.command, argc, argv)) != -1) {
+
+        if (key == '?') {
+            return us_cli_usage(a.command);
+        }
+
+        if (key == 'o') {
+            a.older = optarg;
+
+        } else {
+            a.only = key == 'n' ? "new" : "unseen";
+        }
+    }
+
+    if (a.older) {
+
+        if (strlen(a.older) > 40
+            || us_time_duration(us_str_of(a.older), &seconds) == -1)
+        {
+            fprintf(stderr, "urlstore: invalid --older \"%.40s\"; use a "
+                    "duration such as 90m, 12h or 30d\n", a.older);
+            return us_cli_usage(a.command);
+        }
+
+        /* of a service, it is part of the request */
+
+        snprintf(a.path, sizeof(a.path), "%s?older=%s", a.endpoint, a.older);
+        a.endpoint = a.path;
+    }
+
+    if (optind == argc) {
+        return us_cli_usage(a.command);
+    }
+
+    store = argv[optind++];
+    code = US_CLI_DONE;
+
+    if (us_client_is(store)) {
+        a.batch = us_ask_service;
+
+        if (us_client_init(&a.client, store) == -1) {
+            fprintf(stderr, "urlstore: %s\n", a.client.error);
+            code = US_CLI_USAGE;
+        }
+
+    } else {
+        a.batch = a.command == &us_cli_get ? us_ask_ids : us_ask_urls;
+        code = a.command == &us_cli_add ? us_ask_own(&a, store)
+                                        : us_ask_read(&a, store);
+    }
+
+    if (code == US_CLI_DONE) {
+        code = us_ask_run(&a, argc - optind, argv + optind);
+    }
 
     rc = US_CLI_DONE;
 
-    if (a->embed && us_embed_close(a->embed, error) == -1) {
-        rc = us_cli_failed(a->data.path, error);
+    if (a.embed && us_embed_close(a.embed, error) == -1) {
+        rc = us_cli_failed(a.data.path, error);
     }
 
-    us_cli_data_close(&a->data);
-    us_norm_ws_destroy(a->ws);
-    us_norm_destroy(a->norm);
-    us_client_free(&a->client);
+    us_cli_data_close(&a.data);
+    us_norm_ws_destroy(a.ws);
+    us_norm_destroy(a.norm);
+    us_client_free(&a.client);
 
-    return rc;
-}
-
-
-static int
-us_ask_command(int argc, char **argv)
-{
-    int        code, rc;
-    us_ask_t  *a;
-
-    a = calloc(1, sizeof(us_ask_t));
-
-    if (a == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return US_CLI_USAGE;
-    }
-
-    a->data.dirfd = -1;
-    a->data.recovery.readers = -1;
-    code = us_ask_options(a, argc, argv);
-
-    if (code == US_CLI_DONE) {
-        code = us_ask_open(a, argv[optind]);
-
-        if (code == US_CLI_DONE) {
-            code = us_ask_run(a, argc - optind - 1, argv + optind + 1);
-        }
-
-        rc = us_ask_close(a);
-        code = code ? code : rc ? rc : a->code;
-    }
-
-    free(a);
-
-    return code;
+    return code ? code : rc ? rc : a.code;
 }

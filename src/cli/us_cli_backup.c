@@ -246,57 +246,16 @@ us_dest_own(us_dest_t *t)
 }
 
 
-static int
-us_dest_make(us_dest_t *t, const struct stat *st)
-{
-    char             name[US_DIR_NAME];
-    us_disk_error_t  e;
-
-    if (mkdirat(t->parent, t->tmp, 0700) == -1 && errno != EEXIST) {
-        return us_dest_fail(t, "the directory could not be made");
-    }
-
-    t->dirfd = openat(t->parent, t->tmp,
-                      O_RDONLY|O_DIRECTORY|O_NOFOLLOW|O_CLOEXEC);
-
-    if (t->dirfd == -1) {
-        return us_dest_fail(t, "its \".tmp\" could not be opened");
-    }
-
-    switch (us_dir_foreign(t->dirfd, name, &e)) {
-    case 0:
-        break;
-
-    case 1:
-        fprintf(stderr, "urlstore: \"%s.tmp\" holds \"%s\", which is no file "
-                "of a copy\n", t->path, name);
-        return US_CLI_USAGE;
-
-    default:
-        fprintf(stderr, "urlstore: \"%s.tmp\": %s\n", t->path, e.text);
-        return US_CLI_USAGE;
-    }
-
-    if (st->st_nlink && ((fchown(t->dirfd, st->st_uid, st->st_gid) == -1)
-                         || fchmod(t->dirfd, st->st_mode & 07777) == -1))
-    {
-        return us_dest_fail(t, "its owner and mode could not be given to "
-                              "the copy");
-    }
-
-    return us_dest_own(t);
-}
-
-
 /* makes the copy's directory; US_CLI_DONE, or a message was printed */
 
 static int
 us_dest_open(us_dest_t *t, const char *path, int from)
 {
-    int          n;
-    char        *slash;
-    size_t       len;
-    struct stat  st;
+    int              n;
+    char            *slash, name[US_DIR_NAME];
+    size_t           len;
+    struct stat      st;
+    us_disk_error_t  e;
 
     t->parent = -1;
     t->dirfd = -1;
@@ -327,7 +286,39 @@ us_dest_open(us_dest_t *t, const char *path, int from)
         return US_CLI_USAGE;
     }
 
-    return us_dest_make(t, &st);
+    if (mkdirat(t->parent, t->tmp, 0700) == -1 && errno != EEXIST) {
+        return us_dest_fail(t, "the directory could not be made");
+    }
+
+    t->dirfd = openat(t->parent, t->tmp,
+                      O_RDONLY|O_DIRECTORY|O_NOFOLLOW|O_CLOEXEC);
+
+    if (t->dirfd == -1) {
+        return us_dest_fail(t, "its \".tmp\" could not be opened");
+    }
+
+    switch (us_dir_foreign(t->dirfd, name, &e)) {
+    case 0:
+        break;
+
+    case 1:
+        fprintf(stderr, "urlstore: \"%s.tmp\" holds \"%s\", which is no file "
+                "of a copy\n", t->path, name);
+        return US_CLI_USAGE;
+
+    default:
+        fprintf(stderr, "urlstore: \"%s.tmp\": %s\n", t->path, e.text);
+        return US_CLI_USAGE;
+    }
+
+    if (st.st_nlink && ((fchown(t->dirfd, st.st_uid, st.st_gid) == -1)
+                         || fchmod(t->dirfd, st.st_mode & 07777) == -1))
+    {
+        return us_dest_fail(t, "its owner and mode could not be given to "
+                              "the copy");
+    }
+
+    return us_dest_own(t);
 }
 
 
@@ -502,62 +493,14 @@ us_backup_command(int argc, char **argv)
 }
 
 
-/* a directory that was put back by other means: only its epoch changes */
-
-static int
-us_backup_in_place(const char *path)
-{
-    int            code, lock;
-    uint64_t       epoch;
-    us_backup_t    b;
-    us_cli_data_t  d;
-
-    code = us_cli_data_open(&d, path);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    memset(&b, 0, sizeof(us_backup_t));
-    b.from = d.dirfd;
-    b.to = d.dirfd;
-
-    if (us_backup_look(&b) == -1) {
-        code = us_backup_failed(path, &b);
-        us_cli_data_close(&d);
-        return code;
-    }
-
-    lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
-
-    if (lock == -1) {
-        fprintf(stderr, "urlstore: \"%s\" cannot be locked: %s\n", path,
-                errno == EWOULDBLOCK ? "it has an owner; stop the service "
-                                       "first" : strerror(errno));
-        code = US_CLI_USAGE;
-
-    } else {
-        code = us_backup_make(&b, path, path, us_backup_restore, &epoch);
-    }
-
-    if (code == US_CLI_DONE) {
-        us_backup_say("restored", path, &b, epoch);
-    }
-
-    if (lock != -1) {
-        (void) close(lock);
-    }
-
-    us_cli_data_close(&d);
-
-    return code;
-}
-
-
 static int
 us_restore_command(int argc, char **argv)
 {
-    uint64_t  rate;
+    int            code, lock;
+    uint64_t       rate, epoch;
+    const char    *path;
+    us_backup_t    b;
+    us_cli_data_t  d;
 
     switch (us_backup_parse(&us_cli_restore, argc, argv, &rate)) {
 
@@ -566,7 +509,50 @@ us_restore_command(int argc, char **argv)
             return us_cli_usage(&us_cli_restore);
         }
 
-        return us_backup_in_place(argv[optind]);
+        /*
+         * a directory that was put back by other means: only its epoch changes
+         */
+
+        path = argv[optind];
+        code = us_cli_data_open(&d, path);
+
+        if (code != US_CLI_DONE) {
+            return code;
+        }
+
+        memset(&b, 0, sizeof(us_backup_t));
+        b.from = d.dirfd;
+        b.to = d.dirfd;
+
+        if (us_backup_look(&b) == -1) {
+            code = us_backup_failed(path, &b);
+            us_cli_data_close(&d);
+            return code;
+        }
+
+        lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
+
+        if (lock == -1) {
+            fprintf(stderr, "urlstore: \"%s\" cannot be locked: %s\n", path,
+                    errno == EWOULDBLOCK ? "it has an owner; stop the service "
+                                           "first" : strerror(errno));
+            code = US_CLI_USAGE;
+
+        } else {
+            code = us_backup_make(&b, path, path, us_backup_restore, &epoch);
+        }
+
+        if (code == US_CLI_DONE) {
+            us_backup_say("restored", path, &b, epoch);
+        }
+
+        if (lock != -1) {
+            (void) close(lock);
+        }
+
+        us_cli_data_close(&d);
+
+        return code;
 
     case 2:
         return us_backup_run(argv[optind], argv[optind + 1], rate,

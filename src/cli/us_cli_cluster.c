@@ -8,20 +8,45 @@
  *                        `--> us_apply: POST to each node, to each router
  *
  * A row of us_cluster_actions[] for each action.
+ *
+ *
+ * A map has no addresses: a node that moves needs no new version.  They are in
+ * a file of lines of a name and an address:
+ *
+ *     # the name of the upstream, and where it is
+ *     us_0a 10.0.0.1:8080
+ *     us_0b 10.0.0.2:8080
+ *
+ *
+ * A map goes to all nodes and routers of a cluster; the command to become the
+ * primary goes to one node.
+ *
+ *     target --GET--> its map, which the new one must be able to follow
+ *            --POST check--> whether it is this node, with the uuid of the map
+ *            --POST--> 204: adopted and durable
+ *
+ * Nothing is posted as long as one of them refuses.  A map is for ever: a wrong
+ * uuid in it cannot be mended, so each shard that no map had before is checked,
+ * and gets the map first.
+ *
+ * Targets are posted to one after another, and those that did not answer once
+ * more, until all have the map.  Any order is safe, and so is a kill between
+ * any two: a shard denies nothing of a slot under a map that another owner of
+ * the slot has not adopted (docs/cluster.md).
  */
 
 
-#include "us_apply.h"
 #include "us_cli.h"
 #include "us_client.h"
 #include "us_files.h"
-#include "us_nodes.h"
 #include "../cluster/us_map_grow.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
 
 
 #define US_CLUSTER_ERROR   512
@@ -29,6 +54,704 @@
 #define US_CLUSTER_REBASE  3600       /* the same of rebase, which is answered
                                          when it is done */
 #define US_CLUSTER_ANSWER  20         /* a promotion is after 10 */
+
+#define US_NODES_MAX  (4 * 1024 * 1024)   /* bytes of the file */
+#define US_NODES_GAP  " \t\r"
+
+#define US_APPLY_WAIT   10                /* seconds without a byte */
+#define US_APPLY_PAUSE  200               /* milliseconds between rounds */
+#define US_APPLY_URL    1536              /* bytes of a target's URL */
+
+
+typedef struct {
+    char         *text;               /* the file */
+    size_t        n;
+    us_str_t     *names;
+    us_str_t     *addresses;
+} us_nodes_t;
+
+
+/* a name, an address and nothing else; or nothing; "#" begins a comment */
+
+static int
+us_nodes_line(us_nodes_t *nodes, const char *path, unsigned n, char *line)
+{
+    char      *name, *address, *rest;
+    size_t     size;
+    us_str_t  *names, *addresses;
+
+    line[strcspn(line, "#")] = '\0';
+    name = strtok_r(line, US_NODES_GAP, &rest);
+
+    if (name == NULL) {
+        return US_CLI_DONE;
+    }
+
+    address = strtok_r(NULL, US_NODES_GAP, &rest);
+
+    /* it becomes a part of nginx.conf */
+
+    if (address == NULL || strtok_r(NULL, US_NODES_GAP, &rest)
+        || address[strcspn(address, "'\"\\;{}$/")])
+    {
+        fprintf(stderr, "urlstore: \"%s\": line %u is not NODE HOST:PORT\n",
+                path, n);
+        return US_CLI_USAGE;
+    }
+
+    if ((nodes->n & (nodes->n - 1)) == 0) {
+        size = (nodes->n ? nodes->n * 2 : 1) * sizeof(us_str_t);
+        names = realloc(nodes->names, size);
+        nodes->names = names ? names : nodes->names;
+        addresses = realloc(nodes->addresses, size);
+        nodes->addresses = addresses ? addresses : nodes->addresses;
+
+        if (names == NULL || addresses == NULL) {
+            fprintf(stderr, "urlstore: out of memory\n");
+            return US_CLI_USAGE;
+        }
+    }
+
+    nodes->names[nodes->n] = us_str_of(name);
+    nodes->addresses[nodes->n] = us_str_of(address);
+    nodes->n++;
+
+    return US_CLI_DONE;
+}
+
+
+/* 0, or US_CLI_USAGE after a message; path NULL: no file */
+
+static int
+us_nodes_read(us_nodes_t *nodes, const char *path)
+{
+    char      *line, *end;
+    unsigned   n;
+    us_str_t   text;
+
+    memset(nodes, 0, sizeof(us_nodes_t));
+
+    if (path == NULL) {
+        return US_CLI_DONE;
+    }
+
+    if (us_cli_slurp(path, US_NODES_MAX, &text) != US_CLI_DONE) {
+        return US_CLI_USAGE;
+    }
+
+    nodes->text = (char *) text.data;
+
+    for (n = 1, line = nodes->text; *line; line = end, n++) {
+        end = line + strcspn(line, "\n");
+
+        if (*end) {
+            *end++ = '\0';
+        }
+
+        if (us_nodes_line(nodes, path, n, line) != US_CLI_DONE) {
+            return US_CLI_USAGE;
+        }
+    }
+
+    return US_CLI_DONE;
+}
+
+
+static void
+us_nodes_free(us_nodes_t *nodes)
+{
+    free(nodes->text);
+    free(nodes->names);
+    free(nodes->addresses);
+}
+
+
+/*
+ * Of a node of the map: its address; data is NULL after a message if the file
+ * lacks it, or has more than one.
+ */
+
+static us_str_t
+us_nodes_address(const us_nodes_t *nodes, us_str_t name)
+{
+    size_t    i, n;
+    us_str_t  address = { 0, NULL };
+
+    for (i = 0, n = 0; i < nodes->n; i++) {
+        if (us_str_compare(nodes->names[i], name) == 0) {
+            address = nodes->addresses[i];
+            n++;
+        }
+    }
+
+    if (n == 1) {
+        return address;
+    }
+
+    fprintf(stderr, "urlstore: %s of node \"%.*s\"\n",
+            n ? "more than one address" : "no address", (int) name.len,
+            name.data);
+
+    return (us_str_t) { 0, NULL };
+}
+
+
+/* whether each node of the map has one: 0, or US_CLI_USAGE after messages */
+
+static int
+us_nodes_check(const us_nodes_t *nodes, const us_map_t *map)
+{
+    int       code;
+    uint32_t  i, n;
+
+    code = US_CLI_DONE;
+
+    for (i = 0; i < map->nshards; i++) {
+        for (n = 0; n < map->shards[i].nnodes; n++) {
+            if (us_nodes_address(nodes, map->shards[i].nodes[n]).data == NULL)
+            {
+                code = US_CLI_USAGE;
+            }
+        }
+    }
+
+    return code;
+}
+
+
+typedef struct {
+    const us_map_t  *map;
+    const char      *path;            /* at nodes */
+    double           timeout;         /* seconds */
+    int              force;           /* a new shard may be down */
+} us_apply_t;
+
+
+typedef enum {
+    US_APPLY_PENDING = 0,
+    US_APPLY_DONE,
+    US_APPLY_STANDBY,
+    US_APPLY_REFUSED
+} us_apply_state_t;
+
+
+typedef struct {
+    char              *url;
+    us_client_t        client;
+    us_apply_state_t   state;
+    const us_shard_t  *shard;         /* of a node, or NULL */
+    us_str_t           node;
+    int                known;         /* a map that is there has its shard */
+    int                checked;       /* it has agreed */
+    char               has[80];       /* the map that is there, or "" */
+    char               post[32];      /* the query of a node's shard, or "" */
+    char               why[US_CLIENT_ERROR + 128];
+} us_target_t;
+
+
+static int
+us_apply_target(us_target_t *t, const char *url)
+{
+    t->url = strdup(url);
+
+    if (t->url == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return US_CLI_USAGE;
+    }
+
+    if (us_client_init(&t->client, url) == -1) {
+        fprintf(stderr, "urlstore: %s\n", t->client.error);
+        return US_CLI_USAGE;
+    }
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_apply_node(us_target_t *t, const us_apply_t *a, const us_nodes_t *nodes,
+    const us_shard_t *shard, uint32_t node)
+{
+    char      url[US_APPLY_URL];
+    us_str_t  address;
+
+    t->shard = shard;
+    t->node = shard->nodes[node];
+    address = us_nodes_address(nodes, t->node);
+    (void) snprintf(t->post, sizeof(t->post), "?shard=%u", shard->number);
+
+    if (address.data == NULL) {
+        return US_CLI_USAGE;
+    }
+
+    (void) snprintf(url, sizeof(url), "http://%.*s%s%s", (int) address.len,
+                    address.data, *a->path == '/' ? "" : "/", a->path);
+
+    return us_apply_target(t, url);
+}
+
+
+static void
+us_apply_free(us_target_t *t, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        us_client_free(&t[i].client);
+        free(t[i].url);
+    }
+
+    free(t);
+}
+
+
+/* NULL after a message */
+
+static us_target_t *
+us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
+    char **urls, size_t *ntargets)
+{
+    int           i, rc;
+    size_t        count;
+    uint32_t      s, k;
+    us_target_t  *t;
+
+    for (s = 0, count = (size_t) n; nodes && s < a->map->nshards; s++) {
+        count += a->map->shards[s].nnodes;
+    }
+
+    t = calloc(count, sizeof(us_target_t));
+
+    if (t == NULL) {
+        fprintf(stderr, "urlstore: out of memory\n");
+        return NULL;
+    }
+
+    *ntargets = count;
+    rc = US_CLI_DONE;
+    count = 0;
+
+    for (s = 0; nodes && s < a->map->nshards; s++) {
+        for (k = 0; rc == US_CLI_DONE && k < a->map->shards[s].nnodes; k++) {
+            rc = us_apply_node(&t[count++], a, nodes,
+                               &a->map->shards[s], k);
+        }
+    }
+
+    for (i = 0; rc == US_CLI_DONE && i < n; i++) {
+        t[count].known = 1;
+        rc = us_apply_target(&t[count++], urls[i]);
+    }
+
+    if (rc != US_CLI_DONE) {
+        us_apply_free(t, *ntargets);
+        return NULL;
+    }
+
+    return t;
+}
+
+
+static double
+us_apply_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (double) ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+
+/* a try, which waits no longer than up to the end, but a second at least */
+
+static int
+us_apply_once(us_target_t *t, const us_client_request_t *r, double end)
+{
+    double  left;
+
+    left = end - us_apply_now();
+
+    t->client.timeout = left >= US_APPLY_WAIT ? US_APPLY_WAIT
+                        : left > 1 ? (long) left : 1;
+
+    return us_client_once(&t->client, r);
+}
+
+
+/* the map of a target, and which shards it has */
+
+static void
+us_apply_look(const us_apply_t *a, us_target_t *t, size_t n, size_t i,
+    double end)
+{
+    size_t               k;
+    us_map_t            *old;
+    us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
+
+    if (us_apply_once(&t[i], &r, end) != 200) {
+        return;
+    }
+
+    old = us_map_read((us_str_t) { t[i].client.len, t[i].client.reply },
+                      t[i].why, sizeof(t[i].why));
+
+    if (old == NULL) {
+        return;
+    }
+
+    (void) snprintf(t[i].has, sizeof(t[i].has), "; there is version %" PRIu64
+                    ", digest ", old->version);
+
+    for (k = 0; k < 16; k++) {
+        (void) snprintf(t[i].has + strlen(t[i].has), 3, "%02x",
+                        old->digest[k]);
+    }
+
+    if (us_map_follows(old, a->map, t[i].why, sizeof(t[i].why)) == -1) {
+        t[i].state = US_APPLY_REFUSED;
+        (void) strncat(t[i].why, t[i].has,
+                       sizeof(t[i].why) - strlen(t[i].why) - 1);
+    }
+
+    for (k = 0; k < n; k++) {
+        t[k].known |= t[k].shard
+                      && us_map_shard(old, t[k].shard->number) != -1;
+    }
+
+    us_map_free(old);
+}
+
+
+/* whether target i is of a shard that is new, and that nobody has checked */
+
+static int
+us_apply_new(const us_target_t *t, size_t n, size_t i)
+{
+    size_t  k;
+
+    if (t[i].known) {
+        return 0;
+    }
+
+    for (k = 0; k < n; k++) {
+        if (t[k].checked && t[k].shard == t[i].shard) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static int
+us_apply_refused(const us_target_t *t, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (t[i].state == US_APPLY_REFUSED) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* of a node that is asked for its shard alone; a URL may be of several */
+
+static int
+us_apply_standby(const us_target_t *t, int status)
+{
+    static const char  reason[] = "\"reason\":\"standby\"";
+
+    return status == 503 && t->post[0]
+           && memmem(t->client.reply, t->client.len, reason,
+                     sizeof(reason) - 1) != NULL;
+}
+
+
+static void
+us_apply_post(const us_apply_t *a, us_target_t *t, int check, double end)
+{
+    int                  status;
+    char                 query[64];
+    us_client_request_t  r = { "POST", t->post, "application/json",
+                               a->map->text };
+
+    if (check) {
+        (void) snprintf(query, sizeof(query), "%s%ccheck=1", t->post,
+                        t->post[0] ? '&' : '?');
+        r.endpoint = query;
+    }
+
+    status = us_apply_once(t, &r, end);
+
+    if (status == 204) {
+        t->checked = 1;
+        t->state = check ? US_APPLY_PENDING : US_APPLY_DONE;
+        return;
+    }
+
+    /* a shard that starts; one that is down; an answer that was lost */
+
+    t->state = us_apply_standby(t, status) ? US_APPLY_STANDBY
+               : status <= 0 || status >= 500 ? US_APPLY_PENDING
+               : US_APPLY_REFUSED;
+
+    if (status > 0 && status < 400) {
+        (void) snprintf(t->why, sizeof(t->why), "%d is no answer of "
+                        "urlstore_cluster_admin", status);
+
+    } else {
+        (void) snprintf(t->why, sizeof(t->why), "%s%s", t->client.error,
+                        t->state == US_APPLY_REFUSED ? t->has : "");
+    }
+}
+
+
+static void
+us_apply_pause(void)
+{
+    struct timespec  pause = { 0, US_APPLY_PAUSE * 1000000L };
+
+    (void) nanosleep(&pause, NULL);
+}
+
+
+/*
+ * Whether the map may be posted: all that can be asked have agreed, and so has
+ * a node of each new shard.  A mistake is found before the first shard has
+ * adopted it; a shard decides for itself when it is posted to.
+ */
+
+static int
+us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n, double end)
+{
+    size_t  i, left;
+
+    for (i = 0; i < n; i++) {
+        us_apply_look(a, t, n, i, end);
+    }
+
+    for ( ;; ) {
+        for (i = 0, left = 0; i < n; i++) {
+            if (t[i].state == US_APPLY_PENDING && !t[i].checked) {
+                us_apply_post(a, &t[i], 1, end);
+            }
+        }
+
+        for (i = 0; i < n; i++) {
+            left += us_apply_new(t, n, i);
+        }
+
+        if (left == 0 || a->force || us_apply_refused(t, n)
+            || us_apply_now() >= end)
+        {
+            break;
+        }
+
+        us_apply_pause();
+    }
+
+    for (i = 0; left && !a->force && i < n; i++) {
+        if (t[i].state == US_APPLY_PENDING && us_apply_new(t, n, i)) {
+            t[i].state = US_APPLY_REFUSED;
+            (void) strncat(t[i].why, "; its shard is new, and the uuid in the "
+                           "map was not checked by any node of it (--force)",
+                           sizeof(t[i].why) - strlen(t[i].why) - 1);
+        }
+    }
+
+    if (!us_apply_refused(t, n)) {
+        return 1;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (t[i].state == US_APPLY_PENDING) {
+            (void) snprintf(t[i].why, sizeof(t[i].why), "nothing was posted%s",
+                            t[i].has);
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Whether target i is to be posted to.  A standby has the map by the log, as
+ * soon as another node of its shard has adopted it.
+ */
+
+static int
+us_apply_lacks(const us_target_t *t, size_t n, size_t i)
+{
+    size_t  k;
+
+    if (t[i].state != US_APPLY_STANDBY) {
+        return t[i].state == US_APPLY_PENDING;
+    }
+
+    for (k = 0; k < n; k++) {
+        if (t[k].state == US_APPLY_DONE && strcmp(t[k].post, t[i].post) == 0) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static int
+us_apply_report(const us_target_t *t, size_t n)
+{
+    int     pending, refused;
+    size_t  i;
+
+    static const char *const  words[] = {
+        [US_APPLY_PENDING] = "pending",
+        [US_APPLY_DONE] = "adopted",
+        [US_APPLY_STANDBY] = "standby",
+        [US_APPLY_REFUSED] = "refused"
+    };
+
+    for (i = 0, pending = 0, refused = 0; i < n; i++) {
+        pending += us_apply_lacks(t, n, i);
+        refused += t[i].state == US_APPLY_REFUSED;
+
+        if (t[i].shard) {
+            printf("%u\t%.*s", t[i].shard->number, (int) t[i].node.len,
+                   t[i].node.data);
+
+        } else {
+            printf("-\t-");
+        }
+
+        printf("\t%s\t%s%s%s\n", t[i].url, words[t[i].state],
+               t[i].state == US_APPLY_DONE ? "" : "\t",
+               t[i].state == US_APPLY_DONE ? "" : t[i].why);
+    }
+
+    return refused ? US_CLI_REFUSED : pending ? US_CLI_USAGE : US_CLI_DONE;
+}
+
+
+/*
+ * To all nodes of the map, if nodes is not NULL, then to n URLs.  Prints a line
+ * for each target.  Returns US_CLI_DONE: all have the map; US_CLI_REFUSED: a
+ * target has refused it; US_CLI_USAGE: a target has not answered in time, or
+ * a URL is none.
+ */
+
+static int
+us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
+{
+    int           code, known;
+    size_t        i, count, left;
+    double        end;
+    us_target_t  *t;
+
+    t = us_apply_targets(a, nodes, n, urls, &count);
+
+    if (t == NULL) {
+        return US_CLI_USAGE;
+    }
+
+    end = us_apply_now() + a->timeout;
+    left = us_apply_checked(a, t, count, end) ? count : 0;
+
+    while (left) {
+
+        for (known = 0, left = 0; known < 2; known++) {
+            for (i = 0; i < count; i++) {
+                if (t[i].known == known && us_apply_lacks(t, count, i)) {
+                    us_apply_post(a, &t[i], 0, end);
+                    left += us_apply_lacks(t, count, i);
+                }
+            }
+
+            /* what was checked is refused: the others need not have it */
+
+            if (known == 0 && us_apply_refused(t, count)) {
+                left = 0;
+                break;
+            }
+        }
+
+        if (left && us_apply_now() >= end) {
+            break;
+        }
+
+        if (left) {
+            us_apply_pause();
+        }
+    }
+
+    code = us_apply_report(t, count);
+    us_apply_free(t, count);
+
+    return code;
+}
+
+
+/*
+ * A command, "promote" or "rebase", to the replicated zones of the nginx at
+ * URL, that of one shard if it is not -1.  Tries for so many seconds, and waits
+ * for an answer for `answer` seconds.  Prints the reply: a line for each zone.
+ * Returns US_CLI_DONE; US_CLI_REFUSED; US_CLI_USAGE: not in time, or the URL is
+ * none.
+ */
+
+static int
+us_command(const char *name, const char *url, int shard, double timeout,
+    double answer)
+{
+    int                  status, lost;
+    char                 number[16], endpoint[64];
+    double               end;
+    us_client_t          c;
+    us_client_request_t  r = { "POST", endpoint, "text/plain", { 0, NULL } };
+
+    if (us_client_init(&c, url) == -1) {
+        fprintf(stderr, "urlstore: %s\n", c.error);
+        return US_CLI_USAGE;
+    }
+
+    (void) snprintf(number, sizeof(number), "=%d", shard);
+    (void) snprintf(endpoint, sizeof(endpoint), "%s?%s%s",
+                    c.path[0] ? "" : "/cluster", name,
+                    shard == -1 ? "" : number);
+
+    c.timeout = (long) answer;
+    end = us_apply_now() + timeout;
+    lost = 0;
+
+    /* a node that still reads the log; one that starts; a lost answer */
+
+    while (((status = us_client_once(&c, &r)) <= 0 || status >= 500)
+           && us_apply_now() < end)
+    {
+        lost |= status == 0;
+        us_apply_pause();
+    }
+
+    if (status == 200) {
+        printf("%.*s", (int) c.len, c.reply);
+
+    } else {
+        fprintf(stderr, "urlstore: %s%s%s%s\n", status <= 0 || status >= 400
+                ? c.error : "the answer is of no node",
+                lost && status >= 400 ? "; the answer to an earlier try was "
+                "lost: the " : "", lost && status >= 400 ? name : "",
+                lost && status >= 400 ? " was interrupted, or is done" : "");
+    }
+
+    us_client_free(&c);
+
+    return status == 200 ? US_CLI_DONE
+           : status >= 400 && status < 500 ? US_CLI_REFUSED : US_CLI_USAGE;
+}
 
 
 enum {
@@ -197,34 +920,6 @@ us_sample_lines(void *data, us_str_t *lines, size_t n)
 }
 
 
-static int
-us_sample_read(us_sampling_t *s, const char *path)
-{
-    int         code;
-    char       *names[1];
-    us_files_t  files;
-
-    memset(&files, 0, sizeof(us_files_t));
-    files.take = us_sample_lines;
-    files.data = s;
-    files.cut = 1;
-    names[0] = (char *) path;
-    code = US_CLI_USAGE;
-
-    if (us_files_init(&files) == 0) {
-        code = us_files_run(&files, 1, names);
-
-        if (code == US_CLI_DONE) {
-            code = us_files_code(&files);
-        }
-    }
-
-    us_files_free(&files);
-
-    return code;
-}
-
-
 /*
  * Counts the URLs of a file, or of standard input for "-", by slot, after
  * normalization by `norm`; refused URLs are left out, and each slot has one
@@ -235,8 +930,9 @@ static int
 us_sample(const char *path, us_str_t norm, us_key_t key,
     uint32_t weight[US_SLOTS])
 {
-    int          code;
-    unsigned     slot;
+    int            code;
+    unsigned       slot;
+    us_files_t     files;
     us_sampling_t  s;
 
     s.key = key;
@@ -255,7 +951,16 @@ us_sample(const char *path, us_str_t norm, us_key_t key,
         return US_CLI_USAGE;
     }
 
-    code = us_sample_read(&s, path);
+    memset(&files, 0, sizeof(us_files_t));
+    files.take = us_sample_lines;
+    files.data = &s;
+    files.cut = 1;
+    code = us_files_all(&files, 1, (char **) &path);
+
+    if (code == US_CLI_DONE) {
+        code = us_files_code(&files);
+    }
+
     us_norm_ws_destroy(s.ws);
     us_norm_destroy(s.norm);
 
@@ -603,36 +1308,13 @@ us_cluster_show(us_cluster_t *c)
 }
 
 
-/* all nodes have an address */
-
-static void
-us_cluster_upstreams(const us_map_t *map, const us_nodes_t *nodes)
-{
-    us_str_t  address, name;
-    uint32_t  i, n;
-
-    printf("# urlstore cluster conf, cluster ");
-    us_cluster_hex(map->cluster);
-    printf(", version %" PRIu64 "\n", map->version);
-
-    for (i = 0; i < map->nshards; i++) {
-        for (n = 0; n < map->shards[i].nnodes; n++) {
-            name = map->shards[i].nodes[n];
-            address = us_nodes_address(nodes, name);
-
-            printf("\nupstream %.*s {\n    server %.*s;\n"
-                   "    keepalive 32;\n}\n", (int) name.len, name.data,
-                   (int) address.len, address.data);
-        }
-    }
-}
-
-
 static int
 us_cluster_conf(us_cluster_t *c)
 {
     int         code;
     us_map_t   *map;
+    us_str_t    address, name;
+    uint32_t    i, n;
     us_nodes_t  nodes;
 
     if (c->nodes == NULL) {
@@ -654,7 +1336,23 @@ us_cluster_conf(us_cluster_t *c)
     }
 
     if (code == US_CLI_DONE) {
-        us_cluster_upstreams(map, &nodes);
+
+        /* all nodes have an address */
+
+        printf("# urlstore cluster conf, cluster ");
+        us_cluster_hex(map->cluster);
+        printf(", version %" PRIu64 "\n", map->version);
+
+        for (i = 0; i < map->nshards; i++) {
+            for (n = 0; n < map->shards[i].nnodes; n++) {
+                name = map->shards[i].nodes[n];
+                address = us_nodes_address(&nodes, name);
+
+                printf("\nupstream %.*s {\n    server %.*s;\n"
+                       "    keepalive 32;\n}\n", (int) name.len, name.data,
+                       (int) address.len, address.data);
+            }
+        }
     }
 
     us_nodes_free(&nodes);

@@ -271,38 +271,3 @@ us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
 
     us_reader_close(&r);
 }
-
-
-int
-us_cli_data_block(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
-    uint64_t id, char *text, size_t size)
-{
-    int             found;
-    char            name[US_DISK_NAME];
-    uint64_t        at;
-    us_read_t       rc;
-    us_block_t      b;
-    us_reader_t     r;
-    const uint8_t  *p;
-
-    found = 0;
-    us_segment_name(name, kind, lsn);
-
-    rc = us_reader_open(&r, d->dirfd, name, kind, d->recovery.manifest.uuid,
-                        &us_data_ops);
-
-    while (rc == US_READ_BLOCK && !found) {
-        at = r.offset;
-        rc = us_reader_next(&r, &b, &p);
-
-        if (rc == US_READ_BLOCK && b.ids <= id && id < r.ids) {
-            snprintf(text, size, "given by \"%s\" at offset %" PRIu64, name,
-                     at);
-            found = 1;
-        }
-    }
-
-    us_reader_close(&r);
-
-    return found;
-}

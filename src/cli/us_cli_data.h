@@ -67,9 +67,5 @@ int us_cli_data_none(const us_cli_data_t *d);
 void us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
     uint64_t lsn, const uint8_t *uuid);
 
-/* 1: a block of that file gives the id, and the text says where; else 0 */
-int us_cli_data_block(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
-    uint64_t id, char *text, size_t size);
-
 
 #endif /* _US_CLI_DATA_H_INCLUDED_ */

@@ -713,35 +713,6 @@ us_dedup_map(size_t size)
 }
 
 
-static int
-us_dedup_open_filter(us_dedup_t *d)
-{
-    uint8_t    key[16];
-    us_str_t   norm;
-
-    if (d->memory && d->memory < d->plan.size) {
-        fprintf(stderr, "urlstore: this filter needs %zu MB\n",
-                (d->plan.size >> 20) + 1);
-        return US_CLI_USAGE;
-    }
-
-    d->mem = us_dedup_map(d->plan.size);
-    d->mem_size = d->plan.size;
-
-    if (d->mem == NULL || getrandom(key, 16, 0) != 16) {
-        return us_dedup_memory();
-    }
-
-    (void) madvise(d->mem, d->plan.size, MADV_HUGEPAGE);
-
-    norm.len = 0;
-    norm.data = NULL;
-    d->filter = us_filter_format(d->mem, &d->plan, key, norm);
-
-    return 0;
-}
-
-
 /*
  * Returns 0, or an exit code after a message.  Takes the options in d, the rest
  * of which is zero; what it opened is freed by us_dedup_free() whether it
@@ -751,6 +722,9 @@ us_dedup_open_filter(us_dedup_t *d)
 static int
 us_dedup_open(us_dedup_t *d)
 {
+    uint8_t   key[16];
+    us_str_t  norm;
+
     if (us_files_init(&d->files) == -1) {
         return US_CLI_USAGE;
     }
@@ -775,7 +749,27 @@ us_dedup_open(us_dedup_t *d)
     if (d->plan.size) {
         d->take = d->profile == -1 ? us_dedup_take_filter
                                    : us_dedup_take_filter_urls;
-        return us_dedup_open_filter(d);
+
+        if (d->memory && d->memory < d->plan.size) {
+            fprintf(stderr, "urlstore: this filter needs %zu MB\n",
+                    (d->plan.size >> 20) + 1);
+            return US_CLI_USAGE;
+        }
+
+        d->mem = us_dedup_map(d->plan.size);
+        d->mem_size = d->plan.size;
+
+        if (d->mem == NULL || getrandom(key, 16, 0) != 16) {
+            return us_dedup_memory();
+        }
+
+        (void) madvise(d->mem, d->plan.size, MADV_HUGEPAGE);
+
+        norm.len = 0;
+        norm.data = NULL;
+        d->filter = us_filter_format(d->mem, &d->plan, key, norm);
+
+        return 0;
     }
 
     if (d->profile != -1) {
@@ -1022,51 +1016,13 @@ us_dedup_print_counts(us_dedup_t *d)
 }
 
 
-/* prints what was left out, and why; returns the exit code */
-
-static int
-us_dedup_close(us_dedup_t *d)
-{
-    int                rc;
-    unsigned           i;
-    us_filter_info_t   info;
-
-    rc = us_files_code(&d->files);
-
-    for (i = 0; i < sizeof(d->refused) / sizeof(d->refused[0]); i++) {
-        if (d->refused[i]) {
-            rc = rc ? rc : US_CLI_REFUSED;
-
-            if (!d->quiet) {
-                fprintf(stderr, "urlstore: %llu lines refused: %s\n",
-                        (unsigned long long) d->refused[i],
-                        us_verdict_name(i));
-            }
-        }
-    }
-
-    if (d->filter) {
-        us_filter_info(d->filter, &info);
-
-        if (info.urls > info.capacity) {
-            rc = rc ? rc : US_CLI_REFUSED;
-            fprintf(stderr, "urlstore: the filter was made for %llu lines "
-                    "and got %llu: its error has grown from %g to %.2g\n",
-                    (unsigned long long) info.capacity,
-                    (unsigned long long) info.urls, info.error,
-                    info.expected);
-        }
-    }
-
-    return rc;
-}
-
-
 static int
 us_dedup_run(int argc, char **argv)
 {
-    int         rc, code;
-    us_dedup_t  d;
+    int               rc, code;
+    unsigned          i;
+    us_dedup_t        d;
+    us_filter_info_t  info;
 
     memset(&d, 0, sizeof(us_dedup_t));
 
@@ -1095,7 +1051,35 @@ us_dedup_run(int argc, char **argv)
 
     us_files_end(&d.files);
 
-    code = us_dedup_close(&d);
+    /* what was left out, and why */
+
+    code = us_files_code(&d.files);
+
+    for (i = 0; i < sizeof(d.refused) / sizeof(d.refused[0]); i++) {
+        if (d.refused[i]) {
+            code = code ? code : US_CLI_REFUSED;
+
+            if (!d.quiet) {
+                fprintf(stderr, "urlstore: %llu lines refused: %s\n",
+                        (unsigned long long) d.refused[i],
+                        us_verdict_name(i));
+            }
+        }
+    }
+
+    if (d.filter) {
+        us_filter_info(d.filter, &info);
+
+        if (info.urls > info.capacity) {
+            code = code ? code : US_CLI_REFUSED;
+            fprintf(stderr, "urlstore: the filter was made for %llu lines "
+                    "and got %llu: its error has grown from %g to %.2g\n",
+                    (unsigned long long) info.capacity,
+                    (unsigned long long) info.urls, info.error,
+                    info.expected);
+        }
+    }
+
     us_dedup_free(&d);
 
     return rc ? rc : code;

@@ -191,20 +191,6 @@ us_sort_create(size_t memory)
 }
 
 
-static void
-us_sort_destroy(us_sort_t *s)
-{
-    unsigned  i;
-
-    for (i = 0; i < s->nruns; i++) {
-        (void) fclose(s->runs[i]);
-    }
-
-    free(s->mem);
-    free(s);
-}
-
-
 static uint8_t **
 us_sort_places(us_sort_t *s)
 {
@@ -216,26 +202,6 @@ static void
 us_sort_memory(us_sort_t *s)
 {
     qsort(us_sort_places(s), s->n, sizeof(uint8_t *), us_sort_compare);
-}
-
-
-static FILE *
-us_sort_file(void)
-{
-    int          fd;
-    FILE        *f;
-    const char  *dir;
-
-    dir = getenv("TMPDIR");
-    fd = open(dir ? dir : "/tmp", O_RDWR|O_TMPFILE|O_CLOEXEC, 0600);
-
-    f = (fd == -1) ? tmpfile() : fdopen(fd, "w+");
-
-    if (f) {
-        (void) setvbuf(f, NULL, _IOFBF, US_SORT_BUFFER);
-    }
-
-    return f;
 }
 
 
@@ -382,10 +348,19 @@ us_sort_merge(us_sort_t *s, unsigned with_memory, us_sort_out_pt out,
 static int
 us_sort_spill(us_sort_t *s)
 {
-    size_t    i;
-    FILE     *f;
+    int          fd;
+    FILE        *f;
+    size_t       i;
+    const char  *dir;
 
-    f = us_sort_file();
+    dir = getenv("TMPDIR");
+    fd = open(dir ? dir : "/tmp", O_RDWR|O_TMPFILE|O_CLOEXEC, 0600);
+
+    f = (fd == -1) ? tmpfile() : fdopen(fd, "w+");
+
+    if (f) {
+        (void) setvbuf(f, NULL, _IOFBF, US_SORT_BUFFER);
+    }
 
     if (f == NULL) {
         return -1;
@@ -462,20 +437,6 @@ us_sort_add(us_sort_t *s, us_str_t text)
 
     return 0;
 }
-
-
-/* returns all in order; afterwards only us_sort_destroy() is allowed */
-
-static int
-us_sort_end(us_sort_t *s, us_sort_out_pt out, void *data)
-{
-    us_sort_memory(s);
-
-    return us_sort_merge(s, 1, out, data);
-}
-
-
-static int us_dump_run(int argc, char **argv);
 
 
 static int
@@ -561,6 +522,7 @@ static int
 us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
 {
     int         rc;
+    unsigned    i;
     us_sort_t  *sort;
 
     sort = us_sort_create(o->memory);
@@ -572,10 +534,16 @@ us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
     rc = us_dump_ids(d, o, sort);
 
     if (rc == 0) {
-        rc = us_sort_end(sort, us_dump_out, o);
+        us_sort_memory(sort);
+        rc = us_sort_merge(sort, 1, us_dump_out, o);
     }
 
-    us_sort_destroy(sort);
+    for (i = 0; i < sort->nruns; i++) {
+        (void) fclose(sort->runs[i]);
+    }
+
+    free(sort->mem);
+    free(sort);
 
     if (rc == 0 && o->urls) {
         fprintf(stderr, "urlstore: %" PRIu64 " URLs, %.2f bytes each, %.2f "
@@ -584,52 +552,6 @@ us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
     }
 
     return rc;
-}
-
-
-static int
-us_dump_options(us_dump_options_t *o, int argc, char **argv)
-{
-    int  key;
-
-    memset(o, 0, sizeof(us_dump_options_t));
-    o->memory = US_DUMP_MEMORY;
-
-    while ((key = us_cli_option(&us_cli_dump, argc, argv)) != -1) {
-
-        switch (key) {
-
-        case 's':
-            o->sorted = 1;
-            break;
-
-        case US_CLI_LONG:
-            o->delta = 1;
-            break;
-
-        case 'd':
-            o->deleted = 1;
-            break;
-
-        case 't':
-            o->times = 1;
-            break;
-
-        case 'm':
-            o->memory = us_cli_size("memory", optarg, 1);
-
-            if (o->memory == 0) {
-                return -1;
-            }
-            break;
-
-        default:
-            return -1;
-        }
-    }
-
-    return (optind == argc - 1 && (o->sorted || !o->delta)
-            && !(o->sorted && (o->deleted || o->times))) ? 0 : -1;
 }
 
 
@@ -818,11 +740,50 @@ us_dump_damage(const us_cli_data_t *d)
 static int
 us_dump_run(int argc, char **argv)
 {
-    int                code;
+    int                key, code;
     us_cli_data_t      d;
     us_dump_options_t  o;
 
-    if (us_dump_options(&o, argc, argv) == -1) {
+    memset(&o, 0, sizeof(us_dump_options_t));
+    o.memory = US_DUMP_MEMORY;
+
+    while ((key = us_cli_option(&us_cli_dump, argc, argv)) != -1) {
+
+        switch (key) {
+
+        case 's':
+            o.sorted = 1;
+            break;
+
+        case US_CLI_LONG:
+            o.delta = 1;
+            break;
+
+        case 'd':
+            o.deleted = 1;
+            break;
+
+        case 't':
+            o.times = 1;
+            break;
+
+        case 'm':
+            o.memory = us_cli_size("memory", optarg, 1);
+
+            if (o.memory) {
+                break;
+            }
+
+            /* fall through */
+
+        default:
+            return us_cli_usage(&us_cli_dump);
+        }
+    }
+
+    if (optind != argc - 1 || (o.delta && !o.sorted)
+        || (o.sorted && (o.deleted || o.times)))
+    {
         return us_cli_usage(&us_cli_dump);
     }
 

@@ -62,8 +62,15 @@ typedef struct {
     us_store_item_t   items[US_STORE_GROUP];
     uint8_t           text[US_STORE_GROUP][US_URL_MAX];
     uint64_t          times[US_STORE_GROUP];
-    uint64_t          time;           /* see us_fill_time() */
 
+    /*
+     * When the URLs of the next lines were claimed, in seconds since 1970; 0:
+     * never; US_FILL_NOW: new ones now.  A store without claims ignores it.
+     */
+    uint64_t          time;
+
+
+    us_files_t        files;
     uint64_t          added;
     uint64_t          seen;
     uint64_t          refused;        /* no URLs, or those of other shards */
@@ -100,21 +107,6 @@ us_fill_open(us_fill_t *f, const char *dir, us_profile_t profile,
     f->embed = us_embed_open(dir, conf, error);
 
     return f->embed ? US_CLI_DONE : us_cli_failed(f->dir, error);
-}
-
-
-/* the first ones are printed: their reasons tell most */
-
-static void
-us_fill_refused(us_fill_t *f, us_str_t line, const char *reason)
-{
-    char  text[4 * US_FILL_SHOWN + 1];
-
-    if (f->refused++ < US_FILL_PRINTED) {
-        line.len = line.len > US_FILL_SHOWN ? US_FILL_SHOWN : line.len;
-        *us_put_escaped((uint8_t *) text, line) = '\0';
-        fprintf(stderr, "urlstore: refused (%s): %s\n", reason, text);
-    }
 }
 
 
@@ -188,6 +180,7 @@ us_fill_flush(us_fill_t *f)
 static int
 us_fill_line(us_fill_t *f, us_str_t line)
 {
+    char              text[4 * US_FILL_SHOWN + 1];
     us_canon_t        canon;
     us_verdict_t      verdict;
     us_store_item_t  *item;
@@ -195,7 +188,16 @@ us_fill_line(us_fill_t *f, us_str_t line)
     verdict = us_normalize(f->norm, f->ws, line, NULL, &canon);
 
     if (verdict != US_URL_OK) {
-        us_fill_refused(f, line, us_verdict_name(verdict));
+
+        /* the first ones are printed: their reasons tell most */
+
+        if (f->refused++ < US_FILL_PRINTED) {
+            line.len = line.len > US_FILL_SHOWN ? US_FILL_SHOWN : line.len;
+            *us_put_escaped((uint8_t *) text, line) = '\0';
+            fprintf(stderr, "urlstore: refused (%s): %s\n",
+                    us_verdict_name(verdict), text);
+        }
+
         return US_CLI_DONE;
     }
 
@@ -210,16 +212,28 @@ us_fill_line(us_fill_t *f, us_str_t line)
 }
 
 
-/*
- * The URLs of the lines that follow were claimed at that time, in seconds since
- * 1970, 0: never; US_FILL_NOW: new ones now.  A store without claims ignores
- * it.
- */
+/* all lines of the files, given to `take`; US_CLI_DONE, or an exit code */
 
-static void
-us_fill_time(us_fill_t *f, uint64_t time)
+static int
+us_fill_files(us_fill_t *f, int (*take)(void *, us_str_t *, size_t),
+    void *data, int n, char **names)
 {
-    f->time = time;
+    int  code, rc;
+
+    f->files.take = take;
+    f->files.data = data;
+    f->files.fresh = &f->added;
+    f->files.progress = 1;
+    f->files.cut = 1;
+
+    code = us_files_all(&f->files, n, names);
+
+    if (code == US_CLI_DONE || code == US_CLI_INTERRUPTED) {
+        rc = us_fill_flush(f);
+        code = rc ? rc : code;
+    }
+
+    return code;
 }
 
 
@@ -246,11 +260,7 @@ us_fill_close(us_fill_t *f)
 
 typedef struct {
     us_fill_t         fill;
-    us_files_t        files;
     uint64_t          lines;          /* but for empty ones */
-    us_www_t          www;
-    us_profile_t      profile;
-    uint64_t          revisit;
 } us_import_t;
 
 
@@ -297,80 +307,10 @@ const us_cli_command_t  us_cli_import = {
 static volatile sig_atomic_t  us_import_stop;
 
 
-static int us_import_command(int argc, char **argv);
-
-
 static void
 us_import_signal(int signo)
 {
     us_import_stop = 1;
-}
-
-
-static int
-us_import_www(const char *name)
-{
-    int  www;
-
-    www = strcmp(name, "first") == 0 ? US_WWW_FIRST
-          : strcmp(name, "keep") == 0 ? US_WWW_KEEP
-          : strcmp(name, "strip") == 0 ? US_WWW_STRIP : -1;
-
-    if (www == -1) {
-        fprintf(stderr, "urlstore: unknown --www \"%s\"; use first, keep or "
-                "strip\n", name);
-    }
-
-    return www;
-}
-
-
-static int
-us_import_unit(const char *text, uint64_t *unit)
-{
-    if (us_time_duration(us_str_of(text), unit) == 0
-        && *unit >= US_STORE_REVISIT_MIN && *unit <= US_STORE_REVISIT_MAX)
-    {
-        return 0;
-    }
-
-    fprintf(stderr, "urlstore: invalid --revisit \"%s\"; use a time from 1m to "
-            "1d, such as 1h\n", text);
-
-    return -1;
-}
-
-
-static int
-us_import_options(us_import_t *im, int argc, char **argv)
-{
-    int  key, value;
-
-    im->profile = US_PROFILE_CRAWLER;
-    im->www = US_WWW_FIRST;
-
-    while ((key = us_cli_option(&us_cli_import, argc, argv)) != -1) {
-
-        value = -1;
-
-        if (key == 'p') {
-            value = us_cli_profile(optarg);
-            im->profile = (us_profile_t) value;
-
-        } else if (key == 'w') {
-            value = us_import_www(optarg);
-            im->www = (us_www_t) value;
-
-        } else if (key == 'r') {
-            value = us_import_unit(optarg, &im->revisit);
-        }
-
-        if (value == -1) {
-            return us_cli_usage(&us_cli_import);
-        }
-    }
-
-    return optind < argc ? US_CLI_DONE : us_cli_usage(&us_cli_import);
 }
 
 
@@ -384,7 +324,7 @@ us_import_dumped(us_import_t *im, us_str_t line)
     uint64_t        at;
     const uint8_t  *tab;
 
-    us_fill_time(&im->fill, US_FILL_NOW);
+    im->fill.time = US_FILL_NOW;
 
     for (id = 0;
          id < line.len && line.data[id] >= '0' && line.data[id] <= '9';
@@ -413,7 +353,7 @@ us_import_dumped(us_import_t *im, us_str_t line)
     if ((time.len == 1 && *time.data == '-')
         || us_time_point(time, &at) == 0)
     {
-        us_fill_time(&im->fill, at);
+        im->fill.time = at;
         line.len = tab - line.data;
     }
 
@@ -455,14 +395,65 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
 }
 
 
-/* names: the directory, then files */
-
 static int
-us_import_run(us_import_t *im, int n, char **names)
+us_import_command(int argc, char **argv)
 {
-    int               code, rc;
+    int               key, value, code, rc;
+    us_www_t          www;
+    uint64_t          unit;
+    us_profile_t      profile;
     us_embed_conf_t   conf;
     struct sigaction  sa;
+
+    static us_import_t  im;
+
+    www = US_WWW_FIRST;
+    profile = US_PROFILE_CRAWLER;
+    memset(&conf, 0, sizeof(us_embed_conf_t));
+    conf.snapshot = UINT64_MAX;       /* one, at the end */
+
+    while ((key = us_cli_option(&us_cli_import, argc, argv)) != -1) {
+
+        value = -1;
+
+        if (key == 'p') {
+            value = us_cli_profile(optarg);
+            profile = (us_profile_t) value;
+
+        } else if (key == 'w') {
+            value = strcmp(optarg, "first") == 0 ? US_WWW_FIRST
+                    : strcmp(optarg, "keep") == 0 ? US_WWW_KEEP
+                    : strcmp(optarg, "strip") == 0 ? US_WWW_STRIP : -1;
+            www = (us_www_t) value;
+
+            if (value == -1) {
+                fprintf(stderr, "urlstore: unknown --www \"%s\"; use first, "
+                        "keep or strip\n", optarg);
+            }
+
+        } else if (key == 'r') {
+
+            if (us_time_duration(us_str_of(optarg), &unit) == 0
+                && unit >= US_STORE_REVISIT_MIN
+                && unit <= US_STORE_REVISIT_MAX)
+            {
+                conf.revisit = (uint32_t) unit;
+                value = 0;
+
+            } else {
+                fprintf(stderr, "urlstore: invalid --revisit \"%s\"; use a "
+                        "time from 1m to 1d, such as 1h\n", optarg);
+            }
+        }
+
+        if (value == -1) {
+            return us_cli_usage(&us_cli_import);
+        }
+    }
+
+    if (optind == argc) {
+        return us_cli_usage(&us_cli_import);
+    }
 
     /* a second one ends the process at once */
 
@@ -472,72 +463,27 @@ us_import_run(us_import_t *im, int n, char **names)
     (void) sigaction(SIGINT, &sa, NULL);
     (void) sigaction(SIGTERM, &sa, NULL);
 
-    memset(&conf, 0, sizeof(us_embed_conf_t));
-    conf.snapshot = UINT64_MAX;       /* one, at the end */
-    conf.revisit = (uint32_t) im->revisit;
-
-    im->fill.full = "no memory for more URLs";
-    code = us_fill_open(&im->fill, names[0], im->profile, im->www, &conf);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    im->files.take = us_import_lines;
-    im->files.data = im;
-    im->files.fresh = &im->fill.added;
-    im->files.progress = 1;
-    im->files.cut = 1;
-
-    code = us_files_init(&im->files) == 0
-           ? us_files_run(&im->files, n - 1, names + 1) : US_CLI_USAGE;
-
-    us_files_end(&im->files);
-
-    if (code == US_CLI_DONE || code == US_CLI_INTERRUPTED) {
-        rc = us_fill_flush(&im->fill);
-        code = rc ? rc : code;
-    }
-
-    fprintf(stderr, "urlstore: %s%" PRIu64 " lines: %" PRIu64 " new, %" PRIu64
-            " seen, %" PRIu64 " refused\n",
-            code == US_CLI_INTERRUPTED
-            ? "interrupted; the same command continues; " : "", im->lines,
-            im->fill.added, im->fill.seen, im->fill.refused);
-
-    rc = us_files_code(&im->files);
-    us_files_free(&im->files);
-
-    return code ? code : rc ? rc
-           : im->fill.refused ? US_CLI_REFUSED : US_CLI_DONE;
-}
-
-
-static int
-us_import_command(int argc, char **argv)
-{
-    int           code, rc;
-    us_import_t  *im;
-
-    im = calloc(1, sizeof(us_import_t));
-
-    if (im == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return US_CLI_USAGE;
-    }
-
-    code = us_import_options(im, argc, argv);
+    im.fill.full = "no memory for more URLs";
+    code = us_fill_open(&im.fill, argv[optind], profile, www, &conf);
 
     if (code == US_CLI_DONE) {
-        code = us_import_run(im, argc - optind, argv + optind);
+        code = us_fill_files(&im.fill, us_import_lines, &im,
+                             argc - optind - 1, argv + optind + 1);
 
-        rc = us_fill_close(&im->fill);
-        code = rc ? rc : code;
+        fprintf(stderr, "urlstore: %s%" PRIu64 " lines: %" PRIu64 " new, %"
+                PRIu64 " seen, %" PRIu64 " refused\n",
+                code == US_CLI_INTERRUPTED
+                ? "interrupted; the same command continues; " : "", im.lines,
+                im.fill.added, im.fill.seen, im.fill.refused);
+
+        rc = us_files_code(&im.fill.files);
+        code = code ? code : rc ? rc
+               : im.fill.refused ? US_CLI_REFUSED : US_CLI_DONE;
     }
 
-    free(im);
+    rc = us_fill_close(&im.fill);
 
-    return code;
+    return rc ? rc : code;
 }
 
 
@@ -575,7 +521,6 @@ typedef struct {
     unsigned          sites:1;
 
     us_fill_t         fill;
-    us_files_t        files;
 
     us_store_info_t   info;           /* at the end of the sample */
     uint64_t          disk;
@@ -619,147 +564,80 @@ const us_cli_command_t  us_cli_sizing = {
 };
 
 
-static int us_sizing_command(int argc, char **argv);
-
-
-static int
-us_sizing_options(us_sizing_t *z, int argc, char **argv)
-{
-    int    key;
-    char  *end;
-
-    z->profile = US_PROFILE_CRAWLER;
-
-    while ((key = us_cli_option(&us_cli_sizing, argc, argv)) != -1) {
-
-        switch (key) {
-
-        case US_SIZING_URLS:
-            z->urls = us_cli_count(optarg, &end);
-
-            if (*end != '\0' || z->urls == 0) {
-                fprintf(stderr, "urlstore: --urls \"%.40s\" is not a number "
-                        "of URLs from 1 to 1e12, such as 250M\n", optarg);
-                return US_CLI_USAGE;
-            }
-            break;
-
-        case US_SIZING_SAMPLE:
-            z->sample = optarg;
-            break;
-
-        case 'p':
-            z->profile = us_cli_profile(optarg);
-
-            if (z->profile == -1) {
-                return US_CLI_USAGE;
-            }
-            break;
-
-        case 's':
-            z->sites = 1;
-            break;
-
-        default:
-            return us_cli_usage(&us_cli_sizing);
-        }
-    }
-
-    if (z->urls == 0 || z->sample == NULL || optind != argc) {
-        return us_cli_usage(&us_cli_sizing);
-    }
-
-    return US_CLI_DONE;
-}
-
-
 static int
 us_sizing_lines(void *data, us_str_t *lines, size_t n)
 {
-    us_sizing_t *z = data;
-
     int     rc;
     size_t  i;
 
     rc = US_CLI_DONE;
 
     for (i = 0; i < n && rc == US_CLI_DONE; i++) {
-        rc = us_fill_line(&z->fill, lines[i]);
+        rc = us_fill_line(data, lines[i]);
     }
 
     return rc;
 }
 
 
-/* writes a snapshot: a start reads it, and the disk always holds one */
-
-static int
-us_sizing_snapshot(us_sizing_t *z, const char *dir)
-{
-    int              rc, fd;
-    us_manifest_t    m;
-    us_disk_error_t  e;
-
-    if (us_embed_sync(z->fill.embed) == -1) {
-        return us_cli_failed(dir, us_embed_error(z->fill.embed));
-    }
-
-    fd = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
-
-    if (fd == -1) {
-        return us_cli_failed(dir, strerror(errno));
-    }
-
-    rc = us_data_snapshot(us_embed_store(z->fill.embed), fd, NULL, NULL, NULL,
-                          &m, &e);
-    (void) close(fd);
-
-    return rc == 0 ? US_CLI_DONE : us_cli_failed(dir, e.text);
-}
-
+/*
+ * Fills the directory, and writes a snapshot: a start reads it, and the disk
+ * always holds one.
+ */
 
 static int
 us_sizing_fill(us_sizing_t *z, const char *dir)
 {
-    int              rc, closed;
+    int              rc, fd, closed;
+    us_fill_t       *f;
+    us_manifest_t    m;
+    us_disk_error_t  e;
     us_embed_conf_t  conf;
 
+    f = &z->fill;
     memset(&conf, 0, sizeof(us_embed_conf_t));
     conf.sites = z->sites;
     conf.size = US_SIZING_MEMORY;
 
-    z->fill.full = "the sample is too large: a part of it is enough, as "
-                   "head -n 10000000 gives it";
+    f->full = "the sample is too large: a part of it is enough, as "
+              "head -n 10000000 gives it";
 
-    rc = us_fill_open(&z->fill, dir, (us_profile_t) z->profile, US_WWW_FIRST,
-                      &conf);
+    rc = us_fill_open(f, dir, (us_profile_t) z->profile, US_WWW_FIRST, &conf);
 
     if (rc == US_CLI_DONE) {
-        z->files.take = us_sizing_lines;
-        z->files.data = z;
-        z->files.fresh = &z->fill.added;
-        z->files.progress = 1;
-        z->files.cut = 1;
-
-        rc = us_files_init(&z->files) == 0
-             ? us_files_run(&z->files, 1, (char **) &z->sample) : US_CLI_USAGE;
-
-        us_files_end(&z->files);
-        us_files_free(&z->files);
+        rc = us_fill_files(f, us_sizing_lines, f, 1, (char **) &z->sample);
     }
 
     if (rc == US_CLI_DONE) {
-        rc = us_fill_flush(&z->fill);
+        us_store_info(us_embed_store(f->embed), &z->info);
+
+        if (us_embed_sync(f->embed) == -1) {
+            rc = us_cli_failed(dir, us_embed_error(f->embed));
+        }
     }
 
     if (rc == US_CLI_DONE) {
-        us_store_info(us_embed_store(z->fill.embed), &z->info);
-        rc = us_sizing_snapshot(z, dir);
+        fd = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+        if (fd == -1) {
+            rc = us_cli_failed(dir, strerror(errno));
+
+        } else {
+
+            if (us_data_snapshot(us_embed_store(f->embed), fd, NULL, NULL,
+                                 NULL, &m, &e)
+                != 0)
+            {
+                rc = us_cli_failed(dir, e.text);
+            }
+
+            (void) close(fd);
+        }
     }
 
-    closed = us_fill_close(&z->fill);
+    closed = us_fill_close(f);
 
-    return z->files.failed ? US_CLI_USAGE : rc ? rc : closed;
+    return f->files.failed ? US_CLI_USAGE : rc ? rc : closed;
 }
 
 
@@ -801,29 +679,6 @@ us_sizing_load(us_sizing_t *z, const char *dir)
 }
 
 
-/* the directory and its files */
-
-static void
-us_sizing_remove(const char *dir)
-{
-    DIR            *d;
-    struct dirent  *e;
-
-    d = opendir(dir);
-
-    if (d == NULL) {
-        return;
-    }
-
-    while ((e = readdir(d)) != NULL) {
-        (void) unlinkat(dirfd(d), e->d_name, 0);
-    }
-
-    (void) closedir(d);
-    (void) rmdir(dir);
-}
-
-
 static void
 us_sizing_print(us_sizing_t *z)
 {
@@ -839,7 +694,7 @@ us_sizing_print(us_sizing_t *z)
     need += need / 256 + (1 << 20);
 
     printf("sample     %" PRIu64 " lines, %" PRIu64 " different URLs, %"
-           PRIu64 " refused\n", z->files.lines, z->info.urls,
+           PRIu64 " refused\n", z->fill.files.lines, z->info.urls,
            z->fill.refused);
     printf("URLs       %.0f\n", z->urls);
     printf("memory     %.1f bytes a URL, %.0f MB\n", memory,
@@ -854,11 +709,56 @@ us_sizing_print(us_sizing_t *z)
 
 
 static int
-us_sizing_run(us_sizing_t *z)
+us_sizing_command(int argc, char **argv)
 {
-    int          code;
-    char         dir[4096];
-    const char  *tmp;
+    int             key, code;
+    DIR            *d;
+    char            dir[4096], *end;
+    const char     *tmp;
+    struct dirent  *e;
+
+    static us_sizing_t  z;
+
+    z.profile = US_PROFILE_CRAWLER;
+
+    while ((key = us_cli_option(&us_cli_sizing, argc, argv)) != -1) {
+
+        switch (key) {
+
+        case US_SIZING_URLS:
+            z.urls = us_cli_count(optarg, &end);
+
+            if (*end != '\0' || z.urls == 0) {
+                fprintf(stderr, "urlstore: --urls \"%.40s\" is not a number "
+                        "of URLs from 1 to 1e12, such as 250M\n", optarg);
+                return US_CLI_USAGE;
+            }
+            break;
+
+        case US_SIZING_SAMPLE:
+            z.sample = optarg;
+            break;
+
+        case 'p':
+            z.profile = us_cli_profile(optarg);
+
+            if (z.profile == -1) {
+                return US_CLI_USAGE;
+            }
+            break;
+
+        case 's':
+            z.sites = 1;
+            break;
+
+        default:
+            return us_cli_usage(&us_cli_sizing);
+        }
+    }
+
+    if (z.urls == 0 || z.sample == NULL || optind != argc) {
+        return us_cli_usage(&us_cli_sizing);
+    }
 
     tmp = getenv("TMPDIR");
 
@@ -871,51 +771,35 @@ us_sizing_run(us_sizing_t *z)
         return US_CLI_USAGE;
     }
 
-    code = us_sizing_fill(z, dir);
+    code = us_sizing_fill(&z, dir);
 
     if (code == US_CLI_DONE) {
-        code = us_sizing_load(z, dir);
+        code = us_sizing_load(&z, dir);
     }
 
-    us_sizing_remove(dir);
+    d = opendir(dir);
+
+    while (d && (e = readdir(d)) != NULL) {
+        (void) unlinkat(dirfd(d), e->d_name, 0);
+    }
+
+    if (d) {
+        (void) closedir(d);
+        (void) rmdir(dir);
+    }
 
     if (code != US_CLI_DONE) {
         return code;
     }
 
-    if (z->info.urls < US_SIZING_LEAST) {
+    if (z.info.urls < US_SIZING_LEAST) {
         fprintf(stderr, "urlstore: the sample has %" PRIu64 " different "
-                "URLs; at least %d are needed\n", z->info.urls,
+                "URLs; at least %d are needed\n", z.info.urls,
                 US_SIZING_LEAST);
         return US_CLI_REFUSED;
     }
 
-    us_sizing_print(z);
+    us_sizing_print(&z);
 
-    return us_files_code(&z->files);
-}
-
-
-static int
-us_sizing_command(int argc, char **argv)
-{
-    int           code;
-    us_sizing_t  *z;
-
-    z = calloc(1, sizeof(us_sizing_t));
-
-    if (z == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return US_CLI_USAGE;
-    }
-
-    code = us_sizing_options(z, argc, argv);
-
-    if (code == US_CLI_DONE) {
-        code = us_sizing_run(z);
-    }
-
-    free(z);
-
-    return code;
+    return us_files_code(&z.fill.files);
 }

@@ -9,6 +9,8 @@
  *
  * whatwg answers every scheme, because this is how its conformance is tested;
  * the others what the store would take.
+ *
+ * urlstore hash is at the end of this file.
  */
 
 
@@ -17,6 +19,7 @@
 #include "input/us_json.h"
 #include "input/us_json_quote.h"
 #include "url/us_normalize.h"
+#include "url/us_two_hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,43 +77,6 @@ const us_cli_command_t  us_cli_normalize = {
         "the other profiles those of a store.",
     .options = us_normalize_list
 };
-
-
-static int
-us_normalize_options(us_cli_normalize_t *ctx, int argc, char **argv)
-{
-    int  c;
-
-    ctx->profile = US_PROFILE_CRAWLER;
-
-    while ((c = us_cli_option(&us_cli_normalize, argc, argv)) != -1) {
-
-        switch (c) {
-
-        case 'p':
-            ctx->profile = us_cli_profile(optarg);
-
-            if (ctx->profile == -1) {
-                return US_CLI_USAGE;
-            }
-
-            break;
-
-        case 'b':
-            ctx->base_text = optarg;
-            break;
-
-        case 'j':
-            ctx->json = 1;
-            break;
-
-        default:
-            return us_cli_usage(&us_cli_normalize);
-        }
-    }
-
-    return US_CLI_DONE;
-}
 
 
 static int
@@ -351,14 +317,38 @@ us_normalize_flush(void *data)
 static int
 us_normalize_run(int argc, char **argv)
 {
-    int                  rc;
-    us_files_t           files;
-    us_cli_normalize_t   ctx;
+    int                 rc, c;
+    us_files_t          files;
+    us_cli_normalize_t  ctx;
 
     memset(&ctx, 0, sizeof(ctx));
 
-    if (us_normalize_options(&ctx, argc, argv) != US_CLI_DONE) {
-        return US_CLI_USAGE;
+    ctx.profile = US_PROFILE_CRAWLER;
+
+    while ((c = us_cli_option(&us_cli_normalize, argc, argv)) != -1) {
+
+        switch (c) {
+
+        case 'p':
+            ctx.profile = us_cli_profile(optarg);
+
+            if (ctx.profile == -1) {
+                return US_CLI_USAGE;
+            }
+
+            break;
+
+        case 'b':
+            ctx.base_text = optarg;
+            break;
+
+        case 'j':
+            ctx.json = 1;
+            break;
+
+        default:
+            return us_cli_usage(&us_cli_normalize);
+        }
     }
 
     if (us_normalize_open(&ctx) != 0) {
@@ -373,18 +363,12 @@ us_normalize_run(int argc, char **argv)
     files.progress = !isatty(1);
     files.cut = 1;
 
-    rc = US_CLI_USAGE;
-
-    if (us_files_init(&files) == 0) {
-        rc = us_files_run(&files, argc - optind, argv + optind);
-        us_files_end(&files);
-    }
+    rc = us_files_all(&files, argc - optind, argv + optind);
 
     if (rc == US_CLI_DONE) {
         rc = us_files_code(&files);
     }
 
-    us_files_free(&files);
     free(ctx.url.data);
     free(ctx.base_url.data);
     us_json_free(&ctx.reader);
@@ -393,4 +377,120 @@ us_normalize_run(int argc, char **argv)
     us_norm_destroy(ctx.norm);
 
     return rc ? rc : ctx.refused ? US_CLI_REFUSED : US_CLI_DONE;
+}
+
+
+/*
+ * urlstore hash URL...
+ *
+ * A line for each URL: site hash, path hash and the canonical URL, separated
+ * by tabs, or "!" and the reason why it has none.  Without arguments URLs come
+ * from standard input, one a line.
+ */
+
+
+typedef struct {
+    us_norm_t     *norm;
+    us_norm_ws_t  *ws;
+    int            code;
+} us_hash_t;
+
+
+static int us_hash_run(int argc, char **argv);
+
+
+const us_cli_command_t  us_cli_hash = {
+    .name = "hash",
+    .run = us_hash_run,
+    .args = "[URL...]",
+    .summary = "print the site and path hashes of URLs",
+    .text =
+        "Prints a line for each URL: site hash, path hash and the canonical "
+        "URL, separated by tabs, or \"!\" and the reason why the URL is "
+        "refused. Without arguments it reads URLs from standard input, one a "
+        "line."
+};
+
+
+static int
+us_hash_url(const us_hash_t *to, us_str_t in)
+{
+    us_canon_t     canon;
+    us_verdict_t   rc;
+    us_two_hash_t  h;
+
+    rc = us_normalize(to->norm, to->ws, in, NULL, &canon);
+
+    if (rc != US_URL_OK) {
+        printf("!%s\n", us_verdict_name(rc));
+        return US_CLI_REFUSED;
+    }
+
+    h = us_two_hash(&canon);
+
+    printf("%u\t%u\t%.*s\n", h.site, h.path, (int) canon.url.href.len,
+           canon.url.href.data);
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_hash_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_hash_t *h = data;
+
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        h->code |= us_hash_url(h, lines[i]);
+    }
+
+    return us_cli_output();
+}
+
+
+static int
+us_hash_run(int argc, char **argv)
+{
+    int         i, rc;
+    us_hash_t   h;
+    us_files_t  files;
+
+    if (us_cli_option(&us_cli_hash, argc, argv) != -1) {
+        return us_cli_usage(&us_cli_hash);
+    }
+
+    memset(&h, 0, sizeof(us_hash_t));
+    h.norm = us_norm_create(US_PROFILE_CRAWLER);
+
+    if (h.norm == NULL || us_norm_seal(h.norm) != 0
+        || (h.ws = us_norm_ws_create(h.norm)) == NULL)
+    {
+        fprintf(stderr, "urlstore: out of memory\n");
+        us_norm_destroy(h.norm);
+        return US_CLI_USAGE;
+    }
+
+    rc = US_CLI_DONE;
+
+    if (optind == argc) {
+        memset(&files, 0, sizeof(us_files_t));
+        files.take = us_hash_lines;
+        files.flush = us_normalize_flush;
+        files.data = &h;
+        files.cut = 1;
+
+        rc = us_files_all(&files, 0, NULL) == US_CLI_DONE
+             ? us_files_code(&files) : US_CLI_USAGE;
+    }
+
+    for (i = optind; i < argc; i++) {
+        h.code |= us_hash_url(&h, us_str_of(argv[i]));
+    }
+
+    us_norm_ws_destroy(h.ws);
+    us_norm_destroy(h.norm);
+
+    return rc ? rc : h.code;
 }

@@ -10,13 +10,18 @@
  *
  * A line for each file, and a verdict.  Changes nothing and takes no lock;
  * beside a running service the end of the newest segment may seem torn.
+ *
+ * urlstore stat is at the end of this file.
  */
 
 
 #include "us_cli_data.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 
 #define US_VERIFY_LINES  10           /* damaged ids that get a line each */
@@ -94,6 +99,43 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
 }
 
 
+/* 1: a block of that file gives the id, and the text says where; else 0 */
+
+static int
+us_verify_block(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
+    uint64_t id, char *text, size_t size)
+{
+    int             found;
+    char            name[US_DISK_NAME];
+    uint64_t        at;
+    us_read_t       rc;
+    us_block_t      b;
+    us_reader_t     r;
+    const uint8_t  *p;
+
+    found = 0;
+    us_segment_name(name, kind, lsn);
+
+    rc = us_reader_open(&r, d->dirfd, name, kind, d->recovery.manifest.uuid,
+                        &us_data_ops);
+
+    while (rc == US_READ_BLOCK && !found) {
+        at = r.offset;
+        rc = us_reader_next(&r, &b, &p);
+
+        if (rc == US_READ_BLOCK && b.ids <= id && id < r.ids) {
+            snprintf(text, size, "given by \"%s\" at offset %" PRIu64, name,
+                     at);
+            found = 1;
+        }
+    }
+
+    us_reader_close(&r);
+
+    return found;
+}
+
+
 /* the file and the block that give an id, into a text for messages */
 
 static void
@@ -107,7 +149,7 @@ us_verify_where(us_cli_data_t *d, uint64_t id, char *text, size_t size)
     snprintf(text, size, "nowhere");
 
     if (m->has_snapshot
-        && us_cli_data_block(d, US_SEGMENT_SNAPSHOT, m->snapshot, id, text,
+        && us_verify_block(d, US_SEGMENT_SNAPSHOT, m->snapshot, id, text,
                              size))
     {
         return;
@@ -118,7 +160,7 @@ us_verify_where(us_cli_data_t *d, uint64_t id, char *text, size_t size)
     }
 
     for (i = 0; i < dir.nsegments; i++) {
-        if (us_cli_data_block(d, US_SEGMENT_JOURNAL, dir.segments[i], id,
+        if (us_verify_block(d, US_SEGMENT_JOURNAL, dir.segments[i], id,
                               text, size))
         {
             break;
@@ -278,4 +320,166 @@ us_verify_run(int argc, char **argv)
     us_cli_data_close(&d);
 
     return bad ? US_CLI_REFUSED : US_CLI_DONE;
+}
+
+
+/*
+ * urlstore stat DIR: what a data directory holds.
+ *
+ * Lines of a name and a value.  Reads the newest segment to its end, of the
+ * other files their headers only; takes no lock, so that it may run beside the
+ * service.
+ */
+
+
+static int us_stat_run(int argc, char **argv);
+
+
+const us_cli_command_t  us_cli_stat = {
+    .name = "stat",
+    .run = us_stat_run,
+    .args = "DIR",
+    .summary = "print what a data directory holds",
+    .text =
+        "Prints lines of a name and a value. It reads the newest segment to "
+        "its end, of the other files the headers only, and takes no lock: it "
+        "can run beside the service.",
+    .exits =
+        " 0   the files that were read are whole\n"
+        " 1   one of them is damaged\n"
+        " 2   wrong usage, or DIR has no store or could not be read"
+};
+
+
+static void
+us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
+{
+    int          i, fd;
+    const char  *line, *end;
+
+    printf("directory  %s\nformat     %u\nuuid       ", d->path, m->version);
+
+    for (i = 0; i < 16; i++) {
+        printf("%02x", m->uuid[i]);
+    }
+
+    printf("\nepoch      %" PRIu64 "\nstate      %s\nsync       %s\n"
+           "boot       %s%s\n", m->epoch,
+           us_manifest_state(m), m->sync, m->boot,
+           strcmp(m->boot, d->boot) == 0 ? ", this one" : ", an earlier one");
+
+    fd = us_disk_lock(d->dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH|LOCK_NB);
+    printf("owner      %s\n", fd == -1 ? "somebody" : "nobody");
+
+    if (fd != -1) {
+        (void) close(fd);
+    }
+
+    for (line = m->settings; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        printf("store      %.*s\n", (int) (end - line), line);
+    }
+}
+
+
+/* whether a file is damaged, after a message */
+
+static int
+us_stat_damage(const us_cli_file_t *f, int whole)
+{
+    if (!whole) {
+        fprintf(stderr, "urlstore: %s\n", f->error.text);
+    }
+
+    return !whole;
+}
+
+
+static int
+us_stat_run(int argc, char **argv)
+{
+    int               code, bad;
+    us_dir_t          dir;
+    uint64_t          bytes;
+    us_cli_data_t     d;
+    us_manifest_t     m;
+    us_cli_file_t     f;
+    us_disk_error_t   e;
+    us_manifest_rc_t  rc;
+
+    if (us_cli_option(&us_cli_stat, argc, argv) != -1 || optind != argc - 1) {
+        return us_cli_usage(&us_cli_stat);
+    }
+
+    code = us_cli_data_open(&d, argv[optind]);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    if (us_dir_read(d.dirfd, &dir, &e) == -1) {
+        code = us_cli_failed(d.path, e.text);
+        us_cli_data_close(&d);
+        return code;
+    }
+
+    rc = us_manifest_read(d.dirfd, &m, &e);
+
+    if (rc == US_MANIFEST_OK) {
+        us_stat_manifest(&d, &m);
+
+        /* the snapshot, the newest segment, and sums; an exit code */
+
+        bad = 0;
+        memset(&f, 0, sizeof(us_cli_file_t));
+
+        if (m.has_snapshot) {
+            us_cli_data_file(&f, d.dirfd, US_SEGMENT_SNAPSHOT, m.snapshot,
+                             m.uuid);
+            printf("snapshot   %016" PRIx64 ", %" PRIu64 " bytes, %" PRIu64
+                   " ids\n", m.snapshot, f.size, f.ids);
+            bad = us_stat_damage(&f, f.end == US_READ_FOOTER);
+
+        } else {
+            printf("snapshot   none\n");
+        }
+
+        printf("segments   %zu\n", dir.nsegments);
+
+        if (dir.nsegments) {
+            us_cli_data_file(&f, d.dirfd, US_SEGMENT_JOURNAL,
+                             dir.segments[dir.nsegments - 1], m.uuid);
+            bad |= us_stat_damage(&f, f.end == US_READ_FOOTER
+                                      || f.end == US_READ_END);
+        }
+
+        printf("ids        %" PRIu64 "\nlsn        %" PRIu64 "\n", f.ids,
+               f.lsn);
+
+        if (d.marked) {
+            printf("written    %" PRIu64 "\ndurable    %" PRIu64 "\n",
+                   d.mark.written, d.mark.durable);
+        }
+
+        bytes = us_dir_bytes(d.dirfd);
+        printf("bytes      %" PRIu64 "\n", bytes);
+
+        if (f.ids) {
+            printf("per id     %.2f\n", (double) bytes / f.ids);
+        }
+
+        code = bad ? US_CLI_REFUSED : US_CLI_DONE;
+
+    } else if (rc == US_MANIFEST_NONE && dir.nsegments + dir.nsnapshots == 0) {
+        code = us_cli_data_none(&d);
+
+    } else {
+        (void) us_cli_failed(d.path, e.text);
+        code = US_CLI_REFUSED;
+    }
+
+    us_dir_free(&dir);
+    us_cli_data_close(&d);
+
+    return code;
 }

@@ -440,26 +440,6 @@ us_client_once(us_client_t *c, const us_client_request_t *r)
 }
 
 
-/* 32 hexadecimal digits that no other request has */
-
-static int
-us_client_key(us_client_t *c)
-{
-    unsigned  i;
-    uint8_t   bytes[16];
-
-    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
-        return us_client_fail(c, "getrandom: %s", strerror(errno));
-    }
-
-    for (i = 0; i < sizeof(bytes); i++) {
-        (void) snprintf(c->key + 2 * i, 3, "%02x", bytes[i]);
-    }
-
-    return 0;
-}
-
-
 /* an answer for each line: one without Content-Length can be cut off */
 
 static int
@@ -507,12 +487,19 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
     long      retry, wait;
     size_t    len;
     time_t    end;
-    unsigned  lost;
+    uint8_t   bytes[16];
+    unsigned  lost, i;
 
     us_client_request_t  r = { "POST", endpoint, "text/plain", body };
 
-    if (us_client_key(c) == -1) {
-        return -1;
+    /* 32 hexadecimal digits that no other request has */
+
+    if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
+        return us_client_fail(c, "getrandom: %s", strerror(errno));
+    }
+
+    for (i = 0; i < sizeof(bytes); i++) {
+        (void) snprintf(c->key + 2 * i, 3, "%02x", bytes[i]);
     }
 
     end = time(NULL) + US_CLIENT_PATIENCE;

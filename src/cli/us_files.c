@@ -55,7 +55,7 @@ us_lines_error(const us_lines_t *l, const char *what)
 }
 
 
-int
+static int
 us_lines_init(us_lines_t *l)
 {
     memset(l, 0, sizeof(us_lines_t));
@@ -68,7 +68,7 @@ us_lines_init(us_lines_t *l)
 }
 
 
-void
+static void
 us_lines_free(us_lines_t *l)
 {
     free(l->buf);
@@ -103,27 +103,6 @@ us_lines_read(int fd, uint8_t *p, size_t n)
 }
 
 
-/* the child that gives head, then all of fd, to out; it never returns */
-
-static void
-us_lines_feed(int fd, int out, uint8_t *buf, size_t head)
-{
-    uint8_t  *p;
-    ssize_t   n, m;
-
-    for (n = head; n > 0; n = us_lines_read(fd, buf, US_LINES_BUFFER)) {
-        for (p = buf; n > 0; p += m, n -= m) {
-            m = write(out, p, n);
-            if (m <= 0) {
-                _exit(1);
-            }
-        }
-    }
-
-    _exit(n == 0 ? 0 : 1);
-}
-
-
 /*
  * Starts program with l->fd as its input; l->fd becomes its output.
  * The bytes in the buffer, if any, were read from l->fd before.
@@ -132,7 +111,9 @@ us_lines_feed(int fd, int out, uint8_t *buf, size_t head)
 static int
 us_lines_unpack(us_lines_t *l, const char *program)
 {
-    int  out[2], in[2];
+    int       out[2], in[2];
+    uint8_t  *p;
+    ssize_t   n, m;
 
     if (l->end) {
         if (pipe2(in, O_CLOEXEC) == -1) {
@@ -147,7 +128,21 @@ us_lines_unpack(us_lines_t *l, const char *program)
 
         if (l->feeder == 0) {
             (void) close(in[0]);
-            us_lines_feed(l->fd, in[1], l->buf, l->end);
+
+            /* it gives what was read, then all of the file */
+
+            for (n = l->end; n > 0;
+                 n = us_lines_read(l->fd, l->buf, US_LINES_BUFFER))
+            {
+                for (p = l->buf; n > 0; p += m, n -= m) {
+                    m = write(in[1], p, n);
+                    if (m <= 0) {
+                        _exit(1);
+                    }
+                }
+            }
+
+            _exit(n == 0 ? 0 : 1);
         }
 
         (void) close(in[1]);
@@ -187,7 +182,9 @@ us_lines_unpack(us_lines_t *l, const char *program)
 }
 
 
-int
+/* "-" is standard input; 0, or -1 after a message */
+
+static int
 us_lines_open(us_lines_t *l, const char *name)
 {
     ssize_t       n;
@@ -280,7 +277,13 @@ us_lines_fill(us_lines_t *l)
 }
 
 
-ssize_t
+/*
+ * Up to max lines without their '\n', valid until the next call; the last
+ * one of a file need not have one.  Returns their number, 0 at the end, or -1
+ * after a message.
+ */
+
+static ssize_t
 us_lines_next(us_lines_t *l, us_str_t *lines, size_t max)
 {
     size_t    n;
@@ -362,7 +365,9 @@ us_lines_wait(pid_t *pid)
 }
 
 
-int
+/* 0, or -1 after a message: the unpacker failed, the text is not whole */
+
+static int
 us_lines_close(us_lines_t *l)
 {
     int  rc;
@@ -394,7 +399,9 @@ us_lines_close(us_lines_t *l)
 }
 
 
-int
+/* position in the file and its size, for progress; -1 if they are unknown */
+
+static int
 us_lines_position(const us_lines_t *l, uint64_t *pos, uint64_t *size)
 {
     int          fd;
@@ -614,6 +621,19 @@ us_files_end(us_files_t *f)
     if (f->progress) {
         us_files_show(f, 1);
     }
+}
+
+
+int
+us_files_all(us_files_t *f, int n, char **names)
+{
+    int  rc;
+
+    rc = us_files_init(f) == 0 ? us_files_run(f, n, names) : US_CLI_USAGE;
+    us_files_end(f);
+    us_files_free(f);
+
+    return rc;
 }
 
 

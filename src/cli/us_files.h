@@ -51,26 +51,6 @@ typedef struct {
 } us_lines_t;
 
 
-int us_lines_init(us_lines_t *l);
-void us_lines_free(us_lines_t *l);
-
-/* "-" is standard input; 0, or -1 after a message */
-int us_lines_open(us_lines_t *l, const char *name);
-
-/*
- * Up to max lines without their '\n', valid until the next call; the last
- * one of a file need not have one.  Returns their number, 0 at the end, or -1
- * after a message.
- */
-ssize_t us_lines_next(us_lines_t *l, us_str_t *lines, size_t max);
-
-/* 0, or -1 after a message: the unpacker failed, the text is not whole */
-int us_lines_close(us_lines_t *l);
-
-/* position in the file and its size, for progress; -1 if they are unknown */
-int us_lines_position(const us_lines_t *l, uint64_t *pos, uint64_t *size);
-
-
 /* the files of a command */
 
 #define US_FILES_GROUP  256           /* lines that come together, at most */
@@ -115,6 +95,9 @@ void us_files_free(us_files_t *f);
  * callback returned.
  */
 int us_files_run(us_files_t *f, int n, char **names);
+
+/* all of it: init, run, end and free; US_CLI_USAGE also if init fails */
+int us_files_all(us_files_t *f, int n, char **names);
 
 /* reads one file, whose size is not part of f->total */
 int us_files_one(us_files_t *f, const char *name);

@@ -216,15 +216,29 @@ us_lineset_next_mask(const us_lineset_t *set)
 }
 
 
-/* hashes all lines into cells, in groups for the sake of the cache */
-
-static void
-us_lineset_fill_cells(const us_lineset_t *set, uint64_t *cells, size_t mask)
+static int
+us_lineset_grow_cells(us_lineset_t *set)
 {
-    size_t     i, k, n, pos, offset[US_LINESET_GROUP];
+    size_t     mask, i, k, n, pos, offset[US_LINESET_GROUP];
+    uint64_t  *cells, h[US_LINESET_GROUP];
     uint32_t   count;
-    uint64_t   h[US_LINESET_GROUP];
     us_str_t   line;
+
+    mask = us_lineset_next_mask(set);
+
+    if (set->used + (set->mask + mask + 2) * sizeof(uint64_t) > set->limit) {
+        errno = ENOSPC;
+        return -1;
+    }
+
+    cells = us_lineset_map((mask + 1) * sizeof(uint64_t));
+    if (cells == NULL) {
+        return -1;
+    }
+
+    (void) madvise(cells, (mask + 1) * sizeof(uint64_t), MADV_HUGEPAGE);
+
+    /* hashes all lines into cells, in groups for the sake of the cache */
 
     pos = 0;
 
@@ -250,30 +264,6 @@ us_lineset_fill_cells(const us_lineset_t *set, uint64_t *cells, size_t mask)
         }
 
     } while (n == US_LINESET_GROUP);
-}
-
-
-static int
-us_lineset_grow_cells(us_lineset_t *set)
-{
-    size_t     mask;
-    uint64_t  *cells;
-
-    mask = us_lineset_next_mask(set);
-
-    if (set->used + (set->mask + mask + 2) * sizeof(uint64_t) > set->limit) {
-        errno = ENOSPC;
-        return -1;
-    }
-
-    cells = us_lineset_map((mask + 1) * sizeof(uint64_t));
-    if (cells == NULL) {
-        return -1;
-    }
-
-    (void) madvise(cells, (mask + 1) * sizeof(uint64_t), MADV_HUGEPAGE);
-
-    us_lineset_fill_cells(set, cells, mask);
 
     (void) munmap(set->cells, (set->mask + 1) * sizeof(uint64_t));
     set->cells = cells;

@@ -155,17 +155,31 @@ us_draft_map(us_draft_t *d, char *err, size_t errlen)
 }
 
 
-/*
- * A range for each shard: slots up to its part of what is left, at least one,
- * and one for each shard after it.
- */
-
-static void
-us_draft_ranges(us_draft_t *d)
+us_map_t *
+us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
+    const us_shard_t *shards, uint32_t n, const uint32_t *weight, char *err,
+    size_t errlen)
 {
-    uint32_t  i, left;
-    uint64_t  load, rest;
-    unsigned  slot;
+    uint32_t     i, left;
+    uint64_t     load, rest;
+    unsigned     slot;
+    us_draft_t  *d;
+
+    d = us_draft_create(NULL, 0, shards, n, weight, err, errlen);
+
+    if (d == NULL) {
+        return NULL;
+    }
+
+    memcpy(d->map.cluster, cluster, 16);
+    d->map.version = 1;
+    d->map.norm = norm;
+    d->map.key = key;
+
+    /*
+     * A range for each shard: slots up to its part of what is left, at least
+     * one, and one for each shard after it.
+     */
 
     rest = d->total;
     slot = 0;
@@ -186,27 +200,6 @@ us_draft_ranges(us_draft_t *d)
 
         rest -= load;
     }
-}
-
-
-us_map_t *
-us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
-    const us_shard_t *shards, uint32_t n, const uint32_t *weight, char *err,
-    size_t errlen)
-{
-    us_draft_t  *d;
-
-    d = us_draft_create(NULL, 0, shards, n, weight, err, errlen);
-
-    if (d == NULL) {
-        return NULL;
-    }
-
-    memcpy(d->map.cluster, cluster, 16);
-    d->map.version = 1;
-    d->map.norm = norm;
-    d->map.key = key;
-    us_draft_ranges(d);
 
     return us_draft_map(d, err, errlen);
 }

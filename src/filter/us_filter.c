@@ -98,14 +98,6 @@ us_filter_mix(uint64_t x)
 }
 
 
-static inline us_filter_block_t *
-us_filter_block(const us_filter_t *f, uint64_t h)
-{
-    return us_filter_blocks(f)
-           + (size_t) (((unsigned __int128) h * f->blocks) >> 64);
-}
-
-
 /* the bits of a URL, by word of its block */
 
 static inline void
@@ -186,7 +178,11 @@ us_filter_prepare(const us_filter_t *f, const uint64_t *hashes, size_t n,
     size_t  i;
 
     for (i = 0; i < n; i++) {
-        blocks[i] = us_filter_block(f, hashes[i]);
+
+        blocks[i] = us_filter_blocks(f)
+                    + (size_t) (((unsigned __int128) hashes[i] * f->blocks)
+                                >> 64);
+
         __builtin_prefetch(blocks[i], 1);
     }
 }

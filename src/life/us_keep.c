@@ -121,32 +121,6 @@ us_keep_due(us_life_t *l, uint64_t now)
 }
 
 
-static void
-us_snapshot_done(us_job_t *job, const us_manifest_t *m)
-{
-    us_life_t   *l;
-    us_share_t  *sh;
-
-    l = job->life;
-    sh = l->sh;
-
-    us_release(&sh->snapshot_lsn, m->snapshot);
-    us_release(&sh->snapshot_size,
-               us_dir_snapshot_bytes(l->dirfd, m->snapshot));
-    us_release(&sh->snapshot_now, 0);
-    us_release(&sh->snapshot_next, 0);
-    us_share_count(&sh->snapshots, 1);
-
-    us_job_say(job, US_SAY_NOTICE, "snapshot up to LSN %llu, %llu bytes in "
-               "the directory", (unsigned long long) m->snapshot,
-               (unsigned long long) us_dir_bytes(l->dirfd));
-
-    if (us_share_resume(sh, US_ROLE_KEEPER)) {
-        us_job_say(job, US_SAY_WARN, "the directory is whole again");
-    }
-}
-
-
 /*
  * us_data_wait_pt: waits until an LSN is durable; 0 is at once, if the keeper
  * may go on.  The keeper syncs nothing itself.  The syncer does, and
@@ -227,7 +201,21 @@ us_snapshot_job(us_job_t *job)
 
     if (rc == 0) {
         us_release(&sh->snapshot_deleted, info.deleted);
-        us_snapshot_done(job, &m);
+        us_release(&sh->snapshot_lsn, m.snapshot);
+        us_release(&sh->snapshot_size,
+                   us_dir_snapshot_bytes(l->dirfd, m.snapshot));
+        us_release(&sh->snapshot_now, 0);
+        us_release(&sh->snapshot_next, 0);
+        us_share_count(&sh->snapshots, 1);
+
+        us_job_say(job, US_SAY_NOTICE, "snapshot up to LSN %llu, %llu bytes in "
+                   "the directory", (unsigned long long) m.snapshot,
+                   (unsigned long long) us_dir_bytes(l->dirfd));
+
+        if (us_share_resume(sh, US_ROLE_KEEPER)) {
+            us_job_say(job, US_SAY_WARN, "the directory is whole again");
+        }
+
         return;
     }
 
@@ -303,38 +291,16 @@ us_scrub_file(us_life_t *l, us_segment_kind_t kind, uint64_t lsn,
 }
 
 
-/* 0; -1: damaged, with e; 1: there is no time any more */
-
-static int
-us_scrub_files(us_life_t *l, const us_manifest_t *m, const us_dir_t *dir,
-    us_disk_error_t *e)
-{
-    int     rc;
-    size_t  i;
-
-    rc = 0;
-
-    if (m->has_snapshot) {
-        rc = us_scrub_file(l, US_SEGMENT_SNAPSHOT, m->snapshot, e);
-    }
-
-    for (i = 0; rc == 0 && i + 1 < dir->nsegments; i++) {
-        rc = us_scrub_file(l, US_SEGMENT_JOURNAL, dir->segments[i], e);
-    }
-
-    return rc;
-}
-
-
 static void
 us_scrub_job(us_job_t *job)
 {
-    int               rc;
-    us_dir_t          dir;
-    us_life_t        *l;
-    us_share_t       *sh;
-    us_manifest_t     m;
-    us_disk_error_t   e;
+    int              rc;
+    size_t           i;
+    us_dir_t         dir;
+    us_life_t       *l;
+    us_share_t      *sh;
+    us_manifest_t    m;
+    us_disk_error_t  e;
 
     l = job->life;
     sh = l->sh;
@@ -348,7 +314,17 @@ us_scrub_job(us_job_t *job)
         return;
     }
 
-    rc = us_scrub_files(l, &m, &dir, &e);
+    /* 0; -1: damaged, with e; 1: there is no time any more */
+
+    rc = 0;
+
+    if (m.has_snapshot) {
+        rc = us_scrub_file(l, US_SEGMENT_SNAPSHOT, m.snapshot, &e);
+    }
+
+    for (i = 0; rc == 0 && i + 1 < dir.nsegments; i++) {
+        rc = us_scrub_file(l, US_SEGMENT_JOURNAL, dir.segments[i], &e);
+    }
 
     us_dir_free(&dir);
 

@@ -321,33 +321,14 @@ us_life_refresh(us_life_t *l)
 }
 
 
-/* the counterpart of what the loader says */
-
-static void
-us_life_closed(us_life_t *l, const us_tail_t *tail)
-{
-    char      text[160];
-    uint64_t  lsn;
-
-    lsn = us_acquire(&l->sh->snapshot_lsn);
-
-    (void) snprintf(text, sizeof(text), "closed: %llu ids; the next start "
-                    "reads %s%llu bytes of journal",
-                    (unsigned long long) tail->ids,
-                    lsn ? "a snapshot and " : "",
-                    (unsigned long long) (tail->lsn - lsn));
-
-    l->env.say(l->env.data, US_SAY_NOTICE, text);
-}
-
-
 int
 us_life_close(us_life_t *l, uint64_t ms)
 {
-    int               rc;
-    uint64_t          until;
-    us_tail_t         tail;
-    us_disk_error_t   e;
+    int              rc;
+    char             text[160];
+    uint64_t         until, lsn;
+    us_tail_t        tail;
+    us_disk_error_t  e;
 
     /* the directory of a replicated store is a copy, which is never closed */
 
@@ -380,7 +361,17 @@ us_life_close(us_life_t *l, uint64_t ms)
         return -1;
     }
 
-    us_life_closed(l, &tail);
+    /* the counterpart of what the loader says */
+
+    lsn = us_acquire(&l->sh->snapshot_lsn);
+
+    (void) snprintf(text, sizeof(text), "closed: %llu ids; the next start "
+                    "reads %s%llu bytes of journal",
+                    (unsigned long long) tail.ids,
+                    lsn ? "a snapshot and " : "",
+                    (unsigned long long) (tail.lsn - lsn));
+
+    l->env.say(l->env.data, US_SAY_NOTICE, text);
 
     return 0;
 }

@@ -109,64 +109,6 @@ us_pg_alive(us_pg_t *pg)
 }
 
 
-static PGconn *
-us_pg_start(us_pg_t *pg)
-{
-    unsigned                 n;
-    const char              *keys[64], *values[64];
-    const us_pg_host_t      *host;
-    const PQconninfoOption  *o;
-
-    n = 0;
-    host = &pg->info.hosts[pg->host];
-
-    /*
-     * What was sent and not acknowledged, or an idle connection that does not
-     * answer, ends it.  A commit that waits for a standby is neither.
-     */
-
-    keys[n] = "keepalives_idle";
-    values[n++] = "1";
-    keys[n] = "keepalives_interval";
-    values[n++] = "1";
-    keys[n] = "tcp_user_timeout";
-    values[n++] = US_PG_GONE;
-
-    for (o = pg->info.options; o->keyword && n < 56; o++) {
-        if (o->val && strcmp(o->keyword, "host") != 0
-            && strcmp(o->keyword, "hostaddr") != 0
-            && strcmp(o->keyword, "port") != 0)
-        {
-            keys[n] = o->keyword;
-            values[n++] = o->val;
-        }
-    }
-
-    /* the last of a keyword counts; an empty value is a default */
-
-    keys[n] = "host";
-    values[n++] = host->host;
-    keys[n] = "hostaddr";
-    values[n++] = host->hostaddr;
-    keys[n] = "port";
-    values[n++] = host->port;
-    keys[n] = "gssencmode";
-    values[n++] = "disable";
-    keys[n] = "target_session_attrs";
-    values[n++] = "read-write";
-    keys[n] = "client_encoding";
-    values[n++] = "UTF8";
-    keys[n] = "fallback_application_name";
-    values[n++] = "urlstore";
-    keys[n] = NULL;
-    values[n] = NULL;
-
-    pg->ended = 0;
-
-    return PQconnectStartParams(keys, values, 0);
-}
-
-
 /*
  * The reason why there is no connection.  libpq has the SQLSTATE in its text
  * only: "FATAL:  28P01: password authentication failed".
@@ -334,9 +276,58 @@ us_pg_reach(us_pg_t *pg)
 {
     int                        ready;
     short                      events;
+    unsigned                   n;
+    const char                *keys[64], *values[64];
+    const us_pg_host_t        *host;
+    const PQconninfoOption    *o;
     PostgresPollingStatusType  status;
 
-    pg->conn = us_pg_start(pg);
+    n = 0;
+    host = &pg->info.hosts[pg->host];
+
+    /*
+     * What was sent and not acknowledged, or an idle connection that does not
+     * answer, ends it.  A commit that waits for a standby is neither.
+     */
+
+    keys[n] = "keepalives_idle";
+    values[n++] = "1";
+    keys[n] = "keepalives_interval";
+    values[n++] = "1";
+    keys[n] = "tcp_user_timeout";
+    values[n++] = US_PG_GONE;
+
+    for (o = pg->info.options; o->keyword && n < 56; o++) {
+        if (o->val && strcmp(o->keyword, "host") != 0
+            && strcmp(o->keyword, "hostaddr") != 0
+            && strcmp(o->keyword, "port") != 0)
+        {
+            keys[n] = o->keyword;
+            values[n++] = o->val;
+        }
+    }
+
+    /* the last of a keyword counts; an empty value is a default */
+
+    keys[n] = "host";
+    values[n++] = host->host;
+    keys[n] = "hostaddr";
+    values[n++] = host->hostaddr;
+    keys[n] = "port";
+    values[n++] = host->port;
+    keys[n] = "gssencmode";
+    values[n++] = "disable";
+    keys[n] = "target_session_attrs";
+    values[n++] = "read-write";
+    keys[n] = "client_encoding";
+    values[n++] = "UTF8";
+    keys[n] = "fallback_application_name";
+    values[n++] = "urlstore";
+    keys[n] = NULL;
+    values[n] = NULL;
+
+    pg->ended = 0;
+    pg->conn = PQconnectStartParams(keys, values, 0);
 
     if (pg->conn == NULL) {
         us_pg_error(pg, "no memory");

@@ -121,12 +121,42 @@ us_pg_option(const us_pg_conninfo_t *info, const char *keyword)
 }
 
 
-static int
-us_pg_hosts(us_pg_conninfo_t *info, char *err, size_t size)
+int
+us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
+    size_t size)
 {
     int       i, nhost, naddr, nport, n;
-    char     *host[US_PG_HOSTS], *addr[US_PG_HOSTS], *port[US_PG_HOSTS];
+    char     *why, *from, *to, *host[US_PG_HOSTS];
+    char     *addr[US_PG_HOSTS], *port[US_PG_HOSTS];
     unsigned  k;
+
+    memset(info, 0, sizeof(us_pg_conninfo_t));
+    why = NULL;
+
+    info->options = PQconninfoParse(text, &why);
+
+    if (info->options == NULL) {
+
+        /* what libpq quotes may be a part of a password */
+
+        from = why ? strchr(why, '"') : NULL;
+        to = why ? strrchr(why, '"') : NULL;
+
+        (void) snprintf(err, size, "the connection string is not valid: %.*s%s"
+                        "%.*s", from ? (int) (from - why) : 60,
+                        why ? why : "no memory", from ? "\"...\"" : "",
+                        to ? (int) strcspn(to + 1, "\n") : 0,
+                        to ? to + 1 : "");
+        PQfreemem(why);
+
+        return -1;
+    }
+
+    if (us_pg_option(info, "service")) {
+        (void) snprintf(err, size, "the connection string has \"service\": "
+                        "write its hosts here");
+        return -1;
+    }
 
     nhost = us_pg_list(us_pg_option(info, "host"), host);
     naddr = us_pg_list(us_pg_option(info, "hostaddr"), addr);
@@ -170,44 +200,6 @@ us_pg_hosts(us_pg_conninfo_t *info, char *err, size_t size)
     }
 
     return 0;
-}
-
-
-int
-us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
-    size_t size)
-{
-    char  *why, *from, *to;
-
-    memset(info, 0, sizeof(us_pg_conninfo_t));
-    why = NULL;
-
-    info->options = PQconninfoParse(text, &why);
-
-    if (info->options == NULL) {
-
-        /* what libpq quotes may be a part of a password */
-
-        from = why ? strchr(why, '"') : NULL;
-        to = why ? strrchr(why, '"') : NULL;
-
-        (void) snprintf(err, size, "the connection string is not valid: %.*s%s"
-                        "%.*s", from ? (int) (from - why) : 60,
-                        why ? why : "no memory", from ? "\"...\"" : "",
-                        to ? (int) strcspn(to + 1, "\n") : 0,
-                        to ? to + 1 : "");
-        PQfreemem(why);
-
-        return -1;
-    }
-
-    if (us_pg_option(info, "service")) {
-        (void) snprintf(err, size, "the connection string has \"service\": "
-                        "write its hosts here");
-        return -1;
-    }
-
-    return us_pg_hosts(info, err, size);
 }
 
 

@@ -183,32 +183,12 @@ us_rebase_take(void *data, const us_replog_row_t *row, const uint8_t *p,
 }
 
 
-/* whether the base in force is this one: OK, REFUSED, or not known */
-
-static us_replog_rc_t
-us_rebase_there(us_rebase_t *rb)
-{
-    us_part_t       part;
-    us_replog_rc_t  rc;
-
-    memset(&part, 0, sizeof(us_part_t));
-
-    rc = rb->log->ops->base(rb->log, 0, us_rebase_take, &part);
-
-    if (rc == US_REPLOG_OK || rc == US_REPLOG_NONE) {
-        rc = rc == US_REPLOG_OK && part.base == rb->base ? US_REPLOG_OK
-                                                         : US_REPLOG_REFUSED;
-    }
-
-    return rc;
-}
-
-
 int
 us_rebase_force(us_rebase_t *rb)
 {
     uint64_t        first;
     unsigned        fails;
+    us_part_t       part;
     us_replog_rc_t  rc;
 
     first = rb->lsn > rb->keep ? rb->lsn - rb->keep : 0;
@@ -228,7 +208,17 @@ us_rebase_force(us_rebase_t *rb)
         /* an earlier try, whose outcome was unknown, may have done it */
 
         if (rc == US_REPLOG_REFUSED) {
-            rc = us_rebase_there(rb);
+
+            /* is the base in force this one: OK, REFUSED, or not known */
+
+            memset(&part, 0, sizeof(us_part_t));
+
+            rc = rb->log->ops->base(rb->log, 0, us_rebase_take, &part);
+
+            if (rc == US_REPLOG_OK || rc == US_REPLOG_NONE) {
+                rc = rc == US_REPLOG_OK && part.base == rb->base
+                     ? US_REPLOG_OK : US_REPLOG_REFUSED;
+            }
 
             if (rc == US_REPLOG_OK) {
                 return 0;
