@@ -38,9 +38,9 @@
 
 #define FUZZ_ID      (((uint64_t) 1 << US_SHARD_SHIFT) + 7)
 
-#define FUZZ_ANSWERS (1u << US_WIRE_SEEN | 1u << US_WIRE_SET                  \
-                      | 1u << US_WIRE_CLEAR | 1u << US_WIRE_CLAIMED           \
-                      | 1u << US_WIRE_DAMAGED)
+#define FUZZ_ANSWERS (1u << US_ANSWER_SEEN | 1u << US_ANSWER_SET              \
+                      | 1u << US_ANSWER_CLEAR | 1u << US_ANSWER_CLAIMED       \
+                      | 1u << US_ANSWER_DAMAGED)
 
 
 typedef struct {
@@ -141,7 +141,7 @@ read_line(us_str_t text, int list, us_wire_columns_t columns,
 
     law(n <= text.len && text.data[n - 1] == '\n'
         && memchr(text.data, '\n', n) == text.data + n - 1, "line: end");
-    law(line->status > US_WIRE_PENDING && line->status < US_WIRE_STATUSES,
+    law(line->status > US_ANSWER_NONE && line->status < US_ANSWERS,
         "line: status");
     law(line->text.data > text.data
         && line->text.data + line->text.len < text.data + n
@@ -245,11 +245,11 @@ count(fuzz_t *f, const us_lane_t *lane, size_t at, size_t n, us_str_t reply)
         reply.data += len;
         reply.len -= len;
 
-        f->denied[item] += line.status == US_WIRE_UNSEEN;
-        f->due[item] |= (line.status == US_WIRE_DUE) << lane->shard;
-        f->final[item] |= line.status == US_WIRE_NEW
-                          || line.status == US_WIRE_SEEN
-                          || (line.status == US_WIRE_DUE && !lane->ask);
+        f->denied[item] += line.status == US_ANSWER_UNSEEN;
+        f->due[item] |= (line.status == US_ANSWER_DUE) << lane->shard;
+        f->final[item] |= line.status == US_ANSWER_NEW
+                          || line.status == US_ANSWER_SEEN
+                          || (line.status == US_ANSWER_DUE && !lane->ask);
     }
 }
 
@@ -330,20 +330,21 @@ rounds(fuzz_t *f)
 /* whether the status is an answer to what was asked */
 
 static int
-answers(const us_scatter_t *s, us_wire_status_t status)
+answers(const us_scatter_t *s, us_answer_t status)
 {
     unsigned  allowed;
 
-    allowed = 1u << US_WIRE_INVALID | 1u << US_WIRE_REJECTED
-              | 1u << US_WIRE_UNAVAILABLE;
+    allowed = 1u << US_ANSWER_INVALID | 1u << US_ANSWER_REJECTED
+              | 1u << US_ANSWER_UNAVAILABLE;
 
     if (s->action == US_SCATTER_BY_ID) {
-        allowed |= FUZZ_ANSWERS | 1u << US_WIRE_UNKNOWN | 1u << US_WIRE_DELETED;
+        allowed |= FUZZ_ANSWERS | 1u << US_ANSWER_UNKNOWN
+                   | 1u << US_ANSWER_DELETED;
 
     } else {
-        allowed |= 1u << US_WIRE_SEEN | 1u << US_WIRE_DUE;
-        allowed |= s->action == US_SCATTER_SEEN ? 1u << US_WIRE_UNSEEN
-                   : 1u << US_WIRE_NEW | 1u << US_WIRE_FULL;
+        allowed |= 1u << US_ANSWER_SEEN | 1u << US_ANSWER_DUE;
+        allowed |= s->action == US_SCATTER_SEEN ? 1u << US_ANSWER_UNSEEN
+                   : 1u << US_ANSWER_NEW | 1u << US_ANSWER_FULL;
     }
 
     return allowed >> status & 1;
@@ -357,9 +358,9 @@ ends(const us_scatter_t *s, const us_scatter_item_t *item)
     law(answers(s, item->status), "ends: answer");
     law(us_map_shard(s->map, item->number) != -1, "ends: number");
 
-    if (item->status == US_WIRE_NEW || item->status == US_WIRE_SEEN
-        || item->status == US_WIRE_DUE || item->status == US_WIRE_SET
-        || item->status == US_WIRE_CLEAR || item->status == US_WIRE_CLAIMED)
+    if (item->status == US_ANSWER_NEW || item->status == US_ANSWER_SEEN
+        || item->status == US_ANSWER_DUE || item->status == US_ANSWER_SET
+        || item->status == US_ANSWER_CLEAR || item->status == US_ANSWER_CLAIMED)
     {
         law(item->id >> US_SHARD_SHIFT == item->number, "id");
     }
@@ -428,7 +429,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     for (i = 1, moved = 0; i < f.s.n; i++) {
         ends(&f.s, &f.s.items[i]);
-        again = f.s.items[i].status == US_WIRE_UNAVAILABLE
+        again = f.s.items[i].status == US_ANSWER_UNAVAILABLE
                 && f.s.items[i].moved && !f.s.items[i].lost;
         law(!again || !f.final[i], "moved");
         moved += again;

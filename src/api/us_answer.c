@@ -11,28 +11,33 @@
 
 static uint8_t *us_answer_quote(uint8_t *p, us_str_t text);
 static uint8_t *us_answer_count(uint8_t *p, const us_answers_t *a,
-    const char *name, uint64_t n);
+    us_str_t name, uint64_t n);
 static uint8_t *us_answer_shards(uint8_t *p, const us_answers_t *a);
 static uint8_t *us_answer_shard(uint8_t *p, const us_answers_t *a, size_t i);
 static uint8_t *us_answer_next_id(uint8_t *p, us_format_t format,
     uint64_t next_id);
 
 
-const us_str_t  us_answer_words[US_ANSWERS] = {
-    us_string("new"),
-    us_string("seen"),
-    us_string("unseen"),
-    us_string("invalid"),
-    us_string("rejected"),
-    us_string("full"),
-    us_string("due"),
-    us_string("claimed"),
-    us_string("set"),
-    us_string("clear"),
-    us_string("unknown"),
-    us_string("deleted"),
-    us_string("unavailable")
-};
+us_answer_t
+us_answer_of(us_store_status_t status)
+{
+    static const uint8_t  answers[] = {
+        [US_NEW] = US_ANSWER_NEW,
+        [US_SEEN] = US_ANSWER_SEEN,
+        [US_UNSEEN] = US_ANSWER_UNSEEN,
+        [US_FULL] = US_ANSWER_FULL,
+        [US_BUSY] = US_ANSWER_FULL,
+        [US_DELETED] = US_ANSWER_DELETED,
+        [US_UNKNOWN] = US_ANSWER_UNKNOWN,
+        [US_OK] = US_ANSWER_SEEN,
+        [US_DAMAGED] = US_ANSWER_DAMAGED,
+        [US_DUE] = US_ANSWER_DUE,
+        [US_MOVED] = US_ANSWER_UNAVAILABLE,
+        [US_FENCED] = US_ANSWER_FULL
+    };
+
+    return answers[status];
+}
 
 
 uint8_t *
@@ -173,7 +178,24 @@ us_answer_quote(uint8_t *p, us_str_t text)
 uint8_t *
 us_answer_end(uint8_t *p, const us_answers_t *a)
 {
-    uint64_t  errors;
+    unsigned        i;
+    uint64_t        errors;
+    const uint8_t  *answers;
+
+    static const uint8_t  urls[] = {
+        US_ANSWER_NEW, US_ANSWER_SEEN, US_ANSWER_UNSEEN, US_ANSWER_DUE,
+        US_ANSWER_NONE
+    };
+
+    static const uint8_t  marks[] = {
+        US_ANSWER_SET, US_ANSWER_CLEAR, US_ANSWER_UNKNOWN, US_ANSWER_DELETED,
+        US_ANSWER_NONE
+    };
+
+    static const uint8_t  claims[] = {
+        US_ANSWER_CLAIMED, US_ANSWER_UNKNOWN, US_ANSWER_DELETED,
+        US_ANSWER_NONE
+    };
 
     if (a->format != US_FORMAT_JSON && !a->summary) {
         return p;
@@ -182,34 +204,20 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
     p = us_put(p, a->format == US_FORMAT_TEXT ? "#"
                   : a->format == US_FORMAT_JSON ? "]" : "{");
 
-    if (a->marks || a->claims) {
+    answers = a->claims ? claims : a->marks ? marks : urls;
 
-        if (a->claims) {
-            p = us_answer_count(p, a, "claimed",
-                                a->counts[US_ANSWER_CLAIMED]);
+    for (i = 0; answers[i] != US_ANSWER_NONE; i++) {
 
-        } else {
-            p = us_answer_count(p, a, "set", a->counts[US_ANSWER_SET]);
-            p = us_answer_count(p, a, "clear", a->counts[US_ANSWER_CLEAR]);
-        }
-
-        p = us_answer_count(p, a, "unknown", a->counts[US_ANSWER_UNKNOWN]);
-        p = us_answer_count(p, a, "deleted", a->counts[US_ANSWER_DELETED]);
-
-    } else {
-        p = us_answer_count(p, a, "new", a->counts[US_ANSWER_NEW]);
-        p = us_answer_count(p, a, "seen", a->counts[US_ANSWER_SEEN]);
-        p = us_answer_count(p, a, "unseen", a->counts[US_ANSWER_UNSEEN]);
-
-        if (a->older) {
-            p = us_answer_count(p, a, "due", a->counts[US_ANSWER_DUE]);
+        if (answers[i] != US_ANSWER_DUE || a->older) {
+            p = us_answer_count(p, a, us_answer_words[answers[i]],
+                                a->counts[answers[i]]);
         }
     }
 
     errors = a->counts[US_ANSWER_INVALID] + a->counts[US_ANSWER_REJECTED]
              + a->counts[US_ANSWER_FULL] + a->counts[US_ANSWER_UNAVAILABLE];
 
-    p = us_answer_count(p, a, "errors", errors);
+    p = us_answer_count(p, a, us_string("errors"), errors);
 
     if (a->shards) {
         p = us_answer_shards(p, a);
@@ -218,7 +226,7 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
         p = us_put(p, a->format == US_FORMAT_TEXT ? " next_id="
                                                   : ",\"next_id\":");
         p = us_answer_next_id(p, a->format, a->next_id);
-        p = us_answer_count(p, a, "epoch", a->epoch);
+        p = us_answer_count(p, a, us_string("epoch"), a->epoch);
     }
 
     return us_put(p, a->format == US_FORMAT_TEXT ? "\n" : "}\n");
@@ -228,17 +236,16 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
 /* " NAME=N", or a member with a comma before all but the object's first */
 
 static uint8_t *
-us_answer_count(uint8_t *p, const us_answers_t *a, const char *name,
-    uint64_t n)
+us_answer_count(uint8_t *p, const us_answers_t *a, us_str_t name, uint64_t n)
 {
     if (a->format == US_FORMAT_TEXT) {
         *p++ = ' ';
-        p = us_put(p, name);
+        p = us_put_str(p, name);
         *p++ = '=';
 
     } else {
         p = us_put(p, p[-1] == '{' ? "\"" : ",\"");
-        p = us_put(p, name);
+        p = us_put_str(p, name);
         p = us_put(p, "\":");
     }
 

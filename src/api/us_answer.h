@@ -15,29 +15,9 @@
 
 
 #include "us_media.h"
+#include "../store/us_store.h"
 #include "../input/us_json_quote.h"
-
-
-/* the first US_ANSWERS_COUNTED are in the order of their counters */
-
-#define US_ANSWERS_COUNTED  7
-
-typedef enum {
-    US_ANSWER_NEW = 0,
-    US_ANSWER_SEEN,
-    US_ANSWER_UNSEEN,
-    US_ANSWER_INVALID,
-    US_ANSWER_REJECTED,
-    US_ANSWER_FULL,
-    US_ANSWER_DUE,
-    US_ANSWER_CLAIMED,
-    US_ANSWER_SET,
-    US_ANSWER_CLEAR,
-    US_ANSWER_UNKNOWN,
-    US_ANSWER_DELETED,
-    US_ANSWER_UNAVAILABLE,            /* of a cluster: no shard said so */
-    US_ANSWERS
-} us_answer_t;
+#include "../us_words.h"
 
 
 /* what the text of a record is */
@@ -99,7 +79,8 @@ typedef struct {
 } us_answers_t;
 
 
-extern const us_str_t  us_answer_words[US_ANSWERS];
+/* that of the store: US_OK is an id whose URL was found */
+us_answer_t us_answer_of(us_store_status_t status);
 
 
 /* what only=new wants: the client is to fetch it */

@@ -10,7 +10,7 @@
 #define _US_COUNTERS_H_INCLUDED_
 
 
-#include "../us_base.h"
+#include "../us_words.h"
 
 
 #define US_TALLIES      64
@@ -19,15 +19,9 @@
 
 
 typedef enum {
-    US_N_NEW = 0,                     /* URLs, by answer: us_answer_t */
-    US_N_SEEN,
-    US_N_UNSEEN,
-    US_N_INVALID,
-    US_N_REJECTED,
-    US_N_FULL,
-    US_N_DUE,
+    US_N_NEW = 0,                     /* URLs, by answer: us_counter_of() */
 
-    US_N_LOCK_WAITS,
+    US_N_LOCK_WAITS = US_N_NEW + US_ANSWERS_COUNTED,
     US_N_TRAININGS,
     US_N_QUOTA,                       /* requests refused by a quota */
     US_N_UNREADY,                     /* requests answered 503 */
@@ -54,6 +48,10 @@ typedef enum {
 
 _Static_assert(US_N_REQUESTS + US_N_ENDPOINTS <= US_N,
                "a tally has no room for the counters");
+
+
+/* that of an answer, one of the first US_ANSWERS_COUNTED */
+#define us_counter_of(answer)  (US_N_NEW + (answer) - US_ANSWER_NEW)
 
 
 /*

@@ -211,8 +211,9 @@ us_stats_lists(uint8_t *p, const us_figures_t *f)
 
     p = us_put(p, ",\"answers\":");
 
-    for (i = 0; i < US_ANSWERS_COUNTED; i++) {
-        p = us_stats_member(p, i == 0, us_answer_words[i], f->n[US_N_NEW + i]);
+    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
+        p = us_stats_member(p, i == US_ANSWER_NEW, us_answer_words[i],
+                            f->n[us_counter_of(i)]);
     }
 
     return us_put(p, "}}\n");
@@ -380,9 +381,9 @@ us_metrics_answers(uint8_t *p, const us_figures_t *f)
                   "URLs in requests of /add and /seen, by the status "
                   "answered.");
 
-    for (i = 0; i < US_ANSWERS_COUNTED; i++) {
+    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
         p = us_sample_label(p, f, "answers_total", "status",
-                            us_answer_words[i], f->n[US_N_NEW + i]);
+                            us_answer_words[i], f->n[us_counter_of(i)]);
     }
 
     return p;

@@ -73,26 +73,25 @@ us_list_begin(uint8_t *p, const us_list_t *list)
 
 uint8_t *
 us_list_id(uint8_t *p, us_list_t *list, us_str_t id, us_str_t url,
-    us_store_status_t status)
+    us_answer_t answer)
 {
-    const char  *name;
+    int       found;
+    us_str_t  word;
 
-    name = (status == US_OK) ? "ok"
-           : (status == US_DELETED) ? "deleted"
-           : (status == US_MOVED) ? "unavailable"
-           : (status == US_DAMAGED) ? "damaged" : "unknown";
+    found = (answer == US_ANSWER_SEEN);
+    word = found ? us_string("ok") : us_answer_words[answer];
 
     if (list->format == US_FORMAT_TEXT) {
         p = us_put_str(p, id);
         *p++ = '\t';
 
-        if (status == US_OK) {
+        if (found) {
             p = us_put_str(p, url);
             p = us_list_claimed(p, list);
 
         } else {
             p = us_put(p, "-\t");
-            p = us_put(p, name);
+            p = us_put_str(p, word);
         }
 
         *p++ = '\n';
@@ -103,10 +102,10 @@ us_list_id(uint8_t *p, us_list_t *list, us_str_t id, us_str_t url,
     p = us_list_object(p, list);
     p = us_put_str(p, id);
     p = us_put(p, ",\"url\":");
-    p = (status == US_OK) ? us_json_quote(p, url) : us_put(p, "null");
-    p = (status == US_OK) ? us_list_claimed(p, list) : p;
+    p = found ? us_json_quote(p, url) : us_put(p, "null");
+    p = found ? us_list_claimed(p, list) : p;
     p = us_put(p, ",\"status\":\"");
-    p = us_put(p, name);
+    p = us_put_str(p, word);
 
     return us_put(p, list->format == US_FORMAT_JSON ? "\"}" : "\"}\n");
 }

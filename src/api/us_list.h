@@ -12,7 +12,7 @@
 #define _US_LIST_H_INCLUDED_
 
 
-#include "us_media.h"
+#include "us_answer.h"
 #include "../store/us_store.h"
 #include "../input/us_json_quote.h"
 
@@ -52,9 +52,9 @@ int us_list_cut(us_str_t *list, us_str_t *id);
 
 uint8_t *us_list_begin(uint8_t *p, const us_list_t *list);
 
-/* an id as the client wrote it, and what became of it; url: of US_OK only */
+/* an id as the client wrote it; US_ANSWER_SEEN: its URL, and the word "ok" */
 uint8_t *us_list_id(uint8_t *p, us_list_t *list, us_str_t id, us_str_t url,
-    us_store_status_t status);
+    us_answer_t answer);
 
 /* an id and its URL; NULL if that was deleted */
 uint8_t *us_list_url(uint8_t *p, us_list_t *list, uint64_t id,

@@ -13,6 +13,7 @@
 #include "us_cli_data.h"
 #include "us_client.h"
 #include "us_files.h"
+#include "../api/us_answer.h"
 #include "../api/us_time.h"
 #include "../life/us_embed.h"
 #include "../store/us_shard.h"
@@ -184,8 +185,7 @@ us_ask_ids(us_ask_t *a)
         }
 
         printf("%" PRIu64 "\t-\t%s\n", id,
-               status == US_DELETED ? "deleted"
-               : status == US_MOVED ? "unavailable" : "unknown");
+               us_answer_words[us_answer_of(status)].data);
         a->code = US_CLI_REFUSED;
     }
 
@@ -265,14 +265,17 @@ us_ask_answer(us_ask_t *a, us_str_t line)
 
 
 static void
-us_ask_print(us_ask_t *a, uint64_t id, const char *status, us_str_t text)
+us_ask_print(us_ask_t *a, uint64_t id, us_answer_t answer, us_str_t text)
 {
-    size_t   n;
-    uint8_t  line[US_URL_MAX + 64];
+    size_t       n;
+    uint8_t      line[US_URL_MAX + 64];
+    const char  *word;
+
+    word = (const char *) us_answer_words[answer].data;
 
     n = id == US_STORE_NO_ID
-        ? (size_t) sprintf((char *) line, "-\t%s\t", status)
-        : (size_t) sprintf((char *) line, "%" PRIu64 "\t%s\t", id, status);
+        ? (size_t) sprintf((char *) line, "-\t%s\t", word)
+        : (size_t) sprintf((char *) line, "%" PRIu64 "\t%s\t", id, word);
 
     memcpy(line + n, text.data, text.len);
     us_ask_answer(a, (us_str_t) { n + text.len, line });
@@ -289,11 +292,6 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
     uint8_t           url[US_URL_MAX + 8];
     unsigned          i, k;
     us_store_item_t   group[US_STORE_GROUP];
-
-    static const char  *const names[] = {
-        [US_NEW] = "new", [US_SEEN] = "seen", [US_UNSEEN] = "unseen",
-        [US_FULL] = "full", [US_DUE] = "due", [US_MOVED] = "unavailable"
-    };
 
     for (i = 0, k = 0; i < n; i++) {
         if (refused[i] == NULL) {
@@ -319,13 +317,13 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
     for (i = 0, k = 0; i < n; i++) {
 
         if (refused[i]) {
-            us_ask_print(a, US_STORE_NO_ID, "invalid",
+            us_ask_print(a, US_STORE_NO_ID, US_ANSWER_INVALID,
                          us_str_of(refused[i]));
             continue;
         }
 
         if (group[k].status == US_MOVED) {
-            us_ask_print(a, US_STORE_NO_ID, names[US_MOVED],
+            us_ask_print(a, US_STORE_NO_ID, US_ANSWER_UNAVAILABLE,
                          us_string("moved"));
             k++;
             continue;
@@ -340,7 +338,7 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
                         || group[k].status == US_DUE
                         ? us_store_first_id(a->store) + group[k].id
                         : US_STORE_NO_ID,
-                     names[group[k].status], (us_str_t) { len, url });
+                     us_answer_of(group[k].status), (us_str_t) { len, url });
         k++;
     }
 

@@ -134,7 +134,7 @@ us_scatter_id(us_scatter_t *s, uint64_t id)
 
     if (shard == -1) {
         item->id = US_WIRE_NO_ID;
-        item->status = US_WIRE_UNAVAILABLE;
+        item->status = US_ANSWER_UNAVAILABLE;
         item->stage = US_STAGE_DONE;
         item->lost = 1;
 
@@ -279,7 +279,7 @@ us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item)
     owners = &s->map->slots[item->slot];
 
     item->shard = owners->owner;
-    item->status = US_WIRE_PENDING;
+    item->status = US_ANSWER_NONE;
     item->stage = owners->nformer || s->action == US_SCATTER_BY_ID
                   ? US_STAGE_ASK : US_STAGE_DIRECT;
 }
@@ -293,21 +293,21 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
     unsigned  owner;
 
     if (s->action == US_SCATTER_BY_ID
-        && (item->status == US_WIRE_SEEN || item->status == US_WIRE_DUE))
+        && (item->status == US_ANSWER_SEEN || item->status == US_ANSWER_DUE))
     {
         return us_scatter_found(s, item);
     }
 
-    if (item->status == US_WIRE_DUE && s->action == US_SCATTER_ADD) {
+    if (item->status == US_ANSWER_DUE && s->action == US_SCATTER_ADD) {
 
         /* the shard that has the URL claims it; it may be claimed by now */
 
         item->stage = US_STAGE_LAST;
-        item->status = US_WIRE_PENDING;
+        item->status = US_ANSWER_NONE;
         return 0;
     }
 
-    if (item->status == US_WIRE_UNSEEN || item->status == US_WIRE_PENDING) {
+    if (item->status == US_ANSWER_UNSEEN || item->status == US_ANSWER_NONE) {
 
         if (item->stage == US_STAGE_ASK && s->map->slots[item->slot].nformer) {
 
@@ -318,11 +318,11 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
         }
 
         if (item->lost || item->moved) {
-            item->status = US_WIRE_UNAVAILABLE;
+            item->status = US_ANSWER_UNAVAILABLE;
 
         } else if (s->action == US_SCATTER_ADD) {
             item->stage = US_STAGE_LAST;
-            item->status = US_WIRE_PENDING;
+            item->status = US_ANSWER_NONE;
             item->shard = s->map->slots[item->slot].owner;
 
             if (item->spelled) {
@@ -335,14 +335,14 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
 
             /* all have denied it: next_id is that of the shard to add it */
 
-            item->status = s->action == US_SCATTER_BY_ID ? US_WIRE_UNKNOWN
-                                                         : US_WIRE_UNSEEN;
+            item->status = s->action == US_SCATTER_BY_ID ? US_ANSWER_UNKNOWN
+                                                         : US_ANSWER_UNSEEN;
             owner = s->map->slots[item->slot].owner;
             item->number = s->map->shards[owner].number;
         }
     }
 
-    if (item->status != US_WIRE_UNAVAILABLE) {
+    if (item->status != US_ANSWER_UNAVAILABLE) {
         item->moved = 0;
     }
 
@@ -358,7 +358,7 @@ static int
 us_scatter_found(us_scatter_t *s, us_scatter_item_t *item)
 {
     item->stage = US_STAGE_LAST;
-    item->status = US_WIRE_PENDING;
+    item->status = US_ANSWER_NONE;
     item->moved = 0;
     item->lost = 0;
 
@@ -459,7 +459,7 @@ us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
     case US_STAGE_DIRECT:
     case US_STAGE_LAST:
 
-        if (item->status != US_WIRE_PENDING) {
+        if (item->status != US_ANSWER_NONE) {
             return 0;
         }
 
@@ -628,18 +628,18 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
 {
     unsigned  allowed;
 
-    static const unsigned  any = 1 << US_WIRE_SEEN | 1 << US_WIRE_DUE
-                                 | 1 << US_WIRE_INVALID
-                                 | 1 << US_WIRE_REJECTED
-                                 | 1 << US_WIRE_UNAVAILABLE;
+    static const unsigned  any = 1 << US_ANSWER_SEEN | 1 << US_ANSWER_DUE
+                                 | 1 << US_ANSWER_INVALID
+                                 | 1 << US_ANSWER_REJECTED
+                                 | 1 << US_ANSWER_UNAVAILABLE;
 
     if (s->action == US_SCATTER_BY_ID && !lane->ask) {
         return us_scatter_fits_id(s, lane, line);
     }
 
     allowed = lane->ask || s->action == US_SCATTER_SEEN
-              ? any | 1 << US_WIRE_UNSEEN
-              : any | 1 << US_WIRE_NEW | 1 << US_WIRE_FULL;
+              ? any | 1 << US_ANSWER_UNSEEN
+              : any | 1 << US_ANSWER_NEW | 1 << US_ANSWER_FULL;
 
     if (!(allowed & 1 << line->status)) {
         return 0;
@@ -647,21 +647,21 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
 
     switch (line->status) {
 
-    case US_WIRE_NEW:
-    case US_WIRE_SEEN:
-    case US_WIRE_DUE:
+    case US_ANSWER_NEW:
+    case US_ANSWER_SEEN:
+    case US_ANSWER_DUE:
         return line->id != US_WIRE_NO_ID
                && line->id >> US_SHARD_SHIFT
                   == s->map->shards[lane->shard].number
                && line->text.len <= US_URL_MAX;
 
-    case US_WIRE_UNSEEN:
-    case US_WIRE_FULL:
+    case US_ANSWER_UNSEEN:
+    case US_ANSWER_FULL:
         return line->text.len <= US_URL_MAX;
 
-    case US_WIRE_INVALID:
-    case US_WIRE_REJECTED:
-    case US_WIRE_UNAVAILABLE:
+    case US_ANSWER_INVALID:
+    case US_ANSWER_REJECTED:
+    case US_ANSWER_UNAVAILABLE:
         return line->text.len <= US_SCATTER_ANSWER;
 
     default:
@@ -679,8 +679,8 @@ us_scatter_fits_id(const us_scatter_t *s, const us_lane_t *lane,
     uint64_t  id;
     unsigned  allowed;
 
-    static const unsigned  any = 1 << US_WIRE_UNKNOWN | 1 << US_WIRE_DELETED
-                                 | 1 << US_WIRE_UNAVAILABLE;
+    static const unsigned  any = 1 << US_ANSWER_UNKNOWN | 1 << US_ANSWER_DELETED
+                                 | 1 << US_ANSWER_UNAVAILABLE;
 
     id = s->items[lane->items[lane->at]].id;
     allowed = any | s->answers;
@@ -691,8 +691,8 @@ us_scatter_fits_id(const us_scatter_t *s, const us_lane_t *lane,
 
     return line->id == id
            || (line->id == US_WIRE_NO_ID
-               && (line->status == US_WIRE_UNKNOWN
-                   || line->status == US_WIRE_UNAVAILABLE));
+               && (line->status == US_ANSWER_UNKNOWN
+                   || line->status == US_ANSWER_UNAVAILABLE));
 }
 
 
@@ -711,10 +711,10 @@ us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
     }
 
     us_scatter_take(s, item, lane, line);
-    item->moved = (line->status == US_WIRE_UNAVAILABLE);
+    item->moved = (line->status == US_ANSWER_UNAVAILABLE);
 
     if (item->stage == US_STAGE_LAST && item->known
-        && item->status == US_WIRE_NEW)
+        && item->status == US_ANSWER_NEW)
     {
         item->site = US_WIRE_SITE_KNOWN;
     }
@@ -732,12 +732,12 @@ us_scatter_by_id(us_scatter_item_t *item, const us_wire_line_t *line)
     item->status = line->status;
     item->time = line->time;
 
-    if (line->status == US_WIRE_UNAVAILABLE) {
+    if (line->status == US_ANSWER_UNAVAILABLE) {
         item->lost = 1;
     }
 
-    if (line->status == US_WIRE_UNKNOWN
-        || line->status == US_WIRE_UNAVAILABLE)
+    if (line->status == US_ANSWER_UNKNOWN
+        || line->status == US_ANSWER_UNAVAILABLE)
     {
         item->id = US_WIRE_NO_ID;
     }
@@ -758,19 +758,19 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
 
     switch (line->status) {
 
-    case US_WIRE_SEEN:
-    case US_WIRE_DUE:
+    case US_ANSWER_SEEN:
+    case US_ANSWER_DUE:
 
-        if (item->status != US_WIRE_SEEN && item->status != US_WIRE_DUE) {
+        if (item->status != US_ANSWER_SEEN && item->status != US_ANSWER_DUE) {
             us_scatter_take(s, item, lane, line);
         }
 
         break;
 
-    case US_WIRE_UNSEEN:
+    case US_ANSWER_UNSEEN:
 
-        if (item->status == US_WIRE_PENDING) {
-            item->status = US_WIRE_UNSEEN;
+        if (item->status == US_ANSWER_NONE) {
+            item->status = US_ANSWER_UNSEEN;
             item->text = line->text;
 
             if (!item->lost) {
@@ -781,7 +781,7 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
         /* what differs from what was sent is how the site is known there */
 
         if (item->stage == US_STAGE_FORMER
-            && item->status == US_WIRE_UNSEEN && !item->spelled
+            && item->status == US_ANSWER_UNSEEN && !item->spelled
             && us_str_compare(line->text, item->url) != 0
             && us_scatter_spells(s, item, line->text))
         {
@@ -791,14 +791,14 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
 
         break;
 
-    case US_WIRE_UNAVAILABLE:
+    case US_ANSWER_UNAVAILABLE:
         item->moved = 1;
         break;
 
-    default: /* US_WIRE_INVALID, US_WIRE_REJECTED */
+    default: /* US_ANSWER_INVALID, US_ANSWER_REJECTED */
 
-        if (item->status == US_WIRE_PENDING
-            || item->status == US_WIRE_UNSEEN)
+        if (item->status == US_ANSWER_NONE
+            || item->status == US_ANSWER_UNSEEN)
         {
             us_scatter_take(s, item, lane, line);
         }
@@ -860,8 +860,8 @@ us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
 
         /* another one may have it */
 
-        if (item->status == US_WIRE_PENDING
-            || item->status == US_WIRE_UNSEEN)
+        if (item->status == US_ANSWER_NONE
+            || item->status == US_ANSWER_UNSEEN)
         {
             item->number = s->map->shards[lane->shard].number;
         }
@@ -869,7 +869,7 @@ us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
         return;
     }
 
-    item->status = US_WIRE_UNAVAILABLE;
+    item->status = US_ANSWER_UNAVAILABLE;
     item->number = s->map->shards[lane->shard].number;
     item->stage = US_STAGE_DONE;
     item->id = US_WIRE_NO_ID;
@@ -935,5 +935,5 @@ static int
 us_scatter_again(const us_scatter_item_t *item)
 {
     return item->stage == US_STAGE_DONE && item->moved && !item->lost
-           && item->status == US_WIRE_UNAVAILABLE;
+           && item->status == US_ANSWER_UNAVAILABLE;
 }

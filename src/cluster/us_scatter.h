@@ -96,7 +96,7 @@ typedef struct {
     uint16_t             slot;        /* of a URL */
     uint16_t             shard;       /* to be asked: index in map->shards */
     uint16_t             number;      /* of the shard that answered, or not */
-    uint8_t              status;      /* us_wire_status_t */
+    uint8_t              status;      /* us_answer_t */
     uint8_t              stage;       /* us_stage_t */
     uint8_t              site;        /* us_wire_site_t */
     unsigned             moved:1;     /* unavailable: a shard does not own it */

@@ -21,29 +21,9 @@ static int us_wire_id(us_wire_cursor_t *c, uint64_t *id);
 static int us_wire_text(us_wire_cursor_t *c, us_str_t *column);
 static int us_wire_column(us_wire_cursor_t *c, const uint8_t *p,
     us_str_t *column);
-static int us_wire_status(us_str_t word, us_wire_status_t *status);
 static int us_wire_number(us_str_t text, uint64_t *n);
 static int us_wire_or_none(us_str_t text, uint64_t none, uint64_t *n);
 static int us_wire_site(us_str_t text, us_wire_site_t *site);
-
-
-static const us_str_t  us_wire_words[US_WIRE_STATUSES] = {
-    us_string(""),
-    us_string("new"),
-    us_string("seen"),
-    us_string("unseen"),
-    us_string("invalid"),
-    us_string("rejected"),
-    us_string("full"),
-    us_string("due"),
-    us_string("claimed"),
-    us_string("set"),
-    us_string("clear"),
-    us_string("unknown"),
-    us_string("deleted"),
-    us_string("damaged"),
-    us_string("unavailable")
-};
 
 
 size_t
@@ -56,9 +36,14 @@ us_wire_line(us_str_t text, us_wire_columns_t columns, us_wire_line_t *line)
 
     if (!us_wire_id(&c, &line->id)
         || !us_wire_word(&c, &column)
-        || !us_wire_status(column, &line->status)
         || !us_wire_text(&c, &line->text))
     {
+        return 0;
+    }
+
+    line->status = us_answer_parse(column);
+
+    if (line->status == US_ANSWER_NONE) {
         return 0;
     }
 
@@ -88,7 +73,7 @@ us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     us_wire_cursor_t  c;
 
     us_wire_begin(&c, text, line);
-    line->status = US_WIRE_SEEN;
+    line->status = US_ANSWER_SEEN;
 
     if (!us_wire_word(&c, &column) || !us_wire_number(column, &line->id)
         || !us_wire_text(&c, &line->text))
@@ -97,13 +82,17 @@ us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     }
 
     if (line->text.len == 1 && line->text.data[0] == '-' && columns.urls) {
-        line->status = US_WIRE_DELETED;
+        line->status = US_ANSWER_DELETED;
 
     } else if (line->text.len == 1 && line->text.data[0] == '-') {
 
-        if (!us_wire_word(&c, &column)
-            || !us_wire_status(column, &line->status))
-        {
+        if (!us_wire_word(&c, &column)) {
+            return 0;
+        }
+
+        line->status = us_answer_parse(column);
+
+        if (line->status == US_ANSWER_NONE) {
             return 0;
         }
 
@@ -223,36 +212,6 @@ us_wire_column(us_wire_cursor_t *c, const uint8_t *p, us_str_t *column)
     c->p = p + 1;
 
     return 1;
-}
-
-
-static int
-us_wire_status(us_str_t word, us_wire_status_t *status)
-{
-    unsigned  i;
-
-    /* nearly all answers are one of these two, of one length each */
-
-    if (word.len == 4 && memcmp(word.data, "seen", 4) == 0) {
-        *status = US_WIRE_SEEN;
-        return 1;
-    }
-
-    if (word.len == 6 && memcmp(word.data, "unseen", 6) == 0) {
-        *status = US_WIRE_UNSEEN;
-        return 1;
-    }
-
-    for (i = US_WIRE_PENDING + 1; i < US_WIRE_STATUSES; i++) {
-        if (us_wire_words[i].len == word.len
-            && memcmp(us_wire_words[i].data, word.data, word.len) == 0)
-        {
-            *status = i;
-            return 1;
-        }
-    }
-
-    return 0;
 }
 
 

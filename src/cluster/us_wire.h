@@ -23,30 +23,10 @@
 #define _US_WIRE_H_INCLUDED_
 
 
-#include "../us_base.h"
+#include "../us_words.h"
 
 
 #define US_WIRE_NO_ID  ((uint64_t) -1)
-
-
-typedef enum {
-    US_WIRE_PENDING = 0,              /* no answer so far; not a word */
-    US_WIRE_NEW,
-    US_WIRE_SEEN,
-    US_WIRE_UNSEEN,
-    US_WIRE_INVALID,
-    US_WIRE_REJECTED,
-    US_WIRE_FULL,
-    US_WIRE_DUE,
-    US_WIRE_CLAIMED,
-    US_WIRE_SET,
-    US_WIRE_CLEAR,
-    US_WIRE_UNKNOWN,
-    US_WIRE_DELETED,
-    US_WIRE_DAMAGED,
-    US_WIRE_UNAVAILABLE,
-    US_WIRE_STATUSES
-} us_wire_status_t;
 
 
 typedef enum {
@@ -67,7 +47,7 @@ typedef struct {
 
 
 typedef struct {
-    us_wire_status_t  status;
+    us_answer_t       status;
     us_wire_site_t    site;
     uint64_t          id;             /* or US_WIRE_NO_ID */
     uint64_t          time;           /* s since 1970; 0: none */
@@ -82,7 +62,7 @@ typedef struct {
 size_t us_wire_line(us_str_t text, us_wire_columns_t columns,
     us_wire_line_t *line);
 
-/* the same of /url and /urls: an id that has its URL is US_WIRE_SEEN */
+/* the same of /url and /urls: an id that has its URL is US_ANSWER_SEEN */
 size_t us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     us_wire_line_t *line);
 

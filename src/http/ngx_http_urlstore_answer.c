@@ -110,9 +110,9 @@ ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
                      batch->answers.counts[US_ANSWER_UNAVAILABLE]);
     }
 
-    for (i = 0; i < US_ANSWERS_COUNTED; i++) {
+    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
         if (batch->answers.counts[i]) {
-            us_tally_add(batch->ctx->zone->tally, US_N_NEW + i,
+            us_tally_add(batch->ctx->zone->tally, us_counter_of(i),
                          batch->answers.counts[i]);
         }
     }
@@ -137,36 +137,21 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
 
     switch (status) {
 
-    case US_NEW:
-        return US_ANSWER_NEW;
-
-    case US_SEEN:
-        return US_ANSWER_SEEN;
-
-    case US_DUE:
-        return US_ANSWER_DUE;
-
     case US_UNSEEN:
         batch->ctx->negative = 1;
         batch->ctx->absent = 1;
         return US_ANSWER_UNSEEN;
 
-    case US_OK:
-        return batch->action == NGX_HTTP_URLSTORE_CLAIM ? US_ANSWER_CLAIMED
-               : batch->clear ? US_ANSWER_CLEAR : US_ANSWER_SET;
-
     case US_UNKNOWN:
         batch->ctx->negative = 1;
         return US_ANSWER_UNKNOWN;
 
-    case US_DELETED:
-        return US_ANSWER_DELETED;
+    case US_OK:
+        return batch->action == NGX_HTTP_URLSTORE_CLAIM ? US_ANSWER_CLAIMED
+               : batch->clear ? US_ANSWER_CLEAR : US_ANSWER_SET;
 
-    case US_MOVED:
-        return US_ANSWER_UNAVAILABLE;
-
-    default: /* US_FULL */
-        return US_ANSWER_FULL;
+    default:
+        return us_answer_of(status);
     }
 }
 

@@ -749,7 +749,7 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
     }
 
     out->pos = us_list_id(out->pos, &ids->list, text,
-                          (us_str_t) { len, buf }, status);
+                          (us_str_t) { len, buf }, us_answer_of(status));
 
     return NGX_OK;
 }

@@ -588,7 +588,7 @@ ngx_http_urlstore_feed_line(ngx_http_request_t *r,
 
     feed->list.claimed = line->time;
     ctx->out.pos = us_list_url(ctx->out.pos, &feed->list, line->id,
-                               line->status == US_WIRE_DELETED ? NULL
+                               line->status == US_ANSWER_DELETED ? NULL
                                                                : &line->text);
 
     return NGX_OK;

@@ -206,7 +206,7 @@ ngx_http_urlstore_route_ids(ngx_http_request_t *r, ngx_chain_t *ids)
     }
 
     rounds->s.lists = 1;
-    rounds->s.answers = 1 << US_WIRE_SEEN | 1 << US_WIRE_DAMAGED;
+    rounds->s.answers = 1 << US_ANSWER_SEEN | 1 << US_ANSWER_DAMAGED;
     rounds->limit = ulcf->max_reply;
     rounds->done = ngx_http_urlstore_ids_done;
 
@@ -269,7 +269,7 @@ ngx_http_urlstore_ids_done(ngx_http_request_t *r)
     }
 
     for (i = 0, absent = 0; i < s->n; i++) {
-        absent += (s->items[i].status == US_WIRE_UNAVAILABLE);
+        absent += (s->items[i].status == US_ANSWER_UNAVAILABLE);
     }
 
     if (absent && absent == s->n) {
@@ -315,33 +315,9 @@ static ngx_int_t
 ngx_http_urlstore_ids_put(ngx_http_request_t *r, us_list_t *list, us_str_t id,
     const us_scatter_item_t *item)
 {
-    us_store_status_t         status;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    switch (item->status) {
-
-    case US_WIRE_SEEN:
-        status = US_OK;
-        break;
-
-    case US_WIRE_DELETED:
-        status = US_DELETED;
-        break;
-
-    case US_WIRE_DAMAGED:
-        status = US_DAMAGED;
-        break;
-
-    case US_WIRE_UNAVAILABLE:
-        status = US_MOVED;
-        break;
-
-    default: /* US_WIRE_UNKNOWN, and US_WIRE_PENDING: no shard's */
-        status = US_UNKNOWN;
-        break;
-    }
 
     if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END + id.len
                                    + us_json_quoted_max(item->text.len) + 64)
@@ -351,7 +327,12 @@ ngx_http_urlstore_ids_put(ngx_http_request_t *r, us_list_t *list, us_str_t id,
     }
 
     list->claimed = item->time;
-    ctx->out.pos = us_list_id(ctx->out.pos, list, id, item->text, status);
+
+    /* an id that no shard has, was asked of none */
+
+    ctx->out.pos = us_list_id(ctx->out.pos, list, id, item->text,
+                              item->status == US_ANSWER_NONE
+                              ? US_ANSWER_UNKNOWN : item->status);
 
     return NGX_OK;
 }

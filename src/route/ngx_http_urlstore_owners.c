@@ -85,11 +85,11 @@ ngx_http_urlstore_prefix_done(ngx_http_request_t *r)
     for (i = 0; i < rounds->s.n; i++) {
         item = &rounds->s.items[i];
 
-        if (item->status == US_WIRE_UNAVAILABLE) {
+        if (item->status == US_ANSWER_UNAVAILABLE) {
             return ngx_http_urlstore_rounds_none(rounds);
         }
 
-        if (item->status == US_WIRE_SEEN) {
+        if (item->status == US_ANSWER_SEEN) {
             ctx->id = item->id;
             return ngx_http_urlstore_prefix_answer(r, &item->text);
         }

@@ -362,7 +362,7 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
                                                rounds->s.items[i - 1].number);
         }
 
-        if (rounds->s.items[i - 1].status == US_WIRE_UNAVAILABLE) {
+        if (rounds->s.items[i - 1].status == US_ANSWER_UNAVAILABLE) {
             item = &rounds->s.items[i - 1];
         }
     }

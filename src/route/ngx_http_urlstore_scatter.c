@@ -129,8 +129,9 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
     rounds->s.columns.sites = batch->answers.sites;
     rounds->s.columns.times = batch->answers.times;
     rounds->s.answers = batch->action == NGX_HTTP_URLSTORE_CLAIM
-                        ? 1 << US_WIRE_CLAIMED
-                        : batch->clear ? 1 << US_WIRE_CLEAR : 1 << US_WIRE_SET;
+                        ? 1 << US_ANSWER_CLAIMED
+                        : batch->clear ? 1 << US_ANSWER_CLEAR
+                                       : 1 << US_ANSWER_SET;
 
     /* until the shard of a single item has answered */
 
@@ -624,25 +625,8 @@ ngx_http_urlstore_scatter_refused(us_refusal_t *refusal, us_str_t text)
 static us_answer_t
 ngx_http_urlstore_scatter_answer(us_scatter_item_t *item)
 {
-    /* 0, which is that of no status here, is US_ANSWER_UNAVAILABLE */
-
-    static const uint8_t  answers[US_WIRE_STATUSES] = {
-        [US_WIRE_NEW] = 1 + US_ANSWER_NEW,
-        [US_WIRE_SEEN] = 1 + US_ANSWER_SEEN,
-        [US_WIRE_DUE] = 1 + US_ANSWER_DUE,
-        [US_WIRE_UNSEEN] = 1 + US_ANSWER_UNSEEN,
-        [US_WIRE_FULL] = 1 + US_ANSWER_FULL,
-        [US_WIRE_SET] = 1 + US_ANSWER_SET,
-        [US_WIRE_CLEAR] = 1 + US_ANSWER_CLEAR,
-        [US_WIRE_CLAIMED] = 1 + US_ANSWER_CLAIMED,
-        [US_WIRE_UNKNOWN] = 1 + US_ANSWER_UNKNOWN,
-        [US_WIRE_DELETED] = 1 + US_ANSWER_DELETED,
-        [US_WIRE_INVALID] = 1 + US_ANSWER_INVALID,
-        [US_WIRE_REJECTED] = 1 + US_ANSWER_REJECTED
-    };
-
-    return answers[item->status] ? answers[item->status] - 1
-                                 : US_ANSWER_UNAVAILABLE;
+    return item->status == US_ANSWER_NONE || item->status == US_ANSWER_DAMAGED
+           ? US_ANSWER_UNAVAILABLE : item->status;
 }
 
 

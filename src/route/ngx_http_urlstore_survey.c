@@ -58,13 +58,6 @@ static const char *ngx_http_urlstore_survey_word(
     ngx_http_urlstore_survey_t *survey);
 
 
-/* URLs by what they were answered, in the order of their counters */
-
-static const char *const  ngx_http_urlstore_survey_answers[] = {
-    "new", "seen", "unseen", "invalid", "rejected", "full", "due"
-};
-
-
 ngx_int_t
 ngx_http_urlstore_route_health(ngx_http_request_t *r)
 {
@@ -293,10 +286,10 @@ ngx_http_urlstore_survey_stats(ngx_http_request_t *r)
                                 survey->map->norm.len,
                                 survey->map->norm.data);
 
-    for (i = 0; rc == NGX_OK && i < US_ANSWERS_COUNTED; i++) {
+    for (i = US_ANSWER_NEW; rc == NGX_OK && i <= US_ANSWERS_COUNTED; i++) {
         rc = ngx_http_urlstore_out_printf(out, 64, ",\"%s\":%uL",
-                                        ngx_http_urlstore_survey_answers[i],
-                                        n[US_N_NEW + i]);
+                                          us_answer_words[i].data,
+                                          n[us_counter_of(i)]);
     }
 
     if (rc == NGX_OK) {
@@ -473,11 +466,11 @@ ngx_http_urlstore_survey_metrics(ngx_http_request_t *r)
                "# TYPE urlstore_router_urls_total counter\n");
     }
 
-    for (i = 0; rc == NGX_OK && i < US_ANSWERS_COUNTED; i++) {
+    for (i = US_ANSWER_NEW; rc == NGX_OK && i <= US_ANSWERS_COUNTED; i++) {
         rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
                "urlstore_router_urls_total{cluster=\"%V\",status=\"%s\"} "
-               "%uL\n", &ctx->zone->name, ngx_http_urlstore_survey_answers[i],
-               n[US_N_NEW + i]);
+               "%uL\n", &ctx->zone->name, us_answer_words[i].data,
+               n[us_counter_of(i)]);
     }
 
     if (rc == NGX_OK) {

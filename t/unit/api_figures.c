@@ -84,8 +84,8 @@ look(us_figures_kind_t kind)
     f.endpoints[1] = "page";
     f.n[US_N_REQUESTS] = 11;
     f.n[US_N_REQUESTS + 1] = 12;
-    f.n[US_N_NEW] = 3;
-    f.n[US_N_FULL] = 4;
+    f.n[us_counter_of(US_ANSWER_NEW)] = 3;
+    f.n[us_counter_of(US_ANSWER_FULL)] = 4;
     f.n[US_N_HOT] = 5;
 }
 

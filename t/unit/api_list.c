@@ -21,13 +21,13 @@ is(uint8_t *p, uint8_t *end, const char *expected)
 
 
 static void
-id_is(const char *id, us_store_status_t status, const char *expected)
+id_is(const char *id, us_answer_t answer, const char *expected)
 {
     uint8_t  *p;
 
     p = malloc(US_LIST_LINE);
     is(p, us_list_id(p, &list, (us_str_t) { strlen(id), (uint8_t *) id },
-                     us_string("http://a/\""), status), expected);
+                     us_string("http://a/\""), answer), expected);
 }
 
 
@@ -65,10 +65,10 @@ formats(void **state)
 
     list.format = US_FORMAT_TEXT;
     ends_are("", "", "# next=12\n");
-    id_is("7", US_OK, "7\thttp://a/\"\n");
-    id_is("8", US_DELETED, "8\t-\tdeleted\n");
-    id_is("9", US_UNKNOWN, "9\t-\tunknown\n");
-    id_is("10", US_DAMAGED, "10\t-\tdamaged\n");
+    id_is("7", US_ANSWER_SEEN, "7\thttp://a/\"\n");
+    id_is("8", US_ANSWER_DELETED, "8\t-\tdeleted\n");
+    id_is("9", US_ANSWER_UNKNOWN, "9\t-\tunknown\n");
+    id_is("10", US_ANSWER_DAMAGED, "10\t-\tdamaged\n");
     url_is(7, &url, "7\thttp://a/\n");
     url_is(8, NULL, "8\t-\n");
     assert_int_equal(list.shown, 2);
@@ -76,16 +76,16 @@ formats(void **state)
     list.shown = 0;
     list.format = US_FORMAT_JSON;
     ends_are("{\"results\":[", "]}\n", "],\"next\":12}\n");
-    id_is("7", US_OK,
+    id_is("7", US_ANSWER_SEEN,
           "{\"id\":7,\"url\":\"http://a/\\\"\",\"status\":\"ok\"}");
-    id_is("8", US_DELETED,
+    id_is("8", US_ANSWER_DELETED,
           ",{\"id\":8,\"url\":null,\"status\":\"deleted\"}");
     url_is(9, &url, ",{\"id\":9,\"url\":\"http://a/\"}");
     url_is(10, NULL, ",{\"id\":10,\"url\":null,\"status\":\"deleted\"}");
 
     list.format = US_FORMAT_NDJSON;
     ends_are("", "", "{\"next\":12}\n");
-    id_is("7", US_UNKNOWN,
+    id_is("7", US_ANSWER_UNKNOWN,
           "{\"id\":7,\"url\":null,\"status\":\"unknown\"}\n");
     url_is(9, &url, "{\"id\":9,\"url\":\"http://a/\"}\n");
 
@@ -107,17 +107,17 @@ times(void **state)
     list.times = 1;
 
     list.format = US_FORMAT_TEXT;
-    id_is("7", US_OK, "7\thttp://a/\"\t-\n");
-    id_is("8", US_DELETED, "8\t-\tdeleted\n");
+    id_is("7", US_ANSWER_SEEN, "7\thttp://a/\"\t-\n");
+    id_is("8", US_ANSWER_DELETED, "8\t-\tdeleted\n");
     list.claimed = 1795336098;
     url_is(7, &url, "7\thttp://a/\t1795336098\n");
     url_is(8, NULL, "8\t-\t-\n");
 
     list.claimed = 1795336098;
     list.format = US_FORMAT_NDJSON;
-    id_is("7", US_OK, "{\"id\":7,\"url\":\"http://a/\\\"\","
+    id_is("7", US_ANSWER_SEEN, "{\"id\":7,\"url\":\"http://a/\\\"\","
           "\"time\":1795336098,\"status\":\"ok\"}\n");
-    id_is("8", US_DELETED,
+    id_is("8", US_ANSWER_DELETED,
           "{\"id\":8,\"url\":null,\"status\":\"deleted\"}\n");
     list.claimed = 0;
     url_is(7, &url, "{\"id\":7,\"url\":\"http://a/\",\"time\":null}\n");

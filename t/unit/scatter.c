@@ -103,7 +103,7 @@ answered(unsigned shard, int ask, const char *expected, const char *text)
 
 
 static void
-item_is(size_t i, us_wire_status_t status, unsigned number, const char *url)
+item_is(size_t i, us_answer_t status, unsigned number, const char *url)
 {
     assert_int_equal(s.items[i].status, status);
     assert_int_equal(s.items[i].number, number);
@@ -139,7 +139,7 @@ lines(void **state)
 
     assert_int_equal(us_wire_line(str(whole), all, &line), strlen(whole));
     assert_int_equal(line.id, 7);
-    assert_int_equal(line.status, US_WIRE_NEW);
+    assert_int_equal(line.status, US_ANSWER_NEW);
     assert_int_equal(line.site, US_WIRE_SITE_NEW);
     assert_int_equal(line.time, 99);
     assert_int_equal(line.text.len, 9);
@@ -153,7 +153,7 @@ lines(void **state)
     assert_int_equal(us_wire_line(str("-\tunavailable\tmoved\nrest"), none,
                                   &line), 20);
     assert_int_equal(line.id, US_WIRE_NO_ID);
-    assert_int_equal(line.status, US_WIRE_UNAVAILABLE);
+    assert_int_equal(line.status, US_ANSWER_UNAVAILABLE);
 
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(us_wire_line(str(bad[i]), none, &line), 0);
@@ -243,8 +243,8 @@ same(void **state)
     answered(1, 0, "http://www.b/\n", "1099511627777\tnew\t=\n");
     assert_int_equal(us_scatter_round(&s), 0);
 
-    item_is(0, US_WIRE_SEEN, 1, "http://a/");
-    item_is(1, US_WIRE_NEW, 1, "http://www.b/");
+    item_is(0, US_ANSWER_SEEN, 1, "http://a/");
+    item_is(1, US_ANSWER_NEW, 1, "http://www.b/");
 
     end(map);
 
@@ -253,7 +253,7 @@ same(void **state)
     add("http://a/");
     assert_int_equal(us_scatter_round(&s), 1);
     answered(1, 0, "http://a/\n", "1099511627776\tseen\t=\n");
-    item_is(0, US_WIRE_SEEN, 1, "=");
+    item_is(0, US_ANSWER_SEEN, 1, "=");
 
     end(map);
 }
@@ -283,12 +283,12 @@ direct(void **state)
 
     assert_int_equal(us_scatter_round(&s), 0);
 
-    item_is(0, US_WIRE_NEW, 1, "http://www.a/");
+    item_is(0, US_ANSWER_NEW, 1, "http://www.a/");
     assert_int_equal(s.items[0].id, TAG);
     assert_int_equal(s.items[1].stage, US_STAGE_LOCAL);
-    item_is(2, US_WIRE_REJECTED, 1, NULL);
+    item_is(2, US_ANSWER_REJECTED, 1, NULL);
     assert_memory_equal(s.items[2].text.data, "depth", 5);
-    item_is(3, US_WIRE_SEEN, 1, "http://www.a/");
+    item_is(3, US_ANSWER_SEEN, 1, "http://www.a/");
     assert_true(s.shards[1].answered);
     assert_int_equal(s.shards[1].next_id, TAG);
     assert_int_equal(s.shards[1].epoch, 3);
@@ -319,9 +319,9 @@ broken(void **state)
              "1099511627777\tnew\thttp://c/\n");
     assert_int_equal(us_scatter_round(&s), 0);
 
-    item_is(0, US_WIRE_NEW, 1, "http://a/");
-    item_is(1, US_WIRE_UNAVAILABLE, 1, NULL);
-    item_is(2, US_WIRE_UNAVAILABLE, 1, NULL);
+    item_is(0, US_ANSWER_NEW, 1, "http://a/");
+    item_is(1, US_ANSWER_UNAVAILABLE, 1, NULL);
+    item_is(2, US_ANSWER_UNAVAILABLE, 1, NULL);
     assert_false(s.shards[1].answered);
     assert_int_equal(us_scatter_moved(&s), 0);
 
@@ -360,11 +360,11 @@ unsure(void **state)
 
     assert_int_equal(us_scatter_round(&s), 0);
 
-    item_is(0, US_WIRE_NEW, 1, "http://a/");
+    item_is(0, US_ANSWER_NEW, 1, "http://a/");
     assert_false(s.items[0].unsure);
 
     for (i = 1; i < US_SCATTER_ITEMS + 1; i++) {
-        item_is(i, US_WIRE_UNAVAILABLE, 1, NULL);
+        item_is(i, US_ANSWER_UNAVAILABLE, 1, NULL);
         assert_int_equal(s.items[i].unsure, i < US_SCATTER_ITEMS);
     }
 
@@ -467,7 +467,7 @@ denied_by_all(void **state)
              "2199023255552\tnew\thttp://www.a/\tsite-new\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
-    item_is(0, US_WIRE_NEW, 2, "http://www.a/");
+    item_is(0, US_ANSWER_NEW, 2, "http://www.a/");
     assert_int_equal(s.items[0].site, US_WIRE_SITE_KNOWN);
 
     end(map);
@@ -517,18 +517,18 @@ other_questions(void **state)
     us_map_t  *map;
 
     static const struct {
-        us_wire_status_t  status;
+        us_answer_t  status;
         const char       *word;
         int               of[3];      /* /add, /seen, and a former owner's */
     } words[] = {
-        { US_WIRE_NEW, "1099511627776\tnew", { 1, 0, 0 } },
-        { US_WIRE_SEEN, "1099511627776\tseen", { 1, 1, 1 } },
-        { US_WIRE_DUE, "1099511627776\tdue", { 1, 1, 1 } },
-        { US_WIRE_UNSEEN, "-\tunseen", { 0, 1, 1 } },
-        { US_WIRE_FULL, "-\tfull", { 1, 0, 0 } },
-        { US_WIRE_INVALID, "-\tinvalid", { 1, 1, 1 } },
-        { US_WIRE_REJECTED, "-\trejected", { 1, 1, 1 } },
-        { US_WIRE_UNKNOWN, "-\tunknown", { 0, 0, 0 } }
+        { US_ANSWER_NEW, "1099511627776\tnew", { 1, 0, 0 } },
+        { US_ANSWER_SEEN, "1099511627776\tseen", { 1, 1, 1 } },
+        { US_ANSWER_DUE, "1099511627776\tdue", { 1, 1, 1 } },
+        { US_ANSWER_UNSEEN, "-\tunseen", { 0, 1, 1 } },
+        { US_ANSWER_FULL, "-\tfull", { 1, 0, 0 } },
+        { US_ANSWER_INVALID, "-\tinvalid", { 1, 1, 1 } },
+        { US_ANSWER_REJECTED, "-\trejected", { 1, 1, 1 } },
+        { US_ANSWER_UNKNOWN, "-\tunknown", { 0, 0, 0 } }
     };
 
     for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -576,8 +576,8 @@ long_reason(void **state)
     strcat(line, "1099511627776\tnew\thttp://b/\n");
     answered(1, 0, "http://a/\nhttp://b/\n", line);
 
-    item_is(0, US_WIRE_REJECTED, 1, NULL);
-    item_is(1, US_WIRE_NEW, 1, "http://b/");
+    item_is(0, US_ANSWER_REJECTED, 1, NULL);
+    item_is(1, US_ANSWER_NEW, 1, "http://b/");
 
     end(map);
 }
@@ -611,7 +611,7 @@ had_by_one(void **state)
         }
 
         assert_int_equal(us_scatter_round(&s), 0);
-        item_is(0, US_WIRE_SEEN, who, "http://www.a/");
+        item_is(0, US_ANSWER_SEEN, who, "http://www.a/");
         assert_int_equal(s.items[0].id, who * TAG + 5);
 
         end(map);
@@ -637,7 +637,7 @@ one_says_nothing(void **state)
         }
 
         assert_int_equal(us_scatter_round(&s), 0);
-        item_is(0, US_WIRE_UNAVAILABLE, who, NULL);
+        item_is(0, US_ANSWER_UNAVAILABLE, who, NULL);
         assert_int_equal(us_scatter_moved(&s), 0);
 
         end(map);
@@ -658,11 +658,11 @@ seen_denied(void **state)
     answered(0, 1, "http://a/\n", "-\tunseen\thttp://www.a/\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
-    assert_int_equal(s.items[0].status, US_WIRE_UNSEEN);
+    assert_int_equal(s.items[0].status, US_ANSWER_UNSEEN);
 
     /* the number is that of the owner, whoever was first */
 
-    item_is(0, US_WIRE_UNSEEN, 2, "http://www.a/");
+    item_is(0, US_ANSWER_UNSEEN, 2, "http://www.a/");
 
     end(map);
 }
@@ -683,7 +683,7 @@ seen_denied_by_owner(void **state)
     answered(0, 1, "http://a/\n", "-\tunseen\t=\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
-    item_is(0, US_WIRE_UNSEEN, 2, "http://www.a/");
+    item_is(0, US_ANSWER_UNSEEN, 2, "http://www.a/");
 
     end(map);
 }
@@ -709,7 +709,7 @@ moved(void **state)
              "# next_id=9 epoch=1\n");
     assert_int_equal(us_scatter_round(&s), 0);
 
-    item_is(1, US_WIRE_UNAVAILABLE, 0, NULL);
+    item_is(1, US_ANSWER_UNAVAILABLE, 0, NULL);
     assert_int_equal(us_scatter_moved(&s), 1);
 
     assert_int_equal(us_scatter_remap(&s, next), 0);
@@ -725,8 +725,8 @@ moved(void **state)
                                   "# next_id=2199023255552 epoch=4\n");
     assert_int_equal(us_scatter_round(&s), 0);
 
-    item_is(0, US_WIRE_SEEN, 0, "http://a/");
-    item_is(1, US_WIRE_NEW, 2, "http://b/");
+    item_is(0, US_ANSWER_SEEN, 0, "http://a/");
+    item_is(1, US_ANSWER_NEW, 2, "http://b/");
     assert_int_equal(s.shards[0].next_id, 9);
     assert_int_equal(s.shards[2].epoch, 4);
 
@@ -763,7 +763,7 @@ moved_and_known(void **state)
     answered(2, 0, "http://a/\n",
              "2199023255552\tnew\thttp://a/\tsite-new\n");
     assert_int_equal(us_scatter_round(&s), 0);
-    item_is(0, US_WIRE_NEW, 2, "http://a/");
+    item_is(0, US_ANSWER_NEW, 2, "http://a/");
     assert_int_equal(s.items[0].site, US_WIRE_SITE_NEW);
 
     us_map_free(map);
@@ -786,7 +786,7 @@ moved_or_lost(void **state)
     answered(1, 1, "http://a/\n", NULL);
 
     assert_int_equal(us_scatter_round(&s), 0);
-    assert_int_equal(s.items[0].status, US_WIRE_UNAVAILABLE);
+    assert_int_equal(s.items[0].status, US_ANSWER_UNAVAILABLE);
     assert_int_equal(us_scatter_moved(&s), 0);
 
     us_scatter_free(&s);
@@ -797,7 +797,7 @@ moved_or_lost(void **state)
     answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
 
     assert_int_equal(us_scatter_round(&s), 0);
-    assert_int_equal(s.items[0].status, US_WIRE_UNAVAILABLE);
+    assert_int_equal(s.items[0].status, US_ANSWER_UNAVAILABLE);
     assert_int_equal(us_scatter_moved(&s), 1);
 
     end(map);
@@ -810,7 +810,7 @@ static void
 begin_by_id(us_map_t *map)
 {
     begin(map, US_SCATTER_BY_ID);
-    s.answers = 1 << US_WIRE_SET;
+    s.answers = 1 << US_ANSWER_SET;
 }
 
 
@@ -841,17 +841,17 @@ by_id(void **state)
     answered(1, 0, "1099511627777\n", "1099511627777\tset\t-\n");
     assert_int_equal(us_scatter_round(&s), 0);
 
-    item_is(0, US_WIRE_SET, 1, "http://c/");
+    item_is(0, US_ANSWER_SET, 1, "http://c/");
     assert_int_equal(s.items[0].id, TAG + 7);
-    item_is(1, US_WIRE_SET, 1, "http://www.a/");
+    item_is(1, US_ANSWER_SET, 1, "http://www.a/");
     assert_int_equal(s.items[1].id, TAG + 1);
-    item_is(2, US_WIRE_UNKNOWN, 0, NULL);
+    item_is(2, US_ANSWER_UNKNOWN, 0, NULL);
     assert_int_equal(s.items[2].id, US_WIRE_NO_ID);
-    item_is(3, US_WIRE_UNKNOWN, 1, "http://b/");
+    item_is(3, US_ANSWER_UNKNOWN, 1, "http://b/");
 
     /* a shard that is not in the map, which may be old */
 
-    item_is(4, US_WIRE_UNAVAILABLE, 3, NULL);
+    item_is(4, US_ANSWER_UNAVAILABLE, 3, NULL);
     assert_int_equal(s.items[4].id, US_WIRE_NO_ID);
     assert_int_equal(us_scatter_moved(&s), 0);
 
@@ -884,8 +884,8 @@ by_id_asked(void **state)
     answered(0, 0, "7\n", "7\tdeleted\t-\n");
     assert_int_equal(us_scatter_round(&s), 0);
 
-    item_is(0, US_WIRE_DELETED, 0, "http://a/");
-    item_is(1, US_WIRE_UNAVAILABLE, 1, NULL);
+    item_is(0, US_ANSWER_DELETED, 0, "http://a/");
+    item_is(1, US_ANSWER_UNAVAILABLE, 1, NULL);
 
     end(map);
 }
@@ -916,7 +916,7 @@ by_id_other(void **state)
         answered(1, 0, "1099511627777\n", bad[i]);
         assert_int_equal(us_scatter_round(&s), 0);
 
-        item_is(0, US_WIRE_UNAVAILABLE, 1, NULL);
+        item_is(0, US_ANSWER_UNAVAILABLE, 1, NULL);
         us_scatter_free(&s);
     }
 
@@ -941,12 +941,12 @@ list_lines(void **state)
     assert_int_equal(us_wire_list_line(str("7\thttp://a/\n8"), none, &line),
                      12);
     assert_int_equal(line.id, 7);
-    assert_int_equal(line.status, US_WIRE_SEEN);
+    assert_int_equal(line.status, US_ANSWER_SEEN);
     assert_int_equal(line.text.len, 9);
 
     assert_int_equal(us_wire_list_line(str("7\t-\tdamaged\n"), times, &line),
                      12);
-    assert_int_equal(line.status, US_WIRE_DAMAGED);
+    assert_int_equal(line.status, US_ANSWER_DAMAGED);
 
     assert_int_equal(us_wire_list_line(str("7\thttp://a/\t9\n"), times,
                                        &line), 14);
@@ -962,7 +962,7 @@ list_lines(void **state)
     }
 
     assert_int_equal(us_wire_list_line(str("7\t-\n"), urls, &line), 4);
-    assert_int_equal(line.status, US_WIRE_DELETED);
+    assert_int_equal(line.status, US_ANSWER_DELETED);
     assert_int_equal(us_wire_list_line(str("7\t-\tdeleted\n"), urls, &line),
                      0);
 
@@ -986,7 +986,7 @@ cut(void **state)
     map = map_of(1, "[\"0-4095\",1]");
     begin_by_id(map);
     s.lists = 1;
-    s.answers = 1 << US_WIRE_SEEN;
+    s.answers = 1 << US_ANSWER_SEEN;
 
     assert_int_equal(us_scatter_id(&s, TAG), 0);
     assert_int_equal(us_scatter_id(&s, TAG + 1), 0);
@@ -1004,9 +1004,9 @@ cut(void **state)
     assert_int_equal(us_scatter_part(&s, lane, 1 << 20), 0);
     assert_int_equal(us_scatter_round(&s), 0);
 
-    item_is(0, US_WIRE_SEEN, 1, "http://a/");
-    item_is(1, US_WIRE_SEEN, 1, "http://b/");
-    item_is(2, US_WIRE_UNAVAILABLE, 1, NULL);
+    item_is(0, US_ANSWER_SEEN, 1, "http://a/");
+    item_is(1, US_ANSWER_SEEN, 1, "http://b/");
+    item_is(2, US_ANSWER_UNAVAILABLE, 1, NULL);
 
     us_scatter_free(&s);
     begin(map, US_SCATTER_ADD);
@@ -1021,7 +1021,7 @@ cut(void **state)
                          str("1099511627776\tnew\thttp://a/\n1")), 1);
     assert_int_equal(us_scatter_part(&s, lane, 1 << 20), 0);
     assert_int_equal(us_scatter_round(&s), 0);
-    item_is(1, US_WIRE_UNAVAILABLE, 1, NULL);
+    item_is(1, US_ANSWER_UNAVAILABLE, 1, NULL);
 
     end(map);
 }
