@@ -55,26 +55,7 @@
 static inline uint32_t *
 us_claims_at(const us_arena_t *a, uint64_t id)
 {
-    uint32_t   chunk;
-    uint64_t   at;
-    uint32_t  *directory;
-
-    at = id >> (a->chunk_shift - 2);
-
-    if (at >= a->head->area[US_AREA_CLAIMS].max) {
-        return NULL;
-    }
-
-    directory = (uint32_t *) (a->base
-                              + a->head->area[US_AREA_CLAIMS].directory);
-    chunk = __atomic_load_n(&directory[at], __ATOMIC_RELAXED);
-
-    if (chunk == 0) {
-        return NULL;
-    }
-
-    return (uint32_t *) (a->base + ((uint64_t) chunk << a->chunk_shift))
-           + (id & (((uint64_t) 1 << (a->chunk_shift - 2)) - 1));
+    return (uint32_t *) us_sparse_at(a, US_AREA_CLAIMS, id * sizeof(uint32_t));
 }
 
 

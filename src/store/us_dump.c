@@ -23,6 +23,7 @@ typedef struct {
     size_t            n;
     size_t            size;
     uint8_t          *buf;
+    uint64_t          words[US_MARK_WORDS];
 } us_dump_t;
 
 
@@ -119,28 +120,6 @@ us_dump_map(us_store_t *s, us_dump_t *d)
 }
 
 
-/* the cache is of hints: it may be newer than the rest */
-
-static void
-us_dump_cache(us_store_t *s, us_dump_t *d, uint64_t bytes)
-{
-    us_op_t   op;
-    uint8_t   piece[US_PREFIX_PIECE];
-    uint64_t  pos;
-
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_CACHE;
-    op.bytes.data = piece;
-    op.bytes.len = sizeof(piece);
-
-    for (pos = 0; pos < bytes && !d->failed; pos += sizeof(piece)) {
-        us_prefix_copy(&s->arena, pos, piece, sizeof(piece));
-        op.id = pos;
-        us_dump_op(d, &op);
-    }
-}
-
-
 /*
  * Leaf after leaf as it is now.  In a replay, entries of ids from n on are left
  * out, and those deleted meanwhile are not there: an operation that follows the
@@ -153,6 +132,7 @@ us_dump_image(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 {
     int                more;
     us_op_t            op;
+    uint8_t            piece[US_PREFIX_PIECE];
     us_store_image_t   out;
     us_index_image_t  *im;
 
@@ -200,7 +180,16 @@ us_dump_image(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 
     free(im);
 
-    us_dump_cache(s, d, out.cache);
+    /* the cache is of hints: it may be newer than the rest */
+
+    op.type = US_OP_CACHE;
+    op.bytes.data = piece;
+    op.bytes.len = sizeof(piece);
+
+    for (op.id = 0; op.id < out.cache && !d->failed; op.id += sizeof(piece)) {
+        us_prefix_copy(&s->arena, op.id, piece, sizeof(piece));
+        us_dump_op(d, &op);
+    }
 }
 
 
@@ -262,21 +251,42 @@ us_dump_adds(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t models)
 }
 
 
-/* the ids below n that are deleted, or have a mark, in runs of words */
+/*
+ * Appends word i to a run of words in one operation.  A word that is zero ends
+ * the run.
+ */
+
+static void
+us_dump_word(us_dump_t *d, us_op_t *op, uint64_t i, uint64_t word)
+{
+    if (op->bytes.len && (word == 0 || op->bytes.len == sizeof(d->words))) {
+        op->bytes.data = (uint8_t *) d->words;
+        us_dump_op(d, op);
+        op->bytes.len = 0;
+    }
+
+    if (word) {
+        op->id = op->bytes.len ? op->id : i;
+        d->words[op->bytes.len / 8] = word;
+        op->bytes.len += 8;
+    }
+}
+
+
+/* the ids below n that are deleted, or have a mark */
 
 static void
 us_dump_marks(us_store_t *s, us_dump_t *d, us_area_id_t area, uint64_t n)
 {
-    uint64_t   i, k, w, *p, words[US_MARK_WORDS];
+    uint64_t   i, w, *p;
     us_op_t    op;
 
     memset(&op, 0, sizeof(us_op_t));
 
     op.type = area == US_AREA_DELETED ? US_OP_DELETED : US_OP_MARKS;
     op.mark = area == US_AREA_DELETED ? 0 : area - US_AREA_MARK;
-    op.bytes.data = (uint8_t *) words;
 
-    for (i = 0, k = 0; i * 64 < n && !d->failed; i++) {
+    for (i = 0; i * 64 < n && !d->failed; i++) {
         p = us_marks_word(&s->arena, area, i);
         w = p ? us_relaxed(p) : 0;
 
@@ -284,25 +294,10 @@ us_dump_marks(us_store_t *s, us_dump_t *d, us_area_id_t area, uint64_t n)
             w &= ((uint64_t) 1 << n % 64) - 1;
         }
 
-        if (w && k == 0) {
-            op.id = i;
-        }
-
-        if (w) {
-            words[k++] = w;
-        }
-
-        if (k && (w == 0 || k == US_MARK_WORDS)) {
-            op.bytes.len = k * 8;
-            us_dump_op(d, &op);
-            k = 0;
-        }
+        us_dump_word(d, &op, i, w);
     }
 
-    if (k) {
-        op.bytes.len = k * 8;
-        us_dump_op(d, &op);
-    }
+    us_dump_word(d, &op, i, 0);
 }
 
 
@@ -315,7 +310,7 @@ static void
 us_dump_claims(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 {
     uint32_t   pair[2];
-    uint64_t   i, k, w, words[US_MARK_WORDS];
+    uint64_t   i, w;
     us_op_t    op;
 
     if (head->clock == 0) {
@@ -325,30 +320,20 @@ us_dump_claims(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_CLOCK;
     op.id = head->clock;
-    op.bytes.data = (uint8_t *) words;
+    op.bytes.data = (uint8_t *) d->words;
     us_dump_op(d, &op);
 
     op.type = US_OP_CLAIMS;
 
-    for (i = 0, k = 0; i < head->ids && !d->failed; i += 2) {
+    for (i = 0; i < head->ids && !d->failed; i += 2) {
         pair[0] = us_claims_read(&s->arena, i);
         pair[1] = i + 1 < head->ids ? us_claims_read(&s->arena, i + 1) : 0;
         memcpy(&w, pair, sizeof(w));
 
-        if (w && k == 0) {
-            op.id = i / 2;
-        }
-
-        if (w) {
-            words[k++] = w;
-        }
-
-        if (k && (w == 0 || k == US_MARK_WORDS || i + 2 >= head->ids)) {
-            op.bytes.len = k * 8;
-            us_dump_op(d, &op);
-            k = 0;
-        }
+        us_dump_word(d, &op, i / 2, w);
     }
+
+    us_dump_word(d, &op, i / 2, 0);
 }
 
 

@@ -24,7 +24,8 @@
  */
 
 
-#include "us_hot_private.h"
+#include "us_hot.h"
+#include "../us_huge.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,10 +35,42 @@
 #endif
 
 
+#define US_HOT_PAGE      4096
+#define US_HOT_WAYS      8
+#define US_HOT_TAG       48           /* where it begins */
+#define US_HOT_TAG_MASK  0xffff
+#define US_HOT_POSITION  (((uint64_t) 1 << US_HOT_TAG) - 1)
+
+#define US_HOT_CLASS     52           /* where it begins */
+#define US_HOT_WORDS     2            /* of an entry, before its text */
+
+/*
+ * One part in six of the memory is buckets: calculated, not measured.  A word
+ * of a bucket leads to one entry, and an entry takes 16 bytes and its text.
+ */
+#define US_HOT_BUCKETS   6
+
+
+typedef struct {
+    uint64_t      word[US_HOT_WAYS];
+} us_hot_bucket_t;
+
+
+struct us_hot_s {
+    us_hot_bucket_t  *buckets;
+    uint64_t         *ring;
+    uint64_t          nbuckets;
+    uint64_t          nring;          /* words */
+    uint64_t          head;           /* position */
+    uint64_t          at;             /* of head in the ring */
+    size_t            size;
+    uint32_t          owners;
+};
+
+
 us_hot_t *
 us_hot_create(size_t size)
 {
-    void      *mem;
     us_hot_t  *h;
 
     if (size < US_HOT_MIN) {
@@ -49,23 +82,17 @@ us_hot_create(size_t size)
         return NULL;
     }
 
-    mem = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1,
-               0);
+    h->size = size & ~(size_t) (US_HOT_PAGE - 1);
+    h->buckets = us_huge_map(h->size, h->size);
 
-    if (mem == MAP_FAILED) {
+    if (h->buckets == NULL) {
         free(h);
         return NULL;
     }
 
-    /* without them it works as well */
-
-    (void) madvise(mem, size, MADV_HUGEPAGE);
-
-    h->size = size;
-    h->buckets = mem;
-    h->nbuckets = size / US_HOT_BUCKETS / sizeof(us_hot_bucket_t);
+    h->nbuckets = h->size / US_HOT_BUCKETS / sizeof(us_hot_bucket_t);
     h->ring = (uint64_t *) (h->buckets + h->nbuckets);
-    h->nring = (size - h->nbuckets * sizeof(us_hot_bucket_t))
+    h->nring = (h->size - h->nbuckets * sizeof(us_hot_bucket_t))
                / sizeof(uint64_t);
 
     /* position 0, that of a word never written, is not alive */
@@ -308,16 +335,6 @@ us_hot_look(us_hot_t *h, const us_hot_key_t *key, uint64_t **entry)
 }
 
 
-static void
-us_hot_empty(us_hot_t *h)
-{
-    memset(h->buckets, 0, h->nbuckets * sizeof(us_hot_bucket_t));
-
-    h->head = h->nring + 1;
-    h->at = 0;
-}
-
-
 /* writes an entry at head, and the word that leads to it */
 
 static void
@@ -331,7 +348,9 @@ us_hot_write(us_hot_t *h, const us_hot_key_t *key, uint64_t value,
     /* positions end after years of writing */
 
     if (h->head > US_HOT_POSITION - 2 * h->nring) {
-        us_hot_empty(h);
+        memset(h->buckets, 0, h->nbuckets * sizeof(us_hot_bucket_t));
+        h->head = h->nring + 1;
+        h->at = 0;
     }
 
     /* an entry is in one piece */
@@ -377,31 +396,13 @@ us_hot_find(us_hot_t *h, const us_hot_key_t *key, uint64_t *value,
 }
 
 
-/* a word for a new entry: one that leads nowhere, else the oldest */
-
-static uint64_t *
-us_hot_victim(us_hot_bucket_t *b)
-{
-    unsigned   i;
-    uint64_t  *victim;
-
-    victim = &b->word[0];
-
-    for (i = 1; i < US_HOT_WAYS; i++) {
-        if ((b->word[i] & US_HOT_POSITION) < (*victim & US_HOT_POSITION)) {
-            victim = &b->word[i];
-        }
-    }
-
-    return victim;
-}
-
-
 void
 us_hot_put(us_hot_t *h, const us_hot_key_t *key, uint64_t value,
     unsigned klass)
 {
-    uint64_t  *word, *entry;
+    unsigned          i;
+    uint64_t         *word, *entry;
+    us_hot_bucket_t  *b;
 
     if (value > US_HOT_VALUE || key->text.len > US_URL_MAX) {
         return;
@@ -415,5 +416,16 @@ us_hot_put(us_hot_t *h, const us_hot_key_t *key, uint64_t value,
         return;
     }
 
-    us_hot_write(h, key, value, us_hot_victim(us_hot_bucket(h, key)));
+    /* a word that leads nowhere, else the oldest */
+
+    b = us_hot_bucket(h, key);
+    word = &b->word[0];
+
+    for (i = 1; i < US_HOT_WAYS; i++) {
+        if ((b->word[i] & US_HOT_POSITION) < (*word & US_HOT_POSITION)) {
+            word = &b->word[i];
+        }
+    }
+
+    us_hot_write(h, key, value, word);
 }

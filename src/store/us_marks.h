@@ -19,25 +19,7 @@
 static inline uint64_t *
 us_marks_word(const us_arena_t *a, us_area_id_t id, uint64_t word)
 {
-    uint32_t   chunk;
-    uint64_t   at;
-    uint32_t  *directory;
-
-    at = word >> (a->chunk_shift - 3);
-
-    if (at >= a->head->area[id].max) {
-        return NULL;
-    }
-
-    directory = (uint32_t *) (a->base + a->head->area[id].directory);
-    chunk = __atomic_load_n(&directory[at], __ATOMIC_RELAXED);
-
-    if (chunk == 0) {
-        return NULL;
-    }
-
-    return (uint64_t *) (a->base + ((uint64_t) chunk << a->chunk_shift))
-           + (word & (((uint64_t) 1 << (a->chunk_shift - 3)) - 1));
+    return (uint64_t *) us_sparse_at(a, id, word * sizeof(uint64_t));
 }
 
 

@@ -183,60 +183,62 @@ us_op_head(const us_op_t *op, uint8_t head[US_OP_HEAD_MAX])
 }
 
 
-/* the two ways in which an operation goes on; 1, or as us_op_parse() */
-
-static int
-us_op_parse_add(const uint8_t **p, const uint8_t *end, us_op_t *op)
-{
-    int       rc;
-    uint64_t  n;
-
-    op->type = US_OP_ADD;
-    op->units = *(*p)++;
-
-    if (op->units == 255) {
-        rc = us_number_read(p, end, &n);
-
-        if (rc <= 0) {
-            return rc;
-        }
-
-        if (n < 255 || n > US_OP_UNITS_MAX) {
-            return -1;
-        }
-
-        op->units = n;
-    }
-
-    op->bytes.len = (op->units + 1) / 2;
-
-    return 1;
-}
-
-
-static int
-us_op_parse_other(const uint8_t **p, const uint8_t *end, us_op_t *op)
+ssize_t
+us_op_parse(const uint8_t *p, size_t len, us_op_t *op)
 {
     int                  rc;
     uint64_t             n;
+    const uint8_t       *start, *end;
     const us_op_form_t  *f;
 
-    op->type = (*p)[1];
-    *p += 2;
+    static const us_op_form_t  add;
 
-    if (op->type == US_OP_ADD || op->type >= US_OP_TYPES) {
-        return -1;
+    start = p;
+    end = p + len;
+    memset(op, 0, sizeof(us_op_t));
+
+    if (len < 2) {
+        return 0;
     }
 
-    f = &us_op_forms[op->type];
+    if (*p) {
+        f = &add;
+        op->units = *p++;
+
+        if (op->units == 255) {
+            rc = us_number_read(&p, end, &n);
+
+            if (rc <= 0) {
+                return rc;
+            }
+
+            if (n < 255 || n > US_OP_UNITS_MAX) {
+                return -1;
+            }
+
+            op->units = n;
+        }
+
+        op->bytes.len = (op->units + 1) / 2;
+
+    } else {
+        op->type = p[1];
+        p += 2;
+
+        if (op->type == US_OP_ADD || op->type >= US_OP_TYPES) {
+            return -1;
+        }
+
+        f = &us_op_forms[op->type];
+    }
 
     if (f->mark) {
 
-        if (*p == end) {
+        if (p == end) {
             return 0;
         }
 
-        op->mark = *(*p)++;
+        op->mark = *p++;
 
         if (op->mark >= US_STORE_MARKS) {
             return -1;
@@ -244,7 +246,7 @@ us_op_parse_other(const uint8_t **p, const uint8_t *end, us_op_t *op)
     }
 
     if (f->id) {
-        rc = us_number_read(p, end, &op->id);
+        rc = us_number_read(&p, end, &op->id);
 
         if (rc <= 0) {
             return rc;
@@ -252,7 +254,7 @@ us_op_parse_other(const uint8_t **p, const uint8_t *end, us_op_t *op)
     }
 
     if (f->unit) {
-        rc = us_number_read(p, end, &n);
+        rc = us_number_read(&p, end, &n);
 
         if (rc <= 0) {
             return rc;
@@ -263,30 +265,6 @@ us_op_parse_other(const uint8_t **p, const uint8_t *end, us_op_t *op)
         }
 
         op->bytes.len = n * f->unit;
-    }
-
-    return 1;
-}
-
-
-ssize_t
-us_op_parse(const uint8_t *p, size_t len, us_op_t *op)
-{
-    int             rc;
-    const uint8_t  *start, *end;
-
-    start = p;
-    end = p + len;
-    memset(op, 0, sizeof(us_op_t));
-
-    if (len < 2) {
-        return 0;
-    }
-
-    rc = *p ? us_op_parse_add(&p, end, op) : us_op_parse_other(&p, end, op);
-
-    if (rc <= 0) {
-        return rc;
     }
 
     op->bytes.data = p;

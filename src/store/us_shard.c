@@ -93,26 +93,6 @@ us_shard_place(const us_store_t *s, uint64_t n)
 }
 
 
-/*
- * The next piece of the text of map number n: where it is, and how much of the
- * bytes from `from` up to `len` is in its chunk.
- */
-
-static uint8_t *
-us_shard_piece(const us_store_t *s, uint64_t n, size_t from, size_t len,
-    size_t *piece)
-{
-    uint64_t  pos, chunk;
-
-    chunk = (uint64_t) 1 << s->arena.chunk_shift;
-    pos = us_shard_at(s, n) + sizeof(us_store_map_t) + from;
-    *piece = chunk - pos % chunk;
-    *piece = *piece < len - from ? *piece : len - from;
-
-    return us_area_at(&s->arena, US_AREA_MAPS, pos);
-}
-
-
 /* 0: none, or a stale one */
 
 static uint64_t
@@ -192,23 +172,6 @@ us_shard_newer_locked(const us_store_t *s, const us_map_t *map)
 }
 
 
-/* a stale map is none any more */
-
-static void
-us_shard_fresh_locked(us_store_t *s)
-{
-    us_head_t  *h;
-
-    h = us_head(s);
-
-    if (h->map_stale) {
-        us_intend_locked(&s->arena, &h->map_stale, US_MAP_ADOPTED);
-    }
-
-    us_intend_locked(&s->arena, &h->map, h->map + 1);
-}
-
-
 const us_store_map_t *
 us_store_map(us_store_t *s)
 {
@@ -239,6 +202,7 @@ us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
 {
     size_t    i, n, len;
     uint8_t  *p;
+    uint64_t  pos;
 
     len = 0;
 
@@ -248,9 +212,10 @@ us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
 
     if (*number) {
         len = us_shard_place(s, *number)->len;
+        pos = us_shard_at(s, *number) + sizeof(us_store_map_t);
 
         for (i = 0; i < len; i += n) {
-            p = us_shard_piece(s, *number, i, len, &n);
+            p = us_area_piece(&s->arena, US_AREA_MAPS, pos + i, len - i, &n);
             memcpy(buf + i, p, n);
         }
     }
@@ -377,15 +342,53 @@ us_shard_add(us_store_item_t *items, size_t n)
 }
 
 
-/* the states of all slots, for a shard that is in the map */
+/*
+ * Adopts a map in which the shard is `self`: writes it where nobody reads, and
+ * publishes it; op: for the journal, or NULL.  -1: the zone has no room for it.
+ */
 
-static void
-us_shard_states(uint8_t *slots, const us_map_t *map, int self)
+static int
+us_shard_adopt_locked(us_store_t *s, const us_map_t *map, int self,
+    const us_op_t *op)
 {
-    unsigned            i, k, state;
+    size_t              i, k, n;
+    uint8_t            *p;
+    uint64_t            pos, number;
+    unsigned            state;
+    us_area_t          *area;
+    us_head_t          *h;
+    us_arena_t         *a;
+    us_store_map_t     *to;
     const us_owners_t  *o;
 
-    memset(slots, 0, US_SLOTS / 4);
+    a = &s->arena;
+    h = a->head;
+    area = &h->area[US_AREA_MAPS];
+    n = area->max - area->n;
+
+    /* both places, of which each takes a text so long */
+
+    if (sizeof(us_store_map_t) + map->text.len > area->max / 2 << a->chunk_shift
+        || (n && !us_arena_fits(a, n, 0)))
+    {
+        return -1;
+    }
+
+    for ( /* void */ ; n; n--) {
+        if (us_arena_grow_locked(a, US_AREA_MAPS, 1) != 0) {
+            return -1;
+        }
+    }
+
+    number = h->map + 1;
+    to = us_shard_place(s, number);
+
+    to->version = map->version;
+    memcpy(to->digest, map->digest, sizeof(to->digest));
+    memcpy(to->cluster, map->cluster, sizeof(to->cluster));
+    to->key = map->key;
+    to->len = map->text.len;
+    memset(to->slots, 0, sizeof(to->slots));
 
     for (i = 0; i < US_SLOTS; i++) {
         o = &map->slots[i];
@@ -401,62 +404,33 @@ us_shard_states(uint8_t *slots, const us_map_t *map, int self)
             state = o->nformer ? US_SLOT_INHERITED : US_SLOT_OWNED;
         }
 
-        slots[i / 4] |= (uint8_t) (state << i % 4 * 2);
-    }
-}
-
-
-/* nothing intended: both places, of which each takes a text so long */
-
-static int
-us_shard_reserve_locked(us_store_t *s, size_t len)
-{
-    uint64_t     n;
-    us_area_t   *area;
-    us_arena_t  *a;
-
-    a = &s->arena;
-    area = &a->head->area[US_AREA_MAPS];
-    n = area->max - area->n;
-
-    if (sizeof(us_store_map_t) + len > area->max / 2 << a->chunk_shift
-        || (n && !us_arena_fits(a, n, 0)))
-    {
-        return -1;
+        to->slots[i / 4] |= (uint8_t) (state << i % 4 * 2);
     }
 
-    while (n && us_arena_grow_locked(a, US_AREA_MAPS, 1) == 0) {
-        n--;
-    }
-
-    return n ? -1 : 0;
-}
-
-
-/* writes the next map where nobody reads, and intends to publish it */
-
-static void
-us_shard_write_locked(us_store_t *s, const us_map_t *map, int self)
-{
-    size_t           i, n;
-    uint8_t         *p;
-    uint64_t         number;
-    us_store_map_t  *to;
-
-    number = us_head(s)->map + 1;
-    to = us_shard_place(s, number);
-
-    to->version = map->version;
-    memcpy(to->digest, map->digest, sizeof(to->digest));
-    memcpy(to->cluster, map->cluster, sizeof(to->cluster));
-    to->key = map->key;
-    to->len = map->text.len;
-    us_shard_states(to->slots, map, self);
+    pos = us_shard_at(s, number) + sizeof(us_store_map_t);
 
     for (i = 0; i < map->text.len; i += n) {
-        p = us_shard_piece(s, number, i, map->text.len, &n);
+        p = us_area_piece(a, US_AREA_MAPS, pos + i, map->text.len - i, &n);
         memcpy(p, map->text.data + i, n);
     }
+
+    /* the LSN first: who sees the map sees that it has to become durable */
+
+    if (op) {
+        us_ring_put_locked(a, op);
+        us_intend_locked(a, &h->map_lsn, us_intended(a, &h->published));
+    }
+
+    /* a stale map is none any more */
+
+    if (h->map_stale) {
+        us_intend_locked(a, &h->map_stale, US_MAP_ADOPTED);
+    }
+
+    us_intend_locked(a, &h->map, number);
+    us_commit_locked(a);
+
+    return 0;
 }
 
 
@@ -467,11 +441,9 @@ us_store_adopt(us_store_t *s, const us_map_t *map, uint64_t number,
     int                self;
     us_op_t            op;
     us_head_t         *h;
-    us_arena_t        *a;
     us_store_status_t  status;
 
-    a = &s->arena;
-    h = a->head;
+    h = us_head(s);
 
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_MAP;
@@ -484,46 +456,27 @@ us_store_adopt(us_store_t *s, const us_map_t *map, uint64_t number,
 
     if (us_store_fenced_locked(s)) {
         status = US_FENCED;
-        goto done;
-    }
 
-    if (h->map != number || h->shard == 0 || self < 0
-        || !us_shard_newer_locked(s, map))
+    } else if (h->map != number || h->shard == 0 || self < 0
+               || !us_shard_newer_locked(s, map))
     {
         status = US_MOVED;
-        goto done;
-    }
 
-    if (h->ring_size && us_op_size(&op) > h->ring_size) {
+    } else if (h->ring_size && us_op_size(&op) > h->ring_size) {
         status = US_FULL;
-        goto done;
-    }
 
-    if (!us_ring_fits(a, us_op_size(&op))) {
+    } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
         status = US_BUSY;
-        goto done;
+
+    } else {
+        us_bulk_keep_locked(&s->arena, 0);
+        status = us_shard_adopt_locked(s, map, self, &op) == 0 ? US_OK
+                                                               : US_FULL;
     }
 
-    us_bulk_keep_locked(&s->arena, 0);
-
-    if (us_shard_reserve_locked(s, map->text.len) != 0) {
-        status = US_FULL;
-        goto done;
+    if (status == US_OK) {
+        us_shard_read_locked(s);
     }
-
-    us_shard_write_locked(s, map, self);
-
-    /* the LSN first: who sees the map sees that it has to become durable */
-
-    us_ring_put_locked(a, &op);
-    us_intend_locked(a, &h->map_lsn, us_intended(a, &h->published));
-    us_shard_fresh_locked(s);
-    us_commit_locked(a);
-
-    us_shard_read_locked(s);
-    status = US_OK;
-
-done:
 
     *lsn = status == US_OK ? h->map_lsn : h->published;
     us_store_leave(s);
@@ -535,14 +488,12 @@ done:
 int
 us_shard_replay(us_store_t *s, const us_op_t *op)
 {
-    int          rc, self;
-    char         err[128];
-    us_map_t    *map;
-    us_head_t   *h;
-    us_arena_t  *a;
+    int         rc, self;
+    char        err[128];
+    us_map_t   *map;
+    us_head_t  *h;
 
-    a = &s->arena;
-    h = a->head;
+    h = us_head(s);
 
     if (h->shard == 0 || op->id != h->shard - 1) {
         return US_REPLAY_DAMAGED;
@@ -554,7 +505,6 @@ us_shard_replay(us_store_t *s, const us_op_t *op)
         return US_REPLAY_DAMAGED;
     }
 
-    rc = 0;
     self = us_map_shard(map, op->id);
 
     if (self < 0) {
@@ -564,13 +514,11 @@ us_shard_replay(us_store_t *s, const us_op_t *op)
 
         /* a dump has the map that an operation past its LSN has adopted */
 
-    } else if (us_shard_reserve_locked(s, map->text.len) != 0) {
-        rc = US_REPLAY_NO_ROOM;
+        rc = 0;
 
     } else {
-        us_shard_write_locked(s, map, self);
-        us_shard_fresh_locked(s);
-        us_commit_locked(a);
+        rc = us_shard_adopt_locked(s, map, self, NULL) == 0
+             ? 0 : US_REPLAY_NO_ROOM;
     }
 
     us_map_free(map);

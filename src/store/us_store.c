@@ -171,20 +171,21 @@ us_store_train_due(us_store_t *s)
 /*
  * The trainer word is a lock that the death of its holder opens.  /proc is not
  * read while the store's lock is held: the word is compared once more under
- * it.  Returns 1 if this process is the trainer now.
+ * it.
  */
 
-static int
-us_store_train_enter(us_store_t *s)
+int
+us_store_train(us_store_t *s, const volatile int *cancel)
 {
-    int           got;
-    uint64_t     *trainer;
+    int           done;
+    us_op_t       op;
+    us_head_t    *h;
     us_process_t  held, self;
 
-    trainer = &us_head(s)->trainer;
-    held = us_acquire(trainer);
+    h = us_head(s);
+    held = us_acquire(&h->trainer);
 
-    if (us_process_alive(held)) {
+    if (!us_learn_due(&s->arena) || us_process_alive(held)) {
         return 0;
     }
 
@@ -192,85 +193,52 @@ us_store_train_enter(us_store_t *s)
 
     us_store_enter(s);
 
-    got = *trainer == held;
-
-    if (got) {
-        us_release(trainer, self);
-    }
-
-    us_store_leave(s);
-
-    return got;
-}
-
-
-/*
- * Publishes what was learnt: 1; 0: not now (the ring is full, the store is
- * fenced), or never.
- */
-
-static int
-us_store_train_publish(us_store_t *s, us_str_t model)
-{
-    int         done;
-    us_op_t     op;
-    us_head_t  *h;
-
-    h = us_head(s);
-    done = 0;
-
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_MODEL;
-    op.bytes = model;
-
-    us_store_enter(s);
-
-    if (us_store_fenced_locked(s)) {
-
-        /* void */
-
-    } else if (h->ring_size && us_op_size(&op) > h->ring_size) {
-        us_learn_give_up(&s->learn, &s->arena);
-
-    } else if (us_ring_fits(&s->arena, us_op_size(&op))) {
-
-        us_bulk_keep_locked(&s->arena, 0);
-
-        if (us_learn_install_locked(&s->learn, s->codec) == 0) {
-            us_ring_put_locked(&s->arena, &op);
-            us_commit_locked(&s->arena);
-            done = 1;
-
-        } else {
-            us_learn_give_up(&s->learn, &s->arena);
-        }
-    }
-
-    us_store_leave(s);
-
-    return done;
-}
-
-
-int
-us_store_train(us_store_t *s, const volatile int *cancel)
-{
-    int       done;
-    us_str_t  model;
-
-    if (!us_learn_due(&s->arena) || !us_store_train_enter(s)) {
+    if (h->trainer != held) {
+        us_store_leave(s);
         return 0;
     }
 
+    us_release(&h->trainer, self);
+    us_store_leave(s);
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_MODEL;
+    done = 0;
+
     /* once more: somebody may have learnt it between the two */
 
-    done = us_learn_due(&s->arena)
-           && us_learn(&s->learn, s->codec, cancel, &model)
-           && us_store_train_publish(s, model);
+    if (us_learn_due(&s->arena)
+        && us_learn(&s->learn, s->codec, cancel, &op.bytes))
+    {
+        us_store_enter(s);
+
+        if (us_store_fenced_locked(s)) {
+
+            /* void */
+
+        } else if (h->ring_size && us_op_size(&op) > h->ring_size) {
+            us_learn_give_up(&s->learn, &s->arena);
+
+        } else if (us_ring_fits(&s->arena, us_op_size(&op))) {
+
+            us_bulk_keep_locked(&s->arena, 0);
+
+            if (us_learn_install_locked(&s->learn, s->codec) == 0) {
+                us_ring_put_locked(&s->arena, &op);
+                us_commit_locked(&s->arena);
+                done = 1;
+
+            } else {
+                us_learn_give_up(&s->learn, &s->arena);
+            }
+        }
+
+        us_store_leave(s);
+    }
 
     /* release: the next one finds the model that this one has published */
 
-    us_release(&us_head(s)->trainer, 0);
+    us_release(&h->trainer, 0);
 
     return done;
 }

@@ -51,35 +51,6 @@ us_chunk_shift(size_t size)
 }
 
 
-/* the unit of leaves: their addresses must fit 32 bits */
-
-static unsigned
-us_leaf_shift(size_t size)
-{
-    unsigned  shift;
-
-    for (shift = US_LEAF_SHIFT; size >> shift > UINT32_MAX; shift++) {
-        /* void */
-    }
-
-    return shift;
-}
-
-
-/* whole chunks; enough bytes follow them for readers of the last one */
-
-static uint64_t
-us_arena_chunks(size_t size)
-{
-    uint64_t  guard;
-
-    guard = (uint64_t) US_LEAF_SIZES << us_leaf_shift(size);
-    guard = guard > US_LEAF_GUARD ? guard : US_LEAF_GUARD;
-
-    return (size - guard) >> us_chunk_shift(size);
-}
-
-
 /*
  * Entries of an area's directory: what the area can come to own at most.  For
  * the leaf directory, a power of two: it is a ring.
@@ -174,11 +145,23 @@ int
 us_arena_layout(size_t size, const us_store_conf_t *conf, us_layout_t *l)
 {
     unsigned  i;
-    uint64_t  pos;
+    uint64_t  pos, guard;
 
     l->chunk_shift = us_chunk_shift(size);
-    l->leaf_shift = us_leaf_shift(size);
-    l->chunks = us_arena_chunks(size);
+
+    /* the unit of leaves: their addresses must fit 32 bits */
+
+    l->leaf_shift = US_LEAF_SHIFT;
+
+    while (size >> l->leaf_shift > UINT32_MAX) {
+        l->leaf_shift++;
+    }
+
+    /* whole chunks; enough bytes follow them for readers of the last one */
+
+    guard = (uint64_t) US_LEAF_SIZES << l->leaf_shift;
+    guard = guard > US_LEAF_GUARD ? guard : US_LEAF_GUARD;
+    l->chunks = (size - guard) >> l->chunk_shift;
 
     pos = us_align(sizeof(us_head_t), 64);
 
@@ -305,33 +288,11 @@ us_arena_fits(const us_arena_t *a, size_t chunks, size_t log)
 }
 
 
-/* intends to take the first spare chunk, which is made zero; its offset */
-
-static uint64_t
-us_arena_reuse(us_arena_t *a)
-{
-    uint64_t  *chunk, offset;
-
-    offset = a->head->spare << a->chunk_shift;
-    chunk = (uint64_t *) (a->base + offset);
-
-    /* the first word is the list's until the commit */
-
-    memset(chunk + 1, 0, ((size_t) 1 << a->chunk_shift) - sizeof(uint64_t));
-
-    us_intend_locked(a, &a->head->spare, *chunk);
-    us_intend_locked(a, &a->head->nspare, a->head->nspare - 1);
-    us_intend_locked(a, chunk, 0);
-
-    return offset;
-}
-
-
 uint64_t
 us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n)
 {
     int64_t     gap;
-    uint64_t    keep;
+    uint64_t    keep, *chunk;
     us_head_t  *h;
 
     h = a->head;
@@ -348,7 +309,18 @@ us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n)
     us_intend_locked(a, &h->area[id].n, h->area[id].n + n);
 
     if (n == 1 && h->nspare) {
-        return us_arena_reuse(a);
+        chunk = (uint64_t *) (a->base + (h->spare << a->chunk_shift));
+
+        /* the first word is the list's until the commit */
+
+        memset(chunk + 1, 0,
+               ((size_t) 1 << a->chunk_shift) - sizeof(uint64_t));
+
+        us_intend_locked(a, &h->spare, *chunk);
+        us_intend_locked(a, &h->nspare, h->nspare - 1);
+        us_intend_locked(a, chunk, 0);
+
+        return h->spare << a->chunk_shift;
     }
 
     us_intend_locked(a, &h->chunks_low, h->chunks_low - n);

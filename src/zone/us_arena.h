@@ -287,6 +287,44 @@ us_area_at(const us_arena_t *a, us_area_id_t id, uint64_t pos)
 }
 
 
+/* the same, and how many of n bytes from there on lie in its chunk */
+
+static inline uint8_t *
+us_area_piece(const us_arena_t *a, us_area_id_t id, uint64_t pos, size_t n,
+    size_t *piece)
+{
+    uint64_t  chunk;
+
+    chunk = (uint64_t) 1 << a->chunk_shift;
+    *piece = chunk - (pos & (chunk - 1));
+    *piece = *piece < n ? *piece : n;
+
+    return us_area_at(a, id, pos);
+}
+
+
+/* the same of a sparse area; NULL: no chunk is allotted there */
+
+static inline uint8_t *
+us_sparse_at(const us_arena_t *a, us_area_id_t id, uint64_t pos)
+{
+    uint32_t   chunk;
+    uint32_t  *directory;
+
+    if (pos >> a->chunk_shift >= a->head->area[id].max) {
+        return NULL;
+    }
+
+    directory = (uint32_t *) (a->base + a->head->area[id].directory);
+    chunk = __atomic_load_n(&directory[pos >> a->chunk_shift],
+                            __ATOMIC_RELAXED);
+
+    return chunk ? a->base + ((uint64_t) chunk << a->chunk_shift)
+                   + (pos & (((uint64_t) 1 << a->chunk_shift) - 1))
+                 : NULL;
+}
+
+
 static inline uint64_t
 us_area_bytes(const us_arena_t *a, us_area_id_t id)
 {

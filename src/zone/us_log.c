@@ -127,17 +127,12 @@ us_long_rest(uint32_t units)
 static void
 us_long_read(const us_arena_t *a, uint64_t pos, uint8_t *p, size_t n)
 {
-    size_t  part;
+    size_t          piece;
+    const uint8_t  *from;
 
-    while (n) {
-        part = ((size_t) 1 << a->chunk_shift)
-               - (pos & (((size_t) 1 << a->chunk_shift) - 1));
-        part = part < n ? part : n;
-
-        memcpy(p, us_area_at(a, US_AREA_LONG, pos), part);
-        p += part;
-        pos += part;
-        n -= part;
+    for ( /* void */ ; n; n -= piece, pos += piece, p += piece) {
+        from = us_area_piece(a, US_AREA_LONG, pos, n, &piece);
+        memcpy(p, from, piece);
     }
 }
 
@@ -145,17 +140,12 @@ us_long_read(const us_arena_t *a, uint64_t pos, uint8_t *p, size_t n)
 static void
 us_long_write(us_arena_t *a, uint64_t pos, const uint8_t *p, size_t n)
 {
-    size_t  part;
+    size_t    piece;
+    uint8_t  *to;
 
-    while (n) {
-        part = ((size_t) 1 << a->chunk_shift)
-               - (pos & (((size_t) 1 << a->chunk_shift) - 1));
-        part = part < n ? part : n;
-
-        memcpy(us_area_at(a, US_AREA_LONG, pos), p, part);
-        p += part;
-        pos += part;
-        n -= part;
+    for ( /* void */ ; n; n -= piece, pos += piece, p += piece) {
+        to = us_area_piece(a, US_AREA_LONG, pos, n, &piece);
+        memcpy(to, p, piece);
     }
 }
 

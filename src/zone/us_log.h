@@ -24,22 +24,6 @@
 #define US_LONG_HEAD      238
 
 
-/* units of a record that lie in the log, bytes that lie in the long area */
-
-static inline uint32_t
-us_log_units(uint32_t units)
-{
-    return units < US_LONG ? units : US_LONG;
-}
-
-
-static inline size_t
-us_log_length(uint32_t units)
-{
-    return units < US_LONG ? 0 : (units - US_LONG_HEAD + 1) / 2;
-}
-
-
 /*
  * Finds the record of id, which must be below an acquired next_id.  buf, of
  * US_RECORD_BUFFER bytes, is used for very long records only.

@@ -6,7 +6,7 @@
 
 
 #include "store_zone.h"
-#include "store/us_hot_private.h"
+#include "../../src/store/us_hot.c"
 
 
 #define ZONE      ((size_t) 16 << 20)
