@@ -249,6 +249,39 @@ for (["503 x\r\n\r\n{\"processed\":1}", '', $mixed, 1],
     waitpid $child, 0;
 }
 
+# a shard of a router has not answered: that URL may be "seen" the next time
+
+{
+    my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+
+    $child = fork() // die "fork: $!";
+
+    if ($child == 0) {
+        alarm 30;
+
+        for my $answer ("-\tunavailable\tunknown:1\n1\tnew\thttp://b/\n",
+            "-\tunavailable\tshard:1\n1\tnew\thttp://b/\n")
+        {
+            my $from = $server->accept;
+            my $request = '';
+
+            sysread $from, $request, 65536, length $request
+                until $request =~ /\r\n\r\n.*b\/\n\z/s;
+            print $from "HTTP/1.1 200 OK\r\n\r\n$answer";
+            close $from;
+        }
+
+        POSIX::_exit(0);
+    }
+
+    my $at = 'http://127.0.0.1:' . $server->sockport;
+
+    is(ask("add --new $at", $both), "http://b/\n1\nurlstore: it may have been "
+        . "added, unknown:1: http://a/\n", 'unknown:1');
+    is(ask("add --new $at", $both), "http://b/\n1\n", 'shard:1');
+    waitpid $child, 0;
+}
+
 # a wait that is longer than the command tries: not begun
 
 {

@@ -65,7 +65,8 @@ static int us_ask_command(int argc, char **argv);
 
 static const us_cli_option_t  us_add_list[] = {
     { 'n', "new", NULL, "Print the URLs that are new, and with --older those "
-      "that are due, and nothing else." },
+      "that are due, and nothing else; on standard error each that a router "
+      "does not know to be added." },
     { 'o', "older", "DURATION", "Of a store with claims: answer \"due\" for a "
       "URL that was claimed longer ago, such as 30d, and claim it." },
     { 0, NULL, NULL, NULL }
@@ -204,7 +205,7 @@ us_ask_is(us_str_t word, const char *status)
 /* a line of the service, as it is; what the exit code depends on */
 
 static void
-us_ask_answer(us_ask_t *a, us_str_t line)
+us_ask_answer(us_ask_t *a, us_str_t asked, us_str_t line)
 {
     int       unsure;
     us_str_t  word, rest;
@@ -250,6 +251,15 @@ us_ask_answer(us_ask_t *a, us_str_t line)
                  && us_ask_is(word, "seen");
         a->unsure += unsure;
 
+        /* asked again, it may be "seen", though nobody has been told "new" */
+
+        if (a->only && rest.len > 8 && us_ask_is(word, "unavailable")
+            && memcmp(rest.data, "unknown:", 8) == 0)
+        {
+            fprintf(stderr, "urlstore: it may have been added, %.*s: %.*s\n",
+                    (int) rest.len, rest.data, (int) asked.len, asked.data);
+        }
+
         if (a->only && !us_ask_is(word, a->only) && !unsure
             && !(us_ask_is(word, "due") && a->command == &us_cli_add))
         {
@@ -278,7 +288,7 @@ us_ask_print(us_ask_t *a, uint64_t id, us_answer_t answer, us_str_t text)
         : (size_t) sprintf((char *) line, "%" PRIu64 "\t%s\t", id, word);
 
     memcpy(line + n, text.data, text.len);
-    us_ask_answer(a, (us_str_t) { n + text.len, line });
+    us_ask_answer(a, us_string(""), (us_str_t) { n + text.len, line });
 }
 
 
@@ -541,11 +551,11 @@ us_ask_read(us_ask_t *a, const char *dir)
 static int
 us_ask_service(us_ask_t *a)
 {
-    us_str_t  body;
+    us_str_t  asked, body;
 
-    body = (us_str_t) { a->len, a->lines };
+    asked = (us_str_t) { a->len, a->lines };
 
-    if (us_client_post(&a->client, a->endpoint, body) == -1) {
+    if (us_client_post(&a->client, a->endpoint, asked) == -1) {
         fprintf(stderr, "urlstore: %s\n", a->client.error);
         return US_CLI_USAGE;
     }
@@ -553,7 +563,7 @@ us_ask_service(us_ask_t *a)
     body = (us_str_t) { a->client.len, a->client.reply };
 
     while (body.len) {
-        us_ask_answer(a, us_ask_next(&body));
+        us_ask_answer(a, us_ask_next(&asked), us_ask_next(&body));
     }
 
     if (a->unsure) {
