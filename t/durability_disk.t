@@ -24,9 +24,9 @@ my $cycles = $ENV{US_CYCLES} || 3;
 
 sub server
 {
-    my ($options, $size) = @_;
+    my ($options, $size, @faults) = @_;
 
-    my $t = UrlStore::Test->new(workers => 2, disk => 1);
+    my $t = UrlStore::Test->new(workers => 2, disk => 1, @faults);
 
     $size //= '64m';
 
@@ -35,6 +35,23 @@ sub server
     return $t->conf(zone_conf("$size path=%%DIR%%/data $options",
         'client_max_body_size 8m'));
 }
+
+# a slow end, while somebody sets the clock: it is waited for
+
+SKIP: {
+    skip 'no fault clock', 4 if !-e $UrlStore::Test::FAULT_CLOCK;
+
+    my $t = server('sync=always', '64m', clock => 1)->run;
+
+    ok($t->ready(write => 1), 'ready');
+    is($t->add($lines, 0, 100)->{status}, 200, 'added');
+    $t->disk('slow 1500');
+    $t->clock(-3600);
+    ok($t->stop, 'a slow end, with another time of the day');
+    unlike($t->error_log, qr/not written in time/, '  is waited for');
+    $t->disk('');
+}
+
 
 # write errors: nothing is lost, and it goes on
 

@@ -373,6 +373,32 @@ for my $how ('HUP', 'QUIT') {
 
 ok(wait_until(10, sub { !UrlStore::Test::alive($t->{pid}) }),
     'and the server has left');
+
+# an id that is deleted before its line is written has no URL, and nothing else
+# in its place
+
+$t->start;
+
+my $s = ask($t->port(1), '', '1.1', 'POST', '/add', join('', map {
+    "http://deleted.test/" . 'y' x 300 . "/$_\n" } 1 .. 9000), @text,
+    Accept => 'application/json');
+
+sysread $s, my $begins, 1;
+sleep 0.5;
+
+is($t->forget("/url/$_")->{status}, 204, "$_ is deleted")
+    for 0, 8998, 8999;
+
+my ($reply) = drain($s);
+my $items = JSON::PP::decode_json(parse("H$reply") =~ s/^200 //r)->{results};
+
+is(scalar @$items, 9000, 'all are answered');
+is(join(' ', grep { ($items->[$_]{url} // '') !~ m{/@{[$_ + 1]}\z}
+    } 0 .. 8999), '8998 8999', '  those that are deleted without a URL');
+is($items->[8999]{url}, undef, '  null');
+is("@{$items->[8999]}{qw(id status)}", '8999 new', '  as new');
+ok($t->stop, 'stopped');
+
 unlike($t->error_log, qr/client timed out/,
     'no request has waited for a client that had left');
 

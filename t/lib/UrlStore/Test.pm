@@ -127,7 +127,8 @@ sub new
     if ($self->{clock}) {
         $self->clock(0);
         $self->{globals} .= ' env US_CLOCK;';
-        $self->{env} = { %{ $self->{env} }, LD_PRELOAD => $FAULT_CLOCK,
+        $self->{env} = { %{ $self->{env} }, LD_PRELOAD => join(' ',
+                $self->{env}{LD_PRELOAD} // (), $FAULT_CLOCK),
             US_CLOCK => "$self->{dir}/clock" };
     }
 
