@@ -267,8 +267,8 @@ ngx_http_urlstore_create_main_conf(ngx_conf_t *cf)
     }
 
     umcf->hot_size = NGX_CONF_UNSET_SIZE;
-    umcf->idem.size = NGX_CONF_UNSET_SIZE;
-    umcf->idem.keep = NGX_CONF_UNSET_MSEC;
+    umcf->keys_size = NGX_CONF_UNSET_SIZE;
+    umcf->keys_keep = NGX_CONF_UNSET_MSEC;
     umcf->endpoints = ngx_http_urlstore_endpoints;
     umcf->store = &ngx_http_urlstore_store_kind;
 
@@ -315,8 +315,9 @@ ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf)
         }
     }
 
-    return ngx_http_urlstore_idem_conf(cf, umcf) == NGX_OK ? NGX_CONF_OK
-                                                           : NGX_CONF_ERROR;
+    ngx_http_urlstore_keys_conf(umcf);
+
+    return NGX_CONF_OK;
 }
 
 
@@ -450,10 +451,6 @@ ngx_http_urlstore_init_process(ngx_cycle_t *cycle)
         umcf = ngx_http_cycle_get_module_main_conf(cycle,
                                                    ngx_http_urlstore_module);
         ngx_http_urlstore_hot_init(umcf->hot_size, cycle->log);
-
-        if (ngx_http_urlstore_idem_open(umcf, cycle->log) != NGX_OK) {
-            return NGX_ERROR;
-        }
     }
 
     for (i = 0; i < n; i++) {

@@ -30,7 +30,6 @@ my @rooms = (
     [ 'filter' ],
     [ 'replog' ],
     [ 'postgres' ],
-    [ 'idempotency' ],
     [ 'zone' ],
     [ 'codec' ],
     [ 'store',   'us_store.h', 'us_shard.h' ],

@@ -242,10 +242,7 @@ sub metric_of
         (map { $_ => "${_}_total" } qw(trainings lock_waits hot_hits claims
             over_quota over_budget unready journal_writes journal_syncs
             journal_errors snapshots scrubbed_bytes takeovers body_bytes),
-            map { "idempotency_$_" } qw(kept not_kept replayed conflicts
-            mismatched dropped)),
-        (map { ("idempotency_$_" => "idempotency_${_}_bytes") }
-            qw(size used)),
+            qw(idempotency_repeated idempotency_forgotten)),
     );
 
     return exists $m{$name} ? $m{$name} : $name;

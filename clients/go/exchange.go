@@ -134,9 +134,8 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 			s.silent.Store(false)
 			err := read(body)
 			if err == nil {
-				// the kept answer of the only lost try is that try's
-				out.lost = lost > 1 || lost == 1 &&
-					header.Get("Idempotency-Status") != "replayed"
+				// what was new to a lost try is so again, if the answer says so
+				out.lost = lost > 0 && header.Get("Idempotency-Status") != "repeated"
 				return out, nil
 			}
 			lost++

@@ -29,7 +29,7 @@ type Options struct {
 	Timeout time.Duration
 
 	// Patience is how long a request is tried again (50 s; below 0: not at
-	// all). The service remembers an Idempotency-Key for 60 s: stay below.
+	// all). The service remembers an Idempotency-Key for 5 minutes: stay below.
 	Patience time.Duration
 
 	// Batch is how many items a request has, at most 10,000 (1,000).

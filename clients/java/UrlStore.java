@@ -106,7 +106,7 @@ public final class UrlStore {
 
         /**
          * How long a request is tried again (50 s).  The service remembers an
-         * Idempotency-Key for 60 s: stay below that.
+         * Idempotency-Key for 5 minutes: stay below that.
          */
         public Options patience(Duration d) { patience = d; return this; }
 
@@ -1224,11 +1224,11 @@ public final class UrlStore {
                 if (reply.status >= 200 && reply.status < 300) {
                     exchange.value = read.apply(reply);
 
-                    // the kept answer of the only lost try is that try's
+                    // what was new to a lost try is so again, if it says so
 
-                    exchange.lost = lost > (reply.headers
+                    exchange.lost = lost > 0 && !reply.headers
                         .firstValue("Idempotency-Status").orElse("")
-                        .equals("replayed") ? 1 : 0);
+                        .equals("repeated");
                     return exchange;
                 }
 

@@ -14,7 +14,7 @@ export interface Options {
     timeout?: number;
     /**
      * A request is tried again for this many seconds (50).  The service
-     * remembers an Idempotency-Key for 60 s: stay below that.
+     * remembers an Idempotency-Key for 5 minutes: stay below that.
      */
     patience?: number;
     /** Items in a request, at most 10,000 (1,000). */

@@ -618,8 +618,8 @@ class Store {
     }
 
     // One request, as often as it takes.  `read` throws what makes an answer
-    // not whole.  lost: a lost try may have changed the store before; the kept
-    // answer of the only lost try is that try's.
+    // not whole.  lost: a lost try may have changed the store before, and the
+    // service does not repeat what it answered then.
 
     async #exchange(method, path, args, payload, read, accept = JSON_TYPE,
         patience = this.#options.patience)
@@ -647,7 +647,7 @@ class Store {
             } else if (got.status >= 200 && got.status < 300) {
                 try {
                     return { answer: read(got), tries,
-                        lost: lost > replayed(got) };
+                        lost: lost > 0 && !repeated(got) };
 
                 } catch (e) {
                     fault = new NoAnswer(`${where}: the answer is `
@@ -842,10 +842,10 @@ function known(id, before, found) {
 }
 
 
-// whether the answer was kept for an earlier try (Idempotency-Key)
+// whether what was new to an earlier try is so again (Idempotency-Key)
 
-function replayed(reply) {
-    return reply.headers["idempotency-status"] === "replayed";
+function repeated(reply) {
+    return reply.headers["idempotency-status"] === "repeated";
 }
 
 

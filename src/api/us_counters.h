@@ -30,11 +30,8 @@ typedef enum {
     US_N_HOT,                         /* URLs that a hot table answered */
     US_N_CLAIMS,                      /* claims that /claim made */
 
-    US_N_KEPT,                        /* replies, for Idempotency-Key */
-    US_N_NOT_KEPT,
-    US_N_REPLAYED,
-    US_N_UNDER_WAY,                   /* retries answered 409 */
-    US_N_MISMATCHED,                  /* requests answered 422 */
+    US_N_REPEATED,                    /* items, for Idempotency-Key */
+    US_N_FORGOTTEN,                   /* requests with a key, not promised */
 
     US_N_UNAVAILABLE,                 /* items of a cluster not answered */
 

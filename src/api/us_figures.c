@@ -110,29 +110,15 @@ const us_figure_t  us_figures_table[] = {
     { ANY, COUNTER, AT(n[US_N_BYTES]), "body_bytes", "body_bytes_total",
       "Bytes of request bodies, inflated." },
 
-    /* Idempotency-Key: requests of this zone, memory of all zones */
+    /* Idempotency-Key */
 
-    { ANY, COUNTER, AT(n[US_N_KEPT]), "idempotency_kept",
-      "idempotency_kept_total",
-      "Replies kept for a retry with the same Idempotency-Key." },
-    { ANY, COUNTER, AT(n[US_N_NOT_KEPT]), "idempotency_not_kept",
-      "idempotency_not_kept_total",
-      "Replies not kept: too long, or too many requests under way." },
-    { ANY, COUNTER, AT(n[US_N_REPLAYED]), "idempotency_replayed",
-      "idempotency_replayed_total", "Retries answered with a kept reply." },
-    { ANY, COUNTER, AT(n[US_N_UNDER_WAY]), "idempotency_conflicts",
-      "idempotency_conflicts_total",
-      "Retries answered 409: their first request was under way." },
-    { ANY, COUNTER, AT(n[US_N_MISMATCHED]), "idempotency_mismatched",
-      "idempotency_mismatched_total",
-      "Requests answered 422: their key was that of another request." },
-    { ANY, GAUGE, AT(idem.size), "idempotency_size", "idempotency_size_bytes",
-      "Size of the memory for kept replies, one for all zones." },
-    { ANY, GAUGE, AT(idem.used), "idempotency_used", "idempotency_used_bytes",
-      "Bytes of kept replies, those past their time included." },
-    { ANY, COUNTER, AT(idem.dropped), "idempotency_dropped",
-      "idempotency_dropped_total",
-      "Kept replies dropped before their time, for newer ones." },
+    { ANY, COUNTER, AT(n[US_N_REPEATED]), "idempotency_repeated",
+      "idempotency_repeated_total",
+      "URLs answered as new or due once more, to a retry." },
+    { ANY, COUNTER, AT(n[US_N_FORGOTTEN]), "idempotency_forgotten",
+      "idempotency_forgotten_total",
+      "Requests with a key while keys are forgotten before their time: the "
+      "memory is too small." },
 
     /* of a cluster */
 

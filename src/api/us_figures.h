@@ -19,7 +19,6 @@
 #include "us_counters.h"
 #include "../life/us_life.h"
 #include "../filter/us_filter.h"
-#include "../idempotency/us_idem.h"
 
 
 /* kinds of zones, which differ in the figures that they have */
@@ -68,8 +67,6 @@ typedef struct {
     uint64_t                writable;
     uint64_t                full;
     uint64_t                recoveries;
-
-    us_idem_info_t          idem;     /* of all zones */
 
     uint64_t                published;      /* LSN */
     uint64_t                written;

@@ -289,7 +289,7 @@ us_client_read(us_client_t *c, long *retry)
     int          status;
     char        *end;
     long         length;
-    const char  *kept;
+    const char  *repeated;
 
     if (c->len == 0) {
         (void) us_client_fail(c, "%s:%s: the connection was closed without "
@@ -312,8 +312,8 @@ us_client_read(us_client_t *c, long *retry)
 
     length = us_client_number(c, end, "Content-Length");
     *retry = us_client_number(c, end, "Retry-After");
-    kept = us_client_header(c, end, "Idempotency-Status");
-    c->replayed = kept && strncmp(kept, "replayed", 8) == 0;
+    repeated = us_client_header(c, end, "Idempotency-Status");
+    c->repeated = repeated && strncmp(repeated, "repeated", 8) == 0;
 
     c->len -= (uint8_t *) end + 4 - c->reply;
     memmove(c->reply, end + 4, c->len + 1);
@@ -470,12 +470,12 @@ us_client_whole(us_client_t *c, const char *endpoint, us_str_t body)
 }
 
 
-/* another try can help: quota, a first try under way, no answer yet */
+/* another try can help: quota, no answer yet */
 
 static int
 us_client_again(int status)
 {
-    return status == US_CLIENT_LOST || status == 409 || status == 429
+    return status == US_CLIENT_LOST || status == 429
            || (status >= 502 && status <= 504);
 }
 
@@ -516,7 +516,7 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
         }
 
         if (status == 200) {
-            c->unsure = lost > c->replayed;
+            c->unsure = lost > 0 && !c->repeated;
             return 0;
         }
 

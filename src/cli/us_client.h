@@ -22,7 +22,7 @@ typedef struct {
 
     char        key[40];              /* Idempotency-Key, or empty */
     long        timeout;              /* seconds without a byte; the caller's */
-    unsigned    replayed:1;           /* the answer was kept for a try before */
+    unsigned    repeated:1;           /* what was new before is so again */
     unsigned    unsure:1;             /* see us_client_post() */
     uint8_t    *reply;                /* the body of the last answer */
     size_t      len;
@@ -50,7 +50,7 @@ void us_client_free(us_client_t *c);
  * POSTs lines to an endpoint.  Tries again while the service answers that a
  * retry can help, and when its answer is lost; with the same Idempotency-Key,
  * so that the lines are added once.  0 with the lines of the answer in
- * c->reply, or -1 with error.  c->unsure: the service has not kept what it
+ * c->reply, or -1 with error.  c->unsure: the service does not repeat what it
  * answered to an earlier try, which may have added what is now "seen".
  */
 int us_client_post(us_client_t *c, const char *endpoint, us_str_t body);

@@ -508,6 +508,10 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 
     batch->at = ngx_http_urlstore_out_take(&batch->records, 0);
 
+    if (batch->action == NGX_HTTP_URLSTORE_ADD && ctx->key.name) {
+        ngx_http_urlstore_repeats(batch);
+    }
+
     if (batch->end != NGX_DONE) {
 
         /*

@@ -127,6 +127,10 @@ struct ngx_http_urlstore_batch_s {
     /* answers */
     us_answers_t                    answers;      /* format, counts */
     ngx_uint_t                      charged;      /* new ones, to the quota */
+    ngx_uint_t                      repeated;     /* new to an earlier try */
+    uint64_t                       *once;         /* ids answered, and 1 */
+    ngx_uint_t                      nonce;        /* places there, and used */
+    ngx_uint_t                      given;
     us_answer_t                     first;        /* that of a single one */
     us_refusal_t                    refusal;      /* of the first */
     ngx_http_urlstore_out_t         records;
@@ -176,6 +180,11 @@ ngx_int_t ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 
 /* at the end of the worker: the free ones */
 void ngx_http_urlstore_group_exit(void);
+
+/* ngx_http_urlstore_idempotency.c: NGX_OK, NGX_DECLINED or NGX_ERROR */
+ngx_int_t ngx_http_urlstore_once(ngx_http_urlstore_batch_t *batch,
+    uint64_t id);
+void ngx_http_urlstore_repeats(ngx_http_urlstore_batch_t *batch);
 
 /* ngx_http_urlstore_answer.c */
 

@@ -218,7 +218,7 @@ ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
     ngx_uint_t  n;
 
     if (batch->action == NGX_HTTP_URLSTORE_ADD) {
-        n = batch->answers.counts[US_ANSWER_NEW];
+        n = batch->answers.counts[US_ANSWER_NEW] - batch->repeated;
         ngx_http_urlstore_quota_charge(batch->r, n - batch->charged);
         batch->charged = n;
     }
@@ -229,16 +229,26 @@ static ngx_int_t
 ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
-    uint64_t                  lsn;
-    us_store_item_t          *item;
-    ngx_http_urlstore_ctx_t  *ctx;
+    uint64_t                        lsn;
+    us_store_key_t                 *key;
+    us_store_item_t                *item;
+    ngx_http_urlstore_ctx_t        *ctx;
+    ngx_http_urlstore_main_conf_t  *umcf;
 
     ctx = batch->ctx;
+    key = ctx->key.name ? &ctx->key : NULL;
 
     if (g->done < g->urls) {
         ngx_http_urlstore_clock(ctx->zone);
-        lsn = us_store_add_older(ctx->zone->store, &g->items[g->done],
-                                 g->urls - g->done, batch->older);
+
+        if (key) {
+            umcf = ngx_http_get_module_main_conf(batch->r,
+                                                 ngx_http_urlstore_module);
+            key->until = ngx_time() + umcf->keys_keep / 1000;
+        }
+
+        lsn = us_store_add_key(ctx->zone->store, &g->items[g->done],
+                               g->urls - g->done, batch->older, key);
         ctx->lsn = ngx_max(ctx->lsn, lsn);
     }
 
@@ -252,11 +262,31 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
             return ngx_http_urlstore_group_fenced(batch);
         }
 
-        if (item->status == US_NEW || item->status == US_DUE) {
-            ctx->wrote = 1;
+        g->done++;
+
+        if (item->status != US_NEW && item->status != US_DUE) {
+            continue;
         }
 
-        g->done++;
+        if (key) {
+            switch (ngx_http_urlstore_once(batch, item->id)) {
+
+            case NGX_DECLINED:
+                item->status = US_SEEN;
+                item->again = 0;
+                continue;
+
+            case NGX_ERROR:
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+        }
+
+        ctx->wrote |= !item->again;
+
+        if (item->again) {
+            us_tally_add(ctx->zone->tally, US_N_REPEATED, 1);
+            batch->repeated += (item->status == US_NEW);
+        }
     }
 
     if (ctx->wrote) {

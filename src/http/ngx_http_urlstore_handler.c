@@ -209,7 +209,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     }
 
     if (ctx->writes) {
-        rc = ngx_http_urlstore_idem(r);
+        rc = ngx_http_urlstore_key(r);
 
         if (rc != NGX_DECLINED) {
             return rc;

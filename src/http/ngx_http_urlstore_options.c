@@ -731,9 +731,16 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     zone = ngx_http_urlstore_zone_declare(cf, &size);
 
-    if (zone == NULL
-        || ngx_http_urlstore_zone_options(cf, zone, ngx_http_urlstore_options)
-           != NGX_OK
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    /* how much it is to have is known at the end of http { } */
+
+    zone->conf.keys = NGX_MAX_SIZE_T_VALUE;
+
+    if (ngx_http_urlstore_zone_options(cf, zone, ngx_http_urlstore_options)
+        != NGX_OK
         || ngx_http_urlstore_zone_check(cf, zone, size) != NGX_OK)
     {
         return NGX_CONF_ERROR;

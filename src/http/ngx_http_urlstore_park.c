@@ -22,7 +22,6 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "ngx_http_urlstore_keep.h"
 
 
 #define NGX_HTTP_URLSTORE_READ_WAIT   1000    /* ms */
@@ -107,13 +106,6 @@ ngx_http_urlstore_reply_when(ngx_http_request_t *r,
                     : ngx_http_urlstore_promised(ctx))
     {
         return handler(r);
-    }
-
-    if (ctx->idem && handler == ngx_http_urlstore_send) {
-
-        /* its client may leave, and try again, while it waits */
-
-        ngx_http_urlstore_keep(r);
     }
 
     return ngx_http_urlstore_park(r, handler, ctx->lsn, ctx->writes, 0);

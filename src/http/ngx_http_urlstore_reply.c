@@ -10,7 +10,7 @@
  */
 
 
-#include "ngx_http_urlstore_keep.h"
+#include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_shard.h"
 
 
@@ -25,10 +25,6 @@ ngx_http_urlstore_send(ngx_http_request_t *r)
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (ctx->idem) {
-        ngx_http_urlstore_keep(r);
-    }
 
     rc = ngx_http_urlstore_reply_header(r,
                                      ngx_http_urlstore_out_size(&ctx->out));
@@ -84,10 +80,10 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* a reply of 5xx in place of one that was kept says nothing about that */
+    ngx_str_set(&value, "repeated");
 
-    if (ctx->outcome.len && ctx->status < NGX_HTTP_INTERNAL_SERVER_ERROR
-        && ngx_http_urlstore_header(r, "Idempotency-Status", &ctx->outcome)
+    if (ctx->repeats && ctx->status < NGX_HTTP_BAD_REQUEST
+        && ngx_http_urlstore_header(r, "Idempotency-Status", &value)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -176,7 +176,6 @@ struct ngx_http_urlstore_kind_s {
 
 typedef struct ngx_http_urlstore_body_s    ngx_http_urlstore_body_t;
 typedef struct ngx_http_urlstore_parked_s  ngx_http_urlstore_parked_t;
-typedef struct ngx_http_urlstore_idem_s    ngx_http_urlstore_idem_t;
 
 
 /* of a request; ctx->data is of its endpoint */
@@ -218,9 +217,9 @@ struct ngx_http_urlstore_ctx_s {
 
     ngx_http_urlstore_parked_t     *parked;       /* while it waits */
 
-    /* Idempotency-Key: NULL if it has none; what became of the reply */
-    ngx_http_urlstore_idem_t       *idem;
-    ngx_str_t                       outcome;
+    /* Idempotency-Key: no name if it has none */
+    us_store_key_t                  key;
+    unsigned                        repeats:1;    /* all it was answered */
 
     /* the body, and what was wrong with it */
     ngx_http_urlstore_body_t       *body;
@@ -314,16 +313,8 @@ ngx_int_t ngx_http_urlstore_quota_key(ngx_http_request_t *r, ngx_str_t *key);
 
 char *ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-ngx_int_t ngx_http_urlstore_idem_conf(ngx_conf_t *cf,
-    ngx_http_urlstore_main_conf_t *umcf);
-ngx_int_t ngx_http_urlstore_idem_open(ngx_http_urlstore_main_conf_t *umcf,
-    ngx_log_t *log);
-
-/*
- * Of a request that changes the store.  NGX_DECLINED: it has no
- * Idempotency-Key; else the request's result.
- */
-ngx_int_t ngx_http_urlstore_idem(ngx_http_request_t *r);
+void ngx_http_urlstore_keys_conf(ngx_http_urlstore_main_conf_t *umcf);
+ngx_int_t ngx_http_urlstore_key(ngx_http_request_t *r);
 
 /*
  * ngx_http_urlstore_args.c: whether all query arguments are among the known

@@ -92,12 +92,10 @@ static void
 ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
     ngx_uint_t counters)
 {
-    ngx_http_urlstore_ctx_t        *ctx;
-    ngx_http_urlstore_zone_t       *zone;
-    ngx_http_urlstore_main_conf_t  *umcf;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_zone_t  *zone;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
     ngx_memzero(f, sizeof(us_figures_t));
@@ -111,10 +109,6 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
     zone->kind->figures(zone, f);
 
     f->uptime = ngx_time() - zone->sh->started;
-
-    if (umcf->idem.shm_zone) {
-        us_idem_info(&umcf->idem.area, &f->idem);
-    }
 
     f->epoch = zone->conf.epoch;
     f->uuid = us_life_admits(&zone->life, US_WANTS_BY_ID)

@@ -17,8 +17,7 @@
  *
  * A reply holds one slice: the next one is produced when nothing of the last
  * is left in our pieces.  So its memory does not depend on its length, nor on
- * how slow its client is.  The reply to a request with an Idempotency-Key is
- * one slice, up to the length that is kept.
+ * how slow its client is.
  *
  * The rules are those of ngx_http_writer() and of the upstream's non-buffered
  * path:
@@ -37,7 +36,7 @@
  */
 
 
-#include "ngx_http_urlstore_keep.h"
+#include "ngx_http_urlstore_request.h"
 
 
 /* one turn of the event loop produces for so long, us */
@@ -101,13 +100,6 @@ ngx_http_urlstore_stream_turn(ngx_http_request_t *r)
 
     ctx->produced = (rc == NGX_OK);
     ctx->idle = (rc == NGX_DECLINED);
-
-    if (ctx->idem && ctx->produced && !r->header_sent) {
-        ngx_http_urlstore_keep(r);
-
-    } else if (ctx->idem && ngx_http_urlstore_keep_holds(r)) {
-        return ngx_http_urlstore_turn_when(r, ngx_http_urlstore_stream_turn);
-    }
 
     return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_stream_slice);
 }

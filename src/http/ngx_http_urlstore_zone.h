@@ -30,7 +30,6 @@
 #include "../life/us_life.h"
 #include "../life/us_trainer.h"
 #include "../journal/us_ship.h"
-#include "../idempotency/us_idem.h"
 
 
 #define NGX_HTTP_URLSTORE_PROFILES   4
@@ -146,21 +145,12 @@ ngx_http_urlstore_id(const ngx_http_urlstore_zone_t *zone, uint64_t id)
 }
 
 
-/* urlstore_idempotency: replies kept for clients that retry */
-
-typedef struct {
-    size_t                          size;     /* 0: off */
-    ngx_msec_t                      keep;
-    ngx_shm_zone_t                 *shm_zone; /* NULL: off, or no zones */
-    us_idem_t                       area;     /* of a worker */
-} ngx_http_urlstore_retries_t;
-
-
 typedef struct {
     ngx_array_t                     zones;    /* ngx_http_urlstore_zone_t * */
     ngx_array_t                     clusters; /* of urlstore_cluster */
     size_t                          hot_size; /* 0: workers have no hot table */
-    ngx_http_urlstore_retries_t     idem;
+    size_t                          keys_size; /* of a zone; 0: off */
+    ngx_msec_t                      keys_keep;
 
     const ngx_http_urlstore_endpoint_t
                                    *endpoints; /* NGX_HTTP_URLSTORE_ENDPOINTS */

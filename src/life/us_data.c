@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 
 #define US_DATA_SLICE  (1024 * 1024)  /* bytes of a dump between two waits */
@@ -47,7 +48,10 @@ us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
 {
     char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], number[16];
 
-    m->version = conf->revisit ? 4 : conf->is_shard ? 3 : 1;
+    /* operations of keys stay in the journal when the store has no memory */
+
+    m->version = conf->keys || m->version == 5 ? 5
+                 : conf->revisit ? 4 : conf->is_shard ? 3 : 1;
     memcpy(m->uuid, conf->uuid, sizeof(m->uuid));
     m->epoch = conf->epoch;
     m->settings[0] = '\0';
@@ -532,6 +536,10 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
 
     rc = us_snapshot_begin(&d.snapshot, dirfd, conf.uuid, conf.epoch,
                            &us_data_ops);
+
+    /* what is past its time is left out */
+
+    us_store_time(s, (uint64_t) time(NULL));
 
     if (rc == 0) {
         rc = us_store_dump(s, us_data_out, &d, &lsn);

@@ -103,6 +103,7 @@ static ngx_http_urlstore_calls_t *ngx_http_urlstore_call_sums(
 static const ngx_str_t  ngx_http_urlstore_call_headers[] = {
     ngx_string("urlstore-map"),
     ngx_string("urlstore-refused"),
+    ngx_string("idempotency-status"),
     ngx_string("content-type"),
     ngx_string("location"),
     ngx_string("retry-after"),
@@ -289,9 +290,11 @@ ngx_http_urlstore_call_request(ngx_http_request_t *sr)
     ngx_chain_t               *cl;
     const us_str_t            *node;
     const us_shard_t          *shard;
+    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_call_t  *call;
 
     call = sr->post_subrequest->data;
+    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
 
     shard = &call->map->shards[call->shard];
     node = &shard->nodes[call->node];
@@ -299,6 +302,7 @@ ngx_http_urlstore_call_request(ngx_http_request_t *sr)
 
     len = sizeof("DELETE  HTTP/1.1\r\nHost: \r\nUrlstore-Map: \r\n"
                  "Accept: \r\nContent-Length: \r\n\r\n") + NGX_OFF_T_LEN
+          + sizeof("Idempotency-Key: \r\n") + NGX_INT64_LEN
           + US_MAP_TAG_LEN + call->path.len + node->len + call->accept.len;
 
     b = ngx_create_temp_buf(sr->pool, len);
@@ -317,6 +321,11 @@ ngx_http_urlstore_call_request(ngx_http_request_t *sr)
 
     if (call->accept.len) {
         b->last = ngx_sprintf(b->last, "Accept: %V\r\n", &call->accept);
+    }
+
+    if (ctx->key.name && !call->reads) {
+        b->last = ngx_sprintf(b->last, "Idempotency-Key: %016xL\r\n",
+                              ctx->key.name);
     }
 
     if (call->body) {

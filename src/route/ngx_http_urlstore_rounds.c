@@ -304,6 +304,14 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
 
     lane->unsure = ngx_http_urlstore_call_unsure(call);
 
+    /* what a former owner has seen, a lost try may have added there */
+
+    if (lane->ask
+        || call->headers[NGX_HTTP_URLSTORE_CALL_REPEATED].data == NULL)
+    {
+        rounds->forgets = 1;
+    }
+
     if (call->status == NGX_HTTP_OK && call->received > call->text.len) {
         n = us_scatter_reply_cut(s, lane, call->text);
 

@@ -42,6 +42,7 @@ typedef struct {
     ngx_uint_t                      remaps;
     size_t                          size;     /* of the replies, by id */
     unsigned                        over:1;   /* they have more: not asked on */
+    unsigned                        forgets:1; /* a retry is not repeated all */
     ngx_http_urlstore_call_t        refusal;  /* status 0: there is none */
 } ngx_http_urlstore_rounds_t;
 

@@ -64,6 +64,8 @@ static ngx_int_t ngx_http_urlstore_scatter_note(
 static ngx_int_t ngx_http_urlstore_scatter_done(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_scatter_shards(
     ngx_http_urlstore_batch_t *batch);
+static ngx_int_t ngx_http_urlstore_scatter_once(
+    ngx_http_urlstore_batch_t *batch);
 static void ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch);
 static ngx_int_t ngx_http_urlstore_scatter_first(
     ngx_http_urlstore_batch_t *batch);
@@ -391,6 +393,14 @@ ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
     batch = ctx->data;
     sc = batch->own;
 
+    if (ctx->key.name && batch->action == NGX_HTTP_URLSTORE_ADD) {
+        ctx->repeats = !sc->rounds->forgets;
+
+        if (ngx_http_urlstore_scatter_once(batch) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
     ngx_http_urlstore_scatter_count(batch);
 
     batch->ctx->wrote = (batch->answers.counts[US_ANSWER_NEW] != 0
@@ -417,6 +427,42 @@ ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
            && ngx_http_urlstore_scatter_shards(batch) == NGX_OK
            ? ngx_http_urlstore_batch_end(batch)
            : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+/* of equal items in two parts of a lane, a shard repeats both */
+
+static ngx_int_t
+ngx_http_urlstore_scatter_once(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_int_t                     rc;
+    ngx_uint_t                    i;
+    us_scatter_item_t            *item;
+    ngx_http_urlstore_scatter_t  *sc;
+
+    sc = batch->own;
+
+    for (i = 0; i < sc->s->n; i++) {
+        item = &sc->s->items[i];
+
+        if (item->status != US_ANSWER_NEW && item->status != US_ANSWER_DUE) {
+            continue;
+        }
+
+        rc = ngx_http_urlstore_once(batch, item->id);
+
+        if (rc == NGX_ERROR) {
+            return NGX_ERROR;
+        }
+
+        if (rc == NGX_DECLINED) {
+            item->status = US_ANSWER_SEEN;
+            item->site = US_WIRE_SITE_KNOWN;
+            item->time = 0;
+        }
+    }
+
+    return NGX_OK;
 }
 
 

@@ -7,9 +7,9 @@
  * without the lock.  Then it takes the lock, looks up again those that can have
  * been added meanwhile, asks every part for room (which changes nothing that a
  * reader can see), writes where no reader looks yet, and publishes with one
- * commit.  The order of words in the commit is: leaves, log, LSN, next_id.  So
- * a reader that sees a URL also sees the LSN that covers it, and that it is
- * claimed.
+ * commit.  The order of words in the commit is: leaves, key, log, LSN, next_id.
+ * So a reader that sees a URL also sees the LSN that covers it, that it is
+ * claimed, and the key that it is new to.
  */
 
 
@@ -183,6 +183,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
     }
 
     us_store_index_locked(s, item->id, &hashes, sl->site_first);
+    us_keys_put_locked(a, US_KEYS_NEW, item->id);
     us_log_append_locked(a, units);
     us_ring_put_locked(a, &op);
     us_intend_locked(a, &h->next_id, item->id + 1);
@@ -341,7 +342,7 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
 
 static size_t
 us_store_add_put(us_store_t *s, us_store_item_t *items, size_t n,
-    uint32_t older, uint64_t next)
+    uint32_t older, const us_store_key_t *key, uint64_t next)
 {
     int     busy, moved;
     size_t  i;
@@ -351,6 +352,9 @@ us_store_add_put(us_store_t *s, us_store_item_t *items, size_t n,
     /* the picked are claimed last: their operation must find its room then */
 
     busy = us_store_tick_locked(s) != 0
+           || us_keys_turn_locked(&s->arena, key ? key->name : 0,
+                                  key ? key->until : 0)
+              != 0
            || (s->npicks && !us_ring_fits(&s->arena, us_store_pick_bytes(s)));
 
     for (i = 0; i < n; i++) {
@@ -390,11 +394,46 @@ us_store_add_fenced(us_store_item_t *items)
 }
 
 
+/* answers known items that were new or due to the key before, so again */
+
+static void
+us_store_repeat(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older, const us_store_key_t *key)
+{
+    size_t       i;
+    us_arena_t  *a;
+
+    a = &s->arena;
+
+    for (i = 0; key && i < n; i++) {
+
+        if (items[i].status != US_SEEN) {
+            continue;
+        }
+
+        if (us_keys_has(a, key->name, US_KEYS_NEW, items[i].id, s->now)) {
+            items[i].status = US_NEW;
+            items[i].new_site = us_store_first_of_site(s, items[i].id);
+
+        } else if (older && us_keys_has(a, key->name, US_KEYS_DUE,
+                                        items[i].id, s->now))
+        {
+            items[i].status = US_DUE;
+
+        } else {
+            continue;
+        }
+
+        items[i].again = 1;
+    }
+}
+
+
 /* US_OK; or what an item is, and all that follow it: US_BUSY, US_FENCED */
 
 static us_store_status_t
 us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n,
-    uint32_t older)
+    uint32_t older, const us_store_key_t *key)
 {
     size_t    i, k, unseen;
     uint64_t  next;
@@ -405,6 +444,7 @@ again:
     unseen = us_store_add_look(s, items, n, older);
 
     if (unseen == 0 && s->npicks == 0) {
+        us_store_repeat(s, items, n, older, key);
         return US_OK;
     }
 
@@ -426,7 +466,7 @@ again:
         goto again;
     }
 
-    i = us_store_add_put(s, items, n, older, next);
+    i = us_store_add_put(s, items, n, older, key, next);
 
     us_store_leave(s);
 
@@ -435,6 +475,8 @@ again:
             us_store_remember(s, &items[k], k);
         }
     }
+
+    us_store_repeat(s, items, i, older, key);
 
     return i < n ? US_BUSY : US_OK;
 }
@@ -451,12 +493,20 @@ uint64_t
 us_store_add_older(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older)
 {
+    return us_store_add_key(s, items, n, older, NULL);
+}
+
+
+uint64_t
+us_store_add_key(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older, const us_store_key_t *key)
+{
     size_t             group;
     us_store_status_t  status;
 
     for (status = US_OK; n; n -= group, items += group) {
         group = n < US_STORE_GROUP ? n : US_STORE_GROUP;
-        status = us_store_add_group(s, items, group, older);
+        status = us_store_add_group(s, items, group, older, key);
 
         if (status != US_OK) {
             break;

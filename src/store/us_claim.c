@@ -5,9 +5,10 @@
  *
  * A group is looked at without the lock first.  What seems to be due is picked,
  * in order of ids.  Under the lock each is looked at again; those still due are
- * claimed by one operation and one commit.  The order of words in the commit
- * is: LSN, claims.  So a reader that sees a claim also sees the LSN that covers
- * it.
+ * claimed by one operation and one commit, or by a few if the request has a
+ * key.  The order of words in the commit is: LSN, key, claims.  So a reader
+ * that sees a claim also sees the LSN that covers it, and the key that it is
+ * due to.
  */
 
 
@@ -217,7 +218,11 @@ us_store_pick(us_store_t *s, us_store_item_t *items, size_t n)
 size_t
 us_store_pick_bytes(const us_store_t *s)
 {
-    return s->npicks ? US_OP_HEAD_MAX + (size_t) s->npicks * 10 : 0;
+    size_t  n;
+
+    n = s->npicks;
+
+    return n ? (n / US_KEYS_AT_ONCE + 1) * US_OP_HEAD_MAX + n * 10 : 0;
 }
 
 
@@ -237,12 +242,12 @@ us_store_pick_gone_locked(us_store_t *s)
 
 
 /*
- * Intends the claims of the first n picks, whose ids differ and which there is
- * room for, and commits them as one operation.
+ * Intends the claims of the picks [from, to), whose ids differ and which there
+ * is room for, and commits them as one operation.
  */
 
 static void
-us_store_claim_locked(us_store_t *s, unsigned n, uint32_t unit)
+us_store_claim_part(us_store_t *s, unsigned from, unsigned to, uint32_t unit)
 {
     size_t       len;
     uint8_t      ids[US_OP_CLAIM_MAX];
@@ -251,13 +256,9 @@ us_store_claim_locked(us_store_t *s, unsigned n, uint32_t unit)
     unsigned     i;
     us_arena_t  *a;
 
-    if (n == 0) {
-        return;
-    }
-
     a = &s->arena;
 
-    for (i = 0, len = 0, last = US_STORE_NO_ID; i < n; i++) {
+    for (i = from, len = 0, last = US_STORE_NO_ID; i < to; i++) {
         len += us_op_id_write(ids + len, last, s->picks[i].id);
         last = s->picks[i].id;
     }
@@ -270,11 +271,36 @@ us_store_claim_locked(us_store_t *s, unsigned n, uint32_t unit)
 
     us_ring_put_locked(a, &op);
 
-    for (i = 0; i < n; i++) {
+    /* the keys first: who finds a claim finds whose it is */
+
+    for (i = from; i < to; i++) {
+        us_keys_put_locked(a, US_KEYS_DUE, s->picks[i].id);
+    }
+
+    for (i = from; i < to; i++) {
         us_claims_set_locked(a, s->picks[i].id, unit);
     }
 
     us_commit_locked(a);
+}
+
+
+/* the first n picks: at once, or as many as a key can have in one commit */
+
+static void
+us_store_claim_locked(us_store_t *s, unsigned n, uint32_t unit)
+{
+    unsigned  from, part;
+
+    for (from = 0; from < n; from += part) {
+        part = n - from;
+
+        if (us_head(s)->key && part > US_KEYS_AT_ONCE) {
+            part = US_KEYS_AT_ONCE;
+        }
+
+        us_store_claim_part(s, from, from + part, unit);
+    }
 }
 
 
@@ -362,6 +388,7 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
     }
 
     if (us_store_tick_locked(s) != 0
+        || us_keys_turn_locked(&s->arena, 0, 0) != 0
         || !us_ring_fits(&s->arena, us_store_pick_bytes(s)))
     {
         us_store_leave(s);

@@ -38,6 +38,7 @@ typedef struct {
     uint64_t          clock;
     uint64_t          deletes;        /* of ids below */
     int               built;          /* the index is complete */
+    us_store_key_t    key;
 } us_dump_head_t;
 
 
@@ -337,6 +338,54 @@ us_dump_claims(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 }
 
 
+/*
+ * What keys have had, and is not forgotten.  Entries may be newer than the LSN:
+ * the operations that follow put them once more.  Ids that they give are left
+ * out.
+ */
+
+static void
+us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
+{
+    us_op_t          op;
+    uint64_t         at, end;
+    unsigned         n;
+    us_keys_entry_t  e[US_MARK_WORDS / 4];
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_KEYS;
+    op.bytes.data = (uint8_t *) e;
+
+    end = us_acquire(&us_head(s)->keys_end);
+
+    for (at = us_keys_first(&s->arena), n = 0; at < end; at++) {
+
+        if (!us_keys_read(&s->arena, at, &e[n]) || e[n].until <= s->now) {
+            continue;
+        }
+
+        if (e[n].block >= head->ids / 64 && e[n].block >> 63 == US_KEYS_NEW) {
+            e[n].bits &= e[n].block == head->ids / 64
+                         ? ((uint64_t) 1 << head->ids % 64) - 1 : 0;
+        }
+
+        e[n].next = 0;
+        n += e[n].bits != 0;
+
+        if (n == US_MARK_WORDS / 4) {
+            op.bytes.len = sizeof(e);
+            us_dump_op(d, &op);
+            n = 0;
+        }
+    }
+
+    if (n) {
+        op.bytes.len = n * sizeof(us_keys_entry_t);
+        us_dump_op(d, &op);
+    }
+}
+
+
 int
 us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 {
@@ -355,6 +404,8 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     head.clock = us_head(s)->clock;
     head.built = !us_replay_builds(s, &head.deletes);
     head.deletes = head.deletes > head.ids ? head.deletes : head.ids;
+    head.key.name = us_head(s)->key;
+    head.key.until = us_head(s)->key_until;
     *lsn = us_store_published(s);
 
     us_store_leave(s);
@@ -397,10 +448,19 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     }
 
     us_dump_claims(s, &d, &head);
+    us_dump_keys(s, &d, &head);
 
     op.type = US_OP_AT;
     op.id = head.ids;
     us_dump_op(&d, &op);
+
+    if (head.key.name) {
+        op.type = US_OP_KEY;
+        op.id = head.key.until;
+        op.bytes.data = (uint8_t *) &head.key.name;
+        op.bytes.len = sizeof(head.key.name);
+        us_dump_op(&d, &op);
+    }
 
     us_dump_flush(&d);
     free(d.buf);

@@ -52,6 +52,7 @@ us_store_item_split(us_store_item_t *item)
     item->id = US_STORE_NO_ID;
     item->claimed = 0;
     item->new_site = 0;
+    item->again = 0;
 }
 
 

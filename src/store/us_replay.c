@@ -915,6 +915,7 @@ us_replay_add(us_store_t *s, const us_op_t *op)
         us_claims_write_locked(a, id, (uint32_t) h->clock);
     }
 
+    us_keys_put_locked(a, US_KEYS_NEW, id);
     us_log_append_locked(a, op->units);
     us_intend_locked(a, &h->next_id, id + 1);
     us_commit_locked(a);
@@ -1047,6 +1048,10 @@ us_replay_claim(us_store_t *s, const us_op_t *op)
 
         if (op->id && us_claims_reserve_locked(a, id) != 0) {
             return US_REPLAY_NO_ROOM;
+        }
+
+        if (op->id) {
+            us_keys_put_locked(a, US_KEYS_DUE, id);
         }
 
         us_claims_set_locked(a, id, (uint32_t) op->id);
@@ -1266,6 +1271,49 @@ us_replay_leaves(us_store_t *s, const us_op_t *op)
 }
 
 
+/* US_OP_KEY, US_OP_KEY_END */
+
+static int
+us_replay_key(us_store_t *s, const us_op_t *op)
+{
+    uint64_t     name;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    name = 0;
+    memcpy(&name, op->bytes.data, op->bytes.len);
+
+    if (op->id > UINT32_MAX || (op->type == US_OP_KEY && name == 0)) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    us_intend_locked(a, &a->head->key, name);
+    us_intend_locked(a, &a->head->key_until, op->id);
+    us_commit_locked(a);
+
+    return 0;
+}
+
+
+static int
+us_replay_keys(us_store_t *s, const us_op_t *op)
+{
+    size_t           i;
+    us_keys_entry_t  e;
+
+    if (op->bytes.len % sizeof(us_keys_entry_t)) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    for (i = 0; i < op->bytes.len; i += sizeof(us_keys_entry_t)) {
+        memcpy(&e, op->bytes.data + i, sizeof(us_keys_entry_t));
+        us_keys_load_locked(&s->arena, &e);
+    }
+
+    return 0;
+}
+
+
 static int
 us_replay_op(us_store_t *s, const us_op_t *op)
 {
@@ -1364,6 +1412,13 @@ us_replay_op(us_store_t *s, const us_op_t *op)
     case US_OP_MAP:
         r->map = op->bytes.len > r->map ? op->bytes.len : r->map;
         return us_shard_replay(s, op);
+
+    case US_OP_KEY:
+    case US_OP_KEY_END:
+        return us_replay_key(s, op);
+
+    case US_OP_KEYS:
+        return us_replay_keys(s, op);
 
     case US_OP_TERM:
         return 0;

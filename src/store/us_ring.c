@@ -35,18 +35,26 @@
  *   0 17       set claims: number of the first word (2 ids), number of words,
  *              words of 8 bytes, as in memory (us_claims.h)
  *
- * 5 to 11, 14, and 17, are found in dumps only.  An operation's LSN is the
+ *   0 18       a key for retries (us_keys.h): number of the second until which
+ *              it is known, 1, its name of 8 bytes; the adds and the claims
+ *              from here on are the key's
+ *   0 19       those from here on are no key's
+ *   0 20       what keys have had: number of words, entries of 4 words
+ *              (us_keys_entry_t)
+ *
+ * 5 to 11, 14, 17 and 20 are found in dumps only.  An operation's LSN is the
  * position in the stream at which it ends.
  *
  * A dump:
  *
  *     at 0, 8, [15], deletes, [9, leaves, cache], adds and models, marks,
- *     [12, 17 ...], at n
+ *     [12, 17 ...], [20 ...], at n, [18]
  *
  * Its 12 follows the adds: only those after the dump are claimed at that time.
- * 12 to 14 and 17 are of stores with claims, 15 is of shards.  A directory that
- * has any says so in its manifest, of version 2 to 4, which programs before
- * them refuse (us_manifest.h).
+ * 12 to 14 and 17 are of stores with claims, 15 is of shards, 18 to 20 are of
+ * stores that know keys.  A directory that can have any says so in its
+ * manifest, of version 2 to 5, which programs before them refuse
+ * (us_manifest.h).
  *
  * The deletes come first: their ids are those of adds that follow.
  *
@@ -97,6 +105,9 @@ static const us_op_form_t  us_op_forms[] = {
     [US_OP_MAP] = { .id = 1, .unit = 1, .max = US_MAP_TEXT_MAX },
     [US_OP_TERM] = { .id = 1, .unit = 1, .max = US_OP_TERM_MAX },
     [US_OP_CLAIMS] = { .id = 1, .unit = 8, .max = US_OP_WORDS_MAX },
+    [US_OP_KEY] = { .id = 1, .unit = 8, .max = 1 },
+    [US_OP_KEY_END] = { .id = 0 },
+    [US_OP_KEYS] = { .unit = 8, .max = US_OP_KEYS_MAX },
 };
 
 #define US_OP_TYPES  (sizeof(us_op_forms) / sizeof(us_op_forms[0]))

@@ -16,6 +16,7 @@
 #define US_OP_WORDS_MAX  (1 << 20)    /* of marks, deleted ids, claims */
 #define US_OP_CLAIM_MAX  (US_STORE_GROUP * 10)     /* bytes of ids */
 #define US_OP_TERM_MAX   128          /* bytes that name a primary */
+#define US_OP_KEYS_MAX   (4 * 512)    /* words of entries */
 
 
 typedef enum {
@@ -36,7 +37,10 @@ typedef enum {
     US_OP_CLAIMS_SHORT = 14,          /* bytes: words of 4 claims, to be set */
     US_OP_MAP = 15,                   /* id: the shard; bytes: its map */
     US_OP_TERM = 16,                  /* id: the term; bytes: whose it is */
-    US_OP_CLAIMS = 17                 /* bytes: words of 2 claims, to be set */
+    US_OP_CLAIMS = 17,                /* bytes: words of 2 claims, to be set */
+    US_OP_KEY = 18,                   /* id: until when; bytes: its name */
+    US_OP_KEY_END = 19,
+    US_OP_KEYS = 20                   /* bytes: entries of 4 words */
 } us_op_type_t;
 
 

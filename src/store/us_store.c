@@ -9,6 +9,7 @@
  *     us_sites    sites and their counters
  *     us_marks    bits by id; deleted ids
  *     us_claims   times by id
+ *     us_keys     what was new to the keys of requests
  *     us_shard    of a cluster: what a shard owns
  *     us_ring     operations for the journal
  *     us_hot      what this process has looked up last
@@ -154,9 +155,18 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
     conf->sites = (h->flags & US_HEAD_SITES) != 0;
     conf->lookup = (h->flags & US_HEAD_LOOKUP) != 0;
     conf->ring = h->ring_size;
+    conf->keys = h->keys_most;
     conf->revisit = us_store_revisit(s);
     conf->is_shard = us_store_is_shard(s, &number) != 0;
     conf->shard = number;
+}
+
+
+int
+us_store_repeats(const us_store_t *s)
+{
+    return us_head(s)->keys_n != 0
+           && us_acquire(&us_head(s)->keys_lost) <= s->now;
 }
 
 

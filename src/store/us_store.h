@@ -88,6 +88,7 @@ typedef struct {
 
     unsigned      status:4;           /* us_store_status_t */
     unsigned      new_site:1;         /* the first URL of its site */
+    unsigned      again:1;            /* new or due to an earlier try */
 
     /*
      * The spelling under which the URL is stored (US_NEW, US_SEEN), or would
@@ -170,6 +171,12 @@ uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
  * claims it; `claimed` is when it was claimed before.  0 units: as
  * us_store_add().  US_FULL: there was no room for the claim.
  *
+ * us_store_add_key() is us_store_add_older() of a request with a key.  An item
+ * that was new or due to the key before, and is known, is so again, with
+ * `again`; so is each of equal URLs.  us_store_repeats(): all was repeated that
+ * the caller has added with a key until now; 0: the zone has no memory of keys,
+ * or has forgotten some before their time.
+ *
  * us_store_due() makes those of looked-up items that would be US_DUE so, claims
  * nothing, and returns their number; us_store_times() fills in `claimed` of
  * US_SEEN.
@@ -180,6 +187,15 @@ uint64_t us_store_add_older(us_store_t *s, us_store_item_t *items, size_t n,
 size_t us_store_due(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older);
 void us_store_times(us_store_t *s, us_store_item_t *items, size_t n);
+
+typedef struct {
+    uint64_t      name;               /* not 0 */
+    uint64_t      until;              /* s since 1970: known so long */
+} us_store_key_t;
+
+uint64_t us_store_add_key(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older, const us_store_key_t *key);
+int us_store_repeats(const us_store_t *s);
 
 #define US_STORE_OLDER_MAX  65000     /* units */
 

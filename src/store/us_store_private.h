@@ -20,6 +20,7 @@
 #include "../us_hash.h"
 #include "us_claims.h"
 #include "us_index.h"
+#include "us_keys.h"
 #include "../zone/us_log.h"
 #include "us_marks.h"
 #include "../codec/us_learn.h"

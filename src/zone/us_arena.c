@@ -28,6 +28,10 @@
  */
 #define US_LEAF_GUARD       4096
 
+/* the memory of retries is a 256th of the zone, and no less than this */
+#define US_KEYS_PART        256
+#define US_KEYS_MIN         (16 * 1024)
+
 
 static inline uint64_t
 us_align(uint64_t n, uint64_t to)
@@ -145,7 +149,7 @@ int
 us_arena_layout(size_t size, const us_store_conf_t *conf, us_layout_t *l)
 {
     unsigned  i;
-    uint64_t  pos, guard;
+    uint64_t  pos, guard, bytes;
 
     l->chunk_shift = us_chunk_shift(size);
 
@@ -172,8 +176,14 @@ us_arena_layout(size_t size, const us_store_conf_t *conf, us_layout_t *l)
         pos = us_align(pos + l->area[i].max * sizeof(uint32_t), 64);
     }
 
-    l->ring = pos;
-    l->log = us_align(pos + conf->ring, 64);
+    bytes = size / US_KEYS_PART;
+    bytes = bytes > US_KEYS_MIN ? bytes : US_KEYS_MIN;
+    bytes = conf->keys < bytes ? conf->keys : bytes;
+
+    l->keys = pos;
+    l->keys_n = bytes / US_KEYS_EACH;
+    l->ring = us_align(pos + l->keys_n * US_KEYS_EACH, 64);
+    l->log = us_align(l->ring + conf->ring, 64);
 
     return l->log + ((uint64_t) US_CHUNKS_MIN << l->chunk_shift)
            <= l->chunks << l->chunk_shift ? 0 : -1;
@@ -215,6 +225,9 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
     h->log = l.log;
     h->ring = l.ring;
     h->ring_size = conf->ring;
+    h->keys = l.keys;
+    h->keys_n = l.keys_n;
+    h->keys_most = conf->keys;
 
     h->leaf_shift = l.leaf_shift;
     h->magic = US_MAGIC;

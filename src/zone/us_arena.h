@@ -3,7 +3,8 @@
  * The zone: its layout, which area owns which memory, and the intent by which
  * a killed writer's update is completed.
  *
- *   0        header: us_head_t, chunk directories of the areas, ring
+ *   0        header: us_head_t, chunk directories of the areas, memory of
+ *            retries, ring
  *   log      records, one after the other         ---->  grows upwards
  *            (free)
  *            chunks, each owned by one area       <----  taken downwards
@@ -66,6 +67,7 @@
 #define US_CHUNKS_SPARE 3             /* kept from adds for other operations */
 #define US_MAP_ROOM_MAX (1024 * 1024 + 4096)  /* bytes: see us_shard.c */
 #define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
+#define US_KEYS_EACH    40            /* bytes of an entry: see us_keys.h */
 
 
 /* owners of chunks; the mark areas are sparse: allotted where a bit is set */
@@ -123,6 +125,9 @@ typedef struct {
     uint64_t           log;           /* offset */
     uint64_t           ring;          /* offset, bytes (0: no journal) */
     uint64_t           ring_size;
+    uint64_t           keys;          /* offset; and its entries, and bytes */
+    uint64_t           keys_n;
+    uint64_t           keys_most;     /* that it may have: conf->keys */
     uint64_t           nmarks;
     uint64_t           flags;         /* US_HEAD_* */
     uint64_t           revisit;       /* claims: seconds of a unit; 0: none */
@@ -173,6 +178,10 @@ typedef struct {
     uint64_t           gave_up;       /* 1: no model is due any more */
     uint64_t           map_lsn;       /* at which the map was adopted */
     uint64_t           map_stale;     /* US_MAP_*: see us_shard.c */
+    uint64_t           key;           /* retries: of the ids from here on */
+    uint64_t           key_until;
+    uint64_t           keys_end;      /* entries written so far */
+    uint64_t           keys_lost;     /* the last until of those overwritten */
 
     uint64_t           staged[US_STAGED];    /* leaves being filled */
     uint64_t           free[US_LEAF_SIZES];  /* leaves by size */
@@ -206,7 +215,9 @@ typedef struct {
     unsigned           chunk_shift;
     unsigned           leaf_shift;
     uint64_t           chunks;        /* whole ones, which areas can take */
-    uint64_t           ring;          /* offsets */
+    uint64_t           keys_n;        /* entries */
+    uint64_t           keys;          /* offsets */
+    uint64_t           ring;
     uint64_t           log;
     us_area_t          area[US_AREAS];
 } us_layout_t;

@@ -52,6 +52,9 @@ typedef struct {
      * two; 0: there is no journal.
      */
     size_t        ring;
+
+    /* bytes of the memory of retries, at most (us_keys.h); 0: there is none */
+    size_t        keys;
 } us_store_conf_t;
 
 

@@ -27,6 +27,7 @@
 #include "../unit/stream.h"
 #include "map.h"
 #include "store/us_index.h"
+#include "store/us_keys.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -74,6 +75,7 @@ typedef struct {
     void       (*again)(us_store_t *s);
 
     int          claims;              /* the store keeps claims */
+    int          keys;                /* it knows what keys have had */
     int          shard;               /* it is one; 2: it has a map */
 
     /* whether it is done; whether it has done what this case is about */
@@ -323,6 +325,121 @@ done_due(us_store_t *s)
     }
 
     return one == 1000;
+}
+
+
+#define KEY  UINT64_C(0x1234567890abcdef)
+
+
+static void
+add_key(us_store_t *s, uint64_t name, us_store_item_t *items, size_t n)
+{
+    us_store_key_t  key = { name, 2000 };
+
+    us_store_add_key(s, items, n, 5, &key);
+}
+
+
+static int
+knows(const void *mem, us_keys_kind_t kind, uint64_t id)
+{
+    us_arena_t  a;
+
+    us_arena_open(&a, (void *) mem);
+
+    return us_keys_has(&a, KEY, kind, id, 1000);
+}
+
+
+/* with a key: two known URLs, which may be due, two new ones, and one again */
+
+static void
+change_key(us_store_t *s)
+{
+    unsigned          i;
+    us_store_item_t   it[5];
+    static char       buf[5][4096];
+
+    const unsigned    urls[5] = { ids / 2, ids, ids + 1, ids, ids - 1 };
+
+    us_store_time(s, 1000);
+
+    for (i = 0; i < 5; i++) {
+        memset(&it[i], 0, sizeof(us_store_item_t));
+        it[i].url.len = url(urls[i], buf[i]);
+        it[i].url.data = (uint8_t *) buf[i];
+    }
+
+    add_key(s, KEY, it, 5);
+
+    for (i = 0; i < 5; i++) {
+        if (it[i].status != (urls[i] >= ids ? US_NEW
+                             : change->claims ? US_DUE : US_SEEN))
+        {
+            fail("not what it was at first:", i);
+        }
+    }
+}
+
+
+/* no id and no claim of the change is there without its key */
+
+static void
+check_key(us_store_t *s, const uint8_t *mem)
+{
+    unsigned  i;
+
+    for (i = ids; i < ids + 2 && i < us_store_next_id(s); i++) {
+        if (!knows(mem, US_KEYS_NEW, i)) {
+            fail("no key of id", i);
+        }
+    }
+
+    for (i = ids / 2; change->claims; i = ids - 1) {
+
+        if (us_store_claimed(s, i) == 1000 && !knows(mem, US_KEYS_DUE, i)) {
+            fail("no key of the claim of", i);
+        }
+
+        if (i == ids - 1) {
+            break;
+        }
+    }
+}
+
+
+static int
+done_key(us_store_t *s)
+{
+    return us_store_next_id(s) >= ids + 2
+           && (!change->claims || us_store_claimed(s, ids - 1) == 1000);
+}
+
+
+/* more keys than the memory has room for: the oldest are forgotten */
+
+static void
+prepare_keys(us_store_t *s)
+{
+    char             buf[4096];
+    unsigned         i;
+    us_store_item_t  it;
+
+    for (i = 0; i < 500; i++) {
+        us_store_time(s, 106 + i / 100 * 6);
+        memset(&it, 0, sizeof(us_store_item_t));
+        it.url.len = url(i % 100, buf);
+        it.url.data = (uint8_t *) buf;
+        add_key(s, i + 1, &it, 1);
+    }
+}
+
+
+static int
+met_wrapped(const us_head_t *before, const us_head_t *after)
+{
+    return before->keys_end == 500 && before->keys_lost == 2000
+           && after->keys_end > 500;
 }
 
 
@@ -743,6 +860,15 @@ static const change_t  changes[] = {
       .done = done_due },
     { "claim", SMALL, .before = 100, .claims = 1, .change = change_claim,
       .done = done_claim },
+    { "key, add", SMALL, .before = 100, .keys = 1, .change = change_key,
+      .done = done_key },
+    { "key, add, two blocks", SMALL, .before = 127, .keys = 1,
+      .change = change_key, .done = done_key },
+    { "key, add, due", SMALL, .before = 100, .claims = 1, .keys = 1,
+      .change = change_key, .done = done_key },
+    { "key, memory full", SMALL, .before = 100, .claims = 1, .keys = 1,
+      .prepare = prepare_keys, .change = change_key, .done = done_key,
+      .met = met_wrapped },
     { "clock", SMALL, .before = 100, .claims = 1, .change = change_clock,
       .done = done_clock },
     { "new mark", SMALL, .before = 100, .change = change_names,
@@ -833,7 +959,8 @@ format(uint8_t *mem, const char *key)
         .sites = 1,
         .revisit = change->claims,
         .is_shard = change->shard != 0,
-        .ring = RING
+        .ring = RING,
+        .keys = change->keys ? 1 << 20 : 0
     };
     us_store_t       *s;
 
@@ -886,6 +1013,15 @@ restart(us_store_t *s)
         for (id = 0; change->claims && id < one.urls; id++) {
             if (us_store_claimed(s, id) != us_store_claimed(r, id)) {
                 fail("another claim after a restart", id);
+            }
+        }
+
+        for (id = 0; change->keys && id < one.urls; id++) {
+            if (knows(trial, US_KEYS_NEW, id) != knows(second, US_KEYS_NEW, id)
+                || knows(trial, US_KEYS_DUE, id)
+                   != knows(second, US_KEYS_DUE, id))
+            {
+                fail("another key after a restart", id);
             }
         }
 
@@ -974,6 +1110,10 @@ try(int ended)
     /* a reader, before any writer comes */
 
     check(s, us_store_next_id(s));
+
+    if (change->keys) {
+        check_key(s, trial);
+    }
 
     /* any other writer: completes it, or not */
 

@@ -890,6 +890,17 @@ test_settings(void **state)
     assert_int_equal(us_data_differs(&m, &other, &e), -1);
     assert_non_null(strstr(e.text, "schemes"));
 
+    /* keys of requests: what is in the journal stays there without them */
+
+    other = conf;
+    other.keys = 1 << 20;
+    assert_int_equal(us_data_differs(&m, &other, &e), 0);
+    assert_int_equal(us_data_describe(&m, &other), 0);
+    assert_int_equal(m.version, 5);
+    assert_int_equal(us_data_differs(&m, &conf, &e), 0);
+    assert_int_equal(us_data_describe(&m, &conf), 0);
+    assert_int_equal(m.version, 5);
+
     other = conf;
     other.norm = us_string("whatwg/1");
     assert_int_equal(us_data_differs(&m, &other, &e), -1);

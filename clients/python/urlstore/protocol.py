@@ -150,9 +150,9 @@ class Core:
                  read: Callable[[Reply], T], accept: str = JSON,
                  patience: Optional[float] = None) -> Call[Tuple[T, int, bool]]:
         """The answer as `read` returns it, the number of tries, and whether
-        a lost try may have changed the store before.  The kept answer of the
-        only lost try is that try's.  `read` raises ValueError for an answer
-        that is not whole."""
+        a lost try may have changed the store before, and the service does
+        not repeat what it answered then.  `read` raises ValueError for an
+        answer that is not whole."""
         send = self._request(method, path, args, payload, accept)
         limit = self.options.patience if patience is None else patience
         where = f"{method} {self.options.address}{path}"
@@ -167,7 +167,8 @@ class Core:
                 self._silent = False
                 if 200 <= got.status < 300:
                     try:
-                        return read(got), tries, lost > replayed(got)
+                        return read(got), tries, (lost > 0
+                                                  and not repeated(got))
                     except (ValueError, KeyError, TypeError) as e:
                         fault = NoAnswer(f"{where}: "
                                          f"the answer is not whole: {e}")
@@ -527,9 +528,9 @@ def document(reply: Reply) -> Dict[str, Any]:
         return {}
 
 
-def replayed(reply: Reply) -> bool:
-    """Whether the answer was kept for an earlier try (Idempotency-Key)."""
-    return reply.headers.get("idempotency-status") == "replayed"
+def repeated(reply: Reply) -> bool:
+    """Whether what was new to an earlier try is so again (Idempotency-Key)."""
+    return reply.headers.get("idempotency-status") == "repeated"
 
 
 def shards(answer: Mapping[str, Any]) -> Shards:

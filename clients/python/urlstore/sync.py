@@ -25,7 +25,7 @@ class Store:
 
     timeout   seconds that a connection may be silent
     patience  a request is tried again for this many seconds.  The service
-              remembers an Idempotency-Key for 60 s: stay below that.
+              remembers an Idempotency-Key for 5 minutes: stay below that.
     batch     items in a request, at most 10,000
     body      bytes in a request, before compression
     gzip      compresses bodies of 1 KiB and more

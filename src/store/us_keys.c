@@ -1,0 +1,257 @@
+
+/*
+ * The memory of keys.  See us_keys.h.
+ */
+
+
+#include "us_keys.h"
+#include "us_ring.h"
+
+
+/* entries of a bucket that a look-up reads, at most */
+#define US_KEYS_STEPS  256
+
+/*
+ * s: a request that is longer writes the operation of its key again after so
+ * many, not with each of its groups
+ */
+#define US_KEYS_AGAIN  10
+
+
+static inline us_keys_entry_t *
+us_keys_entry(const us_arena_t *a, uint64_t at)
+{
+    return (us_keys_entry_t *) (a->base + a->head->keys)
+           + at % a->head->keys_n;
+}
+
+
+static inline uint64_t *
+us_keys_bucket(const us_arena_t *a, uint64_t name, uint64_t block)
+{
+    uint64_t  hash, n;
+
+    n = a->head->keys_n;
+    hash = (name ^ block * 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9;
+
+    return (uint64_t *) ((us_keys_entry_t *) (a->base + a->head->keys) + n)
+           + (hash >> 32) * n / ((uint64_t) 1 << 32);
+}
+
+
+static inline uint64_t
+us_keys_block(us_keys_kind_t kind, uint64_t id)
+{
+    return id / 64 | (uint64_t) kind << 63;
+}
+
+
+/* intends the next entry; there is none if the zone has no memory */
+
+static void
+us_keys_add_locked(us_arena_t *a, uint64_t name, uint64_t block,
+    uint64_t bits, uint64_t until)
+{
+    uint64_t         end, newest, lost, *bucket;
+    us_head_t       *h;
+    us_keys_entry_t  e, *p;
+
+    h = a->head;
+
+    if (h->keys_n == 0) {
+        return;
+    }
+
+    end = us_intended(a, &h->keys_end);
+    bucket = us_keys_bucket(a, name, block);
+    newest = us_intended(a, bucket);
+
+    e.name = name;
+    e.block = block;
+    e.bits = bits;
+    e.until = until < UINT32_MAX ? (uint32_t) until : UINT32_MAX;
+    e.next = newest && end - (newest - 1) < h->keys_n
+             ? (uint32_t) (end - (newest - 1)) : 0;
+
+    /*
+     * Release: a reader that finds a word of this entry in place of an older
+     * one also finds that the older one is dead.
+     */
+
+    p = us_keys_entry(a, end);
+    us_release(&p->name, e.name);
+    us_release(&p->block, e.block);
+    us_release(&p->bits, e.bits);
+    us_release((uint64_t *) &p->until, e.until | (uint64_t) e.next << 32);
+
+    /* the one that dies with this commit */
+
+    if (end >= h->keys_n - US_KEYS_SLACK) {
+        p = us_keys_entry(a, end - (h->keys_n - US_KEYS_SLACK));
+        lost = us_intended(a, &h->keys_lost);
+
+        if (p->until > lost) {
+            us_intend_locked(a, &h->keys_lost, p->until);
+        }
+    }
+
+    us_intend_locked(a, &h->keys_end, end + 1);
+    us_intend_locked(a, bucket, end + 1);
+}
+
+
+void
+us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t id)
+{
+    uint64_t          block, bits, end;
+    us_head_t        *h;
+    us_keys_entry_t  *e;
+
+    h = a->head;
+
+    if (h->key == 0 || h->keys_n == 0) {
+        return;
+    }
+
+    block = us_keys_block(kind, id);
+    bits = (uint64_t) 1 << id % 64;
+    end = us_intended(a, &h->keys_end);
+
+    if (end) {
+        e = us_keys_entry(a, end - 1);
+
+        if (e->name == h->key && e->block == block
+            && e->until == h->key_until)
+        {
+            us_intend_locked(a, &e->bits, us_intended(a, &e->bits) | bits);
+            return;
+        }
+    }
+
+    us_keys_add_locked(a, h->key, block, bits, h->key_until);
+}
+
+
+void
+us_keys_load_locked(us_arena_t *a, const us_keys_entry_t *e)
+{
+    us_keys_add_locked(a, e->name, e->block, e->bits, e->until);
+    us_commit_locked(a);
+}
+
+
+uint64_t
+us_keys_first(const us_arena_t *a)
+{
+    uint64_t  end, n;
+
+    end = us_acquire(&a->head->keys_end);
+    n = a->head->keys_n;
+
+    return n && end > n - US_KEYS_SLACK ? end - (n - US_KEYS_SLACK) : 0;
+}
+
+
+int
+us_keys_read(const us_arena_t *a, uint64_t at, us_keys_entry_t *e)
+{
+    uint64_t          last;
+    us_keys_entry_t  *p;
+
+    /* acquire: the entries below it were written before */
+
+    if (at >= us_acquire(&a->head->keys_end) || at < us_keys_first(a)) {
+        return 0;
+    }
+
+    /* acquire, all: see us_keys_add_locked() */
+
+    p = us_keys_entry(a, at);
+    e->name = us_acquire(&p->name);
+    e->block = us_acquire(&p->block);
+    e->bits = us_acquire(&p->bits);
+    last = us_acquire((uint64_t *) &p->until);
+    e->until = (uint32_t) last;
+    e->next = (uint32_t) (last >> 32);
+
+    return at >= us_keys_first(a);
+}
+
+
+int
+us_keys_has(const us_arena_t *a, uint64_t name, us_keys_kind_t kind,
+    uint64_t id, uint64_t now)
+{
+    uint64_t         at, block;
+    unsigned         i;
+    us_keys_entry_t  e;
+
+    if (a->head->keys_n == 0) {
+        return 0;
+    }
+
+    block = us_keys_block(kind, id);
+
+    /* acquire: the entry that the bucket names was published before */
+
+    at = us_acquire(us_keys_bucket(a, name, block));
+
+    if (at-- == 0) {
+        return 0;
+    }
+
+    for (i = 0; i < US_KEYS_STEPS && us_keys_read(a, at, &e); i++) {
+
+        if (e.name == name && e.block == block && e.until > now
+            && (e.bits >> id % 64 & 1))
+        {
+            return 1;
+        }
+
+        if (e.next == 0 || e.next > at) {
+            return 0;
+        }
+
+        at -= e.next;
+    }
+
+    return 0;
+}
+
+
+int
+us_keys_turn_locked(us_arena_t *a, uint64_t name, uint64_t until)
+{
+    us_op_t     op;
+    us_head_t  *h;
+
+    h = a->head;
+
+    if (h->key == name
+        && (name == 0 || (h->key_until <= until
+                          && until - h->key_until < US_KEYS_AGAIN)))
+    {
+        return 0;
+    }
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_KEY_END;
+
+    if (name) {
+        op.type = US_OP_KEY;
+        op.id = until;
+        op.bytes.data = (const uint8_t *) &name;
+        op.bytes.len = sizeof(name);
+    }
+
+    if (!us_ring_fits(a, us_op_size(&op))) {
+        return -1;
+    }
+
+    us_ring_put_locked(a, &op);
+    us_intend_locked(a, &h->key, name);
+    us_intend_locked(a, &h->key_until, until);
+    us_commit_locked(a);
+
+    return 0;
+}
