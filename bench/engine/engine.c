@@ -44,7 +44,6 @@
 #define US_BENCH_PASSES    3
 #define US_BENCH_BATCH     1000
 #define US_BENCH_OTHERS    1000000    /* non-members that are looked up */
-#define US_BENCH_LINES     256
 
 
 /* a URL of the file, canonical */
@@ -82,6 +81,18 @@ typedef struct {
     int                shuffle;
     uint64_t           seed;
 } us_bench_source_t;
+
+
+/* reads them */
+
+typedef struct {
+    us_bench_urls_t   *urls;
+    us_norm_t         *norm;
+    us_norm_ws_t      *ws;
+    uint64_t           limit;         /* lines, or 0 */
+    us_bench_url_t    *all;           /* of them, of the lines so far */
+    size_t             max;
+} us_bench_reader_t;
 
 
 typedef struct {
@@ -245,36 +256,55 @@ us_bench_first(us_bench_urls_t *b, us_bench_url_t *u)
 }
 
 
-static void
-us_bench_line(us_bench_urls_t *b, const us_norm_t *norm, us_norm_ws_t *ws,
-    us_str_t line, us_bench_url_t **all, size_t *max)
+/* a group of lines; 1: there are enough */
+
+static int
+us_bench_take(void *data, us_str_t *lines, size_t n)
 {
-    us_canon_t       canon;
-    us_bench_url_t  *u;
+    us_bench_reader_t  *r = data;
 
-    if (us_normalize(norm, ws, line, NULL, &canon) != US_URL_OK) {
-        b->invalid++;
-        return;
+    size_t            i;
+    us_canon_t        canon;
+    us_bench_url_t   *u;
+    us_bench_urls_t  *b;
+
+    b = r->urls;
+
+    for (i = 0; i < n; i++) {
+
+        if (r->limit && b->lines == r->limit) {
+            return 1;
+        }
+
+        if (us_normalize(r->norm, r->ws, lines[i], NULL, &canon)
+            != US_URL_OK)
+        {
+            b->invalid++;
+            continue;
+        }
+
+        if (b->pool_len + canon.url.href.len > b->pool_size) {
+            b->pool_size = (b->pool_size + canon.url.href.len) * 2;
+            b->pool = us_bench_alloc(b->pool, b->pool_size);
+        }
+
+        if (b->lines == r->max) {
+            r->max = r->max * 2 + 1024;
+            r->all = us_bench_alloc(r->all, r->max * sizeof(us_bench_url_t));
+        }
+
+        u = &r->all[b->lines++];
+        u->text = b->pool_len;
+        u->len = canon.url.href.len;
+        u->spelling = 0;
+        u->merge = canon.merge;
+
+        memcpy(b->pool + b->pool_len, canon.url.href.data,
+               canon.url.href.len);
+        b->pool_len += canon.url.href.len;
     }
 
-    if (b->pool_len + canon.url.href.len > b->pool_size) {
-        b->pool_size = (b->pool_size + canon.url.href.len) * 2;
-        b->pool = us_bench_alloc(b->pool, b->pool_size);
-    }
-
-    if (b->lines == *max) {
-        *max = *max * 2 + 1024;
-        *all = us_bench_alloc(*all, *max * sizeof(us_bench_url_t));
-    }
-
-    u = &(*all)[b->lines++];
-    u->text = b->pool_len;
-    u->len = canon.url.href.len;
-    u->spelling = 0;
-    u->merge = canon.merge;
-
-    memcpy(b->pool + b->pool_len, canon.url.href.data, canon.url.href.len);
-    b->pool_len += canon.url.href.len;
+    return 0;
 }
 
 
@@ -284,47 +314,40 @@ static int
 us_bench_lines(us_bench_urls_t *b, const us_bench_source_t *source,
     us_bench_url_t **all)
 {
-    int            rc;
-    size_t         max;
-    ssize_t        i, n;
-    us_str_t       lines[US_BENCH_LINES];
-    us_norm_t     *norm;
-    us_lines_t     in;
-    us_norm_ws_t  *ws;
+    int                rc;
+    us_norm_t         *norm;
+    us_files_t         files;
+    us_norm_ws_t      *ws;
+    us_bench_reader_t  r;
 
     norm = us_norm_create(US_PROFILE_CRAWLER);
 
     if (norm == NULL || us_norm_seal(norm) != 0
-        || (ws = us_norm_ws_create(norm)) == NULL
-        || us_lines_init(&in) == -1)
+        || (ws = us_norm_ws_create(norm)) == NULL)
     {
         fprintf(stderr, "engine: no normalizer\n");
         return -1;
     }
 
-    rc = us_lines_open(&in, source->file);
-    max = 0;
-    n = 0;
+    memset(&r, 0, sizeof(us_bench_reader_t));
+    r.urls = b;
+    r.norm = norm;
+    r.ws = ws;
+    r.limit = source->limit;
 
-    while (rc == 0 && (n = us_lines_next(&in, lines, US_BENCH_LINES)) > 0) {
+    memset(&files, 0, sizeof(us_files_t));
+    files.take = us_bench_take;
+    files.data = &r;
 
-        for (i = 0;
-             i < n && (source->limit == 0 || b->lines < source->limit);
-             i++)
-        {
-            us_bench_line(b, norm, ws, lines[i], all, &max);
-        }
+    rc = us_files_init(&files);
 
-        if (i < n) {
-            break;
-        }
+    if (rc == 0) {
+        (void) us_files_one(&files, source->file);
+        rc = files.failed ? -1 : 0;
     }
 
-    if (us_lines_close(&in) == -1 || n == -1) {
-        rc = -1;
-    }
-
-    us_lines_free(&in);
+    *all = r.all;
+    us_files_free(&files);
     us_norm_ws_destroy(ws);
     us_norm_destroy(norm);
 
