@@ -366,11 +366,6 @@ us_bulk_keep_locked(us_arena_t *a, unsigned more)
 
     h = a->head;
     a->keep = 0;
-
-    if (h->flags & US_HEAD_LOOKUP) {
-        return;
-    }
-
     entries = h->entries + more;
 
     /* far from full: no entry takes 8 bytes, no leaf 64 besides */

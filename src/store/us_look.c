@@ -166,36 +166,6 @@ us_look_hash(us_store_t *s, us_store_item_t *item)
 
 
 /*
- * Reads the fingerprints of a group's leaves, as a pipeline: while one item is
- * hashed, the directory's word of another one and the leaf of a third are
- * fetched.
- */
-
-static void
-us_store_scan(us_store_t *s, us_look_t *looks, unsigned n)
-{
-    unsigned    i;
-    us_look_t  *l;
-
-    for (i = 0; i < n + US_LOOK_SCAN; i++) {
-
-        if (i < n) {
-            l = &looks[i];
-            us_index_aim(&s->arena, &l->probe, us_look_hash(s, l->item));
-        }
-
-        if (i >= US_LOOK_REACH && i - US_LOOK_REACH < n) {
-            us_index_reach(&s->arena, &looks[i - US_LOOK_REACH].probe);
-        }
-
-        if (i >= US_LOOK_SCAN) {
-            us_index_scan(&looks[i - US_LOOK_SCAN].probe);
-        }
-    }
-}
-
-
-/*
  * Compares k candidates.  Look-ups that they do not settle come to looks, which
  * has some already; returns how many it has then.
  */
@@ -271,15 +241,34 @@ us_store_try(us_store_t *s, us_look_t **looks, unsigned n)
 }
 
 
-/* a group: the first candidates of all are compared, then the second ones */
+/*
+ * A group.  The fingerprints of all leaves are read in a pipeline: while one
+ * item is hashed, the directory's word of another one and the leaf of a third
+ * are fetched.  Then the first candidates of all are compared, then the second
+ * ones.
+ */
 
 static void
 us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
 {
     unsigned    i, nopen;
-    us_look_t  *open[US_STORE_GROUP];
+    us_look_t  *l, *open[US_STORE_GROUP];
 
-    us_store_scan(s, looks, n);
+    for (i = 0; i < n + US_LOOK_SCAN; i++) {
+
+        if (i < n) {
+            l = &looks[i];
+            us_index_aim(&s->arena, &l->probe, us_look_hash(s, l->item));
+        }
+
+        if (i >= US_LOOK_REACH && i - US_LOOK_REACH < n) {
+            us_index_reach(&s->arena, &looks[i - US_LOOK_REACH].probe);
+        }
+
+        if (i >= US_LOOK_SCAN) {
+            us_index_scan(&looks[i - US_LOOK_SCAN].probe);
+        }
+    }
 
     for (i = 0, nopen = 0; i < n; i++) {
         open[nopen] = &looks[i];
@@ -300,24 +289,6 @@ us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
 }
 
 
-/*
- * 1: the hot table has the answer.  An entry was right when it was made, and
- * an id belongs to one URL for ever.  Only a delete, by any process, changes
- * the answer: the bit of the deleted id is checked, as for a record that the
- * index has found.
- */
-
-static int
-us_store_recall(us_store_t *s, us_store_item_t *item, const us_hot_key_t *key)
-{
-    uint64_t  id;
-    unsigned  klass;
-
-    return us_hot_find(s->hot, key, &id, &klass)
-           && us_store_accept(s, item, id, (int) klass);
-}
-
-
 void
 us_store_remember(us_store_t *s, const us_store_item_t *item, size_t i)
 {
@@ -327,13 +298,20 @@ us_store_remember(us_store_t *s, const us_store_item_t *item, size_t i)
 }
 
 
-/* those of a group that the hot table does not know; returns their number */
+/*
+ * Those of a group that the hot table does not know; returns their number.
+ *
+ * An entry of the table was right when it was made, and an id belongs to one
+ * URL for ever.  Only a delete, by any process, changes the answer: the bit of
+ * the deleted id is checked, as for a record that the index has found.
+ */
 
 static unsigned
-us_store_recall_group(us_store_t *s, us_store_item_t *items, unsigned n,
+us_store_recall(us_store_t *s, us_store_item_t *items, unsigned n,
     uint16_t *cold)
 {
-    unsigned  i, k, end, ncold;
+    uint64_t  id;
+    unsigned  i, k, end, ncold, klass;
 
     for (i = 0, ncold = 0; i < n; i = end) {
         end = i + US_LOOK_GROUP < n ? i + US_LOOK_GROUP : n;
@@ -349,7 +327,9 @@ us_store_recall_group(us_store_t *s, us_store_item_t *items, unsigned n,
         }
 
         for (k = i; k < end; k++) {
-            if (!us_store_recall(s, &items[k], &s->keys[k])) {
+            if (!us_hot_find(s->hot, &s->keys[k], &id, &klass)
+                || !us_store_accept(s, &items[k], id, (int) klass))
+            {
                 cold[ncold++] = (uint16_t) k;
             }
         }
@@ -367,7 +347,7 @@ us_store_seen_some(us_store_t *s, us_store_item_t *items, unsigned n)
     us_look_t  looks[US_STORE_GROUP];
 
     if (s->hot) {
-        ncold = us_store_recall_group(s, items, n, cold);
+        ncold = us_store_recall(s, items, n, cold);
 
         if (s->hits && ncold < n) {
             us_count(s->hits, n - ncold);
@@ -496,31 +476,24 @@ us_store_site_recall(us_store_t *s, us_str_t site, us_store_site_t *out)
 }
 
 
-static void
-us_store_site_remember(us_store_t *s, us_str_t site,
-    const us_store_site_t *found)
-{
-    us_hot_key_t  key;
-
-    if (s->hot) {
-        us_hot_key(s->hot, &key, s->owner, US_DOMAIN_SITE, site);
-        us_hot_put(s->hot, &key, found->first, found->spelling);
-    }
-}
-
-
 int
 us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
     us_store_site_t *out)
 {
-    int         found;
-    unsigned    i;
-    us_probe_t  p;
+    int           found;
+    unsigned      i;
+    us_probe_t    p;
+    us_hot_key_t  key;
 
     for (i = 0; i < US_LOOK_RETRIES; i++) {
 
         if (us_store_site_look(s, &p, site, hash, out)) {
-            us_store_site_remember(s, site, out);
+
+            if (s->hot) {
+                us_hot_key(s->hot, &key, s->owner, US_DOMAIN_SITE, site);
+                us_hot_put(s->hot, &key, out->first, out->spelling);
+            }
+
             return 1;
         }
 
