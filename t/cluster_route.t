@@ -238,6 +238,7 @@ my $long = $t->post('/add', join '', map { "$_\n" } @long);
 ok(join("\n", map { (split /\t/)[2] // '' } split /\n/, $long->{body})
     eq join("\n", @long), 'a batch in several parts');
 is(scalar($shards[0]->requests(qr/llll/)), 2, '  which are as many as needed');
+is($long->{headers}{'transfer-encoding'}, 'chunked', '  shown in slices');
 
 # a shard that hangs is sent one of them
 

@@ -16,9 +16,6 @@
 #include "ngx_http_urlstore_batch.h"
 
 
-/* bytes of records that keep the URLs of ids */
-#define NGX_HTTP_URLSTORE_KEPT     (1024 * 1024)
-
 /* look-ups of one slice of the reply */
 #define NGX_HTTP_URLSTORE_LOOKED   64
 
@@ -378,6 +375,7 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
     ngx_http_urlstore_out_t *out)
 {
     us_str_t                    text, ref;
+    ngx_int_t                   rc;
     ngx_buf_t                  *b;
     ngx_uint_t                  looked;
     us_answer_record_t          rec;
@@ -400,9 +398,10 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
 
     if (batch->show) {
         batch->at = NULL;
+        rc = batch->show(batch, out);
 
-        if (batch->show(batch, out) != NGX_OK) {
-            return NGX_ERROR;
+        if (rc != NGX_OK) {
+            return rc;
         }
     }
 

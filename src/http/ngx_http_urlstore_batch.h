@@ -60,6 +60,9 @@ typedef struct {
 
 #define NGX_HTTP_URLSTORE_TEXT_SIZE  (64 * 1024)
 
+/* bytes of records that keep the URLs of ids */
+#define NGX_HTTP_URLSTORE_KEPT       (1024 * 1024)
+
 
 struct ngx_http_urlstore_group_s {
     ngx_uint_t                      n;
@@ -134,10 +137,10 @@ struct ngx_http_urlstore_batch_s {
     us_answer_t                     first;        /* that of a single one */
     us_refusal_t                    refusal;      /* of the first */
     ngx_http_urlstore_out_t         records;
-    unsigned                        long_reply:1; /* to be looked up, too */
+    unsigned                        long_reply:1; /* shown in slices */
     unsigned                        over:1;       /* urlstore_max_reply */
 
-    /* of another kind; show: writes the answers, if they have no records */
+    /* of another kind; show: writes a slice of the answers, without records */
     void                           *own;
     ngx_http_urlstore_show_pt       show;
 

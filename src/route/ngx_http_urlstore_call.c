@@ -150,7 +150,7 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
     call->status = 0;
     call->rc = NGX_ERROR;
     call->text.len = 0;
-    call->size = 0;
+    call->size = call->reuses ? call->size : 0;
     call->received = 0;
     call->sr = NULL;
 

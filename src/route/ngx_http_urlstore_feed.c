@@ -438,6 +438,7 @@ ngx_http_urlstore_feed_call(ngx_http_request_t *r,
 
     call->shard = feed->at;
     call->reads = 1;
+    call->reuses = 1;
     call->path.data = p;
     call->path.len = ngx_sprintf(p, "/urls?from=%uL&limit=%uL&summary=1%V",
                                  us_cluster_id(number,

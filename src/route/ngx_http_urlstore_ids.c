@@ -27,6 +27,15 @@
 #define NGX_HTTP_URLSTORE_SHOWN    40
 
 
+/* a list: the reply as far as it is written */
+
+typedef struct {
+    us_list_t                       list;
+    ngx_chain_t                    *ids;      /* not shown so far */
+    size_t                          n;        /* shown */
+} ngx_http_urlstore_shown_t;
+
+
 static ngx_int_t ngx_http_urlstore_relay(ngx_http_request_t *r,
     ngx_http_urlstore_fan_t *fan, ngx_uint_t shard);
 static ngx_int_t ngx_http_urlstore_relay_done(ngx_http_request_t *r);
@@ -35,8 +44,11 @@ static ngx_int_t ngx_http_urlstore_route_ids(ngx_http_request_t *r,
 static ngx_int_t ngx_http_urlstore_ids_scatter(us_scatter_t *s,
     ngx_chain_t *ids);
 static ngx_int_t ngx_http_urlstore_ids_done(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out);
 static ngx_int_t ngx_http_urlstore_ids_put(ngx_http_request_t *r,
-    us_list_t *list, us_str_t id, const us_scatter_item_t *item);
+    ngx_http_urlstore_out_t *out, ngx_http_urlstore_shown_t *shown,
+    us_str_t id);
 
 
 ngx_int_t
@@ -180,6 +192,7 @@ ngx_http_urlstore_route_ids(ngx_http_request_t *r, ngx_chain_t *ids)
 {
     ngx_int_t                      rc;
     ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_shown_t     *shown;
     ngx_http_urlstore_rounds_t    *rounds;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
@@ -189,12 +202,17 @@ ngx_http_urlstore_route_ids(ngx_http_request_t *r, ngx_chain_t *ids)
         return rc;
     }
 
-    if (ngx_http_urlstore_ids_scatter(&rounds->s, ids) != NGX_OK) {
+    shown = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_shown_t));
+
+    if (shown == NULL
+        || ngx_http_urlstore_ids_scatter(&rounds->s, ids) != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ctx->data = ids;
+    ctx->data = shown;
+    shown->ids = ids;
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
@@ -203,6 +221,7 @@ ngx_http_urlstore_route_ids(ngx_http_request_t *r, ngx_chain_t *ids)
     if (ngx_http_urlstore_flag(r, "times")) {
         ngx_str_set(&rounds->action, "/url?times=1");
         rounds->s.columns.times = 1;
+        shown->list.times = 1;
     }
 
     rounds->s.lists = 1;
@@ -250,14 +269,9 @@ static ngx_int_t
 ngx_http_urlstore_ids_done(ngx_http_request_t *r)
 {
     size_t                       i, absent;
-    us_str_t                     text, id;
-    us_list_t                    list;
-    ngx_chain_t                 *ids;
     us_scatter_t                *s;
-    ngx_http_urlstore_ctx_t     *ctx;
     ngx_http_urlstore_rounds_t  *rounds;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     rounds = ngx_http_urlstore_rounds_of(r);
     s = &rounds->s;
 
@@ -276,63 +290,86 @@ ngx_http_urlstore_ids_done(ngx_http_request_t *r)
         return ngx_http_urlstore_rounds_none(rounds);
     }
 
-    ngx_memzero(&list, sizeof(us_list_t));
-    list.format = ctx->format;
-    list.times = s->columns.times;
+    return ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
+}
 
-    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+
+/* a slice of the reply; what the client has written is shown up to ids->buf */
+
+static ngx_int_t
+ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out)
+{
+    us_str_t                    text, id;
+    ngx_buf_t                  *b;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_shown_t  *shown;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    shown = ctx->data;
+
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    ctx->out.pos = us_list_begin(ctx->out.pos, &list);
+    if (shown->n == 0) {
+        shown->list.format = ctx->format;
+        out->pos = us_list_begin(out->pos, &shown->list);
+    }
 
-    for (i = 0, ids = ctx->data; ids; ids = ids->next) {
-        text.data = ids->buf->pos;
-        text.len = ids->buf->last - ids->buf->pos;
+    for ( /* void */ ; shown->ids; shown->ids = shown->ids->next) {
+        b = shown->ids->buf;
 
-        while (text.len) {
+        while (b->pos < b->last) {
+
+            if (ngx_http_urlstore_out_enough(out)) {
+                return NGX_AGAIN;
+            }
+
+            text.data = b->pos;
+            text.len = b->last - b->pos;
+
             (void) us_list_cut(&text, &id);
+            b->pos = b->last - text.len;
 
-            if (ngx_http_urlstore_ids_put(r, &list, id, &s->items[i++])
-                != NGX_OK)
-            {
-                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            if (ngx_http_urlstore_ids_put(r, out, shown, id) != NGX_OK) {
+                return NGX_ERROR;
             }
         }
     }
 
-    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    ctx->out.pos = us_list_end(ctx->out.pos, &list);
+    out->pos = us_list_end(out->pos, &shown->list);
 
-    return ngx_http_urlstore_send(r);
+    return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_ids_put(ngx_http_request_t *r, us_list_t *list, us_str_t id,
-    const us_scatter_item_t *item)
+ngx_http_urlstore_ids_put(ngx_http_request_t *r, ngx_http_urlstore_out_t *out,
+    ngx_http_urlstore_shown_t *shown, us_str_t id)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
+    const us_scatter_item_t  *item;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    item = &ngx_http_urlstore_rounds_of(r)->s.items[shown->n++];
 
-    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END + id.len
+    if (ngx_http_urlstore_out_room(out, US_LIST_END + id.len
                                    + us_json_quoted_max(item->text.len) + 64)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    list->claimed = item->time;
+    shown->list.claimed = item->time;
 
     /* an id that no shard has, was asked of none */
 
-    ctx->out.pos = us_list_id(ctx->out.pos, list, id, item->text,
-                              item->status == US_ANSWER_NONE
-                              ? US_ANSWER_UNKNOWN : item->status);
+    out->pos = us_list_id(out->pos, &shown->list, id, item->text,
+                          item->status == US_ANSWER_NONE ? US_ANSWER_UNKNOWN
+                                                         : item->status);
 
     return NGX_OK;
 }

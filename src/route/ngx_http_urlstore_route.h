@@ -81,6 +81,7 @@ typedef struct {
     unsigned                        reads:1;  /* it changes nothing */
     unsigned                        single:1; /* a part is no reply */
     unsigned                        probes:1; /* for the node's own state */
+    unsigned                        reuses:1; /* text of the call before */
 
     /* where it goes */
     ngx_uint_t                      node;     /* index in the shard */

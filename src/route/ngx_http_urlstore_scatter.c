@@ -45,7 +45,8 @@ typedef struct {
     size_t                          size;     /* of the texts */
     ngx_array_t                     notes;    /* ngx_http_urlstore_note_t */
 
-    ngx_uint_t                      noted;    /* those that are shown */
+    ngx_uint_t                      shown;    /* items */
+    ngx_uint_t                      noted;    /* notes of these */
 } ngx_http_urlstore_scatter_t;
 
 
@@ -403,6 +404,8 @@ ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
 
     ngx_http_urlstore_scatter_count(batch);
 
+    batch->long_reply = (sc->size > NGX_HTTP_URLSTORE_KEPT);
+
     batch->ctx->wrote = (batch->answers.counts[US_ANSWER_NEW] != 0
                          || batch->answers.counts[US_ANSWER_DUE] != 0
                          || batch->answers.counts[US_ANSWER_SET] != 0
@@ -534,24 +537,31 @@ ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
 }
 
 
-/* of the batch: all answers are written */
+/* of the batch: NGX_AGAIN, there are more answers */
 
 static ngx_int_t
 ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_out_t *out)
 {
-    us_str_t            text, ref;
-    ngx_uint_t          i;
-    us_answer_record_t  rec;
-    u_char              word[NGX_HTTP_URLSTORE_WORD];
+    us_str_t                      text, ref;
+    us_answer_record_t            rec;
     ngx_http_urlstore_scatter_t  *sc;
+    u_char                        word[NGX_HTTP_URLSTORE_WORD];
 
     sc = batch->own;
 
-    sc->noted = 0;
+    if (sc->shown == 0) {
+        sc->noted = 0;
+    }
 
-    for (i = 0; i < sc->s->n; i++) {
-        ngx_http_urlstore_scatter_record(batch, i, &rec, &text, &ref, word);
+    for ( /* void */ ; sc->shown < sc->s->n; sc->shown++) {
+
+        if (batch->long_reply && ngx_http_urlstore_out_enough(out)) {
+            return NGX_AGAIN;
+        }
+
+        ngx_http_urlstore_scatter_record(batch, sc->shown, &rec, &text, &ref,
+                                         word);
 
         if (ngx_http_urlstore_answer_show(batch, out, &rec, text, ref)
             != NGX_OK)

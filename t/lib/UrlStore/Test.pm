@@ -774,11 +774,11 @@ sub summary_ids
 
 sub member_ids
 {
-    my ($next, $epoch) = @_;
+    my ($next, $epoch, $asked) = @_;
 
     return (next_id => $next, epoch => $epoch) if !routed();
 
-    my @next = ($next, map { $_ << 40 } 1 .. routed() - 1);
+    my @next = ($next, map { $_ << 40 } 1 .. ($asked // routed()) - 1);
 
     return (next_ids => { map { $_ => $next[$_] } 0 .. $#next },
         epochs => { map { $_ => $epoch } 0 .. $#next });
