@@ -14,8 +14,6 @@
  *     ngx_http_urlstore_cluster.c   clusters and their maps
  *     ngx_http_urlstore_shard.h     a zone that is a shard of a cluster
  *     ngx_http_urlstore_admin.c     maps over HTTP: GET /cluster, POST
- *     ngx_http_urlstore_promote.c   POST ?promote
- *     ngx_http_urlstore_rebase.c    POST ?rebase
  *     ngx_http_urlstore_post.c      how a POST waits for shards
  *
  * requests (ngx_http_urlstore_request.h)

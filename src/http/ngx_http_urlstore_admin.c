@@ -12,8 +12,8 @@
  *                                      nginx routes NAME
  *     POST ?shard=SHARD a map          this shard only
  *     POST ?check=1 a map              nothing is done: may it be posted?
- *     POST ?promote[=SHARD]            ngx_http_urlstore_promote.c
- *     POST ?rebase[=SHARD]             ngx_http_urlstore_rebase.c
+ *     POST ?promote[=SHARD]            ngx_http_urlstore_post.c
+ *     POST ?rebase[=SHARD]             ngx_http_urlstore_post.c
  *
  * A map is checked against all shards before the first of them adopts it.  The
  * reply, 204, is sent when it is durable at all of them.  What is refused, or
@@ -104,9 +104,9 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
     }
 
     if (r->method == NGX_HTTP_POST) {
-        return ngx_http_urlstore_promote_is(r) ? ngx_http_urlstore_promote(r)
-               : ngx_http_urlstore_rebase_is(r) ? ngx_http_urlstore_rebase(r)
-               : ngx_http_urlstore_admin_read(r);
+        rc = ngx_http_urlstore_post_command(r);
+
+        return rc == NGX_DECLINED ? ngx_http_urlstore_admin_read(r) : rc;
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {

@@ -107,7 +107,8 @@ struct ngx_http_urlstore_post_s {
     uint64_t                        since;    /* us */
     uint64_t                        most;     /* ms to wait; 0: for ever */
 
-    /* of a rebase */
+    /* of a command, and the zones that it is for */
+    ngx_uint_t                      command;
     ngx_array_t                     zones;
 
     /* of a map */
@@ -132,15 +133,8 @@ ngx_http_urlstore_zone_t *ngx_http_urlstore_post_next(
 /* NGX_DONE: look() is called again soon; NGX_DECLINED: its time is over */
 ngx_int_t ngx_http_urlstore_post_wait(ngx_http_urlstore_post_t *a);
 
-/* ngx_http_urlstore_promote.c: whether a POST is the command, and it */
-
-ngx_uint_t ngx_http_urlstore_promote_is(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_promote(ngx_http_request_t *r);
-
-/* ngx_http_urlstore_rebase.c: the same */
-
-ngx_uint_t ngx_http_urlstore_rebase_is(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_rebase(ngx_http_request_t *r);
+/* promote, forget, rebase; NGX_DECLINED: the POST is none of them */
+ngx_int_t ngx_http_urlstore_post_command(ngx_http_request_t *r);
 
 
 #endif /* _NGX_HTTP_URLSTORE_SHARD_H_INCLUDED_ */
