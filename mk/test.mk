@@ -219,7 +219,7 @@ test-upgrade: test-programs    ## the upgrade matrix, from the module of another
 KILLS       ?= 10000
 UNIT_FAULTS := $(B)/unit/journal_segment $(B)/unit/journal_power \
                $(B)/unit/journal_recovery $(B)/unit/life $(B)/unit/replica \
-               $(B)/unit/cache
+               $(B)/unit/copier
 FAULT_PROVE := US_FAULT_MODULE=$(abspath $(FAULT_MODULE)) $(PROVE)
 
 faults: $(FAULT_MODULE) $(FAULT_DISK)
@@ -230,7 +230,7 @@ test-faults: test-programs $(UNIT_FAULTS)  ## kills and power failures by the th
 	US_FULL=1 $(B)/unit/journal_segment
 	US_FULL=1 $(B)/unit/life
 	US_FULL=1 $(B)/unit/replica
-	US_FULL=1 $(B)/unit/cache
+	US_FULL=1 $(B)/unit/copier
 	US_IMAGES=$$(($(KILLS) * 12)) $(B)/unit/journal_power
 	US_CYCLES=$$(($(KILLS) / 50)) $(PROVE) t/durability_disk.t
 	US_CYCLES=$$(($(KILLS) / 50)) $(PROVE) t/durability_upgrade.t

@@ -4,7 +4,7 @@
 # start reads only the rest from the log.  What the disk does delays, fails and
 # confirms no answer.
 #
-# Kills at each step and damage of each byte: t/unit/cache.c.  Under load:
+# Kills at each step and damage of each byte: t/unit/copier.c.  Under load:
 # t/cluster_failover.t.
 
 use strict;

@@ -14,22 +14,6 @@
 #include <unistd.h>
 
 
-static int us_copy_begin(us_copy_t *c, const us_place_t *from,
-    const us_place_t *to, const us_frame_t *f, const us_manifest_t *m);
-static int us_copy_resume(us_copy_t *c, const us_place_t *from);
-static int us_copy_write(us_copy_t *c, const us_frame_t *f, uint64_t offset);
-static int us_copy_there(us_copy_t *c);
-static int us_copy_head(us_copy_t *c, us_place_t *at,
-    const us_manifest_t *m);
-static int us_copy_block(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
-    us_str_t ops, uint64_t ids);
-static int us_copy_footer(us_copy_t *c, us_place_t *at,
-    const us_manifest_t *m);
-static int us_copy_mark(us_copy_t *c, const us_manifest_t *m);
-static int us_copy_manifest(us_copy_t *c, const us_manifest_t *m,
-    int has_snapshot, uint64_t snapshot);
-
-
 void
 us_copy_init(us_copy_t *c, int dirfd)
 {
@@ -48,34 +32,89 @@ us_copy_close(us_copy_t *c)
 }
 
 
-int
-us_copy_frame(us_copy_t *c, const us_place_t *from, const us_place_t *to,
-    const us_frame_t *f, const us_manifest_t *m)
+/* the file that goes on */
+
+static int
+us_copy_resume(us_copy_t *c, const us_place_t *from)
 {
-    switch (f->type) {
+    char         name[US_DISK_NAME];
+    struct stat  st;
 
-    case US_FRAME_HEAD:
-        return from->tail.offset ? us_copy_resume(c, from)
-                                 : us_copy_begin(c, from, to, f, m);
+    us_copy_close(c);
+    us_segment_name(name, from->kind, from->tail.segment);
 
-    case US_FRAME_BLOCK:
-        return us_copy_write(c, f, from->tail.offset);
+    c->fd = openat(c->dirfd, name, O_RDWR|O_NOFOLLOW|O_CLOEXEC);
 
-    case US_FRAME_FOOTER:
-
-        if (us_copy_write(c, f, from->tail.offset) == -1
-            || us_copy_sync(c) == -1)
-        {
-            return -1;
-        }
-
-        us_copy_close(c);
-
-        return 0;
-
-    default:
-        return 0;
+    if (c->fd == -1 || fstat(c->fd, &st) == -1) {
+        (void) us_disk_fail(&c->error, errno, "\"%s\" could not be opened",
+                            name);
+        return c->error.err == ENOENT ? US_COPY_GONE : -1;
     }
+
+    if ((uint64_t) st.st_size < from->tail.offset) {
+        (void) us_disk_fail(&c->error, 0, "\"%s\" has become shorter", name);
+        return US_COPY_GONE;
+    }
+
+    if (ftruncate(c->fd, (off_t) from->tail.offset) == -1) {
+        return us_disk_fail(&c->error, errno, "\"%s\" could not be cut", name);
+    }
+
+    return 0;
+}
+
+
+static int
+us_copy_manifest(us_copy_t *c, const us_manifest_t *m, int has_snapshot,
+    uint64_t snapshot)
+{
+    us_manifest_t  own;
+
+    own = *m;
+    own.state = US_STATE_REPLICA;
+    own.end = 0;
+    own.end_ids = 0;
+    own.has_snapshot = has_snapshot != 0;
+    own.snapshot = snapshot;
+
+    us_manifest_boot(own.boot);
+    (void) snprintf(own.sync, sizeof(own.sync), "off");
+
+    return us_manifest_write(c->dirfd, &own, &c->error) == 0 ? 0 : -1;
+}
+
+
+/* before the first file: it is going to be a copy */
+
+static int
+us_copy_mark(us_copy_t *c, const us_manifest_t *m)
+{
+    us_manifest_t     mark;
+    us_manifest_rc_t  rc;
+
+    rc = us_manifest_read(c->dirfd, &mark, &c->error);
+
+    if (rc != US_MANIFEST_NONE) {
+        return rc == US_MANIFEST_OK ? 0 : -1;
+    }
+
+    mark = *m;
+    mark.version = 1;
+    mark.settings[0] = '\0';
+    mark.has_log = 0;
+
+    return us_copy_manifest(c, &mark, 0, 0);
+}
+
+
+static int
+us_copy_write(us_copy_t *c, const us_frame_t *f, uint64_t offset)
+{
+    if (us_disk_pwrite(c->fd, f->p, f->len, offset) == -1) {
+        return us_disk_fail(&c->error, errno, "a write to the copy failed");
+    }
+
+    return 0;
 }
 
 
@@ -121,46 +160,34 @@ us_copy_begin(us_copy_t *c, const us_place_t *from, const us_place_t *to,
 }
 
 
-/* the file that goes on */
-
-static int
-us_copy_resume(us_copy_t *c, const us_place_t *from)
+int
+us_copy_frame(us_copy_t *c, const us_place_t *from, const us_place_t *to,
+    const us_frame_t *f, const us_manifest_t *m)
 {
-    char         name[US_DISK_NAME];
-    struct stat  st;
+    switch (f->type) {
 
-    us_copy_close(c);
-    us_segment_name(name, from->kind, from->tail.segment);
+    case US_FRAME_HEAD:
+        return from->tail.offset ? us_copy_resume(c, from)
+                                 : us_copy_begin(c, from, to, f, m);
 
-    c->fd = openat(c->dirfd, name, O_RDWR|O_NOFOLLOW|O_CLOEXEC);
+    case US_FRAME_BLOCK:
+        return us_copy_write(c, f, from->tail.offset);
 
-    if (c->fd == -1 || fstat(c->fd, &st) == -1) {
-        (void) us_disk_fail(&c->error, errno, "\"%s\" could not be opened",
-                            name);
-        return c->error.err == ENOENT ? US_COPY_GONE : -1;
+    case US_FRAME_FOOTER:
+
+        if (us_copy_write(c, f, from->tail.offset) == -1
+            || us_copy_sync(c) == -1)
+        {
+            return -1;
+        }
+
+        us_copy_close(c);
+
+        return 0;
+
+    default:
+        return 0;
     }
-
-    if ((uint64_t) st.st_size < from->tail.offset) {
-        (void) us_disk_fail(&c->error, 0, "\"%s\" has become shorter", name);
-        return US_COPY_GONE;
-    }
-
-    if (ftruncate(c->fd, (off_t) from->tail.offset) == -1) {
-        return us_disk_fail(&c->error, errno, "\"%s\" could not be cut", name);
-    }
-
-    return 0;
-}
-
-
-static int
-us_copy_write(us_copy_t *c, const us_frame_t *f, uint64_t offset)
-{
-    if (us_disk_pwrite(c->fd, f->p, f->len, offset) == -1) {
-        return us_disk_fail(&c->error, errno, "a write to the copy failed");
-    }
-
-    return 0;
 }
 
 
@@ -172,57 +199,6 @@ us_copy_sync(us_copy_t *c)
     }
 
     return 0;
-}
-
-
-int
-us_copy_start(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
-    uint64_t lsn, uint64_t ids)
-{
-    us_place_start(at, m);
-    at->tail.lsn = lsn;
-    at->tail.ids = ids;
-
-    return us_copy_head(c, at, m) == 0 && us_copy_sync(c) == 0
-           ? us_copy_manifest(c, m, 0, 0) : -1;
-}
-
-
-int
-us_copy_append(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
-    us_str_t ops, uint64_t ids, uint64_t limit)
-{
-    int  rc;
-
-    rc = at->tail.offset == 0 ? 0
-         : c->fd == -1 ? us_copy_resume(c, at) : us_copy_there(c);
-
-    if (rc == 0 && at->tail.offset >= limit) {
-        rc = us_copy_footer(c, at, m);
-    }
-
-    if (rc == 0 && at->tail.offset == 0) {
-        rc = us_copy_head(c, at, m);
-    }
-
-    return rc == 0 ? us_copy_block(c, at, m, ops, ids) : rc;
-}
-
-
-/* whether the file still has a name */
-
-static int
-us_copy_there(us_copy_t *c)
-{
-    struct stat  st;
-
-    if (fstat(c->fd, &st) == 0 && st.st_nlink) {
-        return 0;
-    }
-
-    (void) us_disk_fail(&c->error, 0, "the newest file is gone");
-
-    return US_COPY_GONE;
 }
 
 
@@ -264,6 +240,41 @@ us_copy_head(us_copy_t *c, us_place_t *at, const us_manifest_t *m)
 }
 
 
+int
+us_copy_start(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    uint64_t lsn, uint64_t ids)
+{
+    us_place_start(at, m);
+    at->tail.lsn = lsn;
+    at->tail.ids = ids;
+
+    return us_copy_head(c, at, m) == 0 && us_copy_sync(c) == 0
+           ? us_copy_manifest(c, m, 0, 0) : -1;
+}
+
+
+/* whether the file still has a name */
+
+static int
+us_copy_there(us_copy_t *c)
+{
+    struct stat  st;
+
+    if (fstat(c->fd, &st) == 0 && st.st_nlink) {
+        return 0;
+    }
+
+    (void) us_disk_fail(&c->error, 0, "the newest file is gone");
+
+    return US_COPY_GONE;
+}
+
+
+/*
+ * The operations as a block; without any, the footer.  Whatever happens, *at is
+ * a place up to which all is written.
+ */
+
 static int
 us_copy_block(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
     us_str_t ops, uint64_t ids)
@@ -280,20 +291,23 @@ us_copy_block(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
                             ops.len);
     }
 
-    memcpy(p + US_BLOCK_HEADER, ops.data, ops.len);
+    if (ops.len) {
+        memcpy(p + US_BLOCK_HEADER, ops.data, ops.len);
+    }
 
     memset(&f, 0, sizeof(us_frame_t));
-    f.type = US_FRAME_BLOCK;
+    f.type = ops.len ? US_FRAME_BLOCK : US_FRAME_FOOTER;
     f.p = p;
     f.block.len = (uint32_t) ops.len;
     f.block.lsn = at->tail.lsn;
     f.block.ids = at->tail.ids;
+    f.block.durable = ops.len ? 0 : at->tail.blocks;
     f.block.prev = at->tail.crc;
     f.len = us_block_write(p, &f.block, at->tail.seed);
 
     to = *at;
-    to.tail.offset += f.len;
-    to.tail.blocks++;
+    to.tail.offset = ops.len ? at->tail.offset + f.len : 0;
+    to.tail.blocks += ops.len != 0;
     to.tail.lsn += ops.len;
     to.tail.ids += ids;
     to.tail.crc = f.block.crc;
@@ -310,77 +324,24 @@ us_copy_block(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
 }
 
 
-static int
-us_copy_footer(us_copy_t *c, us_place_t *at, const us_manifest_t *m)
+int
+us_copy_append(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    us_str_t ops, uint64_t ids, uint64_t limit)
 {
-    int         rc;
-    uint8_t     p[US_BLOCK_HEADER];
-    us_place_t  to;
-    us_frame_t  f;
+    int  rc;
 
-    memset(&f, 0, sizeof(us_frame_t));
-    f.type = US_FRAME_FOOTER;
-    f.p = p;
-    f.block.lsn = at->tail.lsn;
-    f.block.ids = at->tail.ids;
-    f.block.durable = at->tail.blocks;
-    f.block.prev = at->tail.crc;
-    f.len = us_block_write(p, &f.block, at->tail.seed);
+    rc = at->tail.offset == 0 ? 0
+         : c->fd == -1 ? us_copy_resume(c, at) : us_copy_there(c);
 
-    to = *at;
-    to.tail.offset = 0;
-    to.tail.crc = f.block.crc;
-
-    rc = us_copy_frame(c, at, &to, &f, m);
-
-    if (rc == 0) {
-        *at = to;
+    if (rc == 0 && at->tail.offset >= limit) {
+        rc = us_copy_block(c, at, m, (us_str_t) { 0, NULL }, 0);
     }
 
-    return rc;
-}
-
-
-/* before the first file: it is going to be a copy */
-
-static int
-us_copy_mark(us_copy_t *c, const us_manifest_t *m)
-{
-    us_manifest_t     mark;
-    us_manifest_rc_t  rc;
-
-    rc = us_manifest_read(c->dirfd, &mark, &c->error);
-
-    if (rc != US_MANIFEST_NONE) {
-        return rc == US_MANIFEST_OK ? 0 : -1;
+    if (rc == 0 && at->tail.offset == 0) {
+        rc = us_copy_head(c, at, m);
     }
 
-    mark = *m;
-    mark.version = 1;
-    mark.settings[0] = '\0';
-    mark.has_log = 0;
-
-    return us_copy_manifest(c, &mark, 0, 0);
-}
-
-
-static int
-us_copy_manifest(us_copy_t *c, const us_manifest_t *m, int has_snapshot,
-    uint64_t snapshot)
-{
-    us_manifest_t  own;
-
-    own = *m;
-    own.state = US_STATE_REPLICA;
-    own.end = 0;
-    own.end_ids = 0;
-    own.has_snapshot = has_snapshot != 0;
-    own.snapshot = snapshot;
-
-    us_manifest_boot(own.boot);
-    (void) snprintf(own.sync, sizeof(own.sync), "off");
-
-    return us_manifest_write(c->dirfd, &own, &c->error) == 0 ? 0 : -1;
+    return rc == 0 ? us_copy_block(c, at, m, ops, ids) : rc;
 }
 
 

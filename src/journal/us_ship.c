@@ -19,16 +19,198 @@
 #include <unistd.h>
 
 
-static us_ship_rc_t us_ship_open(us_ship_t *s, const us_tail_t *tail);
-static us_ship_rc_t us_ship_segment(us_ship_t *s, const us_tail_t *tail);
-static us_ship_rc_t us_ship_file(us_ship_t *s, const char *name);
-static us_ship_rc_t us_ship_verify(us_ship_t *s, const us_tail_t *tail);
-static us_ship_rc_t us_ship_block(us_ship_t *s, us_block_t *b,
-    uint64_t durable, const uint8_t **p, us_read_t *end);
-static void us_ship_footer(us_ship_t *s, const uint8_t *p);
-static int us_ship_final(us_ship_t *s, const us_tail_t *tail);
-static us_ship_rc_t us_ship_wait(us_ship_t *s);
-static us_ship_rc_t us_ship_gone(us_ship_t *s, const char *what);
+static us_ship_rc_t
+us_ship_gone(us_ship_t *s, const char *what)
+{
+    us_disk_fail(&s->error, 0, "%s: LSN %" PRIu64, what, s->at.tail.lsn);
+
+    return US_SHIP_GONE;
+}
+
+
+/* all was sent: files may be removed again */
+
+static us_ship_rc_t
+us_ship_wait(us_ship_t *s)
+{
+    us_ship_unlock(s);
+
+    return US_SHIP_WAIT;
+}
+
+
+static us_ship_rc_t
+us_ship_file(us_ship_t *s, const char *name)
+{
+    us_tail_t    *t;
+    us_reader_t  *r;
+
+    t = &s->at.tail;
+    r = &s->reader;
+
+    us_reader_close(r);
+
+    if (us_reader_open(r, s->dirfd, name, name[0] == 's' ? US_SEGMENT_SNAPSHOT
+                                                         : US_SEGMENT_JOURNAL,
+                       s->at.uuid, s->ops)
+        != US_READ_BLOCK)
+    {
+        s->error = r->error;
+
+        return r->error.err == ENOENT ? US_SHIP_GONE : US_SHIP_FAILED;
+    }
+
+    memcpy(s->small, r->buf, US_SEGMENT_HEADER);
+    s->header = 1;
+    s->open = 1;
+    s->limit = 0;
+
+    if (t->offset > US_SEGMENT_HEADER) {
+
+        if (r->head.crc != t->seed) {
+            return us_ship_gone(s, "the file is another one");
+        }
+
+        us_reader_resume(r, t);
+    }
+
+    return US_SHIP_OK;
+}
+
+
+static us_ship_rc_t
+us_ship_segment(us_ship_t *s, const us_tail_t *tail)
+{
+    char          name[US_DISK_NAME];
+    size_t        n;
+    us_dir_t      dir;
+    us_tail_t    *t;
+    us_ship_rc_t  rc;
+
+    t = &s->at.tail;
+
+    if (t->lsn > tail->lsn) {
+        return us_ship_gone(s, "the journal ends before it");
+    }
+
+    if (t->offset == 0) {
+
+        if (t->lsn == tail->lsn && tail->offset == 0) {
+
+            /* it begins with the next operation */
+
+            if (s->at.kind == US_SEGMENT_JOURNAL && t->crc != tail->crc) {
+                return us_ship_gone(s, "the journal has other bytes");
+            }
+
+            s->at.kind = US_SEGMENT_JOURNAL;
+            *t = *tail;
+
+            return us_ship_wait(s);
+        }
+
+        if (s->at.kind == US_SEGMENT_JOURNAL) {
+            t->segment = t->lsn;
+
+        } else {
+
+            if (us_dir_read(s->dirfd, &dir, &s->error) == -1) {
+                return US_SHIP_FAILED;
+            }
+
+            n = us_dir_upto(&dir, t->lsn);
+            t->segment = n ? dir.segments[n - 1] : UINT64_MAX;
+            us_dir_free(&dir);
+        }
+    }
+
+    us_segment_name(name, US_SEGMENT_JOURNAL, t->segment);
+
+    rc = us_ship_file(s, name);
+
+    if (rc != US_SHIP_OK || t->offset) {
+        return rc;
+    }
+
+    if (s->at.kind == US_SEGMENT_JOURNAL
+        && (s->reader.head.prev != t->crc || s->reader.head.ids != t->ids))
+    {
+        return us_ship_gone(s, "the journal has other bytes");
+    }
+
+    s->at.kind = US_SEGMENT_JOURNAL;
+    us_reader_tail(&s->reader, t);
+
+    return US_SHIP_OK;
+}
+
+
+/* the file of s->at, or that which follows it */
+
+static us_ship_rc_t
+us_ship_open(us_ship_t *s, const us_tail_t *tail)
+{
+    char          name[US_DISK_NAME];
+    us_tail_t    *t;
+    us_ship_rc_t  rc;
+
+    t = &s->at.tail;
+
+    if (s->at.kind == US_SEGMENT_JOURNAL || t->offset == 0) {
+        return us_ship_segment(s, tail);
+    }
+
+    us_segment_name(name, US_SEGMENT_SNAPSHOT, t->segment);
+
+    rc = us_ship_file(s, name);
+
+    if (rc == US_SHIP_OK && t->offset == US_SEGMENT_HEADER) {
+        us_reader_tail(&s->reader, t);
+    }
+
+    return rc;
+}
+
+
+/* whether the bytes before s->at are those that its reader has */
+
+static us_ship_rc_t
+us_ship_verify(us_ship_t *s, const us_tail_t *tail)
+{
+    us_read_t       rc;
+    us_tail_t      *t;
+    us_block_t      b;
+    const uint8_t  *p;
+
+    t = &s->at.tail;
+
+    if (t->offset == US_SEGMENT_HEADER && s->reader.head.crc != t->seed) {
+        return us_ship_gone(s, "the file is another one");
+    }
+
+    if (s->at.kind == US_SEGMENT_JOURNAL && tail->offset
+        && t->segment == tail->segment)
+    {
+        if (t->offset > tail->offset
+            || (t->offset == tail->offset
+                && (t->crc != tail->crc || t->lsn != tail->lsn
+                    || t->ids != tail->ids || t->blocks != tail->blocks)))
+        {
+            return us_ship_gone(s, "the journal has other bytes");
+        }
+
+        if (t->offset == tail->offset) {
+            return US_SHIP_OK;
+        }
+    }
+
+    rc = us_reader_next(&s->reader, &b, &p);
+
+    us_reader_resume(&s->reader, t);
+
+    return rc == US_READ_BLOCK || rc == US_READ_FOOTER
+           ? US_SHIP_OK : us_ship_gone(s, "the file has other bytes");
+}
 
 
 us_ship_rc_t
@@ -137,226 +319,6 @@ us_ship_from(us_place_t *at, const us_manifest_t *m, uint64_t lsn)
 }
 
 
-us_ship_rc_t
-us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
-    const uint8_t **p, size_t *len)
-{
-    us_read_t     end;
-    us_block_t    b;
-    us_ship_rc_t  rc;
-
-    if (!s->open) {
-        rc = us_ship_open(s, tail);
-
-        if (rc != US_SHIP_OK) {
-            return rc;
-        }
-    }
-
-    if (s->header) {
-        s->header = 0;
-        *p = s->small;
-        *len = US_SEGMENT_HEADER;
-        s->sent += *len;
-        return US_SHIP_OK;
-    }
-
-    if (!us_ship_final(s, tail)) {
-        return us_ship_wait(s);
-    }
-
-    rc = us_ship_block(s, &b, durable, p, &end);
-
-    if (rc != US_SHIP_OK) {
-        return rc;
-    }
-
-    *len = US_BLOCK_HEADER + b.len;
-    s->sent += *len;
-
-    if (end == US_READ_FOOTER) {
-        us_ship_footer(s, *p);
-        *p = s->small;
-    }
-
-    return US_SHIP_OK;
-}
-
-
-/* the file of s->at, or that which follows it */
-
-static us_ship_rc_t
-us_ship_open(us_ship_t *s, const us_tail_t *tail)
-{
-    char          name[US_DISK_NAME];
-    us_tail_t    *t;
-    us_ship_rc_t  rc;
-
-    t = &s->at.tail;
-
-    if (s->at.kind == US_SEGMENT_JOURNAL || t->offset == 0) {
-        return us_ship_segment(s, tail);
-    }
-
-    us_segment_name(name, US_SEGMENT_SNAPSHOT, t->segment);
-
-    rc = us_ship_file(s, name);
-
-    if (rc == US_SHIP_OK && t->offset == US_SEGMENT_HEADER) {
-        us_reader_tail(&s->reader, t);
-    }
-
-    return rc;
-}
-
-
-static us_ship_rc_t
-us_ship_segment(us_ship_t *s, const us_tail_t *tail)
-{
-    char          name[US_DISK_NAME];
-    size_t        n;
-    us_dir_t      dir;
-    us_tail_t    *t;
-    us_ship_rc_t  rc;
-
-    t = &s->at.tail;
-
-    if (t->lsn > tail->lsn) {
-        return us_ship_gone(s, "the journal ends before it");
-    }
-
-    if (t->offset == 0) {
-
-        if (t->lsn == tail->lsn && tail->offset == 0) {
-
-            /* it begins with the next operation */
-
-            if (s->at.kind == US_SEGMENT_JOURNAL && t->crc != tail->crc) {
-                return us_ship_gone(s, "the journal has other bytes");
-            }
-
-            s->at.kind = US_SEGMENT_JOURNAL;
-            *t = *tail;
-
-            return us_ship_wait(s);
-        }
-
-        if (s->at.kind == US_SEGMENT_JOURNAL) {
-            t->segment = t->lsn;
-
-        } else {
-
-            if (us_dir_read(s->dirfd, &dir, &s->error) == -1) {
-                return US_SHIP_FAILED;
-            }
-
-            n = us_dir_upto(&dir, t->lsn);
-            t->segment = n ? dir.segments[n - 1] : UINT64_MAX;
-            us_dir_free(&dir);
-        }
-    }
-
-    us_segment_name(name, US_SEGMENT_JOURNAL, t->segment);
-
-    rc = us_ship_file(s, name);
-
-    if (rc != US_SHIP_OK || t->offset) {
-        return rc;
-    }
-
-    if (s->at.kind == US_SEGMENT_JOURNAL
-        && (s->reader.head.prev != t->crc || s->reader.head.ids != t->ids))
-    {
-        return us_ship_gone(s, "the journal has other bytes");
-    }
-
-    s->at.kind = US_SEGMENT_JOURNAL;
-    us_reader_tail(&s->reader, t);
-
-    return US_SHIP_OK;
-}
-
-
-static us_ship_rc_t
-us_ship_file(us_ship_t *s, const char *name)
-{
-    us_tail_t    *t;
-    us_reader_t  *r;
-
-    t = &s->at.tail;
-    r = &s->reader;
-
-    us_reader_close(r);
-
-    if (us_reader_open(r, s->dirfd, name, name[0] == 's' ? US_SEGMENT_SNAPSHOT
-                                                         : US_SEGMENT_JOURNAL,
-                       s->at.uuid, s->ops)
-        != US_READ_BLOCK)
-    {
-        s->error = r->error;
-
-        return r->error.err == ENOENT ? US_SHIP_GONE : US_SHIP_FAILED;
-    }
-
-    memcpy(s->small, r->buf, US_SEGMENT_HEADER);
-    s->header = 1;
-    s->open = 1;
-    s->limit = 0;
-
-    if (t->offset > US_SEGMENT_HEADER) {
-
-        if (r->head.crc != t->seed) {
-            return us_ship_gone(s, "the file is another one");
-        }
-
-        us_reader_resume(r, t);
-    }
-
-    return US_SHIP_OK;
-}
-
-
-/* whether the bytes before s->at are those that its reader has */
-
-static us_ship_rc_t
-us_ship_verify(us_ship_t *s, const us_tail_t *tail)
-{
-    us_read_t       rc;
-    us_tail_t      *t;
-    us_block_t      b;
-    const uint8_t  *p;
-
-    t = &s->at.tail;
-
-    if (t->offset == US_SEGMENT_HEADER && s->reader.head.crc != t->seed) {
-        return us_ship_gone(s, "the file is another one");
-    }
-
-    if (s->at.kind == US_SEGMENT_JOURNAL && tail->offset
-        && t->segment == tail->segment)
-    {
-        if (t->offset > tail->offset
-            || (t->offset == tail->offset
-                && (t->crc != tail->crc || t->lsn != tail->lsn
-                    || t->ids != tail->ids || t->blocks != tail->blocks)))
-        {
-            return us_ship_gone(s, "the journal has other bytes");
-        }
-
-        if (t->offset == tail->offset) {
-            return US_SHIP_OK;
-        }
-    }
-
-    rc = us_reader_next(&s->reader, &b, &p);
-
-    us_reader_resume(&s->reader, t);
-
-    return rc == US_READ_BLOCK || rc == US_READ_FOOTER
-           ? US_SHIP_OK : us_ship_gone(s, "the file has other bytes");
-}
-
-
 /* whether the bytes of the next block will not change any more */
 
 static int
@@ -442,21 +404,47 @@ us_ship_footer(us_ship_t *s, const uint8_t *p)
 }
 
 
-/* all was sent: files may be removed again */
-
-static us_ship_rc_t
-us_ship_wait(us_ship_t *s)
+us_ship_rc_t
+us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
+    const uint8_t **p, size_t *len)
 {
-    us_ship_unlock(s);
+    us_read_t     end;
+    us_block_t    b;
+    us_ship_rc_t  rc;
 
-    return US_SHIP_WAIT;
-}
+    if (!s->open) {
+        rc = us_ship_open(s, tail);
 
+        if (rc != US_SHIP_OK) {
+            return rc;
+        }
+    }
 
-static us_ship_rc_t
-us_ship_gone(us_ship_t *s, const char *what)
-{
-    us_disk_fail(&s->error, 0, "%s: LSN %" PRIu64, what, s->at.tail.lsn);
+    if (s->header) {
+        s->header = 0;
+        *p = s->small;
+        *len = US_SEGMENT_HEADER;
+        s->sent += *len;
+        return US_SHIP_OK;
+    }
 
-    return US_SHIP_GONE;
+    if (!us_ship_final(s, tail)) {
+        return us_ship_wait(s);
+    }
+
+    rc = us_ship_block(s, &b, durable, p, &end);
+
+    if (rc != US_SHIP_OK) {
+        return rc;
+    }
+
+    *len = US_BLOCK_HEADER + b.len;
+    s->sent += *len;
+
+    if (end == US_READ_FOOTER) {
+        us_ship_footer(s, *p);
+        *p = s->small;
+    }
+
+    return US_SHIP_OK;
 }

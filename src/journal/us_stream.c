@@ -14,17 +14,6 @@
 #define US_PLACE_FIELDS  8            /* numbers after the uuid */
 
 
-static ssize_t us_stream_text(us_stream_t *s, const uint8_t *p, size_t len,
-    us_frame_t *f, size_t *need);
-static ssize_t us_stream_beat(us_stream_t *s, const uint8_t *p, size_t len,
-    us_frame_t *f, size_t *need);
-static ssize_t us_stream_head(us_stream_t *s, const uint8_t *p, size_t len,
-    us_frame_t *f, size_t *need);
-static int us_stream_begins(us_stream_t *s, us_segment_kind_t kind);
-static ssize_t us_stream_block(us_stream_t *s, const uint8_t *p, size_t len,
-    us_frame_t *f, size_t *need);
-
-
 void
 us_place_start(us_place_t *at, const us_manifest_t *m)
 {
@@ -183,45 +172,6 @@ us_stream_init(us_stream_t *s, const us_ops_t *ops, const us_place_t *at)
 }
 
 
-ssize_t
-us_stream_next(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
-    size_t *need)
-{
-    ssize_t  n;
-
-    *need = 4;
-
-    if (len < *need) {
-        return 0;
-    }
-
-    if (memcmp(p, "USMF", 4) == 0) {
-        f->type = US_FRAME_MANIFEST;
-        n = us_stream_text(s, p, len, f, need);
-
-    } else if (!s->named) {
-        n = us_disk_fail(&s->error, 0, "the stream does not begin with a "
-                         "manifest");
-
-    } else if (memcmp(p, "USBT", 4) == 0) {
-        f->type = US_FRAME_BEAT;
-        n = us_stream_beat(s, p, len, f, need);
-
-    } else if (memcmp(p, "USJR", 4) == 0 || memcmp(p, "USSN", 4) == 0) {
-        f->type = US_FRAME_HEAD;
-        n = us_stream_head(s, p, len, f, need);
-
-    } else {
-        n = us_stream_block(s, p, len, f, need);
-    }
-
-    f->p = p;
-    f->len = n > 0 ? (size_t) n : 0;
-
-    return n;
-}
-
-
 static ssize_t
 us_stream_text(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
     size_t *need)
@@ -301,40 +251,6 @@ us_stream_beat(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
 }
 
 
-static ssize_t
-us_stream_head(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
-    size_t *need)
-{
-    us_segment_kind_t  kind;
-
-    *need = US_SEGMENT_HEADER;
-
-    if (len < *need) {
-        return 0;
-    }
-
-    kind = p[2] == 'J' ? US_SEGMENT_JOURNAL : US_SEGMENT_SNAPSHOT;
-
-    if (us_reader_start(&s->reader, p, kind, s->at.uuid, s->ops)
-        != US_READ_BLOCK)
-    {
-        s->error = s->reader.error;
-        return -1;
-    }
-
-    if (us_stream_begins(s, kind) == -1) {
-        return us_disk_fail(&s->error, 0, "\"%s\" does not follow what came "
-                            "before it, which ends at LSN %016" PRIx64,
-                            s->reader.name, s->at.tail.lsn);
-    }
-
-    s->open = 1;
-    us_reader_tail(&s->reader, &s->at.tail);
-
-    return US_SEGMENT_HEADER;
-}
-
-
 /* whether the file of s->reader is the one to come; 0, or -1 */
 
 static int
@@ -379,6 +295,40 @@ us_stream_begins(us_stream_t *s, us_segment_kind_t kind)
 
 
 static ssize_t
+us_stream_head(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
+    size_t *need)
+{
+    us_segment_kind_t  kind;
+
+    *need = US_SEGMENT_HEADER;
+
+    if (len < *need) {
+        return 0;
+    }
+
+    kind = p[2] == 'J' ? US_SEGMENT_JOURNAL : US_SEGMENT_SNAPSHOT;
+
+    if (us_reader_start(&s->reader, p, kind, s->at.uuid, s->ops)
+        != US_READ_BLOCK)
+    {
+        s->error = s->reader.error;
+        return -1;
+    }
+
+    if (us_stream_begins(s, kind) == -1) {
+        return us_disk_fail(&s->error, 0, "\"%s\" does not follow what came "
+                            "before it, which ends at LSN %016" PRIx64,
+                            s->reader.name, s->at.tail.lsn);
+    }
+
+    s->open = 1;
+    us_reader_tail(&s->reader, &s->at.tail);
+
+    return US_SEGMENT_HEADER;
+}
+
+
+static ssize_t
 us_stream_block(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
     size_t *need)
 {
@@ -411,4 +361,43 @@ us_stream_block(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
         s->error = s->reader.error;
         return -1;
     }
+}
+
+
+ssize_t
+us_stream_next(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
+    size_t *need)
+{
+    ssize_t  n;
+
+    *need = 4;
+
+    if (len < *need) {
+        return 0;
+    }
+
+    if (memcmp(p, "USMF", 4) == 0) {
+        f->type = US_FRAME_MANIFEST;
+        n = us_stream_text(s, p, len, f, need);
+
+    } else if (!s->named) {
+        n = us_disk_fail(&s->error, 0, "the stream does not begin with a "
+                         "manifest");
+
+    } else if (memcmp(p, "USBT", 4) == 0) {
+        f->type = US_FRAME_BEAT;
+        n = us_stream_beat(s, p, len, f, need);
+
+    } else if (memcmp(p, "USJR", 4) == 0 || memcmp(p, "USSN", 4) == 0) {
+        f->type = US_FRAME_HEAD;
+        n = us_stream_head(s, p, len, f, need);
+
+    } else {
+        n = us_stream_block(s, p, len, f, need);
+    }
+
+    f->p = p;
+    f->len = n > 0 ? (size_t) n : 0;
+
+    return n;
 }

@@ -141,6 +141,15 @@ us_follow_now(void *data)
 
 
 int
+us_follow_manifest(const us_replog_head_t *head, us_manifest_t *m,
+    us_disk_error_t *e)
+{
+    return us_manifest_scan(m, head->settings, strlen(head->settings), e)
+           == US_MANIFEST_OK ? 0 : -1;
+}
+
+
+int
 us_follow_goes_on(void *data, const us_replog_head_t *head,
     const us_replog_row_t *row)
 {
@@ -150,8 +159,7 @@ us_follow_goes_on(void *data, const us_replog_head_t *head,
 
     (void) data;
 
-    return us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
-           == US_MANIFEST_OK
+    return us_follow_manifest(head, &m, &e) == 0
            && us_manifest_setting(&m, "terms", terms, sizeof(terms)) == 0
            ? us_standby_follows(terms, row) : -1;
 }

@@ -105,6 +105,10 @@ us_follow_t *us_follow_open(us_job_t *job, us_follow_t **f, size_t size,
 /* us_standby_env_t, us_appender_t: us_clock_boottime() */
 uint64_t us_follow_now(void *data);
 
+/* the settings of a log: 0, or -1 with e */
+int us_follow_manifest(const us_replog_head_t *head, us_manifest_t *m,
+    us_disk_error_t *e);
+
 /* us_replog_follows_pt: by the settings of the log's last term */
 int us_follow_goes_on(void *data, const us_replog_head_t *head,
     const us_replog_row_t *row);

@@ -23,27 +23,6 @@
 #define US_PEER_BUFFER  (256 * 1024)
 
 
-static int us_peer_connect(us_peer_t *p, const struct sockaddr *sa,
-    socklen_t len);
-static int us_peer_send(us_peer_t *p, const char *text, size_t len);
-static int us_peer_head(us_peer_t *p);
-static int us_peer_refusal(us_peer_t *p);
-static int us_peer_wait(us_peer_t *p, short events, uint64_t until);
-static int us_peer_room(us_peer_t *p, size_t need);
-static int us_peer_fail(us_peer_t *p, const char *what, int err);
-
-
-static uint64_t
-us_peer_now(void)
-{
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-
 void
 us_peer_init(us_peer_t *p, int (*stopping)(void *data), void *data)
 {
@@ -77,34 +56,53 @@ us_peer_free(us_peer_t *p)
 }
 
 
-int
-us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
-    const char *target)
+static int
+us_peer_fail(us_peer_t *p, const char *what, int err)
 {
-    int   len;
-    char  text[2048];
+    (void) snprintf(p->error, sizeof(p->error), "%s%s%s", what,
+                    err ? ": " : "", err ? strerror(err) : "");
 
-    us_peer_close(p);
+    return -1;
+}
 
-    len = snprintf(text, sizeof(text), "GET %s/%s HTTP/1.0\r\nHost: %s\r\n"
-                   "Connection: close\r\n\r\n", primary->path, target,
-                   primary->host);
 
-    if (len < 0 || (size_t) len >= sizeof(text)) {
-        return us_peer_fail(p, "the request is too long", 0);
+static uint64_t
+us_peer_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+
+/* 1: it is ready; 0: not in time, or the thread is to stop */
+
+static int
+us_peer_wait(us_peer_t *p, short events, uint64_t until)
+{
+    int            rc;
+    uint64_t       now;
+    struct pollfd  fd;
+
+    fd.fd = p->fd;
+    fd.events = events;
+
+    for ( ;; ) {
+        now = us_peer_now();
+
+        if (now >= until || p->stopping(p->data)) {
+            return 0;
+        }
+
+        now = until - now;
+        rc = poll(&fd, 1, now < US_PEER_STEP ? (int) now : US_PEER_STEP);
+
+        if (rc == 1) {
+            return 1;
+        }
     }
-
-    n %= primary->naddrs;
-
-    if (us_peer_connect(p, primary->addrs[n], primary->lens[n]) == -1
-        || us_peer_send(p, text, (size_t) len) == -1
-        || us_peer_head(p) == -1)
-    {
-        us_peer_close(p);
-        return -1;
-    }
-
-    return p->status == 200 ? 0 : us_peer_refusal(p);
 }
 
 
@@ -220,6 +218,40 @@ us_peer_head(us_peer_t *p)
 }
 
 
+/* room for `need` bytes from pos on, and for one more at least */
+
+static int
+us_peer_room(us_peer_t *p, size_t need)
+{
+    size_t    size;
+    uint8_t  *buf;
+
+    if (p->pos) {
+        memmove(p->buf, p->buf + p->pos, p->len - p->pos);
+        p->len -= p->pos;
+        p->pos = 0;
+    }
+
+    size = need > p->len ? need : p->len + 1;
+    size = size < US_PEER_BUFFER ? US_PEER_BUFFER : size;
+
+    if (size <= p->size && p->len < p->size) {
+        return 0;
+    }
+
+    buf = realloc(p->buf, size + 1);
+
+    if (buf == NULL) {
+        return -1;
+    }
+
+    p->buf = buf;
+    p->size = size;
+
+    return 0;
+}
+
+
 /* the body of a refusal as the error: what of it comes in a second */
 
 static int
@@ -278,32 +310,34 @@ us_peer_refusal(us_peer_t *p)
 }
 
 
-/* 1: it is ready; 0: not in time, or the thread is to stop */
-
-static int
-us_peer_wait(us_peer_t *p, short events, uint64_t until)
+int
+us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
+    const char *target)
 {
-    int            rc;
-    uint64_t       now;
-    struct pollfd  fd;
+    int   len;
+    char  text[2048];
 
-    fd.fd = p->fd;
-    fd.events = events;
+    us_peer_close(p);
 
-    for ( ;; ) {
-        now = us_peer_now();
+    len = snprintf(text, sizeof(text), "GET %s/%s HTTP/1.0\r\nHost: %s\r\n"
+                   "Connection: close\r\n\r\n", primary->path, target,
+                   primary->host);
 
-        if (now >= until || p->stopping(p->data)) {
-            return 0;
-        }
-
-        now = until - now;
-        rc = poll(&fd, 1, now < US_PEER_STEP ? (int) now : US_PEER_STEP);
-
-        if (rc == 1) {
-            return 1;
-        }
+    if (len < 0 || (size_t) len >= sizeof(text)) {
+        return us_peer_fail(p, "the request is too long", 0);
     }
+
+    n %= primary->naddrs;
+
+    if (us_peer_connect(p, primary->addrs[n], primary->lens[n]) == -1
+        || us_peer_send(p, text, (size_t) len) == -1
+        || us_peer_head(p) == -1)
+    {
+        us_peer_close(p);
+        return -1;
+    }
+
+    return p->status == 200 ? 0 : us_peer_refusal(p);
 }
 
 
@@ -341,48 +375,4 @@ us_peer_read(us_peer_t *p, size_t need, unsigned ms)
 
     return errno == EAGAIN || errno == EINTR
            ? 0 : us_peer_fail(p, "recv() failed", errno);
-}
-
-
-/* room for `need` bytes from pos on, and for one more at least */
-
-static int
-us_peer_room(us_peer_t *p, size_t need)
-{
-    size_t    size;
-    uint8_t  *buf;
-
-    if (p->pos) {
-        memmove(p->buf, p->buf + p->pos, p->len - p->pos);
-        p->len -= p->pos;
-        p->pos = 0;
-    }
-
-    size = need > p->len ? need : p->len + 1;
-    size = size < US_PEER_BUFFER ? US_PEER_BUFFER : size;
-
-    if (size <= p->size && p->len < p->size) {
-        return 0;
-    }
-
-    buf = realloc(p->buf, size + 1);
-
-    if (buf == NULL) {
-        return -1;
-    }
-
-    p->buf = buf;
-    p->size = size;
-
-    return 0;
-}
-
-
-static int
-us_peer_fail(us_peer_t *p, const char *what, int err)
-{
-    (void) snprintf(p->error, sizeof(p->error), "%s%s%s", what,
-                    err ? ": " : "", err ? strerror(err) : "");
-
-    return -1;
 }

@@ -206,31 +206,6 @@ us_replicate_confirmed(us_replicate_t *r)
 }
 
 
-/* one row, or a beat */
-
-static us_appender_rc_t
-us_replicate_group(us_replicate_t *r)
-{
-    us_str_t           pieces[2];
-    us_life_t         *l;
-    us_appender_rc_t   rc;
-    us_replog_ends_t   ends;
-
-    l = r->f.life;
-
-    us_replog_ends(&l->sh->replicate.place, &ends);
-    us_store_ops(l->store, ends.sure.next, pieces);
-
-    rc = us_appender_step(&r->appender, pieces);
-
-    /* also what a killed process had confirmed */
-
-    us_replicate_confirmed(r);
-
-    return rc;
-}
-
-
 /* nothing is confirmed: writes are refused once that has lasted for a while */
 
 static void
@@ -307,8 +282,7 @@ us_replicate_look(us_replicate_t *r, const uint8_t uuid[16],
 
     return r->f.log->ops->head(r->f.log, head) == US_REPLOG_OK
            && memcmp(head->uuid, uuid, sizeof(head->uuid)) == 0
-           && us_manifest_scan(m, head->settings, strlen(head->settings), &e)
-              == US_MANIFEST_OK ? 0 : -1;
+           && us_follow_manifest(head, m, &e) == 0 ? 0 : -1;
 }
 
 
@@ -596,6 +570,7 @@ us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
 static void
 us_replicate_write_job(us_job_t *job)
 {
+    us_str_t           pieces[2];
     uint64_t           until;
     us_life_t         *l;
     us_replicate_t    *r;
@@ -633,7 +608,13 @@ us_replicate_write_job(us_job_t *job)
     }
 
     do {
-        rc = us_replicate_group(r);
+        us_replog_ends(&l->sh->replicate.place, &ends);
+        us_store_ops(l->store, ends.sure.next, pieces);
+        rc = us_appender_step(&r->appender, pieces);
+
+        /* also what a killed process had confirmed */
+
+        us_replicate_confirmed(r);
 
     } while (rc == US_APPENDER_OK && us_job_now(l) < until
              && us_store_published(l->store) != us_store_durable(l->store)
@@ -747,18 +728,14 @@ us_replicate_base(void *data, const uint8_t *p, size_t len)
 {
     us_replicate_t *r = data;
 
-    us_manifest_t      m;
-    us_disk_error_t    e;
-    us_replog_head_t  *head;
+    us_manifest_t    m;
+    us_disk_error_t  e;
 
     if (p) {
         return us_follow_apply(&r->f, p, len);
     }
 
-    head = &r->standby.head;
-
-    if (us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
-        == US_MANIFEST_OK
+    if (us_follow_manifest(&r->standby.head, &m, &e) == 0
         && m.has_restored && r->standby.part.lsn <= m.restored)
     {
         us_store_map_restored(r->f.store);
@@ -790,9 +767,7 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
     us_store_conf_t  have;
     us_disk_error_t  e;
 
-    if (us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
-        != US_MANIFEST_OK)
-    {
+    if (us_follow_manifest(head, &m, &e) == -1) {
         (void) us_follow_fail(&r->f, US_SAY_ALERT, "its %s", e.text);
         return NULL;
     }
@@ -889,8 +864,7 @@ us_replicate_based(us_replicate_t *r)
     }
 
     if (head->term || head->last.next
-        || us_manifest_scan(&m, head->settings, strlen(head->settings), &e)
-           != US_MANIFEST_OK
+        || us_follow_manifest(head, &m, &e) == -1
         || us_manifest_setting(&m, US_REPLICATE_BASE, node, sizeof(node))
            == -1)
     {
@@ -924,14 +898,10 @@ us_replicate_begin(us_replicate_t *r)
     us_data_text_t     text;
     us_store_conf_t    conf, want, have;
     us_disk_error_t    e;
-    us_replog_head_t  *head;
 
     sh = r->f.life->sh;
-    head = &r->standby.head;
 
-    if (us_manifest_scan(&r->manifest, head->settings, strlen(head->settings),
-                         &e)
-        != US_MANIFEST_OK
+    if (us_follow_manifest(&r->standby.head, &r->manifest, &e) == -1
         || us_data_conf(&r->manifest, &conf, &text, &e) == -1)
     {
         return us_follow_fail(&r->f, US_SAY_ALERT, "its %s", e.text);
@@ -952,9 +922,7 @@ us_replicate_begin(us_replicate_t *r)
     }
 
     if (r->f.bulk) {
-        us_release(&sh->load_applying, 1);
-        us_release(&sh->load_began, us_job_now(r->f.life));
-        us_store_set_identity(r->f.store, conf.uuid, conf.epoch);
+        us_follow_begin(&r->f, conf.uuid, conf.epoch);
     }
 
     /* the store may have what this node declares, beside what the log has */
@@ -1056,37 +1024,6 @@ us_replicate_create(us_replicate_t *r)
 }
 
 
-/* reads the directory; 0: it did, or there is nothing; -1: not now */
-
-static int
-us_replicate_fill(us_replicate_t *r)
-{
-    us_life_t  *l;
-
-    l = r->f.life;
-
-    switch (us_copier_read(r->f.job, r->f.store, &r->manifest, &r->copied)) {
-
-    case US_COPIER_OK:
-        r->filled = 1;
-        return 0;
-
-    case US_COPIER_NONE:
-        r->looked = 1;
-        return 0;
-
-    case US_COPIER_BAD:
-        r->f.anew = 1;
-        l->follow_next = us_job_now(l) + 1;
-        return -1;
-
-    default:
-        l->follow_next = us_job_now(l) + US_REPLICATE_POLL;
-        return -1;
-    }
-}
-
-
 /*
  * Before the first step: what the directory has comes first, if the log has it,
  * too.  0; -1: not now.
@@ -1107,12 +1044,28 @@ us_replicate_copied(us_replicate_t *r)
         return 0;
     }
 
-    if (!r->filled && us_replicate_fill(r) == -1) {
-        return -1;
-    }
-
     if (!r->filled) {
-        return 0;
+
+        switch (us_copier_read(r->f.job, r->f.store, &r->manifest, &r->copied))
+        {
+
+        case US_COPIER_OK:
+            r->filled = 1;
+            break;
+
+        case US_COPIER_NONE:
+            r->looked = 1;
+            return 0;
+
+        case US_COPIER_BAD:
+            r->f.anew = 1;
+            l->follow_next = us_job_now(l) + 1;
+            return -1;
+
+        default:
+            l->follow_next = us_job_now(l) + US_REPLICATE_POLL;
+            return -1;
+        }
     }
 
     switch (us_copier_check(r->f.job, r->f.log, &r->copied)) {
@@ -1264,9 +1217,7 @@ us_replicate_head(us_replicate_t *r)
         memcpy(sh->holder, sb->head.holder, sizeof(sh->holder));
         us_release(&sh->term, sb->head.term);
 
-        if (us_manifest_scan(&m, sb->head.settings, strlen(sb->head.settings),
-                             &e) != US_MANIFEST_OK)
-        {
+        if (us_follow_manifest(&sb->head, &m, &e) == -1) {
             return;
         }
 

@@ -37,29 +37,7 @@ typedef struct {
     uint8_t          *buf;            /* an operation that is not whole yet */
     size_t            len;
     size_t            room;
-} us_base_t;
-
-
-static void us_base_job(us_job_t *job);
-static int us_base_make(us_base_t *b, uint64_t *lsn);
-static int us_base_begin(us_base_t *b, us_life_t *l, us_replog_t *log);
-static void us_base_free(us_base_t *b);
-static int us_base_stopping(void *data);
-static int us_base_pause(void *data, unsigned ms);
-static int us_base_out(void *data, const uint8_t *p, size_t len);
-static ssize_t us_base_ops(us_base_t *b, const uint8_t *p, size_t len);
-static int us_base_keep(us_base_t *b, const uint8_t *p, size_t len);
-static int us_base_confirmed(us_base_t *b, uint64_t lsn);
-static void us_base_done(us_job_t *job, const us_base_t *b, uint64_t lsn,
-    uint64_t ms);
-static void us_base_failed(us_job_t *job, const char *why);
-static int us_base_dir(const us_life_t *l, us_disk_error_t *e);
-static int us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e);
-static void us_base_moved(us_job_t *job);
-static int us_base_manifest(const us_life_t *l, us_manifest_t *m,
-    us_disk_error_t *e);
-static int us_base_read(us_base_t *b, int dirfd, us_disk_error_t *e);
-static int us_base_apply(void *data, const uint8_t *p, size_t len);
+} us_maker_t;
 
 
 int
@@ -106,127 +84,6 @@ us_replicate_base_why(const us_life_t *l)
 }
 
 
-void
-us_replicate_rebase(us_life_t *l)
-{
-    if (us_clock_boottime() < us_acquire(&l->sh->replicate.rebase)
-        && !l->jobs[US_ROLE_BASE].active)
-    {
-        (void) us_job_start(l, US_ROLE_BASE, us_base_job, NULL);
-    }
-}
-
-
-static void
-us_base_job(us_job_t *job)
-{
-    uint64_t                    lsn, start;
-    us_base_t                   b;
-    us_life_t                  *l;
-    us_replog_t                *log;
-    us_replog_env_t             env;
-    const us_replicate_conf_t  *conf;
-
-    l = job->life;
-    conf = l->conf.replicate;
-    start = us_job_now(l);
-
-    env.stopping = us_base_stopping;
-    env.data = l;
-
-    log = conf->ops->open(conf->conninfo, conf->shard, conf->single, &env);
-
-    if (log == NULL) {
-        us_base_failed(job, "no memory");
-        return;
-    }
-
-    if (us_base_begin(&b, l, log) == 0 && us_base_make(&b, &lsn) == 0) {
-        us_base_done(job, &b, lsn, us_job_now(l) - start);
-
-    } else {
-        us_base_failed(job, b.rebase.error);
-    }
-
-    us_base_free(&b);
-    log->ops->close(log);
-}
-
-
-/* of a primary; 0: in force */
-
-static int
-us_base_make(us_base_t *b, uint64_t *lsn)
-{
-    uint64_t           until;
-    us_rebase_t       *rb;
-    us_replog_ends_t   ends;
-
-    us_replog_ends(&b->life->sh->replicate.place, &ends);
-
-    rb = &b->rebase;
-    rb->term = ends.sure.term;
-    b->store = us_store_open(b->life->mem, &b->life->lock);
-
-    if (b->store == NULL || us_store_map_stale(b->store)) {
-        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "%s",
-                        b->store ? "the shard was restored, and needs the "
-                        "newest map first" : "no memory");
-        return -1;
-    }
-
-    if (us_store_dump(b->store, us_base_out, b, lsn) != 0) {
-        return -1;
-    }
-
-    until = us_store_complete(b->store);
-
-    rb->keep = rb->bytes / US_BASE_SHARE < US_BASE_KEEP
-               ? rb->bytes / US_BASE_SHARE : US_BASE_KEEP;
-
-    return us_rebase_end(rb, *lsn, until) == -1
-           || us_base_confirmed(b, until) == -1
-           || us_rebase_force(rb) == -1 ? -1 : 0;
-}
-
-
-static int
-us_base_begin(us_base_t *b, us_life_t *l, us_replog_t *log)
-{
-    memset(b, 0, sizeof(us_base_t));
-
-    log->timeout = US_BASE_CALL;
-
-    b->life = l;
-    b->rebase.log = log;
-    b->rebase.pause = us_base_pause;
-    b->rebase.data = b;
-    b->rebase.size = us_fault_number("US_BASE_PART", 0);
-
-    if (getrandom(&b->rebase.base, sizeof(b->rebase.base), 0)
-        != sizeof(b->rebase.base))
-    {
-        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no random "
-                        "bytes");
-        return -1;
-    }
-
-    return 0;
-}
-
-
-static void
-us_base_free(us_base_t *b)
-{
-    if (b->store) {
-        us_store_close(b->store);
-    }
-
-    us_rebase_free(&b->rebase);
-    free(b->buf);
-}
-
-
 static int
 us_base_stopping(void *data)
 {
@@ -236,12 +93,37 @@ us_base_stopping(void *data)
 }
 
 
+static void
+us_base_failed(us_job_t *job, const char *why)
+{
+    us_life_t             *l;
+    us_share_replicate_t  *sh;
+
+    l = job->life;
+    sh = &l->sh->replicate;
+
+    us_job_say(job, us_base_stopping(l) ? US_SAY_NOTICE : US_SAY_ERROR,
+               "no new base of the log was made: %s", why);
+
+    /* another process begins anew */
+
+    if (us_base_stopping(l) && us_share_state(l->sh) == US_LIFE_READY) {
+        return;
+    }
+
+    (void) snprintf(sh->rebase_why, sizeof(sh->rebase_why), "%s", why);
+
+    us_share_count(&sh->rebases_failed, 1);
+    us_release(&sh->rebase, 0);
+}
+
+
 /* waits, in pieces; -1: the process ends, or the term has */
 
 static int
 us_base_pause(void *data, unsigned ms)
 {
-    us_base_t *b = data;
+    us_maker_t *b = data;
 
     unsigned           n;
     us_life_t         *l;
@@ -276,38 +158,55 @@ us_base_pause(void *data, unsigned ms)
 }
 
 
-/* us_store_out_pt: a piece of a dump, which may end within an operation */
-
 static int
-us_base_out(void *data, const uint8_t *p, size_t len)
+us_base_begin(us_maker_t *b, us_life_t *l, us_replog_t *log)
 {
-    us_base_t *b = data;
+    memset(b, 0, sizeof(us_maker_t));
 
-    ssize_t  n;
+    log->timeout = US_BASE_CALL;
 
-    us_fault(US_FAULT_SNAPSHOT);
+    b->life = l;
+    b->rebase.log = log;
+    b->rebase.pause = us_base_pause;
+    b->rebase.data = b;
+    b->rebase.size = us_fault_number("US_BASE_PART", 0);
 
-    if (b->len) {
-        if (us_base_keep(b, p, len) == -1) {
-            return -1;
-        }
-
-        p = b->buf;
-        len = b->len;
-    }
-
-    n = us_base_ops(b, p, len);
-
-    if (n == -1) {
+    if (getrandom(&b->rebase.base, sizeof(b->rebase.base), 0)
+        != sizeof(b->rebase.base))
+    {
+        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no random "
+                        "bytes");
         return -1;
     }
 
-    if (p != b->buf) {
-        return us_base_keep(b, p + n, len - n);
+    return 0;
+}
+
+
+static int
+us_base_keep(us_maker_t *b, const uint8_t *p, size_t len)
+{
+    uint8_t  *buf;
+
+    if (len == 0) {
+        return 0;
     }
 
-    b->len -= n;
-    memmove(b->buf, b->buf + n, b->len);
+    if (b->len + len > b->room) {
+        buf = realloc(b->buf, (b->len + len) * 2);
+
+        if (buf == NULL) {
+            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no "
+                            "memory for %zu bytes", (b->len + len) * 2);
+            return -1;
+        }
+
+        b->buf = buf;
+        b->room = (b->len + len) * 2;
+    }
+
+    memcpy(b->buf + b->len, p, len);
+    b->len += len;
 
     return 0;
 }
@@ -316,7 +215,7 @@ us_base_out(void *data, const uint8_t *p, size_t len)
 /* the whole operations into parts; returns their bytes, or -1 */
 
 static ssize_t
-us_base_ops(us_base_t *b, const uint8_t *p, size_t len)
+us_base_ops(us_maker_t *b, const uint8_t *p, size_t len)
 {
     size_t   used;
     ssize_t  n;
@@ -353,37 +252,45 @@ us_base_ops(us_base_t *b, const uint8_t *p, size_t len)
 }
 
 
+/* us_store_out_pt: a piece of a dump, which may end within an operation */
+
 static int
-us_base_keep(us_base_t *b, const uint8_t *p, size_t len)
+us_base_out(void *data, const uint8_t *p, size_t len)
 {
-    uint8_t  *buf;
+    us_maker_t *b = data;
 
-    if (len == 0) {
-        return 0;
-    }
+    ssize_t  n;
 
-    if (b->len + len > b->room) {
-        buf = realloc(b->buf, (b->len + len) * 2);
+    us_fault(US_FAULT_SNAPSHOT);
 
-        if (buf == NULL) {
-            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no "
-                            "memory for %zu bytes", (b->len + len) * 2);
+    if (b->len) {
+        if (us_base_keep(b, p, len) == -1) {
             return -1;
         }
 
-        b->buf = buf;
-        b->room = (b->len + len) * 2;
+        p = b->buf;
+        len = b->len;
     }
 
-    memcpy(b->buf + b->len, p, len);
-    b->len += len;
+    n = us_base_ops(b, p, len);
+
+    if (n == -1) {
+        return -1;
+    }
+
+    if (p != b->buf) {
+        return us_base_keep(b, p + n, len - n);
+    }
+
+    b->len -= n;
+    memmove(b->buf, b->buf + n, b->len);
 
     return 0;
 }
 
 
 static int
-us_base_confirmed(us_base_t *b, uint64_t lsn)
+us_base_confirmed(us_maker_t *b, uint64_t lsn)
 {
     uint64_t  until;
 
@@ -404,10 +311,47 @@ us_base_confirmed(us_base_t *b, uint64_t lsn)
 }
 
 
+/* of a primary; 0: in force */
+
+static int
+us_base_make(us_maker_t *b, uint64_t *lsn)
+{
+    uint64_t           until;
+    us_rebase_t       *rb;
+    us_replog_ends_t   ends;
+
+    us_replog_ends(&b->life->sh->replicate.place, &ends);
+
+    rb = &b->rebase;
+    rb->term = ends.sure.term;
+    b->store = us_store_open(b->life->mem, &b->life->lock);
+
+    if (b->store == NULL || us_store_map_stale(b->store)) {
+        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "%s",
+                        b->store ? "the shard was restored, and needs the "
+                        "newest map first" : "no memory");
+        return -1;
+    }
+
+    if (us_store_dump(b->store, us_base_out, b, lsn) != 0) {
+        return -1;
+    }
+
+    until = us_store_complete(b->store);
+
+    rb->keep = rb->bytes / US_BASE_SHARE < US_BASE_KEEP
+               ? rb->bytes / US_BASE_SHARE : US_BASE_KEEP;
+
+    return us_rebase_end(rb, *lsn, until) == -1
+           || us_base_confirmed(b, until) == -1
+           || us_rebase_force(rb) == -1 ? -1 : 0;
+}
+
+
 /* what it has replaced is removed then: if that fails, by the next base */
 
 static void
-us_base_done(us_job_t *job, const us_base_t *b, uint64_t lsn, uint64_t ms)
+us_base_done(us_job_t *job, const us_maker_t *b, uint64_t lsn, uint64_t ms)
 {
     us_life_t             *l;
     us_rebase_t            trim;
@@ -443,27 +387,61 @@ us_base_done(us_job_t *job, const us_base_t *b, uint64_t lsn, uint64_t ms)
 
 
 static void
-us_base_failed(us_job_t *job, const char *why)
+us_base_free(us_maker_t *b)
 {
-    us_life_t             *l;
-    us_share_replicate_t  *sh;
+    if (b->store) {
+        us_store_close(b->store);
+    }
+
+    us_rebase_free(&b->rebase);
+    free(b->buf);
+}
+
+
+static void
+us_base_job(us_job_t *job)
+{
+    uint64_t                    lsn, start;
+    us_maker_t                   b;
+    us_life_t                  *l;
+    us_replog_t                *log;
+    us_replog_env_t             env;
+    const us_replicate_conf_t  *conf;
 
     l = job->life;
-    sh = &l->sh->replicate;
+    conf = l->conf.replicate;
+    start = us_job_now(l);
 
-    us_job_say(job, us_base_stopping(l) ? US_SAY_NOTICE : US_SAY_ERROR,
-               "no new base of the log was made: %s", why);
+    env.stopping = us_base_stopping;
+    env.data = l;
 
-    /* another process begins anew */
+    log = conf->ops->open(conf->conninfo, conf->shard, conf->single, &env);
 
-    if (us_base_stopping(l) && us_share_state(l->sh) == US_LIFE_READY) {
+    if (log == NULL) {
+        us_base_failed(job, "no memory");
         return;
     }
 
-    (void) snprintf(sh->rebase_why, sizeof(sh->rebase_why), "%s", why);
+    if (us_base_begin(&b, l, log) == 0 && us_base_make(&b, &lsn) == 0) {
+        us_base_done(job, &b, lsn, us_job_now(l) - start);
 
-    us_share_count(&sh->rebases_failed, 1);
-    us_release(&sh->rebase, 0);
+    } else {
+        us_base_failed(job, b.rebase.error);
+    }
+
+    us_base_free(&b);
+    log->ops->close(log);
+}
+
+
+void
+us_replicate_rebase(us_life_t *l)
+{
+    if (us_clock_boottime() < us_acquire(&l->sh->replicate.rebase)
+        && !l->jobs[US_ROLE_BASE].active)
+    {
+        (void) us_job_start(l, US_ROLE_BASE, us_base_job, NULL);
+    }
 }
 
 
@@ -493,34 +471,6 @@ us_base_dir(const us_life_t *l, us_disk_error_t *e)
 
         return us_disk_fail(e, saved, "the directory of \"base\" \"%s\"%s "
                             "cannot be opened", path, owner);
-    }
-
-    return dirfd;
-}
-
-
-/* the directory, and its lock: nobody adds to it meanwhile; -1 with e */
-
-static int
-us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e)
-{
-    int  dirfd;
-
-    dirfd = us_base_dir(l, e);
-
-    if (dirfd == -1) {
-        return -1;
-    }
-
-    /* a backup has no such file */
-
-    *lock = us_disk_lock(dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH|LOCK_NB);
-
-    if (*lock == -1 && errno == EWOULDBLOCK) {
-        (void) close(dirfd);
-        return us_disk_fail(e, 0, "the directory of \"base\" \"%s\" is in use: "
-                            "its server has to be stopped first",
-                            l->conf.replicate->base);
     }
 
     return dirfd;
@@ -601,6 +551,34 @@ us_replicate_base_settings(const us_life_t *l, char *text, size_t size,
 }
 
 
+/* the directory, and its lock: nobody adds to it meanwhile; -1 with e */
+
+static int
+us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e)
+{
+    int  dirfd;
+
+    dirfd = us_base_dir(l, e);
+
+    if (dirfd == -1) {
+        return -1;
+    }
+
+    /* a backup has no such file */
+
+    *lock = us_disk_lock(dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH|LOCK_NB);
+
+    if (*lock == -1 && errno == EWOULDBLOCK) {
+        (void) close(dirfd);
+        return us_disk_fail(e, 0, "the directory of \"base\" \"%s\" is in use: "
+                            "its server has to be stopped first",
+                            l->conf.replicate->base);
+    }
+
+    return dirfd;
+}
+
+
 /*
  * The log has the base: no server is to go on with the directory.  A backup has
  * none that would.
@@ -674,57 +652,17 @@ us_replicate_base_same(us_job_t *job, const us_replog_head_t *head,
 }
 
 
-int
-us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
+static int
+us_base_apply(void *data, const uint8_t *p, size_t len)
 {
-    int         rc, dirfd, lock;
-    unsigned    timeout;
-    us_base_t   b;
-    us_life_t  *l;
-
-    l = job->life;
-    timeout = log->timeout;
-    dirfd = us_base_open(l, &lock, e);
-
-    if (dirfd == -1) {
-        return -1;
-    }
-
-    rc = us_base_begin(&b, l, log);
-
-    if (rc == 0) {
-        us_job_say(job, US_SAY_NOTICE, "the log's base is made of \"%s\"",
-                   l->conf.replicate->base);
-        e->text[0] = '\0';
-        rc = us_base_read(&b, dirfd, e);
-    }
-
-    if (rc == -1 && e->text[0] == '\0') {
-        (void) us_disk_fail(e, 0, "%s", b.rebase.error);
-    }
-
-    if (rc == 0) {
-        us_job_say(job, US_SAY_NOTICE, "the log's base is made: LSN %llu, %llu "
-                   "bytes in %u parts", (unsigned long long) b.rebase.lsn,
-                   (unsigned long long) b.rebase.bytes, b.rebase.parts);
-    }
-
-    us_base_free(&b);
-    log->timeout = timeout;
-    (void) close(dirfd);
-
-    if (lock != -1) {
-        (void) close(lock);
-    }
-
-    return rc;
+    return len == 0 || us_base_out(data, p, len) == 0 ? 0 : US_RECOVERY_STOP;
 }
 
 
 /* all of the directory into the base, and that in force */
 
 static int
-us_base_read(us_base_t *b, int dirfd, us_disk_error_t *e)
+us_base_read(us_maker_t *b, int dirfd, us_disk_error_t *e)
 {
     uint64_t           lsn;
     char               boot[US_BOOT_ID + 1];
@@ -764,8 +702,48 @@ us_base_read(us_base_t *b, int dirfd, us_disk_error_t *e)
 }
 
 
-static int
-us_base_apply(void *data, const uint8_t *p, size_t len)
+int
+us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
 {
-    return len == 0 || us_base_out(data, p, len) == 0 ? 0 : US_RECOVERY_STOP;
+    int         rc, dirfd, lock;
+    unsigned    timeout;
+    us_maker_t   b;
+    us_life_t  *l;
+
+    l = job->life;
+    timeout = log->timeout;
+    dirfd = us_base_open(l, &lock, e);
+
+    if (dirfd == -1) {
+        return -1;
+    }
+
+    rc = us_base_begin(&b, l, log);
+
+    if (rc == 0) {
+        us_job_say(job, US_SAY_NOTICE, "the log's base is made of \"%s\"",
+                   l->conf.replicate->base);
+        e->text[0] = '\0';
+        rc = us_base_read(&b, dirfd, e);
+    }
+
+    if (rc == -1 && e->text[0] == '\0') {
+        (void) us_disk_fail(e, 0, "%s", b.rebase.error);
+    }
+
+    if (rc == 0) {
+        us_job_say(job, US_SAY_NOTICE, "the log's base is made: LSN %llu, %llu "
+                   "bytes in %u parts", (unsigned long long) b.rebase.lsn,
+                   (unsigned long long) b.rebase.bytes, b.rebase.parts);
+    }
+
+    us_base_free(&b);
+    log->timeout = timeout;
+    (void) close(dirfd);
+
+    if (lock != -1) {
+        (void) close(lock);
+    }
+
+    return rc;
 }
