@@ -27,9 +27,9 @@ my %conf;
 
 sub node
 {
-    my ($name, $shards, $options) = @_;
+    my ($name, $shards, $options, @faults) = @_;
 
-    my $t = UrlStore::Test->new(globals =>
+    my $t = UrlStore::Test->new(@faults, globals =>
         "load_module $top/build/ngx_http_urlstore_postgres_module.so;");
 
     # a node that is stopped lets a call of its thread end
@@ -272,4 +272,29 @@ if (full()) {
     becomes($a, $_, 'ready') for 0, 1;
     is(state($b, $_), 'standby', "  shard $_: nobody is promoted later")
         for 0, 1;
+}
+
+
+# --- the primary's clock is ahead by more than a unit: the standby says so
+
+SKIP: {
+    skip 'no fault clock', 5
+        if $ENV{US_ASAN} || !-e $UrlStore::Test::FAULT_CLOCK;
+
+    $_->stop for $a, $b;
+    $pg->sql("DELETE FROM $_") for qw(urlstore_log urlstore_base
+        urlstore_shard);
+    $a = node('a', 1, 'revisit=1m', clock => 1);
+    $a->clock(7200);
+    becomes($a, 0, 'ready');
+    $b = node('b', 1, 'revisit=1m');
+    becomes($b, 0, 'standby');
+    spew("$dir/map", cluster('new 0=' . $a->get('/0/stats')->json->{uuid}
+        =~ tr/-//dr . ',us_0a,us_0b') =~ s/0\n\z//r);
+    is($a->post('/cluster', slurp("$dir/map"))->{status}, 204, 'a map');
+    like($a->post('/0/add', "http://clock.test/\n", 'Content-Type' =>
+        'text/plain')->{body}, qr/new/, 'a claim by a clock that is ahead');
+    ok(wait_until(20, sub { $b->error_log
+        =~ /\[warn\].*"u0": its clock of claims is 7\d\d\d seconds ahead/ }),
+        '  is seen by the standby');
 }
