@@ -21,7 +21,7 @@ my $pg = UrlStore::Postgres->new->start;
 my @proxies = map { UrlStore::Proxy->new($pg->port) } 0 .. 1;
 my $n = UrlStore::Nodes->new(map { $pg->conninfo(port => $_->port) } @proxies);
 
-$n->conf('replicas=0 takeover=2s stale=2s');   # ends no hits here
+$n->conf('replicas=0 takeover=2s stale=4s');   # ends no hits here
 is($n->begin(sub { }), '', 'two nodes');
 
 my $holder = $pg->sql('SELECT holder FROM urlstore_shard');
@@ -74,8 +74,10 @@ like($pg->sql('SELECT settings FROM urlstore_shard'), qr/^store lost \d+$/m,
 
 my $term = term();
 
-sleep 4;
+sleep 5;
 is(term(), $term, 'nobody takes over');
+is($_->get("/url/$id")->{body}, "http://a.test/3\n", '  both still answer')
+    for $primary, $standby;
 is($standby->post('/cluster?promote', '')->{status}, 503, '  or is promoted');
 forget($standby, $primary);
 

@@ -59,8 +59,7 @@ us_life_heard(const us_life_t *l, uint64_t ms)
 /*
  * A server that does not own the directory: whether it has read all deletes
  * that may have been answered.  Its owner writes the watermark before that.  A
- * node without its log: whether they are few.  Of a log that has lost rows,
- * nobody deletes anything.
+ * node without its log: whether they are few.
  */
 
 int
@@ -76,7 +75,6 @@ us_life_current(const us_life_t *l)
         && (state == US_LIFE_STANDBY || state == US_LIFE_STALLED))
     {
         return l->conf.replicate->stale == 0
-               || us_acquire(&l->sh->replicate.lost)
                || us_life_heard(l, l->conf.replicate->stale);
     }
 

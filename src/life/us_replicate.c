@@ -515,7 +515,10 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
                    (unsigned long long) lost);
     }
 
+    /* nobody changes anything: what is found here is there */
+
     us_release(&sh->lost, lost);
+    us_release(&sh->seen, us_clock_boottime());
 
     if (term > row->term + 1 && us_acquire(&sh->astray) == 0) {
         us_release(&sh->astray, 1);
