@@ -300,10 +300,6 @@ profile_open(profile_t *p, us_profile_t profile, us_www_t www)
 
     us_norm_set_www(p->norm, www);
 
-    if (us_norm_seal(p->norm) != 0) {
-        exit(2);
-    }
-
     p->ws = us_norm_ws_create(p->norm);
 
     if (p->ws == NULL) {

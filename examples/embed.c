@@ -88,7 +88,7 @@ main(int argc, char **argv)
 
     norm = us_norm_create(US_PROFILE_CRAWLER);
 
-    if (norm == NULL || us_norm_seal(norm) != 0
+    if (norm == NULL
         || (ws = us_norm_ws_create(norm)) == NULL)
     {
         fprintf(stderr, "embed: out of memory\n");

@@ -52,10 +52,6 @@ us_laws_open_one(us_laws_norm_t *n, us_profile_t profile, int any)
 
     us_norm_set_any_scheme(n->norm, any);
 
-    if (us_norm_seal(n->norm) != 0) {
-        abort();
-    }
-
     n->ws = us_norm_ws_create(n->norm);
 
     if (n->ws == NULL) {

@@ -9,8 +9,8 @@
 #   make deps                          build, test, and what other goals need
 #   make deps DEPS='build web'         others; all by one call of apt-get
 
-PKG_build := gcc make pkg-config libpcre2-dev libssl-dev libicu-dev \
-             libpsl-dev publicsuffix zlib1g-dev xz-utils curl perl \
+PKG_build := gcc make pkg-config libpcre2-dev libssl-dev \
+             zlib1g-dev xz-utils curl perl \
              ca-certificates
 PKG_pg    := libpq-dev libxml2 libpam0g liblz4-1 libreadline8 tzdata
 PKG_test  := libcmocka-dev g++ git libhtml-parser-perl zstd cmark-gfm $(PKG_pg)

@@ -306,13 +306,6 @@ ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf)
                                &zp[i]->name);
             return NGX_CONF_ERROR;
         }
-
-        if (us_norm_seal(zp[i]->norm) != 0) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "no memory for the normalizer of "
-                               "urlstore_zone \"%V\"", &zp[i]->name);
-            return NGX_CONF_ERROR;
-        }
     }
 
     ngx_http_urlstore_keys_conf(umcf);

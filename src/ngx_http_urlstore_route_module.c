@@ -326,7 +326,7 @@ ngx_http_urlstore_route_zone(ngx_conf_t *cf,
 }
 
 
-/* "PROFILE/1 unicode=... www=W"; what is not known is found by the check */
+/* "PROFILE/1 www=W"; what is not known is found by the check */
 
 static void
 ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
@@ -450,7 +450,7 @@ ngx_http_urlstore_route_check(ngx_conf_t *cf)
         map = cp[i]->map->map;
         norm = us_norm_signature(cp[i]->zone->norm);
 
-        if (us_str_compare(norm, map->norm) != 0) {
+        if (!us_norm_same(norm, map->norm)) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "urlstore_cluster \"%V\": its map is for URLs "
                           "normalized as \"%*s\", this nginx can make \"%*s\"",

@@ -253,7 +253,7 @@ for my $bad (['backup --rate 5x data copy', '--rate "5x" is not a size, such'],
     ['import --profile x data', 'unknown profile "x"; use crawler, crawler-'],
     ['import --www x data', 'unknown --www "x"; use first, keep or strip'],
     ['import --profile whatwg data lines', '"data": its data were stored with '
-        . 'norm "crawler/1 unicode=15.0 www=first", not with "whatwg/1'],
+        . 'norm "crawler/1 www=first", not with "whatwg/1'],
     ['get data ""', '"" is not an id, a number of at most 19 digits'],
     ['add http://127.0.0.1:65616/ lines', '" has no port from 1 to 65535'])
 {

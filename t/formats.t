@@ -90,19 +90,13 @@ sub resealed
 }
 
 
-# the keys are those of this machine's Unicode
-
-system("$urlstore import $t->{dir}/new </dev/null") == 0 or die 'import';
-
-my ($norm) = slurp("$t->{dir}/new/manifest") =~ /^(store norm .*)/m;
-
 for my $dir (@dirs) {
     my $to = "$t->{dir}/$dir";
 
     mkdir $to;
     copy($_, $to) or die "copy: $!" for glob "t/data/directories/$dir/*";
-    spew("$to/manifest",
-        resealed(slurp("$to/manifest") =~ s/^store norm .*/$norm/mr));
+    like(slurp("$to/manifest"), qr/^store norm crawler\/1 unicode=15\.0 www=/m,
+        "$dir: keys by ICU 72");
 }
 
 
@@ -180,6 +174,35 @@ for my $dir (@dirs) {
 }
 
 ok($t->stop, 'stop');
+
+
+# --- their keys are those of this version
+
+for my $dir (@dirs) {
+    like($t->error_log, qr/"$dir".*keys made by "crawler\/1 unicode=15.0 www=/,
+        "$dir: looked at again");
+    like(slurp("$t->{dir}/$dir/manifest"),
+        qr/^store norm crawler\/1 www=first$/m, '  its signature is new');
+}
+
+# hosts that had no www. in common by the list of another day
+
+for (['first', 'first', 0], ['keep', 'keep', 0], ['keep', 'first', 2]) {
+    my ($made, $now, $rc) = @$_;
+    my $dir = "$t->{dir}/$made-$now";
+    my $add = "printf 'http://www.%s.test/\\n' a b a xn--bcher-kva"
+        . " | $urlstore import";
+
+    system("$add --www=$made $dir 2>/dev/null");
+    spew("$dir/manifest", resealed(slurp("$dir/manifest")
+        =~ s{^store norm .*}{store norm crawler/1 unicode=15.0 www=$now}mr));
+
+    my $said = `$add --www=$now $dir 2>&1`;
+
+    is($? >> 8, $rc, "$made, then $now");
+    like($said, $rc ? qr/and 3 of its URLs, the first of which is 0, have other/
+        : qr/4 lines: 0 new, 4 seen/, '  and says so');
+}
 
 
 # --- a snapshot of a version that is not read is left as it is

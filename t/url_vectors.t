@@ -2,10 +2,9 @@
 
 # The vectors of the WHATWG URL standard, of RFC 3986 and of other crawlers.
 #
-# t/data/unicode.txt lists the hosts that need a newer Unicode than that of
-# the library, t/data/differences.txt where a profile differs from what
-# another project expects, with the reason.  Both must be exact: a line that is
-# missing fails, and so does one that is no longer true.
+# t/data/differences.txt lists where a profile differs from what another
+# project expects, with the reason.  It must be exact: a line that is missing
+# fails, and so does one that is no longer true.
 
 use strict;
 use warnings;
@@ -49,46 +48,14 @@ expect('crawler-consensus', 'crawler', rows('crawler-consensus'));
 }
 
 
-# 2. hosts, but for those that wait for newer tables
-
-my %waits;       # suite => { host => version }
-my %version;     # version => [number that pass, number that fail]
-
-$waits{$_->[0]}{$_->[1]} = $_->[2] for table('unicode.txt');
+# 2. hosts
 
 for my $name (qw(whatwg-toascii whatwg-IdnaTestV2)) {
     my @v = vectors($name);
-    my @got = normalize('whatwg',
-                        map { { url => "https://$_->{input}/x" } } @v);
-    my %left = %{$waits{$name}};
-    my @bad;
 
-    for my $i (0 .. $#v) {
-        my $host = printable($v[$i]{input});
-        my $want = $v[$i]{output};
-        my $ok = defined $want ? $got[$i] eq "https://$want/x"
-                               : $got[$i] =~ /^!/;
-
-        if (my $needs = delete $left{$host}) {
-            $version{$needs}[$ok ? 0 : 1]++;
-            next;
-        }
-
-        push @bad, "$host: $got[$i]" if !$ok;
-    }
-
-    is_deeply(\@bad, [], "$name: " . @v . ' hosts, '
-              . scalar(keys %{$waits{$name}}) . ' listed in unicode.txt');
-    is_deeply([sort keys %left], [], "$name: all that is listed exists");
-}
-
-# a library has the tables of a version or it has not
-
-for my $v (sort keys %version) {
-    my ($pass, $fail) = map { $_ || 0 } @{$version{$v}}[0, 1];
-
-    ok(!$pass || !$fail,
-       "hosts that need Unicode $v: $fail wait, $pass pass");
+    expect($name, 'whatwg',
+           [map { { url => "https://$_->{input}/x" } } @v],
+           [map { defined $_->{output} ? "https://$_->{output}/x" : undef } @v]);
 }
 
 

@@ -10,15 +10,13 @@
 
 set -eu
 
-libraries=${2:-libpcre2-8 icu-uc libpsl zlib}
+libraries=${2:-libpcre2-8 zlib}
 
 # the package of Debian that has it
 
 package() {
     case $1 in
     libpcre2-8) echo libpcre2-dev ;;
-    icu-uc) echo libicu-dev ;;
-    libpsl) echo libpsl-dev ;;
     zlib) echo zlib1g-dev ;;
     libpq) echo libpq-dev ;;
     esac

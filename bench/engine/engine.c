@@ -322,9 +322,7 @@ us_bench_lines(us_bench_urls_t *b, const us_bench_source_t *source,
 
     norm = us_norm_create(US_PROFILE_CRAWLER);
 
-    if (norm == NULL || us_norm_seal(norm) != 0
-        || (ws = us_norm_ws_create(norm)) == NULL)
-    {
+    if (norm == NULL || (ws = us_norm_ws_create(norm)) == NULL) {
         fprintf(stderr, "engine: no normalizer\n");
         return -1;
     }

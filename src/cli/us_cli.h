@@ -115,14 +115,6 @@ double us_cli_count(const char *text, char **end);
 int us_cli_profile(const char *name);
 
 /*
- * The normalizer of a store or a cluster by the signature that it keeps,
- * "PROFILE/VERSION unicode=V www=HOW"; an empty signature is a new store's,
- * with the defaults.  NULL: this program has no such normalizer, or no memory.
- * The user's rules are no part of it.
- */
-us_norm_t *us_cli_norm(us_str_t signature);
-
-/*
  * Reads a file, or standard input for "-", of at most max bytes.  *text is
  * freed by the caller; a zero follows it.  0, or US_CLI_USAGE after a message.
  */

@@ -434,7 +434,8 @@ us_ask_older(us_ask_t *a, uint64_t unit)
 static int
 us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature)
 {
-    a->norm = us_cli_norm(signature);
+    a->norm = signature.len ? us_norm_of(signature)
+                            : us_norm_create(US_PROFILE_CRAWLER);
 
     if (a->norm && (a->ws = us_norm_ws_create(a->norm)) != NULL) {
         return US_CLI_DONE;

@@ -937,7 +937,7 @@ us_sample(const char *path, us_str_t norm, us_key_t key,
 
     s.key = key;
     s.weight = weight;
-    s.norm = us_cli_norm(norm);
+    s.norm = us_norm_of(norm);
     s.ws = s.norm ? us_norm_ws_create(s.norm) : NULL;
 
     for (slot = 0; slot < US_SLOTS; slot++) {
@@ -1253,7 +1253,7 @@ us_cluster_urls(const us_map_t *map, int n, char **urls)
     us_verdict_t   rc;
     us_norm_ws_t  *ws;
 
-    norm = us_cli_norm(map->norm);
+    norm = us_norm_of(map->norm);
     ws = norm ? us_norm_ws_create(norm) : NULL;
 
     if (ws == NULL) {
@@ -1431,7 +1431,7 @@ us_cluster_new(us_cluster_t *c)
         return US_CLI_USAGE;
     }
 
-    own = us_cli_norm((us_str_t) { 0, NULL });
+    own = us_norm_create(US_PROFILE_CRAWLER);
 
     if (own == NULL) {
         free(shards);

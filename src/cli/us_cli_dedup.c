@@ -739,7 +739,7 @@ us_dedup_open(us_dedup_t *d)
         d->text = us_dedup_map(US_DEDUP_TEXT);
         d->norm = us_norm_create(d->profile);
 
-        if (d->text == NULL || d->norm == NULL || us_norm_seal(d->norm) != 0
+        if (d->text == NULL || d->norm == NULL
             || (d->ws = us_norm_ws_create(d->norm)) == NULL)
         {
             return us_dedup_memory();

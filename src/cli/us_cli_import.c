@@ -97,9 +97,7 @@ us_fill_open(us_fill_t *f, const char *dir, us_profile_t profile,
         us_norm_set_www(f->norm, www);
     }
 
-    if (f->norm == NULL || us_norm_seal(f->norm) != 0
-        || (f->ws = us_norm_ws_create(f->norm)) == NULL)
-    {
+    if (f->norm == NULL || (f->ws = us_norm_ws_create(f->norm)) == NULL) {
         return us_cli_failed(f->dir, "out of memory");
     }
 

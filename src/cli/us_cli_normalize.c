@@ -95,10 +95,6 @@ us_normalize_open(us_cli_normalize_t *ctx)
 
     us_norm_set_any_scheme(ctx->norm, ctx->profile == US_PROFILE_WHATWG);
 
-    if (us_norm_seal(ctx->norm) != 0) {
-        return -1;
-    }
-
     ctx->ws = us_norm_ws_create(ctx->norm);
 
     if (ctx->ws == NULL) {
@@ -464,9 +460,7 @@ us_hash_run(int argc, char **argv)
     memset(&h, 0, sizeof(us_hash_t));
     h.norm = us_norm_create(US_PROFILE_CRAWLER);
 
-    if (h.norm == NULL || us_norm_seal(h.norm) != 0
-        || (h.ws = us_norm_ws_create(h.norm)) == NULL)
-    {
+    if (h.norm == NULL || (h.ws = us_norm_ws_create(h.norm)) == NULL) {
         fprintf(stderr, "urlstore: out of memory\n");
         us_norm_destroy(h.norm);
         return US_CLI_USAGE;

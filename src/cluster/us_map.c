@@ -14,6 +14,7 @@
 #include "us_map.h"
 #include "../input/us_json.h"
 #include "../input/us_json_quote.h"
+#include "../url/us_normalize.h"
 #include "../us_hash.h"
 #include "../us_text.h"
 
@@ -1046,7 +1047,7 @@ us_map_follows(const us_map_t *old, const us_map_t *next, char *err,
                              old->key == US_KEY_URL ? "url" : "site");
     }
 
-    if (us_str_compare(old->norm, next->norm) != 0) {
+    if (!us_norm_same(old->norm, next->norm)) {
         return us_map_refuse(err, errlen, "\"norm\" is \"%.*s\", and was "
                              "\"%.*s\"; it cannot change",
                              (int) next->norm.len, next->norm.data,

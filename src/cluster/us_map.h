@@ -13,7 +13,7 @@
  *     {
  *       "cluster": "6f1c0a52d3f94f0e8c2b7a9d1e5f4c3b",
  *       "version": 3,
- *       "norm": "crawler/1 unicode=15.0 www=first",
+ *       "norm": "crawler/1 www=first",
  *       "key": "site",
  *       "shards": {
  *         "0": {"uuid": "0b7e...", "nodes": ["us_0a", "us_0b"]},

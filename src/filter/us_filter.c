@@ -32,6 +32,7 @@
 
 
 #include "us_filter.h"
+#include "../url/us_normalize.h"
 #include "../us_hash.h"
 
 #include <errno.h>
@@ -729,7 +730,7 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
 
     had = us_filter_norm(file->filter);
 
-    if (had.len != norm.len || memcmp(had.data, norm.data, norm.len) != 0) {
+    if (!us_norm_same(had, norm)) {
         return us_filter_file_fail(err, size,
             "its URLs were normalized as \"%.*s\", not as \"%.*s\"",
             (int) had.len, had.data, (int) norm.len, norm.data);

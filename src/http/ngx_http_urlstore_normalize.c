@@ -339,8 +339,7 @@ ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
 
         us_norm_set_www(norm, zone->www);
 
-        ws = us_norm_seal(norm) == 0 ? us_norm_ws_create(norm) : NULL;
-
+        ws = us_norm_ws_create(norm);
         if (ws == NULL) {
             us_norm_destroy(norm);
             return NGX_HTTP_INTERNAL_SERVER_ERROR;

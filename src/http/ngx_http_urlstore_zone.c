@@ -738,6 +738,7 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
     }
 
     zone->life.conf.store = zone->conf;
+    zone->life.conf.norm = zone->norm;
     zone->life.conf.zone = shm_zone->shm.size;
 
     if (ngx_test_config) {

@@ -7,6 +7,7 @@
 #include "us_data.h"
 #include "../journal/us_dir.h"
 #include "../store/us_shard.h"
+#include "../url/us_normalize.h"
 #include "../us_fault.h"
 
 #include <stdio.h>
@@ -259,9 +260,8 @@ int
 us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
     us_disk_error_t *e)
 {
-    char      norm[US_STORE_NORM_LEN + 1], now[US_STORE_MARKS
-                                               * (US_STORE_MARK_LEN + 1)];
-    char      have[sizeof(now)];
+    char      norm[US_STORE_NORM_LEN + 1], was[US_MANIFEST_SETTINGS];
+    char      now[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], have[sizeof(now)];
     size_t    len;
     uint32_t  unit;
 
@@ -272,8 +272,14 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
         return -1;
     }
 
-    if (us_data_setting(m, "norm", norm, e) == -1
-        || us_data_setting(m, "schemes", conf->schemes_first ? "first"
+    if ((us_manifest_setting(m, "norm", was, sizeof(was)) == -1
+         || !us_norm_same(us_str_of(was), conf->norm))
+        && us_data_setting(m, "norm", norm, e) == -1)
+    {
+        return -1;
+    }
+
+    if (us_data_setting(m, "schemes", conf->schemes_first ? "first"
                                                              : "keep", e)
            == -1)
     {

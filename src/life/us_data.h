@@ -10,7 +10,7 @@
  *
  * Settings in the manifest:
  *
- *     store norm crawler/1 unicode=15.0 www=first
+ *     store norm crawler/1 www=first
  *     store marks visited,hot         # absent: none
  *     store schemes keep              # or first
  *     store sites off                 # or on

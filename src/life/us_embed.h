@@ -14,7 +14,6 @@
  *     us_str_t          links[2] = { us_string("http://example.com/a"),
  *                                    us_string("HTTP://Example.com:80/b") };
  *
- *     us_norm_seal(norm);
  *     ws = us_norm_ws_create(norm);
  *     conf.norm = us_norm_signature(norm);
  *     e = us_embed_open("urls", &conf, error);

@@ -169,6 +169,8 @@ typedef struct {
     uint64_t          zone;           /* SIZE, for messages; 0: the store's */
     const us_primary_t  *follow;      /* of a replica; NULL: it is none */
     const us_replicate_conf_t  *replicate;  /* NULL: it is not replicated */
+    const struct us_norm_s  *norm;    /* the zone's; NULL: without exceptions
+                                         of www. */
     us_store_conf_t   store;
 } us_life_conf_t;
 

@@ -35,9 +35,11 @@
 #include "us_write.h"
 #include "../journal/us_dir.h"
 #include "../store/us_shard.h"
+#include "../url/us_normalize.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
@@ -340,6 +342,119 @@ us_load_settle(us_load_t *ld, const us_tail_t *tail)
 }
 
 
+/*
+ * Keys that were made with ICU and the system's list of public suffixes: hosts
+ * that can have another key by the tables of this version, "xn--" and "www.",
+ * are normalized again.  0: all URLs are found by their keys, so that the
+ * directory gets the signature of this version; -1: some are not, with a text.
+ */
+
+static int
+us_load_icu(us_load_t *ld)
+{
+    char              was[US_MANIFEST_SETTINGS];
+    size_t            len, host, end;
+    uint8_t           url[US_URL_MAX + 8], last[US_URL_MAX + 8];
+    uint64_t          id, n, hosts, changed, first;
+    us_norm_t        *norm;
+    us_canon_t        canon;
+    us_norm_ws_t     *ws, *own;
+    us_store_item_t   item;
+    const us_norm_t  *zone;
+
+    if (us_manifest_setting(&ld->recovery.manifest, "norm", was, sizeof(was))
+        == -1 || !us_norm_icu(us_str_of(was)))
+    {
+        return 0;
+    }
+
+    /* without the zone's rules, which may make another URL of a stored one */
+
+    norm = us_norm_of(us_str_of(was));
+    zone = ld->l->conf.norm ? ld->l->conf.norm : norm;
+    ws = norm ? us_norm_ws_create(norm) : NULL;
+    own = norm ? us_norm_ws_create(zone) : NULL;
+
+    if (ws == NULL || own == NULL) {
+        us_norm_ws_destroy(own);
+        us_norm_ws_destroy(ws);
+        us_norm_destroy(norm);
+        return us_disk_fail(&ld->recovery.error, ENOMEM, "normalizer");
+    }
+
+    n = us_store_next_id(ld->store);
+    hosts = 0;
+    changed = 0;
+    first = 0;
+    last[0] = '\0';
+
+    for (id = 0; id < n; id++) {
+
+        if (us_store_get(ld->store, id, url, &len) != US_OK) {
+            continue;
+        }
+
+        /* the host, with port; the links of a page are of few */
+
+        url[len] = '\0';
+        host = url[4] == 's' ? 8 : 7;
+        end = host + strcspn((char *) url + host, "/?#");
+
+        if (memmem(url + host, end - host, "xn--", 4) == NULL
+            && strncmp((char *) url + host, "www.", 4) != 0)
+        {
+            continue;
+        }
+
+        if (strncmp((char *) url, (char *) last, end) == 0
+            && last[end] == '\0')
+        {
+            continue;
+        }
+
+        memcpy(last, url, end);
+        last[end] = '\0';
+        hosts++;
+
+        memset(&item, 0, sizeof(us_store_item_t));
+
+        if (us_normalize(norm, ws, (us_str_t) { len, url }, NULL, &canon)
+            == US_URL_OK)
+        {
+            item.url = canon.url.href;
+            item.merge = canon.merge && us_norm_merge(zone, own, &canon.url);
+            us_store_seen(ld->store, &item, 1);
+        }
+
+        if (item.status != US_SEEN || item.id != id) {
+            last[0] = '\0';
+            first = changed ? first : id;
+            changed++;
+        }
+    }
+
+    us_norm_ws_destroy(own);
+    us_norm_ws_destroy(ws);
+    us_norm_destroy(norm);
+
+    if (changed) {
+        return us_disk_fail(&ld->recovery.error, 0, "its keys were made by "
+                            "\"%.100s\", and %llu of its URLs, the first of "
+                            "which is %llu, have other keys by the tables of "
+                            "this version: \"urlstore dump\" and \"urlstore "
+                            "import\" make a directory that has them", was,
+                            (unsigned long long) changed,
+                            (unsigned long long) first);
+    }
+
+    us_job_say(ld->job, US_SAY_NOTICE, "keys made by \"%s\": %llu hosts of "
+               "\"xn--\" and \"www.\" have the same keys by the tables of "
+               "this version", was, (unsigned long long) hosts);
+
+    return 0;
+}
+
+
 /* everything is applied and the directory is ours */
 
 static void
@@ -360,6 +475,12 @@ us_load_ready(us_load_t *ld)
     }
 
     (void) us_store_set_lsn(ld->store, r->lsn);
+
+    if (us_load_icu(ld) == -1) {
+        us_load_failed(ld, US_LIFE_FAILED);
+        return;
+    }
+
     us_load_restored(ld);
 
     us_store_set_identity(ld->store, r->manifest.uuid,

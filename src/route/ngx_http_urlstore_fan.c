@@ -75,7 +75,7 @@ ngx_http_urlstore_fan_map(ngx_http_request_t *r, ngx_int_t *rc)
 
     norm = us_norm_signature(ctx->zone->norm);
 
-    if (us_str_compare(norm, map->norm) != 0) {
+    if (!us_norm_same(norm, map->norm)) {
         *rc = ngx_http_urlstore_route_absent(r, NULL, "the cluster's map is "
                                              "for URLs normalized as "
                                              "\"%*s\", this router makes "

@@ -14,10 +14,12 @@
 
 
 #include "us_fast.h"
+#include "us_idna.h"
 #include "us_normalize.h"
 #include "us_profile.h"
 #include "us_rules.h"
 #include "us_site.h"
+#include "../us_utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +57,6 @@ struct us_norm_s {
     us_args_t         args;
     us_rules_t       *rules;
     us_site_t        *site;
-    us_idna_t        *idna;
 
     char              signature[96];
 };
@@ -98,6 +99,7 @@ us_norm_create(us_profile_t profile)
 
     n->profile = profile;
     n->steps = us_profile_steps(profile);
+    us_norm_set_www(n, US_WWW_FIRST);
     n->rules = us_rules_create();
     n->site = us_site_create();
 
@@ -131,7 +133,6 @@ us_norm_destroy(us_norm_t *n)
         us_args_free(&n->args);
         us_rules_destroy(n->rules);
         us_site_destroy(n->site);
-        us_idna_close(n->idna);
         free(n);
     }
 }
@@ -140,7 +141,12 @@ us_norm_destroy(us_norm_t *n)
 void
 us_norm_set_www(us_norm_t *n, us_www_t www)
 {
+    static const char *const  how[] = { "first", "keep", "strip" };
+
     n->www = www;
+
+    snprintf(n->signature, sizeof(n->signature), "%s/%d www=%s",
+             us_profile_name(n->profile), US_PROFILE_VERSION, how[www]);
 }
 
 
@@ -156,13 +162,8 @@ us_norm_www_except(us_norm_t *n, us_str_t host)
     }
 
     if (any >= 0x80) {
-
-        if (n->idna == NULL) {
-            n->idna = us_idna_open();
-        }
-
-        len = n->idna ? us_idna_to_ascii(n->idna, host, ascii, sizeof(ascii))
-                      : -1;
+        len = us_utf8_valid(host)
+              ? us_idna_to_ascii(host, ascii, sizeof(ascii)) : -1;
 
         if (len <= 0) {
             return -1;
@@ -237,34 +238,6 @@ us_norm_add_strip_arg(us_norm_t *n, us_str_t name_or_glob)
 }
 
 
-int
-us_norm_seal(us_norm_t *n)
-{
-    char                      unicode[US_IDNA_VERSION_LEN];
-    static const char *const  www[] = { "first", "keep", "strip" };
-
-    if (n->idna == NULL) {
-        n->idna = us_idna_open();
-    }
-
-    if (n->idna == NULL) {
-        return -1;
-    }
-
-    if (n->www != US_WWW_KEEP) {
-        us_site_load(n->site, n->idna);
-    }
-
-    us_idna_unicode(unicode);
-
-    snprintf(n->signature, sizeof(n->signature), "%s/%d unicode=%s www=%s",
-             us_profile_name(n->profile), US_PROFILE_VERSION, unicode,
-             www[n->www]);
-
-    return 0;
-}
-
-
 us_str_t
 us_norm_signature(const us_norm_t *n)
 {
@@ -274,6 +247,101 @@ us_norm_signature(const us_norm_t *n)
     s.len = strlen(n->signature);
 
     return s;
+}
+
+
+/* past the Unicode version, at p */
+
+static const uint8_t *
+us_norm_unicode(const uint8_t *p, const uint8_t *end)
+{
+    static const char  key[] = " unicode=";
+
+    if ((size_t) (end - p) >= sizeof(key) - 1
+        && memcmp(p, key, sizeof(key) - 1) == 0)
+    {
+        for (p++; p < end && *p != ' '; p++) { /* void */ }
+    }
+
+    return p;
+}
+
+
+int
+us_norm_icu(us_str_t signature)
+{
+    size_t  i;
+
+    for (i = 0; i < signature.len; i++) {
+        if (us_norm_unicode(signature.data + i, signature.data + signature.len)
+            != signature.data + i)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+int
+us_norm_same(us_str_t a, us_str_t b)
+{
+    const uint8_t  *p, *q, *p_end, *q_end;
+
+    p = a.data;
+    q = b.data;
+    p_end = p + a.len;
+    q_end = q + b.len;
+
+    for ( ;; ) {
+        p = us_norm_unicode(p, p_end);
+        q = us_norm_unicode(q, q_end);
+
+        if (p == p_end || q == q_end) {
+            return p == p_end && q == q_end;
+        }
+
+        if (*p++ != *q++) {
+            return 0;
+        }
+    }
+}
+
+
+us_norm_t *
+us_norm_of(us_str_t signature)
+{
+    int         profile, www;
+    us_str_t    name;
+    us_norm_t  *n;
+
+    name = signature;
+
+    for (name.len = 0;
+         name.len < signature.len && name.data[name.len] != '/';
+         name.len++)
+    {
+        /* void */
+    }
+
+    profile = us_profile_parse(name);
+
+    for (www = US_WWW_FIRST; profile != -1 && www <= US_WWW_STRIP; www++) {
+        n = us_norm_create((us_profile_t) profile);
+
+        if (n) {
+            us_norm_set_www(n, (us_www_t) www);
+
+            if (us_norm_same(us_norm_signature(n), signature)) {
+                return n;
+            }
+        }
+
+        us_norm_destroy(n);
+    }
+
+    return NULL;
 }
 
 
@@ -290,7 +358,6 @@ us_norm_ws_create(const us_norm_t *n)
 
     ws->rules = NULL;
     ws->explain = NULL;
-    ws->whatwg.idna = n->idna;
     memset(&ws->memo, 0, sizeof(ws->memo));
 
     if (us_rules_have_rewrites(n->rules) || us_rules_have_filters(n->rules)) {
@@ -415,7 +482,7 @@ us_limits_check(const us_limits_t *limits, const us_url_t *url)
 }
 
 
-static int
+int
 us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, const us_url_t *url)
 {
     return url->href.data[url->host_start] != '@'

@@ -3,8 +3,8 @@
  * PUBLIC.  A raw link in, its canonical URL out.
  *
  * A normalizer (us_norm_t) is configuration: profile, steps, user rules.  It
- * is built once, before workers fork, and is read-only from us_norm_seal() on,
- * so that any number of threads and processes may use it.  A workspace
+ * is built once, before workers fork, and is read-only from then on, so that
+ * any number of threads and processes may use it.  A workspace
  * (us_norm_ws_t) holds the buffers of one caller: one for each thread, no
  * locks, and nothing is allocated for ASCII URLs.
  *
@@ -104,7 +104,7 @@ typedef void (*us_explain_pt)(void *data, const char *step, us_str_t before,
 us_norm_t *us_norm_create(us_profile_t profile);
 void us_norm_destroy(us_norm_t *n);
 
-/* settings, before us_norm_seal(); names and texts are copied */
+/* settings, before workers fork; names and texts are copied */
 
 void us_norm_set_www(us_norm_t *n, us_www_t www);
 int us_norm_www_except(us_norm_t *n, us_str_t host);     /* -1: no host */
@@ -132,17 +132,32 @@ int us_norm_add_accept(us_norm_t *n, us_str_t name, us_str_t regex,
     us_rule_error_t *err);
 int us_norm_add_strip_arg(us_norm_t *n, us_str_t name_or_glob);
 
-/* opens ICU and libpsl, compiles what is left; 0 or -1 (out of memory) */
-int us_norm_seal(us_norm_t *n);
-
 /*
- * Names the keys that this configuration makes, e.g. "crawler/1 unicode=15.0
- * www=first"; stored with the data, because keys persist.  Points into n.
+ * Names the keys that this configuration makes, e.g. "crawler/1 www=first";
+ * stored with the data, because keys persist.  Points into n.  The version of
+ * a profile stands for its tables, too: Unicode's (us_idna_data.c) and the list
+ * of public suffixes (us_suffix_data.c).
  */
 us_str_t us_norm_signature(const us_norm_t *n);
 
+/*
+ * A signature of 75e9eef names the Unicode version of the ICU that made the
+ * keys, "crawler/1 unicode=15.0 www=first".  Nearly all keys are the same.
+ *
+ * us_norm_same():  1 if only that differs
+ * us_norm_icu():   1 if the signature has it
+ * us_norm_of():    a normalizer of this or such a signature, without rules;
+ *                  NULL: there is none, or no memory
+ */
+int us_norm_same(us_str_t a, us_str_t b);
+int us_norm_icu(us_str_t signature);
+us_norm_t *us_norm_of(us_str_t signature);
+
 us_norm_ws_t *us_norm_ws_create(const us_norm_t *n);
 void us_norm_ws_destroy(us_norm_ws_t *ws);
+
+/* whether www. makes no difference in the host of url; ws is of n */
+int us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, const us_url_t *url);
 
 /*
  * CPU time that user rules may take from now on, until NULL is set or another

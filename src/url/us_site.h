@@ -9,7 +9,7 @@
 #define _US_SITE_H_INCLUDED_
 
 
-#include "us_host.h"
+#include "us_url.h"
 
 
 typedef struct us_site_s  us_site_t;
@@ -17,7 +17,7 @@ typedef struct us_site_s  us_site_t;
 
 /*
  * What one caller remembers, because URLs come site by site: the answer for the
- * last host, and those of libpsl (17 % of a list of government pages are
+ * last host, and those of the list (17 % of a list of government pages are
  * www.gov.uk).  Zeroed at first, and again after us_site_except().
  */
 
@@ -41,9 +41,6 @@ void us_site_destroy(us_site_t *site);
 
 /* host and www.host are two sites; 0, or -1: out of memory */
 int us_site_except(us_site_t *site, us_str_t host);
-
-/* reads the public suffix list, once, before workers fork */
-void us_site_load(us_site_t *site, const us_idna_t *idna);
 
 /*
  * 1 if a leading "www." makes no difference in this host (lower case, without

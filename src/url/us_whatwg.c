@@ -442,7 +442,7 @@ us_parse_host(us_parsing_t *s, const uint8_t *end)
 
     if (c < end || us_host_ends_in_number(s->p, end)) {
         s->out = host;
-        rc = us_host_domain(s->ws->idna, s->p, end, &s->out, s->ws->host);
+        rc = us_host_domain(s->p, end, &s->out, s->ws->host);
 
         if (rc != US_URL_OK) {
             return rc;

@@ -53,9 +53,8 @@ us_scheme_t us_url_scheme(const us_url_t *url);
 /* what the parser works with; one for each workspace */
 
 typedef struct {
-    const us_idna_t  *idna;
-    uint8_t           clean[US_INPUT_MAX];   /* input without tab, CR, LF */
-    uint8_t           host[US_INPUT_MAX];    /* percent-decoded */
+    uint8_t  clean[US_INPUT_MAX];     /* input without tab, CR, LF */
+    uint8_t  host[US_INPUT_MAX];      /* percent-decoded */
 } us_whatwg_ws_t;
 
 

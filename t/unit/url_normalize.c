@@ -606,16 +606,37 @@ signature(void **state)
 
     open_profile(US_PROFILE_CRAWLER);
     s = us_norm_signature(norm);
-    assert_memory_equal(s.data, "crawler/1 unicode=", 18);
-    assert_memory_equal(s.data + s.len - 10, " www=first", 10);
+    assert_int_equal(s.len, 19);
+    assert_memory_equal(s.data, "crawler/1 www=first", 19);
+    assert_true(us_norm_same(s, us_string("crawler/1 www=first")));
+    assert_true(us_norm_same(s, us_string("crawler/1 unicode=15.0 "
+                                          "www=first")));
+    assert_false(us_norm_same(s, us_string("crawler/1 unicode=15.0 "
+                                           "www=firs")));
+    assert_false(us_norm_same(s, us_string("crawler/1 unicode=15.0 "
+                                           "www=keep")));
+    assert_false(us_norm_same(us_string("crawler/2 unicode=15.0 www=first"),
+                              s));
+    assert_false(us_norm_same(us_string(""), s));
+    assert_false(us_norm_icu(s));
+    assert_true(us_norm_icu(us_string("crawler/1 unicode=15.0 www=first")));
 
     teardown(NULL);
     create(US_PROFILE_WHATWG);
     us_norm_set_www(norm, US_WWW_STRIP);
     seal();
     s = us_norm_signature(norm);
-    assert_memory_equal(s.data, "whatwg/1 unicode=", 17);
-    assert_memory_equal(s.data + s.len - 10, " www=strip", 10);
+    assert_int_equal(s.len, 18);
+    assert_memory_equal(s.data, "whatwg/1 www=strip", 18);
+
+    teardown(NULL);
+    norm = us_norm_of(us_string("whatwg/1 unicode=15.0 www=strip"));
+    assert_non_null(norm);
+    s = us_norm_signature(norm);
+    assert_memory_equal(s.data, "whatwg/1 www=strip", 18);
+    assert_null(us_norm_of(us_string("whatwg/2 www=strip")));
+    assert_null(us_norm_of(us_string("whatwg")));
+    assert_null(us_norm_of(us_string("")));
 }
 
 
