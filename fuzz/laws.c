@@ -381,7 +381,7 @@ us_laws_fast(us_str_t in, unsigned steps)
         return;
     }
 
-    /* what is canonical has no host that needs ICU */
+    /* what is canonical has no host that needs tables */
 
     if (us_whatwg_parse(&ws, in, NULL, steps, absolute, &slow)
         != US_URL_OK || !us_same_parts(&quick, &slow))
