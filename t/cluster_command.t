@@ -38,7 +38,7 @@ sub cluster
 
 # --- the first map, and growth
 
-my $norm = 'crawler/1 unicode=15.0 www=first';
+my $norm = 'crawler/1 www=first';
 my $new = cluster("new --key site 0=$uuid[0],us_0a,us_0b");
 my ($id) = $new =~ /"cluster": "([0-9a-f]{32})"/;
 

@@ -108,7 +108,7 @@ ngx_http_urlstore_shard_place(ngx_http_urlstore_zone_t *zone,
         goto declined;
     }
 
-    if (us_str_compare(map->norm, zone->conf.norm) != 0) {
+    if (!us_norm_same(map->norm, zone->conf.norm)) {
         norm.len = map->norm.len;
         norm.data = (u_char *) map->norm.data;
         last = ngx_slprintf((u_char *) err, last, "its \"norm\" is \"%V\", "
