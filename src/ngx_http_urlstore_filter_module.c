@@ -60,19 +60,6 @@ struct ngx_http_urlstore_file_s {
 
 static char *ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static char *ngx_http_urlstore_filter_plan(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, size_t size);
-static ngx_int_t ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone,
-    void *data);
-static ngx_int_t ngx_http_urlstore_filter_same(
-    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_zone_t *old);
-static ngx_int_t ngx_http_urlstore_filter_create(
-    ngx_http_urlstore_zone_t *zone);
-static ngx_int_t ngx_http_urlstore_filter_file(
-    ngx_http_urlstore_zone_t *zone);
-static ngx_int_t ngx_http_urlstore_filter_refuse(
-    ngx_http_urlstore_zone_t *zone, int rc, const char *err);
-static void ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone);
 
 static void ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle);
 static ngx_int_t ngx_http_urlstore_filter_refuses(ngx_http_request_t *r);
@@ -203,60 +190,6 @@ static ngx_http_urlstore_file_t  *ngx_http_urlstore_files;
 
 
 static char *
-ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    size_t                       size;
-    char                        *rv;
-    ngx_str_t                   *value;
-    ngx_http_urlstore_zone_t    *zone;
-    ngx_http_urlstore_filter_t  *f;
-
-    value = cf->args->elts;
-
-    zone = ngx_http_urlstore_zone_declare(cf, &size);
-    if (zone == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    f = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_filter_t));
-    if (f == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    zone->kind = &ngx_http_urlstore_filter_kind;
-    zone->own = f;
-
-    if (ngx_http_urlstore_zone_options(cf, zone,
-                                       ngx_http_urlstore_filter_options)
-        != NGX_OK)
-    {
-        return NGX_CONF_ERROR;
-    }
-
-    rv = ngx_http_urlstore_filter_plan(cf, zone, size);
-
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    if (zone->path.len) {
-        size = NGX_HTTP_URLSTORE_FILTER_ZONE;
-
-        if (ngx_http_urlstore_path_free(cf, zone) != NGX_OK) {
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_urlstore_zone_add(cf, zone, size,
-                                      ngx_http_urlstore_filter_init);
-}
-
-
-static char *
 ngx_http_urlstore_filter_plan(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     size_t size)
 {
@@ -291,55 +224,6 @@ ngx_http_urlstore_filter_plan(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
                                  ngx_pagesize),
                        f->capacity, f->error);
     return NGX_CONF_ERROR;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
-{
-    ngx_http_urlstore_zone_t *old = data;
-
-    ngx_http_urlstore_zone_t    *zone;
-    ngx_http_urlstore_filter_t  *f;
-
-    zone = shm_zone->data;
-    f = zone->own;
-    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
-    zone->conf.norm = us_norm_signature(zone->norm);
-
-    if (old) {
-        if (ngx_http_urlstore_filter_same(zone, old) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        zone->sh = old->sh;
-        zone->conf.epoch = old->conf.epoch;
-
-    } else if (shm_zone->shm.exists) {
-        zone->sh = zone->shpool->data;
-
-    } else if (ngx_test_config) {
-
-        /* no memory is touched */
-
-        return zone->path.len ? ngx_http_urlstore_filter_file(zone) : NGX_OK;
-
-    } else {
-        if (ngx_http_urlstore_filter_create(zone) != NGX_OK) {
-            return NGX_ERROR;
-        }
-    }
-
-    if (ngx_http_urlstore_zone_life(zone) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (zone->path.len == 0) {
-        f->set = zone->sh->mem;
-        return NGX_OK;
-    }
-
-    return ngx_http_urlstore_filter_file(zone);
 }
 
 
@@ -416,6 +300,19 @@ ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
     (void) us_filter_format(sh->mem, &f->plan, key, zone->conf.norm);
 
     return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_filter_refuse(ngx_http_urlstore_zone_t *zone, int rc,
+    const char *err)
+{
+    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
+                  "urlstore_filter \"%V\" path=%V: %s%s", &zone->name,
+                  &zone->path, err,
+                  rc == US_FILTER_UNCLEAN ? " (unclean=accept)" : "");
+
+    return NGX_ERROR;
 }
 
 
@@ -508,15 +405,105 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 
 
 static ngx_int_t
-ngx_http_urlstore_filter_refuse(ngx_http_urlstore_zone_t *zone, int rc,
-    const char *err)
+ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
 {
-    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
-                  "urlstore_filter \"%V\" path=%V: %s%s", &zone->name,
-                  &zone->path, err,
-                  rc == US_FILTER_UNCLEAN ? " (unclean=accept)" : "");
+    ngx_http_urlstore_zone_t *old = data;
 
-    return NGX_ERROR;
+    ngx_http_urlstore_zone_t    *zone;
+    ngx_http_urlstore_filter_t  *f;
+
+    zone = shm_zone->data;
+    f = zone->own;
+    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    zone->conf.norm = us_norm_signature(zone->norm);
+
+    if (old) {
+        if (ngx_http_urlstore_filter_same(zone, old) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        zone->sh = old->sh;
+        zone->conf.epoch = old->conf.epoch;
+
+    } else if (shm_zone->shm.exists) {
+        zone->sh = zone->shpool->data;
+
+    } else if (ngx_test_config) {
+
+        /* no memory is touched */
+
+        return zone->path.len ? ngx_http_urlstore_filter_file(zone) : NGX_OK;
+
+    } else {
+        if (ngx_http_urlstore_filter_create(zone) != NGX_OK) {
+            return NGX_ERROR;
+        }
+    }
+
+    if (ngx_http_urlstore_zone_life(zone) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (zone->path.len == 0) {
+        f->set = zone->sh->mem;
+        return NGX_OK;
+    }
+
+    return ngx_http_urlstore_filter_file(zone);
+}
+
+
+static char *
+ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    size_t                       size;
+    char                        *rv;
+    ngx_str_t                   *value;
+    ngx_http_urlstore_zone_t    *zone;
+    ngx_http_urlstore_filter_t  *f;
+
+    value = cf->args->elts;
+
+    zone = ngx_http_urlstore_zone_declare(cf, &size);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    f = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_filter_t));
+    if (f == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    zone->kind = &ngx_http_urlstore_filter_kind;
+    zone->own = f;
+
+    if (ngx_http_urlstore_zone_options(cf, zone,
+                                       ngx_http_urlstore_filter_options)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    rv = ngx_http_urlstore_filter_plan(cf, zone, size);
+
+    if (rv != NGX_CONF_OK) {
+        return rv;
+    }
+
+    if (zone->path.len) {
+        size = NGX_HTTP_URLSTORE_FILTER_ZONE;
+
+        if (ngx_http_urlstore_path_free(cf, zone) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_urlstore_zone_add(cf, zone, size,
+                                      ngx_http_urlstore_filter_init);
 }
 
 
@@ -579,6 +566,39 @@ ngx_http_urlstore_filter_batch(ngx_http_urlstore_batch_t *batch)
                                        "\"sites\" is not allowed: a filter "
                                        "keeps no sites")
            : NGX_DECLINED;
+}
+
+
+/* each worker logs once at nine tenths of the capacity, and once when full */
+
+static void
+ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_uint_t                   level;
+    us_filter_info_t             info;
+    ngx_http_urlstore_filter_t  *f;
+
+    f = zone->own;
+    level = us_filter_full(f->set) ? 2 : us_filter_nearly_full(f->set);
+
+    if (level <= f->warned) {
+        return;
+    }
+
+    f->warned = level;
+    us_filter_info(f->set, &info);
+
+    if (level == 2) {
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "urlstore_filter \"%V\" is full: %uL URLs, expected "
+                      "error %.6f", &zone->name, info.urls, info.expected);
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                  "urlstore_filter \"%V\" is nearly full: %uL of %uL URLs, "
+                  "expected error %.6f", &zone->name, info.urls,
+                  info.capacity, info.expected);
 }
 
 
@@ -680,39 +700,6 @@ ngx_http_urlstore_filter_figures(ngx_http_urlstore_zone_t *zone,
 
     f->kind = US_FIGURES_FILTER;
     us_figures_filter(f, own->set);
-}
-
-
-/* each worker logs once at nine tenths of the capacity, and once when full */
-
-static void
-ngx_http_urlstore_filter_warn(ngx_http_urlstore_zone_t *zone)
-{
-    ngx_uint_t                   level;
-    us_filter_info_t             info;
-    ngx_http_urlstore_filter_t  *f;
-
-    f = zone->own;
-    level = us_filter_full(f->set) ? 2 : us_filter_nearly_full(f->set);
-
-    if (level <= f->warned) {
-        return;
-    }
-
-    f->warned = level;
-    us_filter_info(f->set, &info);
-
-    if (level == 2) {
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "urlstore_filter \"%V\" is full: %uL URLs, expected "
-                      "error %.6f", &zone->name, info.urls, info.expected);
-        return;
-    }
-
-    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                  "urlstore_filter \"%V\" is nearly full: %uL of %uL URLs, "
-                  "expected error %.6f", &zone->name, info.urls,
-                  info.capacity, info.expected);
 }
 
 

@@ -18,23 +18,15 @@
 
 static char *ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-static ngx_int_t ngx_http_urlstore_route_options(ngx_conf_t *cf,
-    ngx_str_t *endpoint, ngx_http_upstream_conf_t *upstream);
 static void *ngx_http_urlstore_route_create_conf(ngx_conf_t *cf);
 static char *ngx_http_urlstore_route_merge_conf(ngx_conf_t *cf, void *parent,
     void *child);
-static ngx_http_urlstore_zone_t *ngx_http_urlstore_route_zone(ngx_conf_t *cf,
-    ngx_http_urlstore_cluster_t *cluster);
-static ngx_int_t ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone,
-    void *data);
 static ngx_int_t ngx_http_urlstore_route_begin(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_route_check(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_route_refuse(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_route_claims(ngx_http_request_t *r,
     const char *what, uint64_t *least, uint64_t *most);
 static ngx_int_t ngx_http_urlstore_route_cluster(ngx_http_request_t *r);
-static void ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
-    const us_map_t *map);
 
 
 static const ngx_http_urlstore_kind_t  ngx_http_urlstore_route_kind = {
@@ -112,64 +104,6 @@ ngx_module_t  ngx_http_urlstore_route_module = {
 };
 
 
-/* urlstore_route NAME [endpoint=E] [connect=TIME] [timeout=TIME]; */
-
-static char *
-ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_urlstore_route_loc_conf_t *rlcf = conf;
-
-    ngx_str_t                     *value, endpoint;
-    ngx_http_core_loc_conf_t      *clcf;
-    ngx_http_urlstore_cluster_t   *cluster;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ulcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_urlstore_module);
-
-    if (ulcf->zone) {
-        return "is duplicate: a location has one endpoint, or urlstore_api";
-    }
-
-    value = cf->args->elts;
-    cluster = ngx_http_urlstore_cluster_find(cf, &value[1]);
-
-    if (cluster == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_cluster \"%V\" must be declared above "
-                           "this directive", &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-
-    if (clcf->handler) {
-        return "cannot be in a location that has another handler";
-    }
-
-    if (ngx_http_urlstore_route_options(cf, &endpoint, &rlcf->upstream)
-        != NGX_OK)
-    {
-        return NGX_CONF_ERROR;
-    }
-
-    ulcf->zone = ngx_http_urlstore_route_zone(cf, cluster);
-
-    if (ulcf->zone == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    if (endpoint.len) {
-        ulcf->endpoint = ngx_http_urlstore_endpoint(&endpoint);
-
-        if (ulcf->endpoint == NULL) {
-            return "has an unknown endpoint";
-        }
-    }
-
-    return ngx_http_urlstore_location(cf, ulcf);
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_route_options(ngx_conf_t *cf, ngx_str_t *endpoint,
     ngx_http_upstream_conf_t *upstream)
@@ -225,104 +159,6 @@ ngx_http_urlstore_route_options(ngx_conf_t *cf, ngx_str_t *endpoint,
     upstream->send_timeout = upstream->read_timeout;
 
     return NGX_OK;
-}
-
-
-static void *
-ngx_http_urlstore_route_create_conf(ngx_conf_t *cf)
-{
-    ngx_http_urlstore_route_loc_conf_t  *rlcf;
-
-    rlcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_route_loc_conf_t));
-    if (rlcf == NULL) {
-        return NULL;
-    }
-
-    /*
-     * set by ngx_pcalloc(): no buffering, no cache, no store, no local address;
-     * what is not here is not used without them
-     */
-
-    rlcf->upstream.connect_timeout = NGX_CONF_UNSET_MSEC;
-    rlcf->upstream.next_upstream = NGX_CONF_BITMASK_SET
-                                   |NGX_HTTP_UPSTREAM_FT_OFF;
-    rlcf->upstream.ignore_client_abort = 1;
-
-    return rlcf;
-}
-
-
-/* an if { } block, or limit_except, has that of its location */
-
-static char *
-ngx_http_urlstore_route_merge_conf(ngx_conf_t *cf, void *parent, void *child)
-{
-    ngx_http_urlstore_route_loc_conf_t *prev = parent;
-    ngx_http_urlstore_route_loc_conf_t *conf = child;
-
-    if (conf->upstream.connect_timeout == NGX_CONF_UNSET_MSEC) {
-        conf->upstream = prev->upstream;
-    }
-
-    return NGX_CONF_OK;
-}
-
-
-/* the rules of a cluster make its zone as well */
-
-static ngx_int_t
-ngx_http_urlstore_route_begin(ngx_conf_t *cf)
-{
-    ngx_http_urlstore_main_conf_t  *umcf;
-
-    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_urlstore_module);
-    umcf->route = ngx_http_urlstore_route_zone;
-
-    return NGX_OK;
-}
-
-
-/* the zone of a cluster that is routed here; NULL: an error has been logged */
-
-static ngx_http_urlstore_zone_t *
-ngx_http_urlstore_route_zone(ngx_conf_t *cf,
-    ngx_http_urlstore_cluster_t *cluster)
-{
-    ngx_http_urlstore_zone_t  *zone;
-
-    if (cluster->zone) {
-        return cluster->zone;
-    }
-
-    zone = ngx_http_urlstore_zone_find(cf, &cluster->name);
-    if (zone == NULL) {
-        return NULL;
-    }
-
-    if (zone->shm_zone) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "the cluster \"%V\", which is routed here, needs "
-                           "another name than a zone", &cluster->name);
-        return NULL;
-    }
-
-    zone->kind = &ngx_http_urlstore_route_kind;
-    zone->own = cluster;
-
-    if (cluster->map) {
-        ngx_http_urlstore_route_norm(zone, cluster->map->map);
-    }
-
-    if (ngx_http_urlstore_zone_add(cf, zone, NGX_HTTP_URLSTORE_ROUTE_ZONE,
-                                   ngx_http_urlstore_route_init)
-        != NGX_CONF_OK)
-    {
-        return NULL;
-    }
-
-    cluster->zone = zone;
-
-    return zone;
 }
 
 
@@ -416,6 +252,162 @@ ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone, void *data)
                                           * sizeof(ngx_http_urlstore_calls_t));
 
     return zone->sh->calls ? ngx_http_urlstore_zone_life(zone) : NGX_ERROR;
+}
+
+
+/* the zone of a cluster that is routed here; NULL: an error has been logged */
+
+static ngx_http_urlstore_zone_t *
+ngx_http_urlstore_route_zone(ngx_conf_t *cf,
+    ngx_http_urlstore_cluster_t *cluster)
+{
+    ngx_http_urlstore_zone_t  *zone;
+
+    if (cluster->zone) {
+        return cluster->zone;
+    }
+
+    zone = ngx_http_urlstore_zone_find(cf, &cluster->name);
+    if (zone == NULL) {
+        return NULL;
+    }
+
+    if (zone->shm_zone) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the cluster \"%V\", which is routed here, needs "
+                           "another name than a zone", &cluster->name);
+        return NULL;
+    }
+
+    zone->kind = &ngx_http_urlstore_route_kind;
+    zone->own = cluster;
+
+    if (cluster->map) {
+        ngx_http_urlstore_route_norm(zone, cluster->map->map);
+    }
+
+    if (ngx_http_urlstore_zone_add(cf, zone, NGX_HTTP_URLSTORE_ROUTE_ZONE,
+                                   ngx_http_urlstore_route_init)
+        != NGX_CONF_OK)
+    {
+        return NULL;
+    }
+
+    cluster->zone = zone;
+
+    return zone;
+}
+
+
+/* urlstore_route NAME [endpoint=E] [connect=TIME] [timeout=TIME]; */
+
+static char *
+ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    ngx_http_urlstore_route_loc_conf_t *rlcf = conf;
+
+    ngx_str_t                     *value, endpoint;
+    ngx_http_core_loc_conf_t      *clcf;
+    ngx_http_urlstore_cluster_t   *cluster;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_urlstore_module);
+
+    if (ulcf->zone) {
+        return "is duplicate: a location has one endpoint, or urlstore_api";
+    }
+
+    value = cf->args->elts;
+    cluster = ngx_http_urlstore_cluster_find(cf, &value[1]);
+
+    if (cluster == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_cluster \"%V\" must be declared above "
+                           "this directive", &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (clcf->handler) {
+        return "cannot be in a location that has another handler";
+    }
+
+    if (ngx_http_urlstore_route_options(cf, &endpoint, &rlcf->upstream)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    ulcf->zone = ngx_http_urlstore_route_zone(cf, cluster);
+
+    if (ulcf->zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    if (endpoint.len) {
+        ulcf->endpoint = ngx_http_urlstore_endpoint(&endpoint);
+
+        if (ulcf->endpoint == NULL) {
+            return "has an unknown endpoint";
+        }
+    }
+
+    return ngx_http_urlstore_location(cf, ulcf);
+}
+
+
+static void *
+ngx_http_urlstore_route_create_conf(ngx_conf_t *cf)
+{
+    ngx_http_urlstore_route_loc_conf_t  *rlcf;
+
+    rlcf = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_route_loc_conf_t));
+    if (rlcf == NULL) {
+        return NULL;
+    }
+
+    /*
+     * set by ngx_pcalloc(): no buffering, no cache, no store, no local address;
+     * what is not here is not used without them
+     */
+
+    rlcf->upstream.connect_timeout = NGX_CONF_UNSET_MSEC;
+    rlcf->upstream.next_upstream = NGX_CONF_BITMASK_SET
+                                   |NGX_HTTP_UPSTREAM_FT_OFF;
+    rlcf->upstream.ignore_client_abort = 1;
+
+    return rlcf;
+}
+
+
+/* an if { } block, or limit_except, has that of its location */
+
+static char *
+ngx_http_urlstore_route_merge_conf(ngx_conf_t *cf, void *parent, void *child)
+{
+    ngx_http_urlstore_route_loc_conf_t *prev = parent;
+    ngx_http_urlstore_route_loc_conf_t *conf = child;
+
+    if (conf->upstream.connect_timeout == NGX_CONF_UNSET_MSEC) {
+        conf->upstream = prev->upstream;
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+/* the rules of a cluster make its zone as well */
+
+static ngx_int_t
+ngx_http_urlstore_route_begin(ngx_conf_t *cf)
+{
+    ngx_http_urlstore_main_conf_t  *umcf;
+
+    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_urlstore_module);
+    umcf->route = ngx_http_urlstore_route_zone;
+
+    return NGX_OK;
 }
 
 

@@ -28,36 +28,6 @@ struct us_scatter_text_s {
 };
 
 
-static us_scatter_item_t *us_scatter_item(us_scatter_t *s);
-static int us_scatter_digits(us_scatter_t *s, us_scatter_item_t *item);
-static uint8_t *us_scatter_room(us_scatter_t *s, size_t len);
-static int us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item);
-static int us_scatter_found(us_scatter_t *s, us_scatter_item_t *item);
-static void us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item);
-static size_t us_scatter_lines(us_scatter_t *s, us_lane_t *lane,
-    us_str_t *text);
-static int us_scatter_lanes(us_scatter_t *s);
-static unsigned us_scatter_targets(const us_scatter_t *s,
-    const us_scatter_item_t *item, uint32_t *lanes);
-static void us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
-    const us_lane_t *lane, const us_wire_line_t *line);
-static void us_scatter_by_id(us_scatter_item_t *item,
-    const us_wire_line_t *line);
-static void us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
-    const us_lane_t *lane, const us_wire_line_t *line);
-static void us_scatter_take(const us_scatter_t *s, us_scatter_item_t *item,
-    const us_lane_t *lane, const us_wire_line_t *line);
-static void us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
-    const us_lane_t *lane);
-static int us_scatter_again(const us_scatter_item_t *item);
-static int us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
-    const us_wire_line_t *line);
-static int us_scatter_fits_id(const us_scatter_t *s, const us_lane_t *lane,
-    const us_wire_line_t *line);
-static int us_scatter_spells(const us_scatter_t *s,
-    const us_scatter_item_t *item, us_str_t text);
-
-
 int
 us_scatter_init(us_scatter_t *s, const us_map_t *map,
     us_scatter_action_t action)
@@ -90,6 +60,67 @@ us_scatter_free(us_scatter_t *s)
 }
 
 
+static uint8_t *
+us_scatter_room(us_scatter_t *s, size_t len)
+{
+    size_t              size;
+    uint8_t            *p;
+    us_scatter_text_t  *text;
+
+    text = s->texts;
+
+    if (text == NULL || text->size - text->used < len) {
+
+        /* a single URL costs no more than itself */
+
+        size = s->n ? US_SCATTER_TEXT : 256;
+        size = size < len ? len : size;
+
+        text = malloc(sizeof(us_scatter_text_t) + size);
+        if (text == NULL) {
+            return NULL;
+        }
+
+        text->next = s->texts;
+        text->used = 0;
+        text->size = size;
+        s->texts = text;
+    }
+
+    p = text->data + text->used;
+    text->used += len;
+
+    return p;
+}
+
+
+static us_scatter_item_t *
+us_scatter_item(us_scatter_t *s)
+{
+    size_t              room;
+    us_scatter_item_t  *items;
+
+    if (s->n == s->room) {
+        room = s->room ? s->room * 2 : 16;
+
+        items = realloc(s->items, room * sizeof(us_scatter_item_t));
+        if (items == NULL) {
+            return NULL;
+        }
+
+        s->items = items;
+        s->room = room;
+    }
+
+    items = &s->items[s->n++];
+
+    memset(items, 0, sizeof(us_scatter_item_t));
+    items->id = US_WIRE_NO_ID;
+
+    return items;
+}
+
+
 int
 us_scatter_url(us_scatter_t *s, us_str_t url)
 {
@@ -109,6 +140,26 @@ us_scatter_url(us_scatter_t *s, us_str_t url)
     item->url.len = url.len;
     item->slot = us_slot(us_slot_key(s->map->key, item->url));
     item->stage = US_STAGE_FIRST;
+
+    return 0;
+}
+
+
+/* what is sent of the item: its id */
+
+static int
+us_scatter_digits(us_scatter_t *s, us_scatter_item_t *item)
+{
+    uint8_t  *p;
+
+    p = us_scatter_room(s, US_U64_LEN);
+
+    if (p == NULL) {
+        return -1;
+    }
+
+    item->url.data = p;
+    item->url.len = (size_t) (us_put_u64(p, item->id) - p);
 
     return 0;
 }
@@ -148,26 +199,6 @@ us_scatter_id(us_scatter_t *s, uint64_t id)
 }
 
 
-/* what is sent of the item: its id */
-
-static int
-us_scatter_digits(us_scatter_t *s, us_scatter_item_t *item)
-{
-    uint8_t  *p;
-
-    p = us_scatter_room(s, US_U64_LEN);
-
-    if (p == NULL) {
-        return -1;
-    }
-
-    item->url.data = p;
-    item->url.len = (size_t) (us_put_u64(p, item->id) - p);
-
-    return 0;
-}
-
-
 int
 us_scatter_local(us_scatter_t *s)
 {
@@ -185,90 +216,6 @@ us_scatter_local(us_scatter_t *s)
 }
 
 
-static us_scatter_item_t *
-us_scatter_item(us_scatter_t *s)
-{
-    size_t              room;
-    us_scatter_item_t  *items;
-
-    if (s->n == s->room) {
-        room = s->room ? s->room * 2 : 16;
-
-        items = realloc(s->items, room * sizeof(us_scatter_item_t));
-        if (items == NULL) {
-            return NULL;
-        }
-
-        s->items = items;
-        s->room = room;
-    }
-
-    items = &s->items[s->n++];
-
-    memset(items, 0, sizeof(us_scatter_item_t));
-    items->id = US_WIRE_NO_ID;
-
-    return items;
-}
-
-
-static uint8_t *
-us_scatter_room(us_scatter_t *s, size_t len)
-{
-    size_t              size;
-    uint8_t            *p;
-    us_scatter_text_t  *text;
-
-    text = s->texts;
-
-    if (text == NULL || text->size - text->used < len) {
-
-        /* a single URL costs no more than itself */
-
-        size = s->n ? US_SCATTER_TEXT : 256;
-        size = size < len ? len : size;
-
-        text = malloc(sizeof(us_scatter_text_t) + size);
-        if (text == NULL) {
-            return NULL;
-        }
-
-        text->next = s->texts;
-        text->used = 0;
-        text->size = size;
-        s->texts = text;
-    }
-
-    p = text->data + text->used;
-    text->used += len;
-
-    return p;
-}
-
-
-int
-us_scatter_round(us_scatter_t *s)
-{
-    size_t              i;
-    us_scatter_item_t  *item;
-
-    for (i = 0; i < s->n; i++) {
-        item = &s->items[i];
-
-        if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER) {
-            if (us_scatter_settle(s, item) != 0) {
-                return -1;
-            }
-
-        } else if (item->stage == US_STAGE_FIRST) {
-            us_scatter_begin(s, item);
-        }
-    }
-
-    return us_scatter_lanes(s);
-}
-
-
 /* the first round of an item */
 
 static void
@@ -282,6 +229,20 @@ us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item)
     item->status = US_ANSWER_NONE;
     item->stage = owners->nformer || s->action == US_SCATTER_BY_ID
                   ? US_STAGE_ASK : US_STAGE_DIRECT;
+}
+
+
+/* the URL has an id, and its shard is asked by that */
+
+static int
+us_scatter_found(us_scatter_t *s, us_scatter_item_t *item)
+{
+    item->stage = US_STAGE_LAST;
+    item->status = US_ANSWER_NONE;
+    item->moved = 0;
+    item->lost = 0;
+
+    return us_scatter_digits(s, item);
 }
 
 
@@ -352,17 +313,44 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
 }
 
 
-/* the URL has an id, and its shard is asked by that */
+/* the lanes that an item goes to in this round, shard * 2 + ask */
 
-static int
-us_scatter_found(us_scatter_t *s, us_scatter_item_t *item)
+static unsigned
+us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
+    uint32_t *lanes)
 {
-    item->stage = US_STAGE_LAST;
-    item->status = US_ANSWER_NONE;
-    item->moved = 0;
-    item->lost = 0;
+    unsigned            i;
+    const us_owners_t  *owners;
 
-    return us_scatter_digits(s, item);
+    switch (item->stage) {
+
+    case US_STAGE_DIRECT:
+    case US_STAGE_LAST:
+
+        if (item->status != US_ANSWER_NONE) {
+            return 0;
+        }
+
+        lanes[0] = item->shard * US_SCATTER_KINDS;
+        return 1;
+
+    case US_STAGE_ASK:
+        owners = &s->map->slots[item->slot];
+        lanes[0] = owners->owner * US_SCATTER_KINDS + 1;
+        return 1;
+
+    case US_STAGE_FORMER:
+        owners = &s->map->slots[item->slot];
+
+        for (i = 0; i < owners->nformer; i++) {
+            lanes[i] = owners->former[i] * US_SCATTER_KINDS + 1;
+        }
+
+        return i;
+
+    default:
+        return 0;
+    }
 }
 
 
@@ -445,44 +433,26 @@ us_scatter_lanes(us_scatter_t *s)
 }
 
 
-/* the lanes that an item goes to in this round, shard * 2 + ask */
-
-static unsigned
-us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
-    uint32_t *lanes)
+int
+us_scatter_round(us_scatter_t *s)
 {
-    unsigned            i;
-    const us_owners_t  *owners;
+    size_t              i;
+    us_scatter_item_t  *item;
 
-    switch (item->stage) {
+    for (i = 0; i < s->n; i++) {
+        item = &s->items[i];
 
-    case US_STAGE_DIRECT:
-    case US_STAGE_LAST:
+        if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER) {
+            if (us_scatter_settle(s, item) != 0) {
+                return -1;
+            }
 
-        if (item->status != US_ANSWER_NONE) {
-            return 0;
+        } else if (item->stage == US_STAGE_FIRST) {
+            us_scatter_begin(s, item);
         }
-
-        lanes[0] = item->shard * US_SCATTER_KINDS;
-        return 1;
-
-    case US_STAGE_ASK:
-        owners = &s->map->slots[item->slot];
-        lanes[0] = owners->owner * US_SCATTER_KINDS + 1;
-        return 1;
-
-    case US_STAGE_FORMER:
-        owners = &s->map->slots[item->slot];
-
-        for (i = 0; i < owners->nformer; i++) {
-            lanes[i] = owners->former[i] * US_SCATTER_KINDS + 1;
-        }
-
-        return i;
-
-    default:
-        return 0;
     }
+
+    return us_scatter_lanes(s);
 }
 
 
@@ -516,104 +486,29 @@ us_scatter_part(us_scatter_t *s, us_lane_t *lane, size_t limit)
 }
 
 
-size_t
-us_scatter_reply(us_scatter_t *s, us_lane_t *lane, us_str_t text)
+/* of an id: about this one */
+
+static int
+us_scatter_fits_id(const us_scatter_t *s, const us_lane_t *lane,
+    const us_wire_line_t *line)
 {
-    size_t               n;
-    uint64_t             next_id, epoch;
-    us_scatter_shard_t  *shard;
+    uint64_t  id;
+    unsigned  allowed;
 
-    n = us_scatter_lines(s, lane, &text);
+    static const unsigned  any = 1 << US_ANSWER_UNKNOWN | 1 << US_ANSWER_DELETED
+                                 | 1 << US_ANSWER_UNAVAILABLE;
 
-    shard = &s->shards[lane->shard];
+    id = s->items[lane->items[lane->at]].id;
+    allowed = any | s->answers;
 
-    if (lane->part == 0 && us_wire_summary(text, &next_id, &epoch)
-        && !shard->answered)
-    {
-        shard->answered = 1;
-        shard->next_id = next_id;
-        shard->epoch = epoch;
+    if (!(allowed & 1 << line->status) || line->text.len > US_URL_MAX) {
+        return 0;
     }
 
-    us_scatter_failed(s, lane);
-
-    return n;
-}
-
-
-size_t
-us_scatter_reply_cut(us_scatter_t *s, us_lane_t *lane, us_str_t text)
-{
-    size_t  n;
-
-    if (s->action == US_SCATTER_ADD && !lane->ask) {
-        return us_scatter_reply(s, lane, text);
-    }
-
-    n = us_scatter_lines(s, lane, &text);
-
-    /*
-     * The rest is a part of its own, if the reply was cut within a line: what
-     * is no line at all would be answered so again.
-     */
-
-    if (n == 0 || (text.len && memchr(text.data, '\n', text.len))) {
-        us_scatter_failed(s, lane);
-        return n;
-    }
-
-    n += lane->part;
-    lane->part = 0;
-
-    return n;
-}
-
-
-/* the answers that text begins with, which are cut off; how many */
-
-static size_t
-us_scatter_lines(us_scatter_t *s, us_lane_t *lane, us_str_t *text)
-{
-    size_t              len, n;
-    us_wire_line_t      line;
-    us_scatter_item_t  *item;
-
-    for (n = 0; lane->part; n++) {
-
-        len = s->lists && !lane->ask
-              ? us_wire_list_line(*text, s->columns, &line)
-              : us_wire_line(*text, s->columns, &line);
-
-        if (len == 0 || !us_scatter_fits(s, lane, &line)) {
-            break;
-        }
-
-        text->data += len;
-        text->len -= len;
-
-        item = &s->items[lane->items[lane->at]];
-
-        if (s->columns.same && line.text.len == 1 && line.text.data[0] == '=')
-        {
-            line.text = item->url;
-        }
-
-        us_scatter_answer(s, item, lane, &line);
-
-        lane->at++;
-        lane->part--;
-    }
-
-    return n;
-}
-
-
-void
-us_scatter_failed(us_scatter_t *s, us_lane_t *lane)
-{
-    for ( /* void */ ; lane->part; lane->part--) {
-        us_scatter_lose(s, &s->items[lane->items[lane->at++]], lane);
-    }
+    return line->id == id
+           || (line->id == US_WIRE_NO_ID
+               && (line->status == US_ANSWER_UNKNOWN
+                   || line->status == US_ANSWER_UNAVAILABLE));
 }
 
 
@@ -670,59 +565,6 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
 }
 
 
-/* of an id: about this one */
-
-static int
-us_scatter_fits_id(const us_scatter_t *s, const us_lane_t *lane,
-    const us_wire_line_t *line)
-{
-    uint64_t  id;
-    unsigned  allowed;
-
-    static const unsigned  any = 1 << US_ANSWER_UNKNOWN | 1 << US_ANSWER_DELETED
-                                 | 1 << US_ANSWER_UNAVAILABLE;
-
-    id = s->items[lane->items[lane->at]].id;
-    allowed = any | s->answers;
-
-    if (!(allowed & 1 << line->status) || line->text.len > US_URL_MAX) {
-        return 0;
-    }
-
-    return line->id == id
-           || (line->id == US_WIRE_NO_ID
-               && (line->status == US_ANSWER_UNKNOWN
-                   || line->status == US_ANSWER_UNAVAILABLE));
-}
-
-
-static void
-us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
-    const us_lane_t *lane, const us_wire_line_t *line)
-{
-    if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER) {
-        us_scatter_asked(s, item, lane, line);
-        return;
-    }
-
-    if (s->action == US_SCATTER_BY_ID) {
-        us_scatter_by_id(item, line);
-        return;
-    }
-
-    us_scatter_take(s, item, lane, line);
-    item->moved = (line->status == US_ANSWER_UNAVAILABLE);
-
-    if (item->stage == US_STAGE_LAST && item->known
-        && item->status == US_ANSWER_NEW)
-    {
-        item->site = US_WIRE_SITE_KNOWN;
-    }
-
-    item->stage = US_STAGE_DONE;
-}
-
-
 /* a URL that was looked up has its text already */
 
 static void
@@ -745,6 +587,47 @@ us_scatter_by_id(us_scatter_item_t *item, const us_wire_line_t *line)
     if (item->by_id) {
         item->text = line->text;
     }
+}
+
+
+static void
+us_scatter_take(const us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane, const us_wire_line_t *line)
+{
+    item->status = line->status;
+    item->shard = lane->shard;
+    item->number = s->map->shards[lane->shard].number;
+    item->id = line->id;
+    item->time = line->time;
+    item->site = line->site;
+    item->text = line->text;
+}
+
+
+/*
+ * Whether text may be the URL as a former owner spells it.  It is sent to the
+ * owner: a line of its own, and a URL of the same slot.
+ */
+
+static int
+us_scatter_spells(const us_scatter_t *s, const us_scatter_item_t *item,
+    us_str_t text)
+{
+    size_t  i;
+
+    if (text.len < 4 || text.len > US_URL_MAX
+        || memcmp(text.data, "http", 4) != 0)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] <= ' ') {
+            return 0;
+        }
+    }
+
+    return us_slot(us_slot_key(s->map->key, text)) == item->slot;
 }
 
 
@@ -808,44 +691,122 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
 }
 
 
-/*
- * Whether text may be the URL as a former owner spells it.  It is sent to the
- * owner: a line of its own, and a URL of the same slot.
- */
-
-static int
-us_scatter_spells(const us_scatter_t *s, const us_scatter_item_t *item,
-    us_str_t text)
+static void
+us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane, const us_wire_line_t *line)
 {
-    size_t  i;
+    if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER) {
+        us_scatter_asked(s, item, lane, line);
+        return;
+    }
 
-    if (text.len < 4 || text.len > US_URL_MAX
-        || memcmp(text.data, "http", 4) != 0)
+    if (s->action == US_SCATTER_BY_ID) {
+        us_scatter_by_id(item, line);
+        return;
+    }
+
+    us_scatter_take(s, item, lane, line);
+    item->moved = (line->status == US_ANSWER_UNAVAILABLE);
+
+    if (item->stage == US_STAGE_LAST && item->known
+        && item->status == US_ANSWER_NEW)
     {
-        return 0;
+        item->site = US_WIRE_SITE_KNOWN;
     }
 
-    for (i = 0; i < text.len; i++) {
-        if (text.data[i] <= ' ') {
-            return 0;
-        }
-    }
-
-    return us_slot(us_slot_key(s->map->key, text)) == item->slot;
+    item->stage = US_STAGE_DONE;
 }
 
 
-static void
-us_scatter_take(const us_scatter_t *s, us_scatter_item_t *item,
-    const us_lane_t *lane, const us_wire_line_t *line)
+/* the answers that text begins with, which are cut off; how many */
+
+static size_t
+us_scatter_lines(us_scatter_t *s, us_lane_t *lane, us_str_t *text)
 {
-    item->status = line->status;
-    item->shard = lane->shard;
-    item->number = s->map->shards[lane->shard].number;
-    item->id = line->id;
-    item->time = line->time;
-    item->site = line->site;
-    item->text = line->text;
+    size_t              len, n;
+    us_wire_line_t      line;
+    us_scatter_item_t  *item;
+
+    for (n = 0; lane->part; n++) {
+
+        len = s->lists && !lane->ask
+              ? us_wire_list_line(*text, s->columns, &line)
+              : us_wire_line(*text, s->columns, &line);
+
+        if (len == 0 || !us_scatter_fits(s, lane, &line)) {
+            break;
+        }
+
+        text->data += len;
+        text->len -= len;
+
+        item = &s->items[lane->items[lane->at]];
+
+        if (s->columns.same && line.text.len == 1 && line.text.data[0] == '=')
+        {
+            line.text = item->url;
+        }
+
+        us_scatter_answer(s, item, lane, &line);
+
+        lane->at++;
+        lane->part--;
+    }
+
+    return n;
+}
+
+
+size_t
+us_scatter_reply(us_scatter_t *s, us_lane_t *lane, us_str_t text)
+{
+    size_t               n;
+    uint64_t             next_id, epoch;
+    us_scatter_shard_t  *shard;
+
+    n = us_scatter_lines(s, lane, &text);
+
+    shard = &s->shards[lane->shard];
+
+    if (lane->part == 0 && us_wire_summary(text, &next_id, &epoch)
+        && !shard->answered)
+    {
+        shard->answered = 1;
+        shard->next_id = next_id;
+        shard->epoch = epoch;
+    }
+
+    us_scatter_failed(s, lane);
+
+    return n;
+}
+
+
+size_t
+us_scatter_reply_cut(us_scatter_t *s, us_lane_t *lane, us_str_t text)
+{
+    size_t  n;
+
+    if (s->action == US_SCATTER_ADD && !lane->ask) {
+        return us_scatter_reply(s, lane, text);
+    }
+
+    n = us_scatter_lines(s, lane, &text);
+
+    /*
+     * The rest is a part of its own, if the reply was cut within a line: what
+     * is no line at all would be answered so again.
+     */
+
+    if (n == 0 || (text.len && memchr(text.data, '\n', text.len))) {
+        us_scatter_failed(s, lane);
+        return n;
+    }
+
+    n += lane->part;
+    lane->part = 0;
+
+    return n;
 }
 
 
@@ -873,6 +834,25 @@ us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
     item->number = s->map->shards[lane->shard].number;
     item->stage = US_STAGE_DONE;
     item->id = US_WIRE_NO_ID;
+}
+
+
+void
+us_scatter_failed(us_scatter_t *s, us_lane_t *lane)
+{
+    for ( /* void */ ; lane->part; lane->part--) {
+        us_scatter_lose(s, &s->items[lane->items[lane->at++]], lane);
+    }
+}
+
+
+/* nothing was done for it, and each shard that was asked has said so */
+
+static int
+us_scatter_again(const us_scatter_item_t *item)
+{
+    return item->stage == US_STAGE_DONE && item->moved && !item->lost
+           && item->status == US_ANSWER_UNAVAILABLE;
 }
 
 
@@ -926,14 +906,4 @@ us_scatter_moved(const us_scatter_t *s)
     }
 
     return n;
-}
-
-
-/* nothing was done for it, and each shard that was asked has said so */
-
-static int
-us_scatter_again(const us_scatter_item_t *item)
-{
-    return item->stage == US_STAGE_DONE && item->moved && !item->lost
-           && item->status == US_ANSWER_UNAVAILABLE;
 }

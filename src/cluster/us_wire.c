@@ -14,16 +14,168 @@ typedef struct {
 } us_wire_cursor_t;
 
 
-static void us_wire_begin(us_wire_cursor_t *c, us_str_t text,
-    us_wire_line_t *line);
-static int us_wire_word(us_wire_cursor_t *c, us_str_t *column);
-static int us_wire_id(us_wire_cursor_t *c, uint64_t *id);
-static int us_wire_text(us_wire_cursor_t *c, us_str_t *column);
-static int us_wire_column(us_wire_cursor_t *c, const uint8_t *p,
-    us_str_t *column);
-static int us_wire_number(us_str_t text, uint64_t *n);
-static int us_wire_or_none(us_str_t text, uint64_t none, uint64_t *n);
-static int us_wire_site(us_str_t text, us_wire_site_t *site);
+/* the beginning of a line, and what it has without a column for it */
+
+static void
+us_wire_begin(us_wire_cursor_t *c, us_str_t text, us_wire_line_t *line)
+{
+    c->p = text.data;
+    c->end = text.data + text.len;
+    c->ended = 0;
+
+    line->site = US_WIRE_NO_SITE;
+    line->time = 0;
+}
+
+
+/* the column that ends at p, and what ends it */
+
+static int
+us_wire_column(us_wire_cursor_t *c, const uint8_t *p, us_str_t *column)
+{
+    if (p == c->end) {
+        return 0;
+    }
+
+    column->data = c->p;
+    column->len = p - c->p;
+
+    c->ended = (*p == '\n');
+    c->p = p + 1;
+
+    return 1;
+}
+
+
+/*
+ * The next column, of a few bytes.  The last one of a line ends at the newline,
+ * after which there is no other.  0: there is none, or it has no end.
+ */
+
+static int
+us_wire_word(us_wire_cursor_t *c, us_str_t *column)
+{
+    const uint8_t  *p;
+
+    if (c->ended) {
+        return 0;
+    }
+
+    for (p = c->p; p < c->end && *p != '\t' && *p != '\n'; p++) {
+        /* void */
+    }
+
+    return us_wire_column(c, p, column);
+}
+
+
+/* a column of any length */
+
+static int
+us_wire_text(us_wire_cursor_t *c, us_str_t *column)
+{
+    const uint8_t  *p, *tab;
+
+    if (c->ended) {
+        return 0;
+    }
+
+    if (c->end - c->p >= 2 && *c->p == '=' && c->p[1] <= '\n') {
+        return us_wire_word(c, column);
+    }
+
+    p = memchr(c->p, '\n', c->end - c->p);
+
+    if (p == NULL) {
+        return 0;
+    }
+
+    tab = memchr(c->p, '\t', p - c->p);
+
+    return us_wire_column(c, tab ? tab : p, column);
+}
+
+
+static int
+us_wire_site(us_str_t text, us_wire_site_t *site)
+{
+    if (us_str_compare(text, us_string("site-known")) == 0) {
+        *site = US_WIRE_SITE_KNOWN;
+        return 1;
+    }
+
+    if (us_str_compare(text, us_string("site-new")) == 0) {
+        *site = US_WIRE_SITE_NEW;
+        return 1;
+    }
+
+    return us_str_compare(text, us_string("-")) == 0;
+}
+
+
+/* up to 19 digits, so that no number is too large */
+
+static int
+us_wire_number(us_str_t text, uint64_t *n)
+{
+    size_t  i;
+
+    if (text.len == 0 || text.len > 19) {
+        return 0;
+    }
+
+    *n = 0;
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] < '0' || text.data[i] > '9') {
+            return 0;
+        }
+
+        *n = *n * 10 + (text.data[i] - '0');
+    }
+
+    return 1;
+}
+
+
+/* "-" is `none` */
+
+static int
+us_wire_or_none(us_str_t text, uint64_t none, uint64_t *n)
+{
+    if (text.len == 1 && text.data[0] == '-') {
+        *n = none;
+        return 1;
+    }
+
+    return us_wire_number(text, n);
+}
+
+
+/* a column with an id, or "-" */
+
+static int
+us_wire_id(us_wire_cursor_t *c, uint64_t *id)
+{
+    us_str_t        column;
+    const uint8_t  *p;
+
+    *id = 0;
+
+    for (p = c->p; p < c->end && *p >= '0' && *p <= '9'; p++) {
+        *id = *id * 10 + (*p - '0');
+    }
+
+    /* up to 19 digits, so that no number is too large */
+
+    if (p > c->p && p - c->p <= 19) {
+        return p < c->end && (*p == '\t' || *p == '\n')
+               && us_wire_column(c, p, &column);
+    }
+
+    return us_wire_word(c, &column)
+           && us_wire_or_none(column, US_WIRE_NO_ID, id);
+}
 
 
 size_t
@@ -104,170 +256,6 @@ us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     }
 
     return c.ended ? (size_t) (c.p - text.data) : 0;
-}
-
-
-/* the beginning of a line, and what it has without a column for it */
-
-static void
-us_wire_begin(us_wire_cursor_t *c, us_str_t text, us_wire_line_t *line)
-{
-    c->p = text.data;
-    c->end = text.data + text.len;
-    c->ended = 0;
-
-    line->site = US_WIRE_NO_SITE;
-    line->time = 0;
-}
-
-
-/*
- * The next column, of a few bytes.  The last one of a line ends at the newline,
- * after which there is no other.  0: there is none, or it has no end.
- */
-
-static int
-us_wire_word(us_wire_cursor_t *c, us_str_t *column)
-{
-    const uint8_t  *p;
-
-    if (c->ended) {
-        return 0;
-    }
-
-    for (p = c->p; p < c->end && *p != '\t' && *p != '\n'; p++) {
-        /* void */
-    }
-
-    return us_wire_column(c, p, column);
-}
-
-
-/* a column with an id, or "-" */
-
-static int
-us_wire_id(us_wire_cursor_t *c, uint64_t *id)
-{
-    us_str_t        column;
-    const uint8_t  *p;
-
-    *id = 0;
-
-    for (p = c->p; p < c->end && *p >= '0' && *p <= '9'; p++) {
-        *id = *id * 10 + (*p - '0');
-    }
-
-    /* up to 19 digits, so that no number is too large */
-
-    if (p > c->p && p - c->p <= 19) {
-        return p < c->end && (*p == '\t' || *p == '\n')
-               && us_wire_column(c, p, &column);
-    }
-
-    return us_wire_word(c, &column)
-           && us_wire_or_none(column, US_WIRE_NO_ID, id);
-}
-
-
-/* a column of any length */
-
-static int
-us_wire_text(us_wire_cursor_t *c, us_str_t *column)
-{
-    const uint8_t  *p, *tab;
-
-    if (c->ended) {
-        return 0;
-    }
-
-    if (c->end - c->p >= 2 && *c->p == '=' && c->p[1] <= '\n') {
-        return us_wire_word(c, column);
-    }
-
-    p = memchr(c->p, '\n', c->end - c->p);
-
-    if (p == NULL) {
-        return 0;
-    }
-
-    tab = memchr(c->p, '\t', p - c->p);
-
-    return us_wire_column(c, tab ? tab : p, column);
-}
-
-
-/* the column that ends at p, and what ends it */
-
-static int
-us_wire_column(us_wire_cursor_t *c, const uint8_t *p, us_str_t *column)
-{
-    if (p == c->end) {
-        return 0;
-    }
-
-    column->data = c->p;
-    column->len = p - c->p;
-
-    c->ended = (*p == '\n');
-    c->p = p + 1;
-
-    return 1;
-}
-
-
-/* up to 19 digits, so that no number is too large */
-
-static int
-us_wire_number(us_str_t text, uint64_t *n)
-{
-    size_t  i;
-
-    if (text.len == 0 || text.len > 19) {
-        return 0;
-    }
-
-    *n = 0;
-
-    for (i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9') {
-            return 0;
-        }
-
-        *n = *n * 10 + (text.data[i] - '0');
-    }
-
-    return 1;
-}
-
-
-/* "-" is `none` */
-
-static int
-us_wire_or_none(us_str_t text, uint64_t none, uint64_t *n)
-{
-    if (text.len == 1 && text.data[0] == '-') {
-        *n = none;
-        return 1;
-    }
-
-    return us_wire_number(text, n);
-}
-
-
-static int
-us_wire_site(us_str_t text, us_wire_site_t *site)
-{
-    if (us_str_compare(text, us_string("site-known")) == 0) {
-        *site = US_WIRE_SITE_KNOWN;
-        return 1;
-    }
-
-    if (us_str_compare(text, us_string("site-new")) == 0) {
-        *site = US_WIRE_SITE_NEW;
-        return 1;
-    }
-
-    return us_str_compare(text, us_string("-")) == 0;
 }
 
 

@@ -66,38 +66,6 @@ typedef enum {
 } ngx_http_urlstore_chunk_t;
 
 
-static ngx_int_t ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call);
-static ngx_int_t ngx_http_urlstore_call_handler(ngx_http_request_t *sr);
-static ngx_http_upstream_conf_t *ngx_http_urlstore_call_conf(
-    ngx_http_request_t *sr, ngx_http_urlstore_call_t *call);
-static ngx_int_t ngx_http_urlstore_call_request(ngx_http_request_t *sr);
-static ngx_int_t ngx_http_urlstore_call_body(ngx_http_request_t *sr,
-    ngx_chain_t *in, ngx_chain_t **ll);
-static ngx_int_t ngx_http_urlstore_call_reinit(ngx_http_request_t *sr);
-static ngx_int_t ngx_http_urlstore_call_header(ngx_http_request_t *sr);
-static ngx_int_t ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call,
-    u_char *p, u_char *last);
-static ngx_int_t ngx_http_urlstore_call_read_init(void *data);
-static ngx_int_t ngx_http_urlstore_call_read(void *data, ssize_t bytes);
-static ngx_int_t ngx_http_urlstore_call_chunks(ngx_http_urlstore_call_t *call,
-    u_char *p, u_char *last);
-static ngx_int_t ngx_http_urlstore_call_keep(ngx_http_urlstore_call_t *call,
-    u_char *p, size_t n);
-static void ngx_http_urlstore_call_abort(ngx_http_request_t *sr);
-static void ngx_http_urlstore_call_finalize(ngx_http_request_t *sr,
-    ngx_int_t rc);
-static ngx_int_t ngx_http_urlstore_call_done(ngx_http_request_t *sr,
-    void *data, ngx_int_t rc);
-static void ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call);
-static ngx_uint_t ngx_http_urlstore_call_shard(
-    ngx_http_urlstore_call_t *call);
-static ngx_uint_t ngx_http_urlstore_call_again(
-    ngx_http_urlstore_call_t *call);
-static void ngx_http_urlstore_call_count(ngx_http_urlstore_call_t *call);
-static ngx_http_urlstore_calls_t *ngx_http_urlstore_call_sums(
-    ngx_http_urlstore_call_t *call);
-
-
 /* those that are kept, in the order of ngx_http_urlstore_call_header_t */
 
 static const ngx_str_t  ngx_http_urlstore_call_headers[] = {
@@ -115,135 +83,90 @@ static const ngx_str_t  ngx_http_urlstore_call_headers[] = {
 };
 
 
-ngx_int_t
-ngx_http_urlstore_call(ngx_http_urlstore_call_t *call)
+static ngx_http_urlstore_calls_t *
+ngx_http_urlstore_call_sums(ngx_http_urlstore_call_t *call)
 {
-    call->tries = 0;
-    call->start = ngx_http_urlstore_now();
-    call->node = ngx_http_urlstore_call_sums(call)->node
-                 % call->map->shards[call->shard].nnodes;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    return ngx_http_urlstore_call_send(call);
+    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
+
+    return &ctx->zone->sh->calls[call->map->shards[call->shard].number];
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
+/*
+ * Whether the reply is from the shard that was called.  What a wrong address
+ * leads to, such as a node without a cluster, does not know that it is asked as
+ * a shard, and its answers would be taken for those of the shard.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_call_shard(ngx_http_urlstore_call_t *call)
 {
-    ngx_http_request_t          *r;
-    ngx_http_post_subrequest_t  *ps;
+    ngx_str_t     *value;
+    us_map_tag_t   tag;
 
-    r = call->r;
+    value = &call->headers[NGX_HTTP_URLSTORE_CALL_MAP];
 
-    if (call->status) {
-        call->before = call->text;
-    }
+    return value->data
+           && us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) == 0
+           && tag.shard == call->map->shards[call->shard].number
+           && ngx_memcmp(tag.cluster, call->map->cluster, 16) == 0;
+}
 
-    call->tries++;
-    call->under_way = 0;
-    call->ended = 0;
-    call->sent = 0;
-    call->refused = 0;
-    call->foreign = 0;
-    ngx_memzero(call->headers, sizeof(call->headers));
-    call->code = 0;
-    call->status = 0;
-    call->rc = NGX_ERROR;
-    call->text.len = 0;
-    call->size = call->reuses ? call->size : 0;
-    call->received = 0;
-    call->sr = NULL;
 
-    ps = ngx_palloc(r->pool, sizeof(ngx_http_post_subrequest_t));
-    if (ps == NULL) {
-        return NGX_ERROR;
-    }
+static void
+ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
+{
+    /* of a list, what has come counts; of all else, only the whole */
 
-    ps->handler = ngx_http_urlstore_call_done;
-    ps->data = call;
-
-    if (ngx_http_subrequest(r, &r->uri, NULL, &call->sr, ps,
-                            NGX_HTTP_SUBREQUEST_IN_MEMORY
-                            |NGX_HTTP_SUBREQUEST_BACKGROUND
-                            |NGX_HTTP_SUBREQUEST_CLONE)
-        != NGX_OK)
+    if ((call->sr->upstream->length > 0 || call->received != call->text.len)
+        && (call->single || call->code != NGX_HTTP_OK))
     {
-        call->sr = NULL;
-        return NGX_ERROR;
+        return;
     }
 
-    call->sr->content_handler = ngx_http_urlstore_call_handler;
-    call->sr->method = NGX_HTTP_GET;
-    call->under_way = 1;
+    /*
+     * It has done nothing: it is not ready, or it is a replica and was sent a
+     * write.  A node that is loading, and a replica, do not report the shard.
+     */
 
-    return NGX_OK;
+    call->refused = (call->code == NGX_HTTP_SERVICE_UNAVAILABLE
+                     || call->code == NGX_HTTP_URLSTORE_MISDIRECTED)
+                    && call->headers[NGX_HTTP_URLSTORE_CALL_REFUSED].data;
+
+    if (!ngx_http_urlstore_call_shard(call)) {
+        call->foreign = !call->refused;
+        return;
+    }
+
+    call->status = call->code;
 }
 
 
-/* of the subrequest */
+/* of the subrequest: see ngx_http_post_subrequest_t */
 
 static ngx_int_t
-ngx_http_urlstore_call_handler(ngx_http_request_t *sr)
+ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
 {
-    const us_str_t            *node;
-    ngx_http_upstream_t       *u;
-    ngx_http_urlstore_call_t  *call;
+    ngx_http_urlstore_call_t *call = data;
 
-    call = sr->post_subrequest->data;
-
-    if (ngx_http_upstream_create(sr) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (call->sr != sr || !call->under_way) {
+        return NGX_OK;
     }
 
-    u = sr->upstream;
+    call->under_way = 0;
+    call->ended = 1;
 
-    u->conf = ngx_http_urlstore_call_conf(sr, call);
-    u->resolved = ngx_pcalloc(sr->pool, sizeof(ngx_http_upstream_resolved_t));
-
-    if (call->head == NULL) {
-        call->head = ngx_palloc(sr->pool, NGX_HTTP_URLSTORE_CALL_BUFFER);
+    if (sr->upstream) {
+        call->sent = sr->upstream->request_sent;
     }
 
-    if (u->conf == NULL || u->resolved == NULL || call->head == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (call->code && call->rc != NGX_ERROR) {
+        ngx_http_urlstore_call_reply(call);
     }
 
-    /* the upstream of the node: see ngx_http_urlstore_cluster_nodes() */
-
-    node = &call->map->shards[call->shard].nodes[call->node];
-
-    u->resolved->host.data = (u_char *) node->data;
-    u->resolved->host.len = node->len;
-    u->resolved->no_port = 1;
-
-    /* for messages in the log */
-
-    ngx_str_set(&u->schema, "http://");
-    u->uri = call->path;
-
-    u->output.tag = (ngx_buf_tag_t) &ngx_http_urlstore_route_module;
-
-    u->buffer.start = call->head;
-    u->buffer.pos = call->head;
-    u->buffer.last = call->head;
-    u->buffer.end = call->head + NGX_HTTP_URLSTORE_CALL_BUFFER;
-    u->buffer.temporary = 1;
-
-    u->create_request = ngx_http_urlstore_call_request;
-    u->reinit_request = ngx_http_urlstore_call_reinit;
-    u->process_header = ngx_http_urlstore_call_header;
-    u->abort_request = ngx_http_urlstore_call_abort;
-    u->finalize_request = ngx_http_urlstore_call_finalize;
-
-    u->input_filter_init = ngx_http_urlstore_call_read_init;
-    u->input_filter = ngx_http_urlstore_call_read;
-    u->input_filter_ctx = call;
-
-    sr->main->count++;
-
-    ngx_http_upstream_init(sr);
-
-    return NGX_DONE;
+    return ngx_http_post_request(call->r, NULL) == NGX_OK ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -277,6 +200,36 @@ ngx_http_urlstore_call_conf(ngx_http_request_t *sr,
                                  NGX_HTTP_URLSTORE_CALL_PROBE);
 
     return conf;
+}
+
+
+/* what sends the buffers moves their pos: the caller's may be sent again */
+
+static ngx_int_t
+ngx_http_urlstore_call_body(ngx_http_request_t *sr, ngx_chain_t *in,
+    ngx_chain_t **ll)
+{
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
+
+    for ( /* void */ ; in; in = in->next) {
+        b = ngx_alloc_buf(sr->pool);
+        cl = ngx_alloc_chain_link(sr->pool);
+
+        if (b == NULL || cl == NULL) {
+            return NGX_ERROR;
+        }
+
+        *b = *in->buf;
+        cl->buf = b;
+
+        *ll = cl;
+        ll = &cl->next;
+    }
+
+    *ll = NULL;
+
+    return NGX_OK;
 }
 
 
@@ -343,89 +296,12 @@ ngx_http_urlstore_call_request(ngx_http_request_t *sr)
 }
 
 
-/* what sends the buffers moves their pos: the caller's may be sent again */
-
-static ngx_int_t
-ngx_http_urlstore_call_body(ngx_http_request_t *sr, ngx_chain_t *in,
-    ngx_chain_t **ll)
-{
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
-
-    for ( /* void */ ; in; in = in->next) {
-        b = ngx_alloc_buf(sr->pool);
-        cl = ngx_alloc_chain_link(sr->pool);
-
-        if (b == NULL || cl == NULL) {
-            return NGX_ERROR;
-        }
-
-        *b = *in->buf;
-        cl->buf = b;
-
-        *ll = cl;
-        ll = &cl->next;
-    }
-
-    *ll = NULL;
-
-    return NGX_OK;
-}
-
-
 /* nginx itself sends no call again: next_upstream is off */
 
 static ngx_int_t
 ngx_http_urlstore_call_reinit(ngx_http_request_t *sr)
 {
     return NGX_ERROR;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_call_header(ngx_http_request_t *sr)
-{
-    size_t                     len;
-    u_char                    *p, *end;
-    ngx_buf_t                 *b;
-    ngx_http_urlstore_call_t  *call;
-
-    call = sr->post_subrequest->data;
-    b = &sr->upstream->buffer;
-
-    end = memmem(b->pos, b->last - b->pos, "\r\n\r\n", 4);
-
-    if (end == NULL) {
-
-        /* the next search begins with what may be the beginning of the end */
-
-        b->pos = ngx_max(b->start, b->last - 3);
-        return NGX_AGAIN;
-    }
-
-    /* the buffer will have the body */
-
-    len = end + 2 - b->start;
-    b->pos = end + 4;
-
-    p = ngx_pnalloc(sr->pool, len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memcpy(p, b->start, len);
-
-    if (ngx_http_urlstore_call_lines(call, p, p + len) == NGX_OK) {
-        sr->upstream->headers_in.status_n = call->code;
-        return NGX_OK;
-    }
-
-    call->code = 0;
-
-    ngx_log_error(NGX_LOG_ERR, sr->connection->log, 0,
-                  "upstream sent an invalid header");
-
-    return NGX_HTTP_UPSTREAM_INVALID_HEADER;
 }
 
 
@@ -517,6 +393,71 @@ ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call, u_char *p,
 
 
 static ngx_int_t
+ngx_http_urlstore_call_header(ngx_http_request_t *sr)
+{
+    size_t                     len;
+    u_char                    *p, *end;
+    ngx_buf_t                 *b;
+    ngx_http_urlstore_call_t  *call;
+
+    call = sr->post_subrequest->data;
+    b = &sr->upstream->buffer;
+
+    end = memmem(b->pos, b->last - b->pos, "\r\n\r\n", 4);
+
+    if (end == NULL) {
+
+        /* the next search begins with what may be the beginning of the end */
+
+        b->pos = ngx_max(b->start, b->last - 3);
+        return NGX_AGAIN;
+    }
+
+    /* the buffer will have the body */
+
+    len = end + 2 - b->start;
+    b->pos = end + 4;
+
+    p = ngx_pnalloc(sr->pool, len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(p, b->start, len);
+
+    if (ngx_http_urlstore_call_lines(call, p, p + len) == NGX_OK) {
+        sr->upstream->headers_in.status_n = call->code;
+        return NGX_OK;
+    }
+
+    call->code = 0;
+
+    ngx_log_error(NGX_LOG_ERR, sr->connection->log, 0,
+                  "upstream sent an invalid header");
+
+    return NGX_HTTP_UPSTREAM_INVALID_HEADER;
+}
+
+
+static void
+ngx_http_urlstore_call_abort(ngx_http_request_t *sr)
+{
+}
+
+
+static void
+ngx_http_urlstore_call_finalize(ngx_http_request_t *sr, ngx_int_t rc)
+{
+    ngx_http_urlstore_call_t  *call;
+
+    call = sr->post_subrequest->data;
+
+    call->rc = rc;
+    sr->header_only = 1;
+}
+
+
+static ngx_int_t
 ngx_http_urlstore_call_read_init(void *data)
 {
     ngx_http_urlstore_call_t *call = data;
@@ -535,30 +476,57 @@ ngx_http_urlstore_call_read_init(void *data)
 }
 
 
-/* a piece of the body, past u->buffer.last */
+/*
+ * What is too long is cut, and a reader of the reply finds it incomplete; a
+ * reply that does not end is a failure all the same.
+ */
 
 static ngx_int_t
-ngx_http_urlstore_call_read(void *data, ssize_t bytes)
+ngx_http_urlstore_call_keep(ngx_http_urlstore_call_t *call, u_char *p,
+    size_t n)
 {
-    ngx_http_urlstore_call_t *call = data;
+    size_t   size;
+    u_char  *buf;
 
-    u_char               *p;
-    ngx_http_upstream_t  *u;
+    call->received += n;
 
-    u = call->sr->upstream;
-    p = u->buffer.last;
-
-    if (call->chunked) {
-        return ngx_http_urlstore_call_chunks(call, p, p + bytes);
+    if (call->received > NGX_HTTP_URLSTORE_CALL_MAX) {
+        return NGX_ERROR;
     }
 
-    if (u->length != -1) {
-        u->keepalive = (bytes == u->length && !call->closes);
-        bytes = ngx_min(bytes, u->length);
-        u->length -= bytes;
+    n = ngx_min(n, NGX_HTTP_URLSTORE_CALL_REPLY - call->text.len);
+
+    if (n > call->size - call->text.len) {
+
+        /* a length that is known is the first guess */
+
+        size = ngx_max(call->size * 2, call->text.len + n);
+
+        if (!call->chunked && call->sr->upstream->length > 0) {
+            size = ngx_max(size, n + call->sr->upstream->length);
+        }
+
+        size = ngx_min(size, NGX_HTTP_URLSTORE_CALL_REPLY);
+
+        buf = ngx_palloc(call->r->pool, size);
+        if (buf == NULL) {
+            return NGX_ERROR;
+        }
+
+        if (call->text.len) {
+            ngx_memcpy(buf, call->buf, call->text.len);
+        }
+
+        call->buf = buf;
+        call->size = size;
     }
 
-    return ngx_http_urlstore_call_keep(call, p, bytes);
+    ngx_memcpy(call->buf + call->text.len, p, n);
+
+    call->text.data = call->buf;
+    call->text.len += n;
+
+    return NGX_OK;
 }
 
 
@@ -655,175 +623,186 @@ ngx_http_urlstore_call_chunks(ngx_http_urlstore_call_t *call, u_char *p,
 }
 
 
-/*
- * What is too long is cut, and a reader of the reply finds it incomplete; a
- * reply that does not end is a failure all the same.
- */
+/* a piece of the body, past u->buffer.last */
 
 static ngx_int_t
-ngx_http_urlstore_call_keep(ngx_http_urlstore_call_t *call, u_char *p,
-    size_t n)
+ngx_http_urlstore_call_read(void *data, ssize_t bytes)
 {
-    size_t   size;
-    u_char  *buf;
+    ngx_http_urlstore_call_t *call = data;
 
-    call->received += n;
+    u_char               *p;
+    ngx_http_upstream_t  *u;
 
-    if (call->received > NGX_HTTP_URLSTORE_CALL_MAX) {
+    u = call->sr->upstream;
+    p = u->buffer.last;
+
+    if (call->chunked) {
+        return ngx_http_urlstore_call_chunks(call, p, p + bytes);
+    }
+
+    if (u->length != -1) {
+        u->keepalive = (bytes == u->length && !call->closes);
+        bytes = ngx_min(bytes, u->length);
+        u->length -= bytes;
+    }
+
+    return ngx_http_urlstore_call_keep(call, p, bytes);
+}
+
+
+/* of the subrequest */
+
+static ngx_int_t
+ngx_http_urlstore_call_handler(ngx_http_request_t *sr)
+{
+    const us_str_t            *node;
+    ngx_http_upstream_t       *u;
+    ngx_http_urlstore_call_t  *call;
+
+    call = sr->post_subrequest->data;
+
+    if (ngx_http_upstream_create(sr) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    u = sr->upstream;
+
+    u->conf = ngx_http_urlstore_call_conf(sr, call);
+    u->resolved = ngx_pcalloc(sr->pool, sizeof(ngx_http_upstream_resolved_t));
+
+    if (call->head == NULL) {
+        call->head = ngx_palloc(sr->pool, NGX_HTTP_URLSTORE_CALL_BUFFER);
+    }
+
+    if (u->conf == NULL || u->resolved == NULL || call->head == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* the upstream of the node: see ngx_http_urlstore_cluster_nodes() */
+
+    node = &call->map->shards[call->shard].nodes[call->node];
+
+    u->resolved->host.data = (u_char *) node->data;
+    u->resolved->host.len = node->len;
+    u->resolved->no_port = 1;
+
+    /* for messages in the log */
+
+    ngx_str_set(&u->schema, "http://");
+    u->uri = call->path;
+
+    u->output.tag = (ngx_buf_tag_t) &ngx_http_urlstore_route_module;
+
+    u->buffer.start = call->head;
+    u->buffer.pos = call->head;
+    u->buffer.last = call->head;
+    u->buffer.end = call->head + NGX_HTTP_URLSTORE_CALL_BUFFER;
+    u->buffer.temporary = 1;
+
+    u->create_request = ngx_http_urlstore_call_request;
+    u->reinit_request = ngx_http_urlstore_call_reinit;
+    u->process_header = ngx_http_urlstore_call_header;
+    u->abort_request = ngx_http_urlstore_call_abort;
+    u->finalize_request = ngx_http_urlstore_call_finalize;
+
+    u->input_filter_init = ngx_http_urlstore_call_read_init;
+    u->input_filter = ngx_http_urlstore_call_read;
+    u->input_filter_ctx = call;
+
+    sr->main->count++;
+
+    ngx_http_upstream_init(sr);
+
+    return NGX_DONE;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
+{
+    ngx_http_request_t          *r;
+    ngx_http_post_subrequest_t  *ps;
+
+    r = call->r;
+
+    if (call->status) {
+        call->before = call->text;
+    }
+
+    call->tries++;
+    call->under_way = 0;
+    call->ended = 0;
+    call->sent = 0;
+    call->refused = 0;
+    call->foreign = 0;
+    ngx_memzero(call->headers, sizeof(call->headers));
+    call->code = 0;
+    call->status = 0;
+    call->rc = NGX_ERROR;
+    call->text.len = 0;
+    call->size = call->reuses ? call->size : 0;
+    call->received = 0;
+    call->sr = NULL;
+
+    ps = ngx_palloc(r->pool, sizeof(ngx_http_post_subrequest_t));
+    if (ps == NULL) {
         return NGX_ERROR;
     }
 
-    n = ngx_min(n, NGX_HTTP_URLSTORE_CALL_REPLY - call->text.len);
+    ps->handler = ngx_http_urlstore_call_done;
+    ps->data = call;
 
-    if (n > call->size - call->text.len) {
-
-        /* a length that is known is the first guess */
-
-        size = ngx_max(call->size * 2, call->text.len + n);
-
-        if (!call->chunked && call->sr->upstream->length > 0) {
-            size = ngx_max(size, n + call->sr->upstream->length);
-        }
-
-        size = ngx_min(size, NGX_HTTP_URLSTORE_CALL_REPLY);
-
-        buf = ngx_palloc(call->r->pool, size);
-        if (buf == NULL) {
-            return NGX_ERROR;
-        }
-
-        if (call->text.len) {
-            ngx_memcpy(buf, call->buf, call->text.len);
-        }
-
-        call->buf = buf;
-        call->size = size;
+    if (ngx_http_subrequest(r, &r->uri, NULL, &call->sr, ps,
+                            NGX_HTTP_SUBREQUEST_IN_MEMORY
+                            |NGX_HTTP_SUBREQUEST_BACKGROUND
+                            |NGX_HTTP_SUBREQUEST_CLONE)
+        != NGX_OK)
+    {
+        call->sr = NULL;
+        return NGX_ERROR;
     }
 
-    ngx_memcpy(call->buf + call->text.len, p, n);
-
-    call->text.data = call->buf;
-    call->text.len += n;
+    call->sr->content_handler = ngx_http_urlstore_call_handler;
+    call->sr->method = NGX_HTTP_GET;
+    call->under_way = 1;
 
     return NGX_OK;
 }
 
 
-static void
-ngx_http_urlstore_call_abort(ngx_http_request_t *sr)
+ngx_int_t
+ngx_http_urlstore_call(ngx_http_urlstore_call_t *call)
 {
+    call->tries = 0;
+    call->start = ngx_http_urlstore_now();
+    call->node = ngx_http_urlstore_call_sums(call)->node
+                 % call->map->shards[call->shard].nnodes;
+
+    return ngx_http_urlstore_call_send(call);
 }
 
 
-static void
-ngx_http_urlstore_call_finalize(ngx_http_request_t *sr, ngx_int_t rc)
-{
-    ngx_http_urlstore_call_t  *call;
-
-    call = sr->post_subrequest->data;
-
-    call->rc = rc;
-    sr->header_only = 1;
-}
-
-
-/* of the subrequest: see ngx_http_post_subrequest_t */
-
-static ngx_int_t
-ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
-{
-    ngx_http_urlstore_call_t *call = data;
-
-    if (call->sr != sr || !call->under_way) {
-        return NGX_OK;
-    }
-
-    call->under_way = 0;
-    call->ended = 1;
-
-    if (sr->upstream) {
-        call->sent = sr->upstream->request_sent;
-    }
-
-    if (call->code && call->rc != NGX_ERROR) {
-        ngx_http_urlstore_call_reply(call);
-    }
-
-    return ngx_http_post_request(call->r, NULL) == NGX_OK ? NGX_OK : NGX_ERROR;
-}
-
-
-static void
-ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
-{
-    /* of a list, what has come counts; of all else, only the whole */
-
-    if ((call->sr->upstream->length > 0 || call->received != call->text.len)
-        && (call->single || call->code != NGX_HTTP_OK))
-    {
-        return;
-    }
-
-    /*
-     * It has done nothing: it is not ready, or it is a replica and was sent a
-     * write.  A node that is loading, and a replica, do not report the shard.
-     */
-
-    call->refused = (call->code == NGX_HTTP_SERVICE_UNAVAILABLE
-                     || call->code == NGX_HTTP_URLSTORE_MISDIRECTED)
-                    && call->headers[NGX_HTTP_URLSTORE_CALL_REFUSED].data;
-
-    if (!ngx_http_urlstore_call_shard(call)) {
-        call->foreign = !call->refused;
-        return;
-    }
-
-    call->status = call->code;
-}
-
-
-/*
- * Whether the reply is from the shard that was called.  What a wrong address
- * leads to, such as a node without a cluster, does not know that it is asked as
- * a shard, and its answers would be taken for those of the shard.
- */
+/* whether the call may have an answer at another node */
 
 static ngx_uint_t
-ngx_http_urlstore_call_shard(ngx_http_urlstore_call_t *call)
+ngx_http_urlstore_call_again(ngx_http_urlstore_call_t *call)
 {
-    ngx_str_t     *value;
-    us_map_tag_t   tag;
-
-    value = &call->headers[NGX_HTTP_URLSTORE_CALL_MAP];
-
-    return value->data
-           && us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) == 0
-           && tag.shard == call->map->shards[call->shard].number
-           && ngx_memcmp(tag.cluster, call->map->cluster, 16) == 0;
-}
-
-
-ngx_uint_t
-ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
-{
-    if (!call->ended) {
+    if (call->tries >= call->map->shards[call->shard].nnodes
+        || (call->probes && ngx_http_urlstore_now() - call->start
+                            > 2000 * NGX_HTTP_URLSTORE_CALL_PROBE))
+    {
         return 0;
     }
 
-    call->ended = 0;
-
-    if (ngx_http_urlstore_call_again(call)) {
-        call->node = (call->node + 1)
-                     % call->map->shards[call->shard].nnodes;
-
-        if (ngx_http_urlstore_call_send(call) == NGX_OK) {
-            return 0;
-        }
+    if (call->refused) {
+        return 1;
     }
 
-    ngx_http_urlstore_call_count(call);
+    if (call->status) {
+        return call->reads && call->status == NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
 
-    return 1;
+    return !call->sent || call->reads;
 }
 
 
@@ -856,38 +835,27 @@ ngx_http_urlstore_call_count(ngx_http_urlstore_call_t *call)
 }
 
 
-static ngx_http_urlstore_calls_t *
-ngx_http_urlstore_call_sums(ngx_http_urlstore_call_t *call)
+ngx_uint_t
+ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
-
-    return &ctx->zone->sh->calls[call->map->shards[call->shard].number];
-}
-
-
-/* whether the call may have an answer at another node */
-
-static ngx_uint_t
-ngx_http_urlstore_call_again(ngx_http_urlstore_call_t *call)
-{
-    if (call->tries >= call->map->shards[call->shard].nnodes
-        || (call->probes && ngx_http_urlstore_now() - call->start
-                            > 2000 * NGX_HTTP_URLSTORE_CALL_PROBE))
-    {
+    if (!call->ended) {
         return 0;
     }
 
-    if (call->refused) {
-        return 1;
+    call->ended = 0;
+
+    if (ngx_http_urlstore_call_again(call)) {
+        call->node = (call->node + 1)
+                     % call->map->shards[call->shard].nnodes;
+
+        if (ngx_http_urlstore_call_send(call) == NGX_OK) {
+            return 0;
+        }
     }
 
-    if (call->status) {
-        return call->reads && call->status == NGX_HTTP_SERVICE_UNAVAILABLE;
-    }
+    ngx_http_urlstore_call_count(call);
 
-    return !call->sent || call->reads;
+    return 1;
 }
 
 

@@ -16,42 +16,6 @@
 #include "ngx_http_urlstore_route.h"
 
 
-static const us_map_t *ngx_http_urlstore_fan_map(ngx_http_request_t *r,
-    ngx_int_t *rc);
-static void ngx_http_urlstore_fan_event(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
-    ngx_http_urlstore_call_t *call);
-static ngx_int_t ngx_http_urlstore_relay_cache(ngx_http_request_t *r,
-    ngx_http_urlstore_call_t *call);
-
-
-ngx_http_urlstore_fan_t *
-ngx_http_urlstore_fan(ngx_http_request_t *r, ngx_int_t *rc)
-{
-    const us_map_t           *map;
-    ngx_http_urlstore_fan_t  *fan;
-
-    map = ngx_http_urlstore_fan_map(r, rc);
-
-    if (map == NULL) {
-        return NULL;
-    }
-
-    fan = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_fan_t));
-    if (fan == NULL) {
-        *rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
-        return NULL;
-    }
-
-    fan->r = r;
-    fan->map = map;
-
-    ngx_http_set_ctx(r, fan, ngx_http_urlstore_route_module);
-
-    return fan;
-}
-
-
 /* the map for this request, or NULL: the reply has been sent, *rc */
 
 static const us_map_t *
@@ -86,6 +50,33 @@ ngx_http_urlstore_fan_map(ngx_http_request_t *r, ngx_int_t *rc)
     }
 
     return map;
+}
+
+
+ngx_http_urlstore_fan_t *
+ngx_http_urlstore_fan(ngx_http_request_t *r, ngx_int_t *rc)
+{
+    const us_map_t           *map;
+    ngx_http_urlstore_fan_t  *fan;
+
+    map = ngx_http_urlstore_fan_map(r, rc);
+
+    if (map == NULL) {
+        return NULL;
+    }
+
+    fan = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_fan_t));
+    if (fan == NULL) {
+        *rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NULL;
+    }
+
+    fan->r = r;
+    fan->map = map;
+
+    ngx_http_set_ctx(r, fan, ngx_http_urlstore_route_module);
+
+    return fan;
 }
 
 
@@ -125,38 +116,6 @@ ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
 }
 
 
-ngx_int_t
-ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan)
-{
-    ngx_int_t            rc;
-    ngx_http_request_t  *r;
-
-    r = fan->r;
-    rc = fan->under_way ? NGX_AGAIN : fan->done(r);
-
-    if (rc != NGX_AGAIN) {
-        return rc;
-    }
-
-    /*
-     * A client that leaves does not end the request: what it has asked for is
-     * under way, and its reply may be kept for a retry.
-     */
-
-    /* what is left of a body is discarded meanwhile */
-
-    if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
-        r->read_event_handler = ngx_http_block_reading;
-    }
-
-    r->write_event_handler = ngx_http_urlstore_fan_event;
-
-    r->main->count++;
-
-    return NGX_DONE;
-}
-
-
 /* some call has ended; or the client's connection is writable */
 
 static void
@@ -186,6 +145,36 @@ ngx_http_urlstore_fan_event(ngx_http_request_t *r)
     if (rc != NGX_AGAIN) {
         ngx_http_urlstore_finalize(r, rc);
     }
+}
+
+
+ngx_int_t
+ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan)
+{
+    ngx_int_t            rc;
+    ngx_http_request_t  *r;
+
+    r = fan->r;
+    rc = fan->under_way ? NGX_AGAIN : fan->done(r);
+
+    if (rc != NGX_AGAIN) {
+        return rc;
+    }
+
+    /*
+     * A client that leaves does not end the request: what it has asked for is
+     * under way.  What is left of a body is discarded meanwhile.
+     */
+
+    if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
+        r->read_event_handler = ngx_http_block_reading;
+    }
+
+    r->write_event_handler = ngx_http_urlstore_fan_event;
+
+    r->main->count++;
+
+    return NGX_DONE;
 }
 
 
@@ -275,6 +264,62 @@ ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call)
 }
 
 
+/*
+ * Whether the answer stays is for the shard to say; for how long it may be
+ * cached, and by whom, is for the location that the client asks.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_relay_cache(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call)
+{
+    ngx_str_t  *value;
+
+    value = &call->headers[NGX_HTTP_URLSTORE_CALL_CACHE];
+
+    if (value->data == NULL) {
+        return NGX_OK;
+    }
+
+    if (ngx_strlcasestrn(value->data, value->data + value->len,
+                         (u_char *) "max-age=", sizeof("max-age=") - 2))
+    {
+        return ngx_http_urlstore_cache_control(r, 1);
+    }
+
+    return ngx_strlcasestrn(value->data, value->data + value->len,
+                            (u_char *) "no-cache", sizeof("no-cache") - 2)
+           ? ngx_http_urlstore_cache_control(r, 0) : NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
+    ngx_http_urlstore_call_t *call)
+{
+    ngx_str_t  *h;
+
+    h = call->headers;
+
+    if ((h[NGX_HTTP_URLSTORE_CALL_LOCATION].data
+         && ngx_http_urlstore_header(r, "Location",
+                                     &h[NGX_HTTP_URLSTORE_CALL_LOCATION])
+            != NGX_OK)
+        || (h[NGX_HTTP_URLSTORE_CALL_RETRY].data
+            && ngx_http_urlstore_header(r, "Retry-After",
+                                        &h[NGX_HTTP_URLSTORE_CALL_RETRY])
+               != NGX_OK)
+        || (h[NGX_HTTP_URLSTORE_CALL_ETAG].data
+            && ngx_http_urlstore_etag(r, &h[NGX_HTTP_URLSTORE_CALL_ETAG])
+               != NGX_OK))
+    {
+        return NGX_ERROR;
+    }
+
+    return ngx_http_urlstore_relay_cache(r, call);
+}
+
+
 ngx_int_t
 ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
     ngx_http_urlstore_call_t *call)
@@ -317,60 +362,4 @@ ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
     ctx->out.pos = ngx_cpymem(ctx->out.pos, call->text.data, call->text.len);
 
     return ngx_http_urlstore_send(r);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
-    ngx_http_urlstore_call_t *call)
-{
-    ngx_str_t  *h;
-
-    h = call->headers;
-
-    if ((h[NGX_HTTP_URLSTORE_CALL_LOCATION].data
-         && ngx_http_urlstore_header(r, "Location",
-                                     &h[NGX_HTTP_URLSTORE_CALL_LOCATION])
-            != NGX_OK)
-        || (h[NGX_HTTP_URLSTORE_CALL_RETRY].data
-            && ngx_http_urlstore_header(r, "Retry-After",
-                                        &h[NGX_HTTP_URLSTORE_CALL_RETRY])
-               != NGX_OK)
-        || (h[NGX_HTTP_URLSTORE_CALL_ETAG].data
-            && ngx_http_urlstore_etag(r, &h[NGX_HTTP_URLSTORE_CALL_ETAG])
-               != NGX_OK))
-    {
-        return NGX_ERROR;
-    }
-
-    return ngx_http_urlstore_relay_cache(r, call);
-}
-
-
-/*
- * Whether the answer stays is for the shard to say; for how long it may be
- * cached, and by whom, is for the location that the client asks.
- */
-
-static ngx_int_t
-ngx_http_urlstore_relay_cache(ngx_http_request_t *r,
-    ngx_http_urlstore_call_t *call)
-{
-    ngx_str_t  *value;
-
-    value = &call->headers[NGX_HTTP_URLSTORE_CALL_CACHE];
-
-    if (value->data == NULL) {
-        return NGX_OK;
-    }
-
-    if (ngx_strlcasestrn(value->data, value->data + value->len,
-                         (u_char *) "max-age=", sizeof("max-age=") - 2))
-    {
-        return ngx_http_urlstore_cache_control(r, 1);
-    }
-
-    return ngx_strlcasestrn(value->data, value->data + value->len,
-                            (u_char *) "no-cache", sizeof("no-cache") - 2)
-           ? ngx_http_urlstore_cache_control(r, 0) : NGX_OK;
 }

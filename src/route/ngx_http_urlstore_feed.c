@@ -62,330 +62,6 @@ typedef struct {
 } ngx_http_urlstore_feed_t;
 
 
-static ngx_int_t ngx_http_urlstore_feed_args(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_from(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_cursor(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_feed_select(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_begin(ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_next(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_call(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_done(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_feed_lines(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed);
-static ngx_uint_t ngx_http_urlstore_feed_fits(ngx_http_urlstore_feed_t *feed,
-    uint64_t id);
-static ngx_int_t ngx_http_urlstore_feed_line(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed, const us_wire_line_t *line);
-static void ngx_http_urlstore_feed_passed(ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_lost(ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_end(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed);
-static ngx_int_t ngx_http_urlstore_feed_tail(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed);
-
-
-ngx_int_t
-ngx_http_urlstore_route_urls(ngx_http_request_t *r)
-{
-    ngx_int_t                      rc;
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_feed_t      *feed;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    feed = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_feed_t));
-
-    if (feed == NULL
-        || ngx_array_init(&feed->absent, r->pool, 1, sizeof(ngx_uint_t))
-           != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx->data = feed;
-    feed->max = ulcf->max_reply;
-
-    feed->fan = ngx_http_urlstore_fan(r, &rc);
-
-    if (feed->fan == NULL) {
-        return rc;
-    }
-
-    feed->map = feed->fan->map;
-    feed->fan->done = ngx_http_urlstore_feed_done;
-
-    rc = ngx_http_urlstore_feed_args(r, feed);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
-    feed->list.format = ctx->format;
-
-    if (ngx_http_urlstore_fan_calls(feed->fan, 1) != NGX_OK
-        || ngx_http_urlstore_feed_begin(feed) != NGX_OK
-        || ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK
-        || ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx->out.pos = us_list_begin(ctx->out.pos, &feed->list);
-
-    return ngx_http_urlstore_fan_wait(feed->fan);
-}
-
-
-/* NGX_DECLINED: go on; else the reply has been sent */
-
-static ngx_int_t
-ngx_http_urlstore_feed_args(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed)
-{
-    ngx_int_t  rc;
-
-    feed->limit = 1000;
-
-    rc = ngx_http_urlstore_urls_number(r, "limit", 1, &feed->limit);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    feed->limit = ngx_min(feed->limit, NGX_HTTP_URLSTORE_EXAMINE);
-    feed->list.times = ngx_http_urlstore_flag(r, "times");
-
-    rc = ngx_http_urlstore_feed_select(r, feed);
-
-    return rc == NGX_DECLINED ? ngx_http_urlstore_feed_from(r, feed) : rc;
-}
-
-
-/* where it begins */
-
-static ngx_int_t
-ngx_http_urlstore_feed_from(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed)
-{
-    int        shard;
-    uint64_t   id;
-    ngx_int_t  rc;
-    ngx_str_t  value;
-
-    id = 0;
-    rc = ngx_http_urlstore_urls_number(r, "from", 0, &id);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    rc = ngx_http_urlstore_arg(r, "cursor", &value);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_OK) {
-
-        if (id) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "the query has \"from\" and "
-                                             "\"cursor\"; one of them is "
-                                             "allowed");
-        }
-
-        return ngx_http_urlstore_feed_cursor(r, feed, &value);
-    }
-
-    feed->left = feed->map->nshards;
-
-    if (id == 0) {
-        return NGX_DECLINED;
-    }
-
-    if (id >> US_SHARD_SHIFT >= US_SHARDS) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"from\" %uL; no shard can "
-                                         "have given that id", id);
-    }
-
-    shard = us_map_shard(feed->map, id >> US_SHARD_SHIFT);
-
-    if (shard == -1) {
-        return ngx_http_urlstore_route_absent(r, NULL,
-                                              "the map of this router has no "
-                                              "shard %uL",
-                                              id >> US_SHARD_SHIFT);
-    }
-
-    feed->only = 1;
-    feed->left = 1;
-    feed->at = shard;
-    feed->cursor.local[id >> US_SHARD_SHIFT] = id & US_LOCAL_MAX;
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_feed_cursor(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed, ngx_str_t *value)
-{
-    ngx_str_t       bytes;
-    us_cursor_rc_t  rc;
-
-    rc = US_CURSOR_BAD;
-
-    if (value->len <= NGX_HTTP_URLSTORE_CURSOR) {
-
-        bytes.data = ngx_pnalloc(r->pool,
-                                 ngx_base64_decoded_length(value->len));
-        if (bytes.data == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        if (ngx_decode_base64url(&bytes, value) == NGX_OK) {
-            rc = us_cursor_read(&feed->cursor, feed->map->cluster,
-                                ngx_http_urlstore_str(&bytes));
-        }
-    }
-
-    if (rc != US_CURSOR_OK) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         rc == US_CURSOR_OTHER
-                                         ? "the \"cursor\" is of another "
-                                           "cluster"
-                                         : "invalid \"cursor\"; what a reply "
-                                           "of /urls has is expected");
-    }
-
-    feed->left = feed->map->nshards;
-
-    while (feed->at < feed->map->nshards
-           && feed->map->shards[feed->at].number < feed->cursor.turn)
-    {
-        feed->at++;
-    }
-
-    feed->at %= feed->map->nshards;
-
-    return NGX_DECLINED;
-}
-
-
-/* the arguments that a shard gets, as they are; each is there once */
-
-static ngx_int_t
-ngx_http_urlstore_feed_select(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed)
-{
-    u_char      *p;
-    us_str_t     raw;
-    ngx_uint_t   i;
-
-    static const char *const  names[] = {
-        "site", "prefix", "mark", "older", "new_sites", "deleted", "times"
-    };
-
-    p = ngx_pnalloc(r->pool, r->args.len + 1);
-    if (p == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    feed->select.data = p;
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (us_args_find(ngx_http_urlstore_str(&r->args), names[i], &raw)) {
-            p = ngx_sprintf(p, "&%s=", names[i]);
-            p = ngx_cpymem(p, raw.data, raw.len);
-        }
-    }
-
-    feed->select.len = p - feed->select.data;
-
-    return NGX_DECLINED;
-}
-
-
-/* a shard that the map lacks does not answer either: the map may be old */
-
-static ngx_int_t
-ngx_http_urlstore_feed_begin(ngx_http_urlstore_feed_t *feed)
-{
-    ngx_uint_t  i, *number;
-
-    for (i = 0; i < US_SHARDS; i++) {
-
-        if (feed->cursor.local[i] == 0 || us_map_shard(feed->map, i) != -1) {
-            continue;
-        }
-
-        number = ngx_array_push(&feed->absent);
-        if (number == NULL) {
-            return NGX_ERROR;
-        }
-
-        *number = i;
-        feed->more = 1;
-    }
-
-    return NGX_OK;
-}
-
-
-/* the next call: NGX_AGAIN; or the request's result */
-
-static ngx_int_t
-ngx_http_urlstore_feed_next(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed)
-{
-    uint32_t                  number;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    while (feed->left) {
-
-        if (feed->list.shown >= feed->limit
-            || ngx_http_urlstore_out_size(&ctx->out) > feed->max)
-        {
-            feed->more = 1;
-            ngx_http_urlstore_feed_passed(feed);
-            break;
-        }
-
-        number = feed->map->shards[feed->at].number;
-
-        if (feed->cursor.local[number] > US_LOCAL_MAX) {
-
-            /* it is full, and was listed to its end */
-
-            ngx_http_urlstore_feed_passed(feed);
-            continue;
-        }
-
-        if (ngx_http_urlstore_feed_call(r, feed) == NGX_OK) {
-            return NGX_AGAIN;
-        }
-
-        if (ngx_http_urlstore_feed_lost(feed) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-    }
-
-    return ngx_http_urlstore_feed_end(r, feed);
-}
-
-
 /* the turn is the next shard's */
 
 static void
@@ -450,38 +126,190 @@ ngx_http_urlstore_feed_call(ngx_http_request_t *r,
 }
 
 
-/* of the fan: the call has ended, if there was one so far */
+/* the cursor, whether there is more, and who did not answer */
 
 static ngx_int_t
-ngx_http_urlstore_feed_done(ngx_http_request_t *r)
+ngx_http_urlstore_feed_tail(ngx_http_request_t *r,
+    ngx_http_urlstore_feed_t *feed)
 {
-    ngx_int_t                  rc;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_call_t  *call;
-    ngx_http_urlstore_feed_t  *feed;
+    u_char                   *end;
+    ngx_str_t                 bytes, text;
+    ngx_uint_t                i, *absent;
+    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_http_urlstore_out_t  *out;
+    u_char                    buf[US_CURSOR_MAX];
+    u_char                    base64[NGX_HTTP_URLSTORE_CURSOR];
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    feed = ctx->data;
-    call = feed->fan->calls;
+    out = &ctx->out;
 
-    if (feed->asked == 0) {
-        return ngx_http_urlstore_feed_next(r, feed);
+    feed->cursor.turn = feed->map->shards[feed->at].number;
+
+    end = us_cursor_put(buf, feed->map->cluster, &feed->cursor);
+
+    if (end == NULL) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "the cluster has more shards than a "
+                                         "cursor has room for: list each of "
+                                         "them by from=ID");
     }
 
-    if (feed->list.shown == 0 && ngx_http_urlstore_call_problem(call)) {
-        return ngx_http_urlstore_relay_reply(r, call);
+    bytes.data = buf;
+    bytes.len = end - buf;
+    text.data = base64;
+
+    ngx_encode_base64url(&text, &bytes);
+
+    if (ngx_http_urlstore_out_room(out, 64 + text.len + feed->absent.nelts
+                                             * NGX_HTTP_URLSTORE_NUMBER)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = call->status == NGX_HTTP_OK ? ngx_http_urlstore_feed_lines(r, feed)
-                                     : NGX_DECLINED;
+    if (feed->list.format == US_FORMAT_TEXT) {
+        out->pos = ngx_sprintf(out->pos, "# cursor=%V more=%ui%s", &text,
+                               feed->more, feed->absent.nelts
+                                           ? " unavailable=" : "");
 
-    if (rc == NGX_DECLINED) {
-        ngx_http_urlstore_call_log(call, feed->asked);
-        rc = ngx_http_urlstore_feed_lost(feed);
+    } else {
+        out->pos = ngx_sprintf(out->pos, "%s\"cursor\":\"%V\",\"more\":%s%s",
+                               feed->list.format == US_FORMAT_JSON ? "],"
+                                                                   : "{",
+                               &text, feed->more ? "true" : "false",
+                               feed->absent.nelts ? ",\"unavailable\":[" : "");
     }
 
-    return rc == NGX_OK ? ngx_http_urlstore_feed_next(r, feed)
-                        : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    absent = feed->absent.elts;
+
+    for (i = 0; i < feed->absent.nelts; i++) {
+        out->pos = ngx_sprintf(out->pos, "%s%ui", i ? "," : "", absent[i]);
+    }
+
+    out->pos = us_put(out->pos, feed->list.format == US_FORMAT_TEXT ? ""
+                                : feed->absent.nelts ? "]}" : "}");
+    *out->pos++ = '\n';
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_feed_end(ngx_http_request_t *r,
+    ngx_http_urlstore_feed_t *feed)
+{
+    uint64_t                  number;
+    ngx_uint_t               *absent;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    absent = feed->absent.elts;
+
+    if (feed->list.shown == 0
+        && feed->absent.nelts >= (feed->only ? 1 : feed->map->nshards))
+    {
+        return ngx_http_urlstore_route_silent(r, absent[0]);
+    }
+
+    if (!feed->only) {
+        return ngx_http_urlstore_feed_tail(r, feed);
+    }
+
+    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* as the shard's own list: its end is past its only turn */
+
+    number = feed->map->shards[(feed->at + feed->map->nshards - 1)
+                               % feed->map->nshards].number;
+
+    ctx->out.pos = us_list_next(ctx->out.pos, &feed->list,
+                                us_cluster_id(number, 0)
+                                + feed->cursor.local[number],
+                                ngx_http_urlstore_flag(r, "summary"));
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+/* the next call: NGX_AGAIN; or the request's result */
+
+static ngx_int_t
+ngx_http_urlstore_feed_next(ngx_http_request_t *r,
+    ngx_http_urlstore_feed_t *feed)
+{
+    uint32_t                  number;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    while (feed->left) {
+
+        if (feed->list.shown >= feed->limit
+            || ngx_http_urlstore_out_size(&ctx->out) > feed->max)
+        {
+            feed->more = 1;
+            ngx_http_urlstore_feed_passed(feed);
+            break;
+        }
+
+        number = feed->map->shards[feed->at].number;
+
+        if (feed->cursor.local[number] > US_LOCAL_MAX) {
+
+            /* it is full, and was listed to its end */
+
+            ngx_http_urlstore_feed_passed(feed);
+            continue;
+        }
+
+        if (ngx_http_urlstore_feed_call(r, feed) == NGX_OK) {
+            return NGX_AGAIN;
+        }
+
+        if (ngx_http_urlstore_feed_lost(feed) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
+    return ngx_http_urlstore_feed_end(r, feed);
+}
+
+
+static ngx_uint_t
+ngx_http_urlstore_feed_fits(ngx_http_urlstore_feed_t *feed, uint64_t id)
+{
+    uint32_t  number;
+
+    number = feed->map->shards[feed->at].number;
+
+    return id >> US_SHARD_SHIFT == number
+           && (id & US_LOCAL_MAX) >= feed->cursor.local[number];
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_feed_line(ngx_http_request_t *r,
+    ngx_http_urlstore_feed_t *feed, const us_wire_line_t *line)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ngx_http_urlstore_out_room(&ctx->out, 128
+                                   + us_json_quoted_max(line->text.len))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    feed->list.claimed = line->time;
+    ctx->out.pos = us_list_url(ctx->out.pos, &feed->list, line->id,
+                               line->status == US_ANSWER_DELETED ? NULL
+                                                               : &line->text);
+
+    return NGX_OK;
 }
 
 
@@ -560,144 +388,288 @@ ngx_http_urlstore_feed_lines(ngx_http_request_t *r,
 }
 
 
-static ngx_uint_t
-ngx_http_urlstore_feed_fits(ngx_http_urlstore_feed_t *feed, uint64_t id)
+/* of the fan: the call has ended, if there was one so far */
+
+static ngx_int_t
+ngx_http_urlstore_feed_done(ngx_http_request_t *r)
 {
-    uint32_t  number;
+    ngx_int_t                  rc;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_call_t  *call;
+    ngx_http_urlstore_feed_t  *feed;
 
-    number = feed->map->shards[feed->at].number;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    feed = ctx->data;
+    call = feed->fan->calls;
 
-    return id >> US_SHARD_SHIFT == number
-           && (id & US_LOCAL_MAX) >= feed->cursor.local[number];
+    if (feed->asked == 0) {
+        return ngx_http_urlstore_feed_next(r, feed);
+    }
+
+    if (feed->list.shown == 0 && ngx_http_urlstore_call_problem(call)) {
+        return ngx_http_urlstore_relay_reply(r, call);
+    }
+
+    rc = call->status == NGX_HTTP_OK ? ngx_http_urlstore_feed_lines(r, feed)
+                                     : NGX_DECLINED;
+
+    if (rc == NGX_DECLINED) {
+        ngx_http_urlstore_call_log(call, feed->asked);
+        rc = ngx_http_urlstore_feed_lost(feed);
+    }
+
+    return rc == NGX_OK ? ngx_http_urlstore_feed_next(r, feed)
+                        : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+/* the arguments that a shard gets, as they are; each is there once */
+
+static ngx_int_t
+ngx_http_urlstore_feed_select(ngx_http_request_t *r,
+    ngx_http_urlstore_feed_t *feed)
+{
+    u_char      *p;
+    us_str_t     raw;
+    ngx_uint_t   i;
+
+    static const char *const  names[] = {
+        "site", "prefix", "mark", "older", "new_sites", "deleted", "times"
+    };
+
+    p = ngx_pnalloc(r->pool, r->args.len + 1);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    feed->select.data = p;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (us_args_find(ngx_http_urlstore_str(&r->args), names[i], &raw)) {
+            p = ngx_sprintf(p, "&%s=", names[i]);
+            p = ngx_cpymem(p, raw.data, raw.len);
+        }
+    }
+
+    feed->select.len = p - feed->select.data;
+
+    return NGX_DECLINED;
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_feed_line(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed, const us_wire_line_t *line)
+ngx_http_urlstore_feed_cursor(ngx_http_request_t *r,
+    ngx_http_urlstore_feed_t *feed, ngx_str_t *value)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_str_t       bytes;
+    us_cursor_rc_t  rc;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    rc = US_CURSOR_BAD;
 
-    if (ngx_http_urlstore_out_room(&ctx->out, 128
-                                   + us_json_quoted_max(line->text.len))
-        != NGX_OK)
-    {
-        return NGX_ERROR;
+    if (value->len <= NGX_HTTP_URLSTORE_CURSOR) {
+
+        bytes.data = ngx_pnalloc(r->pool,
+                                 ngx_base64_decoded_length(value->len));
+        if (bytes.data == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        if (ngx_decode_base64url(&bytes, value) == NGX_OK) {
+            rc = us_cursor_read(&feed->cursor, feed->map->cluster,
+                                ngx_http_urlstore_str(&bytes));
+        }
     }
 
-    feed->list.claimed = line->time;
-    ctx->out.pos = us_list_url(ctx->out.pos, &feed->list, line->id,
-                               line->status == US_ANSWER_DELETED ? NULL
-                                                               : &line->text);
+    if (rc != US_CURSOR_OK) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         rc == US_CURSOR_OTHER
+                                         ? "the \"cursor\" is of another "
+                                           "cluster"
+                                         : "invalid \"cursor\"; what a reply "
+                                           "of /urls has is expected");
+    }
+
+    feed->left = feed->map->nshards;
+
+    while (feed->at < feed->map->nshards
+           && feed->map->shards[feed->at].number < feed->cursor.turn)
+    {
+        feed->at++;
+    }
+
+    feed->at %= feed->map->nshards;
+
+    return NGX_DECLINED;
+}
+
+
+/* where it begins */
+
+static ngx_int_t
+ngx_http_urlstore_feed_from(ngx_http_request_t *r,
+    ngx_http_urlstore_feed_t *feed)
+{
+    int        shard;
+    uint64_t   id;
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    id = 0;
+    rc = ngx_http_urlstore_urls_number(r, "from", 0, &id);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    rc = ngx_http_urlstore_arg(r, "cursor", &value);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_OK) {
+
+        if (id) {
+            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                             "the query has \"from\" and "
+                                             "\"cursor\"; one of them is "
+                                             "allowed");
+        }
+
+        return ngx_http_urlstore_feed_cursor(r, feed, &value);
+    }
+
+    feed->left = feed->map->nshards;
+
+    if (id == 0) {
+        return NGX_DECLINED;
+    }
+
+    if (id >> US_SHARD_SHIFT >= US_SHARDS) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"from\" %uL; no shard can "
+                                         "have given that id", id);
+    }
+
+    shard = us_map_shard(feed->map, id >> US_SHARD_SHIFT);
+
+    if (shard == -1) {
+        return ngx_http_urlstore_route_absent(r, NULL,
+                                              "the map of this router has no "
+                                              "shard %uL",
+                                              id >> US_SHARD_SHIFT);
+    }
+
+    feed->only = 1;
+    feed->left = 1;
+    feed->at = shard;
+    feed->cursor.local[id >> US_SHARD_SHIFT] = id & US_LOCAL_MAX;
+
+    return NGX_DECLINED;
+}
+
+
+/* NGX_DECLINED: go on; else the reply has been sent */
+
+static ngx_int_t
+ngx_http_urlstore_feed_args(ngx_http_request_t *r,
+    ngx_http_urlstore_feed_t *feed)
+{
+    ngx_int_t  rc;
+
+    feed->limit = 1000;
+
+    rc = ngx_http_urlstore_urls_number(r, "limit", 1, &feed->limit);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    feed->limit = ngx_min(feed->limit, NGX_HTTP_URLSTORE_EXAMINE);
+    feed->list.times = ngx_http_urlstore_flag(r, "times");
+
+    rc = ngx_http_urlstore_feed_select(r, feed);
+
+    return rc == NGX_DECLINED ? ngx_http_urlstore_feed_from(r, feed) : rc;
+}
+
+
+/* a shard that the map lacks does not answer either: the map may be old */
+
+static ngx_int_t
+ngx_http_urlstore_feed_begin(ngx_http_urlstore_feed_t *feed)
+{
+    ngx_uint_t  i, *number;
+
+    for (i = 0; i < US_SHARDS; i++) {
+
+        if (feed->cursor.local[i] == 0 || us_map_shard(feed->map, i) != -1) {
+            continue;
+        }
+
+        number = ngx_array_push(&feed->absent);
+        if (number == NULL) {
+            return NGX_ERROR;
+        }
+
+        *number = i;
+        feed->more = 1;
+    }
 
     return NGX_OK;
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_feed_end(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed)
+ngx_int_t
+ngx_http_urlstore_route_urls(ngx_http_request_t *r)
 {
-    uint64_t                  number;
-    ngx_uint_t               *absent;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t                      rc;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_feed_t      *feed;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    absent = feed->absent.elts;
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    if (feed->list.shown == 0
-        && feed->absent.nelts >= (feed->only ? 1 : feed->map->nshards))
-    {
-        return ngx_http_urlstore_route_silent(r, absent[0]);
-    }
+    feed = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_feed_t));
 
-    if (!feed->only) {
-        return ngx_http_urlstore_feed_tail(r, feed);
-    }
-
-    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    /* as the shard's own list: its end is past its only turn */
-
-    number = feed->map->shards[(feed->at + feed->map->nshards - 1)
-                               % feed->map->nshards].number;
-
-    ctx->out.pos = us_list_next(ctx->out.pos, &feed->list,
-                                us_cluster_id(number, 0)
-                                + feed->cursor.local[number],
-                                ngx_http_urlstore_flag(r, "summary"));
-
-    return ngx_http_urlstore_send(r);
-}
-
-
-/* the cursor, whether there is more, and who did not answer */
-
-static ngx_int_t
-ngx_http_urlstore_feed_tail(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed)
-{
-    u_char                   *end;
-    ngx_str_t                 bytes, text;
-    ngx_uint_t                i, *absent;
-    ngx_http_urlstore_ctx_t  *ctx;
-    ngx_http_urlstore_out_t  *out;
-    u_char                    buf[US_CURSOR_MAX];
-    u_char                    base64[NGX_HTTP_URLSTORE_CURSOR];
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    out = &ctx->out;
-
-    feed->cursor.turn = feed->map->shards[feed->at].number;
-
-    end = us_cursor_put(buf, feed->map->cluster, &feed->cursor);
-
-    if (end == NULL) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the cluster has more shards than a "
-                                         "cursor has room for: list each of "
-                                         "them by from=ID");
-    }
-
-    bytes.data = buf;
-    bytes.len = end - buf;
-    text.data = base64;
-
-    ngx_encode_base64url(&text, &bytes);
-
-    if (ngx_http_urlstore_out_room(out, 64 + text.len + feed->absent.nelts
-                                             * NGX_HTTP_URLSTORE_NUMBER)
-        != NGX_OK)
+    if (feed == NULL
+        || ngx_array_init(&feed->absent, r->pool, 1, sizeof(ngx_uint_t))
+           != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (feed->list.format == US_FORMAT_TEXT) {
-        out->pos = ngx_sprintf(out->pos, "# cursor=%V more=%ui%s", &text,
-                               feed->more, feed->absent.nelts
-                                           ? " unavailable=" : "");
+    ctx->data = feed;
+    feed->max = ulcf->max_reply;
 
-    } else {
-        out->pos = ngx_sprintf(out->pos, "%s\"cursor\":\"%V\",\"more\":%s%s",
-                               feed->list.format == US_FORMAT_JSON ? "],"
-                                                                   : "{",
-                               &text, feed->more ? "true" : "false",
-                               feed->absent.nelts ? ",\"unavailable\":[" : "");
+    feed->fan = ngx_http_urlstore_fan(r, &rc);
+
+    if (feed->fan == NULL) {
+        return rc;
     }
 
-    absent = feed->absent.elts;
+    feed->map = feed->fan->map;
+    feed->fan->done = ngx_http_urlstore_feed_done;
 
-    for (i = 0; i < feed->absent.nelts; i++) {
-        out->pos = ngx_sprintf(out->pos, "%s%ui", i ? "," : "", absent[i]);
+    rc = ngx_http_urlstore_feed_args(r, feed);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
-    out->pos = us_put(out->pos, feed->list.format == US_FORMAT_TEXT ? ""
-                                : feed->absent.nelts ? "]}" : "}");
-    *out->pos++ = '\n';
+    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
+    feed->list.format = ctx->format;
 
-    return ngx_http_urlstore_send(r);
+    if (ngx_http_urlstore_fan_calls(feed->fan, 1) != NGX_OK
+        || ngx_http_urlstore_feed_begin(feed) != NGX_OK
+        || ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK
+        || ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->out.pos = us_list_begin(ctx->out.pos, &feed->list);
+
+    return ngx_http_urlstore_fan_wait(feed->fan);
 }

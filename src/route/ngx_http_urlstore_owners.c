@@ -18,16 +18,34 @@
 #include "../us_text.h"
 
 
-static ngx_int_t ngx_http_urlstore_prefix_done(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_site_path(ngx_http_request_t *r,
-    ngx_str_t *path);
-static ngx_int_t ngx_http_urlstore_site_done(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_site_reply(ngx_http_request_t *r,
-    ngx_http_urlstore_fan_t *fan, ngx_uint_t oldest);
-static ngx_uint_t ngx_http_urlstore_site_counts(
-    ngx_http_urlstore_fan_t *fan, uint64_t *urls, uint64_t *last);
-static u_char *ngx_http_urlstore_site_member(us_str_t text, const char *name,
-    uint64_t *n);
+/* of the rounds */
+
+static ngx_int_t
+ngx_http_urlstore_prefix_done(ngx_http_request_t *r)
+{
+    size_t                       i;
+    us_scatter_item_t           *item;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_rounds_t  *rounds;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    rounds = ngx_http_urlstore_rounds_of(r);
+
+    for (i = 0; i < rounds->s.n; i++) {
+        item = &rounds->s.items[i];
+
+        if (item->status == US_ANSWER_UNAVAILABLE) {
+            return ngx_http_urlstore_rounds_none(rounds);
+        }
+
+        if (item->status == US_ANSWER_SEEN) {
+            ctx->id = item->id;
+            return ngx_http_urlstore_prefix_answer(r, &item->text);
+        }
+    }
+
+    return ngx_http_urlstore_prefix_answer(r, NULL);
+}
 
 
 ngx_int_t
@@ -69,33 +87,178 @@ ngx_http_urlstore_route_prefix(ngx_http_request_t *r)
 }
 
 
-/* of the rounds */
+/* where the member begins, whose name has its comma; NULL: it has none */
 
-static ngx_int_t
-ngx_http_urlstore_prefix_done(ngx_http_request_t *r)
+static u_char *
+ngx_http_urlstore_site_member(us_str_t text, const char *name, uint64_t *n)
 {
-    size_t                       i;
-    us_scatter_item_t           *item;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_rounds_t  *rounds;
+    u_char    *p, *member;
+    us_str_t   value;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    rounds = ngx_http_urlstore_rounds_of(r);
+    member = memmem(text.data, text.len, name, ngx_strlen(name));
 
-    for (i = 0; i < rounds->s.n; i++) {
-        item = &rounds->s.items[i];
+    if (member == NULL) {
+        return NULL;
+    }
 
-        if (item->status == US_ANSWER_UNAVAILABLE) {
-            return ngx_http_urlstore_rounds_none(rounds);
+    p = member + ngx_strlen(name);
+    value.data = p;
+
+    while (p < text.data + text.len && *p >= '0' && *p <= '9') {
+        p++;
+    }
+
+    value.len = p - value.data;
+
+    return us_id_parse(value, n) == US_ID_OK ? member : NULL;
+}
+
+
+/* 0: one of the shards does not count, or does not answer */
+
+static ngx_uint_t
+ngx_http_urlstore_site_counts(ngx_http_urlstore_fan_t *fan, uint64_t *urls,
+    uint64_t *last)
+{
+    uint64_t                   n;
+    ngx_uint_t                 i;
+    ngx_http_urlstore_call_t  *call;
+
+    *urls = 0;
+
+    for (i = fan->n; i; i--) {
+        call = &fan->calls[i - 1];
+
+        if (call->status == NGX_HTTP_NOT_FOUND) {
+            continue;
         }
 
-        if (item->status == US_ANSWER_SEEN) {
-            ctx->id = item->id;
-            return ngx_http_urlstore_prefix_answer(r, &item->text);
+        if (call->status != NGX_HTTP_OK
+            || ngx_http_urlstore_site_member(call->text, ",\"urls\":", &n)
+               == NULL)
+        {
+            return 0;
+        }
+
+        *urls += n;
+
+        /* the youngest that has the site has its last id */
+
+        if (ngx_http_urlstore_site_member(call->text, ",\"last\":", last)
+            == NULL)
+        {
+            return 0;
         }
     }
 
-    return ngx_http_urlstore_prefix_answer(r, NULL);
+    return 1;
+}
+
+
+/* what the oldest answers, with the numbers of all */
+
+static ngx_int_t
+ngx_http_urlstore_site_reply(ngx_http_request_t *r,
+    ngx_http_urlstore_fan_t *fan, ngx_uint_t oldest)
+{
+    u_char                   *end;
+    us_str_t                  text;
+    uint64_t                  n, urls, last;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    text = fan->calls[oldest].text;
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, text.len + 64)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
+
+    end = ngx_http_urlstore_site_member(text, ",\"urls\":", &n);
+
+    if (end) {
+        text.len = end - text.data;
+    }
+
+    ctx->out.pos = us_put_str(ctx->out.pos, text);
+
+    if (end) {
+
+        if (ngx_http_urlstore_site_counts(fan, &urls, &last)) {
+            ctx->out.pos = us_put(ctx->out.pos, ",\"urls\":");
+            ctx->out.pos = us_put_u64(ctx->out.pos, urls);
+            ctx->out.pos = us_put(ctx->out.pos, ",\"last\":");
+            ctx->out.pos = us_put_u64(ctx->out.pos, last);
+        }
+
+        ctx->out.pos = us_put(ctx->out.pos, "}\n");
+    }
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+/* of the fan */
+
+static ngx_int_t
+ngx_http_urlstore_site_done(ngx_http_request_t *r)
+{
+    ngx_uint_t                 i;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_call_t  *call;
+
+    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
+
+    for (i = fan->n; i; i--) {
+        call = &fan->calls[i - 1];
+
+        if (call->status == NGX_HTTP_OK) {
+            return ngx_http_urlstore_site_reply(r, fan, i - 1);
+        }
+
+        if (call->status == NGX_HTTP_NOT_FOUND) {
+            continue;
+        }
+
+        if (ngx_http_urlstore_call_problem(call)) {
+            return ngx_http_urlstore_relay_reply(r, call);
+        }
+
+        ngx_http_urlstore_call_log(call, 1);
+
+        return ngx_http_urlstore_route_silent(r,
+                                      call->map->shards[call->shard].number);
+    }
+
+    return ngx_http_urlstore_site_missing(r);
+}
+
+
+/* the host as the client spells it */
+
+static ngx_int_t
+ngx_http_urlstore_site_path(ngx_http_request_t *r, ngx_str_t *path)
+{
+    u_char                   *p;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    p = ngx_pnalloc(r->pool, sizeof("/site/") + 3 * ctx->tail.len);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    path->data = p;
+    p = ngx_cpymem(p, "/site/", 6);
+    p = (u_char *) ngx_escape_uri(p, ctx->tail.data, ctx->tail.len,
+                                  NGX_ESCAPE_URI_COMPONENT);
+    path->len = p - path->data;
+
+    return NGX_OK;
 }
 
 
@@ -150,179 +313,4 @@ ngx_http_urlstore_route_site(ngx_http_request_t *r)
     }
 
     return ngx_http_urlstore_fan_wait(fan);
-}
-
-
-/* the host as the client spells it */
-
-static ngx_int_t
-ngx_http_urlstore_site_path(ngx_http_request_t *r, ngx_str_t *path)
-{
-    u_char                   *p;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    p = ngx_pnalloc(r->pool, sizeof("/site/") + 3 * ctx->tail.len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    path->data = p;
-    p = ngx_cpymem(p, "/site/", 6);
-    p = (u_char *) ngx_escape_uri(p, ctx->tail.data, ctx->tail.len,
-                                  NGX_ESCAPE_URI_COMPONENT);
-    path->len = p - path->data;
-
-    return NGX_OK;
-}
-
-
-/* of the fan */
-
-static ngx_int_t
-ngx_http_urlstore_site_done(ngx_http_request_t *r)
-{
-    ngx_uint_t                 i;
-    ngx_http_urlstore_fan_t   *fan;
-    ngx_http_urlstore_call_t  *call;
-
-    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
-
-    for (i = fan->n; i; i--) {
-        call = &fan->calls[i - 1];
-
-        if (call->status == NGX_HTTP_OK) {
-            return ngx_http_urlstore_site_reply(r, fan, i - 1);
-        }
-
-        if (call->status == NGX_HTTP_NOT_FOUND) {
-            continue;
-        }
-
-        if (ngx_http_urlstore_call_problem(call)) {
-            return ngx_http_urlstore_relay_reply(r, call);
-        }
-
-        ngx_http_urlstore_call_log(call, 1);
-
-        return ngx_http_urlstore_route_silent(r,
-                                      call->map->shards[call->shard].number);
-    }
-
-    return ngx_http_urlstore_site_missing(r);
-}
-
-
-/* what the oldest answers, with the numbers of all */
-
-static ngx_int_t
-ngx_http_urlstore_site_reply(ngx_http_request_t *r,
-    ngx_http_urlstore_fan_t *fan, ngx_uint_t oldest)
-{
-    u_char                   *end;
-    us_str_t                  text;
-    uint64_t                  n, urls, last;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    text = fan->calls[oldest].text;
-
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, text.len + 64)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
-
-    end = ngx_http_urlstore_site_member(text, ",\"urls\":", &n);
-
-    if (end) {
-        text.len = end - text.data;
-    }
-
-    ctx->out.pos = us_put_str(ctx->out.pos, text);
-
-    if (end) {
-
-        if (ngx_http_urlstore_site_counts(fan, &urls, &last)) {
-            ctx->out.pos = us_put(ctx->out.pos, ",\"urls\":");
-            ctx->out.pos = us_put_u64(ctx->out.pos, urls);
-            ctx->out.pos = us_put(ctx->out.pos, ",\"last\":");
-            ctx->out.pos = us_put_u64(ctx->out.pos, last);
-        }
-
-        ctx->out.pos = us_put(ctx->out.pos, "}\n");
-    }
-
-    return ngx_http_urlstore_send(r);
-}
-
-
-/* 0: one of the shards does not count, or does not answer */
-
-static ngx_uint_t
-ngx_http_urlstore_site_counts(ngx_http_urlstore_fan_t *fan, uint64_t *urls,
-    uint64_t *last)
-{
-    uint64_t                   n;
-    ngx_uint_t                 i;
-    ngx_http_urlstore_call_t  *call;
-
-    *urls = 0;
-
-    for (i = fan->n; i; i--) {
-        call = &fan->calls[i - 1];
-
-        if (call->status == NGX_HTTP_NOT_FOUND) {
-            continue;
-        }
-
-        if (call->status != NGX_HTTP_OK
-            || ngx_http_urlstore_site_member(call->text, ",\"urls\":", &n)
-               == NULL)
-        {
-            return 0;
-        }
-
-        *urls += n;
-
-        /* the youngest that has the site has its last id */
-
-        if (ngx_http_urlstore_site_member(call->text, ",\"last\":", last)
-            == NULL)
-        {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
-/* where the member begins, whose name has its comma; NULL: it has none */
-
-static u_char *
-ngx_http_urlstore_site_member(us_str_t text, const char *name, uint64_t *n)
-{
-    u_char    *p, *member;
-    us_str_t   value;
-
-    member = memmem(text.data, text.len, name, ngx_strlen(name));
-
-    if (member == NULL) {
-        return NULL;
-    }
-
-    p = member + ngx_strlen(name);
-    value.data = p;
-
-    while (p < text.data + text.len && *p >= '0' && *p <= '9') {
-        p++;
-    }
-
-    value.len = p - value.data;
-
-    return us_id_parse(value, n) == US_ID_OK ? member : NULL;
 }

@@ -11,59 +11,6 @@
 #define NGX_HTTP_URLSTORE_REMAPS   2
 
 
-static void ngx_http_urlstore_rounds_cleanup(void *data);
-static ngx_int_t ngx_http_urlstore_rounds_next(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_rounds_remap(
-    ngx_http_urlstore_rounds_t *rounds);
-static ngx_int_t ngx_http_urlstore_rounds_begin(
-    ngx_http_urlstore_rounds_t *rounds);
-static void ngx_http_urlstore_rounds_part(ngx_http_urlstore_rounds_t *rounds,
-    ngx_uint_t i);
-static ngx_int_t ngx_http_urlstore_rounds_body(
-    ngx_http_urlstore_rounds_t *rounds, ngx_uint_t i);
-static void ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
-    ngx_http_urlstore_call_t *call);
-
-
-ngx_http_urlstore_rounds_t *
-ngx_http_urlstore_rounds_create(ngx_http_request_t *r,
-    us_scatter_action_t action, ngx_int_t *rc)
-{
-    ngx_pool_cleanup_t          *cln;
-    ngx_http_urlstore_fan_t     *fan;
-    ngx_http_urlstore_rounds_t  *rounds;
-
-    fan = ngx_http_urlstore_fan(r, rc);
-
-    if (fan == NULL) {
-        return NULL;
-    }
-
-    *rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
-
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_rounds_t));
-    if (cln == NULL) {
-        return NULL;
-    }
-
-    rounds = cln->data;
-    ngx_memzero(rounds, sizeof(ngx_http_urlstore_rounds_t));
-
-    if (us_scatter_init(&rounds->s, fan->map, action) != 0) {
-        return NULL;
-    }
-
-    cln->handler = ngx_http_urlstore_rounds_cleanup;
-    rounds->fan = fan;
-
-    fan->ended = ngx_http_urlstore_rounds_ended;
-    fan->done = ngx_http_urlstore_rounds_next;
-    fan->data = rounds;
-
-    return rounds;
-}
-
-
 static void
 ngx_http_urlstore_rounds_cleanup(void *data)
 {
@@ -73,101 +20,70 @@ ngx_http_urlstore_rounds_cleanup(void *data)
 }
 
 
-ngx_http_urlstore_rounds_t *
-ngx_http_urlstore_rounds_of(ngx_http_request_t *r)
-{
-    ngx_http_urlstore_fan_t  *fan;
-
-    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
-
-    return fan->data;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds)
-{
-    return ngx_http_urlstore_fan_wait(rounds->fan);
-}
-
-
-/* of the fan: rounds until one has calls under way, or all is answered */
-
 static ngx_int_t
-ngx_http_urlstore_rounds_next(ngx_http_request_t *r)
+ngx_http_urlstore_rounds_body(ngx_http_urlstore_rounds_t *rounds, ngx_uint_t i)
 {
-    int                          rc;
-    ngx_int_t                    again;
-    ngx_http_urlstore_rounds_t  *rounds;
+    size_t                    k;
+    us_str_t                  url;
+    us_lane_t                *lane;
+    ngx_chain_t              *cl;
+    ngx_http_urlstore_out_t  *out;
 
-    rounds = ngx_http_urlstore_rounds_of(r);
+    lane = &rounds->s.lanes[i];
+    out = &rounds->bodies[i];
+
+    /* the pieces of the part before, sent or not, serve this one */
+
+    (void) ngx_http_urlstore_out_take(out, 0);
+
+    for (cl = out->busy; cl; cl = cl->next) {
+        cl->buf->pos = cl->buf->last;
+    }
+
+    (void) ngx_http_urlstore_out_sent(out);
+
+    for (k = 0; k < lane->part; k++) {
+        url = rounds->s.items[lane->items[lane->at + k]].url;
+
+        if (ngx_http_urlstore_out_room(out, url.len + 1) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        out->pos = ngx_cpymem(out->pos, url.data, url.len);
+        *out->pos++ = '\n';
+    }
+
+    rounds->fan->calls[i].body = ngx_http_urlstore_out_take(out, 0);
+
+    return NGX_OK;
+}
+
+
+/* sends the next part of a lane, if there is one and a call can be made */
+
+static void
+ngx_http_urlstore_rounds_part(ngx_http_urlstore_rounds_t *rounds, ngx_uint_t i)
+{
+    us_lane_t                 *lane;
+    ngx_http_urlstore_call_t  *call;
+
+    lane = &rounds->s.lanes[i];
+    call = &rounds->fan->calls[i];
 
     for ( ;; ) {
-        rc = us_scatter_round(&rounds->s);
+        call->length = us_scatter_part(&rounds->s, lane,
+                                       NGX_HTTP_URLSTORE_CALL_REPLY);
 
-        if (rc == 1) {
-
-            if (ngx_http_urlstore_rounds_begin(rounds) != NGX_OK) {
-                return NGX_HTTP_INTERNAL_SERVER_ERROR;
-            }
-
-            if (rounds->fan->under_way) {
-                return NGX_AGAIN;
-            }
-
-            continue;
+        if (call->length == 0
+            || (!rounds->over
+                && ngx_http_urlstore_rounds_body(rounds, i) == NGX_OK
+                && ngx_http_urlstore_fan_call(rounds->fan, call) == NGX_OK))
+        {
+            return;
         }
 
-        if (rc == -1) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        again = ngx_http_urlstore_rounds_remap(rounds);
-
-        if (again == NGX_DECLINED) {
-            return rounds->done(r);
-        }
-
-        if (again != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+        us_scatter_failed(&rounds->s, lane);
     }
-}
-
-
-/* another map, for what has moved; NGX_DECLINED: none, or nothing has */
-
-static ngx_int_t
-ngx_http_urlstore_rounds_remap(ngx_http_urlstore_rounds_t *rounds)
-{
-    const us_map_t               *map;
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_cluster_t  *cluster;
-
-    if (rounds->remaps == NGX_HTTP_URLSTORE_REMAPS
-        || us_scatter_moved(&rounds->s) == 0)
-    {
-        return NGX_DECLINED;
-    }
-
-    rounds->remaps++;
-
-    ctx = ngx_http_get_module_ctx(rounds->fan->r, ngx_http_urlstore_module);
-    cluster = ctx->zone->own;
-
-    /* even if the file was looked at a moment ago */
-
-    cluster->looked = 0;
-
-    map = ngx_http_urlstore_cluster_hold(cluster, rounds->fan->r->pool);
-
-    if (map == NULL || map->version <= rounds->s.map->version) {
-        return NGX_DECLINED;
-    }
-
-    rounds->fan->map = map;
-
-    return us_scatter_remap(&rounds->s, map) == 0 ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -213,70 +129,83 @@ ngx_http_urlstore_rounds_begin(ngx_http_urlstore_rounds_t *rounds)
 }
 
 
-/* sends the next part of a lane, if there is one and a call can be made */
+/* another map, for what has moved; NGX_DECLINED: none, or nothing has */
 
-static void
-ngx_http_urlstore_rounds_part(ngx_http_urlstore_rounds_t *rounds, ngx_uint_t i)
+static ngx_int_t
+ngx_http_urlstore_rounds_remap(ngx_http_urlstore_rounds_t *rounds)
 {
-    us_lane_t                 *lane;
-    ngx_http_urlstore_call_t  *call;
+    const us_map_t               *map;
+    ngx_http_urlstore_ctx_t      *ctx;
+    ngx_http_urlstore_cluster_t  *cluster;
 
-    lane = &rounds->s.lanes[i];
-    call = &rounds->fan->calls[i];
-
-    for ( ;; ) {
-        call->length = us_scatter_part(&rounds->s, lane,
-                                       NGX_HTTP_URLSTORE_CALL_REPLY);
-
-        if (call->length == 0
-            || (!rounds->over
-                && ngx_http_urlstore_rounds_body(rounds, i) == NGX_OK
-                && ngx_http_urlstore_fan_call(rounds->fan, call) == NGX_OK))
-        {
-            return;
-        }
-
-        us_scatter_failed(&rounds->s, lane);
+    if (rounds->remaps == NGX_HTTP_URLSTORE_REMAPS
+        || us_scatter_moved(&rounds->s) == 0)
+    {
+        return NGX_DECLINED;
     }
+
+    rounds->remaps++;
+
+    ctx = ngx_http_get_module_ctx(rounds->fan->r, ngx_http_urlstore_module);
+    cluster = ctx->zone->own;
+
+    /* even if the file was looked at a moment ago */
+
+    cluster->looked = 0;
+
+    map = ngx_http_urlstore_cluster_hold(cluster, rounds->fan->r->pool);
+
+    if (map == NULL || map->version <= rounds->s.map->version) {
+        return NGX_DECLINED;
+    }
+
+    rounds->fan->map = map;
+
+    return us_scatter_remap(&rounds->s, map) == 0 ? NGX_OK : NGX_ERROR;
 }
 
 
+/* of the fan: rounds until one has calls under way, or all is answered */
+
 static ngx_int_t
-ngx_http_urlstore_rounds_body(ngx_http_urlstore_rounds_t *rounds, ngx_uint_t i)
+ngx_http_urlstore_rounds_next(ngx_http_request_t *r)
 {
-    size_t                    k;
-    us_str_t                  url;
-    us_lane_t                *lane;
-    ngx_chain_t              *cl;
-    ngx_http_urlstore_out_t  *out;
+    int                          rc;
+    ngx_int_t                    again;
+    ngx_http_urlstore_rounds_t  *rounds;
 
-    lane = &rounds->s.lanes[i];
-    out = &rounds->bodies[i];
+    rounds = ngx_http_urlstore_rounds_of(r);
 
-    /* the pieces of the part before, sent or not, serve this one */
+    for ( ;; ) {
+        rc = us_scatter_round(&rounds->s);
 
-    (void) ngx_http_urlstore_out_take(out, 0);
+        if (rc == 1) {
 
-    for (cl = out->busy; cl; cl = cl->next) {
-        cl->buf->pos = cl->buf->last;
-    }
+            if (ngx_http_urlstore_rounds_begin(rounds) != NGX_OK) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
 
-    (void) ngx_http_urlstore_out_sent(out);
+            if (rounds->fan->under_way) {
+                return NGX_AGAIN;
+            }
 
-    for (k = 0; k < lane->part; k++) {
-        url = rounds->s.items[lane->items[lane->at + k]].url;
-
-        if (ngx_http_urlstore_out_room(out, url.len + 1) != NGX_OK) {
-            return NGX_ERROR;
+            continue;
         }
 
-        out->pos = ngx_cpymem(out->pos, url.data, url.len);
-        *out->pos++ = '\n';
+        if (rc == -1) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        again = ngx_http_urlstore_rounds_remap(rounds);
+
+        if (again == NGX_DECLINED) {
+            return rounds->done(r);
+        }
+
+        if (again != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
     }
-
-    rounds->fan->calls[i].body = ngx_http_urlstore_out_take(out, 0);
-
-    return NGX_OK;
 }
 
 
@@ -351,6 +280,63 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
     }
 
     ngx_http_urlstore_rounds_part(rounds, call - fan->calls);
+}
+
+
+ngx_http_urlstore_rounds_t *
+ngx_http_urlstore_rounds_create(ngx_http_request_t *r,
+    us_scatter_action_t action, ngx_int_t *rc)
+{
+    ngx_pool_cleanup_t          *cln;
+    ngx_http_urlstore_fan_t     *fan;
+    ngx_http_urlstore_rounds_t  *rounds;
+
+    fan = ngx_http_urlstore_fan(r, rc);
+
+    if (fan == NULL) {
+        return NULL;
+    }
+
+    *rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_rounds_t));
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    rounds = cln->data;
+    ngx_memzero(rounds, sizeof(ngx_http_urlstore_rounds_t));
+
+    if (us_scatter_init(&rounds->s, fan->map, action) != 0) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_urlstore_rounds_cleanup;
+    rounds->fan = fan;
+
+    fan->ended = ngx_http_urlstore_rounds_ended;
+    fan->done = ngx_http_urlstore_rounds_next;
+    fan->data = rounds;
+
+    return rounds;
+}
+
+
+ngx_http_urlstore_rounds_t *
+ngx_http_urlstore_rounds_of(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_fan_t  *fan;
+
+    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
+
+    return fan->data;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds)
+{
+    return ngx_http_urlstore_fan_wait(rounds->fan);
 }
 
 

@@ -50,39 +50,6 @@ typedef struct {
 } ngx_http_urlstore_scatter_t;
 
 
-static us_scatter_action_t ngx_http_urlstore_scatter_action(
-    ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_scatter_paths(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_rounds_t *rounds);
-static ngx_int_t ngx_http_urlstore_scatter_look_up(
-    ngx_http_urlstore_batch_t *batch, const char *name, ngx_str_t *path);
-static ngx_int_t ngx_http_urlstore_scatter_by_id(
-    ngx_http_urlstore_batch_t *batch, ngx_str_t *path);
-static ngx_int_t ngx_http_urlstore_scatter_entry(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_entry_t *e);
-static ngx_int_t ngx_http_urlstore_scatter_note(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_entry_t *e);
-static ngx_int_t ngx_http_urlstore_scatter_done(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_scatter_shards(
-    ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_scatter_once(
-    ngx_http_urlstore_batch_t *batch);
-static void ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_scatter_first(
-    ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_scatter_show(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
-static void ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
-    ngx_uint_t i, us_answer_record_t *rec, us_str_t *text, us_str_t *ref,
-    u_char word[NGX_HTTP_URLSTORE_WORD]);
-static void ngx_http_urlstore_scatter_refused(us_refusal_t *refusal,
-    us_str_t text);
-static us_answer_t ngx_http_urlstore_scatter_answer(
-    us_scatter_item_t *item);
-static ngx_uint_t ngx_http_urlstore_scatter_given(
-    ngx_http_urlstore_entry_t *e);
-
-
 /* POST and DELETE /mark/NAME: the shards know the marks */
 
 ngx_int_t
@@ -94,119 +61,12 @@ ngx_http_urlstore_route_mark(ngx_http_request_t *r)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_int_t                     rc;
-    ngx_http_request_t           *r;
-    ngx_http_urlstore_rounds_t   *rounds;
-    ngx_http_urlstore_scatter_t  *sc;
-
-    r = batch->r;
-
-    rounds = ngx_http_urlstore_rounds_create(r,
-                              ngx_http_urlstore_scatter_action(batch), &rc);
-
-    if (rounds == NULL) {
-        return rc;
-    }
-
-    if (batch->answers.sites && rounds->s.map->key != US_KEY_SITE) {
-        return ngx_http_urlstore_route_sites(r, "sites");
-    }
-
-    sc = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_scatter_t));
-
-    if (sc == NULL
-        || ngx_array_init(&sc->notes, r->pool, 1,
-                          sizeof(ngx_http_urlstore_note_t))
-           != NGX_OK
-        || ngx_http_urlstore_scatter_paths(batch, rounds) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    rounds->done = ngx_http_urlstore_scatter_done;
-    rounds->limit = batch->conf->max_reply;
-    rounds->s.columns.same = 1;
-    rounds->s.columns.sites = batch->answers.sites;
-    rounds->s.columns.times = batch->answers.times;
-    rounds->s.answers = batch->action == NGX_HTTP_URLSTORE_CLAIM
-                        ? 1 << US_ANSWER_CLAIMED
-                        : batch->clear ? 1 << US_ANSWER_CLEAR
-                                       : 1 << US_ANSWER_SET;
-
-    /* until the shard of a single item has answered */
-
-    batch->answers.next_id = US_STORE_NO_ID;
-
-    sc->rounds = rounds;
-    sc->s = &rounds->s;
-    batch->own = sc;
-    batch->show = ngx_http_urlstore_scatter_show;
-
-    return NGX_DECLINED;
-}
-
-
 static us_scatter_action_t
 ngx_http_urlstore_scatter_action(ngx_http_urlstore_batch_t *batch)
 {
     return batch->action == NGX_HTTP_URLSTORE_ADD ? US_SCATTER_ADD
            : batch->action == NGX_HTTP_URLSTORE_SEEN ? US_SCATTER_SEEN
            : US_SCATTER_BY_ID;
-}
-
-
-/* what a shard is asked, by the client's options */
-
-static ngx_int_t
-ngx_http_urlstore_scatter_paths(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_rounds_t *rounds)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_urlstore_of_ids(batch->action)
-         ? ngx_http_urlstore_scatter_by_id(batch, &rounds->action)
-         : ngx_http_urlstore_scatter_look_up(batch,
-                               batch->action == NGX_HTTP_URLSTORE_ADD
-                               ? "add" : "seen", &rounds->action);
-
-    return rc == NGX_OK
-           ? ngx_http_urlstore_scatter_look_up(batch, "seen",
-                                               &rounds->look_up)
-           : rc;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_scatter_look_up(ngx_http_urlstore_batch_t *batch,
-    const char *name, ngx_str_t *path)
-{
-    ngx_int_t  rc;
-    ngx_str_t  older;
-
-    ngx_str_null(&older);
-
-    rc = batch->answers.older
-         ? ngx_http_urlstore_arg(batch->r, "older", &older) : NGX_DECLINED;
-
-    path->data = ngx_pnalloc(batch->r->pool, NGX_HTTP_URLSTORE_PATH
-                                             + older.len);
-
-    if (rc == NGX_ERROR || path->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    /* a duration has no byte that is to be escaped */
-
-    path->len = ngx_sprintf(path->data, "/%s?summary=1&same=1%s%s%s%V", name,
-                            batch->answers.sites ? "&sites=1" : "",
-                            batch->answers.times ? "&times=1" : "",
-                            batch->answers.older ? "&older=" : "", &older)
-                - path->data;
-
-    return NGX_OK;
 }
 
 
@@ -247,189 +107,55 @@ ngx_http_urlstore_scatter_by_id(ngx_http_urlstore_batch_t *batch,
 }
 
 
-ngx_int_t
-ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_group_t *g)
+static ngx_int_t
+ngx_http_urlstore_scatter_look_up(ngx_http_urlstore_batch_t *batch,
+    const char *name, ngx_str_t *path)
 {
-    ngx_http_urlstore_scatter_t  *sc;
+    ngx_int_t  rc;
+    ngx_str_t  older;
 
-    sc = batch->own;
+    ngx_str_null(&older);
 
-    for ( /* void */ ; g->answered < g->n; g->answered++) {
+    rc = batch->answers.older
+         ? ngx_http_urlstore_arg(batch->r, "older", &older) : NGX_DECLINED;
 
-        if (sc->size > batch->conf->max_reply) {
-            return ngx_http_urlstore_fault(batch->r,
-                                           NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                           "the answers have more than %uz "
-                                           "bytes (urlstore_max_reply): send "
-                                           "fewer URLs",
-                                           batch->conf->max_reply);
-        }
+    path->data = ngx_pnalloc(batch->r->pool, NGX_HTTP_URLSTORE_PATH
+                                             + older.len);
 
-        if (ngx_http_urlstore_scatter_entry(batch, &g->entries[g->answered])
-            != NGX_OK)
-        {
-            return ngx_http_urlstore_fault(batch->r,
-                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                           "no memory for the batch");
-        }
+    if (rc == NGX_ERROR || path->data == NULL) {
+        return NGX_ERROR;
     }
+
+    /* a duration has no byte that is to be escaped */
+
+    path->len = ngx_sprintf(path->data, "/%s?summary=1&same=1%s%s%s%V", name,
+                            batch->answers.sites ? "&sites=1" : "",
+                            batch->answers.times ? "&times=1" : "",
+                            batch->answers.older ? "&older=" : "", &older)
+                - path->data;
 
     return NGX_OK;
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_scatter_entry(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_entry_t *e)
-{
-    int                           rc;
-    ngx_http_urlstore_scatter_t  *sc;
-
-    sc = batch->own;
-
-    if (((e->item == NULL && !ngx_http_urlstore_scatter_given(e))
-         || e->ref.len)
-        && ngx_http_urlstore_scatter_note(batch, e) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    sc->size += sizeof(us_answer_record_t) + e->ref.len
-                + (e->item ? e->item->url.len : US_REFUSAL_WORD);
-
-    rc = e->item ? us_scatter_url(sc->s, e->item->url)
-         : ngx_http_urlstore_scatter_given(e) ? us_scatter_id(sc->s, e->id)
-         : us_scatter_local(sc->s);
-
-    return rc == 0 ? NGX_OK : NGX_ERROR;
-}
-
-
-/* whether it is an id that a shard may have given */
-
-static ngx_uint_t
-ngx_http_urlstore_scatter_given(ngx_http_urlstore_entry_t *e)
-{
-    return e->by_id && e->id >> US_SHARD_SHIFT < US_SHARDS;
-}
-
+/* what a shard is asked, by the client's options */
 
 static ngx_int_t
-ngx_http_urlstore_scatter_note(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_entry_t *e)
+ngx_http_urlstore_scatter_paths(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_rounds_t *rounds)
 {
-    u_char                    *p;
-    ngx_http_urlstore_note_t  *note;
-    u_char                     word[US_REFUSAL_WORD];
-    ngx_http_urlstore_scatter_t  *sc;
+    ngx_int_t  rc;
 
-    sc = batch->own;
+    rc = ngx_http_urlstore_of_ids(batch->action)
+         ? ngx_http_urlstore_scatter_by_id(batch, &rounds->action)
+         : ngx_http_urlstore_scatter_look_up(batch,
+                               batch->action == NGX_HTTP_URLSTORE_ADD
+                               ? "add" : "seen", &rounds->action);
 
-    note = ngx_array_push(&sc->notes);
-    if (note == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(note, sizeof(ngx_http_urlstore_note_t));
-
-    note->index = sc->s->n;
-    note->refusal = e->refusal;
-
-    if (e->by_id) {
-        note->answer = US_ANSWER_UNKNOWN;
-
-    } else if (e->item == NULL) {
-        note->answer = e->refusal.kind == US_INPUT_URL
-                       && us_verdict_rejected(e->refusal.verdict)
-                       ? US_ANSWER_REJECTED : US_ANSWER_INVALID;
-        note->why.len = us_refusal_word(word, &e->refusal) - word;
-    }
-
-    p = ngx_pnalloc(batch->r->pool, note->why.len + e->ref.len + 1);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    note->why.data = p;
-    p = ngx_cpymem(p, word, note->why.len);
-
-    note->ref.data = p;
-    note->ref.len = e->ref.len;
-    ngx_memcpy(p, e->ref.data, e->ref.len);
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_http_urlstore_scatter_t  *sc;
-
-    sc = batch->own;
-
-    if ((batch->end != NGX_DONE && batch->ctx->fault.len == 0)
-        || batch->r->connection->error)
-    {
-        /* nobody will have the answers: what is not added is new to a retry */
-
-        return ngx_http_urlstore_batch_end(batch);
-    }
-
-    return ngx_http_urlstore_rounds(sc->rounds);
-}
-
-
-/* all is answered, as far as it will be */
-
-static ngx_int_t
-ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
-{
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_batch_t    *batch;
-    ngx_http_urlstore_scatter_t  *sc;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    batch = ctx->data;
-    sc = batch->own;
-
-    if (ctx->key.name && batch->action == NGX_HTTP_URLSTORE_ADD) {
-        ctx->repeats = !sc->rounds->forgets;
-
-        if (ngx_http_urlstore_scatter_once(batch) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-    }
-
-    ngx_http_urlstore_scatter_count(batch);
-
-    batch->long_reply = (sc->size > NGX_HTTP_URLSTORE_KEPT);
-
-    batch->ctx->wrote = (batch->answers.counts[US_ANSWER_NEW] != 0
-                         || batch->answers.counts[US_ANSWER_DUE] != 0
-                         || batch->answers.counts[US_ANSWER_SET] != 0
-                         || batch->answers.counts[US_ANSWER_CLEAR] != 0
-                         || batch->answers.counts[US_ANSWER_CLAIMED] != 0);
-
-    if (batch->end == NGX_DONE && sc->s->n
-        && batch->answers.counts[US_ANSWER_UNAVAILABLE] == sc->s->n)
-    {
-        return ngx_http_urlstore_rounds_none(sc->rounds);
-    }
-
-    if (batch->end == NGX_DONE && sc->rounds->over) {
-        batch->end = ngx_http_urlstore_fault(r,
-                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                        "the answers have more than %uz bytes "
-                                        "(urlstore_max_reply): send fewer "
-                                        "items", sc->rounds->limit);
-    }
-
-    return ngx_http_urlstore_scatter_first(batch) == NGX_OK
-           && ngx_http_urlstore_scatter_shards(batch) == NGX_OK
-           ? ngx_http_urlstore_batch_end(batch)
-           : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    return rc == NGX_OK
+           ? ngx_http_urlstore_scatter_look_up(batch, "seen",
+                                               &rounds->look_up)
+           : rc;
 }
 
 
@@ -469,6 +195,14 @@ ngx_http_urlstore_scatter_once(ngx_http_urlstore_batch_t *batch)
 }
 
 
+static us_answer_t
+ngx_http_urlstore_scatter_answer(us_scatter_item_t *item)
+{
+    return item->status == US_ANSWER_NONE || item->status == US_ANSWER_DAMAGED
+           ? US_ANSWER_UNAVAILABLE : item->status;
+}
+
+
 static void
 ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch)
 {
@@ -500,77 +234,37 @@ ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch)
 }
 
 
-/* the first item, which may be the only one, has a record */
+/* what a shard refuses and the router does not, by the word in its answer */
 
-static ngx_int_t
-ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
+static void
+ngx_http_urlstore_scatter_refused(us_refusal_t *refusal, us_str_t text)
 {
-    us_str_t                   text, ref;
-    us_scatter_t              *s;
-    us_answer_record_t         rec;
-    ngx_http_urlstore_note_t  *note;
-    u_char                     word[NGX_HTTP_URLSTORE_WORD];
-    ngx_http_urlstore_scatter_t  *sc;
+    size_t        len;
+    us_verdict_t  v;
+    u_char        word[US_REFUSAL_WORD];
 
-    sc = batch->own;
+    ngx_memzero(refusal, sizeof(us_refusal_t));
 
-    s = sc->s;
-    note = sc->notes.elts;
+    refusal->kind = US_INPUT_URL;
 
-    if (s->n == 0) {
-        return NGX_OK;
-    }
+    for (v = US_URL_SCHEME; v <= US_URL_BUDGET; v++) {
+        refusal->verdict = v;
+        len = us_refusal_word(word, refusal) - word;
 
-    sc->noted = 0;
-    ngx_http_urlstore_scatter_record(batch, 0, &rec, &text, &ref, word);
-
-    if (s->items[0].stage == US_STAGE_LOCAL) {
-        batch->refusal = note[0].refusal;
-
-    } else if (rec.answer == US_ANSWER_INVALID
-               || rec.answer == US_ANSWER_REJECTED)
-    {
-        ngx_http_urlstore_scatter_refused(&batch->refusal, text);
-    }
-
-    return ngx_http_urlstore_answer_put(batch, &rec, text, ref);
-}
-
-
-/* of the batch: NGX_AGAIN, there are more answers */
-
-static ngx_int_t
-ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_out_t *out)
-{
-    us_str_t                      text, ref;
-    us_answer_record_t            rec;
-    ngx_http_urlstore_scatter_t  *sc;
-    u_char                        word[NGX_HTTP_URLSTORE_WORD];
-
-    sc = batch->own;
-
-    if (sc->shown == 0) {
-        sc->noted = 0;
-    }
-
-    for ( /* void */ ; sc->shown < sc->s->n; sc->shown++) {
-
-        if (batch->long_reply && ngx_http_urlstore_out_enough(out)) {
-            return NGX_AGAIN;
-        }
-
-        ngx_http_urlstore_scatter_record(batch, sc->shown, &rec, &text, &ref,
-                                         word);
-
-        if (ngx_http_urlstore_answer_show(batch, out, &rec, text, ref)
-            != NGX_OK)
+        if (v != US_URL_RULE && len == text.len
+            && ngx_memcmp(word, text.data, len) == 0)
         {
-            return NGX_ERROR;
+            return;
         }
     }
 
-    return NGX_OK;
+    refusal->verdict = US_URL_RULE;
+    refusal->rule = text;
+
+    if (text.len > 5 && ngx_memcmp(text.data, "rule:", 5) == 0) {
+        refusal->rule.data += 5;
+        refusal->rule.len -= 5;
+    }
 }
 
 
@@ -644,45 +338,40 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* what a shard refuses and the router does not, by the word in its answer */
+/* the first item, which may be the only one, has a record */
 
-static void
-ngx_http_urlstore_scatter_refused(us_refusal_t *refusal, us_str_t text)
+static ngx_int_t
+ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
 {
-    size_t        len;
-    us_verdict_t  v;
-    u_char        word[US_REFUSAL_WORD];
+    us_str_t                   text, ref;
+    us_scatter_t              *s;
+    us_answer_record_t         rec;
+    ngx_http_urlstore_note_t  *note;
+    u_char                     word[NGX_HTTP_URLSTORE_WORD];
+    ngx_http_urlstore_scatter_t  *sc;
 
-    ngx_memzero(refusal, sizeof(us_refusal_t));
+    sc = batch->own;
 
-    refusal->kind = US_INPUT_URL;
+    s = sc->s;
+    note = sc->notes.elts;
 
-    for (v = US_URL_SCHEME; v <= US_URL_BUDGET; v++) {
-        refusal->verdict = v;
-        len = us_refusal_word(word, refusal) - word;
-
-        if (v != US_URL_RULE && len == text.len
-            && ngx_memcmp(word, text.data, len) == 0)
-        {
-            return;
-        }
+    if (s->n == 0) {
+        return NGX_OK;
     }
 
-    refusal->verdict = US_URL_RULE;
-    refusal->rule = text;
+    sc->noted = 0;
+    ngx_http_urlstore_scatter_record(batch, 0, &rec, &text, &ref, word);
 
-    if (text.len > 5 && ngx_memcmp(text.data, "rule:", 5) == 0) {
-        refusal->rule.data += 5;
-        refusal->rule.len -= 5;
+    if (s->items[0].stage == US_STAGE_LOCAL) {
+        batch->refusal = note[0].refusal;
+
+    } else if (rec.answer == US_ANSWER_INVALID
+               || rec.answer == US_ANSWER_REJECTED)
+    {
+        ngx_http_urlstore_scatter_refused(&batch->refusal, text);
     }
-}
 
-
-static us_answer_t
-ngx_http_urlstore_scatter_answer(us_scatter_item_t *item)
-{
-    return item->status == US_ANSWER_NONE || item->status == US_ANSWER_DAMAGED
-           ? US_ANSWER_UNAVAILABLE : item->status;
+    return ngx_http_urlstore_answer_put(batch, &rec, text, ref);
 }
 
 
@@ -728,4 +417,282 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
     batch->answers.nshards = a - batch->answers.shards;
 
     return NGX_OK;
+}
+
+
+/* all is answered, as far as it will be */
+
+static ngx_int_t
+ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t      *ctx;
+    ngx_http_urlstore_batch_t    *batch;
+    ngx_http_urlstore_scatter_t  *sc;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    batch = ctx->data;
+    sc = batch->own;
+
+    if (ctx->key.name && batch->action == NGX_HTTP_URLSTORE_ADD) {
+        ctx->repeats = !sc->rounds->forgets;
+
+        if (ngx_http_urlstore_scatter_once(batch) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
+    ngx_http_urlstore_scatter_count(batch);
+
+    batch->long_reply = (sc->size > NGX_HTTP_URLSTORE_KEPT);
+
+    batch->ctx->wrote = (batch->answers.counts[US_ANSWER_NEW] != 0
+                         || batch->answers.counts[US_ANSWER_DUE] != 0
+                         || batch->answers.counts[US_ANSWER_SET] != 0
+                         || batch->answers.counts[US_ANSWER_CLEAR] != 0
+                         || batch->answers.counts[US_ANSWER_CLAIMED] != 0);
+
+    if (batch->end == NGX_DONE && sc->s->n
+        && batch->answers.counts[US_ANSWER_UNAVAILABLE] == sc->s->n)
+    {
+        return ngx_http_urlstore_rounds_none(sc->rounds);
+    }
+
+    if (batch->end == NGX_DONE && sc->rounds->over) {
+        batch->end = ngx_http_urlstore_fault(r,
+                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                        "the answers have more than %uz bytes "
+                                        "(urlstore_max_reply): send fewer "
+                                        "items", sc->rounds->limit);
+    }
+
+    return ngx_http_urlstore_scatter_first(batch) == NGX_OK
+           && ngx_http_urlstore_scatter_shards(batch) == NGX_OK
+           ? ngx_http_urlstore_batch_end(batch)
+           : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+/* of the batch: NGX_AGAIN, there are more answers */
+
+static ngx_int_t
+ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_out_t *out)
+{
+    us_str_t                      text, ref;
+    us_answer_record_t            rec;
+    ngx_http_urlstore_scatter_t  *sc;
+    u_char                        word[NGX_HTTP_URLSTORE_WORD];
+
+    sc = batch->own;
+
+    if (sc->shown == 0) {
+        sc->noted = 0;
+    }
+
+    for ( /* void */ ; sc->shown < sc->s->n; sc->shown++) {
+
+        if (batch->long_reply && ngx_http_urlstore_out_enough(out)) {
+            return NGX_AGAIN;
+        }
+
+        ngx_http_urlstore_scatter_record(batch, sc->shown, &rec, &text, &ref,
+                                         word);
+
+        if (ngx_http_urlstore_answer_show(batch, out, &rec, text, ref)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_int_t                     rc;
+    ngx_http_request_t           *r;
+    ngx_http_urlstore_rounds_t   *rounds;
+    ngx_http_urlstore_scatter_t  *sc;
+
+    r = batch->r;
+
+    rounds = ngx_http_urlstore_rounds_create(r,
+                              ngx_http_urlstore_scatter_action(batch), &rc);
+
+    if (rounds == NULL) {
+        return rc;
+    }
+
+    if (batch->answers.sites && rounds->s.map->key != US_KEY_SITE) {
+        return ngx_http_urlstore_route_sites(r, "sites");
+    }
+
+    sc = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_scatter_t));
+
+    if (sc == NULL
+        || ngx_array_init(&sc->notes, r->pool, 1,
+                          sizeof(ngx_http_urlstore_note_t))
+           != NGX_OK
+        || ngx_http_urlstore_scatter_paths(batch, rounds) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    rounds->done = ngx_http_urlstore_scatter_done;
+    rounds->limit = batch->conf->max_reply;
+    rounds->s.columns.same = 1;
+    rounds->s.columns.sites = batch->answers.sites;
+    rounds->s.columns.times = batch->answers.times;
+    rounds->s.answers = batch->action == NGX_HTTP_URLSTORE_CLAIM
+                        ? 1 << US_ANSWER_CLAIMED
+                        : batch->clear ? 1 << US_ANSWER_CLEAR
+                                       : 1 << US_ANSWER_SET;
+
+    /* until the shard of a single item has answered */
+
+    batch->answers.next_id = US_STORE_NO_ID;
+
+    sc->rounds = rounds;
+    sc->s = &rounds->s;
+    batch->own = sc;
+    batch->show = ngx_http_urlstore_scatter_show;
+
+    return NGX_DECLINED;
+}
+
+
+/* whether it is an id that a shard may have given */
+
+static ngx_uint_t
+ngx_http_urlstore_scatter_given(ngx_http_urlstore_entry_t *e)
+{
+    return e->by_id && e->id >> US_SHARD_SHIFT < US_SHARDS;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_scatter_note(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e)
+{
+    u_char                    *p;
+    ngx_http_urlstore_note_t  *note;
+    u_char                     word[US_REFUSAL_WORD];
+    ngx_http_urlstore_scatter_t  *sc;
+
+    sc = batch->own;
+
+    note = ngx_array_push(&sc->notes);
+    if (note == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(note, sizeof(ngx_http_urlstore_note_t));
+
+    note->index = sc->s->n;
+    note->refusal = e->refusal;
+
+    if (e->by_id) {
+        note->answer = US_ANSWER_UNKNOWN;
+
+    } else if (e->item == NULL) {
+        note->answer = e->refusal.kind == US_INPUT_URL
+                       && us_verdict_rejected(e->refusal.verdict)
+                       ? US_ANSWER_REJECTED : US_ANSWER_INVALID;
+        note->why.len = us_refusal_word(word, &e->refusal) - word;
+    }
+
+    p = ngx_pnalloc(batch->r->pool, note->why.len + e->ref.len + 1);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    note->why.data = p;
+    p = ngx_cpymem(p, word, note->why.len);
+
+    note->ref.data = p;
+    note->ref.len = e->ref.len;
+    ngx_memcpy(p, e->ref.data, e->ref.len);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_scatter_entry(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e)
+{
+    int                           rc;
+    ngx_http_urlstore_scatter_t  *sc;
+
+    sc = batch->own;
+
+    if (((e->item == NULL && !ngx_http_urlstore_scatter_given(e))
+         || e->ref.len)
+        && ngx_http_urlstore_scatter_note(batch, e) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    sc->size += sizeof(us_answer_record_t) + e->ref.len
+                + (e->item ? e->item->url.len : US_REFUSAL_WORD);
+
+    rc = e->item ? us_scatter_url(sc->s, e->item->url)
+         : ngx_http_urlstore_scatter_given(e) ? us_scatter_id(sc->s, e->id)
+         : us_scatter_local(sc->s);
+
+    return rc == 0 ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g)
+{
+    ngx_http_urlstore_scatter_t  *sc;
+
+    sc = batch->own;
+
+    for ( /* void */ ; g->answered < g->n; g->answered++) {
+
+        if (sc->size > batch->conf->max_reply) {
+            return ngx_http_urlstore_fault(batch->r,
+                                           NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                           "the answers have more than %uz "
+                                           "bytes (urlstore_max_reply): send "
+                                           "fewer URLs",
+                                           batch->conf->max_reply);
+        }
+
+        if (ngx_http_urlstore_scatter_entry(batch, &g->entries[g->answered])
+            != NGX_OK)
+        {
+            return ngx_http_urlstore_fault(batch->r,
+                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                           "no memory for the batch");
+        }
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_http_urlstore_scatter_t  *sc;
+
+    sc = batch->own;
+
+    if ((batch->end != NGX_DONE && batch->ctx->fault.len == 0)
+        || batch->r->connection->error)
+    {
+        /* nobody will have the answers: what is not added is new to a retry */
+
+        return ngx_http_urlstore_batch_end(batch);
+    }
+
+    return ngx_http_urlstore_rounds(sc->rounds);
 }

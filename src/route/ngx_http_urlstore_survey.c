@@ -38,47 +38,67 @@ typedef struct {
 } ngx_http_urlstore_survey_t;
 
 
-static ngx_int_t ngx_http_urlstore_survey(ngx_http_request_t *r,
-    const char *path, ngx_http_urlstore_handler_pt report);
-static ngx_int_t ngx_http_urlstore_survey_done(ngx_http_request_t *r);
-static us_str_t ngx_http_urlstore_survey_text(ngx_http_urlstore_call_t *call);
-static ngx_uint_t ngx_http_urlstore_survey_ready(
-    ngx_http_urlstore_call_t *call);
-static ngx_uint_t ngx_http_urlstore_survey_writable(
-    ngx_http_urlstore_call_t *call);
-static ngx_uint_t ngx_http_urlstore_survey_has(us_str_t text, us_str_t member);
-static ngx_int_t ngx_http_urlstore_survey_absent(
-    ngx_http_urlstore_call_t *call, ngx_http_urlstore_out_t *out);
-static ngx_int_t ngx_http_urlstore_survey_health(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_survey_stats(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_survey_metrics(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_survey_calls(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_survey_shards(ngx_http_request_t *r);
-static const char *ngx_http_urlstore_survey_word(
-    ngx_http_urlstore_survey_t *survey);
+/* what the last node that has answered reports */
 
-
-ngx_int_t
-ngx_http_urlstore_route_health(ngx_http_request_t *r)
+static us_str_t
+ngx_http_urlstore_survey_text(ngx_http_urlstore_call_t *call)
 {
-    return ngx_http_urlstore_survey(r, "/health?write=1",
-                                    ngx_http_urlstore_survey_health);
+    return call->status ? call->text : call->before;
 }
 
 
-ngx_int_t
-ngx_http_urlstore_route_stats(ngx_http_request_t *r)
+static ngx_uint_t
+ngx_http_urlstore_survey_has(us_str_t text, us_str_t member)
 {
-    return ngx_http_urlstore_survey(r, "/stats",
-                                    ngx_http_urlstore_survey_stats);
+    return text.len
+           && memmem(text.data, text.len, member.data, member.len) != NULL;
 }
 
 
-ngx_int_t
-ngx_http_urlstore_route_metrics(ngx_http_request_t *r)
+static ngx_uint_t
+ngx_http_urlstore_survey_ready(ngx_http_urlstore_call_t *call)
 {
-    return ngx_http_urlstore_survey(r, "/health?write=1",
-                                    ngx_http_urlstore_survey_metrics);
+    us_str_t  text;
+
+    text = ngx_http_urlstore_survey_text(call);
+
+    return ngx_http_urlstore_survey_has(text,
+                                        us_string("\"status\":\"ready\""))
+           || ngx_http_urlstore_survey_has(text,
+                                       us_string("\"status\":\"read-only\""))
+           || ngx_http_urlstore_survey_has(text,
+                                           us_string("\"status\":\"full\""))
+           || ngx_http_urlstore_survey_has(text, us_string("\"ready\":true"));
+}
+
+
+static ngx_uint_t
+ngx_http_urlstore_survey_writable(ngx_http_urlstore_call_t *call)
+{
+    return ngx_http_urlstore_survey_has(ngx_http_urlstore_survey_text(call),
+                                        us_string("\"writable\":true"));
+}
+
+
+/* of the fan */
+
+static ngx_int_t
+ngx_http_urlstore_survey_done(ngx_http_request_t *r)
+{
+    ngx_uint_t                   i;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_survey_t  *survey;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+
+    for (i = 0; i < survey->map->nshards; i++) {
+        survey->ready += ngx_http_urlstore_survey_ready(&survey->calls[i]);
+        survey->writable += ngx_http_urlstore_survey_writable(
+                                                          &survey->calls[i]);
+    }
+
+    return survey->report(r);
 }
 
 
@@ -133,70 +153,6 @@ ngx_http_urlstore_survey(ngx_http_request_t *r, const char *path,
 }
 
 
-/* of the fan */
-
-static ngx_int_t
-ngx_http_urlstore_survey_done(ngx_http_request_t *r)
-{
-    ngx_uint_t                   i;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_survey_t  *survey;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    survey = ctx->data;
-
-    for (i = 0; i < survey->map->nshards; i++) {
-        survey->ready += ngx_http_urlstore_survey_ready(&survey->calls[i]);
-        survey->writable += ngx_http_urlstore_survey_writable(
-                                                          &survey->calls[i]);
-    }
-
-    return survey->report(r);
-}
-
-
-/* what the last node that has answered reports */
-
-static us_str_t
-ngx_http_urlstore_survey_text(ngx_http_urlstore_call_t *call)
-{
-    return call->status ? call->text : call->before;
-}
-
-
-static ngx_uint_t
-ngx_http_urlstore_survey_ready(ngx_http_urlstore_call_t *call)
-{
-    us_str_t  text;
-
-    text = ngx_http_urlstore_survey_text(call);
-
-    return ngx_http_urlstore_survey_has(text,
-                                        us_string("\"status\":\"ready\""))
-           || ngx_http_urlstore_survey_has(text,
-                                       us_string("\"status\":\"read-only\""))
-           || ngx_http_urlstore_survey_has(text,
-                                           us_string("\"status\":\"full\""))
-           || ngx_http_urlstore_survey_has(text, us_string("\"ready\":true"));
-}
-
-
-static ngx_uint_t
-ngx_http_urlstore_survey_writable(ngx_http_urlstore_call_t *call)
-{
-    return ngx_http_urlstore_survey_has(ngx_http_urlstore_survey_text(call),
-                                        us_string("\"writable\":true"));
-}
-
-
-static ngx_uint_t
-ngx_http_urlstore_survey_has(us_str_t text, us_str_t member)
-{
-    return text.len
-           && memmem(text.data, text.len, member.data, member.len) != NULL;
-}
-
-
 static const char *
 ngx_http_urlstore_survey_word(ngx_http_urlstore_survey_t *survey)
 {
@@ -205,103 +161,49 @@ ngx_http_urlstore_survey_word(ngx_http_urlstore_survey_t *survey)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_survey_health(ngx_http_request_t *r)
-{
-    ngx_int_t                    rc;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_survey_t  *survey;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    survey = ctx->data;
-
-    if (survey->ready == 0
-        || (survey->writable == 0 && ngx_http_urlstore_flag(r, "write")))
-    {
-        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
-    }
-
-    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
-
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (ctx->format == US_FORMAT_TEXT) {
-        rc = ngx_http_urlstore_out_printf(&ctx->out, 32, "%s\n",
-                                      ngx_http_urlstore_survey_word(survey));
-
-    } else {
-        rc = ngx_http_urlstore_out_printf(&ctx->out, 256,
-                                    "{\"status\":\"%s\",\"writable\":%s,"
-                                    "\"map\":%uL",
-                                    ngx_http_urlstore_survey_word(survey),
-                                    survey->writable ? "true" : "false",
-                                    survey->map->version);
-
-        if (rc == NGX_OK) {
-            rc = ngx_http_urlstore_survey_shards(r);
-        }
-    }
-
-    return rc == NGX_OK ? ngx_http_urlstore_send(r)
-                        : NGX_HTTP_INTERNAL_SERVER_ERROR;
-}
-
+/* the node that was asked last, and why it has no answer */
 
 static ngx_int_t
-ngx_http_urlstore_survey_stats(ngx_http_request_t *r)
+ngx_http_urlstore_survey_absent(ngx_http_urlstore_call_t *call,
+    ngx_http_urlstore_out_t *out)
 {
-    size_t                       i;
-    uint64_t                     n[US_N];
-    ngx_int_t                    rc;
-    u_char                       digest[32];
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_out_t     *out;
-    ngx_http_urlstore_survey_t  *survey;
+    us_str_t              node, address;
+    const char           *why;
+    ngx_http_upstream_t  *u;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    survey = ctx->data;
-    out = &ctx->out;
+    node = call->map->shards[call->shard].nodes[call->node];
+    address = us_string("");
+    u = call->sr ? call->sr->upstream : NULL;
 
-    us_tally_sums(ctx->zone->sh->tallies, n, US_N);
-    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
-    ngx_hex_dump(digest, (u_char *) survey->map->digest, 16);
+    if (u && u->state && u->state->peer) {
+        address = ngx_http_urlstore_str(u->state->peer);
+    }
 
-    if (ngx_http_urlstore_out_init(out, r->pool, NGX_HTTP_URLSTORE_HEAD)
+    why = call->status ? "its answer is of no shard"
+          : call->foreign ? "it is another shard, or none"
+          : call->rc == NGX_HTTP_GATEWAY_TIME_OUT
+          ? (call->sent ? "it does not answer in time"
+                        : "it could not be connected in time")
+          : call->sent ? "it has closed the connection"
+          : "it could not be connected";
+
+    if (ngx_http_urlstore_out_room(out, 256 + us_json_quoted_max(node.len)
+                                   + us_json_quoted_max(address.len))
         != NGX_OK)
     {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
-    rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_HEAD / 2,
-                                "{\"cluster\":\"%V\",\"status\":\"%s\","
-                                "\"map\":%uL,\"digest\":\"%*s\","
-                                "\"key\":\"%s\",\"normalization\":\"%*s\"",
-                                &ctx->zone->name,
-                                ngx_http_urlstore_survey_word(survey),
-                                survey->map->version, (size_t) 32, digest,
-                                survey->map->key == US_KEY_SITE ? "site"
-                                                                : "url",
-                                survey->map->norm.len,
-                                survey->map->norm.data);
+    out->pos = us_put(out->pos, "{\"status\":\"unavailable\","
+                      "\"writable\":false,\"node\":");
+    out->pos = us_json_quote_bytes(out->pos, node);
+    out->pos = us_put(out->pos, ",\"address\":");
+    out->pos = us_json_quote_bytes(out->pos, address);
+    out->pos = us_put(out->pos, ",\"reason\":\"");
+    out->pos = us_put(out->pos, why);
+    out->pos = us_put(out->pos, "\"}");
 
-    for (i = US_ANSWER_NEW; rc == NGX_OK && i <= US_ANSWERS_COUNTED; i++) {
-        rc = ngx_http_urlstore_out_printf(out, 64, ",\"%s\":%uL",
-                                          us_answer_words[i].data,
-                                          n[us_counter_of(i)]);
-    }
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_urlstore_out_printf(out, 64, ",\"unavailable\":%uL",
-                                          n[US_N_UNAVAILABLE]);
-    }
-
-    if (rc != NGX_OK || ngx_http_urlstore_survey_shards(r) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_send(r);
+    return NGX_OK;
 }
 
 
@@ -362,49 +264,180 @@ ngx_http_urlstore_survey_shards(ngx_http_request_t *r)
 }
 
 
-/* the node that was asked last, and why it has no answer */
+static ngx_int_t
+ngx_http_urlstore_survey_health(ngx_http_request_t *r)
+{
+    ngx_int_t                    rc;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_survey_t  *survey;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+
+    if (survey->ready == 0
+        || (survey->writable == 0 && ngx_http_urlstore_flag(r, "write")))
+    {
+        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+    }
+
+    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ctx->format == US_FORMAT_TEXT) {
+        rc = ngx_http_urlstore_out_printf(&ctx->out, 32, "%s\n",
+                                      ngx_http_urlstore_survey_word(survey));
+
+    } else {
+        rc = ngx_http_urlstore_out_printf(&ctx->out, 256,
+                                    "{\"status\":\"%s\",\"writable\":%s,"
+                                    "\"map\":%uL",
+                                    ngx_http_urlstore_survey_word(survey),
+                                    survey->writable ? "true" : "false",
+                                    survey->map->version);
+
+        if (rc == NGX_OK) {
+            rc = ngx_http_urlstore_survey_shards(r);
+        }
+    }
+
+    return rc == NGX_OK ? ngx_http_urlstore_send(r)
+                        : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_route_health(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_survey(r, "/health?write=1",
+                                    ngx_http_urlstore_survey_health);
+}
+
 
 static ngx_int_t
-ngx_http_urlstore_survey_absent(ngx_http_urlstore_call_t *call,
-    ngx_http_urlstore_out_t *out)
+ngx_http_urlstore_survey_stats(ngx_http_request_t *r)
 {
-    us_str_t              node, address;
-    const char           *why;
-    ngx_http_upstream_t  *u;
+    size_t                       i;
+    uint64_t                     n[US_N];
+    ngx_int_t                    rc;
+    u_char                       digest[32];
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_out_t     *out;
+    ngx_http_urlstore_survey_t  *survey;
 
-    node = call->map->shards[call->shard].nodes[call->node];
-    address = us_string("");
-    u = call->sr ? call->sr->upstream : NULL;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+    out = &ctx->out;
 
-    if (u && u->state && u->state->peer) {
-        address = ngx_http_urlstore_str(u->state->peer);
-    }
+    us_tally_sums(ctx->zone->sh->tallies, n, US_N);
+    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
+    ngx_hex_dump(digest, (u_char *) survey->map->digest, 16);
 
-    why = call->status ? "its answer is of no shard"
-          : call->foreign ? "it is another shard, or none"
-          : call->rc == NGX_HTTP_GATEWAY_TIME_OUT
-          ? (call->sent ? "it does not answer in time"
-                        : "it could not be connected in time")
-          : call->sent ? "it has closed the connection"
-          : "it could not be connected";
-
-    if (ngx_http_urlstore_out_room(out, 256 + us_json_quoted_max(node.len)
-                                   + us_json_quoted_max(address.len))
+    if (ngx_http_urlstore_out_init(out, r->pool, NGX_HTTP_URLSTORE_HEAD)
         != NGX_OK)
     {
-        return NGX_ERROR;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    out->pos = us_put(out->pos, "{\"status\":\"unavailable\","
-                      "\"writable\":false,\"node\":");
-    out->pos = us_json_quote_bytes(out->pos, node);
-    out->pos = us_put(out->pos, ",\"address\":");
-    out->pos = us_json_quote_bytes(out->pos, address);
-    out->pos = us_put(out->pos, ",\"reason\":\"");
-    out->pos = us_put(out->pos, why);
-    out->pos = us_put(out->pos, "\"}");
+    rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_HEAD / 2,
+                                "{\"cluster\":\"%V\",\"status\":\"%s\","
+                                "\"map\":%uL,\"digest\":\"%*s\","
+                                "\"key\":\"%s\",\"normalization\":\"%*s\"",
+                                &ctx->zone->name,
+                                ngx_http_urlstore_survey_word(survey),
+                                survey->map->version, (size_t) 32, digest,
+                                survey->map->key == US_KEY_SITE ? "site"
+                                                                : "url",
+                                survey->map->norm.len,
+                                survey->map->norm.data);
 
-    return NGX_OK;
+    for (i = US_ANSWER_NEW; rc == NGX_OK && i <= US_ANSWERS_COUNTED; i++) {
+        rc = ngx_http_urlstore_out_printf(out, 64, ",\"%s\":%uL",
+                                          us_answer_words[i].data,
+                                          n[us_counter_of(i)]);
+    }
+
+    if (rc == NGX_OK) {
+        rc = ngx_http_urlstore_out_printf(out, 64, ",\"unavailable\":%uL",
+                                          n[US_N_UNAVAILABLE]);
+    }
+
+    if (rc != NGX_OK || ngx_http_urlstore_survey_shards(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_route_stats(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_survey(r, "/stats",
+                                    ngx_http_urlstore_survey_stats);
+}
+
+
+/* a line for each shard of the map, of each counter */
+
+static ngx_int_t
+ngx_http_urlstore_survey_calls(ngx_http_request_t *r)
+{
+    size_t                       i, k;
+    ngx_int_t                    rc;
+    ngx_atomic_uint_t            n;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_survey_t  *survey;
+
+    static const struct {
+        const char  *name;
+        const char  *help;
+        size_t       offset;
+        unsigned     seconds;
+    } sums[] = {
+        { "calls", "Requests to a shard.",
+          offsetof(ngx_http_urlstore_calls_t, calls), 0 },
+        { "failed_calls", "Requests that a shard did not answer.",
+          offsetof(ngx_http_urlstore_calls_t, failed), 0 },
+        { "unknown_calls", "Changes that a shard did not answer: they may be "
+          "done.", offsetof(ngx_http_urlstore_calls_t, unknown), 0 },
+        { "unanswered", "URLs and ids that a shard did not answer.",
+          offsetof(ngx_http_urlstore_calls_t, items), 0 },
+        { "call_seconds", "Duration of all requests to a shard.",
+          offsetof(ngx_http_urlstore_calls_t, time), 1 }
+    };
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    survey = ctx->data;
+    rc = NGX_OK;
+
+    for (k = 0; rc == NGX_OK && k < sizeof(sums) / sizeof(sums[0]); k++) {
+
+        rc = ngx_http_urlstore_out_printf(&ctx->out, NGX_HTTP_URLSTORE_LINE,
+               "# HELP urlstore_router_%s_total %s\n"
+               "# TYPE urlstore_router_%s_total counter\n",
+               sums[k].name, sums[k].help, sums[k].name);
+
+        for (i = 0; rc == NGX_OK && i < survey->map->nshards; i++) {
+            n = *(ngx_atomic_t *) ((u_char *) &ctx->zone->sh->calls[
+                                       survey->map->shards[i].number]
+                                   + sums[k].offset);
+
+            rc = ngx_http_urlstore_out_printf(&ctx->out,
+                   NGX_HTTP_URLSTORE_LINE, sums[k].seconds
+                   ? "urlstore_router_%s_total{cluster=\"%V\",shard=\"%uD\"} "
+                     "%uA.%06uA\n"
+                   : "urlstore_router_%s_total{cluster=\"%V\",shard=\"%uD\"} "
+                     "%uA\n",
+                   sums[k].name, &ctx->zone->name,
+                   survey->map->shards[i].number,
+                   sums[k].seconds ? n / 1000000 : n, n % 1000000);
+        }
+    }
+
+    return rc;
 }
 
 
@@ -493,62 +526,9 @@ ngx_http_urlstore_survey_metrics(ngx_http_request_t *r)
 }
 
 
-/* a line for each shard of the map, of each counter */
-
-static ngx_int_t
-ngx_http_urlstore_survey_calls(ngx_http_request_t *r)
+ngx_int_t
+ngx_http_urlstore_route_metrics(ngx_http_request_t *r)
 {
-    size_t                       i, k;
-    ngx_int_t                    rc;
-    ngx_atomic_uint_t            n;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_survey_t  *survey;
-
-    static const struct {
-        const char  *name;
-        const char  *help;
-        size_t       offset;
-        unsigned     seconds;
-    } sums[] = {
-        { "calls", "Requests to a shard.",
-          offsetof(ngx_http_urlstore_calls_t, calls), 0 },
-        { "failed_calls", "Requests that a shard did not answer.",
-          offsetof(ngx_http_urlstore_calls_t, failed), 0 },
-        { "unknown_calls", "Changes that a shard did not answer: they may be "
-          "done.", offsetof(ngx_http_urlstore_calls_t, unknown), 0 },
-        { "unanswered", "URLs and ids that a shard did not answer.",
-          offsetof(ngx_http_urlstore_calls_t, items), 0 },
-        { "call_seconds", "Duration of all requests to a shard.",
-          offsetof(ngx_http_urlstore_calls_t, time), 1 }
-    };
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    survey = ctx->data;
-    rc = NGX_OK;
-
-    for (k = 0; rc == NGX_OK && k < sizeof(sums) / sizeof(sums[0]); k++) {
-
-        rc = ngx_http_urlstore_out_printf(&ctx->out, NGX_HTTP_URLSTORE_LINE,
-               "# HELP urlstore_router_%s_total %s\n"
-               "# TYPE urlstore_router_%s_total counter\n",
-               sums[k].name, sums[k].help, sums[k].name);
-
-        for (i = 0; rc == NGX_OK && i < survey->map->nshards; i++) {
-            n = *(ngx_atomic_t *) ((u_char *) &ctx->zone->sh->calls[
-                                       survey->map->shards[i].number]
-                                   + sums[k].offset);
-
-            rc = ngx_http_urlstore_out_printf(&ctx->out,
-                   NGX_HTTP_URLSTORE_LINE, sums[k].seconds
-                   ? "urlstore_router_%s_total{cluster=\"%V\",shard=\"%uD\"} "
-                     "%uA.%06uA\n"
-                   : "urlstore_router_%s_total{cluster=\"%V\",shard=\"%uD\"} "
-                     "%uA\n",
-                   sums[k].name, &ctx->zone->name,
-                   survey->map->shards[i].number,
-                   sums[k].seconds ? n / 1000000 : n, n % 1000000);
-        }
-    }
-
-    return rc;
+    return ngx_http_urlstore_survey(r, "/health?write=1",
+                                    ngx_http_urlstore_survey_metrics);
 }
