@@ -55,7 +55,7 @@ for my $section (split /^(?=##)/m, $doc) {
 
 is_deeply(\%says, \%has, 'each directive, and its context');
 
-my @options = slurp('src/http/ngx_http_urlstore_zone.c')
+my @options = slurp('src/http/ngx_http_urlstore_options.c')
     =~ /ngx_string\("(\w+)"\), ngx_http_urlstore_opt_/g;
 my ($zone) = $doc =~ /^### urlstore_zone\n(.*?)^###/ms;
 
