@@ -12,6 +12,8 @@
 #     localhost:8080            is that service
 #     systemctl                 stops and starts it
 #     links.xz, links.txt.xz    are generated URLs
+#     UUID                      is another one each time
+#     nodes                     has us_0 to us_3
 #
 # What is not run has its reason in the table below, and is printed with it.
 
@@ -44,6 +46,7 @@ my @elsewhere = (
     [ qr{kill -USR2}, 't/durability_upgrade.t' ],
     [ qr{dedup \[-q\]}, 'how it is used: t/command.t' ],
     [ qr{cluster rebase}, 't/cluster_rebase.t' ],
+    [ qr{cluster apply}, 't/cluster_command.t, t/cluster_growth.t' ],
     [ qr{dump http:|cluster forget|cut -f 2 saved}, 't/cluster_restore.t' ],
 );
 
@@ -51,6 +54,7 @@ my $top = getcwd;
 my $dir = tempdir(CLEANUP => 1);
 my $port = UrlStore::Test::free_port();
 my $failed = 0;
+my $uuids = 0;
 my %count = (ran => 0, elsewhere => 0);
 
 prepare();
@@ -80,6 +84,7 @@ sub prepare
     chmod 0755, "$dir/bin/systemctl";
     symlink "$top/build", "$dir/build";
 
+    spew("$dir/nodes", join '', map { "us_$_ 127.0.0.1:808$_\n" } 0 .. 3);
     system("build/generate -n 20000 | xz -0 > $dir/links.txt.xz && "
         . "cp $dir/links.txt.xz $dir/links.xz") == 0 or die 'no lists';
     run('systemctl start nginx') == 0 or die slurp("$dir/out");
@@ -96,7 +101,7 @@ sub blocks
 
     $text =~ s/^```.*?^```//gms;
 
-    return map { s/^(?:    |       )(?:\$ )?//gmr }
+    return map { s/^(?: {7}| {4})(?:\$ )?//gmr }
         grep { /^ +(?:\$ )?$program/ }
         $text =~ /(?:^|\n\n)((?: {4}| {7}\b).*(?:\n {4}.*)*)/g;
 }
@@ -139,6 +144,7 @@ sub run
     $block =~ s{\bDIR\.(\w+)}{$dir/var/data.$1}g;
     $block =~ s{/backup/}{$dir/backup/}g;
     $block =~ s{localhost:8080}{localhost:$port}g;
+    $block =~ s{\bUUID\b}{sprintf '%032x', ++$uuids}ge;
     $block =~ s{\bOUT$}{$dir/backup/out}gm;
     $block =~ s{restore IN \S+}{restore $dir/backup/out $dir/restored}g;
     $block =~ s{< LINES}{< /dev/null}g;
