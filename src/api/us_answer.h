@@ -16,7 +16,7 @@
 
 #include "us_media.h"
 #include "../store/us_store.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 #include "../us_words.h"
 
 

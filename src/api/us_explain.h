@@ -14,7 +14,7 @@
 
 #include "../store/us_store.h"
 #include "../url/us_normalize.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 
 
 /* bytes of the parts of a URL of so many bytes */

@@ -9,7 +9,7 @@
 #include "us_figures.h"
 #include "us_answer.h"
 #include "us_figures_private.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 #include "../us_text.h"
 
 

@@ -12,7 +12,7 @@
 
 #include "us_media.h"
 #include "../life/us_life.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 
 
 #define US_HEALTH_TEXT  (512 + us_json_quoted_max(US_SHARE_REASON)            \

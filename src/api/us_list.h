@@ -14,7 +14,7 @@
 
 #include "us_answer.h"
 #include "../store/us_store.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 
 
 typedef struct {

@@ -13,7 +13,7 @@
 
 
 #include "us_media.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 #include "../store/us_store.h"
 #include "../url/us_normalize.h"
 

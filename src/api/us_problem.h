@@ -11,7 +11,7 @@
 
 
 #include "../us_base.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 
 
 /* "400 Bad Request"; of no bytes for a status that is not known */

@@ -17,7 +17,6 @@
 #include "us_cli.h"
 #include "us_files.h"
 #include "input/us_json.h"
-#include "input/us_json_quote.h"
 #include "url/us_normalize.h"
 #include "url/us_two_hash.h"
 

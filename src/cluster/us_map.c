@@ -13,7 +13,6 @@
 
 #include "us_map.h"
 #include "../input/us_json.h"
-#include "../input/us_json_quote.h"
 #include "../url/us_normalize.h"
 #include "../us_hash.h"
 #include "../us_text.h"
@@ -22,6 +21,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <zlib.h>
 
 
 #define US_MAP_STRING    256              /* bytes of the longest string */
@@ -1103,4 +1103,146 @@ us_map_refuse(char *err, size_t errlen, const char *fmt, ...)
     va_end(args);
 
     return -1;
+}
+
+
+static us_str_t
+us_slot_after(us_str_t s, us_str_t prefix)
+{
+    if (s.len >= prefix.len && memcmp(s.data, prefix.data, prefix.len) == 0) {
+        s.data += prefix.len;
+        s.len -= prefix.len;
+    }
+
+    return s;
+}
+
+
+us_str_t
+us_slot_key(us_key_t kind, us_str_t url)
+{
+    size_t    n, from;
+    us_str_t  key;
+
+    /* what ends host and port, and what ends a user */
+
+    static const uint8_t  ends[256] = {
+        ['/'] = 1, ['?'] = 1, ['#'] = 1, ['@'] = 2
+    };
+
+    key = us_slot_after(url, us_string("https://"));
+
+    if (key.len == url.len) {
+        key = us_slot_after(url, us_string("http://"));
+    }
+
+    for (n = 0, from = 0; n < key.len && ends[key.data[n]] != 1; n++) {
+        from = ends[key.data[n]] ? n + 1 : from;
+    }
+
+    if (kind == US_KEY_SITE) {
+        key.len = n;
+    }
+
+    if (from) {
+        key.data += from;
+        key.len -= from;
+    }
+
+    return us_slot_after(key, us_string("www."));
+}
+
+
+unsigned
+us_slot(us_str_t key)
+{
+    return (unsigned) (crc32_z(0, key.data, key.len) >> 20);
+}
+
+
+us_str_t
+us_slot_front(us_str_t site, uint8_t *buf)
+{
+    size_t  n;
+
+    n = site.len < US_URL_MAX ? site.len : US_URL_MAX;
+
+    memcpy(buf, "http://", 7);
+    memcpy(buf + 7, site.data, n);
+    buf[7 + n] = '/';
+
+    return (us_str_t) { n + 8, buf };
+}
+
+
+us_map_tag_t
+us_map_tag(const us_map_t *map, uint32_t shard)
+{
+    us_map_tag_t  tag;
+
+    memcpy(tag.cluster, map->cluster, 16);
+    memcpy(tag.digest, map->digest, 16);
+    tag.shard = shard;
+    tag.version = map->version;
+
+    return tag;
+}
+
+
+uint8_t *
+us_map_tag_put(uint8_t *p, const us_map_tag_t *tag)
+{
+    p = us_put_hex(p, tag->cluster, 16);
+    *p++ = ' ';
+    p = us_put_u64(p, tag->shard);
+    *p++ = ' ';
+    p = us_put_u64(p, tag->version);
+    *p++ = ' ';
+
+    return us_put_hex(p, tag->digest, 16);
+}
+
+
+int
+us_map_tag_parse(us_map_tag_t *tag, us_str_t text)
+{
+    uint8_t         again[US_MAP_TAG_LEN];
+    uint64_t        shard;
+    us_str_t        words[4];
+    unsigned        n;
+    const uint8_t  *p, *end;
+
+    p = text.data;
+    end = p + text.len;
+
+    for (n = 0; n < 4; n++) {
+        words[n].data = p;
+
+        while (p < end && *p != ' ') {
+            p++;
+        }
+
+        words[n].len = p - words[n].data;
+        p += p < end;
+    }
+
+    if (us_map_uuid(words[0], tag->cluster) == -1
+        || us_map_number(words[1], US_SHARDS - 1, &shard) == -1
+        || us_map_number(words[2], US_MAP_VERSION_MAX, &tag->version) == -1
+        || us_map_uuid(words[3], tag->digest) == -1)
+    {
+        return -1;
+    }
+
+    tag->shard = (uint32_t) shard;
+
+    /* one spelling: no hyphens, no upper case, nothing after it */
+
+    if (us_map_tag_put(again, tag) - again != (ptrdiff_t) text.len
+        || memcmp(again, text.data, text.len) != 0)
+    {
+        return -1;
+    }
+
+    return 0;
 }

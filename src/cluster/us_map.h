@@ -40,6 +40,28 @@
  *
  * A map is read and checked as a whole.  After that it does not change, and
  * threads may read it without a lock.
+ *
+ *
+ * The slot of a URL: one of 4,096, to which the shards of a cluster are
+ * assigned.
+ *
+ *     https://user@www.example.com:8080/a?b      the canonical URL
+ *                      `-------------'           key=site
+ *                      `------------------'      key=url
+ *
+ *     slot = crc32(key) >> 20
+ *
+ * Scheme, user and one leading "www." are never part of the key, whatever
+ * urlstore_www says: all spellings of one URL have one slot.  In other
+ * languages, what is left out is ^https?://([^/?#]*@)?(www\.)?, and crc32 is
+ * the one of zlib.
+ *
+ *
+ * Which map a request was made by: the value of the header Urlstore-Map.
+ *
+ *     Urlstore-Map: 6f1c0a52d3f94f0e8c2b7a9d1e5f4c3b 1 3 9a77...
+ *                   cluster                          |  | digest
+ *                                                shard  version
  */
 
 
@@ -47,7 +69,39 @@
 #define _US_MAP_H_INCLUDED_
 
 
-#include "us_slot.h"
+#include "../us_base.h"
+
+
+#define US_SLOTS  4096
+
+
+typedef enum {
+    US_KEY_URL = 0,
+    US_KEY_SITE                       /* host and port */
+} us_key_t;
+
+
+/* the key of a canonical URL; points into url */
+us_str_t us_slot_key(us_key_t kind, us_str_t url);
+
+/* crc32 (IEEE 802.3, as in zlib) of the key, its upper 12 bits */
+unsigned us_slot(us_str_t key);
+
+
+/*
+ * The URL by which a site (host and port) has its slot: its front page.  It is
+ * in buf, of US_SLOT_FRONT bytes.
+ */
+#define US_SLOT_FRONT  (sizeof("http:///") + US_URL_MAX)
+
+us_str_t us_slot_front(us_str_t site, uint8_t *buf);
+
+
+static inline unsigned
+us_slot_of(us_key_t kind, us_str_t url)
+{
+    return us_slot(us_slot_key(kind, url));
+}
 
 
 #define US_SHARDS           4096      /* shard numbers are below */
@@ -167,6 +221,27 @@ us_cluster_id(uint64_t shard, uint64_t local)
 {
     return shard << US_SHARD_SHIFT | local;
 }
+
+
+/* bytes of the longest, without a zero */
+#define US_MAP_TAG_LEN  (32 + 1 + 4 + 1 + 16 + 1 + 32)
+
+
+typedef struct {
+    uint8_t           cluster[16];
+    uint32_t          shard;          /* its number */
+    uint64_t          version;
+    uint8_t           digest[16];
+} us_map_tag_t;
+
+
+us_map_tag_t us_map_tag(const us_map_t *map, uint32_t shard);
+
+/* p has room for US_MAP_TAG_LEN bytes; returns the end */
+uint8_t *us_map_tag_put(uint8_t *p, const us_map_tag_t *tag);
+
+/* 0, or -1: the text is no tag, as us_map_tag_put() writes it */
+int us_map_tag_parse(us_map_tag_t *tag, us_str_t text);
 
 
 #endif /* _US_MAP_H_INCLUDED_ */

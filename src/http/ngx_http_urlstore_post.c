@@ -32,7 +32,7 @@
 #include "ngx_http_urlstore_shard.h"
 #include "../life/us_replicate.h"
 #include "../life/us_replicate_base.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 
 
 #define NGX_HTTP_URLSTORE_POST_TICK   5       /* ms between two looks */

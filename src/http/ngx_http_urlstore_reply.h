@@ -11,7 +11,7 @@
 #include "ngx_http_urlstore.h"
 #include "../api/us_media.h"
 #include "../api/us_refusal.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 
 
 #define NGX_HTTP_URLSTORE_GONE            410

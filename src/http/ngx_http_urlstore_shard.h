@@ -20,7 +20,7 @@
 
 #include "ngx_http_urlstore_cluster.h"
 #include "ngx_http_urlstore_request.h"
-#include "../cluster/us_map_tag.h"
+#include "../cluster/us_map.h"
 
 
 /* of a worker: adopts the map of the file, when the store is ready */

@@ -14,7 +14,7 @@
 
 
 #include "us_input.h"
-#include "us_json_quote.h"
+#include "us_json.h"
 #include "../us_text.h"
 
 #include <stdlib.h>

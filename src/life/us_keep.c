@@ -5,7 +5,7 @@
  * Marks and claims that were added to the configuration are declared in the
  * manifest first, then in the store.
  *
- * A snapshot is taken when us_policy.c decides that it is due.  It replaces the
+ * A snapshot is taken when it is due (us_policy_due()).  It replaces the
  * segments before it: deletes, and marks that were set and cleared, are no
  * longer on the disk then.
  *
@@ -17,7 +17,6 @@
 
 #include "us_keep.h"
 #include "us_job.h"
-#include "us_policy.h"
 #include "../journal/us_dir.h"
 
 #include <errno.h>
@@ -78,6 +77,19 @@ us_declare_job(us_job_t *job)
         us_job_say(job, US_SAY_ERROR, "marks, claims or the shard could not be "
                    "added: %s; it is tried again", e.text);
     }
+}
+
+
+/* at least `least`, and a twelfth of what is written again */
+
+int
+us_policy_due(const us_policy_t *p)
+{
+    uint64_t  weight;
+
+    weight = p->journal + p->deletes * US_POLICY_DELETE;
+
+    return weight >= p->least && weight * US_POLICY_SHARE >= p->size;
 }
 
 

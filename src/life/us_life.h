@@ -10,8 +10,7 @@
  *     us_load.c     files -> store; waiting for another owner
  *     us_write.c    store -> journal, journal -> disk
  *     us_keep.c     snapshots, scrubs, repairs
- *     us_policy.c   when a snapshot is worth it
- *     us_promise.c  what is promised; us_admit.c  which requests may pass
+ *     us_promise.c  what is promised, and which requests may pass
  *     us_follow.c   operations that somebody else has logged
  *     us_replica.c  another server's store, followed
  *     us_replicate.c  a store whose journal is a log that other nodes read
@@ -65,7 +64,7 @@
  *     it is written, under sync=always when it is durable.  A reply is sent
  *     when all that it reports is promised, and refused if that takes too long.
  *  2. durable moves after a sync by a descriptor that would have reported each
- *     error since the bytes were written (us_watch.h).  A sync that fails ends
+ *     error since the bytes were written (us_writer.h).  A sync that fails ends
  *     the writing for good (lost), whichever process made it.
  *  3. Any other failure is tried again, and no reply is given meanwhile.
  *  4. Only an owner writes, and only an owner's READY store denies anything.

@@ -101,7 +101,7 @@ us_load_own(us_life_t *l)
 }
 
 
-/* once, between the snapshot and the journal: us_policy.h counts from there */
+/* once, between the snapshot and the journal: us_keep.h counts from there */
 
 static void
 us_load_past(us_load_t *ld)

@@ -5,9 +5,8 @@
  *
  *     us_pg.c            the functions
  *     us_pg_sql.c        their statements
- *     us_pg_run.c        a statement is sent, its results are awaited
- *     us_pg_connect.c    a connection is made and checked
- *     us_pg_conninfo.c   the connection string; passwords
+ *     us_pg_connect.c    the connection string; a connection is made and
+ *                        checked; a statement is sent, its results are awaited
  *
  * The tables are made by conf/urlstore-schema.sql.
  *

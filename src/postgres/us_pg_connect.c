@@ -1,17 +1,637 @@
 
 /*
  * A connection: made without blocking, host after host, then prepared and
- * checked by one transaction of statements.
+ * checked by one transaction of statements; and statements on it, which are
+ * sent and their results awaited, without blocking for longer than 50 ms.
+ *
+ * The connection string is taken as libpq reads it: KEYWORD=VALUE ... or a URI.
+ * Its hosts are taken apart, because libpq, when it does not block, waits for
+ * one that does not answer for ever and never tries the next.
+ *
+ * The connection is in libpq's pipeline mode: each transaction of statements
+ * ends with a sync, and the server answers each sync.
  */
 
 
 #include "us_pg_private.h"
 
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <endian.h>
+#include <errno.h>
+#include <limits.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+
+#define US_PG_SHORT  4                /* bytes of a secret */
+
+
+static int
+us_pg_is_address(const char *s)
+{
+    struct in_addr   in;
+    struct in6_addr  in6;
+
+    return inet_pton(AF_INET, s, &in) == 1
+           || inet_pton(AF_INET6, s, &in6) == 1;
+}
+
+
+static int
+us_pg_host_check(const us_pg_host_t *host, char *err, size_t size)
+{
+    char  *end;
+    long   n;
+
+    if (host->hostaddr && !us_pg_is_address(host->hostaddr)) {
+        (void) snprintf(err, size, "\"hostaddr\" of the connection string is "
+                        "no address: \"%.64s\"", host->hostaddr);
+        return -1;
+    }
+
+    if (host->host && host->hostaddr == NULL && host->host[0] != '/'
+        && host->host[0] != '@' && !us_pg_is_address(host->host))
+    {
+        (void) snprintf(err, size, "\"host\" of the connection string is a "
+                        "name: \"%.64s\"; it needs \"hostaddr\" as well, "
+                        "because looking it up would block", host->host);
+        return -1;
+    }
+
+    if (host->port) {
+        n = strtol(host->port, &end, 10);
+
+        if (*end || n < 1 || n > 65535) {
+            (void) snprintf(err, size, "\"port\" of the connection string is "
+                            "\"%.64s\": 1 to 65535 is allowed", host->port);
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* the parts between commas; an empty one is NULL.  -1: too many */
+
+static int
+us_pg_list(const char *text, char **list)
+{
+    int     n;
+    size_t  len;
+
+    memset(list, 0, US_PG_HOSTS * sizeof(char *));
+
+    if (text == NULL) {
+        return 0;
+    }
+
+    for (n = 0; n < US_PG_HOSTS; n++) {
+        len = strcspn(text, ",");
+
+        if (len) {
+            list[n] = strndup(text, len);
+
+            if (list[n] == NULL) {
+                break;
+            }
+        }
+
+        if (text[len] == '\0') {
+            return n + 1;
+        }
+
+        text += len + 1;
+    }
+
+    while (n--) {
+        free(list[n]);
+        list[n] = NULL;
+    }
+
+    return -1;
+}
+
+
+/* NULL: none, or empty */
+
+static const char *
+us_pg_option(const us_pg_conninfo_t *info, const char *keyword)
+{
+    const PQconninfoOption  *o;
+
+    for (o = info->options; o && o->keyword; o++) {
+        if (strcmp(o->keyword, keyword) == 0) {
+            return o->val && o->val[0] ? o->val : NULL;
+        }
+    }
+
+    return NULL;
+}
+
+
+int
+us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
+    size_t size)
+{
+    int       i, nhost, naddr, nport, n;
+    char     *why, *from, *to, *host[US_PG_HOSTS];
+    char     *addr[US_PG_HOSTS], *port[US_PG_HOSTS];
+    unsigned  k;
+
+    memset(info, 0, sizeof(us_pg_conninfo_t));
+    why = NULL;
+
+    info->options = PQconninfoParse(text, &why);
+
+    if (info->options == NULL) {
+
+        /* what libpq quotes may be a part of a password */
+
+        from = why ? strchr(why, '"') : NULL;
+        to = why ? strrchr(why, '"') : NULL;
+
+        (void) snprintf(err, size, "the connection string is not valid: %.*s%s"
+                        "%.*s", from ? (int) (from - why) : 60,
+                        why ? why : "no memory", from ? "\"...\"" : "",
+                        to ? (int) strcspn(to + 1, "\n") : 0,
+                        to ? to + 1 : "");
+        PQfreemem(why);
+
+        return -1;
+    }
+
+    if (us_pg_option(info, "service")) {
+        (void) snprintf(err, size, "the connection string has \"service\": "
+                        "write its hosts here");
+        return -1;
+    }
+
+    nhost = us_pg_list(us_pg_option(info, "host"), host);
+    naddr = us_pg_list(us_pg_option(info, "hostaddr"), addr);
+    nport = us_pg_list(us_pg_option(info, "port"), port);
+
+    n = nhost > naddr ? nhost : naddr;
+    n = n ? n : 1;
+
+    /* each list has its memory from here on */
+
+    for (i = 0; i < US_PG_HOSTS; i++) {
+        info->hosts[i].host = i < nhost ? host[i] : NULL;
+        info->hosts[i].hostaddr = i < naddr ? addr[i] : NULL;
+        info->hosts[i].port = i < nport ? port[i] : NULL;
+    }
+
+    info->nhosts = n;
+
+    if (nhost < 0 || naddr < 0 || nport < 0) {
+        (void) snprintf(err, size, "the connection string has more than %d "
+                        "hosts, or there is no memory", US_PG_HOSTS);
+        return -1;
+    }
+
+    if ((nhost && naddr && nhost != naddr) || (nport > 1 && nport != n)) {
+        (void) snprintf(err, size, "the connection string has %d \"host\", "
+                        "%d \"hostaddr\" and %d \"port\": it needs one of each "
+                        "for each server, or one port for all", nhost, naddr,
+                        nport);
+        return -1;
+    }
+
+    for (i = 1; nport == 1 && i < n; i++) {
+        info->hosts[i].port = port[0] ? strdup(port[0]) : NULL;
+    }
+
+    for (k = 0; k < info->nhosts; k++) {
+        if (us_pg_host_check(&info->hosts[k], err, size) == -1) {
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+void
+us_pg_conninfo_free(us_pg_conninfo_t *info)
+{
+    unsigned           i;
+    PQconninfoOption  *o;
+
+    for (o = info->options; o && o->keyword; o++) {
+        if (o->val && strstr(o->keyword, "password")) {
+            explicit_bzero(o->val, strlen(o->val));
+        }
+    }
+
+    PQconninfoFree(info->options);
+    info->options = NULL;
+
+    for (i = 0; i < US_PG_HOSTS; i++) {
+        free(info->hosts[i].host);
+        free(info->hosts[i].hostaddr);
+        free(info->hosts[i].port);
+    }
+
+    memset(info->hosts, 0, sizeof(info->hosts));
+}
+
+
+/* a short one may be a part of any word: it is hidden where it is a word */
+
+static void
+us_pg_mask(const char *secret, char *text)
+{
+    char    *p;
+    size_t   len;
+
+    len = secret ? strlen(secret) : 0;
+
+    for (p = text; len && (p = strstr(p, secret)) != NULL; p += len) {
+
+        if (len < US_PG_SHORT && ((p > text && isalnum((uint8_t) p[-1]))
+                                  || isalnum((uint8_t) p[len])))
+        {
+            continue;
+        }
+
+        memset(p, '*', len);
+    }
+}
+
+
+/* replaces the passwords in a text by asterisks */
+
+static void
+us_pg_hide(const us_pg_conninfo_t *info, const char *password, char *text)
+{
+    us_pg_mask(us_pg_option(info, "password"), text);
+    us_pg_mask(us_pg_option(info, "sslpassword"), text);
+    us_pg_mask(password, text);
+}
+
+
+int64_t
+us_pg_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (int64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+
+/* --- arguments, all binary ---------------------------------------------- */
+
+static void
+us_pg_arg(us_pg_args_t *args, const void *p, size_t len)
+{
+    args->values[args->n] = p;
+    args->lengths[args->n] = (int) len;
+    args->formats[args->n++] = 1;
+}
+
+
+void
+us_pg_u64(us_pg_args_t *args, uint64_t n)
+{
+    uint64_t  *to = &args->numbers[args->n];
+
+    *to = htobe64(n);
+    us_pg_arg(args, to, 8);
+}
+
+
+void
+us_pg_u32(us_pg_args_t *args, uint32_t n)
+{
+    uint64_t  *to = &args->numbers[args->n];
+
+    n = htobe32(n);
+    memcpy(to, &n, 4);
+    us_pg_arg(args, to, 4);
+}
+
+
+void
+us_pg_text(us_pg_args_t *args, const char *s)
+{
+    us_pg_arg(args, s, strlen(s));
+}
+
+
+void
+us_pg_bytes(us_pg_args_t *args, const uint8_t *p, size_t len)
+{
+    us_pg_arg(args, len ? (const void *) p : "", len);
+}
+
+
+/* --- errors --------------------------------------------------------------- */
+
+void
+us_pg_error(us_pg_t *pg, const char *fmt, ...)
+{
+    char     *p;
+    va_list   args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(pg->log.error, sizeof(pg->log.error), fmt, args);
+    va_end(args);
+
+    us_pg_hide(&pg->info, pg->conn ? PQpass(pg->conn) : NULL, pg->log.error);
+
+    for (p = pg->log.error; *p; p++) {
+        if ((uint8_t) *p < 0x20 || *p == 0x7f) {
+            *p = ' ';
+        }
+    }
+
+    while (p > pg->log.error && p[-1] == ' ') {
+        *--p = '\0';
+    }
+}
+
+
+static void
+us_pg_lost(us_pg_t *pg)
+{
+    const char  *text;
+
+    text = pg->conn ? PQerrorMessage(pg->conn) : "";
+    us_pg_error(pg, "the connection was lost: %s",
+                text[0] ? text : "no reason given");
+    us_pg_drop(pg);
+}
+
+
+/* of several errors the first one counts */
+
+static void
+us_pg_refused(us_pg_t *pg, const PGresult *res)
+{
+    const char  *state, *text, *severity, *hint;
+
+    state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+    severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+    if (severity && strcmp(severity, "ERROR") != 0) {
+        pg->ended = 1;
+    }
+
+    if (pg->state[0]) {
+        return;
+    }
+
+    /* an error without a state is one of libpq: the connection is lost */
+
+    if (state == NULL) {
+        pg->ended = 1;
+    }
+
+    (void) snprintf(pg->state, sizeof(pg->state), "%s", state ? state : "XX");
+
+    hint = strcmp(pg->state, "42P01") == 0 || strcmp(pg->state, "42703") == 0
+           ? " (urlstore-schema.sql creates the tables)" : "";
+
+    us_pg_error(pg, "%s%s", text ? text : PQresultErrorMessage(res), hint);
+}
+
+
+us_replog_rc_t
+us_pg_undone(us_pg_t *pg)
+{
+    size_t                    i;
+    us_replog_rc_t            rc;
+    static const char *const  passing[] = {
+        "08", "25", "40", "53", "54", "55", "57", "58", "0A", "26", "XX"
+    };
+
+    if (strcmp(pg->state, "23505") == 0) {
+        us_pg_error(pg, US_PG_GONE_ON);
+        return US_REPLOG_REFUSED;
+    }
+
+    if (strcmp(pg->state, "55P03") == 0) {
+        us_pg_error(pg, "the primary's beat waits at the server");
+    }
+
+    rc = US_REPLOG_BAD;
+
+    for (i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+        if (strncmp(pg->state, passing[i], 2) == 0) {
+            rc = US_REPLOG_AWAY;
+        }
+    }
+
+    /* what was prepared may be gone, the server may have become read-only */
+
+    us_pg_drop(pg);
+
+    return rc;
+}
+
+
+void
+us_pg_drop(us_pg_t *pg)
+{
+    PQfinish(pg->conn);
+    pg->conn = NULL;
+}
+
+
+void
+us_pg_leave(us_pg_t *pg)
+{
+    us_pg_drop(pg);
+    pg->host = (pg->host + 1) % pg->info.nhosts;
+}
+
+
+/* --- the wire ------------------------------------------------------------- */
+
+/*
+ * Waits until the connection is ready for some of the events, 50 ms at most,
+ * and returns those.  -1: the deadline has passed or the thread is to end;
+ * error says which.
+ */
+
+static int
+us_pg_poll(us_pg_t *pg, short events)
+{
+    int            ms;
+    int64_t        now, left;
+    struct pollfd  p;
+
+    now = us_pg_now();
+    left = pg->deadline - now;
+
+    if (left <= 0) {
+        us_pg_error(pg, "no answer from the server in time");
+        return -1;
+    }
+
+    if (now - pg->asked >= US_PG_SLICE) {
+        pg->asked = now;
+
+        if (pg->env.stopping(pg->env.data)) {
+            us_pg_error(pg, "the process is stopping");
+            return -1;
+        }
+    }
+
+    ms = left < US_PG_SLICE ? (int) left : US_PG_SLICE;
+
+    p.fd = PQsocket(pg->conn);
+    p.events = events;
+    p.revents = 0;
+
+    return poll(&p, 1, ms) == 1 ? p.revents : 0;
+}
+
+
+int
+us_pg_send(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
+    int binary)
+{
+    if (!PQsendQueryPrepared(pg->conn, us_pg_sql[statement].name, args->n,
+                             args->values, args->lengths, args->formats,
+                             binary))
+    {
+        us_pg_lost(pg);
+        return -1;
+    }
+
+    return 0;
+}
+
+
+int
+us_pg_sync(us_pg_t *pg)
+{
+    if (!PQpipelineSync(pg->conn)) {
+        us_pg_lost(pg);
+        return -1;
+    }
+
+    return 0;
+}
+
+
+/* until a result is there; as long as it arrives, the deadline is put off */
+
+static int
+us_pg_ready(us_pg_t *pg)
+{
+    int      left, got;
+    int64_t  later;
+
+    for ( ;; ) {
+        left = PQflush(pg->conn);
+
+        if (left == -1) {
+            us_pg_lost(pg);
+            return -1;
+        }
+
+        if (!PQisBusy(pg->conn)) {
+            return 0;
+        }
+
+        got = us_pg_poll(pg, left ? POLLIN|POLLOUT : POLLIN);
+
+        if (got == -1) {
+            us_pg_drop(pg);
+            return -1;
+        }
+
+        if (got & POLLIN) {
+            later = us_pg_now() + pg->timeout;
+            pg->deadline = later > pg->deadline ? later : pg->deadline;
+        }
+
+        if (!PQconsumeInput(pg->conn)) {
+            us_pg_lost(pg);
+            return -1;
+        }
+    }
+}
+
+
+int
+us_pg_results(us_pg_t *pg, unsigned syncs, us_pg_result_pt take, void *data)
+{
+    int        more, none;
+    PGresult  *res;
+
+    more = 1;
+    none = 0;
+    pg->state[0] = '\0';
+
+    while (syncs) {
+
+        if (us_pg_ready(pg) == -1) {
+            return -1;
+        }
+
+        res = PQgetResult(pg->conn);
+
+        /* one NULL ends the results of a statement */
+
+        none = res ? 0 : none + 1;
+
+        if (none > 2) {
+            us_pg_lost(pg);
+            return -1;
+        }
+
+        switch (res ? PQresultStatus(res) : PGRES_EMPTY_QUERY) {
+
+        case PGRES_PIPELINE_SYNC:
+            syncs--;
+            break;
+
+        case PGRES_TUPLES_OK:
+        case PGRES_SINGLE_TUPLE:
+            if (more && PQntuples(res) && take(pg, res, data) == -1) {
+                more = 0;
+            }
+
+            break;
+
+        case PGRES_FATAL_ERROR:
+        case PGRES_BAD_RESPONSE:
+            us_pg_refused(pg, res);
+            break;
+
+        default:
+            break;
+        }
+
+        PQclear(res);
+
+        if (pg->ended || PQstatus(pg->conn) != CONNECTION_OK) {
+            if (pg->state[0] == '\0') {
+                us_pg_lost(pg);
+            }
+
+            us_pg_drop(pg);
+            return -1;
+        }
+    }
+
+    return 0;
+}
+
+
+/* --- the connection ----------------------------------------------------- */
 
 /*
  * The session's settings; none of them that a server does not know.  A timeout

@@ -131,9 +131,6 @@ int us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
     size_t size);
 void us_pg_conninfo_free(us_pg_conninfo_t *info);
 
-/* replaces the passwords in a text by asterisks */
-void us_pg_hide(const us_pg_conninfo_t *info, const char *password, char *text);
-
 
 /*
  * A connection that was checked, there already or made now; OK, AWAY, BAD.
@@ -158,13 +155,6 @@ void us_pg_bytes(us_pg_args_t *args, const uint8_t *p, size_t len);
 /* for people: passwords and control characters are removed */
 __attribute__((format(printf, 2, 3)))
 void us_pg_error(us_pg_t *pg, const char *fmt, ...);
-
-/*
- * Waits until the connection is ready for some of the events, 50 ms at most,
- * and returns those.  -1: the deadline has passed or the thread is to end;
- * error says which.
- */
-int us_pg_poll(us_pg_t *pg, short events);
 
 /* sends a statement; results have numbers as 8 bytes if binary.  -1: lost */
 int us_pg_send(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,

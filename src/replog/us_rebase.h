@@ -24,7 +24,7 @@
 #define _US_REBASE_H_INCLUDED_
 
 
-#include "us_part.h"
+#include "us_replog.h"
 
 
 #define US_REBASE_PART    (1024 * 1024)       /* bytes, or one operation */

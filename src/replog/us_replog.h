@@ -8,7 +8,7 @@
  *     us_appender.h append, confirm, lease, deposed
  *     us_standby.h  read, promote
  *     us_rebase.h   make a new base
- *     us_part.h     a part of it
+ *     us_replog.c   a part of it
  *
  * A log is a chain of ROWS.  A row holds whole operations, the bytes of the
  * store's journal from LSN lsn up to next:
@@ -38,6 +38,26 @@
  *  4. A beat names the last row of its term that the primary knows, and is
  *     refused if that row is not there.  So what is confirmed, an append or a
  *     beat, confirms all rows before it: they were there when it was done.
+ *
+ *
+ * A part of a base: the bytes that a log keeps as one payload.
+ *
+ *     FORMAT, little-endian
+ *
+ *        0   4  "USBP"
+ *        4   4  CRC-32C of all that follows
+ *        8   4  number of the part, from 0
+ *       12   4  1: it is the last one; else 0
+ *       16   8  number of the base, by chance: one for all of its parts
+ *       24   8  in the last part the LSN of the base; else 0
+ *       32   8  in the last part UNTIL; else 0
+ *       40      whole operations, in the last part maybe none
+ *
+ *     LSN      the base is the store as of this LSN.  What follows it in the
+ *              log is to be applied, and nothing before
+ *     UNTIL    an LSN, not lower.  Marks, deletes and claims of the base may be
+ *              as new as that.  The operations up to it are confirmed, and set
+ *              them once more: a store is whole only when it has applied them
  */
 
 
@@ -193,7 +213,7 @@ struct us_replog_ops_s {
                                 uint64_t *beat);
 
     /*
-     * The base: the store as of an LSN, in parts 0, 1, ... (us_part.h).  base()
+     * The base: the store as of an LSN, in parts 0, 1, ... (below).  base()
      * returns NONE past the last part, and REFUSED if the base was replaced
      * after its part 0 was read.
      *
@@ -221,6 +241,29 @@ struct us_replog_ops_s {
     /* the next call begins at another server, if there are several; or NULL */
     void             (*leave)(us_replog_t *log);
 };
+
+
+#define US_PART_HEAD  40
+
+
+typedef struct {
+    uint32_t           number;
+    int                last;
+    uint64_t           base;
+    uint64_t           lsn;
+    uint64_t           until;
+} us_part_t;
+
+
+/* p: US_PART_HEAD bytes for the head, then the operations; len: of all */
+void us_part_seal(uint8_t *p, size_t len, const us_part_t *part);
+
+/*
+ * Checks the part that is read as this number and fills in *part.  0; -1: err
+ * names the part, and says what is wrong with it.
+ */
+int us_part_open(us_part_t *part, uint32_t number, const uint8_t *p,
+    size_t len, char *err, size_t size);
 
 
 #endif /* _US_REPLOG_H_INCLUDED_ */

@@ -43,7 +43,7 @@
 #define _US_STANDBY_H_INCLUDED_
 
 
-#include "us_part.h"
+#include "us_replog.h"
 
 
 #define US_STANDBY_TERM   256         /* bytes of a TERM operation, at most */

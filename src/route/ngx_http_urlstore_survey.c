@@ -20,7 +20,7 @@
 #include "ngx_http_urlstore_route.h"
 #include "../api/us_answer.h"
 #include "../api/us_counters.h"
-#include "../input/us_json_quote.h"
+#include "../input/us_json.h"
 #include "../us_text.h"
 
 

@@ -1,7 +1,7 @@
 
 /*
- * Which requests each state of a store lets pass (life/us_admit.c), and what is
- * answered to the others (api/us_unready.c), in the world of life_fake.h.
+ * Which requests each state of a store lets pass (life/us_promise.c), and what
+ * is answered to the others (api/us_unready.c), in the world of life_fake.h.
  */
 
 #include "life_fake.h"

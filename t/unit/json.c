@@ -6,7 +6,6 @@
 
 
 #include "../../src/input/us_json.h"
-#include "../../src/input/us_json_quote.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -11,8 +11,8 @@
  *
  * Errors of write-back are Linux's: recorded in the file, reported once to each
  * descriptor that was open then, and to later ones unless somebody has been
- * reported (see us_watch.h).  What was lost reads as it was written while it is
- * cached, and as 0xee from the disk.
+ * reported (see us_writer.h).  What was lost reads as it was written while it
+ * is cached, and as 0xee from the disk.
  *
  * A process that is killed in the middle of a job is left by longjmp(); its
  * descriptors are closed.

@@ -6,7 +6,6 @@
 
 
 #include "cluster/us_map.h"
-#include "cluster/us_map_tag.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,10 @@
 
-/* See us_part.h. */
+/*
+ * The parts of a base.  See us_replog.h.
+ */
 
 
-#include "us_part.h"
+#include "us_replog.h"
 #include "../journal/us_crc32c.h"
 #include "../journal/us_disk.h"
 
