@@ -358,6 +358,7 @@ flog_open(const char *conninfo, uint32_t shard, int single,
     log = calloc(1, sizeof(us_replog_t));
     assert_non_null(log);
     log->ops = &flog_ops;
+    log->look = 1000;
 
     return log;
 }
@@ -387,10 +388,10 @@ flog_remove(void)
 }
 
 
-/* another node begins a term; its row has so many bytes of a name */
+/* another node appends an operation */
 
 static void
-flog_other(const char *name)
+flog_op(us_op_type_t type, uint64_t id, const char *bytes, uint64_t term)
 {
     size_t           n;
     us_op_t          op;
@@ -400,21 +401,30 @@ flog_other(const char *name)
     last = &flog.rows[flog.nrows - 1].row;
 
     memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_TERM;
-    op.id = last->term + 1;
-    op.bytes = us_str_of(name);
+    op.type = type;
+    op.id = id;
+    op.bytes = us_str_of(bytes);
     n = us_op_head(&op, buf);
     memcpy(buf + n, op.bytes.data, op.bytes.len);
     n += op.bytes.len;
 
     row.lsn = last->next;
     row.next = row.lsn + n;
-    row.term = last->term + 1;
+    row.term = term;
     row.crc = us_crc32c((uint32_t) last->crc, buf, n);
 
     flog_put(&row, buf, n);
-    flog.head.term = row.term;
     flog.head.acked = row.next;
+}
+
+
+/* another node begins a term; its row has so many bytes of a name */
+
+static void
+flog_other(const char *name)
+{
+    flog.head.term = flog.rows[flog.nrows - 1].row.term + 1;
+    flog_op(US_OP_TERM, flog.head.term, name, flog.head.term);
     strcpy(flog.head.holder, "other");
 }
 
@@ -1589,6 +1599,43 @@ test_fenced(void **state)
 }
 
 
+/*
+ * A row that does not fit the store: it is read anew, and with it the log, but
+ * less and less often, up to once in a minute.
+ */
+
+static void
+test_unfit(void **state)
+{
+    proc_t    *p;
+    unsigned   rows;
+    uint64_t   loads, end;
+
+    p = make(12);
+    flog_other("b");
+    comes(p, US_LIFE_STANDBY, 12);
+
+    rows = flog.nrows;
+    flog_op(US_OP_DELETE, 1000, "", flog.head.term);
+    loads = world.sh->load_generation;
+
+    for (end = world.now + 300000; world.now < end; /* void */) {
+        pass(50);
+    }
+
+    assert_in_range(world.sh->load_generation - loads, 5, 20);
+    assert_non_null(strstr(world.sh->reason, "do not fit the store"));
+
+    flog_cut(rows);
+
+    for (end = world.now + 70000; world.now < end; /* void */) {
+        pass(50);
+    }
+
+    comes(p, US_LIFE_STANDBY, 12);
+}
+
+
 #define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 
@@ -1608,7 +1655,8 @@ main(int argc, char **argv)
         test(test_others),
         test(test_base),
         test(test_full),
-        test(test_fenced)
+        test(test_fenced),
+        test(test_unfit)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
