@@ -34,9 +34,6 @@ typedef struct {
     us_life_t        *life;
     us_store_t       *store;          /* NULL: of a directory */
     us_rebase_t       rebase;
-    uint8_t          *buf;            /* an operation that is not whole yet */
-    size_t            len;
-    size_t            room;
 } us_maker_t;
 
 
@@ -84,15 +81,6 @@ us_replicate_base_why(const us_life_t *l)
 }
 
 
-static int
-us_base_stopping(void *data)
-{
-    us_life_t *l = data;
-
-    return l->ending || l->env.stopping(l->env.data);
-}
-
-
 static void
 us_base_failed(us_job_t *job, const char *why)
 {
@@ -102,12 +90,12 @@ us_base_failed(us_job_t *job, const char *why)
     l = job->life;
     sh = &l->sh->replicate;
 
-    us_job_say(job, us_base_stopping(l) ? US_SAY_NOTICE : US_SAY_ERROR,
+    us_job_say(job, us_job_stopping(l) ? US_SAY_NOTICE : US_SAY_ERROR,
                "no new base of the log was made: %s", why);
 
     /* another process begins anew */
 
-    if (us_base_stopping(l) && us_share_state(l->sh) == US_LIFE_READY) {
+    if (us_job_stopping(l) && us_share_state(l->sh) == US_LIFE_READY) {
         return;
     }
 
@@ -133,7 +121,7 @@ us_base_pause(void *data, unsigned ms)
 
     for ( ;; ) {
 
-        if (us_base_stopping(l)) {
+        if (us_job_stopping(l)) {
             return -1;
         }
 
@@ -183,126 +171,32 @@ us_base_begin(us_maker_t *b, us_life_t *l, us_replog_t *log)
 }
 
 
-static int
-us_base_keep(us_maker_t *b, const uint8_t *p, size_t len)
-{
-    uint8_t  *buf;
-
-    if (len == 0) {
-        return 0;
-    }
-
-    if (b->len + len > b->room) {
-        buf = realloc(b->buf, (b->len + len) * 2);
-
-        if (buf == NULL) {
-            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no "
-                            "memory for %zu bytes", (b->len + len) * 2);
-            return -1;
-        }
-
-        b->buf = buf;
-        b->room = (b->len + len) * 2;
-    }
-
-    memcpy(b->buf + b->len, p, len);
-    b->len += len;
-
-    return 0;
-}
-
-
-/* the whole operations into parts; returns their bytes, or -1 */
-
-static ssize_t
-us_base_ops(us_maker_t *b, const uint8_t *p, size_t len)
-{
-    size_t   used;
-    ssize_t  n;
-    us_op_t  op;
-
-    for (used = 0; used < len; used += n) {
-        n = us_op_parse(p + used, len - used, &op);
-
-        if (n == -1) {
-            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "the "
-                            "store has something that is no operation");
-            return -1;
-        }
-
-        if (n == 0 || (size_t) n > len - used) {
-            break;
-        }
-
-        switch (op.type) {
-
-        case US_OP_IMAGE:
-        case US_OP_LEAVES:
-        case US_OP_CACHE:
-            break;
-
-        default:
-            if (us_rebase_put(&b->rebase, p + used, n) == -1) {
-                return -1;
-            }
-        }
-    }
-
-    return (ssize_t) used;
-}
-
-
-/* us_store_out_pt: a piece of a dump, which may end within an operation */
+/* us_store_out_pt: whole operations, into parts */
 
 static int
 us_base_out(void *data, const uint8_t *p, size_t len)
 {
     us_maker_t *b = data;
 
+    size_t   used;
     ssize_t  n;
+    us_op_t  op;
 
     us_fault(US_FAULT_SNAPSHOT);
 
-    if (b->len) {
-        if (us_base_keep(b, p, len) == -1) {
+    for (used = 0; used < len; used += n) {
+        n = us_op_parse(p + used, len - used, &op);
+
+        if (n <= 0 || (size_t) n > len - used) {
+            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "the "
+                            "store has something that is no operation");
             return -1;
         }
 
-        p = b->buf;
-        len = b->len;
-    }
-
-    n = us_base_ops(b, p, len);
-
-    if (n == -1) {
-        return -1;
-    }
-
-    if (p != b->buf) {
-        return us_base_keep(b, p + n, len - n);
-    }
-
-    b->len -= n;
-    memmove(b->buf, b->buf + n, b->len);
-
-    return 0;
-}
-
-
-static int
-us_base_confirmed(us_maker_t *b, uint64_t lsn)
-{
-    uint64_t  until;
-
-    until = us_job_now(b->life) + US_BASE_WAIT;
-
-    while (us_store_durable(b->store) < lsn) {
-
-        if (us_base_pause(b, US_BASE_PAUSE) == -1
-            || us_job_now(b->life) > until)
+        if (op.type != US_OP_IMAGE && op.type != US_OP_LEAVES
+            && op.type != US_OP_CACHE
+            && us_rebase_put(&b->rebase, p + used, n) == -1)
         {
-            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "LSN "
-                            "%llu was not confirmed", (unsigned long long) lsn);
             return -1;
         }
     }
@@ -316,7 +210,7 @@ us_base_confirmed(us_maker_t *b, uint64_t lsn)
 static int
 us_base_make(us_maker_t *b, uint64_t *lsn)
 {
-    uint64_t           until;
+    uint64_t           until, end;
     us_rebase_t       *rb;
     us_replog_ends_t   ends;
 
@@ -342,9 +236,24 @@ us_base_make(us_maker_t *b, uint64_t *lsn)
     rb->keep = rb->bytes / US_BASE_SHARE < US_BASE_KEEP
                ? rb->bytes / US_BASE_SHARE : US_BASE_KEEP;
 
-    return us_rebase_end(rb, *lsn, until) == -1
-           || us_base_confirmed(b, until) == -1
-           || us_rebase_force(rb) == -1 ? -1 : 0;
+    if (us_rebase_end(rb, *lsn, until) == -1) {
+        return -1;
+    }
+
+    end = us_job_now(b->life) + US_BASE_WAIT;
+
+    while (us_store_durable(b->store) < until) {
+
+        if (us_base_pause(b, US_BASE_PAUSE) == -1
+            || us_job_now(b->life) > end)
+        {
+            (void) snprintf(rb->error, sizeof(rb->error), "LSN %llu was not "
+                            "confirmed", (unsigned long long) until);
+            return -1;
+        }
+    }
+
+    return us_rebase_force(rb) == -1 ? -1 : 0;
 }
 
 
@@ -394,7 +303,6 @@ us_base_free(us_maker_t *b)
     }
 
     us_rebase_free(&b->rebase);
-    free(b->buf);
 }
 
 
@@ -402,7 +310,7 @@ static void
 us_base_job(us_job_t *job)
 {
     uint64_t                    lsn, start;
-    us_maker_t                   b;
+    us_maker_t                  b;
     us_life_t                  *l;
     us_replog_t                *log;
     us_replog_env_t             env;
@@ -412,7 +320,7 @@ us_base_job(us_job_t *job)
     conf = l->conf.replicate;
     start = us_job_now(l);
 
-    env.stopping = us_base_stopping;
+    env.stopping = us_job_stopping;
     env.data = l;
 
     log = conf->ops->open(conf->conninfo, conf->shard, conf->single, &env);
@@ -692,7 +600,7 @@ us_base_read(us_maker_t *b, int dirfd, us_disk_error_t *e)
         return -1;
     }
 
-    if (lsn == 0 || b->len) {
+    if (lsn == 0) {
         return us_disk_fail(e, 0, "the directory of \"base\" has no store with "
                             "URLs: the log begins without it");
     }
@@ -707,7 +615,7 @@ us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
 {
     int         rc, dirfd, lock;
     unsigned    timeout;
-    us_maker_t   b;
+    us_maker_t  b;
     us_life_t  *l;
 
     l = job->life;
