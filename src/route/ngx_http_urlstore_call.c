@@ -548,13 +548,14 @@ ngx_http_urlstore_call_chunks(ngx_http_urlstore_call_t *call, u_char *p,
             c = *p | 0x20;
 
             if ((*p >= '0' && *p <= '9') || (c >= 'a' && c <= 'f')) {
+
+                if (call->digits == 15) {
+                    return NGX_ERROR;
+                }
+
                 call->rest = (call->digits++ ? call->rest * 16 : 0)
                              + (*p <= '9' ? *p - '0' : c - 'a' + 10);
                 p++;
-
-                if (call->digits == 16) {
-                    return NGX_ERROR;
-                }
 
             } else if (call->digits == 0) {
                 return NGX_ERROR;
