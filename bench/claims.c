@@ -9,7 +9,7 @@
  */
 
 
-#include "store/us_claims.h"
+#include "store/us_store_private.h"
 
 #include <stdio.h>
 #include <stdlib.h>

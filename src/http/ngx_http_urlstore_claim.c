@@ -1,7 +1,7 @@
 
 /*
  * Claims in requests: older=DURATION, times=1 and at=TIME, of a zone that keeps
- * claims (revisit=UNIT).  The rule is in store/us_claims.h.
+ * claims (revisit=UNIT).  The rule is in store/us_claims.c.
  */
 
 

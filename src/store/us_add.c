@@ -1,7 +1,7 @@
 
 /*
  * Operations that change the store, all under the lock: adds, deletes, marks.
- * Claims are in us_claim.c; but that of a new URL is part of its add.
+ * Claims are in us_claims.c; but that of a new URL is part of its add.
  *
  * An add looks up all URLs of a group at once and encodes those not found, both
  * without the lock.  Then it takes the lock, looks up again those that can have
@@ -78,33 +78,6 @@ us_store_index_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
 
 
 /*
- * No URL of the site was known when the group was looked up.  By now an earlier
- * item of the group, or another writer, may have added the first one.  If not
- * (the earlier item found no room), this URL is the first, in its own spelling.
- */
-
-static void
-us_store_put_first(us_store_t *s, us_store_item_t *item, unsigned seat)
-{
-    us_store_site_t   site;
-    us_store_seat_t  *sl;
-
-    sl = &s->seats[seat];
-
-    us_store_item_split(item);
-
-    if (us_store_site_find(s, sl->site, sl->site_hash, &site)) {
-        sl->site_first = site.first;
-        item->spelling = us_store_class(item, site.spelling);
-    }
-
-    if (item->spelling != sl->klass) {
-        us_record_encode_locked(s->codec, seat, item->spelling, item->rest);
-    }
-}
-
-
-/*
  * Under the lock: an item that was unseen without it.  moved: there have been
  * adds since it was looked up.
  */
@@ -117,6 +90,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
     us_head_t        *h;
     us_arena_t       *a;
     us_hashes_t       hashes;
+    us_store_site_t   site;
     us_store_seat_t  *sl;
     const uint8_t    *bits;
 
@@ -134,7 +108,25 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
     }
 
     if (sl->site_first == US_STORE_NO_ID) {
-        us_store_put_first(s, item, seat);
+
+        /*
+         * No URL of the site was known when the group was looked up.  By now an
+         * earlier item of the group, or another writer, may have added the
+         * first one.  If not (the earlier item found no room), this URL is the
+         * first, in its own spelling.
+         */
+
+        us_store_item_split(item);
+
+        if (us_store_site_find(s, sl->site, sl->site_hash, &site)) {
+            sl->site_first = site.first;
+            item->spelling = us_store_class(item, site.spelling);
+        }
+
+        if (item->spelling != sl->klass) {
+            us_record_encode_locked(s->codec, seat, item->spelling,
+                                    item->rest);
+        }
     }
 
     units = us_record_emit_locked(s->codec, seat, h->next_id, &bits);
@@ -194,203 +186,101 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
 }
 
 
-/*
- * Open hash tables of a group's seats, number + 1: those that are the first of
- * a site, and those that are the first with a URL's hash.
- */
+/* an open hash table of a group's seats, number + 1 */
 
 #define US_PLACES  (2 * US_STORE_GROUP)
 
 typedef struct {
-    uint16_t  sites[US_PLACES];
-    uint16_t  urls[US_PLACES];
+    uint16_t  seats[US_PLACES];
+    uint64_t  hashes[US_STORE_GROUP];
 } us_store_places_t;
 
 
-/* the first seat of the group with seat i's site; or NULL: that is it now */
+/* the first seat of the group with this hash; i: there was none before */
 
-static us_store_seat_t *
-us_store_place_find(us_store_t *s, uint16_t *places, size_t i)
+static size_t
+us_store_place(us_store_places_t *p, uint64_t hash, size_t i)
 {
-    size_t            h;
-    us_store_seat_t  *first;
+    size_t  at;
 
-    for (h = s->seats[i].site_hash % US_PLACES;
-         places[h];
-         h = (h + 1) % US_PLACES)
-    {
-        first = &s->seats[places[h] - 1];
-
-        if (first->site_hash == s->seats[i].site_hash) {
-            return first;
+    for (at = hash % US_PLACES; p->seats[at]; at = (at + 1) % US_PLACES) {
+        if (p->hashes[p->seats[at] - 1] == hash) {
+            return p->seats[at] - 1;
         }
     }
 
-    places[h] = (uint16_t) (i + 1);
+    p->seats[at] = (uint16_t) (i + 1);
+    p->hashes[i] = hash;
 
-    return NULL;
-}
-
-
-/* whether the group has had an unseen item with item i's hash */
-
-static unsigned
-us_store_place_again(const us_store_item_t *items, uint16_t *places, size_t i)
-{
-    size_t  h;
-
-    for (h = items[i].hash % US_PLACES;
-         places[h];
-         h = (h + 1) % US_PLACES)
-    {
-        if (items[places[h] - 1].hash == items[i].hash) {
-            return 1;
-        }
-    }
-
-    places[h] = (uint16_t) (i + 1);
-
-    return 0;
-}
-
-
-/* settles the site and the spelling of an unseen item as far as known now */
-
-static void
-us_store_place(us_store_t *s, us_store_item_t *items, size_t i,
-    us_store_places_t *places)
-{
-    us_store_site_t   site;
-    us_store_seat_t  *sl, *first;
-
-    sl = &s->seats[i];
-
-    sl->site = us_site(items[i].rest);
-    sl->site_hash = us_store_site_hash(s, sl->site);
-    sl->site_first = US_STORE_NO_ID;
-
-    sl->again = us_store_place_again(items, places->urls, i);
-
-    first = us_store_place_find(s, places->sites, i);
-
-    if (first) {
-        sl->site_first = first->site_first;
-        items[i].spelling = us_store_class(&items[i], first->klass);
-
-    } else if (us_store_site_recall(s, sl->site, &site)
-               || us_store_site_find(s, sl->site, sl->site_hash, &site))
-    {
-        sl->site_first = site.first;
-        items[i].spelling = us_store_class(&items[i], site.spelling);
-    }
-
-    sl->klass = items[i].spelling;
+    return i;
 }
 
 
 /*
- * Looks a group up and encodes what is unseen; returns how much that is.  Known
- * URLs that are due are picked.
+ * Looks a group up and encodes what is unseen; returns how much that is.  The
+ * site and the spelling of an unseen item are settled as far as known now.
+ * Known URLs that are due are picked.
  */
 
 static size_t
 us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older)
 {
-    size_t             i, unseen;
-    us_store_places_t  places;
+    size_t              i, first, unseen;
+    us_store_site_t     site;
+    us_store_seat_t    *sl;
+    us_store_item_t    *item;
+    us_store_places_t   sites, urls;
 
     us_store_seen(s, items, n);
-
-    if (s->map.number) {
-        us_shard_add(items, n);
-    }
-
-    s->npicks = 0;
-
-    if (older && us_store_due(s, items, n, older)) {
-        us_store_pick(s, items, n);
-    }
+    us_store_pick(s, items, n, older);
 
     for (i = 0, unseen = 0; i < n; i++) {
-        if (items[i].status != US_UNSEEN) {
+        item = &items[i];
+        sl = &s->seats[i];
+
+        if (item->status != US_UNSEEN) {
+            continue;
+        }
+
+        if (s->map.number && item->slot == US_SLOT_SEALED) {
+            item->status = US_MOVED;
             continue;
         }
 
         if (us_head(s)->flags & US_HEAD_LOOKUP) {
-            items[i].status = US_UNKNOWN;
+            item->status = US_UNKNOWN;
             continue;
         }
 
         if (unseen++ == 0) {
             us_record_begin(s->codec);
-            memset(&places, 0, sizeof(us_store_places_t));
+            memset(sites.seats, 0, sizeof(sites.seats));
+            memset(urls.seats, 0, sizeof(urls.seats));
         }
 
-        us_store_place(s, items, i, &places);
-        us_record_encode(s->codec, i, s->seats[i].klass, items[i].rest);
+        sl->site = us_site(item->rest);
+        sl->site_hash = us_store_site_hash(s, sl->site);
+        sl->site_first = US_STORE_NO_ID;
+        sl->again = us_store_place(&urls, item->hash, i) != i;
+        first = us_store_place(&sites, sl->site_hash, i);
+
+        if (first != i) {
+            sl->site_first = s->seats[first].site_first;
+            item->spelling = us_store_class(item, s->seats[first].klass);
+
+        } else if (us_store_site_recall(s, sl->site, &site)
+                   || us_store_site_find(s, sl->site, sl->site_hash, &site))
+        {
+            sl->site_first = site.first;
+            item->spelling = us_store_class(item, site.spelling);
+        }
+
+        sl->klass = item->spelling;
+        us_record_encode(s->codec, i, sl->klass, item->rest);
     }
 
     return unseen;
-}
-
-
-/*
- * The first item that could not be done: the ring is full; or n.  The items
- * were looked up when next_id was `next`, or later.
- */
-
-static size_t
-us_store_add_put(us_store_t *s, us_store_item_t *items, size_t n,
-    uint32_t older, const us_store_key_t *key, uint64_t next)
-{
-    int     busy, moved;
-    size_t  i;
-
-    moved = us_head(s)->next_id != next;
-
-    /* the picked are claimed last: their operation must find its room then */
-
-    busy = us_store_tick_locked(s) != 0
-           || us_keys_turn_locked(&s->arena, key ? key->name : 0,
-                                  key ? key->until : 0)
-              != 0
-           || (s->npicks && !us_ring_fits(&s->arena, us_store_pick_bytes(s)));
-
-    for (i = 0; i < n; i++) {
-
-        if (items[i].status == US_UNSEEN && !busy) {
-            us_store_put(s, &items[i], i, moved);
-            busy = items[i].status == US_BUSY;
-        }
-
-        if (busy && (items[i].status == US_UNSEEN
-                     || items[i].status == US_DUE))
-        {
-            items[i].status = US_BUSY;
-        }
-
-        if (items[i].status == US_BUSY) {
-            break;
-        }
-    }
-
-    us_store_pick_locked(s, items, i, older);
-
-    return i;
-}
-
-
-/* the first item that the fence refuses */
-
-static us_store_status_t
-us_store_add_fenced(us_store_item_t *items)
-{
-    while (items->status != US_UNSEEN && items->status != US_DUE) {
-        items++;
-    }
-
-    return items->status = US_FENCED;
 }
 
 
@@ -435,6 +325,7 @@ static us_store_status_t
 us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older, const us_store_key_t *key)
 {
+    int       busy, moved;
     size_t    i, k, unseen;
     uint64_t  next;
 
@@ -452,7 +343,12 @@ again:
 
     if (us_store_fenced_locked(s)) {
         us_store_leave(s);
-        return us_store_add_fenced(items);
+
+        while (items->status != US_UNSEEN && items->status != US_DUE) {
+            items++;
+        }
+
+        return items->status = US_FENCED;
     }
 
     if (us_shard_changed_locked(s) || us_store_pick_gone_locked(s)) {
@@ -466,8 +362,35 @@ again:
         goto again;
     }
 
-    i = us_store_add_put(s, items, n, older, key, next);
+    moved = us_head(s)->next_id != next;
 
+    /* the picked are claimed last: their operation must find its room then */
+
+    busy = us_store_tick_locked(s) != 0
+           || us_keys_turn_locked(&s->arena, key ? key->name : 0,
+                                  key ? key->until : 0)
+              != 0
+           || (s->npicks && !us_ring_fits(&s->arena, us_store_pick_bytes(s)));
+
+    for (i = 0; i < n; i++) {
+
+        if (items[i].status == US_UNSEEN && !busy) {
+            us_store_put(s, &items[i], i, moved);
+            busy = items[i].status == US_BUSY;
+        }
+
+        if (busy && (items[i].status == US_UNSEEN
+                     || items[i].status == US_DUE))
+        {
+            items[i].status = US_BUSY;
+        }
+
+        if (items[i].status == US_BUSY) {
+            break;
+        }
+    }
+
+    us_store_pick_locked(s, items, i, older);
     us_store_leave(s);
 
     for (k = 0; k < i; k++) {

@@ -39,7 +39,6 @@
 
 
 #include "us_bulk.h"
-#include "us_marks.h"
 
 #include <stdlib.h>
 

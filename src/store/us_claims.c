@@ -1,10 +1,55 @@
 
 /*
- * The array of claims.  See us_claims.h.
+ * Claims: when each id was claimed last, in units of head->revisit seconds;
+ * which items of a batch are due, and who gets them.
+ *
+ * A claim is 4 bytes, in chunks that are allotted when the first claim in them
+ * is made: a chunk of 16 KiB has 4,096 ids.
+ *
+ *     0       never
+ *     unit    seconds since 1970 / revisit
+ *
+ *
+ * The rule.  An add asks whether a claim is older than N units.  The age of a
+ * claim is the clock less the claim's unit.
+ *
+ *     state                       answer    next state
+ *
+ *     URL unknown                 new       claimed at the clock
+ *     claimed, age <= N           seen      the same
+ *     claimed, age > N            due       claimed at the clock
+ *     never claimed               due       claimed at the clock
+ *
+ * A claim may also be set to any earlier time, or cleared (us_store_claim()); a
+ * delete clears it.  A claim of age n was made more than n - 1 and less than
+ * n + 1 units ago.  So a URL is never due before N units have passed, and is
+ * due when N + 1 have.
+ *
+ * Of any number of writers that ask at once, one is answered `due`: a claim is
+ * checked and set under the store's lock.  A compare and swap of the 4 bytes
+ * would not do.  The operation needs its place in the journal's stream, which
+ * only the lock gives; and a writer killed after its swap would leave a claim
+ * that no journal has.  Under the lock, the operation and the claims of a batch
+ * are one commit.  The lock is taken only for what is due: a URL that is known
+ * and claimed is answered without it.
+ *
+ *
+ * The clock, head->clock, is the greatest time that a lock holder has seen.
+ * When the machine's clock goes back, this one stands.  So no claim gets
+ * younger than it was.  A claim that is newer than the clock which a reader has
+ * is not due.
+ *
+ *
+ * A group is looked at without the lock first.  What seems to be due is picked,
+ * in order of ids.  Under the lock each is looked at again; those still due are
+ * claimed by one operation and one commit, or by a few if the request has a
+ * key.  The order of words in the commit is: LSN, key, claims.  So a reader
+ * that sees a claim also sees the LSN that covers it, and the key that it is
+ * due to.
  */
 
 
-#include "us_claims.h"
+#include "us_store_private.h"
 
 
 /* claims that a scan looks at together: two cache lines of them */
@@ -118,4 +163,426 @@ us_claims_set_locked(us_arena_t *a, uint64_t id, uint32_t unit)
     if (p) {
         us_intend32_locked(a, p, unit);
     }
+}
+
+
+void
+us_store_time(us_store_t *s, uint64_t now)
+{
+    s->now = now;
+}
+
+
+uint32_t
+us_store_revisit(const us_store_t *s)
+{
+    return (uint32_t) us_relaxed(&us_head(s)->revisit);
+}
+
+
+uint64_t
+us_store_clock(const us_store_t *s)
+{
+    return us_acquire(&us_head(s)->clock) * us_store_revisit(s);
+}
+
+
+/* the handle's time in units; 0: it is not known, or no claims are kept */
+
+static uint64_t
+us_store_unit(const us_store_t *s)
+{
+    uint64_t  revisit;
+
+    revisit = us_store_revisit(s);
+
+    return revisit ? s->now / revisit : 0;
+}
+
+
+/* claims below it are due, by the clock as it is now */
+
+static uint32_t
+us_store_before(const us_store_t *s, uint32_t older)
+{
+    return us_claims_before(us_acquire(&us_head(s)->clock), us_store_unit(s),
+                            older);
+}
+
+
+size_t
+us_store_due(us_store_t *s, us_store_item_t *items, size_t n, uint32_t older)
+{
+    size_t    i, due;
+    uint32_t  unit, before;
+
+    if (us_store_revisit(s) == 0) {
+        return 0;
+    }
+
+    before = us_store_before(s, older);
+
+    for (i = 0, due = 0; i < n; i++) {
+
+        if (items[i].status != US_SEEN) {
+            continue;
+        }
+
+        unit = us_claims_read(&s->arena, items[i].id);
+
+        if (unit < before) {
+            items[i].status = US_DUE;
+            items[i].claimed = (uint64_t) unit * us_store_revisit(s);
+            due++;
+        }
+    }
+
+    return due;
+}
+
+
+uint64_t
+us_store_claimed(us_store_t *s, uint64_t id)
+{
+    return (uint64_t) us_claims_read(&s->arena, id) * us_store_revisit(s);
+}
+
+
+void
+us_store_times(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (items[i].status == US_SEEN) {
+            items[i].claimed = us_store_claimed(s, items[i].id);
+        }
+    }
+}
+
+
+uint64_t
+us_store_next_due(us_store_t *s, uint64_t from, uint64_t to, uint32_t older)
+{
+    uint32_t  before;
+    uint64_t  id, end;
+
+    end = us_store_next_id(s);
+    end = to < end ? to : end;
+    before = us_store_before(s, older);
+
+    while (from < end) {
+        id = us_claims_scan(&s->arena, before, from, end);
+
+        if (id < end && !us_marked(&s->arena, US_AREA_DELETED, id)) {
+            return id;
+        }
+
+        from = id + 1;
+    }
+
+    return to;
+}
+
+
+int
+us_store_set_revisit(us_store_t *s, uint32_t revisit)
+{
+    int         rc;
+    us_head_t  *h;
+
+    h = us_head(s);
+
+    us_store_enter(s);
+
+    rc = (h->revisit && h->revisit != revisit) ? -1 : 0;
+
+    if (rc == 0) {
+        us_release(&h->revisit, revisit);
+    }
+
+    us_store_leave(s);
+
+    return rc;
+}
+
+
+int
+us_store_tick_locked(us_store_t *s)
+{
+    us_op_t      op;
+    uint64_t     unit;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    unit = us_store_unit(s);
+
+    if (unit <= a->head->clock || unit > US_CLAIMS_UNIT_MAX) {
+        return 0;
+    }
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_CLOCK;
+    op.id = unit;
+
+    if (!us_ring_fits(a, us_op_size(&op))) {
+        return -1;
+    }
+
+    us_intend_locked(a, &a->head->clock, unit);
+    us_ring_put_locked(a, &op);
+    us_commit_locked(a);
+
+    return 0;
+}
+
+
+/* in order of ids, and of equal ids, of items: insertion sort of 256 at most */
+
+static void
+us_store_pick_one(us_store_t *s, uint64_t id, size_t at)
+{
+    unsigned  i;
+
+    for (i = s->npicks++; i && s->picks[i - 1].id > id; i--) {
+        s->picks[i] = s->picks[i - 1];
+    }
+
+    s->picks[i].id = id;
+    s->picks[i].at = (unsigned) at;
+}
+
+
+void
+us_store_pick(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older)
+{
+    size_t  i;
+
+    s->npicks = 0;
+
+    if (older == 0 || us_store_due(s, items, n, older) == 0) {
+        return;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (items[i].status == US_DUE) {
+            us_store_pick_one(s, items[i].id, i);
+        }
+    }
+}
+
+
+size_t
+us_store_pick_bytes(const us_store_t *s)
+{
+    size_t  n;
+
+    n = s->npicks;
+
+    return n ? (n / US_KEYS_AT_ONCE + 1) * US_OP_HEAD_MAX + n * 10 : 0;
+}
+
+
+int
+us_store_pick_gone_locked(us_store_t *s)
+{
+    unsigned  i;
+
+    for (i = 0; i < s->npicks; i++) {
+        if (us_marked(&s->arena, US_AREA_DELETED, s->picks[i].id)) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * Claims the first n picks, whose ids differ and which there is room for: by
+ * one operation and one commit, or as many as a key can have in one.
+ */
+
+static void
+us_store_claim_locked(us_store_t *s, unsigned n, uint32_t unit)
+{
+    uint8_t      ids[US_OP_CLAIM_MAX];
+    us_op_t      op;
+    uint64_t     last;
+    unsigned     i, from, to, most;
+    us_arena_t  *a;
+
+    a = &s->arena;
+    most = us_head(s)->key ? US_KEYS_AT_ONCE : US_STORE_GROUP;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_CLAIM;
+    op.id = unit;
+    op.bytes.data = ids;
+
+    for (from = 0; from < n; from = to) {
+        to = n - from < most ? n : from + most;
+        op.bytes.len = 0;
+
+        for (i = from, last = US_STORE_NO_ID; i < to; i++) {
+            op.bytes.len += us_op_id_write(ids + op.bytes.len, last,
+                                           s->picks[i].id);
+            last = s->picks[i].id;
+        }
+
+        us_ring_put_locked(a, &op);
+
+        /* the keys first: who finds a claim finds whose it is */
+
+        for (i = from; i < to; i++) {
+            us_keys_put_locked(a, US_KEYS_DUE, s->picks[i].id);
+        }
+
+        for (i = from; i < to; i++) {
+            us_claims_set_locked(a, s->picks[i].id, unit);
+        }
+
+        us_commit_locked(a);
+    }
+}
+
+
+void
+us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older)
+{
+    unsigned          i, k;
+    uint32_t          unit, before;
+    uint64_t          last;
+    us_head_t        *h;
+    us_store_pick_t  *p;
+    us_store_item_t  *item;
+
+    h = us_head(s);
+    before = us_store_before(s, older);
+    us_bulk_keep_locked(&s->arena, 0);
+
+    for (i = 0, k = 0, last = US_STORE_NO_ID; i < s->npicks; i++) {
+        p = &s->picks[i];
+
+        if (p->at >= n) {
+            continue;
+        }
+
+        item = &items[p->at];
+        unit = us_claims_read(&s->arena, p->id);
+
+        /* the second of two equal URLs is seen */
+
+        if (p->id == last || unit >= before) {
+            item->status = US_SEEN;
+            item->claimed = 0;
+
+        } else if (us_claims_reserve_locked(&s->arena, p->id) != 0) {
+            us_release(&h->full, 1);
+            item->status = US_FULL;
+
+        } else {
+            item->claimed = unit * h->revisit;
+            last = p->id;
+            s->picks[k++] = *p;
+        }
+    }
+
+    us_store_claim_locked(s, k, (uint32_t) h->clock);
+
+    s->npicks = 0;
+}
+
+
+/* US_OK; or US_BUSY, US_FENCED: nothing was done */
+
+static us_store_status_t
+us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
+    uint64_t at)
+{
+    size_t             i;
+    unsigned           k;
+    uint64_t           unit, last;
+    us_store_pick_t   *p;
+    us_store_claim_t  *c;
+
+    for (i = 0, s->npicks = 0; i < n; i++) {
+        us_store_pick_one(s, claims[i].id, i);
+    }
+
+    us_store_enter(s);
+
+    if (us_store_fenced_locked(s)) {
+        us_store_leave(s);
+        return US_FENCED;
+    }
+
+    if (us_store_tick_locked(s) != 0
+        || us_keys_turn_locked(&s->arena, 0, 0) != 0
+        || !us_ring_fits(&s->arena, us_store_pick_bytes(s)))
+    {
+        us_store_leave(s);
+        return US_BUSY;
+    }
+
+    unit = us_store_revisit(s) ? at / us_store_revisit(s) : 0;
+    unit = unit < us_head(s)->clock ? unit : us_head(s)->clock;
+
+    us_bulk_keep_locked(&s->arena, 0);
+
+    for (i = 0, k = 0, last = US_STORE_NO_ID; i < n; i++) {
+        p = &s->picks[i];
+        c = &claims[p->at];
+
+        if (p->id >= us_store_next_id(s)) {
+            c->status = US_UNKNOWN;
+
+        } else if (us_marked(&s->arena, US_AREA_DELETED, p->id)) {
+            c->status = US_DELETED;
+
+        } else if (p->id == last) {
+            c->status = US_OK;
+
+        } else if (unit && us_claims_reserve_locked(&s->arena, p->id) != 0) {
+            us_release(&us_head(s)->full, 1);
+            c->status = US_FULL;
+
+        } else {
+            c->status = US_OK;
+            last = p->id;
+            s->picks[k++] = *p;
+        }
+    }
+
+    us_store_claim_locked(s, k, (uint32_t) unit);
+
+    s->npicks = 0;
+    us_store_leave(s);
+
+    return US_OK;
+}
+
+
+uint64_t
+us_store_claim(us_store_t *s, us_store_claim_t *claims, size_t n, uint64_t at)
+{
+    size_t             group;
+    us_store_status_t  status;
+
+    for (status = US_OK; n; n -= group, claims += group) {
+        group = n < US_STORE_GROUP ? n : US_STORE_GROUP;
+        status = us_store_claim_group(s, claims, group, at);
+
+        if (status != US_OK) {
+            break;
+        }
+    }
+
+    while (n--) {
+        claims++->status = status;
+    }
+
+    return us_store_published(s);
 }

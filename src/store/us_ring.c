@@ -33,7 +33,7 @@
  *   0 16       a primary of a replicated log begins (us_replog.h): number of
  *              its term, of bytes, its name; nothing in the store depends on it
  *   0 17       set claims: number of the first word (2 ids), number of words,
- *              words of 8 bytes, as in memory (us_claims.h)
+ *              words of 8 bytes, as in memory (us_claims.c)
  *
  *   0 18       a key for retries (us_keys.h): number of the second until which
  *              it is known, 1, its name of 8 bytes; the adds and the claims

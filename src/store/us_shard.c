@@ -329,19 +329,6 @@ us_shard_changed_locked(us_store_t *s)
 }
 
 
-void
-us_shard_add(us_store_item_t *items, size_t n)
-{
-    size_t  i;
-
-    for (i = 0; i < n; i++) {
-        if (items[i].status == US_UNSEEN && items[i].slot == US_SLOT_SEALED) {
-            items[i].status = US_MOVED;
-        }
-    }
-}
-
-
 /*
  * Adopts a map in which the shard is `self`: writes it where nobody reads, and
  * publishes it; op: for the journal, or NULL.  -1: the zone has no room for it.

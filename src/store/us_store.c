@@ -7,7 +7,6 @@
  *     us_record   bits <-> text (the codec)
  *     us_index    hash -> candidate ids
  *     us_sites    sites and their counters
- *     us_marks    bits by id; deleted ids
  *     us_claims   times by id
  *     us_keys     what was new to the keys of requests
  *     us_shard    of a cluster: what a shard owns

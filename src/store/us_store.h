@@ -160,7 +160,7 @@ uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
 
 /*
  * Claims: a store with conf.revisit records for each id when it was claimed
- * last.  See us_claims.h for the rule.
+ * last.  See us_claims.c for the rule.
  *
  * us_store_time() gives the handle the time of the calls that follow, in
  * seconds since 1970; before that, nothing is claimed.  A store whose clock has

@@ -5,7 +5,7 @@
  *     us_store.c    a store opened; its journal's side, its trainer, its parts
  *     us_look.c     look-ups, which take no lock
  *     us_add.c      what is done under the lock: adds, deletes, marks
- *     us_claim.c    claims, under the lock and without
+ *     us_claims.c   claims, under the lock and without
  *     us_shard.c    the map of a shard: what it may answer
  *     us_replay.c   operations from a journal or a dump
  *     us_dump.c     a store as such operations
@@ -18,11 +18,9 @@
 
 #include "us_bulk.h"
 #include "../us_hash.h"
-#include "us_claims.h"
 #include "us_index.h"
 #include "us_keys.h"
 #include "../zone/us_log.h"
-#include "us_marks.h"
 #include "../codec/us_learn.h"
 #include "../codec/us_prefix.h"
 #include "../codec/us_record.h"
@@ -130,10 +128,79 @@ void us_store_hashes(us_store_t *s, uint64_t id, us_hashes_t *hashes);
 void us_store_hash_all(void *data, const uint64_t *ids, unsigned n,
     us_hashes_t *hashes);
 
-/* us_claim.c: of a group that is being added */
+/* us_claims.c: the array */
+
+#define US_CLAIMS_UNIT_MAX  UINT32_MAX    /* of one minute: 8,000 years */
+
+/* where the claim of an id is, or NULL: it was never claimed */
+
+static inline uint32_t *
+us_claims_at(const us_arena_t *a, uint64_t id)
+{
+    return (uint32_t *) us_sparse_at(a, US_AREA_CLAIMS, id * sizeof(uint32_t));
+}
+
+
+static inline uint32_t
+us_claims_read(const us_arena_t *a, uint64_t id)
+{
+    uint32_t  *p;
+
+    p = us_claims_at(a, id);
+
+    /*
+     * Acquire: the LSN of the operation that made the claim, and the clock's
+     * value, were released before it.  So an answer that depends on the claim
+     * waits for that LSN.
+     */
+
+    return p ? __atomic_load_n(p, __ATOMIC_ACQUIRE) : 0;
+}
+
+
+/*
+ * Claims below this unit, also 0, are older than `older` units.  `unit` is the
+ * time; the clock may be ahead of it, and stands while nobody writes.
+ */
+
+static inline uint32_t
+us_claims_before(uint64_t clock, uint64_t unit, uint64_t older)
+{
+    unit = unit > clock ? unit : clock;
+
+    return unit > older ? (uint32_t) (unit - older) : 1;
+}
+
+
+/* the first id in [from, to) claimed before `before`, or `to`; no lock */
+uint64_t us_claims_scan(const us_arena_t *a, uint32_t before, uint64_t from,
+    uint64_t to);
+
+/* under the lock, nothing intended: room for a claim; -1: there is none */
+int us_claims_reserve_locked(us_arena_t *a, uint64_t id);
+
+/* the claim of an id that no reader knows yet, for which there is room */
+void us_claims_write_locked(us_arena_t *a, uint64_t id, uint32_t unit);
+
+/* intends the claim of an id; 0 needs no room */
+void us_claims_set_locked(us_arena_t *a, uint64_t id, uint32_t unit);
+
+/*
+ * The unit of a claim of 2 bytes, as older dumps have them (operation 14):
+ *
+ *     0            never, or long ago
+ *     1 .. 65535   1 + unit % 65535
+ *
+ * The clock is the dump's.  An age above 65,512 units stands for a claim that
+ * is newer than it.
+ */
+uint32_t us_claims_short(uint64_t clock, uint16_t value);
+
+/* of a group that is being added */
 
 /* the items that are due, by id; more than none: room in the ring for them */
-void us_store_pick(us_store_t *s, us_store_item_t *items, size_t n);
+void us_store_pick(us_store_t *s, us_store_item_t *items, size_t n,
+    uint32_t older);
 size_t us_store_pick_bytes(const us_store_t *s);
 
 /*
@@ -147,13 +214,11 @@ void us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older);
 
 /*
- * us_shard.c: a shard's.  What looked-up items are answered under the map, and
- * which of those not found must not be added.  us_shard_replay() has the lock;
- * 0 or US_REPLAY_*.
+ * us_shard.c: a shard's.  What looked-up items are answered under the map.
+ * us_shard_replay() has the lock; 0 or US_REPLAY_*.
  */
 
 void us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n);
-void us_shard_add(us_store_item_t *items, size_t n);
 int us_shard_changed_locked(us_store_t *s);
 int us_shard_replay(us_store_t *s, const us_op_t *op);
 

@@ -80,7 +80,7 @@ typedef enum {
     US_AREA_SITES,
     US_AREA_CACHE,                    /* the codec's two */
     US_AREA_MODELS,
-    US_AREA_CLAIMS,                   /* sparse, too: see us_claims.h */
+    US_AREA_CLAIMS,                   /* sparse, too: see us_claims.c */
     US_AREA_MAPS,                     /* of a shard: two, see us_shard.c */
     US_AREA_DELETED,
     US_AREA_MARK,
@@ -340,6 +340,62 @@ static inline uint64_t
 us_area_bytes(const us_arena_t *a, us_area_id_t id)
 {
     return us_relaxed(&a->head->area[id].n) << a->chunk_shift;
+}
+
+
+/*
+ * Marks: one bit for an id.  The deleted ids are such bits, too.  Their areas
+ * are sparse: a chunk of 16 KiB has 131,072 ids.
+ */
+
+/* 64 ids; a word that has no memory is zero */
+
+static inline uint64_t *
+us_marks_word(const us_arena_t *a, us_area_id_t id, uint64_t word)
+{
+    return (uint64_t *) us_sparse_at(a, id, word * sizeof(uint64_t));
+}
+
+
+static inline int
+us_marked(const us_arena_t *a, us_area_id_t id, uint64_t number)
+{
+    uint64_t  *word;
+
+    word = us_marks_word(a, id, number / 64);
+
+    /*
+     * Acquire: the LSN of the operation that set the bit was released before
+     * it, so an answer that depends on the bit waits for that LSN.
+     */
+
+    return word && us_acquire(word) >> number % 64 & 1;
+}
+
+
+/* under the lock, nothing intended: room for this bit; -1: there is none */
+
+static inline int
+us_mark_reserve_locked(us_arena_t *a, us_area_id_t id, uint64_t number)
+{
+    return us_arena_allot_locked(a, id, number >> (a->chunk_shift + 3));
+}
+
+
+/* intends to set the bit, for which there is room, or to clear it */
+
+static inline void
+us_mark_set_locked(us_arena_t *a, us_area_id_t id, uint64_t number, int on)
+{
+    uint64_t  *word, bit;
+
+    word = us_marks_word(a, id, number / 64);
+    bit = (uint64_t) 1 << number % 64;
+
+    if (word) {
+        us_intend_locked(a, word, on ? us_intended(a, word) | bit
+                              : us_intended(a, word) & ~bit);
+    }
 }
 
 
