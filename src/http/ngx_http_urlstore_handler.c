@@ -216,7 +216,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         }
     }
 
-    return ngx_http_urlstore_execute(r);
+    return ctx->handler(r);
 }
 
 

@@ -47,17 +47,6 @@ ngx_http_urlstore_ctx(ngx_http_request_t *r)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_execute(ngx_http_request_t *r)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    return ctx->handler(r);
-}
-
-
 /* the first header of this name, in lower case; NULL: there is none */
 
 ngx_str_t *

@@ -324,9 +324,6 @@ ngx_int_t ngx_http_urlstore_args(ngx_http_request_t *r, const char *known);
 
 /* ngx_http_urlstore_request.c */
 
-/* the endpoint itself, when all that comes before it is done */
-ngx_int_t ngx_http_urlstore_execute(ngx_http_request_t *r);
-
 ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
 ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_request_t *r,
     ngx_str_t *origin);

@@ -1,10 +1,26 @@
 
 /*
- * See ngx_http_urlstore_rounds.h.
+ * Rounds of a router: what a us_scatter_t asks, as calls to shards.
+ *
+ *     rounds()      the items are there, and what is to be asked
+ *        |
+ *     round         a call for each lane, and then for its next part
+ *        |
+ *     round ...
+ *        |
+ *     done()        all is answered, as far as it will be
+ *
+ * A request keeps to the map that it began with.  If a shard does not own a URL
+ * (`moved`) the map is older than the shard's: it is read again, and those URLs
+ * are tried again, twice at most.
+ *
+ * What the client has asked for may be wrong in a way that only a shard can
+ * notice: a mark that is not declared, a time where no claims are kept.  Then
+ * no item has an answer, and the problem that a shard has sent is the reply.
  */
 
 
-#include "ngx_http_urlstore_rounds.h"
+#include "ngx_http_urlstore_route.h"
 
 
 /* how often a request reads the map again */

@@ -15,9 +15,8 @@
  *     ngx_http_urlstore_call.c      one call, by nginx's upstream
  *     ngx_http_urlstore_rounds.c    what cluster/us_scatter.h asks, as calls
  *     ngx_http_urlstore_scatter.c   /add, /seen, /mark and /claim
- *     ngx_http_urlstore_ids.c       /url: one id, lists of ids
+ *     ngx_http_urlstore_ids.c       /url: one id, lists of ids; /prefix; /site
  *     ngx_http_urlstore_feed.c      /urls: one shard after the other
- *     ngx_http_urlstore_owners.c    /prefix, /site: who owns it, or did
  *     ngx_http_urlstore_survey.c    /health, /stats, /metrics: all shards
  *
  * A router is a kind of zone, without a store.  It has a name (that of the
@@ -32,6 +31,7 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_cluster.h"
+#include "../cluster/us_scatter.h"
 
 
 /* bytes of a shard's reply that are read; past the second it is no reply */
@@ -140,6 +140,25 @@ struct ngx_http_urlstore_fan_s {
 };
 
 
+typedef struct {
+    us_scatter_t                    s;
+    ngx_http_urlstore_fan_t        *fan;      /* a call for each lane */
+    ngx_http_urlstore_out_t        *bodies;   /* of these */
+
+    /* the caller's: what is asked, and how URLs are looked up */
+    ngx_str_t                       action;   /* paths with their arguments */
+    ngx_str_t                       look_up;
+    ngx_http_urlstore_handler_pt    done;
+    size_t                          limit;    /* of replies; 0: none */
+
+    ngx_uint_t                      remaps;
+    size_t                          size;     /* of the replies, by id */
+    unsigned                        over:1;   /* they have more: not asked on */
+    unsigned                        forgets:1; /* a retry is not repeated all */
+    ngx_http_urlstore_call_t        refusal;  /* status 0: there is none */
+} ngx_http_urlstore_rounds_t;
+
+
 /* ngx_http_urlstore_fan.c */
 
 /*
@@ -219,6 +238,24 @@ ngx_uint_t ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call);
 /* reports in the log, and counts, that a call left n items without an answer */
 void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
     ngx_uint_t n);
+
+/* ngx_http_urlstore_rounds.c */
+
+/*
+ * The rounds of a request, freed with its pool, for the map of the cluster as
+ * it is now.  NULL: the reply has been sent, and *rc is the request's result.
+ */
+ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_create(
+    ngx_http_request_t *r, us_scatter_action_t action, ngx_int_t *rc);
+
+/* those of a request */
+ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_of(ngx_http_request_t *r);
+
+/* asks the shards; returns what done() does, or NGX_DONE: it is called later */
+ngx_int_t ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds);
+
+/* the reply if no item has an answer: a problem */
+ngx_int_t ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds);
 
 
 #endif /* _NGX_HTTP_URLSTORE_ROUTE_H_INCLUDED_ */

@@ -14,7 +14,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
-#include "ngx_http_urlstore_rounds.h"
+#include "ngx_http_urlstore_route.h"
 
 
 /* bytes of a reason that is made here */
