@@ -24,18 +24,49 @@
 #include "../us_text.h"
 
 
-/* bytes of a line of /metrics, and of the members before those of the shards */
-#define NGX_HTTP_URLSTORE_LINE     640
-#define NGX_HTTP_URLSTORE_HEAD     2048
+/* bytes that are written at once: a cluster's name and a line beside it */
+#define NGX_HTTP_URLSTORE_LINE     1024
 
 
-typedef struct {
+typedef struct ngx_http_urlstore_survey_s  ngx_http_urlstore_survey_t;
+
+typedef void (*ngx_http_urlstore_report_pt)(ngx_http_urlstore_survey_t *survey);
+
+struct ngx_http_urlstore_survey_s {
+    ngx_http_request_t             *r;
     const us_map_t                 *map;
     ngx_http_urlstore_call_t       *calls;    /* one for each shard */
     ngx_uint_t                      ready;    /* shards that are */
     ngx_uint_t                      writable;
-    ngx_http_urlstore_handler_pt    report;
-} ngx_http_urlstore_survey_t;
+    const char                     *word;     /* for these */
+    ngx_http_urlstore_out_t        *out;
+    ngx_int_t                       rc;       /* NGX_ERROR: a line is missing */
+    ngx_http_urlstore_report_pt     report;
+};
+
+
+/* a line of the reply, unless one before it had no room */
+
+static void
+ngx_http_urlstore_survey_put(ngx_http_urlstore_survey_t *survey,
+    const char *fmt, ...)
+{
+    va_list                   args;
+    ngx_http_urlstore_out_t  *out;
+
+    out = survey->out;
+
+    if (survey->rc == NGX_OK) {
+        survey->rc = ngx_http_urlstore_out_room(out, NGX_HTTP_URLSTORE_LINE);
+    }
+
+    if (survey->rc == NGX_OK) {
+        va_start(args, fmt);
+        out->pos = ngx_vslprintf(out->pos, out->pos + NGX_HTTP_URLSTORE_LINE,
+                                 fmt, args);
+        va_end(args);
+    }
+}
 
 
 /* what the last node that has answered reports */
@@ -47,36 +78,44 @@ ngx_http_urlstore_survey_text(ngx_http_urlstore_call_t *call)
 }
 
 
+/* whether it reports one of these members */
+
 static ngx_uint_t
-ngx_http_urlstore_survey_has(us_str_t text, us_str_t member)
+ngx_http_urlstore_survey_has(ngx_http_urlstore_call_t *call,
+    const char *const *members)
 {
-    return text.len
-           && memmem(text.data, text.len, member.data, member.len) != NULL;
+    us_str_t  text;
+
+    text = ngx_http_urlstore_survey_text(call);
+
+    for ( /* void */ ; text.len && *members; members++) {
+        if (memmem(text.data, text.len, *members, ngx_strlen(*members))) {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
 static ngx_uint_t
 ngx_http_urlstore_survey_ready(ngx_http_urlstore_call_t *call)
 {
-    us_str_t  text;
+    static const char *const  members[] = {
+        "\"status\":\"ready\"", "\"status\":\"read-only\"",
+        "\"status\":\"full\"", "\"ready\":true", NULL
+    };
 
-    text = ngx_http_urlstore_survey_text(call);
-
-    return ngx_http_urlstore_survey_has(text,
-                                        us_string("\"status\":\"ready\""))
-           || ngx_http_urlstore_survey_has(text,
-                                       us_string("\"status\":\"read-only\""))
-           || ngx_http_urlstore_survey_has(text,
-                                           us_string("\"status\":\"full\""))
-           || ngx_http_urlstore_survey_has(text, us_string("\"ready\":true"));
+    return ngx_http_urlstore_survey_has(call, members);
 }
 
 
 static ngx_uint_t
 ngx_http_urlstore_survey_writable(ngx_http_urlstore_call_t *call)
 {
-    return ngx_http_urlstore_survey_has(ngx_http_urlstore_survey_text(call),
-                                        us_string("\"writable\":true"));
+    static const char *const  members[] = { "\"writable\":true", NULL };
+
+    return ngx_http_urlstore_survey_has(call, members);
 }
 
 
@@ -98,13 +137,20 @@ ngx_http_urlstore_survey_done(ngx_http_request_t *r)
                                                           &survey->calls[i]);
     }
 
-    return survey->report(r);
+    survey->word = survey->ready == survey->map->nshards ? "ready"
+                   : survey->ready ? "degraded" : "unavailable";
+
+    survey->rc = ngx_http_urlstore_out_init(survey->out, r->pool, 0);
+    survey->report(survey);
+
+    return survey->rc == NGX_OK ? ngx_http_urlstore_send(r)
+                                : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
 static ngx_int_t
 ngx_http_urlstore_survey(ngx_http_request_t *r, const char *path,
-    ngx_http_urlstore_handler_pt report)
+    ngx_http_urlstore_report_pt report)
 {
     ngx_int_t                    rc;
     ngx_uint_t                   i;
@@ -129,8 +175,10 @@ ngx_http_urlstore_survey(ngx_http_request_t *r, const char *path,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    survey->r = r;
     survey->map = fan->map;
     survey->calls = fan->calls;
+    survey->out = &ctx->out;
     survey->report = report;
 
     ctx->data = survey;
@@ -153,24 +201,18 @@ ngx_http_urlstore_survey(ngx_http_request_t *r, const char *path,
 }
 
 
-static const char *
-ngx_http_urlstore_survey_word(ngx_http_urlstore_survey_t *survey)
-{
-    return survey->ready == survey->map->nshards ? "ready"
-           : survey->ready ? "degraded" : "unavailable";
-}
-
-
 /* the node that was asked last, and why it has no answer */
 
-static ngx_int_t
-ngx_http_urlstore_survey_absent(ngx_http_urlstore_call_t *call,
-    ngx_http_urlstore_out_t *out)
+static void
+ngx_http_urlstore_survey_absent(ngx_http_urlstore_survey_t *survey,
+    ngx_http_urlstore_call_t *call)
 {
-    us_str_t              node, address;
-    const char           *why;
-    ngx_http_upstream_t  *u;
+    us_str_t                  node, address;
+    const char               *why;
+    ngx_http_upstream_t      *u;
+    ngx_http_urlstore_out_t  *out;
 
+    out = survey->out;
     node = call->map->shards[call->shard].nodes[call->node];
     address = us_string("");
     u = call->sr ? call->sr->upstream : NULL;
@@ -187,11 +229,11 @@ ngx_http_urlstore_survey_absent(ngx_http_urlstore_call_t *call,
           : call->sent ? "it has closed the connection"
           : "it could not be connected";
 
-    if (ngx_http_urlstore_out_room(out, 256 + us_json_quoted_max(node.len)
-                                   + us_json_quoted_max(address.len))
-        != NGX_OK)
-    {
-        return NGX_ERROR;
+    survey->rc = ngx_http_urlstore_out_room(out, 256
+                                            + us_json_quoted_max(node.len)
+                                            + us_json_quoted_max(address.len));
+    if (survey->rc != NGX_OK) {
+        return;
     }
 
     out->pos = us_put(out->pos, "{\"status\":\"unavailable\","
@@ -202,109 +244,74 @@ ngx_http_urlstore_survey_absent(ngx_http_urlstore_call_t *call,
     out->pos = us_put(out->pos, ",\"reason\":\"");
     out->pos = us_put(out->pos, why);
     out->pos = us_put(out->pos, "\"}");
-
-    return NGX_OK;
 }
 
 
 /* what each shard has answered, which is JSON, and the end of the object */
 
-static ngx_int_t
-ngx_http_urlstore_survey_shards(ngx_http_request_t *r)
+static void
+ngx_http_urlstore_survey_shards(ngx_http_urlstore_survey_t *survey)
 {
-    us_str_t                     text;
-    ngx_uint_t                   i;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_call_t    *call;
-    ngx_http_urlstore_out_t     *out;
-    ngx_http_urlstore_survey_t  *survey;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    survey = ctx->data;
-    out = &ctx->out;
-
-    if (ngx_http_urlstore_out_printf(out, 16, ",\"shards\":{") != NGX_OK) {
-        return NGX_ERROR;
-    }
+    us_str_t                   text;
+    ngx_uint_t                 i;
+    ngx_http_urlstore_call_t  *call;
 
     for (i = 0; i < survey->map->nshards; i++) {
         call = &survey->calls[i];
         text = ngx_http_urlstore_survey_text(call);
 
-        if (ngx_http_urlstore_out_printf(out, 16, "%s\"%uD\":", i ? "," : "",
-                                         survey->map->shards[i].number)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
+        ngx_http_urlstore_survey_put(survey, "%s\"%uD\":",
+                                     i ? "," : ",\"shards\":{",
+                                     survey->map->shards[i].number);
+        if (survey->rc != NGX_OK) {
+            return;
         }
 
         /* a problem of it is JSON as well */
 
         if (text.len == 0 || text.data[0] != '{') {
-
-            if (ngx_http_urlstore_survey_absent(call, out) != NGX_OK) {
-                return NGX_ERROR;
-            }
-
+            ngx_http_urlstore_survey_absent(survey, call);
             continue;
         }
 
-        if (text.data[text.len - 1] == '\n') {
-            text.len--;
-        }
+        text.len -= (text.data[text.len - 1] == '\n');
+        survey->rc = ngx_http_urlstore_out_room(survey->out, text.len);
 
-        if (ngx_http_urlstore_out_room(out, text.len) != NGX_OK) {
-            return NGX_ERROR;
+        if (survey->rc == NGX_OK) {
+            survey->out->pos = us_put_str(survey->out->pos, text);
         }
-
-        out->pos = ngx_cpymem(out->pos, text.data, text.len);
     }
 
-    return ngx_http_urlstore_out_printf(out, 4, "}}\n");
+    ngx_http_urlstore_survey_put(survey, "}}\n");
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_survey_health(ngx_http_request_t *r)
+static void
+ngx_http_urlstore_survey_health(ngx_http_urlstore_survey_t *survey)
 {
-    ngx_int_t                    rc;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_survey_t  *survey;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    survey = ctx->data;
+    ctx = ngx_http_get_module_ctx(survey->r, ngx_http_urlstore_module);
 
     if (survey->ready == 0
-        || (survey->writable == 0 && ngx_http_urlstore_flag(r, "write")))
+        || (survey->writable == 0
+            && ngx_http_urlstore_flag(survey->r, "write")))
     {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
-    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
-
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 512) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_accept(survey->r, US_FORMAT_JSON);
 
     if (ctx->format == US_FORMAT_TEXT) {
-        rc = ngx_http_urlstore_out_printf(&ctx->out, 32, "%s\n",
-                                      ngx_http_urlstore_survey_word(survey));
-
-    } else {
-        rc = ngx_http_urlstore_out_printf(&ctx->out, 256,
-                                    "{\"status\":\"%s\",\"writable\":%s,"
-                                    "\"map\":%uL",
-                                    ngx_http_urlstore_survey_word(survey),
-                                    survey->writable ? "true" : "false",
-                                    survey->map->version);
-
-        if (rc == NGX_OK) {
-            rc = ngx_http_urlstore_survey_shards(r);
-        }
+        ngx_http_urlstore_survey_put(survey, "%s\n", survey->word);
+        return;
     }
 
-    return rc == NGX_OK ? ngx_http_urlstore_send(r)
-                        : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ngx_http_urlstore_survey_put(survey, "{\"status\":\"%s\",\"writable\":%s,"
+                                 "\"map\":%uL", survey->word,
+                                 survey->writable ? "true" : "false",
+                                 survey->map->version);
+    ngx_http_urlstore_survey_shards(survey);
 }
 
 
@@ -316,59 +323,40 @@ ngx_http_urlstore_route_health(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_survey_stats(ngx_http_request_t *r)
+static void
+ngx_http_urlstore_survey_stats(ngx_http_urlstore_survey_t *survey)
 {
-    size_t                       i;
-    uint64_t                     n[US_N];
-    ngx_int_t                    rc;
-    u_char                       digest[32];
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_out_t     *out;
-    ngx_http_urlstore_survey_t  *survey;
+    size_t                    i;
+    uint64_t                  n[US_N];
+    u_char                    digest[32];
+    const us_map_t           *map;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    survey = ctx->data;
-    out = &ctx->out;
+    ctx = ngx_http_get_module_ctx(survey->r, ngx_http_urlstore_module);
+    map = survey->map;
 
     us_tally_sums(ctx->zone->sh->tallies, n, US_N);
     ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
-    ngx_hex_dump(digest, (u_char *) survey->map->digest, 16);
+    ngx_hex_dump(digest, (u_char *) map->digest, 16);
 
-    if (ngx_http_urlstore_out_init(out, r->pool, NGX_HTTP_URLSTORE_HEAD)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ngx_http_urlstore_survey_put(survey,
+                                 "{\"cluster\":\"%V\",\"status\":\"%s\","
+                                 "\"map\":%uL,\"digest\":\"%*s\","
+                                 "\"key\":\"%s\",\"normalization\":\"%*s\"",
+                                 &ctx->zone->name, survey->word, map->version,
+                                 (size_t) 32, digest,
+                                 map->key == US_KEY_SITE ? "site" : "url",
+                                 map->norm.len, map->norm.data);
+
+    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
+        ngx_http_urlstore_survey_put(survey, ",\"%s\":%uL",
+                                     us_answer_words[i].data,
+                                     n[us_counter_of(i)]);
     }
 
-    rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_HEAD / 2,
-                                "{\"cluster\":\"%V\",\"status\":\"%s\","
-                                "\"map\":%uL,\"digest\":\"%*s\","
-                                "\"key\":\"%s\",\"normalization\":\"%*s\"",
-                                &ctx->zone->name,
-                                ngx_http_urlstore_survey_word(survey),
-                                survey->map->version, (size_t) 32, digest,
-                                survey->map->key == US_KEY_SITE ? "site"
-                                                                : "url",
-                                survey->map->norm.len,
-                                survey->map->norm.data);
-
-    for (i = US_ANSWER_NEW; rc == NGX_OK && i <= US_ANSWERS_COUNTED; i++) {
-        rc = ngx_http_urlstore_out_printf(out, 64, ",\"%s\":%uL",
-                                          us_answer_words[i].data,
-                                          n[us_counter_of(i)]);
-    }
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_urlstore_out_printf(out, 64, ",\"unavailable\":%uL",
-                                          n[US_N_UNAVAILABLE]);
-    }
-
-    if (rc != NGX_OK || ngx_http_urlstore_survey_shards(r) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_send(r);
+    ngx_http_urlstore_survey_put(survey, ",\"unavailable\":%uL",
+                                 n[US_N_UNAVAILABLE]);
+    ngx_http_urlstore_survey_shards(survey);
 }
 
 
@@ -380,16 +368,47 @@ ngx_http_urlstore_route_stats(ngx_http_request_t *r)
 }
 
 
-/* a line for each shard of the map, of each counter */
+/* a figure of each shard of the map; seconds: it is in us */
 
-static ngx_int_t
-ngx_http_urlstore_survey_calls(ngx_http_request_t *r)
+static void
+ngx_http_urlstore_survey_figure(ngx_http_urlstore_survey_t *survey,
+    const char *name, uint32_t shard, uint64_t n, ngx_uint_t seconds)
 {
-    size_t                       i, k;
-    ngx_int_t                    rc;
-    ngx_atomic_uint_t            n;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_survey_t  *survey;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(survey->r, ngx_http_urlstore_module);
+
+    ngx_http_urlstore_survey_put(survey, seconds
+                   ? "urlstore_router_%s{cluster=\"%V\",shard=\"%uD\"} "
+                     "%uL.%06uL\n"
+                   : "urlstore_router_%s{cluster=\"%V\",shard=\"%uD\"} %uL\n",
+                   name, &ctx->zone->name, shard,
+                   seconds ? n / 1000000 : n, n % 1000000);
+}
+
+
+/* a figure's head */
+
+static void
+ngx_http_urlstore_survey_head(ngx_http_urlstore_survey_t *survey,
+    const char *name, const char *type, const char *help)
+{
+    ngx_http_urlstore_survey_put(survey, "# HELP urlstore_router_%s %s\n"
+                                 "# TYPE urlstore_router_%s %s\n", name, help,
+                                 name, type);
+}
+
+
+static void
+ngx_http_urlstore_survey_metrics(ngx_http_urlstore_survey_t *survey)
+{
+    size_t                      i, k;
+    uint64_t                    n[US_N];
+    uint32_t                    shard;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_calls_t  *calls;
+
+    /* of each shard: offset of a sum of the calls to it */
 
     static const struct {
         const char  *name;
@@ -397,132 +416,94 @@ ngx_http_urlstore_survey_calls(ngx_http_request_t *r)
         size_t       offset;
         unsigned     seconds;
     } sums[] = {
-        { "calls", "Requests to a shard.",
+        { "calls_total", "Requests to a shard.",
           offsetof(ngx_http_urlstore_calls_t, calls), 0 },
-        { "failed_calls", "Requests that a shard did not answer.",
+        { "failed_calls_total", "Requests that a shard did not answer.",
           offsetof(ngx_http_urlstore_calls_t, failed), 0 },
-        { "unknown_calls", "Changes that a shard did not answer: they may be "
-          "done.", offsetof(ngx_http_urlstore_calls_t, unknown), 0 },
-        { "unanswered", "URLs and ids that a shard did not answer.",
+        { "unknown_calls_total", "Changes that a shard did not answer: they "
+          "may be done.", offsetof(ngx_http_urlstore_calls_t, unknown), 0 },
+        { "unanswered_total", "URLs and ids that a shard did not answer.",
           offsetof(ngx_http_urlstore_calls_t, items), 0 },
-        { "call_seconds", "Duration of all requests to a shard.",
+        { "call_seconds_total", "Duration of all requests to a shard.",
           offsetof(ngx_http_urlstore_calls_t, time), 1 }
     };
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    survey = ctx->data;
-    rc = NGX_OK;
+    static const struct {
+        const char  *name;
+        const char  *help;
+        ngx_uint_t (*is)(ngx_http_urlstore_call_t *call);
+    } states[] = {
+        { "shard_ready", "Whether a shard answers.",
+          ngx_http_urlstore_survey_ready },
+        { "shard_writable", "Whether a shard accepts new URLs.",
+          ngx_http_urlstore_survey_writable }
+    };
 
-    for (k = 0; rc == NGX_OK && k < sizeof(sums) / sizeof(sums[0]); k++) {
-
-        rc = ngx_http_urlstore_out_printf(&ctx->out, NGX_HTTP_URLSTORE_LINE,
-               "# HELP urlstore_router_%s_total %s\n"
-               "# TYPE urlstore_router_%s_total counter\n",
-               sums[k].name, sums[k].help, sums[k].name);
-
-        for (i = 0; rc == NGX_OK && i < survey->map->nshards; i++) {
-            n = *(ngx_atomic_t *) ((u_char *) &ctx->zone->sh->calls[
-                                       survey->map->shards[i].number]
-                                   + sums[k].offset);
-
-            rc = ngx_http_urlstore_out_printf(&ctx->out,
-                   NGX_HTTP_URLSTORE_LINE, sums[k].seconds
-                   ? "urlstore_router_%s_total{cluster=\"%V\",shard=\"%uD\"} "
-                     "%uA.%06uA\n"
-                   : "urlstore_router_%s_total{cluster=\"%V\",shard=\"%uD\"} "
-                     "%uA\n",
-                   sums[k].name, &ctx->zone->name,
-                   survey->map->shards[i].number,
-                   sums[k].seconds ? n / 1000000 : n, n % 1000000);
-        }
-    }
-
-    return rc;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_survey_metrics(ngx_http_request_t *r)
-{
-    size_t                       i, k;
-    uint64_t                     n[US_N];
-    ngx_int_t                    rc;
-    ngx_http_urlstore_ctx_t     *ctx;
-    ngx_http_urlstore_out_t     *out;
-    ngx_http_urlstore_survey_t  *survey;
-
-    static const char *const  words[] = { "ready", "writable" };
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    survey = ctx->data;
-    out = &ctx->out;
+    ctx = ngx_http_get_module_ctx(survey->r, ngx_http_urlstore_module);
 
     us_tally_sums(ctx->zone->sh->tallies, n, US_N);
     ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
 
-    if (ngx_http_urlstore_out_init(out, r->pool, 0) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_survey_head(survey, "map_version", "gauge",
+                                  "Version of the map.");
+    ngx_http_urlstore_survey_put(survey, "urlstore_router_map_version{"
+                                 "cluster=\"%V\"} %uL\n", &ctx->zone->name,
+                                 survey->map->version);
 
-    rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
-               "# HELP urlstore_router_map_version Version of the map.\n"
-               "# TYPE urlstore_router_map_version gauge\n"
-               "urlstore_router_map_version{cluster=\"%V\"} %uL\n",
-               &ctx->zone->name, survey->map->version);
+    for (k = 0; k < sizeof(states) / sizeof(states[0]); k++) {
+        ngx_http_urlstore_survey_head(survey, states[k].name, "gauge",
+                                      states[k].help);
 
-    for (k = 0; k < 2; k++) {
-
-        if (rc == NGX_OK) {
-            rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
-                   "# HELP urlstore_router_shard_%s Whether a shard %s.\n"
-                   "# TYPE urlstore_router_shard_%s gauge\n", words[k],
-                   k ? "accepts new URLs" : "answers", words[k]);
-        }
-
-        for (i = 0; rc == NGX_OK && i < survey->map->nshards; i++) {
-            rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
-                   "urlstore_router_shard_%s{cluster=\"%V\",shard=\"%uD\"} "
-                   "%ui\n", words[k], &ctx->zone->name,
-                   survey->map->shards[i].number,
-                   k ? ngx_http_urlstore_survey_writable(&survey->calls[i])
-                     : ngx_http_urlstore_survey_ready(&survey->calls[i]));
+        for (i = 0; i < survey->map->nshards; i++) {
+            ngx_http_urlstore_survey_figure(survey, states[k].name,
+                                            survey->map->shards[i].number,
+                                            states[k].is(&survey->calls[i]),
+                                            0);
         }
     }
 
-    if (rc == NGX_OK) {
-        rc = ngx_http_urlstore_survey_calls(r);
+    for (k = 0; k < sizeof(sums) / sizeof(sums[0]); k++) {
+        ngx_http_urlstore_survey_head(survey, sums[k].name, "counter",
+                                      sums[k].help);
+
+        for (i = 0; i < survey->map->nshards; i++) {
+            shard = survey->map->shards[i].number;
+            calls = &ctx->zone->sh->calls[shard];
+
+            ngx_http_urlstore_survey_figure(survey, sums[k].name, shard,
+                                            *(ngx_atomic_t *)
+                                            ((u_char *) calls
+                                             + sums[k].offset),
+                                            sums[k].seconds);
+        }
     }
 
-    if (rc == NGX_OK) {
-        rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
-               "# HELP urlstore_router_urls_total URLs by their answer.\n"
-               "# TYPE urlstore_router_urls_total counter\n");
+    ngx_http_urlstore_survey_head(survey, "urls_total", "counter",
+                                  "URLs by their answer.");
+
+    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
+        ngx_http_urlstore_survey_put(survey, "urlstore_router_urls_total{"
+                                     "cluster=\"%V\",status=\"%s\"} %uL\n",
+                                     &ctx->zone->name, us_answer_words[i].data,
+                                     n[us_counter_of(i)]);
     }
 
-    for (i = US_ANSWER_NEW; rc == NGX_OK && i <= US_ANSWERS_COUNTED; i++) {
-        rc = ngx_http_urlstore_out_printf(out, NGX_HTTP_URLSTORE_LINE,
-               "urlstore_router_urls_total{cluster=\"%V\",status=\"%s\"} "
-               "%uL\n", &ctx->zone->name, us_answer_words[i].data,
-               n[us_counter_of(i)]);
-    }
+    ngx_http_urlstore_survey_put(survey, "urlstore_router_urls_total{"
+                                 "cluster=\"%V\",status=\"unavailable\"} "
+                                 "%uL\n", &ctx->zone->name,
+                                 n[US_N_UNAVAILABLE]);
 
-    if (rc == NGX_OK) {
-        rc = ngx_http_urlstore_out_printf(out, 3 * NGX_HTTP_URLSTORE_LINE,
-               "urlstore_router_urls_total{cluster=\"%V\","
-               "status=\"unavailable\"} %uL\n"
-               "# HELP urlstore_router_unready_total Requests answered 503.\n"
-               "# TYPE urlstore_router_unready_total counter\n"
-               "urlstore_router_unready_total{cluster=\"%V\"} %uL\n"
-               "# HELP urlstore_router_over_quota_total Requests refused "
-               "by a quota.\n"
-               "# TYPE urlstore_router_over_quota_total counter\n"
-               "urlstore_router_over_quota_total{cluster=\"%V\"} %uL\n",
-               &ctx->zone->name, n[US_N_UNAVAILABLE], &ctx->zone->name,
-               n[US_N_UNREADY], &ctx->zone->name, n[US_N_QUOTA]);
-    }
+    ngx_http_urlstore_survey_head(survey, "unready_total", "counter",
+                                  "Requests answered 503.");
+    ngx_http_urlstore_survey_put(survey, "urlstore_router_unready_total{"
+                                 "cluster=\"%V\"} %uL\n", &ctx->zone->name,
+                                 n[US_N_UNREADY]);
 
-    return rc == NGX_OK ? ngx_http_urlstore_send(r)
-                        : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ngx_http_urlstore_survey_head(survey, "over_quota_total", "counter",
+                                  "Requests refused by a quota.");
+    ngx_http_urlstore_survey_put(survey, "urlstore_router_over_quota_total{"
+                                 "cluster=\"%V\"} %uL\n", &ctx->zone->name,
+                                 n[US_N_QUOTA]);
 }
 
 
