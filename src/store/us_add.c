@@ -291,9 +291,11 @@ us_store_repeat(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older, const us_store_key_t *key)
 {
     size_t       i;
+    uint64_t     low;
     us_arena_t  *a;
 
     a = &s->arena;
+    low = key ? us_keys_low(a, s->now) : 0;
 
     for (i = 0; key && i < n; i++) {
 
@@ -301,7 +303,9 @@ us_store_repeat(us_store_t *s, us_store_item_t *items, size_t n,
             continue;
         }
 
-        if (us_keys_has(a, key->name, US_KEYS_NEW, items[i].id, s->now)) {
+        if (items[i].id >= low
+            && us_keys_has(a, key->name, US_KEYS_NEW, items[i].id, s->now))
+        {
             items[i].status = US_NEW;
             items[i].new_site = us_store_first_of_site(s, items[i].id);
 

@@ -8,6 +8,9 @@
 #include "us_ring.h"
 
 
+/* entries that are looked at for the first one of new ids */
+#define US_KEYS_LOW    16
+
 /* entries of a bucket that a look-up reads, at most */
 #define US_KEYS_STEPS  256
 
@@ -175,6 +178,49 @@ us_keys_read(const us_arena_t *a, uint64_t at, us_keys_entry_t *e)
     e->next = (uint32_t) (last >> 32);
 
     return at >= us_keys_first(a);
+}
+
+
+uint64_t
+us_keys_low(const us_arena_t *a, uint64_t now)
+{
+    uint64_t         at, mid, end;
+    us_keys_entry_t  e;
+
+    /* times ascend, but for a `keep` that was made shorter */
+
+    at = us_keys_first(a);
+    end = us_acquire(&a->head->keys_end);
+
+    while (at < end) {
+        mid = at + (end - at) / 2;
+
+        if (us_keys_read(a, mid, &e) && e.until > now) {
+            end = mid;
+
+        } else {
+            at = mid + 1;
+        }
+    }
+
+    /* and so do the blocks of new ids */
+
+    for (end = at + US_KEYS_LOW; at < end; at++) {
+
+        if (at >= us_acquire(&a->head->keys_end)) {
+            return UINT64_MAX;
+        }
+
+        if (!us_keys_read(a, at, &e)) {
+            return 0;
+        }
+
+        if (e.block >> 63 == US_KEYS_NEW) {
+            return e.block * 64;
+        }
+    }
+
+    return 0;
 }
 
 

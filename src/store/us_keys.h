@@ -81,6 +81,9 @@ int us_keys_read(const us_arena_t *a, uint64_t at, us_keys_entry_t *e);
 /* the first entry that may live */
 uint64_t us_keys_first(const us_arena_t *a);
 
+/* no id below it was new to a key that is known at `now`; may be too low */
+uint64_t us_keys_low(const us_arena_t *a, uint64_t now);
+
 /* whether an id was new or due to a key that is known at `now` */
 int us_keys_has(const us_arena_t *a, uint64_t name, us_keys_kind_t kind,
     uint64_t id, uint64_t now);

@@ -132,6 +132,42 @@ test_again(void **state)
 }
 
 
+/* the first id that can be new to a key */
+
+static void
+test_low(void **state)
+{
+    char             url[32];
+    zone_t          *z;
+    uint64_t         i, low;
+    us_arena_t       a;
+    us_store_key_t   key;
+    us_store_item_t  it;
+
+    z = zone(1 << 20, 0);
+    us_arena_open(&a, z->mem);
+    assert_int_equal(us_keys_low(&a, NOW), UINT64_MAX);
+
+    for (i = 0; i < 6000; i++) {
+        sprintf(url, "http://low/%d", (int) i);
+        it = item(url, 0);
+        key.name = 1 + i / 3;
+        key.until = NOW + i / 7;
+        us_store_time(z->store, NOW);
+        us_store_add_key(z->store, &it, 1, 0, i % 4 ? &key : NULL);
+        stream_drain(&journal, z->store);
+    }
+
+    for (i = 0; i < 6000 / 7 + 40; i += 11) {
+        low = us_keys_low(&a, NOW + i);
+        assert_true(i < 6000 / 7 - 1 ? low <= i * 7 + 140 && low + 140 >= i * 7
+                                     : low == UINT64_MAX || i < 6000 / 7 + 12);
+    }
+
+    zone_destroy(z);
+}
+
+
 static void
 test_batch(void **state)
 {
@@ -623,6 +659,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test_setup(test_again, setup),
+        cmocka_unit_test_setup(test_low, setup),
         cmocka_unit_test_setup(test_batch, setup),
         cmocka_unit_test_setup(test_due, setup),
         cmocka_unit_test_setup(test_cut, setup),
