@@ -634,72 +634,14 @@ us_map_range(us_str_t text, uint64_t *first, uint64_t *last)
 }
 
 
-/* an element of "slots" */
-
-static int
-us_map_owned(us_map_reader_t *r)
-{
-    char          shown[US_MAP_QUOTED];
-    unsigned      i, n;
-    uint64_t      number, slot, first, last;
-    us_owners_t   o;
-
-    if (us_map_next(r) != US_JSON_STRING
-        || us_map_range(r->json.text, &first, &last) == -1)
-    {
-        return us_map_fail(r, "%s is no slot and no range of slots: a string "
-                           "such as \"17\" or \"0-%d\"",
-                           us_map_show(r, shown), US_SLOTS - 1);
-    }
-
-    memset(&o, 0, sizeof(us_owners_t));
-    slot = first;
-
-    for (n = 0; us_map_next(r) != US_JSON_ARRAY_END; n++) {
-
-        if (r->event != US_JSON_NUM
-            || us_map_number(r->json.text, US_SHARDS - 1, &number) == -1)
-        {
-            return us_map_fail(r, "%s is no number of a shard: 0 to %d",
-                               us_map_show(r, shown), US_SHARDS - 1);
-        }
-
-        if (n > US_MAP_FORMER) {
-            return us_map_fail(r, "slot %u has more than %d former owners",
-                               (unsigned) slot, US_MAP_FORMER);
-        }
-
-        for (i = 0; i < n; i++) {
-            if (number == (i ? o.former[i - 1] : o.owner)) {
-                return us_map_fail(r, "slot %u has shard %u twice",
-                                   (unsigned) slot, (unsigned) number);
-            }
-        }
-
-        *(n ? &o.former[o.nformer++] : &o.owner) = (uint16_t) number;
-    }
-
-    if (n == 0) {
-        return us_map_fail(r, "a range of slots has no owner; an element is "
-                           "such as [\"0-1023\", 0]");
-    }
-
-    for ( /* void */ ; slot <= last; slot++) {
-
-        if (r->map->slots[slot].owner != US_MAP_NOBODY) {
-            return us_map_fail(r, "slot %u is there twice", (unsigned) slot);
-        }
-
-        r->map->slots[slot] = o;
-    }
-
-    return 0;
-}
-
-
 static int
 us_map_slots(us_map_reader_t *r)
 {
+    char         shown[US_MAP_QUOTED];
+    unsigned     i, n;
+    uint64_t     number, slot, first, last;
+    us_owners_t  o;
+
     while (us_map_next(r) != US_JSON_ARRAY_END) {
 
         if (r->event != US_JSON_ARRAY) {
@@ -707,8 +649,56 @@ us_map_slots(us_map_reader_t *r)
                                "such as [\"0-1023\", 0]");
         }
 
-        if (us_map_owned(r) == -1) {
-            return -1;
+        /* an element of "slots" */
+
+        if (us_map_next(r) != US_JSON_STRING
+            || us_map_range(r->json.text, &first, &last) == -1)
+        {
+            return us_map_fail(r, "%s is no slot and no range of slots: a "
+                               "string such as \"17\" or \"0-%d\"",
+                               us_map_show(r, shown), US_SLOTS - 1);
+        }
+
+        memset(&o, 0, sizeof(us_owners_t));
+        slot = first;
+
+        for (n = 0; us_map_next(r) != US_JSON_ARRAY_END; n++) {
+
+            if (r->event != US_JSON_NUM
+                || us_map_number(r->json.text, US_SHARDS - 1, &number) == -1)
+            {
+                return us_map_fail(r, "%s is no number of a shard: 0 to %d",
+                                   us_map_show(r, shown), US_SHARDS - 1);
+            }
+
+            if (n > US_MAP_FORMER) {
+                return us_map_fail(r, "slot %u has more than %d former owners",
+                                   (unsigned) slot, US_MAP_FORMER);
+            }
+
+            for (i = 0; i < n; i++) {
+                if (number == (i ? o.former[i - 1] : o.owner)) {
+                    return us_map_fail(r, "slot %u has shard %u twice",
+                                       (unsigned) slot, (unsigned) number);
+                }
+            }
+
+            *(n ? &o.former[o.nformer++] : &o.owner) = (uint16_t) number;
+        }
+
+        if (n == 0) {
+            return us_map_fail(r, "a range of slots has no owner; an element "
+                               "is such as [\"0-1023\", 0]");
+        }
+
+        for ( /* void */ ; slot <= last; slot++) {
+
+            if (r->map->slots[slot].owner != US_MAP_NOBODY) {
+                return us_map_fail(r, "slot %u is there twice",
+                                   (unsigned) slot);
+            }
+
+            r->map->slots[slot] = o;
         }
     }
 

@@ -929,42 +929,10 @@ us_input_form_read(us_input_t *in)
 }
 
 
-/* the second pass: values are decoded where they lie */
-
-static us_input_rc_t
-us_input_form_item(us_input_t *in)
-{
-    us_str_t       name, value;
-    us_input_rc_t  rc;
-
-    do {
-        rc = us_input_form_field(in, &name, &value);
-
-        if (rc != US_INPUT_ITEM) {
-            in->done = (rc == US_INPUT_MORE);
-            return rc;
-        }
-
-    } while (!us_input_is_item(in, name));
-
-    if (!in->too_long && value.len <= 3 * in->max) {
-        value.len = us_input_unescape((uint8_t *) value.data, value.data,
-                                      value.len);
-    }
-
-    if (in->too_long || value.len > in->max) {
-        value.len = 0;
-        return us_input_emit(in, US_INPUT_LONG, value);
-    }
-
-    return us_input_emit(in, us_input_is(name, "id") ? US_INPUT_NUMBER
-                                                     : US_INPUT_URL, value);
-}
-
-
 static us_input_rc_t
 us_input_form(us_input_t *in)
 {
+    us_str_t       name, value;
     us_input_rc_t  rc;
 
     if (!in->read) {
@@ -1011,7 +979,30 @@ us_input_form(us_input_t *in)
         in->field_at = in->kept.data;
     }
 
-    return us_input_form_item(in);
+    /* the second pass: values are decoded where they lie */
+
+    do {
+        rc = us_input_form_field(in, &name, &value);
+
+        if (rc != US_INPUT_ITEM) {
+            in->done = (rc == US_INPUT_MORE);
+            return rc;
+        }
+
+    } while (!us_input_is_item(in, name));
+
+    if (!in->too_long && value.len <= 3 * in->max) {
+        value.len = us_input_unescape((uint8_t *) value.data, value.data,
+                                      value.len);
+    }
+
+    if (in->too_long || value.len > in->max) {
+        value.len = 0;
+        return us_input_emit(in, US_INPUT_LONG, value);
+    }
+
+    return us_input_emit(in, us_input_is(name, "id") ? US_INPUT_NUMBER
+                                                     : US_INPUT_URL, value);
 }
 
 

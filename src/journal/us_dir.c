@@ -255,34 +255,6 @@ us_dir_foreign(int dirfd, char *name, us_disk_error_t *e)
 }
 
 
-static int
-us_dir_give_one(int dirfd, const char *name, uid_t uid, us_disk_error_t *e)
-{
-    int  fd, rc;
-
-    /* not the name that is given away, but the file that was looked at */
-
-    fd = openat(dirfd, name, O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
-
-    if (fd == -1) {
-        return errno == ENOENT ? 0
-               : us_disk_fail(e, errno, "\"%s\" could not be opened", name);
-    }
-
-    rc = us_disk_give(fd, uid, -1);
-
-    if (rc == -1) {
-        us_disk_fail(e, errno, "\"%s\" belongs to another user and could not "
-                     "be given to user %u; it must be a regular file without "
-                     "another name", name, (unsigned) uid);
-    }
-
-    (void) close(fd);
-
-    return rc;
-}
-
-
 /* a manifest that a program of ours has written: so was the directory */
 
 static int
@@ -346,7 +318,7 @@ int
 us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e)
 {
     DIR            *d;
-    int             rc;
+    int             rc, fd;
     struct dirent  *de;
 
     if ((made || us_dir_data(dirfd)) && fchown(dirfd, uid, -1) == -1) {
@@ -363,8 +335,30 @@ us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e)
     rc = 0;
 
     while (rc == 0 && (de = readdir(d)) != NULL) {
-        if (us_dir_ours(de->d_name)) {
-            rc = us_dir_give_one(dirfd, de->d_name, uid, e);
+
+        if (!us_dir_ours(de->d_name)) {
+            continue;
+        }
+
+        /* not the name is given away, but the file that was looked at */
+
+        fd = openat(dirfd, de->d_name,
+                    O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
+
+        if (fd == -1 && errno != ENOENT) {
+            rc = us_disk_fail(e, errno, "\"%s\" could not be opened",
+                              de->d_name);
+        }
+
+        if (fd != -1 && us_disk_give(fd, uid, -1) == -1) {
+            rc = us_disk_fail(e, errno, "\"%s\" belongs to another user and "
+                              "could not be given to user %u; it must be a "
+                              "regular file without another name",
+                              de->d_name, (unsigned) uid);
+        }
+
+        if (fd != -1) {
+            (void) close(fd);
         }
     }
 

@@ -163,38 +163,11 @@ us_manifest_line(us_manifest_t *m, const char *key, char *value)
 }
 
 
-static int
-us_manifest_parse(us_manifest_t *m, char *text)
-{
-    char  *line, *end, *value;
-
-    line = strchr(text, '\n') + 1;
-
-    for ( /* void */ ; *line; line = end + 1) {
-        end = strchr(line, '\n');
-        value = strchr(line, ' ');
-
-        if (end == NULL || value == NULL || value > end) {
-            return -1;
-        }
-
-        *end = '\0';
-        *value++ = '\0';
-
-        if (us_manifest_line(m, line, value) == -1) {
-            return -1;
-        }
-    }
-
-    return 0;
-}
-
-
 us_manifest_rc_t
 us_manifest_scan(us_manifest_t *m, const char *p, size_t len,
     us_disk_error_t *e)
 {
-    char    *crc, line[32], text[US_MANIFEST_MAX + 1];
+    char    *crc, *row, *end, *value, line[32], text[US_MANIFEST_MAX + 1];
     size_t   n;
 
     memset(m, 0, sizeof(us_manifest_t));
@@ -236,7 +209,19 @@ us_manifest_scan(us_manifest_t *m, const char *p, size_t len,
 
     *crc = '\0';
 
-    if (us_manifest_parse(m, text) == -1) {
+    for (row = strchr(text, '\n') + 1; *row; row = end + 1) {
+        end = strchr(row, '\n');
+        value = strchr(row, ' ');
+
+        if (end && value && value < end) {
+            *end = '\0';
+            *value++ = '\0';
+
+            if (us_manifest_line(m, row, value) == 0) {
+                continue;
+            }
+        }
+
         us_disk_fail(e, 0, "\"manifest\" has a line that is not understood");
         return US_MANIFEST_BAD;
     }

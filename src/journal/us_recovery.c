@@ -10,7 +10,7 @@
  *             us_recovery_segment()      its blocks, applied
  *             us_recovery_ended()        may it end so?
  *         us_recovery_end()          the owner settles the last one's end:
- *             us_recovery_torn()         a crash, or damage?
+ *             us_recovery_follow()       a crash, or damage?
  *             us_recovery_answered()     was more answered than is there?
  */
 
@@ -523,26 +523,6 @@ us_recovery_cut(us_recovery_t *r, const us_reader_t *reader)
 }
 
 
-/*
- * The newest segment has a bad place at reader->offset.  A kill loses nothing
- * as long as the machine runs.  So valid blocks past the bad place are excused
- * only if the machine was restarted, and only if none of them says that the
- * place was durable.  What a copy lacks is sent again.
- */
-
-static us_recovery_rc_t
-us_recovery_torn(us_recovery_t *r, us_reader_t *reader)
-{
-    if (r->manifest.state != US_STATE_REPLICA
-        && us_recovery_follow(r, reader, reader->offset + 1))
-    {
-        return US_RECOVERY_DAMAGED;
-    }
-
-    return us_recovery_cut(r, reader);
-}
-
-
 /* whether more may have been answered than is there */
 
 static us_recovery_rc_t
@@ -612,25 +592,33 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
 {
     us_recovery_rc_t  rc;
 
-    if (end == US_READ_BAD) {
-        rc = us_recovery_torn(r, reader);
+    /*
+     * The segment may have a bad place at reader->offset.  A kill loses nothing
+     * as long as the machine runs.  So valid blocks past the bad place are
+     * excused only if the machine was restarted, and only if none of them says
+     * that the place was durable.  What a copy lacks is sent again.
+     */
+
+    if (end == US_READ_BAD && r->manifest.state != US_STATE_REPLICA
+        && us_recovery_follow(r, reader, reader->offset + 1))
+    {
+        return US_RECOVERY_DAMAGED;
+    }
+
+    if (end == US_READ_BAD
+        || (end == US_READ_FOOTER
+            && us_recovery_goes_on(reader, &reader->error)))
+    {
+        rc = us_recovery_cut(r, reader);
 
         if (rc != US_RECOVERY_OK) {
             return rc;
         }
     }
 
+    /* the next segment begins with the next operation */
+
     if (end == US_READ_FOOTER) {
-
-        if (us_recovery_goes_on(reader, &reader->error)) {
-            rc = us_recovery_cut(r, reader);
-
-            if (rc != US_RECOVERY_OK) {
-                return rc;
-            }
-        }
-
-        /* the next segment begins with the next operation */
         r->tail.offset = 0;
     }
 

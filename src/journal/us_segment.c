@@ -280,47 +280,6 @@ us_reader_start(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
 }
 
 
-/* fills the buffer from `offset` on */
-
-static int
-us_reader_fill(us_reader_t *r, uint64_t offset, size_t size)
-{
-    ssize_t   n;
-    uint8_t  *buf;
-
-    if (size > r->buf_size) {
-        size = (size < US_READER_BUFFER) ? US_READER_BUFFER : size;
-        size = (size + US_DISK_BLOCK - 1) & ~(size_t) (US_DISK_BLOCK - 1);
-        buf = aligned_alloc(US_DISK_BLOCK, size);
-
-        if (buf == NULL) {
-            return us_disk_fail(&r->error, ENOMEM, "\"%s\" could not be read",
-                                r->name);
-        }
-
-        free(r->buf);
-        r->buf = buf;
-        r->buf_size = size;
-    }
-
-    r->buf_len = 0;
-    r->buf_offset = offset;
-
-    n = r->aligned
-        ? us_disk_pread_blocks(r->fd, r->buf, r->buf_size, offset)
-        : us_disk_pread(r->fd, r->buf, r->buf_size, offset);
-
-    if (n == -1) {
-        return us_disk_fail(&r->error, errno, "read of \"%s\" at %" PRIu64
-                            " failed", r->name, offset);
-    }
-
-    r->buf_len = n;
-
-    return 0;
-}
-
-
 /*
  * The bytes of the file at offset, at least len of them unless it ends: *got
  * are there, at most len.  NULL with r->error if it cannot be read.
@@ -329,15 +288,45 @@ us_reader_fill(us_reader_t *r, uint64_t offset, size_t size)
 static const uint8_t *
 us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
 {
-    size_t  skip;
+    size_t    skip, size;
+    ssize_t   n;
+    uint8_t  *buf;
 
     if (offset < r->buf_offset || offset + len > r->buf_offset + r->buf_len) {
 
         skip = r->aligned ? offset & (US_DISK_BLOCK - 1) : 0;
+        size = skip + len;
 
-        if (us_reader_fill(r, offset - skip, skip + len) == -1) {
+        if (size > r->buf_size) {
+            size = (size < US_READER_BUFFER) ? US_READER_BUFFER : size;
+            size = (size + US_DISK_BLOCK - 1) & ~(size_t) (US_DISK_BLOCK - 1);
+            buf = aligned_alloc(US_DISK_BLOCK, size);
+
+            if (buf == NULL) {
+                us_disk_fail(&r->error, ENOMEM, "\"%s\" could not be read",
+                             r->name);
+                return NULL;
+            }
+
+            free(r->buf);
+            r->buf = buf;
+            r->buf_size = size;
+        }
+
+        r->buf_len = 0;
+        r->buf_offset = offset - skip;
+
+        n = r->aligned
+            ? us_disk_pread_blocks(r->fd, r->buf, r->buf_size, r->buf_offset)
+            : us_disk_pread(r->fd, r->buf, r->buf_size, r->buf_offset);
+
+        if (n == -1) {
+            us_disk_fail(&r->error, errno, "read of \"%s\" at %" PRIu64
+                         " failed", r->name, r->buf_offset);
             return NULL;
         }
+
+        r->buf_len = n;
     }
 
     *got = r->buf_offset + r->buf_len;

@@ -618,27 +618,11 @@ us_load_follow(us_load_t *ld)
 
 
 static void
-us_load_fresh(us_load_t *ld)
-{
-    us_tail_t         tail;
-    us_store_conf_t   conf;
-
-    us_store_conf(ld->store, &conf);
-
-    us_store_set_identity(ld->store, conf.uuid, 1);
-    (void) us_store_set_lsn(ld->store, 0);
-
-    memset(&tail, 0, sizeof(us_tail_t));
-
-    us_job_say(ld->job, US_SAY_NOTICE, "a new store begins, epoch 1");
-
-    us_load_settle(ld, &tail);
-}
-
-
-static void
 us_load_begin(us_load_t *ld)
 {
+    us_tail_t        tail;
+    us_store_conf_t  conf;
+
     /* first: after it, the files that another owner has made are there */
 
     ld->own = us_load_own(ld->l);
@@ -663,7 +647,17 @@ us_load_begin(us_load_t *ld)
             return;
         }
 
-        us_load_fresh(ld);
+        us_store_conf(ld->store, &conf);
+
+        us_store_set_identity(ld->store, conf.uuid, 1);
+        (void) us_store_set_lsn(ld->store, 0);
+
+        memset(&tail, 0, sizeof(us_tail_t));
+
+        us_job_say(ld->job, US_SAY_NOTICE, "a new store begins, epoch 1");
+
+        us_load_settle(ld, &tail);
+
         return;
 
     case US_RECOVERY_OK:
@@ -676,32 +670,6 @@ us_load_begin(us_load_t *ld)
         us_load_failed(ld, US_LIFE_FAILED);
         return;
     }
-}
-
-
-/* the lock on the files is kept as long as they are to be read on */
-
-static void
-us_load_ended(us_load_t *ld)
-{
-    us_life_t  *l;
-
-    l = ld->l;
-
-    if (us_share_state(l->sh) == US_LIFE_FOLLOWING) {
-        ld->job->stays = 1;
-
-        if (l->readers == -1) {
-            l->readers = ld->recovery.readers;
-            ld->recovery.readers = -1;
-        }
-
-    } else if (l->readers != -1) {
-        (void) close(l->readers);
-        l->readers = -1;
-    }
-
-    us_recovery_close(&ld->recovery);
 }
 
 
@@ -776,7 +744,23 @@ us_load_job(us_job_t *job)
     }
 
     us_store_close(ld.store);
-    us_load_ended(&ld);
+
+    /* the lock on the files is kept as long as they are to be read on */
+
+    if (us_share_state(l->sh) == US_LIFE_FOLLOWING) {
+        job->stays = 1;
+
+        if (l->readers == -1) {
+            l->readers = ld.recovery.readers;
+            ld.recovery.readers = -1;
+        }
+
+    } else if (l->readers != -1) {
+        (void) close(l->readers);
+        l->readers = -1;
+    }
+
+    us_recovery_close(&ld.recovery);
 }
 
 

@@ -114,47 +114,11 @@ us_life_whole(const us_life_t *l)
 }
 
 
-/*
- * ms that the write or the sync has taken which began first, or that the
- * oldest byte is older than the zone promises to sync it.
- */
-
-static uint64_t
-us_life_age(const us_life_t *l)
-{
-    uint64_t         now, since, age;
-    unsigned         i;
-    const us_share_t  *sh;
-
-    sh = l->sh;
-    now = us_job_now(l);
-    age = 0;
-
-    for (i = US_ROLE_WRITER; i <= US_ROLE_SYNCER; i++) {
-        since = us_acquire(&sh->roles[i].since);
-
-        if (since && since < now && us_acquire(&sh->roles[i].holder)) {
-            age = now - since > age ? now - since : age;
-        }
-    }
-
-    since = us_acquire(&sh->dirty_since);
-
-    if (l->conf.sync == US_SYNC_TIME && since
-        && since + l->conf.interval < now)
-    {
-        since = now - since - l->conf.interval;
-        age = since > age ? since : age;
-    }
-
-    return age;
-}
-
-
 int
 us_life_refuses(const us_life_t *l, char *reason)
 {
-    uint64_t          age, stalled;
+    uint64_t           age, stalled, now, since;
+    unsigned           i;
     const char        *why;
     const us_share_t  *sh;
 
@@ -177,7 +141,30 @@ us_life_refuses(const us_life_t *l, char *reason)
         return 1;
     }
 
-    age = us_life_age(l);
+    /*
+     * ms that the write or the sync has taken which began first, or that the
+     * oldest byte is older than the zone promises to sync it.
+     */
+
+    now = us_job_now(l);
+    age = 0;
+
+    for (i = US_ROLE_WRITER; i <= US_ROLE_SYNCER; i++) {
+        since = us_acquire(&sh->roles[i].since);
+
+        if (since && since < now && us_acquire(&sh->roles[i].holder)) {
+            age = now - since > age ? now - since : age;
+        }
+    }
+
+    since = us_acquire(&sh->dirty_since);
+
+    if (l->conf.sync == US_SYNC_TIME && since
+        && since + l->conf.interval < now)
+    {
+        since = now - since - l->conf.interval;
+        age = since > age ? since : age;
+    }
 
     if (age > US_LIFE_HUNG) {
 
