@@ -122,9 +122,21 @@ sub follow
 {
     my ($self, $other) = @_;
 
-    _run(bin() . '/pg_rewind', '-D', $self->{data},
-        '--source-server', $other->_admin, '--no-sync');
+    # the command of docs/cluster.md; its settings go, as those of _configure()
+    # are changed later
 
+    my ($command) = UrlStore::Test::slurp("$TOP/docs/cluster.md")
+        =~ /`(pg_rewind -R .*?)`/s or die 'no pg_rewind';
+    my $auto = "$self->{data}/postgresql.auto.conf";
+    my $server = $other->_admin;
+
+    $command =~ s/DATA/$self->{data}/;
+    $command =~ s/'host=.*? (application_name)=a'/'$server $1=$self->{name}'/;
+    _run('sh', '-c', bin() . "/$command --no-sync");
+    die 'the old server would not stream' if UrlStore::Test::slurp($auto)
+        !~ /^primary_conninfo = '.*application_name=$self->{name}\b.*'$/m
+        || !-e "$self->{data}/standby.signal";
+    _spew($auto, '');
     $self->_follows($other);
 
     return $self->start;
