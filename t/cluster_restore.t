@@ -120,6 +120,9 @@ for (@commands) {
     }
 }
 
+like(`build/urlstore dump http://127.0.0.1:$router 2>&1`,
+    qr/there is no "next_id": it is a router/, 'a router is not dumped');
+is($? >> 8, 2, '  by its exit code');
 is($a->stats->{next_id}, $kept + $lost, 'all URLs have ids again');
 is($a->get('/url/' . ($kept + $lost - 1))->{body},
     $first =~ s/^\d+\t//r . "\n", '  without a gap');

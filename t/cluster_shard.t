@@ -299,12 +299,13 @@ for my $case (
     like($out, $case->[1], 'says why');
 }
 
-$t->stop;
-
-
-# the command, on the directory of a shard
+# the command, on a shard and on its directory
 
 my $urlstore = "$UrlStore::Test::TOP/build/urlstore";
+my $service = 'http://127.0.0.1:' . $t->port . '/1';
+my $dumped = `$urlstore dump --deleted $service`;
+
+$t->stop;
 
 sub command
 {
@@ -315,6 +316,7 @@ sub command
 }
 
 like(command('', "dump $t->{dir}/s1"), qr/^$base\t\Q$of[2][0]\E$/m, 'dump');
+is(command('', "dump --deleted $t->{dir}/s1"), $dumped, 'dump of its service');
 is(command("$base\n0\n" . ($base + 3) . "\n", "get $t->{dir}/s1"),
     "$base\t$of[2][0]\n0\t-\tunavailable\n" . ($base + 3) . "\t-\tdeleted\n",
     'get');
