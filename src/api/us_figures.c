@@ -6,7 +6,6 @@
 
 #include "us_figures.h"
 #include "us_figures_private.h"
-#include "../life/us_replicate.h"
 
 
 #define DISK     US_FIGURES_DISK
@@ -23,10 +22,8 @@
 #define RATIO    US_FIGURE_RATIO
 #define SECONDS  US_FIGURE_SECONDS
 
-#define AT(field)  offsetof(us_figures_t, field)
-
-
-static uint64_t us_figures_past(uint64_t lsn, uint64_t other);
+#define AT(field)     0, offsetof(us_figures_t, field)
+#define SHARED(word)  1, offsetof(us_share_t, word)
 
 
 const us_figure_t  us_figures_table[] = {
@@ -44,47 +41,48 @@ const us_figure_t  us_figures_table[] = {
 
     /* URLs */
 
-    { STORE, GAUGE, AT(urls), "urls", "urls",
+    { STORE, GAUGE, AT(store.urls), "urls", "urls",
       "Ids given, those of deleted URLs included." },
     { STORE, GAUGE, AT(next_id), "next_id", NULL, NULL },
-    { STORE, GAUGE, AT(deleted), "deleted", "deleted_ids",
+    { STORE, GAUGE, AT(store.deleted), "deleted", "deleted_ids",
       "Ids whose URL was deleted." },
-    { STORE, GAUGE, AT(sites), "sites", "sites", "Sites." },
-    { STORE, GAUGE, AT(fit), "fit", "fit_urls",
+    { STORE, GAUGE, AT(store.sites), "sites", "sites", "Sites." },
+    { STORE, GAUGE, AT(store.fit), "fit", "fit_urls",
       "URLs that still fit, an estimate." },
 
-    { FILTER, GAUGE, AT(urls), "urls", "filter_urls",
+    { FILTER, GAUGE, AT(filter.urls), "urls", "filter_urls",
       "URLs that were new to the filter." },
-    { FILTER, GAUGE, AT(capacity), "capacity", "filter_capacity_urls",
+    { FILTER, GAUGE, AT(filter.capacity), "capacity", "filter_capacity_urls",
       "URLs for which the filter is configured." },
-    { FILTER, RATIO, AT(filling), "filling", "filter_filling_ratio",
+    { FILTER, RATIO, AT(filter.filling), "filling", "filter_filling_ratio",
       "Share of the filter's bits that are set, by a sample." },
-    { FILTER, RATIO, AT(expected_error), "expected_error",
+    { FILTER, RATIO, AT(filter.expected), "expected_error",
       "filter_error_ratio",
       "Share of new URLs that are answered as seen now, by a sample." },
-    { FILTER, RATIO, AT(error), "error", "filter_stated_error_ratio",
+    { FILTER, RATIO, AT(filter.error), "error", "filter_stated_error_ratio",
       "Share of new URLs that are answered as seen at capacity, as "
       "configured." },
-    { FILTER, GAUGE, AT(hashes), "hashes", NULL, NULL },
+    { FILTER, GAUGE, AT(filter.hashes), "hashes", NULL, NULL },
 
     /* memory */
 
-    { STORE, GAUGE, AT(size), "size", "zone_size_bytes",
+    { STORE, GAUGE, AT(store.size), "size", "zone_size_bytes",
       "Size of the zone." },
-    { STORE, GAUGE, AT(used), "used", NULL, NULL },
+    { STORE, GAUGE, AT(store.used), "used", NULL, NULL },
     { STORE, GAUGE, AT(free), "free", "zone_free_bytes",
       "Bytes of the zone that are not in use." },
-    { STORE, GAUGE, AT(content), "store_bytes", "store_bytes",
+    { STORE, GAUGE, AT(store.content), "store_bytes", "store_bytes",
       "Bytes in use for URLs: all but the zone's header and the journal's "
       "ring." },
-    { FILTER, GAUGE, AT(size), "size", "filter_size_bytes",
+    { FILTER, GAUGE, AT(filter.size), "size", "filter_size_bytes",
       "Size of the filter." },
 
     /* work */
 
     { STORE, COUNTER, AT(n[US_N_TRAININGS]), "trainings", "trainings_total",
       "Models learnt from the store's records." },
-    { STORE, COUNTER, AT(recoveries), "recoveries", "lock_recoveries_total",
+    { STORE, COUNTER, AT(store.recoveries), "recoveries",
+      "lock_recoveries_total",
       "Updates of a killed writer that the next writer completed." },
     { STORE, COUNTER, AT(n[US_N_LOCK_WAITS]), "lock_waits", "lock_waits_total",
       "Times that a writer waited for the lock." },
@@ -138,139 +136,139 @@ const us_figure_t  us_figures_table[] = {
     { DISK, GAUGE, AT(write_lag), "lag_bytes", "write_lag_bytes",
       "Bytes of operations that are not written yet: they wait in the "
       "ring." },
-    { DISK, GAUGE, AT(ring_size), NULL, "ring_size_bytes",
+    { DISK, GAUGE, AT(store.parts[US_PART_RING]), NULL, "ring_size_bytes",
       "Size of the journal's ring: adds wait while it is full." },
     { DISK, GAUGE, AT(unsynced), "unsynced_bytes", NULL, NULL },
     { DISK, GAUGE, AT(sync_lag), NULL, "sync_lag_bytes",
       "Bytes of operations that are not on disk yet." },
 
-    { DISK|LOG, FLAG, AT(stalled), "stalled", "stalled",
+    { DISK|LOG, FLAG, AT(life.stalled), "stalled", "stalled",
       "1 if a write to the journal has failed and is tried again, or the log "
       "of a primary does not confirm." },
-    { DISK, FLAG, AT(sync_failed), "sync_failed", "sync_failed",
+    { DISK, FLAG, AT(life.sync_failed), "sync_failed", "sync_failed",
       "1 if a sync has failed: the store is read-only until a restart." },
-    { DISK, COUNTER, AT(errors), "journal_errors", "journal_errors_total",
+    { DISK, COUNTER, SHARED(errors), "journal_errors", "journal_errors_total",
       "Writes and syncs of the journal that failed." },
-    { DISK, COUNTER, AT(writes), "journal_writes", "journal_writes_total",
+    { DISK, COUNTER, SHARED(writes), "journal_writes", "journal_writes_total",
       "Writes to the journal." },
-    { DISK, COUNTER, AT(syncs), "journal_syncs", "journal_syncs_total",
+    { DISK, COUNTER, SHARED(syncs), "journal_syncs", "journal_syncs_total",
       "Syncs of the journal." },
-    { DISK, GAUGE, AT(segment), "segment", NULL, NULL },
-    { DISK|REPLICA|LOG, COUNTER, AT(takeovers), "takeovers", "takeovers_total",
+    { DISK, GAUGE, AT(life.segment), "segment", NULL, NULL },
+    { DISK|REPLICA|LOG, COUNTER, SHARED(takeovers), "takeovers",
+      "takeovers_total",
       "Roles of dead workers that another worker took over." },
 
-    { DISK|LOG, COUNTER, AT(snapshots), "snapshots", "snapshots_total",
+    { DISK|LOG, COUNTER, SHARED(snapshots), "snapshots", "snapshots_total",
       "Snapshots written." },
-    { DISK, GAUGE, AT(snapshot_lsn), "snapshot_lsn", NULL, NULL },
-    { DISK, COUNTER, AT(scrubbed), "scrubbed_bytes", "scrubbed_bytes_total",
+    { DISK, GAUGE, SHARED(snapshot_lsn), "snapshot_lsn", NULL, NULL },
+    { DISK, COUNTER, SHARED(scrubbed), "scrubbed_bytes", "scrubbed_bytes_total",
       "Bytes of the directory read again and found whole." },
 
-    { DISK|REPLICA|LOG, GAUGE, AT(progress), "progress", NULL, NULL },
-    { DISK, SECONDS, AT(replay_seconds), "replay_seconds", "replay_seconds",
+    { DISK|REPLICA|LOG, GAUGE, AT(life.progress), "progress", NULL, NULL },
+    { DISK, SECONDS, SHARED(load_ms), "replay_seconds", "replay_seconds",
       "Time that the last start took to load the directory: snapshot and "
       "journal." },
     { DISK, GAUGE, AT(replay_bytes), "replay_bytes", "replay_bytes",
       "Bytes of operations past the newest snapshot, which a start "
       "replays." },
-    { DISK, GAUGE, AT(cut_bytes), "cut_bytes", "cut_bytes",
+    { DISK, GAUGE, SHARED(cut_bytes), "cut_bytes", "cut_bytes",
       "Bytes of the journal's torn end that the last start cut off." },
-    { DISK, GAUGE, AT(lost_ids), "lost_ids", "lost_ids",
+    { DISK, GAUGE, SHARED(lost_ids), "lost_ids", "lost_ids",
       "Ids in the part cut off that had been answered." },
 
     /* a replica; LSNs are the primary's */
 
-    { REPLICA, FLAG, AT(connected), "connected", "replica_connected",
+    { REPLICA, FLAG, AT(lag.connected), "connected", "replica_connected",
       "1 if the primary sends its journal." },
-    { REPLICA, GAUGE, AT(lsn), "lsn", "replica_lsn",
+    { REPLICA, GAUGE, AT(lag.lsn), "lsn", "replica_lsn",
       "LSN up to which the primary's operations are applied." },
-    { REPLICA, GAUGE, AT(primary_lsn), "primary_lsn", "replica_primary_lsn",
+    { REPLICA, GAUGE, AT(lag.published), "primary_lsn", "replica_primary_lsn",
       "LSN that the primary had published by its last message." },
-    { REPLICA, GAUGE, AT(lag_bytes), "lag_bytes",
+    { REPLICA, GAUGE, AT(lag.bytes), "lag_bytes",
       "replica_lag_bytes",
       "Bytes of the primary's operations that are not applied yet." },
-    { REPLICA, SECONDS, AT(lag_seconds), "lag_seconds",
+    { REPLICA, SECONDS, AT(lag.ms), "lag_seconds",
       "replica_lag_seconds",
       "Time since the replica had all that the primary had published; 0 "
       "while it has." },
-    { REPLICA, COUNTER, AT(received), "received_bytes",
+    { REPLICA, COUNTER, SHARED(replica.bytes), "received_bytes",
       "replica_received_bytes_total", "Bytes that the primary has sent." },
-    { REPLICA, COUNTER, AT(connects), "connects", "replica_connects_total",
+    { REPLICA, COUNTER, SHARED(replica.connects), "connects",
+      "replica_connects_total",
       "Connections to the primary." },
-    { REPLICA, COUNTER, AT(failures), "failures", "replica_failures_total",
+    { REPLICA, COUNTER, SHARED(replica.failures), "failures",
+      "replica_failures_total",
       "Connections that failed or broke." },
-    { REPLICA, COUNTER, AT(restarts), "restarts", "replica_restarts_total",
+    { REPLICA, COUNTER, SHARED(replica.restarts), "restarts",
+      "replica_restarts_total",
       "Times that all was fetched anew." },
 
     /* a replicated store; LSNs are those of the log */
 
     { LOG, FLAG, AT(is_primary), "is_primary", "primary",
       "1 if the node is the primary and has its lease." },
-    { LOG, GAUGE, AT(term), "term", "term",
+    { LOG, GAUGE, AT(log.term), "term", "term",
       "Number of the primary's term, as far as the node knows." },
-    { LOG, GAUGE, AT(confirmed), "confirmed", "confirmed_lsn",
+    { LOG, GAUGE, AT(log.acked), "confirmed", "confirmed_lsn",
       "LSN up to which the log is confirmed, as far as the node knows." },
-    { LOG, GAUGE, AT(end), "log_end", "log_end_lsn",
+    { LOG, GAUGE, AT(log.end), "log_end", "log_end_lsn",
       "LSN of the log's end, as far as the node knows." },
-    { LOG, GAUGE, AT(base), "log_base", "log_base_lsn",
+    { LOG, GAUGE, SHARED(replicate.base), "log_base", "log_base_lsn",
       "LSN at which the log's rows begin, as far as the node knows: a node "
       "that begins reads the base and what lies between this and the end." },
-    { LOG, GAUGE, AT(lag_bytes), "lag_bytes", "log_lag_bytes",
+    { LOG, GAUGE, AT(log.lag), "lag_bytes", "log_lag_bytes",
       "Bytes of the log that a standby has not applied, or of operations that "
       "the log has not confirmed to its primary." },
-    { LOG, SECONDS, AT(age), "log_age", "log_age_seconds",
+    { LOG, SECONDS, AT(log.age), "log_age", "log_age_seconds",
       "Time since a primary has sent what the log confirmed last, which is the "
       "age of its lease, or since the log's last answer to a standby." },
-    { LOG, COUNTER, AT(rows), "log_rows", "log_rows_total",
+    { LOG, COUNTER, SHARED(replicate.rows), "log_rows", "log_rows_total",
       "Rows that this node has appended to the log." },
-    { LOG, COUNTER, AT(read), "log_read_bytes", "log_read_bytes_total",
+    { LOG, COUNTER, SHARED(replicate.read), "log_read_bytes",
+      "log_read_bytes_total",
       "Bytes of the log that this node has read into its store." },
-    { LOG, COUNTER, AT(failures), "failures", "log_failures_total",
+    { LOG, COUNTER, SHARED(replicate.failures), "failures",
+      "log_failures_total",
       "Calls of the log that failed." },
-    { LOG, COUNTER, AT(rebases), "rebases", "rebases_total",
+    { LOG, COUNTER, SHARED(replicate.rebases), "rebases", "rebases_total",
       "Bases of the log that this node has made." },
-    { LOG, COUNTER, AT(promotions), "promotions", "promotions_total",
+    { LOG, COUNTER, SHARED(replicate.promotions), "promotions",
+      "promotions_total",
       "Times that this node has become the primary." },
-    { LOG, COUNTER, AT(deposed), "deposed", "deposed_total",
+    { LOG, COUNTER, SHARED(replicate.deposed), "deposed", "deposed_total",
       "Times that this node was the primary and another one took over." },
-    { LOG, GAUGE, AT(cached), "cached", "cached_lsn",
+    { LOG, GAUGE, SHARED(replicate.copier.lsn), "cached", "cached_lsn",
       "LSN up to which the path has the log; 0: there is none, or no snapshot "
       "of it yet." },
-    { LOG, FLAG, AT(cache_off), "cache_off", "cache_off",
+    { LOG, FLAG, AT(log.off), "cache_off", "cache_off",
       "1 if the path cannot be written: a start reads more from the log." },
-    { LOG, COUNTER, AT(cache_failures), "cache_failures",
+    { LOG, COUNTER, SHARED(replicate.copier.failures), "cache_failures",
       "cache_failures_total", "Writes to the path that failed." },
-    { LOG, COUNTER, AT(cache_restarts), "cache_restarts",
+    { LOG, COUNTER, SHARED(replicate.copier.restarts), "cache_restarts",
       "cache_restarts_total",
       "Times that the path was begun anew, with a snapshot of all." },
 
-    { 0, 0, 0, NULL, NULL, NULL }
+    { 0, 0, 0, 0, NULL, NULL, NULL }
 };
+
+
+static uint64_t
+us_figures_past(uint64_t lsn, uint64_t other)
+{
+    return lsn > other ? lsn - other : 0;
+}
 
 
 void
 us_figures_store(us_figures_t *f, us_store_t *store)
 {
-    us_store_info_t  info;
+    us_store_info(store, &f->store);
 
-    us_store_info(store, &info);
-
-    f->urls = info.urls;
-    f->deleted = info.deleted;
-    f->sites = info.sites;
-
-    f->size = info.size;
-    f->used = info.used;
-    f->free = info.size - info.used;
-    f->content = info.content;
-    f->fit = info.fit;
-    f->full = info.full;
-    f->bytes_per_url = info.bytes_per_url;
+    f->free = f->store.size - f->store.used;
+    f->full = f->store.full;
+    f->bytes_per_url = f->store.bytes_per_url;
     f->revisit = us_store_revisit(store);
     f->clock = us_store_clock(store);
-    memcpy(f->parts, info.parts, sizeof(f->parts));
-
-    f->ring_size = info.parts[US_PART_RING];
-    f->recoveries = info.recoveries;
 
     /*
      * The last in the order of an operation's life is read first: otherwise
@@ -287,124 +285,38 @@ us_figures_store(us_figures_t *f, us_store_t *store)
 }
 
 
-static uint64_t
-us_figures_past(uint64_t lsn, uint64_t other)
-{
-    return lsn > other ? lsn - other : 0;
-}
-
-
 void
-us_figures_disk(us_figures_t *f, const us_life_t *life)
+us_figures_life(us_figures_t *f, const us_life_t *life)
 {
-    us_life_info_t     info;
-    const us_share_t  *sh;
+    f->share = life->sh;
+    us_life_info(life, &f->life);
 
-    sh = life->sh;
+    if (life->conf.follow) {
+        f->kind = US_FIGURES_REPLICA;
+        f->primary = life->conf.follow->name;
+        us_life_lag(life, &f->lag);
 
-    us_life_info(life, &info);
+    } else if (life->conf.replicate) {
+        f->kind = US_FIGURES_REPLICATED;
+        f->node = life->conf.replicate->node;
+        f->is_primary = (f->state == US_LIFE_READY);
+        f->life.stalled |= (f->state == US_LIFE_STALLED);
+        us_replicate_info(life, &f->log);
 
-    f->segment = info.segment;
-    f->progress = info.progress;
-    f->stalled = info.stalled;
-    f->sync_failed = info.sync_failed;
-    f->writes = sh->writes;
-    f->syncs = sh->syncs;
-    f->errors = sh->errors;
-    f->snapshots = sh->snapshots;
-    f->snapshot_lsn = sh->snapshot_lsn;
-    f->replay_bytes = us_figures_past(f->published, f->snapshot_lsn);
-    f->replay_seconds = sh->load_ms / 1000.0;
-    f->scrubbed = sh->scrubbed;
-    f->takeovers = sh->takeovers;
-    f->cut_bytes = sh->cut_bytes;
-    f->lost_ids = sh->lost_ids;
+    } else if (!life->conf.memory) {
+        f->kind = US_FIGURES_DISK;
+        f->sync = life->conf.sync_name;
+        f->replay_bytes = us_figures_past(f->published,
+                                          f->share->snapshot_lsn);
+    }
 }
 
 
 void
 us_figures_filter(us_figures_t *f, const us_filter_t *filter)
 {
-    us_filter_info_t  info;
+    us_filter_info(filter, &f->filter);
 
-    us_filter_info(filter, &info);
-
-    f->urls = info.urls;
-    f->capacity = info.capacity;
-    f->hashes = info.hashes;
-    f->error = info.error;
-    f->expected_error = info.expected;
-    f->filling = info.filling;
-    f->size = info.size;
     f->full = us_filter_full(filter);
-    f->bytes_per_url = (double) info.size / info.capacity;
-}
-
-
-void
-us_figures_replica(us_figures_t *f, const us_life_t *life)
-{
-    us_life_lag_t   lag;
-    us_life_info_t  info;
-
-    us_life_info(life, &info);
-    us_life_lag(life, &lag);
-
-    f->progress = info.progress;
-    f->takeovers = life->sh->takeovers;
-
-    f->primary = life->conf.follow->name;
-    f->connected = lag.connected;
-    f->lsn = lag.lsn;
-    f->primary_lsn = lag.published;
-    f->lag_bytes = lag.bytes;
-    f->received = lag.received;
-    f->connects = lag.connects;
-    f->failures = lag.failures;
-    f->restarts = lag.restarts;
-
-    /* never level: at least since it began */
-
-    f->lag_seconds = lag.ms == UINT64_MAX ? (double) f->uptime
-                                          : lag.ms / 1000.0;
-}
-
-
-void
-us_figures_replicated(us_figures_t *f, const us_life_t *life)
-{
-    us_life_info_t       info;
-    us_replicate_info_t  log;
-
-    us_life_info(life, &info);
-    us_replicate_info(life, &log);
-
-    f->progress = info.progress;
-    f->stalled = info.stalled || f->state == US_LIFE_STALLED;
-    f->takeovers = life->sh->takeovers;
-
-    f->node = life->conf.replicate->node;
-    memcpy(f->holder, log.holder, sizeof(f->holder));
-    f->is_primary = f->state == US_LIFE_READY;
-    f->term = log.term;
-    f->confirmed = log.acked;
-    f->end = log.end;
-    f->base = log.base;
-    f->rebases = log.rebases;
-    f->lag_bytes = log.lag;
-    f->rows = log.rows;
-    f->failures = log.failures;
-    f->promotions = log.promotions;
-    f->deposed = log.deposed;
-    f->read = log.read;
-    f->cached = log.cached;
-    f->cache_off = log.off;
-    f->cache_failures = log.cache_failures;
-    f->cache_restarts = log.cache_restarts;
-    f->snapshots = log.snapshots;
-
-    /* never: at least since it began */
-
-    f->age = log.age == US_STORE_NO_ID ? (double) f->uptime
-                                       : log.age / 1000.0;
+    f->bytes_per_url = (double) f->filter.size / f->filter.capacity;
 }

@@ -6,9 +6,11 @@
  *     counters                                   --> /metrics  Prometheus'
  *                                                    text format 0.0.4
  *
- * One table has all plain numbers: the name of each in both formats, and its
- * meaning.  Texts and figures with labels follow.  A look does not depend on
- * the number of URLs: it reads the store's counters, or a sample of the filter.
+ * One table has all plain numbers: the place of each, in what was looked up or
+ * in the words that the processes of a life share, its name in both formats,
+ * and its meaning.  Texts and figures with labels follow.  A look does not
+ * depend on the number of URLs: it reads the store's counters, or a sample of
+ * the filter.
  */
 
 
@@ -17,7 +19,7 @@
 
 
 #include "us_counters.h"
-#include "../life/us_life.h"
+#include "../life/us_replicate.h"
 #include "../filter/us_filter.h"
 
 
@@ -45,28 +47,19 @@ typedef struct {
     uint64_t                n[US_N];  /* counters */
     const char             *endpoints[US_N_ENDPOINTS];  /* up to a NULL */
 
-    uint64_t                urls;
-    uint64_t                deleted;
-    uint64_t                sites;
+    us_store_info_t         store;
     uint64_t                next_id;  /* US_STORE_NO_ID: not known */
     uint64_t                epoch;
     uint64_t                uptime;   /* s */
-
-    uint64_t                size;
-    uint64_t                used;
+    double                  bytes_per_url;  /* 0: not known yet */
     uint64_t                free;
-    uint64_t                content;
-    uint64_t                fit;
     uint64_t                revisit;  /* s */
     uint64_t                clock;
     uint64_t                clock_ahead;    /* s, of the machine's */
-    uint64_t                parts[US_PARTS];
-    double                  bytes_per_url;  /* 0: not known yet */
 
     uint64_t                ready;
     uint64_t                writable;
     uint64_t                full;
-    uint64_t                recoveries;
 
     uint64_t                published;      /* LSN */
     uint64_t                written;
@@ -75,22 +68,9 @@ typedef struct {
     uint64_t                sync_lag;
     uint64_t                unsynced;
 
-    uint64_t                ring_size;
-    uint64_t                progress;
-    uint64_t                stalled;
-    uint64_t                sync_failed;
-    uint64_t                segment;
-    uint64_t                writes;
-    uint64_t                syncs;
-    uint64_t                errors;
-    uint64_t                snapshots;
-    uint64_t                snapshot_lsn;
+    const us_share_t       *share;    /* of all kinds but MEMORY and FILTER */
+    us_life_info_t          life;
     uint64_t                replay_bytes;
-    double                  replay_seconds;
-    uint64_t                scrubbed;
-    uint64_t                takeovers;
-    uint64_t                cut_bytes;
-    uint64_t                lost_ids;
 
     const uint8_t          *uuid;           /* NULL: it is not loaded yet */
 
@@ -100,53 +80,25 @@ typedef struct {
     uint64_t                map_version;    /* 0: no map */
 
     const char             *primary;        /* of US_FIGURES_REPLICA */
-    uint64_t                connected;
-    uint64_t                lsn;
-    uint64_t                primary_lsn;
-    uint64_t                lag_bytes;
-    double                  lag_seconds;
-    uint64_t                received;
-    uint64_t                connects;
-    uint64_t                failures;
-    uint64_t                restarts;
+    us_life_lag_t           lag;
 
     const char             *node;     /* of US_FIGURES_REPLICATED */
-    char                    holder[US_REPLOG_HOLDER];
+    us_replicate_info_t     log;
     uint64_t                is_primary;
-    uint64_t                term;
-    uint64_t                confirmed;      /* LSN */
-    uint64_t                end;
-    uint64_t                base;
-    uint64_t                rebases;
-    double                  age;      /* s */
-    uint64_t                rows;
-    uint64_t                promotions;
-    uint64_t                deposed;
-    uint64_t                read;
-    uint64_t                cached;         /* LSN */
-    uint64_t                cache_off;
-    uint64_t                cache_failures;
-    uint64_t                cache_restarts;
 
-    uint64_t                capacity;
-    uint64_t                hashes;
-    double                  error;
-    double                  expected_error;
-    double                  filling;
+    us_filter_info_t        filter;
 } us_figures_t;
 
 
-/* the looks; the caller zeroes *f and sets what they do not */
+/*
+ * The looks; the caller zeroes *f and sets what they do not.  That of the life
+ * follows that of its store, after f->state and f->kind were set; it sets the
+ * kind of a life that is on disk, or in a log.
+ */
 
 void us_figures_store(us_figures_t *f, us_store_t *store);
-
-/* after that of the store */
-void us_figures_disk(us_figures_t *f, const us_life_t *life);
+void us_figures_life(us_figures_t *f, const us_life_t *life);
 void us_figures_filter(us_figures_t *f, const us_filter_t *filter);
-
-/* after f->uptime and f->state were set */
-void us_figures_replica(us_figures_t *f, const us_life_t *life);
-void us_figures_replicated(us_figures_t *f, const us_life_t *life);
 
 
 /*

@@ -16,14 +16,15 @@ typedef enum {
     US_FIGURE_COUNTER,
     US_FIGURE_FLAG,                   /* 0 or 1; false or true */
     US_FIGURE_RATIO,                  /* a double */
-    US_FIGURE_SECONDS                 /* a double */
+    US_FIGURE_SECONDS                 /* in ms; UINT64_MAX: since it began */
 } us_figure_type_t;
 
 
 typedef struct {
     unsigned                kinds;    /* of zones that have it */
     us_figure_type_t        type;
-    size_t                  offset;   /* in us_figures_t */
+    unsigned                shared;   /* in f->share, and not in *f */
+    size_t                  offset;
     const char             *stat;     /* NULL: not in /stats */
     const char             *metric;   /* NULL: not in /metrics */
     const char             *help;

@@ -112,7 +112,7 @@ us_stats_zone(uint8_t *p, const us_figures_t *f)
         p = us_json_quote_bytes(p, us_str_of(f->node));
         p = us_put(p, ",\"holder\":");
 
-        return us_json_quote_bytes(p, us_str_of(f->holder));
+        return us_json_quote_bytes(p, us_str_of(f->log.holder));
     }
 
     p = us_put(p, ",\"persistent\":true,\"sync\":\"");
@@ -146,16 +146,37 @@ us_stats_uuid(uint8_t *p, const uint8_t *uuid)
 }
 
 
+/* where a figure is, and its decimals */
+
+static const void *
+us_figure_at(const us_figures_t *f, const us_figure_t *row)
+{
+    return (row->shared ? (const uint8_t *) f->share : (const uint8_t *) f)
+           + row->offset;
+}
+
+
+static double
+us_figure_decimal(const us_figures_t *f, const us_figure_t *row)
+{
+    uint64_t  ms;
+
+    if (row->type == US_FIGURE_RATIO) {
+        return *(const double *) us_figure_at(f, row);
+    }
+
+    ms = *(const uint64_t *) us_figure_at(f, row);
+
+    return ms == UINT64_MAX ? (double) f->uptime : ms / 1000.0;
+}
+
+
 static uint8_t *
 us_stats_figure(uint8_t *p, const us_figures_t *f, const us_figure_t *row)
 {
-    const void      *at;
-    const double    *decimal;
     const uint64_t  *n;
 
-    at = (const uint8_t *) f + row->offset;
-    decimal = at;
-    n = at;
+    n = us_figure_at(f, row);
 
     p = us_put(p, ",\"");
     p = us_put(p, row->stat);
@@ -167,10 +188,10 @@ us_stats_figure(uint8_t *p, const us_figures_t *f, const us_figure_t *row)
         return us_put(p, *n ? "true" : "false");
 
     case US_FIGURE_RATIO:
-        return us_put_decimal(p, *decimal, 9);
+        return us_put_decimal(p, us_figure_decimal(f, row), 9);
 
     case US_FIGURE_SECONDS:
-        return us_put_decimal(p, *decimal, 3);
+        return us_put_decimal(p, us_figure_decimal(f, row), 3);
 
     default:
         return *n == US_STORE_NO_ID ? us_put(p, "null") : us_put_u64(p, *n);
@@ -195,7 +216,7 @@ us_stats_lists(uint8_t *p, const us_figures_t *f)
 
         for (i = 0; i < US_PARTS; i++) {
             part = us_store_part_name(i);
-            p = us_stats_member(p, i == 0, us_str_of(part), f->parts[i]);
+            p = us_stats_member(p, i == 0, us_str_of(part), f->store.parts[i]);
         }
 
         p = us_put(p, "},\"marks\":[");
@@ -257,21 +278,14 @@ us_figures_metrics(uint8_t *p, const us_figures_t *f, unsigned n)
 static uint8_t *
 us_metrics_figure(uint8_t *p, const us_figures_t *f, const us_figure_t *row)
 {
-    const void      *at;
-    const double    *decimal;
-    const uint64_t  *n;
-
-    at = (const uint8_t *) f + row->offset;
-    decimal = at;
-    n = at;
-
     p = us_metric(p, row->metric,
                   row->type == US_FIGURE_COUNTER ? "counter" : "gauge",
                   row->help);
 
     return row->type == US_FIGURE_RATIO || row->type == US_FIGURE_SECONDS
-           ? us_sample_decimal(p, f, row->metric, *decimal)
-           : us_sample(p, f, row->metric, *n);
+           ? us_sample_decimal(p, f, row->metric, us_figure_decimal(f, row))
+           : us_sample(p, f, row->metric,
+                       *(const uint64_t *) us_figure_at(f, row));
 }
 
 
@@ -347,7 +361,7 @@ us_metrics_parts(uint8_t *p, const us_figures_t *f)
     for (i = 0; i < US_PARTS; i++) {
         part = us_store_part_name(i);
         p = us_sample_label(p, f, "zone_used_bytes", "part",
-                            us_str_of(part), f->parts[i]);
+                            us_str_of(part), f->store.parts[i]);
     }
 
     return p;

@@ -63,7 +63,7 @@ us_unready(us_unready_t *u, const us_life_t *l, int overtaken)
         u->progress = info.progress;
 
         snprintf(u->detail, sizeof(u->detail), "loading: %u%%%s%s",
-                 info.progress, info.reason[0] ? ", " : "", info.reason);
+                 u->progress, info.reason[0] ? ", " : "", info.reason);
 
     } else if (state == US_LIFE_FOLLOWING) {
         us_unready_say(u, "another server owns the directory", "");

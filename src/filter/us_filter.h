@@ -46,8 +46,8 @@ typedef struct {
     uint64_t      capacity;
     double        error;
     uint64_t      urls;               /* that were new */
-    size_t        size;
-    unsigned      hashes;
+    uint64_t      size;
+    uint64_t      hashes;
     double        filling;            /* share of bits that are set, sampled */
     double        expected;           /* error now, by the same sample */
 } us_filter_info_t;

@@ -140,19 +140,7 @@ ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
     f->clock_ahead = f->clock > (uint64_t) ngx_time()
                      ? f->clock - ngx_time() : 0;
 
-    if (zone->life.conf.follow) {
-        f->kind = US_FIGURES_REPLICA;
-        us_figures_replica(f, &zone->life);
-
-    } else if (zone->life.conf.replicate) {
-        f->kind = US_FIGURES_REPLICATED;
-        us_figures_replicated(f, &zone->life);
-
-    } else if (!zone->life.conf.memory) {
-        f->kind = US_FIGURES_DISK;
-        f->sync = zone->life.conf.sync_name;
-        us_figures_disk(f, &zone->life);
-    }
+    us_figures_life(f, &zone->life);
 }
 
 

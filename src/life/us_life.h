@@ -239,9 +239,9 @@ struct us_life_s {
 /* how it is doing, for people; the counters are in the shared words */
 
 typedef struct {
-    unsigned          progress;       /* of loading, percent */
-    int               stalled;
-    int               sync_failed;
+    uint64_t          progress;       /* of loading, percent */
+    uint64_t          stalled;
+    uint64_t          sync_failed;
     uint64_t          segment;
     char              reason[US_SHARE_REASON];  /* why it is not well, or "" */
 } us_life_info_t;
@@ -390,15 +390,11 @@ void us_life_info(const us_life_t *l, us_life_info_t *info);
 /* how far a replica is behind its primary, as far as it knows */
 
 typedef struct {
-    int               connected;
+    uint64_t          connected;
     uint64_t          lsn;            /* applied */
     uint64_t          published;      /* at the primary */
     uint64_t          bytes;          /* of the journal between the two */
     uint64_t          ms;             /* since it had all; UINT64_MAX: never */
-    uint64_t          received;       /* bytes */
-    uint64_t          connects;
-    uint64_t          failures;
-    uint64_t          restarts;
 } us_life_lag_t;
 
 void us_life_lag(const us_life_t *l, us_life_lag_t *lag);

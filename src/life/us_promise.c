@@ -430,10 +430,6 @@ us_life_lag(const us_life_t *l, us_life_lag_t *lag)
     lag->lsn = us_acquire(&l->sh->load_lsn);
     lag->published = us_acquire(&r->published);
     lag->bytes = lag->published > lag->lsn ? lag->published - lag->lsn : 0;
-    lag->received = us_acquire(&r->bytes);
-    lag->connects = us_acquire(&r->connects);
-    lag->failures = us_acquire(&r->failures);
-    lag->restarts = us_acquire(&r->restarts);
 
     if (us_share_state(l->sh) != US_LIFE_REPLICA || level == 0) {
         lag->ms = UINT64_MAX;

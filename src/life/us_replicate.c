@@ -1507,21 +1507,9 @@ us_replicate_info(const us_life_t *l, us_replicate_info_t *info)
     }
 
     info->age = since == 0 ? US_STORE_NO_ID : now > since ? now - since : 0;
-    info->base = us_acquire(&sh->base);
     info->base_lsn = us_acquire(&sh->base_lsn);
     info->base_bytes = us_acquire(&sh->base_bytes);
-    info->rebases = us_relaxed(&sh->rebases);
-    info->rows = us_relaxed(&sh->rows);
-    info->read = us_relaxed(&sh->read);
-    info->failures = us_relaxed(&sh->failures);
-    info->promotions = us_relaxed(&sh->promotions);
-    info->deposed = us_relaxed(&sh->deposed);
-
-    info->cached = us_relaxed(&sh->copier.lsn);
     info->off = us_relaxed(&sh->copier.off) != 0;
-    info->cache_failures = us_relaxed(&sh->copier.failures);
-    info->cache_restarts = us_relaxed(&sh->copier.restarts);
-    info->snapshots = us_relaxed(&l->sh->snapshots);
 }
 
 

@@ -50,22 +50,9 @@ typedef struct {
     uint64_t          age;            /* ms since a primary sent what was
                                          confirmed last, or since a standby got
                                          an answer; US_STORE_NO_ID: never */
-    uint64_t          base;           /* LSN at which the rows begin */
     uint64_t          base_lsn;       /* of the base that this node made last */
     uint64_t          base_bytes;
-    uint64_t          rebases;
-    uint64_t          rows;
-    uint64_t          read;           /* bytes of rows that were applied */
-    uint64_t          failures;
-    uint64_t          promotions;
-    uint64_t          deposed;
-
-    /* the copy, with path= */
-    uint64_t          cached;         /* LSN up to which a start has it */
-    int               off;            /* the directory cannot be written */
-    uint64_t          cache_failures;
-    uint64_t          cache_restarts; /* times that it began anew */
-    uint64_t          snapshots;
+    uint64_t          off;            /* 1: its path cannot be written */
 } us_replicate_info_t;
 
 

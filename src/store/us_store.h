@@ -452,7 +452,7 @@ typedef struct {
     uint64_t      sites;
     uint64_t      fit;                /* estimate: URLs that still fit */
     uint64_t      recoveries;         /* half-done updates completed */
-    unsigned      full:1;             /* the last add found no room */
+    uint64_t      full;               /* 1: the last add found no room */
 } us_store_info_t;
 
 void us_store_info(us_store_t *s, us_store_info_t *info);

@@ -13,6 +13,7 @@
 
 
 static us_figures_t  f;
+static us_share_t    shared;
 static char          all[65536];
 
 
@@ -79,6 +80,7 @@ look(us_figures_kind_t kind)
     f.conf = &zone_conf;
     f.uuid = zone_conf.uuid;
     f.sync = "1s";
+    f.share = &shared;
     f.state = US_LIFE_READY;
     f.endpoints[0] = "add";
     f.endpoints[1] = "page";
@@ -199,7 +201,7 @@ disk(void **state)
 
     look(US_FIGURES_DISK);
     f.state = US_LIFE_LOADING;
-    f.replay_seconds = 1.0625;
+    shared.load_ms = 1063;
     f.bytes_per_url = 20.125;
 
     s = format(us_figures_stats);
@@ -213,7 +215,7 @@ disk(void **state)
 
     has(s, "urlstore_state{zone=\"pages\",state=\"loading\"} 1\n");
     has(s, "urlstore_state{zone=\"pages\",state=\"ready\"} 0\n");
-    has(s, "urlstore_replay_seconds{zone=\"pages\"} 1.062500000\n");
+    has(s, "urlstore_replay_seconds{zone=\"pages\"} 1.063000000\n");
 }
 
 
@@ -251,7 +253,7 @@ replicated(void **state)
     f.uptime = 77;
     f.state = US_LIFE_LOADING;
     us_figures_store(&f, z->store);
-    us_figures_replicated(&f, &l);
+    us_figures_life(&f, &l);
     s = format(us_figures_stats);
     has(s, "\"persistent\":true,\"node\":\"us_\\\"b\",\"holder\":\"\"");
     has(s, ",\"log_age\":77.000,");
@@ -270,9 +272,9 @@ replicated(void **state)
     sh->replicate.deposed = 3;
     sh->load_lsn = 1000;
     f.state = US_LIFE_STANDBY;
-    us_figures_replicated(&f, &l);
-    assert_true(f.age >= 2 && f.age < 60);
-    f.age = 2;
+    us_figures_life(&f, &l);
+    assert_true(f.log.age >= 2000 && f.log.age < 60000);
+    f.log.age = 2000;
 
     s = format(us_figures_stats);
     has(s, ",\"holder\":\"us_a\"");
@@ -303,8 +305,8 @@ replicated(void **state)
     sh->replicate.place.ends[0].sure.next = 1;
     sh->replicate.place.ends[0].last.next = 1;
     f.state = US_LIFE_STALLED;
-    us_figures_replicated(&f, &l);
-    assert_int_equal(f.lag_bytes, 1000);
+    us_figures_life(&f, &l);
+    assert_int_equal(f.log.lag, 1000);
 
     s = format(us_figures_stats);
     has(s, ",\"holder\":\"us_\\\"b\"");
@@ -312,7 +314,7 @@ replicated(void **state)
     has(s, ",\"is_primary\":false,\"term\":6,\"confirmed\":1,");
 
     f.state = US_LIFE_READY;
-    us_figures_replicated(&f, &l);
+    us_figures_life(&f, &l);
     has(format(us_figures_metrics), "urlstore_primary{zone=\"pages\"} 1\n");
     look(US_FIGURES_DISK);
     has_not(format(us_figures_metrics), "standby");
@@ -373,7 +375,9 @@ longest(void **state)
     look(US_FIGURES_DISK);
     saved = f;
     memset(&f, 0xff, sizeof(f));
+    memset(&shared, 0xff, sizeof(shared));
 
+    f.share = &shared;
     f.kind = saved.kind;
     f.cluster = conf.uuid;
     f.uuid = conf.uuid;
@@ -382,8 +386,8 @@ longest(void **state)
     f.sync = saved.sync;
     f.state = saved.state;
     f.bytes_per_url = 1e15;
-    f.replay_seconds = 1e15;
-    f.error = f.expected_error = f.filling = 1;
+    f.uptime = (uint64_t) 1e15;
+    f.filter.error = f.filter.expected = f.filter.filling = 1;
 
     for (i = 0; i < US_N_ENDPOINTS; i++) {
         f.endpoints[i] = "an endpoint's name";

@@ -51,3 +51,35 @@ is($?, 0, 'description and answers agree')
     or diag(join "\n", grep { /^not ok/ .. /^\s+code:/ } split /\n/, $out);
 
 like($out, qr/^# pass 1[2-9]\d/m, 'all were asked');
+
+
+# --- the table of figures, of all kinds of zones, and the schema
+
+my ($c, $yaml) = map { UrlStore::Test::slurp("$UrlStore::Test::TOP/$_") }
+    'src/api/us_figures.c', 'front/openapi.yaml';
+
+my %is = (FLAG => 'boolean', RATIO => 'number', SECONDS => 'number',
+    GAUGE => 'integer', COUNTER => 'integer');
+my (%table, %schema);
+
+$table{$2} = $is{$1} while $c =~ /\{\s[\w|]+,\s(\w+),
+    \s(?:AT|SHARED)\([^,;]+?\),\s+"(\w+)"/gx;
+cmp_ok(scalar(keys %table), '>', 70, 'figures');
+
+my ($stats) = $yaml =~ /^    Stats:\n(.*?)^    \w/ms;
+my ($members) = $stats =~ /^      properties:\n(.*)/ms;
+my %type = $members =~ /^        (\w+):.*&(\w+)\n/mg;
+my %of = map { $_ => $members =~ /&$_\n\s+type: (\w+)/ ? $1 : '' } values %type;
+
+while ($members =~ /^        (\w+):(.*(?:\n          .*|\n)*)/mg) {
+    my ($name, $text) = ($1, $2);
+
+    $schema{$name} = $text =~ /\*(\w+)/ ? $of{$1}
+        : $text =~ /\btype: \[?(\w+)/ ? $1 : '';
+}
+
+is_deeply([ grep { ($schema{$_} // '') ne $table{$_} } sort keys %table ], [],
+    'each figure is in the schema, with its type');
+is_deeply([ grep { !$table{$_} } sort keys %schema ], [ sort qw(zone
+    normalization state bytes_per_url answers uuid cluster persistent sync
+    filter marks parts primary node holder) ], 'which has no other');
