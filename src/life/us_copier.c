@@ -90,7 +90,7 @@ us_copier_works(us_life_state_t state)
 static int
 us_copier_due(const us_life_t *l)
 {
-    uint64_t                 number;
+    uint64_t                  number;
     const us_share_copier_t  *sh;
 
     sh = &l->sh->replicate.copier;
@@ -287,7 +287,7 @@ us_copier_mine(us_copier_t *c)
 {
     unsigned                  begun;
     uint64_t                  number;
-    us_share_copier_t         *sh;
+    us_share_copier_t        *sh;
     const us_share_copied_t  *end;
 
     sh = &c->f.life->sh->replicate.copier;
@@ -371,7 +371,7 @@ us_copier_again(us_copier_t *c)
 static void
 us_copier_fail(us_copier_t *c, us_copier_off_t off, const char *why)
 {
-    us_life_t         *l;
+    us_life_t          *l;
     us_share_copier_t  *sh;
 
     l = c->f.life;
@@ -451,10 +451,10 @@ us_copier_step(us_copier_t *c)
 static int
 us_copier_reached(us_copier_dump_t *d, uint64_t lsn, uint64_t until)
 {
-    uint64_t         start;
-    us_life_t       *l;
+    uint64_t          start;
+    us_life_t        *l;
     us_copier_t      *c;
-    us_standby_rc_t  rc;
+    us_standby_rc_t   rc;
 
     c = d->copier;
     l = c->f.life;
@@ -543,14 +543,14 @@ us_copier_wait(void *data, uint64_t lsn, uint64_t until)
 static void
 us_copier_snapshot_job(us_job_t *job)
 {
-    int               rc;
-    us_life_t        *l;
-    us_share_t       *sh;
+    int                rc;
+    us_life_t         *l;
+    us_share_t        *sh;
     us_copier_t       *c;
-    us_manifest_t     m;
+    us_manifest_t      m;
     us_copier_dump_t   d;
-    us_disk_error_t   e;
-    us_store_conf_t   conf;
+    us_disk_error_t    e;
+    us_store_conf_t    conf;
 
     l = job->life;
     sh = l->sh;
@@ -705,7 +705,7 @@ us_copier_job(us_job_t *job)
 {
     uint64_t          until;
     us_life_t        *l;
-    us_copier_t       *c;
+    us_copier_t      *c;
     us_standby_rc_t   rc;
 
     l = job->life;
@@ -777,7 +777,7 @@ us_copier_inside(const us_life_t *l)
 static us_copier_rc_t
 us_copier_take(us_life_t *l, us_disk_error_t *e)
 {
-    uint64_t           number, since, holder;
+    uint64_t            number, since, holder;
     us_share_copier_t  *sh;
 
     sh = &l->sh->replicate.copier;
@@ -811,7 +811,7 @@ us_copier_take(us_life_t *l, us_disk_error_t *e)
 static void
 us_copier_give(us_life_t *l, const us_share_copied_t *end)
 {
-    uint64_t           at, number;
+    uint64_t            at, number;
     us_share_copier_t  *sh;
 
     sh = &l->sh->replicate.copier;
@@ -903,10 +903,10 @@ us_copier_rc_t
 us_copier_read(us_job_t *job, us_store_t *store, const us_manifest_t *m,
     us_share_copied_t *end)
 {
-    us_life_t          *l;
-    us_copier_rc_t       rc;
-    us_disk_error_t     e;
-    us_sink_t   c;
+    us_life_t        *l;
+    us_copier_rc_t    rc;
+    us_disk_error_t   e;
+    us_sink_t         c;
 
     l = job->life;
     rc = us_copier_take(l, &e);
@@ -940,7 +940,7 @@ us_copier_read(us_job_t *job, us_store_t *store, const us_manifest_t *m,
     if (us_copier_fits(&c, m) == -1) {
         us_sink_end(&c);
         us_copier_drop(job, c.recovery.manifest.has_snapshot,
-                      c.recovery.error.text);
+                       c.recovery.error.text);
         return US_COPIER_NONE;
     }
 

@@ -12,11 +12,12 @@
  *     us_keep.c     snapshots, scrubs, repairs
  *     us_promise.c  what is promised, and which requests may pass
  *     us_follow.c   operations that somebody else has logged
- *     us_replica.c  another server's store, followed
- *     us_replicate.c  a store whose journal is a log that other nodes read
+ *     us_replica.c    of another server's store (follow=)
+ *     us_peer.c       the connection to that server
+ *     us_replicate.c  of a log that other nodes read as well (replicate=)
  *     us_replicate_base.c  the base of that log
- *     us_copier.c    what that log has confirmed, on disk
- *     us_peer.c     the connection to that server
+ *     us_copier.c     of that log, into a directory
+ *     us_sink.c       the directory of a follower
  *     us_data.c     what ties a store to a directory, for the command as well
  *
  * STATES, of a store, shared by its processes:

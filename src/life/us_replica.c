@@ -212,7 +212,7 @@ us_replica_load(us_replica_t *r)
     int                rc;
     us_life_t         *l;
     us_recovery_rc_t   got;
-    us_sink_t  c;
+    us_sink_t          c;
 
     l = r->f.life;
 
