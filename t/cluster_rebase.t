@@ -8,6 +8,7 @@ use warnings;
 
 use lib 't/lib';
 
+use IO::Socket::INET;
 use Time::HiRes qw(sleep time);
 
 use UrlStore::Nodes;
@@ -90,6 +91,27 @@ like($out, qr/409: no zone of this nginx is the primary of a shard/,
     '  with its reason');
 is($b->post('/cluster?rebase=4096', '')->{status}, 400, 'no shard');
 is($a->post('/cluster?rebase=7', '')->{status}, 409, 'a shard of others');
+
+
+# --- a client that leaves
+
+{
+    my $held = $pg->hold('LOCK TABLE urlstore_base IN EXCLUSIVE MODE');
+    my $left = sprintf ':%04X [0-9A-F]+:[0-9A-F]+ 08 ', $a->port; # CLOSE_WAIT
+    my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1:' . $a->port);
+
+    syswrite $s, "POST /cluster?rebase HTTP/1.1\r\nHost: a\r\n"
+        . "Content-Length: 0\r\n\r\n";
+    ok(wait_until(10, sub { waiting() }), 'a base is being made');
+    close $s;
+    sleep 0.3;
+    ok(wait_until(5, sub { `cat /proc/net/tcp` !~ /$left/ }),
+        'who has left waits for it no longer');
+    my $count = $a->stats->{rebases};
+    $held->end;
+    ok(wait_until(10, sub { $a->stats->{rebases} > $count }),
+        '  and it is made nevertheless');
+}
 
 
 # --- given up: by a kill of the worker that makes it

@@ -89,7 +89,11 @@ ngx_http_urlstore_post_timer(ngx_event_t *ev)
 
     ngx_http_set_log_request(c->log, r);
 
-    ngx_http_finalize_request(r, a->look(a));
+    /* who has left waits no longer for what has no end of its own */
+
+    ngx_http_finalize_request(r, a->most == 0 && c->read->pending_eof
+                                 ? NGX_HTTP_CLIENT_CLOSED_REQUEST
+                                 : a->look(a));
     ngx_http_run_posted_requests(c);
 }
 
