@@ -61,7 +61,13 @@ us_life_state(const us_life_t *l)
 static int
 us_life_heard(const us_life_t *l, uint64_t ms)
 {
-    return us_clock_boottime() - us_acquire(&l->sh->replicate.seen) < ms;
+    uint64_t  seen;
+
+    /* the clock last: another process may hear of it just now */
+
+    seen = us_acquire(&l->sh->replicate.seen);
+
+    return us_clock_boottime() < seen + ms;
 }
 
 

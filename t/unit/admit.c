@@ -6,6 +6,7 @@
 
 #include "life_fake.h"
 #include "api/us_unready.h"
+#include "us_clock.h"
 
 
 static int      dirfd_, lockfd_;
@@ -134,6 +135,46 @@ test_answers(void **state)
         state_is(i);
         assert_int_equal(us_life_answers(&proc->l, 1), expected[i][0] == 'f');
         assert_int_equal(us_life_answers(&proc->l, 0), expected[i][1] == 'a');
+    }
+}
+
+
+/* hits without the log: for so long after it was heard of */
+
+static void
+test_stale(void **state)
+{
+    unsigned             i;
+    us_replicate_conf_t  conf;
+
+    static const struct {
+        int              ago;         /* s */
+        unsigned         recent;
+        const char      *hits;
+    } rows[] = {
+        { -1, 1, "fi" },              /* another process, meanwhile */
+        { 0, 1, "fi" },
+        { 3, 0, "fi" },
+        { 11, 0, "" }
+    };
+
+    memset(&conf, 0, sizeof(conf));
+    conf.lease = 2000;
+    proc->l.conf.replicate = &conf;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        us_release(&world.sh->replicate.seen,
+                   us_clock_boottime() - 1000 * rows[i].ago);
+
+        conf.stale = 10000;
+        admits(US_LIFE_STALLED, rows[i].hits);
+        admits(US_LIFE_STANDBY, rows[i].hits);
+        assert_int_equal(us_life_recent(&proc->l), rows[i].recent);
+        assert_int_equal(us_life_answers(&proc->l, 1), rows[i].hits[0] != 0);
+        assert_false(us_life_answers(&proc->l, 0));
+
+        conf.stale = 0;
+        admits(US_LIFE_STANDBY, "fi");
     }
 }
 
@@ -296,6 +337,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test_setup_teardown(test_admits, setup, teardown),
         cmocka_unit_test_setup_teardown(test_answers, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_stale, setup, teardown),
         cmocka_unit_test_setup_teardown(test_overtaken, setup, teardown),
         cmocka_unit_test_setup_teardown(test_promised, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unready, setup, teardown),
