@@ -571,8 +571,7 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
         goto done;
     }
 
-    status = us_store_forget_locked(s, id, h->flags & US_HEAD_LOOKUP
-                                           ? NULL : &hashes, &op);
+    status = us_store_forget_locked(s, id, &hashes, &op);
 
 done:
 

@@ -137,8 +137,8 @@ us_dump_image(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
     us_store_image_t   out;
     us_index_image_t  *im;
 
-    if (head->ids == 0 || !head->built
-        || (us_head(s)->flags & (US_HEAD_SITES|US_HEAD_LOOKUP)))
+    if (head->entries == 0 || !head->built
+        || (us_head(s)->flags & US_HEAD_SITES))
     {
         return;
     }

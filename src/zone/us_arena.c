@@ -88,11 +88,6 @@ us_area_max(us_area_id_t id, const us_layout_t *l,
         return conf->sites ? n : 0;
 
     case US_AREA_DIRECTORY:
-        if (conf->lookup) {
-            /* for look-ups all the same: it stays empty, and so do they */
-            return 1;
-        }
-
         for (max = 8; max < n / 32; max *= 2) { /* void */ }
         return max;
 
