@@ -4,7 +4,7 @@
  *
  * A subcommand describes itself by a us_cli_command_t.  Its options are parsed
  * by that description, and --help, the man pages and the completions are
- * printed from it (us_cli_help.c).
+ * printed from it (main.c).
  */
 
 
@@ -61,8 +61,6 @@ typedef struct {
 #define US_CLI_LONG  256
 
 
-extern const us_cli_command_t  *const us_cli_commands[];
-
 extern const us_cli_command_t  us_cli_add;
 extern const us_cli_command_t  us_cli_backup;
 extern const us_cli_command_t  us_cli_cluster;
@@ -91,12 +89,6 @@ int us_cli_option(const us_cli_command_t *c, int argc, char **argv);
 
 /* prints how the command is used, to standard error; returns US_CLI_USAGE */
 int us_cli_usage(const us_cli_command_t *c);
-
-/* "usage: urlstore NAME OPTIONS ARGUMENTS", in lines of at most 79 columns */
-void us_cli_synopsis(FILE *f, const us_cli_command_t *c);
-
-/* the answer to --help */
-void us_cli_manual(const us_cli_command_t *c);
 
 /* prints the path and why it failed; returns US_CLI_USAGE */
 int us_cli_failed(const char *path, const char *why);

@@ -1224,34 +1224,17 @@ us_cluster_shards(const us_map_t *map)
 }
 
 
-static void
-us_cluster_url(const us_map_t *map, us_str_t url)
-{
-    unsigned            slot, n;
-    const us_owners_t  *o;
-
-    slot = us_slot_of(map->key, url);
-    o = &map->slots[slot];
-    printf("%u\t%u\t%s", slot, map->shards[o->owner].number,
-           o->nformer ? "" : "-");
-
-    for (n = 0; n < o->nformer; n++) {
-        printf("%s%u", n ? "," : "", map->shards[o->former[n]].number);
-    }
-
-    printf("\t%.*s\n", (int) url.len, url.data);
-}
-
-
 static int
 us_cluster_urls(const us_map_t *map, int n, char **urls)
 {
-    int            i, code;
-    us_str_t       in;
-    us_norm_t     *norm;
-    us_canon_t     canon;
-    us_verdict_t   rc;
-    us_norm_ws_t  *ws;
+    int                 i, code;
+    us_str_t            in;
+    unsigned            slot, k;
+    us_norm_t          *norm;
+    us_canon_t          canon;
+    us_verdict_t        rc;
+    us_norm_ws_t       *ws;
+    const us_owners_t  *o;
 
     norm = us_norm_of(map->norm);
     ws = norm ? us_norm_ws_create(norm) : NULL;
@@ -1268,7 +1251,16 @@ us_cluster_urls(const us_map_t *map, int n, char **urls)
         rc = us_normalize(norm, ws, in, NULL, &canon);
 
         if (rc == US_URL_OK) {
-            us_cluster_url(map, canon.url.href);
+            slot = us_slot_of(map->key, canon.url.href);
+            o = &map->slots[slot];
+            printf("%u\t%u\t%s", slot, map->shards[o->owner].number,
+                   o->nformer ? "" : "-");
+
+            for (k = 0; k < o->nformer; k++) {
+                printf("%s%u", k ? "," : "", map->shards[o->former[k]].number);
+            }
+
+            printf("\t%.*s\n", (int) canon.url.href.len, canon.url.href.data);
 
         } else {
             printf("!%s\n", us_verdict_name(rc));

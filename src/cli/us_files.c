@@ -68,13 +68,6 @@ us_lines_init(us_lines_t *l)
 }
 
 
-static void
-us_lines_free(us_lines_t *l)
-{
-    free(l->buf);
-}
-
-
 static const char *
 us_lines_program(const uint8_t *p, size_t n)
 {
@@ -534,7 +527,7 @@ us_files_init(us_files_t *f)
 void
 us_files_free(us_files_t *f)
 {
-    us_lines_free(&f->input);
+    free(f->input.buf);
 }
 
 
