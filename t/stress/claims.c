@@ -1,7 +1,7 @@
 
 /*
  * Threads that ask for the same URLs at the same time: in each period, each
- * URL is due to one of them.  For ThreadSanitizer, too.
+ * URL is due to one of them, and to its retry.  For ThreadSanitizer, too.
  *
  *     claims PERIODS
  *
@@ -19,13 +19,13 @@
 #define THREADS  4
 #define URLS     500
 #define OLDER    2
-#define ZONE     ((size_t) 8 << 20)
+#define ZONE     ((size_t) 64 << 20)
 
 
 static void               *mem;
 static unsigned            periods;
 static uint64_t            now;
-static uint64_t            due[URLS], asked;
+static uint64_t            due[URLS], asked, other;
 static pthread_barrier_t   barrier;
 
 
@@ -37,7 +37,8 @@ ask(us_store_t *s, uint64_t *seed)
     char             text[64][40];
     size_t           i, k, n, first;
     unsigned         of[64];
-    us_store_item_t  items[64];
+    us_store_key_t   key;
+    us_store_item_t  items[64], again[64];
 
     first = stress_random(seed) % 3 ? 0 : stress_random(seed) % URLS;
 
@@ -52,10 +53,23 @@ ask(us_store_t *s, uint64_t *seed)
             items[k].url.len = sprintf(text[k], "http://hot.test/%u", of[k]);
         }
 
-        us_store_add_older(s, items, n, OLDER);
+        /* every other batch has a key, and is sent once more */
+
+        key.name = stress_random(seed) | 1;
+        key.until = now + 1;
+        memcpy(again, items, sizeof(items));
+        us_store_add_key(s, items, n, OLDER, i % 2 ? &key : NULL);
+
+        if (i % 2) {
+            us_store_add_key(s, again, n, OLDER, &key);
+        }
 
         for (k = 0; k < n; k++) {
             stress_count(&asked);
+
+            if (i % 2 && again[k].status != items[k].status) {
+                stress_count(&other);
+            }
 
             if (items[k].status == US_DUE || items[k].status == US_NEW) {
                 stress_count(&due[of[k]]);
@@ -101,6 +115,7 @@ main(int argc, char **argv)
     memset(&conf, 0, sizeof(conf));
     memcpy(conf.hash_key, "claimsclaimsclai", 16);
     conf.revisit = 1;
+    conf.keys = 1 << 20;
 
     mem = mmap(NULL, ZONE, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS, -1,
                0);
@@ -138,8 +153,9 @@ main(int argc, char **argv)
         pthread_join(t[i], NULL);
     }
 
-    printf("%u periods, %lu answers, %lu failed\n", periods,
-           (unsigned long) asked, (unsigned long) wrong);
+    printf("%u periods, %lu answers, %lu failed, %lu others to a retry\n",
+           periods, (unsigned long) asked, (unsigned long) wrong,
+           (unsigned long) other);
 
-    return wrong != 0;
+    return wrong != 0 || other != 0;
 }

@@ -24,6 +24,7 @@
 #include "life/us_follow.h"
 #include "life/us_replicate.h"
 #include "life/us_replicate_base.h"
+#include "store/us_keys.h"
 #include "us_process.h"
 #include "replog_fake.h"
 
@@ -134,6 +135,7 @@ static const us_store_conf_t  store = {
     .marks = { { 7, (const uint8_t *) "visited" } },
     .nmarks = 1,
     .revisit = 60,
+    .keys = 1 << 20,
     .epoch = 1,
     .ring = RING,
     .fenced = 1
@@ -150,6 +152,7 @@ static int           quiet;
 static size_t        zone_size;
 
 static unsigned      adds, denials, slow, refused, hours, rebases, takes, gave;
+static unsigned      known;
 static unsigned      depositions;
 
 
@@ -596,6 +599,7 @@ request_run(worker_t *w, request_t *r)
     char              url[64];
     url_t            *u;
     us_life_t        *l;
+    us_store_key_t    name;
     us_store_item_t   item;
     us_store_claim_t  claim;
 
@@ -623,9 +627,13 @@ request_run(worker_t *w, request_t *r)
     us_store_time(l->store, now_s());
 
     if (r->kind == ADD) {
-        r->lsn = us_store_add(l->store, &item, 1);
-        r->status = item.status;
+        name.name = r->key + 1;
+        name.until = UINT32_MAX;
+        r->lsn = us_store_add_key(l->store, &item, 1, 0,
+                                  r->key % 2 ? &name : NULL);
+        r->status = item.again ? US_SEEN : item.status;
         r->id = item.id;
+        item.status = r->status;
 
     } else {
         us_store_seen(l->store, &item, 1);
@@ -1316,6 +1324,7 @@ check(void)
     unsigned           i, primaries;
     uint64_t           id;
     us_life_t         *l;
+    us_arena_t         a;
     us_store_item_t    item;
     us_store_status_t  status;
 
@@ -1339,6 +1348,7 @@ check(void)
         assert_int_equal(us_store_next_id(l->store),
                          us_store_next_id(nodes[0].workers[0].l.store));
         assert_int_equal(epoch_of(l->store), epoch);
+        us_arena_open(&a, l->mem);
 
         for (id = 0; id < us_store_next_id(l->store); id++) {
             status = us_store_get(l->store, id, buf, &len);
@@ -1348,6 +1358,15 @@ check(void)
                 text_of(ids[id].key - 1, url);
                 assert_int_equal(len, strlen(url));
                 assert_memory_equal(buf, url, len);
+            }
+
+            /* what was new to a request with a key */
+
+            if (id < IDS && ids[id].key && us_keys_low(&a, 0) + 64 <= id) {
+                assert_int_equal(us_keys_has(&a, ids[id].key, US_KEYS_NEW, id,
+                                             0),
+                                 (ids[id].key - 1) % 2);
+                known++;
             }
         }
 
@@ -1413,12 +1432,13 @@ simulation(void **state)
 
     print_message("%llu seeds: %u ids answered, %u denials, %u depositions, "
                   "%u requests went on late, %u were refused, %u stops of an "
-                  "hour, %u new bases, %u losses, %u given up\n",
+                  "hour, %u new bases, %u losses, %u given up, %u keys\n",
                   (unsigned long long) seeds, adds, denials, depositions, slow,
-                  refused, hours, rebases, takes, gave);
+                  refused, hours, rebases, takes, gave, known);
 
     assert_true(seeds < 6 || (adds && denials && depositions && slow
-                               && refused && hours && rebases && gave));
+                               && refused && hours && rebases && gave
+                               && known));
 
 #if defined(__SANITIZE_ADDRESS__)
     __lsan_enable();
