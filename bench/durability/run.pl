@@ -257,7 +257,7 @@ exit if !$restart;
 # the journal just before a snapshot is due.
 
 use constant LEAST => 12 * 1024 * 1024;       # snapshot=
-use constant SHARE => 12;                     # src/life/us_keep.h
+use constant SHARE => 12;                     # src/life/us_job.h
 use constant DELETE => 6;
 
 my $t = server('2g', 'path=%%DIR%%/data');

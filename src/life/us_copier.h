@@ -13,7 +13,7 @@
  * The keeper reads the log by a session of its own, by the rules of a standby
  * (us_standby.h).  Each row that it gets is confirmed; the row becomes a block
  * of the directory's journal (us_copy.h).  The directory begins with a snapshot
- * of the store, and gets another one when its journal has grown (us_keep.h).
+ * of the store, and gets another one when its journal has grown (us_job.h).
  *
  * No answer depends on the directory.  When it cannot be written, that is
  * reported, and tried again.

@@ -16,8 +16,6 @@
 
 #include "us_embed.h"
 #include "us_job.h"
-#include "us_keep.h"
-#include "us_write.h"
 #include "../journal/us_dir.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 
 #include "us_follow.h"
 #include "us_data.h"
-#include "us_load.h"
+#include "us_job.h"
 #include "../replog/us_standby.h"
 #include "../us_clock.h"
 #include "../us_fault.h"

@@ -8,6 +8,28 @@
  * The caller's environment starts the thread, and brings its end to the event
  * loop (us_life_env_t).  A role has one job at a time, so the data of a role
  * need no lock.
+ *
+ * The jobs of a store in a directory:
+ *
+ *     loader    a directory's data into the store                us_load.c
+ *     writer    the store's operations into the journal          us_write.c
+ *     syncer    the journal to the disk                          us_write.c
+ *     keeper    snapshots while the service runs, and scrubs     us_keep.c
+ *
+ *
+ * When a snapshot is worth its price.
+ *
+ * A start reads the snapshot and then replays the journal past it.  A URL of
+ * the journal costs a start several times the time of a URL of the snapshot,
+ * whose index is ready.  So the length of the journal past the snapshot bounds
+ * the time of a start.  But a snapshot writes the whole store again.  If one is
+ * taken when the journal has grown to a twelfth of the snapshot, all snapshots
+ * together write twelve bytes for each byte that is added.
+ *
+ * With the default option a start replays at most 12 MiB, or a twelfth of a
+ * snapshot of more than 144 MiB, and what is added while the snapshot is being
+ * written; of deletes, half as much.  `make bench-durability` measures that;
+ * docs/decisions/durability.md has the figures of other shares.
  */
 
 
@@ -41,6 +63,64 @@ us_job_now(const us_life_t *l)
 {
     return l->env.now(l->env.data);
 }
+
+
+/* the loader: starts one if there is something to load, and nobody loads */
+void us_load(us_life_t *l);
+
+/*
+ * By the loader's job: begins again with an empty store of the same
+ * configuration.  0: done; -1: processes are still reading the one that is
+ * there, or nothing can be done.
+ */
+int us_load_empty(us_life_t *l);
+
+/*
+ * That SIZE is too small for what came, and what suffices, unless
+ * that is more than the machine's memory.
+ */
+void us_load_small(const us_life_t *l, us_store_t *s, char *text, size_t len);
+
+
+/* each starts a job if there is something to do, and nobody does it */
+void us_write(us_life_t *l);
+void us_sync(us_life_t *l);
+void us_keep(us_life_t *l);
+
+/*
+ * In this thread, by the last process: writes and syncs all that the store has
+ * published, until the time `until` (ms).  0: done, tail is the end; or -1
+ * with e.
+ */
+int us_write_all(us_life_t *l, us_store_t *store, uint64_t until,
+    us_tail_t *tail, us_disk_error_t *e);
+
+/*
+ * Whether path= is still this directory, and its lock still the file that we
+ * have locked: 0, or -1 with e.
+ */
+int us_write_look(us_life_t *l, us_disk_error_t *e);
+
+
+/* a snapshot is due when the journal has one byte for so many of the last */
+#define US_POLICY_SHARE   12
+
+/*
+ * A delete costs a start as much as so many bytes of added URLs, beside its
+ * own: its record is somewhere in the log.
+ */
+#define US_POLICY_DELETE  6
+
+typedef struct {
+    uint64_t          least;          /* option snapshot=, bytes */
+    uint64_t          journal;        /* bytes past the last snapshot */
+    uint64_t          size;           /* bytes of its file, or 0 */
+    uint64_t          deletes;        /* in these bytes of the journal */
+} us_policy_t;
+
+
+/* while the service runs */
+int us_policy_due(const us_policy_t *p);
 
 
 #endif /* _US_JOB_H_INCLUDED_ */

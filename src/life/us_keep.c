@@ -15,7 +15,6 @@
  */
 
 
-#include "us_keep.h"
 #include "us_job.h"
 #include "../journal/us_dir.h"
 

@@ -11,11 +11,9 @@
 #include "us_life.h"
 #include "us_copier.h"
 #include "us_follow.h"
-#include "us_keep.h"
-#include "us_load.h"
+#include "us_job.h"
 #include "us_replica.h"
 #include "us_replicate.h"
-#include "us_write.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -30,9 +30,7 @@
  */
 
 
-#include "us_load.h"
 #include "us_job.h"
-#include "us_write.h"
 #include "../journal/us_dir.h"
 #include "../store/us_shard.h"
 #include "../url/us_normalize.h"
@@ -101,7 +99,7 @@ us_load_own(us_life_t *l)
 }
 
 
-/* once, between the snapshot and the journal: us_keep.h counts from there */
+/* once, between the snapshot and the journal: us_job.h counts from there */
 
 static void
 us_load_past(us_load_t *ld)

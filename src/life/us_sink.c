@@ -6,7 +6,6 @@
 
 #include "us_sink.h"
 #include "us_job.h"
-#include "us_keep.h"
 #include "../journal/us_crc32c.h"
 #include "../journal/us_dir.h"
 #include "../store/us_ring.h"
@@ -109,7 +108,7 @@ us_sink_end(us_sink_t *c)
 }
 
 
-/* what us_keep.h counts from */
+/* what us_job.h counts from */
 
 static void
 us_sink_counts(us_life_t *l, const us_manifest_t *m)

@@ -13,7 +13,7 @@
  * removed, and all is fetched.
  *
  * The directory's journal grows like its source.  When it has grown enough
- * (us_keep.h), its owner writes a snapshot, which replaces the segments
+ * (us_job.h), its owner writes a snapshot, which replaces the segments
  * before it.
  *
  * All of it is for one process at a time, which has the role for it.

@@ -36,7 +36,6 @@
  */
 
 
-#include "us_write.h"
 #include "us_job.h"
 #include "../journal/us_dir.h"
 

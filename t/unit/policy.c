@@ -6,7 +6,7 @@
 
 
 #include "us_base.h"
-#include "life/us_keep.h"
+#include "life/us_job.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
