@@ -10,7 +10,7 @@
  *     ngx_http_urlstore_life.c      in a worker: threads, the lock, training
  *     ngx_http_urlstore_rules.c     directives of a zone's normalizer
  *     ngx_http_urlstore_state.c     what the state of a zone allows, /health
- *     ngx_http_urlstore_stats.c     counters, /stats and /metrics
+ *     ngx_http_urlstore_stats.c     /stats and /metrics, the status page
  *     ngx_http_urlstore_cluster.c   clusters and their maps
  *     ngx_http_urlstore_shard.h     a zone that is a shard of a cluster
  *     ngx_http_urlstore_admin.c     maps over HTTP: GET /cluster, POST

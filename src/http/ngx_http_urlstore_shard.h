@@ -74,13 +74,8 @@ ngx_int_t ngx_http_urlstore_shard_sites(ngx_http_request_t *r,
 us_store_status_t ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx,
     us_str_t key, us_store_site_t *site);
 
-/*
- * ngx_http_urlstore_tag.c: what the store has adopted; the header Urlstore-Map
- * of a reply, NGX_DECLINED: it has none.
- */
+/* ngx_http_urlstore_reply.c: the map that the store has adopted */
 void ngx_http_urlstore_tag(ngx_http_urlstore_zone_t *zone, us_map_tag_t *tag);
-ngx_int_t ngx_http_urlstore_tag_header(ngx_http_request_t *r,
-    ngx_str_t *value);
 
 /* ngx_http_urlstore_admin.c */
 
