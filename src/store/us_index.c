@@ -326,7 +326,7 @@ us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id)
             continue;
         }
 
-        at = us_select(p->words + l.high, words - l.high, i);
+        at = us_nth_bit(p->words + l.high, words - l.high, i);
 
         *id = (uint64_t) (at - i) << l.low
               | (v & (((uint64_t) 1 << l.low) - 1));
@@ -631,8 +631,8 @@ us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id)
     e.fingerprint = us_fingerprint(hash);
     e.split = us_split_bits(leaf, path, l.split);
 
-    used = l.count ? us_select(w + l.high, us_leaf_words(a, &l) - l.high,
-                               l.count - 1) + 1
+    used = l.count ? us_nth_bit(w + l.high, us_leaf_words(a, &l) - l.high,
+                                l.count - 1) + 1
                    : 0;
 
     us_slot_write(w, &l, l.count, &e, used);
@@ -747,8 +747,8 @@ us_index_image(const us_arena_t *a, us_index_image_t *im)
 
         if (w && us_relaxed(w) & 0xff) {
             l = us_leaf(us_relaxed(w));
-            n = l.high + us_select(w + l.high, us_leaf_words(a, &l) - l.high,
-                                   l.count - 1) / 64 + 1;
+            n = l.high + us_nth_bit(w + l.high, us_leaf_words(a, &l) - l.high,
+                                    l.count - 1) / 64 + 1;
         }
 
         im->words[im->n++] = n;

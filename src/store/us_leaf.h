@@ -240,7 +240,7 @@ us_select_word(uint64_t v, unsigned i)
 /* the position of one number i of n words, or of their end */
 
 static inline unsigned
-us_select(const uint64_t *words, unsigned n, unsigned i)
+us_nth_bit(const uint64_t *words, unsigned n, unsigned i)
 {
     unsigned  w, ones;
     uint64_t  v;

@@ -164,10 +164,10 @@ select_word(void **state)
 
         for (i = 0, w = v; i < n; i++, w &= w - 1) {
             assert_int_equal(us_select_word(v, i), __builtin_ctzll(w));
-            assert_int_equal(us_select(&v, 1, i), __builtin_ctzll(w));
+            assert_int_equal(us_nth_bit(&v, 1, i), __builtin_ctzll(w));
         }
 
-        assert_int_equal(us_select(&v, 1, n), 64);
+        assert_int_equal(us_nth_bit(&v, 1, n), 64);
     }
 }
 
