@@ -4,7 +4,7 @@
  *
  *     vocabulary    the tokens
  *     contexts      tokens that are followed by similar tokens are put into
- *                   one group (us_kmeans.c)
+ *                   one group (us_kmeans)
  *     codes         by the pairs of the vocabulary's last round; then parse
  *                   under these codes, count, and make them again
  *
@@ -20,7 +20,6 @@
 
 
 #include "us_train.h"
-#include "us_kmeans.h"
 #include "us_parse.h"
 #include "../us_atomic.h"
 
@@ -55,6 +54,10 @@
 #define US_TRAIN_PROBES    8          /* places that a pair may have */
 #define US_TRAIN_SET       (4 * US_TOKENS_MAX)
 
+#define US_KMEANS_ROUNDS   6
+#define US_KMEANS_SELDOM   24         /* followers that are enough */
+#define US_KMEANS_SMOOTH   40.0       /* weight of what follows any token */
+
 
 /* two tokens in a row; count 0: a free place */
 
@@ -88,6 +91,32 @@ typedef struct {
     uint16_t              *symbols;
     uint64_t              *work;
 } us_training_t;
+
+
+/* token `next` was seen `count` times after token `prev` */
+
+typedef struct {
+    uint16_t               prev;
+    uint16_t               next;
+    uint32_t               count;
+} us_kmeans_pair_t;
+
+
+typedef struct {
+    float                  loss;
+    uint16_t               token;
+} us_kmeans_loss_t;
+
+
+typedef struct {
+    us_kmeans_pair_t      *follows;   /* sorted by prev */
+    size_t                 n;
+    unsigned               ngroups;   /* 256 at most */
+    uint8_t               *group;     /* of each token: below ngroups */
+    double                *any;       /* p(u), whatever precedes */
+    float                 *bits;      /* [ntokens][ngroups]: -log2 p(u | g) */
+    us_kmeans_loss_t      *losses;
+} us_kmeans_t;
 
 
 static inline uint32_t *
@@ -883,6 +912,214 @@ us_train_guess(const us_training_t *t, uint8_t *group, unsigned ngroups)
 }
 
 
+/* the followers of one token: the first, and one past the last */
+
+static size_t
+us_kmeans_token(const us_kmeans_t *c, size_t i, double *total)
+{
+    uint16_t  prev;
+
+    prev = c->follows[i].prev;
+    *total = 0;
+
+    for ( /* void */ ; i < c->n && c->follows[i].prev == prev; i++) {
+        *total += c->follows[i].count;
+    }
+
+    return i;
+}
+
+
+static int
+us_kmeans_cmp(const void *one, const void *two)
+{
+    float  a = ((const us_kmeans_loss_t *) one)->loss;
+    float  b = ((const us_kmeans_loss_t *) two)->loss;
+
+    return (a < b) - (a > b);
+}
+
+
+/* gives the empty groups to the tokens that lose most */
+
+static void
+us_kmeans_seed(us_kmeans_t *c)
+{
+    float      loss;
+    size_t     i, next, nlosses;
+    double     total, p;
+    uint8_t    used[256];
+    unsigned   g, left;
+    uint16_t   token;
+
+    memset(used, 0, sizeof(used));
+
+    for (i = 0; i < c->n; i++) {
+        used[c->group[c->follows[i].prev]] = 1;
+    }
+
+    for (g = 0, left = 0; g < c->ngroups; g++) {
+        left += !used[g];
+    }
+
+    nlosses = 0;
+
+    for (i = 0; i < c->n; i = next) {
+        loss = 0;
+        token = c->follows[i].prev;
+        next = us_kmeans_token(c, i, &total);
+
+        for ( /* void */ ; i < next; i++) {
+            p = (c->follows[i].count
+                 + US_KMEANS_SMOOTH * c->any[c->follows[i].next])
+                / (total + US_KMEANS_SMOOTH);
+            loss += (float) (c->follows[i].count
+                             * (c->bits[c->follows[i].next * c->ngroups
+                                        + c->group[token]] + log2(p)));
+        }
+
+        if (total >= US_KMEANS_SELDOM) {
+            c->losses[nlosses].loss = loss;
+            c->losses[nlosses++].token = token;
+        }
+    }
+
+    qsort(c->losses, nlosses, sizeof(us_kmeans_loss_t), us_kmeans_cmp);
+
+    /* half of the empty groups now, the rest in later rounds */
+
+    left = (left + 1) / 2;
+
+    for (g = 0, i = 0; g < c->ngroups && left && i < nlosses; g++) {
+        if (!used[g]) {
+            c->group[c->losses[i++].token] = (uint8_t) g;
+            left--;
+        }
+    }
+}
+
+
+/*
+ * Groups tokens by what follows them, so that one code for the group's tokens
+ * loses least against a code for each (k-means under Kullback-Leibler
+ * divergence; Dhillon, Mallela, Kumar, 2003).
+ *
+ *     bits(t, g) = sum over u of  n(t,u) * -log2 p(u | g)
+ *
+ * Each round counts the groups, then moves every token to the group where it is
+ * cheapest.  Tokens that were seen seldom stay where the first guess put them.
+ * Empty groups are given to the tokens that lose most where they are.
+ *
+ * group is the first guess on entry (groups may be empty) and the answer on
+ * return.  0, or -1: no memory.
+ */
+
+static int
+us_kmeans(us_training_t *t, us_kmeans_pair_t *follows, size_t n,
+    unsigned ngroups, uint8_t *group)
+{
+    int          rc;
+    float        bits[256], *row, count;
+    size_t       i, u, next;
+    double       sum[256], total;
+    unsigned     g, best, round;
+    uint16_t     token;
+    us_kmeans_t  c;
+
+    c.follows = follows;
+    c.n = n;
+    c.ngroups = ngroups;
+    c.group = group;
+    c.any = calloc(t->ntokens, sizeof(double));
+    c.bits = malloc((size_t) t->ntokens * ngroups * sizeof(float));
+    c.losses = malloc(t->ntokens * sizeof(us_kmeans_loss_t));
+
+    rc = -1;
+
+    if (c.any == NULL || c.bits == NULL || c.losses == NULL) {
+        goto done;
+    }
+
+    for (i = 0, total = 0; i < n; i++) {
+        c.any[follows[i].next] += follows[i].count;
+        total += follows[i].count;
+    }
+
+    for (u = 0; u < t->ntokens; u++) {
+        c.any[u] = (c.any[u] + .5) / (total + (double) t->ntokens / 2);
+    }
+
+    for (round = 0; round < US_KMEANS_ROUNDS; round++) {
+        memset(c.bits, 0, (size_t) t->ntokens * ngroups * sizeof(float));
+        memset(sum, 0, sizeof(sum));
+
+        for (i = 0; i < n; i++) {
+            g = group[follows[i].prev];
+
+            c.bits[follows[i].next * ngroups + g] += (float) follows[i].count;
+            sum[g] += follows[i].count;
+        }
+
+        for (u = 0; u < t->ntokens; u++) {
+            row = c.bits + u * ngroups;
+
+            for (g = 0; g < ngroups; g++) {
+                row[g] = -log2f((row[g]
+                                 + (float) (US_KMEANS_SMOOTH * c.any[u]))
+                                / (float) (sum[g] + US_KMEANS_SMOOTH));
+            }
+        }
+
+        if (us_cancelled(t->cancel)) {
+            break;
+        }
+
+        if (round % 2 == 0 && round + 2 < US_KMEANS_ROUNDS) {
+            us_kmeans_seed(&c);
+            continue;
+        }
+
+        for (i = 0; i < n; i = next) {
+            token = follows[i].prev;
+            next = us_kmeans_token(&c, i, &total);
+
+            if (total < US_KMEANS_SELDOM) {
+                continue;
+            }
+
+            memset(bits, 0, sizeof(bits));
+
+            for ( /* void */ ; i < next; i++) {
+                row = c.bits + follows[i].next * ngroups;
+                count = (float) follows[i].count;
+
+                for (g = 0; g < ngroups; g++) {
+                    bits[g] += count * row[g];
+                }
+            }
+
+            for (g = 0, best = group[token]; g < ngroups; g++) {
+                if (bits[g] < bits[best]) {
+                    best = g;
+                }
+            }
+
+            group[token] = (uint8_t) best;
+        }
+    }
+
+    rc = 0;
+
+done:
+
+    free(c.losses);
+    free(c.bits);
+    free(c.any);
+
+    return rc;
+}
+
+
 /*
  * Counts in each context, now that there are some: by the pairs, and by the
  * first tokens, whose contexts have always been there.
@@ -934,7 +1171,7 @@ us_train_contexts(us_training_t *t)
         n = us_train_follows(t, follows);
         us_train_guess(t, group, ngroups);
 
-        rc = us_kmeans(follows, n, t->ntokens, ngroups, group, t->cancel);
+        rc = us_kmeans(t, follows, n, ngroups, group);
     }
 
     for (i = 0; i < t->ntokens && rc == 0; i++) {
