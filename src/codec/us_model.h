@@ -76,7 +76,7 @@ void us_run_get(uint64_t w, unsigned alphabet, unsigned len, uint8_t *out);
 
 typedef enum {
     US_CODE_ESCAPE = 0,               /* all tokens, whatever the context */
-    US_CODE_HEAD,                     /* kinds of header: us_header.c */
+    US_CODE_HEAD,                     /* kinds of header: us_record.c */
     US_CODE_NEAR,                     /* common prefix with a near record */
     US_CODE_FAR,                      /* common prefix with any other */
     US_CODES

@@ -8,7 +8,7 @@
 #include "store_zone.h"
 #include "same.h"
 #include "stream.h"
-#include "codec/us_header.h"
+#include "codec/us_record_private.h"
 #include "store/us_store_private.h"
 
 
