@@ -9,15 +9,6 @@
 #include "../zone/us_conf.h"
 
 
-static uint8_t *us_answer_quote(uint8_t *p, us_str_t text);
-static uint8_t *us_answer_count(uint8_t *p, const us_answers_t *a,
-    us_str_t name, uint64_t n);
-static uint8_t *us_answer_shards(uint8_t *p, const us_answers_t *a);
-static uint8_t *us_answer_shard(uint8_t *p, const us_answers_t *a, size_t i);
-static uint8_t *us_answer_next_id(uint8_t *p, us_format_t format,
-    uint64_t next_id);
-
-
 us_answer_t
 us_answer_of(us_store_status_t status)
 {
@@ -95,6 +86,37 @@ us_answer_line(uint8_t *p, const us_answers_t *a,
 }
 
 
+/* canonical URLs hardly ever need an escape: a backslash, or a quote */
+
+static uint8_t *
+us_answer_quote(uint8_t *p, us_str_t text)
+{
+    if (memchr(text.data, '\\', text.len) || memchr(text.data, '"', text.len))
+    {
+        return us_json_quote(p, text);
+    }
+
+    *p++ = '"';
+    p = us_put_str(p, text);
+    *p++ = '"';
+
+    return p;
+}
+
+
+/* a server that does not own the directory does not know it */
+
+static uint8_t *
+us_answer_next_id(uint8_t *p, us_format_t format, uint64_t next_id)
+{
+    if (next_id != US_STORE_NO_ID) {
+        return us_put_u64(p, next_id);
+    }
+
+    return us_put(p, format == US_FORMAT_TEXT ? "-" : "null");
+}
+
+
 uint8_t *
 us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
     us_str_t text, us_str_t ref)
@@ -157,21 +179,66 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
 }
 
 
-/* canonical URLs hardly ever need an escape: a backslash, or a quote */
+/* " NAME=N", or a member with a comma before all but the object's first */
 
 static uint8_t *
-us_answer_quote(uint8_t *p, us_str_t text)
+us_answer_count(uint8_t *p, const us_answers_t *a, us_str_t name, uint64_t n)
 {
-    if (memchr(text.data, '\\', text.len) || memchr(text.data, '"', text.len))
-    {
-        return us_json_quote(p, text);
+    if (a->format == US_FORMAT_TEXT) {
+        *p++ = ' ';
+        p = us_put_str(p, name);
+        *p++ = '=';
+
+    } else {
+        p = us_put(p, p[-1] == '{' ? "\"" : ",\"");
+        p = us_put_str(p, name);
+        p = us_put(p, "\":");
     }
 
-    *p++ = '"';
-    p = us_put_str(p, text);
-    *p++ = '"';
+    return us_put_u64(p, n);
+}
 
-    return p;
+
+static uint8_t *
+us_answer_shard(uint8_t *p, const us_answers_t *a, size_t i)
+{
+    int  text;
+
+    text = (a->format == US_FORMAT_TEXT);
+
+    p = us_put(p, i ? "," : "");
+    p = us_put(p, text ? "" : "\"");
+    p = us_put_u64(p, a->shards[i].number);
+
+    return us_put(p, text ? ":" : "\":");
+}
+
+
+/* " next_ids=0:7,2:9 epochs=0:1,2:1", or members by the shards' numbers */
+
+static uint8_t *
+us_answer_shards(uint8_t *p, const us_answers_t *a)
+{
+    int     text;
+    size_t  i;
+
+    text = (a->format == US_FORMAT_TEXT);
+
+    p = us_put(p, text ? " next_ids=" : ",\"next_ids\":{");
+
+    for (i = 0; i < a->nshards; i++) {
+        p = us_answer_shard(p, a, i);
+        p = us_answer_next_id(p, a->format, a->shards[i].next_id);
+    }
+
+    p = us_put(p, text ? " epochs=" : "},\"epochs\":{");
+
+    for (i = 0; i < a->nshards; i++) {
+        p = us_answer_shard(p, a, i);
+        p = us_put_u64(p, a->shards[i].epoch);
+    }
+
+    return us_put(p, text ? "" : "}");
 }
 
 
@@ -230,80 +297,4 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
     }
 
     return us_put(p, a->format == US_FORMAT_TEXT ? "\n" : "}\n");
-}
-
-
-/* " NAME=N", or a member with a comma before all but the object's first */
-
-static uint8_t *
-us_answer_count(uint8_t *p, const us_answers_t *a, us_str_t name, uint64_t n)
-{
-    if (a->format == US_FORMAT_TEXT) {
-        *p++ = ' ';
-        p = us_put_str(p, name);
-        *p++ = '=';
-
-    } else {
-        p = us_put(p, p[-1] == '{' ? "\"" : ",\"");
-        p = us_put_str(p, name);
-        p = us_put(p, "\":");
-    }
-
-    return us_put_u64(p, n);
-}
-
-
-/* " next_ids=0:7,2:9 epochs=0:1,2:1", or members by the shards' numbers */
-
-static uint8_t *
-us_answer_shards(uint8_t *p, const us_answers_t *a)
-{
-    int     text;
-    size_t  i;
-
-    text = (a->format == US_FORMAT_TEXT);
-
-    p = us_put(p, text ? " next_ids=" : ",\"next_ids\":{");
-
-    for (i = 0; i < a->nshards; i++) {
-        p = us_answer_shard(p, a, i);
-        p = us_answer_next_id(p, a->format, a->shards[i].next_id);
-    }
-
-    p = us_put(p, text ? " epochs=" : "},\"epochs\":{");
-
-    for (i = 0; i < a->nshards; i++) {
-        p = us_answer_shard(p, a, i);
-        p = us_put_u64(p, a->shards[i].epoch);
-    }
-
-    return us_put(p, text ? "" : "}");
-}
-
-
-static uint8_t *
-us_answer_shard(uint8_t *p, const us_answers_t *a, size_t i)
-{
-    int  text;
-
-    text = (a->format == US_FORMAT_TEXT);
-
-    p = us_put(p, i ? "," : "");
-    p = us_put(p, text ? "" : "\"");
-    p = us_put_u64(p, a->shards[i].number);
-
-    return us_put(p, text ? ":" : "\":");
-}
-
-
-/* a server that does not own the directory does not know it */
-
-static uint8_t *
-us_answer_next_id(uint8_t *p, us_format_t format, uint64_t next_id)
-{
-    if (next_id != US_STORE_NO_ID) {
-        return us_put_u64(p, next_id);
-    }
-
-    return us_put(p, format == US_FORMAT_TEXT ? "-" : "null");
 }

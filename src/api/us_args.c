@@ -12,16 +12,62 @@
 #define US_ID_DIGITS  16
 
 
-static int us_args_known(const char *known, us_str_t name);
-static int us_args_no_flag(us_str_t name, us_str_t value);
-
-
 static const us_str_t  us_args_flags[] = {
     us_string("brief"), us_string("check"), us_string("clear"),
     us_string("deleted"), us_string("explain"), us_string("new_sites"),
     us_string("redirect"), us_string("same"), us_string("sites"),
     us_string("summary"), us_string("times"), us_string("write")
 };
+
+
+/* its number among the words; -1: it is none of them */
+
+static int
+us_args_known(const char *known, us_str_t name)
+{
+    int     i;
+    size_t  n;
+
+    for (i = 0; *known; i++) {
+        n = strcspn(known, " ");
+
+        if (n == name.len && memcmp(known, name.data, n) == 0) {
+            return i;
+        }
+
+        known += n;
+
+        if (*known == ' ') {
+            known++;
+        }
+    }
+
+    return -1;
+}
+
+
+/* whether it is a flag, and has a value that a flag has not */
+
+static int
+us_args_no_flag(us_str_t name, us_str_t value)
+{
+    size_t  i;
+
+    if (value.len == 0
+        || (value.len == 1 && (*value.data == '0' || *value.data == '1')))
+    {
+        return 0;
+    }
+
+    for (i = 0; i < sizeof(us_args_flags) / sizeof(us_args_flags[0]); i++) {
+        if (us_args_flags[i].len == name.len
+            && memcmp(us_args_flags[i].data, name.data, name.len) == 0) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
 
 
 us_args_fault_t
@@ -73,56 +119,6 @@ us_args_check(us_str_t query, const char *known, us_str_t *name)
     }
 
     return US_ARGS_OK;
-}
-
-
-/* its number among the words; -1: it is none of them */
-
-static int
-us_args_known(const char *known, us_str_t name)
-{
-    int     i;
-    size_t  n;
-
-    for (i = 0; *known; i++) {
-        n = strcspn(known, " ");
-
-        if (n == name.len && memcmp(known, name.data, n) == 0) {
-            return i;
-        }
-
-        known += n;
-
-        if (*known == ' ') {
-            known++;
-        }
-    }
-
-    return -1;
-}
-
-
-/* whether it is a flag, and has a value that a flag has not */
-
-static int
-us_args_no_flag(us_str_t name, us_str_t value)
-{
-    size_t  i;
-
-    if (value.len == 0
-        || (value.len == 1 && (*value.data == '0' || *value.data == '1')))
-    {
-        return 0;
-    }
-
-    for (i = 0; i < sizeof(us_args_flags) / sizeof(us_args_flags[0]); i++) {
-        if (us_args_flags[i].len == name.len
-            && memcmp(us_args_flags[i].data, name.data, name.len) == 0) {
-            return 1;
-        }
-    }
-
-    return 0;
 }
 
 

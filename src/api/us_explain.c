@@ -8,8 +8,15 @@
 #include "../us_text.h"
 
 
-static uint8_t *us_explain_part(uint8_t *p, const char *name, us_str_t part,
-    int given);
+static uint8_t *
+us_explain_part(uint8_t *p, const char *name, us_str_t part, int given)
+{
+    p = us_put(p, ",\"");
+    p = us_put(p, name);
+    p = us_put(p, "\":");
+
+    return given ? us_json_quote(p, part) : us_put(p, "null");
+}
 
 
 uint8_t *
@@ -55,17 +62,6 @@ us_explain_parts(uint8_t *p, const us_canon_t *canon)
 
     return us_explain_part(p, "query", part,
                            u->search_start != US_URL_OMITTED);
-}
-
-
-static uint8_t *
-us_explain_part(uint8_t *p, const char *name, us_str_t part, int given)
-{
-    p = us_put(p, ",\"");
-    p = us_put(p, name);
-    p = us_put(p, "\":");
-
-    return given ? us_json_quote(p, part) : us_put(p, "null");
 }
 
 

@@ -16,34 +16,6 @@
 typedef uint8_t *(*us_figures_pt)(uint8_t *p, const us_figures_t *f);
 
 
-static uint8_t *us_stats_zone(uint8_t *p, const us_figures_t *f);
-static uint8_t *us_stats_uuid(uint8_t *p, const uint8_t *uuid);
-static uint8_t *us_stats_figure(uint8_t *p, const us_figures_t *f,
-    const us_figure_t *row);
-static uint8_t *us_stats_lists(uint8_t *p, const us_figures_t *f);
-static uint8_t *us_stats_member(uint8_t *p, int first, us_str_t name,
-    uint64_t n);
-
-static uint8_t *us_metrics_figure(uint8_t *p, const us_figures_t *f,
-    const us_figure_t *row);
-static uint8_t *us_metrics_states(uint8_t *p, const us_figures_t *f);
-static uint8_t *us_metrics_parts(uint8_t *p, const us_figures_t *f);
-static uint8_t *us_metrics_requests(uint8_t *p, const us_figures_t *f);
-static uint8_t *us_metrics_answers(uint8_t *p, const us_figures_t *f);
-static uint8_t *us_metrics_batches(uint8_t *p, const us_figures_t *f);
-static uint8_t *us_metrics_bound(uint8_t *p, uint64_t us);
-static uint8_t *us_metric(uint8_t *p, const char *name, const char *type,
-    const char *help);
-static uint8_t *us_metric_name(uint8_t *p, const us_figures_t *f,
-    const char *name);
-static uint8_t *us_sample(uint8_t *p, const us_figures_t *f, const char *name,
-    uint64_t n);
-static uint8_t *us_sample_label(uint8_t *p, const us_figures_t *f,
-    const char *name, const char *label, us_str_t value, uint64_t n);
-static uint8_t *us_sample_decimal(uint8_t *p, const us_figures_t *f,
-    const char *name, double n);
-
-
 /* whether the zone has this figure */
 
 static int
@@ -54,24 +26,27 @@ us_figures_has(const us_figures_t *f, const us_figure_t *row)
 }
 
 
-/* the figures in the order of the table, between what a zone is and lists */
-
-uint8_t *
-us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n)
+static uint8_t *
+us_stats_uuid(uint8_t *p, const uint8_t *uuid)
 {
-    const us_figure_t  *row;
-
-    if (n == 0) {
-        return us_stats_zone(p, f);
+    if (uuid == NULL) {
+        return us_put(p, "null");
     }
 
-    for (row = us_figures_table; row->kinds; row++) {
-        if (row->stat && us_figures_has(f, row) && --n == 0) {
-            return us_stats_figure(p, f, row);
-        }
-    }
+    *p++ = '"';
+    p = us_put_hex(p, uuid, 4);
+    *p++ = '-';
+    p = us_put_hex(p, uuid + 4, 2);
+    *p++ = '-';
+    p = us_put_hex(p, uuid + 6, 2);
+    *p++ = '-';
+    p = us_put_hex(p, uuid + 8, 2);
+    *p++ = '-';
 
-    return n == 1 ? us_stats_lists(p, f) : NULL;
+    p = us_put_hex(p, uuid + 10, 6);
+    *p++ = '"';
+
+    return p;
 }
 
 
@@ -119,30 +94,6 @@ us_stats_zone(uint8_t *p, const us_figures_t *f)
     p = us_put(p, f->sync);
 
     return us_put(p, "\"");
-}
-
-
-static uint8_t *
-us_stats_uuid(uint8_t *p, const uint8_t *uuid)
-{
-    if (uuid == NULL) {
-        return us_put(p, "null");
-    }
-
-    *p++ = '"';
-    p = us_put_hex(p, uuid, 4);
-    *p++ = '-';
-    p = us_put_hex(p, uuid + 4, 2);
-    *p++ = '-';
-    p = us_put_hex(p, uuid + 6, 2);
-    *p++ = '-';
-    p = us_put_hex(p, uuid + 8, 2);
-    *p++ = '-';
-
-    p = us_put_hex(p, uuid + 10, 6);
-    *p++ = '"';
-
-    return p;
 }
 
 
@@ -199,6 +150,17 @@ us_stats_figure(uint8_t *p, const us_figures_t *f, const us_figure_t *row)
 }
 
 
+static uint8_t *
+us_stats_member(uint8_t *p, int first, us_str_t name, uint64_t n)
+{
+    p = us_put(p, first ? "{\"" : ",\"");
+    p = us_put_str(p, name);
+    p = us_put(p, "\":");
+
+    return us_put_u64(p, n);
+}
+
+
 /* bytes_per_url, parts, marks and answers */
 
 static uint8_t *
@@ -241,37 +203,89 @@ us_stats_lists(uint8_t *p, const us_figures_t *f)
 }
 
 
-static uint8_t *
-us_stats_member(uint8_t *p, int first, us_str_t name, uint64_t n)
-{
-    p = us_put(p, first ? "{\"" : ",\"");
-    p = us_put_str(p, name);
-    p = us_put(p, "\":");
-
-    return us_put_u64(p, n);
-}
-
+/* the figures in the order of the table, between what a zone is and lists */
 
 uint8_t *
-us_figures_metrics(uint8_t *p, const us_figures_t *f, unsigned n)
+us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n)
 {
     const us_figure_t  *row;
 
-    static const us_figures_pt  lists[] = {
-        us_metrics_states,
-        us_metrics_parts,
-        us_metrics_requests,
-        us_metrics_answers,
-        us_metrics_batches
-    };
+    if (n == 0) {
+        return us_stats_zone(p, f);
+    }
 
     for (row = us_figures_table; row->kinds; row++) {
-        if (row->metric && us_figures_has(f, row) && n-- == 0) {
-            return us_metrics_figure(p, f, row);
+        if (row->stat && us_figures_has(f, row) && --n == 0) {
+            return us_stats_figure(p, f, row);
         }
     }
 
-    return n < sizeof(lists) / sizeof(lists[0]) ? lists[n](p, f) : NULL;
+    return n == 1 ? us_stats_lists(p, f) : NULL;
+}
+
+
+static uint8_t *
+us_metric(uint8_t *p, const char *name, const char *type, const char *help)
+{
+    p = us_put(p, "# HELP urlstore_");
+    p = us_put(p, name);
+    *p++ = ' ';
+    p = us_put(p, help);
+    p = us_put(p, "\n# TYPE urlstore_");
+    p = us_put(p, name);
+    *p++ = ' ';
+    p = us_put(p, type);
+    *p++ = '\n';
+
+    return p;
+}
+
+
+/* urlstore_NAME{zone="ZONE", of a shard with its number */
+
+static uint8_t *
+us_metric_name(uint8_t *p, const us_figures_t *f, const char *name)
+{
+    p = us_put(p, "urlstore_");
+    p = us_put(p, name);
+    p = us_put(p, "{zone=\"");
+    p = us_put_str(p, f->zone);
+
+    if (f->is_shard) {
+        p = us_put(p, "\",shard=\"");
+        p = us_put_u64(p, f->shard);
+    }
+
+    *p++ = '"';
+
+    return p;
+}
+
+
+static uint8_t *
+us_sample(uint8_t *p, const us_figures_t *f, const char *name, uint64_t n)
+{
+    p = us_metric_name(p, f, name);
+    p = us_put(p, "} ");
+    p = us_put_u64(p, n);
+    *p++ = '\n';
+
+    return p;
+}
+
+
+/* nine digits: the errors of filters go down to a millionth */
+
+static uint8_t *
+us_sample_decimal(uint8_t *p, const us_figures_t *f, const char *name,
+    double n)
+{
+    p = us_metric_name(p, f, name);
+    p = us_put(p, "} ");
+    p = us_put_decimal(p, n, 9);
+    *p++ = '\n';
+
+    return p;
 }
 
 
@@ -312,6 +326,23 @@ us_metrics_state(us_figures_kind_t kind, us_life_state_t state)
     default:
         return state == US_LIFE_READY;
     }
+}
+
+
+static uint8_t *
+us_sample_label(uint8_t *p, const us_figures_t *f, const char *name,
+    const char *label, us_str_t value, uint64_t n)
+{
+    p = us_metric_name(p, f, name);
+    *p++ = ',';
+    p = us_put(p, label);
+    p = us_put(p, "=\"");
+    p = us_put_str(p, value);
+    p = us_put(p, "\"} ");
+    p = us_put_u64(p, n);
+    *p++ = '\n';
+
+    return p;
 }
 
 
@@ -404,6 +435,23 @@ us_metrics_answers(uint8_t *p, const us_figures_t *f)
 }
 
 
+/* in seconds: 0.05 and 1.0, not 0.050000 and 1.000000 */
+
+static uint8_t *
+us_metrics_bound(uint8_t *p, uint64_t us)
+{
+    p = us_put_u64(p, us / 1000000);
+    *p++ = '.';
+    p = us_put_digits(p, us % 1000000, 6);
+
+    while (p[-1] == '0' && p[-2] != '.') {
+        p--;
+    }
+
+    return p;
+}
+
+
 static uint8_t *
 us_metrics_batches(uint8_t *p, const us_figures_t *f)
 {
@@ -438,100 +486,24 @@ us_metrics_batches(uint8_t *p, const us_figures_t *f)
 }
 
 
-/* in seconds: 0.05 and 1.0, not 0.050000 and 1.000000 */
-
-static uint8_t *
-us_metrics_bound(uint8_t *p, uint64_t us)
+uint8_t *
+us_figures_metrics(uint8_t *p, const us_figures_t *f, unsigned n)
 {
-    p = us_put_u64(p, us / 1000000);
-    *p++ = '.';
-    p = us_put_digits(p, us % 1000000, 6);
+    const us_figure_t  *row;
 
-    while (p[-1] == '0' && p[-2] != '.') {
-        p--;
+    static const us_figures_pt  lists[] = {
+        us_metrics_states,
+        us_metrics_parts,
+        us_metrics_requests,
+        us_metrics_answers,
+        us_metrics_batches
+    };
+
+    for (row = us_figures_table; row->kinds; row++) {
+        if (row->metric && us_figures_has(f, row) && n-- == 0) {
+            return us_metrics_figure(p, f, row);
+        }
     }
 
-    return p;
-}
-
-
-static uint8_t *
-us_metric(uint8_t *p, const char *name, const char *type, const char *help)
-{
-    p = us_put(p, "# HELP urlstore_");
-    p = us_put(p, name);
-    *p++ = ' ';
-    p = us_put(p, help);
-    p = us_put(p, "\n# TYPE urlstore_");
-    p = us_put(p, name);
-    *p++ = ' ';
-    p = us_put(p, type);
-    *p++ = '\n';
-
-    return p;
-}
-
-
-/* urlstore_NAME{zone="ZONE", of a shard with its number */
-
-static uint8_t *
-us_metric_name(uint8_t *p, const us_figures_t *f, const char *name)
-{
-    p = us_put(p, "urlstore_");
-    p = us_put(p, name);
-    p = us_put(p, "{zone=\"");
-    p = us_put_str(p, f->zone);
-
-    if (f->is_shard) {
-        p = us_put(p, "\",shard=\"");
-        p = us_put_u64(p, f->shard);
-    }
-
-    *p++ = '"';
-
-    return p;
-}
-
-
-static uint8_t *
-us_sample(uint8_t *p, const us_figures_t *f, const char *name, uint64_t n)
-{
-    p = us_metric_name(p, f, name);
-    p = us_put(p, "} ");
-    p = us_put_u64(p, n);
-    *p++ = '\n';
-
-    return p;
-}
-
-
-static uint8_t *
-us_sample_label(uint8_t *p, const us_figures_t *f, const char *name,
-    const char *label, us_str_t value, uint64_t n)
-{
-    p = us_metric_name(p, f, name);
-    *p++ = ',';
-    p = us_put(p, label);
-    p = us_put(p, "=\"");
-    p = us_put_str(p, value);
-    p = us_put(p, "\"} ");
-    p = us_put_u64(p, n);
-    *p++ = '\n';
-
-    return p;
-}
-
-
-/* nine digits: the errors of filters go down to a millionth */
-
-static uint8_t *
-us_sample_decimal(uint8_t *p, const us_figures_t *f, const char *name,
-    double n)
-{
-    p = us_metric_name(p, f, name);
-    p = us_put(p, "} ");
-    p = us_put_decimal(p, n, 9);
-    *p++ = '\n';
-
-    return p;
+    return n < sizeof(lists) / sizeof(lists[0]) ? lists[n](p, f) : NULL;
 }

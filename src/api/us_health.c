@@ -9,44 +9,6 @@
 #include "../us_text.h"
 
 
-static uint8_t *us_health_replica(uint8_t *p, const us_life_t *l);
-static uint8_t *us_health_replicated(uint8_t *p, const us_life_t *l);
-static uint8_t *us_health_reason(uint8_t *p, const us_life_t *l);
-
-
-uint8_t *
-us_health(uint8_t *p, us_format_t format, const char *status, int writable,
-    int full, uint64_t epoch, const us_life_t *life)
-{
-    if (format == US_FORMAT_TEXT) {
-        p = us_put(p, status);
-        return us_put(p, "\n");
-    }
-
-    p = us_put(p, "{\"status\":\"");
-    p = us_put(p, status);
-    p = us_put(p, "\",\"writable\":");
-    p = us_put(p, writable ? "true" : "false");
-    p = us_put(p, ",\"full\":");
-    p = us_put(p, full ? "true" : "false");
-    p = us_put(p, ",\"epoch\":");
-    p = us_put_u64(p, epoch);
-
-    if (life && life->conf.follow) {
-        p = us_health_replica(p, life);
-
-    } else if (life && life->conf.replicate) {
-        p = us_health_replicated(p, life);
-    }
-
-    if (life) {
-        p = us_health_reason(p, life);
-    }
-
-    return us_put(p, "}\n");
-}
-
-
 static uint8_t *
 us_health_replica(uint8_t *p, const us_life_t *l)
 {
@@ -110,4 +72,37 @@ us_health_reason(uint8_t *p, const us_life_t *l)
     }
 
     return p;
+}
+
+
+uint8_t *
+us_health(uint8_t *p, us_format_t format, const char *status, int writable,
+    int full, uint64_t epoch, const us_life_t *life)
+{
+    if (format == US_FORMAT_TEXT) {
+        p = us_put(p, status);
+        return us_put(p, "\n");
+    }
+
+    p = us_put(p, "{\"status\":\"");
+    p = us_put(p, status);
+    p = us_put(p, "\",\"writable\":");
+    p = us_put(p, writable ? "true" : "false");
+    p = us_put(p, ",\"full\":");
+    p = us_put(p, full ? "true" : "false");
+    p = us_put(p, ",\"epoch\":");
+    p = us_put_u64(p, epoch);
+
+    if (life && life->conf.follow) {
+        p = us_health_replica(p, life);
+
+    } else if (life && life->conf.replicate) {
+        p = us_health_replicated(p, life);
+    }
+
+    if (life) {
+        p = us_health_reason(p, life);
+    }
+
+    return us_put(p, "}\n");
 }

@@ -9,10 +9,6 @@
 #include "../us_text.h"
 
 
-static uint8_t *us_list_object(uint8_t *p, us_list_t *list);
-static int us_select_site(const us_select_t *select, us_str_t url);
-
-
 int
 us_list_is_id(us_str_t id)
 {
@@ -68,6 +64,19 @@ uint8_t *
 us_list_begin(uint8_t *p, const us_list_t *list)
 {
     return list->format == US_FORMAT_JSON ? us_put(p, "{\"results\":[") : p;
+}
+
+
+/* as far as its id */
+
+static uint8_t *
+us_list_object(uint8_t *p, us_list_t *list)
+{
+    if (list->shown++ && list->format == US_FORMAT_JSON) {
+        *p++ = ',';
+    }
+
+    return us_put(p, "{\"id\":");
 }
 
 
@@ -140,19 +149,6 @@ us_list_url(uint8_t *p, us_list_t *list, uint64_t id, const us_str_t *url)
 }
 
 
-/* as far as its id */
-
-static uint8_t *
-us_list_object(uint8_t *p, us_list_t *list)
-{
-    if (list->shown++ && list->format == US_FORMAT_JSON) {
-        *p++ = ',';
-    }
-
-    return us_put(p, "{\"id\":");
-}
-
-
 uint8_t *
 us_list_claimed(uint8_t *p, const us_list_t *list)
 {
@@ -216,6 +212,22 @@ us_select_next(us_store_t *s, const us_select_t *select, uint64_t from,
 }
 
 
+static int
+us_select_site(const us_select_t *select, us_str_t url)
+{
+    us_store_item_t  item;
+
+    item.url = url;
+    item.merge = select->merge;
+
+    us_store_item_split(&item);
+
+    return item.rest.len > select->site.len
+           && memcmp(item.rest.data, select->site.data, select->site.len) == 0
+           && item.rest.data[select->site.len] == '/';
+}
+
+
 us_store_status_t
 us_select(us_store_t *s, const us_select_t *select, uint64_t id, uint8_t *buf,
     us_str_t *url)
@@ -257,20 +269,4 @@ us_select(us_store_t *s, const us_select_t *select, uint64_t id, uint8_t *buf,
     }
 
     return US_OK;
-}
-
-
-static int
-us_select_site(const us_select_t *select, us_str_t url)
-{
-    us_store_item_t  item;
-
-    item.url = url;
-    item.merge = select->merge;
-
-    us_store_item_split(&item);
-
-    return item.rest.len > select->site.len
-           && memcmp(item.rest.data, select->site.data, select->site.len) == 0
-           && item.rest.data[select->site.len] == '/';
 }

@@ -9,11 +9,38 @@
 #include <strings.h>
 
 
-static int us_media_range(us_str_t range, us_format_t preset,
-    us_format_t *format);
-static us_str_t us_media_name(us_str_t s);
-static int us_media_is(us_str_t name, const char *word);
-static unsigned us_media_quality(us_str_t range);
+/* TYPE/SUBTYPE without blanks around it and parameters after it */
+
+static us_str_t
+us_media_name(us_str_t s)
+{
+    const uint8_t  *end;
+
+    while (s.len && (*s.data == ' ' || *s.data == '\t')) {
+        s.data++;
+        s.len--;
+    }
+
+    end = s.len ? memchr(s.data, ';', s.len) : NULL;
+
+    if (end) {
+        s.len = end - s.data;
+    }
+
+    while (s.len && (s.data[s.len - 1] == ' ' || s.data[s.len - 1] == '\t')) {
+        s.len--;
+    }
+
+    return s;
+}
+
+
+static int
+us_media_is(us_str_t name, const char *word)
+{
+    return name.len == strlen(word)
+           && strncasecmp((const char *) name.data, word, name.len) == 0;
+}
 
 
 int
@@ -64,41 +91,6 @@ us_media_reply(us_input_format_t body)
 }
 
 
-us_format_t
-us_media_accept(us_str_t accept, us_format_t preset)
-{
-    unsigned        q, best;
-    us_str_t        range;
-    us_format_t     format, found;
-    const uint8_t  *p, *last, *comma;
-
-    last = accept.data + accept.len;
-    best = 0;
-    found = preset;
-
-    for (p = accept.data; p < last; p = comma + 1) {
-        comma = memchr(p, ',', last - p);
-        if (comma == NULL) {
-            comma = last;
-        }
-
-        range.data = p;
-        range.len = comma - p;
-
-        if (us_media_range(range, preset, &format)) {
-            q = us_media_quality(range);
-
-            if (q > best) {
-                best = q;
-                found = format;
-            }
-        }
-    }
-
-    return found;
-}
-
-
 /* 1: *format is one of the range */
 
 static int
@@ -133,40 +125,6 @@ us_media_range(us_str_t range, us_format_t preset, us_format_t *format)
     return us_media_is(name, "*/*")
            || (us_media_is(name, "application/*")
                && preset != US_FORMAT_TEXT);
-}
-
-
-/* TYPE/SUBTYPE without blanks around it and parameters after it */
-
-static us_str_t
-us_media_name(us_str_t s)
-{
-    const uint8_t  *end;
-
-    while (s.len && (*s.data == ' ' || *s.data == '\t')) {
-        s.data++;
-        s.len--;
-    }
-
-    end = s.len ? memchr(s.data, ';', s.len) : NULL;
-
-    if (end) {
-        s.len = end - s.data;
-    }
-
-    while (s.len && (s.data[s.len - 1] == ' ' || s.data[s.len - 1] == '\t')) {
-        s.len--;
-    }
-
-    return s;
-}
-
-
-static int
-us_media_is(us_str_t name, const char *word)
-{
-    return name.len == strlen(word)
-           && strncasecmp((const char *) name.data, word, name.len) == 0;
 }
 
 
@@ -218,6 +176,41 @@ us_media_quality(us_str_t range)
     }
 
     return q;
+}
+
+
+us_format_t
+us_media_accept(us_str_t accept, us_format_t preset)
+{
+    unsigned        q, best;
+    us_str_t        range;
+    us_format_t     format, found;
+    const uint8_t  *p, *last, *comma;
+
+    last = accept.data + accept.len;
+    best = 0;
+    found = preset;
+
+    for (p = accept.data; p < last; p = comma + 1) {
+        comma = memchr(p, ',', last - p);
+        if (comma == NULL) {
+            comma = last;
+        }
+
+        range.data = p;
+        range.len = comma - p;
+
+        if (us_media_range(range, preset, &format)) {
+            q = us_media_quality(range);
+
+            if (q > best) {
+                best = q;
+                found = format;
+            }
+        }
+    }
+
+    return found;
 }
 
 

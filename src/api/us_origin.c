@@ -9,9 +9,6 @@
 #include <strings.h>
 
 
-static int us_origin_same(us_str_t a, us_str_t b);
-
-
 int
 us_origin_valid(us_str_t origin)
 {
@@ -32,6 +29,15 @@ us_origin_valid(us_str_t origin)
     n = origin.data + origin.len - p;
 
     return n && memchr(p, '/', n) == NULL;
+}
+
+
+static int
+us_origin_same(us_str_t a, us_str_t b)
+{
+    return a.len == b.len
+           && strncasecmp((const char *) a.data, (const char *) b.data, a.len)
+              == 0;
 }
 
 
@@ -82,13 +88,4 @@ us_origin_is_host(us_str_t origin, us_str_t host)
     }
 
     return 0;
-}
-
-
-static int
-us_origin_same(us_str_t a, us_str_t b)
-{
-    return a.len == b.len
-           && strncasecmp((const char *) a.data, (const char *) b.data, a.len)
-              == 0;
 }

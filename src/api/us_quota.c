@@ -12,11 +12,28 @@
 #define US_QUOTA_UNITS  3600000       /* a URL */
 
 
-static int us_quota_number(us_str_t text, uint64_t *n);
-static us_bucket_t *us_quota_find_locked(us_quota_t *q, uint64_t rate,
-    uint64_t tag, uint64_t now, int create);
-static void us_quota_drain_locked(us_bucket_t *b, uint64_t rate,
-    uint64_t now);
+static int
+us_quota_number(us_str_t text, uint64_t *n)
+{
+    size_t  i;
+
+    *n = 0;
+
+    for (i = 0; i < text.len; i++) {
+
+        if (text.data[i] < '0' || text.data[i] > '9') {
+            return -1;
+        }
+
+        *n = *n * 10 + (text.data[i] - '0');
+
+        if (*n > US_QUOTA_MAX) {
+            return -1;
+        }
+    }
+
+    return text.len ? 0 : -1;
+}
 
 
 int
@@ -73,30 +90,6 @@ us_quota_burst(us_str_t text, uint64_t *burst)
 }
 
 
-static int
-us_quota_number(us_str_t text, uint64_t *n)
-{
-    size_t  i;
-
-    *n = 0;
-
-    for (i = 0; i < text.len; i++) {
-
-        if (text.data[i] < '0' || text.data[i] > '9') {
-            return -1;
-        }
-
-        *n = *n * 10 + (text.data[i] - '0');
-
-        if (*n > US_QUOTA_MAX) {
-            return -1;
-        }
-    }
-
-    return text.len ? 0 : -1;
-}
-
-
 void
 us_quota_init(us_quota_t *q, void *buckets, size_t size)
 {
@@ -112,32 +105,25 @@ us_quota_tag(const us_quota_t *q, us_str_t key)
 }
 
 
-uint64_t
-us_quota_level_locked(us_quota_t *q, uint64_t rate, uint64_t tag,
-    uint64_t now)
+static void
+us_quota_drain_locked(us_bucket_t *b, uint64_t rate, uint64_t now)
 {
-    us_bucket_t  *b;
+    uint64_t  elapsed;
 
-    b = us_quota_find_locked(q, rate, tag, now, 0);
+    /* another process's time may be later than ours */
 
-    return b ? b->level : 0;
-}
+    if (now <= b->drained) {
+        return;
+    }
 
+    elapsed = now - b->drained;
+    b->drained = now;
 
-void
-us_quota_charge_locked(us_quota_t *q, uint64_t rate, uint64_t tag,
-    uint64_t now, uint64_t n)
-{
-    us_bucket_t  *b;
+    if (elapsed > b->level / rate) {
+        b->level = 0;
 
-    /* 2 ^ 64 units are 5,000 times the greatest burst */
-
-    n = n < US_QUOTA_MAX ? n : US_QUOTA_MAX;
-
-    b = us_quota_find_locked(q, rate, tag, now, 1);
-
-    if (b->level < (uint64_t) 1 << 63) {
-        b->level += n * US_QUOTA_UNITS;
+    } else {
+        b->level -= elapsed * rate;
     }
 }
 
@@ -179,25 +165,32 @@ us_quota_find_locked(us_quota_t *q, uint64_t rate, uint64_t tag, uint64_t now,
 }
 
 
-static void
-us_quota_drain_locked(us_bucket_t *b, uint64_t rate, uint64_t now)
+uint64_t
+us_quota_level_locked(us_quota_t *q, uint64_t rate, uint64_t tag,
+    uint64_t now)
 {
-    uint64_t  elapsed;
+    us_bucket_t  *b;
 
-    /* another process's time may be later than ours */
+    b = us_quota_find_locked(q, rate, tag, now, 0);
 
-    if (now <= b->drained) {
-        return;
-    }
+    return b ? b->level : 0;
+}
 
-    elapsed = now - b->drained;
-    b->drained = now;
 
-    if (elapsed > b->level / rate) {
-        b->level = 0;
+void
+us_quota_charge_locked(us_quota_t *q, uint64_t rate, uint64_t tag,
+    uint64_t now, uint64_t n)
+{
+    us_bucket_t  *b;
 
-    } else {
-        b->level -= elapsed * rate;
+    /* 2 ^ 64 units are 5,000 times the greatest burst */
+
+    n = n < US_QUOTA_MAX ? n : US_QUOTA_MAX;
+
+    b = us_quota_find_locked(q, rate, tag, now, 1);
+
+    if (b->level < (uint64_t) 1 << 63) {
+        b->level += n * US_QUOTA_UNITS;
     }
 }
 

@@ -12,7 +12,11 @@
 #define US_REFUSAL_RULE  64
 
 
-static us_str_t us_refusal_cut(us_str_t s, size_t max);
+static us_str_t
+us_refusal_cut(us_str_t s, size_t max)
+{
+    return (us_str_t) { s.len < max ? s.len : max, s.data };
+}
 
 
 uint8_t *
@@ -83,11 +87,4 @@ us_refusal_sentence(uint8_t *p, const us_refusal_t *refusal, uint64_t max_url)
     }
 
     return us_put(p, sentences[refusal->verdict]);
-}
-
-
-static us_str_t
-us_refusal_cut(us_str_t s, size_t max)
-{
-    return (us_str_t) { s.len < max ? s.len : max, s.data };
 }

@@ -9,8 +9,11 @@
 #include <stdio.h>
 
 
-static void us_unready_say(us_unready_t *u, const char *text,
-    const char *reason);
+static void
+us_unready_say(us_unready_t *u, const char *text, const char *reason)
+{
+    snprintf(u->detail, sizeof(u->detail), "%s%s", text, reason);
+}
 
 
 void
@@ -96,11 +99,4 @@ us_unready(us_unready_t *u, const us_life_t *l, int overtaken)
                        info.stalled ? info.reason
                                     : "no write or sync has returned in time");
     }
-}
-
-
-static void
-us_unready_say(us_unready_t *u, const char *text, const char *reason)
-{
-    snprintf(u->detail, sizeof(u->detail), "%s%s", text, reason);
 }

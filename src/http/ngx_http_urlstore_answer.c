@@ -20,102 +20,6 @@
 #define NGX_HTTP_URLSTORE_LOOKED   64
 
 
-static ngx_uint_t ngx_http_urlstore_answer_of(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_entry_t *e);
-static uint64_t ngx_http_urlstore_answer_id(ngx_http_urlstore_entry_t *e,
-    ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_record(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_entry_t *e,
-    ngx_uint_t answer);
-static ngx_int_t ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
-    ngx_http_urlstore_out_t *out);
-static ngx_int_t ngx_http_urlstore_answer_begin(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_out_t *out);
-
-
-ngx_int_t
-ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_entry_t *e)
-{
-    size_t                    size;
-    ngx_uint_t                answer;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = batch->ctx;
-
-    answer = ngx_http_urlstore_answer_of(batch, e);
-
-    if (answer == US_ANSWER_SEEN || answer == US_ANSWER_DUE) {
-        ctx->top = ngx_max(ctx->top, e->item->id + 1);
-    }
-
-    if (ctx->processed == 0) {
-        batch->first = answer;
-        batch->refusal = e->refusal;
-    }
-
-    if (!batch->answers.only_new || us_answer_shown(answer)
-        || ctx->processed == 0)
-    {
-        if (ngx_http_urlstore_answer_record(batch, e, answer) != NGX_OK) {
-            return ngx_http_urlstore_fault(batch->r,
-                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                           "no memory for the reply");
-        }
-    }
-
-    batch->answers.counts[answer]++;
-    ctx->processed++;
-
-    size = ngx_http_urlstore_out_size(&batch->records);
-
-    if (size > NGX_HTTP_URLSTORE_KEPT) {
-        batch->long_reply = 1;
-    }
-
-    if (size > batch->conf->max_reply && !batch->over) {
-
-        /* the rest of the group is in the store: its ids are recorded */
-
-        batch->over = 1;
-        batch->long_reply = 1;
-
-        (void) ngx_http_urlstore_fault(batch->r,
-                                       NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       "the answers have more than %uz bytes "
-                                       "(urlstore_max_reply): send fewer "
-                                       "URLs, or brief=1",
-                                       batch->conf->max_reply);
-    }
-
-    return NGX_OK;
-}
-
-
-void
-ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_uint_t  i;
-
-    if (batch->answers.claims) {
-        us_tally_add(batch->ctx->zone->tally, US_N_CLAIMS,
-                     batch->answers.counts[US_ANSWER_CLAIMED]);
-    }
-
-    if (batch->answers.counts[US_ANSWER_UNAVAILABLE]) {
-        us_tally_add(batch->ctx->zone->tally, US_N_UNAVAILABLE,
-                     batch->answers.counts[US_ANSWER_UNAVAILABLE]);
-    }
-
-    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
-        if (batch->answers.counts[i]) {
-            us_tally_add(batch->ctx->zone->tally, us_counter_of(i),
-                         batch->answers.counts[i]);
-        }
-    }
-}
-
-
 static ngx_uint_t
 ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e)
@@ -280,6 +184,89 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
 
 
 ngx_int_t
+ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e)
+{
+    size_t                    size;
+    ngx_uint_t                answer;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = batch->ctx;
+
+    answer = ngx_http_urlstore_answer_of(batch, e);
+
+    if (answer == US_ANSWER_SEEN || answer == US_ANSWER_DUE) {
+        ctx->top = ngx_max(ctx->top, e->item->id + 1);
+    }
+
+    if (ctx->processed == 0) {
+        batch->first = answer;
+        batch->refusal = e->refusal;
+    }
+
+    if (!batch->answers.only_new || us_answer_shown(answer)
+        || ctx->processed == 0)
+    {
+        if (ngx_http_urlstore_answer_record(batch, e, answer) != NGX_OK) {
+            return ngx_http_urlstore_fault(batch->r,
+                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                           "no memory for the reply");
+        }
+    }
+
+    batch->answers.counts[answer]++;
+    ctx->processed++;
+
+    size = ngx_http_urlstore_out_size(&batch->records);
+
+    if (size > NGX_HTTP_URLSTORE_KEPT) {
+        batch->long_reply = 1;
+    }
+
+    if (size > batch->conf->max_reply && !batch->over) {
+
+        /* the rest of the group is in the store: its ids are recorded */
+
+        batch->over = 1;
+        batch->long_reply = 1;
+
+        (void) ngx_http_urlstore_fault(batch->r,
+                                       NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                       "the answers have more than %uz bytes "
+                                       "(urlstore_max_reply): send fewer "
+                                       "URLs, or brief=1",
+                                       batch->conf->max_reply);
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_uint_t  i;
+
+    if (batch->answers.claims) {
+        us_tally_add(batch->ctx->zone->tally, US_N_CLAIMS,
+                     batch->answers.counts[US_ANSWER_CLAIMED]);
+    }
+
+    if (batch->answers.counts[US_ANSWER_UNAVAILABLE]) {
+        us_tally_add(batch->ctx->zone->tally, US_N_UNAVAILABLE,
+                     batch->answers.counts[US_ANSWER_UNAVAILABLE]);
+    }
+
+    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
+        if (batch->answers.counts[i]) {
+            us_tally_add(batch->ctx->zone->tally, us_counter_of(i),
+                         batch->answers.counts[i]);
+        }
+    }
+}
+
+
+ngx_int_t
 ngx_http_urlstore_answer_put(ngx_http_urlstore_batch_t *batch,
     us_answer_record_t *rec, us_str_t text, us_str_t ref)
 {
@@ -349,24 +336,21 @@ ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* what has its URLs is written at once, into pieces that the records leave */
-
-ngx_int_t
-ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch)
+static ngx_int_t
+ngx_http_urlstore_answer_begin(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_out_t *out)
 {
-    ngx_http_request_t  *r;
+    batch->begun = 1;
+    batch->answers.format = batch->ctx->format;
 
-    r = batch->r;
-
-    if (batch->long_reply) {
-        return ngx_http_urlstore_stream(r, ngx_http_urlstore_answer_produce);
+    if (batch->ctx->format != US_FORMAT_JSON || batch->answers.single) {
+        return NGX_OK;
     }
 
-    if (ngx_http_urlstore_answer_produce(r, &batch->ctx->out) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    /* after the members of a problem, the results are more of them */
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+    return ngx_http_urlstore_out_printf(out, 16, "%s\"results\":[",
+                                        batch->end == NGX_DONE ? "{" : ",");
 }
 
 
@@ -458,21 +442,24 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_answer_begin(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_out_t *out)
-{
-    batch->begun = 1;
-    batch->answers.format = batch->ctx->format;
+/* what has its URLs is written at once, into pieces that the records leave */
 
-    if (batch->ctx->format != US_FORMAT_JSON || batch->answers.single) {
-        return NGX_OK;
+ngx_int_t
+ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_http_request_t  *r;
+
+    r = batch->r;
+
+    if (batch->long_reply) {
+        return ngx_http_urlstore_stream(r, ngx_http_urlstore_answer_produce);
     }
 
-    /* after the members of a problem, the results are more of them */
+    if (ngx_http_urlstore_answer_produce(r, &batch->ctx->out) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
-    return ngx_http_urlstore_out_printf(out, 16, "%s\"results\":[",
-                                        batch->end == NGX_DONE ? "{" : ",");
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
 
 

@@ -9,25 +9,7 @@
 #include "ngx_http_urlstore_shard.h"
 
 
-static ngx_http_urlstore_batch_t *ngx_http_urlstore_batch_create(
-    ngx_http_request_t *r, ngx_http_urlstore_action_t action);
-static ngx_int_t ngx_http_urlstore_batch_options(
-    ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_batch_claims(
-    ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_batch_query(
-    ngx_http_urlstore_batch_t *batch, ngx_str_t *url);
 static ngx_int_t ngx_http_urlstore_batch_run(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_batch_read(
-    ngx_http_urlstore_batch_t *batch);
-static void ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_batch_room(
-    ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_batch_fault(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_batch_single(
-    ngx_http_urlstore_batch_t *batch);
-static void ngx_http_urlstore_batch_count(void *data);
-static void ngx_http_urlstore_batch_cleanup(void *data);
 
 
 ngx_int_t
@@ -107,56 +89,45 @@ ngx_http_urlstore_claim_handler(ngx_http_request_t *r)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_batch(ngx_http_request_t *r,
-    ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear)
+/*
+ * Once: at the end of the batch; or at that of the request, if it is ended
+ * while it waits.
+ */
+
+static void
+ngx_http_urlstore_batch_count(void *data)
 {
-    ngx_int_t                   rc;
-    ngx_str_t                   url;
-    ngx_http_urlstore_batch_t  *batch;
+    ngx_http_urlstore_batch_t *batch = data;
 
-    batch = ngx_http_urlstore_batch_create(r, action);
-    if (batch == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (batch->counted) {
+        return;
     }
 
-    batch->mark = mark;
-    batch->clear = clear;
+    batch->counted = 1;
 
-    rc = ngx_http_urlstore_batch_options(batch);
+    ngx_http_urlstore_group_drop(batch);
+    ngx_http_urlstore_answer_count(batch);
 
-    if (rc == NGX_DECLINED && batch->ctx->zone->kind->batch) {
-        rc = batch->ctx->zone->kind->batch(batch);
+    ngx_http_urlstore_group_charge(batch);
+}
+
+
+/* of the request's pool */
+
+static void
+ngx_http_urlstore_batch_cleanup(void *data)
+{
+    ngx_http_urlstore_batch_t *batch = data;
+
+    ngx_http_urlstore_group_drop(batch);
+
+    if (batch->base) {
+        us_base_destroy(batch->base);
     }
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (batch->item_base) {
+        us_base_destroy(batch->item_base);
     }
-
-    rc = ngx_http_urlstore_arg(r, "url", &url);
-
-    if (rc == NGX_DECLINED && ngx_http_urlstore_of_ids(action)) {
-        rc = ngx_http_urlstore_arg(r, "id", &url);
-        batch->query_id = (rc == NGX_OK);
-    }
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_OK) {
-        return ngx_http_urlstore_batch_query(batch, &url);
-    }
-
-    if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the query has no \"url\"");
-    }
-
-    return ngx_http_urlstore_body(r, ngx_http_urlstore_of_ids(action)
-                                     ? NGX_HTTP_URLSTORE_OR_IDS
-                                     : NGX_HTTP_URLSTORE_NO_IDS,
-                                  ngx_http_urlstore_batch_run);
 }
 
 
@@ -213,6 +184,48 @@ ngx_http_urlstore_batch_create(ngx_http_request_t *r,
     }
 
     return batch;
+}
+
+
+/* NGX_DECLINED: go on; else the reply has been sent */
+
+static ngx_int_t
+ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_int_t   rc;
+    ngx_uint_t  times;
+
+    if (batch->action == NGX_HTTP_URLSTORE_MARK) {
+        return NGX_DECLINED;
+    }
+
+    if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
+        return ngx_http_urlstore_claim_time(batch->r, batch->clear,
+                                            &batch->at_time);
+    }
+
+    times = 0;
+
+    rc = ngx_http_urlstore_older(batch->r, &batch->older);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_times(batch->r, &times);
+    }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    batch->answers.older = (batch->older != 0);
+    batch->answers.times = times;
+
+    /* a claim may be newer than its id */
+
+    if (batch->older || times) {
+        batch->ctx->tops = 0;
+    }
+
+    return NGX_DECLINED;
 }
 
 
@@ -288,45 +301,114 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
 }
 
 
-/* NGX_DECLINED: go on; else the reply has been sent */
+/* before the first item is recorded: a form may turn out to be text */
+
+static void
+ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_http_urlstore_accept(batch->r, batch->query ? US_FORMAT_JSON
+                             : ngx_http_urlstore_body_format(batch->ctx));
+
+    if (batch->query || batch->ctx->format != US_FORMAT_TEXT) {
+        batch->answers.same = 0;
+    }
+}
+
+
+/* as many items as there are; sets batch->end if those were all */
 
 static ngx_int_t
-ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
+ngx_http_urlstore_batch_read(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_int_t   rc;
-    ngx_uint_t  times;
+    ngx_int_t        rc;
+    us_input_item_t  item;
 
-    if (batch->action == NGX_HTTP_URLSTORE_MARK) {
-        return NGX_DECLINED;
+    do {
+        rc = ngx_http_urlstore_body_item(batch->r, &item);
+
+        if (rc != NGX_OK) {
+            break;
+        }
+
+        if (batch->items == 0) {
+            ngx_http_urlstore_batch_format(batch);
+        }
+
+        rc = ngx_http_urlstore_item(batch, &item);
+
+    } while (rc == NGX_OK);
+
+    if (rc == NGX_BUSY) {
+        return NGX_BUSY;
     }
 
-    if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
-        return ngx_http_urlstore_claim_time(batch->r, batch->clear,
-                                            &batch->at_time);
+    if (rc != NGX_AGAIN) {
+        batch->end = rc;
     }
 
-    times = 0;
+    return ngx_http_urlstore_group_flush(batch);
+}
 
-    rc = ngx_http_urlstore_older(batch->r, &batch->older);
 
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_times(batch->r, &times);
-    }
+/* goes on when the ring has room */
+
+static ngx_int_t
+ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_urlstore_room_when(batch->r,
+                                     batch->query ? ngx_http_urlstore_batch_run
+                                                : ngx_http_urlstore_body_run);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    batch->answers.older = (batch->older != 0);
-    batch->answers.times = times;
+    batch->end = ngx_http_urlstore_fault(batch->r,
+                                         NGX_HTTP_SERVICE_UNAVAILABLE,
+                                         "the disk refuses writes");
 
-    /* a claim may be newer than its id */
+    return ngx_http_urlstore_batch_end(batch);
+}
 
-    if (batch->older || times) {
-        batch->ctx->tops = 0;
+
+/* of the body: see ngx_http_urlstore_body() */
+
+static ngx_int_t
+ngx_http_urlstore_batch_run(ngx_http_request_t *r)
+{
+    ngx_int_t                   rc;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_batch_t  *batch;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    batch = ctx->data;
+
+    /*
+     * the groups that wait for the ring go first: no other request uses the
+     * room that was made for them
+     */
+
+    rc = ngx_http_urlstore_group_flush(batch);
+
+    if (rc == NGX_OK && batch->end == 0) {
+        rc = ngx_http_urlstore_batch_read(batch);
     }
 
-    return NGX_DECLINED;
+    if (rc == NGX_BUSY) {
+        return ngx_http_urlstore_batch_room(batch);
+    }
+
+    if (rc != NGX_OK) {
+        batch->end = rc;
+    }
+
+    if (batch->end == 0) {
+        return NGX_AGAIN;
+    }
+
+    return batch->ctx->zone->kind->end(batch);
 }
 
 
@@ -383,162 +465,56 @@ ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* of the body: see ngx_http_urlstore_body() */
-
-static ngx_int_t
-ngx_http_urlstore_batch_run(ngx_http_request_t *r)
+ngx_int_t
+ngx_http_urlstore_batch(ngx_http_request_t *r,
+    ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear)
 {
     ngx_int_t                   rc;
-    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_str_t                   url;
     ngx_http_urlstore_batch_t  *batch;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    batch = ctx->data;
-
-    /*
-     * the groups that wait for the ring go first: no other request uses the
-     * room that was made for them
-     */
-
-    rc = ngx_http_urlstore_group_flush(batch);
-
-    if (rc == NGX_OK && batch->end == 0) {
-        rc = ngx_http_urlstore_batch_read(batch);
+    batch = ngx_http_urlstore_batch_create(r, action);
+    if (batch == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (rc == NGX_BUSY) {
-        return ngx_http_urlstore_batch_room(batch);
+    batch->mark = mark;
+    batch->clear = clear;
+
+    rc = ngx_http_urlstore_batch_options(batch);
+
+    if (rc == NGX_DECLINED && batch->ctx->zone->kind->batch) {
+        rc = batch->ctx->zone->kind->batch(batch);
     }
-
-    if (rc != NGX_OK) {
-        batch->end = rc;
-    }
-
-    if (batch->end == 0) {
-        return NGX_AGAIN;
-    }
-
-    return batch->ctx->zone->kind->end(batch);
-}
-
-
-/* as many items as there are; sets batch->end if those were all */
-
-static ngx_int_t
-ngx_http_urlstore_batch_read(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_int_t        rc;
-    us_input_item_t  item;
-
-    do {
-        rc = ngx_http_urlstore_body_item(batch->r, &item);
-
-        if (rc != NGX_OK) {
-            break;
-        }
-
-        if (batch->items == 0) {
-            ngx_http_urlstore_batch_format(batch);
-        }
-
-        rc = ngx_http_urlstore_item(batch, &item);
-
-    } while (rc == NGX_OK);
-
-    if (rc == NGX_BUSY) {
-        return NGX_BUSY;
-    }
-
-    if (rc != NGX_AGAIN) {
-        batch->end = rc;
-    }
-
-    return ngx_http_urlstore_group_flush(batch);
-}
-
-
-/* before the first item is recorded: a form may turn out to be text */
-
-static void
-ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_http_urlstore_accept(batch->r, batch->query ? US_FORMAT_JSON
-                             : ngx_http_urlstore_body_format(batch->ctx));
-
-    if (batch->query || batch->ctx->format != US_FORMAT_TEXT) {
-        batch->answers.same = 0;
-    }
-}
-
-
-/* goes on when the ring has room */
-
-static ngx_int_t
-ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_urlstore_room_when(batch->r,
-                                     batch->query ? ngx_http_urlstore_batch_run
-                                                : ngx_http_urlstore_body_run);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    batch->end = ngx_http_urlstore_fault(batch->r,
-                                         NGX_HTTP_SERVICE_UNAVAILABLE,
-                                         "the disk refuses writes");
+    rc = ngx_http_urlstore_arg(r, "url", &url);
 
-    return ngx_http_urlstore_batch_end(batch);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_http_request_t       *r;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    r = batch->r;
-    ctx = batch->ctx;
-
-    us_tally_batch(ctx->zone->tally, ngx_http_urlstore_now() - batch->start);
-    ngx_http_urlstore_batch_count(batch);
-
-    batch->at = ngx_http_urlstore_out_take(&batch->records, 0);
-
-    if (batch->action == NGX_HTTP_URLSTORE_ADD && ctx->key.name) {
-        ngx_http_urlstore_repeats(batch);
+    if (rc == NGX_DECLINED && ngx_http_urlstore_of_ids(action)) {
+        rc = ngx_http_urlstore_arg(r, "id", &url);
+        batch->query_id = (rc == NGX_OK);
     }
 
-    if (batch->end != NGX_DONE) {
-
-        /*
-         * "processed" reports what was applied, so the reply waits like any
-         * other
-         */
-
-        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_batch_fault);
-    }
-
-    batch->answers.single = batch->query
-                            || (ngx_http_urlstore_body_input(ctx)->single
-                                && ctx->processed == 1);
-
-    if (batch->items == 0) {
-        ngx_http_urlstore_batch_format(batch);
-    }
-
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 640) != NGX_OK) {
+    if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (batch->answers.single) {
-        return ngx_http_urlstore_batch_single(batch);
+    if (rc == NGX_OK) {
+        return ngx_http_urlstore_batch_query(batch, &url);
     }
 
-    return ngx_http_urlstore_answer_reply(batch);
+    if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "the query has no \"url\"");
+    }
+
+    return ngx_http_urlstore_body(r, ngx_http_urlstore_of_ids(action)
+                                     ? NGX_HTTP_URLSTORE_OR_IDS
+                                     : NGX_HTTP_URLSTORE_NO_IDS,
+                                  ngx_http_urlstore_batch_run);
 }
 
 
@@ -646,43 +622,49 @@ ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
 }
 
 
-/*
- * Once: at the end of the batch; or at that of the request, if it is ended
- * while it waits.
- */
-
-static void
-ngx_http_urlstore_batch_count(void *data)
+ngx_int_t
+ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_http_urlstore_batch_t *batch = data;
+    ngx_http_request_t       *r;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    if (batch->counted) {
-        return;
+    r = batch->r;
+    ctx = batch->ctx;
+
+    us_tally_batch(ctx->zone->tally, ngx_http_urlstore_now() - batch->start);
+    ngx_http_urlstore_batch_count(batch);
+
+    batch->at = ngx_http_urlstore_out_take(&batch->records, 0);
+
+    if (batch->action == NGX_HTTP_URLSTORE_ADD && ctx->key.name) {
+        ngx_http_urlstore_repeats(batch);
     }
 
-    batch->counted = 1;
+    if (batch->end != NGX_DONE) {
 
-    ngx_http_urlstore_group_drop(batch);
-    ngx_http_urlstore_answer_count(batch);
+        /*
+         * "processed" reports what was applied, so the reply waits like any
+         * other
+         */
 
-    ngx_http_urlstore_group_charge(batch);
-}
-
-
-/* of the request's pool */
-
-static void
-ngx_http_urlstore_batch_cleanup(void *data)
-{
-    ngx_http_urlstore_batch_t *batch = data;
-
-    ngx_http_urlstore_group_drop(batch);
-
-    if (batch->base) {
-        us_base_destroy(batch->base);
+        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_batch_fault);
     }
 
-    if (batch->item_base) {
-        us_base_destroy(batch->item_base);
+    batch->answers.single = batch->query
+                            || (ngx_http_urlstore_body_input(ctx)->single
+                                && ctx->processed == 1);
+
+    if (batch->items == 0) {
+        ngx_http_urlstore_batch_format(batch);
     }
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 640) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (batch->answers.single) {
+        return ngx_http_urlstore_batch_single(batch);
+    }
+
+    return ngx_http_urlstore_answer_reply(batch);
 }

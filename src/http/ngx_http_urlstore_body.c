@@ -58,102 +58,6 @@ struct ngx_http_urlstore_body_s {
 };
 
 
-static ngx_int_t ngx_http_urlstore_body_type(ngx_http_request_t *r,
-    us_input_format_t *format);
-static ngx_int_t ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body);
-static void ngx_http_urlstore_body_post(ngx_http_request_t *r);
-static void ngx_http_urlstore_body_event(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_body_piece(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body, us_str_t *piece);
-static ngx_int_t ngx_http_urlstore_body_window(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body);
-static ngx_int_t ngx_http_urlstore_body_rest(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body);
-static ngx_int_t ngx_http_urlstore_body_unpack(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body, us_str_t *piece);
-static ngx_int_t ngx_http_urlstore_body_fault(ngx_http_request_t *r,
-    ngx_int_t rc);
-static void ngx_http_urlstore_body_cleanup(void *data);
-
-
-ngx_int_t
-ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
-    ngx_http_urlstore_handler_pt run)
-{
-    ngx_int_t                      rc;
-    us_input_format_t              format;
-    ngx_pool_cleanup_t            *cln;
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_body_t      *body;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (r->headers_in.content_length_n > (off_t) ulcf->max_body) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                         "\"processed\":0",
-                                         "a body has at most %uz bytes "
-                                         "(urlstore_max_body), this one %O",
-                                         ulcf->max_body,
-                                         r->headers_in.content_length_n);
-    }
-
-    format = US_INPUT_TEXT;
-    rc = ngx_http_urlstore_body_type(r, &format);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_body_t));
-    if (cln == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    body = cln->data;
-    ngx_memzero(body, sizeof(ngx_http_urlstore_body_t));
-
-    /* the reader must distinguish the longest id, or URL, from longer ones */
-
-    us_input_init(&body->input, format, ids == NGX_HTTP_URLSTORE_ONLY_IDS
-                                        ? US_URL_MAX : ulcf->max_url);
-
-    body->input.ids = (ids != NGX_HTTP_URLSTORE_NO_IDS);
-    body->run = run;
-
-    cln->handler = ngx_http_urlstore_body_cleanup;
-
-    ctx->body = body;
-
-    rc = ngx_http_urlstore_body_encoding(r, body);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    r->request_body_no_buffering = 1;
-
-    rc = ngx_http_read_client_request_body(r, ngx_http_urlstore_body_post);
-
-    if (rc < NGX_HTTP_SPECIAL_RESPONSE) {
-        return NGX_DONE;
-    }
-
-    /* what came with the header is malformed: the rest cannot be read */
-
-    r->keepalive = 0;
-    r->lingering_close = 1;
-
-    rc = ngx_http_urlstore_body_fault(r, rc);
-
-    return ctx->fault.len ? ngx_http_urlstore_problem(r, rc, "\"processed\":0",
-                                                      "%V", &ctx->fault)
-                          : rc;
-}
-
-
 /* what Content-Type says, if it does: NGX_DECLINED, or a reply has been sent */
 
 static ngx_int_t
@@ -233,6 +137,146 @@ ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
 }
 
 
+/* the client has sent something, or left, or did not send for too long */
+
+static void
+ngx_http_urlstore_body_event(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_finalize(r, ngx_http_urlstore_body_run(r));
+}
+
+
+static void
+ngx_http_urlstore_body_post(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (!r->request_body_no_buffering && r->request_body) {
+        ctx->body->rest = r->request_body->bufs;
+    }
+
+    ngx_http_urlstore_body_event(r);
+}
+
+
+/* what nginx found in reading */
+
+static ngx_int_t
+ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc)
+{
+    ngx_http_core_loc_conf_t  *clcf;
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    switch (rc) {
+
+    case NGX_HTTP_BAD_REQUEST:
+        return ngx_http_urlstore_fault(r, rc, "the body ends too early, or "
+                                       "its chunks are malformed");
+
+    case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
+        return ngx_http_urlstore_fault(r, rc, "a body has at most %O bytes "
+                                       "(client_max_body_size)",
+                                       clcf->client_max_body_size);
+
+    default:
+        return rc;
+    }
+}
+
+
+static void
+ngx_http_urlstore_body_cleanup(void *data)
+{
+    ngx_http_urlstore_body_t *body = data;
+
+    us_input_free(&body->input);
+
+    if (body->gzip) {
+        us_gzip_destroy(body->gzip);
+    }
+}
+
+
+ngx_int_t
+ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
+    ngx_http_urlstore_handler_pt run)
+{
+    ngx_int_t                      rc;
+    us_input_format_t              format;
+    ngx_pool_cleanup_t            *cln;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_body_t      *body;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (r->headers_in.content_length_n > (off_t) ulcf->max_body) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                         "\"processed\":0",
+                                         "a body has at most %uz bytes "
+                                         "(urlstore_max_body), this one %O",
+                                         ulcf->max_body,
+                                         r->headers_in.content_length_n);
+    }
+
+    format = US_INPUT_TEXT;
+    rc = ngx_http_urlstore_body_type(r, &format);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_body_t));
+    if (cln == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    body = cln->data;
+    ngx_memzero(body, sizeof(ngx_http_urlstore_body_t));
+
+    /* the reader must distinguish the longest id, or URL, from longer ones */
+
+    us_input_init(&body->input, format, ids == NGX_HTTP_URLSTORE_ONLY_IDS
+                                        ? US_URL_MAX : ulcf->max_url);
+
+    body->input.ids = (ids != NGX_HTTP_URLSTORE_NO_IDS);
+    body->run = run;
+
+    cln->handler = ngx_http_urlstore_body_cleanup;
+
+    ctx->body = body;
+
+    rc = ngx_http_urlstore_body_encoding(r, body);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    r->request_body_no_buffering = 1;
+
+    rc = ngx_http_read_client_request_body(r, ngx_http_urlstore_body_post);
+
+    if (rc < NGX_HTTP_SPECIAL_RESPONSE) {
+        return NGX_DONE;
+    }
+
+    /* what came with the header is malformed: the rest cannot be read */
+
+    r->keepalive = 0;
+    r->lingering_close = 1;
+
+    rc = ngx_http_urlstore_body_fault(r, rc);
+
+    return ctx->fault.len ? ngx_http_urlstore_problem(r, rc, "\"processed\":0",
+                                                      "%V", &ctx->fault)
+                          : rc;
+}
+
+
 us_input_t *
 ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx)
 {
@@ -257,30 +301,6 @@ ngx_http_urlstore_body_slow(ngx_http_urlstore_ctx_t *ctx)
     {
         ctx->body->over = 1;
     }
-}
-
-
-static void
-ngx_http_urlstore_body_post(ngx_http_request_t *r)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (!r->request_body_no_buffering && r->request_body) {
-        ctx->body->rest = r->request_body->bufs;
-    }
-
-    ngx_http_urlstore_body_event(r);
-}
-
-
-/* the client has sent something, or left, or did not send for too long */
-
-static void
-ngx_http_urlstore_body_event(ngx_http_request_t *r)
-{
-    ngx_http_urlstore_finalize(r, ngx_http_urlstore_body_run(r));
 }
 
 
@@ -332,131 +352,65 @@ ngx_http_urlstore_body_run(ngx_http_request_t *r)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
-{
-    us_str_t                   piece;
-    ngx_int_t                  rc;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_body_t  *body;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    body = ctx->body;
-
-    if (++body->items % NGX_HTTP_URLSTORE_TURN_ITEMS == 0) {
-        ngx_http_urlstore_body_slow(ctx);
-    }
-
-    for ( ;; ) {
-
-        if (body->over) {
-            return NGX_AGAIN;
-        }
-
-        switch (us_input_next(&body->input, item)) {
-
-        case US_INPUT_ITEM:
-            return NGX_OK;
-
-        case US_INPUT_REST:
-            body->over = 1;
-            return NGX_AGAIN;
-
-        case US_INPUT_ERROR:
-            return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
-                                           "malformed body: %s",
-                                           body->input.error);
-
-        default: /* US_INPUT_MORE */
-            break;
-        }
-
-        if (body->ended) {
-
-            /* a slow client of the reply holds no body */
-
-            us_input_free(&body->input);
-
-            return NGX_DONE;
-        }
-
-        rc = ngx_http_urlstore_body_piece(r, body, &piece);
-
-        if (rc == NGX_DONE) {
-            us_input_end(&body->input);
-            body->ended = 1;
-            piece = us_string("");
-
-        } else if (rc != NGX_OK) {
-            return rc;
-        }
-
-        us_input_piece(&body->input, piece.data, piece.len);
-    }
-}
-
-
-/* some bytes of the body, unpacked; NGX_DONE: it has ended */
+/*
+ * The same of a body that has been read before, whose buffers others may need
+ * after us: `mirror` sends them to another server.
+ */
 
 static ngx_int_t
-ngx_http_urlstore_body_piece(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body, us_str_t *piece)
+ngx_http_urlstore_body_rest(ngx_http_request_t *r,
+    ngx_http_urlstore_body_t *body)
 {
-    ngx_int_t                      rc;
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    off_t       rest;
+    ssize_t     n;
+    ngx_buf_t  *b;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    for ( /* void */ ; body->rest; body->rest = body->rest->next) {
+        b = body->rest->buf;
 
-    do {
+        if (ngx_buf_in_memory(b)) {
+            if (b->pos == b->last) {
+                continue;
+            }
 
-        if (body->bytes >= NGX_HTTP_URLSTORE_TURN_BYTES) {
-            body->over = 1;
-            return NGX_AGAIN;
+            body->pos = b->pos;
+            body->last = b->last;
+            body->rest = body->rest->next;
+
+            return NGX_OK;
         }
 
-        if (body->pos == body->last
-            && !(body->gzip && us_gzip_more(body->gzip)))
-        {
-            rc = ngx_http_urlstore_body_window(r, body);
+        rest = b->in_file ? b->file_last - b->file_pos - body->offset : 0;
 
-            if (rc != NGX_OK) {
-                return rc;
+        if (rest == 0) {
+            body->offset = 0;
+            continue;
+        }
+
+        if (body->file == NULL) {
+            body->file = ngx_palloc(r->pool, NGX_HTTP_URLSTORE_WINDOW);
+            if (body->file == NULL) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
             }
         }
 
-        piece->data = body->pos;
-        piece->len = ngx_min(body->last - body->pos, NGX_HTTP_URLSTORE_WINDOW);
+        n = ngx_read_file(b->file, body->file,
+                          (size_t) ngx_min(rest, NGX_HTTP_URLSTORE_WINDOW),
+                          b->file_pos + body->offset);
 
-        if (body->gzip) {
-            rc = ngx_http_urlstore_body_unpack(r, body, piece);
-
-            if (rc != NGX_OK) {
-                return rc;
-            }
-
-        } else {
-            body->pos += piece->len;
+        if (n <= 0) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-    } while (piece->len == 0);
+        body->offset += n;
 
-    body->bytes += piece->len;
+        body->pos = body->file;
+        body->last = body->file + n;
 
-    if (piece->len > ulcf->max_body - body->size) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       "a body has at most %uz bytes "
-                                       "(urlstore_max_body)%s",
-                                       ulcf->max_body,
-                                       body->gzip ? ", inflated" : "");
+        return NGX_OK;
     }
 
-    body->size += piece->len;
-
-    us_tally_add(ctx->zone->tally, US_N_BYTES, piece->len);
-
-    return NGX_OK;
+    return NGX_DONE;
 }
 
 
@@ -525,68 +479,6 @@ ngx_http_urlstore_body_window(ngx_http_request_t *r,
 }
 
 
-/*
- * The same of a body that has been read before, whose buffers others may need
- * after us: `mirror` sends them to another server.
- */
-
-static ngx_int_t
-ngx_http_urlstore_body_rest(ngx_http_request_t *r,
-    ngx_http_urlstore_body_t *body)
-{
-    off_t       rest;
-    ssize_t     n;
-    ngx_buf_t  *b;
-
-    for ( /* void */ ; body->rest; body->rest = body->rest->next) {
-        b = body->rest->buf;
-
-        if (ngx_buf_in_memory(b)) {
-            if (b->pos == b->last) {
-                continue;
-            }
-
-            body->pos = b->pos;
-            body->last = b->last;
-            body->rest = body->rest->next;
-
-            return NGX_OK;
-        }
-
-        rest = b->in_file ? b->file_last - b->file_pos - body->offset : 0;
-
-        if (rest == 0) {
-            body->offset = 0;
-            continue;
-        }
-
-        if (body->file == NULL) {
-            body->file = ngx_palloc(r->pool, NGX_HTTP_URLSTORE_WINDOW);
-            if (body->file == NULL) {
-                return NGX_HTTP_INTERNAL_SERVER_ERROR;
-            }
-        }
-
-        n = ngx_read_file(b->file, body->file,
-                          (size_t) ngx_min(rest, NGX_HTTP_URLSTORE_WINDOW),
-                          b->file_pos + body->offset);
-
-        if (n <= 0) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        body->offset += n;
-
-        body->pos = body->file;
-        body->last = body->file + n;
-
-        return NGX_OK;
-    }
-
-    return NGX_DONE;
-}
-
-
 /* what the bytes from body->pos on unpack to: one window at most */
 
 static ngx_int_t
@@ -619,40 +511,129 @@ ngx_http_urlstore_body_unpack(ngx_http_request_t *r,
 }
 
 
-/* what nginx found in reading */
+/* some bytes of the body, unpacked; NGX_DONE: it has ended */
 
 static ngx_int_t
-ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc)
+ngx_http_urlstore_body_piece(ngx_http_request_t *r,
+    ngx_http_urlstore_body_t *body, us_str_t *piece)
 {
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_int_t                      rc;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    switch (rc) {
+    do {
 
-    case NGX_HTTP_BAD_REQUEST:
-        return ngx_http_urlstore_fault(r, rc, "the body ends too early, or "
-                                       "its chunks are malformed");
+        if (body->bytes >= NGX_HTTP_URLSTORE_TURN_BYTES) {
+            body->over = 1;
+            return NGX_AGAIN;
+        }
 
-    case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
-        return ngx_http_urlstore_fault(r, rc, "a body has at most %O bytes "
-                                       "(client_max_body_size)",
-                                       clcf->client_max_body_size);
+        if (body->pos == body->last
+            && !(body->gzip && us_gzip_more(body->gzip)))
+        {
+            rc = ngx_http_urlstore_body_window(r, body);
 
-    default:
-        return rc;
+            if (rc != NGX_OK) {
+                return rc;
+            }
+        }
+
+        piece->data = body->pos;
+        piece->len = ngx_min(body->last - body->pos, NGX_HTTP_URLSTORE_WINDOW);
+
+        if (body->gzip) {
+            rc = ngx_http_urlstore_body_unpack(r, body, piece);
+
+            if (rc != NGX_OK) {
+                return rc;
+            }
+
+        } else {
+            body->pos += piece->len;
+        }
+
+    } while (piece->len == 0);
+
+    body->bytes += piece->len;
+
+    if (piece->len > ulcf->max_body - body->size) {
+        return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                       "a body has at most %uz bytes "
+                                       "(urlstore_max_body)%s",
+                                       ulcf->max_body,
+                                       body->gzip ? ", inflated" : "");
     }
+
+    body->size += piece->len;
+
+    us_tally_add(ctx->zone->tally, US_N_BYTES, piece->len);
+
+    return NGX_OK;
 }
 
 
-static void
-ngx_http_urlstore_body_cleanup(void *data)
+ngx_int_t
+ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
 {
-    ngx_http_urlstore_body_t *body = data;
+    us_str_t                   piece;
+    ngx_int_t                  rc;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_body_t  *body;
 
-    us_input_free(&body->input);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    body = ctx->body;
 
-    if (body->gzip) {
-        us_gzip_destroy(body->gzip);
+    if (++body->items % NGX_HTTP_URLSTORE_TURN_ITEMS == 0) {
+        ngx_http_urlstore_body_slow(ctx);
+    }
+
+    for ( ;; ) {
+
+        if (body->over) {
+            return NGX_AGAIN;
+        }
+
+        switch (us_input_next(&body->input, item)) {
+
+        case US_INPUT_ITEM:
+            return NGX_OK;
+
+        case US_INPUT_REST:
+            body->over = 1;
+            return NGX_AGAIN;
+
+        case US_INPUT_ERROR:
+            return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
+                                           "malformed body: %s",
+                                           body->input.error);
+
+        default: /* US_INPUT_MORE */
+            break;
+        }
+
+        if (body->ended) {
+
+            /* a slow client of the reply holds no body */
+
+            us_input_free(&body->input);
+
+            return NGX_DONE;
+        }
+
+        rc = ngx_http_urlstore_body_piece(r, body, &piece);
+
+        if (rc == NGX_DONE) {
+            us_input_end(&body->input);
+            body->ended = 1;
+            piece = us_string("");
+
+        } else if (rc != NGX_OK) {
+            return rc;
+        }
+
+        us_input_piece(&body->input, piece.data, piece.len);
     }
 }

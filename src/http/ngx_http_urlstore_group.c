@@ -16,20 +16,6 @@
 #include "ngx_http_urlstore_shard.h"
 
 
-static ngx_int_t ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_group_t *g);
-static ngx_int_t ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_group_t *g);
-static ngx_int_t ngx_http_urlstore_group_mark(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_group_t *g);
-static ngx_int_t ngx_http_urlstore_group_claim(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_group_t *g);
-static ngx_uint_t ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e);
-static ngx_int_t ngx_http_urlstore_group_fenced(
-    ngx_http_urlstore_batch_t *batch);
-static void ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g);
-
-
 /* after a disk that stood still many come back: 120 KB each */
 #define NGX_HTTP_URLSTORE_FREE_GROUPS  16
 
@@ -82,36 +68,6 @@ ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_int_t                    rc;
-    ngx_http_urlstore_group_t   *g, **gp;
-
-    if (batch->group) {
-        for (gp = &batch->queue; *gp; gp = &(*gp)->next) { /* void */ }
-
-        *gp = batch->group;
-        batch->group = NULL;
-    }
-
-    while (batch->queue) {
-        g = batch->queue;
-
-        rc = ngx_http_urlstore_group_run(batch, g);
-
-        if (rc != NGX_OK) {
-            return rc;
-        }
-
-        batch->queue = g->next;
-        ngx_http_urlstore_group_free(g);
-    }
-
-    return NGX_OK;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
@@ -153,75 +109,43 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* of the kind: the store looks the URLs up, or adds them */
-
 ngx_int_t
-ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_group_t *g)
+ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_int_t                 rc;
-    us_store_t               *store;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t                    rc;
+    ngx_http_urlstore_group_t   *g, **gp;
 
-    ctx = batch->ctx;
-    store = ctx->zone->store;
-    rc = NGX_OK;
+    if (batch->group) {
+        for (gp = &batch->queue; *gp; gp = &(*gp)->next) { /* void */ }
 
-    /* the node was the primary when the request began, and maybe long ago */
-
-    if (ctx->writes && ngx_http_urlstore_overtaken(ctx)) {
-        return ngx_http_urlstore_group_fenced(batch);
+        *gp = batch->group;
+        batch->group = NULL;
     }
 
-    ngx_http_urlstore_shard_under(ctx);
+    while (batch->queue) {
+        g = batch->queue;
 
-    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
-        rc = ngx_http_urlstore_group_add(batch, g);
+        rc = ngx_http_urlstore_group_run(batch, g);
 
-    } else if (batch->action == NGX_HTTP_URLSTORE_SEEN) {
-        ngx_http_urlstore_clock(batch->ctx->zone);
-        us_store_seen(store, g->items, g->urls);
-
-        if (batch->older) {
-            (void) us_store_due(store, g->items, g->urls, batch->older);
+        if (rc != NGX_OK) {
+            return rc;
         }
 
-        /* what is published now covers what the look-up has seen */
-
-        ctx->lsn = us_store_published(store);
-
-    } else if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
-        rc = ngx_http_urlstore_group_claim(batch, g);
-
-    } else {
-        rc = ngx_http_urlstore_group_mark(batch, g);
-    }
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    if (batch->answers.times) {
-        us_store_times(store, g->items, g->urls);
-        ctx->lsn = ngx_max(ctx->lsn, us_store_published(store));
+        batch->queue = g->next;
+        ngx_http_urlstore_group_free(g);
     }
 
     return NGX_OK;
 }
 
 
-/* what was new since it was called last */
+/* ends the batch: nothing more is changed, and what was changed may be lost */
 
-void
-ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
+static ngx_int_t
+ngx_http_urlstore_group_fenced(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_uint_t  n;
-
-    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
-        n = batch->answers.counts[US_ANSWER_NEW] - batch->repeated;
-        ngx_http_urlstore_quota_charge(batch->r, n - batch->charged);
-        batch->charged = n;
-    }
+    return ngx_http_urlstore_fault(batch->r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                   "this node is not the primary any more");
 }
 
 
@@ -297,6 +221,26 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
 }
 
 
+/* whether an entry has an id, by itself or by its URL */
+
+static ngx_uint_t
+ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e)
+{
+    if (!e->by_id && e->item == NULL) {
+        return 0;
+    }
+
+    if (!e->by_id) {
+        e->id = e->item->status == US_SEEN ? e->item->id : US_STORE_NO_ID;
+        e->moved = e->item->status == US_MOVED;
+    }
+
+    e->status = e->moved ? US_MOVED : US_UNKNOWN;
+
+    return e->id != US_STORE_NO_ID;
+}
+
+
 /* here g->done counts entries */
 
 static ngx_int_t
@@ -348,36 +292,6 @@ ngx_http_urlstore_group_mark(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* ends the batch: nothing more is changed, and what was changed may be lost */
-
-static ngx_int_t
-ngx_http_urlstore_group_fenced(ngx_http_urlstore_batch_t *batch)
-{
-    return ngx_http_urlstore_fault(batch->r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                   "this node is not the primary any more");
-}
-
-
-/* whether an entry has an id, by itself or by its URL */
-
-static ngx_uint_t
-ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e)
-{
-    if (!e->by_id && e->item == NULL) {
-        return 0;
-    }
-
-    if (!e->by_id) {
-        e->id = e->item->status == US_SEEN ? e->item->id : US_STORE_NO_ID;
-        e->moved = e->item->status == US_MOVED;
-    }
-
-    e->status = e->moved ? US_MOVED : US_UNKNOWN;
-
-    return e->id != US_STORE_NO_ID;
-}
-
-
 /* all of the group, or none: the ring is full */
 
 static ngx_int_t
@@ -422,6 +336,78 @@ ngx_http_urlstore_group_claim(ngx_http_urlstore_batch_t *batch,
     ctx->lsn = ngx_max(ctx->lsn, lsn);
 
     return NGX_OK;
+}
+
+
+/* of the kind: the store looks the URLs up, or adds them */
+
+ngx_int_t
+ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g)
+{
+    ngx_int_t                 rc;
+    us_store_t               *store;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = batch->ctx;
+    store = ctx->zone->store;
+    rc = NGX_OK;
+
+    /* the node was the primary when the request began, and maybe long ago */
+
+    if (ctx->writes && ngx_http_urlstore_overtaken(ctx)) {
+        return ngx_http_urlstore_group_fenced(batch);
+    }
+
+    ngx_http_urlstore_shard_under(ctx);
+
+    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
+        rc = ngx_http_urlstore_group_add(batch, g);
+
+    } else if (batch->action == NGX_HTTP_URLSTORE_SEEN) {
+        ngx_http_urlstore_clock(batch->ctx->zone);
+        us_store_seen(store, g->items, g->urls);
+
+        if (batch->older) {
+            (void) us_store_due(store, g->items, g->urls, batch->older);
+        }
+
+        /* what is published now covers what the look-up has seen */
+
+        ctx->lsn = us_store_published(store);
+
+    } else if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
+        rc = ngx_http_urlstore_group_claim(batch, g);
+
+    } else {
+        rc = ngx_http_urlstore_group_mark(batch, g);
+    }
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (batch->answers.times) {
+        us_store_times(store, g->items, g->urls);
+        ctx->lsn = ngx_max(ctx->lsn, us_store_published(store));
+    }
+
+    return NGX_OK;
+}
+
+
+/* what was new since it was called last */
+
+void
+ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_uint_t  n;
+
+    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
+        n = batch->answers.counts[US_ANSWER_NEW] - batch->repeated;
+        ngx_http_urlstore_quota_charge(batch->r, n - batch->charged);
+        batch->charged = n;
+    }
 }
 
 

@@ -25,16 +25,6 @@
 #define LISTS_SITES  NGX_HTTP_URLSTORE_LISTS_SITES
 
 
-static const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_find(
-    ngx_http_request_t *r, ngx_str_t *tail);
-static ngx_int_t ngx_http_urlstore_rest(ngx_http_request_t *r,
-    ngx_str_t *rest);
-static ngx_int_t ngx_http_urlstore_method(ngx_http_request_t *r,
-    const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail);
-static ngx_int_t ngx_http_urlstore_store_begin(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name);
-
-
 /*
  * rows: name, its methods, those with a tail, those that change the store, what
  * else it is; its query arguments
@@ -88,6 +78,37 @@ _Static_assert((int) NGX_HTTP_URLSTORE_ENDPOINTS <= (int) US_N_ENDPOINTS,
                "each endpoint has a counter");
 
 
+/* of the kind: whether the store can answer now, by the request's map */
+
+static ngx_int_t
+ngx_http_urlstore_store_begin(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ngx_http_urlstore_refresh(ctx->zone);
+
+    rc = ngx_http_urlstore_begin(r, ctx);
+
+    if (rc != NGX_DECLINED || ctx->zone->cluster == NULL) {
+        return rc;
+    }
+
+    if (!(ctx->endpoint->flags & ALWAYS)) {
+        return ngx_http_urlstore_shard_begin(r);
+    }
+
+    /* by whatever map a router asks for them */
+
+    ctx->tagged = (ctx->zone->store != NULL
+                   && ngx_http_urlstore_header_in(r, "urlstore-map") != NULL);
+
+    return NGX_DECLINED;
+}
+
+
 const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
 
     .name = "store",
@@ -121,6 +142,158 @@ const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
     .full = ngx_http_urlstore_store_full,
     .figures = ngx_http_urlstore_store_figures
 };
+
+
+/*
+ * What follows the location in the URI; in a location by a regular expression,
+ * the last segment.  NGX_DECLINED: "location /store" got /storehouse, or
+ * /store/.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_rest(ngx_http_request_t *r, ngx_str_t *rest)
+{
+    u_char                        *p, *last;
+    ngx_str_t                     *name;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    name = &ulcf->name;
+
+    last = r->uri.data + r->uri.len;
+
+    if (ulcf->regex) {
+        for (p = last; p > r->uri.data && p[-1] != '/'; p--) { /* void */ }
+
+        rest->data = p;
+        rest->len = last - p;
+
+        return rest->len ? NGX_OK : NGX_DECLINED;
+    }
+
+    p = r->uri.data + ngx_min(name->len, r->uri.len);
+
+    if (p < last && (name->len == 0 || name->data[name->len - 1] != '/')) {
+
+        /*
+         * The page's links are relative: it is sent from /store to /store/,
+         * which is the only path with a slash too many.
+         */
+
+        if (*p++ != '/' || (p == last && ulcf->endpoint)) {
+            return NGX_DECLINED;
+        }
+    }
+
+    rest->data = p;
+    rest->len = last - p;
+
+    return NGX_OK;
+}
+
+
+static const ngx_http_urlstore_endpoint_t *
+ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
+{
+    u_char                               *p, *last;
+    ngx_str_t                             name;
+    ngx_http_urlstore_loc_conf_t         *ulcf;
+    const ngx_http_urlstore_endpoint_t   *ep;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ngx_http_urlstore_rest(r, tail) != NGX_OK) {
+        return NULL;
+    }
+
+    if (ulcf->endpoint) {
+        ep = ulcf->endpoint;
+
+    } else {
+        last = tail->data + tail->len;
+        p = ngx_strlchr(tail->data, last, '/');
+
+        name.data = tail->data;
+        name.len = (p ? p : last) - tail->data;
+
+        ep = ngx_http_urlstore_endpoint(&name);
+
+        tail->data += name.len + (p ? 1 : 0);
+        tail->len = last - tail->data;
+
+        if (p && tail->len == 0) {
+            return NULL;
+        }
+    }
+
+    /* of a regular expression, the last segment may be the endpoint's name */
+
+    if (ep && ulcf->regex && !(ep->tail & r->method)) {
+        tail->len = 0;
+    }
+
+    if (ep && !ep->tail && tail->len) {
+        return NULL;
+    }
+
+    return ep;
+}
+
+
+/* NGX_DECLINED: the endpoint takes it; else the reply has been sent */
+
+static ngx_int_t
+ngx_http_urlstore_method(ngx_http_request_t *r,
+    const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail)
+{
+    u_char     *p;
+    ngx_str_t   allow;
+    ngx_uint_t  i, methods;
+    u_char      buf[sizeof("GET, HEAD, POST, DELETE")];
+
+    static const struct {
+        ngx_uint_t   method;
+        const char  *name;
+    } names[] = {
+        { NGX_HTTP_GET, "GET" },
+        { NGX_HTTP_HEAD, "HEAD" },
+        { NGX_HTTP_POST, "POST" },
+        { NGX_HTTP_DELETE, "DELETE" }
+    };
+
+    methods = tail->len ? ep->tail : ep->methods;
+
+    if (r->method & methods) {
+        return NGX_DECLINED;
+    }
+
+    p = buf;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (names[i].method & methods) {
+            p = ngx_sprintf(p, "%s%s", p == buf ? "" : ", ", names[i].name);
+        }
+    }
+
+    allow.len = p - buf;
+    allow.data = ngx_pnalloc(r->pool, allow.len);
+
+    if (allow.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_memcpy(allow.data, buf, allow.len);
+
+    if (ngx_http_urlstore_header(r, "Allow", &allow) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
+                                     "the method is not allowed; /%V%s allows "
+                                     "%V",
+                                     &ep->name, tail->len ? "/..." : "",
+                                     &allow);
+}
 
 
 ngx_int_t
@@ -220,37 +393,6 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 }
 
 
-/* of the kind: whether the store can answer now, by the request's map */
-
-static ngx_int_t
-ngx_http_urlstore_store_begin(ngx_http_request_t *r)
-{
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ngx_http_urlstore_refresh(ctx->zone);
-
-    rc = ngx_http_urlstore_begin(r, ctx);
-
-    if (rc != NGX_DECLINED || ctx->zone->cluster == NULL) {
-        return rc;
-    }
-
-    if (!(ctx->endpoint->flags & ALWAYS)) {
-        return ngx_http_urlstore_shard_begin(r);
-    }
-
-    /* by whatever map a router asks for them */
-
-    ctx->tagged = (ctx->zone->store != NULL
-                   && ngx_http_urlstore_header_in(r, "urlstore-map") != NULL);
-
-    return NGX_DECLINED;
-}
-
-
 /* by the name of its directive or path */
 
 const ngx_http_urlstore_endpoint_t *
@@ -273,155 +415,33 @@ ngx_http_urlstore_endpoint(ngx_str_t *name)
 }
 
 
-static const ngx_http_urlstore_endpoint_t *
-ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
-{
-    u_char                               *p, *last;
-    ngx_str_t                             name;
-    ngx_http_urlstore_loc_conf_t         *ulcf;
-    const ngx_http_urlstore_endpoint_t   *ep;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (ngx_http_urlstore_rest(r, tail) != NGX_OK) {
-        return NULL;
-    }
-
-    if (ulcf->endpoint) {
-        ep = ulcf->endpoint;
-
-    } else {
-        last = tail->data + tail->len;
-        p = ngx_strlchr(tail->data, last, '/');
-
-        name.data = tail->data;
-        name.len = (p ? p : last) - tail->data;
-
-        ep = ngx_http_urlstore_endpoint(&name);
-
-        tail->data += name.len + (p ? 1 : 0);
-        tail->len = last - tail->data;
-
-        if (p && tail->len == 0) {
-            return NULL;
-        }
-    }
-
-    /* of a regular expression, the last segment may be the endpoint's name */
-
-    if (ep && ulcf->regex && !(ep->tail & r->method)) {
-        tail->len = 0;
-    }
-
-    if (ep && !ep->tail && tail->len) {
-        return NULL;
-    }
-
-    return ep;
-}
-
-
-/*
- * What follows the location in the URI; in a location by a regular expression,
- * the last segment.  NGX_DECLINED: "location /store" got /storehouse, or
- * /store/.
- */
+/* the server remembers it, for errors before a location is known */
 
 static ngx_int_t
-ngx_http_urlstore_rest(ngx_http_request_t *r, ngx_str_t *rest)
+ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name)
 {
-    u_char                        *p, *last;
-    ngx_str_t                     *name;
+    ngx_str_t                     *s;
+    ngx_http_core_srv_conf_t      *cscf;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-    name = &ulcf->name;
+    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+    ulcf = cscf->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
 
-    last = r->uri.data + r->uri.len;
-
-    if (ulcf->regex) {
-        for (p = last; p > r->uri.data && p[-1] != '/'; p--) { /* void */ }
-
-        rest->data = p;
-        rest->len = last - p;
-
-        return rest->len ? NGX_OK : NGX_DECLINED;
-    }
-
-    p = r->uri.data + ngx_min(name->len, r->uri.len);
-
-    if (p < last && (name->len == 0 || name->data[name->len - 1] != '/')) {
-
-        /*
-         * The page's links are relative: it is sent from /store to /store/,
-         * which is the only path with a slash too many.
-         */
-
-        if (*p++ != '/' || (p == last && ulcf->endpoint)) {
-            return NGX_DECLINED;
+    if (ulcf->ours == NULL) {
+        ulcf->ours = ngx_array_create(cf->pool, 4, sizeof(ngx_str_t));
+        if (ulcf->ours == NULL) {
+            return NGX_ERROR;
         }
     }
 
-    rest->data = p;
-    rest->len = last - p;
+    s = ngx_array_push(ulcf->ours);
+    if (s == NULL) {
+        return NGX_ERROR;
+    }
+
+    *s = *name;
 
     return NGX_OK;
-}
-
-
-/* NGX_DECLINED: the endpoint takes it; else the reply has been sent */
-
-static ngx_int_t
-ngx_http_urlstore_method(ngx_http_request_t *r,
-    const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail)
-{
-    u_char     *p;
-    ngx_str_t   allow;
-    ngx_uint_t  i, methods;
-    u_char      buf[sizeof("GET, HEAD, POST, DELETE")];
-
-    static const struct {
-        ngx_uint_t   method;
-        const char  *name;
-    } names[] = {
-        { NGX_HTTP_GET, "GET" },
-        { NGX_HTTP_HEAD, "HEAD" },
-        { NGX_HTTP_POST, "POST" },
-        { NGX_HTTP_DELETE, "DELETE" }
-    };
-
-    methods = tail->len ? ep->tail : ep->methods;
-
-    if (r->method & methods) {
-        return NGX_DECLINED;
-    }
-
-    p = buf;
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (names[i].method & methods) {
-            p = ngx_sprintf(p, "%s%s", p == buf ? "" : ", ", names[i].name);
-        }
-    }
-
-    allow.len = p - buf;
-    allow.data = ngx_pnalloc(r->pool, allow.len);
-
-    if (allow.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_memcpy(allow.data, buf, allow.len);
-
-    if (ngx_http_urlstore_header(r, "Allow", &allow) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
-                                     "the method is not allowed; /%V%s allows "
-                                     "%V",
-                                     &ep->name, tail->len ? "/..." : "",
-                                     &allow);
 }
 
 
@@ -467,34 +487,4 @@ ngx_http_urlstore_location(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf)
     clcf->handler = ulcf->handler;
 
     return NGX_CONF_OK;
-}
-
-
-/* the server remembers it, for errors before a location is known */
-
-static ngx_int_t
-ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name)
-{
-    ngx_str_t                     *s;
-    ngx_http_core_srv_conf_t      *cscf;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
-    ulcf = cscf->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
-
-    if (ulcf->ours == NULL) {
-        ulcf->ours = ngx_array_create(cf->pool, 4, sizeof(ngx_str_t));
-        if (ulcf->ours == NULL) {
-            return NGX_ERROR;
-        }
-    }
-
-    s = ngx_array_push(ulcf->ours);
-    if (s == NULL) {
-        return NGX_ERROR;
-    }
-
-    *s = *name;
-
-    return NGX_OK;
 }

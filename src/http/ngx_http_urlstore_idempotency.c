@@ -36,11 +36,6 @@
 #define NGX_HTTP_URLSTORE_KEY_MAX    255
 
 
-static size_t ngx_http_urlstore_key_parse(ngx_str_t *value, u_char *buf);
-static void ngx_http_urlstore_key_add(us_hash128_t *h, const u_char *p,
-    size_t len);
-
-
 /* SIZE [keep=TIME], or off */
 
 char *
@@ -124,6 +119,70 @@ ngx_http_urlstore_keys_conf(ngx_http_urlstore_main_conf_t *umcf)
     for (i = 0; i < umcf->zones.nelts; i++) {
         zp[i]->conf.keys = umcf->keys_size;
     }
+}
+
+
+/*
+ * The key of a header's value: an sf-string of RFC 8941, section 3.3.3, or the
+ * same text without quotes, as many clients send it.  Returns its length in
+ * buf; 0: it is neither, empty, or too long.
+ */
+
+static size_t
+ngx_http_urlstore_key_parse(ngx_str_t *value, u_char *buf)
+{
+    size_t      len;
+    u_char     *p, *last;
+    ngx_uint_t  quoted;
+
+    p = value->data;
+    last = p + value->len;
+
+    quoted = (value->len >= 2 && p[0] == '"' && last[-1] == '"');
+
+    if (quoted) {
+        p++;
+        last--;
+    }
+
+    for (len = 0; p < last; p++) {
+
+        if (quoted && *p == '\\') {
+
+            /* only these two are escaped, and the last quote is not */
+
+            if (++p == last || (*p != '\\' && *p != '"')) {
+                return 0;
+            }
+
+        } else if (*p < ' ' || *p > '~' || *p == '"'
+                   || (!quoted && (*p == ' ' || *p == '\\' || *p == ','
+                                   || *p == ';')))
+        {
+            return 0;
+        }
+
+        if (len == NGX_HTTP_URLSTORE_KEY_MAX) {
+            return 0;
+        }
+
+        buf[len++] = *p;
+    }
+
+    return len;
+}
+
+
+/* with its length, so that no two lists of texts are one */
+
+static void
+ngx_http_urlstore_key_add(us_hash128_t *h, const u_char *p, size_t len)
+{
+    uint64_t  n;
+
+    n = len;
+    us_hash128_add(h, (uint8_t *) &n, sizeof(n));
+    us_hash128_add(h, p, len);
 }
 
 
@@ -213,70 +272,6 @@ ngx_http_urlstore_key(ngx_http_request_t *r)
     ctx->key.name = name[0] ? name[0] : 1;
 
     return NGX_DECLINED;
-}
-
-
-/*
- * The key of a header's value: an sf-string of RFC 8941, section 3.3.3, or the
- * same text without quotes, as many clients send it.  Returns its length in
- * buf; 0: it is neither, empty, or too long.
- */
-
-static size_t
-ngx_http_urlstore_key_parse(ngx_str_t *value, u_char *buf)
-{
-    size_t      len;
-    u_char     *p, *last;
-    ngx_uint_t  quoted;
-
-    p = value->data;
-    last = p + value->len;
-
-    quoted = (value->len >= 2 && p[0] == '"' && last[-1] == '"');
-
-    if (quoted) {
-        p++;
-        last--;
-    }
-
-    for (len = 0; p < last; p++) {
-
-        if (quoted && *p == '\\') {
-
-            /* only these two are escaped, and the last quote is not */
-
-            if (++p == last || (*p != '\\' && *p != '"')) {
-                return 0;
-            }
-
-        } else if (*p < ' ' || *p > '~' || *p == '"'
-                   || (!quoted && (*p == ' ' || *p == '\\' || *p == ','
-                                   || *p == ';')))
-        {
-            return 0;
-        }
-
-        if (len == NGX_HTTP_URLSTORE_KEY_MAX) {
-            return 0;
-        }
-
-        buf[len++] = *p;
-    }
-
-    return len;
-}
-
-
-/* with its length, so that no two lists of texts are one */
-
-static void
-ngx_http_urlstore_key_add(us_hash128_t *h, const u_char *p, size_t len)
-{
-    uint64_t  n;
-
-    n = len;
-    us_hash128_add(h, (uint8_t *) &n, sizeof(n));
-    us_hash128_add(h, p, len);
 }
 
 

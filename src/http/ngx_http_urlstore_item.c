@@ -24,88 +24,6 @@
 #define NGX_HTTP_URLSTORE_RATE     50
 
 
-static ngx_int_t ngx_http_urlstore_item_group(
-    ngx_http_urlstore_batch_t *batch);
-static ngx_uint_t ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_entry_t *e, const us_input_item_t *in);
-static void ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_entry_t *e, const us_input_item_t *in);
-static us_base_t *ngx_http_urlstore_item_base(
-    ngx_http_urlstore_batch_t *batch, us_str_t text, us_verdict_t *why);
-static void ngx_http_urlstore_item_log(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_entry_t *e, const us_str_t *text);
-
-
-ngx_int_t
-ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
-    const us_input_item_t *in)
-{
-    ngx_int_t                   rc;
-    ngx_uint_t                  max;
-    ngx_http_urlstore_entry_t  *e;
-    ngx_http_urlstore_group_t  *g;
-
-    max = batch->conf->max_batch;
-
-    if (batch->ctx->tagged) {
-
-        /* a router, which has its clients' limit, divides by this one */
-
-        max = ngx_max(max, US_SCATTER_ITEMS);
-    }
-
-    /* a form, and a list that waited for its base, are refused as a whole */
-
-    if (batch->items == max
-        || (batch->items == 0 && !batch->query
-            && ngx_http_urlstore_body_input(batch->ctx)->known > max))
-    {
-        return ngx_http_urlstore_fault(batch->r,
-                                       NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       NGX_HTTP_URLSTORE_TOO_MANY, max);
-    }
-
-    rc = ngx_http_urlstore_item_group(batch);
-
-    if (rc != NGX_OK && rc != NGX_BUSY) {
-        return rc;
-    }
-
-    batch->items++;
-
-    g = batch->group;
-    e = &g->entries[g->n++];
-
-    e->item = NULL;
-    e->by_id = 0;
-    e->moved = 0;
-    e->same = 0;
-    e->refusal.kind = in->kind;
-    e->refusal.verdict = US_URL_OK;
-    e->refusal.why = in->why;
-    e->refusal.rule.len = 0;
-    e->ref.len = 0;
-
-    if (in->ref.data) {
-        e->ref.data = g->last;
-        e->ref.len = in->ref.len;
-        g->last = ngx_cpymem(g->last, in->ref.data, in->ref.len);
-    }
-
-    if ((in->kind == US_INPUT_URL || in->kind == US_INPUT_NUMBER)
-        && !ngx_http_urlstore_item_id(batch, e, in))
-    {
-        ngx_http_urlstore_item_url(batch, e, in);
-    }
-
-    if (e->item == NULL && !e->by_id) {
-        ngx_http_urlstore_item_log(batch, e, &in->text);
-    }
-
-    return rc;
-}
-
-
 /*
  * A group with room for an entry.  NGX_BUSY: there is one, but no more must be
  * read, because the full one waits for the ring.
@@ -201,6 +119,48 @@ ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
 }
 
 
+/* the last item's base serves the next one as well: links of one page */
+
+static us_base_t *
+ngx_http_urlstore_item_base(ngx_http_urlstore_batch_t *batch, us_str_t text,
+    us_verdict_t *why)
+{
+    ngx_str_t                 *last;
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = batch->ctx->zone;
+    last = &batch->base_text;
+
+    if (last->data == NULL || last->len != text.len
+        || ngx_memcmp(last->data, text.data, text.len) != 0)
+    {
+        if (last->data == NULL) {
+            last->data = ngx_pnalloc(batch->r->pool, US_URL_MAX);
+
+            if (last->data == NULL) {
+                *why = US_URL_LENGTH;
+                return NULL;
+            }
+        }
+
+        if (batch->item_base) {
+            us_base_destroy(batch->item_base);
+        }
+
+        ngx_memcpy(last->data, text.data, text.len);
+        last->len = text.len;
+
+        batch->item_verdict = US_URL_OK;
+        batch->item_base = us_base_create(zone->norm, zone->ws, text,
+                                          &batch->item_verdict);
+    }
+
+    *why = batch->item_verdict;
+
+    return batch->item_base;
+}
+
+
 static void
 ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e, const us_input_item_t *in)
@@ -277,48 +237,6 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* the last item's base serves the next one as well: links of one page */
-
-static us_base_t *
-ngx_http_urlstore_item_base(ngx_http_urlstore_batch_t *batch, us_str_t text,
-    us_verdict_t *why)
-{
-    ngx_str_t                 *last;
-    ngx_http_urlstore_zone_t  *zone;
-
-    zone = batch->ctx->zone;
-    last = &batch->base_text;
-
-    if (last->data == NULL || last->len != text.len
-        || ngx_memcmp(last->data, text.data, text.len) != 0)
-    {
-        if (last->data == NULL) {
-            last->data = ngx_pnalloc(batch->r->pool, US_URL_MAX);
-
-            if (last->data == NULL) {
-                *why = US_URL_LENGTH;
-                return NULL;
-            }
-        }
-
-        if (batch->item_base) {
-            us_base_destroy(batch->item_base);
-        }
-
-        ngx_memcpy(last->data, text.data, text.len);
-        last->len = text.len;
-
-        batch->item_verdict = US_URL_OK;
-        batch->item_base = us_base_create(zone->norm, zone->ws, text,
-                                          &batch->item_verdict);
-    }
-
-    *why = batch->item_verdict;
-
-    return batch->item_base;
-}
-
-
 /*
  * A line for each refused input, at info level; its bytes are escaped.  Some of
  * a request, and some of a second of this worker, are enough to see what is
@@ -375,4 +293,74 @@ ngx_http_urlstore_item_log(ngx_http_urlstore_batch_t *batch,
                   ? ", and no more of this second"
                   : batch->logged == NGX_HTTP_URLSTORE_LINES
                   ? ", and no more of this request" : "");
+}
+
+
+ngx_int_t
+ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
+    const us_input_item_t *in)
+{
+    ngx_int_t                   rc;
+    ngx_uint_t                  max;
+    ngx_http_urlstore_entry_t  *e;
+    ngx_http_urlstore_group_t  *g;
+
+    max = batch->conf->max_batch;
+
+    if (batch->ctx->tagged) {
+
+        /* a router, which has its clients' limit, divides by this one */
+
+        max = ngx_max(max, US_SCATTER_ITEMS);
+    }
+
+    /* a form, and a list that waited for its base, are refused as a whole */
+
+    if (batch->items == max
+        || (batch->items == 0 && !batch->query
+            && ngx_http_urlstore_body_input(batch->ctx)->known > max))
+    {
+        return ngx_http_urlstore_fault(batch->r,
+                                       NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                       NGX_HTTP_URLSTORE_TOO_MANY, max);
+    }
+
+    rc = ngx_http_urlstore_item_group(batch);
+
+    if (rc != NGX_OK && rc != NGX_BUSY) {
+        return rc;
+    }
+
+    batch->items++;
+
+    g = batch->group;
+    e = &g->entries[g->n++];
+
+    e->item = NULL;
+    e->by_id = 0;
+    e->moved = 0;
+    e->same = 0;
+    e->refusal.kind = in->kind;
+    e->refusal.verdict = US_URL_OK;
+    e->refusal.why = in->why;
+    e->refusal.rule.len = 0;
+    e->ref.len = 0;
+
+    if (in->ref.data) {
+        e->ref.data = g->last;
+        e->ref.len = in->ref.len;
+        g->last = ngx_cpymem(g->last, in->ref.data, in->ref.len);
+    }
+
+    if ((in->kind == US_INPUT_URL || in->kind == US_INPUT_NUMBER)
+        && !ngx_http_urlstore_item_id(batch, e, in))
+    {
+        ngx_http_urlstore_item_url(batch, e, in);
+    }
+
+    if (e->item == NULL && !e->by_id) {
+        ngx_http_urlstore_item_log(batch, e, &in->text);
+    }
+
+    return rc;
 }

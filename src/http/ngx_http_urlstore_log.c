@@ -36,23 +36,312 @@ typedef struct {
 } ngx_http_urlstore_log_t;
 
 
-static ngx_int_t ngx_http_urlstore_log_place(ngx_http_request_t *r,
-    us_place_t *at, us_place_t **place);
-static ngx_int_t ngx_http_urlstore_log_from(ngx_http_request_t *r,
-    us_place_t *at, ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_log_refuse(ngx_http_request_t *r,
-    us_ship_rc_t rc, us_disk_error_t *e);
-static ngx_uint_t ngx_http_urlstore_log_pace(ngx_http_urlstore_log_t *log);
-static void ngx_http_urlstore_log_cleanup(void *data);
-static void ngx_http_urlstore_log_unlock(ngx_event_t *ev);
-static ngx_int_t ngx_http_urlstore_log_produce(ngx_http_request_t *r,
-    ngx_http_urlstore_out_t *out);
-static ngx_int_t ngx_http_urlstore_log_begin(ngx_http_urlstore_log_t *log,
-    ngx_http_urlstore_out_t *out, us_beat_t *beat);
-static ngx_int_t ngx_http_urlstore_log_beat(ngx_http_urlstore_log_t *log,
-    ngx_http_urlstore_out_t *out, us_beat_t *beat);
-static ngx_int_t ngx_http_urlstore_log_write(ngx_http_urlstore_out_t *out,
-    const void *p, size_t len);
+static ngx_int_t
+ngx_http_urlstore_log_refuse(ngx_http_request_t *r, us_ship_rc_t rc,
+    us_disk_error_t *e)
+{
+    if (rc == US_SHIP_GONE) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
+                                         "the journal does not go on from "
+                                         "there: %s; /log without arguments "
+                                         "begins from nothing", e->text);
+    }
+
+    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                     "the journal cannot be read: %s",
+                                     e->text);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_log_from(ngx_http_request_t *r, us_place_t *at,
+    ngx_str_t *value)
+{
+    uint64_t                  lsn;
+    us_manifest_t             m;
+    us_disk_error_t           e;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (us_id_parse(ngx_http_urlstore_str(value), &lsn) != US_ID_OK) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"from\": an LSN is "
+                                         "expected, a decimal number");
+    }
+
+    if (us_manifest_read(ctx->zone->dir->dirfd, &m, &e) != US_MANIFEST_OK) {
+        return ngx_http_urlstore_log_refuse(r, US_SHIP_FAILED, &e);
+    }
+
+    us_ship_from(at, &m, lsn);
+
+    return NGX_DECLINED;
+}
+
+
+/* NGX_DECLINED: *place is where to begin, NULL from nothing; else replied */
+
+static ngx_int_t
+ngx_http_urlstore_log_place(ngx_http_request_t *r, us_place_t *at,
+    us_place_t **place)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value, from;
+
+    *place = NULL;
+
+    rc = ngx_http_urlstore_arg(r, "at", &value);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_OK) {
+        *place = at;
+
+        if (ngx_http_urlstore_arg(r, "from", &from) == NGX_DECLINED
+            && us_place_parse(at, (char *) value.data, value.len) == 0)
+        {
+            return NGX_DECLINED;
+        }
+
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"at\": a place that a "
+                                         "replica has reached is expected, "
+                                         "without \"from\"");
+    }
+
+    rc = ngx_http_urlstore_arg(r, "from", &value);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
+        return NGX_DECLINED;
+    }
+
+    *place = at;
+
+    return ngx_http_urlstore_log_from(r, at, &value);
+}
+
+
+/* how long files may be kept is that of all readers; 1: not any longer */
+
+static ngx_uint_t
+ngx_http_urlstore_log_pace(ngx_http_urlstore_log_t *log)
+{
+    ngx_uint_t   over, locked;
+    us_pace_t   *pace;
+
+    pace = &log->zone->pace;
+    over = 0;
+
+    if (!us_pace(pace, ngx_http_urlstore_now() / 1000,
+                 log->ship.sent - log->paced)
+        && log->ship.readers != -1)
+    {
+        us_ship_unlock(&log->ship);
+        over = 1;
+    }
+
+    log->paced = log->ship.sent;
+
+    locked = (log->ship.readers != -1);
+    pace->held += locked - log->locked;
+    log->locked = locked;
+
+    return over;
+}
+
+
+static void
+ngx_http_urlstore_log_unlock(ngx_event_t *ev)
+{
+    ngx_http_urlstore_zone_t *zone = ev->data;
+
+    (void) us_pace(&zone->pace, ngx_http_urlstore_now() / 1000, 0);
+
+    (void) close(zone->readers);
+    zone->readers_kept = 0;
+    zone->pace.held--;
+}
+
+
+static void
+ngx_http_urlstore_log_cleanup(void *data)
+{
+    ngx_http_urlstore_log_t *log = data;
+
+    ngx_event_t               *ev;
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = log->zone;
+    ev = &zone->readers_end;
+
+    (void) ngx_http_urlstore_log_pace(log);
+
+    if (log->locked && !zone->readers_kept && !ngx_exiting && !ngx_terminate) {
+
+        /*
+         * It was cut before it had all: the files that it goes on with are
+         * kept for a while.  One lock does that for all who were cut.
+         */
+
+        zone->readers = log->ship.readers;
+        zone->readers_kept = 1;
+        log->ship.readers = -1;
+        log->locked = 0;
+
+        ev->handler = ngx_http_urlstore_log_unlock;
+        ev->data = zone;
+        ev->log = ngx_cycle->log;
+        ev->cancelable = 1;
+        ngx_add_timer(ev, ngx_min(NGX_HTTP_URLSTORE_LOG_KEEP,
+                                  (ngx_msec_t) zone->pace.left));
+    }
+
+    us_ship_end(&log->ship);
+    (void) ngx_http_urlstore_log_pace(log);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_log_write(ngx_http_urlstore_out_t *out, const void *p,
+    size_t len)
+{
+    size_t         n;
+    const u_char  *from;
+
+    /* over the ends of pieces: a larger one would be of the request's pool */
+
+    for (from = p; len; from += n, len -= n) {
+
+        if (ngx_http_urlstore_out_room(out, 1) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        n = ngx_min((size_t) (out->end - out->pos), len);
+        out->pos = ngx_cpymem(out->pos, from, n);
+    }
+
+    return NGX_AGAIN;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_log_beat(ngx_http_urlstore_log_t *log,
+    ngx_http_urlstore_out_t *out, us_beat_t *beat)
+{
+    uint8_t  p[US_STREAM_BEAT];
+
+    log->news = 0;
+    log->beat_next = ngx_http_urlstore_now() + NGX_HTTP_URLSTORE_BEAT;
+
+    return ngx_http_urlstore_log_write(out, p, us_beat_write(p, beat));
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_log_begin(ngx_http_urlstore_log_t *log,
+    ngx_http_urlstore_out_t *out, us_beat_t *beat)
+{
+    char       *text;
+    size_t      len;
+    uint8_t     head[US_STREAM_MANIFEST];
+    ngx_int_t   rc;
+
+    log->begun = 1;
+
+    if (us_manifest_print(&log->ship.manifest, &text, &len, NULL) == -1) {
+        return NGX_ERROR;
+    }
+
+    us_stream_manifest(head, len);
+
+    rc = ngx_http_urlstore_log_write(out, head, sizeof(head));
+
+    if (rc == NGX_AGAIN) {
+        rc = ngx_http_urlstore_log_write(out, text, len);
+    }
+
+    free(text);
+
+    return rc == NGX_AGAIN ? ngx_http_urlstore_log_beat(log, out, beat) : rc;
+}
+
+
+/* one block, or what is due before it */
+
+static ngx_int_t
+ngx_http_urlstore_log_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out)
+{
+    size_t                     len;
+    us_beat_t                  beat;
+    us_tail_t                  tail;
+    ngx_uint_t                 level;
+    us_ship_rc_t               rc;
+    const uint8_t             *p;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_log_t   *log;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    log = ctx->data;
+
+    if (ngx_exiting || ngx_terminate
+        || us_life_state(log->life) != US_LIFE_READY)
+    {
+        return NGX_OK;
+    }
+
+    us_life_journal(log->life, &tail, &beat);
+
+    if (!log->begun) {
+        return ngx_http_urlstore_log_begin(log, out, &beat);
+    }
+
+    if (ngx_http_urlstore_now() >= log->beat_next) {
+        return ngx_http_urlstore_log_beat(log, out, &beat);
+    }
+
+    if (ngx_http_urlstore_log_pace(log)) {
+        ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+                      "urlstore_zone \"%V\": replicas are slow, this one has "
+                      "taken %uL bytes; files are not kept for them any "
+                      "longer", &ctx->zone->name, log->ship.sent);
+    }
+
+    rc = us_ship_next(&log->ship, &tail, beat.durable, &p, &len);
+
+    if (rc == US_SHIP_OK) {
+        log->news = 1;
+        return ngx_http_urlstore_log_write(out, p, len);
+    }
+
+    if (rc == US_SHIP_WAIT) {
+
+        if (log->news) {
+            return ngx_http_urlstore_log_beat(log, out, &beat);
+        }
+
+        return NGX_DECLINED;
+    }
+
+    level = rc == US_SHIP_GONE ? NGX_LOG_WARN : NGX_LOG_ERR;
+
+    ngx_log_error(level, r->connection->log, 0,
+                  "urlstore_zone \"%V\": its journal cannot be sent on: %s",
+                  &ctx->zone->name, log->ship.error.text);
+
+    return NGX_OK;
+}
 
 
 ngx_int_t
@@ -164,312 +453,4 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
     ctx->data = log;
 
     return ngx_http_urlstore_stream(r, ngx_http_urlstore_log_produce);
-}
-
-
-/* NGX_DECLINED: *place is where to begin, NULL from nothing; else replied */
-
-static ngx_int_t
-ngx_http_urlstore_log_place(ngx_http_request_t *r, us_place_t *at,
-    us_place_t **place)
-{
-    ngx_int_t  rc;
-    ngx_str_t  value, from;
-
-    *place = NULL;
-
-    rc = ngx_http_urlstore_arg(r, "at", &value);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_OK) {
-        *place = at;
-
-        if (ngx_http_urlstore_arg(r, "from", &from) == NGX_DECLINED
-            && us_place_parse(at, (char *) value.data, value.len) == 0)
-        {
-            return NGX_DECLINED;
-        }
-
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"at\": a place that a "
-                                         "replica has reached is expected, "
-                                         "without \"from\"");
-    }
-
-    rc = ngx_http_urlstore_arg(r, "from", &value);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_DECLINED) {
-        return NGX_DECLINED;
-    }
-
-    *place = at;
-
-    return ngx_http_urlstore_log_from(r, at, &value);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_log_from(ngx_http_request_t *r, us_place_t *at,
-    ngx_str_t *value)
-{
-    uint64_t                  lsn;
-    us_manifest_t             m;
-    us_disk_error_t           e;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (us_id_parse(ngx_http_urlstore_str(value), &lsn) != US_ID_OK) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"from\": an LSN is "
-                                         "expected, a decimal number");
-    }
-
-    if (us_manifest_read(ctx->zone->dir->dirfd, &m, &e) != US_MANIFEST_OK) {
-        return ngx_http_urlstore_log_refuse(r, US_SHIP_FAILED, &e);
-    }
-
-    us_ship_from(at, &m, lsn);
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_log_refuse(ngx_http_request_t *r, us_ship_rc_t rc,
-    us_disk_error_t *e)
-{
-    if (rc == US_SHIP_GONE) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
-                                         "the journal does not go on from "
-                                         "there: %s; /log without arguments "
-                                         "begins from nothing", e->text);
-    }
-
-    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                     "the journal cannot be read: %s",
-                                     e->text);
-}
-
-
-/* how long files may be kept is that of all readers; 1: not any longer */
-
-static ngx_uint_t
-ngx_http_urlstore_log_pace(ngx_http_urlstore_log_t *log)
-{
-    ngx_uint_t   over, locked;
-    us_pace_t   *pace;
-
-    pace = &log->zone->pace;
-    over = 0;
-
-    if (!us_pace(pace, ngx_http_urlstore_now() / 1000,
-                 log->ship.sent - log->paced)
-        && log->ship.readers != -1)
-    {
-        us_ship_unlock(&log->ship);
-        over = 1;
-    }
-
-    log->paced = log->ship.sent;
-
-    locked = (log->ship.readers != -1);
-    pace->held += locked - log->locked;
-    log->locked = locked;
-
-    return over;
-}
-
-
-static void
-ngx_http_urlstore_log_cleanup(void *data)
-{
-    ngx_http_urlstore_log_t *log = data;
-
-    ngx_event_t               *ev;
-    ngx_http_urlstore_zone_t  *zone;
-
-    zone = log->zone;
-    ev = &zone->readers_end;
-
-    (void) ngx_http_urlstore_log_pace(log);
-
-    if (log->locked && !zone->readers_kept && !ngx_exiting && !ngx_terminate) {
-
-        /*
-         * It was cut before it had all: the files that it goes on with are
-         * kept for a while.  One lock does that for all who were cut.
-         */
-
-        zone->readers = log->ship.readers;
-        zone->readers_kept = 1;
-        log->ship.readers = -1;
-        log->locked = 0;
-
-        ev->handler = ngx_http_urlstore_log_unlock;
-        ev->data = zone;
-        ev->log = ngx_cycle->log;
-        ev->cancelable = 1;
-        ngx_add_timer(ev, ngx_min(NGX_HTTP_URLSTORE_LOG_KEEP,
-                                  (ngx_msec_t) zone->pace.left));
-    }
-
-    us_ship_end(&log->ship);
-    (void) ngx_http_urlstore_log_pace(log);
-}
-
-
-static void
-ngx_http_urlstore_log_unlock(ngx_event_t *ev)
-{
-    ngx_http_urlstore_zone_t *zone = ev->data;
-
-    (void) us_pace(&zone->pace, ngx_http_urlstore_now() / 1000, 0);
-
-    (void) close(zone->readers);
-    zone->readers_kept = 0;
-    zone->pace.held--;
-}
-
-
-/* one block, or what is due before it */
-
-static ngx_int_t
-ngx_http_urlstore_log_produce(ngx_http_request_t *r,
-    ngx_http_urlstore_out_t *out)
-{
-    size_t                     len;
-    us_beat_t                  beat;
-    us_tail_t                  tail;
-    ngx_uint_t                 level;
-    us_ship_rc_t               rc;
-    const uint8_t             *p;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_log_t   *log;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    log = ctx->data;
-
-    if (ngx_exiting || ngx_terminate
-        || us_life_state(log->life) != US_LIFE_READY)
-    {
-        return NGX_OK;
-    }
-
-    us_life_journal(log->life, &tail, &beat);
-
-    if (!log->begun) {
-        return ngx_http_urlstore_log_begin(log, out, &beat);
-    }
-
-    if (ngx_http_urlstore_now() >= log->beat_next) {
-        return ngx_http_urlstore_log_beat(log, out, &beat);
-    }
-
-    if (ngx_http_urlstore_log_pace(log)) {
-        ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
-                      "urlstore_zone \"%V\": replicas are slow, this one has "
-                      "taken %uL bytes; files are not kept for them any "
-                      "longer", &ctx->zone->name, log->ship.sent);
-    }
-
-    rc = us_ship_next(&log->ship, &tail, beat.durable, &p, &len);
-
-    if (rc == US_SHIP_OK) {
-        log->news = 1;
-        return ngx_http_urlstore_log_write(out, p, len);
-    }
-
-    if (rc == US_SHIP_WAIT) {
-
-        if (log->news) {
-            return ngx_http_urlstore_log_beat(log, out, &beat);
-        }
-
-        return NGX_DECLINED;
-    }
-
-    level = rc == US_SHIP_GONE ? NGX_LOG_WARN : NGX_LOG_ERR;
-
-    ngx_log_error(level, r->connection->log, 0,
-                  "urlstore_zone \"%V\": its journal cannot be sent on: %s",
-                  &ctx->zone->name, log->ship.error.text);
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_log_begin(ngx_http_urlstore_log_t *log,
-    ngx_http_urlstore_out_t *out, us_beat_t *beat)
-{
-    char       *text;
-    size_t      len;
-    uint8_t     head[US_STREAM_MANIFEST];
-    ngx_int_t   rc;
-
-    log->begun = 1;
-
-    if (us_manifest_print(&log->ship.manifest, &text, &len, NULL) == -1) {
-        return NGX_ERROR;
-    }
-
-    us_stream_manifest(head, len);
-
-    rc = ngx_http_urlstore_log_write(out, head, sizeof(head));
-
-    if (rc == NGX_AGAIN) {
-        rc = ngx_http_urlstore_log_write(out, text, len);
-    }
-
-    free(text);
-
-    return rc == NGX_AGAIN ? ngx_http_urlstore_log_beat(log, out, beat) : rc;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_log_beat(ngx_http_urlstore_log_t *log,
-    ngx_http_urlstore_out_t *out, us_beat_t *beat)
-{
-    uint8_t  p[US_STREAM_BEAT];
-
-    log->news = 0;
-    log->beat_next = ngx_http_urlstore_now() + NGX_HTTP_URLSTORE_BEAT;
-
-    return ngx_http_urlstore_log_write(out, p, us_beat_write(p, beat));
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_log_write(ngx_http_urlstore_out_t *out, const void *p,
-    size_t len)
-{
-    size_t         n;
-    const u_char  *from;
-
-    /* over the ends of pieces: a larger one would be of the request's pool */
-
-    for (from = p; len; from += n, len -= n) {
-
-        if (ngx_http_urlstore_out_room(out, 1) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        n = ngx_min((size_t) (out->end - out->pos), len);
-        out->pos = ngx_cpymem(out->pos, from, n);
-    }
-
-    return NGX_AGAIN;
 }

@@ -15,62 +15,25 @@
 #include "../api/us_explain.h"
 
 
-static ngx_int_t ngx_http_urlstore_normalize_spell(ngx_http_request_t *r,
-    us_canon_t *canon, ngx_http_urlstore_how_t *how);
-static ngx_int_t ngx_http_urlstore_normalize_out(ngx_http_request_t *r,
-    us_canon_t *canon, ngx_http_urlstore_how_t *how);
-static void ngx_http_urlstore_normalize_step(void *data, const char *step,
-    us_str_t before, us_str_t after);
-static ngx_int_t ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
-    ngx_http_urlstore_how_t *how);
+/* one more element of "steps"; without memory it is left out */
 
-
-ngx_int_t
-ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
+static void
+ngx_http_urlstore_normalize_step(void *data, const char *step,
+    us_str_t before, us_str_t after)
 {
-    ngx_int_t                   rc;
-    us_canon_t                  canon;
-    ngx_http_urlstore_ctx_t    *ctx;
-    ngx_http_urlstore_how_t     how;
+    ngx_http_urlstore_how_t *how = data;
 
-    ngx_memzero(&how, sizeof(ngx_http_urlstore_how_t));
+    u_char    *p;
+    us_str_t   name;
 
-    rc = ngx_http_urlstore_normalize_profile(r, &how);
+    name = us_str_of(step);
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+    p = ngx_array_push_n(how->steps, us_explain_step_max(name.len, before.len,
+                                                         after.len));
+    if (p) {
+        how->steps->nelts = us_explain_step(p, name, before, after)
+                            - (u_char *) how->steps->elts;
     }
-
-    if (ngx_http_urlstore_flag(r, "explain")) {
-
-        how.steps = ngx_array_create(r->pool, 1024, 1);
-        if (how.steps == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        how.steps->nelts = us_explain_begin(how.steps->elts)
-                           - (u_char *) how.steps->elts;
-    }
-
-    rc = ngx_http_urlstore_one_url(r, &how, &canon);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (how.norm == NULL && ctx->zone->store
-        && ngx_http_urlstore_normalize_spell(r, &canon, &how) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (ngx_http_urlstore_normalize_out(r, &canon, &how) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
 
 
@@ -124,28 +87,6 @@ ngx_http_urlstore_normalize_spell(ngx_http_request_t *r, us_canon_t *canon,
 }
 
 
-/* one more element of "steps"; without memory it is left out */
-
-static void
-ngx_http_urlstore_normalize_step(void *data, const char *step,
-    us_str_t before, us_str_t after)
-{
-    ngx_http_urlstore_how_t *how = data;
-
-    u_char    *p;
-    us_str_t   name;
-
-    name = us_str_of(step);
-
-    p = ngx_array_push_n(how->steps, us_explain_step_max(name.len, before.len,
-                                                         after.len));
-    if (p) {
-        how->steps->nelts = us_explain_step(p, name, before, after)
-                            - (u_char *) how->steps->elts;
-    }
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_normalize_out(ngx_http_request_t *r, us_canon_t *canon,
     ngx_http_urlstore_how_t *how)
@@ -188,6 +129,116 @@ ngx_http_urlstore_normalize_out(ngx_http_request_t *r, us_canon_t *canon,
     out->pos = ngx_cpymem(out->pos, "}\n", 2);
 
     return NGX_OK;
+}
+
+
+/* ?profile=P; NGX_DECLINED: go on */
+
+static ngx_int_t
+ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
+    ngx_http_urlstore_how_t *how)
+{
+    int                        profile;
+    us_norm_t                 *norm;
+    ngx_int_t                  rc;
+    ngx_str_t                  value;
+    us_norm_ws_t              *ws;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_zone_t  *zone;
+
+    rc = ngx_http_urlstore_arg(r, "profile", &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_DECLINED
+                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    zone = ctx->zone;
+
+    profile = us_profile_parse(ngx_http_urlstore_str(&value));
+
+    if (profile < 0 || profile >= NGX_HTTP_URLSTORE_PROFILES) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "unknown profile \"%*s\"; use "
+                                         "crawler, crawler-clean, whatwg "
+                                         "or aggressive",
+                                         ngx_min(value.len, 100), value.data);
+    }
+
+    if (zone->norms[profile] == NULL) {
+        norm = us_norm_create(profile);
+        if (norm == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        us_norm_set_www(norm, zone->www);
+
+        ws = us_norm_ws_create(norm);
+        if (ws == NULL) {
+            us_norm_destroy(norm);
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        zone->norms[profile] = norm;
+        zone->wss[profile] = ws;
+    }
+
+    if (profile != (int) zone->profile) {
+        how->norm = zone->norms[profile];
+        how->ws = zone->wss[profile];
+    }
+
+    return NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
+{
+    ngx_int_t                   rc;
+    us_canon_t                  canon;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_how_t     how;
+
+    ngx_memzero(&how, sizeof(ngx_http_urlstore_how_t));
+
+    rc = ngx_http_urlstore_normalize_profile(r, &how);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (ngx_http_urlstore_flag(r, "explain")) {
+
+        how.steps = ngx_array_create(r->pool, 1024, 1);
+        if (how.steps == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        how.steps->nelts = us_explain_begin(how.steps->elts)
+                           - (u_char *) how.steps->elts;
+    }
+
+    rc = ngx_http_urlstore_one_url(r, &how, &canon);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (how.norm == NULL && ctx->zone->store
+        && ngx_http_urlstore_normalize_spell(r, &canon, &how) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_urlstore_normalize_out(r, &canon, &how) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
 }
 
 
@@ -294,65 +345,4 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
     }
 
     return NGX_OK;
-}
-
-
-/* ?profile=P; NGX_DECLINED: go on */
-
-static ngx_int_t
-ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
-    ngx_http_urlstore_how_t *how)
-{
-    int                        profile;
-    us_norm_t                 *norm;
-    ngx_int_t                  rc;
-    ngx_str_t                  value;
-    us_norm_ws_t              *ws;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_zone_t  *zone;
-
-    rc = ngx_http_urlstore_arg(r, "profile", &value);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_DECLINED
-                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    zone = ctx->zone;
-
-    profile = us_profile_parse(ngx_http_urlstore_str(&value));
-
-    if (profile < 0 || profile >= NGX_HTTP_URLSTORE_PROFILES) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "unknown profile \"%*s\"; use "
-                                         "crawler, crawler-clean, whatwg "
-                                         "or aggressive",
-                                         ngx_min(value.len, 100), value.data);
-    }
-
-    if (zone->norms[profile] == NULL) {
-        norm = us_norm_create(profile);
-        if (norm == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        us_norm_set_www(norm, zone->www);
-
-        ws = us_norm_ws_create(norm);
-        if (ws == NULL) {
-            us_norm_destroy(norm);
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        zone->norms[profile] = norm;
-        zone->wss[profile] = ws;
-    }
-
-    if (profile != (int) zone->profile) {
-        how->norm = zone->norms[profile];
-        how->ws = zone->wss[profile];
-    }
-
-    return NGX_DECLINED;
 }

@@ -16,13 +16,6 @@
 #include "../api/us_origin.h"
 
 
-static ngx_uint_t ngx_http_urlstore_origin_own(ngx_http_request_t *r,
-    ngx_str_t *origin);
-static ngx_uint_t ngx_http_urlstore_origin_named(ngx_http_request_t *r,
-    ngx_str_t *name);
-static ngx_int_t ngx_http_urlstore_origin_preflight(ngx_http_request_t *r);
-
-
 char *
 ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
@@ -101,73 +94,6 @@ ngx_http_urlstore_origin_init(ngx_conf_t *cf)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes)
-{
-    ngx_str_t  *origin;
-
-    origin = ngx_http_urlstore_header_in(r, "origin");
-
-    if (origin == NULL) {
-        return NGX_DECLINED;
-    }
-
-    if (r->method == NGX_HTTP_OPTIONS
-        && ngx_http_urlstore_header_in(r, "access-control-request-method"))
-    {
-        return ngx_http_urlstore_origin_preflight(r);
-    }
-
-    if (!(r->method & writes) || ngx_http_urlstore_origin_own(r, origin)
-        || ngx_http_urlstore_origin_allowed(r, origin))
-    {
-        return NGX_DECLINED;
-    }
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_FORBIDDEN, NULL,
-                                     "the origin \"%*s\" may not change the "
-                                     "store: it is not this server's, and "
-                                     "urlstore_allow_origin does not name it",
-                                     ngx_min(origin->len, 100), origin->data);
-}
-
-
-/*
- * Origin and Host are both the client's, and equal for a page of any name that
- * its owner leads to our address.  So the name must be one that the server has
- * in server_name, or none that an owner could lead anywhere: localhost, or an
- * address.
- */
-
-static ngx_uint_t
-ngx_http_urlstore_origin_own(ngx_http_request_t *r, ngx_str_t *origin)
-{
-    us_str_t    host;
-    ngx_str_t  *name;
-
-    name = &r->headers_in.server;
-
-    if (r->headers_in.host) {
-        host = ngx_http_urlstore_str(&r->headers_in.host->value);
-
-    } else {
-
-        /* :authority of HTTP/3 */
-
-        host.data = r->host_start;
-        host.len = r->host_start ? r->host_end - r->host_start : 0;
-    }
-
-    return us_origin_is_host(ngx_http_urlstore_str(origin), host)
-           && name->len
-           && (name->data[0] == '['
-               || ngx_inet_addr(name->data, name->len) != INADDR_NONE
-               || (name->len == 9
-                   && ngx_strncmp(name->data, "localhost", 9) == 0)
-               || ngx_http_urlstore_origin_named(r, name));
-}
-
-
 /* whether the server has the name, which is in lower case */
 
 static ngx_uint_t
@@ -235,6 +161,42 @@ ngx_http_urlstore_origin_named(ngx_http_request_t *r, ngx_str_t *name)
 }
 
 
+/*
+ * Origin and Host are both the client's, and equal for a page of any name that
+ * its owner leads to our address.  So the name must be one that the server has
+ * in server_name, or none that an owner could lead anywhere: localhost, or an
+ * address.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_origin_own(ngx_http_request_t *r, ngx_str_t *origin)
+{
+    us_str_t    host;
+    ngx_str_t  *name;
+
+    name = &r->headers_in.server;
+
+    if (r->headers_in.host) {
+        host = ngx_http_urlstore_str(&r->headers_in.host->value);
+
+    } else {
+
+        /* :authority of HTTP/3 */
+
+        host.data = r->host_start;
+        host.len = r->host_start ? r->host_end - r->host_start : 0;
+    }
+
+    return us_origin_is_host(ngx_http_urlstore_str(origin), host)
+           && name->len
+           && (name->data[0] == '['
+               || ngx_inet_addr(name->data, name->len) != INADDR_NONE
+               || (name->len == 9
+                   && ngx_strncmp(name->data, "localhost", 9) == 0)
+               || ngx_http_urlstore_origin_named(r, name));
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_origin_preflight(ngx_http_request_t *r)
 {
@@ -289,4 +251,35 @@ ngx_http_urlstore_origin_preflight(ngx_http_request_t *r)
     ctx->status = NGX_HTTP_NO_CONTENT;
 
     return ngx_http_urlstore_send(r);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes)
+{
+    ngx_str_t  *origin;
+
+    origin = ngx_http_urlstore_header_in(r, "origin");
+
+    if (origin == NULL) {
+        return NGX_DECLINED;
+    }
+
+    if (r->method == NGX_HTTP_OPTIONS
+        && ngx_http_urlstore_header_in(r, "access-control-request-method"))
+    {
+        return ngx_http_urlstore_origin_preflight(r);
+    }
+
+    if (!(r->method & writes) || ngx_http_urlstore_origin_own(r, origin)
+        || ngx_http_urlstore_origin_allowed(r, origin))
+    {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_FORBIDDEN, NULL,
+                                     "the origin \"%*s\" may not change the "
+                                     "store: it is not this server's, and "
+                                     "urlstore_allow_origin does not name it",
+                                     ngx_min(origin->len, 100), origin->data);
 }

@@ -36,25 +36,30 @@ typedef ngx_queue_t  ngx_http_urlstore_piece_t;
                                    - sizeof(ngx_http_urlstore_piece_t))
 
 
-static ngx_http_urlstore_piece_t *ngx_http_urlstore_piece_get(
-    ngx_http_urlstore_out_t *out);
-static void ngx_http_urlstore_piece_put(ngx_http_urlstore_piece_t *piece);
-static void *ngx_http_urlstore_piece_map(ngx_log_t *log);
-static void ngx_http_urlstore_piece_unmap(void *p);
-static void ngx_http_urlstore_piece_cleanup(void *data);
-static ngx_chain_t *ngx_http_urlstore_out_link(ngx_http_urlstore_out_t *out);
-static void ngx_http_urlstore_out_release(ngx_http_urlstore_out_t *out,
-    ngx_chain_t *cl);
-static void ngx_http_urlstore_out_append(ngx_http_urlstore_out_t *out,
-    ngx_chain_t *cl);
-
-
 /* free ones of the worker */
 static ngx_queue_t  ngx_http_urlstore_pieces = {
     &ngx_http_urlstore_pieces, &ngx_http_urlstore_pieces
 };
 
 static ngx_uint_t   ngx_http_urlstore_npieces;
+
+
+static void
+ngx_http_urlstore_out_append(ngx_http_urlstore_out_t *out, ngx_chain_t *cl)
+{
+    if (out->last) {
+        out->last->buf->last = out->pos;
+        out->size += out->pos - out->last->buf->pos;
+        out->last->next = cl;
+
+    } else {
+        out->chain = cl;
+    }
+
+    out->last = cl;
+    out->pos = cl->buf->last;
+    out->end = cl->buf->end;
+}
 
 
 /* size: of the first piece; 0: there is none */
@@ -88,6 +93,148 @@ ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out, ngx_pool_t *pool,
     ngx_http_urlstore_out_append(out, cl);
 
     return NGX_OK;
+}
+
+
+/* a link with a buffer */
+
+static ngx_chain_t *
+ngx_http_urlstore_out_link(ngx_http_urlstore_out_t *out)
+{
+    ngx_chain_t  *cl;
+
+    cl = out->free;
+
+    if (cl) {
+        out->free = cl->next;
+
+    } else {
+        cl = ngx_alloc_chain_link(out->pool);
+        if (cl == NULL) {
+            return NULL;
+        }
+
+        cl->buf = ngx_calloc_buf(out->pool);
+        if (cl->buf == NULL) {
+            return NULL;
+        }
+    }
+
+    cl->next = NULL;
+
+    return cl;
+}
+
+
+static void
+ngx_http_urlstore_piece_unmap(void *p)
+{
+#if (NGX_DEBUG_PALLOC)
+
+    ngx_free(p);
+
+#else
+
+    (void) munmap(p, NGX_HTTP_URLSTORE_MAP);
+
+#endif
+}
+
+
+static void
+ngx_http_urlstore_piece_put(ngx_http_urlstore_piece_t *piece)
+{
+    ngx_queue_remove(piece);
+
+    if (ngx_http_urlstore_npieces == NGX_HTTP_URLSTORE_KEEP) {
+        ngx_http_urlstore_piece_unmap(piece);
+        return;
+    }
+
+    ngx_queue_insert_head(&ngx_http_urlstore_pieces, piece);
+    ngx_http_urlstore_npieces++;
+}
+
+
+/*
+ * cleanup of the request's pool: frees the pieces that the request still has
+ */
+
+static void
+ngx_http_urlstore_piece_cleanup(void *data)
+{
+    ngx_queue_t *pieces = data;
+
+    while (!ngx_queue_empty(pieces)) {
+        ngx_http_urlstore_piece_put(ngx_queue_head(pieces));
+    }
+}
+
+
+/*
+ * Memory of malloc() would stay in the middle of the heap after a busy hour.
+ * AddressSanitizer sees the end of malloc()'s only.
+ */
+
+static void *
+ngx_http_urlstore_piece_map(ngx_log_t *log)
+{
+#if (NGX_DEBUG_PALLOC)
+
+    return ngx_alloc(NGX_HTTP_URLSTORE_MAP, log);
+
+#else
+
+    void  *p;
+
+    p = mmap(NULL, NGX_HTTP_URLSTORE_MAP, PROT_READ|PROT_WRITE,
+             MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED) {
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "mmap(%d) failed",
+                      NGX_HTTP_URLSTORE_MAP);
+        return NULL;
+    }
+
+    return p;
+
+#endif
+}
+
+
+static ngx_http_urlstore_piece_t *
+ngx_http_urlstore_piece_get(ngx_http_urlstore_out_t *out)
+{
+    ngx_queue_t         *q;
+    ngx_pool_cleanup_t  *cln;
+
+    if (out->pieces == NULL) {
+        cln = ngx_pool_cleanup_add(out->pool, sizeof(ngx_queue_t));
+        if (cln == NULL) {
+            return NULL;
+        }
+
+        cln->handler = ngx_http_urlstore_piece_cleanup;
+
+        out->pieces = cln->data;
+        ngx_queue_init(out->pieces);
+    }
+
+    if (ngx_queue_empty(&ngx_http_urlstore_pieces)) {
+        q = ngx_http_urlstore_piece_map(out->pool->log);
+        if (q == NULL) {
+            return NULL;
+        }
+
+    } else {
+        q = ngx_queue_head(&ngx_http_urlstore_pieces);
+        ngx_queue_remove(q);
+        ngx_http_urlstore_npieces--;
+    }
+
+    ngx_queue_insert_tail(out->pieces, q);
+
+    return q;
 }
 
 
@@ -142,54 +289,6 @@ ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n)
 }
 
 
-/* a link with a buffer */
-
-static ngx_chain_t *
-ngx_http_urlstore_out_link(ngx_http_urlstore_out_t *out)
-{
-    ngx_chain_t  *cl;
-
-    cl = out->free;
-
-    if (cl) {
-        out->free = cl->next;
-
-    } else {
-        cl = ngx_alloc_chain_link(out->pool);
-        if (cl == NULL) {
-            return NULL;
-        }
-
-        cl->buf = ngx_calloc_buf(out->pool);
-        if (cl->buf == NULL) {
-            return NULL;
-        }
-    }
-
-    cl->next = NULL;
-
-    return cl;
-}
-
-
-static void
-ngx_http_urlstore_out_append(ngx_http_urlstore_out_t *out, ngx_chain_t *cl)
-{
-    if (out->last) {
-        out->last->buf->last = out->pos;
-        out->size += out->pos - out->last->buf->pos;
-        out->last->next = cl;
-
-    } else {
-        out->chain = cl;
-    }
-
-    out->last = cl;
-    out->pos = cl->buf->last;
-    out->end = cl->buf->end;
-}
-
-
 /* max: bytes that the text cannot exceed */
 
 ngx_int_t
@@ -223,6 +322,20 @@ ngx_uint_t
 ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out)
 {
     return ngx_http_urlstore_out_size(out) >= out->enough;
+}
+
+
+static void
+ngx_http_urlstore_out_release(ngx_http_urlstore_out_t *out, ngx_chain_t *cl)
+{
+    if (cl->buf->tag == (ngx_buf_tag_t) &ngx_http_urlstore_pieces) {
+        ngx_http_urlstore_piece_put((ngx_http_urlstore_piece_t *)
+                                    cl->buf->start - 1);
+        cl->buf->tag = NULL;
+    }
+
+    cl->next = out->free;
+    out->free = cl;
 }
 
 
@@ -298,132 +411,6 @@ ngx_http_urlstore_out_sent(ngx_http_urlstore_out_t *out)
     }
 
     return out->busy == NULL;
-}
-
-
-static void
-ngx_http_urlstore_out_release(ngx_http_urlstore_out_t *out, ngx_chain_t *cl)
-{
-    if (cl->buf->tag == (ngx_buf_tag_t) &ngx_http_urlstore_pieces) {
-        ngx_http_urlstore_piece_put((ngx_http_urlstore_piece_t *)
-                                    cl->buf->start - 1);
-        cl->buf->tag = NULL;
-    }
-
-    cl->next = out->free;
-    out->free = cl;
-}
-
-
-static ngx_http_urlstore_piece_t *
-ngx_http_urlstore_piece_get(ngx_http_urlstore_out_t *out)
-{
-    ngx_queue_t         *q;
-    ngx_pool_cleanup_t  *cln;
-
-    if (out->pieces == NULL) {
-        cln = ngx_pool_cleanup_add(out->pool, sizeof(ngx_queue_t));
-        if (cln == NULL) {
-            return NULL;
-        }
-
-        cln->handler = ngx_http_urlstore_piece_cleanup;
-
-        out->pieces = cln->data;
-        ngx_queue_init(out->pieces);
-    }
-
-    if (ngx_queue_empty(&ngx_http_urlstore_pieces)) {
-        q = ngx_http_urlstore_piece_map(out->pool->log);
-        if (q == NULL) {
-            return NULL;
-        }
-
-    } else {
-        q = ngx_queue_head(&ngx_http_urlstore_pieces);
-        ngx_queue_remove(q);
-        ngx_http_urlstore_npieces--;
-    }
-
-    ngx_queue_insert_tail(out->pieces, q);
-
-    return q;
-}
-
-
-static void
-ngx_http_urlstore_piece_put(ngx_http_urlstore_piece_t *piece)
-{
-    ngx_queue_remove(piece);
-
-    if (ngx_http_urlstore_npieces == NGX_HTTP_URLSTORE_KEEP) {
-        ngx_http_urlstore_piece_unmap(piece);
-        return;
-    }
-
-    ngx_queue_insert_head(&ngx_http_urlstore_pieces, piece);
-    ngx_http_urlstore_npieces++;
-}
-
-
-/*
- * cleanup of the request's pool: frees the pieces that the request still has
- */
-
-static void
-ngx_http_urlstore_piece_cleanup(void *data)
-{
-    ngx_queue_t *pieces = data;
-
-    while (!ngx_queue_empty(pieces)) {
-        ngx_http_urlstore_piece_put(ngx_queue_head(pieces));
-    }
-}
-
-
-/*
- * Memory of malloc() would stay in the middle of the heap after a busy hour.
- * AddressSanitizer sees the end of malloc()'s only.
- */
-
-static void *
-ngx_http_urlstore_piece_map(ngx_log_t *log)
-{
-#if (NGX_DEBUG_PALLOC)
-
-    return ngx_alloc(NGX_HTTP_URLSTORE_MAP, log);
-
-#else
-
-    void  *p;
-
-    p = mmap(NULL, NGX_HTTP_URLSTORE_MAP, PROT_READ|PROT_WRITE,
-             MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
-
-    if (p == MAP_FAILED) {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "mmap(%d) failed",
-                      NGX_HTTP_URLSTORE_MAP);
-        return NULL;
-    }
-
-    return p;
-
-#endif
-}
-
-
-static void
-ngx_http_urlstore_piece_unmap(void *p)
-{
-#if (NGX_DEBUG_PALLOC)
-
-    ngx_free(p);
-
-#else
-
-    (void) munmap(p, NGX_HTTP_URLSTORE_MAP);
-
-#endif
 }
 
 

@@ -15,60 +15,33 @@
 #define NGX_HTTP_URLSTORE_DETAIL   256
 
 
-static ngx_int_t ngx_http_urlstore_problem_head(ngx_http_request_t *r,
-    ngx_uint_t status, const char *members, const char *fmt, va_list args);
-static ngx_int_t ngx_http_urlstore_problem_text(ngx_http_request_t *r,
-    ngx_uint_t status, const char *members, ngx_str_t *detail);
-static ngx_int_t ngx_http_urlstore_problem_header_filter(
-    ngx_http_request_t *r);
-static ngx_uint_t ngx_http_urlstore_problem_ours(ngx_http_request_t *r,
-    ngx_http_urlstore_loc_conf_t *ulcf);
-static ngx_int_t ngx_http_urlstore_problem_body_filter(ngx_http_request_t *r,
-    ngx_chain_t *in);
-
-
 static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
 static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
 
 
-ngx_int_t
-ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
-    const char *members, const char *fmt, ...)
+/* in ctx->out */
+
+static ngx_int_t
+ngx_http_urlstore_problem_text(ngx_http_request_t *r, ngx_uint_t status,
+    const char *members, ngx_str_t *detail)
 {
-    va_list                   args;
-    ngx_int_t                 rc;
+    size_t                    n;
+    ngx_http_urlstore_out_t  *out;
     ngx_http_urlstore_ctx_t  *ctx;
 
-    va_start(args, fmt);
-    rc = ngx_http_urlstore_problem_head(r, status, members, fmt, args);
-    va_end(args);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    out = &ctx->out;
 
-    if (ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n") != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    n = us_problem_max(detail->len, members ? ngx_strlen(members) : 0);
+
+    if (ngx_http_urlstore_out_init(out, r->pool, n) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    return ngx_http_urlstore_send(r);
-}
+    out->pos = us_problem_begin(out->pos, status, detail->data, detail->len,
+                                members);
 
-
-ngx_int_t
-ngx_http_urlstore_problem_begin(ngx_http_request_t *r, ngx_uint_t status,
-    const char *members, const char *fmt, ...)
-{
-    va_list    args;
-    ngx_int_t  rc;
-
-    va_start(args, fmt);
-    rc = ngx_http_urlstore_problem_head(r, status, members, fmt, args);
-    va_end(args);
-
-    return rc;
+    return NGX_OK;
 }
 
 
@@ -121,6 +94,47 @@ ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
 }
 
 
+ngx_int_t
+ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
+    const char *members, const char *fmt, ...)
+{
+    va_list                   args;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    va_start(args, fmt);
+    rc = ngx_http_urlstore_problem_head(r, status, members, fmt, args);
+    va_end(args);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n") != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_send(r);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_problem_begin(ngx_http_request_t *r, ngx_uint_t status,
+    const char *members, const char *fmt, ...)
+{
+    va_list    args;
+    ngx_int_t  rc;
+
+    va_start(args, fmt);
+    rc = ngx_http_urlstore_problem_head(r, status, members, fmt, args);
+    va_end(args);
+
+    return rc;
+}
+
+
 /* nginx has no words for some of them */
 
 void
@@ -134,32 +148,6 @@ ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status)
         r->headers_out.status_line.data = (u_char *) line.data;
         r->headers_out.status_line.len = line.len;
     }
-}
-
-
-/* in ctx->out */
-
-static ngx_int_t
-ngx_http_urlstore_problem_text(ngx_http_request_t *r, ngx_uint_t status,
-    const char *members, ngx_str_t *detail)
-{
-    size_t                    n;
-    ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    out = &ctx->out;
-
-    n = us_problem_max(detail->len, members ? ngx_strlen(members) : 0);
-
-    if (ngx_http_urlstore_out_init(out, r->pool, n) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    out->pos = us_problem_begin(out->pos, status, detail->data, detail->len,
-                                members);
-
-    return NGX_OK;
 }
 
 
@@ -249,16 +237,35 @@ ngx_http_urlstore_refused(ngx_http_request_t *r,
 }
 
 
-ngx_int_t
-ngx_http_urlstore_problem_init(ngx_conf_t *cf)
+/*
+ * A request line that is too long has no location yet: whether the path, as it
+ * was sent, begins like one of ours.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_problem_ours(ngx_http_request_t *r,
+    ngx_http_urlstore_loc_conf_t *ulcf)
 {
-    ngx_http_next_header_filter = ngx_http_top_header_filter;
-    ngx_http_top_header_filter = ngx_http_urlstore_problem_header_filter;
+    ngx_str_t   *name;
+    ngx_uint_t   i;
 
-    ngx_http_next_body_filter = ngx_http_top_body_filter;
-    ngx_http_top_body_filter = ngx_http_urlstore_problem_body_filter;
+    if (r->headers_out.status != NGX_HTTP_REQUEST_URI_TOO_LARGE
+        || r->uri_start == NULL || r->header_in == NULL)
+    {
+        return 0;
+    }
 
-    return NGX_OK;
+    name = ulcf->ours->elts;
+
+    for (i = 0; i < ulcf->ours->nelts; i++) {
+        if (r->header_in->last - r->uri_start >= (ssize_t) name[i].len
+            && ngx_memcmp(r->uri_start, name[i].data, name[i].len) == 0)
+        {
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 
@@ -351,38 +358,6 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
 }
 
 
-/*
- * A request line that is too long has no location yet: whether the path, as it
- * was sent, begins like one of ours.
- */
-
-static ngx_uint_t
-ngx_http_urlstore_problem_ours(ngx_http_request_t *r,
-    ngx_http_urlstore_loc_conf_t *ulcf)
-{
-    ngx_str_t   *name;
-    ngx_uint_t   i;
-
-    if (r->headers_out.status != NGX_HTTP_REQUEST_URI_TOO_LARGE
-        || r->uri_start == NULL || r->header_in == NULL)
-    {
-        return 0;
-    }
-
-    name = ulcf->ours->elts;
-
-    for (i = 0; i < ulcf->ours->nelts; i++) {
-        if (r->header_in->last - r->uri_start >= (ssize_t) name[i].len
-            && ngx_memcmp(r->uri_start, name[i].data, name[i].len) == 0)
-        {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_problem_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
 {
@@ -410,4 +385,17 @@ ngx_http_urlstore_problem_body_filter(ngx_http_request_t *r, ngx_chain_t *in)
     out->buf->last_in_chain = 1;
 
     return ngx_http_next_body_filter(r, out);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_problem_init(ngx_conf_t *cf)
+{
+    ngx_http_next_header_filter = ngx_http_top_header_filter;
+    ngx_http_top_header_filter = ngx_http_urlstore_problem_header_filter;
+
+    ngx_http_next_body_filter = ngx_http_top_body_filter;
+    ngx_http_top_body_filter = ngx_http_urlstore_problem_body_filter;
+
+    return NGX_OK;
 }

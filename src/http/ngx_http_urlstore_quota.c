@@ -44,26 +44,281 @@ struct ngx_http_urlstore_quota_s {
 };
 
 
-static ngx_int_t ngx_http_urlstore_quota_args(ngx_conf_t *cf,
-    ngx_str_t *burst, ngx_str_t *zone);
-static char *ngx_http_urlstore_quota_invalid(ngx_conf_t *cf,
-    const char *what, ngx_str_t *value, const char *allowed);
-static ngx_int_t ngx_http_urlstore_quota_named(ngx_str_t *zone, size_t *size);
-static ngx_int_t ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate,
-    ngx_str_t *zone);
-static ngx_shm_zone_t *ngx_http_urlstore_quota_zone(ngx_conf_t *cf,
-    ngx_str_t *name, size_t size, uint64_t rate);
-static ngx_int_t ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone,
-    void *data);
-static ngx_int_t ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone);
-static ngx_int_t ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
-    ngx_http_urlstore_quota_t *quota, uint64_t level);
-static ngx_int_t ngx_http_urlstore_quota_client(ngx_http_request_t *r,
-    ngx_http_urlstore_quota_zone_t *zone, uint64_t *tag);
-
-
 /* its address is the tag of quota zones */
 static ngx_uint_t  ngx_http_urlstore_quota_tag;
+
+
+static char *
+ngx_http_urlstore_quota_invalid(ngx_conf_t *cf, const char *what,
+    ngx_str_t *value, const char *allowed)
+{
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid %s \"%V\" of urlstore_quota: %s is expected",
+                       what, value, allowed);
+
+    return NGX_CONF_ERROR;
+}
+
+
+/* burst=N and zone=NAME:SIZE, each once */
+
+static ngx_int_t
+ngx_http_urlstore_quota_args(ngx_conf_t *cf, ngx_str_t *burst,
+    ngx_str_t *zone)
+{
+    size_t       len;
+    ngx_str_t   *value, *v;
+    ngx_uint_t   i, seen, bit;
+
+    value = cf->args->elts;
+    seen = 0;
+
+    for (i = 3; i < cf->args->nelts; i++) {
+
+        if (ngx_strncmp(value[i].data, "burst=", 6) == 0) {
+            v = burst;
+            len = 6;
+            bit = 1;
+
+        } else if (ngx_strncmp(value[i].data, "zone=", 5) == 0) {
+            v = zone;
+            len = 5;
+            bit = 2;
+
+        } else {
+            (void) ngx_http_urlstore_quota_invalid(cf, "parameter", &value[i],
+                                             "burst=N or zone=NAME:SIZE");
+            return NGX_ERROR;
+        }
+
+        if (seen & bit) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "duplicate parameter \"%*s\" of "
+                               "urlstore_quota", len - 1, value[i].data);
+            return NGX_ERROR;
+        }
+
+        seen |= bit;
+
+        v->data = value[i].data + len;
+        v->len = value[i].len - len;
+    }
+
+    return NGX_OK;
+}
+
+
+/* NAME:SIZE becomes NAME; size is 0 if another directive has it */
+
+static ngx_int_t
+ngx_http_urlstore_quota_named(ngx_str_t *zone, size_t *size)
+{
+    u_char     *p, *last;
+    off_t       n;
+    ngx_str_t   s;
+
+    *size = 0;
+
+    last = zone->data + zone->len;
+    p = ngx_strlchr(zone->data, last, ':');
+
+    if (p == NULL) {
+        return zone->len ? NGX_OK : NGX_ERROR;
+    }
+
+    s.data = p + 1;
+    s.len = last - s.data;
+
+    n = ngx_parse_offset(&s);
+
+    if (p == zone->data
+        || n < (off_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES * ngx_pagesize))
+    {
+        return NGX_ERROR;
+    }
+
+    zone->len = p - zone->data;
+    *size = n;
+
+    return NGX_OK;
+}
+
+
+/* the zone of all directives of this KEY and RATE that name none */
+
+static ngx_int_t
+ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate, ngx_str_t *zone)
+{
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    zone->data = ngx_pnalloc(cf->pool, sizeof("urlstore_quota  ")
+                                       + value[1].len + NGX_INT64_LEN);
+    if (zone->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    zone->len = ngx_sprintf(zone->data, "urlstore_quota %V %uL", &value[1],
+                            rate)
+                - zone->data;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
+{
+    size_t                           size;
+    ngx_slab_pool_t                 *shpool;
+    us_quota_t                      *sh;
+    void                            *buckets;
+    ngx_http_urlstore_quota_zone_t  *zone;
+
+    zone = shm_zone->data;
+    shpool = zone->shpool;
+
+    sh = ngx_slab_calloc(shpool, sizeof(us_quota_t));
+    if (sh == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_urlstore_pool_name(shpool, "urlstore_quota zone",
+                                    &shm_zone->shm.name)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    /* two pages are left to the slab allocator */
+
+    size = (shpool->pfree - 2) * ngx_pagesize;
+
+    buckets = ngx_slab_calloc(shpool, size);
+    if (buckets == NULL) {
+        return NGX_ERROR;
+    }
+
+    us_quota_init(sh, buckets, size);
+
+    if (ngx_http_urlstore_random(shm_zone->shm.log, sh->key, sizeof(sh->key))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    zone->sh = sh;
+    shpool->data = sh;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
+{
+    ngx_http_urlstore_quota_zone_t *old = data;
+
+    ngx_http_urlstore_quota_zone_t  *zone;
+
+    zone = shm_zone->data;
+    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+
+    if (old) {
+        if (zone->key.value.len != old->key.value.len
+            || ngx_strncmp(zone->key.value.data, old->key.value.data,
+                           zone->key.value.len)
+               != 0)
+        {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "urlstore_quota zone \"%V\" uses the key \"%V\", "
+                          "but used \"%V\" before: give it another name",
+                          &shm_zone->shm.name, &zone->key.value,
+                          &old->key.value);
+            return NGX_ERROR;
+        }
+
+        zone->sh = old->sh;
+        return NGX_OK;
+    }
+
+    if (shm_zone->shm.exists) {
+        zone->sh = zone->shpool->data;
+        return NGX_OK;
+    }
+
+    /* "nginx -t" touches no memory that it does not need */
+
+    return ngx_test_config ? NGX_OK : ngx_http_urlstore_quota_create(shm_zone);
+}
+
+
+/* the first directive that names a zone decides on its key and its rate */
+
+static ngx_shm_zone_t *
+ngx_http_urlstore_quota_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size,
+    uint64_t rate)
+{
+    ngx_str_t                         *value;
+    ngx_shm_zone_t                    *shm_zone;
+    ngx_http_urlstore_quota_zone_t    *zone;
+    ngx_http_compile_complex_value_t   ccv;
+
+    value = cf->args->elts;
+
+    shm_zone = ngx_shared_memory_add(cf, name, size,
+                                     &ngx_http_urlstore_quota_tag);
+    if (shm_zone == NULL) {
+        return NULL;
+    }
+
+    zone = shm_zone->data;
+
+    if (zone == NULL) {
+        zone = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_quota_zone_t));
+        if (zone == NULL) {
+            return NULL;
+        }
+
+        ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
+
+        ccv.cf = cf;
+        ccv.value = &value[1];
+        ccv.complex_value = &zone->key;
+
+        if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
+            return NULL;
+        }
+
+        zone->rate = rate;
+        zone->rate_text = value[2];
+
+        shm_zone->init = ngx_http_urlstore_quota_init;
+        shm_zone->data = zone;
+
+        return shm_zone;
+    }
+
+    if (zone->key.value.len != value[1].len
+        || ngx_strncmp(zone->key.value.data, value[1].data, value[1].len)
+           != 0)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_quota zone \"%V\" has the key \"%V\", "
+                           "not \"%V\"", name, &zone->key.value, &value[1]);
+        return NULL;
+    }
+
+    if (zone->rate != rate) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_quota zone \"%V\" has the rate \"%V\", "
+                           "not \"%V\"", name, &zone->rate_text, &value[2]);
+        return NULL;
+    }
+
+    return shm_zone;
+}
 
 
 char *
@@ -145,274 +400,55 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* burst=N and zone=NAME:SIZE, each once */
+/* 429, with the time after which the bucket holds no more than burst */
 
 static ngx_int_t
-ngx_http_urlstore_quota_args(ngx_conf_t *cf, ngx_str_t *burst,
-    ngx_str_t *zone)
+ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
+    ngx_http_urlstore_quota_t *quota, uint64_t level)
 {
-    size_t       len;
-    ngx_str_t   *value, *v;
-    ngx_uint_t   i, seen, bit;
-
-    value = cf->args->elts;
-    seen = 0;
-
-    for (i = 3; i < cf->args->nelts; i++) {
-
-        if (ngx_strncmp(value[i].data, "burst=", 6) == 0) {
-            v = burst;
-            len = 6;
-            bit = 1;
-
-        } else if (ngx_strncmp(value[i].data, "zone=", 5) == 0) {
-            v = zone;
-            len = 5;
-            bit = 2;
-
-        } else {
-            (void) ngx_http_urlstore_quota_invalid(cf, "parameter", &value[i],
-                                             "burst=N or zone=NAME:SIZE");
-            return NGX_ERROR;
-        }
-
-        if (seen & bit) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "duplicate parameter \"%*s\" of "
-                               "urlstore_quota", len - 1, value[i].data);
-            return NGX_ERROR;
-        }
-
-        seen |= bit;
-
-        v->data = value[i].data + len;
-        v->len = value[i].len - len;
-    }
-
-    return NGX_OK;
-}
-
-
-static char *
-ngx_http_urlstore_quota_invalid(ngx_conf_t *cf, const char *what,
-    ngx_str_t *value, const char *allowed)
-{
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid %s \"%V\" of urlstore_quota: %s is expected",
-                       what, value, allowed);
-
-    return NGX_CONF_ERROR;
-}
-
-
-/* NAME:SIZE becomes NAME; size is 0 if another directive has it */
-
-static ngx_int_t
-ngx_http_urlstore_quota_named(ngx_str_t *zone, size_t *size)
-{
-    u_char     *p, *last;
-    off_t       n;
-    ngx_str_t   s;
-
-    *size = 0;
-
-    last = zone->data + zone->len;
-    p = ngx_strlchr(zone->data, last, ':');
-
-    if (p == NULL) {
-        return zone->len ? NGX_OK : NGX_ERROR;
-    }
-
-    s.data = p + 1;
-    s.len = last - s.data;
-
-    n = ngx_parse_offset(&s);
-
-    if (p == zone->data
-        || n < (off_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES * ngx_pagesize))
-    {
-        return NGX_ERROR;
-    }
-
-    zone->len = p - zone->data;
-    *size = n;
-
-    return NGX_OK;
-}
-
-
-/* the zone of all directives of this KEY and RATE that name none */
-
-static ngx_int_t
-ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate, ngx_str_t *zone)
-{
-    ngx_str_t  *value;
-
-    value = cf->args->elts;
-
-    zone->data = ngx_pnalloc(cf->pool, sizeof("urlstore_quota  ")
-                                       + value[1].len + NGX_INT64_LEN);
-    if (zone->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    zone->len = ngx_sprintf(zone->data, "urlstore_quota %V %uL", &value[1],
-                            rate)
-                - zone->data;
-
-    return NGX_OK;
-}
-
-
-/* the first directive that names a zone decides on its key and its rate */
-
-static ngx_shm_zone_t *
-ngx_http_urlstore_quota_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size,
-    uint64_t rate)
-{
-    ngx_str_t                         *value;
-    ngx_shm_zone_t                    *shm_zone;
-    ngx_http_urlstore_quota_zone_t    *zone;
-    ngx_http_compile_complex_value_t   ccv;
-
-    value = cf->args->elts;
-
-    shm_zone = ngx_shared_memory_add(cf, name, size,
-                                     &ngx_http_urlstore_quota_tag);
-    if (shm_zone == NULL) {
-        return NULL;
-    }
-
-    zone = shm_zone->data;
-
-    if (zone == NULL) {
-        zone = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_quota_zone_t));
-        if (zone == NULL) {
-            return NULL;
-        }
-
-        ngx_memzero(&ccv, sizeof(ngx_http_compile_complex_value_t));
-
-        ccv.cf = cf;
-        ccv.value = &value[1];
-        ccv.complex_value = &zone->key;
-
-        if (ngx_http_compile_complex_value(&ccv) != NGX_OK) {
-            return NULL;
-        }
-
-        zone->rate = rate;
-        zone->rate_text = value[2];
-
-        shm_zone->init = ngx_http_urlstore_quota_init;
-        shm_zone->data = zone;
-
-        return shm_zone;
-    }
-
-    if (zone->key.value.len != value[1].len
-        || ngx_strncmp(zone->key.value.data, value[1].data, value[1].len)
-           != 0)
-    {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_quota zone \"%V\" has the key \"%V\", "
-                           "not \"%V\"", name, &zone->key.value, &value[1]);
-        return NULL;
-    }
-
-    if (zone->rate != rate) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_quota zone \"%V\" has the rate \"%V\", "
-                           "not \"%V\"", name, &zone->rate_text, &value[2]);
-        return NULL;
-    }
-
-    return shm_zone;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
-{
-    ngx_http_urlstore_quota_zone_t *old = data;
-
+    uint64_t                         seconds;
+    ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
-    zone = shm_zone->data;
-    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    zone = quota->shm_zone->data;
 
-    if (old) {
-        if (zone->key.value.len != old->key.value.len
-            || ngx_strncmp(zone->key.value.data, old->key.value.data,
-                           zone->key.value.len)
-               != 0)
-        {
-            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                          "urlstore_quota zone \"%V\" uses the key \"%V\", "
-                          "but used \"%V\" before: give it another name",
-                          &shm_zone->shm.name, &zone->key.value,
-                          &old->key.value);
-            return NGX_ERROR;
-        }
+    us_tally_add(ulcf->zone->tally, US_N_QUOTA, 1);
 
-        zone->sh = old->sh;
-        return NGX_OK;
+    seconds = ngx_min(us_quota_wait(level, quota->burst, zone->rate),
+                      NGX_HTTP_URLSTORE_QUOTA_WAIT);
+
+    if (ngx_http_urlstore_retry_after(r, seconds) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (shm_zone->shm.exists) {
-        zone->sh = zone->shpool->data;
-        return NGX_OK;
-    }
-
-    /* "nginx -t" touches no memory that it does not need */
-
-    return ngx_test_config ? NGX_OK : ngx_http_urlstore_quota_create(shm_zone);
+    return ngx_http_urlstore_fault(r, NGX_HTTP_TOO_MANY_REQUESTS,
+                                   "over the quota of new URLs: the client's "
+                                   "bucket holds %uL, drains at %V and admits "
+                                   "requests at %uL or less; retry in %uL "
+                                   "seconds",
+                                   us_quota_urls(level), &zone->rate_text,
+                                   us_quota_urls(quota->burst), seconds);
 }
 
 
+/* NGX_DECLINED: an empty key has no quota, as in limit_req */
+
 static ngx_int_t
-ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
+ngx_http_urlstore_quota_client(ngx_http_request_t *r,
+    ngx_http_urlstore_quota_zone_t *zone, uint64_t *tag)
 {
-    size_t                           size;
-    ngx_slab_pool_t                 *shpool;
-    us_quota_t                      *sh;
-    void                            *buckets;
-    ngx_http_urlstore_quota_zone_t  *zone;
+    ngx_str_t  key;
 
-    zone = shm_zone->data;
-    shpool = zone->shpool;
-
-    sh = ngx_slab_calloc(shpool, sizeof(us_quota_t));
-    if (sh == NULL) {
+    if (ngx_http_complex_value(r, &zone->key, &key) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    if (ngx_http_urlstore_pool_name(shpool, "urlstore_quota zone",
-                                    &shm_zone->shm.name)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
+    if (key.len == 0) {
+        return NGX_DECLINED;
     }
 
-    /* two pages are left to the slab allocator */
-
-    size = (shpool->pfree - 2) * ngx_pagesize;
-
-    buckets = ngx_slab_calloc(shpool, size);
-    if (buckets == NULL) {
-        return NGX_ERROR;
-    }
-
-    us_quota_init(sh, buckets, size);
-
-    if (ngx_http_urlstore_random(shm_zone->shm.log, sh->key, sizeof(sh->key))
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    zone->sh = sh;
-    shpool->data = sh;
+    *tag = us_quota_tag(zone->sh, ngx_http_urlstore_str(&key));
 
     return NGX_OK;
 }
@@ -460,38 +496,6 @@ ngx_http_urlstore_quota_test(ngx_http_request_t *r)
     }
 
     return ngx_http_urlstore_quota_refuse(r, quota, level);
-}
-
-
-/* 429, with the time after which the bucket holds no more than burst */
-
-static ngx_int_t
-ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
-    ngx_http_urlstore_quota_t *quota, uint64_t level)
-{
-    uint64_t                         seconds;
-    ngx_http_urlstore_loc_conf_t    *ulcf;
-    ngx_http_urlstore_quota_zone_t  *zone;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-    zone = quota->shm_zone->data;
-
-    us_tally_add(ulcf->zone->tally, US_N_QUOTA, 1);
-
-    seconds = ngx_min(us_quota_wait(level, quota->burst, zone->rate),
-                      NGX_HTTP_URLSTORE_QUOTA_WAIT);
-
-    if (ngx_http_urlstore_retry_after(r, seconds) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_fault(r, NGX_HTTP_TOO_MANY_REQUESTS,
-                                   "over the quota of new URLs: the client's "
-                                   "bucket holds %uL, drains at %V and admits "
-                                   "requests at %uL or less; retry in %uL "
-                                   "seconds",
-                                   us_quota_urls(level), &zone->rate_text,
-                                   us_quota_urls(quota->burst), seconds);
 }
 
 
@@ -543,26 +547,4 @@ ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n)
     us_quota_charge_locked(zone->sh, zone->rate, tag, ngx_current_msec, n);
 
     ngx_shmtx_unlock(&zone->shpool->mutex);
-}
-
-
-/* NGX_DECLINED: an empty key has no quota, as in limit_req */
-
-static ngx_int_t
-ngx_http_urlstore_quota_client(ngx_http_request_t *r,
-    ngx_http_urlstore_quota_zone_t *zone, uint64_t *tag)
-{
-    ngx_str_t  key;
-
-    if (ngx_http_complex_value(r, &zone->key, &key) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (key.len == 0) {
-        return NGX_DECLINED;
-    }
-
-    *tag = us_quota_tag(zone->sh, ngx_http_urlstore_str(&key));
-
-    return NGX_OK;
 }

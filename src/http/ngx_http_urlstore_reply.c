@@ -15,10 +15,6 @@
 #include "../store/us_shard.h"
 
 
-static ngx_int_t ngx_http_urlstore_origin_headers(ngx_http_request_t *r,
-    ngx_uint_t accept);
-
-
 /* the map that the shard has adopted */
 
 void
@@ -77,6 +73,57 @@ ngx_http_urlstore_send(ngx_http_request_t *r)
     }
 
     return ngx_http_urlstore_reply_output(r, 1);
+}
+
+
+/*
+ * Of any reply: whether the page that asked may read it; and what it depends
+ * on, in one line, since a cache of nginx before 1.23 knows only the last one.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_origin_headers(ngx_http_request_t *r, ngx_uint_t accept)
+{
+    ngx_str_t                     *origin, value;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    ngx_str_set(&value, "Accept, Origin");
+
+    if (ulcf->origins == NULL) {
+        value.len = sizeof("Accept") - 1;
+
+    } else if (!accept) {
+        ngx_str_set(&value, "Origin");
+    }
+
+    if ((accept || ulcf->origins)
+        && ngx_http_urlstore_header(r, "Vary", &value) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    if (ulcf->origins == NULL) {
+        return NGX_OK;
+    }
+
+    origin = ngx_http_urlstore_header_in(r, "origin");
+
+    if (origin == NULL || !ngx_http_urlstore_origin_allowed(r, origin)) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_urlstore_header(r, "Access-Control-Allow-Origin", origin)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_str_set(&value, "ETag, Idempotency-Status, Location, Retry-After");
+
+    return ngx_http_urlstore_header(r, "Access-Control-Expose-Headers",
+                                    &value);
 }
 
 
@@ -142,57 +189,6 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
     rc = ngx_http_send_header(r);
 
     return rc == NGX_AGAIN ? NGX_OK : rc;
-}
-
-
-/*
- * Of any reply: whether the page that asked may read it; and what it depends
- * on, in one line, since a cache of nginx before 1.23 knows only the last one.
- */
-
-static ngx_int_t
-ngx_http_urlstore_origin_headers(ngx_http_request_t *r, ngx_uint_t accept)
-{
-    ngx_str_t                     *origin, value;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    ngx_str_set(&value, "Accept, Origin");
-
-    if (ulcf->origins == NULL) {
-        value.len = sizeof("Accept") - 1;
-
-    } else if (!accept) {
-        ngx_str_set(&value, "Origin");
-    }
-
-    if ((accept || ulcf->origins)
-        && ngx_http_urlstore_header(r, "Vary", &value) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    if (ulcf->origins == NULL) {
-        return NGX_OK;
-    }
-
-    origin = ngx_http_urlstore_header_in(r, "origin");
-
-    if (origin == NULL || !ngx_http_urlstore_origin_allowed(r, origin)) {
-        return NGX_OK;
-    }
-
-    if (ngx_http_urlstore_header(r, "Access-Control-Allow-Origin", origin)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    ngx_str_set(&value, "ETag, Idempotency-Status, Location, Retry-After");
-
-    return ngx_http_urlstore_header(r, "Access-Control-Expose-Headers",
-                                    &value);
 }
 
 

@@ -16,17 +16,110 @@
 #define NGX_HTTP_URLSTORE_RULE_NAME   64
 
 
-static ngx_int_t ngx_http_urlstore_rule_params(ngx_conf_t *cf,
-    ngx_uint_t last, us_str_t *name, us_str_t *host);
-static ngx_http_urlstore_zone_t *ngx_http_urlstore_rule_zone(ngx_conf_t *cf,
-    ngx_str_t *name);
-static char *ngx_http_urlstore_rule_words(ngx_conf_t *cf,
-    int (*add)(us_norm_t *norm, us_str_t word), const char *allowed);
-static int ngx_http_urlstore_www_host(us_norm_t *norm, us_str_t host);
-static char *ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
-    const char *allowed);
-static char *ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
-    us_rule_error_t *err);
+/*
+ * name=WORD and host=GLOB (where host is not NULL), between the zone's name and
+ * the last values.  Answers show the name, so it is a word.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_rule_params(ngx_conf_t *cf, ngx_uint_t last, us_str_t *name,
+    us_str_t *host)
+{
+    size_t      n;
+    ngx_str_t  *value, *directive;
+
+    directive = cf->args->elts;
+
+    ngx_memzero(name, sizeof(us_str_t));
+
+    if (host) {
+        ngx_memzero(host, sizeof(us_str_t));
+    }
+
+    for (value = directive + 2;
+         value < directive + cf->args->nelts - last;
+         value++)
+    {
+        if (ngx_strncmp(value->data, "name=", 5) == 0 && name->len == 0) {
+            name->data = value->data + 5;
+            name->len = value->len - 5;
+
+            n = strspn((char *) name->data, "abcdefghijklmnopqrstuvwxyz"
+                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
+
+            if (n == name->len && n && n <= NGX_HTTP_URLSTORE_RULE_NAME) {
+                continue;
+            }
+
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid name \"%V\" of \"%V\": up to %d "
+                               "letters, digits, \"_\", \".\" and \"-\" are "
+                               "expected", value, directive,
+                               NGX_HTTP_URLSTORE_RULE_NAME);
+            return NGX_ERROR;
+        }
+
+        if (host && ngx_strncmp(value->data, "host=", 5) == 0
+            && value->len > 5 && host->len == 0)
+        {
+            host->data = value->data + 5;
+            host->len = value->len - 5;
+            continue;
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid parameter \"%V\" of \"%V\": name=WORD%s is "
+                           "expected", value, directive,
+                           host ? " or host=GLOB" : "");
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_http_urlstore_zone_t *
+ngx_http_urlstore_rule_zone(ngx_conf_t *cf, ngx_str_t *name)
+{
+    ngx_http_urlstore_zone_t       *zone;
+    ngx_http_urlstore_cluster_t    *cluster;
+    ngx_http_urlstore_main_conf_t  *umcf;
+
+    zone = ngx_http_urlstore_zone_find(cf, name);
+
+    if (zone == NULL || zone->shm_zone) {
+        return zone;
+    }
+
+    cluster = ngx_http_urlstore_cluster_find(cf, name);
+
+    if (cluster == NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_zone \"%V\" must be declared above "
+                           "this directive", name);
+        return NULL;
+    }
+
+    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_urlstore_module);
+
+    return umcf->route(cf, cluster);
+}
+
+
+static char *
+ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
+    us_rule_error_t *err)
+{
+    ngx_str_t  *value;
+
+    value = cf->args->elts;
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "\"%V\" of zone \"%V\": %s in \"%V\"",
+                       &value[0], &value[1], err->text, regex);
+
+    return NGX_CONF_ERROR;
+}
 
 
 /* urlstore_rewrite NAME [name=WORD] [host=GLOB] REGEX REPLACEMENT; */
@@ -106,85 +199,19 @@ ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/*
- * name=WORD and host=GLOB (where host is not NULL), between the zone's name and
- * the last values.  Answers show the name, so it is a word.
- */
-
-static ngx_int_t
-ngx_http_urlstore_rule_params(ngx_conf_t *cf, ngx_uint_t last, us_str_t *name,
-    us_str_t *host)
+static char *
+ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
+    const char *allowed)
 {
-    size_t      n;
-    ngx_str_t  *value, *directive;
+    ngx_str_t  *args;
 
-    directive = cf->args->elts;
+    args = cf->args->elts;
 
-    ngx_memzero(name, sizeof(us_str_t));
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "invalid value \"%V\" of \"%V\": %s is expected",
+                       value, &args[0], allowed);
 
-    if (host) {
-        ngx_memzero(host, sizeof(us_str_t));
-    }
-
-    for (value = directive + 2;
-         value < directive + cf->args->nelts - last;
-         value++)
-    {
-        if (ngx_strncmp(value->data, "name=", 5) == 0 && name->len == 0) {
-            name->data = value->data + 5;
-            name->len = value->len - 5;
-
-            n = strspn((char *) name->data, "abcdefghijklmnopqrstuvwxyz"
-                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
-
-            if (n == name->len && n && n <= NGX_HTTP_URLSTORE_RULE_NAME) {
-                continue;
-            }
-
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid name \"%V\" of \"%V\": up to %d "
-                               "letters, digits, \"_\", \".\" and \"-\" are "
-                               "expected", value, directive,
-                               NGX_HTTP_URLSTORE_RULE_NAME);
-            return NGX_ERROR;
-        }
-
-        if (host && ngx_strncmp(value->data, "host=", 5) == 0
-            && value->len > 5 && host->len == 0)
-        {
-            host->data = value->data + 5;
-            host->len = value->len - 5;
-            continue;
-        }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of \"%V\": name=WORD%s is "
-                           "expected", value, directive,
-                           host ? " or host=GLOB" : "");
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
-}
-
-
-/* urlstore_strip_args NAME GLOB ...; */
-
-char *
-ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    return ngx_http_urlstore_rule_words(cf, us_norm_add_strip_arg,
-                                        "the name of an argument or a glob");
-}
-
-
-/* urlstore_www_except NAME HOST ...; */
-
-char *
-ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    return ngx_http_urlstore_rule_words(cf, ngx_http_urlstore_www_host,
-                                        "a host");
+    return NGX_CONF_ERROR;
 }
 
 
@@ -218,6 +245,16 @@ ngx_http_urlstore_rule_words(ngx_conf_t *cf,
 }
 
 
+/* urlstore_strip_args NAME GLOB ...; */
+
+char *
+ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    return ngx_http_urlstore_rule_words(cf, us_norm_add_strip_arg,
+                                        "the name of an argument or a glob");
+}
+
+
 static int
 ngx_http_urlstore_www_host(us_norm_t *norm, us_str_t host)
 {
@@ -230,6 +267,16 @@ ngx_http_urlstore_www_host(us_norm_t *norm, us_str_t host)
     }
 
     return us_norm_www_except(norm, host);
+}
+
+
+/* urlstore_www_except NAME HOST ...; */
+
+char *
+ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    return ngx_http_urlstore_rule_words(cf, ngx_http_urlstore_www_host,
+                                        "a host");
 }
 
 
@@ -283,64 +330,4 @@ ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     limits[i].set(zone->norm, n);
 
     return NGX_CONF_OK;
-}
-
-
-static char *
-ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
-    const char *allowed)
-{
-    ngx_str_t  *args;
-
-    args = cf->args->elts;
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid value \"%V\" of \"%V\": %s is expected",
-                       value, &args[0], allowed);
-
-    return NGX_CONF_ERROR;
-}
-
-
-static ngx_http_urlstore_zone_t *
-ngx_http_urlstore_rule_zone(ngx_conf_t *cf, ngx_str_t *name)
-{
-    ngx_http_urlstore_zone_t       *zone;
-    ngx_http_urlstore_cluster_t    *cluster;
-    ngx_http_urlstore_main_conf_t  *umcf;
-
-    zone = ngx_http_urlstore_zone_find(cf, name);
-
-    if (zone == NULL || zone->shm_zone) {
-        return zone;
-    }
-
-    cluster = ngx_http_urlstore_cluster_find(cf, name);
-
-    if (cluster == NULL) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_zone \"%V\" must be declared above "
-                           "this directive", name);
-        return NULL;
-    }
-
-    umcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_urlstore_module);
-
-    return umcf->route(cf, cluster);
-}
-
-
-static char *
-ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
-    us_rule_error_t *err)
-{
-    ngx_str_t  *value;
-
-    value = cf->args->elts;
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "\"%V\" of zone \"%V\": %s in \"%V\"",
-                       &value[0], &value[1], err->text, regex);
-
-    return NGX_CONF_ERROR;
 }

@@ -12,13 +12,6 @@
 #define NGX_HTTP_URLSTORE_ADOPTIONS  8
 
 
-static ngx_int_t ngx_http_urlstore_shard_place(
-    ngx_http_urlstore_zone_t *zone, const us_map_t *map, char *err);
-static ngx_int_t ngx_http_urlstore_shard_first(
-    ngx_http_urlstore_zone_t *zone, const us_map_t *map, char *err);
-static ngx_int_t ngx_http_urlstore_shard_older(ngx_http_request_t *r);
-
-
 /* the store's map, read once for each map that it adopts */
 
 const us_map_t *
@@ -311,6 +304,30 @@ ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone)
 }
 
 
+static ngx_int_t
+ngx_http_urlstore_shard_older(ngx_http_request_t *r)
+{
+    uint64_t                  version;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    version = us_store_map(ctx->zone->store)->version;
+
+    if (ngx_http_urlstore_untouched(r) != NGX_OK
+        || ngx_http_urlstore_retry_after(r, 1) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                     "\"reason\":\"map\"",
+                                     version ? "the shard has map version %uL, "
+                                               "the request a newer one"
+                                             : "the shard has no map so far",
+                                     version);
+}
+
+
 ngx_int_t
 ngx_http_urlstore_shard_begin(ngx_http_request_t *r)
 {
@@ -376,30 +393,6 @@ ngx_http_urlstore_shard_under(ngx_http_urlstore_ctx_t *ctx)
         us_store_under(ctx->zone->store, ctx->under_version,
                        ctx->under_digest);
     }
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_shard_older(ngx_http_request_t *r)
-{
-    uint64_t                  version;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    version = us_store_map(ctx->zone->store)->version;
-
-    if (ngx_http_urlstore_untouched(r) != NGX_OK
-        || ngx_http_urlstore_retry_after(r, 1) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                     "\"reason\":\"map\"",
-                                     version ? "the shard has map version %uL, "
-                                               "the request a newer one"
-                                             : "the shard has no map so far",
-                                     version);
 }
 
 

@@ -12,10 +12,6 @@
 #include "../store/us_shard.h"
 
 
-static ngx_int_t ngx_http_urlstore_prefix_found(ngx_http_request_t *r,
-    us_store_item_t *item);
-
-
 /*
  * The key of the site that a client names, in the request's pool.  *merge is
  * whether www.KEY is the same site.  NGX_DECLINED: it is no host.
@@ -162,6 +158,24 @@ ngx_http_urlstore_site_missing(ngx_http_request_t *r)
 }
 
 
+static ngx_int_t
+ngx_http_urlstore_prefix_found(ngx_http_request_t *r, us_store_item_t *item)
+{
+    us_str_t                  url;
+    ngx_http_urlstore_ctx_t  *ctx;
+    u_char                    buf[US_URL_MAX + 8];
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ctx->id = ngx_http_urlstore_id(ctx->zone, item->id);
+
+    url.data = buf;
+    url.len = us_store_item_url(item, buf);
+
+    return ngx_http_urlstore_prefix_answer(r, &url);
+}
+
+
 ngx_int_t
 ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
 {
@@ -216,24 +230,6 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
     }
 
     return ngx_http_urlstore_prefix_answer(r, NULL);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_prefix_found(ngx_http_request_t *r, us_store_item_t *item)
-{
-    us_str_t                  url;
-    ngx_http_urlstore_ctx_t  *ctx;
-    u_char                    buf[US_URL_MAX + 8];
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ctx->id = ngx_http_urlstore_id(ctx->zone, item->id);
-
-    url.data = buf;
-    url.len = us_store_item_url(item, buf);
-
-    return ngx_http_urlstore_prefix_answer(r, &url);
 }
 
 

@@ -22,48 +22,6 @@ typedef uint8_t *(*ngx_http_urlstore_piece_pt)(uint8_t *p,
     const us_figures_t *f, unsigned n);
 
 
-static ngx_int_t ngx_http_urlstore_stats(ngx_http_request_t *r,
-    us_figures_t *f, ngx_http_urlstore_piece_pt piece);
-static void ngx_http_urlstore_stats_look(ngx_http_request_t *r,
-    us_figures_t *f, ngx_uint_t counters);
-static void ngx_http_urlstore_stats_endpoints(ngx_http_request_t *r,
-    us_figures_t *f);
-static ngx_int_t ngx_http_urlstore_page_redirect(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_page_send(ngx_http_request_t *r,
-    ngx_str_t *text);
-
-
-ngx_int_t
-ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
-{
-    us_figures_t              f;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ngx_http_urlstore_stats_look(r, &f, US_N_SUM);
-    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
-
-    return ngx_http_urlstore_stats(r, &f, us_figures_stats);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
-{
-    us_figures_t              f;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ngx_http_urlstore_stats_look(r, &f, US_N);
-    ngx_http_urlstore_stats_endpoints(r, &f);
-    ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
-
-    return ngx_http_urlstore_stats(r, &f, us_figures_metrics);
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_stats(ngx_http_request_t *r, us_figures_t *f,
     ngx_http_urlstore_piece_pt piece)
@@ -129,6 +87,57 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
 }
 
 
+ngx_int_t
+ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
+{
+    us_figures_t              f;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ngx_http_urlstore_stats_look(r, &f, US_N_SUM);
+    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
+
+    return ngx_http_urlstore_stats(r, &f, us_figures_stats);
+}
+
+
+static void
+ngx_http_urlstore_stats_endpoints(ngx_http_request_t *r, us_figures_t *f)
+{
+    ngx_uint_t                           i;
+    ngx_http_urlstore_main_conf_t       *umcf;
+    const ngx_http_urlstore_endpoint_t  *ep;
+
+    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
+
+    ep = umcf->endpoints;
+
+    for (i = 0; i < NGX_HTTP_URLSTORE_ENDPOINTS; i++) {
+
+        /* an empty label would be none */
+
+        f->endpoints[i] = ep[i].name.len ? (char *) ep[i].name.data : "page";
+    }
+}
+
+
+ngx_int_t
+ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
+{
+    us_figures_t              f;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ngx_http_urlstore_stats_look(r, &f, US_N);
+    ngx_http_urlstore_stats_endpoints(r, &f);
+    ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
+
+    return ngx_http_urlstore_stats(r, &f, us_figures_metrics);
+}
+
+
 void
 ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
     us_figures_t *f)
@@ -155,68 +164,22 @@ ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
 }
 
 
-static void
-ngx_http_urlstore_stats_endpoints(ngx_http_request_t *r, us_figures_t *f)
+static ngx_int_t
+ngx_http_urlstore_page_send(ngx_http_request_t *r, ngx_str_t *text)
 {
-    ngx_uint_t                           i;
-    ngx_http_urlstore_main_conf_t       *umcf;
-    const ngx_http_urlstore_endpoint_t  *ep;
-
-    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
-
-    ep = umcf->endpoints;
-
-    for (i = 0; i < NGX_HTTP_URLSTORE_ENDPOINTS; i++) {
-
-        /* an empty label would be none */
-
-        f->endpoints[i] = ep[i].name.len ? (char *) ep[i].name.data : "page";
-    }
-}
-
-
-ngx_int_t
-ngx_http_urlstore_page_handler(ngx_http_request_t *r)
-{
-    ngx_str_t                      policy;
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (ulcf->endpoint == NULL && r->uri.data[r->uri.len - 1] != '/') {
-        return ngx_http_urlstore_page_redirect(r);
-    }
-
-    /* nothing from elsewhere, and no script but the page's own */
-
-    ngx_str_set(&policy, "default-src 'none'; style-src 'unsafe-inline'; "
-                         "script-src 'unsafe-inline'; img-src data:; "
-                         "connect-src 'self'; form-action 'self'; "
-                         "base-uri 'none'; frame-ancestors 'none'");
-
-    if (ngx_http_urlstore_header(r, "Content-Security-Policy", &policy)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ngx_str_set(&ctx->type, "text/html; charset=utf-8");
-
-    return ngx_http_urlstore_page_send(r, &ngx_http_urlstore_front_status);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_openapi_handler(ngx_http_request_t *r)
-{
+    ngx_http_urlstore_out_t  *out;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ngx_str_set(&ctx->type, "application/yaml");
+    out = &ctx->out;
 
-    return ngx_http_urlstore_page_send(r, &ngx_http_urlstore_front_openapi);
+    if (ngx_http_urlstore_out_init(out, r->pool, text->len) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    out->pos = ngx_cpymem(out->pos, text->data, text->len);
+
+    return ngx_http_urlstore_send(r);
 }
 
 
@@ -267,20 +230,46 @@ ngx_http_urlstore_page_redirect(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_page_send(ngx_http_request_t *r, ngx_str_t *text)
+ngx_int_t
+ngx_http_urlstore_page_handler(ngx_http_request_t *r)
 {
-    ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_str_t                      policy;
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    out = &ctx->out;
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    if (ngx_http_urlstore_out_init(out, r->pool, text->len) != NGX_OK) {
+    if (ulcf->endpoint == NULL && r->uri.data[r->uri.len - 1] != '/') {
+        return ngx_http_urlstore_page_redirect(r);
+    }
+
+    /* nothing from elsewhere, and no script but the page's own */
+
+    ngx_str_set(&policy, "default-src 'none'; style-src 'unsafe-inline'; "
+                         "script-src 'unsafe-inline'; img-src data:; "
+                         "connect-src 'self'; form-action 'self'; "
+                         "base-uri 'none'; frame-ancestors 'none'");
+
+    if (ngx_http_urlstore_header(r, "Content-Security-Policy", &policy)
+        != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    out->pos = ngx_cpymem(out->pos, text->data, text->len);
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ngx_str_set(&ctx->type, "text/html; charset=utf-8");
 
-    return ngx_http_urlstore_send(r);
+    return ngx_http_urlstore_page_send(r, &ngx_http_urlstore_front_status);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_openapi_handler(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ngx_str_set(&ctx->type, "application/yaml");
+
+    return ngx_http_urlstore_page_send(r, &ngx_http_urlstore_front_openapi);
 }

@@ -47,91 +47,61 @@
 
 
 static ngx_int_t ngx_http_urlstore_stream_turn(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_stream_slice(ngx_http_request_t *r);
 static ngx_int_t ngx_http_urlstore_stream_wait(ngx_http_request_t *r);
-static void ngx_http_urlstore_stream_writer(ngx_http_request_t *r);
 
 
-ngx_int_t
-ngx_http_urlstore_stream(ngx_http_request_t *r,
-    ngx_http_urlstore_produce_pt produce)
+static void
+ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
 {
+    ngx_int_t                 rc;
+    ngx_event_t              *wev;
+    ngx_connection_t         *c;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    ctx->produce = produce;
+    c = r->connection;
+    wev = c->write;
 
-    /* nobody sees the body of a background subrequest, as of mirror */
-
-    if (r->method == NGX_HTTP_HEAD || r->header_only || r->background) {
-        return ngx_http_urlstore_reply_header(r, -1);
+    if (wev->timedout && ctx->idle) {
+        wev->timedout = 0;
     }
 
-    return ngx_http_urlstore_stream_turn(r);
-}
+    if (wev->timedout) {
+        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
+                      "client timed out");
+        c->timedout = 1;
 
+        ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
+        return;
+    }
 
-/*
- * Produces what one turn may, and goes on with it.  Like all that follow here,
- * it returns NGX_DONE if the reply goes on later, or the request's end.
- */
+    rc = NGX_OK;
 
-static ngx_int_t
-ngx_http_urlstore_stream_turn(ngx_http_request_t *r)
-{
-    uint64_t                  start;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    start = ngx_http_urlstore_now();
-
-    do {
-        rc = ctx->produce(r, &ctx->out);
-
-    } while (rc == NGX_AGAIN && !ngx_http_urlstore_out_enough(&ctx->out)
-             && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_TURN);
+    if (r == c->data && !wev->delayed) {
+        rc = ngx_http_output_filter(r, NULL);
+    }
 
     if (rc == NGX_ERROR) {
-        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+        /* void */
 
-    ctx->produced = (rc == NGX_OK);
-    ctx->idle = (rc == NGX_DECLINED);
+    } else if (r != c->data || wev->delayed
+               || !ngx_http_urlstore_out_sent(&ctx->out))
+    {
+        rc = ngx_http_urlstore_stream_wait(r);
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_stream_slice);
-}
+    } else {
 
+        /* the timer was ours; production and the disk take their own time */
 
-/* sends the slice; the first one has the header, and perhaps all there is */
-
-static ngx_int_t
-ngx_http_urlstore_stream_slice(ngx_http_request_t *r)
-{
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (!r->header_sent) {
-        rc = ngx_http_urlstore_reply_header(r, ctx->produced
-                               ? (off_t) ngx_http_urlstore_out_size(&ctx->out)
-                               : -1);
-
-        if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
-            return rc;
+        if (wev->timer_set) {
+            ngx_del_timer(wev);
         }
+
+        rc = ngx_http_urlstore_stream_turn(r);
     }
 
-    rc = ngx_http_urlstore_reply_output(r, ctx->produced);
-
-    if (rc == NGX_ERROR || ctx->produced) {
-        return rc;
-    }
-
-    return ngx_http_urlstore_stream_wait(r);
+    ngx_http_urlstore_finalize(r, rc);
 }
 
 
@@ -200,56 +170,84 @@ ngx_http_urlstore_stream_wait(ngx_http_request_t *r)
 }
 
 
-static void
-ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
+/* sends the slice; the first one has the header, and perhaps all there is */
+
+static ngx_int_t
+ngx_http_urlstore_stream_slice(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
-    ngx_event_t              *wev;
-    ngx_connection_t         *c;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    c = r->connection;
-    wev = c->write;
+    if (!r->header_sent) {
+        rc = ngx_http_urlstore_reply_header(r, ctx->produced
+                               ? (off_t) ngx_http_urlstore_out_size(&ctx->out)
+                               : -1);
 
-    if (wev->timedout && ctx->idle) {
-        wev->timedout = 0;
+        if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+            return rc;
+        }
     }
 
-    if (wev->timedout) {
-        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
-                      "client timed out");
-        c->timedout = 1;
+    rc = ngx_http_urlstore_reply_output(r, ctx->produced);
 
-        ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
-        return;
+    if (rc == NGX_ERROR || ctx->produced) {
+        return rc;
     }
 
-    rc = NGX_OK;
+    return ngx_http_urlstore_stream_wait(r);
+}
 
-    if (r == c->data && !wev->delayed) {
-        rc = ngx_http_output_filter(r, NULL);
-    }
+
+/*
+ * Produces what one turn may, and goes on with it.  Like all that follow here,
+ * it returns NGX_DONE if the reply goes on later, or the request's end.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_stream_turn(ngx_http_request_t *r)
+{
+    uint64_t                  start;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    start = ngx_http_urlstore_now();
+
+    do {
+        rc = ctx->produce(r, &ctx->out);
+
+    } while (rc == NGX_AGAIN && !ngx_http_urlstore_out_enough(&ctx->out)
+             && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_TURN);
 
     if (rc == NGX_ERROR) {
-        /* void */
-
-    } else if (r != c->data || wev->delayed
-               || !ngx_http_urlstore_out_sent(&ctx->out))
-    {
-        rc = ngx_http_urlstore_stream_wait(r);
-
-    } else {
-
-        /* the timer was ours; production and the disk take their own time */
-
-        if (wev->timer_set) {
-            ngx_del_timer(wev);
-        }
-
-        rc = ngx_http_urlstore_stream_turn(r);
+        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_urlstore_finalize(r, rc);
+    ctx->produced = (rc == NGX_OK);
+    ctx->idle = (rc == NGX_DECLINED);
+
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_stream_slice);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_stream(ngx_http_request_t *r,
+    ngx_http_urlstore_produce_pt produce)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ctx->produce = produce;
+
+    /* nobody sees the body of a background subrequest, as of mirror */
+
+    if (r->method == NGX_HTTP_HEAD || r->header_only || r->background) {
+        return ngx_http_urlstore_reply_header(r, -1);
+    }
+
+    return ngx_http_urlstore_stream_turn(r);
 }

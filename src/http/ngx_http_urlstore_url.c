@@ -38,202 +38,6 @@ typedef struct {
 } ngx_http_urlstore_ids_t;
 
 
-static ngx_int_t ngx_http_urlstore_url_one(ngx_http_request_t *r,
-    uint64_t id, us_id_rc_t known);
-static ngx_int_t ngx_http_urlstore_url_found(ngx_http_request_t *r,
-    uint64_t id);
-static ngx_int_t ngx_http_urlstore_url_cache(ngx_http_request_t *r,
-    uint64_t id);
-static ngx_int_t ngx_http_urlstore_url_redirect(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_url_delete(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_url_missing(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_url_gone(ngx_http_request_t *r);
-
-static ngx_int_t ngx_http_urlstore_ids_answer(ngx_http_request_t *r,
-    ngx_chain_t *list);
-static ngx_int_t ngx_http_urlstore_ids_get(ngx_http_request_t *r,
-    ngx_http_urlstore_ids_pt answer);
-static ngx_http_urlstore_ids_t *ngx_http_urlstore_ids_create(
-    ngx_http_request_t *r, ngx_http_urlstore_ids_pt answer);
-static ngx_int_t ngx_http_urlstore_ids_run(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_ids_item(ngx_http_request_t *r,
-    const us_input_item_t *in);
-static ngx_int_t ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
-    ngx_http_urlstore_out_t *out);
-static ngx_int_t ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_out_t *out, us_str_t text);
-
-
-ngx_int_t
-ngx_http_urlstore_url_handler(ngx_http_request_t *r)
-{
-    uint64_t                  id;
-    ngx_int_t                 rc;
-    us_id_rc_t                known;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_ids(r, ngx_http_urlstore_ids_answer);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    known = ngx_http_urlstore_id_parse(ctx->zone,
-                                       ngx_http_urlstore_str(&ctx->tail), &id);
-
-    if (known == US_ID_BAD) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         NGX_HTTP_URLSTORE_NO_ID,
-                                         ngx_min(ctx->tail.len,
-                                                 NGX_HTTP_URLSTORE_SHOWN),
-                                         ctx->tail.data);
-    }
-
-    if (known == US_ID_MOVED) {
-        return ngx_http_urlstore_shard_moved(r, "the id");
-    }
-
-    if (known == US_ID_OK) {
-        ctx->id = ngx_http_urlstore_id(ctx->zone, id);
-    }
-
-    if (r->method == NGX_HTTP_DELETE && known == US_ID_NEVER) {
-        return ngx_http_urlstore_url_missing(r);
-    }
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    return r->method == NGX_HTTP_DELETE
-           ? ngx_http_urlstore_url_delete(r)
-           : ngx_http_urlstore_url_one(r, id, known);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
-    us_id_rc_t known)
-{
-    size_t                    len;
-    us_store_status_t         status;
-    ngx_http_urlstore_ctx_t  *ctx;
-    u_char                    buf[US_URL_MAX + 8];
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    status = US_UNKNOWN;
-    len = 0;
-
-    if (known == US_ID_OK) {
-        status = us_store_get(ctx->zone->store, id, buf, &len);
-    }
-
-    ctx->lsn = us_store_published(ctx->zone->store);
-
-    if (status == US_DELETED) {
-        ngx_str_set(&ctx->status_name, "deleted");
-
-        ctx->tops = 1;
-        ctx->top = id + 1;
-        ctx->absent = 1;
-
-        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_gone);
-    }
-
-    if (status == US_DAMAGED) {
-        ngx_log_error(NGX_LOG_ALERT, r->connection->log, 0,
-                      "urlstore_zone \"%V\": the record of id %uL is damaged",
-                      &ctx->zone->name, id);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (status != US_OK) {
-        ngx_str_set(&ctx->status_name, "unknown");
-
-        ctx->negative = 1;
-        ctx->absent = 1;
-
-        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_missing);
-    }
-
-    ngx_str_set(&ctx->status_name, "seen");
-
-    ctx->tops = 1;
-    ctx->top = id + 1;
-
-    ctx->url.data = ngx_pnalloc(r->pool, len);
-    if (ctx->url.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_memcpy(ctx->url.data, buf, len);
-    ctx->url.len = len;
-
-    return ngx_http_urlstore_url_found(r, id);
-}
-
-
-/* ctx->url is the URL of the id */
-
-static ngx_int_t
-ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
-{
-    us_str_t                  url;
-    us_list_t                 list;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    url = ngx_http_urlstore_str(&ctx->url);
-
-    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
-
-    ngx_memzero(&list, sizeof(us_list_t));
-    list.times = ngx_http_urlstore_flag(r, "times");
-
-    if (list.times) {
-
-        /* the time changes, and may be newer than the id */
-
-        list.claimed = us_store_claimed(ctx->zone->store, id);
-        ctx->lsn = us_store_published(ctx->zone->store);
-        ctx->tops = 0;
-
-    } else if (ngx_http_urlstore_url_cache(r, id) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool,
-                                   us_json_quoted_max(url.len) + 128)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (ngx_http_urlstore_flag(r, "redirect")) {
-        return ngx_http_urlstore_url_redirect(r);
-    }
-
-    if (ctx->format == US_FORMAT_TEXT) {
-        ctx->out.pos = us_put_str(ctx->out.pos, url);
-
-        ctx->out.pos = us_list_claimed(ctx->out.pos, &list);
-        *ctx->out.pos++ = '\n';
-
-    } else {
-        list.format = US_FORMAT_NDJSON;
-        ctx->out.pos = us_list_url(ctx->out.pos, &list, ctx->id, &url);
-    }
-
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
-}
-
-
 /*
  * An id on disk keeps its URL, but for a DELETE: caches may keep the answer.
  * The ETag changes with the store and its epoch; JSON and text differ.
@@ -313,6 +117,153 @@ ngx_http_urlstore_url_redirect(ngx_http_request_t *r)
 }
 
 
+/* ctx->url is the URL of the id */
+
+static ngx_int_t
+ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
+{
+    us_str_t                  url;
+    us_list_t                 list;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    url = ngx_http_urlstore_str(&ctx->url);
+
+    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
+
+    ngx_memzero(&list, sizeof(us_list_t));
+    list.times = ngx_http_urlstore_flag(r, "times");
+
+    if (list.times) {
+
+        /* the time changes, and may be newer than the id */
+
+        list.claimed = us_store_claimed(ctx->zone->store, id);
+        ctx->lsn = us_store_published(ctx->zone->store);
+        ctx->tops = 0;
+
+    } else if (ngx_http_urlstore_url_cache(r, id) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool,
+                                   us_json_quoted_max(url.len) + 128)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ngx_http_urlstore_flag(r, "redirect")) {
+        return ngx_http_urlstore_url_redirect(r);
+    }
+
+    if (ctx->format == US_FORMAT_TEXT) {
+        ctx->out.pos = us_put_str(ctx->out.pos, url);
+
+        ctx->out.pos = us_list_claimed(ctx->out.pos, &list);
+        *ctx->out.pos++ = '\n';
+
+    } else {
+        list.format = US_FORMAT_NDJSON;
+        ctx->out.pos = us_list_url(ctx->out.pos, &list, ctx->id, &url);
+    }
+
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_url_missing(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+                                     "the id %*s was not given yet",
+                                     ngx_min(ctx->tail.len,
+                                             NGX_HTTP_URLSTORE_SHOWN),
+                                     ctx->tail.data);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_url_gone(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
+                                     "the URL of id %uL was deleted",
+                                     ctx->id);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
+    us_id_rc_t known)
+{
+    size_t                    len;
+    us_store_status_t         status;
+    ngx_http_urlstore_ctx_t  *ctx;
+    u_char                    buf[US_URL_MAX + 8];
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    status = US_UNKNOWN;
+    len = 0;
+
+    if (known == US_ID_OK) {
+        status = us_store_get(ctx->zone->store, id, buf, &len);
+    }
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+
+    if (status == US_DELETED) {
+        ngx_str_set(&ctx->status_name, "deleted");
+
+        ctx->tops = 1;
+        ctx->top = id + 1;
+        ctx->absent = 1;
+
+        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_gone);
+    }
+
+    if (status == US_DAMAGED) {
+        ngx_log_error(NGX_LOG_ALERT, r->connection->log, 0,
+                      "urlstore_zone \"%V\": the record of id %uL is damaged",
+                      &ctx->zone->name, id);
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (status != US_OK) {
+        ngx_str_set(&ctx->status_name, "unknown");
+
+        ctx->negative = 1;
+        ctx->absent = 1;
+
+        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_missing);
+    }
+
+    ngx_str_set(&ctx->status_name, "seen");
+
+    ctx->tops = 1;
+    ctx->top = id + 1;
+
+    ctx->url.data = ngx_pnalloc(r->pool, len);
+    if (ctx->url.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_memcpy(ctx->url.data, buf, len);
+    ctx->url.len = len;
+
+    return ngx_http_urlstore_url_found(r, id);
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_url_delete(ngx_http_request_t *r)
 {
@@ -370,60 +321,137 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
 
 
 static ngx_int_t
-ngx_http_urlstore_url_missing(ngx_http_request_t *r)
+ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_out_t *out, us_str_t text)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
+    size_t                    len;
+    uint64_t                  id;
+    us_store_status_t         status;
+    ngx_http_urlstore_ids_t  *ids;
+    u_char                    buf[US_URL_MAX + 8];
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
-                                     "the id %*s was not given yet",
-                                     ngx_min(ctx->tail.len,
-                                             NGX_HTTP_URLSTORE_SHOWN),
-                                     ctx->tail.data);
+    status = US_UNKNOWN;
+    len = 0;
+
+    switch (ngx_http_urlstore_id_parse(ctx->zone, text, &id)) {
+
+    case US_ID_OK:
+        status = us_store_get(ctx->zone->store, id, buf, &len);
+        break;
+
+    case US_ID_MOVED:
+        status = US_MOVED;
+        break;
+
+    default:
+        break;
+    }
+
+    ids = ctx->data;
+
+    if (ids->partial
+        && (status == US_UNKNOWN
+            || (status != US_MOVED
+                && id >= us_life_ids(&ctx->zone->life))))
+    {
+        status = US_MOVED;
+    }
+
+    if (status == US_OK && ids->list.times) {
+        ids->list.claimed = us_store_claimed(ctx->zone->store, id);
+    }
+
+    /* a claim may be newer than its id */
+
+    ctx->tops = !ids->list.times;
+
+    if (status == US_UNKNOWN) {
+        ctx->negative = 1;
+        ctx->absent = 1;
+
+    } else if (status != US_MOVED) {
+        ctx->absent |= (status == US_DELETED);
+        ctx->top = ngx_max(ctx->top, id + 1);
+    }
+
+    out->pos = us_list_id(out->pos, &ids->list, text,
+                          (us_str_t) { len, buf }, us_answer_of(status));
+
+    return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_url_gone(ngx_http_request_t *r)
+ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out)
 {
+    us_str_t                  list, text;
+    ngx_buf_t                *b;
+    ngx_uint_t                i;
     ngx_http_urlstore_ctx_t  *ctx;
+    ngx_http_urlstore_ids_t  *ids;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ids = ctx->data;
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
-                                     "the URL of id %uL was deleted",
-                                     ctx->id);
-}
-
-
-/* many ids */
-
-ngx_int_t
-ngx_http_urlstore_ids(ngx_http_request_t *r, ngx_http_urlstore_ids_pt answer)
-{
-    ngx_int_t                 rc;
-    ngx_uint_t                times;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_times(r, &times);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    if (r->method == NGX_HTTP_POST) {
-        return ngx_http_urlstore_ids_create(r, answer)
-               ? ngx_http_urlstore_body(r, NGX_HTTP_URLSTORE_ONLY_IDS,
-                                        ngx_http_urlstore_ids_run)
-               : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (!ids->begun) {
+        ids->begun = 1;
+
+        /* a router asks the next node, if this one may not deny */
+
+        ids->partial = !us_life_answers(&ctx->zone->life, 0)
+                       && ctx->zone->life.conf.replicate
+                       && ngx_http_urlstore_header_in(r, "urlstore-map")
+                          == NULL;
+        ids->list.format = ctx->format;
+        ids->list.times = ngx_http_urlstore_flag(r, "times");
+        out->pos = us_list_begin(out->pos, &ids->list);
     }
 
-    return r->method != NGX_HTTP_DELETE
-           && ngx_strlchr(ctx->tail.data, ctx->tail.data + ctx->tail.len, ',')
-           ? ngx_http_urlstore_ids_get(r, answer) : NGX_DECLINED;
+    for (i = 0;
+         i < NGX_HTTP_URLSTORE_IDS && ids->at
+         && !ngx_http_urlstore_out_enough(out);
+         i++)
+    {
+        b = ids->at->buf;
+
+        list.data = b->pos;
+        list.len = b->last - b->pos;
+
+        (void) us_list_cut(&list, &text);
+
+        if (ngx_http_urlstore_ids_one(ctx, out, text) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        b->pos = b->last - list.len;
+
+        if (b->pos == b->last) {
+            ids->at = ids->at->next;
+        }
+    }
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+
+    if (ids->at) {
+        return NGX_AGAIN;
+    }
+
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    out->pos = us_list_end(out->pos, &ids->list);
+
+    return NGX_OK;
 }
 
 
@@ -433,6 +461,57 @@ static ngx_int_t
 ngx_http_urlstore_ids_answer(ngx_http_request_t *r, ngx_chain_t *list)
 {
     return ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_url_handler(ngx_http_request_t *r)
+{
+    uint64_t                  id;
+    ngx_int_t                 rc;
+    us_id_rc_t                known;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    rc = ngx_http_urlstore_ids(r, ngx_http_urlstore_ids_answer);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    known = ngx_http_urlstore_id_parse(ctx->zone,
+                                       ngx_http_urlstore_str(&ctx->tail), &id);
+
+    if (known == US_ID_BAD) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         NGX_HTTP_URLSTORE_NO_ID,
+                                         ngx_min(ctx->tail.len,
+                                                 NGX_HTTP_URLSTORE_SHOWN),
+                                         ctx->tail.data);
+    }
+
+    if (known == US_ID_MOVED) {
+        return ngx_http_urlstore_shard_moved(r, "the id");
+    }
+
+    if (known == US_ID_OK) {
+        ctx->id = ngx_http_urlstore_id(ctx->zone, id);
+    }
+
+    if (r->method == NGX_HTTP_DELETE && known == US_ID_NEVER) {
+        return ngx_http_urlstore_url_missing(r);
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    return r->method == NGX_HTTP_DELETE
+           ? ngx_http_urlstore_url_delete(r)
+           : ngx_http_urlstore_url_one(r, id, known);
 }
 
 
@@ -530,6 +609,48 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r,
 }
 
 
+static ngx_int_t
+ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
+{
+    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_urlstore_ids_t       *ids;
+    ngx_http_urlstore_out_t       *list;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ids = ctx->data;
+    list = &ids->ids;
+
+    if (ids->n == ulcf->max_batch) {
+        return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                       NGX_HTTP_URLSTORE_TOO_MANY,
+                                       ulcf->max_batch);
+    }
+
+    if ((in->kind != US_INPUT_URL && in->kind != US_INPUT_NUMBER)
+        || !us_list_is_id(in->text))
+    {
+        return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
+                                       NGX_HTTP_URLSTORE_NO_ID,
+                                       ngx_min(in->text.len,
+                                               NGX_HTTP_URLSTORE_SHOWN),
+                                       in->text.data);
+    }
+
+    if (ngx_http_urlstore_out_room(list, in->text.len + 1) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    list->pos = ngx_cpymem(list->pos, in->text.data, in->text.len);
+    *list->pos++ = ',';
+
+    ids->n++;
+
+    return NGX_OK;
+}
+
+
 /* of the body: see ngx_http_urlstore_body() */
 
 static ngx_int_t
@@ -578,178 +699,31 @@ ngx_http_urlstore_ids_run(ngx_http_request_t *r)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
+/* many ids */
+
+ngx_int_t
+ngx_http_urlstore_ids(ngx_http_request_t *r, ngx_http_urlstore_ids_pt answer)
 {
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_ids_t       *ids;
-    ngx_http_urlstore_out_t       *list;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-    ids = ctx->data;
-    list = &ids->ids;
-
-    if (ids->n == ulcf->max_batch) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       NGX_HTTP_URLSTORE_TOO_MANY,
-                                       ulcf->max_batch);
-    }
-
-    if ((in->kind != US_INPUT_URL && in->kind != US_INPUT_NUMBER)
-        || !us_list_is_id(in->text))
-    {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
-                                       NGX_HTTP_URLSTORE_NO_ID,
-                                       ngx_min(in->text.len,
-                                               NGX_HTTP_URLSTORE_SHOWN),
-                                       in->text.data);
-    }
-
-    if (ngx_http_urlstore_out_room(list, in->text.len + 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    list->pos = ngx_cpymem(list->pos, in->text.data, in->text.len);
-    *list->pos++ = ',';
-
-    ids->n++;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
-    ngx_http_urlstore_out_t *out)
-{
-    us_str_t                  list, text;
-    ngx_buf_t                *b;
-    ngx_uint_t                i;
+    ngx_int_t                 rc;
+    ngx_uint_t                times;
     ngx_http_urlstore_ctx_t  *ctx;
-    ngx_http_urlstore_ids_t  *ids;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ids = ctx->data;
 
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
+    rc = ngx_http_urlstore_times(r, &times);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
-    if (!ids->begun) {
-        ids->begun = 1;
-
-        /* a router asks the next node, if this one may not deny */
-
-        ids->partial = !us_life_answers(&ctx->zone->life, 0)
-                       && ctx->zone->life.conf.replicate
-                       && ngx_http_urlstore_header_in(r, "urlstore-map")
-                          == NULL;
-        ids->list.format = ctx->format;
-        ids->list.times = ngx_http_urlstore_flag(r, "times");
-        out->pos = us_list_begin(out->pos, &ids->list);
+    if (r->method == NGX_HTTP_POST) {
+        return ngx_http_urlstore_ids_create(r, answer)
+               ? ngx_http_urlstore_body(r, NGX_HTTP_URLSTORE_ONLY_IDS,
+                                        ngx_http_urlstore_ids_run)
+               : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    for (i = 0;
-         i < NGX_HTTP_URLSTORE_IDS && ids->at
-         && !ngx_http_urlstore_out_enough(out);
-         i++)
-    {
-        b = ids->at->buf;
-
-        list.data = b->pos;
-        list.len = b->last - b->pos;
-
-        (void) us_list_cut(&list, &text);
-
-        if (ngx_http_urlstore_ids_one(ctx, out, text) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        b->pos = b->last - list.len;
-
-        if (b->pos == b->last) {
-            ids->at = ids->at->next;
-        }
-    }
-
-    ctx->lsn = us_store_published(ctx->zone->store);
-
-    if (ids->at) {
-        return NGX_AGAIN;
-    }
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    out->pos = us_list_end(out->pos, &ids->list);
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_out_t *out, us_str_t text)
-{
-    size_t                    len;
-    uint64_t                  id;
-    us_store_status_t         status;
-    ngx_http_urlstore_ids_t  *ids;
-    u_char                    buf[US_URL_MAX + 8];
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    status = US_UNKNOWN;
-    len = 0;
-
-    switch (ngx_http_urlstore_id_parse(ctx->zone, text, &id)) {
-
-    case US_ID_OK:
-        status = us_store_get(ctx->zone->store, id, buf, &len);
-        break;
-
-    case US_ID_MOVED:
-        status = US_MOVED;
-        break;
-
-    default:
-        break;
-    }
-
-    ids = ctx->data;
-
-    if (ids->partial
-        && (status == US_UNKNOWN
-            || (status != US_MOVED
-                && id >= us_life_ids(&ctx->zone->life))))
-    {
-        status = US_MOVED;
-    }
-
-    if (status == US_OK && ids->list.times) {
-        ids->list.claimed = us_store_claimed(ctx->zone->store, id);
-    }
-
-    /* a claim may be newer than its id */
-
-    ctx->tops = !ids->list.times;
-
-    if (status == US_UNKNOWN) {
-        ctx->negative = 1;
-        ctx->absent = 1;
-
-    } else if (status != US_MOVED) {
-        ctx->absent |= (status == US_DELETED);
-        ctx->top = ngx_max(ctx->top, id + 1);
-    }
-
-    out->pos = us_list_id(out->pos, &ids->list, text,
-                          (us_str_t) { len, buf }, us_answer_of(status));
-
-    return NGX_OK;
+    return r->method != NGX_HTTP_DELETE
+           && ngx_strlchr(ctx->tail.data, ctx->tail.data + ctx->tail.len, ',')
+           ? ngx_http_urlstore_ids_get(r, answer) : NGX_DECLINED;
 }

@@ -37,63 +37,141 @@ typedef struct {
 } ngx_http_urlstore_urls_t;
 
 
-static ngx_int_t ngx_http_urlstore_urls_args(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls);
-static ngx_int_t ngx_http_urlstore_urls_from(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls);
-static ngx_int_t ngx_http_urlstore_urls_claims(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls);
-static ngx_int_t ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls);
-static ngx_int_t ngx_http_urlstore_urls_site(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls);
-static ngx_int_t ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
-    ngx_http_urlstore_out_t *out);
-static ngx_int_t ngx_http_urlstore_urls_one(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_urls_t *urls, ngx_http_urlstore_out_t *out);
+/* the cursor is an id: at a shard, one of its own, or 0 for its first */
 
-
-ngx_int_t
-ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
+static ngx_int_t
+ngx_http_urlstore_urls_from(ngx_http_request_t *r,
+    ngx_http_urlstore_urls_t *urls)
 {
-    ngx_int_t                  rc;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_urls_t  *urls;
+    uint64_t                  first;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    urls = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_urls_t));
-    if (urls == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    rc = ngx_http_urlstore_urls_number(r, "from", 0, &urls->at);
 
-    ctx->data = urls;
-
-    rc = ngx_http_urlstore_urls_args(r, urls);
-
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_urls_claims(r, urls);
-    }
-
-    if (rc != NGX_DECLINED) {
+    if (rc != NGX_DECLINED || ctx->zone->cluster == NULL || urls->at == 0) {
         return rc;
     }
 
-    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
-    urls->list.format = ctx->format;
+    first = ctx->zone->first_id;
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK) {
+    if ((urls->at ^ first) > US_LOCAL_MAX) {
+        return ngx_http_urlstore_shard_moved(r, "\"from\"");
+    }
+
+    urls->at -= first;
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
+    ngx_http_urlstore_urls_t *urls)
+{
+    int                       mark;
+    us_str_t                  name;
+    ngx_str_t                 value;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    switch (ngx_http_urlstore_arg(r, "mark", &value)) {
+
+    case NGX_OK:
+        break;
+
+    case NGX_DECLINED:
+        return NGX_DECLINED;
+
+    default:
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* a mark, or a claim, may be newer than its id */
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    ctx->tops = !(urls->select.marked || urls->select.unmarked
-                  || urls->select.older || urls->list.times);
-    ctx->absent = 1;
+    name = ngx_http_urlstore_str(&value);
 
-    return ngx_http_urlstore_stream(r, ngx_http_urlstore_urls_produce);
+    if (name.len && name.data[0] == '!') {
+        urls->select.unmarked = 1;
+        name.data++;
+        name.len--;
+    }
+
+    mark = us_store_mark_number(ctx->zone->store, name);
+
+    if (mark == -1) {
+        return ngx_http_urlstore_mark_none(r, NGX_HTTP_BAD_REQUEST, name);
+    }
+
+    urls->select.mark = mark;
+    urls->select.marked = !urls->select.unmarked;
+
+    return NGX_DECLINED;
+}
+
+
+/* without an index every site would be unknown, and its list empty */
+
+static ngx_int_t
+ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r)
+{
+    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                     "\"site\" is not allowed: a zone with "
+                                     "mode=lookup keeps no sites");
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_urls_site(ngx_http_request_t *r,
+    ngx_http_urlstore_urls_t *urls)
+{
+    int                       merge;
+    ngx_int_t                 rc;
+    ngx_str_t                 value;
+    us_store_site_t           site;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    rc = ngx_http_urlstore_arg(r, "site", &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_DECLINED
+                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (ctx->zone->conf.lookup) {
+        return ngx_http_urlstore_urls_no_sites(r);
+    }
+
+    rc = ngx_http_urlstore_site_key(r, &value, &urls->select.site, &merge);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc != NGX_OK) {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"site\" \"%*s\"; "
+                                         "HOST[:PORT] is expected",
+                                         ngx_min(value.len, 100), value.data);
+    }
+
+    urls->select.merge = merge;
+
+    if (us_store_site(ctx->zone->store, urls->select.site, &site) != US_OK) {
+        urls->at = urls->next;
+        return NGX_DECLINED;
+    }
+
+    urls->at = ngx_max(urls->at, site.first);
+
+    if (ctx->zone->conf.sites) {
+        urls->end = ngx_min(urls->end, site.last + 1);
+    }
+
+    return NGX_DECLINED;
 }
 
 
@@ -188,169 +266,36 @@ ngx_http_urlstore_urls_claims(ngx_http_request_t *r,
 }
 
 
-/* the cursor is an id: at a shard, one of its own, or 0 for its first */
+/* the line of the id at the cursor, if it is wanted */
 
 static ngx_int_t
-ngx_http_urlstore_urls_from(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls)
+ngx_http_urlstore_urls_one(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_urls_t *urls, ngx_http_urlstore_out_t *out)
 {
-    uint64_t                  first;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
+    us_str_t           url;
+    us_store_status_t  status;
+    u_char             buf[US_URL_MAX + 8];
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_urls_number(r, "from", 0, &urls->at);
-
-    if (rc != NGX_DECLINED || ctx->zone->cluster == NULL || urls->at == 0) {
-        return rc;
+    if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    first = ctx->zone->first_id;
+    urls->left--;
 
-    if ((urls->at ^ first) > US_LOCAL_MAX) {
-        return ngx_http_urlstore_shard_moved(r, "\"from\"");
+    status = us_select(zone->store, &urls->select, urls->at, buf, &url);
+
+    if (status != US_UNKNOWN) {
+
+        if (urls->list.times) {
+            urls->list.claimed = us_store_claimed(zone->store, urls->at);
+        }
+
+        out->pos = us_list_url(out->pos, &urls->list,
+                               ngx_http_urlstore_id(zone, urls->at),
+                               status == US_OK ? &url : NULL);
     }
 
-    urls->at -= first;
-
-    return NGX_DECLINED;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_urls_number(ngx_http_request_t *r, const char *name,
-    uint64_t least, uint64_t *n)
-{
-    ngx_int_t  rc;
-    ngx_str_t  value;
-
-    rc = ngx_http_urlstore_arg(r, name, &value);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_DECLINED
-                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (us_id_parse(ngx_http_urlstore_str(&value), n) != US_ID_OK
-        || *n < least)
-    {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"%s\" \"%*s\"; a decimal "
-                                         "number, %uL or more, is expected",
-                                         name, ngx_min(value.len, 100),
-                                         value.data, least);
-    }
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls)
-{
-    int                       mark;
-    us_str_t                  name;
-    ngx_str_t                 value;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    switch (ngx_http_urlstore_arg(r, "mark", &value)) {
-
-    case NGX_OK:
-        break;
-
-    case NGX_DECLINED:
-        return NGX_DECLINED;
-
-    default:
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    name = ngx_http_urlstore_str(&value);
-
-    if (name.len && name.data[0] == '!') {
-        urls->select.unmarked = 1;
-        name.data++;
-        name.len--;
-    }
-
-    mark = us_store_mark_number(ctx->zone->store, name);
-
-    if (mark == -1) {
-        return ngx_http_urlstore_mark_none(r, NGX_HTTP_BAD_REQUEST, name);
-    }
-
-    urls->select.mark = mark;
-    urls->select.marked = !urls->select.unmarked;
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_urls_site(ngx_http_request_t *r,
-    ngx_http_urlstore_urls_t *urls)
-{
-    int                       merge;
-    ngx_int_t                 rc;
-    ngx_str_t                 value;
-    us_store_site_t           site;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    rc = ngx_http_urlstore_arg(r, "site", &value);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_DECLINED
-                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (ctx->zone->conf.lookup) {
-        return ngx_http_urlstore_urls_no_sites(r);
-    }
-
-    rc = ngx_http_urlstore_site_key(r, &value, &urls->select.site, &merge);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc != NGX_OK) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"site\" \"%*s\"; "
-                                         "HOST[:PORT] is expected",
-                                         ngx_min(value.len, 100), value.data);
-    }
-
-    urls->select.merge = merge;
-
-    if (us_store_site(ctx->zone->store, urls->select.site, &site) != US_OK) {
-        urls->at = urls->next;
-        return NGX_DECLINED;
-    }
-
-    urls->at = ngx_max(urls->at, site.first);
-
-    if (ctx->zone->conf.sites) {
-        urls->end = ngx_min(urls->end, site.last + 1);
-    }
-
-    return NGX_DECLINED;
-}
-
-
-/* without an index every site would be unknown, and its list empty */
-
-static ngx_int_t
-ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r)
-{
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "\"site\" is not allowed: a zone with "
-                                     "mode=lookup keeps no sites");
+    return NGX_OK;
 }
 
 
@@ -425,34 +370,72 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
 }
 
 
-/* the line of the id at the cursor, if it is wanted */
-
-static ngx_int_t
-ngx_http_urlstore_urls_one(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_urls_t *urls, ngx_http_urlstore_out_t *out)
+ngx_int_t
+ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
 {
-    us_str_t           url;
-    us_store_status_t  status;
-    u_char             buf[US_URL_MAX + 8];
+    ngx_int_t                  rc;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_urls_t  *urls;
 
-    if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
-        return NGX_ERROR;
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    urls = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_urls_t));
+    if (urls == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    urls->left--;
+    ctx->data = urls;
 
-    status = us_select(zone->store, &urls->select, urls->at, buf, &url);
+    rc = ngx_http_urlstore_urls_args(r, urls);
 
-    if (status != US_UNKNOWN) {
-
-        if (urls->list.times) {
-            urls->list.claimed = us_store_claimed(zone->store, urls->at);
-        }
-
-        out->pos = us_list_url(out->pos, &urls->list,
-                               ngx_http_urlstore_id(zone, urls->at),
-                               status == US_OK ? &url : NULL);
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_urls_claims(r, urls);
     }
 
-    return NGX_OK;
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
+    urls->list.format = ctx->format;
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* a mark, or a claim, may be newer than its id */
+
+    ctx->tops = !(urls->select.marked || urls->select.unmarked
+                  || urls->select.older || urls->list.times);
+    ctx->absent = 1;
+
+    return ngx_http_urlstore_stream(r, ngx_http_urlstore_urls_produce);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_urls_number(ngx_http_request_t *r, const char *name,
+    uint64_t least, uint64_t *n)
+{
+    ngx_int_t  rc;
+    ngx_str_t  value;
+
+    rc = ngx_http_urlstore_arg(r, name, &value);
+
+    if (rc != NGX_OK) {
+        return rc == NGX_DECLINED ? NGX_DECLINED
+                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (us_id_parse(ngx_http_urlstore_str(&value), n) != US_ID_OK
+        || *n < least)
+    {
+        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"%s\" \"%*s\"; a decimal "
+                                         "number, %uL or more, is expected",
+                                         name, ngx_min(value.len, 100),
+                                         value.data, least);
+    }
+
+    return NGX_DECLINED;
 }

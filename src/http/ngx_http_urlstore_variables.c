@@ -23,53 +23,107 @@ typedef enum {
 } ngx_http_urlstore_variable_t;
 
 
-static ngx_int_t ngx_http_urlstore_variable(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_int_t ngx_http_urlstore_lookup(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_ctx_t *ctx);
-static ngx_int_t ngx_http_urlstore_variable_hash(ngx_http_request_t *r,
-    ngx_http_variable_value_t *v, uintptr_t data);
-static ngx_http_urlstore_zone_t *ngx_http_urlstore_variable_zone(
-    ngx_http_request_t *r);
+/*
+ * ?url=U[&base=B]; NGX_DECLINED: the request has none, or the zone does not
+ * know yet.
+ */
 
-
-static ngx_http_variable_t  ngx_http_urlstore_vars[] = {
-
-    { ngx_string("urlstore_id"), NULL, ngx_http_urlstore_variable,
-      NGX_HTTP_URLSTORE_V_ID, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-    { ngx_string("urlstore_status"), NULL, ngx_http_urlstore_variable,
-      NGX_HTTP_URLSTORE_V_STATUS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-    { ngx_string("urlstore_url"), NULL, ngx_http_urlstore_variable,
-      NGX_HTTP_URLSTORE_V_URL, NGX_HTTP_VAR_NOCACHEABLE, 0 },
-
-    { ngx_string("urlstore_site_hash"), NULL, ngx_http_urlstore_variable_hash,
-      NGX_HTTP_URLSTORE_V_SITE, 0, 0 },
-
-    { ngx_string("urlstore_path_hash"), NULL, ngx_http_urlstore_variable_hash,
-      NGX_HTTP_URLSTORE_V_PATH, 0, 0 },
-
-      ngx_http_null_variable
-};
-
-
-ngx_int_t
-ngx_http_urlstore_add_variables(ngx_conf_t *cf)
+static ngx_int_t
+ngx_http_urlstore_lookup(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_variable_t  *var, *v;
+    ngx_int_t         rc;
+    us_canon_t        canon;
+    us_verdict_t      verdict;
+    us_store_item_t   item;
 
-    for (v = ngx_http_urlstore_vars; v->name.len; v++) {
-        var = ngx_http_add_variable(cf, &v->name, v->flags);
-        if (var == NULL) {
-            return NGX_ERROR;
-        }
-
-        var->get_handler = v->get_handler;
-        var->data = v->data;
+    if (zone->kind->look == NULL) {
+        return NGX_DECLINED;
     }
 
+    rc = ngx_http_urlstore_query_url(r, zone, NULL, &canon, &verdict);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ctx->id = US_STORE_NO_ID;
+
+    if (verdict != US_URL_OK) {
+        if (us_verdict_rejected(verdict)) {
+            ngx_str_set(&ctx->status_name, "rejected");
+
+        } else {
+            ngx_str_set(&ctx->status_name, "invalid");
+        }
+
+        return NGX_OK;
+    }
+
+    ngx_memzero(&item, sizeof(us_store_item_t));
+
+    item.url = canon.url.href;
+    item.merge = canon.merge;
+
+    rc = zone->kind->look(ctx, zone, &item);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (item.status == US_MOVED
+        || !us_life_answers(&zone->life, item.status == US_SEEN))
+    {
+        return NGX_DECLINED;
+    }
+
+    if (item.status == US_SEEN) {
+        ngx_str_set(&ctx->status_name, "seen");
+        ctx->id = ngx_http_urlstore_id(zone, item.id);
+
+    } else {
+        ngx_str_set(&ctx->status_name, "unseen");
+
+        if (zone->store) {
+            us_store_spell(zone->store, &item);
+        }
+    }
+
+    ctx->url.data = ngx_pnalloc(r->pool, item.url.len + 8);
+    if (ctx->url.data == NULL) {
+        return NGX_ERROR;
+    }
+
+    ctx->url.len = us_store_item_url(&item, ctx->url.data);
+
     return NGX_OK;
+}
+
+
+/* the location's, or the only one that there is */
+
+static ngx_http_urlstore_zone_t *
+ngx_http_urlstore_variable_zone(ngx_http_request_t *r)
+{
+    ngx_http_urlstore_zone_t       **zp;
+    ngx_http_urlstore_loc_conf_t    *ulcf;
+    ngx_http_urlstore_main_conf_t   *umcf;
+
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+
+    if (ulcf->zone) {
+        return ulcf->zone;
+    }
+
+    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
+
+    if (umcf->zones.nelts != 1) {
+        return NULL;
+    }
+
+    zp = umcf->zones.elts;
+
+    return zp[0];
 }
 
 
@@ -151,107 +205,6 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
 }
 
 
-/*
- * ?url=U[&base=B]; NGX_DECLINED: the request has none, or the zone does not
- * know yet.
- */
-
-static ngx_int_t
-ngx_http_urlstore_lookup(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_int_t         rc;
-    us_canon_t        canon;
-    us_verdict_t      verdict;
-    us_store_item_t   item;
-
-    if (zone->kind->look == NULL) {
-        return NGX_DECLINED;
-    }
-
-    rc = ngx_http_urlstore_query_url(r, zone, NULL, &canon, &verdict);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    ctx->id = US_STORE_NO_ID;
-
-    if (verdict != US_URL_OK) {
-        if (us_verdict_rejected(verdict)) {
-            ngx_str_set(&ctx->status_name, "rejected");
-
-        } else {
-            ngx_str_set(&ctx->status_name, "invalid");
-        }
-
-        return NGX_OK;
-    }
-
-    ngx_memzero(&item, sizeof(us_store_item_t));
-
-    item.url = canon.url.href;
-    item.merge = canon.merge;
-
-    rc = zone->kind->look(ctx, zone, &item);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    if (item.status == US_MOVED
-        || !us_life_answers(&zone->life, item.status == US_SEEN))
-    {
-        return NGX_DECLINED;
-    }
-
-    if (item.status == US_SEEN) {
-        ngx_str_set(&ctx->status_name, "seen");
-        ctx->id = ngx_http_urlstore_id(zone, item.id);
-
-    } else {
-        ngx_str_set(&ctx->status_name, "unseen");
-
-        if (zone->store) {
-            us_store_spell(zone->store, &item);
-        }
-    }
-
-    ctx->url.data = ngx_pnalloc(r->pool, item.url.len + 8);
-    if (ctx->url.data == NULL) {
-        return NGX_ERROR;
-    }
-
-    ctx->url.len = us_store_item_url(&item, ctx->url.data);
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_store_look(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_zone_t *zone, us_store_item_t *item)
-{
-    ngx_http_urlstore_refresh(zone);
-
-    if (!us_life_answers(&zone->life, 1)) {
-        return NGX_DECLINED;
-    }
-
-    ctx->zone = zone;
-
-    ngx_http_urlstore_shard_under(ctx);
-    us_store_seen(zone->store, item, 1);
-
-    ctx->lsn = us_store_published(zone->store);
-    ctx->tops = 1;
-    ctx->top = item->status == US_SEEN ? item->id + 1 : 0;
-    ctx->absent = item->status != US_SEEN;
-
-    return ngx_http_urlstore_promised(ctx) ? NGX_OK : NGX_DECLINED;
-}
-
-
 /* empty if there is no ?url=, or no canonical URL for it */
 
 static ngx_int_t
@@ -301,28 +254,65 @@ ngx_http_urlstore_variable_hash(ngx_http_request_t *r,
 }
 
 
-/* the location's, or the only one that there is */
+static ngx_http_variable_t  ngx_http_urlstore_vars[] = {
 
-static ngx_http_urlstore_zone_t *
-ngx_http_urlstore_variable_zone(ngx_http_request_t *r)
+    { ngx_string("urlstore_id"), NULL, ngx_http_urlstore_variable,
+      NGX_HTTP_URLSTORE_V_ID, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("urlstore_status"), NULL, ngx_http_urlstore_variable,
+      NGX_HTTP_URLSTORE_V_STATUS, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("urlstore_url"), NULL, ngx_http_urlstore_variable,
+      NGX_HTTP_URLSTORE_V_URL, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("urlstore_site_hash"), NULL, ngx_http_urlstore_variable_hash,
+      NGX_HTTP_URLSTORE_V_SITE, 0, 0 },
+
+    { ngx_string("urlstore_path_hash"), NULL, ngx_http_urlstore_variable_hash,
+      NGX_HTTP_URLSTORE_V_PATH, 0, 0 },
+
+      ngx_http_null_variable
+};
+
+
+ngx_int_t
+ngx_http_urlstore_add_variables(ngx_conf_t *cf)
 {
-    ngx_http_urlstore_zone_t       **zp;
-    ngx_http_urlstore_loc_conf_t    *ulcf;
-    ngx_http_urlstore_main_conf_t   *umcf;
+    ngx_http_variable_t  *var, *v;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    for (v = ngx_http_urlstore_vars; v->name.len; v++) {
+        var = ngx_http_add_variable(cf, &v->name, v->flags);
+        if (var == NULL) {
+            return NGX_ERROR;
+        }
 
-    if (ulcf->zone) {
-        return ulcf->zone;
+        var->get_handler = v->get_handler;
+        var->data = v->data;
     }
 
-    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
+    return NGX_OK;
+}
 
-    if (umcf->zones.nelts != 1) {
-        return NULL;
+
+ngx_int_t
+ngx_http_urlstore_store_look(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_zone_t *zone, us_store_item_t *item)
+{
+    ngx_http_urlstore_refresh(zone);
+
+    if (!us_life_answers(&zone->life, 1)) {
+        return NGX_DECLINED;
     }
 
-    zp = umcf->zones.elts;
+    ctx->zone = zone;
 
-    return zp[0];
+    ngx_http_urlstore_shard_under(ctx);
+    us_store_seen(zone->store, item, 1);
+
+    ctx->lsn = us_store_published(zone->store);
+    ctx->tops = 1;
+    ctx->top = item->status == US_SEEN ? item->id + 1 : 0;
+    ctx->absent = item->status != US_SEEN;
+
+    return ngx_http_urlstore_promised(ctx) ? NGX_OK : NGX_DECLINED;
 }
