@@ -11,7 +11,6 @@
  */
 
 
-#include "codec/us_builtin.h"
 #include "codec/us_decoder.h"
 #include "codec/us_encoder.h"
 

@@ -7,7 +7,7 @@
  */
 
 
-#include "us_builtin.h"
+#include "us_model.h"
 #include "us_builtin_data.h"
 
 #include <stdlib.h>

@@ -277,6 +277,13 @@ us_model_nlen(const us_model_t *m, unsigned code)
 }
 
 
+/*
+ * The model of the first records, before any can be learnt: us_builtin.c.
+ * Allocated with malloc(); NULL: no memory.
+ */
+us_model_t *us_builtin_create(void);
+
+
 /* the first bit of a code is its highest, but lies lowest in a word */
 
 extern const uint8_t  us_model_reversed[256];

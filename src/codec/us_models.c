@@ -22,7 +22,6 @@
 
 
 #include "us_models.h"
-#include "us_builtin.h"
 #include "../us_huge.h"
 
 #include <stdlib.h>
