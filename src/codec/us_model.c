@@ -392,68 +392,6 @@ us_model_code_check(const us_model_t *m, unsigned code, const uint16_t *list)
 }
 
 
-/* the fields before the checksum, one by one, and the checksum; 0 or -1 */
-
-static int
-us_model_head_check(const us_model_t *m, size_t len)
-{
-    unsigned  ncodes;
-
-    if (len < sizeof(us_model_t)
-        || m->magic != US_MODEL_MAGIC || m->version != US_MODEL_VERSION
-        || m->pad || m->pad2[0] || m->pad2[1] || m->pad2[2]
-        || m->core_size > len
-        || m->ncontexts <= US_CTX_GROUP || m->ncontexts > US_CTX_MAX
-        || m->ntokens < US_TOKEN_TEXT || m->ntokens > US_TOKENS_MAX
-        || m->nsymbols > (US_CTX_MAX + US_CODES) * (US_TOKENS_MAX + 1)
-        || m->text_size > US_TEXT_MAX || m->text_size < US_TEXT_SLACK)
-    {
-        return -1;
-    }
-
-    ncodes = us_model_ncodes(m);
-
-    if (m->nlen != sizeof(us_model_t)
-        || m->tokens != m->nlen + ncodes * sizeof(uint16_t) * US_NLEN
-        || m->symbols != m->tokens + m->ntokens * sizeof(uint32_t)
-        || m->text != m->symbols + m->nsymbols * sizeof(uint16_t)
-        || m->core_size != ((m->text + m->text_size + 7) & ~7u)
-        || m->checksum != us_model_sum(m))
-    {
-        return -1;
-    }
-
-    return 0;
-}
-
-
-/* texts are within the pool, contexts are in range; 0 or -1 */
-
-static int
-us_model_tokens_check(const us_model_t *m)
-{
-    unsigned         i;
-    uint32_t         t;
-    const uint32_t  *tokens;
-
-    tokens = us_model_at(m, m->tokens);
-
-    for (i = 0; i < m->ntokens; i++) {
-        t = tokens[i];
-
-        if (t >> US_CTX_SHIFT >= m->ncontexts
-            || (t >> US_TEXT_BITS & US_LEN_MASK) == 0
-            || (t >> US_TEXT_BITS & US_LEN_MASK) > US_TOKEN_MAX
-            || (t & (US_TEXT_MAX - 1)) + US_TEXT_SLACK > m->text_size)
-        {
-            return -1;
-        }
-    }
-
-    return 0;
-}
-
-
 /* all codes: complete, long enough, and their symbols; 0 or -1 */
 
 static int
@@ -494,18 +432,56 @@ us_model_codes_check(const us_model_t *m)
 const us_model_t *
 us_model_check(const uint8_t *p, size_t len)
 {
+    uint32_t           t;
+    unsigned           i, ncodes;
+    const uint32_t    *tokens;
     const us_model_t  *m;
 
     m = (const us_model_t *) p;
 
-    if (us_model_head_check(m, len) == -1
-        || us_model_tokens_check(m) == -1
-        || us_model_codes_check(m) == -1)
+    /* the fields before the checksum, one by one, and the checksum */
+
+    if (len < sizeof(us_model_t)
+        || m->magic != US_MODEL_MAGIC || m->version != US_MODEL_VERSION
+        || m->pad || m->pad2[0] || m->pad2[1] || m->pad2[2]
+        || m->core_size > len
+        || m->ncontexts <= US_CTX_GROUP || m->ncontexts > US_CTX_MAX
+        || m->ntokens < US_TOKEN_TEXT || m->ntokens > US_TOKENS_MAX
+        || m->nsymbols > (US_CTX_MAX + US_CODES) * (US_TOKENS_MAX + 1)
+        || m->text_size > US_TEXT_MAX || m->text_size < US_TEXT_SLACK)
     {
         return NULL;
     }
 
-    return m;
+    ncodes = us_model_ncodes(m);
+
+    if (m->nlen != sizeof(us_model_t)
+        || m->tokens != m->nlen + ncodes * sizeof(uint16_t) * US_NLEN
+        || m->symbols != m->tokens + m->ntokens * sizeof(uint32_t)
+        || m->text != m->symbols + m->nsymbols * sizeof(uint16_t)
+        || m->core_size != ((m->text + m->text_size + 7) & ~7u)
+        || m->checksum != us_model_sum(m))
+    {
+        return NULL;
+    }
+
+    /* texts are within the pool, contexts are in range */
+
+    tokens = us_model_at(m, m->tokens);
+
+    for (i = 0; i < m->ntokens; i++) {
+        t = tokens[i];
+
+        if (t >> US_CTX_SHIFT >= m->ncontexts
+            || (t >> US_TEXT_BITS & US_LEN_MASK) == 0
+            || (t >> US_TEXT_BITS & US_LEN_MASK) > US_TOKEN_MAX
+            || (t & (US_TEXT_MAX - 1)) + US_TEXT_SLACK > m->text_size)
+        {
+            return NULL;
+        }
+    }
+
+    return us_model_codes_check(m) == 0 ? m : NULL;
 }
 
 
