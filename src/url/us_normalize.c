@@ -653,40 +653,10 @@ us_norm_late(const us_norm_t *n, us_norm_ws_t *ws, us_url_t *url)
 }
 
 
-/* normalizes what a rule has made; one step for explain, whatever it changes */
-
-static us_verdict_t
-us_norm_again(const us_norm_t *n, us_norm_ws_t *ws, us_str_t text,
-    us_url_t *url)
-{
-    us_verdict_t   rc;
-    us_explain_pt  explain;
-
-    explain = ws->explain;
-    ws->explain = NULL;
-
-    rc = us_norm_parse(n, ws, text, NULL, url);
-
-    if (rc == US_URL_OK) {
-
-        /* copied, because the next round overwrites the text of the rules */
-
-        us_norm_own(ws, url);
-
-        if (n->steps & US_STEP_LATE) {
-            us_norm_late(n, ws, url);
-        }
-    }
-
-    ws->explain = explain;
-
-    return rc;
-}
-
-
 /*
  * Rewrites until nothing changes.  A change that normalization undoes does not
- * count, so that a normalized URL stays as it is.
+ * count, so that a normalized URL stays as it is.  The normalization of what a
+ * rule has made is one step for explain, whatever it changes.
  */
 
 static us_verdict_t
@@ -698,6 +668,7 @@ us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws, us_canon_t *out)
     us_str_t       text;
     us_url_t      *url;
     us_verdict_t   rc;
+    us_explain_pt  explain;
 
     url = &out->url;
 
@@ -713,13 +684,29 @@ us_norm_rewrite(const us_norm_t *n, us_norm_ws_t *ws, us_canon_t *out)
         len = url->href.len;
         memcpy(ws->last, url->href.data, len);
 
-        rc = us_norm_again(n, ws, text, url);
+        explain = ws->explain;
+        ws->explain = NULL;
+
+        rc = us_norm_parse(n, ws, text, NULL, url);
+
+        if (rc == US_URL_OK) {
+
+            /* copied: the next round overwrites the text of the rules */
+
+            us_norm_own(ws, url);
+
+            if (n->steps & US_STEP_LATE) {
+                us_norm_late(n, ws, url);
+            }
+        }
+
+        ws->explain = explain;
 
         if (rc != US_URL_OK) {
             return rc;
         }
 
-        if (ws->explain) {
+        if (explain) {
             ws->before = text;
             us_explain_after(ws, url, "normalize again");
         }
