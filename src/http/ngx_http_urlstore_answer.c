@@ -300,11 +300,10 @@ ngx_int_t
 ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
     ngx_str_t *ref)
 {
-    size_t                       len;
-    u_char                      *p, *text;
-    us_str_t                     word;
-    ngx_http_urlstore_ctx_t     *ctx;
-    us_answer_record_t   rec;
+    size_t                    len;
+    u_char                   *p, *text;
+    us_answer_record_t        rec;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = batch->ctx;
 
@@ -313,9 +312,7 @@ ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
     p += sizeof(us_answer_record_t);
 
     ctx->id = rec.id;
-    word = us_answer_words[rec.answer];
-    ctx->status_name.data = (u_char *) word.data;
-    ctx->status_name.len = word.len;
+    ctx->answer = rec.answer;
 
     len = (rec.text == US_ANSWER_URL) ? rec.text_len : 0;
 

@@ -421,7 +421,7 @@ ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
     /* nor do the variables say what is not answered */
 
     ctx->id = US_STORE_NO_ID;
-    ngx_str_null(&ctx->status_name);
+    ctx->answer = US_ANSWER_NONE;
     ngx_str_null(&ctx->url);
 
     if (!ctx->wrote) {

@@ -227,7 +227,7 @@ struct ngx_http_urlstore_ctx_s {
 
     /* variables */
     uint64_t                        id;
-    ngx_str_t                       status_name;
+    us_answer_t                     answer;
     ngx_str_t                       url;
 
     void                           *data;         /* the endpoint's own */

@@ -242,7 +242,7 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, const us_str_t *found)
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     if (found) {
-        ngx_str_set(&ctx->status_name, "seen");
+        ctx->answer = US_ANSWER_SEEN;
 
         ctx->url.data = ngx_pnalloc(r->pool, found->len);
         if (ctx->url.data == NULL) {
@@ -253,7 +253,7 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, const us_str_t *found)
         ngx_memcpy(ctx->url.data, found->data, found->len);
 
     } else {
-        ngx_str_set(&ctx->status_name, "unseen");
+        ctx->answer = US_ANSWER_UNSEEN;
     }
 
     url = ngx_http_urlstore_str(&ctx->url);

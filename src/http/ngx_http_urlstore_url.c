@@ -222,7 +222,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
     ctx->lsn = us_store_published(ctx->zone->store);
 
     if (status == US_DELETED) {
-        ngx_str_set(&ctx->status_name, "deleted");
+        ctx->answer = US_ANSWER_DELETED;
 
         ctx->tops = 1;
         ctx->top = id + 1;
@@ -239,7 +239,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
     }
 
     if (status != US_OK) {
-        ngx_str_set(&ctx->status_name, "unknown");
+        ctx->answer = US_ANSWER_UNKNOWN;
 
         ctx->negative = 1;
         ctx->absent = 1;
@@ -247,7 +247,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
         return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_missing);
     }
 
-    ngx_str_set(&ctx->status_name, "seen");
+    ctx->answer = US_ANSWER_SEEN;
 
     ctx->tops = 1;
     ctx->top = id + 1;

@@ -50,13 +50,8 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     ctx->id = US_STORE_NO_ID;
 
     if (verdict != US_URL_OK) {
-        if (us_verdict_rejected(verdict)) {
-            ngx_str_set(&ctx->status_name, "rejected");
-
-        } else {
-            ngx_str_set(&ctx->status_name, "invalid");
-        }
-
+        ctx->answer = us_verdict_rejected(verdict) ? US_ANSWER_REJECTED
+                                                   : US_ANSWER_INVALID;
         return NGX_OK;
     }
 
@@ -78,11 +73,11 @@ ngx_http_urlstore_lookup(ngx_http_request_t *r,
     }
 
     if (item.status == US_SEEN) {
-        ngx_str_set(&ctx->status_name, "seen");
+        ctx->answer = US_ANSWER_SEEN;
         ctx->id = ngx_http_urlstore_id(zone, item.id);
 
     } else {
-        ngx_str_set(&ctx->status_name, "unseen");
+        ctx->answer = US_ANSWER_UNSEEN;
 
         if (zone->store) {
             us_store_spell(zone->store, &item);
@@ -140,7 +135,7 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (ctx == NULL || (ctx->status_name.len == 0 && !ctx->replied)) {
+    if (ctx == NULL || (ctx->answer == US_ANSWER_NONE && !ctx->replied)) {
 
         zone = ngx_http_urlstore_variable_zone(r);
         if (zone == NULL) {
@@ -170,7 +165,7 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
     switch (data) {
 
     case NGX_HTTP_URLSTORE_V_ID:
-        if (ctx->id == US_STORE_NO_ID || ctx->status_name.len == 0) {
+        if (ctx->id == US_STORE_NO_ID || ctx->answer == US_ANSWER_NONE) {
             return NGX_OK;
         }
 
@@ -184,7 +179,8 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
         break;
 
     case NGX_HTTP_URLSTORE_V_STATUS:
-        value = ctx->status_name;
+        value.data = (u_char *) us_answer_words[ctx->answer].data;
+        value.len = us_answer_words[ctx->answer].len;
         break;
 
     default: /* NGX_HTTP_URLSTORE_V_URL */

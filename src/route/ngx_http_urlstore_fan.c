@@ -335,15 +335,15 @@ ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
     switch (call->status) {
 
     case NGX_HTTP_OK:
-        ngx_str_set(&ctx->status_name, "seen");
+        ctx->answer = US_ANSWER_SEEN;
         break;
 
     case NGX_HTTP_NOT_FOUND:
-        ngx_str_set(&ctx->status_name, "unknown");
+        ctx->answer = US_ANSWER_UNKNOWN;
         break;
 
     case NGX_HTTP_URLSTORE_GONE:
-        ngx_str_set(&ctx->status_name, "deleted");
+        ctx->answer = US_ANSWER_DELETED;
         break;
 
     default:
