@@ -24,6 +24,7 @@
 #define US_BASE_CALL   10000          /* ms of a call, at first */
 #define US_BASE_WAIT   60000          /* ms for an LSN to be confirmed */
 #define US_BASE_PAUSE  5              /* ms between two looks */
+#define US_BASE_GRACE  1000           /* ms before rows are removed */
 #define US_BASE_KEEP   (16 * 1024 * 1024)     /* bytes of rows that stay, and */
 #define US_BASE_SHARE  4              /* at most this part of the base */
 
@@ -260,7 +261,7 @@ us_base_make(us_maker_t *b, uint64_t *lsn)
 /* what it has replaced is removed then: if that fails, by the next base */
 
 static void
-us_base_done(us_job_t *job, const us_maker_t *b, uint64_t lsn, uint64_t ms)
+us_base_done(us_job_t *job, us_maker_t *b, uint64_t lsn, uint64_t ms)
 {
     us_life_t             *l;
     us_rebase_t            trim;
@@ -271,6 +272,10 @@ us_base_done(us_job_t *job, const us_maker_t *b, uint64_t lsn, uint64_t ms)
     sh = &l->sh->replicate;
 
     us_fault(US_FAULT_SNAPSHOT_DONE);
+
+    /* standbys that are nearly level read the last rows before these go */
+
+    (void) us_base_pause(b, US_BASE_GRACE);
 
     trim = b->rebase;
 
