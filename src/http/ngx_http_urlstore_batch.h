@@ -4,7 +4,7 @@
  *
  *     query, or body   ngx_http_urlstore_body.c     us_input_item_t
  *         |
- *     normalizer       ngx_http_urlstore_item.c     entry of a group
+ *     normalizer       ngx_http_urlstore_group.c    entry of a group
  *         |
  *     store            ngx_http_urlstore_group.c    up to 256 at a time
  *         |
@@ -162,15 +162,10 @@ ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
 /* all is answered: sends the reply */
 ngx_int_t ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch);
 
-/* ngx_http_urlstore_item.c */
+/* ngx_http_urlstore_group.c */
 
 ngx_int_t ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     const us_input_item_t *in);
-
-/* ngx_http_urlstore_group.c */
-
-/* an empty group; NULL: no memory */
-ngx_http_urlstore_group_t *ngx_http_urlstore_group_get(ngx_log_t *log);
 
 /* sends all groups of the request to the store, and records the answers */
 ngx_int_t ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch);
