@@ -226,6 +226,9 @@ faults: $(FAULT_MODULE) $(FAULT_DISK)
 
 # Kills wait for processes more than they compute: some files at a time.
 
+regress: ## brings mended faults back: the tests have to find each (an hour)
+	tools/regress.sh $(B)/regress $(T)
+
 test-faults: test-programs $(UNIT_FAULTS)  ## kills and power failures by the thousand
 	US_FULL=1 $(B)/unit/journal_segment
 	US_FULL=1 $(B)/unit/life
@@ -309,7 +312,7 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	    || npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-.PHONY: test test-full test-bare test-programs test-unit test-stress test-kill \
+.PHONY: test regress test-full test-bare test-programs test-unit test-stress test-kill \
         test-replica test-cluster test-route test-route-short programs \
         test-server test-room test-steps check-model test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \

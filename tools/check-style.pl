@@ -12,7 +12,7 @@
 use strict;
 use warnings;
 
-my @files = @ARGV ? @ARGV : split /\0/,
+my @files = @ARGV ? @ARGV : grep { !/\.patch$/ } split /\0/,
     `git ls-files -z --cached --others --exclude-standard`;
 
 my $faults = 0;
