@@ -3,9 +3,9 @@
  * Sites.  See us_site.h.
  *
  * "www." is mergeable unless the rest of the host is a public suffix, such as
- * co.uk.  Nearly every URL asks that, and nearly always the answer is no; a
- * search of the list takes 100 ns.  So a bitmap, which is made from the list at
- * start, answers "no" in a few nanoseconds:
+ * co.uk.  Nearly every URL asks that, and nearly always the answer is no; two
+ * searches of the list would take some 50 ns.  So a bitmap, which is made from
+ * the list at start, answers "no" in a few nanoseconds:
  *
  *    rest of the host ---- h(rest) ----> 3 bits set? --+-- yes: search the list
  *         `-- after the first dot -- h'(parent) -> 3 bits set? --'
@@ -14,7 +14,7 @@
  *    bitmap:  128 Ki bits = 16 KiB, fits in L1
  *             a rule "co.uk" sets h("co.uk"); a rule "*.kobe.jp" sets
  *             h'("kobe.jp"), and h("kobe.jp"), which counts as a suffix, too
- *             10,000 rules: 1 % of other hosts search the list in vain
+ *             10,000 rules: 2 % of other hosts search the list in vain
  */
 
 
