@@ -67,6 +67,13 @@ us_site_compare(us_str_t a, us_str_t b)
 }
 
 
+static int
+us_site_order(const void *a, const void *b)
+{
+    return us_site_compare(*(const us_str_t *) a, *(const us_str_t *) b);
+}
+
+
 int
 us_site_except(us_site_t *site, us_str_t host)
 {
@@ -302,32 +309,6 @@ us_site_is_suffix(us_str_t rest, const uint8_t *parent, us_site_answer_t *a)
 }
 
 
-static int
-us_site_is_except(const us_site_t *site, us_str_t rest)
-{
-    int     rc;
-    size_t  lo, hi, mid;
-
-    for (lo = 0, hi = site->nexcept; lo < hi; /* void */ ) {
-        mid = (lo + hi) / 2;
-        rc = us_site_compare(rest, site->except[mid]);
-
-        if (rc == 0) {
-            return 1;
-        }
-
-        if (rc < 0) {
-            hi = mid;
-
-        } else {
-            lo = mid + 1;
-        }
-    }
-
-    return 0;
-}
-
-
 /* the last label, after a dot, is a number */
 
 static inline int
@@ -387,7 +368,9 @@ us_site_decide(const us_site_t *site, us_str_t host,
         return 0;
     }
 
-    return site->nexcept == 0 || !us_site_is_except(site, rest);
+    return site->nexcept == 0
+           || bsearch(&rest, site->except, site->nexcept, sizeof(us_str_t),
+                      us_site_order) == NULL;
 }
 
 
