@@ -125,8 +125,11 @@ urlstore_zone marks 8m path=%%DIR%%/marks sync=always marks=visited,hot;
 urlstore_zone claims 8m path=%%DIR%%/claims sync=always revisit=1h sites=on;
 urlstore_zone shard 8m path=%%DIR%%/shard sync=always revisit=1h
               cluster=c shard=1 node=n1;
+urlstore_zone except 8m path=%%DIR%%/except;
+urlstore_www_except except two.test;
 server {
     listen 127.0.0.1:%%PORT%%;
+    location /except/ { urlstore_api except; }
     location /marks/  { urlstore_api marks; }
     location /claims/ { urlstore_api claims; }
     location /shard/  { urlstore_api shard; }
@@ -173,6 +176,10 @@ for my $dir (@dirs) {
         $first{$dir} + 300 . "\tnew\thttp://new.test/\n", "$dir: the next id");
 }
 
+# of two sites, because this zone says so
+
+$t->post('/except/add', "http://www.two.test/\nhttp://two.test/\n", @text);
+
 ok($t->stop, 'stop');
 
 
@@ -184,6 +191,16 @@ for my $dir (@dirs) {
     like(slurp("$t->{dir}/$dir/manifest"),
         qr/^store norm crawler\/1 www=first$/m, '  its signature is new');
 }
+
+my $manifest = "$t->{dir}/except/manifest";
+
+spew($manifest, resealed(slurp($manifest)
+    =~ s{^store norm crawler/1}{store norm crawler/1 unicode=15.0}mr));
+ok($t->start && $t->ready(below => '/except'), 'exceptions of www. are kept');
+is($t->post('/except/seen', "http://www.two.test/\nhttp://two.test/\n",
+    @text)->{body}, "0\tseen\thttp://www.two.test/\n"
+    . "1\tseen\thttp://two.test/\n", '  with their ids');
+ok($t->stop, 'stop');
 
 # hosts that had no www. in common by the list of another day
 
