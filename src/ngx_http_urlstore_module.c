@@ -6,7 +6,7 @@
 
 
 #include "http/ngx_http_urlstore_batch.h"
-#include "http/ngx_http_urlstore_shard.h"
+#include "http/ngx_http_urlstore_cluster.h"
 
 
 static void *ngx_http_urlstore_create_main_conf(ngx_conf_t *cf);

@@ -9,38 +9,32 @@
  *     ngx_http_urlstore_zone.c      memory and directory, in the master
  *     ngx_http_urlstore_life.c      in a worker: threads, the lock, training
  *     ngx_http_urlstore_rules.c     directives of a zone's normalizer
- *     ngx_http_urlstore_state.c     what the state of a zone allows, /health
- *     ngx_http_urlstore_stats.c     /stats and /metrics, the status page
- *     ngx_http_urlstore_cluster.c   clusters and their maps
- *     ngx_http_urlstore_shard.h     a zone that is a shard of a cluster
+ *     ngx_http_urlstore_stats.c     /health, /stats, /metrics, the status page
+ *     ngx_http_urlstore_cluster.h   clusters, their maps and shards
  *     ngx_http_urlstore_admin.c     maps over HTTP: GET /cluster, POST
- *     ngx_http_urlstore_post.c      how a POST waits for shards
  *
  * requests (ngx_http_urlstore_request.h)
  *
  *     ngx_http_urlstore_handler.c   which endpoint; may it answer now?
  *     ngx_http_urlstore_origin.c    pages of other sites
  *     ngx_http_urlstore_quota.c     new URLs that a client may add
- *     ngx_http_urlstore_args.c      which query arguments there may be
- *     ngx_http_urlstore_request.c   query arguments, what the client accepts
+ *     ngx_http_urlstore_args.c      query arguments
  *     ngx_http_urlstore_body.c      request bodies as they arrive, gzip
  *     ngx_http_urlstore_batch.h     /add, /seen and /mark: how they go
  *     ...                           a file for each further endpoint
  *     src/route                     a router: requests that go to shards
  *
- * replies (ngx_http_urlstore_reply.h)
+ * replies (ngx_http_urlstore_request.h)
  *
  *     ngx_http_urlstore_out.c       output: text in pieces
  *     ngx_http_urlstore_reply.c     the writer of replies
- *     ngx_http_urlstore_stream.c    replies slice by slice
- *     ngx_http_urlstore_park.c      requests that wait
+ *     ngx_http_urlstore_wait.c      requests that wait; replies slice by slice
  *     ngx_http_urlstore_problem.c   errors
  *
- * A request's way: the handler finds the endpoint, asks
- * ngx_http_urlstore_begin() whether the zone can answer, and calls it.  The
- * endpoint collects its reply in ctx->out and leaves through
- * ngx_http_urlstore_reply_when(), which sends the reply when all that it
- * reports is promised (life/us_life.h).
+ * A request's way: the handler finds the endpoint, asks the zone's kind whether
+ * it can answer, and calls it.  The endpoint collects its reply in ctx->out and
+ * leaves through ngx_http_urlstore_reply_when(), which sends the reply when all
+ * that it reports is promised (life/us_life.h).
  */
 
 

@@ -6,7 +6,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
-#include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_cluster.h"
 
 
 static ngx_int_t ngx_http_urlstore_batch_run(ngx_http_request_t *r);

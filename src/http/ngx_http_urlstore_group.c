@@ -24,7 +24,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
-#include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_cluster.h"
 #include "../cluster/us_scatter.h"
 #include "../us_text.h"
 

@@ -1,4 +1,3 @@
-
 /*
  * Which endpoint a request is for, and whether it may be answered now.
  *
@@ -13,7 +12,7 @@
 
 
 #include "ngx_http_urlstore_batch.h"
-#include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_cluster.h"
 
 
 #define GET          (NGX_HTTP_GET|NGX_HTTP_HEAD)
@@ -78,34 +77,63 @@ _Static_assert((int) NGX_HTTP_URLSTORE_ENDPOINTS <= (int) US_N_ENDPOINTS,
                "each endpoint has a counter");
 
 
-/* of the kind: whether the store can answer now, by the request's map */
+/*
+ * Of the kind: whether the store can answer now, by the request's map, and by
+ * the data as they are now, which the request remembers.  NGX_DECLINED: it can;
+ * else the problem has been sent.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_store_begin(ngx_http_request_t *r)
 {
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
+    unsigned                   wants;
+    ngx_uint_t                 flags;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_zone_t  *zone;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    zone = ctx->zone;
+    flags = ctx->endpoint->flags;
 
-    ngx_http_urlstore_refresh(ctx->zone);
+    ngx_http_urlstore_refresh(zone);
 
-    rc = ngx_http_urlstore_begin(r, ctx);
+    wants = (ctx->writes ? US_WANTS_CHANGE : 0)
+            | (flags & BY_ID ? US_WANTS_BY_ID : 0)
+            | (flags & (zone->conf.sites ? LISTS|LISTS_SITES : LISTS)
+               ? US_WANTS_ALL : 0);
 
-    if (rc != NGX_DECLINED || ctx->zone->cluster == NULL) {
-        return rc;
+    if ((flags & ALWAYS) || us_life_admits(&zone->life, wants)) {
+        us_life_view(&zone->life, &ctx->view);
+
+        if (zone->cluster && !(flags & ALWAYS)) {
+            return ngx_http_urlstore_shard_begin(r);
+        }
+
+        /* by whatever map a router asks for them */
+        ctx->tagged = (zone->cluster && zone->store
+                       && ngx_http_urlstore_header_in(r, "urlstore-map"));
+        return NGX_DECLINED;
     }
 
-    if (!(ctx->endpoint->flags & ALWAYS)) {
-        return ngx_http_urlstore_shard_begin(r);
+    if ((wants & US_WANTS_CHANGE) && zone->life.conf.follow) {
+        if (ngx_http_urlstore_header_in(r, "urlstore-map")
+            && ngx_http_urlstore_untouched(r) != NGX_OK)
+        {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        return ngx_http_urlstore_follow_problem(r, zone,
+                   NGX_HTTP_URLSTORE_MISDIRECTED, NULL,
+                   "this zone is a replica, which is only read");
     }
 
-    /* by whatever map a router asks for them */
+    us_tally_add(zone->tally, US_N_UNREADY, 1);
 
-    ctx->tagged = (ctx->zone->store != NULL
-                   && ngx_http_urlstore_header_in(r, "urlstore-map") != NULL);
+    if (zone->cluster && ngx_http_urlstore_untouched(r) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
-    return NGX_DECLINED;
+    return ngx_http_urlstore_unready(r, zone, NULL);
 }
 
 
@@ -360,7 +388,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    ctx->writes = ngx_http_urlstore_writes(r, ep);
+    ctx->writes = (r->method & ep->writes) != 0;
 
     if (zone->kind->begin) {
         rc = zone->kind->begin(r);

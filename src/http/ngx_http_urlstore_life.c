@@ -1,4 +1,3 @@
-
 /*
  * A zone in a worker, and at the end of the master: its life on the event loop
  * (life/us_life.h), and its store's lock, hot table and training.
@@ -18,12 +17,16 @@
  */
 
 
-#include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_cluster.h"
+#include "../us_clock.h"
 
 #include <pthread.h>
 
 
 #define NGX_HTTP_URLSTORE_CLOSE  3000     /* ms, at the master's end */
+
+/* a time of day that has moved by so many seconds has not been slewed */
+#define NGX_HTTP_URLSTORE_JUMP    86400
 
 
 /* the environment of us_life_t; data: the zone */
@@ -295,6 +298,67 @@ ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone)
 
         ngx_http_urlstore_shard_exit(zone);
     }
+}
+
+
+/*
+ * Gives the store the time of the calls that follow.  The clock of claims never
+ * goes back, so a time that is far ahead is logged: once by all workers when
+ * the machine's clock jumps, and once when the store's clock is ahead of it,
+ * after it was corrected, or as the clock of another node is.
+ */
+
+void
+ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone)
+{
+    int64_t                  now, ahead, offset, was;
+    uint64_t                 unit;
+    ngx_http_urlstore_sh_t  *sh;
+
+    if (zone->store == NULL) {
+        return;
+    }
+
+    now = ngx_time();
+    unit = us_store_revisit(zone->store);
+    us_store_time(zone->store, now);
+
+    if (unit == 0 || now == zone->clock) {
+        return;
+    }
+
+    zone->clock = now;
+    sh = zone->sh;
+
+    was = (int64_t) sh->clock_offset;
+    offset = now - (int64_t) (us_clock_boottime() / 1000);
+
+    if (was == 0) {
+        (void) ngx_atomic_cmp_set(&sh->clock_offset, 0, offset);
+
+    } else if (llabs(offset - was) > NGX_HTTP_URLSTORE_JUMP
+               && ngx_atomic_cmp_set(&sh->clock_offset, was, offset))
+    {
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "urlstore_zone \"%V\": the time of day has jumped by %L "
+                      "seconds; claims are dated by it",
+                      &zone->name, offset - was);
+    }
+
+    ahead = (int64_t) us_store_clock(zone->store) - now;
+
+    if ((ahead > (int64_t) unit) == (sh->clock_ahead != 0)
+        || !ngx_atomic_cmp_set(&sh->clock_ahead, ahead <= (int64_t) unit,
+                               ahead > (int64_t) unit)
+        || ahead <= (int64_t) unit)
+    {
+        return;
+    }
+
+    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                  "urlstore_zone \"%V\": its clock of claims is %L seconds "
+                  "ahead of this machine's; no claim gets older until the time "
+                  "of day has reached it", &zone->name, ahead);
 }
 
 

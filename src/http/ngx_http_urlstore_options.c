@@ -21,7 +21,7 @@
  */
 
 
-#include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_cluster.h"
 #include "../api/us_time.h"
 #include "../life/us_replicate.h"
 #include "../us_version.h"

@@ -18,7 +18,7 @@
  */
 
 
-#include "ngx_http_urlstore_reply.h"
+#include "ngx_http_urlstore_request.h"
 
 #include <sys/mman.h>
 

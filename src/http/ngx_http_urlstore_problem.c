@@ -1,4 +1,3 @@
-
 /*
  * Errors are application/problem+json (RFC 9457), ours and those that nginx
  * itself makes in our locations: access rules, limit_req, a body over
@@ -10,6 +9,7 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "../api/us_problem.h"
+#include "../api/us_unready.h"
 
 
 #define NGX_HTTP_URLSTORE_DETAIL   256
@@ -234,6 +234,131 @@ ngx_http_urlstore_refused(ngx_http_request_t *r,
 
     return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_UNPROCESSABLE,
                                      (char *) members, "%*s", len, detail);
+}
+
+
+/* members of a problem document: extra, which may be NULL, and "primary" */
+
+static ngx_int_t
+ngx_http_urlstore_follow_member(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const char *extra, ngx_str_t *member)
+{
+    u_char    *p;
+    size_t     len;
+    us_str_t   name;
+
+    name = us_str_of(zone->life.conf.follow->name);
+    len = extra ? ngx_strlen(extra) : 0;
+
+    member->data = ngx_pnalloc(r->pool, len + us_json_quoted_max(name.len)
+                                        + sizeof(",\"primary\":"));
+    if (member->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = ngx_cpymem(member->data, extra ? extra : "", len);
+
+    if (len) {
+        *p++ = ',';
+    }
+
+    p = ngx_cpymem(p, "\"primary\":", sizeof("\"primary\":") - 1);
+    p = us_json_quote_bytes(p, name);
+    *p = '\0';
+
+    member->len = p - member->data;
+
+    return NGX_OK;
+}
+
+
+/* what is wrong, and who has what the client wants */
+
+ngx_int_t
+ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
+    const char *detail)
+{
+    ngx_str_t  member;
+
+    if (ngx_http_urlstore_follow_member(r, zone, extra, &member) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_problem(r, status, (char *) member.data,
+                                     "%s; its primary is %s", detail,
+                                     zone->life.conf.follow->name);
+}
+
+
+/* 503 with the reason */
+
+ngx_int_t
+ngx_http_urlstore_unready(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const char *extra)
+{
+    us_unready_t              u;
+    u_char                    progress[64];
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    us_unready(&u, &zone->life,
+               ctx && ngx_http_urlstore_overtaken(ctx));
+
+    if (u.passes && ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (u.primary) {
+        return ngx_http_urlstore_follow_problem(r, zone,
+                                                NGX_HTTP_SERVICE_UNAVAILABLE,
+                                                extra, u.detail);
+    }
+
+    if (u.loading) {
+        ngx_sprintf(progress, "\"progress\":%ui%Z",
+                    (ngx_uint_t) u.progress);
+        extra = (char *) progress;
+    }
+
+    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, extra,
+                                     "%s", u.detail);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
+    us_str_t name)
+{
+    size_t                    len;
+    unsigned                  i;
+    us_store_conf_t          *conf;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    len = ngx_min(name.len, US_STORE_MARK_LEN);
+
+    conf = &ctx->zone->life.conf.store;
+
+    for (i = 0; i < conf->nmarks; i++) {
+
+        if (us_str_compare(conf->marks[i], name) != 0) {
+            continue;
+        }
+
+        if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                         "the mark \"%*s\" is being added",
+                                         len, name.data);
+    }
+
+    return ngx_http_urlstore_problem(r, status, NULL,
+                                     "the zone has no mark \"%*s\"", len,
+                                     name.data);
 }
 
 

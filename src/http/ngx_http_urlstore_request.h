@@ -1,7 +1,8 @@
 
 /*
  * Requests: the configuration of their location, the table of endpoints, a
- * request's context and what it brings.
+ * request's context and what it brings.  Replies: their text, how they are
+ * sent, when, and what an error looks like.
  */
 
 
@@ -10,10 +11,44 @@
 
 
 #include "ngx_http_urlstore_zone.h"
-#include "ngx_http_urlstore_reply.h"
 #include "../api/us_args.h"
 #include "../api/us_figures.h"
+#include "../api/us_media.h"
+#include "../api/us_refusal.h"
+#include "../input/us_json.h"
 #include "../life/us_life.h"
+
+
+#define NGX_HTTP_URLSTORE_GONE            410
+#define NGX_HTTP_URLSTORE_MISDIRECTED     421
+#define NGX_HTTP_URLSTORE_UNPROCESSABLE   422
+
+
+/* bytes of a slice, at least */
+#define NGX_HTTP_URLSTORE_ENOUGH   (96 * 1024)
+
+
+/* a reply, in pieces; see ngx_http_urlstore_out.c */
+
+typedef struct {
+    ngx_pool_t                     *pool;
+    ngx_chain_t                    *chain;
+    ngx_chain_t                    *last;
+    u_char                         *pos;      /* free room of the last piece */
+    u_char                         *end;
+    size_t                          size;     /* of the pieces before */
+    size_t                          enough;   /* bytes of a slice, at least */
+
+    ngx_chain_t                    *busy;     /* on their way to the client */
+    ngx_chain_t                    *free;
+    ngx_queue_t                    *pieces;   /* that are the request's */
+} ngx_http_urlstore_out_t;
+
+
+/* see ngx_http_urlstore_stream() */
+
+typedef ngx_int_t (*ngx_http_urlstore_produce_pt)(ngx_http_request_t *r,
+    ngx_http_urlstore_out_t *out);
 
 
 /* CPU time of a request's slow matches of user rules, ns */
@@ -250,6 +285,26 @@ ngx_http_urlstore_id_parse(const ngx_http_urlstore_zone_t *zone,
 }
 
 
+/* whether the data have changed since the request began to be answered */
+
+static inline ngx_uint_t
+ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx)
+{
+    return us_life_overtaken(&ctx->zone->life, &ctx->view, ctx->negative);
+}
+
+
+/* whether all that a read reveals is promised: by lsn, tops, top and absent */
+
+static inline ngx_uint_t
+ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx)
+{
+    return us_life_promised(&ctx->zone->life, ctx->lsn,
+                            ctx->tops ? ctx->top : US_STORE_NO_ID,
+                            ctx->absent);
+}
+
+
 /* ngx_http_urlstore_handler.c */
 
 const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(
@@ -316,32 +371,15 @@ char *ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd,
 void ngx_http_urlstore_keys_conf(ngx_http_urlstore_main_conf_t *umcf);
 ngx_int_t ngx_http_urlstore_key(ngx_http_request_t *r);
 
-/*
- * ngx_http_urlstore_args.c: whether all query arguments are among the known
- * ones.  NGX_DECLINED: they are; else the reply has been sent.
- */
+/* ngx_http_urlstore_args.c; NGX_DECLINED: go on, else the reply was sent */
+
+/* whether all query arguments are among the known ones */
 ngx_int_t ngx_http_urlstore_args(ngx_http_request_t *r, const char *known);
-
-/* ngx_http_urlstore_request.c */
-
-ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
-ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_request_t *r,
-    ngx_str_t *origin);
-ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
-    const char *name);
 
 /* a decoded query argument, in the request's pool; NGX_DECLINED: not there */
 ngx_int_t ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
     ngx_str_t *value);
 ngx_uint_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
-
-/* what is wrong with a text that is no id; its length and bytes */
-#define NGX_HTTP_URLSTORE_NO_ID                                               \
-    "\"%*s\" is not an id; a decimal number of at most 32 digits, without a "  \
-    "leading zero, is expected"
-
-
-/* ngx_http_urlstore_urls.c */
 
 /*
  * A number of the query, from least.  NGX_DECLINED: it is *n, or there is none;
@@ -349,6 +387,21 @@ ngx_uint_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
  */
 ngx_int_t ngx_http_urlstore_urls_number(ngx_http_request_t *r,
     const char *name, uint64_t least, uint64_t *n);
+
+/* of a store: see ngx_http_urlstore_kind_t */
+ngx_int_t ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
+    uint64_t *least, uint64_t *most);
+
+/* times=1, older=DURATION in units (0: there is none), and the time to claim */
+ngx_int_t ngx_http_urlstore_times(ngx_http_request_t *r, ngx_uint_t *times);
+ngx_int_t ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units);
+ngx_int_t ngx_http_urlstore_claim_time(ngx_http_request_t *r,
+    ngx_uint_t clear, uint64_t *at);
+
+/* what is wrong with a text that is no id; its length and bytes */
+#define NGX_HTTP_URLSTORE_NO_ID                                               \
+    "\"%*s\" is not an id; a decimal number of at most 32 digits, without a "  \
+    "leading zero, is expected"
 
 #define NGX_HTTP_URLSTORE_EXAMINE   1000000   /* ids of one request */
 
@@ -386,18 +439,6 @@ us_input_t *ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx);
 us_format_t ngx_http_urlstore_body_format(
     ngx_http_urlstore_ctx_t *ctx);
 
-/* ngx_http_urlstore_claim.c; NGX_DECLINED: go on, else the reply was sent */
-
-/* of a store: see ngx_http_urlstore_kind_t */
-ngx_int_t ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
-    uint64_t *least, uint64_t *most);
-
-/* times=1, older=DURATION in units (0: there is none), and the time to claim */
-ngx_int_t ngx_http_urlstore_times(ngx_http_request_t *r, ngx_uint_t *times);
-ngx_int_t ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units);
-ngx_int_t ngx_http_urlstore_claim_time(ngx_http_request_t *r,
-    ngx_uint_t clear, uint64_t *at);
-
 /* ngx_http_urlstore_normalize.c */
 
 /* how to normalize, other than the zone does */
@@ -421,7 +462,7 @@ ngx_int_t ngx_http_urlstore_query_url(ngx_http_request_t *r,
 ngx_int_t ngx_http_urlstore_one_url(ngx_http_request_t *r,
     ngx_http_urlstore_how_t *how, us_canon_t *canon);
 
-/* ngx_http_urlstore_site.c */
+/* ngx_http_urlstore_urls.c */
 
 ngx_int_t ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
     us_str_t *key, int *merge);
@@ -451,12 +492,152 @@ ngx_int_t ngx_http_urlstore_store_look(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_zone_t *zone, us_store_item_t *item);
 
 /* ngx_http_urlstore_stats.c: the same */
+ngx_uint_t ngx_http_urlstore_store_full(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
     us_figures_t *f);
 
 /* ngx_http_urlstore_admin.c: GET /cluster; map may be NULL */
 ngx_int_t ngx_http_urlstore_cluster_show(ngx_http_request_t *r,
     const us_map_t *map);
+
+
+/* ngx_http_urlstore_out.c */
+
+ngx_int_t ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out,
+    ngx_pool_t *pool, size_t size);
+
+/* room for n bytes at out->pos, which the caller moves */
+ngx_int_t ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n);
+ngx_int_t ngx_http_urlstore_out_printf(ngx_http_urlstore_out_t *out,
+    size_t max, const char *fmt, ...);
+size_t ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out);
+ngx_uint_t ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out);
+
+ngx_chain_t *ngx_http_urlstore_out_take(ngx_http_urlstore_out_t *out,
+    ngx_uint_t last);
+ngx_uint_t ngx_http_urlstore_out_sent(ngx_http_urlstore_out_t *out);
+void ngx_http_urlstore_out_exit(void);
+
+/* ngx_http_urlstore_reply.c */
+
+ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
+ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_request_t *r,
+    ngx_str_t *origin);
+ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
+    const char *name);
+
+/* sends ctx->out with ctx->status and ctx->type */
+ngx_int_t ngx_http_urlstore_send(ngx_http_request_t *r);
+
+/* its two halves; length: of the body, or -1; last: no more follows */
+ngx_int_t ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length);
+ngx_int_t ngx_http_urlstore_reply_output(ngx_http_request_t *r,
+    ngx_uint_t last);
+
+ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
+    ngx_str_t *value);
+
+/* of what is not cacheable */
+ngx_int_t ngx_http_urlstore_no_store(ngx_http_request_t *r);
+
+ngx_int_t ngx_http_urlstore_etag(ngx_http_request_t *r, ngx_str_t *value);
+
+/* nothing was done: a router may ask another node */
+ngx_int_t ngx_http_urlstore_untouched(ngx_http_request_t *r);
+
+/* Cache-Control of an answer that is safe on disk and stays, or is not yet */
+ngx_int_t ngx_http_urlstore_cache_control(ngx_http_request_t *r,
+    ngx_uint_t stays);
+
+/* the type: of a format; of that which Accept prefers, or preset */
+void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx, us_format_t format);
+void ngx_http_urlstore_accept(ngx_http_request_t *r, us_format_t preset);
+
+/* of a problem that passes */
+ngx_int_t ngx_http_urlstore_retry_after(ngx_http_request_t *r,
+    uint64_t seconds);
+
+/*
+ * For the handler of an event: ends the request with its result.  NGX_DONE: it
+ * goes on, with the count that was raised for that.
+ */
+void ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc);
+
+/*
+ * Sends what a producer writes to ctx->out, slice by slice, as the client
+ * takes it.  A producer returns after some 100 us, or when the output has
+ * enough; what it has written depends on ctx->lsn and the members beside it.
+ * NGX_AGAIN: there is more to come, NGX_OK: that was all, NGX_ERROR: no
+ * memory, NGX_DECLINED: there is more to come, but not now.
+ */
+ngx_int_t ngx_http_urlstore_stream(ngx_http_request_t *r,
+    ngx_http_urlstore_produce_pt produce);
+
+/* ngx_http_urlstore_wait.c; also for zones without path= */
+
+/*
+ * Every reply that reveals what the store has, or has not, passes here.  Calls
+ * handler and returns its result if ctx->lsn is on disk as far as the zone
+ * promises; else returns NGX_DONE and calls it when that is so.
+ */
+ngx_int_t ngx_http_urlstore_reply_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler);
+
+/*
+ * Calls handler once the journal's ring has room again.  NGX_DECLINED: the
+ * disk refuses, nothing is waited for.
+ */
+ngx_int_t ngx_http_urlstore_room_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler);
+
+/* calls handler at the next turn of the event loop: others first */
+ngx_int_t ngx_http_urlstore_turn_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler);
+
+/* ngx_http_urlstore_problem.c */
+
+/*
+ * Sends application/problem+json (RFC 9457); members is more of them, such as
+ * "\"processed\":7", or NULL.  The detail is escaped here.
+ */
+ngx_int_t ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
+    const char *members, const char *fmt, ...);
+
+/* the same in ctx->out, without the end of the object; NGX_OK, or a status */
+ngx_int_t ngx_http_urlstore_problem_begin(ngx_http_request_t *r,
+    ngx_uint_t status, const char *members, const char *fmt, ...);
+
+/* the status line of a status that nginx has no words for */
+void ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status);
+
+/* remembers what was wrong with the body, as ctx->fault; returns status */
+ngx_int_t ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
+    const char *fmt, ...);
+ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
+
+/*
+ * Of a single URL: 422 with the reason; 507 if there is no refusal, because
+ * the zone is full.  ref may be NULL; steps, too, or a text (u_char) with more
+ * members and a comma before each.
+ */
+ngx_int_t ngx_http_urlstore_refused(ngx_http_request_t *r,
+    us_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps);
+
+/* 503: the state of the zone does not allow it; extra: members, or NULL */
+ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, const char *extra);
+
+/*
+ * The zone has no such mark: sends a problem of this status; or 503, if the
+ * mark is in the configuration, but not in the manifest of path= so far.
+ */
+ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
+    ngx_uint_t status, us_str_t name);
+
+/* a problem of a replica, with the name of its primary */
+ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
+    ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
+    const char *detail);
 
 
 #endif /* _NGX_HTTP_URLSTORE_REQUEST_H_INCLUDED_ */

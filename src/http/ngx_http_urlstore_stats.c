@@ -1,4 +1,3 @@
-
 /*
  * GET /stats, JSON for operators and the status page, and GET /metrics for
  * Prometheus: the figures of a zone (api/us_figures.h).
@@ -16,6 +15,7 @@
 #include "ngx_http_urlstore_front.h"
 #include "../api/us_figures.h"
 #include "../store/us_shard.h"
+#include "../api/us_health.h"
 
 
 typedef uint8_t *(*ngx_http_urlstore_piece_pt)(uint8_t *p,
@@ -54,6 +54,39 @@ ngx_http_urlstore_stats(ngx_http_request_t *r, us_figures_t *f,
 
         out->pos = p;
     }
+}
+
+
+/* whether new URLs are refused for lack of room */
+
+ngx_uint_t
+ngx_http_urlstore_store_full(ngx_http_urlstore_zone_t *zone)
+{
+    us_store_info_t  info;
+
+    us_store_info(zone->store, &info);
+
+    return info.full;
+}
+
+
+/* whether new URLs are accepted: it is writable, has room, and has a map */
+
+static ngx_uint_t
+ngx_http_urlstore_accepts(ngx_http_urlstore_zone_t *zone)
+{
+    return !zone->kind->full(zone) && us_life_writable(&zone->life, NULL)
+           && (zone->cluster == NULL || us_store_map(zone->store)->number);
+}
+
+
+/* whether look-ups are answered */
+
+static ngx_uint_t
+ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone)
+{
+    return us_life_whole(&zone->life)
+           || us_life_state(&zone->life) == US_LIFE_REPLICA;
 }
 
 
@@ -161,6 +194,46 @@ ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
                      ? f->clock - ngx_time() : 0;
 
     us_figures_life(f, &zone->life);
+}
+
+
+/* for balancers */
+
+ngx_int_t
+ngx_http_urlstore_health_handler(ngx_http_request_t *r)
+{
+    ngx_uint_t                full, writable;
+    const char               *state;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    state = us_life_state_word(us_life_state(&ctx->zone->life));
+    full = ctx->zone->kind->full(ctx->zone);
+    writable = ngx_http_urlstore_accepts(ctx->zone);
+
+    if (!ngx_http_urlstore_is_ready(ctx->zone)) {
+        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+
+    } else if (!writable && ngx_http_urlstore_flag(r, "write")) {
+        ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+        state = full ? "full"
+                : us_life_writable(&ctx->zone->life, NULL) ? "no-map"
+                : "read-only";
+    }
+
+    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
+
+    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, US_HEALTH_TEXT)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->out.pos = us_health(ctx->out.pos, ctx->format, state, writable, full,
+                             ctx->zone->conf.epoch, &ctx->zone->life);
+
+    return ngx_http_urlstore_send(r);
 }
 
 

@@ -15,7 +15,7 @@
  */
 
 
-#include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_cluster.h"
 #include "../api/us_list.h"
 #include "../us_text.h"
 

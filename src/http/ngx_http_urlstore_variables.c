@@ -9,7 +9,7 @@
  */
 
 
-#include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_cluster.h"
 #include "../us_text.h"
 #include "../url/us_two_hash.h"
 

@@ -23,7 +23,7 @@
  */
 
 
-#include "ngx_http_urlstore_shard.h"
+#include "ngx_http_urlstore_cluster.h"
 #include "../journal/us_dir.h"
 
 #include <sys/mman.h>

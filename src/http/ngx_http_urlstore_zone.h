@@ -5,8 +5,7 @@
  *     ngx_http_urlstore_options.c   directives and their options
  *     ngx_http_urlstore_zone.c      memory and directory, in the master
  *     ngx_http_urlstore_life.c      of a worker: threads, the tick, the lock
- *     ngx_http_urlstore_state.c     which requests the state lets pass
- *     ngx_http_urlstore_park.c      requests that wait for the disk
+ *     ngx_http_urlstore_wait.c      requests that wait for the disk
  *
  * Each zone has a life, a state machine without nginx (life/us_life.h).  That
  * of a zone in memory alone, of a filter and of a router is READY and promises
@@ -100,7 +99,7 @@ struct ngx_http_urlstore_zone_s {
     us_replicate_conf_t             replicate;  /* of life.conf.replicate */
     ngx_str_t                       base;
 
-    /* of a shard: ngx_http_urlstore_shard.h */
+    /* of a shard: ngx_http_urlstore_cluster.h */
     struct ngx_http_urlstore_cluster_s
                                    *cluster;  /* NULL: it is none */
     ngx_int_t                       shard;
@@ -184,9 +183,6 @@ struct ngx_http_urlstore_option_s {
 };
 
 
-/* ngx_http_urlstore_claim.c: the time, for the store's calls that follow */
-void ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone);
-
 /* ngx_http_urlstore_options.c */
 
 char *ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
@@ -254,6 +250,9 @@ void ngx_http_urlstore_zone_exit(ngx_http_urlstore_zone_t *zone);
 ngx_int_t ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone,
     ngx_log_t *log);
 
+/* the time, for the store's calls that follow */
+void ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone);
+
 /* of every request: another process may have changed state and epoch */
 void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
 
@@ -263,7 +262,7 @@ void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
 void ngx_http_urlstore_hot_exit(void);
 void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
 
-/* ngx_http_urlstore_park.c */
+/* ngx_http_urlstore_wait.c */
 
 void ngx_http_urlstore_park_init(ngx_http_urlstore_zone_t *zone);
 
@@ -280,50 +279,6 @@ char *ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd,
 char *ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-
-/* ngx_http_urlstore_state.c */
-
-/*
- * Before an endpoint answers, after ngx_http_urlstore_refresh(): NGX_DECLINED
- * if it may, by the data as they are now, which the request remembers; else the
- * problem has been sent, and the result is to be returned.
- */
-ngx_int_t ngx_http_urlstore_begin(ngx_http_request_t *r,
-    ngx_http_urlstore_ctx_t *ctx);
-
-/* whether they have changed since */
-ngx_uint_t ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx);
-
-/* whether the request would change the store */
-ngx_uint_t ngx_http_urlstore_writes(ngx_http_request_t *r,
-    const ngx_http_urlstore_endpoint_t *ep);
-
-/* sends that problem, with members as ngx_http_urlstore_problem() has them */
-ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone, const char *extra);
-
-/*
- * The zone has no such mark: sends a problem of this status; or 503, if the
- * mark is in the configuration, but not in the manifest of path= so far.
- */
-ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
-    ngx_uint_t status, us_str_t name);
-
-ngx_uint_t ngx_http_urlstore_store_full(ngx_http_urlstore_zone_t *zone);
-
-/* whether new URLs are accepted: it is writable, has room, and has a map */
-ngx_uint_t ngx_http_urlstore_accepts(ngx_http_urlstore_zone_t *zone);
-
-/* whether look-ups are answered */
-ngx_uint_t ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone);
-
-/* whether all that a read reveals is promised: by lsn, tops, top and absent */
-ngx_uint_t ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx);
-
-/* a problem of a replica, with the name of its primary */
-ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
-    const char *detail);
 
 
 #endif /* _NGX_HTTP_URLSTORE_ZONE_H_INCLUDED_ */

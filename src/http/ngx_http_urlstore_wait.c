@@ -1,0 +1,672 @@
+/*
+ * Requests that wait.
+ *
+ *     reply_when()    until ctx->lsn is written; durable, under sync=always
+ *     room_when()     until the journal's ring has room again
+ *     turn_when()     until the event loop has been round once
+ *     stream()        until the client has taken a slice of a long reply
+ *
+ * Requests that wait for the disk are in a queue of their worker.  The end of a
+ * job of this worker wakes them.  The jobs of other workers do not: a timer of
+ * a millisecond looks at the watermarks in shared memory, and runs only while a
+ * request waits.
+ *
+ * While the disk refuses, or a call to it has not returned for US_LIFE_HUNG ms
+ * (us_life_refuses()), requests that wait are answered 503 at once.  A read
+ * waits a second at most, a write ten.
+ *
+ * A read need not wait if all ids that it reports are promised (us_life.h).  If
+ * it reported an id that is not, the id could get lost and be given to another
+ * URL in the same epoch, and the client would mistake one for the other.
+ *
+ * A long batch, an export: a producer writes the reply slice by slice.
+ *
+ *                      .------------- next turn: others first -------------.
+ *                      v                                                   |
+ *     stream() --> produce --> reply_when --> output filters --> all is    |
+ *                   up to      the slice is    |                 sent -----'
+ *                   128 KB     on disk         v
+ *                   or 1 ms                 the client is slower, or
+ *                      ^                    limit_rate delays: wait
+ *                      |                       |
+ *                      '--- all is sent -------'   write event, send_timeout
+ *
+ * A producer that has nothing for now (NGX_DECLINED) is called again after
+ * NGX_HTTP_URLSTORE_IDLE ms; the timer of the write event is used for that.
+ *
+ * A reply holds one slice: the next one is produced when nothing of the last
+ * is left in our pieces.  So its memory does not depend on its length, nor on
+ * how slow its client is.
+ *
+ * The rules are those of ngx_http_writer() and of the upstream's non-buffered
+ * path:
+ *
+ *   - While wev->delayed is set, limit_rate owns the write event's timer.
+ *     Nothing is written, and that timer is neither set nor deleted.
+ *   - A request that is not c->data (a subrequest that waits for its turn in
+ *     the page) has no write event.  It produces nothing until the postpone
+ *     filter posts it.
+ *   - Whenever a request is left that is not done, its write event has a timer,
+ *     or it is parked (which has one).  A worker that shuts down gracefully
+ *     stays until the last of them is gone; a posted event alone is cut off.
+ *   - NGX_AGAIN of an output filter means "buffered", also for the last slice.
+ *     It is NGX_OK here: whether a reply is done is in ctx->produced alone, and
+ *     then the request is finalized once, and nginx writes what is buffered.
+ */
+
+
+#include "ngx_http_urlstore_request.h"
+
+
+#define NGX_HTTP_URLSTORE_READ_WAIT   1000    /* ms */
+#define NGX_HTTP_URLSTORE_WRITE_WAIT  (2 * US_LIFE_HUNG)
+
+/* ms, by which a turn has come: its event is posted, and not the timer's */
+#define NGX_HTTP_URLSTORE_TURN_WAIT   1000
+
+/* one turn of the event loop produces for so long, us */
+#define NGX_HTTP_URLSTORE_TURN   1000
+
+/* ms until a producer that has nothing for now is called again */
+#define NGX_HTTP_URLSTORE_IDLE   20
+
+
+/* a request has one, from the first time that it waits */
+
+struct ngx_http_urlstore_parked_s {
+    ngx_queue_t                     queue;
+    ngx_http_request_t             *r;
+    ngx_http_urlstore_handler_pt    handler;
+    ngx_http_urlstore_zone_t       *zone;
+    uint64_t                        lsn;
+    uint64_t                        since;    /* us */
+    unsigned                        write:1;
+    unsigned                        room:1;
+    unsigned                        linked:1;
+};
+
+
+static void
+ngx_http_urlstore_park_cleanup(void *data)
+{
+    ngx_http_urlstore_parked_t *w = data;
+
+    if (w->linked) {
+        ngx_queue_remove(&w->queue);
+        w->linked = 0;
+    }
+}
+
+
+/* in the queue; the caller ends with NGX_DONE, and the request's count is up */
+
+static ngx_http_urlstore_parked_t *
+ngx_http_urlstore_park_get(ngx_http_request_t *r, ngx_queue_t *queue)
+{
+    ngx_http_cleanup_t          *cln;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_parked_t  *w;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    w = ctx->parked;
+
+    if (w == NULL) {
+        cln = ngx_http_cleanup_add(r, sizeof(ngx_http_urlstore_parked_t));
+        if (cln == NULL) {
+            return NULL;
+        }
+
+        w = cln->data;
+        cln->handler = ngx_http_urlstore_park_cleanup;
+
+        w->r = r;
+        ctx->parked = w;
+    }
+
+    ngx_queue_insert_tail(queue, &w->queue);
+    w->linked = 1;
+
+    r->main->count++;
+
+    return w;
+}
+
+
+static void
+ngx_http_urlstore_park_resume(ngx_http_urlstore_parked_t *w,
+    ngx_http_urlstore_handler_pt handler)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    ngx_queue_remove(&w->queue);
+    w->linked = 0;
+
+    r = w->r;
+    c = r->connection;
+
+    ngx_http_set_log_request(c->log, r);
+
+    ngx_http_finalize_request(r, handler(r));
+    ngx_http_run_posted_requests(c);
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
+{
+    u_char                    extra[64];
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (r->header_sent) {
+
+        /* in the middle of a long reply: the client must see that it is cut */
+
+        return NGX_ERROR;
+    }
+
+    ngx_http_clean_header(r);
+
+    /* nor do the variables say what is not answered */
+
+    ctx->id = US_STORE_NO_ID;
+    ctx->answer = US_ANSWER_NONE;
+    ngx_str_null(&ctx->url);
+
+    if (!ctx->wrote) {
+        return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+    }
+
+    /*
+     * What the disk does not have yet is in the store, and stays there.  Of a
+     * store that began anew, nobody knows.
+     */
+
+    ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
+
+    return ngx_http_urlstore_unready(r, ctx->zone, (char *) extra);
+}
+
+
+/* NGX_OK: it may go on; NGX_DECLINED: it will not; NGX_AGAIN: it waits */
+
+static ngx_int_t
+ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
+{
+    uint64_t                  lsn, ms;
+    us_life_t                *l;
+    us_store_t               *store;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    l = &w->zone->life;
+    store = w->zone->store;
+    ctx = ngx_http_get_module_ctx(w->r, ngx_http_urlstore_module);
+
+    /* a worker that stood still may find the store of a later term */
+
+    if (us_life_state(l) != US_LIFE_READY || ngx_http_urlstore_overtaken(ctx))
+    {
+        return NGX_DECLINED;
+    }
+
+    lsn = w->room ? us_store_written(store) : us_life_lsn(l);
+
+    if (lsn >= w->lsn) {
+        return NGX_OK;
+    }
+
+    /* the writer was done before: perhaps no other event wakes this request */
+
+    if (w->room && lsn == us_store_published(store)) {
+        return NGX_OK;
+    }
+
+    ms = (ngx_http_urlstore_now() - w->since) / 1000;
+
+    if (l->ending || us_life_refuses(l, NULL)
+        || ms > (w->write ? NGX_HTTP_URLSTORE_WRITE_WAIT
+                          : NGX_HTTP_URLSTORE_READ_WAIT))
+    {
+        return NGX_DECLINED;
+    }
+
+    return NGX_AGAIN;
+}
+
+
+void
+ngx_http_urlstore_park_wake(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_queue_t                 *q, *next, due;
+    ngx_http_urlstore_parked_t  *w;
+
+    /* an answer may end other requests, and park new ones */
+
+    ngx_queue_init(&due);
+
+    for (q = ngx_queue_head(&zone->parked);
+         q != ngx_queue_sentinel(&zone->parked);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
+
+        if (ngx_http_urlstore_park_due(w) != NGX_AGAIN) {
+            ngx_queue_remove(q);
+            ngx_queue_insert_tail(&due, q);
+        }
+    }
+
+    while (!ngx_queue_empty(&due)) {
+        q = ngx_queue_head(&due);
+        w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
+
+        /* a request that waits for room checks by itself if there is any */
+
+        ngx_http_urlstore_park_resume(w,
+                                      w->room
+                                      || ngx_http_urlstore_park_due(w)
+                                         == NGX_OK
+                                      ? w->handler
+                                      : ngx_http_urlstore_park_refuse);
+    }
+}
+
+
+static void
+ngx_http_urlstore_park_timer(ngx_event_t *ev)
+{
+    ngx_http_urlstore_zone_t *zone = ev->data;
+
+    ngx_http_urlstore_park_wake(zone);
+
+    if (!ngx_queue_empty(&zone->parked)) {
+
+        /* the writer may have finished just now, or been killed */
+
+        us_life_write(&zone->life);
+        ngx_add_timer(&zone->wake, 1);
+    }
+}
+
+
+void
+ngx_http_urlstore_park_init(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_queue_init(&zone->parked);
+
+    zone->wake.handler = ngx_http_urlstore_park_timer;
+    zone->wake.data = zone;
+    zone->wake.log = ngx_cycle->log;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_park(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler, uint64_t lsn, ngx_uint_t write,
+    ngx_uint_t room)
+{
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_zone_t    *zone;
+    ngx_http_urlstore_parked_t  *w;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    zone = ctx->zone;
+
+    w = ngx_http_urlstore_park_get(r, &zone->parked);
+    if (w == NULL) {
+        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    w->handler = handler;
+    w->zone = zone;
+    w->lsn = lsn;
+    w->since = ngx_http_urlstore_now();
+    w->write = write;
+    w->room = room;
+
+    if (!room) {
+
+        /*
+         * The work is done.  A client that has closed its half of the
+         * connection waits for the reply.
+         */
+
+        r->read_event_handler = ngx_http_block_reading;
+        r->write_event_handler = ngx_http_request_empty_handler;
+    }
+
+    us_life_write(&zone->life);
+
+    if (!zone->wake.timer_set) {
+        ngx_add_timer(&zone->wake, 1);
+    }
+
+    return NGX_DONE;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_reply_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    /*
+     * the request did not find a URL, but the data have changed since it began
+     */
+
+    if (ngx_http_urlstore_overtaken(ctx)) {
+        return ngx_http_urlstore_park_refuse(r);
+    }
+
+    if (ctx->writes ? us_life_lsn(&ctx->zone->life) >= ctx->lsn
+                    : ngx_http_urlstore_promised(ctx))
+    {
+        return handler(r);
+    }
+
+    return ngx_http_urlstore_park(r, handler, ctx->lsn, ctx->writes, 0);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_room_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (!us_life_writable(&ctx->zone->life, NULL)) {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_urlstore_park(r, handler,
+                                  us_store_written(ctx->zone->store) + 1, 1,
+                                  1);
+}
+
+
+/* of the worker: requests that wait for a turn */
+
+static ngx_queue_t  ngx_http_urlstore_turns = {
+    &ngx_http_urlstore_turns, &ngx_http_urlstore_turns
+};
+
+
+static void
+ngx_http_urlstore_turn(ngx_event_t *ev)
+{
+    ngx_queue_t                 *q, due;
+    ngx_http_urlstore_parked_t  *w;
+
+    if (ev->timer_set) {
+        ngx_del_timer(ev);
+    }
+
+    /* those that want another turn wait for the next one */
+
+    ngx_queue_init(&due);
+    ngx_queue_add(&due, &ngx_http_urlstore_turns);
+    ngx_queue_init(&ngx_http_urlstore_turns);
+
+    while (!ngx_queue_empty(&due)) {
+        q = ngx_queue_head(&due);
+        w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
+
+        ngx_http_urlstore_park_resume(w, w->handler);
+    }
+}
+
+
+static ngx_connection_t  ngx_http_urlstore_turn_dummy;
+
+static ngx_event_t  ngx_http_urlstore_turn_event = {
+    .data = &ngx_http_urlstore_turn_dummy,
+    .handler = ngx_http_urlstore_turn
+};
+
+
+/*
+ * A posted event alone would not keep a worker that shuts down: there is a
+ * timer as well, which deletes nothing.
+ */
+
+ngx_int_t
+ngx_http_urlstore_turn_when(ngx_http_request_t *r,
+    ngx_http_urlstore_handler_pt handler)
+{
+    ngx_event_t                 *ev;
+    ngx_http_urlstore_parked_t  *w;
+
+    ev = &ngx_http_urlstore_turn_event;
+
+    w = ngx_http_urlstore_park_get(r, &ngx_http_urlstore_turns);
+    if (w == NULL) {
+        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    w->handler = handler;
+
+    ev->log = ngx_cycle->log;
+
+    ngx_post_event(ev, &ngx_posted_next_events);
+
+    if (!ev->timer_set) {
+        ngx_add_timer(ev, NGX_HTTP_URLSTORE_TURN_WAIT);
+    }
+
+    return NGX_DONE;
+}
+
+
+static ngx_int_t ngx_http_urlstore_stream_turn(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_stream_wait(ngx_http_request_t *r);
+
+
+static void
+ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_event_t              *wev;
+    ngx_connection_t         *c;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    c = r->connection;
+    wev = c->write;
+
+    if (wev->timedout && ctx->idle) {
+        wev->timedout = 0;
+    }
+
+    if (wev->timedout) {
+        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
+                      "client timed out");
+        c->timedout = 1;
+
+        ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
+        return;
+    }
+
+    rc = NGX_OK;
+
+    if (r == c->data && !wev->delayed) {
+        rc = ngx_http_output_filter(r, NULL);
+    }
+
+    if (rc == NGX_ERROR) {
+        /* void */
+
+    } else if (r != c->data || wev->delayed
+               || !ngx_http_urlstore_out_sent(&ctx->out))
+    {
+        rc = ngx_http_urlstore_stream_wait(r);
+
+    } else {
+
+        /* the timer was ours; production and the disk take their own time */
+
+        if (wev->timer_set) {
+            ngx_del_timer(wev);
+        }
+
+        rc = ngx_http_urlstore_stream_turn(r);
+    }
+
+    ngx_http_urlstore_finalize(r, rc);
+}
+
+
+/*
+ * waits for the client, for limit_rate, for its place in a page; or for a turn
+ * only
+ */
+
+static ngx_int_t
+ngx_http_urlstore_stream_wait(ngx_http_request_t *r)
+{
+    ngx_event_t               *wev;
+    ngx_connection_t          *c;
+    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    c = r->connection;
+    wev = c->write;
+
+    /*
+     * What is left of a body is discarded meanwhile.  r->discard_body does not
+     * say so in freenginx, where it is also set when nothing is left.
+     */
+
+    if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
+        r->read_event_handler = ngx_http_test_reading;
+    }
+
+    r->write_event_handler = ngx_http_urlstore_stream_writer;
+
+    /* the caller ends with NGX_DONE */
+    r->main->count++;
+
+    if (r != c->data) {
+        return NGX_DONE;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(r->main, ngx_http_core_module);
+
+    if (!wev->delayed) {
+        if (!ngx_http_urlstore_out_sent(&ctx->out)) {
+            ctx->idle = 0;
+        }
+
+        ngx_add_timer(wev, ctx->idle ? NGX_HTTP_URLSTORE_IDLE
+                                     : clcf->send_timeout);
+
+        if (ctx->idle) {
+            return NGX_DONE;
+        }
+
+        if (ngx_http_urlstore_out_sent(&ctx->out)) {
+            ngx_post_event(wev, &ngx_posted_next_events);
+            return NGX_DONE;
+        }
+    }
+
+    if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
+        r->main->count--;
+        return NGX_ERROR;
+    }
+
+    return NGX_DONE;
+}
+
+
+/* sends the slice; the first one has the header, and perhaps all there is */
+
+static ngx_int_t
+ngx_http_urlstore_stream_slice(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    if (!r->header_sent) {
+        rc = ngx_http_urlstore_reply_header(r, ctx->produced
+                               ? (off_t) ngx_http_urlstore_out_size(&ctx->out)
+                               : -1);
+
+        if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+            return rc;
+        }
+    }
+
+    rc = ngx_http_urlstore_reply_output(r, ctx->produced);
+
+    if (rc == NGX_ERROR || ctx->produced) {
+        return rc;
+    }
+
+    return ngx_http_urlstore_stream_wait(r);
+}
+
+
+/*
+ * Produces what one turn may, and goes on with it.  Like all that follow here,
+ * it returns NGX_DONE if the reply goes on later, or the request's end.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_stream_turn(ngx_http_request_t *r)
+{
+    uint64_t                  start;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    start = ngx_http_urlstore_now();
+
+    do {
+        rc = ctx->produce(r, &ctx->out);
+
+    } while (rc == NGX_AGAIN && !ngx_http_urlstore_out_enough(&ctx->out)
+             && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_TURN);
+
+    if (rc == NGX_ERROR) {
+        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->produced = (rc == NGX_OK);
+    ctx->idle = (rc == NGX_DECLINED);
+
+    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_stream_slice);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_stream(ngx_http_request_t *r,
+    ngx_http_urlstore_produce_pt produce)
+{
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ctx->produce = produce;
+
+    /* nobody sees the body of a background subrequest, as of mirror */
+
+    if (r->method == NGX_HTTP_HEAD || r->header_only || r->background) {
+        return ngx_http_urlstore_reply_header(r, -1);
+    }
+
+    return ngx_http_urlstore_stream_turn(r);
+}
