@@ -304,6 +304,9 @@ CLIENT_TESTS := t/clients/scrapy.t \
 test-clients: deps $(CLIENT_MODULES) build  ## the clients, Scrapy, Crawlee
 	@$(PROVE) -j 2 $(or $(T),$(CLIENT_TESTS))
 
+test-crawl: deps $(CLIENT_MODULES) build  ## crawlers, killed, on a site of 5,000 pages (CRAWLERS)
+	@US_FULL=1 $(PROVE) -v t/clients/crawl.t
+
 $(WEB_MODULES): | $(B)/.deps-web
 $(CLIENT_MODULES): | $(B)/.deps-clients
 
@@ -316,4 +319,4 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
         test-replica test-cluster test-route test-route-short programs \
         test-server test-room test-steps check-model test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \
-        test-clients
+        test-clients test-crawl

@@ -1,8 +1,12 @@
 """Scrapy: crawlers that share what they have seen, and lose no page.
 
+    ADDONS = {"urlstore.scrapy.Addon": 300}             # Scrapy 2.10
+    URLSTORE_URL = "http://127.0.0.1:8080"
+
+or, instead of the add-on, in any version:
+
     DUPEFILTER_CLASS = "urlstore.scrapy.DupeFilter"
     SPIDER_MIDDLEWARES = {"urlstore.scrapy.SpiderMiddleware": 100}
-    URLSTORE_URL = "http://127.0.0.1:8080"
 
 The middleware sends the links of a page to the store in one request and lets
 through those that are new.  The duplicate filter then asks nothing for them;
@@ -248,6 +252,18 @@ def seconds(text: str) -> float:
         raise NotConfigured(f"{text!r} is no duration such as 15m, 12h, 30d")
     return int(parts[1]) * {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400,
                             "w": 604800, "y": 31536000}[parts[2]]
+
+
+class Addon:
+    """ADDONS: sets the two classes below, unless the project has set them."""
+
+    def update_settings(self, settings: Any) -> None:
+        if not settings.get("URLSTORE_URL"):
+            raise NotConfigured("URLSTORE_URL is not set")
+        settings.set("DUPEFILTER_CLASS", f"{__name__}.DupeFilter", "addon")
+        middleware = f"{__name__}.SpiderMiddleware"
+        if middleware not in settings["SPIDER_MIDDLEWARES"]:
+            settings["SPIDER_MIDDLEWARES"][middleware] = 100
 
 
 class DupeFilter:

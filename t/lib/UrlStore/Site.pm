@@ -6,6 +6,7 @@ package UrlStore::Site;
 # only with www., or only without, redirects there.
 #
 #     my $site = UrlStore::Site->new(300);
+#     my $site = UrlStore::Site->spelled(5000);   # generated, in spellings
 #     ... a crawler with $site->proxy that begins at $site->urls->[0] ...
 #     my $got = $site->fetched;       # by user agent, and by all: page -> n
 #
@@ -22,6 +23,26 @@ use UrlStore::Test;
 sub new
 {
     my ($class, $pages) = @_;
+
+    my $self = $class->_serve;
+    $self->_make($pages, $self->_real($pages));
+    return $self;
+}
+
+
+sub spelled
+{
+    my ($class, $pages) = @_;
+
+    my $self = $class->_serve;
+    $self->_make($pages, $self->_variants($pages));
+    return $self;
+}
+
+
+sub _serve
+{
+    my ($class) = @_;
 
     my $nginx = UrlStore::Test->new->run(<<'CONF');
 log_format crawl '$status $scheme://$host$request_uri $http_user_agent';
@@ -40,21 +61,17 @@ server {
     root %%DIR%%/pages;
     default_type text/html;
     location / {
-        try_files "/$host$request_uri.page" @moved;
+        try_files "/$host$uri$is_args$args.page" @moved;
     }
     location @moved {
-        if (-f "$document_root/$moved$request_uri.page") {
+        if (-f "$document_root/$moved$uri$is_args$args.page") {
             return 301 http://$moved$request_uri;
         }
         return 404;
     }
 }
 CONF
-    my $self = bless { nginx => $nginx, dir => $nginx->dir, urls => [] },
-        $class;
-
-    $self->_make($pages);
-    return $self;
+    return bless { nginx => $nginx, dir => $nginx->dir, urls => [] }, $class;
 }
 
 
@@ -71,11 +88,10 @@ sub urls { return $_[0]{urls} }
 sub proxy { return 'http://127.0.0.1:' . $_[0]{nginx}->port(1) }
 
 
-# Takes the first URLs of the list whose path is a file name as well; each
-# page links to what follows in the list, and to two others, so that all can
-# be reached.
+# The list of links; the first so many URLs that differ are $self->{urls}.
+# This one has the first URLs of a list whose path is a file name as well.
 
-sub _make
+sub _real
 {
     my ($self, $pages) = @_;
 
@@ -96,6 +112,52 @@ sub _make
 
         push @order, $url;
     }
+
+    return @order;
+}
+
+
+# Each URL in four spellings of eight, near to each other and far apart.
+
+sub _variants
+{
+    my ($self, $pages) = @_;
+
+    my @spell = (
+        sub { $_[0] },
+        sub { "$_[0]#part" },
+        sub { $_[0] =~ s{^http://(www\.)?}{$1 ? 'http://' : 'http://www.'}er },
+        sub { $_[0] =~ s{^http://([^/]+)}{'HTTP://' . uc $1}er },
+        sub { $_[0] =~ s{^(http://[^/]+)}{$1:80}r },
+        sub { $_[0] =~ s{/p}{/%70}r },
+        sub { $_[0] =~ s{/p}{/./p}r },
+        sub { $_[0] =~ s{/p}{/x/../p}r },
+    );
+    my @order;
+
+    for my $i (0 .. $pages - 1) {
+        my $url = 'http://' . ($i % 3 ? '' : 'www.') . 'site' . $i % 20
+            . '.test/d' . int($i / 200) . "/p$i" . ($i % 5 ? '' : '?b=2&a=1');
+
+        push @{ $self->{urls} }, $url;
+        $order[$i * 2 + $_] = $spell[($i + 3 * $_) % 8]->($url) for 0, 1;
+        $order[$pages * 2 + $i * 2 + $_] = $spell[($i + 5 * $_ + 1) % 8]->($url)
+            for 0, 1;
+    }
+
+    $self->{nginx}->post('/add', join '', map { "$_\n" } @{ $self->{urls} });
+    return @order;
+}
+
+
+# Each page links to what follows in the list, and to two others, so that all
+# can be reached.
+
+sub _make
+{
+    my ($self, $pages, @order) = @_;
+
+    my $urls = $self->{urls};
 
     die scalar(@$urls) . " pages, $pages are needed\n" if @$urls != $pages;
 
@@ -132,9 +194,20 @@ sub links
 {
     my ($self, $url) = @_;
 
-    my ($id) = split /\t/, $self->{nginx}->post('/seen', "$url\n")->{body};
+    my ($id) = $self->numbers($url);
 
     return @{ $self->{links}[$id] };
+}
+
+
+# the numbers of such URLs
+
+sub numbers
+{
+    my ($self, @urls) = @_;
+
+    return map { (split /\t/)[0] } split /\n/, $self->{nginx}->post('/seen',
+        join '', map { "$_\n" } @urls)->{body};
 }
 
 
@@ -148,15 +221,13 @@ sub fetched
     my $log = "$self->{dir}/crawl.log";
     my %got = (all => {});
 
-    for my $line (split /\n/, slurp($log, 1)) {
-        my ($status, $url, $agent) = split / /, $line, 3;
+    my @log = map { [split / /, $_, 3] } split /\n/, slurp($log, 1);
+    my @pages = grep { $_->[0] == 200 } @log;
+    my @ids = $self->numbers(map { $_->[1] } @pages);
 
-        next if $status != 200;
-
-        my ($id) = split /\t/,
-            $self->{nginx}->post('/seen', "$url\n")->{body};
-        $got{$agent}{$id}++;
-        $got{all}{$id}++;
+    for my $i (0 .. $#pages) {
+        $got{$pages[$i][2]}{$ids[$i]}++;
+        $got{all}{$ids[$i]}++;
     }
 
     truncate $log, 0 or die "truncate: $!";
