@@ -19,8 +19,10 @@ use lib "$FindBin::Bin/lib";
 use Compress::Zlib ();
 use IO::Select;
 use IO::Socket::INET;
+use Time::HiRes qw(sleep);
 
 use UrlStore::FakeShard;
+use UrlStore::H2;
 use UrlStore::Test;
 
 my $t = UrlStore::Test->new;
@@ -69,8 +71,10 @@ sub map_text
 sub conf
 {
     my (%port) = @_;
+    my ($app) = map { $port{$_} } sort keys %port;
 
     return 'urlstore_cluster crawl %%DIR%%/map.json;'
+        . "upstream app { server 127.0.0.1:$app; }"
         . join('', map { "upstream $_ { server 127.0.0.1:$port{$_};"
             . ' keepalive 8; }' } sort keys %port)
         . <<'CONF';
@@ -95,6 +99,17 @@ server {
         limit_except GET HEAD { deny all; }
     }
 }
+server {
+    listen 127.0.0.1:%%PORT2%% http2;
+    location / {
+        urlstore_quota $server_name$scheme 1/h burst=1;
+        urlstore_route crawl;
+    }
+    location /app {
+        proxy_pass http://app;
+        proxy_ignore_client_abort on;
+    }
+}
 CONF
 }
 
@@ -111,6 +126,9 @@ my $tag = 'Urlstore-Map: ' . 'c' x 32 . ' 2 1 ' . '0' x 32;
 
 my %fault = (
     hang    => sub { 'hang' },
+    slow    => sub { sleep 0.5; '' },
+    later   => sub { sleep 0.5; ${ $_[0] } = reply(200, '',
+        'X-Accel-Redirect: /seen?url=http://x.com/'); '' },
     break   => sub { ${ $_[0] } =~ s/(\r\n\r\n.*?\n).*/$1/s; 'close' },
     stall   => sub { ${ $_[0] } =~ s/(\r\n\r\n.*?\n).*/$1/s; '' },
     cut     => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\nTransfer-Encoding:"
@@ -328,7 +346,9 @@ is($t->post('/seen', "${bad}pieces\n$ok")->{body},
     "-\tunseen\t${bad}pieces\n0\tseen\t$ok",
     'a reply in chunks of a byte, with extensions and a trailer');
 
-for my $word (grep { !/deep|secret|stall|pieces/ } sort keys %fault) {
+for my $word (grep { !/deep|later|secret|slow|stall|pieces/ }
+    sort keys %fault)
+{
     my $path = $word eq 'hang' ? '/quick/add' : '/add';
     my $r = $t->post($path, "$bad$word\n$ok");
 
@@ -418,6 +438,22 @@ my $n = $shards[2]->requests(qr/fault-error/);
 $t->post('/add', "${bad}error\n$ok");
 is(scalar($shards[2]->requests(qr/fault-error/)), $n + 1,
     'no add is sent twice');
+
+# streams that are reset
+
+sub h2
+{
+    my ($method, $path, $body, %o) = @_;
+
+    return UrlStore::H2->new('127.0.0.1', $t->port(2))
+        ->request($method, $path, $body, %o);
+}
+
+is(h2('GET', '/app?fault-later')->{status}, 200, 'a redirect to the router');
+my @workers = $t->worker_pids;
+h2('GET', '/app?fault-later', undef, reset => 0.1);
+is(h2('GET', '/app?fault-later')->{status}, 200, '  after one that was reset');
+is_deeply([$t->worker_pids], \@workers, '  which has ended no worker');
 
 $shards[2]->stop;
 $r = $t->post('/add', "http://$h2/s\n$ok");

@@ -686,11 +686,14 @@ ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch)
 
     sc = batch->own;
 
-    if ((batch->end != NGX_DONE && batch->ctx->fault.len == 0)
-        || batch->r->connection->error)
-    {
+    if (batch->r->connection->error) {
+
         /* nobody will have the answers: what is not added is new to a retry */
 
+        return NGX_HTTP_CLIENT_CLOSED_REQUEST;
+    }
+
+    if (batch->end != NGX_DONE && batch->ctx->fault.len == 0) {
         return ngx_http_urlstore_batch_end(batch);
     }
 

@@ -201,7 +201,7 @@ sub _reply
         . "\r\n";
 
     return "HTTP/1.1 $status X\r\nContent-Type: text/plain\r\n$length"
-        . "Urlstore-Map: $r->{headers}{'urlstore-map'}\r\n"
+        . "Urlstore-Map: " . ($r->{headers}{'urlstore-map'} // '') . "\r\n"
         . "ETag: \"e\"\r\nCache-Control: no-cache\r\n\r\n$text";
 }
 

@@ -129,13 +129,13 @@ sub _read
 
 # Options among the headers: grant (65536); pause, called before each grant;
 # stop, a number of bytes after which the client resets the stream and
-# undef is returned.
+# undef is returned; reset, the same by the seconds after a short request.
 
 sub request
 {
     my ($self, $method, $path, $body, %h) = @_;
 
-    my %o = map { $_ => delete $h{$_} } qw(grant pause stop);
+    my %o = map { $_ => delete $h{$_} } qw(grant pause stop reset);
     my $grant = $o{grant} || 65536;
     my $stream = $self->{stream} += 2;
     my $window = $self->{window};
@@ -171,6 +171,12 @@ sub request
             $self->_send(_frame(DATA, $end ? END_STREAM : 0, $stream, $part))
                 or return;
             undef $body if $end;
+        }
+
+        if ($o{reset}) {
+            select undef, undef, undef, $o{reset};
+            $self->_send(_frame(RST_STREAM, 0, $stream, pack 'N', 8));
+            return;
         }
 
         if ($done) {
