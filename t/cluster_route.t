@@ -455,6 +455,13 @@ h2('GET', '/app?fault-later', undef, reset => 0.1);
 is(h2('GET', '/app?fault-later')->{status}, 200, '  after one that was reset');
 is_deeply([$t->worker_pids], \@workers, '  which has ended no worker');
 
+$n = counted('calls', 2);
+h2('POST', '/add', "http://$h0/reset\n${bad}slow\n", reset => 0.1);
+ok(wait_until(5, sub { counted('calls', 2) > $n }),
+    'an add goes on after its stream was reset');
+is(h2('POST', '/add', "http://$h0/more\n")->{status}, 429,
+    '  and what all shards have added is charged');
+
 $shards[2]->stop;
 $r = $t->post('/add', "http://$h2/s\n$ok");
 is($r->{body}, "-\tunavailable\tshard:2\n0\tseen\thttp://$h0/a\n",

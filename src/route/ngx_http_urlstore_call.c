@@ -151,6 +151,8 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
 {
     ngx_http_urlstore_call_t *call = data;
 
+    ngx_http_urlstore_fan_t  *fan;
+
     if (call->sr != sr || !call->under_way) {
         return NGX_OK;
     }
@@ -165,6 +167,12 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
     if (call->code && call->rc != NGX_ERROR) {
         ngx_http_urlstore_call_reply(call);
     }
+
+    /* of a broken connection, nginx would now end the whole request */
+
+    fan = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_route_module);
+    fan->broken |= sr->connection->error;
+    sr->connection->error = 0;
 
     return ngx_http_post_request(call->r, NULL) == NGX_OK ? NGX_OK : NGX_ERROR;
 }

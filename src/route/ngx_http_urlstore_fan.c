@@ -127,6 +127,7 @@ ngx_http_urlstore_fan_event(ngx_http_request_t *r)
     ngx_http_urlstore_call_t  *call;
 
     fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
+    r->connection->error |= fan->broken;
 
     for (i = 0; i < fan->n; i++) {
         call = &fan->calls[i];
@@ -162,8 +163,9 @@ ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan)
     }
 
     /*
-     * A client that leaves does not end the request: what it has asked for is
-     * under way.  What is left of a body is discarded meanwhile.
+     * A client that leaves, or resets its stream, does not end the request:
+     * what it has asked for is under way, and is counted and charged when it
+     * is answered.  What is left of a body is discarded meanwhile.
      */
 
     if (r->read_event_handler != ngx_http_discarded_request_body_handler) {

@@ -130,6 +130,7 @@ struct ngx_http_urlstore_fan_s {
     ngx_uint_t                      n;
     ngx_uint_t                      under_way;
     void                           *data;     /* the endpoint's */
+    unsigned                        broken:1; /* r->connection->error */
 
     /* one of them has ended: merges the reply, may begin it again; or NULL */
     void                          (*ended)(ngx_http_urlstore_fan_t *fan,
